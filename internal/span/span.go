@@ -1,0 +1,88 @@
+// Package span is the vocabulary that every other room shares: what a key is,
+// what an origin is, and which small facts a snapshot carries besides them.
+//
+// It holds values and the rules that make two of them equal, and nothing that
+// runs: no goroutine, no socket, no clock. It imports nothing of ours, so that
+// the client library, the protocol and the daemon can all speak it without
+// knowing one another.
+//
+// A Key is labels as a person reads them. The hot path never sees one: on the
+// wire a key is opaque bytes, and behind ingest it is a dense number. Keys are
+// decoded, normalised and compared only where a label is met for the first
+// time in a cycle.
+package span
+
+// Blocked stands in the place of a label that is over its budget: the span is
+// still counted, its label is not told apart any more. It is the value that
+// the Datadog tracers use, so that a reader of the statistics meets one word.
+const Blocked = "tracer_blocked_value"
+
+// Key is the labels that a snapshot is counted under. Two snapshots with equal
+// keys, of one origin and one bucket, meet in one aggregate.
+//
+// An absent optional label and an empty one are the same.
+type Key struct {
+	Service        string
+	Operation      string
+	Resource       string
+	Type           string
+	Kind           string
+	TraceRoot      TraceRoot
+	HTTPStatus     uint32
+	PeerTags       []string // "key:value", in the order of the tag keys
+	HTTPMethod     string
+	HTTPEndpoint   string
+	GRPCStatus     string // decimal text, "" for none
+	ServiceSource  string
+	Synthetics     bool
+	AdditionalTags []string // "key:value", at most MaxAdditionalTags
+}
+
+// TraceRoot says whether a span is the root of its trace. Its values are those
+// of the agent's own three-valued type.
+type TraceRoot uint8
+
+const (
+	TraceRootNotSet TraceRoot = 0
+	TraceRootTrue   TraceRoot = 1
+	TraceRootFalse  TraceRoot = 2
+)
+
+// Flags are the yes-or-no facts of one snapshot that are not part of its key.
+type Flags uint8
+
+const (
+	// Error marks a span that failed.
+	Error Flags = 1 << iota
+	// TopLevel marks the span through which its trace entered a service.
+	TopLevel
+
+	// KnownFlags is every flag that this version gives a meaning to.
+	KnownFlags = Error | TopLevel
+)
+
+// Origin is who sent a snapshot. There is one payload an origin.
+type Origin struct {
+	Host               string
+	Env                string
+	Version            string
+	Service            string
+	Lang               string
+	LangVersion        string
+	LangInterpreter    string
+	TracerVersion      string
+	RuntimeID          string
+	ContainerID        string
+	EntityID           string
+	ExternalEnv        string
+	ProcessTags        string // comma-separated "key:value"
+	GitCommitSHA       string
+	ObfuscationVersion string // non-empty when the tracer obfuscated resources itself
+}
+
+// Conflated is the origin without what tells one process from its siblings:
+// sixteen worker processes of one service leave the pod as one payload.
+func (o Origin) Conflated() Origin {
+	o.RuntimeID = ""
+	return o
+}
