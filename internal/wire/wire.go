@@ -1,0 +1,80 @@
+// Package wire is the protocol between a tracer and the daemon: how a message
+// lies in a frame, and what each message means. docs/protocol.md is the same in
+// words, for the author of a tracer in any language, and testdata/vectors.json
+// is the same in bytes.
+//
+// It owns bytes and nothing else. It opens no socket, reads no clock, starts no
+// goroutine and keeps no state between two calls, so every function may be
+// called from any goroutine as long as no two share a buffer or a walker.
+//
+// There are two ways through it. What comes once a connection (hello, welcome,
+// features, lost, flush, bye) is cold: msgpack/v5 writes and reads it, behind a
+// validator of ours that has already refused what nests too deep or claims more
+// than it brings. What comes once a span is hot: spans, definitions and keys are
+// appended to and walked in the caller's buffer by hand, without allocating. A
+// walker lends out slices of that buffer; they are good until it is reused.
+//
+// Everything that is read is bounded by the bytes that were read: a count is
+// believed only when that many elements could still follow, nesting ends at
+// eight, a key holds at most 256 tags a list, a cold list 1024 elements. What
+// breaks a rule is an error that wraps ErrMalformed; nothing here panics,
+// whatever the bytes are.
+package wire
+
+import (
+	"errors"
+	"fmt"
+)
+
+const (
+	// Version is the protocol's only version so far.
+	Version = 1
+	// HeaderLen is the length of the frame length that precedes each message.
+	HeaderLen = 4
+	// DefaultMaxFrame is the longest message that a daemon takes unless it was
+	// told otherwise, and the longest that a daemon ever sends.
+	DefaultMaxFrame = 1 << 20
+	// MinMaxFrame is the least that a daemon may announce as its longest
+	// message, so that a tracer can size its buffers before it knows.
+	MinMaxFrame = 65536
+	// MinMaxBatch is the same for the snapshots of one batch.
+	MinMaxBatch = 256
+)
+
+// ErrMalformed is what every error of a decoder or a walker wraps.
+var ErrMalformed = errors.New("malformed message")
+
+// Type is what a message is. Its number is what stands on the wire.
+type Type uint8
+
+const (
+	TypeHello    Type = 1 // tracer to daemon, first of all
+	TypeWelcome  Type = 2 // daemon to tracer, the answer to hello
+	TypeFeatures Type = 3 // daemon to tracer, whenever they change
+	TypeDefine   Type = 4 // tracer to daemon
+	TypeSpans    Type = 5 // tracer to daemon
+	TypeLost     Type = 6 // tracer to daemon
+	TypeFlush    Type = 7 // tracer to daemon, and its answer back
+	TypeBye      Type = 8 // either way, last of all
+)
+
+var typeNames = [...]string{
+	TypeHello: "hello", TypeWelcome: "welcome", TypeFeatures: "features", TypeDefine: "define",
+	TypeSpans: "spans", TypeLost: "lost", TypeFlush: "flush", TypeBye: "bye",
+}
+
+// String is the type's name in the documentation.
+func (t Type) String() string {
+	if t.known() {
+		return typeNames[t]
+	}
+	return fmt.Sprintf("type %d", uint8(t))
+}
+
+func (t Type) known() bool { return TypeHello <= t && t <= TypeBye }
+
+// malformed is an error that wraps ErrMalformed. It says where the reading
+// stopped and what the sender should have written.
+func malformed(doing, format string, args ...any) error {
+	return fmt.Errorf("%s: %s: %w", doing, fmt.Sprintf(format, args...), ErrMalformed)
+}
