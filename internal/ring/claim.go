@@ -1,0 +1,110 @@
+package ring
+
+// Result is what became of a claim.
+type Result uint8
+
+const (
+	// Claimed: the run belongs to the caller, who owes its Publish or Skip.
+	Claimed Result = iota
+	// Full: the ring has no room for the whole run. Nothing was taken.
+	Full
+	// Contended: other producers won every race for the tail, though there may
+	// be room. Nothing was taken, and asking again is reasonable.
+	Contended
+)
+
+// String names the result.
+func (r Result) String() string {
+	switch r {
+	case Claimed:
+		return "claimed"
+	case Full:
+		return "full"
+	case Contended:
+		return "contended"
+	}
+	return "unknown"
+}
+
+// Claim is a run of slots that one producer fills. It is a value of the
+// producer's own: one goroutine uses it, ends it with exactly one Publish or
+// Skip, and touches no slot of it afterwards.
+//
+// A claim that is never ended stops the consumer for ever at its first slot.
+// Where code between claim and publish might panic, guard it with a deferred
+// Settle. Neither form below allocates:
+//
+//	c, result := r.Claim(n)
+//	if result != ring.Claimed { ... }
+//	defer c.Settle()
+//	... fill ...
+//	c.Publish()
+//
+// A batch that claims from several rings keeps its claims in a slice that it
+// reuses, and one deferred call settles each of them. Settling the zero Claim
+// does nothing, so it need not know which were made.
+type Claim[T any] struct {
+	ring *Ring[T] // nil once the run is ended
+	at   uint64
+	n    uint64
+}
+
+// Claim takes a run of n adjacent slots, or none. n below 1 is a bug.
+func (r *Ring[T]) Claim(n int) (Claim[T], Result) {
+	if n < 1 {
+		panic("BUG: a ring was asked for a run of no slots")
+	}
+	at, result := r.claim(uint64(n))
+	if result != Claimed {
+		return Claim[T]{}, result
+	}
+	return Claim[T]{ring: r, at: at, n: uint64(n)}, Claimed
+}
+
+// Len is how many slots the run has, 0 once it is ended.
+func (c *Claim[T]) Len() int {
+	if c.ring == nil {
+		return 0
+	}
+	return int(c.n)
+}
+
+// Slot is the i'th slot of the run. It holds what an earlier lap left there.
+func (c *Claim[T]) Slot(i int) *T {
+	if uint64(i) >= c.n {
+		panic("BUG: a slot was asked for beyond the end of its run")
+	}
+	return &c.ring.slots[(c.at+uint64(i))&c.ring.mask]
+}
+
+// Segments is the run as slices, in order; the second is empty unless the run
+// wraps round the ring's end.
+func (c *Claim[T]) Segments() (a, b []T) { return c.ring.segments(c.at, c.n) }
+
+// Publish hands the run to the consumer.
+func (c *Claim[T]) Publish() { c.end(false) }
+
+// Skip gives the run back unread: the consumer passes over it.
+func (c *Claim[T]) Skip() { c.end(true) }
+
+// Settle skips a run that was neither published nor skipped, which a panic
+// left behind, and counts its slots as such. It does nothing to any other
+// claim, and does not recover the panic.
+func (c *Claim[T]) Settle() {
+	if c.ring == nil {
+		return
+	}
+	c.ring.panicked.Add(c.n)
+	c.end(true)
+}
+
+// end publishes the run and lets go of it, so that a second end is noticed
+// instead of corrupting whoever holds those positions by then.
+func (c *Claim[T]) end(skip bool) {
+	r := c.ring
+	if r == nil {
+		panic("BUG: a claimed run was published or skipped twice")
+	}
+	c.ring = nil
+	r.publish(c.at, c.n, skip)
+}

@@ -1,0 +1,112 @@
+package ring
+
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
+// claimAttempts bounds how often a claim goes back after losing a race. Each
+// loss means that another producer has won, so only a crowd can exhaust it.
+const claimAttempts = 128
+
+// sequence is the protocol without the slots: who may write which positions,
+// and who may read them. It is not generic, so one copy of it serves every ring.
+//
+// Positions count slots from the ring's first lap on and never go back. Each
+// group below is written by other threads than its neighbours, or by none.
+type sequence struct {
+	_ [apart]byte
+	fixed
+	_ [apart - unsafe.Sizeof(fixed{})]byte
+	producers
+	_ [apart - unsafe.Sizeof(producers{})]byte
+	consumer
+	_ [apart - unsafe.Sizeof(consumer{})]byte
+	parking
+	_ [apart - unsafe.Sizeof(parking{})]byte
+	counters
+	_ [apart - unsafe.Sizeof(counters{})]byte
+	mailbox
+	_ [apart]byte
+}
+
+// fixed is written once, before anybody shares the ring.
+type fixed struct {
+	words []atomic.Uint64
+	size  uint64
+	mask  uint64
+	shift uint
+}
+
+// producers is what the producers write: the end of what is claimed, and their
+// copy of the consumer's cursor. A claim needs both, so they share a line.
+type producers struct {
+	tail  atomic.Uint64
+	freed atomic.Uint64
+}
+
+// consumer is the start of what is not freed yet.
+type consumer struct {
+	head      atomic.Uint64
+	consuming atomic.Bool // whether somebody runs Consume
+}
+
+// init makes an empty sequence of 1<<shift positions.
+func (s *sequence) init(shift uint) {
+	s.shift = shift
+	s.size = 1 << shift
+	s.mask = s.size - 1
+	s.words = aligned[atomic.Uint64](int(s.size))
+	s.tail.Store(s.size)
+	s.freed.Store(s.size)
+	s.head.Store(s.size)
+	s.parking.init()
+	s.mailbox.init()
+}
+
+// claim takes n positions for the caller alone, or none.
+func (s *sequence) claim(n uint64) (uint64, Result) {
+	if n > s.size {
+		return 0, Full
+	}
+	for range claimAttempts {
+		tail := s.tail.Load()
+		if !s.fits(tail + n) {
+			return 0, Full
+		}
+		if s.tail.CompareAndSwap(tail, tail+n) {
+			return tail, Claimed
+		}
+	}
+	return 0, Contended
+}
+
+// fits tells whether a run may end at a position. The producers' copy of the
+// consumer's cursor is never ahead of it, so what the copy allows is allowed;
+// only what it refuses is asked of the consumer's own line.
+//
+// The differences are signed: the caller's view of the tail may be so old that
+// the consumer has passed it, and then its compare-and-swap fails anyway.
+func (s *sequence) fits(end uint64) bool {
+	freed := s.freed.Load()
+	if int64(end-freed) <= int64(s.size) {
+		return true
+	}
+	head := s.head.Load()
+	if head != freed {
+		s.freed.Store(head)
+	}
+	return int64(end-head) <= int64(s.size)
+}
+
+// publish hands a claimed run to the consumer, waking it if it waits.
+func (s *sequence) publish(at, n uint64, skip bool) {
+	s.words[at&s.mask].Store(uint64(wordOf(at, n, skip, s.shift)))
+	s.wakeParked()
+}
+
+// read returns the word of the run at a position, if it is published.
+func (s *sequence) read(at uint64) (word, bool) {
+	w := word(s.words[at&s.mask].Load())
+	return w, w.publishes(at, s.shift)
+}

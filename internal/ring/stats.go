@@ -1,0 +1,43 @@
+package ring
+
+import "sync/atomic"
+
+// counters are written by the consumer, but for panicked, and are read by
+// anybody. They stand apart from the cursors, so that reading them costs
+// neither side a line that it needs.
+type counters struct {
+	published atomic.Uint64
+	skipped   atomic.Uint64
+	panicked  atomic.Uint64
+	highWater atomic.Uint64
+	parks     atomic.Uint64
+	wakes     atomic.Uint64
+}
+
+// Stats is what a ring did and holds. Counts never go back.
+type Stats struct {
+	Slots     int    // the ring's size
+	Used      int    // slots claimed and not freed yet
+	HighWater int    // the most that the consumer ever found in use when it freed
+	Published uint64 // slots that the consumer was given and has freed
+	Skipped   uint64 // slots that it passed over and has freed
+	Panicked  uint64 // slots that Settle skipped after a panic
+	Parks     uint64 // times that the consumer went to sleep
+	Wakes     uint64 // parks that a producer or a signal ended
+}
+
+// Stats reads the counters. They are read one after another, while the ring
+// goes on.
+func (r *Ring[T]) Stats() Stats {
+	head := r.head.Load()
+	return Stats{
+		Slots:     int(r.size),
+		Used:      int(min(r.tail.Load()-head, r.size)),
+		HighWater: int(r.highWater.Load()),
+		Published: r.published.Load(),
+		Skipped:   r.skipped.Load(),
+		Panicked:  r.panicked.Load(),
+		Parks:     r.parks.Load(),
+		Wakes:     r.wakes.Load(),
+	}
+}
