@@ -1,0 +1,158 @@
+package aggregate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/ring"
+	uatomic "go.uber.org/atomic"
+)
+
+// Config is what the aggregates may use. Every field must be set.
+type Config struct {
+	Drainers         int           // goroutines that count, and rings
+	RingSlots        int           // slots a ring, a power of two
+	MaxAggregates    int           // keys a cycle, all origins together
+	MaxOrigins       int           // origins a cycle
+	Budgets          Budgets       // distinct values a field, origin and cycle
+	FlushInterval    time.Duration // length of a cycle
+	BucketWidth      time.Duration // of a bucket of end times
+	ConflateRuntimes bool          // origins that differ only in runtime id are one
+	Deliver          func(*Sealed) // takes a sealed cycle; must not wait for the network
+}
+
+// DefaultConfig is the defaults of the command line.
+func DefaultConfig() Config {
+	return Config{
+		Drainers: 1, RingSlots: 8192, MaxAggregates: 2048, MaxOrigins: 256,
+		Budgets: DefaultBudgets(), FlushInterval: 10 * time.Second, BucketWidth: 10 * time.Second,
+		ConflateRuntimes: true,
+	}
+}
+
+// Check says what is unusable.
+func (c *Config) Check() error {
+	switch {
+	case c.Drainers < 1 || c.Drainers > 1024:
+		return fmt.Errorf("check drainers: %d is not between 1 and 1024", c.Drainers)
+	case c.MaxAggregates < 1 || c.MaxAggregates > 1<<20:
+		return fmt.Errorf("check max-aggregates: %d is not between 1 and %d", c.MaxAggregates, 1<<20)
+	case c.MaxOrigins < 1 || c.MaxOrigins > 1<<16:
+		return fmt.Errorf("check max-origins: %d is not between 1 and %d", c.MaxOrigins, 1<<16)
+	case c.BucketWidth <= 0:
+		return fmt.Errorf("check bucket width: %s is not positive", c.BucketWidth)
+	case c.FlushInterval < time.Second || c.FlushInterval > c.BucketWidth:
+		return fmt.Errorf("check flush-interval: %s is not between 1s and a bucket's %s", c.FlushInterval, c.BucketWidth)
+	case c.Deliver == nil:
+		return errors.New("BUG: no one to deliver sealed cycles to")
+	}
+	for f, limit := range c.Budgets {
+		if limit < 1 || limit > 1<<20 {
+			return fmt.Errorf("check cardinality-limit of %s: %d is not between 1 and %d", Field(f), limit, 1<<20)
+		}
+	}
+	return nil
+}
+
+// Aggregator assembles the parts of this package.
+type Aggregator struct {
+	config   Config
+	cycles   cycles
+	routing  atomic.Pointer[Routing]
+	drainers []*drainer
+	sealer   sealer
+	sealed   uatomic.Uint64
+	lastSeal *uatomic.Time
+}
+
+// New sets all memory aside that does not depend on what is sent, and opens the
+// first cycle: what is published before Start waits in the rings.
+func New(config Config) (*Aggregator, error) {
+	if err := config.Check(); err != nil {
+		return nil, err
+	}
+	a := &Aggregator{config: config, lastSeal: uatomic.NewTime(time.Time{})}
+	a.routing.Store(newRouting(config.Drainers))
+	a.cycles.left = make(chan struct{}, 1)
+	a.cycles.readers = map[*Reader]struct{}{}
+	for i := range a.cycles.slots {
+		c := &Cycle{registry: newRegistry(&a.config), released: make(chan struct{}, 1)}
+		for range config.Drainers {
+			c.tables = append(c.tables, NewTable(config.MaxAggregates+config.MaxOrigins, config.BucketWidth))
+		}
+		a.cycles.slots[i] = c
+	}
+	for i := range config.Drainers {
+		slots, err := ring.New[Slot](config.RingSlots)
+		if err != nil {
+			return nil, fmt.Errorf("make ring: %w", err)
+		}
+		a.drainers = append(a.drainers, &drainer{
+			ring:     slots,
+			tables:   [2]*Table{a.cycles.slots[0].tables[i], a.cycles.slots[1].tables[i]},
+			reported: make(chan struct{}, 1),
+			done:     make(chan struct{}),
+		})
+	}
+	a.sealer = sealer{
+		aggregator: a, requests: make(chan chan *Delivery),
+		stop: make(chan struct{}), done: make(chan struct{}),
+	}
+	a.cycles.slots[0].open(0, time.Now())
+	a.cycles.slots[1].released <- struct{}{}
+	return a, nil
+}
+
+// Start runs one goroutine a drainer and one that seals.
+func (a *Aggregator) Start() {
+	a.lastSeal.Store(time.Now())
+	for _, d := range a.drainers {
+		go d.run()
+	}
+	go a.sealer.run()
+}
+
+// Stop seals the last cycle, delivers it and ends every goroutine. A batch that
+// is being published is finished first; what comes after finds no cycle.
+func (a *Aggregator) Stop() {
+	close(a.sealer.stop)
+	<-a.sealer.done
+}
+
+// NewReader gives a publisher its place in the cycles.
+func (a *Aggregator) NewReader() *Reader { return a.cycles.newReader() }
+
+// Routing is the current map from partition to drainer. Load it once a batch.
+func (a *Aggregator) Routing() *Routing { return a.routing.Load() }
+
+// Drainers is the number of rings.
+func (a *Aggregator) Drainers() int { return len(a.drainers) }
+
+// Ring is the ring that the drainer of that number empties.
+func (a *Aggregator) Ring(drainer int) *ring.Ring[Slot] { return a.drainers[drainer].ring }
+
+// ErrStopped is what a report gets after the last cycle.
+var ErrStopped = errors.New("the daemon is stopping: the last report is on its way")
+
+// Report asks for a seal now and returns the promise of its delivery, which
+// covers everything that was published before the call. Requests that come
+// close together share one seal.
+func (a *Aggregator) Report(ctx context.Context) (*Delivery, error) {
+	answer := make(chan *Delivery, 1)
+	select {
+	case a.sealer.requests <- answer:
+	case <-a.sealer.done:
+		return nil, ErrStopped
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	select {
+	case delivery := <-answer:
+		return delivery, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}

@@ -1,0 +1,116 @@
+package aggregate
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"golang.org/x/sys/cpu"
+)
+
+// Cycle is one reporting interval while it is open: what a Reader that is
+// inside it may use.
+type Cycle struct {
+	number   uint64
+	opened   time.Time
+	registry *registry
+	tables   []*Table      // by drainer
+	released chan struct{} // holds a token while nothing of an earlier cycle uses this memory
+}
+
+// Number tells this cycle from all others. Key ids are valid only within one.
+func (c *Cycle) Number() uint64 { return c.number }
+
+// AdmitOrigin numbers an origin for this cycle. It reports false where the
+// cycle has no room for one more.
+func (c *Cycle) AdmitOrigin(o span.Origin) (OriginID, bool) { return c.registry.admitOrigin(o) }
+
+// Admit charges a key to its origin's budgets and numbers it for this cycle.
+func (c *Cycle) Admit(origin OriginID, key *span.Key) Admission {
+	return c.registry.admit(origin, key)
+}
+
+// closedCycle is the current cycle's number once there is no further one.
+const closedCycle = ^uint64(0)
+
+// cycles publishes which cycle is current and knows who is inside one. See the
+// package comment for why that makes a boundary exact.
+type cycles struct {
+	current atomic.Uint64
+	_       cpu.CacheLinePad
+	slots   [2]*Cycle // cycle n is slots[n%2]
+
+	waiting atomic.Bool   // the sealer waits for readers to leave
+	left    chan struct{} // a token when one may have
+
+	mu      sync.Mutex
+	readers map[*Reader]struct{}
+}
+
+// Reader is one publisher's place in the cycles: a connection has one and uses
+// it from its own goroutine.
+type Reader struct {
+	_      cpu.CacheLinePad
+	inside atomic.Uint64 // number of the cycle plus one, 0 when outside
+	_      cpu.CacheLinePad
+	cycles *cycles
+}
+
+func (c *cycles) newReader() *Reader {
+	r := &Reader{cycles: c}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.readers[r] = struct{}{}
+	return r
+}
+
+// Close ends the reader's use of the cycles. It must be outside.
+func (r *Reader) Close() {
+	r.cycles.mu.Lock()
+	defer r.cycles.mu.Unlock()
+	delete(r.cycles.readers, r)
+}
+
+// Enter returns the current cycle, which is not sealed before Exit. It returns
+// nil when the last cycle has been sealed: nothing can be published any more.
+func (r *Reader) Enter() *Cycle {
+	for {
+		number := r.cycles.current.Load()
+		if number == closedCycle {
+			return nil
+		}
+		r.inside.Store(number + 1)
+		if r.cycles.current.Load() == number {
+			return r.cycles.slots[number%2]
+		}
+		// The cycle was sealed between the two looks; the sealer may be waiting
+		// for what we showed.
+		r.Exit()
+	}
+}
+
+// Exit says that everything of the entered cycle has been published.
+func (r *Reader) Exit() {
+	r.inside.Store(0)
+	if r.cycles.waiting.Load() {
+		select {
+		case r.cycles.left <- struct{}{}:
+		default: // a token is there already; the sealer will look again
+		}
+	}
+}
+
+// waitForReaders returns when no reader is inside the cycle any more. The
+// caller has made another cycle current, so none can enter it again.
+func (c *cycles) waitForReaders(number uint64) {
+	c.waiting.Store(true)
+	defer c.waiting.Store(false)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for r := range c.readers {
+		for r.inside.Load() == number+1 {
+			<-c.left
+		}
+	}
+}

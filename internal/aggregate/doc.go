@@ -1,0 +1,52 @@
+// Package aggregate counts snapshots. It owns everything between a published
+// slot and a sealed cycle: the cycles and their registries, the budgets, the
+// routing, the drainers with their tables, and the seal.
+//
+// # Data flow
+//
+//	ingest: Reader.Enter -> Cycle.Admit (first use of a key in a cycle) -> slots into a ring -> Reader.Exit
+//	drainer: ring -> its own table of the slot's cycle
+//	sealer: every interval, opens the next cycle, collects the tables of the last, hands them on whole
+//
+// # Who may write what
+//
+//   - A table is written by its drainer alone until the seal, and belongs to
+//     whoever received the Sealed after it. No lock, no atomic.
+//   - A registry is written under its own mutex by readers that are inside its
+//     cycle. That is the miss path: once a key, a cycle and a connection.
+//   - The current cycle's number is written by the sealer alone.
+//
+// # Why a boundary is exact
+//
+// A reader publishes the cycle that it is in (Enter), looks again whether that
+// is still the current one, and only then admits keys and publishes slots. The
+// sealer first makes the next cycle current and then waits until no reader
+// shows the old one. All four steps are sequentially consistent atomics, so
+// either the reader sees the new cycle and starts over, or the sealer sees the
+// reader and waits for it. From then on no slot of the old cycle can be
+// published any more, and every one that was stands in a ring. A report signal
+// behind them makes each drainer empty its ring up to that point before it
+// answers. So a batch, which is published within one Enter and Exit, is never
+// split by a boundary, and nothing of a sealed cycle is ever late.
+//
+// Two cycles are open at once for the length of that wait, never three: the
+// registry and the tables of cycle n are those of n-2, and the sealer does not
+// open n before the flush has released n-2.
+//
+// # Two clocks
+//
+// The cycle is wall-clock: it decides when keys are admitted and when tables
+// are sealed. The bucket is the span's end time. A cycle writes three buckets at
+// most: the one before its own, its own, and the next (for spans that end
+// between a boundary and the seal that follows it). What is older is raised into
+// the oldest and counted as late; what ends after now is lowered into the
+// bucket of now and counted as early.
+//
+// # Bounds
+//
+// A cycle holds at most Config.MaxAggregates keys and Config.MaxOrigins
+// origins, each with its budgets of distinct values. Over a budget, a label
+// collapses; over MaxAggregates, the whole key collapses into its origin's one
+// overflow aggregate. Nothing that a tracer sends can make a table larger than
+// (MaxAggregates + MaxOrigins) rows a bucket.
+package aggregate

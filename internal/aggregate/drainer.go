@@ -1,0 +1,77 @@
+package aggregate
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/ring"
+	"golang.org/x/sys/cpu"
+)
+
+// drainLimit is how many slots a drainer counts before it frees them: few
+// enough that producers get room back early, many enough that the free, the
+// clock and the counters cost nothing a span.
+const drainLimit = 512
+
+// drainer empties one ring into its own tables. Everything in it is touched by
+// its goroutine alone, except the counters, which others may read.
+type drainer struct {
+	ring     *ring.Ring[Slot]
+	tables   [2]*Table // of cycle n at n%2
+	reported chan struct{}
+	done     chan struct{}
+
+	_          cpu.CacheLinePad
+	aggregated atomic.Uint64
+	late       atomic.Uint64
+	early      atomic.Uint64
+	_          cpu.CacheLinePad
+}
+
+// run counts until a stop signal.
+func (d *drainer) run() {
+	defer close(d.done)
+	d.ring.Consume(drainLimit, d.count, d.signal)
+}
+
+// count adds slots to the tables of their cycles. Now is read once for all of
+// them: it only bounds from above, and later than a span's publish is safe.
+func (d *drainer) count(slots []Slot) {
+	now := time.Now().UnixNano()
+	var held [2]uint64
+	var late, early uint64
+	for i := range slots {
+		s := &slots[i]
+		row, clamp := d.tables[s.Cycle&1].Row(s.Key, s.End, now)
+		row.Add(s.Duration, s.Flags, s.Weight)
+		held[s.Cycle&1]++
+		if clamp != InTime {
+			if clamp == Late {
+				late++
+			} else {
+				early++
+			}
+		}
+	}
+	for i, n := range held {
+		// A table that got nothing may be sealed, and is then not ours to write.
+		if n > 0 {
+			d.tables[i].held.Store(d.tables[i].held.Load() + n)
+		}
+	}
+	// One writer: a load and a store are an exact addition.
+	d.aggregated.Store(d.aggregated.Load() + uint64(len(slots)))
+	if late+early > 0 {
+		d.late.Store(d.late.Load() + late)
+		d.early.Store(d.early.Load() + early)
+	}
+}
+
+// signal answers a report: the ring has just delivered everything that was
+// published before it, so the sealed cycle's table is complete. A stop needs no
+// answer, for Consume returns.
+func (d *drainer) signal(s ring.Signal) {
+	if s.Kind == ring.Report {
+		d.reported <- struct{}{}
+	}
+}

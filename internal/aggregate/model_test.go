@@ -1,0 +1,253 @@
+package aggregate
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/DataDog/sketches-go/ddsketch"
+	"github.com/spanstatsd/spanstatsd/internal/ring"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// The naive model: one map, one lock's worth of thought, library sketches.
+type modelKey struct {
+	origin    span.Origin
+	canonical string
+	bucket    int64
+}
+
+type modelRow struct {
+	spans                            uint64
+	hits, errors, topLevel, duration float64
+	ok, err                          *ddsketch.DDSketch
+}
+
+type model map[modelKey]*modelRow
+
+func (m model) row(k modelKey) *modelRow {
+	if m[k] == nil {
+		ok, _ := ddsketch.LogCollapsingLowestDenseDDSketch(0.01, 2048)
+		err, _ := ddsketch.LogCollapsingLowestDenseDDSketch(0.01, 2048)
+		m[k] = &modelRow{ok: ok, err: err}
+	}
+	return m[k]
+}
+
+func (m model) add(t *testing.T, k modelKey, duration uint64, flags span.Flags, weight float64) {
+	row := m.row(k)
+	row.spans++
+	row.hits += weight
+	row.duration += float64(duration) * weight
+	if flags&span.TopLevel != 0 {
+		row.topLevel += weight
+	}
+	sketch := row.ok
+	if flags&span.Error != 0 {
+		row.errors += weight
+		sketch = row.err
+	}
+	truncated := math.Float64frombits(math.Float64bits(float64(duration)) &^ (1<<43 - 1))
+	if err := sketch.Add(truncated); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// take adds a sealed cycle's rows to a model, as the flush merges them.
+func (m model) take(t *testing.T, s *Sealed) {
+	for _, table := range s.Tables {
+		for i := range table.Rows() {
+			a := &table.Rows()[i]
+			entry := s.Keys[a.Key]
+			row := m.row(modelKey{s.Origins[entry.Origin], string(entry.Key.AppendCanonical(nil)), a.Bucket})
+			row.spans += a.Spans
+			row.hits += a.Hits
+			row.errors += a.Errors
+			row.topLevel += a.TopLevel
+			row.duration += a.Duration
+			if err := row.ok.MergeWith(a.OK.sketch); err != nil {
+				t.Fatal(err)
+			}
+			if a.Err != nil {
+				if err := row.err.MergeWith(a.Err.sketch); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+}
+
+func bins(s *ddsketch.DDSketch) string {
+	text := fmt.Sprintf("zero %v", s.GetZeroCount())
+	s.GetPositiveValueStore().ForEach(func(index int, count float64) bool {
+		text += fmt.Sprintf(" %d:%v", index, count)
+		return false
+	})
+	return text
+}
+
+func (m model) equal(t *testing.T, want model) {
+	t.Helper()
+	if len(m) != len(want) {
+		t.Errorf("%d rows, want %d", len(m), len(want))
+	}
+	for k, w := range want {
+		g := m[k]
+		if g == nil {
+			t.Errorf("no row for %q in bucket %d", k.canonical, k.bucket)
+			continue
+		}
+		if g.spans != w.spans || g.hits != w.hits || g.errors != w.errors || g.topLevel != w.topLevel || g.duration != w.duration {
+			t.Errorf("%q: counters %+v, want %+v", k.canonical, *g, *w)
+		}
+		if bins(g.ok) != bins(w.ok) || bins(g.err) != bins(w.err) {
+			t.Errorf("%q: sketches differ:\n%s\n%s\nwant\n%s\n%s", k.canonical, bins(g.ok), bins(g.err), bins(w.ok), bins(w.err))
+		}
+	}
+}
+
+func testConfig(deliver func(*Sealed)) Config {
+	config := DefaultConfig()
+	config.RingSlots = 64
+	config.MaxOrigins = 8
+	config.Deliver = deliver
+	return config
+}
+
+// publish admits one snapshot and publishes it, waiting for room.
+func publish(a *Aggregator, r *Reader, origin span.Origin, key span.Key, s Slot) {
+	for {
+		cycle := r.Enter()
+		if cycle == nil {
+			panic("published after the last cycle")
+		}
+		id, _ := cycle.AdmitOrigin(origin)
+		admission := cycle.Admit(id, &key)
+		claim, result := a.Ring(a.Routing().Drainer(admission.Hash)).Claim(1)
+		if result == ring.Claimed {
+			s.Key, s.Cycle = admission.ID, uint16(cycle.Number())
+			*claim.Slot(0) = s
+			claim.Publish()
+		}
+		r.Exit()
+		if result == ring.Claimed {
+			return
+		}
+		time.Sleep(time.Microsecond)
+	}
+}
+
+// TestModel sends random snapshots of random origins over several cycles, with
+// reports in between, through one to four drainers, and expects what the naive
+// model counts: sums, counters and sketches, bin for bin.
+func TestModel(t *testing.T) {
+	for seed := range uint64(12) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { runModel(t, rand.New(rand.NewPCG(seed, 7))) })
+		})
+	}
+}
+
+func runModel(t *testing.T, rnd *rand.Rand) {
+	got, want := model{}, model{}
+	config := testConfig(func(s *Sealed) {
+		got.take(t, s)
+		s.Delivery.Resolve(nil)
+		s.Release()
+	})
+	config.Drainers = 1 + rnd.IntN(4)
+	a, err := New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Start()
+	r := a.NewReader()
+	origins := []span.Origin{{Service: "shop"}, {Service: "cart", Env: "prod"}, {Service: "shop", ContainerID: "c2"}}
+	sent := uint64(0)
+	for range 2000 {
+		time.Sleep(time.Duration(rnd.IntN(40)) * time.Millisecond)
+		if rnd.IntN(200) == 0 {
+			if _, err := a.Report(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		// Durations stay below 2^40 so that their sums are exact in any order.
+		// Drainers clamp against their own now, so they must have caught up.
+		synctest.Wait()
+		now := time.Now().UnixNano()
+		end := now - int64(rnd.IntN(5e9))
+		origin := origins[rnd.IntN(len(origins))]
+		key := span.Key{Service: "s", Operation: "op", Resource: fmt.Sprint("r", rnd.IntN(30)), Kind: "server"}
+		s := Slot{Duration: rnd.Uint64() >> (24 + rnd.IntN(40)), End: end, Weight: float64(1 + rnd.IntN(3)), Flags: span.Flags(rnd.IntN(4))}
+		publish(a, r, origin, key, s)
+		sent++
+		want.add(t, modelKey{origin, string(key.AppendCanonical(nil)), end - end%10e9}, s.Duration, s.Flags, s.Weight)
+	}
+	r.Close()
+	a.Stop()
+	got.equal(t, want)
+	stats := a.Stats()
+	if stats.Aggregated() != sent || stats.Held != 0 {
+		t.Errorf("aggregated %d held %d, want %d and 0", stats.Aggregated(), stats.Held, sent)
+	}
+}
+
+// TestBoundaryUnderLoad has publishers, clock boundaries and reports all at
+// once, and expects every span in exactly one sealed cycle.
+func TestBoundaryUnderLoad(t *testing.T) {
+	var mu sync.Mutex
+	var sealed uint64
+	seen := map[uint64]bool{}
+	config := testConfig(func(s *Sealed) {
+		mu.Lock()
+		defer mu.Unlock()
+		if seen[s.Cycle] {
+			t.Errorf("cycle %d was sealed twice", s.Cycle)
+		}
+		seen[s.Cycle] = true
+		sealed += s.Spans()
+		s.Delivery.Resolve(nil)
+		go s.Release() // later, from elsewhere, as a flush may
+	})
+	config.Drainers, config.FlushInterval = 3, time.Second
+	a, err := New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Start()
+	const publishers, each = 6, 20000
+	var publishing sync.WaitGroup
+	for p := range publishers {
+		publishing.Go(func() {
+			r := a.NewReader()
+			defer r.Close()
+			for i := range each {
+				publish(a, r, span.Origin{Service: fmt.Sprint(p % 3)}, span.Key{Resource: fmt.Sprint(i % 50)},
+					Slot{Duration: uint64(i), End: time.Now().UnixNano(), Weight: 1})
+			}
+		})
+	}
+	ended := make(chan struct{})
+	go func() { publishing.Wait(); close(ended) }()
+	for reports := 0; ; reports++ {
+		select {
+		case <-ended:
+			a.Stop()
+			if stats := a.Stats(); sealed != publishers*each || stats.Aggregated() != publishers*each || stats.Held != 0 {
+				t.Fatalf("sealed %d, aggregated %d, held %d; %d were published", sealed, stats.Aggregated(), stats.Held, publishers*each)
+			}
+			return
+		default:
+			// Seals as fast as they go, past the spacing that Report keeps.
+			delivery := make(chan *Delivery, 1)
+			select {
+			case a.sealer.requests <- delivery:
+			case <-ended:
+			}
+		}
+	}
+}

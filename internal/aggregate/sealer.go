@@ -1,0 +1,146 @@
+package aggregate
+
+import (
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/ring"
+)
+
+// reportSpacing is the least time between two seals that tracers asked for. A
+// seal costs every origin a payload, so a tracer that asks in a loop must not
+// set the pace.
+const reportSpacing = time.Second
+
+// sealer is the goroutine that moves the cycles on. It alone opens and seals.
+type sealer struct {
+	aggregator *Aggregator
+	requests   chan chan *Delivery
+	stop       chan struct{}
+	done       chan struct{}
+}
+
+// run seals at every boundary of the wall clock, and in between when asked to.
+func (s *sealer) run() {
+	defer close(s.done)
+	var pending []chan *Delivery
+	var lastReport time.Time
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	boundary := nextBoundary(time.Now(), s.aggregator.config.FlushInterval)
+	for {
+		wake := time.Until(boundary)
+		if len(pending) > 0 {
+			wake = min(wake, time.Until(lastReport.Add(reportSpacing)))
+		}
+		timer.Reset(wake)
+		select {
+		case request := <-s.requests:
+			pending = append(pending, request)
+			continue
+		case <-s.stop:
+			s.answer(pending, s.sealLast())
+			return
+		case <-timer.C:
+		}
+		now := time.Now()
+		due := !wall(now).Before(boundary)
+		asked := len(pending) > 0 && now.Sub(lastReport) >= reportSpacing
+		if asked {
+			lastReport = now
+		}
+		if due || asked {
+			s.answer(pending, s.seal())
+			pending = pending[:0]
+		}
+		// Counted anew from the wall clock each time, so that neither a slow seal
+		// nor a step of the clock makes the cycles drift.
+		boundary = nextBoundary(time.Now(), s.aggregator.config.FlushInterval)
+	}
+}
+
+func (s *sealer) answer(pending []chan *Delivery, delivery *Delivery) {
+	for _, request := range pending {
+		request <- delivery
+	}
+}
+
+// seal opens the next cycle, closes the current one and hands it on. It returns
+// the promise of its delivery.
+func (s *sealer) seal() *Delivery {
+	a := s.aggregator
+	number := a.cycles.current.Load()
+	next := a.cycles.slots[(number+1)%2]
+	<-next.released // the flush may still be reading what this memory held two cycles ago
+	next.open(number+1, time.Now())
+	a.cycles.current.Store(number + 1)
+	return s.handOn(a.cycles.slots[number%2])
+}
+
+// sealLast closes the current cycle with none after it, and the drainers.
+func (s *sealer) sealLast() *Delivery {
+	a := s.aggregator
+	number := a.cycles.current.Load()
+	a.cycles.current.Store(closedCycle)
+	delivery := s.handOn(a.cycles.slots[number%2])
+	for _, d := range a.drainers {
+		d.ring.Send(ring.Signal{Kind: ring.Stop})
+		<-d.done
+	}
+	return delivery
+}
+
+// handOn collects every drainer's table of a cycle that is not current any more
+// and gives them away.
+func (s *sealer) handOn(c *Cycle) *Delivery {
+	a := s.aggregator
+	a.cycles.waitForReaders(c.number)
+	for _, d := range a.drainers {
+		// The sealer is the only sender and waits for each answer, so the side
+		// channel can't be full.
+		if !d.ring.Send(ring.Signal{Kind: ring.Report, Arg: c.number}) {
+			panic("BUG: a ring's side channel is full of signals that nobody else sends")
+		}
+	}
+	for _, d := range a.drainers {
+		<-d.reported
+	}
+	sealed := NewSealed(c.number, c.opened, time.Now(), a.config.BucketWidth,
+		c.registry.origins, c.registry.keys, c.tables...)
+	sealed.release = c.recycle
+	for _, table := range c.tables {
+		table.held.Store(0) // from here on the receiver's books hold them
+	}
+	delivery := sealed.Delivery // the receiver owns sealed; the promise is ours too
+	a.sealed.Inc()
+	a.lastSeal.Store(time.Now())
+	a.config.Deliver(sealed)
+	return delivery
+}
+
+// open makes the memory of a released cycle the one of a new cycle.
+func (c *Cycle) open(number uint64, now time.Time) {
+	c.number, c.opened = number, now
+	for _, table := range c.tables {
+		table.Open(now)
+	}
+}
+
+// recycle empties the cycle's memory and lets it be opened again.
+func (c *Cycle) recycle() {
+	c.registry.reset()
+	for _, table := range c.tables {
+		table.Reset()
+	}
+	c.released <- struct{}{}
+}
+
+// nextBoundary is the first multiple of the interval on the wall clock after now.
+func nextBoundary(now time.Time, interval time.Duration) time.Time {
+	now = wall(now)
+	ns := now.UnixNano()
+	return now.Add(interval - time.Duration(ns%int64(interval)))
+}
+
+// wall strips the monotonic reading: a boundary is a wall-clock time, and must
+// be compared as one even after the clock was stepped.
+func wall(t time.Time) time.Time { return t.Round(0) }

@@ -1,0 +1,170 @@
+package aggregate
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// TestDay runs the cycles for 24 hours of an injected clock: 8640 seals, each
+// at a multiple of ten seconds, and nothing that grows.
+func TestDay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		seals, spans := 0, uint64(0)
+		var keys int
+		config := testConfig(func(s *Sealed) {
+			seals++
+			spans += s.Spans()
+			keys = max(keys, len(s.Keys))
+			if late := s.End.UnixNano() % 10e9; late != 0 && seals <= 8640 {
+				t.Errorf("seal %d is %d ns off its boundary", seals, late)
+			}
+			s.Delivery.Resolve(nil)
+			s.Release()
+		})
+		a, err := New(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(3 * time.Second) // start off the boundary
+		a.Start()
+		synctest.Wait()
+		started, goroutines := time.Now(), runtime.NumGoroutine()
+		before := heap()
+		r := a.NewReader()
+		sent := uint64(0)
+		for time.Since(started) < 24*time.Hour-97*time.Second {
+			time.Sleep(97 * time.Second)
+			publish(a, r, span.Origin{Service: "shop"}, span.Key{Resource: time.Now().String()},
+				Slot{Duration: 5, End: time.Now().UnixNano(), Weight: 1})
+			sent++
+			synctest.Wait()
+		}
+		time.Sleep(time.Until(started.Add(24 * time.Hour)))
+		synctest.Wait()
+		if seals != 8640 {
+			t.Errorf("%d seals in 24 hours, want 8640", seals)
+		}
+		if n := runtime.NumGoroutine(); n != goroutines {
+			t.Errorf("%d goroutines, %d at the start", n, goroutines)
+		}
+		if grown := int64(heap()) - int64(before); grown > 1<<20 {
+			t.Errorf("the heap grew by %d bytes", grown)
+		}
+		r.Close()
+		a.Stop()
+		if spans != sent || keys != 1 {
+			t.Errorf("%d spans sealed of %d, at most %d keys in a cycle", spans, sent, keys)
+		}
+	})
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// TestReportSpacing asks for many reports and expects them to share seals.
+func TestReportSpacing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		seals := 0
+		a, err := New(testConfig(func(s *Sealed) {
+			seals++
+			s.Delivery.Resolve(nil)
+			s.Release()
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		a.Start()
+		for range 50 {
+			go a.Report(t.Context())
+			time.Sleep(100 * time.Millisecond)
+		}
+		synctest.Wait()
+		if seals < 5 || seals > 6 {
+			t.Errorf("%d seals for 50 requests in 5 seconds, want one a second", seals)
+		}
+		a.Stop()
+		if _, err := a.Report(context.Background()); !errors.Is(err, ErrStopped) {
+			t.Errorf("a report after the stop gave %v", err)
+		}
+	})
+}
+
+// TestReportCoversWhatWasPublished publishes and reports, and finds the span in
+// the seal that the report's promise stands for.
+func TestReportCoversWhatWasPublished(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		total := uint64(0)
+		a, err := New(testConfig(func(s *Sealed) {
+			total += s.Spans()
+			s.Delivery.Resolve(errors.New("the agent said no"))
+			s.Release()
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Start()
+		r := a.NewReader()
+		for i := range uint64(5) {
+			publish(a, r, span.Origin{}, span.Key{Resource: "r"}, Slot{End: time.Now().UnixNano(), Weight: 1})
+			delivery, err := a.Report(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := delivery.Wait(t.Context()); err == nil || err.Error() != "the agent said no" {
+				t.Errorf("the promise was resolved with %v", err)
+			}
+			if total != i+1 {
+				t.Errorf("%d spans sealed after report %d", total, i)
+			}
+		}
+		r.Close()
+		a.Stop()
+	})
+}
+
+// TestSealWaitsForReaders holds a reader inside a cycle over its boundary.
+func TestSealWaitsForReaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		seals := 0
+		a, err := New(testConfig(func(s *Sealed) {
+			seals++
+			s.Release()
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Start()
+		r, other := a.NewReader(), a.NewReader()
+		cycle := r.Enter()
+		time.Sleep(11 * time.Second)
+		if seals != 0 {
+			t.Fatal("a cycle was sealed with a reader inside it")
+		}
+		if next := other.Enter(); next.Number() != cycle.Number()+1 {
+			t.Errorf("others entered cycle %d while %d waits to be sealed", next.Number(), cycle.Number())
+		}
+		other.Exit()
+		r.Exit()
+		synctest.Wait()
+		if seals != 1 {
+			t.Errorf("%d seals after the reader left", seals)
+		}
+		r.Close()
+		other.Close()
+		a.Stop()
+		if r.Enter() != nil {
+			t.Error("entered a cycle after the last")
+		}
+	})
+}
