@@ -1,0 +1,211 @@
+package ingest
+
+import (
+	"errors"
+	"runtime"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/ring"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// batch is the scratch of one connection for the batch that it is admitting.
+type batch struct {
+	slots     []aggregate.Slot // resolved, in the tracer's order
+	drainers  []uint16         // by slot, whose ring it goes to
+	counts    []int            // by drainer
+	claims    []ring.Claim[aggregate.Slot]
+	filled    []int // by drainer, slots of its claim that are written
+	collapsed [aggregate.Fields]uint64
+	collapses bool
+}
+
+func newBatch(drainers int) batch {
+	return batch{
+		counts: make([]int, drainers), filled: make([]int, drainers),
+		claims: make([]ring.Claim[aggregate.Slot], drainers),
+	}
+}
+
+func (b *batch) reset() {
+	b.slots, b.drainers = b.slots[:0], b.drainers[:0]
+	clear(b.counts)
+	clear(b.filled)
+	if b.collapses {
+		b.collapsed, b.collapses = [aggregate.Fields]uint64{}, false
+	}
+}
+
+// errDropped says that a batch must be dropped under the reason of the same try.
+var errDropped = errors.New("batch dropped")
+
+// blockedPause is how long a connection waits between two tries while its
+// batch finds no room and may not be dropped.
+const blockedPause = 200 * time.Microsecond
+
+// spans admits the batch of one spans message, or drops and counts it. An error
+// closes the connection. Received is counted last, so that at any moment no
+// part of the books exceeds the whole for longer than one batch.
+func (c *conn) spans(body []byte) error {
+	walker, err := wire.WalkSpans(body)
+	if err != nil {
+		return &fault{FaultBadMessage, err}
+	}
+	n := walker.Len()
+	if n == 0 {
+		if walker.Next(&c.snapshot); walker.Err() != nil {
+			return &fault{FaultBadMessage, walker.Err()}
+		}
+		return nil
+	}
+	defer c.server.counters.received.Add(uint64(n))
+	reason := DropBug // what a panic below leaves
+	settled := false
+	defer func() {
+		if !settled {
+			c.server.counters.dropped[reason].Add(uint64(n))
+		}
+	}()
+	switch {
+	case n > c.server.config.MaxBatch:
+		reason = DropBatchTooLarge
+		return nil
+	case !c.server.wanted():
+		reason = DropNotWanted
+		return nil
+	}
+	for {
+		reason, err = c.admit(walker)
+		if err == nil {
+			settled = true
+			return nil
+		}
+		if err != errDropped { //nolint:errorlint // our own sentinel, never wrapped
+			return err
+		}
+		if !c.server.config.Block || reason != DropRingFull && reason != DropRingContended {
+			return nil
+		}
+		if !c.server.pause(blockedPause) {
+			reason = DropShutdown
+			return nil
+		}
+		reason = DropBug
+	}
+}
+
+// admit resolves and publishes a whole batch within one cycle. With errDropped
+// nothing of it was published, and the reason says why.
+func (c *conn) admit(walker wire.SpansWalker) (Drop, error) {
+	cycle := c.reader.Enter()
+	if cycle == nil {
+		return DropShutdown, errDropped
+	}
+	defer c.reader.Exit()
+	if !c.enterCycle(cycle) {
+		return DropTooManyOrigins, errDropped
+	}
+	if err := c.resolve(cycle, walker); err != nil {
+		return DropMalformed, &fault{FaultBadMessage, err}
+	}
+	return c.publish()
+}
+
+// resolve finds every snapshot's aggregate and ring.
+func (c *conn) resolve(cycle *aggregate.Cycle, walker wire.SpansWalker) error {
+	b := &c.batch
+	b.reset()
+	routing := c.server.config.Aggregator.Routing()
+	s := &c.snapshot
+	for walker.Next(s) {
+		to, err := c.find(cycle, s)
+		if err != nil {
+			return err
+		}
+		drainer := routing.Drainer(to.hash)
+		b.counts[drainer]++
+		b.drainers = append(b.drainers, uint16(drainer))
+		b.slots = append(b.slots, aggregate.Slot{
+			Duration: s.Duration, End: s.End, Weight: s.Weight,
+			Key: to.id, Cycle: uint16(cycle.Number()), Flags: s.Flags,
+		})
+		if to.collapsed != 0 {
+			b.collapse(to.collapsed)
+		}
+	}
+	return walker.Err()
+}
+
+func (b *batch) collapse(fields aggregate.Collapsed) {
+	b.collapses = true
+	for f := range aggregate.Fields {
+		if fields.Has(aggregate.Field(f)) {
+			b.collapsed[f]++
+		}
+	}
+}
+
+// publish claims each ring once and copies the slots in, or backs out of all.
+func (c *conn) publish() (Drop, error) {
+	b := &c.batch
+	defer c.settle() // after a panic, what was claimed must not stop its drainer
+	for drainer, n := range b.counts {
+		if n == 0 {
+			continue
+		}
+		claim, result := claim(c.server.config.Aggregator.Ring(drainer), n)
+		if result != ring.Claimed {
+			c.backOut()
+			if result == ring.Full {
+				return DropRingFull, errDropped
+			}
+			return DropRingContended, errDropped
+		}
+		b.claims[drainer] = claim
+	}
+	for i, drainer := range b.drainers {
+		*b.claims[drainer].Slot(b.filled[drainer]) = b.slots[i]
+		b.filled[drainer]++
+	}
+	for drainer := range b.claims {
+		if b.claims[drainer].Len() > 0 {
+			b.claims[drainer].Publish()
+		}
+	}
+	if b.collapses {
+		for f, n := range b.collapsed {
+			c.server.counters.collapsed[f].Add(n)
+		}
+	}
+	return 0, nil
+}
+
+// claimTries bounds how often a claim that only lost races is made again.
+const claimTries = 8
+
+func claim(r *ring.Ring[aggregate.Slot], n int) (ring.Claim[aggregate.Slot], ring.Result) {
+	for range claimTries - 1 {
+		if claim, result := r.Claim(n); result != ring.Contended {
+			return claim, result
+		}
+		runtime.Gosched()
+	}
+	return r.Claim(n)
+}
+
+// backOut publishes what was claimed so far as skips.
+func (c *conn) backOut() {
+	for i := range c.batch.claims {
+		if c.batch.claims[i].Len() > 0 {
+			c.batch.claims[i].Skip()
+		}
+	}
+}
+
+// settle skips the claims that a panic left open.
+func (c *conn) settle() {
+	for i := range c.batch.claims {
+		c.batch.claims[i].Settle()
+	}
+}

@@ -1,0 +1,205 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// helloTimeout is how long a tracer may take to say who it is.
+const helloTimeout = 5 * time.Second
+
+// conn is one tracer's connection. Its goroutine owns all of it but the socket's
+// write side, which writing guards.
+type conn struct {
+	server *Server
+	socket *net.UnixConn
+
+	frames   *frames
+	keys     *keys
+	batch    batch
+	snapshot wire.Snapshot
+	reader   *aggregate.Reader
+	origin   span.Origin
+	originID aggregate.OriginID
+	cycle    uint64 // number of the cycle plus one that originID is valid in
+
+	writing   sync.Mutex
+	greeted   bool // welcome was sent, so features may follow
+	reporting bool // an answer to a flush is owed
+}
+
+// serve reads until the tracer or the daemon ends the connection.
+func (c *conn) serve() {
+	defer c.server.remove(c)
+	defer c.socket.Close()
+	defer c.reader.Close()
+	err := c.guarded()
+	if err == nil {
+		return
+	}
+	reason := faultOf(err)
+	c.server.counters.faults[reason].Add(1)
+	c.server.log.fault(reason, err)
+	if reason != FaultHalfFrame {
+		c.bye(wire.Bye{Reason: reason.String(), Detail: err.Error(), Versions: versionsFor(reason)})
+	}
+}
+
+// versionsFor tells a tracer that speaks another version which are spoken.
+func versionsFor(reason Fault) []uint64 {
+	if reason == FaultVersion {
+		return []uint64{wire.Version}
+	}
+	return nil
+}
+
+// guarded contains a panic: it costs this connection and no other.
+func (c *conn) guarded() (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = faultf(FaultBug, "serve connection: panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	if err := c.hello(); err != nil {
+		return err
+	}
+	for {
+		message, err := c.frames.next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		c.server.counters.frames.Add(1)
+		left, err := c.handle(message)
+		if left || err != nil {
+			return err
+		}
+	}
+}
+
+// hello reads the first message and answers it.
+func (c *conn) hello() error {
+	message, err := c.frames.first(helloTimeout)
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	if err != nil {
+		if faultOf(err) == FaultTooSlow {
+			return faultf(FaultNoHello, "read hello: none within %s", helloTimeout)
+		}
+		return err
+	}
+	c.server.counters.frames.Add(1)
+	kind, body, err := wire.Split(message)
+	if err != nil {
+		return &fault{FaultNoHello, err}
+	}
+	if kind != wire.TypeHello {
+		return faultf(FaultNoHello, "read hello: the first message is %s", kind)
+	}
+	hello, err := wire.DecodeHello(body)
+	if err != nil {
+		return &fault{FaultBadMessage, err}
+	}
+	if hello.Version != wire.Version {
+		return faultf(FaultVersion, "read hello: version %d is not spoken here, %d is", hello.Version, wire.Version)
+	}
+	c.origin = hello.Origin
+	if c.origin.Host == "" {
+		c.origin.Host = c.server.config.DefaultHost
+	}
+	if c.origin.Env == "" {
+		c.origin.Env = c.server.config.DefaultEnv
+	}
+	c.origin.Normalize()
+	return c.welcome()
+}
+
+// handle does what one message asks. It reports whether the tracer has left.
+func (c *conn) handle(message []byte) (left bool, err error) {
+	kind, body, err := wire.Split(message)
+	if err != nil {
+		return false, &fault{FaultBadMessage, err}
+	}
+	switch kind {
+	case wire.TypeSpans:
+		return false, c.spans(body)
+	case wire.TypeDefine:
+		return false, c.define(body)
+	case wire.TypeLost:
+		return false, c.lost(body)
+	case wire.TypeFlush:
+		return false, c.flush(body)
+	case wire.TypeBye:
+		return true, nil
+	default:
+		return false, faultf(FaultBadMessage, "handle message: a tracer does not send %s here", kind)
+	}
+}
+
+// lost adds what the tracer itself had to drop to the counters of its kind.
+func (c *conn) lost(body []byte) error {
+	lost, err := wire.DecodeLost(body)
+	if err != nil {
+		return &fault{FaultBadMessage, err}
+	}
+	for reason, spans := range lost {
+		c.server.counters.countLost(reason, spans)
+	}
+	return nil
+}
+
+// flush asks for a report and answers when it has arrived. The connection goes
+// on reading meanwhile; it may have one question open, and a second one is
+// refused at once.
+func (c *conn) flush(body []byte) error {
+	request, err := wire.DecodeFlush(body)
+	if err != nil {
+		return &fault{FaultBadMessage, err}
+	}
+	c.writing.Lock()
+	busy := c.reporting
+	c.reporting = true
+	c.writing.Unlock()
+	if busy {
+		c.answer(wire.Flush{ID: request.ID, Error: "a flush of this connection is being answered already"})
+		return nil
+	}
+	c.server.answering.Add(1)
+	go func() {
+		defer c.server.answering.Done()
+		err := c.server.report()
+		c.writing.Lock()
+		c.reporting = false
+		c.writing.Unlock()
+		answer := wire.Flush{ID: request.ID, OK: err == nil}
+		if err != nil {
+			answer.Error = err.Error()
+		}
+		c.answer(answer)
+	}()
+	return nil
+}
+
+// report seals now and waits for the outcome. Stop ends the wait.
+func (s *Server) report() error {
+	delivery, err := s.config.Aggregator.Report(s.reports)
+	if err == nil {
+		err = delivery.Wait(s.reports)
+	}
+	if errors.Is(err, context.Canceled) {
+		return aggregate.ErrStopped
+	}
+	return err
+}

@@ -1,0 +1,34 @@
+// Package ingest is where everything untrusted comes in: it listens on the
+// socket, reads what tracers send, finds each snapshot's key and publishes
+// whole batches into the rings. It owns the connections and their buffers.
+//
+// # One goroutine a connection
+//
+// It reads into one buffer of its own and walks each frame in place. A key is
+// found by its raw bytes in the connection's own table: one hash, one
+// comparison, nothing decoded and nothing allocated. Only the first use of a
+// key in a cycle goes further: it is admitted to the cycle's registry, and
+// decoded if the connection never saw it before.
+//
+// # A batch is admitted whole or dropped whole
+//
+// All of a batch's snapshots are resolved before the first slot is claimed;
+// each ring is then claimed once. If one of them has no room, what was claimed
+// on the others is published as skips and the batch is dropped, and counted
+// under one reason. Resolving and publishing happen between one Enter and one
+// Exit of the aggregates' cycle, so the boundary of a cycle splits no batch.
+//
+// # What is malformed costs its sender its connection
+//
+// The connection is told why in a bye, one counter and one rate-limited log
+// line say so, and no other connection notices. Frames before the fault stay
+// counted. A panic in a connection's goroutine is contained like any other
+// fault, under the reason "bug".
+//
+// # Bounds
+//
+// Connections, bytes a frame, snapshots a batch, keys and bytes of keys a
+// connection, time to complete a hello and a frame: each is a field of Config.
+// A connection's memory is its buffer (64 KiB, grown to MaxFrame only while a
+// frame needs it), its key table, and the scratch of one batch.
+package ingest

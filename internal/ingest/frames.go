@@ -1,0 +1,137 @@
+package ingest
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// baseBuffer is what a connection reads into unless one frame needs more.
+const baseBuffer = 64 << 10
+
+// frames cuts what a connection reads into messages, in place. It belongs to
+// the connection's goroutine.
+type frames struct {
+	conn    net.Conn
+	base    []byte // the buffer for nearly everything
+	buf     []byte // base, or a larger one while a frame needs it
+	start   int    // of what is not consumed yet
+	end     int    // of what was read
+	max     int
+	timeout time.Duration // to complete a frame once begun
+	armed   bool          // a read deadline is set for the frame at start
+	rearm   bool          // that deadline was an earlier frame's
+	hold    bool          // the deadline is the caller's: leave it
+}
+
+func newFrames(conn net.Conn, maxFrame int, timeout time.Duration) *frames {
+	base := make([]byte, baseBuffer)
+	return &frames{conn: conn, base: base, buf: base, max: maxFrame, timeout: timeout}
+}
+
+// first returns the content of the first frame, which must be whole within
+// limit, counted from now and not from its first byte.
+func (f *frames) first(limit time.Duration) ([]byte, error) {
+	if err := f.conn.SetReadDeadline(time.Now().Add(limit)); err != nil {
+		return nil, io.EOF // closed under us: the daemon stops
+	}
+	f.hold = true
+	message, err := f.next()
+	f.hold = false
+	f.armed = true // so that the next wait takes this deadline away
+	return message, err
+}
+
+// next returns the content of the next frame. It is valid until the next call.
+// io.EOF means that the tracer left between two frames.
+func (f *frames) next() ([]byte, error) {
+	f.shrink()
+	for {
+		need := wire.HeaderLen
+		if f.end-f.start >= wire.HeaderLen {
+			length := int64(wire.FrameLength(f.buf[f.start:f.end]))
+			if length == 0 {
+				return nil, faultf(FaultBadFrame, "read frame: a frame of no bytes")
+			}
+			if length > int64(f.max) {
+				return nil, faultf(FaultTooLarge, "read frame: %d bytes announced, %d allowed", length, f.max)
+			}
+			need += int(length)
+		}
+		if need > wire.HeaderLen && f.end-f.start >= need {
+			message := f.buf[f.start+wire.HeaderLen : f.start+need]
+			f.start += need
+			f.rearm = true // what follows is another frame with its own time
+			return message, nil
+		}
+		if err := f.fill(need); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// fill reads more, after making room for need bytes from start on.
+func (f *frames) fill(need int) error {
+	partial := f.end > f.start
+	if !partial {
+		f.start, f.end = 0, 0
+	} else if f.start+need > len(f.buf) || f.end == len(f.buf) {
+		f.makeRoom(need)
+	}
+	if err := f.setDeadline(partial); err != nil {
+		return err
+	}
+	n, err := f.conn.Read(f.buf[f.end:])
+	f.end += n
+	switch {
+	case n > 0 || err == nil:
+		return nil
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return faultf(FaultTooSlow, "read frame: not complete within %s", f.timeout)
+	case partial && !errors.Is(err, net.ErrClosed):
+		return faultf(FaultHalfFrame, "read frame: the tracer left after %d bytes of it", f.end-f.start)
+	}
+	// A reset between two frames loses nothing that was handed over.
+	return io.EOF
+}
+
+// setDeadline bounds the time of a frame that has begun. Between frames a
+// tracer may be silent for as long as it likes.
+func (f *frames) setDeadline(partial bool) error {
+	if f.hold || partial == f.armed && !(partial && f.rearm) {
+		return nil
+	}
+	f.armed, f.rearm = partial, false
+	deadline := time.Time{}
+	if partial {
+		deadline = time.Now().Add(f.timeout)
+	}
+	if err := f.conn.SetReadDeadline(deadline); err != nil {
+		return io.EOF // closed under us: the daemon stops
+	}
+	return nil
+}
+
+// makeRoom moves the begun frame to the front, into a larger buffer if it is
+// longer than this one. The length was checked before a byte is set aside.
+func (f *frames) makeRoom(need int) {
+	target := f.buf
+	if need > len(f.buf) {
+		target = make([]byte, need)
+	}
+	f.end = copy(target, f.buf[f.start:f.end])
+	f.start, f.buf = 0, target
+}
+
+// shrink goes back to the base buffer once a large frame is done with.
+func (f *frames) shrink() {
+	if len(f.buf) == len(f.base) || f.end-f.start > len(f.base) {
+		return
+	}
+	f.end = copy(f.base, f.buf[f.start:f.end])
+	f.start, f.buf = 0, f.base
+}

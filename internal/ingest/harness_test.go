@@ -1,0 +1,234 @@
+package ingest
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// harness is a server before an aggregator that counts into memory.
+type harness struct {
+	*Server
+	t          testing.TB
+	aggregator *aggregate.Aggregator
+
+	mu       sync.Mutex
+	features wire.Features
+	changed  chan struct{}
+	sealed   uint64
+	rows     map[string]uint64 // spans by resource
+	answer   error             // what deliveries resolve to
+	ended    sync.Once
+}
+
+// newHarness makes a server; start runs it.
+func newHarness(t testing.TB, change func(*Config, *aggregate.Config)) *harness {
+	t.Helper()
+	h := &harness{t: t, changed: make(chan struct{}), rows: map[string]uint64{}, features: wire.Features{Stats: true}}
+	counting := aggregate.DefaultConfig()
+	counting.Deliver = h.deliver
+	config := DefaultConfig()
+	config.Socket = filepath.Join(t.TempDir(), "s")
+	config.Log = slog.New(slog.DiscardHandler)
+	config.Features = func() (wire.Features, <-chan struct{}) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		return h.features, h.changed
+	}
+	if change != nil {
+		change(&config, &counting)
+	}
+	var err error
+	if h.aggregator, err = aggregate.New(counting); err != nil {
+		t.Fatal(err)
+	}
+	config.Aggregator = h.aggregator
+	if h.Server, err = New(config); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func start(t testing.TB, change func(*Config, *aggregate.Config)) *harness {
+	t.Helper()
+	h := newHarness(t, change)
+	h.aggregator.Start()
+	h.Start()
+	t.Cleanup(h.stop)
+	return h
+}
+
+// stop ends everything in the daemon's order and checks the books.
+func (h *harness) stop() {
+	h.ended.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := h.Drain(ctx); err != nil {
+			h.t.Error(err)
+		}
+		h.aggregator.Stop()
+		h.Close()
+		in, agg := h.Stats(), h.aggregator.Stats()
+		if in.Received != agg.Aggregated()+in.DroppedTotal() || agg.Aggregated() != h.sealed || agg.Held != 0 {
+			h.t.Errorf("books: received %d = aggregated %d + dropped %v; sealed %d, held %d",
+				in.Received, agg.Aggregated(), in.Dropped, h.sealed, agg.Held)
+		}
+	})
+}
+
+func (h *harness) deliver(s *aggregate.Sealed) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.sealed += s.Spans()
+	for _, table := range s.Tables {
+		for i := range table.Rows() {
+			row := &table.Rows()[i]
+			h.rows[s.Keys[row.Key].Key.Resource] += row.Spans
+		}
+	}
+	s.Delivery.Resolve(h.answer)
+	s.Release()
+}
+
+func (h *harness) dropped() uint64 {
+	stats := h.Stats()
+	return stats.DroppedTotal()
+}
+
+func (h *harness) setFeatures(f wire.Features) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.features = f
+	close(h.changed)
+	h.changed = make(chan struct{})
+}
+
+// tracer is a connection in a test's hand.
+type tracer struct {
+	*net.UnixConn
+	t testing.TB
+}
+
+func (h *harness) dial() *tracer {
+	h.t.Helper()
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: h.config.Socket, Net: "unix"})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { conn.Close() })
+	return &tracer{conn, h.t}
+}
+
+// connect dials and says hello.
+func (h *harness) connect(service string) *tracer {
+	h.t.Helper()
+	c := h.dial()
+	c.send(hello(service))
+	if kind, _ := c.read(); kind != wire.TypeWelcome {
+		h.t.Fatalf("a hello was answered with %s", kind)
+	}
+	return c
+}
+
+func hello(service string) []byte {
+	return wire.AppendHello(nil, &wire.Hello{Version: wire.Version, Client: "test", Origin: span.Origin{Service: service}})
+}
+
+func (c *tracer) send(frame []byte) {
+	c.t.Helper()
+	if _, err := c.Write(frame); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// read returns the next message of the daemon, or type 0 at the end.
+func (c *tracer) read() (wire.Type, []byte) {
+	c.t.Helper()
+	header := make([]byte, wire.HeaderLen)
+	if _, err := io.ReadFull(c, header); err != nil {
+		return 0, nil
+	}
+	message := make([]byte, binary.BigEndian.Uint32(header))
+	if _, err := io.ReadFull(c, message); err != nil {
+		c.t.Fatalf("the daemon cut a message: %v", err)
+	}
+	kind, body, err := wire.Split(message)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return kind, body
+}
+
+// farewell reads to the end and returns the reason of the bye, if there was one.
+func (c *tracer) farewell() string {
+	c.t.Helper()
+	reason := ""
+	for {
+		kind, body := c.read()
+		switch kind {
+		case 0:
+			return reason
+		case wire.TypeBye:
+			bye, err := wire.DecodeBye(body)
+			if err != nil {
+				c.t.Fatal(err)
+			}
+			reason = bye.Reason
+		}
+	}
+}
+
+// settle says bye and waits until the daemon has read everything.
+func (c *tracer) settle() {
+	c.t.Helper()
+	c.send(wire.AppendBye(nil, &wire.Bye{}))
+	if _, err := io.Copy(io.Discard, c); err != nil && !errors.Is(err, io.EOF) {
+		c.t.Fatal(err)
+	}
+}
+
+func key(resource string) []byte {
+	return wire.AppendKey(nil, &span.Key{Service: "shop", Operation: "op", Resource: resource})
+}
+
+// spans is a frame of n snapshots of the key.
+func spans(n int, key []byte) []byte {
+	frame := wire.BeginSpans(nil)
+	for range n {
+		frame = wire.AppendWhole(frame, key, 1000, time.Now().UnixNano(), 0, 1)
+	}
+	wire.EndSpans(frame, 0, n)
+	return frame
+}
+
+// numbered is a frame of one snapshot for each number.
+func numbered(numbers ...uint32) []byte {
+	frame := wire.BeginSpans(nil)
+	for _, number := range numbers {
+		frame = wire.AppendNumbered(frame, number, 1000, time.Now().UnixNano(), 0, 1)
+	}
+	wire.EndSpans(frame, 0, len(numbers))
+	return frame
+}
+
+func define(number uint32, key []byte) []byte {
+	frame := wire.AppendDefinition(wire.BeginDefine(nil), number, key)
+	wire.EndDefine(frame, 0, 1)
+	return frame
+}
+
+// raw is a frame of any content.
+func raw(content ...byte) []byte {
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(content))), content...)
+}

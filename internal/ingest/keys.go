@@ -1,0 +1,150 @@
+package ingest
+
+import (
+	"bytes"
+	"hash/maphash"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// resolved is what the hot path needs of a key: which aggregate in which ring.
+type resolved struct {
+	cycle     uint64 // number of the cycle plus one that the rest is valid in
+	id        aggregate.KeyID
+	hash      uint32
+	collapsed aggregate.Collapsed
+}
+
+// knownKey is a key that the connection has decoded.
+type knownKey struct {
+	resolved
+	raw  []byte
+	key  span.Key
+	pins int // numbers that stand for it
+}
+
+// keys is one connection's table from raw key bytes, or numbers, to what they
+// resolve to: open addressing, linear probing, at most half full. It belongs to
+// the connection's goroutine.
+//
+// It never throws out a key to make room within a cycle: once full, new keys
+// are decoded at each use, which costs their sender, and the hot ones stay. At
+// a new cycle a table that ran full keeps only what the last cycle used, so a
+// scan is forgotten and the working set is not.
+type keys struct {
+	seed     maphash.Seed
+	slots    []uint32 // index into known plus one, 0 for none
+	tags     []uint32 // the hash's other half, so that most misses touch no key
+	known    []knownKey
+	numbers  []uint32 // by number, index into known plus one
+	maxKeys  int      // as many that no number stands for, and as many numbers
+	maxBytes int
+	bytes    int
+	full     bool // something found no room since the last sweep
+}
+
+// maxCachedKey is the longest raw key that is remembered. Labels are cut far
+// below it, so a longer one is a tracer's mistake, served but not stored.
+const maxCachedKey = 16 << 10
+
+func newKeys(maxKeys, maxBytes int) *keys {
+	k := &keys{seed: maphash.MakeSeed(), maxKeys: maxKeys, maxBytes: maxBytes}
+	k.rehash(64)
+	return k
+}
+
+// none is the index of a key that is not known.
+const none = -1
+
+// find returns the index of the known key with these bytes, or none.
+func (k *keys) find(raw []byte) int {
+	hash := maphash.Bytes(k.seed, raw)
+	tag := uint32(hash >> 32)
+	mask := uint32(len(k.slots) - 1)
+	for i := uint32(hash) & mask; k.slots[i] != 0; i = (i + 1) & mask {
+		if k.tags[i] == tag && bytes.Equal(k.known[k.slots[i]-1].raw, raw) {
+			return int(k.slots[i] - 1)
+		}
+	}
+	return none
+}
+
+// numbered returns the index of the key that a number stands for, or none.
+func (k *keys) numbered(number uint32) int {
+	if int64(number) >= int64(len(k.numbers)) {
+		return none
+	}
+	return int(k.numbers[number]) - 1
+}
+
+// add remembers a decoded key, or returns none where there is no room.
+func (k *keys) add(raw []byte, key span.Key) int {
+	if len(k.known) >= 2*k.maxKeys || k.bytes+len(raw) > k.maxBytes {
+		k.full = true
+		return none
+	}
+	if 2*(len(k.known)+1) > len(k.slots) {
+		k.rehash(2 * len(k.slots))
+	}
+	k.known = append(k.known, knownKey{raw: bytes.Clone(raw), key: key})
+	k.bytes += len(raw)
+	k.insert(len(k.known) - 1)
+	return len(k.known) - 1
+}
+
+// define makes a number stand for a known key.
+func (k *keys) define(number uint32, index int) {
+	if grow := int(number) + 1 - len(k.numbers); grow > 0 {
+		k.numbers = append(k.numbers, make([]uint32, grow)...)
+	}
+	if earlier := k.numbered(number); earlier != none {
+		k.known[earlier].pins--
+	}
+	k.known[index].pins++
+	k.numbers[number] = uint32(index) + 1
+}
+
+// sweep keeps what a number stands for and what was resolved in the cycle of
+// that number plus one or later. It does nothing to a table with room.
+func (k *keys) sweep(since uint64) {
+	if !k.full {
+		return
+	}
+	k.full = false
+	moved := make([]uint32, len(k.known)) // by old index, new index plus one
+	kept := k.known[:0]
+	k.bytes = 0
+	for i, known := range k.known {
+		if known.pins > 0 || known.cycle >= since {
+			kept = append(kept, known)
+			moved[i] = uint32(len(kept))
+			k.bytes += len(known.raw)
+		}
+	}
+	clear(k.known[len(kept):])
+	k.known = kept
+	for number, at := range k.numbers {
+		if at != 0 {
+			k.numbers[number] = moved[at-1]
+		}
+	}
+	k.rehash(len(k.slots))
+}
+
+func (k *keys) rehash(slots int) {
+	k.slots, k.tags = make([]uint32, slots), make([]uint32, slots)
+	for i := range k.known {
+		k.insert(i)
+	}
+}
+
+func (k *keys) insert(index int) {
+	hash := maphash.Bytes(k.seed, k.known[index].raw)
+	mask := uint32(len(k.slots) - 1)
+	i := uint32(hash) & mask
+	for k.slots[i] != 0 {
+		i = (i + 1) & mask
+	}
+	k.slots[i], k.tags[i] = uint32(index)+1, uint32(hash>>32)
+}

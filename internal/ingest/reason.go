@@ -1,0 +1,78 @@
+package ingest
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Drop is why a batch that was received is not counted.
+type Drop uint8
+
+const (
+	DropRingFull       Drop = iota // a ring has no room: the drainers can't keep up
+	DropRingContended              // too many connections claim at once
+	DropMalformed                  // the frame is not what the protocol says
+	DropBatchTooLarge              // more snapshots than MaxBatch
+	DropNotWanted                  // the agent does not take statistics
+	DropTooManyOrigins             // the cycle has no room for the tracer's origin
+	DropShutdown                   // the last cycle is sealed
+	DropBug                        // a defect of ours, contained
+
+	drops = int(DropBug) + 1
+)
+
+var dropNames = [drops]string{
+	"ring_full", "ring_contended", "malformed", "batch_too_large",
+	"not_wanted", "too_many_origins", "shutdown", "bug",
+}
+
+// String is the reason's name in metrics.
+func (d Drop) String() string { return dropNames[d] }
+
+// Fault is why a connection was closed on its tracer.
+type Fault uint8
+
+const (
+	FaultBadFrame           Fault = iota // a frame without content
+	FaultBadMessage                      // a frame's content is not what the protocol says
+	FaultTooLarge                        // a frame over MaxFrame
+	FaultTooSlow                         // a frame begun and not completed in time, or a tracer that does not read
+	FaultNoHello                         // no hello in time, or something else before it
+	FaultVersion                         // a version that is not spoken here
+	FaultTooManyConnections              // one connection too many
+	FaultTooManyKeys                     // more bytes of numbered keys than a connection may have
+	FaultHalfFrame                       // the tracer left within a frame
+	FaultBug                             // a defect of ours, contained
+
+	faults = int(FaultBug) + 1
+)
+
+var faultNames = [faults]string{
+	"bad_frame", "bad_message", "too_large", "too_slow", "no_hello", "version",
+	"too_many_connections", "too_many_keys", "half_frame", "bug",
+}
+
+// String is the reason's name in metrics and in the bye to the tracer.
+func (f Fault) String() string { return faultNames[f] }
+
+// fault is an error that closes a connection.
+type fault struct {
+	reason Fault
+	err    error
+}
+
+func (f *fault) Error() string { return fmt.Sprintf("%s: %v", f.reason, f.err) }
+func (f *fault) Unwrap() error { return f.err }
+
+func faultf(reason Fault, format string, args ...any) error {
+	return &fault{reason, fmt.Errorf(format, args...)}
+}
+
+// faultOf finds the reason in an error. What has none is a defect of ours.
+func faultOf(err error) Fault {
+	var f *fault
+	if errors.As(err, &f) {
+		return f.reason
+	}
+	return FaultBug
+}

@@ -1,0 +1,251 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// Config is what ingest may use. Every field must be set.
+type Config struct {
+	Socket         string
+	SocketMode     fs.FileMode
+	MaxConnections int
+	MaxFrame       int
+	MaxBatch       int
+	MaxKeys        int           // numbers a connection may define, and keys it may use without
+	MaxKeyBytes    int           // of the raw keys that a connection has remembered
+	ReadTimeout    time.Duration // for a frame once begun
+	Block          bool          // wait for room instead of dropping
+	DefaultHost    string        // of a tracer that does not say
+	DefaultEnv     string        // of a tracer that does not say
+	Version        string        // of the daemon, for the welcome
+	Aggregator     *aggregate.Aggregator
+	// Features returns what the agent wants and a channel that is closed when
+	// that changes.
+	Features func() (wire.Features, <-chan struct{})
+	Log      *slog.Logger
+}
+
+// DefaultConfig is the defaults of the command line.
+func DefaultConfig() Config {
+	return Config{
+		Socket: "/var/run/spanstatsd/spans.sock", SocketMode: 0o660, MaxConnections: 1024,
+		MaxFrame: wire.DefaultMaxFrame, MaxBatch: 1024, MaxKeys: 8192, MaxKeyBytes: 8 << 20,
+		ReadTimeout: 30 * time.Second,
+	}
+}
+
+// Check says what is unusable.
+func (c *Config) Check() error {
+	switch {
+	case c.MaxConnections < 1 || c.MaxConnections > 1<<16:
+		return fmt.Errorf("check max-connections: %d is not between 1 and %d", c.MaxConnections, 1<<16)
+	case c.MaxFrame < wire.MinMaxFrame || c.MaxFrame > 1<<30:
+		return fmt.Errorf("check max-frame: %d is not between %d and %d bytes", c.MaxFrame, wire.MinMaxFrame, 1<<30)
+	case c.MaxBatch < wire.MinMaxBatch || c.MaxBatch > 1<<20:
+		return fmt.Errorf("check max-batch: %d is not between %d and %d", c.MaxBatch, wire.MinMaxBatch, 1<<20)
+	case c.ReadTimeout <= 0:
+		return fmt.Errorf("check read-timeout: %s is not positive", c.ReadTimeout)
+	}
+	return nil
+}
+
+// Server owns the socket and its connections.
+type Server struct {
+	config   Config
+	log      faultLog
+	counters counters
+	features atomic.Pointer[wire.Features]
+	listener *net.UnixListener
+
+	mu       sync.Mutex
+	conns    map[*conn]struct{}
+	stopping bool
+
+	serving   sync.WaitGroup  // connections
+	loops     sync.WaitGroup  // accepting and announcing
+	answering sync.WaitGroup  // answers to flushes
+	reports   context.Context // ends when answers are not worth waiting for any more
+	endReport context.CancelFunc
+	stopped   chan struct{} // closed when connections must not wait any more
+}
+
+// New opens the socket. Nothing is accepted before Start.
+func New(config Config) (*Server, error) {
+	if err := config.Check(); err != nil {
+		return nil, err
+	}
+	listener, err := Listen(config.Socket, config.SocketMode)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		config: config, listener: listener, conns: map[*conn]struct{}{},
+		log: faultLog{logger: config.Log}, stopped: make(chan struct{}),
+	}
+	s.reports, s.endReport = context.WithCancel(context.Background())
+	return s, nil
+}
+
+// Abandon gives the socket back where nothing was started.
+func (s *Server) Abandon() {
+	s.endReport()
+	s.listener.Close()
+}
+
+// Start accepts tracers: two goroutines, and one for each connection.
+func (s *Server) Start() {
+	features, changed := s.config.Features()
+	s.features.Store(&features)
+	s.loops.Go(s.accept)
+	s.loops.Go(func() { s.announce(changed) })
+}
+
+// wanted says whether the agent takes statistics at all.
+func (s *Server) wanted() bool { return s.features.Load().Stats }
+
+func (s *Server) accept() {
+	for {
+		socket, err := s.listener.AcceptUnix()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			// Out of file descriptors, most likely: others may leave soon.
+			s.config.Log.Warn("accept connection failed; raise the limit of open files if this lasts", "error", err)
+			if !s.pause(time.Second) {
+				return
+			}
+			continue
+		}
+		s.add(socket)
+	}
+}
+
+// add serves a new connection, or tells it that there is no room.
+func (s *Server) add(socket *net.UnixConn) {
+	c := &conn{server: s, socket: socket}
+	s.counters.accepted.Add(1)
+	s.mu.Lock()
+	stopping, full := s.stopping, len(s.conns) >= s.config.MaxConnections
+	if !stopping && !full {
+		s.conns[c] = struct{}{}
+		s.serving.Add(1)
+	}
+	s.mu.Unlock()
+	switch {
+	case stopping:
+		c.bye(byeShutdown)
+		socket.Close()
+		return
+	case full:
+		err := fmt.Errorf("accept connection: there are %d already; raise --max-connections", s.config.MaxConnections)
+		s.counters.faults[FaultTooManyConnections].Add(1)
+		s.log.fault(FaultTooManyConnections, err)
+		c.bye(wire.Bye{Reason: FaultTooManyConnections.String(), Detail: err.Error()})
+		socket.Close()
+		return
+	}
+	c.frames = newFrames(socket, s.config.MaxFrame, s.config.ReadTimeout)
+	c.keys = newKeys(s.config.MaxKeys, s.config.MaxKeyBytes)
+	c.batch = newBatch(s.config.Aggregator.Drainers())
+	c.reader = s.config.Aggregator.NewReader()
+	go c.serve()
+}
+
+func (s *Server) remove(c *conn) {
+	s.mu.Lock()
+	delete(s.conns, c)
+	s.mu.Unlock()
+	s.serving.Done()
+}
+
+// announce tells every tracer when what the agent wants has changed.
+func (s *Server) announce(changed <-chan struct{}) {
+	for {
+		select {
+		case <-changed:
+		case <-s.reports.Done():
+			return
+		}
+		var features wire.Features
+		features, changed = s.config.Features()
+		s.features.Store(&features)
+		for _, c := range s.connections() {
+			c.announce(&features)
+		}
+	}
+}
+
+func (s *Server) connections() []*conn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	conns := make([]*conn, 0, len(s.conns))
+	for c := range s.conns {
+		conns = append(conns, c)
+	}
+	return conns
+}
+
+// pause waits, and reports false when the server stops meanwhile.
+func (s *Server) pause(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-s.stopped:
+		return false
+	}
+}
+
+var byeShutdown = wire.Bye{Reason: "shutdown", Detail: "the daemon stops; what it took is counted"}
+
+// Drain stops accepting and reads what tracers have already written, to the
+// last byte. Closing the read side of a Unix socket is an exact boundary: a
+// write that succeeded before it is still there to be read, and one after it
+// fails on the tracer's side, which then knows that it was not handed over. A
+// connection that is not done when the context ends is cut off.
+func (s *Server) Drain(ctx context.Context) error {
+	s.mu.Lock()
+	s.stopping = true
+	s.mu.Unlock()
+	s.listener.Close() // removes the socket's file too
+	for _, c := range s.connections() {
+		c.bye(byeShutdown)
+		_ = c.socket.CloseRead() // fails only where the tracer has left already
+	}
+	done := make(chan struct{})
+	go func() { s.serving.Wait(); close(done) }()
+	var err error
+	select {
+	case <-done:
+	case <-ctx.Done():
+		err = fmt.Errorf("drain connections: %w; raise --shutdown-grace", ctx.Err())
+		close(s.stopped)
+		for _, c := range s.connections() {
+			c.socket.Close()
+		}
+		<-done
+		return err
+	}
+	close(s.stopped)
+	return nil
+}
+
+// Close ends what is left after Drain: the answers that tracers wait for.
+func (s *Server) Close() {
+	s.endReport()
+	s.answering.Wait()
+	s.loops.Wait()
+}

@@ -1,0 +1,70 @@
+package ingest
+
+import (
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// writeTimeout is for a tracer that does not read. What we write is some
+// hundred bytes into a socket that holds hundreds of kilobytes, so it is only
+// ever met by one that is broken.
+const writeTimeout = 100 * time.Millisecond
+
+// write sends one frame. Any goroutine may call it. A tracer that does not take
+// it loses its connection: its reads end with an error.
+func (c *conn) write(frame []byte) error {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	return c.writeLocked(frame)
+}
+
+func (c *conn) writeLocked(frame []byte) error {
+	if err := c.socket.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+		return err
+	}
+	_, err := c.socket.Write(frame)
+	return err
+}
+
+// welcome tells the tracer what it may send. Features that change from here on
+// follow it.
+func (c *conn) welcome() error {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	config := &c.server.config
+	err := c.writeLocked(wire.AppendWelcome(nil, &wire.Welcome{
+		Version: wire.Version, Daemon: config.Version,
+		MaxFrame: config.MaxFrame, MaxBatch: config.MaxBatch, MaxKeys: config.MaxKeys,
+		Features: *c.server.features.Load(),
+	}))
+	if err != nil {
+		return faultf(FaultTooSlow, "write welcome: %w", err)
+	}
+	c.greeted = true
+	return nil
+}
+
+// announce sends changed features to a tracer that was greeted. One that is not
+// will read them in its welcome.
+func (c *conn) announce(features *wire.Features) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	if !c.greeted {
+		return
+	}
+	if c.writeLocked(wire.AppendFeatures(nil, features)) != nil {
+		c.server.counters.faults[FaultTooSlow].Add(1)
+		c.socket.Close()
+	}
+}
+
+func (c *conn) answer(flush wire.Flush) {
+	// A tracer that has left meanwhile does not miss its answer.
+	_ = c.write(wire.AppendFlushAnswer(nil, &flush))
+}
+
+func (c *conn) bye(bye wire.Bye) {
+	// The connection ends whether or not the tracer hears why.
+	_ = c.write(wire.AppendBye(nil, &bye))
+}
