@@ -1,0 +1,63 @@
+# Every target says what it does in the comment behind it; `make` lists them.
+
+GO      ?= go
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+FUZZ    ?= 3s
+
+# The race detector needs a C compiler. Without one the tests run plain, and
+# say so.
+RACE := $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race,)
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test test-unit test-alloc test-fuzz test-modules fuzz lint ci clean bench-ring bench-ingest model
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## build the static binary into bin/
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/spanstatsd ./cmd/spanstatsd
+
+demo: ## watch spans of a small web shop go all the way, for 25 seconds
+	$(GO) run ./cmd/spanstatsd demo --for 25s
+
+test: test-unit test-alloc test-modules test-fuzz ## everything that must hold: unit, race, allocations, end to end, short fuzz
+
+test-unit:
+	@$(if $(RACE),:,echo "no C compiler: running without the race detector")
+	$(GO) test $(RACE) ./...
+
+test-alloc: # what asserts allocations is built without the race detector, which allocates
+	$(GO) test -run 'Alloc' ./...
+
+test-modules:
+	cd test/ring && $(GO) test $(RACE) ./...
+
+test-fuzz:
+	@GO=$(GO) FUZZ=$(FUZZ) sh .ci/fuzz
+
+fuzz: ## fuzz every target for a minute
+	$(MAKE) test-fuzz FUZZ=60s
+
+lint: ## formatting, vet and staticcheck, in every module
+	@unformatted=$$(cd tools && $(GO) tool gofumpt -l ..); \
+	if [ -n "$$unformatted" ]; then echo "not formatted by gofumpt:"; echo "$$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	cd tools && $(GO) build -o ../bin/staticcheck honnef.co/go/tools/cmd/staticcheck
+	bin/staticcheck ./...
+	cd bench && $(GO) vet ./...
+	cd test/ring && $(GO) vet ./...
+
+ci: lint build test ## what a change must pass
+
+bench-ring: ## the ring beside channels and another queue, in one run
+	cd bench && $(GO) run ./ring
+
+bench-ingest: ## parse, look up, claim and publish, a span
+	$(GO) test -run '^$$' -bench Batch -benchtime 2s ./internal/ingest
+
+model: ## check the model of the ring's protocol with spin
+	sh internal/ring/model/run.sh
+
+clean: ## remove what was built
+	rm -rf bin dist

@@ -1,0 +1,77 @@
+package client
+
+// A batch that does not fit into what is left of a buffer goes on in the next.
+// Until its last snapshot has found room nothing of it may be sent, so the
+// buffers that it filled wait in a chain.
+
+// advance goes on to a fresh buffer.
+func (s *shard) advance() (why reason, ok bool) {
+	if s.chain+1 == len(s.pool.buffers) {
+		return tooLarge, false
+	}
+	fresh := s.pool.take()
+	if fresh == nil {
+		return bufferFull, false
+	}
+	if s.buffer != nil {
+		s.buffer.next = s.filled
+		s.filled = s.buffer
+		s.chain++
+	}
+	s.buffer = fresh
+	s.keys.reset()
+	return 0, true
+}
+
+// sealFilled hands the chain to the sender, the oldest first.
+func (s *shard) sealFilled() (sealed bool) {
+	var oldest *buffer
+	for b := s.filled; b != nil; {
+		newer := b.next
+		b.next = oldest
+		oldest, b = b, newer
+	}
+	for b := oldest; b != nil; sealed = true {
+		next := b.next
+		b.next = nil
+		s.pool.seal(b)
+		b = next
+	}
+	s.filled, s.chain = nil, 0
+	return sealed
+}
+
+// undo takes a batch back: the buffers that it began are free again, and the
+// first is as it was.
+func (s *shard) undo(first *buffer, before mark) (sealed bool) {
+	isMoved := s.buffer != first
+	if isMoved {
+		s.pool.give(s.buffer)
+	}
+	for b := s.filled; b != nil; {
+		next := b.next
+		if b != first {
+			s.pool.give(b)
+		}
+		b = next
+	}
+	s.buffer, s.filled, s.chain = first, nil, 0
+	if first == nil {
+		return false
+	}
+	first.next = nil
+	first.rewind(before)
+	if isMoved {
+		// The key table has gone on, so nothing can be added to it any more.
+		s.seal()
+	}
+	return isMoved
+}
+
+// seal hands the buffer, if there is one, to the sender.
+func (s *shard) seal() {
+	if s.buffer != nil {
+		s.pool.seal(s.buffer)
+		s.buffer = nil
+	}
+}

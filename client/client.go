@@ -1,0 +1,142 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync/atomic"
+
+	"golang.org/x/sys/cpu"
+)
+
+const maxShards = 32
+
+// Client publishes snapshots to the daemon. Its methods may be called from any
+// goroutine.
+type Client struct {
+	config Config
+	pool   *pool
+	shards []shard // a power of two of them
+	gate   gate
+
+	_         cpu.CacheLinePad
+	armed     atomic.Bool // the sender knows that a shard holds something, or that there is a loss to report
+	_         cpu.CacheLinePad
+	contended losses // refused while no shard could be locked
+
+	wake           chan struct{} // the sender has something to look at
+	flushes        chan *flush
+	closing        chan struct{}
+	isClosing      atomic.Bool
+	done           chan struct{} // the sender has ended
+	closeErr       error         // set before done
+	aborted        context.Context
+	abort          context.CancelFunc // what is not sent by now is lost
+	features       atomic.Pointer[Features]
+	featureChanges chan struct{}
+	daemon         atomic.Pointer[string] // what it calls itself, nil while it is away
+	connects       atomic.Uint64
+	sent           atomic.Uint64
+	lost           losses // after they were accepted
+}
+
+// Open returns a client, which connects in the background and goes on trying
+// for as long as it lives. It fails only for a config that cannot work.
+func Open(config Config) (*Client, error) {
+	config, err := config.complete()
+	if err != nil {
+		return nil, fmt.Errorf("open client: %w", err)
+	}
+	c := &Client{
+		config:         config,
+		pool:           newPool(config.BufferBytes / bufferBytes),
+		wake:           make(chan struct{}, 1),
+		flushes:        make(chan *flush),
+		closing:        make(chan struct{}),
+		done:           make(chan struct{}),
+		featureChanges: make(chan struct{}, 1),
+	}
+	c.aborted, c.abort = context.WithCancel(context.Background())
+	c.features.Store(&Features{Stats: true})
+	c.shards = make([]shard, shardCount(len(c.pool.buffers)))
+	for i := range c.shards {
+		c.shards[i].pool, c.shards[i].gate = c.pool, &c.gate
+	}
+	go newSender(c).run()
+	return c, nil
+}
+
+// shardCount is twice the processors, so that two publishers seldom try the
+// same one, but leaves half of the buffers to what is sealed.
+func shardCount(buffers int) int {
+	want := min(2*runtime.GOMAXPROCS(0), maxShards, buffers/2)
+	count := 1
+	for 2*count <= want {
+		count *= 2
+	}
+	return count
+}
+
+// Publish hands over a batch. True: all of it is buffered. False: none of it is,
+// and its spans are counted as refused. It never waits, allocates or calls the
+// system, and keeps nothing of the batch.
+func (c *Client) Publish(batch []Snapshot) bool {
+	if len(batch) == 0 {
+		return true
+	}
+	accepted, sealed := c.publish(batch)
+	if sealed {
+		c.wakeSender()
+	}
+	if !c.armed.Load() && c.armed.CompareAndSwap(false, true) {
+		c.wakeSender()
+	}
+	return accepted
+}
+
+// publish tries every shard once, from a random one on. A shard that is locked
+// belongs to a publisher who is writing to it at this moment: to try again would
+// be to wait.
+func (c *Client) publish(batch []Snapshot) (accepted, sealed bool) {
+	first := rand.Uint32()
+	for i := range uint32(len(c.shards)) {
+		s := &c.shards[(first+i)&uint32(len(c.shards)-1)]
+		if s.mu.TryLock() {
+			accepted, sealed = s.publish(batch)
+			s.mu.Unlock()
+			return accepted, sealed
+		}
+	}
+	c.contended.add(bufferFull, len(batch))
+	return false, false
+}
+
+// wakeSender leaves word for the sender. Word that is there already will do.
+func (c *Client) wakeSender() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Close refuses what is published from now on, sends what is buffered and waits
+// until the daemon has read it and closed its end. When ctx ends first, what is
+// not sent is counted as lost. If nobody listens on the socket, Close does not
+// wait for somebody to come.
+//
+// It returns an error when spans were lost or the daemon did not close its end.
+// A second Close waits for the first and returns the same.
+func (c *Client) Close(ctx context.Context) error {
+	c.gate.close()
+	if c.isClosing.CompareAndSwap(false, true) {
+		close(c.closing)
+	}
+	select {
+	case <-c.done:
+	case <-ctx.Done():
+		c.abort()
+		<-c.done
+	}
+	return c.closeErr
+}

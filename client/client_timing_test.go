@@ -1,0 +1,112 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// sampleBatch is snapshots of a web service: few services, some resources.
+func sampleBatch(size int) []Snapshot {
+	batch := make([]Snapshot, size)
+	for i := range batch {
+		batch[i] = Snapshot{
+			Key: Key{
+				Service: "web-store", Operation: "http.request", Resource: fmt.Sprintf("GET /api/v1/users/%d", i%32),
+				Type: "web", Kind: "server", TraceRoot: TraceRootTrue, HTTPStatus: 200,
+				PeerTags: []string{"peer.service:users-db"}, HTTPMethod: "GET", HTTPEndpoint: "/api/v1/users/?",
+			},
+			Duration: time.Duration(1_000_000 + i*1000),
+			End:      time.Unix(1_700_000_000, int64(i)),
+			TopLevel: true,
+		}
+	}
+	return batch
+}
+
+func BenchmarkPublish(b *testing.B) {
+	for _, size := range []int{1, 64, 256} {
+		b.Run(fmt.Sprintf("connected/batch=%d", size), func(b *testing.B) {
+			benchmarkPublish(b, drain(b), size)
+		})
+	}
+	b.Run("away/batch=64", func(b *testing.B) {
+		benchmarkPublish(b, filepath.Join(b.TempDir(), "nobody"), 64)
+	})
+	b.Run("parallel/batch=64", func(b *testing.B) {
+		c := openBenchmark(b, drain(b))
+		b.ReportAllocs()
+		b.RunParallel(func(pb *testing.PB) {
+			batch := sampleBatch(64)
+			for pb.Next() {
+				c.Publish(batch)
+			}
+		})
+		reportSnapshots(b, c, 64)
+	})
+}
+
+func benchmarkPublish(b *testing.B, socket string, size int) {
+	c := openBenchmark(b, socket)
+	batch := sampleBatch(size)
+	b.ReportAllocs()
+	for b.Loop() {
+		c.Publish(batch)
+	}
+	reportSnapshots(b, c, size)
+}
+
+func openBenchmark(b *testing.B, socket string) *Client {
+	c, err := Open(Config{Socket: socket})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		c.Close(ctx)
+	})
+	return c
+}
+
+func reportSnapshots(b *testing.B, c *Client, size int) {
+	stats := c.Stats()
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*size), "ns/snapshot")
+	b.ReportMetric(100*float64(stats.Published)/float64(b.N*size), "%accepted")
+}
+
+// drain is a daemon that reads as fast as it can and looks at nothing.
+func drain(b *testing.B) (socket string) {
+	socket = filepath.Join(b.TempDir(), "s")
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			conn.Write(wire.AppendWelcome(nil, &wire.Welcome{
+				Version: wire.Version, MaxFrame: wire.MinMaxFrame, MaxBatch: wire.MinMaxBatch, MaxKeys: 1024,
+				Features: wire.Features{Stats: true},
+			}))
+			buffer := make([]byte, 1<<20)
+			for err == nil {
+				_, err = conn.Read(buffer)
+			}
+			if err == io.EOF {
+				conn.Close()
+			}
+		}
+	}()
+	return socket
+}

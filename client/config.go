@@ -1,0 +1,91 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+)
+
+const (
+	// SocketEnv names the environment variable that says where the daemon
+	// listens, for a Config that does not.
+	SocketEnv = "SPANSTATSD_SOCKET"
+
+	defaultSocket      = "/var/run/spanstatsd/spans.sock"
+	defaultBufferBytes = 4 << 20
+	defaultMaxAge      = 100 * time.Millisecond
+	defaultMaxBackoff  = 5 * time.Second
+
+	// minBuffers is one to fill while another one is being sent.
+	minBuffers = 2
+	// maxBufferBytes keeps the number of a buffer within the free list's links.
+	maxBufferBytes = 4 << 30
+	// maxSocketPath is what a Unix socket's address has room for.
+	maxSocketPath = 107
+)
+
+// Config says how a Client is to run. The zero value of every field but Origin
+// is a good choice.
+type Config struct {
+	// Socket is the path of the daemon's socket. Empty: what the environment
+	// variable SPANSTATSD_SOCKET says, or else /var/run/spanstatsd/spans.sock.
+	Socket string
+	// Origin is who publishes. It is sent once a connection.
+	Origin Origin
+	// Name tells the daemon which tracer this is, for its log.
+	Name string
+	// BufferBytes holds all that is published and not sent yet: 4 MiB if 0, at
+	// least 128 KiB.
+	BufferBytes int
+	// MaxAge is the longest that a snapshot waits for others before it is sent:
+	// 100 ms if 0.
+	MaxAge time.Duration
+	// MaxBackoff is the longest pause between two attempts to connect: 5 s if 0.
+	MaxBackoff time.Duration
+	// Logger hears when the daemon comes and goes. Nil: nobody does.
+	Logger *slog.Logger
+}
+
+// complete fills in the defaults and says what cannot work.
+func (c Config) complete() (Config, error) {
+	if c.Socket == "" {
+		c.Socket = os.Getenv(SocketEnv)
+	}
+	if c.Socket == "" {
+		c.Socket = defaultSocket
+	}
+	if c.Name == "" {
+		c.Name = "spanstatsd-go"
+	}
+	if c.BufferBytes == 0 {
+		c.BufferBytes = defaultBufferBytes
+	}
+	if c.MaxAge == 0 {
+		c.MaxAge = defaultMaxAge
+	}
+	if c.MaxBackoff == 0 {
+		c.MaxBackoff = defaultMaxBackoff
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	c.Origin.Normalize()
+	return c, c.check()
+}
+
+func (c *Config) check() error {
+	switch {
+	case len(c.Socket) > maxSocketPath:
+		return fmt.Errorf("the socket's path has %d bytes, an address has room for %d: choose a shorter one", len(c.Socket), maxSocketPath)
+	case c.BufferBytes < minBuffers*bufferBytes || int64(c.BufferBytes) > maxBufferBytes:
+		return fmt.Errorf("BufferBytes is %d: choose %d to %d, or 0 for %d",
+			c.BufferBytes, minBuffers*bufferBytes, int64(maxBufferBytes), defaultBufferBytes)
+	case c.MaxAge < 0:
+		return errors.New("MaxAge is negative: choose a positive one, or 0 for 100ms")
+	case c.MaxBackoff < 0:
+		return errors.New("MaxBackoff is negative: choose a positive one, or 0 for 5s")
+	}
+	return nil
+}

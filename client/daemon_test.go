@@ -1,0 +1,317 @@
+package client
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// fakeDaemon keeps what a daemon is sent, in the simplest way there is, and
+// misbehaves on demand. Its fields are set before start or under mu.
+type fakeDaemon struct {
+	t      testing.TB
+	socket string
+
+	mu       sync.Mutex
+	features wire.Features
+	answer   func(id uint64) *wire.Flush    // nil: no answer
+	greeting func(c *net.UnixConn) bool     // false: this was all that the daemon has to say
+	onFrame  func(c *fakeConn, t wire.Type) // after a frame was counted
+	listener *net.UnixListener
+	conns    map[*fakeConn]bool
+	origins  []span.Origin
+	counts   map[string]tally // by canonical key
+	spans    uint64
+	batches  []int
+	flushes  int
+	lost     map[string]uint64
+	byes     int
+	faults   []error
+	serving  sync.WaitGroup
+}
+
+// tally is what was said of one key.
+type tally struct {
+	spans, errors, topLevel int
+	duration                uint64
+	end                     int64
+	weight                  float64
+}
+
+func (t tally) plus(duration uint64, end int64, flags span.Flags, weight float64) tally {
+	t.spans++
+	t.duration += duration
+	t.end += end
+	t.weight += weight
+	if flags&span.Error != 0 {
+		t.errors++
+	}
+	if flags&span.TopLevel != 0 {
+		t.topLevel++
+	}
+	return t
+}
+
+type fakeConn struct {
+	*net.UnixConn
+	reading sync.Mutex // held to make the daemon stop reading
+	keys    map[uint32][]byte
+}
+
+func newFakeDaemon(t testing.TB) *fakeDaemon {
+	d := &fakeDaemon{
+		t:        t,
+		socket:   filepath.Join(t.TempDir(), "s"),
+		features: wire.Features{Stats: true},
+		answer:   func(id uint64) *wire.Flush { return &wire.Flush{ID: id, OK: true} },
+		conns:    map[*fakeConn]bool{},
+		counts:   map[string]tally{},
+		lost:     map[string]uint64{},
+	}
+	t.Cleanup(func() {
+		d.kill()
+		for _, err := range d.faults {
+			t.Errorf("fake daemon: %v", err)
+		}
+	})
+	return d
+}
+
+// start listens. It may be called again after stop and kill.
+func (d *fakeDaemon) start() *fakeDaemon {
+	d.t.Helper()
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: d.socket, Net: "unix"})
+	if err != nil {
+		d.t.Fatalf("listen: %v", err)
+	}
+	d.mu.Lock()
+	d.listener = listener
+	d.mu.Unlock()
+	d.serving.Add(1)
+	go d.accept(listener)
+	return d
+}
+
+func (d *fakeDaemon) accept(listener *net.UnixListener) {
+	defer d.serving.Done()
+	for {
+		conn, err := listener.AcceptUnix()
+		if err != nil {
+			return
+		}
+		c := &fakeConn{UnixConn: conn, keys: map[uint32][]byte{}}
+		d.mu.Lock()
+		isStopped := d.listener != listener
+		if !isStopped {
+			d.conns[c] = true
+			d.serving.Add(1)
+		}
+		d.mu.Unlock()
+		if isStopped {
+			conn.Close()
+			return
+		}
+		go d.serve(c)
+	}
+}
+
+func (d *fakeDaemon) serve(c *fakeConn) {
+	defer d.serving.Done()
+	defer func() {
+		c.Close()
+		d.mu.Lock()
+		delete(d.conns, c)
+		d.mu.Unlock()
+	}()
+	in := bufio.NewReader(c)
+	for {
+		var header [wire.HeaderLen]byte
+		if _, err := io.ReadFull(in, header[:]); err != nil {
+			return
+		}
+		message := make([]byte, wire.FrameLength(header[:]))
+		if _, err := io.ReadFull(in, message); err != nil {
+			return // half a frame is thrown away
+		}
+		c.reading.Lock()
+		t, body, err := wire.Split(message)
+		d.mu.Lock()
+		if err == nil {
+			err = d.take(c, t, body)
+		}
+		if err != nil {
+			if !errors.Is(err, errSilent) {
+				d.faults = append(d.faults, err)
+			}
+			d.mu.Unlock()
+			c.reading.Unlock()
+			return
+		}
+		onFrame := d.onFrame
+		d.mu.Unlock()
+		c.reading.Unlock()
+		if onFrame != nil {
+			onFrame(c, t)
+		}
+	}
+}
+
+var errSilent = errors.New("nothing more to say")
+
+// take counts one message, under mu.
+func (d *fakeDaemon) take(c *fakeConn, t wire.Type, body []byte) error {
+	switch t {
+	case wire.TypeHello:
+		m, err := wire.DecodeHello(body)
+		if err != nil {
+			return err
+		}
+		d.origins = append(d.origins, m.Origin)
+		if d.greeting != nil && !d.greeting(c.UnixConn) {
+			return errSilent
+		}
+		c.Write(wire.AppendWelcome(nil, &wire.Welcome{
+			Version: wire.Version, Daemon: "fake 1", MaxFrame: wire.MinMaxFrame, MaxBatch: wire.MinMaxBatch,
+			MaxKeys: 1024, Features: d.features,
+		}))
+		return nil
+	case wire.TypeDefine:
+		return d.takeDefine(c, body)
+	case wire.TypeSpans:
+		return d.takeSpans(c, body)
+	case wire.TypeLost:
+		m, err := wire.DecodeLost(body)
+		for reason, n := range m {
+			d.lost[reason] += n
+		}
+		return err
+	case wire.TypeFlush:
+		m, err := wire.DecodeFlush(body)
+		d.flushes++
+		if answer := d.answer(m.ID); answer != nil {
+			c.Write(wire.AppendFlushAnswer(nil, answer))
+		}
+		return err
+	case wire.TypeBye:
+		d.byes++
+		return nil
+	}
+	return fmt.Errorf("a tracer may not send %s", t)
+}
+
+func (d *fakeDaemon) takeDefine(c *fakeConn, body []byte) error {
+	w, err := wire.WalkDefine(body)
+	if err != nil {
+		return err
+	}
+	for number, key, ok := w.Next(); ok; number, key, ok = w.Next() {
+		if number >= 1024 {
+			return fmt.Errorf("number %d is out of range", number)
+		}
+		c.keys[number] = key
+	}
+	return w.Err()
+}
+
+func (d *fakeDaemon) takeSpans(c *fakeConn, body []byte) error {
+	w, err := wire.WalkSpans(body)
+	if err != nil {
+		return err
+	}
+	if w.Len() > wire.MinMaxBatch {
+		return fmt.Errorf("a batch of %d", w.Len())
+	}
+	d.batches = append(d.batches, w.Len())
+	var s wire.Snapshot
+	for w.Next(&s) {
+		raw := s.Key
+		if s.Numbered {
+			if raw = c.keys[s.Number]; raw == nil {
+				return fmt.Errorf("number %d was never defined", s.Number)
+			}
+		}
+		d.counts[string(raw)] = d.counts[string(raw)].plus(s.Duration, s.End, s.Flags, s.Weight)
+		d.spans++
+	}
+	return w.Err()
+}
+
+// stop ends in order: bye, then the reading side is closed, and what came
+// before is read to its end.
+func (d *fakeDaemon) stop() {
+	d.unlisten()
+	d.each(func(c *fakeConn) {
+		c.Write(wire.AppendBye(nil, &wire.Bye{Reason: "shutdown"}))
+		c.CloseRead()
+	})
+	d.serving.Wait()
+}
+
+// kill ends at once: what was not read is gone.
+func (d *fakeDaemon) kill() {
+	d.unlisten()
+	d.each(func(c *fakeConn) { c.Close() })
+	d.serving.Wait()
+}
+
+func (d *fakeDaemon) unlisten() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.listener != nil {
+		d.listener.Close()
+		d.listener = nil
+	}
+}
+
+func (d *fakeDaemon) each(do func(c *fakeConn)) {
+	d.mu.Lock()
+	conns := make([]*fakeConn, 0, len(d.conns))
+	for c := range d.conns {
+		conns = append(conns, c)
+	}
+	d.mu.Unlock()
+	for _, c := range conns {
+		do(c)
+	}
+}
+
+func (d *fakeDaemon) setFeatures(f wire.Features) {
+	d.mu.Lock()
+	d.features = f
+	d.mu.Unlock()
+	d.each(func(c *fakeConn) { c.Write(wire.AppendFeatures(nil, &f)) })
+}
+
+// see runs look under the daemon's lock.
+func (d *fakeDaemon) see(look func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	look()
+}
+
+func (d *fakeDaemon) spansSeen() (n uint64) {
+	d.see(func() { n = d.spans })
+	return n
+}
+
+// eventually waits for what other goroutines bring about. It gives up only when
+// something hangs.
+func eventually(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	for range 30_000 {
+		if is() {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Fatalf("it never came to pass that %s", what)
+}

@@ -1,0 +1,63 @@
+// Package client is what a tracer links to hand its finished spans to
+// spanstatsd. A process opens one Client; any goroutine publishes batches of
+// snapshots on it and goes on with its work.
+//
+// # What it owns
+//
+// Memory, and one connection. A snapshot is encoded, where it is published,
+// straight into a buffer that will be written to the socket as it is: there is
+// no queue of snapshots, no second copy, and nothing of the caller's is kept.
+// The way is: shard (where publishers meet it) to sealed (full, or old enough)
+// to the sender, which writes it, and back to the free ones.
+//
+// A buffer holds one define message and then spans messages that use its
+// numbers, counted from 0. So it means the same on any connection and in any
+// order: after a reconnect, what is left of it is sent again with its
+// definitions, and two shards never have to agree on a number. No buffer
+// defines more than 512 keys, which every daemon takes; a key beyond those is
+// sent whole with its snapshot. Small batches share a message of at most 256
+// snapshots; a larger batch is split into several, yet accepted or refused whole.
+//
+// # Threading rule
+//
+// A publisher only ever tries a shard's lock, and tries the next shard when
+// another publisher has it. It never waits, allocates or calls the system. Only
+// the sender waits for a shard, to seal it, and without standing in its lock's
+// queue, so that no publisher has to wake it. The sender alone owns sealed
+// buffers and the writing side of the connection. Goroutines: one, and a second
+// that reads what the daemon says while there is a connection.
+//
+// An idle client costs nothing: the age timer runs only while a shard holds
+// something, and the first snapshot after silence starts it. While the daemon is
+// away the one thing that stirs is the next attempt to connect, at most
+// Config.MaxBackoff (5 s) apart once the attempts have slowed down.
+//
+// # Bounds
+//
+// Config.BufferBytes, taken once in Open, holds every snapshot that was
+// accepted and not sent, whether the daemon is slow or away. The system gives
+// real memory to the part of it that was ever needed. The shards' key tables
+// add 17 KiB a shard, at most 32 shards. When no buffer is free the newest is
+// refused. A label is copied up to the length that the daemon would keep of it
+// (span's limits), whatever its own length is.
+//
+// # What is counted, and what is handed over
+//
+// A span is handed over when the socket took the last byte of its message, and
+// is then never sent again: at most once. A message that was cut by the end of
+// a connection was not handed over, because a daemon throws half a message away;
+// it is sent again on the next one. A daemon that is stopped in order counts all
+// that was handed over: it says bye, closes its reading side, which fails every
+// later write at an exact byte, and reads what came before that to its end. A
+// daemon that is killed takes with it what its socket still held; no
+// acknowledgement guards against that, and Sent counts those spans.
+//
+// Stats tells the books, and they balance at any moment:
+//
+//	offered   = Published + sum of Refused
+//	Published = Sent + Buffered + sum of Lost
+//
+// Both kinds of loss are reported to the daemon, which shows them as
+// spanstatsd_client_lost_spans_total: by the reasons buffer_full, too_large,
+// not_wanted and closed. A report that could not be written is added to the next.
+package client

@@ -1,0 +1,136 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// handshakeLimit bounds the time from connecting to the daemon's welcome.
+const handshakeLimit = 5 * time.Second
+
+// longAgo, as a deadline, ends every read and write that is under way.
+var longAgo = time.Unix(1, 0)
+
+// link is one connection. The sender writes to it, its reader reads.
+type link struct {
+	conn    *net.UnixConn
+	in      *bufio.Reader
+	daemon  string
+	since   time.Time
+	release func() bool // of the abort that ends it early
+
+	gone   chan struct{} // closed by the reader when nothing comes any more
+	ending error         // why, set before gone
+
+	mu      sync.Mutex
+	flushes map[uint64]*flush // asked and not answered; nil when it is too late
+	lastID  uint64
+}
+
+// dial connects and greets. The features of the welcome are in force when it
+// returns.
+func dial(c *Client) (*link, error) {
+	dialer := net.Dialer{Timeout: handshakeLimit}
+	conn, err := dialer.DialContext(c.aborted, "unix", c.config.Socket)
+	if err != nil {
+		return nil, err
+	}
+	l := &link{
+		conn:    conn.(*net.UnixConn),
+		in:      bufio.NewReader(conn),
+		since:   time.Now(),
+		gone:    make(chan struct{}),
+		flushes: map[uint64]*flush{},
+	}
+	conn.SetDeadline(l.since.Add(handshakeLimit))
+	l.release = context.AfterFunc(c.aborted, func() { conn.SetDeadline(longAgo) })
+	welcome, err := l.greet(c)
+	conn.SetDeadline(time.Time{})
+	// The line above may have undone the abort's deadline.
+	if err = errors.Join(err, c.aborted.Err()); err != nil {
+		l.release()
+		conn.Close()
+		return nil, fmt.Errorf("greet daemon: %w", err)
+	}
+	l.daemon = welcome.Daemon
+	c.setFeatures(welcome.Features)
+	return l, nil
+}
+
+// greet sends hello and reads the answer.
+func (l *link) greet(c *Client) (wire.Welcome, error) {
+	hello := wire.Hello{Version: wire.Version, Client: c.config.Name, Origin: c.config.Origin}
+	if _, err := l.conn.Write(wire.AppendHello(nil, &hello)); err != nil {
+		return wire.Welcome{}, fmt.Errorf("write hello: %w", err)
+	}
+	t, body, err := l.next()
+	switch {
+	case err != nil:
+		return wire.Welcome{}, fmt.Errorf("read welcome: %w", err)
+	case t == wire.TypeBye:
+		return wire.Welcome{}, farewell(body)
+	case t != wire.TypeWelcome:
+		return wire.Welcome{}, fmt.Errorf("read welcome: the daemon sent %s instead", t)
+	}
+	welcome, err := wire.DecodeWelcome(body)
+	switch {
+	case err != nil:
+		return wire.Welcome{}, err
+	case welcome.Version != wire.Version:
+		return wire.Welcome{}, fmt.Errorf("the daemon speaks version %d of the protocol, this client %d: upgrade the older", welcome.Version, wire.Version)
+	case welcome.MaxKeys < maxKeys:
+		return wire.Welcome{}, fmt.Errorf("the daemon takes %d keys a connection, a buffer of this client defines up to %d: upgrade the daemon", welcome.MaxKeys, maxKeys)
+	}
+	return welcome, nil
+}
+
+// next reads one message.
+func (l *link) next() (wire.Type, []byte, error) {
+	var header [wire.HeaderLen]byte
+	if _, err := io.ReadFull(l.in, header[:]); err != nil {
+		return 0, nil, err
+	}
+	length := wire.FrameLength(header[:])
+	if length > wire.DefaultMaxFrame {
+		return 0, nil, fmt.Errorf("a message of %d bytes, where a daemon sends at most %d", length, wire.DefaultMaxFrame)
+	}
+	message := make([]byte, length)
+	if _, err := io.ReadFull(l.in, message); err != nil {
+		return 0, nil, err
+	}
+	return wire.Split(message)
+}
+
+// ask sends a flush request whose answer the reader will hand to f.
+func (l *link) ask(f *flush) error {
+	l.mu.Lock()
+	l.lastID++
+	id := l.lastID
+	for id, asked := range l.flushes {
+		if asked.ctx.Err() != nil {
+			delete(l.flushes, id) // its caller has left
+		}
+	}
+	l.flushes[id] = f
+	l.mu.Unlock()
+	_, err := l.conn.Write(wire.AppendFlush(nil, &wire.Flush{ID: id}))
+	return err
+}
+
+// close ends the connection and waits for its reader.
+func (l *link) close() {
+	l.release()
+	l.conn.Close()
+	<-l.gone
+	for _, f := range l.flushes {
+		f.fail(errLeftAlone)
+	}
+}

@@ -1,0 +1,86 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// read is the reader: it takes what the daemon says until there is no more, and
+// then ends whatever write is under way. How far that write came is exact, so
+// nothing is lost by it.
+func (l *link) read(c *Client) {
+	defer close(l.gone)
+	for l.ending == nil {
+		t, body, err := l.next()
+		if err == nil {
+			err = l.hear(c, t, body)
+		}
+		l.ending = err
+	}
+	l.conn.SetWriteDeadline(longAgo)
+}
+
+// hear acts on one message. An error ends the connection.
+func (l *link) hear(c *Client, t wire.Type, body []byte) error {
+	switch t {
+	case wire.TypeFeatures:
+		features, err := wire.DecodeFeatures(body)
+		if err != nil {
+			return err
+		}
+		c.setFeatures(features)
+		return nil
+	case wire.TypeFlush:
+		answer, err := wire.DecodeFlush(body)
+		if err != nil {
+			return err
+		}
+		l.settle(answer)
+		return nil
+	case wire.TypeBye:
+		return farewell(body)
+	}
+	return fmt.Errorf("the daemon sent %s, which it may not", t)
+}
+
+func (l *link) settle(answer wire.Flush) {
+	l.mu.Lock()
+	f := l.flushes[answer.ID]
+	delete(l.flushes, answer.ID)
+	l.mu.Unlock()
+	if f != nil {
+		f.settle(answer)
+	}
+}
+
+// byeError is a daemon's bye.
+type byeError wire.Bye
+
+func farewell(body []byte) error {
+	bye, err := wire.DecodeBye(body)
+	if err != nil {
+		return err
+	}
+	return (*byeError)(&bye)
+}
+
+func (e *byeError) Error() string {
+	s := "the daemon said bye: " + e.Reason
+	if e.Detail != "" {
+		s += ": " + e.Detail
+	}
+	if len(e.Versions) > 0 {
+		s += fmt.Sprintf(", it speaks versions %d", e.Versions)
+	}
+	return s
+}
+
+// hasParted reports whether the connection ended as one does that both sides
+// are done with.
+func (l *link) hasParted() bool {
+	var bye *byeError
+	return errors.Is(l.ending, io.EOF) || errors.As(l.ending, &bye)
+}

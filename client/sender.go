@@ -1,0 +1,246 @@
+package client
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// sender is the goroutine that owns sealed buffers and the writing side of the
+// connection.
+type sender struct {
+	c        *Client
+	pending  []*buffer // sealed, the oldest first; it never grows
+	asking   []*flush  // to be asked of the daemon
+	reported [reasons]uint64
+	backoff  backoff
+	age      *time.Timer
+	isAging  bool  // the timer runs, as it does while the client is armed
+	isAway   bool  // and that was logged
+	unread   error // why the daemon's end was not waited for
+}
+
+func newSender(c *Client) *sender {
+	s := &sender{
+		c:       c,
+		pending: make([]*buffer, 0, len(c.pool.buffers)),
+		backoff: backoff{most: c.config.MaxBackoff},
+		age:     time.NewTimer(time.Hour),
+	}
+	s.age.Stop()
+	return s
+}
+
+// run connects and serves, until it has said bye or there is no use in it.
+func (s *sender) run() {
+	defer close(s.c.done)
+	defer s.c.abort()
+	for isOver := false; !isOver; {
+		l := s.connect()
+		if l == nil {
+			break
+		}
+		isOver = s.serve(l)
+		s.part(l)
+	}
+	s.giveUp()
+}
+
+// connect tries until there is a connection. Once the client is closing it tries
+// one last time, and only if there is something to send.
+func (s *sender) connect() *link {
+	for {
+		isLast := s.c.isClosing.Load()
+		if isLast && !s.holdsAny() {
+			return nil
+		}
+		l, err := dial(s.c)
+		if err == nil {
+			s.welcome(l)
+			return l
+		}
+		if !s.isAway {
+			s.isAway = true
+			s.c.config.Logger.Warn("cannot reach spanstatsd, spans are buffered while it is tried again",
+				slog.String("socket", s.c.config.Socket), slog.Any("error", err))
+		}
+		if isLast {
+			return nil
+		}
+		select {
+		case <-time.After(s.backoff.next()):
+		case <-s.c.closing:
+		}
+	}
+}
+
+func (s *sender) welcome(l *link) {
+	s.isAway = false
+	s.c.connects.Add(1)
+	s.c.daemon.Store(&l.daemon)
+	s.c.config.Logger.Info("connected to spanstatsd", slog.String("socket", s.c.config.Socket), slog.String("daemon", l.daemon))
+	go l.read(s.c)
+}
+
+// part ends a connection.
+func (s *sender) part(l *link) {
+	l.close()
+	s.c.daemon.Store(nil)
+	s.backoff.reset(time.Since(l.since))
+	s.c.config.Logger.Info("disconnected from spanstatsd", slog.Any("reason", l.ending))
+}
+
+// serve sends what comes, until the connection ends or the client has said bye.
+func (s *sender) serve(l *link) (isOver bool) {
+	err := s.send(l)
+	for err == nil {
+		select {
+		case <-l.gone:
+			return false
+		case <-s.c.wake:
+			err = s.awake(l)
+		case <-s.age.C:
+			err = s.send(l)
+		case f := <-s.c.flushes:
+			s.asking = append(s.asking, f)
+			err = s.send(l)
+		case <-s.c.closing:
+			return s.bye(l)
+		}
+	}
+	return false
+}
+
+// awake sends what is full, and sees to it that the rest will not grow too old.
+func (s *sender) awake(l *link) error {
+	if s.c.armed.Load() && !s.isAging {
+		s.isAging = true
+		s.age.Reset(s.c.config.MaxAge)
+	}
+	s.pending = s.c.pool.appendSealed(s.pending)
+	return s.write(l)
+}
+
+// send sends everything that was published before, full or not, and what the
+// daemon is to know and to be asked.
+func (s *sender) send(l *link) error {
+	s.age.Stop()
+	s.isAging = false
+	s.sealAll()
+	if err := s.write(l); err != nil {
+		return err
+	}
+	if err := s.report(l); err != nil {
+		return err
+	}
+	for len(s.asking) > 0 {
+		f := s.asking[0]
+		s.asking = s.asking[1:]
+		if err := l.ask(f); err != nil {
+			return fmt.Errorf("ask daemon to report: %w", err)
+		}
+	}
+	return nil
+}
+
+// sealAll takes what the shards hold. The client is disarmed first, so whoever
+// puts something into a shard after it was sealed arms it anew.
+func (s *sender) sealAll() {
+	s.c.armed.Store(false)
+	for i := range s.c.shards {
+		shard := &s.c.shards[i]
+		shard.lock()
+		shard.seal()
+		shard.mu.Unlock()
+	}
+	s.pending = s.c.pool.appendSealed(s.pending)
+}
+
+func (s *sender) holdsAny() bool {
+	s.sealAll()
+	return len(s.pending) > 0
+}
+
+// write writes what is pending. What fails stays, less what was handed over.
+func (s *sender) write(l *link) error {
+	done := 0
+	defer func() { s.pending = s.pending[:copy(s.pending, s.pending[done:])] }()
+	for _, b := range s.pending {
+		if !s.c.features.Load().Stats {
+			s.c.lost.add(notWanted, b.spans)
+		} else if err := s.writeBuffer(l, b); err != nil {
+			return err
+		}
+		s.c.pool.give(b)
+		done++
+	}
+	return nil
+}
+
+func (s *sender) writeBuffer(l *link, b *buffer) error {
+	n, err := l.conn.Write(b.bytes())
+	if err == nil {
+		s.c.sent.Add(uint64(b.spans))
+		return nil
+	}
+	s.c.sent.Add(uint64(b.handOver(n)))
+	return fmt.Errorf("write spans: %w", err)
+}
+
+// report tells the daemon what was lost since the last report that it got.
+func (s *sender) report(l *link) error {
+	counts := s.c.notCounted()
+	if counts == s.reported {
+		return nil
+	}
+	lost := wire.Lost{}
+	for i, n := range counts {
+		if n > s.reported[i] {
+			lost[reasonNames[i]] = n - s.reported[i]
+		}
+	}
+	if _, err := l.conn.Write(wire.AppendLost(nil, lost)); err != nil {
+		return fmt.Errorf("write lost: %w", err)
+	}
+	s.reported = counts
+	return nil
+}
+
+// bye sends the last of it and waits until the daemon has closed its end.
+func (s *sender) bye(l *link) (isOver bool) {
+	if s.send(l) != nil {
+		return false
+	}
+	if _, err := l.conn.Write(wire.AppendBye(nil, &wire.Bye{Reason: "closed"})); err != nil {
+		return false
+	}
+	l.conn.CloseWrite()
+	<-l.gone
+	if !l.hasParted() {
+		s.unread = l.ending
+	}
+	return true
+}
+
+// giveUp counts what is left as lost.
+func (s *sender) giveUp() {
+	s.sealAll()
+	spans := 0
+	for _, b := range s.pending {
+		spans += b.spans
+		s.c.lost.add(closed, b.spans)
+		s.c.pool.give(b)
+	}
+	s.pending = s.pending[:0]
+	for _, f := range s.asking {
+		f.fail(errClosed)
+	}
+	switch {
+	case spans > 0:
+		s.c.closeErr = fmt.Errorf("close client: %d spans could not be sent and are lost", spans)
+	case s.unread != nil:
+		s.c.closeErr = fmt.Errorf("close client: wait for the daemon to close its end: %w", s.unread)
+	}
+}

@@ -1,0 +1,155 @@
+package client
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+	"golang.org/x/sys/cpu"
+)
+
+// shard is where publishers encode. There are several, so that publishers on
+// different processors meet different ones.
+type shard struct {
+	mu sync.Mutex // publishers only try it; see lock
+
+	pool *pool
+	gate *gate
+
+	buffer *buffer // being filled, or nil
+	filled *buffer // what the batch that is being put filled before it, chained
+	chain  int     // how many those are
+	keys   keyTable
+	cutter cutter
+
+	published atomic.Uint64
+	refused   losses
+
+	_ cpu.CacheLinePad
+}
+
+// lock is for the sender. It does not queue for the mutex: a publisher who
+// unlocks one that is queued for has to wake the waiter, which is a system call.
+func (s *shard) lock() {
+	for tries := 0; !s.mu.TryLock(); tries++ {
+		if tries < 16 {
+			runtime.Gosched()
+		} else {
+			time.Sleep(20 * time.Microsecond)
+		}
+	}
+}
+
+// publish puts the batch, or counts why not.
+func (s *shard) publish(batch []Snapshot) (accepted, sealed bool) {
+	why, sealed, accepted := s.put(batch)
+	if !accepted {
+		s.refused.add(why, len(batch))
+	}
+	return accepted, sealed
+}
+
+// put encodes the batch, all of it or nothing.
+func (s *shard) put(batch []Snapshot) (why reason, sealed, accepted bool) {
+	// The gate is read under the lock: whoever sealed the shard after closing
+	// the gate knows that nothing comes any more.
+	if why, shut := s.gate.shut(); shut {
+		return why, false, false
+	}
+	offered, first, before := len(batch), s.buffer, mark{}
+	if first != nil {
+		before = first.mark()
+	}
+	for len(batch) > 0 {
+		n := s.fill(batch[:min(len(batch), frameSpans)])
+		batch = batch[n:]
+		if n == 0 {
+			if why, ok := s.advance(); !ok {
+				return why, s.undo(first, before), false
+			}
+		}
+	}
+	// Counted before the sender can see it, so that nothing is sent that was
+	// not published.
+	s.published.Add(uint64(offered))
+	return 0, s.sealFilled(), true
+}
+
+// fill appends a batch of at most frameSpans to the buffer as one message, or
+// to the last one. Where it does not fit it appends nothing, unless the buffer
+// is fresh: then no other would take more, and the message is cut.
+func (s *shard) fill(batch []Snapshot) (taken int) {
+	b := s.buffer
+	if b == nil || !b.fits(headerRoom) {
+		return 0
+	}
+	before := b.mark()
+	if b.open.count == 0 || b.open.count+len(batch) > frameSpans {
+		b.open = mark{start: len(b.frames)}
+		b.frames = wire.BeginSpans(b.frames)
+	}
+	for taken < len(batch) && s.encode(&batch[taken]) {
+		taken++
+	}
+	if taken < len(batch) && before.spans > 0 {
+		b.rewind(before)
+		return 0
+	}
+	b.open.count += taken
+	b.spans += taken
+	b.finishMessage()
+	return taken
+}
+
+// encode appends one snapshot, unless it does not fit.
+func (s *shard) encode(snapshot *Snapshot) bool {
+	bound := keyBound(&snapshot.Key)
+	if !isOversized(&snapshot.Key, bound) {
+		return s.append(snapshot, &snapshot.Key, bound)
+	}
+	key := s.cutter.cut(&snapshot.Key)
+	appended := s.append(snapshot, key, keyBound(key))
+	s.cutter.forget()
+	return appended
+}
+
+// append appends a snapshot with this key, by number if it has one.
+func (s *shard) append(snapshot *Snapshot, key *Key, bound int) bool {
+	b := s.buffer
+	if !b.fits(snapshotRoom + bound) {
+		return false
+	}
+	// The key is encoded a little ahead of where it would stand in the message:
+	// written whole, it moves back by a few bytes.
+	ahead := len(b.frames) + snapshotRoom
+	raw := wire.AppendKey(b.frames[ahead:ahead:cap(b.frames)], key)
+	duration, end, flags, weight := snapshot.facts()
+	if number, ok := s.number(b, raw); ok {
+		b.frames = wire.AppendNumbered(b.frames, number, duration, end, flags, weight)
+	} else {
+		b.frames = wire.AppendWhole(b.frames, raw, duration, end, flags, weight)
+	}
+	return true
+}
+
+// number is the number of a key in this buffer, which it defines on its first
+// use while there is room.
+func (s *shard) number(b *buffer, raw []byte) (uint32, bool) {
+	slot, tag, found := s.keys.find(raw, b.definitions)
+	if found {
+		return uint32(slot.number), true
+	}
+	if b.keys == maxKeys || len(raw)+definitionRoom+headerRoom > cap(b.definitions)-len(b.definitions) {
+		return 0, false
+	}
+	if b.keys == 0 {
+		b.definitions = wire.BeginDefine(b.definitions)
+	}
+	number := uint32(b.keys)
+	b.definitions = wire.AppendDefinition(b.definitions, number, raw)
+	b.keys++
+	*slot = keySlot{tag: tag, offset: uint16(len(b.definitions) - len(raw)), size: uint16(len(raw)), number: uint16(number)}
+	return number, true
+}

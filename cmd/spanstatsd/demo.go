@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+	"os/signal"
+	"syscall"
+
+	"github.com/spanstatsd/spanstatsd/internal/demo"
+	"github.com/spf13/cobra"
+)
+
+// maxDemoRate keeps a demo from being a benchmark of its own tracers.
+const maxDemoRate = 1_000_000
+
+func newDemoCommand() *cobra.Command {
+	config := demo.Config{Version: version}
+	var level, format string
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Watch the spans of a small web shop go all the way",
+		Long: `Start an embedded agent, the daemon and the tracers of a small web shop, and
+show what arrives: at each flush a table by service and resource, and the books
+under it. Nothing else is needed. Exits 0 only if the books balance and the agent
+counted exactly what the tracers sent.`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := applyEnvironment(cmd.Flags()); err != nil {
+				return err
+			}
+			if config.Rate < 1 || config.Rate > maxDemoRate {
+				return usageError{fmt.Errorf("parse --rate: %d is not between 1 and %d spans a second", config.Rate, maxDemoRate)}
+			}
+			if config.For < 0 {
+				return usageError{fmt.Errorf("parse --for: %s is negative", config.For)}
+			}
+			var err error
+			if config.Log, err = newLogger(cmd.ErrOrStderr(), level, format); err != nil {
+				return usageError{err}
+			}
+			config.Out = cmd.OutOrStdout()
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
+			defer stop()
+			return demo.Run(ctx, config)
+		},
+	}
+	f := cmd.Flags()
+	f.DurationVar(&config.For, "for", 0, "how long, such as 15s (default: until it is interrupted)")
+	f.IntVar(&config.Rate, "rate", 2000, "spans a second, about")
+	f.BoolVar(&config.JSON, "json", false, "one JSON object a flush, then one with the books")
+	addLogFlags(f, &level, &format, "warn")
+	return cmd
+}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"strconv"
+	"strings"
+)
+
+// parseDrainers reads the policy for the number of drainers. Cores are those
+// that the container may use, as Go sees them.
+func parseDrainers(text string) (int, error) {
+	bad := fmt.Errorf("parse --drainers: %q is none of cpu:1, cpu+1:0.25 and fixed:4", text)
+	kind, number, found := strings.Cut(text, ":")
+	if !found {
+		return 0, bad
+	}
+	if kind == "fixed" {
+		n, err := strconv.Atoi(number)
+		if err != nil || n < 1 {
+			return 0, bad
+		}
+		return n, nil
+	}
+	share, err := strconv.ParseFloat(number, 64)
+	if err != nil || math.IsNaN(share) || share < 0 || share > 16 {
+		return 0, bad
+	}
+	base := 0
+	if rest, ok := strings.CutPrefix(kind, "cpu+"); ok {
+		if base, err = strconv.Atoi(rest); err != nil || base < 0 || base > 1024 {
+			return 0, bad
+		}
+	} else if kind != "cpu" {
+		return 0, bad
+	}
+	return max(1, base+int(math.Round(share*float64(runtime.GOMAXPROCS(0))))), nil
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// ourPrefix and a flag's name make the environment variable of every flag:
+// --ring-slots is SPANSTATSD_RING_SLOTS.
+const ourPrefix = "SPANSTATSD_"
+
+func environmentName(flag string) string {
+	return ourPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// applyEnvironment sets each flag that the command line did not from its
+// variable: flag, then environment, then default. A variable of ours that no
+// flag has is left alone, since another subcommand may have it.
+func applyEnvironment(flags *pflag.FlagSet) error {
+	var failed error
+	flags.VisitAll(func(f *pflag.Flag) {
+		name := environmentName(f.Name)
+		value, set := os.LookupEnv(name)
+		if f.Changed || !set || value == "" || failed != nil {
+			return
+		}
+		if err := flags.Set(f.Name, value); err != nil {
+			failed = usageError{fmt.Errorf("read environment variable %s: %w", name, err)}
+		}
+	})
+	return failed
+}
+
+// agentFromEnvironment is the agent's address as the Datadog tracers are told
+// it, for whoever gave no --agent-url.
+func agentFromEnvironment() string {
+	if url := os.Getenv("DD_TRACE_AGENT_URL"); url != "" {
+		return url
+	}
+	host, port := os.Getenv("DD_AGENT_HOST"), os.Getenv("DD_TRACE_AGENT_PORT")
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	if port == "" {
+		port = "8126"
+	}
+	if strings.Contains(host, ":") && !strings.HasPrefix(host, "[") {
+		host = "[" + host + "]" // an IPv6 address
+	}
+	return "http://" + host + ":" + port
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/pflag"
+)
+
+func addLogFlags(f *pflag.FlagSet, level, format *string, least string) {
+	f.StringVar(level, "log-level", least, "least important line to log: debug, info, warn, error")
+	f.StringVar(format, "log-format", "auto", "text, json, or auto: text on a terminal and JSON elsewhere")
+}
+
+// newLogger writes to w in the given format.
+func newLogger(w io.Writer, level, format string) (*slog.Logger, error) {
+	options := &slog.HandlerOptions{}
+	var least slog.Level
+	if err := least.UnmarshalText([]byte(level)); err != nil {
+		return nil, fmt.Errorf("parse --log-level: %q is none of debug, info, warn, error", level)
+	}
+	options.Level = least
+	switch format {
+	case "text":
+		return slog.New(slog.NewTextHandler(w, options)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(w, options)), nil
+	case "auto":
+		if isTerminal(w) {
+			return slog.New(slog.NewTextHandler(w, options)), nil
+		}
+		return slog.New(slog.NewJSONHandler(w, options)), nil
+	}
+	return nil, fmt.Errorf("parse --log-format: %q is none of text, json, auto", format)
+}
+
+// isTerminal tells a terminal from a file or a pipe.
+func isTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

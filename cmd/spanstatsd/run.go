@@ -1,0 +1,162 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/daemon"
+	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// runOptions are the flags of run as they were given.
+type runOptions struct {
+	config      daemon.Config
+	socketMode  string
+	agentURL    string
+	drainers    string
+	buffer      string
+	cardinality []string
+	logLevel    string
+	logFormat   string
+}
+
+func newRunOptions() *runOptions {
+	return &runOptions{config: daemon.DefaultConfig()}
+}
+
+func (o *runOptions) addFlags(f *pflag.FlagSet) {
+	in, agg, out := &o.config.Ingest, &o.config.Aggregate, &o.config.Flush
+	f.StringVar(&in.Socket, "socket", in.Socket, "Unix socket that tracers write to")
+	f.StringVar(&o.socketMode, "socket-mode", "0660", "permissions of the socket, octal")
+	f.IntVar(&in.MaxConnections, "max-connections", in.MaxConnections, "tracers connected at once")
+	f.IntVar(&in.MaxFrame, "max-frame", in.MaxFrame, "longest frame, in bytes")
+	f.IntVar(&in.MaxBatch, "max-batch", in.MaxBatch, "most snapshots in one batch")
+	f.DurationVar(&in.ReadTimeout, "read-timeout", in.ReadTimeout, "time to complete a frame once begun")
+	f.StringVar(&o.buffer, "buffer", "drop", "what a full ring does to a batch: drop it, or block its tracer")
+	f.StringVar(&o.drainers, "drainers", "cpu:1", "goroutines that count: cpu:1 (one a core), cpu+1:0.25 (a base and a share of the cores), fixed:4")
+	f.IntVar(&agg.RingSlots, "ring-slots", agg.RingSlots, "slots a ring, a power of two")
+	f.IntVar(&agg.MaxAggregates, "max-aggregates", agg.MaxAggregates, "aggregates a cycle, all origins together; what is beyond them meets in one overflow aggregate an origin")
+	f.IntVar(&agg.MaxOrigins, "max-origins", agg.MaxOrigins, "origins a cycle")
+	f.StringArrayVar(&o.cardinality, "cardinality-limit", nil, "distinct values a field may have an origin and cycle, as field=N; may be repeated")
+	f.DurationVar(&agg.FlushInterval, "flush-interval", agg.FlushInterval, "length of a cycle, 1s to 10s")
+	f.StringVar(&o.agentURL, "agent-url", "", "where the agent is, http://host:port or unix:///path (default: DD_TRACE_AGENT_URL, DD_AGENT_HOST and DD_TRACE_AGENT_PORT, else http://127.0.0.1:8126)")
+	f.IntVar(&out.RetryBytes, "retry-bytes", out.RetryBytes, "bytes of payloads that may wait for the agent")
+	f.DurationVar(&out.RetryAge, "retry-age", out.RetryAge, "how long a payload may wait for the agent")
+	f.StringVar(&o.config.HTTPAddr, "http-addr", o.config.HTTPAddr, "address of metrics and probes")
+	f.DurationVar(&o.config.ShutdownGrace, "shutdown-grace", o.config.ShutdownGrace, "time to deliver everything after SIGTERM or SIGINT")
+	addLogFlags(f, &o.logLevel, &o.logFormat, "info")
+}
+
+// complete turns the flags into a configuration, or says which can't be used.
+func (o *runOptions) complete() error {
+	mode, err := strconv.ParseUint(o.socketMode, 8, 32)
+	if err != nil || mode > 0o777 {
+		return fmt.Errorf("parse --socket-mode: %q is not an octal mode such as 0660", o.socketMode)
+	}
+	o.config.Ingest.SocketMode = fs.FileMode(mode)
+	switch o.buffer {
+	case "drop", "block":
+		o.config.Ingest.Block = o.buffer == "block"
+	default:
+		return fmt.Errorf("parse --buffer: %q is neither drop nor block", o.buffer)
+	}
+	if o.config.Aggregate.Drainers, err = parseDrainers(o.drainers); err != nil {
+		return err
+	}
+	for _, limit := range o.cardinality {
+		if err := o.limitCardinality(limit); err != nil {
+			return err
+		}
+	}
+	if o.agentURL == "" {
+		o.agentURL = agentFromEnvironment()
+	}
+	if o.config.Flush.Agent, err = flush.ParseAgentURL(o.agentURL); err != nil {
+		return err
+	}
+	o.config.Ingest.DefaultHost, o.config.Ingest.DefaultEnv = os.Getenv("DD_HOSTNAME"), os.Getenv("DD_ENV")
+	o.config.Version = version
+	return nil
+}
+
+func (o *runOptions) limitCardinality(text string) error {
+	name, number, _ := strings.Cut(text, "=")
+	field, known := aggregate.ParseField(name)
+	limit, err := strconv.Atoi(number)
+	if !known || err != nil {
+		return fmt.Errorf("parse --cardinality-limit: %q is not field=N with a field of %s", text, strings.Join(aggregate.FieldNames(), ", "))
+	}
+	o.config.Aggregate.Budgets[field] = limit
+	return nil
+}
+
+func newRunCommand() *cobra.Command {
+	o := newRunOptions()
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Run the daemon",
+		Long: `Run the daemon until SIGTERM or SIGINT. It then stops accepting, reads what
+tracers have already written, and delivers everything, the open bucket included,
+within --shutdown-grace. A second signal ends it at once.
+
+Every flag has an environment variable: SPANSTATSD_ and the flag's name in
+capitals, with _ for -. A flag goes before the variable, the variable before the
+default.`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := applyEnvironment(cmd.Flags()); err != nil {
+				return err
+			}
+			if err := o.complete(); err != nil {
+				return usageError{err}
+			}
+			log, err := newLogger(cmd.ErrOrStderr(), o.logLevel, o.logFormat)
+			if err != nil {
+				return usageError{err}
+			}
+			o.config.Log = log
+			return run(o.config)
+		},
+	}
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+// run holds the daemon until a signal. A second signal ends the process where
+// it stands, with what is not delivered lost.
+func run(config daemon.Config) error {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	defer signal.Stop(signals)
+	d, err := daemon.New(config)
+	if err != nil {
+		return err
+	}
+	d.Start()
+	received := <-signals
+	config.Log.Info("stopping", "signal", received.String(), "grace", config.ShutdownGrace.String())
+	stopped := make(chan struct{})
+	balanced := false
+	go func() {
+		balanced = d.Stop().Balanced
+		close(stopped)
+	}()
+	select {
+	case <-stopped:
+	case <-signals:
+		return errors.New("stop daemon: a second signal came; what was not delivered is lost")
+	}
+	if !balanced {
+		config.Log.Error("the books do not balance; please report this with the line above")
+	}
+	return nil
+}

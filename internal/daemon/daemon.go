@@ -1,0 +1,161 @@
+// Package daemon assembles the rooms into one program. It is the only place
+// that knows all of them, and it knows of each only how to make, start and stop
+// it. It counts nothing and decides nothing about a span.
+//
+// # Start, in the order of the data's way, last first
+//
+//  1. flush, so that a sealed cycle has somewhere to go
+//  2. aggregate, so that a published slot is counted
+//  3. ingest, so that the socket exists only when what it takes is counted
+//  4. health says ready
+//
+// Everything that can be refused (an address, a socket, a size) is refused while
+// making, before a tracer could have written anything.
+//
+// # Stop, in the order of the data's way, first first
+//
+//  1. health says not ready: nobody new is sent here
+//  2. ingest stops accepting, closes its read sides and reads what was written
+//     before that to the last byte. Exclusion is the guarantee: after this step
+//     nothing can be published any more
+//  3. aggregate seals the last cycle, the open bucket included, and ends
+//  4. flush sends everything that it holds, and counts what it can't as unsent
+//  5. ingest's last answers to tracers end
+//  6. the books are logged, and health closes, last, so that they could be scraped
+//
+// One deadline, the grace, bounds all of it. A step that runs out of it is cut
+// off and says so, and the later ones still run, with what is left counted
+// under the reason "shutdown".
+package daemon
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/ingest"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// Config is the rooms' configurations and what concerns them all.
+type Config struct {
+	Ingest        ingest.Config
+	Aggregate     aggregate.Config
+	Flush         flush.Config
+	HTTPAddr      string
+	ShutdownGrace time.Duration
+	Version       string
+	Log           *slog.Logger
+}
+
+// DefaultConfig is the defaults of the command line.
+func DefaultConfig() Config {
+	return Config{
+		Ingest: ingest.DefaultConfig(), Aggregate: aggregate.DefaultConfig(),
+		Flush:    flush.Config{RetryBytes: flush.DefaultRetryBytes, RetryAge: flush.DefaultRetryAge},
+		HTTPAddr: ":9126", ShutdownGrace: 5 * time.Second, Log: slog.Default(),
+	}
+}
+
+// Daemon is one running program.
+type Daemon struct {
+	config    Config
+	flusher   *flush.Flusher
+	aggregate *aggregate.Aggregator
+	ingest    *ingest.Server
+	health    *health.Server
+	sources   health.Sources
+}
+
+// New makes every room. Its error says what the operator can do.
+func New(config Config) (*Daemon, error) {
+	d := &Daemon{config: config}
+	if config.ShutdownGrace <= 0 {
+		return nil, errors.New("check shutdown-grace: it is not positive; give the last report some time, such as 5s")
+	}
+	if config.Ingest.MaxBatch > config.Aggregate.RingSlots {
+		return nil, errors.New("check max-batch: it is larger than a ring, so the largest batches could never be admitted; lower it or raise --ring-slots")
+	}
+	config.Flush.Version, config.Flush.Log = config.Version, config.Log
+	var err error
+	if d.flusher, err = flush.New(config.Flush); err != nil {
+		return nil, err
+	}
+	if err = d.makeRest(config); err != nil {
+		d.flusher.Close(context.Background()) // it has nothing to send yet
+		return nil, err
+	}
+	return d, nil
+}
+
+// makeRest makes what stands before the flush.
+func (d *Daemon) makeRest(config Config) (err error) {
+	config.Aggregate.Deliver = d.flusher.Accept
+	if d.aggregate, err = aggregate.New(config.Aggregate); err != nil {
+		return err
+	}
+	config.Ingest.Version, config.Ingest.Log = config.Version, config.Log
+	config.Ingest.Aggregator, config.Ingest.Features = d.aggregate, d.features
+	if d.ingest, err = ingest.New(config.Ingest); err != nil {
+		return err
+	}
+	d.sources = health.Sources{Ingest: d.ingest, Aggregate: d.aggregate, Flush: d.flusher}
+	d.health, err = health.New(health.Config{
+		Addr: config.HTTPAddr, Version: config.Version, FlushInterval: config.Aggregate.FlushInterval,
+		Sources: d.sources, Log: config.Log,
+	})
+	if err != nil {
+		d.ingest.Abandon()
+	}
+	return err
+}
+
+// features is what the agent wants, in the words that tracers are told.
+func (d *Daemon) features() (wire.Features, <-chan struct{}) {
+	f, changed := d.flusher.WatchFeatures()
+	return wire.Features{
+		Stats: f.Stats, PeerTags: f.PeerTags, SpanKinds: f.SpanKinds,
+		IgnoreResources: f.IgnoreResources, ObfuscationVersion: f.ObfuscationVersion,
+	}, changed
+}
+
+// Start runs every room. The flush runs since it was made, so that it may know
+// already what the agent wants.
+func (d *Daemon) Start() {
+	d.aggregate.Start()
+	d.ingest.Start()
+	d.health.Start()
+	d.health.SetReady(true)
+	d.config.Log.Info("listening for tracers",
+		"socket", d.config.Ingest.Socket, "agent", d.config.Flush.Agent.String(),
+		"http", d.health.Addr(), "drainers", d.aggregate.Drainers(), "version", d.config.Version)
+}
+
+// Stop ends every room within the grace, and returns the books.
+func (d *Daemon) Stop() health.Books {
+	ctx, cancel := context.WithTimeout(context.Background(), d.config.ShutdownGrace)
+	defer cancel()
+	d.health.SetReady(false)
+	if err := d.ingest.Drain(ctx); err != nil {
+		d.config.Log.Warn("not everything that tracers wrote was read", "error", err)
+	}
+	d.aggregate.Stop()
+	d.flusher.Close(ctx)
+	d.ingest.Close()
+	books := d.sources.Books()
+	d.config.Log.Info("stopped", "received", books.Received, "aggregated", books.Aggregated,
+		"dropped", books.DroppedTotal(), "flushed", books.Flushed, "unsent", books.Unsent,
+		"held", books.Held, "balanced", books.Balanced)
+	d.health.Close(ctx)
+	return books
+}
+
+// Books are what became of every span so far.
+func (d *Daemon) Books() health.Books { return d.sources.Books() }
+
+// HTTPAddr is where metrics and probes are answered.
+func (d *Daemon) HTTPAddr() string { return d.health.Addr() }

@@ -1,0 +1,230 @@
+package demo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/daemon"
+	"github.com/spanstatsd/spanstatsd/internal/embedded"
+	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/health"
+)
+
+// Config is what a person may choose.
+type Config struct {
+	For     time.Duration // 0: until the context ends
+	Rate    int           // spans a second
+	JSON    bool
+	Version string
+	Out     io.Writer
+	Log     *slog.Logger
+}
+
+// Outcome is the last object of a demo: the books, and beside them what the
+// tracers sent and what the agent counted.
+type Outcome struct {
+	health.Books
+	Tracers Sent     `json:"tracers"`
+	Agent   Sent     `json:"agent"`
+	Equal   bool     `json:"equal"`
+	Faults  []string `json:"faults"`
+}
+
+// demo is one run.
+type demo struct {
+	config Config
+	agent  *embedded.Agent
+	daemon *daemon.Daemon
+	shop   *traffic
+
+	mu      sync.Mutex
+	current *report       // of the flush under way
+	last    time.Time     // of its newest payload
+	arrived chan struct{} // a token when a payload came
+	flushes int
+	faults  []string
+}
+
+// Run shows the demo. Its error says what was lost or counted wrongly.
+func Run(ctx context.Context, config Config) error {
+	dir, err := os.MkdirTemp("", "spanstatsd-demo")
+	if err != nil {
+		return fmt.Errorf("make directory for the sockets: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	d := &demo{config: config, current: newReport(), arrived: make(chan struct{}, 1), faults: []string{}}
+	if err := d.start(dir); err != nil {
+		return err
+	}
+	defer d.agent.Close()
+	if config.For > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, config.For)
+		defer cancel()
+	}
+	d.announce()
+	var running sync.WaitGroup
+	running.Go(func() { d.shop.run(ctx, config.Rate) })
+	d.show(ctx)
+	running.Wait()
+	return d.finish()
+}
+
+// start runs an agent, a daemon before it and the shop before that.
+func (d *demo) start(dir string) (err error) {
+	d.agent, err = embedded.Start(embedded.Config{
+		Network: "unix", Address: filepath.Join(dir, "agent.sock"), OnPayload: d.take,
+	})
+	if err != nil {
+		return err
+	}
+	config := daemon.DefaultConfig()
+	config.Version, config.Log, config.HTTPAddr = d.config.Version, d.config.Log, "127.0.0.1:0"
+	config.Ingest.Socket = filepath.Join(dir, "spans.sock")
+	if config.Flush.Agent, err = flush.ParseAgentURL(d.agent.URL()); err == nil {
+		d.daemon, err = daemon.New(config)
+	}
+	if err != nil {
+		d.agent.Close()
+		return err
+	}
+	d.daemon.Start()
+	if d.shop, err = openShop(config.Ingest.Socket); err != nil {
+		d.daemon.Stop()
+		d.agent.Close()
+	}
+	return err
+}
+
+func (d *demo) announce() {
+	if d.config.JSON {
+		return
+	}
+	fmt.Fprintf(d.config.Out, "A web shop of %d services hands over about %d spans a second.\n", services, d.config.Rate)
+	fmt.Fprintf(d.config.Out, "Metrics: http://%s/metrics. The first report comes within ten seconds.\n", d.daemon.HTTPAddr())
+}
+
+// take is called for each payload that the agent accepted.
+func (d *demo) take(received embedded.Received) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.current.add(received.Payload); err != nil {
+		d.faults = append(d.faults, err.Error())
+	}
+	d.last = time.Now()
+	select {
+	case d.arrived <- struct{}{}:
+	default:
+	}
+}
+
+// quiet is how long no payload came when a flush is over: its payloads, one an
+// origin, follow one another at once.
+const quiet = 200 * time.Millisecond
+
+// show writes a report for each flush until the context ends.
+func (d *demo) show(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-d.arrived:
+		}
+		for d.sinceLast() < quiet {
+			time.Sleep(quiet / 4)
+		}
+		d.write()
+	}
+}
+
+func (d *demo) sinceLast() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return time.Since(d.last)
+}
+
+// write shows what has arrived since the last report.
+func (d *demo) write() {
+	d.mu.Lock()
+	shown, at := d.current, d.last
+	d.current = newReport()
+	d.mu.Unlock()
+	rows, books := shown.sorted(), d.daemon.Books()
+	if len(rows) == 0 {
+		return
+	}
+	d.flushes++
+	if d.config.JSON {
+		d.encode(struct {
+			Flush int          `json:"flush"`
+			At    time.Time    `json:"at"`
+			Rows  []Row        `json:"rows"`
+			Books health.Books `json:"books"`
+		}{d.flushes, at, rows, books})
+		return
+	}
+	writeTable(d.config.Out, d.flushes, at, rows, books)
+}
+
+func (d *demo) encode(v any) {
+	if err := json.NewEncoder(d.config.Out).Encode(v); err != nil {
+		d.faults = append(d.faults, fmt.Sprintf("write report: %v", err))
+	}
+}
+
+// closeGrace is for the tracers to hand over what they still hold.
+const closeGrace = 5 * time.Second
+
+// finish stops the tracers, then the daemon, and holds the books against what
+// both ends counted.
+func (d *demo) finish() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeGrace)
+	defer cancel()
+	if err := d.shop.close(ctx); err != nil {
+		d.faults = append(d.faults, err.Error())
+	}
+	books := d.daemon.Stop()
+	d.write()
+	outcome := d.outcome(books)
+	if d.config.JSON {
+		d.encode(outcome)
+	} else {
+		writeOutcome(d.config.Out, &outcome)
+	}
+	if !outcome.Balanced || !outcome.Equal || len(outcome.Faults) > 0 {
+		return errors.New("run demo: the figures above do not agree; that is a defect, please report it with them")
+	}
+	return nil
+}
+
+func (d *demo) outcome(books health.Books) Outcome {
+	totals := d.agent.Totals()
+	o := Outcome{
+		Books: books, Tracers: d.shop.sent,
+		Agent:  Sent{Spans: totals.Hits, Errors: totals.Errors, TopLevel: totals.TopLevel, Duration: totals.Duration},
+		Faults: append(d.faults, totals.Problems...),
+	}
+	o.Equal = o.Tracers == o.Agent && o.Flushed == o.Tracers.Spans
+	return o
+}
+
+func writeOutcome(w io.Writer, o *Outcome) {
+	fmt.Fprintf(w, "\ntracers sent    %d spans, %d errors, %d top-level\n", o.Tracers.Spans, o.Tracers.Errors, o.Tracers.TopLevel)
+	fmt.Fprintf(w, "agent accepted  %d spans, %d errors, %d top-level\n", o.Agent.Spans, o.Agent.Errors, o.Agent.TopLevel)
+	for _, fault := range o.Faults {
+		fmt.Fprintf(w, "fault: %s\n", fault)
+	}
+	verdict := "every span is accounted for"
+	if !o.Balanced || !o.Equal || len(o.Faults) > 0 {
+		verdict = "THE FIGURES DO NOT AGREE"
+	}
+	fmt.Fprintf(w, "%s\n", verdict)
+}

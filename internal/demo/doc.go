@@ -1,0 +1,13 @@
+// Package demo shows the whole program at work with nothing else needed: an
+// embedded agent, the daemon as it is, and the synthetic tracers of a small web
+// shop that link the real client and write to the real socket.
+//
+// It owns the shop and what the shop's tracers remember of what they sent. At
+// the end it holds that against what the embedded agent counted, figure by
+// figure, and against the daemon's books. It is a test that a person can watch:
+// it passes only if nothing was lost.
+//
+// One goroutine generates the traffic and one shows reports; everything else
+// that runs belongs to the rooms that it starts. Its memory is bounded by the
+// shop, which has a fixed menu.
+package demo

@@ -1,0 +1,112 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/client"
+)
+
+// Sent is what the tracers remember of the spans that the client took.
+type Sent struct {
+	Spans    uint64 `json:"spans"`
+	Errors   uint64 `json:"errors"`
+	TopLevel uint64 `json:"top_level"`
+	Duration uint64 `json:"duration_ns"`
+}
+
+func (s *Sent) add(batch []client.Snapshot) {
+	for i := range batch {
+		s.Spans++
+		s.Duration += uint64(batch[i].Duration)
+		if batch[i].Error {
+			s.Errors++
+		}
+		if batch[i].TopLevel {
+			s.TopLevel++
+		}
+	}
+}
+
+// traffic is the shop at work: one client for each service.
+type traffic struct {
+	rnd     *rand.Rand
+	clients [services]*client.Client
+	batches [services][]client.Snapshot
+	sent    Sent
+}
+
+// openShop opens the shop's tracers towards a daemon's socket.
+func openShop(socket string) (*traffic, error) {
+	t := &traffic{rnd: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
+	for i, name := range serviceNames {
+		c, err := client.Open(client.Config{Socket: socket, Name: "demo", Origin: client.Origin{
+			Host: "shop-pod", Env: "demo", Version: "1.0.0", Service: name, Lang: "go",
+			TracerVersion: "demo", RuntimeID: fmt.Sprintf("demo-%s", name), ContainerID: "demo-" + name,
+		}})
+		if err != nil {
+			return nil, fmt.Errorf("open tracer of %s: %w", name, err)
+		}
+		t.clients[i] = c
+	}
+	return t, nil
+}
+
+// tick is how often the shop catches up with its rate.
+const tick = 20 * time.Millisecond
+
+// run makes about rate spans a second until the context ends.
+func (t *traffic) run(ctx context.Context, rate int) {
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	begun := time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-ticker.C:
+			due := uint64(now.Sub(begun).Seconds() * float64(rate))
+			for made := t.sent.Spans; made < due; {
+				made += t.serve(now)
+			}
+		}
+	}
+}
+
+// serve plays one request and publishes each service's part as one batch. It
+// returns the number of spans.
+func (t *traffic) serve(now time.Time) (spans uint64) {
+	request := pick(t.rnd)
+	for i := range request.steps {
+		s := &request.steps[i]
+		t.batches[s.service] = append(t.batches[s.service], s.snapshot(t.rnd, now))
+	}
+	for service, batch := range t.batches {
+		if len(batch) == 0 {
+			continue
+		}
+		spans += uint64(len(batch))
+		if t.clients[service].Publish(batch) {
+			t.sent.add(batch)
+		}
+		t.batches[service] = batch[:0]
+	}
+	return spans
+}
+
+// close hands over what the tracers still hold.
+func (t *traffic) close(ctx context.Context) error {
+	var failed error
+	for i, c := range t.clients {
+		if c == nil {
+			continue
+		}
+		if err := c.Close(ctx); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("close tracer of %s: %w", serviceNames[i], err))
+		}
+	}
+	return failed
+}

@@ -1,0 +1,166 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Config says where the agent listens. The zero Config is a port of its own
+// choice on the loopback interface.
+type Config struct {
+	Network   string         // "tcp", the default, or "unix"
+	Address   string         // host:port, by default 127.0.0.1:0, or a socket's path
+	Info      *Info          // by default DefaultInfo
+	Weighted  bool           // spans may have weights, so sketches need not count as many as hits
+	OnPayload func(Received) // is called for each payload that is accepted, concurrently
+}
+
+// Received is one accepted payload.
+type Received struct {
+	Header  http.Header
+	Payload *Payload
+	Body    []byte
+}
+
+// Agent is a running embedded agent.
+type Agent struct {
+	cfg      Config
+	listener net.Listener
+	server   *http.Server
+	ledger   *ledger
+	info     atomic.Pointer[Info]
+	fault    atomic.Pointer[func(*http.Request) Fault]
+	closed   chan struct{}
+	end      sync.Once
+	serving  sync.WaitGroup
+}
+
+// Start listens and serves until Close.
+func Start(cfg Config) (*Agent, error) {
+	if cfg.Network == "" {
+		cfg.Network = "tcp"
+	}
+	if cfg.Network == "tcp" && cfg.Address == "" {
+		cfg.Address = "127.0.0.1:0"
+	}
+	listener, err := net.Listen(cfg.Network, cfg.Address)
+	if err != nil {
+		return nil, fmt.Errorf("start embedded agent: %w", err)
+	}
+	a := &Agent{cfg: cfg, listener: listener, ledger: newLedger(), closed: make(chan struct{})}
+	a.SetFault(nil)
+	a.SetInfo(DefaultInfo())
+	if cfg.Info != nil {
+		a.SetInfo(*cfg.Info)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/info", a.serveInfo)
+	mux.HandleFunc("/v0.6/stats", a.serveStats)
+	a.server = &http.Server{Handler: a.faulty(mux), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
+	a.serving.Go(func() { _ = a.server.Serve(listener) })
+	return a, nil
+}
+
+// URL is how a client names this agent.
+func (a *Agent) URL() string {
+	if a.cfg.Network == "unix" {
+		return "unix://" + a.cfg.Address
+	}
+	return "http://" + a.listener.Addr().String()
+}
+
+// Totals is what has been accepted so far.
+func (a *Agent) Totals() Totals { return a.ledger.look() }
+
+// SetInfo changes what /info says, and with it the state header. Where its
+// endpoints leave /v0.6/stats out, payloads are answered 404.
+func (a *Agent) SetInfo(i Info) { a.info.Store(&i) }
+
+// Close ends the agent, its connections included, however busy.
+func (a *Agent) Close() error {
+	var err error
+	a.end.Do(func() {
+		close(a.closed)
+		err = a.server.Close()
+		a.serving.Wait()
+	})
+	if err != nil && !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("close embedded agent: %w", err)
+	}
+	return nil
+}
+
+// faulty asks for a fault before every request.
+func (a *Agent) faulty(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fault := (*a.fault.Load())(r)
+		if a.misbehave(w, r, fault) {
+			return
+		}
+		if fault.Kind == CloseRead {
+			next.ServeHTTP(discarded{}, r)
+			closeNow(w)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// discarded is an answer that nobody gets.
+type discarded struct{}
+
+func (discarded) Header() http.Header         { return http.Header{} }
+func (discarded) Write(p []byte) (int, error) { return len(p), nil }
+func (discarded) WriteHeader(int)             {}
+
+func (a *Agent) serveInfo(w http.ResponseWriter, _ *http.Request) {
+	body, _ := a.info.Load().render()
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = w.Write(body)
+}
+
+// serveStats takes one payload.
+func (a *Agent) serveStats(w http.ResponseWriter, r *http.Request) {
+	now := a.info.Load()
+	_, state := now.render()
+	w.Header().Set("Datadog-Agent-Version", now.Version)
+	w.Header().Set("Datadog-Agent-State", state)
+	refuse := func(status int, why string) {
+		a.ledger.refused()
+		http.Error(w, why, status)
+	}
+	if !now.serves("/v0.6/stats") {
+		refuse(http.StatusNotFound, "404 page not found")
+		return
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxRequestBytes+1))
+	if err != nil {
+		refuse(http.StatusBadRequest, err.Error())
+		return
+	}
+	if len(body) > maxRequestBytes {
+		refuse(http.StatusBadRequest, fmt.Sprintf("read limit reached at %d", maxRequestBytes))
+		return
+	}
+	payload, err := DecodePayload(body)
+	switch {
+	case errors.Is(err, errNilElement):
+		a.ledger.problem("%v", err)
+		a.ledger.refused()
+		panic(http.ErrAbortHandler)
+	case err != nil:
+		refuse(http.StatusBadRequest, err.Error())
+		return
+	}
+	a.ledger.accept(payload, len(body), a.cfg.Weighted)
+	if a.cfg.OnPayload != nil {
+		a.cfg.OnPayload(Received{Header: r.Header.Clone(), Payload: payload, Body: body})
+	}
+}

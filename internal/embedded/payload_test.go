@@ -1,0 +1,172 @@
+package embedded
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"reflect"
+	"testing"
+
+	"github.com/vmihailenco/msgpack/v5"
+)
+
+type fields = map[string]any
+
+// payloadOf wraps one group in a payload, written by another encoder than ours.
+func payloadOf(t testing.TB, group any) []byte {
+	t.Helper()
+	return marshal(t, fields{"Stats": []any{fields{"Start": 20, "Duration": 10, "Stats": []any{group}}}})
+}
+
+func marshal(t testing.TB, v any) []byte {
+	t.Helper()
+	raw, err := msgpack.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+func TestDecodePayloadReadsEveryField(t *testing.T) {
+	group := fields{
+		"Service": "s", "Name": "n", "Resource": "r", "Type": "web", "DBType": "postgres", "SpanKind": "server",
+		"GRPCStatusCode": "5", "HTTPMethod": "GET", "HTTPEndpoint": "/e", "srv_src": "m", "HTTPStatusCode": uint32(200),
+		"Hits": uint64(math.MaxUint64), "Errors": 2, "TopLevelHits": 3, "Duration": 4, "OkSummary": []byte{1},
+		"ErrorSummary": []byte{}, "Synthetics": true, "IsTraceRoot": int32(2), "PeerTags": []string{"a:b", "c:d"},
+		"AdditionalMetricTags": []string{"x:y"}, "SpanDerivedPrimaryTags": []string{},
+		"SomethingNew": fields{"deep": []any{1.5, nil, []byte("x"), fields{}, -7, "text"}},
+	}
+	raw := marshal(t, fields{
+		"Hostname": "h", "Env": "e", "Version": "v", "Lang": "go", "TracerVersion": "tv", "RuntimeID": "id",
+		"Sequence": uint8(7), "AgentAggregation": "aa", "Service": "svc", "ContainerID": "c", "Tags": []string{"t"},
+		"GitCommitSha": "sha", "ImageTag": "i", "ProcessTagsHash": int64(9), "ProcessTags": "p:q",
+		"Stats": []any{fields{"Start": int64(20), "Duration": uint16(10), "AgentTimeShift": -3, "Stats": []any{group}}},
+	})
+	want := &Payload{
+		Hostname: "h", Env: "e", Version: "v", Lang: "go", TracerVersion: "tv", RuntimeID: "id", Sequence: 7,
+		AgentAggregation: "aa", Service: "svc", ContainerID: "c", Tags: []string{"t"}, GitCommitSha: "sha",
+		ImageTag: "i", ProcessTagsHash: 9, ProcessTags: "p:q",
+		Stats: []Bucket{{Start: 20, Duration: 10, AgentTimeShift: -3, Stats: []Group{{
+			Service: "s", Name: "n", Resource: "r", Type: "web", DBType: "postgres", SpanKind: "server",
+			GRPCStatusCode: "5", HTTPMethod: "GET", HTTPEndpoint: "/e", ServiceSource: "m", HTTPStatusCode: 200,
+			Hits: math.MaxUint64, Errors: 2, TopLevelHits: 3, Duration: 4, OkSummary: []byte{1}, ErrorSummary: []byte{},
+			Synthetics: true, IsTraceRoot: 2, PeerTags: []string{"a:b", "c:d"}, AdditionalMetricTags: []string{"x:y"},
+		}}}},
+	}
+	got, err := DecodePayload(append(raw, "bytes after it"...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("decoded\n%+v, want\n%+v", got, want)
+	}
+}
+
+func TestDecodePayloadTakesEveryIntegerForm(t *testing.T) {
+	for _, n := range []any{uint8(100), uint16(100), uint32(100), uint64(100), int8(100), int16(100), int32(100), int64(100)} {
+		var buf bytes.Buffer
+		enc := msgpack.NewEncoder(&buf) // without compact integers: the width of the Go type
+		if err := enc.Encode(fields{"Sequence": n}); err != nil {
+			t.Fatal(err)
+		}
+		p, err := DecodePayload(buf.Bytes())
+		if err != nil || p.Sequence != 100 {
+			t.Errorf("%T % x: %v, %v", n, buf.Bytes(), p, err)
+		}
+	}
+}
+
+func TestDecodePayloadRefuses(t *testing.T) {
+	deep := any(1)
+	for range maxDepth + 1 {
+		deep = []any{deep}
+	}
+	for name, raw := range map[string][]byte{
+		"nothing":                {},
+		"an array":               marshal(t, []any{}),
+		"gzip":                   {0x1f, 0x8b, 8, 0, 0},
+		"nil string":             marshal(t, fields{"Hostname": nil}),
+		"nil array":              marshal(t, fields{"Stats": nil}),
+		"nil bucket":             marshal(t, fields{"Stats": []any{nil}}),
+		"nil group":              payloadOf(t, nil),
+		"nil tags":               payloadOf(t, fields{"PeerTags": nil}),
+		"nil sketch":             payloadOf(t, fields{"OkSummary": nil}),
+		"string for binary":      payloadOf(t, fields{"OkSummary": "text"}),
+		"binary for string":      payloadOf(t, fields{"Service": []byte("text")}),
+		"float for integer":      payloadOf(t, fields{"Hits": 1.0}),
+		"negative":               payloadOf(t, fields{"Hits": -1}),
+		"negative in 64 bits":    payloadOf(t, fields{"Hits": int64(math.MinInt64)}),
+		"status over 32 bits":    payloadOf(t, fields{"HTTPStatusCode": uint64(1) << 32}),
+		"bool for trace root":    payloadOf(t, fields{"IsTraceRoot": true}),
+		"trace root 33 bits":     payloadOf(t, fields{"IsTraceRoot": int64(1) << 32}),
+		"integer for bool":       payloadOf(t, fields{"Synthetics": 1}),
+		"too many elements":      tooMany(),
+		"nested beyond reason":   marshal(t, fields{"New": deep}),
+		"meaningless lead":       append(append([]byte{0x81, 0xa3}, "New"...), 0xc1),
+		"string beyond the end":  {0x81, 0xa8, 'H'},
+		"string of 4 GB":         append(append([]byte{0x81, 0xa3}, "Env"...), 0xdb, 0xff, 0xff, 0xff, 0xff),
+		"map of claims":          {0xdf, 0, 7, 0, 0},
+		"key that is no text":    {0x81, 1, 1},
+		"cut before the integer": append(append([]byte{0x81, 0xa8}, "Sequence"...), 0xcf, 0),
+	} {
+		if p, err := DecodePayload(raw); err == nil {
+			t.Errorf("%s: accepted as %+v", name, p)
+		} else if panics := name == "nil bucket" || name == "nil group"; panics != errors.Is(err, errNilElement) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// tooMany is an array of one more tag than the agent reads, all there.
+func tooMany() []byte {
+	raw := append([]byte{0x81, 0xa4}, "Tags"...)
+	raw = append(raw, 0xdd, 0, 7, 0xa1, 0x21) // 500,001
+	return append(raw, bytes.Repeat([]byte{0xa0}, maxElements+1)...)
+}
+
+func TestSkipPassesOverEveryForm(t *testing.T) {
+	long := bytes.Repeat([]byte("x"), 1<<16)
+	many := make([]int, 1<<16)
+	for _, v := range []any{
+		nil, true, 1, -1, uint64(math.MaxUint64), int64(math.MinInt64), float32(1), 1.5, "s", string(long[:40]),
+		string(long[:300]), string(long), long[:1], long[:300], long, []int{}, many[:20], many, fields{"a": 1},
+	} {
+		r := &reader{rest: append(marshal(t, v), 0xc3)}
+		if err := r.skip(maxDepth); err != nil {
+			t.Errorf("%T: %v", v, err)
+		}
+		if len(r.rest) != 1 {
+			t.Errorf("%T: %d bytes left, want 1", v, len(r.rest))
+		}
+	}
+	for lead, size := range map[byte]int{0xc7: 1 + 1 + 3, 0xc8: 2 + 1, 0xc9: 4 + 1, 0xd4: 2, 0xd5: 3, 0xd6: 5, 0xd7: 9, 0xd8: 17} {
+		raw := make([]byte, 1+size)
+		if raw[0] = lead; lead == 0xc7 {
+			raw[1] = 3
+		}
+		if r := (&reader{rest: raw}); r.skip(1) != nil || len(r.rest) != 0 {
+			t.Errorf("extension %#x: %d bytes left", lead, len(r.rest))
+		}
+	}
+}
+
+// FuzzDecodePayload: whatever we take, the library takes too, and what we read
+// of its text is what it reads.
+func FuzzDecodePayload(f *testing.F) {
+	f.Add(payloadOf(f, fields{"Service": "s", "Hits": 1, "PeerTags": []string{"a:b"}, "New": []any{fields{"x": nil}}}))
+	f.Add(marshal(f, fields{"Hostname": "h", "Sequence": int64(3)}))
+	f.Add([]byte{0xde, 0, 1, 0xa3, 'E', 'n', 'v', 0xd9, 1, 'x'})
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		p, err := DecodePayload(raw)
+		if err != nil {
+			return
+		}
+		var generic struct{ Env, Service string }
+		if err := msgpack.NewDecoder(bytes.NewReader(raw)).Decode(&generic); err != nil {
+			return // the library refuses keys and extensions that the agent skips
+		}
+		if generic.Env != p.Env || generic.Service != p.Service {
+			t.Errorf("read %q %q, the library %q %q", p.Env, p.Service, generic.Env, generic.Service)
+		}
+	})
+}

@@ -1,0 +1,117 @@
+package flush
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// agentClient is what the flusher asks of the agent.
+type agentClient interface {
+	// post offers a payload once.
+	post(ctx context.Context, p *payload) answer
+	// info reads what the agent says of itself.
+	info(ctx context.Context) (info, error)
+	close()
+}
+
+// httpAgent is the agent behind its HTTP API.
+type httpAgent struct {
+	url       AgentURL
+	userAgent string
+	transport *http.Transport
+}
+
+func newHTTPAgent(url AgentURL, version string) *httpAgent {
+	return &httpAgent{
+		url:       url,
+		userAgent: strings.TrimSuffix("spanstatsd/"+headerText(version), "/"),
+		transport: newTransport(url),
+	}
+}
+
+func (a *httpAgent) close() { a.transport.CloseIdleConnections() }
+
+// post asks the agent to take a payload. A connection kept from an earlier
+// request may turn out dead; that says nothing of the agent, so such a try is
+// repeated at once on a fresh one.
+func (a *httpAgent) post(ctx context.Context, p *payload) answer {
+	result, again := a.try(ctx, p)
+	if again && ctx.Err() == nil {
+		a.transport.CloseIdleConnections()
+		result, _ = a.try(ctx, p)
+	}
+	return result
+}
+
+// try is one request. again says that it failed on a reused connection without
+// having arrived.
+func (a *httpAgent) try(ctx context.Context, p *payload) (result answer, again bool) {
+	var watched delivery
+	req, err := a.request(watched.watch(ctx), http.MethodPost, "/v0.6/stats", p.body)
+	if err != nil {
+		return answer{verdict: refused, err: err}, false
+	}
+	setOrigin(req.Header, &p.origin)
+	resp, err := a.transport.RoundTrip(req)
+	if err != nil {
+		if watched.whole() {
+			return answer{verdict: unknown, err: fmt.Errorf("%w: %w", errNoAnswer, err)}, false
+		}
+		return answer{verdict: notYet, err: fmt.Errorf("send payload to %s: %w", a.url, err)}, watched.reused.Load()
+	}
+	defer finish(resp)
+	return readAnswer(resp, time.Now()), false
+}
+
+func (a *httpAgent) request(ctx context.Context, method, path string, body []byte) (*http.Request, error) {
+	// The body is set by hand: net/http would otherwise learn how to rewind it,
+	// and send it a second time where we could not tell that it did.
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+a.url.host()+path, nil)
+	if err != nil {
+		return nil, fmt.Errorf("make request: %w", err)
+	}
+	if body != nil {
+		req.Body = io.NopCloser(bytes.NewReader(body))
+		req.ContentLength = int64(len(body))
+		req.Header.Set("Content-Type", "application/msgpack")
+	}
+	req.Header.Set("User-Agent", a.userAgent)
+	return req, nil
+}
+
+// setOrigin says whose statistics these are. The agent takes the container
+// only from here, whatever the payload says.
+func setOrigin(h http.Header, o *span.Origin) {
+	for _, field := range [...]struct{ name, value string }{
+		{"Datadog-Meta-Lang", o.Lang},
+		{"Datadog-Meta-Lang-Version", o.LangVersion},
+		{"Datadog-Meta-Lang-Interpreter", o.LangInterpreter},
+		{"Datadog-Meta-Tracer-Version", o.TracerVersion},
+		{"Datadog-Container-ID", o.ContainerID},
+		{"Datadog-Entity-ID", o.EntityID},
+		{"Datadog-External-Env", o.ExternalEnv},
+		{"Datadog-Obfuscation-Version", o.ObfuscationVersion},
+	} {
+		if value := headerText(field.value); value != "" {
+			h.Set(field.name, value)
+		}
+	}
+}
+
+// headerText leaves out what may not stand in a header: a tracer's stray
+// newline must not make its payload impossible to send.
+func headerText(s string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, s))
+}

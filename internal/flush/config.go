@@ -1,0 +1,65 @@
+package flush
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// Config is what a Flusher needs to know. A zero field takes its default.
+type Config struct {
+	Agent   AgentURL
+	Version string // of the daemon, for the User-Agent header
+	Log     *slog.Logger
+
+	MaxPayloadBytes int           // one payload's body
+	RetryBytes      int           // bodies of all payloads that wait
+	RetryAge        time.Duration // how long a payload may wait
+	Timeout         time.Duration // of one request
+}
+
+const (
+	DefaultMaxPayloadBytes = 8 << 20
+	DefaultRetryBytes      = 16 << 20
+	DefaultRetryAge        = 2 * time.Minute
+	DefaultTimeout         = 10 * time.Second
+
+	// minPayloadBytes leaves room for an origin and the largest group that
+	// normalised keys and two full sketches can make, some 60 KB.
+	minPayloadBytes = 128 << 10
+	// agentPayloadBytes is what the agent refuses to read beyond.
+	agentPayloadBytes = 25 << 20
+	// maxWaiting bounds the payloads that wait, however small they are.
+	maxWaiting = 4096
+)
+
+// withDefaults fills in what is not set and refuses what cannot work.
+func (c Config) withDefaults() (Config, error) {
+	setDefault(&c.MaxPayloadBytes, DefaultMaxPayloadBytes)
+	setDefault(&c.RetryBytes, DefaultRetryBytes)
+	setDefault(&c.RetryAge, DefaultRetryAge)
+	setDefault(&c.Timeout, DefaultTimeout)
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	switch {
+	case c.Agent.Network == "":
+		return c, fmt.Errorf("configure flush: no agent URL; take one from ParseAgentURL")
+	case c.MaxPayloadBytes < minPayloadBytes || c.MaxPayloadBytes > agentPayloadBytes:
+		return c, fmt.Errorf("configure flush: a payload of at most %d bytes: choose between %d and %d",
+			c.MaxPayloadBytes, minPayloadBytes, agentPayloadBytes)
+	case c.RetryBytes < c.MaxPayloadBytes:
+		return c, fmt.Errorf("configure flush: %d retry bytes do not hold one payload: give at least %d",
+			c.RetryBytes, c.MaxPayloadBytes)
+	case c.RetryAge < 0 || c.Timeout < 0:
+		return c, fmt.Errorf("configure flush: retry age %v and timeout %v must be positive", c.RetryAge, c.Timeout)
+	}
+	return c, nil
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

@@ -1,0 +1,29 @@
+// Package flush turns sealed cycles into payloads and gets them to the Datadog
+// agent, or says by name why it could not.
+//
+// The way of a sealed cycle:
+//
+//	Accept (the sealing goroutine)          the sender (one goroutine)
+//	  merge rows by (key, bucket)             take the payload tried least, then oldest
+//	  encode one payload an origin            POST /v0.6/stats
+//	  release the cycle's memory              settle it, or keep it for another try
+//	  enqueue ------------------------------> back off while the agent is away
+//
+// Accept computes and never waits for the network. Only the sender talks to
+// /v0.6/stats, one request at a time; a third goroutine, discovery, reads
+// /info and publishes the agent's Features.
+//
+// The rule on sending again: what certainly did not arrive is tried again, and
+// nothing else. A request of which any byte was refused did not arrive, because
+// the agent counts only whole bodies. A request that was written whole and
+// never answered may have been counted, and the agent does not recognise a
+// second copy, so that payload is settled as ambiguous.
+//
+// The books: each span accepted is held until its payload has an outcome, then
+// it is flushed or unsent under exactly one Reason. The three are counted
+// where they happen, none is computed from the others.
+//
+// Bounds: a payload (Config.MaxPayloadBytes), the payloads waiting
+// (Config.RetryBytes, Config.RetryAge, and maxWaiting of them), one request
+// (Config.Timeout), what is read of an answer, the pause between two tries.
+package flush

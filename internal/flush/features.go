@@ -1,0 +1,89 @@
+package flush
+
+import (
+	"slices"
+	"sync/atomic"
+)
+
+// Features is what the agent wants of statistics.
+type Features struct {
+	Stats              bool // whether it wants any
+	PeerTags           []string
+	SpanKinds          []string
+	IgnoreResources    []string
+	ObfuscationVersion uint64
+	MaxRequestBytes    int // what it refuses to read beyond, 0 if it did not say
+}
+
+func (f Features) equal(g Features) bool {
+	return f.Stats == g.Stats && f.ObfuscationVersion == g.ObfuscationVersion &&
+		f.MaxRequestBytes == g.MaxRequestBytes && slices.Equal(f.PeerTags, g.PeerTags) &&
+		slices.Equal(f.SpanKinds, g.SpanKinds) && slices.Equal(f.IgnoreResources, g.IgnoreResources)
+}
+
+// DefaultFeatures are those of the agent as it is shipped. They hold until it
+// has been asked, so that a tracer that starts before the agent loses nothing.
+func DefaultFeatures() Features {
+	return Features{
+		Stats:     true,
+		PeerTags:  slices.Clone(defaultPeerTags),
+		SpanKinds: slices.Clone(defaultSpanKinds),
+	}
+}
+
+var defaultSpanKinds = []string{"client", "consumer", "producer", "server"}
+
+var defaultPeerTags = []string{
+	"_dd.base_service", "active_record.db.vendor", "amqp.destination", "amqp.exchange", "amqp.queue",
+	"aws.queue.name", "aws.s3.bucket", "bucketname", "cassandra.keyspace", "db.cassandra.contact.points",
+	"db.couchbase.seed.nodes", "db.hostname", "db.instance", "db.name", "db.namespace", "db.system",
+	"db.system.name", "db.type", "dns.hostname", "grpc.host", "hostname", "http.host", "http.server_name",
+	"messaging.destination", "messaging.destination.name", "messaging.kafka.bootstrap.servers",
+	"messaging.rabbitmq.exchange", "messaging.system", "mongodb.db", "msmq.queue.path", "net.peer.name",
+	"network.destination.ip", "network.destination.name", "out.host", "peer.hostname", "peer.service",
+	"queuename", "rpc.service", "rpc.system", "sequel.db.vendor", "server.address", "streamname",
+	"tablename", "topicname",
+}
+
+// published is a value that one goroutine at a time replaces and any reads,
+// with a channel that is closed when the value is out of date.
+type published struct {
+	current atomic.Pointer[edition]
+}
+
+type edition struct {
+	features   Features
+	superseded chan struct{}
+}
+
+func newPublished(f Features) *published {
+	p := &published{}
+	p.current.Store(&edition{f, make(chan struct{})})
+	return p
+}
+
+// change replaces the features by what edit makes of them, and reports whether
+// that was anything new.
+func (p *published) change(edit func(Features) Features) (before, after Features, changed bool) {
+	for {
+		old := p.current.Load()
+		next := &edition{edit(old.features), make(chan struct{})}
+		if next.features.equal(old.features) {
+			return old.features, old.features, false
+		}
+		if p.current.CompareAndSwap(old, next) {
+			close(old.superseded)
+			return old.features, next.features, true
+		}
+	}
+}
+
+// Features is what the agent wants at present. It is not to be written to.
+func (f *Flusher) Features() Features { return f.features.current.Load().features }
+
+// WatchFeatures returns the features and a channel that is closed as soon as
+// they are no longer the present ones.
+func (f *Flusher) WatchFeatures() (Features, <-chan struct{}) {
+	now := f.features.current.Load()
+	return now.features, now.superseded
+}

@@ -1,0 +1,169 @@
+package flush
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+)
+
+// Flusher takes sealed cycles to the agent. See the package comment.
+type Flusher struct {
+	cfg      Config
+	agent    agentClient
+	features *published
+	books    *books
+	queue    *queue
+	link     *link
+	states   states
+	backoff  backoff // the sender's
+
+	accepting sync.Mutex // guards encoder and closed
+	encoder   *encoder
+	closed    bool
+
+	arrived    chan struct{} // holds a token when the queue has something new
+	rediscover chan struct{} // holds a token when /info is to be read now
+
+	closing context.Context // ends when no more is accepted
+	close   context.CancelFunc
+	hard    context.Context // ends when nothing may be sent any more
+	abort   context.CancelFunc
+	running sync.WaitGroup
+}
+
+// New starts a flusher. Close ends it.
+func New(cfg Config) (*Flusher, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return start(cfg, newHTTPAgent(cfg.Agent, cfg.Version)), nil
+}
+
+// start runs a flusher against any agent, so that tests can bring their own.
+func start(cfg Config, agent agentClient) *Flusher {
+	f := &Flusher{
+		cfg:        cfg,
+		agent:      agent,
+		features:   newPublished(DefaultFeatures()),
+		books:      newBooks(),
+		queue:      &queue{maxBytes: cfg.RetryBytes},
+		link:       &link{log: cfg.Log},
+		encoder:    newEncoder(),
+		arrived:    make(chan struct{}, 1),
+		rediscover: make(chan struct{}, 1),
+	}
+	f.closing, f.close = context.WithCancel(context.Background())
+	f.hard, f.abort = context.WithCancel(context.Background())
+	f.running.Go(f.send)
+	f.running.Go(f.discover)
+	return f
+}
+
+// errClosed is why a cycle sealed after Close was not sent.
+var errClosed = errors.New("the daemon is shutting down")
+
+// Accept takes a sealed cycle over: merges and encodes it, releases its memory
+// and leaves its payloads to the sender. It never waits for the agent.
+func (f *Flusher) Accept(sealed *aggregate.Sealed) {
+	f.accepting.Lock()
+	defer f.accepting.Unlock()
+	began, spans, delivery := time.Now(), sealed.Spans(), sealed.Delivery
+	if spans == 0 {
+		sealed.Release()
+		delivery.Resolve(nil)
+		return
+	}
+	f.books.hold(spans)
+	if reason, err := f.unwelcome(); err != nil {
+		sealed.Release()
+		f.books.unsent(reason, spans)
+		delivery.Resolve(err)
+		return
+	}
+	payloads, unencodable := f.encoder.encode(sealed, f.payloadLimit())
+	sealed.Release()
+	f.books.made(payloads, time.Since(began))
+	f.ship(delivery, payloads, unencodable, began)
+}
+
+// unwelcome says why nothing can be sent at present, if so.
+func (f *Flusher) unwelcome() (Reason, error) {
+	switch {
+	case f.closed:
+		return Shutdown, errClosed
+	case !f.Features().Stats:
+		return NotWanted, errNotWanted
+	}
+	return "", nil
+}
+
+// payloadLimit is our own bound or the agent's, whichever is smaller. An agent
+// that claims to take less than one group is not believed.
+func (f *Flusher) payloadLimit() int {
+	if said := f.Features().MaxRequestBytes; said > 0 {
+		return min(f.cfg.MaxPayloadBytes, max(said, minPayloadBytes))
+	}
+	return f.cfg.MaxPayloadBytes
+}
+
+// ship hands a cycle's payloads to the sender.
+func (f *Flusher) ship(delivery *aggregate.Delivery, payloads []*payload, unencodable uint64, now time.Time) {
+	// The shipment counts itself as one more payload while they are enqueued,
+	// so that it cannot be complete before all have been.
+	s := &shipment{delivery: delivery, pending: len(payloads) + 1}
+	var err error
+	if unencodable > 0 {
+		f.books.unsent(Unencodable, unencodable)
+		f.cfg.Log.Error("statistics fit in no payload and are lost", "spans", unencodable, "error", errUnencodable)
+		err = errUnencodable
+	}
+	for _, p := range payloads {
+		p.born, p.shipment = now, s
+		f.giveUp(QueueFull, f.queue.put(p))
+	}
+	s.settle(err)
+	notify(f.arrived)
+}
+
+var errUnencodable = errors.New("some groups fit in no payload; raise the payload limit")
+
+// notify leaves a token for whoever waits on c, unless one is there already.
+func notify(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// Close tries to send what still waits, each payload once and without pauses,
+// until ctx ends. What is left then is unsent for Shutdown. It returns when
+// every payload has its outcome and no goroutine is left.
+func (f *Flusher) Close(ctx context.Context) {
+	f.accepting.Lock()
+	f.closed = true
+	f.accepting.Unlock()
+	f.close()
+	stop := context.AfterFunc(ctx, f.abort)
+	defer stop()
+	f.running.Wait()
+	f.abort()
+	f.agent.close()
+}
+
+// Stats is one consistent look at the books.
+func (f *Flusher) Stats() Stats {
+	s := f.books.look()
+	s.QueuePayloads, s.QueueBytes = f.queue.size()
+	return s
+}
+
+// Held is how many spans have been accepted and have no outcome yet.
+func (f *Flusher) Held() uint64 {
+	f.books.mu.Lock()
+	defer f.books.mu.Unlock()
+	return f.books.stats.Held
+}

@@ -1,0 +1,97 @@
+package flush
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+)
+
+// info is one reading of the agent's GET /info.
+type info struct {
+	features Features
+	state    string // what the agent's Datadog-Agent-State header says of this body
+}
+
+// maxInfoBytes bounds what is read of /info; a real one has some 4 KB.
+const maxInfoBytes = 1 << 20
+
+// info asks the agent what it wants. An agent without /info is old enough to
+// have no statistics endpoint either, which is an answer and no error.
+func (a *httpAgent) info(ctx context.Context) (info, error) {
+	req, err := a.request(ctx, http.MethodGet, "/info", nil)
+	if err != nil {
+		return info{}, err
+	}
+	resp, err := a.transport.RoundTrip(req)
+	if err != nil {
+		return info{}, fmt.Errorf("read agent info: %w", err)
+	}
+	defer finish(resp)
+	switch resp.StatusCode {
+	case http.StatusOK:
+	case http.StatusNotFound:
+		return info{}, nil
+	default:
+		return info{}, fmt.Errorf("read agent info: %w", responseError(resp))
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxInfoBytes+1))
+	switch {
+	case err != nil:
+		return info{}, fmt.Errorf("read agent info: %w", err)
+	case len(body) > maxInfoBytes:
+		return info{}, errors.New("read agent info: more than 1 MiB; is this an agent?")
+	}
+	return parseInfo(body)
+}
+
+func parseInfo(body []byte) (info, error) {
+	var said struct {
+		Endpoints          []string        `json:"endpoints"`
+		PeerTags           []string        `json:"peer_tags"`
+		SpanKinds          json.RawMessage `json:"span_kinds_stats_computed"`
+		IgnoreResources    []string        `json:"ignore_resources"`
+		ObfuscationVersion uint64          `json:"obfuscation_version"`
+		Config             struct {
+			MaxRequestBytes int `json:"max_request_bytes"`
+		} `json:"config"`
+	}
+	if err := json.Unmarshal(body, &said); err != nil {
+		return info{}, fmt.Errorf("read agent info: %w", err)
+	}
+	kinds, err := spanKinds(said.SpanKinds)
+	if err != nil {
+		return info{}, fmt.Errorf("read agent info: %w", err)
+	}
+	sum := sha256.Sum256(body)
+	return info{
+		state: hex.EncodeToString(sum[:]),
+		features: Features{
+			Stats:              slices.Contains(said.Endpoints, "/v0.6/stats"),
+			PeerTags:           said.PeerTags,
+			SpanKinds:          kinds,
+			IgnoreResources:    said.IgnoreResources,
+			ObfuscationVersion: said.ObfuscationVersion,
+			MaxRequestBytes:    max(0, said.Config.MaxRequestBytes),
+		},
+	}, nil
+}
+
+// spanKinds sorts the kinds, which the agent lists in random order. Null means
+// that it computes none by kind; an agent that does not know the field computes
+// them, as tracers assume too.
+func spanKinds(said json.RawMessage) (kinds []string, err error) {
+	if said == nil {
+		return slices.Clone(defaultSpanKinds), nil
+	}
+	if err := json.Unmarshal(said, &kinds); err != nil {
+		return nil, err
+	}
+	slices.Sort(kinds)
+	return kinds, nil
+}

@@ -1,0 +1,48 @@
+package flush
+
+// Reason names why spans that were aggregated did not reach the agent.
+type Reason string
+
+const (
+	Rejected    Reason = "rejected"    // the agent answered that it will not take the payload
+	NotWanted   Reason = "not_wanted"  // this agent takes no statistics
+	Ambiguous   Reason = "ambiguous"   // written whole, never answered
+	Expired     Reason = "expired"     // waited longer than the retry age
+	QueueFull   Reason = "queue_full"  // the oldest, when too much waited
+	Shutdown    Reason = "shutdown"    // still waiting when the daemon ended
+	Unencodable Reason = "unencodable" // fits in no payload
+)
+
+// Reasons are all of them, so that each can be shown from the start at 0.
+var Reasons = []Reason{Rejected, NotWanted, Ambiguous, Expired, QueueFull, Shutdown, Unencodable}
+
+// Result names what became of a payload. All but Retried are final, and a
+// payload has one final result; Retried counts tries that another follows.
+type Result string
+
+const (
+	ResultAccepted  Result = "accepted"
+	ResultRetried   Result = "retried"
+	ResultRejected  Result = "rejected"
+	ResultNotWanted Result = "not_wanted"
+	ResultAmbiguous Result = "ambiguous"
+	ResultGivenUp   Result = "given_up" // expired, queue_full or shutdown
+)
+
+// Results are all of them.
+var Results = []Result{
+	ResultAccepted, ResultRetried, ResultRejected, ResultNotWanted, ResultAmbiguous, ResultGivenUp,
+}
+
+// result is the payload's final result when its spans are unsent for r.
+func (r Reason) result() Result {
+	switch r {
+	case Rejected:
+		return ResultRejected
+	case NotWanted:
+		return ResultNotWanted
+	case Ambiguous:
+		return ResultAmbiguous
+	}
+	return ResultGivenUp
+}

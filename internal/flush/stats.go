@@ -1,0 +1,122 @@
+package flush
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Stats is one consistent look at the flusher: at any moment each span that
+// was ever accepted is in exactly one of Flushed, Unsent and Held.
+type Stats struct {
+	Flushed  uint64            // spans in payloads that the agent accepted
+	Unsent   map[Reason]uint64 // spans that will never be
+	Held     uint64            // spans in payloads without an outcome
+	Payloads map[Result]uint64
+
+	QueuePayloads int // that wait; the one under way is not among them
+	QueueBytes    int
+
+	PayloadBytes Histogram // of each payload made
+	FlushSeconds Histogram // of merging and encoding one sealed cycle
+}
+
+// Histogram counts values at or below each bound, and above the last.
+type Histogram struct {
+	Bounds []float64
+	Counts []uint64 // one more than Bounds; not cumulative
+	Sum    float64
+}
+
+// Count is the number of values.
+func (h Histogram) Count() (n uint64) {
+	for _, c := range h.Counts {
+		n += c
+	}
+	return n
+}
+
+func newHistogram(bounds ...float64) Histogram {
+	return Histogram{Bounds: bounds, Counts: make([]uint64, len(bounds)+1)}
+}
+
+func (h *Histogram) observe(v float64) {
+	at, _ := slices.BinarySearch(h.Bounds, v)
+	h.Counts[at]++
+	h.Sum += v
+}
+
+// books count spans and payloads. All changes go through one lock: there are a
+// few a payload, and a reader must never see a span twice or not at all.
+type books struct {
+	mu    sync.Mutex
+	stats Stats
+}
+
+func newBooks() *books {
+	b := &books{stats: Stats{
+		Unsent:       map[Reason]uint64{},
+		Payloads:     map[Result]uint64{},
+		PayloadBytes: newHistogram(1<<10, 4<<10, 16<<10, 64<<10, 256<<10, 1<<20, 4<<20, 16<<20),
+		FlushSeconds: newHistogram(.0001, .0005, .001, .005, .01, .05, .1, .5, 1),
+	}}
+	for _, reason := range Reasons {
+		b.stats.Unsent[reason] = 0
+	}
+	for _, result := range Results {
+		b.stats.Payloads[result] = 0
+	}
+	return b
+}
+
+// hold takes spans in.
+func (b *books) hold(spans uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stats.Held += spans
+}
+
+// made notes what a sealed cycle became.
+func (b *books) made(payloads []*payload, took time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, p := range payloads {
+		b.stats.PayloadBytes.observe(float64(len(p.body)))
+	}
+	b.stats.FlushSeconds.observe(took.Seconds())
+}
+
+// flushed moves a payload's spans to what the agent has.
+func (b *books) flushed(spans uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stats.Held -= spans
+	b.stats.Flushed += spans
+	b.stats.Payloads[ResultAccepted]++
+}
+
+// unsent moves spans to what the agent will never have.
+func (b *books) unsent(reason Reason, spans uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stats.Held -= spans
+	b.stats.Unsent[reason] += spans
+}
+
+func (b *books) result(r Result) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stats.Payloads[r]++
+}
+
+// look copies everything.
+func (b *books) look() Stats {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.stats
+	s.Unsent, s.Payloads = maps.Clone(s.Unsent), maps.Clone(s.Payloads)
+	s.PayloadBytes.Counts = slices.Clone(s.PayloadBytes.Counts)
+	s.FlushSeconds.Counts = slices.Clone(s.FlushSeconds.Counts)
+	return s
+}

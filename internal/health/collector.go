@@ -1,0 +1,151 @@
+package health
+
+import (
+	"runtime"
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/ingest"
+)
+
+// collector turns the rooms' statistics into metrics at each scrape.
+type collector struct {
+	sources Sources
+	version string
+}
+
+// metric describes one of ours.
+func metric(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("spanstatsd_"+name, help, labels, nil)
+}
+
+var (
+	spansReceived   = metric("spans_received_total", "Spans that tracers handed over.")
+	spansAggregated = metric("spans_aggregated_total", "Spans counted into a table.", "drainer")
+	spansDropped    = metric("spans_dropped_total", "Spans handed over and not counted, by reason.", "reason")
+	spansCollapsed  = metric("spans_collapsed_total", "Spans counted with a label over its budget replaced, by field.", "field")
+	spansLate       = metric("spans_late_total", "Spans that ended before the window and were raised into its oldest bucket.")
+	spansEarly      = metric("spans_early_total", "Spans that claim to end in the future and were lowered into the bucket of now.")
+	spansFlushed    = metric("spans_flushed_total", "Spans in payloads that the agent accepted.")
+	spansUnsent     = metric("spans_unsent_total", "Spans in payloads that were given up, by reason.", "reason")
+	spansHeld       = metric("spans_held", "Spans in open tables and in payloads not delivered yet.")
+	clientLost      = metric("client_lost_spans_total", "Spans that tracers themselves could not send, as they report it, by reason.", "reason")
+
+	ringSlots     = metric("ring_slots", "Size of a ring.", "ring")
+	ringUsed      = metric("ring_used_slots", "Slots of a ring that are not drained yet.", "ring")
+	ringHighWater = metric("ring_high_water_slots", "Most slots of a ring ever in use at once.", "ring")
+
+	partitions = metric("partitions", "Shares that the key space is cut into.")
+	aggregates = metric("aggregates", "Keys in the current cycle.")
+	origins    = metric("origins", "Origins in the current cycle.")
+
+	connections      = metric("connections", "Tracers connected.")
+	connectionsTotal = metric("connections_total", "Connections accepted.")
+	framesTotal      = metric("frames_total", "Frames read.")
+	protocolErrors   = metric("protocol_errors_total", "Connections closed on their tracer, by reason.", "reason")
+
+	payloadsTotal   = metric("payloads_total", "Outcomes of payloads, by result.", "result")
+	payloadBytes    = metric("payload_bytes", "Sizes of encoded payloads.")
+	flushSeconds    = metric("flush_seconds", "Time to merge and encode one sealed cycle.")
+	retryQueueBytes = metric("retry_queue_bytes", "Bytes of payloads not delivered yet.")
+
+	buildInfo = metric("build_info", "Always 1; what was built.", "version", "goversion")
+
+	all = []*prometheus.Desc{
+		spansReceived, spansAggregated, spansDropped, spansCollapsed, spansLate, spansEarly,
+		spansFlushed, spansUnsent, spansHeld, clientLost, ringSlots, ringUsed, ringHighWater,
+		partitions, aggregates, origins, connections, connectionsTotal, framesTotal, protocolErrors,
+		payloadsTotal, payloadBytes, flushSeconds, retryQueueBytes, buildInfo,
+	}
+)
+
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(to chan<- *prometheus.Desc) {
+	for _, desc := range all {
+		to <- desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *collector) Collect(to chan<- prometheus.Metric) {
+	e := emitter{to}
+	// Downstream first: a span that moves on meanwhile is then missing from a
+	// part, never counted in a part before it is in the whole.
+	out := c.sources.Flush.Stats()
+	agg := c.sources.Aggregate.Stats()
+	e.flush(out)
+	e.aggregate(agg)
+	e.ingest(c.sources.Ingest.Stats())
+	e.gauge(spansHeld, agg.Held+out.Held)
+	e.gauge(buildInfo, 1, c.version, runtime.Version())
+}
+
+// emitter writes metrics for one scrape.
+type emitter struct{ to chan<- prometheus.Metric }
+
+func (e emitter) counter(desc *prometheus.Desc, value uint64, labels ...string) {
+	e.to <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(value), labels...)
+}
+
+func (e emitter) gauge(desc *prometheus.Desc, value uint64, labels ...string) {
+	e.to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(value), labels...)
+}
+
+func (e emitter) counters(desc *prometheus.Desc, values map[string]uint64) {
+	for label, value := range values {
+		e.counter(desc, value, label)
+	}
+}
+
+func (e emitter) ingest(s ingest.Stats) {
+	e.counters(spansDropped, s.Dropped)
+	e.counters(spansCollapsed, s.Collapsed)
+	e.counters(clientLost, s.ClientLost)
+	e.counters(protocolErrors, s.Faults)
+	e.gauge(connections, uint64(s.Connections))
+	e.counter(connectionsTotal, s.ConnectionsTotal)
+	e.counter(framesTotal, s.Frames)
+	e.counter(spansReceived, s.Received)
+}
+
+func (e emitter) aggregate(s aggregate.Stats) {
+	var late, early uint64
+	for i, d := range s.Drainers {
+		number := strconv.Itoa(i)
+		e.counter(spansAggregated, d.Aggregated, number)
+		e.gauge(ringSlots, uint64(d.Ring.Slots), number)
+		e.gauge(ringUsed, uint64(d.Ring.Used), number)
+		e.gauge(ringHighWater, uint64(d.Ring.HighWater), number)
+		late += d.Late
+		early += d.Early
+	}
+	e.counter(spansLate, late)
+	e.counter(spansEarly, early)
+	e.gauge(partitions, uint64(s.Partitions))
+	e.gauge(aggregates, uint64(s.Aggregates))
+	e.gauge(origins, uint64(s.Origins))
+}
+
+func (e emitter) flush(s flush.Stats) {
+	e.counter(spansFlushed, s.Flushed)
+	for reason, spans := range s.Unsent {
+		e.counter(spansUnsent, spans, string(reason))
+	}
+	for result, payloads := range s.Payloads {
+		e.counter(payloadsTotal, payloads, string(result))
+	}
+	e.gauge(retryQueueBytes, uint64(s.QueueBytes))
+	e.histogram(payloadBytes, s.PayloadBytes)
+	e.histogram(flushSeconds, s.FlushSeconds)
+}
+
+func (e emitter) histogram(desc *prometheus.Desc, h flush.Histogram) {
+	cumulative, below := map[float64]uint64{}, uint64(0)
+	for i, bound := range h.Bounds {
+		below += h.Counts[i]
+		cumulative[bound] = below
+	}
+	e.to <- prometheus.MustNewConstHistogram(desc, h.Count(), h.Sum, cumulative)
+}
