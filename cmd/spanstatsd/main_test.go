@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// runsMain makes the test binary be the program, so that the tests have a real
+// process with the race detector in it.
+const runsMain = "SPANSTATSD_TEST_RUNS_MAIN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(runsMain) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// program is a command line of the program as a process, not started yet.
+func program(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, args...)
+	cmd.Env = append(os.Environ(), runsMain+"=1")
+	return cmd
+}
+
+// TestUnusableCommandLines expects an exit code and one line that says what to
+// do, and nothing left behind.
+func TestUnusableCommandLines(t *testing.T) {
+	dir := t.TempDir()
+	occupied := filepath.Join(dir, "file")
+	if err := os.WriteFile(occupied, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	socket := filepath.Join(dir, "s")
+	for _, test := range []struct {
+		args string
+		env  string
+		code int
+		says string
+	}{
+		{"run --no-such-flag", "", 2, "unknown flag: --no-such-flag; see spanstatsd run --help"},
+		{"dance", "", 2, `there is no command "dance"`},
+		{"run now", "", 2, "takes no argument"},
+		{"run --drainers=many", "", 2, "cpu:1"},
+		{"run --drainers=fixed:0", "", 2, "cpu:1"},
+		{"run --buffer=keep", "", 2, "neither drop nor block"},
+		{"run --socket-mode=rw", "", 2, "octal"},
+		{"run --agent-url=ftp://x", "", 2, "ftp"},
+		{"run --cardinality-limit=colour=3", "", 2, "field=N"},
+		{"run --cardinality-limit=resource", "", 2, "field=N"},
+		{"run --log-level=loud", "", 2, "debug, info, warn, error"},
+		{"run --log-format=xml", "", 2, "text, json, auto"},
+		{"run --flush-interval=soon", "", 2, "invalid"},
+		{"demo --rate=0", "", 2, "--rate"},
+		{"demo --for=-1s", "", 2, "--for"},
+		{"run", "SPANSTATSD_RING_SLOTS=lots", 2, "SPANSTATSD_RING_SLOTS"},
+		{"run --socket=" + socket + " --ring-slots=3000", "", 1, "power of two"},
+		{"run --socket=" + socket + " --flush-interval=1h", "", 1, "flush-interval"},
+		{"run --socket=" + socket + " --max-batch=9000", "", 1, "max-batch"},
+		{"run --socket=" + socket + " --max-frame=10", "", 1, "max-frame"},
+		{"run --socket=" + socket + " --retry-bytes=1", "", 1, "retry bytes"},
+		{"run --socket=" + socket + " --shutdown-grace=0s", "", 1, "shutdown-grace"},
+		{"run --socket=" + socket + " --http-addr=nowhere:none", "", 1, "--http-addr"},
+		{"run --socket=" + filepath.Join(dir, "missing", "s"), "", 1, "create the directory"},
+		{"run --socket=" + occupied, "", 1, "is no socket"},
+		{"run --socket=/" + strings.Repeat("x", 107), "", 1, "shorter --socket"},
+	} {
+		cmd := program(t, strings.Fields(test.args)...)
+		if test.env != "" {
+			cmd.Env = append(cmd.Env, test.env)
+		}
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		err := cmd.Run()
+		line := stderr.String()
+		if cmd.ProcessState.ExitCode() != test.code || !strings.Contains(line, test.says) || strings.Count(line, "\n") != 1 {
+			t.Errorf("%s %s: %v, %q; want code %d and one line with %q", test.env, test.args, err, line, test.code, test.says)
+		}
+	}
+	if _, err := os.Lstat(socket); err == nil {
+		t.Error("a refused start left its socket behind")
+	}
+}
+
+func TestVersionAndHelp(t *testing.T) {
+	for args, says := range map[string]string{
+		"version": "spanstatsd ", "--help": "demo", "run --help": "--ring-slots", "completion bash": "bash",
+	} {
+		out, err := program(t, strings.Fields(args)...).Output()
+		if err != nil || !strings.Contains(string(out), says) {
+			t.Errorf("%s: %v, %q", args, err, out)
+		}
+	}
+}
+
+func TestAgentFromEnvironment(t *testing.T) {
+	for _, test := range []struct{ url, host, port, want string }{
+		{"", "", "", "http://127.0.0.1:8126"},
+		{"", "agent.local", "", "http://agent.local:8126"},
+		{"", "", "9000", "http://127.0.0.1:9000"},
+		{"", "::1", "9000", "http://[::1]:9000"},
+		{"unix:///run/apm.socket", "agent.local", "9000", "unix:///run/apm.socket"},
+	} {
+		t.Setenv("DD_TRACE_AGENT_URL", test.url)
+		t.Setenv("DD_AGENT_HOST", test.host)
+		t.Setenv("DD_TRACE_AGENT_PORT", test.port)
+		if got := agentFromEnvironment(); got != test.want {
+			t.Errorf("%+v: %s", test, got)
+		}
+	}
+}
+
+// TestPrecedence: flag, then environment, then default.
+func TestPrecedence(t *testing.T) {
+	t.Setenv("SPANSTATSD_RING_SLOTS", "1024")
+	t.Setenv("SPANSTATSD_MAX_AGGREGATES", "77")
+	t.Setenv("SPANSTATSD_BUFFER", "block")
+	t.Setenv("SPANSTATSD_MAX_ORIGINS", "")
+	o := newRunOptions()
+	cmd := newRunCommand()
+	cmd.ResetFlags()
+	o.addFlags(cmd.Flags())
+	if err := cmd.ParseFlags([]string{"--ring-slots=2048"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := applyEnvironment(cmd.Flags()); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.complete(); err != nil {
+		t.Fatal(err)
+	}
+	agg := o.config.Aggregate
+	if agg.RingSlots != 2048 || agg.MaxAggregates != 77 || agg.MaxOrigins != 256 || !o.config.Ingest.Block {
+		t.Errorf("ring slots %d, aggregates %d, origins %d, block %t", agg.RingSlots, agg.MaxAggregates, agg.MaxOrigins, o.config.Ingest.Block)
+	}
+}
+
+func TestParseDrainers(t *testing.T) {
+	for text, want := range map[string]int{
+		"fixed:4": 4, "cpu+3:0": 3, "cpu:0.0001": 1, "cpu:0": 1,
+		"": 0, "4": 0, "fixed:-1": 0, "fixed:x": 0, "cpu:NaN": 0, "cpu:-1": 0, "cpu+x:1": 0, "gpu:1": 0, "cpu:1e9": 0,
+	} {
+		got, err := parseDrainers(text)
+		if got != want || (err == nil) != (want > 0) {
+			t.Errorf("%q: %d, %v", text, got, err)
+		}
+	}
+}
