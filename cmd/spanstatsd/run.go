@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/signal"
 	"strconv"
@@ -20,7 +19,7 @@ import (
 // runOptions are the flags of run as they were given.
 type runOptions struct {
 	config      daemon.Config
-	socketMode  string
+	socket      socketOptions
 	agentURL    string
 	drainers    string
 	buffer      string
@@ -35,11 +34,13 @@ func newRunOptions() *runOptions {
 
 func (o *runOptions) addFlags(f *pflag.FlagSet) {
 	in, agg, out := &o.config.Ingest, &o.config.Aggregate, &o.config.Flush
-	f.StringVar(&in.Socket, "socket", in.Socket, "Unix socket that tracers write to")
-	f.StringVar(&o.socketMode, "socket-mode", "0660", "permissions of the socket, octal")
+	o.socket.addFlags(f, in)
 	f.IntVar(&in.MaxConnections, "max-connections", in.MaxConnections, "tracers connected at once")
 	f.IntVar(&in.MaxFrame, "max-frame", in.MaxFrame, "longest frame, in bytes")
 	f.IntVar(&in.MaxBatch, "max-batch", in.MaxBatch, "most snapshots in one batch")
+	f.IntVar(&in.MaxKeys, "max-keys", in.MaxKeys, "keys that a connection may number, and as many that it may use without")
+	f.IntVar(&in.MaxKeyBytes, "max-key-bytes", in.MaxKeyBytes, "bytes of keys that a connection has remembered")
+	f.IntVar(&in.MaxByteRate, "max-byte-rate", in.MaxByteRate, "bytes a second read from one connection; 0 for any")
 	f.DurationVar(&in.ReadTimeout, "read-timeout", in.ReadTimeout, "time to complete a frame once begun")
 	f.StringVar(&o.buffer, "buffer", "drop", "what a full ring does to a batch: drop it, or block its tracer")
 	f.StringVar(&o.drainers, "drainers", "cpu:1", "goroutines that count: cpu:1 (one a core), cpu+1:0.25 (a base and a share of the cores), fixed:4")
@@ -58,11 +59,10 @@ func (o *runOptions) addFlags(f *pflag.FlagSet) {
 
 // complete turns the flags into a configuration, or says which can't be used.
 func (o *runOptions) complete() error {
-	mode, err := strconv.ParseUint(o.socketMode, 8, 32)
-	if err != nil || mode > 0o777 {
-		return fmt.Errorf("parse --socket-mode: %q is not an octal mode such as 0660", o.socketMode)
+	err := o.socket.complete(&o.config.Ingest)
+	if err != nil {
+		return err
 	}
-	o.config.Ingest.SocketMode = fs.FileMode(mode)
 	switch o.buffer {
 	case "drop", "block":
 		o.config.Ingest.Block = o.buffer == "block"

@@ -131,7 +131,7 @@ func (d *Daemon) Start() {
 	d.health.Start()
 	d.health.SetReady(true)
 	d.config.Log.Info("listening for tracers",
-		"socket", d.config.Ingest.Socket, "agent", d.config.Flush.Agent.String(),
+		"socket", d.config.Ingest.Socket.Path, "agent", d.config.Flush.Agent.String(),
 		"http", d.health.Addr(), "drainers", d.aggregate.Drainers(), "version", d.config.Version)
 }
 

@@ -88,7 +88,7 @@ func (d *demo) start(dir string) (err error) {
 	}
 	config := daemon.DefaultConfig()
 	config.Version, config.Log, config.HTTPAddr = d.config.Version, d.config.Log, "127.0.0.1:0"
-	config.Ingest.Socket = filepath.Join(dir, "spans.sock")
+	config.Ingest.Socket.Path = filepath.Join(dir, "spans.sock")
 	if config.Flush.Agent, err = flush.ParseAgentURL(d.agent.URL()); err == nil {
 		d.daemon, err = daemon.New(config)
 	}
@@ -97,7 +97,7 @@ func (d *demo) start(dir string) (err error) {
 		return err
 	}
 	d.daemon.Start()
-	if d.shop, err = openShop(config.Ingest.Socket); err != nil {
+	if d.shop, err = openShop(config.Ingest.Socket.Path); err != nil {
 		d.daemon.Stop()
 		d.agent.Close()
 	}

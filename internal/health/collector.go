@@ -43,6 +43,10 @@ var (
 
 	connections      = metric("connections", "Tracers connected.")
 	connectionsTotal = metric("connections_total", "Connections accepted.")
+	keysDecoded      = metric("keys_decoded_total", "Keys that a connection met for the first time, or had no room to remember.")
+	keysUncached     = metric("keys_uncached_total", "Keys that found no room in their connection's table.")
+	keysNormalised   = metric("keys_normalised_total", "Keys with a label that was cut or rewritten as the agent does it.")
+	readsThrottled   = metric("reads_throttled_total", "Reads put off to hold a connection to its byte rate.")
 	framesTotal      = metric("frames_total", "Frames read.")
 	protocolErrors   = metric("protocol_errors_total", "Connections closed on their tracer, by reason.", "reason")
 
@@ -57,6 +61,7 @@ var (
 		spansReceived, spansAggregated, spansDropped, spansCollapsed, spansLate, spansEarly,
 		spansFlushed, spansUnsent, spansHeld, clientLost, ringSlots, ringUsed, ringHighWater,
 		partitions, aggregates, origins, connections, connectionsTotal, framesTotal, protocolErrors,
+		keysDecoded, keysUncached, keysNormalised, readsThrottled,
 		payloadsTotal, payloadBytes, flushSeconds, retryQueueBytes, buildInfo,
 	}
 )
@@ -107,6 +112,10 @@ func (e emitter) ingest(s ingest.Stats) {
 	e.gauge(connections, uint64(s.Connections))
 	e.counter(connectionsTotal, s.ConnectionsTotal)
 	e.counter(framesTotal, s.Frames)
+	e.counter(keysDecoded, s.KeysDecoded)
+	e.counter(keysUncached, s.KeysUncached)
+	e.counter(keysNormalised, s.KeysNormalised)
+	e.counter(readsThrottled, s.ReadsThrottled)
 	e.counter(spansReceived, s.Received)
 }
 

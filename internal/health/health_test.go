@@ -40,7 +40,7 @@ func rooms(t *testing.T) Sources {
 		t.Fatal(err)
 	}
 	config := ingest.DefaultConfig()
-	config.Socket, config.Aggregator = filepath.Join(t.TempDir(), "s"), aggregator
+	config.Socket.Path, config.Aggregator = filepath.Join(t.TempDir(), "s"), aggregator
 	config.Log = slog.New(slog.DiscardHandler)
 	config.Features = func() (wire.Features, <-chan struct{}) { return wire.Features{}, nil }
 	server, err := ingest.New(config)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,6 +29,7 @@ type conn struct {
 	batch    batch
 	snapshot wire.Snapshot
 	reader   *aggregate.Reader
+	peer     peer
 	origin   span.Origin
 	originID aggregate.OriginID
 	cycle    uint64 // number of the cycle plus one that originID is valid in
@@ -48,7 +50,7 @@ func (c *conn) serve() {
 	}
 	reason := faultOf(err)
 	c.server.counters.faults[reason].Add(1)
-	c.server.log.fault(reason, err)
+	c.server.log.fault(reason, err, c)
 	if reason != FaultHalfFrame {
 		c.bye(wire.Bye{Reason: reason.String(), Detail: err.Error(), Versions: versionsFor(reason)})
 	}
@@ -69,6 +71,9 @@ func (c *conn) guarded() (err error) {
 			err = faultf(FaultBug, "serve connection: panic: %v\n%s", p, debug.Stack())
 		}
 	}()
+	if err := c.identify(); err != nil {
+		return err
+	}
 	if err := c.hello(); err != nil {
 		return err
 	}
@@ -86,6 +91,18 @@ func (c *conn) guarded() (err error) {
 			return err
 		}
 	}
+}
+
+// identify asks the kernel who connected, before a byte of it is read.
+func (c *conn) identify() (err error) {
+	if c.peer, err = credentials(c.socket); err != nil {
+		return faultf(FaultNotAllowed, "identify tracer: %w", err)
+	}
+	allowed := c.server.config.AllowUIDs
+	if len(allowed) > 0 && !slices.Contains(allowed, c.peer.uid) {
+		return faultf(FaultNotAllowed, "identify tracer: user %d is not one of --allow-uid", c.peer.uid)
+	}
+	return nil
 }
 
 // hello reads the first message and answers it.
@@ -115,15 +132,32 @@ func (c *conn) hello() error {
 	if hello.Version != wire.Version {
 		return faultf(FaultVersion, "read hello: version %d is not spoken here, %d is", hello.Version, wire.Version)
 	}
-	c.origin = hello.Origin
-	if c.origin.Host == "" {
-		c.origin.Host = c.server.config.DefaultHost
-	}
-	if c.origin.Env == "" {
-		c.origin.Env = c.server.config.DefaultEnv
-	}
-	c.origin.Normalize()
+	c.originate(hello.Origin)
+	c.server.config.Log.Debug("tracer connected", c.attributes()...)
 	return c.welcome()
+}
+
+// originate completes the origin by what the tracer did not say and we know.
+func (c *conn) originate(o span.Origin) {
+	if o.Host == "" {
+		o.Host = c.server.config.DefaultHost
+	}
+	if o.Env == "" {
+		o.Env = c.server.config.DefaultEnv
+	}
+	if o.ContainerID == "" && o.EntityID == "" {
+		o.ContainerID = c.peer.container
+	}
+	o.Normalize()
+	c.origin = o
+}
+
+// attributes are how a line of the log names a connection.
+func (c *conn) attributes() []any {
+	return []any{
+		"uid", c.peer.uid, "pid", c.peer.pid, "container", c.peer.container,
+		"service", c.origin.Service, "lang", c.origin.Lang,
+	}
 }
 
 // handle does what one message asks. It reports whether the tracer has left.

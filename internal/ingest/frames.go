@@ -26,11 +26,12 @@ type frames struct {
 	armed   bool          // a read deadline is set for the frame at start
 	rearm   bool          // that deadline was an earlier frame's
 	hold    bool          // the deadline is the caller's: leave it
+	pace    *throttle     // nil: any
 }
 
-func newFrames(conn net.Conn, maxFrame int, timeout time.Duration) *frames {
+func newFrames(conn net.Conn, maxFrame int, timeout time.Duration, pace *throttle) *frames {
 	base := make([]byte, baseBuffer)
-	return &frames{conn: conn, base: base, buf: base, max: maxFrame, timeout: timeout}
+	return &frames{conn: conn, base: base, buf: base, max: maxFrame, timeout: timeout, pace: pace}
 }
 
 // first returns the content of the first frame, which must be whole within
@@ -87,6 +88,7 @@ func (f *frames) fill(need int) error {
 	}
 	n, err := f.conn.Read(f.buf[f.end:])
 	f.end += n
+	f.pace.spend(n)
 	switch {
 	case n > 0 || err == nil:
 		return nil

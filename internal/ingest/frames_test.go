@@ -54,7 +54,7 @@ func TestFramesInAnyPieces(t *testing.T) {
 		if cut {
 			wire = append(wire, 0, 0, 1)
 		}
-		f := newFrames(&pieces{rnd: rnd, data: wire}, maxFrame, time.Second)
+		f := newFrames(&pieces{rnd: rnd, data: wire}, maxFrame, time.Second, nil)
 		for i, content := range want {
 			got, err := f.next()
 			if err != nil || !bytes.Equal(got, content) {

@@ -39,7 +39,7 @@ func newHarness(t testing.TB, change func(*Config, *aggregate.Config)) *harness 
 	counting := aggregate.DefaultConfig()
 	counting.Deliver = h.deliver
 	config := DefaultConfig()
-	config.Socket = filepath.Join(t.TempDir(), "s")
+	config.Socket.Path = filepath.Join(t.TempDir(), "s")
 	config.Log = slog.New(slog.DiscardHandler)
 	config.Features = func() (wire.Features, <-chan struct{}) {
 		h.mu.Lock()
@@ -122,7 +122,7 @@ type tracer struct {
 
 func (h *harness) dial() *tracer {
 	h.t.Helper()
-	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: h.config.Socket, Net: "unix"})
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: h.config.Socket.Path, Net: "unix"})
 	if err != nil {
 		h.t.Fatal(err)
 	}

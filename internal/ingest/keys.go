@@ -44,10 +44,6 @@ type keys struct {
 	full     bool // something found no room since the last sweep
 }
 
-// maxCachedKey is the longest raw key that is remembered. Labels are cut far
-// below it, so a longer one is a tracer's mistake, served but not stored.
-const maxCachedKey = 16 << 10
-
 func newKeys(maxKeys, maxBytes int) *keys {
 	k := &keys{seed: maphash.MakeSeed(), maxKeys: maxKeys, maxBytes: maxBytes}
 	k.rehash(64)

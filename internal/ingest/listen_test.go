@@ -54,7 +54,7 @@ func TestListen(t *testing.T) {
 			dir := shortDir(t)
 			path := test.prepare(t, dir)
 			before := snapshotOf(path)
-			l, err := Listen(path, 0o600)
+			l, err := listen(Socket{Path: path, Mode: 0o600})
 			if test.message == "" {
 				if err != nil {
 					t.Fatal(err)

@@ -19,7 +19,7 @@ type faultLog struct {
 	kept   [faults]int
 }
 
-func (l *faultLog) fault(reason Fault, err error) {
+func (l *faultLog) fault(reason Fault, err error, c *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
@@ -27,6 +27,7 @@ func (l *faultLog) fault(reason Fault, err error) {
 		l.kept[reason]++
 		return
 	}
-	l.logger.Warn("connection closed", "reason", reason.String(), "error", err, "alike_since_last_line", l.kept[reason])
+	l.logger.Warn("connection closed", append(c.attributes(),
+		"reason", reason.String(), "error", err, "alike_since_last_line", l.kept[reason])...)
 	l.last[reason], l.kept[reason] = now, 0
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
@@ -44,19 +45,30 @@ func (c *conn) find(cycle *aggregate.Cycle, s *wire.Snapshot) (resolved, error) 
 // miss decodes a key that the connection does not know, and remembers it if
 // there is room.
 func (c *conn) miss(cycle *aggregate.Cycle, raw []byte) (resolved, error) {
-	decoded := knownKey{}
-	var err error
-	if decoded.key, err = wire.DecodeKey(raw); err != nil {
+	key, err := c.decode(raw)
+	if err != nil {
 		return resolved{}, err
 	}
-	decoded.key.Normalize()
-	decoded.resolved = c.readmit(cycle, &decoded)
-	if len(raw) <= maxCachedKey {
-		if index := c.keys.add(raw, decoded.key); index != none {
-			c.keys.known[index].resolved = decoded.resolved
-		}
+	to := c.readmit(cycle, &knownKey{key: key})
+	if index := c.keys.add(raw, key); index != none {
+		c.keys.known[index].resolved = to
+	} else {
+		c.server.counters.uncached.Add(1)
 	}
-	return decoded.resolved, nil
+	return to, nil
+}
+
+// decode makes of a raw key what the statistics will show.
+func (c *conn) decode(raw []byte) (span.Key, error) {
+	key, err := wire.DecodeKey(raw)
+	if err != nil {
+		return span.Key{}, err
+	}
+	c.server.counters.decoded.Add(1)
+	if key.Normalize(c.origin.Lang) {
+		c.server.counters.cut.Add(1)
+	}
+	return key, nil
 }
 
 func (c *conn) readmit(cycle *aggregate.Cycle, known *knownKey) resolved {
@@ -97,11 +109,10 @@ func (c *conn) learn(raw []byte) (int, error) {
 	if index := c.keys.find(raw); index != none {
 		return index, nil
 	}
-	key, err := wire.DecodeKey(raw)
+	key, err := c.decode(raw)
 	if err != nil {
 		return none, &fault{FaultBadMessage, err}
 	}
-	key.Normalize()
 	if index := c.keys.add(raw, key); index != none {
 		return index, nil
 	}

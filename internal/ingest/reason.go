@@ -42,6 +42,7 @@ const (
 	FaultTooManyConnections              // one connection too many
 	FaultTooManyKeys                     // more bytes of numbered keys than a connection may have
 	FaultHalfFrame                       // the tracer left within a frame
+	FaultNotAllowed                      // a user that is not in AllowUIDs
 	FaultBug                             // a defect of ours, contained
 
 	faults = int(FaultBug) + 1
@@ -49,7 +50,7 @@ const (
 
 var faultNames = [faults]string{
 	"bad_frame", "bad_message", "too_large", "too_slow", "no_hello", "version",
-	"too_many_connections", "too_many_keys", "half_frame", "bug",
+	"too_many_connections", "too_many_keys", "half_frame", "not_allowed", "bug",
 }
 
 // String is the reason's name in metrics and in the bye to the tracer.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
 	"sync"
@@ -17,13 +16,14 @@ import (
 
 // Config is what ingest may use. Every field must be set.
 type Config struct {
-	Socket         string
-	SocketMode     fs.FileMode
+	Socket         Socket
+	AllowUIDs      []uint32 // who may connect; none: whoever may open the socket
 	MaxConnections int
 	MaxFrame       int
 	MaxBatch       int
 	MaxKeys        int           // numbers a connection may define, and keys it may use without
 	MaxKeyBytes    int           // of the raw keys that a connection has remembered
+	MaxByteRate    int           // bytes a second a connection; 0: any
 	ReadTimeout    time.Duration // for a frame once begun
 	Block          bool          // wait for room instead of dropping
 	DefaultHost    string        // of a tracer that does not say
@@ -39,11 +39,14 @@ type Config struct {
 // DefaultConfig is the defaults of the command line.
 func DefaultConfig() Config {
 	return Config{
-		Socket: "/var/run/spanstatsd/spans.sock", SocketMode: 0o660, MaxConnections: 1024,
+		Socket: Socket{Path: "/var/run/spanstatsd/spans.sock", Mode: 0o660}, MaxConnections: 1024,
 		MaxFrame: wire.DefaultMaxFrame, MaxBatch: 1024, MaxKeys: 8192, MaxKeyBytes: 8 << 20,
 		ReadTimeout: 30 * time.Second,
 	}
 }
+
+// minKeyBytes has room for a few of the longest keys.
+const minKeyBytes = 64 << 10
 
 // Check says what is unusable.
 func (c *Config) Check() error {
@@ -54,6 +57,12 @@ func (c *Config) Check() error {
 		return fmt.Errorf("check max-frame: %d is not between %d and %d bytes", c.MaxFrame, wire.MinMaxFrame, 1<<30)
 	case c.MaxBatch < wire.MinMaxBatch || c.MaxBatch > 1<<20:
 		return fmt.Errorf("check max-batch: %d is not between %d and %d", c.MaxBatch, wire.MinMaxBatch, 1<<20)
+	case c.MaxKeys < wire.MinMaxKeys || c.MaxKeys > 1<<20:
+		return fmt.Errorf("check max-keys: %d is not between %d and %d", c.MaxKeys, wire.MinMaxKeys, 1<<20)
+	case c.MaxKeyBytes < minKeyBytes:
+		return fmt.Errorf("check max-key-bytes: %d is not at least %d", c.MaxKeyBytes, minKeyBytes)
+	case c.MaxByteRate < 0:
+		return fmt.Errorf("check max-byte-rate: %d is negative; 0 stands for any rate", c.MaxByteRate)
 	case c.ReadTimeout <= 0:
 		return fmt.Errorf("check read-timeout: %s is not positive", c.ReadTimeout)
 	}
@@ -66,7 +75,7 @@ type Server struct {
 	log      faultLog
 	counters counters
 	features atomic.Pointer[wire.Features]
-	listener *net.UnixListener
+	listener *listener
 
 	mu       sync.Mutex
 	conns    map[*conn]struct{}
@@ -77,7 +86,8 @@ type Server struct {
 	answering sync.WaitGroup  // answers to flushes
 	reports   context.Context // ends when answers are not worth waiting for any more
 	endReport context.CancelFunc
-	stopped   chan struct{} // closed when connections must not wait any more
+	draining  chan struct{} // closed when no connection is held to a rate any more
+	stopped   chan struct{} // closed when none may wait for anything any more
 }
 
 // New opens the socket. Nothing is accepted before Start.
@@ -85,13 +95,13 @@ func New(config Config) (*Server, error) {
 	if err := config.Check(); err != nil {
 		return nil, err
 	}
-	listener, err := Listen(config.Socket, config.SocketMode)
+	listener, err := listen(config.Socket)
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{
 		config: config, listener: listener, conns: map[*conn]struct{}{},
-		log: faultLog{logger: config.Log}, stopped: make(chan struct{}),
+		log: faultLog{logger: config.Log}, draining: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	s.reports, s.endReport = context.WithCancel(context.Background())
 	return s, nil
@@ -151,12 +161,12 @@ func (s *Server) add(socket *net.UnixConn) {
 	case full:
 		err := fmt.Errorf("accept connection: there are %d already; raise --max-connections", s.config.MaxConnections)
 		s.counters.faults[FaultTooManyConnections].Add(1)
-		s.log.fault(FaultTooManyConnections, err)
+		s.log.fault(FaultTooManyConnections, err, c)
 		c.bye(wire.Bye{Reason: FaultTooManyConnections.String(), Detail: err.Error()})
 		socket.Close()
 		return
 	}
-	c.frames = newFrames(socket, s.config.MaxFrame, s.config.ReadTimeout)
+	c.frames = newFrames(socket, s.config.MaxFrame, s.config.ReadTimeout, newThrottle(s.config.MaxByteRate, s.draining, &s.counters.throttled))
 	c.keys = newKeys(s.config.MaxKeys, s.config.MaxKeyBytes)
 	c.batch = newBatch(s.config.Aggregator.Drainers())
 	c.reader = s.config.Aggregator.NewReader()
@@ -220,6 +230,7 @@ func (s *Server) Drain(ctx context.Context) error {
 	s.mu.Lock()
 	s.stopping = true
 	s.mu.Unlock()
+	close(s.draining)
 	s.listener.Close() // removes the socket's file too
 	for _, c := range s.connections() {
 		c.bye(byeShutdown)

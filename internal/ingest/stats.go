@@ -22,6 +22,10 @@ type counters struct {
 	collapsed [aggregate.Fields]atomic.Uint64
 	faults    [faults]atomic.Uint64
 	accepted  atomic.Uint64
+	decoded   atomic.Uint64 // keys
+	uncached  atomic.Uint64 // keys that were decoded and found no room in their connection's table
+	cut       atomic.Uint64 // keys with a label that had to be changed
+	throttled atomic.Uint64 // reads put off
 	lost      [len(lostReasons)]atomic.Uint64
 }
 
@@ -44,6 +48,10 @@ type Stats struct {
 	ClientLost       map[string]uint64 // by reason
 	Connections      int
 	ConnectionsTotal uint64
+	KeysDecoded      uint64
+	KeysUncached     uint64
+	KeysNormalised   uint64
+	ReadsThrottled   uint64
 }
 
 // DroppedTotal is the sum over all reasons.
@@ -61,6 +69,8 @@ func (s *Server) Stats() Stats {
 	c := &s.counters
 	stats := Stats{
 		Frames: c.frames.Load(), ConnectionsTotal: c.accepted.Load(),
+		KeysDecoded: c.decoded.Load(), KeysUncached: c.uncached.Load(),
+		KeysNormalised: c.cut.Load(), ReadsThrottled: c.throttled.Load(),
 		Dropped:    make(map[string]uint64, drops),
 		Collapsed:  make(map[string]uint64, aggregate.Fields),
 		Faults:     make(map[string]uint64, faults),

@@ -22,16 +22,18 @@ const (
 )
 
 // Normalize makes the key what the statistics will show: valid UTF-8, no label
-// over its limit, no resource missing, tags in order. It reports whether it
-// changed any label. It is idempotent.
-func (k *Key) Normalize() (changed bool) {
-	trim := func(s *string, limit int) {
-		if t := Text(*s, limit); t != *s {
+// over its limit, service and operation as the agent writes them, no resource
+// missing, tags in order. lang names the service of a span that has none. It
+// reports whether it changed any label. It is idempotent.
+func (k *Key) Normalize(lang string) (changed bool) {
+	become := func(s *string, t string) {
+		if t != *s {
 			*s, changed = t, true
 		}
 	}
-	trim(&k.Service, MaxService)
-	trim(&k.Operation, MaxOperation)
+	trim := func(s *string, limit int) { become(s, Text(*s, limit)) }
+	become(&k.Service, serviceName(k.Service, lang))
+	become(&k.Operation, operationName(k.Operation))
 	trim(&k.Resource, MaxResource)
 	trim(&k.Type, MaxType)
 	trim(&k.Kind, MaxLabel)
@@ -39,7 +41,7 @@ func (k *Key) Normalize() (changed bool) {
 	trim(&k.HTTPEndpoint, MaxLabel)
 	trim(&k.GRPCStatus, MaxLabel)
 	trim(&k.ServiceSource, MaxLabel)
-	if k.Resource == "" && k.Operation != "" {
+	if k.Resource == "" {
 		k.Resource, changed = k.Operation, true
 	}
 	if k.TraceRoot > TraceRootFalse {

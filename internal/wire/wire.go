@@ -39,6 +39,8 @@ const (
 	MinMaxFrame = 65536
 	// MinMaxBatch is the same for the snapshots of one batch.
 	MinMaxBatch = 256
+	// MinMaxKeys is the same for the numbers that a connection may define.
+	MinMaxKeys = 1024
 )
 
 // ErrMalformed is what every error of a decoder or a walker wraps.

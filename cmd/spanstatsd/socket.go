@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+
+	"github.com/spanstatsd/spanstatsd/internal/ingest"
+	"github.com/spf13/pflag"
+)
+
+// socketOptions are the flags about who may connect.
+type socketOptions struct {
+	mode, owner                   string
+	directoryMode, directoryOwner string
+	allow                         []uint
+}
+
+func (o *socketOptions) addFlags(f *pflag.FlagSet, in *ingest.Config) {
+	f.StringVar(&in.Socket.Path, "socket", in.Socket.Path, "Unix socket that tracers write to")
+	f.StringVar(&o.mode, "socket-mode", "0660", "permissions of the socket, octal")
+	f.StringVar(&o.owner, "socket-owner", "", "owner of the socket, UID:GID (default: the daemon's own)")
+	f.StringVar(&o.directoryMode, "directory-mode", "", "permissions of the socket's directory, octal, which is made if it is missing (default: it is left as it is)")
+	f.StringVar(&o.directoryOwner, "directory-owner", "", "owner of the socket's directory, UID:GID (default: it is left as it is)")
+	f.UintSliceVar(&o.allow, "allow-uid", nil, "user that may connect; may be repeated (default: whoever may open the socket)")
+}
+
+// complete turns them into ingest's configuration.
+func (o *socketOptions) complete(in *ingest.Config) (err error) {
+	if in.Socket.Mode, err = parseMode("socket-mode", o.mode); err != nil {
+		return err
+	}
+	if in.Socket.Owner, err = parseOwner("socket-owner", o.owner); err != nil {
+		return err
+	}
+	if o.directoryMode != "" {
+		if in.Socket.DirectoryMode, err = parseMode("directory-mode", o.directoryMode); err != nil {
+			return err
+		}
+	}
+	if in.Socket.DirectoryOwner, err = parseOwner("directory-owner", o.directoryOwner); err != nil {
+		return err
+	}
+	for _, uid := range o.allow {
+		if uint64(uid) > 1<<32-1 {
+			return fmt.Errorf("parse --allow-uid: %d is no user's number", uid)
+		}
+		in.AllowUIDs = append(in.AllowUIDs, uint32(uid))
+	}
+	return nil
+}
+
+func parseMode(flag, text string) (fs.FileMode, error) {
+	mode, err := strconv.ParseUint(text, 8, 32)
+	if err != nil || mode == 0 || mode > 0o777 {
+		return 0, fmt.Errorf("parse --%s: %q is not an octal mode such as 0660", flag, text)
+	}
+	return fs.FileMode(mode), nil
+}
+
+// parseOwner reads a user and a group. Names need files that an empty image
+// does not have.
+func parseOwner(flag, text string) (*ingest.Owner, error) {
+	if text == "" {
+		return nil, nil
+	}
+	user, group, _ := strings.Cut(text, ":")
+	uid, userErr := strconv.ParseUint(user, 10, 31)
+	gid, groupErr := strconv.ParseUint(group, 10, 31)
+	if userErr != nil || groupErr != nil {
+		return nil, fmt.Errorf("parse --%s: %q is not UID:GID, two numbers", flag, text)
+	}
+	return &ingest.Owner{UID: int(uid), GID: int(gid)}, nil
+}

@@ -1,0 +1,202 @@
+package ingest
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+func TestAllowedUsers(t *testing.T) {
+	own := uint32(os.Getuid())
+	for _, test := range []struct {
+		allow  []uint32
+		reason string
+	}{
+		{nil, ""},
+		{[]uint32{own + 1, own}, ""},
+		{[]uint32{own + 1, own + 2}, "not_allowed"},
+	} {
+		h := start(t, func(c *Config, _ *aggregate.Config) { c.AllowUIDs = test.allow })
+		if test.reason == "" {
+			h.connect("shop").settle()
+			continue
+		}
+		if reason := h.dial().farewell(); reason != test.reason {
+			t.Errorf("allowed %v: closed with %q", test.allow, reason)
+		}
+		if stats := h.Stats(); stats.Faults["not_allowed"] != 1 || stats.Received != 0 {
+			t.Errorf("allowed %v: faults %v", test.allow, stats.Faults)
+		}
+	}
+}
+
+func TestPeerIsWhoTheKernelSays(t *testing.T) {
+	h := start(t, nil)
+	h.connect("shop")
+	for _, conn := range h.connections() {
+		if conn.peer.uid != uint32(os.Getuid()) || conn.peer.pid != int32(os.Getpid()) {
+			t.Errorf("the peer is %+v", conn.peer)
+		}
+		if conn.peer.container != containerOf(int32(os.Getpid())) {
+			t.Errorf("the peer's container is %q", conn.peer.container)
+		}
+	}
+}
+
+func TestContainerInCgroup(t *testing.T) {
+	id := strings.Repeat("0123456789abcdef", 4)
+	for cgroup, want := range map[string]string{
+		"0::/": "",
+		"":     "",
+		"0::/user.slice/user-0.slice/session-3.scope": "",
+		"12:memory:/docker/" + id:                     id,
+		"0::/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod2d3da189_6407_48e3_9ab6_78188d75e609.slice/cri-containerd-" + id + ".scope\n": id,
+		"1:name=systemd:/\n11:cpu:/kubepods/besteffort/pod3d274242-8ee0-11e9-a8a6-1e68d864ef1a/" + id + "\n":                                               id,
+		"9:cpu:/ecs/" + id[:32] + "-1234567890":          id[:32] + "-1234567890",
+		"9:cpu:/garden/6f265890-5165-7fab-6b52-18d1":     "6f265890-5165-7fab-6b52-18d1",
+		"9:cpu:/garden/6f265890-5165-7fab-6b52-18d1aaaa": "",
+	} {
+		if got := containerIn(cgroup); got != want {
+			t.Errorf("%q: %q, want %q", cgroup, got, want)
+		}
+	}
+}
+
+// TestContainerOfThePeer goes to an origin that names none of its own.
+func TestContainerOfThePeer(t *testing.T) {
+	c := &conn{server: &Server{}, peer: peer{container: "seen"}}
+	c.originate(span.Origin{})
+	if c.origin.ContainerID != "seen" {
+		t.Errorf("the container is %q", c.origin.ContainerID)
+	}
+	for _, said := range []span.Origin{{ContainerID: "own"}, {EntityID: "in-1234"}} {
+		c.originate(said)
+		if c.origin.ContainerID != said.ContainerID {
+			t.Errorf("%+v became %+v", said, c.origin)
+		}
+	}
+}
+
+// TestFloodIsHeldToItsRate floods one connection over its rate while another
+// one's every span arrives.
+func TestFloodIsHeldToItsRate(t *testing.T) {
+	h := start(t, func(c *Config, _ *aggregate.Config) { c.MaxByteRate = 200_000 })
+	flood, healthy := h.connect("flood"), h.connect("healthy")
+	go func() {
+		frame := spans(200, key("flood"))
+		for {
+			if _, err := flood.Write(frame); err != nil {
+				return
+			}
+		}
+	}()
+	for h.Stats().ReadsThrottled == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	for range 10 {
+		healthy.send(spans(10, key("healthy")))
+	}
+	healthy.settle()
+	h.stop()
+	if h.rows["healthy"] != 100 {
+		t.Errorf("the healthy tracer was counted %d of 100", h.rows["healthy"])
+	}
+}
+
+func TestKeyLimits(t *testing.T) {
+	h := start(t, func(c *Config, _ *aggregate.Config) { c.MaxKeyBytes = minKeyBytes })
+	c := h.connect("whole")
+	for i := range 40 {
+		c.send(spans(1, key(strings.Repeat("r", 4000)+string(rune('a'+i)))))
+	}
+	c.settle()
+	stats := h.Stats()
+	if stats.KeysDecoded != 40 || stats.KeysUncached == 0 || stats.DroppedTotal() != 0 {
+		t.Errorf("decoded %d, uncached %d, dropped %v", stats.KeysDecoded, stats.KeysUncached, stats.Dropped)
+	}
+	c = h.connect("numbered")
+	for i := range uint32(40) {
+		if _, err := c.Write(define(i, key(strings.Repeat("n", 4000)+string(rune('a'+i))))); err != nil {
+			break
+		}
+	}
+	if reason := c.farewell(); reason != "too_many_keys" {
+		t.Errorf("closed with %q", reason)
+	}
+}
+
+func TestKeysAreNormalisedAndCounted(t *testing.T) {
+	h := start(t, nil)
+	c := h.connect("shop")
+	for _, service := range []string{"Shop A", "shop a", "shop+a", "shop_a"} {
+		c.send(spans(1, wire.AppendKey(nil, &span.Key{Service: service, Operation: "op", Resource: "r"})))
+	}
+	c.settle()
+	if keys := h.aggregator.Stats().Aggregates; keys != 1 {
+		t.Errorf("%d aggregates for four spellings of one service", keys)
+	}
+	if n := h.Stats().KeysNormalised; n != 3 {
+		t.Errorf("%d keys normalised, want 3", n)
+	}
+}
+
+func TestLockKeepsASecondDaemonOff(t *testing.T) {
+	path := filepath.Join(shortDir(t), "s")
+	first, err := listen(Socket{Path: path, Mode: 0o600})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The first daemon's socket is gone, but not the daemon.
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := listen(Socket{Path: path, Mode: 0o600}); err == nil || !strings.Contains(err.Error(), "holds its lock") {
+		t.Errorf("a second daemon got %v", err)
+	}
+	first.Close()
+	second, err := listen(Socket{Path: path, Mode: 0o600})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second.Close()
+	target := path + ".target"
+	if err := os.Remove(path + ".lock"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(target, path+".lock"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := listen(Socket{Path: path, Mode: 0o600}); err == nil {
+		t.Error("a lock that is a link was followed")
+	}
+	if _, err := os.Lstat(target); err == nil {
+		t.Error("a file was made through a link")
+	}
+}
+
+func TestDirectoryIsMadeWithItsMode(t *testing.T) {
+	dir := filepath.Join(shortDir(t), "made")
+	owner := &Owner{UID: os.Getuid(), GID: os.Getgid()}
+	l, err := listen(Socket{
+		Path: filepath.Join(dir, "s"), Mode: 0o606, Owner: owner, DirectoryMode: 0o750, DirectoryOwner: owner,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for path, want := range map[string]os.FileMode{dir: 0o750, filepath.Join(dir, "s"): 0o606} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s has %v, %v; want %v", path, info.Mode(), err, want)
+		}
+	}
+	if _, err := net.Dial("unix", filepath.Join(dir, "s")); err != nil {
+		t.Error(err)
+	}
+}

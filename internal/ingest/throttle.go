@@ -1,0 +1,45 @@
+package ingest
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// throttle holds one connection to a number of bytes a second, by not reading:
+// the tracer's socket fills up and its own buffer with it. A nil throttle lets
+// everything through.
+type throttle struct {
+	rate   float64 // bytes a second
+	credit float64 // may be negative: what was read beyond the rate
+	last   time.Time
+	lifted <-chan struct{} // when closed, nothing is put off any more
+	delays *atomic.Uint64
+}
+
+func newThrottle(rate int, lifted <-chan struct{}, delays *atomic.Uint64) *throttle {
+	if rate == 0 {
+		return nil
+	}
+	// A second's worth may come at once.
+	return &throttle{rate: float64(rate), credit: float64(rate), last: time.Now(), lifted: lifted, delays: delays}
+}
+
+// spend notes n bytes that were read, and waits until the rate allows the next.
+func (t *throttle) spend(n int) {
+	if t == nil {
+		return
+	}
+	now := time.Now()
+	t.credit = min(t.rate, t.credit+now.Sub(t.last).Seconds()*t.rate) - float64(n)
+	t.last = now
+	if t.credit >= 0 {
+		return
+	}
+	t.delays.Add(1)
+	timer := time.NewTimer(time.Duration(-t.credit / t.rate * float64(time.Second)))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-t.lifted:
+	}
+}

@@ -1,0 +1,121 @@
+package span
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// The agent rewrites the names of services and operations in everything that it
+// receives. It is done here first, so that two spellings which it would write
+// alike meet in one aggregate: what it merges afterwards is less exact.
+
+const unnamedOperation = "unnamed_operation"
+
+// unnamedService is the service of a span that names none.
+func unnamedService(lang string) string {
+	if lang == "" {
+		return "unnamed-service"
+	}
+	return "unnamed-" + lang + "-service"
+}
+
+// operationName begins with a letter and has only letters, digits, '_' and '.'.
+func operationName(name string) string {
+	name = Text(name, MaxOperation)
+	first := strings.IndexFunc(name, isASCIILetter)
+	if first < 0 {
+		return unnamedOperation
+	}
+	name = name[first:]
+	if !isOperationName(name) {
+		name = rewriteOperation(name)
+	}
+	return strings.TrimSuffix(name, "_")
+}
+
+func isASCIILetter(r rune) bool { return r|0x20 >= 'a' && r|0x20 <= 'z' && r < utf8.RuneSelf }
+
+func isASCIIDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+// isOperationName says whether a name that begins with a letter can stay. It can
+// with '_' behind '.', which rewriting would not leave.
+func isOperationName(name string) bool {
+	for i := 1; i < len(name); i++ {
+		c := name[i]
+		if !isASCIILetter(rune(c)) && !isASCIIDigit(c) && (c != '.' && c != '_' || name[i-1] == '_') {
+			return false
+		}
+	}
+	return true
+}
+
+// rewriteOperation makes one '_' of each run of other characters, none before
+// or behind a '.'.
+func rewriteOperation(name string) string {
+	out := make([]byte, 0, len(name))
+	for i := range len(name) {
+		c := name[i]
+		last := byte(0)
+		if len(out) > 0 {
+			last = out[len(out)-1]
+		}
+		switch {
+		case isASCIILetter(rune(c)) || isASCIIDigit(c):
+			out = append(out, c)
+		case c == '.' && last == '_':
+			out[len(out)-1] = '.'
+		case c == '.':
+			out = append(out, '.')
+		case last != '.' && last != '_':
+			out = append(out, '_')
+		}
+	}
+	return string(out)
+}
+
+// serviceName is in lower case and has only letters, digits and ':', '.', '/',
+// '-', with one '_' for each run of anything else, and none at its end.
+func serviceName(name, lang string) string {
+	name = Text(name, MaxService)
+	if isServiceName(name) {
+		return name
+	}
+	var out strings.Builder
+	pending := false // a '_' that stands only if something follows
+	for _, r := range name {
+		r = lower(r)
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(":./-", r) {
+			pending = true
+			continue
+		}
+		if pending {
+			out.WriteByte('_')
+			pending = false
+		}
+		out.WriteRune(r)
+	}
+	if out.Len() == 0 {
+		return unnamedService(lang)
+	}
+	return out.String()
+}
+
+// isServiceName recognises the usual name at once.
+func isServiceName(name string) bool {
+	for i := range len(name) {
+		c := name[i]
+		if (c < 'a' || c > 'z') && !isASCIIDigit(c) && c != '-' && c != '.' && c != '/' && c != ':' {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// lower is the lower case of a rune where that is as long, as the agent does it.
+func lower(r rune) rune {
+	if low := unicode.ToLower(r); unicode.IsUpper(r) && utf8.RuneLen(low) == utf8.RuneLen(r) {
+		return low
+	}
+	return r
+}

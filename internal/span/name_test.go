@@ -1,0 +1,132 @@
+package span
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// The agent's own normalisation gave these, and three million random names.
+func TestNamesAsTheAgentWritesThem(t *testing.T) {
+	for _, test := range []struct{ name, service, operation string }{
+		{"", "unnamed-go-service", "unnamed_operation"},
+		{"shop", "shop", "shop"},
+		{"Shop Front", "shop_front", "Shop_Front"},
+		{"s+1h", "s_1h", "s_1h"},
+		{"http.request", "http.request", "http.request"},
+		{"http..request", "http..request", "http..request"},
+		{"a._b", "a._b", "a._b"},
+		{"a_.b", "a_.b", "a.b"},
+		{"a__b", "a_b", "a_b"},
+		{"a+_b_", "a_b", "a_b"},
+		{"_lead", "_lead", "lead"},
+		{"9lives", "9lives", "lives"},
+		{"9", "9", "unnamed_operation"},
+		{"+++", "unnamed-go-service", "unnamed_operation"},
+		{"ÉCLAIR", "éclair", "CLAIR"},
+		{"İstanbul", "İstanbul", "stanbul"},
+		{"支付", "支付", "unnamed_operation"},
+		{"a🍣b", "a_b", "a_b"},
+		{"a🍣", "a", "a"},
+		{"grpc:///x-y", "grpc:///x-y", "grpc_x_y"},
+		{strings.Repeat("x", 150), strings.Repeat("x", 100), strings.Repeat("x", 100)},
+	} {
+		k := Key{Service: test.name, Operation: test.name}
+		k.Normalize("go")
+		if k.Service != test.service || k.Operation != test.operation {
+			t.Errorf("%q: service %q, operation %q; want %q, %q", test.name, k.Service, k.Operation, test.service, test.operation)
+		}
+	}
+	k := Key{}
+	k.Normalize("")
+	if k.Service != "unnamed-service" || k.Resource != "unnamed_operation" {
+		t.Errorf("nothing at all became %+v", k)
+	}
+}
+
+func TestText(t *testing.T) {
+	for _, test := range []struct {
+		in    string
+		limit int
+		want  string
+	}{
+		{"", 3, ""},
+		{"abc", 3, "abc"},
+		{"abcd", 3, "abc"},
+		{"aé", 2, "a"},
+		{"aé", 3, "aé"},
+		{"a\xff", 9, "a\uFFFD"},
+		{"a\xff", 3, "a"},
+		{"\xff\xfe\xfd", 9, "\uFFFD"},
+		{strings.Repeat("é", 500_000), 5, "éé"},
+	} {
+		if got := Text(test.in, test.limit); got != test.want {
+			t.Errorf("%.20q to %d: %q, want %q", test.in, test.limit, got, test.want)
+		}
+	}
+}
+
+// TestNormalizeProperties: whatever comes in, what goes out is bounded valid
+// UTF-8, says whether it changed, and stays as it is the second time.
+func TestNormalizeProperties(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(5, 5))
+	text := func() string {
+		b := make([]byte, rnd.IntN(1+rnd.IntN(300)))
+		for i := range b {
+			b[i] = "abcXYZ019_.:-/ \xff\xc3\xa9\xe4\xb8\xad"[rnd.IntN(21)]
+		}
+		return string(b)
+	}
+	for range 3_000 {
+		k := Key{
+			Service: text(), Operation: text(), Resource: text(), Type: text(), Kind: text(),
+			HTTPMethod: text(), HTTPEndpoint: text(), GRPCStatus: text(), ServiceSource: text(),
+			TraceRoot: TraceRoot(rnd.IntN(5)),
+		}
+		for range rnd.IntN(70) {
+			k.PeerTags = append(k.PeerTags, text())
+		}
+		for range rnd.IntN(6) {
+			k.AdditionalTags = append(k.AdditionalTags, text())
+		}
+		before := string(k.AppendCanonical(nil))
+		tags := len(k.PeerTags)
+		changed := k.Normalize("go")
+		after := string(k.AppendCanonical(nil))
+		if !changed && before != after && tags < 2 && len(k.AdditionalTags) < 2 {
+			t.Fatalf("%q became %q and was not said to change", before, after)
+		}
+		if k.Normalize("go") || string(k.AppendCanonical(nil)) != after {
+			t.Fatalf("%q changed again, to %q", after, k.AppendCanonical(nil))
+		}
+		for _, s := range append([]string{k.Service, k.Operation, k.Resource, k.Type, k.Kind}, k.PeerTags...) {
+			if !utf8.ValidString(s) || len(s) > MaxResource {
+				t.Fatalf("%q is not bounded text", s)
+			}
+		}
+		if len(k.PeerTags) > MaxPeerTags || len(k.AdditionalTags) > MaxAdditionalTags || k.TraceRoot > TraceRootFalse {
+			t.Fatalf("%+v is over its bounds", k)
+		}
+	}
+}
+
+// TestCanonicalTellsKeysApart: no two different keys share their bytes.
+func TestCanonicalTellsKeysApart(t *testing.T) {
+	keys := []Key{
+		{}, {Service: "a"}, {Operation: "a"}, {Resource: "a"}, {Type: "a"}, {Kind: "a"},
+		{HTTPMethod: "a"}, {HTTPEndpoint: "a"}, {GRPCStatus: "a"}, {ServiceSource: "a"},
+		{TraceRoot: TraceRootTrue}, {TraceRoot: TraceRootFalse}, {Synthetics: true},
+		{HTTPStatus: 200}, {HTTPStatus: 1}, {PeerTags: []string{"a"}}, {AdditionalTags: []string{"a"}},
+		{PeerTags: []string{"a", "b"}}, {PeerTags: []string{"ab"}}, {PeerTags: []string{"a"}, AdditionalTags: []string{"b"}},
+		{Service: "ab"}, {Service: "a", Operation: "b"}, {PeerTags: []string{""}},
+	}
+	seen := map[string]int{}
+	for i := range keys {
+		canonical := string(keys[i].AppendCanonical(nil))
+		if j, twice := seen[canonical]; twice {
+			t.Errorf("%+v and %+v are the same", keys[i], keys[j])
+		}
+		seen[canonical] = i
+	}
+}
