@@ -46,14 +46,13 @@ func appendNumber(dst []byte, v float64) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, float64v), math.Float64bits(v))
 }
 
+// appendArray writes the header of an array of at most 65535 elements. Nothing
+// here is longer but a batch and a define, whose headers have a fixed width.
 func appendArray(dst []byte, count int) []byte {
-	switch {
-	case count < 16:
+	if count < 16 {
 		return append(dst, fixArray|byte(count))
-	case count <= math.MaxUint16:
-		return append(dst, array16, byte(count>>8), byte(count))
 	}
-	return binary.BigEndian.AppendUint32(append(dst, array32), uint32(count))
+	return append(dst, array16, byte(count>>8), byte(count))
 }
 
 func appendStr(dst []byte, s string) []byte {

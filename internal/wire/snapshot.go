@@ -31,7 +31,8 @@ func BeginSpans(dst []byte) []byte { return beginCounted(dst, TypeSpans) }
 func EndSpans(dst []byte, start, count int) { endCounted(dst, start, count) }
 
 // AppendWhole appends a snapshot with all of its key's bytes, as AppendKey
-// wrote them. The weight must be valid: the reader refuses any other.
+// wrote them. The weight must be valid: the reader refuses any other. A flag
+// that the protocol does not know is left out.
 func AppendWhole(dst, key []byte, duration uint64, end int64, flags span.Flags, weight float64) []byte {
 	dst = appendBin(append(dst, snapshotHeader(weight)), key)
 	return appendFacts(dst, duration, end, flags, weight)

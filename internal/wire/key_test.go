@@ -1,0 +1,135 @@
+package wire
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// checkKey compares the decoder with the reference on the bytes of one key, and
+// with itself on its own canonical bytes.
+func checkKey(t *testing.T, raw []byte) (wellFormed bool) {
+	t.Helper()
+	want, ok := referenceKey(raw)
+	got, err := DecodeKey(raw)
+	if !ok {
+		if !errors.Is(err, ErrMalformed) {
+			t.Fatalf("%x: error %v, want ErrMalformed as the reference refuses it", raw, err)
+		}
+		return false
+	}
+	if err != nil {
+		t.Fatalf("%x: %v, where the reference reads it", raw, err)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Fatalf("%x:\n got %+v\nwant %+v", raw, got, want)
+	}
+	canonical := AppendKey(nil, &got)
+	if len(canonical) > len(raw) {
+		t.Fatalf("canonical %x is longer than %x", canonical, raw)
+	}
+	again, err := DecodeKey(canonical)
+	if err != nil || !reflect.DeepEqual(again, got) {
+		t.Fatalf("canonical %x decodes to %+v, error %v, want %+v", canonical, again, err, got)
+	}
+	return true
+}
+
+func TestDecodeKeyAgreesWithTheLibrary(t *testing.T) {
+	keys := 20_000
+	if testing.Short() {
+		keys = 2_000
+	}
+	for _, mistakes := range []bool{false, true} {
+		g := newGenerator(11, mistakes)
+		well, ill := 0, 0
+		for range keys {
+			k := g.key()
+			if checkKey(t, g.rawKey(&k)) {
+				well++
+			} else {
+				ill++
+			}
+		}
+		if well == 0 || mistakes == (ill == 0) {
+			t.Errorf("with mistakes %v the generator made %d well formed keys and %d others", mistakes, well, ill)
+		}
+	}
+}
+
+func TestEqualKeysHaveEqualBytes(t *testing.T) {
+	g := newGenerator(13, false)
+	for range 2_000 {
+		k := g.key()
+		canonical := string(AppendKey(nil, &k))
+		for range 4 {
+			raw := g.rawKey(&k)
+			decoded, err := DecodeKey(raw)
+			if err != nil {
+				t.Fatalf("decode %x: %v", raw, err)
+			}
+			if got := string(AppendKey(nil, &decoded)); got != canonical {
+				t.Fatalf("%x and %x mean the same key", got, canonical)
+			}
+		}
+	}
+}
+
+func TestAppendKeyEndsWithTheLastLabelThatIsSet(t *testing.T) {
+	for _, c := range []struct {
+		elements int
+		set      func(k *span.Key)
+	}{
+		{3, func(*span.Key) {}},
+		{3, func(k *span.Key) { k.PeerTags, k.AdditionalTags = []string{}, []string{} }},
+		{3, func(k *span.Key) { k.TraceRoot = 3 }},
+		{4, func(k *span.Key) { k.Type = "x" }},
+		{5, func(k *span.Key) { k.Kind = "x" }},
+		{6, func(k *span.Key) { k.TraceRoot = span.TraceRootFalse }},
+		{7, func(k *span.Key) { k.HTTPStatus = 1 }},
+		{8, func(k *span.Key) { k.PeerTags = []string{""} }},
+		{9, func(k *span.Key) { k.HTTPMethod = "x" }},
+		{10, func(k *span.Key) { k.HTTPEndpoint = "x" }},
+		{11, func(k *span.Key) { k.GRPCStatus = "x" }},
+		{12, func(k *span.Key) { k.ServiceSource = "x" }},
+		{13, func(k *span.Key) { k.Synthetics = true }},
+		{14, func(k *span.Key) { k.AdditionalTags = []string{"x"} }},
+	} {
+		var k span.Key
+		c.set(&k)
+		if raw := AppendKey(nil, &k); raw[0] != fixArray|byte(c.elements) {
+			t.Errorf("%+v has lead byte 0x%02x, want %d elements", k, raw[0], c.elements)
+		}
+	}
+}
+
+func TestAppendKeyWritesNoMoreTagsThanAreRead(t *testing.T) {
+	k := span.Key{PeerTags: make([]string, 1000)}
+	decoded, err := DecodeKey(AppendKey(nil, &k))
+	if err != nil || len(decoded.PeerTags) != maxKeyTags {
+		t.Errorf("%d tags, error %v, want %d", len(decoded.PeerTags), err, maxKeyTags)
+	}
+}
+
+func TestDecodedLabelsAreCopies(t *testing.T) {
+	want := span.Key{Service: "shop", Operation: "job", Resource: "run", PeerTags: []string{"a:b"}}
+	raw := AppendKey(nil, &want)
+	got, err := DecodeKey(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(raw)
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("after the bytes were reused the key is %+v", got)
+	}
+}
+
+func TestDecodeKeyErrorNamesTheLabel(t *testing.T) {
+	_, err := DecodeKey([]byte{0x94, 0xa0, 0xa0, 0xa0, 0x07})
+	if err == nil || !strings.Contains(err.Error(), "element 3: expected the type") {
+		t.Errorf("error %v, want it to name element 3, the type", err)
+	}
+}

@@ -1,0 +1,58 @@
+package wire
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func readProtocol(t *testing.T) string {
+	t.Helper()
+	doc, err := os.ReadFile("../../docs/protocol.md")
+	if err != nil {
+		t.Fatalf("read protocol: %v", err)
+	}
+	return string(doc)
+}
+
+// The hex in the documentation is that of the vectors whose names it gives.
+func TestDocumentedBytesAreTheVectors(t *testing.T) {
+	frames := map[string]string{}
+	for _, v := range loadVectors(t) {
+		frames[v.Name] = v.Frame
+	}
+	comment := regexp.MustCompile(`(?m)#.*$|\s`)
+	blocks := regexp.MustCompile("(?ms)^```hex (\\w+)\n(.*?)^```$").FindAllStringSubmatch(readProtocol(t), -1)
+	if len(blocks) != 5 {
+		t.Errorf("found %d blocks of bytes, want 5", len(blocks))
+	}
+	for _, block := range blocks {
+		name, got := block[1], comment.ReplaceAllString(block[2], "")
+		if got != frames[name] {
+			t.Errorf("bytes of %s:\n got %s\nwant %s", name, got, frames[name])
+		}
+	}
+}
+
+// Every name that stands on the wire is in the documentation.
+func TestEveryNameIsDocumented(t *testing.T) {
+	doc := readProtocol(t)
+	var names []string
+	for kind := TypeHello; kind.known(); kind++ {
+		names = append(names, kind.String())
+	}
+	for _, field := range originFields {
+		names = append(names, field.name)
+	}
+	for _, v := range coldVectors {
+		for name := range v.Meaning {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
+		if !strings.Contains(doc, "`"+name+"`") {
+			t.Errorf("%s is not in docs/protocol.md", name)
+		}
+	}
+}

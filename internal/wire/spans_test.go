@@ -1,0 +1,205 @@
+package wire
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// walkAll is what the walker finds in a body, with keys of its own.
+func walkAll(body []byte) ([]Snapshot, error) {
+	walker, err := WalkSpans(body)
+	if err != nil {
+		return nil, err
+	}
+	var all []Snapshot
+	var s Snapshot
+	for walker.Next(&s) {
+		found := s
+		found.Key = bytes.Clone(s.Key)
+		all = append(all, found)
+	}
+	return all, walker.Err()
+}
+
+func sameSnapshot(a, b Snapshot) bool {
+	return bytes.Equal(a.Key, b.Key) && a.Number == b.Number && a.Numbered == b.Numbered &&
+		a.Duration == b.Duration && a.End == b.End && a.Flags == b.Flags && a.Weight == b.Weight
+}
+
+// checkSpans compares the walker with the reference on one body.
+func checkSpans(t *testing.T, body []byte) (wellFormed bool) {
+	t.Helper()
+	want, ok := referenceSpans(body)
+	got, err := walkAll(body)
+	switch {
+	case !ok && !errors.Is(err, ErrMalformed):
+		t.Fatalf("%x: error %v, want ErrMalformed as the reference refuses it", body, err)
+	case ok && err != nil:
+		t.Fatalf("%x: %v, where the reference reads it", body, err)
+	case ok && !slices.EqualFunc(got, want, sameSnapshot):
+		t.Fatalf("%x:\n got %+v\nwant %+v", body, got, want)
+	}
+	return ok
+}
+
+func TestWalkerAgreesWithTheLibrary(t *testing.T) {
+	snapshots := 200_000
+	if testing.Short() {
+		snapshots = 10_000
+	}
+	for _, mistakes := range []bool{false, true} {
+		g := newGenerator(7, mistakes)
+		well, ill := 0, 0
+		for n := 0; n < snapshots/2; {
+			size := g.IntN(12)
+			n += max(size, 1)
+			if checkSpans(t, g.spans(size)) {
+				well++
+			} else {
+				ill++
+			}
+		}
+		if well == 0 || mistakes == (ill == 0) {
+			t.Errorf("with mistakes %v the generator made %d well formed bodies and %d others", mistakes, well, ill)
+		}
+	}
+}
+
+func TestWalkedSnapshotsAreWhatWasAppended(t *testing.T) {
+	ends := []int64{0, 1, -1, -33, 1 << 40, math.MaxInt64, math.MinInt64, 1_800_000_000_000_000_000}
+	durations := []uint64{0, 127, 128, 255, 256, 65535, 65536, math.MaxUint32, math.MaxUint32 + 1, math.MaxUint64}
+	weights := []float64{1, 2, 0.25, 127, 128, 65536, math.MaxUint32, MaxWeight, math.SmallestNonzeroFloat64}
+	numbers := []uint32{0, 127, 128, 255, 256, 8191, 65535, 65536, math.MaxUint32}
+	keys := [][]byte{{}, {1}, make([]byte, 255), make([]byte, 256), make([]byte, 70_000)}
+	var want []Snapshot
+	frame := BeginSpans(nil)
+	for i := range 4 * 9 * 5 * 10 * 8 {
+		s := Snapshot{
+			Duration: durations[i%len(durations)], End: ends[i%len(ends)],
+			Flags: span.Flags(i) & span.KnownFlags, Weight: weights[i%len(weights)],
+		}
+		if i%17 == 0 {
+			s.Key = keys[i/17%len(keys)]
+			frame = AppendWhole(frame, s.Key, s.Duration, s.End, s.Flags, s.Weight)
+		} else {
+			s.Number, s.Numbered = numbers[i%len(numbers)], true
+			frame = AppendNumbered(frame, s.Number, s.Duration, s.End, s.Flags, s.Weight)
+		}
+		want = append(want, s)
+	}
+	EndSpans(frame, 0, len(want))
+	kind, body, err := Split(frame[HeaderLen:])
+	if err != nil || kind != TypeSpans {
+		t.Fatalf("split: %s, %v", kind, err)
+	}
+	got, err := walkAll(body)
+	if err != nil || !slices.EqualFunc(got, want, sameSnapshot) {
+		t.Fatalf("walked %d of %d snapshots otherwise than appended, error %v", len(got), len(want), err)
+	}
+}
+
+func TestWalkSpansLen(t *testing.T) {
+	walker, err := WalkSpans([]byte{fixArray | 2, 0x94, 1, 1, 1, 0, 0x94, 1, 1, 1, 0})
+	if err != nil || walker.Len() != 2 {
+		t.Fatalf("Len %d, error %v, want 2", walker.Len(), err)
+	}
+	var s Snapshot
+	walker.Next(&s)
+	if walker.Len() != 2 {
+		t.Errorf("Len %d within the walk, want it to stay 2", walker.Len())
+	}
+}
+
+func TestWalkSpansBelievesNoCountThatCannotBe(t *testing.T) {
+	body := []byte{fixArray | 2, 0x94, 1, 1, 1, 0, 0x94, 1, 1, 1}
+	if walker, err := WalkSpans(body); !errors.Is(err, ErrMalformed) || walker.Len() != 0 {
+		t.Errorf("Len %d, error %v, want ErrMalformed before the walk", walker.Len(), err)
+	}
+}
+
+// Cut anywhere, a batch ends in an error and never in a byte that is not there.
+func TestEveryCutOfABatchIsMalformed(t *testing.T) {
+	for name, snapshot := range map[string][]byte{
+		"short number": AppendNumbered(nil, 1, 1<<20, 1<<60, span.Error, 1),
+		"uint8 number": AppendNumbered(nil, 200, 1<<20, 1<<60, span.Error, 1),
+		"long number":  AppendNumbered(nil, 8000, 1<<20, 1<<60, span.Error, 1),
+		"longer":       AppendNumbered(nil, 1<<20, 1<<60, 1<<60, span.Error, 0.5),
+		"whole":        AppendWhole(nil, make([]byte, 20), 1<<20, 1<<60, span.Error, 1),
+		"whole, long":  AppendWhole(nil, make([]byte, 300), 1<<10, 1<<60, span.Error, 2.5),
+	} {
+		body := append([]byte{fixArray | 1}, snapshot...)
+		if _, err := walkAll(body); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for cut := range len(body) {
+			if _, err := walkAll(slices.Clip(body[:cut])); !errors.Is(err, ErrMalformed) {
+				t.Errorf("%s cut to %d of %d bytes: error %v, want ErrMalformed", name, cut, len(body), err)
+			}
+		}
+	}
+}
+
+func TestUnknownFlagsAreNotAppended(t *testing.T) {
+	body := AppendNumbered([]byte{fixArray | 1}, 1, 2, 3, ^span.Flags(0), 1)
+	all, err := walkAll(body)
+	if err != nil || all[0].Flags != span.KnownFlags {
+		t.Errorf("walked %+v, error %v, want the known flags", all, err)
+	}
+}
+
+func TestWalkerStaysAtItsError(t *testing.T) {
+	walker, err := WalkSpans([]byte{fixArray | 2, 0x94, 1, 1, 1, 9, 0x94, 1, 1, 1, 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s Snapshot
+	for range 3 {
+		if walker.Next(&s) {
+			t.Fatal("a snapshot after a malformed one")
+		}
+		if !errors.Is(walker.Err(), ErrMalformed) {
+			t.Fatalf("error %v, want ErrMalformed", walker.Err())
+		}
+	}
+}
+
+func TestAWalkedKeyCannotGrowIntoTheMessage(t *testing.T) {
+	frame := BeginSpans(nil)
+	frame = AppendWhole(frame, []byte("short"), 300, 1<<60, 0, 1)         // the common shape
+	frame = AppendWhole(frame, []byte("short"), 300, 1<<60, 0, 2)         // any other
+	frame = AppendNumbered(frame, 1, math.MaxUint32, 1_800_000_000, 0, 1) // bytes to run into
+	EndSpans(frame, 0, 3)
+	before := bytes.Clone(frame)
+	walker, err := WalkSpans(frame[HeaderLen+2:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s Snapshot
+	for walker.Next(&s) {
+		if !s.Numbered {
+			_ = append(s.Key, "overwrites"...)
+		}
+	}
+	if !bytes.Equal(frame, before) {
+		t.Error("appending to a walked key changed the message")
+	}
+}
+
+func TestValidWeight(t *testing.T) {
+	for weight, want := range map[float64]bool{
+		1: true, 0.001: true, MaxWeight: true, math.SmallestNonzeroFloat64: true,
+		0: false, -1: false, MaxWeight + 1: false, math.Inf(1): false, math.Inf(-1): false,
+	} {
+		if ValidWeight(weight) != want {
+			t.Errorf("ValidWeight(%g) is not %v", weight, want)
+		}
+	}
+	if ValidWeight(math.NaN()) {
+		t.Error("NaN is a valid weight")
+	}
+}
