@@ -155,7 +155,7 @@ func TestAgentCountsWhatItAccepts(t *testing.T) {
 
 func TestAgentNotesWhatTheRealOneWouldShowWrongly(t *testing.T) {
 	bucket := func(start, duration int, groups ...any) []byte {
-		return marshal(t, fields{"Stats": []any{fields{"Start": start, "Duration": duration, "Stats": groups}}})
+		return marshal(t, fields{"Stats": []any{fields{"Start": start, "Duration": duration, "Stats": append([]any{}, groups...)}}})
 	}
 	for name, test := range map[string]struct {
 		body []byte

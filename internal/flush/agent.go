@@ -18,7 +18,6 @@ type agentClient interface {
 	post(ctx context.Context, p *payload) answer
 	// info reads what the agent says of itself.
 	info(ctx context.Context) (info, error)
-	close()
 }
 
 // httpAgent is the agent behind its HTTP API.
@@ -36,43 +35,28 @@ func newHTTPAgent(url AgentURL, version string) *httpAgent {
 	}
 }
 
-func (a *httpAgent) close() { a.transport.CloseIdleConnections() }
-
-// post asks the agent to take a payload. A connection kept from an earlier
-// request may turn out dead; that says nothing of the agent, so such a try is
-// repeated at once on a fresh one.
+// post asks the agent once to take a payload.
 func (a *httpAgent) post(ctx context.Context, p *payload) answer {
-	result, again := a.try(ctx, p)
-	if again && ctx.Err() == nil {
-		a.transport.CloseIdleConnections()
-		result, _ = a.try(ctx, p)
-	}
-	return result
-}
-
-// try is one request. again says that it failed on a reused connection without
-// having arrived.
-func (a *httpAgent) try(ctx context.Context, p *payload) (result answer, again bool) {
 	var watched delivery
 	req, err := a.request(watched.watch(ctx), http.MethodPost, "/v0.6/stats", p.body)
 	if err != nil {
-		return answer{verdict: refused, err: err}, false
+		return answer{verdict: refused, err: err}
 	}
 	setOrigin(req.Header, &p.origin)
 	resp, err := a.transport.RoundTrip(req)
 	if err != nil {
 		if watched.whole() {
-			return answer{verdict: unknown, err: fmt.Errorf("%w: %w", errNoAnswer, err)}, false
+			return answer{verdict: unknown, err: fmt.Errorf("%w: %w", errNoAnswer, err)}
 		}
-		return answer{verdict: notYet, err: fmt.Errorf("send payload to %s: %w", a.url, err)}, watched.reused.Load()
+		return answer{verdict: notYet, err: fmt.Errorf("send payload to %s: %w", a.url, err)}
 	}
-	defer finish(resp)
-	return readAnswer(resp, time.Now()), false
+	defer resp.Body.Close()
+	return readAnswer(resp, time.Now())
 }
 
 func (a *httpAgent) request(ctx context.Context, method, path string, body []byte) (*http.Request, error) {
 	// The body is set by hand: net/http would otherwise learn how to rewind it,
-	// and send it a second time where we could not tell that it did.
+	// and could send it a second time by itself.
 	req, err := http.NewRequestWithContext(ctx, method, "http://"+a.url.host()+path, nil)
 	if err != nil {
 		return nil, fmt.Errorf("make request: %w", err)

@@ -2,12 +2,10 @@ package flush
 
 import (
 	"context"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptrace"
 	"sync/atomic"
-	"time"
 )
 
 // delivery is one try to hand a request over, watched closely enough to say
@@ -17,7 +15,6 @@ import (
 // its own. So the connection itself is asked too: a request arrived whole only
 // if none of the connection's writes failed.
 type delivery struct {
-	reused   atomic.Bool
 	buffered atomic.Bool
 	conn     atomic.Pointer[watchedConn]
 }
@@ -25,7 +22,6 @@ type delivery struct {
 func (d *delivery) watch(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(info httptrace.GotConnInfo) {
-			d.reused.Store(info.Reused)
 			if conn, ok := info.Conn.(*watchedConn); ok {
 				d.conn.Store(conn)
 			}
@@ -42,8 +38,7 @@ func (d *delivery) whole() bool {
 	return conn != nil && d.buffered.Load() && !conn.failed.Load()
 }
 
-// watchedConn remembers whether a write failed. After one the connection is
-// never used again, so there is nothing to forget.
+// watchedConn remembers whether a write failed.
 type watchedConn struct {
 	net.Conn
 	failed atomic.Bool
@@ -57,9 +52,11 @@ func (c *watchedConn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// newTransport dials the agent and nothing else, one connection at a time.
-// Idle connections are closed before the agent's own 60 s, so that a request
-// seldom meets one that is about to die.
+// newTransport dials the agent and nothing else, anew for each request. An idle
+// connection can be closed by the agent at the moment when it is used again;
+// the request is then written whole to nobody, which cannot be told from one
+// that was counted. Against that, a connection each costs nothing: there is one
+// request an origin in ten seconds, and the agent is on the same host.
 func newTransport(url AgentURL) *http.Transport {
 	var dialer net.Dialer
 	return &http.Transport{
@@ -71,15 +68,7 @@ func newTransport(url AgentURL) *http.Transport {
 			return &watchedConn{Conn: conn}, nil
 		},
 		DisableCompression:     true,
-		MaxIdleConnsPerHost:    1,
-		IdleConnTimeout:        30 * time.Second,
+		DisableKeepAlives:      true,
 		MaxResponseHeaderBytes: 64 << 10,
 	}
-}
-
-// finish reads a little of what is left of an answer, so that its connection
-// can be used again, and closes it.
-func finish(resp *http.Response) {
-	_, _ = io.CopyN(io.Discard, resp.Body, maxReason)
-	_ = resp.Body.Close()
 }

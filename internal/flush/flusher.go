@@ -151,13 +151,13 @@ func (f *Flusher) Close(ctx context.Context) {
 	defer stop()
 	f.running.Wait()
 	f.abort()
-	f.agent.close()
 }
 
 // Stats is one consistent look at the books.
 func (f *Flusher) Stats() Stats {
 	s := f.books.look()
 	s.QueuePayloads, s.QueueBytes = f.queue.size()
+	s.Reachable = f.link.takes()
 	return s
 }
 

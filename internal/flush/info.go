@@ -32,7 +32,7 @@ func (a *httpAgent) info(ctx context.Context) (info, error) {
 	if err != nil {
 		return info{}, fmt.Errorf("read agent info: %w", err)
 	}
-	defer finish(resp)
+	defer resp.Body.Close()
 	switch resp.StatusCode {
 	case http.StatusOK:
 	case http.StatusNotFound:

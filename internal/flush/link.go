@@ -16,7 +16,7 @@ type link struct {
 }
 
 // observe notes the outcome of a try.
-func (l *link) observe(a answer, books func() Stats) {
+func (l *link) observe(a answer, s Stats) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if a.verdict == l.now {
@@ -26,7 +26,6 @@ func (l *link) observe(a answer, books func() Stats) {
 	switch a.verdict {
 	case accepted:
 		l.lost = false
-		s := books()
 		l.log.Info("agent takes payloads again", "waiting_payloads", s.QueuePayloads, "held_spans", s.Held)
 	case notYet:
 		l.log.Warn("agent cannot be reached; payloads are kept and tried again", "error", a.err)
@@ -36,6 +35,13 @@ func (l *link) observe(a answer, books func() Stats) {
 		l.log.Warn("agent did not answer; whether it counted the payload is unknown", "error", a.err)
 	case notWanted: // the features say so, once
 	}
+}
+
+// takes says whether the last try succeeded, or none was made yet.
+func (l *link) takes() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.now == accepted
 }
 
 // lose notes a payload given up. The tries that caused it may be long past, so

@@ -117,29 +117,36 @@ func sameBucket(a, b row) bool { return a.Bucket == b.Bucket && a.key.Type == b.
 
 // payload assembles the groups from first up to last.
 func (e *encoder) payload(o *span.Origin, rows []row, first, last int, width uint64) *payload {
-	e.whole.Reset()
-	e.head(o, e.sequence)
 	buckets, spans := 0, uint64(0)
 	for i := first; i < last; i++ {
 		buckets += present(i == first || !sameBucket(rows[i-1], rows[i]))
 		spans += rows[i].Spans
 	}
+	size := e.headSize(o) + buckets*bucketHead + e.ends[last-1] - e.start(first)
+	e.whole.Buffer = *bytes.NewBuffer(make([]byte, 0, size))
+	e.head(o, e.sequence)
 	e.whole.array("Stats", buckets)
 	for from := first; from < last; {
 		to := from + 1
 		for to < last && sameBucket(rows[from], rows[to]) {
 			to++
 		}
-		e.whole.mapping(3)
-		e.whole.number("Start", uint64(max(0, rows[from].Bucket)))
-		e.whole.number("Duration", width)
-		e.whole.array("Stats", to-from)
-		e.whole.Write(e.groups.Bytes()[e.start(from):e.ends[to-1]])
+		e.bucket(rows[from].Bucket, width, from, to)
 		from = to
 	}
-	p := &payload{sequence: e.sequence, origin: *o, body: bytes.Clone(e.whole.Bytes()), spans: spans}
+	p := &payload{sequence: e.sequence, origin: *o, body: e.whole.Bytes(), spans: spans}
+	e.whole.Buffer = bytes.Buffer{} // its memory is the payload's now
 	e.sequence++
 	return p
+}
+
+// bucket assembles one bucket of the groups from first up to last.
+func (e *encoder) bucket(start int64, width uint64, first, last int) {
+	e.whole.mapping(3)
+	e.whole.number("Start", uint64(max(0, start)))
+	e.whole.number("Duration", width)
+	e.whole.array("Stats", last-first)
+	e.whole.Write(e.groups.Bytes()[e.start(first):e.ends[last-1]])
 }
 
 // head writes all of a payload but its buckets. ContainerID and the agent's

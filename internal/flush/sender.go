@@ -62,7 +62,7 @@ func (f *Flusher) deliver(p *payload) {
 	ctx, cancel := context.WithTimeout(f.hard, f.cfg.Timeout)
 	a := f.agent.post(ctx, p)
 	cancel()
-	f.link.observe(a, f.Stats)
+	f.link.observe(a, f.Stats())
 	f.noticeState(a.state)
 	p.attempts++
 	p.lastErr = a.err

@@ -1,0 +1,244 @@
+package flush
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/embedded"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/vmihailenco/msgpack/v5"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden payloads")
+
+// The bytes are pinned, and beside them what a msgpack library reads in them,
+// for a person to review.
+func TestGoldenPayloads(t *testing.T) {
+	payloads := mustEncode(t, golden(), DefaultMaxPayloadBytes)
+	if len(payloads) != 2 {
+		t.Fatalf("%d payloads, want one an origin", len(payloads))
+	}
+	for i, p := range payloads {
+		var generic map[string]any
+		if err := msgpack.Unmarshal(p.body, &generic); err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.MarshalIndent(generic, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		compareGolden(t, fmt.Sprintf("payload-%d.msgpack", i), p.body)
+		compareGolden(t, fmt.Sprintf("payload-%d.json", i), append(text, '\n'))
+	}
+}
+
+func compareGolden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("read golden payload: %v; run the test with -update", err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs:\n% x\nwant\n% x", name, got, want)
+	}
+}
+
+func TestPayloadHoldsEveryLabel(t *testing.T) {
+	p, err := embedded.DecodePayload(mustEncode(t, golden(), DefaultMaxPayloadBytes)[0].body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	buckets := p.Stats
+	p.Stats = nil
+	if want := (&embedded.Payload{
+		Hostname: "node-1", Env: "prod", Version: "1.2.3", Service: "shop", Lang: "java", TracerVersion: "1.50.0",
+		RuntimeID: "rid", ProcessTags: "entrypoint.name:shop", GitCommitSha: "abc",
+	}); !reflect.DeepEqual(p, want) {
+		t.Errorf("head %+v, want %+v", p, want)
+	}
+	if len(buckets) != 3 {
+		t.Fatalf("%d buckets, want the earlier one and the cycle's own twice, for two types", len(buckets))
+	}
+	early, http, web := buckets[0], buckets[1], buckets[2]
+	start := uint64(opened.UnixNano())
+	if early.Start != start-uint64(width) || http.Start != start || web.Start != start || web.Duration != uint64(width) {
+		t.Errorf("buckets start at %d, %d, %d", early.Start, http.Start, web.Start)
+	}
+	g := web.Stats[0]
+	g.OkSummary, g.ErrorSummary = nil, nil
+	if want := (embedded.Group{
+		Service: "shop", Name: "http.request", Resource: "GET /cart", Type: "web", SpanKind: "client",
+		GRPCStatusCode: "0", HTTPMethod: "GET", HTTPEndpoint: "/cart", ServiceSource: "m", HTTPStatusCode: 200,
+		Hits: 82, Errors: 2, TopLevelHits: 80, Duration: 2 * (40*1_000_000 + 25_000*780 + 9_000_000_000),
+		Synthetics: true, IsTraceRoot: 2, PeerTags: []string{"db.name:carts", "peer.service:db"},
+		AdditionalMetricTags: []string{"tenant:a"},
+	}); !reflect.DeepEqual(g, want) {
+		t.Errorf("group %+v, want %+v", g, want)
+	}
+}
+
+// tally is what a receiver counts in payloads, by origin, bucket and labels.
+func tally(t *testing.T, payloads []*payload) map[string][4]uint64 {
+	t.Helper()
+	counts := map[string][4]uint64{}
+	for _, p := range payloads {
+		decoded, err := embedded.DecodePayload(p.body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range decoded.Stats {
+			for _, g := range b.Stats {
+				key := fmt.Sprint(decoded.Service, b.Start, g.Service, g.Name, g.Resource, g.Type)
+				if _, twice := counts[key]; twice {
+					t.Errorf("%s stands twice", key)
+				}
+				counts[key] = [4]uint64{g.Hits, g.Errors, g.TopLevelHits, g.Duration}
+			}
+		}
+	}
+	return counts
+}
+
+// Whatever drainer counted a span, and however small the payloads, what is
+// sent is what a plain map counts, and the spans of the payloads add up.
+func TestPayloadsAreWhatAMapCounts(t *testing.T) {
+	var c cycle
+	want := map[string][4]uint64{}
+	var keys []aggregate.KeyID
+	for i := range 300 {
+		if i%100 == 0 {
+			c.origin(span.Origin{Service: fmt.Sprint("main", i)})
+		}
+		keys = append(keys, c.key(aggregate.OriginID(len(c.origins)-1), span.Key{
+			Service: "s", Operation: "o", Resource: fmt.Sprint(i / 3), Type: []string{"", "web", "sql"}[i%3],
+		}))
+	}
+	const spans = 20_000
+	for i := range spans {
+		n, drainer := i*7919%len(keys), i%3
+		after, ns := time.Duration(i%3-1)*width, uint64(i)*977
+		flags := span.Flags(i % 4)
+		c.add(drainer, keys[n], after, ns, flags, 1)
+		k := c.keys[keys[n]]
+		key := fmt.Sprint(c.origins[k.Origin].Service, opened.Add(after).UnixNano(), k.Key.Service, k.Key.Operation, k.Key.Resource, k.Key.Type)
+		counts := want[key]
+		counts[0]++
+		counts[1] += uint64(flags & span.Error)
+		counts[2] += uint64(flags & span.TopLevel >> 1)
+		counts[3] += ns
+		want[key] = counts
+	}
+	for _, limit := range []int{DefaultMaxPayloadBytes, minPayloadBytes / 2} {
+		sealed := copyOf(&c)
+		payloads := mustEncode(t, sealed, limit)
+		if got := tally(t, payloads); !reflect.DeepEqual(got, want) {
+			t.Errorf("limit %d: %d groups, want %d, or other counts", limit, len(got), len(want))
+		}
+		var sum uint64
+		for i, p := range payloads {
+			sum += p.spans
+			if len(p.body) > limit {
+				t.Errorf("a payload of %d bytes, the limit is %d", len(p.body), limit)
+			}
+			if p.sequence != uint64(i) {
+				t.Errorf("payload %d has sequence %d", i, p.sequence)
+			}
+		}
+		if sum != spans {
+			t.Errorf("limit %d: %d spans in payloads, want %d", limit, sum, spans)
+		}
+		if small := limit < DefaultMaxPayloadBytes; small == (len(payloads) == 3) {
+			t.Errorf("limit %d: %d payloads of 3 origins", limit, len(payloads))
+		}
+	}
+}
+
+// copyOf seals a cycle and keeps its tables as they are: the flush writes to
+// the tables that it is given, so each encoding needs its own.
+func copyOf(c *cycle) *aggregate.Sealed {
+	var tables []*aggregate.Table
+	for _, from := range c.tables {
+		to := aggregate.NewTable(maxKeys, width)
+		to.Open(opened)
+		for i := range from.Rows() {
+			r := &from.Rows()[i]
+			row, _ := to.Row(r.Key, r.Bucket, opened.Add(2*width).UnixNano())
+			if err := row.Merge(r); err != nil {
+				panic(err)
+			}
+		}
+		tables = append(tables, to)
+	}
+	return aggregate.NewSealed(1, opened, opened.Add(width), width, c.origins, c.keys, tables...)
+}
+
+func TestGroupThatFitsNowhereIsUnencodable(t *testing.T) {
+	var c cycle
+	origin := c.origin(span.Origin{Service: "web"})
+	small := c.key(origin, span.Key{Service: "s", Operation: "o", Resource: "r"})
+	large := c.key(origin, span.Key{Service: "s", Operation: "o", Resource: strings.Repeat("r", minPayloadBytes)})
+	c.add(0, small, 0, 1, 0, 1)
+	c.add(0, large, 0, 1, 0, 1)
+	c.add(0, large, 0, 1, 0, 1)
+	payloads, unencodable := newEncoder().encode(c.seal(), minPayloadBytes)
+	if len(payloads) != 1 || payloads[0].spans != 1 || unencodable != 2 {
+		t.Errorf("%d payloads, %d spans unencodable", len(payloads), unencodable)
+	}
+}
+
+// The largest group that normalised keys can make fits into the smallest limit.
+func TestLargestGroupFits(t *testing.T) {
+	long := strings.Repeat("\u00e9", span.MaxResource)
+	key := span.Key{
+		Service: long, Operation: long, Resource: long, Type: long, Kind: long, HTTPMethod: long, HTTPEndpoint: long,
+		GRPCStatus: long, ServiceSource: long, Synthetics: true, TraceRoot: span.TraceRootTrue, HTTPStatus: 599,
+	}
+	for range span.MaxPeerTags {
+		key.PeerTags = append(key.PeerTags, long)
+		key.AdditionalTags = append(key.AdditionalTags, long)
+	}
+	key.Normalize("go")
+	origin := span.Origin{Host: long, Env: long, Version: long, Service: long, Lang: long, ProcessTags: long, RuntimeID: long}
+	origin.Normalize()
+	var c cycle
+	id := c.key(c.origin(origin), key)
+	for value := 1.0; value < 1<<63; value *= 1.01 {
+		c.add(0, id, 0, uint64(value), 0, 1)
+		c.add(0, id, 0, uint64(value), span.Error, 1)
+	}
+	payloads := mustEncode(t, c.seal(), minPayloadBytes)
+	if len(payloads) != 1 {
+		t.Errorf("%d payloads", len(payloads))
+	}
+}
+
+func TestEncodingAgainAllocatesOnlyPayloads(t *testing.T) {
+	var c cycle
+	origin := c.origin(span.Origin{Service: "web"})
+	for i := range 500 {
+		key := c.key(origin, span.Key{Service: "s", Operation: "o", Resource: fmt.Sprint(i), Kind: "server"})
+		c.add(0, key, 0, uint64(i)*1000, 0, 1)
+	}
+	e, sealed := newEncoder(), c.seal()
+	e.encode(sealed, DefaultMaxPayloadBytes)
+	// The payload, its body, the two slices that hold it, and what a sketch's
+	// own iteration takes: far less than one a group.
+	if allocations := testing.AllocsPerRun(10, func() { e.encode(sealed, DefaultMaxPayloadBytes) }); allocations > 600 {
+		t.Errorf("%v allocations for 500 groups", allocations)
+	}
+}
