@@ -45,7 +45,7 @@ func (c *conn) serve() {
 	defer c.socket.Close()
 	defer c.reader.Close()
 	err := c.guarded()
-	if err == nil {
+	if err == nil || errors.Is(err, io.EOF) {
 		return
 	}
 	reason := faultOf(err)
@@ -64,7 +64,8 @@ func versionsFor(reason Fault) []uint64 {
 	return nil
 }
 
-// guarded contains a panic: it costs this connection and no other.
+// guarded reads until there is nothing more: io.EOF where the tracer just left. It
+// contains a panic: it costs this connection and no other.
 func (c *conn) guarded() (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -79,9 +80,6 @@ func (c *conn) guarded() (err error) {
 	}
 	for {
 		message, err := c.frames.next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
 		if err != nil {
 			return err
 		}
@@ -108,9 +106,6 @@ func (c *conn) identify() (err error) {
 // hello reads the first message and answers it.
 func (c *conn) hello() error {
 	message, err := c.frames.first(helloTimeout)
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
 	if err != nil {
 		if faultOf(err) == FaultTooSlow {
 			return faultf(FaultNoHello, "read hello: none within %s", helloTimeout)
@@ -134,7 +129,10 @@ func (c *conn) hello() error {
 	}
 	c.originate(hello.Origin)
 	c.server.config.Log.Debug("tracer connected", c.attributes()...)
-	return c.welcome()
+	if c.welcome() != nil {
+		return io.EOF
+	}
+	return nil
 }
 
 // originate completes the origin by what the tracer did not say and we know.

@@ -1,6 +1,9 @@
 package ingest
 
 import (
+	"errors"
+	"fmt"
+	"os"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/wire"
@@ -12,7 +15,7 @@ import (
 const writeTimeout = 100 * time.Millisecond
 
 // write sends one frame. Any goroutine may call it. A tracer that does not take
-// it loses its connection: its reads end with an error.
+// it loses its connection, or it could make us wait for each answer in turn.
 func (c *conn) write(frame []byte) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -20,10 +23,15 @@ func (c *conn) write(frame []byte) error {
 }
 
 func (c *conn) writeLocked(frame []byte) error {
-	if err := c.socket.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
-		return err
+	err := c.socket.SetWriteDeadline(time.Now().Add(writeTimeout))
+	if err == nil {
+		_, err = c.socket.Write(frame)
 	}
-	_, err := c.socket.Write(frame)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		c.server.counters.faults[FaultTooSlow].Add(1)
+		c.server.log.fault(FaultTooSlow, fmt.Errorf("write to tracer: it does not read: %w", err), c)
+		c.socket.Close() // its reads end, and with them its goroutine
+	}
 	return err
 }
 
@@ -38,11 +46,8 @@ func (c *conn) welcome() error {
 		MaxFrame: config.MaxFrame, MaxBatch: config.MaxBatch, MaxKeys: config.MaxKeys,
 		Features: *c.server.features.Load(),
 	}))
-	if err != nil {
-		return faultf(FaultTooSlow, "write welcome: %w", err)
-	}
-	c.greeted = true
-	return nil
+	c.greeted = err == nil
+	return err
 }
 
 // announce sends changed features to a tracer that was greeted. One that is not
@@ -53,10 +58,8 @@ func (c *conn) announce(features *wire.Features) {
 	if !c.greeted {
 		return
 	}
-	if c.writeLocked(wire.AppendFeatures(nil, features)) != nil {
-		c.server.counters.faults[FaultTooSlow].Add(1)
-		c.socket.Close()
-	}
+	// One that has left meanwhile does not miss them.
+	_ = c.writeLocked(wire.AppendFeatures(nil, features))
 }
 
 func (c *conn) answer(flush wire.Flush) {

@@ -1,6 +1,7 @@
 package span
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -48,10 +49,10 @@ func (k *Key) Normalize(lang string) (changed bool) {
 		k.TraceRoot, changed = TraceRootNotSet, true
 	}
 	if len(k.PeerTags) > MaxPeerTags {
-		k.PeerTags, changed = k.PeerTags[:MaxPeerTags], true
+		k.PeerTags, changed = slices.Clone(k.PeerTags[:MaxPeerTags]), true
 	}
 	if len(k.AdditionalTags) > MaxAdditionalTags {
-		k.AdditionalTags, changed = k.AdditionalTags[:MaxAdditionalTags], true
+		k.AdditionalTags, changed = slices.Clone(k.AdditionalTags[:MaxAdditionalTags]), true
 	}
 	for i := range k.PeerTags {
 		trim(&k.PeerTags[i], MaxLabel)
@@ -88,11 +89,12 @@ func Text(s string, limit int) string {
 	}
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= limit {
-		return s
+		return strings.Clone(s)
 	}
 	end := limit
 	for end > 0 && !utf8.RuneStart(s[end]) {
 		end--
 	}
-	return s[:end]
+	// A copy, or the cut label would hold on to all that was cut off.
+	return strings.Clone(s[:end])
 }
