@@ -129,7 +129,10 @@ func TestSkipPassesOverEveryForm(t *testing.T) {
 	many := make([]int, 1<<16)
 	for _, v := range []any{
 		nil, true, 1, -1, uint64(math.MaxUint64), int64(math.MinInt64), float32(1), 1.5, "s", string(long[:40]),
-		string(long[:300]), string(long), long[:1], long[:300], long, []int{}, many[:20], many, fields{"a": 1},
+		string(long[:300]), string(long), long[:1], long[:300], long,
+		[]int{},
+		many[:20], many,
+		fields{"a": 1},
 	} {
 		r := &reader{rest: append(marshal(t, v), 0xc3)}
 		if err := r.skip(maxDepth); err != nil {

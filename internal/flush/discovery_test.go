@@ -49,9 +49,13 @@ func TestInfoIsReadAgainWhenTheStateChanges(t *testing.T) {
 			state string
 			asked int
 		}{
-			{"first", 1}, {"first", 1}, {"", 1},
-			{"second", 2}, {"second", 2}, // still not what /info hashes to: behind a proxy
-			{"third", 3}, {"first", 3},
+			{"first", 1},
+			{"first", 1},
+			{"", 1},
+			{"second", 2},
+			{"second", 2}, // still not what /info hashes to: behind a proxy
+			{"third", 3},
+			{"first", 3},
 		} {
 			agent.answers(always(answer{state: step.state}))
 			f.Accept(someSpans(1))

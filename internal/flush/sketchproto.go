@@ -17,8 +17,8 @@ const (
 	tagGamma     = 1<<3 | 1 // IndexMapping.gamma
 	tagSparse    = 1<<3 | 2 // Store.binCounts, one entry
 	tagDense     = 2<<3 | 2 // Store.contiguousBinCounts, packed
-	tagOffset    = 3<<3 | 0 // Store.contiguousBinIndexOffset
-	tagIndex     = 1<<3 | 0 // key of a binCounts entry
+	tagOffset    = 3 << 3   // Store.contiguousBinIndexOffset
+	tagIndex     = 1 << 3   // key of a binCounts entry
 	tagCount     = 2<<3 | 1 // value of a binCounts entry
 )
 

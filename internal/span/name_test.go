@@ -114,12 +114,29 @@ func TestNormalizeProperties(t *testing.T) {
 // TestCanonicalTellsKeysApart: no two different keys share their bytes.
 func TestCanonicalTellsKeysApart(t *testing.T) {
 	keys := []Key{
-		{}, {Service: "a"}, {Operation: "a"}, {Resource: "a"}, {Type: "a"}, {Kind: "a"},
-		{HTTPMethod: "a"}, {HTTPEndpoint: "a"}, {GRPCStatus: "a"}, {ServiceSource: "a"},
-		{TraceRoot: TraceRootTrue}, {TraceRoot: TraceRootFalse}, {Synthetics: true},
-		{HTTPStatus: 200}, {HTTPStatus: 1}, {PeerTags: []string{"a"}}, {AdditionalTags: []string{"a"}},
-		{PeerTags: []string{"a", "b"}}, {PeerTags: []string{"ab"}}, {PeerTags: []string{"a"}, AdditionalTags: []string{"b"}},
-		{Service: "ab"}, {Service: "a", Operation: "b"}, {PeerTags: []string{""}},
+		{},
+		{Service: "a"},
+		{Operation: "a"},
+		{Resource: "a"},
+		{Type: "a"},
+		{Kind: "a"},
+		{HTTPMethod: "a"},
+		{HTTPEndpoint: "a"},
+		{GRPCStatus: "a"},
+		{ServiceSource: "a"},
+		{TraceRoot: TraceRootTrue},
+		{TraceRoot: TraceRootFalse},
+		{Synthetics: true},
+		{HTTPStatus: 200},
+		{HTTPStatus: 1},
+		{PeerTags: []string{"a"}},
+		{AdditionalTags: []string{"a"}},
+		{PeerTags: []string{"a", "b"}},
+		{PeerTags: []string{"ab"}},
+		{PeerTags: []string{"a"}, AdditionalTags: []string{"b"}},
+		{Service: "ab"},
+		{Service: "a", Operation: "b"},
+		{PeerTags: []string{""}},
 	}
 	seen := map[string]int{}
 	for i := range keys {

@@ -1,0 +1,238 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/client"
+	"github.com/spanstatsd/spanstatsd/internal/embedded"
+	"github.com/spanstatsd/spanstatsd/internal/flush"
+)
+
+// pair is a daemon before an embedded agent.
+type pair struct {
+	*Daemon
+	t      *testing.T
+	agent  *embedded.Agent
+	socket string
+}
+
+func startPair(t *testing.T, change func(*Config)) *pair {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "dp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	agent, err := embedded.Start(embedded.Config{Network: "unix", Address: filepath.Join(dir, "a")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { agent.Close() })
+	config := testConfig(t, dir, agent.URL())
+	if change != nil {
+		change(&config)
+	}
+	d, err := New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Start()
+	return &pair{Daemon: d, t: t, agent: agent, socket: config.Ingest.Socket.Path}
+}
+
+func testConfig(t *testing.T, dir, agent string) Config {
+	t.Helper()
+	config := DefaultConfig()
+	config.HTTPAddr, config.Version = "127.0.0.1:0", "test"
+	config.Log = slog.New(slog.DiscardHandler)
+	config.Ingest.Socket.Path = filepath.Join(dir, "s")
+	config.ShutdownGrace = 20 * time.Second
+	config.Aggregate.FlushInterval = time.Second
+	var err error
+	if config.Flush.Agent, err = flush.ParseAgentURL(agent); err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
+func (p *pair) client(service string) *client.Client {
+	p.t.Helper()
+	c, err := client.Open(client.Config{Socket: p.socket, MaxAge: time.Millisecond, Origin: client.Origin{Service: service}})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() { _ = c.Close(context.Background()) })
+	return c
+}
+
+func batch(n int, resource string) []client.Snapshot {
+	snapshots := make([]client.Snapshot, n)
+	for i := range snapshots {
+		snapshots[i] = client.Snapshot{
+			Key:      client.Key{Service: "shop", Operation: "op", Resource: resource},
+			Duration: time.Millisecond, End: time.Now(),
+		}
+	}
+	return snapshots
+}
+
+// stop ends the daemon and expects balanced books and an agent that agrees.
+func (p *pair) stop() {
+	p.t.Helper()
+	books := p.Stop()
+	if !books.Balanced || books.Held != 0 {
+		p.t.Errorf("the books do not balance: %+v", books)
+	}
+	totals := p.agent.Totals()
+	if totals.Hits != books.Flushed || len(totals.Problems) > 0 {
+		p.t.Errorf("the agent counted %d hits, %d were flushed; problems %v", totals.Hits, books.Flushed, totals.Problems)
+	}
+}
+
+// TestBooksAtQuietMoments publishes, reports, and looks at the books each time.
+func TestBooksAtQuietMoments(t *testing.T) {
+	p := startPair(t, nil)
+	c := p.client("shop")
+	for i := range 5 {
+		c.Publish(batch(100, fmt.Sprint(i)))
+		if err := c.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		want := uint64(100 * (i + 1))
+		if b := p.Books(); !b.Balanced || b.Received != want || b.Flushed != want || b.Held != 0 {
+			t.Errorf("after %d spans: %+v", want, b)
+		}
+	}
+	p.stop()
+}
+
+// TestAgentComesBack refuses for a while; nothing is lost and nothing doubled.
+func TestAgentComesBack(t *testing.T) {
+	p := startPair(t, nil)
+	var refused atomic.Int32
+	p.agent.SetFault(func(r *http.Request) embedded.Fault {
+		if r.URL.Path == "/info" || refused.Add(1) > 4 {
+			return embedded.Fault{}
+		}
+		status := http.StatusServiceUnavailable
+		if refused.Load()%2 == 0 {
+			status = http.StatusTooManyRequests
+		}
+		return embedded.Fault{Kind: embedded.Answer, Status: status}
+	})
+	c := p.client("shop")
+	c.Publish(batch(500, "r"))
+	if err := c.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if b := p.Books(); b.Flushed != 500 || !b.Balanced {
+		t.Errorf("the books of an agent that came back: %+v", b)
+	}
+	p.stop()
+}
+
+// TestAgentWithoutStatistics: tracers are told, and what still comes is dropped
+// under its own reason.
+func TestAgentWithoutStatistics(t *testing.T) {
+	p := startPair(t, nil)
+	info := embedded.DefaultInfo()
+	info.Endpoints = []string{"/v0.4/traces"}
+	p.agent.SetInfo(info)
+	c := p.client("shop")
+	c.Publish(batch(10, "r"))
+	_ = c.Flush(t.Context()) // the agent's 404 is what the daemon learns it from
+	for c.Features().Stats {
+		time.Sleep(time.Millisecond)
+	}
+	if c.Publish(batch(10, "r")) {
+		t.Error("the client took spans that nobody wants")
+	}
+	p.stop()
+}
+
+// TestManyOriginsUnderLoad has several tracers, flush boundaries and reports at
+// once, over several drainers.
+func TestManyOriginsUnderLoad(t *testing.T) {
+	p := startPair(t, func(c *Config) { c.Aggregate.Drainers, c.Aggregate.RingSlots = 3, 1<<16 })
+	var publishing sync.WaitGroup
+	var published atomic.Uint64
+	for i := range 6 {
+		c := p.client(fmt.Sprint("service-", i))
+		publishing.Go(func() {
+			for j := range 300 {
+				if c.Publish(batch(20, fmt.Sprint(j%40))) {
+					published.Add(20)
+				}
+				if j%100 == 50 {
+					if err := c.Flush(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
+				time.Sleep(time.Millisecond)
+			}
+			if err := c.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	publishing.Wait()
+	books := p.Books()
+	if books.Received != published.Load() || books.DroppedTotal() != 0 {
+		t.Errorf("received %d of %d, dropped %v", books.Received, published.Load(), books.Dropped)
+	}
+	p.stop()
+	if hits := p.agent.Totals().Hits; hits != published.Load() {
+		t.Errorf("the agent counted %d of %d", hits, published.Load())
+	}
+}
+
+// TestNothingIsLeft: neither a refused start nor a stop leaves a socket or a
+// goroutine.
+func TestNothingIsLeft(t *testing.T) {
+	before := runtime.NumGoroutine()
+	dir := t.TempDir()
+	config := testConfig(t, dir, "unix://"+filepath.Join(dir, "nobody"))
+	for _, broken := range []struct {
+		change func(*Config)
+		says   string
+	}{
+		{func(c *Config) { c.HTTPAddr = "256.0.0.1:1" }, "--http-addr"},
+		{func(c *Config) { c.Aggregate.RingSlots = 3000 }, "power of two"},
+		{func(c *Config) { c.Ingest.Socket.Path = filepath.Join(dir, "no", "s") }, "create the directory"},
+		{func(c *Config) { c.Ingest.MaxBatch = 1 << 20 }, "max-batch"},
+		{func(c *Config) { c.ShutdownGrace = 0 }, "shutdown-grace"},
+	} {
+		c := config
+		broken.change(&c)
+		if d, err := New(c); err == nil || !strings.Contains(err.Error(), broken.says) {
+			t.Errorf("got %v, %v; want an error with %q", d, err, broken.says)
+		}
+	}
+	d, err := New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Start()
+	d.Stop()
+	for tries := 0; runtime.NumGoroutine() > before; tries++ {
+		if tries > 1000 {
+			buffer := make([]byte, 1<<16)
+			t.Fatalf("goroutines are left:\n%s", buffer[:runtime.Stack(buffer, true)])
+		}
+		time.Sleep(time.Millisecond)
+	}
+	if _, err := os.Lstat(config.Ingest.Socket.Path); err == nil {
+		t.Error("the socket is left")
+	}
+}
