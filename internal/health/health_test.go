@@ -170,7 +170,7 @@ func TestEndpoints(t *testing.T) {
 	}
 	s.SetReady(true)
 	for path, want := range map[string]string{
-		"/readyz": "ok", "/livez": "ok",
+		"/readyz": "ok", "/livez": "ok", "/status": `"balanced": true`,
 		"/metrics": `spanstatsd_build_info{goversion="go`,
 	} {
 		if code, body := get(path); code != http.StatusOK || !strings.Contains(body, want) {

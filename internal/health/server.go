@@ -24,7 +24,7 @@ type Config struct {
 	Log           *slog.Logger
 }
 
-// Server answers /metrics, /livez and /readyz.
+// Server answers /metrics, /livez, /readyz and /status.
 type Server struct {
 	config   Config
 	listener net.Listener
@@ -50,6 +50,7 @@ func New(config Config) (*Server, error) {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
 	mux.HandleFunc("GET /livez", s.livez)
 	mux.HandleFunc("GET /readyz", s.readyz)
+	mux.HandleFunc("GET /status", s.status)
 	s.http = &http.Server{
 		Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
 		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,

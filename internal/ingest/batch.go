@@ -60,6 +60,7 @@ func (c *conn) spans(body []byte) error {
 		return nil
 	}
 	defer c.server.counters.received.Add(uint64(n))
+	c.received.Store(c.received.Load() + uint64(n))
 	reason := DropBug // what a panic below leaves
 	settled := false
 	defer func() {

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
@@ -33,6 +34,10 @@ type conn struct {
 	origin   span.Origin
 	originID aggregate.OriginID
 	cycle    uint64 // number of the cycle plus one that originID is valid in
+
+	since    time.Time
+	received atomic.Uint64          // spans; the goroutine's own, for others to read
+	known    atomic.Pointer[Tracer] // what status says of it, once it has said hello
 
 	writing   sync.Mutex
 	greeted   bool // welcome was sent, so features may follow
@@ -128,6 +133,11 @@ func (c *conn) hello() error {
 		return faultf(FaultVersion, "read hello: version %d is not spoken here, %d is", hello.Version, wire.Version)
 	}
 	c.originate(hello.Origin)
+	c.known.Store(&Tracer{
+		Client: span.Text(hello.Client, span.MaxOriginField), Service: c.origin.Service, Env: c.origin.Env,
+		Lang: c.origin.Lang, Container: c.origin.ContainerID,
+		UID: c.peer.uid, PID: c.peer.pid, Since: c.since,
+	})
 	c.server.config.Log.Debug("tracer connected", c.attributes()...)
 	if c.welcome() != nil {
 		return io.EOF

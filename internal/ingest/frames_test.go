@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io"
 	"math/rand/v2"
@@ -28,6 +29,66 @@ func (p *pieces) Read(to []byte) (int, error) {
 	copy(to, p.data[:n])
 	p.data = p.data[n:]
 	return n, nil
+}
+
+// FuzzFrames reads arbitrary bytes in arbitrary pieces, and expects the same
+// messages as a reading in one piece, a bounded buffer, and an end.
+func FuzzFrames(f *testing.F) {
+	f.Add(uint64(1), raw(1, 2, 3))
+	f.Add(uint64(2), append(raw(1), raw(2, 3)...))
+	f.Add(uint64(3), []byte{0, 0, 0, 0})
+	f.Add(uint64(4), []byte{0xff, 0xff, 0xff, 0xff, 0})
+	f.Add(uint64(5), raw(bytes.Repeat([]byte{7}, baseBuffer+1)...)[:baseBuffer])
+	f.Fuzz(func(t *testing.T, seed uint64, data []byte) {
+		const maxFrame = 100_000
+		read := func(conn net.Conn) (messages [][]byte, err error) {
+			f := newFrames(conn, maxFrame, time.Second, nil)
+			for {
+				message, err := f.next()
+				if err != nil {
+					return messages, err
+				}
+				if len(f.buf) > maxFrame+4 {
+					t.Fatalf("a buffer of %d bytes", len(f.buf))
+				}
+				messages = append(messages, bytes.Clone(message))
+			}
+		}
+		got, gotErr := read(&pieces{rnd: rand.New(rand.NewPCG(seed, 1)), data: data})
+		want, wantErr := readWhole(data, maxFrame)
+		if len(got) != len(want) || errors.Is(gotErr, io.EOF) != (wantErr == nil) {
+			t.Fatalf("%d messages and %v, want %d and %v", len(got), gotErr, len(want), wantErr)
+		}
+		if wantErr != nil && faultOf(gotErr) != faultOf(wantErr) {
+			t.Fatalf("ended with %v, want %v", gotErr, wantErr)
+		}
+		for i := range got {
+			if !bytes.Equal(got[i], want[i]) {
+				t.Fatalf("message %d differs", i)
+			}
+		}
+	})
+}
+
+// readWhole is what frames does, in one piece and by the book.
+func readWhole(data []byte, maxFrame int) (messages [][]byte, err error) {
+	for len(data) > 0 {
+		if len(data) < 4 {
+			return messages, &fault{FaultHalfFrame, io.ErrUnexpectedEOF}
+		}
+		length := int64(binary.BigEndian.Uint32(data))
+		switch {
+		case length == 0:
+			return messages, &fault{FaultBadFrame, io.ErrUnexpectedEOF}
+		case length > int64(maxFrame):
+			return messages, &fault{FaultTooLarge, io.ErrUnexpectedEOF}
+		case length > int64(len(data)-4):
+			return messages, &fault{FaultHalfFrame, io.ErrUnexpectedEOF}
+		}
+		messages = append(messages, data[4:4+length])
+		data = data[4+length:]
+	}
+	return messages, nil
 }
 
 // TestFramesInAnyPieces cuts the same bytes anywhere and expects the same

@@ -44,6 +44,10 @@ func TestPeerIsWhoTheKernelSays(t *testing.T) {
 		if conn.peer.uid != uint32(os.Getuid()) || conn.peer.pid != int32(os.Getpid()) {
 			t.Errorf("the peer is %+v", conn.peer)
 		}
+		if tracers := h.Tracers(); len(tracers) != 1 || tracers[0].UID != conn.peer.uid ||
+			tracers[0].PID != conn.peer.pid || tracers[0].Service != "shop" || tracers[0].Client != "test" {
+			t.Errorf("status says %+v", tracers)
+		}
 		if conn.peer.container != containerOf(int32(os.Getpid())) {
 			t.Errorf("the peer's container is %q", conn.peer.container)
 		}

@@ -144,7 +144,7 @@ func (s *Server) accept() {
 
 // add serves a new connection, or tells it that there is no room.
 func (s *Server) add(socket *net.UnixConn) {
-	c := &conn{server: s, socket: socket}
+	c := &conn{server: s, socket: socket, since: time.Now()}
 	s.counters.accepted.Add(1)
 	s.mu.Lock()
 	stopping, full := s.stopping, len(s.conns) >= s.config.MaxConnections

@@ -48,7 +48,7 @@ func checkSpans(t *testing.T, body []byte) (wellFormed bool) {
 }
 
 func TestWalkerAgreesWithTheLibrary(t *testing.T) {
-	snapshots := 200_000
+	snapshots := comparedSnapshots
 	if testing.Short() {
 		snapshots = 10_000
 	}

@@ -1,0 +1,36 @@
+package ingest
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Tracer is what status says of one connection that has said hello.
+type Tracer struct {
+	Client    string    `json:"client"`
+	Service   string    `json:"service"`
+	Env       string    `json:"env"`
+	Lang      string    `json:"lang"`
+	Container string    `json:"container"`
+	UID       uint32    `json:"uid"`
+	PID       int32     `json:"pid"`
+	Since     time.Time `json:"since"`
+	Received  uint64    `json:"received"`
+}
+
+// Tracers are those connected now, the longest first.
+func (s *Server) Tracers() []Tracer {
+	tracers := []Tracer{}
+	for _, c := range s.connections() {
+		if known := c.known.Load(); known != nil {
+			tracer := *known
+			tracer.Received = c.received.Load()
+			tracers = append(tracers, tracer)
+		}
+	}
+	slices.SortFunc(tracers, func(a, b Tracer) int {
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.PID, b.PID))
+	})
+	return tracers
+}

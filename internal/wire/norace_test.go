@@ -1,0 +1,5 @@
+//go:build !race
+
+package wire
+
+const comparedSnapshots = 1_000_000
