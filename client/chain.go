@@ -18,7 +18,7 @@ func (s *shard) advance() (why reason, ok bool) {
 		s.filled = s.buffer
 		s.chain++
 	}
-	s.buffer = fresh
+	s.buffer, s.noRoom = fresh, 0
 	s.keys.reset()
 	return 0, true
 }
@@ -72,6 +72,6 @@ func (s *shard) undo(first *buffer, before mark) (sealed bool) {
 func (s *shard) seal() {
 	if s.buffer != nil {
 		s.pool.seal(s.buffer)
-		s.buffer = nil
+		s.buffer, s.noRoom = nil, 0
 	}
 }

@@ -82,7 +82,7 @@ func reportSnapshots(b *testing.B, c *Client, size int) {
 }
 
 // drain is a daemon that reads as fast as it can and looks at nothing.
-func drain(b *testing.B) (socket string) {
+func drain(b testing.TB) (socket string) {
 	socket = filepath.Join(b.TempDir(), "s")
 	listener, err := net.Listen("unix", socket)
 	if err != nil {

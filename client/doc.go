@@ -21,7 +21,9 @@
 // # Threading rule
 //
 // A publisher only ever tries a shard's lock, and tries the next shard when
-// another publisher has it. It never waits, allocates or calls the system. Only
+// another publisher has it. It never waits, allocates or calls the system; what
+// comes nearest is the word it leaves for the sender, once a buffer or once an
+// age, on which the Go scheduler may wake a thread. Only
 // the sender waits for a shard, to seal it, and without standing in its lock's
 // queue, so that no publisher has to wake it. The sender alone owns sealed
 // buffers and the writing side of the connection. Goroutines: one, and a second

@@ -31,7 +31,7 @@ type link struct {
 	ending error         // why, set before gone
 
 	mu      sync.Mutex
-	flushes map[uint64]*flush // asked and not answered; nil when it is too late
+	flushes map[uint64]*flush // asked and not answered
 	lastID  uint64
 }
 
@@ -121,8 +121,14 @@ func (l *link) ask(f *flush) error {
 	}
 	l.flushes[id] = f
 	l.mu.Unlock()
-	_, err := l.conn.Write(wire.AppendFlush(nil, &wire.Flush{ID: id}))
-	return err
+	if _, err := l.conn.Write(wire.AppendFlush(nil, &wire.Flush{ID: id})); err != nil {
+		// Nobody was asked, so the next connection can be.
+		l.mu.Lock()
+		delete(l.flushes, id)
+		l.mu.Unlock()
+		return fmt.Errorf("write flush: %w", err)
+	}
+	return nil
 }
 
 // close ends the connection and waits for its reader.

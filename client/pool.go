@@ -64,6 +64,8 @@ func (p *pool) appendSealed(dst []*buffer) []*buffer {
 // was popped and pushed again is not taken for one that never moved.
 type stack struct{ head atomic.Uint64 }
 
+func (s *stack) isEmpty() bool { return uint32(s.head.Load()) == 0 }
+
 func (s *stack) push(b *buffer) {
 	for {
 		head := s.head.Load()

@@ -136,11 +136,12 @@ func (s *sender) send(l *link) error {
 		return err
 	}
 	for len(s.asking) > 0 {
-		f := s.asking[0]
-		s.asking = s.asking[1:]
-		if err := l.ask(f); err != nil {
-			return fmt.Errorf("ask daemon to report: %w", err)
+		if f := s.asking[0]; f.ctx.Err() == nil {
+			if err := l.ask(f); err != nil {
+				return err
+			}
 		}
+		s.asking = s.asking[1:]
 	}
 	return nil
 }

@@ -21,6 +21,7 @@ type shard struct {
 	buffer *buffer // being filled, or nil
 	filled *buffer // what the batch that is being put filled before it, chained
 	chain  int     // how many those are
+	noRoom int     // the smallest batch that found none in buffer, or 0
 	keys   keyTable
 	cutter cutter
 
@@ -58,6 +59,9 @@ func (s *shard) put(batch []Snapshot) (why reason, sealed, accepted bool) {
 	if why, shut := s.gate.shut(); shut {
 		return why, false, false
 	}
+	if s.noRoom != 0 && len(batch) >= s.noRoom && s.pool.free.isEmpty() {
+		return bufferFull, false, false // as it was before, and not worth another try
+	}
 	offered, first, before := len(batch), s.buffer, mark{}
 	if first != nil {
 		before = first.mark()
@@ -67,6 +71,9 @@ func (s *shard) put(batch []Snapshot) (why reason, sealed, accepted bool) {
 		batch = batch[n:]
 		if n == 0 {
 			if why, ok := s.advance(); !ok {
+				if why == bufferFull {
+					s.noRoom = offered
+				}
 				return why, s.undo(first, before), false
 			}
 		}

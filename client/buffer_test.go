@@ -1,0 +1,134 @@
+package client
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// filledBuffer is one sealed buffer with several messages.
+func filledBuffer(t *testing.T) *buffer {
+	p := newPool(4)
+	s := &shard{pool: p, gate: new(gate)}
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, size := range []int{256, 200, 100, 7, 250} {
+		batch := sampleBatch(size)
+		for i := range batch {
+			batch[i].Key.HTTPStatus = r.Uint32N(30)
+		}
+		if why, _, ok := s.put(batch); !ok {
+			t.Fatalf("refused: %s", reasonNames[why])
+		}
+	}
+	s.seal()
+	return p.appendSealed(nil)[0]
+}
+
+// replay is what a daemon counts of bytes that end anywhere.
+func replay(t *testing.T, into *fakeDaemon, bytes []byte) {
+	c := &fakeConn{keys: map[uint32][]byte{}}
+	for len(bytes) >= wire.HeaderLen {
+		end := wire.HeaderLen + int(wire.FrameLength(bytes))
+		if end > len(bytes) {
+			return
+		}
+		kind, body, err := wire.Split(bytes[wire.HeaderLen:end])
+		if err == nil {
+			err = into.take(c, kind, body)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		bytes = bytes[end:]
+	}
+}
+
+// cuts is every place of a sealed buffer where a write may end that is worth a
+// look: around each message's end, and many others.
+func cuts(b *buffer) (at []int) {
+	bytes := b.bytes()
+	for i := 0; i < len(bytes); i += 97 {
+		at = append(at, i)
+	}
+	for end := 0; end < len(bytes); {
+		at = append(at, end, end+1, end+wire.HeaderLen)
+		end += wire.HeaderLen + int(wire.FrameLength(bytes[end:]))
+		at = append(at, end-1)
+	}
+	return append(at, len(bytes))
+}
+
+// TestHandOver cuts a buffer in many places: what was read of the first part and
+// of what is sent again is together every span, once.
+func TestHandOver(t *testing.T) {
+	whole := filledBuffer(t)
+	want := &fakeDaemon{counts: map[string]tally{}}
+	replay(t, want, whole.bytes())
+	if want.spans != uint64(whole.spans) || whole.spans <= frameSpans {
+		t.Fatalf("%d spans lie in the buffer, which counts %d", want.spans, whole.spans)
+	}
+	memory := make([]byte, bufferBytes)
+	for _, cut := range cuts(whole) {
+		b := &buffer{memory: memory, head: whole.head, defined: whole.defined, end: whole.end, spans: whole.spans}
+		copy(memory, whole.memory)
+		got := &fakeDaemon{counts: map[string]tally{}}
+		replay(t, got, b.bytes()[:cut])
+		first := got.spans
+		if handed := b.handOver(cut); uint64(handed) != first || b.spans != whole.spans-handed {
+			t.Fatalf("cut at %d: the daemon counts %d, handed over are %d", cut, first, handed)
+		}
+		replay(t, got, b.bytes())
+		for key, n := range want.counts {
+			if got.counts[key] != n {
+				t.Fatalf("cut at %d: of a key %+v arrived, want %+v", cut, got.counts[key], n)
+			}
+		}
+	}
+}
+
+// TestSecondCut cuts what is left of a cut buffer.
+func TestSecondCut(t *testing.T) {
+	b := filledBuffer(t)
+	spans := b.spans
+	got := &fakeDaemon{counts: map[string]tally{}}
+	for b.spans > 0 {
+		// One message and a little of the next.
+		message := wire.HeaderLen + int(wire.FrameLength(b.bytes()[b.defined:]))
+		cut := min(len(b.bytes()), b.defined+message+20)
+		replay(t, got, b.bytes()[:cut])
+		if b.handOver(cut) == 0 {
+			t.Fatal("a whole message was not handed over")
+		}
+	}
+	if got.spans != uint64(spans) || b.spans != 0 {
+		t.Errorf("%d of %d arrived, %d are left", got.spans, spans, b.spans)
+	}
+}
+
+// TestUndo checks that a refused batch leaves a shard as it was.
+func TestUndo(t *testing.T) {
+	p := newPool(3)
+	s := &shard{pool: p, gate: new(gate)}
+	s.put(sampleBatch(10))
+	other := []*buffer{p.take()} // somebody else's
+	huge := sampleBatch(9000)
+	if why, _, ok := s.put(huge); ok || why != bufferFull {
+		t.Fatalf("accepted %v, refused as %s", ok, reasonNames[why])
+	}
+	p.give(other[0])
+	s.seal()
+	got := &fakeDaemon{counts: map[string]tally{}}
+	for _, b := range p.appendSealed(nil) {
+		replay(t, got, b.bytes())
+		p.give(b)
+	}
+	if got.spans != 10 {
+		t.Errorf("%d spans are left of 10", got.spans)
+	}
+	for i := range 3 {
+		if p.take() == nil {
+			t.Fatalf("only %d of 3 buffers are free", i)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package client_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/client"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+func Example() {
+	socket, stop := startDaemon()
+	defer stop()
+
+	c, err := client.Open(client.Config{
+		Socket: socket,
+		Origin: client.Origin{Service: "web-store", Env: "prod", Lang: "go"},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	c.Publish([]client.Snapshot{{
+		Key: client.Key{
+			Service: "web-store", Operation: "http.request", Resource: "GET /users/?", Type: "web",
+			Kind: "server", HTTPStatus: 200, TraceRoot: client.TraceRootTrue,
+		},
+		Duration: 3 * time.Millisecond,
+		End:      time.Now(),
+		TopLevel: true,
+	}})
+
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := c.Close(ctx); err != nil {
+		log.Fatal(err)
+	}
+	stats := c.Stats()
+	fmt.Println("published", stats.Published, "sent", stats.Sent)
+	// Output: published 1 sent 1
+}
+
+// startDaemon stands in for spanstatsd: it welcomes, reads and says nothing.
+func startDaemon() (socket string, stop func()) {
+	dir, err := os.MkdirTemp("", "example")
+	if err != nil {
+		log.Fatal(err)
+	}
+	socket = filepath.Join(dir, "spans.sock")
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		log.Fatal(err)
+	}
+	go func() {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		conn.Write(wire.AppendWelcome(nil, &wire.Welcome{
+			Version: wire.Version, MaxFrame: wire.DefaultMaxFrame, MaxBatch: 4096, MaxKeys: 1024,
+			Features: wire.Features{Stats: true},
+		}))
+		for buffer := make([]byte, 4096); err == nil; {
+			_, err = conn.Read(buffer)
+		}
+		conn.Close()
+	}()
+	return socket, func() {
+		listener.Close()
+		os.RemoveAll(dir)
+	}
+}

@@ -1,0 +1,129 @@
+package client
+
+import (
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// TestHammer publishes from many goroutines while the daemon is stopped in
+// order, starts again, pauses and changes its mind. Every span that the client
+// calls sent has been counted by a daemon, and every other is in the books.
+func TestHammer(t *testing.T) {
+	d := newFakeDaemon(t).start()
+	c := open(t, Config{Socket: d.socket, BufferBytes: 8 * bufferBytes, MaxAge: time.Millisecond, MaxBackoff: time.Millisecond})
+	offered, stop := publishMuch(t, c)
+	r := rand.New(rand.NewPCG(10, 11))
+	for range 40 {
+		time.Sleep(time.Duration(r.IntN(15)) * time.Millisecond)
+		switch r.IntN(4) {
+		case 0, 1:
+			d.stop()
+			d.start()
+		case 2:
+			d.each(func(f *fakeConn) { f.reading.Lock() })
+			time.Sleep(5 * time.Millisecond)
+			d.each(func(f *fakeConn) {
+				f.reading.TryLock() // one that came meanwhile was not locked
+				f.reading.Unlock()
+			})
+		case 3:
+			d.setFeatures(wire.Features{Stats: r.IntN(3) > 0})
+		}
+	}
+	d.setFeatures(wire.Features{Stats: true})
+	stop()
+	flushThrough(t, c)
+	mustClose(t, c)
+	d.stop()
+	checkBooks(t, c, offered.Load())
+	s := c.Stats()
+	if d.spans != s.Sent {
+		t.Errorf("daemons counted %d spans, sent are %d", d.spans, s.Sent)
+	}
+	if s.Connects < 3 || s.Sent == 0 {
+		t.Errorf("the test did not do what it is for: %+v", s)
+	}
+	heard := sum(d.lost)
+	if counted := sum(s.Refused) + sum(s.Lost); heard > counted {
+		t.Errorf("the daemons heard of %d lost spans, lost are %d", heard, counted)
+	}
+}
+
+// publishMuch publishes from several goroutines, and watches Stats, until it is
+// stopped.
+func publishMuch(t *testing.T, c *Client) (offered *atomic.Uint64, stop func()) {
+	offered = new(atomic.Uint64)
+	var isStopped atomic.Bool
+	var running sync.WaitGroup
+	for i := range 6 {
+		running.Go(func() {
+			r := rand.New(rand.NewPCG(uint64(i), 9))
+			for !isStopped.Load() {
+				batch := randomBatch(r, 1+r.IntN(80))
+				c.Publish(batch)
+				offered.Add(uint64(len(batch)))
+				if r.IntN(8) == 0 {
+					time.Sleep(time.Millisecond)
+				}
+			}
+		})
+	}
+	running.Go(func() {
+		for before := c.Stats(); !isStopped.Load(); time.Sleep(time.Millisecond) {
+			s := c.Stats()
+			if s.Buffered > s.Published || s.Sent < before.Sent || s.Published < before.Published {
+				t.Errorf("stats went from %+v to %+v", before, s)
+				return
+			}
+			before = s
+		}
+	})
+	return offered, func() {
+		isStopped.Store(true)
+		running.Wait()
+	}
+}
+
+// TestKilledDaemon: what it had not read is lost with it, the books still hold,
+// and no span is counted twice.
+func TestKilledDaemon(t *testing.T) {
+	d := newFakeDaemon(t).start()
+	c := open(t, Config{Socket: d.socket, MaxAge: time.Millisecond, MaxBackoff: time.Millisecond})
+	offered := uint64(0)
+	for range 20 {
+		for range 30 {
+			c.Publish(sampleBatch(200))
+			offered += 200
+		}
+		d.kill()
+		d.start()
+	}
+	flushThrough(t, c)
+	mustClose(t, c)
+	d.stop()
+	checkBooks(t, c, offered)
+	if d.spans > c.Stats().Sent {
+		t.Errorf("daemons counted %d spans, sent are only %d", d.spans, c.Stats().Sent)
+	}
+}
+
+// flushThrough flushes until a daemon answers: one that was just killed may have
+// taken the question with it.
+func flushThrough(t *testing.T, c *Client) {
+	t.Helper()
+	for {
+		err := c.Flush(t.Context())
+		if err == nil {
+			return
+		}
+		if !errors.Is(err, errLeftAlone) {
+			t.Fatal(err)
+		}
+	}
+}

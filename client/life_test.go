@@ -1,0 +1,394 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+func TestFlush(t *testing.T) {
+	d := newFakeDaemon(t).start()
+	c := open(t, Config{Socket: d.socket, MaxAge: time.Hour})
+	for n := uint64(1); n <= 3; n++ {
+		c.Publish(sampleBatch(7))
+		if err := c.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		d.see(func() {
+			if d.spans != 7*n || d.flushes != int(n) {
+				t.Errorf("at flush %d the daemon has %d spans and %d requests", n, d.spans, d.flushes)
+			}
+		})
+	}
+	d.see(func() {
+		d.answer = func(id uint64) *wire.Flush { return &wire.Flush{ID: id, Error: "agent said no"} }
+	})
+	if err := c.Flush(t.Context()); err == nil || !strings.Contains(err.Error(), "agent said no") {
+		t.Errorf("refused by the agent: %v", err)
+	}
+	// Only an answer to the question counts.
+	d.see(func() {
+		d.answer = func(id uint64) *wire.Flush { return &wire.Flush{ID: id + 9, OK: true} }
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	answer := make(chan error)
+	go func() { answer <- c.Flush(ctx) }()
+	eventually(t, "it was asked", func() (is bool) { d.see(func() { is = d.flushes == 5 }); return is })
+	cancel()
+	if err := <-answer; !errors.Is(err, context.Canceled) {
+		t.Errorf("never answered: %v", err)
+	}
+	// The daemon leaves with the question.
+	go func() { answer <- c.Flush(t.Context()) }()
+	eventually(t, "it was asked", func() (is bool) { d.see(func() { is = d.flushes == 6 }); return is })
+	d.kill()
+	if err := <-answer; !errors.Is(err, errLeftAlone) {
+		t.Errorf("the daemon left: %v", err)
+	}
+	// There is no daemon.
+	ctx, cancel = context.WithCancel(t.Context())
+	cancel()
+	if err := c.Flush(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("no daemon: %v", err)
+	}
+	// One comes.
+	d.see(func() { d.answer = func(id uint64) *wire.Flush { return &wire.Flush{ID: id, OK: true} } })
+	go func() { answer <- c.Flush(t.Context()) }()
+	d.start()
+	if err := <-answer; err != nil {
+		t.Errorf("a daemon came: %v", err)
+	}
+	mustClose(t, c)
+	if err := c.Flush(t.Context()); !errors.Is(err, errClosed) {
+		t.Errorf("closed: %v", err)
+	}
+}
+
+// TestNotWanted follows an agent that stops taking stats and begins again.
+func TestNotWanted(t *testing.T) {
+	d := newFakeDaemon(t).start()
+	c := open(t, Config{Socket: d.socket, MaxAge: time.Hour})
+	if f := c.Features(); !f.Stats || f.PeerTags != nil {
+		t.Errorf("features before a daemon said any: %+v", f)
+	}
+	if err := c.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c.Publish(sampleBatch(5))
+	d.setFeatures(wire.Features{PeerTags: []string{"peer.service"}})
+	<-c.FeatureChanges()
+	if f := c.Features(); f.Stats || len(f.PeerTags) != 1 {
+		t.Errorf("features: %+v", f)
+	}
+	if c.Publish(sampleBatch(4)) {
+		t.Error("accepted what is not wanted")
+	}
+	if err := c.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s := c.Stats()
+	if s.Lost[ReasonNotWanted] != 5 || s.Refused[ReasonNotWanted] != 4 {
+		t.Errorf("lost %v, refused %v", s.Lost, s.Refused)
+	}
+	d.see(func() {
+		if d.spans != 0 || d.lost[ReasonNotWanted] != 9 {
+			t.Errorf("the daemon got %d spans, and heard of %v", d.spans, d.lost)
+		}
+	})
+	d.setFeatures(wire.Features{Stats: true})
+	<-c.FeatureChanges()
+	if !c.Publish(sampleBatch(3)) {
+		t.Error("refused what is wanted again")
+	}
+	mustClose(t, c)
+	d.stop()
+	checkBooks(t, c, 12)
+	if d.spans != 3 {
+		t.Errorf("%d spans came", d.spans)
+	}
+}
+
+// TestLostWhileAway: what was refused without a daemon is told to the next one, once.
+func TestLostWhileAway(t *testing.T) {
+	d := newFakeDaemon(t)
+	c := open(t, Config{Socket: d.socket, BufferBytes: minBuffers * bufferBytes, MaxAge: time.Hour})
+	offered := uint64(0)
+	for c.Stats().Refused[ReasonBufferFull] == 0 {
+		c.Publish(sampleBatch(100))
+		offered += 100
+	}
+	before := c.Stats()
+	d.start()
+	for range 3 {
+		if err := c.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if d.spansSeen() != before.Buffered {
+		t.Errorf("%d spans came of %d that were buffered", d.spans, before.Buffered)
+	}
+	d.see(func() {
+		if d.lost[ReasonBufferFull] != before.Refused[ReasonBufferFull] {
+			t.Errorf("the daemon heard of %v, lost are %v", d.lost, before.Refused)
+		}
+	})
+	checkBooks(t, c, offered)
+}
+
+func TestClose(t *testing.T) {
+	d := newFakeDaemon(t).start()
+	c := open(t, Config{Socket: d.socket, MaxAge: time.Hour})
+	eventually(t, "it is connected", func() bool { return c.Stats().Connected })
+	eventually(t, "there are one sender and one reader", func() bool {
+		sender, reader := goroutines()
+		return sender == 1 && reader == 1
+	})
+	c.Publish(sampleBatch(9))
+	for range 2 {
+		mustClose(t, c)
+	}
+	eventually(t, "no goroutine is left", func() bool {
+		sender, reader := goroutines()
+		return sender+reader == 0
+	})
+	if c.Publish(sampleBatch(2)) {
+		t.Error("accepted after close")
+	}
+	checkBooks(t, c, 11)
+	d.stop()
+	if d.spans != 9 || d.byes != 1 || c.Stats().Refused[ReasonClosed] != 2 {
+		t.Errorf("%d spans, %d byes, refused %v", d.spans, d.byes, c.Stats().Refused)
+	}
+}
+
+func TestCloseWithoutDaemon(t *testing.T) {
+	nobody := filepath.Join(t.TempDir(), "nobody")
+	c := open(t, Config{Socket: nobody})
+	mustClose(t, c)
+	c = open(t, Config{Socket: nobody})
+	c.Publish(sampleBatch(5))
+	if err := c.Close(t.Context()); err == nil {
+		t.Error("no error, though 5 spans are lost")
+	}
+	checkBooks(t, c, 5)
+	if got := c.Stats().Lost[ReasonClosed]; got != 5 {
+		t.Errorf("%d are counted as lost", got)
+	}
+}
+
+// TestCloseGivesUp: the daemon has stopped reading, the caller's patience ends.
+func TestCloseGivesUp(t *testing.T) {
+	d := newFakeDaemon(t).start()
+	c := open(t, Config{Socket: d.socket, MaxAge: time.Millisecond})
+	eventually(t, "it is connected", func() bool { return c.Stats().Connected })
+	d.each(func(f *fakeConn) { f.reading.Lock() })
+	offered := uint64(0)
+	for c.Stats().Refused[ReasonBufferFull] == 0 {
+		c.Publish(sampleBatch(256))
+		offered += 256
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if err := c.Close(ctx); err == nil {
+		t.Error("no error, though spans are lost")
+	}
+	checkBooks(t, c, offered)
+	s := c.Stats()
+	if s.Lost[ReasonClosed] == 0 {
+		t.Error("nothing is lost, though the daemon does not read")
+	}
+	d.each(func(f *fakeConn) { f.reading.Unlock() })
+	d.stop()
+	if d.spans != s.Sent {
+		t.Errorf("the daemon found %d spans, sent are %d", d.spans, s.Sent)
+	}
+}
+
+// TestCloseUnconfirmed: everything is sent, but the daemon does not part.
+func TestCloseUnconfirmed(t *testing.T) {
+	d := newFakeDaemon(t).start()
+	c := open(t, Config{Socket: d.socket})
+	if err := c.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	d.each(func(f *fakeConn) { f.reading.Lock() })
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if err := c.Close(ctx); err == nil || !strings.Contains(err.Error(), "close its end") {
+		t.Errorf("closed with %v", err)
+	}
+	d.each(func(f *fakeConn) { f.reading.Unlock() })
+}
+
+// TestByeEndsBlockedWrite: a daemon that has stopped reading says bye, and does
+// not even close. The client leaves it and comes again.
+func TestByeEndsBlockedWrite(t *testing.T) {
+	d := newFakeDaemon(t).start()
+	c := open(t, Config{Socket: d.socket, MaxAge: time.Millisecond, MaxBackoff: time.Millisecond})
+	eventually(t, "it is connected", func() bool { return c.Stats().Connects == 1 })
+	d.each(func(f *fakeConn) { f.reading.Lock() })
+	offered := uint64(0)
+	for c.Stats().Refused[ReasonBufferFull] == 0 {
+		c.Publish(sampleBatch(256))
+		offered += 256
+	}
+	var blocked *fakeConn
+	d.each(func(f *fakeConn) {
+		blocked = f
+		f.Write(wire.AppendBye(nil, &wire.Bye{Reason: "shutdown"}))
+	})
+	eventually(t, "it has come again", func() bool { return c.Stats().Connects == 2 })
+	blocked.reading.Unlock()
+	mustClose(t, c)
+	d.stop()
+	checkBooks(t, c, offered)
+	if d.spans != c.Stats().Sent {
+		t.Errorf("the daemon counted %d spans, sent are %d", d.spans, c.Stats().Sent)
+	}
+}
+
+// TestGreetings: whatever a daemon says instead of welcome, the client comes
+// again and loses nothing.
+func TestGreetings(t *testing.T) {
+	welcome := wire.Welcome{Version: wire.Version, MaxFrame: wire.MinMaxFrame, MaxBatch: wire.MinMaxBatch, MaxKeys: 1024}
+	other, narrow := welcome, welcome
+	other.Version, narrow.MaxKeys = 2, 10
+	for name, bytes := range map[string][]byte{
+		"nothing":       nil,
+		"nonsense":      []byte("HTTP/1.1 400 Bad Request\r\n\r\n"),
+		"empty frame":   {0, 0, 0, 0},
+		"huge frame":    {0xff, 0xff, 0xff, 0xff},
+		"half a frame":  {0, 0, 0, 9, 0x92},
+		"wrong message": wire.AppendFeatures(nil, &wire.Features{}),
+		"bye":           wire.AppendBye(nil, &wire.Bye{Reason: "version", Versions: []uint64{7}}),
+		"broken bye":    {0, 0, 0, 3, 0x92, 8, 0xc1},
+		"other version": wire.AppendWelcome(nil, &other),
+		"few keys":      wire.AppendWelcome(nil, &narrow),
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newFakeDaemon(t)
+			var greetings atomic.Int32
+			d.greeting = func(c *net.UnixConn) bool {
+				if greetings.Add(1) > 2 {
+					return true
+				}
+				c.Write(bytes)
+				return false
+			}
+			d.start()
+			c := open(t, Config{Socket: d.socket, MaxBackoff: time.Millisecond})
+			c.Publish(sampleBatch(8))
+			if err := c.Flush(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if got := d.spansSeen(); got != 8 || c.Stats().Connects != 1 {
+				t.Errorf("%d spans came, %d connects", got, c.Stats().Connects)
+			}
+		})
+	}
+}
+
+// TestNonsense: a daemon that says something wrong later is left, and met again.
+func TestNonsense(t *testing.T) {
+	for name, bytes := range map[string][]byte{
+		"unknown type":    {0, 0, 0, 3, 0x92, 99, 0x80},
+		"hello":           wire.AppendHello(nil, &wire.Hello{Version: 1}),
+		"broken features": {0, 0, 0, 3, 0x92, 3, 0xc1},
+		"broken answer":   {0, 0, 0, 3, 0x92, 7, 0xc1},
+		"bye":             wire.AppendBye(nil, &wire.Bye{Reason: "bad_message", Detail: "you"}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newFakeDaemon(t).start()
+			c := open(t, Config{Socket: d.socket, MaxBackoff: time.Millisecond})
+			eventually(t, "it is connected", func() bool { return c.Stats().Connects == 1 })
+			d.each(func(f *fakeConn) { f.Write(bytes) })
+			eventually(t, "it has come again", func() bool { return c.Stats().Connects == 2 })
+			if err := c.Flush(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// TestComesAndGoesAreLogged, once each however often it was tried.
+func TestComesAndGoesAreLogged(t *testing.T) {
+	var log syncBuffer
+	d := newFakeDaemon(t)
+	c := open(t, Config{Socket: d.socket, MaxBackoff: time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	eventually(t, "it was tried", func() bool { return strings.Contains(log.String(), "cannot reach") })
+	time.Sleep(20 * time.Millisecond)
+	d.start()
+	eventually(t, "it is connected", func() bool { return c.Stats().Connected })
+	d.stop()
+	eventually(t, "it is away", func() bool { return strings.Contains(log.String(), "the daemon said bye: shutdown") })
+	for text, want := range map[string]int{"cannot reach": 1, "msg=\"connected to": 1} {
+		if got := strings.Count(strings.Split(log.String(), "disconnected")[0], text); got != want {
+			t.Errorf("%q is logged %d times, want %d", text, got, want)
+		}
+	}
+}
+
+type syncBuffer struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (s *syncBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *syncBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+var _ io.Writer = (*syncBuffer)(nil)
+
+func TestBackoff(t *testing.T) {
+	b := backoff{most: 5 * time.Second}
+	for i, want := range []time.Duration{50, 100, 200, 400, 800, 1600, 3200, 5000, 5000} {
+		if got := b.limit(); got != want*time.Millisecond {
+			t.Errorf("limit %d is %v", i, got)
+		}
+		if got := b.next(); got <= 0 || got > want*time.Millisecond {
+			t.Errorf("pause %d is %v of %v", i, got, want*time.Millisecond)
+		}
+	}
+	if b.reset(time.Second); b.failures != 9 {
+		t.Error("a short connection counts as success")
+	}
+	if b.reset(time.Minute); b.failures != 0 {
+		t.Error("a long connection does not count as success")
+	}
+}
+
+func TestGate(t *testing.T) {
+	var g gate
+	check := func(want reason, shut bool) {
+		t.Helper()
+		if why, is := g.shut(); why != want || is != shut {
+			t.Errorf("shut %v for %v, want %v for %v", is, why, shut, want)
+		}
+	}
+	check(0, false)
+	g.want(false)
+	check(notWanted, true)
+	g.want(true)
+	check(0, false)
+	g.close()
+	g.want(true)
+	check(closed, true)
+}
