@@ -36,6 +36,9 @@ func BenchmarkPublish(b *testing.B) {
 			benchmarkPublish(b, drain(b), size)
 		})
 	}
+	b.Run("encoded/batch=64", func(b *testing.B) {
+		benchmarkBatch(b, drain(b), encoded(sampleBatch(64)))
+	})
 	b.Run("away/batch=64", func(b *testing.B) {
 		benchmarkPublish(b, filepath.Join(b.TempDir(), "nobody"), 64)
 	})
@@ -53,13 +56,24 @@ func BenchmarkPublish(b *testing.B) {
 }
 
 func benchmarkPublish(b *testing.B, socket string, size int) {
+	benchmarkBatch(b, socket, sampleBatch(size))
+}
+
+func benchmarkBatch(b *testing.B, socket string, batch []Snapshot) {
 	c := openBenchmark(b, socket)
-	batch := sampleBatch(size)
 	b.ReportAllocs()
 	for b.Loop() {
 		c.Publish(batch)
 	}
-	reportSnapshots(b, c, size)
+	reportSnapshots(b, c, len(batch))
+}
+
+// encoded is the same batch with its keys encoded before.
+func encoded(batch []Snapshot) []Snapshot {
+	for i := range batch {
+		batch[i].Encoded, batch[i].Key = EncodeKey(batch[i].Key), Key{}
+	}
+	return batch
 }
 
 func openBenchmark(b *testing.B, socket string) *Client {

@@ -112,6 +112,9 @@ func (s *shard) fill(batch []Snapshot) (taken int) {
 
 // encode appends one snapshot, unless it does not fit.
 func (s *shard) encode(snapshot *Snapshot) bool {
+	if snapshot.Encoded != nil {
+		return s.appendEncoded(snapshot, snapshot.Encoded)
+	}
 	bound := keyBound(&snapshot.Key)
 	if !isOversized(&snapshot.Key, bound) {
 		return s.append(snapshot, &snapshot.Key, bound)
@@ -132,19 +135,34 @@ func (s *shard) append(snapshot *Snapshot, key *Key, bound int) bool {
 	// written whole, it moves back by a few bytes.
 	ahead := len(b.frames) + snapshotRoom
 	raw := wire.AppendKey(b.frames[ahead:ahead:cap(b.frames)], key)
+	s.finish(b, snapshot, hashOf(raw), raw)
+	return true
+}
+
+// appendEncoded appends a snapshot whose key was encoded before.
+func (s *shard) appendEncoded(snapshot *Snapshot, key *EncodedKey) bool {
+	b := s.buffer
+	if !b.fits(snapshotRoom + len(key.raw)) {
+		return false
+	}
+	s.finish(b, snapshot, key.hash, key.raw)
+	return true
+}
+
+// finish appends a snapshot for which there is room.
+func (s *shard) finish(b *buffer, snapshot *Snapshot, hash uint64, raw []byte) {
 	duration, end, flags, weight := snapshot.facts()
-	if number, ok := s.number(b, raw); ok {
+	if number, ok := s.number(b, hash, raw); ok {
 		b.frames = wire.AppendNumbered(b.frames, number, duration, end, flags, weight)
 	} else {
 		b.frames = wire.AppendWhole(b.frames, raw, duration, end, flags, weight)
 	}
-	return true
 }
 
 // number is the number of a key in this buffer, which it defines on its first
 // use while there is room.
-func (s *shard) number(b *buffer, raw []byte) (uint32, bool) {
-	slot, tag, found := s.keys.find(raw, b.definitions)
+func (s *shard) number(b *buffer, hash uint64, raw []byte) (uint32, bool) {
+	slot, tag, found := s.keys.find(hash, raw, b.definitions)
 	if found {
 		return uint32(slot.number), true
 	}

@@ -26,6 +26,7 @@ const (
 // nothing of it.
 type Snapshot struct {
 	Key      Key
+	Encoded  *EncodedKey   // instead of Key, unless it is nil
 	Duration time.Duration // less than 0 counts as 0
 	End      time.Time
 	Error    bool

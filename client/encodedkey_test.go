@@ -1,0 +1,53 @@
+package client
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestEncodedKeyIsTheSame puts the same snapshots in two shards, with their
+// labels and with keys encoded before, and expects the same bytes.
+func TestEncodedKeyIsTheSame(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(8, 9))
+	for range 200 {
+		batch := sampleBatch(1 + rnd.IntN(300))
+		for i := range batch {
+			batch[i].Error, batch[i].Weight = rnd.IntN(3) == 0, float64(rnd.IntN(3))
+			batch[i].Key.Kind = []string{"", "server", "client"}[rnd.IntN(3)]
+		}
+		before := make([]Snapshot, len(batch))
+		for i := range batch {
+			before[i] = batch[i]
+			before[i].Encoded, before[i].Key = EncodeKey(batch[i].Key), Key{}
+		}
+		labels, keys := bytesOf(t, batch), bytesOf(t, before)
+		if !bytes.Equal(labels, keys) {
+			t.Fatalf("%d bytes with labels, %d with encoded keys, and not the same", len(labels), len(keys))
+		}
+	}
+}
+
+// TestEncodedKeyIsCut: it is no way round the limits of labels.
+func TestEncodedKeyIsCut(t *testing.T) {
+	huge := strings.Repeat("x", 1<<20)
+	key := EncodeKey(Key{Service: huge, Resource: huge, PeerTags: []string{huge, huge}})
+	if len(key.raw) > maxKeyBytes {
+		t.Errorf("a key of %d bytes", len(key.raw))
+	}
+}
+
+// bytesOf is what a client would send of one batch.
+func bytesOf(t *testing.T, batch []Snapshot) []byte {
+	t.Helper()
+	c := open(t, Config{Socket: t.TempDir() + "/nobody", MaxAge: time.Hour})
+	s := &c.shards[0]
+	s.lock()
+	defer s.mu.Unlock()
+	if _, _, ok := s.put(batch); !ok || s.buffer == nil {
+		t.Fatal("the batch was refused")
+	}
+	return append(bytes.Clone(s.buffer.definitions), s.buffer.frames...)
+}
