@@ -9,6 +9,10 @@ FUZZ    ?= 3s
 # say so.
 RACE := $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race,)
 
+# Modules of their own, so that what they need never enters the daemon's.
+TEST_MODULES  := $(dir $(wildcard test/*/go.mod))
+OTHER_MODULES := $(TEST_MODULES) $(dir $(wildcard bench/go.mod))
+
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-unit test-plain test-fuzz test-modules fuzz lint ci clean bench-ring bench-ingest model
 
@@ -30,8 +34,8 @@ test-unit:
 test-plain: # what the race detector would falsify (it allocates) or only slow down
 	$(GO) test -run 'Alloc|Agrees' ./...
 
-test-modules:
-	cd test/ring && $(GO) test $(RACE) ./...
+test-modules: # tests with dependencies of their own
+	@set -e; for module in $(TEST_MODULES); do echo "$$module"; (cd $$module && $(GO) test $(RACE) ./...); done
 
 test-fuzz:
 	@GO=$(GO) FUZZ=$(FUZZ) sh .ci/fuzz
@@ -45,8 +49,7 @@ lint: ## formatting, vet and staticcheck, in every module
 	$(GO) vet ./...
 	cd tools && $(GO) build -o ../bin/staticcheck honnef.co/go/tools/cmd/staticcheck
 	bin/staticcheck ./...
-	cd bench && $(GO) vet ./...
-	cd test/ring && $(GO) vet ./...
+	@set -e; for module in $(OTHER_MODULES); do echo "vet $$module"; (cd $$module && $(GO) vet ./...); done
 
 ci: lint build test ## what a change must pass
 

@@ -1,4 +1,3 @@
-// Package ring is a bounded queue of flat slots.
 package ring
 
 import (

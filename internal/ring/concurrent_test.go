@@ -1,0 +1,218 @@
+package ring
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+)
+
+// item is what a producer writes: who it is, and its how-manieth.
+type item struct {
+	producer, number, check uint64
+}
+
+// consume runs a consumer that expects each producer's numbers in order, and
+// returns how many it saw once Stop was delivered.
+func consume(t *testing.T, r *Ring[item], producers, limit int) func() []uint64 {
+	seen := make([]uint64, producers)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.Consume(limit, func(items []item) {
+			for _, i := range items {
+				if i.check != i.producer*31+i.number {
+					t.Errorf("a torn slot: %+v", i)
+				}
+				if i.number != seen[i.producer] {
+					t.Errorf("producer %d: number %d, want %d", i.producer, i.number, seen[i.producer])
+				}
+				seen[i.producer] = i.number + 1
+			}
+		}, func(Signal) {})
+	}()
+	return func() []uint64 {
+		if !r.Send(Signal{Kind: Stop}) {
+			t.Error("no room for a stop")
+		}
+		<-done
+		return seen
+	}
+}
+
+// produce publishes count numbers in runs of the given length, with a skipped
+// run before each fourth.
+func produce(r *Ring[item], producer uint64, count, run int) {
+	number := uint64(0)
+	for i := 0; number < uint64(count); i++ {
+		n := min(run, count-int(number))
+		if i%4 == 3 {
+			c := insist(r, n)
+			c.Skip()
+		}
+		c := insist(r, n)
+		for i := range n {
+			*c.Slot(i) = item{producer, number, producer*31 + number}
+			number++
+		}
+		c.Publish()
+	}
+}
+
+// insist claims until there is room.
+func insist(r *Ring[item], n int) Claim[item] {
+	for {
+		if c, result := r.Claim(n); result == Claimed {
+			return c
+		}
+		runtime.Gosched()
+	}
+}
+
+// TestProducers has eight producers write 400,000 items in all, one by one and
+// in runs, and 200 batches of 16 each, on as many schedulers as there are cores
+// and on too few and too many.
+func TestProducers(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, processors := range []int{1, 2, 16} {
+		for _, shape := range []struct{ producers, each, run, slots int }{
+			{8, 50_000, 1, 1024},
+			{8, 200 * 16, 16, 256},
+			{8, 20_000, 5, 16},
+			{3, 5_000, 2, 2},
+		} {
+			t.Run(fmt.Sprintf("%d/%+v", processors, shape), func(t *testing.T) {
+				runtime.GOMAXPROCS(processors)
+				r, err := New[item](shape.slots)
+				if err != nil {
+					t.Fatal(err)
+				}
+				stop := consume(t, r, shape.producers, 64)
+				var producing sync.WaitGroup
+				for p := range shape.producers {
+					producing.Go(func() { produce(r, uint64(p), shape.each, shape.run) })
+				}
+				producing.Wait()
+				for p, seen := range stop() {
+					if seen != uint64(shape.each) {
+						t.Errorf("producer %d: %d of %d seen", p, seen, shape.each)
+					}
+				}
+				stats := r.Stats()
+				if stats.Used != 0 || stats.Published != uint64(shape.producers*shape.each) || stats.HighWater > shape.slots {
+					t.Errorf("in the end %+v", stats)
+				}
+			})
+		}
+	}
+}
+
+// TestNoWakeIsLost lets the consumer fall asleep before each item. A lost wake
+// would show as a park that only the timer ended.
+func TestNoWakeIsLost(t *testing.T) {
+	r, err := New[item](8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := consume(t, r, 1, 8)
+	for number := range uint64(300) {
+		for r.parked.Load() == 0 {
+			runtime.Gosched()
+		}
+		c, _ := r.Claim(1)
+		*c.Slot(0) = item{0, number, number}
+		c.Publish()
+		for r.Stats().Used != 0 {
+			runtime.Gosched()
+		}
+	}
+	if seen := stop(); seen[0] != 300 {
+		t.Errorf("%d of 300 seen", seen[0])
+	}
+	if stats := r.Stats(); stats.Wakes < 300 {
+		t.Errorf("%d wakes for 300 items to a sleeping consumer", stats.Wakes)
+	}
+}
+
+// TestSignalsAreBoundaries sends reports between items, and expects each to be
+// delivered behind what was published before it and before what came after.
+func TestSignalsAreBoundaries(t *testing.T) {
+	r, err := New[item](64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seen uint64
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.Consume(64, func(items []item) { seen += uint64(len(items)) }, func(s Signal) {
+			if s.Kind == Report && seen != s.Arg {
+				t.Errorf("a report behind %d items came after %d", s.Arg, seen)
+			}
+		})
+	}()
+	sent := uint64(0)
+	for range 2000 {
+		c, result := r.Claim(3)
+		if result != Claimed {
+			runtime.Gosched()
+			continue
+		}
+		c.Publish()
+		sent += 3
+		for !r.Send(Signal{Kind: Report, Arg: sent}) {
+			time.Sleep(time.Microsecond)
+		}
+		// What follows may come before or behind the report in one turn, so the
+		// boundary is looked at with nothing behind it.
+		for r.Stats().Used != 0 {
+			runtime.Gosched()
+		}
+	}
+	r.Send(Signal{Kind: Clear})
+	r.Send(Signal{Kind: Stop})
+	<-done
+	if seen != sent {
+		t.Errorf("%d of %d seen", seen, sent)
+	}
+}
+
+// TestSideChannelIsBounded fills it with nobody consuming.
+func TestSideChannelIsBounded(t *testing.T) {
+	r, err := New[item](8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range signalDepth {
+		if !r.Send(Signal{Kind: Report, Arg: uint64(i)}) {
+			t.Fatalf("no room for signal %d", i)
+		}
+	}
+	if r.Send(Signal{Kind: Stop}) {
+		t.Error("room for one more than there is")
+	}
+}
+
+// TestPanickedProducer leaves a claim behind and expects it to be passed over
+// and counted.
+func TestPanickedProducer(t *testing.T) {
+	r, err := New[item](8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := consume(t, r, 1, 8)
+	func() {
+		defer func() { _ = recover() }()
+		c, _ := r.Claim(3)
+		defer c.Settle()
+		panic("while filling")
+	}()
+	produce(r, 0, 5, 1)
+	if seen := stop(); seen[0] != 5 {
+		t.Errorf("%d of 5 seen behind a producer that panicked", seen[0])
+	}
+	if stats := r.Stats(); stats.Panicked != 3 || stats.Skipped < 3 {
+		t.Errorf("in the end %+v", stats)
+	}
+}

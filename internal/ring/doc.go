@@ -1,0 +1,63 @@
+// Package ring is a bounded queue of flat slots, from many producers to one
+// consumer. It owns the slots and the cursors, and knows nothing of what the
+// slots mean.
+//
+// # The protocol
+//
+// Positions count slots and never go back; a slot's index is its position
+// modulo the size. Three things are shared:
+//
+//	tail   end of what is claimed    producers, one compare-and-swap a run
+//	word   of each slot              the producer of the run that begins there, one store
+//	head   start of what is in use   the consumer, one store a turn
+//
+// A producer claims a run: it moves the tail forward by the run's length if that
+// leaves the run within one ring's length of the head. It fills the slots, and
+// publishes them all with one store to the word at the run's first slot, which
+// says the run's lap, its length and whether it is to be skipped. The consumer
+// looks at the word where the next run must begin. If it is of this lap, the run
+// is there; it reads the slots, goes on to the next, and in the end frees all of
+// them with one store to the head.
+//
+// # Why it is right
+//
+// Go's atomics are sequentially consistent, and order the plain reads and writes
+// around them.
+//
+//   - No two producers have a slot at once: only one compare-and-swap moves the
+//     tail over a position, and over it again only after the head has passed it.
+//   - No slot is read before it is written: the slots of a run are written before
+//     the store of its word, and read after that word was seen. A word of an
+//     earlier lap is not taken for it, since it names its lap; words are never
+//     cleared, so there is no second store to order. Where a run begins, no word
+//     of this lap can stand but the run's own: runs of one lap do not overlap.
+//   - No slot is overwritten before it was read: the consumer reads before it
+//     stores the head, and a producer writes after it has seen that head. The
+//     producers' own copy of the head (freed) may be old, and an old one only
+//     refuses; then the head itself is asked.
+//   - Each producer's order is kept: its claims take rising positions.
+//   - The consumer is never stuck for long: a claimed run is published or skipped
+//     by straight-line code of its producer, and Settle does it after a panic.
+//
+// # Waiting
+//
+// A consumer that finds nothing raises a flag, looks once more, and sleeps. A
+// producer stores its word and then looks at the flag. Of the two stores one is
+// first in the order of all; so either the consumer's last look sees the word,
+// or the producer sees the flag and takes it down, which it alone does, and sends
+// the one token that ends the sleep. No wake is lost. The timer that bounds a
+// sleep guards against nothing known; it doubles from a millisecond to a second,
+// so an idle ring costs a look a second.
+//
+// # Signals
+//
+// Report, stop and clear go past the data, at most 16 of them at a time. Report
+// and stop note the tail when they are sent and are delivered when the consumer
+// has got there: what was claimed before comes before them. Clear comes at once.
+//
+// # Bounds
+//
+// All memory is set aside by New: the slots, and 8 bytes for each one's word.
+// Nothing is allocated afterwards. A claim that does not fit is refused as Full;
+// one that lost 128 races as Contended. Nothing waits but the consumer.
+package ring
