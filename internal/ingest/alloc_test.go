@@ -52,20 +52,3 @@ func TestAllocationsOfAHit(t *testing.T) {
 		}
 	}
 }
-
-// BenchmarkBatch is parse, look-up, claim and publish of 64 snapshots, with the
-// drainers counting beside it.
-func BenchmarkBatch(b *testing.B) {
-	c, messages := warm(b)
-	for i, name := range []string{"whole", "numbered"} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := c.handle(messages[i]); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/64, "ns/span")
-		})
-	}
-}

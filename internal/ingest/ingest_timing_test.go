@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -31,24 +33,25 @@ import (
 // with the counted span: "whole" finds keys by their bytes, "number" by their
 // numbers, "miss" meets each for the first time on its connection and in its
 // cycle. The paths of the client are "publish", to a socket that is read by
-// the same process, "away", into buffers that nobody empties, and "full", once
-// those are.
+// the same process, "encoded", the same with keys that were encoded before,
+// "away", into buffers that nobody empties, and "full", once those are.
 func BenchmarkSnapshot(b *testing.B) {
 	for _, name := range workload.Names() {
 		b.Run(name, func(b *testing.B) {
 			for _, path := range []struct {
-				name   string
-				run    func(*testing.B, string)
-				leaves string // a workload for which it would say nothing new
+				name  string
+				run   func(*testing.B, string)
+				skips []string // workloads for which it would say nothing new
 			}{
-				{"whole", benchmarkWhole, workload.Adversarial},
-				{"number", benchmarkNumber, ""},
-				{"miss", benchmarkMiss, workload.Burst},
-				{"publish", benchmarkPublish, ""},
-				{"away", benchmarkAway, workload.Burst},
-				{"full", benchmarkFull, workload.Burst},
+				{"whole", benchmarkWhole, []string{workload.Adversarial}}, // all of it is misses
+				{"number", benchmarkNumber, nil},
+				{"miss", benchmarkMiss, []string{workload.Burst}},
+				{"publish", benchmarkPublish, nil},
+				{"encoded", benchmarkEncoded, []string{workload.Burst, workload.Adversarial}}, // no key of which comes twice
+				{"away", benchmarkAway, []string{workload.Burst}},
+				{"full", benchmarkFull, []string{workload.Pool, workload.Skewed, workload.Burst, workload.Adversarial}},
 			} {
-				if path.leaves != name {
+				if !slices.Contains(path.skips, name) {
 					b.Run(path.name, func(b *testing.B) { path.run(b, name) })
 				}
 			}
@@ -59,28 +62,28 @@ func BenchmarkSnapshot(b *testing.B) {
 // timedBatch is the snapshots of one message and of one call of the client.
 const timedBatch = 64
 
-// meter sums what passes between start and stop.
+// roundSpans is the snapshots of one round, fewer than a ring has slots.
+const roundSpans = 8192
+
+// meter sums what passes while it runs.
 type meter struct {
-	wall, cpu     time.Duration
+	cpu           time.Duration
 	bytes, allocs uint64
 
-	begun   time.Time
-	spent   time.Duration
-	before  runtime.MemStats
-	current runtime.MemStats
+	before, now runtime.MemStats
+	spent       time.Duration
 }
 
 func (m *meter) start() {
 	runtime.ReadMemStats(&m.before)
-	m.spent, m.begun = cpuTime(), time.Now()
+	m.spent = cpuTime()
 }
 
 func (m *meter) stop() {
-	m.wall += time.Since(m.begun)
 	m.cpu += cpuTime() - m.spent
-	runtime.ReadMemStats(&m.current)
-	m.bytes += m.current.TotalAlloc - m.before.TotalAlloc
-	m.allocs += m.current.Mallocs - m.before.Mallocs
+	runtime.ReadMemStats(&m.now)
+	m.bytes += m.now.TotalAlloc - m.before.TotalAlloc
+	m.allocs += m.now.Mallocs - m.before.Mallocs
 }
 
 // cpuTime is the user and system time of the process.
@@ -92,38 +95,49 @@ func cpuTime() time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// measure runs rounds and reports what a snapshot of them cost. What prepare
-// does before each is not counted, but it is waited for: the length of the
-// whole is what -benchtime says. Taken is how many snapshots have been, in all.
-func measure(b *testing.B, snapshots int, prepare, round func(), taken func() uint64) {
-	var m meter
-	before, rounds := taken(), 0
-	if prepare == nil {
-		round() // what a warm daemon and tracer have behind them
-		before = taken()
-		m.start()
+// path is one way of a snapshot, in rounds.
+type path struct {
+	snapshots int           // of a round
+	prepare   func()        // before each round, counted nowhere; may be nil
+	round     func()        // what is measured
+	settle    func()        // waits until all of the round is done: its CPU time counts, the waiting does not
+	taken     func() uint64 // how many snapshots were, since the start
+}
+
+// measure runs rounds and reports what a snapshot of them cost. -benchtime is
+// the length of the whole, with what is not counted.
+func (p *path) measure(b *testing.B) {
+	if p.prepare == nil {
+		p.round() // what a warm daemon and tracer have behind them
+		p.settle()
 	}
+	var m meter
+	var wall time.Duration
+	before, rounds := p.taken(), 0
+	m.start()
 	for b.Loop() {
-		if prepare != nil {
-			prepare()
+		if p.prepare != nil {
+			m.stop()
+			p.prepare()
 			m.start()
 		}
-		round()
-		if prepare != nil {
-			m.stop()
-		}
+		begun := time.Now()
+		p.round()
+		wall += time.Since(begun)
+		p.settle()
 		rounds++
 	}
-	if prepare == nil {
-		m.stop()
+	m.stop()
+	total := float64(rounds * p.snapshots)
+	report := func(sum float64, unit string) {
+		b.ReportMetric(math.Round(1000*sum/total)/1000, unit)
 	}
-	total := float64(rounds * snapshots)
 	b.ReportMetric(0, "ns/op") // it would be a round's
-	b.ReportMetric(float64(m.wall)/total, "ns")
-	b.ReportMetric(float64(m.cpu)/total, "cpu-ns")
-	b.ReportMetric(float64(m.bytes)/total, "B")
-	b.ReportMetric(float64(m.allocs)/total, "allocs")
-	b.ReportMetric(100*float64(taken()-before)/total, "%taken")
+	report(float64(wall), "ns")
+	report(float64(m.cpu), "cpu-ns")
+	report(float64(m.bytes), "B")
+	report(float64(m.allocs), "allocs")
+	report(100*float64(p.taken()-before), "%taken")
 }
 
 // timed is a daemon without its socket.
@@ -135,20 +149,40 @@ type timed struct {
 }
 
 func newTimed(b *testing.B, name string) *timed {
-	h := newHarness(b, func(_ *Config, a *aggregate.Config) {
-		a.Drainers = runtime.GOMAXPROCS(0)
-		a.Deliver = func(s *aggregate.Sealed) {
-			s.Delivery.Resolve(nil)
-			s.Release()
-		}
+	h := newHarness(b, func(c *Config, a *aggregate.Config) {
+		*a = counting()
+		c.Block = name == workload.Burst // which is more than the rings hold
 	})
 	h.Server.features.Store(&h.features)
 	h.aggregator.Start()
+	t := &timed{harness: h, b: b, name: name, gen: newGenerator(b, name)}
 	b.Cleanup(func() {
-		h.aggregator.Stop()
-		h.Abandon()
+		t.aggregator.Stop()
+		t.Abandon()
 	})
-	return &timed{harness: h, b: b, name: name, gen: newGenerator(b, name)}
+	return t
+}
+
+// counting is the daemon's default, with nobody behind it.
+func counting() aggregate.Config {
+	config := aggregate.DefaultConfig()
+	config.Drainers = runtime.GOMAXPROCS(0)
+	config.Deliver = func(s *aggregate.Sealed) {
+		s.Delivery.Resolve(nil)
+		s.Release()
+	}
+	return config
+}
+
+// restart begins a first cycle.
+func (t *timed) restart() {
+	t.aggregator.Stop()
+	fresh, err := aggregate.New(counting())
+	if err != nil {
+		t.b.Fatal(err)
+	}
+	fresh.Start()
+	t.aggregator, t.Server.config.Aggregator = fresh, fresh
 }
 
 func newGenerator(b testing.TB, name string) *workload.Generator {
@@ -159,13 +193,12 @@ func newGenerator(b testing.TB, name string) *workload.Generator {
 	return g
 }
 
-// connect is a connection as it is after a hello of the service.
+// connect is a connection as it is after the hello of a service.
 func (t *timed) connect(service string) *conn {
-	c := &conn{server: t.Server, reader: t.aggregator.NewReader(), batch: newBatch(t.aggregator.Drainers())}
-	c.origin = span.Origin{Service: service, Lang: "go"}
-	c.keys = newKeys(t.config.MaxKeys, t.config.MaxKeyBytes)
-	t.b.Cleanup(c.reader.Close)
-	return c
+	return &conn{
+		server: t.Server, reader: t.aggregator.NewReader(), batch: newBatch(t.aggregator.Drainers()),
+		keys: newKeys(t.config.MaxKeys, t.config.MaxKeyBytes), origin: span.Origin{Service: service, Lang: "go"},
+	}
 }
 
 func (t *timed) handle(c *conn, messages [][]byte) {
@@ -181,13 +214,13 @@ func (t *timed) taken() uint64 {
 	return stats.Received - stats.DroppedTotal()
 }
 
-// period is a whole number of batches in which a workload shows all of its
-// keys; of one whose keys never end, enough to make the clocks exact.
-func (t *timed) period() int {
-	if t.name == workload.Adversarial {
-		return 16 << 10
+// settle waits until the drainers have counted everything.
+func (t *timed) settle() {
+	for drainer := range t.aggregator.Drainers() {
+		for t.aggregator.Ring(drainer).Stats().Used > 0 {
+			time.Sleep(20 * time.Microsecond)
+		}
 	}
-	return max(1024, len(t.gen.Keys()))
 }
 
 // messages are the next snapshots of the workload as they come from a tracer.
@@ -240,18 +273,19 @@ func benchmarkNumber(b *testing.B, name string) {
 
 // hit handles the same messages again and again; those of burst when they are due.
 func (t *timed) hit(b *testing.B, c *conn, numbered bool) {
-	messages := t.messages(t.period(), numbered)
-	round := func() { t.handle(c, messages) }
-	if t.name != workload.Burst {
-		measure(b, t.period(), nil, round, t.taken)
-		return
+	period := max(1024, len(t.gen.Keys()))
+	messages := t.messages(period, numbered)
+	p := path{settle: t.settle, taken: t.taken}
+	times := roundSpans / period
+	if t.name == workload.Burst {
+		times, p.prepare = workload.BurstSpans/period, nextBurst()
 	}
-	times := workload.BurstSpans / t.period()
-	measure(b, times*t.period(), nextBurst(), func() {
+	p.snapshots, p.round = times*period, func() {
 		for range times {
-			round()
+			t.handle(c, messages)
 		}
-	}, t.taken)
+	}
+	p.measure(b)
 }
 
 // nextBurst waits until the next burst is due.
@@ -273,51 +307,57 @@ func (t *timed) defineAll(b *testing.B, c *conn) {
 	}
 	wire.EndSpans(numbers, 0, defined)
 	batch, keys := make([]workload.Snapshot, defined), make([]span.Key, defined)
-	messages := make([][]byte, 0, 2*t.period()/defined)
-	measure(b, t.period(), func() {
+	messages := make([][]byte, 0, 2*roundSpans/defined)
+	p := path{snapshots: roundSpans, settle: t.settle, taken: t.taken}
+	p.prepare = func() {
 		messages = messages[:0]
-		for range t.period() / defined {
+		for range roundSpans / defined {
 			t.gen.Fill(batch, 0)
 			for i := range batch {
 				keys[i] = *batch[i].Key
 			}
 			messages = append(messages, definition(keys), numbers[wire.HeaderLen:])
 		}
-	}, func() { t.handle(c, messages) }, t.taken)
+	}
+	p.round = func() { t.handle(c, messages) }
+	p.measure(b)
 }
 
 // missedKeys is how many keys a round of misses admits: as many as a cycle has
 // room for by default.
 const missedKeys = 2048
 
-// benchmarkMiss shows each key to fresh connections, of as many origins, in a
-// fresh cycle. The keys of adversarial are new to a connection that goes on.
+// benchmarkMiss shows each key once to fresh connections, of as many origins,
+// in a daemon's first cycle. (A later one finds its rows and sketches made.)
+// Adversarial goes on with one connection, whose table of keys is soon full.
 func benchmarkMiss(b *testing.B, name string) {
 	t := newTimed(b, name)
 	keys := len(t.gen.Keys())
 	if keys == 0 {
 		c := t.connect("shop")
 		var messages [][]byte
-		measure(b, t.period(), func() { messages = t.messages(t.period(), false) }, func() { t.handle(c, messages) }, t.taken)
+		p := path{snapshots: roundSpans, settle: t.settle, taken: t.taken}
+		p.prepare = func() { messages = t.messages(roundSpans, false) }
+		p.round = func() { t.handle(c, messages) }
+		p.measure(b)
 		return
 	}
 	conns := make([]*conn, max(1, missedKeys/keys))
-	for i := range conns {
-		conns[i] = t.connect(fmt.Sprint("shop ", i))
-	}
 	messages := onceEach(t.gen.Keys())
-	measure(b, keys*len(conns), func() {
-		if err := t.report(); err != nil {
-			b.Fatal(err)
+	p := path{snapshots: keys * len(conns), settle: t.settle, taken: t.taken}
+	p.prepare = func() {
+		t.restart()
+		for i := range conns {
+			conns[i] = t.connect(fmt.Sprint("shop ", i))
 		}
-		for _, c := range conns {
-			c.keys = newKeys(t.config.MaxKeys, t.config.MaxKeyBytes)
-		}
-	}, func() {
+		runtime.GC() // of the daemon before
+	}
+	p.round = func() {
 		for _, c := range conns {
 			t.handle(c, messages)
 		}
-	}, t.taken)
+	}
+	p.measure(b)
 }
 
 func onceEach(keys []span.Key) (messages [][]byte) {
@@ -339,9 +379,8 @@ type tracerOf struct {
 	earlier uint64 // taken by clients before this one
 }
 
-// batchesOf has every key of the workload once and no less than is needed to be
-// unlike the last batch: what is published lies in the processor's cache, as
-// that of a tracer does.
+// batchesOf has every key of the workload, but no more snapshots than that
+// takes: what a tracer publishes lies in its processor's cache.
 func batchesOf(b *testing.B, name string) (batches [][]client.Snapshot) {
 	gen := newGenerator(b, name)
 	snapshots := max(4*timedBatch, len(gen.Keys()))
@@ -384,6 +423,14 @@ func (t *tracerOf) leave() {
 
 func (t *tracerOf) taken() uint64 { return t.earlier + t.Stats().Published }
 
+// settle waits until no more is on its way than the shards may keep for their
+// next messages. Then another round finds room.
+func (t *tracerOf) settle() {
+	for t.Stats().Buffered > 2*roundSpans {
+		time.Sleep(20 * time.Microsecond)
+	}
+}
+
 // publish hands over a number of snapshots.
 func (t *tracerOf) publish(snapshots int) {
 	for i := 0; snapshots > 0; i = (i + 1) % len(t.batches) {
@@ -395,17 +442,34 @@ func (t *tracerOf) publish(snapshots int) {
 }
 
 func benchmarkPublish(b *testing.B, name string) {
-	t := &tracerOf{batches: batchesOf(b, name)}
+	publishTo(b, name, batchesOf(b, name))
+}
+
+func benchmarkEncoded(b *testing.B, name string) {
+	batches := batchesOf(b, name)
+	for _, batch := range batches {
+		for i := range batch {
+			batch[i].Encoded = client.EncodeKey(batch[i].Key)
+			batch[i].Key = client.Key{}
+		}
+	}
+	publishTo(b, name, batches)
+}
+
+// publishTo publishes to a socket that somebody reads.
+func publishTo(b *testing.B, name string, batches [][]client.Snapshot) {
+	t := &tracerOf{batches: batches}
 	t.open(b, drain(b))
 	b.Cleanup(t.leave)
 	for t.Stats().Connects == 0 {
 		time.Sleep(time.Millisecond)
 	}
-	snapshots, prepare := 4096, (func())(nil)
+	p := path{snapshots: roundSpans, settle: t.settle, taken: t.taken}
 	if name == workload.Burst {
-		snapshots, prepare = workload.BurstSpans, nextBurst()
+		p.snapshots, p.prepare = workload.BurstSpans, nextBurst()
 	}
-	measure(b, snapshots, prepare, func() { t.publish(snapshots) }, t.taken)
+	p.round = func() { t.publish(p.snapshots) }
+	p.measure(b)
 }
 
 // benchmarkAway fills no more than the buffers hold, and takes fresh ones.
@@ -414,21 +478,23 @@ func benchmarkAway(b *testing.B, name string) {
 	nobody := filepath.Join(b.TempDir(), "nobody")
 	t.open(b, nobody)
 	defer t.leave()
-	measure(b, 16<<10, func() {
+	p := path{snapshots: 2 * roundSpans, settle: func() {}, taken: t.taken}
+	p.prepare = func() {
 		t.leave()
 		t.open(b, nobody)
-	}, func() { t.publish(16 << 10) }, t.taken)
+	}
+	p.round = func() { t.publish(p.snapshots) }
+	p.measure(b)
 }
 
 func benchmarkFull(b *testing.B, name string) {
 	t := &tracerOf{batches: batchesOf(b, name)}
 	t.open(b, filepath.Join(b.TempDir(), "nobody"))
 	defer t.leave()
-	for t.Stats().Refused[client.ReasonBufferFull] == 0 {
-		t.publish(4096)
-	}
-	t.publish(1 << 20) // until every shard has noticed
-	measure(b, 4096, nil, func() { t.publish(4096) }, t.taken)
+	t.publish(1 << 20) // more than there is room for, and every shard notices
+	p := path{snapshots: 1 << 20, settle: func() {}, taken: t.taken}
+	p.round = func() { t.publish(p.snapshots) }
+	p.measure(b)
 }
 
 // drain is a daemon that reads as fast as it can and looks at nothing.

@@ -1,0 +1,58 @@
+package workload
+
+import (
+	"fmt"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+const (
+	services   = 4
+	operations = 16
+	resources  = 64
+)
+
+// stableKeys has one key for each resource.
+func stableKeys() []span.Key {
+	keys := make([]span.Key, resources)
+	for i := range keys {
+		keys[i] = newKey(i%services, i%operations, i)
+	}
+	return keys
+}
+
+// poolKeys has every combination of the same labels.
+func poolKeys() []span.Key {
+	keys := make([]span.Key, 0, services*operations*resources)
+	for service := range services {
+		for operation := range operations {
+			for resource := range resources {
+				keys = append(keys, newKey(service, operation, resource))
+			}
+		}
+	}
+	return keys
+}
+
+// newKey has the labels of the numbers and, by its resource, of a server (twice
+// in four), a client or a span within.
+func newKey(service, operation, resource int) span.Key {
+	k := span.Key{
+		Service:   fmt.Sprintf("shop-%d", service),
+		Operation: fmt.Sprintf("shop.operation.%d", operation),
+	}
+	switch resource / operations % 4 {
+	case 0, 1:
+		k.Resource = fmt.Sprintf("GET /api/v1/orders/%d/items", resource)
+		k.Type, k.Kind, k.TraceRoot = "web", "server", span.TraceRootTrue
+		k.HTTPStatus, k.HTTPMethod, k.HTTPEndpoint = 200, "GET", fmt.Sprintf("/api/v1/orders/%d/items", resource)
+	case 2:
+		k.Resource = fmt.Sprintf("SELECT * FROM orders_%d WHERE id = ?", resource)
+		k.Type, k.Kind, k.TraceRoot = "sql", "client", span.TraceRootFalse
+		k.PeerTags = []string{"db.name:orders", "peer.hostname:db-1.shop.internal", "peer.service:postgres"}
+	default:
+		k.Resource = fmt.Sprintf("OrderService.price%d", resource)
+		k.Kind, k.TraceRoot = "internal", span.TraceRootFalse
+	}
+	return k
+}

@@ -1,0 +1,73 @@
+package workload
+
+import (
+	"bytes"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// unique makes a key for every span that no span had before: four labels end in
+// digits that count on. The labels of a batch are cut from one string, so that
+// they cost one allocation together; it is not the generator's to write to once
+// it was handed out, as a tracer's labels are not.
+type unique struct {
+	seed  uint16
+	count uint32
+	text  []byte
+	keys  []span.Key
+	tags  []string
+}
+
+const (
+	serviceLabel   = "service-"
+	operationLabel = "operation."
+	resourceLabel  = "GET /resource/"
+	hostLabel      = "peer.hostname:host-"
+	zeros          = "000000000000"
+	uniqueLabels   = serviceLabel + zeros + operationLabel + zeros + resourceLabel + zeros + hostLabel + zeros
+	uniqueDigits   = len(zeros) // of the seed 4, of the count 8
+
+	serviceEnd   = len(serviceLabel) + uniqueDigits
+	operationEnd = serviceEnd + len(operationLabel) + uniqueDigits
+	resourceEnd  = operationEnd + len(resourceLabel) + uniqueDigits
+	uniqueBytes  = len(uniqueLabels)
+)
+
+func (u *unique) all() []span.Key { return nil }
+
+func (u *unique) fill(batch []Snapshot) {
+	if len(u.keys) < len(batch) {
+		u.keys, u.tags = make([]span.Key, len(batch)), make([]string, len(batch))
+		u.text = bytes.Repeat([]byte(uniqueLabels), len(batch))
+	}
+	for i := range batch {
+		u.number(u.text[i*uniqueBytes : (i+1)*uniqueBytes])
+	}
+	text := string(u.text[:len(batch)*uniqueBytes])
+	for i := range batch {
+		labels := text[i*uniqueBytes : (i+1)*uniqueBytes]
+		u.tags[i] = labels[resourceEnd:]
+		u.keys[i] = span.Key{
+			Service:   labels[:serviceEnd],
+			Operation: labels[serviceEnd:operationEnd],
+			Resource:  labels[operationEnd:resourceEnd],
+			Type:      "http", Kind: "client", TraceRoot: span.TraceRootFalse,
+			PeerTags: u.tags[i : i+1 : i+1],
+		}
+		batch[i] = Snapshot{Key: &u.keys[i], Index: -1}
+	}
+}
+
+// number writes the next digits into the four labels.
+func (u *unique) number(labels []byte) {
+	var digits [uniqueDigits]byte
+	number := uint64(u.seed)<<32 | uint64(u.count)
+	u.count++
+	for i := uniqueDigits - 1; i >= 0; i-- {
+		digits[i] = "0123456789abcdef"[number&0xf]
+		number >>= 4
+	}
+	for _, end := range [...]int{serviceEnd, operationEnd, resourceEnd, uniqueBytes} {
+		copy(labels[end-uniqueDigits:end], digits[:])
+	}
+}

@@ -1,0 +1,100 @@
+// Package workload makes the spans that measurements are taken with, by names
+// that stand for the same shapes wherever figures are laid side by side:
+//
+//	stable       64 keys in rotation: 4 services, 16 operations, 64 resources
+//	pool         the same with 4096 distinct (service, operation, resource)
+//	adversarial  service, operation, resource and peer.hostname new with every span
+//	skewed       100 keys: one has 60 % of the spans, the next nine 30 %, the rest 10 %
+//	burst        stable, in bursts of 100,000 spans each 500 ms
+//
+// Half of the keys of all but adversarial are of servers, a quarter of clients
+// with three peer tags, a quarter internal; durations are 1 ms and an
+// exponential 20 ms on top; 5 % of the spans are errors.
+//
+// It owns shapes and no time: it starts no goroutine, reads no clock and sends
+// nothing, so that the same generator serves a benchmark within a process and
+// a tracer outside of it. What it makes depends on the name and the seed alone.
+//
+// A Generator belongs to one goroutine. All it can make beforehand it makes in
+// New, so that a span costs a few loads and stores; one of adversarial costs
+// the writing of its labels, and a batch of them one allocation.
+package workload
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// The names of the workloads.
+const (
+	Stable      = "stable"
+	Pool        = "pool"
+	Adversarial = "adversarial"
+	Skewed      = "skewed"
+	Burst       = "burst"
+)
+
+// Names are all of them, in the order in which they are reported.
+func Names() []string { return []string{Stable, Pool, Skewed, Burst, Adversarial} }
+
+const (
+	// BurstSpans are published at once, and the next ones BurstEvery later.
+	BurstSpans = 100_000
+	BurstEvery = 500 * time.Millisecond
+)
+
+// Snapshot is one finished span. Its key is the generator's.
+type Snapshot struct {
+	Key      *span.Key
+	Index    int // of the key in Keys; -1 where every key is new
+	Duration uint64
+	End      int64 // nanoseconds since the Unix epoch
+	Flags    span.Flags
+}
+
+// Generator makes the snapshots of one workload.
+type Generator struct {
+	keys   keySource
+	spread *spread
+}
+
+// keySource chooses the keys of a batch.
+type keySource interface {
+	all() []span.Key
+	fill(batch []Snapshot)
+}
+
+// New returns the generator of a workload. Generators of different seeds, as
+// far as their low 16 bits tell them apart, share no key of adversarial.
+func New(name string, seed uint64) (*Generator, error) {
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	switch name {
+	case Stable, Burst:
+		return &Generator{newRotation(stableKeys()), newSpread(rnd, ordinary)}, nil
+	case Pool:
+		return &Generator{newRotation(poolKeys()), newSpread(rnd, ordinary)}, nil
+	case Skewed:
+		return &Generator{newSkew(rnd), newSpread(rnd, ordinary)}, nil
+	case Adversarial:
+		return &Generator{&unique{seed: uint16(seed)}, newSpread(rnd, hostile)}, nil
+	}
+	return nil, fmt.Errorf("choose workload: %q is none of %s", name, strings.Join(Names(), ", "))
+}
+
+// Keys are the distinct keys of the workload, none where every span has its
+// own. They are not to be changed.
+func (g *Generator) Keys() []span.Key { return g.keys.all() }
+
+// Fill makes the next spans, all of which ended at end. What the batch points
+// to is valid until the next Fill.
+func (g *Generator) Fill(batch []Snapshot, end int64) {
+	g.keys.fill(batch)
+	g.spread.fill(batch)
+	for i := range batch {
+		batch[i].End = end
+	}
+}

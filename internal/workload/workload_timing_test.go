@@ -1,0 +1,21 @@
+package workload
+
+import "testing"
+
+// BenchmarkFill says what making a span costs: it must be small beside what is
+// measured with it. One operation is one span.
+func BenchmarkFill(b *testing.B) {
+	for _, name := range Names() {
+		b.Run(name, func(b *testing.B) {
+			g, err := New(name, 1)
+			if err != nil {
+				b.Fatal(err)
+			}
+			batch := make([]Snapshot, 64)
+			b.ReportAllocs()
+			for n := 0; n < b.N; n += len(batch) {
+				g.Fill(batch, 1)
+			}
+		})
+	}
+}
