@@ -170,11 +170,10 @@ func TestBugsPanic(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
-	type pointer struct {
-		a int
-		b [2]struct{ s string }
-	}
-	if _, err := New[pointer](8); err == nil {
+	if _, err := New[struct {
+		_ int
+		_ [2]struct{ _ string }
+	}](8); err == nil {
 		t.Error("a slot with a string was taken")
 	}
 	if _, err := New[struct{}](8); err == nil {
