@@ -1,0 +1,7 @@
+//go:build race
+
+package aggregate
+
+// comparedDurations is fewer under the race detector, which has nothing to find
+// in one goroutine.
+const comparedDurations = 200_000
