@@ -56,8 +56,8 @@ ci: lint build test ## what a change must pass
 bench-ring: ## the ring beside channels and another queue, in one run
 	cd bench && $(GO) run ./ring
 
-bench-ingest: ## parse, look up, claim and publish, a span
-	$(GO) test -run '^$$' -bench Batch -benchtime 2s ./internal/ingest
+bench-ingest: ## what a snapshot costs on each path and workload, in one table
+	$(GO) test -run '^$$' -bench Snapshot -benchtime 1.5s ./internal/ingest
 
 model: ## check the model of the ring's protocol with spin
 	sh internal/ring/model/run.sh

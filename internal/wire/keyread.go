@@ -6,6 +6,12 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
+// maxSharedKey is the longest key that is copied in one piece, with its labels as
+// parts of the copy: half the allocations of copying each. A label that is kept
+// keeps the whole of it, so a longer one, of which Normalize will cut most, is
+// copied label by label.
+const maxSharedKey = 4 << 10
+
 // DecodeKey reads the bytes of a key. Its labels are copies. They are as the
 // tracer wrote them: over-long and invalid ones are for Key.Normalize to mend.
 func DecodeKey(raw []byte) (span.Key, error) {
@@ -15,6 +21,9 @@ func DecodeKey(raw []byte) (span.Key, error) {
 		return k, malformed("decode key", "expected an array of %d to %d, found %s", minKeyElements, maxKeyElements, found(raw))
 	}
 	r := keyReader{rest: raw[n:]}
+	if len(raw) <= maxSharedKey {
+		r.shared = string(raw)
+	}
 	for i := range int(count) {
 		at := r.rest
 		if r.label(&k, i); r.err {
@@ -38,8 +47,9 @@ var keyLabels = [maxKeyElements]string{
 
 // keyReader reads labels one after the other. After a fault it reads nothing.
 type keyReader struct {
-	rest []byte
-	err  bool
+	rest   []byte
+	shared string // all of the key, or "" where labels are copied one by one
+	err    bool
 }
 
 func (r *keyReader) label(k *span.Key, i int) {
@@ -96,7 +106,16 @@ func (r *keyReader) text() string {
 	}
 	s, n := readStr(r.rest)
 	r.take(n)
-	return string(s)
+	return r.copied(s)
+}
+
+// copied is a string that was just stepped over.
+func (r *keyReader) copied(s []byte) string {
+	if r.shared == "" || r.err {
+		return string(s)
+	}
+	end := len(r.shared) - len(r.rest)
+	return r.shared[end-len(s) : end]
 }
 
 func (r *keyReader) status() uint32 {
