@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 )
 
 // runsMain makes the test binary be the program, so that the tests have a real
@@ -57,13 +59,14 @@ func TestUnusableCommandLines(t *testing.T) {
 		{"run --agent-url=ftp://x", "", 2, "ftp"},
 		{"run --cardinality-limit=colour=3", "", 2, "field=N"},
 		{"run --cardinality-limit=resource", "", 2, "field=N"},
+		{"run --retry-age=0s", "", 2, "--retry-age"},
 		{"run --log-level=loud", "", 2, "debug, info, warn, error"},
 		{"run --log-format=xml", "", 2, "text, json, auto"},
 		{"run --flush-interval=soon", "", 2, "invalid"},
 		{"demo --rate=0", "", 2, "--rate"},
 		{"demo --for=-1s", "", 2, "--for"},
 		{"run", "SPANSTATSD_RING_SLOTS=lots", 2, "SPANSTATSD_RING_SLOTS"},
-		{"run --socket=" + socket + " --ring-slots=3000", "", 1, "power of two"},
+		{"run --socket=" + socket + " --ring-slots=1000", "", 1, "power of two"},
 		{"run --socket=" + socket + " --flush-interval=1h", "", 1, "flush-interval"},
 		{"run --socket=" + socket + " --max-batch=9000", "", 1, "max-batch"},
 		{"run --socket=" + socket + " --max-frame=10", "", 1, "max-frame"},
@@ -125,6 +128,7 @@ func TestPrecedence(t *testing.T) {
 	t.Setenv("SPANSTATSD_MAX_AGGREGATES", "77")
 	t.Setenv("SPANSTATSD_BUFFER", "block")
 	t.Setenv("SPANSTATSD_MAX_ORIGINS", "")
+	t.Setenv("SPANSTATSD_CARDINALITY_LIMIT", "resource=10,service=5")
 	o := newRunOptions()
 	cmd := newRunCommand()
 	cmd.ResetFlags()
@@ -139,6 +143,9 @@ func TestPrecedence(t *testing.T) {
 		t.Fatal(err)
 	}
 	agg := o.config.Aggregate
+	if agg.Budgets[aggregate.FieldResource] != 10 || agg.Budgets[aggregate.FieldService] != 5 || agg.Budgets[aggregate.FieldType] != 16 {
+		t.Errorf("budgets %v", agg.Budgets)
+	}
 	if agg.RingSlots != 2048 || agg.MaxAggregates != 77 || agg.MaxOrigins != 256 || !o.config.Ingest.Block {
 		t.Errorf("ring slots %d, aggregates %d, origins %d, block %t", agg.RingSlots, agg.MaxAggregates, agg.MaxOrigins, o.config.Ingest.Block)
 	}

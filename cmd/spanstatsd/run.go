@@ -39,7 +39,8 @@ func (o *runOptions) addFlags(f *pflag.FlagSet) {
 	f.IntVar(&in.MaxFrame, "max-frame", in.MaxFrame, "longest frame, in bytes")
 	f.IntVar(&in.MaxBatch, "max-batch", in.MaxBatch, "most snapshots in one batch")
 	f.IntVar(&in.MaxKeys, "max-keys", in.MaxKeys, "keys that a connection may number, and as many that it may use without")
-	f.IntVar(&in.MaxKeyBytes, "max-key-bytes", in.MaxKeyBytes, "bytes of keys that a connection has remembered")
+	f.IntVar(&in.MaxKeyBytes, "max-key-bytes", in.MaxKeyBytes, "memory for the keys that a connection has remembered")
+	f.IntVar(&in.MaxKeyBytesInAll, "max-key-bytes-in-all", in.MaxKeyBytesInAll, "the same over all connections")
 	f.IntVar(&in.MaxByteRate, "max-byte-rate", in.MaxByteRate, "bytes a second read from one connection; 0 for any")
 	f.DurationVar(&in.ReadTimeout, "read-timeout", in.ReadTimeout, "time to complete a frame once begun")
 	f.StringVar(&o.buffer, "buffer", "drop", "what a full ring does to a batch: drop it, or block its tracer")
@@ -47,7 +48,8 @@ func (o *runOptions) addFlags(f *pflag.FlagSet) {
 	f.IntVar(&agg.RingSlots, "ring-slots", agg.RingSlots, "slots a ring, a power of two")
 	f.IntVar(&agg.MaxAggregates, "max-aggregates", agg.MaxAggregates, "aggregates a cycle, all origins together; what is beyond them meets in one overflow aggregate an origin")
 	f.IntVar(&agg.MaxOrigins, "max-origins", agg.MaxOrigins, "origins a cycle")
-	f.StringArrayVar(&o.cardinality, "cardinality-limit", nil, "distinct values a field may have an origin and cycle, as field=N; may be repeated")
+	f.StringSliceVar(&o.cardinality, "cardinality-limit", nil, "distinct values a field may have an origin and cycle, as field=N,field=N; may be repeated")
+	f.BoolVar(&agg.ConflateRuntimes, "conflate-runtimes", agg.ConflateRuntimes, "send origins that differ only in runtime id as one")
 	f.DurationVar(&agg.FlushInterval, "flush-interval", agg.FlushInterval, "length of a cycle, 1s to 10s")
 	f.StringVar(&o.agentURL, "agent-url", "", "where the agent is, http://host:port or unix:///path (default: DD_TRACE_AGENT_URL, DD_AGENT_HOST and DD_TRACE_AGENT_PORT, else http://127.0.0.1:8126)")
 	f.IntVar(&out.RetryBytes, "retry-bytes", out.RetryBytes, "bytes of payloads that may wait for the agent")
@@ -76,6 +78,9 @@ func (o *runOptions) complete() error {
 		if err := o.limitCardinality(limit); err != nil {
 			return err
 		}
+	}
+	if o.config.Flush.RetryAge <= 0 || o.config.Flush.RetryBytes <= 0 {
+		return fmt.Errorf("parse --retry-age and --retry-bytes: %s and %d must be positive", o.config.Flush.RetryAge, o.config.Flush.RetryBytes)
 	}
 	if o.agentURL == "" {
 		o.agentURL = agentFromEnvironment()

@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -97,17 +98,23 @@ func (b *budget) reset() {
 	clear(b.tags[1])
 }
 
-// charge collapses every label of the key that is over its budget, before the
-// key is looked up, so that all such spans meet in one aggregate. A value that
-// was admitted earlier in the cycle keeps its name.
-func (b *budget) charge(k *span.Key) (collapsed Collapsed) {
-	for f, label := range [FieldPeerTag]*string{
+// labels are the key's budgeted labels, by field.
+func labels(k *span.Key) [FieldPeerTag]*string {
+	return [FieldPeerTag]*string{
 		FieldService: &k.Service, FieldOperation: &k.Operation, FieldResource: &k.Resource,
 		FieldType: &k.Type, FieldSpanKind: &k.Kind, FieldHTTPMethod: &k.HTTPMethod,
 		FieldHTTPEndpoint: &k.HTTPEndpoint, FieldGRPCStatus: &k.GRPCStatus,
 		FieldServiceSource: &k.ServiceSource,
-	} {
-		if *label != "" && !admitValue(b.values[f], *label, b.limits[f]) {
+	}
+}
+
+// charge collapses every label of the key that is over its budget, before the
+// key is looked up, so that all such spans meet in one aggregate. A value that
+// was admitted earlier in the cycle keeps its name. Nothing is remembered yet: a
+// key that then finds the table full must cost no memory and no budget.
+func (b *budget) charge(k *span.Key) (collapsed Collapsed) {
+	for f, label := range labels(k) {
+		if *label != "" && !hasPlace(b.values[f], *label, b.limits[f]) {
 			*label = span.Blocked
 			collapsed |= 1 << f
 		}
@@ -120,11 +127,8 @@ func (b *budget) chargeTags(f Field, used map[string]map[string]struct{}, tags *
 	for i, tag := range *tags {
 		name, value, _ := strings.Cut(tag, ":")
 		values, known := used[name]
-		if !known && len(used) < maxTagKeys {
-			values, known = map[string]struct{}{}, true
-			used[name] = values
-		}
-		if known && admitValue(values, value, b.limits[f]) {
+		known = known || len(used) < maxTagKeys
+		if known && hasPlace(values, value, b.limits[f]) {
 			continue
 		}
 		if collapsed == 0 {
@@ -137,17 +141,41 @@ func (b *budget) chargeTags(f Field, used map[string]map[string]struct{}, tags *
 			(*tags)[i] = name + ":" + span.Blocked
 		}
 	}
+	if collapsed != 0 {
+		// What has become alike stands once, or the number of such tags would tell
+		// keys apart that their names do not.
+		slices.Sort(*tags)
+		*tags = slices.Compact(*tags)
+	}
 	return collapsed
 }
 
-// admitValue reports whether value has a place among at most limit others.
-func admitValue(values map[string]struct{}, value string, limit int) bool {
-	if _, known := values[value]; known {
-		return true
+// keep remembers the values of a charged key that has got its number.
+func (b *budget) keep(k *span.Key) {
+	for f, label := range labels(k) {
+		if *label != "" && hasPlace(b.values[f], *label, b.limits[f]) {
+			b.values[f][*label] = struct{}{}
+		}
 	}
-	if len(values) >= limit {
-		return false
+	b.keepTags(FieldPeerTag, b.tags[0], k.PeerTags)
+	b.keepTags(FieldAdditionalTag, b.tags[1], k.AdditionalTags)
+}
+
+func (b *budget) keepTags(f Field, used map[string]map[string]struct{}, tags []string) {
+	for _, tag := range tags {
+		name, value, _ := strings.Cut(tag, ":")
+		if used[name] == nil && len(used) < maxTagKeys {
+			used[name] = map[string]struct{}{}
+		}
+		// One key may have two values of one tag, of which only one has a place.
+		if values := used[name]; values != nil && hasPlace(values, value, b.limits[f]) {
+			values[value] = struct{}{}
+		}
 	}
-	values[value] = struct{}{}
-	return true
+}
+
+// hasPlace reports whether value is among the others, or may be.
+func hasPlace(values map[string]struct{}, value string, limit int) bool {
+	_, known := values[value]
+	return known || len(values) < limit
 }

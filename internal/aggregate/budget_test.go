@@ -113,6 +113,29 @@ func TestWholeTableCap(t *testing.T) {
 	}
 }
 
+// TestOverflowCostsNoBudget: keys that find the table full remember nothing.
+func TestOverflowCostsNoBudget(t *testing.T) {
+	r, origin := admitter(t, func(c *Config) { c.MaxAggregates = 3 })
+	for i := range 500 {
+		r.admit(origin, &span.Key{Resource: fmt.Sprint("r", i), PeerTags: []string{fmt.Sprint("k:", i)}})
+	}
+	b := r.budgets[origin]
+	if resources, tags := len(b.values[FieldResource]), len(b.tags[0]["k"]); resources != 3 || tags != 3 {
+		t.Errorf("%d resources and %d tags are remembered of a table of 3", resources, tags)
+	}
+}
+
+// TestCollapsedTagsAreASet: tags that became alike stand once, in order.
+func TestCollapsedTagsAreASet(t *testing.T) {
+	r, origin := admitter(t, func(c *Config) { c.Budgets[FieldPeerTag] = 1 })
+	r.admit(origin, &span.Key{PeerTags: []string{"a:1", "z:1"}})
+	first := r.admit(origin, &span.Key{PeerTags: []string{"a:2", "a:3", "z:2"}})
+	second := r.admit(origin, &span.Key{PeerTags: []string{"a:4", "z:5", "z:6"}})
+	if first.ID != second.ID {
+		t.Errorf("aggregates %v and %v", r.keys[first.ID].Key.PeerTags, r.keys[second.ID].Key.PeerTags)
+	}
+}
+
 func TestOrigins(t *testing.T) {
 	r, first := admitter(t, func(c *Config) { c.MaxOrigins = 2 })
 	if same, ok := r.admitOrigin(span.Origin{Service: "shop", RuntimeID: "other process"}); !ok || same != first {

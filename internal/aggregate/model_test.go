@@ -242,6 +242,7 @@ func TestBoundaryUnderLoad(t *testing.T) {
 			}
 			return
 		default:
+			a.Stats() // as a scrape would, at any moment
 			// Seals as fast as they go, past the spacing that Report keeps.
 			delivery := make(chan *Delivery, 1)
 			select {

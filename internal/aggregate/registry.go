@@ -45,6 +45,8 @@ func newRegistry(config *Config) *registry {
 }
 
 func (r *registry) reset() {
+	r.mu.Lock() // against those who ask for its size
+	defer r.mu.Unlock()
 	clear(r.origins)
 	clear(r.keys)
 	r.origins, r.keys, r.regular = r.origins[:0], r.keys[:0], 0
@@ -95,6 +97,7 @@ func (r *registry) admit(origin OriginID, key *span.Key) Admission {
 		return r.overflowed(origin, collapsed)
 	}
 	r.regular++
+	r.budgets[origin].keep(&k)
 	a := Admission{ID: r.number(origin, k), Hash: partitionHash(r.scratch)}
 	r.admitted[string(r.scratch)] = a
 	a.Collapsed = collapsed

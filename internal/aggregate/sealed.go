@@ -124,8 +124,7 @@ func (s *Sealed) Release() {
 	s.release, s.Origins, s.Keys, s.Tables = nil, nil, nil, nil
 }
 
-// NewSealed builds a sealed cycle from parts, for tests and benchmarks of what
-// comes after the seal.
+// NewSealed makes a sealed cycle of its parts.
 func NewSealed(cycle uint64, start, end time.Time, width time.Duration,
 	origins []span.Origin, keys []KeyEntry, tables ...*Table,
 ) *Sealed {

@@ -6,10 +6,14 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ring"
 )
 
-// reportSpacing is the least time between two seals that tracers asked for. A
-// seal costs every origin a payload, so a tracer that asks in a loop must not
-// set the pace.
-const reportSpacing = time.Second
+// reportSpacing is the least time between two seals that tracers asked for, and
+// maxReports the most of them within one interval; who asks after that waits for
+// its end. A seal costs every origin a payload and gives it new budgets, so a
+// tracer that asks in a loop must not set the pace.
+const (
+	reportSpacing = time.Second
+	maxReports    = 3
+)
 
 // sealer is the goroutine that moves the cycles on. It alone opens and seals.
 type sealer struct {
@@ -24,12 +28,13 @@ func (s *sealer) run() {
 	defer close(s.done)
 	var pending []chan *Delivery
 	var lastReport time.Time
+	reports := 0 // in this interval
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	boundary := nextBoundary(time.Now(), s.aggregator.config.FlushInterval)
 	for {
 		wake := time.Until(boundary)
-		if len(pending) > 0 {
+		if len(pending) > 0 && reports < maxReports {
 			wake = min(wake, time.Until(lastReport.Add(reportSpacing)))
 		}
 		timer.Reset(wake)
@@ -44,9 +49,13 @@ func (s *sealer) run() {
 		}
 		now := time.Now()
 		due := !wall(now).Before(boundary)
-		asked := len(pending) > 0 && now.Sub(lastReport) >= reportSpacing
-		if asked {
+		asked := len(pending) > 0 && reports < maxReports && now.Sub(lastReport) >= reportSpacing
+		switch {
+		case due:
+			reports = 0
+		case asked:
 			lastReport = now
+			reports++
 		}
 		if due || asked {
 			s.answer(pending, s.seal())

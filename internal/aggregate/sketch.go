@@ -13,13 +13,13 @@ import (
 // the truncation: the agent clears the low bits of a duration before its sketch
 // sees it; sign, exponent and nine bits of mantissa survive, rounding down.
 const (
-	relativeAccuracy = 0.01
+	RelativeAccuracy = 0.01
 	maxBins          = 2048
 )
 
 // logarithmic is the mapping of every sketch. It is immutable, so all share it.
 var logarithmic = func() mapping.IndexMapping {
-	m, err := mapping.NewLogarithmicMapping(relativeAccuracy)
+	m, err := mapping.NewLogarithmicMapping(RelativeAccuracy)
 	if err != nil {
 		panic("BUG: sketch mapping: " + err.Error())
 	}
@@ -92,5 +92,20 @@ func (s *Sketch) Bins(visit func(index int, count float64)) {
 	})
 }
 
-// Reset empties the sketch and keeps its memory.
-func (s *Sketch) Reset() { s.sketch.Clear() }
+// keptBins is the widest range of bins whose memory a sketch keeps when it is
+// reset: three orders of magnitude. The library's store takes memory for all
+// bins between the lowest and the highest, up to 16 KB, and would hold it for ever.
+const keptBins = 384
+
+// Reset empties the sketch and keeps its memory, unless that is much.
+func (s *Sketch) Reset() {
+	if !s.bins.IsEmpty() {
+		lowest, _ := s.bins.MinIndex() // fails only for an empty store
+		highest, _ := s.bins.MaxIndex()
+		if highest-lowest >= keptBins {
+			*s = *NewSketch()
+			return
+		}
+	}
+	s.sketch.Clear()
+}

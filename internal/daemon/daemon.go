@@ -16,16 +16,17 @@
 //
 //  1. health says not ready: nobody new is sent here
 //  2. ingest stops accepting, closes its read sides and reads what was written
-//     before that to the last byte. Exclusion is the guarantee: after this step
-//     nothing can be published any more
+//     before that to the last byte; each tracer is told why with its connection's
+//     end. Exclusion is the guarantee: after this step nothing can be published
+//     any more
 //  3. aggregate seals the last cycle, the open bucket included, and ends
 //  4. flush sends everything that it holds, and counts what it can't as unsent
 //  5. ingest's last answers to tracers end
 //  6. the books are logged, and health closes, last, so that they could be scraped
 //
-// One deadline, the grace, bounds all of it. A step that runs out of it is cut
-// off and says so, and the later ones still run, with what is left counted
-// under the reason "shutdown".
+// One deadline, the grace, bounds all of it, and reading may use half of it, so
+// that the agent is always given some. A step that runs out of its time says so,
+// counts what is left under the reason "shutdown", and the later ones still run.
 package daemon
 
 import (
@@ -77,9 +78,6 @@ func New(config Config) (*Daemon, error) {
 	if config.ShutdownGrace <= 0 {
 		return nil, errors.New("check shutdown-grace: it is not positive; give the last report some time, such as 5s")
 	}
-	if config.Ingest.MaxBatch > config.Aggregate.RingSlots {
-		return nil, errors.New("check max-batch: it is larger than a ring, so the largest batches could never be admitted; lower it or raise --ring-slots")
-	}
 	config.Flush.Version, config.Flush.Log = config.Version, config.Log
 	var err error
 	if d.flusher, err = flush.New(config.Flush); err != nil {
@@ -97,6 +95,9 @@ func (d *Daemon) makeRest(config Config) (err error) {
 	config.Aggregate.Deliver = d.flusher.Accept
 	if d.aggregate, err = aggregate.New(config.Aggregate); err != nil {
 		return err
+	}
+	if config.Ingest.MaxBatch > config.Aggregate.RingSlots {
+		return errors.New("check max-batch: it is larger than a ring, so the largest batches could never be admitted; lower it or raise --ring-slots")
 	}
 	config.Ingest.Version, config.Ingest.Log = config.Version, config.Log
 	config.Ingest.Aggregator, config.Ingest.Features = d.aggregate, d.features
@@ -140,8 +141,10 @@ func (d *Daemon) Stop() health.Books {
 	ctx, cancel := context.WithTimeout(context.Background(), d.config.ShutdownGrace)
 	defer cancel()
 	d.health.SetReady(false)
-	if err := d.ingest.Drain(ctx); err != nil {
-		d.config.Log.Warn("not everything that tracers wrote was read", "error", err)
+	reading, stopReading := context.WithTimeout(ctx, d.config.ShutdownGrace/2)
+	defer stopReading()
+	if err := d.ingest.Drain(reading); err != nil {
+		d.config.Log.Warn("not everything that tracers wrote was counted in time", "error", err)
 	}
 	d.aggregate.Stop()
 	d.flusher.Close(ctx)

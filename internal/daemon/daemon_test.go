@@ -117,6 +117,26 @@ func TestBooksAtQuietMoments(t *testing.T) {
 	p.stop()
 }
 
+// TestManyFlushesAtOnce: each of several callers gets its answer.
+func TestManyFlushesAtOnce(t *testing.T) {
+	p := startPair(t, nil)
+	c := p.client("shop")
+	var flushing sync.WaitGroup
+	for i := range 6 {
+		flushing.Go(func() {
+			c.Publish(batch(10, fmt.Sprint(i)))
+			if err := c.Flush(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	flushing.Wait()
+	if b := p.Books(); b.Flushed != 60 {
+		t.Errorf("after all answers: %+v", b)
+	}
+	p.stop()
+}
+
 // TestAgentComesBack refuses for a while; nothing is lost and nothing doubled.
 func TestAgentComesBack(t *testing.T) {
 	p := startPair(t, nil)

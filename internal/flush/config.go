@@ -49,7 +49,7 @@ func (c Config) withDefaults() (Config, error) {
 		return c, fmt.Errorf("configure flush: a payload of at most %d bytes: choose between %d and %d",
 			c.MaxPayloadBytes, minPayloadBytes, agentPayloadBytes)
 	case c.RetryBytes < c.MaxPayloadBytes:
-		return c, fmt.Errorf("configure flush: %d retry bytes do not hold one payload: give at least %d",
+		return c, fmt.Errorf("configure flush: %d retry bytes do not hold one payload; give --retry-bytes at least %d",
 			c.RetryBytes, c.MaxPayloadBytes)
 	case c.RetryAge < 0 || c.Timeout < 0:
 		return c, fmt.Errorf("configure flush: retry age %v and timeout %v must be positive", c.RetryAge, c.Timeout)

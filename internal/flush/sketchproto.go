@@ -26,7 +26,7 @@ const (
 // with the library's own bits of gamma. Offset and interpolation are zero and
 // so are left out, as protobuf does.
 var sketchHead = func() []byte {
-	m, err := mapping.NewLogarithmicMapping(0.01)
+	m, err := mapping.NewLogarithmicMapping(aggregate.RelativeAccuracy)
 	if err != nil {
 		panic("BUG: sketch mapping: " + err.Error())
 	}

@@ -18,7 +18,7 @@ func warm(t testing.TB) (*conn, [][]byte) {
 	h.features.Stats = true
 	h.Server.features.Store(&h.features)
 	c := &conn{server: h.Server, reader: h.aggregator.NewReader(), batch: newBatch(2)}
-	c.keys = newKeys(h.config.MaxKeys, h.config.MaxKeyBytes)
+	c.keys = newKeys(h.config.MaxKeys, h.config.MaxKeyBytes, &h.keyBytes, h.config.MaxKeyBytesInAll)
 	whole, numbered := wire.BeginSpans(nil), wire.BeginSpans(nil)
 	for i := range 64 {
 		raw := key(fmt.Sprint("resource ", i))

@@ -69,6 +69,9 @@ func (c *conn) spans(body []byte) error {
 		}
 	}()
 	switch {
+	case c.server.isCut():
+		reason = DropShutdown
+		return nil
 	case n > c.server.config.MaxBatch:
 		reason = DropBatchTooLarge
 		return nil

@@ -41,7 +41,7 @@ type conn struct {
 
 	writing   sync.Mutex
 	greeted   bool // welcome was sent, so features may follow
-	reporting bool // an answer to a flush is owed
+	reporting int  // answers to flushes that are owed
 }
 
 // serve reads until the tracer or the daemon ends the connection.
@@ -49,8 +49,12 @@ func (c *conn) serve() {
 	defer c.server.remove(c)
 	defer c.socket.Close()
 	defer c.reader.Close()
+	defer c.keys.release()
 	err := c.guarded()
 	if err == nil || errors.Is(err, io.EOF) {
+		if c.server.isDraining() {
+			c.bye(byeShutdown)
+		}
 		return
 	}
 	reason := faultOf(err)
@@ -202,20 +206,24 @@ func (c *conn) lost(body []byte) error {
 	return nil
 }
 
+// maxOpenFlushes bounds the answers that one connection may be owed.
+const maxOpenFlushes = 8
+
 // flush asks for a report and answers when it has arrived. The connection goes
-// on reading meanwhile; it may have one question open, and a second one is
-// refused at once.
+// on reading meanwhile; one question too many is refused at once.
 func (c *conn) flush(body []byte) error {
 	request, err := wire.DecodeFlush(body)
 	if err != nil {
 		return &fault{FaultBadMessage, err}
 	}
 	c.writing.Lock()
-	busy := c.reporting
-	c.reporting = true
+	busy := c.reporting == maxOpenFlushes
+	if !busy {
+		c.reporting++
+	}
 	c.writing.Unlock()
 	if busy {
-		c.answer(wire.Flush{ID: request.ID, Error: "a flush of this connection is being answered already"})
+		c.answer(wire.Flush{ID: request.ID, Error: "too many flushes of this connection wait for their answer"})
 		return nil
 	}
 	c.server.answering.Add(1)
@@ -223,7 +231,7 @@ func (c *conn) flush(body []byte) error {
 		defer c.server.answering.Done()
 		err := c.server.report()
 		c.writing.Lock()
-		c.reporting = false
+		c.reporting--
 		c.writing.Unlock()
 		answer := wire.Flush{ID: request.ID, OK: err == nil}
 		if err != nil {

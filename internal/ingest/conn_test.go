@@ -324,13 +324,15 @@ func TestDrainIsAnExactBoundary(t *testing.T) {
 	}
 }
 
-// TestDrainCutsOffAtTheDeadline has a batch that can find no room.
+// TestDrainCutsOffAtTheDeadline has a batch that can find no room, and more
+// behind it: all that was handed over is counted.
 func TestDrainCutsOffAtTheDeadline(t *testing.T) {
 	h := newHarness(t, func(c *Config, a *aggregate.Config) { c.Block, a.RingSlots = true, 256 })
 	h.Start()
 	c := h.connect("shop")
-	c.send(spans(200, key("r")))
-	c.send(spans(200, key("r")))
+	for range 5 {
+		c.send(spans(200, key("r")))
+	}
 	for h.Stats().Frames < 3 {
 		time.Sleep(time.Millisecond)
 	}
@@ -340,7 +342,7 @@ func TestDrainCutsOffAtTheDeadline(t *testing.T) {
 		t.Errorf("drained with %v", err)
 	}
 	h.Close()
-	if stats := h.Stats(); stats.Received != 400 || stats.Dropped["shutdown"] != 200 {
+	if stats := h.Stats(); stats.Received != 1000 || stats.Dropped["shutdown"] != 800 {
 		t.Errorf("received %d, dropped %v", stats.Received, stats.Dropped)
 	}
 	h.aggregator.Start()

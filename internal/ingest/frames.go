@@ -34,15 +34,17 @@ func newFrames(conn net.Conn, maxFrame int, timeout time.Duration, pace *throttl
 	return &frames{conn: conn, base: base, buf: base, max: maxFrame, timeout: timeout, pace: pace}
 }
 
-// first returns the content of the first frame, which must be whole within
-// limit, counted from now and not from its first byte.
-func (f *frames) first(limit time.Duration) ([]byte, error) {
-	if err := f.conn.SetReadDeadline(time.Now().Add(limit)); err != nil {
+// first returns the content of the first frame, which must be whole within that
+// time, counted from now and not from its first byte, and fit the base buffer.
+func (f *frames) first(within time.Duration) ([]byte, error) {
+	if err := f.conn.SetReadDeadline(time.Now().Add(within)); err != nil {
 		return nil, io.EOF // closed under us: the daemon stops
 	}
 	f.hold = true
+	limit := f.max
+	f.max = min(limit, baseBuffer-wire.HeaderLen)
 	message, err := f.next()
-	f.hold = false
+	f.hold, f.max = false, limit
 	f.armed = true // so that the next wait takes this deadline away
 	return message, err
 }
@@ -80,7 +82,7 @@ func (f *frames) fill(need int) error {
 	partial := f.end > f.start
 	if !partial {
 		f.start, f.end = 0, 0
-	} else if f.start+need > len(f.buf) || f.end == len(f.buf) {
+	} else if f.end == len(f.buf) {
 		f.makeRoom(need)
 	}
 	if err := f.setDeadline(partial); err != nil {
@@ -88,7 +90,9 @@ func (f *frames) fill(need int) error {
 	}
 	n, err := f.conn.Read(f.buf[f.end:])
 	f.end += n
-	f.pace.spend(n)
+	if f.pace.spend(n) {
+		f.rearm = true // the tracer has not spent that time, we have
+	}
 	switch {
 	case n > 0 || err == nil:
 		return nil
@@ -118,12 +122,13 @@ func (f *frames) setDeadline(partial bool) error {
 	return nil
 }
 
-// makeRoom moves the begun frame to the front, into a larger buffer if it is
-// longer than this one. The length was checked before a byte is set aside.
+// makeRoom moves the begun frame to the front, or into a larger buffer if it
+// stands there already. The buffer grows with what has come and not with what
+// was announced, so that a length alone costs nothing.
 func (f *frames) makeRoom(need int) {
 	target := f.buf
-	if need > len(f.buf) {
-		target = make([]byte, need)
+	if f.start == 0 {
+		target = make([]byte, min(need, 2*len(f.buf)))
 	}
 	f.end = copy(target, f.buf[f.start:f.end])
 	f.start, f.buf = 0, target

@@ -197,7 +197,7 @@ func newGenerator(b testing.TB, name string) *workload.Generator {
 func (t *timed) connect(service string) *conn {
 	return &conn{
 		server: t.Server, reader: t.aggregator.NewReader(), batch: newBatch(t.aggregator.Drainers()),
-		keys: newKeys(t.config.MaxKeys, t.config.MaxKeyBytes), origin: span.Origin{Service: service, Lang: "go"},
+		keys: newKeys(t.config.MaxKeys, t.config.MaxKeyBytes, &t.keyBytes, t.config.MaxKeyBytesInAll), origin: span.Origin{Service: service, Lang: "go"},
 	}
 }
 

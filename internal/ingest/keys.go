@@ -3,6 +3,8 @@ package ingest
 import (
 	"bytes"
 	"hash/maphash"
+	"sync/atomic"
+	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -20,8 +22,16 @@ type resolved struct {
 type knownKey struct {
 	resolved
 	raw  []byte
+	hash uint64 // of raw
 	key  span.Key
+	cost int // bytes that it is charged with
 	pins int // numbers that stand for it
+}
+
+// costOf is about what a known key holds: its raw bytes, its labels, which are
+// not longer, a string header for each tag, and itself.
+func costOf(raw []byte, key *span.Key) int {
+	return 2*len(raw) + 16*(len(key.PeerTags)+len(key.AdditionalTags)) + int(unsafe.Sizeof(knownKey{}))
 }
 
 // keys is one connection's table from raw key bytes, or numbers, to what they
@@ -40,12 +50,15 @@ type keys struct {
 	numbers  []uint32 // by number, index into known plus one
 	maxKeys  int      // as many that no number stands for, and as many numbers
 	maxBytes int
-	bytes    int
+	bytes    int           // what the known keys cost
+	pinned   int           // the part of it that numbers stand for
+	all      *atomic.Int64 // what the keys of all connections cost
+	maxAll   int64
 	full     bool // something found no room since the last sweep
 }
 
-func newKeys(maxKeys, maxBytes int) *keys {
-	k := &keys{seed: maphash.MakeSeed(), maxKeys: maxKeys, maxBytes: maxBytes}
+func newKeys(maxKeys, maxBytes int, all *atomic.Int64, maxAll int) *keys {
+	k := &keys{seed: maphash.MakeSeed(), maxKeys: maxKeys, maxBytes: maxBytes, all: all, maxAll: int64(maxAll)}
 	k.rehash(64)
 	return k
 }
@@ -76,29 +89,57 @@ func (k *keys) numbered(number uint32) int {
 
 // add remembers a decoded key, or returns none where there is no room.
 func (k *keys) add(raw []byte, key span.Key) int {
-	if len(k.known) >= 2*k.maxKeys || k.bytes+len(raw) > k.maxBytes {
+	cost := costOf(raw, &key)
+	if len(k.known) >= 2*k.maxKeys || k.bytes+cost > k.maxBytes || !k.charge(cost) {
 		k.full = true
 		return none
 	}
 	if 2*(len(k.known)+1) > len(k.slots) {
 		k.rehash(2 * len(k.slots))
 	}
-	k.known = append(k.known, knownKey{raw: bytes.Clone(raw), key: key})
-	k.bytes += len(raw)
+	k.known = append(k.known, knownKey{
+		raw: bytes.Clone(raw), hash: maphash.Bytes(k.seed, raw), key: key, cost: cost,
+	})
 	k.insert(len(k.known) - 1)
 	return len(k.known) - 1
 }
+
+// charge takes room for a key's cost, of this connection's and of all's.
+func (k *keys) charge(cost int) bool {
+	if k.all.Add(int64(cost)) > k.maxAll {
+		k.all.Add(-int64(cost))
+		return false
+	}
+	k.bytes += cost
+	return true
+}
+
+// release gives the room of all keys back. The table is not used afterwards.
+func (k *keys) release() { k.all.Add(-int64(k.bytes)) }
 
 // define makes a number stand for a known key.
 func (k *keys) define(number uint32, index int) {
 	if grow := int(number) + 1 - len(k.numbers); grow > 0 {
 		k.numbers = append(k.numbers, make([]uint32, grow)...)
 	}
-	if earlier := k.numbered(number); earlier != none {
-		k.known[earlier].pins--
+	if known := &k.known[index]; known.pins == 0 {
+		k.pinned += known.cost
 	}
 	k.known[index].pins++
+	if earlier := k.numbered(number); earlier != none {
+		known := &k.known[earlier]
+		if known.pins--; known.pins == 0 {
+			k.pinned -= known.cost
+		}
+	}
 	k.numbers[number] = uint32(index) + 1
+}
+
+// worthSweeping says whether a sweep down to the numbered keys would free a good
+// part of the table. Where it would not, it is not worth its cost, which is that
+// of the whole table: a tracer could ask for one with each key.
+func (k *keys) worthSweeping() bool {
+	return k.pinned < k.maxBytes-k.maxBytes/8 && k.bytes-k.pinned > k.bytes/8
 }
 
 // sweep keeps what a number stands for and what was resolved in the cycle of
@@ -110,14 +151,16 @@ func (k *keys) sweep(since uint64) {
 	k.full = false
 	moved := make([]uint32, len(k.known)) // by old index, new index plus one
 	kept := k.known[:0]
+	before := k.bytes
 	k.bytes = 0
 	for i, known := range k.known {
 		if known.pins > 0 || known.cycle >= since {
 			kept = append(kept, known)
 			moved[i] = uint32(len(kept))
-			k.bytes += len(known.raw)
+			k.bytes += known.cost
 		}
 	}
+	k.all.Add(int64(k.bytes - before))
 	clear(k.known[len(kept):])
 	k.known = kept
 	for number, at := range k.numbers {
@@ -136,7 +179,7 @@ func (k *keys) rehash(slots int) {
 }
 
 func (k *keys) insert(index int) {
-	hash := maphash.Bytes(k.seed, k.known[index].raw)
+	hash := k.known[index].hash
 	mask := uint32(len(k.slots) - 1)
 	i := uint32(hash) & mask
 	for k.slots[i] != 0 {

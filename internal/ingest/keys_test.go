@@ -3,16 +3,21 @@ package ingest
 import (
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
+// testKeyCost is about what one of the test's keys costs.
+const testKeyCost = 340
+
 // TestKeysAgainstMap does random things to a table and to plain maps.
 func TestKeysAgainstMap(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
-	k := newKeys(64, 4096)
+	var all atomic.Int64
+	k := newKeys(64, 128*testKeyCost, &all, 1<<30)
 	known, numbers := map[string]string{}, map[uint32]string{}
 	cycle := uint64(1)
 	used := map[string]uint64{}
@@ -64,7 +69,13 @@ func TestKeysAgainstMap(t *testing.T) {
 		if want := numbers[number]; (index != none) != (want != "") || index != none && k.known[index].key.Resource != want {
 			t.Fatalf("step %d: number %d is at %d, want %q", step, number, index, want)
 		}
-		if len(k.known) > 128 || k.bytes > 4096 {
+		pinned := 0
+		for i := range k.known {
+			if k.known[i].pins > 0 {
+				pinned += k.known[i].cost
+			}
+		}
+		if len(k.known) > 128 || k.bytes > 128*testKeyCost || k.pinned != pinned || all.Load() != int64(k.bytes) {
 			t.Fatalf("step %d: %d keys of %d bytes", step, len(k.known), k.bytes)
 		}
 	}
@@ -76,7 +87,7 @@ func TestKeysAgainstMap(t *testing.T) {
 // TestScanKeepsTheHotKeys sends the working set in the midst of keys that are
 // never seen again, over several cycles.
 func TestScanKeepsTheHotKeys(t *testing.T) {
-	k := newKeys(64, 1<<20)
+	k := newKeys(64, 1<<20, new(atomic.Int64), 1<<30)
 	misses := 0
 	use := func(cycle uint64, raw string) {
 		index := k.find([]byte(raw))

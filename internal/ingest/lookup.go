@@ -116,9 +116,12 @@ func (c *conn) learn(raw []byte) (int, error) {
 	if index := c.keys.add(raw, key); index != none {
 		return index, nil
 	}
-	c.keys.sweep(c.cycle + 1)
-	if index := c.keys.add(raw, key); index != none {
-		return index, nil
+	if c.keys.worthSweeping() {
+		c.keys.sweep(c.cycle + 1)
+		if index := c.keys.add(raw, key); index != none {
+			return index, nil
+		}
 	}
-	return none, faultf(FaultTooManyKeys, "define key: over %d bytes of keys with numbers", c.server.config.MaxKeyBytes)
+	return none, faultf(FaultTooManyKeys, "define key: no room for more keys with numbers in %d bytes a connection and %d in all; see --max-key-bytes and --max-key-bytes-in-all",
+		c.server.config.MaxKeyBytes, c.server.config.MaxKeyBytesInAll)
 }

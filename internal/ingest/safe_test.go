@@ -1,10 +1,13 @@
 package ingest
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -111,6 +114,89 @@ func TestFloodIsHeldToItsRate(t *testing.T) {
 	h.stop()
 	if h.rows["healthy"] != 100 {
 		t.Errorf("the healthy tracer was counted %d of 100", h.rows["healthy"])
+	}
+}
+
+// TestPaceIsNotTheTracersFault: a frame takes longer than the read timeout only
+// because the daemon puts its reading off.
+func TestPaceIsNotTheTracersFault(t *testing.T) {
+	h := start(t, func(c *Config, _ *aggregate.Config) {
+		c.MaxByteRate, c.ReadTimeout = 100_000, 100*time.Millisecond
+	})
+	c := h.connect("large")
+	c.send(spans(40, key(strings.Repeat("r", 4000)))) // 160 KB
+	c.settle()
+	h.stop()
+	if stats := h.Stats(); stats.Received != 40 || stats.ReadsThrottled == 0 {
+		t.Errorf("received %d, faults %v", stats.Received, stats.Faults)
+	}
+}
+
+// TestAnnouncedLengthCostsNothing: the buffer grows with what comes.
+func TestAnnouncedLengthCostsNothing(t *testing.T) {
+	data := append([]byte{0, 0x0f, 0xff, 0xff}, make([]byte, 1000)...)
+	f := newFrames(&pieces{rnd: rand.New(rand.NewPCG(1, 1)), data: data}, 1<<20, time.Second, nil)
+	if _, err := f.next(); faultOf(err) != FaultHalfFrame || len(f.buf) != baseBuffer {
+		t.Errorf("%v, with a buffer of %d bytes", err, len(f.buf))
+	}
+	f = newFrames(&pieces{rnd: rand.New(rand.NewPCG(1, 1)), data: data}, 1<<20, time.Second, nil)
+	if _, err := f.first(time.Second); faultOf(err) != FaultTooLarge {
+		t.Errorf("a hello of a megabyte: %v", err)
+	}
+}
+
+// TestRedefiningInAFullTable does what would sweep the table for each key.
+func TestRedefiningInAFullTable(t *testing.T) {
+	var all atomic.Int64
+	k := newKeys(1024, 1<<20, &all, 1<<30)
+	number := uint32(0)
+	for ; ; number++ {
+		index := k.add(fmt.Appendf(nil, "%d%s", number, strings.Repeat("k", 2000)), span.Key{})
+		if index == none {
+			break
+		}
+		k.define(number, index)
+	}
+	if k.worthSweeping() {
+		t.Errorf("a sweep that frees nothing, with %d of %d bytes pinned", k.pinned, k.bytes)
+	}
+	k.define(0, k.numbered(1))
+	if k.worthSweeping() {
+		t.Error("a sweep for one key")
+	}
+	for n := range number / 2 {
+		k.define(n, k.numbered(number-1))
+	}
+	before := k.bytes
+	if !k.worthSweeping() {
+		t.Error("no sweep for half of the table")
+	}
+	k.sweep(^uint64(0))
+	if k.bytes > before*2/3 || all.Load() != int64(k.bytes) {
+		t.Errorf("%d bytes after a sweep of %d, %d in all", k.bytes, before, all.Load())
+	}
+	k.release()
+	if all.Load() != 0 {
+		t.Errorf("%d bytes in all after the release", all.Load())
+	}
+}
+
+// TestKeysOfAllConnectionsAreBounded.
+func TestKeysOfAllConnectionsAreBounded(t *testing.T) {
+	h := start(t, func(c *Config, _ *aggregate.Config) { c.MaxKeyBytes, c.MaxKeyBytesInAll = 1<<20, 1<<20 })
+	first, second := h.connect("first"), h.connect("second")
+	for i := range 300 {
+		first.send(spans(1, key(strings.Repeat("a", 4000)+fmt.Sprint(i))))
+		second.send(spans(1, key(strings.Repeat("b", 4000)+fmt.Sprint(i))))
+	}
+	first.settle()
+	second.settle()
+	for h.Stats().Connections > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	h.stop()
+	if stats := h.Stats(); stats.KeysUncached == 0 || stats.DroppedTotal() != 0 || h.keyBytes.Load() != 0 {
+		t.Errorf("uncached %d, dropped %v, %d bytes held in the end", stats.KeysUncached, stats.Dropped, h.keyBytes.Load())
 	}
 }
 

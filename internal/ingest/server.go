@@ -21,15 +21,17 @@ type Config struct {
 	MaxConnections int
 	MaxFrame       int
 	MaxBatch       int
-	MaxKeys        int           // numbers a connection may define, and keys it may use without
-	MaxKeyBytes    int           // of the raw keys that a connection has remembered
-	MaxByteRate    int           // bytes a second a connection; 0: any
-	ReadTimeout    time.Duration // for a frame once begun
-	Block          bool          // wait for room instead of dropping
-	DefaultHost    string        // of a tracer that does not say
-	DefaultEnv     string        // of a tracer that does not say
-	Version        string        // of the daemon, for the welcome
-	Aggregator     *aggregate.Aggregator
+	MaxKeys        int // numbers a connection may define, and keys it may use without
+	MaxKeyBytes    int // of the raw keys that a connection has remembered
+	// MaxKeyBytesInAll is the same over all connections.
+	MaxKeyBytesInAll int
+	MaxByteRate      int           // bytes a second a connection; 0: any
+	ReadTimeout      time.Duration // for a frame once begun
+	Block            bool          // wait for room instead of dropping
+	DefaultHost      string        // of a tracer that does not say
+	DefaultEnv       string        // of a tracer that does not say
+	Version          string        // of the daemon, for the welcome
+	Aggregator       *aggregate.Aggregator
 	// Features returns what the agent wants and a channel that is closed when
 	// that changes.
 	Features func() (wire.Features, <-chan struct{})
@@ -40,7 +42,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Socket: Socket{Path: "/var/run/spanstatsd/spans.sock", Mode: 0o660}, MaxConnections: 1024,
-		MaxFrame: wire.DefaultMaxFrame, MaxBatch: 1024, MaxKeys: 8192, MaxKeyBytes: 8 << 20,
+		MaxFrame: wire.DefaultMaxFrame, MaxBatch: 1024, MaxKeys: 8192, MaxKeyBytes: 8 << 20, MaxKeyBytesInAll: 32 << 20,
 		ReadTimeout: 30 * time.Second,
 	}
 }
@@ -61,6 +63,8 @@ func (c *Config) Check() error {
 		return fmt.Errorf("check max-keys: %d is not between %d and %d", c.MaxKeys, wire.MinMaxKeys, 1<<20)
 	case c.MaxKeyBytes < minKeyBytes:
 		return fmt.Errorf("check max-key-bytes: %d is not at least %d", c.MaxKeyBytes, minKeyBytes)
+	case c.MaxKeyBytesInAll < c.MaxKeyBytes:
+		return fmt.Errorf("check max-key-bytes-in-all: %d is less than the %d of one connection", c.MaxKeyBytesInAll, c.MaxKeyBytes)
 	case c.MaxByteRate < 0:
 		return fmt.Errorf("check max-byte-rate: %d is negative; 0 stands for any rate", c.MaxByteRate)
 	case c.ReadTimeout <= 0:
@@ -74,6 +78,7 @@ type Server struct {
 	config   Config
 	log      faultLog
 	counters counters
+	keyBytes atomic.Int64 // what the keys of all connections cost
 	features atomic.Pointer[wire.Features]
 	listener *listener
 
@@ -167,7 +172,7 @@ func (s *Server) add(socket *net.UnixConn) {
 		return
 	}
 	c.frames = newFrames(socket, s.config.MaxFrame, s.config.ReadTimeout, newThrottle(s.config.MaxByteRate, s.draining, &s.counters.throttled))
-	c.keys = newKeys(s.config.MaxKeys, s.config.MaxKeyBytes)
+	c.keys = newKeys(s.config.MaxKeys, s.config.MaxKeyBytes, &s.keyBytes, s.config.MaxKeyBytesInAll)
 	c.batch = newBatch(s.config.Aggregator.Drainers())
 	c.reader = s.config.Aggregator.NewReader()
 	go c.serve()
@@ -191,9 +196,12 @@ func (s *Server) announce(changed <-chan struct{}) {
 		var features wire.Features
 		features, changed = s.config.Features()
 		s.features.Store(&features)
+		// Side by side, so that one that does not read delays no other.
+		var announcing sync.WaitGroup
 		for _, c := range s.connections() {
-			c.announce(&features)
+			announcing.Go(func() { c.announce(&features) })
 		}
+		announcing.Wait()
 	}
 }
 
@@ -224,8 +232,11 @@ var byeShutdown = wire.Bye{Reason: "shutdown", Detail: "the daemon stops; what i
 // Drain stops accepting and reads what tracers have already written, to the
 // last byte. Closing the read side of a Unix socket is an exact boundary: a
 // write that succeeded before it is still there to be read, and one after it
-// fails on the tracer's side, which then knows that it was not handed over. A
-// connection that is not done when the context ends is cut off.
+// fails on the tracer's side, which then knows that it was not handed over.
+//
+// When the context ends, what is still to be read is read all the same, but only
+// counted, as dropped for the shutdown. That is no more than the sockets hold, and
+// nothing is waited for any more, so it ends by itself.
 func (s *Server) Drain(ctx context.Context) error {
 	s.mu.Lock()
 	s.stopping = true
@@ -233,7 +244,6 @@ func (s *Server) Drain(ctx context.Context) error {
 	close(s.draining)
 	s.listener.Close() // removes the socket's file too
 	for _, c := range s.connections() {
-		c.bye(byeShutdown)
 		_ = c.socket.CloseRead() // fails only where the tracer has left already
 	}
 	done := make(chan struct{})
@@ -243,15 +253,25 @@ func (s *Server) Drain(ctx context.Context) error {
 	case <-done:
 	case <-ctx.Done():
 		err = fmt.Errorf("drain connections: %w; raise --shutdown-grace", ctx.Err())
-		close(s.stopped)
-		for _, c := range s.connections() {
-			c.socket.Close()
-		}
-		<-done
-		return err
 	}
 	close(s.stopped)
-	return nil
+	<-done
+	return err
+}
+
+// isDraining says whether the daemon has begun to stop.
+func (s *Server) isDraining() bool { return isClosed(s.draining) }
+
+// isCut says whether what comes is only to be counted.
+func (s *Server) isCut() bool { return isClosed(s.stopped) }
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 // Close ends what is left after Drain: the answers that tracers wait for.

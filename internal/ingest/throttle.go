@@ -25,15 +25,16 @@ func newThrottle(rate int, lifted <-chan struct{}, delays *atomic.Uint64) *throt
 }
 
 // spend notes n bytes that were read, and waits until the rate allows the next.
-func (t *throttle) spend(n int) {
+// It reports whether it had to wait.
+func (t *throttle) spend(n int) (waited bool) {
 	if t == nil {
-		return
+		return false
 	}
 	now := time.Now()
 	t.credit = min(t.rate, t.credit+now.Sub(t.last).Seconds()*t.rate) - float64(n)
 	t.last = now
 	if t.credit >= 0 {
-		return
+		return false
 	}
 	t.delays.Add(1)
 	timer := time.NewTimer(time.Duration(-t.credit / t.rate * float64(time.Second)))
@@ -42,4 +43,5 @@ func (t *throttle) spend(n int) {
 	case <-timer.C:
 	case <-t.lifted:
 	}
+	return true
 }
