@@ -65,7 +65,11 @@ func (c *conn) decode(raw []byte) (span.Key, error) {
 		return span.Key{}, err
 	}
 	c.server.counters.decoded.Add(1)
-	if key.Normalize(c.origin.Lang) {
+	changed := key.Normalize(c.origin.Lang)
+	if most := c.server.config.MaxResource; len(key.Resource) > most {
+		key.Resource, changed = span.Text(key.Resource, most), true
+	}
+	if changed {
 		c.server.counters.cut.Add(1)
 	}
 	return key, nil

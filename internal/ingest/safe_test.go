@@ -117,6 +117,18 @@ func TestFloodIsHeldToItsRate(t *testing.T) {
 	}
 }
 
+func TestResourceIsCut(t *testing.T) {
+	h := start(t, func(c *Config, _ *aggregate.Config) { c.MaxResource = 300 })
+	c := h.connect("shop")
+	c.send(spans(1, key(strings.Repeat("r", 300)+"one")))
+	c.send(spans(1, key(strings.Repeat("r", 300)+"other")))
+	c.settle()
+	h.stop()
+	if n := h.rows[strings.Repeat("r", 300)]; n != 2 || h.Stats().KeysNormalised != 2 {
+		t.Errorf("counted %v", h.rows)
+	}
+}
+
 // TestPaceIsNotTheTracersFault: a frame takes longer than the read timeout only
 // because the daemon puts its reading off.
 func TestPaceIsNotTheTracersFault(t *testing.T) {

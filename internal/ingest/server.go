@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
@@ -23,6 +24,7 @@ type Config struct {
 	MaxBatch       int
 	MaxKeys        int // numbers a connection may define, and keys it may use without
 	MaxKeyBytes    int // of the raw keys that a connection has remembered
+	MaxResource    int // bytes of a resource that are kept, the agent's number at most
 	// MaxKeyBytesInAll is the same over all connections.
 	MaxKeyBytesInAll int
 	MaxByteRate      int           // bytes a second a connection; 0: any
@@ -43,6 +45,7 @@ func DefaultConfig() Config {
 	return Config{
 		Socket: Socket{Path: "/var/run/spanstatsd/spans.sock", Mode: 0o660}, MaxConnections: 1024,
 		MaxFrame: wire.DefaultMaxFrame, MaxBatch: 1024, MaxKeys: 8192, MaxKeyBytes: 8 << 20, MaxKeyBytesInAll: 32 << 20,
+		MaxResource: span.MaxResource,
 		ReadTimeout: 30 * time.Second,
 	}
 }
@@ -65,6 +68,8 @@ func (c *Config) Check() error {
 		return fmt.Errorf("check max-key-bytes: %d is not at least %d", c.MaxKeyBytes, minKeyBytes)
 	case c.MaxKeyBytesInAll < c.MaxKeyBytes:
 		return fmt.Errorf("check max-key-bytes-in-all: %d is less than the %d of one connection", c.MaxKeyBytesInAll, c.MaxKeyBytes)
+	case c.MaxResource < span.MaxLabel || c.MaxResource > span.MaxResource:
+		return fmt.Errorf("check max-resource-bytes: %d is not between %d and the agent's %d", c.MaxResource, span.MaxLabel, span.MaxResource)
 	case c.MaxByteRate < 0:
 		return fmt.Errorf("check max-byte-rate: %d is negative; 0 stands for any rate", c.MaxByteRate)
 	case c.ReadTimeout <= 0:
