@@ -20,6 +20,7 @@ func (s *shard) advance() (why reason, ok bool) {
 	}
 	s.buffer, s.noRoom = fresh, 0
 	s.keys.reset()
+	s.known.reset()
 	return 0, true
 }
 

@@ -30,6 +30,23 @@ func TestEncodedKeyIsTheSame(t *testing.T) {
 	}
 }
 
+// TestManyEncodingsOfOneKey fills the table of ids, and more, with one key.
+func TestManyEncodingsOfOneKey(t *testing.T) {
+	batch := sampleBatch(1)
+	for range 3 * tableSlots {
+		s := batch[0]
+		s.Encoded, s.Key = EncodeKey(batch[0].Key), Key{}
+		batch = append(batch, s)
+	}
+	labels := make([]Snapshot, len(batch))
+	for i := range labels {
+		labels[i] = batch[0]
+	}
+	if !bytes.Equal(bytesOf(t, batch), bytesOf(t, labels)) {
+		t.Error("the same key, encoded often, is not sent as it is with labels")
+	}
+}
+
 // TestEncodedKeyIsCut: it is no way round the limits of labels.
 func TestEncodedKeyIsCut(t *testing.T) {
 	huge := strings.Repeat("x", 1<<20)

@@ -10,9 +10,6 @@ const (
 	tableSlots = 2 * maxKeys
 )
 
-// hashOf is the hash of an encoded key.
-func hashOf(key []byte) uint64 { return maphash.Bytes(seed, key) }
-
 // seed is one a process, so that nobody outside can choose keys that collide.
 var seed = maphash.MakeSeed()
 
@@ -44,9 +41,10 @@ func (t *keyTable) reset() {
 	}
 }
 
-// find takes a key with its hash, and returns the slot that holds the key and true, or the slot where it
+// find returns the slot that holds the key and true, or the slot where it
 // belongs, its tag to set, and false.
-func (t *keyTable) find(hash uint64, key, definitions []byte) (slot *keySlot, tag uint64, found bool) {
+func (t *keyTable) find(key, definitions []byte) (slot *keySlot, tag uint64, found bool) {
+	hash := maphash.Bytes(seed, key)
 	tag = uint64(t.generation)<<32 | hash>>32
 	for i := hash % tableSlots; ; i = (i + 1) % tableSlots {
 		s := &t.slots[i]

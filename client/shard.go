@@ -23,6 +23,7 @@ type shard struct {
 	chain  int     // how many those are
 	noRoom int     // the smallest batch that found none in buffer, or 0
 	keys   keyTable
+	known  encodedTable
 	cutter cutter
 
 	published atomic.Uint64
@@ -135,7 +136,8 @@ func (s *shard) append(snapshot *Snapshot, key *Key, bound int) bool {
 	// written whole, it moves back by a few bytes.
 	ahead := len(b.frames) + snapshotRoom
 	raw := wire.AppendKey(b.frames[ahead:ahead:cap(b.frames)], key)
-	s.finish(b, snapshot, hashOf(raw), raw)
+	number, ok := s.number(b, raw)
+	finish(b, snapshot, number, ok, raw)
 	return true
 }
 
@@ -145,14 +147,23 @@ func (s *shard) appendEncoded(snapshot *Snapshot, key *EncodedKey) bool {
 	if !b.fits(snapshotRoom + len(key.raw)) {
 		return false
 	}
-	s.finish(b, snapshot, key.hash, key.raw)
+	slot, ok := s.known.find(key.id)
+	if !ok {
+		var number uint32
+		if number, ok = s.number(b, key.raw); ok {
+			s.known.put(slot, key.id, number)
+		}
+		finish(b, snapshot, number, ok, key.raw)
+		return true
+	}
+	finish(b, snapshot, slot.number, true, key.raw)
 	return true
 }
 
-// finish appends a snapshot for which there is room.
-func (s *shard) finish(b *buffer, snapshot *Snapshot, hash uint64, raw []byte) {
+// finish appends a snapshot for which there is room, by number if its key has one.
+func finish(b *buffer, snapshot *Snapshot, number uint32, ok bool, raw []byte) {
 	duration, end, flags, weight := snapshot.facts()
-	if number, ok := s.number(b, hash, raw); ok {
+	if ok {
 		b.frames = wire.AppendNumbered(b.frames, number, duration, end, flags, weight)
 	} else {
 		b.frames = wire.AppendWhole(b.frames, raw, duration, end, flags, weight)
@@ -161,8 +172,8 @@ func (s *shard) finish(b *buffer, snapshot *Snapshot, hash uint64, raw []byte) {
 
 // number is the number of a key in this buffer, which it defines on its first
 // use while there is room.
-func (s *shard) number(b *buffer, hash uint64, raw []byte) (uint32, bool) {
-	slot, tag, found := s.keys.find(hash, raw, b.definitions)
+func (s *shard) number(b *buffer, raw []byte) (uint32, bool) {
+	slot, tag, found := s.keys.find(raw, b.definitions)
 	if found {
 		return uint32(slot.number), true
 	}

@@ -31,10 +31,9 @@ func (r *Ring[T]) Consume(limit int, onSlots func([]T), onSignal func(Signal)) {
 			}
 		}
 		next := r.turn(at, uint64(limit), onSlots)
-		switch {
-		case next != at || signalled:
-			patience.reset()
-		default:
+		if next != at || signalled {
+			patience.work(next - at)
+		} else {
 			r.await(at, patience)
 		}
 		at = next

@@ -1,23 +1,6 @@
 package ring
 
-import (
-	"runtime"
-	"sync/atomic"
-	"time"
-)
-
-const (
-	// spins is how often an idle consumer looks again at once, about the time
-	// that a producer needs to fill a run.
-	spins = 64
-	// yields is how often it then lets other goroutines run before it parks.
-	yields = 16
-
-	// The idle delay bounds one park. It is a net under the wake, so it is long;
-	// it starts short because a consumer that has just had work is worth a look.
-	idleMin = time.Millisecond
-	idleMax = time.Second
-)
+import "sync/atomic"
 
 // parking is where the consumer waits. The flag is 1 from before the
 // consumer's last look until somebody takes it back: the one who does ends the
@@ -45,37 +28,9 @@ func (p *parking) wake() {
 	}
 }
 
-// idle is the consumer's patience: how long its next park may last.
-type idle struct {
-	timer    *time.Timer
-	delay    time.Duration
-	min, max time.Duration
-}
-
-func newIdle(least, most time.Duration) *idle {
-	timer := time.NewTimer(most)
-	timer.Stop()
-	return &idle{timer: timer, delay: least, min: least, max: most}
-}
-
-// reset makes the next park short again, because there was work.
-func (i *idle) reset() { i.delay = i.min }
-
-// next arms the timer and doubles the delay of the park after this one.
-func (i *idle) next() {
-	i.timer.Reset(i.delay)
-	i.delay = min(2*i.delay, i.max)
-}
-
 // await returns when there may be work at a position, or now and then without.
 func (s *sequence) await(at uint64, patience *idle) {
-	for range spins {
-		if s.ready(at) {
-			return
-		}
-	}
-	for range yields {
-		runtime.Gosched()
+	for patience.more() {
 		if s.ready(at) {
 			return
 		}
@@ -97,7 +52,7 @@ func (s *sequence) park(at uint64, patience *idle) {
 		return
 	}
 	s.parks.Add(1)
-	patience.next()
+	patience.arm()
 	select {
 	case <-s.token:
 		s.wakes.Add(1)

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"text/tabwriter"
+)
+
+// cell is one contestant before one crowd of producers.
+type cell struct{ contestant, crowd int }
+
+// results are the samples of all rounds.
+type results struct {
+	publish map[cell][]sample
+	through map[cell][]sample
+}
+
+func newResults(rounds int) results {
+	r := results{publish: map[cell][]sample{}, through: map[cell][]sample{}}
+	for i := range contestants {
+		for _, crowd := range producers {
+			at := cell{i, crowd}
+			r.publish[at] = make([]sample, 0, rounds)
+			r.through[at] = make([]sample, 0, rounds)
+		}
+	}
+	return r
+}
+
+// round takes one sample of each kind, after a collection, so that no
+// contestant pays for the garbage of the one before it. The queues are filled
+// once beforehand: a page's first touch is the kernel's cost.
+func (r results) round(i, crowd int, o options) error {
+	c, at := contestants[i], cell{i, crowd}
+	q, err := c.make(o.fill)
+	if err != nil {
+		return err
+	}
+	if _, err := publishOnly(q, crowd, o.fill); err != nil {
+		return err
+	}
+	runtime.GC()
+	s, err := publishOnly(q, crowd, o.fill)
+	if err != nil {
+		return err
+	}
+	r.publish[at] = append(r.publish[at], s)
+	if q, err = c.make(o.slots); err != nil {
+		return err
+	}
+	if _, err := publishOnly(q, crowd, o.slots); err != nil {
+		return err
+	}
+	runtime.GC()
+	if s, err = endToEnd(q, crowd, c.load); err != nil {
+		return err
+	}
+	r.through[at] = append(r.through[at], s)
+	return nil
+}
+
+// median of one of a sample's two figures.
+func median(samples []sample, of func(sample) float64) float64 {
+	figures := make([]float64, len(samples))
+	for i, s := range samples {
+		figures[i] = of(s)
+	}
+	slices.Sort(figures)
+	return figures[len(figures)/2]
+}
+
+func wall(s sample) float64 { return s.wall }
+func cpu(s sample) float64  { return s.cpu }
+
+// print writes a row for each contestant and crowd, and the one figure that a
+// change should watch.
+func (r results) print(out io.Writer) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, "queue\trun\tproducers\tpublish ns\tCPU ns\tend to end M/s\twall ns\tCPU ns\t")
+	for i, c := range contestants {
+		for _, crowd := range producers {
+			at := cell{i, crowd}
+			ns := median(r.through[at], wall)
+			fmt.Fprintf(table, "%s\t%d\t%d\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t\n", c.name, c.run, crowd,
+				median(r.publish[at], wall), median(r.publish[at], cpu),
+				1e3/ns, ns, median(r.through[at], cpu))
+		}
+	}
+	if err := table.Flush(); err != nil {
+		return fmt.Errorf("write table: %w", err)
+	}
+	_, err := fmt.Fprintf(out, "\nring vs channel, runs of 16, end to end: %.1fx\n", r.ratio(1, 3))
+	return err
+}
+
+// ratio is how much faster one contestant is than another, the middle of what
+// the crowds give.
+func (r results) ratio(one, other int) float64 {
+	ratios := make([]float64, 0, len(producers))
+	for _, crowd := range producers {
+		ratios = append(ratios, median(r.through[cell{other, crowd}], wall)/median(r.through[cell{one, crowd}], wall))
+	}
+	slices.Sort(ratios)
+	middle := len(ratios) / 2
+	return (ratios[middle-1] + ratios[middle]) / 2
+}
