@@ -22,8 +22,10 @@ func TestTheJudgeCanSayNo(t *testing.T) {
 		steps []step
 		want  bool
 	}{
-		{"as it should be", []step{do(claim, 1), do(claim, 2), refused(3), do(publish, 2), do(publish, 1),
-			do(send, 9), do(take, 1), do(free, 1), do(claim, 4), do(take, 2), do(free, 2), do(deliver, 9)}, true},
+		{"as it should be", []step{
+			do(claim, 1), do(claim, 2), refused(3), do(publish, 2), do(publish, 1),
+			do(send, 9), do(take, 1), do(free, 1), do(claim, 4), do(take, 2), do(free, 2), do(deliver, 9),
+		}, true},
 		{"refused with room", []step{do(claim, 1), refused(2)}, false},
 		{"claimed without room", []step{do(claim, 1), do(claim, 2), do(claim, 3)}, false},
 		{"claimed before it was freed", []step{do(claim, 1), do(publish, 1), do(take, 1), do(claim, 2), do(claim, 3)}, false},
