@@ -14,7 +14,7 @@ TEST_MODULES  := $(dir $(wildcard test/*/go.mod))
 OTHER_MODULES := $(TEST_MODULES) $(dir $(wildcard bench/go.mod))
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-unit test-plain test-fuzz test-modules fuzz lint ci clean bench-ring bench-ingest
+.PHONY: help build demo test test-unit test-plain test-fuzz test-modules fuzz lint ci clean bench-ring bench-ingest model
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,6 +58,9 @@ bench-ring: ## the ring beside channels and another queue, in one run
 
 bench-ingest: ## what a snapshot costs on each path and workload, in one table
 	$(GO) test -run '^$$' -bench Snapshot -benchtime 1.5s ./internal/ingest
+
+model: ## check the model of the ring's protocol with spin
+	sh internal/ring/model/run.sh
 
 clean: ## remove what was built
 	rm -rf bin dist

@@ -108,43 +108,6 @@ func TestProducers(t *testing.T) {
 	}
 }
 
-// TestNoWakeIsLost has a consumer whose sleeps nothing but a wake can end within
-// the hour, and items that come while it falls asleep. A lost wake hangs the test.
-func TestNoWakeIsLost(t *testing.T) {
-	r, err := New[item](8)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const items = 20_000
-	seen := uint64(0)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		patience := newIdle(time.Hour, time.Hour)
-		defer patience.timer.Stop()
-		for at := r.head.Load(); seen < items; {
-			if next := r.turn(at, 8, func(items []item) { seen += uint64(len(items)) }); next != at {
-				at = next
-			} else {
-				r.await(at, patience)
-			}
-		}
-	}()
-	for number := range uint64(items) {
-		// Half of the items come when the flag is up, the others at any moment.
-		for number%2 == 0 && r.parked.Load() == 0 && r.Stats().Used == 0 {
-			runtime.Gosched()
-		}
-		c := insist(r, 1)
-		*c.Slot(0) = item{0, number, number}
-		c.Publish()
-	}
-	<-done
-	if stats := r.Stats(); stats.Wakes == 0 || stats.Published != items {
-		t.Errorf("in the end %+v", stats)
-	}
-}
-
 // TestSignalsAreBoundaries sends reports between items, and expects each to be
 // delivered behind what was published before it and before what came after.
 func TestSignalsAreBoundaries(t *testing.T) {

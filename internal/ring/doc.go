@@ -41,19 +41,27 @@
 //
 // # Waiting
 //
-// A consumer that finds nothing raises a flag, looks once more, and sleeps. A
-// producer stores its word and then looks at the flag. Of the two stores one is
-// first in the order of all; so either the consumer's last look sees the word,
-// or the producer sees the flag and takes it down, which it alone does, and sends
-// the one token that ends the sleep. No wake is lost. The timer that bounds a
-// sleep guards against nothing known; it doubles from a millisecond to a second,
-// so an idle ring costs a look a second.
+// A consumer that finds nothing pauses for some microseconds if it was busy, so
+// that it does not take the lines that producers are writing; then it lets others
+// run; then it raises a flag, looks once more, and sleeps. A producer stores its
+// word and then looks at the flag. Of the two stores one is first in the order of
+// all; so either the consumer's last look sees the word, or the producer sees the
+// flag and takes it down, which it alone does, and sends the one token that ends
+// the sleep. No wake is lost. The timer that bounds a sleep guards against nothing
+// known; it doubles from a millisecond to a second, so an idle ring costs a look a
+// second.
 //
 // # Signals
 //
 // Report, stop and clear go past the data, at most 16 of them at a time. Report
 // and stop note the tail when they are sent and are delivered when the consumer
 // has got there: what was claimed before comes before them. Clear comes at once.
+//
+// # Beside the argument
+//
+// The folder model has the protocol in Promela, where spin tries every
+// interleaving of a small ring, and sees each of several mutants fail. The module
+// test/ring has porcupine judge recorded histories of the real one.
 //
 // # Bounds
 //

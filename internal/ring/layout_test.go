@@ -57,6 +57,12 @@ func TestAllocations(t *testing.T) {
 		}
 		c, _ := r.Claim(3)
 		c.Skip()
+		func() {
+			c, _ := r.Claim(3)
+			defer c.Settle()
+			c.Slot(2)[0] = 7
+			c.Publish()
+		}()
 		at = r.turn(at, 1000, take)
 	}); n != 0 {
 		t.Errorf("%v allocations", n)

@@ -1,0 +1,172 @@
+package ring
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// start runs a consumer in the background. The function it returns stops it
+// and waits for its end.
+func start[T any](t *testing.T, r *Ring[T], limit int, onSlots func([]T), onSignal func(Signal)) func() {
+	t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.Consume(limit, onSlots, onSignal)
+	}()
+	return func() {
+		if !r.Send(Signal{Kind: Stop}) {
+			t.Error("no room for a stop")
+		}
+		<-done
+	}
+}
+
+func noSignal(Signal) {}
+
+// publish puts one run of n slots into the ring, which must have room.
+func publish[T any](t *testing.T, r *Ring[T], n int) {
+	t.Helper()
+	c, result := r.Claim(n)
+	if result != Claimed {
+		t.Fatalf("a claim of %d is %s", n, result)
+	}
+	c.Publish()
+}
+
+// TestNoWakeIsLost publishes at every point of a consumer's way to its park,
+// and waits for the answer. In the bubble time moves only when everybody is
+// blocked, so it moves if, and only if, a wake was lost and the idle delay had
+// to stand in for it.
+func TestNoWakeIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, err := New[uint64](8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answers := make(chan int, 1)
+		stop := start(t, r, 8, func(slots []uint64) { answers <- len(slots) }, noSignal)
+		began := time.Now()
+		dice := rand.New(rand.NewPCG(1, 2))
+		for range 30_000 {
+			waste(dice.IntN(4000))
+			publish(t, r, 1)
+			await(answers)
+		}
+		stop()
+		if lost := time.Since(began); lost != 0 {
+			t.Errorf("only the idle delay found some work; %s of it passed", lost)
+		}
+		if stats := r.Stats(); stats.Parks != stats.Wakes || stats.Parks == 0 {
+			t.Errorf("%d parks, %d wakes; want as many, and some", stats.Parks, stats.Wakes)
+		}
+	})
+}
+
+// waste shifts the next step of a producer against the consumer's, without
+// giving up its processor: both must run at once to meet at the wrong moment.
+func waste(steps int) {
+	x := uint64(steps)
+	for range steps {
+		x = x*6364136223846793005 + 1
+	}
+	runtime.KeepAlive(x)
+}
+
+// await takes an answer that comes soon without giving up the processor either.
+func await(answers <-chan int) {
+	for range 2000 {
+		select {
+		case <-answers:
+			return
+		default:
+		}
+	}
+	<-answers
+}
+
+// TestIdleDelayDoubles counts the parks of an idle consumer: each is twice as
+// long as the one before, up to the longest, and short again after work.
+func TestIdleDelayDoubles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, err := New[uint64](8)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop := start(t, r, 8, func([]uint64) {}, noSignal)
+		parked := func(want uint64, when string) {
+			t.Helper()
+			synctest.Wait()
+			if got := r.Stats().Parks; got != want {
+				t.Errorf("%s: %d parks, want %d", when, got, want)
+			}
+		}
+		parked(1, "at first")
+		time.Sleep(idleMin)
+		parked(2, "after the shortest delay")
+		time.Sleep(2*idleMin - 1)
+		parked(2, "just before the second has passed")
+		time.Sleep(time.Nanosecond)
+		parked(3, "after the second")
+		time.Sleep(time.Hour)
+		before := r.Stats().Parks
+		time.Sleep(10 * idleMax)
+		parked(before+10, "ten of the longest later")
+		publish(t, r, 1)
+		parked(before+11, "after work")
+		time.Sleep(idleMin)
+		parked(before+12, "after work and the shortest delay")
+		if wakes := r.Stats().Wakes; wakes != 1 {
+			t.Errorf("%d wakes, want the one of the publish", wakes)
+		}
+		stop()
+	})
+}
+
+// TestBusyConsumerPauses: a consumer pauses after much work, once, where there
+// is a second processor, and yields a bounded number of times otherwise.
+func TestBusyConsumerPauses(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		taken uint64
+		alone bool
+		want  int
+	}{
+		{"little work", busy - 1, false, yields},
+		{"much work", busy, false, yields + 1},
+		{"much work, one processor", busy, true, yields},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			patience := newIdle(idleMin, idleMax)
+			patience.alone = test.alone
+			for range 2 {
+				patience.work(test.taken)
+				spent := 0
+				for patience.more() {
+					spent++
+				}
+				if spent != test.want {
+					t.Errorf("waited %d times before the park, want %d", spent, test.want)
+				}
+			}
+		})
+	}
+}
+
+// TestUnparkTakesTheToken: a consumer that finds work by itself just when it is
+// woken leaves no token behind, which would end a later park for nothing.
+func TestUnparkTakesTheToken(t *testing.T) {
+	r, err := New[uint64](8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.parked.Store(1)
+	r.wakeParked()
+	r.unpark()
+	if left, flag := len(r.token), r.parked.Load(); left != 0 || flag != 0 {
+		t.Errorf("%d tokens and flag %d are left, want none", left, flag)
+	}
+}
