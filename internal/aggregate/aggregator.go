@@ -131,6 +131,9 @@ func (a *Aggregator) Routing() *Routing { return a.routing.Load() }
 // Drainers is the number of rings.
 func (a *Aggregator) Drainers() int { return len(a.drainers) }
 
+// RingSlots is the size of each ring.
+func (a *Aggregator) RingSlots() int { return a.config.RingSlots }
+
 // Ring is the ring that the drainer of that number empties.
 func (a *Aggregator) Ring(drainer int) *ring.Ring[Slot] { return a.drainers[drainer].ring }
 

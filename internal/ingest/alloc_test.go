@@ -17,8 +17,8 @@ func warm(t testing.TB) (*conn, [][]byte) {
 	h := newHarness(t, func(_ *Config, a *aggregate.Config) { a.Drainers = 2 })
 	h.features.Stats = true
 	h.Server.features.Store(&h.features)
-	c := &conn{server: h.Server, reader: h.aggregator.NewReader(), batch: newBatch(2)}
-	c.keys = newKeys(h.config.MaxKeys, h.config.MaxKeyBytes, &h.keyBytes, h.config.MaxKeyBytesInAll)
+	c := &conn{admission: admission{server: h.Server}}
+	c.enter()
 	whole, numbered := wire.BeginSpans(nil), wire.BeginSpans(nil)
 	for i := range 64 {
 		raw := key(fmt.Sprint("resource ", i))
@@ -34,7 +34,7 @@ func warm(t testing.TB) (*conn, [][]byte) {
 	wire.EndSpans(numbered, 0, 64)
 	h.aggregator.Start()
 	t.Cleanup(func() {
-		c.reader.Close()
+		c.leave()
 		h.aggregator.Stop()
 		h.listener.Close()
 	})

@@ -10,7 +10,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// batch is the scratch of one connection for the batch that it is admitting.
+// batch is the scratch of one publisher for the batch that it is admitting.
 type batch struct {
 	slots     []aggregate.Slot // resolved, in the tracer's order
 	drainers  []uint16         // by slot, whose ring it goes to
@@ -68,15 +68,8 @@ func (c *conn) spans(body []byte) error {
 			c.server.counters.dropped[reason].Add(uint64(n))
 		}
 	}()
-	switch {
-	case c.server.isCut():
-		reason = DropShutdown
-		return nil
-	case n > c.server.config.MaxBatch:
+	if n > c.server.config.MaxBatch {
 		reason = DropBatchTooLarge
-		return nil
-	case !c.server.wanted():
-		reason = DropNotWanted
 		return nil
 	}
 	for {
@@ -88,7 +81,7 @@ func (c *conn) spans(body []byte) error {
 		if err != errDropped { //nolint:errorlint // our own sentinel, never wrapped
 			return err
 		}
-		if !c.server.config.Block || reason != DropRingFull && reason != DropRingContended {
+		if !c.server.config.Block || !reason.passes() {
 			return nil
 		}
 		if !c.server.pause(blockedPause) {
@@ -101,7 +94,13 @@ func (c *conn) spans(body []byte) error {
 
 // admit resolves and publishes a whole batch within one cycle. With errDropped
 // nothing of it was published, and the reason says why.
-func (c *conn) admit(walker wire.SpansWalker) (Drop, error) {
+func (c *admission) admit(walker wire.SpansWalker) (Drop, error) {
+	switch {
+	case c.server.isCut():
+		return DropShutdown, errDropped
+	case !c.server.wanted():
+		return DropNotWanted, errDropped
+	}
 	cycle := c.reader.Enter()
 	if cycle == nil {
 		return DropShutdown, errDropped
@@ -117,7 +116,7 @@ func (c *conn) admit(walker wire.SpansWalker) (Drop, error) {
 }
 
 // resolve finds every snapshot's aggregate and ring.
-func (c *conn) resolve(cycle *aggregate.Cycle, walker wire.SpansWalker) error {
+func (c *admission) resolve(cycle *aggregate.Cycle, walker wire.SpansWalker) error {
 	b := &c.batch
 	b.reset()
 	routing := c.server.config.Aggregator.Routing()
@@ -151,30 +150,27 @@ func (b *batch) collapse(fields aggregate.Collapsed) {
 }
 
 // publish claims each ring once and copies the slots in, or backs out of all.
-func (c *conn) publish() (Drop, error) {
+func (c *admission) publish() (Drop, error) {
 	b := &c.batch
 	defer c.settle() // after a panic, what was claimed must not stop its drainer
 	for drainer, n := range b.counts {
 		if n == 0 {
 			continue
 		}
-		claim, result := claim(c.server.config.Aggregator.Ring(drainer), n)
-		if result != ring.Claimed {
+		if reason, ok := c.claim(drainer, n); !ok {
 			c.backOut()
-			if result == ring.Full {
-				return DropRingFull, errDropped
-			}
-			return DropRingContended, errDropped
+			return reason, errDropped
 		}
-		b.claims[drainer] = claim
 	}
 	for i, drainer := range b.drainers {
 		*b.claims[drainer].Slot(b.filled[drainer]) = b.slots[i]
 		b.filled[drainer]++
 	}
+	ringSlots := c.server.config.Aggregator.RingSlots()
 	for drainer := range b.claims {
-		if b.claims[drainer].Len() > 0 {
-			b.claims[drainer].Publish()
+		if claim := &b.claims[drainer]; claim.Len() > 0 {
+			c.shares[drainer].add(claim.End(), claim.Len(), ringSlots)
+			claim.Publish()
 		}
 	}
 	if b.collapses {
@@ -188,18 +184,30 @@ func (c *conn) publish() (Drop, error) {
 // claimTries bounds how often a claim that only lost races is made again.
 const claimTries = 8
 
-func claim(r *ring.Ring[aggregate.Slot], n int) (ring.Claim[aggregate.Slot], ring.Result) {
-	for range claimTries - 1 {
-		if claim, result := r.Claim(n); result != ring.Contended {
-			return claim, result
-		}
-		runtime.Gosched()
+// claim takes room for n slots in one ring, unless that were more than this
+// publisher's share of it.
+func (c *admission) claim(drainer, n int) (Drop, bool) {
+	r := c.server.config.Aggregator.Ring(drainer)
+	if !c.server.isAlone() && !c.shares[drainer].allows(r, n) {
+		return DropOverShare, false
 	}
-	return r.Claim(n)
+	claim, result := r.Claim(n)
+	for tries := 1; result == ring.Contended && tries < claimTries; tries++ {
+		runtime.Gosched()
+		claim, result = r.Claim(n)
+	}
+	switch result {
+	case ring.Full:
+		return DropRingFull, false
+	case ring.Contended:
+		return DropRingContended, false
+	}
+	c.batch.claims[drainer] = claim
+	return 0, true
 }
 
 // backOut publishes what was claimed so far as skips.
-func (c *conn) backOut() {
+func (c *admission) backOut() {
 	for i := range c.batch.claims {
 		if c.batch.claims[i].Len() > 0 {
 			c.batch.claims[i].Skip()
@@ -208,7 +216,7 @@ func (c *conn) backOut() {
 }
 
 // settle skips the claims that a panic left open.
-func (c *conn) settle() {
+func (c *admission) settle() {
 	for i := range c.batch.claims {
 		c.batch.claims[i].Settle()
 	}

@@ -22,18 +22,10 @@ const helloTimeout = 5 * time.Second
 // conn is one tracer's connection. Its goroutine owns all of it but the socket's
 // write side, which writing guards.
 type conn struct {
-	server *Server
+	admission
 	socket *net.UnixConn
-
-	frames   *frames
-	keys     *keys
-	batch    batch
-	snapshot wire.Snapshot
-	reader   *aggregate.Reader
-	peer     peer
-	origin   span.Origin
-	originID aggregate.OriginID
-	cycle    uint64 // number of the cycle plus one that originID is valid in
+	frames *frames
+	peer   peer
 
 	since    time.Time
 	received atomic.Uint64          // spans; the goroutine's own, for others to read
@@ -48,8 +40,7 @@ type conn struct {
 func (c *conn) serve() {
 	defer c.server.remove(c)
 	defer c.socket.Close()
-	defer c.reader.Close()
-	defer c.keys.release()
+	defer c.leave()
 	err := c.guarded()
 	if err == nil || errors.Is(err, io.EOF) {
 		if c.server.isDraining() {
@@ -151,17 +142,22 @@ func (c *conn) hello() error {
 
 // originate completes the origin by what the tracer did not say and we know.
 func (c *conn) originate(o span.Origin) {
-	if o.Host == "" {
-		o.Host = c.server.config.DefaultHost
-	}
-	if o.Env == "" {
-		o.Env = c.server.config.DefaultEnv
-	}
 	if o.ContainerID == "" && o.EntityID == "" {
 		o.ContainerID = c.peer.container
 	}
+	c.origin = c.server.complete(o)
+}
+
+// complete gives an origin the daemon's host and environment where it has none.
+func (s *Server) complete(o span.Origin) span.Origin {
+	if o.Host == "" {
+		o.Host = s.config.DefaultHost
+	}
+	if o.Env == "" {
+		o.Env = s.config.DefaultEnv
+	}
 	o.Normalize()
-	c.origin = o
+	return o
 }
 
 // attributes are how a line of the log names a connection.

@@ -18,6 +18,15 @@
 // under one reason. Resolving and publishing happen between one Enter and one
 // Exit of the aggregates' cycle, so the boundary of a cycle splits no batch.
 //
+// # A flood leaves room for the others
+//
+// Publishers share the rings. While there is more than one, none may hold more
+// slots of a ring than twice what it leaves free, so a tracer that floods is
+// dropped, or blocked, at its share, and another's batch still finds room.
+//
+// A Publisher is how spans are admitted that came by another way than a
+// connection of ours; what follows holds for it too.
+//
 // # What is malformed costs its sender its connection
 //
 // The connection is told why in a bye, one counter and one rate-limited log

@@ -157,9 +157,8 @@ func TestHostile(t *testing.T) {
 		}},
 	} {
 		t.Run(attack.name, func(t *testing.T) {
-			h := start(t, func(c *Config, a *aggregate.Config) {
+			h := start(t, func(c *Config, _ *aggregate.Config) {
 				c.ReadTimeout, c.MaxConnections = 200*time.Millisecond, 200
-				a.RingSlots = 1 << 16
 			})
 			healthy := h.connect("healthy")
 			stop := make(chan struct{})

@@ -195,10 +195,9 @@ func newGenerator(b testing.TB, name string) *workload.Generator {
 
 // connect is a connection as it is after the hello of a service.
 func (t *timed) connect(service string) *conn {
-	return &conn{
-		server: t.Server, reader: t.aggregator.NewReader(), batch: newBatch(t.aggregator.Drainers()),
-		keys: newKeys(t.config.MaxKeys, t.config.MaxKeyBytes, &t.keyBytes, t.config.MaxKeyBytesInAll), origin: span.Origin{Service: service, Lang: "go"},
-	}
+	c := &conn{admission: admission{server: t.Server, origin: span.Origin{Service: service, Lang: "go"}}}
+	c.enter()
+	return c
 }
 
 func (t *timed) handle(c *conn, messages [][]byte) {

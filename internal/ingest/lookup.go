@@ -11,7 +11,7 @@ import (
 // enterCycle makes the connection ready for the cycle that it is in: at the
 // first batch of one, its origin is admitted and its key table aged. It reports
 // false where the cycle has no room for the origin.
-func (c *conn) enterCycle(cycle *aggregate.Cycle) bool {
+func (c *admission) enterCycle(cycle *aggregate.Cycle) bool {
 	if c.cycle == cycle.Number()+1 {
 		return true
 	}
@@ -26,7 +26,7 @@ func (c *conn) enterCycle(cycle *aggregate.Cycle) bool {
 
 // find resolves a snapshot's key. A hit is one hash and one comparison, or for
 // a number one index.
-func (c *conn) find(cycle *aggregate.Cycle, s *wire.Snapshot) (resolved, error) {
+func (c *admission) find(cycle *aggregate.Cycle, s *wire.Snapshot) (resolved, error) {
 	var index int
 	if s.Numbered {
 		if index = c.keys.numbered(s.Number); index == none {
@@ -44,7 +44,7 @@ func (c *conn) find(cycle *aggregate.Cycle, s *wire.Snapshot) (resolved, error) 
 
 // miss decodes a key that the connection does not know, and remembers it if
 // there is room.
-func (c *conn) miss(cycle *aggregate.Cycle, raw []byte) (resolved, error) {
+func (c *admission) miss(cycle *aggregate.Cycle, raw []byte) (resolved, error) {
 	key, err := c.decode(raw)
 	if err != nil {
 		return resolved{}, err
@@ -59,7 +59,7 @@ func (c *conn) miss(cycle *aggregate.Cycle, raw []byte) (resolved, error) {
 }
 
 // decode makes of a raw key what the statistics will show.
-func (c *conn) decode(raw []byte) (span.Key, error) {
+func (c *admission) decode(raw []byte) (span.Key, error) {
 	key, err := wire.DecodeKey(raw)
 	if err != nil {
 		return span.Key{}, err
@@ -75,7 +75,7 @@ func (c *conn) decode(raw []byte) (span.Key, error) {
 	return key, nil
 }
 
-func (c *conn) readmit(cycle *aggregate.Cycle, known *knownKey) resolved {
+func (c *admission) readmit(cycle *aggregate.Cycle, known *knownKey) resolved {
 	a := cycle.Admit(c.originID, &known.key)
 	return resolved{cycle: c.cycle, id: a.ID, hash: a.Hash, collapsed: a.Collapsed}
 }
@@ -109,7 +109,7 @@ func (c *conn) define(body []byte) error {
 
 // learn returns the index of a key that is about to get a number, making room
 // for it at the cost of keys that have none.
-func (c *conn) learn(raw []byte) (int, error) {
+func (c *admission) learn(raw []byte) (int, error) {
 	if index := c.keys.find(raw); index != none {
 		return index, nil
 	}

@@ -10,24 +10,31 @@ type Drop uint8
 
 const (
 	DropRingFull       Drop = iota // a ring has no room: the drainers can't keep up
+	DropOverShare                  // its publisher has its share of a ring already, and others are connected
 	DropRingContended              // too many connections claim at once
 	DropMalformed                  // the frame is not what the protocol says
 	DropBatchTooLarge              // more snapshots than MaxBatch
 	DropNotWanted                  // the agent does not take statistics
 	DropTooManyOrigins             // the cycle has no room for the tracer's origin
 	DropShutdown                   // the last cycle is sealed
+	DropLeftToAgent                // of a trace that is forwarded for the agent to count
 	DropBug                        // a defect of ours, contained
 
 	drops = int(DropBug) + 1
 )
 
 var dropNames = [drops]string{
-	"ring_full", "ring_contended", "malformed", "batch_too_large",
-	"not_wanted", "too_many_origins", "shutdown", "bug",
+	"ring_full", "over_share", "ring_contended", "malformed", "batch_too_large",
+	"not_wanted", "too_many_origins", "shutdown", "left_to_agent", "bug",
 }
 
 // String is the reason's name in metrics.
 func (d Drop) String() string { return dropNames[d] }
+
+// passes says whether the reason goes away by itself, as the drainers go on.
+func (d Drop) passes() bool {
+	return d == DropRingFull || d == DropOverShare || d == DropRingContended
+}
 
 // Fault is why a connection was closed on its tracer.
 type Fault uint8

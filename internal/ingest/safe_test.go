@@ -78,7 +78,7 @@ func TestContainerInCgroup(t *testing.T) {
 
 // TestContainerOfThePeer goes to an origin that names none of its own.
 func TestContainerOfThePeer(t *testing.T) {
-	c := &conn{server: &Server{}, peer: peer{container: "seen"}}
+	c := &conn{admission: admission{server: &Server{}}, peer: peer{container: "seen"}}
 	c.originate(span.Origin{})
 	if c.origin.ContainerID != "seen" {
 		t.Errorf("the container is %q", c.origin.ContainerID)

@@ -83,7 +83,8 @@ type Server struct {
 	config   Config
 	log      faultLog
 	counters counters
-	keyBytes atomic.Int64 // what the keys of all connections cost
+	keyBytes atomic.Int64 // what the keys of all publishers cost
+	inside   atomic.Int64 // publishers: connections, and what admits for others
 	features atomic.Pointer[wire.Features]
 	listener *listener
 
@@ -154,7 +155,7 @@ func (s *Server) accept() {
 
 // add serves a new connection, or tells it that there is no room.
 func (s *Server) add(socket *net.UnixConn) {
-	c := &conn{server: s, socket: socket, since: time.Now()}
+	c := &conn{admission: admission{server: s}, socket: socket, since: time.Now()}
 	s.counters.accepted.Add(1)
 	s.mu.Lock()
 	stopping, full := s.stopping, len(s.conns) >= s.config.MaxConnections
@@ -177,9 +178,7 @@ func (s *Server) add(socket *net.UnixConn) {
 		return
 	}
 	c.frames = newFrames(socket, s.config.MaxFrame, s.config.ReadTimeout, newThrottle(s.config.MaxByteRate, s.draining, &s.counters.throttled))
-	c.keys = newKeys(s.config.MaxKeys, s.config.MaxKeyBytes, &s.keyBytes, s.config.MaxKeyBytesInAll)
-	c.batch = newBatch(s.config.Aggregator.Drainers())
-	c.reader = s.config.Aggregator.NewReader()
+	c.enter()
 	go c.serve()
 }
 

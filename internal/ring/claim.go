@@ -69,6 +69,10 @@ func (c *Claim[T]) Len() int {
 	return int(c.n)
 }
 
+// End is the position behind the run's last slot. The run has been consumed and
+// freed once Drained has come this far.
+func (c *Claim[T]) End() uint64 { return c.at + c.n }
+
 // Slot is the i'th slot of the run. It holds what an earlier lap left there.
 func (c *Claim[T]) Slot(i int) *T {
 	if uint64(i) >= c.n {

@@ -26,6 +26,17 @@ type Stats struct {
 	Wakes     uint64 // parks that a producer or a signal ended
 }
 
+// Free is how many slots a claim made now might find, and Drained the position
+// up to which all have been consumed and freed. Both grow older as they are
+// looked at. They cost a look at the consumer's own line.
+func (r *Ring[T]) Free() int {
+	head := r.head.Load() // first: a tail read before it might lie behind it
+	return int(r.size - min(r.tail.Load()-head, r.size))
+}
+
+// Drained is explained at Free.
+func (r *Ring[T]) Drained() uint64 { return r.head.Load() }
+
 // Stats reads the counters. They are read one after another, while the ring
 // goes on.
 func (r *Ring[T]) Stats() Stats {

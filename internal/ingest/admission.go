@@ -1,0 +1,44 @@
+package ingest
+
+import (
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// admission is one publisher's way into the rings: what it has learnt of its
+// keys, where it is in the cycles, and what it has in each ring. A publisher is
+// a connection, or a Publisher of what reaches us in another way. One goroutine
+// at a time uses it.
+type admission struct {
+	server   *Server
+	keys     *keys
+	batch    batch
+	shares   []share // by drainer
+	snapshot wire.Snapshot
+	reader   *aggregate.Reader
+	origin   span.Origin
+	originID aggregate.OriginID
+	cycle    uint64 // number of the cycle plus one that originID is valid in
+}
+
+// enter makes the publisher one of those who share the rings.
+func (c *admission) enter() {
+	config := &c.server.config
+	drainers := config.Aggregator.Drainers()
+	c.keys = newKeys(config.MaxKeys, config.MaxKeyBytes, &c.server.keyBytes, config.MaxKeyBytesInAll)
+	c.batch = newBatch(drainers)
+	c.shares = make([]share, drainers)
+	c.reader = config.Aggregator.NewReader()
+	c.server.inside.Add(1)
+}
+
+// leave gives back what enter took.
+func (c *admission) leave() {
+	c.keys.release()
+	c.reader.Close()
+	c.server.inside.Add(-1)
+}
+
+// isAlone says whether a publisher has nobody to share the rings with.
+func (s *Server) isAlone() bool { return s.inside.Load() == 1 }

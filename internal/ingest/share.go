@@ -1,0 +1,68 @@
+package ingest
+
+import (
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/ring"
+)
+
+// share is what one publisher has in one ring. It keeps a tracer that floods
+// from filling a ring that others need too: while there are others, a publisher
+// that has slots in a ring may take more only up to twice what it leaves free.
+// One that floods thus stops at two thirds, n of them leave 1/(1+2n), and one
+// that does not is never refused for their sake. Whoever has nothing in the
+// ring may take any room that there is, so a batch of any size gets its turn.
+//
+// What was published is remembered as marks, each for a stretch of the ring,
+// and forgotten when the drainer has passed the stretch's end. That needs
+// nobody's help but the ring's two cursors. A mark is worth a part of the ring
+// and not a batch, so their number is fixed; what is held seems larger than it is
+// by no more than one mark.
+type share struct {
+	marks [shareMarks]mark
+	first int // index of the oldest
+	count int
+	held  int // slots, of all marks
+}
+
+// mark is slots that one publisher has in a stretch of a ring.
+type mark struct {
+	end   uint64 // the ring's position behind the last of them
+	slots int
+}
+
+// shareMarks is how many stretches are told apart. A closed mark is worth at
+// least 1/markPart of the ring, so what a ring can hold at once needs no more
+// than markPart and the one that is open, and one more that is half drained.
+const (
+	markPart   = 16
+	shareMarks = markPart + 2
+)
+
+// shareOfFree is how many slots a publisher may hold for each that it leaves
+// free. With 2, one flood leaves a default ring's last 2730 slots, room for
+// two of the largest batches; with 1 it would leave half, which a publisher's own
+// bursts want more often than another's.
+const shareOfFree = 2
+
+// allows says whether n slots more are within the share.
+func (s *share) allows(r *ring.Ring[aggregate.Slot], n int) bool {
+	for drained := r.Drained(); s.count > 0 && s.marks[s.first].end <= drained; s.count-- {
+		s.held -= s.marks[s.first].slots
+		s.first = (s.first + 1) % shareMarks
+	}
+	return s.held == 0 || s.held+n <= shareOfFree*(r.Free()-n)
+}
+
+// add remembers a run that is about to be published in a ring of that size.
+func (s *share) add(end uint64, n, size int) {
+	s.held += n
+	if s.count > 0 {
+		last := &s.marks[(s.first+s.count-1)%shareMarks]
+		if last.slots < size/markPart || s.count == shareMarks {
+			last.end, last.slots = end, last.slots+n
+			return
+		}
+	}
+	s.marks[(s.first+s.count)%shareMarks] = mark{end, n}
+	s.count++
+}

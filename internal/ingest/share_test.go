@@ -1,0 +1,180 @@
+package ingest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/ring"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// TestFloodLeavesRoom has publishers flood a ring that nobody drains: what they
+// leave has room for the largest batch of one that does not.
+func TestFloodLeavesRoom(t *testing.T) {
+	for floods := 1; floods <= 3; floods++ {
+		t.Run(fmt.Sprint(floods, " floods"), func(t *testing.T) {
+			h := newHarness(t, nil)
+			h.Server.features.Store(&wire.Features{Stats: true})
+			modest := h.NewPublisher(span.Origin{Service: "modest"})
+			var flooding []*Publisher
+			for i := range floods {
+				flooding = append(flooding, h.NewPublisher(span.Origin{Service: fmt.Sprint("flood", i)}))
+			}
+			taken := 0
+			for refused := 0; refused < floods; {
+				refused = 0
+				for _, p := range flooding {
+					reason, ok := p.Publish(body(100))
+					switch {
+					case ok:
+						taken += 100
+					case reason == DropOverShare:
+						refused++
+					default:
+						t.Fatalf("a flood was refused as %s", reason)
+					}
+				}
+			}
+			slots := h.config.Aggregator.RingSlots()
+			if left := slots - taken; left < slots/(1+shareOfFree*floods)-100 || left > slots/(1+shareOfFree*floods)+100*floods {
+				t.Errorf("%d floods left %d of %d slots", floods, left, slots)
+			}
+			if reason, ok := modest.Publish(body(1024)); !ok {
+				t.Errorf("a batch of another was refused as %s", reason)
+			}
+			h.aggregator.Start()
+			for _, p := range append(flooding, modest) {
+				p.Close()
+			}
+			h.stop()
+		})
+	}
+}
+
+// TestAloneTakesAll lets a publisher without others fill its ring to the end.
+func TestAloneTakesAll(t *testing.T) {
+	h := newHarness(t, nil)
+	h.Server.features.Store(&wire.Features{Stats: true})
+	p := h.NewPublisher(span.Origin{Service: "only"})
+	for i := range h.config.Aggregator.RingSlots() / 128 {
+		if reason, ok := p.Publish(body(128)); !ok {
+			t.Fatalf("batch %d was refused as %s", i, reason)
+		}
+	}
+	if reason, ok := p.Publish(body(1)); ok || reason != DropRingFull {
+		t.Errorf("one more was refused as %s", reason)
+	}
+	h.aggregator.Start()
+	p.Close()
+	h.stop()
+	if got := h.Stats().Dropped["left_to_agent"]; got != 1 {
+		t.Errorf("%d spans were left to the agent", got)
+	}
+}
+
+// TestShareAgainstAList compares what a share says it holds with a list of all
+// runs, over any order of publishing by two and of draining.
+func TestShareAgainstAList(t *testing.T) {
+	const slots = 256
+	for seed := range uint64(50) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		r, err := ring.New[aggregate.Slot](slots)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s share
+		var runs []mark
+		drained := make(chan struct{})
+		permits := make(chan struct{}, 4096)
+		go func() {
+			defer close(drained)
+			r.Consume(1, func([]aggregate.Slot) { <-permits }, func(ring.Signal) {})
+		}()
+		for range 3000 {
+			n := 1 + random.IntN(slots/8)
+			switch random.IntN(3) {
+			case 0:
+				select {
+				case permits <- struct{}{}:
+				default:
+				}
+			case 1: // another's
+				if claim, result := r.Claim(n); result == ring.Claimed {
+					claim.Publish()
+				}
+			case 2:
+				before := r.Drained()
+				s.allows(r, n)
+				after := r.Drained()
+				most, least := 0, 0
+				for _, run := range runs {
+					if run.end > before {
+						most += run.slots
+					}
+					if run.end > after {
+						least += run.slots
+					}
+				}
+				if s.held < least || s.held > most+slots/markPart+slots/8 {
+					t.Fatalf("seed %d: %d slots are held, by the list %d to %d", seed, s.held, least, most)
+				}
+				if claim, result := r.Claim(n); result == ring.Claimed {
+					runs = append(runs, mark{claim.End(), n})
+					s.add(claim.End(), n, slots)
+					claim.Publish()
+				}
+			}
+		}
+		close(permits)
+		r.Send(ring.Signal{Kind: ring.Stop})
+		<-drained
+	}
+}
+
+// TestFloodCostsOthersNothing has three tracers send as fast as they can over
+// real sockets, at the default limits, while another's every span arrives.
+func TestFloodCostsOthersNothing(t *testing.T) {
+	h := start(t, nil)
+	var flooding sync.WaitGroup
+	var done atomic.Bool
+	for i := range 3 {
+		c := h.connect(fmt.Sprint("flood", i))
+		flooding.Go(func() {
+			for frame := spans(256, key("flood")); !done.Load(); {
+				if _, err := c.Write(frame); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+			c.settle()
+		})
+	}
+	healthy := h.connect("healthy")
+	const frames, batch = 1000, 16
+	for range frames {
+		healthy.send(spans(batch, key("healthy")))
+		time.Sleep(200 * time.Microsecond)
+	}
+	healthy.settle()
+	done.Store(true)
+	flooding.Wait()
+	h.stop()
+	if got := h.rows["healthy"]; got != frames*batch {
+		t.Errorf("the healthy tracer was counted %d of %d; dropped %v", got, frames*batch, h.Stats().Dropped)
+	}
+}
+
+// body is the message body of a batch of n.
+func body(n int) []byte {
+	_, body, err := wire.Split(spans(n, key("r"))[wire.HeaderLen:])
+	if err != nil {
+		panic(err)
+	}
+	return body
+}
