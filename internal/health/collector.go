@@ -47,6 +47,7 @@ var (
 	keysUncached     = metric("keys_uncached_total", "Keys that found no room in their connection's table.")
 	keysNormalised   = metric("keys_normalised_total", "Keys with a label that was cut or rewritten as the agent does it.")
 	readsThrottled   = metric("reads_throttled_total", "Reads put off to hold a connection to its byte rate.")
+	framesWaited     = metric("large_frames_waited_total", "Frames over 64 KiB that waited for room among those of others.")
 	framesTotal      = metric("frames_total", "Frames read.")
 	protocolErrors   = metric("protocol_errors_total", "Connections closed on their tracer, by reason.", "reason")
 
@@ -61,7 +62,7 @@ var (
 		spansReceived, spansAggregated, spansDropped, spansCollapsed, spansLate, spansEarly,
 		spansFlushed, spansUnsent, spansHeld, clientLost, ringSlots, ringUsed, ringHighWater,
 		partitions, aggregates, origins, connections, connectionsTotal, framesTotal, protocolErrors,
-		keysDecoded, keysUncached, keysNormalised, readsThrottled,
+		keysDecoded, keysUncached, keysNormalised, readsThrottled, framesWaited,
 		payloadsTotal, payloadBytes, flushSeconds, retryQueueBytes, buildInfo,
 	}
 )
@@ -116,6 +117,7 @@ func (e emitter) ingest(s ingest.Stats) {
 	e.counter(keysUncached, s.KeysUncached)
 	e.counter(keysNormalised, s.KeysNormalised)
 	e.counter(readsThrottled, s.ReadsThrottled)
+	e.counter(framesWaited, s.FramesWaited)
 	e.counter(spansReceived, s.Received)
 }
 

@@ -41,6 +41,7 @@ func (c *conn) serve() {
 	defer c.server.remove(c)
 	defer c.socket.Close()
 	defer c.leave()
+	defer c.frames.release()
 	err := c.guarded()
 	if err == nil || errors.Is(err, io.EOF) {
 		if c.server.isDraining() {

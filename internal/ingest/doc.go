@@ -38,6 +38,7 @@
 //
 // Connections, bytes a frame, snapshots a batch, keys and bytes of keys a
 // connection, time to complete a hello and a frame: each is a field of Config.
-// A connection's memory is its buffer (64 KiB, grown to MaxFrame only while a
-// frame needs it), its key table, and the scratch of one batch.
+// A connection's memory is its buffer of 64 KiB, its key table, and the scratch
+// of one batch. A larger frame takes its buffer from a space that all connections
+// share, and waits where there is none. Config.Memory sums that up.
 package ingest

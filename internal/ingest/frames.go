@@ -27,11 +27,12 @@ type frames struct {
 	rearm   bool          // that deadline was an earlier frame's
 	hold    bool          // the deadline is the caller's: leave it
 	pace    *throttle     // nil: any
+	space   *space        // what a larger buffer is taken from
 }
 
-func newFrames(conn net.Conn, maxFrame int, timeout time.Duration, pace *throttle) *frames {
+func newFrames(conn net.Conn, maxFrame int, timeout time.Duration, pace *throttle, space *space) *frames {
 	base := make([]byte, baseBuffer)
-	return &frames{conn: conn, base: base, buf: base, max: maxFrame, timeout: timeout, pace: pace}
+	return &frames{conn: conn, base: base, buf: base, max: maxFrame, timeout: timeout, pace: pace, space: space}
 }
 
 // first returns the content of the first frame, which must be whole within that
@@ -83,7 +84,9 @@ func (f *frames) fill(need int) error {
 	if !partial {
 		f.start, f.end = 0, 0
 	} else if f.end == len(f.buf) {
-		f.makeRoom(need)
+		if err := f.makeRoom(need); err != nil {
+			return err
+		}
 	}
 	if err := f.setDeadline(partial); err != nil {
 		return err
@@ -123,15 +126,21 @@ func (f *frames) setDeadline(partial bool) error {
 }
 
 // makeRoom moves the begun frame to the front, or into a larger buffer if it
-// stands there already. The buffer grows with what has come and not with what
-// was announced, so that a length alone costs nothing.
-func (f *frames) makeRoom(need int) {
+// stands there already. That happens only once the base buffer is full of it, so
+// a length alone costs nothing.
+func (f *frames) makeRoom(need int) error {
 	target := f.buf
 	if f.start == 0 {
-		target = make([]byte, min(need, 2*len(f.buf)))
+		if !f.space.take(need, f.timeout) {
+			return faultf(FaultNoSpace, "read frame: no room for its %d bytes among the large frames of others; "+
+				"keep frames under %d bytes or raise --max-buffer-bytes", need, baseBuffer)
+		}
+		target = make([]byte, need)
+		f.rearm = true // the tracer has not spent the time of that wait
 	}
 	f.end = copy(target, f.buf[f.start:f.end])
 	f.start, f.buf = 0, target
+	return nil
 }
 
 // shrink goes back to the base buffer once a large frame is done with.
@@ -140,5 +149,14 @@ func (f *frames) shrink() {
 		return
 	}
 	f.end = copy(f.base, f.buf[f.start:f.end])
-	f.start, f.buf = 0, f.base
+	f.release()
+	f.start = 0
+}
+
+// release gives a larger buffer back.
+func (f *frames) release() {
+	if len(f.buf) > len(f.base) {
+		f.space.give(len(f.buf))
+		f.buf = f.base
+	}
 }

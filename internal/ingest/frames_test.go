@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net"
 	"testing"
@@ -31,6 +32,9 @@ func (p *pieces) Read(to []byte) (int, error) {
 	return n, nil
 }
 
+// ample is more space than a test needs.
+func ample() *space { return &space{max: math.MaxInt64} }
+
 // FuzzFrames reads arbitrary bytes in arbitrary pieces, and expects the same
 // messages as a reading in one piece, a bounded buffer, and an end.
 func FuzzFrames(f *testing.F) {
@@ -42,7 +46,7 @@ func FuzzFrames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed uint64, data []byte) {
 		const maxFrame = 100_000
 		read := func(conn net.Conn) (messages [][]byte, err error) {
-			f := newFrames(conn, maxFrame, time.Second, nil)
+			f := newFrames(conn, maxFrame, time.Second, nil, ample())
 			for {
 				message, err := f.next()
 				if err != nil {
@@ -115,7 +119,7 @@ func TestFramesInAnyPieces(t *testing.T) {
 		if cut {
 			wire = append(wire, 0, 0, 1)
 		}
-		f := newFrames(&pieces{rnd: rnd, data: wire}, maxFrame, time.Second, nil)
+		f := newFrames(&pieces{rnd: rnd, data: wire}, maxFrame, time.Second, nil, ample())
 		for i, content := range want {
 			got, err := f.next()
 			if err != nil || !bytes.Equal(got, content) {

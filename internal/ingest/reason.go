@@ -48,6 +48,7 @@ const (
 	FaultVersion                         // a version that is not spoken here
 	FaultTooManyConnections              // one connection too many
 	FaultTooManyKeys                     // more bytes of numbered keys than a connection may have
+	FaultNoSpace                         // a frame over 64 KiB that waited in vain for room among those of others
 	FaultHalfFrame                       // the tracer left within a frame
 	FaultNotAllowed                      // a user that is not in AllowUIDs
 	FaultBug                             // a defect of ours, contained
@@ -57,7 +58,7 @@ const (
 
 var faultNames = [faults]string{
 	"bad_frame", "bad_message", "too_large", "too_slow", "no_hello", "version",
-	"too_many_connections", "too_many_keys", "half_frame", "not_allowed", "bug",
+	"too_many_connections", "too_many_keys", "no_space", "half_frame", "not_allowed", "bug",
 }
 
 // String is the reason's name in metrics and in the bye to the tracer.

@@ -147,11 +147,11 @@ func TestPaceIsNotTheTracersFault(t *testing.T) {
 // TestAnnouncedLengthCostsNothing: the buffer grows with what comes.
 func TestAnnouncedLengthCostsNothing(t *testing.T) {
 	data := append([]byte{0, 0x0f, 0xff, 0xff}, make([]byte, 1000)...)
-	f := newFrames(&pieces{rnd: rand.New(rand.NewPCG(1, 1)), data: data}, 1<<20, time.Second, nil)
+	f := newFrames(&pieces{rnd: rand.New(rand.NewPCG(1, 1)), data: data}, 1<<20, time.Second, nil, ample())
 	if _, err := f.next(); faultOf(err) != FaultHalfFrame || len(f.buf) != baseBuffer {
 		t.Errorf("%v, with a buffer of %d bytes", err, len(f.buf))
 	}
-	f = newFrames(&pieces{rnd: rand.New(rand.NewPCG(1, 1)), data: data}, 1<<20, time.Second, nil)
+	f = newFrames(&pieces{rnd: rand.New(rand.NewPCG(1, 1)), data: data}, 1<<20, time.Second, nil, ample())
 	if _, err := f.first(time.Second); faultOf(err) != FaultTooLarge {
 		t.Errorf("a hello of a megabyte: %v", err)
 	}

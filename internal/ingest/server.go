@@ -27,6 +27,7 @@ type Config struct {
 	MaxResource    int // bytes of a resource that are kept, the agent's number at most
 	// MaxKeyBytesInAll is the same over all connections.
 	MaxKeyBytesInAll int
+	MaxBufferBytes   int           // of the buffers for frames over 64 KiB, all connections together
 	MaxByteRate      int           // bytes a second a connection; 0: any
 	ReadTimeout      time.Duration // for a frame once begun
 	Block            bool          // wait for room instead of dropping
@@ -45,8 +46,9 @@ func DefaultConfig() Config {
 	return Config{
 		Socket: Socket{Path: "/var/run/spanstatsd/spans.sock", Mode: 0o660}, MaxConnections: 1024,
 		MaxFrame: wire.DefaultMaxFrame, MaxBatch: 1024, MaxKeys: 8192, MaxKeyBytes: 8 << 20, MaxKeyBytesInAll: 32 << 20,
-		MaxResource: span.MaxResource,
-		ReadTimeout: 30 * time.Second,
+		MaxBufferBytes: 16 << 20,
+		MaxResource:    span.MaxResource,
+		ReadTimeout:    30 * time.Second,
 	}
 }
 
@@ -70,6 +72,8 @@ func (c *Config) Check() error {
 		return fmt.Errorf("check max-key-bytes-in-all: %d is less than the %d of one connection", c.MaxKeyBytesInAll, c.MaxKeyBytes)
 	case c.MaxResource < span.MaxLabel || c.MaxResource > span.MaxResource:
 		return fmt.Errorf("check max-resource-bytes: %d is not between %d and the agent's %d", c.MaxResource, span.MaxLabel, span.MaxResource)
+	case c.MaxBufferBytes < c.MaxFrame+wire.HeaderLen:
+		return fmt.Errorf("check max-buffer-bytes: %d does not hold one frame of --max-frame, %d", c.MaxBufferBytes, c.MaxFrame+wire.HeaderLen)
 	case c.MaxByteRate < 0:
 		return fmt.Errorf("check max-byte-rate: %d is negative; 0 stands for any rate", c.MaxByteRate)
 	case c.ReadTimeout <= 0:
@@ -83,6 +87,7 @@ type Server struct {
 	config   Config
 	log      faultLog
 	counters counters
+	space    space
 	keyBytes atomic.Int64 // what the keys of all publishers cost
 	inside   atomic.Int64 // publishers: connections, and what admits for others
 	features atomic.Pointer[wire.Features]
@@ -114,6 +119,7 @@ func New(config Config) (*Server, error) {
 		config: config, listener: listener, conns: map[*conn]struct{}{},
 		log: faultLog{logger: config.Log}, draining: make(chan struct{}), stopped: make(chan struct{}),
 	}
+	s.space.max, s.space.over = int64(config.MaxBufferBytes), s.stopped
 	s.reports, s.endReport = context.WithCancel(context.Background())
 	return s, nil
 }
@@ -177,7 +183,7 @@ func (s *Server) add(socket *net.UnixConn) {
 		socket.Close()
 		return
 	}
-	c.frames = newFrames(socket, s.config.MaxFrame, s.config.ReadTimeout, newThrottle(s.config.MaxByteRate, s.draining, &s.counters.throttled))
+	c.frames = newFrames(socket, s.config.MaxFrame, s.config.ReadTimeout, newThrottle(s.config.MaxByteRate, s.draining, &s.counters.throttled), &s.space)
 	c.enter()
 	go c.serve()
 }

@@ -52,6 +52,7 @@ type Stats struct {
 	KeysUncached     uint64
 	KeysNormalised   uint64
 	ReadsThrottled   uint64
+	FramesWaited     uint64 // large ones, for room
 }
 
 // DroppedTotal is the sum over all reasons.
@@ -71,10 +72,11 @@ func (s *Server) Stats() Stats {
 		Frames: c.frames.Load(), ConnectionsTotal: c.accepted.Load(),
 		KeysDecoded: c.decoded.Load(), KeysUncached: c.uncached.Load(),
 		KeysNormalised: c.cut.Load(), ReadsThrottled: c.throttled.Load(),
-		Dropped:    make(map[string]uint64, drops),
-		Collapsed:  make(map[string]uint64, aggregate.Fields),
-		Faults:     make(map[string]uint64, faults),
-		ClientLost: make(map[string]uint64, len(lostReasons)),
+		FramesWaited: s.space.waits.Load(),
+		Dropped:      make(map[string]uint64, drops),
+		Collapsed:    make(map[string]uint64, aggregate.Fields),
+		Faults:       make(map[string]uint64, faults),
+		ClientLost:   make(map[string]uint64, len(lostReasons)),
 	}
 	for d := range drops {
 		stats.Dropped[Drop(d).String()] = c.dropped[d].Load()

@@ -1,0 +1,56 @@
+package ingest
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// space bounds what the buffers of large frames take, of all connections
+// together. A frame that fits the buffer every connection has needs none of it,
+// so a tracer that keeps its frames under 64 KiB, as the Go client does, never
+// meets another one here.
+type space struct {
+	max   int64
+	used  atomic.Int64
+	waits atomic.Uint64   // frames that had to wait
+	over  <-chan struct{} // closed when nothing is waited for any more
+}
+
+// spacePause is how long a frame waits before it asks again. Those that have
+// their room need only be read, so it is short.
+const spacePause = time.Millisecond
+
+// take takes room for n bytes, waiting for as long as a frame may take. A frame
+// takes all that it needs at once, so whoever has some can be completed, and
+// those that wait wait for nobody who waits.
+func (s *space) take(n int, within time.Duration) bool {
+	if s.try(int64(n)) {
+		return true
+	}
+	s.waits.Add(1)
+	pause := time.NewTicker(spacePause)
+	defer pause.Stop()
+	for deadline := time.Now().Add(within); time.Now().Before(deadline); {
+		select {
+		case <-pause.C:
+		case <-s.over:
+			// What is left in the sockets now is little, and nothing follows it.
+			s.used.Add(int64(n))
+			return true
+		}
+		if s.try(int64(n)) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *space) try(n int64) bool {
+	if s.used.Add(n) <= s.max {
+		return true
+	}
+	s.used.Add(-n)
+	return false
+}
+
+func (s *space) give(n int) { s.used.Add(-int64(n)) }

@@ -1,0 +1,99 @@
+package memory
+
+import (
+	"io/fs"
+	"math"
+	"path"
+	"runtime/debug"
+	"strconv"
+	"strings"
+)
+
+// Limit is how much the process may use, and who says so.
+type Limit struct {
+	Bytes  int64 // math.MaxInt64: no limit is known
+	Source string
+}
+
+// Known says whether there is a limit at all.
+func (l Limit) Known() bool { return l.Bytes != math.MaxInt64 }
+
+// unlimited is from where on a number stands for no limit: version 1 shows the
+// largest number of pages.
+const unlimited = 1 << 60
+
+// Find returns the lowest limit on the process. Root is the file system's, where
+// /proc and /sys are.
+func Find(root fs.FS) Limit {
+	lowest := ofControlGroups(root)
+	if bytes := debug.SetMemoryLimit(-1); bytes < lowest.Bytes {
+		lowest = Limit{bytes, "GOMEMLIMIT"}
+	}
+	return lowest
+}
+
+// ofControlGroups looks at the groups of the process and at those above. Within
+// a container the path may be the host's, of which only the mount point is
+// there; on the way up to the root that one is met in any case.
+func ofControlGroups(root fs.FS) Limit {
+	lowest := Limit{Bytes: math.MaxInt64}
+	listed, _ := fs.ReadFile(root, "proc/self/cgroup") // none: not Linux, or no /proc
+	for line := range strings.Lines(string(listed)) {
+		id, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
+		controllers, group, found := strings.Cut(rest, ":")
+		switch {
+		case !found:
+		case id == "0" && controllers == "":
+			lowest = lowestOf(lowest, root, "sys/fs/cgroup", group, "memory.max")
+			lowest = lowestOf(lowest, root, "sys/fs/cgroup/unified", group, "memory.max")
+		case hasController(controllers, "memory"):
+			lowest = lowestOf(lowest, root, "sys/fs/cgroup/memory", group, "memory.limit_in_bytes")
+		}
+	}
+	return lowest
+}
+
+func hasController(list, name string) bool {
+	for controller := range strings.SplitSeq(list, ",") {
+		if controller == name {
+			return true
+		}
+	}
+	return false
+}
+
+// lowestOf reads one file of a group and of every group above it.
+func lowestOf(lowest Limit, root fs.FS, mount, group, file string) Limit {
+	for at := path.Clean("/" + group); ; at = path.Dir(at) {
+		name := path.Join(mount, at, file)
+		if bytes, ok := read(root, name); ok && bytes < lowest.Bytes {
+			lowest = Limit{bytes, "/" + name}
+		}
+		if at == "/" {
+			return lowest
+		}
+	}
+}
+
+func read(root fs.FS, name string) (int64, bool) {
+	text, err := fs.ReadFile(root, name)
+	if err != nil {
+		return 0, false
+	}
+	bytes, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	return bytes, err == nil && bytes < unlimited // "max" is no number
+}
+
+// collectorPart is how much of a control group's limit the collector is told.
+const collectorPart = 0.9
+
+// Tell gives the collector a limit that it does not know of. It reports what it
+// was told, 0 where it has its own or there is none.
+func Tell(limit Limit) int64 {
+	if !limit.Known() || debug.SetMemoryLimit(-1) != math.MaxInt64 {
+		return 0
+	}
+	bytes := int64(collectorPart * float64(limit.Bytes))
+	debug.SetMemoryLimit(bytes)
+	return bytes
+}
