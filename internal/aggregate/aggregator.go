@@ -98,7 +98,7 @@ func New(config Config) (*Aggregator, error) {
 		})
 	}
 	a.sealer = sealer{
-		aggregator: a, requests: make(chan chan *Delivery),
+		aggregator: a, requests: make(chan chan *Delivery), clears: make(chan struct{}),
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	a.cycles.slots[0].open(0, time.Now())
@@ -136,6 +136,17 @@ func (a *Aggregator) RingSlots() int { return a.config.RingSlots }
 
 // Ring is the ring that the drainer of that number empties.
 func (a *Aggregator) Ring(drainer int) *ring.Ring[Slot] { return a.drainers[drainer].ring }
+
+// Clear gives up what the current cycle has counted so far: nobody takes it any
+// more. The receiver of sealed cycles is told how many snapshots that were. What
+// is published meanwhile is on one side of the clear or the other, and a Stop
+// that comes behind it finds it done.
+func (a *Aggregator) Clear() {
+	select {
+	case a.sealer.clears <- struct{}{}:
+	case <-a.sealer.done:
+	}
+}
 
 // ErrStopped is what a report gets after the last cycle.
 var ErrStopped = errors.New("the daemon is stopping: the last report is on its way")

@@ -17,8 +17,9 @@ const drainLimit = 512
 // its goroutine alone, except the counters, which others may read.
 type drainer struct {
 	ring     *ring.Ring[Slot]
-	tables   [2]*Table // of cycle n at n%2
-	reported chan struct{}
+	tables   [2]*Table     // of cycle n at n%2
+	reported chan struct{} // a signal is done with
+	cleared  uint64        // snapshots that the last clear gave up
 	done     chan struct{}
 
 	_          cpu.CacheLinePad
@@ -68,10 +69,17 @@ func (d *drainer) count(slots []Slot) {
 }
 
 // signal answers a report: the ring has just delivered everything that was
-// published before it, so the sealed cycle's table is complete. A stop needs no
-// answer, for Consume returns.
+// published before it, so the sealed cycle's table is complete. A clear comes
+// past what lies in the ring, which is counted into the emptied table. A stop
+// needs no answer, for Consume returns.
 func (d *drainer) signal(s ring.Signal) {
-	if s.Kind == ring.Report {
+	switch s.Kind {
+	case ring.Report:
+		d.reported <- struct{}{}
+	case ring.Clear:
+		table := d.tables[s.Arg&1]
+		d.cleared = table.held.Load()
+		table.Reset()
 		d.reported <- struct{}{}
 	}
 }

@@ -99,6 +99,10 @@ type Sealed struct {
 	Keys    []KeyEntry    // by KeyID
 	Tables  []*Table      // one a drainer; the same key may stand in several
 
+	// Cleared is how many snapshots a clear gave up, which are in no table. Then
+	// there is nothing else here.
+	Cleared uint64
+
 	// Delivery is resolved when every payload of the cycle has had its outcome.
 	Delivery *Delivery
 

@@ -19,6 +19,7 @@ const (
 type sealer struct {
 	aggregator *Aggregator
 	requests   chan chan *Delivery
+	clears     chan struct{}
 	stop       chan struct{}
 	done       chan struct{}
 }
@@ -41,6 +42,9 @@ func (s *sealer) run() {
 		select {
 		case request := <-s.requests:
 			pending = append(pending, request)
+			continue
+		case <-s.clears:
+			s.clear()
 			continue
 		case <-s.stop:
 			s.answer(pending, s.sealLast())
@@ -98,21 +102,39 @@ func (s *sealer) sealLast() *Delivery {
 	return delivery
 }
 
+// clear empties the current cycle's tables, and tells the receiver how many
+// snapshots were given up, for its books. The cycle goes on with its keys.
+func (s *sealer) clear() {
+	a := s.aggregator
+	number := a.cycles.current.Load()
+	s.signal(ring.Signal{Kind: ring.Clear, Arg: number})
+	sealed := NewSealed(number, time.Now(), time.Now(), a.config.BucketWidth, nil, nil)
+	for _, d := range a.drainers {
+		sealed.Cleared += d.cleared
+	}
+	a.config.Deliver(sealed)
+}
+
+// signal sends one to every drainer, and returns when all have answered.
+func (s *sealer) signal(signal ring.Signal) {
+	for _, d := range s.aggregator.drainers {
+		// The sealer is the only sender and waits for each answer, so the side
+		// channel can't be full.
+		if !d.ring.Send(signal) {
+			panic("BUG: a ring's side channel is full of signals that nobody else sends")
+		}
+	}
+	for _, d := range s.aggregator.drainers {
+		<-d.reported
+	}
+}
+
 // handOn collects every drainer's table of a cycle that is not current any more
 // and gives them away.
 func (s *sealer) handOn(c *Cycle) *Delivery {
 	a := s.aggregator
 	a.cycles.waitForReaders(c.number)
-	for _, d := range a.drainers {
-		// The sealer is the only sender and waits for each answer, so the side
-		// channel can't be full.
-		if !d.ring.Send(ring.Signal{Kind: ring.Report, Arg: c.number}) {
-			panic("BUG: a ring's side channel is full of signals that nobody else sends")
-		}
-	}
-	for _, d := range a.drainers {
-		<-d.reported
-	}
+	s.signal(ring.Signal{Kind: ring.Report, Arg: c.number})
 	sealed := NewSealed(c.number, c.opened, time.Now(), a.config.BucketWidth,
 		c.registry.origins, c.registry.keys, c.tables...)
 	sealed.release = c.recycle

@@ -33,6 +33,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
@@ -70,11 +71,14 @@ type Daemon struct {
 	ingest    *ingest.Server
 	health    *health.Server
 	sources   health.Sources
+
+	stopping chan struct{}
+	watching sync.WaitGroup
 }
 
 // New makes every room. Its error says what the operator can do.
 func New(config Config) (*Daemon, error) {
-	d := &Daemon{config: config}
+	d := &Daemon{config: config, stopping: make(chan struct{})}
 	if config.ShutdownGrace <= 0 {
 		return nil, errors.New("check shutdown-grace: it is not positive; give the last report some time, such as 5s")
 	}
@@ -131,9 +135,28 @@ func (d *Daemon) Start() {
 	d.ingest.Start()
 	d.health.Start()
 	d.health.SetReady(true)
+	d.watching.Go(d.clearWhenUnwanted)
 	d.config.Log.Info("listening for tracers",
 		"socket", d.config.Ingest.Socket.Path, "agent", d.config.Flush.Agent.String(),
 		"http", d.health.Addr(), "drainers", d.aggregate.Drainers(), "version", d.config.Version)
+}
+
+// clearWhenUnwanted empties the tables each time that the agent stops taking
+// statistics: their memory is of use to nobody until it does again.
+func (d *Daemon) clearWhenUnwanted() {
+	wanted := true
+	for {
+		features, changed := d.flusher.WatchFeatures()
+		if wanted && !features.Stats {
+			d.aggregate.Clear()
+		}
+		wanted = features.Stats
+		select {
+		case <-changed:
+		case <-d.stopping:
+			return
+		}
+	}
 }
 
 // Stop ends every room within the grace, and returns the books.
@@ -141,6 +164,8 @@ func (d *Daemon) Stop() health.Books {
 	ctx, cancel := context.WithTimeout(context.Background(), d.config.ShutdownGrace)
 	defer cancel()
 	d.health.SetReady(false)
+	close(d.stopping)
+	d.watching.Wait()
 	reading, stopReading := context.WithTimeout(ctx, d.config.ShutdownGrace/2)
 	defer stopReading()
 	if err := d.ingest.Drain(reading); err != nil {

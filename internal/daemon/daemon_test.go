@@ -181,6 +181,48 @@ func TestAgentWithoutStatistics(t *testing.T) {
 	p.stop()
 }
 
+// TestDowngradeClears: what is in the tables when the agent stops taking
+// statistics is given up at once, not at the next seal.
+func TestDowngradeClears(t *testing.T) {
+	if into := time.Now().UnixNano() % 10e9; into > 5e9 {
+		time.Sleep(time.Duration(10e9 - into)) // so that no seal comes in between
+	}
+	p := startPair(t, nil)
+	counted := make(chan struct{})
+	p.agent.SetFault(func(r *http.Request) embedded.Fault {
+		if r.URL.Path == "/info" {
+			return embedded.Fault{}
+		}
+		<-counted
+		return embedded.Fault{Kind: embedded.Answer, Status: http.StatusNotFound}
+	})
+	c := p.client("shop")
+	c.Publish(batch(100, "before the report"))
+	flushed := make(chan error)
+	go func() { flushed <- c.Flush(t.Context()) }()
+	for p.aggregate.Stats().Sealed == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	c.Publish(batch(500, "after it"))
+	for p.Books().Aggregated < 600 {
+		time.Sleep(time.Millisecond)
+	}
+	close(counted)
+	if err := <-flushed; err == nil {
+		t.Error("a report that the agent refused was called delivered")
+	}
+	for p.Books().Held > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if seals := p.aggregate.Stats().Sealed; seals != 1 {
+		t.Errorf("%d seals; the clear was not needed", seals)
+	}
+	if b := p.Books(); b.Unsent != 600 || !b.Balanced {
+		t.Errorf("the books after a downgrade: %+v", b)
+	}
+	p.stop()
+}
+
 // TestManyOriginsUnderLoad has several tracers, flush boundaries and reports at
 // once, over several drainers.
 func TestManyOriginsUnderLoad(t *testing.T) {

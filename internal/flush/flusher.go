@@ -72,6 +72,10 @@ func (f *Flusher) Accept(sealed *aggregate.Sealed) {
 	f.accepting.Lock()
 	defer f.accepting.Unlock()
 	began, spans, delivery := time.Now(), sealed.Spans(), sealed.Delivery
+	if sealed.Cleared > 0 {
+		f.books.hold(sealed.Cleared)
+		f.books.unsent(NotWanted, sealed.Cleared)
+	}
 	if spans == 0 {
 		sealed.Release()
 		delivery.Resolve(nil)
