@@ -16,8 +16,8 @@ type Table struct {
 	width  int64 // of a bucket
 	rows   []Aggregate
 	failed []store // error sketches, in the order of their first error
-	index  []int32 // by bucket slot and key id; row number plus one, 0 for none
-	keys   int     // key ids a bucket slot of the index has room for
+	index  []int32 // by bucket of the window and key id; row number plus one, 0 for none
+	keys   int     // key ids that the index has room for in each bucket
 	pages  arena
 
 	held atomic.Uint64 // snapshots in the rows, for the books; written by the one writer
@@ -64,7 +64,15 @@ const (
 // Add counts one snapshot in the bucket of its end, and says whether the end
 // time had to be clamped. A span can't have ended after now.
 func (t *Table) Add(s *Slot, now int64) Clamp {
-	row, clamp := t.row(s.Key, s.End, now)
+	bucket, clamp := 1, InTime
+	if offset := s.End - t.oldest; offset < t.width || offset >= 2*t.width {
+		bucket, clamp = t.clamp(s.End, now)
+	}
+	at := &t.index[bucket*t.keys+int(s.Key)]
+	if *at == 0 {
+		*at = t.open(bucket, s.Key)
+	}
+	row := &t.rows[*at-1]
 	row.count(s)
 	if s.Flags&span.Error == 0 {
 		row.ok.add(&t.pages, s.Duration)
@@ -74,35 +82,25 @@ func (t *Table) Add(s *Slot, now int64) Clamp {
 	return clamp
 }
 
-// row returns the aggregate of key in the bucket of end, opening it if this is
-// its first span.
-func (t *Table) row(key KeyID, end, now int64) (*Aggregate, Clamp) {
-	clamp := InTime
-	slot := 1
-	if offset := end - t.oldest; offset < t.width || offset >= 2*t.width {
-		slot, clamp = t.clamp(end, now)
-	}
-	at := &t.index[slot*t.keys+int(key)]
-	if *at == 0 {
-		t.rows = extend(t.rows, len(t.index))
-		t.rows[len(t.rows)-1] = Aggregate{Key: key, Bucket: t.oldest + int64(slot)*t.width}
-		*at = int32(len(t.rows))
-	}
-	return &t.rows[*at-1], clamp
+// open appends a row and returns its number plus one.
+func (t *Table) open(bucket int, key KeyID) int32 {
+	t.rows = extend(t.rows, len(t.index))
+	t.rows[len(t.rows)-1] = Aggregate{Key: key, Bucket: t.oldest + int64(bucket)*t.width}
+	return int32(len(t.rows))
 }
 
 // clamp finds the bucket of an end time outside the cycle's own bucket.
-func (t *Table) clamp(end, now int64) (slot int, clamp Clamp) {
+func (t *Table) clamp(end, now int64) (bucket int, clamp Clamp) {
 	if end < t.oldest {
 		return 0, Late
 	}
 	// The wall clock may have stepped back below the window since the cycle
 	// opened; then now has no bucket here, and the cycle's own is the nearest.
-	bucket, latest := (end-t.oldest)/t.width, (max(now, t.oldest+t.width)-t.oldest)/t.width
-	if bucket > latest {
-		bucket, clamp = latest, Early
+	own, latest := (end-t.oldest)/t.width, (max(now, t.oldest+t.width)-t.oldest)/t.width
+	if own > latest {
+		own, clamp = latest, Early
 	}
-	return int(min(bucket, windowBuckets-1)), clamp
+	return int(min(own, windowBuckets-1)), clamp
 }
 
 // errors is the row's error sketch, there from its first error on.

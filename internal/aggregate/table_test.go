@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
@@ -79,25 +78,6 @@ func TestTableReuse(t *testing.T) {
 		if want := (content{0, []Bin{{int32(binOf(7)), 1}}}); ok.content().spans() != 0 || !reflect.DeepEqual(failed.content(), want) {
 			t.Fatalf("a reused row has the sketches %v and %v", ok.content(), failed.content())
 		}
-	}
-}
-
-// TestTableBytes fills a table with every key in every bucket, failed too, and
-// holds what it took against what the configuration promises.
-func TestTableBytes(t *testing.T) {
-	config := DefaultConfig()
-	config.Drainers, config.MaxAggregates, config.MaxOrigins = 1, 700, 20
-	table := newTestTable(config.MaxAggregates + config.MaxOrigins)
-	table.Open(time.Unix(1000, 0))
-	for key := range config.MaxAggregates + config.MaxOrigins {
-		for bucket := range int64(windowBuckets) {
-			end := (990 + 10*bucket) * int64(time.Second)
-			table.Add(&Slot{Key: KeyID(key), End: end, Flags: span.Error, Weight: 1}, end)
-		}
-	}
-	taken := cap(table.rows)*int(unsafe.Sizeof(Aggregate{})) + cap(table.failed)*int(unsafe.Sizeof(store{})) + 4*cap(table.index)
-	if want := config.TableBytes() / 2; taken != want { // the other half is the other cycle's
-		t.Errorf("a full table takes %d bytes, want %d", taken, want)
 	}
 }
 
