@@ -60,11 +60,11 @@ bench-ingest: ## what a snapshot costs on each path and workload, in one table
 	$(GO) test -run '^$$' -bench Snapshot -benchtime 1.5s ./internal/ingest
 
 bench-sketch: ## our sketches beside the library's: bins of 100 million durations compared, memory, time
-	$(GO) test -v -run 'BinTableAgrees|EveryPrefix|MemoryOfAThousand' -durations 100000000 ./internal/aggregate
+	$(GO) test -v -run 'BinTableAgrees|EveryPrefix|MemoryOfAThousand' ./internal/aggregate -durations 100000000
 	$(GO) test -run '^$$' -bench Sketch -benchtime 2s ./internal/aggregate
 
 bench-flush: ## merging and encoding 2048 aggregates beside the agent's own code, in one run
-	cd bench && $(GO) run ./flush
+	cd bench/flush && $(GO) run .
 
 model: ## check the model of the ring's protocol with spin
 	sh internal/ring/model/run.sh
