@@ -14,7 +14,7 @@ TEST_MODULES  := $(dir $(wildcard test/*/go.mod))
 OTHER_MODULES := $(TEST_MODULES) $(dir $(wildcard bench/go.mod))
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-unit test-plain test-fuzz test-modules fuzz lint ci clean bench-ring bench-ingest model
+.PHONY: help build demo test test-unit test-plain test-fuzz test-modules fuzz lint ci clean bench-ring bench-ingest bench-sketch bench-flush model
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,6 +58,13 @@ bench-ring: ## the ring beside channels and another queue, in one run
 
 bench-ingest: ## what a snapshot costs on each path and workload, in one table
 	$(GO) test -run '^$$' -bench Snapshot -benchtime 1.5s ./internal/ingest
+
+bench-sketch: ## our sketches beside the library's: bins of 100 million durations compared, memory, time
+	$(GO) test -v -run 'BinTableAgrees|EveryPrefix|MemoryOfAThousand' ./internal/aggregate -durations 100000000
+	$(GO) test -run '^$$' -bench Sketch -benchtime 2s ./internal/aggregate
+
+bench-flush: ## merging and encoding 2048 aggregates beside the agent's own code, in one run
+	cd bench/flush && $(GO) run .
 
 model: ## check the model of the ring's protocol with spin
 	sh internal/ring/model/run.sh

@@ -17,6 +17,7 @@ type Config struct {
 	RingSlots        int           // slots a ring, a power of two
 	MaxAggregates    int           // keys a cycle, all origins together
 	MaxOrigins       int           // origins a cycle
+	SketchBytes      int           // of the bins of all sketches, see SketchMemory
 	Budgets          Budgets       // distinct values a field, origin and cycle
 	FlushInterval    time.Duration // length of a cycle
 	BucketWidth      time.Duration // of a bucket of end times
@@ -27,7 +28,7 @@ type Config struct {
 // DefaultConfig is the defaults of the command line.
 func DefaultConfig() Config {
 	return Config{
-		Drainers: 1, RingSlots: 8192, MaxAggregates: 2048, MaxOrigins: 256,
+		Drainers: 1, RingSlots: 8192, MaxAggregates: 2048, MaxOrigins: 256, SketchBytes: 16 << 20,
 		Budgets: DefaultBudgets(), FlushInterval: 10 * time.Second, BucketWidth: 10 * time.Second,
 		ConflateRuntimes: true,
 	}
@@ -42,6 +43,8 @@ func (c *Config) Check() error {
 		return fmt.Errorf("check max-aggregates: %d is not between 1 and %d", c.MaxAggregates, 1<<20)
 	case c.MaxOrigins < 1 || c.MaxOrigins > 1<<16:
 		return fmt.Errorf("check max-origins: %d is not between 1 and %d", c.MaxOrigins, 1<<16)
+	case c.SketchBytes < minSketchBytes || c.SketchBytes > maxSketchBytes:
+		return fmt.Errorf("check sketch-bytes: %d is not between %d and %d", c.SketchBytes, minSketchBytes, maxSketchBytes)
 	case c.BucketWidth <= 0:
 		return fmt.Errorf("check bucket width: %s is not positive", c.BucketWidth)
 	case c.FlushInterval < time.Second || c.FlushInterval > c.BucketWidth:
@@ -64,6 +67,7 @@ type Aggregator struct {
 	routing  atomic.Pointer[Routing]
 	drainers []*drainer
 	sealer   sealer
+	sketches *SketchMemory
 	sealed   uatomic.Uint64
 	lastSeal *uatomic.Time
 }
@@ -74,14 +78,14 @@ func New(config Config) (*Aggregator, error) {
 	if err := config.Check(); err != nil {
 		return nil, err
 	}
-	a := &Aggregator{config: config, lastSeal: uatomic.NewTime(time.Time{})}
+	a := &Aggregator{config: config, lastSeal: uatomic.NewTime(time.Time{}), sketches: NewSketchMemory(config.SketchBytes)}
 	a.routing.Store(newRouting(config.Drainers))
 	a.cycles.left = make(chan struct{}, 1)
 	a.cycles.readers = map[*Reader]struct{}{}
 	for i := range a.cycles.slots {
 		c := &Cycle{registry: newRegistry(&a.config), released: make(chan struct{}, 1)}
 		for range config.Drainers {
-			c.tables = append(c.tables, NewTable(config.MaxAggregates+config.MaxOrigins, config.BucketWidth))
+			c.tables = append(c.tables, NewTable(config.MaxAggregates+config.MaxOrigins, config.BucketWidth, a.sketches))
 		}
 		a.cycles.slots[i] = c
 	}

@@ -10,7 +10,7 @@ import (
 // TestAllocationsOfAReusedTable: the second cycle in a table's memory sets
 // nothing aside. (The race detector's own bookkeeping allocates.)
 func TestAllocationsOfAReusedTable(t *testing.T) {
-	table := NewTable(100, 10*time.Second)
+	table := newTestTable(100)
 	now := time.Unix(1000, 0)
 	fillTable(table, now)
 	if n := testing.AllocsPerRun(5, func() { table.Reset(); fillTable(table, now) }); n != 0 {

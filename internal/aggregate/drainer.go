@@ -43,8 +43,7 @@ func (d *drainer) count(slots []Slot) {
 	var late, early uint64
 	for i := range slots {
 		s := &slots[i]
-		row, clamp := d.tables[s.Cycle&1].Row(s.Key, s.End, now)
-		row.Add(s.Duration, s.Flags, s.Weight)
+		clamp := d.tables[s.Cycle&1].Add(s, now)
 		held[s.Cycle&1]++
 		if clamp != InTime {
 			if clamp == Late {

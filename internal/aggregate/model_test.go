@@ -2,7 +2,6 @@ package aggregate
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -31,9 +30,7 @@ type model map[modelKey]*modelRow
 
 func (m model) row(k modelKey) *modelRow {
 	if m[k] == nil {
-		ok, _ := ddsketch.LogCollapsingLowestDenseDDSketch(0.01, 2048)
-		err, _ := ddsketch.LogCollapsingLowestDenseDDSketch(0.01, 2048)
-		m[k] = &modelRow{ok: ok, err: err}
+		m[k] = &modelRow{ok: newLibrarySketch(), err: newLibrarySketch()}
 	}
 	return m[k]
 }
@@ -51,8 +48,7 @@ func (m model) add(t *testing.T, k modelKey, duration uint64, flags span.Flags, 
 		row.errors += weight
 		sketch = row.err
 	}
-	truncated := math.Float64frombits(math.Float64bits(float64(duration)) &^ (1<<43 - 1))
-	if err := sketch.Add(truncated); err != nil {
+	if err := sketch.Add(truncate(duration)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -69,16 +65,44 @@ func (m model) take(t *testing.T, s *Sealed) {
 			row.errors += a.Errors
 			row.topLevel += a.TopLevel
 			row.duration += a.Duration
-			if err := row.ok.MergeWith(a.OK.sketch); err != nil {
-				t.Fatal(err)
-			}
-			if a.Err != nil {
-				if err := row.err.MergeWith(a.Err.sketch); err != nil {
-					t.Fatal(err)
-				}
-			}
+			var ok, failed Sketch
+			table.OK(a, &ok)
+			table.Errors(a, &failed)
+			addTo(t, row.ok, &ok)
+			addTo(t, row.err, &failed)
 		}
 	}
+}
+
+// addTo adds what a table has counted to a library sketch, bin by bin.
+func addTo(t *testing.T, to *ddsketch.DDSketch, s *Sketch) {
+	if err := to.AddWithCount(0, s.Zeros()); err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range s.AppendBins(nil) {
+		to.GetPositiveValueStore().AddWithCount(int(b.Index), b.Count)
+	}
+}
+
+// clamp is the naive rule of the window: a span belongs to the bucket of its end,
+// but to none before the one that precedes its cycle's own, and to none that has
+// not begun.
+func (m model) clamp(opened, now, end time.Time) (bucket time.Time, late, early uint64) {
+	const width = 10 * time.Second
+	own := opened.Truncate(width)
+	if now.Before(own) {
+		now = own
+	}
+	switch {
+	case end.Before(own.Add(-width)):
+		return own.Add(-width), 1, 0
+	case end.Truncate(width).After(now):
+		end, early = now, 1
+	}
+	if bucket = end.Truncate(width); bucket.After(own.Add(width)) {
+		bucket = own.Add(width)
+	}
+	return bucket, 0, early
 }
 
 func bins(s *ddsketch.DDSketch) string {
@@ -143,7 +167,7 @@ func publish(a *Aggregator, r *Reader, origin span.Origin, key span.Key, s Slot)
 
 // TestModel sends random snapshots of random origins over several cycles, with
 // reports in between, through one to four drainers, and expects what the naive
-// model counts: sums, counters and sketches, bin for bin.
+// model counts: sums, counters and sketches, bin for bin, in the right buckets.
 func TestModel(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -167,7 +191,7 @@ func runModel(t *testing.T, rnd *rand.Rand) {
 	a.Start()
 	r := a.NewReader()
 	origins := []span.Origin{{Service: "shop"}, {Service: "cart", Env: "prod"}, {Service: "shop", ContainerID: "c2"}}
-	sent := uint64(0)
+	sent, late, early := uint64(0), uint64(0), uint64(0)
 	for range 2000 {
 		time.Sleep(time.Duration(rnd.IntN(40)) * time.Millisecond)
 		if rnd.IntN(200) == 0 {
@@ -180,12 +204,18 @@ func runModel(t *testing.T, rnd *rand.Rand) {
 		synctest.Wait()
 		now := time.Now().UnixNano()
 		end := now - int64(rnd.IntN(5e9))
+		if rnd.IntN(10) == 0 {
+			end = now + int64(rnd.IntN(60e9)) - 30e9
+		}
 		origin := origins[rnd.IntN(len(origins))]
 		key := span.Key{Service: "s", Operation: "op", Resource: fmt.Sprint("r", rnd.IntN(30)), Kind: "server"}
 		s := Slot{Duration: rnd.Uint64() >> (24 + rnd.IntN(40)), End: end, Weight: float64(1 + rnd.IntN(3)), Flags: span.Flags(rnd.IntN(4))}
 		publish(a, r, origin, key, s)
 		sent++
-		want.add(t, modelKey{origin, string(key.AppendCanonical(nil)), end - end%10e9}, s.Duration, s.Flags, s.Weight)
+		opened := a.cycles.slots[a.cycles.current.Load()%2].opened
+		bucket, isLate, isEarly := want.clamp(opened, time.Now(), time.Unix(0, end))
+		late, early = late+isLate, early+isEarly
+		want.add(t, modelKey{origin, string(key.AppendCanonical(nil)), bucket.UnixNano()}, s.Duration, s.Flags, s.Weight)
 	}
 	r.Close()
 	a.Stop()
@@ -193,6 +223,13 @@ func runModel(t *testing.T, rnd *rand.Rand) {
 	stats := a.Stats()
 	if stats.Aggregated() != sent || stats.Held != 0 {
 		t.Errorf("aggregated %d held %d, want %d and 0", stats.Aggregated(), stats.Held, sent)
+	}
+	var gotLate, gotEarly uint64
+	for _, d := range stats.Drainers {
+		gotLate, gotEarly = gotLate+d.Late, gotEarly+d.Early
+	}
+	if gotLate != late || gotEarly != early || late == 0 || early == 0 {
+		t.Errorf("%d late and %d early, want %d and %d", gotLate, gotEarly, late, early)
 	}
 }
 

@@ -1,111 +1,86 @@
 package aggregate
 
-import (
-	"math"
+import "math/bits"
 
-	"github.com/DataDog/sketches-go/ddsketch"
-	"github.com/DataDog/sketches-go/ddsketch/mapping"
-	"github.com/DataDog/sketches-go/ddsketch/store"
-)
-
-// The parameters of the agent's own sketches. Anything else would still be
-// accepted, but would not merge bin for bin with what the agent computes. So is
-// the truncation: the agent clears the low bits of a duration before its sketch
-// sees it; sign, exponent and nine bits of mantissa survive, rounding down.
-const (
-	RelativeAccuracy = 0.01
-	maxBins          = 2048
-)
-
-// logarithmic is the mapping of every sketch. It is immutable, so all share it.
-var logarithmic = func() mapping.IndexMapping {
-	m, err := mapping.NewLogarithmicMapping(RelativeAccuracy)
-	if err != nil {
-		panic("BUG: sketch mapping: " + err.Error())
-	}
-	return m
-}()
-
-// binTable is the mapping of every value that truncation leaves: few enough, 65
-// powers of two with 512 steps each, that a look-up in 65 KB replaces a
-// logarithm. Counting a span cost 30 to 45 ns of CPU less with it, of some 90,
-// measured through ingest and drainers on `stable`.
-var binTable = func() (table [65 << mantissaBits]int16) {
-	for i := range table {
-		table[i] = int16(logarithmic.Index(math.Float64frombits((one + uint64(i)) << truncatedBits)))
-	}
-	return table
-}()
-
-const (
-	truncatedBits = 43 // what truncation clears
-	mantissaBits  = 9  // what it leaves of the mantissa
-	// one is the number 1 without its truncated bits, the smallest duration
-	// that has a bin. The largest, a uint64 rounded up, is 2^64.
-	one = 1023 << mantissaBits
-)
-
-// binOf is the bin of a duration that is not 0.
-func binOf(nanoseconds uint64) int {
-	return int(binTable[math.Float64bits(float64(nanoseconds))>>truncatedBits-one])
-}
-
-// Sketch is a distribution of durations, bin for bin the agent's. It has one
-// writer: its table's drainer until the seal, then the flush.
+// Sketch is a distribution of durations as it is sent, bin for bin the agent's.
+// It is where the stores of one key, which may stand in several drainers' tables,
+// are added up: large, flat, and reused for the next key.
+//
+// The library collapses while it counts: a duration below the 2048 highest bins
+// that it has seen so far goes into the lowest of them. Here nothing is collapsed
+// before everything has been counted, and then what lies below the 2048 highest.
+// That is the same, for what the library moves early it moves on with the others
+// when the highest bin rises, and a test holds both to it in any order.
 type Sketch struct {
-	sketch *ddsketch.DDSketch
-	bins   *store.CollapsingLowestDenseStore // the sketch's positive store
+	zeros  uint64
+	used   [allPages]uint64            // a bit for each bin that counted
+	counts [allPages * pageBins]uint64 // 0 where the bit is
 }
 
-// NewSketch returns an empty sketch. It holds no bins until the first Add.
-func NewSketch() *Sketch {
-	bins := store.NewCollapsingLowestDenseStore(maxBins)
-	return &Sketch{
-		sketch: ddsketch.NewDDSketch(logarithmic, bins, store.NewCollapsingLowestDenseStore(maxBins)),
-		bins:   bins,
+// Bin is one bin in use.
+type Bin struct {
+	Index int32
+	Count float64
+}
+
+// Reset empties the sketch, at the cost of what was in it.
+func (s *Sketch) Reset() {
+	s.zeros = 0
+	for i, used := range s.used {
+		for ; used != 0; used &= used - 1 {
+			s.counts[i*pageBins+bits.TrailingZeros64(used)] = 0
+		}
+		s.used[i] = 0
 	}
 }
 
-// Add counts one span of that many nanoseconds, unweighted, as the agent does.
+// Add counts one span.
 func (s *Sketch) Add(nanoseconds uint64) {
 	if nanoseconds == 0 {
-		_ = s.sketch.Add(0) // 0 is within the mapping's range: the library takes it
+		s.zeros++
 		return
 	}
-	s.bins.Add(binOf(nanoseconds))
+	s.count(binOf(nanoseconds), 1)
 }
 
-// Merge adds the bins of other. Both have the same mapping by construction.
-func (s *Sketch) Merge(other *Sketch) error { return s.sketch.MergeWith(other.sketch) }
-
-// Count is the number of spans in the sketch.
-func (s *Sketch) Count() float64 { return s.sketch.GetCount() }
-
-// Zeros is how many of them were too short for any bin.
-func (s *Sketch) Zeros() float64 { return s.sketch.GetZeroCount() }
-
-// Bins calls visit for each bin in use, lowest first.
-func (s *Sketch) Bins(visit func(index int, count float64)) {
-	s.bins.ForEach(func(index int, count float64) bool {
-		visit(index, count)
-		return false
-	})
+func (s *Sketch) count(bin uint, spans uint64) {
+	if spans > 0 {
+		s.counts[bin] += spans
+		s.used[bin/pageBins] |= 1 << (bin % pageBins)
+	}
 }
 
-// keptBins is the widest range of bins whose memory a sketch keeps when it is
-// reset: three orders of magnitude. The library's store takes memory for all
-// bins between the lowest and the highest, up to 16 KB, and would hold it for ever.
-const keptBins = 384
+// Zeros is how many spans were too short for any bin.
+func (s *Sketch) Zeros() float64 { return float64(s.zeros) }
 
-// Reset empties the sketch and keeps its memory, unless that is much.
-func (s *Sketch) Reset() {
-	if !s.bins.IsEmpty() {
-		lowest, _ := s.bins.MinIndex() // fails only for an empty store
-		highest, _ := s.bins.MaxIndex()
-		if highest-lowest >= keptBins {
-			*s = *NewSketch()
-			return
+// AppendBins appends the bins in use, lowest first and 2048 apart at most.
+func (s *Sketch) AppendBins(to []Bin) []Bin {
+	lowest := s.highest() - maxBins + 1
+	below := uint64(0)
+	for i, used := range s.used {
+		for ; used != 0; used &= used - 1 {
+			bin := i*pageBins + bits.TrailingZeros64(used)
+			if bin < lowest {
+				below += s.counts[bin]
+				continue
+			}
+			if below > 0 && bin > lowest {
+				to = append(to, Bin{int32(lowest), float64(below)})
+				below = 0
+			}
+			to = append(to, Bin{int32(bin), float64(s.counts[bin] + below)})
+			below = 0
 		}
 	}
-	s.sketch.Clear()
+	return to
+}
+
+// highest is the highest bin in use, or -1.
+func (s *Sketch) highest() int {
+	for i := len(s.used) - 1; i >= 0; i-- {
+		if s.used[i] != 0 {
+			return i*pageBins + bits.Len64(s.used[i]) - 1
+		}
+	}
+	return -1
 }

@@ -8,13 +8,15 @@ import (
 
 // Stats is what the outside sees of the aggregates.
 type Stats struct {
-	Drainers   []DrainerStats
-	Held       uint64 // snapshots in tables that are not sealed
-	Origins    int    // in the current cycle
-	Aggregates int    // keys in the current cycle
-	Partitions int
-	Sealed     uint64    // cycles so far
-	LastSeal   time.Time // or the start
+	Drainers    []DrainerStats
+	Held        uint64 // snapshots in tables that are not sealed
+	Origins     int    // in the current cycle
+	Aggregates  int    // keys in the current cycle
+	Partitions  int
+	SketchBytes int       // that tables hold for the bins of their sketches
+	Coarsened   uint64    // spans put into a higher bin than their own, see SketchMemory
+	Sealed      uint64    // cycles so far
+	LastSeal    time.Time // or the start
 }
 
 // DrainerStats is one drainer's part of it.
@@ -35,9 +37,11 @@ func (s *Stats) Aggregated() (total uint64) {
 // Stats reads the counters without disturbing those who write them.
 func (a *Aggregator) Stats() Stats {
 	s := Stats{
-		Partitions: a.Routing().Partitions(),
-		Sealed:     a.sealed.Load(),
-		LastSeal:   a.lastSeal.Load(),
+		Partitions:  a.Routing().Partitions(),
+		Sealed:      a.sealed.Load(),
+		LastSeal:    a.lastSeal.Load(),
+		SketchBytes: a.sketches.Taken(),
+		Coarsened:   a.sketches.Coarsened(),
 	}
 	for _, d := range a.drainers {
 		s.Drainers = append(s.Drainers, DrainerStats{

@@ -3,6 +3,8 @@ package aggregate
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
 // Table is the aggregates of one drainer for one cycle: rows in the order of
@@ -13,16 +15,21 @@ type Table struct {
 	oldest int64 // start of the oldest bucket that this cycle writes
 	width  int64 // of a bucket
 	rows   []Aggregate
-	index  []int32 // by bucket slot and key id; row number plus one, 0 for none
-	keys   int     // key ids a bucket slot of the index has room for
+	failed []store // error sketches, in the order of their first error
+	index  []int32 // by bucket of the window and key id; row number plus one, 0 for none
+	keys   int     // key ids that the index has room for in each bucket
+	pages  arena
 
 	held atomic.Uint64 // snapshots in the rows, for the books; written by the one writer
 }
 
 // NewTable returns a table for key ids below keys and buckets of the given
 // width. Open it before use.
-func NewTable(keys int, width time.Duration) *Table {
-	return &Table{keys: keys, width: int64(width), index: make([]int32, keys*windowBuckets)}
+func NewTable(keys int, width time.Duration, sketches *SketchMemory) *Table {
+	return &Table{
+		keys: keys, width: int64(width), index: make([]int32, keys*windowBuckets),
+		pages: arena{memory: sketches},
+	}
 }
 
 // Open sets the window: the bucket before the one that opened falls into, that
@@ -35,6 +42,16 @@ func (t *Table) Open(opened time.Time) {
 // Rows are the aggregates, valid until the table is reset.
 func (t *Table) Rows() []Aggregate { return t.rows }
 
+// OK adds the distribution of a row's spans without an error to a sketch.
+func (t *Table) OK(row *Aggregate, to *Sketch) { row.ok.read(&t.pages, to) }
+
+// Errors does the same for its spans with an error.
+func (t *Table) Errors(row *Aggregate, to *Sketch) {
+	if row.failed != 0 {
+		t.failed[row.failed-1].read(&t.pages, to)
+	}
+}
+
 // Clamp is where a span's end time lies in regard to the window.
 type Clamp int8
 
@@ -44,64 +61,73 @@ const (
 	Early  Clamp = 1 // lowered into the bucket of now
 )
 
-// Row returns the aggregate of key in the bucket of end, opening it if this is
-// its first span, and says whether the end time had to be clamped. A span can't
-// have ended after now.
-func (t *Table) Row(key KeyID, end, now int64) (*Aggregate, Clamp) {
-	clamp := InTime
-	slot := 1
-	if offset := end - t.oldest; offset < t.width || offset >= 2*t.width {
-		slot, clamp = t.clamp(end, now)
+// Add counts one snapshot in the bucket of its end, and says whether the end
+// time had to be clamped. A span can't have ended after now.
+func (t *Table) Add(s *Slot, now int64) Clamp {
+	bucket, clamp := 1, InTime
+	if offset := s.End - t.oldest; offset < t.width || offset >= 2*t.width {
+		bucket, clamp = t.clamp(s.End, now)
 	}
-	at := &t.index[slot*t.keys+int(key)]
+	at := &t.index[bucket*t.keys+int(s.Key)]
 	if *at == 0 {
-		t.open(t.oldest+int64(slot)*t.width, key)
-		*at = int32(len(t.rows))
+		*at = t.open(bucket, s.Key)
 	}
-	return &t.rows[*at-1], clamp
+	row := &t.rows[*at-1]
+	row.count(s)
+	if s.Flags&span.Error == 0 {
+		row.ok.add(&t.pages, s.Duration)
+	} else {
+		t.errors(row).add(&t.pages, s.Duration)
+	}
+	return clamp
+}
+
+// open appends a row and returns its number plus one.
+func (t *Table) open(bucket int, key KeyID) int32 {
+	t.rows = extend(t.rows, len(t.index))
+	t.rows[len(t.rows)-1] = Aggregate{Key: key, Bucket: t.oldest + int64(bucket)*t.width}
+	return int32(len(t.rows))
 }
 
 // clamp finds the bucket of an end time outside the cycle's own bucket.
-func (t *Table) clamp(end, now int64) (slot int, clamp Clamp) {
+func (t *Table) clamp(end, now int64) (bucket int, clamp Clamp) {
 	if end < t.oldest {
 		return 0, Late
 	}
 	// The wall clock may have stepped back below the window since the cycle
 	// opened; then now has no bucket here, and the cycle's own is the nearest.
-	latest := max(now, t.oldest+t.width)
-	if end > latest {
-		end, clamp = latest, Early
+	own, latest := (end-t.oldest)/t.width, (max(now, t.oldest+t.width)-t.oldest)/t.width
+	if own > latest {
+		own, clamp = latest, Early
 	}
-	return int(min((end-t.oldest)/t.width, windowBuckets-1)), clamp
+	return int(min(own, windowBuckets-1)), clamp
 }
 
-// open appends a row, taking over the sketches that an earlier cycle left there.
-func (t *Table) open(start int64, key KeyID) {
-	if len(t.rows) < cap(t.rows) {
-		t.rows = t.rows[:len(t.rows)+1]
-	} else {
-		t.rows = append(t.rows, Aggregate{})
+// errors is the row's error sketch, there from its first error on.
+func (t *Table) errors(row *Aggregate) *store {
+	if row.failed == 0 {
+		t.failed = extend(t.failed, len(t.index))
+		t.failed[len(t.failed)-1] = store{}
+		row.failed = uint32(len(t.failed))
 	}
-	row := &t.rows[len(t.rows)-1]
-	ok, err := row.OK, row.spareErr()
-	if ok == nil {
-		ok = NewSketch()
-	}
-	*row = Aggregate{Key: key, Bucket: start, OK: ok, spare: err}
+	return &t.failed[row.failed-1]
 }
 
-// Reset empties the table and keeps its memory for the next cycle.
+// extend makes a slice one longer. It doubles its memory when that is full, but
+// never beyond the most that can be needed, so that TableBytes is exact.
+func extend[T any](s []T, most int) []T {
+	if len(s) == cap(s) {
+		s = append(make([]T, 0, min(max(64, 2*cap(s)), most)), s...)
+	}
+	return s[:len(s)+1]
+}
+
+// Reset empties the table and keeps its memory for the next cycle, but that of
+// its sketches' pages, which it gives back.
 func (t *Table) Reset() {
-	for i := range t.rows {
-		row := &t.rows[i]
-		row.OK.Reset()
-		if spare := row.spareErr(); spare != nil {
-			spare.Reset()
-			row.Err, row.spare = nil, spare
-		}
-	}
-	t.rows = t.rows[:0]
+	t.rows, t.failed = t.rows[:0], t.failed[:0]
 	clear(t.index)
+	t.pages.reset()
 	t.held.Store(0)
 }
 

@@ -2,6 +2,7 @@ package aggregate
 
 import (
 	"math"
+	"reflect"
 	"testing"
 	"time"
 
@@ -32,52 +33,69 @@ func TestClamp(t *testing.T) {
 		{"beyond the window, seal is very late", 1025 * second, 1026 * second, 1010, InTime},
 		{"clock stepped back", 1011 * second, 500 * second, 1000, Early},
 	} {
-		table := NewTable(4, 10*time.Second)
+		table := newTestTable(4)
 		table.Open(opened)
-		row, clamp := table.Row(3, test.end, test.now)
-		if row.Bucket != test.bucket*second || clamp != test.clamp {
-			t.Errorf("%s: bucket %d, clamp %d; want %d, %d", test.name, row.Bucket/second, clamp, test.bucket, test.clamp)
+		clamp := table.Add(&Slot{Key: 3, End: test.end, Weight: 1}, test.now)
+		if row := table.Rows()[0]; row.Bucket != test.bucket*second || clamp != test.clamp {
+			t.Errorf("%s: bucket %d, clamp %d; want %d, %d", test.name, table.Rows()[0].Bucket/second, clamp, test.bucket, test.clamp)
 		}
 	}
 }
 
-// fillTable counts an ok and a failed span of each of a hundred keys.
+func newTestTable(keys int) *Table {
+	return NewTable(keys, 10*time.Second, NewSketchMemory(1<<20))
+}
+
+// fillTable counts some ok and failed spans of each of a hundred keys, of some so
+// many that their sketches need pages.
 func fillTable(table *Table, now time.Time) {
 	table.Open(now)
 	for i := range 100 {
-		for _, flags := range []span.Flags{0, span.Error} {
-			row, _ := table.Row(KeyID(i), now.UnixNano(), now.UnixNano())
-			row.Add(uint64(i)*1000, flags, 1)
+		for n := range 1 + i {
+			for _, flags := range []span.Flags{0, span.Error} {
+				table.Add(&Slot{Key: KeyID(i), End: now.UnixNano(), Duration: uint64(i*n) * 1000, Flags: flags, Weight: 1}, now.UnixNano())
+			}
 		}
 	}
 }
 
 // TestTableReuse fills and resets: no row may remember another.
 func TestTableReuse(t *testing.T) {
-	table := NewTable(100, 10*time.Second)
+	table := newTestTable(100)
 	now := time.Unix(1000, 0)
 	fillTable(table, now)
 	table.Reset()
+	table.Open(now)
 	for i := range 100 {
-		row, _ := table.Row(KeyID(99-i), now.UnixNano(), now.UnixNano())
-		if row.Spans != 0 || row.Err != nil || row.OK.Count() != 0 || int(row.Key) != 99-i {
-			t.Fatalf("a reused row holds %+v", row)
-		}
-		row.Add(7, span.Error, 1)
-		if row.Err.Count() != 1 || row.OK.Count() != 0 || row.Errors != 1 || row.Hits != 1 {
+		table.Add(&Slot{Key: KeyID(99 - i), End: now.UnixNano(), Duration: 7, Flags: span.Error, Weight: 1}, now.UnixNano())
+		row := &table.Rows()[i]
+		if row.Key != KeyID(99-i) || row.Counts != (Counts{Spans: 1, Hits: 1, Errors: 1, Duration: 7}) {
 			t.Fatalf("a reused row counts %+v", row)
+		}
+		var ok, failed Sketch
+		table.OK(row, &ok)
+		table.Errors(row, &failed)
+		if want := (content{0, []Bin{{int32(binOf(7)), 1}}}); ok.content().spans() != 0 || !reflect.DeepEqual(failed.content(), want) {
+			t.Fatalf("a reused row has the sketches %v and %v", ok.content(), failed.content())
 		}
 	}
 }
 
-// TestCountersDoNotWrap adds what would overflow integers many times over.
+// TestCountersDoNotWrap adds what would overflow integers many times over: sums
+// become inexact, as any float64, and never small.
 func TestCountersDoNotWrap(t *testing.T) {
-	var a Aggregate
-	a.OK = NewSketch()
+	table := newTestTable(1)
+	table.Open(time.Unix(1000, 0))
 	for range 10 {
-		a.Add(math.MaxUint64, span.TopLevel, 1<<32)
+		table.Add(&Slot{End: 1000e9, Duration: math.MaxUint64, Flags: span.TopLevel | span.Error, Weight: 1 << 32}, 1001e9)
 	}
-	if a.Duration < 10*math.MaxUint64 || a.Hits != 10<<32 || a.OK.Count() != 10 {
-		t.Errorf("counted %v hits and %v ns in %v spans", a.Hits, a.Duration, a.OK.Count())
+	row := table.Rows()[0]
+	if row.Duration != 10*(1<<32)*math.MaxUint64 || row.Hits != 10<<32 || row.TopLevel != 10<<32 || row.Errors != 10<<32 || row.Spans != 10 {
+		t.Errorf("counted %+v", row.Counts)
+	}
+	row.Add(&Counts{Spans: 1, Hits: math.MaxFloat64, Duration: math.MaxFloat64})
+	row.Add(&Counts{Spans: 1, Hits: math.MaxFloat64, Duration: math.MaxFloat64})
+	if !math.IsInf(row.Hits, 1) || !math.IsInf(row.Duration, 1) || row.Spans != 12 {
+		t.Errorf("counted %+v", row.Counts)
 	}
 }

@@ -26,7 +26,7 @@ const maxKeys = 1 << 12
 // table returns the table of one drainer, made on its first use.
 func (c *cycle) table(drainer int) *aggregate.Table {
 	for len(c.tables) <= drainer {
-		t := aggregate.NewTable(maxKeys, width)
+		t := aggregate.NewTable(maxKeys, width, aggregate.NewSketchMemory(64<<20))
 		t.Open(opened)
 		c.tables = append(c.tables, t)
 	}
@@ -46,8 +46,8 @@ func (c *cycle) key(origin aggregate.OriginID, k span.Key) aggregate.KeyID {
 // add counts one span that ended so long after the cycle opened.
 func (c *cycle) add(drainer int, key aggregate.KeyID, after time.Duration, ns uint64, flags span.Flags, weight float64) {
 	end := opened.Add(after).UnixNano()
-	row, _ := c.table(drainer).Row(key, end, opened.Add(2*width).UnixNano())
-	row.Add(ns, flags, weight)
+	s := aggregate.Slot{Key: key, End: end, Duration: ns, Flags: flags, Weight: weight}
+	c.table(drainer).Add(&s, opened.Add(2*width).UnixNano())
 }
 
 func (c *cycle) seal() *aggregate.Sealed {
@@ -91,6 +91,7 @@ func golden() *aggregate.Sealed {
 		for i := range 40 {
 			c.add(drainer, rich, time.Second, 1_000_000+uint64(i)*25_000, span.TopLevel, 1)
 		}
+		c.add(drainer, rich, time.Second, 250_000_000, span.TopLevel, 1)
 		c.add(drainer, rich, time.Second, 9_000_000_000, span.Error, 1)
 	}
 	c.add(0, other, time.Second, 0, 0, 2)

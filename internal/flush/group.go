@@ -60,32 +60,45 @@ func (f *fields) texts(name string, values []string) {
 // groupEncoder writes ClientGroupedStats.
 type groupEncoder struct {
 	*fields
-	sketches *sketchEncoder
-	sketch   []byte
+	sketches sketchEncoder
+	sketch   aggregate.Sketch
+	encoded  []byte
 }
 
-// group writes one aggregate. The agent reads a missing key as its zero value,
-// so labels that are empty are left out; the sketches always stand there.
-func (e *groupEncoder) group(key *span.Key, counts *aggregate.Aggregate) {
-	e.mapping(alwaysPresent + labelsPresent(key))
+// group writes one row. The agent reads a missing key as its zero value, so
+// labels that are empty and counts that are 0 are left out: it decodes the same
+// group. The sketches always stand there, for the agent hands their bytes on
+// unread, and no tracer leaves one out.
+func (e *groupEncoder) group(r *row) {
+	key, errors, topLevel := r.key(), round(r.Errors), round(r.TopLevel)
+	e.mapping(alwaysPresent + present(errors != 0) + present(topLevel != 0) + labelsPresent(key))
 	e.text("Service", key.Service)
 	e.text("Name", key.Operation)
 	e.text("Resource", key.Resource)
-	e.number("Hits", round(counts.Hits))
-	e.number("Errors", round(counts.Errors))
-	e.number("TopLevelHits", round(counts.TopLevel))
-	e.number("Duration", round(counts.Duration))
-	e.summary("OkSummary", counts.OK)
-	e.summary("ErrorSummary", counts.Err)
+	e.number("Hits", round(r.Hits))
+	if errors != 0 {
+		e.number("Errors", errors)
+	}
+	if topLevel != 0 {
+		e.number("TopLevelHits", topLevel)
+	}
+	e.number("Duration", round(r.Duration))
+	e.summary("OkSummary", r.parts, (*aggregate.Table).OK)
+	e.summary("ErrorSummary", r.parts, (*aggregate.Table).Errors)
 	e.labels(key)
 }
 
-// alwaysPresent is how many entries a group has besides its labels.
-const alwaysPresent = 9
+// alwaysPresent is how many entries a group has at the least.
+const alwaysPresent = 7
 
-func (e *groupEncoder) summary(name string, s *aggregate.Sketch) {
-	e.sketch = e.sketches.append(e.sketch[:0], s)
-	e.binary(name, e.sketch)
+// summary adds up what each drainer has counted of a sketch, and writes it.
+func (e *groupEncoder) summary(name string, parts []part, read func(*aggregate.Table, *aggregate.Aggregate, *aggregate.Sketch)) {
+	e.sketch.Reset()
+	for i := range parts {
+		read(parts[i].table, parts[i].Aggregate, &e.sketch)
+	}
+	e.encoded = e.sketches.append(e.encoded[:0], &e.sketch)
+	e.binary(name, e.encoded)
 }
 
 func (e *groupEncoder) labels(key *span.Key) {

@@ -9,17 +9,28 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// row is one aggregate beside what decides its place in the payloads.
+// row is one key's counts in one bucket, with the aggregates that they are the
+// sum of. Usually that is one; a key that several drainers have counted has more.
 type row struct {
-	*aggregate.Aggregate
-	origin aggregate.OriginID
-	key    *span.Key
-	broken bool // a part of it could not be merged, so it must not be sent
+	aggregate.Counts
+	parts []part
 }
 
-// compareRows is the order of rows in the payloads: by origin, then bucket,
+func (r *row) key() *span.Key             { return r.parts[0].key }
+func (r *row) origin() aggregate.OriginID { return r.parts[0].origin }
+func (r *row) bucket() int64              { return r.parts[0].Bucket }
+
+// part is one aggregate beside what decides its place in the payloads.
+type part struct {
+	*aggregate.Aggregate
+	table  *aggregate.Table
+	origin aggregate.OriginID
+	key    *span.Key
+}
+
+// compareParts is the order of rows in the payloads: by origin, then bucket,
 // then type, because each of these changes opens a new payload or bucket.
-func compareRows(a, b row) int {
+func compareParts(a, b part) int {
 	if order := cmp.Or(cmp.Compare(a.origin, b.origin), cmp.Compare(a.Bucket, b.Bucket)); order != 0 {
 		return order
 	}
@@ -29,32 +40,43 @@ func compareRows(a, b row) int {
 	return cmp.Compare(a.Key, b.Key)
 }
 
-// merge appends to rows one row for each (key, bucket) of the sealed cycle, in
-// payload order. Tables are usually disjoint; a key that several drainers have
-// counted is merged into the first one's row, which is ours to write.
-func merge(rows []row, sealed *aggregate.Sealed) []row {
+// merger makes rows of a sealed cycle. It reads the tables and writes nothing to
+// them: counts are added up here, sketches while they are encoded.
+type merger struct {
+	parts []part
+	rows  []row
+}
+
+// merge returns one row for each (key, bucket) of the sealed cycle, in payload
+// order. They are valid until forget.
+func (m *merger) merge(sealed *aggregate.Sealed) []row {
 	for _, table := range sealed.Tables {
 		counted := table.Rows()
 		for i := range counted {
 			entry := &sealed.Keys[counted[i].Key]
-			rows = append(rows, row{Aggregate: &counted[i], origin: entry.Origin, key: &entry.Key})
+			m.parts = append(m.parts, part{Aggregate: &counted[i], table: table, origin: entry.Origin, key: &entry.Key})
 		}
 	}
-	slices.SortFunc(rows, compareRows)
-	kept := rows[:0]
-	for _, r := range rows {
-		if n := len(kept); n > 0 && kept[n-1].Key == r.Key && kept[n-1].Bucket == r.Bucket {
-			kept[n-1].absorb(r)
-			continue
+	slices.SortFunc(m.parts, compareParts)
+	for first := 0; first < len(m.parts); {
+		last := first + 1
+		for last < len(m.parts) && m.parts[last].Key == m.parts[first].Key && m.parts[last].Bucket == m.parts[first].Bucket {
+			last++
 		}
-		kept = append(kept, r)
+		r := row{parts: m.parts[first:last]}
+		for i := range r.parts {
+			r.Add(&r.parts[i].Counts)
+		}
+		m.rows = append(m.rows, r)
+		first = last
 	}
-	return kept
+	return m.rows
 }
 
-// absorb adds what another drainer counted of the same key and bucket.
-func (r *row) absorb(other row) {
-	if err := r.Merge(other.Aggregate); err != nil {
-		r.broken = true
-	}
+// forget lets go of what the rows point to, which is about to be released, and
+// keeps the memory.
+func (m *merger) forget() {
+	clear(m.parts)
+	clear(m.rows)
+	m.parts, m.rows = m.parts[:0], m.rows[:0]
 }

@@ -27,13 +27,13 @@ type encoder struct {
 	groups   groupEncoder
 	ends     []int // where each encoded group ends in groups
 	whole    *fields
-	rows     []row
+	merger   merger
 	sequence uint64 // of the next payload; one count for all origins, from 0
 }
 
 func newEncoder() *encoder {
 	return &encoder{
-		groups: groupEncoder{fields: newFields(), sketches: newSketchEncoder()},
+		groups: groupEncoder{fields: newFields()},
 		whole:  newFields(),
 	}
 }
@@ -41,19 +41,17 @@ func newEncoder() *encoder {
 // encode makes the payloads of a sealed cycle, none longer than limit, and
 // counts the spans of what cannot be put in any.
 func (e *encoder) encode(sealed *aggregate.Sealed, limit int) (payloads []*payload, unencodable uint64) {
-	e.rows = merge(e.rows[:0], sealed)
-	for rest := e.rows; len(rest) > 0; {
+	defer e.merger.forget()
+	for rest := e.merger.merge(sealed); len(rest) > 0; {
 		n := 1
-		for n < len(rest) && rest[n].origin == rest[0].origin {
+		for n < len(rest) && rest[n].origin() == rest[0].origin() {
 			n++
 		}
-		origin := &sealed.Origins[rest[0].origin]
+		origin := &sealed.Origins[rest[0].origin()]
 		made, lost := e.origin(origin, rest[:n], uint64(sealed.Width), limit)
 		payloads, unencodable = append(payloads, made...), unencodable+lost
 		rest = rest[n:]
 	}
-	// What the rows point to is about to be released.
-	clear(e.rows)
 	return payloads, unencodable
 }
 
@@ -64,18 +62,16 @@ func (e *encoder) origin(o *span.Origin, rows []row, width uint64, limit int) (p
 	e.groups.Reset()
 	e.ends = e.ends[:0]
 	fitting := rows[:0]
-	for _, r := range rows {
+	for i := range rows {
 		start := e.groups.Len()
-		if !r.broken {
-			e.groups.group(r.key, r.Aggregate)
-		}
-		if r.broken || e.groups.Len()-start+bucketHead > room {
+		e.groups.group(&rows[i])
+		if e.groups.Len()-start+bucketHead > room {
 			e.groups.Truncate(start)
-			lost += r.Spans
+			lost += rows[i].Spans
 			continue
 		}
 		e.ends = append(e.ends, e.groups.Len())
-		fitting = append(fitting, r)
+		fitting = append(fitting, rows[i])
 	}
 	for first := 0; first < len(fitting); {
 		last := e.fill(fitting, first, room)
@@ -91,7 +87,7 @@ const bucketHead = 64
 // fill returns the row after the last that fits into a payload from first on.
 func (e *encoder) fill(rows []row, first, room int) (last int) {
 	for last = first; last < len(rows); last++ {
-		if last == first || !sameBucket(rows[last-1], rows[last]) {
+		if last == first || !sameBucket(&rows[last-1], &rows[last]) {
 			room -= bucketHead
 		}
 		if room -= e.ends[last] - e.start(last); room < 0 {
@@ -113,13 +109,13 @@ func (e *encoder) start(group int) int {
 // agent folds groups of one bucket that differ in nothing but their type, and
 // compares them only after it has rewritten their names. So each type gets a
 // bucket of its own with the same start, and there is nothing left to fold.
-func sameBucket(a, b row) bool { return a.Bucket == b.Bucket && a.key.Type == b.key.Type }
+func sameBucket(a, b *row) bool { return a.bucket() == b.bucket() && a.key().Type == b.key().Type }
 
 // payload assembles the groups from first up to last.
 func (e *encoder) payload(o *span.Origin, rows []row, first, last int, width uint64) *payload {
 	buckets, spans := 0, uint64(0)
 	for i := first; i < last; i++ {
-		buckets += present(i == first || !sameBucket(rows[i-1], rows[i]))
+		buckets += present(i == first || !sameBucket(&rows[i-1], &rows[i]))
 		spans += rows[i].Spans
 	}
 	size := e.headSize(o) + buckets*bucketHead + e.ends[last-1] - e.start(first)
@@ -128,10 +124,10 @@ func (e *encoder) payload(o *span.Origin, rows []row, first, last int, width uin
 	e.whole.array("Stats", buckets)
 	for from := first; from < last; {
 		to := from + 1
-		for to < last && sameBucket(rows[from], rows[to]) {
+		for to < last && sameBucket(&rows[from], &rows[to]) {
 			to++
 		}
-		e.bucket(rows[from].Bucket, width, from, to)
+		e.bucket(rows[from].bucket(), width, from, to)
 		from = to
 	}
 	p := &payload{sequence: e.sequence, origin: *o, body: e.whole.Bytes(), spans: spans}

@@ -54,7 +54,7 @@ func compareGolden(t *testing.T, name string, got []byte) {
 		t.Fatalf("read golden payload: %v; run the test with -update", err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs:\n% x\nwant\n% x", name, got, want)
+		t.Errorf("%s differs: %d bytes, want %d; see what -update changes in it", name, len(got), len(want))
 	}
 }
 
@@ -84,7 +84,7 @@ func TestPayloadHoldsEveryLabel(t *testing.T) {
 	if want := (embedded.Group{
 		Service: "shop", Name: "http.request", Resource: "GET /cart", Type: "web", SpanKind: "client",
 		GRPCStatusCode: "0", HTTPMethod: "GET", HTTPEndpoint: "/cart", ServiceSource: "m", HTTPStatusCode: 200,
-		Hits: 82, Errors: 2, TopLevelHits: 80, Duration: 2 * (40*1_000_000 + 25_000*780 + 9_000_000_000),
+		Hits: 84, Errors: 2, TopLevelHits: 82, Duration: 2 * (40*1_000_000 + 25_000*780 + 250_000_000 + 9_000_000_000),
 		Synthetics: true, IsTraceRoot: 2, PeerTags: []string{"db.name:carts", "peer.service:db"},
 		AdditionalMetricTags: []string{"tenant:a"},
 	}); !reflect.DeepEqual(g, want) {
@@ -144,8 +144,7 @@ func TestPayloadsAreWhatAMapCounts(t *testing.T) {
 		want[key] = counts
 	}
 	for _, limit := range []int{DefaultMaxPayloadBytes, minPayloadBytes / 2} {
-		sealed := copyOf(&c)
-		payloads := mustEncode(t, sealed, limit)
+		payloads := mustEncode(t, c.seal(), limit)
 		if got := tally(t, payloads); !reflect.DeepEqual(got, want) {
 			t.Errorf("limit %d: %d groups, want %d, or other counts", limit, len(got), len(want))
 		}
@@ -166,25 +165,6 @@ func TestPayloadsAreWhatAMapCounts(t *testing.T) {
 			t.Errorf("limit %d: %d payloads of 3 origins", limit, len(payloads))
 		}
 	}
-}
-
-// copyOf seals a cycle and keeps its tables as they are: the flush writes to
-// the tables that it is given, so each encoding needs its own.
-func copyOf(c *cycle) *aggregate.Sealed {
-	var tables []*aggregate.Table
-	for _, from := range c.tables {
-		to := aggregate.NewTable(maxKeys, width)
-		to.Open(opened)
-		for i := range from.Rows() {
-			r := &from.Rows()[i]
-			row, _ := to.Row(r.Key, r.Bucket, opened.Add(2*width).UnixNano())
-			if err := row.Merge(r); err != nil {
-				panic(err)
-			}
-		}
-		tables = append(tables, to)
-	}
-	return aggregate.NewSealed(1, opened, opened.Add(width), width, c.origins, c.keys, tables...)
 }
 
 func TestGroupThatFitsNowhereIsUnencodable(t *testing.T) {
@@ -236,9 +216,8 @@ func TestEncodingAgainAllocatesOnlyPayloads(t *testing.T) {
 	}
 	e, sealed := newEncoder(), c.seal()
 	e.encode(sealed, DefaultMaxPayloadBytes)
-	// The payload, its body, the two slices that hold it, and what a sketch's
-	// own iteration takes: far less than one a group.
-	if allocations := testing.AllocsPerRun(10, func() { e.encode(sealed, DefaultMaxPayloadBytes) }); allocations > 600 {
+	// The payload, its body and the slices that hold it, however many groups.
+	if allocations := testing.AllocsPerRun(10, func() { e.encode(sealed, DefaultMaxPayloadBytes) }); allocations > 10 {
 		t.Errorf("%v allocations for 500 groups", allocations)
 	}
 }

@@ -3,6 +3,7 @@ package flush
 import (
 	"encoding/binary"
 	"math"
+	"math/bits"
 
 	"github.com/DataDog/sketches-go/ddsketch/mapping"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
@@ -38,101 +39,112 @@ var sketchHead = func() []byte {
 // bytes that the agent's own code sends.
 var emptySketch = append(append([]byte{}, sketchHead...), tagPositive, 0, tagNegative, 0)
 
-type bin struct {
-	index int32
-	count float64
-}
-
 // sketchEncoder writes sketches as protobuf by hand: the library first copies
-// every bin between the lowest and the highest into a message, and has no way
-// to the sparse form, which is smaller where durations are few or far apart.
+// every bin between the lowest and the highest into a message, zeros included.
+//
+// A store of the format has two parts, and a bin's count is the sum of both: a
+// run of neighbouring bins at 8 bytes each, and single bins at 13 or 14. So the
+// crowded middle of a distribution goes into the run and its thin ends are
+// listed, split where that is smallest.
 type sketchEncoder struct {
-	bins []bin
-	keep func(index int, count float64) // made once, so that visiting allocates nothing
+	bins []aggregate.Bin
 }
 
-func newSketchEncoder() *sketchEncoder {
-	e := &sketchEncoder{}
-	e.keep = func(index int, count float64) {
-		e.bins = append(e.bins, bin{int32(index), count})
-	}
-	return e
-}
-
-// append appends the encoded sketch, or the empty one for nil.
+// append appends the encoded sketch.
 func (e *sketchEncoder) append(dst []byte, s *aggregate.Sketch) []byte {
-	if s == nil || s.Count() == 0 {
+	e.bins = s.AppendBins(e.bins[:0])
+	zeros := s.Zeros()
+	if len(e.bins) == 0 && zeros == 0 {
 		return append(dst, emptySketch...)
 	}
-	e.bins = e.bins[:0]
-	s.Bins(e.keep)
+	first, last, size := split(e.bins)
 	dst = append(dst, sketchHead...)
-	dst = append(dst, tagPositive)
-	if dense, sparse := denseSize(e.bins), sparseSize(e.bins); dense <= sparse {
-		dst = appendDense(binary.AppendUvarint(dst, uint64(dense)), e.bins)
-	} else {
-		dst = appendSparse(binary.AppendUvarint(dst, uint64(sparse)), e.bins)
-	}
+	dst = binary.AppendUvarint(append(dst, tagPositive), uint64(size))
+	dst = appendSparse(dst, e.bins[:first])
+	dst = appendSparse(dst, e.bins[last:])
+	dst = appendDense(dst, e.bins[first:last])
 	dst = append(dst, tagNegative, 0)
-	if zeros := s.Zeros(); zeros != 0 {
+	if zeros != 0 {
 		dst = appendDouble(append(dst, tagZeroCount), zeros)
 	}
 	return dst
 }
 
-// spread is how many bins lie between the lowest and the highest, both included.
-func spread(bins []bin) int { return int(bins[len(bins)-1].index) - int(bins[0].index) + 1 }
+// split chooses the bins from first up to last for the run, and says how long
+// the store becomes.
+//
+// A bin in the run saves its entry and costs 8 bytes, and 8 more for each empty
+// one before it, so the best run is the stretch with the largest sum. One bin is
+// worth a run already: 13 bytes with its offset, against 14 for its entry.
+func split(bins []aggregate.Bin) (first, last, size int) {
+	sparse, start, saved, most := 0, 0, 0, 0
+	for i, b := range bins {
+		if i > 0 {
+			saved -= 8 * int(b.Index-bins[i-1].Index-1)
+		}
+		if saved <= 0 {
+			start, saved = i, 0
+		}
+		entry := 2 + sparseEntry(b)
+		sparse += entry
+		if saved += entry - 8; saved > most {
+			most, first, last = saved, start, i+1
+		}
+	}
+	if last == 0 {
+		return 0, 0, 0
+	}
+	run := bins[first:last]
+	return first, last, sparse - most - 8*spread(run) + denseSize(run)
+}
 
-// denseSize is the length of the store as packed doubles from the lowest bin on.
-func denseSize(bins []bin) int {
+// spread is how many bins lie between the lowest and the highest, both included.
+func spread(bins []aggregate.Bin) int {
+	return int(bins[len(bins)-1].Index-bins[0].Index) + 1
+}
+
+// denseSize is the length of a run of packed doubles from the lowest bin on.
+func denseSize(bins []aggregate.Bin) int {
 	if len(bins) == 0 {
 		return 0
 	}
 	doubles := 8 * spread(bins)
 	size := 1 + uvarintSize(uint64(doubles)) + doubles
-	if bins[0].index != 0 {
-		size += 1 + uvarintSize(zigzag(bins[0].index))
+	if bins[0].Index != 0 {
+		size += 1 + uvarintSize(zigzag(bins[0].Index))
 	}
 	return size
 }
 
-func appendDense(dst []byte, bins []bin) []byte {
+func appendDense(dst []byte, bins []aggregate.Bin) []byte {
 	if len(bins) == 0 {
 		return dst
 	}
 	dst = append(dst, tagDense)
 	dst = binary.AppendUvarint(dst, uint64(8*spread(bins)))
-	next := bins[0].index
+	next := bins[0].Index
 	for _, b := range bins {
-		for ; next < b.index; next++ {
+		for ; next < b.Index; next++ {
 			dst = appendDouble(dst, 0)
 		}
-		dst = appendDouble(dst, b.count)
+		dst = appendDouble(dst, b.Count)
 		next++
 	}
-	if bins[0].index != 0 {
-		dst = binary.AppendUvarint(append(dst, tagOffset), zigzag(bins[0].index))
+	if bins[0].Index != 0 {
+		dst = binary.AppendUvarint(append(dst, tagOffset), zigzag(bins[0].Index))
 	}
 	return dst
 }
 
-// sparseSize is the length of the store as one map entry for each bin in use.
-func sparseSize(bins []bin) (size int) {
-	for _, b := range bins {
-		size += 2 + sparseEntry(b)
-	}
-	return size
-}
-
 // sparseEntry is the length of one entry: always below 128, so its own length
 // takes one byte.
-func sparseEntry(b bin) int { return 1 + uvarintSize(zigzag(b.index)) + 1 + 8 }
+func sparseEntry(b aggregate.Bin) int { return 1 + uvarintSize(zigzag(b.Index)) + 1 + 8 }
 
-func appendSparse(dst []byte, bins []bin) []byte {
+func appendSparse(dst []byte, bins []aggregate.Bin) []byte {
 	for _, b := range bins {
 		dst = append(dst, tagSparse, byte(sparseEntry(b)), tagIndex)
-		dst = binary.AppendUvarint(dst, zigzag(b.index))
-		dst = appendDouble(append(dst, tagCount), b.count)
+		dst = binary.AppendUvarint(dst, zigzag(b.Index))
+		dst = appendDouble(append(dst, tagCount), b.Count)
 	}
 	return dst
 }
@@ -144,9 +156,5 @@ func appendDouble(dst []byte, f float64) []byte {
 // zigzag is protobuf's sint32: small magnitudes of either sign stay short.
 func zigzag(n int32) uint64 { return uint64(uint32(n<<1) ^ uint32(n>>31)) }
 
-func uvarintSize(n uint64) (size int) {
-	for size = 1; n >= 0x80; n >>= 7 {
-		size++
-	}
-	return size
-}
+// uvarintSize is the length of n in groups of seven bits.
+func uvarintSize(n uint64) int { return (bits.Len64(n|1) + 6) / 7 }

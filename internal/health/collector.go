@@ -41,6 +41,9 @@ var (
 	aggregates = metric("aggregates", "Keys in the current cycle.")
 	origins    = metric("origins", "Origins in the current cycle.")
 
+	sketchBytes    = metric("sketch_bytes", "Memory that tables have taken for the bins of their sketches.")
+	spansCoarsened = metric("spans_coarsened_total", "Times a span went into a higher bin than its own, for want of memory for that bin.")
+
 	connections      = metric("connections", "Tracers connected.")
 	connectionsTotal = metric("connections_total", "Connections accepted.")
 	keysDecoded      = metric("keys_decoded_total", "Keys that a connection met for the first time, or had no room to remember.")
@@ -61,8 +64,7 @@ var (
 	all = []*prometheus.Desc{
 		spansReceived, spansAggregated, spansDropped, spansCollapsed, spansLate, spansEarly,
 		spansFlushed, spansUnsent, spansHeld, clientLost, ringSlots, ringUsed, ringHighWater,
-		partitions, aggregates, origins, connections, connectionsTotal, framesTotal, protocolErrors,
-		keysDecoded, keysUncached, keysNormalised, readsThrottled, framesWaited,
+		partitions, aggregates, origins, connections, connectionsTotal, framesTotal, protocolErrors, keysDecoded, keysUncached, keysNormalised, readsThrottled, framesWaited, sketchBytes, spansCoarsened,
 		payloadsTotal, payloadBytes, flushSeconds, retryQueueBytes, buildInfo,
 	}
 )
@@ -137,6 +139,8 @@ func (e emitter) aggregate(s aggregate.Stats) {
 	e.gauge(partitions, uint64(s.Partitions))
 	e.gauge(aggregates, uint64(s.Aggregates))
 	e.gauge(origins, uint64(s.Origins))
+	e.gauge(sketchBytes, uint64(s.SketchBytes))
+	e.counter(spansCoarsened, s.Coarsened)
 }
 
 func (e emitter) flush(s flush.Stats) {

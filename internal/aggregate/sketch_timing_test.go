@@ -1,0 +1,124 @@
+package aggregate
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/DataDog/sketches-go/ddsketch"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"golang.org/x/sys/unix"
+)
+
+// The benchmarks of `make bench-sketch`. Each runs our code and the library's in
+// turns within one loop, so that what else the machine does meets both, and
+// reports the CPU time of each a span and the ratio of the two. Only that travels.
+
+// spans is how many durations a turn counts; keys in how many sketches.
+const (
+	turn = 1 << 14
+	keys = 64
+)
+
+// threadTime is the CPU time of this thread.
+func threadTime() time.Duration {
+	var usage unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_THREAD, &usage); err != nil {
+		panic(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// sideBySide runs both in turns.
+func sideBySide(b *testing.B, ours, library func(durations []uint64)) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	rnd := rand.New(rand.NewPCG(1, 2))
+	durations := make([]uint64, turn)
+	for i := range durations {
+		durations[i] = shapes["web"](rnd)
+	}
+	var spent [2]time.Duration
+	turns := 0
+	for b.Loop() {
+		for i, run := range []func([]uint64){ours, library} {
+			began := threadTime()
+			run(durations)
+			spent[i] += threadTime() - began
+		}
+		turns++
+	}
+	each := float64(turns) * turn
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(float64(spent[0])/each, "ours-ns/span")
+	b.ReportMetric(float64(spent[1])/each, "library-ns/span")
+	b.ReportMetric(float64(spent[0])/float64(spent[1]), "ratio")
+}
+
+func BenchmarkSketchBin(b *testing.B) {
+	sum := uint(0)
+	sideBySide(b, func(durations []uint64) {
+		for _, ns := range durations {
+			sum += binOf(ns)
+		}
+	}, func(durations []uint64) {
+		for _, ns := range durations {
+			sum += uint(logarithmic.Index(truncate(ns)))
+		}
+	})
+	if sum == 0 {
+		b.Error("nothing was looked up")
+	}
+}
+
+func BenchmarkSketchAdd(b *testing.B) {
+	arena := arena{memory: NewSketchMemory(64 << 20)}
+	var stores [keys]store
+	var libraries [keys]*ddsketch.DDSketch
+	for i := range libraries {
+		libraries[i] = newLibrarySketch()
+	}
+	sideBySide(b, func(durations []uint64) {
+		for i, ns := range durations {
+			stores[i%keys].add(&arena, ns)
+		}
+	}, func(durations []uint64) {
+		for i, ns := range durations {
+			_ = libraries[i%keys].Add(truncate(ns))
+		}
+	})
+}
+
+// BenchmarkSketchRow is all that a drainer does with a slot, beside counters of the
+// same kind and the library's sketches in a slice.
+func BenchmarkSketchRow(b *testing.B) {
+	table := NewTable(keys, 10*time.Second, NewSketchMemory(64<<20))
+	table.Open(time.Unix(1000, 0))
+	rows := make([]struct {
+		Counts
+		ok, err *ddsketch.DDSketch
+	}, keys)
+	for i := range rows {
+		rows[i].ok, rows[i].err = newLibrarySketch(), newLibrarySketch()
+	}
+	slot := Slot{End: 1001e9, Weight: 1}
+	flags := func(i int) span.Flags { return span.Flags(min(i&31, 2) / 2 * int(span.TopLevel)) }
+	sideBySide(b, func(durations []uint64) {
+		for i, ns := range durations {
+			slot.Key, slot.Duration, slot.Flags = KeyID(i%keys), ns, flags(i)
+			table.Add(&slot, 1002e9)
+		}
+	}, func(durations []uint64) {
+		for i, ns := range durations {
+			row := &rows[i%keys]
+			row.Spans++
+			row.Hits++
+			row.Duration += float64(ns)
+			if flags(i)&span.TopLevel != 0 {
+				row.TopLevel++
+			}
+			_ = row.ok.Add(truncate(ns))
+		}
+	})
+}

@@ -1,0 +1,202 @@
+package aggregate
+
+// store is the counts of one sketch, inside its row. It costs what is used, not
+// the range between the ends, and holds no pointer. It is in one of three forms:
+//
+//   - a list of the first spans' bins, in the order of their coming. Most
+//     aggregates of a flood, and all that see a few spans, stay one.
+//   - paged: for each 64 bins the number of the page that counts them, or 0. All
+//     bins that a duration can have fit, so that nothing is collapsed here; the
+//     reader does that, as the library would have (see Sketch). An add is one
+//     look-up for the bin, one for its page, and an increment.
+//   - pinched: the highest 70 bins in place, for a sketch that would need pages
+//     when there are none.
+//
+// When SketchMemory is used up, a sketch does what the library does beyond its
+// 2048 bins, only earlier: the lowest bins collapse into the lowest that is kept,
+// the floor. Its highest bins, and so its high percentiles, stay exact; no span is
+// lost. A paged sketch gives up its lowest page for one higher up.
+type store struct {
+	zeros uint64
+	floor uint16 // lower bins are counted in this one; 0 but where memory ran out
+	form  form
+	used  uint8            // entries of a list
+	words [allPages]uint32 // list: two bins a word; paged: page numbers; pinched: its number, then two counters a word
+}
+
+type form uint8
+
+const (
+	listed form = iota
+	paged
+	pinched
+)
+
+const (
+	listBins    = 2 * allPages
+	pinchedBins = 2 * (allPages - 1)
+)
+
+// add counts one span of that many nanoseconds, unweighted, as the agent does.
+func (s *store) add(a *arena, nanoseconds uint64) {
+	if nanoseconds == 0 {
+		s.zeros++
+		return
+	}
+	bin := binOf(nanoseconds)
+	if s.form == paged {
+		if ref := s.words[bin/pageBins]; ref != 0 {
+			a.count(ref, bin)
+			return
+		}
+	}
+	s.place(a, bin)
+}
+
+// place counts one span wherever there is no page for it yet.
+func (s *store) place(a *arena, bin uint) {
+	switch {
+	case s.form == paged:
+		s.placePaged(a, bin)
+	case s.form == pinched:
+		s.placePinched(a, bin)
+	case s.used < listBins:
+		s.setHalf(uint(s.used), uint16(bin))
+		s.used++
+	default:
+		list := *s
+		s.form, s.used, s.words = paged, 0, [allPages]uint32{}
+		for i := range uint(listBins) {
+			s.place(a, uint(list.half(i)))
+		}
+		s.place(a, bin)
+	}
+}
+
+func (s *store) placePaged(a *arena, bin uint) {
+	if bin >= uint(s.floor) && s.words[bin/pageBins] == 0 {
+		s.open(a, bin)
+		if s.form == pinched {
+			s.placePinched(a, bin)
+			return
+		}
+	}
+	if bin < uint(s.floor) {
+		bin = uint(s.floor)
+		a.memory.coarsened.Add(1)
+	}
+	a.count(s.words[bin/pageBins], bin)
+}
+
+// open finds a page for a bin that has none, or raises the floor above the bin.
+func (s *store) open(a *arena, bin uint) {
+	at := int(bin / pageBins)
+	if ref := a.draw(); ref != 0 {
+		s.words[at] = ref
+		return
+	}
+	switch lowest := s.lowestPage(); {
+	case lowest < 0:
+		a.pinched++
+		s.form, s.floor = pinched, uint16(max(int(bin)-pinchedBins+1, 0))
+		s.words[0] = a.pinched
+	case lowest > at:
+		s.floor = uint16(lowest * pageBins)
+	default:
+		ref := s.words[lowest]
+		spans := a.empty(ref)
+		s.words[lowest], s.words[at] = 0, ref
+		lowest = s.lowestPage()
+		s.floor = uint16(lowest * pageBins)
+		a.raise(s.words[lowest], 0, spans)
+		a.memory.coarsened.Add(spans)
+	}
+}
+
+// lowestPage is the place of the lowest page in use, or -1.
+func (s *store) lowestPage() int {
+	for i, ref := range s.words {
+		if ref != 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+func (s *store) placePinched(a *arena, bin uint) {
+	if bin >= uint(s.floor)+pinchedBins {
+		s.lift(a, bin-pinchedBins+1)
+	}
+	if bin < uint(s.floor) {
+		bin = uint(s.floor)
+		a.memory.coarsened.Add(1)
+	}
+	s.raisePinched(a, bin, 1)
+}
+
+func (s *store) raisePinched(a *arena, bin uint, spans uint64) {
+	place := bin - uint(s.floor) + 2 // behind the number
+	sum := uint64(s.half(place)) + spans
+	s.setHalf(place, uint16(sum))
+	a.carry(pinchedKey(s.words[0], bin), sum>>16)
+}
+
+// lift raises the floor of a pinched sketch and collapses what falls below.
+func (s *store) lift(a *arena, floor uint) {
+	old, from := *s, uint(s.floor)
+	clear(s.words[1:])
+	s.floor = uint16(floor)
+	var below uint64
+	for i := range uint(pinchedBins) {
+		switch counter := old.half(i + 2); {
+		case from+i < floor:
+			below += uint64(counter) + a.uncarry(pinchedKey(s.words[0], from+i))
+		default:
+			s.setHalf(from+i-floor+2, counter)
+		}
+	}
+	s.raisePinched(a, floor, below)
+	a.memory.coarsened.Add(below)
+}
+
+// half and setHalf read and write one of the two numbers in a word.
+func (s *store) half(i uint) uint16 { return uint16(s.words[i/2] >> (i % 2 * 16)) }
+
+func (s *store) setHalf(i uint, n uint16) {
+	shift := i % 2 * 16
+	s.words[i/2] = s.words[i/2]&^(0xffff<<shift) | uint32(n)<<shift
+}
+
+// read adds what the store has counted to a sketch.
+func (s *store) read(a *arena, into *Sketch) {
+	into.zeros += s.zeros
+	switch s.form {
+	case listed:
+		for i := range uint(s.used) {
+			into.count(uint(s.half(i)), 1)
+		}
+	case paged:
+		for i, ref := range s.words {
+			if ref != 0 {
+				a.readPage(ref, uint(i), into)
+			}
+		}
+	case pinched:
+		for i := range uint(pinchedBins) {
+			bin := uint(s.floor) + i
+			into.count(bin, uint64(s.half(i+2))+a.carried(pinchedKey(s.words[0], bin)))
+		}
+	}
+}
+
+func (a *arena) readPage(ref uint32, at uint, into *Sketch) {
+	for place, counter := range a.page(ref) {
+		spans := uint64(counter)
+		if len(a.carries) > 0 {
+			spans += a.carried(pageKey(ref, uint(place)))
+		}
+		if spans > 0 {
+			into.count(at*pageBins+uint(place), spans)
+		}
+	}
+}
