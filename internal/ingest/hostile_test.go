@@ -172,7 +172,7 @@ func TestHostile(t *testing.T) {
 					default:
 						healthy.send(spans(16, key("the healthy one's")))
 						sent += 16
-						time.Sleep(200 * time.Microsecond)
+						time.Sleep(time.Millisecond)
 					}
 				}
 			})

@@ -156,10 +156,10 @@ func TestFloodCostsOthersNothing(t *testing.T) {
 		})
 	}
 	healthy := h.connect("healthy")
-	const frames, batch = 1000, 16
+	const frames, batch = 1000, 8
 	for range frames {
 		healthy.send(spans(batch, key("healthy")))
-		time.Sleep(200 * time.Microsecond)
+		time.Sleep(time.Millisecond)
 	}
 	healthy.settle()
 	done.Store(true)
