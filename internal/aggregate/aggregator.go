@@ -15,11 +15,11 @@ import (
 type Config struct {
 	Drainers         int           // goroutines that count, and rings
 	RingSlots        int           // slots a ring, a power of two
-	MaxAggregates    int           // keys a cycle, all origins together
-	MaxOrigins       int           // origins a cycle
+	MaxAggregates    int           // keys an interval that all origins share; see reserve
+	MaxOrigins       int           // origins an interval
 	SketchBytes      int           // of the bins of all sketches, see SketchMemory
-	Budgets          Budgets       // distinct values a field, origin and cycle
-	FlushInterval    time.Duration // length of a cycle
+	Budgets          Budgets       // distinct values a field, origin and interval
+	FlushInterval    time.Duration // the interval: a cycle is no longer than that
 	BucketWidth      time.Duration // of a bucket of end times
 	ConflateRuntimes bool          // origins that differ only in runtime id are one
 	Deliver          func(*Sealed) // takes a sealed cycle; must not wait for the network
@@ -62,14 +62,15 @@ func (c *Config) Check() error {
 
 // Aggregator assembles the parts of this package.
 type Aggregator struct {
-	config   Config
-	cycles   cycles
-	routing  atomic.Pointer[Routing]
-	drainers []*drainer
-	sealer   sealer
-	sketches *SketchMemory
-	sealed   uatomic.Uint64
-	lastSeal *uatomic.Time
+	config    Config
+	cycles    cycles
+	intervals intervals
+	routing   atomic.Pointer[Routing]
+	drainers  []*drainer
+	sealer    sealer
+	sketches  *SketchMemory
+	sealed    uatomic.Uint64
+	lastSeal  *uatomic.Time
 }
 
 // New sets all memory aside that does not depend on what is sent, and opens the
@@ -83,9 +84,9 @@ func New(config Config) (*Aggregator, error) {
 	a.cycles.left = make(chan struct{}, 1)
 	a.cycles.readers = map[*Reader]struct{}{}
 	for i := range a.cycles.slots {
-		c := &Cycle{registry: newRegistry(&a.config), released: make(chan struct{}, 1)}
+		c := &Cycle{released: make(chan struct{}, 1)}
 		for range config.Drainers {
-			c.tables = append(c.tables, NewTable(config.MaxAggregates+config.MaxOrigins, config.BucketWidth, a.sketches))
+			c.tables = append(c.tables, NewTable(config.maxKeys(), config.BucketWidth, a.sketches))
 		}
 		a.cycles.slots[i] = c
 	}
@@ -105,7 +106,8 @@ func New(config Config) (*Aggregator, error) {
 		aggregator: a, requests: make(chan chan *Delivery), clears: make(chan struct{}),
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}
-	a.cycles.slots[0].open(0, time.Now())
+	a.intervals.init(&a.config)
+	a.cycles.slots[0].open(0, time.Now(), &a.intervals)
 	a.cycles.slots[1].released <- struct{}{}
 	return a, nil
 }

@@ -1,8 +1,12 @@
 package aggregate
 
 import (
+	"bytes"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"testing"
+	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
@@ -82,21 +86,22 @@ func TestCallerKeepsItsTags(t *testing.T) {
 }
 
 func TestWholeTableCap(t *testing.T) {
-	r, first := admitter(t, func(c *Config) { c.MaxAggregates = 5 })
+	r, first := admitter(t, func(c *Config) { c.MaxAggregates = 64 }) // and a floor of one row for sixteen
 	second, _ := r.admitOrigin(span.Origin{Service: "cart"})
 	var overflow [2]KeyID
 	for o, origin := range []OriginID{first, second} {
-		for i := range 20 {
-			a := r.admit(origin, &span.Key{Resource: fmt.Sprint(o, i)})
-			if over := o > 0 || i >= 5; a.Collapsed.Has(FieldWholeKey) != over {
+		for i := range 200 {
+			a := r.admit(origin, &span.Key{Resource: fmt.Sprint(o, " ", i)})
+			room := o == 0 && i < 64 || o == 1 && i < 1
+			if want := Collapsed(1 << FieldWholeKey); room != (a.Collapsed == 0) || !room && a.Collapsed != want {
 				t.Fatalf("origin %d key %d: collapsed %b", o, i, a.Collapsed)
-			} else if over {
+			} else if !room {
 				overflow[o] = a.ID
 			}
 		}
 	}
-	if len(r.keys) != 7 || overflow[0] == overflow[1] {
-		t.Fatalf("%d aggregates, overflow rows %v; want 5 and one for each origin", len(r.keys), overflow)
+	if len(r.keys) != 64+1+2 || overflow[0] == overflow[1] {
+		t.Fatalf("%d aggregates, overflow rows %v; want 65 and one for each origin", len(r.keys), overflow)
 	}
 	if got := r.keys[overflow[1]]; got.Origin != second || got.Key.Service != span.Blocked {
 		t.Errorf("overflow row is %+v", got)
@@ -113,15 +118,129 @@ func TestWholeTableCap(t *testing.T) {
 	}
 }
 
+// TestFloor floods from one origin first, and expects every other one's first keys
+// to keep their names as long as the reserve lasts.
+func TestFloor(t *testing.T) {
+	r, flooder := admitter(t, func(c *Config) {
+		c.MaxAggregates, c.MaxOrigins, c.Budgets[FieldResource] = 2048, 256, 1<<20
+	})
+	flood := func(keys int) {
+		for i := range keys {
+			r.admit(flooder, &span.Key{Resource: fmt.Sprint(len(r.keys), i)})
+		}
+	}
+	flood(10_000)
+	floor, reserve := r.config.floor(), r.config.reserve()
+	if floor != 32 || reserve != 512 {
+		t.Errorf("a floor of %d and a reserve of %d", floor, reserve)
+	}
+	for o := range reserve/floor + 5 {
+		origin, _ := r.admitOrigin(span.Origin{Service: fmt.Sprint("quiet ", o)})
+		for i := range 2 * floor {
+			a := r.admit(origin, &span.Key{Resource: fmt.Sprint(i)})
+			if room := o < reserve/floor && i < floor; a.Collapsed.Has(FieldWholeKey) == room {
+				t.Fatalf("origin %d key %d: collapsed %b", o, i, a.Collapsed)
+			}
+		}
+		flood(10)
+	}
+	if len(r.keys) > r.config.maxKeys() {
+		t.Errorf("%d keys, more than the %d that tables have room for", len(r.keys), r.config.maxKeys())
+	}
+}
+
+// TestBlockedOfTheTracer: what a tracer has collapsed itself is no value of ours,
+// and meets what is collapsed here.
+func TestBlockedOfTheTracer(t *testing.T) {
+	r, origin := admitter(t, func(c *Config) { c.Budgets[FieldResource], c.Budgets[FieldPeerTag] = 1, 1 })
+	theirs := r.admit(origin, &span.Key{Resource: span.Blocked, PeerTags: []string{"k:" + span.Blocked, span.Blocked}})
+	if theirs.Collapsed != 0 {
+		t.Errorf("collapsed %b by the tracer is counted as ours", theirs.Collapsed)
+	}
+	named := r.admit(origin, &span.Key{Resource: "r", PeerTags: []string{"k:1"}})
+	if named.Collapsed != 0 {
+		t.Errorf("collapsed %b: the tracer's own took a budget", named.Collapsed)
+	}
+	both := r.admit(origin, &span.Key{Resource: "s", PeerTags: []string{"k:2", "k:3", span.Blocked}})
+	if both.ID != theirs.ID || both.Collapsed != 1<<FieldResource|1<<FieldPeerTag {
+		t.Errorf("%v, and the tracer's %v", both, theirs)
+	}
+}
+
+// TestAdmitKeepsNothingOfTheKey scribbles over the buffer that a key was part of.
+func TestAdmitKeepsNothingOfTheKey(t *testing.T) {
+	r, origin := admitter(t, func(*Config) {})
+	buffer := []byte("service operation resource a:peer b:additional")
+	part := func(from, to int) string { return unsafe.String(&buffer[from], to-from) }
+	key := func() *span.Key {
+		return &span.Key{
+			Service: part(0, 7), Operation: part(8, 17), Resource: part(18, 26),
+			PeerTags: []string{part(27, 33)}, AdditionalTags: []string{part(34, 46)},
+		}
+	}
+	first := r.admit(origin, key())
+	want := fmt.Sprint(r.keys[first.ID])
+	kept := bytes.Clone(buffer)
+	for i := range buffer {
+		buffer[i] = 'x'
+	}
+	if got := fmt.Sprint(r.keys[first.ID]); got != want {
+		t.Errorf("%s became %s", want, got)
+	}
+	copy(buffer, kept)
+	if again := r.admit(origin, key()); again != first {
+		t.Errorf("%v, then %v", first, again)
+	}
+}
+
+// TestPlacesAgainstMap does random things to a table and to a map, with hashes
+// that collide, over more resets than there are generations left.
+func TestPlacesAgainstMap(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(7, 7))
+	p := newPlaces()
+	p.generation = math.MaxUint32 - 100
+	for range 300 {
+		var hashes []uint64
+		numbers := map[uint64][]uint32{}
+		for range rnd.IntN(400) {
+			hash := uint64(rnd.IntN(4))<<32 | uint64(rnd.IntN(64))
+			hashes = append(hashes, hash)
+			number := uint32(len(hashes) - 1)
+			p.put(hash, number, func(number uint32) uint64 { return hashes[number] })
+			numbers[hash] = append(numbers[hash], number)
+		}
+		for range 100 {
+			hash := uint64(rnd.IntN(4))<<32 | uint64(rnd.IntN(64))
+			found := map[uint32]bool{}
+			search := p.search(hash)
+			for number, ok := p.next(&search); ok; number, ok = p.next(&search) {
+				found[number] = true
+			}
+			for _, number := range numbers[hash] {
+				if !found[number] {
+					t.Fatalf("%d of hash %x is not found among %v", number, hash, found)
+				}
+			}
+		}
+		p.reset()
+		if search := p.search(0); p.used != 0 {
+			t.Fatal("a reset table is in use")
+		} else if _, ok := p.next(&search); ok {
+			t.Fatal("a reset table has a number")
+		}
+	}
+}
+
 // TestOverflowCostsNoBudget: keys that find the table full remember nothing.
 func TestOverflowCostsNoBudget(t *testing.T) {
 	r, origin := admitter(t, func(c *Config) { c.MaxAggregates = 3 })
+	const rows = 3
 	for i := range 500 {
 		r.admit(origin, &span.Key{Resource: fmt.Sprint("r", i), PeerTags: []string{fmt.Sprint("k:", i)}})
 	}
-	b := r.budgets[origin]
-	if resources, tags := len(b.values[FieldResource]), len(b.tags[0]["k"]); resources != 3 || tags != 3 {
-		t.Errorf("%d resources and %d tags are remembered of a table of 3", resources, tags)
+	resources, tags := r.used[origin].values[FieldResource], r.names[0].used
+	if resources != rows || tags != rows || len(r.values.list) != int(firstValue)+2*rows+1 {
+		t.Errorf("%d resources, %d tags and %d values are remembered of a table of %d", resources, tags, len(r.values.list), rows)
 	}
 }
 

@@ -9,24 +9,30 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// Cycle is one reporting interval while it is open: what a Reader that is
-// inside it may use.
+// Cycle is what is sealed at once, while it is open: what a Reader that is inside
+// it may use. It is an interval, or the part of one before or after a report.
 type Cycle struct {
 	number   uint64
 	opened   time.Time
-	registry *registry
+	interval uint64
+	registry *registry     // of the interval
 	tables   []*Table      // by drainer
 	released chan struct{} // holds a token while nothing of an earlier cycle uses this memory
 }
 
-// Number tells this cycle from all others. Key ids are valid only within one.
+// Number tells this cycle from all others.
 func (c *Cycle) Number() uint64 { return c.number }
 
-// AdmitOrigin numbers an origin for this cycle. It reports false where the
-// cycle has no room for one more.
+// Interval tells this cycle's interval from all others. Ids of keys and origins are
+// valid only within one.
+func (c *Cycle) Interval() uint64 { return c.interval }
+
+// AdmitOrigin numbers an origin for this interval. It reports false where the
+// interval has no room for one more.
 func (c *Cycle) AdmitOrigin(o span.Origin) (OriginID, bool) { return c.registry.admitOrigin(o) }
 
-// Admit charges a key to its origin's budgets and numbers it for this cycle.
+// Admit charges a key to its origin's budgets and numbers it for this interval. It
+// keeps nothing of the key, whose labels may be parts of a buffer.
 func (c *Cycle) Admit(origin OriginID, key *span.Key) Admission {
 	return c.registry.admit(origin, key)
 }

@@ -2,63 +2,61 @@ package aggregate
 
 import (
 	"hash/maphash"
+	"slices"
 	"sync"
+	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// seed is one a process, so that nobody outside can choose keys that collide.
-var seed = maphash.MakeSeed()
-
-// Admission is what a key got in one cycle.
+// Admission is what a key got in one interval.
 type Admission struct {
 	ID        KeyID
-	Hash      uint32 // decides the key's partition; the same in every cycle
+	Hash      uint32 // decides the key's partition; the same in every interval
 	Collapsed Collapsed
 }
 
-// registry gives the keys and origins of one cycle their dense numbers. It is
-// written by the readers inside its cycle, under mu, and read by the flush
-// after the seal, when there are none. Reset makes it new without giving its
-// memory back.
+// registry gives the keys and origins of one interval their dense numbers, and
+// keeps its budgets. It is written by the readers inside the interval's cycles,
+// under mu. What it gave a number never changes, so the flush reads a sealed
+// cycle's part of it while the next cycle of the interval adds to it. Reset makes
+// it new without giving its memory back.
 type registry struct {
 	config *Config
 
 	mu        sync.Mutex
 	origins   []span.Origin
 	originIDs map[span.Origin]OriginID
-	budgets   []*budget          // by OriginID; kept over cycles for their memory
-	overflow  map[OriginID]KeyID // the one overflow aggregate of an origin, once it needs one
-	keys      []KeyEntry
-	admitted  map[string]Admission // by origin and canonical key
-	regular   int                  // keys without the overflow ones
+	used      []usage // by OriginID
+	values    values
+	names     []tagName
+	rows      rows
+	keys      []KeyEntry // by KeyID
+	charge    charge     // of the key that is being admitted
 	scratch   []byte
 }
 
 func newRegistry(config *Config) *registry {
-	return &registry{
-		config:    config,
-		originIDs: map[span.Origin]OriginID{},
-		overflow:  map[OriginID]KeyID{},
-		admitted:  map[string]Admission{},
+	r := &registry{
+		config: config, originIDs: map[span.Origin]OriginID{},
+		values: newValues(), rows: newRows(),
 	}
+	r.charge.registry = r
+	return r
 }
 
 func (r *registry) reset() {
 	r.mu.Lock() // against those who ask for its size
 	defer r.mu.Unlock()
 	clear(r.origins)
-	clear(r.keys)
-	r.origins, r.keys, r.regular = r.origins[:0], r.keys[:0], 0
 	clear(r.originIDs)
-	clear(r.overflow)
-	clear(r.admitted)
-	for _, b := range r.budgets {
-		b.reset()
-	}
+	clear(r.keys)
+	r.origins, r.keys, r.used, r.names = r.origins[:0], r.keys[:0], r.used[:0], r.names[:0]
+	r.values.reset()
+	r.rows.reset()
 }
 
-// admitOrigin numbers an origin. It reports false where the cycle has no room
+// admitOrigin numbers an origin. It reports false where the interval has no room
 // for one more.
 func (r *registry) admitOrigin(o span.Origin) (OriginID, bool) {
 	if r.config.ConflateRuntimes {
@@ -74,45 +72,78 @@ func (r *registry) admitOrigin(o span.Origin) (OriginID, bool) {
 		return 0, false
 	}
 	r.origins = append(r.origins, o)
+	r.used = append(r.used, usage{})
 	r.originIDs[o] = id
-	if int(id) == len(r.budgets) {
-		r.budgets = append(r.budgets, newBudget(&r.config.Budgets))
-	}
 	return id, true
 }
 
-// admit charges a normalised key to its origin's budgets and numbers what is
-// left of it. The key is not retained and not changed.
+// admit charges a normalised key to its origin's budgets and numbers what is left
+// of it. The key is not retained and not changed.
 func (r *registry) admit(origin OriginID, key *span.Key) Admission {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	k := *key
-	collapsed := r.budgets[origin].charge(&k)
-	r.scratch = k.AppendCanonical(appendOrigin(r.scratch[:0], origin))
-	if known, ok := r.admitted[string(r.scratch)]; ok {
-		known.Collapsed = collapsed
-		return known
+	c := &r.charge
+	c.origin, c.room, c.isNew, c.collapsed = origin, r.hasRoom(origin), false, 0
+	if !c.key(key) {
+		return r.overflow(origin)
 	}
-	if r.regular >= r.config.MaxAggregates {
-		return r.overflowed(origin, collapsed)
+	hash := maphash.Bytes(seed, bytesOf(c.words))
+	if !c.isNew {
+		if id, known := r.rows.find(hash, c.words); known {
+			return Admission{ID: id, Hash: r.rows.list[id].partition, Collapsed: c.collapsed}
+		}
 	}
-	r.regular++
-	r.budgets[origin].keep(&k)
-	a := Admission{ID: r.number(origin, k), Hash: partitionHash(r.scratch)}
-	r.admitted[string(r.scratch)] = a
-	a.Collapsed = collapsed
+	if !c.room {
+		return r.overflow(origin)
+	}
+	r.takeRoom(origin)
+	return r.open(origin, hash)
+}
+
+// open gives the charged key a row.
+func (r *registry) open(origin OriginID, hash uint64) Admission {
+	key := r.keyOf(r.charge.words)
+	key.HTTPStatus = r.charge.words[wordStatus]
+	r.scratch = key.AppendCanonical(r.scratch[:0])
+	a := Admission{ID: r.number(origin, key), Hash: partitionHash(r.scratch), Collapsed: r.charge.collapsed}
+	r.rows.put(a.ID, hash, a.Hash, r.charge.words)
 	return a
 }
 
-// overflowed is the admission of every key that found the table full: hits,
-// errors and durations survive under the origin, the labels do not.
-func (r *registry) overflowed(origin OriginID, collapsed Collapsed) Admission {
-	id, open := r.overflow[origin]
-	if !open {
-		id = r.number(origin, overflowKey)
-		r.overflow[origin] = id
+// keyOf makes a key of its words again, out of the labels that the registry owns.
+func (r *registry) keyOf(words []uint32) (k span.Key) {
+	for f, label := range labels(&k) {
+		*label = r.values.list[words[wordLabels+f]].text
 	}
-	return Admission{ID: id, Hash: uint32(origin), Collapsed: collapsed | 1<<FieldWholeKey}
+	facts := words[wordFacts]
+	k.HTTPStatus, k.TraceRoot, k.Synthetics = words[wordStatus], span.TraceRoot(facts>>1&3), facts&1 != 0
+	tags := words[wordTags:]
+	k.PeerTags = r.tagsOf(tags[:facts>>8])
+	k.AdditionalTags = r.tagsOf(tags[facts>>8:])
+	return k
+}
+
+func (r *registry) tagsOf(ids []valueID) []string {
+	if len(ids) == 0 {
+		return nil
+	}
+	tags := make([]string, len(ids))
+	for i, id := range ids {
+		tags[i] = r.values.list[id].text
+	}
+	slices.Sort(tags)
+	return tags
+}
+
+// overflow is the admission of every key that found no row: hits, errors and
+// durations survive under the origin, the labels do not.
+func (r *registry) overflow(origin OriginID) Admission {
+	used := &r.used[origin]
+	if !used.overflew {
+		used.overflow, used.overflew = r.number(origin, overflowKey), true
+		r.rows.skip()
+	}
+	return Admission{ID: used.overflow, Hash: uint32(origin), Collapsed: 1 << FieldWholeKey}
 }
 
 // overflowKey has every label collapsed, as the tracers do it: the three-valued
@@ -136,12 +167,18 @@ func (r *registry) size() (origins, keys int) {
 	return len(r.origins), len(r.keys)
 }
 
-func appendOrigin(dst []byte, origin OriginID) []byte {
-	return append(dst, byte(origin), byte(origin>>8), byte(origin>>16), byte(origin>>24))
+// contents are the origins and keys so far. They stay as they are until the reset.
+func (r *registry) contents() ([]span.Origin, []KeyEntry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.origins[:len(r.origins):len(r.origins)], r.keys[:len(r.keys):len(r.keys)]
 }
 
-// partitionHash leaves the origin's number out of the hash: that number is
-// another one in the next cycle, and a key should stay in its partition.
-func partitionHash(canonical []byte) uint32 {
-	return uint32(maphash.Bytes(seed, canonical[4:]))
+// partitionHash is of the labels, not of their numbers: those are others in the
+// next interval, and a key should stay in its partition. The origin is left out
+// for the same reason.
+func partitionHash(canonical []byte) uint32 { return uint32(maphash.Bytes(seed, canonical)) }
+
+func bytesOf(words []uint32) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 4*len(words))
 }

@@ -8,8 +8,8 @@ import (
 
 // reportSpacing is the least time between two seals that tracers asked for, and
 // maxReports the most of them within one interval; who asks after that waits for
-// its end. A seal costs every origin a payload and gives it new budgets, so a
-// tracer that asks in a loop must not set the pace.
+// its end. A seal costs every origin a payload, so a tracer that asks in a loop
+// must not set the pace.
 const (
 	reportSpacing = time.Second
 	maxReports    = 3
@@ -62,7 +62,7 @@ func (s *sealer) run() {
 			reports++
 		}
 		if due || asked {
-			s.answer(pending, s.seal())
+			s.answer(pending, s.seal(due))
 			pending = pending[:0]
 		}
 		// Counted anew from the wall clock each time, so that neither a slow seal
@@ -77,14 +77,17 @@ func (s *sealer) answer(pending []chan *Delivery, delivery *Delivery) {
 	}
 }
 
-// seal opens the next cycle, closes the current one and hands it on. It returns
-// the promise of its delivery.
-func (s *sealer) seal() *Delivery {
+// seal opens the next cycle, closes the current one and hands it on. At the end of
+// an interval the next one begins with it. It returns the promise of its delivery.
+func (s *sealer) seal(isBoundary bool) *Delivery {
 	a := s.aggregator
 	number := a.cycles.current.Load()
 	next := a.cycles.slots[(number+1)%2]
 	<-next.released // the flush may still be reading what this memory held two cycles ago
-	next.open(number+1, time.Now())
+	if isBoundary {
+		a.intervals.begin()
+	}
+	next.open(number+1, time.Now(), &a.intervals)
 	a.cycles.current.Store(number + 1)
 	return s.handOn(a.cycles.slots[number%2])
 }
@@ -135,8 +138,8 @@ func (s *sealer) handOn(c *Cycle) *Delivery {
 	a := s.aggregator
 	a.cycles.waitForReaders(c.number)
 	s.signal(ring.Signal{Kind: ring.Report, Arg: c.number})
-	sealed := NewSealed(c.number, c.opened, time.Now(), a.config.BucketWidth,
-		c.registry.origins, c.registry.keys, c.tables...)
+	origins, keys := c.registry.contents()
+	sealed := NewSealed(c.number, c.opened, time.Now(), a.config.BucketWidth, origins, keys, c.tables...)
 	sealed.release = c.recycle
 	for _, table := range c.tables {
 		table.held.Store(0) // from here on the receiver's books hold them
@@ -149,8 +152,9 @@ func (s *sealer) handOn(c *Cycle) *Delivery {
 }
 
 // open makes the memory of a released cycle the one of a new cycle.
-func (c *Cycle) open(number uint64, now time.Time) {
+func (c *Cycle) open(number uint64, now time.Time, intervals *intervals) {
 	c.number, c.opened = number, now
+	c.interval, c.registry = intervals.number, intervals.registry()
 	for _, table := range c.tables {
 		table.Open(now)
 	}
@@ -158,7 +162,6 @@ func (c *Cycle) open(number uint64, now time.Time) {
 
 // recycle empties the cycle's memory and lets it be opened again.
 func (c *Cycle) recycle() {
-	c.registry.reset()
 	for _, table := range c.tables {
 		table.Reset()
 	}

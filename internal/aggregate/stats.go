@@ -10,8 +10,8 @@ import (
 type Stats struct {
 	Drainers    []DrainerStats
 	Held        uint64 // snapshots in tables that are not sealed
-	Origins     int    // in the current cycle
-	Aggregates  int    // keys in the current cycle
+	Origins     int    // in the current interval
+	Aggregates  int    // keys in the current interval
 	Partitions  int
 	SketchBytes int       // that tables hold for the bins of their sketches
 	Coarsened   uint64    // spans put into a higher bin than their own, see SketchMemory
@@ -50,8 +50,8 @@ func (a *Aggregator) Stats() Stats {
 		})
 		s.Held += d.tables[0].held.Load() + d.tables[1].held.Load()
 	}
-	if current := a.cycles.current.Load(); current != closedCycle {
-		s.Origins, s.Aggregates = a.cycles.slots[current%2].registry.size()
+	if a.cycles.current.Load() != closedCycle {
+		s.Origins, s.Aggregates = a.intervals.current.Load().size()
 	}
 	return s
 }

@@ -19,18 +19,20 @@ type admission struct {
 	reader   *aggregate.Reader
 	origin   span.Origin
 	originID aggregate.OriginID
-	cycle    uint64 // number of the cycle plus one that originID is valid in
+	interval uint64   // number of the interval plus one that originID is valid in
+	key      span.Key // scratch of the key that is being decoded: parts of the message
+	misses   misses
 }
 
 // enter makes the publisher one of those who share the rings.
 func (c *admission) enter() {
 	config := &c.server.config
 	drainers := config.Aggregator.Drainers()
-	c.keys = newKeys(config.MaxKeys, config.MaxKeyBytes, &c.server.keyBytes, config.MaxKeyBytesInAll)
+	isOne := c.server.inside.Add(1) <= int64(config.MaxConnections)
+	c.keys = newKeys(config.MaxKeys, config.MaxKeyBytes, c.server.keyMemory.of(isOne))
 	c.batch = newBatch(drainers)
 	c.shares = make([]share, drainers)
 	c.reader = config.Aggregator.NewReader()
-	c.server.inside.Add(1)
 }
 
 // leave gives back what enter took.

@@ -115,7 +115,9 @@ func (c *admission) admit(walker wire.SpansWalker) (Drop, error) {
 	if !c.enterCycle(cycle) {
 		return DropTooManyOrigins, errDropped
 	}
-	if err := c.resolve(cycle, walker); err != nil {
+	err := c.resolve(cycle, walker)
+	c.countMisses()
+	if err != nil {
 		return DropMalformed, &fault{FaultBadMessage, err}
 	}
 	return c.publish()

@@ -336,7 +336,10 @@ func benchmarkMiss(b *testing.B, name string) {
 		c := t.connect("shop")
 		var messages [][]byte
 		p := path{snapshots: roundSpans, settle: t.settle, taken: t.taken}
-		p.prepare = func() { messages = t.messages(roundSpans, false) }
+		p.prepare = func() {
+			messages = t.messages(roundSpans, false)
+			runtime.GC() // of what made them
+		}
 		p.round = func() { t.handle(c, messages) }
 		p.measure(b)
 		return

@@ -3,62 +3,65 @@ package ingest
 import (
 	"bytes"
 	"hash/maphash"
-	"sync/atomic"
 	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
 // resolved is what the hot path needs of a key: which aggregate in which ring.
 type resolved struct {
-	cycle     uint64 // number of the cycle plus one that the rest is valid in
+	interval  uint64 // number of the interval plus one that the rest is valid in
 	id        aggregate.KeyID
 	hash      uint32
 	collapsed aggregate.Collapsed
 }
 
-// knownKey is a key that the connection has decoded.
+// knownKey is a key that the connection has used, as it came. It is decoded again
+// at its first use in an interval, which costs less than keeping its labels: those
+// were three times the memory, most of a hit's cache misses, and work for the
+// collector.
 type knownKey struct {
 	resolved
 	raw  []byte
 	hash uint64 // of raw
-	key  span.Key
-	cost int // bytes that it is charged with
-	pins int // numbers that stand for it
+	pins int32  // numbers that stand for it
 }
 
-// costOf is about what a known key holds: its raw bytes, its labels, which are
-// not longer, a string header for each tag, and itself.
-func costOf(raw []byte, key *span.Key) int {
-	return 2*len(raw) + 16*(len(key.PeerTags)+len(key.AdditionalTags)) + int(unsafe.Sizeof(knownKey{}))
+// cost is about what a known key holds: its bytes, itself, and its places in the
+// table.
+func (k *knownKey) cost() int { return costOf(k.raw) }
+
+func costOf(raw []byte) int { return len(raw) + int(unsafe.Sizeof(knownKey{})) + 4*8 }
+
+// keySlot is a place of the table.
+type keySlot struct {
+	tag uint32 // the hash's other half, so that most misses touch no key
+	key uint32 // index into known plus one, 0 for none
 }
 
 // keys is one connection's table from raw key bytes, or numbers, to what they
 // resolve to: open addressing, linear probing, at most half full. It belongs to
 // the connection's goroutine.
 //
-// It never throws out a key to make room within a cycle: once full, new keys
-// are decoded at each use, which costs their sender, and the hot ones stay. At
-// a new cycle a table that ran full keeps only what the last cycle used, so a
-// scan is forgotten and the working set is not.
+// It never throws out a key to make room within an interval: once full, new keys
+// are decoded at each use, which costs their sender, and the hot ones stay. At a
+// new interval a table that ran full keeps only what the last one used, so a scan
+// is forgotten and the working set is not.
 type keys struct {
 	seed     maphash.Seed
-	slots    []uint32 // index into known plus one, 0 for none
-	tags     []uint32 // the hash's other half, so that most misses touch no key
+	slots    []keySlot
 	known    []knownKey
 	numbers  []uint32 // by number, index into known plus one
 	maxKeys  int      // as many that no number stands for, and as many numbers
 	maxBytes int
-	bytes    int           // what the known keys cost
-	pinned   int           // the part of it that numbers stand for
-	all      *atomic.Int64 // what the keys of all connections cost
-	maxAll   int64
+	bytes    int // what the known keys cost
+	pinned   int // the part of it that numbers stand for
+	share    keyShare
 	full     bool // something found no room since the last sweep
 }
 
-func newKeys(maxKeys, maxBytes int, all *atomic.Int64, maxAll int) *keys {
-	k := &keys{seed: maphash.MakeSeed(), maxKeys: maxKeys, maxBytes: maxBytes, all: all, maxAll: int64(maxAll)}
+func newKeys(maxKeys, maxBytes int, share keyShare) *keys {
+	k := &keys{seed: maphash.MakeSeed(), maxKeys: maxKeys, maxBytes: maxBytes, share: share}
 	k.rehash(64)
 	return k
 }
@@ -66,17 +69,18 @@ func newKeys(maxKeys, maxBytes int, all *atomic.Int64, maxAll int) *keys {
 // none is the index of a key that is not known.
 const none = -1
 
-// find returns the index of the known key with these bytes, or none.
-func (k *keys) find(raw []byte) int {
-	hash := maphash.Bytes(k.seed, raw)
+// find returns the index of the known key with these bytes, or none, and their
+// hash.
+func (k *keys) find(raw []byte) (index int, hash uint64) {
+	hash = maphash.Bytes(k.seed, raw)
 	tag := uint32(hash >> 32)
 	mask := uint32(len(k.slots) - 1)
-	for i := uint32(hash) & mask; k.slots[i] != 0; i = (i + 1) & mask {
-		if k.tags[i] == tag && bytes.Equal(k.known[k.slots[i]-1].raw, raw) {
-			return int(k.slots[i] - 1)
+	for i := uint32(hash) & mask; k.slots[i].key != 0; i = (i + 1) & mask {
+		if k.slots[i].tag == tag && bytes.Equal(k.known[k.slots[i].key-1].raw, raw) {
+			return int(k.slots[i].key - 1), hash
 		}
 	}
-	return none
+	return none, hash
 }
 
 // numbered returns the index of the key that a number stands for, or none.
@@ -87,35 +91,25 @@ func (k *keys) numbered(number uint32) int {
 	return int(k.numbers[number]) - 1
 }
 
-// add remembers a decoded key, or returns none where there is no room.
-func (k *keys) add(raw []byte, key span.Key) int {
-	cost := costOf(raw, &key)
-	if len(k.known) >= 2*k.maxKeys || k.bytes+cost > k.maxBytes || !k.charge(cost) {
+// add remembers a key that find did not find, for a number or without one, or
+// returns none where there is no room.
+func (k *keys) add(raw []byte, hash uint64, use keyUse) int {
+	cost := costOf(raw)
+	if len(k.known) >= 2*k.maxKeys || k.bytes+cost > k.maxBytes || !k.share.take(k.bytes, cost, use) {
 		k.full = true
 		return none
 	}
+	k.bytes += cost
 	if 2*(len(k.known)+1) > len(k.slots) {
 		k.rehash(2 * len(k.slots))
 	}
-	k.known = append(k.known, knownKey{
-		raw: bytes.Clone(raw), hash: maphash.Bytes(k.seed, raw), key: key, cost: cost,
-	})
+	k.known = append(k.known, knownKey{raw: bytes.Clone(raw), hash: hash})
 	k.insert(len(k.known) - 1)
 	return len(k.known) - 1
 }
 
-// charge takes room for a key's cost, of this connection's and of all's.
-func (k *keys) charge(cost int) bool {
-	if k.all.Add(int64(cost)) > k.maxAll {
-		k.all.Add(-int64(cost))
-		return false
-	}
-	k.bytes += cost
-	return true
-}
-
 // release gives the room of all keys back. The table is not used afterwards.
-func (k *keys) release() { k.all.Add(-int64(k.bytes)) }
+func (k *keys) release() { k.share.resize(k.bytes, 0) }
 
 // define makes a number stand for a known key.
 func (k *keys) define(number uint32, index int) {
@@ -123,13 +117,13 @@ func (k *keys) define(number uint32, index int) {
 		k.numbers = append(k.numbers, make([]uint32, grow)...)
 	}
 	if known := &k.known[index]; known.pins == 0 {
-		k.pinned += known.cost
+		k.pinned += known.cost()
 	}
 	k.known[index].pins++
 	if earlier := k.numbered(number); earlier != none {
 		known := &k.known[earlier]
 		if known.pins--; known.pins == 0 {
-			k.pinned -= known.cost
+			k.pinned -= known.cost()
 		}
 	}
 	k.numbers[number] = uint32(index) + 1
@@ -142,8 +136,8 @@ func (k *keys) worthSweeping() bool {
 	return k.pinned < k.maxBytes-k.maxBytes/8 && k.bytes-k.pinned > k.bytes/8
 }
 
-// sweep keeps what a number stands for and what was resolved in the cycle of
-// that number plus one or later. It does nothing to a table with room.
+// sweep keeps what a number stands for and what was resolved in the interval of
+// since less one or later. It does nothing to a table with room.
 func (k *keys) sweep(since uint64) {
 	if !k.full {
 		return
@@ -154,13 +148,13 @@ func (k *keys) sweep(since uint64) {
 	before := k.bytes
 	k.bytes = 0
 	for i, known := range k.known {
-		if known.pins > 0 || known.cycle >= since {
+		if known.pins > 0 || known.interval >= since {
 			kept = append(kept, known)
 			moved[i] = uint32(len(kept))
-			k.bytes += known.cost
+			k.bytes += known.cost()
 		}
 	}
-	k.all.Add(int64(k.bytes - before))
+	k.share.resize(before, k.bytes)
 	clear(k.known[len(kept):])
 	k.known = kept
 	for number, at := range k.numbers {
@@ -172,7 +166,7 @@ func (k *keys) sweep(since uint64) {
 }
 
 func (k *keys) rehash(slots int) {
-	k.slots, k.tags = make([]uint32, slots), make([]uint32, slots)
+	k.slots = make([]keySlot, slots)
 	for i := range k.known {
 		k.insert(i)
 	}
@@ -182,8 +176,8 @@ func (k *keys) insert(index int) {
 	hash := k.known[index].hash
 	mask := uint32(len(k.slots) - 1)
 	i := uint32(hash) & mask
-	for k.slots[i] != 0 {
+	for k.slots[i].key != 0 {
 		i = (i + 1) & mask
 	}
-	k.slots[i], k.tags[i] = uint32(index)+1, uint32(hash>>32)
+	k.slots[i] = keySlot{tag: uint32(hash >> 32), key: uint32(index) + 1}
 }

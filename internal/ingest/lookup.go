@@ -9,18 +9,18 @@ import (
 )
 
 // enterCycle makes the connection ready for the cycle that it is in: at the
-// first batch of one, its origin is admitted and its key table aged. It reports
-// false where the cycle has no room for the origin.
+// first batch of an interval, its origin is admitted and its key table aged. It
+// reports false where the interval has no room for the origin.
 func (c *admission) enterCycle(cycle *aggregate.Cycle) bool {
-	if c.cycle == cycle.Number()+1 {
+	if c.interval == cycle.Interval()+1 {
 		return true
 	}
 	origin, ok := cycle.AdmitOrigin(c.origin)
 	if !ok {
 		return false
 	}
-	c.keys.sweep(c.cycle)
-	c.originID, c.cycle = origin, cycle.Number()+1
+	c.keys.sweep(c.interval)
+	c.originID, c.interval = origin, cycle.Interval()+1
 	return true
 }
 
@@ -28,61 +28,95 @@ func (c *admission) enterCycle(cycle *aggregate.Cycle) bool {
 // a number one index.
 func (c *admission) find(cycle *aggregate.Cycle, s *wire.Snapshot) (resolved, error) {
 	var index int
+	var hash uint64
 	if s.Numbered {
 		if index = c.keys.numbered(s.Number); index == none {
 			return resolved{}, fmt.Errorf("resolve key: number %d is not defined on this connection", s.Number)
 		}
-	} else if index = c.keys.find(s.Key); index == none {
-		return c.miss(cycle, s.Key)
+	} else if index, hash = c.keys.find(s.Key); index == none {
+		return c.miss(cycle, s.Key, hash)
 	}
 	known := &c.keys.known[index]
-	if known.cycle != c.cycle {
-		known.resolved = c.readmit(cycle, known)
+	if known.interval != c.interval {
+		if _, err := c.decode(known.raw); err != nil {
+			panic("BUG: a key that was decoded before can't be: " + err.Error())
+		}
+		known.resolved = c.resolveKey(cycle)
 	}
 	return known.resolved, nil
 }
 
+// misses are counted here and made known once a batch.
+type misses struct {
+	decoded  uint64
+	uncached uint64
+	cut      uint64
+}
+
+// countMisses makes the misses of a batch known.
+func (c *admission) countMisses() {
+	if c.misses == (misses{}) {
+		return
+	}
+	counters := &c.server.counters
+	counters.decoded.Add(c.misses.decoded)
+	counters.uncached.Add(c.misses.uncached)
+	counters.cut.Add(c.misses.cut)
+	c.misses = misses{}
+	c.key.Clear() // or it would keep the message's buffer
+}
+
 // miss decodes a key that the connection does not know, and remembers it if
 // there is room.
-func (c *admission) miss(cycle *aggregate.Cycle, raw []byte) (resolved, error) {
-	key, err := c.decode(raw)
-	if err != nil {
+func (c *admission) miss(cycle *aggregate.Cycle, raw []byte, hash uint64) (resolved, error) {
+	if err := c.decodeNew(raw); err != nil {
 		return resolved{}, err
 	}
-	to := c.readmit(cycle, &knownKey{key: key})
-	if index := c.keys.add(raw, key); index != none {
+	to := c.resolveKey(cycle)
+	if index := c.keys.add(raw, hash, keyCached); index != none {
 		c.keys.known[index].resolved = to
 	} else {
-		c.server.counters.uncached.Add(1)
+		c.misses.uncached++
 	}
 	return to, nil
 }
 
-// decode makes of a raw key what the statistics will show.
-func (c *admission) decode(raw []byte) (span.Key, error) {
-	key, err := wire.DecodeKey(raw)
+// decodeNew decodes a key that comes for the first time, and counts it.
+func (c *admission) decodeNew(raw []byte) error {
+	changed, err := c.decode(raw)
 	if err != nil {
-		return span.Key{}, err
+		return err
 	}
-	c.server.counters.decoded.Add(1)
-	changed := key.Normalize(c.origin.Lang)
-	if most := c.server.config.MaxResource; len(key.Resource) > most {
-		key.Resource, changed = span.Text(key.Resource, most), true
-	}
+	c.misses.decoded++
 	if changed {
-		c.server.counters.cut.Add(1)
+		c.misses.cut++
 	}
-	return key, nil
+	return nil
 }
 
-func (c *admission) readmit(cycle *aggregate.Cycle, known *knownKey) resolved {
-	a := cycle.Admit(c.originID, &known.key)
-	return resolved{cycle: c.cycle, id: a.ID, hash: a.Hash, collapsed: a.Collapsed}
+// decode makes of a raw key what the statistics will show, in c.key. Its labels are
+// parts of raw where they can be.
+func (c *admission) decode(raw []byte) (changed bool, err error) {
+	if err := wire.ReadKey(&c.key, raw); err != nil {
+		return false, err
+	}
+	changed = c.key.Normalize(c.origin.Lang)
+	if most := c.server.config.MaxResource; len(c.key.Resource) > most {
+		c.key.Resource, changed = span.Text(c.key.Resource, most), true
+	}
+	return changed, nil
+}
+
+// resolveKey admits the decoded key.
+func (c *admission) resolveKey(cycle *aggregate.Cycle) resolved {
+	a := cycle.Admit(c.originID, &c.key)
+	return resolved{interval: c.interval, id: a.ID, hash: a.Hash, collapsed: a.Collapsed}
 }
 
 // define gives numbers to keys. It admits nothing: a key that is only defined
 // costs no budget.
 func (c *conn) define(body []byte) error {
+	defer c.countMisses()
 	walker, err := wire.WalkDefine(body)
 	if err != nil {
 		return &fault{FaultBadMessage, err}
@@ -110,22 +144,20 @@ func (c *conn) define(body []byte) error {
 // learn returns the index of a key that is about to get a number, making room
 // for it at the cost of keys that have none.
 func (c *admission) learn(raw []byte) (int, error) {
-	if index := c.keys.find(raw); index != none {
+	index, hash := c.keys.find(raw)
+	if index != none {
 		return index, nil
 	}
-	key, err := c.decode(raw)
-	if err != nil {
+	if err := c.decodeNew(raw); err != nil {
 		return none, &fault{FaultBadMessage, err}
 	}
-	if index := c.keys.add(raw, key); index != none {
-		return index, nil
+	if index = c.keys.add(raw, hash, keyNumbered); index == none && c.keys.worthSweeping() {
+		c.keys.sweep(c.interval + 1)
+		index = c.keys.add(raw, hash, keyNumbered)
 	}
-	if c.keys.worthSweeping() {
-		c.keys.sweep(c.cycle + 1)
-		if index := c.keys.add(raw, key); index != none {
-			return index, nil
-		}
+	if index == none {
+		return none, faultf(FaultTooManyKeys, "define key: no room for more keys with numbers in %d bytes a connection and %d in all; see --max-key-bytes and --max-key-bytes-in-all",
+			c.server.config.MaxKeyBytes, c.server.config.MaxKeyBytesInAll)
 	}
-	return none, faultf(FaultTooManyKeys, "define key: no room for more keys with numbers in %d bytes a connection and %d in all; see --max-key-bytes and --max-key-bytes-in-all",
-		c.server.config.MaxKeyBytes, c.server.config.MaxKeyBytesInAll)
+	return index, nil
 }

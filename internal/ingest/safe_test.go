@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -159,11 +158,13 @@ func TestAnnouncedLengthCostsNothing(t *testing.T) {
 
 // TestRedefiningInAFullTable does what would sweep the table for each key.
 func TestRedefiningInAFullTable(t *testing.T) {
-	var all atomic.Int64
-	k := newKeys(1024, 1<<20, &all, 1<<30)
+	share := testShare(1 << 30)
+	k := newKeys(1024, 1<<20, share)
 	number := uint32(0)
 	for ; ; number++ {
-		index := k.add(fmt.Appendf(nil, "%d%s", number, strings.Repeat("k", 2000)), span.Key{})
+		raw := fmt.Appendf(nil, "%d%s", number, strings.Repeat("k", 2000))
+		_, hash := k.find(raw)
+		index := k.add(raw, hash, keyNumbered)
 		if index == none {
 			break
 		}
@@ -184,12 +185,12 @@ func TestRedefiningInAFullTable(t *testing.T) {
 		t.Error("no sweep for half of the table")
 	}
 	k.sweep(^uint64(0))
-	if k.bytes > before*2/3 || all.Load() != int64(k.bytes) {
-		t.Errorf("%d bytes after a sweep of %d, %d in all", k.bytes, before, all.Load())
+	if k.bytes > before*2/3 || share.memory.taken.Load() != int64(k.bytes) {
+		t.Errorf("%d bytes after a sweep of %d, %d in all", k.bytes, before, share.memory.taken.Load())
 	}
 	k.release()
-	if all.Load() != 0 {
-		t.Errorf("%d bytes in all after the release", all.Load())
+	if share.memory.taken.Load() != 0 {
+		t.Errorf("%d bytes in all after the release", share.memory.taken.Load())
 	}
 }
 
@@ -207,8 +208,8 @@ func TestKeysOfAllConnectionsAreBounded(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	h.stop()
-	if stats := h.Stats(); stats.KeysUncached == 0 || stats.DroppedTotal() != 0 || h.keyBytes.Load() != 0 {
-		t.Errorf("uncached %d, dropped %v, %d bytes held in the end", stats.KeysUncached, stats.Dropped, h.keyBytes.Load())
+	if stats := h.Stats(); stats.KeysUncached == 0 || stats.DroppedTotal() != 0 || h.keyMemory.taken.Load() != 0 {
+		t.Errorf("uncached %d, dropped %v, %d bytes held in the end", stats.KeysUncached, stats.Dropped, h.keyMemory.taken.Load())
 	}
 }
 

@@ -84,14 +84,14 @@ func (c *Config) Check() error {
 
 // Server owns the socket and its connections.
 type Server struct {
-	config   Config
-	log      faultLog
-	counters counters
-	space    space
-	keyBytes atomic.Int64 // what the keys of all publishers cost
-	inside   atomic.Int64 // publishers: connections, and what admits for others
-	features atomic.Pointer[wire.Features]
-	listener *listener
+	config    Config
+	log       faultLog
+	counters  counters
+	space     space
+	keyMemory keyMemory
+	inside    atomic.Int64 // publishers: connections, and what admits for others
+	features  atomic.Pointer[wire.Features]
+	listener  *listener
 
 	mu       sync.Mutex
 	conns    map[*conn]struct{}
@@ -117,7 +117,8 @@ func New(config Config) (*Server, error) {
 	}
 	s := &Server{
 		config: config, listener: listener, conns: map[*conn]struct{}{},
-		log: faultLog{logger: config.Log}, draining: make(chan struct{}), stopped: make(chan struct{}),
+		keyMemory: newKeyMemory(config.MaxKeyBytesInAll, config.MaxConnections),
+		log:       faultLog{logger: config.Log}, draining: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	s.space.max, s.space.over = int64(config.MaxBufferBytes), s.stopped
 	s.reports, s.endReport = context.WithCancel(context.Background())

@@ -22,7 +22,10 @@ func unnamedService(lang string) string {
 
 // operationName begins with a letter and has only letters, digits, '_' and '.'.
 func operationName(name string) string {
-	name = Text(name, MaxOperation)
+	if len(name) <= MaxOperation && isOperationName(name) {
+		return strings.TrimSuffix(name, "_")
+	}
+	trim(&name, MaxOperation)
 	first := strings.IndexFunc(name, isASCIILetter)
 	if first < 0 {
 		return unnamedOperation
@@ -34,16 +37,46 @@ func operationName(name string) string {
 	return strings.TrimSuffix(name, "_")
 }
 
-func isASCIILetter(r rune) bool { return r|0x20 >= 'a' && r|0x20 <= 'z' && r < utf8.RuneSelf }
+func isASCIILetter(r rune) bool { return r < utf8.RuneSelf && classes[r]&letter != 0 }
 
-func isASCIIDigit(c byte) bool { return c >= '0' && c <= '9' }
+// classes says of each byte what it may be in a name. A look-up a byte, because
+// most of normalising a key is finding that its names can stay.
+var classes = func() (classes [256]uint8) {
+	for c := range classes {
+		switch c := byte(c); {
+		case c >= 'a' && c <= 'z':
+			classes[c] = letter | ofOperation | ofService
+		case c >= 'A' && c <= 'Z':
+			classes[c] = letter | ofOperation
+		case c >= '0' && c <= '9':
+			classes[c] = ofOperation | ofService
+		case c == '.':
+			classes[c] = separator | ofService
+		case c == '_':
+			classes[c] = separator
+		case c == '-' || c == '/' || c == ':':
+			classes[c] = ofService
+		}
+	}
+	return classes
+}()
 
-// isOperationName says whether a name that begins with a letter can stay. It can
-// with '_' behind '.', which rewriting would not leave.
+const (
+	letter      = 1 << iota // of ASCII
+	ofOperation             // stays in an operation, wherever it stands
+	separator               // stays in an operation unless it follows '_'
+	ofService               // stays in a service
+)
+
+// isOperationName says whether a name can stay. It can with '_' behind '.', which
+// rewriting would not leave.
 func isOperationName(name string) bool {
+	if name == "" || classes[name[0]]&letter == 0 {
+		return false
+	}
 	for i := 1; i < len(name); i++ {
-		c := name[i]
-		if !isASCIILetter(rune(c)) && !isASCIIDigit(c) && (c != '.' && c != '_' || name[i-1] == '_') {
+		class := classes[name[i]]
+		if class&ofOperation == 0 && (class&separator == 0 || name[i-1] == '_') {
 			return false
 		}
 	}
@@ -61,7 +94,7 @@ func rewriteOperation(name string) string {
 			last = out[len(out)-1]
 		}
 		switch {
-		case isASCIILetter(rune(c)) || isASCIIDigit(c):
+		case classes[c]&ofOperation != 0:
 			out = append(out, c)
 		case c == '.' && last == '_':
 			out[len(out)-1] = '.'
@@ -77,7 +110,10 @@ func rewriteOperation(name string) string {
 // serviceName is in lower case and has only letters, digits and ':', '.', '/',
 // '-', with one '_' for each run of anything else, and none at its end.
 func serviceName(name, lang string) string {
-	name = Text(name, MaxService)
+	if len(name) <= MaxService && isServiceName(name) {
+		return name
+	}
+	trim(&name, MaxService)
 	if isServiceName(name) {
 		return name
 	}
@@ -104,8 +140,7 @@ func serviceName(name, lang string) string {
 // isServiceName recognises the usual name at once.
 func isServiceName(name string) bool {
 	for i := range len(name) {
-		c := name[i]
-		if (c < 'a' || c > 'z') && !isASCIIDigit(c) && c != '-' && c != '.' && c != '/' && c != ':' {
+		if classes[name[i]]&ofService == 0 {
 			return false
 		}
 	}

@@ -1,7 +1,6 @@
 package span
 
 import (
-	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -26,43 +25,72 @@ const (
 // over its limit, service and operation as the agent writes them, no resource
 // missing, tags in order. lang names the service of a span that has none. It
 // reports whether it changed any label. It is idempotent.
+//
+// A label that is as it should be stays where it is, after one look at its bytes;
+// one that is only cut is a part of what it was. So a key costs memory only for
+// labels that must be rewritten.
 func (k *Key) Normalize(lang string) (changed bool) {
-	become := func(s *string, t string) {
-		if t != *s {
-			*s, changed = t, true
-		}
+	changed = trim(&k.Resource, MaxResource)
+	if k.Type != "" && trim(&k.Type, MaxType) {
+		changed = true
 	}
-	trim := func(s *string, limit int) { become(s, Text(*s, limit)) }
-	become(&k.Service, serviceName(k.Service, lang))
-	become(&k.Operation, operationName(k.Operation))
-	trim(&k.Resource, MaxResource)
-	trim(&k.Type, MaxType)
-	trim(&k.Kind, MaxLabel)
-	trim(&k.HTTPMethod, MaxLabel)
-	trim(&k.HTTPEndpoint, MaxLabel)
-	trim(&k.GRPCStatus, MaxLabel)
-	trim(&k.ServiceSource, MaxLabel)
+	if k.Kind != "" && trim(&k.Kind, MaxLabel) {
+		changed = true
+	}
+	if k.HTTPMethod != "" && trim(&k.HTTPMethod, MaxLabel) {
+		changed = true
+	}
+	if k.HTTPEndpoint != "" && trim(&k.HTTPEndpoint, MaxLabel) {
+		changed = true
+	}
+	if k.GRPCStatus != "" && trim(&k.GRPCStatus, MaxLabel) {
+		changed = true
+	}
+	if k.ServiceSource != "" && trim(&k.ServiceSource, MaxLabel) {
+		changed = true
+	}
+	if s := serviceName(k.Service, lang); s != k.Service {
+		k.Service, changed = s, true
+	}
+	if s := operationName(k.Operation); s != k.Operation {
+		k.Operation, changed = s, true
+	}
 	if k.Resource == "" {
 		k.Resource, changed = k.Operation, true
 	}
 	if k.TraceRoot > TraceRootFalse {
 		k.TraceRoot, changed = TraceRootNotSet, true
 	}
-	if len(k.PeerTags) > MaxPeerTags {
-		k.PeerTags, changed = slices.Clone(k.PeerTags[:MaxPeerTags]), true
+	if normalizeTags(&k.PeerTags, MaxPeerTags) {
+		changed = true
 	}
-	if len(k.AdditionalTags) > MaxAdditionalTags {
-		k.AdditionalTags, changed = slices.Clone(k.AdditionalTags[:MaxAdditionalTags]), true
+	if normalizeTags(&k.AdditionalTags, MaxAdditionalTags) {
+		changed = true
 	}
-	for i := range k.PeerTags {
-		trim(&k.PeerTags[i], MaxLabel)
-	}
-	for i := range k.AdditionalTags {
-		trim(&k.AdditionalTags[i], MaxLabel)
-	}
-	sortTags(k.PeerTags)
-	sortTags(k.AdditionalTags)
 	return changed
+}
+
+// normalizeTags keeps the first tags of a list, each trimmed, and sorts them.
+func normalizeTags(tags *[]string, limit int) (changed bool) {
+	if len(*tags) > limit {
+		*tags, changed = (*tags)[:limit], true
+	}
+	for i := range *tags {
+		if trim(&(*tags)[i], MaxLabel) {
+			changed = true
+		}
+	}
+	sortTags(*tags)
+	return changed
+}
+
+// trim makes a label valid UTF-8 within its limit.
+func trim(s *string, limit int) (changed bool) {
+	if len(*s) <= limit && utf8.ValidString(*s) {
+		return false
+	}
+	*s = cut(*s, limit)
+	return true
 }
 
 // Normalize bounds every field of the origin and makes it valid UTF-8.
@@ -80,21 +108,26 @@ func (o *Origin) Normalize() {
 // Text returns s as valid UTF-8 of at most limit bytes. It cuts before a rune,
 // never within one, and replaces what is not UTF-8 by U+FFFD.
 func Text(s string, limit int) string {
-	if len(s) <= limit && utf8.ValidString(s) {
-		return s
+	if trim(&s, limit) {
+		// A copy, or the cut text would hold on to all that was cut off.
+		return strings.Clone(s)
 	}
+	return s
+}
+
+// cut is Text for what is over its limit or invalid. It may be a part of s.
+func cut(s string, limit int) string {
 	// Cut first: a label of a megabyte must not cost a megabyte of repair.
 	if len(s) > limit+utf8.UTFMax {
 		s = s[:limit+utf8.UTFMax]
 	}
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= limit {
-		return strings.Clone(s)
+		return s
 	}
 	end := limit
 	for end > 0 && !utf8.RuneStart(s[end]) {
 		end--
 	}
-	// A copy, or the cut label would hold on to all that was cut off.
-	return strings.Clone(s[:end])
+	return s[:end]
 }

@@ -38,6 +38,13 @@ type Key struct {
 	AdditionalTags []string // "key:value", at most MaxAdditionalTags
 }
 
+// Clear empties the key and keeps the room of its lists.
+func (k *Key) Clear() {
+	clear(k.PeerTags)
+	clear(k.AdditionalTags)
+	*k = Key{PeerTags: k.PeerTags[:0], AdditionalTags: k.AdditionalTags[:0]}
+}
+
 // TraceRoot says whether a span is the root of its trace. Its values are those
 // of the agent's own three-valued type.
 type TraceRoot uint8

@@ -1,39 +1,44 @@
 package wire
 
 import (
+	"bytes"
 	"math"
+	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// maxSharedKey is the longest key that is copied in one piece, with its labels as
-// parts of the copy: half the allocations of copying each. A label that is kept
-// keeps the whole of it, so a longer one, of which Normalize will cut most, is
-// copied label by label.
-const maxSharedKey = 4 << 10
-
-// DecodeKey reads the bytes of a key. Its labels are copies. They are as the
-// tracer wrote them: over-long and invalid ones are for Key.Normalize to mend.
-func DecodeKey(raw []byte) (span.Key, error) {
-	var k span.Key
+// ReadKey reads the bytes of a key into k. Its labels are parts of raw, not
+// copies, and its lists of tags are those that k had, overwritten: so a key that
+// nobody will keep costs no memory. It is good until raw is written to, and a
+// label that shall outlive it must be cloned. After an error k is empty.
+//
+// Labels are as the tracer wrote them: over-long and invalid ones are for
+// Key.Normalize to mend.
+func ReadKey(k *span.Key, raw []byte) error {
+	k.Clear()
 	count, n := readArray(raw)
 	if n == 0 || count < minKeyElements || count > maxKeyElements {
-		return k, malformed("decode key", "expected an array of %d to %d, found %s", minKeyElements, maxKeyElements, found(raw))
+		return malformed("decode key", "expected an array of %d to %d, found %s", minKeyElements, maxKeyElements, found(raw))
 	}
 	r := keyReader{rest: raw[n:]}
-	if len(raw) <= maxSharedKey {
-		r.shared = string(raw)
+	r.labels(k, count)
+	switch {
+	case r.err:
+		k.Clear()
+		return malformed("decode key", "element %d: expected %s, found %s", r.read, keyLabels[r.read], found(r.rest))
+	case len(r.rest) != 0:
+		k.Clear()
+		return malformed("decode key", "%d bytes follow the last label", len(r.rest))
 	}
-	for i := range int(count) {
-		at := r.rest
-		if r.label(&k, i); r.err {
-			return span.Key{}, malformed("decode key", "element %d: expected %s, found %s", i, keyLabels[i], found(at))
-		}
-	}
-	if len(r.rest) != 0 {
-		return span.Key{}, malformed("decode key", "%d bytes follow the last label", len(r.rest))
-	}
-	return k, nil
+	return nil
+}
+
+// DecodeKey reads the bytes of a key whose labels are to be kept: they are parts
+// of a copy.
+func DecodeKey(raw []byte) (k span.Key, err error) {
+	err = ReadKey(&k, bytes.Clone(raw))
+	return k, err
 }
 
 // keyLabels says what stands at each place of a key, for an error.
@@ -45,78 +50,93 @@ var keyLabels = [maxKeyElements]string{
 	"the additional tags, at most 256 strings or nil",
 }
 
-// keyReader reads labels one after the other. After a fault it reads nothing.
+// keyReader reads labels one after the other. After a fault it reads nothing and
+// stays where that is. Decoding is a good part of a miss, so labels stand in a row
+// and a short string is read where it stands.
 type keyReader struct {
-	rest   []byte
-	shared string // all of the key, or "" where labels are copied one by one
-	err    bool
+	rest []byte
+	read int // labels
+	err  bool
 }
 
-func (r *keyReader) label(k *span.Key, i int) {
-	switch i {
-	case 0:
-		k.Service = r.text()
-	case 1:
-		k.Operation = r.text()
-	case 2:
-		k.Resource = r.text()
-	case 3:
+func (r *keyReader) labels(k *span.Key, count uint32) {
+	k.Service, k.Operation, k.Resource = r.text(), r.text(), r.text()
+	if count > 3 {
 		k.Type = r.text()
-	case 4:
+	}
+	if count > 4 {
 		k.Kind = r.text()
-	case 5:
+	}
+	if count > 5 {
 		k.TraceRoot = r.traceRoot()
-	case 6:
+	}
+	if count > 6 {
 		k.HTTPStatus = r.status()
-	case 7:
-		k.PeerTags = r.tags()
-	case 8:
+	}
+	if count > 7 {
+		k.PeerTags = r.tags(k.PeerTags)
+	}
+	if count > 8 {
 		k.HTTPMethod = r.text()
-	case 9:
+	}
+	if count > 9 {
 		k.HTTPEndpoint = r.text()
-	case 10:
+	}
+	if count > 10 {
 		k.GRPCStatus = r.text()
-	case 11:
+	}
+	if count > 11 {
 		k.ServiceSource = r.text()
-	case 12:
+	}
+	if count > 12 {
 		k.Synthetics = r.flag()
-	default:
-		k.AdditionalTags = r.tags()
+	}
+	if count > 13 {
+		k.AdditionalTags = r.tags(k.AdditionalTags)
 	}
 }
 
-// take steps over n bytes. None means that the reader found no such value.
-func (r *keyReader) take(n int) {
-	r.err = r.err || n == 0
+// take steps over the n bytes of a label. None means that there is no such label.
+func (r *keyReader) take(n int) bool {
+	if n == 0 || r.err {
+		r.err = true
+		return false
+	}
 	r.rest = r.rest[n:]
+	r.read++
+	return true
 }
 
 // absent steps over a nil, if one is there.
 func (r *keyReader) absent() bool {
-	if len(r.rest) == 0 || r.rest[0] != nilLead {
-		return false
-	}
-	r.take(1)
-	return true
+	return len(r.rest) != 0 && r.rest[0] == nilLead && r.take(1)
 }
 
 func (r *keyReader) text() string {
-	if r.err || r.absent() {
+	if b := r.rest; len(b) != 0 && !r.err {
+		lead := b[0]
+		if n := 1 + int(lead&0x1f); lead&0xe0 == fixStr && n <= len(b) {
+			r.rest = b[n:]
+			r.read++
+			return textOf(b[1:n])
+		}
+	}
+	return r.otherText()
+}
+
+// otherText reads what is not a short string.
+func (r *keyReader) otherText() string {
+	if r.absent() {
 		return ""
 	}
 	s, n := readStr(r.rest)
-	r.take(n)
-	return r.copied(s)
+	if !r.take(n) {
+		return ""
+	}
+	return textOf(s)
 }
 
-// copied is a string that was just stepped over.
-func (r *keyReader) copied(s []byte) string {
-	if r.shared == "" || r.err {
-		return string(s)
-	}
-	end := len(r.shared) - len(r.rest)
-	return r.shared[end-len(s) : end]
-}
+func textOf(s []byte) string { return unsafe.String(unsafe.SliceData(s), len(s)) }
 
 func (r *keyReader) status() uint32 {
 	if r.absent() {
@@ -153,21 +173,25 @@ func (r *keyReader) traceRoot() span.TraceRoot {
 	return span.TraceRootFalse
 }
 
-func (r *keyReader) tags() []string {
+// tags reads a list into the room of an empty one. It is one label.
+func (r *keyReader) tags(to []string) []string {
 	if r.absent() {
-		return nil
+		return to
 	}
 	count, n := readArray(r.rest)
 	if count > maxKeyTags || int(count) > len(r.rest)-n {
 		n = 0
 	}
-	r.take(n)
-	if r.err || count == 0 {
-		return nil
+	label := r.read
+	if !r.take(n) {
+		return to
 	}
-	tags := make([]string, count)
-	for i := range tags {
-		tags[i] = r.text()
+	for range count {
+		to = append(to, r.text())
 	}
-	return tags
+	r.read = label
+	if !r.err {
+		r.read++
+	}
+	return to
 }
