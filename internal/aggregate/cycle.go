@@ -16,6 +16,7 @@ type Cycle struct {
 	opened   time.Time
 	registry *registry
 	tables   []*Table      // by drainer
+	live     func(int)     // is told how many keys there are when there is one more
 	released chan struct{} // holds a token while nothing of an earlier cycle uses this memory
 }
 
@@ -28,7 +29,9 @@ func (c *Cycle) AdmitOrigin(o span.Origin) (OriginID, bool) { return c.registry.
 
 // Admit charges a key to its origin's budgets and numbers it for this cycle.
 func (c *Cycle) Admit(origin OriginID, key *span.Key) Admission {
-	return c.registry.admit(origin, key)
+	admission := c.registry.admit(origin, key)
+	c.live(int(admission.ID) + 1) // ids are dense
+	return admission
 }
 
 // closedCycle is the current cycle's number once there is no further one.

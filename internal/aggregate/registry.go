@@ -112,7 +112,9 @@ func (r *registry) overflowed(origin OriginID, collapsed Collapsed) Admission {
 		id = r.number(origin, overflowKey)
 		r.overflow[origin] = id
 	}
-	return Admission{ID: id, Hash: uint32(origin), Collapsed: collapsed | 1<<FieldWholeKey}
+	// Of what the origin is, not of its number: that is another one in the next cycle.
+	hash := uint32(maphash.Comparable(seed, r.origins[origin]))
+	return Admission{ID: id, Hash: hash, Collapsed: collapsed | 1<<FieldWholeKey}
 }
 
 // overflowKey has every label collapsed, as the tracers do it: the three-valued

@@ -12,7 +12,7 @@ type Stats struct {
 	Held       uint64 // snapshots in tables that are not sealed
 	Origins    int    // in the current cycle
 	Aggregates int    // keys in the current cycle
-	Partitions int
+	Partitions PartitionStats
 	Sealed     uint64    // cycles so far
 	LastSeal   time.Time // or the start
 }
@@ -35,15 +35,19 @@ func (s *Stats) Aggregated() (total uint64) {
 // Stats reads the counters without disturbing those who write them.
 func (a *Aggregator) Stats() Stats {
 	s := Stats{
-		Partitions: a.Routing().Partitions(),
+		Partitions: a.balancer.Stats(),
 		Sealed:     a.sealed.Load(),
 		LastSeal:   a.lastSeal.Load(),
 	}
-	for _, d := range a.drainers {
+	for i, d := range a.drainers {
 		s.Drainers = append(s.Drainers, DrainerStats{
 			Aggregated: d.aggregated.Load(), Late: d.late.Load(), Early: d.early.Load(),
 			Ring: d.ring.Stats(),
 		})
+		ring, load := &s.Drainers[i].Ring, &s.Partitions.Drainers[i]
+		load.Slots, load.SlotsUsed = ring.Slots, ring.Used
+		s.Partitions.Slots += ring.Slots
+		s.Partitions.SlotsUsed += ring.Used
 		s.Held += d.tables[0].held.Load() + d.tables[1].held.Load()
 	}
 	if current := a.cycles.current.Load(); current != closedCycle {

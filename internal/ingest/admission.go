@@ -17,6 +17,7 @@ type admission struct {
 	shares   []share // by drainer
 	snapshot wire.Snapshot
 	reader   *aggregate.Reader
+	route    *aggregate.Route
 	origin   span.Origin
 	originID aggregate.OriginID
 	cycle    uint64 // number of the cycle plus one that originID is valid in
@@ -29,7 +30,7 @@ func (c *admission) enter() {
 	c.keys = newKeys(config.MaxKeys, config.MaxKeyBytes, &c.server.keyBytes, config.MaxKeyBytesInAll)
 	c.batch = newBatch(drainers)
 	c.shares = make([]share, drainers)
-	c.reader = config.Aggregator.NewReader()
+	c.reader, c.route = config.Aggregator.NewReader(), config.Aggregator.NewRoute()
 	c.server.inside.Add(1)
 }
 
