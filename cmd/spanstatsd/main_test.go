@@ -150,15 +150,3 @@ func TestPrecedence(t *testing.T) {
 		t.Errorf("ring slots %d, aggregates %d, origins %d, block %t", agg.RingSlots, agg.MaxAggregates, agg.MaxOrigins, o.config.Ingest.Block)
 	}
 }
-
-func TestParseDrainers(t *testing.T) {
-	for text, want := range map[string]int{
-		"fixed:4": 4, "cpu+3:0": 3, "cpu:0.0001": 1, "cpu:0": 1,
-		"": 0, "4": 0, "fixed:-1": 0, "fixed:x": 0, "cpu:NaN": 0, "cpu:-1": 0, "cpu+x:1": 0, "gpu:1": 0, "cpu:1e9": 0,
-	} {
-		got, err := parseDrainers(text)
-		if got != want || (err == nil) != (want > 0) {
-			t.Errorf("%q: %d, %v", text, got, err)
-		}
-	}
-}

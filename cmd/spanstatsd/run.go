@@ -22,6 +22,7 @@ type runOptions struct {
 	socket      socketOptions
 	agentURL    string
 	drainers    string
+	partitions  string
 	buffer      string
 	cardinality []string
 	logLevel    string
@@ -47,6 +48,8 @@ func (o *runOptions) addFlags(f *pflag.FlagSet) {
 	f.DurationVar(&in.ReadTimeout, "read-timeout", in.ReadTimeout, "time to complete a frame once begun")
 	f.StringVar(&o.buffer, "buffer", "drop", "what a full ring does to a batch: drop it, or block its tracer")
 	f.StringVar(&o.drainers, "drainers", "cpu:1", "goroutines that count: cpu:1 (one a core), cpu+1:0.25 (a base and a share of the cores), fixed:4")
+	f.StringVar(&o.partitions, "partitions", "adaptive", "shares of the key space: adaptive, adaptive:25 (that many aggregates a drainer get one each), fixed:N, per-drainer:N")
+	f.DurationVar(&agg.RebalanceInterval, "rebalance-interval", agg.RebalanceInterval, "how often the drainers' shares are levelled; 0 for never")
 	f.IntVar(&agg.RingSlots, "ring-slots", agg.RingSlots, "slots a ring, a power of two")
 	f.IntVar(&agg.MaxAggregates, "max-aggregates", agg.MaxAggregates, "aggregates a cycle, all origins together; what is beyond them meets in one overflow aggregate an origin")
 	f.IntVar(&agg.MaxOrigins, "max-origins", agg.MaxOrigins, "origins a cycle")
@@ -75,6 +78,9 @@ func (o *runOptions) complete() error {
 		return fmt.Errorf("parse --buffer: %q is neither drop nor block", o.buffer)
 	}
 	if o.config.Aggregate.Drainers, err = parseDrainers(o.drainers); err != nil {
+		return err
+	}
+	if o.config.Aggregate.Partitions, err = parsePartitions(o.partitions); err != nil {
 		return err
 	}
 	for _, limit := range o.cardinality {

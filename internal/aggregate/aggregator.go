@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/ring"
@@ -13,22 +12,25 @@ import (
 
 // Config is what the aggregates may use. Every field must be set.
 type Config struct {
-	Drainers         int           // goroutines that count, and rings
-	RingSlots        int           // slots a ring, a power of two
-	MaxAggregates    int           // keys an interval that all origins share; see reserve
-	MaxOrigins       int           // origins an interval
-	SketchBytes      int           // of the bins of all sketches, see SketchMemory
-	Budgets          Budgets       // distinct values a field, origin and interval
-	FlushInterval    time.Duration // the interval: a cycle is no longer than that
-	BucketWidth      time.Duration // of a bucket of end times
-	ConflateRuntimes bool          // origins that differ only in runtime id are one
-	Deliver          func(*Sealed) // takes a sealed cycle; must not wait for the network
+	Drainers          int           // goroutines that count, and rings
+	Partitions        Partitioning  // into how many shares the key space is cut
+	RebalanceInterval time.Duration // how often the shares are levelled; 0: never
+	RingSlots         int           // slots a ring, a power of two
+	MaxAggregates     int           // keys an interval that all origins share; see reserve
+	MaxOrigins        int           // origins an interval
+	SketchBytes       int           // of the bins of all sketches, see SketchMemory
+	Budgets           Budgets       // distinct values a field, origin and interval
+	FlushInterval     time.Duration // the interval: a cycle is no longer than that
+	BucketWidth       time.Duration // of a bucket of end times
+	ConflateRuntimes  bool          // origins that differ only in runtime id are one
+	Deliver           func(*Sealed) // takes a sealed cycle; must not wait for the network
 }
 
 // DefaultConfig is the defaults of the command line.
 func DefaultConfig() Config {
 	return Config{
-		Drainers: 1, RingSlots: 8192, MaxAggregates: 2048, MaxOrigins: 256, SketchBytes: 16 << 20,
+		Drainers: 1, Partitions: Partitioning{Adaptive: DefaultDensity}, RebalanceInterval: 10 * time.Second,
+		RingSlots: 8192, MaxAggregates: 2048, MaxOrigins: 256, SketchBytes: 16 << 20,
 		Budgets: DefaultBudgets(), FlushInterval: 10 * time.Second, BucketWidth: 10 * time.Second,
 		ConflateRuntimes: true,
 	}
@@ -39,6 +41,10 @@ func (c *Config) Check() error {
 	switch {
 	case c.Drainers < 1 || c.Drainers > 1024:
 		return fmt.Errorf("check drainers: %d is not between 1 and 1024", c.Drainers)
+	case c.Drainers > c.Partitions.count(c.Drainers, 0):
+		return fmt.Errorf("check drainers: %d are more than the %d partitions; Settle would have lowered them", c.Drainers, c.Partitions.count(c.Drainers, 0))
+	case c.RebalanceInterval != 0 && (c.RebalanceInterval < minRebalance || c.RebalanceInterval > time.Hour):
+		return fmt.Errorf("check rebalance-interval: %s is neither 0 nor between %s and 1h", c.RebalanceInterval, minRebalance)
 	case c.MaxAggregates < 1 || c.MaxAggregates > 1<<20:
 		return fmt.Errorf("check max-aggregates: %d is not between 1 and %d", c.MaxAggregates, 1<<20)
 	case c.MaxOrigins < 1 || c.MaxOrigins > 1<<16:
@@ -52,6 +58,9 @@ func (c *Config) Check() error {
 	case c.Deliver == nil:
 		return errors.New("BUG: no one to deliver sealed cycles to")
 	}
+	if err := c.Partitions.check(); err != nil {
+		return err
+	}
 	for f, limit := range c.Budgets {
 		if limit < 1 || limit > 1<<20 {
 			return fmt.Errorf("check cardinality-limit of %s: %d is not between 1 and %d", Field(f), limit, 1<<20)
@@ -60,12 +69,27 @@ func (c *Config) Check() error {
 	return nil
 }
 
+// minRebalance is the shortest interval whose loads say something.
+const minRebalance = 100 * time.Millisecond
+
+// Settle lowers what can't be used, and says what it did.
+func (c *Config) Settle() (warning string) {
+	partitions := c.Partitions.count(c.Drainers, 0)
+	if c.Drainers <= partitions {
+		return ""
+	}
+	warning = fmt.Sprintf("%d drainers are more than the %d partitions of --partitions=%s; there will be %d drainers",
+		c.Drainers, partitions, c.Partitions, partitions)
+	c.Drainers = partitions
+	return warning
+}
+
 // Aggregator assembles the parts of this package.
 type Aggregator struct {
 	config    Config
 	cycles    cycles
 	intervals intervals
-	routing   atomic.Pointer[Routing]
+	balancer  *Balancer
 	drainers  []*drainer
 	sealer    sealer
 	sketches  *SketchMemory
@@ -80,11 +104,13 @@ func New(config Config) (*Aggregator, error) {
 		return nil, err
 	}
 	a := &Aggregator{config: config, lastSeal: uatomic.NewTime(time.Time{}), sketches: NewSketchMemory(config.SketchBytes)}
-	a.routing.Store(newRouting(config.Drainers))
+	a.balancer = NewBalancer(Balancing{
+		Drainers: config.Drainers, Partitions: config.Partitions, Interval: config.RebalanceInterval,
+	})
 	a.cycles.left = make(chan struct{}, 1)
 	a.cycles.readers = map[*Reader]struct{}{}
 	for i := range a.cycles.slots {
-		c := &Cycle{released: make(chan struct{}, 1)}
+		c := &Cycle{live: a.balancer.Live, released: make(chan struct{}, 1)}
 		for range config.Drainers {
 			c.tables = append(c.tables, NewTable(config.maxKeys(), config.BucketWidth, a.sketches))
 		}
@@ -112,18 +138,20 @@ func New(config Config) (*Aggregator, error) {
 	return a, nil
 }
 
-// Start runs one goroutine a drainer and one that seals.
+// Start runs one goroutine a drainer, one that seals and one that balances.
 func (a *Aggregator) Start() {
 	a.lastSeal.Store(time.Now())
 	for _, d := range a.drainers {
 		go d.run()
 	}
 	go a.sealer.run()
+	a.balancer.Start()
 }
 
 // Stop seals the last cycle, delivers it and ends every goroutine. A batch that
 // is being published is finished first; what comes after finds no cycle.
 func (a *Aggregator) Stop() {
+	a.balancer.Stop()
 	close(a.sealer.stop)
 	<-a.sealer.done
 }
@@ -131,8 +159,8 @@ func (a *Aggregator) Stop() {
 // NewReader gives a publisher its place in the cycles.
 func (a *Aggregator) NewReader() *Reader { return a.cycles.newReader() }
 
-// Routing is the current map from partition to drainer. Load it once a batch.
-func (a *Aggregator) Routing() *Routing { return a.routing.Load() }
+// NewRoute gives a publisher its way into the rings.
+func (a *Aggregator) NewRoute() *Route { return a.balancer.NewRoute() }
 
 // Drainers is the number of rings.
 func (a *Aggregator) Drainers() int { return len(a.drainers) }

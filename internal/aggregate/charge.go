@@ -19,6 +19,7 @@ type usage struct {
 	rows     int               // aggregates, without the overflow one
 	overflow KeyID             // the overflow aggregate, once there is one
 	overflew bool
+	hash     uint32 // of the origin, the same in every interval
 }
 
 // tagName is a tag key that has a budget.

@@ -17,6 +17,7 @@ type Cycle struct {
 	interval uint64
 	registry *registry     // of the interval
 	tables   []*Table      // by drainer
+	live     func(int)     // is told how many keys there are when there is one more
 	released chan struct{} // holds a token while nothing of an earlier cycle uses this memory
 }
 
@@ -34,7 +35,9 @@ func (c *Cycle) AdmitOrigin(o span.Origin) (OriginID, bool) { return c.registry.
 // Admit charges a key to its origin's budgets and numbers it for this interval. It
 // keeps nothing of the key, whose labels may be parts of a buffer.
 func (c *Cycle) Admit(origin OriginID, key *span.Key) Admission {
-	return c.registry.admit(origin, key)
+	admission := c.registry.admit(origin, key)
+	c.live(int(admission.ID) + 1) // ids are dense
+	return admission
 }
 
 // closedCycle is the current cycle's number once there is no further one.

@@ -151,7 +151,9 @@ func publish(a *Aggregator, r *Reader, origin span.Origin, key span.Key, s Slot)
 		}
 		id, _ := cycle.AdmitOrigin(origin)
 		admission := cycle.Admit(id, &key)
-		claim, result := a.Ring(a.Routing().Drainer(admission.Hash)).Claim(1)
+		route := a.NewRoute()
+		route.Begin()
+		claim, result := a.Ring(route.Drainer(admission.Hash)).Claim(1)
 		if result == ring.Claimed {
 			s.Key, s.Cycle = admission.ID, uint16(cycle.Number())
 			*claim.Slot(0) = s

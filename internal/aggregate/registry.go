@@ -72,7 +72,7 @@ func (r *registry) admitOrigin(o span.Origin) (OriginID, bool) {
 		return 0, false
 	}
 	r.origins = append(r.origins, o)
-	r.used = append(r.used, usage{})
+	r.used = append(r.used, usage{hash: uint32(maphash.Comparable(seed, o))})
 	r.originIDs[o] = id
 	return id, true
 }
@@ -105,7 +105,7 @@ func (r *registry) open(origin OriginID, hash uint64) Admission {
 	key := r.keyOf(r.charge.words)
 	key.HTTPStatus = r.charge.words[wordStatus]
 	r.scratch = key.AppendCanonical(r.scratch[:0])
-	a := Admission{ID: r.number(origin, key), Hash: partitionHash(r.scratch), Collapsed: r.charge.collapsed}
+	a := Admission{ID: r.number(origin, key), Hash: r.used[origin].hash ^ partitionHash(r.scratch), Collapsed: r.charge.collapsed}
 	r.rows.put(a.ID, hash, a.Hash, r.charge.words)
 	return a
 }
@@ -143,7 +143,7 @@ func (r *registry) overflow(origin OriginID) Admission {
 		used.overflow, used.overflew = r.number(origin, overflowKey), true
 		r.rows.skip()
 	}
-	return Admission{ID: used.overflow, Hash: uint32(origin), Collapsed: 1 << FieldWholeKey}
+	return Admission{ID: used.overflow, Hash: used.hash, Collapsed: 1 << FieldWholeKey}
 }
 
 // overflowKey has every label collapsed, as the tracers do it: the three-valued
@@ -175,8 +175,8 @@ func (r *registry) contents() ([]span.Origin, []KeyEntry) {
 }
 
 // partitionHash is of the labels, not of their numbers: those are others in the
-// next interval, and a key should stay in its partition. The origin is left out
-// for the same reason.
+// next interval, and a key should stay in its partition. So is the origin's hash,
+// which is mixed in.
 func partitionHash(canonical []byte) uint32 { return uint32(maphash.Bytes(seed, canonical)) }
 
 func bytesOf(words []uint32) []byte {

@@ -12,7 +12,7 @@ type Stats struct {
 	Held        uint64 // snapshots in tables that are not sealed
 	Origins     int    // in the current interval
 	Aggregates  int    // keys in the current interval
-	Partitions  int
+	Partitions  PartitionStats
 	SketchBytes int       // that tables hold for the bins of their sketches
 	Coarsened   uint64    // spans put into a higher bin than their own, see SketchMemory
 	Sealed      uint64    // cycles so far
@@ -37,17 +37,21 @@ func (s *Stats) Aggregated() (total uint64) {
 // Stats reads the counters without disturbing those who write them.
 func (a *Aggregator) Stats() Stats {
 	s := Stats{
-		Partitions:  a.Routing().Partitions(),
+		Partitions:  a.balancer.Stats(),
 		Sealed:      a.sealed.Load(),
 		LastSeal:    a.lastSeal.Load(),
 		SketchBytes: a.sketches.Taken(),
 		Coarsened:   a.sketches.Coarsened(),
 	}
-	for _, d := range a.drainers {
+	for i, d := range a.drainers {
 		s.Drainers = append(s.Drainers, DrainerStats{
 			Aggregated: d.aggregated.Load(), Late: d.late.Load(), Early: d.early.Load(),
 			Ring: d.ring.Stats(),
 		})
+		ring, load := &s.Drainers[i].Ring, &s.Partitions.Drainers[i]
+		load.Slots, load.SlotsUsed = ring.Slots, ring.Used
+		s.Partitions.Slots += ring.Slots
+		s.Partitions.SlotsUsed += ring.Used
 		s.Held += d.tables[0].held.Load() + d.tables[1].held.Load()
 	}
 	if a.cycles.current.Load() != closedCycle {

@@ -19,10 +19,13 @@
 //     before that to the last byte; each tracer is told why with its connection's
 //     end. Exclusion is the guarantee: after this step nothing can be published
 //     any more
-//  3. aggregate seals the last cycle, the open bucket included, and ends
-//  4. flush sends everything that it holds, and counts what it can't as unsent
-//  5. ingest's last answers to tracers end
-//  6. the books are logged, and health closes, last, so that they could be scraped
+//  3. aggregate's balancer ends: what is routed nowhere any more needs no levelling.
+//     It could end at any moment, for nobody waits for it and it waits for nobody
+//  4. aggregate seals the last cycle, the open bucket included. Its drainers empty
+//     their rings up to that and end. That is politeness; the guarantee was 2
+//  5. flush sends everything that it holds, and counts what it can't as unsent
+//  6. ingest's last answers to tracers end
+//  7. the books are logged, and health closes, last, so that they could be scraped
 //
 // One deadline, the grace, bounds all of it, and reading may use half of it, so
 // that the agent is always given some. A step that runs out of its time says so,
@@ -97,6 +100,9 @@ func New(config Config) (*Daemon, error) {
 // makeRest makes what stands before the flush.
 func (d *Daemon) makeRest(config Config) (err error) {
 	config.Aggregate.Deliver = d.flusher.Accept
+	if warning := config.Aggregate.Settle(); warning != "" {
+		config.Log.Warn(warning)
+	}
 	if d.aggregate, err = aggregate.New(config.Aggregate); err != nil {
 		return err
 	}

@@ -37,7 +37,13 @@ var (
 	ringUsed      = metric("ring_used_slots", "Slots of a ring that are not drained yet.", "ring")
 	ringHighWater = metric("ring_high_water_slots", "Most slots of a ring ever in use at once.", "ring")
 
-	partitions = metric("partitions", "Shares that the key space is cut into.")
+	partitions       = metric("partitions", "Shares that the key space is cut into.")
+	spreadPartitions = metric("spread_partitions", "Partitions that several drainers share.")
+	partitionMoves   = metric("partition_moves_total", "Partitions that got another drainer to level the load.")
+	partitionSpreads = metric("partition_spreads_total", "Partitions that were spread over more drainers because they were too much for one.")
+	partitionGathers = metric("partition_gathers_total", "Spread partitions that went back to one drainer.")
+	drainerLoadRatio = metric("drainer_load_ratio", "Spans offered to the busiest drainer over those to the idlest, in the last interval of levelling.")
+
 	aggregates = metric("aggregates", "Keys in the current cycle.")
 	origins    = metric("origins", "Origins in the current cycle.")
 
@@ -64,7 +70,7 @@ var (
 	all = []*prometheus.Desc{
 		spansReceived, spansAggregated, spansDropped, spansCollapsed, spansLate, spansEarly,
 		spansFlushed, spansUnsent, spansHeld, clientLost, ringSlots, ringUsed, ringHighWater,
-		partitions, aggregates, origins, connections, connectionsTotal, framesTotal, protocolErrors, keysDecoded, keysUncached, keysNormalised, readsThrottled, framesWaited, sketchBytes, spansCoarsened,
+		partitions, aggregates, origins, connections, connectionsTotal, framesTotal, protocolErrors, keysDecoded, keysUncached, keysNormalised, readsThrottled, framesWaited, sketchBytes, spansCoarsened, spreadPartitions, partitionMoves, partitionSpreads, partitionGathers, drainerLoadRatio,
 		payloadsTotal, payloadBytes, flushSeconds, retryQueueBytes, buildInfo,
 	}
 )
@@ -136,7 +142,12 @@ func (e emitter) aggregate(s aggregate.Stats) {
 	}
 	e.counter(spansLate, late)
 	e.counter(spansEarly, early)
-	e.gauge(partitions, uint64(s.Partitions))
+	e.gauge(partitions, uint64(s.Partitions.Partitions))
+	e.gauge(spreadPartitions, uint64(s.Partitions.Spread))
+	e.counter(partitionMoves, s.Partitions.Moves)
+	e.counter(partitionSpreads, s.Partitions.Spreads)
+	e.counter(partitionGathers, s.Partitions.Gathers)
+	e.to <- prometheus.MustNewConstMetric(drainerLoadRatio, prometheus.GaugeValue, s.Partitions.LoadRatio)
 	e.gauge(aggregates, uint64(s.Aggregates))
 	e.gauge(origins, uint64(s.Origins))
 	e.gauge(sketchBytes, uint64(s.SketchBytes))

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
 )
 
@@ -13,6 +14,8 @@ type Status struct {
 	Ready   bool            `json:"ready"`
 	Books   Books           `json:"books"`
 	Tracers []ingest.Tracer `json:"tracers"`
+
+	Partitions aggregate.PartitionStats `json:"partitions"`
 }
 
 func (s *Server) status(w http.ResponseWriter, _ *http.Request) {
@@ -23,5 +26,6 @@ func (s *Server) status(w http.ResponseWriter, _ *http.Request) {
 	_ = encoder.Encode(Status{
 		Version: s.config.Version, Ready: s.ready.Load(),
 		Books: s.config.Sources.Books(), Tracers: s.config.Sources.Ingest.Tracers(),
+		Partitions: s.config.Sources.Aggregate.Stats().Partitions,
 	})
 }

@@ -17,6 +17,7 @@ type admission struct {
 	shares   []share // by drainer
 	snapshot wire.Snapshot
 	reader   *aggregate.Reader
+	route    *aggregate.Route
 	origin   span.Origin
 	originID aggregate.OriginID
 	interval uint64   // number of the interval plus one that originID is valid in
@@ -32,7 +33,7 @@ func (c *admission) enter() {
 	c.keys = newKeys(config.MaxKeys, config.MaxKeyBytes, c.server.keyMemory.of(isOne))
 	c.batch = newBatch(drainers)
 	c.shares = make([]share, drainers)
-	c.reader = config.Aggregator.NewReader()
+	c.reader, c.route = config.Aggregator.NewReader(), config.Aggregator.NewRoute()
 }
 
 // leave gives back what enter took.

@@ -72,6 +72,7 @@ func (c *conn) spans(body []byte) error {
 		reason = DropBatchTooLarge
 		return nil
 	}
+	defer c.route.Offered() // once, however often it is tried
 	for {
 		reason, err = c.admit(walker)
 		if err == nil {
@@ -127,14 +128,15 @@ func (c *admission) admit(walker wire.SpansWalker) (Drop, error) {
 func (c *admission) resolve(cycle *aggregate.Cycle, walker wire.SpansWalker) error {
 	b := &c.batch
 	b.reset()
-	routing := c.server.config.Aggregator.Routing()
+	route := c.route
+	route.Begin()
 	s := &c.snapshot
 	for walker.Next(s) {
 		to, err := c.find(cycle, s)
 		if err != nil {
 			return err
 		}
-		drainer := routing.Drainer(to.hash)
+		drainer := route.Drainer(to.hash)
 		b.counts[drainer]++
 		b.drainers = append(b.drainers, uint16(drainer))
 		b.slots = append(b.slots, aggregate.Slot{

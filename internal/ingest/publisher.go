@@ -42,6 +42,7 @@ func (p *Publisher) Publish(body []byte) (reason Drop, ok bool) {
 			p.server.counters.dropped[DropLeftToAgent].Add(n)
 		}
 	}()
+	defer p.route.Offered()
 	reason, err = p.admit(walker)
 	return reason, err == nil
 }
