@@ -20,6 +20,7 @@ type drainer struct {
 	tables   [2]*Table // of cycle n at n%2
 	reported chan struct{}
 	done     chan struct{}
+	ages     ages
 
 	_          cpu.CacheLinePad
 	aggregated atomic.Uint64
@@ -38,6 +39,7 @@ func (d *drainer) run() {
 // them: it only bounds from above, and later than a span's publish is safe.
 func (d *drainer) count(slots []Slot) {
 	now := time.Now().UnixNano()
+	d.ages.sample(slots, now)
 	var held [2]uint64
 	var late, early uint64
 	for i := range slots {

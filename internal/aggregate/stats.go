@@ -9,6 +9,7 @@ import (
 // Stats is what the outside sees of the aggregates.
 type Stats struct {
 	Drainers   []DrainerStats
+	Ages       Ages
 	Held       uint64 // snapshots in tables that are not sealed
 	Origins    int    // in the current cycle
 	Aggregates int    // keys in the current cycle
@@ -35,6 +36,7 @@ func (s *Stats) Aggregated() (total uint64) {
 // Stats reads the counters without disturbing those who write them.
 func (a *Aggregator) Stats() Stats {
 	s := Stats{
+		Ages:       newAges(),
 		Partitions: a.Routing().Partitions(),
 		Sealed:     a.sealed.Load(),
 		LastSeal:   a.lastSeal.Load(),
@@ -44,6 +46,7 @@ func (a *Aggregator) Stats() Stats {
 			Aggregated: d.aggregated.Load(), Late: d.late.Load(), Early: d.early.Load(),
 			Ring: d.ring.Stats(),
 		})
+		s.Ages.add(&d.ages)
 		s.Held += d.tables[0].held.Load() + d.tables[1].held.Load()
 	}
 	if current := a.cycles.current.Load(); current != closedCycle {

@@ -28,6 +28,8 @@ var (
 	spansCollapsed  = metric("spans_collapsed_total", "Spans counted with a label over its budget replaced, by field.", "field")
 	spansLate       = metric("spans_late_total", "Spans that ended before the window and were raised into its oldest bucket.")
 	spansEarly      = metric("spans_early_total", "Spans that claim to end in the future and were lowered into the bucket of now.")
+	spanAge         = metric("span_age_seconds", "Time from a span's end to its being counted, of one span in 1024.")
+	spanAgeMax      = metric("span_age_max_seconds", "Longest of those times since the start.")
 	spansFlushed    = metric("spans_flushed_total", "Spans in payloads that the agent accepted.")
 	spansUnsent     = metric("spans_unsent_total", "Spans in payloads that were given up, by reason.", "reason")
 	spansHeld       = metric("spans_held", "Spans in open tables and in payloads not delivered yet.")
@@ -58,7 +60,7 @@ var (
 	buildInfo = metric("build_info", "Always 1; what was built.", "version", "goversion")
 
 	all = []*prometheus.Desc{
-		spansReceived, spansAggregated, spansDropped, spansCollapsed, spansLate, spansEarly,
+		spansReceived, spansAggregated, spansDropped, spansCollapsed, spansLate, spansEarly, spanAge, spanAgeMax,
 		spansFlushed, spansUnsent, spansHeld, clientLost, ringSlots, ringUsed, ringHighWater,
 		partitions, aggregates, origins, connections, connectionsTotal, framesTotal, protocolErrors,
 		keysDecoded, keysUncached, keysNormalised, readsThrottled,
@@ -98,6 +100,10 @@ func (e emitter) gauge(desc *prometheus.Desc, value uint64, labels ...string) {
 	e.to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(value), labels...)
 }
 
+func (e emitter) seconds(desc *prometheus.Desc, value float64) {
+	e.to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value)
+}
+
 func (e emitter) counters(desc *prometheus.Desc, values map[string]uint64) {
 	for label, value := range values {
 		e.counter(desc, value, label)
@@ -132,6 +138,8 @@ func (e emitter) aggregate(s aggregate.Stats) {
 	}
 	e.counter(spansLate, late)
 	e.counter(spansEarly, early)
+	e.histogram(spanAge, flush.Histogram{Bounds: s.Ages.Bounds, Counts: s.Ages.Counts, Sum: s.Ages.Sum})
+	e.seconds(spanAgeMax, s.Ages.Highest)
 	e.gauge(partitions, uint64(s.Partitions))
 	e.gauge(aggregates, uint64(s.Aggregates))
 	e.gauge(origins, uint64(s.Origins))
