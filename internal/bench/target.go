@@ -69,6 +69,7 @@ func startTarget(c *Config) (t *target, err error) {
 	defer func() {
 		if err != nil {
 			t.kill()
+			t = nil
 		}
 	}()
 	if t.dir, err = os.MkdirTemp("", "spanstatsd-bench"); err != nil {
