@@ -11,10 +11,10 @@ RACE := $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race,)
 
 # Modules of their own, so that what they need never enters the daemon's.
 TEST_MODULES  := $(dir $(wildcard test/*/go.mod))
-OTHER_MODULES := $(TEST_MODULES) $(dir $(wildcard bench/go.mod))
+OTHER_MODULES := $(TEST_MODULES) $(dir $(wildcard bench/go.mod bench/*/go.mod))
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-unit test-plain test-fuzz test-modules fuzz lint ci clean bench-ring bench-ingest model
+.PHONY: help build demo test test-unit test-plain test-fuzz test-modules fuzz lint ci clean bench-ring bench-ingest bench-adversarial bench-peers model
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,6 +58,13 @@ bench-ring: ## the ring beside channels and another queue, in one run
 
 bench-ingest: ## what a snapshot costs on each path and workload, in one table
 	$(GO) test -run '^$$' -bench Snapshot -benchtime 1.5s ./internal/ingest
+
+bench-adversarial: build ## a minute of spans that are all new: a line each 5 s, the books, memory
+	bin/spanstatsd bench --workload adversarial --for 60s --every 5s
+
+bench-peers: build ## a span's cost beside the agent's code and spanmetrics, in one run (6 minutes)
+	$(GO) test -c -o bin/ingest.test ./internal/ingest
+	cd bench/peers && $(GO) run .
 
 model: ## check the model of the ring's protocol with spin
 	sh internal/ring/model/run.sh
