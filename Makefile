@@ -14,7 +14,7 @@ TEST_MODULES  := $(dir $(wildcard test/*/go.mod))
 OTHER_MODULES := $(TEST_MODULES) $(dir $(wildcard bench/go.mod bench/*/go.mod))
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-unit test-plain test-fuzz test-modules fuzz lint ci clean bench-ring bench-ingest bench-adversarial bench-peers model
+.PHONY: help build demo test test-unit test-plain test-fuzz test-modules fuzz lint ci clean bench-ring bench-ingest bench-adversarial bench-peers bench-seed model
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,9 @@ bench-adversarial: build ## a minute of spans that are all new: a line each 5 s,
 bench-peers: build ## a span's cost beside the agent's code and spanmetrics, in one run (6 minutes)
 	$(GO) test -c -o bin/ingest.test ./internal/ingest
 	cd bench/peers && $(GO) run .
+
+bench-seed: build ## the six benchmarks that the ideas came with, attempted and accepted
+	cd bench && $(GO) run ./seed
 
 model: ## check the model of the ring's protocol with spin
 	sh internal/ring/model/run.sh
