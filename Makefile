@@ -14,7 +14,7 @@ TEST_MODULES  := $(dir $(wildcard test/*/go.mod))
 OTHER_MODULES := $(TEST_MODULES) $(dir $(wildcard bench/go.mod bench/*/go.mod))
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-unit test-plain test-fuzz test-modules fuzz lint ci clean bench-ring bench-ingest bench-adversarial bench-peers bench-seed model
+.PHONY: help build demo test test-unit test-plain test-fuzz test-modules fuzz lint ci clean bench-ring bench-ingest bench-adversarial bench-peers bench-seed bench-save bench-compare model
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,6 +68,15 @@ bench-peers: build ## a span's cost beside the agent's code and spanmetrics, in 
 
 bench-seed: build ## the six benchmarks that the ideas came with, attempted and accepted
 	cd bench && $(GO) run ./seed
+
+bench-save: ## make what is now the baseline, bench/baseline.txt
+	@mkdir -p bin
+	GO=$(GO) sh .ci/bench > bin/bench.txt && mv bin/bench.txt bench/baseline.txt
+
+bench-compare: ## ten runs beside the baseline, with benchstat
+	@mkdir -p bin
+	GO=$(GO) sh .ci/bench > bin/bench.txt
+	cd tools && $(GO) tool benchstat baseline=../bench/baseline.txt now=../bin/bench.txt
 
 model: ## check the model of the ring's protocol with spin
 	sh internal/ring/model/run.sh
