@@ -24,6 +24,8 @@ func (o *benchOptions) addFlags(f *pflag.FlagSet) {
 	f.IntVar(&c.KeyCount, "key-count", 0, "so many keys in the shape of stable, instead of a workload")
 	f.Uint64Var(&c.Spans, "spans", 0, "spans to send in all (default: as many as --for allows)")
 	f.DurationVar(&c.For, "for", c.For, "how long to send; 0 where --spans ends it")
+	f.DurationVar(&c.WarmUp, "warm-up", 0, "leave the first so long of --for out of the costs, and the report at the end")
+	f.IntVar(&c.CPUs, "cpus", 0, "processors for the daemon and the tracers together (default: all)")
 	f.Float64Var(&c.Rate, "rate", 0, "spans a second in all (default: as fast as it goes)")
 	f.StringVar(&c.Tracer, "tracer", c.Tracer, "what sends: wire (messages encoded before) or client (the client library)")
 	f.StringVar(&c.Keys, "keys", c.Keys, "how a tracer names keys: raw or numbered")

@@ -93,6 +93,7 @@ func TestBench(t *testing.T) {
 		"client encoded":  {"--tracer=client", "--keys=numbered", "--rate=200000"},
 		"many":            {"--producers=2", "--connections=8", "--origins=4", "--rate=200000"},
 		"keys":            {"--key-count=5000"},
+		"warm-up":         {"--for=10s", "--warm-up=50ms", "--rate=400000", "--cpus=1"},
 		"daemon's flags":  {"--", "--drainers=fixed:1", "--max-aggregates=10"},
 	}
 	for _, name := range slices.Concat(workload.Names(), []string{workload.UniqueResource, workload.UniquePeer}) {
@@ -213,6 +214,8 @@ func TestUnusableBench(t *testing.T) {
 		{"--batch=0", 2, "--batch"},
 		{"--for=0s", 2, "--for"},
 		{"--rate=-1", 2, "--rate"},
+		{"--warm-up=10s", 2, "--warm-up"},
+		{"--cpus=100000", 2, "--cpus"},
 		{"stable", 2, "behind --"},
 		{"-- --socket=/x", 2, "set by bench"},
 		{"-- --ring-slots=3", 1, "its log says why"},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -32,7 +33,9 @@ type Config struct {
 	Batch       int    // spans of one message
 	Spans       uint64 // to send in all; 0: as many as For allows
 	For         time.Duration
-	Rate        float64 // spans a second in all; 0: as fast as it goes
+	WarmUp      time.Duration // the part of For that is left out of the costs
+	Rate        float64       // spans a second in all; 0: as fast as it goes
+	CPUs        int           // processors for the daemon and the tracers together; 0: all
 
 	Daemon string   // HTTP address of one that runs already; empty: start one
 	Socket string   // its socket
@@ -85,6 +88,10 @@ func (c *Config) Check() error {
 		return fmt.Errorf("parse --key-count: %d is not between 0, the workload's own, and %d", c.KeyCount, maxKeyCount)
 	case c.For < 0 || c.Every < 0 || !(c.Rate >= 0):
 		return errors.New("parse --for, --every and --rate: none may be negative")
+	case c.WarmUp < 0 || c.WarmUp > 0 && (c.WarmUp >= c.For || c.Every > 0):
+		return fmt.Errorf("parse --warm-up: %s is not a part of the %s of --for, or there is --every too", c.WarmUp, c.For)
+	case c.CPUs < 0 || c.CPUs > runtime.NumCPU():
+		return fmt.Errorf("parse --cpus: %d is not between 0, for all, and the %d of this machine", c.CPUs, runtime.NumCPU())
 	case c.For == 0 && c.Spans == 0:
 		return errors.New("parse --for and --spans: one of them must end the run")
 	case c.Daemon == "" && slices.ContainsFunc(c.Flags, isOurs):

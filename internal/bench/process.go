@@ -2,8 +2,11 @@ package bench
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"runtime"
 	"strconv"
 	"time"
 
@@ -77,4 +80,31 @@ func memoryOf(pid int) (memory, error) {
 		return memory{}, fmt.Errorf("read memory of process %d: its status says nothing of it", pid)
 	}
 	return m, nil
+}
+
+// start starts a process on the first of this machine's processors: so many, or
+// all. It inherits them from the thread that it is started by.
+func start(cmd *exec.Cmd, cpus int) error {
+	if cpus == 0 {
+		return cmd.Start()
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var before, first unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &before); err != nil {
+		return fmt.Errorf("read processors: %w", err)
+	}
+	for cpu := 0; first.Count() < cpus; cpu++ {
+		if before.IsSet(cpu) {
+			first.Set(cpu)
+		}
+	}
+	if err := unix.SchedSetaffinity(0, &first); err != nil {
+		return fmt.Errorf("choose processors: %w", err)
+	}
+	err := cmd.Start()
+	if restored := unix.SchedSetaffinity(0, &before); restored != nil {
+		return errors.Join(err, fmt.Errorf("give processors back: %w", restored))
+	}
+	return err
 }

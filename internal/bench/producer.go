@@ -60,7 +60,7 @@ func startProducer(c *Config, j job) (*producer, error) {
 		return nil, fmt.Errorf("start tracer: %w", err)
 	}
 	p.out = bufio.NewReader(out)
-	if err := cmd.Start(); err != nil {
+	if err := start(cmd, c.CPUs); err != nil {
 		return nil, fmt.Errorf("start tracer: %w", err)
 	}
 	if err := json.NewEncoder(p.in).Encode(&j); err != nil {

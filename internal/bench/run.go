@@ -14,7 +14,8 @@ type run struct {
 	config    Config
 	target    *target
 	producers []*producer
-	before    reading
+	before    reading // when the tracers may start
+	warm      reading // when the costs begin to count
 }
 
 // reading is everything that can be read of a daemon at one moment.
@@ -105,20 +106,7 @@ func (r *run) measure(ctx context.Context) (report *Report, err error) {
 		report.fault(err)
 	}
 	r.addTracers(report)
-	if _, err := r.target.settled(asking, r.before.books.Received+report.handed(r.producers)); err != nil {
-		report.fault(err)
-	}
-	report.Seconds = time.Since(r.before.at).Seconds()
-	answered := time.Now()
-	if err := r.flush(asking); err != nil {
-		report.fault(err)
-	}
-	report.FlushAnswer = time.Since(answered).Seconds()
-	after, err := r.read(asking)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.addDaemon(report, &after); err != nil {
+	if err := r.drain(asking, report); err != nil {
 		return nil, err
 	}
 	if err := r.target.stop(); err != nil {
@@ -126,6 +114,33 @@ func (r *run) measure(ctx context.Context) (report *Report, err error) {
 	}
 	r.addAgent(report)
 	return report, nil
+}
+
+// drain waits until everything is counted, has it reported, and takes in what it
+// cost. With a warm-up the costs end before that report: then they are those of
+// a time that has its own share of reports.
+func (r *run) drain(ctx context.Context, report *Report) error {
+	if _, err := r.target.settled(ctx, r.before.books.Received+report.handed(r.producers)); err != nil {
+		report.fault(err)
+	}
+	report.Seconds = time.Since(r.before.at).Seconds()
+	drained, err := r.read(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.flush(ctx); err != nil {
+		report.fault(err)
+	}
+	report.FlushAnswer = time.Since(drained.at).Seconds()
+	after, err := r.read(ctx)
+	if err != nil {
+		return err
+	}
+	r.addCounts(report, &after)
+	if r.config.WarmUp > 0 {
+		return r.addCosts(report, &drained)
+	}
+	return r.addCosts(report, &after)
 }
 
 // watch waits for the tracers, and says meanwhile how it goes.
@@ -136,6 +151,10 @@ func (r *run) watch(ctx, asking context.Context) error {
 	ended := make(chan error, running)
 	for _, p := range r.producers {
 		go func() { ended <- <-p.done }()
+	}
+	var warm <-chan time.Time
+	if r.warm = r.before; r.config.WarmUp > 0 {
+		warm = time.After(r.config.WarmUp)
 	}
 	interrupted := ctx.Done()
 	var failed error
@@ -151,6 +170,12 @@ func (r *run) watch(ctx, asking context.Context) error {
 			for _, p := range r.producers {
 				p.end()
 			}
+		case <-warm:
+			now, err := r.read(asking)
+			if err != nil {
+				return err
+			}
+			r.warm = now
 		case <-show.ticks():
 			show.line(asking)
 		}
@@ -218,36 +243,37 @@ func (r *run) addTracers(report *Report) {
 	report.Publish = timesOf(merge(published...), float64(longest))
 }
 
-// addDaemon takes in what happened between two readings.
-func (r *run) addDaemon(report *Report, after *reading) error {
+// addCounts takes in what became of the spans.
+func (r *run) addCounts(report *Report, after *reading) {
 	grown := after.metrics.since(r.before.metrics)
-	spent := after.cpu.minus(r.before.cpu)
 	report.Books, report.Dropped = booksSince(&after.books, &r.before.books), droppedSince(&after.books, &r.before.books)
 	report.Collapsed = grown.by("spanstatsd_spans_collapsed_total")
 	report.SpansAccepted = report.Books.Aggregated
 	report.SpansAcceptedPerSecond = float64(report.SpansAccepted) / report.Seconds
 	report.SpansAttemptedPerSecond = float64(report.SpansAttempted) / report.Seconds
-	if spans := float64(report.SpansAccepted); spans > 0 {
-		report.DaemonCPU = float64(spent.all) / spans
-		report.DaemonSystemCPU = float64(spent.system) / spans
-		report.DaemonAllocs = grown["go_memstats_mallocs_total"] / spans
-		report.DaemonAllocBytes = grown["go_memstats_alloc_bytes_total"] / spans
-	}
-	used, err := memoryOf(r.target.pid)
-	if err != nil {
-		return err
-	}
-	report.DaemonPeakRSS = used.peak
-	report.DaemonGCCycles = uint64(grown["go_gc_duration_seconds_count"])
-	report.DaemonGCSeconds = grown[collectorSeconds]
-	report.DaemonGCShare = grown[collectorSeconds] / spent.all.Seconds()
-	report.DaemonCores = spent.all.Seconds() / after.at.Sub(r.before.at).Seconds()
 	report.PublishToTable = timesOf(grown.histogram("spanstatsd_span_age_seconds"), after.metrics["spanstatsd_span_age_max_seconds"]).scaled(1e9)
 	report.Flushes = uint64(grown["spanstatsd_flush_seconds_count"])
 	if report.Flushes > 0 {
 		report.FlushMean = grown["spanstatsd_flush_seconds_sum"] / float64(report.Flushes)
 	}
-	return nil
+}
+
+// addCosts takes in what that cost, from the end of the warm-up on.
+func (r *run) addCosts(report *Report, after *reading) error {
+	grown, spent := after.metrics.since(r.warm.metrics), after.cpu.minus(r.warm.cpu)
+	if spans := float64(after.books.Aggregated - r.warm.books.Aggregated); spans > 0 {
+		report.DaemonCPU = float64(spent.all) / spans
+		report.DaemonSystemCPU = float64(spent.system) / spans
+		report.DaemonAllocs = grown["go_memstats_mallocs_total"] / spans
+		report.DaemonAllocBytes = grown["go_memstats_alloc_bytes_total"] / spans
+	}
+	report.DaemonGCCycles = uint64(grown["go_gc_duration_seconds_count"])
+	report.DaemonGCSeconds = grown[collectorSeconds]
+	report.DaemonGCShare = grown[collectorSeconds] / spent.all.Seconds()
+	report.DaemonCores = spent.all.Seconds() / after.at.Sub(r.warm.at).Seconds()
+	used, err := memoryOf(r.target.pid)
+	report.DaemonPeakRSS = used.peak
+	return err
 }
 
 // collectorSeconds is the CPU time of the daemon's collector.

@@ -90,7 +90,7 @@ func startTarget(c *Config) (t *target, err error) {
 	if err != nil {
 		return t, fmt.Errorf("start daemon: %w", err)
 	}
-	if err = t.cmd.Start(); err != nil {
+	if err = start(t.cmd, c.CPUs); err != nil {
 		return t, fmt.Errorf("start daemon: %w", err)
 	}
 	t.pid = t.cmd.Process.Pid
