@@ -11,10 +11,10 @@ RACE := $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race,)
 
 # Modules of their own, so that what they need never enters the daemon's.
 TEST_MODULES  := $(dir $(wildcard test/*/go.mod))
-OTHER_MODULES := $(TEST_MODULES) $(dir $(wildcard bench/go.mod))
+OTHER_MODULES := $(TEST_MODULES) $(dir $(wildcard bench/go.mod bench/*/go.mod))
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-unit test-plain test-fuzz test-modules fuzz lint ci clean bench-ring bench-ingest bench-sketch bench-flush model
+.PHONY: help build demo test test-unit test-plain test-fuzz test-modules fuzz lint ci clean bench-ring bench-ingest bench-sketch bench-flush model bench-adversarial bench-peers bench-seed bench-save bench-compare
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,25 @@ bench-sketch: ## our sketches beside the library's: bins of 100 million duration
 
 bench-flush: ## merging and encoding 2048 aggregates beside the agent's own code, in one run
 	cd bench/flush && $(GO) run .
+
+bench-adversarial: build ## a minute of spans that are all new: a line each 5 s, the books, memory
+	bin/spanstatsd bench --workload adversarial --for 60s --every 5s
+
+bench-peers: build ## a span's cost beside the agent's code and spanmetrics, in one run (6 minutes)
+	$(GO) test -c -o bin/ingest.test ./internal/ingest
+	cd bench/peers && $(GO) run .
+
+bench-seed: build ## the six benchmarks that the ideas came with, attempted and accepted
+	cd bench && $(GO) run ./seed
+
+bench-save: ## make what is now the baseline, bench/baseline.txt
+	@mkdir -p bin
+	GO=$(GO) sh .ci/bench > bin/bench.txt && mv bin/bench.txt bench/baseline.txt
+
+bench-compare: ## ten runs beside the baseline, with benchstat
+	@mkdir -p bin
+	GO=$(GO) sh .ci/bench > bin/bench.txt
+	cd tools && $(GO) tool benchstat baseline=../bench/baseline.txt now=../bin/bench.txt
 
 model: ## check the model of the ring's protocol with spin
 	sh internal/ring/model/run.sh

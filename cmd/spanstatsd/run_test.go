@@ -25,6 +25,7 @@ type process struct {
 	*exec.Cmd
 	t     *testing.T
 	lines chan map[string]any // its log
+	http  string              // where it answers
 }
 
 // daemonProcess runs the daemon before an agent and waits until it listens.
@@ -52,7 +53,7 @@ func daemonProcess(t *testing.T, agent, socket string, args ...string) *process 
 			p.lines <- line
 		}
 	}()
-	p.await("listening for tracers")
+	p.http, _ = p.await("listening for tracers")["http"].(string)
 	return p
 }
 

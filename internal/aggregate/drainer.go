@@ -21,6 +21,7 @@ type drainer struct {
 	reported chan struct{} // a signal is done with
 	cleared  uint64        // snapshots that the last clear gave up
 	done     chan struct{}
+	ages     ages
 
 	_          cpu.CacheLinePad
 	aggregated atomic.Uint64
@@ -39,6 +40,7 @@ func (d *drainer) run() {
 // them: it only bounds from above, and later than a span's publish is safe.
 func (d *drainer) count(slots []Slot) {
 	now := time.Now().UnixNano()
+	d.ages.sample(slots, now)
 	var held [2]uint64
 	var late, early uint64
 	for i := range slots {

@@ -9,6 +9,7 @@ import (
 // Stats is what the outside sees of the aggregates.
 type Stats struct {
 	Drainers    []DrainerStats
+	Ages        Ages
 	Held        uint64 // snapshots in tables that are not sealed
 	Origins     int    // in the current interval
 	Aggregates  int    // keys in the current interval
@@ -37,6 +38,7 @@ func (s *Stats) Aggregated() (total uint64) {
 // Stats reads the counters without disturbing those who write them.
 func (a *Aggregator) Stats() Stats {
 	s := Stats{
+		Ages:        newAges(),
 		Partitions:  a.balancer.Stats(),
 		Sealed:      a.sealed.Load(),
 		LastSeal:    a.lastSeal.Load(),
@@ -52,6 +54,7 @@ func (a *Aggregator) Stats() Stats {
 		load.Slots, load.SlotsUsed = ring.Slots, ring.Used
 		s.Partitions.Slots += ring.Slots
 		s.Partitions.SlotsUsed += ring.Used
+		s.Ages.add(&d.ages)
 		s.Held += d.tables[0].held.Load() + d.tables[1].held.Load()
 	}
 	if a.cycles.current.Load() != closedCycle {

@@ -16,9 +16,14 @@ type collector struct {
 	version string
 }
 
+// all is every metric that metric made.
+var all []*prometheus.Desc
+
 // metric describes one of ours.
 func metric(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc("spanstatsd_"+name, help, labels, nil)
+	desc := prometheus.NewDesc("spanstatsd_"+name, help, labels, nil)
+	all = append(all, desc)
+	return desc
 }
 
 var (
@@ -28,6 +33,8 @@ var (
 	spansCollapsed  = metric("spans_collapsed_total", "Spans counted with a label over its budget replaced, by field.", "field")
 	spansLate       = metric("spans_late_total", "Spans that ended before the window and were raised into its oldest bucket.")
 	spansEarly      = metric("spans_early_total", "Spans that claim to end in the future and were lowered into the bucket of now.")
+	spanAge         = metric("span_age_seconds", "Time from a span's end to its being counted, of one span in 1024.")
+	spanAgeMax      = metric("span_age_max_seconds", "Longest of those times since the start.")
 	spansFlushed    = metric("spans_flushed_total", "Spans in payloads that the agent accepted.")
 	spansUnsent     = metric("spans_unsent_total", "Spans in payloads that were given up, by reason.", "reason")
 	spansHeld       = metric("spans_held", "Spans in open tables and in payloads not delivered yet.")
@@ -66,13 +73,6 @@ var (
 	retryQueueBytes = metric("retry_queue_bytes", "Bytes of payloads not delivered yet.")
 
 	buildInfo = metric("build_info", "Always 1; what was built.", "version", "goversion")
-
-	all = []*prometheus.Desc{
-		spansReceived, spansAggregated, spansDropped, spansCollapsed, spansLate, spansEarly,
-		spansFlushed, spansUnsent, spansHeld, clientLost, ringSlots, ringUsed, ringHighWater,
-		partitions, aggregates, origins, connections, connectionsTotal, framesTotal, protocolErrors, keysDecoded, keysUncached, keysNormalised, readsThrottled, framesWaited, sketchBytes, spansCoarsened, spreadPartitions, partitionMoves, partitionSpreads, partitionGathers, drainerLoadRatio,
-		payloadsTotal, payloadBytes, flushSeconds, retryQueueBytes, buildInfo,
-	}
 )
 
 // Describe implements prometheus.Collector.
@@ -105,6 +105,10 @@ func (e emitter) counter(desc *prometheus.Desc, value uint64, labels ...string) 
 
 func (e emitter) gauge(desc *prometheus.Desc, value uint64, labels ...string) {
 	e.to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(value), labels...)
+}
+
+func (e emitter) seconds(desc *prometheus.Desc, value float64) {
+	e.to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value)
 }
 
 func (e emitter) counters(desc *prometheus.Desc, values map[string]uint64) {
@@ -148,6 +152,8 @@ func (e emitter) aggregate(s aggregate.Stats) {
 	e.counter(partitionSpreads, s.Partitions.Spreads)
 	e.counter(partitionGathers, s.Partitions.Gathers)
 	e.to <- prometheus.MustNewConstMetric(drainerLoadRatio, prometheus.GaugeValue, s.Partitions.LoadRatio)
+	e.histogram(spanAge, flush.Histogram{Bounds: s.Ages.Bounds, Counts: s.Ages.Counts, Sum: s.Ages.Sum})
+	e.seconds(spanAgeMax, s.Ages.Highest)
 	e.gauge(aggregates, uint64(s.Aggregates))
 	e.gauge(origins, uint64(s.Origins))
 	e.gauge(sketchBytes, uint64(s.SketchBytes))

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"regexp"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -42,7 +43,7 @@ func New(config Config) (*Server, error) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
 		&collector{config.Sources, config.Version},
-		collectors.NewGoCollector(),
+		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectorTime)),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	s := &Server{config: config, listener: listener, served: make(chan struct{})}
@@ -57,6 +58,12 @@ func New(config Config) (*Server, error) {
 		ErrorLog: slog.NewLogLogger(config.Log.Handler(), slog.LevelDebug),
 	}
 	return s, nil
+}
+
+// collectorTime is the CPU time of the garbage collector, which the others of
+// Go's own do not say.
+var collectorTime = collectors.GoRuntimeMetricsRule{
+	Matcher: regexp.MustCompile(`^/cpu/classes/gc/total:cpu-seconds$`),
 }
 
 // Addr is where it listens, with the port that was chosen if none was given.

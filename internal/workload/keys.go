@@ -34,6 +34,15 @@ func poolKeys() []span.Key {
 	return keys
 }
 
+// numberedKeys has n keys of the same shape. Each has a resource of its own.
+func numberedKeys(n int) []span.Key {
+	keys := make([]span.Key, n)
+	for i := range keys {
+		keys[i] = newKey(i%services, i/services%operations, i)
+	}
+	return keys
+}
+
 // newKey has the labels of the numbers and, by its resource, of a server (twice
 // in four), a client or a span within.
 func newKey(service, operation, resource int) span.Key {

@@ -9,15 +9,15 @@ import (
 // rotation is a fixed set of keys, used in a fixed order again and again.
 type rotation struct {
 	keys  []span.Key
-	order []uint16 // indices of keys
+	order []uint32 // indices of keys
 	next  int
 }
 
 // newRotation uses the keys one after the other.
 func newRotation(keys []span.Key) *rotation {
-	r := &rotation{keys: keys, order: make([]uint16, len(keys))}
+	r := &rotation{keys: keys, order: make([]uint32, len(keys))}
 	for i := range r.order {
-		r.order[i] = uint16(i)
+		r.order[i] = uint32(i)
 	}
 	return r
 }
@@ -30,7 +30,7 @@ const (
 // newSkew gives the first key 540 of 900 spans, the next nine 30 each, and one
 // to each of the other ninety, shuffled.
 func newSkew(rnd *rand.Rand) *rotation {
-	r := &rotation{keys: make([]span.Key, skewedKeys), order: make([]uint16, 0, skewedPeriod)}
+	r := &rotation{keys: make([]span.Key, skewedKeys), order: make([]uint32, 0, skewedPeriod)}
 	for i := range r.keys {
 		r.keys[i] = newKey(i%services, i%operations, i)
 		share := 1
@@ -40,7 +40,7 @@ func newSkew(rnd *rand.Rand) *rotation {
 			share = 30
 		}
 		for range share {
-			r.order = append(r.order, uint16(i))
+			r.order = append(r.order, uint32(i))
 		}
 	}
 	rnd.Shuffle(len(r.order), func(i, j int) { r.order[i], r.order[j] = r.order[j], r.order[i] })

@@ -6,12 +6,13 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// unique makes a key for every span that no span had before: four labels end in
-// digits that count on. The labels of a batch are cut from one string, so that
+// unique makes a key for every span that no span had before: of four labels, all
+// or one end in digits that count on. The labels of a batch are cut from one string, so that
 // they cost one allocation together; it is not the generator's to write to once
 // it was handed out, as a tracer's labels are not.
 type unique struct {
 	seed  uint16
+	ends  []int // of the labels that count on, within a span's text
 	count uint32
 	text  []byte
 	keys  []span.Key
@@ -32,6 +33,9 @@ const (
 	resourceEnd  = operationEnd + len(resourceLabel) + uniqueDigits
 	uniqueBytes  = len(uniqueLabels)
 )
+
+// everyLabel counts on for adversarial.
+var everyLabel = []int{serviceEnd, operationEnd, resourceEnd, uniqueBytes}
 
 func (u *unique) all() []span.Key { return nil }
 
@@ -58,7 +62,7 @@ func (u *unique) fill(batch []Snapshot) {
 	}
 }
 
-// number writes the next digits into the four labels.
+// number writes the next digits into the labels that count on.
 func (u *unique) number(labels []byte) {
 	var digits [uniqueDigits]byte
 	number := uint64(u.seed)<<32 | uint64(u.count)
@@ -67,7 +71,7 @@ func (u *unique) number(labels []byte) {
 		digits[i] = "0123456789abcdef"[number&0xf]
 		number >>= 4
 	}
-	for _, end := range [...]int{serviceEnd, operationEnd, resourceEnd, uniqueBytes} {
+	for _, end := range u.ends {
 		copy(labels[end-uniqueDigits:end], digits[:])
 	}
 }

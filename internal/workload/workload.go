@@ -38,7 +38,14 @@ const (
 	Burst       = "burst"
 )
 
-// Names are all of them, in the order in which they are reported.
+// Two more, of the Java tracer's own benchmarks: adversarial with one label that
+// is new with every span, and the others the same in all.
+const (
+	UniqueResource = "unique-resource"
+	UniquePeer     = "unique-peer"
+)
+
+// Names are the five, in the order in which they are reported.
 func Names() []string { return []string{Stable, Pool, Skewed, Burst, Adversarial} }
 
 const (
@@ -80,9 +87,19 @@ func New(name string, seed uint64) (*Generator, error) {
 	case Skewed:
 		return &Generator{newSkew(rnd), newSpread(rnd, ordinary)}, nil
 	case Adversarial:
-		return &Generator{&unique{seed: uint16(seed)}, newSpread(rnd, hostile)}, nil
+		return &Generator{&unique{seed: uint16(seed), ends: everyLabel}, newSpread(rnd, hostile)}, nil
+	case UniqueResource:
+		return &Generator{&unique{seed: uint16(seed), ends: []int{resourceEnd}}, newSpread(rnd, hostile)}, nil
+	case UniquePeer:
+		return &Generator{&unique{seed: uint16(seed), ends: []int{uniqueBytes}}, newSpread(rnd, hostile)}, nil
 	}
 	return nil, fmt.Errorf("choose workload: %q is none of %s", name, strings.Join(Names(), ", "))
+}
+
+// NewKeys returns the generator of a number of keys in rotation, otherwise in
+// the shape of stable: what a measurement needs that is about how many they are.
+func NewKeys(keys int, seed uint64) *Generator {
+	return &Generator{newRotation(numberedKeys(keys)), newSpread(rand.New(rand.NewPCG(seed, 0)), ordinary)}
 }
 
 // Keys are the distinct keys of the workload, none where every span has its

@@ -165,6 +165,29 @@ func TestAdversarial(t *testing.T) {
 	}
 }
 
+// One label is new with every span, and nothing else.
+func TestOneUniqueLabel(t *testing.T) {
+	const spans = 1 << 12
+	for name, distinct := range map[string][2]int{UniqueResource: {spans, 1}, UniquePeer: {1, spans}} {
+		s := take(t, name, spans)
+		exactly(t, name+": keys", len(s.keys), spans)
+		exactly(t, name+": services and operations", len(s.services)+len(s.operations), 2)
+		exactly(t, name+": resources and hosts", [2]int{len(s.resources), len(s.hosts)}, distinct)
+	}
+}
+
+func TestNumberOfKeys(t *testing.T) {
+	for _, n := range []int{1, 10, 1000, 100_000} {
+		g := NewKeys(n, 1)
+		batch, distinct := make([]Snapshot, n), map[string]bool{}
+		g.Fill(batch, 1)
+		for i := range batch {
+			distinct[string(batch[i].Key.AppendCanonical(nil))] = true
+		}
+		exactly(t, "keys of one turn", len(distinct), n)
+	}
+}
+
 // What was handed out stays as it was, where its strings are kept.
 func TestAdversarialLabelsAreNotReused(t *testing.T) {
 	g, _ := New(Adversarial, 1)

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/signal"
+	"syscall"
+
+	"github.com/spanstatsd/spanstatsd/internal/bench"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// benchOptions are the flags of bench.
+type benchOptions struct {
+	config bench.Config
+	json   bool
+}
+
+func (o *benchOptions) addFlags(f *pflag.FlagSet) {
+	c := &o.config
+	f.StringVar(&c.Workload, "workload", c.Workload, "shape of the spans: stable, pool, skewed, burst, adversarial; also unique-resource, unique-peer")
+	f.IntVar(&c.KeyCount, "key-count", 0, "so many keys in the shape of stable, instead of a workload")
+	f.Uint64Var(&c.Spans, "spans", 0, "spans to send in all (default: as many as --for allows)")
+	f.DurationVar(&c.For, "for", c.For, "how long to send; 0 where --spans ends it")
+	f.DurationVar(&c.WarmUp, "warm-up", 0, "leave the first so long of --for out of the costs, and the report at the end")
+	f.IntVar(&c.CPUs, "cpus", 0, "processors for the daemon and the tracers together (default: all)")
+	f.Float64Var(&c.Rate, "rate", 0, "spans a second in all (default: as fast as it goes)")
+	f.StringVar(&c.Tracer, "tracer", c.Tracer, "what sends: wire (messages encoded before) or client (the client library)")
+	f.StringVar(&c.Keys, "keys", c.Keys, "how a tracer names keys: raw or numbered")
+	f.IntVar(&c.Batch, "batch", c.Batch, "spans that are published together")
+	f.IntVar(&c.Producers, "producers", c.Producers, "tracers, a process each")
+	f.IntVar(&c.Connections, "connections", 0, "connections of all tracers (default: one each)")
+	f.IntVar(&c.Origins, "origins", c.Origins, "origins of all connections")
+	f.StringVar(&c.Daemon, "daemon", "", "HTTP address of a daemon that runs already, such as http://127.0.0.1:9126 (default: one is started)")
+	f.StringVar(&c.Socket, "socket", c.Socket, "its socket, with --daemon")
+	f.DurationVar(&c.Every, "every", 0, "a line about the run under way each so long")
+	f.BoolVar(&o.json, "json", false, "one JSON object")
+}
+
+func newBenchCommand() *cobra.Command {
+	o := &benchOptions{config: bench.DefaultConfig()}
+	cmd := &cobra.Command{
+		Use:   "bench [flags] [-- flags of run]",
+		Short: "Measure what a span costs",
+		Long: `Start a daemon, an embedded agent and tracers, each a process of its own, send
+spans, and report what they cost: throughput, CPU time by the kernel's accounting,
+allocations, memory, latency, drops, and the books. What follows -- goes to the
+daemon: spanstatsd bench --workload pool -- --max-aggregates=8192
+
+Exits 0 only if the books balance and the agent counted exactly what was accepted.`,
+		Args: daemonArguments,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.config.Flags = args
+			return o.run(cmd)
+		},
+	}
+	o.addFlags(cmd.Flags())
+	cmd.AddCommand(newBenchTracerCommand())
+	return cmd
+}
+
+// daemonArguments takes words only behind --.
+func daemonArguments(cmd *cobra.Command, args []string) error {
+	if dash := cmd.ArgsLenAtDash(); len(args) > 0 && dash != 0 {
+		return usageError{fmt.Errorf("%s takes arguments for the daemon only behind --, but got %q; see %s --help", cmd.Name(), args[0], cmd.CommandPath())}
+	}
+	return nil
+}
+
+// complete turns the flags into a configuration, or says which can't be used.
+func (o *benchOptions) complete(cmd *cobra.Command) error {
+	if err := applyEnvironment(cmd.Flags()); err != nil {
+		return err
+	}
+	c := &o.config
+	if c.Connections == 0 {
+		c.Connections = c.Producers
+	}
+	if c.Spans > 0 && !cmd.Flags().Changed("for") {
+		c.For = 0
+	}
+	if err := c.Check(); err != nil {
+		return usageError{err}
+	}
+	c.Out, c.Log = cmd.OutOrStdout(), cmd.ErrOrStderr()
+	if o.json {
+		c.Out = cmd.ErrOrStderr()
+	}
+	if isTerminal(cmd.ErrOrStderr()) {
+		c.Screen = cmd.ErrOrStderr()
+	}
+	return nil
+}
+
+func (o *benchOptions) run(cmd *cobra.Command) error {
+	if err := o.complete(cmd); err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	report, err := bench.Run(ctx, o.config)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		err = json.NewEncoder(cmd.OutOrStdout()).Encode(report)
+	} else {
+		report.WriteText(cmd.OutOrStdout())
+	}
+	if err != nil {
+		return fmt.Errorf("write report: %w", err)
+	}
+	if !report.Holds() {
+		return errors.New("run bench: the figures do not agree, or something failed, as the report says")
+	}
+	return nil
+}
+
+// newBenchTracerCommand is how bench starts its tracers.
+func newBenchTracerCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "tracer", Short: "A tracer of bench, which starts it", Hidden: true, Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return bench.Tracer(cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	}
+}

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/bench"
+	"github.com/spanstatsd/spanstatsd/internal/workload"
+)
+
+// measured runs bench as a process and returns its report. Where the figures do
+// not agree, bench itself fails.
+func measured(t *testing.T, args ...string) (report bench.Report, names map[string]bool) {
+	t.Helper()
+	cmd := program(t, append([]string{"bench", "--json"}, args...)...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v: %s%s", err, errs.Bytes(), out.Bytes())
+	}
+	decoder := json.NewDecoder(bytes.NewReader(out.Bytes()))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&report); err != nil {
+		t.Fatalf("the output is not a report: %v\n%s", err, out.Bytes())
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		t.Errorf("more than one object was written: %s", out.Bytes())
+	}
+	var object map[string]any
+	if err := json.Unmarshal(out.Bytes(), &object); err != nil {
+		t.Fatal(err)
+	}
+	names = map[string]bool{}
+	addNames(names, "", object)
+	return report, names
+}
+
+// addNames collects an object's names, those within by a dot. What is counted by
+// reason or field is one name.
+func addNames(names map[string]bool, prefix string, object map[string]any) {
+	for name, value := range object {
+		within, is := value.(map[string]any)
+		if is && !slices.Contains([]string{"refused", "dropped", "collapsed"}, name) {
+			addNames(names, prefix+name+".", within)
+		} else {
+			names[prefix+name] = true
+		}
+	}
+}
+
+// checkReport holds what a run of any workload must have in common.
+func checkReport(t *testing.T, r *bench.Report, wanted uint64) {
+	t.Helper()
+	b := &r.Books
+	var dropped uint64
+	for _, spans := range r.Dropped {
+		dropped += spans
+	}
+	switch {
+	case !b.Balanced || b.Received != b.Aggregated+b.Dropped || b.Aggregated != b.Flushed+b.Unsent+b.Held:
+		t.Errorf("the books do not balance: %+v", *b)
+	case b.Dropped != dropped || r.SpansAccepted != b.Aggregated || b.Held != 0:
+		t.Errorf("the figures contradict the books: %+v", *r)
+	case r.AgentHits == nil || *r.AgentHits != r.SpansAccepted || !*r.HitsEqualAccepted:
+		t.Errorf("the agent counted %v hits of %d accepted spans", r.AgentHits, r.SpansAccepted)
+	case r.SpansAttempted != wanted:
+		t.Errorf("%d spans were attempted, want %d", r.SpansAttempted, wanted)
+	case r.DaemonCPU <= 0 || r.TracerCPU <= 0 || r.DaemonPeakRSS == 0 || r.Seconds <= 0 || r.Flushes == 0 || r.FlushMean <= 0:
+		t.Errorf("a figure is missing: %+v", *r)
+	case r.Publish.Samples == 0 || r.Publish.P50 > r.Publish.P99 || r.Publish.P999 > r.Publish.Longest:
+		t.Errorf("publish latencies are out of order: %+v", r.Publish)
+	case r.PublishToTable.Samples == 0 || r.PublishToTable.P50 <= 0 || r.PublishToTable.P99 > r.PublishToTable.Longest:
+		t.Errorf("latencies to the table are out of order: %+v", r.PublishToTable)
+	}
+}
+
+// TestBench runs every workload against itself.
+func TestBench(t *testing.T) {
+	const spans = 64 << 10
+	cases := map[string][]string{
+		"numbered":        {"--keys=numbered", "--workload=pool"},
+		"numbered unique": {"--keys=numbered", "--workload=adversarial", "--batch=7"},
+		"client":          {"--tracer=client", "--rate=200000"},
+		"client encoded":  {"--tracer=client", "--keys=numbered", "--rate=200000"},
+		"many":            {"--producers=2", "--connections=8", "--origins=4", "--rate=200000"},
+		"keys":            {"--key-count=5000"},
+		"warm-up":         {"--for=10s", "--warm-up=50ms", "--rate=400000", "--cpus=1"},
+		"daemon's flags":  {"--", "--drainers=fixed:1", "--max-aggregates=10"},
+	}
+	for _, name := range slices.Concat(workload.Names(), []string{workload.UniqueResource, workload.UniquePeer}) {
+		cases[name] = []string{"--workload=" + name}
+	}
+	for name, args := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			report, _ := measured(t, append([]string{"--spans=65536"}, args...)...)
+			wanted := uint64(spans)
+			if name == "numbered unique" {
+				wanted = (spans + 6) / 7 * 7 // whole batches
+			}
+			checkReport(t, &report, wanted)
+			if name == "daemon's flags" && report.Collapsed["whole_key"] == 0 {
+				t.Error("no key collapsed where the daemon was told to take ten")
+			}
+		})
+	}
+}
+
+// What a key is called in the report is what the documentation says.
+func TestBenchNames(t *testing.T) {
+	text, err := os.ReadFile("../../docs/benchmarks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, found := strings.Cut(string(text), "### The names of `--json`")
+	section, _, ended := strings.Cut(section, "\n#")
+	if !found || !ended {
+		t.Fatal("docs/benchmarks.md has no section about the names of --json")
+	}
+	documented := map[string]bool{}
+	for _, line := range regexp.MustCompile("(?m)^\\| (`[^|]*) \\|").FindAllStringSubmatch(section, -1) {
+		for _, name := range regexp.MustCompile("`([a-z0-9_.]+)`").FindAllStringSubmatch(line[1], -1) {
+			documented[name[1]] = true
+		}
+	}
+	_, names := measured(t, "--spans=1000", "--batch=10")
+	for name := range names {
+		if !documented[name] {
+			t.Errorf("docs/benchmarks.md does not say what %s is", name)
+		}
+	}
+	for name := range documented {
+		if !names[name] {
+			t.Errorf("docs/benchmarks.md describes %s, which no report has", name)
+		}
+	}
+	if len(names) < 40 {
+		t.Errorf("a report has only %d names: %v", len(names), slices.Sorted(maps.Keys(names)))
+	}
+}
+
+// A daemon that runs already is measured without an agent of ours, and goes on.
+func TestBenchOfAnother(t *testing.T) {
+	socket := filepath.Join(sockets(t), "s")
+	p := daemonProcess(t, startAgent(t, "tcp", "").URL(), socket)
+	report, _ := measured(t, "--spans=10000", "--batch=100", "--daemon=http://"+p.http, "--socket="+socket)
+	if report.AgentHits != nil || report.HitsEqualAccepted != nil {
+		t.Error("there is a figure of an agent that is not ours")
+	}
+	if report.Books.Received != 10000 || report.SpansAccepted != 10000 {
+		t.Errorf("the daemon received %d and accepted %d spans of 10000", report.Books.Received, report.SpansAccepted)
+	}
+	again, _ := measured(t, "--spans=100", "--batch=10", "--daemon=http://"+p.http, "--socket="+socket)
+	if again.SpansAccepted != 100 {
+		t.Errorf("the second time it accepted %d of 100: what was there before is not taken away", again.SpansAccepted)
+	}
+}
+
+// A signal ends the load, not the report; lines say how it goes.
+func TestBenchIsInterrupted(t *testing.T) {
+	cmd := program(t, "bench", "--for=1h", "--rate=10000", "--every=50ms")
+	lines, out := io.Pipe()
+	cmd.Stdout, cmd.Stderr = out, os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		signalled, piece := false, make([]byte, 4096)
+		for {
+			n, err := lines.Read(piece)
+			text.Write(piece[:n])
+			if !signalled && strings.Count(text.String(), "\n") >= 4 {
+				signalled = true
+				_ = cmd.Process.Signal(syscall.SIGINT)
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	err := cmd.Wait()
+	out.Close()
+	<-told
+	if err != nil || !strings.Contains(text.String(), "equal to accepted: true") || !strings.Contains(text.String(), "accepted/s") {
+		t.Errorf("%v\n%s", err, text.String())
+	}
+}
+
+func TestUnusableBench(t *testing.T) {
+	nobody := filepath.Join(t.TempDir(), "nobody")
+	for _, test := range []struct {
+		args string
+		code int
+		says string
+	}{
+		{"--workload=steady", 2, "stable, pool"},
+		{"--keys=some", 2, "--keys"},
+		{"--tracer=java", 2, "--tracer"},
+		{"--producers=0", 2, "--producers"},
+		{"--producers=4 --connections=2", 2, "--connections"},
+		{"--origins=2", 2, "--origins"},
+		{"--batch=0", 2, "--batch"},
+		{"--for=0s", 2, "--for"},
+		{"--rate=-1", 2, "--rate"},
+		{"--warm-up=10s", 2, "--warm-up"},
+		{"--cpus=100000", 2, "--cpus"},
+		{"stable", 2, "behind --"},
+		{"-- --socket=/x", 2, "set by bench"},
+		{"-- --ring-slots=3", 1, "its log says why"},
+		{"--daemon=http://127.0.0.1:1 --socket=" + nobody, 1, "find daemon"},
+		{"--daemon=http://127.0.0.1:1 -- --drainers=cpu:1", 2, "runs already"},
+		{"tracer", 1, "started by spanstatsd bench"},
+	} {
+		cmd := program(t, append([]string{"bench"}, strings.Fields(test.args)...)...)
+		out, _ := cmd.CombinedOutput() // the code says it
+		if code := cmd.ProcessState.ExitCode(); code != test.code || !strings.Contains(string(out), test.says) {
+			t.Errorf("bench %s: code %d, said %s; want code %d and %q", test.args, code, out, test.code, test.says)
+		}
+	}
+}

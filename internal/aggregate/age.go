@@ -1,0 +1,92 @@
+package aggregate
+
+import (
+	"math/bits"
+	"sync/atomic"
+)
+
+// ageEvery is how many spans one is looked at of: few enough for a few hundred
+// a second to say how old all are, many enough that a turn of the drainer pays
+// one comparison for it, and no span does.
+const ageEvery = 1024
+
+// The bounds of the histogram: two to an octave, from 4 microseconds to a minute.
+const (
+	ageShift   = 12
+	ageBuckets = 48
+)
+
+// ages says how long spans had ended when they were counted: the tracer's
+// buffering, the socket and the ring together. One drainer writes it and anybody
+// reads it.
+//
+// The sample is of spans and not of turns, so that a full ring, whose turns are
+// long, weighs as much as its spans do. It costs no look at the clock: a turn
+// has read it already.
+type ages struct {
+	skip    int // spans to pass until the next sample; the drainer's alone
+	counts  [ageBuckets + 1]atomic.Uint64
+	sum     atomic.Uint64
+	highest atomic.Uint64
+}
+
+// sample looks at every ageEvery-th of the slots that are counted at now.
+func (a *ages) sample(slots []Slot, now int64) {
+	for ; a.skip < len(slots); a.skip += ageEvery {
+		a.observe(uint64(max(now-slots[a.skip].End, 0)))
+	}
+	a.skip -= len(slots)
+}
+
+func (a *ages) observe(age uint64) {
+	count := &a.counts[ageBucket(age)]
+	// One writer: a load and a store are an exact addition.
+	count.Store(count.Load() + 1)
+	a.sum.Store(a.sum.Load() + age)
+	if age > a.highest.Load() {
+		a.highest.Store(age)
+	}
+}
+
+// ageBucket is the first bucket whose bound is not below the age.
+func ageBucket(age uint64) int {
+	if age <= 1<<ageShift {
+		return 0
+	}
+	// The highest bit gives the octave, the one below it the half.
+	age--
+	octave := bits.Len64(age) - 1
+	half := int(age >> (octave - 1) & 1)
+	return min(2*(octave-ageShift)+half+1, ageBuckets)
+}
+
+// ageBound is the upper bound of a bucket but the last, in nanoseconds.
+func ageBound(bucket int) uint64 {
+	octave := uint64(1) << (ageShift + bucket/2)
+	return octave + octave/2*uint64(bucket%2)
+}
+
+// Ages is how long sampled spans had ended when they were counted, in seconds.
+type Ages struct {
+	Bounds  []float64
+	Counts  []uint64 // one more than Bounds; not cumulative
+	Sum     float64
+	Highest float64
+}
+
+func newAges() Ages {
+	a := Ages{Bounds: make([]float64, ageBuckets), Counts: make([]uint64, ageBuckets+1)}
+	for i := range a.Bounds {
+		a.Bounds[i] = float64(ageBound(i)) / 1e9
+	}
+	return a
+}
+
+// add takes what one drainer saw in.
+func (a *Ages) add(of *ages) {
+	for i := range a.Counts {
+		a.Counts[i] += of.counts[i].Load()
+	}
+	a.Sum += float64(of.sum.Load()) / 1e9
+	a.Highest = max(a.Highest, float64(of.highest.Load())/1e9)
+}

@@ -1,0 +1,92 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/client"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/workload"
+)
+
+// clientTracer publishes through the client library, with labels, or with keys
+// that it encoded once.
+type clientTracer struct {
+	client    *client.Client
+	generator *workload.Generator
+	drawn     []workload.Snapshot
+	batch     []client.Snapshot
+	encoded   []*client.EncodedKey // by the workload's key; none: labels
+	attempted uint64
+	held      latencies
+}
+
+// connectLimit is how long the client may take to reach a daemon that listens.
+const connectLimit = 5 * time.Second
+
+func openClient(j *job, origin span.Origin, generator *workload.Generator) (*clientTracer, error) {
+	c, err := client.Open(client.Config{Socket: j.Socket, Origin: origin, Name: "spanstatsd-bench"})
+	if err != nil {
+		return nil, err
+	}
+	t := &clientTracer{
+		client: c, generator: generator,
+		drawn: make([]workload.Snapshot, j.Batch), batch: make([]client.Snapshot, j.Batch),
+	}
+	if j.Keys == Numbered {
+		keys := generator.Keys()
+		for i := range keys {
+			t.encoded = append(t.encoded, client.EncodeKey(keys[i]))
+		}
+	}
+	for begun := time.Now(); !c.Stats().Connected; time.Sleep(time.Millisecond) {
+		if time.Since(begun) > connectLimit {
+			return nil, fmt.Errorf("connect tracer: no daemon at %s within %s", j.Socket, connectLimit)
+		}
+	}
+	return t, nil
+}
+
+// publish draws a batch and hands it over; only the handing over is timed. A
+// refused batch is lost, as a tracer's would be.
+func (t *clientTracer) publish(now time.Time) error {
+	t.generator.Fill(t.drawn, 0)
+	for i := range t.drawn {
+		d, s := &t.drawn[i], &t.batch[i]
+		if d.Index >= 0 && t.encoded != nil {
+			s.Encoded = t.encoded[d.Index]
+		} else {
+			s.Key = *d.Key
+		}
+		s.Duration, s.End = time.Duration(d.Duration), now
+		s.Error, s.TopLevel = d.Flags&span.Error != 0, d.Flags&span.TopLevel != 0
+	}
+	t.attempted += uint64(len(t.batch))
+	begun := time.Now()
+	t.client.Publish(t.batch)
+	t.held.add(time.Since(begun))
+	return nil
+}
+
+// flush is the client's own business: it sends what is full, or old enough.
+func (t *clientTracer) flush() error { return nil }
+
+func (t *clientTracer) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
+	defer cancel()
+	return t.client.Close(ctx)
+}
+
+func (t *clientTracer) report(into *result) {
+	stats := t.client.Stats()
+	into.Attempted += t.attempted
+	into.Handed += stats.Sent
+	for _, losses := range []map[string]uint64{stats.Refused, stats.Lost} {
+		for reason, spans := range losses {
+			into.Refused[reason] += spans
+		}
+	}
+	into.Publish = merge(into.Publish, t.held.buckets())
+	into.Longest = max(into.Longest, t.held.longest)
+}

@@ -1,0 +1,111 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/workload"
+)
+
+// How a tracer names keys, and what a tracer is.
+const (
+	Raw      = "raw"      // all of a key's bytes with each span
+	Numbered = "numbered" // a number that was defined before
+
+	Wire   = "wire"   // messages encoded before
+	Client = "client" // the client library
+)
+
+// Config is what to measure.
+type Config struct {
+	Workload    string
+	KeyCount    int    // so many keys in the shape of stable, instead of the workload's own; 0: its own
+	Tracer      string // Wire or Client
+	Keys        string // Raw or Numbered
+	Producers   int    // processes
+	Connections int    // over all producers; at least one each
+	Origins     int    // over all connections
+	Batch       int    // spans of one message
+	Spans       uint64 // to send in all; 0: as many as For allows
+	For         time.Duration
+	WarmUp      time.Duration // the part of For that is left out of the costs
+	Rate        float64       // spans a second in all; 0: as fast as it goes
+	CPUs        int           // processors for the daemon and the tracers together; 0: all
+
+	Daemon string   // HTTP address of one that runs already; empty: start one
+	Socket string   // its socket
+	Flags  []string // more flags for the one that is started
+	Env    []string // and more of its environment
+
+	Program string        // the program to start; empty: this one
+	Every   time.Duration // between two lines about a run under way; 0: none
+	Out     io.Writer     // takes those lines
+	Screen  io.Writer     // a terminal for the progress line, or nil
+	Log     io.Writer     // takes what the daemon warns of
+}
+
+// DefaultConfig is the defaults of the command line.
+func DefaultConfig() Config {
+	return Config{
+		Workload: workload.Stable, Tracer: Wire, Keys: Raw, Producers: 1, Connections: 1, Origins: 1,
+		Batch: 64, For: 10 * time.Second, Socket: "/var/run/spanstatsd/spans.sock",
+		Out: io.Discard, Log: io.Discard,
+	}
+}
+
+const (
+	maxConnections = 10_000
+	maxBatch       = 1 << 20
+	maxKeyCount    = 1 << 20
+)
+
+// Check says what can't be measured.
+func (c *Config) Check() error {
+	if c.KeyCount == 0 {
+		if _, err := workload.New(c.Workload, 0); err != nil {
+			return err
+		}
+	}
+	switch {
+	case c.Tracer != Wire && c.Tracer != Client:
+		return fmt.Errorf("parse --tracer: %q is neither %s nor %s", c.Tracer, Wire, Client)
+	case c.Keys != Raw && c.Keys != Numbered:
+		return fmt.Errorf("parse --keys: %q is neither %s nor %s", c.Keys, Raw, Numbered)
+	case c.Producers < 1 || c.Producers > 256:
+		return fmt.Errorf("parse --producers: %d is not between 1 and 256 processes", c.Producers)
+	case c.Connections < c.Producers || c.Connections > maxConnections:
+		return fmt.Errorf("parse --connections: %d is not between the %d producers and %d", c.Connections, c.Producers, maxConnections)
+	case c.Origins < 1 || c.Origins > c.Connections:
+		return fmt.Errorf("parse --origins: %d is not between 1 and the %d connections", c.Origins, c.Connections)
+	case c.Batch < 1 || c.Batch > maxBatch:
+		return fmt.Errorf("parse --batch: %d is not between 1 and %d", c.Batch, maxBatch)
+	case c.KeyCount < 0 || c.KeyCount > maxKeyCount:
+		return fmt.Errorf("parse --key-count: %d is not between 0, the workload's own, and %d", c.KeyCount, maxKeyCount)
+	case c.For < 0 || c.Every < 0 || !(c.Rate >= 0):
+		return errors.New("parse --for, --every and --rate: none may be negative")
+	case c.WarmUp < 0 || c.WarmUp > 0 && (c.WarmUp >= c.For || c.Every > 0):
+		return fmt.Errorf("parse --warm-up: %s is not a part of the %s of --for, or there is --every too", c.WarmUp, c.For)
+	case c.CPUs < 0 || c.CPUs > runtime.NumCPU():
+		return fmt.Errorf("parse --cpus: %d is not between 0, for all, and the %d of this machine", c.CPUs, runtime.NumCPU())
+	case c.For == 0 && c.Spans == 0:
+		return errors.New("parse --for and --spans: one of them must end the run")
+	case c.Daemon == "" && slices.ContainsFunc(c.Flags, isOurs):
+		return fmt.Errorf("parse arguments for the daemon: %s are set by bench itself", strings.Join(ours[:], ", "))
+	case c.Daemon != "" && len(c.Flags)+len(c.Env) > 0:
+		return errors.New("parse arguments for the daemon: the one of --daemon runs already and takes none")
+	}
+	return nil
+}
+
+// ours are the flags of run without which bench could not find its daemon.
+var ours = [...]string{"--socket", "--agent-url", "--http-addr", "--log-format"}
+
+func isOurs(argument string) bool {
+	name, _, _ := strings.Cut(argument, "=")
+	return slices.Contains(ours[:], name)
+}

@@ -1,0 +1,39 @@
+// Package bench measures the program from outside, as a pod would meet it: the
+// daemon is a process of its own, the tracers are processes of their own, and
+// what they cost is what the kernel says that they cost.
+//
+// # Who runs
+//
+//	this process   starts the others, is the embedded agent, reads figures
+//	daemon         `spanstatsd run`, or one that runs already
+//	tracers        `spanstatsd bench tracer`, one process a producer
+//
+// A tracer is told what to do in one line of JSON on its standard input, starts
+// at the second line, stops early when the input ends, and answers with one line
+// of JSON. There are two kinds. "wire" writes messages that were encoded before
+// and only stamps the time of their spans, so that it is no bottleneck and the
+// daemon is what is measured. "client" links the real client and publishes
+// through it, so that what a tracer pays is what is measured.
+//
+// # What a figure is
+//
+// A run begins when the tracers are told to start, is drained when the daemon
+// has counted or dropped the last span, and ends when it has reported to the
+// agent. Throughput is accepted spans until drained. CPU time is the daemon's
+// from beginning to end, the flushes in between and the last one included,
+// divided by the spans accepted: refusing spans makes no span cheaper. How old
+// spans were when they were counted is what the daemon samples for its own
+// metrics, so looking costs the way of a span nothing.
+//
+// # Threading and bounds
+//
+// One goroutine drives a run and one reads the daemon's log; each tracer has one
+// that waits for its answer. Memory is bounded by the connections: a buffer and
+// some thousand encoded spans each. Everything that waits has a limit of its own
+// and says which when it is reached. Every process that was started ends with
+// the run, however that ends.
+//
+// It imports the rooms that it needs to speak with a daemon (wire, client), to
+// stand behind one (embedded) and to read its words (health's books); nothing
+// imports it but the command line and the measurements in bench/.
+package bench

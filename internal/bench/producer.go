@@ -1,0 +1,115 @@
+package bench
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/workload"
+)
+
+// producer is a tracer's process, seen from here.
+type producer struct {
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    *bufio.Reader
+	done   chan error
+	result result
+}
+
+// jobs deals the connections, the rate and the spans to the producers.
+func (c *Config) jobs(socket string) []job {
+	jobs := make([]job, c.Producers)
+	all := uint64(c.Connections)
+	first := 0
+	for i := range jobs {
+		jobs[i] = job{
+			Workload: c.Workload, KeyCount: c.KeyCount, Tracer: c.Tracer, Keys: c.Keys, Socket: socket,
+			First: first, Connections: c.Connections / c.Producers, Origins: c.Origins, Batch: c.Batch,
+			Spans: (c.Spans + all - 1) / all, For: c.For, Rate: c.Rate / float64(all),
+		}
+		if i < c.Connections%c.Producers {
+			jobs[i].Connections++
+		}
+		if c.Workload == workload.Burst && c.KeyCount == 0 {
+			jobs[i].Burst = (workload.BurstSpans + all - 1) / all
+		}
+		first += jobs[i].Connections
+	}
+	return jobs
+}
+
+// startProducer starts a process and tells it its job. It has connected when
+// this returns.
+func startProducer(c *Config, j job) (*producer, error) {
+	cmd, err := program(c, "bench", "tracer")
+	if err != nil {
+		return nil, err
+	}
+	p := &producer{cmd: cmd, done: make(chan error, 1)}
+	cmd.Stderr = c.Log
+	if p.in, err = cmd.StdinPipe(); err != nil {
+		return nil, fmt.Errorf("start tracer: %w", err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start tracer: %w", err)
+	}
+	p.out = bufio.NewReader(out)
+	if err := start(cmd, c.CPUs); err != nil {
+		return nil, fmt.Errorf("start tracer: %w", err)
+	}
+	if err := json.NewEncoder(p.in).Encode(&j); err != nil {
+		p.kill()
+		return nil, fmt.Errorf("tell tracer its job: %w", err)
+	}
+	return p, nil
+}
+
+// ready waits until the tracer has connected.
+func (p *producer) ready() error {
+	line, err := p.out.ReadBytes('\n')
+	if err != nil {
+		return fmt.Errorf("wait for tracer: %w", err)
+	}
+	if string(line) == "ready\n" {
+		return nil
+	}
+	if err := json.Unmarshal(line, &p.result); err != nil {
+		return fmt.Errorf("wait for tracer: it said %q", line)
+	}
+	return errors.New(p.result.Error)
+}
+
+// begin starts it, and a goroutine that waits for its result.
+func (p *producer) begin() error {
+	if _, err := io.WriteString(p.in, "go\n"); err != nil {
+		return fmt.Errorf("start tracer: %w", err)
+	}
+	go func() {
+		err := json.NewDecoder(p.out).Decode(&p.result)
+		if err == nil && p.result.Error != "" {
+			err = errors.New(p.result.Error)
+		}
+		if err != nil {
+			err = fmt.Errorf("run tracer: %w", err)
+		}
+		p.done <- err
+	}()
+	return nil
+}
+
+// end stops it early.
+func (p *producer) end() { p.in.Close() }
+
+// kill leaves nothing behind.
+func (p *producer) kill() {
+	p.in.Close()
+	timer := time.AfterFunc(time.Second, func() { _ = p.cmd.Process.Kill() })
+	defer timer.Stop()
+	_ = p.cmd.Wait() // what it had to say has been read
+}

@@ -1,0 +1,296 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/client"
+	"github.com/spanstatsd/spanstatsd/internal/health"
+)
+
+// run is one measurement under way.
+type run struct {
+	config    Config
+	target    *target
+	producers []*producer
+	before    reading // when the tracers may start
+	warm      reading // when the costs begin to count
+}
+
+// reading is everything that can be read of a daemon at one moment.
+type reading struct {
+	at      time.Time
+	cpu     cpu
+	metrics metrics
+	books   health.Books
+}
+
+// Run measures once. An error says why there are no figures; that spans were
+// lost is no error but a finding.
+func Run(ctx context.Context, config Config) (*Report, error) {
+	if err := config.Check(); err != nil {
+		return nil, err
+	}
+	r := &run{config: config}
+	defer r.close()
+	if err := r.start(); err != nil {
+		return nil, err
+	}
+	return r.measure(ctx)
+}
+
+// start has the daemon listening and every tracer connected.
+func (r *run) start() (err error) {
+	if r.config.Daemon != "" {
+		r.target, err = aim(&r.config)
+	} else {
+		r.target, err = startTarget(&r.config)
+	}
+	if err != nil {
+		return err
+	}
+	for _, j := range r.config.jobs(r.target.socket) {
+		p, err := startProducer(&r.config, j)
+		if err != nil {
+			return err
+		}
+		r.producers = append(r.producers, p)
+	}
+	for _, p := range r.producers {
+		if err := p.ready(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// close ends every process that was started.
+func (r *run) close() {
+	for _, p := range r.producers {
+		p.kill()
+	}
+	if r.target != nil {
+		r.target.kill()
+	}
+}
+
+// read looks at the daemon.
+func (r *run) read(ctx context.Context) (n reading, err error) {
+	if n.metrics, err = scrape(ctx, r.target.http); err != nil {
+		return n, err
+	}
+	if n.books, err = status(ctx, r.target.http); err != nil {
+		return n, err
+	}
+	n.at = time.Now()
+	n.cpu, err = cpuOf(r.target.pid)
+	return n, err
+}
+
+// measure drives the load and reads the figures before, after it was counted,
+// and after it was reported.
+func (r *run) measure(ctx context.Context) (report *Report, err error) {
+	// What comes from here on is to be read even when a signal ends the load.
+	asking := context.WithoutCancel(ctx)
+	if r.before, err = r.read(asking); err != nil {
+		return nil, err
+	}
+	report = r.newReport()
+	for _, p := range r.producers {
+		if err := p.begin(); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.watch(ctx, asking); err != nil {
+		report.fault(err)
+	}
+	r.addTracers(report)
+	if err := r.drain(asking, report); err != nil {
+		return nil, err
+	}
+	if err := r.target.stop(); err != nil {
+		report.fault(err)
+	}
+	r.addAgent(report)
+	return report, nil
+}
+
+// drain waits until everything is counted, has it reported, and takes in what it
+// cost. With a warm-up the costs end before that report: then they are those of
+// a time that has its own share of reports.
+func (r *run) drain(ctx context.Context, report *Report) error {
+	if _, err := r.target.settled(ctx, r.before.books.Received+report.handed(r.producers)); err != nil {
+		report.fault(err)
+	}
+	report.Seconds = time.Since(r.before.at).Seconds()
+	drained, err := r.read(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.flush(ctx); err != nil {
+		report.fault(err)
+	}
+	report.FlushAnswer = time.Since(drained.at).Seconds()
+	after, err := r.read(ctx)
+	if err != nil {
+		return err
+	}
+	r.addCounts(report, &after)
+	if r.config.WarmUp > 0 {
+		return r.addCosts(report, &drained)
+	}
+	return r.addCosts(report, &after)
+}
+
+// watch waits for the tracers, and says meanwhile how it goes.
+func (r *run) watch(ctx, asking context.Context) error {
+	show := newProgress(r)
+	defer show.end()
+	running := len(r.producers)
+	ended := make(chan error, running)
+	for _, p := range r.producers {
+		go func() { ended <- <-p.done }()
+	}
+	var warm <-chan time.Time
+	if r.warm = r.before; r.config.WarmUp > 0 {
+		warm = time.After(r.config.WarmUp)
+	}
+	interrupted := ctx.Done()
+	var failed error
+	for running > 0 {
+		select {
+		case err := <-ended:
+			running--
+			if failed == nil {
+				failed = err
+			}
+		case <-interrupted:
+			interrupted = nil
+			for _, p := range r.producers {
+				p.end()
+			}
+		case <-warm:
+			now, err := r.read(asking)
+			if err != nil {
+				return err
+			}
+			r.warm = now
+		case <-show.ticks():
+			show.line(asking)
+		}
+	}
+	return failed
+}
+
+// flushLimit is how long the last report may take.
+const flushLimit = 20 * time.Second
+
+// flush has the daemon report what it holds, as a tracer would ask for it. Where
+// a report is due anyway it may wait a second for that one.
+func (r *run) flush(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, flushLimit)
+	defer cancel()
+	c, err := client.Open(client.Config{Socket: r.target.socket, Name: "spanstatsd-bench"})
+	if err != nil {
+		return err
+	}
+	if err := c.Flush(ctx); err != nil {
+		return err
+	}
+	return c.Close(ctx)
+}
+
+func (r *Report) fault(err error) { r.Faults = append(r.Faults, err.Error()) }
+
+// handed is what the sockets took, which the daemon must have received.
+func (r *Report) handed(producers []*producer) (spans uint64) {
+	for _, p := range producers {
+		spans += p.result.Handed
+	}
+	return spans
+}
+
+func (r *run) newReport() *Report {
+	c := &r.config
+	report := &Report{
+		Workload: c.Workload, Tracer: c.Tracer, Keys: c.Keys, Producers: c.Producers,
+		Connections: c.Connections, Origins: c.Origins, Batch: c.Batch, Rate: c.Rate,
+		Refused: map[string]uint64{}, Faults: []string{},
+	}
+	if c.KeyCount > 0 {
+		report.Workload = fmt.Sprintf("%d keys", c.KeyCount)
+	}
+	return report
+}
+
+// addTracers takes in what the tracers say of themselves.
+func (r *run) addTracers(report *Report) {
+	var spent, longest time.Duration
+	var published [][]bucket
+	for _, p := range r.producers {
+		spent += p.result.CPU
+		longest = max(longest, p.result.Longest)
+		published = append(published, p.result.Publish)
+		report.SpansAttempted += p.result.Attempted
+		for reason, spans := range p.result.Refused {
+			report.Refused[reason] += spans
+		}
+	}
+	if handed := report.handed(r.producers); handed > 0 {
+		report.TracerCPU = float64(spent) / float64(handed)
+	}
+	report.Publish = timesOf(merge(published...), float64(longest))
+}
+
+// addCounts takes in what became of the spans.
+func (r *run) addCounts(report *Report, after *reading) {
+	grown := after.metrics.since(r.before.metrics)
+	report.Books, report.Dropped = booksSince(&after.books, &r.before.books), droppedSince(&after.books, &r.before.books)
+	report.Collapsed = grown.by("spanstatsd_spans_collapsed_total")
+	report.SpansAccepted = report.Books.Aggregated
+	report.SpansAcceptedPerSecond = float64(report.SpansAccepted) / report.Seconds
+	report.SpansAttemptedPerSecond = float64(report.SpansAttempted) / report.Seconds
+	report.PublishToTable = timesOf(grown.histogram("spanstatsd_span_age_seconds"), after.metrics["spanstatsd_span_age_max_seconds"]).scaled(1e9)
+	report.Flushes = uint64(grown["spanstatsd_flush_seconds_count"])
+	if report.Flushes > 0 {
+		report.FlushMean = grown["spanstatsd_flush_seconds_sum"] / float64(report.Flushes)
+	}
+}
+
+// addCosts takes in what that cost, from the end of the warm-up on.
+func (r *run) addCosts(report *Report, after *reading) error {
+	grown, spent := after.metrics.since(r.warm.metrics), after.cpu.minus(r.warm.cpu)
+	if spans := float64(after.books.Aggregated - r.warm.books.Aggregated); spans > 0 {
+		report.DaemonCPU = float64(spent.all) / spans
+		report.DaemonSystemCPU = float64(spent.system) / spans
+		report.DaemonAllocs = grown["go_memstats_mallocs_total"] / spans
+		report.DaemonAllocBytes = grown["go_memstats_alloc_bytes_total"] / spans
+	}
+	report.DaemonGCCycles = uint64(grown["go_gc_duration_seconds_count"])
+	report.DaemonGCSeconds = grown[collectorSeconds]
+	report.DaemonGCShare = grown[collectorSeconds] / spent.all.Seconds()
+	report.DaemonCores = spent.all.Seconds() / after.at.Sub(r.warm.at).Seconds()
+	used, err := memoryOf(r.target.pid)
+	report.DaemonPeakRSS = used.peak
+	return err
+}
+
+// collectorSeconds is the CPU time of the daemon's collector.
+const collectorSeconds = "go_cpu_classes_gc_total_cpu_seconds_total"
+
+// addAgent holds what the agent counted against what the daemon accepted.
+func (r *run) addAgent(report *Report) {
+	if r.target.agent == nil {
+		return
+	}
+	totals := r.target.agent.Totals()
+	equal := totals.Hits == report.SpansAccepted
+	report.AgentHits, report.HitsEqualAccepted = &totals.Hits, &equal
+	report.Faults = append(report.Faults, totals.Problems...)
+}
+
+// scaled has its times in another unit.
+func (t Times) scaled(by float64) Times {
+	return Times{P50: t.P50 * by, P99: t.P99 * by, P999: t.P999 * by, Longest: t.Longest * by, Samples: t.Samples}
+}

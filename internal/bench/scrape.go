@@ -1,0 +1,104 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/health"
+)
+
+// askLimit bounds one question to the daemon.
+const askLimit = 10 * time.Second
+
+// metrics are the samples of one scrape, by name and labels as they are written.
+type metrics map[string]float64
+
+// ask gets a path from the daemon's HTTP address.
+func ask(ctx context.Context, base, path string, read func(io.Reader) error) error {
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+path, nil)
+	if err != nil {
+		return fmt.Errorf("ask daemon: %w", err)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("ask daemon: %w", err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("ask daemon for %s: %s", path, answer.Status)
+	}
+	if err := read(answer.Body); err != nil {
+		return fmt.Errorf("read daemon's answer to %s: %w", path, err)
+	}
+	return nil
+}
+
+// scrape reads /metrics. The text format is a line a sample; no label of ours
+// holds a space.
+func scrape(ctx context.Context, base string) (metrics, error) {
+	m := metrics{}
+	err := ask(ctx, base, "/metrics", func(body io.Reader) error {
+		lines := bufio.NewScanner(body)
+		for lines.Scan() {
+			line := lines.Text()
+			at := strings.LastIndexByte(line, ' ')
+			if strings.HasPrefix(line, "#") || at < 0 {
+				continue
+			}
+			value, err := strconv.ParseFloat(line[at+1:], 64)
+			if err != nil {
+				return fmt.Errorf("parse metric: %w", err)
+			}
+			m[line[:at]] = value
+		}
+		return lines.Err()
+	})
+	return m, err
+}
+
+// since is how much each counter has grown. A gauge's difference means nothing.
+func (m metrics) since(earlier metrics) metrics {
+	grown := make(metrics, len(m))
+	for name, value := range m {
+		grown[name] = value - earlier[name]
+	}
+	return grown
+}
+
+// by is the samples of a metric with one label, by that label's value.
+func (m metrics) by(name string) map[string]uint64 {
+	values := map[string]uint64{}
+	for sample, value := range m {
+		if rest, found := strings.CutPrefix(sample, name+`{`); found {
+			_, label, _ := strings.Cut(rest, `="`)
+			values[strings.TrimSuffix(label, `"}`)] = uint64(value)
+		}
+	}
+	return values
+}
+
+// sum is all samples of a metric together.
+func (m metrics) sum(name string) (total uint64) {
+	for _, value := range m.by(name) {
+		total += value
+	}
+	return total
+}
+
+// status reads the books.
+func status(ctx context.Context, base string) (health.Books, error) {
+	var s health.Status
+	err := ask(ctx, base, "/status", func(body io.Reader) error {
+		return json.NewDecoder(body).Decode(&s)
+	})
+	return s.Books, err
+}

@@ -1,0 +1,81 @@
+package bench
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"reflect"
+	"testing"
+	"time"
+)
+
+const exposition = `# HELP x_total of it
+x_total{reason="ring_full"} 3
+x_total{reason="not_wanted"} 1e+06
+y 0.25
+z_bucket{le="0.5"} 2
+z_bucket{le="0.25"} 1
+z_bucket{le="+Inf"} 7
+`
+
+func TestScrape(t *testing.T) {
+	said := exposition
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/metrics" {
+			http.NotFound(w, r)
+			return
+		}
+		fmt.Fprint(w, said)
+	}))
+	defer server.Close()
+	m, err := scrape(t.Context(), server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := m.by("x_total"); !maps.Equal(got, map[string]uint64{"ring_full": 3, "not_wanted": 1e6}) || m["y"] != 0.25 || m.sum("x_total") != 1_000_003 {
+		t.Errorf("%v, %v", got, m["y"])
+	}
+	got := m.since(metrics{`z_bucket{le="0.5"}`: 1}).histogram("z")
+	if want := []uint64{1, 0, 6}; !reflect.DeepEqual([]uint64{got[0].Count, got[1].Count, got[2].Count}, want) {
+		t.Errorf("buckets %v, want counts %v", got, want)
+	}
+	said = "x many\n"
+	if _, err := scrape(t.Context(), server.URL); err == nil {
+		t.Error("a value that is no number was read")
+	}
+	if _, err := status(t.Context(), server.URL); err == nil {
+		t.Error("a daemon that has no /status was believed")
+	}
+}
+
+// The kernel's accounts of another process grow with what it does.
+func TestAccounts(t *testing.T) {
+	cmd := exec.Command("sh", "-c", "while :; do :; done")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer cmd.Process.Kill()
+	for begun := time.Now(); ; time.Sleep(time.Millisecond) {
+		spent, err := cpuOf(cmd.Process.Pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if spent.all > 20*time.Millisecond {
+			if spent.all > time.Since(begun)+time.Second || spent.system > spent.all {
+				t.Errorf("one busy thread had %s, %s of it in the kernel, within %s", spent.all, spent.system, time.Since(begun))
+			}
+			break
+		}
+	}
+	used, err := memoryOf(os.Getpid())
+	if err != nil || used.resident == 0 || used.peak < used.resident {
+		t.Errorf("this process has %+v, %v", used, err)
+	}
+	if _, err := cpuOf(1 << 22); err == nil {
+		t.Error("a process that can't be has accounts")
+	}
+}

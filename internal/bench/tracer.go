@@ -1,0 +1,190 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/workload"
+)
+
+// job is what one tracer's process is told to do.
+type job struct {
+	Workload    string        `json:"workload"`
+	KeyCount    int           `json:"key_count"`
+	Tracer      string        `json:"tracer"`
+	Keys        string        `json:"keys"`
+	Socket      string        `json:"socket"`
+	First       int           `json:"first"` // number of its first connection among all
+	Connections int           `json:"connections"`
+	Origins     int           `json:"origins"` // of all connections
+	Batch       int           `json:"batch"`
+	Spans       uint64        `json:"spans"` // a connection; 0: any number
+	For         time.Duration `json:"for"`   // 0: until the spans are sent
+	Rate        float64       `json:"rate"`  // spans a second and connection; 0: any
+	Burst       uint64        `json:"burst"` // spans of a connection's burst; 0: none
+}
+
+// result is what it did.
+type result struct {
+	Error     string            `json:"error,omitempty"`
+	Attempted uint64            `json:"attempted"` // spans that it had
+	Handed    uint64            `json:"handed"`    // spans that the socket took
+	Refused   map[string]uint64 `json:"refused"`   // the others, by the client's reasons
+	CPU       time.Duration     `json:"cpu"`
+	Publish   []bucket          `json:"publish"` // nanoseconds that handing a batch over took
+	Longest   time.Duration     `json:"longest"`
+}
+
+// emitter sends the batches of one connection.
+type emitter interface {
+	// publish hands a batch over that ended now.
+	publish(now time.Time) error
+	// flush sends what publish has kept.
+	flush() error
+	// close says bye, and returns when the daemon has read everything.
+	close() error
+	// report adds what was done to a result.
+	report(into *result)
+}
+
+// Tracer is the process of a tracer: it reads its job, does it, and writes the
+// result.
+func Tracer(in io.Reader, out io.Writer) error {
+	lines := bufio.NewReader(in)
+	first, err := lines.ReadBytes('\n')
+	if err != nil {
+		return fmt.Errorf("read job: %w; this command is started by spanstatsd bench", err)
+	}
+	var j job
+	if err := json.Unmarshal(first, &j); err != nil {
+		return fmt.Errorf("read job: %w", err)
+	}
+	r := result{Refused: map[string]uint64{}}
+	if err := j.run(lines, out, &r); err != nil {
+		r.Error = err.Error()
+	}
+	return json.NewEncoder(out).Encode(&r)
+}
+
+// run opens every connection, says so, waits for the start, and goes on until the
+// job is done or the input ends.
+func (j *job) run(in *bufio.Reader, out io.Writer, r *result) error {
+	emitters := make([]emitter, j.Connections)
+	for i := range emitters {
+		var err error
+		if emitters[i], err = j.open(j.First + i); err != nil {
+			return err
+		}
+	}
+	if _, err := fmt.Fprintln(out, "ready"); err != nil {
+		return fmt.Errorf("say ready: %w", err)
+	}
+	if _, err := in.ReadString('\n'); err != nil {
+		return fmt.Errorf("wait for the start: %w", err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	go func() {
+		_, _ = io.Copy(io.Discard, in) // its end says that whoever started us wants no more
+		stop()
+	}()
+	return j.drive(ctx, emitters, r)
+}
+
+// drive runs one goroutine a connection.
+func (j *job) drive(ctx context.Context, emitters []emitter, r *result) error {
+	before, err := ownCPU()
+	if err != nil {
+		return err
+	}
+	begun := time.Now()
+	failed := make([]error, len(emitters))
+	var running sync.WaitGroup
+	for i, e := range emitters {
+		running.Go(func() { failed[i] = j.send(ctx, e, begun) })
+	}
+	running.Wait()
+	for i, e := range emitters {
+		if err := e.close(); err != nil && failed[i] == nil {
+			failed[i] = err
+		}
+		e.report(r)
+	}
+	after, err := ownCPU()
+	if err != nil {
+		return err
+	}
+	r.CPU = after - before
+	for _, err := range failed {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lull is the shortest sleep of a tracer that is held to a rate.
+const lull = time.Millisecond
+
+// send publishes batches when they are due.
+func (j *job) send(ctx context.Context, e emitter, begun time.Time) error {
+	var isOver atomic.Bool
+	defer context.AfterFunc(ctx, func() { isOver.Store(true) })()
+	for sent := uint64(0); j.Spans == 0 || sent < j.Spans; sent += uint64(j.Batch) {
+		now := time.Now()
+		for due := j.due(sent, begun); due.After(now) && !isOver.Load(); now = time.Now() {
+			if err := e.flush(); err != nil {
+				return err
+			}
+			time.Sleep(min(max(due.Sub(now), lull), 100*lull))
+		}
+		if isOver.Load() || j.For > 0 && now.Sub(begun) >= j.For {
+			break
+		}
+		if err := e.publish(now); err != nil {
+			return err
+		}
+	}
+	return e.flush()
+}
+
+// due is when the next batch may go, after so many spans.
+func (j *job) due(sent uint64, begun time.Time) time.Time {
+	switch {
+	case j.Burst > 0:
+		return begun.Add(time.Duration(sent/j.Burst) * workload.BurstEvery)
+	case j.Rate > 0:
+		return begun.Add(time.Duration(float64(sent) / j.Rate * float64(time.Second)))
+	}
+	return time.Time{}
+}
+
+// open connects the tracer of a number.
+func (j *job) open(number int) (emitter, error) {
+	generator, err := j.generator(uint64(number))
+	if err != nil {
+		return nil, err
+	}
+	origin := span.Origin{
+		Service: fmt.Sprintf("bench-%d", number%j.Origins), Env: "bench", Lang: "go",
+		ContainerID: fmt.Sprintf("bench-container-%d", number%j.Origins),
+	}
+	if j.Tracer == Client {
+		return openClient(j, origin, generator)
+	}
+	return openWire(j, origin, generator)
+}
+
+func (j *job) generator(seed uint64) (*workload.Generator, error) {
+	if j.KeyCount > 0 {
+		return workload.NewKeys(j.KeyCount, seed), nil
+	}
+	return workload.New(j.Workload, seed)
+}

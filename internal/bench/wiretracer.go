@@ -1,0 +1,241 @@
+package bench
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+	"github.com/spanstatsd/spanstatsd/internal/workload"
+)
+
+// writeSize is what is handed to the socket at a time, as the client does it.
+const writeSize = 64 << 10
+
+// wireTracer writes messages. What it can encode before it starts, it does; a
+// workload without keys that come again has to be encoded on the way.
+type wireTracer struct {
+	conn     *net.UnixConn
+	read     chan error // why the daemon's end was read to its end
+	encoder  encoder
+	messages []message // in turns; none where keys are new with every span
+	next     int
+	fresh    message // where they are
+
+	buffer   []byte // to be written
+	buffered uint64 // its spans
+	handed   uint64
+	held     latencies
+}
+
+// message is a spans message, with a define message before it where one is
+// needed, and where its ends stand, to be stamped.
+type message struct {
+	bytes []byte
+	ends  []int
+	spans int
+}
+
+const (
+	// minMessageSpans is how many spans are encoded before the start at least: so
+	// many that a key meets many durations, so few that they stay in the cache.
+	minMessageSpans = 8192
+	// defineKeys is the keys of one define message.
+	defineKeys = 256
+)
+
+func openWire(j *job, origin span.Origin, generator *workload.Generator) (*wireTracer, error) {
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Net: "unix", Name: j.Socket})
+	if err != nil {
+		return nil, fmt.Errorf("connect tracer: %w", err)
+	}
+	t := &wireTracer{
+		conn: conn, read: make(chan error, 1),
+		encoder: encoder{generator: generator, batch: make([]workload.Snapshot, j.Batch), isNumbered: j.Keys == Numbered},
+	}
+	if err := t.greet(origin); err != nil {
+		return nil, err
+	}
+	keys := generator.Keys()
+	if len(keys) == 0 {
+		return t, nil
+	}
+	if t.encoder.isNumbered {
+		if err := t.define(keys); err != nil {
+			return nil, err
+		}
+	}
+	for spans := 0; spans < max(minMessageSpans, len(keys)); spans += j.Batch {
+		t.messages = append(t.messages, *t.encoder.encode(&message{}))
+	}
+	return t, nil
+}
+
+func (t *wireTracer) greet(origin span.Origin) error {
+	hello := wire.AppendHello(nil, &wire.Hello{Version: wire.Version, Client: "spanstatsd-bench", Origin: origin})
+	if _, err := t.conn.Write(hello); err != nil {
+		return fmt.Errorf("write hello: %w", err)
+	}
+	header := make([]byte, wire.HeaderLen)
+	if _, err := io.ReadFull(t.conn, header); err != nil {
+		return fmt.Errorf("read welcome: %w", err)
+	}
+	answer := make([]byte, wire.FrameLength(header))
+	if _, err := io.ReadFull(t.conn, answer); err != nil {
+		return fmt.Errorf("read welcome: %w", err)
+	}
+	if kind, _, err := wire.Split(answer); err != nil || kind != wire.TypeWelcome {
+		return fmt.Errorf("read welcome: the daemon answered %s (%q)", kind, answer)
+	}
+	go func() {
+		rest, err := io.ReadAll(t.conn)
+		if kind, body, splitErr := wire.Split(rest[min(len(rest), wire.HeaderLen):]); splitErr == nil && kind == wire.TypeBye {
+			if bye, byeErr := wire.DecodeBye(body); byeErr == nil {
+				err = errors.Join(err, fmt.Errorf("the daemon said bye, %s: %s", bye.Reason, bye.Detail))
+			}
+		}
+		t.read <- err
+	}()
+	return nil
+}
+
+// define numbers the keys of the workload in their order.
+func (t *wireTracer) define(keys []span.Key) error {
+	for first := 0; first < len(keys); first += defineKeys {
+		some := keys[first:min(first+defineKeys, len(keys))]
+		frame := wire.BeginDefine(nil)
+		for i := range some {
+			frame = wire.AppendDefinition(frame, uint32(first+i), wire.AppendKey(nil, &some[i]))
+		}
+		wire.EndDefine(frame, 0, len(some))
+		if _, err := t.conn.Write(frame); err != nil {
+			return fmt.Errorf("define keys: %w", err)
+		}
+	}
+	return nil
+}
+
+// publish stamps a batch into the buffer. What waits for the daemon is counted
+// into the time that the batch took.
+func (t *wireTracer) publish(now time.Time) error {
+	m := &t.fresh
+	if len(t.messages) == 0 {
+		t.encoder.encode(m)
+	} else {
+		m = &t.messages[t.next]
+		if t.next++; t.next == len(t.messages) {
+			t.next = 0
+		}
+	}
+	if len(t.buffer)+len(m.bytes) > writeSize {
+		if err := t.flush(); err != nil {
+			return err
+		}
+	}
+	start := len(t.buffer)
+	t.buffer = append(t.buffer, m.bytes...)
+	copied, end := t.buffer[start:], uint64(now.UnixNano())
+	for _, at := range m.ends {
+		binary.BigEndian.PutUint64(copied[at:], end)
+	}
+	t.buffered += uint64(m.spans)
+	t.held.add(time.Since(now))
+	return nil
+}
+
+func (t *wireTracer) flush() error {
+	if len(t.buffer) == 0 {
+		return nil
+	}
+	_, err := t.conn.Write(t.buffer)
+	t.buffer = t.buffer[:0]
+	if err != nil {
+		select {
+		case said := <-t.read:
+			return fmt.Errorf("write spans: %w", errors.Join(err, said))
+		case <-time.After(time.Second):
+			return fmt.Errorf("write spans: %w", err)
+		}
+	}
+	t.handed += t.buffered
+	t.buffered = 0
+	return nil
+}
+
+// closeLimit is how long a daemon may take to read what its socket holds.
+const closeLimit = 30 * time.Second
+
+func (t *wireTracer) close() error {
+	defer t.conn.Close()
+	if _, err := t.conn.Write(wire.AppendBye(nil, &wire.Bye{Reason: "closed"})); err != nil {
+		return fmt.Errorf("say bye: %w", err)
+	}
+	select {
+	case err := <-t.read:
+		return err
+	case <-time.After(closeLimit):
+		return fmt.Errorf("say bye: the daemon did not close its end within %s", closeLimit)
+	}
+}
+
+func (t *wireTracer) report(into *result) {
+	into.Attempted += t.handed + t.buffered
+	into.Handed += t.handed
+	into.Publish = merge(into.Publish, t.held.buckets())
+	into.Longest = max(into.Longest, t.held.longest)
+}
+
+// encoder makes messages of a workload.
+type encoder struct {
+	generator  *workload.Generator
+	batch      []workload.Snapshot
+	isNumbered bool
+	key        []byte
+}
+
+// encode makes the next message in the memory of another.
+func (e *encoder) encode(m *message) *message {
+	e.generator.Fill(e.batch, time.Now().UnixNano())
+	m.bytes, m.ends, m.spans = m.bytes[:0], m.ends[:0], len(e.batch)
+	areNew := e.batch[0].Index < 0
+	if e.isNumbered && areNew {
+		e.define(m)
+	}
+	start := len(m.bytes)
+	m.bytes = wire.BeginSpans(m.bytes)
+	for i := range e.batch {
+		s := &e.batch[i]
+		if e.isNumbered {
+			number := s.Index
+			if areNew {
+				number = i
+			}
+			m.bytes = wire.AppendNumbered(m.bytes, uint32(number), s.Duration, s.End, s.Flags, 1)
+		} else {
+			e.key = wire.AppendKey(e.key[:0], s.Key)
+			m.bytes = wire.AppendWhole(m.bytes, e.key, s.Duration, s.End, s.Flags, 1)
+		}
+		m.ends = append(m.ends, len(m.bytes)-endBack)
+	}
+	wire.EndSpans(m.bytes[start:], 0, len(e.batch))
+	return m
+}
+
+// endBack is where the eight bytes of an end begin, counted from the end of its
+// snapshot: one byte of flags follows them.
+const endBack = 9
+
+// define numbers the keys of a batch for that batch alone, as the Go client does
+// it for a buffer.
+func (e *encoder) define(m *message) {
+	m.bytes = wire.BeginDefine(m.bytes)
+	for i := range e.batch {
+		e.key = wire.AppendKey(e.key[:0], e.batch[i].Key)
+		m.bytes = wire.AppendDefinition(m.bytes, uint32(i), e.key)
+	}
+	wire.EndDefine(m.bytes, 0, len(e.batch))
+}
