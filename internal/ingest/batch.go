@@ -102,6 +102,17 @@ func (c *conn) spans(body []byte) error {
 // admit resolves and publishes a whole batch within one cycle. With errDropped
 // nothing of it was published, and the reason says why.
 func (c *admission) admit(walker wire.SpansWalker) (Drop, error) {
+	defer c.abandon()
+	reason, err := c.reserve(walker)
+	if err == nil {
+		c.publish()
+	}
+	return reason, err
+}
+
+// reserve enters the cycle, resolves a whole batch and claims room for it. What
+// it returns, abandon must follow; after nil, publish may come before.
+func (c *admission) reserve(walker wire.SpansWalker) (Drop, error) {
 	switch {
 	case c.server.isCut():
 		return DropShutdown, errDropped
@@ -112,7 +123,6 @@ func (c *admission) admit(walker wire.SpansWalker) (Drop, error) {
 	if cycle == nil {
 		return DropShutdown, errDropped
 	}
-	defer c.reader.Exit()
 	if !c.enterCycle(cycle) {
 		return DropTooManyOrigins, errDropped
 	}
@@ -121,7 +131,15 @@ func (c *admission) admit(walker wire.SpansWalker) (Drop, error) {
 	if err != nil {
 		return DropMalformed, &fault{FaultBadMessage, err}
 	}
-	return c.publish()
+	for drainer, n := range c.batch.counts {
+		if n == 0 {
+			continue
+		}
+		if reason, ok := c.claim(drainer, n); !ok {
+			return reason, errDropped
+		}
+	}
+	return 0, nil
 }
 
 // resolve finds every snapshot's aggregate and ring.
@@ -159,19 +177,9 @@ func (b *batch) collapse(fields aggregate.Collapsed) {
 	}
 }
 
-// publish claims each ring once and copies the slots in, or backs out of all.
-func (c *admission) publish() (Drop, error) {
+// publish copies the slots in where reserve has claimed room for them.
+func (c *admission) publish() {
 	b := &c.batch
-	defer c.settle() // after a panic, what was claimed must not stop its drainer
-	for drainer, n := range b.counts {
-		if n == 0 {
-			continue
-		}
-		if reason, ok := c.claim(drainer, n); !ok {
-			c.backOut()
-			return reason, errDropped
-		}
-	}
 	for i, drainer := range b.drainers {
 		*b.claims[drainer].Slot(b.filled[drainer]) = b.slots[i]
 		b.filled[drainer]++
@@ -188,7 +196,6 @@ func (c *admission) publish() (Drop, error) {
 			c.server.counters.collapsed[f].Add(n)
 		}
 	}
-	return 0, nil
 }
 
 // claimTries bounds how often a claim that only lost races is made again.
@@ -216,18 +223,11 @@ func (c *admission) claim(drainer, n int) (Drop, bool) {
 	return 0, true
 }
 
-// backOut publishes what was claimed so far as skips.
-func (c *admission) backOut() {
-	for i := range c.batch.claims {
-		if c.batch.claims[i].Len() > 0 {
-			c.batch.claims[i].Skip()
-		}
-	}
-}
-
-// settle skips the claims that a panic left open.
-func (c *admission) settle() {
+// abandon leaves the cycle. What was claimed and not published, because another
+// ring had no room or after a panic, is skipped: it must not stop its drainer.
+func (c *admission) abandon() {
 	for i := range c.batch.claims {
 		c.batch.claims[i].Settle()
 	}
+	c.reader.Exit()
 }

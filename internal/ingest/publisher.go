@@ -28,23 +28,63 @@ func (s *Server) NewPublisher(origin span.Origin) *Publisher {
 // Publish admits the batch of a spans message's body as a whole, or leaves it to
 // the agent, counts that, and says why.
 func (p *Publisher) Publish(body []byte) (reason Drop, ok bool) {
-	walker, err := wire.WalkSpans(body)
-	if err != nil {
-		panic("BUG: a publisher was given what is no batch: " + err.Error())
+	return p.server.PublishTogether(Part{p, body})
+}
+
+// Part is a batch of one publisher among those that are admitted together.
+type Part struct {
+	Publisher *Publisher
+	Spans     []byte // the body of a spans message
+}
+
+// PublishTogether admits the batches of several publishers, each at most once
+// among them, all or none: what a tracer sent in one request can be left to the
+// agent only whole. Otherwise it is Publish.
+func (s *Server) PublishTogether(parts ...Part) (reason Drop, ok bool) {
+	n := uint64(0)
+	for i := range parts {
+		walker := parts[i].walk()
+		n += uint64(walker.Len())
 	}
-	n := uint64(walker.Len())
 	if n == 0 {
 		return 0, true
 	}
-	defer p.server.counters.received.Add(n)
+	defer s.counters.received.Add(n)
 	defer func() {
 		if !ok {
-			p.server.counters.dropped[DropLeftToAgent].Add(n)
+			s.counters.dropped[DropLeftToAgent].Add(n)
 		}
 	}()
-	defer p.route.Offered()
-	reason, err = p.admit(walker)
-	return reason, err == nil
+	return s.admitTogether(parts)
+}
+
+func (p *Part) walk() wire.SpansWalker {
+	walker, err := wire.WalkSpans(p.Spans)
+	if err != nil {
+		panic("BUG: a publisher was given what is no batch: " + err.Error())
+	}
+	return walker
+}
+
+// admitTogether reserves room for each part before the first is published.
+func (s *Server) admitTogether(parts []Part) (Drop, bool) {
+	begun := 0
+	defer func() {
+		for _, part := range parts[:begun] {
+			part.Publisher.abandon()
+			part.Publisher.route.Offered()
+		}
+	}()
+	for i := range parts {
+		begun++
+		if reason, err := parts[i].Publisher.reserve(parts[i].walk()); err != nil {
+			return reason, false
+		}
+	}
+	for _, part := range parts {
+		part.Publisher.publish()
+	}
+	return 0, true
 }
 
 // Close ends the publisher. What it published stays published.

@@ -178,3 +178,29 @@ func body(n int) []byte {
 	}
 	return body
 }
+
+// TestTogetherAllOrNone: what the second of two publishers finds no room for is not
+// admitted from the first either.
+func TestTogetherAllOrNone(t *testing.T) {
+	h := newHarness(t, nil)
+	h.Server.features.Store(&wire.Features{Stats: true})
+	a, b := h.NewPublisher(span.Origin{Service: "a"}), h.NewPublisher(span.Origin{Service: "b"})
+	slots := h.config.Aggregator.RingSlots()
+	if reason, ok := h.PublishTogether(Part{a, body(100)}, Part{b, body(slots)}); ok || reason != DropRingFull {
+		t.Errorf("more than a ring has room for was answered with %s", reason)
+	}
+	if reason, ok := h.PublishTogether(Part{a, body(100)}, Part{b, body(50)}); !ok {
+		t.Errorf("two small batches were refused as %s", reason)
+	}
+	if _, ok := h.PublishTogether(); !ok {
+		t.Error("nothing was refused")
+	}
+	h.aggregator.Start()
+	a.Close()
+	b.Close()
+	h.stop()
+	in, counted := h.Stats(), h.aggregator.Stats()
+	if left := in.Dropped["left_to_agent"]; left != uint64(100+slots) || counted.Aggregated() != 150 {
+		t.Errorf("%d spans were left to the agent and %d counted", left, counted.Aggregated())
+	}
+}

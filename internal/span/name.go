@@ -121,7 +121,7 @@ func serviceName(name, lang string) string {
 	pending := false // a '_' that stands only if something follows
 	for _, r := range name {
 		r = lower(r)
-		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(":./-", r) {
+		if !isTagRune(r) {
 			pending = true
 			continue
 		}
@@ -135,6 +135,11 @@ func serviceName(name, lang string) string {
 		return unnamedService(lang)
 	}
 	return out.String()
+}
+
+// isTagRune says whether a rune stays, and is no run's '_'.
+func isTagRune(r rune) bool {
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(":./-", r)
 }
 
 // isServiceName recognises the usual name at once.
@@ -153,4 +158,21 @@ func lower(r rune) rune {
 		return low
 	}
 	return r
+}
+
+// ServiceName is the name of a service as the statistics show it, of a tracer in
+// that language where it has none.
+func ServiceName(name, lang string) string { return serviceName(name, lang) }
+
+// IsServiceName reports whether a name can stay as it is.
+func IsServiceName(name string) bool { return len(name) <= MaxService && isServiceName(name) }
+
+// PeerName is the name of another service as the agent writes it in a tag: like
+// that of a service, but nothing where nothing is left of it.
+func PeerName(name string) string {
+	name = Text(name, MaxService)
+	if strings.IndexFunc(name, isTagRune) < 0 {
+		return ""
+	}
+	return serviceName(name, "")
 }

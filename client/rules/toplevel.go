@@ -1,0 +1,104 @@
+package rules
+
+// Link is a span's place in its trace.
+type Link struct {
+	Span    uint64
+	Parent  uint64 // 0: it has none
+	Service string
+}
+
+// TopLevel says of each span of a trace whether it is top-level: it has no
+// parent, or one that is not in this part of the trace, or one of another
+// service.
+func TopLevel(trace []Link) []bool {
+	var s Spans
+	s.Reset(trace)
+	top := make([]bool, len(trace))
+	for i := range trace {
+		top[i] = s.IsTopLevel(i)
+	}
+	return top
+}
+
+// Spans finds the spans of one trace by their id. Its memory is used again by
+// the next Reset, so that no trace allocates once there was a large one.
+type Spans struct {
+	trace []Link
+	slots []uint32 // index into trace plus one, 0 for none
+	mask  uint64
+}
+
+// fewSpans is how many are searched one by one: most traces are that short, and
+// a table is not worth filling for them.
+const fewSpans = 8
+
+// Reset takes the next trace. It keeps the slice until the Reset after it.
+func (s *Spans) Reset(trace []Link) {
+	s.trace = trace
+	if len(trace) <= fewSpans {
+		return
+	}
+	size := 2 * fewSpans
+	for size < 2*len(trace) {
+		size *= 2
+	}
+	if cap(s.slots) < size {
+		s.slots = make([]uint32, size)
+	}
+	s.slots = s.slots[:size]
+	clear(s.slots)
+	s.mask = uint64(size - 1)
+	for i := range trace {
+		// Of two spans with one id the agent takes the later one.
+		s.slots[s.slot(trace[i].Span)] = uint32(i) + 1
+	}
+}
+
+// slot is where the span with that id is, or where it belongs.
+func (s *Spans) slot(id uint64) uint64 {
+	at := id * 0x9e3779b97f4a7c15 >> 20 & s.mask
+	for s.slots[at] != 0 && s.trace[s.slots[at]-1].Span != id {
+		at = (at + 1) & s.mask
+	}
+	return at
+}
+
+// find returns the index of the span with that id, -1 for none.
+func (s *Spans) find(id uint64) int {
+	if len(s.trace) > fewSpans {
+		return int(s.slots[s.slot(id)]) - 1
+	}
+	for i := len(s.trace) - 1; i >= 0; i-- {
+		if s.trace[i].Span == id {
+			return i
+		}
+	}
+	return -1
+}
+
+// IsTopLevel says of one span what TopLevel says of all.
+func (s *Spans) IsTopLevel(i int) bool {
+	link := &s.trace[i]
+	if link.Parent == 0 {
+		return true
+	}
+	parent := s.find(link.Parent)
+	return parent < 0 || s.trace[parent].Service != link.Service
+}
+
+// Root is the index of the span that speaks for the trace: the last one without
+// a parent, else one whose parent is not here, else the last. The agent takes any
+// where several have lost their parents; this takes the first of them.
+func (s *Spans) Root() int {
+	for i := len(s.trace) - 1; i >= 0; i-- {
+		if s.trace[i].Parent == 0 {
+			return i
+		}
+	}
+	for i := range s.trace {
+		if s.find(s.trace[i].Parent) < 0 {
+			return i
+		}
+	}
+	return len(s.trace) - 1
+}

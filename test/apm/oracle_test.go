@@ -1,0 +1,103 @@
+package apm
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	gzip "github.com/DataDog/datadog-agent/comp/trace/compression/impl-gzip"
+	pb "github.com/DataDog/datadog-agent/pkg/proto/pbgo/trace"
+	"github.com/DataDog/datadog-agent/pkg/proto/pbgo/trace/idx"
+	"github.com/DataDog/datadog-agent/pkg/trace/agent"
+	"github.com/DataDog/datadog-agent/pkg/trace/api"
+	"github.com/DataDog/datadog-agent/pkg/trace/config"
+	"github.com/DataDog/datadog-agent/pkg/trace/info"
+	"github.com/DataDog/datadog-agent/pkg/trace/stats"
+	"github.com/DataDog/datadog-agent/pkg/trace/telemetry"
+	"github.com/DataDog/datadog-agent/pkg/trace/writer"
+	"github.com/DataDog/datadog-go/v5/statsd"
+	"github.com/spanstatsd/spanstatsd/internal/apm"
+)
+
+// oracle is the agent's own way from a decoded payload to statistics.
+type oracle struct {
+	conf  *config.AgentConfig
+	agent *agent.Agent
+}
+
+type noStats struct{}
+
+func (noStats) Write(*pb.StatsPayload) {}
+
+type noTraces struct{}
+
+func (*noTraces) Stop()                                 {}
+func (*noTraces) WriteChunks(*writer.SampledChunks)     {}
+func (*noTraces) WriteChunksV1(*writer.SampledChunksV1) {}
+func (*noTraces) FlushSync() error                      { return nil }
+func (*noTraces) UpdateAPIKey(_, _ string)              {}
+func newConfig() *config.AgentConfig {
+	conf := config.New()
+	conf.Hostname, conf.DefaultEnv = "agent-host", "none"
+	conf.Endpoints = []*config.Endpoint{{Host: "http://127.0.0.1:1", APIKey: "k"}}
+	conf.ReceiverEnabled = false
+	return conf
+}
+
+var makeOracle = sync.OnceValue(func() *oracle {
+	conf := newConfig()
+	a := agent.NewAgent(context.Background(), conf, telemetry.NewNoopCollector(), &statsd.NoOpClient{}, gzip.NewComponent())
+	a.TraceWriter, a.TraceWriterV1 = &noTraces{}, &noTraces{}
+	return &oracle{conf, a}
+})
+
+// decode reads a body as the agent's receiver does.
+func decode(format apm.Format, body []byte, lang string) (*idx.InternalTracerPayload, error) {
+	p := &idx.InternalTracerPayload{}
+	var err error
+	switch format {
+	case apm.FormatV04:
+		_, err = p.UnmarshalMsgConverted(body)
+	case apm.FormatV05:
+		err = p.UnmarshalMsgDictionary(body)
+	case apm.FormatV07:
+		var old pb.TracerPayload
+		if _, err = old.UnmarshalMsg(body); err != nil {
+			return nil, err
+		}
+		return api.ConvertToIdx(&old, "v07-pb"), nil
+	default:
+		_, err = p.UnmarshalMsg(body)
+		return p, err
+	}
+	if err == nil {
+		p.SetLanguageName(lang)
+	}
+	return p, err
+}
+
+// count is what the agent would count of a body.
+func (o *oracle) count(t testing.TB, format apm.Format, body []byte, lang string, topLevel bool, since time.Time) (map[string]total, error) {
+	p, err := decode(format, body, lang)
+	if err != nil {
+		return nil, err
+	}
+	o.agent.Concentrator = stats.NewConcentrator(o.conf, noStats{}, since, &statsd.NoOpClient{})
+	ts := info.NewReceiverStats(false).GetTagStats(info.Tags{Lang: lang})
+	o.agent.ProcessV1(&api.PayloadV1{Source: ts, TracerPayload: p, ClientComputedTopLevel: topLevel})
+	totals := map[string]total{}
+	for _, payload := range o.agent.Concentrator.(*stats.Concentrator).Flush(true).Stats {
+		for _, bucket := range payload.Stats {
+			for _, g := range bucket.Stats {
+				key := fmt.Sprintf("%q", []any{
+					payload.Service, g.Service, g.Name, g.Resource, g.Type, g.SpanKind, fmt.Sprint(g.HTTPStatusCode),
+					fmt.Sprint(g.Synthetics), fmt.Sprint(int(g.IsTraceRoot)), g.GRPCStatusCode, g.ServiceSource, g.PeerTags, fmt.Sprint(bucket.Start),
+				})
+				totals[key] = totals[key].plus(total{float64(g.Hits), float64(g.Errors), float64(g.TopLevelHits), float64(g.Duration), sketched(t, g.OkSummary), sketched(t, g.ErrorSummary)})
+			}
+		}
+	}
+	return totals, nil
+}
