@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"maps"
 	"testing"
 	"time"
@@ -30,7 +31,9 @@ func TestTheAgentCountsNothingTwice(t *testing.T) {
 			c := d.tracer(origin)
 			send := func(resource string) error {
 				publish(t, c, shopSpans(100, resource))
-				return c.Flush(t.Context())
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				defer cancel()
+				return c.Flush(ctx)
 			}
 			if err := send("before"); err != nil {
 				t.Fatal(err)
