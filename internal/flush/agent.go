@@ -46,9 +46,9 @@ func (a *httpAgent) post(ctx context.Context, p *payload) answer {
 	resp, err := a.transport.RoundTrip(req)
 	if err != nil {
 		if watched.whole() {
-			return answer{verdict: unknown, err: fmt.Errorf("%w: %w", errNoAnswer, err)}
+			return answer{verdict: unknown, silent: true, err: fmt.Errorf("%w: %w", errNoAnswer, err)}
 		}
-		return answer{verdict: notYet, err: fmt.Errorf("send payload to %s: %w", a.url, err)}
+		return answer{verdict: notYet, silent: true, err: fmt.Errorf("send payload to %s: %w", a.url, err)}
 	}
 	defer resp.Body.Close()
 	return readAnswer(resp, time.Now())

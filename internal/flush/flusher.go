@@ -17,6 +17,7 @@ type Flusher struct {
 	books    *books
 	queue    *queue
 	link     *link
+	contact  *contact
 	states   states
 	backoff  backoff // the sender's
 
@@ -52,6 +53,7 @@ func start(cfg Config, agent agentClient) *Flusher {
 		books:      newBooks(),
 		queue:      &queue{maxBytes: cfg.RetryBytes},
 		link:       &link{log: cfg.Log},
+		contact:    &contact{log: cfg.Log, url: cfg.Agent},
 		encoder:    newEncoder(),
 		arrived:    make(chan struct{}, 1),
 		rediscover: make(chan struct{}, 1),
@@ -161,13 +163,6 @@ func (f *Flusher) Close(ctx context.Context) {
 func (f *Flusher) Stats() Stats {
 	s := f.books.look()
 	s.QueuePayloads, s.QueueBytes = f.queue.size()
-	s.Reachable = f.link.takes()
+	s.Reachable = f.contact.isKept()
 	return s
-}
-
-// Held is how many spans have been accepted and have no outcome yet.
-func (f *Flusher) Held() uint64 {
-	f.books.mu.Lock()
-	defer f.books.mu.Unlock()
-	return f.books.stats.Held
 }

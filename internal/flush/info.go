@@ -16,6 +16,7 @@ import (
 type info struct {
 	features Features
 	state    string // what the agent's Datadog-Agent-State header says of this body
+	version  string // of the agent
 }
 
 // maxInfoBytes bounds what is read of /info; a real one has some 4 KB.
@@ -52,6 +53,7 @@ func (a *httpAgent) info(ctx context.Context) (info, error) {
 
 func parseInfo(body []byte) (info, error) {
 	var said struct {
+		Version            string          `json:"version"`
 		Endpoints          []string        `json:"endpoints"`
 		PeerTags           []string        `json:"peer_tags"`
 		SpanKinds          json.RawMessage `json:"span_kinds_stats_computed"`
@@ -70,7 +72,8 @@ func parseInfo(body []byte) (info, error) {
 	}
 	sum := sha256.Sum256(body)
 	return info{
-		state: hex.EncodeToString(sum[:]),
+		state:   hex.EncodeToString(sum[:]),
+		version: said.Version,
 		features: Features{
 			Stats:              slices.Contains(said.Endpoints, "/v0.6/stats"),
 			PeerTags:           said.PeerTags,

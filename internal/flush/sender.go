@@ -64,6 +64,9 @@ func (f *Flusher) deliver(p *payload) {
 	cancel()
 	f.link.observe(a, f.Stats())
 	f.noticeState(a.state)
+	if f.contact.heard(!a.silent) {
+		notify(f.rediscover)
+	}
 	p.attempts++
 	p.lastErr = a.err
 	switch a.verdict {

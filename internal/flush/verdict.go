@@ -25,6 +25,7 @@ const (
 type answer struct {
 	verdict verdict
 	err     error         // nil only when accepted
+	silent  bool          // nobody answered
 	after   time.Duration // how long the agent asked us to wait
 	state   string        // the agent's Datadog-Agent-State, if it answered
 }
