@@ -92,7 +92,7 @@ func startScripted(t *testing.T, agent *scripted, edit func(*Config)) (*Flusher,
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := start(cfg, agent)
+	f := start(cfg, agent, nil)
 	t.Cleanup(func() { f.Close(t.Context()) })
 	return f, &log
 }

@@ -24,12 +24,12 @@ const maxInfoBytes = 1 << 20
 
 // info asks the agent what it wants. An agent without /info is old enough to
 // have no statistics endpoint either, which is an answer and no error.
-func (a *httpAgent) info(ctx context.Context) (info, error) {
-	req, err := a.request(ctx, http.MethodGet, "/info", nil)
+func (h *httpAgent) info(ctx context.Context) (info, error) {
+	req, err := h.request(ctx, http.MethodGet, "/info", nil)
 	if err != nil {
 		return info{}, err
 	}
-	resp, err := a.transport.RoundTrip(req)
+	resp, err := h.transport.RoundTrip(req)
 	if err != nil {
 		return info{}, fmt.Errorf("read agent info: %w", err)
 	}
@@ -39,7 +39,7 @@ func (a *httpAgent) info(ctx context.Context) (info, error) {
 	case http.StatusNotFound:
 		return info{}, nil
 	default:
-		return info{}, fmt.Errorf("read agent info: %w", responseError(resp))
+		return info{}, fmt.Errorf("read agent info: %w", responseError(resp.Status, readSaid(resp)))
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxInfoBytes+1))
 	switch {

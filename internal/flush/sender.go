@@ -77,6 +77,7 @@ func (f *Flusher) deliver(p *payload) {
 	case notYet:
 		f.keep(p, a.after)
 	case refused:
+		f.keepRefused(p, a.refusal)
 		f.giveUp(Rejected, []*payload{p})
 	case notWanted:
 		f.downgrade()

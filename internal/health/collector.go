@@ -56,7 +56,7 @@ var (
 	flushSeconds    = metric("flush_seconds", "Time to merge and encode one sealed cycle.")
 	retryQueueBytes = metric("retry_queue_bytes", "Bytes of payloads not delivered yet.")
 
-	agentReachable  = metric("agent_reachable", "1 if the agent answered the last request, else 0.")
+	agentReachable = metric("agent_reachable", "1 if the agent answered the last request, else 0.")
 
 	buildInfo = metric("build_info", "Always 1; what was built.", "version", "goversion")
 
