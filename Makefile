@@ -4,6 +4,7 @@ GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 FUZZ    ?= 3s
+ROUNDS  ?= 50
 
 # The race detector needs a C compiler. Without one the tests run plain, and
 # say so.
@@ -14,7 +15,8 @@ TEST_MODULES  := $(dir $(wildcard test/*/go.mod))
 OTHER_MODULES := $(TEST_MODULES) $(dir $(wildcard bench/go.mod bench/*/go.mod))
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-unit test-plain test-fuzz test-modules fuzz lint ci clean bench-ring bench-ingest bench-sketch bench-flush model bench-adversarial bench-peers bench-seed bench-save bench-compare
+# No target is a file.
+.PHONY: $(shell sed -n 's/^\([a-z-]*\):.*/\1/p' $(firstword $(MAKEFILE_LIST)))
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,7 +37,11 @@ test-plain: # what the race detector would falsify (it allocates) or only slow d
 	$(GO) test -run 'Alloc|Agrees' ./...
 
 test-modules: # tests with dependencies of their own
-	@set -e; for module in $(TEST_MODULES); do echo "$$module"; (cd $$module && $(GO) test $(RACE) ./...); done
+	@set -e; for module in $(filter-out test/agent/,$(TEST_MODULES)); do echo "$$module"; (cd $$module && $(GO) test $(RACE) ./...); done
+	$(MAKE) test-agent ROUNDS=1
+
+test-agent: ## the built daemon before the real trace agent, ROUNDS times over random spans
+	cd test/agent && SPANSTATSD_ROUNDS=$(ROUNDS) $(GO) test -count=1 ./...
 
 test-fuzz:
 	@GO=$(GO) FUZZ=$(FUZZ) sh .ci/fuzz

@@ -65,7 +65,13 @@ and says of every span what became of it.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
 	})
-	root.AddCommand(newRunCommand(), newDemoCommand(), newBenchCommand(), newVersionCommand())
+	root.AddCommand(
+		newRunCommand(),
+		newDemoCommand(),
+		newBenchCommand(),
+		newDumpCommand(),
+		newVersionCommand(),
+	)
 	return root
 }
 

@@ -60,6 +60,7 @@ func (o *runOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.agentURL, "agent-url", "", "where the agent is, http://host:port or unix:///path (default: DD_TRACE_AGENT_URL, DD_AGENT_HOST and DD_TRACE_AGENT_PORT, else http://127.0.0.1:8126)")
 	f.IntVar(&out.RetryBytes, "retry-bytes", out.RetryBytes, "bytes of payloads that may wait for the agent")
 	f.DurationVar(&out.RetryAge, "retry-age", out.RetryAge, "how long a payload may wait for the agent")
+	f.StringVar(&out.DebugDir, "debug-dir", "", "directory to keep payloads in that the agent refuses, for spanstatsd dump (default: they are not kept)")
 	f.StringVar(&o.config.HTTPAddr, "http-addr", o.config.HTTPAddr, "address of metrics and probes")
 	f.DurationVar(&o.config.ShutdownGrace, "shutdown-grace", o.config.ShutdownGrace, "time to deliver everything after SIGTERM or SIGINT")
 	addLogFlags(f, &o.logLevel, &o.logFormat, "info")

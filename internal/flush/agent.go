@@ -36,28 +36,32 @@ func newHTTPAgent(url AgentURL, version string) *httpAgent {
 }
 
 // post asks the agent once to take a payload.
-func (a *httpAgent) post(ctx context.Context, p *payload) answer {
+func (h *httpAgent) post(ctx context.Context, p *payload) answer {
 	var watched delivery
-	req, err := a.request(watched.watch(ctx), http.MethodPost, "/v0.6/stats", p.body)
+	req, err := h.request(watched.watch(ctx), http.MethodPost, "/v0.6/stats", p.body)
 	if err != nil {
 		return answer{verdict: refused, err: err}
 	}
 	setOrigin(req.Header, &p.origin)
-	resp, err := a.transport.RoundTrip(req)
+	resp, err := h.transport.RoundTrip(req)
 	if err != nil {
 		if watched.whole() {
-			return answer{verdict: unknown, err: fmt.Errorf("%w: %w", errNoAnswer, err)}
+			return answer{verdict: unknown, silent: true, err: fmt.Errorf("%w: %w", errNoAnswer, err)}
 		}
-		return answer{verdict: notYet, err: fmt.Errorf("send payload to %s: %w", a.url, err)}
+		return answer{verdict: notYet, silent: true, err: fmt.Errorf("send payload to %s: %w", h.url, err)}
 	}
 	defer resp.Body.Close()
-	return readAnswer(resp, time.Now())
+	a := readAnswer(resp, time.Now())
+	if a.refusal != nil {
+		a.refusal.Sent = req.Header
+	}
+	return a
 }
 
-func (a *httpAgent) request(ctx context.Context, method, path string, body []byte) (*http.Request, error) {
+func (h *httpAgent) request(ctx context.Context, method, path string, body []byte) (*http.Request, error) {
 	// The body is set by hand: net/http would otherwise learn how to rewind it,
 	// and could send it a second time by itself.
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+a.url.host()+path, nil)
+	req, err := http.NewRequestWithContext(ctx, method, "http://"+h.url.host()+path, nil)
 	if err != nil {
 		return nil, fmt.Errorf("make request: %w", err)
 	}
@@ -66,7 +70,7 @@ func (a *httpAgent) request(ctx context.Context, method, path string, body []byt
 		req.ContentLength = int64(len(body))
 		req.Header.Set("Content-Type", "application/msgpack")
 	}
-	req.Header.Set("User-Agent", a.userAgent)
+	req.Header.Set("User-Agent", h.userAgent)
 	return req, nil
 }
 

@@ -16,6 +16,8 @@ type Config struct {
 	RetryBytes      int           // bodies of all payloads that wait
 	RetryAge        time.Duration // how long a payload may wait
 	Timeout         time.Duration // of one request
+
+	DebugDir string // where payloads that the agent refuses are kept; none if empty
 }
 
 const (

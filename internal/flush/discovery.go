@@ -10,8 +10,9 @@ import (
 const discoveryPause = 10 * time.Second
 
 // discover is the goroutine that reads /info: until it once succeeds, again
-// when the agent's state changes, and every pause while statistics are not
-// wanted, because an agent can be upgraded under a running daemon.
+// when the agent's state changes or a payload finds nobody, since another agent
+// may come in its place, and every pause while statistics are not wanted,
+// because an agent can be upgraded under a running daemon.
 func (f *Flusher) discover() {
 	for f.awaitDiscovery(f.readInfo()) {
 	}
@@ -49,9 +50,12 @@ func (f *Flusher) readInfo() bool {
 	defer cancel()
 	said, err := f.agent.info(ctx)
 	if err != nil {
-		f.cfg.Log.Debug("agent info is not to be had", "error", err)
+		if f.closing.Err() == nil {
+			f.contact.missing(err)
+		}
 		return false
 	}
+	f.contact.found(said)
 	f.states.read(said.state)
 	f.publish(func(Features) Features { return said.features })
 	return true

@@ -25,5 +25,6 @@
 //
 // Bounds: a payload (Config.MaxPayloadBytes), the payloads waiting
 // (Config.RetryBytes, Config.RetryAge, and maxWaiting of them), one request
-// (Config.Timeout), what is read of an answer, the pause between two tries.
+// (Config.Timeout), what is read of an answer, the pause between two tries, what
+// is kept of refused payloads (package dump).
 package flush

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/dump"
 )
 
 // Flusher takes sealed cycles to the agent. See the package comment.
@@ -17,6 +18,8 @@ type Flusher struct {
 	books    *books
 	queue    *queue
 	link     *link
+	contact  *contact
+	dumps    *dump.Dir // the sender's; nil where nothing is to be kept
 	states   states
 	backoff  backoff // the sender's
 
@@ -40,11 +43,17 @@ func New(cfg Config) (*Flusher, error) {
 	if err != nil {
 		return nil, err
 	}
-	return start(cfg, newHTTPAgent(cfg.Agent, cfg.Version)), nil
+	var dumps *dump.Dir
+	if cfg.DebugDir != "" {
+		if dumps, err = dump.Open(cfg.DebugDir); err != nil {
+			return nil, err
+		}
+	}
+	return start(cfg, newHTTPAgent(cfg.Agent, cfg.Version), dumps), nil
 }
 
 // start runs a flusher against any agent, so that tests can bring their own.
-func start(cfg Config, agent agentClient) *Flusher {
+func start(cfg Config, agent agentClient, dumps *dump.Dir) *Flusher {
 	f := &Flusher{
 		cfg:        cfg,
 		agent:      agent,
@@ -52,6 +61,8 @@ func start(cfg Config, agent agentClient) *Flusher {
 		books:      newBooks(),
 		queue:      &queue{maxBytes: cfg.RetryBytes},
 		link:       &link{log: cfg.Log},
+		contact:    &contact{log: cfg.Log, url: cfg.Agent},
+		dumps:      dumps,
 		encoder:    newEncoder(),
 		arrived:    make(chan struct{}, 1),
 		rediscover: make(chan struct{}, 1),
@@ -161,13 +172,6 @@ func (f *Flusher) Close(ctx context.Context) {
 func (f *Flusher) Stats() Stats {
 	s := f.books.look()
 	s.QueuePayloads, s.QueueBytes = f.queue.size()
-	s.Reachable = f.link.takes()
+	s.Reachable = f.contact.isKept()
 	return s
-}
-
-// Held is how many spans have been accepted and have no outcome yet.
-func (f *Flusher) Held() uint64 {
-	f.books.mu.Lock()
-	defer f.books.mu.Unlock()
-	return f.books.stats.Held
 }

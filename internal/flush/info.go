@@ -16,6 +16,7 @@ import (
 type info struct {
 	features Features
 	state    string // what the agent's Datadog-Agent-State header says of this body
+	version  string // of the agent
 }
 
 // maxInfoBytes bounds what is read of /info; a real one has some 4 KB.
@@ -23,12 +24,12 @@ const maxInfoBytes = 1 << 20
 
 // info asks the agent what it wants. An agent without /info is old enough to
 // have no statistics endpoint either, which is an answer and no error.
-func (a *httpAgent) info(ctx context.Context) (info, error) {
-	req, err := a.request(ctx, http.MethodGet, "/info", nil)
+func (h *httpAgent) info(ctx context.Context) (info, error) {
+	req, err := h.request(ctx, http.MethodGet, "/info", nil)
 	if err != nil {
 		return info{}, err
 	}
-	resp, err := a.transport.RoundTrip(req)
+	resp, err := h.transport.RoundTrip(req)
 	if err != nil {
 		return info{}, fmt.Errorf("read agent info: %w", err)
 	}
@@ -38,7 +39,7 @@ func (a *httpAgent) info(ctx context.Context) (info, error) {
 	case http.StatusNotFound:
 		return info{}, nil
 	default:
-		return info{}, fmt.Errorf("read agent info: %w", responseError(resp))
+		return info{}, fmt.Errorf("read agent info: %w", responseError(resp.Status, readSaid(resp)))
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxInfoBytes+1))
 	switch {
@@ -52,6 +53,7 @@ func (a *httpAgent) info(ctx context.Context) (info, error) {
 
 func parseInfo(body []byte) (info, error) {
 	var said struct {
+		Version            string          `json:"version"`
 		Endpoints          []string        `json:"endpoints"`
 		PeerTags           []string        `json:"peer_tags"`
 		SpanKinds          json.RawMessage `json:"span_kinds_stats_computed"`
@@ -70,7 +72,8 @@ func parseInfo(body []byte) (info, error) {
 	}
 	sum := sha256.Sum256(body)
 	return info{
-		state: hex.EncodeToString(sum[:]),
+		state:   hex.EncodeToString(sum[:]),
+		version: said.Version,
 		features: Features{
 			Stats:              slices.Contains(said.Endpoints, "/v0.6/stats"),
 			PeerTags:           said.PeerTags,

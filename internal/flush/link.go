@@ -37,13 +37,6 @@ func (l *link) observe(a answer, s Stats) {
 	}
 }
 
-// takes says whether the last try succeeded, or none was made yet.
-func (l *link) takes() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.now == accepted
-}
-
 // lose notes a payload given up. The tries that caused it may be long past, so
 // the first loss of an outage has a line of its own.
 func (l *link) lose(reason Reason, p *payload) {

@@ -64,6 +64,9 @@ func (f *Flusher) deliver(p *payload) {
 	cancel()
 	f.link.observe(a, f.Stats())
 	f.noticeState(a.state)
+	if f.contact.heard(!a.silent) {
+		notify(f.rediscover)
+	}
 	p.attempts++
 	p.lastErr = a.err
 	switch a.verdict {
@@ -74,6 +77,7 @@ func (f *Flusher) deliver(p *payload) {
 	case notYet:
 		f.keep(p, a.after)
 	case refused:
+		f.keepRefused(p, a.refusal)
 		f.giveUp(Rejected, []*payload{p})
 	case notWanted:
 		f.downgrade()

@@ -18,7 +18,7 @@ type Stats struct {
 	QueuePayloads int // that wait; the one under way is not among them
 	QueueBytes    int
 
-	Reachable bool // the agent took the last payload it was offered, or was offered none
+	Reachable bool // the agent answered the last request, for its info or with a payload
 
 	PayloadBytes Histogram // of each payload made
 	FlushSeconds Histogram // of merging and encoding one sealed cycle

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/dump"
 )
 
 // verdict is what one try means for the payload.
@@ -25,8 +27,10 @@ const (
 type answer struct {
 	verdict verdict
 	err     error         // nil only when accepted
+	silent  bool          // nobody answered
 	after   time.Duration // how long the agent asked us to wait
 	state   string        // the agent's Datadog-Agent-State, if it answered
+	refusal *dump.Refusal // what was said on both sides, only when refused
 }
 
 const (
@@ -42,7 +46,8 @@ func readAnswer(resp *http.Response, now time.Time) answer {
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
 		return a
 	}
-	a.err = responseError(resp)
+	said := readSaid(resp)
+	a.err = responseError(resp.Status, said)
 	switch code := resp.StatusCode; {
 	case code == http.StatusNotFound:
 		a.verdict = notWanted
@@ -50,17 +55,22 @@ func readAnswer(resp *http.Response, now time.Time) answer {
 		a.verdict, a.after = notYet, retryAfter(resp.Header.Get("Retry-After"), now)
 	default:
 		a.verdict = refused
+		a.refusal = &dump.Refusal{Status: resp.Status, Answer: resp.Header, Said: said}
 	}
 	return a
 }
 
-// responseError quotes the agent's own words, as far as they are short.
-func responseError(resp *http.Response) error {
+// readSaid is the agent's own words, as far as they are short.
+func readSaid(resp *http.Response) string {
 	said, _ := io.ReadAll(io.LimitReader(resp.Body, maxReason))
-	if text := strings.TrimSpace(string(said)); text != "" {
-		return fmt.Errorf("agent answered %s: %q", resp.Status, text)
+	return strings.TrimSpace(string(said))
+}
+
+func responseError(status, said string) error {
+	if said != "" {
+		return fmt.Errorf("agent answered %s: %q", status, said)
 	}
-	return fmt.Errorf("agent answered %s", resp.Status)
+	return fmt.Errorf("agent answered %s", status)
 }
 
 // retryAfter reads either form of the header, seconds or a date.

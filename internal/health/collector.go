@@ -72,6 +72,8 @@ var (
 	flushSeconds    = metric("flush_seconds", "Time to merge and encode one sealed cycle.")
 	retryQueueBytes = metric("retry_queue_bytes", "Bytes of payloads not delivered yet.")
 
+	agentReachable = metric("agent_reachable", "1 if the agent answered the last request, else 0.")
+
 	buildInfo = metric("build_info", "Always 1; what was built.", "version", "goversion")
 )
 
@@ -169,6 +171,11 @@ func (e emitter) flush(s flush.Stats) {
 		e.counter(payloadsTotal, payloads, string(result))
 	}
 	e.gauge(retryQueueBytes, uint64(s.QueueBytes))
+	reachable := uint64(0)
+	if s.Reachable {
+		reachable = 1
+	}
+	e.gauge(agentReachable, reachable)
 	e.histogram(payloadBytes, s.PayloadBytes)
 	e.histogram(flushSeconds, s.FlushSeconds)
 }
