@@ -66,6 +66,7 @@ and says of every span what became of it.`,
 		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
 	})
 	root.AddCommand(newRunCommand(), newDemoCommand(), newVersionCommand())
+	root.AddCommand(newWaitCommand(), newPrepareCommand(), newManCommand())
 	return root
 }
 
