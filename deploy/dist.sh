@@ -9,7 +9,7 @@ export LC_ALL=C TZ=UTC
 pack() { # archive directory...
 	archive=$1
 	shift
-	tar --sort=name --mtime="@$EPOCH" --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
+	tar --dereference --sort=name --mtime="@$EPOCH" --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
 		--format=ustar -cf - "$@" | gzip -n -9 >"$archive"
 }
 
