@@ -24,6 +24,30 @@ help: ## list the targets
 build: ## build the static binary into bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/spanstatsd ./cmd/spanstatsd
 
+# What is released says no more of where it was built than the same commit built
+# elsewhere: no paths, no working tree, the time of the commit.
+EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+ARCHITECTURES := amd64 arm64
+.PHONY: binaries release-tools image dist dist-check
+
+binaries: $(ARCHITECTURES:%=binary-%) ## build the static binary for each architecture into dist/
+
+binary-%:
+	CGO_ENABLED=0 GOOS=linux GOARCH=$* GOFLAGS= $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS) -buildid=' -o dist/linux-$*/spanstatsd ./cmd/spanstatsd
+
+release-tools:
+	cd tools && $(GO) build -o ../dist/work/ ./image ./sbom
+
+image: binaries release-tools ## build the container image for each architecture, an OCI archive in dist/
+	dist/work/image -version $(VERSION) -epoch $(EPOCH) -out dist/spanstatsd_$(VERSION)_image.tar
+
+dist: binaries release-tools ## build everything that a release carries into dist/
+	@VERSION=$(VERSION) EPOCH=$(EPOCH) GO=$(GO) sh deploy/dist.sh
+	@cat dist/SHA256SUMS
+
+dist-check: ## build a release twice, from two places and empty caches, and compare the bytes
+	@GO=$(GO) VERSION=$(VERSION) EPOCH=$(EPOCH) sh test/deploy/reproducible.sh
+
 demo: ## watch spans of a small web shop go all the way, for 25 seconds
 	$(GO) run ./cmd/spanstatsd demo --for 25s
 

@@ -70,6 +70,9 @@ and says of every span what became of it.`,
 		newDemoCommand(),
 		newBenchCommand(),
 		newDumpCommand(),
+		newPrepareCommand(),
+		newWaitCommand(),
+		newManCommand(),
 		newVersionCommand(),
 	)
 	return root

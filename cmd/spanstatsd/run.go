@@ -12,6 +12,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/systemd"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -139,6 +140,9 @@ default.`,
 				return usageError{err}
 			}
 			o.config.Log = log
+			if o.config.Supervisor, err = systemd.Open(os.Getenv, log); err != nil {
+				return usageError{err}
+			}
 			return run(o.config)
 		},
 	}

@@ -7,14 +7,14 @@
 //  1. flush, so that a sealed cycle has somewhere to go
 //  2. aggregate, so that a published slot is counted
 //  3. ingest, so that the socket exists only when what it takes is counted
-//  4. health says ready
+//  4. health says ready, and the service manager, if there is one, is told
 //
 // Everything that can be refused (an address, a socket, a size) is refused while
 // making, before a tracer could have written anything.
 //
 // # Stop, in the order of the data's way, first first
 //
-//  1. health says not ready: nobody new is sent here
+//  1. health says not ready: nobody new is sent here; the service manager is told
 //  2. ingest stops accepting, closes its read sides and reads what was written
 //     before that to the last byte; each tracer is told why with its connection's
 //     end. Exclusion is the guarantee: after this step nothing can be published
@@ -35,6 +35,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -43,6 +44,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/health"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
+	"github.com/spanstatsd/spanstatsd/internal/systemd"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
@@ -55,6 +57,7 @@ type Config struct {
 	ShutdownGrace time.Duration
 	Version       string
 	Log           *slog.Logger
+	Supervisor    *systemd.Supervisor // who started us and wants to hear how we are, or nil
 }
 
 // DefaultConfig is the defaults of the command line.
@@ -142,6 +145,7 @@ func (d *Daemon) Start() {
 	d.health.Start()
 	d.health.SetReady(true)
 	d.watching.Go(d.clearWhenUnwanted)
+	d.config.Supervisor.Ready(d.look)
 	d.config.Log.Info("listening for tracers",
 		"socket", d.config.Ingest.Socket.Path, "agent", d.config.Flush.Agent.String(),
 		"http", d.health.Addr(), "drainers", d.aggregate.Drainers(), "version", d.config.Version)
@@ -172,6 +176,7 @@ func (d *Daemon) Stop() health.Books {
 	d.health.SetReady(false)
 	close(d.stopping)
 	d.watching.Wait()
+	d.config.Supervisor.Stopping(d.config.ShutdownGrace)
 	reading, stopReading := context.WithTimeout(ctx, d.config.ShutdownGrace/2)
 	defer stopReading()
 	if err := d.ingest.Drain(reading); err != nil {
@@ -185,7 +190,16 @@ func (d *Daemon) Stop() health.Books {
 		"dropped", books.DroppedTotal(), "flushed", books.Flushed, "unsent", books.Unsent,
 		"held", books.Held, "balanced", books.Balanced)
 	d.health.Close(ctx)
+	d.config.Supervisor.Close()
 	return books
+}
+
+// look is what the service manager is told: the books in a line, and an error
+// if a restart would help.
+func (d *Daemon) look() (string, error) {
+	b := d.sources.Books()
+	return fmt.Sprintf("%d spans received, %d dropped; %d flushed, %d unsent, %d held",
+		b.Received, b.DroppedTotal(), b.Flushed, b.Unsent, b.Held), d.health.Alive()
 }
 
 // Books are what became of every span so far.

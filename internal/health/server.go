@@ -94,12 +94,19 @@ func (s *Server) Close(ctx context.Context) {
 // daemon calls itself stuck.
 const missedSeals = 6
 
-// livez fails when a restart would help: when cycles are not sealed any more.
-// That the agent is away is no such reason.
-func (s *Server) livez(w http.ResponseWriter, _ *http.Request) {
+// Alive is an error when a restart would help: when cycles are not sealed any
+// more. That the agent is away is no such reason.
+func (s *Server) Alive() error {
 	last := s.config.Sources.Aggregate.Stats().LastSeal
 	if stuck := time.Since(last); stuck > missedSeals*s.config.FlushInterval {
-		http.Error(w, fmt.Sprintf("no cycle was sealed for %s", stuck.Round(time.Second)), http.StatusServiceUnavailable)
+		return fmt.Errorf("no cycle was sealed for %s", stuck.Round(time.Second))
+	}
+	return nil
+}
+
+func (s *Server) livez(w http.ResponseWriter, _ *http.Request) {
+	if err := s.Alive(); err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
 	fmt.Fprintln(w, "ok")

@@ -51,7 +51,7 @@ func listen(s Socket) (*listener, error) {
 	if err := s.check(); err != nil {
 		return nil, err
 	}
-	if err := s.prepareDirectory(); err != nil {
+	if err := s.PrepareDirectory(); err != nil {
 		return nil, err
 	}
 	lock, err := lockFor(s.Path)
@@ -77,9 +77,9 @@ func (s *Socket) check() error {
 	return nil
 }
 
-// prepareDirectory makes the directory if it was given a mode, and otherwise
+// PrepareDirectory makes the directory if it was given a mode, and otherwise
 // expects it.
-func (s *Socket) prepareDirectory() error {
+func (s *Socket) PrepareDirectory() error {
 	dir := filepath.Dir(s.Path)
 	if s.DirectoryMode != 0 {
 		if err := os.Mkdir(dir, s.DirectoryMode); err != nil && !errors.Is(err, fs.ErrExist) {

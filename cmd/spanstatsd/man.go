@@ -1,0 +1,117 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// newManCommand writes the manual pages that a release carries. They come from
+// the commands themselves, so they say what this program does and nothing else,
+// and no date, so that they are the same each time.
+func newManCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "man DIRECTORY",
+		Short:  "Write a manual page for each command into a directory",
+		Hidden: true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usageError{fmt.Errorf("man takes one directory; see %s --help", cmd.CommandPath())}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return writePages(cmd.Root(), args[0])
+		},
+	}
+}
+
+// writePages writes the page of a command and of those below it.
+func writePages(cmd *cobra.Command, dir string) error {
+	var page strings.Builder
+	writePage(&page, cmd)
+	if err := os.WriteFile(filepath.Join(dir, pageName(cmd)+".1"), []byte(page.String()), 0o644); err != nil {
+		return fmt.Errorf("write manual page: %w", err)
+	}
+	for _, below := range documented(cmd) {
+		if err := writePages(below, dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// documented are the subcommands that a person is told of. Those of completion
+// are the library's, one a shell, and explain themselves.
+func documented(cmd *cobra.Command) (commands []*cobra.Command) {
+	if cmd.Name() == "completion" {
+		return nil
+	}
+	for _, below := range cmd.Commands() {
+		if below.IsAvailableCommand() && !below.IsAdditionalHelpTopicCommand() {
+			commands = append(commands, below)
+		}
+	}
+	return commands
+}
+
+func pageName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.CommandPath(), " ", "-") }
+
+func writePage(w io.Writer, cmd *cobra.Command) {
+	name := pageName(cmd)
+	fmt.Fprintf(w, ".TH \"%s\" \"1\" \"\" \"spanstatsd %s\" \"spanstatsd\"\n", strings.ToUpper(name), escape(version))
+	fmt.Fprintf(w, ".SH NAME\n%s \\- %s\n", escape(name), escape(cmd.Short))
+	fmt.Fprintf(w, ".SH SYNOPSIS\n.B %s\n", escape(cmd.UseLine()))
+	description := cmd.Long
+	if description == "" {
+		description = cmd.Short + "."
+	}
+	fmt.Fprintf(w, ".SH DESCRIPTION\n.nf\n%s\n.fi\n", escape(description))
+	cmd.InitDefaultHelpFlag()
+	fmt.Fprint(w, ".SH OPTIONS\n")
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) { writeFlag(w, f) })
+	fmt.Fprint(w, ".SH EXIT STATUS\n0 if it did what was asked, 2 for a command line that can't be used, 1 for any other failure.\n")
+	fmt.Fprint(w, ".SH SEE ALSO\n")
+	if cmd.HasParent() {
+		fmt.Fprintf(w, ".BR %s (1)\n", escape(pageName(cmd.Parent())))
+	}
+	for _, below := range documented(cmd) {
+		fmt.Fprintf(w, ".BR %s (1)\n", escape(pageName(below)))
+	}
+}
+
+func writeFlag(w io.Writer, f *pflag.Flag) {
+	if f.Hidden {
+		return
+	}
+	kind, usage := pflag.UnquoteUsage(f)
+	term := "--" + f.Name
+	if f.Shorthand != "" {
+		term = "-" + f.Shorthand + ", " + term
+	}
+	fmt.Fprintf(w, ".TP\n.B %s\n%s.", strings.TrimSpace(escape(term+" "+kind)), escape(usage))
+	if f.DefValue != "" && f.DefValue != "[]" && f.Name != "help" {
+		fmt.Fprintf(w, " Default: %s.", escape(f.DefValue))
+	}
+	if f.Name != "help" {
+		fmt.Fprintf(w, " Environment: %s.", environmentName(f.Name))
+	}
+	fmt.Fprintln(w)
+}
+
+// escape keeps roff from reading a text as its own language.
+func escape(text string) string {
+	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
+			lines[i] = `\&` + line
+		}
+	}
+	return strings.Join(lines, "\n")
+}

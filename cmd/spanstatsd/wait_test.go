@@ -1,0 +1,81 @@
+package main
+
+import (
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/client"
+)
+
+// TestWait runs the two hooks before, beside and after a tracer.
+func TestWait(t *testing.T) {
+	dir := sockets(t)
+	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
+	socket, addr := filepath.Join(dir, "s"), freePort(t)
+	ready := program(t, "wait", "ready", "--http-addr", addr, "--at-most", "1m")
+	if err := ready.Start(); err != nil {
+		t.Fatal(err)
+	}
+	daemonProcess(t, agent.URL(), socket, "--http-addr", addr)
+	if err := ready.Wait(); err != nil {
+		t.Errorf("wait ready, begun before the daemon: %v", err)
+	}
+	c, err := client.Open(client.Config{Socket: socket})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Publish([]client.Snapshot{{Key: client.Key{Service: "a", Operation: "b", Resource: "c"}, End: time.Now()}})
+	if err := c.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	out, err := program(t, "wait", "idle", "--http-addr", addr, "--at-most", "300ms").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "tracers are connected: 1; raise --at-most") {
+		t.Errorf("wait idle beside a tracer: %v, %s", err, out)
+	}
+	idle := program(t, "wait", "idle", "--http-addr", addr, "--at-most", "1m")
+	if err := idle.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := idle.Wait(); err != nil {
+		t.Errorf("wait idle, begun beside a tracer that left: %v", err)
+	}
+}
+
+// TestWaitWithoutADaemon says why, in one line.
+func TestWaitWithoutADaemon(t *testing.T) {
+	addr := freePort(t)
+	for _, what := range []string{"ready", "idle"} {
+		out, err := program(t, "wait", what, "--http-addr", addr, "--at-most", "10ms").CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "wait for daemon") || strings.Count(string(out), "\n") != 1 {
+			t.Errorf("wait %s: %v, %s", what, err, out)
+		}
+	}
+}
+
+func TestLocalURL(t *testing.T) {
+	for addr, want := range map[string]string{
+		":9126": "http://127.0.0.1:9126", "0.0.0.0:1": "http://127.0.0.1:1", "[::]:1": "http://127.0.0.1:1",
+		"10.0.0.1:2": "http://10.0.0.1:2", "[fd00::1]:2": "http://[fd00::1]:2", "9126": "",
+	} {
+		if got, err := localURL(addr); got != want || (err == nil) != (want != "") {
+			t.Errorf("%s: %s, %v", addr, got, err)
+		}
+	}
+}
+
+// freePort is an address that nobody listens on.
+func freePort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}

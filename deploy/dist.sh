@@ -1,0 +1,37 @@
+#!/bin/sh
+# Makes in dist/ what a release carries: an archive for each architecture, the
+# chart, the manifests, the image, and the checksums of them all. The same
+# commit gives the same bytes on any machine with the same Go: entries are
+# sorted, belong to nobody and have the time of the commit.
+# VERSION, EPOCH and GO come from the Makefile, and the binaries are there.
+set -eu
+export LC_ALL=C TZ=UTC
+pack() { # archive directory...
+	archive=$1
+	shift
+	tar --dereference --sort=name --mtime="@$EPOCH" --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
+		--format=ustar -cf - "$@" | gzip -n -9 >"$archive"
+}
+
+host=dist/linux-$($GO env GOARCH)/spanstatsd
+for arch in amd64 arm64; do
+	name=spanstatsd_${VERSION}_linux_$arch
+	to=dist/work/$name
+	rm -rf "$to"
+	mkdir -p "$to/completions" "$to/man/man1"
+	cp "dist/linux-$arch/spanstatsd" LICENSE README.md CHANGELOG.md deploy/spanstatsd.service "$to/"
+	cp -R docs "$to/"
+	for shell in bash zsh fish; do
+		"$host" completion "$shell" >"$to/completions/spanstatsd.$shell"
+	done
+	"$host" man "$to/man/man1"
+	(GOWORK=off $GO mod graph) | dist/work/sbom "$VERSION" "dist/linux-$arch/spanstatsd" >"$to/sbom.cdx.json"
+	cp "$to/sbom.cdx.json" "dist/$name.sbom.cdx.json"
+	pack "dist/$name.tar.gz" -C dist/work "$name"
+done
+pack "dist/spanstatsd_${VERSION}_chart.tgz" -C deploy/helm spanstatsd
+pack "dist/spanstatsd_${VERSION}_deploy.tar.gz" deploy
+dist/work/image -version "$VERSION" -epoch "$EPOCH" -out "dist/spanstatsd_${VERSION}_image.tar"
+rm -rf dist/work
+cd dist
+sha256sum spanstatsd_"${VERSION}"_* >SHA256SUMS

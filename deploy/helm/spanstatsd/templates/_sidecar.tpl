@@ -1,0 +1,56 @@
+{{- /*
+For the chart of an application that has this one as a dependency, with mode
+none. Each takes the scope of this chart: .Subcharts.spanstatsd
+
+  initContainers (or containers, first, if sidecar.native is false):
+    include "spanstatsd.sidecar.container"
+  volumes:        include "spanstatsd.sidecar.volumes"
+  volumeMounts:   include "spanstatsd.sidecar.applicationMounts"
+  env:            include "spanstatsd.sidecar.applicationEnv"
+  pod labels:     include "spanstatsd.sidecar.labels"
+*/ -}}
+
+{{- define "spanstatsd.sidecar.container" -}}
+- name: spanstatsd
+  {{- if .Values.sidecar.native }}
+  restartPolicy: Always
+  {{- else }}
+  lifecycle:
+    postStart:
+      exec:
+        command: [/spanstatsd, wait, ready, --at-most=30s]
+    preStop:
+      exec:
+        command: [/spanstatsd, wait, idle, --at-most=20s]
+  {{- end }}
+  {{- include "spanstatsd.container" . | nindent 2 }}
+  volumeMounts:
+    {{- include "spanstatsd.mounts" . | nindent 4 }}
+    - name: spanstatsd-no-token
+      mountPath: /var/run/secrets/kubernetes.io/serviceaccount
+      readOnly: true
+{{- end -}}
+
+{{- define "spanstatsd.sidecar.volumes" -}}
+- name: spanstatsd
+  emptyDir:
+    sizeLimit: 1Mi
+- name: spanstatsd-no-token
+  emptyDir:
+    sizeLimit: 1Mi
+{{- include "spanstatsd.agentVolume" . }}
+{{- end -}}
+
+{{- define "spanstatsd.sidecar.applicationMounts" -}}
+- name: spanstatsd
+  mountPath: {{ .Values.socket.directory }}
+{{- end -}}
+
+{{- define "spanstatsd.sidecar.applicationEnv" -}}
+- name: SPANSTATSD_SOCKET
+  value: {{ .Values.socket.directory }}/spans.sock
+{{- end -}}
+
+{{- define "spanstatsd.sidecar.labels" -}}
+spanstatsd: sidecar
+{{- end -}}

@@ -1,0 +1,140 @@
+package systemd
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/atomic"
+)
+
+// recorder is a service manager that writes down what it is told.
+type recorder struct {
+	mu       sync.Mutex
+	messages []string
+	fails    bool
+	closed   bool
+}
+
+func (r *recorder) send(message string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.fails {
+		return io.ErrClosedPipe
+	}
+	r.messages = append(r.messages, message)
+	return nil
+}
+
+func (r *recorder) close() { r.closed = true }
+
+// take returns what came since the last call.
+func (r *recorder) take() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	text := strings.Join(r.messages, "\n--\n")
+	r.messages = nil
+	return text
+}
+
+func expect(t *testing.T, when, got, want string) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s the service manager was told\n%s\nwant\n%s", when, got, want)
+	}
+}
+
+// TestWatchdogIsFedOnlyWhileWell follows a daemon through an illness, an end of
+// it, and a stop.
+func TestWatchdogIsFedOnlyWhileWell(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		to, log := &recorder{}, &bytes.Buffer{}
+		s := newSupervisor(to, 8*time.Second, slog.New(slog.NewTextHandler(log, nil)))
+		var illness atomic.String
+		s.Ready(func() (string, error) {
+			if text := illness.Load(); text != "" {
+				return "", errors.New(text)
+			}
+			return "12 spans", nil
+		})
+		expect(t, "at the start", to.take(), "READY=1")
+
+		next := func() {
+			time.Sleep(4 * time.Second)
+			synctest.Wait()
+		}
+		next()
+		expect(t, "after half the interval", to.take(), "WATCHDOG=1\nSTATUS=12 spans")
+		illness.Store("no cycle was sealed\nWATCHDOG=1")
+		next()
+		next()
+		expect(t, "while unwell", to.take(),
+			"STATUS=no cycle was sealed WATCHDOG=1\n--\nSTATUS=no cycle was sealed WATCHDOG=1")
+		if lines := strings.Count(log.String(), "not fed"); lines != 1 {
+			t.Errorf("%d lines were logged about the illness:\n%s", lines, log)
+		}
+		illness.Store("")
+		next()
+		expect(t, "after the illness", to.take(), "WATCHDOG=1\nSTATUS=12 spans")
+
+		s.Stopping(5 * time.Second)
+		expect(t, "at the stop", to.take(),
+			"STOPPING=1\nSTATUS=stopping: delivering what was counted\nEXTEND_TIMEOUT_USEC=6000000")
+		illness.Store("no cycle is sealed any more")
+		next()
+		expect(t, "while stopping", to.take(), "WATCHDOG=1")
+		s.Close()
+		if !to.closed {
+			t.Error("the connection was left open")
+		}
+	})
+}
+
+// TestSilenceWhileTheAnswerHangs: a question without an answer feeds nothing.
+func TestSilenceWhileTheAnswerHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		to := &recorder{}
+		s := newSupervisor(to, time.Second, slog.New(slog.DiscardHandler))
+		answer := make(chan struct{})
+		s.Ready(func() (string, error) { <-answer; return "", nil })
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		expect(t, "in a minute without an answer", to.take(), "READY=1")
+		close(answer)
+		s.Close()
+	})
+}
+
+// TestStatusWithoutAWatchdog renews the line every ten seconds.
+func TestStatusWithoutAWatchdog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		to := &recorder{}
+		s := newSupervisor(to, 0, slog.New(slog.DiscardHandler))
+		s.Ready(func() (string, error) { return "well", nil })
+		time.Sleep(21 * time.Second)
+		synctest.Wait()
+		s.Close()
+		expect(t, "in 21 seconds", to.take(), "READY=1\n--\nWATCHDOG=1\nSTATUS=well\n--\nWATCHDOG=1\nSTATUS=well")
+	})
+}
+
+// TestADeafServiceManagerIsLoggedOnce.
+func TestADeafServiceManagerIsLoggedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := &bytes.Buffer{}
+		s := newSupervisor(&recorder{fails: true}, time.Second, slog.New(slog.NewTextHandler(log, nil)))
+		s.Ready(func() (string, error) { return "", nil })
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		s.Close()
+		if lines := strings.Count(log.String(), "did not take"); lines != 1 {
+			t.Errorf("%d lines:\n%s", lines, log)
+		}
+	})
+}

@@ -1,0 +1,180 @@
+package deploy
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/common/promslog"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/promql/promqltest"
+	promrules "github.com/prometheus/prometheus/rules"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	rulesFile = "../../deploy/prometheus/alerts.yaml"
+	casesFile = "../../deploy/prometheus/alerts_test.yaml"
+)
+
+// rules are the alerts, as Prometheus reads them.
+func rules(t *testing.T) (alerts []rulefmt.Rule) {
+	t.Helper()
+	groups, problems := rulefmt.ParseFile(rulesFile, false, model.UTF8Validation, promParser, promslog.NewNopLogger())
+	for _, problem := range problems {
+		t.Fatal(problem)
+	}
+	for _, group := range groups.Groups {
+		alerts = append(alerts, group.Rules...)
+	}
+	return alerts
+}
+
+// promParser reads queries as a server without experimental features does.
+var promParser = parser.NewParser(parser.Options{})
+
+// TestAlertsTellWhatToDo: a summary, a severity, and a section of the runbook
+// that is there. And each metric exists.
+func TestAlertsTellWhatToDo(t *testing.T) {
+	runbook, known := string(readFile(t, "../../docs/operations.md")), metricNames(t)
+	for _, rule := range rules(t) {
+		if rule.Annotations["summary"] == "" || rule.Labels["severity"] == "" {
+			t.Errorf("%s has no summary or no severity", rule.Alert)
+		}
+		_, anchor, _ := strings.Cut(rule.Annotations["runbook_url"], "docs/operations.md#")
+		if !hasSection(runbook, anchor) {
+			t.Errorf("%s leads to #%s, which docs/operations.md does not have", rule.Alert, anchor)
+		}
+		checkQuery(t, rule.Alert, rule.Expr, known)
+	}
+}
+
+// hasSection looks for a heading by the name that a link to it has.
+func hasSection(document, anchor string) bool {
+	for line := range strings.Lines(document) {
+		if title, ok := strings.CutPrefix(strings.TrimSpace(line), "### "); ok && anchor != "" && strings.ToLower(title) == anchor {
+			return true
+		}
+	}
+	return false
+}
+
+// ruleCases is the part of promtool's format that alerts_test.yaml uses.
+type ruleCases struct {
+	RuleFiles []string       `json:"rule_files"`
+	Every     model.Duration `json:"evaluation_interval"`
+	Tests     []ruleCase     `json:"tests"`
+}
+
+type ruleCase struct {
+	Name     string         `json:"name"`
+	Interval model.Duration `json:"interval"`
+	Series   []struct {
+		Series string `json:"series"`
+		Values string `json:"values"`
+	} `json:"input_series"`
+	Alerts []struct {
+		Name     string         `json:"alertname"`
+		At       model.Duration `json:"eval_time"`
+		Expected []struct {
+			Labels      map[string]string `json:"exp_labels"`
+			Annotations map[string]string `json:"exp_annotations"`
+		} `json:"exp_alerts"`
+	} `json:"alert_rule_test"`
+}
+
+// TestAlerts evaluates the rules over each case's series, minute by minute, and
+// compares who fires. Each alert must have a case that fires it, and one that
+// does not.
+func TestAlerts(t *testing.T) {
+	var cases ruleCases
+	if err := yaml.UnmarshalStrict(readFile(t, casesFile), &cases); err != nil {
+		t.Fatal(err)
+	}
+	fires, silent := map[string]bool{}, map[string]bool{}
+	for _, c := range cases.Tests {
+		for _, want := range c.Alerts {
+			var expected []string
+			for _, e := range want.Expected {
+				e.Labels[labels.AlertName] = want.Name
+				expected = append(expected, show(labels.FromMap(e.Labels), labels.FromMap(e.Annotations)))
+			}
+			slices.Sort(expected)
+			got := firing(t, &c, want.Name, time.Duration(cases.Every), time.Duration(want.At))
+			if !slices.Equal(got, expected) {
+				t.Errorf("%s: %s after %s\ngot  %q\nwant %q", c.Name, want.Name, time.Duration(want.At), got, expected)
+			}
+			fires[want.Name] = fires[want.Name] || len(expected) > 0
+			silent[want.Name] = silent[want.Name] || len(expected) == 0
+		}
+	}
+	for _, rule := range rules(t) {
+		if !fires[rule.Alert] || !silent[rule.Alert] {
+			t.Errorf("%s: a case that fires: %t, one that does not: %t", rule.Alert, fires[rule.Alert], silent[rule.Alert])
+		}
+		delete(fires, rule.Alert)
+	}
+	if len(fires) > 0 {
+		t.Errorf("cases of alerts that are not there: %v", slices.Sorted(maps.Keys(fires)))
+	}
+}
+
+// firing loads a case's series, evaluates all rules up to a time, and returns
+// the alerts of one name that then fire.
+func firing(t *testing.T, c *ruleCase, name string, every, until time.Duration) (alerts []string) {
+	t.Helper()
+	var series strings.Builder
+	fmt.Fprintf(&series, "load %s\n", c.Interval)
+	for _, s := range c.Series {
+		fmt.Fprintf(&series, "  %s %s\n", s.Series, s.Values)
+	}
+	data, err := promqltest.NewLazyLoader(series.String(), promqltest.LazyLoaderOpts{EnableAtModifier: true, EnableNegativeOffset: true})
+	if err != nil {
+		t.Fatalf("%s: %v", c.Name, err)
+	}
+	defer data.Close()
+	manager := promrules.NewManager(&promrules.ManagerOptions{
+		QueryFunc:  promrules.EngineQueryFunc(data.QueryEngine(), data.Storage()),
+		Appendable: data.Storage(), Context: t.Context(), Parser: promParser,
+		NotifyFunc: func(context.Context, string, ...*promrules.Alert) {},
+		Logger:     promslog.NewNopLogger(),
+	})
+	groups, problems := manager.LoadGroups(every, labels.EmptyLabels(), "", nil, false, filepath.Clean(rulesFile))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	for at := time.Duration(0); at <= until; at += every {
+		data.WithSamplesTill(time.Unix(0, 0).Add(at), func(err error) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, group := range groups {
+				group.Eval(data.Context(), time.Unix(0, 0).Add(at))
+			}
+		})
+	}
+	for _, group := range groups {
+		for _, rule := range group.AlertingRules() {
+			if err := rule.LastError(); err != nil {
+				t.Fatalf("%s: %v", rule.Name(), err)
+			}
+			for _, a := range rule.ActiveAlerts() {
+				if rule.Name() == name && a.State == promrules.StateFiring {
+					alerts = append(alerts, show(a.Labels, a.Annotations))
+				}
+			}
+		}
+	}
+	slices.Sort(alerts)
+	return alerts
+}
+
+func show(of, annotations labels.Labels) string { return of.String() + " " + annotations.String() }

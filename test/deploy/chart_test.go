@@ -1,0 +1,218 @@
+package deploy
+
+import (
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/common/util"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/engine"
+	"sigs.k8s.io/yaml"
+)
+
+const chartDir = "../../deploy/helm/spanstatsd"
+
+func load(t *testing.T, dir string) *chart.Chart {
+	t.Helper()
+	c, err := loader.LoadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// application is a chart of somebody's own with ours as a dependency, the way
+// that the chart's README shows.
+func application(t *testing.T) *chart.Chart {
+	t.Helper()
+	c := load(t, "testdata/application")
+	c.AddDependency(load(t, chartDir))
+	return c
+}
+
+// render checks the values against the schema and renders every template.
+func render(t *testing.T, c *chart.Chart, values string) (*manifests, error) {
+	t.Helper()
+	var given map[string]any
+	if err := yaml.UnmarshalStrict([]byte(values), &given); err != nil {
+		t.Fatal(err)
+	}
+	all, err := util.ToRenderValues(c, given, common.ReleaseOptions{Name: "release", Namespace: "ns", IsInstall: true}, nil)
+	if err != nil {
+		return nil, err
+	}
+	rendered, err := engine.Engine{Strict: true}.Render(c, all)
+	if err != nil {
+		return nil, err
+	}
+	var text strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(rendered)) {
+		if strings.HasSuffix(name, ".yaml") {
+			text.WriteString(rendered[name] + "\n---\n")
+		}
+	}
+	return decode([]byte(text.String()))
+}
+
+// TestChart renders the defaults and then each switch.
+func TestChart(t *testing.T) {
+	for name, c := range map[string]struct {
+		values string
+		holds  func(*manifests) bool
+	}{
+		"defaults": {"", func(m *manifests) bool {
+			return len(m.pods) == 1 && m.pods[0].kind == "DaemonSet" && len(m.policies) == 1 && len(m.monitors)+len(m.rules)+len(m.maps) == 0
+		}},
+		"no workload": {"mode: none", func(m *manifests) bool { return len(m.pods)+len(m.policies) == 0 }},
+		"image": {"image: {repository: r.example/s, tag: '2', pullPolicy: Always}", func(m *manifests) bool {
+			c := m.pods[0].pod.Spec.Containers[0]
+			return c.Image == "r.example/s:2" && c.ImagePullPolicy == "Always" && m.pods[0].pod.Spec.InitContainers[0].Image == c.Image
+		}},
+		"digest": {"image: {repository: s, digest: 'sha256:" + strings.Repeat("a", 64) + "'}", func(m *manifests) bool {
+			return m.pods[0].pod.Spec.Containers[0].Image == "s@sha256:"+strings.Repeat("a", 64)
+		}},
+		"pull secret": {"imagePullSecrets: [{name: x}]", func(m *manifests) bool { return m.pods[0].pod.Spec.ImagePullSecrets[0].Name == "x" }},
+		"agent elsewhere": {"agent: {url: 'http://agent.example:9000'}", func(m *manifests) bool {
+			return environment(&m.pods[0].pod.Spec.Containers[0], "DD_TRACE_AGENT_URL") == "http://agent.example:9000" &&
+				m.policies[0].Spec.Egress[0].Ports[0].Port.String() == "9000"
+		}},
+		"agent without a port": {"agent: {url: 'http://agent.example/'}", func(m *manifests) bool {
+			return m.policies[0].Spec.Egress[0].Ports[0].Port.String() == "80"
+		}},
+		"agent behind a socket": {"agent: {url: 'unix:///var/run/datadog/apm.socket'}", func(m *manifests) bool {
+			mount := mountAt(&m.pods[0].pod.Spec.Containers[0], "/var/run/datadog")
+			return mount != nil && volume(&m.pods[0].pod.Spec, mount.Name).HostPath.Path == "/var/run/datadog" && len(m.policies[0].Spec.Egress) == 0
+		}},
+		"socket": {"socket: {directory: /run/stats, mode: '0666'}", func(m *manifests) bool {
+			return volume(&m.pods[0].pod.Spec, "spanstatsd").HostPath.Path == "/run/stats"
+		}},
+		"config": {"config: {ring-slots: 16384, max-byte-rate: 100000000, conflate-runtimes: false, buffer: block, retry-age: 5m}", func(m *manifests) bool {
+			c := &m.pods[0].pod.Spec.Containers[0]
+			return environment(c, "SPANSTATSD_RING_SLOTS") == "16384" && environment(c, "SPANSTATSD_MAX_BYTE_RATE") == "100000000" &&
+				environment(c, "SPANSTATSD_CONFLATE_RUNTIMES") == "false" && environment(c, "SPANSTATSD_RETRY_AGE") == "5m"
+		}},
+		"environment": {"extraEnv: [{name: DD_ENV, value: prod}]", func(m *manifests) bool {
+			return environment(&m.pods[0].pod.Spec.Containers[0], "DD_ENV") == "prod"
+		}},
+		"resources": {"resources: {limits: {memory: 256Mi}}", func(m *manifests) bool {
+			return m.pods[0].pod.Spec.Containers[0].Resources.Limits.Memory().String() == "256Mi"
+		}},
+		"host's processes": {"node: {hostPID: true}", func(m *manifests) bool { return m.pods[0].pod.Spec.HostPID }},
+		"placement": {"node: {nodeSelector: {a: b}, tolerations: [], priorityClassName: p, podLabels: {l: m}, podAnnotations: {q: r}, affinity: {nodeAffinity: {}}}", func(m *manifests) bool {
+			p := m.pods[0].pod
+			return p.Spec.NodeSelector["a"] == "b" && p.Spec.PriorityClassName == "p" && p.Labels["l"] == "m" && p.Annotations["q"] == "r" && p.Spec.Affinity != nil && len(p.Spec.Tolerations) == 0
+		}},
+		"no policy": {"networkPolicy: {enabled: false}", func(m *manifests) bool { return len(m.policies) == 0 }},
+		"monitoring elsewhere": {"networkPolicy: {monitoringNamespace: watch}", func(m *manifests) bool {
+			return m.policies[0].Spec.Ingress[0].From[0].NamespaceSelector.MatchLabels["kubernetes.io/metadata.name"] == "watch"
+		}},
+		"monitor": {"podMonitor: {enabled: true, interval: 30s, labels: {release: p}}", func(m *manifests) bool { return m.monitors[0].Labels["release"] == "p" }},
+		"alerts": {"prometheusRule: {enabled: true, labels: {release: p}}", func(m *manifests) bool {
+			given := 0
+			for _, group := range m.rules[0].Spec.Groups {
+				given += len(group.Rules)
+			}
+			return given == len(rules(t)) && m.rules[0].Labels["release"] == "p"
+		}},
+		"dashboard": {"dashboard: {enabled: true}", func(m *manifests) bool {
+			return m.maps[0].Data["spanstatsd.json"] == strings.TrimSpace(string(readFile(t, dashboardFile)))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, err := render(t, load(t, chartDir), c.values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.keepPromises(t)
+			if !c.holds(m) {
+				t.Errorf("%s does not show in %+v", c.values, m)
+			}
+		})
+	}
+}
+
+// TestSidecarTemplates renders an application's chart with each kind of sidecar.
+func TestSidecarTemplates(t *testing.T) {
+	for values, kind := range map[string]bool{
+		"": true, "spanstatsd: {sidecar: {native: false}}": false,
+		"spanstatsd: {agent: {url: 'unix:///run/dd/apm.socket'}, socket: {directory: /run/stats}}": true,
+	} {
+		m, err := render(t, application(t), values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(m.pods) != 1 || len(m.policies) != 0 {
+			t.Fatalf("%d workloads, %d policies", len(m.pods), len(m.policies))
+		}
+		m.keepPromises(t)
+		if _, native := daemonOf(&m.pods[0].pod.Spec); native != kind {
+			t.Errorf("%q: native is %t", values, native)
+		}
+	}
+}
+
+// TestUnusableValuesAreRefused by the schema, before anything is applied.
+func TestUnusableValuesAreRefused(t *testing.T) {
+	for _, values := range []string{
+		"mode: sidecar", "modus: node", "socket: {mode: rw}", "socket: {directory: run/}", "agent: {url: 'ftp://x'}",
+		"config: {Ring_Slots: 1}", "config: {ring-slots: [1]}", "image: {digest: latest}", "node: {hostNetwork: true}",
+		"podMonitor: {interval: often}", "networkPolicy: {monitoringNamespace: ''}",
+	} {
+		if _, err := render(t, load(t, chartDir), values); err == nil || !strings.Contains(err.Error(), "schema") {
+			t.Errorf("%s: %v", values, err)
+		}
+	}
+}
+
+// TestChartDocumentsItsValues: the README's table and values.yaml are one list.
+func TestChartDocumentsItsValues(t *testing.T) {
+	documented := map[string]bool{}
+	for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]+) \\|").FindAllStringSubmatch(string(readFile(t, chartDir+"/README.md")), -1) {
+		for _, name := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row[1], -1) {
+			documented[name[1]] = true
+		}
+	}
+	for name := range flatten("", load(t, chartDir).Values) {
+		if !documented[name] {
+			t.Errorf("README.md does not explain %s", name)
+		}
+		delete(documented, name)
+	}
+	if len(documented) > 0 {
+		t.Errorf("README.md explains what values.yaml does not have: %v", documented)
+	}
+}
+
+// flatten lists values by the path that --set takes; what the user's own maps
+// hold is no value of ours.
+func flatten(prefix string, values map[string]any) map[string]bool {
+	paths := map[string]bool{}
+	for name, value := range values {
+		below, isMap := value.(map[string]any)
+		open := slices.Contains([]string{"resources", "config", "labels", "nodeSelector", "affinity", "podLabels", "podAnnotations"}, name)
+		if isMap && !open {
+			maps.Copy(paths, flatten(prefix+name+".", below))
+		} else {
+			paths[prefix+name] = true
+		}
+	}
+	return paths
+}
+
+func readFile(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}

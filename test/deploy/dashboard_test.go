@@ -1,0 +1,102 @@
+package deploy
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const dashboardFile = "../../deploy/grafana/spanstatsd.json"
+
+// dashboard is what this test looks at of Grafana's format.
+type dashboard struct {
+	UID        string
+	Templating struct {
+		List []struct {
+			Name, Type string
+			Query      any
+			Definition string
+		}
+	}
+	Panels []panel
+}
+
+type panel struct {
+	ID                       int
+	Type, Title, Description string
+	Datasource               struct{ UID string }
+	GridPos                  struct{ X, Y, W, H int }
+	Targets                  []struct {
+		Expr, LegendFormat string
+		Datasource         struct{ UID string }
+	}
+}
+
+// queryVariables are what Grafana puts into a query before it asks.
+var queryVariables = strings.NewReplacer("$__rate_interval", "5m", "$__range", "1h")
+
+// TestDashboard: the four questions in their order, every panel explained and on
+// the chosen data source, every query about metrics that exist.
+func TestDashboard(t *testing.T) {
+	var d dashboard
+	if err := json.Unmarshal(readFile(t, dashboardFile), &d); err != nil {
+		t.Fatal(err)
+	}
+	if d.UID != "spanstatsd" {
+		t.Errorf("uid %q: links to the dashboard break", d.UID)
+	}
+	if first := d.Templating.List[0]; first.Type != "datasource" || first.Name != "datasource" || first.Query != "prometheus" {
+		t.Errorf("the data source is no variable: %+v", first)
+	}
+	known, ids := metricNames(t), map[int]bool{}
+	for _, variable := range d.Templating.List[1:] {
+		selector, ok := strings.CutPrefix(variable.Definition, "label_values(")
+		if selector, _, found := strings.Cut(selector, ", "); !ok || !found {
+			t.Errorf("the variable %s asks %s", variable.Name, variable.Definition)
+		} else {
+			checkQuery(t, "variable "+variable.Name, selector, known)
+		}
+	}
+	var rows []string
+	for i, p := range d.Panels {
+		if ids[p.ID] {
+			t.Errorf("%s: the number %d is taken", p.Title, p.ID)
+		}
+		ids[p.ID] = true
+		for _, before := range d.Panels[:i] {
+			if p.overlaps(before) {
+				t.Errorf("%s lies over %s", p.Title, before.Title)
+			}
+		}
+		if p.Type == "row" {
+			rows = append(rows, p.Title)
+			continue
+		}
+		p.check(t, known)
+	}
+	if want := []string{"Is anything lost?", "Who loses it?", "What does it cost?", "What does it do?"}; !slices.Equal(rows, want) {
+		t.Errorf("rows %q", rows)
+	}
+}
+
+func (p *panel) check(t *testing.T, known map[string]bool) {
+	t.Helper()
+	if p.Title == "" || len(p.Description) < 20 || len(p.Targets) == 0 || p.Datasource.UID != "${datasource}" {
+		t.Errorf("panel %d, %q: title, description, query or data source is missing", p.ID, p.Title)
+	}
+	for _, target := range p.Targets {
+		if target.Datasource.UID != "${datasource}" {
+			t.Errorf("%s asks the data source %q", p.Title, target.Datasource.UID)
+		}
+		if !strings.Contains(target.Expr, `instance=~"$instance"`) {
+			t.Errorf("%s does not heed the chosen daemons", p.Title)
+		}
+		checkQuery(t, p.Title, queryVariables.Replace(target.Expr), known)
+	}
+}
+
+func (p *panel) overlaps(q panel) bool {
+	a, b := p.GridPos, q.GridPos
+	return a.X < b.X+b.W && b.X < a.X+a.W && a.Y < b.Y+b.H && b.Y < a.Y+a.H
+}

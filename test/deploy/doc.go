@@ -1,0 +1,17 @@
+// Package deploy holds what stands in deploy/ to what it promises.
+//
+//   - Every manifest, and every rendering of the chart with each switch, decodes
+//     strictly into the types of the Kubernetes API, and keeps the promises of
+//     promises.go. Those are themselves tested: each must see when it is broken.
+//   - The alert rules are read by Prometheus's own parser and evaluated by its own
+//     engine over the series of alerts_test.yaml: each fires on one, and stays
+//     silent on another. Each leads to a section of docs/operations.md.
+//   - Every query of the dashboard parses and names metrics of docs/metrics.md,
+//     which another test holds equal to the program.
+//   - A real Prometheus server scrapes a real daemon under load and is asked for
+//     the books.
+//   - The image's root runs the daemon: alone, read-only, as its own user.
+//
+// It is a module of its own, since these parsers bring half a cloud with them.
+// Nothing here needs a cluster, a container runtime or a network.
+package deploy

@@ -1,0 +1,134 @@
+package deploy
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	core "k8s.io/api/core/v1"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+)
+
+const kubernetes = "../../deploy/kubernetes"
+
+// overlay builds one of the overlays.
+func overlay(t *testing.T, name string) *manifests {
+	t.Helper()
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(kubernetes, "overlays", name))
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	text, err := built.AsYaml()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := decode(text)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return m
+}
+
+// TestOverlays builds every overlay there is.
+func TestOverlays(t *testing.T) {
+	entries, err := os.ReadDir(filepath.Join(kubernetes, "overlays"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != 3 {
+		t.Errorf("%d overlays", len(entries))
+	}
+	for _, entry := range entries {
+		t.Run(entry.Name(), func(t *testing.T) {
+			m := overlay(t, entry.Name())
+			if len(m.pods) != 1 || len(m.policies) != 1 || len(m.monitors) != 1 {
+				t.Fatalf("%d workloads, %d policies, %d monitors", len(m.pods), len(m.policies), len(m.monitors))
+			}
+			m.keepPromises(t)
+			daemon, _ := daemonOf(&m.pods[0].pod.Spec)
+			if !strings.HasPrefix(daemon.Image, "spanstatsd:") {
+				t.Errorf("image %s", daemon.Image)
+			}
+		})
+	}
+}
+
+// TestEveryFileIsUsed: a manifest that no kustomization names is tested by nobody.
+func TestEveryFileIsUsed(t *testing.T) {
+	err := filepath.WalkDir(kubernetes, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".yaml" || entry.Name() == "kustomization.yaml" {
+			return err
+		}
+		kustomization, err := os.ReadFile(filepath.Join(filepath.Dir(path), "kustomization.yaml"))
+		if err == nil && !strings.Contains(string(kustomization), entry.Name()) {
+			t.Errorf("%s is in no kustomization", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// keepPromises looks at every pod, and whether policies and monitors meet it.
+func (m *manifests) keepPromises(t *testing.T) {
+	t.Helper()
+	for _, w := range m.pods {
+		for _, broken := range brokenPromises(w) {
+			t.Errorf("%s %s: %s", w.kind, w.name, broken)
+		}
+		for _, policy := range m.policies {
+			if !selects(t, &policy.Spec.PodSelector, w.pod.Labels) {
+				t.Errorf("the policy %s does not select %s", policy.Name, w.name)
+			}
+			if rule := policy.Spec.Ingress[len(policy.Spec.Ingress)-1]; len(rule.From) != 1 || rule.Ports[0].Port.String() != "spanstatsd" {
+				t.Errorf("the policy %s lets others than the monitoring ask for metrics", policy.Name)
+			}
+		}
+		for _, monitor := range m.monitors {
+			if !selects(t, &monitor.Spec.Selector, w.pod.Labels) {
+				t.Errorf("the monitor %s does not select %s", monitor.Name, w.name)
+			}
+			if port := monitor.Spec.PodMetricsEndpoints[0].Port; port == nil || *port != "spanstatsd" {
+				t.Errorf("the monitor %s asks another port", monitor.Name)
+			}
+		}
+		hooksAndFlags(t, &w.pod.Spec)
+	}
+}
+
+func selects(t *testing.T, selector *meta.LabelSelector, of map[string]string) bool {
+	t.Helper()
+	s, err := meta.LabelSelectorAsSelector(selector)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Matches(labels.Set(of))
+}
+
+// hooksAndFlags asks the program itself whether it knows what the manifests run
+// it with: every command, and every SPANSTATSD_ variable as a flag of it.
+func hooksAndFlags(t *testing.T, spec *core.PodSpec) {
+	t.Helper()
+	for _, c := range append(append([]core.Container{}, spec.InitContainers...), spec.Containers...) {
+		if c.Name != "spanstatsd" && c.Name != "prepare" {
+			continue
+		}
+		help := daemonHelp(t, c.Args...)
+		for _, e := range c.Env {
+			if name, ours := strings.CutPrefix(e.Name, "SPANSTATSD_"); ours {
+				if flag := "--" + strings.ToLower(strings.ReplaceAll(name, "_", "-")) + " "; !strings.Contains(help, flag) {
+					t.Errorf("%s sets %s, and %v has no flag %s", c.Name, e.Name, c.Args, flag)
+				}
+			}
+		}
+		if c.Lifecycle != nil {
+			daemonHelp(t, c.Lifecycle.PostStart.Exec.Command[1:]...)
+			daemonHelp(t, c.Lifecycle.PreStop.Exec.Command[1:]...)
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package deploy
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/prometheus/promql/parser"
+)
+
+// metricNames are the series that a scraped daemon has: those of docs/metrics.md,
+// which a test of the daemon holds equal to its registry; those of Go and of the
+// process; and the one that Prometheus adds.
+func metricNames(t *testing.T) map[string]bool {
+	t.Helper()
+	names := map[string]bool{"up": true}
+	document := string(readFile(t, "../../docs/metrics.md"))
+	for _, row := range regexp.MustCompile("(?m)^\\| `(spanstatsd_[a-z_]+)` \\|(.*)$").FindAllStringSubmatch(document, -1) {
+		names[row[1]] = true
+		if strings.Contains(row[2], "a histogram") {
+			for _, suffix := range []string{"_bucket", "_sum", "_count"} {
+				names[row[1]+suffix] = true
+			}
+		}
+	}
+	if len(names) < 30 {
+		t.Fatalf("docs/metrics.md lists %d metrics: its tables are not read any more", len(names))
+	}
+	standard := prometheus.NewRegistry()
+	standard.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	families, err := standard.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		names[family.GetName()] = true
+	}
+	return names
+}
+
+// checkQuery parses a query with Prometheus's parser, and looks for each series
+// that it selects.
+func checkQuery(t *testing.T, where, query string, known map[string]bool) {
+	t.Helper()
+	expr, err := promParser.ParseExpr(query)
+	if err != nil {
+		t.Errorf("%s: %v in %s", where, err, query)
+		return
+	}
+	selectors := 0
+	parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
+		if selector, ok := node.(*parser.VectorSelector); ok {
+			selectors++
+			if !known[selector.Name] {
+				t.Errorf("%s: there is no metric %q", where, selector.Name)
+			}
+		}
+		return nil
+	})
+	if selectors == 0 {
+		t.Errorf("%s: %s asks for no metric", where, query)
+	}
+}

@@ -1,0 +1,234 @@
+package deploy
+
+import (
+	"fmt"
+	"path"
+	"slices"
+
+	core "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// What the manifests promise of every pod that the daemon runs in.
+
+const (
+	daemonUser = 65532
+	tokenPath  = "/var/run/secrets/kubernetes.io/serviceaccount"
+	// hookSeconds and graceSeconds are what the hooks and the daemon's own
+	// --shutdown-grace may take of a pod's grace.
+	hookSeconds, graceSeconds = 20, 5
+)
+
+// The budget of resident memory, and what it may be when it is under attack.
+var leastRequest, leastLimit = resource.MustParse("64Mi"), resource.MustParse("128Mi")
+
+// findings are the promises that something breaks.
+type findings []string
+
+func (f *findings) expect(kept bool, format string, args ...any) {
+	if !kept {
+		*f = append(*f, fmt.Sprintf(format, args...))
+	}
+}
+
+// brokenPromises looks at one pod.
+func brokenPromises(w workload) (f findings) {
+	spec := &w.pod.Spec
+	f.expect(!spec.HostNetwork && !spec.HostIPC, "%s shares the host's network or memory", w.name)
+	f.expect(w.pod.Labels["spanstatsd"] != "", "%s has no label for the PodMonitor", w.name)
+	daemon, native := daemonOf(spec)
+	if daemon == nil {
+		f.expect(false, "%s runs no daemon", w.name)
+		return f
+	}
+	f.order(w, daemon, native)
+	f.confined(daemon)
+	f.token(spec, daemon)
+	f.shared(spec, daemon)
+	f.resources(daemon)
+	f.probes(daemon)
+	f.agent(daemon)
+	for i := range spec.InitContainers {
+		if c := &spec.InitContainers[i]; c.Name == "prepare" {
+			f.preparation(c)
+		}
+	}
+	return f
+}
+
+// daemonOf finds the daemon, and whether it is a native sidecar.
+func daemonOf(spec *core.PodSpec) (daemon *core.Container, native bool) {
+	for i := range spec.InitContainers {
+		if c := &spec.InitContainers[i]; c.Name == "spanstatsd" {
+			return c, true
+		}
+	}
+	for i := range spec.Containers {
+		if c := &spec.Containers[i]; c.Name == "spanstatsd" {
+			return c, false
+		}
+	}
+	return nil, false
+}
+
+// order: the socket is there before the application and outlives it.
+func (f *findings) order(w workload, daemon *core.Container, native bool) {
+	switch {
+	case native:
+		f.expect(daemon.RestartPolicy != nil && *daemon.RestartPolicy == core.ContainerRestartPolicyAlways,
+			"an init container that ends keeps the pod from starting")
+		f.expect(daemon.StartupProbe != nil, "nothing makes the application wait for the socket")
+	case len(w.pod.Spec.Containers) > 1:
+		f.expect(w.pod.Spec.Containers[0].Name == daemon.Name, "the application is started first")
+		f.expect(hook(daemon, true, "ready"), "nothing makes the application wait for the socket")
+		f.expect(hook(daemon, false, "idle"), "the daemon is stopped together with the application")
+		grace := w.pod.Spec.TerminationGracePeriodSeconds
+		f.expect(grace == nil || *grace > hookSeconds+graceSeconds, "the pod's grace ends before the daemon's")
+	}
+	grace := w.pod.Spec.TerminationGracePeriodSeconds
+	f.expect(grace == nil || *grace > graceSeconds, "the pod's grace ends before the daemon's")
+}
+
+// hook says whether the hook after the start, or before the stop, waits for what.
+func hook(c *core.Container, start bool, what string) bool {
+	if c.Lifecycle == nil {
+		return false
+	}
+	handler := c.Lifecycle.PreStop
+	if start {
+		handler = c.Lifecycle.PostStart
+	}
+	return handler != nil && handler.Exec != nil && len(handler.Exec.Command) > 2 &&
+		slices.Equal(handler.Exec.Command[:3], []string{"/spanstatsd", "wait", what})
+}
+
+// confined: nothing of the host, no privilege, nothing to write to.
+func (f *findings) confined(c *core.Container) {
+	s := c.SecurityContext
+	if s == nil {
+		f.expect(false, "%s has no security context", c.Name)
+		return
+	}
+	f.expect(isTrue(s.RunAsNonRoot), "%s may run as root", c.Name)
+	f.expect(s.RunAsUser != nil && *s.RunAsUser == daemonUser, "%s runs as another user than the image's", c.Name)
+	f.expect(s.Capabilities != nil && len(s.Capabilities.Add) == 0, "%s adds capabilities", c.Name)
+	f.contained(c)
+}
+
+// contained is what holds even for a container that runs as root.
+func (f *findings) contained(c *core.Container) {
+	s := c.SecurityContext
+	f.expect(isTrue(s.ReadOnlyRootFilesystem), "%s may write its root", c.Name)
+	f.expect(s.AllowPrivilegeEscalation != nil && !*s.AllowPrivilegeEscalation, "%s may gain privileges", c.Name)
+	f.expect(s.Privileged == nil || !*s.Privileged, "%s is privileged", c.Name)
+	f.expect(s.Capabilities != nil && slices.Contains(s.Capabilities.Drop, "ALL"), "%s keeps capabilities", c.Name)
+	f.expect(s.SeccompProfile != nil && s.SeccompProfile.Type == core.SeccompProfileTypeRuntimeDefault, "%s has no seccomp profile", c.Name)
+}
+
+// preparation runs as root for a moment, with what giving a directory away needs.
+func (f *findings) preparation(c *core.Container) {
+	f.expect(c.RestartPolicy == nil, "the preparation stays")
+	f.expect(slices.Equal(c.Args, []string{"prepare"}), "the preparation runs something else")
+	f.contained(c)
+	for _, added := range c.SecurityContext.Capabilities.Add {
+		f.expect(added == "CHOWN" || added == "FOWNER", "the preparation has %s", added)
+	}
+}
+
+// token: the daemon never sees one, whether the application has one or not.
+func (f *findings) token(spec *core.PodSpec, daemon *core.Container) {
+	if spec.AutomountServiceAccountToken != nil && !*spec.AutomountServiceAccountToken {
+		return
+	}
+	for _, mount := range daemon.VolumeMounts {
+		if mount.MountPath == tokenPath {
+			v := volume(spec, mount.Name)
+			f.expect(v != nil && v.EmptyDir != nil, "what lies over the token is not empty")
+			return
+		}
+	}
+	f.expect(false, "the daemon sees the service account's token")
+}
+
+// shared: daemon and application mount the socket's directory, whole, and
+// whoever does may connect.
+func (f *findings) shared(spec *core.PodSpec, daemon *core.Container) {
+	socket := environment(daemon, "SPANSTATSD_SOCKET")
+	mount := mountAt(daemon, path.Dir(socket))
+	if mount == nil {
+		f.expect(false, "the socket's directory %s is no mount", path.Dir(socket))
+		return
+	}
+	f.expect(mount.SubPath == "" && !mount.ReadOnly, "the socket's directory is mounted in part or to be read only")
+	v := volume(spec, mount.Name)
+	f.expect(v != nil && (v.EmptyDir != nil || v.HostPath != nil && *v.HostPath.Type == core.HostPathDirectoryOrCreate),
+		"the socket's directory is no directory that pods share")
+	open := environment(daemon, "SPANSTATSD_SOCKET_MODE") == "0666" || spec.SecurityContext != nil && spec.SecurityContext.FSGroup != nil
+	f.expect(open, "an application of another user may not connect")
+	for i := range spec.Containers {
+		c := &spec.Containers[i]
+		if c == daemon {
+			continue
+		}
+		m := mountAt(c, path.Dir(socket))
+		f.expect(m != nil && m.Name == mount.Name && m.SubPath == "", "%s does not mount the socket's directory", c.Name)
+		f.expect(environment(c, "SPANSTATSD_SOCKET") == socket, "%s is not told where the socket is", c.Name)
+	}
+}
+
+func (f *findings) resources(c *core.Container) {
+	request, limit := c.Resources.Requests[core.ResourceMemory], c.Resources.Limits[core.ResourceMemory]
+	f.expect(request.Cmp(leastRequest) >= 0, "%s requests %s, less than its budget", c.Name, request.String())
+	f.expect(limit.Cmp(leastLimit) >= 0, "%s is limited to %s, less than its budget under attack", c.Name, limit.String())
+	cpu := c.Resources.Limits[core.ResourceCPU]
+	f.expect(!cpu.IsZero(), "%s has as many drainers as the node has cores", c.Name)
+}
+
+// probes ask the daemon about itself alone, and never take the pod out of service.
+func (f *findings) probes(c *core.Container) {
+	for path, probe := range map[string]*core.Probe{"/readyz": c.StartupProbe, "/livez": c.LivenessProbe} {
+		ok := probe != nil && probe.HTTPGet != nil && probe.HTTPGet.Path == path && probe.HTTPGet.Host == "" &&
+			probe.HTTPGet.Port.String() == "spanstatsd"
+		f.expect(ok, "no probe asks the daemon for %s", path)
+	}
+	f.expect(c.ReadinessProbe == nil, "the daemon's readiness takes the application out of service")
+	port := slices.IndexFunc(c.Ports, func(p core.ContainerPort) bool { return p.Name == "spanstatsd" })
+	f.expect(port >= 0 && c.Ports[port].ContainerPort == 9126, "no port has the name that probes and scrapes use")
+}
+
+// agent: the daemon is told where it is, or it would look within its own pod.
+func (f *findings) agent(c *core.Container) {
+	host := slices.IndexFunc(c.Env, func(e core.EnvVar) bool { return e.Name == "DD_AGENT_HOST" })
+	node := host >= 0 && c.Env[host].ValueFrom != nil && c.Env[host].ValueFrom.FieldRef != nil &&
+		c.Env[host].ValueFrom.FieldRef.FieldPath == "status.hostIP"
+	f.expect(node || environment(c, "DD_TRACE_AGENT_URL") != "", "the daemon does not know the node's agent")
+}
+
+func isTrue(b *bool) bool { return b != nil && *b }
+
+func environment(c *core.Container, name string) string {
+	for _, e := range c.Env {
+		if e.Name == name {
+			return e.Value
+		}
+	}
+	return ""
+}
+
+func mountAt(c *core.Container, dir string) *core.VolumeMount {
+	for i := range c.VolumeMounts {
+		if c.VolumeMounts[i].MountPath == dir {
+			return &c.VolumeMounts[i]
+		}
+	}
+	return nil
+}
+
+func volume(spec *core.PodSpec, name string) *core.Volume {
+	for i := range spec.Volumes {
+		if spec.Volumes[i].Name == name {
+			return &spec.Volumes[i]
+		}
+	}
+	return nil
+}

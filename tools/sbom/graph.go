@@ -1,0 +1,36 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// readGraph reads the lines of `go mod graph` and keeps who requires whom among
+// the modules of the binary, whatever version was asked for: the one that was
+// chosen is in the binary.
+func readGraph(graph io.Reader, references map[string]string) (map[string]map[string]bool, error) {
+	edges := map[string]map[string]bool{}
+	lines := bufio.NewScanner(graph)
+	for lines.Scan() {
+		who, whom, ok := strings.Cut(lines.Text(), " ")
+		if !ok {
+			return nil, fmt.Errorf("read module graph: %q is not two modules", lines.Text())
+		}
+		from, to := references[path(who)], references[path(whom)]
+		if from == "" || to == "" {
+			continue
+		}
+		if edges[from] == nil {
+			edges[from] = map[string]bool{}
+		}
+		edges[from][to] = true
+	}
+	return edges, lines.Err()
+}
+
+func path(module string) string {
+	name, _, _ := strings.Cut(module, "@")
+	return name
+}
