@@ -54,6 +54,7 @@ func (o *runOptions) addFlags(f *pflag.FlagSet) {
 	f.IntVar(&agg.RingSlots, "ring-slots", agg.RingSlots, "slots a ring, a power of two")
 	f.IntVar(&agg.MaxAggregates, "max-aggregates", agg.MaxAggregates, "aggregates a cycle, all origins together; what is beyond them meets in one overflow aggregate an origin")
 	f.IntVar(&agg.MaxOrigins, "max-origins", agg.MaxOrigins, "origins a cycle")
+	f.IntVar(&agg.LabelBytes, "label-bytes", agg.LabelBytes, "memory for the labels of an interval's keys; beyond it a new key meets others in its origin's overflow aggregate")
 	f.IntVar(&agg.SketchBytes, "sketch-bytes", agg.SketchBytes, "memory for the bins of all sketches; beyond it the lowest bins of a sketch collapse into one")
 	f.StringSliceVar(&o.cardinality, "cardinality-limit", nil, "distinct values a field may have an origin and cycle, as field=N,field=N; may be repeated")
 	f.BoolVar(&agg.ConflateRuntimes, "conflate-runtimes", agg.ConflateRuntimes, "send origins that differ only in runtime id as one")

@@ -19,6 +19,7 @@ type Config struct {
 	MaxAggregates     int           // keys an interval that all origins share; see reserve
 	MaxOrigins        int           // origins an interval
 	SketchBytes       int           // of the bins of all sketches, see SketchMemory
+	LabelBytes        int           // of the labels of an interval's keys; see hasRoom
 	Budgets           Budgets       // distinct values a field, origin and interval
 	FlushInterval     time.Duration // the interval: a cycle is no longer than that
 	BucketWidth       time.Duration // of a bucket of end times
@@ -30,7 +31,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Drainers: 1, Partitions: Partitioning{Adaptive: DefaultDensity}, RebalanceInterval: 10 * time.Second,
-		RingSlots: 8192, MaxAggregates: 2048, MaxOrigins: 256, SketchBytes: 16 << 20,
+		RingSlots: 8192, MaxAggregates: 2048, MaxOrigins: 256, SketchBytes: 16 << 20, LabelBytes: 8 << 20,
 		Budgets: DefaultBudgets(), FlushInterval: 10 * time.Second, BucketWidth: 10 * time.Second,
 		ConflateRuntimes: true,
 	}
@@ -51,6 +52,8 @@ func (c *Config) Check() error {
 		return fmt.Errorf("check max-origins: %d is not between 1 and %d", c.MaxOrigins, 1<<16)
 	case c.SketchBytes < minSketchBytes || c.SketchBytes > maxSketchBytes:
 		return fmt.Errorf("check sketch-bytes: %d is not between %d and %d", c.SketchBytes, minSketchBytes, maxSketchBytes)
+	case c.LabelBytes < minLabelBytes || c.LabelBytes > maxLabelBytes:
+		return fmt.Errorf("check label-bytes: %d is not between %d and %d", c.LabelBytes, minLabelBytes, maxLabelBytes)
 	case c.BucketWidth <= 0:
 		return fmt.Errorf("check bucket width: %s is not positive", c.BucketWidth)
 	case c.FlushInterval < time.Second || c.FlushInterval > c.BucketWidth:

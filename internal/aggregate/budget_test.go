@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -146,6 +147,36 @@ func TestFloor(t *testing.T) {
 	}
 	if len(r.keys) > r.config.maxKeys() {
 		t.Errorf("%d keys, more than the %d that tables have room for", len(r.keys), r.config.maxKeys())
+	}
+}
+
+// TestLabelBytes has one origin send the longest labels: they end at the bound,
+// and another's first keys still keep their names.
+func TestLabelBytes(t *testing.T) {
+	r, flooder := admitter(t, func(c *Config) { c.LabelBytes, c.MaxAggregates = 1<<20, 2048 })
+	long := strings.Repeat("r", span.MaxResource-10)
+	rows := 0
+	for i := range 1000 {
+		if a := r.admit(flooder, &span.Key{Resource: fmt.Sprint(long, i)}); a.Collapsed == 0 {
+			rows++
+		}
+	}
+	if want := 1<<20/len(long) + 1; rows < want-2 || rows > want {
+		t.Errorf("%d keys of %d bytes got a row in a mebibyte", rows, len(long))
+	}
+	quiet, _ := r.admitOrigin(span.Origin{Service: "quiet"})
+	for i := range r.config.floor() {
+		if a := r.admit(quiet, &span.Key{Resource: fmt.Sprint("quiet ", i)}); a.Collapsed != 0 {
+			t.Fatalf("key %d of another collapsed: %b", i, a.Collapsed)
+		}
+	}
+	if a := r.admit(quiet, &span.Key{Resource: "one beyond its floor"}); !a.Collapsed.Has(FieldWholeKey) {
+		t.Errorf("a key beyond the floor got %+v", a)
+	}
+	r.reset()
+	again, _ := r.admitOrigin(span.Origin{})
+	if a := r.admit(again, &span.Key{Resource: long}); a.Collapsed != 0 {
+		t.Errorf("a reset registry gave %+v", a)
 	}
 }
 

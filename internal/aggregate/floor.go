@@ -16,10 +16,15 @@ func (c *Config) floor() int { return max(1, c.reserve()/16) }
 // maxKeys is the most keys an interval can have, the overflow rows included.
 func (c *Config) maxKeys() int { return c.MaxAggregates + c.reserve() + c.MaxOrigins }
 
-// hasRoom says whether an origin may have one more row.
+// hasRoom says whether an origin may have one more row. Rows are one bound, the
+// labels of their keys another: LabelBytes for all, and a quarter more for the
+// origins below their floor. The last key may exceed it by its own length.
 func (r *registry) hasRoom(origin OriginID) bool {
-	return r.rows.shared < r.config.MaxAggregates ||
-		r.rows.kept < r.config.reserve() && r.used[origin].rows < r.config.floor()
+	bytes, limit := r.values.bytes, r.config.LabelBytes
+	if r.used[origin].rows < r.config.floor() && bytes < limit+limit/4 && r.rows.kept < r.config.reserve() {
+		return true
+	}
+	return r.rows.shared < r.config.MaxAggregates && bytes < limit
 }
 
 // takeRoom takes it.

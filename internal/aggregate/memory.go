@@ -1,13 +1,37 @@
 package aggregate
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/spanstatsd/spanstatsd/internal/memory"
+)
 
 // The bounds of Config.SketchBytes: a chunk for every table of a few drainers,
-// and as many pages as their numbers can name with room to spare.
+// and as many pages as their numbers can name with room to spare. Those of
+// Config.LabelBytes: a few of the longest keys.
 const (
 	minSketchBytes = 1 << 20
 	maxSketchBytes = 1 << 30
+	minLabelBytes  = 256 << 10
+	maxLabelBytes  = 1 << 30
 )
+
+// keyEntryBytes is about what a registry holds for a key besides its labels: the
+// key, its words, the entries of its values, and their places.
+const keyEntryBytes = 1 << 10
+
+// Memory is the most that the aggregates may come to use: what their limits add
+// up to.
+func (c *Config) Memory() []memory.Part {
+	slot := int(unsafe.Sizeof(Slot{})) + 8 // with its word of the sequence
+	registries := 2 * (c.LabelBytes + c.LabelBytes/4 + c.maxKeys()*keyEntryBytes)
+	return []memory.Part{
+		{Name: "rings", Bytes: int64(c.Drainers * c.RingSlots * slot), Flag: "ring-slots"},
+		{Name: "tables", Bytes: int64(c.TableBytes()), Flag: "max-aggregates"},
+		{Name: "sketches", Bytes: int64(c.SketchBytes), Flag: "sketch-bytes"},
+		{Name: "labels", Bytes: int64(registries), Flag: "label-bytes"},
+	}
+}
 
 // TableBytes is the most memory that all tables can take with these limits,
 // besides what their sketches take from SketchMemory: every key with spans and
@@ -15,7 +39,7 @@ const (
 // cycles that can be open. Honest traffic takes a sixth of it or less: a key
 // is one drainer's and its spans end in one bucket.
 func (c *Config) TableBytes() int {
-	rows := (c.MaxAggregates + c.MaxOrigins) * windowBuckets
+	rows := c.maxKeys() * windowBuckets
 	row := unsafe.Sizeof(Aggregate{}) + unsafe.Sizeof(store{}) + unsafe.Sizeof(int32(0))
 	return 2 * c.Drainers * rows * int(row)
 }

@@ -17,9 +17,9 @@ import (
 func TestTableBytes(t *testing.T) {
 	config := DefaultConfig()
 	config.Drainers, config.MaxAggregates, config.MaxOrigins = 1, 700, 20
-	table := newTestTable(config.MaxAggregates + config.MaxOrigins)
+	table := newTestTable(config.maxKeys())
 	table.Open(time.Unix(1000, 0))
-	for key := range config.MaxAggregates + config.MaxOrigins {
+	for key := range config.maxKeys() {
 		for bucket := range int64(windowBuckets) {
 			end := (990 + 10*bucket) * int64(time.Second)
 			table.Add(&Slot{Key: KeyID(key), End: end, Flags: span.Error, Weight: 1}, end)

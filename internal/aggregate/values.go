@@ -42,6 +42,7 @@ func nameScopeOf(origin OriginID, f Field) scope {
 type values struct {
 	places places
 	list   []value // by valueID
+	bytes  int     // of their texts
 }
 
 type value struct {
@@ -79,6 +80,7 @@ func (v *values) find(s scope, hash uint64, text string) (valueID, bool) {
 func (v *values) add(s scope, hash uint64, text string) valueID {
 	id := valueID(len(v.list))
 	v.list = append(v.list, value{text: strings.Clone(text), hash: hash, scope: s})
+	v.bytes += len(text)
 	v.places.put(hash, id, func(id uint32) uint64 { return v.list[id].hash })
 	return id
 }
@@ -86,5 +88,5 @@ func (v *values) add(s scope, hash uint64, text string) valueID {
 func (v *values) reset() {
 	v.places.reset()
 	clear(v.list[firstValue:]) // lets go of the texts; the room stays
-	v.list = v.list[:firstValue]
+	v.list, v.bytes = v.list[:firstValue], 0
 }

@@ -1,0 +1,21 @@
+package daemon
+
+import "github.com/spanstatsd/spanstatsd/internal/memory"
+
+// programBytes is what the process takes before anything is connected: the
+// program, the runtime, the metrics, and their garbage.
+const programBytes = 16 << 20
+
+// payloadOfSketch is how many bytes the encoding of a sketch's page may come to
+// for each of the page, twice, because a group is written first by itself.
+const payloadOfSketch = 2 * 4
+
+// Memory is what the limits of a configuration may come to in the worst case.
+func (c *Config) Memory() memory.Budget {
+	encoding := payloadOfSketch*c.Aggregate.SketchBytes + 2*c.Aggregate.LabelBytes
+	return memory.Sum(c.Ingest.Memory(), c.Aggregate.Memory(), []memory.Part{
+		{Name: "payloads being made", Bytes: int64(encoding), Flag: "sketch-bytes"},
+		{Name: "payloads that wait", Bytes: int64(c.Flush.RetryBytes), Flag: "retry-bytes"},
+		{Name: "the program itself", Bytes: programBytes},
+	})
+}
