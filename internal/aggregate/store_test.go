@@ -51,7 +51,7 @@ var shapes = map[string]func(*rand.Rand) uint64{
 	"any":     func(r *rand.Rand) uint64 { return r.Uint64() >> r.IntN(64) },
 	"spread":  func(r *rand.Rand) uint64 { return uint64(1e3 * math.Exp(r.Float64()*math.Log(1e7))) },
 	"few":     func(r *rand.Rand) uint64 { return 1 << (r.IntN(4) * 20) },
-	"falling": func(r *rand.Rand) uint64 { return math.MaxUint64 >> (r.Uint64N(64)) },
+	"falling": func(r *rand.Rand) uint64 { return math.MaxUint64 >> r.Uint64N(64) },
 	"ends":    func(r *rand.Rand) uint64 { return uint64(r.IntN(2)) * (math.MaxUint64 - uint64(r.IntN(3))) },
 	"low":     func(r *rand.Rand) uint64 { return uint64(r.IntN(40)) },
 }

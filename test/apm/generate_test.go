@@ -284,8 +284,12 @@ func (p *fakePayload) v05(rnd *rand.Rand) []byte {
 func (p *fakePayload) v07(rnd *rand.Rand) []byte {
 	b := msgp.AppendMapHeader(nil, 8)
 	for _, kv := range [][2]string{
-		{"container_id", p.container}, {"language_name", p.lang}, {"env", p.env},
-		{"hostname", p.host}, {"app_version", p.version}, {"runtime_id", "r"},
+		{"container_id", p.container},
+		{"language_name", p.lang},
+		{"env", p.env},
+		{"hostname", p.host},
+		{"app_version", p.version},
+		{"runtime_id", "r"},
 	} {
 		b = msgp.AppendString(msgp.AppendString(b, kv[0]), kv[1])
 	}
