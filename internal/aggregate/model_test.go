@@ -151,7 +151,7 @@ func publish(a *Aggregator, r *Reader, origin span.Origin, key span.Key, s Slot)
 			panic("published after the last cycle")
 		}
 		id, _ := cycle.AdmitOrigin(origin)
-		admission := cycle.Admit(id, &key)
+		admission, interval := cycle.Admit(id, &key), cycle.Interval()
 		route := a.NewRoute()
 		route.Begin()
 		claim, result := a.Ring(route.Drainer(admission.Hash)).Claim(1)
@@ -162,7 +162,7 @@ func publish(a *Aggregator, r *Reader, origin span.Origin, key span.Key, s Slot)
 		}
 		r.Exit()
 		if result == ring.Claimed {
-			return admission, cycle.Interval()
+			return admission, interval
 		}
 		time.Sleep(time.Microsecond)
 	}
