@@ -3,6 +3,7 @@ package aggregate
 import (
 	"hash/maphash"
 	"strings"
+	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
@@ -81,6 +82,11 @@ func (v *values) add(s scope, hash uint64, text string) valueID {
 	v.list = append(v.list, value{text: strings.Clone(text), hash: hash, scope: s})
 	v.places.put(hash, id, func(id uint32) uint64 { return v.list[id].hash })
 	return id
+}
+
+// valueBytes is about what a value takes, with its places.
+func valueBytes(text string) int {
+	return len(text) + int(unsafe.Sizeof(value{})) + 2*int(unsafe.Sizeof(place{}))
 }
 
 func (v *values) reset() {
