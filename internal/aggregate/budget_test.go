@@ -131,7 +131,7 @@ func TestFloor(t *testing.T) {
 		}
 	}
 	flood(10_000)
-	floor, reserve := r.config.floor(), r.config.reserve()
+	floor, reserve := r.config.floor().rows, r.config.reserve().rows
 	if floor != 32 || reserve != 512 {
 		t.Errorf("a floor of %d and a reserve of %d", floor, reserve)
 	}
@@ -150,33 +150,34 @@ func TestFloor(t *testing.T) {
 	}
 }
 
-// TestLabelBytes has one origin send the longest labels: they end at the bound,
-// and another's first keys still keep their names.
+// TestLabelBytes floods with long labels from one origin, and expects the memory
+// of labels to be bounded and the others' first keys to keep their names.
 func TestLabelBytes(t *testing.T) {
-	r, flooder := admitter(t, func(c *Config) { c.LabelBytes, c.MaxAggregates = 1<<20, 2048 })
-	long := strings.Repeat("r", span.MaxResource-10)
-	rows := 0
+	r, flooder := admitter(t, func(c *Config) { c.MaxLabelBytes = 1 << 20 })
+	long := strings.Repeat("l", span.MaxResource)
+	overflew := 0
 	for i := range 1000 {
-		if a := r.admit(flooder, &span.Key{Resource: fmt.Sprint(long, i)}); a.Collapsed == 0 {
-			rows++
+		if r.admit(flooder, &span.Key{Resource: fmt.Sprint(i, long)[:span.MaxResource]}).Collapsed.Has(FieldWholeKey) {
+			overflew++
 		}
 	}
-	if want := 1<<20/len(long) + 1; rows < want-2 || rows > want {
-		t.Errorf("%d keys of %d bytes got a row in a mebibyte", rows, len(long))
+	if fitting := 1000 - overflew; fitting < 150 || fitting > 1<<20/span.MaxResource+1 {
+		t.Errorf("%d keys of %d bytes have a row in a MiB", fitting, span.MaxResource)
 	}
-	quiet, _ := r.admitOrigin(span.Origin{Service: "quiet"})
-	for i := range r.config.floor() {
-		if a := r.admit(quiet, &span.Key{Resource: fmt.Sprint("quiet ", i)}); a.Collapsed != 0 {
-			t.Fatalf("key %d of another collapsed: %b", i, a.Collapsed)
+	for o := range 5 {
+		origin, _ := r.admitOrigin(span.Origin{Service: fmt.Sprint("quiet ", o)})
+		for i := range 3 {
+			if a := r.admit(origin, &span.Key{Resource: fmt.Sprint(i)}); a.Collapsed != 0 {
+				t.Errorf("origin %d key %d: collapsed %b", o, i, a.Collapsed)
+			}
 		}
 	}
-	if a := r.admit(quiet, &span.Key{Resource: "one beyond its floor"}); !a.Collapsed.Has(FieldWholeKey) {
-		t.Errorf("a key beyond the floor got %+v", a)
+	texts := 0
+	for _, v := range r.values.list {
+		texts += len(v.text)
 	}
-	r.reset()
-	again, _ := r.admitOrigin(span.Origin{})
-	if a := r.admit(again, &span.Key{Resource: long}); a.Collapsed != 0 {
-		t.Errorf("a reset registry gave %+v", a)
+	if taken := r.shared.bytes + r.kept.bytes; taken < texts || taken > 1<<20+1<<18+2*span.MaxResource {
+		t.Errorf("%d bytes are taken, of which %d of texts", taken, texts)
 	}
 }
 
@@ -273,6 +274,16 @@ func TestOverflowCostsNoBudget(t *testing.T) {
 	if resources != rows || tags != rows || len(r.values.list) != int(firstValue)+2*rows+1 {
 		t.Errorf("%d resources, %d tags and %d values are remembered of a table of %d", resources, tags, len(r.values.list), rows)
 	}
+	for i := range 100 {
+		r.admit(origin, &span.Key{PeerTags: []string{fmt.Sprint("k:new", i), fmt.Sprint("new", i, ":v")}})
+	}
+	if len(r.values.list) != int(firstValue)+2*rows+1 || len(r.names) != 1 {
+		t.Errorf("%d values and %d tag keys are remembered", len(r.values.list), len(r.names))
+	}
+	r.reset()
+	if len(r.values.list) != int(firstValue) || len(r.names)+len(r.keys)+len(r.rows.list)+len(r.used)+r.shared.rows+r.shared.bytes != 0 {
+		t.Errorf("after a reset: %+v", r)
+	}
 }
 
 // TestCollapsedTagsAreASet: tags that became alike stand once, in order.
@@ -296,5 +307,53 @@ func TestOrigins(t *testing.T) {
 	}
 	if _, ok := r.admitOrigin(span.Origin{Service: "c"}); ok {
 		t.Error("room for a third origin of two")
+	}
+}
+
+// TestBlamed floods one tag among quieter ones, over a boundary, and then a full
+// table.
+func TestBlamed(t *testing.T) {
+	a, err := New(testConfig(func(*Sealed) {}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if label, keys := a.Blamed(); keys != 0 {
+		t.Errorf("%d keys of %q before any", keys, label)
+	}
+	flood := func(n int) {
+		r := a.intervals.registry()
+		origin, _ := r.admitOrigin(span.Origin{})
+		for i := range n {
+			r.admit(origin, &span.Key{
+				Type: fmt.Sprint(i % 20), PeerTags: []string{fmt.Sprint("host:", i), "zone:a"},
+			})
+		}
+	}
+	flood(600) // of which 512 have a place
+	a.intervals.begin()
+	flood(700)
+	if label, keys := a.Blamed(); label != "peer_tag host" || keys != 600-512+700-512 {
+		t.Errorf("%d keys of %q", keys, label)
+	}
+	if label, keys := a.Blamed(); keys != 0 {
+		t.Errorf("%d keys of %q are told twice", keys, label)
+	}
+	r := a.intervals.registry()
+	for i := range 5000 {
+		r.admit(0, &span.Key{Service: "s", Resource: fmt.Sprint(i % 1000), HTTPStatus: uint32(i)})
+	}
+	for i := range 300 {
+		r.admit(0, &span.Key{Service: "s", Operation: fmt.Sprint(i)})
+	}
+	if label, keys := a.Blamed(); label != "operation" || keys != 300 {
+		t.Errorf("%d keys of %q found the table full", keys, label)
+	}
+	for i := range 1000 {
+		origin, _ := r.admitOrigin(span.Origin{Service: fmt.Sprint(i % 8)})
+		r.admit(origin, &span.Key{PeerTags: []string{fmt.Sprint("tag", i, ":v")}})
+		a.intervals.blame.add(fmt.Sprint("peer_tag ", i), "peer_tag", 1)
+	}
+	if n := len(a.intervals.blame.labels); n > maxBlamed+int(FieldWholeKey) {
+		t.Errorf("%d labels are blamed at once", n)
 	}
 }

@@ -16,7 +16,7 @@ const maxTagKeys = 64
 type usage struct {
 	values   [FieldPeerTag]int // distinct labels, by field
 	names    [2]int            // distinct tag keys: of peer tags, of additional ones
-	rows     int               // aggregates, without the overflow one
+	taken    allowance         // without the overflow row
 	overflow KeyID             // the overflow aggregate, once there is one
 	overflew bool
 	hash     uint32 // of the origin, the same in every interval
@@ -24,10 +24,11 @@ type usage struct {
 
 // tagName is a tag key that has a budget.
 type tagName struct {
-	id       valueID
-	used     int     // distinct tags with this key
-	blocked  valueID // of the tag with this key and span.Blocked, once a key has it
-	collapse uint64  // keys that lost a tag to this budget
+	id      valueID
+	field   Field
+	used    int     // distinct tags with this key
+	blocked valueID // of the tag with this key and span.Blocked, once a key has it
+	lost    uint64  // keys that lost a tag with this key
 }
 
 // charge is one key on its way to a number: each label charged to its budget and
@@ -45,6 +46,7 @@ type charge struct {
 	room      bool     // there is a row for a new key
 	words     []uint32 // what the key is: equal exactly when the keys are
 	isNew     bool     // a value was charged
+	bytes     int      // that the new values take
 	collapsed Collapsed
 }
 
@@ -71,16 +73,11 @@ func labels(k *span.Key) [FieldPeerTag]*string {
 // new and that there is no row for.
 func (c *charge) key(k *span.Key) (ok bool) {
 	c.words = append(c.words[:0], uint32(c.origin), k.HTTPStatus, 0)
-	for f, text := range labels(k) {
-		id := absent
-		if *text != "" {
-			if id, ok = c.label(Field(f), *text); !ok {
-				return false
-			}
-		}
-		c.words = append(c.words, id)
-	}
-	if !c.tags(FieldPeerTag, k.PeerTags) {
+	if !(c.label(FieldService, k.Service) && c.label(FieldOperation, k.Operation) &&
+		c.label(FieldResource, k.Resource) && c.label(FieldType, k.Type) &&
+		c.label(FieldSpanKind, k.Kind) && c.label(FieldHTTPMethod, k.HTTPMethod) &&
+		c.label(FieldHTTPEndpoint, k.HTTPEndpoint) && c.label(FieldGRPCStatus, k.GRPCStatus) &&
+		c.label(FieldServiceSource, k.ServiceSource) && c.tags(FieldPeerTag, k.PeerTags)) {
 		return false
 	}
 	peers := len(c.words) - wordTags
@@ -94,7 +91,20 @@ func (c *charge) key(k *span.Key) (ok bool) {
 	return true
 }
 
-func (c *charge) label(f Field, text string) (id valueID, ok bool) {
+// label adds the number of the next label, by field, to the key's words.
+func (c *charge) label(f Field, text string) (ok bool) {
+	id := absent
+	if text != "" {
+		id, ok = c.value(f, text)
+		if !ok {
+			return false
+		}
+	}
+	c.words = append(c.words, id)
+	return true
+}
+
+func (c *charge) value(f Field, text string) (id valueID, ok bool) {
 	where := scopeOf(c.origin, f)
 	hash := hashIn(where, text)
 	if id, ok = c.values.find(where, hash, text); ok {
@@ -107,8 +117,10 @@ func (c *charge) label(f Field, text string) (id valueID, ok bool) {
 		return blocked, true
 	case *used >= c.config.Budgets[f]:
 		c.collapsed |= 1 << f
+		c.lost[f]++
 		return blocked, true
 	case !c.room:
+		c.lost[f]++
 		return absent, false
 	}
 	*used++
@@ -118,6 +130,7 @@ func (c *charge) label(f Field, text string) (id valueID, ok bool) {
 // add numbers a value that is new.
 func (c *charge) add(where scope, hash uint64, text string) valueID {
 	c.isNew = true
+	c.bytes += valueBytes(text)
 	return c.values.add(where, hash, text)
 }
 
@@ -158,14 +171,16 @@ func (c *charge) tag(f Field, tag string) (id valueID, ok bool) {
 		return absent, false
 	case name == nil:
 		c.collapsed |= 1 << f
+		c.lost[f]++
 		return blocked, true
 	case value == span.Blocked:
 		return c.blockedTag(where, key, name)
 	case name.used >= c.config.Budgets[f]:
 		c.collapsed |= 1 << f
-		name.collapse++
+		name.lost++
 		return c.blockedTag(where, key, name)
 	case !c.room:
+		name.lost++
 		return absent, false
 	}
 	name.used++
@@ -185,12 +200,13 @@ func (c *charge) name(f Field, key string) (name *tagName, ok bool) {
 	case *used >= maxTagKeys:
 		return nil, true
 	case !c.room:
+		c.lost[f]++
 		return nil, false
 	}
 	*used++
 	id := c.add(where, hash, key)
 	c.values.list[id].name = int32(len(c.names))
-	c.names = append(c.names, tagName{id: id})
+	c.names = append(c.names, tagName{id: id, field: f})
 	return &c.names[len(c.names)-1], true
 }
 

@@ -7,13 +7,10 @@ import (
 )
 
 // The bounds of Config.SketchBytes: a chunk for every table of a few drainers,
-// and as many pages as their numbers can name with room to spare. Those of
-// Config.LabelBytes: a few of the longest keys.
+// and as many pages as their numbers can name with room to spare.
 const (
 	minSketchBytes = 1 << 20
 	maxSketchBytes = 1 << 30
-	minLabelBytes  = 256 << 10
-	maxLabelBytes  = 1 << 30
 )
 
 // keyEntryBytes is about what a registry holds for a key besides its labels: the
@@ -24,12 +21,12 @@ const keyEntryBytes = 1 << 10
 // up to.
 func (c *Config) Memory() []memory.Part {
 	slot := int(unsafe.Sizeof(Slot{})) + 8 // with its word of the sequence
-	registries := 2 * (c.LabelBytes + c.LabelBytes/4 + c.maxKeys()*keyEntryBytes)
+	registries := 2 * (c.MaxLabelBytes + c.reserve().bytes + c.maxKeys()*keyEntryBytes)
 	return []memory.Part{
 		{Name: "rings", Bytes: int64(c.Drainers * c.RingSlots * slot), Flag: "ring-slots"},
 		{Name: "tables", Bytes: int64(c.TableBytes()), Flag: "max-aggregates"},
 		{Name: "sketches", Bytes: int64(c.SketchBytes), Flag: "sketch-bytes"},
-		{Name: "labels", Bytes: int64(registries), Flag: "label-bytes"},
+		{Name: "labels", Bytes: int64(registries), Flag: "max-label-bytes"},
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"hash/maphash"
 	"slices"
 	"sync"
-	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
@@ -23,6 +22,7 @@ type Admission struct {
 // it new without giving its memory back.
 type registry struct {
 	config *Config
+	limits struct{ shared, reserve, floor allowance }
 
 	mu        sync.Mutex
 	origins   []span.Origin
@@ -31,8 +31,11 @@ type registry struct {
 	values    values
 	names     []tagName
 	rows      rows
+	shared    allowance  // taken of what all origins share
+	kept      allowance  // taken of the reserve
 	keys      []KeyEntry // by KeyID
 	charge    charge     // of the key that is being admitted
+	lost      [FieldWholeKey]uint64
 	scratch   []byte
 }
 
@@ -42,6 +45,7 @@ func newRegistry(config *Config) *registry {
 		values: newValues(), rows: newRows(),
 	}
 	r.charge.registry = r
+	r.limits.shared, r.limits.reserve, r.limits.floor = config.shared(), config.reserve(), config.floor()
 	return r
 }
 
@@ -52,6 +56,8 @@ func (r *registry) reset() {
 	clear(r.originIDs)
 	clear(r.keys)
 	r.origins, r.keys, r.used, r.names = r.origins[:0], r.keys[:0], r.used[:0], r.names[:0]
+	r.lost = [FieldWholeKey]uint64{}
+	r.shared, r.kept = allowance{}, allowance{}
 	r.values.reset()
 	r.rows.reset()
 }
@@ -83,30 +89,28 @@ func (r *registry) admit(origin OriginID, key *span.Key) Admission {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := &r.charge
-	c.origin, c.room, c.isNew, c.collapsed = origin, r.hasRoom(origin), false, 0
+	c.origin, c.room, c.isNew, c.bytes, c.collapsed = origin, r.hasRoom(origin), false, 0, 0
 	if !c.key(key) {
 		return r.overflow(origin)
 	}
-	hash := maphash.Bytes(seed, bytesOf(c.words))
 	if !c.isNew {
-		if id, known := r.rows.find(hash, c.words); known {
+		if id, known := r.rows.find(c.words); known {
 			return Admission{ID: id, Hash: r.rows.list[id].partition, Collapsed: c.collapsed}
 		}
 	}
 	if !c.room {
 		return r.overflow(origin)
 	}
-	r.takeRoom(origin)
-	return r.open(origin, hash)
+	r.takeRoom(origin, c.bytes+rowBytes(c.words))
+	return r.open(origin)
 }
 
 // open gives the charged key a row.
-func (r *registry) open(origin OriginID, hash uint64) Admission {
+func (r *registry) open(origin OriginID) Admission {
 	key := r.keyOf(r.charge.words)
-	key.HTTPStatus = r.charge.words[wordStatus]
 	r.scratch = key.AppendCanonical(r.scratch[:0])
 	a := Admission{ID: r.number(origin, key), Hash: r.used[origin].hash ^ partitionHash(r.scratch), Collapsed: r.charge.collapsed}
-	r.rows.put(a.ID, hash, a.Hash, r.charge.words)
+	r.rows.put(a.ID, a.Hash, r.charge.words)
 	return a
 }
 
@@ -178,7 +182,3 @@ func (r *registry) contents() ([]span.Origin, []KeyEntry) {
 // next interval, and a key should stay in its partition. So is the origin's hash,
 // which is mixed in.
 func partitionHash(canonical []byte) uint32 { return uint32(maphash.Bytes(seed, canonical)) }
-
-func bytesOf(words []uint32) []byte {
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 4*len(words))
-}

@@ -12,7 +12,7 @@ const payloadOfSketch = 2 * 4
 
 // Memory is what the limits of a configuration may come to in the worst case.
 func (c *Config) Memory() memory.Budget {
-	encoding := payloadOfSketch*c.Aggregate.SketchBytes + 2*c.Aggregate.LabelBytes
+	encoding := payloadOfSketch*c.Aggregate.SketchBytes + 2*c.Aggregate.MaxLabelBytes
 	return memory.Sum(c.Ingest.Memory(), c.Aggregate.Memory(), []memory.Part{
 		{Name: "payloads being made", Bytes: int64(encoding), Flag: "sketch-bytes"},
 		{Name: "payloads that wait", Bytes: int64(c.Flush.RetryBytes), Flag: "retry-bytes"},
