@@ -27,10 +27,10 @@ type Bin struct {
 func (s *Sketch) Reset() {
 	s.zeros = 0
 	for i, used := range s.used {
-		for ; used != 0; used &= used - 1 {
-			s.counts[i*pageBins+bits.TrailingZeros64(used)] = 0
+		if used != 0 {
+			clear(s.counts[i*pageBins : (i+1)*pageBins])
+			s.used[i] = 0
 		}
-		s.used[i] = 0
 	}
 }
 
@@ -53,26 +53,29 @@ func (s *Sketch) count(bin uint, spans uint64) {
 // Zeros is how many spans were too short for any bin.
 func (s *Sketch) Zeros() float64 { return float64(s.zeros) }
 
-// AppendBins appends the bins in use, lowest first and 2048 apart at most.
+// AppendBins appends the bins in use, lowest first, and 2048 apart at most.
 func (s *Sketch) AppendBins(to []Bin) []Bin {
-	lowest := s.highest() - maxBins + 1
-	below := uint64(0)
+	s.collapse()
 	for i, used := range s.used {
+		counts := (*[pageBins]uint64)(s.counts[i*pageBins:])
 		for ; used != 0; used &= used - 1 {
-			bin := i*pageBins + bits.TrailingZeros64(used)
-			if bin < lowest {
-				below += s.counts[bin]
-				continue
-			}
-			if below > 0 && bin > lowest {
-				to = append(to, Bin{int32(lowest), float64(below)})
-				below = 0
-			}
-			to = append(to, Bin{int32(bin), float64(s.counts[bin] + below)})
-			below = 0
+			place := bits.TrailingZeros64(used) % pageBins
+			to = append(to, Bin{int32(i*pageBins + place), float64(counts[place])})
 		}
 	}
 	return to
+}
+
+// collapse puts what lies below the 2048 highest bins into the lowest of them.
+func (s *Sketch) collapse() {
+	lowest := uint(max(0, s.highest()-maxBins+1))
+	below := uint64(0)
+	for bin := range lowest {
+		below += s.counts[bin]
+		s.counts[bin] = 0
+		s.used[bin/pageBins] &^= 1 << (bin % pageBins)
+	}
+	s.count(lowest, below)
 }
 
 // highest is the highest bin in use, or -1.

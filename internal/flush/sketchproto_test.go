@@ -37,6 +37,16 @@ func ourSketch(durations []uint64) *aggregate.Sketch {
 	return s
 }
 
+// encoded is a sketch as it stands in a payload.
+func encoded(s *aggregate.Sketch) []byte {
+	e := sketchEncoder{}
+	length := e.take(s)
+	if raw := e.append(nil); len(raw) == length {
+		return raw
+	}
+	panic("a sketch is not as long as announced")
+}
+
 // durations of each shape that decides between the two forms of a store.
 func shapes() map[string][]uint64 {
 	random := rand.New(rand.NewPCG(1, 2))
@@ -71,7 +81,7 @@ func bins(s *ddsketch.DDSketch) map[int]float64 {
 func TestSketchIsBinForBinTheAgents(t *testing.T) {
 	for name, durations := range shapes() {
 		t.Run(name, func(t *testing.T) {
-			raw := new(sketchEncoder).append(nil, ourSketch(durations))
+			raw := encoded(ourSketch(durations))
 			want := agentSketch(t, durations)
 			agents, err := proto.Marshal(want.ToProto())
 			if err != nil {
@@ -136,7 +146,7 @@ func encodedSplit(all []aggregate.Bin, first, last int) []byte {
 func TestStoreIsARunAndWhatLiesOutside(t *testing.T) {
 	for name, outside := range map[string]bool{"one": false, "the ends": true, "dense": true} {
 		var message sketchpb.DDSketch
-		if err := proto.Unmarshal(new(sketchEncoder).append(nil, ourSketch(shapes()[name])), &message); err != nil {
+		if err := proto.Unmarshal(encoded(ourSketch(shapes()[name])), &message); err != nil {
 			t.Fatal(err)
 		}
 		store := message.PositiveValues
@@ -151,7 +161,7 @@ func TestEmptySketchIsWhatTheAgentSends(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := new(sketchEncoder).append(nil, &aggregate.Sketch{}); !bytes.Equal(got, want) || len(got) != 15 {
+	if got := encoded(&aggregate.Sketch{}); !bytes.Equal(got, want) || len(got) != 15 {
 		t.Errorf("% x, want % x", got, want)
 	}
 }
