@@ -39,13 +39,14 @@ var sketchHead = func() []byte {
 // sketchEncoder writes sketches as protobuf by hand: the library first copies
 // every bin between the lowest and the highest into a message, zeros included.
 //
-// A store of the format has two parts, and a bin's count is the sum of both: a
-// run of neighbouring bins at 8 bytes each, and single bins at 13 or 14. So the
-// crowded middle of a distribution goes into the run and its thin ends are
-// listed, split where that is smallest.
+// A store of the format has two parts, and a bin's count is the sum of both: one
+// stretch of neighbouring bins at 8 bytes each, empty ones too, and single bins at
+// 13 or 14. So the crowded middle of a distribution goes into the stretch and its
+// thin ends are listed, split where that is smallest.
 type sketchEncoder struct {
-	bins        []aggregate.Bin
-	first, last int // of the bins in the run
+	sketch      *aggregate.Sketch
+	runs        []aggregate.Run
+	first, last int // of the runs in the stretch
 	store       int // length of the store
 	zeros       float64
 }
@@ -53,8 +54,8 @@ type sketchEncoder struct {
 // take reads a sketch and returns how long append will make it, so that it is
 // written once, where it belongs.
 func (e *sketchEncoder) take(s *aggregate.Sketch) (length int) {
-	e.bins, e.zeros = s.AppendBins(e.bins[:0]), s.Zeros()
-	e.first, e.last, e.store = split(e.bins)
+	e.sketch, e.runs, e.zeros = s, s.AppendRuns(e.runs[:0]), s.Zeros()
+	e.first, e.last, e.store = split(e.runs)
 	length = len(sketchHead) + 1 + uvarintSize(uint64(e.store)) + e.store + 2
 	if e.zeros != 0 {
 		length += 1 + 8
@@ -67,9 +68,9 @@ func (e *sketchEncoder) take(s *aggregate.Sketch) (length int) {
 func (e *sketchEncoder) append(dst []byte) []byte {
 	dst = append(dst, sketchHead...)
 	dst = binary.AppendUvarint(append(dst, tagPositive), uint64(e.store))
-	dst = appendSparse(dst, e.bins[:e.first])
-	dst = appendSparse(dst, e.bins[e.last:])
-	dst = appendDense(dst, e.bins[e.first:e.last])
+	dst = appendSparse(dst, e.sketch, e.runs[:e.first])
+	dst = appendSparse(dst, e.sketch, e.runs[e.last:])
+	dst = appendDense(dst, e.sketch, e.runs[e.first:e.last])
 	dst = append(dst, tagNegative, 0)
 	if e.zeros != 0 {
 		dst = appendDouble(append(dst, tagZeroCount), e.zeros)
@@ -77,90 +78,100 @@ func (e *sketchEncoder) append(dst []byte) []byte {
 	return dst
 }
 
-// split chooses the bins from first up to last for the run, and says how long
+// split chooses the runs from first up to last for the stretch, and says how long
 // the store becomes.
 //
-// A bin in the run saves its entry and costs 8 bytes, and 8 more for each empty
-// one before it, so the best run is the stretch with the largest sum. One bin is
-// worth a run already: 13 bytes with its offset, against 14 for its entry.
+// A bin in the stretch saves its entry and costs 8 bytes, and each empty one 8
+// more, so the best is the one with the largest sum. One bin is worth a stretch
+// already: 13 bytes with its offset, against 14 for its entry.
 //
-// A sum and the places of its bins are kept in one number, the sum above, so that
+// A sum and the places of its runs are kept in one number, the sum above, so that
 // the larger of two is found without a jump: which it is can't be guessed, and
 // this loop was a fifth of the flush.
-func split(bins []aggregate.Bin) (first, last, size int) {
-	if len(bins) == 0 {
+func split(runs []aggregate.Run) (first, last, size int) {
+	if len(runs) == 0 {
 		return 0, 0, 0
 	}
 	const place = 12 // bits; there are at most 2048 bins
 	sparse, sum, best := 0, 0, 0
-	next := bins[0].Index // were there no gap
-	for i, b := range bins {
-		entry := 2 + sparseEntry(b.Index)
-		sparse += entry
-		sum = max(sum-int(b.Index-next)*8<<place, i) + (entry-8)<<place // and where it begins
-		best = max(best, sum<<place|i)                                  // and where it ends
-		next = b.Index + 1
+	end := runs[0].First
+	for i, r := range runs {
+		listed := sparseSize(r)
+		sparse += listed
+		sum = max(sum-int(r.First-end)*8<<place, i) + (listed-8*r.Len())<<place // and where it begins
+		best = max(best, sum<<place|i)                                          // and where it ends
+		end = r.End
 	}
 	first, last = best>>place&(1<<place-1), best&(1<<place-1)+1
-	run := bins[first:last]
-	return first, last, sparse - best>>(2*place) - 8*spread(run) + denseSize(run)
+	stretch := runs[first:last]
+	return first, last, sparse - best>>(2*place) - 8*spread(stretch) + denseSize(stretch)
 }
 
 // spread is how many bins lie between the lowest and the highest, both included.
-func spread(bins []aggregate.Bin) int {
-	return int(bins[len(bins)-1].Index-bins[0].Index) + 1
+func spread(runs []aggregate.Run) int {
+	return int(runs[len(runs)-1].End - runs[0].First)
 }
 
-// denseSize is the length of a run of packed doubles from the lowest bin on.
-func denseSize(bins []aggregate.Bin) int {
-	if len(bins) == 0 {
-		return 0
-	}
-	doubles := 8 * spread(bins)
+// denseSize is the length of a stretch of packed doubles from the lowest bin on.
+func denseSize(runs []aggregate.Run) int {
+	doubles := 8 * spread(runs)
 	size := 1 + uvarintSize(uint64(doubles)) + doubles
-	if bins[0].Index != 0 {
-		size += 1 + uvarintSize(zigzag(bins[0].Index))
+	if runs[0].First != 0 {
+		size += 1 + uvarintSize(zigzag(runs[0].First))
 	}
 	return size
 }
 
-func appendDense(dst []byte, bins []aggregate.Bin) []byte {
-	if len(bins) == 0 {
+func appendDense(dst []byte, s *aggregate.Sketch, runs []aggregate.Run) []byte {
+	if len(runs) == 0 {
 		return dst
 	}
-	doubles := 8 * spread(bins)
-	dst = append(dst, tagDense)
-	dst = binary.AppendUvarint(dst, uint64(doubles))
+	doubles := 8 * spread(runs)
+	dst = binary.AppendUvarint(append(dst, tagDense), uint64(doubles))
 	start := len(dst)
 	dst = slices.Grow(dst, doubles)[:start+doubles]
-	run := dst[start:]
-	clear(run)
-	for _, b := range bins {
-		binary.LittleEndian.PutUint64(run[8*(b.Index-bins[0].Index):], math.Float64bits(b.Count))
+	end := runs[0].First
+	for _, r := range runs {
+		gap := 8 * int(r.First-end)
+		clear(dst[start : start+gap])
+		start += gap
+		for _, count := range s.Counts(r) {
+			binary.LittleEndian.PutUint64(dst[start:], math.Float64bits(float64(count)))
+			start += 8
+		}
+		end = r.End
 	}
-	if bins[0].Index != 0 {
-		dst = binary.AppendUvarint(append(dst, tagOffset), zigzag(bins[0].Index))
+	if first := runs[0].First; first != 0 {
+		dst = binary.AppendUvarint(append(dst, tagOffset), zigzag(first))
 	}
 	return dst
 }
 
-// sparseEntry is the length of one entry. An index of 64 or more takes two bytes,
-// and no duration's takes three.
-func sparseEntry(index int32) int {
-	if index < 64 {
-		return 1 + 1 + 1 + 8
-	}
-	return 1 + 2 + 1 + 8
+// An entry of a single bin: its tag and length, its index, its count. An index of
+// 64 or more takes two bytes, and no duration's takes three.
+const (
+	nearEntry = 2 + 1 + 1 + 1 + 8
+	farEntry  = 2 + 1 + 2 + 1 + 8
+	far       = 64
+)
+
+// sparseSize is the length of a run's bins as entries.
+func sparseSize(r aggregate.Run) int {
+	near := min(max(far-int(r.First), 0), r.Len())
+	return farEntry*r.Len() - (farEntry-nearEntry)*near
 }
 
-func appendSparse(dst []byte, bins []aggregate.Bin) []byte {
-	for _, b := range bins {
-		if b.Index < 64 {
-			dst = append(dst, tagSparse, 11, tagIndex, byte(2*b.Index), tagCount)
-		} else {
-			dst = append(dst, tagSparse, 12, tagIndex, byte(2*b.Index)|0x80, byte(b.Index>>6), tagCount)
+func appendSparse(dst []byte, s *aggregate.Sketch, runs []aggregate.Run) []byte {
+	for _, r := range runs {
+		for i, count := range s.Counts(r) {
+			index := uint(r.First) + uint(i)
+			if index < far {
+				dst = append(dst, tagSparse, nearEntry-2, tagIndex, byte(2*index), tagCount)
+			} else {
+				dst = append(dst, tagSparse, farEntry-2, tagIndex, byte(2*index)|0x80, byte(index/far), tagCount)
+			}
+			dst = appendDouble(dst, float64(count))
 		}
-		dst = appendDouble(dst, b.Count)
 	}
 	return dst
 }
