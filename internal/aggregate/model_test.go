@@ -79,8 +79,8 @@ func addTo(t *testing.T, to *ddsketch.DDSketch, s *Sketch) {
 	if err := to.AddWithCount(0, s.Zeros()); err != nil {
 		t.Fatal(err)
 	}
-	for _, b := range s.AppendBins(nil) {
-		to.GetPositiveValueStore().AddWithCount(int(b.Index), b.Count)
+	for _, b := range s.content().bins {
+		to.GetPositiveValueStore().AddWithCount(int(b.index), b.count)
 	}
 }
 

@@ -17,20 +17,21 @@ type Sketch struct {
 	counts [allPages * pageBins]uint64 // 0 where the bit is
 }
 
-// Bin is one bin in use.
-type Bin struct {
-	Index int32
-	Count float64
-}
+// Run is some neighbouring bins of a sketch, all in use: from the index First up to
+// End. It holds no pointer, for the flush writes one for every other bin.
+type Run struct{ First, End int32 }
+
+// Len is the number of bins.
+func (r Run) Len() int { return int(r.End - r.First) }
 
 // Reset empties the sketch, at the cost of what was in it.
 func (s *Sketch) Reset() {
 	s.zeros = 0
 	for i, used := range s.used {
-		for ; used != 0; used &= used - 1 {
-			s.counts[i*pageBins+bits.TrailingZeros64(used)] = 0
+		if used != 0 {
+			clear(s.counts[i*pageBins : (i+1)*pageBins])
+			s.used[i] = 0
 		}
-		s.used[i] = 0
 	}
 }
 
@@ -53,26 +54,41 @@ func (s *Sketch) count(bin uint, spans uint64) {
 // Zeros is how many spans were too short for any bin.
 func (s *Sketch) Zeros() float64 { return float64(s.zeros) }
 
-// AppendBins appends the bins in use, lowest first and 2048 apart at most.
-func (s *Sketch) AppendBins(to []Bin) []Bin {
-	lowest := s.highest() - maxBins + 1
-	below := uint64(0)
+// Counts is the spans in each bin of a run, valid until the sketch changes.
+func (s *Sketch) Counts(r Run) []uint64 { return s.counts[r.First:r.End] }
+
+// AppendRuns appends the runs of bins in use, lowest first, and 2048 bins apart at
+// most.
+func (s *Sketch) AppendRuns(to []Run) []Run {
+	s.collapse()
+	last := -1 // of the runs: it may go on in the next page
 	for i, used := range s.used {
-		for ; used != 0; used &= used - 1 {
-			bin := i*pageBins + bits.TrailingZeros64(used)
-			if bin < lowest {
-				below += s.counts[bin]
-				continue
+		for used != 0 {
+			place := bits.TrailingZeros64(used)
+			length := bits.TrailingZeros64(^(used >> place))
+			used &^= (1<<length - 1) << place
+			first := int32(i*pageBins + place)
+			if last >= 0 && to[last].End == first {
+				to[last].End += int32(length)
+			} else {
+				to = append(to, Run{first, first + int32(length)})
+				last = len(to) - 1
 			}
-			if below > 0 && bin > lowest {
-				to = append(to, Bin{int32(lowest), float64(below)})
-				below = 0
-			}
-			to = append(to, Bin{int32(bin), float64(s.counts[bin] + below)})
-			below = 0
 		}
 	}
 	return to
+}
+
+// collapse puts what lies below the 2048 highest bins into the lowest of them.
+func (s *Sketch) collapse() {
+	lowest := uint(max(0, s.highest()-maxBins+1))
+	below := uint64(0)
+	for bin := range lowest {
+		below += s.counts[bin]
+		s.counts[bin] = 0
+		s.used[bin/pageBins] &^= 1 << (bin % pageBins)
+	}
+	s.count(lowest, below)
 }
 
 // highest is the highest bin in use, or -1.

@@ -189,14 +189,20 @@ func (s *store) read(a *arena, into *Sketch) {
 	}
 }
 
+// readPage adds up without asking which counters are 0: on a page that is half
+// empty, that question is answered wrong as often as not, and took twice the time
+// of all the rest.
 func (a *arena) readPage(ref uint32, at uint, into *Sketch) {
+	counts, used := (*[pageBins]uint64)(into.counts[at*pageBins:]), uint64(0)
 	for place, counter := range a.page(ref) {
-		spans := uint64(counter)
-		if len(a.carries) > 0 {
-			spans += a.carried(pageKey(ref, uint(place)))
-		}
-		if spans > 0 {
-			into.count(at*pageBins+uint(place), spans)
-		}
+		counts[place] += uint64(counter)
+		used |= (uint64(counter) + 0xffff) >> 16 << place // 1 but for 0
+	}
+	into.used[at] |= used
+	if len(a.carries) == 0 {
+		return
+	}
+	for place := range uint(pageBins) {
+		into.count(at*pageBins+place, a.carried(pageKey(ref, place)))
 	}
 }

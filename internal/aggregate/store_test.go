@@ -23,24 +23,42 @@ func newLibrarySketch() *ddsketch.DDSketch {
 // content is a sketch in a form that can be compared.
 type content struct {
 	zeros float64
-	bins  []Bin
+	bins  []bin
+}
+
+type bin struct {
+	index int32
+	count float64
 }
 
 func libraryContent(s *ddsketch.DDSketch) content {
 	c := content{zeros: s.GetZeroCount()}
 	s.GetPositiveValueStore().ForEach(func(index int, count float64) bool {
-		c.bins = append(c.bins, Bin{int32(index), count})
+		c.bins = append(c.bins, bin{int32(index), count})
 		return false
 	})
 	return c
 }
 
-func (s *Sketch) content() content { return content{s.Zeros(), s.AppendBins(nil)} }
+func (s *Sketch) content() content {
+	c := content{zeros: s.Zeros()}
+	end := int32(-1)
+	for _, r := range s.AppendRuns(nil) {
+		if r.First == end {
+			panic("two runs are one")
+		}
+		for i, count := range s.Counts(r) {
+			c.bins = append(c.bins, bin{r.First + int32(i), float64(count)})
+		}
+		end = r.End
+	}
+	return c
+}
 
 func (c content) spans() (total float64) {
 	total = c.zeros
 	for _, b := range c.bins {
-		total += b.Count
+		total += b.count
 	}
 	return total
 }
@@ -158,10 +176,10 @@ func collapse(want, like content) content {
 		return want
 	}
 	floor := like.bins[0]
-	c := content{want.zeros, []Bin{{floor.Index, 0}}}
+	c := content{want.zeros, []bin{{floor.index, 0}}}
 	for _, b := range want.bins {
-		if b.Index <= floor.Index {
-			c.bins[0].Count += b.Count
+		if b.index <= floor.index {
+			c.bins[0].count += b.count
 		} else {
 			c.bins = append(c.bins, b)
 		}
@@ -182,7 +200,7 @@ func TestCountersCarry(t *testing.T) {
 		}
 		var got Sketch
 		s.read(&arena, &got)
-		if want := (content{0, []Bin{{int32(binOf(1000)), many}, {int32(binOf(1200)), many}}}); !reflect.DeepEqual(got.content(), want) {
+		if want := (content{0, []bin{{int32(binOf(1000)), many}, {int32(binOf(1200)), many}}}); !reflect.DeepEqual(got.content(), want) {
 			t.Errorf("%d bytes: %v, want %v", bytes, got.content(), want)
 		}
 		for arena.next > 0 && arena.draw() != 0 { // leave none for what is higher
@@ -192,7 +210,7 @@ func TestCountersCarry(t *testing.T) {
 		s.read(&arena, &got)
 		// Both were in one page, or below the highest 70 bins: they went up as one.
 		c := got.content()
-		if len(c.bins) != 2 || c.bins[0].Count != 2*many || c.bins[1] != (Bin{int32(binOf(1e9)), 1}) {
+		if len(c.bins) != 2 || c.bins[0].count != 2*many || c.bins[1] != (bin{int32(binOf(1e9)), 1}) {
 			t.Errorf("%d bytes, after the floor rose: %v", bytes, c)
 		}
 	}
@@ -233,7 +251,7 @@ func TestSketchHoldsTheLargestCounts(t *testing.T) {
 	for range 3 {
 		s.count(5, 1<<60)
 	}
-	if got := s.AppendBins(nil); got[0].Count != 3<<60 {
+	if got := s.content().bins; got[0].count != 3<<60 {
 		t.Errorf("%v", got)
 	}
 }

@@ -75,7 +75,7 @@ func TestTableReuse(t *testing.T) {
 		var ok, failed Sketch
 		table.OK(row, &ok)
 		table.Errors(row, &failed)
-		if want := (content{0, []Bin{{int32(binOf(7)), 1}}}); ok.content().spans() != 0 || !reflect.DeepEqual(failed.content(), want) {
+		if want := (content{0, []bin{{int32(binOf(7)), 1}}}); ok.content().spans() != 0 || !reflect.DeepEqual(failed.content(), want) {
 			t.Fatalf("a reused row has the sketches %v and %v", ok.content(), failed.content())
 		}
 	}

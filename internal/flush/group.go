@@ -38,11 +38,17 @@ func (f *fields) flag(name string, value bool) {
 	_ = f.enc.EncodeBool(value)
 }
 
-// binary writes value as bin. It must not be nil: that would become msgpack's
+// binary writes so many bytes as bin, which add appends. It is never msgpack's
 // nil, which the agent refuses.
-func (f *fields) binary(name string, value []byte) {
+func (f *fields) binary(name string, length int, add func([]byte) []byte) {
 	_ = f.enc.EncodeString(name)
-	_ = f.enc.EncodeBytes(value)
+	_ = f.enc.EncodeBytesLen(length)
+	f.Grow(length)
+	before := f.Len()
+	f.Write(add(f.AvailableBuffer()))
+	if f.Len()-before != length {
+		panic("BUG: a sketch is not as long as announced")
+	}
 }
 
 func (f *fields) array(name string, length int) {
@@ -62,7 +68,6 @@ type groupEncoder struct {
 	*fields
 	sketches sketchEncoder
 	sketch   aggregate.Sketch
-	encoded  []byte
 }
 
 // group writes one row. The agent reads a missing key as its zero value, so
@@ -97,8 +102,7 @@ func (e *groupEncoder) summary(name string, parts []part, read func(*aggregate.T
 	for i := range parts {
 		read(parts[i].table, parts[i].Aggregate, &e.sketch)
 	}
-	e.encoded = e.sketches.append(e.encoded[:0], &e.sketch)
-	e.binary(name, e.encoded)
+	e.binary(name, e.sketches.take(&e.sketch), e.sketches.append)
 }
 
 func (e *groupEncoder) labels(key *span.Key) {

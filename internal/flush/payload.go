@@ -27,6 +27,7 @@ type encoder struct {
 	groups   groupEncoder
 	ends     []int // where each encoded group ends in groups
 	whole    *fields
+	parts    [][]byte // of the payload, in whole and in groups
 	merger   merger
 	sequence uint64 // of the next payload; one count for all origins, from 0
 }
@@ -118,10 +119,12 @@ func (e *encoder) payload(o *span.Origin, rows []row, first, last int, width uin
 		buckets += present(i == first || !sameBucket(&rows[i-1], &rows[i]))
 		spans += rows[i].Spans
 	}
-	size := e.headSize(o) + buckets*bucketHead + e.ends[last-1] - e.start(first)
-	e.whole.Buffer = *bytes.NewBuffer(make([]byte, 0, size))
+	heads := e.headSize(o) + buckets*bucketHead
+	e.whole.Reset()
+	e.whole.Grow(heads) // at once, or what is in parts would be overwritten
 	e.head(o, e.sequence)
 	e.whole.array("Stats", buckets)
+	e.parts = e.parts[:0]
 	for from := first; from < last; {
 		to := from + 1
 		for to < last && sameBucket(&rows[from], &rows[to]) {
@@ -130,19 +133,20 @@ func (e *encoder) payload(o *span.Origin, rows []row, first, last int, width uin
 		e.bucket(rows[from].bucket(), width, from, to)
 		from = to
 	}
-	p := &payload{sequence: e.sequence, origin: *o, body: e.whole.Bytes(), spans: spans}
-	e.whole.Buffer = bytes.Buffer{} // its memory is the payload's now
+	// Joined, the bytes are copied once into memory that was not cleared before.
+	p := &payload{sequence: e.sequence, origin: *o, body: bytes.Join(e.parts, nil), spans: spans}
 	e.sequence++
 	return p
 }
 
-// bucket assembles one bucket of the groups from first up to last.
+// bucket adds one bucket of the groups from first up to last to the parts: what
+// was written since the last one, and the groups as they stand.
 func (e *encoder) bucket(start int64, width uint64, first, last int) {
 	e.whole.mapping(3)
 	e.whole.number("Start", uint64(max(0, start)))
 	e.whole.number("Duration", width)
 	e.whole.array("Stats", last-first)
-	e.whole.Write(e.groups.Bytes()[e.start(first):e.ends[last-1]])
+	e.parts = append(e.parts, e.whole.Next(e.whole.Len()), e.groups.Bytes()[e.start(first):e.ends[last-1]])
 }
 
 // head writes all of a payload but its buckets. ContainerID and the agent's

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/DataDog/sketches-go/ddsketch/mapping"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
@@ -35,116 +36,142 @@ var sketchHead = func() []byte {
 	return binary.LittleEndian.AppendUint64(head, math.Float64bits(m.ToProto().Gamma))
 }()
 
-// emptySketch is a sketch that saw nothing: both stores present and empty, the
-// bytes that the agent's own code sends.
-var emptySketch = append(append([]byte{}, sketchHead...), tagPositive, 0, tagNegative, 0)
-
 // sketchEncoder writes sketches as protobuf by hand: the library first copies
 // every bin between the lowest and the highest into a message, zeros included.
 //
-// A store of the format has two parts, and a bin's count is the sum of both: a
-// run of neighbouring bins at 8 bytes each, and single bins at 13 or 14. So the
-// crowded middle of a distribution goes into the run and its thin ends are
-// listed, split where that is smallest.
+// A store of the format has two parts, and a bin's count is the sum of both: one
+// stretch of neighbouring bins at 8 bytes each, empty ones too, and single bins at
+// 13 or 14. So the crowded middle of a distribution goes into the stretch and its
+// thin ends are listed, split where that is smallest.
 type sketchEncoder struct {
-	bins []aggregate.Bin
+	sketch      *aggregate.Sketch
+	runs        []aggregate.Run
+	first, last int // of the runs in the stretch
+	store       int // length of the store
+	zeros       float64
 }
 
-// append appends the encoded sketch.
-func (e *sketchEncoder) append(dst []byte, s *aggregate.Sketch) []byte {
-	e.bins = s.AppendBins(e.bins[:0])
-	zeros := s.Zeros()
-	if len(e.bins) == 0 && zeros == 0 {
-		return append(dst, emptySketch...)
+// take reads a sketch and returns how long append will make it, so that it is
+// written once, where it belongs.
+func (e *sketchEncoder) take(s *aggregate.Sketch) (length int) {
+	e.sketch, e.runs, e.zeros = s, s.AppendRuns(e.runs[:0]), s.Zeros()
+	e.first, e.last, e.store = split(e.runs)
+	length = len(sketchHead) + 1 + uvarintSize(uint64(e.store)) + e.store + 2
+	if e.zeros != 0 {
+		length += 1 + 8
 	}
-	first, last, size := split(e.bins)
+	return length
+}
+
+// append appends the sketch that was taken. Both stores always stand there, as in
+// what the agent's own code sends.
+func (e *sketchEncoder) append(dst []byte) []byte {
 	dst = append(dst, sketchHead...)
-	dst = binary.AppendUvarint(append(dst, tagPositive), uint64(size))
-	dst = appendSparse(dst, e.bins[:first])
-	dst = appendSparse(dst, e.bins[last:])
-	dst = appendDense(dst, e.bins[first:last])
+	dst = binary.AppendUvarint(append(dst, tagPositive), uint64(e.store))
+	dst = appendSparse(dst, e.sketch, e.runs[:e.first])
+	dst = appendSparse(dst, e.sketch, e.runs[e.last:])
+	dst = appendDense(dst, e.sketch, e.runs[e.first:e.last])
 	dst = append(dst, tagNegative, 0)
-	if zeros != 0 {
-		dst = appendDouble(append(dst, tagZeroCount), zeros)
+	if e.zeros != 0 {
+		dst = appendDouble(append(dst, tagZeroCount), e.zeros)
 	}
 	return dst
 }
 
-// split chooses the bins from first up to last for the run, and says how long
+// split chooses the runs from first up to last for the stretch, and says how long
 // the store becomes.
 //
-// A bin in the run saves its entry and costs 8 bytes, and 8 more for each empty
-// one before it, so the best run is the stretch with the largest sum. One bin is
-// worth a run already: 13 bytes with its offset, against 14 for its entry.
-func split(bins []aggregate.Bin) (first, last, size int) {
-	sparse, start, saved, most := 0, 0, 0, 0
-	for i, b := range bins {
-		if i > 0 {
-			saved -= 8 * int(b.Index-bins[i-1].Index-1)
-		}
-		if saved <= 0 {
-			start, saved = i, 0
-		}
-		entry := 2 + sparseEntry(b)
-		sparse += entry
-		if saved += entry - 8; saved > most {
-			most, first, last = saved, start, i+1
-		}
-	}
-	if last == 0 {
+// A bin in the stretch saves its entry and costs 8 bytes, and each empty one 8
+// more, so the best is the one with the largest sum. One bin is worth a stretch
+// already: 13 bytes with its offset, against 14 for its entry.
+//
+// A sum and the places of its runs are kept in one number, the sum above, so that
+// the larger of two is found without a jump: which it is can't be guessed, and
+// this loop was a fifth of the flush.
+func split(runs []aggregate.Run) (first, last, size int) {
+	if len(runs) == 0 {
 		return 0, 0, 0
 	}
-	run := bins[first:last]
-	return first, last, sparse - most - 8*spread(run) + denseSize(run)
+	const place = 12 // bits; there are at most 2048 bins
+	sparse, sum, best := 0, 0, 0
+	end := runs[0].First
+	for i, r := range runs {
+		listed := sparseSize(r)
+		sparse += listed
+		sum = max(sum-int(r.First-end)*8<<place, i) + (listed-8*r.Len())<<place // and where it begins
+		best = max(best, sum<<place|i)                                          // and where it ends
+		end = r.End
+	}
+	first, last = best>>place&(1<<place-1), best&(1<<place-1)+1
+	stretch := runs[first:last]
+	return first, last, sparse - best>>(2*place) - 8*spread(stretch) + denseSize(stretch)
 }
 
 // spread is how many bins lie between the lowest and the highest, both included.
-func spread(bins []aggregate.Bin) int {
-	return int(bins[len(bins)-1].Index-bins[0].Index) + 1
+func spread(runs []aggregate.Run) int {
+	return int(runs[len(runs)-1].End - runs[0].First)
 }
 
-// denseSize is the length of a run of packed doubles from the lowest bin on.
-func denseSize(bins []aggregate.Bin) int {
-	if len(bins) == 0 {
-		return 0
-	}
-	doubles := 8 * spread(bins)
+// denseSize is the length of a stretch of packed doubles from the lowest bin on.
+func denseSize(runs []aggregate.Run) int {
+	doubles := 8 * spread(runs)
 	size := 1 + uvarintSize(uint64(doubles)) + doubles
-	if bins[0].Index != 0 {
-		size += 1 + uvarintSize(zigzag(bins[0].Index))
+	if runs[0].First != 0 {
+		size += 1 + uvarintSize(zigzag(runs[0].First))
 	}
 	return size
 }
 
-func appendDense(dst []byte, bins []aggregate.Bin) []byte {
-	if len(bins) == 0 {
+func appendDense(dst []byte, s *aggregate.Sketch, runs []aggregate.Run) []byte {
+	if len(runs) == 0 {
 		return dst
 	}
-	dst = append(dst, tagDense)
-	dst = binary.AppendUvarint(dst, uint64(8*spread(bins)))
-	next := bins[0].Index
-	for _, b := range bins {
-		for ; next < b.Index; next++ {
-			dst = appendDouble(dst, 0)
+	doubles := 8 * spread(runs)
+	dst = binary.AppendUvarint(append(dst, tagDense), uint64(doubles))
+	start := len(dst)
+	dst = slices.Grow(dst, doubles)[:start+doubles]
+	end := runs[0].First
+	for _, r := range runs {
+		gap := 8 * int(r.First-end)
+		clear(dst[start : start+gap])
+		start += gap
+		for _, count := range s.Counts(r) {
+			binary.LittleEndian.PutUint64(dst[start:], math.Float64bits(float64(count)))
+			start += 8
 		}
-		dst = appendDouble(dst, b.Count)
-		next++
+		end = r.End
 	}
-	if bins[0].Index != 0 {
-		dst = binary.AppendUvarint(append(dst, tagOffset), zigzag(bins[0].Index))
+	if first := runs[0].First; first != 0 {
+		dst = binary.AppendUvarint(append(dst, tagOffset), zigzag(first))
 	}
 	return dst
 }
 
-// sparseEntry is the length of one entry: always below 128, so its own length
-// takes one byte.
-func sparseEntry(b aggregate.Bin) int { return 1 + uvarintSize(zigzag(b.Index)) + 1 + 8 }
+// An entry of a single bin: its tag and length, its index, its count. An index of
+// 64 or more takes two bytes, and no duration's takes three.
+const (
+	nearEntry = 2 + 1 + 1 + 1 + 8
+	farEntry  = 2 + 1 + 2 + 1 + 8
+	far       = 64
+)
 
-func appendSparse(dst []byte, bins []aggregate.Bin) []byte {
-	for _, b := range bins {
-		dst = append(dst, tagSparse, byte(sparseEntry(b)), tagIndex)
-		dst = binary.AppendUvarint(dst, zigzag(b.Index))
-		dst = appendDouble(append(dst, tagCount), b.Count)
+// sparseSize is the length of a run's bins as entries.
+func sparseSize(r aggregate.Run) int {
+	near := min(max(far-int(r.First), 0), r.Len())
+	return farEntry*r.Len() - (farEntry-nearEntry)*near
+}
+
+func appendSparse(dst []byte, s *aggregate.Sketch, runs []aggregate.Run) []byte {
+	for _, r := range runs {
+		for i, count := range s.Counts(r) {
+			index := uint(r.First) + uint(i)
+			if index < far {
+				dst = append(dst, tagSparse, nearEntry-2, tagIndex, byte(2*index), tagCount)
+			} else {
+				dst = append(dst, tagSparse, farEntry-2, tagIndex, byte(2*index)|0x80, byte(index/far), tagCount)
+			}
+			dst = appendDouble(dst, float64(count))
+		}
 	}
 	return dst
 }

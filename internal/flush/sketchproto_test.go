@@ -37,6 +37,16 @@ func ourSketch(durations []uint64) *aggregate.Sketch {
 	return s
 }
 
+// encoded is a sketch as it stands in a payload.
+func encoded(s *aggregate.Sketch) []byte {
+	e := sketchEncoder{}
+	length := e.take(s)
+	if raw := e.append(nil); len(raw) == length {
+		return raw
+	}
+	panic("a sketch is not as long as announced")
+}
+
 // durations of each shape that decides between the two forms of a store.
 func shapes() map[string][]uint64 {
 	random := rand.New(rand.NewPCG(1, 2))
@@ -71,7 +81,7 @@ func bins(s *ddsketch.DDSketch) map[int]float64 {
 func TestSketchIsBinForBinTheAgents(t *testing.T) {
 	for name, durations := range shapes() {
 		t.Run(name, func(t *testing.T) {
-			raw := new(sketchEncoder).append(nil, ourSketch(durations))
+			raw := encoded(ourSketch(durations))
 			want := agentSketch(t, durations)
 			agents, err := proto.Marshal(want.ToProto())
 			if err != nil {
@@ -101,25 +111,25 @@ func TestSketchIsBinForBinTheAgents(t *testing.T) {
 	}
 }
 
-// No split of the bins between the two parts of a store is smaller, and the
+// No split of the runs between the two parts of a store is smaller, and the
 // announced sizes, which stand in front, are exact.
 func TestSplitIsTheSmallest(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 400 {
-		var all []aggregate.Bin
+		var all []aggregate.Run
 		index := int32(random.IntN(100))
-		for range random.IntN(60) {
-			all = append(all, aggregate.Bin{Index: index, Count: 1})
-			index += 1 + int32(random.IntN(1+random.IntN(20)))
+		for range random.IntN(40) {
+			all = append(all, aggregate.Run{First: index, End: index + 1 + int32(random.IntN(1+random.IntN(6)))})
+			index = all[len(all)-1].End + 1 + int32(random.IntN(1+random.IntN(20)))
 		}
 		first, last, size := split(all)
 		if got := len(encodedSplit(all, first, last)); got != size {
 			t.Fatalf("%v from %d to %d: %d bytes, announced %d", all, first, last, got, size)
 		}
 		for i := range all {
-			for j := i + 1; j <= len(all); j++ {
-				// What a run costs besides its bins varies by two bytes with its length
-				// and offset; the split does not look at that.
+			for j := i; j <= len(all); j++ {
+				// What a stretch costs besides its bins varies by two bytes with its
+				// length and offset; the split does not look at that.
 				if smaller := len(encodedSplit(all, i, j)); smaller < size-2 {
 					t.Fatalf("%v: %d bytes from %d to %d, but %d from %d to %d", all, size, first, last, smaller, i, j)
 				}
@@ -128,20 +138,21 @@ func TestSplitIsTheSmallest(t *testing.T) {
 	}
 }
 
-func encodedSplit(all []aggregate.Bin, first, last int) []byte {
-	return appendDense(appendSparse(appendSparse(nil, all[:first]), all[last:]), all[first:last])
+func encodedSplit(all []aggregate.Run, first, last int) []byte {
+	var s aggregate.Sketch // its counts are not looked at
+	return appendDense(appendSparse(appendSparse(nil, &s, all[:first]), &s, all[last:]), &s, all[first:last])
 }
 
 // Both shapes that a store can have occur, or the tests show nothing.
-func TestStoreIsARunAndWhatLiesOutside(t *testing.T) {
+func TestStoreIsAStretchAndWhatLiesOutside(t *testing.T) {
 	for name, outside := range map[string]bool{"one": false, "the ends": true, "dense": true} {
 		var message sketchpb.DDSketch
-		if err := proto.Unmarshal(new(sketchEncoder).append(nil, ourSketch(shapes()[name])), &message); err != nil {
+		if err := proto.Unmarshal(encoded(ourSketch(shapes()[name])), &message); err != nil {
 			t.Fatal(err)
 		}
 		store := message.PositiveValues
 		if len(store.ContiguousBinCounts) == 0 || len(store.BinCounts) > 0 != outside {
-			t.Errorf("%s: a run of %d and %d single bins", name, len(store.ContiguousBinCounts), len(store.BinCounts))
+			t.Errorf("%s: a stretch of %d and %d single bins", name, len(store.ContiguousBinCounts), len(store.BinCounts))
 		}
 	}
 }
@@ -151,7 +162,7 @@ func TestEmptySketchIsWhatTheAgentSends(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := new(sketchEncoder).append(nil, &aggregate.Sketch{}); !bytes.Equal(got, want) || len(got) != 15 {
+	if got := encoded(&aggregate.Sketch{}); !bytes.Equal(got, want) || len(got) != 15 {
 		t.Errorf("% x, want % x", got, want)
 	}
 }

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	pb "github.com/DataDog/datadog-agent/pkg/proto/pbgo/trace"
+	"github.com/DataDog/datadog-agent/pkg/trace/stats"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// shape is how durations are spread.
+type shape struct {
+	name string
+	draw func(*rand.Rand) uint64
+}
+
+var shapes = []shape{
+	{"1 ms + exp. 20 ms", func(r *rand.Rand) uint64 { return uint64(1e6 + 20e6*r.ExpFloat64()) }},
+	{"1 µs to 10 s, even in the logarithm", func(r *rand.Rand) uint64 { return uint64(1e3 * math.Exp(r.Float64()*math.Log(1e7))) }},
+}
+
+const width = 10 * time.Second
+
+// work is one workload, and the memory that our side keeps from cycle to cycle.
+type work struct {
+	shape  shape
+	spans  int // an aggregate
+	opened time.Time
+	keys   []aggregate.KeyEntry
+	counts []aggregate.Slot
+	table  *aggregate.Table
+	coder  *flush.Encoder
+}
+
+func newWork(shape shape, spans int) *work {
+	w := &work{
+		shape: shape, spans: spans, opened: time.Now().Truncate(width), coder: flush.NewEncoder(),
+		table: aggregate.NewTable(aggregates, width, aggregate.NewSketchMemory(16<<20)),
+	}
+	for i := range aggregates {
+		w.keys = append(w.keys, aggregate.KeyEntry{Key: span.Key{
+			Service: fmt.Sprint("service-", i%4), Operation: "http.request", Resource: fmt.Sprint("GET /", i),
+			Type: "web", Kind: "server", HTTPStatus: 200, TraceRoot: span.TraceRootTrue,
+		}})
+	}
+	rnd := rand.New(rand.NewPCG(7, uint64(spans)))
+	for i := range aggregates * spans {
+		s := aggregate.Slot{
+			Key: aggregate.KeyID(i % aggregates), Duration: shape.draw(rnd), End: w.opened.UnixNano(), Weight: 1,
+			Flags: span.TopLevel,
+		}
+		if rnd.IntN(20) == 0 {
+			s.Flags |= span.Error
+		}
+		w.counts = append(w.counts, s)
+	}
+	return w
+}
+
+// ours counts everything and returns what is to be measured.
+func (w *work) ours() func() []byte {
+	w.table.Reset()
+	w.table.Open(w.opened)
+	for i := range w.counts {
+		w.table.Add(&w.counts[i], w.opened.UnixNano())
+	}
+	sealed := aggregate.NewSealed(1, w.opened, w.opened.Add(width), width,
+		[]span.Origin{{Service: "web", Env: "prod", Host: "host"}}, w.keys, w.table)
+	return func() []byte {
+		bodies, unencodable := w.coder.Encode(sealed)
+		if len(bodies) != 1 || unencodable != 0 {
+			panic(fmt.Sprintf("BUG: %d payloads, %d spans in none", len(bodies), unencodable))
+		}
+		return bodies[0]
+	}
+}
+
+// agents does the same with the agent's code. Its spans must end in one bucket
+// that has begun, for it looks at the clock itself.
+func (w *work) agents() func() []byte {
+	concentrator := stats.NewSpanConcentrator(&stats.SpanConcentratorConfig{
+		ComputeStatsBySpanKind: true, BucketInterval: int64(width),
+	}, w.opened)
+	meta, metrics := map[string]string{"span.kind": "server", "http.status_code": "200"}, map[string]float64{"_top_level": 1}
+	for i := range w.counts {
+		s := &w.counts[i]
+		key := &w.keys[s.Key].Key
+		counted, ok := concentrator.NewStatSpanWithConfig(stats.StatSpanConfig{
+			Service: key.Service, Name: key.Operation, Resource: key.Resource, Type: key.Type,
+			Start: s.End - int64(s.Duration), Duration: int64(s.Duration), Error: int32(s.Flags & span.Error),
+			Meta: meta, Metrics: metrics,
+		})
+		if !ok {
+			panic("BUG: the agent's code does not count a top-level span")
+		}
+		concentrator.AddSpan(counted, stats.PayloadAggregationKey{BaseService: "web", Env: "prod", Hostname: "host"}, "", nil, "")
+	}
+	return func() []byte {
+		payloads := concentrator.Flush(time.Now().UnixNano(), true)
+		if len(payloads) != 1 {
+			panic(fmt.Sprintf("BUG: %d payloads of the agent's code", len(payloads)))
+		}
+		return encode(payloads[0])
+	}
+}
+
+// encode is how the agent's own message becomes bytes.
+func encode(p *pb.ClientStatsPayload) []byte {
+	body, err := p.MarshalMsg(nil)
+	if err != nil {
+		panic("BUG: encode the agent's payload: " + err.Error())
+	}
+	return body
+}
