@@ -89,6 +89,12 @@ bench-ring: ## the ring beside channels and another queue, in one run
 bench-ingest: ## what a snapshot costs on each path and workload, in one table
 	$(GO) test -run '^$$' -bench Snapshot -benchtime 1.5s ./internal/ingest
 
+bench-balance: ## what levelling the drainers gains, static against balanced, in one run (4 minutes)
+	cd bench && $(GO) run ./balance
+
+bench-partitions: ## whether the number of partitions costs anything, in one run (2 minutes)
+	cd bench && $(GO) run ./balance -partitions
+
 bench-sketch: ## our sketches beside the library's: bins of 100 million durations compared, memory, time
 	$(GO) test -v -run 'BinTableAgrees|EveryPrefix|MemoryOfAThousand' ./internal/aggregate -durations 100000000
 	$(GO) test -run '^$$' -bench Sketch -benchtime 2s ./internal/aggregate

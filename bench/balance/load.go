@@ -1,0 +1,52 @@
+package main
+
+import "math/rand/v2"
+
+// load is a shape of traffic: how often each of some keys comes.
+type load struct {
+	name    string
+	weights func(key int) int
+}
+
+// types is how many keys the loads have that are compared.
+const types = 100
+
+var loads = []load{
+	{"100 types, of weights 24, 8, 4 and 1", func(key int) int {
+		switch {
+		case key < 20:
+			return 24
+		case key < 50:
+			return 8
+		case key < 70:
+			return 4
+		}
+		return 1
+	}},
+	{"skewed, one of 100 keys is 60 %", func(key int) int {
+		switch {
+		case key == 0:
+			return 540
+		case key < 10:
+			return 30
+		}
+		return 1
+	}},
+}
+
+// even is a load in which each key comes as often as any other.
+var even = load{"even", func(int) int { return 1 }}
+
+// hashes is one period of a load in random order, each item as its key's hash.
+// The seed is fixed, so the routing is dealt in the same way each time.
+func (l load) hashes(keys int) (hashes []uint32) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for key := range keys {
+		hash := rnd.Uint32()
+		for range l.weights(key) {
+			hashes = append(hashes, hash)
+		}
+	}
+	rnd.Shuffle(len(hashes), func(i, j int) { hashes[i], hashes[j] = hashes[j], hashes[i] })
+	return hashes
+}

@@ -1,0 +1,306 @@
+package aggregate_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/DataDog/sketches-go/ddsketch"
+	"github.com/DataDog/sketches-go/ddsketch/mapping"
+	"github.com/DataDog/sketches-go/ddsketch/pb/sketchpb"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/embedded"
+	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/ring"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"google.golang.org/protobuf/proto"
+)
+
+// reference is what a naive program makes of the same spans: one map, nothing
+// routed, library sketches.
+type reference map[place]*counted
+
+// place is where a span is to be found: which cycle's payload, bucket and group.
+type place struct {
+	cycle    uint64
+	bucket   int64
+	resource string
+}
+
+type counted struct {
+	hits, errors, duration uint64
+	ok, err                map[int]float64 // by bin
+}
+
+// bins is the agent's mapping of durations.
+var bins = func() mapping.IndexMapping {
+	m, err := mapping.NewLogarithmicMapping(0.01)
+	if err != nil {
+		panic(err)
+	}
+	return m
+}()
+
+// add counts one span. The bin is the agent's: of the duration cut to ten
+// significant bits.
+func (r reference) add(at place, duration uint64, failed bool) {
+	c := r[at]
+	if c == nil {
+		c = &counted{ok: map[int]float64{}, err: map[int]float64{}}
+		r[at] = c
+	}
+	c.hits++
+	c.duration += duration
+	sketch := c.ok
+	if failed {
+		c.errors++
+		sketch = c.err
+	}
+	sketch[bins.Index(math.Float64frombits(math.Float64bits(float64(duration))&^(1<<43-1)))]++
+}
+
+// take adds what another reference counted at other places or at the same.
+func (r reference) take(other reference) {
+	for at, c := range other {
+		mine := r[at]
+		if mine == nil {
+			r[at] = c
+			continue
+		}
+		mine.hits, mine.errors, mine.duration = mine.hits+c.hits, mine.errors+c.errors, mine.duration+c.duration
+		for bin, n := range c.ok {
+			mine.ok[bin] += n
+		}
+		for bin, n := range c.err {
+			mine.err[bin] += n
+		}
+	}
+}
+
+// binsOf reads a sketch of a payload.
+func binsOf(t *testing.T, summary []byte) map[int]float64 {
+	bins := map[int]float64{}
+	if len(summary) == 0 {
+		return bins
+	}
+	var p sketchpb.DDSketch
+	if err := proto.Unmarshal(summary, &p); err != nil {
+		t.Fatal(err)
+	}
+	s, err := ddsketch.FromProto(&p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.GetPositiveValueStore().ForEach(func(bin int, n float64) bool {
+		bins[bin] += n
+		return false
+	})
+	return bins
+}
+
+// chain is aggregates, a flush and an agent, and what they were given and gave.
+type chain struct {
+	*aggregate.Aggregator
+	t       *testing.T
+	flusher *flush.Flusher
+	agent   *embedded.Agent
+
+	mu       sync.Mutex
+	payloads []*embedded.Payload
+	cycles   []uint64 // sealed with something in them, in their order
+	want     reference
+	sent     uint64
+}
+
+func newChain(t *testing.T, config aggregate.Config) *chain {
+	c := &chain{t: t, want: reference{}}
+	var err error
+	c.agent, err = embedded.Start(embedded.Config{
+		Network: "unix", Address: filepath.Join(t.TempDir(), "a"),
+		OnPayload: func(r embedded.Received) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.payloads = append(c.payloads, r.Payload)
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.agent.Close() })
+	agent, err := flush.ParseAgentURL(c.agent.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.flusher, err = flush.New(flush.Config{Agent: agent}); err != nil {
+		t.Fatal(err)
+	}
+	config.Deliver = func(s *aggregate.Sealed) {
+		if s.Spans() > 0 {
+			c.mu.Lock()
+			c.cycles = append(c.cycles, s.Cycle)
+			c.mu.Unlock()
+		}
+		c.flusher.Accept(s)
+	}
+	if c.Aggregator, err = aggregate.New(config); err != nil {
+		t.Fatal(err)
+	}
+	c.Start()
+	return c
+}
+
+// publishing sends batches of random spans, whole or not at all as ingest does,
+// and notes what it sent in a reference of its own.
+func (c *chain) publishing(rnd *rand.Rand, ended *atomic.Bool) {
+	mine, sent := reference{}, uint64(0)
+	reader, route := c.NewReader(), c.NewRoute()
+	defer reader.Close()
+	for !ended.Load() {
+		size := 1 + rnd.IntN(24)
+		for !c.batch(rnd, reader, route, size, mine) {
+			time.Sleep(50 * time.Microsecond)
+		}
+		sent += uint64(size)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.want.take(mine)
+	c.sent += sent
+}
+
+// batch publishes one, or nothing of it where a ring has no room.
+func (c *chain) batch(rnd *rand.Rand, reader *aggregate.Reader, route *aggregate.Route, size int, mine reference) bool {
+	cycle := reader.Enter()
+	defer reader.Exit()
+	route.Begin()
+	defer route.Offered()
+	origin, _ := cycle.AdmitOrigin(span.Origin{Service: "shop"})
+	byDrainer := make([][]aggregate.Slot, c.Drainers())
+	type noted struct {
+		at       place
+		duration uint64
+		failed   bool
+	}
+	notes := make([]noted, size)
+	for i := range notes {
+		key := span.Key{Service: "s", Operation: "o", Resource: fmt.Sprint("r", rnd.IntN(40)*rnd.IntN(2))} // r0 is hot
+		admitted := cycle.Admit(origin, &key)
+		s := aggregate.Slot{
+			Key: admitted.ID, Cycle: uint16(cycle.Number()), Weight: 1,
+			Duration: 1 + rnd.Uint64()>>(24+rnd.IntN(38)), End: time.Now().UnixNano(),
+		}
+		if rnd.IntN(8) == 0 {
+			s.Flags = span.Error
+		}
+		notes[i] = noted{place{cycle.Number(), s.End - s.End%10e9, key.Resource}, s.Duration, s.Flags == span.Error}
+		drainer := route.Drainer(admitted.Hash)
+		byDrainer[drainer] = append(byDrainer[drainer], s)
+	}
+	var claims []ring.Claim[aggregate.Slot]
+	for drainer, slots := range byDrainer {
+		if len(slots) == 0 {
+			continue
+		}
+		claim, result := c.Ring(drainer).Claim(len(slots))
+		if result != ring.Claimed {
+			for i := range claims {
+				claims[i].Skip()
+			}
+			return false
+		}
+		for i := range slots {
+			*claim.Slot(i) = slots[i]
+		}
+		claims = append(claims, claim)
+	}
+	for i := range claims {
+		claims[i].Publish()
+	}
+	for _, n := range notes {
+		mine.add(n.at, n.duration, n.failed)
+	}
+	return true
+}
+
+// end stops the chain in the daemon's order and compares everything.
+func (c *chain) end() {
+	c.t.Helper()
+	c.Stop()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	c.flusher.Close(ctx)
+	counts, sent := c.Stats(), c.flusher.Stats()
+	if counts.Aggregated() != c.sent || counts.Held != 0 || sent.Flushed != c.sent || sent.Held != 0 {
+		c.t.Errorf("books: sent %d, aggregated %d, held %d and %d, flushed %d", c.sent, counts.Aggregated(), counts.Held, sent.Held, sent.Flushed)
+	}
+	got := reference{}
+	slices.SortFunc(c.payloads, func(a, b *embedded.Payload) int { return int(a.Sequence) - int(b.Sequence) })
+	if len(c.payloads) != len(c.cycles) {
+		c.t.Fatalf("%d payloads of %d cycles", len(c.payloads), len(c.cycles))
+	}
+	for i, p := range c.payloads {
+		for _, bucket := range p.Stats {
+			for _, g := range bucket.Stats {
+				at := place{c.cycles[i], int64(bucket.Start), g.Resource}
+				if got[at] != nil {
+					c.t.Errorf("%v stands twice in a payload: it was not merged", at)
+				}
+				got[at] = &counted{g.Hits, g.Errors, g.Duration, binsOf(c.t, g.OkSummary), binsOf(c.t, g.ErrorSummary)}
+			}
+		}
+	}
+	if len(got) != len(c.want) {
+		c.t.Errorf("%d groups arrived, want %d", len(got), len(c.want))
+	}
+	for at, want := range c.want {
+		g := got[at]
+		if g == nil {
+			c.t.Fatalf("%v did not arrive", at)
+		}
+		if g.hits != want.hits || g.errors != want.errors || g.duration != want.duration ||
+			!maps.Equal(g.ok, want.ok) || !maps.Equal(g.err, want.err) {
+			c.t.Fatalf("%v arrived as\n%+v, want\n%+v", at, *g, *want)
+		}
+	}
+}
+
+// TestHammer moves, spreads and cuts partitions without a pause while several
+// publishers send and cycle after cycle is sealed and flushed. Every payload that
+// reaches the agent is the reference model's, to the bin, and the books balance.
+func TestHammer(t *testing.T) {
+	config := aggregate.DefaultConfig()
+	config.Drainers, config.RingSlots = 4, 256
+	config.Partitions, config.RebalanceInterval = aggregate.Partitioning{Fixed: 16}, 0
+	c := newChain(t, config)
+	var ended atomic.Bool
+	var running sync.WaitGroup
+	for i := range 3 {
+		running.Go(func() { c.publishing(rand.New(rand.NewPCG(uint64(i), 1)), &ended) })
+	}
+	running.Go(func() {
+		for rnd := rand.New(rand.NewPCG(9, 9)); !ended.Load(); time.Sleep(20 * time.Microsecond) {
+			c.Shake(rnd)
+			c.Stats()
+		}
+	})
+	for range 6 {
+		before := c.Stats()
+		for now := before; now.Aggregated() < before.Aggregated()+2000 || now.Partitions.Epoch < before.Partitions.Epoch+20; now = c.Stats() {
+			time.Sleep(time.Millisecond)
+		}
+		c.Seal()
+	}
+	ended.Store(true)
+	running.Wait()
+	changes := c.Stats().Partitions.Epoch
+	c.end()
+	t.Logf("%d spans, %d changes of the routing, %d cycles", c.sent, changes, len(c.cycles))
+}
