@@ -107,14 +107,16 @@ func TestOneDumpAPause(t *testing.T) {
 }
 
 func TestTheOldestMakesRoom(t *testing.T) {
-	for name, size := range map[string]int{"by count": 10, "by bytes": 25 << 20} {
+	for name, row := range map[string]struct{ size, dumps, left int }{
+		"by count": {10, MaxFiles + 3, MaxFiles}, "by bytes": {25 << 20, 4, 2},
+	} {
 		t.Run(name, func(t *testing.T) {
 			d := open(t)
 			if err := os.WriteFile(filepath.Join(d.path, "an operator's own"), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			r := sample(size)
-			for range MaxFiles + 3 {
+			r := sample(row.size)
+			for range row.dumps {
 				r.Time = r.Time.Add(Pause)
 				file, err := d.Keep(r)
 				if err != nil {
@@ -126,7 +128,7 @@ func TestTheOldestMakesRoom(t *testing.T) {
 				}
 			}
 			names, _ := d.list(t)
-			if want := map[string]int{"by count": MaxFiles, "by bytes": 2}[name]; len(names) != want+1 || names[0] != "an operator's own" {
+			if len(names) != row.left+1 || names[0] != "an operator's own" {
 				t.Errorf("files %v", names)
 			}
 		})

@@ -14,7 +14,7 @@ type contact struct {
 
 	mu      sync.Mutex
 	answers bool // the last request was answered
-	misses  int  // in a row, before the first answer
+	misses  int  // in a row
 	greeted bool // the log says that somebody is
 }
 
@@ -44,15 +44,18 @@ func (c *contact) missing(err error) {
 		"agent", c.url.String(), "error", err)
 }
 
-// found notes that the agent said what it wants.
-func (c *contact) found(said info) {
+// found notes that the agent said what it wants, and says whether it has come
+// back with that: whether it was asked in vain before.
+func (c *contact) found(said info) (back bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.answers = true
+	back, c.misses = c.misses > 0, 0
 	if !c.greeted {
 		c.greeted = true
 		c.log.Info("agent answers", "agent", c.url.String(), "agent_version", said.version, "takes_statistics", said.features.Stats)
 	}
+	return back
 }
 
 func (c *contact) isKept() bool {

@@ -74,6 +74,27 @@ func TestSilenceIsLookedInto(t *testing.T) {
 	})
 }
 
+// An agent that is back is not kept waiting for the end of a long pause.
+func TestReturnEndsThePause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agent := &scripted{answer: down, said: away}
+		f, _ := startScripted(t, agent, func(c *Config) { c.RetryAge = time.Hour })
+		sealed := someSpans(1)
+		f.Accept(sealed)
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		before := agent.tried()
+		agent.comesBack()
+		began := time.Now()
+		if err := sealed.Delivery.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if waited := time.Since(began); waited > discoveryPause || agent.tried() != before+1 {
+			t.Errorf("arrived after %v and %d tries", waited, agent.tried()-before)
+		}
+	})
+}
+
 // A refusal is an answer.
 func TestWhoRefusesIsReachable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -55,7 +55,9 @@ func (f *Flusher) readInfo() bool {
 		}
 		return false
 	}
-	f.contact.found(said)
+	if back := f.contact.found(said); back {
+		notify(f.returned)
+	}
 	f.states.read(said.state)
 	f.publish(func(Features) Features { return said.features })
 	return true

@@ -11,7 +11,9 @@
 //
 // Accept computes and never waits for the network. Only the sender talks to
 // /v0.6/stats, one request at a time; a third goroutine, discovery, reads
-// /info and publishes the agent's Features.
+// /info and publishes the agent's Features. It looks again when the state on an
+// answer changes, when nobody answers, and while the agent wants nothing; an
+// agent that it finds back ends the sender's pause.
 //
 // The rule on sending again: what certainly did not arrive is tried again, and
 // nothing else. A request of which any byte was refused did not arrive, because

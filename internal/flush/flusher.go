@@ -29,6 +29,7 @@ type Flusher struct {
 
 	arrived    chan struct{} // holds a token when the queue has something new
 	rediscover chan struct{} // holds a token when /info is to be read now
+	returned   chan struct{} // holds a token when the agent is back
 
 	closing context.Context // ends when no more is accepted
 	close   context.CancelFunc
@@ -66,6 +67,7 @@ func start(cfg Config, agent agentClient, dumps *dump.Dir) *Flusher {
 		encoder:    newEncoder(),
 		arrived:    make(chan struct{}, 1),
 		rediscover: make(chan struct{}, 1),
+		returned:   make(chan struct{}, 1),
 	}
 	f.closing, f.close = context.WithCancel(context.Background())
 	f.hard, f.abort = context.WithCancel(context.Background())

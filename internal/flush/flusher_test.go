@@ -81,7 +81,7 @@ var (
 )
 
 // startScripted runs a flusher whose log is returned, and closes it at the end.
-func startScripted(t *testing.T, agent *scripted, edit func(*Config)) (*Flusher, *bytes.Buffer) {
+func startScripted(t *testing.T, agent agentClient, edit func(*Config)) (*Flusher, *bytes.Buffer) {
 	t.Helper()
 	var log bytes.Buffer
 	cfg := Config{Agent: AgentURL{"unix", "/nowhere"}, Log: slog.New(slog.NewTextHandler(&log, nil))}

@@ -38,7 +38,9 @@ func (f *Flusher) next() *payload {
 }
 
 // rest waits until something can have changed: a new payload, the end of the
-// pause, the oldest payload's last moment, or Close.
+// pause, the oldest payload's last moment, or Close. An agent that was asked in
+// vain and now says what it wants ends the pause: what waits may be about to
+// expire.
 func (f *Flusher) rest(now time.Time) {
 	var ring <-chan time.Time
 	if born, any := f.queue.oldest(); any {
@@ -53,6 +55,8 @@ func (f *Flusher) rest(now time.Time) {
 	select {
 	case <-ring:
 	case <-f.arrived:
+	case <-f.returned:
+		f.backoff.reset()
 	case <-f.closing.Done():
 	}
 }

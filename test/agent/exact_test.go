@@ -42,7 +42,8 @@ func compared(t *testing.T, r *rand.Rand) bool {
 	at := here(t)
 	o := startOracle(t, at.path("agent"), nil)
 	f := startFront(t, at.path("front"), o.socket)
-	d := startDaemon(t, at.path("spans"), f.url(), "--max-aggregates=65536", "--cardinality-limit=resource=65536")
+	d := startDaemon(t, at.path("spans"), f.url(), "--max-aggregates=65536",
+		"--cardinality-limit=resource=4096,service=4096,operation=4096,type=4096,span_kind=4096")
 	c := d.tracer(origin)
 	began := time.Now().Truncate(bucketWidth)
 	m := makeSpans(r, 500, time.Now())

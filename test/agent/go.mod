@@ -26,7 +26,7 @@ require (
 	github.com/DataDog/datadog-agent/pkg/template v0.85.1 // indirect
 	github.com/DataDog/datadog-agent/pkg/trace v0.85.1
 	github.com/DataDog/datadog-agent/pkg/trace/log v0.85.1 // indirect
-	github.com/DataDog/datadog-agent/pkg/trace/traceutil v0.85.1 // indirect
+	github.com/DataDog/datadog-agent/pkg/trace/traceutil v0.85.1
 	github.com/DataDog/datadog-agent/pkg/util/cgroups v0.85.1 // indirect
 	github.com/DataDog/datadog-agent/pkg/util/filesystem v0.85.1 // indirect
 	github.com/DataDog/datadog-agent/pkg/util/log v0.85.1 // indirect

@@ -4,9 +4,11 @@ import (
 	"math"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"time"
 
 	pb "github.com/DataDog/datadog-agent/pkg/proto/pbgo/trace"
+	"github.com/DataDog/datadog-agent/pkg/trace/traceutil/normalize"
 	"github.com/spanstatsd/spanstatsd/client"
 )
 
@@ -91,6 +93,11 @@ func (s *span) names(r *rand.Rand) {
 		k.Type, k.Resource = "sql", "SELECT * FROM carts WHERE id = "+strconv.Itoa(r.IntN(20))
 	case 1:
 		k.Type, k.Resource = "redis", "GET cart:"+strconv.Itoa(r.IntN(20))
+	}
+	if r.IntN(10) == 0 { // names that no tracer should send, and some do
+		label := pick(r, &k.Service, &k.Operation, &k.Resource, &k.Type)
+		*label = pick(r, strings.Repeat("long name ", 12), strings.Repeat("\u00e9", 70), strings.Repeat("日本", 900),
+			"caf\xe9 \xff", "\x00", " ", "\u2028", "a\nb", "%s", "DROP TABLE", "\ufffd", "1.2.3.4", "___", "a-b/c", "ÀÉ", "İx")
 	}
 	s.raw.Service, s.raw.Name, s.raw.Resource, s.raw.Type = k.Service, k.Operation, k.Resource, k.Type
 }
@@ -201,10 +208,17 @@ func (s *span) place(r *rand.Rand, trace pb.Trace) (isLocalRoot bool) {
 	default:
 		parent := trace[r.IntN(len(trace))]
 		s.raw.ParentID = parent.SpanID
-		s.snapshot.TopLevel = parent.Service != s.raw.Service
+		s.snapshot.TopLevel = service(parent) != service(s.raw)
 		return false
 	}
 	return true
+}
+
+// service is a span's service as the agent writes it, which it has done before it
+// compares two.
+func service(s *pb.Span) string {
+	name, _ := normalize.NormalizeService(s.Service, origin.Lang) // the error says what was wrong with it
+	return name
 }
 
 // root puts on the first span what is said once a trace.

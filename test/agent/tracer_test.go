@@ -3,6 +3,7 @@ package agent
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -70,8 +71,13 @@ func tracerSpan(r *rand.Rand, now time.Time) *span {
 	s := newSpan(r, now)
 	k := &s.snapshot.Key
 	k.Service, k.Operation, k.Resource = pick(r, "shop", "cart-db"), pick(r, "http.request", "sql.query"), pick(r, "GET /cart", "日本")
-	s.raw.Service, s.raw.Name, s.raw.Resource = k.Service, k.Operation, k.Resource
+	k.Type = pick(r, "", "web", "sql")
+	s.raw.Service, s.raw.Name, s.raw.Resource, s.raw.Type = k.Service, k.Operation, k.Resource, k.Type
 	k.Kind = s.raw.Meta["span.kind"]
+	if k.Kind != "" && r.IntN(5) == 0 { // it is eligible in any case, and stays as it was said
+		k.Kind = strings.ToUpper(k.Kind)
+		s.raw.Meta["span.kind"] = k.Kind
+	}
 	k.HTTPMethod, k.HTTPEndpoint = pick(r, "", "GET", "POST"), pick(r, "", "/cart", "/cart/{id}")
 	k.Synthetics = r.IntN(8) == 0
 	for _, name := range additional {
@@ -92,7 +98,7 @@ func comparedWithTracer(t *testing.T, r *rand.Rand) bool {
 	at := here(t)
 	o := startOracle(t, at.path("agent"), nil)
 	f := startFront(t, at.path("front"), o.socket)
-	d := startDaemon(t, at.path("spans"), f.url(), "--max-aggregates=65536")
+	d := startDaemon(t, at.path("spans"), f.url(), "--max-aggregates=65536", "--cardinality-limit=span_kind=16")
 	c := d.tracer(origin)
 	now := time.Now()
 	began := now.Truncate(bucketWidth)

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"maps"
+	"net"
 	"testing"
 	"time"
 )
@@ -113,19 +114,30 @@ func TestTheAgentIsReplaced(t *testing.T) {
 	}
 }
 
-// SIGTERM while the agent is away ends the daemon within its grace, and the last
-// line of its log says what is lost.
+// SIGTERM while the agent is away, or there and silent, ends the daemon within its
+// grace, and the last line of its log says what is lost.
 func TestStopWhileTheAgentIsAway(t *testing.T) {
-	t.Parallel()
-	at := here(t)
-	d := startDaemon(t, at.path("spans"), "unix://"+at.path("nobody"), "--shutdown-grace=2s")
-	c := d.tracer(origin)
-	publish(t, c, shopSpans(100, "lost"))
-	for d.books().Received < 100 {
-		time.Sleep(time.Millisecond)
-	}
-	d.stop()
-	if last := d.last(); last["unsent"] != 100.0 || last["flushed"] != 0.0 || d.cmd.ProcessState.ExitCode() != 0 {
-		t.Errorf("exit code %d, last line %v", d.cmd.ProcessState.ExitCode(), last)
+	for name, listens := range map[string]bool{"nobody listens": false, "who listens is silent": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			at := here(t)
+			if listens {
+				silent, err := net.Listen("unix", at.path("agent"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer silent.Close()
+			}
+			d := startDaemon(t, at.path("spans"), "unix://"+at.path("agent"), "--shutdown-grace=1s")
+			c := d.tracer(origin)
+			publish(t, c, shopSpans(100, "lost"))
+			for d.books().Received < 100 {
+				time.Sleep(time.Millisecond)
+			}
+			d.stop()
+			if last := d.last(); last["unsent"] != 100.0 || last["flushed"] != 0.0 || d.cmd.ProcessState.ExitCode() != 0 {
+				t.Errorf("exit code %d, last line %v", d.cmd.ProcessState.ExitCode(), last)
+			}
+		})
 	}
 }

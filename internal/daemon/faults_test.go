@@ -1,0 +1,247 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/embedded"
+	"github.com/spanstatsd/spanstatsd/internal/flush"
+)
+
+// fault is a way in which an agent fails to take a payload. With a reason, the
+// payload is lost under it. Without one, the daemon tries until the agent is
+// well, and loses nothing.
+type fault struct {
+	begin   func(*crossing)
+	reason  flush.Reason
+	counted bool // the agent has counted what the daemon gives up
+	large   bool // the payload is larger than what a socket buffers
+	smooth  bool // nothing fails
+}
+
+var faults = map[string]fault{
+	"refuses connections":      {begin: (*crossing).close},
+	"socket file replaced":     {begin: (*crossing).open, smooth: true},
+	"accepts, never answers":   {begin: meeting(swallowing).begin, reason: flush.Ambiguous},
+	"answers too late":         {begin: meeting(tooLate).begin, reason: flush.Ambiguous, counted: true},
+	"reset while reading":      {begin: meeting(cutWhileReading).begin, large: true},
+	"reset after reading":      {begin: meeting(cutAfterReading).begin, reason: flush.Ambiguous},
+	"answer is not HTTP":       {begin: saying("220 mail.example ESMTP\r\n").begin, reason: flush.Ambiguous},
+	"answer is half a header":  {begin: saying("HTTP/1.1 200 OK\r\nContent-Le").begin, reason: flush.Ambiguous},
+	"answer has endless head":  {begin: saying("HTTP/1.1 200 OK\r\nX: " + endless).begin, reason: flush.Ambiguous},
+	"400":                      {begin: answering(400).begin, reason: flush.Rejected},
+	"404":                      {begin: answering(404).begin, reason: flush.NotWanted},
+	"408":                      {begin: answering(408).begin},
+	"413":                      {begin: answering(413).begin, reason: flush.Rejected},
+	"429":                      {begin: answering(429, "Retry-After: 1").begin},
+	"500":                      {begin: answering(500).begin},
+	"503":                      {begin: answering(503).begin},
+	"503 with an endless body": {begin: saying("HTTP/1.1 503 Busy\r\n\r\n" + endless).begin},
+}
+
+var endless = strings.Repeat("x", 1<<20)
+
+func (m meeting) begin(c *crossing) { c.meet(m) }
+
+// TestFaultyAgent has a real daemon before a real socket meet each fault, for one
+// payload, between two that go well. Whatever the fault, the books balance, the
+// reason is right, the agent counts nothing twice, others are served meanwhile,
+// nothing is left waiting, and afterwards all is well again without a restart.
+func TestFaultyAgent(t *testing.T) {
+	t.Parallel()
+	for name, fault := range faults {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, c := startCrossed(t, passing)
+			p.report("before", 1)
+			fault.begin(c)
+			resources := 1
+			if fault.large {
+				resources = 300
+			}
+			told := make(chan error, 1)
+			go func() { told <- p.tryReport("during", resources) }()
+			p.mustServe()
+			if fault.reason == "" && !fault.smooth {
+				await(t, "a retry", func() bool { return p.flusher.Stats().Payloads[flush.ResultRetried] > 0 })
+				c.heal()
+			}
+			if err := <-told; (err == nil) != (fault.reason == "") {
+				t.Errorf("the tracer was told %v", err)
+			}
+			c.heal()
+			await(t, "statistics to be wanted", func() bool { return p.flusher.Features().Stats })
+			p.report("after", 1)
+			p.expect(fault)
+		})
+	}
+}
+
+// phase is how many spans a test publishes in each of its phases.
+const phase = 600
+
+// startCrossed starts a pair with a crossing in between, on which the question
+// what the agent wants meets with a fault from the start.
+func startCrossed(t *testing.T, info meeting) (p *pair, c *crossing) {
+	t.Helper()
+	p = startPair(t, func(config *Config) {
+		c = newCrossing(t, config.Flush.Agent.Address)
+		c.meetInfo(info)
+		config.Flush.Agent.Address = c.path
+		config.Flush.Timeout = time.Second
+	})
+	return p, c
+}
+
+// heal has all pass again.
+func (c *crossing) heal() {
+	c.meet(passing)
+	c.meetInfo(passing)
+	c.close()
+	c.open()
+}
+
+// report publishes a phase's spans and has them delivered.
+func (p *pair) report(service string, resources int) {
+	p.t.Helper()
+	if err := p.tryReport(service, resources); err != nil {
+		p.t.Fatalf("%s: %v", service, err)
+	}
+}
+
+func (p *pair) tryReport(service string, resources int) error {
+	c := p.client(service)
+	for i := range phase {
+		resource := fmt.Sprint(i % resources)
+		if resources > 1 {
+			resource += strings.Repeat("r", 4000)
+		}
+		spans := batch(1, resource)
+		spans[0].Key.Service = service
+		if !c.Publish(spans) {
+			return fmt.Errorf("not published: %+v", c.Stats())
+		}
+	}
+	ctx, cancel := context.WithTimeout(p.t.Context(), time.Minute)
+	defer cancel()
+	return c.Flush(ctx)
+}
+
+// mustServe has a new tracer welcomed and a probe answered.
+func (p *pair) mustServe() {
+	p.t.Helper()
+	c := p.client("another")
+	await(p.t, "a new tracer to be welcomed", func() bool { return c.Stats().Connected })
+	resp, err := http.Get("http://" + p.HTTPAddr() + "/readyz")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		p.t.Errorf("not ready: %s", resp.Status)
+	}
+}
+
+func await(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for tries := 0; !is(); tries++ {
+		if tries == 60_000 {
+			t.Fatalf("waited in vain for %s", what)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// expect stops the daemon and compares its books with the agent's.
+func (p *pair) expect(f fault) {
+	p.t.Helper()
+	if s := p.flusher.Stats(); s.QueuePayloads != 0 || s.QueueBytes != 0 || !s.Reachable {
+		p.t.Errorf("when all is over %d payloads wait, and the agent is reachable: %v", s.QueuePayloads, s.Reachable)
+	}
+	books := p.Stop()
+	lost := uint64(0)
+	if f.reason != "" {
+		lost = phase
+	}
+	unsent := p.flusher.Stats().Unsent[f.reason]
+	if !books.Balanced || books.Held != 0 || books.Flushed != 3*phase-lost || books.Unsent != lost || unsent != lost {
+		p.t.Errorf("the books are %+v, with %d unsent as %q", books, unsent, f.reason)
+	}
+	want := map[string]uint64{"before": phase, "during": phase, "after": phase}
+	if lost > 0 && !f.counted {
+		want["during"] = 0
+	}
+	got := map[string]uint64{}
+	totals := p.agent.Totals()
+	for _, row := range totals.Rows {
+		got[row.Service] += row.Hits
+	}
+	for service := range want {
+		if got[service] != want[service] {
+			p.t.Errorf("the agent counted %d spans of %q, want %d", got[service], service, want[service])
+		}
+	}
+	if totals.ProblemCount > 0 {
+		p.t.Errorf("problems: %v", totals.Problems)
+	}
+}
+
+// TestFaultyInfo has the question what the agent wants go wrong from the start.
+// Payloads flow on the defaults, unless the answer is that there is nothing to
+// ask; and when the agent answers, tracers are told.
+func TestFaultyInfo(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		info   meeting
+		reason flush.Reason
+	}{
+		"missing":       {answering(404), flush.NotWanted},
+		"huge":          {saying("HTTP/1.1 200 OK\r\n\r\n{\"version\": \"" + endless + endless), ""},
+		"not JSON":      {saying("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>"), ""},
+		"not HTTP":      {saying("220 mail.example ESMTP\r\n"), ""},
+		"never answers": {swallowing, ""},
+		"500":           {answering(500), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, c := startCrossed(t, row.info)
+			if row.reason == "" {
+				p.report("during", 1)
+			} else {
+				await(t, "the downgrade", func() bool { return !p.flusher.Features().Stats })
+			}
+			info := embedded.DefaultInfo()
+			info.PeerTags = []string{"my.peer"}
+			p.agent.SetInfo(info)
+			c.heal()
+			tracer := p.client("after")
+			if row.reason == "" {
+				p.report("after", 1) // the answer's state shows that there is something to ask
+			}
+			await(t, "the tracer to hear of it", func() bool {
+				f := tracer.Features()
+				return f.Stats && len(f.PeerTags) == 1 && f.PeerTags[0] == "my.peer"
+			})
+			p.report("after that", 1)
+			p.stop()
+		})
+	}
+}
+
+// TestPeerTagsChange: the state on an answer shows that the agent was configured
+// anew, and tracers hear of it.
+func TestPeerTagsChange(t *testing.T) {
+	p := startPair(t, nil)
+	tracer := p.client("shop")
+	await(t, "the first features", func() bool { return len(tracer.Features().PeerTags) > 1 })
+	info := embedded.DefaultInfo()
+	info.PeerTags = []string{"my.peer"}
+	p.agent.SetInfo(info)
+	p.report("shop", 1)
+	await(t, "the next", func() bool { f := tracer.Features(); return f.Stats && len(f.PeerTags) == 1 })
+	p.stop()
+}
