@@ -28,7 +28,6 @@ build: ## build the static binary into bin/
 # elsewhere: no paths, no working tree, the time of the commit.
 EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 ARCHITECTURES := amd64 arm64
-.PHONY: binaries release-tools image dist dist-check
 
 binaries: $(ARCHITECTURES:%=binary-%) ## build the static binary for each architecture into dist/
 
@@ -51,7 +50,7 @@ dist-check: ## build a release twice, from two places and empty caches, and comp
 demo: ## watch spans of a small web shop go all the way, for 25 seconds
 	$(GO) run ./cmd/spanstatsd demo --for 25s
 
-test: test-unit test-plain test-modules test-fuzz ## everything that must hold: unit, race, allocations, end to end, short fuzz
+test: test-unit test-plain test-modules test-deploy test-fuzz ## everything that must hold: unit, race, allocations, end to end, short fuzz
 
 test-unit:
 	@$(if $(RACE),:,echo "no C compiler: running without the race detector")
@@ -61,11 +60,24 @@ test-plain: # what the race detector would falsify (it allocates) or only slow d
 	$(GO) test -run 'Alloc|Agrees' ./...
 
 test-modules: # tests with dependencies of their own
-	@set -e; for module in $(filter-out test/agent/,$(TEST_MODULES)); do echo "$$module"; (cd $$module && $(GO) test $(RACE) ./...); done
+	@set -e; for module in $(filter-out test/agent/ test/deploy/,$(TEST_MODULES)); do echo "$$module"; (cd $$module && $(GO) test $(RACE) ./...); done
 	$(MAKE) test-agent ROUNDS=1
 
 test-agent: ## the built daemon before the real trace agent, ROUNDS times over random spans
 	cd test/agent && SPANSTATSD_ROUNDS=$(ROUNDS) $(GO) test -count=1 ./...
+
+# Without the race detector: there is no concurrency of ours in it, and half a
+# cloud would be compiled a second time. Not from the cache: the go command does
+# not see that files outside of a module change.
+test-deploy: ## what stands in deploy/ keeps its promises: manifests, chart, alerts, dashboard, image
+	cd test/deploy && $(GO) test -count=1 ./...
+	cd tools && $(GO) vet ./... && $(GO) test -count=1 ./...
+
+test-prometheus: ## a real Prometheus server scrapes the daemon; needs `prometheus` (a package of Debian)
+	cd test/deploy && $(GO) test -count=1 -tags prometheus -run '^TestPrometheus$$' -v .
+
+test-container: ## run the image's root, read-only and as its user, without a container runtime; needs root
+	cd test/deploy && $(GO) test -count=1 -tags container -run '^TestContainer$$' -v .
 
 test-fuzz:
 	@GO=$(GO) FUZZ=$(FUZZ) sh .ci/fuzz

@@ -1,0 +1,39 @@
+package deploy
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestUnit holds the service unit to its promises, and to what the daemon does
+// by default.
+func TestUnit(t *testing.T) {
+	has := map[string]bool{}
+	section := ""
+	for line := range strings.Lines(string(readFile(t, "../../deploy/systemd/spanstatsd.service"))) {
+		switch line = strings.TrimSpace(line); {
+		case strings.HasPrefix(line, "["):
+			section = line
+		case section == "[Service]" && line != "" && line[0] != '#':
+			has[line] = true
+		}
+	}
+	for _, want := range []string{
+		"Type=notify", "WatchdogSec=30", "Restart=on-failure", "ExecStart=/usr/local/bin/spanstatsd run",
+		"User=spanstatsd", "Group=spanstatsd", "RuntimeDirectory=spanstatsd", "RuntimeDirectoryPreserve=restart", "TimeoutStopSec=15",
+		"NoNewPrivileges=yes", "CapabilityBoundingSet=", "ProtectSystem=strict", "ProtectHome=yes", "PrivateDevices=yes",
+		"MemoryDenyWriteExecute=yes", "RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6", "SystemCallFilter=~@privileged", "MemoryMax=128M",
+	} {
+		if !has[want] {
+			t.Errorf("the unit does not say %s", want)
+		}
+	}
+	for _, not := range []string{"PrivateUsers=yes", "ProtectProc=invisible", "DynamicUser=yes"} {
+		if has[not] {
+			t.Errorf("the unit says %s, and the daemon would not see who connects", not)
+		}
+	}
+	if !strings.Contains(daemonHelp(t, "run"), `(default "/var/run/spanstatsd/spans.sock")`) {
+		t.Error("the daemon's default socket is not in the unit's directory any more")
+	}
+}
