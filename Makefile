@@ -124,6 +124,9 @@ bench-peers: build ## a span's cost beside the agent's code and spanmetrics, in 
 bench-seed: build ## the six benchmarks that the ideas came with, attempted and accepted
 	cd bench && $(GO) run ./seed
 
+bench-scale: build ## cost by connections, origins, keys and cores: tables, and plots in docs/images (8 minutes)
+	bin/spanstatsd bench scale --images docs/images
+
 bench-save: ## make what is now the baseline, bench/baseline.txt
 	@mkdir -p bin
 	GO=$(GO) sh .ci/bench > bin/bench.txt && mv bin/bench.txt bench/baseline.txt

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/bench"
 	"github.com/spf13/cobra"
@@ -57,7 +60,7 @@ Exits 0 only if the books balance and the agent counted exactly what was accepte
 		},
 	}
 	o.addFlags(cmd.Flags())
-	cmd.AddCommand(newBenchTracerCommand())
+	cmd.AddCommand(newBenchScaleCommand(), newBenchTracerCommand())
 	return cmd
 }
 
@@ -116,6 +119,43 @@ func (o *benchOptions) run(cmd *cobra.Command) error {
 		return errors.New("run bench: the figures do not agree, or something failed, as the report says")
 	}
 	return nil
+}
+
+// newBenchScaleCommand measures how a span's cost grows.
+func newBenchScaleCommand() *cobra.Command {
+	c := bench.ScaleConfig{For: 10 * time.Second, Rate: 1e6}
+	cmd := &cobra.Command{
+		Use:   "scale",
+		Short: "Measure how a span's cost grows with connections, origins, keys and cores",
+		Long: `Measure what a span costs the daemon with 1 to 1000 connections, 1 to 1000
+origins and 10 to 100,000 keys, the limits raised, and what one processor and all
+of them carry beside a model of more. Prints a table for each and, with --images,
+draws a plot.`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := applyEnvironment(cmd.Flags()); err != nil {
+				return err
+			}
+			for _, name := range c.Only {
+				if !slices.Contains(bench.ScaleNames(), name) {
+					return usageError{fmt.Errorf("parse --only: %q is none of %s", name, strings.Join(bench.ScaleNames(), ", "))}
+				}
+			}
+			if c.For <= 0 || !(c.Rate >= 0) {
+				return usageError{errors.New("parse --for and --rate: neither may be negative, nor the first nothing")}
+			}
+			c.Out, c.Log = cmd.OutOrStdout(), cmd.ErrOrStderr()
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
+			defer stop()
+			return bench.Scale(ctx, c)
+		},
+	}
+	f := cmd.Flags()
+	f.DurationVar(&c.For, "for", c.For, "length of each measurement, behind a warm-up; 10s is one cycle with its flush")
+	f.Float64Var(&c.Rate, "rate", c.Rate, "spans a second, but for cores")
+	f.StringSliceVar(&c.Only, "only", nil, "what to measure: connections, origins, keys, cores (default: all)")
+	f.StringVar(&c.Images, "images", "", "directory for the plots")
+	return cmd
 }
 
 // newBenchTracerCommand is how bench starts its tracers.

@@ -29,7 +29,7 @@ func (c *Config) jobs(socket string) []job {
 	for i := range jobs {
 		jobs[i] = job{
 			Workload: c.Workload, KeyCount: c.KeyCount, Tracer: c.Tracer, Keys: c.Keys, Socket: socket,
-			First: first, Connections: c.Connections / c.Producers, Origins: c.Origins, Batch: c.Batch,
+			First: first, Connections: c.Connections / c.Producers, All: c.Connections, Origins: c.Origins, Batch: c.Batch,
 			Spans: (c.Spans + all - 1) / all, For: c.For, Rate: c.Rate / float64(all),
 		}
 		if i < c.Connections%c.Producers {

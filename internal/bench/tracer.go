@@ -23,12 +23,15 @@ type job struct {
 	Socket      string        `json:"socket"`
 	First       int           `json:"first"` // number of its first connection among all
 	Connections int           `json:"connections"`
+	All         int           `json:"all"`     // connections of all tracers
 	Origins     int           `json:"origins"` // of all connections
 	Batch       int           `json:"batch"`
 	Spans       uint64        `json:"spans"` // a connection; 0: any number
 	For         time.Duration `json:"for"`   // 0: until the spans are sent
 	Rate        float64       `json:"rate"`  // spans a second and connection; 0: any
 	Burst       uint64        `json:"burst"` // spans of a connection's burst; 0: none
+
+	shared []message // encoded for all of its wire tracers
 }
 
 // result is what it did.
@@ -108,7 +111,7 @@ func (j *job) drive(ctx context.Context, emitters []emitter, r *result) error {
 	failed := make([]error, len(emitters))
 	var running sync.WaitGroup
 	for i, e := range emitters {
-		running.Go(func() { failed[i] = j.send(ctx, e, begun) })
+		running.Go(func() { failed[i] = j.send(ctx, e, begun.Add(j.stagger(j.First+i))) })
 	}
 	running.Wait()
 	for i, e := range emitters {
@@ -155,6 +158,16 @@ func (j *job) send(ctx context.Context, e emitter, begun time.Time) error {
 	return e.flush()
 }
 
+// stagger is how much later than the first a connection that is held to a rate
+// begins, so that not all of them send at one moment and then none.
+func (j *job) stagger(number int) time.Duration {
+	if j.Rate == 0 {
+		return 0
+	}
+	interval := float64(j.Batch) / j.Rate * float64(time.Second)
+	return time.Duration(interval * float64(number) / float64(max(j.All, 1)))
+}
+
 // due is when the next batch may go, after so many spans.
 func (j *job) due(sent uint64, begun time.Time) time.Time {
 	switch {
@@ -179,7 +192,7 @@ func (j *job) open(number int) (emitter, error) {
 	if j.Tracer == Client {
 		return openClient(j, origin, generator)
 	}
-	return openWire(j, origin, generator)
+	return openWire(j, number, origin, generator)
 }
 
 func (j *job) generator(seed uint64) (*workload.Generator, error) {

@@ -48,7 +48,7 @@ const (
 	defineKeys = 256
 )
 
-func openWire(j *job, origin span.Origin, generator *workload.Generator) (*wireTracer, error) {
+func openWire(j *job, number int, origin span.Origin, generator *workload.Generator) (*wireTracer, error) {
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Net: "unix", Name: j.Socket})
 	if err != nil {
 		return nil, fmt.Errorf("connect tracer: %w", err)
@@ -69,9 +69,12 @@ func openWire(j *job, origin span.Origin, generator *workload.Generator) (*wireT
 			return nil, err
 		}
 	}
-	for spans := 0; spans < max(minMessageSpans, len(keys)); spans += j.Batch {
-		t.messages = append(t.messages, *t.encoder.encode(&message{}))
+	// What was encoded is only read from here on, so a process's connections share
+	// it, and each begins at another place.
+	for len(j.shared)*j.Batch < max(minMessageSpans, len(keys)) {
+		j.shared = append(j.shared, *t.encoder.encode(&message{}))
 	}
+	t.messages, t.next = j.shared, number*len(j.shared)/max(j.All, 1)
 	return t, nil
 }
 
