@@ -37,6 +37,11 @@ func newRunOptions() *runOptions {
 func (o *runOptions) addFlags(f *pflag.FlagSet) {
 	in, agg, out := &o.config.Ingest, &o.config.Aggregate, &o.config.Flush
 	o.socket.addFlags(f, in)
+	traces := &o.config.APM
+	f.StringVar(&traces.Socket.Path, "apm-socket", "", "Unix socket that is the agent to tracers as they are: their traces are counted here and forwarded (default: none)")
+	f.StringVar(&traces.Addr, "apm-addr", "", "the same as host:port, on loopback (default: none)")
+	f.IntVar(&traces.MaxBody, "apm-max-body", traces.MaxBody, "longest request with traces that is counted, in bytes; a longer one is left to the agent")
+	f.IntVar(&traces.MaxBodyBytes, "apm-max-body-bytes", traces.MaxBodyBytes, "the same for all requests at a time")
 	f.IntVar(&in.MaxConnections, "max-connections", in.MaxConnections, "tracers connected at once")
 	f.IntVar(&in.MaxFrame, "max-frame", in.MaxFrame, "longest frame, in bytes")
 	f.IntVar(&in.MaxBatch, "max-batch", in.MaxBatch, "most snapshots in one batch")

@@ -30,7 +30,7 @@ func countedSpans(t testing.TB, c *Counter) (n int) {
 // TestFormatsAgree: the same traces give the same batches in each format. Of four
 // spans each, the inner one is measured in every other trace.
 func TestFormatsAgree(t *testing.T) {
-	for _, f := range bodies {
+	for _, f := range examples {
 		c := NewCounter()
 		if err := c.Count(f.format, f.body(t, 100), "go", true, wishesOf(t)); err != nil {
 			t.Fatalf("%s: %v", f.name, err)
@@ -64,7 +64,7 @@ func TestIgnoredResources(t *testing.T) {
 
 // TestCountAlloc: once warm, a body allocates nothing.
 func TestCountAlloc(t *testing.T) {
-	for _, f := range bodies {
+	for _, f := range examples {
 		for _, topLevel := range []bool{true, false} {
 			c, w, body := NewCounter(), wishesOf(t), f.body(t, 200)
 			count := func() {
@@ -83,7 +83,7 @@ func TestCountAlloc(t *testing.T) {
 // FuzzCount: no bytes make a counter panic, or write what our protocol would not
 // take.
 func FuzzCount(f *testing.F) {
-	for _, b := range bodies {
+	for _, b := range examples {
 		f.Add(uint8(b.format), true, b.body(f, 2))
 		f.Add(uint8(b.format), false, b.body(f, 1))
 	}

@@ -187,7 +187,7 @@ func bodyV07(t testing.TB, traces int) []byte {
 	return encode(t, map[string]any{"language_name": "go", "env": "prod", "chunks": chunks})
 }
 
-var bodies = []struct {
+var examples = []struct {
 	name   string
 	format Format
 	body   func(testing.TB, int) []byte

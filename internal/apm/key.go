@@ -11,7 +11,7 @@ func (c *Counter) label(rec *record) *span.Key {
 	k := &c.key
 	peers := k.PeerTags[:0]
 	*k = span.Key{
-		Service: view(c.text(rec.service)), Operation: view(c.text(rec.name)),
+		Service: c.names.service(c.text(rec.service)), Operation: view(c.text(rec.name)),
 		Resource: view(c.text(rec.resource)), Type: view(c.text(rec.kindOfWork)),
 		Kind: kindNames[rec.kind], TraceRoot: span.TraceRootFalse,
 		HTTPStatus: c.httpStatus(), GRPCStatus: c.grpcStatus(),
@@ -19,9 +19,6 @@ func (c *Counter) label(rec *record) *span.Key {
 	}
 	if rec.parent == 0 {
 		k.TraceRoot = span.TraceRootTrue
-	}
-	if k.Service == "" {
-		k.Service = c.names.service(nil)
 	}
 	k.PeerTags = c.peerTags(peers, rec.kind)
 	return k

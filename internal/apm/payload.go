@@ -192,3 +192,6 @@ func (o *promoted) hand(f *facts) {
 		}
 	}
 }
+
+// String is the format's endpoint.
+func (f Format) String() string { return [...]string{"v0.4", "v0.5", "v0.7", "v1.0"}[f] }

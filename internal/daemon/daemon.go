@@ -7,7 +7,8 @@
 //  1. flush, so that a sealed cycle has somewhere to go
 //  2. aggregate, so that a published slot is counted
 //  3. ingest, so that the socket exists only when what it takes is counted
-//  4. health says ready, and the service manager, if there is one, is told
+//  4. apm, where it is on, so that traces are counted from the first one on
+//  5. health says ready, and the service manager, if there is one, is told
 //
 // Everything that can be refused (an address, a socket, a size) is refused while
 // making, before a tracer could have written anything.
@@ -15,17 +16,20 @@
 // # Stop, in the order of the data's way, first first
 //
 //  1. health says not ready: nobody new is sent here; the service manager is told
-//  2. ingest stops accepting, closes its read sides and reads what was written
+//  2. apm stops accepting and lets the requests that are here come to their end,
+//     within a quarter of the grace; a tracer that comes later finds no socket and
+//     keeps its traces for the next try, or goes without
+//  3. ingest stops accepting, closes its read sides and reads what was written
 //     before that to the last byte; each tracer is told why with its connection's
 //     end. Exclusion is the guarantee: after this step nothing can be published
 //     any more
-//  3. aggregate's balancer ends: what is routed nowhere any more needs no levelling.
+//  4. aggregate's balancer ends: what is routed nowhere any more needs no levelling.
 //     It could end at any moment, for nobody waits for it and it waits for nobody
-//  4. aggregate seals the last cycle, the open bucket included. Its drainers empty
-//     their rings up to that and end. That is politeness; the guarantee was 2
-//  5. flush sends everything that it holds, and counts what it can't as unsent
-//  6. ingest's last answers to tracers end
-//  7. the books are logged, and health closes, last, so that they could be scraped
+//  5. aggregate seals the last cycle, the open bucket included. Its drainers empty
+//     their rings up to that and end. That is politeness; the guarantee was 3
+//  6. flush sends everything that it holds, and counts what it can't as unsent
+//  7. ingest's last answers to tracers end
+//  8. the books are logged, and health closes, last, so that they could be scraped
 //
 // One deadline, the grace, bounds all of it, and reading may use half of it, so
 // that the agent is always given some. A step that runs out of its time says so,
@@ -41,6 +45,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/apm"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/health"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
@@ -53,6 +58,7 @@ type Config struct {
 	Ingest        ingest.Config
 	Aggregate     aggregate.Config
 	Flush         flush.Config
+	APM           apm.Config
 	HTTPAddr      string
 	ShutdownGrace time.Duration
 	Version       string
@@ -65,6 +71,7 @@ func DefaultConfig() Config {
 	return Config{
 		Ingest: ingest.DefaultConfig(), Aggregate: aggregate.DefaultConfig(),
 		Flush:    flush.Config{RetryBytes: flush.DefaultRetryBytes, RetryAge: flush.DefaultRetryAge},
+		APM:      apm.DefaultConfig(),
 		HTTPAddr: ":9126", ShutdownGrace: 5 * time.Second, Log: slog.Default(),
 	}
 }
@@ -75,6 +82,7 @@ type Daemon struct {
 	flusher   *flush.Flusher
 	aggregate *aggregate.Aggregator
 	ingest    *ingest.Server
+	apm       *apm.Server // nil where it is off
 	health    *health.Server
 	sources   health.Sources
 
@@ -117,14 +125,44 @@ func (d *Daemon) makeRest(config Config) (err error) {
 	if d.ingest, err = ingest.New(config.Ingest); err != nil {
 		return err
 	}
-	d.sources = health.Sources{Ingest: d.ingest, Aggregate: d.aggregate, Flush: d.flusher}
+	if err = d.makeAPM(config); err != nil {
+		d.ingest.Abandon()
+		return err
+	}
+	d.sources = health.Sources{Ingest: d.ingest, Aggregate: d.aggregate, Flush: d.flusher, APM: d.apm}
 	d.health, err = health.New(health.Config{
 		Addr: config.HTTPAddr, Version: config.Version, FlushInterval: config.Aggregate.FlushInterval,
 		Sources: d.sources, Log: config.Log,
 	})
 	if err != nil {
+		if d.apm != nil {
+			d.apm.Abandon()
+		}
 		d.ingest.Abandon()
 	}
+	return err
+}
+
+// makeAPM makes the agent's API towards tracers, where it is on. Who may use its
+// socket is as with ours.
+func (d *Daemon) makeAPM(config Config) (err error) {
+	c := config.APM
+	if !c.Enabled() {
+		return nil
+	}
+	path := c.Socket.Path
+	c.Socket = config.Ingest.Socket
+	c.Socket.Path = path
+	c.AllowUIDs, c.Ingest, c.Log = config.Ingest.AllowUIDs, d.ingest, config.Log
+	c.Agent = apm.Agent{Network: config.Flush.Agent.Network, Address: config.Flush.Agent.Address}
+	c.Features = func() (apm.Features, <-chan struct{}) {
+		f, changed := d.flusher.WatchFeatures()
+		return apm.Features{
+			Stats: f.Stats, PeerTags: f.PeerTags, SpanKinds: f.SpanKinds,
+			IgnoreResources: f.IgnoreResources, FiltersTags: f.FiltersTags,
+		}, changed
+	}
+	d.apm, err = apm.New(c)
 	return err
 }
 
@@ -142,6 +180,10 @@ func (d *Daemon) features() (wire.Features, <-chan struct{}) {
 func (d *Daemon) Start() {
 	d.aggregate.Start()
 	d.ingest.Start()
+	if d.apm != nil {
+		d.apm.Start()
+		d.config.Log.Info("taking traces for the agent", "socket", d.config.APM.Socket.Path, "addr", d.apm.Addr())
+	}
 	d.health.Start()
 	d.health.SetReady(true)
 	d.watching.Go(d.clearWhenUnwanted)
@@ -187,6 +229,7 @@ func (d *Daemon) Stop() health.Books {
 	close(d.stopping)
 	d.watching.Wait()
 	d.config.Supervisor.Stopping(d.config.ShutdownGrace)
+	d.drainAPM(ctx)
 	reading, stopReading := context.WithTimeout(ctx, d.config.ShutdownGrace/2)
 	defer stopReading()
 	if err := d.ingest.Drain(reading); err != nil {
@@ -212,8 +255,27 @@ func (d *Daemon) look() (string, error) {
 		b.Received, b.DroppedTotal(), b.Flushed, b.Unsent, b.Held), d.health.Alive()
 }
 
+func (d *Daemon) drainAPM(ctx context.Context) {
+	if d.apm == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, d.config.ShutdownGrace/4)
+	defer cancel()
+	if err := d.apm.Drain(ctx); err != nil {
+		d.config.Log.Warn("not every tracer's request came to its end in time", "error", err)
+	}
+}
+
 // Books are what became of every span so far.
 func (d *Daemon) Books() health.Books { return d.sources.Books() }
+
+// APMAddr is where traces are taken over TCP, "" where they are not.
+func (d *Daemon) APMAddr() string {
+	if d.apm == nil {
+		return ""
+	}
+	return d.apm.Addr()
+}
 
 // HTTPAddr is where metrics and probes are answered.
 func (d *Daemon) HTTPAddr() string { return d.health.Addr() }

@@ -58,6 +58,8 @@ func parseInfo(body []byte) (info, error) {
 		PeerTags           []string        `json:"peer_tags"`
 		SpanKinds          json.RawMessage `json:"span_kinds_stats_computed"`
 		IgnoreResources    []string        `json:"ignore_resources"`
+		FilterTags         *tagFilters     `json:"filter_tags"`
+		FilterTagsRegex    *tagFilters     `json:"filter_tags_regex"`
 		ObfuscationVersion uint64          `json:"obfuscation_version"`
 		Config             struct {
 			MaxRequestBytes int `json:"max_request_bytes"`
@@ -79,11 +81,20 @@ func parseInfo(body []byte) (info, error) {
 			PeerTags:           said.PeerTags,
 			SpanKinds:          kinds,
 			IgnoreResources:    said.IgnoreResources,
+			FiltersTags:        said.FilterTags.any() || said.FilterTagsRegex.any(),
 			ObfuscationVersion: said.ObfuscationVersion,
 			MaxRequestBytes:    max(0, said.Config.MaxRequestBytes),
 		},
 	}, nil
 }
+
+// tagFilters are the tags that a trace's root must or must not have.
+type tagFilters struct {
+	Require []string `json:"require"`
+	Reject  []string `json:"reject"`
+}
+
+func (f *tagFilters) any() bool { return f != nil && len(f.Require)+len(f.Reject) > 0 }
 
 // spanKinds sorts the kinds, which the agent lists in random order. Null means
 // that it computes none by kind; an agent that does not know the field computes

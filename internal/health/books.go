@@ -2,6 +2,7 @@ package health
 
 import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/apm"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
 )
@@ -11,6 +12,7 @@ type Sources struct {
 	Ingest    *ingest.Server
 	Aggregate *aggregate.Aggregator
 	Flush     *flush.Flusher
+	APM       *apm.Server // nil where it is off
 }
 
 // Books say what became of every span that tracers handed over. Each figure is

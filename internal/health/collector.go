@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/apm"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
 )
@@ -67,6 +68,13 @@ var (
 	framesTotal      = metric("frames_total", "Frames read.")
 	protocolErrors   = metric("protocol_errors_total", "Connections closed on their tracer, by reason.", "reason")
 
+	apmRequests = metric("apm_requests_total", "Requests of tracers with traces, by what became of their count.", "result")
+	apmOther    = metric("apm_other_requests_total", "Requests of tracers to the agent that brought no traces.")
+	apmFailed   = metric("apm_failed_requests_total", "Requests of tracers that the agent did not answer.")
+	apmBytes    = metric("apm_walked_bytes_total", "Bytes of traces that were walked to be counted.")
+	apmOrigins  = metric("apm_origins", "Origins of traces that are remembered.")
+	apmBuffered = metric("apm_buffered_bytes", "Bytes of requests that are held while they are counted and forwarded.")
+
 	payloadsTotal   = metric("payloads_total", "Outcomes of payloads, by result.", "result")
 	payloadBytes    = metric("payload_bytes", "Sizes of encoded payloads.")
 	flushSeconds    = metric("flush_seconds", "Time to merge and encode one sealed cycle.")
@@ -94,6 +102,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	e.flush(out)
 	e.aggregate(agg)
 	e.ingest(c.sources.Ingest.Stats())
+	e.apm(c.sources.APM)
 	e.gauge(spansHeld, agg.Held+out.Held)
 	e.gauge(buildInfo, 1, c.version, runtime.Version())
 }
@@ -133,6 +142,19 @@ func (e emitter) ingest(s ingest.Stats) {
 	e.counter(readsThrottled, s.ReadsThrottled)
 	e.counter(framesWaited, s.FramesWaited)
 	e.counter(spansReceived, s.Received)
+}
+
+func (e emitter) apm(server *apm.Server) {
+	s := apm.NoStats()
+	if server != nil {
+		s = server.Stats()
+	}
+	e.counters(apmRequests, s.Requests)
+	e.counter(apmOther, s.Other)
+	e.counter(apmFailed, s.Failed)
+	e.counter(apmBytes, s.Bytes)
+	e.gauge(apmOrigins, uint64(s.Origins))
+	e.gauge(apmBuffered, uint64(s.BufferedBytes))
 }
 
 func (e emitter) aggregate(s aggregate.Stats) {

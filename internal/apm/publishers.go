@@ -1,0 +1,97 @@
+package apm
+
+import (
+	"sync"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/ingest"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// maxPublishers bounds the origins that are remembered. Each has its keys.
+const maxPublishers = 256
+
+// publishers are ingest's, one for each origin that was met. One lock guards all
+// of it: what is done under it is some tens of nanoseconds a span.
+type publishers struct {
+	ingest *ingest.Server
+
+	mu     sync.Mutex
+	known  map[span.Origin]*publisher
+	parts  []ingest.Part
+	closed bool
+}
+
+type publisher struct {
+	*ingest.Publisher
+	used time.Time
+}
+
+// publish admits all batches of a counted body, or leaves all to the agent.
+func (p *publishers) publish(c *Counter, origin span.Origin, now time.Time) (ingest.Drop, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return ingest.DropShutdown, false
+	}
+	p.parts = p.parts[:0]
+	for baseService, spans := range c.Batches {
+		origin.Service = baseService
+		p.parts = append(p.parts, ingest.Part{Publisher: p.find(origin, now), Spans: spans})
+	}
+	defer clear(p.parts)
+	return p.ingest.PublishTogether(p.parts...)
+}
+
+func (p *publishers) find(origin span.Origin, now time.Time) *ingest.Publisher {
+	known := p.known[origin]
+	if known == nil {
+		if len(p.known) >= maxPublishers {
+			p.forget()
+		}
+		// Its strings are kept, and must not be parts of a body.
+		known = &publisher{Publisher: p.ingest.NewPublisher(origin)}
+		p.known[origin] = known
+	}
+	known.used = now
+	return known.Publisher
+}
+
+// forget closes the publisher that was used longest ago, of those that the body
+// at hand does not need.
+func (p *publishers) forget() {
+	var oldest span.Origin
+	var found *publisher
+next:
+	for origin, candidate := range p.known {
+		for _, part := range p.parts {
+			if part.Publisher == candidate.Publisher {
+				continue next
+			}
+		}
+		if found == nil || candidate.used.Before(found.used) {
+			oldest, found = origin, candidate
+		}
+	}
+	if found != nil {
+		found.Close()
+		delete(p.known, oldest)
+	}
+}
+
+// close ends them all. What comes later is left to the agent.
+func (p *publishers) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	for _, known := range p.known {
+		known.Close()
+	}
+	clear(p.known)
+}
+
+func (p *publishers) count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.known)
+}

@@ -1,0 +1,70 @@
+package apm
+
+import (
+	"sync/atomic"
+
+	"golang.org/x/sys/cpu"
+)
+
+// Result is what became of a request that brought traces.
+type Result uint8
+
+const (
+	ResultCounted    Result = iota // and forwarded with the mark
+	ResultByTracer                 // its tracer computes its statistics itself
+	ResultUnread                   // left to the agent: not read, or only the agent can judge it
+	ResultNoRoom                   // left: a ring has no room, or the daemon stops
+	ResultTooLarge                 // left: over --apm-max-body, or no buffer is free
+	ResultNotWanted                // left: the agent takes no statistics, or filters traces in a way of its own
+	ResultAgentAway                // not counted: there was no connection to the agent
+	ResultIncomplete               // its tracer did not send all of it
+	ResultBug                      // left: a defect of ours, contained
+
+	results = int(ResultBug) + 1
+)
+
+var resultNames = [results]string{
+	"counted", "by_tracer", "unread", "no_room", "too_large", "not_wanted", "agent_away", "incomplete", "bug",
+}
+
+// String is the result's name in metrics.
+func (r Result) String() string { return resultNames[r] }
+
+// counters are added to once a request.
+type counters struct {
+	_        cpu.CacheLinePad
+	requests [results]atomic.Uint64
+	other    atomic.Uint64
+	failed   atomic.Uint64 // forwarded without an answer
+	bytes    atomic.Uint64
+}
+
+// Stats is what the outside sees. Every result is present, also at 0.
+type Stats struct {
+	Requests      map[string]uint64 // with traces, by result
+	Other         uint64            // requests of any other kind
+	Failed        uint64            // requests that the agent did not answer
+	Bytes         uint64            // of bodies that were walked
+	Origins       int
+	BufferedBytes int64
+}
+
+// NoStats are those of a daemon that does not listen for traces.
+func NoStats() Stats {
+	s := Stats{Requests: make(map[string]uint64, results)}
+	for r := range results {
+		s.Requests[Result(r).String()] = 0
+	}
+	return s
+}
+
+// Stats reads the counters without disturbing those who write them.
+func (s *Server) Stats() Stats {
+	stats := NoStats()
+	for r := range results {
+		stats.Requests[Result(r).String()] = s.counters.requests[r].Load()
+	}
+	stats.Other, stats.Failed, stats.Bytes = s.counters.other.Load(), s.counters.failed.Load(), s.counters.bytes.Load()
+	stats.Origins, stats.BufferedBytes = s.publishers.count(), s.bodies.used.Load()
+	return stats
+}

@@ -1,0 +1,252 @@
+package apm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/ingest"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// Agent is where the real agent listens, in the form that a dialler takes.
+type Agent struct{ Network, Address string }
+
+// Features is what the agent wants counted.
+type Features struct {
+	Stats           bool
+	PeerTags        []string
+	SpanKinds       []string
+	IgnoreResources []string
+	FiltersTags     bool // it leaves out traces by their roots' tags
+}
+
+// Config is what this room may use.
+type Config struct {
+	Socket       ingest.Socket // an empty path: none
+	Addr         string        // empty: none
+	AllowUIDs    []uint32
+	MaxBody      int // bytes of a body that is counted
+	MaxBodyBytes int // of all bodies at a time
+	Agent        Agent
+	Ingest       *ingest.Server
+	// Features returns what the agent wants and a channel that is closed when
+	// that changes.
+	Features func() (Features, <-chan struct{})
+	Log      *slog.Logger
+}
+
+// DefaultConfig is the defaults of the command line: off. The agent itself takes
+// bodies of 25 MiB.
+func DefaultConfig() Config { return Config{MaxBody: 25 << 20, MaxBodyBytes: 64 << 20} }
+
+// Enabled says whether there is anything to listen on.
+func (c *Config) Enabled() bool { return c.Socket.Path != "" || c.Addr != "" }
+
+// Check says what is unusable.
+func (c *Config) Check() error {
+	switch {
+	case c.MaxBody < firstBuffer || c.MaxBody > 1<<30:
+		return fmt.Errorf("check apm-max-body: %d is not between %d and %d", c.MaxBody, firstBuffer, 1<<30)
+	case c.MaxBodyBytes < c.MaxBody:
+		return fmt.Errorf("check apm-max-body-bytes: %d is less than the %d of one body", c.MaxBodyBytes, c.MaxBody)
+	case c.Agent.Network == "unix" && c.Agent.Address == c.Socket.Path:
+		return fmt.Errorf("check apm-socket: %s is the agent's own socket; choose another one", c.Socket.Path)
+	}
+	return nil
+}
+
+// Server is the agent's API towards tracers.
+type Server struct {
+	config     Config
+	log        *requestLog
+	counters   counters
+	bodies     bodies
+	publishers publishers
+	counting   chan *Counter // as many as processors
+	wishes     atomic.Pointer[Wishes]
+	transport  *http.Transport
+	proxy      *httputil.ReverseProxy
+	http       *http.Server
+	listeners  []net.Listener
+	release    []func() error
+	watching   context.Context
+	unwatch    context.CancelFunc
+	loops      sync.WaitGroup
+}
+
+// New opens what tracers connect to. Nothing is accepted before Start.
+func New(config Config) (*Server, error) {
+	if err := config.Check(); err != nil {
+		return nil, err
+	}
+	s := &Server{
+		config: config, log: newRequestLog(config.Log), transport: newTransport(config.Agent),
+		bodies:     bodies{most: int64(config.MaxBody), room: int64(config.MaxBodyBytes)},
+		publishers: publishers{ingest: config.Ingest, known: map[span.Origin]*publisher{}},
+		counting:   make(chan *Counter, runtime.GOMAXPROCS(0)),
+	}
+	for range cap(s.counting) {
+		s.counting <- NewCounter()
+	}
+	s.proxy = s.newProxy()
+	s.http = &http.Server{
+		Handler: s.routes(), ReadHeaderTimeout: readTimeout, IdleTimeout: time.Minute,
+		ConnContext: s.connContext, ErrorLog: log.New(nowhere{}, "", 0),
+	}
+	s.watching, s.unwatch = context.WithCancel(context.Background())
+	if err := s.listen(); err != nil {
+		s.Abandon()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Server) listen() error {
+	if s.config.Socket.Path != "" {
+		socket, release, err := ingest.Listen(s.config.Socket)
+		if err != nil {
+			return fmt.Errorf("listen for traces: %w", err)
+		}
+		s.listeners = append(s.listeners, &guarded{socket, s.config.AllowUIDs})
+		s.release = append(s.release, release)
+	}
+	if s.config.Addr != "" {
+		listener, err := net.Listen("tcp", s.config.Addr)
+		if err != nil {
+			return fmt.Errorf("listen for traces: %w; choose another --apm-addr", err)
+		}
+		s.listeners = append(s.listeners, listener)
+		s.release = append(s.release, listener.Close)
+	}
+	return nil
+}
+
+// Abandon gives the sockets back where nothing was started.
+func (s *Server) Abandon() {
+	s.unwatch()
+	for _, release := range s.release {
+		_ = release() // closed already, or of a process that ends
+	}
+}
+
+// routes are the endpoints whose bodies are counted, and everything else.
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	for path, format := range map[string]Format{
+		"/v0.3/traces": FormatV04, "/v0.4/traces": FormatV04, "/v0.5/traces": FormatV05,
+		"/v0.7/traces": FormatV07, "/v1.0/traces": FormatV1,
+	} {
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { s.serveTraces(format, w, r) })
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		s.counters.other.Add(1)
+		s.proxy.ServeHTTP(w, r)
+	})
+	return mux
+}
+
+// Start accepts tracers.
+func (s *Server) Start() {
+	changed := s.learn()
+	s.loops.Go(func() {
+		for {
+			select {
+			case <-changed:
+				changed = s.learn()
+			case <-s.watching.Done():
+				return
+			}
+		}
+	})
+	for _, listener := range s.listeners {
+		s.loops.Go(func() {
+			if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+				s.config.Log.Error("listening for traces ended; tracers can't reach the agent through this daemon any more", "error", err)
+			}
+		})
+	}
+}
+
+// learn takes over what the agent wants.
+func (s *Server) learn() <-chan struct{} {
+	f, changed := s.config.Features()
+	if !f.Stats || f.FiltersTags {
+		s.wishes.Store(nil)
+		return changed
+	}
+	wishes, ok := NewWishes(f.PeerTags, f.SpanKinds, f.IgnoreResources)
+	if !ok {
+		s.config.Log.Warn("the agent asks for tags that only it can read; traces are left to it to count")
+		wishes = nil
+	}
+	s.wishes.Store(wishes)
+	return changed
+}
+
+// Drain stops accepting and lets the requests that are here come to their end,
+// until the context ends; what is left is cut off then, and its tracers try again.
+// Nothing is published after it.
+func (s *Server) Drain(ctx context.Context) error {
+	err := s.http.Shutdown(ctx)
+	if err != nil {
+		err = fmt.Errorf("drain traces: %w; raise --shutdown-grace", err)
+		s.http.Close()
+	}
+	s.publishers.close()
+	s.unwatch()
+	s.loops.Wait()
+	s.transport.CloseIdleConnections()
+	for _, release := range s.release {
+		_ = release() // the listener is closed already; what is left is its lock
+	}
+	return err
+}
+
+// Addr is where traces are taken over TCP, "" where they are not.
+func (s *Server) Addr() string {
+	if s.config.Addr == "" {
+		return ""
+	}
+	return s.listeners[len(s.listeners)-1].Addr().String()
+}
+
+// connContext asks once a connection whose it is.
+func (s *Server) connContext(ctx context.Context, conn net.Conn) context.Context {
+	if socket, ok := conn.(*net.UnixConn); ok {
+		if _, container, err := ingest.Identify(socket); err == nil && container != "" {
+			return context.WithValue(ctx, containerKey{}, container)
+		}
+	}
+	return ctx
+}
+
+// guarded is a socket that only some may use.
+type guarded struct {
+	*net.UnixListener
+	allow []uint32
+}
+
+// Accept returns the next connection of one who may.
+func (g *guarded) Accept() (net.Conn, error) {
+	for {
+		conn, err := g.AcceptUnix()
+		if err != nil || len(g.allow) == 0 {
+			return conn, err
+		}
+		if uid, _, err := ingest.Identify(conn); err == nil && slices.Contains(g.allow, uid) {
+			return conn, nil
+		}
+		conn.Close()
+	}
+}

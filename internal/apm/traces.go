@@ -1,0 +1,154 @@
+package apm
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/http/httptrace"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/ingest"
+)
+
+// readTimeout is how long a tracer may take to send a body: the agent's own.
+const readTimeout = 5 * time.Second
+
+// job is one request that brings traces, on its way through.
+type job struct {
+	server  *Server
+	format  Format
+	body    *body
+	header  http.Header // what goes on to the agent
+	settled bool
+	result  Result
+}
+
+// serveTraces counts a request and hands it on.
+func (s *Server) serveTraces(format Format, w http.ResponseWriter, r *http.Request) {
+	if why, pass := s.passes(format, r); pass {
+		s.counters.requests[why].Add(1)
+		s.proxy.ServeHTTP(w, r)
+		return
+	}
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(readTimeout)) // one that can't be set is none
+	held, err := s.bodies.read(r.Body, r.ContentLength)
+	_ = control.SetReadDeadline(time.Time{})
+	defer held.release()
+	switch {
+	case errors.Is(err, errNoRoom):
+		s.counters.requests[ResultTooLarge].Add(1)
+		r.Body = &rest{head: held.lend(), tail: r.Body}
+		s.proxy.ServeHTTP(w, r)
+		return
+	case err != nil:
+		s.counters.requests[ResultIncomplete].Add(1)
+		refuse(w, err)
+		return
+	}
+	j := &job{server: s, format: format, body: held, result: ResultAgentAway}
+	defer func() { s.counters.requests[j.result].Add(1) }()
+	r.Body, r.ContentLength = held.lend(), int64(len(held.buf))
+	r.GetBody = func() (io.ReadCloser, error) { return held.lend(), nil }
+	r.TransferEncoding = nil
+	s.proxy.ServeHTTP(w, withJob(r, j))
+}
+
+// passes says which requests stream through without a look at their bodies.
+func (s *Server) passes(format Format, r *http.Request) (Result, bool) {
+	switch media, _, _ := mime.ParseMediaType(r.Header.Get(headerContentType)); {
+	case isTrue(r.Header.Get(headerComputedStats)):
+		return ResultByTracer, true
+	case r.Method != http.MethodPut && r.Method != http.MethodPost, r.Header.Get(headerFetchSite) == crossSite,
+		format == FormatV04 && media != mediaMsgpack:
+		return ResultUnread, true
+	case s.wishes.Load() == nil:
+		return ResultNotWanted, true
+	}
+	return 0, false
+}
+
+// isTrue reads a header as the agent reads one: what is no "false" is true.
+func isTrue(value string) bool {
+	said, err := strconv.ParseBool(value)
+	return value != "" && (said || err != nil)
+}
+
+// refuse answers as the agent does where it can't read a body.
+func refuse(w http.ResponseWriter, err error) {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		http.Error(w, "timeout", http.StatusRequestTimeout)
+		return
+	}
+	http.Error(w, err.Error(), http.StatusBadRequest)
+}
+
+// trace counts the body when there is a connection to the agent, and not before:
+// a request that nobody takes would be counted, and once more when its tracer
+// tries again. It runs before the header is written, so that it can be marked.
+func (j *job) trace() *httptrace.ClientTrace {
+	return &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
+		if j.settled {
+			return // the transport tries again on another connection
+		}
+		j.settled = true
+		if j.result = j.count(); j.result == ResultCounted {
+			j.header.Set(headerComputedStats, "true")
+		}
+	}}
+}
+
+// count counts the body. Whatever happens, the request goes on.
+func (j *job) count() (result Result) {
+	s := j.server
+	defer func() {
+		if p := recover(); p != nil {
+			result = ResultBug
+			s.log.bug(p, debug.Stack())
+		}
+	}()
+	wishes := s.wishes.Load()
+	if wishes == nil {
+		return ResultNotWanted
+	}
+	c := <-s.counting
+	defer func() { s.counting <- c }()
+	s.counters.bytes.Add(uint64(len(j.body.buf)))
+	if err := c.Count(j.format, j.body.buf, j.header.Get(headerLang), isTrue(j.header.Get(headerComputedTop)), wishes); err != nil {
+		s.log.unread(j.format, err)
+		return ResultUnread
+	}
+	switch reason, ok := s.publishers.publish(c, c.Origin(j.header), time.Now()); {
+	case ok:
+		return ResultCounted
+	case reason == ingest.DropNotWanted:
+		return ResultNotWanted
+	}
+	return ResultNoRoom
+}
+
+// rest is a body whose head was read already.
+type rest struct {
+	head, tail io.ReadCloser
+	past       bool
+}
+
+func (r *rest) Read(p []byte) (int, error) {
+	if !r.past {
+		n, err := r.head.Read(p)
+		if !errors.Is(err, io.EOF) {
+			return n, err
+		}
+		r.past = true
+		if n > 0 {
+			return n, nil
+		}
+	}
+	return r.tail.Read(p)
+}
+
+func (r *rest) Close() error { return errors.Join(r.head.Close(), r.tail.Close()) }

@@ -1,0 +1,94 @@
+package tracers
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// fork is, to a tracer, the agent: it hands each of its requests to the daemon and
+// to an agent without one, so that the two see the same to the last nanosecond.
+// The answers are the daemon's.
+type fork struct {
+	t       *testing.T
+	socket  string
+	clients [2]*http.Client
+
+	mu    sync.Mutex
+	paths map[string]int
+}
+
+func clientOf(socket string) *http.Client {
+	return &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}}}
+}
+
+func startFork(t *testing.T, daemon, agent string) *fork {
+	f := &fork{
+		t: t, socket: filepath.Join(t.TempDir(), "fork.sock"), paths: map[string]int{},
+		clients: [2]*http.Client{clientOf(daemon), clientOf(agent)},
+	}
+	listener, err := net.Listen("unix", f.socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: f}
+	go server.Serve(listener)
+	t.Cleanup(func() {
+		server.Close()
+		for _, client := range f.clients {
+			client.CloseIdleConnections()
+		}
+	})
+	return f
+}
+
+func (f *fork) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		f.t.Errorf("read a tracer's request: %v", err)
+	}
+	f.mu.Lock()
+	f.paths[r.URL.Path]++
+	f.mu.Unlock()
+	for i, client := range f.clients {
+		req, err := http.NewRequest(r.Method, "http://localhost"+r.URL.RequestURI(), bytes.NewReader(body))
+		if err != nil {
+			f.t.Error(err)
+			return
+		}
+		req.Header = r.Header.Clone()
+		resp, err := client.Do(req)
+		if err != nil {
+			f.t.Errorf("hand on a request to %s: %v", r.URL.Path, err)
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		if i == 0 {
+			for name, values := range resp.Header {
+				w.Header()[name] = values
+			}
+			w.WriteHeader(resp.StatusCode)
+			io.Copy(w, resp.Body)
+		} else if strings.HasSuffix(r.URL.Path, "/traces") && resp.StatusCode != http.StatusOK {
+			f.t.Errorf("%s was answered with %d", r.URL.Path, resp.StatusCode)
+		}
+		io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+	}
+}
+
+// String says which requests there were.
+func (f *fork) String() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return fmt.Sprint(f.paths)
+}
