@@ -54,6 +54,9 @@ type Config struct {
 	Aggregate     aggregate.Config
 	Flush         flush.Config
 	HTTPAddr      string
+	WebConfigFile string           // TLS and basic auth of the HTTP address
+	Debug         bool             // what only a developer asks for
+	Settings      []health.Setting // the values above as the operator gave them
 	ShutdownGrace time.Duration
 	Version       string
 	Log           *slog.Logger
@@ -119,7 +122,13 @@ func (d *Daemon) makeRest(config Config) (err error) {
 	}
 	d.sources = health.Sources{Ingest: d.ingest, Aggregate: d.aggregate, Flush: d.flusher}
 	d.health, err = health.New(health.Config{
-		Addr: config.HTTPAddr, Version: config.Version, FlushInterval: config.Aggregate.FlushInterval,
+		Addr: config.HTTPAddr, WebConfigFile: config.WebConfigFile, Debug: config.Debug,
+		Version: config.Version, FlushInterval: config.Aggregate.FlushInterval,
+		AgentURL: config.Flush.Agent.String(), Settings: config.Settings,
+		Limits: health.Limits{
+			Aggregates: config.Aggregate.MaxAggregates, Origins: config.Aggregate.MaxOrigins,
+			Connections: config.Ingest.MaxConnections, RetryBytes: config.Flush.RetryBytes,
+		},
 		Sources: d.sources, Log: config.Log,
 	})
 	if err != nil {

@@ -3,6 +3,8 @@ package flush
 import (
 	"context"
 	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
 // discoveryPause is how long discovery waits before it looks again, where the
@@ -57,6 +59,7 @@ func (f *Flusher) readInfo() bool {
 	}
 	f.contact.found(said)
 	f.states.read(said.state)
+	f.agentVersion.Store(&said.version)
 	f.publish(func(Features) Features { return said.features })
 	return true
 }
@@ -87,3 +90,9 @@ func (f *Flusher) noticeState(state string) {
 		notify(f.rediscover)
 	}
 }
+
+// maxAgentVersion bounds what is shown of what an agent calls itself.
+const maxAgentVersion = 100
+
+// AgentVersion is how the agent last called itself; "" before it was asked.
+func (f *Flusher) AgentVersion() string { return span.Text(*f.agentVersion.Load(), maxAgentVersion) }
