@@ -34,7 +34,6 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -88,8 +87,8 @@ type Daemon struct {
 // New makes every room. Its error says what the operator can do.
 func New(config Config) (*Daemon, error) {
 	d := &Daemon{config: config, stopping: make(chan struct{})}
-	if config.ShutdownGrace <= 0 {
-		return nil, errors.New("check shutdown-grace: it is not positive; give the last report some time, such as 5s")
+	if err := config.checkGrace(); err != nil {
+		return nil, err
 	}
 	config.Flush.Version, config.Flush.Log = config.Version, config.Log
 	var err error
@@ -112,8 +111,8 @@ func (d *Daemon) makeRest(config Config) (err error) {
 	if d.aggregate, err = aggregate.New(config.Aggregate); err != nil {
 		return err
 	}
-	if config.Ingest.MaxBatch > config.Aggregate.RingSlots {
-		return errors.New("check max-batch: it is larger than a ring, so the largest batches could never be admitted; lower it or raise --ring-slots")
+	if err = config.checkBatch(); err != nil {
+		return err
 	}
 	config.Ingest.Version, config.Ingest.Log = config.Version, config.Log
 	config.Ingest.Aggregator, config.Ingest.Features = d.aggregate, d.features
