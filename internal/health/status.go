@@ -125,6 +125,8 @@ func (s *Server) Status() Status {
 		status.Early += d.Early
 		status.Drainers = append(status.Drainers, Drainer{d.Aggregated, Ring{d.Ring.Slots, d.Ring.Used, d.Ring.HighWater}})
 	}
+	p := &status.Partitions
+	p.Drainers, p.Busiest = list(p.Drainers), list(p.Busiest)
 	status.Tracers, status.TracersNotShown = shownTracers(from.Ingest.Tracers())
 	return status
 }

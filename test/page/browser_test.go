@@ -27,7 +27,7 @@ type browser struct {
 }
 
 // patience bounds a whole test; nothing is asserted of it.
-const patience = 2 * time.Minute
+const patience = 4 * time.Minute
 
 func openBrowser(t *testing.T) *browser {
 	t.Helper()
@@ -112,7 +112,7 @@ func ask[T any](b *browser, expression string) (result T) {
 func (b *browser) dress(width int64, scheme, motion string) {
 	b.t.Helper()
 	b.run(
-		emulation.SetDeviceMetricsOverride(width, 900, 2, width < 700),
+		emulation.SetDeviceMetricsOverride(width, 900, 2, false),
 		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{
 			{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: motion},
 		}),

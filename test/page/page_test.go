@@ -5,6 +5,7 @@ package page
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -175,7 +176,9 @@ func TestFitsAndCanBeReached(t *testing.T) {
 	b := openBrowser(t)
 	b.dress(1280, "light", "no-preference")
 	b.open(p)
-	time.Sleep(20 * time.Second) // for a picture with some history; nothing depends on it
+	if os.Getenv("SCREENSHOTS") != "" {
+		time.Sleep(75 * time.Second) // for pictures with some history; nothing depends on it
+	}
 	for _, dress := range []struct {
 		name   string
 		width  int64

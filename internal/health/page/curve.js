@@ -4,7 +4,7 @@
 import { byId, make, set, write } from "./dom.js";
 import { count } from "./format.js";
 
-const WIDE = 216, HIGH = 34;
+const WIDE = 250, HIGH = 36;
 
 /** The decades that any row has something in: the axis of all curves. */
 export function usedDecades(busiest) {
@@ -28,7 +28,7 @@ const decade = (s) => (s < 1e-3 ? `${Math.round(s * 1e6)} µs` : s < 1 ? `${Math
 export function drawAxis(axis) {
   const svg = set(byId("axis"), { viewBox: `0 0 ${WIDE} 15` });
   const steps = axis.last - axis.first;
-  const every = steps > 5 ? 2 : 1;
+  const every = steps > 4 ? 2 : 1;
   const names = [];
   for (let i = 0; i <= steps; i += every) names.push([i, decade(axis.start * 10 ** (axis.first + i))]);
   if (svg.dataset.names === names.join()) return;
@@ -38,19 +38,20 @@ export function drawAxis(axis) {
   }, name)));
 }
 
-/** The outline of counts over the axis, as a path that is closed or open. */
-function outline(counts, axis, most, closed) {
+/** The outline of counts where there are any, from the base and back to it. */
+function outline(counts, axis, most) {
   const from = axis.first * axis.each, to = axis.last * axis.each, step = WIDE / (to - from);
   const y = (n) => HIGH - 1 - Math.sqrt(n / most) * (HIGH - 3); // a root, so that a thin tail is seen
-  let path = "", before = 0;
-  for (let i = from; i < to; i++) {
-    const x = (i - from + 0.5) * step;
-    if (i === from) path += `M0 ${y(0)}`;
-    path += `C${x - step / 2} ${y(before)} ${x - step / 2} ${y(counts[i])} ${x} ${y(counts[i])}`;
-    before = counts[i];
+  const x = (i) => Math.min(Math.max((i - from + 0.5) * step, 0), WIDE);
+  const first = counts.findIndex((n) => n > 0), last = counts.findLastIndex((n) => n > 0);
+  if (first < 0) return "";
+  let path = `M${x(first - 1)} ${y(0)}`, before = 0;
+  for (let i = first; i <= last + 1; i++) {
+    const n = i <= last ? counts[i] : 0, middle = (x(i - 1) + x(i)) / 2;
+    path += `C${middle} ${y(before)} ${middle} ${y(n)} ${x(i)} ${y(n)}`;
+    before = n;
   }
-  path += `C${WIDE - step / 4} ${y(before)} ${WIDE - step / 4} ${y(0)} ${WIDE} ${y(0)}`;
-  return closed ? path + "Z" : path;
+  return path;
 }
 
 /** Makes a curve's picture; the answer draws a row into it. */
@@ -67,16 +68,18 @@ export function drawCurve(svg, row, axis, spoken) {
   for (let i = 1; i < steps; i++) lines += `M${(i / steps) * WIDE} 4V${HIGH - 1}`;
   set(svg, { "aria-label": spoken });
   set(grid, { d: lines });
-  set(area, { d: outline(row.latency, axis, most, true) });
-  set(line, { d: outline(row.latency, axis, most, false) });
-  set(failed, { d: row.error_latency ? outline(row.error_latency, axis, most, true) : "" });
+  const shape = outline(row.latency, axis, most);
+  set(area, { d: shape && shape + "Z" });
+  set(line, { d: shape });
+  set(failed, { d: row.error_latency ? outline(row.error_latency, axis, most) + "Z" : "" });
   const at = ((Math.log10(row.p99_seconds / axis.start) - axis.first) / steps) * WIDE;
   const x = Number.isFinite(at) ? Math.min(Math.max(at, 0), WIDE) : -9;
   set(p99, { x1: x, x2: x });
 }
 
 /** The pace: rates over time, the newest right. */
-export function drawHistory(samples, room) {
+export function drawHistory(samples, longest) {
+  const room = Math.min(Math.max(samples.length, 40), longest); // few samples are few, and wide
   const svg = byId("history"), w = svg.clientWidth || 300, h = 56;
   set(svg, { viewBox: `0 0 ${w} ${h}` });
   if (!svg.firstChild) svg.append(make("path", { class: "area" }), make("path", { class: "line" }), make("line", { class: "base" }));

@@ -72,7 +72,9 @@ export function drawFlow(books) {
     const h = Math.min(b.h, Math.max(a.h - (left[from] || 0), b.h > 0 ? 2.5 : 0));
     left[from] = (left[from] || 0) + b.h;
     const x0 = a.x + BAR, x1 = b.x;
-    const middle = `M${x0} ${y + h / 2}${curve(x0, y + h / 2, x1, b.y + b.h / 2)}`;
+    // Low in a wide band, where no label stands.
+    const low = (at, wide) => at + wide * (wide > LABEL ? 0.8 : 0.5);
+    const middle = `M${x0 + 6} ${low(y, h)}${curve(x0 + 6, low(y, h), x1 - 6, low(b.y, b.h))}`;
     set(d.band, { d: b.h ? `M${x0} ${y}${curve(x0, y, x1, b.y)}L${x1} ${b.y + b.h}${curve(x1, b.y + b.h, x0, y + h)}Z` : "" });
     set(d.hair, { d: b.h ? "" : `M${x0} ${Math.min(y, a.y + a.h)}${curve(x0, Math.min(y, a.y + a.h), x1, b.y + LABEL / 2 - 4)}` });
     // Held rises and falls with every cycle; only what goes on for good flows.
@@ -85,7 +87,7 @@ export function drawFlow(books) {
     const bar = zero ? { y: node.y + LABEL / 2 - 7, height: 6 } : { y: node.y, height: node.h };
     set(d.bar, { x: node.x, ...bar });
     const x = node.x + BAR + 11;
-    const top = node.y + (node.h > LABEL + 30 ? Math.min((node.h - LABEL) / 2, 46) : 0);
+    const top = node.y + (node.h > LABEL + 30 ? 16 : 0);
     set(d.name, { x, y: top + 12 });
     set(d.count, { x, y: top + 33 });
     set(d.rate, { x, y: top + 51 });

@@ -181,7 +181,8 @@ export function drawConfig(status) {
       from.append(make("span", { class: "chip" }), " ", make("code"));
       return [cell("", "head reason"), cell("Value", "mono"), from];
     },
-    (s, cells) => {
+    (s, cells, _, row) => {
+      set(row, { class: s.origin === "default" ? "by-default" : "" });
       write(cells[0], `--${s.name}`);
       const plain = s.value === "" || s.value === "[]" ? "" : s.value;
       labelled(cells[1], s.effective ? (plain ? `${plain} (${s.effective})` : s.effective) : plain);
