@@ -41,7 +41,6 @@ func (o *runOptions) settings(flags *pflag.FlagSet) (settings []health.Setting) 
 		s := setting(f)
 		switch f.Name {
 		case "agent-url":
-			s.Effective = o.agentURL
 			if s.Origin == health.FromDefault && o.agentVariables != "" {
 				s.Origin, s.Variable = health.FromEnvironment, o.agentVariables
 			}

@@ -40,7 +40,16 @@ func renderStatus(s *health.Status, last *look, p paint) string {
 	t.flushes()
 	t.busiest()
 	t.tracers()
-	return t.String()
+	return trimLines(t.String())
+}
+
+// trimLines takes away the spaces at the ends of lines, which columns leave.
+func trimLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n")
 }
 
 func (t *statusText) line(format string, args ...any) { fmt.Fprintf(t, format+"\n", args...) }
@@ -57,14 +66,7 @@ func (t *statusText) head() {
 
 func (t *statusText) books() {
 	b := &t.now.Books
-	lost := b.DroppedTotal() + b.Unsent
-	switch {
-	case lost == 0:
-		t.line("%s", t.good("Every span is accounted for, and none is lost."))
-	default:
-		t.line("%s", t.warn(fmt.Sprintf("Every span is accounted for; %s of %s are lost, by the reasons below.", count(lost), count(b.Received))))
-	}
-	t.line("")
+	t.line("%s\n", t.verdict(b))
 	row := func(branch, name string, n uint64, of func(*health.Status) uint64, note string) {
 		rate := ""
 		if r, known := t.last.rate(t.now, of); known {
@@ -81,6 +83,20 @@ func (t *statusText) books() {
 	row("└ ", "dropped", b.DroppedTotal(), func(s *health.Status) uint64 { return s.Books.DroppedTotal() }, t.reasons(b.Dropped))
 	t.besides("collapsed", t.now.Collapsed)
 	t.besides("lost by tracers", t.now.ClientLost)
+}
+
+// verdict is the first thing to know. While spans move the books are off by those
+// between two rooms, which one look can't tell from a defect.
+func (t *statusText) verdict(b *health.Books) string {
+	switch lost := b.DroppedTotal() + b.Unsent; {
+	case b.Received == 0:
+		return t.dim("No span has come yet.")
+	case lost > 0:
+		return t.warn(fmt.Sprintf("%s of %s spans are lost, by the reasons below.", count(lost), count(b.Received)))
+	case b.Balanced:
+		return t.good("Every span is accounted for, and none is lost.")
+	}
+	return t.good("No span is lost.")
 }
 
 // transit says how many spans are between two rooms at the moment.

@@ -36,12 +36,12 @@ func (c *Config) checkBatch() error {
 	return nil
 }
 
-func (c *Config) checkHTTP() error {
-	if _, err := net.ResolveTCPAddr("tcp", c.HTTPAddr); err != nil {
-		return fmt.Errorf("check http-addr: %w; give host:port or :port", err)
+func (c *Config) checkHTTP() (err error) {
+	if _, bad := net.ResolveTCPAddr("tcp", c.HTTPAddr); bad != nil {
+		err = fmt.Errorf("check http-addr: %w; give host:port or :port", bad)
 	}
-	if err := web.Validate(c.WebConfigFile); err != nil {
-		return fmt.Errorf("check web-config-file: %w", err)
+	if bad := web.Validate(c.WebConfigFile); bad != nil {
+		err = errors.Join(err, fmt.Errorf("check web-config-file: %w", bad))
 	}
-	return nil
+	return err
 }

@@ -154,9 +154,19 @@ func (d *Daemon) Start() {
 	d.health.SetReady(true)
 	d.watching.Go(d.clearWhenUnwanted)
 	d.config.Supervisor.Ready(d.look)
+	d.announce()
+}
+
+// announce is the one line at start: where spans come in and go out, what may
+// be used for them, and where to look for more.
+func (d *Daemon) announce() {
+	c := &d.config
 	d.config.Log.Info("listening for tracers",
-		"socket", d.config.Ingest.Socket.Path, "agent", d.config.Flush.Agent.String(),
-		"http", d.health.Addr(), "drainers", d.aggregate.Drainers(), "version", d.config.Version)
+		"socket", c.Ingest.Socket.Path, "agent", c.Flush.Agent.String(), "http", d.health.Addr(),
+		"drainers", d.aggregate.Drainers(), "ring_slots", c.Aggregate.RingSlots,
+		"max_aggregates", c.Aggregate.MaxAggregates, "max_connections", c.Ingest.MaxConnections,
+		"retry_bytes", c.Flush.RetryBytes, "version", c.Version,
+		"see", "spanstatsd status, or / on the http address; --log-level=debug says more")
 }
 
 // clearWhenUnwanted empties the tables each time that the agent stops taking
