@@ -6,6 +6,7 @@ import { byId, write } from "./dom.js";
 import { drawBooks } from "./books.js";
 import { drawHistory } from "./curve.js";
 import { clock, count, span } from "./format.js";
+import { drawPartitions } from "./partitions.js";
 import { drawAgent, drawBusiest, drawConfig, drawFlushes, drawOrigins, drawRings, drawTracers } from "./sections.js";
 
 const LOOK = 1500, HIDDEN = 30000, SLOWEST = 15000, TIMEOUT = 8000;
@@ -48,6 +49,7 @@ function draw() {
   drawHistory(pace, ROOM);
   drawBooks(status, since);
   drawRings(status, since);
+  drawPartitions(status);
   drawAgent(status);
   drawBusiest(status);
   drawFlushes(status);

@@ -3,6 +3,7 @@
 
 import { byId, cell, figure, make, rows, set, write } from "./dom.js";
 import { drawAxis, drawCurve, makeCurve, usedDecades } from "./curve.js";
+import { owner } from "./partitions.js";
 import { bytes, clock, count, latency, percent, rate, span } from "./format.js";
 
 /** A cell whose text is a label from outside. */
@@ -23,6 +24,7 @@ export function drawRings(status, since) {
   figure(mostOrigins, "origins.max", count(status.origins.max));
   rows(byId("ring-rows"), status.drainers,
     () => [cell("", "head first"), cell("", "wide"), cell("", "wide")].map((td, i) => {
+      if (i === 0) td.append(make("span"), make("span"));
       if (i === 1) td.append(make("span", { class: "meter" }, make("i")), make("span", { class: "note" }));
       if (i === 2) td.append(make("span", { class: "meter" }, make("i"), make("b")),
         make("span", { class: "note" }, make("span"), " of ", make("span"), " slots, at most ", make("span")));
@@ -30,10 +32,13 @@ export function drawRings(status, since) {
     }),
     (drainer, cells, i) => {
       const ring = drainer.ring, high = ring.high_water / ring.slots;
-      write(cells[0], `${i}`);
+      write(cells[0].lastElementChild, `${i}`);
+      set(cells[0].firstElementChild, { class: `owner ${owner(i)}` });
       const [load, loadNote] = cells[1].children;
       load.firstChild.style.width = `${all > 0 ? ((rates[i] ?? 0) / all) * 100 : 0}%`;
-      write(loadNote, rates[i] === null ? "–" : `${rate(rates[i])}, ${percent(all > 0 ? rates[i] / all : 0)} of all`);
+      const owned = status.partitions.drainers[i]?.partitions;
+      set(load.firstChild, { class: owner(i) });
+      write(loadNote, (rates[i] === null ? "–" : `${rate(rates[i])}, ${percent(all > 0 ? rates[i] / all : 0)}`) + (owned ? `, ${count(owned)} partitions` : ""));
       const [meter, note] = cells[2].children;
       set(meter, { class: `meter ${high > 0.9 ? "full" : high > 0.6 ? "tight" : ""}` });
       meter.children[0].style.width = `${(ring.used / ring.slots) * 100}%`;
