@@ -11,5 +11,7 @@
 // held against the very answer that it drew.
 //
 // The tests have the build tag browser, since not every machine has Chromium:
-// `make test-page` runs them, and fails where there is none.
+// `make test-page` runs them, and fails where there is none. `make test` leaves
+// them out; .ci/run installs Chromium where it can, runs them, and says it loudly
+// where it can't.
 package page

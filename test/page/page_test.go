@@ -29,6 +29,7 @@ const readFigures = `({
 // TestFiguresAreStatus holds every figure on the page of a daemon under load
 // against the very answer of /status that the page drew.
 func TestFiguresAreStatus(t *testing.T) {
+	t.Parallel()
 	address, socket := startDaemon(t)
 	load(t, socket, true)
 	p := newProxy(t, address)
@@ -119,6 +120,7 @@ func grouped(digits string) string {
 // TestHostileLabelsStayText looks for what tracers sent, as text and as nothing
 // else.
 func TestHostileLabelsStayText(t *testing.T) {
+	t.Parallel()
 	address, socket := startDaemon(t)
 	load(t, socket, true)
 	p := newProxy(t, address)
@@ -145,6 +147,7 @@ func TestHostileLabelsStayText(t *testing.T) {
 
 // TestSaysWhenItIsOutOfDate takes the daemon away and brings it back.
 func TestSaysWhenItIsOutOfDate(t *testing.T) {
+	t.Parallel()
 	address, socket := startDaemon(t)
 	load(t, socket, false)
 	p := newProxy(t, address)
@@ -170,6 +173,7 @@ func TestSaysWhenItIsOutOfDate(t *testing.T) {
 // TestFitsAndCanBeReached looks at the page in each dress: that it is not wider
 // than the window, that a keyboard and a screen reader find their way.
 func TestFitsAndCanBeReached(t *testing.T) {
+	t.Parallel()
 	address, socket := startDaemon(t)
 	load(t, socket, false)
 	p := newProxy(t, address)
