@@ -60,7 +60,7 @@ test-plain: # what the race detector would falsify (it allocates) or only slow d
 	$(GO) test -run 'Alloc|Agrees' ./...
 
 test-modules: # tests with dependencies of their own
-	@set -e; for module in $(filter-out test/agent/ test/deploy/,$(TEST_MODULES)); do echo "$$module"; (cd $$module && $(GO) test $(RACE) ./...); done
+	@set -e; for module in $(filter-out test/agent/ test/deploy/ test/page/,$(TEST_MODULES)); do echo "$$module"; (cd $$module && $(GO) test $(RACE) ./...); done
 	$(MAKE) test-agent ROUNDS=1
 
 test-agent: ## the built daemon before the real trace agent, ROUNDS times over random spans
@@ -79,6 +79,13 @@ test-prometheus: ## a real Prometheus server scrapes the daemon; needs `promethe
 test-container: ## run the image's root, read-only and as its user, without a container runtime; needs root
 	cd test/deploy && $(GO) test -count=1 -tags container -run '^TestContainer$$' -v .
 
+test-page: ## the page of a daemon under load in Chromium, which must be there (or named in CHROMIUM)
+	cd test/page && $(GO) test -count=1 -tags browser ./...
+
+screenshots: ## pictures of the page in each dress, into bin/screenshots
+	@mkdir -p bin/screenshots
+	cd test/page && SCREENSHOTS=$(CURDIR)/bin/screenshots $(GO) test -count=1 -tags browser -run Fits ./...
+
 test-fuzz:
 	@GO=$(GO) FUZZ=$(FUZZ) sh .ci/fuzz
 
@@ -91,7 +98,7 @@ lint: ## formatting, vet and staticcheck, in every module
 	$(GO) vet ./...
 	cd tools && $(GO) build -o ../bin/staticcheck honnef.co/go/tools/cmd/staticcheck
 	bin/staticcheck ./...
-	@set -e; for module in $(OTHER_MODULES); do echo "vet $$module"; (cd $$module && $(GO) vet ./...); done
+	@set -e; for module in $(OTHER_MODULES); do echo "vet $$module"; (cd $$module && $(GO) vet -tags browser ./...); done
 
 ci: lint build test ## what a change must pass
 

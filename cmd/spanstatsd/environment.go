@@ -29,18 +29,27 @@ func applyEnvironment(flags *pflag.FlagSet) error {
 		}
 		if err := flags.Set(f.Name, value); err != nil {
 			failed = usageError{fmt.Errorf("read environment variable %s: %w", name, err)}
+			return
 		}
+		cameFrom(f, name)
 	})
 	return failed
 }
 
 // agentFromEnvironment is the agent's address as the Datadog tracers are told
-// it, for whoever gave no --agent-url.
-func agentFromEnvironment() string {
+// it, for whoever gave no --agent-url, and the variables that said so.
+func agentFromEnvironment() (url, variables string) {
 	if url := os.Getenv("DD_TRACE_AGENT_URL"); url != "" {
-		return url
+		return url, "DD_TRACE_AGENT_URL"
 	}
 	host, port := os.Getenv("DD_AGENT_HOST"), os.Getenv("DD_TRACE_AGENT_PORT")
+	var said []string
+	if host != "" {
+		said = append(said, "DD_AGENT_HOST")
+	}
+	if port != "" {
+		said = append(said, "DD_TRACE_AGENT_PORT")
+	}
 	if host == "" {
 		host = "127.0.0.1"
 	}
@@ -50,5 +59,5 @@ func agentFromEnvironment() string {
 	if strings.Contains(host, ":") && !strings.HasPrefix(host, "[") {
 		host = "[" + host + "]" // an IPv6 address
 	}
-	return "http://" + host + ":" + port
+	return "http://" + host + ":" + port, strings.Join(said, ", ")
 }

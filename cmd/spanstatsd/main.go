@@ -12,11 +12,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Exit codes: 2 for a command line that can't be used, 1 for everything that
-// fails afterwards.
+// Exit codes: 2 for a command line that can't be used, 3 for a daemon that does
+// not answer, 1 for everything else that fails afterwards.
 const (
-	exitFailure = 1
-	exitUsage   = 2
+	exitFailure     = 1
+	exitUsage       = 2
+	exitUnreachable = 3
 )
 
 // usageError is a mistake in the command line or the environment.
@@ -39,8 +40,12 @@ func execute(args []string, stdout, stderr io.Writer) int {
 	}
 	fmt.Fprintf(stderr, "spanstatsd: %v\n", err)
 	var usage usageError
-	if errors.As(err, &usage) {
+	var unreachable unreachableError
+	switch {
+	case errors.As(err, &usage):
 		return exitUsage
+	case errors.As(err, &unreachable):
+		return exitUnreachable
 	}
 	return exitFailure
 }
@@ -69,6 +74,8 @@ and says of every span what became of it.`,
 		newRunCommand(),
 		newDemoCommand(),
 		newBenchCommand(),
+		newStatusCommand(),
+		newConfigCommand(),
 		newDumpCommand(),
 		newPrepareCommand(),
 		newWaitCommand(),

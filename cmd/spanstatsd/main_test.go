@@ -116,7 +116,7 @@ func TestAgentFromEnvironment(t *testing.T) {
 		t.Setenv("DD_TRACE_AGENT_URL", test.url)
 		t.Setenv("DD_AGENT_HOST", test.host)
 		t.Setenv("DD_TRACE_AGENT_PORT", test.port)
-		if got := agentFromEnvironment(); got != test.want {
+		if got, _ := agentFromEnvironment(); got != test.want {
 			t.Errorf("%+v: %s", test, got)
 		}
 	}

@@ -19,15 +19,17 @@ import (
 
 // runOptions are the flags of run as they were given.
 type runOptions struct {
-	config      daemon.Config
-	socket      socketOptions
-	agentURL    string
-	drainers    string
-	partitions  string
-	buffer      string
-	cardinality []string
-	logLevel    string
-	logFormat   string
+	config   daemon.Config
+	socket   socketOptions
+	agentURL string
+	// agentVariables are those that chose it, where no flag did.
+	agentVariables string
+	drainers       string
+	partitions     string
+	buffer         string
+	cardinality    []string
+	logLevel       string
+	logFormat      string
 }
 
 func newRunOptions() *runOptions {
@@ -68,7 +70,9 @@ func (o *runOptions) addFlags(f *pflag.FlagSet) {
 	f.IntVar(&out.RetryBytes, "retry-bytes", out.RetryBytes, "bytes of payloads that may wait for the agent")
 	f.DurationVar(&out.RetryAge, "retry-age", out.RetryAge, "how long a payload may wait for the agent")
 	f.StringVar(&out.DebugDir, "debug-dir", "", "directory to keep payloads in that the agent refuses, for spanstatsd dump (default: they are not kept)")
-	f.StringVar(&o.config.HTTPAddr, "http-addr", o.config.HTTPAddr, "address of metrics and probes")
+	f.StringVar(&o.config.HTTPAddr, "http-addr", o.config.HTTPAddr, "address of metrics, probes, /status and the page for a person at /")
+	f.StringVar(&o.config.WebConfigFile, "web-config-file", "", "TLS and basic auth of that address, a file in the Prometheus ecosystem's format")
+	f.BoolVar(&o.config.Debug, "debug", false, "answer what only a developer asks for: /debug/pprof")
 	f.DurationVar(&o.config.ShutdownGrace, "shutdown-grace", o.config.ShutdownGrace, "time to deliver everything after SIGTERM or SIGINT")
 	addLogFlags(f, &o.logLevel, &o.logFormat, "info")
 }
@@ -100,7 +104,7 @@ func (o *runOptions) complete() error {
 		return fmt.Errorf("parse --retry-age and --retry-bytes: %s and %d must be positive", o.config.Flush.RetryAge, o.config.Flush.RetryBytes)
 	}
 	if o.agentURL == "" {
-		o.agentURL = agentFromEnvironment()
+		o.agentURL, o.agentVariables = agentFromEnvironment()
 	}
 	if o.config.Flush.Agent, err = flush.ParseAgentURL(o.agentURL); err != nil {
 		return err
@@ -121,6 +125,18 @@ func (o *runOptions) limitCardinality(text string) error {
 	return nil
 }
 
+// read makes the configuration of the flags and the environment.
+func (o *runOptions) read(flags *pflag.FlagSet) error {
+	if err := applyEnvironment(flags); err != nil {
+		return err
+	}
+	if err := o.complete(); err != nil {
+		return usageError{err}
+	}
+	o.config.Settings = o.settings(flags)
+	return nil
+}
+
 func newRunCommand() *cobra.Command {
 	o := newRunOptions()
 	cmd := &cobra.Command{
@@ -135,11 +151,8 @@ capitals, with _ for -. A flag goes before the variable, the variable before the
 default.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := applyEnvironment(cmd.Flags()); err != nil {
+			if err := o.read(cmd.Flags()); err != nil {
 				return err
-			}
-			if err := o.complete(); err != nil {
-				return usageError{err}
 			}
 			log, err := newLogger(cmd.ErrOrStderr(), o.logLevel, o.logFormat)
 			if err != nil {

@@ -31,6 +31,13 @@ type process struct {
 // daemonProcess runs the daemon before an agent and waits until it listens.
 func daemonProcess(t *testing.T, agent, socket string, args ...string) *process {
 	t.Helper()
+	p, _ := daemonWithLog(t, agent, socket, args...)
+	return p
+}
+
+// daemonWithLog is the same, with the line that says where it listens.
+func daemonWithLog(t *testing.T, agent, socket string, args ...string) (*process, map[string]any) {
+	t.Helper()
 	cmd := program(t, append([]string{
 		"run", "--socket", socket, "--agent-url", agent, "--http-addr", "127.0.0.1:0", "--log-format", "json",
 	}, args...)...)
@@ -53,8 +60,9 @@ func daemonProcess(t *testing.T, agent, socket string, args ...string) *process 
 			p.lines <- line
 		}
 	}()
-	p.http, _ = p.await("listening for tracers")["http"].(string)
-	return p
+	said := p.await("listening for tracers")
+	p.http, _ = said["http"].(string)
+	return p, said
 }
 
 // await reads the log up to a message.

@@ -38,7 +38,6 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -60,6 +59,9 @@ type Config struct {
 	Flush         flush.Config
 	APM           apm.Config
 	HTTPAddr      string
+	WebConfigFile string           // TLS and basic auth of the HTTP address
+	Debug         bool             // what only a developer asks for
+	Settings      []health.Setting // the values above as the operator gave them
 	ShutdownGrace time.Duration
 	Version       string
 	Log           *slog.Logger
@@ -93,8 +95,8 @@ type Daemon struct {
 // New makes every room. Its error says what the operator can do.
 func New(config Config) (*Daemon, error) {
 	d := &Daemon{config: config, stopping: make(chan struct{})}
-	if config.ShutdownGrace <= 0 {
-		return nil, errors.New("check shutdown-grace: it is not positive; give the last report some time, such as 5s")
+	if err := config.checkGrace(); err != nil {
+		return nil, err
 	}
 	config.Flush.Version, config.Flush.Log = config.Version, config.Log
 	var err error
@@ -117,8 +119,8 @@ func (d *Daemon) makeRest(config Config) (err error) {
 	if d.aggregate, err = aggregate.New(config.Aggregate); err != nil {
 		return err
 	}
-	if config.Ingest.MaxBatch > config.Aggregate.RingSlots {
-		return errors.New("check max-batch: it is larger than a ring, so the largest batches could never be admitted; lower it or raise --ring-slots")
+	if err = config.checkBatch(); err != nil {
+		return err
 	}
 	config.Ingest.Version, config.Ingest.Log = config.Version, config.Log
 	config.Ingest.Aggregator, config.Ingest.Features = d.aggregate, d.features
@@ -131,7 +133,13 @@ func (d *Daemon) makeRest(config Config) (err error) {
 	}
 	d.sources = health.Sources{Ingest: d.ingest, Aggregate: d.aggregate, Flush: d.flusher, APM: d.apm}
 	d.health, err = health.New(health.Config{
-		Addr: config.HTTPAddr, Version: config.Version, FlushInterval: config.Aggregate.FlushInterval,
+		Addr: config.HTTPAddr, WebConfigFile: config.WebConfigFile, Debug: config.Debug,
+		Version: config.Version, FlushInterval: config.Aggregate.FlushInterval,
+		AgentURL: config.Flush.Agent.String(), Settings: config.Settings,
+		Limits: health.Limits{
+			Aggregates: config.Aggregate.MaxAggregates, Origins: config.Aggregate.MaxOrigins,
+			Connections: config.Ingest.MaxConnections, RetryBytes: config.Flush.RetryBytes,
+		},
 		Sources: d.sources, Log: config.Log,
 	})
 	if err != nil {
@@ -189,9 +197,20 @@ func (d *Daemon) Start() {
 	d.watching.Go(d.clearWhenUnwanted)
 	d.config.Supervisor.Ready(d.look)
 	d.watching.Go(d.logCollapses)
+
+	d.announce()
+}
+
+// announce is the one line at start: where spans come in and go out, what may
+// be used for them, and where to look for more.
+func (d *Daemon) announce() {
+	c := &d.config
 	d.config.Log.Info("listening for tracers",
-		"socket", d.config.Ingest.Socket.Path, "agent", d.config.Flush.Agent.String(),
-		"http", d.health.Addr(), "drainers", d.aggregate.Drainers(), "version", d.config.Version)
+		"socket", c.Ingest.Socket.Path, "agent", c.Flush.Agent.String(), "http", d.health.Addr(),
+		"drainers", d.aggregate.Drainers(), "ring_slots", c.Aggregate.RingSlots,
+		"max_aggregates", c.Aggregate.MaxAggregates, "max_connections", c.Ingest.MaxConnections,
+		"retry_bytes", c.Flush.RetryBytes, "version", c.Version,
+		"see", "spanstatsd status, or / on the http address; --log-level=debug says more")
 }
 
 // logCollapses says which labels collapse.

@@ -109,7 +109,7 @@ func (d *demo) announce() {
 		return
 	}
 	fmt.Fprintf(d.config.Out, "A web shop of %d services hands over about %d spans a second.\n", services, d.config.Rate)
-	fmt.Fprintf(d.config.Out, "Metrics: http://%s/metrics. The first report comes within ten seconds.\n", d.daemon.HTTPAddr())
+	fmt.Fprintf(d.config.Out, "Watch it at http://%s/. The first report comes within ten seconds.\n", d.daemon.HTTPAddr())
 }
 
 // take is called for each payload that the agent accepted.

@@ -59,6 +59,12 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
+// Check says what is unusable.
+func (c Config) Check() error {
+	_, err := c.withDefaults()
+	return err
+}
+
 func setDefault[T comparable](field *T, value T) {
 	var zero T
 	if *field == zero {

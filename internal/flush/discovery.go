@@ -3,6 +3,8 @@ package flush
 import (
 	"context"
 	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
 // discoveryPause is how long discovery waits before it looks again, where the
@@ -59,6 +61,7 @@ func (f *Flusher) readInfo() bool {
 		notify(f.returned)
 	}
 	f.states.read(said.state)
+	f.agentVersion.Store(&said.version)
 	f.publish(func(Features) Features { return said.features })
 	return true
 }
@@ -89,3 +92,9 @@ func (f *Flusher) noticeState(state string) {
 		notify(f.rediscover)
 	}
 }
+
+// maxAgentVersion bounds what is shown of what an agent calls itself.
+const maxAgentVersion = 100
+
+// AgentVersion is how the agent last called itself; "" before it was asked.
+func (f *Flusher) AgentVersion() string { return span.Text(*f.agentVersion.Load(), maxAgentVersion) }

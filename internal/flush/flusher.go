@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
@@ -22,6 +23,11 @@ type Flusher struct {
 	dumps    *dump.Dir // the sender's; nil where nothing is to be kept
 	states   states
 	backoff  backoff // the sender's
+
+	history      history
+	looker       looker // guarded by accepting
+	busiest      atomic.Pointer[Busiest]
+	agentVersion atomic.Pointer[string] // as /info says it
 
 	accepting sync.Mutex // guards encoder and closed
 	encoder   *encoder
@@ -69,6 +75,8 @@ func start(cfg Config, agent agentClient, dumps *dump.Dir) *Flusher {
 		rediscover: make(chan struct{}, 1),
 		returned:   make(chan struct{}, 1),
 	}
+	f.busiest.Store(f.looker.busiest(&aggregate.Sealed{}))
+	f.agentVersion.Store(new(string))
 	f.closing, f.close = context.WithCancel(context.Background())
 	f.hard, f.abort = context.WithCancel(context.Background())
 	f.running.Go(f.send)
@@ -89,22 +97,26 @@ func (f *Flusher) Accept(sealed *aggregate.Sealed) {
 		f.books.hold(sealed.Cleared)
 		f.books.unsent(NotWanted, sealed.Cleared)
 	}
+	f.busiest.Store(f.looker.busiest(sealed))
 	if spans == 0 {
 		sealed.Release()
 		delivery.Resolve(nil)
 		return
 	}
 	f.books.hold(spans)
+	flush := f.history.begin(sealed, spans)
 	if reason, err := f.unwelcome(); err != nil {
 		sealed.Release()
 		f.books.unsent(reason, spans)
+		f.history.refused(flush, reason, err)
 		delivery.Resolve(err)
 		return
 	}
 	payloads, unencodable := f.encoder.encode(sealed, f.payloadLimit())
 	sealed.Release()
 	f.books.made(payloads, time.Since(began))
-	f.ship(delivery, payloads, unencodable, began)
+	f.history.encoded(flush, payloads, unencodable, time.Since(began))
+	f.ship(&shipment{delivery: delivery, flush: flush}, payloads, unencodable, began)
 }
 
 // unwelcome says why nothing can be sent at present, if so.
@@ -128,10 +140,10 @@ func (f *Flusher) payloadLimit() int {
 }
 
 // ship hands a cycle's payloads to the sender.
-func (f *Flusher) ship(delivery *aggregate.Delivery, payloads []*payload, unencodable uint64, now time.Time) {
+func (f *Flusher) ship(s *shipment, payloads []*payload, unencodable uint64, now time.Time) {
 	// The shipment counts itself as one more payload while they are enqueued,
 	// so that it cannot be complete before all have been.
-	s := &shipment{delivery: delivery, pending: len(payloads) + 1}
+	s.pending = len(payloads) + 1
 	var err error
 	if unencodable > 0 {
 		f.books.unsent(Unencodable, unencodable)

@@ -73,10 +73,12 @@ func (f *Flusher) deliver(p *payload) {
 	}
 	p.attempts++
 	p.lastErr = a.err
+	f.history.tried(p.shipment.flush, a.err)
 	switch a.verdict {
 	case accepted:
 		f.backoff.reset()
 		f.books.flushed(p.spans)
+		f.history.settled(p.shipment.flush, ResultAccepted)
 		p.shipment.settle(nil)
 	case notYet:
 		f.keep(p, a.after)
@@ -108,6 +110,7 @@ func (f *Flusher) giveUp(reason Reason, payloads []*payload) {
 	for _, p := range payloads {
 		f.books.unsent(reason, p.spans)
 		f.books.result(reason.result())
+		f.history.settled(p.shipment.flush, reason.result())
 		f.link.lose(reason, p)
 		p.shipment.settle(p.failure(reason))
 	}

@@ -10,6 +10,7 @@ import (
 // when the last of them has its outcome.
 type shipment struct {
 	delivery *aggregate.Delivery
+	flush    *Flush // what is remembered of it
 
 	mu      sync.Mutex
 	pending int

@@ -24,17 +24,18 @@ const (
 	tagCount     = 2<<3 | 1 // value of a binCounts entry
 )
 
-// sketchHead is the encoded mapping, the same for every sketch: logarithmic,
-// with the library's own bits of gamma. Offset and interpolation are zero and
-// so are left out, as protobuf does.
-var sketchHead = func() []byte {
+// sketchMapping is that of every sketch: logarithmic, as the agent's is.
+var sketchMapping = func() mapping.IndexMapping {
 	m, err := mapping.NewLogarithmicMapping(aggregate.RelativeAccuracy)
 	if err != nil {
 		panic("BUG: sketch mapping: " + err.Error())
 	}
-	head := []byte{tagMapping, 9, tagGamma}
-	return binary.LittleEndian.AppendUint64(head, math.Float64bits(m.ToProto().Gamma))
+	return m
 }()
+
+// sketchHead is the encoded mapping, with the library's own bits of gamma.
+// Offset and interpolation are zero and so are left out, as protobuf does.
+var sketchHead = binary.LittleEndian.AppendUint64([]byte{tagMapping, 9, tagGamma}, math.Float64bits(sketchMapping.ToProto().Gamma))
 
 // sketchEncoder writes sketches as protobuf by hand: the library first copies
 // every bin between the lowest and the highest into a message, zeros included.

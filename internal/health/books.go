@@ -15,31 +15,57 @@ type Sources struct {
 	APM       *apm.Server // nil where it is off
 }
 
+// look is every room's statistics, read once.
+type look struct {
+	in  ingest.Stats
+	agg aggregate.Stats
+	out flush.Stats
+}
+
+// look reads downstream first: a span that moves on meanwhile is then missing
+// from a part, never counted in a part before it is in the whole.
+func (s *Sources) look() (l look) {
+	l.out = s.Flush.Stats()
+	l.agg = s.Aggregate.Stats()
+	l.in = s.Ingest.Stats()
+	return l
+}
+
 // Books say what became of every span that tracers handed over. Each figure is
 // counted where it happens and none is made from the others, so that an
-// imbalance shows a defect.
+// imbalance shows a defect. Only the last two are computed.
 type Books struct {
-	Received   uint64            `json:"received"`
-	Aggregated uint64            `json:"aggregated"`
-	Dropped    map[string]uint64 `json:"dropped"`
-	Flushed    uint64            `json:"flushed"`
-	Unsent     uint64            `json:"unsent"`
-	Held       uint64            `json:"held"`
-	Balanced   bool              `json:"balanced"`
+	Received       uint64            `json:"received"`
+	Aggregated     uint64            `json:"aggregated"`
+	Dropped        map[string]uint64 `json:"dropped"`
+	Flushed        uint64            `json:"flushed"`
+	Unsent         uint64            `json:"unsent"`
+	UnsentBy       map[string]uint64 `json:"unsent_by_reason"`
+	Held           uint64            `json:"held"`
+	HeldInTables   uint64            `json:"held_in_tables"`
+	HeldInPayloads uint64            `json:"held_in_payloads"`
+	// InTransit is what was received and is neither aggregated nor dropped yet:
+	// what stands in the rings, give or take what moved while this was read.
+	InTransit int64 `json:"in_transit"`
+	Balanced  bool  `json:"balanced"`
 }
 
 // Books reads them. While spans are on their way between two rooms they may be
 // off by those; at a quiet moment they balance exactly.
-func (s *Sources) Books() Books {
-	in, agg, out := s.Ingest.Stats(), s.Aggregate.Stats(), s.Flush.Stats()
+func (s *Sources) Books() Books { return s.look().books() }
+
+func (l look) books() Books {
 	b := Books{
-		Received: in.Received, Aggregated: agg.Aggregated(), Dropped: in.Dropped,
-		Flushed: out.Flushed, Held: agg.Held + out.Held,
+		Received: l.in.Received, Aggregated: l.agg.Aggregated(), Dropped: l.in.Dropped,
+		Flushed: l.out.Flushed, UnsentBy: make(map[string]uint64, len(l.out.Unsent)),
+		Held: l.agg.Held + l.out.Held, HeldInTables: l.agg.Held, HeldInPayloads: l.out.Held,
 	}
-	for _, spans := range out.Unsent {
+	for reason, spans := range l.out.Unsent {
+		b.UnsentBy[string(reason)] = spans
 		b.Unsent += spans
 	}
-	b.Balanced = b.Received == b.Aggregated+in.DroppedTotal() && b.Aggregated == b.Flushed+b.Unsent+b.Held
+	b.InTransit = int64(b.Received - b.Aggregated - b.DroppedTotal())
+	b.Balanced = b.InTransit == 0 && b.Aggregated == b.Flushed+b.Unsent+b.Held
 	return b
 }
 

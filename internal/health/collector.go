@@ -95,15 +95,12 @@ func (c *collector) Describe(to chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (c *collector) Collect(to chan<- prometheus.Metric) {
 	e := emitter{to}
-	// Downstream first: a span that moves on meanwhile is then missing from a
-	// part, never counted in a part before it is in the whole.
-	out := c.sources.Flush.Stats()
-	agg := c.sources.Aggregate.Stats()
-	e.flush(out)
-	e.aggregate(agg)
-	e.ingest(c.sources.Ingest.Stats())
+	l := c.sources.look()
+	e.flush(l.out)
+	e.aggregate(l.agg)
+	e.ingest(l.in)
 	e.apm(c.sources.APM)
-	e.gauge(spansHeld, agg.Held+out.Held)
+	e.gauge(spansHeld, l.agg.Held+l.out.Held)
 	e.gauge(buildInfo, 1, c.version, runtime.Version())
 }
 

@@ -13,51 +13,82 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/exporter-toolkit/web"
 	"go.uber.org/atomic"
 )
 
-// Config is what the server may use.
+// Config is what the server may use, and what it can't ask of the rooms.
 type Config struct {
 	Addr          string
+	WebConfigFile string // TLS and basic auth, in the Prometheus ecosystem's format; "" for neither
+	Debug         bool   // answer /debug/pprof
 	Version       string
 	FlushInterval time.Duration
+	AgentURL      string
+	Limits        Limits
+	Settings      []Setting // what the daemon runs with
 	Sources       Sources
 	Log           *slog.Logger
 }
 
-// Server answers /metrics, /livez, /readyz and /status.
+// Limits are the bounds that status shows beside what is used of them.
+type Limits struct {
+	Aggregates  int
+	Origins     int
+	Connections int
+	RetryBytes  int
+}
+
+// Server answers /metrics, /livez, /readyz, /status and the page at /.
 type Server struct {
 	config   Config
+	started  time.Time
 	listener net.Listener
 	http     *http.Server
 	ready    atomic.Bool
+	opened   atomic.Bool // was ready once
 	served   chan struct{}
 }
 
 // New opens the address. Nothing is answered before Start.
 func New(config Config) (*Server, error) {
+	if err := web.Validate(config.WebConfigFile); err != nil {
+		return nil, fmt.Errorf("read web config file: %w; mend the file of --web-config-file, or leave the flag out", err)
+	}
 	listener, err := net.Listen("tcp", config.Addr)
 	if err != nil {
 		return nil, fmt.Errorf("listen for http: %w; choose another --http-addr", err)
 	}
+	s := &Server{config: config, started: time.Now(), listener: listener, served: make(chan struct{})}
+	s.http = &http.Server{
+		Handler: s.routes(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
+		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
+		ErrorLog: slog.NewLogLogger(config.Log.Handler(), slog.LevelDebug),
+	}
+	if config.Debug {
+		s.http.WriteTimeout = profileTimeout
+	}
+	return s, nil
+}
+
+// routes is who answers what.
+func (s *Server) routes() *http.ServeMux {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
-		&collector{config.Sources, config.Version},
+		&collector{s.config.Sources, s.config.Version},
 		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectorTime)),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
-	s := &Server{config: config, listener: listener, served: make(chan struct{})}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
 	mux.HandleFunc("GET /livez", s.livez)
 	mux.HandleFunc("GET /readyz", s.readyz)
 	mux.HandleFunc("GET /status", s.status)
-	s.http = &http.Server{
-		Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
-		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
-		ErrorLog: slog.NewLogLogger(config.Log.Handler(), slog.LevelDebug),
+	addPage(mux)
+	if s.config.Debug {
+		addProfiles(mux)
 	}
-	return s, nil
+	return mux
 }
 
 // collectorTime is the CPU time of the garbage collector, which the others of
@@ -73,14 +104,19 @@ func (s *Server) Addr() string { return s.listener.Addr().String() }
 func (s *Server) Start() {
 	go func() {
 		defer close(s.served)
-		if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := s.serve(); !errors.Is(err, http.ErrServerClosed) {
 			s.config.Log.Error("serve http ended; restart the daemon to see its metrics again", "error", err)
 		}
 	}()
 }
 
 // SetReady says whether tracers may be sent here.
-func (s *Server) SetReady(ready bool) { s.ready.Store(ready) }
+func (s *Server) SetReady(ready bool) {
+	s.ready.Store(ready)
+	if ready {
+		s.opened.Store(true)
+	}
+}
 
 // Close finishes the requests that are being answered.
 func (s *Server) Close(ctx context.Context) {
@@ -88,36 +124,4 @@ func (s *Server) Close(ctx context.Context) {
 		s.http.Close()
 	}
 	<-s.served
-}
-
-// missedSeals is how many flush intervals may pass without a seal before the
-// daemon calls itself stuck.
-const missedSeals = 6
-
-// Alive is an error when a restart would help: when cycles are not sealed any
-// more. That the agent is away is no such reason.
-func (s *Server) Alive() error {
-	last := s.config.Sources.Aggregate.Stats().LastSeal
-	if stuck := time.Since(last); stuck > missedSeals*s.config.FlushInterval {
-		return fmt.Errorf("no cycle was sealed for %s", stuck.Round(time.Second))
-	}
-	return nil
-}
-
-func (s *Server) livez(w http.ResponseWriter, _ *http.Request) {
-	if err := s.Alive(); err != nil {
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		return
-	}
-	fmt.Fprintln(w, "ok")
-}
-
-// readyz is true between the moment that tracers may connect and the moment
-// that the daemon begins to stop.
-func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
-	if !s.ready.Load() {
-		http.Error(w, "not accepting tracers", http.StatusServiceUnavailable)
-		return
-	}
-	fmt.Fprintln(w, "ok")
 }

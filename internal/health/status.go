@@ -3,29 +3,148 @@ package health
 import (
 	"encoding/json"
 	"net/http"
+	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
 )
 
-// Status is the daemon at this moment, for a program to read.
-type Status struct {
-	Version string          `json:"version"`
-	Ready   bool            `json:"ready"`
-	Books   Books           `json:"books"`
-	Tracers []ingest.Tracer `json:"tracers"`
+// StatusSchema is the version of the contract below: docs/status.md. A field
+// may be added within a version; none is removed, renamed or given another
+// meaning without a new one.
+const StatusSchema = 1
 
-	Partitions aggregate.PartitionStats `json:"partitions"`
+// Status is the daemon at one moment, for a program to read. All of it is
+// bounded, whatever tracers do.
+type Status struct {
+	Schema          int                      `json:"schema"`
+	At              time.Time                `json:"at"`
+	Version         string                   `json:"version"`
+	Started         time.Time                `json:"started"`
+	UptimeSeconds   float64                  `json:"uptime_seconds"`
+	Ready           bool                     `json:"ready"`
+	NotReady        string                   `json:"not_ready,omitempty"` // why
+	Books           Books                    `json:"books"`
+	Collapsed       map[string]uint64        `json:"collapsed"`
+	Late            uint64                   `json:"late"`
+	Early           uint64                   `json:"early"`
+	ClientLost      map[string]uint64        `json:"client_lost"`
+	Cycle           Cycle                    `json:"cycle"`
+	Aggregates      Bounded                  `json:"aggregates"`
+	Origins         Bounded                  `json:"origins"`
+	Connections     Connections              `json:"connections"`
+	Drainers        []Drainer                `json:"drainers"`
+	Partitions      aggregate.PartitionStats `json:"partitions"`
+	Tracers         []ingest.Tracer          `json:"tracers"`
+	TracersNotShown int                      `json:"tracers_not_shown"`
+	Agent           Agent                    `json:"agent"`
+	Retry           Retry                    `json:"retry"`
+	Flushes         []flush.Flush            `json:"flushes"`
+	Busiest         flush.Busiest            `json:"busiest"`
+	Config          []Setting                `json:"config"`
+}
+
+// Cycle is where the wall-clock intervals stand.
+type Cycle struct {
+	Sealed          uint64    `json:"sealed"` // so far
+	LastSeal        time.Time `json:"last_seal"`
+	IntervalSeconds float64   `json:"interval_seconds"`
+}
+
+// Bounded is something that has a limit.
+type Bounded struct {
+	Live int `json:"live"`
+	Max  int `json:"max"`
+}
+
+// Connections are the tracers' sockets.
+type Connections struct {
+	Live   int               `json:"live"`
+	Max    int               `json:"max"`
+	Total  uint64            `json:"total"`
+	Faults map[string]uint64 `json:"faults"`
+}
+
+// Drainer is one drainer and its ring.
+type Drainer struct {
+	Aggregated uint64 `json:"aggregated"`
+	Ring       Ring   `json:"ring"`
+}
+
+// Ring is how full one ring is and was.
+type Ring struct {
+	Slots     int `json:"slots"`
+	Used      int `json:"used"`
+	HighWater int `json:"high_water"`
+}
+
+// Agent is the way to the agent and what it wants.
+type Agent struct {
+	URL       string   `json:"url"`
+	Reachable bool     `json:"reachable"`
+	Version   string   `json:"version"`
+	Stats     bool     `json:"stats"` // whether it takes any
+	PeerTags  []string `json:"peer_tags"`
+	SpanKinds []string `json:"span_kinds"`
+}
+
+// Retry is what waits for the agent.
+type Retry struct {
+	Payloads int `json:"payloads"`
+	Bytes    int `json:"bytes"`
+	MaxBytes int `json:"max_bytes"`
+}
+
+// maxTracers is how many connections are listed, those with most spans first.
+const maxTracers = 50
+
+// Status is what /status answers.
+func (s *Server) Status() Status {
+	now, l, from := time.Now(), s.config.Sources.look(), &s.config.Sources
+	features := from.Flush.Features()
+	status := Status{
+		Schema: StatusSchema, At: now, Version: s.config.Version,
+		Started: s.started, UptimeSeconds: now.Sub(s.started).Seconds(),
+		Ready: s.ready.Load(), NotReady: s.notReady(),
+		Books: l.books(), Collapsed: l.in.Collapsed, ClientLost: l.in.ClientLost,
+		Cycle:       Cycle{l.agg.Sealed, l.agg.LastSeal, s.config.FlushInterval.Seconds()},
+		Aggregates:  Bounded{l.agg.Aggregates, s.config.Limits.Aggregates},
+		Origins:     Bounded{l.agg.Origins, s.config.Limits.Origins},
+		Connections: Connections{l.in.Connections, s.config.Limits.Connections, l.in.ConnectionsTotal, l.in.Faults},
+		Partitions:  l.agg.Partitions,
+		Agent: Agent{
+			URL: s.config.AgentURL, Reachable: l.out.Reachable, Version: from.Flush.AgentVersion(),
+			Stats: features.Stats, PeerTags: list(features.PeerTags), SpanKinds: list(features.SpanKinds),
+		},
+		Retry:   Retry{l.out.QueuePayloads, l.out.QueueBytes, s.config.Limits.RetryBytes},
+		Flushes: from.Flush.Flushes(), Busiest: from.Flush.Busiest(), Config: list(s.config.Settings),
+	}
+	for _, d := range l.agg.Drainers {
+		status.Late += d.Late
+		status.Early += d.Early
+		status.Drainers = append(status.Drainers, Drainer{d.Aggregated, Ring{d.Ring.Slots, d.Ring.Used, d.Ring.HighWater}})
+	}
+	p := &status.Partitions
+	p.Drainers, p.Busiest = list(p.Drainers), list(p.Busiest)
+	status.Tracers, status.TracersNotShown = shownTracers(from.Ingest.Tracers())
+	return status
+}
+
+// list is never null in JSON.
+func list[T any](items []T) []T {
+	if items == nil {
+		return []T{}
+	}
+	return items
 }
 
 func (s *Server) status(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
 	// An error means that who asked has left.
-	_ = encoder.Encode(Status{
-		Version: s.config.Version, Ready: s.ready.Load(),
-		Books: s.config.Sources.Books(), Tracers: s.config.Sources.Ingest.Tracers(),
-		Partitions: s.config.Sources.Aggregate.Stats().Partitions,
-	})
+	_ = encoder.Encode(s.Status())
 }

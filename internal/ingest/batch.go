@@ -66,6 +66,7 @@ func (c *conn) spans(body []byte) error {
 	defer func() {
 		if !settled {
 			c.server.counters.dropped[reason].Add(uint64(n))
+			c.dropped.Store(c.dropped.Load() + uint64(n))
 		}
 	}()
 	if n > c.server.config.MaxBatch {

@@ -29,6 +29,8 @@ type conn struct {
 
 	since    time.Time
 	received atomic.Uint64          // spans; the goroutine's own, for others to read
+	dropped  atomic.Uint64          // of them
+	missed   atomic.Uint64          // spans that it says it lost itself
 	known    atomic.Pointer[Tracer] // what status says of it, once it has said hello
 
 	writing   sync.Mutex
@@ -199,6 +201,7 @@ func (c *conn) lost(body []byte) error {
 	}
 	for reason, spans := range lost {
 		c.server.counters.countLost(reason, spans)
+		c.missed.Store(c.missed.Load() + spans)
 	}
 	return nil
 }

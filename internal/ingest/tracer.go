@@ -17,6 +17,8 @@ type Tracer struct {
 	PID       int32     `json:"pid"`
 	Since     time.Time `json:"since"`
 	Received  uint64    `json:"received"`
+	Dropped   uint64    `json:"dropped"` // of those received
+	Lost      uint64    `json:"lost"`    // that never got here, as it reports
 }
 
 // Tracers are those connected now, the longest first.
@@ -25,6 +27,7 @@ func (s *Server) Tracers() []Tracer {
 	for _, c := range s.connections() {
 		if known := c.known.Load(); known != nil {
 			tracer := *known
+			tracer.Dropped, tracer.Lost = c.dropped.Load(), c.missed.Load()
 			tracer.Received = c.received.Load()
 			tracers = append(tracers, tracer)
 		}

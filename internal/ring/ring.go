@@ -21,12 +21,20 @@ func New[T any](slots int) (*Ring[T], error) {
 	if err := checkFlat(reflect.TypeFor[T]()); err != nil {
 		return nil, fmt.Errorf("check slot type: %w", err)
 	}
-	if slots < 1 || slots > maxSlots || slots&(slots-1) != 0 {
-		return nil, fmt.Errorf("size ring: %d slots; give a power of two from 1 to %d", slots, maxSlots)
+	if err := CheckSlots(slots); err != nil {
+		return nil, err
 	}
 	r := &Ring[T]{slots: aligned[T](slots)}
 	r.init(uint(bits.TrailingZeros(uint(slots))))
 	return r, nil
+}
+
+// CheckSlots says why a ring can't have that many slots.
+func CheckSlots(slots int) error {
+	if slots < 1 || slots > maxSlots || slots&(slots-1) != 0 {
+		return fmt.Errorf("size ring: %d slots; give a power of two from 1 to %d", slots, maxSlots)
+	}
+	return nil
 }
 
 // segments is n slots from a position on, cut where the ring ends.

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spf13/cobra"
+)
+
+// newConfigCommand has the flags of run, so that a command line is looked at by
+// putting config where run stood.
+func newConfigCommand() *cobra.Command {
+	o := newRunOptions()
+	var check, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Show what run would run with, and where each value comes from",
+		Long: `Show every value that run would run with, given the same flags in the same
+environment, and where it comes from: a flag, an environment variable or the
+default. --check starts nothing and exits with an error that names everything
+that is unusable.`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.read(cmd.Flags()); err != nil {
+				return err
+			}
+			if _, err := newLogger(io.Discard, o.logLevel, o.logFormat); err != nil {
+				return usageError{err}
+			}
+			if check {
+				if err := o.config.Check(); err != nil {
+					return usageError{err}
+				}
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), "the configuration can be used")
+				return err
+			}
+			settings := withoutOwn(o.config.Settings)
+			if asJSON {
+				return writeJSON(cmd.OutOrStdout(), settings)
+			}
+			return writeSettings(cmd.OutOrStdout(), settings)
+		},
+	}
+	o.addFlags(cmd.Flags())
+	cmd.Flags().BoolVar(&check, "check", false, "say what is unusable, and nothing else")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return cmd
+}
+
+// withoutOwn leaves out the flags that config has and run has not.
+func withoutOwn(settings []health.Setting) (runs []health.Setting) {
+	for _, s := range settings {
+		if s.Name != "check" && s.Name != "json" {
+			runs = append(runs, s)
+		}
+	}
+	return runs
+}
+
+func writeSettings(w io.Writer, settings []health.Setting) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "FLAG\tVALUE\tFROM")
+	for _, s := range settings {
+		fmt.Fprintf(table, "--%s\t%s\t%s\n", s.Name, shownValue(s), shownOrigin(s))
+	}
+	return table.Flush()
+}
+
+// shownValue is the value, and what it comes to where that is another.
+func shownValue(s health.Setting) string {
+	switch {
+	case s.Value == "" || s.Value == "[]":
+		if s.Effective != "" {
+			return printable(s.Effective)
+		}
+		return "-"
+	case s.Effective != "":
+		return fmt.Sprintf("%s (%s)", printable(s.Value), printable(s.Effective))
+	}
+	return printable(s.Value)
+}
+
+func shownOrigin(s health.Setting) string {
+	switch {
+	case s.Variable != "":
+		return "environment, " + printable(s.Variable)
+	case s.Origin == health.FromFlag:
+		return "flag"
+	}
+	return s.Origin
+}
+
+func writeJSON(w io.Writer, v any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(v)
+}

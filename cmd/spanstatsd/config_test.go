@@ -1,0 +1,77 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spf13/pflag"
+)
+
+// TestConfigCommand reads values and who chose them.
+func TestConfigCommand(t *testing.T) {
+	cmd := program(t, "config", "--json", "--ring-slots=1024", "--drainers=fixed:3")
+	cmd.Env = append(cmd.Env, "SPANSTATSD_MAX_ORIGINS=7", "DD_AGENT_HOST=agent.local", "SPANSTATSD_RING_SLOTS=2048")
+	out, err := cmd.Output()
+	var settings []health.Setting
+	if err != nil || json.Unmarshal(out, &settings) != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	got := map[string]health.Setting{}
+	for _, s := range settings {
+		got[s.Name] = s
+	}
+	for name, want := range map[string]health.Setting{
+		"ring-slots":     {Value: "1024", Default: "8192", Origin: health.FromFlag},
+		"max-origins":    {Value: "7", Default: "256", Origin: health.FromEnvironment, Variable: "SPANSTATSD_MAX_ORIGINS"},
+		"agent-url":      {Value: "http://agent.local:8126", Origin: health.FromEnvironment, Variable: "DD_AGENT_HOST"},
+		"max-aggregates": {Value: "2048", Default: "2048", Origin: health.FromDefault},
+		"drainers":       {Value: "fixed:3", Effective: "3", Default: "cpu:1", Origin: health.FromFlag},
+	} {
+		want.Name = name
+		if got[name] != want {
+			t.Errorf("%+v, want %+v", got[name], want)
+		}
+	}
+	if _, own := got["check"]; own {
+		t.Error("config shows its own flags")
+	}
+	out, err = program(t, "config", "--max-frame=1048576").Output()
+	if err != nil || !regexp.MustCompile(`(?m)^--max-frame +1048576 +flag$`).Match(out) {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// TestConfigCheck names all that is wrong, at once, and starts nothing.
+func TestConfigCheck(t *testing.T) {
+	cmd := program(t, "config", "--check", "--ring-slots=1000", "--shutdown-grace=0s", "--max-frame=3", "--http-addr=x:none",
+		"--retry-bytes=1", "--flush-interval=1h", "--web-config-file=/none")
+	out, _ := cmd.CombinedOutput()
+	if cmd.ProcessState.ExitCode() != exitUsage {
+		t.Errorf("exit code %d", cmd.ProcessState.ExitCode())
+	}
+	for _, says := range []string{"1000 slots", "max-batch", "shutdown-grace", "max-frame", "http-addr", "retry bytes", "flush-interval", "web-config-file"} {
+		if !strings.Contains(string(out), says) {
+			t.Errorf("nothing about %s in %s", says, out)
+		}
+	}
+	if out, err := program(t, "config", "--check").Output(); err != nil || !strings.Contains(string(out), "can be used") {
+		t.Errorf("the defaults: %v, %s", err, out)
+	}
+}
+
+// TestTuningListsEveryFlag holds docs/tuning.md and the flags of run equal.
+func TestTuningListsEveryFlag(t *testing.T) {
+	text, err := os.ReadFile("../../docs/tuning.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	newRunCommand().Flags().VisitAll(func(f *pflag.Flag) {
+		if !regexp.MustCompile("`--" + f.Name + "[`= ]").Match(text) {
+			t.Errorf("docs/tuning.md does not have --%s", f.Name)
+		}
+	})
+}

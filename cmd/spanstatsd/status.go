@@ -1,0 +1,102 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spf13/cobra"
+)
+
+// shortestWatch keeps a person's look from being a load.
+const shortestWatch = 200 * time.Millisecond
+
+// statusOptions are the flags of status.
+type statusOptions struct {
+	url, caFile string
+	asJSON      bool
+	watch       bool
+	interval    time.Duration
+	timeout     time.Duration
+}
+
+func newStatusCommand() *cobra.Command {
+	o := statusOptions{}
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show what a running daemon does, loses and holds",
+		Long: `Ask a running daemon for its status and show it. The daemon is the one at --url,
+or at the address in SPANSTATSD_HTTP_ADDR, or at http://127.0.0.1:9126.
+
+Exits with 3 if no daemon answers there.`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := applyEnvironment(cmd.Flags()); err != nil {
+				return err
+			}
+			if o.watch && o.interval < shortestWatch {
+				return usageError{fmt.Errorf("parse --interval: %s is not at least %s", o.interval, shortestWatch)}
+			}
+			source, err := newStatusSource(o.url, o.caFile, o.timeout)
+			if err != nil {
+				return usageError{err}
+			}
+			return o.show(cmd, source)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.url, "url", "", "where the daemon answers, http://host:port; user:password@ before the host where it asks for them")
+	f.StringVar(&o.caFile, "ca-file", "", "certificate authority of an https:// address, PEM (default: the system's)")
+	f.BoolVar(&o.asJSON, "json", false, "the daemon's own JSON, see docs/status.md")
+	f.BoolVar(&o.watch, "watch", false, "go on until it is interrupted; on a terminal in place, as top does")
+	f.DurationVar(&o.interval, "interval", 2*time.Second, "between two looks of --watch")
+	f.DurationVar(&o.timeout, "timeout", 5*time.Second, "for an answer")
+	return cmd
+}
+
+func (o *statusOptions) show(cmd *cobra.Command, source *statusSource) error {
+	out := cmd.OutOrStdout()
+	if o.watch {
+		return o.watchStatus(cmd.Context(), out, source)
+	}
+	body, status, err := source.get(cmd.Context())
+	if err != nil {
+		return err
+	}
+	return o.write(out, body, renderStatus(status, nil, newPaint(out)))
+}
+
+// write shows one look.
+func (o *statusOptions) write(w io.Writer, body []byte, text string) (err error) {
+	if o.asJSON {
+		_, err = w.Write(body)
+	} else {
+		_, err = io.WriteString(w, text)
+	}
+	return err
+}
+
+// newPaint colours a terminal whose user did not ask it not to.
+func newPaint(w io.Writer) paint {
+	return paint(isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb")
+}
+
+// look is one status and when it came, for rates between two.
+type look struct {
+	status *health.Status
+}
+
+// rate is how fast a count rose since an earlier look; false where there was
+// none, or where the daemon is another one since.
+func (l *look) rate(now *health.Status, count func(*health.Status) uint64) (perSecond float64, known bool) {
+	if l == nil || l.status == nil || !l.status.Started.Equal(now.Started) {
+		return 0, false
+	}
+	seconds := now.At.Sub(l.status.At).Seconds()
+	if seconds <= 0 {
+		return 0, false
+	}
+	return (float64(count(now)) - float64(count(l.status))) / seconds, true
+}

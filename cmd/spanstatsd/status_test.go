@@ -1,0 +1,186 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/client"
+	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/ingest"
+)
+
+// TestStatusCommand asks a daemon that has counted something.
+func TestStatusCommand(t *testing.T) {
+	dir := sockets(t)
+	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
+	socket := filepath.Join(dir, "s")
+	daemon, first := daemonWithLog(t, agent.URL(), socket, "--flush-interval", "1s")
+	for _, key := range []string{"socket", "agent", "http", "drainers", "ring_slots", "max_aggregates", "see"} {
+		if first[key] == nil {
+			t.Errorf("the line at start does not say %s: %v", key, first)
+		}
+	}
+	c, err := client.Open(client.Config{Socket: socket, Origin: client.Origin{Service: "shop\x1b[2J"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Publish([]client.Snapshot{{Key: client.Key{Service: "shop", Operation: "op", Resource: "GET /\x1b]0;x\a\u202e"}, Duration: time.Millisecond, End: time.Now()}})
+	if err := c.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	url := "http://" + first["http"].(string)
+	out, err := program(t, "status", "--url", url, "--json").Output()
+	var status health.Status
+	if err != nil || json.Unmarshal(out, &status) != nil || status.Schema != health.StatusSchema || status.Books.Flushed != 1 || len(status.Tracers) != 1 {
+		t.Errorf("--json: %v, %s", err, out)
+	}
+	origins := map[string]string{}
+	for _, s := range status.Config {
+		origins[s.Name] = s.Origin
+	}
+	if origins["socket"] != health.FromFlag || origins["max-origins"] != health.FromDefault {
+		t.Errorf("the settings come from %v", origins)
+	}
+	out, err = program(t, "status", "--url", url).Output()
+	for _, says := range []string{"Every span is accounted for", "received", "Last flushes", "1 accepted", "GET /", "takes payloads", "1 of 1,024 connections"} {
+		if !strings.Contains(string(out), says) {
+			t.Errorf("status does not say %q: %v\n%s", says, err, out)
+		}
+	}
+	if found := controls.Find(out); found != nil {
+		t.Errorf("what is no terminal got %q", found)
+	}
+	if err := daemon.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	daemon.exit()
+	c.Close(t.Context())
+	cmd := program(t, "status", "--url", url)
+	out, err = cmd.CombinedOutput()
+	if err == nil || cmd.ProcessState.ExitCode() != exitUnreachable || !strings.Contains(string(out), "is it running") || strings.Count(string(out), "\n") != 1 {
+		t.Errorf("without a daemon: %v, %s", err, out)
+	}
+}
+
+// controls is everything but lines of text.
+var controls = regexp.MustCompile(`[^\P{C}\n]`)
+
+// TestStatusRefusesOthers: what answers may be no daemon, or ask for a password.
+func TestStatusRefusesOthers(t *testing.T) {
+	answer := func(code int, body string) string {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if user, password, _ := r.BasicAuth(); user == "operator" && password == "secret" {
+				code, body = http.StatusOK, `{"schema": 1, "started": "2026-01-01T00:00:00Z"}`
+			}
+			w.WriteHeader(code)
+			_, _ = w.Write([]byte(body))
+		}))
+		t.Cleanup(server.Close)
+		return server.URL
+	}
+	locked := answer(http.StatusUnauthorized, "")
+	for _, test := range []struct {
+		url, says string
+		code      int
+	}{
+		{answer(http.StatusNotFound, "no"), "is this a spanstatsd", exitUnreachable},
+		{answer(http.StatusOK, "<html>"), "is this a spanstatsd", exitUnreachable},
+		{answer(http.StatusOK, "{}"), "is this a spanstatsd", exitUnreachable},
+		{answer(http.StatusOK, `{"schema": 99}`), "schema 99", exitFailure},
+		{locked, "asks for a password", exitFailure},
+		{strings.Replace(locked, "://", "://operator:secret@", 1), "spanstatsd", 0},
+		{"ftp://x", "--url", exitUsage},
+	} {
+		cmd := program(t, "status", "--url", test.url)
+		out, _ := cmd.CombinedOutput()
+		if cmd.ProcessState.ExitCode() != test.code || !strings.Contains(string(out), test.says) || strings.Contains(string(out), "secret") {
+			t.Errorf("%s: exit code %d, %s", test.url, cmd.ProcessState.ExitCode(), out)
+		}
+	}
+}
+
+// TestStatusTextIsSafe gives every text from outside a command for terminals.
+func TestStatusTextIsSafe(t *testing.T) {
+	const hostile = "\x1b[2J\x1b]0;owned\a\u202e\u009b31m\r\nx\x00"
+	now := time.Now()
+	s := &health.Status{
+		Schema: 1, At: now, Started: now.Add(-time.Hour), Version: hostile, NotReady: hostile,
+		Books:     health.Books{Received: 3, Dropped: map[string]uint64{hostile: 3}},
+		Collapsed: map[string]uint64{hostile: 1},
+		Drainers:  []health.Drainer{{Ring: health.Ring{Slots: 8, Used: 9, HighWater: 12}}},
+		Agent:     health.Agent{URL: hostile, Version: hostile},
+		Flushes:   []flush.Flush{{Said: hostile, Outcomes: map[flush.Result]int{flush.ResultAccepted: 1}}},
+		Busiest: flush.Busiest{
+			Rows:  []flush.BusyKey{{Service: hostile, Operation: hostile, Resource: hostile, Hits: 1, Latency: []uint64{0, 4, 1}}},
+			Curve: flush.CurveAxis{Columns: 3},
+		},
+		Tracers: []ingest.Tracer{{Service: hostile, Env: hostile, Lang: hostile}},
+	}
+	text := renderStatus(s, nil, false)
+	if found := controls.FindString(text); found != "" {
+		t.Errorf("the text holds %q:\n%q", found, text)
+	}
+	if !strings.Contains(text, `\x1b[2J`) {
+		t.Errorf("the labels are not shown:\n%s", text)
+	}
+}
+
+func TestRates(t *testing.T) {
+	started := time.Unix(100, 0)
+	at := func(second int64, received uint64, started time.Time) *health.Status {
+		return &health.Status{At: time.Unix(second, 0), Started: started, Books: health.Books{Received: received}}
+	}
+	received := func(s *health.Status) uint64 { return s.Books.Received }
+	first := &look{at(200, 1000, started)}
+	if rate, known := first.rate(at(204, 3000, started), received); !known || rate != 500 {
+		t.Errorf("%v, %t", rate, known)
+	}
+	for what, last := range map[string]*look{
+		"no look": nil, "an empty one": {}, "another daemon": {at(200, 1, started.Add(time.Second))}, "the same moment": {at(204, 1, started)},
+	} {
+		if rate, known := last.rate(at(204, 3000, started), received); known {
+			t.Errorf("%s: %v", what, rate)
+		}
+	}
+}
+
+func TestFigures(t *testing.T) {
+	for got, want := range map[string]string{
+		count(0): "0", count(999): "999", count(1000): "1,000", count(uint64(1234567)): "1,234,567", count(-1234): "-1,234",
+		perSecond(0): "0/s", perSecond(0.25): "0.2/s", perSecond(1234.5): "1,235/s",
+		bytesText(1023): "1023 B", bytesText(16 << 20): "16.0 MiB",
+		latency(0): "0", latency(5e-9): "5 ns", latency(1.5e-6): "1.50 µs", latency(.0123): "12.3 ms", latency(123): "123 s",
+		ago(59 * time.Second): "59s", ago(3601 * time.Second): "1h 0m", ago(50 * time.Hour): "2d 2h",
+		bar(0, 0, 4): "····", bar(.5, 1, 4): "██·▏", bar(2, 2, 4): "████",
+		sparkline([]uint64{0, 1, 4, 8}): " ▂▅█",
+		cut("abcdef", 3):                "abc", cut("\x1b[1mab\x1b[0mcd", 1): "\x1b[1ma\x1b[0m", cut("äöü", 2): "äö",
+		clip("abcdef", 4): "abc…", printable("a\tb"): `a\tb`, printable("naïve ✓"): "naïve ✓",
+		localDaemon(""): "127.0.0.1:9126", localDaemon(":80"): "127.0.0.1:80", localDaemon("0.0.0.0:7"): "127.0.0.1:7",
+		localDaemon("[::]:7"): "127.0.0.1:7", localDaemon("10.0.0.1:7"): "10.0.0.1:7",
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// TestPaint colours terminals alone.
+func TestPaint(t *testing.T) {
+	if newPaint(&strings.Builder{}) {
+		t.Error("what is no terminal would be coloured")
+	}
+	if got := paint(true).good("x"); got != "\x1b[32mx\x1b[0m" {
+		t.Errorf("%q", got)
+	}
+	if got := paint(false).bad("x"); got != "x" {
+		t.Errorf("%q", got)
+	}
+}

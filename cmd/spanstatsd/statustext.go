@@ -1,0 +1,269 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/health"
+)
+
+// How much of each list a person is shown; --json has all of it.
+const (
+	shownBusiest = 8
+	shownFlushes = 5
+	shownTracers = 8
+	shownLabel   = 40 // characters of a label
+)
+
+// statusText writes one status for a person: whether anything is lost comes
+// first, what is only interesting last.
+type statusText struct {
+	strings.Builder
+	paint
+	now  *health.Status
+	last *look
+}
+
+// renderStatus is the text of a status; last is an earlier one, for rates.
+func renderStatus(s *health.Status, last *look, p paint) string {
+	t := &statusText{paint: p, now: s, last: last}
+	t.head()
+	t.books()
+	t.rings()
+	t.agent()
+	t.flushes()
+	t.busiest()
+	t.tracers()
+	return trimLines(t.String())
+}
+
+// trimLines takes away the spaces at the ends of lines, which columns leave.
+func trimLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (t *statusText) line(format string, args ...any) { fmt.Fprintf(t, format+"\n", args...) }
+
+func (t *statusText) head() {
+	s := t.now
+	ready := t.good("ready")
+	if !s.Ready {
+		ready = t.bad(printable(s.NotReady))
+	}
+	t.line("%s  up %s  %s  %s", t.bold("spanstatsd "+printable(s.Version)),
+		ago(time.Duration(s.UptimeSeconds*float64(time.Second))), ready, t.dim(s.At.Local().Format(time.DateTime)))
+}
+
+func (t *statusText) books() {
+	b := &t.now.Books
+	t.line("%s\n", t.verdict(b))
+	row := func(branch, name string, n uint64, of func(*health.Status) uint64, note string) {
+		rate := ""
+		if r, known := t.last.rate(t.now, of); known {
+			rate = perSecond(r)
+		}
+		t.line("  %s%-*s %16s  %10s  %s", t.dim(branch), 16-utf8.RuneCountInString(branch), name, count(n), rate, note)
+	}
+	row("", "received", b.Received, func(s *health.Status) uint64 { return s.Books.Received }, t.transit(b))
+	row("├ ", "aggregated", b.Aggregated, func(s *health.Status) uint64 { return s.Books.Aggregated }, "")
+	row("│ ├ ", "flushed", b.Flushed, func(s *health.Status) uint64 { return s.Books.Flushed }, "")
+	row("│ ├ ", "held", b.Held, func(s *health.Status) uint64 { return s.Books.Held },
+		t.dim(fmt.Sprintf("%s in tables, %s in payloads", count(b.HeldInTables), count(b.HeldInPayloads))))
+	row("│ └ ", "unsent", b.Unsent, func(s *health.Status) uint64 { return s.Books.Unsent }, t.reasons(b.UnsentBy))
+	row("└ ", "dropped", b.DroppedTotal(), func(s *health.Status) uint64 { return s.Books.DroppedTotal() }, t.reasons(b.Dropped))
+	t.besides("collapsed", t.now.Collapsed)
+	t.besides("lost by tracers", t.now.ClientLost)
+}
+
+// verdict is the first thing to know. While spans move the books are off by those
+// between two rooms, which one look can't tell from a defect.
+func (t *statusText) verdict(b *health.Books) string {
+	switch lost := b.DroppedTotal() + b.Unsent; {
+	case b.Received == 0:
+		return t.dim("No span has come yet.")
+	case lost > 0:
+		return t.warn(fmt.Sprintf("%s of %s spans are lost, by the reasons below.", count(lost), count(b.Received)))
+	case b.Balanced:
+		return t.good("Every span is accounted for, and none is lost.")
+	}
+	return t.good("No span is lost.")
+}
+
+// transit says how many spans are between two rooms at the moment.
+func (t *statusText) transit(b *health.Books) string {
+	if b.InTransit <= 0 {
+		return ""
+	}
+	return t.dim(count(b.InTransit) + " on their way through the rings")
+}
+
+// reasons lists those that are not 0.
+func (t *statusText) reasons(by map[string]uint64) string { return t.warn(losses(by)) }
+
+func losses(by map[string]uint64) string {
+	var parts []string
+	for _, reason := range slices.Sorted(maps.Keys(by)) {
+		if by[reason] > 0 {
+			parts = append(parts, printable(reason)+" "+count(by[reason]))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// besides shows a count that the books do not have, if it is not 0.
+func (t *statusText) besides(name string, by map[string]uint64) {
+	if text := losses(by); text != "" {
+		t.line("  %-16s  %s", name, t.warn(text))
+	}
+}
+
+func (t *statusText) section(name, note string) { t.line("\n%s  %s", t.bold(name), t.dim(note)) }
+
+func (t *statusText) rings() {
+	s := t.now
+	t.section("Rings", fmt.Sprintf("%d partitions, %s of %s aggregates, %s of %s origins", s.Partitions.Partitions,
+		count(s.Aggregates.Live), count(s.Aggregates.Max), count(s.Origins.Live), count(s.Origins.Max)))
+	for i, d := range s.Drainers {
+		share := func(n int) float64 { return float64(n) / float64(max(d.Ring.Slots, 1)) }
+		text := bar(share(d.Ring.Used), share(d.Ring.HighWater), 24)
+		switch high := share(d.Ring.HighWater); {
+		case high > .9:
+			text = t.bad(text)
+		case high > .6:
+			text = t.warn(text)
+		default:
+			text = t.accent(text)
+		}
+		t.line("  %3d  %s  %s of %s slots, at most %s  aggregated %s", i, text,
+			count(d.Ring.Used), count(d.Ring.Slots), count(d.Ring.HighWater), count(d.Aggregated))
+	}
+}
+
+func (t *statusText) agent() {
+	a := &t.now.Agent
+	how := t.good("takes payloads")
+	switch {
+	case !a.Stats:
+		how = t.bad("takes no statistics")
+	case !a.Reachable:
+		how = t.bad("does not take payloads")
+	}
+	t.line("\n%s  %s %s  %s", t.bold("Agent"), printable(a.URL), printable(a.Version), how)
+	if r := t.now.Retry; r.Payloads > 0 {
+		t.line("  %s", t.warn(fmt.Sprintf("%s payloads wait, %s of %s", count(r.Payloads), bytesText(r.Bytes), bytesText(r.MaxBytes))))
+	}
+}
+
+// table writes rows of cells that line up. Colours would be counted as width, so
+// there are none within it.
+func (t *statusText) table(rows [][]string) {
+	table := tabwriter.NewWriter(t, 0, 0, 2, ' ', 0)
+	for _, cells := range rows {
+		fmt.Fprintln(table, "  "+strings.Join(cells, "\t"))
+	}
+	table.Flush() // to memory
+}
+
+func (t *statusText) flushes() {
+	if len(t.now.Flushes) == 0 {
+		return
+	}
+	t.section("Last flushes", "")
+	rows := [][]string{{"SEALED", "SPANS", "PAYLOADS", "SIZE", "OUTCOME", ""}}
+	for _, f := range t.now.Flushes[:min(len(t.now.Flushes), shownFlushes)] {
+		rows = append(rows, []string{
+			f.Sealed.Local().Format(time.TimeOnly), count(f.Spans), count(f.Payloads), bytesText(f.Bytes),
+			outcome(&f), clip(printable(f.Said), 2*shownLabel),
+		})
+	}
+	t.table(rows)
+}
+
+// outcome says what became of a flush's payloads.
+func outcome(f *flush.Flush) string {
+	var parts []string
+	for _, result := range flush.Results {
+		if n := f.Outcomes[result]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, result))
+		}
+	}
+	if f.Pending > 0 {
+		parts = append(parts, fmt.Sprintf("%d waiting", f.Pending))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (t *statusText) busiest() {
+	b := &t.now.Busiest
+	if len(b.Rows) == 0 {
+		return
+	}
+	seconds := b.End.Sub(b.Start).Seconds()
+	first, last := usedColumns(b)
+	t.section("Busiest aggregates", fmt.Sprintf("of %s in the %s to %s", count(b.Aggregates),
+		ago(b.End.Sub(b.Start)), b.End.Local().Format(time.TimeOnly)))
+	rows := [][]string{{"HITS", "ERRORS", "P50", "P95", "P99", "LATENCY", "SERVICE", "OPERATION", "RESOURCE"}}
+	for _, r := range b.Rows[:min(len(b.Rows), shownBusiest)] {
+		errors := "-"
+		if r.Errors > 0 && r.Hits > 0 {
+			errors = fmt.Sprintf("%.1f%%", r.Errors/r.Hits*100)
+		}
+		rows = append(rows, []string{
+			perSecond(r.Hits / max(seconds, 1e-3)), errors, latency(r.P50), latency(r.P95), latency(r.P99),
+			sparkline(r.Latency[first:last]), clip(printable(r.Service), shownLabel),
+			clip(printable(r.Operation), shownLabel), clip(printable(r.Resource), shownLabel),
+		})
+	}
+	t.table(rows)
+}
+
+// usedColumns are the curve's columns that any row has something in, so that
+// the curves are as narrow as they can be and still stand on one axis.
+func usedColumns(b *flush.Busiest) (first, last int) {
+	first = b.Curve.Columns
+	for _, r := range b.Rows {
+		for i, n := range r.Latency {
+			if n > 0 {
+				first, last = min(first, i), max(last, i+1)
+			}
+		}
+	}
+	return min(first, last), last
+}
+
+func (t *statusText) tracers() {
+	s := t.now
+	t.section("Tracers", fmt.Sprintf("%s of %s connections", count(s.Connections.Live), count(s.Connections.Max)))
+	rows := [][]string{{"SERVICE", "ENV", "LANG", "PID", "UID", "SPANS", "DROPPED", "CONNECTED"}}
+	for _, tracer := range s.Tracers[:min(len(s.Tracers), shownTracers)] {
+		rows = append(rows, []string{
+			clip(printable(tracer.Service), shownLabel), clip(printable(tracer.Env), shownLabel), printable(tracer.Lang),
+			fmt.Sprint(tracer.PID), fmt.Sprint(tracer.UID), count(tracer.Received), count(tracer.Dropped),
+			ago(s.At.Sub(tracer.Since)),
+		})
+	}
+	if len(rows) > 1 {
+		t.table(rows)
+	}
+	if more := max(len(s.Tracers)-shownTracers, 0) + s.TracersNotShown; more > 0 {
+		t.line("  %s", t.dim("and "+count(more)+" more; --json lists them"))
+	}
+}
+
+// clip keeps so many characters.
+func clip(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:n-1]) + "…"
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// printable makes a text that came from outside safe for a terminal: what a
+// terminal could take for a command, or what would turn the line around, is
+// shown as its escape.
+func printable(s string) string {
+	if strings.IndexFunc(s, unsafeRune) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if unsafeRune(r) {
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// unsafeRune is a control or format character, or no character at all. A space
+// of another kind than ' ' is not graphic here.
+func unsafeRune(r rune) bool { return r == unicode.ReplacementChar || !unicode.IsPrint(r) }
+
+// paint colours text for a terminal, if it is true.
+type paint bool
+
+func (p paint) with(code, text string) string {
+	if !p || text == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+func (p paint) bold(s string) string   { return p.with("1", s) }
+func (p paint) dim(s string) string    { return p.with("2", s) }
+func (p paint) good(s string) string   { return p.with("32", s) }
+func (p paint) warn(s string) string   { return p.with("33", s) }
+func (p paint) bad(s string) string    { return p.with("1;31", s) }
+func (p paint) accent(s string) string { return p.with("36", s) }
+
+// count writes a whole number in groups of three.
+func count[T int | int64 | uint64](n T) string {
+	text := strconv.FormatInt(int64(n), 10)
+	sign := ""
+	if strings.HasPrefix(text, "-") {
+		sign, text = "-", text[1:]
+	}
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return sign + text
+}
+
+// perSecond writes a rate.
+func perSecond(rate float64) string {
+	if rate != 0 && math.Abs(rate) < 10 {
+		return strconv.FormatFloat(rate, 'f', 1, 64) + "/s"
+	}
+	return count(int64(math.Round(rate))) + "/s"
+}
+
+// bytesText writes a size.
+func bytesText(n int) string {
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%d B", n)
+	case n < 1<<20:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+}
+
+// latency writes seconds with three digits.
+func latency(seconds float64) string {
+	switch {
+	case seconds == 0:
+		return "0"
+	case seconds < 1e-6:
+		return fmt.Sprintf("%.0f ns", seconds*1e9)
+	case seconds < 1e-3:
+		return threeDigits(seconds*1e6) + " µs"
+	case seconds < 1:
+		return threeDigits(seconds*1e3) + " ms"
+	}
+	return threeDigits(seconds) + " s"
+}
+
+func threeDigits(v float64) string {
+	switch {
+	case v < 10:
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	case v < 100:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 0, 64)
+}
+
+// ago writes a long time in its two largest units.
+func ago(d time.Duration) string {
+	d = d.Round(time.Second)
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm %ds", int(d.Minutes()), int(d.Seconds())%60)
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%dh %dm", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return fmt.Sprintf("%dd %dh", int(d.Hours())/24, int(d.Hours())%24)
+}
+
+// bar draws a share of a whole, with a mark where it once was at most.
+func bar(share, most float64, width int) string {
+	cells := []rune(strings.Repeat("·", width))
+	at := func(share float64) int { return min(int(math.Ceil(share*float64(width))), width) }
+	for i := range at(share) {
+		cells[i] = '█'
+	}
+	if mark := at(most); mark > at(share) {
+		cells[mark-1] = '▏'
+	}
+	return string(cells)
+}
+
+var levels = []rune("▁▂▃▄▅▆▇█")
+
+// sparkline draws a curve of counts.
+func sparkline(counts []uint64) string {
+	most := uint64(1)
+	for _, n := range counts {
+		most = max(most, n)
+	}
+	var b strings.Builder
+	for _, n := range counts {
+		if n == 0 {
+			b.WriteByte(' ')
+			continue
+		}
+		b.WriteRune(levels[min(int(float64(n)/float64(most)*float64(len(levels))), len(levels)-1)])
+	}
+	return b.String()
+}

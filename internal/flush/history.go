@@ -1,0 +1,110 @@
+package flush
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+)
+
+// keptFlushes is how many of the last flushes are remembered: some three
+// minutes of them at the usual interval.
+const keptFlushes = 20
+
+// Flush is what became of one sealed cycle that held spans.
+type Flush struct {
+	Cycle         uint64         `json:"cycle"`
+	Start         time.Time      `json:"start"`
+	Sealed        time.Time      `json:"sealed"`
+	Spans         uint64         `json:"spans"`
+	EncodeSeconds float64        `json:"encode_seconds"` // to merge and encode
+	Payloads      int            `json:"payloads"`
+	Bytes         int            `json:"bytes"`
+	Tries         int            `json:"tries"`                       // requests that were made for them
+	Pending       int            `json:"pending"`                     // payloads without an outcome yet
+	Outcomes      map[Result]int `json:"outcomes"`                    // of the others
+	SettleSeconds float64        `json:"settle_seconds"`              // from the seal to the last outcome so far
+	Said          string         `json:"said,omitempty"`              // by the agent, or by the way to it, where that was not yes
+	Unencodable   uint64         `json:"unencodable_spans,omitempty"` // that fit in no payload
+}
+
+// history remembers the last flushes. The goroutine that accepts adds one, the
+// sender notes outcomes, anybody looks; there are a few changes a payload, so
+// one lock guards all of it.
+type history struct {
+	mu      sync.Mutex
+	flushes []*Flush // oldest first
+}
+
+// begin remembers a sealed cycle, and forgets the oldest where there are enough.
+func (h *history) begin(sealed *aggregate.Sealed, spans uint64) *Flush {
+	f := &Flush{
+		Cycle: sealed.Cycle, Start: sealed.Start, Sealed: sealed.End,
+		Spans: spans, Outcomes: map[Result]int{},
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.flushes) == keptFlushes {
+		h.flushes = slices.Delete(h.flushes, 0, 1)
+	}
+	h.flushes = append(h.flushes, f)
+	return f
+}
+
+// encoded notes which payloads a cycle became.
+func (h *history) encoded(f *Flush, payloads []*payload, unencodable uint64, took time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f.Payloads, f.Pending, f.Unencodable = len(payloads), len(payloads), unencodable
+	f.EncodeSeconds = took.Seconds()
+	for _, p := range payloads {
+		f.Bytes += len(p.body)
+	}
+}
+
+// refused notes that a cycle was not encoded at all.
+func (h *history) refused(f *Flush, reason Reason, why error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f.Outcomes[reason.result()]++
+	f.Said = why.Error()
+}
+
+// tried notes one request.
+func (h *history) tried(f *Flush, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f.Tries++
+	if err != nil {
+		f.Said = err.Error()
+	}
+}
+
+// settled notes the final result of one payload.
+func (h *history) settled(f *Flush, result Result) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f.Pending--
+	f.Outcomes[result]++
+	f.SettleSeconds = time.Since(f.Sealed).Seconds()
+}
+
+// look copies all of it, the newest first.
+func (h *history) look() []Flush {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	flushes := make([]Flush, 0, len(h.flushes))
+	for _, f := range slices.Backward(h.flushes) {
+		seen := *f
+		seen.Outcomes = make(map[Result]int, len(f.Outcomes))
+		for result, payloads := range f.Outcomes {
+			seen.Outcomes[result] = payloads
+		}
+		flushes = append(flushes, seen)
+	}
+	return flushes
+}
+
+// Flushes are the last ones, the newest first. A cycle without spans is none.
+func (f *Flusher) Flushes() []Flush { return f.history.look() }

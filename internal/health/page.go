@@ -1,0 +1,58 @@
+package health
+
+import (
+	"embed"
+	"net/http"
+	"path"
+)
+
+// The page is a few files as they are: no build step, nothing from elsewhere,
+// and only relative addresses, so that it works behind kubectl port-forward and
+// any prefix of a proxy. It asks /status and draws the answer.
+//
+//go:embed page
+var pageFiles embed.FS
+
+// pagePolicy lets the page load its own files and ask its own daemon, and no
+// more. What tracers send is shown only as text nodes; trusted types make the
+// browser refuse everything that would read it as markup.
+const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+var pageTypes = map[string]string{
+	".html": "text/html; charset=utf-8",
+	".css":  "text/css; charset=utf-8",
+	".js":   "text/javascript; charset=utf-8",
+	".svg":  "image/svg+xml",
+}
+
+// addPage answers the page at / and its files at /page/.
+func addPage(mux *http.ServeMux) {
+	files, err := pageFiles.ReadDir("page")
+	if err != nil {
+		panic("BUG: the page is not in the binary: " + err.Error())
+	}
+	for _, file := range files {
+		content, err := pageFiles.ReadFile("page/" + file.Name())
+		if err != nil {
+			panic("BUG: the page misses a file: " + err.Error())
+		}
+		address := "/page/" + file.Name()
+		if file.Name() == "index.html" {
+			address = "/{$}"
+		}
+		mux.HandleFunc("GET "+address, servePage(content, pageTypes[path.Ext(file.Name())]))
+	}
+}
+
+func servePage(content []byte, kind string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		header := w.Header()
+		header.Set("Content-Type", kind)
+		header.Set("Content-Security-Policy", pagePolicy)
+		header.Set("X-Content-Type-Options", "nosniff")
+		header.Set("Referrer-Policy", "no-referrer")
+		header.Set("Cache-Control", "no-cache") // a new version of the daemon has a new page
+		_, _ = w.Write(content)                 // fails where who asked has left
+	}
+}

@@ -1,0 +1,34 @@
+// What a person can do about each reason. A reason that is not here is shown
+// without advice.
+
+export const advice = {
+  dropped: {
+    ring_full: "The drainers can't keep up: more CPU, --drainers, --ring-slots, or --buffer=block if tracers may wait.",
+    over_share: "One tracer sends more than the drainers can count and was held to its share: more CPU, --drainers, --ring-slots.",
+    left_to_agent: "Traces that could not be counted here and were forwarded, so that the agent counts them.",
+    ring_contended: "Please report it.",
+    malformed: "A tracer is broken; the log says which kind of fault.",
+    batch_too_large: "A tracer ignores the welcome's largest batch; see --max-batch.",
+    not_wanted: "The agent takes no statistics: it is too old, or has them off.",
+    too_many_origins: "Raise --max-origins.",
+    shutdown: "Raise --shutdown-grace.",
+    memory: "The daemon is near its memory limit; see its memory section.",
+    bug: "A defect of ours. Please report it with the log.",
+  },
+  unsent: {
+    rejected: "The agent refused the payload; below it says why.",
+    not_wanted: "The agent takes no statistics.",
+    ambiguous: "The agent took the payload and never answered. It was most likely counted.",
+    expired: "The agent was away for longer than --retry-age.",
+    queue_full: "The agent was away for longer than --retry-bytes lasts.",
+    shutdown: "The agent did not take it while we stopped. Raise --shutdown-grace.",
+    unencodable: "Please report it.",
+  },
+  "lost by a tracer": {
+    buffer_full: "The daemon was away or slow for longer than the tracer's buffer lasts.",
+  },
+  collapsed: {
+    whole_key: "Counted in its origin's overflow aggregate: the table was full; see --max-aggregates.",
+    "": "Counted, with this label replaced: it has more values than its budget. Mend the tag, or raise --cardinality-limit.",
+  },
+};

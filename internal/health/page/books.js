@@ -1,0 +1,91 @@
+// The first thing a person looks for: is anything lost, and why.
+
+import { advice } from "./advice.js";
+import { byId, cell, figure, make, rows, set, write } from "./dom.js";
+import { drawFlow } from "./flow.js";
+import { count, rate, span } from "./format.js";
+
+const sum = (by) => Object.values(by).reduce((a, b) => a + b, 0);
+
+/** The state of the books in one word, and the sentences for it. */
+function verdict(status, pace) {
+  const b = status.books, lost = sum(b.dropped) + b.unsent;
+  const taken = `${count(b.received)} spans in ${span(status.uptime_seconds)}`;
+  if (!status.ready) return ["unready", "Not ready.", `The daemon says: ${status.not_ready}.`];
+  // While spans move, the books are off by those between two rooms. Off while
+  // none moves is a defect.
+  if (!b.balanced && pace === 0) return ["wrong", "The books do not balance.", "No span moves, and the figures disagree. That is a defect of ours: please report it with the log."];
+  if (b.received === 0) return ["empty", "Waiting for spans.", status.connections.live ? "Tracers are connected and have sent none yet." : "No tracer has connected yet."];
+  if (lost === 0) return ["good", "Every span is accounted for.", `${taken}, and none lost.`];
+  return ["lossy", `${count(lost)} spans are lost, and named.`, `${taken}; every one is accounted for, by the reasons below.`];
+}
+
+/** Draws the books; since gives rates by a function of status. */
+export function drawBooks(status, since) {
+  const b = status.books;
+  const [state, sentence, summary] = verdict(status, since((s) => s.books.received));
+  document.body.dataset.verdict = state;
+  write(byId("verdict"), sentence);
+  write(byId("summary"), summary);
+  const announced = byId("announce");
+  if (announced.dataset.state !== state) {
+    announced.dataset.state = state;
+    write(announced, sentence);
+  }
+  const node = (path, of) => ({ path, spans: of(status), rate: since(of) });
+  const books = {
+    received: node("books.received", (s) => s.books.received),
+    aggregated: node("books.aggregated", (s) => s.books.aggregated),
+    flushed: node("books.flushed", (s) => s.books.flushed),
+    held: node("books.held", (s) => s.books.held),
+    unsent: node("books.unsent", (s) => s.books.unsent),
+    dropped: node("sum books.dropped", (s) => sum(s.books.dropped)),
+  };
+  books.held.note = b.held_in_payloads > 0 ? `${count(b.held_in_payloads)} wait for the agent` : "until the next flush";
+  drawFlow(books);
+  drawLedger(books);
+  drawLosses(status, since);
+}
+
+const order = [["received", 0], ["aggregated", 1], ["flushed", 2], ["held", 2], ["unsent", 2], ["dropped", 1]];
+
+function drawLedger(books) {
+  rows(byId("ledger"), order, () => [make("th", { scope: "row" }), make("td"), make("td")], ([name, deep], cells, _, row) => {
+    set(row, { class: `of-${name} deep-${deep}` });
+    write(cells[0], name);
+    figure(cells[1], books[name].path, count(books[name].spans));
+    write(cells[2], name === "held" ? "" : rate(books[name].rate));
+  });
+}
+
+const kinds = [
+  ["dropped", "books.dropped", (s) => s.books.dropped],
+  ["unsent", "books.unsent_by_reason", (s) => s.books.unsent_by_reason],
+  ["lost by a tracer", "client_lost", (s) => s.client_lost],
+  ["collapsed", "collapsed", (s) => s.collapsed],
+];
+
+function drawLosses(status, since) {
+  const losses = [], quiet = [];
+  for (const [what, path, of] of kinds) {
+    for (const [reason, spans] of Object.entries(of(status))) {
+      if (spans === 0) quiet.push(reason);
+      else losses.push({ what, reason, spans, path: `${path}.${reason}`, rate: since((s) => of(s)[reason] || 0) });
+    }
+  }
+  byId("losses").hidden = losses.length === 0;
+  byId("no-losses").hidden = losses.length > 0;
+  write(byId("no-losses"), `Nothing was dropped, unsent, lost by a tracer or collapsed: all ${quiet.length} reasons stand at 0.`);
+  rows(byId("loss-rows"), losses,
+    () => [cell("", "head"), cell("Reason"), cell("Spans", "n"), cell("a second", "n"), cell("", "wide soft")],
+    (loss, cells) => {
+      write(cells[0], loss.what);
+      set(cells[0], { class: loss.what === "collapsed" ? "head is-held" : "head is-lost" });
+      write(cells[1], loss.reason);
+      set(cells[1], { class: "reason" });
+      figure(cells[2], loss.path, count(loss.spans));
+      write(cells[3], rate(loss.rate));
+      const known = advice[loss.what];
+      write(cells[4], known[loss.reason] || known[""] || "");
+    });
+}

@@ -1,0 +1,97 @@
+// The books as a river: received on the left, its fates on the right, each
+// band as wide as its share. What is 0 is a dotted line, so that one sees that
+// it was looked for.
+
+import { count, rate } from "./format.js";
+import { byId, make, set, write } from "./dom.js";
+
+const TALL = 150; // of everything received
+const LABEL = 56; // room that a node's three lines need
+const GAP = 12;
+const BAR = 5;
+
+const bands = [
+  ["received", "aggregated"], ["received", "dropped"],
+  ["aggregated", "flushed"], ["aggregated", "held"], ["aggregated", "unsent"],
+];
+const columns = [["received"], ["aggregated", "dropped"], ["flushed", "held", "unsent"]];
+const drawn = {};
+
+function prepare(svg) {
+  for (const [from, to] of bands) {
+    const band = make("path", { class: "band" });
+    const hair = make("path", { class: "hair" });
+    const stream = make("path", { class: "stream" });
+    svg.append(make("g", { class: `of-${to}` }, band, hair, stream));
+    drawn[`${from} ${to}`] = { band, hair, stream };
+  }
+  for (const name of columns.flat()) {
+    const part = {
+      bar: make("rect", { class: "bar", width: BAR, rx: BAR / 2 }),
+      name: make("text", { class: "node-name" }, name),
+      count: make("text", { class: "node-count" }),
+      rate: make("text", { class: "node-rate" }),
+    };
+    part.group = make("g", {}, part.bar, part.name, part.count, part.rate);
+    svg.append(part.group);
+    drawn[name] = part;
+  }
+}
+
+/** Where each node stands, in a picture of this width. */
+function layout(width, books) {
+  const height = (n) => (n === 0 ? 0 : Math.max(2.5, (n / Math.max(books.received.spans, 1)) * TALL));
+  const nodes = {};
+  let bottom = 0;
+  columns.forEach((names, i) => {
+    let y = 0;
+    for (const name of names) {
+      const h = Math.min(height(books[name].spans), TALL);
+      nodes[name] = { x: (width * i * 0.37), y, h };
+      y += Math.max(h, LABEL) + GAP;
+    }
+    bottom = Math.max(bottom, y - GAP);
+  });
+  return { nodes, bottom };
+}
+
+const curve = (x0, y0, x1, y1) => `C${(x0 + x1) / 2} ${y0} ${(x0 + x1) / 2} ${y1} ${x1} ${y1}`;
+
+/** Draws books: for each node its spans and its rate. */
+export function drawFlow(books) {
+  const svg = byId("flow");
+  if (!svg.firstChild) prepare(svg);
+  const width = svg.clientWidth;
+  if (width === 0) return; // a phone shows the ledger
+  const { nodes, bottom } = layout(width, books);
+  set(svg, { height: bottom + 4, viewBox: `0 0 ${width} ${bottom + 4}` });
+  const left = {}; // how much of a node's height has flowed on
+  for (const [from, to] of bands) {
+    const a = nodes[from], b = nodes[to], d = drawn[`${from} ${to}`];
+    const y = a.y + (left[from] || 0);
+    const h = Math.min(b.h, Math.max(a.h - (left[from] || 0), b.h > 0 ? 2.5 : 0));
+    left[from] = (left[from] || 0) + b.h;
+    const x0 = a.x + BAR, x1 = b.x;
+    // Low in a wide band, where no label stands.
+    const low = (at, wide) => at + wide * (wide > LABEL ? 0.8 : 0.5);
+    const middle = `M${x0 + 6} ${low(y, h)}${curve(x0 + 6, low(y, h), x1 - 6, low(b.y, b.h))}`;
+    set(d.band, { d: b.h ? `M${x0} ${y}${curve(x0, y, x1, b.y)}L${x1} ${b.y + b.h}${curve(x1, b.y + b.h, x0, y + h)}Z` : "" });
+    set(d.hair, { d: b.h ? "" : `M${x0} ${Math.min(y, a.y + a.h)}${curve(x0, Math.min(y, a.y + a.h), x1, b.y + LABEL / 2 - 4)}` });
+    // Held rises and falls with every cycle; only what goes on for good flows.
+    const flows = b.h > 0 && to !== "held" && books[to].rate > 0;
+    set(d.stream, { d: flows ? middle : "" });
+  }
+  for (const [name, node] of Object.entries(nodes)) {
+    const d = drawn[name], zero = books[name].spans === 0;
+    set(d.group, { class: `of-${name}${zero ? " zero" : ""}` });
+    const bar = zero ? { y: node.y + LABEL / 2 - 7, height: 6 } : { y: node.y, height: node.h };
+    set(d.bar, { x: node.x, ...bar });
+    const x = node.x + BAR + 11;
+    const top = node.y + (node.h > LABEL + 30 ? 16 : 0);
+    set(d.name, { x, y: top + 12 });
+    set(d.count, { x, y: top + 33 });
+    set(d.rate, { x, y: top + 51 });
+    write(d.count, count(books[name].spans));
+    write(d.rate, books[name].note || rate(books[name].rate));
+  }
+}

@@ -1,0 +1,52 @@
+// How the key space is shared: one strip of the busiest partitions, each as wide
+// as its share and in the colour of the drainer that owns it, and what the
+// balancer last thought of doing.
+
+import { byId, figure, make, set, write } from "./dom.js";
+import { clock, count, percent } from "./format.js";
+
+const COLOURS = 6; // of drainers, in the style sheet; then they begin again
+
+/** The class of a drainer's colour. */
+export const owner = (drainer) => `owner-${drainer % COLOURS}`;
+
+function prepare(box) {
+  box.append(
+    make("h3", { id: "partitions-title" }, "Partitions"),
+    make("span", { class: "strip", role: "img" }),
+    make("p", { class: "note" }, make("span"), " (", make("bdi"), "); ", make("span"), " moved and ", make("span"), " spread since the start", make("span")),
+    make("p", { class: "note" }, make("span"), make("bdi")),
+  );
+}
+
+export function drawPartitions(status) {
+  const p = status.partitions, box = byId("partitions");
+  if (!box.firstChild) prepare(box);
+  const [, strip, sums, plan] = box.children;
+  const [all, policy, moves, spreads, ratio] = sums.children;
+  figure(all, "partitions.partitions", count(p.partitions));
+  figure(policy, "partitions.policy", p.policy);
+  figure(moves, "partitions.moves", count(p.moves));
+  figure(spreads, "partitions.spreads", count(p.spreads));
+  write(ratio, p.drainers.length > 1 && p.load_ratio > 0 ? `; the busiest drainer has ${p.load_ratio.toFixed(2)} times the load of the idlest.` : ".");
+  const planned = Date.parse(p.last_plan.at) > 0 && p.last_plan.why;
+  write(plan.children[0], planned ? `The balancer at ${clock(p.last_plan.at)}: ` : "");
+  write(plan.children[1], planned ? p.last_plan.why : "The balancer has not looked yet.");
+  drawStrip(strip, p);
+}
+
+/** A segment a partition, busiest first; what is not among them is the rest. */
+function drawStrip(strip, p) {
+  strip.hidden = p.busiest.length === 0;
+  while (strip.children.length > p.busiest.length) strip.lastElementChild.remove();
+  p.busiest.forEach((partition, i) => {
+    const part = strip.children[i] || strip.appendChild(make("i"));
+    const spread = partition.owners.length > 1;
+    set(part, {
+      class: `${owner(partition.owners[0] ?? 0)}${spread ? " spread" : ""}`,
+      title: `partition ${partition.partition}: ${percent(partition.share)}, drainer ${partition.owners.join(", ")}`,
+    });
+    part.style.width = `${partition.share * 100}%`;
+  });
+  set(strip, { "aria-label": p.busiest.slice(0, 3).map((q) => `partition ${q.partition} has ${percent(q.share)} and is drainer ${q.owners.join(" and ")}'s`).join("; ") });
+}

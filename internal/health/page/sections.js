@@ -1,0 +1,197 @@
+// The sections under the books, one function each. Every figure is one of
+// /status; what comes from a tracer stands in a bdi.
+
+import { byId, cell, figure, make, rows, set, write } from "./dom.js";
+import { drawAxis, drawCurve, makeCurve, usedDecades } from "./curve.js";
+import { owner } from "./partitions.js";
+import { bytes, clock, count, latency, percent, rate, span } from "./format.js";
+
+/** A cell whose text is a label from outside. */
+function labelled(td, text, otherwise = "–") {
+  const bdi = td.firstElementChild || td.appendChild(make("bdi"));
+  write(bdi, text || otherwise);
+}
+
+export function drawRings(status, since) {
+  const rates = status.drainers.map((_, i) => since((s) => s.drainers[i]?.aggregated ?? 0));
+  const all = rates.reduce((a, b) => a + (b ?? 0), 0);
+  const lead = byId("rings-lead");
+  if (!lead.firstChild) lead.append(make("span"), " of ", make("span"), " aggregates and ", make("span"), " of ", make("span"), " origins in this cycle.");
+  const [live, most, origins, mostOrigins] = lead.children;
+  figure(live, "aggregates.live", count(status.aggregates.live));
+  figure(most, "aggregates.max", count(status.aggregates.max));
+  figure(origins, "origins.live", count(status.origins.live));
+  figure(mostOrigins, "origins.max", count(status.origins.max));
+  rows(byId("ring-rows"), status.drainers,
+    () => [cell("", "head first"), cell("", "wide"), cell("", "wide")].map((td, i) => {
+      if (i === 0) td.append(make("span"), make("span"));
+      if (i === 1) td.append(make("span", { class: "meter" }, make("i")), make("span", { class: "note" }));
+      if (i === 2) td.append(make("span", { class: "meter" }, make("i"), make("b")),
+        make("span", { class: "note" }, make("span"), " of ", make("span"), " slots, at most ", make("span")));
+      return td;
+    }),
+    (drainer, cells, i) => {
+      const ring = drainer.ring, high = ring.high_water / ring.slots;
+      write(cells[0].lastElementChild, `${i}`);
+      set(cells[0].firstElementChild, { class: `owner ${owner(i)}` });
+      const [load, loadNote] = cells[1].children;
+      load.firstChild.style.width = `${all > 0 ? ((rates[i] ?? 0) / all) * 100 : 0}%`;
+      const owned = status.partitions.drainers[i]?.partitions;
+      set(load.firstChild, { class: owner(i) });
+      write(loadNote, (rates[i] === null ? "–" : `${rate(rates[i])}, ${percent(all > 0 ? rates[i] / all : 0)}`) + (owned ? `, ${count(owned)} partitions` : ""));
+      const [meter, note] = cells[2].children;
+      set(meter, { class: `meter ${high > 0.9 ? "full" : high > 0.6 ? "tight" : ""}` });
+      meter.children[0].style.width = `${(ring.used / ring.slots) * 100}%`;
+      meter.children[1].style.left = `min(${high * 100}%, 100% - 2px)`;
+      figure(note.children[0], `drainers.${i}.ring.used`, count(ring.used));
+      figure(note.children[1], `drainers.${i}.ring.slots`, count(ring.slots));
+      figure(note.children[2], `drainers.${i}.ring.high_water`, count(ring.high_water));
+    });
+}
+
+export function drawAgent(status) {
+  const a = status.agent, retry = status.retry;
+  const state = byId("agent-state");
+  const [text, kind] = !a.stats ? ["Takes no statistics", "is-lost"] : a.reachable ? ["Takes payloads", "is-good"] : ["Does not take payloads", "is-lost"];
+  write(state, text);
+  set(state, { class: `state ${kind}` });
+  const facts = [
+    ["Address", a.url, "agent.url"], ["Version", a.version || "not known yet", ""],
+    ["Waiting", retry.payloads === 0 ? "nothing" : `${count(retry.payloads)} payloads, ${bytes(retry.bytes)} of ${bytes(retry.max_bytes)}`, ""],
+    ["Kinds", a.span_kinds.join(", ") || "none", ""],
+    ["Peer tags", `${a.peer_tags.length} wanted`, ""],
+    ["Next flush", `every ${span(status.cycle.interval_seconds)}, in about ${span(Math.max(0, status.cycle.interval_seconds - (Date.parse(status.at) - Date.parse(status.cycle.last_seal)) / 1000))}`, ""],
+  ];
+  const list = byId("agent-facts");
+  facts.forEach(([name, value, path], i) => {
+    if (!list.children[2 * i]) list.append(make("dt", {}, name), make("dd", {}, make("bdi")));
+    const bdi = list.children[2 * i + 1].firstChild;
+    path ? figure(bdi, path, value) : write(bdi, value);
+  });
+}
+
+export function drawBusiest(status) {
+  const b = status.busiest, seconds = Math.max(0.001, (Date.parse(b.end) - Date.parse(b.start)) / 1000);
+  byId("busiest").hidden = b.rows.length === 0;
+  if (b.rows.length === 0) return;
+  write(byId("busiest-lead"), `${count(b.rows.length)} of ${count(b.aggregates)} aggregates, in the ${span(seconds)} to ${clock(b.end)}. `
+    + "Curves share one axis, most frequent latency highest; errors are red, the dotted line is p99.");
+  const axis = usedDecades(b);
+  drawAxis(axis);
+  rows(byId("busiest-rows"), b.rows,
+    () => {
+      const name = cell("", "head");
+      name.append(make("span", { class: "first" }, make("bdi"), " ", make("span", {}, make("bdi"))), make("span", { class: "second mono" }, make("bdi")));
+      const curve = cell("", "curve");
+      curve.append(makeCurve());
+      return [name, cell("hits", "n"), cell("errors", "n"), cell("p50", "n"), cell("p95", "n"), cell("p99", "n"), curve];
+    },
+    (row, cells, i) => {
+      const [first, second] = cells[0].children;
+      figure(first.children[0], `busiest.rows.${i}.service`, row.service);
+      figure(first.children[1].firstChild, `busiest.rows.${i}.operation`, row.operation);
+      figure(second.firstChild, `busiest.rows.${i}.resource`, row.resource);
+      set(second, { title: row.resource });
+      write(cells[1], rate(row.hits / seconds));
+      write(cells[2], row.errors === 0 ? "–" : percent(row.errors / row.hits));
+      set(cells[2], { class: row.errors > 0 ? "n is-lost" : "n none" });
+      write(cells[3], latency(row.p50_seconds));
+      write(cells[4], latency(row.p95_seconds));
+      write(cells[5], latency(row.p99_seconds));
+      drawCurve(cells[6].firstChild, row, axis, `half within ${latency(row.p50_seconds)}, 99 % within ${latency(row.p99_seconds)}`);
+    });
+}
+
+const outcomes = {
+  accepted: ["accepted", "is-good"], rejected: ["rejected", "is-lost"], not_wanted: ["not wanted", "is-lost"],
+  ambiguous: ["not answered", "is-lost"], given_up: ["given up", "is-lost"],
+};
+
+function outcome(flush) {
+  const parts = Object.entries(flush.outcomes).map(([result, n]) => {
+    const [text, kind] = outcomes[result] || [result, ""];
+    return [n === flush.payloads && n > 0 ? text : `${n} ${text}`, kind];
+  });
+  if (flush.pending > 0) parts.push([`${flush.pending} waiting, ${flush.tries} ${flush.tries === 1 ? "try" : "tries"}`, "is-held"]);
+  const worst = ["is-lost", "is-held", "is-good"].find((k) => parts.some(([, kind]) => kind === k)) || "";
+  return [parts.map(([text]) => text).join(", "), worst];
+}
+
+export function drawFlushes(status) {
+  byId("flushes").hidden = status.flushes.length === 0;
+  write(byId("flushes-lead"), `The last ${count(status.flushes.length)}, the newest first. A flush has one payload an origin.`);
+  rows(byId("flush-rows"), status.flushes,
+    () => {
+      const how = cell("Outcome");
+      how.append(make("span"), make("bdi", { class: "second" }));
+      return [cell("", "head"), how, cell("Spans", "n"), cell("Payloads", "n"), cell("Size", "n"), cell("Encoded in", "n"), cell("Settled after", "n")];
+    },
+    (flush, cells, i) => {
+      write(cells[0], clock(flush.sealed));
+      const [text, kind] = outcome(flush), [how, said] = cells[1].children;
+      write(how, text);
+      set(how, { class: kind });
+      write(said, flush.said || "");
+      said.hidden = !flush.said;
+      figure(cells[2], `flushes.${i}.spans`, count(flush.spans));
+      figure(cells[3], `flushes.${i}.payloads`, count(flush.payloads));
+      write(cells[4], bytes(flush.bytes));
+      write(cells[5], latency(flush.encode_seconds));
+      write(cells[6], flush.settle_seconds ? latency(flush.settle_seconds) : "–");
+    });
+}
+
+export function drawOrigins(status) {
+  const b = status.busiest, seconds = Math.max(0.001, (Date.parse(b.end) - Date.parse(b.start)) / 1000);
+  byId("origins").hidden = b.origins.length === 0;
+  write(byId("origins-lead"), "Who was counted in that interval, the busiest first. Each has a payload of its own.");
+  rows(byId("origin-rows"), b.origins,
+    () => [cell("", "head first"), cell("Environment"), cell("Version"), cell("Language"), cell("Host"), cell("Spans", "n"), cell("Aggregates", "n")],
+    (origin, cells) => {
+      [origin.service, origin.env, origin.version, origin.lang, origin.host].forEach((text, i) => labelled(cells[i], text));
+      write(cells[5], rate(origin.spans / seconds));
+      write(cells[6], count(origin.aggregates));
+    });
+}
+
+export function drawTracers(status, since) {
+  const lead = byId("tracers-lead");
+  if (!lead.firstChild) lead.append(make("span"), " of ", make("span"), " connections", make("span"));
+  figure(lead.children[0], "connections.live", count(status.connections.live));
+  figure(lead.children[1], "connections.max", count(status.connections.max));
+  write(lead.children[2], status.tracers_not_shown > 0 ? `; the ${count(status.tracers.length)} with most spans are shown.` : ".");
+  rows(byId("tracer-rows"), status.tracers,
+    () => [cell("", "head first"), cell("Client"), cell("Process"), cell("Container"), cell("Spans", "n"), cell("a second", "n"), cell("Dropped", "n"), cell("Connected", "n")],
+    (tracer, cells, i) => {
+      labelled(cells[0], tracer.service + (tracer.env ? ` · ${tracer.env}` : ""));
+      labelled(cells[1], tracer.client + (tracer.lang ? ` (${tracer.lang})` : ""));
+      write(cells[2], `${tracer.pid || "hidden"}, user ${tracer.uid}`);
+      labelled(cells[3], tracer.container.length > 20 ? tracer.container.slice(0, 12) : tracer.container);
+      set(cells[3], { title: tracer.container });
+      figure(cells[4], `tracers.${i}.received`, count(tracer.received));
+      const same = (t) => t.pid === tracer.pid && t.since === tracer.since && t.service === tracer.service;
+      write(cells[5], rate(since((s) => s.tracers.find(same)?.received ?? null)));
+      write(cells[6], count(tracer.dropped));
+      set(cells[6], { class: tracer.dropped > 0 ? "n is-lost" : "n none" });
+      write(cells[7], span((Date.parse(status.at) - Date.parse(tracer.since)) / 1000));
+    });
+}
+
+export function drawConfig(status) {
+  const chosen = byId("chosen").checked;
+  const settings = status.config.filter((s) => !chosen || s.origin !== "default");
+  rows(byId("config-rows"), settings,
+    () => {
+      const from = cell("From");
+      from.append(make("span", { class: "chip" }), " ", make("code"));
+      return [cell("", "head reason"), cell("Value", "mono"), from];
+    },
+    (s, cells, _, row) => {
+      set(row, { class: s.origin === "default" ? "by-default" : "" });
+      write(cells[0], `--${s.name}`);
+      const plain = s.value === "" || s.value === "[]" ? "" : s.value;
+      labelled(cells[1], s.effective ? (plain ? `${plain} (${s.effective})` : s.effective) : plain);
+      write(cells[2].firstChild, s.origin);
+      write(cells[2].lastElementChild, s.variable || "");
+    });
+}

@@ -1,0 +1,17 @@
+// Package page opens the daemon's page in a real browser, Chromium without a
+// window, and looks at it as a person would: that the figures are those of
+// /status, that nothing is written to the console, that labels which tracers
+// chose stay text, that the page says when it is out of date, that it fits a
+// phone and answers a keyboard.
+//
+// The daemon is the program, built anew and under load, before an embedded
+// agent. Between browser and daemon stands a proxy under a path of its own, as
+// kubectl proxy does it: it shows that every address of the page is relative,
+// and it remembers each answer of /status, so that what is on the page can be
+// held against the very answer that it drew.
+//
+// The tests have the build tag browser, since not every machine has Chromium:
+// `make test-page` runs them, and fails where there is none. `make test` leaves
+// them out; .ci/run installs Chromium where it can, runs them, and says it loudly
+// where it can't.
+package page

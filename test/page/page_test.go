@@ -1,0 +1,228 @@
+//go:build browser
+
+package page
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// shown is what the page shows of one answer.
+type shown struct {
+	At      string
+	Figures [][2]string // the path of the figure in /status, and its text
+}
+
+// readFigures reads all of the page at one moment: nothing else runs in it
+// between the first and the last.
+const readFigures = `({
+	At: document.documentElement.dataset.at,
+	Figures: [...document.querySelectorAll("[data-figure]")].map((e) => [e.dataset.figure, e.textContent]),
+})`
+
+// TestFiguresAreStatus holds every figure on the page of a daemon under load
+// against the very answer of /status that the page drew.
+func TestFiguresAreStatus(t *testing.T) {
+	t.Parallel()
+	address, socket := startDaemon(t)
+	load(t, socket, true)
+	p := newProxy(t, address)
+	b := openBrowser(t)
+	b.dress(1280, "light", "no-preference")
+	b.open(p)
+	seen := map[string]bool{}
+	var received []string
+	for range 4 {
+		now := ask[shown](b, readFigures)
+		answer := p.answer(now.At)
+		if answer == nil {
+			t.Fatalf("the page says that it shows /status of %q, which nobody answered", now.At)
+		}
+		for _, figure := range now.Figures {
+			want := figureIn(t, answer, figure[0])
+			if figure[1] != want {
+				t.Errorf("%s is %q on the page and %q in /status", figure[0], figure[1], want)
+			}
+			seen[figure[0]] = true
+			if figure[0] == "books.received" {
+				received = append(received, figure[1])
+			}
+		}
+		b.await(fmt.Sprintf(`document.documentElement.dataset.at !== %q`, now.At))
+	}
+	for _, path := range []string{
+		"books.received", "books.aggregated", "books.flushed", "books.held", "books.unsent", "sum books.dropped",
+		"drainers.0.ring.slots", "drainers.1.ring.used", "drainers.1.ring.high_water", "aggregates.live", "origins.live",
+		"tracers.4.received", "flushes.0.spans", "busiest.rows.0.resource", "collapsed.http_endpoint", "agent.url", "connections.live",
+	} {
+		if !seen[path] {
+			t.Errorf("%s is not on the page", path)
+		}
+	}
+	if received = slices.Compact(received); len(received) < 3 {
+		t.Errorf("received was %v in four looks: the page does not live", received)
+	}
+	b.expectNoComplaints()
+}
+
+// figureIn writes the figure at a path of /status as the page should.
+func figureIn(t *testing.T, answer map[string]any, path string) string {
+	t.Helper()
+	path, isSum := strings.CutPrefix(path, "sum ")
+	var at any = answer
+	for part := range strings.SplitSeq(path, ".") {
+		switch v := at.(type) {
+		case map[string]any:
+			at = v[part]
+		case []any:
+			i, err := strconv.Atoi(part)
+			if err != nil || i >= len(v) {
+				t.Fatalf("/status has no %s", path)
+			}
+			at = v[i]
+		}
+	}
+	if isSum {
+		total := int64(0)
+		for _, v := range at.(map[string]any) {
+			n, err := v.(json.Number).Int64()
+			if err != nil {
+				t.Fatal(err)
+			}
+			total += n
+		}
+		at = json.Number(strconv.FormatInt(total, 10))
+	}
+	switch v := at.(type) {
+	case json.Number:
+		return grouped(v.String())
+	case string:
+		return v
+	}
+	t.Fatalf("/status has no figure %s but %v", path, at)
+	return ""
+}
+
+// grouped puts a comma between each three digits.
+func grouped(digits string) string {
+	for at := len(digits) - 3; at > 0; at -= 3 {
+		digits = digits[:at] + "," + digits[at:]
+	}
+	return digits
+}
+
+// TestHostileLabelsStayText looks for what tracers sent, as text and as nothing
+// else.
+func TestHostileLabelsStayText(t *testing.T) {
+	t.Parallel()
+	address, socket := startDaemon(t)
+	load(t, socket, true)
+	p := newProxy(t, address)
+	b := openBrowser(t)
+	b.dress(1280, "dark", "reduce")
+	b.open(p)
+	for _, id := range []string{"busiest-rows", "tracer-rows", "origin-rows"} {
+		text := ask[string](b, fmt.Sprintf(`document.getElementById(%q).textContent`, id))
+		if !strings.Contains(text, hostile[0]) {
+			t.Errorf("%s does not show %s as it is, but %.300s", id, hostile[0], text)
+		}
+	}
+	if made := ask[int](b, `document.querySelectorAll('main script, main img, [onerror], [onload]').length`); made != 0 {
+		t.Errorf("%d elements were made of labels", made)
+	}
+	refused := ask[bool](b, `(() => { try { document.body.innerHTML += ""; return false } catch { return true } })()`)
+	if !refused {
+		t.Error("the browser would take a text for markup: the policy does not hold")
+	}
+	b.takeComplaints() // of the line above
+	b.await(`document.documentElement.dataset.at !== "` + ask[string](b, `document.documentElement.dataset.at`) + `"`)
+	b.expectNoComplaints()
+}
+
+// TestSaysWhenItIsOutOfDate takes the daemon away and brings it back.
+func TestSaysWhenItIsOutOfDate(t *testing.T) {
+	t.Parallel()
+	address, socket := startDaemon(t)
+	load(t, socket, false)
+	p := newProxy(t, address)
+	b := openBrowser(t)
+	b.dress(1280, "light", "no-preference")
+	b.open(p)
+	p.away.Store(true)
+	b.await(`document.body.dataset.state === "stale"`)
+	if text := ask[string](b, `document.getElementById("stale").checkVisibility() && document.getElementById("stale").textContent`); !strings.Contains(text, "does not answer") {
+		t.Errorf("the banner says %q", text)
+	}
+	b.picture("stale")
+	p.away.Store(false)
+	b.await(`document.body.dataset.state === "live" && !document.getElementById("stale").checkVisibility()`)
+	for _, what := range b.takeComplaints() {
+		// The browser itself notes each answer that was an error.
+		if !strings.Contains(what, "502") {
+			t.Error(what)
+		}
+	}
+}
+
+// TestFitsAndCanBeReached looks at the page in each dress: that it is not wider
+// than the window, that a keyboard and a screen reader find their way.
+func TestFitsAndCanBeReached(t *testing.T) {
+	t.Parallel()
+	address, socket := startDaemon(t)
+	load(t, socket, false)
+	p := newProxy(t, address)
+	b := openBrowser(t)
+	b.dress(1280, "light", "no-preference")
+	b.open(p)
+	if os.Getenv("SCREENSHOTS") != "" {
+		time.Sleep(75 * time.Second) // for pictures with some history; nothing depends on it
+	}
+	for _, dress := range []struct {
+		name   string
+		width  int64
+		scheme string
+		motion string
+	}{
+		{"light", 1280, "light", "no-preference"},
+		{"dark", 1280, "dark", "reduce"},
+		{"tablet", 800, "light", "no-preference"},
+		{"narrow", 390, "light", "no-preference"},
+		{"narrow-dark", 320, "dark", "reduce"},
+	} {
+		b.dress(dress.width, dress.scheme, dress.motion)
+		b.await(fmt.Sprintf(`innerWidth === %d`, dress.width))
+		before := ask[string](b, `document.documentElement.dataset.at`)
+		b.await(fmt.Sprintf(`document.documentElement.dataset.at !== %q`, before))
+		if wide := ask[int64](b, `document.documentElement.scrollWidth`); wide > dress.width {
+			t.Errorf("%s: the page is %d wide in a window of %d", dress.name, wide, dress.width)
+		}
+		moves := ask[bool](b, `[...document.querySelectorAll(".stream")].some((e) => e.checkVisibility() && e.getAnimations().length > 0)`)
+		if want := dress.motion != "reduce" && dress.width > 760; moves != want {
+			t.Errorf("%s: the river moves: %t, want %t", dress.name, moves, want)
+		}
+		b.picture(dress.name)
+	}
+	for what, expression := range map[string]string{
+		"a table without a caption":          `[...document.querySelectorAll("table")].filter((e) => !e.caption).length`,
+		"a picture without words":            `[...document.querySelectorAll("svg")].filter((e) => !e.ariaLabel && e.ariaHidden !== "true").length`,
+		"a section without a name":           `[...document.querySelectorAll("section")].filter((e) => !document.getElementById(e.getAttribute("aria-labelledby"))).length`,
+		"not exactly one main and one h1":    `+(document.querySelectorAll("main").length !== 1 || document.querySelectorAll("h1").length !== 1)`,
+		"a column without its scope":         `document.querySelectorAll("th:not([scope])").length`,
+		"an anchor that leads nowhere":       `[...document.querySelectorAll('a[href^="#"]')].filter((e) => !document.querySelector(e.getAttribute("href"))).length`,
+		"more than one thing read out aloud": `+(document.querySelectorAll("[aria-live]").length !== 1)`,
+	} {
+		if n := ask[int](b, expression); n != 0 {
+			t.Errorf("%s, %d times", what, n)
+		}
+	}
+	if first := b.tab(); first != "Skip to the books" {
+		t.Errorf("the first stop of a keyboard is %q", first)
+	}
+	b.expectNoComplaints()
+}

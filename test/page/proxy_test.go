@@ -1,0 +1,85 @@
+//go:build browser
+
+package page
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// prefix is where the proxy shows the daemon.
+const prefix = "/api/v1/namespaces/shop/pods/shop-7c9f:9126/proxy/"
+
+// proxy stands between the browser and the daemon and remembers what /status
+// answered, by its time.
+type proxy struct {
+	*httptest.Server
+	away atomic.Bool // answers as a gateway does whose daemon is away
+
+	mu      sync.Mutex
+	answers map[string]map[string]any
+}
+
+func newProxy(t *testing.T, daemon string) *proxy {
+	t.Helper()
+	target := &url.URL{Scheme: "http", Host: daemon}
+	p := &proxy{answers: map[string]map[string]any{}}
+	behind := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			r.Out.URL.Path = "/" + strings.TrimPrefix(r.In.URL.Path, prefix)
+		},
+		ModifyResponse: p.remember,
+	}
+	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case p.away.Load():
+			http.Error(w, "the daemon is away", http.StatusBadGateway)
+		case !strings.HasPrefix(r.URL.Path, prefix):
+			t.Errorf("the page asked for %s, which is not below its own address", r.URL.Path)
+			http.NotFound(w, r)
+		default:
+			behind.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(p.Close)
+	return p
+}
+
+func (p *proxy) remember(response *http.Response) error {
+	if !strings.HasSuffix(response.Request.URL.Path, "/status") {
+		return nil
+	}
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err
+	}
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	var answer map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	if err := decoder.Decode(&answer); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.answers[fmt.Sprint(answer["at"])] = answer
+	return nil
+}
+
+// answer is what /status said at a time.
+func (p *proxy) answer(at string) map[string]any {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.answers[at]
+}

@@ -1,0 +1,23 @@
+//go:build browser
+
+package page
+
+import (
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// open goes to the page and waits until it has drawn a flush.
+func (b *browser) open(p *proxy) {
+	b.t.Helper()
+	b.run(chromedp.Navigate(p.URL + prefix))
+	b.await(`document.querySelectorAll("#flush-rows tr").length > 1 && document.querySelectorAll("#busiest-rows tr").length > 3`)
+}
+
+// tab presses the tabulator on a page without focus and returns what then has it,
+// where that can be seen.
+func (b *browser) tab() string {
+	b.t.Helper()
+	b.run(chromedp.KeyEvent(kb.Tab))
+	return ask[string](b, `document.activeElement.checkVisibility() && getComputedStyle(document.activeElement).outlineStyle !== "none" ? document.activeElement.textContent : ""`)
+}
