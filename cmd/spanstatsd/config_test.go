@@ -75,3 +75,42 @@ func TestTuningListsEveryFlag(t *testing.T) {
 		}
 	})
 }
+
+// TestMemoryMakesDefaultsSmaller holds what a limit does to the defaults, and that
+// what was set by hand stays or is refused.
+func TestMemoryMakesDefaultsSmaller(t *testing.T) {
+	for _, c := range []struct {
+		limit string
+		args  []string
+		want  map[string]string // flag to value and origin
+		says  string            // where it is refused
+	}{
+		{"10GiB", nil, map[string]string{"max-aggregates": "2048 default", "ring-slots": "8192 default"}, ""},
+		{"200MiB", nil, map[string]string{"max-aggregates": "2048 default", "max-connections": "256 memory"}, ""},
+		{"128MiB", nil, map[string]string{"max-aggregates": "256 memory", "ring-slots": "4096 memory"}, ""},
+		{"128MiB", []string{"--max-aggregates=2000"}, map[string]string{"max-aggregates": "2000 flag", "ring-slots": "4096 memory"}, ""},
+		{"64MiB", nil, map[string]string{"max-connections": "64 memory", "sketch-bytes": "1048576 memory"}, ""},
+		{"64MiB", []string{"--max-connections=1000"}, nil, "lower --max-connections (connections of 112 MiB)"},
+		{"30MiB", nil, nil, "GOMEMLIMIT allows 30 MiB"},
+	} {
+		t.Run(strings.Join(append([]string{c.limit}, c.args...), " "), func(t *testing.T) {
+			cmd := program(t, append([]string{"config", "--check"}, c.args...)...)
+			cmd.Env = append(cmd.Env, "GOMEMLIMIT="+c.limit)
+			out, err := cmd.CombinedOutput()
+			if (err != nil) != (c.says != "") || !strings.Contains(string(out), c.says) {
+				t.Errorf("%v: %s", err, out)
+			}
+			cmd = program(t, append([]string{"config"}, c.args...)...)
+			cmd.Env = append(cmd.Env, "GOMEMLIMIT="+c.limit)
+			if out, err = cmd.CombinedOutput(); err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			for flag, want := range c.want {
+				line := strings.Join(regexp.MustCompile(`(?m)^--`+flag+` +(.*)$`).FindStringSubmatch(string(out))[1:], "")
+				if got := strings.Join(strings.Fields(line), " "); got != want {
+					t.Errorf("--%s is %s, want %s", flag, got, want)
+				}
+			}
+		})
+	}
+}

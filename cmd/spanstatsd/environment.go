@@ -31,7 +31,7 @@ func applyEnvironment(flags *pflag.FlagSet) error {
 			failed = usageError{fmt.Errorf("read environment variable %s: %w", name, err)}
 			return
 		}
-		cameFrom(f, name)
+		annotate(f, fromVariable, name)
 	})
 	return failed
 }

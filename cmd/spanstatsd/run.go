@@ -12,6 +12,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/systemd"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -133,6 +134,7 @@ func (o *runOptions) read(flags *pflag.FlagSet) error {
 	if err := o.complete(); err != nil {
 		return usageError{err}
 	}
+	o.fitMemory(flags, memory.Find(os.DirFS("/")))
 	o.config.Settings = o.settings(flags)
 	return nil
 }
@@ -175,6 +177,10 @@ func run(config daemon.Config) error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	defer signal.Stop(signals)
+	if told := memory.Tell(config.MemoryLimit); told > 0 {
+		config.Log.Info("the collector was told of the memory limit", "limit", memory.Text(config.MemoryLimit.Bytes),
+			"from", config.MemoryLimit.Source, "told", memory.Text(told))
+	}
 	d, err := daemon.New(config)
 	if err != nil {
 		return err

@@ -38,9 +38,14 @@ func daemonProcess(t *testing.T, agent, socket string, args ...string) *process 
 // daemonWithLog is the same, with the line that says where it listens.
 func daemonWithLog(t *testing.T, agent, socket string, args ...string) (*process, map[string]any) {
 	t.Helper()
-	cmd := program(t, append([]string{
+	return listening(t, program(t, append([]string{
 		"run", "--socket", socket, "--agent-url", agent, "--http-addr", "127.0.0.1:0", "--log-format", "json",
-	}, args...)...)
+	}, args...)...))
+}
+
+// listening starts a daemon's command and waits until it listens.
+func listening(t *testing.T, cmd *exec.Cmd) (*process, map[string]any) {
+	t.Helper()
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

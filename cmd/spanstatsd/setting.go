@@ -11,12 +11,16 @@ import (
 // chose; its value is the variable's name.
 const fromVariable = "spanstatsd_from_variable"
 
-// cameFrom notes the variable that a flag's value came from.
-func cameFrom(f *pflag.Flag, variable string) {
+// forMemory is that of a flag whose default was made smaller; its value is what
+// sets the limit.
+const forMemory = "spanstatsd_for_memory"
+
+// annotate notes what a flag's value came from.
+func annotate(f *pflag.Flag, kind, from string) {
 	if f.Annotations == nil {
 		f.Annotations = map[string][]string{}
 	}
-	f.Annotations[fromVariable] = []string{variable}
+	f.Annotations[kind] = []string{from}
 }
 
 // setting is a flag's value and who chose it.
@@ -25,6 +29,8 @@ func setting(f *pflag.Flag) health.Setting {
 	switch variable := f.Annotations[fromVariable]; {
 	case variable != nil:
 		s.Origin, s.Variable = health.FromEnvironment, variable[0]
+	case f.Annotations[forMemory] != nil:
+		s.Origin = health.FromMemory
 	case f.Changed:
 		s.Origin = health.FromFlag
 	}

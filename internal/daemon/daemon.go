@@ -38,6 +38,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -48,6 +49,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/health"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
+	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/systemd"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
@@ -62,6 +64,7 @@ type Config struct {
 	WebConfigFile string           // TLS and basic auth of the HTTP address
 	Debug         bool             // what only a developer asks for
 	Settings      []health.Setting // the values above as the operator gave them
+	MemoryLimit   memory.Limit // that all of it must fit
 	ShutdownGrace time.Duration
 	Version       string
 	Log           *slog.Logger
@@ -74,7 +77,7 @@ func DefaultConfig() Config {
 		Ingest: ingest.DefaultConfig(), Aggregate: aggregate.DefaultConfig(),
 		Flush:    flush.Config{RetryBytes: flush.DefaultRetryBytes, RetryAge: flush.DefaultRetryAge},
 		APM:      apm.DefaultConfig(),
-		HTTPAddr: ":9126", ShutdownGrace: 5 * time.Second, Log: slog.Default(),
+		HTTPAddr: ":9126", MemoryLimit: memory.None, ShutdownGrace: 5 * time.Second, Log: slog.Default(),
 	}
 }
 
@@ -95,7 +98,7 @@ type Daemon struct {
 // New makes every room. Its error says what the operator can do.
 func New(config Config) (*Daemon, error) {
 	d := &Daemon{config: config, stopping: make(chan struct{})}
-	if err := config.checkGrace(); err != nil {
+	if err := errors.Join(config.checkGrace(), config.checkMemory()); err != nil {
 		return nil, err
 	}
 	config.Flush.Version, config.Flush.Log = config.Version, config.Log
@@ -140,6 +143,7 @@ func (d *Daemon) makeRest(config Config) (err error) {
 			Aggregates: config.Aggregate.MaxAggregates, Origins: config.Aggregate.MaxOrigins,
 			Connections: config.Ingest.MaxConnections, RetryBytes: config.Flush.RetryBytes,
 		},
+		Memory: config.Memory(), MemoryLimit: config.MemoryLimit,
 		Sources: d.sources, Log: config.Log,
 	})
 	if err != nil {
@@ -209,7 +213,7 @@ func (d *Daemon) announce() {
 		"socket", c.Ingest.Socket.Path, "agent", c.Flush.Agent.String(), "http", d.health.Addr(),
 		"drainers", d.aggregate.Drainers(), "ring_slots", c.Aggregate.RingSlots,
 		"max_aggregates", c.Aggregate.MaxAggregates, "max_connections", c.Ingest.MaxConnections,
-		"retry_bytes", c.Flush.RetryBytes, "version", c.Version,
+		"retry_bytes", c.Flush.RetryBytes, "memory_at_most", memory.Text(c.Memory().Total), "version", c.Version,
 		"see", "spanstatsd status, or / on the http address; --log-level=debug says more")
 }
 

@@ -1,6 +1,10 @@
 package daemon
 
-import "github.com/spanstatsd/spanstatsd/internal/memory"
+import (
+	"fmt"
+
+	"github.com/spanstatsd/spanstatsd/internal/memory"
+)
 
 // programBytes is what the process takes before anything is connected: the
 // program, the runtime, the metrics, and their garbage.
@@ -14,8 +18,25 @@ const payloadOfSketch = 2 * 4
 func (c *Config) Memory() memory.Budget {
 	encoding := payloadOfSketch*c.Aggregate.SketchBytes + 2*c.Aggregate.MaxLabelBytes
 	return memory.Sum(c.Ingest.Memory(), c.Aggregate.Memory(), []memory.Part{
+		{Name: "bodies of traces", Bytes: int64(c.apmBytes()), Flag: "apm-max-body-bytes"},
 		{Name: "payloads being made", Bytes: int64(encoding), Flag: "sketch-bytes"},
 		{Name: "payloads that wait", Bytes: int64(c.Flush.RetryBytes), Flag: "retry-bytes"},
 		{Name: "the program itself", Bytes: programBytes},
 	})
+}
+
+// checkMemory refuses what can't fit, before anything is made.
+func (c *Config) checkMemory() error {
+	if err := c.Memory().Check(c.MemoryLimit); err != nil {
+		return fmt.Errorf("check memory: %w", err)
+	}
+	return nil
+}
+
+// apmBytes is what requests with traces may take, where tracers send them here.
+func (c *Config) apmBytes() int {
+	if c.APM.Socket.Path == "" && c.APM.Addr == "" {
+		return 0
+	}
+	return c.APM.MaxBodyBytes
 }

@@ -9,12 +9,15 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/apm"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
+	"github.com/spanstatsd/spanstatsd/internal/memory"
 )
 
 // collector turns the rooms' statistics into metrics at each scrape.
 type collector struct {
 	sources Sources
 	version string
+	budget  int64
+	limit   memory.Limit
 }
 
 // all is every metric that metric made.
@@ -82,6 +85,9 @@ var (
 
 	agentReachable = metric("agent_reachable", "1 if the agent answered the last request, else 0.")
 
+	memoryBudget = metric("memory_budget_bytes", "What the limits of the configuration may come to.")
+	memoryLimit  = metric("memory_limit_bytes", "What the process may use by its control groups or GOMEMLIMIT; 0 where nothing says so.")
+
 	buildInfo = metric("build_info", "Always 1; what was built.", "version", "goversion")
 )
 
@@ -101,6 +107,12 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	e.ingest(l.in)
 	e.apm(c.sources.APM)
 	e.gauge(spansHeld, l.agg.Held+l.out.Held)
+	e.gauge(memoryBudget, uint64(c.budget))
+	if c.limit.Known() {
+		e.gauge(memoryLimit, uint64(c.limit.Bytes))
+	} else {
+		e.gauge(memoryLimit, 0)
+	}
 	e.gauge(buildInfo, 1, c.version, runtime.Version())
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
+	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
@@ -58,7 +59,7 @@ func rooms(t *testing.T) Sources {
 
 func TestMetricNames(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(&collector{rooms(t), "test"})
+	registry.MustRegister(&collector{rooms(t), "test", 1, memory.None})
 	problems, err := testutil.GatherAndLint(registry)
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +73,7 @@ func TestMetricNames(t *testing.T) {
 // for name and label for label.
 func TestDocumentListsEveryMetric(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(&collector{rooms(t), "test"})
+	registry.MustRegister(&collector{rooms(t), "test", 1, memory.None})
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +114,7 @@ func TestDocumentListsEveryMetric(t *testing.T) {
 // TestReasonsArePresentFromTheStart looks for each at 0.
 func TestReasonsArePresentFromTheStart(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(&collector{rooms(t), "test"})
+	registry.MustRegister(&collector{rooms(t), "test", 1, memory.None})
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/exporter-toolkit/web"
+	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"go.uber.org/atomic"
 )
 
@@ -26,6 +27,8 @@ type Config struct {
 	FlushInterval time.Duration
 	AgentURL      string
 	Limits        Limits
+	Memory        memory.Budget // what the limits may come to
+	MemoryLimit   memory.Limit
 	Settings      []Setting // what the daemon runs with
 	Sources       Sources
 	Log           *slog.Logger
@@ -75,7 +78,7 @@ func New(config Config) (*Server, error) {
 func (s *Server) routes() *http.ServeMux {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
-		&collector{s.config.Sources, s.config.Version},
+		&collector{s.config.Sources, s.config.Version, s.config.Memory.Total, s.config.MemoryLimit},
 		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectorTime)),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)

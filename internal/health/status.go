@@ -8,6 +8,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
+	"github.com/spanstatsd/spanstatsd/internal/memory"
 )
 
 // StatusSchema is the version of the contract below: docs/status.md. A field
@@ -42,7 +43,16 @@ type Status struct {
 	Retry           Retry                    `json:"retry"`
 	Flushes         []flush.Flush            `json:"flushes"`
 	Busiest         flush.Busiest            `json:"busiest"`
+	Memory          Memory                   `json:"memory"`
 	Config          []Setting                `json:"config"`
+}
+
+// Memory is what the limits may come to, and what they must fit.
+type Memory struct {
+	Parts       []memory.Part `json:"parts"` // the largest first
+	TotalBytes  int64         `json:"total_bytes"`
+	LimitBytes  int64         `json:"limit_bytes"` // 0: none is known
+	LimitSource string        `json:"limit_source,omitempty"`
 }
 
 // Cycle is where the wall-clock intervals stand.
@@ -124,6 +134,10 @@ func (s *Server) Status() Status {
 		status.Late += d.Late
 		status.Early += d.Early
 		status.Drainers = append(status.Drainers, Drainer{d.Aggregated, Ring{d.Ring.Slots, d.Ring.Used, d.Ring.HighWater}})
+	}
+	status.Memory = Memory{Parts: list(s.config.Memory.Parts), TotalBytes: s.config.Memory.Total}
+	if limit := s.config.MemoryLimit; limit.Known() {
+		status.Memory.LimitBytes, status.Memory.LimitSource = limit.Bytes, limit.Source
 	}
 	p := &status.Partitions
 	p.Drainers, p.Busiest = list(p.Drainers), list(p.Busiest)

@@ -41,7 +41,7 @@ func (b Budget) Check(limit Limit) error {
 			largest = append(largest, fmt.Sprintf("--%s (%s of %s)", part.Flag, part.Name, Text(part.Bytes)))
 		}
 	}
-	return fmt.Errorf("fit memory: the limits may come to %s and %s allows %s; lower %s, or allow more",
+	return fmt.Errorf("the limits may come to %s and %s allows %s; lower %s, or allow more",
 		Text(b.Total), limit.Source, Text(limit.Bytes), strings.Join(largest, ", "))
 }
 

@@ -15,6 +15,9 @@ type Limit struct {
 	Source string
 }
 
+// None is no limit.
+var None = Limit{Bytes: math.MaxInt64}
+
 // Known says whether there is a limit at all.
 func (l Limit) Known() bool { return l.Bytes != math.MaxInt64 }
 
@@ -36,7 +39,7 @@ func Find(root fs.FS) Limit {
 // a container the path may be the host's, of which only the mount point is
 // there; on the way up to the root that one is met in any case.
 func ofControlGroups(root fs.FS) Limit {
-	lowest := Limit{Bytes: math.MaxInt64}
+	lowest := None
 	listed, _ := fs.ReadFile(root, "proc/self/cgroup") // none: not Linux, or no /proc
 	for line := range strings.Lines(string(listed)) {
 		id, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
