@@ -273,6 +273,16 @@ func TestOverflowCostsNoBudget(t *testing.T) {
 	if resources != rows || tags != rows || len(r.values.list) != int(firstValue)+2*rows+1 {
 		t.Errorf("%d resources, %d tags and %d values are remembered of a table of %d", resources, tags, len(r.values.list), rows)
 	}
+	for i := range 100 {
+		r.admit(origin, &span.Key{PeerTags: []string{fmt.Sprint("k:new", i), fmt.Sprint("new", i, ":v")}})
+	}
+	if len(r.values.list) != int(firstValue)+2*rows+1 || len(r.names) != 1 {
+		t.Errorf("%d values and %d tag keys are remembered", len(r.values.list), len(r.names))
+	}
+	r.reset()
+	if len(r.values.list) != int(firstValue) || len(r.names)+len(r.keys)+len(r.rows.list)+len(r.used)+r.rows.shared != 0 {
+		t.Errorf("after a reset: %+v", r)
+	}
 }
 
 // TestCollapsedTagsAreASet: tags that became alike stand once, in order.

@@ -142,15 +142,16 @@ func testConfig(deliver func(*Sealed)) Config {
 	return config
 }
 
-// publish admits one snapshot and publishes it, waiting for room.
-func publish(a *Aggregator, r *Reader, origin span.Origin, key span.Key, s Slot) {
+// publish admits one snapshot and publishes it, waiting for room. It returns what
+// the key got, and in which interval.
+func publish(a *Aggregator, r *Reader, origin span.Origin, key span.Key, s Slot) (Admission, uint64) {
 	for {
 		cycle := r.Enter()
 		if cycle == nil {
 			panic("published after the last cycle")
 		}
 		id, _ := cycle.AdmitOrigin(origin)
-		admission := cycle.Admit(id, &key)
+		admission, interval := cycle.Admit(id, &key), cycle.Interval()
 		route := a.NewRoute()
 		route.Begin()
 		claim, result := a.Ring(route.Drainer(admission.Hash)).Claim(1)
@@ -161,24 +162,31 @@ func publish(a *Aggregator, r *Reader, origin span.Origin, key span.Key, s Slot)
 		}
 		r.Exit()
 		if result == ring.Claimed {
-			return
+			return admission, interval
 		}
 		time.Sleep(time.Microsecond)
 	}
 }
 
-// TestModel sends random snapshots of random origins over several cycles, with
-// reports in between, through one to four drainers, and expects what the naive
-// model counts: sums, counters and sketches, bin for bin, in the right buckets.
+// TestModel sends random snapshots of random keys and origins over several
+// intervals, with reports in between, through one to four drainers, and expects
+// what the naive model counts: which labels collapse, which keys find a row, sums,
+// counters and sketches, bin for bin, in the right buckets.
 func TestModel(t *testing.T) {
-	for seed := range uint64(12) {
+	var met [Fields]int
+	for seed := range uint64(16) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { runModel(t, rand.New(rand.NewPCG(seed, 7))) })
+			synctest.Test(t, func(t *testing.T) { runModel(t, rand.New(rand.NewPCG(seed, 7)), &met) })
 		})
+	}
+	for f, n := range met {
+		if n == 0 {
+			t.Errorf("no key lost its %s", Field(f))
+		}
 	}
 }
 
-func runModel(t *testing.T, rnd *rand.Rand) {
+func runModel(t *testing.T, rnd *rand.Rand, met *[Fields]int) {
 	got, want := model{}, model{}
 	config := testConfig(func(s *Sealed) {
 		got.take(t, s)
@@ -186,6 +194,10 @@ func runModel(t *testing.T, rnd *rand.Rand) {
 		s.Release()
 	})
 	config.Drainers = 1 + rnd.IntN(4)
+	config.MaxAggregates = 1 + rnd.IntN(1+rnd.IntN(1200))
+	for f := range config.Budgets {
+		config.Budgets[f] = 1 + rnd.IntN(1+rnd.IntN(12))
+	}
 	a, err := New(config)
 	if err != nil {
 		t.Fatal(err)
@@ -193,6 +205,7 @@ func runModel(t *testing.T, rnd *rand.Rand) {
 	a.Start()
 	r := a.NewReader()
 	origins := []span.Origin{{Service: "shop"}, {Service: "cart", Env: "prod"}, {Service: "shop", ContainerID: "c2"}}
+	intervals := map[uint64]*modelInterval{}
 	sent, late, early := uint64(0), uint64(0), uint64(0)
 	for range 2000 {
 		time.Sleep(time.Duration(rnd.IntN(40)) * time.Millisecond)
@@ -210,10 +223,25 @@ func runModel(t *testing.T, rnd *rand.Rand) {
 			end = now + int64(rnd.IntN(60e9)) - 30e9
 		}
 		origin := origins[rnd.IntN(len(origins))]
-		key := span.Key{Service: "s", Operation: "op", Resource: fmt.Sprint("r", rnd.IntN(30)), Kind: "server"}
+		if rnd.IntN(3) > 0 {
+			origin = origins[0] // the others are its quiet neighbours
+		}
+		key := randomKey(rnd)
 		s := Slot{Duration: rnd.Uint64() >> (24 + rnd.IntN(40)), End: end, Weight: float64(1 + rnd.IntN(3)), Flags: span.Flags(rnd.IntN(4))}
-		publish(a, r, origin, key, s)
+		admission, interval := publish(a, r, origin, key, s)
 		sent++
+		if intervals[interval] == nil {
+			intervals[interval] = newModelInterval(&config)
+		}
+		key, lost := intervals[interval].admit(origin, key)
+		if admission.Collapsed != lost {
+			t.Fatalf("%v collapsed %b, want %b", key, admission.Collapsed, lost)
+		}
+		for f := range met {
+			if lost.Has(Field(f)) {
+				met[f]++
+			}
+		}
 		opened := a.cycles.slots[a.cycles.current.Load()%2].opened
 		bucket, isLate, isEarly := want.clamp(opened, time.Now(), time.Unix(0, end))
 		late, early = late+isLate, early+isEarly
@@ -222,6 +250,9 @@ func runModel(t *testing.T, rnd *rand.Rand) {
 	r.Close()
 	a.Stop()
 	got.equal(t, want)
+	if reports := a.Stats().Sealed - uint64(len(intervals)); len(intervals) < 4 || reports < 2 {
+		t.Errorf("the test met %d intervals and %d reports", len(intervals), reports)
+	}
 	stats := a.Stats()
 	if stats.Aggregated() != sent || stats.Held != 0 {
 		t.Errorf("aggregated %d held %d, want %d and 0", stats.Aggregated(), stats.Held, sent)
