@@ -71,16 +71,11 @@ func labels(k *span.Key) [FieldPeerTag]*string {
 // new and that there is no row for.
 func (c *charge) key(k *span.Key) (ok bool) {
 	c.words = append(c.words[:0], uint32(c.origin), k.HTTPStatus, 0)
-	for f, text := range labels(k) {
-		id := absent
-		if *text != "" {
-			if id, ok = c.label(Field(f), *text); !ok {
-				return false
-			}
-		}
-		c.words = append(c.words, id)
-	}
-	if !c.tags(FieldPeerTag, k.PeerTags) {
+	if !(c.label(FieldService, k.Service) && c.label(FieldOperation, k.Operation) &&
+		c.label(FieldResource, k.Resource) && c.label(FieldType, k.Type) &&
+		c.label(FieldSpanKind, k.Kind) && c.label(FieldHTTPMethod, k.HTTPMethod) &&
+		c.label(FieldHTTPEndpoint, k.HTTPEndpoint) && c.label(FieldGRPCStatus, k.GRPCStatus) &&
+		c.label(FieldServiceSource, k.ServiceSource) && c.tags(FieldPeerTag, k.PeerTags)) {
 		return false
 	}
 	peers := len(c.words) - wordTags
@@ -94,7 +89,20 @@ func (c *charge) key(k *span.Key) (ok bool) {
 	return true
 }
 
-func (c *charge) label(f Field, text string) (id valueID, ok bool) {
+// label adds the number of the next label, by field, to the key's words.
+func (c *charge) label(f Field, text string) (ok bool) {
+	id := absent
+	if text != "" {
+		id, ok = c.value(f, text)
+		if !ok {
+			return false
+		}
+	}
+	c.words = append(c.words, id)
+	return true
+}
+
+func (c *charge) value(f Field, text string) (id valueID, ok bool) {
 	where := scopeOf(c.origin, f)
 	hash := hashIn(where, text)
 	if id, ok = c.values.find(where, hash, text); ok {

@@ -4,7 +4,6 @@ import (
 	"hash/maphash"
 	"slices"
 	"sync"
-	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
@@ -87,9 +86,8 @@ func (r *registry) admit(origin OriginID, key *span.Key) Admission {
 	if !c.key(key) {
 		return r.overflow(origin)
 	}
-	hash := maphash.Bytes(seed, bytesOf(c.words))
 	if !c.isNew {
-		if id, known := r.rows.find(hash, c.words); known {
+		if id, known := r.rows.find(c.words); known {
 			return Admission{ID: id, Hash: r.rows.list[id].partition, Collapsed: c.collapsed}
 		}
 	}
@@ -97,16 +95,15 @@ func (r *registry) admit(origin OriginID, key *span.Key) Admission {
 		return r.overflow(origin)
 	}
 	r.takeRoom(origin)
-	return r.open(origin, hash)
+	return r.open(origin)
 }
 
 // open gives the charged key a row.
-func (r *registry) open(origin OriginID, hash uint64) Admission {
+func (r *registry) open(origin OriginID) Admission {
 	key := r.keyOf(r.charge.words)
-	key.HTTPStatus = r.charge.words[wordStatus]
 	r.scratch = key.AppendCanonical(r.scratch[:0])
 	a := Admission{ID: r.number(origin, key), Hash: r.used[origin].hash ^ partitionHash(r.scratch), Collapsed: r.charge.collapsed}
-	r.rows.put(a.ID, hash, a.Hash, r.charge.words)
+	r.rows.put(a.ID, a.Hash, r.charge.words)
 	return a
 }
 
@@ -178,7 +175,3 @@ func (r *registry) contents() ([]span.Origin, []KeyEntry) {
 // next interval, and a key should stay in its partition. So is the origin's hash,
 // which is mixed in.
 func partitionHash(canonical []byte) uint32 { return uint32(maphash.Bytes(seed, canonical)) }
-
-func bytesOf(words []uint32) []byte {
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 4*len(words))
-}
