@@ -1,0 +1,93 @@
+package ingest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+)
+
+// TestKeyMemoryIsBoundedAndShared adds and frees at random, for as many
+// connections as there may be and some publishers more, and holds the memory
+// against its two promises: no more than its bytes in all, and each connection its
+// share at any time.
+func TestKeyMemoryIsBoundedAndShared(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(4, 4))
+	const bytes, connections = 100_000, 10
+	memory := newKeyMemory(bytes, connections)
+	shares := make([]keyShare, connections+3)
+	holds := make([]int, len(shares))
+	for i := range shares {
+		shares[i] = memory.of(i < connections)
+	}
+	refused := 0
+	for step := range 100_000 {
+		i := rnd.IntN(1 + rnd.IntN(len(shares))) // the first ones flood
+		if rnd.IntN(500) == 0 {
+			less := rnd.IntN(holds[i] + 1)
+			shares[i].resize(holds[i], less)
+			holds[i] = less
+			continue
+		}
+		cost, use := 1+rnd.IntN(300), keyUse(rnd.IntN(2))
+		ok := shares[i].take(holds[i], cost, use)
+		switch {
+		case ok:
+			holds[i] += cost
+		case i < connections && int64(holds[i]+cost) <= memory.share:
+			t.Fatalf("step %d: connection %d was refused %d bytes more than its %d", step, i, cost, holds[i])
+		default:
+			refused++
+		}
+		sum := 0
+		for i := range holds {
+			sum += max(holds[i], int(shares[i].own))
+		}
+		if sum > bytes {
+			t.Fatalf("step %d: %d bytes of %d are taken or set apart", step, sum, bytes)
+		}
+	}
+	if refused == 0 {
+		t.Error("nothing was refused")
+	}
+	for i := range shares {
+		shares[i].resize(holds[i], 0)
+	}
+	if taken := memory.taken.Load(); taken != 0 {
+		t.Errorf("%d bytes are taken by nobody", taken)
+	}
+}
+
+// TestScanLeavesRoomForNumbers fills the memory with keys by their bytes, from as
+// many connections as it takes, and then numbers keys on another.
+func TestScanLeavesRoomForNumbers(t *testing.T) {
+	h := start(t, func(c *Config, _ *aggregate.Config) {
+		c.MaxKeyBytes, c.MaxKeyBytesInAll, c.MaxConnections = 1<<20, 1<<20, 8
+	})
+	for n := range 3 {
+		scanner := h.connect("scanner")
+		defer scanner.Close()
+		for i := range 300 {
+			scanner.send(spans(1, key(fmt.Sprint(strings.Repeat("s", 4000), n, i))))
+		}
+	}
+	cached := h.connect("cached") // its share takes this one
+	cached.send(spans(1, key(strings.Repeat("c", 4000))))
+	cached.settle()
+	numbers := h.connect("numbers")
+	for i := range uint32(40) {
+		numbers.send(define(i, key(fmt.Sprint(strings.Repeat("n", 4000), i))))
+	}
+	numbers.send(numbered(0, 39))
+	numbers.settle()
+	h.stop()
+	stats := h.Stats()
+	if n := h.rows[fmt.Sprint(strings.Repeat("n", 4000), 39)]; n != 1 || stats.Faults["too_many_keys"] != 0 {
+		t.Errorf("the numbered key was counted %d times, faults %v", n, stats.Faults)
+	}
+	if stats.KeysUncached == 0 {
+		t.Error("the scanners did not fill the memory")
+	}
+}
