@@ -308,3 +308,51 @@ func TestOrigins(t *testing.T) {
 		t.Error("room for a third origin of two")
 	}
 }
+
+// TestBlamed floods one tag among quieter ones, over a boundary, and then a full
+// table.
+func TestBlamed(t *testing.T) {
+	a, err := New(testConfig(func(*Sealed) {}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if label, keys := a.Blamed(); keys != 0 {
+		t.Errorf("%d keys of %q before any", keys, label)
+	}
+	flood := func(n int) {
+		r := a.intervals.registry()
+		origin, _ := r.admitOrigin(span.Origin{})
+		for i := range n {
+			r.admit(origin, &span.Key{
+				Type: fmt.Sprint(i % 20), PeerTags: []string{fmt.Sprint("host:", i), "zone:a"},
+			})
+		}
+	}
+	flood(600) // of which 512 have a place
+	a.intervals.begin()
+	flood(700)
+	if label, keys := a.Blamed(); label != "peer_tag host" || keys != 600-512+700-512 {
+		t.Errorf("%d keys of %q", keys, label)
+	}
+	if label, keys := a.Blamed(); keys != 0 {
+		t.Errorf("%d keys of %q are told twice", keys, label)
+	}
+	r := a.intervals.registry()
+	for i := range 5000 {
+		r.admit(0, &span.Key{Service: "s", Resource: fmt.Sprint(i % 1000), HTTPStatus: uint32(i)})
+	}
+	for i := range 300 {
+		r.admit(0, &span.Key{Service: "s", Operation: fmt.Sprint(i)})
+	}
+	if label, keys := a.Blamed(); label != "operation" || keys != 300 {
+		t.Errorf("%d keys of %q found the table full", keys, label)
+	}
+	for i := range 1000 {
+		origin, _ := r.admitOrigin(span.Origin{Service: fmt.Sprint(i % 8)})
+		r.admit(origin, &span.Key{PeerTags: []string{fmt.Sprint("tag", i, ":v")}})
+		a.intervals.blame.add(fmt.Sprint("peer_tag ", i), "peer_tag", 1)
+	}
+	if n := len(a.intervals.blame.labels); n > maxBlamed+int(FieldWholeKey) {
+		t.Errorf("%d labels are blamed at once", n)
+	}
+}

@@ -24,10 +24,11 @@ type usage struct {
 
 // tagName is a tag key that has a budget.
 type tagName struct {
-	id       valueID
-	used     int     // distinct tags with this key
-	blocked  valueID // of the tag with this key and span.Blocked, once a key has it
-	collapse uint64  // keys that lost a tag to this budget
+	id      valueID
+	field   Field
+	used    int     // distinct tags with this key
+	blocked valueID // of the tag with this key and span.Blocked, once a key has it
+	lost    uint64  // keys that lost a tag with this key
 }
 
 // charge is one key on its way to a number: each label charged to its budget and
@@ -115,8 +116,10 @@ func (c *charge) value(f Field, text string) (id valueID, ok bool) {
 		return blocked, true
 	case *used >= c.config.Budgets[f]:
 		c.collapsed |= 1 << f
+		c.lost[f]++
 		return blocked, true
 	case !c.room:
+		c.lost[f]++
 		return absent, false
 	}
 	*used++
@@ -166,14 +169,16 @@ func (c *charge) tag(f Field, tag string) (id valueID, ok bool) {
 		return absent, false
 	case name == nil:
 		c.collapsed |= 1 << f
+		c.lost[f]++
 		return blocked, true
 	case value == span.Blocked:
 		return c.blockedTag(where, key, name)
 	case name.used >= c.config.Budgets[f]:
 		c.collapsed |= 1 << f
-		name.collapse++
+		name.lost++
 		return c.blockedTag(where, key, name)
 	case !c.room:
+		name.lost++
 		return absent, false
 	}
 	name.used++
@@ -193,12 +198,13 @@ func (c *charge) name(f Field, key string) (name *tagName, ok bool) {
 	case *used >= maxTagKeys:
 		return nil, true
 	case !c.room:
+		c.lost[f]++
 		return nil, false
 	}
 	*used++
 	id := c.add(where, hash, key)
 	c.values.list[id].name = int32(len(c.names))
-	c.names = append(c.names, tagName{id: id})
+	c.names = append(c.names, tagName{id: id, field: f})
 	return &c.names[len(c.names)-1], true
 }
 

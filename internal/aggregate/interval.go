@@ -15,9 +15,11 @@ type intervals struct {
 	number     uint64 // of the current one; the sealer's own
 	registries [2]*registry
 	current    atomic.Pointer[registry] // for those who ask for its size
+	blame      blame
 }
 
 func (i *intervals) init(config *Config) {
+	i.blame.labels = map[string]uint64{}
 	for n := range i.registries {
 		i.registries[n] = newRegistry(config)
 	}
@@ -27,6 +29,7 @@ func (i *intervals) init(config *Config) {
 // begin makes the registry of the interval before the last one that of a new one.
 func (i *intervals) begin() {
 	i.number++
+	i.blame.take(i.registry())
 	i.registry().reset()
 	i.current.Store(i.registry())
 }

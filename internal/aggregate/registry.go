@@ -32,6 +32,7 @@ type registry struct {
 	rows      rows
 	keys      []KeyEntry // by KeyID
 	charge    charge     // of the key that is being admitted
+	lost      [FieldWholeKey]uint64
 	scratch   []byte
 }
 
@@ -51,6 +52,7 @@ func (r *registry) reset() {
 	clear(r.originIDs)
 	clear(r.keys)
 	r.origins, r.keys, r.used, r.names = r.origins[:0], r.keys[:0], r.used[:0], r.names[:0]
+	r.lost = [FieldWholeKey]uint64{}
 	r.values.reset()
 	r.rows.reset()
 }

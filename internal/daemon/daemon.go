@@ -146,9 +146,19 @@ func (d *Daemon) Start() {
 	d.health.SetReady(true)
 	d.watching.Go(d.clearWhenUnwanted)
 	d.config.Supervisor.Ready(d.look)
+	d.watching.Go(d.logCollapses)
 	d.config.Log.Info("listening for tracers",
 		"socket", d.config.Ingest.Socket.Path, "agent", d.config.Flush.Agent.String(),
 		"http", d.health.Addr(), "drainers", d.aggregate.Drainers(), "version", d.config.Version)
+}
+
+// logCollapses says which labels collapse.
+func (d *Daemon) logCollapses() {
+	log := health.CollapseLog{
+		Spans:  func() map[string]uint64 { return d.ingest.Stats().Collapsed },
+		Blamed: d.aggregate.Blamed, Log: d.config.Log,
+	}
+	log.Run(d.stopping)
 }
 
 // clearWhenUnwanted empties the tables each time that the agent stops taking

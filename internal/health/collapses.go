@@ -1,0 +1,55 @@
+package health
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+)
+
+// CollapseLog says in one line now and then what labels have collapsed, and which
+// of them did most of it. It says nothing while none do.
+type CollapseLog struct {
+	Spans  func() map[string]uint64           // collapsed so far, by field
+	Blamed func() (label string, keys uint64) // since it was last asked
+	Log    *slog.Logger
+
+	last map[string]uint64
+}
+
+// collapseLogEvery is the time between two lines: collapses go on for as long as
+// their cause does, and the counters say the rest.
+const collapseLogEvery = 5 * time.Minute
+
+// Run writes until stop is closed, and then what has not been said yet.
+func (l *CollapseLog) Run(stop <-chan struct{}) {
+	ticker := time.NewTicker(collapseLogEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			l.line()
+		case <-stop:
+			l.line()
+			return
+		}
+	}
+}
+
+func (l *CollapseLog) line() {
+	now := l.Spans()
+	label, keys := l.Blamed()
+	var fields []any
+	for f := range aggregate.Fields {
+		name := aggregate.Field(f).String()
+		if spans := now[name] - l.last[name]; spans > 0 {
+			fields = append(fields, name, spans)
+		}
+	}
+	l.last = now
+	if len(fields) == 0 {
+		return
+	}
+	l.Log.Warn("labels with too many distinct values were collapsed; mend what puts them there, or raise --cardinality-limit, or --max-aggregates for whole_key",
+		slog.Group("spans_since_last_line", fields...), "mostly", label, "mostly_keys", keys)
+}

@@ -1,0 +1,62 @@
+package health
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"maps"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestCollapseLog runs the log for an hour of an injected clock, in which labels
+// collapse for some minutes.
+func TestCollapseLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		spans, label, keys := map[string]uint64{"resource": 0, "peer_tag": 0}, "", uint64(0)
+		log := CollapseLog{
+			Spans:  func() map[string]uint64 { return maps.Clone(spans) },
+			Blamed: func() (string, uint64) { l, n := label, keys; label, keys = "", 0; return l, n },
+			Log:    slog.New(slog.NewJSONHandler(&out, nil)),
+		}
+		stop, stopped := make(chan struct{}), make(chan struct{})
+		go func() { log.Run(stop); close(stopped) }()
+		time.Sleep(time.Hour + time.Second)
+		synctest.Wait()
+		if out.Len() > 0 {
+			t.Errorf("nothing collapsed, and it wrote %s", &out)
+		}
+		for range 9 { // minutes: the first line comes within them
+			spans["resource"] += 10
+			spans["peer_tag"] += 100
+			label, keys = "peer_tag peer.hostname", keys+70
+			time.Sleep(time.Minute)
+		}
+		synctest.Wait()
+		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+		if len(lines) != 1 {
+			t.Fatalf("%d lines in nine minutes:\n%s", len(lines), &out)
+		}
+		var line struct {
+			Spans map[string]uint64 `json:"spans_since_last_line"`
+			Label string            `json:"mostly"`
+			Keys  uint64            `json:"mostly_keys"`
+		}
+		if err := json.Unmarshal([]byte(lines[0]), &line); err != nil {
+			t.Fatal(err)
+		}
+		if line.Spans["resource"] != 50 || line.Spans["peer_tag"] != 500 || len(line.Spans) != 2 ||
+			line.Label != "peer_tag peer.hostname" || line.Keys != 350 {
+			t.Errorf("the first line is %s", lines[0])
+		}
+		close(stop)
+		<-stopped
+		lines = strings.Split(strings.TrimSpace(out.String()), "\n")
+		if len(lines) != 2 || !strings.Contains(lines[1], `"resource":40`) || !strings.Contains(lines[1], `"peer_tag":400`) {
+			t.Errorf("the last lines are\n%s", &out)
+		}
+	})
+}
