@@ -19,7 +19,7 @@ type Config struct {
 	MaxAggregates     int           // keys an interval that all origins share; see reserve
 	MaxOrigins        int           // origins an interval
 	SketchBytes       int           // of the bins of all sketches, see SketchMemory
-	LabelBytes        int           // of the labels of an interval's keys; see hasRoom
+	LabelBytes        int           // of what an interval's keys are named by; see reserve
 	Budgets           Budgets       // distinct values a field, origin and interval
 	FlushInterval     time.Duration // the interval: a cycle is no longer than that
 	BucketWidth       time.Duration // of a bucket of end times
@@ -31,7 +31,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Drainers: 1, Partitions: Partitioning{Adaptive: DefaultDensity}, RebalanceInterval: 10 * time.Second,
-		RingSlots: 8192, MaxAggregates: 2048, MaxOrigins: 256, SketchBytes: 16 << 20, LabelBytes: 8 << 20,
+		RingSlots: 8192, MaxAggregates: 2048, LabelBytes: 8 << 20, MaxOrigins: 256, SketchBytes: 16 << 20,
 		Budgets: DefaultBudgets(), FlushInterval: 10 * time.Second, BucketWidth: 10 * time.Second,
 		ConflateRuntimes: true,
 	}

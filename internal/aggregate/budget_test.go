@@ -131,7 +131,7 @@ func TestFloor(t *testing.T) {
 		}
 	}
 	flood(10_000)
-	floor, reserve := r.config.floor(), r.config.reserve()
+	floor, reserve := r.config.floor().rows, r.config.reserve().rows
 	if floor != 32 || reserve != 512 {
 		t.Errorf("a floor of %d and a reserve of %d", floor, reserve)
 	}
@@ -150,33 +150,34 @@ func TestFloor(t *testing.T) {
 	}
 }
 
-// TestLabelBytes has one origin send the longest labels: they end at the bound,
-// and another's first keys still keep their names.
+// TestLabelBytes floods with long labels from one origin, and expects the memory
+// of labels to be bounded and the others' first keys to keep their names.
 func TestLabelBytes(t *testing.T) {
-	r, flooder := admitter(t, func(c *Config) { c.LabelBytes, c.MaxAggregates = 1<<20, 2048 })
-	long := strings.Repeat("r", span.MaxResource-10)
-	rows := 0
+	r, flooder := admitter(t, func(c *Config) { c.LabelBytes = 1 << 20 })
+	long := strings.Repeat("l", span.MaxResource)
+	overflew := 0
 	for i := range 1000 {
-		if a := r.admit(flooder, &span.Key{Resource: fmt.Sprint(long, i)}); a.Collapsed == 0 {
-			rows++
+		if r.admit(flooder, &span.Key{Resource: fmt.Sprint(i, long)[:span.MaxResource]}).Collapsed.Has(FieldWholeKey) {
+			overflew++
 		}
 	}
-	if want := 1<<20/len(long) + 1; rows < want-2 || rows > want {
-		t.Errorf("%d keys of %d bytes got a row in a mebibyte", rows, len(long))
+	if fitting := 1000 - overflew; fitting < 150 || fitting > 1<<20/span.MaxResource+1 {
+		t.Errorf("%d keys of %d bytes have a row in a MiB", fitting, span.MaxResource)
 	}
-	quiet, _ := r.admitOrigin(span.Origin{Service: "quiet"})
-	for i := range r.config.floor() {
-		if a := r.admit(quiet, &span.Key{Resource: fmt.Sprint("quiet ", i)}); a.Collapsed != 0 {
-			t.Fatalf("key %d of another collapsed: %b", i, a.Collapsed)
+	for o := range 5 {
+		origin, _ := r.admitOrigin(span.Origin{Service: fmt.Sprint("quiet ", o)})
+		for i := range 3 {
+			if a := r.admit(origin, &span.Key{Resource: fmt.Sprint(i)}); a.Collapsed != 0 {
+				t.Errorf("origin %d key %d: collapsed %b", o, i, a.Collapsed)
+			}
 		}
 	}
-	if a := r.admit(quiet, &span.Key{Resource: "one beyond its floor"}); !a.Collapsed.Has(FieldWholeKey) {
-		t.Errorf("a key beyond the floor got %+v", a)
+	texts := 0
+	for _, v := range r.values.list {
+		texts += len(v.text)
 	}
-	r.reset()
-	again, _ := r.admitOrigin(span.Origin{})
-	if a := r.admit(again, &span.Key{Resource: long}); a.Collapsed != 0 {
-		t.Errorf("a reset registry gave %+v", a)
+	if taken := r.shared.bytes + r.kept.bytes; taken < texts || taken > 1<<20+1<<18+2*span.MaxResource {
+		t.Errorf("%d bytes are taken, of which %d of texts", taken, texts)
 	}
 }
 
@@ -280,7 +281,7 @@ func TestOverflowCostsNoBudget(t *testing.T) {
 		t.Errorf("%d values and %d tag keys are remembered", len(r.values.list), len(r.names))
 	}
 	r.reset()
-	if len(r.values.list) != int(firstValue) || len(r.names)+len(r.keys)+len(r.rows.list)+len(r.used)+r.rows.shared != 0 {
+	if len(r.values.list) != int(firstValue) || len(r.names)+len(r.keys)+len(r.rows.list)+len(r.used)+r.shared.rows+r.shared.bytes != 0 {
 		t.Errorf("after a reset: %+v", r)
 	}
 }

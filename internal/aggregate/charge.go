@@ -16,7 +16,7 @@ const maxTagKeys = 64
 type usage struct {
 	values   [FieldPeerTag]int // distinct labels, by field
 	names    [2]int            // distinct tag keys: of peer tags, of additional ones
-	rows     int               // aggregates, without the overflow one
+	taken    allowance         // without the overflow row
 	overflow KeyID             // the overflow aggregate, once there is one
 	overflew bool
 	hash     uint32 // of the origin, the same in every interval
@@ -46,6 +46,7 @@ type charge struct {
 	room      bool     // there is a row for a new key
 	words     []uint32 // what the key is: equal exactly when the keys are
 	isNew     bool     // a value was charged
+	bytes     int      // that the new values take
 	collapsed Collapsed
 }
 
@@ -129,6 +130,7 @@ func (c *charge) value(f Field, text string) (id valueID, ok bool) {
 // add numbers a value that is new.
 func (c *charge) add(where scope, hash uint64, text string) valueID {
 	c.isNew = true
+	c.bytes += valueBytes(text)
 	return c.values.add(where, hash, text)
 }
 

@@ -1,38 +1,51 @@
 package aggregate
 
-// All origins share MaxAggregates rows, first come, first served. One that floods
-// would take them all, and the keys of every other meet in its overflow row. So
-// beyond those there is a reserve, a quarter as many, that is open only to an
-// origin with fewer rows than its floor, a sixteenth of the reserve: 32 rows each
-// by default, for sixteen origins whatever the others do, and for more as long as
-// the reserve lasts.
+// All origins share MaxAggregates rows and LabelBytes of what names them, first
+// come, first served. One that floods would take them all, and the keys of every
+// other meet in its overflow row. So beyond those there is a reserve, a quarter as
+// much, that is open only to an origin below its floor, a sixteenth of the reserve:
+// 32 rows each by default, for sixteen origins whatever the others do, and for more
+// as long as the reserve lasts.
 
-// reserve is the number of rows beyond MaxAggregates.
-func (c *Config) reserve() int { return max(1, c.MaxAggregates/4) }
+// allowance is rows, and the memory of their keys.
+type allowance struct{ rows, bytes int }
 
-// floor is the number of rows below which an origin may use the reserve.
-func (c *Config) floor() int { return max(1, c.reserve()/16) }
+func (a allowance) isBelow(limit allowance) bool { return a.rows < limit.rows && a.bytes < limit.bytes }
+
+func (a *allowance) add(bytes int) {
+	a.rows++
+	a.bytes += bytes
+}
+
+func (a allowance) over(divisor int) allowance {
+	return allowance{rows: max(1, a.rows/divisor), bytes: max(1, a.bytes/divisor)}
+}
+
+// shared is what all origins may take.
+func (c *Config) shared() allowance { return allowance{rows: c.MaxAggregates, bytes: c.LabelBytes} }
+
+// reserve is what there is beyond that.
+func (c *Config) reserve() allowance { return c.shared().over(4) }
+
+// floor is how much an origin may have and still use the reserve.
+func (c *Config) floor() allowance { return c.reserve().over(16) }
 
 // maxKeys is the most keys an interval can have, the overflow rows included.
-func (c *Config) maxKeys() int { return c.MaxAggregates + c.reserve() + c.MaxOrigins }
+func (c *Config) maxKeys() int { return c.MaxAggregates + c.reserve().rows + c.MaxOrigins }
 
-// hasRoom says whether an origin may have one more row. Rows are one bound, the
-// labels of their keys another: LabelBytes for all, and a quarter more for the
-// origins below their floor. The last key may exceed it by its own length.
+// hasRoom says whether an origin may have one more row. Its key may then take more
+// bytes than are left, but no other after it.
 func (r *registry) hasRoom(origin OriginID) bool {
-	bytes, limit := r.values.bytes, r.config.LabelBytes
-	if r.used[origin].rows < r.config.floor() && bytes < limit+limit/4 && r.rows.kept < r.config.reserve() {
-		return true
-	}
-	return r.rows.shared < r.config.MaxAggregates && bytes < limit
+	return r.shared.isBelow(r.limits.shared) ||
+		r.kept.isBelow(r.limits.reserve) && r.used[origin].taken.isBelow(r.limits.floor)
 }
 
 // takeRoom takes it.
-func (r *registry) takeRoom(origin OriginID) {
-	r.used[origin].rows++
-	if r.rows.shared < r.config.MaxAggregates {
-		r.rows.shared++
+func (r *registry) takeRoom(origin OriginID, bytes int) {
+	r.used[origin].taken.add(bytes)
+	if r.shared.isBelow(r.limits.shared) {
+		r.shared.add(bytes)
 		return
 	}
-	r.rows.kept++
+	r.kept.add(bytes)
 }

@@ -22,6 +22,7 @@ type Admission struct {
 // it new without giving its memory back.
 type registry struct {
 	config *Config
+	limits struct{ shared, reserve, floor allowance }
 
 	mu        sync.Mutex
 	origins   []span.Origin
@@ -30,6 +31,8 @@ type registry struct {
 	values    values
 	names     []tagName
 	rows      rows
+	shared    allowance  // taken of what all origins share
+	kept      allowance  // taken of the reserve
 	keys      []KeyEntry // by KeyID
 	charge    charge     // of the key that is being admitted
 	lost      [FieldWholeKey]uint64
@@ -42,6 +45,7 @@ func newRegistry(config *Config) *registry {
 		values: newValues(), rows: newRows(),
 	}
 	r.charge.registry = r
+	r.limits.shared, r.limits.reserve, r.limits.floor = config.shared(), config.reserve(), config.floor()
 	return r
 }
 
@@ -53,6 +57,7 @@ func (r *registry) reset() {
 	clear(r.keys)
 	r.origins, r.keys, r.used, r.names = r.origins[:0], r.keys[:0], r.used[:0], r.names[:0]
 	r.lost = [FieldWholeKey]uint64{}
+	r.shared, r.kept = allowance{}, allowance{}
 	r.values.reset()
 	r.rows.reset()
 }
@@ -84,7 +89,7 @@ func (r *registry) admit(origin OriginID, key *span.Key) Admission {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := &r.charge
-	c.origin, c.room, c.isNew, c.collapsed = origin, r.hasRoom(origin), false, 0
+	c.origin, c.room, c.isNew, c.bytes, c.collapsed = origin, r.hasRoom(origin), false, 0, 0
 	if !c.key(key) {
 		return r.overflow(origin)
 	}
@@ -96,7 +101,7 @@ func (r *registry) admit(origin OriginID, key *span.Key) Admission {
 	if !c.room {
 		return r.overflow(origin)
 	}
-	r.takeRoom(origin)
+	r.takeRoom(origin, c.bytes+rowBytes(c.words))
 	return r.open(origin)
 }
 

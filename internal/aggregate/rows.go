@@ -13,9 +13,6 @@ type rows struct {
 	list   []rowKey // by KeyID
 	words  []uint32
 	last   KeyID // found or put last
-
-	shared int // rows out of MaxAggregates
-	kept   int // rows out of the reserve
 }
 
 type rowKey struct {
@@ -69,7 +66,14 @@ func (r *rows) skip() { r.list = append(r.list, rowKey{}) }
 func (r *rows) reset() {
 	r.places.reset()
 	r.list, r.words, r.last = r.list[:0], r.words[:0], 0
-	r.shared, r.kept = 0, 0
+}
+
+// rowBytes is about what a row takes with its key and its places, without the texts
+// of its labels.
+func rowBytes(words []uint32) int {
+	const tag = int(unsafe.Sizeof("")) + 4
+	return int(unsafe.Sizeof(rowKey{})) + int(unsafe.Sizeof(KeyEntry{})) + 2*int(unsafe.Sizeof(place{})) +
+		4*wordTags + tag*(len(words)-wordTags)
 }
 
 func hashOf(words []uint32) uint64 { return maphash.Bytes(seed, bytesOf(words)) }

@@ -3,6 +3,7 @@ package aggregate
 import (
 	"hash/maphash"
 	"strings"
+	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
@@ -42,7 +43,6 @@ func nameScopeOf(origin OriginID, f Field) scope {
 type values struct {
 	places places
 	list   []value // by valueID
-	bytes  int     // of their texts
 }
 
 type value struct {
@@ -80,13 +80,17 @@ func (v *values) find(s scope, hash uint64, text string) (valueID, bool) {
 func (v *values) add(s scope, hash uint64, text string) valueID {
 	id := valueID(len(v.list))
 	v.list = append(v.list, value{text: strings.Clone(text), hash: hash, scope: s})
-	v.bytes += len(text)
 	v.places.put(hash, id, func(id uint32) uint64 { return v.list[id].hash })
 	return id
+}
+
+// valueBytes is about what a value takes, with its places.
+func valueBytes(text string) int {
+	return len(text) + int(unsafe.Sizeof(value{})) + 2*int(unsafe.Sizeof(place{}))
 }
 
 func (v *values) reset() {
 	v.places.reset()
 	clear(v.list[firstValue:]) // lets go of the texts; the room stays
-	v.list, v.bytes = v.list[:firstValue], 0
+	v.list = v.list[:firstValue]
 }
