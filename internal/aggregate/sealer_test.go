@@ -3,6 +3,7 @@ package aggregate
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -134,6 +135,69 @@ func TestReportCoversWhatWasPublished(t *testing.T) {
 			if total != i+1 {
 				t.Errorf("%d spans sealed after report %d", total, i)
 			}
+		}
+		r.Close()
+		a.Stop()
+	})
+}
+
+// TestReportRenewsNothing asks for reports and floods after each: budgets, rows and
+// key ids end with the interval only.
+func TestReportRenewsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		resources := map[string]bool{} // of one interval
+		config := testConfig(func(s *Sealed) {
+			for _, table := range s.Tables {
+				for i := range table.Rows() {
+					resources[s.Keys[table.Rows()[i].Key].Key.Resource] = true
+				}
+			}
+			s.Delivery.Resolve(nil)
+			s.Release()
+		})
+		config.Budgets[FieldResource] = 10
+		a, err := New(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Start()
+		r := a.NewReader()
+		n := 0
+		flood := func() (first Admission) {
+			for i := range 25 {
+				n++
+				admission, _ := publish(a, r, span.Origin{}, span.Key{Resource: fmt.Sprint(n)}, Slot{End: time.Now().UnixNano(), Weight: 1})
+				if i == 0 {
+					first = admission
+				}
+			}
+			return first
+		}
+		time.Sleep(time.Until(nextBoundary(time.Now(), 10*time.Second)) + time.Millisecond)
+		clear(resources)
+		if first := flood(); first.Collapsed != 0 {
+			t.Errorf("the first key of an interval got %+v", first)
+		}
+		for range maxReports {
+			time.Sleep(reportSpacing)
+			delivery, err := a.Report(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := delivery.Wait(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if first := flood(); first.Collapsed != 1<<FieldResource {
+				t.Errorf("the first key after a report got %+v", first)
+			}
+		}
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if len(resources) != 10+1 {
+			t.Errorf("%d resources of an interval were handed on, for a budget of 10: %v", len(resources), resources)
+		}
+		if first := flood(); first.Collapsed != 0 || first.ID != 0 {
+			t.Errorf("the first key of the next interval got %+v", first)
 		}
 		r.Close()
 		a.Stop()

@@ -4,11 +4,15 @@ package ingest
 
 import (
 	"fmt"
+	"math"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
+	"github.com/spanstatsd/spanstatsd/internal/workload"
 )
 
 // warm is a connection in a cycle that knows its keys, and a batch of them by
@@ -62,5 +66,62 @@ func TestAllocationsOfAHit(t *testing.T) {
 		}); n != 0 {
 			t.Errorf("message %d: %v allocations a batch of 64", i, n)
 		}
+	}
+}
+
+// TestAllocationsOfAMiss sends keys that never come again to a connection whose
+// table is full, in an interval whose budgets are.
+func TestAllocationsOfAMiss(t *testing.T) {
+	h := newHarness(t, func(c *Config, a *aggregate.Config) { c.MaxKeys, a.Drainers = 1024, 1 })
+	h.Server.features.Store(&wire.Features{Stats: true})
+	h.aggregator.Start()
+	c := &conn{admission: admission{server: h.Server}}
+	c.enter()
+	c.origin = span.Origin{Service: "shop", Lang: "go"}
+	t.Cleanup(func() {
+		c.leave()
+		h.aggregator.Stop()
+		h.listener.Close()
+	})
+	generator, err := workload.New(workload.Adversarial, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch, message := make([]workload.Snapshot, 64), []byte(nil)
+	unique := func() {
+		generator.Fill(batch, time.Now().UnixNano())
+		message = wire.BeginSpans(message[:0])
+		for i := range batch {
+			message = wire.AppendWhole(message, wire.AppendKey(nil, batch[i].Key), batch[i].Duration, batch[i].End, 0, 1)
+		}
+		wire.EndSpans(message, 0, len(batch))
+	}
+	handle := func() {
+		if _, err := c.handle(message[wire.HeaderLen:]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	settled := func() {
+		for stats := h.aggregator.Stats(); stats.Aggregated()+h.dropped() < h.Stats().Received; stats = h.aggregator.Stats() {
+			runtime.Gosched()
+		}
+	}
+	for range 200 {
+		unique()
+		handle()
+		settled()
+	}
+	least := math.Inf(1) // a boundary of an interval, whose first keys have room again, may come between
+	for range 20 {
+		unique()
+		decoded := h.Stats().KeysDecoded
+		least = min(least, testing.AllocsPerRun(1, handle))
+		if n := h.Stats().KeysDecoded - decoded; n != 2*64 {
+			t.Fatalf("%d keys of two batches of 64 were decoded", n)
+		}
+		settled()
+	}
+	if stats := h.Stats(); least != 0 || stats.KeysUncached == 0 || stats.Collapsed["resource"] == 0 {
+		t.Errorf("%v allocations a batch of 64; uncached %d, collapsed %v", least, stats.KeysUncached, stats.Collapsed)
 	}
 }

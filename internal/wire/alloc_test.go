@@ -27,6 +27,11 @@ func TestTheHotPathAllocatesNothing(t *testing.T) {
 	hello := AppendHello(nil, &Hello{Version: Version, Client: "example/1.0"})
 	var s Snapshot
 	for name, run := range map[string]func(){
+		"read key": func() {
+			if err := ReadKey(&reused, raw); err != nil {
+				t.Error(err)
+			}
+		},
 		"append spans":  func() { message(buffer) },
 		"append key":    func() { AppendKey(buffer, &key) },
 		"append define": func() { EndDefine(AppendDefinition(BeginDefine(buffer), 7, raw), 0, 1) },

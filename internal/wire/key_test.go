@@ -9,6 +9,14 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
+// reused is read into again and again, as a connection does.
+var reused span.Key
+
+// sameKey compares two keys, of which the lists may be empty in another way.
+func sameKey(a, b *span.Key) bool {
+	return string(AppendKey(nil, a)) == string(AppendKey(nil, b))
+}
+
 // checkKey compares the decoder with the reference on the bytes of one key, and
 // with itself on its own canonical bytes.
 func checkKey(t *testing.T, raw []byte) (wellFormed bool) {
@@ -16,6 +24,9 @@ func checkKey(t *testing.T, raw []byte) (wellFormed bool) {
 	want, ok := referenceKey(raw)
 	got, err := DecodeKey(raw)
 	if !ok {
+		if again := ReadKey(&reused, raw); again == nil || again.Error() != err.Error() || !sameKey(&reused, &span.Key{}) {
+			t.Fatalf("%x: read into a key that was used before: %+v, %v", raw, reused, again)
+		}
 		if !errors.Is(err, ErrMalformed) {
 			t.Fatalf("%x: error %v, want ErrMalformed as the reference refuses it", raw, err)
 		}
@@ -26,6 +37,9 @@ func checkKey(t *testing.T, raw []byte) (wellFormed bool) {
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Fatalf("%x:\n got %+v\nwant %+v", raw, got, want)
+	}
+	if err := ReadKey(&reused, raw); err != nil || !sameKey(&reused, &got) {
+		t.Fatalf("%x: read into a key that was used before: %+v, %v, want %+v", raw, reused, err, got)
 	}
 	canonical := AppendKey(nil, &got)
 	if len(canonical) > len(raw) {
