@@ -4,16 +4,18 @@
 //
 // # Data flow
 //
-//	ingest: Reader.Enter -> Cycle.Admit (first use of a key in a cycle) -> slots into a ring -> Reader.Exit
+//	ingest: Reader.Enter -> Cycle.Admit (first use of a key in an interval) -> slots into a ring -> Reader.Exit
 //	drainer: ring -> its own table of the slot's cycle
-//	sealer: every interval, opens the next cycle, collects the tables of the last, hands them on whole
+//	sealer: every interval, and for a report, opens the next cycle, collects the tables of the last, hands them on whole
 //
 // # Who may write what
 //
 //   - A table is written by its drainer alone until the seal, and belongs to
 //     whoever received the Sealed after it. No lock, no atomic.
-//   - A registry is written under its own mutex by readers that are inside its
-//     cycle. That is the miss path: once a key, a cycle and a connection.
+//   - A registry is written under its own mutex by readers that are inside a cycle
+//     of its interval. That is the miss path: once a key, an interval and a
+//     connection. What it gave a number never changes, so the flush reads what a
+//     sealed cycle was handed without it.
 //   - The current cycle's number is written by the sealer alone.
 //
 // # Why a boundary is exact
@@ -30,8 +32,8 @@
 // split by a boundary, and nothing of a sealed cycle is ever late.
 //
 // Two cycles are open at once for the length of that wait, never three: the
-// registry and the tables of cycle n are those of n-2, and the sealer does not
-// open n before the flush has released n-2.
+// tables of cycle n are those of n-2, and the sealer does not open n before the
+// flush has released n-2. Registries take turns by interval, see intervals.
 //
 // # Two clocks
 //
@@ -44,9 +46,10 @@
 //
 // # Bounds
 //
-// A cycle holds at most Config.MaxAggregates keys and Config.MaxOrigins
+// An interval holds at most Config.MaxAggregates keys, of LabelBytes, that its
+// origins share, a reserve of a quarter as much for those with few, and MaxOrigins
 // origins, each with its budgets of distinct values. Over a budget, a label
-// collapses; over MaxAggregates, the whole key collapses into its origin's one
+// collapses; where there is no row, the whole key collapses into its origin's one
 // overflow aggregate. Nothing that a tracer sends can make a table larger than
-// (MaxAggregates + MaxOrigins) rows a bucket.
+// these rows a bucket, or a registry larger than these bytes.
 package aggregate

@@ -7,8 +7,9 @@
 // It reads into one buffer of its own and walks each frame in place. A key is
 // found by its raw bytes in the connection's own table: one hash, one
 // comparison, nothing decoded and nothing allocated. Only the first use of a
-// key in a cycle goes further: it is admitted to the cycle's registry, and
-// decoded if the connection never saw it before.
+// key in an interval goes further: its labels are read where they lie, normalised
+// and admitted to the interval's registry. That allocates nothing either, unless
+// the key is remembered or one of its labels is new.
 //
 // # A batch is admitted whole or dropped whole
 //
