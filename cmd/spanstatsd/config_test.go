@@ -106,7 +106,7 @@ func TestMemoryMakesDefaultsSmaller(t *testing.T) {
 				t.Fatalf("%v: %s", err, out)
 			}
 			for flag, want := range c.want {
-				line := strings.Join(regexp.MustCompile(`(?m)^--`+flag+` +(.*)$`).FindStringSubmatch(string(out))[1:], "")
+				line := strings.Join(regexp.MustCompile(`(?m)^--` + flag + ` +(.*)$`).FindStringSubmatch(string(out))[1:], "")
 				if got := strings.Join(strings.Fields(line), " "); got != want {
 					t.Errorf("--%s is %s, want %s", flag, got, want)
 				}

@@ -22,7 +22,7 @@ var smaller = []struct {
 	{"sketch-bytes", 4 << 20, true},
 	{"max-key-bytes", 2 << 20, true},
 	{"max-key-bytes-in-all", 8 << 20, true},
-	{"max-label-bytes", 2 << 20, true},
+	{"label-bytes", 2 << 20, true},
 	{"max-buffer-bytes", 4 << 20, false},
 	{"retry-bytes", 8 << 20, false},
 	{"ring-slots", 4096, true},
@@ -31,7 +31,7 @@ var smaller = []struct {
 	{"apm-max-body-bytes", 8 << 20, false},
 	{"max-connections", 64, false},
 	{"sketch-bytes", 1 << 20, false},
-	{"max-label-bytes", 1 << 20, false},
+	{"label-bytes", 1 << 20, false},
 	{"max-key-bytes-in-all", 4 << 20, false},
 	{"max-buffer-bytes", 2 << 20, false},
 }

@@ -61,7 +61,7 @@ func (o *runOptions) addFlags(f *pflag.FlagSet) {
 	f.DurationVar(&agg.RebalanceInterval, "rebalance-interval", agg.RebalanceInterval, "how often the drainers' shares are levelled; 0 for never")
 	f.IntVar(&agg.RingSlots, "ring-slots", agg.RingSlots, "slots a ring, a power of two")
 	f.IntVar(&agg.MaxAggregates, "max-aggregates", agg.MaxAggregates, "aggregates an interval, all origins together; what is beyond them meets in one overflow aggregate an origin")
-	f.IntVar(&agg.MaxLabelBytes, "max-label-bytes", agg.MaxLabelBytes, "memory for the distinct labels of an interval, all origins together; what is beyond it meets in the overflow aggregates")
+	f.IntVar(&agg.LabelBytes, "label-bytes", agg.LabelBytes, "memory for the labels of an interval's keys; beyond it a new key meets others in its origin's overflow aggregate")
 	f.IntVar(&agg.MaxOrigins, "max-origins", agg.MaxOrigins, "origins an interval")
 	f.IntVar(&agg.SketchBytes, "sketch-bytes", agg.SketchBytes, "memory for the bins of all sketches; beyond it the lowest bins of a sketch collapse into one")
 	f.StringSliceVar(&o.cardinality, "cardinality-limit", nil, "distinct values a field may have an origin and cycle, as field=N,field=N; may be repeated")

@@ -17,9 +17,9 @@ type Config struct {
 	RebalanceInterval time.Duration // how often the shares are levelled; 0: never
 	RingSlots         int           // slots a ring, a power of two
 	MaxAggregates     int           // keys an interval that all origins share; see reserve
-	MaxLabelBytes     int           // memory for the names of these keys
 	MaxOrigins        int           // origins an interval
 	SketchBytes       int           // of the bins of all sketches, see SketchMemory
+	LabelBytes        int           // of what an interval's keys are named by; see reserve
 	Budgets           Budgets       // distinct values a field, origin and interval
 	FlushInterval     time.Duration // the interval: a cycle is no longer than that
 	BucketWidth       time.Duration // of a bucket of end times
@@ -31,7 +31,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Drainers: 1, Partitions: Partitioning{Adaptive: DefaultDensity}, RebalanceInterval: 10 * time.Second,
-		RingSlots: 8192, MaxAggregates: 2048, MaxLabelBytes: 8 << 20, MaxOrigins: 256, SketchBytes: 16 << 20,
+		RingSlots: 8192, MaxAggregates: 2048, LabelBytes: 8 << 20, MaxOrigins: 256, SketchBytes: 16 << 20,
 		Budgets: DefaultBudgets(), FlushInterval: 10 * time.Second, BucketWidth: 10 * time.Second,
 		ConflateRuntimes: true,
 	}
@@ -51,8 +51,8 @@ func (c *Config) Check() error {
 		return fmt.Errorf("check rebalance-interval: %s is neither 0 nor between %s and 1h", c.RebalanceInterval, minRebalance)
 	case c.MaxAggregates < 1 || c.MaxAggregates > 1<<20:
 		return fmt.Errorf("check max-aggregates: %d is not between 1 and %d", c.MaxAggregates, 1<<20)
-	case c.MaxLabelBytes < minLabelBytes || c.MaxLabelBytes > 1<<30:
-		return fmt.Errorf("check max-label-bytes: %d is not between %d and %d", c.MaxLabelBytes, minLabelBytes, 1<<30)
+	case c.LabelBytes < minLabelBytes || c.LabelBytes > 1<<30:
+		return fmt.Errorf("check label-bytes: %d is not between %d and %d", c.LabelBytes, minLabelBytes, 1<<30)
 	case c.MaxOrigins < 1 || c.MaxOrigins > 1<<16:
 		return fmt.Errorf("check max-origins: %d is not between 1 and %d", c.MaxOrigins, 1<<16)
 	case c.SketchBytes < minSketchBytes || c.SketchBytes > maxSketchBytes:

@@ -153,7 +153,7 @@ func TestFloor(t *testing.T) {
 // TestLabelBytes floods with long labels from one origin, and expects the memory
 // of labels to be bounded and the others' first keys to keep their names.
 func TestLabelBytes(t *testing.T) {
-	r, flooder := admitter(t, func(c *Config) { c.MaxLabelBytes = 1 << 20 })
+	r, flooder := admitter(t, func(c *Config) { c.LabelBytes = 1 << 20 })
 	long := strings.Repeat("l", span.MaxResource)
 	overflew := 0
 	for i := range 1000 {

@@ -46,7 +46,7 @@
 //
 // # Bounds
 //
-// An interval holds at most Config.MaxAggregates keys, of MaxLabelBytes, that its
+// An interval holds at most Config.MaxAggregates keys, of LabelBytes, that its
 // origins share, a reserve of a quarter as much for those with few, and MaxOrigins
 // origins, each with its budgets of distinct values. Over a budget, a label
 // collapses; where there is no row, the whole key collapses into its origin's one

@@ -1,6 +1,6 @@
 package aggregate
 
-// All origins share MaxAggregates rows and MaxLabelBytes of what names them, first
+// All origins share MaxAggregates rows and LabelBytes of what names them, first
 // come, first served. One that floods would take them all, and the keys of every
 // other meet in its overflow row. So beyond those there is a reserve, a quarter as
 // much, that is open only to an origin below its floor, a sixteenth of the reserve:
@@ -22,7 +22,7 @@ func (a allowance) over(divisor int) allowance {
 }
 
 // shared is what all origins may take.
-func (c *Config) shared() allowance { return allowance{rows: c.MaxAggregates, bytes: c.MaxLabelBytes} }
+func (c *Config) shared() allowance { return allowance{rows: c.MaxAggregates, bytes: c.LabelBytes} }
 
 // reserve is what there is beyond that.
 func (c *Config) reserve() allowance { return c.shared().over(4) }

@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/internal/memory"
+	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
 // The bounds of Config.SketchBytes: a chunk for every table of a few drainers,
@@ -13,20 +14,20 @@ const (
 	maxSketchBytes = 1 << 30
 )
 
-// keyEntryBytes is about what a registry holds for a key besides its labels: the
-// key, its words, the entries of its values, and their places.
-const keyEntryBytes = 1 << 10
+// originBytes is about what a registry holds for an origin, beside its keys: its
+// longest fields, and its overflow row.
+const originBytes = 14*span.MaxOriginField + span.MaxProcessTags + 1<<10
 
 // Memory is the most that the aggregates may come to use: what their limits add
 // up to.
 func (c *Config) Memory() []memory.Part {
 	slot := int(unsafe.Sizeof(Slot{})) + 8 // with its word of the sequence
-	registries := 2 * (c.MaxLabelBytes + c.reserve().bytes + c.maxKeys()*keyEntryBytes)
+	registries := 2 * (c.LabelBytes + c.reserve().bytes + c.MaxOrigins*originBytes)
 	return []memory.Part{
 		{Name: "rings", Bytes: int64(c.Drainers * c.RingSlots * slot), Flag: "ring-slots"},
 		{Name: "tables", Bytes: int64(c.TableBytes()), Flag: "max-aggregates"},
 		{Name: "sketches", Bytes: int64(c.SketchBytes), Flag: "sketch-bytes"},
-		{Name: "labels", Bytes: int64(registries), Flag: "max-label-bytes"},
+		{Name: "labels", Bytes: int64(registries), Flag: "label-bytes"},
 	}
 }
 

@@ -64,7 +64,7 @@ type Config struct {
 	WebConfigFile string           // TLS and basic auth of the HTTP address
 	Debug         bool             // what only a developer asks for
 	Settings      []health.Setting // the values above as the operator gave them
-	MemoryLimit   memory.Limit // that all of it must fit
+	MemoryLimit   memory.Limit     // that all of it must fit
 	ShutdownGrace time.Duration
 	Version       string
 	Log           *slog.Logger
@@ -201,7 +201,6 @@ func (d *Daemon) Start() {
 	d.watching.Go(d.clearWhenUnwanted)
 	d.config.Supervisor.Ready(d.look)
 	d.watching.Go(d.logCollapses)
-
 	d.announce()
 }
 

@@ -16,7 +16,7 @@ const payloadOfSketch = 2 * 4
 
 // Memory is what the limits of a configuration may come to in the worst case.
 func (c *Config) Memory() memory.Budget {
-	encoding := payloadOfSketch*c.Aggregate.SketchBytes + 2*c.Aggregate.MaxLabelBytes
+	encoding := payloadOfSketch*c.Aggregate.SketchBytes + 2*c.Aggregate.LabelBytes
 	return memory.Sum(c.Ingest.Memory(), c.Aggregate.Memory(), []memory.Part{
 		{Name: "bodies of traces", Bytes: int64(c.apmBytes()), Flag: "apm-max-body-bytes"},
 		{Name: "payloads being made", Bytes: int64(encoding), Flag: "sketch-bytes"},
