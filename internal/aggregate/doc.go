@@ -51,5 +51,7 @@
 // origins, each with its budgets of distinct values. Over a budget, a label
 // collapses; where there is no row, the whole key collapses into its origin's one
 // overflow aggregate. Nothing that a tracer sends can make a table larger than
-// these rows a bucket, or a registry larger than these bytes.
+// these rows a bucket, or a registry larger than these bytes. All sketches share
+// SketchMemory of Config.SketchBytes; without more, they collapse their lowest bins
+// early, and no span is lost.
 package aggregate

@@ -3,6 +3,7 @@ package daemon
 import (
 	"fmt"
 
+	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 )
 
@@ -11,12 +12,14 @@ import (
 const programBytes = 16 << 20
 
 // payloadOfSketch is how many bytes the encoding of a sketch's page may come to
-// for each of the page, twice, because a group is written first by itself.
+// for each of the page, twice, because a group is written first by itself. But a
+// payload is shipped as soon as it is full, so no more than one is being made, in a
+// buffer that grows by doubling.
 const payloadOfSketch = 2 * 4
 
 // Memory is what the limits of a configuration may come to in the worst case.
 func (c *Config) Memory() memory.Budget {
-	encoding := payloadOfSketch*c.Aggregate.SketchBytes + 2*c.Aggregate.LabelBytes
+	encoding := min(payloadOfSketch*c.Aggregate.SketchBytes+2*c.Aggregate.LabelBytes, 3*flush.DefaultMaxPayloadBytes)
 	return memory.Sum(c.Ingest.Memory(), c.Aggregate.Memory(), []memory.Part{
 		{Name: "bodies of traces", Bytes: int64(c.apmBytes()), Flag: "apm-max-body-bytes"},
 		{Name: "payloads being made", Bytes: int64(encoding), Flag: "sketch-bytes"},

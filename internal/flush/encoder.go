@@ -12,9 +12,6 @@ func NewEncoder() *Encoder { return &Encoder{newEncoder()} }
 // Encode returns the bodies of a sealed cycle's payloads and how many spans fit
 // into none.
 func (e *Encoder) Encode(sealed *aggregate.Sealed) (bodies [][]byte, unencodable uint64) {
-	payloads, unencodable := e.encoder.encode(sealed, DefaultMaxPayloadBytes)
-	for _, p := range payloads {
-		bodies = append(bodies, p.body)
-	}
+	unencodable = e.encoder.encode(sealed, DefaultMaxPayloadBytes, func(p *payload) { bodies = append(bodies, p.body) })
 	return bodies, unencodable
 }

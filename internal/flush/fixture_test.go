@@ -102,9 +102,15 @@ func golden() *aggregate.Sealed {
 
 func mustEncode(t testing.TB, sealed *aggregate.Sealed, limit int) []*payload {
 	t.Helper()
-	payloads, unencodable := newEncoder().encode(sealed, limit)
+	payloads, unencodable := newEncoder().all(sealed, limit)
 	if unencodable != 0 {
 		t.Fatalf("%d spans unencodable", unencodable)
 	}
 	return payloads
+}
+
+// all keeps the payloads instead of shipping them.
+func (e *encoder) all(sealed *aggregate.Sealed, limit int) (payloads []*payload, unencodable uint64) {
+	unencodable = e.encode(sealed, limit, func(p *payload) { payloads = append(payloads, p) })
+	return payloads, unencodable
 }

@@ -112,11 +112,21 @@ func (f *Flusher) Accept(sealed *aggregate.Sealed) {
 		delivery.Resolve(err)
 		return
 	}
-	payloads, unencodable := f.encoder.encode(sealed, f.payloadLimit())
+	// The shipment counts itself as one more payload while they are made, so that
+	// it cannot be complete before all have been.
+	s := &shipment{delivery: delivery, flush: flush, pending: 1}
+	unencodable := f.encoder.encode(sealed, f.payloadLimit(), func(p *payload) { f.ship(s, p, began) })
 	sealed.Release()
-	f.books.made(payloads, time.Since(began))
-	f.history.encoded(flush, payloads, unencodable, time.Since(began))
-	f.ship(&shipment{delivery: delivery, flush: flush}, payloads, unencodable, began)
+	took := time.Since(began)
+	f.books.sealed(took)
+	f.history.encoded(flush, unencodable, took)
+	var err error
+	if unencodable > 0 {
+		f.books.unsent(Unencodable, unencodable)
+		f.cfg.Log.Error("statistics fit in no payload and are lost", "spans", unencodable, "error", errUnencodable)
+		err = errUnencodable
+	}
+	s.settle(err)
 }
 
 // unwelcome says why nothing can be sent at present, if so.
@@ -139,22 +149,13 @@ func (f *Flusher) payloadLimit() int {
 	return f.cfg.MaxPayloadBytes
 }
 
-// ship hands a cycle's payloads to the sender.
-func (f *Flusher) ship(s *shipment, payloads []*payload, unencodable uint64, now time.Time) {
-	// The shipment counts itself as one more payload while they are enqueued,
-	// so that it cannot be complete before all have been.
-	s.pending = len(payloads) + 1
-	var err error
-	if unencodable > 0 {
-		f.books.unsent(Unencodable, unencodable)
-		f.cfg.Log.Error("statistics fit in no payload and are lost", "spans", unencodable, "error", errUnencodable)
-		err = errUnencodable
-	}
-	for _, p := range payloads {
-		p.born, p.shipment = now, s
-		f.giveUp(QueueFull, f.queue.put(p))
-	}
-	s.settle(err)
+// ship hands a payload to the sender.
+func (f *Flusher) ship(s *shipment, p *payload, now time.Time) {
+	s.add()
+	p.born, p.shipment = now, s
+	f.books.made(p)
+	f.history.made(s.flush, p)
+	f.giveUp(QueueFull, f.queue.put(p))
 	notify(f.arrived)
 }
 

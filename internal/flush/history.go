@@ -52,15 +52,20 @@ func (h *history) begin(sealed *aggregate.Sealed, spans uint64) *Flush {
 	return f
 }
 
-// encoded notes which payloads a cycle became.
-func (h *history) encoded(f *Flush, payloads []*payload, unencodable uint64, took time.Duration) {
+// made notes one payload that a cycle became.
+func (h *history) made(f *Flush, p *payload) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	f.Payloads, f.Pending, f.Unencodable = len(payloads), len(payloads), unencodable
-	f.EncodeSeconds = took.Seconds()
-	for _, p := range payloads {
-		f.Bytes += len(p.body)
-	}
+	f.Payloads++
+	f.Pending++
+	f.Bytes += len(p.body)
+}
+
+// encoded notes that there are no more of them.
+func (h *history) encoded(f *Flush, unencodable uint64, took time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f.Unencodable, f.EncodeSeconds = unencodable, took.Seconds()
 }
 
 // refused notes that a cycle was not encoded at all.

@@ -25,7 +25,8 @@ type payload struct {
 // cycle; it has one user at a time.
 type encoder struct {
 	groups   groupEncoder
-	ends     []int // where each encoded group ends in groups
+	ends     []int  // where each encoded group ends in groups
+	fitting  []*row // of which they are
 	whole    *fields
 	parts    [][]byte // of the payload, in whole and in groups
 	merger   merger
@@ -39,9 +40,10 @@ func newEncoder() *encoder {
 	}
 }
 
-// encode makes the payloads of a sealed cycle, none longer than limit, and
+// encode makes the payloads of a sealed cycle, none longer than limit, and hands
+// each to ship as soon as it is made, so that not all need memory at once. It
 // counts the spans of what cannot be put in any.
-func (e *encoder) encode(sealed *aggregate.Sealed, limit int) (payloads []*payload, unencodable uint64) {
+func (e *encoder) encode(sealed *aggregate.Sealed, limit int, ship func(*payload)) (unencodable uint64) {
 	defer e.merger.forget()
 	for rest := e.merger.merge(sealed); len(rest) > 0; {
 		n := 1
@@ -49,53 +51,55 @@ func (e *encoder) encode(sealed *aggregate.Sealed, limit int) (payloads []*paylo
 			n++
 		}
 		origin := &sealed.Origins[rest[0].origin()]
-		made, lost := e.origin(origin, rest[:n], uint64(sealed.Width), limit)
-		payloads, unencodable = append(payloads, made...), unencodable+lost
+		unencodable += e.origin(origin, rest[:n], uint64(sealed.Width), limit, ship)
 		rest = rest[n:]
 	}
-	return payloads, unencodable
+	return unencodable
 }
 
-// origin makes the payloads of one origin: first every group by itself, then
-// as many groups a payload as fit.
-func (e *encoder) origin(o *span.Origin, rows []row, width uint64, limit int) (payloads []*payload, lost uint64) {
+// origin makes the payloads of one origin.
+func (e *encoder) origin(o *span.Origin, rows []row, width uint64, limit int, ship func(*payload)) (lost uint64) {
 	room := limit - e.headSize(o)
-	e.groups.Reset()
-	e.ends = e.ends[:0]
-	fitting := rows[:0]
-	for i := range rows {
-		start := e.groups.Len()
-		e.groups.group(&rows[i])
-		if e.groups.Len()-start+bucketHead > room {
-			e.groups.Truncate(start)
-			lost += rows[i].Spans
-			continue
+	for len(rows) > 0 {
+		done, unfit := e.fill(rows, room)
+		if len(e.fitting) > 0 {
+			ship(e.payload(o, width))
 		}
-		e.ends = append(e.ends, e.groups.Len())
-		fitting = append(fitting, rows[i])
+		rows, lost = rows[done:], lost+unfit
 	}
-	for first := 0; first < len(fitting); {
-		last := e.fill(fitting, first, room)
-		payloads = append(payloads, e.payload(o, fitting, first, last, width))
-		first = last
-	}
-	return payloads, lost
+	return lost
 }
 
 // bucketHead is more than a bucket's own entries take.
 const bucketHead = 64
 
-// fill returns the row after the last that fits into a payload from first on.
-func (e *encoder) fill(rows []row, first, room int) (last int) {
-	for last = first; last < len(rows); last++ {
-		if last == first || !sameBucket(&rows[last-1], &rows[last]) {
-			room -= bucketHead
+// fill encodes groups until the room of one payload is used up, and returns how
+// many rows it is done with, and the spans of those that fit in no payload. A
+// group that goes beyond is encoded again for the next one.
+func (e *encoder) fill(rows []row, room int) (done int, lost uint64) {
+	e.groups.Reset()
+	e.ends, e.fitting = e.ends[:0], e.fitting[:0]
+	left := room
+	for i := range rows {
+		start := e.groups.Len()
+		e.groups.group(&rows[i])
+		size := e.groups.Len() - start
+		if size+bucketHead > room {
+			e.groups.Truncate(start)
+			lost += rows[i].Spans
+			continue
 		}
-		if room -= e.ends[last] - e.start(last); room < 0 {
-			break
+		if n := len(e.fitting); n == 0 || !sameBucket(e.fitting[n-1], &rows[i]) {
+			size += bucketHead
 		}
+		if left -= size; left < 0 {
+			e.groups.Truncate(start)
+			return i, lost
+		}
+		e.ends = append(e.ends, e.groups.Len())
+		e.fitting = append(e.fitting, &rows[i])
 	}
-	return last
+	return len(rows), lost
 }
 
 // start is where an encoded group starts.
@@ -112,12 +116,12 @@ func (e *encoder) start(group int) int {
 // bucket of its own with the same start, and there is nothing left to fold.
 func sameBucket(a, b *row) bool { return a.bucket() == b.bucket() && a.key().Type == b.key().Type }
 
-// payload assembles the groups from first up to last.
-func (e *encoder) payload(o *span.Origin, rows []row, first, last int, width uint64) *payload {
+// payload assembles what fill has encoded.
+func (e *encoder) payload(o *span.Origin, width uint64) *payload {
 	buckets, spans := 0, uint64(0)
-	for i := first; i < last; i++ {
-		buckets += present(i == first || !sameBucket(&rows[i-1], &rows[i]))
-		spans += rows[i].Spans
+	for i, r := range e.fitting {
+		buckets += present(i == 0 || !sameBucket(e.fitting[i-1], r))
+		spans += r.Spans
 	}
 	heads := e.headSize(o) + buckets*bucketHead
 	e.whole.Reset()
@@ -125,17 +129,18 @@ func (e *encoder) payload(o *span.Origin, rows []row, first, last int, width uin
 	e.head(o, e.sequence)
 	e.whole.array("Stats", buckets)
 	e.parts = e.parts[:0]
-	for from := first; from < last; {
-		to := from + 1
-		for to < last && sameBucket(&rows[from], &rows[to]) {
-			to++
+	for first := 0; first < len(e.fitting); {
+		last := first + 1
+		for last < len(e.fitting) && sameBucket(e.fitting[first], e.fitting[last]) {
+			last++
 		}
-		e.bucket(rows[from].bucket(), width, from, to)
-		from = to
+		e.bucket(e.fitting[first].bucket(), width, first, last)
+		first = last
 	}
 	// Joined, the bytes are copied once into memory that was not cleared before.
 	p := &payload{sequence: e.sequence, origin: *o, body: bytes.Join(e.parts, nil), spans: spans}
 	e.sequence++
+	clear(e.fitting)
 	return p
 }
 

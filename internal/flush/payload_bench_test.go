@@ -32,7 +32,7 @@ func BenchmarkEncode(b *testing.B) {
 			e, sealed, size := newEncoder(), c.seal(), 0
 			b.ReportAllocs()
 			for b.Loop() {
-				payloads, _ := e.encode(sealed, DefaultMaxPayloadBytes)
+				payloads, _ := e.all(sealed, DefaultMaxPayloadBytes)
 				size = len(payloads[0].body)
 			}
 			b.ReportMetric(float64(size), "payload_bytes")

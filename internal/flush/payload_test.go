@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -175,7 +176,7 @@ func TestGroupThatFitsNowhereIsUnencodable(t *testing.T) {
 	c.add(0, small, 0, 1, 0, 1)
 	c.add(0, large, 0, 1, 0, 1)
 	c.add(0, large, 0, 1, 0, 1)
-	payloads, unencodable := newEncoder().encode(c.seal(), minPayloadBytes)
+	payloads, unencodable := newEncoder().all(c.seal(), minPayloadBytes)
 	if len(payloads) != 1 || payloads[0].spans != 1 || unencodable != 2 {
 		t.Errorf("%d payloads, %d spans unencodable", len(payloads), unencodable)
 	}
@@ -215,9 +216,46 @@ func TestEncodingAgainAllocatesOnlyPayloads(t *testing.T) {
 		c.add(0, key, 0, uint64(i)*1000, 0, 1)
 	}
 	e, sealed := newEncoder(), c.seal()
-	e.encode(sealed, DefaultMaxPayloadBytes)
+	e.all(sealed, DefaultMaxPayloadBytes)
 	// The payload, its body and the slices that hold it, however many groups.
-	if allocations := testing.AllocsPerRun(10, func() { e.encode(sealed, DefaultMaxPayloadBytes) }); allocations > 10 {
+	if allocations := testing.AllocsPerRun(10, func() { e.all(sealed, DefaultMaxPayloadBytes) }); allocations > 10 {
 		t.Errorf("%v allocations for 500 groups", allocations)
+	}
+}
+
+// What a group is written in first never outgrows a payload, however many payloads
+// an origin's groups come to.
+func TestEncodingIsBoundedByThePayload(t *testing.T) {
+	var c cycle
+	origin := c.origin(span.Origin{Service: "web"})
+	for i := range 3000 {
+		key := c.key(origin, span.Key{Service: "s", Operation: "o", Resource: strings.Repeat("r", 1000) + fmt.Sprint(i)})
+		c.add(0, key, 0, uint64(i)*1000, 0, 1)
+	}
+	e := newEncoder()
+	payloads, unencodable := e.all(c.seal(), minPayloadBytes)
+	if len(payloads) < 20 || unencodable != 0 {
+		t.Fatalf("%d payloads, %d spans in none", len(payloads), unencodable)
+	}
+	if taken := e.groups.Cap(); taken > 3*minPayloadBytes {
+		t.Errorf("%d bytes set aside for payloads of %d", taken, minPayloadBytes)
+	}
+}
+
+// Counts beyond what a payload can say stand at the largest that it can.
+func TestCountsSaturate(t *testing.T) {
+	var c cycle
+	key := c.key(c.origin(span.Origin{Service: "web"}), span.Key{Service: "s", Operation: "o", Resource: "r"})
+	for range 4 {
+		c.add(0, key, 0, math.MaxInt64, span.Error|span.TopLevel, 1<<62)
+		c.add(1, key, 0, math.MaxInt64, 0, 1<<62)
+	}
+	p, err := embedded.DecodePayload(mustEncode(t, c.seal(), DefaultMaxPayloadBytes)[0].body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := p.Stats[0].Stats[0]
+	if g.Hits != math.MaxUint64 || g.Duration != math.MaxUint64 || g.Errors != math.MaxUint64 || g.TopLevelHits != math.MaxUint64 {
+		t.Errorf("%d hits, %d errors, %d top-level, %d ns", g.Hits, g.Errors, g.TopLevelHits, g.Duration)
 	}
 }

@@ -17,6 +17,13 @@ type shipment struct {
 	err     error // of the first payload that failed
 }
 
+// add counts one more payload.
+func (s *shipment) add() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pending++
+}
+
 // settle notes the outcome of one payload.
 func (s *shipment) settle(err error) {
 	s.mu.Lock()

@@ -79,13 +79,17 @@ func (b *books) hold(spans uint64) {
 	b.stats.Held += spans
 }
 
-// made notes what a sealed cycle became.
-func (b *books) made(payloads []*payload, took time.Duration) {
+// made notes one payload.
+func (b *books) made(p *payload) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, p := range payloads {
-		b.stats.PayloadBytes.observe(float64(len(p.body)))
-	}
+	b.stats.PayloadBytes.observe(float64(len(p.body)))
+}
+
+// sealed notes how long one sealed cycle took to become payloads.
+func (b *books) sealed(took time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.stats.FlushSeconds.observe(took.Seconds())
 }
 
