@@ -17,6 +17,16 @@
 //     connection. What it gave a number never changes, so the flush reads what a
 //     sealed cycle was handed without it.
 //   - The current cycle's number is written by the sealer alone.
+//   - The routing is written by the balancer alone, and each value of it never.
+//
+// # Routing
+//
+// Which drainer counts a key is a matter of load only, never of correctness: every
+// drainer has a table that any key may stand in, and the flush merges rows by key.
+// So a change of the routing is one store of one pointer. A publisher that still
+// has the old value publishes by it, and nothing is wrong; nobody is asked to stop,
+// nothing is handed over, and there is nothing to wait for. That is also why the
+// balancer may be a goroutine that knows neither drainers nor rings.
 //
 // # Why a boundary is exact
 //
@@ -51,5 +61,8 @@
 // origins, each with its budgets of distinct values. Over a budget, a label
 // collapses; where there is no row, the whole key collapses into its origin's one
 // overflow aggregate. Nothing that a tracer sends can make a table larger than
-// these rows a bucket, or a registry larger than these bytes.
+// these rows a bucket, or a registry larger than these bytes. A key that moved or
+// is spread has a row with each drainer that counted it; the tables' index has room
+// for that from the start. There are MaxPartitions partitions at most, and as many
+// counters of demand.
 package aggregate
