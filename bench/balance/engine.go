@@ -48,7 +48,7 @@ func newEngine(o options, balancing aggregate.Balancing, keys int, hashes []uint
 		d := &drainer{ring: slots}
 		e.drainers = append(e.drainers, d)
 		e.running.Go(func() {
-			d.ring.Consume(drainMost, func(items []uint64) { d.burn(items, o.work) }, func(ring.Signal) {})
+			d.ring.Consume(drainMost, func(items []uint64) { d.take(items, o) }, func(ring.Signal) {})
 		})
 	}
 	e.balancer.Start()
@@ -56,13 +56,18 @@ func newEngine(o options, balancing aggregate.Balancing, keys int, hashes []uint
 	return e, nil
 }
 
-// burn is the work of items, of which each step needs the one before.
-func (d *drainer) burn(items []uint64, steps int) {
-	for _, x := range items {
-		for range steps {
-			x = x*6364136223846793005 + 1442695040888963407
+// take does the work of items, of which each step needs the one before, or waits
+// as long.
+func (d *drainer) take(items []uint64, o options) {
+	if o.wait > 0 {
+		time.Sleep(time.Duration(len(items)) * o.wait)
+	} else {
+		for _, x := range items {
+			for range o.work {
+				x = x*6364136223846793005 + 1442695040888963407
+			}
+			d.sink += x
 		}
-		d.sink += x
 	}
 	d.taken.Store(d.taken.Load() + uint64(len(items)))
 }

@@ -12,8 +12,12 @@
 // the idlest. Absolute figures do not travel between machines. The last line of each
 // case says what counts.
 //
-// Beside the gain that was measured stands the one that a core for each drainer
-// would give, computed: the busiest drainer's share is then what limits.
+// The gain is one of wall time, and there is none to be had where the processors
+// are the limit and not the busiest drainer: with more drainers than cores, or on a
+// machine that others use. So beside it stands the gain that a core for each
+// drainer would give, computed: the busiest one's share is then what limits. With
+// -wait=4us an item's cost is waited for instead of worked, so that every drainer
+// has its own time as it would have its own core, and that gain is measured.
 //
 // With -partitions it measures something else: whether the number of partitions
 // costs anything, with the real aggregates behind the rings.
@@ -35,6 +39,7 @@ type options struct {
 	windows    int
 	work       int
 	producers  int
+	wait       time.Duration
 }
 
 func main() {
@@ -43,6 +48,7 @@ func main() {
 	flag.DurationVar(&o.window, "window", 2*time.Second, "length of a window")
 	flag.IntVar(&o.windows, "windows", 10, "windows of each side")
 	flag.IntVar(&o.work, "work", 500, "steps of the generator an item")
+	flag.DurationVar(&o.wait, "wait", 0, "let an item cost so much waiting instead of work")
 	flag.IntVar(&o.producers, "producers", 16, "goroutines that send")
 	flag.Parse()
 	if err := run(os.Stdout, o); err != nil {

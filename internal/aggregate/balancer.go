@@ -62,6 +62,7 @@ func NewBalancer(config Balancing) *Balancer {
 	}
 	b.install(newRouting(config.Partitions.count(config.Drainers, 0), config.Drainers))
 	b.known.note(&Plan{Before: 1, After: 1, Why: "no look at the loads yet"})
+	b.known.LastChange = b.known.LastPlan
 	b.publish(make([]uint64, b.Routing().Partitions()), b.Routing())
 	return b
 }

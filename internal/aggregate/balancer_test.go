@@ -79,7 +79,7 @@ func TestSlightUnevennessMustLast(t *testing.T) {
 	}
 	b.ask(slight)
 	b.turn()
-	if s := b.Stats(); s.Epoch != 2 || s.Moves == 0 || s.LastPlan.After > levelled {
+	if s := b.Stats(); s.Epoch != 2 || s.Moves == 0 || s.LastPlan.After > levelled || s.LastChange != s.LastPlan {
 		t.Errorf("three intervals of it: %+v", s)
 	}
 	b = newTestBalancer(2, 16)

@@ -17,6 +17,16 @@
 //     connection. What it gave a number never changes, so the flush reads what a
 //     sealed cycle was handed without it.
 //   - The current cycle's number is written by the sealer alone.
+//   - The routing is written by the balancer alone, and each value of it never.
+//
+// # Routing
+//
+// Which drainer counts a key is a matter of load only, never of correctness: every
+// drainer has a table that any key may stand in, and the flush merges rows by key.
+// So a change of the routing is one store of one pointer. A publisher that still
+// has the old value publishes by it, and nothing is wrong; nobody is asked to stop,
+// nothing is handed over, and there is nothing to wait for. That is also why the
+// balancer may be a goroutine that knows neither drainers nor rings.
 //
 // # Why a boundary is exact
 //
@@ -53,5 +63,7 @@
 // overflow aggregate. Nothing that a tracer sends can make a table larger than
 // these rows a bucket, or a registry larger than these bytes. All sketches share
 // SketchMemory of Config.SketchBytes; without more, they collapse their lowest bins
-// early, and no span is lost.
+// early, and no span is lost. A key that moved or is spread has a row with each
+// drainer that counted it; the tables' index has room for that from the start. There
+// are MaxPartitions partitions at most, and as many counters of demand.
 package aggregate

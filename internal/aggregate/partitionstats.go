@@ -27,7 +27,8 @@ type PartitionStats struct {
 	Spreads uint64 `json:"spreads"` // partitions that got more owners
 	Gathers uint64 `json:"gathers"` // spread partitions that got one owner again
 
-	LastPlan PlanStats `json:"last_plan"`
+	LastPlan   PlanStats `json:"last_plan"`   // at the last look at the loads
+	LastChange PlanStats `json:"last_change"` // the last plan that moved, spread or gathered something
 }
 
 // DrainerLoad is one drainer's part of what was offered.
@@ -67,6 +68,9 @@ func (s *PartitionStats) note(p *Plan) {
 	s.LastPlan = PlanStats{
 		At: time.Now(), Before: p.Before, After: p.After,
 		Moves: p.Moves, Spreads: p.Spreads, Gathers: p.Gathers, Why: p.Why,
+	}
+	if p.owners != nil {
+		s.LastChange = s.LastPlan
 	}
 }
 

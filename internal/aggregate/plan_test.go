@@ -319,3 +319,21 @@ func TestRoomIsWhatCountAllows(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// TestSpreadNoWiderThanNeeded: a hot partition goes to as many drainers as bring
+// each one's part of it below a fair share, and not to all.
+func TestSpreadNoWiderThanNeeded(t *testing.T) {
+	const drainers = 8
+	for hot := 2; hot < drainers; hot++ {
+		loads := slices.Repeat([]uint64{1000}, 256)
+		loads[9] = uint64(255_000*hot/(drainers-hot)) - 1000 // hot fair shares
+		r := newRouting(256, drainers)
+		r = after(r, plan(loads, r))
+		if owners := r.Owners(9); len(owners) != hot {
+			t.Errorf("a partition of %d fair shares of %d went to %v", hot, drainers, owners)
+		}
+		if ratio := newLayout(loads, r).ratio(); ratio > levelled {
+			t.Errorf("%d fair shares: ratio %.3f", hot, ratio)
+		}
+	}
+}

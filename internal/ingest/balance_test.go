@@ -1,0 +1,91 @@
+package ingest
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// skewedFrame has 300 spans, 180 of them of the hot resource, the others of 120
+// in turn. It says how many it has of each.
+func skewedFrame(hot string, turn int) (frame []byte, has map[string]uint64) {
+	const n = 300
+	has = map[string]uint64{}
+	frame = wire.BeginSpans(nil)
+	for i := range n {
+		resource := hot
+		if i%5 >= 3 {
+			resource = fmt.Sprint("r", (turn+i)%120)
+		}
+		has[resource]++
+		frame = wire.AppendWhole(frame, key(resource), 1e6, time.Now().UnixNano(), 0, 1)
+	}
+	wire.EndSpans(frame, 0, n)
+	return frame, has
+}
+
+// spreadSince says whether, at some look after that moment, the busiest partition
+// was most of the traffic and spread, and the drainers level.
+func spreadSince(s aggregate.PartitionStats, moment time.Time) bool {
+	return s.LastPlan.At.After(moment) && s.LoadRatio < 1.15 &&
+		len(s.Busiest) > 0 && s.Busiest[0].Share > 0.5 && len(s.Busiest[0].Owners) == 2
+}
+
+// TestHotKeyIsSpread sends skewed traffic over real sockets, faster than the
+// drainers count, until the balancer has spread the hot key and the drainers are
+// level; then another key becomes the hot one. Not a span is lost or counted
+// under another key on the way.
+func TestHotKeyIsSpread(t *testing.T) {
+	const interval = time.Second
+	h := start(t, func(c *Config, a *aggregate.Config) {
+		c.Block = true
+		a.Drainers, a.RebalanceInterval = 2, interval
+	})
+	var mu sync.Mutex
+	sent := map[string]uint64{}
+	var hot atomic.Value
+	hot.Store("hot 0")
+	var done atomic.Bool
+	var sending sync.WaitGroup
+	for range 3 {
+		c := h.connect("shop")
+		sending.Go(func() {
+			for turn := 0; !done.Load(); turn += 7 {
+				frame, has := skewedFrame(hot.Load().(string), turn)
+				c.send(frame)
+				mu.Lock()
+				for resource, n := range has {
+					sent[resource] += n
+				}
+				mu.Unlock()
+			}
+			c.settle()
+		})
+	}
+	for _, next := range []string{"hot 1", "hot 2", "hot 3"} {
+		hot.Store(next)
+		for begun := time.Now(); !spreadSince(h.aggregator.Stats().Partitions, begun.Add(2*interval)); {
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+	done.Store(true)
+	sending.Wait()
+	s := h.aggregator.Stats().Partitions
+	if s.Partitions != 128 {
+		t.Errorf("%d partitions for some 120 aggregates, want 128", s.Partitions)
+	}
+	h.stop()
+	for resource, n := range sent {
+		if h.rows[resource] != n {
+			t.Errorf("%q was counted %d times, and sent %d times", resource, h.rows[resource], n)
+		}
+	}
+	if n := h.dropped(); n != 0 {
+		t.Errorf("%d dropped", n)
+	}
+}
