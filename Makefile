@@ -44,7 +44,7 @@ dist: binaries release-tools ## build everything that a release carries into dis
 	@VERSION=$(VERSION) EPOCH=$(EPOCH) GO=$(GO) sh deploy/dist.sh
 	@cat dist/SHA256SUMS
 
-dist-check: ## build a release twice, from two places and empty caches, and compare the bytes
+dist-check: ## build a release twice, in two places, and compare the bytes
 	@GO=$(GO) VERSION=$(VERSION) EPOCH=$(EPOCH) sh test/deploy/reproducible.sh
 
 demo: ## watch spans of a small web shop go all the way, for 25 seconds

@@ -164,7 +164,7 @@ func TestSidecarTemplates(t *testing.T) {
 func TestUnusableValuesAreRefused(t *testing.T) {
 	for _, values := range []string{
 		"mode: sidecar", "modus: node", "socket: {mode: rw}", "socket: {directory: run/}", "agent: {url: 'ftp://x'}",
-		"config: {Ring_Slots: 1}", "config: {ring-slots: [1]}", "image: {digest: latest}", "node: {hostNetwork: true}",
+		"config: {Ring_Slots: 1}", "config: {ring-slots: [1]}", "config: {ring-slots: 0.5}", "image: {digest: latest}", "node: {hostNetwork: true}",
 		"podMonitor: {interval: often}", "networkPolicy: {monitoringNamespace: ''}",
 	} {
 		if _, err := render(t, load(t, chartDir), values); err == nil || !strings.Contains(err.Error(), "schema") {

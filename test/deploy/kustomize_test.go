@@ -85,7 +85,7 @@ func (m *manifests) keepPromises(t *testing.T) {
 			if !selects(t, &policy.Spec.PodSelector, w.pod.Labels) {
 				t.Errorf("the policy %s does not select %s", policy.Name, w.name)
 			}
-			if rule := policy.Spec.Ingress[len(policy.Spec.Ingress)-1]; len(rule.From) != 1 || rule.Ports[0].Port.String() != "spanstatsd" {
+			if rule := policy.Spec.Ingress[len(policy.Spec.Ingress)-1]; len(rule.From) != 1 || rule.Ports[0].Port.IntValue() != 9126 {
 				t.Errorf("the policy %s lets others than the monitoring ask for metrics", policy.Name)
 			}
 		}

@@ -1,0 +1,63 @@
+package deploy
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+)
+
+// componentAddress is where the documents say that a component is. Here it is in
+// the directory above.
+const componentAddress = "https://github.com/spanstatsd/spanstatsd//deploy/kubernetes/components/sidecar?ref=main"
+
+// TestReadmeToTheLetter writes the files that the README shows for a pod, applies
+// them as it says, except that the component comes from here, and expects a pod
+// that keeps every promise.
+func TestReadmeToTheLetter(t *testing.T) {
+	readme := string(readFile(t, "../../README.md"))
+	_, section, found := strings.Cut(readme, "\n## In a pod\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	if !found || strings.Count(section, componentAddress) != 1 {
+		t.Fatal("the README has no section on pods, or it names the component otherwise")
+	}
+	// Kustomize takes components by relative paths only, so ours come along.
+	copied := t.TempDir()
+	if err := os.CopyFS(copied, os.DirFS(kubernetes)); err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(copied, "overlays", "readme")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	files := regexp.MustCompile("(?s)```yaml\n# (\\S+)\n(.*?)```").FindAllStringSubmatch(section, -1)
+	if len(files) != 2 {
+		t.Fatalf("%d files", len(files))
+	}
+	for _, file := range files {
+		body := strings.ReplaceAll(file[2], componentAddress, "../../components/sidecar")
+		if err := os.WriteFile(filepath.Join(dir, file[1]), []byte(body), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := built.AsYaml()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := decode(text)
+	if err != nil || len(m.pods) != 1 {
+		t.Fatal(err, m)
+	}
+	m.keepPromises(t)
+	if daemon, native := daemonOf(&m.pods[0].pod.Spec); !native || daemon.Image != "your-registry.example/spanstatsd:0.1.0" {
+		t.Errorf("the daemon is %s, native %t", daemon.Image, native)
+	}
+}
