@@ -60,7 +60,8 @@ var sweeps = []sweep{
 		[]variant{{"raw keys", func(c *Config, n float64) { c.Connections, c.Origins = 1000, int(n) }}},
 	},
 	{
-		"keys", "Cost of a span by keys", "keys, 1 connection", []float64{10, 100, 1000, 10_000, 100_000},
+		"keys", "Cost of a span by keys", "keys, 1 connection",
+		[]float64{10, 100, 1000, 10_000, 100_000},
 		[]variant{
 			{"raw keys", func(c *Config, n float64) { c.KeyCount = int(n) }},
 			{"numbered keys", func(c *Config, n float64) { c.KeyCount, c.Keys = int(n), Numbered }},
