@@ -121,6 +121,9 @@ bench-sketch: ## our sketches beside the library's: bins of 100 million duration
 bench-flush: ## merging and encoding 2048 aggregates beside the agent's own code, in one run
 	cd bench/flush && $(GO) run .
 
+bench: build ## every workload through a whole daemon, in one table (2 minutes)
+	bin/spanstatsd bench all -- --buffer=block
+
 bench-adversarial: build ## a minute of spans that are all new: a line each 5 s, the books, memory
 	bin/spanstatsd bench --workload adversarial --for 60s --every 5s
 

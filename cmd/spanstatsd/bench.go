@@ -60,7 +60,7 @@ Exits 0 only if the books balance and the agent counted exactly what was accepte
 		},
 	}
 	o.addFlags(cmd.Flags())
-	cmd.AddCommand(newBenchScaleCommand(), newBenchTracerCommand())
+	cmd.AddCommand(newBenchAllCommand(), newBenchScaleCommand(), newBenchTracerCommand())
 	return cmd
 }
 
@@ -119,6 +119,30 @@ func (o *benchOptions) run(cmd *cobra.Command) error {
 		return errors.New("run bench: the figures do not agree, or something failed, as the report says")
 	}
 	return nil
+}
+
+// newBenchAllCommand measures every workload.
+func newBenchAllCommand() *cobra.Command {
+	c := bench.AllConfig{For: 10 * time.Second}
+	cmd := &cobra.Command{
+		Use:   "all [flags] [-- flags of run]",
+		Short: "Measure every workload, in one table",
+		Long: `Measure every workload as fast as it goes, keys by their bytes and by numbers, and
+the client library at a rate. What follows -- goes to the daemon; with
+--buffer=block nothing is dropped, and the rate is what it carries.`,
+		Args: daemonArguments,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := applyEnvironment(cmd.Flags()); err != nil {
+				return err
+			}
+			c.Flags, c.Out, c.Log = args, cmd.OutOrStdout(), cmd.ErrOrStderr()
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
+			defer stop()
+			return bench.All(ctx, c)
+		},
+	}
+	cmd.Flags().DurationVar(&c.For, "for", c.For, "how long each lasts")
+	return cmd
 }
 
 // newBenchScaleCommand measures how a span's cost grows.

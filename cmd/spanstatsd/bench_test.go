@@ -198,6 +198,26 @@ func TestBenchIsInterrupted(t *testing.T) {
 	}
 }
 
+// The two that measure many times over print their tables, and the plot is there.
+func TestBenchTables(t *testing.T) {
+	images := t.TempDir()
+	for args, rows := range map[string]int{
+		"all --for=50ms -- --buffer=block":                 14,
+		"scale --only=cores --for=60ms --images=" + images: 9,
+	} {
+		out, err := program(t, append([]string{"bench"}, strings.Fields(args)...)...).Output()
+		if err != nil {
+			t.Fatalf("bench %s: %v", args, err)
+		}
+		if got := strings.Count(string(out), "\n|") + strings.Count(string(out[:1]), "|"); got != rows {
+			t.Errorf("bench %s: a table of %d lines, want %d:\n%s", args, got, rows, out)
+		}
+	}
+	if plot, err := os.ReadFile(filepath.Join(images, "scale-cores.svg")); err != nil || !bytes.Contains(plot, []byte("<circle")) {
+		t.Errorf("plot of cores: %v, %.80s", err, plot)
+	}
+}
+
 func TestUnusableBench(t *testing.T) {
 	nobody := filepath.Join(t.TempDir(), "nobody")
 	for _, test := range []struct {
@@ -221,6 +241,10 @@ func TestUnusableBench(t *testing.T) {
 		{"-- --ring-slots=3", 1, "its log says why"},
 		{"--daemon=http://127.0.0.1:1 --socket=" + nobody, 1, "find daemon"},
 		{"--daemon=http://127.0.0.1:1 -- --drainers=cpu:1", 2, "runs already"},
+		{"all stable", 2, "behind --"},
+		{"all --for=-1s", 1, "--for"},
+		{"scale --only=pods", 2, "connections, origins, keys, cores"},
+		{"scale --for=0s", 2, "--for"},
 		{"tracer", 1, "started by spanstatsd bench"},
 	} {
 		cmd := program(t, append([]string{"bench"}, strings.Fields(test.args)...)...)

@@ -37,13 +37,16 @@ func (p *progress) ticks() <-chan time.Time {
 	return p.ticker.C
 }
 
-// end takes the terminal's line away.
-func (p *progress) end() {
+// end says the last of it, or takes the terminal's line away.
+func (p *progress) end(ctx context.Context) {
 	if p.ticker == nil {
 		return
 	}
 	p.ticker.Stop()
-	if !p.stays {
+	if p.stays {
+		p.line(ctx)
+		fmt.Fprintln(p.run.config.Out)
+	} else {
 		fmt.Fprint(p.run.config.Screen, "\r\x1b[K")
 	}
 }

@@ -146,7 +146,7 @@ func (r *run) drain(ctx context.Context, report *Report) error {
 // watch waits for the tracers, and says meanwhile how it goes.
 func (r *run) watch(ctx, asking context.Context) error {
 	show := newProgress(r)
-	defer show.end()
+	defer show.end(asking)
 	running := len(r.producers)
 	ended := make(chan error, running)
 	for _, p := range r.producers {
