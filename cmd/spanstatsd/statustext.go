@@ -151,17 +151,30 @@ func (t *statusText) rings() {
 
 func (t *statusText) agent() {
 	a := &t.now.Agent
-	how := t.good("takes payloads")
-	switch {
-	case !a.Stats:
-		how = t.bad("takes no statistics")
-	case !a.Reachable:
-		how = t.bad("does not take payloads")
-	}
-	t.line("\n%s  %s %s  %s", t.bold("Agent"), printable(a.URL), printable(a.Version), how)
+	t.line("\n%s  %s %s  %s", t.bold("Agent"), printable(a.URL), printable(a.Version), t.agentState())
 	if r := t.now.Retry; r.Payloads > 0 {
 		t.line("  %s", t.warn(fmt.Sprintf("%s payloads wait, %s of %s", count(r.Payloads), bytesText(r.Bytes), bytesText(r.MaxBytes))))
 	}
+}
+
+// agentState is how the agent does: what it did with the last flush that has an
+// outcome.
+func (t *statusText) agentState() string {
+	switch a := &t.now.Agent; {
+	case !a.Stats:
+		return t.bad("takes no statistics")
+	case !a.Reachable:
+		return t.bad("does not answer")
+	}
+	for _, f := range t.now.Flushes {
+		if len(f.Outcomes) > 0 && f.Outcomes[flush.ResultAccepted] == 0 {
+			return t.bad("answers, and does not take payloads")
+		}
+		if len(f.Outcomes) > 0 {
+			break
+		}
+	}
+	return t.good("takes payloads")
 }
 
 // table writes rows of cells that line up. Colours would be counted as width, so

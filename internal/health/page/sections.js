@@ -38,7 +38,7 @@ export function drawRings(status, since) {
       load.firstChild.style.width = `${all > 0 ? ((rates[i] ?? 0) / all) * 100 : 0}%`;
       const owned = status.partitions.drainers[i]?.partitions;
       set(load.firstChild, { class: owner(i) });
-      write(loadNote, (rates[i] === null ? "–" : `${rate(rates[i])}, ${percent(all > 0 ? rates[i] / all : 0)}`) + (owned ? `, ${count(owned)} partitions` : ""));
+      write(loadNote, (rates[i] === null ? "–" : `${rate(rates[i])}, ${percent(all > 0 ? rates[i] / all : 0)}`) + (owned ? `, ${count(owned)} ${owned === 1 ? "partition" : "partitions"}` : ""));
       const [meter, note] = cells[2].children;
       set(meter, { class: `meter ${high > 0.9 ? "full" : high > 0.6 ? "tight" : ""}` });
       meter.children[0].style.width = `${(ring.used / ring.slots) * 100}%`;
@@ -49,10 +49,19 @@ export function drawRings(status, since) {
     });
 }
 
+/** How the agent does: what it did with the last flush that has an outcome. */
+function agentState(status) {
+  if (!status.agent.stats) return ["Takes no statistics", "is-lost"];
+  if (!status.agent.reachable) return ["Does not answer", "is-lost"];
+  const last = status.flushes.find((f) => Object.keys(f.outcomes).length > 0);
+  if (last && !last.outcomes.accepted) return ["Answers, and does not take payloads", "is-lost"];
+  return ["Takes payloads", "is-good"];
+}
+
 export function drawAgent(status) {
   const a = status.agent, retry = status.retry;
   const state = byId("agent-state");
-  const [text, kind] = !a.stats ? ["Takes no statistics", "is-lost"] : a.reachable ? ["Takes payloads", "is-good"] : ["Does not take payloads", "is-lost"];
+  const [text, kind] = agentState(status);
   write(state, text);
   set(state, { class: `state ${kind}` });
   const facts = [
