@@ -169,6 +169,7 @@ export function drawTracers(status, since) {
   figure(lead.children[0], "connections.live", count(status.connections.live));
   figure(lead.children[1], "connections.max", count(status.connections.max));
   write(lead.children[2], status.tracers_not_shown > 0 ? `; the ${count(status.tracers.length)} with most spans are shown.` : ".");
+  drawApm(status);
   rows(byId("tracer-rows"), status.tracers,
     () => [cell("", "head first"), cell("Client"), cell("Process"), cell("Container"), cell("Spans", "n"), cell("a second", "n"), cell("Dropped", "n"), cell("Connected", "n")],
     (tracer, cells, i) => {
@@ -184,6 +185,16 @@ export function drawTracers(status, since) {
       set(cells[6], { class: tracer.dropped > 0 ? "n is-lost" : "n none" });
       write(cells[7], span((Date.parse(status.at) - Date.parse(tracer.since)) / 1000));
     });
+}
+
+/** Tracers as they are come through the agent's API and have no row. */
+function drawApm(status) {
+  const lead = byId("apm-lead");
+  lead.hidden = !status.apm;
+  if (!status.apm) return;
+  const { counted, ...rest } = status.apm.requests;
+  const others = Object.entries(rest).filter(([, n]) => n > 0).map(([result, n]) => `, ${count(n)} ${result.replaceAll("_", " ")}`).join("");
+  write(lead, `Through the agent's API: ${count(counted ?? 0)} requests with traces counted${others}; ${count(status.apm.failed)} not answered by the agent.`);
 }
 
 export function drawConfig(status) {
