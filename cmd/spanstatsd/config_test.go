@@ -48,12 +48,13 @@ func TestConfigCommand(t *testing.T) {
 // TestConfigCheck names all that is wrong, at once, and starts nothing.
 func TestConfigCheck(t *testing.T) {
 	cmd := program(t, "config", "--check", "--ring-slots=1000", "--shutdown-grace=0s", "--max-frame=3", "--http-addr=x:none",
-		"--retry-bytes=1", "--flush-interval=1h", "--web-config-file=/none")
+		"--retry-bytes=1", "--flush-interval=1h", "--web-config-file=/none",
+		"--apm-socket=/s", "--apm-max-body=1")
 	out, _ := cmd.CombinedOutput()
 	if cmd.ProcessState.ExitCode() != exitUsage {
 		t.Errorf("exit code %d", cmd.ProcessState.ExitCode())
 	}
-	for _, says := range []string{"1000 slots", "max-batch", "shutdown-grace", "max-frame", "http-addr", "retry bytes", "flush-interval", "web-config-file"} {
+	for _, says := range []string{"1000 slots", "max-batch", "shutdown-grace", "max-frame", "http-addr", "retry bytes", "flush-interval", "web-config-file", "apm-max-body"} {
 		if !strings.Contains(string(out), says) {
 			t.Errorf("nothing about %s in %s", says, out)
 		}

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -182,5 +184,45 @@ func TestPaint(t *testing.T) {
 	}
 	if got := paint(false).bad("x"); got != "x" {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestWatch looks until it is interrupted, and outlives a daemon that is away for
+// a moment.
+func TestWatch(t *testing.T) {
+	var looks atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		n := looks.Add(1)
+		if n == 2 {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		status := health.Status{Schema: 1, Started: time.Unix(1, 0), At: time.Unix(int64(100+n), 0)}
+		status.Books.Received = uint64(1000 * n)
+		_ = json.NewEncoder(w).Encode(status)
+	}))
+	defer server.Close()
+	cmd := program(t, "status", "--watch", "--interval", "200ms", "--url", server.URL)
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for looks.Load() < 5 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("an interrupted watch: %v", err)
+	}
+	for _, says := range []string{`received +1,000\n`, `received +3,000 +1,000/s\n`, `received +4,000 +1,000/s\n`} {
+		if !regexp.MustCompile(says).Match(out.Bytes()) {
+			t.Errorf("no %q in\n%s", says, out.String())
+		}
+	}
+	if !strings.Contains(said.String(), "no answer") || controls.Match(out.Bytes()) {
+		t.Errorf("the gap is told as %q", said.String())
 	}
 }

@@ -108,9 +108,10 @@ func (t *statusText) transit(b *health.Books) string {
 }
 
 // reasons lists those that are not 0.
-func (t *statusText) reasons(by map[string]uint64) string { return t.warn(losses(by)) }
+func (t *statusText) reasons(by map[string]uint64) string { return t.warn(nonZeroCounts(by)) }
 
-func losses(by map[string]uint64) string {
+// nonZeroCounts lists the counts of reasons that are not 0.
+func nonZeroCounts(by map[string]uint64) string {
 	var parts []string
 	for _, reason := range slices.Sorted(maps.Keys(by)) {
 		if by[reason] > 0 {
@@ -122,7 +123,7 @@ func losses(by map[string]uint64) string {
 
 // besides shows a count that the books do not have, if it is not 0.
 func (t *statusText) besides(name string, by map[string]uint64) {
-	if text := losses(by); text != "" {
+	if text := nonZeroCounts(by); text != "" {
 		t.line("  %-16s  %s", name, t.warn(text))
 	}
 }
@@ -151,17 +152,30 @@ func (t *statusText) rings() {
 
 func (t *statusText) agent() {
 	a := &t.now.Agent
-	how := t.good("takes payloads")
-	switch {
-	case !a.Stats:
-		how = t.bad("takes no statistics")
-	case !a.Reachable:
-		how = t.bad("does not take payloads")
-	}
-	t.line("\n%s  %s %s  %s", t.bold("Agent"), printable(a.URL), printable(a.Version), how)
+	t.line("\n%s  %s %s  %s", t.bold("Agent"), printable(a.URL), printable(a.Version), t.agentState())
 	if r := t.now.Retry; r.Payloads > 0 {
 		t.line("  %s", t.warn(fmt.Sprintf("%s payloads wait, %s of %s", count(r.Payloads), bytesText(r.Bytes), bytesText(r.MaxBytes))))
 	}
+}
+
+// agentState is how the agent does: what it did with the last flush that has an
+// outcome.
+func (t *statusText) agentState() string {
+	switch a := &t.now.Agent; {
+	case !a.Stats:
+		return t.bad("takes no statistics")
+	case !a.Reachable:
+		return t.bad("does not answer")
+	}
+	for _, f := range t.now.Flushes {
+		if len(f.Outcomes) > 0 && f.Outcomes[flush.ResultAccepted] == 0 {
+			return t.bad("answers, and does not take payloads")
+		}
+		if len(f.Outcomes) > 0 {
+			break
+		}
+	}
+	return t.good("takes payloads")
 }
 
 // table writes rows of cells that line up. Colours would be counted as width, so
@@ -244,6 +258,9 @@ func usedColumns(b *flush.Busiest) (first, last int) {
 func (t *statusText) tracers() {
 	s := t.now
 	t.section("Tracers", fmt.Sprintf("%s of %s connections", count(s.Connections.Live), count(s.Connections.Max)))
+	if s.APM != nil {
+		t.line("  through the agent's API: %s", nonZeroCounts(s.APM.Requests))
+	}
 	rows := [][]string{{"SERVICE", "ENV", "LANG", "PID", "UID", "SPANS", "DROPPED", "CONNECTED"}}
 	for _, tracer := range s.Tracers[:min(len(s.Tracers), shownTracers)] {
 		rows = append(rows, []string{

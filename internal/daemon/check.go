@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/exporter-toolkit/web"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/apm"
 	"github.com/spanstatsd/spanstatsd/internal/ring"
 )
 
@@ -18,7 +19,7 @@ func (c Config) Check() error {
 	counting.Deliver = func(*aggregate.Sealed) {} // who makes a daemon sets it
 	return errors.Join(
 		c.Ingest.Check(), counting.Check(), ring.CheckSlots(counting.RingSlots), c.Flush.Check(),
-		c.checkBatch(), c.checkGrace(), c.checkHTTP(), c.checkMemory(),
+		c.checkBatch(), c.checkGrace(), c.checkHTTP(), c.checkMemory(), c.checkAPM(),
 	)
 }
 
@@ -34,6 +35,15 @@ func (c *Config) checkBatch() error {
 		return errors.New("check max-batch: it is larger than a ring, so the largest batches could never be admitted; lower it or raise --ring-slots")
 	}
 	return nil
+}
+
+func (c *Config) checkAPM() error {
+	traces := c.APM
+	if !traces.Enabled() {
+		return nil
+	}
+	traces.Agent = apm.Agent{Network: c.Flush.Agent.Network, Address: c.Flush.Agent.Address}
+	return traces.Check()
 }
 
 func (c *Config) checkHTTP() (err error) {

@@ -26,8 +26,8 @@ const (
 	curveFirstNanos = 1e3
 )
 
-// Busiest is the aggregates with most spans of the last sealed cycle, before
-// they were merged: what the agent is then sent.
+// Busiest is the aggregates with most spans of the last sealed cycle that held
+// any.
 type Busiest struct {
 	Cycle      uint64       `json:"cycle"`
 	Start      time.Time    `json:"start"`
@@ -250,5 +250,5 @@ func column(nanoseconds float64) int {
 	return int(min(math.Log10(nanoseconds/curveFirstNanos)*columnsADecade, curveColumns-1))
 }
 
-// Busiest is that of the last sealed cycle. It is not to be written to.
+// Busiest is that of the last sealed cycle with spans. It is not to be written to.
 func (f *Flusher) Busiest() Busiest { return *f.busiest.Load() }

@@ -97,13 +97,13 @@ func (f *Flusher) Accept(sealed *aggregate.Sealed) {
 		f.books.hold(sealed.Cleared)
 		f.books.unsent(NotWanted, sealed.Cleared)
 	}
-	f.busiest.Store(f.looker.busiest(sealed))
 	if spans == 0 {
 		sealed.Release()
 		delivery.Resolve(nil)
 		return
 	}
 	f.books.hold(spans)
+	f.busiest.Store(f.looker.busiest(sealed))
 	flush := f.history.begin(sealed, spans)
 	if reason, err := f.unwelcome(); err != nil {
 		sealed.Release()

@@ -1,11 +1,19 @@
-// Package health is what the outside sees: the metrics, the probes and the
-// books.
+// Package health is what the outside sees: the metrics, the probes, the books,
+// /status for a program and the page at / for a person.
 //
 // It owns no state but its HTTP server. Everything that it shows it reads at
 // the moment of the question from the statistics of the other rooms, which
 // count with plain atomics of their own: the hot path never touches a metrics
 // library, and a scrape never makes it wait. It writes to nobody.
 //
-// No label has a value that a tracer chooses; every reason and field is present
-// from the start at 0, so that a rate over it exists before the first loss.
+// The page is a few files in the binary. It knows nothing of its own: it asks
+// /status, which is a contract (docs/status.md), and draws the answer. What comes
+// from tracers goes into it as text and nothing else; the policy that is sent with
+// it has the browser refuse the rest.
+//
+// A status is bounded whatever tracers do: so many connections, flushes and
+// aggregates, labels of so many bytes.
+//
+// No metric's label has a value that a tracer chooses; every reason and field is
+// present from the start at 0, so that a rate over it exists before the first loss.
 package health

@@ -38,6 +38,7 @@ type Status struct {
 	Drainers        []Drainer                `json:"drainers"`
 	Partitions      aggregate.PartitionStats `json:"partitions"`
 	Tracers         []ingest.Tracer          `json:"tracers"`
+	APM             *APM                     `json:"apm,omitempty"` // where it is on
 	TracersNotShown int                      `json:"tracers_not_shown"`
 	Agent           Agent                    `json:"agent"`
 	Retry           Retry                    `json:"retry"`
@@ -99,6 +100,24 @@ type Agent struct {
 	SpanKinds []string `json:"span_kinds"`
 }
 
+// APM is the agent's API towards tracers as they are.
+type APM struct {
+	Requests      map[string]uint64 `json:"requests"` // with traces, by result
+	Other         uint64            `json:"other"`    // requests of any other kind
+	Failed        uint64            `json:"failed"`   // that the agent did not answer
+	Origins       int               `json:"origins"`
+	BufferedBytes int64             `json:"buffered_bytes"`
+}
+
+// apm is nil where no tracer can come that way.
+func (s *Server) apm() *APM {
+	if s.config.Sources.APM == nil {
+		return nil
+	}
+	now := s.config.Sources.APM.Stats()
+	return &APM{now.Requests, now.Other, now.Failed, now.Origins, now.BufferedBytes}
+}
+
 // Retry is what waits for the agent.
 type Retry struct {
 	Payloads int `json:"payloads"`
@@ -123,6 +142,7 @@ func (s *Server) Status() Status {
 		Origins:     Bounded{l.agg.Origins, s.config.Limits.Origins},
 		Connections: Connections{l.in.Connections, s.config.Limits.Connections, l.in.ConnectionsTotal, l.in.Faults},
 		Partitions:  l.agg.Partitions,
+		APM:         s.apm(),
 		Agent: Agent{
 			URL: s.config.AgentURL, Reachable: l.out.Reachable, Version: from.Flush.AgentVersion(),
 			Stats: features.Stats, PeerTags: list(features.PeerTags), SpanKinds: list(features.SpanKinds),

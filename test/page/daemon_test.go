@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,9 +26,9 @@ var hostile = []string{
 	"\u202egnihton si siht", `{{constructor.constructor('alert(1)')()}}`, `javascript:alert(1)`, "a\x00b\x1b[2J",
 }
 
-// startDaemon builds the program and runs it before an agent. It returns where
-// it answers HTTP and its socket.
-func startDaemon(t *testing.T) (address, socket string) {
+// startDaemon builds the program and runs it before an agent with a fault, or
+// none. It returns where it answers HTTP and its socket.
+func startDaemon(t *testing.T, fault func(*http.Request) embedded.Fault) (address, socket string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "page")
 	if err != nil {
@@ -44,6 +45,7 @@ func startDaemon(t *testing.T) (address, socket string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	agent.SetFault(fault)
 	t.Cleanup(func() { agent.Close() })
 	socket = filepath.Join(dir, "s")
 	daemon := exec.Command(binary, "run", "--socket", socket, "--http-addr", "127.0.0.1:0",

@@ -5,12 +5,15 @@ package page
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/embedded"
 )
 
 // shown is what the page shows of one answer.
@@ -30,7 +33,7 @@ const readFigures = `({
 // against the very answer of /status that the page drew.
 func TestFiguresAreStatus(t *testing.T) {
 	t.Parallel()
-	address, socket := startDaemon(t)
+	address, socket := startDaemon(t, nil)
 	load(t, socket, true)
 	p := newProxy(t, address)
 	b := openBrowser(t)
@@ -121,7 +124,7 @@ func grouped(digits string) string {
 // else.
 func TestHostileLabelsStayText(t *testing.T) {
 	t.Parallel()
-	address, socket := startDaemon(t)
+	address, socket := startDaemon(t, nil)
 	load(t, socket, true)
 	p := newProxy(t, address)
 	b := openBrowser(t)
@@ -148,7 +151,7 @@ func TestHostileLabelsStayText(t *testing.T) {
 // TestSaysWhenItIsOutOfDate takes the daemon away and brings it back.
 func TestSaysWhenItIsOutOfDate(t *testing.T) {
 	t.Parallel()
-	address, socket := startDaemon(t)
+	address, socket := startDaemon(t, nil)
 	load(t, socket, false)
 	p := newProxy(t, address)
 	b := openBrowser(t)
@@ -174,7 +177,7 @@ func TestSaysWhenItIsOutOfDate(t *testing.T) {
 // than the window, that a keyboard and a screen reader find their way.
 func TestFitsAndCanBeReached(t *testing.T) {
 	t.Parallel()
-	address, socket := startDaemon(t)
+	address, socket := startDaemon(t, nil)
 	load(t, socket, false)
 	p := newProxy(t, address)
 	b := openBrowser(t)
@@ -224,5 +227,35 @@ func TestFitsAndCanBeReached(t *testing.T) {
 	if first := b.tab(); first != "Skip to the books" {
 		t.Errorf("the first stop of a keyboard is %q", first)
 	}
+	b.expectNoComplaints()
+}
+
+// TestSaysWhatIsLost puts an agent behind the daemon that refuses every payload:
+// the first sentence says so, a row says why and what to do, and the last flushes
+// quote the agent.
+func TestSaysWhatIsLost(t *testing.T) {
+	t.Parallel()
+	address, socket := startDaemon(t, func(r *http.Request) embedded.Fault {
+		if r.URL.Path == "/info" {
+			return embedded.Fault{}
+		}
+		return embedded.Fault{Kind: embedded.Answer, Status: http.StatusForbidden}
+	})
+	load(t, socket, true)
+	p := newProxy(t, address)
+	b := openBrowser(t)
+	b.dress(1280, "light", "no-preference")
+	b.open(p)
+	b.await(`document.body.dataset.verdict === "lossy"`)
+	for id, says := range map[string]string{
+		"verdict": "are lost", "loss-rows": "rejected", "flush-rows": "403 Forbidden", "agent-state": "does not take", "announce": "are lost",
+	} {
+		if text := ask[string](b, fmt.Sprintf(`document.getElementById(%q).textContent`, id)); !strings.Contains(text, says) {
+			t.Errorf("%s says %q, not %q", id, text, says)
+		}
+	}
+	b.picture("lossy")
+	b.dress(390, "dark", "no-preference")
+	b.picture("lossy-narrow")
 	b.expectNoComplaints()
 }

@@ -17,7 +17,7 @@ function verdict(status, pace) {
   if (!b.balanced && pace === 0) return ["wrong", "The books do not balance.", "No span moves, and the figures disagree. That is a defect of ours: please report it with the log."];
   if (b.received === 0) return ["empty", "Waiting for spans.", status.connections.live ? "Tracers are connected and have sent none yet." : "No tracer has connected yet."];
   if (lost === 0) return ["good", "Every span is accounted for.", `${taken}, and none lost.`];
-  return ["lossy", `${count(lost)} spans are lost, and named.`, `${taken}; every one is accounted for, by the reasons below.`];
+  return ["lossy", `${count(lost)} spans are lost.`, `${taken}; every one is accounted for, and below is why.`];
 }
 
 /** Draws the books; since gives rates by a function of status. */

@@ -28,7 +28,7 @@ export function drawPartitions(status) {
   figure(policy, "partitions.policy", p.policy);
   figure(moves, "partitions.moves", count(p.moves));
   figure(spreads, "partitions.spreads", count(p.spreads));
-  write(ratio, p.drainers.length > 1 && p.load_ratio > 0 ? `; the busiest drainer has ${p.load_ratio.toFixed(2)} times the load of the idlest.` : ".");
+  write(ratio, p.drainers.length > 1 && p.load_ratio > 1.005 ? `; the busiest drainer has ${p.load_ratio.toFixed(2)} times the load of the idlest.` : ".");
   const planned = Date.parse(p.last_plan.at) > 0 && p.last_plan.why;
   write(plan.children[0], planned ? `The balancer at ${clock(p.last_plan.at)}: ` : "");
   write(plan.children[1], planned ? p.last_plan.why : "The balancer has not looked yet.");

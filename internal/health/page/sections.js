@@ -38,7 +38,7 @@ export function drawRings(status, since) {
       load.firstChild.style.width = `${all > 0 ? ((rates[i] ?? 0) / all) * 100 : 0}%`;
       const owned = status.partitions.drainers[i]?.partitions;
       set(load.firstChild, { class: owner(i) });
-      write(loadNote, (rates[i] === null ? "–" : `${rate(rates[i])}, ${percent(all > 0 ? rates[i] / all : 0)}`) + (owned ? `, ${count(owned)} partitions` : ""));
+      write(loadNote, (rates[i] === null ? "–" : `${rate(rates[i])}, ${percent(all > 0 ? rates[i] / all : 0)}`) + (owned ? `, ${count(owned)} ${owned === 1 ? "partition" : "partitions"}` : ""));
       const [meter, note] = cells[2].children;
       set(meter, { class: `meter ${high > 0.9 ? "full" : high > 0.6 ? "tight" : ""}` });
       meter.children[0].style.width = `${(ring.used / ring.slots) * 100}%`;
@@ -49,10 +49,19 @@ export function drawRings(status, since) {
     });
 }
 
+/** How the agent does: what it did with the last flush that has an outcome. */
+function agentState(status) {
+  if (!status.agent.stats) return ["Takes no statistics", "is-lost"];
+  if (!status.agent.reachable) return ["Does not answer", "is-lost"];
+  const last = status.flushes.find((f) => Object.keys(f.outcomes).length > 0);
+  if (last && !last.outcomes.accepted) return ["Answers, and does not take payloads", "is-lost"];
+  return ["Takes payloads", "is-good"];
+}
+
 export function drawAgent(status) {
   const a = status.agent, retry = status.retry;
   const state = byId("agent-state");
-  const [text, kind] = !a.stats ? ["Takes no statistics", "is-lost"] : a.reachable ? ["Takes payloads", "is-good"] : ["Does not take payloads", "is-lost"];
+  const [text, kind] = agentState(status);
   write(state, text);
   set(state, { class: `state ${kind}` });
   const facts = [
@@ -160,6 +169,7 @@ export function drawTracers(status, since) {
   figure(lead.children[0], "connections.live", count(status.connections.live));
   figure(lead.children[1], "connections.max", count(status.connections.max));
   write(lead.children[2], status.tracers_not_shown > 0 ? `; the ${count(status.tracers.length)} with most spans are shown.` : ".");
+  drawApm(status);
   rows(byId("tracer-rows"), status.tracers,
     () => [cell("", "head first"), cell("Client"), cell("Process"), cell("Container"), cell("Spans", "n"), cell("a second", "n"), cell("Dropped", "n"), cell("Connected", "n")],
     (tracer, cells, i) => {
@@ -175,6 +185,16 @@ export function drawTracers(status, since) {
       set(cells[6], { class: tracer.dropped > 0 ? "n is-lost" : "n none" });
       write(cells[7], span((Date.parse(status.at) - Date.parse(tracer.since)) / 1000));
     });
+}
+
+/** Tracers as they are come through the agent's API and have no row. */
+function drawApm(status) {
+  const lead = byId("apm-lead");
+  lead.hidden = !status.apm;
+  if (!status.apm) return;
+  const { counted, ...rest } = status.apm.requests;
+  const others = Object.entries(rest).filter(([, n]) => n > 0).map(([result, n]) => `, ${count(n)} ${result.replaceAll("_", " ")}`).join("");
+  write(lead, `Through the agent's API: ${count(counted ?? 0)} requests with traces counted${others}; ${count(status.apm.failed)} not answered by the agent.`);
 }
 
 export function drawConfig(status) {
