@@ -14,9 +14,10 @@ import (
 //
 // What was published is remembered as marks, each for a stretch of the ring,
 // and forgotten when the drainer has passed the stretch's end. That needs
-// nobody's help but the ring's two cursors. A mark is worth a part of the ring
-// and not a batch, so their number is fixed; what is held seems larger than it is
-// by no more than one mark.
+// nobody's help but the ring's two cursors. While marks are few each is of one
+// batch, and what is held is exact; where there are more, a mark is worth a part of
+// the ring, so their number is fixed, and what is held seems larger than it is by no
+// more than one of them.
 type share struct {
 	marks [shareMarks]mark
 	first int // index of the oldest
@@ -30,12 +31,14 @@ type mark struct {
 	slots int
 }
 
-// shareMarks is how many stretches are told apart. A closed mark is worth at
-// least 1/markPart of the ring, so what a ring can hold at once needs no more
-// than markPart and the one that is open, and one more that is half drained.
+// shareMarks is how many stretches are told apart. Beyond the first exactMarks, a
+// closed mark is worth at least 1/markPart of the ring, so what a ring can hold at
+// once needs no more than markPart of them, and the one that is open, and one more
+// that is half drained.
 const (
 	markPart   = 16
-	shareMarks = markPart + 2
+	exactMarks = 16
+	shareMarks = exactMarks + markPart + 2
 )
 
 // shareOfFree is how many slots a publisher may hold for each that it leaves
@@ -56,7 +59,7 @@ func (s *share) allows(r *ring.Ring[aggregate.Slot], n int) bool {
 // add remembers a run that is about to be published in a ring of that size.
 func (s *share) add(end uint64, n, size int) {
 	s.held += n
-	if s.count > 0 {
+	if s.count > exactMarks {
 		last := &s.marks[(s.first+s.count-1)%shareMarks]
 		if last.slots < size/markPart || s.count == shareMarks {
 			last.end, last.slots = end, last.slots+n
