@@ -93,17 +93,27 @@ func (c *crossing) serve(conn *net.UnixConn) {
 
 // passing puts the request to the agent and brings its answer.
 func passing(c *crossing, in *bufio.Reader, conn *net.UnixConn) {
-	_, _ = conn.Write(c.ask(in))
+	_, _ = conn.Write(c.ask(in, conn))
+}
+
+// invite reads a request's head and asks for its body, if there is one.
+func invite(in *bufio.Reader, conn net.Conn) (*http.Request, error) {
+	request, err := http.ReadRequest(in)
+	if err == nil && request.Header.Get("Expect") != "" {
+		request.Header.Del("Expect")
+		_, err = conn.Write([]byte("HTTP/1.1 100 Continue\r\n\r\n"))
+	}
+	return request, err
 }
 
 // ask puts a request to the agent, and returns its answer as it was.
-func (c *crossing) ask(in *bufio.Reader) []byte {
+func (c *crossing) ask(in *bufio.Reader, conn net.Conn) []byte {
 	agent, err := net.Dial("unix", c.agent)
 	if err != nil {
 		return nil
 	}
 	defer agent.Close()
-	request, err := http.ReadRequest(in)
+	request, err := invite(in, conn)
 	if err != nil {
 		return nil
 	}
@@ -115,24 +125,36 @@ func (c *crossing) ask(in *bufio.Reader) []byte {
 	return answer
 }
 
-// swallowing reads the request and says nothing until the client leaves.
-func swallowing(_ *crossing, in *bufio.Reader, _ *net.UnixConn) { _, _ = io.Copy(io.Discard, in) }
+// hanging takes what comes and says nothing, as a process that is stopped.
+func hanging(_ *crossing, in *bufio.Reader, _ *net.UnixConn) { _, _ = io.Copy(io.Discard, in) }
+
+// swallowing asks for the body, and says nothing more until the client leaves.
+func swallowing(c *crossing, in *bufio.Reader, conn *net.UnixConn) {
+	if _, err := invite(in, conn); err == nil {
+		hanging(c, in, conn)
+	}
+}
+
+// cutBeforeReading leaves with the head read.
+func cutBeforeReading(_ *crossing, in *bufio.Reader, _ *net.UnixConn) { _, _ = http.ReadRequest(in) }
 
 // tooLate has the agent count, and brings its answer when the client has left.
 func tooLate(c *crossing, in *bufio.Reader, conn *net.UnixConn) {
-	answer := c.ask(in)
+	answer := c.ask(in, conn)
 	_, _ = io.Copy(io.Discard, in)
 	_, _ = conn.Write(answer)
 }
 
 // cutWhileReading leaves in the middle of the request.
-func cutWhileReading(_ *crossing, in *bufio.Reader, _ *net.UnixConn) {
-	_, _ = io.ReadFull(in, make([]byte, 1000))
+func cutWhileReading(_ *crossing, in *bufio.Reader, conn *net.UnixConn) {
+	if _, err := invite(in, conn); err == nil {
+		_, _ = io.ReadFull(in, make([]byte, 1000))
+	}
 }
 
 // cutAfterReading leaves with the whole request read, and nothing counted.
-func cutAfterReading(_ *crossing, in *bufio.Reader, _ *net.UnixConn) {
-	if request, err := http.ReadRequest(in); err == nil {
+func cutAfterReading(_ *crossing, in *bufio.Reader, conn *net.UnixConn) {
+	if request, err := invite(in, conn); err == nil {
 		_, _ = io.Copy(io.Discard, request.Body)
 	}
 }

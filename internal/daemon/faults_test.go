@@ -26,7 +26,9 @@ type fault struct {
 var faults = map[string]fault{
 	"refuses connections":      {begin: (*crossing).close},
 	"socket file replaced":     {begin: (*crossing).open, smooth: true},
-	"accepts, never answers":   {begin: meeting(swallowing).begin, reason: flush.Ambiguous},
+	"accepts, never answers":   {begin: meeting(hanging).begin},
+	"reads, never answers":     {begin: meeting(swallowing).begin, reason: flush.Ambiguous},
+	"reset before reading":     {begin: meeting(cutBeforeReading).begin},
 	"answers too late":         {begin: meeting(tooLate).begin, reason: flush.Ambiguous, counted: true},
 	"reset while reading":      {begin: meeting(cutWhileReading).begin, large: true},
 	"reset after reading":      {begin: meeting(cutAfterReading).begin, reason: flush.Ambiguous},
@@ -203,7 +205,7 @@ func TestFaultyInfo(t *testing.T) {
 		"huge":          {saying("HTTP/1.1 200 OK\r\n\r\n{\"version\": \"" + endless + endless), ""},
 		"not JSON":      {saying("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>"), ""},
 		"not HTTP":      {saying("220 mail.example ESMTP\r\n"), ""},
-		"never answers": {swallowing, ""},
+		"never answers": {hanging, ""},
 		"500":           {answering(500), ""},
 	} {
 		t.Run(name, func(t *testing.T) {

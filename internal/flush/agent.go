@@ -1,12 +1,11 @@
 package flush
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -24,26 +23,44 @@ type agentClient interface {
 type httpAgent struct {
 	url       AgentURL
 	userAgent string
-	transport *http.Transport
+
+	// An agent that has once asked for a body is sent none that it does not ask
+	// for. Who never asks, though every server should, is sent it after a while.
+	asks       atomic.Bool
+	insisting  *http.Transport
+	forbearing *http.Transport
 }
 
 func newHTTPAgent(url AgentURL, version string) *httpAgent {
 	return &httpAgent{
 		url:       url,
 		userAgent: strings.TrimSuffix("spanstatsd/"+headerText(version), "/"),
-		transport: newTransport(url),
+
+		insisting:  newTransport(url, forEver),
+		forbearing: newTransport(url, longEnough),
 	}
 }
 
 // post asks the agent once to take a payload.
 func (h *httpAgent) post(ctx context.Context, p *payload) answer {
 	var watched delivery
-	req, err := h.request(watched.watch(ctx), http.MethodPost, "/v0.6/stats", p.body)
+	req, err := h.request(watched.watch(ctx), http.MethodPost, "/v0.6/stats")
 	if err != nil {
 		return answer{verdict: refused, err: err}
 	}
+	watched.body.Reset(p.body)
+	req.Body, req.ContentLength = &watched, int64(len(p.body))
+	req.Header.Set("Content-Type", "application/msgpack")
+	req.Header.Set("Expect", "100-continue")
 	setOrigin(req.Header, &p.origin)
-	resp, err := h.transport.RoundTrip(req)
+	transport := h.forbearing
+	if h.asks.Load() {
+		transport = h.insisting
+	}
+	resp, err := transport.RoundTrip(req)
+	if watched.asked.Load() {
+		h.asks.Store(true)
+	}
 	if err != nil {
 		if watched.whole() {
 			return answer{verdict: unknown, silent: true, err: fmt.Errorf("%w: %w", errNoAnswer, err)}
@@ -58,18 +75,14 @@ func (h *httpAgent) post(ctx context.Context, p *payload) answer {
 	return a
 }
 
-func (h *httpAgent) request(ctx context.Context, method, path string, body []byte) (*http.Request, error) {
-	// The body is set by hand: net/http would otherwise learn how to rewind it,
+func (h *httpAgent) request(ctx context.Context, method, path string) (*http.Request, error) {
+	// A body is set by hand: net/http would otherwise learn how to rewind it,
 	// and could send it a second time by itself.
 	req, err := http.NewRequestWithContext(ctx, method, "http://"+h.url.host()+path, nil)
 	if err != nil {
 		return nil, fmt.Errorf("make request: %w", err)
 	}
-	if body != nil {
-		req.Body = io.NopCloser(bytes.NewReader(body))
-		req.ContentLength = int64(len(body))
-		req.Header.Set("Content-Type", "application/msgpack")
-	}
+	req.Close = true
 	req.Header.Set("User-Agent", h.userAgent)
 	return req, nil
 }

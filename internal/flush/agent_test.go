@@ -1,6 +1,7 @@
 package flush
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -168,7 +169,8 @@ func TestHowTheConnectionEndsDecides(t *testing.T) {
 		size  int
 		want  verdict
 	}{
-		"closed while writing":  {embedded.CloseUnread, large, notYet},
+		"closed before writing": {embedded.CloseUnread, small, notYet},
+		"closed, much to write": {embedded.CloseUnread, large, notYet},
 		"read and closed":       {embedded.CloseRead, small, unknown},
 		"read whole and closed": {embedded.CloseRead, 1 << 20, unknown},
 	} {
@@ -205,6 +207,52 @@ func TestTimeoutWaitingForTheAnswerIsUnknown(t *testing.T) {
 	go func() { <-asked; cancel() }()
 	if got := clientOf(t, agent.URL()).post(ctx, bodyOf(small)); got.verdict != unknown {
 		t.Errorf("%+v", got)
+	}
+}
+
+// An agent that has shown that it asks for bodies, and then hangs, has nothing of
+// what it did not ask for.
+func TestAgentThatStopsAskingHasNothing(t *testing.T) {
+	agent := startEmbedded(t, embedded.Config{})
+	client := clientOf(t, agent.URL())
+	body := mustEncode(t, someSpans(1), minPayloadBytes)[0].body
+	if got := client.post(t.Context(), &payload{body: body}); got.verdict != accepted || !client.asks.Load() {
+		t.Fatalf("%+v, asks %v", got, client.asks.Load())
+	}
+	knocked := make(chan struct{})
+	agent.SetFault(func(r *http.Request) embedded.Fault {
+		close(knocked)
+		<-r.Context().Done() // nothing of the body is read
+		return embedded.Fault{Kind: embedded.CloseUnread}
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-knocked; cancel() }()
+	if got := client.post(ctx, bodyOf(small)); got.verdict != notYet || !got.silent {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A server that never asks for a body is sent it all the same.
+func TestServerThatNeverAsks(t *testing.T) {
+	listener, err := net.Listen("unix", socketIn(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	go func() {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		if request, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
+			body, _ := io.ReadAll(request.Body)
+			fmt.Fprintf(conn, "HTTP/1.1 %d Said\r\nContent-Length: 0\r\n\r\n", 200+len(body)-small)
+		}
+	}()
+	client := clientOf(t, "unix://"+listener.Addr().String())
+	if got := client.post(t.Context(), bodyOf(small)); got.verdict != accepted || client.asks.Load() {
+		t.Errorf("%+v, asks %v", got, client.asks.Load())
 	}
 }
 
@@ -265,8 +313,8 @@ func TestNoConnectionIsUsedTwice(t *testing.T) {
 func TestFailureOfTheLastWriteIsNotYet(t *testing.T) {
 	agent := startEmbedded(t, embedded.Config{})
 	client := clientOf(t, agent.URL())
-	dial := client.transport.DialContext
-	client.transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+	dial := client.forbearing.DialContext
+	client.forbearing.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)
 		if err != nil {
 			return nil, err

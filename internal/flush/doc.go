@@ -16,8 +16,9 @@
 // agent that it finds back ends the sender's pause.
 //
 // The rule on sending again: what certainly did not arrive is tried again, and
-// nothing else. A request of which any byte was refused did not arrive, because
-// the agent counts only whole bodies. A request that was written whole and
+// nothing else. A body is sent when the agent asks for it, so one that hangs or
+// goes before it reads has nothing. A request of which any byte was refused did
+// not arrive either, because the agent counts only whole bodies. A request that was written whole and
 // never answered may have been counted, and the agent does not recognise a
 // second copy, so that payload is settled as ambiguous.
 //

@@ -25,11 +25,11 @@ const maxInfoBytes = 1 << 20
 // info asks the agent what it wants. An agent without /info is old enough to
 // have no statistics endpoint either, which is an answer and no error.
 func (h *httpAgent) info(ctx context.Context) (info, error) {
-	req, err := h.request(ctx, http.MethodGet, "/info", nil)
+	req, err := h.request(ctx, http.MethodGet, "/info")
 	if err != nil {
 		return info{}, err
 	}
-	resp, err := h.transport.RoundTrip(req)
+	resp, err := h.forbearing.RoundTrip(req)
 	if err != nil {
 		return info{}, fmt.Errorf("read agent info: %w", err)
 	}
@@ -41,6 +41,7 @@ func (h *httpAgent) info(ctx context.Context) (info, error) {
 	default:
 		return info{}, fmt.Errorf("read agent info: %w", responseError(resp.Status, readSaid(resp)))
 	}
+	h.asks.Store(false) // it may be another agent than before
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxInfoBytes+1))
 	switch {
 	case err != nil:

@@ -44,7 +44,7 @@ func TestTheRequestIsATracers(t *testing.T) {
 		"Datadog-Meta-Lang": "go", "Datadog-Meta-Lang-Version": "1.26", "Datadog-Meta-Lang-Interpreter": "gc",
 		"Datadog-Meta-Tracer-Version": "2.12.0", "Datadog-Container-Id": "cid-1", "Datadog-Entity-Id": "in-7",
 		"Datadog-External-Env": "it-false,cn-shop", "Datadog-Obfuscation-Version": "1",
-		"Connection": "close", "User-Agent": r.UserAgent(),
+		"Connection": "close", "Expect": "100-continue", "User-Agent": r.UserAgent(),
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
 		if got := r.Header.Get(name); got != want[name] {
