@@ -15,9 +15,17 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/embedded"
 )
 
-// A payload that the agent refuses can be looked at afterwards.
+// A payload that the agent refuses can be looked at afterwards, where it was asked
+// to be kept: in a directory of its own, or that of temporary files.
 func TestRefusedPayloadIsKeptAndPrinted(t *testing.T) {
+	for name, args := range map[string][]string{"debug-dir": {"--debug-dir", t.TempDir()}, "debug": {"--debug"}} {
+		t.Run(name, func(t *testing.T) { keepAndPrint(t, args...) })
+	}
+}
+
+func keepAndPrint(t *testing.T, args ...string) {
 	dir := sockets(t)
+	t.Setenv("TMPDIR", t.TempDir())
 	agent := startAgent(t, "unix", filepath.Join(dir, "a"))
 	agent.SetFault(func(r *http.Request) embedded.Fault {
 		if r.URL.Path == "/info" {
@@ -25,7 +33,7 @@ func TestRefusedPayloadIsKeptAndPrinted(t *testing.T) {
 		}
 		return embedded.Fault{Kind: embedded.Answer, Status: http.StatusBadRequest}
 	})
-	p := daemonProcess(t, agent.URL(), filepath.Join(dir, "s"), "--debug-dir", t.TempDir())
+	p := daemonProcess(t, agent.URL(), filepath.Join(dir, "s"), args...)
 	c, err := client.Open(client.Config{Socket: filepath.Join(dir, "s"), Origin: client.Origin{Service: "shop", ContainerID: "cid"}})
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
+	"github.com/spanstatsd/spanstatsd/internal/dump"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/systemd"
@@ -70,7 +71,7 @@ func (o *runOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.agentURL, "agent-url", "", "where the agent is, http://host:port or unix:///path (default: DD_TRACE_AGENT_URL, DD_AGENT_HOST and DD_TRACE_AGENT_PORT, else http://127.0.0.1:8126)")
 	f.IntVar(&out.RetryBytes, "retry-bytes", out.RetryBytes, "bytes of payloads that may wait for the agent")
 	f.DurationVar(&out.RetryAge, "retry-age", out.RetryAge, "how long a payload may wait for the agent")
-	f.StringVar(&out.DebugDir, "debug-dir", "", "directory to keep payloads in that the agent refuses, for spanstatsd dump (default: they are not kept)")
+	f.StringVar(&out.DebugDir, "debug-dir", "", "directory to keep payloads in that the agent refuses, for spanstatsd dump (default: with --debug that of temporary files, else none)")
 	f.StringVar(&o.config.HTTPAddr, "http-addr", o.config.HTTPAddr, "address of metrics, probes, /status and the page for a person at /")
 	f.StringVar(&o.config.WebConfigFile, "web-config-file", "", "TLS and basic auth of that address, a file in the Prometheus ecosystem's format")
 	f.BoolVar(&o.config.Debug, "debug", false, "answer what only a developer asks for: /debug/pprof")
@@ -103,6 +104,12 @@ func (o *runOptions) complete() error {
 	}
 	if o.config.Flush.RetryAge <= 0 || o.config.Flush.RetryBytes <= 0 {
 		return fmt.Errorf("parse --retry-age and --retry-bytes: %s and %d must be positive", o.config.Flush.RetryAge, o.config.Flush.RetryBytes)
+	}
+	if out := &o.config.Flush; o.config.Debug && out.DebugDir == "" {
+		// Under a read-only root there may be no such place; then none are kept.
+		if _, err := dump.Open(os.TempDir()); err == nil {
+			out.DebugDir = os.TempDir()
+		}
 	}
 	if o.agentURL == "" {
 		o.agentURL, o.agentVariables = agentFromEnvironment()
