@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/DataDog/datadog-agent/pkg/trace/config"
 	"github.com/spanstatsd/spanstatsd/client"
@@ -57,6 +58,9 @@ func TestDowngradeAndRecovery(t *testing.T) {
 			f := startFront(t, at.path("front"), o.socket)
 			d := startDaemon(t, at.path("spans"), f.url())
 			c := d.tracer(origin)
+			for d.metric("spanstatsd_agent_reachable") != "1" { // it has asked, and been told all is well
+				time.Sleep(time.Millisecond)
+			}
 			f.befall(kind)
 			publish(t, c, shopSpans(100, "unwanted"))
 			if err := c.Flush(t.Context()); err == nil {
