@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/internal/memory"
+	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
 // The bounds of Config.SketchBytes: a chunk for every table of a few drainers,
@@ -13,15 +14,15 @@ const (
 	maxSketchBytes = 1 << 30
 )
 
-// keyEntryBytes is about what a registry holds for a key besides its labels: the
-// key, its words, the entries of its values, and their places.
-const keyEntryBytes = 1 << 10
+// originBytes is about what a registry holds for an origin, beside its keys, which
+// MaxLabelBytes counts whole: its longest fields, and its overflow row.
+const originBytes = 14*span.MaxOriginField + span.MaxProcessTags + 1<<10
 
 // Memory is the most that the aggregates may come to use: what their limits add
 // up to.
 func (c *Config) Memory() []memory.Part {
 	slot := int(unsafe.Sizeof(Slot{})) + 8 // with its word of the sequence
-	registries := 2 * (c.MaxLabelBytes + c.reserve().bytes + c.maxKeys()*keyEntryBytes)
+	registries := 2 * (c.MaxLabelBytes + c.reserve().bytes + c.MaxOrigins*originBytes)
 	return []memory.Part{
 		{Name: "rings", Bytes: int64(c.Drainers * c.RingSlots * slot), Flag: "ring-slots"},
 		{Name: "tables", Bytes: int64(c.TableBytes()), Flag: "max-aggregates"},
