@@ -281,7 +281,14 @@ func TestBoundaryUnderLoad(t *testing.T) {
 		seen[s.Cycle] = true
 		sealed += s.Spans()
 		s.Delivery.Resolve(nil)
-		go s.Release() // later, from elsewhere, as a flush may
+		go func() { // later, from elsewhere, while the interval's next cycle adds to its keys
+			for _, entry := range s.Keys {
+				if s.Origins[entry.Origin].Service == "" || entry.Key.Resource == "" {
+					t.Error("a sealed cycle's key has no name")
+				}
+			}
+			s.Release()
+		}()
 	})
 	config.Drainers, config.FlushInterval = 3, time.Second
 	a, err := New(config)
@@ -296,7 +303,7 @@ func TestBoundaryUnderLoad(t *testing.T) {
 			r := a.NewReader()
 			defer r.Close()
 			for i := range each {
-				publish(a, r, span.Origin{Service: fmt.Sprint(p % 3)}, span.Key{Resource: fmt.Sprint(i % 50)},
+				publish(a, r, span.Origin{Service: fmt.Sprint(p % 3)}, span.Key{Resource: fmt.Sprint(i % 50), Type: fmt.Sprint(i / 3000), Operation: fmt.Sprint(i / 20)},
 					Slot{Duration: uint64(i), End: time.Now().UnixNano(), Weight: 1})
 			}
 		})
