@@ -93,8 +93,7 @@ func (e *encoder) fill(rows []row, room int) (done int, lost uint64) {
 			size += bucketHead
 		}
 		if left -= size; left < 0 {
-			e.groups.Truncate(start)
-			return i, lost
+			return i, lost // what is behind the last end is not looked at
 		}
 		e.ends = append(e.ends, e.groups.Len())
 		e.fitting = append(e.fitting, &rows[i])
