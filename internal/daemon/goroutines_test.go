@@ -13,10 +13,10 @@ import (
 )
 
 var (
-	room = regexp.MustCompile(`spanstatsd/internal/(aggregate|ingest|flush|health)\.`)
+	room = regexp.MustCompile(`spanstatsd/internal/(aggregate|ingest|flush|health|daemon)\.`)
 	// Those of the test, of a tracer and an agent in the same process, and of an HTTP
 	// request while it lasts.
-	others = regexp.MustCompile(`created by net/http|testing\.tRunner|spanstatsd/client\.|internal/embedded\.`)
+	others = regexp.MustCompile(`created by net/http|testing\.tRunner|daemon\.Test|spanstatsd/client\.|internal/embedded\.`)
 )
 
 // goroutines counts the daemon's own that run, by room.
@@ -40,7 +40,7 @@ func TestGoroutinesAreConstant(t *testing.T) {
 	p := startPair(t, func(c *Config) {
 		c.Aggregate.Drainers, c.Aggregate.RebalanceInterval = drainers, 100*time.Millisecond
 	})
-	want := map[string]int{"aggregate": drainers + 2, "ingest": 2 + connections, "flush": 2, "health": 1}
+	want := map[string]int{"aggregate": drainers + 2, "ingest": 2 + connections, "flush": 2, "health": 1, "daemon": 2}
 	var clients []*client.Client
 	for range connections {
 		clients = append(clients, p.client("shop"))
