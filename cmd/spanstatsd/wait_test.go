@@ -15,7 +15,7 @@ func TestWait(t *testing.T) {
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
 	socket, addr := filepath.Join(dir, "s"), freePort(t)
-	ready := program(t, "wait", "ready", "--http-addr", addr, "--at-most", "1m")
+	ready := program(t, "wait", "ready", "--url", "http://"+addr, "--at-most", "1m")
 	if err := ready.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -31,11 +31,11 @@ func TestWait(t *testing.T) {
 	if err := c.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	out, err := program(t, "wait", "idle", "--http-addr", addr, "--at-most", "300ms").CombinedOutput()
+	out, err := program(t, "wait", "idle", "--url", "http://"+addr, "--at-most", "300ms").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "tracers are connected: 1; raise --at-most") {
 		t.Errorf("wait idle beside a tracer: %v, %s", err, out)
 	}
-	idle := program(t, "wait", "idle", "--http-addr", addr, "--at-most", "1m")
+	idle := program(t, "wait", "idle", "--url", "http://"+addr, "--at-most", "1m")
 	if err := idle.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -51,20 +51,9 @@ func TestWait(t *testing.T) {
 func TestWaitWithoutADaemon(t *testing.T) {
 	addr := freePort(t)
 	for _, what := range []string{"ready", "idle"} {
-		out, err := program(t, "wait", what, "--http-addr", addr, "--at-most", "10ms").CombinedOutput()
+		out, err := program(t, "wait", what, "--url", "http://"+addr, "--at-most", "10ms").CombinedOutput()
 		if err == nil || !strings.Contains(string(out), "wait for daemon") || strings.Count(string(out), "\n") != 1 {
 			t.Errorf("wait %s: %v, %s", what, err, out)
-		}
-	}
-}
-
-func TestLocalURL(t *testing.T) {
-	for addr, want := range map[string]string{
-		":9126": "http://127.0.0.1:9126", "0.0.0.0:1": "http://127.0.0.1:1", "[::]:1": "http://127.0.0.1:1",
-		"10.0.0.1:2": "http://10.0.0.1:2", "[fd00::1]:2": "http://[fd00::1]:2", "9126": "",
-	} {
-		if got, err := localURL(addr); got != want || (err == nil) != (want != "") {
-			t.Errorf("%s: %s, %v", addr, got, err)
 		}
 	}
 }

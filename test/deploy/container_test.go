@@ -50,7 +50,7 @@ func TestContainer(t *testing.T) {
 	}
 	addr := freeAddress(t)
 	daemon, log := startContainer(t, root, shared, "DD_TRACE_AGENT_URL=unix:///var/run/spanstatsd/agent", "SPANSTATSD_HTTP_ADDR="+addr)
-	if out, err := exec.Command(binary, "wait", "ready", "--http-addr", addr).CombinedOutput(); err != nil {
+	if out, err := exec.Command(binary, "wait", "ready", "--url", "http://"+addr).CombinedOutput(); err != nil {
 		t.Fatalf("%v, %s\n%s", err, out, log)
 	}
 	for path, want := range map[string]int{"/readyz": http.StatusOK, "/livez": http.StatusOK, "/metrics": http.StatusOK} {

@@ -22,7 +22,7 @@ func TestUnit(t *testing.T) {
 		"Type=notify", "WatchdogSec=30", "Restart=on-failure", "ExecStart=/usr/local/bin/spanstatsd run",
 		"User=spanstatsd", "Group=spanstatsd", "RuntimeDirectory=spanstatsd", "RuntimeDirectoryPreserve=restart", "TimeoutStopSec=15",
 		"NoNewPrivileges=yes", "CapabilityBoundingSet=", "ProtectSystem=strict", "ProtectHome=yes", "PrivateDevices=yes",
-		"MemoryDenyWriteExecute=yes", "RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6", "SystemCallFilter=~@privileged", "MemoryMax=128M",
+		"MemoryDenyWriteExecute=yes", "RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6", "SystemCallFilter=~@privileged", "MemoryMax=192M",
 	} {
 		if !has[want] {
 			t.Errorf("the unit does not say %s", want)

@@ -1,0 +1,39 @@
+package deploy
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	core "k8s.io/api/core/v1"
+)
+
+// TestLimitFitsTheDefaults: within the limit of the manifests the daemon keeps as
+// many aggregates and ring slots as it does without a limit.
+func TestLimitFitsTheDefaults(t *testing.T) {
+	daemon, _ := daemonOf(&overlay(t, "sidecar").pods[0].pod.Spec)
+	limit := daemon.Resources.Limits[core.ResourceMemory]
+	settings := func(memory string) (kept []string) {
+		t.Helper()
+		cmd := exec.Command(binary, "config")
+		cmd.Env = []string{"GOMEMLIMIT=" + memory, "GOMAXPROCS=2"}
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(out)) {
+			fields := strings.Fields(line)
+			if len(fields) > 1 && (fields[0] == "--max-aggregates" || fields[0] == "--ring-slots" || fields[0] == "--retry-bytes") {
+				kept = append(kept, fields[0]+"="+fields[1])
+			}
+		}
+		return kept
+	}
+	free, limited := settings("off"), settings(strings.TrimSuffix(limit.String(), "Mi")+"MiB")
+	if len(free) != 3 || strings.Join(free, " ") != strings.Join(limited, " ") {
+		t.Errorf("without a limit %v, with %s %v", free, limit.String(), limited)
+	}
+	if small := settings("128MiB"); strings.Join(small, " ") == strings.Join(free, " ") {
+		t.Errorf("a smaller limit changes nothing: this test sees nothing, or the limit can be lower")
+	}
+}
