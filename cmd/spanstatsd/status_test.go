@@ -226,3 +226,40 @@ func TestWatch(t *testing.T) {
 		t.Errorf("the gap is told as %q", said.String())
 	}
 }
+
+// TestStatusCountsLive publishes three keys of one origin until /status shows them
+// in a cycle that is open.
+func TestStatusCountsLive(t *testing.T) {
+	dir := sockets(t)
+	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
+	socket := filepath.Join(dir, "s")
+	daemon := daemonProcess(t, agent.URL(), socket, "--max-aggregates", "99", "--max-origins", "9", "--max-connections", "7")
+	c, err := client.Open(client.Config{Socket: socket, MaxAge: time.Millisecond, Origin: client.Origin{Service: "shop"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(t.Context())
+	want := [3]health.Bounded{{Live: 3, Max: 99}, {Live: 1, Max: 9}, {Live: 1, Max: 7}}
+	var got [3]health.Bounded
+	for range 500 {
+		for _, resource := range []string{"a", "b", "c"} {
+			c.Publish([]client.Snapshot{{Key: client.Key{Service: "shop", Operation: "op", Resource: resource}, End: time.Now()}})
+		}
+		time.Sleep(20 * time.Millisecond)
+		response, err := http.Get("http://" + daemon.http + "/status")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var status health.Status
+		err = json.NewDecoder(response.Body).Decode(&status)
+		response.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = [3]health.Bounded{status.Aggregates, status.Origins, {Live: status.Connections.Live, Max: status.Connections.Max}}
+		if got == want {
+			return
+		}
+	}
+	t.Errorf("aggregates, origins and connections are %v, want %v", got, want)
+}
