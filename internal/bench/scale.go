@@ -41,7 +41,7 @@ type variant struct {
 var roomForAll = []string{
 	"--max-aggregates=131072", "--max-origins=2048", "--max-keys=131072", "--max-connections=2048",
 	"--max-key-bytes=268435456", "--max-key-bytes-in-all=1073741824",
-	"--retry-bytes=1073741824",
+	"--label-bytes=268435456", "--sketch-bytes=1073741824", "--retry-bytes=1073741824",
 	"--cardinality-limit=resource=131072,http_endpoint=131072",
 }
 
