@@ -195,7 +195,7 @@ func (c *chain) batch(rnd *rand.Rand, reader *aggregate.Reader, route *aggregate
 		admitted := cycle.Admit(origin, &key)
 		s := aggregate.Slot{
 			Key: admitted.ID, Cycle: uint16(cycle.Number()), Weight: 1,
-			Duration: 1 + rnd.Uint64()>>(24+rnd.IntN(38)), End: time.Now().UnixNano(),
+			Duration: 1 + rnd.Uint64()>>(34+rnd.IntN(28)), End: time.Now().UnixNano(),
 		}
 		if rnd.IntN(8) == 0 {
 			s.Flags = span.Error
