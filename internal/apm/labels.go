@@ -59,7 +59,7 @@ type labels struct {
 	names   []string // by label
 	peers   []label  // in the order of their names
 	slots   [1024]uint16
-	longest int
+	some    [256]uint64 // by first byte, the lengths of the names, for a quick no
 }
 
 // newLabels numbers the fixed tags and those that the agent wants of a peer. It
@@ -103,7 +103,7 @@ func (l *labels) slot(name string) uint32 {
 
 func (l *labels) insert(at label) {
 	name := l.names[at]
-	l.longest = max(l.longest, len(name))
+	l.some[name[0]] |= 1 << (len(name) & 63)
 	i := l.slot(name)
 	for l.slots[i] != 0 {
 		i = (i + 1) % uint32(len(l.slots))
@@ -113,7 +113,7 @@ func (l *labels) insert(at label) {
 
 // find returns the number of a tag's name, labelOther where no rule asks for it.
 func (l *labels) find(name []byte) label {
-	if len(name) == 0 || len(name) > l.longest {
+	if len(name) == 0 || l.some[name[0]]&(1<<(len(name)&63)) == 0 {
 		return labelOther
 	}
 	s := view(name)
