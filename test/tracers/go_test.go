@@ -89,7 +89,7 @@ func (c *complaints) Log(line string) {
 	}
 }
 
-func startDaemon(t *testing.T, agent string, drop bool) (socket string, stop func() health.Books) {
+func startDaemon(t *testing.T, agent string, drop bool) (socket string, stop func() (health.Books, float64)) {
 	dir := t.TempDir()
 	config := daemon.DefaultConfig()
 	config.Ingest.Socket.Path, config.APM.Socket.Path = filepath.Join(dir, "spans.sock"), filepath.Join(dir, "apm.sock")
@@ -101,7 +101,31 @@ func startDaemon(t *testing.T, agent string, drop bool) (socket string, stop fun
 		t.Fatal(err)
 	}
 	d.Start()
-	return config.APM.Socket.Path, d.Stop
+	return config.APM.Socket.Path, func() (health.Books, float64) {
+		saved := unsampled(t, d.HTTPAddr())
+		return d.Stop(), saved
+	}
+}
+
+// unsampled is how many traces the daemon did not forward.
+func unsampled(t *testing.T, addr string) (traces float64) {
+	resp, err := http.Get("http://" + addr + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, "spanstatsd_apm_unsampled_traces_total "); ok {
+			if _, err := fmt.Sscan(value, &traces); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return traces
 }
 
 // TestGo runs dd-trace-go as it is published, with its statistics left to the agent
@@ -120,7 +144,7 @@ func TestGo(t *testing.T) {
 }
 
 // TestGoUnsampled keeps traces that sampling threw away from the agent: its
-// statistics are the same, and half of its traces.
+// statistics are the same, and what it makes of the others.
 func TestGoUnsampled(t *testing.T) {
 	t.Setenv("DD_TRACE_AGENT_PROTOCOL_VERSION", "0.4")
 	t.Setenv("DD_INSTRUMENTATION_TELEMETRY_ENABLED", "false")
@@ -145,7 +169,10 @@ func testGo(t *testing.T, computes, drop bool) {
 	tracer.Flush()
 	tracer.Stop()
 	time.Sleep(100 * time.Millisecond) // its last requests end behind Stop
-	books := stop()
+	books, cut := stop()
+	if drop != (cut > 0) {
+		t.Errorf("%v traces were not forwarded", cut)
+	}
 	through.stop()
 	direct.stop()
 	t.Log(f)
@@ -169,5 +196,5 @@ func testGo(t *testing.T, computes, drop bool) {
 	if spans != 8*100*3 || spans != counted || !maps.Equal(ours, theirs) {
 		t.Errorf("%v spans through the daemon, %v without it\n%v\n%v", spans, counted, ours, theirs)
 	}
-	t.Logf("%v spans in %d groups", spans, len(ours))
+	t.Logf("%v spans in %d groups; %v traces not forwarded", spans, len(ours), cut)
 }
