@@ -118,8 +118,9 @@ bench-apm: ## counting the spans of a tracer's request, beside the agent's own w
 	$(GO) test -run '^$$' -bench Count -benchtime 1s ./internal/apm
 	cd test/apm && $(GO) test -run '^$$' -bench Body -benchtime 1s .
 
-test-tracers: ## tracers as they are published, against daemon and real agent
-	cd test/tracers && $(GO) test -count=1 -v ./...
+test-tracers: ## tracers as they are published (Go, Python, JavaScript), against daemon and real agent; installs them into bin/
+	sh test/tracers/languages.sh $(CURDIR)/bin/tracers
+	cd test/tracers && TRACERS_DIR=$(CURDIR)/bin/tracers $(GO) test -tags languages -count=1 -v ./...
 
 bench-sketch: ## our sketches beside the library's: bins of 100 million durations compared, memory, time
 	$(GO) test -v -run 'BinTableAgrees|EveryPrefix|MemoryOfAThousand' ./internal/aggregate -durations 100000000
