@@ -119,7 +119,7 @@ func (j *job) count() (result Result) {
 		return ResultNotWanted
 	}
 	c := <-s.counting
-	defer func() { s.counting <- c }()
+	defer func() { s.counting <- c.kept() }()
 	s.counters.bytes.Add(uint64(len(j.body.buf)))
 	if err := c.Count(j.format, j.body.buf, j.header.Get(headerLang), isTrue(j.header.Get(headerComputedTop)), wishes); err != nil {
 		s.log.unread(j.format, err)
