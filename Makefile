@@ -114,6 +114,14 @@ bench-balance: ## what levelling the drainers gains, static against balanced, in
 bench-partitions: ## whether the number of partitions costs anything, in one run (2 minutes)
 	cd bench && $(GO) run ./balance -partitions
 
+bench-apm: ## counting the spans of a tracer's request, beside the agent's own way in one run
+	$(GO) test -run '^$$' -bench Count -benchtime 1s ./internal/apm
+	cd test/apm && $(GO) test -run '^$$' -bench Body -benchtime 1s .
+
+test-tracers: ## tracers as they are published (Go, Python, JavaScript), against daemon and real agent; installs them into bin/
+	sh test/tracers/languages.sh $(CURDIR)/bin/tracers
+	cd test/tracers && TRACERS_DIR=$(CURDIR)/bin/tracers $(GO) test -tags languages -count=1 -v ./...
+
 bench-sketch: ## our sketches beside the library's: bins of 100 million durations compared, memory, time
 	$(GO) test -v -run 'BinTableAgrees|EveryPrefix|MemoryOfAThousand' ./internal/aggregate -durations 100000000
 	$(GO) test -run '^$$' -bench Sketch -benchtime 2s ./internal/aggregate

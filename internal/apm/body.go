@@ -22,6 +22,7 @@ type bodies struct {
 type body struct {
 	bodies *bodies
 	buf    []byte
+	send   []byte // what is left of it to be sent
 	holds  atomic.Int32
 }
 
@@ -47,6 +48,7 @@ func (b *bodies) read(from io.Reader, length int64) (*body, error) {
 		held.buf = nil // what it had is not paid for any more
 	}
 	held.buf = held.buf[:0]
+	held.send = held.buf
 	if length > b.most {
 		return held, errNoRoom
 	}
@@ -57,6 +59,7 @@ func (b *bodies) read(from io.Reader, length int64) (*body, error) {
 	for {
 		if int64(cap(held.buf)) <= int64(len(held.buf)) || int64(cap(held.buf)) < want {
 			if !held.grow(max(want, 2*int64(cap(held.buf)))) {
+				held.send = held.buf
 				return held, errNoRoom
 			}
 			want = 0
@@ -64,6 +67,7 @@ func (b *bodies) read(from io.Reader, length int64) (*body, error) {
 		n, err := from.Read(held.buf[len(held.buf):cap(held.buf)])
 		held.buf = held.buf[:len(held.buf)+n]
 		if errors.Is(err, io.EOF) {
+			held.send = held.buf
 			return held, nil
 		}
 		if err != nil {
@@ -107,7 +111,7 @@ func (h *body) release() {
 // whoever sends it may do later than the request ends, and more than once.
 func (h *body) lend() io.ReadCloser {
 	h.holds.Add(1)
-	return &loan{body: h, from: bytes.NewReader(h.buf)}
+	return &loan{body: h}
 }
 
 // loan is one reader of a body.
@@ -122,6 +126,9 @@ func (l *loan) Read(p []byte) (int, error) {
 	defer l.mu.Unlock()
 	if l.body == nil {
 		return 0, io.ErrClosedPipe
+	}
+	if l.from == nil {
+		l.from = bytes.NewReader(l.body.send) // as it is by the time that it is sent
 	}
 	return l.from.Read(p)
 }

@@ -69,6 +69,18 @@ type Counter struct {
 // NewCounter makes a counter.
 func NewCounter() *Counter { return &Counter{now: time.Now} }
 
+// keptTags is how many tags the memory of a counter may have room for between two
+// bodies: 1.5 MB of them, which is what some thousand spans need.
+const keptTags = 1 << 16
+
+// kept is the counter for the next body, without what only a very large one needed.
+func (c *Counter) kept() *Counter {
+	if cap(c.payload.tags) > keptTags || cap(c.payload.strings) > keptTags {
+		return NewCounter()
+	}
+	return c
+}
+
 // Count walks a body and makes batches of what the agent would count of it. lang
 // is the language that the request's header names; topLevel says that the tracer
 // marked top-level spans itself. With an error the body is left to the agent.

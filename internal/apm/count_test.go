@@ -62,6 +62,39 @@ func TestIgnoredResources(t *testing.T) {
 	}
 }
 
+// TestCut: what is cut out of a body is exactly its unsampled traces, and what is
+// left is a body of the same form.
+func TestCut(t *testing.T) {
+	for _, f := range examples {
+		for _, traces := range []int{1, 2, 15, 16, 40} {
+			c, w, body := NewCounter(), wishesOf(t), f.body(t, traces)
+			whole := len(body)
+			if err := c.Count(f.format, body, "go", true, w); err != nil {
+				t.Fatal(err)
+			}
+			left, cutTraces, cutSpans := c.cut(body)
+			if f.format == FormatV1 {
+				if len(left) != whole || cutTraces != 0 {
+					t.Errorf("%s: %d traces were cut out of a body that can't be cut", f.name, cutTraces)
+				}
+				continue
+			}
+			if cutTraces != traces/2 || cutSpans != 4*cutTraces {
+				t.Errorf("%s: of %d traces %d were cut, with %d spans", f.name, traces, cutTraces, cutSpans)
+			}
+			if err := c.Count(f.format, left, "go", true, w); err != nil {
+				t.Fatalf("%s: what is left of %d traces: %v", f.name, traces, err)
+			}
+			if c.payload.at != len(left) || len(c.payload.chunks) != traces-cutTraces {
+				t.Errorf("%s: %d of %d bytes are left, with %d traces", f.name, c.payload.at, len(left), len(c.payload.chunks))
+			}
+			if _, again, _ := c.cut(left); again != 0 {
+				t.Errorf("%s: %d more traces were cut", f.name, again)
+			}
+		}
+	}
+}
+
 // TestCountAlloc: once warm, a body allocates nothing.
 func TestCountAlloc(t *testing.T) {
 	for _, f := range examples {

@@ -47,7 +47,7 @@ type spanV04 struct {
 
 // webTraces are requests to a web application as tracers write them: half of the
 // spans of the server, a quarter clients with three peer tags, a quarter internal,
-// some of them measured. There are 64 keys.
+// some of them measured. There are 64 keys, and every other trace is unsampled.
 func webTraces(traces int) (all [][]spanV04) {
 	start := time.Now().Add(-time.Second).UnixNano()
 	for i := range traces {
@@ -62,7 +62,7 @@ func webTraces(traces int) (all [][]spanV04) {
 			}
 			return m
 		}
-		metrics := map[string]float64{"_dd.top_level": 1, "_sampling_priority_v1": 1, "process_id": 4711, "_dd.agent_psr": 1}
+		metrics := map[string]float64{"_dd.top_level": 1, "_sampling_priority_v1": float64(1 - i%2), "process_id": 4711, "_dd.agent_psr": 1}
 		root := spanV04{
 			Service: fmt.Sprint("shop-", key%4), Name: "http.request", Resource: fmt.Sprint("GET /route/", key), Type: "web",
 			TraceID: uint64(i + 1), SpanID: 10, Start: start, Duration: int64(1e6 + i*1000), Meta: meta("server",

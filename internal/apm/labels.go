@@ -37,6 +37,7 @@ const (
 	labelProcessTags
 	labelPriority
 	labelSpanSampling
+	labelEventRate
 	fixedLabels
 )
 
@@ -46,7 +47,7 @@ var fixedTags = [fixedLabels]string{
 	rules.TagSampleRate, rules.TagKind, rules.TagHTTPStatus, rules.TagOTelHTTPStatus,
 	rules.GRPCStatusTags[0], rules.GRPCStatusTags[1], rules.GRPCStatusTags[2], rules.GRPCStatusTags[3], rules.GRPCStatusTags[4],
 	rules.TagRPCSystemName, rules.TagRPCSystem, "_dd.svc_src", rules.TagBaseService, "peer.service", "_dd.origin",
-	"env", "version", "_dd.hostname", "_dd.git.commit.sha", "_dd.tags.process", "_sampling_priority_v1", "_dd.span_sampling.mechanism",
+	"env", "version", "_dd.hostname", "_dd.git.commit.sha", "_dd.tags.process", "_sampling_priority_v1", "_dd.span_sampling.mechanism", "_dd1.sr.eausr",
 }
 
 // maxLabels bounds them, and with them what an agent may ask for in peer tags.
@@ -56,10 +57,10 @@ const maxLabels = 256
 // for every tag of every span. It never changes; another agent's wishes make
 // another one.
 type labels struct {
-	names   []string // by label
-	peers   []label  // in the order of their names
-	slots   [1024]uint16
-	longest int
+	names []string // by label
+	peers []label  // in the order of their names
+	slots [1024]uint16
+	some  [256]uint64 // by first byte, the lengths of the names, for a quick no
 }
 
 // newLabels numbers the fixed tags and those that the agent wants of a peer. It
@@ -103,7 +104,7 @@ func (l *labels) slot(name string) uint32 {
 
 func (l *labels) insert(at label) {
 	name := l.names[at]
-	l.longest = max(l.longest, len(name))
+	l.some[name[0]] |= 1 << (len(name) & 63)
 	i := l.slot(name)
 	for l.slots[i] != 0 {
 		i = (i + 1) % uint32(len(l.slots))
@@ -113,7 +114,7 @@ func (l *labels) insert(at label) {
 
 // find returns the number of a tag's name, labelOther where no rule asks for it.
 func (l *labels) find(name []byte) label {
-	if len(name) == 0 || len(name) > l.longest {
+	if len(name) == 0 || l.some[name[0]]&(1<<(len(name)&63)) == 0 {
 		return labelOther
 	}
 	s := view(name)

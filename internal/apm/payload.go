@@ -69,6 +69,7 @@ type record struct {
 // chunk is one trace: a run of records, and what its format says of all of them.
 type chunk struct {
 	first, last int
+	at, end     int // of its bytes in the body
 	origin      text
 	priority    int32
 	hasPriority bool
@@ -94,6 +95,7 @@ type payload struct {
 	records []record
 	tags    []tag
 	chunks  []chunk
+	traces  traces
 	facts   facts
 	strings []text // of the formats that number them
 	numbers []label
@@ -106,7 +108,7 @@ func (p *payload) walk(format Format, body []byte, labels *labels) error {
 	p.labels, p.format = labels, format
 	p.records, p.tags, p.chunks = p.records[:0], p.tags[:0], p.chunks[:0]
 	p.strings, p.numbers = p.strings[:0], p.numbers[:0]
-	p.facts = facts{}
+	p.facts, p.traces = facts{}, traces{}
 	switch format {
 	case FormatV04:
 		p.walkV04()

@@ -10,8 +10,9 @@ import (
 type text struct{ at, n uint32 }
 
 // reader reads msgpack in place, value after value. What is not what was asked
-// for, or is cut short, makes it bad; a bad reader reads nothing but zeros and
-// stays where it is, so whoever loops must look.
+// for, or is cut short, makes it bad: it is then at the end for good, and reads
+// nothing but zeros, so that a value costs one look at where it is; but whoever
+// loops must look.
 type reader struct {
 	b   []byte
 	at  int
@@ -20,19 +21,19 @@ type reader struct {
 
 // lead is the first byte of the next value, 0xc1, which begins none, at the end.
 func (r *reader) lead() byte {
-	if r.at < len(r.b) && !r.bad {
+	if r.at < len(r.b) {
 		return r.b[r.at]
 	}
 	return 0xc1
 }
 
-func (r *reader) fail() { r.bad = true }
+func (r *reader) fail() { r.bad, r.at = true, len(r.b) }
 
 // take steps over n bytes and returns where they begin.
 func (r *reader) take(n int) int {
 	at := r.at
 	if r.bad || n < 0 || n > len(r.b)-at {
-		r.bad = true
+		r.fail()
 		return 0
 	}
 	r.at = at + n
@@ -101,11 +102,15 @@ func (r *reader) bin() text {
 
 // chars reads what the older formats take for a string: one, bytes, or nothing.
 func (r *reader) chars() text {
-	switch lead := r.lead(); {
-	case lead&0xe0 == 0xa0: // most of all
-		r.at++
+	lead := r.lead()
+	if lead&0xe0 == 0xa0 { // nearly all of them
 		n := int(lead & 0x1f)
-		return r.run(n)
+		if start := r.at + 1; n <= len(r.b)-start {
+			r.at = start + n
+			return text{uint32(start), uint32(n)}
+		}
+	}
+	switch {
 	case lead == 0xc0:
 		r.at++
 		return text{}
@@ -156,7 +161,7 @@ func (r *reader) mapping() int {
 
 func (r *reader) believed(n int) int {
 	if r.bad || n > len(r.b)-r.at {
-		r.bad = true
+		r.fail()
 		return 0
 	}
 	return n

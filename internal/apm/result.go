@@ -37,16 +37,20 @@ type counters struct {
 	other    atomic.Uint64
 	failed   atomic.Uint64 // forwarded without an answer
 	bytes    atomic.Uint64
+
+	unsampledTraces, unsampledSpans, savedBytes atomic.Uint64 // not forwarded
 }
 
 // Stats is what the outside sees. Every result is present, also at 0.
 type Stats struct {
-	Requests      map[string]uint64 // with traces, by result
-	Other         uint64            // requests of any other kind
-	Failed        uint64            // requests that the agent did not answer
-	Bytes         uint64            // of bodies that were walked
-	Origins       int
-	BufferedBytes int64
+	Requests map[string]uint64 // with traces, by result
+	Other    uint64            // requests of any other kind
+	Failed   uint64            // requests that the agent did not answer
+	Bytes    uint64            // of bodies that were walked
+	Origins  int
+	// What was counted and not forwarded, because sampling threw it away.
+	UnsampledTraces, UnsampledSpans, SavedBytes uint64
+	BufferedBytes                               int64
 }
 
 // NoStats are those of a daemon that does not listen for traces.
@@ -65,6 +69,8 @@ func (s *Server) Stats() Stats {
 		stats.Requests[Result(r).String()] = s.counters.requests[r].Load()
 	}
 	stats.Other, stats.Failed, stats.Bytes = s.counters.other.Load(), s.counters.failed.Load(), s.counters.bytes.Load()
+	c := &s.counters
+	stats.UnsampledTraces, stats.UnsampledSpans, stats.SavedBytes = c.unsampledTraces.Load(), c.unsampledSpans.Load(), c.savedBytes.Load()
 	stats.Origins, stats.BufferedBytes = s.publishers.count(), s.bodies.used.Load()
 	return stats
 }

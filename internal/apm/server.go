@@ -29,6 +29,7 @@ type Features struct {
 	SpanKinds       []string
 	IgnoreResources []string
 	FiltersTags     bool // it leaves out traces by their roots' tags
+	DropsP0s        bool // it needs no traces that sampling threw away
 }
 
 // Config is what this room may use.
@@ -38,8 +39,11 @@ type Config struct {
 	AllowUIDs    []uint32
 	MaxBody      int // bytes of a body that is counted
 	MaxBodyBytes int // of all bodies at a time
-	Agent        Agent
-	Ingest       *ingest.Server
+	// DropUnsampled keeps traces that sampling threw away from the agent, once they
+	// are counted.
+	DropUnsampled bool
+	Agent         Agent
+	Ingest        *ingest.Server
 	// Features returns what the agent wants and a channel that is closed when
 	// that changes.
 	Features func() (Features, <-chan struct{})
@@ -75,6 +79,7 @@ type Server struct {
 	publishers publishers
 	counting   chan *Counter // as many as processors
 	wishes     atomic.Pointer[Wishes]
+	dropsP0s   atomic.Bool
 	transport  *http.Transport
 	proxy      *httputil.ReverseProxy
 	http       *http.Server
@@ -181,6 +186,7 @@ func (s *Server) Start() {
 // learn takes over what the agent wants.
 func (s *Server) learn() <-chan struct{} {
 	f, changed := s.config.Features()
+	s.dropsP0s.Store(f.DropsP0s)
 	if !f.Stats || f.FiltersTags {
 		s.wishes.Store(nil)
 		return changed

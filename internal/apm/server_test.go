@@ -356,6 +356,70 @@ func TestFullRing(t *testing.T) {
 	}
 }
 
+// TestDropUnsampled: a trace that sampling threw away is counted and not forwarded,
+// unless it failed; the agent is told.
+func TestDropUnsampled(t *testing.T) {
+	traces := func(priorities ...float64) []byte {
+		var all []any
+		for i, priority := range priorities {
+			all = append(all, []any{map[string]any{
+				"service": "shop", "name": "web.request", "resource": "GET /", "span_id": uint64(i + 1), "start": time.Now().UnixNano(),
+				"duration": 1, "error": i % 2, "meta": map[string]string{}, "metrics": map[string]float64{"_sampling_priority_v1": priority},
+			}})
+		}
+		body, err := msgpack.Marshal(all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return body
+	}
+	for _, test := range []struct {
+		name    string
+		drop    bool
+		info    string
+		forward int
+		told    string
+	}{
+		{"off", false, `{"endpoints":["/v0.6/stats"],"client_drop_p0s":true}`, 4, "1"},
+		{"an agent that wants them", true, `{"endpoints":["/v0.6/stats"]}`, 4, "1"},
+		{"on", true, `{"endpoints":["/v0.6/stats"],"client_drop_p0s":true}`, 2, "3"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			agent := startAgent(t)
+			agent.info = test.info
+			p := start(t, agent, func(c *daemon.Config) { c.APM.DropUnsampled = test.drop })
+			body := traces(0, 0, -1, 2) // the second failed
+			var last request
+			sent := 0
+			for range 500 { // until the daemon knows what the agent wants
+				p.send("/v0.4/traces", bytes.Clone(body), "X-Datadog-Trace-Count", "4", "Datadog-Client-Dropped-P0-Traces", "1", "Datadog-Client-Dropped-P0-Spans", "1")
+				sent++
+				got := agent.of("/v0.4/traces")
+				if last = got[len(got)-1]; test.forward == 4 || len(last.body) < len(body) {
+					break
+				}
+				time.Sleep(time.Millisecond)
+			}
+			var forwarded [][]map[string]any
+			if err := msgpack.Unmarshal(last.body, &forwarded); err != nil {
+				t.Fatal(err)
+			}
+			if len(forwarded) != test.forward || last.header.Get("X-Datadog-Trace-Count") != fmt.Sprint(test.forward) {
+				t.Errorf("%d traces were forwarded, announced as %s", len(forwarded), last.header.Get("X-Datadog-Trace-Count"))
+			}
+			if got := last.header.Get("Datadog-Client-Dropped-P0-Traces") + last.header.Get("Datadog-Client-Dropped-P0-Spans"); got != test.told+test.told {
+				t.Errorf("the agent was told %s", got)
+			}
+			if last.header.Get(mark) != "true" {
+				t.Error("the request is not marked")
+			}
+			if books := p.stop(); books.Received != uint64(4*sent) || books.Dropped["left_to_agent"] != 0 {
+				t.Errorf("%d requests, the books: %+v", sent, books)
+			}
+		})
+	}
+}
+
 // TestEverythingElseStreams: an answer without an end reaches its tracer piece by
 // piece, and so does what the tracer sends.
 func TestEverythingElseStreams(t *testing.T) {

@@ -53,6 +53,9 @@ func (s *Server) serveTraces(format Format, w http.ResponseWriter, r *http.Reque
 	j := &job{server: s, format: format, body: held, result: ResultAgentAway}
 	defer func() { s.counters.requests[j.result].Add(1) }()
 	r.Body, r.ContentLength = held.lend(), int64(len(held.buf))
+	if s.config.DropUnsampled {
+		r.ContentLength = -1 // it is known when the header is written
+	}
 	r.GetBody = func() (io.ReadCloser, error) { return held.lend(), nil }
 	r.TransferEncoding = nil
 	s.proxy.ServeHTTP(w, withJob(r, j))
@@ -116,7 +119,7 @@ func (j *job) count() (result Result) {
 		return ResultNotWanted
 	}
 	c := <-s.counting
-	defer func() { s.counting <- c }()
+	defer func() { s.counting <- c.kept() }()
 	s.counters.bytes.Add(uint64(len(j.body.buf)))
 	if err := c.Count(j.format, j.body.buf, j.header.Get(headerLang), isTrue(j.header.Get(headerComputedTop)), wishes); err != nil {
 		s.log.unread(j.format, err)
@@ -124,11 +127,42 @@ func (j *job) count() (result Result) {
 	}
 	switch reason, ok := s.publishers.publish(c, c.Origin(j.header), time.Now()); {
 	case ok:
+		if s.config.DropUnsampled && s.dropsP0s.Load() {
+			j.dropUnsampled(c)
+		}
 		return ResultCounted
 	case reason == ingest.DropNotWanted:
 		return ResultNotWanted
 	}
 	return ResultNoRoom
+}
+
+// dropUnsampled cuts the body and tells the agent how much was cut, on top of what
+// the tracer says that it did not send itself.
+func (j *job) dropUnsampled(c *Counter) {
+	left, traces, spans := c.cut(j.body.buf)
+	if traces == 0 {
+		return
+	}
+	s := j.server
+	s.counters.unsampledTraces.Add(uint64(traces))
+	s.counters.unsampledSpans.Add(uint64(spans))
+	s.counters.savedBytes.Add(uint64(len(j.body.buf) - len(left)))
+	j.body.send = left
+	add(j.header, headerDroppedTraces, traces)
+	add(j.header, headerDroppedSpans, spans)
+	if j.header.Get(headerTraceCount) != "" {
+		add(j.header, headerTraceCount, -traces)
+	}
+}
+
+// add adds to a number in a header.
+func add(h http.Header, name string, n int) {
+	before, err := strconv.Atoi(h.Get(name))
+	if err != nil {
+		before = 0
+	}
+	h.Set(name, strconv.Itoa(max(0, before+n)))
 }
 
 // rest is a body whose head was read already.

@@ -6,13 +6,14 @@ import "math"
 // of spans, each a map by names.
 
 func (p *payload) walkV04() {
-	for n := p.array(); n > 0 && !p.bad; n-- {
+	for n := p.begin(); n > 0 && !p.bad; n-- {
 		p.traceV04()
 	}
+	p.traces.end = p.at
 }
 
 func (p *payload) traceV04() {
-	c := chunk{first: len(p.records)}
+	c := chunk{first: len(p.records), at: p.at}
 	var o promoted
 	for n := p.array(); n > 0 && !p.bad; n-- {
 		if p.absent() {
@@ -23,7 +24,7 @@ func (p *payload) traceV04() {
 		o.reconcile(rec.parent)
 	}
 	o.hand(&p.facts)
-	c.last, c.origin, c.priority, c.hasPriority = len(p.records), o.origin, o.priority, o.hasPriority
+	c.last, c.end, c.origin, c.priority, c.hasPriority = len(p.records), p.at, o.origin, o.priority, o.hasPriority
 	p.chunks = append(p.chunks, c)
 }
 

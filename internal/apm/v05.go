@@ -8,9 +8,10 @@ import "math"
 func (p *payload) walkV05() {
 	p.array()
 	p.dictionary()
-	for n := p.array(); n > 0 && !p.bad; n-- {
+	for n := p.begin(); n > 0 && !p.bad; n-- {
 		p.traceV05()
 	}
+	p.traces.end = p.at
 }
 
 // dictionary reads the strings, and for each whether it names a tag that a rule
@@ -48,7 +49,7 @@ func (p *payload) stringV05() text {
 }
 
 func (p *payload) traceV05() {
-	c := chunk{first: len(p.records)}
+	c := chunk{first: len(p.records), at: p.at}
 	var o promoted
 	for n := p.array(); n > 0 && !p.bad; n-- {
 		rec := p.add(kindUnknown)
@@ -56,7 +57,7 @@ func (p *payload) traceV05() {
 		o.reconcile(rec.parent)
 	}
 	o.hand(&p.facts)
-	c.last, c.origin, c.priority, c.hasPriority = len(p.records), o.origin, o.priority, o.hasPriority
+	c.last, c.end, c.origin, c.priority, c.hasPriority = len(p.records), p.at, o.origin, o.priority, o.hasPriority
 	p.chunks = append(p.chunks, c)
 }
 

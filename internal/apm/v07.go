@@ -27,11 +27,15 @@ func (p *payload) walkV07() {
 		case "tags":
 			p.tagsV07(&own)
 		case "chunks":
-			for n := p.array(); n > 0 && !p.bad; n-- {
+			if p.traces.end != 0 {
+				p.fail() // a second list
+			}
+			for n := p.begin(); n > 0 && !p.bad; n-- {
 				if !p.absent() {
 					p.chunkV07(&said)
 				}
 			}
+			p.traces.end = p.at
 		default:
 			p.skip()
 		}
@@ -70,7 +74,7 @@ func (p *payload) tagsV07(own *facts) {
 }
 
 func (p *payload) chunkV07(said *facts) {
-	c := chunk{first: len(p.records)}
+	c := chunk{first: len(p.records), at: p.at}
 	var o promoted
 	for n := p.mapping(); n > 0 && !p.bad; n-- {
 		name := p.name()
@@ -100,6 +104,7 @@ func (p *payload) chunkV07(said *facts) {
 	if o.hasPriority {
 		c.priority, c.hasPriority = o.priority, true
 	}
+	c.end = p.at
 	if c.last = len(p.records); c.last > c.first {
 		p.chunks = append(p.chunks, c)
 	}

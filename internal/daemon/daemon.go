@@ -171,7 +171,7 @@ func (d *Daemon) makeAPM(config Config) (err error) {
 		f, changed := d.flusher.WatchFeatures()
 		return apm.Features{
 			Stats: f.Stats, PeerTags: f.PeerTags, SpanKinds: f.SpanKinds,
-			IgnoreResources: f.IgnoreResources, FiltersTags: f.FiltersTags,
+			IgnoreResources: f.IgnoreResources, FiltersTags: f.FiltersTags, DropsP0s: f.DropsP0s,
 		}, changed
 	}
 	d.apm, err = apm.New(c)

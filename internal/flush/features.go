@@ -12,12 +12,13 @@ type Features struct {
 	SpanKinds          []string
 	IgnoreResources    []string
 	FiltersTags        bool // it leaves out traces by their roots' tags
+	DropsP0s           bool // it needs no traces that a tracer's sampling threw away
 	ObfuscationVersion uint64
 	MaxRequestBytes    int // what it refuses to read beyond, 0 if it did not say
 }
 
 func (f Features) equal(g Features) bool {
-	return f.Stats == g.Stats && f.FiltersTags == g.FiltersTags && f.ObfuscationVersion == g.ObfuscationVersion &&
+	return f.Stats == g.Stats && f.FiltersTags == g.FiltersTags && f.DropsP0s == g.DropsP0s && f.ObfuscationVersion == g.ObfuscationVersion &&
 		f.MaxRequestBytes == g.MaxRequestBytes && slices.Equal(f.PeerTags, g.PeerTags) &&
 		slices.Equal(f.SpanKinds, g.SpanKinds) && slices.Equal(f.IgnoreResources, g.IgnoreResources)
 }

@@ -59,6 +59,7 @@ func parseInfo(body []byte) (info, error) {
 		PeerTags           []string        `json:"peer_tags"`
 		SpanKinds          json.RawMessage `json:"span_kinds_stats_computed"`
 		IgnoreResources    []string        `json:"ignore_resources"`
+		ClientDropP0s      bool            `json:"client_drop_p0s"`
 		FilterTags         *tagFilters     `json:"filter_tags"`
 		FilterTagsRegex    *tagFilters     `json:"filter_tags_regex"`
 		ObfuscationVersion uint64          `json:"obfuscation_version"`
@@ -82,6 +83,7 @@ func parseInfo(body []byte) (info, error) {
 			PeerTags:           said.PeerTags,
 			SpanKinds:          kinds,
 			IgnoreResources:    said.IgnoreResources,
+			DropsP0s:           said.ClientDropP0s,
 			FiltersTags:        said.FilterTags.any() || said.FilterTagsRegex.any(),
 			ObfuscationVersion: said.ObfuscationVersion,
 			MaxRequestBytes:    max(0, said.Config.MaxRequestBytes),

@@ -75,6 +75,9 @@ var (
 	apmOther    = metric("apm_other_requests_total", "Requests of tracers to the agent that brought no traces.")
 	apmFailed   = metric("apm_failed_requests_total", "Requests of tracers that the agent did not answer.")
 	apmBytes    = metric("apm_walked_bytes_total", "Bytes of traces that were walked to be counted.")
+	apmTraces   = metric("apm_unsampled_traces_total", "Traces that were counted and not forwarded, because sampling threw them away.")
+	apmSpans    = metric("apm_unsampled_spans_total", "Spans of those traces.")
+	apmSaved    = metric("apm_saved_bytes_total", "Bytes of those traces.")
 	apmOrigins  = metric("apm_origins", "Origins of traces that are remembered.")
 	apmBuffered = metric("apm_buffered_bytes", "Bytes of requests that are held while they are counted and forwarded.")
 
@@ -162,6 +165,9 @@ func (e emitter) apm(server *apm.Server) {
 	e.counter(apmOther, s.Other)
 	e.counter(apmFailed, s.Failed)
 	e.counter(apmBytes, s.Bytes)
+	e.counter(apmTraces, s.UnsampledTraces)
+	e.counter(apmSpans, s.UnsampledSpans)
+	e.counter(apmSaved, s.SavedBytes)
 	e.gauge(apmOrigins, uint64(s.Origins))
 	e.gauge(apmBuffered, uint64(s.BufferedBytes))
 }

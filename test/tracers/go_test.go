@@ -89,10 +89,11 @@ func (c *complaints) Log(line string) {
 	}
 }
 
-func startDaemon(t *testing.T, agent string) (socket string, stop func() health.Books) {
+func startDaemon(t *testing.T, agent string, drop bool) (socket string, stop func() (health.Books, float64)) {
 	dir := t.TempDir()
 	config := daemon.DefaultConfig()
 	config.Ingest.Socket.Path, config.APM.Socket.Path = filepath.Join(dir, "spans.sock"), filepath.Join(dir, "apm.sock")
+	config.APM.DropUnsampled = drop
 	config.HTTPAddr, config.Log = "127.0.0.1:0", slog.New(slog.DiscardHandler)
 	config.Flush.Agent = flush.AgentURL{Network: "unix", Address: agent}
 	d, err := daemon.New(config)
@@ -100,7 +101,31 @@ func startDaemon(t *testing.T, agent string) (socket string, stop func() health.
 		t.Fatal(err)
 	}
 	d.Start()
-	return config.APM.Socket.Path, d.Stop
+	return config.APM.Socket.Path, func() (health.Books, float64) {
+		saved := unsampled(t, d.HTTPAddr())
+		return d.Stop(), saved
+	}
+}
+
+// unsampled is how many traces the daemon did not forward.
+func unsampled(t *testing.T, addr string) (traces float64) {
+	resp, err := http.Get("http://" + addr + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, "spanstatsd_apm_unsampled_traces_total "); ok {
+			if _, err := fmt.Sscan(value, &traces); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return traces
 }
 
 // TestGo runs dd-trace-go as it is published, with its statistics left to the agent
@@ -112,15 +137,26 @@ func TestGo(t *testing.T) {
 				t.Setenv("DD_TRACE_AGENT_PROTOCOL_VERSION", protocol)
 				t.Setenv("DD_INSTRUMENTATION_TELEMETRY_ENABLED", "false")
 				t.Setenv("DD_REMOTE_CONFIGURATION_ENABLED", "false")
-				testGo(t, computes)
+				testGo(t, computes, false)
 			})
 		}
 	}
 }
 
-func testGo(t *testing.T, computes bool) {
+// TestGoUnsampled keeps traces that sampling threw away from the agent: its
+// statistics are the same, and what it makes of the others.
+func TestGoUnsampled(t *testing.T) {
+	t.Setenv("DD_TRACE_AGENT_PROTOCOL_VERSION", "0.4")
+	t.Setenv("DD_INSTRUMENTATION_TELEMETRY_ENABLED", "false")
+	t.Setenv("DD_REMOTE_CONFIGURATION_ENABLED", "false")
+	t.Setenv("DD_TRACE_SAMPLE_RATE", "0.5")
+	t.Setenv("DD_TRACE_RATE_LIMIT", "100000")
+	testGo(t, false, true)
+}
+
+func testGo(t *testing.T, computes, drop bool) {
 	through, direct := startAgent(t), startAgent(t)
-	socket, stop := startDaemon(t, through.socket)
+	socket, stop := startDaemon(t, through.socket, drop)
 	f := startFork(t, socket, direct.socket)
 	var said complaints
 	if err := tracer.Start(tracer.WithUDS(f.socket), tracer.WithService("shop"), tracer.WithEnv("test"), tracer.WithServiceVersion("1.2"),
@@ -133,27 +169,32 @@ func testGo(t *testing.T, computes bool) {
 	tracer.Flush()
 	tracer.Stop()
 	time.Sleep(100 * time.Millisecond) // its last requests end behind Stop
-	books := stop()
+	books, cut := stop()
+	if drop != (cut > 0) {
+		t.Errorf("%v traces were not forwarded", cut)
+	}
 	through.stop()
 	direct.stop()
 	t.Log(f)
 	if len(said.lines) > 0 {
 		t.Errorf("the tracer complains: %q", said.lines)
 	}
-	if got, want := through.traces.spans.Load(), direct.traces.spans.Load(); got != want || got == 0 {
+	got, want := through.traces.spans.Load(), direct.traces.spans.Load()
+	t.Logf("%d spans of traces reached the agent through the daemon, %d without it", got, want)
+	if got != want || got == 0 {
 		t.Errorf("%d spans reached the agent through the daemon, %d without it", got, want)
 	}
 	ours, spans := through.received.groups(t)
-	theirs, want := direct.computed.groups(t)
+	theirs, counted := direct.computed.groups(t)
 	if computes {
-		theirs, want = direct.received.groups(t)
+		theirs, counted = direct.received.groups(t)
 	} else if left, n := through.computed.groups(t); n != 0 {
 		t.Errorf("%v spans were left to the agent: %v", n, left)
 	} else if float64(books.Flushed) != spans {
 		t.Errorf("the books: %+v", books)
 	}
-	if spans != 8*100*3 || spans != want || !maps.Equal(ours, theirs) {
-		t.Errorf("%v spans through the daemon, %v without it\n%v\n%v", spans, want, ours, theirs)
+	if spans != 8*100*3 || spans != counted || !maps.Equal(ours, theirs) {
+		t.Errorf("%v spans through the daemon, %v without it\n%v\n%v", spans, counted, ours, theirs)
 	}
-	t.Logf("%v spans in %d groups", spans, len(ours))
+	t.Logf("%v spans in %d groups; %v traces not forwarded", spans, len(ours), cut)
 }

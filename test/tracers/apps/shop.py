@@ -1,0 +1,50 @@
+# A small web application, run under ddtrace as it is published: a server span, a
+# call of a database with an error now and then, and work within the process.
+import threading
+import urllib.request
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from ddtrace.trace import tracer
+
+
+class Shop(BaseHTTPRequestHandler):
+    def do_GET(self):
+        with tracer.trace("http.request", resource="GET " + self.path, span_type="web") as span:
+            span.set_tag("span.kind", "server")
+            status = 200
+            with tracer.trace("postgres.query", service="shop-db", resource="orders of " + self.path, span_type="db") as query:
+                query.set_tag("span.kind", "client")
+                query.set_tag("out.host", "10.1.2.3:5432")
+                query.set_tag("db.name", "orders")
+                if self.path.endswith("3"):
+                    query.error = 1
+                    status = 500
+            with tracer.trace("render"):
+                pass
+            span.set_tag("http.status_code", str(status))
+        self.send_response(status)
+        self.end_headers()
+
+    def log_message(self, *args):
+        pass
+
+
+server = ThreadingHTTPServer(("127.0.0.1", 0), Shop)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+
+
+def user(number):
+    for i in range(50):
+        try:
+            urllib.request.urlopen("http://127.0.0.1:%d/order/%d" % (server.server_port, (number + i) % 5)).read()
+        except urllib.error.HTTPError:
+            pass
+
+
+users = [threading.Thread(target=user, args=(number,)) for number in range(4)]
+for u in users:
+    u.start()
+for u in users:
+    u.join()
+server.shutdown()
+tracer.shutdown()
