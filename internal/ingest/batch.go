@@ -206,7 +206,10 @@ const claimTries = 8
 // publisher's share of it.
 func (c *admission) claim(drainer, n int) (Drop, bool) {
 	r := c.server.config.Aggregator.Ring(drainer)
-	if !c.server.isAlone() && !c.shares[drainer].allows(r, n) {
+	if alone := c.server.isAlone(); !c.shares[drainer].allows(r, n, alone) {
+		if alone {
+			return DropRingFull, false // but for the room that the next one finds
+		}
 		return DropOverShare, false
 	}
 	claim, result := r.Claim(n)

@@ -23,7 +23,8 @@
 //
 // Publishers share the rings. While there is more than one, none may hold more
 // slots of a ring than twice what it leaves free, so a tracer that floods is
-// dropped, or blocked, at its share, and another's batch still finds room.
+// dropped, or blocked, at its share, and another's batch still finds room. One that
+// is alone leaves an eighth.
 //
 // A Publisher is how spans are admitted that came by another way than a
 // connection of ours; what follows holds for it too.

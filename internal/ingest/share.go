@@ -9,8 +9,9 @@ import (
 // from filling a ring that others need too: while there are others, a publisher
 // that has slots in a ring may take more only up to twice what it leaves free.
 // One that floods thus stops at two thirds, n of them leave 1/(1+2n), and one
-// that does not is never refused for their sake. Whoever has nothing in the
-// ring may take any room that there is, so a batch of any size gets its turn.
+// that does not is never refused for their sake. A publisher that is alone leaves an
+// eighth, for whoever comes next. Whoever has nothing in the ring may take any
+// room that there is, so a batch of any size gets its turn.
 //
 // What was published is remembered as marks, each for a stretch of the ring,
 // and forgotten when the drainer has passed the stretch's end. That needs
@@ -44,16 +45,23 @@ const (
 // shareOfFree is how many slots a publisher may hold for each that it leaves
 // free. With 2, one flood leaves a default ring's last 2730 slots, room for
 // two of the largest batches; with 1 it would leave half, which a publisher's own
-// bursts want more often than another's.
-const shareOfFree = 2
+// bursts want more often than another's. Alone it is shareOfFreeAlone.
+const (
+	shareOfFree      = 2
+	shareOfFreeAlone = 7
+)
 
 // allows says whether n slots more are within the share.
-func (s *share) allows(r *ring.Ring[aggregate.Slot], n int) bool {
+func (s *share) allows(r *ring.Ring[aggregate.Slot], n int, alone bool) bool {
 	for drained := r.Drained(); s.count > 0 && s.marks[s.first].end <= drained; s.count-- {
 		s.held -= s.marks[s.first].slots
 		s.first = (s.first + 1) % shareMarks
 	}
-	return s.held == 0 || s.held+n <= shareOfFree*(r.Free()-n)
+	ofFree := shareOfFree
+	if alone {
+		ofFree = shareOfFreeAlone
+	}
+	return s.held == 0 || s.held+n <= ofFree*(r.Free()-n)
 }
 
 // add remembers a run that is about to be published in a ring of that size.

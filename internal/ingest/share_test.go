@@ -58,12 +58,13 @@ func TestFloodLeavesRoom(t *testing.T) {
 	}
 }
 
-// TestAloneTakesAll lets a publisher without others fill its ring to the end.
-func TestAloneTakesAll(t *testing.T) {
+// TestAloneLeavesAnEighth lets a publisher without others fill its ring: whoever
+// comes next finds room.
+func TestAloneLeavesAnEighth(t *testing.T) {
 	h := newHarness(t, nil)
 	h.Server.features.Store(&wire.Features{Stats: true})
 	p := h.NewPublisher(span.Origin{Service: "only"})
-	for i := range h.config.Aggregator.RingSlots() / 128 {
+	for i := range h.config.Aggregator.RingSlots() / 128 * 7 / 8 {
 		if reason, ok := p.Publish(body(128)); !ok {
 			t.Fatalf("batch %d was refused as %s", i, reason)
 		}
@@ -71,8 +72,13 @@ func TestAloneTakesAll(t *testing.T) {
 	if reason, ok := p.Publish(body(1)); ok || reason != DropRingFull {
 		t.Errorf("one more was refused as %s", reason)
 	}
+	next := h.NewPublisher(span.Origin{Service: "next"})
+	if reason, ok := next.Publish(body(1024)); !ok {
+		t.Errorf("the next one was refused as %s", reason)
+	}
 	h.aggregator.Start()
 	p.Close()
+	next.Close()
 	h.stop()
 	if got := h.Stats().Dropped["left_to_agent"]; got != 1 {
 		t.Errorf("%d spans were left to the agent", got)
@@ -111,7 +117,7 @@ func TestShareAgainstAList(t *testing.T) {
 				}
 			case 2:
 				before := r.Drained()
-				s.allows(r, n)
+				s.allows(r, n, false)
 				after := r.Drained()
 				most, least := 0, 0
 				for _, run := range runs {
