@@ -424,10 +424,10 @@ func TestDropUnsampled(t *testing.T) {
 // piece, and so does what the tracer sends.
 func TestEverythingElseStreams(t *testing.T) {
 	agent := startAgent(t)
-	p := start(t, agent, nil)
 	first, second := make(chan struct{}), make(chan struct{})
 	agent.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/evp_proxy/v4/x" {
+			agent.serve(w, r)
 			return
 		}
 		piece := make([]byte, 5)
@@ -444,6 +444,7 @@ func TestEverythingElseStreams(t *testing.T) {
 		<-second
 		fmt.Fprint(w, "two")
 	})
+	p := start(t, agent, nil)
 	from, to := io.Pipe()
 	go func() {
 		io.WriteString(to, "hello")

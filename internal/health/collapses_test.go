@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,30 +16,43 @@ import (
 // collapse for some minutes.
 func TestCollapseLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var out bytes.Buffer
+		var mu sync.Mutex // a timer of the bubble orders nothing for the race detector
+		var out lockedBuffer
 		spans, label, keys := map[string]uint64{"resource": 0, "peer_tag": 0}, "", uint64(0)
 		log := CollapseLog{
-			Spans:  func() map[string]uint64 { return maps.Clone(spans) },
-			Blamed: func() (string, uint64) { l, n := label, keys; label, keys = "", 0; return l, n },
+			Spans: func() map[string]uint64 {
+				mu.Lock()
+				defer mu.Unlock()
+				return maps.Clone(spans)
+			},
+			Blamed: func() (string, uint64) {
+				mu.Lock()
+				defer mu.Unlock()
+				l, n := label, keys
+				label, keys = "", 0
+				return l, n
+			},
 			Log:    slog.New(slog.NewJSONHandler(&out, nil)),
 		}
 		stop, stopped := make(chan struct{}), make(chan struct{})
 		go func() { log.Run(stop); close(stopped) }()
 		time.Sleep(time.Hour + time.Second)
 		synctest.Wait()
-		if out.Len() > 0 {
-			t.Errorf("nothing collapsed, and it wrote %s", &out)
+		if out.String() != "" {
+			t.Errorf("nothing collapsed, and it wrote %s", out.String())
 		}
 		for range 9 { // minutes: the first line comes within them
+			mu.Lock()
 			spans["resource"] += 10
 			spans["peer_tag"] += 100
 			label, keys = "peer_tag peer.hostname", keys+70
+			mu.Unlock()
 			time.Sleep(time.Minute)
+			synctest.Wait()
 		}
-		synctest.Wait()
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 		if len(lines) != 1 {
-			t.Fatalf("%d lines in nine minutes:\n%s", len(lines), &out)
+			t.Fatalf("%d lines in nine minutes:\n%s", len(lines), out.String())
 		}
 		var line struct {
 			Spans map[string]uint64 `json:"spans_since_last_line"`
@@ -56,7 +70,25 @@ func TestCollapseLog(t *testing.T) {
 		<-stopped
 		lines = strings.Split(strings.TrimSpace(out.String()), "\n")
 		if len(lines) != 2 || !strings.Contains(lines[1], `"resource":40`) || !strings.Contains(lines[1], `"peer_tag":400`) {
-			t.Errorf("the last lines are\n%s", &out)
+			t.Errorf("the last lines are\n%s", out.String())
 		}
 	})
+}
+
+// lockedBuffer is a log that is read while it is written.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
 }
