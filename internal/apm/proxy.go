@@ -40,10 +40,12 @@ func (s *Server) newProxy() *httputil.ReverseProxy {
 				r.Out = r.Out.WithContext(httptrace.WithClientTrace(r.Out.Context(), j.trace()))
 			}
 		},
-		Transport:     s.transport,
-		FlushInterval: -1,
+		Transport:      s.transport,
+		ModifyResponse: func(answer *http.Response) error { hurried(answer.Request); return nil },
+		FlushInterval:  -1,
 		ErrorLog:      log.New(nowhere{}, "", 0), // ErrorHandler says what there is to say
-		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			hurried(r)
 			s.counters.failed.Add(1)
 			s.log.away(err)
 			w.WriteHeader(http.StatusBadGateway)

@@ -156,7 +156,7 @@ func (s *Server) routes() http.Handler {
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.counters.other.Add(1)
-		s.proxy.ServeHTTP(w, r)
+		s.stream(w, r)
 	})
 	return mux
 }

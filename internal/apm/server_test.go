@@ -263,8 +263,8 @@ func TestLeftToTheAgent(t *testing.T) {
 	}
 }
 
-// results are the daemon's own, from its metrics.
-func (p *proxied) results() map[string]int {
+// metrics are the daemon's own, in text.
+func (p *proxied) metrics() string {
 	p.t.Helper()
 	resp, err := http.Get("http://" + p.HTTPAddr() + "/metrics")
 	if err != nil {
@@ -275,8 +275,26 @@ func (p *proxied) results() map[string]int {
 	if err != nil {
 		p.t.Fatal(err)
 	}
+	return string(text)
+}
+
+// metric is the value of one without labels.
+func (p *proxied) metric(name string) string {
+	p.t.Helper()
+	for line := range strings.Lines(p.metrics()) {
+		if value, ok := strings.CutPrefix(line, name+" "); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	p.t.Fatalf("there is no metric %s", name)
+	return ""
+}
+
+// results are what became of requests with traces.
+func (p *proxied) results() map[string]int {
+	p.t.Helper()
 	results := map[string]int{}
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(p.metrics()) {
 		if rest, ok := strings.CutPrefix(line, `spanstatsd_apm_requests_total{result="`); ok {
 			name, count, _ := strings.Cut(rest, `"} `)
 			if _, err := fmt.Sscan(count, new(int)); err == nil {
@@ -512,5 +530,29 @@ func TestManyTracersAtOnce(t *testing.T) {
 	books := p.stop()
 	if uint64(marked) != books.Aggregated || books.Received != tracers*requests || books.Flushed != books.Aggregated {
 		t.Errorf("%d requests are marked, the books say %+v", marked, books)
+	}
+}
+
+// TestBodiesGoBack: when the requests are done with, no memory of their bodies is
+// held, whoever answered them: the agent, or nobody.
+func TestBodiesGoBack(t *testing.T) {
+	agent := startAgent(t)
+	p := start(t, agent, func(c *daemon.Config) { c.APM.MaxBody, c.APM.MaxBodyBytes = 1<<16, 1<<20 })
+	const requests = 100
+	for range requests {
+		p.send("/v0.4/traces", trace())
+	}
+	p.await("counted", requests)
+	for range 100 {
+		p.send("/v0.4/traces", bytes.Repeat([]byte{0}, 1<<17)) // too large
+	}
+	p.await("too_large", 100)
+	agent.Close()
+	for range 100 {
+		p.send("/v0.4/traces", trace())
+	}
+	p.await("agent_away", 100)
+	if held := p.metric("spanstatsd_apm_buffered_bytes"); held != "0" {
+		t.Errorf("%s bytes are still held", held)
 	}
 }

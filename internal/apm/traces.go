@@ -31,28 +31,34 @@ type job struct {
 func (s *Server) serveTraces(format Format, w http.ResponseWriter, r *http.Request) {
 	if why, pass := s.passes(format, r); pass {
 		s.counters.requests[why].Add(1)
-		s.proxy.ServeHTTP(w, r)
+		s.stream(w, r)
 		return
 	}
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(readTimeout)) // one that can't be set is none
 	held, err := s.bodies.read(r.Body, r.ContentLength)
-	_ = control.SetReadDeadline(time.Time{})
 	defer held.release()
 	switch {
 	case errors.Is(err, errNoRoom):
 		s.counters.requests[ResultTooLarge].Add(1)
-		r.Body = &rest{head: held.lend(), tail: r.Body}
-		s.proxy.ServeHTTP(w, r)
+		_ = control.SetReadDeadline(time.Time{})
+		head := held.lend()
+		defer head.Close()
+		r.Body = &rest{head: head, tail: r.Body}
+		s.stream(w, r)
 		return
 	case err != nil:
 		s.counters.requests[ResultIncomplete].Add(1)
-		refuse(w, err)
+		refuse(w, err) // and with the deadline as it is: nothing more is waited for
 		return
 	}
+	_ = control.SetReadDeadline(time.Time{})
 	j := &job{server: s, format: format, body: held, result: ResultAgentAway}
 	defer func() { s.counters.requests[j.result].Add(1) }()
-	r.Body, r.ContentLength = held.lend(), int64(len(held.buf))
+	// The proxy closes no body, and its transport only those that it asked for itself.
+	first := held.lend()
+	defer first.Close()
+	r.Body, r.ContentLength = first, int64(len(held.buf))
 	if s.config.DropUnsampled {
 		r.ContentLength = -1 // it is known when the header is written
 	}
