@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
 )
 
 // spansV05 is a body of one trace of that many equal spans, whose strings stand in
@@ -86,4 +85,3 @@ func TestManyBaseServices(t *testing.T) {
 		t.Errorf("%d batches were begun", len(c.batches))
 	}
 }
-

@@ -43,7 +43,7 @@ func (s *Server) newProxy() *httputil.ReverseProxy {
 		Transport:      s.transport,
 		ModifyResponse: func(answer *http.Response) error { hurried(answer.Request); return nil },
 		FlushInterval:  -1,
-		ErrorLog:      log.New(nowhere{}, "", 0), // ErrorHandler says what there is to say
+		ErrorLog:       log.New(nowhere{}, "", 0), // ErrorHandler says what there is to say
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			hurried(r)
 			s.counters.failed.Add(1)

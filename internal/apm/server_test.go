@@ -232,6 +232,7 @@ func TestLeftToTheAgent(t *testing.T) {
 		{name: "broken", path: "/v0.4/traces", body: trace()[:40], result: "unread"},
 		{name: "no msgpack", path: "/v0.5/traces", body: []byte("{}"), result: "unread"},
 		{name: "JSON", path: "/v0.4/traces", body: []byte("[[]]"), header: []string{"Content-Type", "application/json"}, result: "unread"},
+		{name: "JSON to the agent", path: "/v0.4/traces", body: trace(), header: []string{"Content-Type", "application/msgpack; charset"}, result: "unread"},
 		{name: "cross-site", path: "/v0.4/traces", body: trace(), header: []string{"Sec-Fetch-Site", "cross-site"}, result: "unread"},
 		{name: "computed by its tracer", path: "/v0.4/traces", body: trace(), header: []string{mark, "yes"}, result: "by_tracer"},
 		{name: "too large", path: "/v0.4/traces", body: append(trace(), make([]byte, 1<<20)...), result: "too_large", change: func(c *daemon.Config) { c.APM.MaxBody = 1 << 20 }},

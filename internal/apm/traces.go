@@ -69,11 +69,11 @@ func (s *Server) serveTraces(format Format, w http.ResponseWriter, r *http.Reque
 
 // passes says which requests stream through without a look at their bodies.
 func (s *Server) passes(format Format, r *http.Request) (Result, bool) {
-	switch media, _, _ := mime.ParseMediaType(r.Header.Get(headerContentType)); {
+	switch media, _, err := mime.ParseMediaType(r.Header.Get(headerContentType)); {
 	case isTrue(r.Header.Get(headerComputedStats)):
 		return ResultByTracer, true
 	case r.Method != http.MethodPut && r.Method != http.MethodPost, r.Header.Get(headerFetchSite) == crossSite,
-		format == FormatV04 && media != mediaMsgpack:
+		format == FormatV04 && (err != nil || media != mediaMsgpack):
 		return ResultUnread, true
 	case s.wishes.Load() == nil:
 		return ResultNotWanted, true
