@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -71,9 +72,10 @@ func (a *fakeAgent) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	a.mu.Lock()
 	a.requests = append(a.requests, request{r.Method, r.URL.Path, r.URL.RawQuery, r.Header.Clone(), body})
+	answer := a.answer
 	a.mu.Unlock()
-	if a.answer != nil && r.URL.Path != "/v0.6/stats" {
-		a.answer(w, r)
+	if answer != nil && r.URL.Path != "/v0.6/stats" {
+		answer(w, r)
 	}
 }
 
@@ -549,11 +551,50 @@ func TestBodiesGoBack(t *testing.T) {
 	}
 	p.await("too_large", 100)
 	agent.Close()
-	for range 100 {
-		p.send("/v0.4/traces", trace())
+	p.send("/v0.4/traces", trace())
+	p.send("/v0.4/traces", trace())
+	p.await("agent_away", 1)
+	held := ""
+	for range 1000 { // a result is counted a moment before the body goes back
+		if held = p.metric("spanstatsd_apm_buffered_bytes"); held == "0" {
+			return
+		}
+		time.Sleep(time.Millisecond)
 	}
-	p.await("agent_away", 100)
-	if held := p.metric("spanstatsd_apm_buffered_bytes"); held != "0" {
-		t.Errorf("%s bytes are still held", held)
+	t.Errorf("%s bytes are still held", held)
+}
+
+// TestTriedAgain: a body that the agent refuses, or loses, is counted once, however
+// often its tracer sends it, and marked each time; another one is counted anew.
+func TestTriedAgain(t *testing.T) {
+	agent := startAgent(t)
+	var tries atomic.Int32
+	agent.answer = func(w http.ResponseWriter, _ *http.Request) {
+		switch tries := tries.Add(1); {
+		case tries%2 == 0:
+			panic(http.ErrAbortHandler) // and the connection ends
+		case tries < 5:
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+	}
+	p := start(t, agent, nil)
+	body := trace()
+	for _, want := range []int{429, 502, 429, 502, 200} {
+		if resp, _ := p.send("/v0.4/traces", body); resp.StatusCode != want {
+			t.Errorf("answered %d, want %d", resp.StatusCode, want)
+		}
+	}
+	for _, r := range agent.of("/v0.4/traces") {
+		if r.header.Get(mark) != "true" || !bytes.Equal(r.body, body) {
+			t.Errorf("a try is marked %q, of %d bytes", r.header.Get(mark), len(r.body))
+		}
+	}
+	p.await("counted_before", 4)
+	agent.mu.Lock()
+	agent.answer = nil
+	agent.mu.Unlock()
+	p.send("/v0.4/traces", body) // the agent took it: this one is not a try again
+	if books := p.stop(); books.Received != 2 || books.Flushed != 2 {
+		t.Errorf("the books: %+v", books)
 	}
 }

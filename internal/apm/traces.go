@@ -25,6 +25,7 @@ type job struct {
 	header  http.Header // what goes on to the agent
 	settled bool
 	result  Result
+	sum     uint64 // of a body that is counted, 0 until then
 }
 
 // serveTraces counts a request and hands it on.
@@ -105,7 +106,7 @@ func (j *job) trace() *httptrace.ClientTrace {
 			return // the transport tries again on another connection
 		}
 		j.settled = true
-		if j.result = j.count(); j.result == ResultCounted {
+		if j.result = j.count(); j.sum != 0 {
 			j.header.Set(headerComputedStats, "true")
 		}
 	}}
@@ -131,8 +132,14 @@ func (j *job) count() (result Result) {
 		s.log.unread(j.format, err)
 		return ResultUnread
 	}
+	sum := s.refusals.sum(j.body.buf)
+	if s.refusals.take(sum) {
+		j.sum = sum
+		return ResultCountedBefore
+	}
 	switch reason, ok := s.publishers.publish(c, c.Origin(j.header), time.Now()); {
 	case ok:
+		j.sum = sum
 		if s.config.DropUnsampled && s.dropsP0s.Load() {
 			j.dropUnsampled(c)
 		}
@@ -141,6 +148,13 @@ func (j *job) count() (result Result) {
 		return ResultNotWanted
 	}
 	return ResultNoRoom
+}
+
+// refused notes that the agent did not take the body. Its tracer may try again.
+func (j *job) refused() {
+	if j.sum != 0 {
+		j.server.refusals.add(j.sum)
+	}
 }
 
 // dropUnsampled cuts the body and tells the agent how much was cut, on top of what
