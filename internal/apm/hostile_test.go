@@ -85,3 +85,29 @@ func TestManyBaseServices(t *testing.T) {
 		t.Errorf("%d batches were begun", len(c.batches))
 	}
 }
+
+// TestManyOfNothing: traces without spans, and strings that no span refers to, take
+// one or two bytes of a body, and many times that of ours.
+func TestManyOfNothing(t *testing.T) {
+	strings := []byte{0x92, 0xdd, 0, 0x20, 0, 0}
+	for i := range 1 << 21 {
+		strings = append(strings, 0xa3, byte(i), byte(i>>8), byte(i>>16))
+	}
+	streamed := append([]byte{0x81, 0x01}, strings[1:]...)
+	traces := append([]byte{0xdd, 0, 0x20, 0, 0}, make([]byte, 1<<21)...)
+	for i := range traces[5:] {
+		traces[5+i] = 0x90
+	}
+	for _, test := range []struct {
+		format Format
+		body   []byte
+	}{{FormatV04, traces}, {FormatV05, strings}, {FormatV1, streamed}} {
+		c := NewCounter()
+		if c.Count(test.format, test.body, "go", true, wishesOf(t)) == nil {
+			t.Errorf("%s: it was counted", test.format)
+		}
+		if len(c.payload.chunks) > maxSpans || len(c.payload.strings) > maxStrings {
+			t.Errorf("%s: %d traces and %d strings are held", test.format, len(c.payload.chunks), len(c.payload.strings))
+		}
+	}
+}

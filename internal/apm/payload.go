@@ -17,9 +17,11 @@ const (
 var errUnread = errors.New("read traces: the body is not what its endpoint takes")
 
 const (
-	// maxSpans and maxTags bound what one body may make us hold of it: 6 and 24 MB.
-	maxSpans = 1 << 16
-	maxTags  = 1 << 20
+	// maxSpans, which bounds traces as well, maxTags and maxStrings bound what one body
+	// may make us hold of it: 6, 4, 24 and 10 MB.
+	maxSpans   = 1 << 16
+	maxTags    = 1 << 20
+	maxStrings = 1 << 20
 	// maxText bounds the bytes of text that one body may make us read: two of the
 	// formats let every span refer to a string that the body brings once, and a megabyte
 	// of it would become gigabytes of labels.
@@ -141,6 +143,14 @@ func (p *payload) add(kind kind) *record {
 	first := uint32(len(p.tags))
 	p.records = append(p.records, record{first: first, last: first, kind: kind})
 	return &p.records[len(p.records)-1]
+}
+
+func (p *payload) addChunk(c chunk) {
+	if len(p.chunks) == maxSpans {
+		p.fail()
+		return
+	}
+	p.chunks = append(p.chunks, c)
 }
 
 func (p *payload) tag(t tag) {
