@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"log"
 	"log/slog"
 	"net"
@@ -77,6 +78,7 @@ type Server struct {
 	counters   counters
 	bodies     bodies
 	publishers publishers
+	refusals   refusals
 	counting   chan *Counter // as many as processors
 	wishes     atomic.Pointer[Wishes]
 	dropsP0s   atomic.Bool
@@ -99,6 +101,7 @@ func New(config Config) (*Server, error) {
 		config: config, log: newRequestLog(config.Log), transport: newTransport(config.Agent),
 		bodies:     bodies{most: int64(config.MaxBody), room: int64(config.MaxBodyBytes)},
 		publishers: publishers{ingest: config.Ingest, known: map[span.Origin]*publisher{}},
+		refusals:   refusals{seed: maphash.MakeSeed()},
 		counting:   make(chan *Counter, runtime.GOMAXPROCS(0)),
 	}
 	for range cap(s.counting) {
@@ -156,7 +159,7 @@ func (s *Server) routes() http.Handler {
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.counters.other.Add(1)
-		s.proxy.ServeHTTP(w, r)
+		s.stream(w, r)
 	})
 	return mux
 }

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -71,9 +72,10 @@ func (a *fakeAgent) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	a.mu.Lock()
 	a.requests = append(a.requests, request{r.Method, r.URL.Path, r.URL.RawQuery, r.Header.Clone(), body})
+	answer := a.answer
 	a.mu.Unlock()
-	if a.answer != nil && r.URL.Path != "/v0.6/stats" {
-		a.answer(w, r)
+	if answer != nil && r.URL.Path != "/v0.6/stats" {
+		answer(w, r)
 	}
 }
 
@@ -232,6 +234,7 @@ func TestLeftToTheAgent(t *testing.T) {
 		{name: "broken", path: "/v0.4/traces", body: trace()[:40], result: "unread"},
 		{name: "no msgpack", path: "/v0.5/traces", body: []byte("{}"), result: "unread"},
 		{name: "JSON", path: "/v0.4/traces", body: []byte("[[]]"), header: []string{"Content-Type", "application/json"}, result: "unread"},
+		{name: "JSON to the agent", path: "/v0.4/traces", body: trace(), header: []string{"Content-Type", "application/msgpack; charset"}, result: "unread"},
 		{name: "cross-site", path: "/v0.4/traces", body: trace(), header: []string{"Sec-Fetch-Site", "cross-site"}, result: "unread"},
 		{name: "computed by its tracer", path: "/v0.4/traces", body: trace(), header: []string{mark, "yes"}, result: "by_tracer"},
 		{name: "too large", path: "/v0.4/traces", body: append(trace(), make([]byte, 1<<20)...), result: "too_large", change: func(c *daemon.Config) { c.APM.MaxBody = 1 << 20 }},
@@ -263,8 +266,8 @@ func TestLeftToTheAgent(t *testing.T) {
 	}
 }
 
-// results are the daemon's own, from its metrics.
-func (p *proxied) results() map[string]int {
+// metrics are the daemon's own, in text.
+func (p *proxied) metrics() string {
 	p.t.Helper()
 	resp, err := http.Get("http://" + p.HTTPAddr() + "/metrics")
 	if err != nil {
@@ -275,8 +278,26 @@ func (p *proxied) results() map[string]int {
 	if err != nil {
 		p.t.Fatal(err)
 	}
+	return string(text)
+}
+
+// metric is the value of one without labels.
+func (p *proxied) metric(name string) string {
+	p.t.Helper()
+	for line := range strings.Lines(p.metrics()) {
+		if value, ok := strings.CutPrefix(line, name+" "); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	p.t.Fatalf("there is no metric %s", name)
+	return ""
+}
+
+// results are what became of requests with traces.
+func (p *proxied) results() map[string]int {
+	p.t.Helper()
 	results := map[string]int{}
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(p.metrics()) {
 		if rest, ok := strings.CutPrefix(line, `spanstatsd_apm_requests_total{result="`); ok {
 			name, count, _ := strings.Cut(rest, `"} `)
 			if _, err := fmt.Sscan(count, new(int)); err == nil {
@@ -512,5 +533,68 @@ func TestManyTracersAtOnce(t *testing.T) {
 	books := p.stop()
 	if uint64(marked) != books.Aggregated || books.Received != tracers*requests || books.Flushed != books.Aggregated {
 		t.Errorf("%d requests are marked, the books say %+v", marked, books)
+	}
+}
+
+// TestBodiesGoBack: when the requests are done with, no memory of their bodies is
+// held, whoever answered them: the agent, or nobody.
+func TestBodiesGoBack(t *testing.T) {
+	agent := startAgent(t)
+	p := start(t, agent, func(c *daemon.Config) { c.APM.MaxBody, c.APM.MaxBodyBytes = 1<<16, 1<<20 })
+	const requests = 100
+	for range requests {
+		p.send("/v0.4/traces", trace())
+	}
+	p.await("counted", requests)
+	for range 100 {
+		p.send("/v0.4/traces", bytes.Repeat([]byte{0}, 1<<17)) // too large
+	}
+	p.await("too_large", 100)
+	agent.Close()
+	p.send("/v0.4/traces", trace())
+	p.send("/v0.4/traces", trace())
+	p.await("agent_away", 1)
+	held := ""
+	for range 1000 { // a result is counted a moment before the body goes back
+		if held = p.metric("spanstatsd_apm_buffered_bytes"); held == "0" {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Errorf("%s bytes are still held", held)
+}
+
+// TestTriedAgain: a body that the agent refuses, or loses, is counted once, however
+// often its tracer sends it, and marked each time; another one is counted anew.
+func TestTriedAgain(t *testing.T) {
+	agent := startAgent(t)
+	var tries atomic.Int32
+	agent.answer = func(w http.ResponseWriter, _ *http.Request) {
+		switch tries := tries.Add(1); {
+		case tries%2 == 0:
+			panic(http.ErrAbortHandler) // and the connection ends
+		case tries < 5:
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+	}
+	p := start(t, agent, nil)
+	body := trace()
+	for _, want := range []int{429, 502, 429, 502, 200} {
+		if resp, _ := p.send("/v0.4/traces", body); resp.StatusCode != want {
+			t.Errorf("answered %d, want %d", resp.StatusCode, want)
+		}
+	}
+	for _, r := range agent.of("/v0.4/traces") {
+		if r.header.Get(mark) != "true" || !bytes.Equal(r.body, body) {
+			t.Errorf("a try is marked %q, of %d bytes", r.header.Get(mark), len(r.body))
+		}
+	}
+	p.await("counted_before", 4)
+	agent.mu.Lock()
+	agent.answer = nil
+	agent.mu.Unlock()
+	p.send("/v0.4/traces", body) // the agent took it: this one is not a try again
+	if books := p.stop(); books.Received != 2 || books.Flushed != 2 {
+		t.Errorf("the books: %+v", books)
 	}
 }
