@@ -21,7 +21,7 @@ type Publisher struct {
 // that does not say everything. Its owner closes it.
 func (s *Server) NewPublisher(origin span.Origin) *Publisher {
 	p := &Publisher{admission{server: s, origin: s.complete(origin)}}
-	p.enter()
+	p.enter(false)
 	return p
 }
 
