@@ -115,3 +115,17 @@ func TestMemoryMakesDefaultsSmaller(t *testing.T) {
 		})
 	}
 }
+
+// TestSmallDefaultsHoldWhatWasSet: what nobody set does not become too small for what
+// somebody did.
+func TestSmallDefaultsHoldWhatWasSet(t *testing.T) {
+	for _, set := range []string{
+		"--max-batch=8192", "--max-frame=8388608", "--max-key-bytes=16777216", "--apm-max-body=16777216", "--max-batch=3000",
+	} {
+		cmd := program(t, "config", "--check", "--drainers=fixed:1", "--apm-socket=/s", set)
+		cmd.Env = append(cmd.Env, "GOMEMLIMIT=128MiB")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: %s", set, out)
+		}
+	}
+}
