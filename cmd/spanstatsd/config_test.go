@@ -91,7 +91,7 @@ func TestMemoryMakesDefaultsSmaller(t *testing.T) {
 		{"128MiB", nil, map[string]string{"max-aggregates": "256 memory", "ring-slots": "4096 memory"}, ""},
 		{"128MiB", []string{"--max-aggregates=2000"}, map[string]string{"max-aggregates": "2000 flag", "ring-slots": "4096 memory"}, ""},
 		{"64MiB", nil, map[string]string{"max-connections": "64 memory", "sketch-bytes": "1048576 memory"}, ""},
-		{"64MiB", []string{"--max-connections=1000"}, nil, "lower --max-connections (connections of 112 MiB)"},
+		{"64MiB", []string{"--max-connections=1000"}, nil, "lower --max-connections (connections of 155 MiB)"},
 		{"30MiB", nil, nil, "GOMEMLIMIT allows 30 MiB"},
 	} {
 		t.Run(strings.Join(append([]string{c.limit}, c.args...), " "), func(t *testing.T) {
@@ -113,5 +113,19 @@ func TestMemoryMakesDefaultsSmaller(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestSmallDefaultsHoldWhatWasSet: what nobody set does not become too small for what
+// somebody did.
+func TestSmallDefaultsHoldWhatWasSet(t *testing.T) {
+	for _, set := range []string{
+		"--max-batch=8192", "--max-frame=8388608", "--max-key-bytes=16777216", "--apm-max-body=16777216", "--max-batch=3000",
+	} {
+		cmd := program(t, "config", "--check", "--drainers=fixed:1", "--apm-socket=/s", set)
+		cmd.Env = append(cmd.Env, "GOMEMLIMIT=128MiB")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: %s", set, out)
+		}
 	}
 }

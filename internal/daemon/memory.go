@@ -20,7 +20,7 @@ const payloadOfSketch = 2 * 4
 // Memory is what the limits of a configuration may come to in the worst case.
 func (c *Config) Memory() memory.Budget {
 	encoding := min(payloadOfSketch*c.Aggregate.SketchBytes+2*c.Aggregate.LabelBytes, 3*flush.DefaultMaxPayloadBytes)
-	return memory.Sum(c.Ingest.Memory(), c.Aggregate.Memory(), []memory.Part{
+	return memory.Sum(c.Ingest.Memory(c.Aggregate.Drainers), c.Aggregate.Memory(), []memory.Part{
 		{Name: "bodies of traces", Bytes: int64(c.apmBytes()), Flag: "apm-max-body-bytes"},
 		{Name: "payloads being made", Bytes: int64(encoding), Flag: "sketch-bytes"},
 		{Name: "payloads that wait", Bytes: int64(c.Flush.RetryBytes), Flag: "retry-bytes"},
