@@ -34,6 +34,7 @@ var smaller = []struct {
 	{"label-bytes", 1 << 20, false},
 	{"max-key-bytes-in-all", 4 << 20, false},
 	{"max-buffer-bytes", 2 << 20, false},
+	{"apm-max-body-bytes", 4 << 20, false},
 }
 
 // fitMemory makes defaults smaller until the configuration fits the limit. Whether
