@@ -170,6 +170,7 @@ export function drawTracers(status, since) {
   figure(lead.children[1], "connections.max", count(status.connections.max));
   write(lead.children[2], status.tracers_not_shown > 0 ? `; the ${count(status.tracers.length)} with most spans are shown.` : ".");
   drawApm(status);
+  byId("tracer-rows").parentElement.hidden = status.tracers.length === 0;
   rows(byId("tracer-rows"), status.tracers,
     () => [cell("", "head first"), cell("Client"), cell("Process"), cell("Container"), cell("Spans", "n"), cell("a second", "n"), cell("Dropped", "n"), cell("Connected", "n")],
     (tracer, cells, i) => {
