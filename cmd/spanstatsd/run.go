@@ -66,7 +66,7 @@ func (o *runOptions) addFlags(f *pflag.FlagSet) {
 	f.IntVar(&agg.LabelBytes, "label-bytes", agg.LabelBytes, "memory for the labels of an interval's keys; beyond it a new key meets others in its origin's overflow aggregate")
 	f.IntVar(&agg.MaxOrigins, "max-origins", agg.MaxOrigins, "origins an interval")
 	f.IntVar(&agg.SketchBytes, "sketch-bytes", agg.SketchBytes, "memory for the bins of all sketches; beyond it the lowest bins of a sketch collapse into one")
-	f.StringSliceVar(&o.cardinality, "cardinality-limit", nil, "distinct values a field may have an origin and cycle, as field=N,field=N; may be repeated")
+	f.StringSliceVar(&o.cardinality, "cardinality-limit", nil, "distinct values a field may have an origin and interval, as field=N,field=N; may be repeated")
 	f.BoolVar(&agg.ConflateRuntimes, "conflate-runtimes", agg.ConflateRuntimes, "send origins that differ only in runtime id as one")
 	f.DurationVar(&agg.FlushInterval, "flush-interval", agg.FlushInterval, "length of an interval, 1s to 10s")
 	f.StringVar(&o.agentURL, "agent-url", "", "where the agent is, http://host:port or unix:///path (default: DD_TRACE_AGENT_URL, DD_AGENT_HOST and DD_TRACE_AGENT_PORT, else http://127.0.0.1:8126)")

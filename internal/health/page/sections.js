@@ -16,7 +16,7 @@ export function drawRings(status, since) {
   const rates = status.drainers.map((_, i) => since((s) => s.drainers[i]?.aggregated ?? 0));
   const all = rates.reduce((a, b) => a + (b ?? 0), 0);
   const lead = byId("rings-lead");
-  if (!lead.firstChild) lead.append(make("span"), " of ", make("span"), " aggregates and ", make("span"), " of ", make("span"), " origins in this cycle.");
+  if (!lead.firstChild) lead.append(make("span"), " of ", make("span"), " aggregates and ", make("span"), " of ", make("span"), " origins in this interval.");
   const [live, most, origins, mostOrigins] = lead.children;
   figure(live, "aggregates.live", count(status.aggregates.live));
   figure(most, "aggregates.max", count(status.aggregates.max));
