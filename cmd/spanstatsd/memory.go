@@ -36,6 +36,7 @@ var smaller = []struct {
 	{"label-bytes", 1 << 20, false, ""},
 	{"max-key-bytes-in-all", 4 << 20, false, "max-key-bytes"},
 	{"max-buffer-bytes", 2 << 20, false, "max-frame"},
+	{"apm-max-body-bytes", 4 << 20, false, "apm-max-body"},
 }
 
 // fitMemory makes defaults smaller until the configuration fits the limit. Whether
