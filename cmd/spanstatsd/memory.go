@@ -36,6 +36,8 @@ var smaller = []struct {
 	{"label-bytes", 1 << 20, false, ""},
 	{"max-key-bytes-in-all", 4 << 20, false, "max-key-bytes"},
 	{"max-buffer-bytes", 2 << 20, false, "max-frame"},
+	{"max-origins", 64, false, ""},
+	{"apm-max-body", 2 << 20, false, ""},
 	{"apm-max-body-bytes", 4 << 20, false, "apm-max-body"},
 }
 
