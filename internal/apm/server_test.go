@@ -598,3 +598,48 @@ func TestTriedAgain(t *testing.T) {
 		t.Errorf("the books: %+v", books)
 	}
 }
+
+// TestOriginsOutliveBodies: the publisher of an origin is found again after its body's
+// memory has served another one.
+func TestOriginsOutliveBodies(t *testing.T) {
+	agent := startAgent(t)
+	p := start(t, agent, nil)
+	body := func(baseService string) []byte {
+		body, err := msgpack.Marshal([]any{[]any{map[string]any{
+			"service": "shop", "name": "web.request", "resource": "GET /", "span_id": uint64(1), "start": time.Now().UnixNano(), "duration": 1,
+			"meta": map[string]string{"_dd.base_service": baseService},
+		}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return body
+	}
+	const requests = 20
+	for range requests {
+		p.send("/v0.4/traces", body("first"))
+		p.send("/v0.4/traces", body("other"), "X-Datadog-Process-Tags", strings.Repeat("x", 1<<19))
+	}
+	p.await("counted", 2*requests)
+	if n := p.metric("spanstatsd_apm_origins"); n != "2" {
+		t.Errorf("two origins became %s", n)
+	}
+	p.stop()
+	hits := map[string]int{}
+	for _, r := range agent.of("/v0.6/stats") {
+		var payload struct {
+			Service string
+			Stats   []struct{ Stats []struct{ Hits int } }
+		}
+		if err := msgpack.Unmarshal(r.body, &payload); err != nil {
+			t.Fatal(err)
+		}
+		for _, bucket := range payload.Stats {
+			for _, group := range bucket.Stats {
+				hits[payload.Service] += group.Hits
+			}
+		}
+	}
+	if hits["first"] != requests || hits["other"] != requests || len(hits) != 2 {
+		t.Errorf("the payloads say %v", hits)
+	}
+}
