@@ -643,3 +643,47 @@ func TestOriginsOutliveBodies(t *testing.T) {
 		t.Errorf("the payloads say %v", hits)
 	}
 }
+
+// TestOnTheWire: whatever way of HTTP a tracer speaks, its body reaches the agent
+// once, whole and marked, and nothing after it is taken for a part of it.
+func TestOnTheWire(t *testing.T) {
+	body := string(trace())
+	chunked := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(body), body)
+	for name, request := range map[string]string{
+		"expecting":         fmt.Sprintf("PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: %d\r\n", len(body)),
+		"old":               fmt.Sprintf("POST /v0.4/traces HTTP/1.0\r\nContent-Length: %d\r\n", len(body)),
+		"chunked":           "PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n",
+		"upgrading":         fmt.Sprintf("PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: %d\r\n", len(body)),
+		"hiding the mark":   fmt.Sprintf("PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nConnection: Datadog-Client-Computed-Stats\r\nContent-Length: %d\r\n", len(body)),
+		"of another origin": fmt.Sprintf("PUT http://elsewhere/v0.4/traces HTTP/1.1\r\nHost: elsewhere\r\nContent-Length: %d\r\n", len(body)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			agent := startAgent(t)
+			p := start(t, agent, nil)
+			conn, err := net.Dial("unix", p.socket)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			sent := body
+			if strings.Contains(request, "chunked") {
+				sent = chunked
+			}
+			fmt.Fprintf(conn, "%sContent-Type: application/msgpack\r\n\r\n%s", request, sent)
+			fmt.Fprint(conn, "GET /next HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+			if _, err := io.ReadAll(conn); err != nil {
+				t.Error(err)
+			}
+			got := p.only("/v0.4/traces")
+			if string(got.body) != body || got.header.Get(mark) != "true" {
+				t.Errorf("forwarded %d of %d bytes, marked %q", len(got.body), len(body), got.header.Get(mark))
+			}
+			if next := len(agent.of("/next")); next != 1 && name != "old" {
+				t.Errorf("the request behind it was forwarded %d times", next)
+			}
+			if books := p.stop(); books.Received != 1 || books.Flushed != 1 {
+				t.Errorf("the books: %+v", books)
+			}
+		})
+	}
+}
