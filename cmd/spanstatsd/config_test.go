@@ -105,6 +105,7 @@ func TestMemoryMakesDefaultsSmaller(t *testing.T) {
 		{"128MiB", nil, map[string]string{"max-aggregates": "256 memory", "ring-slots": "4096 memory"}, ""},
 		{"128MiB", []string{"--max-aggregates=2000"}, map[string]string{"max-aggregates": "2000 flag", "ring-slots": "4096 memory"}, ""},
 		{"64MiB", nil, map[string]string{"max-connections": "64 memory", "sketch-bytes": "1048576 memory"}, ""},
+		{"64MiB", []string{"--apm-socket=/s"}, map[string]string{"apm-max-body-bytes": "4194304 memory"}, ""},
 		{"64MiB", []string{"--max-connections=1000"}, nil, "lower --max-connections (connections of 155 MiB)"},
 		{"30MiB", nil, nil, "GOMEMLIMIT allows 30 MiB"},
 	} {
