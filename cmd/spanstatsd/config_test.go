@@ -66,13 +66,6 @@ func TestConfigCheck(t *testing.T) {
 			t.Errorf("nothing about %s in %s", says, out)
 		}
 	}
-	for _, more := range [][]string{nil, {"--apm-socket=/s"}} { // what the defaults are made smaller for
-		cmd := program(t, append([]string{"config", "--check"}, more...)...)
-		cmd.Env = append(cmd.Env, "GOMEMLIMIT=64MiB")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("64 MiB, %v: %v, %s", more, err, out)
-		}
-	}
 	if out, err := program(t, "config", "--check").Output(); err != nil || !strings.Contains(string(out), "can be used") {
 		t.Errorf("the defaults: %v, %s", err, out)
 	}
