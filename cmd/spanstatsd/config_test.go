@@ -66,13 +66,6 @@ func TestConfigCheck(t *testing.T) {
 			t.Errorf("nothing about %s in %s", says, out)
 		}
 	}
-	for _, more := range [][]string{nil, {"--apm-socket=/s"}} { // what the defaults are made smaller for
-		cmd := program(t, append([]string{"config", "--check"}, more...)...)
-		cmd.Env = append(cmd.Env, "GOMEMLIMIT=64MiB")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("64 MiB, %v: %v, %s", more, err, out)
-		}
-	}
 	if out, err := program(t, "config", "--check").Output(); err != nil || !strings.Contains(string(out), "can be used") {
 		t.Errorf("the defaults: %v, %s", err, out)
 	}
@@ -105,6 +98,7 @@ func TestMemoryMakesDefaultsSmaller(t *testing.T) {
 		{"128MiB", nil, map[string]string{"max-aggregates": "256 memory", "ring-slots": "4096 memory"}, ""},
 		{"128MiB", []string{"--max-aggregates=2000"}, map[string]string{"max-aggregates": "2000 flag", "ring-slots": "4096 memory"}, ""},
 		{"64MiB", nil, map[string]string{"max-connections": "64 memory", "sketch-bytes": "1048576 memory"}, ""},
+		{"64MiB", []string{"--apm-socket=/s"}, map[string]string{"apm-max-body-bytes": "4194304 memory"}, ""},
 		{"64MiB", []string{"--max-connections=1000"}, nil, "lower --max-connections (connections of 155 MiB)"},
 		{"30MiB", nil, nil, "GOMEMLIMIT allows 30 MiB"},
 	} {

@@ -18,6 +18,7 @@ type collector struct {
 	version string
 	budget  int64
 	limit   memory.Limit
+	refused func() uint64
 }
 
 // all is every metric that metric made.
@@ -91,6 +92,8 @@ var (
 	memoryBudget = metric("memory_budget_bytes", "What the limits of the configuration may come to.")
 	memoryLimit  = metric("memory_limit_bytes", "What the process may use by its control groups or GOMEMLIMIT; 0 where nothing says so.")
 
+	httpRefused = metric("http_refused_total", "Connections to the HTTP address that were closed because there were too many.")
+
 	buildInfo = metric("build_info", "Always 1; what was built.", "version", "goversion")
 )
 
@@ -116,6 +119,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	} else {
 		e.gauge(memoryLimit, 0)
 	}
+	e.counter(httpRefused, c.refused())
 	e.gauge(buildInfo, 1, c.version, runtime.Version())
 }
 

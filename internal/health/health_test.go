@@ -59,7 +59,7 @@ func rooms(t *testing.T) Sources {
 
 func TestMetricNames(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(&collector{rooms(t), "test", 1, memory.None})
+	registry.MustRegister(&collector{rooms(t), "test", 1, memory.None, func() uint64 { return 0 }})
 	problems, err := testutil.GatherAndLint(registry)
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func TestMetricNames(t *testing.T) {
 // for name and label for label.
 func TestDocumentListsEveryMetric(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(&collector{rooms(t), "test", 1, memory.None})
+	registry.MustRegister(&collector{rooms(t), "test", 1, memory.None, func() uint64 { return 0 }})
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ func TestDocumentListsEveryMetric(t *testing.T) {
 // TestReasonsArePresentFromTheStart looks for each at 0.
 func TestReasonsArePresentFromTheStart(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(&collector{rooms(t), "test", 1, memory.None})
+	registry.MustRegister(&collector{rooms(t), "test", 1, memory.None, func() uint64 { return 0 }})
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)

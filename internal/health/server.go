@@ -46,7 +46,7 @@ type Limits struct {
 type Server struct {
 	config   Config
 	started  time.Time
-	listener net.Listener
+	listener *crowd
 	http     *http.Server
 	ready    atomic.Bool
 	opened   atomic.Bool // was ready once
@@ -62,7 +62,7 @@ func New(config Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for http: %w; choose another --http-addr", err)
 	}
-	s := &Server{config: config, started: time.Now(), listener: listener, served: make(chan struct{})}
+	s := &Server{config: config, started: time.Now(), listener: &crowd{Listener: listener}, served: make(chan struct{})}
 	s.http = &http.Server{
 		Handler: s.routes(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
 		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
@@ -78,7 +78,7 @@ func New(config Config) (*Server, error) {
 func (s *Server) routes() *http.ServeMux {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
-		&collector{s.config.Sources, s.config.Version, s.config.Memory.Total, s.config.MemoryLimit},
+		&collector{s.config.Sources, s.config.Version, s.config.Memory.Total, s.config.MemoryLimit, s.listener.refused.Load},
 		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectorTime)),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
