@@ -109,7 +109,7 @@ func (b *Balancer) run() {
 	}
 }
 
-// Live says how many aggregates the current cycle has. It is called by whoever
+// Live says how many aggregates the current interval has. It is called by whoever
 // admitted the last of them; mostly it is one comparison.
 func (b *Balancer) Live(aggregates int) {
 	for peak := b.peak.Load(); int64(aggregates) > peak; peak = b.peak.Load() {

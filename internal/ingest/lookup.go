@@ -8,7 +8,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// enterCycle makes the connection ready for the cycle that it is in: at the
+// enterCycle makes the publisher ready for the cycle that it is in: at the
 // first batch of an interval, its origin is admitted and its key table aged. It
 // reports false where the interval has no room for the origin.
 func (c *admission) enterCycle(cycle *aggregate.Cycle) bool {
