@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"math"
 	"math/bits"
 	"sync/atomic"
 )
@@ -26,14 +27,18 @@ const (
 type ages struct {
 	skip    int // spans to pass until the next sample; the drainer's alone
 	counts  [ageBuckets + 1]atomic.Uint64
-	sum     atomic.Uint64
+	sum     atomic.Uint64 // bits of a float64, in seconds: one span may say that it ended in 1678
 	highest atomic.Uint64
 }
 
 // sample looks at every ageEvery-th of the slots that are counted at now.
 func (a *ages) sample(slots []Slot, now int64) {
 	for ; a.skip < len(slots); a.skip += ageEvery {
-		a.observe(uint64(max(now-slots[a.skip].End, 0)))
+		age := uint64(0)
+		if end := slots[a.skip].End; end < now {
+			age = uint64(now) - uint64(end) // which an int64 may not hold
+		}
+		a.observe(age)
 	}
 	a.skip -= len(slots)
 }
@@ -42,7 +47,7 @@ func (a *ages) observe(age uint64) {
 	count := &a.counts[ageBucket(age)]
 	// One writer: a load and a store are an exact addition.
 	count.Store(count.Load() + 1)
-	a.sum.Store(a.sum.Load() + age)
+	a.sum.Store(math.Float64bits(math.Float64frombits(a.sum.Load()) + float64(age)/1e9))
 	if age > a.highest.Load() {
 		a.highest.Store(age)
 	}
@@ -87,6 +92,6 @@ func (a *Ages) add(of *ages) {
 	for i := range a.Counts {
 		a.Counts[i] += of.counts[i].Load()
 	}
-	a.Sum += float64(of.sum.Load()) / 1e9
+	a.Sum += math.Float64frombits(of.sum.Load())
 	a.Highest = max(a.Highest, float64(of.highest.Load())/1e9)
 }

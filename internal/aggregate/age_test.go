@@ -51,3 +51,32 @@ func TestAgesSampleSpansAndNotTurns(t *testing.T) {
 		}
 	}
 }
+
+// TestAgesOfAnyEnd: a tracer may say any end, and the sum of all ages never goes back.
+func TestAgesOfAnyEnd(t *testing.T) {
+	var a ages
+	const now, seconds = 1_700_000_000e9, 1_700_000_000
+	for n, c := range []struct {
+		end int64
+		age float64
+	}{
+		{now, 0},
+		{now + 1, 0},
+		{math.MaxInt64, 0},
+		{now - 2e9, 2},
+		{0, seconds},
+		{math.MinInt64, seconds + 1<<63/1e9},
+		{math.MinInt64, seconds + 1<<63/1e9},
+		{math.MinInt64, seconds + 1<<63/1e9},
+	} {
+		before := newAges()
+		before.add(&a)
+		a.skip = 0
+		a.sample([]Slot{{End: c.end}}, now)
+		after := newAges()
+		after.add(&a)
+		if grew := after.Sum - before.Sum; math.Abs(grew-c.age) > 1e-4 {
+			t.Errorf("sample %d of %d: the sum grew by %g, want %g", n, c.end, grew, c.age)
+		}
+	}
+}

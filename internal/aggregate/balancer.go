@@ -15,6 +15,10 @@ const (
 	evidence  = 1024 // noted spans a drainer and interval; fewer are no load to speak of
 )
 
+// gatheredAtOnce is of how many partitions it is tried at one look at the loads: each
+// costs a look at all of them. Where partitions were doubled, thousands may be spread.
+const gatheredAtOnce = 128
+
 // unlevelled is how often the loads are looked at where that moves nothing.
 const unlevelled = 10 * time.Second
 
@@ -109,7 +113,7 @@ func (b *Balancer) run() {
 	}
 }
 
-// Live says how many aggregates the current cycle has. It is called by whoever
+// Live says how many aggregates the current interval has. It is called by whoever
 // admitted the last of them; mostly it is one comparison.
 func (b *Balancer) Live(aggregates int) {
 	for peak := b.peak.Load(); int64(aggregates) > peak; peak = b.peak.Load() {
@@ -194,6 +198,10 @@ func (b *Balancer) decide(loads []uint64, now *Routing) Plan {
 	}
 	if ratio < uneven {
 		b.unevenFor = 0
+		cooled = cooled[:min(len(cooled), gatheredAtOnce)]
+		for _, p := range cooled {
+			delete(b.coolFor, p) // one that can't be gathered lets others try first
+		}
 		return gather(loads, now, cooled)
 	}
 	if ratio >= standsOut {

@@ -417,3 +417,27 @@ func started() int {
 	stacks = stacks[:runtime.Stack(stacks, true)]
 	return strings.Count(string(stacks), "created by github.com/spanstatsd/spanstatsd/internal/aggregate.(*")
 }
+
+// TestThousandsAreGatheredInParts: a hot key's partition was doubled into thousands
+// that are all spread, and is hot no more.
+func TestThousandsAreGatheredInParts(t *testing.T) {
+	const partitions, drainers = MaxPartitions, 2
+	b := NewBalancer(Balancing{Drainers: drainers, Partitions: Partitioning{Fixed: partitions}, Interval: time.Second})
+	b.install(newRouting(1, drainers).next([][]uint16{{0, 1}}).resized(partitions))
+	loads := make([]uint64, partitions)
+	for p := range loads {
+		loads[p] = 10
+	}
+	for look := 0; len(b.Routing().spread) > 0; look++ {
+		plan := b.decide(loads, b.Routing())
+		if plan.Gathers > gatheredAtOnce {
+			t.Fatalf("look %d gathered %d partitions", look, plan.Gathers)
+		}
+		if plan.owners != nil {
+			b.install(b.Routing().next(plan.owners))
+		}
+		if look > lasting+partitions/gatheredAtOnce {
+			t.Fatalf("%d partitions are still spread after %d looks", len(b.Routing().spread), look)
+		}
+	}
+}

@@ -26,6 +26,9 @@ func (b *blame) take(r *registry) {
 	}
 	for i := range r.names {
 		name := &r.names[i]
+		if name.lost == 0 {
+			continue // there are thousands of them, and a label is a new text
+		}
 		field := name.field.String()
 		b.add(field+" "+r.values.list[name.id].text, field, name.lost)
 		name.lost = 0

@@ -7,8 +7,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// KeyID is the dense number of a key in one cycle. OriginID is the same of an
-// origin. Neither means anything in another cycle.
+// KeyID is the dense number of a key in one interval. OriginID is the same of an
+// origin. Neither means anything in another interval.
 type (
 	KeyID    uint32
 	OriginID uint32
@@ -20,8 +20,9 @@ type KeyEntry struct {
 	Key    span.Key
 }
 
-// Sealed is one cycle that nobody writes any more: its registry and every
-// drainer's table of it. It belongs to the flush until Release.
+// Sealed is one cycle that nobody writes any more: every drainer's table of it, and
+// what the interval's registry held of origins and keys. It belongs to the flush
+// until Release.
 type Sealed struct {
 	Cycle   uint64
 	Start   time.Time     // when the cycle opened
@@ -51,7 +52,8 @@ func (s *Sealed) Spans() (spans uint64) {
 	return spans
 }
 
-// Release gives the registry and the tables back for reuse. Nothing of Sealed
+// Release gives the tables back for reuse; the next interval but one does the same
+// to the registry. Nothing of Sealed
 // may be touched afterwards, except Delivery.
 func (s *Sealed) Release() {
 	if s.release != nil {

@@ -9,7 +9,7 @@ package aggregate
 //     bins that a duration can have fit, so that nothing is collapsed here; the
 //     reader does that, as the library would have (see Sketch). An add is one
 //     look-up for the bin, one for its page, and an increment.
-//   - pinched: the highest 70 bins in place, for a sketch that would need pages
+//   - pinched: the highest 68 bins in place, for a sketch that would need pages
 //     when there are none.
 //
 // When SketchMemory is used up, a sketch does what the library does beyond its

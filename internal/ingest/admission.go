@@ -27,21 +27,21 @@ type admission struct {
 
 // enter makes the publisher one of those who share the rings. One that is a
 // connection has its share of the memory for keys.
-func (c *admission) enter(isConnection bool) {
-	config := &c.server.config
+func (a *admission) enter(isConnection bool) {
+	config := &a.server.config
 	drainers := config.Aggregator.Drainers()
-	c.server.inside.Add(1)
-	c.keys = newKeys(config.MaxKeys, config.MaxKeyBytes, c.server.keyMemory.of(isConnection))
-	c.batch = newBatch(drainers)
-	c.shares = make([]share, drainers)
-	c.reader, c.route = config.Aggregator.NewReader(), config.Aggregator.NewRoute()
+	a.server.inside.Add(1)
+	a.keys = newKeys(config.MaxKeys, config.MaxKeyBytes, a.server.keyMemory.of(isConnection))
+	a.batch = newBatch(drainers)
+	a.shares = make([]share, drainers)
+	a.reader, a.route = config.Aggregator.NewReader(), config.Aggregator.NewRoute()
 }
 
 // leave gives back what enter took.
-func (c *admission) leave() {
-	c.keys.release()
-	c.reader.Close()
-	c.server.inside.Add(-1)
+func (a *admission) leave() {
+	a.keys.release()
+	a.reader.Close()
+	a.server.inside.Add(-1)
 }
 
 // isAlone says whether a publisher has nobody to share the rings with.

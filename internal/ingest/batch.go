@@ -109,41 +109,41 @@ func (c *conn) spans(body []byte) error {
 
 // admit resolves and publishes a whole batch within one cycle. With errDropped
 // nothing of it was published, and the reason says why.
-func (c *admission) admit(walker wire.SpansWalker) (Drop, error) {
-	defer c.abandon()
-	reason, err := c.reserve(walker)
+func (a *admission) admit(walker wire.SpansWalker) (Drop, error) {
+	defer a.abandon()
+	reason, err := a.reserve(walker)
 	if err == nil {
-		c.publish()
+		a.publish()
 	}
 	return reason, err
 }
 
 // reserve enters the cycle, resolves a whole batch and claims room for it. What
 // it returns, abandon must follow; after nil, publish may come before.
-func (c *admission) reserve(walker wire.SpansWalker) (Drop, error) {
+func (a *admission) reserve(walker wire.SpansWalker) (Drop, error) {
 	switch {
-	case c.server.isCut():
+	case a.server.isCut():
 		return DropShutdown, errDropped
-	case !c.server.wanted():
+	case !a.server.wanted():
 		return DropNotWanted, errDropped
 	}
-	cycle := c.reader.Enter()
+	cycle := a.reader.Enter()
 	if cycle == nil {
 		return DropShutdown, errDropped
 	}
-	if !c.enterCycle(cycle) {
+	if !a.enterCycle(cycle) {
 		return DropTooManyOrigins, errDropped
 	}
-	err := c.resolve(cycle, walker)
-	c.countMisses()
+	err := a.resolve(cycle, walker)
+	a.countMisses()
 	if err != nil {
 		return DropMalformed, &fault{FaultBadMessage, err}
 	}
-	for drainer, n := range c.batch.counts {
+	for drainer, n := range a.batch.counts {
 		if n == 0 {
 			continue
 		}
-		if reason, ok := c.claim(drainer, n); !ok {
+		if reason, ok := a.claim(drainer, n); !ok {
 			return reason, errDropped
 		}
 	}
@@ -151,14 +151,14 @@ func (c *admission) reserve(walker wire.SpansWalker) (Drop, error) {
 }
 
 // resolve finds every snapshot's aggregate and ring.
-func (c *admission) resolve(cycle *aggregate.Cycle, walker wire.SpansWalker) error {
-	b := &c.batch
+func (a *admission) resolve(cycle *aggregate.Cycle, walker wire.SpansWalker) error {
+	b := &a.batch
 	b.reset()
-	route := c.route
+	route := a.route
 	route.Begin()
-	s := &c.snapshot
+	s := &a.snapshot
 	for walker.Next(s) {
-		to, err := c.find(cycle, s)
+		to, err := a.find(cycle, s)
 		if err != nil {
 			return err
 		}
@@ -186,22 +186,22 @@ func (b *batch) collapse(fields aggregate.Collapsed) {
 }
 
 // publish copies the slots in where reserve has claimed room for them.
-func (c *admission) publish() {
-	b := &c.batch
+func (a *admission) publish() {
+	b := &a.batch
 	for i, drainer := range b.drainers {
 		*b.claims[drainer].Slot(b.filled[drainer]) = b.slots[i]
 		b.filled[drainer]++
 	}
-	ringSlots := c.server.config.Aggregator.RingSlots()
+	ringSlots := a.server.config.Aggregator.RingSlots()
 	for drainer := range b.claims {
 		if claim := &b.claims[drainer]; claim.Len() > 0 {
-			c.shares[drainer].add(claim.End(), claim.Len(), ringSlots)
+			a.shares[drainer].add(claim.End(), claim.Len(), ringSlots)
 			claim.Publish()
 		}
 	}
 	if b.collapses {
 		for f, n := range b.collapsed {
-			c.server.counters.collapsed[f].Add(n)
+			a.server.counters.collapsed[f].Add(n)
 		}
 	}
 }
@@ -211,9 +211,9 @@ const claimTries = 8
 
 // claim takes room for n slots in one ring, unless that were more than this
 // publisher's share of it.
-func (c *admission) claim(drainer, n int) (Drop, bool) {
-	r := c.server.config.Aggregator.Ring(drainer)
-	if alone := c.server.isAlone(); !c.shares[drainer].allows(r, n, alone) {
+func (a *admission) claim(drainer, n int) (Drop, bool) {
+	r := a.server.config.Aggregator.Ring(drainer)
+	if alone := a.server.isAlone(); !a.shares[drainer].allows(r, n, alone) {
 		if alone {
 			return DropRingFull, false // but for the room that the next one finds
 		}
@@ -230,15 +230,15 @@ func (c *admission) claim(drainer, n int) (Drop, bool) {
 	case ring.Contended:
 		return DropRingContended, false
 	}
-	c.batch.claims[drainer] = claim
+	a.batch.claims[drainer] = claim
 	return 0, true
 }
 
 // abandon leaves the cycle. What was claimed and not published, because another
 // ring had no room or after a panic, is skipped: it must not stop its drainer.
-func (c *admission) abandon() {
-	for i := range c.batch.claims {
-		c.batch.claims[i].Settle()
+func (a *admission) abandon() {
+	for i := range a.batch.claims {
+		a.batch.claims[i].Settle()
 	}
-	c.reader.Exit()
+	a.reader.Exit()
 }

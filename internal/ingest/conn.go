@@ -201,7 +201,7 @@ func (c *conn) lost(body []byte) error {
 	}
 	for reason, spans := range lost {
 		c.server.counters.countLost(reason, spans)
-		c.missed.Store(c.missed.Load() + spans)
+		addUpTo(&c.missed, spans)
 	}
 	return nil
 }

@@ -8,40 +8,40 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// enterCycle makes the connection ready for the cycle that it is in: at the
+// enterCycle makes the publisher ready for the cycle that it is in: at the
 // first batch of an interval, its origin is admitted and its key table aged. It
 // reports false where the interval has no room for the origin.
-func (c *admission) enterCycle(cycle *aggregate.Cycle) bool {
-	if c.interval == cycle.Interval()+1 {
+func (a *admission) enterCycle(cycle *aggregate.Cycle) bool {
+	if a.interval == cycle.Interval()+1 {
 		return true
 	}
-	origin, ok := cycle.AdmitOrigin(c.origin)
+	origin, ok := cycle.AdmitOrigin(a.origin)
 	if !ok {
 		return false
 	}
-	c.keys.sweep(c.interval)
-	c.originID, c.interval = origin, cycle.Interval()+1
+	a.keys.sweep(a.interval)
+	a.originID, a.interval = origin, cycle.Interval()+1
 	return true
 }
 
 // find resolves a snapshot's key. A hit is one hash and one comparison, or for
 // a number one index.
-func (c *admission) find(cycle *aggregate.Cycle, s *wire.Snapshot) (resolved, error) {
+func (a *admission) find(cycle *aggregate.Cycle, s *wire.Snapshot) (resolved, error) {
 	var index int
 	var hash uint64
 	if s.Numbered {
-		if index = c.keys.numbered(s.Number); index == none {
+		if index = a.keys.numbered(s.Number); index == none {
 			return resolved{}, fmt.Errorf("resolve key: number %d is not defined on this connection", s.Number)
 		}
-	} else if index, hash = c.keys.find(s.Key); index == none {
-		return c.miss(cycle, s.Key, hash)
+	} else if index, hash = a.keys.find(s.Key); index == none {
+		return a.miss(cycle, s.Key, hash)
 	}
-	known := &c.keys.known[index]
-	if known.interval != c.interval {
-		if _, err := c.decode(known.raw); err != nil {
+	known := &a.keys.known[index]
+	if known.interval != a.interval {
+		if _, err := a.decode(known.raw); err != nil {
 			panic("BUG: a key that was decoded before can't be: " + err.Error())
 		}
-		known.resolved = c.resolveKey(cycle)
+		known.resolved = a.resolveKey(cycle)
 	}
 	return known.resolved, nil
 }
@@ -54,63 +54,63 @@ type misses struct {
 }
 
 // countMisses makes the misses of a batch known.
-func (c *admission) countMisses() {
-	if c.misses == (misses{}) {
+func (a *admission) countMisses() {
+	if a.misses == (misses{}) {
 		return
 	}
-	counters := &c.server.counters
-	counters.decoded.Add(c.misses.decoded)
-	counters.uncached.Add(c.misses.uncached)
-	counters.cut.Add(c.misses.cut)
-	c.misses = misses{}
-	c.key.Clear() // or it would keep the message's buffer
+	counters := &a.server.counters
+	counters.decoded.Add(a.misses.decoded)
+	counters.uncached.Add(a.misses.uncached)
+	counters.cut.Add(a.misses.cut)
+	a.misses = misses{}
+	a.key.Clear() // or it would keep the message's buffer
 }
 
 // miss decodes a key that the connection does not know, and remembers it if
 // there is room.
-func (c *admission) miss(cycle *aggregate.Cycle, raw []byte, hash uint64) (resolved, error) {
-	if err := c.decodeNew(raw); err != nil {
+func (a *admission) miss(cycle *aggregate.Cycle, raw []byte, hash uint64) (resolved, error) {
+	if err := a.decodeNew(raw); err != nil {
 		return resolved{}, err
 	}
-	to := c.resolveKey(cycle)
-	if index := c.keys.add(raw, hash, keyCached); index != none {
-		c.keys.known[index].resolved = to
+	to := a.resolveKey(cycle)
+	if index := a.keys.add(raw, hash, keyCached); index != none {
+		a.keys.known[index].resolved = to
 	} else {
-		c.misses.uncached++
+		a.misses.uncached++
 	}
 	return to, nil
 }
 
 // decodeNew decodes a key that comes for the first time, and counts it.
-func (c *admission) decodeNew(raw []byte) error {
-	changed, err := c.decode(raw)
+func (a *admission) decodeNew(raw []byte) error {
+	changed, err := a.decode(raw)
 	if err != nil {
 		return err
 	}
-	c.misses.decoded++
+	a.misses.decoded++
 	if changed {
-		c.misses.cut++
+		a.misses.cut++
 	}
 	return nil
 }
 
 // decode makes of a raw key what the statistics will show, in c.key. Its labels are
 // parts of raw where they can be.
-func (c *admission) decode(raw []byte) (changed bool, err error) {
-	if err := wire.ReadKey(&c.key, raw); err != nil {
+func (a *admission) decode(raw []byte) (changed bool, err error) {
+	if err := wire.ReadKey(&a.key, raw); err != nil {
 		return false, err
 	}
-	changed = c.key.Normalize(c.origin.Lang)
-	if most := c.server.config.MaxResource; len(c.key.Resource) > most {
-		c.key.Resource, changed = span.Text(c.key.Resource, most), true
+	changed = a.key.Normalize(a.origin.Lang)
+	if most := a.server.config.MaxResource; len(a.key.Resource) > most {
+		a.key.Resource, changed = span.Text(a.key.Resource, most), true
 	}
 	return changed, nil
 }
 
 // resolveKey admits the decoded key.
-func (c *admission) resolveKey(cycle *aggregate.Cycle) resolved {
-	a := cycle.Admit(c.originID, &c.key)
-	return resolved{interval: c.interval, id: a.ID, hash: a.Hash, collapsed: a.Collapsed}
+func (a *admission) resolveKey(cycle *aggregate.Cycle) resolved {
+	admitted := cycle.Admit(a.originID, &a.key)
+	return resolved{interval: a.interval, id: admitted.ID, hash: admitted.Hash, collapsed: admitted.Collapsed}
 }
 
 // define gives numbers to keys. It admits nothing: a key that is only defined
@@ -141,21 +141,21 @@ func (c *conn) define(body []byte) error {
 
 // learn makes a number stand for a key, making room for both at the cost of keys
 // that have none.
-func (c *admission) learn(number uint32, raw []byte) error {
-	if index, _ := c.keys.find(raw); index == none {
-		if err := c.decodeNew(raw); err != nil {
+func (a *admission) learn(number uint32, raw []byte) error {
+	if index, _ := a.keys.find(raw); index == none {
+		if err := a.decodeNew(raw); err != nil {
 			return &fault{FaultBadMessage, err}
 		}
 	}
-	if c.keys.learn(number, raw) {
+	if a.keys.learn(number, raw) {
 		return nil
 	}
-	if c.keys.worthSweeping() {
-		c.keys.sweep(c.interval + 1)
-		if c.keys.learn(number, raw) {
+	if a.keys.worthSweeping() {
+		a.keys.sweep(a.interval + 1)
+		if a.keys.learn(number, raw) {
 			return nil
 		}
 	}
 	return faultf(FaultTooManyKeys, "define key: no room for more keys with numbers in %d bytes a connection and %d in all; see --max-key-bytes and --max-key-bytes-in-all",
-		c.server.config.MaxKeyBytes, c.server.config.MaxKeyBytesInAll)
+		a.server.config.MaxKeyBytes, a.server.config.MaxKeyBytesInAll)
 }

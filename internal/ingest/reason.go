@@ -15,7 +15,7 @@ const (
 	DropMalformed                  // the frame is not what the protocol says
 	DropBatchTooLarge              // more snapshots than MaxBatch, or than the rings hold
 	DropNotWanted                  // the agent does not take statistics
-	DropTooManyOrigins             // the cycle has no room for the tracer's origin
+	DropTooManyOrigins             // the interval has no room for the tracer's origin
 	DropShutdown                   // the last cycle is sealed
 	DropLeftToAgent                // of a trace that is forwarded for the agent to count
 	DropBug                        // a defect of ours, contained

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"math"
 	"sync/atomic"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
@@ -32,7 +33,18 @@ type counters struct {
 func (c *counters) countLost(reason string, spans uint64) {
 	for i, known := range lostReasons {
 		if reason == known || i == len(lostReasons)-1 {
-			c.lost[i].Add(spans)
+			addUpTo(&c.lost[i], spans)
+			return
+		}
+	}
+}
+
+// addUpTo adds a number that a tracer may choose: at the largest the sum stands
+// still, where it would go back to the start.
+func addUpTo(sum *atomic.Uint64, n uint64) {
+	for {
+		before := sum.Load()
+		if sum.CompareAndSwap(before, before+min(n, math.MaxUint64-before)) {
 			return
 		}
 	}

@@ -9,7 +9,7 @@
 // A Key is labels as a person reads them. The hot path never sees one: on the
 // wire a key is opaque bytes, and behind ingest it is a dense number. Keys are
 // decoded, normalised and compared only where a label is met for the first
-// time in a cycle.
+// time in an interval.
 package span
 
 // Blocked stands in the place of a label that is over its budget: the span is
