@@ -33,8 +33,11 @@ func (c *admission) find(cycle *aggregate.Cycle, s *wire.Snapshot) (resolved, er
 		if index = c.keys.numbered(s.Number); index == none {
 			return resolved{}, fmt.Errorf("resolve key: number %d is not defined on this connection", s.Number)
 		}
-	} else if index, hash = c.keys.find(s.Key); index == none {
-		return c.miss(cycle, s.Key, hash)
+	} else if index = c.keys.follow(s.Key); index == none {
+		if index, hash = c.keys.find(s.Key); index == none {
+			return c.miss(cycle, s.Key, hash)
+		}
+		c.keys.came(index)
 	}
 	known := &c.keys.known[index]
 	if known.interval != c.interval {
