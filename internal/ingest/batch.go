@@ -12,8 +12,9 @@ import (
 
 // batch is the scratch of one publisher for the batch that it is admitting.
 type batch struct {
-	slots     []aggregate.Slot // resolved, in the tracer's order
+	slots     []aggregate.Slot // resolved, in the tracer's order; room for the largest batch so far
 	drainers  []uint16         // by slot, whose ring it goes to
+	len       int              // of both
 	counts    []int            // by drainer
 	claims    []ring.Claim[aggregate.Slot]
 	filled    []int // by drainer, slots of its claim that are written
@@ -28,8 +29,12 @@ func newBatch(drainers int) batch {
 	}
 }
 
-func (b *batch) reset() {
-	b.slots, b.drainers = b.slots[:0], b.drainers[:0]
+// reset empties the batch and makes room for n slots.
+func (b *batch) reset(n int) {
+	if len(b.slots) < n {
+		b.slots, b.drainers = make([]aggregate.Slot, n), make([]uint16, n)
+	}
+	b.len = 0
 	clear(b.counts)
 	clear(b.filled)
 	if b.collapses {
@@ -153,10 +158,11 @@ func (a *admission) reserve(walker wire.SpansWalker) (Drop, error) {
 // resolve finds every snapshot's aggregate and ring.
 func (a *admission) resolve(cycle *aggregate.Cycle, walker wire.SpansWalker) error {
 	b := &a.batch
-	b.reset()
+	b.reset(walker.Len())
+	slots, drainers := b.slots, b.drainers[:len(b.slots)]
 	route := a.route
 	route.Begin()
-	s := &a.snapshot
+	s, number := &a.snapshot, uint16(cycle.Number())
 	for walker.Next(s) {
 		to, err := a.find(cycle, s)
 		if err != nil {
@@ -164,11 +170,13 @@ func (a *admission) resolve(cycle *aggregate.Cycle, walker wire.SpansWalker) err
 		}
 		drainer := route.Drainer(to.hash)
 		b.counts[drainer]++
-		b.drainers = append(b.drainers, uint16(drainer))
-		b.slots = append(b.slots, aggregate.Slot{
-			Duration: s.Duration, End: s.End, Weight: s.Weight,
-			Key: to.id, Cycle: uint16(cycle.Number()), Flags: s.Flags,
-		})
+		// Field by field: a literal is built on the stack and copied from there by
+		// wider loads than the stores just before, which waits for those to retire.
+		slot := &slots[b.len]
+		slot.Duration, slot.End, slot.Weight = s.Duration, s.End, s.Weight
+		slot.Key, slot.Cycle, slot.Flags = to.id, number, s.Flags
+		drainers[b.len] = uint16(drainer)
+		b.len++
 		if to.collapsed != 0 {
 			b.collapse(to.collapsed)
 		}
@@ -188,7 +196,7 @@ func (b *batch) collapse(fields aggregate.Collapsed) {
 // publish copies the slots in where reserve has claimed room for them.
 func (a *admission) publish() {
 	b := &a.batch
-	for i, drainer := range b.drainers {
+	for i, drainer := range b.drainers[:b.len] {
 		*b.claims[drainer].Slot(b.filled[drainer]) = b.slots[i]
 		b.filled[drainer]++
 	}

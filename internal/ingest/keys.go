@@ -25,6 +25,7 @@ type knownKey struct {
 	raw  []byte
 	hash uint64 // of raw
 	pins int32  // numbers that stand for it
+	next uint32 // index of the key that came after it the last time
 }
 
 // cost is what a known key holds: its bytes, itself and the room that the list has
@@ -63,7 +64,9 @@ type keys struct {
 	bytes    int // what the known keys and the numbers cost
 	pinned   int // the part of it that is numbers, and keys that they stand for
 	share    keyShare
-	full     bool // something found no room since the last sweep
+	full     bool   // something found no room since the last sweep
+	last     uint32 // index of the key that came last
+	trust    int    // in the next of each: below 0 it is not looked at
 }
 
 func newKeys(maxKeys, maxBytes int, share keyShare) *keys {

@@ -33,8 +33,11 @@ func (a *admission) find(cycle *aggregate.Cycle, s *wire.Snapshot) (resolved, er
 		if index = a.keys.numbered(s.Number); index == none {
 			return resolved{}, fmt.Errorf("resolve key: number %d is not defined on this connection", s.Number)
 		}
-	} else if index, hash = a.keys.find(s.Key); index == none {
-		return a.miss(cycle, s.Key, hash)
+	} else if index = a.keys.follow(s.Key); index == none {
+		if index, hash = a.keys.find(s.Key); index == none {
+			return a.miss(cycle, s.Key, hash)
+		}
+		a.keys.came(index)
 	}
 	known := &a.keys.known[index]
 	if known.interval != a.interval {

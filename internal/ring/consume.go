@@ -32,7 +32,7 @@ func (r *Ring[T]) Consume(limit int, onSlots func([]T), onSignal func(Signal)) {
 		}
 		next := r.turn(at, uint64(limit), onSlots)
 		if next != at || signalled {
-			patience.work(next - at)
+			patience.work()
 		} else {
 			r.await(at, patience)
 		}

@@ -99,10 +99,10 @@ func (s *sequence) fits(end uint64) bool {
 	return int64(end-head) <= int64(s.size)
 }
 
-// publish hands a claimed run to the consumer, waking it if it waits.
+// publish hands a claimed run to the consumer, waking it if it waits for that.
 func (s *sequence) publish(at, n uint64, skip bool) {
 	s.words[at&s.mask].Store(uint64(wordOf(at, n, skip, s.shift)))
-	s.wakeParked()
+	s.wakeFor()
 }
 
 // read returns the word of the run at a position, if it is published.

@@ -102,6 +102,6 @@ func (r *Ring[T]) Send(signal Signal) bool {
 	if !r.put(signal, &r.tail) {
 		return false
 	}
-	r.wakeParked()
+	r.wake()
 	return true
 }

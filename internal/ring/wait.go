@@ -2,7 +2,7 @@ package ring
 
 import "sync/atomic"
 
-// parking is where the consumer waits. The flag is 1 from before the
+// parking is where the consumer waits. The flag is not awake from before the
 // consumer's last look until somebody takes it back: the one who does ends the
 // park, and if that was not the consumer, sends it exactly one token.
 type parking struct {
@@ -10,33 +10,42 @@ type parking struct {
 	token  chan struct{}
 }
 
+// What the flag says.
+const (
+	awake   = iota
+	napping // wants to be woken for a backlog or a signal, and is up again soon anyway
+	parked  // wants to be woken for anything
+)
+
+// backlogPart is the part of a ring that is worth waking a napping consumer for.
+const backlogPart = 8
+
 func (p *parking) init() { p.token = make(chan struct{}, 1) }
 
-// wakeParked ends the consumer's park if there is one. Whoever calls it has
-// stored what the consumer waits for before.
-func (p *parking) wakeParked() {
-	if p.parked.Load() != 0 {
-		p.wake()
-	}
-}
-
-// wake sends the token. It can't block: the token of an earlier park was
+// wake ends the consumer's sleep if there is one. Whoever calls it has stored what
+// the consumer waits for before. It can't block: the token of an earlier sleep was
 // received before the flag was raised again.
 func (p *parking) wake() {
-	if p.parked.CompareAndSwap(1, 0) {
+	if state := p.parked.Load(); state != awake && p.parked.CompareAndSwap(state, awake) {
 		p.token <- struct{}{}
 	}
 }
 
-// await returns when there may be work at a position, or now and then without.
-func (s *sequence) await(at uint64, patience *idle) {
-	for patience.more() {
-		if s.ready(at) {
-			return
+// wakeFor ends the sleep for a run that was published.
+func (s *sequence) wakeFor() {
+	switch s.parked.Load() {
+	case awake:
+	case napping:
+		if s.backlogged(s.head.Load()) {
+			s.wake()
 		}
+	default:
+		s.wake()
 	}
-	s.park(at, patience)
 }
+
+// backlogged tells whether a consumer that naps at a position should get up.
+func (s *sequence) backlogged(at uint64) bool { return s.tail.Load()-at >= s.size/backlogPart }
 
 // ready tells whether a run or a signal is there for a consumer at a position.
 func (s *sequence) ready(at uint64) bool {
@@ -44,10 +53,15 @@ func (s *sequence) ready(at uint64) bool {
 	return published || s.due(at)
 }
 
-// park waits for a token or for the idle delay.
-func (s *sequence) park(at uint64, patience *idle) {
-	s.parked.Store(1)
-	if s.ready(at) {
+// await returns when there may be work at a position, or now and then without. The
+// first sleep after work is a nap.
+func (s *sequence) await(at uint64, patience *idle) {
+	state, enough := uint32(parked), s.ready
+	if patience.worked {
+		state, enough = napping, s.worthIt
+	}
+	s.parked.Store(state)
+	if enough(at) {
 		s.unpark()
 		return
 	}
@@ -62,10 +76,13 @@ func (s *sequence) park(at uint64, patience *idle) {
 	patience.timer.Stop()
 }
 
+// worthIt tells whether a consumer at a position should not even begin a nap.
+func (s *sequence) worthIt(at uint64) bool { return s.due(at) || s.backlogged(at) && s.ready(at) }
+
 // unpark takes the flag back. If a producer was faster, its token is on the
-// way and is received here, so that none is left for a later park.
+// way and is received here, so that none is left for a later sleep.
 func (s *sequence) unpark() {
-	if !s.parked.CompareAndSwap(1, 0) {
+	if s.parked.Swap(awake) == awake {
 		<-s.token
 	}
 }

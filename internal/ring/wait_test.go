@@ -3,6 +3,8 @@ package ring
 import (
 	"math/rand/v2"
 	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -126,34 +128,87 @@ func TestIdleDelayDoubles(t *testing.T) {
 	})
 }
 
-// TestBusyConsumerPauses: a consumer pauses after much work, once, where there
-// is a second processor, and yields a bounded number of times otherwise.
-func TestBusyConsumerPauses(t *testing.T) {
-	for _, test := range []struct {
-		name  string
-		taken uint64
-		alone bool
-		want  int
-	}{
-		{"little work", busy - 1, false, yields},
-		{"much work", busy, false, yields + 1},
-		{"much work, one processor", busy, true, yields},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			patience := newIdle(idleMin, idleMax)
-			patience.alone = test.alone
-			for range 2 {
-				patience.work(test.taken)
-				spent := 0
-				for patience.more() {
-					spent++
-				}
-				if spent != test.want {
-					t.Errorf("waited %d times before the park, want %d", spent, test.want)
-				}
+// TestNapEndsForABacklog: after work a consumer sleeps on through a few slots, gets
+// up for an eighth of a ring or a signal, and otherwise when its nap is over.
+func TestNapEndsForABacklog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const size = 64 * backlogPart
+		r, err := New[uint64](size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var taken atomic.Int64
+		stop := start(t, r, size, func(slots []uint64) { taken.Add(int64(len(slots))) }, noSignal)
+		expect := func(want int, when string) {
+			t.Helper()
+			synctest.Wait()
+			if got := int(taken.Load()); got != want {
+				t.Errorf("%s: %d slots taken, want %d", when, got, want)
 			}
-		})
-	}
+		}
+		synctest.Wait()
+		publish(t, r, 1)
+		expect(1, "a slot for a consumer that is parked")
+		publish(t, r, 63)
+		expect(1, "less than a backlog for one that naps")
+		publish(t, r, 1)
+		expect(65, "a backlog")
+		publish(t, r, 1)
+		time.Sleep(idleMin - 1)
+		expect(65, "just before the nap is over")
+		time.Sleep(time.Nanosecond)
+		expect(66, "when it is over")
+		time.Sleep(idleMin)
+		publish(t, r, 1)
+		expect(67, "a slot for one that parks after a nap without work")
+		publish(t, r, 1)
+		r.Send(Signal{Kind: Report})
+		expect(68, "a signal")
+		publish(t, r, 1)
+		stop()
+		expect(69, "a stop")
+	})
+}
+
+// TestNoBacklogIsSleptThrough fills a ring from several sides while its consumer
+// goes to sleep and gets up. In the bubble time moves only when everybody is
+// blocked, and those who find no room block until the consumer has made some: so
+// it moves by a nap only if nobody woke the consumer for a full ring.
+func TestNoBacklogIsSleptThrough(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const size = 4 * backlogPart
+		r, err := New[uint64](size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Half of the ring: what the consumer hands back it frees a moment later.
+		room := make(chan struct{}, size/2)
+		for range size / 2 {
+			room <- struct{}{}
+		}
+		stop := start(t, r, size, func(slots []uint64) {
+			for range slots {
+				room <- struct{}{}
+			}
+		}, noSignal)
+		began := time.Now()
+		var producers sync.WaitGroup
+		for seed := range uint64(3) {
+			producers.Go(func() {
+				dice := rand.New(rand.NewPCG(seed, 2))
+				for range 20_000 {
+					<-room
+					waste(dice.IntN(500))
+					publish(t, r, 1)
+				}
+			})
+		}
+		producers.Wait()
+		if slept := time.Since(began); slept != 0 {
+			t.Errorf("a full ring waited for its consumer's alarm; %s passed", slept)
+		}
+		stop()
+	})
 }
 
 // TestUnparkTakesTheToken: a consumer that finds work by itself just when it is
@@ -163,8 +218,8 @@ func TestUnparkTakesTheToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.parked.Store(1)
-	r.wakeParked()
+	r.parked.Store(parked)
+	r.wake()
 	r.unpark()
 	if left, flag := len(r.token), r.parked.Load(); left != 0 || flag != 0 {
 		t.Errorf("%d tokens and flag %d are left, want none", left, flag)

@@ -43,8 +43,9 @@ bool passed[END];             /* positions that the consumer read or skipped */
 byte finished;                /* producers that are done */
 byte mustPass;                /* what was claimed when the report was sent */
 
-/* wakeParked of wait.go */
-inline wakeParked(looked) {
+/* wake of wait.go. A nap is a park that less than everything ends, and its timer
+ * is part of how it works, so it is no case of its own. */
+inline wake(looked) {
 	if
 	:: looked ->
 		if
@@ -97,7 +98,7 @@ retry:
 #ifndef MUTANT_LOOK_BEFORE_PUBLISH
 	looked = (parked == 1);
 #endif
-	wakeParked(looked)
+	wake(looked)
 }
 
 proctype producer(byte left) {
@@ -123,12 +124,12 @@ proctype sender() {
 #endif
 	mustPass = bar;
 	looked = (parked == 1);
-	wakeParked(looked);
+	wake(looked);
 #endif
 	(first == NEVER && finished == PRODUCERS);
 	atomic { stop = true; first = tail };
 	looked = (parked == 1);
-	wakeParked(looked)
+	wake(looked)
 }
 
 /* published tells whether a consumer's word is that of its position. */
@@ -165,8 +166,8 @@ inline takeTurn() {
 	fi
 }
 
-/* park of wait.go */
-inline park() {
+/* await of wait.go */
+inline await() {
 #ifdef MUTANT_LOOK_BEFORE_FLAG
 	ready = published(at);
 	ready = (ready || at >= first);
@@ -214,7 +215,7 @@ proctype consumer() {
 	:: else ->
 		takeTurn();
 		if
-		:: next == at -> park()
+		:: next == at -> await()
 		:: else -> at = next
 		fi;
 		atomic { n = 0; i = 0; skipped = false; ready = false }

@@ -1,0 +1,64 @@
+package ingest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+)
+
+// look finds a key as a connection does, and says whether by following.
+func look(t *testing.T, k *keys, raw string) (followed bool) {
+	t.Helper()
+	index := k.follow([]byte(raw))
+	if followed = index != none; !followed {
+		var hash uint64
+		if index, hash = k.find([]byte(raw)); index == none {
+			if k.add([]byte(raw), hash, keyCached) == none {
+				return false
+			}
+			index, _ = k.find([]byte(raw))
+		}
+		k.came(index)
+	}
+	if got := string(k.known[index].raw); got != raw {
+		t.Fatalf("%q stands for %q", raw, got)
+	}
+	return followed
+}
+
+// TestRotationIsFollowed: keys that come in the same order are guessed after the first
+// round, once there is trust again.
+func TestRotationIsFollowed(t *testing.T) {
+	k := newKeys(128, 1<<20, testShare(1<<30))
+	followed := 0
+	for range 100 {
+		for i := range 100 {
+			if look(t, k, fmt.Sprint("key", i)) {
+				followed++
+			}
+		}
+	}
+	if followed < 9700 {
+		t.Errorf("%d of 10000 keys were followed", followed)
+	}
+}
+
+// TestDisorderIsNotGuessed looks keys up in no order, while the table is swept and
+// runs full: what is followed is right, and guesses are few.
+func TestDisorderIsNotGuessed(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	k := newKeys(64, 96*testKeyCost, testShare(1<<30))
+	guesses := 0
+	for step := range 100_000 {
+		if step%1000 == 0 {
+			k.sweep(uint64(step)) // nothing is of that interval, so all are thrown out
+		}
+		if k.trust >= 0 {
+			guesses++
+		}
+		look(t, k, fmt.Sprintf("key %d", rnd.IntN(300)))
+	}
+	if guesses < 1000 || guesses > 3000 {
+		t.Errorf("%d guesses in 100000 keys in no order", guesses)
+	}
+}
