@@ -54,6 +54,9 @@ func TestGoroutinesAreConstant(t *testing.T) {
 			t.Errorf("%s: goroutines %v, want %v", when, got, want)
 		}
 	}
+	for !maps.Equal(goroutines(), want) {
+		time.Sleep(time.Millisecond) // tracers are told of the agent's first answer side by side
+	}
 	check("idle")
 	var sending sync.WaitGroup
 	for i, c := range clients {

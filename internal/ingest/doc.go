@@ -22,7 +22,7 @@
 // # A flood leaves room for the others
 //
 // Publishers share the rings. While there is more than one, none may hold more
-// slots of a ring than twice what it leaves free, so a tracer that floods is
+// slots of a ring than what it leaves free, so a tracer that floods is
 // dropped, or blocked, at its share, and another's batch still finds room. One that
 // is alone leaves an eighth.
 //

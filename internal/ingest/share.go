@@ -7,11 +7,12 @@ import (
 
 // share is what one publisher has in one ring. It keeps a tracer that floods
 // from filling a ring that others need too: while there are others, a publisher
-// that has slots in a ring may take more only up to twice what it leaves free.
-// One that floods thus stops at two thirds, n of them leave 1/(1+2n), and one
-// that does not is never refused for their sake. A publisher that is alone leaves an
-// eighth, for whoever comes next. Whoever has nothing in the ring may take any
-// room that there is, so a batch of any size gets its turn.
+// that has slots in a ring may take more only up to what it leaves free. One that
+// floods thus stops at a half; n of them leave 1/(n+1) where they grow together, and
+// 1/2^n where each comes when the others have stopped. One that does not flood is
+// not refused for their sake. A publisher that is alone leaves an eighth, for
+// whoever comes next. Whoever has nothing in the ring may take any room that there
+// is, so a batch that is larger than what is left for it gets its turn too.
 //
 // What was published is remembered as marks, each for a stretch of the ring,
 // and forgotten when the drainer has passed the stretch's end. That needs
@@ -43,11 +44,10 @@ const (
 )
 
 // shareOfFree is how many slots a publisher may hold for each that it leaves
-// free. With 2, one flood leaves a default ring's last 2730 slots, room for
-// two of the largest batches; with 1 it would leave half, which a publisher's own
-// bursts want more often than another's. Alone it is shareOfFreeAlone.
+// free. With 2 a flood could have two thirds, but then three that come one after the
+// other leave no more than a twenty-seventh. Alone it is shareOfFreeAlone.
 const (
-	shareOfFree      = 2
+	shareOfFree      = 1
 	shareOfFreeAlone = 7
 )
 

@@ -58,6 +58,38 @@ func TestFloodLeavesRoom(t *testing.T) {
 	}
 }
 
+// TestFloodsInTurn has each flood take all that it may before the next one comes.
+func TestFloodsInTurn(t *testing.T) {
+	h := newHarness(t, nil)
+	h.Server.features.Store(&wire.Features{Stats: true})
+	modest := h.NewPublisher(span.Origin{Service: "modest"})
+	publishers, slots := []*Publisher{modest}, h.config.Aggregator.RingSlots()
+	left := slots
+	for i := range 3 {
+		p := h.NewPublisher(span.Origin{Service: fmt.Sprint("flood", i)})
+		publishers = append(publishers, p)
+		for {
+			if _, ok := p.Publish(body(16)); !ok {
+				break
+			}
+			left -= 16
+		}
+		if half := slots >> (i + 1); left < half || left > half+64 {
+			t.Errorf("flood %d left %d of %d slots", i, left, slots)
+		}
+	}
+	for range slots / 8 / 2 / 16 {
+		if reason, ok := modest.Publish(body(16)); !ok {
+			t.Fatalf("a batch of another was refused as %s", reason)
+		}
+	}
+	h.aggregator.Start()
+	for _, p := range publishers {
+		p.Close()
+	}
+	h.stop()
+}
+
 // TestAloneLeavesAnEighth lets a publisher without others fill its ring: whoever
 // comes next finds room.
 func TestAloneLeavesAnEighth(t *testing.T) {
