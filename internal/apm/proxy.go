@@ -33,7 +33,7 @@ func (s *Server) newProxy() *httputil.ReverseProxy {
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
 			r.Out.URL.RawQuery = r.In.URL.RawQuery
-			s.identify(r)
+			s.identify(r.In, r.Out.Header)
 			if j, ok := r.In.Context().Value(jobKey{}).(*job); ok {
 				j.header = r.Out.Header
 				r.Out.GetBody = r.In.GetBody
@@ -42,7 +42,11 @@ func (s *Server) newProxy() *httputil.ReverseProxy {
 		},
 		Transport:     s.transport,
 		FlushInterval: -1,
-		ErrorLog:      log.New(nowhere{}, "", 0), // ErrorHandler says what there is to say
+		ModifyResponse: func(r *http.Response) error {
+			s.remember(r.Header)
+			return nil
+		},
+		ErrorLog: log.New(nowhere{}, "", 0), // ErrorHandler says what there is to say
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
 			s.counters.failed.Add(1)
 			s.log.away(err)
@@ -58,10 +62,10 @@ func (nowhere) Write(p []byte) (int, error) { return len(p), nil }
 
 // identify says which container a request came from where its tracer does not:
 // behind us the agent can't ask the kernel.
-func (s *Server) identify(r *httputil.ProxyRequest) {
-	container, _ := r.In.Context().Value(containerKey{}).(string)
-	if container != "" && r.Out.Header.Get(headerContainer) == "" && r.Out.Header.Get(headerEntity) == "" {
-		r.Out.Header.Set(headerContainer, container)
+func (s *Server) identify(r *http.Request, h http.Header) {
+	container, _ := r.Context().Value(containerKey{}).(string)
+	if container != "" && h.Get(headerContainer) == "" && h.Get(headerEntity) == "" {
+		h.Set(headerContainer, container)
 	}
 }
 

@@ -80,6 +80,9 @@ type Server struct {
 	counting   chan *Counter // as many as processors
 	wishes     atomic.Pointer[Wishes]
 	dropsP0s   atomic.Bool
+	merges     atomic.Bool // the agent takes statistics
+	merging    merging
+	said       atomic.Pointer[agentSaid]
 	transport  *http.Transport
 	proxy      *httputil.ReverseProxy
 	http       *http.Server
@@ -99,6 +102,7 @@ func New(config Config) (*Server, error) {
 		config: config, log: newRequestLog(config.Log), transport: newTransport(config.Agent),
 		bodies:     bodies{most: int64(config.MaxBody), room: int64(config.MaxBodyBytes)},
 		publishers: publishers{ingest: config.Ingest, known: map[span.Origin]*publisher{}},
+		merging:    merging{groups: &groups{}},
 		counting:   make(chan *Counter, runtime.GOMAXPROCS(0)),
 	}
 	for range cap(s.counting) {
@@ -154,6 +158,7 @@ func (s *Server) routes() http.Handler {
 	} {
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { s.serveTraces(format, w, r) })
 	}
+	mux.HandleFunc("/v0.6/stats", s.serveStats)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.counters.other.Add(1)
 		s.proxy.ServeHTTP(w, r)
@@ -187,6 +192,7 @@ func (s *Server) Start() {
 func (s *Server) learn() <-chan struct{} {
 	f, changed := s.config.Features()
 	s.dropsP0s.Store(f.DropsP0s)
+	s.merges.Store(f.Stats)
 	if !f.Stats || f.FiltersTags {
 		s.wishes.Store(nil)
 		return changed

@@ -264,7 +264,9 @@ func TestLeftToTheAgent(t *testing.T) {
 }
 
 // results are the daemon's own, from its metrics.
-func (p *proxied) results() map[string]int {
+func (p *proxied) results() map[string]int { return p.resultsOf("spanstatsd_apm_requests_total") }
+
+func (p *proxied) resultsOf(metric string) map[string]int {
 	p.t.Helper()
 	resp, err := http.Get("http://" + p.HTTPAddr() + "/metrics")
 	if err != nil {
@@ -277,7 +279,7 @@ func (p *proxied) results() map[string]int {
 	}
 	results := map[string]int{}
 	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, `spanstatsd_apm_requests_total{result="`); ok {
+		if rest, ok := strings.CutPrefix(line, metric+`{result="`); ok {
 			name, count, _ := strings.Cut(rest, `"} `)
 			if _, err := fmt.Sscan(count, new(int)); err == nil {
 				n := 0

@@ -34,10 +34,7 @@ func (s *Server) serveTraces(format Format, w http.ResponseWriter, r *http.Reque
 		s.proxy.ServeHTTP(w, r)
 		return
 	}
-	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(readTimeout)) // one that can't be set is none
-	held, err := s.bodies.read(r.Body, r.ContentLength)
-	_ = control.SetReadDeadline(time.Time{})
+	held, err := s.hold(w, r)
 	defer held.release()
 	switch {
 	case errors.Is(err, errNoRoom):
@@ -59,6 +56,15 @@ func (s *Server) serveTraces(format Format, w http.ResponseWriter, r *http.Reque
 	r.GetBody = func() (io.ReadCloser, error) { return held.lend(), nil }
 	r.TransferEncoding = nil
 	s.proxy.ServeHTTP(w, withJob(r, j))
+}
+
+// hold reads a request's body, whose caller releases it.
+func (s *Server) hold(w http.ResponseWriter, r *http.Request) (*body, error) {
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(readTimeout)) // one that can't be set is none
+	held, err := s.bodies.read(r.Body, r.ContentLength)
+	_ = control.SetReadDeadline(time.Time{})
+	return held, err
 }
 
 // passes says which requests stream through without a look at their bodies.

@@ -72,6 +72,7 @@ var (
 	protocolErrors   = metric("protocol_errors_total", "Connections closed on their tracer, by reason.", "reason")
 
 	apmRequests = metric("apm_requests_total", "Requests of tracers with traces, by what became of their count.", "result")
+	apmStats    = metric("apm_stats_requests_total", "Requests of tracers with statistics of their own, by what became of them.", "result")
 	apmOther    = metric("apm_other_requests_total", "Requests of tracers to the agent that brought no traces.")
 	apmFailed   = metric("apm_failed_requests_total", "Requests of tracers that the agent did not answer.")
 	apmBytes    = metric("apm_walked_bytes_total", "Bytes of traces that were walked to be counted.")
@@ -162,6 +163,7 @@ func (e emitter) apm(server *apm.Server) {
 		s = server.Stats()
 	}
 	e.counters(apmRequests, s.Requests)
+	e.counters(apmStats, s.Merges)
 	e.counter(apmOther, s.Other)
 	e.counter(apmFailed, s.Failed)
 	e.counter(apmBytes, s.Bytes)
@@ -183,6 +185,7 @@ func (e emitter) aggregate(s aggregate.Stats) {
 		late += d.Late
 		early += d.Early
 	}
+	e.counter(spansAggregated, s.Merged, "merged")
 	e.counter(spansLate, late)
 	e.counter(spansEarly, early)
 	e.gauge(partitions, uint64(s.Partitions.Partitions))

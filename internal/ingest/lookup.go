@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
@@ -100,11 +99,7 @@ func (c *admission) decode(raw []byte) (changed bool, err error) {
 	if err := wire.ReadKey(&c.key, raw); err != nil {
 		return false, err
 	}
-	changed = c.key.Normalize(c.origin.Lang)
-	if most := c.server.config.MaxResource; len(c.key.Resource) > most {
-		c.key.Resource, changed = span.Text(c.key.Resource, most), true
-	}
-	return changed, nil
+	return c.normalize(&c.key), nil
 }
 
 // resolveKey admits the decoded key.
