@@ -40,7 +40,7 @@ func (s *Server) newProxy() *httputil.ReverseProxy {
 				r.Out = r.Out.WithContext(httptrace.WithClientTrace(r.Out.Context(), j.trace()))
 			}
 		},
-		Transport:     s.transport,
+		Transport:     s.patience,
 		FlushInterval: -1,
 		ModifyResponse: func(r *http.Response) error {
 			s.remember(r.Header)

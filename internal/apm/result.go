@@ -73,6 +73,8 @@ type Stats struct {
 	Other    uint64            // requests of any other kind
 	Failed   uint64            // requests that the agent did not answer
 	Bytes    uint64            // of bodies that were walked
+	Waited   uint64            // requests that found the agent away and were allowed to wait
+	Waiting  int               // of them, just now
 	Origins  int
 	// What was counted and not forwarded, because sampling threw it away.
 	UnsampledTraces, UnsampledSpans, SavedBytes uint64
@@ -103,6 +105,7 @@ func (s *Server) Stats() Stats {
 	stats.Other, stats.Failed, stats.Bytes = s.counters.other.Load(), s.counters.failed.Load(), s.counters.bytes.Load()
 	c := &s.counters
 	stats.UnsampledTraces, stats.UnsampledSpans, stats.SavedBytes = c.unsampledTraces.Load(), c.unsampledSpans.Load(), c.savedBytes.Load()
+	stats.Waited, stats.Waiting = s.patience.waited.Load(), int(s.patience.waiting.Load())
 	stats.Origins, stats.BufferedBytes = s.publishers.count(), s.bodies.used.Load()
 	return stats
 }
