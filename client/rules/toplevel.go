@@ -1,5 +1,10 @@
 package rules
 
+import (
+	"math/bits"
+	"math/rand/v2"
+)
+
 // Link is a span's place in its trace.
 type Link struct {
 	Span    uint64
@@ -54,13 +59,23 @@ func (s *Spans) Reset(trace []Link) {
 	}
 }
 
+// secret is in the places of spans, or somebody could make up ids that share one,
+// and a search of theirs would cost the square of the trace.
+var secret = [2]uint64{rand.Uint64(), rand.Uint64() | 1}
+
 // slot is where the span with that id is, or where it belongs.
 func (s *Spans) slot(id uint64) uint64 {
-	at := id * 0x9e3779b97f4a7c15 >> 20 & s.mask
+	at := s.home(id)
 	for s.slots[at] != 0 && s.trace[s.slots[at]-1].Span != id {
 		at = (at + 1) & s.mask
 	}
 	return at
+}
+
+// home is where the search for an id begins.
+func (s *Spans) home(id uint64) uint64 {
+	high, low := bits.Mul64(id^secret[0], secret[1])
+	return (high ^ low) & s.mask
 }
 
 // find returns the index of the span with that id, -1 for none.

@@ -19,9 +19,9 @@ func newConfigCommand() *cobra.Command {
 		Use:   "config",
 		Short: "Show what run would run with, and where each value comes from",
 		Long: `Show every value that run would run with, given the same flags in the same
-environment, and where it comes from: a flag, an environment variable or the
-default. --check starts nothing and exits with an error that names everything
-that is unusable.`,
+environment, and where it comes from: a flag, an environment variable, the
+default, or memory, which has a default made smaller so that all of them fit.
+--check starts nothing and names everything that is unusable.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.read(cmd.Flags()); err != nil {
@@ -87,8 +87,8 @@ func shownOrigin(s health.Setting) string {
 	switch {
 	case s.Variable != "":
 		return "environment, " + printable(s.Variable)
-	case s.Origin == health.FromFlag:
-		return "flag"
+	case s.Origin == health.FromMemory:
+		return "memory, instead of " + s.Default
 	}
 	return s.Origin
 }

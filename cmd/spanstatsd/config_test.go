@@ -59,6 +59,20 @@ func TestConfigCheck(t *testing.T) {
 			t.Errorf("nothing about %s in %s", says, out)
 		}
 	}
+	cmd = program(t, "config", "--check", "--buffer=keep", "--partitions=many", "--cardinality-limit=colour=3,shape=4", "--agent-url=ftp://x")
+	out, _ = cmd.CombinedOutput()
+	for _, says := range []string{"--buffer", "--partitions", "colour", "shape", "ftp"} {
+		if !strings.Contains(string(out), says) {
+			t.Errorf("nothing about %s in %s", says, out)
+		}
+	}
+	for _, more := range [][]string{nil, {"--apm-socket=/s"}} { // what the defaults are made smaller for
+		cmd := program(t, append([]string{"config", "--check"}, more...)...)
+		cmd.Env = append(cmd.Env, "GOMEMLIMIT=64MiB")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("64 MiB, %v: %v, %s", more, err, out)
+		}
+	}
 	if out, err := program(t, "config", "--check").Output(); err != nil || !strings.Contains(string(out), "can be used") {
 		t.Errorf("the defaults: %v, %s", err, out)
 	}
@@ -91,7 +105,7 @@ func TestMemoryMakesDefaultsSmaller(t *testing.T) {
 		{"128MiB", nil, map[string]string{"max-aggregates": "256 memory", "ring-slots": "4096 memory"}, ""},
 		{"128MiB", []string{"--max-aggregates=2000"}, map[string]string{"max-aggregates": "2000 flag", "ring-slots": "4096 memory"}, ""},
 		{"64MiB", nil, map[string]string{"max-connections": "64 memory", "sketch-bytes": "1048576 memory"}, ""},
-		{"64MiB", []string{"--max-connections=1000"}, nil, "lower --max-connections (connections of 112 MiB)"},
+		{"64MiB", []string{"--max-connections=1000"}, nil, "lower --max-connections (connections of 155 MiB)"},
 		{"30MiB", nil, nil, "GOMEMLIMIT allows 30 MiB"},
 	} {
 		t.Run(strings.Join(append([]string{c.limit}, c.args...), " "), func(t *testing.T) {
@@ -108,10 +122,25 @@ func TestMemoryMakesDefaultsSmaller(t *testing.T) {
 			}
 			for flag, want := range c.want {
 				line := strings.Join(regexp.MustCompile(`(?m)^--` + flag + ` +(.*)$`).FindStringSubmatch(string(out))[1:], "")
-				if got := strings.Join(strings.Fields(line), " "); got != want {
+				got, _, _ := strings.Cut(strings.Join(strings.Fields(line), " "), ",")
+				if got != want {
 					t.Errorf("--%s is %s, want %s", flag, got, want)
 				}
 			}
 		})
+	}
+}
+
+// TestSmallDefaultsHoldWhatWasSet: what nobody set does not become too small for what
+// somebody did.
+func TestSmallDefaultsHoldWhatWasSet(t *testing.T) {
+	for _, set := range []string{
+		"--max-batch=8192", "--max-frame=8388608", "--max-key-bytes=16777216", "--apm-max-body=16777216", "--max-batch=3000",
+	} {
+		cmd := program(t, "config", "--check", "--drainers=fixed:1", "--apm-socket=/s", set)
+		cmd.Env = append(cmd.Env, "GOMEMLIMIT=128MiB")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: %s", set, out)
+		}
 	}
 }

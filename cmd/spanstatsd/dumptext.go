@@ -27,7 +27,7 @@ func printRefusal(to io.Writer, r *dump.Refusal) error {
 	payload, err := embedded.DecodePayload(r.Body)
 	if err != nil {
 		first := r.Body[:min(len(r.Body), 256)]
-		fmt.Fprintf(&b, "\nThe payload can't be decoded: %v\nIt begins with\n%s", err, hex.Dump(first))
+		fmt.Fprintf(&b, "\nThe payload can't be decoded: %s\nIt begins with\n%s", printable(err.Error()), hex.Dump(first))
 	} else {
 		printPayload(&b, payload)
 	}
@@ -71,7 +71,7 @@ func printGroup(b *bytes.Buffer, g *embedded.Group) {
 	fmt.Fprintf(b, "\n    hits %d, errors %d, top-level %d, in all %v\n", g.Hits, g.Errors, g.TopLevelHits, time.Duration(g.Duration))
 	ok, failed, err := g.Latencies()
 	if err != nil {
-		fmt.Fprintf(b, "    sketches: %v\n", err)
+		fmt.Fprintf(b, "    sketches: %s\n", printable(err.Error()))
 		return
 	}
 	printLatency(b, "ok", ok, len(g.OkSummary))

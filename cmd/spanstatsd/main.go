@@ -27,8 +27,8 @@ func (u usageError) Unwrap() error { return u.error }
 
 func main() { os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr)) }
 
-// execute runs one command line and returns the exit code. An error is one line
-// on stderr.
+// execute runs one command line and returns the exit code. An error is on stderr,
+// one line a reason; what a daemon or a file put into it can't act on a terminal.
 func execute(args []string, stdout, stderr io.Writer) int {
 	root := newRootCommand()
 	root.SetArgs(args)
@@ -38,7 +38,7 @@ func execute(args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintf(stderr, "spanstatsd: %v\n", err)
+	fmt.Fprintf(stderr, "spanstatsd: %s\n", printableLines(err.Error()))
 	var usage usageError
 	var unreachable unreachableError
 	switch {

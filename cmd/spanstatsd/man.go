@@ -75,7 +75,7 @@ func writePage(w io.Writer, cmd *cobra.Command) {
 	cmd.InitDefaultHelpFlag()
 	fmt.Fprint(w, ".SH OPTIONS\n")
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) { writeFlag(w, f) })
-	fmt.Fprint(w, ".SH EXIT STATUS\n0 if it did what was asked, 2 for a command line that can't be used, 1 for any other failure.\n")
+	fmt.Fprint(w, ".SH EXIT STATUS\n0 if it did what was asked, 2 for a command line or a variable that can't be used, 3 where no daemon answers, 1 for any other failure.\n")
 	fmt.Fprint(w, ".SH SEE ALSO\n")
 	if cmd.HasParent() {
 		fmt.Fprintf(w, ".BR %s (1)\n", escape(pageName(cmd.Parent())))

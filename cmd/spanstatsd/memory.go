@@ -12,28 +12,33 @@ import (
 const smallMemory = 128 << 20
 
 // smaller are the defaults that give way where memory is short, in this order,
-// until everything fits. What was set by hand stays as it was set.
+// until everything fits. What was set by hand stays as it was set, and what must
+// hold it stays large enough.
 var smaller = []struct {
 	flag  string
-	value int
-	small bool // also wherever there is no more than smallMemory
+	value int    // a power of two
+	small bool   // also wherever there is no more than smallMemory
+	holds string // a flag whose value it must hold
 }{
-	{"max-connections", 256, true},
-	{"sketch-bytes", 4 << 20, true},
-	{"max-key-bytes", 2 << 20, true},
-	{"max-key-bytes-in-all", 8 << 20, true},
-	{"label-bytes", 2 << 20, true},
-	{"max-buffer-bytes", 4 << 20, false},
-	{"apm-max-body", 4 << 20, false}, // what is larger loses nothing, since the agent counts it
-	{"apm-max-body-bytes", 8 << 20, false},
-	{"retry-bytes", 8 << 20, false},
-	{"ring-slots", 4096, true},
-	{"max-aggregates", 256, true},
-	{"max-connections", 64, false},
-	{"sketch-bytes", 1 << 20, false},
-	{"label-bytes", 1 << 20, false},
-	{"max-key-bytes-in-all", 4 << 20, false},
-	{"max-buffer-bytes", 2 << 20, false},
+	{"max-connections", 256, true, ""},
+	{"sketch-bytes", 4 << 20, true, ""},
+	{"max-key-bytes", 2 << 20, true, ""},
+	{"max-key-bytes-in-all", 8 << 20, true, "max-key-bytes"},
+	{"label-bytes", 2 << 20, true, ""},
+	{"max-buffer-bytes", 4 << 20, false, "max-frame"},
+	{"apm-max-body", 4 << 20, false, ""}, // what is larger loses nothing, since the agent counts it
+	{"apm-max-body-bytes", 8 << 20, false, "apm-max-body"},
+	{"retry-bytes", 8 << 20, false, ""},
+	{"ring-slots", 4096, true, "max-batch"},
+	{"max-aggregates", 256, true, ""},
+	{"max-connections", 64, false, ""},
+	{"sketch-bytes", 1 << 20, false, ""},
+	{"label-bytes", 1 << 20, false, ""},
+	{"max-key-bytes-in-all", 4 << 20, false, "max-key-bytes"},
+	{"max-buffer-bytes", 2 << 20, false, "max-frame"},
+	{"max-origins", 64, false, ""},
+	{"apm-max-body", 2 << 20, false, ""},
+	{"apm-max-body-bytes", 4 << 20, false, "apm-max-body"},
 }
 
 // fitMemory makes defaults smaller until the configuration fits the limit. Whether
@@ -43,12 +48,28 @@ func (o *runOptions) fitMemory(flags *pflag.FlagSet, limit memory.Limit) {
 	for _, s := range smaller {
 		f := flags.Lookup(s.flag)
 		fits := o.config.Memory().Total <= limit.Bytes
-		if f.Changed || fits && !(s.small && limit.Bytes <= smallMemory) {
+		value, before := s.value, number(flags, s.flag)
+		for value <= number(flags, s.holds) && value < before {
+			value *= 2
+		}
+		if f.Changed || fits && !(s.small && limit.Bytes <= smallMemory) || value >= before {
 			continue
 		}
-		if err := f.Value.Set(strconv.Itoa(s.value)); err != nil {
+		if err := f.Value.Set(strconv.Itoa(value)); err != nil {
 			panic("BUG: a default can't be made smaller: " + err.Error())
 		}
 		annotate(f, forMemory, limit.Source)
 	}
+}
+
+// number is a flag's value, 0 for no flag.
+func number(flags *pflag.FlagSet, name string) int {
+	if name == "" {
+		return 0
+	}
+	n, err := flags.GetInt(name)
+	if err != nil {
+		panic("BUG: a flag that memory depends on is no number: " + err.Error())
+	}
+	return n
 }

@@ -67,7 +67,7 @@ func (o *runOptions) addFlags(f *pflag.FlagSet) {
 	f.IntVar(&agg.LabelBytes, "label-bytes", agg.LabelBytes, "memory for the labels of an interval's keys; beyond it a new key meets others in its origin's overflow aggregate")
 	f.IntVar(&agg.MaxOrigins, "max-origins", agg.MaxOrigins, "origins an interval")
 	f.IntVar(&agg.SketchBytes, "sketch-bytes", agg.SketchBytes, "memory for the bins of all sketches; beyond it the lowest bins of a sketch collapse into one")
-	f.StringSliceVar(&o.cardinality, "cardinality-limit", nil, "distinct values a field may have an origin and cycle, as field=N,field=N; may be repeated")
+	f.StringSliceVar(&o.cardinality, "cardinality-limit", nil, "distinct values a field may have an origin and interval, as field=N,field=N; may be repeated")
 	f.BoolVar(&agg.ConflateRuntimes, "conflate-runtimes", agg.ConflateRuntimes, "send origins that differ only in runtime id as one")
 	f.DurationVar(&agg.FlushInterval, "flush-interval", agg.FlushInterval, "length of an interval, 1s to 10s")
 	f.StringVar(&o.agentURL, "agent-url", "", "where the agent is, http://host:port or unix:///path (default: DD_TRACE_AGENT_URL, DD_AGENT_HOST and DD_TRACE_AGENT_PORT, else http://127.0.0.1:8126)")
@@ -81,47 +81,48 @@ func (o *runOptions) addFlags(f *pflag.FlagSet) {
 	addLogFlags(f, &o.logLevel, &o.logFormat, "info")
 }
 
-// complete turns the flags into a configuration, or says which can't be used.
+// complete turns the flags into a configuration, or says of each that can't be
+// used why.
 func (o *runOptions) complete() error {
-	err := o.socket.complete(&o.config.Ingest)
-	if err != nil {
-		return err
+	var badDrainers, badPartitions, badAgent error
+	o.config.Aggregate.Drainers, badDrainers = parseDrainers(o.drainers)
+	o.config.Aggregate.Partitions, badPartitions = parsePartitions(o.partitions)
+	if o.agentURL == "" {
+		o.agentURL, o.agentVariables = agentFromEnvironment()
 	}
-	switch o.buffer {
-	case "drop", "block":
-		o.config.Ingest.Block = o.buffer == "block"
-	default:
-		return fmt.Errorf("parse --buffer: %q is neither drop nor block", o.buffer)
-	}
-	if o.config.Aggregate.Drainers, err = parseDrainers(o.drainers); err != nil {
-		return err
-	}
-	if o.config.Aggregate.Partitions, err = parsePartitions(o.partitions); err != nil {
-		return err
-	}
-	for _, limit := range o.cardinality {
-		if err := o.limitCardinality(limit); err != nil {
-			return err
-		}
-	}
-	if o.config.Flush.RetryAge <= 0 || o.config.Flush.RetryBytes <= 0 {
-		return fmt.Errorf("parse --retry-age and --retry-bytes: %s and %d must be positive", o.config.Flush.RetryAge, o.config.Flush.RetryBytes)
-	}
+	o.config.Flush.Agent, badAgent = flush.ParseAgentURL(o.agentURL)
 	if out := &o.config.Flush; o.config.Debug && out.DebugDir == "" {
 		// Under a read-only root there may be no such place; then none are kept.
 		if _, err := dump.Open(os.TempDir()); err == nil {
 			out.DebugDir = os.TempDir()
 		}
 	}
-	if o.agentURL == "" {
-		o.agentURL, o.agentVariables = agentFromEnvironment()
-	}
-	if o.config.Flush.Agent, err = flush.ParseAgentURL(o.agentURL); err != nil {
-		return err
-	}
 	o.config.Ingest.DefaultHost, o.config.Ingest.DefaultEnv = os.Getenv("DD_HOSTNAME"), os.Getenv("DD_ENV")
 	o.config.Version = version
+	return errors.Join(o.socket.complete(&o.config.Ingest), o.chooseBuffer(), badDrainers, badPartitions,
+		o.limitCardinalities(), o.checkRetry(), badAgent)
+}
+
+func (o *runOptions) chooseBuffer() error {
+	o.config.Ingest.Block = o.buffer == "block"
+	if o.buffer != "drop" && o.buffer != "block" {
+		return fmt.Errorf("parse --buffer: %q is neither drop nor block", o.buffer)
+	}
 	return nil
+}
+
+func (o *runOptions) checkRetry() error {
+	if o.config.Flush.RetryAge <= 0 || o.config.Flush.RetryBytes <= 0 {
+		return fmt.Errorf("parse --retry-age and --retry-bytes: %s and %d must be positive", o.config.Flush.RetryAge, o.config.Flush.RetryBytes)
+	}
+	return nil
+}
+
+func (o *runOptions) limitCardinalities() (failed error) {
+	for _, limit := range o.cardinality {
+		failed = errors.Join(failed, o.limitCardinality(limit))
+	}
+	return failed
 }
 
 func (o *runOptions) limitCardinality(text string) error {
@@ -170,6 +171,9 @@ default.`,
 				return usageError{err}
 			}
 			o.config.Log = log
+			if err := o.config.Check(); err != nil {
+				return usageError{err}
+			}
 			if o.config.Supervisor, err = systemd.Open(os.Getenv, log); err != nil {
 				return usageError{err}
 			}

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -184,6 +186,31 @@ func TestPaint(t *testing.T) {
 	}
 	if got := paint(false).bad("x"); got != "x" {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestHostileAnswer has something that is no daemon answer with commands for a
+// terminal, where an error quotes it.
+func TestHostileAnswer(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Read(make([]byte, 4096))
+			_, _ = io.WriteString(conn, "HTTP/1.1 500 \x1b[2J\x1b]0;owned\a\r\nContent-Length: 0\r\n\r\n")
+			conn.Close()
+		}
+	}()
+	out, _ := program(t, "status", "--url", "http://"+listener.Addr().String()).CombinedOutput()
+	if controls.Match(out) || !strings.Contains(string(out), `\x1b[2J`) {
+		t.Errorf("it says %q", out)
 	}
 }
 

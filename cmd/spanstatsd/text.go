@@ -27,6 +27,15 @@ func printable(s string) string {
 	return b.String()
 }
 
+// printableLines is a printable text whose line breaks are kept.
+func printableLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		lines[i] = printable(line)
+	}
+	return strings.Join(lines, "\n")
+}
+
 // unsafeRune is a control or format character, or no character at all. A space
 // of another kind than ' ' is not graphic here.
 func unsafeRune(r rune) bool { return r == unicode.ReplacementChar || !unicode.IsPrint(r) }

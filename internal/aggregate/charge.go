@@ -3,6 +3,7 @@ package aggregate
 import (
 	"slices"
 	"strings"
+	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
@@ -207,6 +208,7 @@ func (c *charge) name(f Field, key string) (name *tagName, ok bool) {
 	id := c.add(where, hash, key)
 	c.values.list[id].name = int32(len(c.names))
 	c.names = append(c.names, tagName{id: id, field: f})
+	c.bytes += int(unsafe.Sizeof(tagName{})) * 5 / 4
 	return &c.names[len(c.names)-1], true
 }
 

@@ -18,11 +18,14 @@ const (
 // longest fields, and its overflow row.
 const originBytes = 14*span.MaxOriginField + span.MaxProcessTags + 1<<10
 
+// spare is how much memory for keys a registry keeps from one interval to the next.
+func (c *Config) spare() int { return c.LabelBytes / 8 }
+
 // Memory is the most that the aggregates may come to use: what their limits add
 // up to.
 func (c *Config) Memory() []memory.Part {
 	slot := int(unsafe.Sizeof(Slot{})) + 8 // with its word of the sequence
-	registries := 2 * (c.LabelBytes + c.reserve().bytes + c.MaxOrigins*originBytes)
+	registries := 2 * (c.LabelBytes + c.reserve().bytes + c.spare() + c.MaxOrigins*originBytes)
 	return []memory.Part{
 		{Name: "rings", Bytes: int64(c.Drainers * c.RingSlots * slot), Flag: "ring-slots"},
 		{Name: "tables", Bytes: int64(c.TableBytes()), Flag: "max-aggregates"},

@@ -1,5 +1,7 @@
 package aggregate
 
+import "unsafe"
+
 // places is an open-addressed table from hashes to small numbers: linear probing,
 // at most half full, no pointers. What a number stands for, its owner knows, and
 // compares. It is emptied by counting its generation on, so a reset costs nothing,
@@ -40,6 +42,9 @@ func (p *places) next(s *search) (number uint32, ok bool) {
 		}
 	}
 }
+
+// spare is what the table takes, used or not.
+func (p *places) spare() int { return len(p.slots) * int(unsafe.Sizeof(place{})) }
 
 // put adds a number. hashOf tells the hashes of those that are there already, in
 // case they must move to a larger table.

@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"slices"
 	"sync"
+	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
@@ -19,7 +20,7 @@ type Admission struct {
 // keeps its budgets. It is written by the readers inside the interval's cycles,
 // under mu. What it gave a number never changes, so the flush reads a sealed
 // cycle's part of it while the next cycle of the interval adds to it. Reset makes
-// it new without giving its memory back.
+// it new and keeps the memory of an ordinary interval.
 type registry struct {
 	config *Config
 	limits struct{ shared, reserve, floor allowance }
@@ -60,6 +61,15 @@ func (r *registry) reset() {
 	r.shared, r.kept = allowance{}, allowance{}
 	r.values.reset()
 	r.rows.reset()
+	if r.spare() > r.config.spare() {
+		// A flood of another kind would come on top of it.
+		r.values, r.rows, r.keys, r.names = newValues(), newRows(), nil, nil
+	}
+}
+
+// spare is what the memory for keys takes while there are none.
+func (r *registry) spare() int {
+	return r.values.spare() + r.rows.spare() + cap(r.keys)*int(unsafe.Sizeof(KeyEntry{})) + cap(r.names)*int(unsafe.Sizeof(tagName{}))
 }
 
 // admitOrigin numbers an origin. It reports false where the interval has no room

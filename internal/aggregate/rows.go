@@ -68,12 +68,17 @@ func (r *rows) reset() {
 	r.list, r.words, r.last = r.list[:0], r.words[:0], 0
 }
 
-// rowBytes is about what a row takes with its key and its places, without the texts
-// of its labels.
+// rowBytes is what a row takes with its key, the room that the lists have for more,
+// and its places in a table that has just grown, without the texts of its labels.
 func rowBytes(words []uint32) int {
-	const tag = int(unsafe.Sizeof("")) + 4
-	return int(unsafe.Sizeof(rowKey{})) + int(unsafe.Sizeof(KeyEntry{})) + 2*int(unsafe.Sizeof(place{})) +
-		4*wordTags + tag*(len(words)-wordTags)
+	const tag = int(unsafe.Sizeof(""))
+	lists := int(unsafe.Sizeof(rowKey{})) + int(unsafe.Sizeof(KeyEntry{})) + 4*len(words)
+	return lists*5/4 + 4*int(unsafe.Sizeof(place{})) + tag*(len(words)-wordTags)
+}
+
+// spare is what the memory for rows takes while there are none.
+func (r *rows) spare() int {
+	return cap(r.list)*int(unsafe.Sizeof(rowKey{})) + 4*cap(r.words) + r.places.spare()
 }
 
 func hashOf(words []uint32) uint64 { return maphash.Bytes(seed, bytesOf(words)) }

@@ -84,9 +84,15 @@ func (v *values) add(s scope, hash uint64, text string) valueID {
 	return id
 }
 
-// valueBytes is about what a value takes, with its places.
+// valueBytes is what a value takes, with the room that the list has for more, and
+// its places in a table that has just grown.
 func valueBytes(text string) int {
-	return len(text) + int(unsafe.Sizeof(value{})) + 2*int(unsafe.Sizeof(place{}))
+	return len(text) + int(unsafe.Sizeof(value{}))*5/4 + 4*int(unsafe.Sizeof(place{}))
+}
+
+// spare is what the memory for values takes while there are none.
+func (v *values) spare() int {
+	return cap(v.list)*int(unsafe.Sizeof(value{})) + v.places.spare()
 }
 
 func (v *values) reset() {

@@ -74,12 +74,26 @@ func NewCounter() *Counter { return &Counter{now: time.Now} }
 // bodies: 1.5 MB of them, which is what some thousand spans need.
 const keptTags = 1 << 16
 
+// keptText is the same for the bytes of what it makes of them.
+const keptText = 4 << 20
+
+// maxBatches bounds the base services of one body. Each takes a publisher.
+const maxBatches = 64
+
 // kept is the counter for the next body, without what only a very large one needed.
 func (c *Counter) kept() *Counter {
-	if cap(c.payload.tags) > keptTags || cap(c.payload.strings) > keptTags {
+	if cap(c.payload.tags) > keptTags || cap(c.payload.strings) > keptTags || cap(c.scratch)+c.room() > keptText {
 		return NewCounter()
 	}
 	return c
+}
+
+// room is what the batches of this body and of earlier ones take.
+func (c *Counter) room() (bytes int) {
+	for _, b := range c.batches[:cap(c.batches)] {
+		bytes += cap(b.message)
+	}
+	return bytes + cap(c.encoded)
 }
 
 // Count walks a body and makes batches of what the agent would count of it. lang
@@ -96,14 +110,13 @@ func (c *Counter) Count(format Format, body []byte, lang string, topLevel bool, 
 		return err
 	}
 	for i := range p.chunks {
-		c.trace(&p.chunks[i])
+		if c.trace(&p.chunks[i]); p.bad {
+			return errUnread
+		}
 	}
 	for i := range c.batches {
 		b := &c.batches[i]
 		wire.EndSpans(b.message, 0, b.count)
-	}
-	if p.bad {
-		return errUnread
 	}
 	return nil
 }
@@ -121,6 +134,9 @@ func (c *Counter) trace(t *chunk) {
 	}
 	c.open(root, t)
 	for i := range records {
+		if c.payload.bad {
+			return // it is left to the agent, however much there is left of it
+		}
 		rec := &records[i]
 		c.choose(rec)
 		if top := c.isTopLevel(i); c.eligible(rec, top) {
@@ -162,6 +178,9 @@ func (c *Counter) normalize(records []record) bool {
 	}
 	if !c.tracer {
 		for i := range records {
+			if c.payload.bad {
+				return false
+			}
 			c.links[i].Service = c.names.service(c.text(records[i].service))
 		}
 	}
@@ -223,6 +242,10 @@ func (c *Counter) batch(baseService string) *batch {
 		if c.batches[i].baseService == baseService {
 			return &c.batches[i]
 		}
+	}
+	if len(c.batches) == maxBatches {
+		c.payload.fail()
+		return &c.batches[0]
 	}
 	if len(c.batches) < cap(c.batches) {
 		c.batches = c.batches[:len(c.batches)+1] // with the memory of an earlier body's
@@ -294,6 +317,7 @@ func (c *Counter) plain(l label) string {
 // text is a string of the body as valid UTF-8, repaired as the agent does it.
 func (c *Counter) text(t text) []byte {
 	raw := t.of(c.payload.b)
+	c.payload.charge(t)
 	if isASCII(raw) || utf8.Valid(raw) {
 		return raw
 	}

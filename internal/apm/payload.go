@@ -17,9 +17,18 @@ const (
 var errUnread = errors.New("read traces: the body is not what its endpoint takes")
 
 const (
-	// maxSpans and maxTags bound what one body may make us hold of it: 6 and 24 MB.
-	maxSpans = 1 << 16
-	maxTags  = 1 << 20
+	// maxSpans, which bounds traces as well, maxTags and maxStrings bound what one body
+	// may make us hold of it: 6, 4, 24 and 10 MB.
+	maxSpans   = 1 << 16
+	maxTags    = 1 << 20
+	maxStrings = 1 << 20
+	// maxText bounds the bytes of text that one body may make us read: two of the
+	// formats let every span refer to a string that the body brings once, and a megabyte
+	// of it would become gigabytes of labels.
+	maxText = 32 << 20
+	// maxTagText is the longest tag that we judge. The agent cuts those over 25,000
+	// bytes, and a list of hosts takes many times its length to be read.
+	maxTagText = 16 << 10
 )
 
 // kind is a span's kind as the agent knows it.
@@ -100,6 +109,7 @@ type payload struct {
 	strings []text // of the formats that number them
 	numbers []label
 	table   stringTable
+	read    int // bytes of text
 }
 
 // walk reads a body. What it finds is valid until the body is used again.
@@ -108,7 +118,7 @@ func (p *payload) walk(format Format, body []byte, labels *labels) error {
 	p.labels, p.format = labels, format
 	p.records, p.tags, p.chunks = p.records[:0], p.tags[:0], p.chunks[:0]
 	p.strings, p.numbers = p.strings[:0], p.numbers[:0]
-	p.facts, p.traces = facts{}, traces{}
+	p.facts, p.traces, p.read = facts{}, traces{}, 0
 	switch format {
 	case FormatV04:
 		p.walkV04()
@@ -135,12 +145,28 @@ func (p *payload) add(kind kind) *record {
 	return &p.records[len(p.records)-1]
 }
 
-func (p *payload) tag(t tag) {
-	if len(p.tags) == maxTags {
+func (p *payload) addChunk(c chunk) {
+	if len(p.chunks) == maxSpans {
 		p.fail()
 		return
 	}
+	p.chunks = append(p.chunks, c)
+}
+
+func (p *payload) tag(t tag) {
+	if len(p.tags) == maxTags || t.text.n > maxTagText {
+		p.fail()
+		return
+	}
+	p.charge(t.text)
 	p.tags = append(p.tags, t)
+}
+
+// charge notes a text that is about to be read, once more perhaps.
+func (p *payload) charge(t text) {
+	if p.read += int(t.n); p.read > maxText {
+		p.fail()
+	}
 }
 
 // promoted is what a trace of the older formats says of itself in its spans.

@@ -40,14 +40,22 @@ func (s *Server) newProxy() *httputil.ReverseProxy {
 				r.Out = r.Out.WithContext(httptrace.WithClientTrace(r.Out.Context(), j.trace()))
 			}
 		},
-		Transport:     s.patience,
-		FlushInterval: -1,
-		ModifyResponse: func(r *http.Response) error {
-			s.remember(r.Header)
+		Transport: s.patience,
+		ModifyResponse: func(answer *http.Response) error {
+			s.remember(answer.Header)
+			hurried(answer.Request)
+			if j, ok := answer.Request.Context().Value(jobKey{}).(*job); ok && answer.StatusCode >= http.StatusMultipleChoices {
+				j.refused()
+			}
 			return nil
 		},
-		ErrorLog: log.New(nowhere{}, "", 0), // ErrorHandler says what there is to say
-		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+		FlushInterval: -1,
+		ErrorLog:      log.New(nowhere{}, "", 0), // ErrorHandler says what there is to say
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			hurried(r)
+			if j, ok := r.Context().Value(jobKey{}).(*job); ok {
+				j.refused()
+			}
 			s.counters.failed.Add(1)
 			s.log.away(err)
 			w.WriteHeader(http.StatusBadGateway)

@@ -1,6 +1,7 @@
 package apm
 
 import (
+	"strings"
 	"sync"
 	"time"
 
@@ -34,6 +35,7 @@ func (p *publishers) publish(c *Counter, origin span.Origin, now time.Time) (ing
 	if p.closed {
 		return ingest.DropShutdown, false
 	}
+	origin.Normalize() // it is kept, and nobody says how long its parts are
 	p.parts = p.parts[:0]
 	for baseService, spans := range c.Batches {
 		origin.Service = baseService
@@ -59,7 +61,7 @@ func (p *publishers) find(origin span.Origin, now time.Time) *ingest.Publisher {
 		if len(p.known) >= maxPublishers {
 			p.forget()
 		}
-		// Its strings are kept, and must not be parts of a body.
+		origin.Service = strings.Clone(origin.Service) // which was a part of the body
 		known = &publisher{Publisher: p.ingest.NewPublisher(origin)}
 		p.known[origin] = known
 	}

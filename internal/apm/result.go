@@ -10,21 +10,22 @@ import (
 type Result uint8
 
 const (
-	ResultCounted    Result = iota // and forwarded with the mark
-	ResultByTracer                 // its tracer computes its statistics itself
-	ResultUnread                   // left to the agent: not read, or only the agent can judge it
-	ResultNoRoom                   // left: a ring has no room, or the daemon stops
-	ResultTooLarge                 // left: over --apm-max-body, or no buffer is free
-	ResultNotWanted                // left: the agent takes no statistics, or filters traces in a way of its own
-	ResultAgentAway                // not counted: there was no connection to the agent
-	ResultIncomplete               // its tracer did not send all of it
-	ResultBug                      // left: a defect of ours, contained
+	ResultCounted       Result = iota // and forwarded with the mark
+	ResultCountedBefore               // and forwarded with the mark: the agent refused it, and its tracer tries again
+	ResultByTracer                    // its tracer computes its statistics itself
+	ResultUnread                      // left to the agent: not read, or only the agent can judge it
+	ResultNoRoom                      // left: a ring has no room, or the daemon stops
+	ResultTooLarge                    // left: over --apm-max-body, or no buffer is free
+	ResultNotWanted                   // left: the agent takes no statistics, or filters traces in a way of its own
+	ResultAgentAway                   // not counted: there was no connection to the agent
+	ResultIncomplete                  // its tracer did not send all of it
+	ResultBug                         // left: a defect of ours, contained
 
 	results = int(ResultBug) + 1
 )
 
 var resultNames = [results]string{
-	"counted", "by_tracer", "unread", "no_room", "too_large", "not_wanted", "agent_away", "incomplete", "bug",
+	"counted", "counted_before", "by_tracer", "unread", "no_room", "too_large", "not_wanted", "agent_away", "incomplete", "bug",
 }
 
 // String is the result's name in metrics.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"log"
 	"log/slog"
 	"net"
@@ -84,6 +85,7 @@ type Server struct {
 	counters   counters
 	bodies     bodies
 	publishers publishers
+	refusals   refusals
 	counting   chan *Counter // as many as processors
 	wishes     atomic.Pointer[Wishes]
 	dropsP0s   atomic.Bool
@@ -113,6 +115,7 @@ func New(config Config) (*Server, error) {
 		publishers: publishers{ingest: config.Ingest, known: map[span.Origin]*publisher{}},
 		merging:    merging{groups: &groups{}},
 		stopping:   make(chan struct{}),
+		refusals:   refusals{seed: maphash.MakeSeed()},
 		counting:   make(chan *Counter, runtime.GOMAXPROCS(0)),
 	}
 	for range cap(s.counting) {
@@ -172,7 +175,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("/v0.6/stats", s.serveStats)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.counters.other.Add(1)
-		s.proxy.ServeHTTP(w, r)
+		s.stream(w, r)
 	})
 	return mux
 }

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -71,9 +72,10 @@ func (a *fakeAgent) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	a.mu.Lock()
 	a.requests = append(a.requests, request{r.Method, r.URL.Path, r.URL.RawQuery, r.Header.Clone(), body})
+	answer := a.answer
 	a.mu.Unlock()
-	if a.answer != nil && r.URL.Path != "/v0.6/stats" {
-		a.answer(w, r)
+	if answer != nil && r.URL.Path != "/v0.6/stats" {
+		answer(w, r)
 	}
 }
 
@@ -232,6 +234,7 @@ func TestLeftToTheAgent(t *testing.T) {
 		{name: "broken", path: "/v0.4/traces", body: trace()[:40], result: "unread"},
 		{name: "no msgpack", path: "/v0.5/traces", body: []byte("{}"), result: "unread"},
 		{name: "JSON", path: "/v0.4/traces", body: []byte("[[]]"), header: []string{"Content-Type", "application/json"}, result: "unread"},
+		{name: "JSON to the agent", path: "/v0.4/traces", body: trace(), header: []string{"Content-Type", "application/msgpack; charset"}, result: "unread"},
 		{name: "cross-site", path: "/v0.4/traces", body: trace(), header: []string{"Sec-Fetch-Site", "cross-site"}, result: "unread"},
 		{name: "computed by its tracer", path: "/v0.4/traces", body: trace(), header: []string{mark, "yes"}, result: "by_tracer"},
 		{name: "too large", path: "/v0.4/traces", body: append(trace(), make([]byte, 1<<20)...), result: "too_large", change: func(c *daemon.Config) { c.APM.MaxBody = 1 << 20 }},
@@ -271,33 +274,18 @@ func (p *proxied) resultsOf(metric string) map[string]int {
 	results := map[string]int{}
 	for line := range strings.Lines(p.metrics()) {
 		if rest, ok := strings.CutPrefix(line, metric+`{result="`); ok {
+			n := 0
 			name, count, _ := strings.Cut(rest, `"} `)
-			results[name] = p.number(count)
+			if _, err := fmt.Sscan(count, &n); err != nil {
+				p.t.Fatal(err)
+			}
+			results[name] = n
 		}
 	}
 	return results
 }
 
-// metric is one without labels.
-func (p *proxied) metric(name string) int {
-	p.t.Helper()
-	for line := range strings.Lines(p.metrics()) {
-		if count, ok := strings.CutPrefix(line, name+" "); ok {
-			return p.number(count)
-		}
-	}
-	p.t.Fatalf("there is no metric %s", name)
-	return 0
-}
-
-func (p *proxied) number(text string) (n int) {
-	p.t.Helper()
-	if _, err := fmt.Sscan(text, &n); err != nil {
-		p.t.Fatal(err)
-	}
-	return n
-}
-
+// metrics are the daemon's own, in text.
 func (p *proxied) metrics() string {
 	p.t.Helper()
 	resp, err := http.Get("http://" + p.HTTPAddr() + "/metrics")
@@ -310,6 +298,18 @@ func (p *proxied) metrics() string {
 		p.t.Fatal(err)
 	}
 	return string(text)
+}
+
+// metric is the value of one without labels.
+func (p *proxied) metric(name string) string {
+	p.t.Helper()
+	for line := range strings.Lines(p.metrics()) {
+		if value, ok := strings.CutPrefix(line, name+" "); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	p.t.Fatalf("there is no metric %s", name)
+	return ""
 }
 
 // await waits for a result: it is counted when the request is done with, which its
@@ -371,7 +371,7 @@ func (a *fakeAgent) restart(t *testing.T) {
 func (p *proxied) waiting(n int) {
 	p.t.Helper()
 	for range 2000 {
-		if p.metric("spanstatsd_apm_waiting_requests") == n {
+		if p.metric("spanstatsd_apm_waiting_requests") == fmt.Sprint(n) {
 			return
 		}
 		time.Sleep(time.Millisecond)
@@ -412,8 +412,8 @@ func TestAgentAwayForAMoment(t *testing.T) {
 			t.Errorf("forwarded %d bytes with %v", len(r.body), r.header)
 		}
 	}
-	if n := p.metric("spanstatsd_apm_waited_requests_total"); n != 2 {
-		t.Errorf("%d requests waited", n)
+	if n := p.metric("spanstatsd_apm_waited_requests_total"); n != "2" {
+		t.Errorf("%s requests waited", n)
 	}
 	if books := p.stop(); books.Received != 3 {
 		t.Errorf("the books: %+v", books)
@@ -623,5 +623,157 @@ func TestManyTracersAtOnce(t *testing.T) {
 	books := p.stop()
 	if uint64(marked) != books.Aggregated || books.Received != tracers*requests || books.Flushed != books.Aggregated {
 		t.Errorf("%d requests are marked, the books say %+v", marked, books)
+	}
+}
+
+// TestBodiesGoBack: when the requests are done with, no memory of their bodies is
+// held, whoever answered them: the agent, or nobody.
+func TestBodiesGoBack(t *testing.T) {
+	agent := startAgent(t)
+	p := start(t, agent, func(c *daemon.Config) { c.APM.MaxBody, c.APM.MaxBodyBytes = 1<<16, 1<<20 })
+	const requests = 100
+	for range requests {
+		p.send("/v0.4/traces", trace())
+	}
+	p.await("counted", requests)
+	for range 100 {
+		p.send("/v0.4/traces", bytes.Repeat([]byte{0}, 1<<17)) // too large
+	}
+	p.await("too_large", 100)
+	agent.Close()
+	p.send("/v0.4/traces", trace())
+	p.send("/v0.4/traces", trace())
+	p.await("agent_away", 1)
+	held := ""
+	for range 1000 { // a result is counted a moment before the body goes back
+		if held = p.metric("spanstatsd_apm_buffered_bytes"); held == "0" {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Errorf("%s bytes are still held", held)
+}
+
+// TestTriedAgain: a body that the agent refuses, or loses, is counted once, however
+// often its tracer sends it, and marked each time; another one is counted anew.
+func TestTriedAgain(t *testing.T) {
+	agent := startAgent(t)
+	var tries atomic.Int32
+	agent.answer = func(w http.ResponseWriter, _ *http.Request) {
+		switch tries := tries.Add(1); {
+		case tries%2 == 0:
+			panic(http.ErrAbortHandler) // and the connection ends
+		case tries < 5:
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+	}
+	p := start(t, agent, nil)
+	body := trace()
+	for _, want := range []int{429, 502, 429, 502, 200} {
+		if resp, _ := p.send("/v0.4/traces", body); resp.StatusCode != want {
+			t.Errorf("answered %d, want %d", resp.StatusCode, want)
+		}
+	}
+	for _, r := range agent.of("/v0.4/traces") {
+		if r.header.Get(mark) != "true" || !bytes.Equal(r.body, body) {
+			t.Errorf("a try is marked %q, of %d bytes", r.header.Get(mark), len(r.body))
+		}
+	}
+	p.await("counted_before", 4)
+	agent.mu.Lock()
+	agent.answer = nil
+	agent.mu.Unlock()
+	p.send("/v0.4/traces", body) // the agent took it: this one is not a try again
+	if books := p.stop(); books.Received != 2 || books.Flushed != 2 {
+		t.Errorf("the books: %+v", books)
+	}
+}
+
+// TestOriginsOutliveBodies: the publisher of an origin is found again after its body's
+// memory has served another one.
+func TestOriginsOutliveBodies(t *testing.T) {
+	agent := startAgent(t)
+	p := start(t, agent, nil)
+	body := func(baseService string) []byte {
+		body, err := msgpack.Marshal([]any{[]any{map[string]any{
+			"service": "shop", "name": "web.request", "resource": "GET /", "span_id": uint64(1), "start": time.Now().UnixNano(), "duration": 1,
+			"meta": map[string]string{"_dd.base_service": baseService},
+		}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return body
+	}
+	const requests = 20
+	for range requests {
+		p.send("/v0.4/traces", body("first"))
+		p.send("/v0.4/traces", body("other"), "X-Datadog-Process-Tags", strings.Repeat("x", 1<<19))
+	}
+	p.await("counted", 2*requests)
+	if n := p.metric("spanstatsd_apm_origins"); n != "2" {
+		t.Errorf("two origins became %s", n)
+	}
+	p.stop()
+	hits := map[string]int{}
+	for _, r := range agent.of("/v0.6/stats") {
+		var payload struct {
+			Service string
+			Stats   []struct{ Stats []struct{ Hits int } }
+		}
+		if err := msgpack.Unmarshal(r.body, &payload); err != nil {
+			t.Fatal(err)
+		}
+		for _, bucket := range payload.Stats {
+			for _, group := range bucket.Stats {
+				hits[payload.Service] += group.Hits
+			}
+		}
+	}
+	if hits["first"] != requests || hits["other"] != requests || len(hits) != 2 {
+		t.Errorf("the payloads say %v", hits)
+	}
+}
+
+// TestOnTheWire: whatever way of HTTP a tracer speaks, its body reaches the agent
+// once, whole and marked, and nothing after it is taken for a part of it.
+func TestOnTheWire(t *testing.T) {
+	body := string(trace())
+	chunked := fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(body), body)
+	for name, request := range map[string]string{
+		"expecting":         fmt.Sprintf("PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: %d\r\n", len(body)),
+		"old":               fmt.Sprintf("POST /v0.4/traces HTTP/1.0\r\nContent-Length: %d\r\n", len(body)),
+		"chunked":           "PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n",
+		"upgrading":         fmt.Sprintf("PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: %d\r\n", len(body)),
+		"hiding the mark":   fmt.Sprintf("PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nConnection: Datadog-Client-Computed-Stats\r\nContent-Length: %d\r\n", len(body)),
+		"of another origin": fmt.Sprintf("PUT http://elsewhere/v0.4/traces HTTP/1.1\r\nHost: elsewhere\r\nContent-Length: %d\r\n", len(body)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			agent := startAgent(t)
+			p := start(t, agent, nil)
+			conn, err := net.Dial("unix", p.socket)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			sent := body
+			if strings.Contains(request, "chunked") {
+				sent = chunked
+			}
+			fmt.Fprintf(conn, "%sContent-Type: application/msgpack\r\n\r\n%s", request, sent)
+			fmt.Fprint(conn, "GET /next HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+			if _, err := io.ReadAll(conn); err != nil {
+				t.Error(err)
+			}
+			got := p.only("/v0.4/traces")
+			if string(got.body) != body || got.header.Get(mark) != "true" {
+				t.Errorf("forwarded %d of %d bytes, marked %q", len(got.body), len(body), got.header.Get(mark))
+			}
+			if next := len(agent.of("/next")); next != 1 && name != "old" {
+				t.Errorf("the request behind it was forwarded %d times", next)
+			}
+			if books := p.stop(); books.Received != 1 || books.Flushed != 1 {
+				t.Errorf("the books: %+v", books)
+			}
+		})
 	}
 }

@@ -23,7 +23,7 @@ type merging struct {
 func (s *Server) serveStats(w http.ResponseWriter, r *http.Request) {
 	if !s.merges.Load() {
 		s.counters.stats[StatsNotWanted].Add(1)
-		s.proxy.ServeHTTP(w, r)
+		s.stream(w, r)
 		return
 	}
 	held, err := s.hold(w, r)
@@ -42,12 +42,15 @@ func (s *Server) serveStats(w http.ResponseWriter, r *http.Request) {
 		s.said.Load().write(w.Header())
 		return
 	}
-	if err == nil {
-		r.Body, r.ContentLength, r.TransferEncoding = held.lend(), int64(len(held.buf)), nil
-		r.GetBody = func() (io.ReadCloser, error) { return held.lend(), nil }
-	} else {
-		r.Body = &rest{head: held.lend(), tail: r.Body}
+	head := held.lend()
+	defer head.Close()
+	if err != nil {
+		r.Body = &rest{head: head, tail: r.Body}
+		s.stream(w, r)
+		return
 	}
+	r.Body, r.ContentLength, r.TransferEncoding = head, int64(len(held.buf)), nil
+	r.GetBody = func() (io.ReadCloser, error) { return held.lend(), nil }
 	s.proxy.ServeHTTP(w, r)
 }
 

@@ -61,9 +61,17 @@ func (p *payload) numberOf(s text) (int, bool) {
 	}
 	t.used++
 	*slot = stringSlot{t.generation, uint32(len(p.strings))}
-	p.strings = append(p.strings, s)
-	p.numbers = append(p.numbers, p.labels.find(s.of(p.b)))
+	p.addString(s, p.labels.find(s.of(p.b)))
 	return len(p.strings) - 1, true
+}
+
+// addString gives a string the next number.
+func (p *payload) addString(s text, l label) {
+	if len(p.strings) == maxStrings {
+		p.fail()
+		return
+	}
+	p.strings, p.numbers = append(p.strings, s), append(p.numbers, l)
 }
 
 // streamed reads a string, or the number of one that the body has had.

@@ -25,13 +25,14 @@ type job struct {
 	header  http.Header // what goes on to the agent
 	settled bool
 	result  Result
+	sum     uint64 // of a body that is counted, 0 until then
 }
 
 // serveTraces counts a request and hands it on.
 func (s *Server) serveTraces(format Format, w http.ResponseWriter, r *http.Request) {
 	if why, pass := s.passes(format, r); pass {
 		s.counters.requests[why].Add(1)
-		s.proxy.ServeHTTP(w, r)
+		s.stream(w, r)
 		return
 	}
 	held, err := s.hold(w, r)
@@ -39,17 +40,22 @@ func (s *Server) serveTraces(format Format, w http.ResponseWriter, r *http.Reque
 	switch {
 	case errors.Is(err, errNoRoom):
 		s.counters.requests[ResultTooLarge].Add(1)
-		r.Body = &rest{head: held.lend(), tail: r.Body}
-		s.proxy.ServeHTTP(w, r)
+		head := held.lend()
+		defer head.Close()
+		r.Body = &rest{head: head, tail: r.Body}
+		s.stream(w, r)
 		return
 	case err != nil:
 		s.counters.requests[ResultIncomplete].Add(1)
-		refuse(w, err)
+		refuse(w, err) // and with the deadline as it is: nothing more is waited for
 		return
 	}
 	j := &job{server: s, format: format, body: held, result: ResultAgentAway}
 	defer func() { s.counters.requests[j.result].Add(1) }()
-	r.Body, r.ContentLength = held.lend(), int64(len(held.buf))
+	// The proxy closes no body, and its transport only those that it asked for itself.
+	first := held.lend()
+	defer first.Close()
+	r.Body, r.ContentLength = first, int64(len(held.buf))
 	if s.config.DropUnsampled {
 		r.ContentLength = -1 // it is known when the header is written
 	}
@@ -63,17 +69,19 @@ func (s *Server) hold(w http.ResponseWriter, r *http.Request) (*body, error) {
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(readTimeout)) // one that can't be set is none
 	held, err := s.bodies.read(r.Body, r.ContentLength)
-	_ = control.SetReadDeadline(time.Time{})
+	if err == nil || errors.Is(err, errNoRoom) {
+		_ = control.SetReadDeadline(time.Time{})
+	}
 	return held, err
 }
 
 // passes says which requests stream through without a look at their bodies.
 func (s *Server) passes(format Format, r *http.Request) (Result, bool) {
-	switch media, _, _ := mime.ParseMediaType(r.Header.Get(headerContentType)); {
+	switch media, _, err := mime.ParseMediaType(r.Header.Get(headerContentType)); {
 	case isTrue(r.Header.Get(headerComputedStats)):
 		return ResultByTracer, true
 	case r.Method != http.MethodPut && r.Method != http.MethodPost, r.Header.Get(headerFetchSite) == crossSite,
-		format == FormatV04 && media != mediaMsgpack:
+		format == FormatV04 && (err != nil || media != mediaMsgpack):
 		return ResultUnread, true
 	case s.wishes.Load() == nil:
 		return ResultNotWanted, true
@@ -105,7 +113,7 @@ func (j *job) trace() *httptrace.ClientTrace {
 			return // the transport tries again on another connection
 		}
 		j.settled = true
-		if j.result = j.count(); j.result == ResultCounted {
+		if j.result = j.count(); j.sum != 0 {
 			j.header.Set(headerComputedStats, "true")
 		}
 	}}
@@ -131,8 +139,14 @@ func (j *job) count() (result Result) {
 		s.log.unread(j.format, err)
 		return ResultUnread
 	}
+	sum := s.refusals.sum(j.body.buf)
+	if s.refusals.take(sum) {
+		j.sum = sum
+		return ResultCountedBefore
+	}
 	switch reason, ok := s.publishers.publish(c, c.Origin(j.header), time.Now()); {
 	case ok:
+		j.sum = sum
 		if s.config.DropUnsampled && s.dropsP0s.Load() {
 			j.dropUnsampled(c)
 		}
@@ -141,6 +155,13 @@ func (j *job) count() (result Result) {
 		return ResultNotWanted
 	}
 	return ResultNoRoom
+}
+
+// refused notes that the agent did not take the body. Its tracer may try again.
+func (j *job) refused() {
+	if j.sum != 0 {
+		j.server.refusals.add(j.sum)
+	}
 }
 
 // dropUnsampled cuts the body and tells the agent how much was cut, on top of what

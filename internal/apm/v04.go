@@ -25,7 +25,7 @@ func (p *payload) traceV04() {
 	}
 	o.hand(&p.facts)
 	c.last, c.end, c.origin, c.priority, c.hasPriority = len(p.records), p.at, o.origin, o.priority, o.hasPriority
-	p.chunks = append(p.chunks, c)
+	p.addChunk(c)
 }
 
 func (p *payload) spanV04(rec *record, o *promoted) {

@@ -27,7 +27,7 @@ func (p *payload) dictionary() {
 			p.fail()
 		}
 		seen[l] = true
-		p.strings, p.numbers = append(p.strings, s), append(p.numbers, l)
+		p.addString(s, l)
 	}
 }
 
@@ -58,7 +58,7 @@ func (p *payload) traceV05() {
 	}
 	o.hand(&p.facts)
 	c.last, c.end, c.origin, c.priority, c.hasPriority = len(p.records), p.at, o.origin, o.priority, o.hasPriority
-	p.chunks = append(p.chunks, c)
+	p.addChunk(c)
 }
 
 func (p *payload) spanV05(rec *record, o *promoted) {

@@ -106,7 +106,7 @@ func (p *payload) chunkV07(said *facts) {
 	}
 	c.end = p.at
 	if c.last = len(p.records); c.last > c.first {
-		p.chunks = append(p.chunks, c)
+		p.addChunk(c)
 	}
 }
 

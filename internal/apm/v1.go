@@ -105,7 +105,7 @@ func (p *payload) chunkV1() {
 		}
 	}
 	c.last = len(p.records)
-	p.chunks = append(p.chunks, c)
+	p.addChunk(c)
 }
 
 func (p *payload) spanV1() {

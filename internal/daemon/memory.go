@@ -22,7 +22,7 @@ const payloadOfSketch = 2 * 4
 func (c *Config) Memory() memory.Budget {
 	counting := c.counting()
 	encoding := min(payloadOfSketch*c.Aggregate.SketchBytes+2*c.Aggregate.LabelBytes, 3*flush.DefaultMaxPayloadBytes)
-	return memory.Sum(c.Ingest.Memory(), counting.Memory(), []memory.Part{
+	return memory.Sum(c.Ingest.Memory(c.Aggregate.Drainers), counting.Memory(), []memory.Part{
 		{Name: "bodies of traces", Bytes: int64(c.apmBytes()), Flag: "apm-max-body-bytes"},
 		{Name: "payloads being made", Bytes: int64(encoding), Flag: "sketch-bytes"},
 		{Name: "payloads that wait", Bytes: int64(c.Flush.RetryBytes), Flag: "retry-bytes"},

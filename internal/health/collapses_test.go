@@ -32,7 +32,7 @@ func TestCollapseLog(t *testing.T) {
 				label, keys = "", 0
 				return l, n
 			},
-			Log:    slog.New(slog.NewJSONHandler(&out, nil)),
+			Log: slog.New(slog.NewJSONHandler(&out, nil)),
 		}
 		stop, stopped := make(chan struct{}), make(chan struct{})
 		go func() { log.Run(stop); close(stopped) }()

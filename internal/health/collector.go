@@ -55,8 +55,8 @@ var (
 	partitionGathers = metric("partition_gathers_total", "Spread partitions that went back to one drainer.")
 	drainerLoadRatio = metric("drainer_load_ratio", "Spans offered to the busiest drainer over those to the idlest, in the last interval of levelling.")
 
-	aggregates = metric("aggregates", "Keys in the current cycle.")
-	origins    = metric("origins", "Origins in the current cycle.")
+	aggregates = metric("aggregates", "Keys in the current interval.")
+	origins    = metric("origins", "Origins in the current interval.")
 
 	sketchBytes    = metric("sketch_bytes", "Memory that tables have taken for the bins of their sketches.")
 	spansCoarsened = metric("spans_coarsened_total", "Times a span went into a higher bin than its own, for want of memory for that bin.")

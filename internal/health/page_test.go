@@ -72,18 +72,30 @@ func TestPageNeverReadsMarkup(t *testing.T) {
 }
 
 // TestPageHasAdviceForEachReason compares what the page can say with the reasons
-// that there are.
+// that there are: all of them, and no others.
 func TestPageHasAdviceForEachReason(t *testing.T) {
 	text, err := pageFiles.ReadFile("page/advice.js")
 	if err != nil {
 		t.Fatal(err)
 	}
 	status := startServer(t, Config{}).Status()
-	for _, by := range []map[string]uint64{status.Books.Dropped, status.Books.UnsentBy} {
+	for kind, by := range map[string]map[string]uint64{"dropped": status.Books.Dropped, "unsent": status.Books.UnsentBy} {
+		section := regexp.MustCompile(`(?ms)^  ` + kind + `: \{\n(.*?)^  \}`).FindSubmatch(text)
+		if section == nil {
+			t.Fatalf("advice.js has no section %s", kind)
+		}
+		advised := map[string]bool{}
+		for _, line := range regexp.MustCompile(`(?m)^    (\w+): "`).FindAllSubmatch(section[1], -1) {
+			advised[string(line[1])] = true
+		}
 		for reason := range by {
-			if !regexp.MustCompile(`(?m)^    ` + reason + `: "`).Match(text) {
-				t.Errorf("advice.js says nothing of %s", reason)
+			if !advised[reason] {
+				t.Errorf("advice.js says nothing of %s %s", kind, reason)
 			}
+			delete(advised, reason)
+		}
+		if len(advised) > 0 {
+			t.Errorf("advice.js knows reasons of %s that there are not: %v", kind, advised)
 		}
 	}
 }

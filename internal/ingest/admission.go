@@ -25,12 +25,13 @@ type admission struct {
 	misses   misses
 }
 
-// enter makes the publisher one of those who share the rings.
-func (c *admission) enter() {
+// enter makes the publisher one of those who share the rings. One that is a
+// connection has its share of the memory for keys.
+func (c *admission) enter(isConnection bool) {
 	config := &c.server.config
 	drainers := config.Aggregator.Drainers()
-	isOne := c.server.inside.Add(1) <= int64(config.MaxConnections)
-	c.keys = newKeys(config.MaxKeys, config.MaxKeyBytes, c.server.keyMemory.of(isOne))
+	c.server.inside.Add(1)
+	c.keys = newKeys(config.MaxKeys, config.MaxKeyBytes, c.server.keyMemory.of(isConnection))
 	c.batch = newBatch(drainers)
 	c.shares = make([]share, drainers)
 	c.reader, c.route = config.Aggregator.NewReader(), config.Aggregator.NewRoute()

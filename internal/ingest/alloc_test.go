@@ -22,7 +22,7 @@ func warm(t testing.TB) (*conn, [][]byte) {
 	h.features.Stats = true
 	h.Server.features.Store(&h.features)
 	c := &conn{admission: admission{server: h.Server}}
-	c.enter()
+	c.enter(true)
 	whole, numbered := wire.BeginSpans(nil), wire.BeginSpans(nil)
 	for i := range 64 {
 		raw := key(fmt.Sprint("resource ", i))
@@ -76,7 +76,7 @@ func TestAllocationsOfAMiss(t *testing.T) {
 	h.Server.features.Store(&wire.Features{Stats: true})
 	h.aggregator.Start()
 	c := &conn{admission: admission{server: h.Server}}
-	c.enter()
+	c.enter(true)
 	c.origin = span.Origin{Service: "shop", Lang: "go"}
 	t.Cleanup(func() {
 		c.leave()

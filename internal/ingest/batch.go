@@ -37,6 +37,13 @@ func (b *batch) reset() {
 	}
 }
 
+// trim lets go of the room that only a batch of more than so many slots needs.
+func (b *batch) trim(most int) {
+	if len(b.slots) > most {
+		b.slots, b.drainers = nil, nil
+	}
+}
+
 // errDropped says that a batch must be dropped under the reason of the same try.
 var errDropped = errors.New("batch dropped")
 

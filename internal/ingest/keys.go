@@ -27,11 +27,16 @@ type knownKey struct {
 	pins int32  // numbers that stand for it
 }
 
-// cost is about what a known key holds: its bytes, itself, and its places in the
-// table.
+// cost is what a known key holds: its bytes, itself and the room that the list has
+// for more, and its places in a table that has just grown.
 func (k *knownKey) cost() int { return costOf(k.raw) }
 
-func costOf(raw []byte) int { return len(raw) + int(unsafe.Sizeof(knownKey{})) + 4*8 }
+func costOf(raw []byte) int {
+	return len(raw) + int(unsafe.Sizeof(knownKey{}))*5/4 + 4*int(unsafe.Sizeof(keySlot{}))
+}
+
+// numberBytes is what a number costs, used or not.
+const numberBytes = 4
 
 // keySlot is a place of the table.
 type keySlot struct {
@@ -46,7 +51,8 @@ type keySlot struct {
 // It never throws out a key to make room within an interval: once full, new keys
 // are decoded at each use, which costs their sender, and the hot ones stay. At a
 // new interval a table that ran full keeps only what the last one used, so a scan
-// is forgotten and the working set is not.
+// is forgotten and the working set is not; the memory goes too, for it counts as
+// another connection's from then on.
 type keys struct {
 	seed     maphash.Seed
 	slots    []keySlot
@@ -54,17 +60,21 @@ type keys struct {
 	numbers  []uint32 // by number, index into known plus one
 	maxKeys  int      // as many that no number stands for, and as many numbers
 	maxBytes int
-	bytes    int // what the known keys cost
-	pinned   int // the part of it that numbers stand for
+	bytes    int // what the known keys and the numbers cost
+	pinned   int // the part of it that is numbers, and keys that they stand for
 	share    keyShare
 	full     bool // something found no room since the last sweep
 }
 
 func newKeys(maxKeys, maxBytes int, share keyShare) *keys {
 	k := &keys{seed: maphash.MakeSeed(), maxKeys: maxKeys, maxBytes: maxBytes, share: share}
-	k.rehash(64)
+	k.rehash(2 * leastKeys)
 	return k
 }
+
+// leastKeys is for how many keys, and numbers, there is room at the least: a power
+// of two.
+const leastKeys = 32
 
 // none is the index of a key that is not known.
 const none = -1
@@ -103,19 +113,51 @@ func (k *keys) add(raw []byte, hash uint64, use keyUse) int {
 	if 2*(len(k.known)+1) > len(k.slots) {
 		k.rehash(2 * len(k.slots))
 	}
+	if n := len(k.known); n == cap(k.known) {
+		k.known = append(make([]knownKey, 0, max(leastKeys, n+n/4)), k.known...)
+	}
 	k.known = append(k.known, knownKey{raw: bytes.Clone(raw), hash: hash})
 	k.insert(len(k.known) - 1)
 	return len(k.known) - 1
 }
 
+// learn makes a number stand for a key, known or not. It reports false where there
+// is no room.
+func (k *keys) learn(number uint32, raw []byte) bool {
+	index, hash := k.find(raw)
+	if index == none {
+		index = k.add(raw, hash, keyNumbered)
+	}
+	if index == none || !k.reach(number) {
+		return false
+	}
+	k.define(number, index)
+	return true
+}
+
+// reach makes room for a number and some that may follow it.
+func (k *keys) reach(number uint32) bool {
+	have := len(k.numbers)
+	if int64(number) < int64(have) {
+		return true
+	}
+	want := max(int(number)+1, min(max(leastKeys, 2*have), k.maxKeys))
+	cost := numberBytes * (want - have)
+	if k.bytes+cost > k.maxBytes || !k.share.take(k.bytes, cost, keyNumbered) {
+		k.full = true
+		return false
+	}
+	k.bytes += cost
+	k.pinned += cost
+	k.numbers = append(make([]uint32, 0, want), k.numbers...)[:want]
+	return true
+}
+
 // release gives the room of all keys back. The table is not used afterwards.
 func (k *keys) release() { k.share.resize(k.bytes, 0) }
 
-// define makes a number stand for a known key.
+// define makes a number within reach stand for a known key.
 func (k *keys) define(number uint32, index int) {
-	if grow := int(number) + 1 - len(k.numbers); grow > 0 {
-		k.numbers = append(k.numbers, make([]uint32, grow)...)
-	}
 	if known := &k.known[index]; known.pins == 0 {
 		k.pinned += known.cost()
 	}
@@ -144,25 +186,34 @@ func (k *keys) sweep(since uint64) {
 	}
 	k.full = false
 	moved := make([]uint32, len(k.known)) // by old index, new index plus one
-	kept := k.known[:0]
+	count := uint32(0)
 	before := k.bytes
-	k.bytes = 0
-	for i, known := range k.known {
-		if known.pins > 0 || known.interval >= since {
-			kept = append(kept, known)
-			moved[i] = uint32(len(kept))
+	k.bytes = numberBytes * len(k.numbers)
+	for i := range k.known {
+		if known := &k.known[i]; known.pins > 0 || known.interval >= since {
+			count++
+			moved[i] = count
 			k.bytes += known.cost()
 		}
 	}
 	k.share.resize(before, k.bytes)
-	clear(k.known[len(kept):])
+	kept := make([]knownKey, 0, max(leastKeys, count))
+	for i, at := range moved {
+		if at != 0 {
+			kept = append(kept, k.known[i])
+		}
+	}
 	k.known = kept
 	for number, at := range k.numbers {
 		if at != 0 {
 			k.numbers[number] = moved[at-1]
 		}
 	}
-	k.rehash(len(k.slots))
+	slots := 2 * leastKeys
+	for slots < 2*len(kept) {
+		slots *= 2
+	}
+	k.rehash(slots)
 }
 
 func (k *keys) rehash(slots int) {

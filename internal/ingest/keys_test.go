@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 )
@@ -18,11 +19,64 @@ func testShare(bytes int) keyShare {
 	return memory.of(false)
 }
 
+// held is what a table has set aside.
+func (k *keys) held() int {
+	held := cap(k.known)*int(unsafe.Sizeof(knownKey{})) + len(k.slots)*int(unsafe.Sizeof(keySlot{})) + cap(k.numbers)*numberBytes
+	for i := range k.known {
+		held += len(k.known[i].raw)
+	}
+	return held
+}
+
+// leastHeld is what a table holds that nothing was put into.
+const leastHeld = leastKeys * int(unsafe.Sizeof(knownKey{})+2*unsafe.Sizeof(keySlot{}))
+
+// TestSweptTableHoldsLittle: what a table gives back to the others it must not keep,
+// or a tracer with many connections would fill one after the other.
+func TestSweptTableHoldsLittle(t *testing.T) {
+	share := testShare(1 << 30)
+	k := newKeys(8192, 8<<20, share)
+	for n := 0; ; n++ {
+		raw := fmt.Append(nil, n)
+		_, hash := k.find(raw)
+		if k.add(raw, hash, keyCached) == none {
+			break
+		}
+	}
+	if held := k.held(); held > k.bytes+leastHeld {
+		t.Errorf("a full table holds %d bytes, and costs %d", held, k.bytes)
+	}
+	k.sweep(1)
+	if held := k.held(); k.bytes != 0 || share.memory.taken.Load() != 0 || held > leastHeld {
+		t.Errorf("a swept table holds %d bytes, and costs %d", held, k.bytes)
+	}
+}
+
+// TestFarNumberIsPaidFor defines the highest number first.
+func TestFarNumberIsPaidFor(t *testing.T) {
+	share := testShare(40_000)
+	k := newKeys(8192, 8<<20, share)
+	if !k.learn(8191, []byte("key")) {
+		t.Fatal("there is no room for one number")
+	}
+	if held := k.held(); held > k.bytes+leastHeld || int64(k.bytes) != share.memory.taken.Load() {
+		t.Errorf("the table holds %d bytes and costs %d, of %d taken", held, k.bytes, share.memory.taken.Load())
+	}
+	other := newKeys(8192, 8<<20, keyShare{memory: share.memory})
+	if other.learn(8191, []byte("key")) {
+		t.Error("there is room for another")
+	}
+	if !other.learn(0, []byte("key")) || string(other.known[other.numbered(0)].raw) != "key" {
+		t.Error("there is no room for a first one")
+	}
+}
+
 // TestKeysAgainstMap does random things to a table and to plain maps.
 func TestKeysAgainstMap(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	share := testShare(1 << 30)
-	k := newKeys(64, 128*testKeyCost, share)
+	const most = 128 + 16 // keys, and as much as 64 numbers cost
+	k := newKeys(64, most*testKeyCost, share)
 	known, numbers := map[string]string{}, map[uint32]string{}
 	interval := uint64(1)
 	used := map[string]uint64{}
@@ -35,8 +89,9 @@ func TestKeysAgainstMap(t *testing.T) {
 				break
 			}
 			number := uint32(rnd.IntN(30))
-			k.define(number, index)
-			numbers[number] = raw
+			if k.learn(number, []byte(raw)) {
+				numbers[number] = raw
+			}
 		case 1:
 			interval++
 			if k.full {
@@ -74,14 +129,17 @@ func TestKeysAgainstMap(t *testing.T) {
 		if want := numbers[number]; (index != none) != (want != "") || index != none && string(k.known[index].raw) != want {
 			t.Fatalf("step %d: number %d is at %d, want %q", step, number, index, want)
 		}
-		pinned := 0
+		pinned := numberBytes * len(k.numbers)
 		for i := range k.known {
 			if k.known[i].pins > 0 {
 				pinned += k.known[i].cost()
 			}
 		}
-		if len(k.known) > 128 || k.bytes > 128*testKeyCost || k.pinned != pinned || share.memory.taken.Load() != int64(k.bytes) {
+		if len(k.known) > 128 || k.bytes > most*testKeyCost || k.pinned != pinned || share.memory.taken.Load() != int64(k.bytes) {
 			t.Fatalf("step %d: %d keys of %d bytes", step, len(k.known), k.bytes)
+		}
+		if held := k.held(); held > k.bytes+leastHeld {
+			t.Fatalf("step %d: %d keys hold %d bytes, and cost %d", step, len(k.known), held, k.bytes)
 		}
 	}
 	if len(known) == 0 || len(numbers) == 0 {

@@ -5,7 +5,7 @@ import "sync/atomic"
 // keyMemory is what the known keys of all publishers may hold together. Half of
 // it is set apart in equal shares, one for each connection that may come, so that
 // none can be left without. The other half is common: whoever has used its share
-// up takes from it. Its last quarter is for keys with numbers, since those that
+// up takes from it, and who admits for tracers without a connection has only that. Its last quarter is for keys with numbers, since those that
 // have none can be decoded again, and a tracer with a number that finds no room
 // loses its connection.
 type keyMemory struct {
@@ -33,10 +33,10 @@ type keyShare struct {
 	own    int64
 }
 
-// of is the part of a publisher, which has a share of its own where it is one of
-// the connections that the shares are for.
-func (m *keyMemory) of(isOne bool) keyShare {
-	if isOne {
+// of is the part of a publisher, which has a share of its own if it is one of the
+// connections that the shares are for.
+func (m *keyMemory) of(isConnection bool) keyShare {
+	if isConnection {
 		return keyShare{memory: m, own: m.share}
 	}
 	return keyShare{memory: m}

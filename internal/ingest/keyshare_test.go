@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
 // TestKeyMemoryIsBoundedAndShared adds and frees at random, for as many
@@ -89,5 +90,28 @@ func TestScanLeavesRoomForNumbers(t *testing.T) {
 	}
 	if stats.KeysUncached == 0 {
 		t.Error("the scanners did not fill the memory")
+	}
+}
+
+// TestPublishersLeaveConnectionsTheirShares has more publishers than connections
+// there may be come first, fills the common part, and then numbers a key on a
+// connection.
+func TestPublishersLeaveConnectionsTheirShares(t *testing.T) {
+	h := start(t, func(c *Config, _ *aggregate.Config) {
+		c.MaxKeyBytes, c.MaxKeyBytesInAll, c.MaxConnections = 64<<10, 64<<10, 2
+	})
+	for i := range 3 {
+		p := h.NewPublisher(span.Origin{Service: fmt.Sprint("publisher", i)})
+		defer p.Close()
+	}
+	h.keyMemory.taken.Store(h.keyMemory.common)
+	defer h.keyMemory.taken.Store(0)
+	c := h.connect("numbers")
+	c.send(define(0, key("numbered")))
+	c.send(numbered(0))
+	c.settle()
+	h.stop()
+	if stats := h.Stats(); h.rows["numbered"] != 1 || stats.Faults["too_many_keys"] != 0 {
+		t.Errorf("the numbered key was counted %d times, faults %v", h.rows["numbered"], stats.Faults)
 	}
 }

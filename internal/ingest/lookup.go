@@ -124,11 +124,9 @@ func (c *conn) define(body []byte) error {
 		if int64(number) >= int64(c.server.config.MaxKeys) {
 			return faultf(FaultBadMessage, "define key: number %d is not below the %d of the welcome", number, c.server.config.MaxKeys)
 		}
-		index, err := c.learn(raw)
-		if err != nil {
+		if err := c.learn(number, raw); err != nil {
 			return err
 		}
-		c.keys.define(number, index)
 	}
 	if err := walker.Err(); err != nil {
 		return &fault{FaultBadMessage, err}
@@ -136,23 +134,23 @@ func (c *conn) define(body []byte) error {
 	return nil
 }
 
-// learn returns the index of a key that is about to get a number, making room
-// for it at the cost of keys that have none.
-func (c *admission) learn(raw []byte) (int, error) {
-	index, hash := c.keys.find(raw)
-	if index != none {
-		return index, nil
+// learn makes a number stand for a key, making room for both at the cost of keys
+// that have none.
+func (c *admission) learn(number uint32, raw []byte) error {
+	if index, _ := c.keys.find(raw); index == none {
+		if err := c.decodeNew(raw); err != nil {
+			return &fault{FaultBadMessage, err}
+		}
 	}
-	if err := c.decodeNew(raw); err != nil {
-		return none, &fault{FaultBadMessage, err}
+	if c.keys.learn(number, raw) {
+		return nil
 	}
-	if index = c.keys.add(raw, hash, keyNumbered); index == none && c.keys.worthSweeping() {
+	if c.keys.worthSweeping() {
 		c.keys.sweep(c.interval + 1)
-		index = c.keys.add(raw, hash, keyNumbered)
+		if c.keys.learn(number, raw) {
+			return nil
+		}
 	}
-	if index == none {
-		return none, faultf(FaultTooManyKeys, "define key: no room for more keys with numbers in %d bytes a connection and %d in all; see --max-key-bytes and --max-key-bytes-in-all",
-			c.server.config.MaxKeyBytes, c.server.config.MaxKeyBytesInAll)
-	}
-	return index, nil
+	return faultf(FaultTooManyKeys, "define key: no room for more keys with numbers in %d bytes a connection and %d in all; see --max-key-bytes and --max-key-bytes-in-all",
+		c.server.config.MaxKeyBytes, c.server.config.MaxKeyBytesInAll)
 }

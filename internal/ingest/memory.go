@@ -5,20 +5,37 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
+	"github.com/spanstatsd/spanstatsd/internal/ring"
 )
 
 // goroutineBytes is about what a connection's goroutine takes: its stack, which
 // grows to this on the longest way down, and the runtime's and the poller's part.
 const goroutineBytes = 16 << 10
 
-// Memory is the most that ingest may come to use: what its limits add up to. The
-// kernel's socket buffers are the kernel's, though a control group counts them.
-func (c *Config) Memory() []memory.Part {
-	scratch := c.MaxBatch * (int(unsafe.Sizeof(aggregate.Slot{})) + 2)
-	connection := baseBuffer + scratch + int(unsafe.Sizeof(conn{})) + goroutineBytes
+// answerBytes is about what the answer to a flush takes while it is owed: a stack
+// that stays as small as it begins, and what it waits with.
+const answerBytes = 3 << 10
+
+// Memory is the most that ingest may come to use before so many drainers: what its
+// limits add up to. The kernel's socket buffers are the kernel's, though a control
+// group counts them.
+func (c *Config) Memory(drainers int) []memory.Part {
 	return []memory.Part{
-		{Name: "connections", Bytes: int64(c.MaxConnections) * int64(connection), Flag: "max-connections"},
+		{Name: "connections", Bytes: int64(c.MaxConnections) * int64(c.connectionBytes(drainers)), Flag: "max-connections"},
 		{Name: "keys of connections", Bytes: int64(c.MaxKeyBytesInAll), Flag: "max-key-bytes-in-all"},
 		{Name: "buffers for large frames", Bytes: int64(c.MaxBufferBytes), Flag: "max-buffer-bytes"},
 	}
+}
+
+// connectionBytes is what a connection takes beside its keys.
+func (c *Config) connectionBytes(drainers int) int {
+	const (
+		lane     = int(unsafe.Sizeof(uint16(0)))
+		slot     = int(unsafe.Sizeof(aggregate.Slot{})) + lane
+		drainer  = int(unsafe.Sizeof(share{})+unsafe.Sizeof(ring.Claim[aggregate.Slot]{})+2*unsafe.Sizeof(0)) + lane
+		noKeys   = int(leastKeys * (unsafe.Sizeof(knownKey{}) + 2*unsafe.Sizeof(keySlot{})))
+		anyBatch = baseBuffer + int(unsafe.Sizeof(conn{})) + noKeys + goroutineBytes + maxOpenFlushes*answerBytes +
+			aggregate.MaxPartitions*lane // as many may be spread
+	)
+	return anyBatch + drainers*drainer + c.MaxBatch*slot*5/4 // with the room that the list has for more
 }

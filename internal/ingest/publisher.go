@@ -21,7 +21,7 @@ type Publisher struct {
 // that does not say everything. Its owner closes it.
 func (s *Server) NewPublisher(origin span.Origin) *Publisher {
 	p := &Publisher{admission{server: s, origin: s.complete(origin)}}
-	p.enter()
+	p.enter(false)
 	return p
 }
 
@@ -55,6 +55,9 @@ func (s *Server) PublishTogether(parts ...Part) (reason Drop, ok bool) {
 			s.counters.dropped[DropLeftToAgent].Add(n)
 		}
 	}()
+	if aggregator := s.config.Aggregator; n > uint64(aggregator.Drainers()*aggregator.RingSlots()) {
+		return DropBatchTooLarge, false
+	}
 	return s.admitTogether(parts)
 }
 
@@ -73,6 +76,7 @@ func (s *Server) admitTogether(parts []Part) (Drop, bool) {
 		for _, part := range parts[:begun] {
 			part.Publisher.abandon()
 			part.Publisher.route.Offered()
+			part.Publisher.batch.trim(s.config.MaxBatch)
 		}
 	}()
 	for i := range parts {

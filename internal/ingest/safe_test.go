@@ -163,12 +163,9 @@ func TestRedefiningInAFullTable(t *testing.T) {
 	number := uint32(0)
 	for ; ; number++ {
 		raw := fmt.Appendf(nil, "%d%s", number, strings.Repeat("k", 2000))
-		_, hash := k.find(raw)
-		index := k.add(raw, hash, keyNumbered)
-		if index == none {
+		if !k.learn(number, raw) {
 			break
 		}
-		k.define(number, index)
 	}
 	if k.worthSweeping() {
 		t.Errorf("a sweep that frees nothing, with %d of %d bytes pinned", k.pinned, k.bytes)

@@ -185,7 +185,7 @@ func (s *Server) add(socket *net.UnixConn) {
 		return
 	}
 	c.frames = newFrames(socket, s.config.MaxFrame, s.config.ReadTimeout, newThrottle(s.config.MaxByteRate, s.draining, &s.counters.throttled), &s.space)
-	c.enter()
+	c.enter(true)
 	go c.serve()
 }
 

@@ -209,7 +209,10 @@ func TestTogetherAllOrNone(t *testing.T) {
 	h.Server.features.Store(&wire.Features{Stats: true})
 	a, b := h.NewPublisher(span.Origin{Service: "a"}), h.NewPublisher(span.Origin{Service: "b"})
 	slots := h.config.Aggregator.RingSlots()
-	if reason, ok := h.PublishTogether(Part{a, body(100)}, Part{b, body(slots)}); ok || reason != DropRingFull {
+	if reason, ok := a.Publish(body(10)); !ok {
+		t.Errorf("a small batch was refused as %s", reason)
+	}
+	if reason, ok := h.PublishTogether(Part{a, body(100)}, Part{b, body(slots - 100)}); ok || reason != DropRingFull {
 		t.Errorf("more than a ring has room for was answered with %s", reason)
 	}
 	if reason, ok := h.PublishTogether(Part{a, body(100)}, Part{b, body(50)}); !ok {
@@ -223,7 +226,28 @@ func TestTogetherAllOrNone(t *testing.T) {
 	b.Close()
 	h.stop()
 	in, counted := h.Stats(), h.aggregator.Stats()
-	if left := in.Dropped["left_to_agent"]; left != uint64(100+slots) || counted.Aggregated() != 150 {
+	if left := in.Dropped["left_to_agent"]; left != uint64(slots) || counted.Aggregated() != 160 {
 		t.Errorf("%d spans were left to the agent and %d counted", left, counted.Aggregated())
 	}
+}
+
+// TestPublisherKeepsLittleScratch: there are many publishers, and a body of traces is
+// much larger than a tracer's batch.
+func TestPublisherKeepsLittleScratch(t *testing.T) {
+	h := newHarness(t, nil)
+	h.Server.features.Store(&wire.Features{Stats: true})
+	p := h.NewPublisher(span.Origin{Service: "a"})
+	slots := h.config.Aggregator.RingSlots()
+	if reason, ok := p.Publish(body(slots + 1)); ok || reason != DropBatchTooLarge || len(p.keys.known) > 0 {
+		t.Errorf("more than the rings hold was answered with %s, and %d keys were read", reason, len(p.keys.known))
+	}
+	if reason, ok := p.Publish(body(slots)); !ok {
+		t.Errorf("as much as the ring holds was refused as %s", reason)
+	}
+	if held := cap(p.batch.slots); held > 2*h.config.MaxBatch {
+		t.Errorf("the publisher keeps room for %d slots", held)
+	}
+	h.aggregator.Start()
+	p.Close()
+	h.stop()
 }

@@ -12,7 +12,6 @@ export const advice = {
     not_wanted: "The agent takes no statistics: it is too old, or has them off.",
     too_many_origins: "Raise --max-origins.",
     shutdown: "Raise --shutdown-grace.",
-    memory: "The daemon is near its memory limit; see its memory section.",
     bug: "A defect of ours. Please report it with the log.",
   },
   unsent: {

@@ -9,6 +9,7 @@ const TALL = 150; // of everything received
 const LABEL = 56; // room that a node's three lines need
 const GAP = 12;
 const BAR = 5;
+const WORD = 96; // width of a node's label
 
 const bands = [
   ["received", "aggregated"], ["received", "dropped"],
@@ -76,7 +77,9 @@ export function drawFlow(books) {
     const low = (at, wide) => at + wide * (wide > LABEL ? 0.8 : 0.5);
     const middle = `M${x0 + 6} ${low(y, h)}${curve(x0 + 6, low(y, h), x1 - 6, low(b.y, b.h))}`;
     set(d.band, { d: b.h ? `M${x0} ${y}${curve(x0, y, x1, b.y)}L${x1} ${b.y + b.h}${curve(x1, b.y + b.h, x0, y + h)}Z` : "" });
-    set(d.hair, { d: b.h ? "" : `M${x0} ${Math.min(y, a.y + a.h)}${curve(x0, Math.min(y, a.y + a.h), x1, b.y + LABEL / 2 - 4)}` });
+    // From a bar that is not there a hair begins behind its label.
+    const hair = a.h ? { x: x0, y: Math.min(y, a.y + a.h) } : { x: a.x + WORD, y: a.y + LABEL / 2 - 4 };
+    set(d.hair, { d: b.h ? "" : `M${hair.x} ${hair.y}${curve(hair.x, hair.y, x1, b.y + LABEL / 2 - 4)}` });
     // Held rises and falls with every cycle; only what goes on for good flows.
     const flows = b.h > 0 && to !== "held" && books[to].rate > 0;
     set(d.stream, { d: flows ? middle : "" });

@@ -16,7 +16,7 @@ export function drawRings(status, since) {
   const rates = status.drainers.map((_, i) => since((s) => s.drainers[i]?.aggregated ?? 0));
   const all = rates.reduce((a, b) => a + (b ?? 0), 0);
   const lead = byId("rings-lead");
-  if (!lead.firstChild) lead.append(make("span"), " of ", make("span"), " aggregates and ", make("span"), " of ", make("span"), " origins in this cycle.");
+  if (!lead.firstChild) lead.append(make("span"), " of ", make("span"), " aggregates and ", make("span"), " of ", make("span"), " origins in this interval.");
   const [live, most, origins, mostOrigins] = lead.children;
   figure(live, "aggregates.live", count(status.aggregates.live));
   figure(most, "aggregates.max", count(status.aggregates.max));
@@ -170,6 +170,7 @@ export function drawTracers(status, since) {
   figure(lead.children[1], "connections.max", count(status.connections.max));
   write(lead.children[2], status.tracers_not_shown > 0 ? `; the ${count(status.tracers.length)} with most spans are shown.` : ".");
   drawApm(status);
+  byId("tracer-rows").parentElement.hidden = status.tracers.length === 0;
   rows(byId("tracer-rows"), status.tracers,
     () => [cell("", "head first"), cell("Client"), cell("Process"), cell("Container"), cell("Spans", "n"), cell("a second", "n"), cell("Dropped", "n"), cell("Connected", "n")],
     (tracer, cells, i) => {
@@ -213,8 +214,9 @@ export function drawConfig(status) {
       set(row, { class: s.origin === "default" ? "by-default" : "" });
       write(cells[0], `--${s.name}`);
       const plain = s.value === "" || s.value === "[]" ? "" : s.value;
-      labelled(cells[1], s.effective ? (plain ? `${plain} (${s.effective})` : s.effective) : plain);
+      const means = s.effective || (/byte|body|frame/.test(s.name) && s.value >= 1024 ? bytes(Number(s.value)) : "");
+      labelled(cells[1], means && plain ? `${plain} (${means})` : means || plain);
       write(cells[2].firstChild, s.origin);
-      write(cells[2].lastElementChild, s.variable || "");
+      write(cells[2].lastElementChild, s.variable || (s.origin === "memory" ? `instead of ${s.default}` : ""));
     });
 }

@@ -1,0 +1,46 @@
+package apm
+
+import (
+	"hash/maphash"
+	"slices"
+	"sync"
+)
+
+// refusals remembers bodies that were counted and that the agent did not take: it
+// was overloaded, or went away after it was connected to. Tracers try those again,
+// byte for byte, and their spans must not be counted again with each try. A tracer
+// that gives up leaves its body here, until as many later ones have replaced it.
+type refusals struct {
+	seed maphash.Seed
+
+	mu   sync.Mutex
+	sums [maxRefusals]uint64
+	next int
+}
+
+// maxRefusals is how many are remembered: more than a pod has tracers that try at
+// a time.
+const maxRefusals = 256
+
+// sum tells bodies apart. 0 is none's.
+func (r *refusals) sum(body []byte) uint64 { return max(1, maphash.Bytes(r.seed, body)) }
+
+// add remembers a body.
+func (r *refusals) add(sum uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sums[r.next] = sum
+	r.next = (r.next + 1) % maxRefusals
+}
+
+// take says whether a body is remembered, and forgets it: if it is refused once
+// more, it is added once more.
+func (r *refusals) take(sum uint64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := slices.Index(r.sums[:], sum)
+	if at >= 0 {
+		r.sums[at] = 0
+	}
+	return at >= 0
+}

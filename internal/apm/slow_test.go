@@ -1,0 +1,100 @@
+package apm
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// pipes is a listener whose connections are in memory, so that time can be a test's
+// own.
+type pipes struct {
+	conns  chan net.Conn
+	closed chan struct{}
+}
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case conn := <-p.conns:
+		return conn, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+func (p *pipes) Close() error   { close(p.closed); return nil }
+func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
+
+// dial returns the tracer's end of a new connection.
+func (p *pipes) dial() net.Conn {
+	ours, theirs := net.Pipe()
+	p.conns <- ours
+	return theirs
+}
+
+func newPipes() *pipes {
+	return &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
+}
+
+// serveInMemory runs a server before an agent that a handler is.
+func serveInMemory(t *testing.T, agent http.HandlerFunc) (tracers *pipes, stop func()) {
+	t.Helper()
+	config := DefaultConfig()
+	config.Log = slog.New(slog.DiscardHandler)
+	s, err := New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.wishes.Store(wishesOf(t))
+	agents := newPipes()
+	real := &http.Server{Handler: agent, ReadTimeout: readTimeout}
+	go func() { _ = real.Serve(agents) }()
+	s.transport.DialContext = func(_ context.Context, _, _ string) (net.Conn, error) { return agents.dial(), nil }
+	tracers = newPipes()
+	go func() { _ = s.http.Serve(tracers) }()
+	return tracers, func() {
+		s.http.Close()
+		s.transport.CloseIdleConnections()
+		real.Close()
+		s.unwatch()
+	}
+}
+
+// TestSlowTracers: a tracer that stops within its body is told so and is cut off, as
+// the agent itself would do it, whether its body is counted or streams through.
+func TestSlowTracers(t *testing.T) {
+	for _, path := range []string{"/v0.4/traces", "/telemetry/proxy/x", "/v0.6/stats"} {
+		for _, framing := range []string{"Content-Length: 100\r\n\r\nhalf", "Transfer-Encoding: chunked\r\n\r\n40\r\nhalf"} {
+			synctest.Test(t, func(t *testing.T) {
+				tracers, stop := serveInMemory(t, func(w http.ResponseWriter, r *http.Request) {
+					if _, err := io.ReadAll(r.Body); err != nil {
+						http.Error(w, "timeout", http.StatusRequestTimeout)
+					}
+				})
+				defer stop()
+				conn := tracers.dial()
+				defer conn.Close()
+				if _, err := io.WriteString(conn, "PUT "+path+" HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\n"+framing); err != nil {
+					t.Fatal(err)
+				}
+				_ = conn.SetReadDeadline(time.Now().Add(time.Minute)) // of the bubble's clock
+				from := bufio.NewReader(conn)
+				resp, err := http.ReadResponse(from, nil)
+				if err != nil {
+					t.Fatalf("%s: no answer within a minute: %v", path, err)
+				}
+				if resp.StatusCode < 400 {
+					t.Errorf("%s: answered %d", path, resp.StatusCode)
+				}
+				if _, err := io.Copy(io.Discard, from); err != nil {
+					t.Errorf("%s: the connection is still open: %v", path, err)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package apm
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// streamed is a tracer's body on its way to the agent. How long it may take is the
+// agent's affair, until that has answered or given up: then it has readTimeout for
+// what is left of it. Without that, an answer would wait for a rest that may never
+// come, because our server reads a body to its end before it answers.
+type streamed struct {
+	io.ReadCloser
+	control *http.ResponseController
+
+	mu      sync.Mutex // the agent's answer may come while the body is read
+	ended   bool
+	hurried bool
+}
+
+// streamedKey is where a request's context holds its streamed body.
+type streamedKey struct{}
+
+// stream hands a request on without a look at its body.
+func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
+	body := &streamed{ReadCloser: r.Body, control: http.NewResponseController(w)}
+	r = r.WithContext(context.WithValue(r.Context(), streamedKey{}, body))
+	r.Body = body
+	s.proxy.ServeHTTP(w, r)
+}
+
+// Read notes the end. From there on the connection is watched for its tracer's
+// leaving, for as long as the answer takes.
+func (b *streamed) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if b.ended = true; b.hurried {
+			_ = b.control.SetReadDeadline(time.Time{}) // one that can't be set was none
+		}
+	}
+	return n, err
+}
+
+// hurry gives what is left of the body its time.
+func (b *streamed) hurry() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.ended && !b.hurried {
+		b.hurried = true
+		_ = b.control.SetReadDeadline(time.Now().Add(readTimeout))
+	}
+}
+
+// hurried tells the body of a request that its answer is here.
+func hurried(r *http.Request) {
+	if body, ok := r.Context().Value(streamedKey{}).(*streamed); ok {
+		body.hurry()
+	}
+}

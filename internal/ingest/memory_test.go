@@ -1,0 +1,42 @@
+package ingest
+
+import (
+	"runtime"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// TestManyDrainersCostEachConnection holds what publishers take that admit the largest
+// batches for many drainers against what the configuration promises for them.
+func TestManyDrainersCostEachConnection(t *testing.T) {
+	const publishers, drainers = 50, 64
+	h := newHarness(t, func(_ *Config, a *aggregate.Config) { a.Drainers = drainers })
+	h.Server.features.Store(&wire.Features{Stats: true})
+	largest := body(h.config.MaxBatch)
+	before := heap()
+	all := [publishers]*Publisher{}
+	for i := range all {
+		all[i] = h.NewPublisher(span.Origin{Service: "s"})
+		all[i].Publish(largest)
+	}
+	each := (heap() - before) / publishers
+	promised := h.config.connectionBytes(drainers) - baseBuffer - goroutineBytes - maxOpenFlushes*answerBytes
+	if each > promised || each < promised/2 {
+		t.Errorf("a publisher takes %d bytes, %d promised", each, promised)
+	}
+	for _, p := range all {
+		p.Close()
+	}
+	h.aggregator.Start()
+	h.stop()
+}
+
+func heap() int {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
+}
