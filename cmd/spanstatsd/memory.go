@@ -26,11 +26,11 @@ var smaller = []struct {
 	{"max-key-bytes-in-all", 8 << 20, true, "max-key-bytes"},
 	{"label-bytes", 2 << 20, true, ""},
 	{"max-buffer-bytes", 4 << 20, false, "max-frame"},
+	{"apm-max-body", 4 << 20, false, ""}, // what is larger loses nothing, since the agent counts it
+	{"apm-max-body-bytes", 8 << 20, false, "apm-max-body"},
 	{"retry-bytes", 8 << 20, false, ""},
 	{"ring-slots", 4096, true, "max-batch"},
 	{"max-aggregates", 256, true, ""},
-	{"apm-max-body", 4 << 20, false, ""},
-	{"apm-max-body-bytes", 8 << 20, false, "apm-max-body"},
 	{"max-connections", 64, false, ""},
 	{"sketch-bytes", 1 << 20, false, ""},
 	{"label-bytes", 1 << 20, false, ""},

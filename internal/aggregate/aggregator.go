@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/ring"
@@ -24,6 +25,7 @@ type Config struct {
 	FlushInterval     time.Duration // the interval: a cycle is no longer than that
 	BucketWidth       time.Duration // of a bucket of end times
 	ConflateRuntimes  bool          // origins that differ only in runtime id are one
+	Merge             bool          // groups that tracers have counted are taken, see Cycle.Merge
 	Deliver           func(*Sealed) // takes a sealed cycle; must not wait for the network
 }
 
@@ -100,6 +102,7 @@ type Aggregator struct {
 	sealer    sealer
 	sketches  *SketchMemory
 	sealed    uatomic.Uint64
+	merged    atomic.Uint64 // spans of groups
 	lastSeal  *uatomic.Time
 }
 
@@ -119,6 +122,10 @@ func New(config Config) (*Aggregator, error) {
 		c := &Cycle{live: a.balancer.Live, released: make(chan struct{}, 1)}
 		for range config.Drainers {
 			c.tables = append(c.tables, NewTable(config.maxKeys(), config.BucketWidth, a.sketches))
+		}
+		if config.Merge {
+			c.merged = merged{table: newMergedTable(&config, a.sketches), spans: &a.merged}
+			c.tables = append(c.tables, c.merged.table)
 		}
 		a.cycles.slots[i] = c
 	}

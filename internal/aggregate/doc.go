@@ -12,6 +12,9 @@
 //
 //   - A table is written by its drainer alone until the seal, and belongs to
 //     whoever received the Sealed after it. No lock, no atomic.
+//   - The table of what is merged, groups that tracers have counted themselves, is
+//     written under its own mutex by readers that are inside its cycle (Cycle.Merge),
+//     and sealed with the others. It is a table like any drainer's to the flush.
 //   - A registry is written under its own mutex by readers that are inside a cycle
 //     of its interval. That is the miss path: once a key, an interval and a
 //     connection. What it gave a number never changes, so the flush reads what a
@@ -60,7 +63,7 @@
 // origins share, a reserve of a quarter as much for those with few, and MaxOrigins
 // origins, each with its budgets of distinct values. Over a budget, a label
 // collapses; where there is no row, the whole key collapses into its origin's one
-// overflow aggregate. Nothing that a tracer sends can make a table larger than
+// overflow aggregate. Groups that are merged are charged the same. Nothing that a tracer sends can make a table larger than
 // these rows a bucket, or a registry larger than these bytes. All sketches share
 // SketchMemory of Config.SketchBytes; without more, they collapse their lowest bins
 // early, and no span is lost. A key that moved or is spread has a row with each

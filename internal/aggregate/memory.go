@@ -37,10 +37,14 @@ func (c *Config) Memory() []memory.Part {
 // TableBytes is the most memory that all tables can take with these limits,
 // besides what their sketches take from SketchMemory: every key with spans and
 // errors in every bucket of the window, counted by every drainer, in both of the
-// cycles that can be open. Honest traffic takes a sixth of it or less: a key
+// cycles that can be open; and where groups are merged, in every bucket of their
+// window. Honest traffic takes a sixth of it or less: a key
 // is one drainer's and its spans end in one bucket.
 func (c *Config) TableBytes() int {
-	rows := c.maxKeys() * windowBuckets
 	row := unsafe.Sizeof(Aggregate{}) + unsafe.Sizeof(store{}) + unsafe.Sizeof(int32(0))
-	return 2 * c.Drainers * rows * int(row)
+	buckets := c.Drainers * windowBuckets
+	if c.Merge {
+		buckets += mergedBuckets
+	}
+	return 2 * buckets * c.maxKeys() * int(row)
 }

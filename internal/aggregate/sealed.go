@@ -30,7 +30,7 @@ type Sealed struct {
 	Width   time.Duration // of a bucket
 	Origins []span.Origin // by OriginID
 	Keys    []KeyEntry    // by KeyID
-	Tables  []*Table      // one a drainer; the same key may stand in several
+	Tables  []*Table      // one a drainer, and one of what was merged; the same key may stand in several
 
 	// Cleared is how many snapshots a clear gave up, which are in no table. Then
 	// there is nothing else here.

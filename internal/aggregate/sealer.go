@@ -115,6 +115,7 @@ func (s *sealer) clear() {
 	for _, d := range a.drainers {
 		sealed.Cleared += d.cleared
 	}
+	sealed.Cleared += a.cycles.slots[number%2].merged.clear()
 	a.config.Deliver(sealed)
 }
 

@@ -10,6 +10,7 @@ import (
 type Stats struct {
 	Drainers    []DrainerStats
 	Ages        Ages
+	Merged      uint64 // spans of groups that tracers have counted
 	Held        uint64 // snapshots in tables that are not sealed
 	Origins     int    // in the current interval
 	Aggregates  int    // keys in the current interval
@@ -27,8 +28,9 @@ type DrainerStats struct {
 	Ring        ring.Stats
 }
 
-// Aggregated is what all drainers have counted.
+// Aggregated is what all drainers have counted, and what was merged.
 func (s *Stats) Aggregated() (total uint64) {
+	total = s.Merged
 	for i := range s.Drainers {
 		total += s.Drainers[i].Aggregated
 	}
@@ -45,6 +47,12 @@ func (a *Aggregator) Stats() Stats {
 		SketchBytes: a.sketches.Taken(),
 		Coarsened:   a.sketches.Coarsened(),
 	}
+	for _, c := range a.cycles.slots {
+		if c.merged.table != nil {
+			s.Held += c.merged.table.held.Load()
+		}
+	}
+	s.Merged = a.merged.Load()
 	for i, d := range a.drainers {
 		s.Drainers = append(s.Drainers, DrainerStats{
 			Aggregated: d.aggregated.Load(), Late: d.late.Load(), Early: d.early.Load(),

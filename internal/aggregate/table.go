@@ -14,6 +14,7 @@ import (
 type Table struct {
 	oldest int64 // start of the oldest bucket that this cycle writes
 	width  int64 // of a bucket
+	back   int64 // buckets of the window before the cycle's own
 	rows   []Aggregate
 	failed []store // error sketches, in the order of their first error
 	index  []int32 // by bucket of the window and key id; row number plus one, 0 for none
@@ -27,16 +28,16 @@ type Table struct {
 // width. Open it before use.
 func NewTable(keys int, width time.Duration, sketches *SketchMemory) *Table {
 	return &Table{
-		keys: keys, width: int64(width), index: make([]int32, keys*windowBuckets),
+		keys: keys, width: int64(width), back: 1, index: make([]int32, keys*windowBuckets),
 		pages: arena{memory: sketches},
 	}
 }
 
-// Open sets the window: the bucket before the one that opened falls into, that
-// one, and the next.
+// Open sets the window: the bucket before the one that opened falls into, or more
+// of them for what is merged, that one, and the next.
 func (t *Table) Open(opened time.Time) {
 	now := opened.UnixNano()
-	t.oldest = now - now%t.width - t.width
+	t.oldest = now - now%t.width - t.back*t.width
 }
 
 // Rows are the aggregates, valid until the table is reset.

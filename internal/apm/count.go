@@ -1,6 +1,7 @@
 package apm
 
 import (
+	"encoding/binary"
 	"math"
 	"regexp"
 	"slices"
@@ -317,7 +318,7 @@ func (c *Counter) plain(l label) string {
 func (c *Counter) text(t text) []byte {
 	raw := t.of(c.payload.b)
 	c.payload.charge(t)
-	if utf8.Valid(raw) {
+	if isASCII(raw) || utf8.Valid(raw) {
 		return raw
 	}
 	start := len(c.scratch)
@@ -325,6 +326,25 @@ func (c *Counter) text(t text) []byte {
 		c.scratch = utf8.AppendRune(c.scratch, r)
 	}
 	return c.scratch[start:]
+}
+
+// isASCII says whether there are only bytes below 0x80. It looks at eight of them at
+// once, at the last ones twice, where utf8.Valid looks at the last ones one by one:
+// labels are short, and that was a twelfth of counting.
+func isASCII(b []byte) bool {
+	const high = 0x8080808080808080
+	if n := len(b); n >= 8 {
+		seen := binary.LittleEndian.Uint64(b[n-8:])
+		for ; len(b) > 8; b = b[8:] {
+			seen |= binary.LittleEndian.Uint64(b)
+		}
+		return seen&high == 0
+	}
+	seen := byte(0)
+	for _, c := range b {
+		seen |= c
+	}
+	return seen < 0x80
 }
 
 // Batches are what the last body held: an origin's base service and the body of a

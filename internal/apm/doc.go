@@ -24,11 +24,19 @@
 // no room, goes on to the agent without a mark, and the agent counts it: the books
 // say left_to_agent. So nothing is lost here, and nothing is counted twice.
 //
+// # Statistics that tracers compute
+//
+// A payload of statistics is read in place, checked whole, and only then added to
+// the current cycle (ingest.Publisher.Merge): each group's counts as they are, its
+// sketches bin for bin. So only sketches of the agent's own mapping can be merged;
+// every other payload goes on to the agent as it came, whole. One payload is read at
+// a time, and what it can make us hold is bounded in groups, tags and bins.
+//
 // # The way of a request
 //
 // The goroutine of a request reads the body into a buffer of a pool that is
 // bounded in all, counts it, and forwards it. Counting is bounded by the
-// processor alone: it waits for no ring and no network. Everything that is not
-// traces streams through in both directions, unbuffered. A panic while counting
+// processor alone: it waits for no ring and no network. Everything that is neither
+// traces nor statistics streams through in both directions, unbuffered. A panic while counting
 // costs that request its count, and its body is forwarded all the same.
 package apm

@@ -33,15 +33,16 @@ func (s *Server) newProxy() *httputil.ReverseProxy {
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
 			r.Out.URL.RawQuery = r.In.URL.RawQuery
-			s.identify(r)
+			s.identify(r.In, r.Out.Header)
 			if j, ok := r.In.Context().Value(jobKey{}).(*job); ok {
 				j.header = r.Out.Header
 				r.Out.GetBody = r.In.GetBody
 				r.Out = r.Out.WithContext(httptrace.WithClientTrace(r.Out.Context(), j.trace()))
 			}
 		},
-		Transport: s.transport,
+		Transport: s.patience,
 		ModifyResponse: func(answer *http.Response) error {
+			s.remember(answer.Header)
 			hurried(answer.Request)
 			if j, ok := answer.Request.Context().Value(jobKey{}).(*job); ok && answer.StatusCode >= http.StatusMultipleChoices {
 				j.refused()
@@ -69,10 +70,10 @@ func (nowhere) Write(p []byte) (int, error) { return len(p), nil }
 
 // identify says which container a request came from where its tracer does not:
 // behind us the agent can't ask the kernel.
-func (s *Server) identify(r *httputil.ProxyRequest) {
-	container, _ := r.In.Context().Value(containerKey{}).(string)
-	if container != "" && r.Out.Header.Get(headerContainer) == "" && r.Out.Header.Get(headerEntity) == "" {
-		r.Out.Header.Set(headerContainer, container)
+func (s *Server) identify(r *http.Request, h http.Header) {
+	container, _ := r.Context().Value(containerKey{}).(string)
+	if container != "" && h.Get(headerContainer) == "" && h.Get(headerEntity) == "" {
+		h.Set(headerContainer, container)
 	}
 }
 

@@ -45,6 +45,16 @@ func (p *publishers) publish(c *Counter, origin span.Origin, now time.Time) (ing
 	return p.ingest.PublishTogether(p.parts...)
 }
 
+// merge adds what a tracer has counted itself, or nothing of it.
+func (p *publishers) merge(g *groups, now time.Time) (ingest.Drop, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return ingest.DropShutdown, false
+	}
+	return p.find(g.origin, now).Merge(g.all, g.width)
+}
+
 func (p *publishers) find(origin span.Origin, now time.Time) *ingest.Publisher {
 	known := p.known[origin]
 	if known == nil {

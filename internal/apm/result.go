@@ -31,10 +31,35 @@ var resultNames = [results]string{
 // String is the result's name in metrics.
 func (r Result) String() string { return resultNames[r] }
 
+// StatsResult is what became of a request that brought statistics.
+type StatsResult uint8
+
+const (
+	StatsMerged     StatsResult = iota // into our own; the agent gets them with those
+	StatsUnfit                         // forwarded: what can't be added up exactly, such as sketches of another mapping
+	StatsOtherTime                     // forwarded: of no bucket of ours
+	StatsUnread                        // forwarded: the agent says what is wrong with it
+	StatsNoRoom                        // forwarded: too many origins, or the daemon stops
+	StatsTooLarge                      // forwarded: over --apm-max-body, or no buffer is free
+	StatsNotWanted                     // forwarded: the agent takes no statistics
+	StatsIncomplete                    // its tracer did not send all of it
+	StatsBug                           // forwarded: a defect of ours, contained
+
+	statsResults = int(StatsBug) + 1
+)
+
+var statsResultNames = [statsResults]string{
+	"merged", "unfit", "other_time", "unread", "no_room", "too_large", "not_wanted", "incomplete", "bug",
+}
+
+// String is the result's name in metrics.
+func (r StatsResult) String() string { return statsResultNames[r] }
+
 // counters are added to once a request.
 type counters struct {
 	_        cpu.CacheLinePad
 	requests [results]atomic.Uint64
+	stats    [statsResults]atomic.Uint64
 	other    atomic.Uint64
 	failed   atomic.Uint64 // forwarded without an answer
 	bytes    atomic.Uint64
@@ -45,9 +70,12 @@ type counters struct {
 // Stats is what the outside sees. Every result is present, also at 0.
 type Stats struct {
 	Requests map[string]uint64 // with traces, by result
+	Merges   map[string]uint64 // requests with statistics, by result
 	Other    uint64            // requests of any other kind
 	Failed   uint64            // requests that the agent did not answer
 	Bytes    uint64            // of bodies that were walked
+	Waited   uint64            // requests that found the agent away and were allowed to wait
+	Waiting  int               // of them, just now
 	Origins  int
 	// What was counted and not forwarded, because sampling threw it away.
 	UnsampledTraces, UnsampledSpans, SavedBytes uint64
@@ -56,9 +84,12 @@ type Stats struct {
 
 // NoStats are those of a daemon that does not listen for traces.
 func NoStats() Stats {
-	s := Stats{Requests: make(map[string]uint64, results)}
+	s := Stats{Requests: make(map[string]uint64, results), Merges: make(map[string]uint64, statsResults)}
 	for r := range results {
 		s.Requests[Result(r).String()] = 0
+	}
+	for r := range statsResults {
+		s.Merges[StatsResult(r).String()] = 0
 	}
 	return s
 }
@@ -69,9 +100,13 @@ func (s *Server) Stats() Stats {
 	for r := range results {
 		stats.Requests[Result(r).String()] = s.counters.requests[r].Load()
 	}
+	for r := range statsResults {
+		stats.Merges[StatsResult(r).String()] = s.counters.stats[r].Load()
+	}
 	stats.Other, stats.Failed, stats.Bytes = s.counters.other.Load(), s.counters.failed.Load(), s.counters.bytes.Load()
 	c := &s.counters
 	stats.UnsampledTraces, stats.UnsampledSpans, stats.SavedBytes = c.unsampledTraces.Load(), c.unsampledSpans.Load(), c.savedBytes.Load()
+	stats.Waited, stats.Waiting = s.patience.waited.Load(), int(s.patience.waiting.Load())
 	stats.Origins, stats.BufferedBytes = s.publishers.count(), s.bodies.used.Load()
 	return stats
 }

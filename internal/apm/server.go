@@ -43,8 +43,10 @@ type Config struct {
 	// DropUnsampled keeps traces that sampling threw away from the agent, once they
 	// are counted.
 	DropUnsampled bool
-	Agent         Agent
-	Ingest        *ingest.Server
+	// Buffer is how long a request with traces waits for an agent that is away.
+	Buffer time.Duration
+	Agent  Agent
+	Ingest *ingest.Server
 	// Features returns what the agent wants and a channel that is closed when
 	// that changes.
 	Features func() (Features, <-chan struct{})
@@ -54,6 +56,9 @@ type Config struct {
 // DefaultConfig is the defaults of the command line: off. The agent itself takes
 // bodies of 25 MiB.
 func DefaultConfig() Config { return Config{MaxBody: 25 << 20, MaxBodyBytes: 64 << 20} }
+
+// maxBuffer is far beyond what any tracer waits for an answer.
+const maxBuffer = time.Minute
 
 // Enabled says whether there is anything to listen on.
 func (c *Config) Enabled() bool { return c.Socket.Path != "" || c.Addr != "" }
@@ -65,6 +70,8 @@ func (c *Config) Check() error {
 		return fmt.Errorf("check apm-max-body: %d is not between %d and %d", c.MaxBody, firstBuffer, 1<<30)
 	case c.MaxBodyBytes < c.MaxBody:
 		return fmt.Errorf("check apm-max-body-bytes: %d is less than the %d of one body", c.MaxBodyBytes, c.MaxBody)
+	case c.Buffer < 0 || c.Buffer > maxBuffer:
+		return fmt.Errorf("check apm-buffer: %s is not between 0 and %s", c.Buffer, maxBuffer)
 	case c.Agent.Network == "unix" && c.Agent.Address == c.Socket.Path:
 		return fmt.Errorf("check apm-socket: %s is the agent's own socket; choose another one", c.Socket.Path)
 	}
@@ -82,13 +89,18 @@ type Server struct {
 	counting   chan *Counter // as many as processors
 	wishes     atomic.Pointer[Wishes]
 	dropsP0s   atomic.Bool
+	merges     atomic.Bool // the agent takes statistics
+	merging    merging
+	said       atomic.Pointer[agentSaid]
 	transport  *http.Transport
+	patience   *patience
 	proxy      *httputil.ReverseProxy
 	http       *http.Server
 	listeners  []net.Listener
 	release    []func() error
 	watching   context.Context
 	unwatch    context.CancelFunc
+	stopping   chan struct{} // nobody waits for the agent any more
 	loops      sync.WaitGroup
 }
 
@@ -101,12 +113,15 @@ func New(config Config) (*Server, error) {
 		config: config, log: newRequestLog(config.Log), transport: newTransport(config.Agent),
 		bodies:     bodies{most: int64(config.MaxBody), room: int64(config.MaxBodyBytes)},
 		publishers: publishers{ingest: config.Ingest, known: map[span.Origin]*publisher{}},
+		merging:    merging{groups: &groups{}},
+		stopping:   make(chan struct{}),
 		refusals:   refusals{seed: maphash.MakeSeed()},
 		counting:   make(chan *Counter, runtime.GOMAXPROCS(0)),
 	}
 	for range cap(s.counting) {
 		s.counting <- NewCounter()
 	}
+	s.patience = &patience{transport: s.transport, most: config.Buffer, stopping: s.stopping}
 	s.proxy = s.newProxy()
 	s.http = &http.Server{
 		Handler: s.routes(), ReadHeaderTimeout: readTimeout, IdleTimeout: time.Minute,
@@ -157,6 +172,7 @@ func (s *Server) routes() http.Handler {
 	} {
 		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { s.serveTraces(format, w, r) })
 	}
+	mux.HandleFunc("/v0.6/stats", s.serveStats)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.counters.other.Add(1)
 		s.stream(w, r)
@@ -190,6 +206,7 @@ func (s *Server) Start() {
 func (s *Server) learn() <-chan struct{} {
 	f, changed := s.config.Features()
 	s.dropsP0s.Store(f.DropsP0s)
+	s.merges.Store(f.Stats)
 	if !f.Stats || f.FiltersTags {
 		s.wishes.Store(nil)
 		return changed
@@ -207,6 +224,7 @@ func (s *Server) learn() <-chan struct{} {
 // until the context ends; what is left is cut off then, and its tracers try again.
 // Nothing is published after it.
 func (s *Server) Drain(ctx context.Context) error {
+	close(s.stopping)
 	err := s.http.Shutdown(ctx)
 	if err != nil {
 		err = fmt.Errorf("drain traces: %w; raise --shutdown-grace", err)

@@ -266,6 +266,25 @@ func TestLeftToTheAgent(t *testing.T) {
 	}
 }
 
+// results are the daemon's own, from its metrics.
+func (p *proxied) results() map[string]int { return p.resultsOf("spanstatsd_apm_requests_total") }
+
+func (p *proxied) resultsOf(metric string) map[string]int {
+	p.t.Helper()
+	results := map[string]int{}
+	for line := range strings.Lines(p.metrics()) {
+		if rest, ok := strings.CutPrefix(line, metric+`{result="`); ok {
+			n := 0
+			name, count, _ := strings.Cut(rest, `"} `)
+			if _, err := fmt.Sscan(count, &n); err != nil {
+				p.t.Fatal(err)
+			}
+			results[name] = n
+		}
+	}
+	return results
+}
+
 // metrics are the daemon's own, in text.
 func (p *proxied) metrics() string {
 	p.t.Helper()
@@ -291,23 +310,6 @@ func (p *proxied) metric(name string) string {
 	}
 	p.t.Fatalf("there is no metric %s", name)
 	return ""
-}
-
-// results are what became of requests with traces.
-func (p *proxied) results() map[string]int {
-	p.t.Helper()
-	results := map[string]int{}
-	for line := range strings.Lines(p.metrics()) {
-		if rest, ok := strings.CutPrefix(line, `spanstatsd_apm_requests_total{result="`); ok {
-			name, count, _ := strings.Cut(rest, `"} `)
-			if _, err := fmt.Sscan(count, new(int)); err == nil {
-				n := 0
-				fmt.Sscan(count, &n)
-				results[name] = n
-			}
-		}
-	}
-	return results
 }
 
 // await waits for a result: it is counted when the request is done with, which its
@@ -348,15 +350,103 @@ func TestAgentAway(t *testing.T) {
 		t.Errorf("answered %d", resp.StatusCode)
 	}
 	p.await("agent_away", 1)
-	os.Remove(agent.socket)
-	agent.Server = &http.Server{Handler: http.HandlerFunc(agent.serve)}
-	agent.listen(t)
+	agent.restart(t)
 	if resp, _ := p.send("/v0.4/traces", trace()); resp.StatusCode != http.StatusOK {
 		t.Errorf("answered %d by an agent that is back", resp.StatusCode)
 	}
 	p.await("counted", 1)
 	if books := p.stop(); books.Received != 1 {
 		t.Errorf("the books: %+v", books)
+	}
+}
+
+// restart brings an agent back that was closed.
+func (a *fakeAgent) restart(t *testing.T) {
+	os.Remove(a.socket)
+	a.Server = &http.Server{Handler: http.HandlerFunc(a.serve)}
+	a.listen(t)
+}
+
+// waiting waits until so many requests wait for the agent.
+func (p *proxied) waiting(n int) {
+	p.t.Helper()
+	for range 2000 {
+		if p.metric("spanstatsd_apm_waiting_requests") == fmt.Sprint(n) {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	p.t.Fatalf("not %d requests wait for the agent", n)
+}
+
+// TestAgentAwayForAMoment: with a buffer a request waits, is counted once and
+// forwarded when the agent is back. One without a body in memory does not wait.
+func TestAgentAwayForAMoment(t *testing.T) {
+	agent := startAgent(t)
+	p := start(t, agent, func(c *daemon.Config) { c.APM.Buffer = time.Minute })
+	body := trace()
+	p.send("/v0.4/traces", body) // there is an idle connection, which will break
+	agent.Close()
+	answered := make(chan int)
+	for range 2 {
+		go func() {
+			resp, _ := p.send("/v0.4/traces", body)
+			answered <- resp.StatusCode
+		}()
+	}
+	p.waiting(2)
+	if resp, err := p.client.Get("http://localhost/info"); err != nil || resp.StatusCode != http.StatusBadGateway {
+		t.Errorf("/info was answered %v, %v", resp, err)
+	} else {
+		resp.Body.Close()
+	}
+	agent.restart(t)
+	for range 2 {
+		if code := <-answered; code != http.StatusOK {
+			t.Errorf("answered %d by an agent that is back", code)
+		}
+	}
+	p.await("counted", 3)
+	for _, r := range agent.of("/v0.4/traces") {
+		if r.header.Get(mark) != "true" || !bytes.Equal(r.body, body) {
+			t.Errorf("forwarded %d bytes with %v", len(r.body), r.header)
+		}
+	}
+	if n := p.metric("spanstatsd_apm_waited_requests_total"); n != "2" {
+		t.Errorf("%s requests waited", n)
+	}
+	if books := p.stop(); books.Received != 3 {
+		t.Errorf("the books: %+v", books)
+	}
+}
+
+// TestAgentAwayForGood: a request that waits gets what stands for no agent when its
+// time is over, and at once when the daemon stops.
+func TestAgentAwayForGood(t *testing.T) {
+	for name, test := range map[string]struct {
+		buffer time.Duration
+		stop   bool
+	}{"over": {time.Millisecond, false}, "stopped": {time.Minute, true}} {
+		t.Run(name, func(t *testing.T) {
+			agent := startAgent(t)
+			p := start(t, agent, func(c *daemon.Config) { c.APM.Buffer, c.ShutdownGrace = test.buffer, 10*time.Minute })
+			agent.Close()
+			answered := make(chan int)
+			go func() {
+				resp, _ := p.send("/v0.4/traces", trace())
+				answered <- resp.StatusCode
+			}()
+			if test.stop {
+				p.waiting(1)
+				go p.stop()
+			}
+			if code := <-answered; code != http.StatusBadGateway {
+				t.Errorf("answered %d", code)
+			}
+			if books := p.stop(); books.Received != 0 {
+				t.Errorf("the books: %+v", books)
+			}
+		})
 	}
 }
 

@@ -35,14 +35,11 @@ func (s *Server) serveTraces(format Format, w http.ResponseWriter, r *http.Reque
 		s.stream(w, r)
 		return
 	}
-	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(readTimeout)) // one that can't be set is none
-	held, err := s.bodies.read(r.Body, r.ContentLength)
+	held, err := s.hold(w, r)
 	defer held.release()
 	switch {
 	case errors.Is(err, errNoRoom):
 		s.counters.requests[ResultTooLarge].Add(1)
-		_ = control.SetReadDeadline(time.Time{})
 		head := held.lend()
 		defer head.Close()
 		r.Body = &rest{head: head, tail: r.Body}
@@ -53,7 +50,6 @@ func (s *Server) serveTraces(format Format, w http.ResponseWriter, r *http.Reque
 		refuse(w, err) // and with the deadline as it is: nothing more is waited for
 		return
 	}
-	_ = control.SetReadDeadline(time.Time{})
 	j := &job{server: s, format: format, body: held, result: ResultAgentAway}
 	defer func() { s.counters.requests[j.result].Add(1) }()
 	// The proxy closes no body, and its transport only those that it asked for itself.
@@ -66,6 +62,17 @@ func (s *Server) serveTraces(format Format, w http.ResponseWriter, r *http.Reque
 	r.GetBody = func() (io.ReadCloser, error) { return held.lend(), nil }
 	r.TransferEncoding = nil
 	s.proxy.ServeHTTP(w, withJob(r, j))
+}
+
+// hold reads a request's body, whose caller releases it.
+func (s *Server) hold(w http.ResponseWriter, r *http.Request) (*body, error) {
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(readTimeout)) // one that can't be set is none
+	held, err := s.bodies.read(r.Body, r.ContentLength)
+	if err == nil || errors.Is(err, errNoRoom) {
+		_ = control.SetReadDeadline(time.Time{})
+	}
+	return held, err
 }
 
 // passes says which requests stream through without a look at their bodies.

@@ -111,8 +111,14 @@ func (p *payload) metaV04(rec *record, o *promoted) {
 		return
 	}
 	for n := p.mapping(); n > 0 && !p.bad; n-- {
-		key := p.chars()
-		value := p.chars()
+		key, ok := p.brief()
+		if !ok {
+			key = p.chars()
+		}
+		value, ok := p.brief()
+		if !ok {
+			value = p.chars()
+		}
 		if l := p.labels.find(key.of(p.b)); l != labelOther && !p.bad {
 			o.promote(l, value, rec, p.b)
 			p.tag(tag{label: l, text: value})
@@ -125,7 +131,10 @@ func (p *payload) metricsV04(o *promoted) {
 		return
 	}
 	for n := p.mapping(); n > 0 && !p.bad; n-- {
-		key := p.chars()
+		key, ok := p.brief()
+		if !ok {
+			key = p.chars()
+		}
 		value := p.number()
 		if l := p.labels.find(key.of(p.b)); l != labelOther && !p.bad {
 			if l == labelPriority {

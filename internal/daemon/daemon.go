@@ -115,6 +115,7 @@ func New(config Config) (*Daemon, error) {
 
 // makeRest makes what stands before the flush.
 func (d *Daemon) makeRest(config Config) (err error) {
+	config.Aggregate = config.counting()
 	config.Aggregate.Deliver = d.flusher.Accept
 	if warning := config.Aggregate.Settle(); warning != "" {
 		config.Log.Warn(warning)

@@ -3,6 +3,7 @@ package daemon
 import (
 	"fmt"
 
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 )
@@ -19,13 +20,22 @@ const payloadOfSketch = 2 * 4
 
 // Memory is what the limits of a configuration may come to in the worst case.
 func (c *Config) Memory() memory.Budget {
+	counting := c.counting()
 	encoding := min(payloadOfSketch*c.Aggregate.SketchBytes+2*c.Aggregate.LabelBytes, 3*flush.DefaultMaxPayloadBytes)
-	return memory.Sum(c.Ingest.Memory(c.Aggregate.Drainers), c.Aggregate.Memory(), []memory.Part{
+	return memory.Sum(c.Ingest.Memory(c.Aggregate.Drainers), counting.Memory(), []memory.Part{
 		{Name: "bodies of traces", Bytes: int64(c.apmBytes()), Flag: "apm-max-body-bytes"},
 		{Name: "payloads being made", Bytes: int64(encoding), Flag: "sketch-bytes"},
 		{Name: "payloads that wait", Bytes: int64(c.Flush.RetryBytes), Flag: "retry-bytes"},
 		{Name: "the program itself", Bytes: programBytes},
 	})
+}
+
+// counting is the aggregates' configuration: tracers that compute their statistics
+// send them where they send their traces.
+func (c *Config) counting() aggregate.Config {
+	counting := c.Aggregate
+	counting.Merge = c.APM.Enabled()
+	return counting
 }
 
 // checkMemory refuses what can't fit, before anything is made.

@@ -73,8 +73,11 @@ var (
 	protocolErrors   = metric("protocol_errors_total", "Connections closed on their tracer, by reason.", "reason")
 
 	apmRequests = metric("apm_requests_total", "Requests of tracers with traces, by what became of their count.", "result")
+	apmStats    = metric("apm_stats_requests_total", "Requests of tracers with statistics of their own, by what became of them.", "result")
 	apmOther    = metric("apm_other_requests_total", "Requests of tracers to the agent that brought no traces.")
 	apmFailed   = metric("apm_failed_requests_total", "Requests of tracers that the agent did not answer.")
+	apmWaited   = metric("apm_waited_requests_total", "Requests of tracers that waited for an agent that was away.")
+	apmWaiting  = metric("apm_waiting_requests", "Requests of tracers that wait for the agent.")
 	apmBytes    = metric("apm_walked_bytes_total", "Bytes of traces that were walked to be counted.")
 	apmTraces   = metric("apm_unsampled_traces_total", "Traces that were counted and not forwarded, because sampling threw them away.")
 	apmSpans    = metric("apm_unsampled_spans_total", "Spans of those traces.")
@@ -166,8 +169,11 @@ func (e emitter) apm(server *apm.Server) {
 		s = server.Stats()
 	}
 	e.counters(apmRequests, s.Requests)
+	e.counters(apmStats, s.Merges)
 	e.counter(apmOther, s.Other)
 	e.counter(apmFailed, s.Failed)
+	e.counter(apmWaited, s.Waited)
+	e.gauge(apmWaiting, uint64(s.Waiting))
 	e.counter(apmBytes, s.Bytes)
 	e.counter(apmTraces, s.UnsampledTraces)
 	e.counter(apmSpans, s.UnsampledSpans)
@@ -187,6 +193,7 @@ func (e emitter) aggregate(s aggregate.Stats) {
 		late += d.Late
 		early += d.Early
 	}
+	e.counter(spansAggregated, s.Merged, "merged")
 	e.counter(spansLate, late)
 	e.counter(spansEarly, early)
 	e.gauge(partitions, uint64(s.Partitions.Partitions))

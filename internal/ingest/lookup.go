@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
@@ -103,11 +102,7 @@ func (a *admission) decode(raw []byte) (changed bool, err error) {
 	if err := wire.ReadKey(&a.key, raw); err != nil {
 		return false, err
 	}
-	changed = a.key.Normalize(a.origin.Lang)
-	if most := a.server.config.MaxResource; len(a.key.Resource) > most {
-		a.key.Resource, changed = span.Text(a.key.Resource, most), true
-	}
-	return changed, nil
+	return a.normalize(&a.key), nil
 }
 
 // resolveKey admits the decoded key.

@@ -3,6 +3,7 @@ package deploy
 import (
 	"maps"
 	"os"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -95,6 +96,9 @@ func TestChart(t *testing.T) {
 		"socket": {"socket: {directory: /run/stats, mode: '0666'}", func(m *manifests) bool {
 			return volume(&m.pods[0].pod.Spec, "spanstatsd").HostPath.Path == "/run/stats"
 		}},
+		"tracers as they are": {"apm: {enabled: true}", func(m *manifests) bool {
+			return environment(&m.pods[0].pod.Spec.Containers[0], "SPANSTATSD_APM_SOCKET") == "/var/run/spanstatsd/apm.socket"
+		}},
 		"config": {"config: {ring-slots: 16384, max-byte-rate: 100000000, conflate-runtimes: false, buffer: block, retry-age: 5m}", func(m *manifests) bool {
 			c := &m.pods[0].pod.Spec.Containers[0]
 			return environment(c, "SPANSTATSD_RING_SLOTS") == "16384" && environment(c, "SPANSTATSD_MAX_BYTE_RATE") == "100000000" &&
@@ -157,6 +161,40 @@ func TestSidecarTemplates(t *testing.T) {
 		if _, native := daemonOf(&m.pods[0].pod.Spec); native != kind {
 			t.Errorf("%q: native is %t", values, native)
 		}
+	}
+}
+
+// TestSidecarForTracersAsTheyAre: the socket that the daemon makes is the one that the
+// application's tracers are told of, in the directory that both mount.
+func TestSidecarForTracersAsTheyAre(t *testing.T) {
+	for values, want := range map[string]string{
+		"": "", "spanstatsd: {apm: {enabled: true}}": "/var/run/spanstatsd/apm.socket",
+		"spanstatsd: {apm: {enabled: true}, sidecar: {native: false}, socket: {directory: /run/stats}}": "/run/stats/apm.socket",
+	} {
+		m, err := render(t, application(t), values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.keepPromises(t)
+		tellsTracers(t, m, want)
+	}
+}
+
+// tellsTracers looks for the socket that is the agent, with the daemon and with the
+// application. None is wanted if it is "".
+func tellsTracers(t *testing.T, m *manifests, want string) {
+	t.Helper()
+	spec := &m.pods[0].pod.Spec
+	daemon, _ := daemonOf(spec)
+	application := &spec.Containers[len(spec.Containers)-1]
+	if got := environment(daemon, "SPANSTATSD_APM_SOCKET"); got != want {
+		t.Errorf("the daemon is the agent at %q, want %q", got, want)
+	}
+	if got := strings.TrimPrefix(environment(application, "DD_TRACE_AGENT_URL"), "unix://"); got != want {
+		t.Errorf("tracers look for the agent at %q, want %q", got, want)
+	}
+	if want != "" && (mountAt(daemon, path.Dir(want)) == nil || mountAt(application, path.Dir(want)) == nil) {
+		t.Errorf("%s is in no directory that both mount", want)
 	}
 }
 

@@ -18,7 +18,13 @@ const kubernetes = "../../deploy/kubernetes"
 // overlay builds one of the overlays.
 func overlay(t *testing.T, name string) *manifests {
 	t.Helper()
-	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(kubernetes, "overlays", name))
+	return build(t, filepath.Join(kubernetes, "overlays", name))
+}
+
+// build builds the kustomization of a directory.
+func build(t *testing.T, name string) *manifests {
+	t.Helper()
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), name)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
@@ -54,6 +60,19 @@ func TestOverlays(t *testing.T) {
 				t.Errorf("image %s", daemon.Image)
 			}
 		})
+	}
+}
+
+// TestTracersAsTheyAre adds the socket that is the agent to the example.
+func TestTracersAsTheyAre(t *testing.T) {
+	m := build(t, "testdata/apm")
+	m.keepPromises(t)
+	daemon, native := daemonOf(&m.pods[0].pod.Spec)
+	if socket := environment(daemon, "SPANSTATSD_APM_SOCKET"); !native || socket != "/var/run/spanstatsd/apm.socket" || mountAt(daemon, "/var/run/spanstatsd") == nil {
+		t.Errorf("the daemon is the agent at %q", socket)
+	}
+	if environment(daemon, "SPANSTATSD_SOCKET") == "" {
+		t.Error("the component took the daemon's own socket away")
 	}
 }
 

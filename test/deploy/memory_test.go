@@ -13,10 +13,10 @@ import (
 func TestLimitFitsTheDefaults(t *testing.T) {
 	daemon, _ := daemonOf(&overlay(t, "sidecar").pods[0].pod.Spec)
 	limit := daemon.Resources.Limits[core.ResourceMemory]
-	settings := func(memory string) (kept []string) {
+	settings := func(memory string, more ...string) (kept []string) {
 		t.Helper()
 		cmd := exec.Command(binary, "config")
-		cmd.Env = []string{"GOMEMLIMIT=" + memory, "GOMAXPROCS=2"}
+		cmd.Env = append(more, "GOMEMLIMIT="+memory, "GOMAXPROCS=2")
 		out, err := cmd.Output()
 		if err != nil {
 			t.Fatal(err)
@@ -32,6 +32,10 @@ func TestLimitFitsTheDefaults(t *testing.T) {
 	free, limited := settings("off"), settings(strings.TrimSuffix(limit.String(), "Mi")+"MiB")
 	if len(free) != 3 || strings.Join(free, " ") != strings.Join(limited, " ") {
 		t.Errorf("without a limit %v, with %s %v", free, limit.String(), limited)
+	}
+	// The agent's socket costs requests of more than 4 MiB their count here, and nothing else.
+	if both := settings(strings.TrimSuffix(limit.String(), "Mi")+"MiB", "SPANSTATSD_APM_SOCKET=/run/apm.socket"); strings.Join(both, " ") != strings.Join(free, " ") {
+		t.Errorf("without a limit %v, as the agent with %s %v", free, limit.String(), both)
 	}
 	if small := settings("128MiB"); strings.Join(small, " ") == strings.Join(free, " ") {
 		t.Errorf("a smaller limit changes nothing: this test sees nothing, or the limit can be lower")

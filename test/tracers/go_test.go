@@ -188,7 +188,8 @@ func testGo(t *testing.T, computes, drop bool) {
 	theirs, counted := direct.computed.groups(t)
 	if computes {
 		theirs, counted = direct.received.groups(t)
-	} else if left, n := through.computed.groups(t); n != 0 {
+	}
+	if left, n := through.computed.groups(t); n != 0 {
 		t.Errorf("%v spans were left to the agent: %v", n, left)
 	} else if float64(books.Flushed) != spans {
 		t.Errorf("the books: %+v", books)

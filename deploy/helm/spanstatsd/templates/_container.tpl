@@ -30,6 +30,10 @@ env:
     value: {{ .Values.socket.directory }}/spans.sock
   - name: SPANSTATSD_SOCKET_MODE
     value: {{ .Values.socket.mode | quote }}
+  {{- if .Values.apm.enabled }}
+  - name: SPANSTATSD_APM_SOCKET
+    value: {{ .Values.socket.directory }}/apm.socket
+  {{- end }}
   {{- if .Values.agent.url }}
   - name: DD_TRACE_AGENT_URL
     value: {{ .Values.agent.url | quote }}

@@ -49,6 +49,10 @@ none. Each takes the scope of this chart: .Subcharts.spanstatsd
 {{- define "spanstatsd.sidecar.applicationEnv" -}}
 - name: SPANSTATSD_SOCKET
   value: {{ .Values.socket.directory }}/spans.sock
+{{- if .Values.apm.enabled }}
+- name: DD_TRACE_AGENT_URL
+  value: unix://{{ .Values.socket.directory }}/apm.socket
+{{- end }}
 {{- end -}}
 
 {{- define "spanstatsd.sidecar.labels" -}}

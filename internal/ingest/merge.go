@@ -1,0 +1,61 @@
+package ingest
+
+import (
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// Merge adds groups that a tracer has counted itself, all or none of them. A
+// group's hits are its spans in the books: received and aggregated at once, since
+// no ring is in between.
+//
+// What it refuses is the tracer's count and not one of ours, so it is in no book;
+// its caller hands it on to the agent as it came. It refuses a bucket that the cycle
+// does not have with DropMalformed.
+func (p *Publisher) Merge(groups []aggregate.Group, width uint64) (reason Drop, ok bool) {
+	s := p.server
+	switch {
+	case s.isCut():
+		return DropShutdown, false
+	case !s.wanted():
+		return DropNotWanted, false
+	}
+	cycle := p.reader.Enter()
+	if cycle == nil {
+		return DropShutdown, false
+	}
+	defer p.reader.Exit()
+	for i := range groups {
+		if !cycle.CanMerge(groups[i].Bucket, width) {
+			return DropMalformed, false
+		}
+	}
+	if !p.enterCycle(cycle) {
+		return DropTooManyOrigins, false
+	}
+	spans := uint64(0)
+	defer func() { s.counters.received.Add(spans) }()
+	for i := range groups {
+		g := &groups[i]
+		if p.normalize(&g.Key) {
+			s.counters.cut.Add(1)
+		}
+		collapsed := cycle.Merge(p.originID, g)
+		for f := range aggregate.Fields {
+			if collapsed.Has(aggregate.Field(f)) {
+				s.counters.collapsed[f].Add(g.Spans)
+			}
+		}
+		spans += g.Spans
+	}
+	return 0, true
+}
+
+// normalize makes of a key what the statistics will show.
+func (a *admission) normalize(k *span.Key) (changed bool) {
+	changed = k.Normalize(a.origin.Lang)
+	if most := a.server.config.MaxResource; len(k.Resource) > most {
+		k.Resource, changed = span.Text(k.Resource, most), true
+	}
+	return changed
+}
