@@ -35,10 +35,10 @@ binary-%:
 	CGO_ENABLED=0 GOOS=linux GOARCH=$* GOFLAGS= $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS) -buildid=' -o dist/linux-$*/spanstatsd ./cmd/spanstatsd
 
 release-tools:
-	cd tools && $(GO) build -o ../dist/work/ ./image ./sbom
+	cd tools && $(GO) build -o ../dist/parts/ ./image ./sbom
 
 image: binaries release-tools ## build the container image for each architecture, an OCI archive in dist/
-	dist/work/image -version $(VERSION) -epoch $(EPOCH) -out dist/spanstatsd_$(VERSION)_image.tar
+	dist/parts/image -version $(VERSION) -epoch $(EPOCH) -out dist/spanstatsd_$(VERSION)_image.tar
 
 dist: binaries release-tools ## build everything that a release carries into dist/
 	@VERSION=$(VERSION) EPOCH=$(EPOCH) GO=$(GO) sh deploy/dist.sh

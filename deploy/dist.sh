@@ -16,7 +16,7 @@ pack() { # archive directory...
 host=dist/linux-$($GO env GOARCH)/spanstatsd
 for arch in amd64 arm64; do
 	name=spanstatsd_${VERSION}_linux_$arch
-	to=dist/work/$name
+	to=dist/parts/$name
 	rm -rf "$to"
 	mkdir -p "$to/completions" "$to/man/man1"
 	cp "dist/linux-$arch/spanstatsd" LICENSE README.md CHANGELOG.md deploy/systemd/spanstatsd.service deploy/systemd/spanstatsd.sysusers "$to/"
@@ -25,13 +25,13 @@ for arch in amd64 arm64; do
 		"$host" completion "$shell" >"$to/completions/spanstatsd.$shell"
 	done
 	"$host" man "$to/man/man1"
-	(GOWORK=off $GO mod graph) | dist/work/sbom "$VERSION" "dist/linux-$arch/spanstatsd" >"$to/sbom.cdx.json"
+	(GOWORK=off $GO mod graph) | dist/parts/sbom "$VERSION" "dist/linux-$arch/spanstatsd" >"$to/sbom.cdx.json"
 	cp "$to/sbom.cdx.json" "dist/$name.sbom.cdx.json"
-	pack "dist/$name.tar.gz" -C dist/work "$name"
+	pack "dist/$name.tar.gz" -C dist/parts "$name"
 done
 pack "dist/spanstatsd_${VERSION}_chart.tgz" -C deploy/helm spanstatsd
 pack "dist/spanstatsd_${VERSION}_deploy.tar.gz" deploy
-dist/work/image -version "$VERSION" -epoch "$EPOCH" -out "dist/spanstatsd_${VERSION}_image.tar"
-rm -rf dist/work
+dist/parts/image -version "$VERSION" -epoch "$EPOCH" -out "dist/spanstatsd_${VERSION}_image.tar"
+rm -rf dist/parts
 cd dist
 sha256sum spanstatsd_"${VERSION}"_* >SHA256SUMS
