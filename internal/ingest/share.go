@@ -12,7 +12,8 @@ import (
 // 1/2^n where each comes when the others have stopped. One that does not flood is
 // not refused for their sake. A publisher that is alone leaves an eighth, for
 // whoever comes next. Whoever has nothing in the ring may take any room that there
-// is, so a batch that is larger than what is left for it gets its turn too.
+// is, so a batch is never refused for its size alone; one that is larger than what
+// floods leave free waits, or is dropped, as long as they go on.
 //
 // What was published is remembered as marks, each for a stretch of the ring,
 // and forgotten when the drainer has passed the stretch's end. That needs
