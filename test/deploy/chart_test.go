@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path"
@@ -120,6 +121,19 @@ func TestChart(t *testing.T) {
 			return m.policies[0].Spec.Ingress[0].From[0].NamespaceSelector.MatchLabels["kubernetes.io/metadata.name"] == "watch"
 		}},
 		"monitor": {"podMonitor: {enabled: true, interval: 30s, labels: {release: p}}", func(m *manifests) bool { return m.monitors[0].Labels["release"] == "p" }},
+		"certificate": {"web: {secret: web}\npodMonitor: {enabled: true, tlsConfig: {insecureSkipVerify: true}, basicAuth: {username: {name: web, key: user}}}", func(m *manifests) bool {
+			c := &m.pods[0].pod.Spec.Containers[0]
+			mount := mountAt(c, "/etc/spanstatsd")
+			endpoint := m.monitors[0].Spec.PodMetricsEndpoints[0]
+			return environment(c, "SPANSTATSD_WEB_CONFIG_FILE") == "/etc/spanstatsd/web-config.yml" && mount.ReadOnly &&
+				volume(&m.pods[0].pod.Spec, mount.Name).Secret.SecretName == "web" &&
+				c.StartupProbe.HTTPGet.Scheme == "HTTPS" && c.LivenessProbe.HTTPGet.Scheme == "HTTPS" &&
+				*endpoint.Scheme == "https" && *endpoint.TLSConfig.InsecureSkipVerify && endpoint.BasicAuth.Username.Key == "user"
+		}},
+		"passwords alone": {"web: {secret: web, tls: false}\npodMonitor: {enabled: true}", func(m *manifests) bool {
+			c := &m.pods[0].pod.Spec.Containers[0]
+			return c.StartupProbe.HTTPGet.Scheme == "HTTP" && c.LivenessProbe.HTTPGet.Scheme == "HTTP" && m.monitors[0].Spec.PodMetricsEndpoints[0].Scheme == nil
+		}},
 		"alerts": {"prometheusRule: {enabled: true, labels: {release: p}}", func(m *manifests) bool {
 			given := 0
 			for _, group := range m.rules[0].Spec.Groups {
@@ -162,6 +176,20 @@ func TestSidecarTemplates(t *testing.T) {
 			t.Errorf("%q: native is %t", values, native)
 		}
 	}
+}
+
+// TestHooksNeedAnAddressBehindACertificate: hooks that can't reach the daemon would keep
+// the pod from starting, so the chart says it first.
+func TestHooksNeedAnAddressBehindACertificate(t *testing.T) {
+	classic := "spanstatsd: {sidecar: {native: false}, web: {secret: web}%s}"
+	if _, err := render(t, application(t), fmt.Sprintf(classic, "")); err == nil || !strings.Contains(err.Error(), "SPANSTATSD_URL") {
+		t.Errorf("rendered without an address for the hooks: %v", err)
+	}
+	m, err := render(t, application(t), fmt.Sprintf(classic, ", extraEnv: [{name: SPANSTATSD_URL, value: 'https://127.0.0.1:9126'}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.keepPromises(t)
 }
 
 // TestSidecarForTracersAsTheyAre: the socket that the daemon makes is the one that the
@@ -236,7 +264,7 @@ func flatten(prefix string, values map[string]any) map[string]bool {
 	paths := map[string]bool{}
 	for name, value := range values {
 		below, isMap := value.(map[string]any)
-		open := slices.Contains([]string{"resources", "config", "labels", "nodeSelector", "affinity", "podLabels", "podAnnotations"}, name)
+		open := slices.Contains([]string{"resources", "config", "labels", "nodeSelector", "affinity", "podLabels", "podAnnotations", "tlsConfig", "basicAuth"}, name)
 		if isMap && !open {
 			maps.Copy(paths, flatten(prefix+name+".", below))
 		} else {

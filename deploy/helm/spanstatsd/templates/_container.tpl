@@ -21,6 +21,10 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 {{- end -}}
 
+{{- define "spanstatsd.scheme" -}}
+{{- if and .Values.web.secret .Values.web.tls }}HTTPS{{ else }}HTTP{{ end -}}
+{{- end -}}
+
 {{- define "spanstatsd.container" -}}
 image: {{ include "spanstatsd.image" . }}
 imagePullPolicy: {{ .Values.image.pullPolicy }}
@@ -33,6 +37,10 @@ env:
   {{- if .Values.apm.enabled }}
   - name: SPANSTATSD_APM_SOCKET
     value: {{ .Values.socket.directory }}/apm.socket
+  {{- end }}
+  {{- if .Values.web.secret }}
+  - name: SPANSTATSD_WEB_CONFIG_FILE
+    value: /etc/spanstatsd/web-config.yml
   {{- end }}
   {{- if .Values.agent.url }}
   - name: DD_TRACE_AGENT_URL
@@ -61,12 +69,14 @@ startupProbe:
   httpGet:
     path: /readyz
     port: spanstatsd
+    scheme: {{ include "spanstatsd.scheme" . }}
   periodSeconds: 1
   failureThreshold: 30
 livenessProbe:
   httpGet:
     path: /livez
     port: spanstatsd
+    scheme: {{ include "spanstatsd.scheme" . }}
   periodSeconds: 10
   timeoutSeconds: 2
 resources:
@@ -91,13 +101,23 @@ securityContext:
   mountPath: {{ . }}
   readOnly: true
 {{- end }}
+{{- if .Values.web.secret }}
+- name: spanstatsd-web
+  mountPath: /etc/spanstatsd
+  readOnly: true
+{{- end }}
 {{- end -}}
 
-{{- define "spanstatsd.agentVolume" -}}
+{{- define "spanstatsd.volumes" -}}
 {{- with include "spanstatsd.agentSocketDirectory" . }}
 - name: spanstatsd-agent
   hostPath:
     path: {{ . }}
     type: DirectoryOrCreate
+{{- end }}
+{{- with .Values.web.secret }}
+- name: spanstatsd-web
+  secret:
+    secretName: {{ . }}
 {{- end }}
 {{- end -}}

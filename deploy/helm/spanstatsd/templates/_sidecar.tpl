@@ -15,6 +15,11 @@ none. Each takes the scope of this chart: .Subcharts.spanstatsd
   {{- if .Values.sidecar.native }}
   restartPolicy: Always
   {{- else }}
+  {{- if .Values.web.secret }}
+    {{- $url := false }}
+    {{- range .Values.extraEnv }}{{ if eq .name "SPANSTATSD_URL" }}{{ $url = true }}{{ end }}{{ end }}
+    {{- if not $url }}{{ fail "web.secret with sidecar.native false: the hooks ask the daemon too; give extraEnv a SPANSTATSD_URL, https://user:password@127.0.0.1:9126, and a SPANSTATSD_CA_FILE" }}{{ end }}
+  {{- end }}
   lifecycle:
     postStart:
       exec:
@@ -38,7 +43,7 @@ none. Each takes the scope of this chart: .Subcharts.spanstatsd
 - name: spanstatsd-no-token
   emptyDir:
     sizeLimit: 1Mi
-{{- include "spanstatsd.agentVolume" . }}
+{{- include "spanstatsd.volumes" . }}
 {{- end -}}
 
 {{- define "spanstatsd.sidecar.applicationMounts" -}}
