@@ -29,6 +29,9 @@ type httpAgent struct {
 	asks       atomic.Bool
 	insisting  *http.Transport
 	forbearing *http.Transport
+
+	// What answers 417, as an old proxy does, is sent bodies that it did not ask for.
+	unasked atomic.Bool
 }
 
 func newHTTPAgent(url AgentURL, version string) *httpAgent {
@@ -51,7 +54,9 @@ func (h *httpAgent) post(ctx context.Context, p *payload) answer {
 	watched.body.Reset(p.body)
 	req.Body, req.ContentLength = &watched, int64(len(p.body))
 	req.Header.Set("Content-Type", "application/msgpack")
-	req.Header.Set("Expect", "100-continue")
+	if !h.unasked.Load() {
+		req.Header.Set("Expect", "100-continue")
+	}
 	setOrigin(req.Header, &p.origin)
 	transport := h.forbearing
 	if h.asks.Load() {
@@ -68,6 +73,9 @@ func (h *httpAgent) post(ctx context.Context, p *payload) answer {
 		return answer{verdict: notYet, silent: true, err: fmt.Errorf("send payload to %s: %w", h.url, err)}
 	}
 	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusExpectationFailed && h.unasked.CompareAndSwap(false, true) {
+		return h.post(ctx, p)
+	}
 	a := readAnswer(resp, time.Now())
 	if a.refusal != nil {
 		a.refusal.Sent = req.Header

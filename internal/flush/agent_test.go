@@ -363,3 +363,39 @@ func TestInfoIsBounded(t *testing.T) {
 		t.Error("two megabytes were read")
 	}
 }
+
+// A proxy that knows no Expect says so once, and gets the payload.
+func TestExpectationFailed(t *testing.T) {
+	var asked, taken atomic.Int32
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Expect") != "" {
+			asked.Add(1)
+			w.WriteHeader(http.StatusExpectationFailed)
+			return
+		}
+		if body, err := io.ReadAll(r.Body); err == nil && len(body) == small {
+			taken.Add(1)
+		}
+	}))
+	defer proxy.Close()
+	client := clientOf(t, proxy.URL)
+	for range 3 {
+		if got := client.post(t.Context(), bodyOf(small)); got.verdict != accepted || got.err != nil {
+			t.Errorf("%+v", got)
+		}
+	}
+	if asked.Load() != 1 || taken.Load() != 3 {
+		t.Errorf("asked %d times and took %d payloads", asked.Load(), taken.Load())
+	}
+}
+
+// One that says so of every request is refusing.
+func TestExpectationAlwaysFailed(t *testing.T) {
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusExpectationFailed)
+	}))
+	defer proxy.Close()
+	if got := clientOf(t, proxy.URL).post(t.Context(), bodyOf(small)); got.verdict != refused {
+		t.Errorf("%+v", got)
+	}
+}
