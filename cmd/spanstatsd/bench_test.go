@@ -69,7 +69,7 @@ func checkReport(t *testing.T, r *bench.Report, wanted uint64) {
 	case !b.Balanced || b.Received != b.Aggregated+b.Dropped || b.Aggregated != b.Flushed+b.Unsent+b.Held:
 		t.Errorf("the books do not balance: %+v", *b)
 	case b.Dropped != dropped || r.SpansAccepted != b.Aggregated || b.Held != 0:
-		t.Errorf("the figures contradict the books: %+v", *r)
+		t.Errorf("the figures contradict the books %+v: %d dropped, %d accepted", *b, dropped, r.SpansAccepted)
 	case r.AgentHits == nil || *r.AgentHits != r.SpansAccepted || !*r.HitsEqualAccepted:
 		t.Errorf("the agent counted %v hits of %d accepted spans", r.AgentHits, r.SpansAccepted)
 	case r.SpansAttempted != wanted:
