@@ -142,7 +142,7 @@ func New(config Config) (*Aggregator, error) {
 		})
 	}
 	a.sealer = sealer{
-		aggregator: a, requests: make(chan chan *Delivery), clears: make(chan struct{}),
+		aggregator: a, requests: make(chan chan Reported), clears: make(chan struct{}),
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	a.intervals.init(&a.config)
@@ -199,10 +199,10 @@ func (a *Aggregator) Clear() {
 var ErrStopped = errors.New("the daemon is stopping: the last report is on its way")
 
 // Report asks for a seal now and returns the promise of its delivery, which
-// covers everything that was published before the call. Requests that come
+// covers everything that was published before the call and is not delivered. Requests that come
 // close together share one seal.
-func (a *Aggregator) Report(ctx context.Context) (*Delivery, error) {
-	answer := make(chan *Delivery, 1)
+func (a *Aggregator) Report(ctx context.Context) (Reported, error) {
+	answer := make(chan Reported, 1)
 	select {
 	case a.sealer.requests <- answer:
 	case <-a.sealer.done:
@@ -211,8 +211,8 @@ func (a *Aggregator) Report(ctx context.Context) (*Delivery, error) {
 		return nil, ctx.Err()
 	}
 	select {
-	case delivery := <-answer:
-		return delivery, nil
+	case reported := <-answer:
+		return reported, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

@@ -16,7 +16,7 @@ func (a *Aggregator) Shake(rnd *rand.Rand) {
 
 // Seal seals now, past the spacing that Report keeps.
 func (a *Aggregator) Seal() {
-	answer := make(chan *Delivery, 1)
+	answer := make(chan Reported, 1)
 	a.sealer.requests <- answer
 	<-answer
 }

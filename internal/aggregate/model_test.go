@@ -321,7 +321,7 @@ func TestBoundaryUnderLoad(t *testing.T) {
 		default:
 			a.Stats() // as a scrape would, at any moment
 			// Seals as fast as they go, past the spacing that Report keeps.
-			delivery := make(chan *Delivery, 1)
+			delivery := make(chan Reported, 1)
 			select {
 			case a.sealer.requests <- delivery:
 			case <-ended:

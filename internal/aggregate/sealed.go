@@ -1,7 +1,6 @@
 package aggregate
 
 import (
-	"context"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -69,33 +68,5 @@ func NewSealed(cycle uint64, start, end time.Time, width time.Duration,
 	return &Sealed{
 		Cycle: cycle, Start: start, End: end, Width: width,
 		Origins: origins, Keys: keys, Tables: tables, Delivery: NewDelivery(),
-	}
-}
-
-// Delivery is a promise: what became of one sealed cycle. It is how a tracer
-// that asked for a report learns of the outcome without anything downstream
-// knowing the tracer.
-type Delivery struct {
-	done chan struct{}
-	err  error
-}
-
-// NewDelivery returns a promise that is not kept yet.
-func NewDelivery() *Delivery { return &Delivery{done: make(chan struct{})} }
-
-// Resolve keeps the promise; nil means that the agent accepted everything. It
-// is called once.
-func (d *Delivery) Resolve(err error) {
-	d.err = err
-	close(d.done)
-}
-
-// Wait returns the outcome, or the context's error if that ends first.
-func (d *Delivery) Wait(ctx context.Context) error {
-	select {
-	case <-d.done:
-		return d.err
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }

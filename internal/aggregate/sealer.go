@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"slices"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/ring"
@@ -18,16 +19,20 @@ const (
 // sealer is the goroutine that moves the cycles on. It alone opens and seals.
 type sealer struct {
 	aggregator *Aggregator
-	requests   chan chan *Delivery
+	requests   chan chan Reported
 	clears     chan struct{}
 	stop       chan struct{}
 	done       chan struct{}
+
+	// What was handed on and has had no outcome yet, oldest first: as many as the
+	// flush keeps waiting, which its own limits bound.
+	open Reported
 }
 
 // run seals at every boundary of the wall clock, and in between when asked to.
 func (s *sealer) run() {
 	defer close(s.done)
-	var pending []chan *Delivery
+	var pending []chan Reported
 	var lastReport time.Time
 	reports := 0 // in this interval
 	timer := time.NewTimer(0)
@@ -47,7 +52,8 @@ func (s *sealer) run() {
 			s.clear()
 			continue
 		case <-s.stop:
-			s.answer(pending, s.sealLast())
+			s.sealLast()
+			s.answer(pending)
 			return
 		case <-timer.C:
 		}
@@ -62,7 +68,8 @@ func (s *sealer) run() {
 			reports++
 		}
 		if due || asked {
-			s.answer(pending, s.seal(due))
+			s.seal(due)
+			s.answer(pending)
 			pending = pending[:0]
 		}
 		// Counted anew from the wall clock each time, so that neither a slow seal
@@ -71,15 +78,15 @@ func (s *sealer) run() {
 	}
 }
 
-func (s *sealer) answer(pending []chan *Delivery, delivery *Delivery) {
+func (s *sealer) answer(pending []chan Reported) {
 	for _, request := range pending {
-		request <- delivery
+		request <- slices.Clone(s.open)
 	}
 }
 
 // seal opens the next cycle, closes the current one and hands it on. At the end of
-// an interval the next one begins with it. It returns the promise of its delivery.
-func (s *sealer) seal(isBoundary bool) *Delivery {
+// an interval the next one begins with it.
+func (s *sealer) seal(isBoundary bool) {
 	a := s.aggregator
 	number := a.cycles.current.Load()
 	next := a.cycles.slots[(number+1)%2]
@@ -89,20 +96,19 @@ func (s *sealer) seal(isBoundary bool) *Delivery {
 	}
 	next.open(number+1, time.Now(), &a.intervals)
 	a.cycles.current.Store(number + 1)
-	return s.handOn(a.cycles.slots[number%2])
+	s.handOn(a.cycles.slots[number%2])
 }
 
 // sealLast closes the current cycle with none after it, and the drainers.
-func (s *sealer) sealLast() *Delivery {
+func (s *sealer) sealLast() {
 	a := s.aggregator
 	number := a.cycles.current.Load()
 	a.cycles.current.Store(closedCycle)
-	delivery := s.handOn(a.cycles.slots[number%2])
+	s.handOn(a.cycles.slots[number%2])
 	for _, d := range a.drainers {
 		d.ring.Send(ring.Signal{Kind: ring.Stop})
 		<-d.done
 	}
-	return delivery
 }
 
 // clear empties the current cycle's tables, and tells the receiver how many
@@ -135,7 +141,7 @@ func (s *sealer) signal(signal ring.Signal) {
 
 // handOn collects every drainer's table of a cycle that is not current any more
 // and gives them away.
-func (s *sealer) handOn(c *Cycle) *Delivery {
+func (s *sealer) handOn(c *Cycle) {
 	a := s.aggregator
 	a.cycles.waitForReaders(c.number)
 	s.signal(ring.Signal{Kind: ring.Report, Arg: c.number})
@@ -145,11 +151,10 @@ func (s *sealer) handOn(c *Cycle) *Delivery {
 	for _, table := range c.tables {
 		table.held.Store(0) // from here on the receiver's books hold them
 	}
-	delivery := sealed.Delivery // the receiver owns sealed; the promise is ours too
+	s.open = append(slices.DeleteFunc(s.open, (*Delivery).resolved), sealed.Delivery)
 	a.sealed.Inc()
 	a.lastSeal.Store(time.Now())
 	a.config.Deliver(sealed)
-	return delivery
 }
 
 // open makes the memory of a released cycle the one of a new cycle.

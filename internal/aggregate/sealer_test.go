@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -125,16 +126,59 @@ func TestReportCoversWhatWasPublished(t *testing.T) {
 		r := a.NewReader()
 		for i := range uint64(5) {
 			publish(a, r, span.Origin{}, span.Key{Resource: "r"}, Slot{End: time.Now().UnixNano(), Weight: 1})
-			delivery, err := a.Report(t.Context())
+			reported, err := a.Report(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := delivery.Wait(t.Context()); err == nil || err.Error() != "the agent said no" {
+			if err := reported.Wait(t.Context()); err == nil || err.Error() != "the agent said no" {
 				t.Errorf("the promise was resolved with %v", err)
 			}
 			if total != i+1 {
 				t.Errorf("%d spans sealed after report %d", total, i)
 			}
+		}
+		r.Close()
+		a.Stop()
+	})
+}
+
+// TestReportWaitsForWhatIsOnItsWay publishes at the end of an interval and asks for a
+// report in the next one: its promise is kept when the first cycle's is, too.
+func TestReportWaitsForWhatIsOnItsWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var spans []uint64
+		var deliveries []*Delivery
+		a, err := New(testConfig(func(s *Sealed) {
+			spans, deliveries = append(spans, s.Spans()), append(deliveries, s.Delivery)
+			s.Release()
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Start()
+		r := a.NewReader()
+		publish(a, r, span.Origin{}, span.Key{Resource: "r"}, Slot{End: time.Now().UnixNano(), Weight: 1})
+		time.Sleep(time.Until(nextBoundary(time.Now(), 10*time.Second)) + time.Millisecond)
+		reported, err := a.Report(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := make(chan error, 1)
+		go func() { told <- reported.Wait(t.Context()) }()
+		if !slices.Equal(spans, []uint64{1, 0}) {
+			t.Errorf("%d spans were sealed", spans)
+		}
+		deliveries[1].Resolve(nil)
+		synctest.Wait()
+		if len(told) != 0 {
+			t.Error("a report was called delivered while the span before it was on its way")
+		}
+		deliveries[0].Resolve(errors.New("the agent said no"))
+		if err := <-told; err == nil {
+			t.Error("a report was called delivered though the agent refused the span before it")
+		}
+		if reported, err = a.Report(t.Context()); err != nil || len(reported) != 1 {
+			t.Errorf("a later report waits for %d cycles, %v", len(reported), err)
 		}
 		r.Close()
 		a.Stop()
@@ -180,11 +224,11 @@ func TestReportRenewsNothing(t *testing.T) {
 		}
 		for range maxReports {
 			time.Sleep(reportSpacing)
-			delivery, err := a.Report(t.Context())
+			reported, err := a.Report(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := delivery.Wait(t.Context()); err != nil {
+			if err := reported.Wait(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if first := flood(); first.Collapsed != 1<<FieldResource {

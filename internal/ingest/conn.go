@@ -244,9 +244,9 @@ func (c *conn) flush(body []byte) error {
 
 // report seals now and waits for the outcome. Stop ends the wait.
 func (s *Server) report() error {
-	delivery, err := s.config.Aggregator.Report(s.reports)
+	reported, err := s.config.Aggregator.Report(s.reports)
 	if err == nil {
-		err = delivery.Wait(s.reports)
+		err = reported.Wait(s.reports)
 	}
 	if errors.Is(err, context.Canceled) {
 		return aggregate.ErrStopped

@@ -1,0 +1,57 @@
+package aggregate
+
+import "context"
+
+// Delivery is a promise: what became of one sealed cycle. It is how a tracer
+// that asked for a report learns of the outcome without anything downstream
+// knowing the tracer.
+type Delivery struct {
+	done chan struct{}
+	err  error
+}
+
+// NewDelivery returns a promise that is not kept yet.
+func NewDelivery() *Delivery { return &Delivery{done: make(chan struct{})} }
+
+// Resolve keeps the promise; nil means that the agent accepted everything. It
+// is called once.
+func (d *Delivery) Resolve(err error) {
+	d.err = err
+	close(d.done)
+}
+
+// Wait returns the outcome, or the context's error if that ends first.
+func (d *Delivery) Wait(ctx context.Context) error {
+	select {
+	case <-d.done:
+		return d.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// resolved says whether the promise is kept.
+func (d *Delivery) resolved() bool {
+	select {
+	case <-d.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Reported is the promise of a report that was asked for: its own cycle's delivery,
+// and those of earlier cycles that were still on their way. What a tracer published
+// just before may be in one of those, if an interval ended in between.
+type Reported []*Delivery
+
+// Wait returns the first outcome that is no success once all are known, or the
+// context's error if that ends first.
+func (r Reported) Wait(ctx context.Context) (first error) {
+	for _, d := range r {
+		if err := d.Wait(ctx); first == nil {
+			first = err
+		}
+	}
+	return first
+}
