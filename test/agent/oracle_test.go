@@ -90,9 +90,20 @@ func startOracle(t *testing.T, socket string, edit func(*config.AgentConfig)) *o
 // stop ends the agent, which sends all that it holds first.
 func (o *oracle) stop() {
 	o.once.Do(func() {
+		settle(o.agent)
 		o.end()
 		o.agent.WaitForStopped(context.Background())
 	})
+}
+
+// settle waits until the agent has taken in every statistic that it was sent. It
+// drops those that still wait when it ends.
+func settle(real *agent.Agent) {
+	waiting := real.ClientStatsAggregator.In
+	waiting <- &pb.ClientStatsPayload{} // behind what is being taken in
+	for len(waiting) > 0 {
+		time.Sleep(time.Millisecond)
+	}
 }
 
 func awaitSocket(t *testing.T, socket string) {

@@ -61,8 +61,9 @@ func startAgent(t *testing.T) *realAgent {
 	real.TraceWriter, real.TraceWriterV1 = &noTraces{}, &noTraces{}
 	go real.Run()
 	a.stop = sync.OnceFunc(func() {
+		settle(real)
 		cancel()
-		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := real.WaitForStopped(ctx); err != nil {
 			t.Error(err)
@@ -78,6 +79,16 @@ func startAgent(t *testing.T) *realAgent {
 	}
 	t.Fatal("the agent does not listen")
 	return nil
+}
+
+// settle waits until the agent has taken in every statistic that it was sent. It
+// drops those that still wait when it ends.
+func settle(real *agent.Agent) {
+	waiting := real.ClientStatsAggregator.In
+	waiting <- &pb.ClientStatsPayload{} // behind what is being taken in
+	for len(waiting) > 0 {
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // binned tells sketches apart that do not have the same counts in the same bins.
