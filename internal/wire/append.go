@@ -22,6 +22,30 @@ func appendUint(dst []byte, v uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, uint64v), v)
 }
 
+// putUint is appendUint where there is room for any integer. It returns how many
+// bytes that took.
+func putUint(b *[9]byte, v uint64) int {
+	switch {
+	case v < fixMap:
+		b[0] = byte(v)
+		return 1
+	case v <= math.MaxUint8:
+		b[0], b[1] = uint8v, byte(v)
+		return 2
+	case v <= math.MaxUint16:
+		b[0] = uint16v
+		binary.BigEndian.PutUint16(b[1:], uint16(v))
+		return 3
+	case v <= math.MaxUint32:
+		b[0] = uint32v
+		binary.BigEndian.PutUint32(b[1:], uint32(v))
+		return 5
+	}
+	b[0] = uint64v
+	binary.BigEndian.PutUint64(b[1:], v)
+	return 9
+}
+
 func appendInt(dst []byte, v int64) []byte {
 	switch {
 	case v >= 0:

@@ -203,3 +203,24 @@ func TestValidWeight(t *testing.T) {
 		t.Error("NaN is a valid weight")
 	}
 }
+
+// TestNumberedWithRoomAgrees: a numbered snapshot is the same bytes, whether there
+// was room for it or not.
+func TestNumberedWithRoomAgrees(t *testing.T) {
+	values := []uint64{0, 1, 127, 128, 255, 256, 65535, 65536, 1<<32 - 1, 1 << 32, 1<<63 - 1, 1 << 63, 1<<64 - 1}
+	for _, number := range values {
+		for _, duration := range values {
+			for _, end := range values {
+				for _, weight := range []float64{1, 2, 0.5} {
+					add := func(dst []byte) []byte {
+						return AppendNumbered(dst, uint32(number), duration, int64(end), span.Flags(duration), weight)
+					}
+					with, without := add(make([]byte, 3, 100)), add(make([]byte, 3))
+					if !bytes.Equal(with, without) {
+						t.Fatalf("number %d, duration %d, end %d, weight %v: %x with room, %x without", number, duration, int64(end), weight, with, without)
+					}
+				}
+			}
+		}
+	}
+}
