@@ -78,6 +78,19 @@ func (b *buffer) finishMessage() {
 // fits reports whether n more bytes have room among the messages.
 func (b *buffer) fits(n int) bool { return n <= cap(b.frames)-len(b.frames) }
 
+// appendNumbered appends a snapshot for which there is room. Nothing moves, so
+// only the length is stored: a pointer would ask the collector first.
+func (b *buffer) appendNumbered(s *Snapshot, number uint32) {
+	duration, end, flags, weight := s.facts()
+	b.frames = b.frames[:len(wire.AppendNumbered(b.frames, number, duration, end, flags, weight))]
+}
+
+// appendWhole is the same for a key that has no number.
+func (b *buffer) appendWhole(s *Snapshot, raw []byte) {
+	duration, end, flags, weight := s.facts()
+	b.frames = wire.AppendWhole(b.frames, raw, duration, end, flags, weight)
+}
+
 // seal makes the buffer what is to be written.
 func (b *buffer) seal() {
 	if b.keys > 0 {

@@ -21,6 +21,7 @@ func (s *shard) advance() (why reason, ok bool) {
 	s.buffer, s.noRoom = fresh, 0
 	s.keys.reset()
 	s.known.reset()
+	s.labels.reset()
 	return 0, true
 }
 
@@ -74,5 +75,6 @@ func (s *shard) seal() {
 	if s.buffer != nil {
 		s.pool.seal(s.buffer)
 		s.buffer, s.noRoom = nil, 0
+		s.labels.forget()
 	}
 }

@@ -24,6 +24,7 @@ type shard struct {
 	noRoom int     // the smallest batch that found none in buffer, or 0
 	keys   keyTable
 	known  encodedTable
+	labels labelTable
 	cutter cutter
 
 	published atomic.Uint64
@@ -113,21 +114,45 @@ func (s *shard) fill(batch []Snapshot) (taken int) {
 
 // encode appends one snapshot, unless it does not fit.
 func (s *shard) encode(snapshot *Snapshot) bool {
+	if !s.buffer.fits(snapshotRoom) {
+		return false
+	}
 	if snapshot.Encoded != nil {
-		return s.appendEncoded(snapshot, snapshot.Encoded)
+		return s.encodeEncoded(snapshot, snapshot.Encoded)
 	}
-	bound := keyBound(&snapshot.Key)
-	if !isOversized(&snapshot.Key, bound) {
-		return s.append(snapshot, &snapshot.Key, bound)
+	if number, ok := s.labels.find(&snapshot.Key); ok {
+		s.buffer.appendNumbered(snapshot, uint32(number))
+		return true
 	}
-	key := s.cutter.cut(&snapshot.Key)
-	appended := s.append(snapshot, key, keyBound(key))
-	s.cutter.forget()
-	return appended
+	return s.encodeLabels(snapshot)
 }
 
-// append appends a snapshot with this key, by number if it has one.
-func (s *shard) append(snapshot *Snapshot, key *Key, bound int) bool {
+// encodeEncoded appends a snapshot whose key was encoded before.
+func (s *shard) encodeEncoded(snapshot *Snapshot, key *EncodedKey) bool {
+	slot, ok := s.known.find(key.id)
+	if ok {
+		s.buffer.appendNumbered(snapshot, slot.number)
+		return true
+	}
+	if !s.buffer.fits(snapshotRoom + len(key.raw)) {
+		return false
+	}
+	if number, ok := s.appendRaw(snapshot, key.raw); ok {
+		s.known.put(slot, key.id, number)
+	}
+	return true
+}
+
+// encodeLabels appends a snapshot whose labels are not known yet.
+func (s *shard) encodeLabels(snapshot *Snapshot) bool {
+	key := &snapshot.Key
+	bound := keyBound(key)
+	isCut := isOversized(key, bound)
+	if isCut {
+		key = s.cutter.cut(key)
+		defer s.cutter.forget()
+		bound = keyBound(key)
+	}
 	b := s.buffer
 	if !b.fits(snapshotRoom + bound) {
 		return false
@@ -136,38 +161,22 @@ func (s *shard) append(snapshot *Snapshot, key *Key, bound int) bool {
 	// written whole, it moves back by a few bytes.
 	ahead := len(b.frames) + snapshotRoom
 	raw := wire.AppendKey(b.frames[ahead:ahead:cap(b.frames)], key)
-	number, ok := s.number(b, raw)
-	finish(b, snapshot, number, ok, raw)
+	if number, ok := s.appendRaw(snapshot, raw); ok && !isCut {
+		s.labels.learn(key, number)
+	}
 	return true
 }
 
-// appendEncoded appends a snapshot whose key was encoded before.
-func (s *shard) appendEncoded(snapshot *Snapshot, key *EncodedKey) bool {
-	b := s.buffer
-	if !b.fits(snapshotRoom + len(key.raw)) {
-		return false
-	}
-	slot, ok := s.known.find(key.id)
-	if !ok {
-		var number uint32
-		if number, ok = s.number(b, key.raw); ok {
-			s.known.put(slot, key.id, number)
-		}
-		finish(b, snapshot, number, ok, key.raw)
-		return true
-	}
-	finish(b, snapshot, slot.number, true, key.raw)
-	return true
-}
-
-// finish appends a snapshot for which there is room, by number if its key has one.
-func finish(b *buffer, snapshot *Snapshot, number uint32, ok bool, raw []byte) {
-	duration, end, flags, weight := snapshot.facts()
+// appendRaw appends a snapshot for which there is room, by number if its key has
+// one.
+func (s *shard) appendRaw(snapshot *Snapshot, raw []byte) (number uint32, ok bool) {
+	number, ok = s.number(s.buffer, raw)
 	if ok {
-		b.frames = wire.AppendNumbered(b.frames, number, duration, end, flags, weight)
+		s.buffer.appendNumbered(snapshot, number)
 	} else {
-		b.frames = wire.AppendWhole(b.frames, raw, duration, end, flags, weight)
+		s.buffer.appendWhole(snapshot, raw)
 	}
+	return number, ok
 }
 
 // number is the number of a key in this buffer, which it defines on its first

@@ -23,7 +23,7 @@ const (
 )
 
 // Snapshot is what is told of one finished span. Publish reads it and keeps
-// nothing of it.
+// nothing of it but labels, as the strings they are, for a while.
 type Snapshot struct {
 	Key      Key
 	Encoded  *EncodedKey   // instead of Key, unless it is nil
@@ -40,19 +40,26 @@ type Snapshot struct {
 // value that the daemon would take for malformed is bent to the nearest that it
 // takes, because it would close the connection over it.
 func (s *Snapshot) facts() (duration uint64, end int64, flags span.Flags, weight float64) {
-	if s.Error {
-		flags |= span.Error
+	flags = flag(s.Error)*span.Error | flag(s.TopLevel)*span.TopLevel
+	return uint64(max(s.Duration, 0)), s.End.UnixNano(), flags, validWeight(s.Weight)
+}
+
+func validWeight(weight float64) float64 {
+	switch {
+	case weight == 0:
+		return 1
+	case wire.ValidWeight(weight):
+		return weight
+	case weight > wire.MaxWeight:
+		return wire.MaxWeight
 	}
-	if s.TopLevel {
-		flags |= span.TopLevel
+	return 1
+}
+
+// flag is 1 for true. It is no branch: what fails is as good as random.
+func flag(is bool) (f span.Flags) {
+	if is {
+		f = 1
 	}
-	weight = s.Weight
-	if !wire.ValidWeight(weight) {
-		if weight > wire.MaxWeight {
-			weight = wire.MaxWeight
-		} else {
-			weight = 1
-		}
-	}
-	return uint64(max(s.Duration, 0)), s.End.UnixNano(), flags, weight
+	return f
 }
