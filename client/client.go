@@ -85,6 +85,10 @@ func (c *Client) Publish(batch []Snapshot) bool {
 	if len(batch) == 0 {
 		return true
 	}
+	if why, shut := c.gate.shut(); shut {
+		c.refuse(batch, why)
+		return false
+	}
 	accepted, sealed := c.publish(batch)
 	if sealed {
 		c.wakeSender()
@@ -98,6 +102,13 @@ func (c *Client) arm() {
 	if !c.armed.Load() && c.armed.CompareAndSwap(false, true) {
 		c.wakeSender()
 	}
+}
+
+// refuse counts a batch that need not be looked at. No shard is locked for it: a
+// call costs some nanoseconds, however many spans it brings.
+func (c *Client) refuse(batch []Snapshot, why reason) {
+	c.shards[home()&uint32(len(c.shards)-1)].refused.add(why, len(batch))
+	c.arm()
 }
 
 // publish tries every shard once, from the goroutine's own one on. A shard that is locked

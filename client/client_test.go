@@ -300,6 +300,27 @@ func TestPublishAllocatesNothing(t *testing.T) {
 	}
 }
 
+// TestRefusingAllocatesNothing: neither does what a full client or a long absence
+// turns away.
+func TestRefusingAllocatesNothing(t *testing.T) {
+	c := open(t, Config{Socket: filepath.Join(t.TempDir(), "nobody"), BufferBytes: minBuffers * bufferBytes})
+	batch := sampleBatch(100)
+	for c.Publish(batch) {
+	}
+	for _, why := range []reason{bufferFull, disconnected} {
+		if why == disconnected {
+			c.gate.leave()
+		}
+		before := c.refused()[why]
+		if n := testing.AllocsPerRun(500, func() { c.Publish(batch) }); n != 0 {
+			t.Errorf("%s: %v allocations", reasonNames[why], n)
+		}
+		if got := c.refused()[why] - before; got != 501*100 {
+			t.Errorf("%s: %d of %d are counted", reasonNames[why], got, 501*100)
+		}
+	}
+}
+
 // TestIdleIsStill checks that after the last snapshot has gone nothing is armed.
 func TestIdleIsStill(t *testing.T) {
 	d := newFakeDaemon(t).start()
@@ -336,6 +357,7 @@ func TestConfigThatCannotWork(t *testing.T) {
 		"negative buffer": {BufferBytes: -1},
 		"negative age":    {MaxAge: -1},
 		"negative pause":  {MaxBackoff: -1},
+		"negative wait":   {MaxAway: -1},
 	} {
 		if _, err := Open(config); err == nil {
 			t.Errorf("%s: opened", name)

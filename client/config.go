@@ -17,6 +17,7 @@ const (
 	defaultBufferBytes = 4 << 20
 	defaultMaxAge      = 100 * time.Millisecond
 	defaultMaxBackoff  = 5 * time.Second
+	defaultMaxAway     = 30 * time.Second
 
 	// minBuffers is one to fill while another one is being sent.
 	minBuffers = 2
@@ -44,6 +45,10 @@ type Config struct {
 	MaxAge time.Duration
 	// MaxBackoff is the longest pause between two attempts to connect: 5 s if 0.
 	MaxBackoff time.Duration
+	// MaxAway is how long spans are buffered for a daemon that is away: 30 s if
+	// 0, which is time to restart it. Beyond it they are refused, at almost no
+	// cost: a daemon that comes later has no bucket any more that is theirs.
+	MaxAway time.Duration
 	// Logger hears when the daemon comes and goes. Nil: nobody does.
 	Logger *slog.Logger
 }
@@ -68,6 +73,9 @@ func (c Config) complete() (Config, error) {
 	if c.MaxBackoff == 0 {
 		c.MaxBackoff = defaultMaxBackoff
 	}
+	if c.MaxAway == 0 {
+		c.MaxAway = defaultMaxAway
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -86,6 +94,8 @@ func (c *Config) check() error {
 		return errors.New("MaxAge is negative: choose a positive one, or 0 for 100ms")
 	case c.MaxBackoff < 0:
 		return errors.New("MaxBackoff is negative: choose a positive one, or 0 for 5s")
+	case c.MaxAway < 0:
+		return errors.New("MaxAway is negative: choose a positive one, or 0 for 30s")
 	}
 	return nil
 }

@@ -6,8 +6,7 @@
 //
 // Memory, and one connection. A snapshot is encoded, where it is published,
 // straight into a buffer that will be written to the socket as it is: there is
-// no queue of snapshots, no second copy, and nothing of the caller's is kept.
-// The way is: shard (where publishers meet it) to sealed (full, or old enough)
+// no queue of snapshots and no second copy. The way is: shard (where publishers meet it) to sealed (full, or old enough)
 // to the sender, which writes it, and back to the free ones.
 //
 // A buffer holds one define message and then spans messages that use its
@@ -17,6 +16,11 @@
 // defines more than 512 keys, which every daemon takes; a key beyond those is
 // sent whole with its snapshot. Small batches share a message of at most 256
 // snapshots; a larger batch is split into several, yet accepted or refused whole.
+//
+// Of the caller's memory a shard keeps strings and nothing else: the labels of the
+// keys that its buffer defines, while that is being filled, to know a key that comes
+// again without encoding it. It may, because a string never changes. Whoever makes
+// one with package unsafe, of memory that is used again, must publish a copy.
 //
 // # Threading rule
 //
@@ -32,14 +36,19 @@
 // An idle client costs nothing: the age timer runs only while a shard holds
 // something, and the first snapshot after silence starts it. While the daemon is
 // away the one thing that stirs is the next attempt to connect, at most
-// Config.MaxBackoff (5 s) apart once the attempts have slowed down.
+// Config.MaxBackoff (5 s) apart once the attempts have slowed down. After the first
+// that fails later than Config.MaxAway (30 s) Publish only counts what it refuses,
+// which takes some nanoseconds a batch, until there is a daemon again. What was
+// buffered before is sent to that one.
 //
 // # Bounds
 //
 // Config.BufferBytes, taken once in Open, holds every snapshot that was
 // accepted and not sent, whether the daemon is slow or away. The system gives
 // real memory to the part of it that was ever needed. The shards' key tables
-// add 17 KiB a shard, at most 32 shards. When no buffer is free the newest is
+// add 99 KiB a shard, of which the collector walks 64, in as many shards as twice
+// the processors, at most 32; the strings that a shard keeps are those of 16 KiB of
+// keys. When no buffer is free the newest is
 // refused. A label is copied up to the length that the daemon would keep of it
 // (span's limits), whatever its own length is.
 //
@@ -60,6 +69,6 @@
 //	Published = Sent + Buffered + sum of Lost
 //
 // Both kinds of loss are reported to the daemon, which shows them as
-// spanstatsd_client_lost_spans_total: by the reasons buffer_full, too_large,
-// not_wanted and closed. A report that could not be written is added to the next.
+// spanstatsd_client_lost_spans_total: by the reasons buffer_full, disconnected,
+// too_large, not_wanted and closed. A report that could not be written is added to the next.
 package client

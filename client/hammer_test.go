@@ -16,7 +16,7 @@ import (
 // calls sent has been counted by a daemon, and every other is in the books.
 func TestHammer(t *testing.T) {
 	d := newFakeDaemon(t).start()
-	c := open(t, Config{Socket: d.socket, BufferBytes: 8 * bufferBytes, MaxAge: time.Millisecond, MaxBackoff: time.Millisecond})
+	c := open(t, Config{Socket: d.socket, BufferBytes: 8 * bufferBytes, MaxAge: time.Millisecond, MaxBackoff: time.Millisecond, MaxAway: 2 * time.Millisecond})
 	offered, stop := publishMuch(t, c)
 	r := rand.New(rand.NewPCG(10, 11))
 	for range 40 {
@@ -24,6 +24,7 @@ func TestHammer(t *testing.T) {
 		switch r.IntN(4) {
 		case 0, 1:
 			d.stop()
+			time.Sleep(time.Duration(r.IntN(2)) * 10 * time.Millisecond) // too long, or not
 			d.start()
 		case 2:
 			d.each(func(f *fakeConn) { f.reading.Lock() })

@@ -145,6 +145,76 @@ func TestLostWhileAway(t *testing.T) {
 	checkBooks(t, c, offered)
 }
 
+// TestDisconnected follows a daemon that is away for too long, comes, and leaves
+// again: what is refused meanwhile is counted, and told once it is there.
+func TestDisconnected(t *testing.T) {
+	d := newFakeDaemon(t)
+	c := open(t, Config{Socket: d.socket, MaxAge: time.Millisecond, MaxAway: time.Millisecond, MaxBackoff: time.Millisecond})
+	offered := uint64(0)
+	publish := func() bool {
+		offered += 3
+		return c.Publish(sampleBatch(3))
+	}
+	for round := range uint64(3) {
+		before := c.Stats().Refused[ReasonDisconnected]
+		eventually(t, "the gate is shut", func() bool { return !publish() })
+		for range 10 {
+			if publish() {
+				t.Error("accepted while the daemon is away")
+			}
+		}
+		checkBooks(t, c, offered)
+		if got := c.Stats().Refused; got[ReasonDisconnected] != before+33 || sum(got) != got[ReasonDisconnected] {
+			t.Errorf("refused are %v, of which %d were before", got, before)
+		}
+		d.start()
+		eventually(t, "the gate is open", publish)
+		if err := c.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		checkBooks(t, c, offered)
+		s := c.Stats()
+		d.see(func() {
+			if d.lost[ReasonDisconnected] != s.Refused[ReasonDisconnected] || d.spans != s.Published {
+				t.Errorf("round %d: the daemon got %d spans and heard of %v, the client counts %+v", round, d.spans, d.lost, s)
+			}
+		})
+		d.stop()
+	}
+	eventually(t, "the gate is shut", func() bool { return !publish() })
+	for i := range c.shards {
+		c.shards[i].lock()
+		if c.shards[i].buffer != nil {
+			t.Error("a shard goes on holding a buffer, and labels with it")
+		}
+		c.shards[i].mu.Unlock()
+	}
+	lost := c.Stats().Buffered
+	if err := c.Close(t.Context()); (err == nil) != (lost == 0) {
+		t.Errorf("closed with %v, lost are %d", err, lost)
+	}
+	if publish() || c.Stats().Refused[ReasonClosed] != 3 {
+		t.Errorf("after close: %v", c.Stats().Refused)
+	}
+	checkBooks(t, c, offered)
+}
+
+// TestStillAwayIsLogged, once an absence.
+func TestStillAwayIsLogged(t *testing.T) {
+	var log syncBuffer
+	d := newFakeDaemon(t)
+	c := open(t, Config{
+		Socket: d.socket, MaxAway: time.Nanosecond, MaxBackoff: time.Millisecond,
+		Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	for n := 1; n <= 2; n++ {
+		eventually(t, "it is said", func() bool { return strings.Count(log.String(), "still away") == n })
+		d.start()
+		eventually(t, "it is connected", func() bool { return c.Stats().Connected })
+		d.stop()
+	}
+}
+
 func TestClose(t *testing.T) {
 	d := newFakeDaemon(t).start()
 	c := open(t, Config{Socket: d.socket, MaxAge: time.Hour})
@@ -388,7 +458,16 @@ func TestGate(t *testing.T) {
 	check(notWanted, true)
 	g.want(true)
 	check(0, false)
+	g.leave()
+	check(disconnected, true)
+	g.want(false)
+	check(notWanted, true)
+	g.leave()
+	g.want(true)
+	check(0, false)
 	g.close()
 	g.want(true)
+	check(closed, true)
+	g.leave()
 	check(closed, true)
 }

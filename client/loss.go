@@ -5,10 +5,11 @@ import "sync/atomic"
 // The reasons under which a span is refused or lost: the keys of Stats.Refused
 // and Stats.Lost, and of what the daemon is told.
 const (
-	ReasonBufferFull = "buffer_full" // no buffer was free, or every shard was being written to
-	ReasonTooLarge   = "too_large"   // the batch needs more than all buffers
-	ReasonNotWanted  = "not_wanted"  // the agent behind the daemon takes no stats
-	ReasonClosed     = "closed"      // published after Close, or not sent by the end of it
+	ReasonBufferFull   = "buffer_full"  // no buffer was free, or every shard was being written to
+	ReasonDisconnected = "disconnected" // the daemon was away for longer than Config.MaxAway
+	ReasonTooLarge     = "too_large"    // the batch needs more than all buffers
+	ReasonNotWanted    = "not_wanted"   // the agent behind the daemon takes no stats
+	ReasonClosed       = "closed"       // published after Close, or not sent by the end of it
 )
 
 // reason is an index, because a publisher counts by it.
@@ -16,13 +17,14 @@ type reason uint8
 
 const (
 	bufferFull reason = iota
+	disconnected
 	tooLarge
 	notWanted
 	closed
 	reasons
 )
 
-var reasonNames = [reasons]string{ReasonBufferFull, ReasonTooLarge, ReasonNotWanted, ReasonClosed}
+var reasonNames = [reasons]string{ReasonBufferFull, ReasonDisconnected, ReasonTooLarge, ReasonNotWanted, ReasonClosed}
 
 // losses counts spans by reason.
 type losses [reasons]atomic.Uint64

@@ -17,9 +17,11 @@ type sender struct {
 	reported [reasons]uint64
 	backoff  backoff
 	age      *time.Timer
-	isAging  bool  // the timer runs, as it does while the client is armed
-	isAway   bool  // and that was logged
-	unread   error // why the daemon's end was not waited for
+	isAging  bool      // the timer runs, as it does while the client is armed
+	since    time.Time // when the last connection ended, or the client was opened
+	isAway   bool      // the daemon is, and that was logged
+	hasLeft  bool      // and so it was that it is for too long
+	unread   error     // why the daemon's end was not waited for
 }
 
 func newSender(c *Client) *sender {
@@ -28,6 +30,7 @@ func newSender(c *Client) *sender {
 		pending: make([]*buffer, 0, len(c.pool.buffers)),
 		backoff: backoff{most: c.config.MaxBackoff},
 		age:     time.NewTimer(time.Hour),
+		since:   time.Now(),
 	}
 	s.age.Stop()
 	return s
@@ -69,6 +72,7 @@ func (s *sender) connect() *link {
 		if isLast {
 			return nil
 		}
+		s.refuseIfLong()
 		select {
 		case <-time.After(s.backoff.next()):
 		case <-s.c.closing:
@@ -76,8 +80,22 @@ func (s *sender) connect() *link {
 	}
 }
 
+// refuseIfLong shuts the gate once the daemon is away for longer than it is
+// worth waiting for. What was buffered before stays for it, but no shard goes on
+// holding labels.
+func (s *sender) refuseIfLong() {
+	if s.hasLeft || time.Since(s.since) < s.c.config.MaxAway {
+		return
+	}
+	s.hasLeft = true
+	s.c.gate.leave()
+	s.sealAll()
+	s.c.config.Logger.Warn("spanstatsd is still away, spans are refused and counted until it is back",
+		slog.String("socket", s.c.config.Socket), slog.Duration("away", time.Since(s.since)))
+}
+
 func (s *sender) welcome(l *link) {
-	s.isAway = false
+	s.isAway, s.hasLeft = false, false
 	s.c.connects.Add(1)
 	s.c.daemon.Store(&l.daemon)
 	s.c.config.Logger.Info("connected to spanstatsd", slog.String("socket", s.c.config.Socket), slog.String("daemon", l.daemon))
@@ -88,6 +106,7 @@ func (s *sender) welcome(l *link) {
 func (s *sender) part(l *link) {
 	l.close()
 	s.c.daemon.Store(nil)
+	s.since = time.Now()
 	s.backoff.reset(time.Since(l.since))
 	s.c.config.Logger.Info("disconnected from spanstatsd", slog.Any("reason", l.ending))
 }
