@@ -17,7 +17,7 @@ const (
 	defaultBufferBytes = 4 << 20
 	defaultMaxAge      = 100 * time.Millisecond
 	defaultMaxBackoff  = 5 * time.Second
-	defaultMaxAway     = 30 * time.Second
+	defaultMaxAway     = time.Minute
 
 	// minBuffers is one to fill while another one is being sent.
 	minBuffers = 2
@@ -45,9 +45,9 @@ type Config struct {
 	MaxAge time.Duration
 	// MaxBackoff is the longest pause between two attempts to connect: 5 s if 0.
 	MaxBackoff time.Duration
-	// MaxAway is how long spans are buffered for a daemon that is away: 30 s if
-	// 0, which is time to restart it. Beyond it they are refused, at almost no
-	// cost: a daemon that comes later has no bucket any more that is theirs.
+	// MaxAway is how long spans are buffered for a daemon that is away: 1 min if
+	// 0, time enough to restart or replace it. From then on they are refused, at
+	// almost no cost, until it is back: the agent has no bucket for what is older.
 	MaxAway time.Duration
 	// Logger hears when the daemon comes and goes. Nil: nobody does.
 	Logger *slog.Logger
@@ -95,7 +95,7 @@ func (c *Config) check() error {
 	case c.MaxBackoff < 0:
 		return errors.New("MaxBackoff is negative: choose a positive one, or 0 for 5s")
 	case c.MaxAway < 0:
-		return errors.New("MaxAway is negative: choose a positive one, or 0 for 30s")
+		return errors.New("MaxAway is negative: choose a positive one, or 0 for 1m")
 	}
 	return nil
 }

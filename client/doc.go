@@ -37,7 +37,7 @@
 // something, and the first snapshot after silence starts it. While the daemon is
 // away the one thing that stirs is the next attempt to connect, at most
 // Config.MaxBackoff (5 s) apart once the attempts have slowed down. After the first
-// that fails later than Config.MaxAway (30 s) Publish only counts what it refuses,
+// that fails later than Config.MaxAway (1 min) Publish only counts what it refuses,
 // which takes some nanoseconds a batch, until there is a daemon again. What was
 // buffered before is sent to that one.
 //

@@ -25,6 +25,7 @@ export const advice = {
   },
   "lost by a tracer": {
     buffer_full: "The daemon was away or slow for longer than the tracer's buffer lasts.",
+    disconnected: "The daemon was away for longer than the tracer waits for one (MaxAway of the Go client).",
   },
   collapsed: {
     whole_key: "Counted in its origin's overflow aggregate: the table was full; see --max-aggregates.",
