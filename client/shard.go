@@ -143,28 +143,36 @@ func (s *shard) encodeEncoded(snapshot *Snapshot, key *EncodedKey) bool {
 	return true
 }
 
-// encodeLabels appends a snapshot whose labels are not known yet.
+// encodeLabels appends a snapshot whose labels are not known yet. Those that must
+// be cut are never known.
 func (s *shard) encodeLabels(snapshot *Snapshot) bool {
 	key := &snapshot.Key
 	bound := keyBound(key)
-	isCut := isOversized(key, bound)
-	if isCut {
-		key = s.cutter.cut(key)
-		defer s.cutter.forget()
-		bound = keyBound(key)
+	if isOversized(key, bound) {
+		cut := s.cutter.cut(key)
+		_, _, appended := s.append(snapshot, cut, keyBound(cut))
+		s.cutter.forget()
+		return appended
 	}
+	number, ok, appended := s.append(snapshot, key, bound)
+	if ok {
+		s.labels.learn(key, number)
+	}
+	return appended
+}
+
+// append appends a snapshot with this key, unless it does not fit.
+func (s *shard) append(snapshot *Snapshot, key *Key, bound int) (number uint32, ok, appended bool) {
 	b := s.buffer
 	if !b.fits(snapshotRoom + bound) {
-		return false
+		return 0, false, false
 	}
 	// The key is encoded a little ahead of where it would stand in the message:
 	// written whole, it moves back by a few bytes.
 	ahead := len(b.frames) + snapshotRoom
 	raw := wire.AppendKey(b.frames[ahead:ahead:cap(b.frames)], key)
-	if number, ok := s.appendRaw(snapshot, raw); ok && !isCut {
-		s.labels.learn(key, number)
-	}
-	return true
+	number, ok = s.appendRaw(snapshot, raw)
+	return number, ok, true
 }
 
 // appendRaw appends a snapshot for which there is room, by number if its key has
