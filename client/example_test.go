@@ -44,6 +44,51 @@ func Example() {
 	// Output: published 1 sent 1
 }
 
+// A tracer of a router with thousands of routes keeps an encoded key beside each.
+func ExampleEncodeKey() {
+	socket, stop := startDaemon()
+	defer stop()
+	c, err := client.Open(client.Config{Socket: socket})
+	if err != nil {
+		log.Fatal(err)
+	}
+	type route struct{ ok, failed *client.EncodedKey }
+	key := client.Key{Service: "web-store", Operation: "http.request", Resource: "GET /users/?", Kind: "server"}
+	users := route{ok: client.EncodeKey(key)}
+	key.HTTPStatus = 500
+	users.failed = client.EncodeKey(key)
+
+	batch := make([]client.Snapshot, 0, 64) // used again, for each trace
+	batch = append(batch, client.Snapshot{Encoded: users.ok, Duration: time.Millisecond, End: time.Now()})
+	batch = append(batch, client.Snapshot{Encoded: users.failed, Duration: time.Second, End: time.Now(), Error: true})
+	fmt.Println(c.Publish(batch))
+
+	if err := c.Close(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+	// Output: true
+}
+
+// What could not be handed over is counted, by reason.
+func ExampleClient_Stats() {
+	nobody := filepath.Join(os.TempDir(), "no-daemon-here", "spans.sock")
+	c, err := client.Open(client.Config{Socket: nobody, MaxAway: 10 * time.Second})
+	if err != nil {
+		log.Fatal(err)
+	}
+	c.Publish(make([]client.Snapshot, 3))
+	fmt.Println("buffered", c.Stats().Buffered)
+
+	fmt.Println(c.Close(context.Background()))
+	c.Publish(make([]client.Snapshot, 2))
+	stats := c.Stats()
+	fmt.Println("lost", stats.Lost[client.ReasonClosed], "refused", stats.Refused[client.ReasonClosed])
+	// Output:
+	// buffered 3
+	// close client: 3 spans could not be sent and are lost
+	// lost 3 refused 2
+}
+
 // startDaemon stands in for spanstatsd: it welcomes, reads and says nothing.
 func startDaemon() (socket string, stop func()) {
 	dir, err := os.MkdirTemp("", "example")
