@@ -53,8 +53,10 @@ type Counter struct {
 	names   names
 	links   []rules.Link
 	spans   rules.Spans
-	at      [maxLabels]uint32 // by label, the index plus one of a span's tag
+	set     labelSet          // those that the selected span has
+	at      [maxLabels]uint32 // by label of those, the index of its tag
 	key     span.Key
+	memo    memo
 	scratch []byte // of labels that are not in the body as they must be
 	encoded []byte
 	batches []batch
@@ -104,7 +106,7 @@ func (c *Counter) Count(format Format, body []byte, lang string, topLevel bool, 
 	c.names.reset(lang)
 	c.batches = c.batches[:0]
 	c.scratch = c.scratch[:0]
-	clear(c.at[:])
+	c.memo.reset(wishes)
 	p := &c.payload
 	if err := p.walk(format, body, wishes.labels); err != nil {
 		return err
@@ -142,7 +144,6 @@ func (c *Counter) trace(t *chunk) {
 		if top := c.isTopLevel(i); c.eligible(rec, top) {
 			c.snapshot(rec, top)
 		}
-		c.leave(rec)
 	}
 }
 
@@ -233,7 +234,6 @@ func (c *Counter) open(root *record, t *chunk) {
 	}
 	c.current = c.batch(c.baseService())
 	c.synthetic = rules.Synthetics(view(t.origin.of(c.payload.b)))
-	c.leave(root)
 }
 
 // batch is the batch of a base service, begun if there is none.
@@ -268,28 +268,24 @@ func (c *Counter) snapshot(rec *record, top bool) {
 	if top {
 		flags |= span.TopLevel
 	}
-	c.encoded = wire.AppendKey(c.encoded[:0], c.label(rec))
-	c.current.message = wire.AppendWhole(c.current.message, c.encoded, rec.duration, int64(rec.start+rec.duration), flags, c.weight)
+	c.current.message = wire.AppendWhole(c.current.message, c.encode(rec), rec.duration, int64(rec.start+rec.duration), flags, c.weight)
 	c.current.count++
 }
 
-// choose makes a span's tags be found by their labels.
+// choose makes a span's tags be found by their labels: of two the later one.
 func (c *Counter) choose(rec *record) {
+	c.set = labelSet{}
 	for i := rec.first; i < rec.last; i++ {
-		c.at[c.payload.tags[i].label] = i + 1
-	}
-}
-
-func (c *Counter) leave(rec *record) {
-	for i := rec.first; i < rec.last; i++ {
-		c.at[c.payload.tags[i].label] = 0
+		l := c.payload.tags[i].label
+		c.at[l] = i
+		c.set.add(l)
 	}
 }
 
 // tag is the selected span's, nil where it has none.
 func (c *Counter) tag(l label) *tag {
-	if at := c.at[l]; at != 0 {
-		return &c.payload.tags[at-1]
+	if c.set.has(l) {
+		return &c.payload.tags[c.at[l]]
 	}
 	return nil
 }

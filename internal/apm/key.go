@@ -38,12 +38,12 @@ func (c *Counter) peerTags(dst []string, kind kind) []string {
 	switch kind {
 	case kindClient, kindProducer, kindConsumer:
 		for _, l := range c.wishes.labels.peers {
-			if c.at[l] != 0 {
+			if c.set.has(l) {
 				dst = c.peerTag(dst, l)
 			}
 		}
 	case kindInternal:
-		if c.at[labelBaseService] != 0 && len(c.wishes.labels.peers) > 0 && c.baseService() != "" {
+		if c.set.has(labelBaseService) && len(c.wishes.labels.peers) > 0 && c.baseService() != "" {
 			dst = c.peerTag(dst, labelBaseService)
 		}
 	}
