@@ -41,6 +41,17 @@ const (
 	fixedLabels
 )
 
+// wanted is 1 for a label and 0 for labelOther.
+func wanted(l label) int {
+	if l != labelOther {
+		return 1
+	}
+	return 0
+}
+
+// fixed has the bits of a set's first word, where all fixed labels are.
+var fixed = [maxLabels / 64]uint64{^uint64(0)}
+
 // fixedTags are the tags of the labels above, in that order.
 var fixedTags = [fixedLabels]string{
 	"", rules.TagTopLevel, rules.TagTracerTopLevel, rules.TagMeasured, rules.TagPartialVersion,

@@ -33,9 +33,10 @@ type memoSlot struct {
 }
 
 const (
-	// memoSlots, maxSource and maxMemoKey bound what a memo holds, to 1.8 MB if all of
-	// its keys are as long as can be; those of a web application take a sixth.
+	// memoSlots and memoText bound what a memo holds, to 2 MB where all of its keys are
+	// as long as can be; those of a web application take a sixth.
 	memoSlots   = 1 << 11
+	memoText    = maxSource + maxMemoKey // of one slot
 	maxSource   = 384
 	maxMemoKey  = 512
 	sourceSlack = 64
@@ -55,69 +56,57 @@ func (m *memo) reset(wishes *Wishes) {
 // source collects what the selected span's key is made of. It reports false where
 // that is too much to be remembered, or can't be.
 func (c *Counter) source(rec *record) bool {
-	m := &c.memo
-	length := rec.service.n | rec.name.n | rec.resource.n | rec.kindOfWork.n
-	if length >= maxSource {
+	m, b := &c.memo, c.payload.b
+	length := uint64(rec.service.n) + uint64(rec.name.n) + uint64(rec.resource.n) + uint64(rec.kindOfWork.n)
+	if length > maxSource-8 {
 		return false
 	}
-	facts := uint64(rec.kind)
+	facts := uint64(rec.kind) | uint64(rec.service.n)<<8 | uint64(rec.name.n)<<20 | uint64(rec.resource.n)<<32 | uint64(rec.kindOfWork.n)<<44
 	if rec.parent == 0 {
 		facts |= 1 << 4
 	}
 	if c.synthetic {
 		facts |= 1 << 5
 	}
-	facts |= uint64(rec.service.n)<<8 | uint64(rec.name.n)<<20 | uint64(rec.resource.n)<<32 | uint64(rec.kindOfWork.n)<<44
 	binary.LittleEndian.PutUint64(m.next[:], facts)
-	m.n = 8
-	b := c.payload.b
-	if !m.put(b, rec.service) || !m.put(b, rec.name) || !m.put(b, rec.resource) || !m.put(b, rec.kindOfWork) {
-		return false
-	}
+	n := m.put(8, b, rec.service)
+	n = m.put(n, b, rec.name)
+	n = m.put(n, b, rec.resource)
+	n = m.put(n, b, rec.kindOfWork)
 	wanted := &c.wishes.labels.inKey[rec.kind]
 	for i := range wanted {
 		for set := c.set[i] & wanted[i]; set != 0; set &= set - 1 {
-			l := label(i<<6 + bits.TrailingZeros64(set))
-			if !m.putTag(b, &c.payload.tags[c.at[l]]) {
+			t := &c.payload.tags[c.at[i<<6+bits.TrailingZeros64(set)]]
+			if n > maxSource || t.kind == isNested {
 				return false
+			}
+			// A number has no length, and a text no number.
+			size := uint64(0)
+			if t.isWritten() {
+				size = t.bits >> 32
+			}
+			binary.LittleEndian.PutUint64(m.next[n:], size<<16|uint64(t.kind)<<8|uint64(t.label))
+			if t.isWritten() {
+				n = m.put(n+8, b, t.text())
+			} else {
+				binary.LittleEndian.PutUint64(m.next[n+8:], t.bits)
+				n += 16
 			}
 		}
 	}
-	return true
+	m.n = n
+	return n <= maxSource
 }
 
-// put appends a text. Most are short, and are copied with what lies behind them,
-// which the next one is written over: a copy of a known length is no call.
-func (m *memo) put(b []byte, t text) bool {
-	n, at := m.n, int(t.at)
-	if uint(n) > maxSource {
-		return false
+// put appends a text, or as much of it as there is room for. Most are short, and are
+// copied with what lies behind them, which the next one is written over: a copy of a
+// known length is no call.
+func (m *memo) put(n int, b []byte, t text) int {
+	if t.n > 32 || int(t.at)+32 > len(b) {
+		return n + copy(m.next[n:], t.of(b))
 	}
-	if t.n <= 32 && at+32 <= len(b) {
-		*(*[32]byte)(m.next[n:]) = *(*[32]byte)(b[at:])
-		m.n = n + int(t.n)
-		return true
-	}
-	if n+int(t.n) > maxSource {
-		return false
-	}
-	m.n += copy(m.next[n:], t.of(b))
-	return true
-}
-
-// putTag appends a tag that the key is made of.
-func (m *memo) putTag(b []byte, t *tag) bool {
-	if m.n > maxSource || t.text.n >= maxSource || t.kind == isNested {
-		return false
-	}
-	binary.LittleEndian.PutUint32(m.next[m.n:], uint32(t.label)|uint32(t.kind)<<12|t.text.n<<16)
-	m.n += 4
-	if t.kind == isText || t.kind == isBytes {
-		return m.put(b, t.text)
-	}
-	binary.LittleEndian.PutUint64(m.next[m.n:], t.bits)
-	m.n += 8
-	return true
+	*(*[32]byte)(m.next[n:]) = *(*[32]byte)(b[t.at:])
+	return n + int(t.n)
 }
 
 // find returns the key that was made of the same, nil if there is none, and the
@@ -138,11 +127,14 @@ func (m *memo) keep(slot *memoSlot, hash uint64, key []byte, service string) {
 	if len(key) > maxMemoKey || strings.HasPrefix(service, "unnamed-") {
 		return
 	}
+	if size := m.n + len(key); cap(slot.text) < size {
+		slot.text = make([]byte, 0, size) // as much as it takes, and not twice that
+	}
 	slot.text = append(append(slot.text[:0], m.next[:m.n]...), key...)
 	slot.hash, slot.n = hash, m.n
 }
 
-// encode makes the selected span's key.
+// encode makes the selected span's key. It is good until the next.
 func (c *Counter) encode(rec *record) []byte {
 	if !c.source(rec) {
 		c.encoded = wire.AppendKey(c.encoded[:0], c.label(rec))

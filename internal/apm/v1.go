@@ -72,9 +72,9 @@ func (p *payload) factsV1() {
 		case t.kind != isText && (t.label == labelCommit || t.label == labelProcessTags):
 			p.fail()
 		case t.label == labelCommit:
-			p.facts.commit = t.text
+			p.facts.commit = t.text()
 		case t.label == labelProcessTags:
-			p.facts.processTags, p.facts.hasProcessTags = t.text, true
+			p.facts.processTags, p.facts.hasProcessTags = t.text(), true
 		}
 	}
 	p.tags = p.tags[:first]
@@ -235,7 +235,7 @@ func (p *payload) anyValue(depth int) (t tag) {
 	}
 	switch p.field() {
 	case 1:
-		t.kind, t.text = isText, p.streamedText()
+		t.kind, t.bits = isText, p.streamedText().bits()
 	case 2:
 		t.kind = isBool
 		if p.boolean() {
@@ -250,7 +250,7 @@ func (p *payload) anyValue(depth int) (t tag) {
 		}
 		t.kind, t.bits = isInteger, v
 	case 5:
-		t.kind, t.text = isBytes, p.bin()
+		t.kind, t.bits = isBytes, p.bin().bits()
 	case 6:
 		t.kind = isNested
 		n := p.array()
