@@ -237,7 +237,7 @@ func (p *payload) metaV04(rec *record, o *promoted) {
 		p.read += int(value.n) & -wanted(l)
 	}
 	p.at, p.tags = at, tags[:kept]
-	p.charge(text{})
+	p.charge(text{}) // all of them
 	p.promote(o, rec, set)
 }
 

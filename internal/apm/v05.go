@@ -149,7 +149,7 @@ func (p *payload) metaV05(rec *record, o *promoted) {
 		p.read += int(said.n) & -wanted(l)
 	}
 	p.at, p.tags = at, tags[:kept]
-	p.charge(text{})
+	p.charge(text{}) // all of them
 	p.promote(o, rec, set)
 }
 
