@@ -53,8 +53,10 @@ type Counter struct {
 	names   names
 	links   []rules.Link
 	spans   rules.Spans
-	at      [maxLabels]uint32 // by label, the index plus one of a span's tag
+	set     labelSet          // those that the selected span has
+	at      [maxLabels]uint32 // by label of those, the index of its tag
 	key     span.Key
+	memo    memo
 	scratch []byte // of labels that are not in the body as they must be
 	encoded []byte
 	batches []batch
@@ -71,7 +73,7 @@ type Counter struct {
 func NewCounter() *Counter { return &Counter{now: time.Now} }
 
 // keptTags is how many tags the memory of a counter may have room for between two
-// bodies: 1.5 MB of them, which is what some thousand spans need.
+// bodies: 1 MB of them, which is what some thousand spans need.
 const keptTags = 1 << 16
 
 // keptText is the same for the bytes of what it makes of them.
@@ -104,7 +106,7 @@ func (c *Counter) Count(format Format, body []byte, lang string, topLevel bool, 
 	c.names.reset(lang)
 	c.batches = c.batches[:0]
 	c.scratch = c.scratch[:0]
-	clear(c.at[:])
+	c.memo.reset(wishes)
 	p := &c.payload
 	if err := p.walk(format, body, wishes.labels); err != nil {
 		return err
@@ -128,6 +130,9 @@ func (c *Counter) trace(t *chunk) {
 	if len(records) == 0 || !c.normalize(records) {
 		return
 	}
+	if !c.tracer {
+		c.link(records)
+	}
 	root := c.root(records)
 	if c.ignored(root) {
 		return
@@ -142,7 +147,6 @@ func (c *Counter) trace(t *chunk) {
 		if top := c.isTopLevel(i); c.eligible(rec, top) {
 			c.snapshot(rec, top)
 		}
-		c.leave(rec)
 	}
 }
 
@@ -152,7 +156,6 @@ const year2000 = 946684800e9
 // normalize mends what the agent mends, before anything is asked of the spans. A
 // span without an id costs its trace, as there.
 func (c *Counter) normalize(records []record) bool {
-	c.links = c.links[:0]
 	for i := range records {
 		rec := &records[i]
 		if rec.id == 0 {
@@ -174,21 +177,37 @@ func (c *Counter) normalize(records []record) bool {
 				rec.start -= rec.duration
 			}
 		}
-		c.links = append(c.links, rules.Link{Span: rec.id, Parent: rec.parent})
 	}
-	if !c.tracer {
-		for i := range records {
-			if c.payload.bad {
-				return false
-			}
-			c.links[i].Service = c.names.service(c.text(records[i].service))
-		}
-	}
-	c.spans.Reset(c.links)
 	return true
 }
 
-func (c *Counter) root(records []record) *record { return &records[c.spans.Root()] }
+// link relates the spans of a trace to each other, where that has to be known.
+func (c *Counter) link(records []record) {
+	c.links = c.links[:0]
+	for i := range records {
+		rec := &records[i]
+		link := rules.Link{Span: rec.id, Parent: rec.parent}
+		if !c.tracer && !c.payload.bad {
+			link.Service = c.names.service(c.text(rec.service))
+		}
+		c.links = append(c.links, link)
+	}
+	c.spans.Reset(c.links)
+}
+
+// root is the span that speaks for the trace: as nearly always, the last one without
+// a parent, which is found without relating them.
+func (c *Counter) root(records []record) *record {
+	for i := len(records) - 1; i >= 0; i-- {
+		if records[i].parent == 0 {
+			return &records[i]
+		}
+	}
+	if c.tracer {
+		c.link(records)
+	}
+	return &records[c.spans.Root()]
+}
 
 func (c *Counter) isTopLevel(i int) bool {
 	return !c.tracer && c.spans.IsTopLevel(i) || c.isOne(labelTopLevel) || c.isOne(labelTracerTopLevel)
@@ -233,7 +252,6 @@ func (c *Counter) open(root *record, t *chunk) {
 	}
 	c.current = c.batch(c.baseService())
 	c.synthetic = rules.Synthetics(view(t.origin.of(c.payload.b)))
-	c.leave(root)
 }
 
 // batch is the batch of a base service, begun if there is none.
@@ -268,28 +286,25 @@ func (c *Counter) snapshot(rec *record, top bool) {
 	if top {
 		flags |= span.TopLevel
 	}
-	c.encoded = wire.AppendKey(c.encoded[:0], c.label(rec))
-	c.current.message = wire.AppendWhole(c.current.message, c.encoded, rec.duration, int64(rec.start+rec.duration), flags, c.weight)
+	key := c.encode(rec)
+	c.current.message = wire.AppendWhole(c.current.message, key, rec.duration, int64(rec.start+rec.duration), flags, c.weight)
 	c.current.count++
 }
 
-// choose makes a span's tags be found by their labels.
+// choose makes a span's tags be found by their labels: of two the later one.
 func (c *Counter) choose(rec *record) {
+	c.set = labelSet{}
 	for i := rec.first; i < rec.last; i++ {
-		c.at[c.payload.tags[i].label] = i + 1
-	}
-}
-
-func (c *Counter) leave(rec *record) {
-	for i := rec.first; i < rec.last; i++ {
-		c.at[c.payload.tags[i].label] = 0
+		l := c.payload.tags[i].label
+		c.at[l] = i
+		c.set.add(l)
 	}
 }
 
 // tag is the selected span's, nil where it has none.
 func (c *Counter) tag(l label) *tag {
-	if at := c.at[l]; at != 0 {
-		return &c.payload.tags[at-1]
+	if c.set.has(l) {
+		return &c.payload.tags[c.at[l]]
 	}
 	return nil
 }
@@ -309,7 +324,7 @@ func (c *Counter) isOne(l label) bool {
 // plain is a tag's text, where it was written as text.
 func (c *Counter) plain(l label) string {
 	if t := c.tag(l); t != nil && t.kind == isText {
-		return view(c.text(t.text))
+		return view(c.text(t.text()))
 	}
 	return ""
 }

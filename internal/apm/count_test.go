@@ -2,6 +2,7 @@ package apm
 
 import (
 	"testing"
+	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
@@ -113,8 +114,8 @@ func TestCountAlloc(t *testing.T) {
 	}
 }
 
-// FuzzCount: no bytes make a counter panic, or write what our protocol would not
-// take.
+// FuzzCount: no bytes make a counter panic, or write what our protocol would not take,
+// or something else because of what it has met before.
 func FuzzCount(f *testing.F) {
 	for _, b := range examples {
 		f.Add(uint8(b.format), true, b.body(f, 2))
@@ -122,9 +123,17 @@ func FuzzCount(f *testing.F) {
 	}
 	w := wishesOf(f)
 	c := NewCounter()
+	c.now = func() time.Time { return time.Unix(1e9, 0) }
 	f.Fuzz(func(t *testing.T, format uint8, topLevel bool, body []byte) {
-		if c.Count(Format(format%4), body, "go", topLevel, w) == nil {
+		fresh := NewCounter()
+		fresh.now = c.now
+		err, other := c.Count(Format(format%4), body, "go", topLevel, w), fresh.Count(Format(format%4), body, "go", topLevel, w)
+		if (err == nil) != (other == nil) {
+			t.Fatalf("%v, and where nothing was met before %v", err, other)
+		}
+		if err == nil {
 			countedSpans(t, c)
+			same(t, c, fresh)
 		}
 	})
 }

@@ -14,6 +14,11 @@
 // from there on this is a tracer that speaks our protocol in process, with the
 // same keys, budgets, rings and books as any other (ingest.Publisher).
 //
+// What nearly every value looks like is read in a quick way (quick.go), which knows
+// nothing but where it is, and is left for the reader's (reader.go) wherever a value
+// looks otherwise: the two read the same, or the quick one does not read at all. What
+// became of a span's labels is remembered, within bounds, by the labels (memo.go).
+//
 // A Counter's memory is used again for each body, and nothing is allocated a span
 // once it is warm. It has one user at a time.
 //

@@ -27,7 +27,7 @@ func (c *Counter) label(rec *record) *span.Key {
 // baseService is the service that the selected span's process is configured as.
 func (c *Counter) baseService() string {
 	if t := c.tag(labelBaseService); t != nil && t.kind == isText {
-		return c.names.peer(c.text(t.text))
+		return c.names.peer(c.text(t.text()))
 	}
 	return ""
 }
@@ -38,12 +38,12 @@ func (c *Counter) peerTags(dst []string, kind kind) []string {
 	switch kind {
 	case kindClient, kindProducer, kindConsumer:
 		for _, l := range c.wishes.labels.peers {
-			if c.at[l] != 0 {
+			if c.set.has(l) {
 				dst = c.peerTag(dst, l)
 			}
 		}
 	case kindInternal:
-		if c.at[labelBaseService] != 0 && len(c.wishes.labels.peers) > 0 && c.baseService() != "" {
+		if c.set.has(labelBaseService) && len(c.wishes.labels.peers) > 0 && c.baseService() != "" {
 			dst = c.peerTag(dst, labelBaseService)
 		}
 	}
@@ -54,7 +54,7 @@ func (c *Counter) peerTag(dst []string, l label) []string {
 	value := c.written(l)
 	if l == labelPeerService || l == labelBaseService {
 		if t := c.tag(l); t.kind == isText {
-			value = c.names.peer(c.text(t.text))
+			value = c.names.peer(c.text(t.text()))
 		}
 	}
 	if value == "" {
@@ -75,7 +75,7 @@ func (c *Counter) written(l label) string {
 	case t == nil:
 		return ""
 	case t.kind == isText:
-		return view(c.text(t.text))
+		return view(c.text(t.text()))
 	case t.kind == isNested:
 		c.payload.fail() // only the agent can say how that reads
 		return ""
@@ -104,7 +104,7 @@ func (c *Counter) httpStatus() uint32 {
 // whole reads a tag as a whole number, also from text.
 func (c *Counter) whole(t *tag) (int64, bool) {
 	if t.kind == isText {
-		return rules.ParseStatus(view(c.text(t.text)))
+		return rules.ParseStatus(view(c.text(t.text())))
 	}
 	return t.whole()
 }
@@ -119,8 +119,8 @@ func (c *Counter) grpcStatus() string {
 		if labelGRPCStatus+i == labelRPCResponseStatus && !rules.CallsGRPC(c.plain(labelRPCSystemName), c.plain(labelRPCSystem)) {
 			continue
 		}
-		if t.kind == isText && t.text.n > 0 {
-			return rules.ParseGRPCStatus(view(c.text(t.text)))
+		if t.kind == isText && t.text().n > 0 {
+			return rules.ParseGRPCStatus(view(c.text(t.text())))
 		}
 		if code, ok := t.whole(); ok {
 			start := len(c.scratch)

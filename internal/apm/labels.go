@@ -7,7 +7,7 @@ import (
 )
 
 // label is the number of a tag that a rule asks for. 0 is every other tag.
-type label uint16
+type label uint8
 
 const (
 	labelOther label = iota
@@ -41,6 +41,17 @@ const (
 	fixedLabels
 )
 
+// wanted is 1 for a label and 0 for labelOther.
+func wanted(l label) int {
+	if l != labelOther {
+		return 1
+	}
+	return 0
+}
+
+// fixed has the bits of a set's first word, where all fixed labels are.
+var fixed = [maxLabels / 64]uint64{^uint64(0)}
+
 // fixedTags are the tags of the labels above, in that order.
 var fixedTags = [fixedLabels]string{
 	"", rules.TagTopLevel, rules.TagTracerTopLevel, rules.TagMeasured, rules.TagPartialVersion,
@@ -53,14 +64,19 @@ var fixedTags = [fixedLabels]string{
 // maxLabels bounds them, and with them what an agent may ask for in peer tags.
 const maxLabels = 256
 
-// labels finds the number of a tag by its name: a flat table, since it is asked
-// for every tag of every span. It never changes; another agent's wishes make
-// another one.
+// labelSet is a set of labels. The fixed ones are all in its first word.
+type labelSet [maxLabels / 64]uint64
+
+func (s *labelSet) add(l label)      { s[l>>6] |= 1 << (l & 63) }
+func (s *labelSet) has(l label) bool { return s[l>>6]&(1<<(l&63)) != 0 }
+
+// labels finds the number of a tag by its name. It never changes; another agent's
+// wishes make another one.
 type labels struct {
-	names []string // by label
-	peers []label  // in the order of their names
-	slots [1024]uint16
-	some  [256]uint64 // by first byte, the lengths of the names, for a quick no
+	names []string                 // by label
+	peers []label                  // in the order of their names
+	inKey [len(kindNames)]labelSet // by the kind of a span, what its key is made of
+	finder
 }
 
 // newLabels numbers the fixed tags and those that the agent wants of a peer. It
@@ -68,9 +84,6 @@ type labels struct {
 // longer keeps among a span's tags.
 func newLabels(peerTags []string) (*labels, bool) {
 	l := &labels{names: slices.Clone(fixedTags[:])}
-	for at := 1; at < len(l.names); at++ {
-		l.insert(label(at))
-	}
 	peerTags = slices.Clone(peerTags)
 	slices.Sort(peerTags)
 	for _, name := range slices.Compact(peerTags) {
@@ -80,48 +93,34 @@ func newLabels(peerTags []string) (*labels, bool) {
 		case rules.TagKind, "env", "version", "component":
 			return nil, false
 		}
-		at := l.find([]byte(name))
+		at := label(max(0, slices.Index(fixedTags[:], name)))
 		if at == labelOther {
 			if len(l.names) == maxLabels {
 				return nil, false
 			}
 			at = label(len(l.names))
 			l.names = append(l.names, name)
-			l.insert(at)
 		}
 		l.peers = append(l.peers, at)
 	}
-	return l, true
-}
-
-// slot begins the search for a name of at least one byte: by its length and four
-// of its bytes, which tell all names apart that agents ask for today.
-func (l *labels) slot(name string) uint32 {
-	n := len(name)
-	h := uint32(n) | uint32(name[0])<<8 | uint32(name[n-1])<<16 | uint32(name[n/2])<<24
-	return (h ^ uint32(name[n/4])<<3) * 0x9e3779b1 >> 22
-}
-
-func (l *labels) insert(at label) {
-	name := l.names[at]
-	l.some[name[0]] |= 1 << (len(name) & 63)
-	i := l.slot(name)
-	for l.slots[i] != 0 {
-		i = (i + 1) % uint32(len(l.slots))
+	for k := range l.inKey {
+		l.inKey[k] = l.keyOf(kind(k))
 	}
-	l.slots[i] = uint16(at)
+	return l, l.spread(l.names)
 }
 
-// find returns the number of a tag's name, labelOther where no rule asks for it.
-func (l *labels) find(name []byte) label {
-	if len(name) == 0 || l.some[name[0]]&(1<<(len(name)&63)) == 0 {
-		return labelOther
+// keyOf are the labels that the key of a span of that kind is made of.
+func (l *labels) keyOf(k kind) (set labelSet) {
+	for at := labelHTTPStatus; at <= labelServiceSource; at++ {
+		set.add(at)
 	}
-	s := view(name)
-	for i := l.slot(s); l.slots[i] != 0; i = (i + 1) % uint32(len(l.slots)) {
-		if at := l.slots[i]; l.names[at] == s {
-			return label(at)
+	switch k {
+	case kindClient, kindProducer, kindConsumer:
+		for _, at := range l.peers {
+			set.add(at)
 		}
+	case kindInternal:
+		set.add(labelBaseService)
 	}
-	return labelOther
+	return set
 }

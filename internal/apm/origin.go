@@ -66,7 +66,7 @@ func (c *Counter) processTags(h http.Header) string {
 	if len(p.records) > 0 {
 		for _, t := range p.tags[p.records[0].first:p.records[0].last] {
 			if t.label == labelProcessTags && t.kind == isText {
-				return c.own(t.text)
+				return c.own(t.text())
 			}
 		}
 	}

@@ -109,7 +109,9 @@ type payload struct {
 	strings []text // of the formats that number them
 	numbers []label
 	table   stringTable
-	read    int // bytes of text
+	layout  layout            // of the last span
+	said    [maxLabels]uint64 // by label, what its last tag of text was
+	read    int               // bytes of text
 }
 
 // walk reads a body. What it finds is valid until the body is used again.
@@ -154,11 +156,15 @@ func (p *payload) addChunk(c chunk) {
 }
 
 func (p *payload) tag(t tag) {
-	if len(p.tags) == maxTags || t.text.n > maxTagText {
+	if t.isWritten() {
+		if p.charge(t.text()); t.text().n > maxTagText {
+			p.fail()
+		}
+	}
+	if len(p.tags) == maxTags || p.bad {
 		p.fail()
 		return
 	}
-	p.charge(t.text)
 	p.tags = append(p.tags, t)
 }
 
@@ -178,24 +184,30 @@ type promoted struct {
 	seenRoot                           bool
 }
 
-// promote notes a text that is the trace's more than its span's: the last one of
-// a trace counts, also an empty one.
-func (o *promoted) promote(l label, value text, rec *record, body []byte) {
-	switch l {
-	case labelKind:
-		rec.kind = kindNamed(value.of(body))
-	case labelEnv:
-		o.env = value
-	case labelVersion:
-		o.version = value
-	case labelHostname:
-		o.host = value
-	case labelCommit:
-		o.commit = value
-	case labelOrigin:
-		o.origin = value
+// promote notes the texts that are a trace's more than its span's: the last one of a
+// trace counts, also an empty one. They are those of the set that was said.
+func (p *payload) promote(o *promoted, rec *record, set uint64) {
+	if set&(1<<labelKind) != 0 {
+		rec.kind = kindNamed(p.lastSaid(labelKind).of(p.b))
+	}
+	if set&(1<<labelEnv) != 0 {
+		o.env = p.lastSaid(labelEnv)
+	}
+	if set&(1<<labelVersion) != 0 {
+		o.version = p.lastSaid(labelVersion)
+	}
+	if set&(1<<labelOrigin) != 0 {
+		o.origin = p.lastSaid(labelOrigin)
+	}
+	if set&(1<<labelHostname) != 0 {
+		o.host = p.lastSaid(labelHostname)
+	}
+	if set&(1<<labelCommit) != 0 {
+		o.commit = p.lastSaid(labelCommit)
 	}
 }
+
+func (p *payload) lastSaid(l label) text { return (&tag{bits: p.said[l]}).text() }
 
 // reconcile lets the root's priority stand against those of later spans.
 func (o *promoted) reconcile(parent uint64) {

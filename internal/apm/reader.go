@@ -120,28 +120,6 @@ func (r *reader) chars() text {
 	return r.str()
 }
 
-// brief reads a string as nearly all are: of less than 32 bytes, or of less than
-// 256. It reports false, and reads nothing, where another reader is needed. Only the
-// loops over a span's tags call it first: everywhere else it was no gain.
-func (r *reader) brief() (text, bool) {
-	b, at := r.b, r.at
-	if at+1 >= len(b) {
-		return text{}, false
-	}
-	n, start := int(b[at]-0xa0), at+1
-	if n >= 32 {
-		if b[at] != 0xd9 {
-			return text{}, false
-		}
-		n, start = int(b[start]), at+2
-	}
-	if n > len(b)-start {
-		return text{}, false
-	}
-	r.at = start + n
-	return text{uint32(start), uint32(n)}, true
-}
-
 // name reads the name of a field: a string or bytes.
 func (r *reader) name() text {
 	if r.lead() == 0xc0 {

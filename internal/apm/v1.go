@@ -72,9 +72,9 @@ func (p *payload) factsV1() {
 		case t.kind != isText && (t.label == labelCommit || t.label == labelProcessTags):
 			p.fail()
 		case t.label == labelCommit:
-			p.facts.commit = t.text
+			p.facts.commit = t.text()
 		case t.label == labelProcessTags:
-			p.facts.processTags, p.facts.hasProcessTags = t.text, true
+			p.facts.processTags, p.facts.hasProcessTags = t.text(), true
 		}
 	}
 	p.tags = p.tags[:first]
@@ -111,6 +111,9 @@ func (p *payload) chunkV1() {
 func (p *payload) spanV1() {
 	rec := p.add(kindUnknown)
 	for n := p.mapping(); n > 0 && !p.bad; n-- {
+		if p.quickV1(rec) {
+			continue
+		}
 		switch p.field() {
 		case 1:
 			rec.service = p.streamedText()
@@ -150,6 +153,51 @@ func (p *payload) spanV1() {
 		}
 	}
 	rec.last = uint32(len(p.tags))
+}
+
+// quickV1 reads a field of a span, if it is one of those that all spans have, and its
+// string was met before.
+func (p *payload) quickV1(rec *record) bool {
+	if len(p.b)-p.at < ahead {
+		return false
+	}
+	switch byteAt(startOf(p.b), p.at) {
+	case 1:
+		return p.quickText(&rec.service)
+	case 2:
+		return p.quickText(&rec.name)
+	case 3:
+		return p.quickText(&rec.resource)
+	case 4:
+		return p.quickInt(&rec.id)
+	case 5:
+		return p.quickInt(&rec.parent)
+	case 6:
+		return p.quickInt(&rec.start)
+	case 7:
+		return p.quickInt(&rec.duration)
+	case 10:
+		return p.quickText(&rec.kindOfWork)
+	}
+	return false
+}
+
+func (p *payload) quickText(to *text) bool {
+	v, next := indexAt(startOf(p.b), p.at+1)
+	if next == 0 || v >= uint64(len(p.strings)) {
+		return false
+	}
+	*to, p.at = p.strings[v], next
+	return true
+}
+
+func (p *payload) quickInt(to *uint64) bool {
+	v, next := intAt(startOf(p.b), p.at+1)
+	if next == 0 {
+		return false
+	}
+	*to, p.at = v, next
+	return true
 }
 
 // linkV1 and eventV1 read what is of no interest but for its strings.
@@ -217,7 +265,11 @@ func (p *payload) attributes() {
 	if n%3 != 0 {
 		p.fail()
 	}
+	b, limit := startOf(p.b), len(p.b)-ahead
 	for ; n > 0 && !p.bad; n -= 3 {
+		if p.at <= limit && p.quickAttribute(b) {
+			continue
+		}
 		key := p.streamed()
 		t := p.anyValue(0)
 		if !p.bad && p.numbers[key] != labelOther {
@@ -225,6 +277,40 @@ func (p *payload) attributes() {
 			p.tag(t)
 		}
 	}
+	p.charge(text{}) // what the quick way has read
+}
+
+// quickAttribute reads one whose name was met before, and whose value was so too, or is
+// a float64.
+func (p *payload) quickAttribute(b start) bool {
+	name, at := indexAt(b, p.at)
+	if at == 0 || name >= uint64(len(p.numbers)) || len(p.tags) == cap(p.tags) {
+		return false
+	}
+	t := tag{label: p.numbers[name]}
+	switch byteAt(b, at) {
+	case 1:
+		v, next := indexAt(b, at+1)
+		if next == 0 || v >= uint64(len(p.strings)) || p.strings[v].n > maxTagText {
+			return false
+		}
+		t.bits, at = p.strings[v].bits(), next
+		p.read += int(p.strings[v].n) & -wanted(t.label)
+	case 3:
+		v, next := floatAt(b, at+1)
+		if next != at+10 {
+			return false
+		}
+		t.kind, t.bits, at = isNumber, v, next
+	default:
+		return false
+	}
+	p.at = at
+	kept := len(p.tags)
+	p.tags = p.tags[:kept+1]
+	p.tags[kept] = t
+	p.tags = p.tags[:kept+wanted(t.label)]
+	return true
 }
 
 // anyValue reads a type and a value of it.
@@ -235,7 +321,7 @@ func (p *payload) anyValue(depth int) (t tag) {
 	}
 	switch p.field() {
 	case 1:
-		t.kind, t.text = isText, p.streamedText()
+		t.kind, t.bits = isText, p.streamedText().bits()
 	case 2:
 		t.kind = isBool
 		if p.boolean() {
@@ -250,7 +336,7 @@ func (p *payload) anyValue(depth int) (t tag) {
 		}
 		t.kind, t.bits = isInteger, v
 	case 5:
-		t.kind, t.text = isBytes, p.bin()
+		t.kind, t.bits = isBytes, p.bin().bits()
 	case 6:
 		t.kind = isNested
 		n := p.array()

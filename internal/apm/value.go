@@ -24,9 +24,16 @@ const (
 type tag struct {
 	label label
 	kind  kindOf
-	text  text   // of isText and isBytes
-	bits  uint64 // of isNumber a float64, of isInteger an int64, of isBool 0 or 1
+	bits  uint64 // of isNumber a float64, of isInteger an int64, of isBool 0 or 1, else a text
 }
+
+// text is a tag's of isText or isBytes.
+func (t *tag) text() text { return text{uint32(t.bits), uint32(t.bits >> 32)} }
+
+func (t *tag) isWritten() bool { return t.kind == isText || t.kind == isBytes }
+
+// bits are a text as a tag holds it.
+func (t text) bits() uint64 { return uint64(t.n)<<32 | uint64(t.at) }
 
 // number is the value as the agent reads a number: also from text.
 func (t *tag) number(body []byte) (float64, bool) {
@@ -38,7 +45,7 @@ func (t *tag) number(body []byte) (float64, bool) {
 	case isBool:
 		return float64(t.bits), true
 	case isText:
-		if s := t.text.of(body); len(s) > 0 && s[0] <= '9' || len(s) > 2 { // "1", "-1", ".5", "inf"
+		if s := t.text().of(body); len(s) > 0 && s[0] <= '9' || len(s) > 2 { // "1", "-1", ".5", "inf"
 			f, err := strconv.ParseFloat(view(s), 64)
 			return f, err == nil
 		}
@@ -73,7 +80,7 @@ func (t *tag) append(dst, body []byte) []byte {
 	case isBool:
 		return strconv.AppendBool(dst, t.bits == 1)
 	default:
-		return append(dst, t.text.of(body)...)
+		return append(dst, t.text().of(body)...)
 	}
 }
 
