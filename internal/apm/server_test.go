@@ -762,7 +762,11 @@ func TestOnTheWire(t *testing.T) {
 				sent = chunked
 			}
 			fmt.Fprintf(conn, "%sContent-Type: application/msgpack\r\n\r\n%s", request, sent)
-			fmt.Fprint(conn, "GET /next HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+			next := 0
+			if name != "old" { // whose connection ends with its answer
+				fmt.Fprint(conn, "GET /next HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+				next = 1
+			}
 			if _, err := io.ReadAll(conn); err != nil {
 				t.Error(err)
 			}
@@ -770,8 +774,8 @@ func TestOnTheWire(t *testing.T) {
 			if string(got.body) != body || got.header.Get(mark) != "true" {
 				t.Errorf("forwarded %d of %d bytes, marked %q", len(got.body), len(body), got.header.Get(mark))
 			}
-			if next := len(agent.of("/next")); next != 1 && name != "old" {
-				t.Errorf("the request behind it was forwarded %d times", next)
+			if got := len(agent.of("/next")); got != next {
+				t.Errorf("the request behind it was forwarded %d times", got)
 			}
 			if books := p.stop(); books.Received != 1 || books.Flushed != 1 {
 				t.Errorf("the books: %+v", books)
