@@ -118,6 +118,14 @@ bench-apm: ## counting the spans of a tracer's request, beside the agent's own w
 	$(GO) test -run '^$$' -bench Count -benchtime 1s ./internal/apm
 	cd test/apm && $(GO) test -run '^$$' -bench Body -benchtime 1s .
 
+bench-traces: build ## recorded requests with traces through a whole daemon: handed on, and counted as well
+	bin/spanstatsd bench traces
+
+record-traces: ## record those requests again, from tracers as they are published; installs them into bin/
+	sh test/tracers/languages.sh $(CURDIR)/bin/tracers
+	bin/tracers/python/bin/pip install --quiet flask==3.1.3 requests==2.34.2
+	cd test/tracers && $(GO) run ./record -python $(CURDIR)/bin/tracers/python/bin/python
+
 test-tracers: ## tracers as they are published (Go, Python, JavaScript), against daemon and real agent; installs them into bin/
 	sh test/tracers/languages.sh $(CURDIR)/bin/tracers
 	cd test/tracers && TRACERS_DIR=$(CURDIR)/bin/tracers $(GO) test -tags languages -count=1 -v ./...
