@@ -40,6 +40,7 @@
 // the run, however that ends.
 //
 // It imports the rooms that it needs to speak with a daemon (wire, client), to
-// count what is recorded (apm), to stand behind one (embedded) and to read its words (health's books); nothing
-// imports it but the command line and the measurements in bench/.
+// count what is recorded (apm), to stand behind one (embedded) and to read its
+// words (health's books); nothing imports it but the command line and the
+// measurements in bench/.
 package bench
