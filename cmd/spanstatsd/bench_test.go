@@ -179,7 +179,7 @@ func TestBenchTraces(t *testing.T) {
 			switch b := r.Books; {
 			case name == "left" && (b.Received != 0 || traces.LeftToAgent == 0):
 				t.Errorf("of requests that are too large %d spans were received, %d left to the agent", b.Received, traces.LeftToAgent)
-			case name != "left" && (b.Received != b.Aggregated+r.Dropped["left_to_agent"] || b.Flushed != b.Aggregated || r.DaemonCPU <= 0 && b.Aggregated > 0):
+			case name != "left" && (b.Received != b.Aggregated+r.Dropped["left_to_agent"] || r.DaemonCPU <= 0 && b.Aggregated > 0):
 				t.Errorf("the books do not agree: %+v", b)
 			}
 			if traces.Rounds != 5 || traces.Counting.CPU <= 0 || traces.Proxied.CPU <= 0 || traces.Counted.CPU <= 0 || traces.Counted.TracerCPU <= 0 ||
