@@ -11,9 +11,12 @@ import (
 )
 
 // httpTracer sends a recorded request again and again over one connection, as
-// tracers do: the next one when the last was answered.
+// tracers do: the next one when the last was answered. It connects when it has
+// something to send, for the daemon waits five seconds for a first request, and
+// another tracer may take longer to start.
 type httpTracer struct {
-	conn      *net.UnixConn
+	socket    string
+	conn      *net.UnixConn // nil until then
 	answers   *bufio.Reader
 	recording *recording
 	message   []byte
@@ -31,19 +34,28 @@ func openHTTP(j *job) (*httpTracer, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Net: "unix", Name: j.Socket})
-	if err != nil {
-		return nil, fmt.Errorf("connect tracer: %w", err)
-	}
-	t := &httpTracer{conn: conn, answers: bufio.NewReader(conn), recording: r}
+	t := &httpTracer{socket: j.Socket, recording: r}
 	var at int
 	t.message, at = r.message(j.ComputesStats)
 	t.body = t.message[at:]
 	return t, nil
 }
 
+func (t *httpTracer) connect() (err error) {
+	if t.conn, err = net.DialUnix("unix", nil, &net.UnixAddr{Net: "unix", Name: t.socket}); err != nil {
+		return fmt.Errorf("connect tracer: %w", err)
+	}
+	t.answers = bufio.NewReader(t.conn)
+	return nil
+}
+
 // publish sends a request and waits for its answer, and both are timed.
 func (t *httpTracer) publish(now time.Time) error {
+	if t.conn == nil {
+		if err := t.connect(); err != nil {
+			return err
+		}
+	}
 	t.recording.stamp(t.body, now.Add(-spanAge))
 	t.attempted += uint64(t.recording.spans)
 	begun := time.Now()
@@ -69,7 +81,12 @@ func (t *httpTracer) publish(now time.Time) error {
 // flush has nothing to do: a request is sent at once.
 func (t *httpTracer) flush() error { return nil }
 
-func (t *httpTracer) close() error { return t.conn.Close() }
+func (t *httpTracer) close() error {
+	if t.conn == nil {
+		return nil
+	}
+	return t.conn.Close()
+}
 
 func (t *httpTracer) report(into *result) {
 	into.Attempted += t.attempted
