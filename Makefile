@@ -111,12 +111,20 @@ bench-ingest: ## what a snapshot costs on each path and workload, in one table
 bench-balance: ## what levelling the drainers gains, static against balanced, in one run (4 minutes)
 	cd bench && $(GO) run ./balance
 
-bench-partitions: ## whether the number of partitions costs anything, in one run (2 minutes)
+bench-partitions: ## whether the number of partitions costs anything, in one run (5 minutes)
 	cd bench && $(GO) run ./balance -partitions
 
 bench-apm: ## counting the spans of a tracer's request, beside the agent's own way in one run
 	$(GO) test -run '^$$' -bench Count -benchtime 1s ./internal/apm
 	cd test/apm && $(GO) test -run '^$$' -bench Body -benchtime 1s .
+
+bench-traces: build ## recorded requests with traces through a whole daemon: handed on, and counted as well
+	bin/spanstatsd bench traces
+
+record-traces: ## record those requests again, from tracers as they are published; installs them into bin/
+	sh test/tracers/languages.sh $(CURDIR)/bin/tracers
+	bin/tracers/python/bin/pip install --quiet flask==3.1.3 requests==2.34.2
+	cd test/tracers && $(GO) run ./record -python $(CURDIR)/bin/tracers/python/bin/python
 
 test-tracers: ## tracers as they are published (Go, Python, JavaScript), against daemon and real agent; installs them into bin/
 	sh test/tracers/languages.sh $(CURDIR)/bin/tracers
@@ -144,6 +152,10 @@ bench-seed: build ## the six benchmarks that the ideas came with, attempted and 
 
 bench-scale: build ## cost by connections, origins, keys and cores: tables, and plots in docs/images (8 minutes)
 	bin/spanstatsd bench scale --images docs/images
+
+bench-docs: ## measure again what docs/benchmarks.md shows and write its tables, or of ONLY=bench,bench-peers,… (22 minutes)
+	cd tools && $(GO) build -o ../bin/ ./benchdocs
+	bin/benchdocs -only '$(ONLY)'
 
 bench-save: ## make what is now the baseline, bench/baseline.txt
 	@mkdir -p bin

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,7 +24,8 @@ type benchOptions struct {
 
 func (o *benchOptions) addFlags(f *pflag.FlagSet) {
 	c := &o.config
-	f.StringVar(&c.Workload, "workload", c.Workload, "shape of the spans: stable, pool, skewed, burst, adversarial; also unique-resource, unique-peer")
+	f.StringVar(&c.Workload, "workload", c.Workload, "shape of the spans: stable, pool, skewed, burst, adversarial; also unique-resource, unique-peer; or traces, of the agent's API")
+	f.StringVar(&c.Format, "format", c.Format, "of traces: which recorded request is sent, "+strings.Join(bench.Recorded, ", "))
 	f.IntVar(&c.KeyCount, "key-count", 0, "so many keys in the shape of stable, instead of a workload")
 	f.Uint64Var(&c.Spans, "spans", 0, "spans to send in all (default: as many as --for allows)")
 	f.DurationVar(&c.For, "for", c.For, "how long to send; 0 where --spans ends it")
@@ -60,7 +62,7 @@ Exits 0 only if the books balance and the agent counted exactly what was accepte
 		},
 	}
 	o.addFlags(cmd.Flags())
-	cmd.AddCommand(newBenchAllCommand(), newBenchScaleCommand(), newBenchTracerCommand())
+	cmd.AddCommand(newBenchAllCommand(), newBenchTracesCommand(), newBenchScaleCommand(), newBenchTracerCommand())
 	return cmd
 }
 
@@ -123,23 +125,38 @@ func (o *benchOptions) run(cmd *cobra.Command) error {
 
 // newBenchAllCommand measures every workload.
 func newBenchAllCommand() *cobra.Command {
-	c := bench.AllConfig{For: 10 * time.Second}
-	cmd := &cobra.Command{
+	return newBenchTable(&cobra.Command{
 		Use:   "all [flags] [-- flags of run]",
 		Short: "Measure every workload, in one table",
 		Long: `Measure every workload as fast as it goes, keys by their bytes and by numbers, and
 the client library at a rate. What follows -- goes to the daemon; with
 --buffer=block nothing is dropped, and the rate is what it carries.`,
-		Args: daemonArguments,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := applyEnvironment(cmd.Flags()); err != nil {
-				return err
-			}
-			c.Flags, c.Out, c.Log = args, cmd.OutOrStdout(), cmd.ErrOrStderr()
-			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
-			defer stop()
-			return bench.All(ctx, c)
-		},
+	}, bench.All)
+}
+
+// newBenchTracesCommand measures every recorded request.
+func newBenchTracesCommand() *cobra.Command {
+	return newBenchTable(&cobra.Command{
+		Use:   "traces [flags] [-- flags of run]",
+		Short: "Measure traces over the agent's API in every format, in one table",
+		Long: `Measure the workload of traces with a recorded request of each format: what handing
+it on costs the daemon, what counting its spans adds, and what counting alone costs.
+What follows -- goes to the daemon.`,
+	}, bench.AllTraces)
+}
+
+// newBenchTable completes a command that measures several things alike.
+func newBenchTable(cmd *cobra.Command, measure func(context.Context, bench.AllConfig) error) *cobra.Command {
+	c := bench.AllConfig{For: 10 * time.Second}
+	cmd.Args = daemonArguments
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := applyEnvironment(cmd.Flags()); err != nil {
+			return err
+		}
+		c.Flags, c.Out, c.Log = args, cmd.OutOrStdout(), cmd.ErrOrStderr()
+		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
+		defer stop()
+		return measure(ctx, c)
 	}
 	cmd.Flags().DurationVar(&c.For, "for", c.For, "how long each lasts")
 	return cmd

@@ -133,6 +133,13 @@ func TestBenchNames(t *testing.T) {
 		}
 	}
 	_, names := measured(t, "--spans=1000", "--batch=10")
+	_, more := measured(t, "--workload=traces", "--spans=1000")
+	for name := range names {
+		if !more[name] && name != "traces" { // null in the one, an object in the other
+			t.Errorf("a report of traces has no %s", name)
+		}
+	}
+	maps.Copy(names, more)
 	for name := range names {
 		if !documented[name] {
 			t.Errorf("docs/benchmarks.md does not say what %s is", name)
@@ -145,6 +152,41 @@ func TestBenchNames(t *testing.T) {
 	}
 	if len(names) < 40 {
 		t.Errorf("a report has only %d names: %v", len(names), slices.Sorted(maps.Keys(names)))
+	}
+}
+
+// TestBenchTraces sends the recorded requests, and everything that arrives at the
+// agent is everything that was sent: counted, or left to it.
+func TestBenchTraces(t *testing.T) {
+	for name, args := range map[string][]string{
+		"v0.4":         {"--format=v0.4", "--spans=40000", "--producers=2", "--connections=3"},
+		"v0.5":         {"--format=v0.5", "--spans=60000", "--rate=400000"},
+		"v1.0":         {"--format=v1.0", "--spans=20000"},
+		"left":         {"--spans=10000", "--", "--apm-max-body=65536"},
+		"without room": {"--spans=40000", "--", "--ring-slots=512", "--max-batch=512", "--drainers=fixed:1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, _ := measured(t, append([]string{"--workload=traces"}, args...)...)
+			traces := r.Traces
+			requests := traces.Counted.Requests
+			if r.SpansAttempted != requests*uint64(traces.SpansPerRequest) || requests < 6 || traces.Proxied.Requests < 6 {
+				t.Errorf("%d spans were attempted in %d requests, and %d requests handed on", r.SpansAttempted, requests, traces.Proxied.Requests)
+			}
+			if *r.AgentHits+traces.LeftToAgent != requests*uint64(traces.CountedPerRequest) || *r.AgentHits != r.SpansAccepted || !traces.AllAccounted {
+				t.Errorf("%d hits and %d left to the agent, of %d requests with %d spans to count", *r.AgentHits, traces.LeftToAgent, requests, traces.CountedPerRequest)
+			}
+			switch b := r.Books; {
+			case name == "left" && (b.Received != 0 || traces.LeftToAgent == 0):
+				t.Errorf("of requests that are too large %d spans were received, %d left to the agent", b.Received, traces.LeftToAgent)
+			case name != "left" && (b.Received != b.Aggregated+r.Dropped["left_to_agent"] || r.DaemonCPU <= 0 && b.Aggregated > 0):
+				t.Errorf("the books do not agree: %+v", b)
+			}
+			if traces.Rounds != 5 || traces.Counting.CPU <= 0 || traces.Proxied.CPU <= 0 || traces.Counted.CPU <= 0 || traces.Counted.TracerCPU <= 0 ||
+				traces.Proxied.Answer.Samples != traces.Proxied.Requests || r.Publish.Samples != requests || traces.BytesPerSpan <= 0 {
+				t.Errorf("a figure is missing: %+v", *traces)
+			}
+		})
 	}
 }
 
@@ -203,6 +245,7 @@ func TestBenchTables(t *testing.T) {
 	images := t.TempDir()
 	for args, rows := range map[string]int{
 		"all --for=50ms -- --buffer=block":                 14,
+		"traces --for=50ms":                                5,
 		"scale --only=cores --for=60ms --images=" + images: 9,
 	} {
 		out, err := program(t, append([]string{"bench"}, strings.Fields(args)...)...).Output()
@@ -241,6 +284,9 @@ func TestUnusableBench(t *testing.T) {
 		{"-- --ring-slots=3", 1, "its log says why"},
 		{"--daemon=http://127.0.0.1:1 --socket=" + nobody, 1, "find daemon"},
 		{"--daemon=http://127.0.0.1:1 -- --drainers=cpu:1", 2, "runs already"},
+		{"--workload=traces --format=v0.7", 2, "v0.4, v0.5, v1.0"},
+		{"--workload=traces --batch=3", 2, "leave out"},
+		{"-- --apm-socket=/x", 2, "set by bench"},
 		{"all stable", 2, "behind --"},
 		{"all --for=-1s", 1, "--for"},
 		{"scale --only=pods", 2, "connections, origins, keys, cores"},

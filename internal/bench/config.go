@@ -19,12 +19,14 @@ const (
 
 	Wire   = "wire"   // messages encoded before
 	Client = "client" // the client library
+	HTTP   = "http"   // recorded requests, of the workload of traces alone
 )
 
 // Config is what to measure.
 type Config struct {
 	Workload    string
 	KeyCount    int    // so many keys in the shape of stable, instead of the workload's own; 0: its own
+	Format      string // of Traces, one of Recorded
 	Tracer      string // Wire or Client
 	Keys        string // Raw or Numbered
 	Producers   int    // processes
@@ -52,7 +54,7 @@ type Config struct {
 // DefaultConfig is the defaults of the command line.
 func DefaultConfig() Config {
 	return Config{
-		Workload: workload.Stable, Tracer: Wire, Keys: Raw, Producers: 1, Connections: 1, Origins: 1,
+		Workload: workload.Stable, Format: Recorded[0], Tracer: Wire, Keys: Raw, Producers: 1, Connections: 1, Origins: 1,
 		Batch: 64, For: 10 * time.Second, Socket: "/var/run/spanstatsd/spans.sock",
 		Out: io.Discard, Log: io.Discard,
 	}
@@ -66,7 +68,11 @@ const (
 
 // Check says what can't be measured.
 func (c *Config) Check() error {
-	if c.KeyCount == 0 {
+	if c.Workload == Traces {
+		if err := c.checkTraces(); err != nil {
+			return err
+		}
+	} else if c.KeyCount == 0 {
 		if _, err := workload.New(c.Workload, 0); err != nil {
 			return err
 		}
@@ -102,8 +108,22 @@ func (c *Config) Check() error {
 	return nil
 }
 
+// checkTraces says what can't be asked of recorded requests: they are what they are,
+// and who counts them is part of what is measured.
+func (c *Config) checkTraces() error {
+	if !slices.Contains(Recorded, c.Format) {
+		return fmt.Errorf("parse --format: %q is none of %s", c.Format, strings.Join(Recorded, ", "))
+	}
+	d := DefaultConfig()
+	if c.Tracer != d.Tracer || c.Keys != d.Keys || c.Batch != d.Batch || c.Origins != d.Origins || c.KeyCount != 0 || c.WarmUp != 0 || c.Every != 0 || c.Daemon != "" {
+		return errors.New("parse flags: the recorded requests of traces are sent as they are, over HTTP, to a daemon that bench starts; " +
+			"leave out --tracer, --keys, --key-count, --batch, --origins, --warm-up, --every and --daemon")
+	}
+	return nil
+}
+
 // ours are the flags of run without which bench could not find its daemon.
-var ours = [...]string{"--socket", "--agent-url", "--http-addr", "--log-format"}
+var ours = [...]string{"--socket", "--apm-socket", "--agent-url", "--http-addr", "--log-format"}
 
 func isOurs(argument string) bool {
 	name, _, _ := strings.Cut(argument, "=")

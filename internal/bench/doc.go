@@ -10,10 +10,16 @@
 //
 // A tracer is told what to do in one line of JSON on its standard input, starts
 // at the second line, stops early when the input ends, and answers with one line
-// of JSON. There are two kinds. "wire" writes messages that were encoded before
+// of JSON. Two kinds speak our protocol. "wire" writes messages that were encoded before
 // and only stamps the time of their spans, so that it is no bottleneck and the
 // daemon is what is measured. "client" links the real client and publishes
 // through it, so that what a tracer pays is what is measured.
+//
+// A third kind, "http", is for the workload of traces alone: it sends a request that a
+// real tracer has sent to the agent's API, again and again, with its spans moved to
+// now. There the daemon has two loads, requests that it only hands on and requests
+// that it counts as well, and counting has a turn alone in this process: the three
+// take turns, so that what counting adds is the difference of neighbours.
 //
 // # What a figure is
 //
@@ -34,6 +40,7 @@
 // the run, however that ends.
 //
 // It imports the rooms that it needs to speak with a daemon (wire, client), to
-// stand behind one (embedded) and to read its words (health's books); nothing
-// imports it but the command line and the measurements in bench/.
+// count what is recorded (apm), to stand behind one (embedded) and to read its
+// words (health's books); nothing imports it but the command line and the
+// measurements in bench/.
 package bench

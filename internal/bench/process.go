@@ -21,6 +21,8 @@ type cpu struct {
 
 func (c cpu) minus(earlier cpu) cpu { return cpu{c.all - earlier.all, c.system - earlier.system} }
 
+func (c cpu) plus(more cpu) cpu { return cpu{c.all + more.all, c.system + more.system} }
+
 // clockTick is the unit of /proc/PID/stat, the same on every Linux that Go runs on.
 const clockTick = time.Second / 100
 

@@ -31,6 +31,7 @@ func (c *Config) jobs(socket string) []job {
 			Workload: c.Workload, KeyCount: c.KeyCount, Tracer: c.Tracer, Keys: c.Keys, Socket: socket,
 			First: first, Connections: c.Connections / c.Producers, All: c.Connections, Origins: c.Origins, Batch: c.Batch,
 			Spans: (c.Spans + all - 1) / all, For: c.For, Rate: c.Rate / float64(all),
+			Format: c.Format,
 		}
 		if i < c.Connections%c.Producers {
 			jobs[i].Connections++

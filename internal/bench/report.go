@@ -44,6 +44,8 @@ type Report struct {
 	AgentHits         *uint64 `json:"agent_hits"`
 	HitsEqualAccepted *bool   `json:"hits_equal_accepted"`
 
+	Traces *TracesReport `json:"traces"`
+
 	Faults []string `json:"faults"`
 }
 
@@ -99,5 +101,6 @@ func droppedSince(now, before *health.Books) map[string]uint64 {
 
 // Holds says whether nothing was lost out of the books.
 func (r *Report) Holds() bool {
-	return r.Books.Balanced && len(r.Faults) == 0 && (r.HitsEqualAccepted == nil || *r.HitsEqualAccepted)
+	return r.Books.Balanced && len(r.Faults) == 0 && (r.HitsEqualAccepted == nil || *r.HitsEqualAccepted) &&
+		(r.Traces == nil || r.Traces.AllAccounted)
 }

@@ -34,6 +34,9 @@ func Run(ctx context.Context, config Config) (*Report, error) {
 	}
 	r := &run{config: config}
 	defer r.close()
+	if config.Workload == Traces {
+		return r.runTraces(ctx)
+	}
 	if err := r.start(); err != nil {
 		return nil, err
 	}
@@ -50,7 +53,12 @@ func (r *run) start() (err error) {
 	if err != nil {
 		return err
 	}
-	for _, j := range r.config.jobs(r.target.socket) {
+	return r.startProducers(r.config.jobs(r.target.socket))
+}
+
+// startProducers has tracers connected that wait for their start.
+func (r *run) startProducers(jobs []job) error {
+	for _, j := range jobs {
 		p, err := startProducer(&r.config, j)
 		if err != nil {
 			return err
@@ -65,11 +73,27 @@ func (r *run) start() (err error) {
 	return nil
 }
 
-// close ends every process that was started.
-func (r *run) close() {
+// begin starts them.
+func (r *run) begin() error {
+	for _, p := range r.producers {
+		if err := p.begin(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endProducers ends every tracer.
+func (r *run) endProducers() {
 	for _, p := range r.producers {
 		p.kill()
 	}
+	r.producers = nil
+}
+
+// close ends every process that was started.
+func (r *run) close() {
+	r.endProducers()
 	if r.target != nil {
 		r.target.kill()
 	}
@@ -97,10 +121,8 @@ func (r *run) measure(ctx context.Context) (report *Report, err error) {
 		return nil, err
 	}
 	report = r.newReport()
-	for _, p := range r.producers {
-		if err := p.begin(); err != nil {
-			return nil, err
-		}
+	if err := r.begin(); err != nil {
+		return nil, err
 	}
 	if err := r.watch(ctx, asking); err != nil {
 		report.fault(err)
@@ -120,7 +142,7 @@ func (r *run) measure(ctx context.Context) (report *Report, err error) {
 // cost. With a warm-up the costs end before that report: then they are those of
 // a time that has its own share of reports.
 func (r *run) drain(ctx context.Context, report *Report) error {
-	if _, err := r.target.settled(ctx, r.before.books.Received+report.handed(r.producers)); err != nil {
+	if _, err := r.target.settled(ctx, r.before.books.Received+handed(r.producers)); err != nil {
 		report.fault(err)
 	}
 	report.Seconds = time.Since(r.before.at).Seconds()
@@ -137,10 +159,12 @@ func (r *run) drain(ctx context.Context, report *Report) error {
 		return err
 	}
 	r.addCounts(report, &after)
-	if r.config.WarmUp > 0 {
-		return r.addCosts(report, &drained)
+	var cost costs
+	if cost.add(&r.warm, &after); r.config.WarmUp > 0 {
+		cost = costs{}
+		cost.add(&r.warm, &drained)
 	}
-	return r.addCosts(report, &after)
+	return r.addCosts(report, &cost)
 }
 
 // watch waits for the tracers, and says meanwhile how it goes.
@@ -204,7 +228,7 @@ func (r *run) flush(ctx context.Context) error {
 func (r *Report) fault(err error) { r.Faults = append(r.Faults, err.Error()) }
 
 // handed is what the sockets took, which the daemon must have received.
-func (r *Report) handed(producers []*producer) (spans uint64) {
+func handed(producers []*producer) (spans uint64) {
 	for _, p := range producers {
 		spans += p.result.Handed
 	}
@@ -237,7 +261,7 @@ func (r *run) addTracers(report *Report) {
 			report.Refused[reason] += spans
 		}
 	}
-	if handed := report.handed(r.producers); handed > 0 {
+	if handed := handed(r.producers); handed > 0 {
 		report.TracerCPU = float64(spent) / float64(handed)
 	}
 	report.Publish = timesOf(merge(published...), float64(longest))
@@ -258,23 +282,46 @@ func (r *run) addCounts(report *Report, after *reading) {
 	}
 }
 
-// addCosts takes in what that cost, from the end of the warm-up on.
-func (r *run) addCosts(report *Report, after *reading) error {
-	grown, spent := after.metrics.since(r.warm.metrics), after.cpu.minus(r.warm.cpu)
-	if spans := float64(after.books.Aggregated - r.warm.books.Aggregated); spans > 0 {
-		report.DaemonCPU = float64(spent.all) / spans
-		report.DaemonSystemCPU = float64(spent.system) / spans
-		report.DaemonAllocs = grown["go_memstats_mallocs_total"] / spans
-		report.DaemonAllocBytes = grown["go_memstats_alloc_bytes_total"] / spans
+// costs are what the daemon spent between two readings, or between several pairs of
+// them.
+type costs struct {
+	grown      metrics
+	cpu        cpu
+	aggregated uint64
+	seconds    float64
+}
+
+func (c *costs) add(before, after *reading) {
+	if c.grown == nil {
+		c.grown = metrics{}
 	}
-	report.DaemonGCCycles = uint64(grown["go_gc_duration_seconds_count"])
-	report.DaemonGCSeconds = grown[collectorSeconds]
-	report.DaemonGCShare = grown[collectorSeconds] / spent.all.Seconds()
-	report.DaemonCores = spent.all.Seconds() / after.at.Sub(r.warm.at).Seconds()
+	for name, value := range after.metrics.since(before.metrics) {
+		c.grown[name] += value
+	}
+	c.cpu = c.cpu.plus(after.cpu.minus(before.cpu))
+	c.aggregated += after.books.Aggregated - before.books.Aggregated
+	c.seconds += after.at.Sub(before.at).Seconds()
+}
+
+// addCosts takes in what that cost.
+func (r *run) addCosts(report *Report, c *costs) error {
+	if spans := float64(c.aggregated); spans > 0 {
+		report.DaemonCPU = float64(c.cpu.all) / spans
+		report.DaemonSystemCPU = float64(c.cpu.system) / spans
+		report.DaemonAllocs = c.grown[mallocs] / spans
+		report.DaemonAllocBytes = c.grown["go_memstats_alloc_bytes_total"] / spans
+	}
+	report.DaemonGCCycles = uint64(c.grown["go_gc_duration_seconds_count"])
+	report.DaemonGCSeconds = c.grown[collectorSeconds]
+	report.DaemonGCShare = c.grown[collectorSeconds] / c.cpu.all.Seconds()
+	report.DaemonCores = c.cpu.all.Seconds() / c.seconds
 	used, err := memoryOf(r.target.pid)
 	report.DaemonPeakRSS = used.peak
 	return err
 }
+
+// mallocs is how often the daemon has allocated.
+const mallocs = "go_memstats_mallocs_total"
 
 // collectorSeconds is the CPU time of the daemon's collector.
 const collectorSeconds = "go_cpu_classes_gc_total_cpu_seconds_total"

@@ -23,6 +23,7 @@ import (
 // target is the daemon that is measured.
 type target struct {
 	socket string
+	apm    string // socket for traces, where they are measured
 	http   string // base URL
 	pid    int
 	agent  *embedded.Agent // nil where the daemon is somebody else's
@@ -82,6 +83,10 @@ func startTarget(c *Config) (t *target, err error) {
 	arguments := append([]string{
 		"run", "--socket=" + t.socket, "--agent-url=" + t.agent.URL(), "--http-addr=127.0.0.1:0", "--log-format=json",
 	}, c.Flags...)
+	if c.Workload == Traces {
+		t.apm = filepath.Join(t.dir, "apm.sock")
+		arguments = append(arguments, "--apm-socket="+t.apm)
+	}
 	if t.cmd, err = program(c, arguments...); err != nil {
 		return t, err
 	}

@@ -15,19 +15,22 @@ func (r *Report) WriteText(w io.Writer) {
 	if r.Rate > 0 {
 		rate = thousands(r.Rate) + " spans/s wanted"
 	}
-	fmt.Fprintf(w, "workload %s, %s keys, batches of %d, %d %s tracers with %d connections of %d origins, %s\n\n",
-		r.Workload, r.Keys, r.Batch, r.Producers, r.Tracer, r.Connections, r.Origins, rate)
+	fmt.Fprintf(w, "%s, %s\n\n", r.title(), rate)
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "%-17s %s\n", name, fmt.Sprintf(format, args...))
 	}
 	row("accepted", "%s spans/s: %s in %.1f s", thousands(r.SpansAcceptedPerSecond), thousands(float64(r.SpansAccepted)), r.Seconds)
 	row("attempted", "%s spans/s", thousands(r.SpansAttemptedPerSecond))
-	row("daemon CPU", "%.1f ns a span, %.1f of it in the kernel; %.2f cores", r.DaemonCPU, r.DaemonSystemCPU, r.DaemonCores)
-	row("tracer CPU", "%.1f ns a span", r.TracerCPU)
-	row("daemon allocates", "%.5f times and %.2f B a span", r.DaemonAllocs, r.DaemonAllocBytes)
+	if r.Traces != nil {
+		r.Traces.write(row)
+	} else {
+		row("daemon CPU", "%.1f ns a span, %.1f of it in the kernel; %.2f cores", r.DaemonCPU, r.DaemonSystemCPU, r.DaemonCores)
+		row("tracer CPU", "%.1f ns a span", r.TracerCPU)
+		row("daemon allocates", "%.5f times and %.2f B a span", r.DaemonAllocs, r.DaemonAllocBytes)
+		row("publish", "%s", r.Publish)
+	}
 	row("daemon memory", "%.1f MiB at its peak", float64(r.DaemonPeakRSS)/(1<<20))
 	row("collector", "%d cycles, %.3f s, %.2f %% of the daemon's CPU", r.DaemonGCCycles, r.DaemonGCSeconds, 100*r.DaemonGCShare)
-	row("publish", "%s", r.Publish)
 	row("publish to table", "%s", r.PublishToTable)
 	row("flush", "%d, %s each; the last was answered after %s", r.Flushes, seconds(r.FlushMean), seconds(r.FlushAnswer))
 	for _, kind := range []struct {

@@ -31,6 +31,9 @@ type job struct {
 	Rate        float64       `json:"rate"`  // spans a second and connection; 0: any
 	Burst       uint64        `json:"burst"` // spans of a connection's burst; 0: none
 
+	Format        string `json:"format"`         // of requests with traces, the tracer's or ""
+	ComputesStats bool   `json:"computes_stats"` // they are marked as counted
+
 	shared []message // encoded for all of its wire tracers
 }
 
@@ -136,7 +139,7 @@ func (j *job) drive(ctx context.Context, emitters []emitter, r *result) error {
 // lull is the shortest sleep of a tracer that is held to a rate.
 const lull = time.Millisecond
 
-// send publishes batches when they are due.
+// send publishes batches when they are due, and one in any case.
 func (j *job) send(ctx context.Context, e emitter, begun time.Time) error {
 	var isOver atomic.Bool
 	defer context.AfterFunc(ctx, func() { isOver.Store(true) })()
@@ -148,7 +151,7 @@ func (j *job) send(ctx context.Context, e emitter, begun time.Time) error {
 			}
 			time.Sleep(min(max(due.Sub(now), lull), 100*lull))
 		}
-		if isOver.Load() || j.For > 0 && now.Sub(begun) >= j.For {
+		if isOver.Load() || j.For > 0 && sent > 0 && now.Sub(begun) >= j.For {
 			break
 		}
 		if err := e.publish(now); err != nil {
@@ -181,6 +184,9 @@ func (j *job) due(sent uint64, begun time.Time) time.Time {
 
 // open connects the tracer of a number.
 func (j *job) open(number int) (emitter, error) {
+	if j.Tracer == HTTP {
+		return openHTTP(j)
+	}
 	generator, err := j.generator(uint64(number))
 	if err != nil {
 		return nil, err

@@ -63,6 +63,9 @@ func Start(cfg Config) (*Agent, error) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/info", a.serveInfo)
 	mux.HandleFunc("/v0.6/stats", a.serveStats)
+	for _, path := range tracePaths {
+		mux.HandleFunc(path, a.serveTraces)
+	}
 	a.server = &http.Server{Handler: a.faulty(mux), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
 	a.serving.Go(func() { _ = a.server.Serve(listener) })
 	return a, nil
@@ -126,27 +129,26 @@ func (a *Agent) serveInfo(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(body)
 }
 
+func (a *Agent) refuse(w http.ResponseWriter, status int, why string) {
+	a.ledger.refused()
+	http.Error(w, why, status)
+}
+
 // serveStats takes one payload.
 func (a *Agent) serveStats(w http.ResponseWriter, r *http.Request) {
 	now := a.info.Load()
-	_, state := now.render()
-	w.Header().Set("Datadog-Agent-Version", now.Version)
-	w.Header().Set("Datadog-Agent-State", state)
-	refuse := func(status int, why string) {
-		a.ledger.refused()
-		http.Error(w, why, status)
-	}
+	now.say(w.Header())
 	if !now.serves("/v0.6/stats") {
-		refuse(http.StatusNotFound, "404 page not found")
+		a.refuse(w, http.StatusNotFound, "404 page not found")
 		return
 	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxRequestBytes+1))
 	if err != nil {
-		refuse(http.StatusBadRequest, err.Error())
+		a.refuse(w, http.StatusBadRequest, err.Error())
 		return
 	}
 	if len(body) > maxRequestBytes {
-		refuse(http.StatusBadRequest, fmt.Sprintf("read limit reached at %d", maxRequestBytes))
+		a.refuse(w, http.StatusBadRequest, fmt.Sprintf("read limit reached at %d", maxRequestBytes))
 		return
 	}
 	payload, err := DecodePayload(body)
@@ -156,7 +158,7 @@ func (a *Agent) serveStats(w http.ResponseWriter, r *http.Request) {
 		a.ledger.refused()
 		panic(http.ErrAbortHandler)
 	case err != nil:
-		refuse(http.StatusBadRequest, err.Error())
+		a.refuse(w, http.StatusBadRequest, err.Error())
 		return
 	}
 	a.ledger.accept(payload, len(body), a.cfg.Weighted)

@@ -7,6 +7,10 @@
 // over 25 MiB. What the real one takes without a word although it would show
 // wrong numbers is taken too, and noted as a problem: see check.go.
 //
+// Traces it takes as well, from whoever stands before it: it counts requests and
+// bytes, with the mark of those whose spans are counted already and without, and does
+// not look at the spans.
+//
 // It shares no code with the encoder that it checks, so that a mistake made
 // there cannot be made here in the same way: the decoder is written against
 // the description of the format, not against a library.

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"net/http"
 	"slices"
 )
 
@@ -35,7 +36,7 @@ const agentVersion = "7.85.1"
 func DefaultInfo() Info {
 	return Info{
 		Version:            agentVersion,
-		Endpoints:          []string{"/v0.6/stats", "/info"},
+		Endpoints:          append([]string{"/v0.6/stats", "/info"}, tracePaths...),
 		ClientDropP0s:      true,
 		PeerTags:           slices.Clone(peerTags),
 		SpanKinds:          []string{"server", "consumer", "client", "producer"},
@@ -52,6 +53,13 @@ func (i Info) render() (body []byte, state string) {
 	}
 	sum := sha256.Sum256(body)
 	return body, hex.EncodeToString(sum[:])
+}
+
+// say writes the headers of every answer.
+func (i *Info) say(h http.Header) {
+	_, state := i.render()
+	h.Set("Datadog-Agent-Version", i.Version)
+	h.Set("Datadog-Agent-State", state)
 }
 
 var peerTags = []string{

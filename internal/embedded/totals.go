@@ -48,6 +48,8 @@ type Totals struct {
 	Counts
 	Rows []Row // in the order of their first appearance
 
+	Counted, Uncounted TraceTotals // traces, with and without the mark of counted ones
+
 	Problems     []string // the first maxProblems of them
 	ProblemCount uint64
 }

@@ -10,6 +10,7 @@ require (
 	github.com/DataDog/datadog-agent/pkg/trace v0.85.1
 	github.com/DataDog/datadog-agent/pkg/trace/stats v0.85.1
 	github.com/DataDog/datadog-go/v5 v5.9.1
+	github.com/DataDog/dd-trace-go/contrib/net/http/v2 v2.12.0
 	github.com/DataDog/dd-trace-go/v2 v2.12.0
 	github.com/DataDog/sketches-go v1.4.8
 	github.com/spanstatsd/spanstatsd v0.0.0

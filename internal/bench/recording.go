@@ -1,0 +1,150 @@
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"embed"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/apm"
+	"github.com/spanstatsd/spanstatsd/internal/embedded"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// Traces is the workload of requests that real tracers have sent to the agent.
+const Traces = "traces"
+
+// Recorded are the formats of which there is a recording.
+var Recorded = []string{"v0.4", "v0.5", "v1.0"}
+
+// recorded are requests as they were on the wire: make record-traces. They were
+// packed just after they were sent.
+//
+//go:embed testdata/*.http.gz
+var recorded embed.FS
+
+// recording is one of them, and what is in it.
+type recording struct {
+	name    string
+	format  apm.Format
+	path    string
+	header  http.Header
+	body    []byte
+	starts  []int // where the spans' starts stand in the body, eight bytes each
+	latest  int64 // of them
+	spans   int
+	counted int // of the spans, those that the agent would count
+}
+
+// The headers that matter to counting.
+const (
+	headerLang          = "Datadog-Meta-Lang"
+	headerComputedStats = "Datadog-Client-Computed-Stats"
+	headerComputedTop   = "Datadog-Client-Computed-Top-Level"
+)
+
+var formats = map[string]apm.Format{"v0.4": apm.FormatV04, "v0.5": apm.FormatV05, "v1.0": apm.FormatV1}
+
+// loadRecording reads a recording, and counts it once.
+func loadRecording(format string) (*recording, error) {
+	r := &recording{name: format, format: formats[format]}
+	if err := r.read("testdata/" + format + ".http.gz"); err != nil {
+		return nil, fmt.Errorf("read recording of %s: %w", format, err)
+	}
+	c := apm.NewCounter()
+	if err := r.count(c, defaultWishes()); err != nil {
+		return nil, fmt.Errorf("count recording of %s: %w", format, err)
+	}
+	for _, spans := range c.Batches {
+		walker, err := wire.WalkSpans(spans)
+		if err != nil {
+			return nil, fmt.Errorf("count recording of %s: %w", format, err)
+		}
+		r.counted += walker.Len()
+	}
+	return r, nil
+}
+
+func (r *recording) read(file string) error {
+	packed, err := recorded.Open(file)
+	if err != nil {
+		return err
+	}
+	defer packed.Close()
+	unpacked, err := gzip.NewReader(packed)
+	if err != nil {
+		return err
+	}
+	request, err := http.ReadRequest(bufio.NewReader(unpacked))
+	if err != nil {
+		return err
+	}
+	if r.body, err = io.ReadAll(request.Body); err != nil {
+		return err
+	}
+	r.path, r.header = request.URL.Path, request.Header
+	r.find(unpacked.ModTime)
+	return nil
+}
+
+// find finds the starts of the spans: in a body nothing else of eight bytes is a
+// time of the minute before it was packed.
+func (r *recording) find(packed time.Time) {
+	first, last := packed.Add(-time.Minute).UnixNano(), packed.Add(time.Second).UnixNano()
+	const signed, unsigned = 0xd3, 0xcf // how msgpack says that eight bytes follow
+	for at := 1; at+8 <= len(r.body); at++ {
+		if lead := r.body[at-1]; lead != signed && lead != unsigned {
+			continue
+		}
+		if start := int64(binary.BigEndian.Uint64(r.body[at:])); start >= first && start <= last {
+			r.starts, r.latest = append(r.starts, at), max(r.latest, start)
+		}
+	}
+	r.spans = len(r.starts)
+}
+
+// stamp moves a copy of the body in time, so that the last of its spans began then.
+func (r *recording) stamp(body []byte, latest time.Time) {
+	later := uint64(latest.UnixNano() - r.latest)
+	for _, at := range r.starts {
+		binary.BigEndian.PutUint64(body[at:], binary.BigEndian.Uint64(r.body[at:])+later)
+	}
+}
+
+// message is the request, from a tracer that computes its statistics itself, so that
+// nobody counts its spans, or from one that does not; and where its body begins.
+func (r *recording) message(computesStats bool) (message []byte, bodyAt int) {
+	header := r.header.Clone()
+	header.Del(headerComputedStats)
+	if computesStats {
+		header.Set(headerComputedStats, "yes")
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n", r.path, len(r.body))
+	_ = header.Write(&b) // into memory
+	b.WriteString("\r\n")
+	bodyAt = b.Len()
+	b.Write(r.body)
+	return b.Bytes(), bodyAt
+}
+
+// count counts the body as the daemon does.
+func (r *recording) count(c *apm.Counter, wishes *apm.Wishes) error {
+	return c.Count(r.format, r.body, r.header.Get(headerLang), r.header.Get(headerComputedTop) != "", wishes)
+}
+
+// defaultWishes are those of an agent that nobody has configured, which the
+// embedded one is: 44 peer tags.
+func defaultWishes() *apm.Wishes {
+	info := embedded.DefaultInfo()
+	wishes, ok := apm.NewWishes(info.PeerTags, info.SpanKinds, nil)
+	if !ok {
+		panic("BUG: the daemon leaves the default agent's wishes to it")
+	}
+	return wishes
+}

@@ -1,0 +1,182 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// The workload of traces is two loads of the same requests: some whose spans their
+// tracer says it has counted, so that the daemon only hands them on, and some whose
+// spans it has to count. They take turns, and counting alone takes turns with them
+// (alone.go), so that what else the machine does meets all three alike. The first
+// round is left out of the costs: in it, keys and memory are new.
+
+// tracesRounds are measured, behind the one that is not.
+const tracesRounds = 5
+
+// tracesRun is such a measurement under way.
+type tracesRun struct {
+	*run
+	recording *recording
+	alone     *alone
+	loads     [2]load // proxied and counted
+	costs     costs   // of the turns in which the daemon counts
+	report    *Report
+}
+
+// load is what became of one of the two.
+type load struct {
+	isCounted bool
+	requests  uint64 // that were answered
+	attempted uint64 // spans
+	seconds   float64
+	answers   [][]bucket
+	longest   time.Duration
+	turns     []TracesLoad // but for the first
+}
+
+// runTraces measures what the spans of tracers' requests cost.
+func (r *run) runTraces(ctx context.Context) (*Report, error) {
+	recording, err := loadRecording(r.config.Format)
+	if err != nil {
+		return nil, err
+	}
+	r.config.Tracer, r.config.Batch = HTTP, recording.spans
+	if r.target, err = startTarget(&r.config); err != nil {
+		return nil, err
+	}
+	// What comes from here on is to be read even when a signal ends the load.
+	asking := context.WithoutCancel(ctx)
+	if r.before, err = r.read(asking); err != nil {
+		return nil, err
+	}
+	t := &tracesRun{run: r, recording: recording, alone: newAlone(recording), report: r.newReport()}
+	t.loads[1].isCounted = true
+	for round := 0; round <= tracesRounds && t.goesOn(ctx); round++ {
+		if err := t.round(ctx, asking, round > 0); err != nil {
+			return nil, err
+		}
+	}
+	if len(t.loads[1].turns) == 0 {
+		return nil, fmt.Errorf("measure traces: it ended before a round was over: %q", t.report.Faults)
+	}
+	return t.report, t.finish(asking)
+}
+
+// goesOn says whether nobody has ended the run, and nothing is wrong.
+func (t *tracesRun) goesOn(ctx context.Context) bool {
+	return ctx.Err() == nil && len(t.report.Faults) == 0
+}
+
+// round has each of the three take its turn.
+func (t *tracesRun) round(ctx, asking context.Context, isMeasured bool) error {
+	const turns = 3 * (tracesRounds + 1)
+	c := t.config
+	c.For, c.Spans = c.For/turns, (c.Spans+turns-1)/turns
+	if err := t.alone.turn(c.For, c.Spans, isMeasured); err != nil {
+		return err
+	}
+	for i := range t.loads {
+		if !t.goesOn(ctx) {
+			return nil
+		}
+		if err := t.turn(ctx, asking, &c, &t.loads[i], isMeasured); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// turn sends a load with tracers that begin and end with it, and is over when what
+// they sent is counted. Reports come when they are due: they cost a span a nanosecond,
+// so it is no matter in whose turn.
+func (t *tracesRun) turn(ctx, asking context.Context, c *Config, l *load, isMeasured bool) error {
+	jobs := c.jobs(t.target.apm)
+	for i := range jobs {
+		jobs[i].ComputesStats = !l.isCounted
+	}
+	defer t.endProducers()
+	if err := t.startProducers(jobs); err != nil {
+		return err
+	}
+	arrived := t.target.agent.Totals().Counted.Requests
+	before, err := t.read(asking)
+	if err != nil {
+		return err
+	}
+	if err := t.begin(); err != nil {
+		return err
+	}
+	if err := t.watch(ctx, asking); err != nil {
+		t.report.fault(err)
+	}
+	sending := time.Since(before.at)
+	if l.isCounted {
+		arrived = t.target.agent.Totals().Counted.Requests - arrived
+		if _, err := t.target.settled(asking, before.books.Received+arrived*uint64(t.recording.counted)); err != nil {
+			t.report.fault(err)
+		}
+	}
+	after, err := t.read(asking)
+	if err != nil {
+		return err
+	}
+	after.at = before.at.Add(sending) // what was waited for behind that is no time of the load
+	t.add(l, &before, &after, isMeasured)
+	return nil
+}
+
+// add takes in what a turn was, and if it is measured what it cost.
+func (t *tracesRun) add(l *load, before, after *reading, isMeasured bool) {
+	var tracers time.Duration
+	for _, p := range t.producers {
+		tracers += p.result.CPU
+		l.attempted += p.result.Attempted
+		l.answers = append(l.answers, p.result.Publish)
+		l.longest = max(l.longest, p.result.Longest)
+	}
+	l.seconds += after.at.Sub(before.at).Seconds()
+	handed := handed(t.producers)
+	l.requests += handed / uint64(t.recording.spans)
+	if !isMeasured || handed == 0 {
+		return
+	}
+	var cost costs
+	cost.add(before, after)
+	if l.isCounted {
+		t.costs.add(before, after)
+	}
+	spans := float64(handed)
+	l.turns = append(l.turns, TracesLoad{
+		SpansPerSecond: spans / cost.seconds, CPU: float64(cost.cpu.all) / spans, SystemCPU: float64(cost.cpu.system) / spans,
+		TracerCPU: float64(tracers) / spans, Allocs: cost.grown[mallocs] / spans,
+	})
+}
+
+// finish has the daemon report, ends it and fills ours.
+func (t *tracesRun) finish(ctx context.Context) error {
+	r, counted := t.report, &t.loads[1]
+	begun := time.Now()
+	if err := t.flush(ctx); err != nil {
+		r.fault(err)
+	}
+	r.FlushAnswer = time.Since(begun).Seconds()
+	after, err := t.read(ctx)
+	if err != nil {
+		return err
+	}
+	r.Seconds, r.SpansAttempted = counted.seconds, counted.attempted
+	r.Publish = timesOf(merge(counted.answers...), float64(counted.longest))
+	t.addCounts(r, &after)
+	if err := t.addCosts(r, &t.costs); err != nil {
+		return err
+	}
+	if err := t.target.stop(); err != nil {
+		r.fault(err)
+	}
+	t.addAgent(r)
+	t.addTraces(r)
+	r.TracerCPU = r.Traces.Counted.TracerCPU
+	return nil
+}

@@ -1,0 +1,66 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+)
+
+// tracePaths are where tracers send their traces.
+var tracePaths = []string{"/v0.3/traces", "/v0.4/traces", "/v0.5/traces", "/v0.7/traces", "/v1.0/traces"}
+
+// TraceTotals is the requests with traces that arrived, by what they say of
+// themselves: their bodies are read to the end and not looked at.
+type TraceTotals struct{ Requests, Traces, Bytes uint64 }
+
+// isCounted reads the mark of a request whose spans somebody has counted, as the
+// agent does.
+func isCounted(h http.Header) bool {
+	value := h.Get("Datadog-Client-Computed-Stats")
+	said, err := strconv.ParseBool(value)
+	return value != "" && (said || err != nil)
+}
+
+// serveTraces takes a request with traces and says what rates to sample at.
+func (a *Agent) serveTraces(w http.ResponseWriter, r *http.Request) {
+	now := a.info.Load()
+	now.say(w.Header())
+	if !now.serves(r.URL.Path) {
+		a.refuse(w, http.StatusNotFound, "404 page not found")
+		return
+	}
+	if r.Method != http.MethodPost && r.Method != http.MethodPut {
+		a.refuse(w, http.StatusMethodNotAllowed, "traces are sent with PUT or POST")
+		return
+	}
+	bytes, err := io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, maxRequestBytes))
+	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+		a.refuse(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("read limit reached at %d", tooLarge.Limit))
+		return
+	}
+	if err != nil {
+		a.refuse(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	traces, err := strconv.ParseUint(r.Header.Get("X-Datadog-Trace-Count"), 10, 64)
+	if err != nil {
+		a.ledger.problem("traces of an unknown number: %v", err)
+	}
+	a.ledger.acceptTraces(TraceTotals{1, traces, uint64(bytes)}, isCounted(r.Header))
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = io.WriteString(w, `{"rate_by_service":{"service:,env:":1}}`)
+}
+
+func (l *ledger) acceptTraces(more TraceTotals, counted bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	into := &l.totals.Uncounted
+	if counted {
+		into = &l.totals.Counted
+	}
+	into.Requests += more.Requests
+	into.Traces += more.Traces
+	into.Bytes += more.Bytes
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// circumstances are what a figure has to be read with: when, of what, on what, and
+// how busy that was.
+func circumstances() string {
+	commit := "an unknown commit"
+	if said, err := exec.Command("git", "rev-parse", "--short", "HEAD").Output(); err == nil {
+		commit = strings.TrimSpace(string(said))
+	}
+	return fmt.Sprintf("Measured %s, commit %s, %s, %d processors (%s), load %s before.",
+		time.Now().UTC().Format("2006-01-02 15:04 UTC"), commit, runtime.Version(), runtime.NumCPU(), processor(), load())
+}
+
+var modelName = regexp.MustCompile(`(?m)^model name\s*:\s*(.*)$`)
+
+func processor() string {
+	if said, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		if found := modelName.FindSubmatch(said); found != nil {
+			return string(found[1])
+		}
+	}
+	return runtime.GOARCH
+}
+
+// load is the machine's over the last minute.
+func load() string {
+	said, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	first, _, _ := strings.Cut(string(said), " ")
+	return first
+}

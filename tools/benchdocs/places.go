@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// begin and end are the lines around a place.
+var begin = regexp.MustCompile(`^<!-- make ([a-z-]+) -->$`)
+
+const end = "<!-- end -->"
+
+// targetsOf are the targets that a document names, each once.
+func targetsOf(text string) (targets []string, err error) {
+	err = places(text, func(target string, _ []string) {
+		if !slices.Contains(targets, target) {
+			targets = append(targets, target)
+		}
+	}, func(string) {})
+	return targets, err
+}
+
+// places walks a document: what stands in its places, and every other line.
+func places(text string, place func(target string, old []string), other func(line string)) error {
+	target, old := "", []string(nil)
+	for line := range strings.Lines(text) {
+		bare := strings.TrimSuffix(line, "\n")
+		found := begin.FindStringSubmatch(bare)
+		switch {
+		case target == "" && found != nil:
+			target, old = found[1], nil
+		case target == "" && bare == end || target != "" && found != nil:
+			return fmt.Errorf("read document: %q stands where it may not", bare)
+		case target == "":
+			other(line)
+		case bare == end:
+			place(target, old)
+			target = ""
+		default:
+			old = append(old, line)
+		}
+	}
+	if target != "" {
+		return fmt.Errorf("read document: the place for %s has no end", target)
+	}
+	return nil
+}
+
+// replace puts a target's tables into its places, each with a note of how they were
+// measured.
+func replace(text, target string, tables []string, note string) (string, error) {
+	var b strings.Builder
+	next := 0
+	err := places(text, func(t string, old []string) {
+		fmt.Fprintf(&b, "<!-- make %s -->\n", t)
+		if t != target {
+			b.WriteString(strings.Join(old, ""))
+		} else {
+			if next < len(tables) {
+				fmt.Fprintf(&b, "%s\n*%s*\n", tables[next], note)
+			}
+			next++
+		}
+		b.WriteString(end + "\n")
+	}, func(line string) { b.WriteString(line) })
+	if err == nil && next != len(tables) {
+		err = fmt.Errorf("make %s printed %d tables, and the document has %d places for them", target, len(tables), next)
+	}
+	return b.String(), err
+}
