@@ -120,7 +120,8 @@ func (s *Server) apm() *APM {
 	now := s.config.Sources.APM.Stats()
 	return &APM{
 		now.Requests, now.Other, now.Failed, now.Origins, now.BufferedBytes,
-		Bounded{now.Connections, s.config.Limits.APMConnections}, now.Refused, now.LastHeard,
+		Bounded{now.Connections, s.config.Limits.APMConnections},
+		now.Refused, now.LastHeard,
 	}
 }
 
