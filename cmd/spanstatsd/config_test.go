@@ -98,7 +98,7 @@ func TestMemoryMakesDefaultsSmaller(t *testing.T) {
 		{"128MiB", nil, map[string]string{"max-aggregates": "256 memory", "ring-slots": "4096 memory"}, ""},
 		{"128MiB", []string{"--max-aggregates=2000"}, map[string]string{"max-aggregates": "2000 flag", "ring-slots": "4096 memory"}, ""},
 		{"64MiB", nil, map[string]string{"max-connections": "64 memory", "sketch-bytes": "1048576 memory"}, ""},
-		{"64MiB", []string{"--apm-socket=/s"}, map[string]string{"apm-max-body-bytes": "4194304 memory"}, ""},
+		{"64MiB", []string{"--apm-socket=/s"}, map[string]string{"apm-max-body-bytes": "1048576 memory", "apm-max-connections": "24 memory"}, ""},
 		{"64MiB", []string{"--max-connections=1000"}, nil, "lower --max-connections (connections of 155 MiB)"},
 		{"30MiB", nil, nil, "GOMEMLIMIT allows 30 MiB"},
 	} {
@@ -129,7 +129,7 @@ func TestMemoryMakesDefaultsSmaller(t *testing.T) {
 // somebody did.
 func TestSmallDefaultsHoldWhatWasSet(t *testing.T) {
 	for _, set := range []string{
-		"--max-batch=8192", "--max-frame=8388608", "--max-key-bytes=16777216", "--apm-max-body=16777216", "--max-batch=3000",
+		"--max-batch=8192", "--max-frame=8388608", "--max-key-bytes=16777216", "--apm-max-body=2097152", "--max-batch=3000",
 	} {
 		cmd := program(t, "config", "--check", "--drainers=fixed:1", "--apm-socket=/s", set)
 		cmd.Env = append(cmd.Env, "GOMEMLIMIT=128MiB")

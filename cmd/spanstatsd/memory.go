@@ -16,7 +16,7 @@ const smallMemory = 128 << 20
 // hold it stays large enough.
 var smaller = []struct {
 	flag  string
-	value int    // a power of two
+	value int
 	small bool   // also wherever there is no more than smallMemory
 	holds string // a flag whose value it must hold
 }{
@@ -26,8 +26,12 @@ var smaller = []struct {
 	{"max-key-bytes-in-all", 8 << 20, true, "max-key-bytes"},
 	{"label-bytes", 2 << 20, true, ""},
 	{"max-buffer-bytes", 4 << 20, false, "max-frame"},
+	{"apm-max-connections", 128, true, ""},
 	{"apm-max-body", 4 << 20, false, ""}, // what is larger loses nothing, since the agent counts it
 	{"apm-max-body-bytes", 8 << 20, false, "apm-max-body"},
+	{"apm-counters", 1, true, ""},
+	{"apm-max-body", 1 << 20, false, ""},
+	{"apm-max-body-bytes", 4 << 20, false, "apm-max-body"},
 	{"retry-bytes", 8 << 20, false, ""},
 	{"ring-slots", 4096, true, "max-batch"},
 	{"max-aggregates", 256, true, ""},
@@ -37,8 +41,16 @@ var smaller = []struct {
 	{"max-key-bytes-in-all", 4 << 20, false, "max-key-bytes"},
 	{"max-buffer-bytes", 2 << 20, false, "max-frame"},
 	{"max-origins", 64, false, ""},
-	{"apm-max-body", 2 << 20, false, ""},
-	{"apm-max-body-bytes", 4 << 20, false, "apm-max-body"},
+	{"apm-max-body", 128 << 10, false, ""},
+	{"apm-max-body-bytes", 1 << 20, false, "apm-max-body"},
+	{"apm-max-connections", 32, false, ""},
+	{"max-connections", 32, false, ""},
+	{"max-origins", 32, false, ""},
+	{"apm-max-body", 64 << 10, false, ""},
+	{"apm-max-connections", 24, false, ""},
+	{"max-connections", 24, false, ""},
+	{"max-key-bytes", 512 << 10, false, ""},
+	{"max-key-bytes-in-all", 1 << 20, false, "max-key-bytes"},
 }
 
 // fitMemory makes defaults smaller until the configuration fits the limit. Whether

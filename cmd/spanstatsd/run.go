@@ -46,6 +46,8 @@ func (o *runOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&traces.Addr, "apm-addr", "", "the same as host:port, on loopback (default: none)")
 	f.BoolVar(&traces.DropUnsampled, "drop-unsampled", false, "count traces that sampling threw away, and do not forward them")
 	f.DurationVar(&traces.Buffer, "apm-buffer", 0, "how long a tracer's request waits here for an agent that is away, instead of failing at once")
+	f.IntVar(&traces.MaxConnections, "apm-max-connections", traces.MaxConnections, "tracers connected at once to --apm-socket and --apm-addr")
+	f.IntVar(&traces.Counters, "apm-counters", traces.Counters, "requests with traces that are counted at a time")
 	f.IntVar(&traces.MaxBody, "apm-max-body", traces.MaxBody, "longest request with traces that is counted, in bytes; a longer one is left to the agent")
 	f.IntVar(&traces.MaxBodyBytes, "apm-max-body-bytes", traces.MaxBodyBytes, "the same for all requests at a time")
 	f.IntVar(&in.MaxConnections, "max-connections", in.MaxConnections, "tracers connected at once")

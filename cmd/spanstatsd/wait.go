@@ -27,8 +27,9 @@ func newWaitCommand() *cobra.Command {
 
   wait ready   until it accepts tracers. As postStart of the first container it
                keeps the others from starting before the socket is there.
-  wait idle    until no tracer is connected. As preStop it keeps the daemon from
-               being stopped before the processes that it counts for.
+  wait idle    until no tracer is connected, and none has used the agent's API for
+               three seconds. As preStop it keeps the daemon from being stopped
+               before the processes that it counts for.
 
 The daemon is found as status finds it. Exits 1 if it takes longer than --at-most.`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -88,9 +89,20 @@ func isReady(s *health.Status) error {
 	return nil
 }
 
+// quiet is how long nothing may have come by the agent's API: many tracers connect for
+// each request, and send one at least every two seconds while their process lives.
+const quiet = 3 * time.Second
+
 func isIdle(s *health.Status) error {
-	if s.Connections.Live > 0 {
-		return fmt.Errorf("tracers are connected: %d", s.Connections.Live)
+	connected := s.Connections.Live
+	if s.APM != nil {
+		connected += s.APM.Connections.Live
+	}
+	switch {
+	case connected > 0:
+		return fmt.Errorf("tracers are connected: %d", connected)
+	case s.APM != nil && s.At.Sub(s.APM.LastHeard) < quiet:
+		return fmt.Errorf("a tracer was here less than %s ago", quiet)
 	}
 	return nil
 }

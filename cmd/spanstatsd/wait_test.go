@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/client"
+	"github.com/spanstatsd/spanstatsd/internal/health"
 )
 
 // TestWait runs the two hooks before, beside and after a tracer.
@@ -67,4 +68,27 @@ func freePort(t *testing.T) string {
 	}
 	defer listener.Close()
 	return listener.Addr().String()
+}
+
+// TestIdleWithoutConnections: a tracer of the agent's API may have none between two
+// requests, so it must also have been silent for a while.
+func TestIdleWithoutConnections(t *testing.T) {
+	now := time.Now()
+	of := func(live int, heard time.Duration) *health.APM {
+		return &health.APM{Connections: health.Bounded{Live: live}, LastHeard: now.Add(-heard)}
+	}
+	for name, test := range map[string]struct {
+		apm  *health.APM
+		idle bool
+	}{
+		"none":               {nil, true},
+		"never one":          {&health.APM{}, true},
+		"a connection":       {of(1, time.Hour), false},
+		"one that just left": {of(0, quiet-time.Millisecond), false},
+		"one that left":      {of(0, quiet), true},
+	} {
+		if err := isIdle(&health.Status{At: now, APM: test.apm}); (err == nil) != test.idle {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }

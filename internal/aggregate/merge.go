@@ -92,7 +92,7 @@ func newMergedTable(config *Config, sketches *SketchMemory) *Table {
 	return t
 }
 
-// merge adds a group to its row.
+// merge adds a group to its row, its counts last, when nothing can go wrong any more.
 func (t *Table) merge(key KeyID, g *Group) {
 	bucket := int((g.Bucket - t.oldest) / t.width)
 	at := &t.index[bucket*t.keys+int(key)]
@@ -100,11 +100,11 @@ func (t *Table) merge(key KeyID, g *Group) {
 		*at = t.open(bucket, key)
 	}
 	row := &t.rows[*at-1]
-	row.Add(&g.Counts)
 	row.ok.merge(&t.pages, &g.OK)
 	if g.Errors.Zeros > 0 || len(g.Errors.List) > 0 {
 		t.errors(row).merge(&t.pages, &g.Errors)
 	}
+	row.Add(&g.Counts)
 }
 
 // merge adds a distribution. The highest bins come first, so that where memory is

@@ -66,6 +66,7 @@ type Counter struct {
 	tracer    bool // the tracer marked top-level spans itself
 	weight    float64
 	current   *batch
+	made      int // bytes of messages
 	synthetic bool
 }
 
@@ -80,7 +81,7 @@ const keptTags = 1 << 16
 const keptText = 4 << 20
 
 // maxBatches bounds the base services of one body. Each takes a publisher.
-const maxBatches = 64
+const maxBatches = 32
 
 // kept is the counter for the next body, without what only a very large one needed.
 func (c *Counter) kept() *Counter {
@@ -105,7 +106,7 @@ func (c *Counter) Count(format Format, body []byte, lang string, topLevel bool, 
 	c.wishes, c.tracer = wishes, topLevel
 	c.names.reset(lang)
 	c.batches = c.batches[:0]
-	c.scratch = c.scratch[:0]
+	c.scratch, c.made = c.scratch[:0], 0
 	c.memo.reset(wishes)
 	p := &c.payload
 	if err := p.walk(format, body, wishes.labels); err != nil {
@@ -289,6 +290,9 @@ func (c *Counter) snapshot(rec *record, top bool) {
 	key := c.encode(rec)
 	c.current.message = wire.AppendWhole(c.current.message, key, rec.duration, int64(rec.start+rec.duration), flags, c.weight)
 	c.current.count++
+	if c.made += len(key); c.made > c.payload.most.made {
+		c.payload.fail()
+	}
 }
 
 // choose makes a span's tags be found by their labels: of two the later one.
@@ -339,6 +343,9 @@ func (c *Counter) text(t text) []byte {
 	start := len(c.scratch)
 	for _, r := range view(raw) {
 		c.scratch = utf8.AppendRune(c.scratch, r)
+	}
+	if len(c.scratch) > c.payload.most.made {
+		c.payload.fail()
 	}
 	return c.scratch[start:]
 }

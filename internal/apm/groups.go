@@ -21,6 +21,7 @@ type groups struct {
 	width  uint64 // of all buckets
 	origin span.Origin
 	unfit  bool // it is what a tracer may send, and can't be merged
+	most   mostGroups
 }
 
 // kept is the reader for the next payload, without what only a very large one
@@ -38,7 +39,7 @@ func (g *groups) read(body []byte, h http.Header) (result StatsResult, ok bool) 
 	clear(g.texts)
 	*g = groups{
 		reader: reader{b: body}, all: g.all[:0], texts: g.texts[:0], bins: g.bins[:0],
-		sketch: sketchReader{dense: g.sketch.dense},
+		sketch: sketchReader{dense: g.sketch.dense}, most: mostGroupsOf(len(body)),
 	}
 	g.headers(h)
 	g.payload()
@@ -75,8 +76,8 @@ func (g *groups) must(is bool) {
 	}
 }
 
-// maxGroups and maxTexts bound what one body may make us hold of it, 8 and 4 MB:
-// several times what a tracer counts in ten seconds.
+// maxGroups and maxTexts bound what one body may make us hold of it, 5 and 4 MB:
+// several times what a tracer counts in ten seconds. A shorter one may less.
 const (
 	maxGroups = 1 << 14
 	maxTexts  = 1 << 18
@@ -152,7 +153,7 @@ func (g *groups) bucket() {
 }
 
 func (g *groups) group() {
-	g.must(len(g.all) < maxGroups)
+	g.must(len(g.all) < g.most.groups)
 	g.all = append(g.all, aggregate.Group{})
 	a := &g.all[len(g.all)-1]
 	var fine, failed text
@@ -230,7 +231,7 @@ func (g *groups) atMost(most uint64) uint64 {
 func (g *groups) list() []string {
 	first := len(g.texts)
 	for n := g.array(); n > 0 && !g.bad; n-- {
-		g.must(len(g.texts) < maxTexts)
+		g.must(len(g.texts) < g.most.texts)
 		g.texts = append(g.texts, g.label())
 	}
 	return g.texts[first:len(g.texts):len(g.texts)]
@@ -239,7 +240,7 @@ func (g *groups) list() []string {
 func (g *groups) sketchOf(to *aggregate.Bins, encoded text) {
 	var ok bool
 	*to, g.bins, ok = g.sketch.read(g.bytesOf(encoded), g.bins)
-	g.must(ok)
+	g.must(ok && len(g.bins) <= g.most.bins)
 }
 
 // headers are what the request says of the origin. What its payload says of the same

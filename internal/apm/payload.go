@@ -18,10 +18,10 @@ var errUnread = errors.New("read traces: the body is not what its endpoint takes
 
 const (
 	// maxSpans, which bounds traces as well, maxTags and maxStrings bound what one body
-	// may make us hold of it: 6, 4, 24 and 10 MB.
+	// may make us hold of it, and most does for a smaller one.
 	maxSpans   = 1 << 16
-	maxTags    = 1 << 20
-	maxStrings = 1 << 20
+	maxTags    = 1 << 19
+	maxStrings = 1 << 18
 	// maxText bounds the bytes of text that one body may make us read: two of the
 	// formats let every span refer to a string that the body brings once, and a megabyte
 	// of it would become gigabytes of labels.
@@ -112,6 +112,7 @@ type payload struct {
 	layout  layout            // of the last span
 	said    [maxLabels]uint64 // by label, what its last tag of text was
 	read    int               // bytes of text
+	most    most
 }
 
 // walk reads a body. What it finds is valid until the body is used again.
@@ -121,6 +122,7 @@ func (p *payload) walk(format Format, body []byte, labels *labels) error {
 	p.records, p.tags, p.chunks = p.records[:0], p.tags[:0], p.chunks[:0]
 	p.strings, p.numbers = p.strings[:0], p.numbers[:0]
 	p.facts, p.traces, p.read = facts{}, traces{}, 0
+	p.most = mostOf(len(body))
 	switch format {
 	case FormatV04:
 		p.walkV04()
@@ -139,7 +141,7 @@ func (p *payload) walk(format Format, body []byte, labels *labels) error {
 
 // add appends a record and returns it to be filled. It is valid until the next.
 func (p *payload) add(kind kind) *record {
-	if len(p.records) == maxSpans {
+	if len(p.records) >= p.most.spans {
 		p.fail()
 	}
 	first := uint32(len(p.tags))
@@ -148,7 +150,7 @@ func (p *payload) add(kind kind) *record {
 }
 
 func (p *payload) addChunk(c chunk) {
-	if len(p.chunks) == maxSpans {
+	if len(p.chunks) >= p.most.spans {
 		p.fail()
 		return
 	}
@@ -161,7 +163,7 @@ func (p *payload) tag(t tag) {
 			p.fail()
 		}
 	}
-	if len(p.tags) == maxTags || p.bad {
+	if len(p.tags) >= p.most.tags || p.bad {
 		p.fail()
 		return
 	}

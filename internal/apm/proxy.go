@@ -14,12 +14,8 @@ import (
 // jobKey is where a request's context holds its job.
 type jobKey struct{}
 
-func withJob(r *http.Request, j *job) *http.Request {
-	return r.WithContext(context.WithValue(r.Context(), jobKey{}, j))
-}
-
-// containerKey is where a connection's context holds its peer's container.
-type containerKey struct{}
+// guestKey is where a connection's context holds its connection.
+type guestKey struct{}
 
 // newProxy makes what hands requests on: as they came, unbuffered in both
 // directions, with no time-out but the agent's own.
@@ -36,7 +32,9 @@ func (s *Server) newProxy() *httputil.ReverseProxy {
 			s.identify(r.In, r.Out.Header)
 			if j, ok := r.In.Context().Value(jobKey{}).(*job); ok {
 				j.header = r.Out.Header
-				r.Out.GetBody = r.In.GetBody
+				// Its own: the proxy would close none, and so hold it for longer.
+				r.Out.Body, _ = j.lend()
+				r.Out.GetBody = j.lend
 				r.Out = r.Out.WithContext(httptrace.WithClientTrace(r.Out.Context(), j.trace()))
 			}
 		},
@@ -44,8 +42,11 @@ func (s *Server) newProxy() *httputil.ReverseProxy {
 		ModifyResponse: func(answer *http.Response) error {
 			s.remember(answer.Header)
 			hurried(answer.Request)
-			if j, ok := answer.Request.Context().Value(jobKey{}).(*job); ok && answer.StatusCode >= http.StatusMultipleChoices {
-				j.refused()
+			if j, ok := answer.Request.Context().Value(jobKey{}).(*job); ok {
+				j.done()
+				if answer.StatusCode >= http.StatusMultipleChoices {
+					j.refused()
+				}
 			}
 			return nil
 		},
@@ -71,11 +72,14 @@ func (nowhere) Write(p []byte) (int, error) { return len(p), nil }
 // identify says which container a request came from where its tracer does not:
 // behind us the agent can't ask the kernel.
 func (s *Server) identify(r *http.Request, h http.Header) {
-	container, _ := r.Context().Value(containerKey{}).(string)
-	if container != "" && h.Get(headerContainer) == "" && h.Get(headerEntity) == "" {
-		h.Set(headerContainer, container)
+	g, ok := r.Context().Value(guestKey{}).(*guest)
+	if ok && g.container != "" && h.Get(headerContainer) == "" && h.Get(headerEntity) == "" {
+		h.Set(headerContainer, g.container)
 	}
 }
+
+// maxAnswerHeader is many times what any agent writes.
+const maxAnswerHeader = 64 << 10
 
 // newTransport reaches the agent. It lets go of idle connections before the agent
 // does, which after a minute closes them under a request.
@@ -85,9 +89,10 @@ func newTransport(agent Agent) *http.Transport {
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return dialer.DialContext(ctx, agent.Network, agent.Address)
 		},
-		DisableCompression:  true, // what a tracer does not ask for it must not get
-		MaxIdleConns:        64,
-		MaxIdleConnsPerHost: 64,
-		IdleConnTimeout:     30 * time.Second,
+		DisableCompression:     true, // what a tracer does not ask for it must not get
+		MaxIdleConns:           64,
+		MaxIdleConnsPerHost:    64,
+		IdleConnTimeout:        30 * time.Second,
+		MaxResponseHeaderBytes: maxAnswerHeader,
 	}
 }

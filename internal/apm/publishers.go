@@ -12,10 +12,15 @@ import (
 // maxPublishers bounds the origins that are remembered. Each has its keys.
 const maxPublishers = 256
 
+// forgetAfter is how long an origin is remembered that sends nothing: its keys are
+// learnt again in one request.
+const forgetAfter = 5 * time.Minute
+
 // publishers are ingest's, one for each origin that was met. One lock guards all
 // of it: what is done under it is some tens of nanoseconds a span.
 type publishers struct {
 	ingest *ingest.Server
+	most   int
 
 	mu     sync.Mutex
 	known  map[span.Origin]*publisher
@@ -28,8 +33,9 @@ type publisher struct {
 	used time.Time
 }
 
-// publish admits all batches of a counted body, or leaves all to the agent.
-func (p *publishers) publish(c *Counter, origin span.Origin, now time.Time) (ingest.Drop, bool) {
+// publish admits all batches of a counted body, or leaves all to the agent. It calls
+// commit when nothing of that is open any more, and before the first is published.
+func (p *publishers) publish(commit func(), c *Counter, origin span.Origin, now time.Time) (ingest.Drop, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -42,23 +48,24 @@ func (p *publishers) publish(c *Counter, origin span.Origin, now time.Time) (ing
 		p.parts = append(p.parts, ingest.Part{Publisher: p.find(origin, now), Spans: spans})
 	}
 	defer clear(p.parts)
-	return p.ingest.PublishTogether(p.parts...)
+	return p.ingest.PublishTogether(commit, p.parts...)
 }
 
-// merge adds what a tracer has counted itself, or nothing of it.
-func (p *publishers) merge(g *groups, now time.Time) (ingest.Drop, bool) {
+// merge adds what a tracer has counted itself, or nothing of it, and calls commit
+// before it does.
+func (p *publishers) merge(commit func(), g *groups, now time.Time) (ingest.Drop, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		return ingest.DropShutdown, false
 	}
-	return p.find(g.origin, now).Merge(g.all, g.width)
+	return p.find(g.origin, now).Merge(commit, g.all, g.width)
 }
 
 func (p *publishers) find(origin span.Origin, now time.Time) *ingest.Publisher {
 	known := p.known[origin]
 	if known == nil {
-		if len(p.known) >= maxPublishers {
+		if len(p.known) >= p.most {
 			p.forget()
 		}
 		origin.Service = strings.Clone(origin.Service) // which was a part of the body
@@ -88,6 +95,18 @@ next:
 	if found != nil {
 		found.Close()
 		delete(p.known, oldest)
+	}
+}
+
+// age closes those that nobody has used for long.
+func (p *publishers) age(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for origin, known := range p.known {
+		if now.Sub(known.used) >= forgetAfter {
+			known.Close()
+			delete(p.known, origin)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package apm
 
 import (
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/cpu"
 )
@@ -77,6 +78,11 @@ type Stats struct {
 	Waited   uint64            // requests that found the agent away and were allowed to wait
 	Waiting  int               // of them, just now
 	Origins  int
+	// Connections are open just now; Refused found no room. LastHeard is when a tracer
+	// last had something to say, zero before the first.
+	Connections int
+	Refused     uint64
+	LastHeard   time.Time
 	// What was counted and not forwarded, because sampling threw it away.
 	UnsampledTraces, UnsampledSpans, SavedBytes uint64
 	BufferedBytes                               int64
@@ -108,5 +114,7 @@ func (s *Server) Stats() Stats {
 	stats.UnsampledTraces, stats.UnsampledSpans, stats.SavedBytes = c.unsampledTraces.Load(), c.unsampledSpans.Load(), c.savedBytes.Load()
 	stats.Waited, stats.Waiting = s.patience.waited.Load(), int(s.patience.waiting.Load())
 	stats.Origins, stats.BufferedBytes = s.publishers.count(), s.bodies.used.Load()
+	stats.Connections, stats.LastHeard = s.crowd.count()
+	stats.Refused = s.crowd.refused.Load()
 	return stats
 }

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,11 +34,15 @@ type Features struct {
 
 // Config is what this room may use.
 type Config struct {
-	Socket       ingest.Socket // an empty path: none
-	Addr         string        // empty: none
-	AllowUIDs    []uint32
-	MaxBody      int // bytes of a body that is counted
-	MaxBodyBytes int // of all bodies at a time
+	Socket    ingest.Socket // an empty path: none
+	Addr      string        // empty: none
+	AllowUIDs []uint32
+	// MaxConnections is how many tracers may be connected at a time.
+	MaxConnections int
+	MaxBody        int // bytes of a body that is counted
+	MaxBodyBytes   int // of all bodies at a time
+	MaxOrigins     int // that an interval has room for, and that are remembered
+	Counters       int // bodies counted at a time
 	// DropUnsampled keeps traces that sampling threw away from the agent, once they
 	// are counted.
 	DropUnsampled bool
@@ -55,7 +58,16 @@ type Config struct {
 
 // DefaultConfig is the defaults of the command line: off. The agent itself takes
 // bodies of 25 MiB.
-func DefaultConfig() Config { return Config{MaxBody: 25 << 20, MaxBodyBytes: 64 << 20} }
+func DefaultConfig() Config {
+	return Config{
+		MaxConnections: 512, MaxBody: 25 << 20, MaxBodyBytes: 64 << 20,
+		MaxOrigins: maxPublishers, Counters: min(maxCounters, runtime.GOMAXPROCS(0)),
+	}
+}
+
+// maxCounters is more than a program is fed with that counts millions of spans a second
+// with each.
+const maxCounters = 8
 
 // maxBuffer is far beyond what any tracer waits for an answer.
 const maxBuffer = time.Minute
@@ -66,6 +78,10 @@ func (c *Config) Enabled() bool { return c.Socket.Path != "" || c.Addr != "" }
 // Check says what is unusable.
 func (c *Config) Check() error {
 	switch {
+	case c.MaxConnections < 1 || c.MaxConnections > 1<<20:
+		return fmt.Errorf("check apm-max-connections: %d is not between 1 and %d", c.MaxConnections, 1<<20)
+	case c.Counters < 1 || c.Counters > 1<<10:
+		return fmt.Errorf("check apm-counters: %d is not between 1 and %d", c.Counters, 1<<10)
 	case c.MaxBody < firstBuffer || c.MaxBody > 1<<30:
 		return fmt.Errorf("check apm-max-body: %d is not between %d and %d", c.MaxBody, firstBuffer, 1<<30)
 	case c.MaxBodyBytes < c.MaxBody:
@@ -83,10 +99,11 @@ type Server struct {
 	config     Config
 	log        *requestLog
 	counters   counters
+	crowd      crowd
 	bodies     bodies
 	publishers publishers
 	refusals   refusals
-	counting   chan *Counter // as many as processors
+	counting   chan *Counter
 	wishes     atomic.Pointer[Wishes]
 	dropsP0s   atomic.Bool
 	merges     atomic.Bool // the agent takes statistics
@@ -111,12 +128,13 @@ func New(config Config) (*Server, error) {
 	}
 	s := &Server{
 		config: config, log: newRequestLog(config.Log), transport: newTransport(config.Agent),
+		crowd:      crowd{most: config.MaxConnections, allow: config.AllowUIDs, inside: map[*guest]struct{}{}},
 		bodies:     bodies{most: int64(config.MaxBody), room: int64(config.MaxBodyBytes)},
-		publishers: publishers{ingest: config.Ingest, known: map[span.Origin]*publisher{}},
+		publishers: publishers{ingest: config.Ingest, most: config.publishers(), known: map[span.Origin]*publisher{}},
 		merging:    merging{groups: &groups{}},
 		stopping:   make(chan struct{}),
 		refusals:   refusals{seed: maphash.MakeSeed()},
-		counting:   make(chan *Counter, runtime.GOMAXPROCS(0)),
+		counting:   make(chan *Counter, config.Counters),
 	}
 	for range cap(s.counting) {
 		s.counting <- NewCounter()
@@ -124,8 +142,9 @@ func New(config Config) (*Server, error) {
 	s.patience = &patience{transport: s.transport, most: config.Buffer, stopping: s.stopping}
 	s.proxy = s.newProxy()
 	s.http = &http.Server{
-		Handler: s.routes(), ReadHeaderTimeout: readTimeout, IdleTimeout: time.Minute,
-		ConnContext: s.connContext, ErrorLog: log.New(nowhere{}, "", 0),
+		Handler: http.HandlerFunc(s.serve), ReadHeaderTimeout: readTimeout, IdleTimeout: time.Minute,
+		MaxHeaderBytes: maxHeaderBytes, ConnContext: connContext, ConnState: s.crowd.changed,
+		ErrorLog: log.New(nowhere{}, "", 0),
 	}
 	s.watching, s.unwatch = context.WithCancel(context.Background())
 	if err := s.listen(); err != nil {
@@ -141,7 +160,7 @@ func (s *Server) listen() error {
 		if err != nil {
 			return fmt.Errorf("listen for traces: %w", err)
 		}
-		s.listeners = append(s.listeners, &guarded{socket, s.config.AllowUIDs})
+		s.listeners = append(s.listeners, &entrance{socket, &s.crowd})
 		s.release = append(s.release, release)
 	}
 	if s.config.Addr != "" {
@@ -149,7 +168,7 @@ func (s *Server) listen() error {
 		if err != nil {
 			return fmt.Errorf("listen for traces: %w; choose another --apm-addr", err)
 		}
-		s.listeners = append(s.listeners, listener)
+		s.listeners = append(s.listeners, &entrance{listener, &s.crowd})
 		s.release = append(s.release, listener.Close)
 	}
 	return nil
@@ -163,31 +182,52 @@ func (s *Server) Abandon() {
 	}
 }
 
-// routes are the endpoints whose bodies are counted, and everything else.
-func (s *Server) routes() http.Handler {
-	mux := http.NewServeMux()
-	for path, format := range map[string]Format{
-		"/v0.3/traces": FormatV04, "/v0.4/traces": FormatV04, "/v0.5/traces": FormatV05,
-		"/v0.7/traces": FormatV07, "/v1.0/traces": FormatV1,
-	} {
-		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { s.serveTraces(format, w, r) })
-	}
-	mux.HandleFunc("/v0.6/stats", s.serveStats)
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		s.counters.other.Add(1)
-		s.stream(w, r)
-	})
-	return mux
+// formats are the endpoints that take traces.
+var formats = map[string]Format{
+	"/v0.3/traces": FormatV04, "/v0.4/traces": FormatV04, "/v0.5/traces": FormatV05,
+	"/v0.7/traces": FormatV07, "/v1.0/traces": FormatV1,
 }
+
+// serve tells requests whose bodies are counted from everything else. Only a path that
+// is an endpoint's to the letter is one: what becomes of others is the agent's to say.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	if g, ok := r.Context().Value(guestKey{}).(*guest); ok {
+		g.header.read.Store(true) // also where it came together with the request before
+	}
+	if r.ProtoMajor != 1 { // the beginning of another protocol, which the agent speaks neither
+		w.Header().Set("Connection", "close")
+		http.Error(w, "unsupported protocol version", http.StatusHTTPVersionNotSupported)
+		return
+	}
+	keepNamed(r.Header)
+	to := newAnswer(w)
+	if format, ok := formats[r.URL.Path]; ok {
+		s.serveTraces(format, to, r)
+		return
+	}
+	if r.URL.Path == "/v0.6/stats" {
+		s.serveStats(to, r)
+		return
+	}
+	s.counters.other.Add(1)
+	s.stream(to, r)
+}
+
+// ageEvery is how often origins are looked through for those that nobody uses.
+const ageEvery = time.Minute
 
 // Start accepts tracers.
 func (s *Server) Start() {
 	changed := s.learn()
 	s.loops.Go(func() {
+		aging := time.NewTicker(ageEvery)
+		defer aging.Stop()
 		for {
 			select {
 			case <-changed:
 				changed = s.learn()
+			case now := <-aging.C:
+				s.publishers.age(now)
 			case <-s.watching.Done():
 				return
 			}
@@ -248,32 +288,7 @@ func (s *Server) Addr() string {
 	return s.listeners[len(s.listeners)-1].Addr().String()
 }
 
-// connContext asks once a connection whose it is.
-func (s *Server) connContext(ctx context.Context, conn net.Conn) context.Context {
-	if socket, ok := conn.(*net.UnixConn); ok {
-		if _, container, err := ingest.Identify(socket); err == nil && container != "" {
-			return context.WithValue(ctx, containerKey{}, container)
-		}
-	}
-	return ctx
-}
-
-// guarded is a socket that only some may use.
-type guarded struct {
-	*net.UnixListener
-	allow []uint32
-}
-
-// Accept returns the next connection of one who may.
-func (g *guarded) Accept() (net.Conn, error) {
-	for {
-		conn, err := g.AcceptUnix()
-		if err != nil || len(g.allow) == 0 {
-			return conn, err
-		}
-		if uid, _, err := ingest.Identify(conn); err == nil && slices.Contains(g.allow, uid) {
-			return conn, nil
-		}
-		conn.Close()
-	}
+// connContext says whose requests a connection brings.
+func connContext(ctx context.Context, conn net.Conn) context.Context {
+	return context.WithValue(ctx, guestKey{}, conn)
 }

@@ -709,7 +709,7 @@ func TestOriginsOutliveBodies(t *testing.T) {
 	const requests = 20
 	for range requests {
 		p.send("/v0.4/traces", body("first"))
-		p.send("/v0.4/traces", body("other"), "X-Datadog-Process-Tags", strings.Repeat("x", 1<<19))
+		p.send("/v0.4/traces", body("other"), "X-Datadog-Process-Tags", strings.Repeat("x", 1<<13))
 	}
 	p.await("counted", 2*requests)
 	if n := p.metric("spanstatsd_apm_origins"); n != "2" {

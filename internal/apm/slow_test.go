@@ -41,26 +41,25 @@ func newPipes() *pipes {
 	return &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
 }
 
-// serveInMemory runs a server before an agent that a handler is.
-func serveInMemory(t *testing.T, agent http.HandlerFunc) (tracers *pipes, stop func()) {
+// serveInMemory runs a server before an agent, which is away where it has no address.
+func serveInMemory(t *testing.T, address string, agent *http.Server) (s *Server, tracers *pipes, stop func()) {
 	t.Helper()
 	config := DefaultConfig()
-	config.Log = slog.New(slog.DiscardHandler)
-	s, err := New(config)
-	if err != nil {
+	config.Log, config.Agent = slog.New(slog.DiscardHandler), Agent{"tcp", address}
+	var err error
+	if s, err = New(config); err != nil {
 		t.Fatal(err)
 	}
 	s.wishes.Store(wishesOf(t))
 	agents := newPipes()
-	real := &http.Server{Handler: agent, ReadTimeout: readTimeout}
-	go func() { _ = real.Serve(agents) }()
+	go func() { _ = agent.Serve(agents) }()
 	s.transport.DialContext = func(_ context.Context, _, _ string) (net.Conn, error) { return agents.dial(), nil }
 	tracers = newPipes()
 	go func() { _ = s.http.Serve(tracers) }()
-	return tracers, func() {
+	return s, tracers, func() {
 		s.http.Close()
 		s.transport.CloseIdleConnections()
-		real.Close()
+		agent.Close()
 		s.unwatch()
 	}
 }
@@ -71,11 +70,11 @@ func TestSlowTracers(t *testing.T) {
 	for _, path := range []string{"/v0.4/traces", "/telemetry/proxy/x", "/v0.6/stats"} {
 		for _, framing := range []string{"Content-Length: 100\r\n\r\nhalf", "Transfer-Encoding: chunked\r\n\r\n40\r\nhalf"} {
 			synctest.Test(t, func(t *testing.T) {
-				tracers, stop := serveInMemory(t, func(w http.ResponseWriter, r *http.Request) {
+				_, tracers, stop := serveInMemory(t, "", &http.Server{ReadTimeout: readTimeout, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					if _, err := io.ReadAll(r.Body); err != nil {
 						http.Error(w, "timeout", http.StatusRequestTimeout)
 					}
-				})
+				})})
 				defer stop()
 				conn := tracers.dial()
 				defer conn.Close()
@@ -97,4 +96,60 @@ func TestSlowTracers(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestTracersThatFallSilent: where the agent itself would wait for a body for ever, one
+// of which nothing comes for long is given up, and one that comes piece by piece is not.
+func TestTracersThatFallSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var read int
+		_, tracers, stop := serveInMemory(t, "agent", &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			read = len(body)
+		})})
+		defer stop()
+		conn := tracers.dial()
+		defer conn.Close()
+		_, _ = io.WriteString(conn, "PUT /profiling/v1/input HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n")
+		const pieces = 10
+		for range pieces {
+			time.Sleep(silence - time.Second)
+			if _, err := io.WriteString(conn, "x"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_ = conn.SetReadDeadline(time.Now().Add(2 * silence))
+		if answer, err := io.ReadAll(conn); err != nil || len(answer) == 0 {
+			t.Errorf("answered %q: %v", answer, err)
+		}
+		synctest.Wait()
+		if read != pieces {
+			t.Errorf("the agent read %d bytes", read)
+		}
+	})
+}
+
+// TestLongPolls: an answer may take any time.
+func TestLongPolls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, tracers, stop := serveInMemory(t, "agent", &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			for range 3 {
+				time.Sleep(time.Hour)
+				_, _ = w.Write([]byte("x"))
+				_ = http.NewResponseController(w).Flush()
+			}
+		})})
+		defer stop()
+		conn := tracers.dial()
+		defer conn.Close()
+		_, _ = io.WriteString(conn, "POST /v0.7/config HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 4\r\n\r\nbody")
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answer, err := io.ReadAll(resp.Body); err != nil || string(answer) != "xxx" {
+			t.Errorf("answered %q: %v", answer, err)
+		}
+	})
 }

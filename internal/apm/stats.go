@@ -2,7 +2,6 @@ package apm
 
 import (
 	"errors"
-	"io"
 	"net/http"
 	"runtime/debug"
 	"sync"
@@ -27,35 +26,31 @@ func (s *Server) serveStats(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	held, err := s.hold(w, r)
-	defer held.release()
-	result := StatsTooLarge
 	switch {
-	case err == nil:
-		result = s.merge(r, held.buf)
-	case !errors.Is(err, errNoRoom):
+	case errors.Is(err, errNoRoom):
+		s.counters.stats[StatsTooLarge].Add(1)
+		s.streamRest(w, r, held)
+		return
+	case err != nil:
 		s.counters.stats[StatsIncomplete].Add(1)
+		held.release()
 		refuse(w, err)
 		return
 	}
+	result, taken := s.merge(r, held.buf)
 	s.counters.stats[result].Add(1)
-	if result == StatsMerged {
+	if taken {
+		held.release()
 		s.said.Load().write(w.Header())
 		return
 	}
-	head := held.lend()
-	defer head.Close()
-	if err != nil {
-		r.Body = &rest{head: head, tail: r.Body}
-		s.stream(w, r)
-		return
-	}
-	r.Body, r.ContentLength, r.TransferEncoding = head, int64(len(held.buf)), nil
-	r.GetBody = func() (io.ReadCloser, error) { return held.lend(), nil }
-	s.proxy.ServeHTTP(w, r)
+	j := &job{server: s, body: held, settled: true}
+	j.forward(w, r)
 }
 
-// merge adds what is in the body, all or nothing.
-func (s *Server) merge(r *http.Request, body []byte) (result StatsResult) {
+// merge adds what is in the body, all or nothing, and says whether it began to: then
+// the agent must not get it, whatever went wrong.
+func (s *Server) merge(r *http.Request, body []byte) (result StatsResult, taken bool) {
 	defer func() {
 		if p := recover(); p != nil {
 			result = StatsBug
@@ -63,7 +58,7 @@ func (s *Server) merge(r *http.Request, body []byte) (result StatsResult) {
 		}
 	}()
 	if r.Header.Get(headerEncoding) != "" {
-		return StatsUnread // the agent does not know of any either
+		return StatsUnread, false // the agent does not know of any either
 	}
 	s.identify(r, r.Header)
 	m := &s.merging
@@ -72,17 +67,17 @@ func (s *Server) merge(r *http.Request, body []byte) (result StatsResult) {
 	g := m.groups
 	defer func() { m.groups = g.kept() }()
 	if why, ok := g.read(body, r.Header); !ok {
-		return why
+		return why, false
 	}
-	switch reason, ok := s.publishers.merge(g, time.Now()); {
+	switch reason, ok := s.publishers.merge(func() { taken = true }, g, time.Now()); {
 	case ok:
-		return StatsMerged
+		return StatsMerged, taken
 	case reason == ingest.DropMalformed:
-		return StatsOtherTime
+		return StatsOtherTime, false
 	case reason == ingest.DropNotWanted:
-		return StatsNotWanted
+		return StatsNotWanted, false
 	}
-	return StatsNoRoom
+	return StatsNoRoom, false
 }
 
 // agentSaid is what the agent says of itself on every answer. Tracers look into

@@ -10,9 +10,10 @@ import (
 )
 
 // streamed is a tracer's body on its way to the agent. How long it may take is the
-// agent's affair, until that has answered or given up: then it has readTimeout for
-// what is left of it. Without that, an answer would wait for a rest that may never
-// come, because our server reads a body to its end before it answers.
+// agent's affair, as long as something of it comes within silence, until that has
+// answered or given up: then it has readTimeout for what is left of it. Without that,
+// an answer would wait for a rest that may never come, because our server reads a body
+// to its end before it answers.
 type streamed struct {
 	io.ReadCloser
 	control *http.ResponseController
@@ -21,6 +22,10 @@ type streamed struct {
 	ended   bool
 	hurried bool
 }
+
+// silence is how long nothing of a body may come: many times what the agent allows for
+// all of it, or for all but the largest.
+const silence = time.Minute
 
 // streamedKey is where a request's context holds its streamed body.
 type streamedKey struct{}
@@ -36,13 +41,17 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 // Read notes the end. From there on the connection is watched for its tracer's
 // leaving, for as long as the answer takes.
 func (b *streamed) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	if !b.ended && !b.hurried {
+		_ = b.control.SetReadDeadline(time.Now().Add(silence)) // one that can't be set is none
+	}
+	b.mu.Unlock()
 	n, err := b.ReadCloser.Read(p)
 	if errors.Is(err, io.EOF) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		if b.ended = true; b.hurried {
-			_ = b.control.SetReadDeadline(time.Time{}) // one that can't be set was none
-		}
+		b.ended = true
+		_ = b.control.SetReadDeadline(time.Time{})
 	}
 	return n, err
 }

@@ -67,7 +67,7 @@ func (p *payload) numberOf(s text) (int, bool) {
 
 // addString gives a string the next number.
 func (p *payload) addString(s text, l label) {
-	if len(p.strings) == maxStrings {
+	if len(p.strings) >= p.most.strings {
 		p.fail()
 		return
 	}

@@ -1,6 +1,7 @@
 package apm
 
 import (
+	"context"
 	"errors"
 	"io"
 	"mime"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"runtime/debug"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
@@ -17,13 +19,14 @@ import (
 // readTimeout is how long a tracer may take to send a body: the agent's own.
 const readTimeout = 5 * time.Second
 
-// job is one request that brings traces, on its way through.
+// job is one request whose body is held, on its way through.
 type job struct {
 	server  *Server
 	format  Format
 	body    *body
+	done    func()      // lets go of the body, once
 	header  http.Header // what goes on to the agent
-	settled bool
+	settled bool        // it was counted, or never will be
 	result  Result
 	sum     uint64 // of a body that is counted, 0 until then
 }
@@ -36,32 +39,47 @@ func (s *Server) serveTraces(format Format, w http.ResponseWriter, r *http.Reque
 		return
 	}
 	held, err := s.hold(w, r)
-	defer held.release()
 	switch {
 	case errors.Is(err, errNoRoom):
 		s.counters.requests[ResultTooLarge].Add(1)
-		head := held.lend()
-		defer head.Close()
-		r.Body = &rest{head: head, tail: r.Body}
-		s.stream(w, r)
+		s.streamRest(w, r, held)
 		return
 	case err != nil:
 		s.counters.requests[ResultIncomplete].Add(1)
+		held.release()
 		refuse(w, err) // and with the deadline as it is: nothing more is waited for
 		return
 	}
 	j := &job{server: s, format: format, body: held, result: ResultAgentAway}
 	defer func() { s.counters.requests[j.result].Add(1) }()
-	// The proxy closes no body, and its transport only those that it asked for itself.
-	first := held.lend()
-	defer first.Close()
-	r.Body, r.ContentLength = first, int64(len(held.buf))
-	if s.config.DropUnsampled {
-		r.ContentLength = -1 // it is known when the header is written
+	j.forward(w, r)
+}
+
+// forward hands on a request whose body is held until the agent has answered. An answer
+// that breaks off is as good as none: its tracer may try again.
+func (j *job) forward(w http.ResponseWriter, r *http.Request) {
+	j.done = sync.OnceFunc(j.body.release)
+	answered := false
+	defer func() {
+		j.done()
+		if !answered {
+			j.refused()
+		}
+	}()
+	r.Body, r.ContentLength, r.TransferEncoding, r.Trailer = http.NoBody, int64(len(j.body.buf)), nil, nil
+	if j.server.config.DropUnsampled && !j.settled {
+		r.ContentLength = -1 // how much is dropped is known when the header is written
 	}
-	r.GetBody = func() (io.ReadCloser, error) { return held.lend(), nil }
-	r.TransferEncoding = nil
-	s.proxy.ServeHTTP(w, withJob(r, j))
+	j.server.proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), jobKey{}, j)))
+	answered = true
+}
+
+// lend is the body for one try to send it.
+func (j *job) lend() (io.ReadCloser, error) {
+	if len(j.body.send) == 0 {
+		return http.NoBody, nil
+	}
+	return j.body.lend(), nil
 }
 
 // hold reads a request's body, whose caller releases it.
@@ -80,6 +98,8 @@ func (s *Server) passes(format Format, r *http.Request) (Result, bool) {
 	switch media, _, err := mime.ParseMediaType(r.Header.Get(headerContentType)); {
 	case isTrue(r.Header.Get(headerComputedStats)):
 		return ResultByTracer, true
+	case r.Header.Get(headerEncoding) != "": // the agent does not know of any either
+		return ResultUnread, true
 	case r.Method != http.MethodPut && r.Method != http.MethodPost, r.Header.Get(headerFetchSite) == crossSite,
 		format == FormatV04 && (err != nil || media != mediaMsgpack):
 		return ResultUnread, true
@@ -140,40 +160,46 @@ func (j *job) count() (result Result) {
 		return ResultUnread
 	}
 	sum := s.refusals.sum(j.body.buf)
-	if s.refusals.take(sum) {
-		j.sum = sum
+	counted := func() { j.sum = sum } // from there on it is marked, whatever goes wrong
+	before := s.refusals.take(sum)
+	if before {
+		counted()
+	} else if reason, ok := s.publishers.publish(counted, c, c.Origin(j.header), time.Now()); !ok {
+		if reason == ingest.DropNotWanted {
+			return ResultNotWanted
+		}
+		return ResultNoRoom
+	}
+	if s.config.DropUnsampled && s.dropsP0s.Load() {
+		j.dropUnsampled(c, before)
+	}
+	if before {
 		return ResultCountedBefore
 	}
-	switch reason, ok := s.publishers.publish(c, c.Origin(j.header), time.Now()); {
-	case ok:
-		j.sum = sum
-		if s.config.DropUnsampled && s.dropsP0s.Load() {
-			j.dropUnsampled(c)
-		}
-		return ResultCounted
-	case reason == ingest.DropNotWanted:
-		return ResultNotWanted
-	}
-	return ResultNoRoom
+	return ResultCounted
 }
 
 // refused notes that the agent did not take the body. Its tracer may try again.
 func (j *job) refused() {
 	if j.sum != 0 {
 		j.server.refusals.add(j.sum)
+		j.sum = 0
 	}
 }
 
 // dropUnsampled cuts the body and tells the agent how much was cut, on top of what
-// the tracer says that it did not send itself.
-func (j *job) dropUnsampled(c *Counter) {
+// the tracer says that it did not send itself. What the agent refused was told to
+// nobody, so the next try tells it again; but it is one trace in our own counters.
+func (j *job) dropUnsampled(c *Counter, before bool) {
 	left, traces, spans := c.cut(j.body.buf)
 	if traces == 0 {
 		return
 	}
 	s := j.server
-	s.counters.unsampledTraces.Add(uint64(traces))
-	s.counters.unsampledSpans.Add(uint64(spans))
+	if !before {
+		s.counters.unsampledTraces.Add(uint64(traces))
+		s.counters.unsampledSpans.Add(uint64(spans))
+	}
 	s.counters.savedBytes.Add(uint64(len(j.body.buf) - len(left)))
 	j.body.send = left
 	add(j.header, headerDroppedTraces, traces)
@@ -192,6 +218,15 @@ func add(h http.Header, name string, n int) {
 	h.Set(name, strconv.Itoa(max(0, before+n)))
 }
 
+// streamRest hands on a request of whose body only a part could be held.
+func (s *Server) streamRest(w http.ResponseWriter, r *http.Request, held *body) {
+	head := held.lend()
+	held.release()
+	defer head.Close()
+	r.Body = &rest{head: head, tail: r.Body}
+	s.stream(w, r)
+}
+
 // rest is a body whose head was read already.
 type rest struct {
 	head, tail io.ReadCloser
@@ -205,6 +240,7 @@ func (r *rest) Read(p []byte) (int, error) {
 			return n, err
 		}
 		r.past = true
+		r.head.Close() // which makes room for others
 		if n > 0 {
 			return n, nil
 		}

@@ -253,11 +253,11 @@ func (p *payload) slowPair() (l label, value text) {
 
 // moreTags makes room for more, and says that there can be none by making p bad.
 func (p *payload) moreTags(tags []tag) []tag {
-	if len(tags) >= maxTags {
+	if len(tags) >= p.most.tags {
 		p.fail()
 		return tags
 	}
-	return append(tags, make([]tag, max(64, min(len(tags), maxTags-len(tags))))...)
+	return append(tags, make([]tag, max(64, min(len(tags), p.most.tags-len(tags))))...)
 }
 
 // metricsV04 reads the tags that are numbers, in the same way.

@@ -142,7 +142,8 @@ func (d *Daemon) makeRest(config Config) (err error) {
 		AgentURL: config.Flush.Agent.String(), Settings: config.Settings,
 		Limits: health.Limits{
 			Aggregates: config.Aggregate.MaxAggregates, Origins: config.Aggregate.MaxOrigins,
-			Connections: config.Ingest.MaxConnections, RetryBytes: config.Flush.RetryBytes,
+			Connections: config.Ingest.MaxConnections, APMConnections: config.APM.MaxConnections,
+			RetryBytes: config.Flush.RetryBytes,
 		},
 		Memory: config.Memory(), MemoryLimit: config.MemoryLimit,
 		Sources: d.sources, Log: config.Log,
@@ -159,7 +160,7 @@ func (d *Daemon) makeRest(config Config) (err error) {
 // makeAPM makes the agent's API towards tracers, where it is on. Who may use its
 // socket is as with ours.
 func (d *Daemon) makeAPM(config Config) (err error) {
-	c := config.APM
+	c := config.traces()
 	if !c.Enabled() {
 		return nil
 	}

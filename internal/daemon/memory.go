@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/apm"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 )
@@ -22,8 +23,8 @@ const payloadOfSketch = 2 * 4
 func (c *Config) Memory() memory.Budget {
 	counting := c.counting()
 	encoding := min(payloadOfSketch*c.Aggregate.SketchBytes+2*c.Aggregate.LabelBytes, 3*flush.DefaultMaxPayloadBytes)
-	return memory.Sum(c.Ingest.Memory(c.Aggregate.Drainers), counting.Memory(), []memory.Part{
-		{Name: "bodies of traces", Bytes: int64(c.apmBytes()), Flag: "apm-max-body-bytes"},
+	traces := c.traces()
+	return memory.Sum(c.Ingest.Memory(c.Aggregate.Drainers), counting.Memory(), traces.Memory(c.Ingest.PublisherBytes(c.Aggregate.Drainers)), []memory.Part{
 		{Name: "payloads being made", Bytes: int64(encoding), Flag: "sketch-bytes"},
 		{Name: "payloads that wait", Bytes: int64(c.Flush.RetryBytes), Flag: "retry-bytes"},
 		{Name: "the program itself", Bytes: programBytes},
@@ -46,10 +47,10 @@ func (c *Config) checkMemory() error {
 	return nil
 }
 
-// apmBytes is what requests with traces may take, where tracers send them here.
-func (c *Config) apmBytes() int {
-	if c.APM.Socket.Path == "" && c.APM.Addr == "" {
-		return 0
-	}
-	return c.APM.MaxBodyBytes
+// traces is the configuration of the agent's API towards tracers: it needs no more
+// origins than an interval has room for.
+func (c *Config) traces() apm.Config {
+	traces := c.APM
+	traces.MaxOrigins = c.Aggregate.MaxOrigins
+	return traces
 }

@@ -74,6 +74,8 @@ var (
 
 	apmRequests = metric("apm_requests_total", "Requests of tracers with traces, by what became of their count.", "result")
 	apmStats    = metric("apm_stats_requests_total", "Requests of tracers with statistics of their own, by what became of them.", "result")
+	apmCrowd    = metric("apm_connections", "Connections of tracers to the agent's API.")
+	apmRefused  = metric("apm_refused_connections_total", "Connections to the agent's API that were refused because there were too many.")
 	apmOther    = metric("apm_other_requests_total", "Requests of tracers to the agent that brought no traces.")
 	apmFailed   = metric("apm_failed_requests_total", "Requests of tracers that the agent did not answer.")
 	apmWaited   = metric("apm_waited_requests_total", "Requests of tracers that waited for an agent that was away.")
@@ -170,6 +172,8 @@ func (e emitter) apm(server *apm.Server) {
 	}
 	e.counters(apmRequests, s.Requests)
 	e.counters(apmStats, s.Merges)
+	e.gauge(apmCrowd, uint64(s.Connections))
+	e.counter(apmRefused, s.Refused)
 	e.counter(apmOther, s.Other)
 	e.counter(apmFailed, s.Failed)
 	e.counter(apmWaited, s.Waited)

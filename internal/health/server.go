@@ -36,10 +36,11 @@ type Config struct {
 
 // Limits are the bounds that status shows beside what is used of them.
 type Limits struct {
-	Aggregates  int
-	Origins     int
-	Connections int
-	RetryBytes  int
+	Aggregates     int
+	Origins        int
+	Connections    int
+	APMConnections int
+	RetryBytes     int
 }
 
 // Server answers /metrics, /livez, /readyz, /status and the page at /.

@@ -107,6 +107,9 @@ type APM struct {
 	Failed        uint64            `json:"failed"`   // that the agent did not answer
 	Origins       int               `json:"origins"`
 	BufferedBytes int64             `json:"buffered_bytes"`
+	Connections   Bounded           `json:"connections"`
+	Refused       uint64            `json:"refused_connections"`
+	LastHeard     time.Time         `json:"last_heard"` // of a tracer; zero before the first
 }
 
 // apm is nil where no tracer can come that way.
@@ -115,7 +118,11 @@ func (s *Server) apm() *APM {
 		return nil
 	}
 	now := s.config.Sources.APM.Stats()
-	return &APM{now.Requests, now.Other, now.Failed, now.Origins, now.BufferedBytes}
+	return &APM{
+		now.Requests, now.Other, now.Failed, now.Origins, now.BufferedBytes,
+		Bounded{now.Connections, s.config.Limits.APMConnections},
+		now.Refused, now.LastHeard,
+	}
 }
 
 // Retry is what waits for the agent.

@@ -118,13 +118,14 @@ func (a *admission) admit(walker wire.SpansWalker) (Drop, error) {
 	defer a.abandon()
 	reason, err := a.reserve(walker)
 	if err == nil {
+		a.fill()
 		a.publish()
 	}
 	return reason, err
 }
 
 // reserve enters the cycle, resolves a whole batch and claims room for it. What
-// it returns, abandon must follow; after nil, publish may come before.
+// it returns, abandon must follow; after nil, fill and publish may come before.
 func (a *admission) reserve(walker wire.SpansWalker) (Drop, error) {
 	switch {
 	case a.server.isCut():
@@ -193,8 +194,9 @@ func (b *batch) collapse(fields aggregate.Collapsed) {
 	}
 }
 
-// publish copies the slots in where reserve has claimed room for them.
-func (a *admission) publish() {
+// fill copies the slots in where reserve has claimed room for them. Nothing can go wrong
+// after it.
+func (a *admission) fill() {
 	b := &a.batch
 	for i, drainer := range b.drainers[:b.len] {
 		*b.claims[drainer].Slot(b.filled[drainer]) = b.slots[i]
@@ -204,6 +206,15 @@ func (a *admission) publish() {
 	for drainer := range b.claims {
 		if claim := &b.claims[drainer]; claim.Len() > 0 {
 			a.shares[drainer].add(claim.End(), claim.Len(), ringSlots)
+		}
+	}
+}
+
+// publish hands what fill has copied to the drainers.
+func (a *admission) publish() {
+	b := &a.batch
+	for drainer := range b.claims {
+		if claim := &b.claims[drainer]; claim.Len() > 0 {
 			claim.Publish()
 		}
 	}

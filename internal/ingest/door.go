@@ -12,9 +12,9 @@ func Listen(s Socket) (*net.UnixListener, func() error, error) {
 	return l.UnixListener, l.Close, nil
 }
 
-// Identify asks the kernel who connected: the user, and the container where it
-// can be told.
-func Identify(socket *net.UnixConn) (uid uint32, container string, err error) {
+// Identify asks the kernel who connected: the user, and the process and the container
+// where they can be told.
+func Identify(socket *net.UnixConn) (uid uint32, pid int32, container string, err error) {
 	p, err := credentials(socket)
-	return p.uid, p.container, err
+	return p.uid, p.pid, p.container, err
 }

@@ -29,13 +29,17 @@ func (c *Config) Memory(drainers int) []memory.Part {
 
 // connectionBytes is what a connection takes beside its keys.
 func (c *Config) connectionBytes(drainers int) int {
+	return c.PublisherBytes(drainers) + baseBuffer + goroutineBytes + maxOpenFlushes*answerBytes
+}
+
+// PublisherBytes is what a publisher takes beside its keys.
+func (c *Config) PublisherBytes(drainers int) int {
 	const (
 		lane     = int(unsafe.Sizeof(uint16(0)))
 		slot     = int(unsafe.Sizeof(aggregate.Slot{})) + lane
 		drainer  = int(unsafe.Sizeof(share{})+unsafe.Sizeof(ring.Claim[aggregate.Slot]{})+2*unsafe.Sizeof(0)) + lane
 		noKeys   = int(leastKeys * (unsafe.Sizeof(knownKey{}) + 2*unsafe.Sizeof(keySlot{})))
-		anyBatch = baseBuffer + int(unsafe.Sizeof(conn{})) + noKeys + goroutineBytes + maxOpenFlushes*answerBytes +
-			aggregate.MaxPartitions*lane // as many may be spread
+		anyBatch = int(unsafe.Sizeof(conn{})) + noKeys + aggregate.MaxPartitions*lane // as many may be spread
 	)
 	return anyBatch + drainers*drainer + c.MaxBatch*slot*5/4 // with the room that the list has for more
 }

@@ -23,7 +23,7 @@ func TestManyDrainersCostEachConnection(t *testing.T) {
 		all[i].Publish(largest)
 	}
 	each := (heap() - before) / publishers
-	promised := h.config.connectionBytes(drainers) - baseBuffer - goroutineBytes - maxOpenFlushes*answerBytes
+	promised := h.config.PublisherBytes(drainers)
 	if each > promised || each < promised/2 {
 		t.Errorf("a publisher takes %d bytes, %d promised", each, promised)
 	}

@@ -11,8 +11,9 @@ import (
 //
 // What it refuses is the tracer's count and not one of ours, so it is in no book;
 // its caller hands it on to the agent as it came. It refuses a bucket that the cycle
-// does not have with DropMalformed.
-func (p *Publisher) Merge(groups []aggregate.Group, width uint64) (reason Drop, ok bool) {
+// does not have with DropMalformed. It calls commit before it adds the first group, as
+// PublishTogether does: what a panic leaves after that is dropped as a defect of ours.
+func (p *Publisher) Merge(commit func(), groups []aggregate.Group, width uint64) (reason Drop, ok bool) {
 	s := p.server
 	switch {
 	case s.isCut():
@@ -34,19 +35,25 @@ func (p *Publisher) Merge(groups []aggregate.Group, width uint64) (reason Drop, 
 		return DropTooManyOrigins, false
 	}
 	spans := uint64(0)
-	defer func() { s.counters.received.Add(spans) }()
 	for i := range groups {
-		g := &groups[i]
-		if p.normalize(&g.Key) {
+		if p.normalize(&groups[i].Key) {
 			s.counters.cut.Add(1)
 		}
+		spans += groups[i].Spans
+	}
+	commit()
+	unmerged := spans
+	defer s.counters.received.Add(spans)
+	defer func() { s.counters.dropped[DropBug].Add(unmerged) }()
+	for i := range groups {
+		g := &groups[i]
 		collapsed := cycle.Merge(p.originID, g)
+		unmerged -= g.Spans
 		for f := range aggregate.Fields {
 			if collapsed.Has(aggregate.Field(f)) {
 				s.counters.collapsed[f].Add(g.Spans)
 			}
 		}
-		spans += g.Spans
 	}
 	return 0, true
 }

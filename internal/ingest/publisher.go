@@ -28,7 +28,7 @@ func (s *Server) NewPublisher(origin span.Origin) *Publisher {
 // Publish admits the batch of a spans message's body as a whole, or leaves it to
 // the agent, counts that, and says why.
 func (p *Publisher) Publish(body []byte) (reason Drop, ok bool) {
-	return p.server.PublishTogether(Part{p, body})
+	return p.server.PublishTogether(func() {}, Part{p, body})
 }
 
 // Part is a batch of one publisher among those that are admitted together.
@@ -40,25 +40,48 @@ type Part struct {
 // PublishTogether admits the batches of several publishers, each at most once
 // among them, all or none: what a tracer sent in one request can be left to the
 // agent only whole. Otherwise it is Publish.
-func (s *Server) PublishTogether(parts ...Part) (reason Drop, ok bool) {
+//
+// It calls commit once everything that could go wrong has gone well, and before the
+// first span is published. Whoever was told so must not have the spans counted by
+// anybody else, even if a panic comes out of here: what that leaves unpublished is
+// dropped as a defect of ours.
+func (s *Server) PublishTogether(commit func(), parts ...Part) (reason Drop, ok bool) {
 	n := uint64(0)
 	for i := range parts {
 		walker := parts[i].walk()
 		n += uint64(walker.Len())
 	}
 	if n == 0 {
+		commit()
 		return 0, true
 	}
 	defer s.counters.received.Add(n)
+	committed := false
 	defer func() {
-		if !ok {
+		switch skipped := settle(parts, s.config.MaxBatch); {
+		case !committed:
 			s.counters.dropped[DropLeftToAgent].Add(n)
+		case skipped > 0:
+			s.counters.dropped[DropBug].Add(skipped)
 		}
 	}()
 	if aggregator := s.config.Aggregator; n > uint64(aggregator.Drainers()*aggregator.RingSlots()) {
 		return DropBatchTooLarge, false
 	}
-	return s.admitTogether(parts)
+	for i := range parts {
+		if reason, err := parts[i].Publisher.reserve(parts[i].walk()); err != nil {
+			return reason, false
+		}
+	}
+	for i := range parts {
+		parts[i].Publisher.fill()
+	}
+	committed = true
+	commit()
+	for i := range parts {
+		parts[i].Publisher.publish()
+	}
+	return 0, true
 }
 
 func (p *Part) walk() wire.SpansWalker {
@@ -69,26 +92,19 @@ func (p *Part) walk() wire.SpansWalker {
 	return walker
 }
 
-// admitTogether reserves room for each part before the first is published.
-func (s *Server) admitTogether(parts []Part) (Drop, bool) {
-	begun := 0
-	defer func() {
-		for _, part := range parts[:begun] {
-			part.Publisher.abandon()
-			part.Publisher.route.Offered()
-			part.Publisher.batch.trim(s.config.MaxBatch)
-		}
-	}()
+// settle gives back what reserve took, of the parts that it came to, and says how many
+// spans had room and were not published.
+func settle(parts []Part, maxBatch int) (skipped uint64) {
 	for i := range parts {
-		begun++
-		if reason, err := parts[i].Publisher.reserve(parts[i].walk()); err != nil {
-			return reason, false
+		p := parts[i].Publisher
+		for i := range p.batch.claims {
+			skipped += uint64(p.batch.claims[i].Len())
 		}
+		p.abandon()
+		p.route.Offered()
+		p.batch.trim(maxBatch)
 	}
-	for _, part := range parts {
-		part.Publisher.publish()
-	}
-	return 0, true
+	return skipped
 }
 
 // Close ends the publisher. What it published stays published.

@@ -244,13 +244,14 @@ func TestTogetherAllOrNone(t *testing.T) {
 	if reason, ok := a.Publish(body(10)); !ok {
 		t.Errorf("a small batch was refused as %s", reason)
 	}
-	if reason, ok := h.PublishTogether(Part{a, body(100)}, Part{b, body(slots - 100)}); ok || reason != DropRingFull {
+	committed := 0
+	if reason, ok := h.PublishTogether(never(t), Part{a, body(100)}, Part{b, body(slots - 100)}); ok || reason != DropRingFull {
 		t.Errorf("more than a ring has room for was answered with %s", reason)
 	}
-	if reason, ok := h.PublishTogether(Part{a, body(100)}, Part{b, body(50)}); !ok {
+	if reason, ok := h.PublishTogether(func() { committed++ }, Part{a, body(100)}, Part{b, body(50)}); !ok || committed != 1 {
 		t.Errorf("two small batches were refused as %s", reason)
 	}
-	if _, ok := h.PublishTogether(); !ok {
+	if _, ok := h.PublishTogether(func() { committed++ }); !ok || committed != 2 {
 		t.Error("nothing was refused")
 	}
 	h.aggregator.Start()

@@ -1,0 +1,91 @@
+package apm
+
+import (
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/ingest"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// harness is a server before rings that nobody empties.
+type harness struct {
+	*Server
+	ingest *ingest.Server
+}
+
+func newHarness(t *testing.T) *harness {
+	t.Helper()
+	counting := aggregate.DefaultConfig()
+	counting.Deliver, counting.Merge = func(*aggregate.Sealed) {}, true
+	aggregator, err := aggregate.New(counting)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := ingest.DefaultConfig()
+	config.Socket.Path, config.Log = filepath.Join(t.TempDir(), "s"), slog.New(slog.DiscardHandler)
+	config.Aggregator = aggregator
+	config.Features = func() (wire.Features, <-chan struct{}) { return wire.Features{Stats: true}, nil }
+	in, err := ingest.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.Start()
+	t.Cleanup(in.Abandon)
+	own := DefaultConfig()
+	own.Log, own.Ingest = config.Log, in
+	s, err := New(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.wishes.Store(wishesOf(t))
+	s.merges.Store(true)
+	s.dropsP0s.Store(true)
+	return &harness{s, in}
+}
+
+func origin(service string) span.Origin { return span.Origin{Service: service} }
+
+func (h *harness) job(t *testing.T, header http.Header) *job {
+	held := &body{bodies: &h.bodies, buf: bodyV04(t, 4)}
+	held.send = held.buf
+	held.holds.Store(1)
+	return &job{server: h.Server, body: held, header: header}
+}
+
+// TestPanicsWhileCounting: one before the spans are published leaves the request to the
+// agent, one after it leaves it marked, and neither leaves a lock behind.
+func TestPanicsWhileCounting(t *testing.T) {
+	h := newHarness(t)
+	h.config.DropUnsampled = true
+	counter := <-h.counting
+	counter.now = nil
+	for range cap(h.counting) - 1 {
+		<-h.counting
+	}
+	h.counting <- counter
+	early := h.job(t, http.Header{})
+	early.body.buf = encode(t, [][]spanV04{{{SpanID: 1, Start: 1}}}) // a start that asks for the clock
+	if result := early.count(); result != ResultBug || early.sum != 0 {
+		t.Errorf("a panic before: %s, marked %v", result, early.sum != 0)
+	}
+	if received := h.ingest.Stats().Received; received != 0 {
+		t.Errorf("%d spans were received", received)
+	}
+	late := h.job(t, nil) // what is cut can't be told
+	if result := late.count(); result != ResultBug || late.sum == 0 {
+		t.Errorf("a panic after: %s, marked %v", result, late.sum != 0)
+	}
+	if stats := h.ingest.Stats(); stats.Received == 0 || stats.DroppedTotal() != 0 {
+		t.Errorf("received %d, dropped %v", stats.Received, stats.Dropped)
+	}
+	counter.now = time.Now
+	if result := h.job(t, http.Header{}).count(); result != ResultCounted {
+		t.Errorf("the next is %s", result)
+	}
+}
