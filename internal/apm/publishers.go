@@ -46,13 +46,13 @@ func (p *publishers) publish(c *Counter, origin span.Origin, now time.Time) (ing
 }
 
 // merge adds what a tracer has counted itself, or nothing of it.
-func (p *publishers) merge(g *groups, now time.Time) (ingest.Drop, bool) {
+func (p *publishers) merge(g *groups, now time.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return ingest.DropShutdown, false
+		return ingest.ErrStopping
 	}
-	return p.find(g.origin, now).Merge(g.all, g.width)
+	return p.find(g.origin, now).Merge(g.all, g.width, now)
 }
 
 func (p *publishers) find(origin span.Origin, now time.Time) *ingest.Publisher {

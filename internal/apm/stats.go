@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
 )
 
@@ -74,15 +75,18 @@ func (s *Server) merge(r *http.Request, body []byte) (result StatsResult) {
 	if why, ok := g.read(body, r.Header); !ok {
 		return why
 	}
-	switch reason, ok := s.publishers.merge(g, time.Now()); {
-	case ok:
+	switch err := s.publishers.merge(g, time.Now()); err {
+	case nil:
 		return StatsMerged
-	case reason == ingest.DropMalformed:
+	case aggregate.ErrOtherTime:
 		return StatsOtherTime
-	case reason == ingest.DropNotWanted:
+	case aggregate.ErrMappings:
+		return StatsMapping
+	case ingest.ErrNotWanted:
 		return StatsNotWanted
+	default: // it has no room, or stops
+		return StatsNoRoom
 	}
-	return StatsNoRoom
 }
 
 // agentSaid is what the agent says of itself on every answer. Tracers look into
