@@ -23,9 +23,21 @@ func TestMappings(t *testing.T) {
 	}
 	nan, inf := math.NaN(), math.Inf(1)
 	for _, m := range []Mapping{
-		{}, {Gamma: 1}, {Gamma: .9}, {Gamma: nan}, {Gamma: inf}, {Gamma: -inf}, {Gamma: 4}, {Gamma: 1 + 1e-16},
-		{Gamma: 1.02, Offset: nan}, {Gamma: 1.02, Offset: inf}, {Gamma: 1.02, Offset: -inf}, {Gamma: 1.02, Offset: 1e300},
-		{Gamma: 1.02, Interpolation: 2}, {Gamma: 1.02, Interpolation: 4}, {Gamma: 1.02, Interpolation: -1},
+		{},
+		{Gamma: 1},
+		{Gamma: .9},
+		{Gamma: nan},
+		{Gamma: inf},
+		{Gamma: -inf},
+		{Gamma: 4},
+		{Gamma: 1 + 1e-16},
+		{Gamma: 1.02, Offset: nan},
+		{Gamma: 1.02, Offset: inf},
+		{Gamma: 1.02, Offset: -inf},
+		{Gamma: 1.02, Offset: 1e300},
+		{Gamma: 1.02, Interpolation: 2},
+		{Gamma: 1.02, Interpolation: 4},
+		{Gamma: 1.02, Interpolation: -1},
 	} {
 		if _, err := m.Library(); err == nil {
 			t.Errorf("%+v is a mapping", m)
