@@ -14,6 +14,7 @@ import (
 	"github.com/DataDog/sketches-go/ddsketch/mapping"
 	"github.com/DataDog/sketches-go/ddsketch/pb/sketchpb"
 	"github.com/DataDog/sketches-go/ddsketch/store"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	"github.com/vmihailenco/msgpack/v5"
 	"google.golang.org/protobuf/proto"
@@ -82,9 +83,9 @@ func statistics(t *testing.T, sketches library, start time.Time, runtime string,
 
 // slotted names what is added up: a bucket's start, a mapping, a bin.
 type slotted struct {
-	start uint64
-	gamma float64
-	bin   int
+	start   uint64
+	mapping aggregate.Mapping
+	bin     int
 }
 
 // add adds the groups of a payload.
@@ -104,6 +105,9 @@ func add(t *testing.T, to map[slotted]float64, body []byte) (groups int) {
 	}
 	const hits, top, duration = -1, -2, -3
 	for _, bucket := range payload.Stats {
+		if len(bucket.Stats) != 1 {
+			t.Errorf("%d groups in a bucket that differ in nothing the agent compares", len(bucket.Stats))
+		}
 		for _, g := range bucket.Stats {
 			groups++
 			var message sketchpb.DDSketch
@@ -114,15 +118,16 @@ func add(t *testing.T, to map[slotted]float64, body []byte) (groups int) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			at := slotted{bucket.Start, message.Mapping.Gamma, hits}
+			m := message.Mapping
+			at := slotted{bucket.Start, aggregate.Mapping{Gamma: m.Gamma, Offset: m.IndexOffset, Interpolation: int32(m.Interpolation)}, hits}
 			if at.start%10e9 != 0 {
 				at.start -= at.start % 2e9 // the agent's slot
 			}
 			to[at] += float64(g.Hits)
-			to[slotted{at.start, at.gamma, top}] += float64(g.TopLevelHits)
-			to[slotted{at.start, at.gamma, duration}] += float64(g.Duration)
+			to[slotted{at.start, at.mapping, top}] += float64(g.TopLevelHits)
+			to[slotted{at.start, at.mapping, duration}] += float64(g.Duration)
 			sketch.GetPositiveValueStore().ForEach(func(bin int, count float64) bool {
-				to[slotted{at.start, at.gamma, bin}] += count
+				to[slotted{at.start, at.mapping, bin}] += count
 				return false
 			})
 		}
@@ -195,7 +200,7 @@ func sixteen(t *testing.T, sketches []library, begun func() time.Time) bool {
 	}
 	rows := map[slotted]bool{}
 	for at := range got {
-		rows[slotted{at.start, at.gamma, 0}] = true
+		rows[slotted{at.start, at.mapping, 0}] = true
 	}
 	if !maps.Equal(got, want) || groups > len(rows)*len(sent) {
 		t.Errorf("%d groups in %d payloads with\n%v, want\n%v", groups, len(sent), got, want)
