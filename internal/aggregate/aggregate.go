@@ -24,14 +24,19 @@ func (c *Counts) Add(other *Counts) {
 	c.Duration += other.Duration
 }
 
-// Aggregate is one key's counters and sketches in one bucket: a row of a Table,
-// flat and without a pointer, so that the collector has nothing to look at. Its
-// table reads the sketches (Table.OK, Table.Errors).
-type Aggregate struct {
+// Row is one key's counters in one bucket, without its sketches.
+type Row struct {
 	Key    KeyID
-	failed uint32 // number of the error sketch in the table plus one, 0 until the first error
+	failed uint32 // of an Aggregate: number of the error sketch in the table plus one, 0 until the first error
 	Bucket int64  // start of the bucket, nanoseconds since the Unix epoch
 	Counts
+}
+
+// Aggregate is one key's counters and sketches in one bucket: a row of a Table,
+// flat and without a pointer, so that the collector has nothing to look at. Its
+// table reads the sketches.
+type Aggregate struct {
+	Row
 	ok store
 }
 

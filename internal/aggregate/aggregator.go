@@ -25,7 +25,7 @@ type Config struct {
 	FlushInterval     time.Duration // the interval: a cycle is no longer than that
 	BucketWidth       time.Duration // of a bucket of end times
 	ConflateRuntimes  bool          // origins that differ only in runtime id are one
-	Merge             bool          // groups that tracers have counted are taken, see Cycle.Merge
+	Merge             bool          // groups that tracers have counted are taken, see Merged
 	Deliver           func(*Sealed) // takes a sealed cycle; must not wait for the network
 }
 
@@ -124,8 +124,7 @@ func New(config Config) (*Aggregator, error) {
 			c.tables = append(c.tables, NewTable(config.maxKeys(), config.BucketWidth, a.sketches))
 		}
 		if config.Merge {
-			c.merged = merged{table: newMergedTable(&config, a.sketches), spans: &a.merged}
-			c.tables = append(c.tables, c.merged.table)
+			c.merged = newMerged(&config, a.sketches, &a.merged)
 		}
 		a.cycles.slots[i] = c
 	}

@@ -15,9 +15,9 @@ type Cycle struct {
 	number   uint64
 	opened   time.Time
 	interval uint64
-	registry *registry // of the interval
-	tables   []*Table  // by drainer, then that of merged
-	merged   merged
+	registry *registry     // of the interval
+	tables   []*Table      // by drainer
+	merged   *Merged       // nil where nothing is merged
 	live     func(int)     // is told how many keys there are when there is one more
 	released chan struct{} // holds a token while nothing of an earlier cycle uses this memory
 }

@@ -12,9 +12,9 @@
 //
 //   - A table is written by its drainer alone until the seal, and belongs to
 //     whoever received the Sealed after it. No lock, no atomic.
-//   - The table of what is merged, groups that tracers have counted themselves, is
-//     written under its own mutex by readers that are inside its cycle (Cycle.Merge),
-//     and sealed with the others. It is a table like any drainer's to the flush.
+//   - What is merged, groups that tracers have counted themselves, is written under
+//     its own mutex by readers that are inside its cycle (Cycle.Merging), and sealed
+//     with the tables.
 //   - A registry is written under its own mutex by readers that are inside a cycle
 //     of its interval. That is the miss path: once a key, an interval and a
 //     connection. What it gave a number never changes, so the flush reads what a
@@ -53,7 +53,8 @@
 // The cycle is wall-clock: it decides when keys are admitted and when tables
 // are sealed. The bucket is the span's end time. A cycle writes three buckets at
 // most: the one before its own, its own, and the next (for spans that end
-// between a boundary and the seal that follows it). What is older is raised into
+// between a boundary and the seal that follows it). What tracers have counted keeps
+// the bucket that they gave it, or the agent's slot of it. What is older is raised into
 // the oldest and counted as late; what ends after now is lowered into the
 // bucket of now and counted as early.
 //
@@ -63,10 +64,13 @@
 // origins share, a reserve of a quarter as much for those with few, and MaxOrigins
 // origins, each with its budgets of distinct values. Over a budget, a label
 // collapses; where there is no row, the whole key collapses into its origin's one
-// overflow aggregate. Groups that are merged are charged the same. Nothing that a tracer sends can make a table larger than
-// these rows a bucket, or a registry larger than these bytes. All sketches share
-// SketchMemory of Config.SketchBytes; without more, they collapse their lowest bins
-// early, and no span is lost. A key that moved or is spread has a row with each
+// overflow aggregate. Groups that are merged are charged the same. Nothing that a
+// tracer sends can make a table larger than these rows a bucket, or a registry larger
+// than these bytes. All sketches share SketchMemory of Config.SketchBytes; without
+// more, they collapse their lowest bins early, and no span is lost. What is merged
+// has mergedBuckets rows for each key that there may be, maxMappings mappings and a
+// quarter of the sketch memory a cycle, and what finds no room is refused whole: its
+// tracer has counted it, so the agent can have it as it is. A key that moved or is spread has a row with each
 // drainer that counted it; the tables' index has room for that from the start. There
 // are MaxPartitions partitions at most, and as many counters of demand.
 package aggregate

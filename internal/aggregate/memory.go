@@ -37,14 +37,21 @@ func (c *Config) Memory() []memory.Part {
 // TableBytes is the most memory that all tables can take with these limits,
 // besides what their sketches take from SketchMemory: every key with spans and
 // errors in every bucket of the window, counted by every drainer, in both of the
-// cycles that can be open; and where groups are merged, in every bucket of their
-// window. Honest traffic takes a sixth of it or less: a key
+// cycles that can be open; and where groups are merged, all that they may take. Honest traffic takes a sixth of it or less: a key
 // is one drainer's and its spans end in one bucket.
 func (c *Config) TableBytes() int {
 	row := unsafe.Sizeof(Aggregate{}) + unsafe.Sizeof(store{}) + unsafe.Sizeof(int32(0))
-	buckets := c.Drainers * windowBuckets
+	bytes := c.Drainers * windowBuckets * c.maxKeys() * int(row)
 	if c.Merge {
-		buckets += mergedBuckets
+		bytes += c.mergedBytes()
 	}
-	return 2 * buckets * c.maxKeys() * int(row)
+	return 2 * bytes
+}
+
+// mergedBytes is the same of the groups that one cycle merges: its rows, their places
+// in a table that has just grown, and what links their pages.
+func (c *Config) mergedBytes() int {
+	row := unsafe.Sizeof(mergedRow{}) + 4*unsafe.Sizeof(place{})
+	links := c.SketchBytes / mergedShare / chunkBytes * chunkPages * int(unsafe.Sizeof(link{}))
+	return mergedBuckets*c.maxKeys()*int(row) + links
 }

@@ -55,22 +55,19 @@ func (m model) add(t *testing.T, k modelKey, duration uint64, flags span.Flags, 
 
 // take adds a sealed cycle's rows to a model, as the flush merges them.
 func (m model) take(t *testing.T, s *Sealed) {
-	for _, table := range s.Tables {
-		for i := range table.Rows() {
-			a := &table.Rows()[i]
-			entry := s.Keys[a.Key]
-			row := m.row(modelKey{s.Origins[entry.Origin], string(entry.Key.AppendCanonical(nil)), a.Bucket})
-			row.spans += a.Spans
-			row.hits += a.Hits
-			row.errors += a.Errors
-			row.topLevel += a.TopLevel
-			row.duration += a.Duration
-			var ok, failed Sketch
-			table.OK(a, &ok)
-			table.Errors(a, &failed)
-			addTo(t, row.ok, &ok)
-			addTo(t, row.err, &failed)
-		}
+	for a := range s.Parts {
+		entry := s.Keys[a.Key]
+		row := m.row(modelKey{s.Origins[entry.Origin], string(entry.Key.AppendCanonical(nil)), a.Bucket})
+		row.spans += a.Spans
+		row.hits += a.Hits
+		row.errors += a.Errors
+		row.topLevel += a.TopLevel
+		row.duration += a.Duration
+		var ok, failed Sketch
+		a.ReadOK(&ok)
+		a.ReadErrors(&failed)
+		addTo(t, row.ok, &ok)
+		addTo(t, row.err, &failed)
 	}
 }
 

@@ -29,7 +29,8 @@ type Sealed struct {
 	Width   time.Duration // of a bucket
 	Origins []span.Origin // by OriginID
 	Keys    []KeyEntry    // by KeyID
-	Tables  []*Table      // one a drainer, and one of what was merged; the same key may stand in several
+	Tables  []*Table      // one a drainer; the same key may stand in several
+	Merged  *Merged       // what tracers have counted themselves; nil where nothing is merged
 
 	// Cleared is how many snapshots a clear gave up, which are in no table. Then
 	// there is nothing else here.
@@ -43,10 +44,8 @@ type Sealed struct {
 
 // Spans is the number of snapshots in all tables, counted from their rows.
 func (s *Sealed) Spans() (spans uint64) {
-	for _, table := range s.Tables {
-		for i := range table.Rows() {
-			spans += table.Rows()[i].Spans
-		}
+	for part := range s.Parts {
+		spans += part.Spans
 	}
 	return spans
 }
@@ -58,7 +57,7 @@ func (s *Sealed) Release() {
 	if s.release != nil {
 		s.release()
 	}
-	s.release, s.Origins, s.Keys, s.Tables = nil, nil, nil, nil
+	s.release, s.Origins, s.Keys, s.Tables, s.Merged = nil, nil, nil, nil, nil
 }
 
 // NewSealed makes a sealed cycle of its parts.

@@ -121,7 +121,9 @@ func (s *sealer) clear() {
 	for _, d := range a.drainers {
 		sealed.Cleared += d.cleared
 	}
-	sealed.Cleared += a.cycles.slots[number%2].merged.clear()
+	if merged := a.cycles.slots[number%2].merged; merged != nil {
+		sealed.Cleared += merged.clear()
+	}
 	a.config.Deliver(sealed)
 }
 
@@ -147,9 +149,12 @@ func (s *sealer) handOn(c *Cycle) {
 	s.signal(ring.Signal{Kind: ring.Report, Arg: c.number})
 	origins, keys := c.registry.contents()
 	sealed := NewSealed(c.number, c.opened, time.Now(), a.config.BucketWidth, origins, keys, c.tables...)
-	sealed.release = c.recycle
+	sealed.release, sealed.Merged = c.recycle, c.merged
 	for _, table := range c.tables {
 		table.held.Store(0) // from here on the receiver's books hold them
+	}
+	if c.merged != nil {
+		c.merged.held.Store(0)
 	}
 	s.open = append(slices.DeleteFunc(s.open, (*Delivery).resolved), sealed.Delivery)
 	a.sealed.Inc()
@@ -164,12 +169,18 @@ func (c *Cycle) open(number uint64, now time.Time, intervals *intervals) {
 	for _, table := range c.tables {
 		table.Open(now)
 	}
+	if c.merged != nil {
+		c.merged.open(now)
+	}
 }
 
 // recycle empties the cycle's memory and lets it be opened again.
 func (c *Cycle) recycle() {
 	for _, table := range c.tables {
 		table.Reset()
+	}
+	if c.merged != nil {
+		c.merged.reset()
 	}
 	c.released <- struct{}{}
 }

@@ -48,8 +48,8 @@ func (a *Aggregator) Stats() Stats {
 		Coarsened:   a.sketches.Coarsened(),
 	}
 	for _, c := range a.cycles.slots {
-		if c.merged.table != nil {
-			s.Held += c.merged.table.held.Load()
+		if c.merged != nil {
+			s.Held += c.merged.held.Load()
 		}
 	}
 	s.Merged = a.merged.Load()

@@ -199,6 +199,7 @@ func (a *arena) readPage(ref uint32, at uint, into *Sketch) {
 		used |= (uint64(counter) + 0xffff) >> 16 << place // 1 but for 0
 	}
 	into.used[at] |= used
+	into.pages = max(into.pages, int(at)+1)
 	if len(a.carries) == 0 {
 		return
 	}

@@ -43,7 +43,7 @@ func libraryContent(s *ddsketch.DDSketch) content {
 func (s *Sketch) content() content {
 	c := content{zeros: s.Zeros()}
 	end := int32(-1)
-	for _, r := range s.AppendRuns(nil) {
+	for _, r := range s.AppendRuns(nil, 0) {
 		if r.First == end {
 			panic("two runs are one")
 		}

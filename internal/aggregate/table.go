@@ -14,7 +14,6 @@ import (
 type Table struct {
 	oldest int64 // start of the oldest bucket that this cycle writes
 	width  int64 // of a bucket
-	back   int64 // buckets of the window before the cycle's own
 	rows   []Aggregate
 	failed []store // error sketches, in the order of their first error
 	index  []int32 // by bucket of the window and key id; row number plus one, 0 for none
@@ -28,28 +27,26 @@ type Table struct {
 // width. Open it before use.
 func NewTable(keys int, width time.Duration, sketches *SketchMemory) *Table {
 	return &Table{
-		keys: keys, width: int64(width), back: 1, index: make([]int32, keys*windowBuckets),
+		keys: keys, width: int64(width), index: make([]int32, keys*windowBuckets),
 		pages: arena{memory: sketches},
 	}
 }
 
-// Open sets the window: the bucket before the one that opened falls into, or more
-// of them for what is merged, that one, and the next.
+// Open sets the window: the bucket before the one that opened falls into, that
+// one, and the next.
 func (t *Table) Open(opened time.Time) {
 	now := opened.UnixNano()
-	t.oldest = now - now%t.width - t.back*t.width
+	t.oldest = now - now%t.width - t.width
 }
 
 // Rows are the aggregates, valid until the table is reset.
 func (t *Table) Rows() []Aggregate { return t.rows }
 
-// OK adds the distribution of a row's spans without an error to a sketch.
-func (t *Table) OK(row *Aggregate, to *Sketch) { row.ok.read(&t.pages, to) }
+func (t *Table) readOK(at int, to *Sketch) { t.rows[at].ok.read(&t.pages, to) }
 
-// Errors does the same for its spans with an error.
-func (t *Table) Errors(row *Aggregate, to *Sketch) {
-	if row.failed != 0 {
-		t.failed[row.failed-1].read(&t.pages, to)
+func (t *Table) readErrors(at int, to *Sketch) {
+	if failed := t.rows[at].failed; failed != 0 {
+		t.failed[failed-1].read(&t.pages, to)
 	}
 }
 
@@ -86,7 +83,7 @@ func (t *Table) Add(s *Slot, now int64) Clamp {
 // open appends a row and returns its number plus one.
 func (t *Table) open(bucket int, key KeyID) int32 {
 	t.rows = extend(t.rows, len(t.index))
-	t.rows[len(t.rows)-1] = Aggregate{Key: key, Bucket: t.oldest + int64(bucket)*t.width}
+	t.rows[len(t.rows)-1] = Aggregate{Row: Row{Key: key, Bucket: t.oldest + int64(bucket)*t.width}}
 	return int32(len(t.rows))
 }
 

@@ -73,8 +73,8 @@ func TestTableReuse(t *testing.T) {
 			t.Fatalf("a reused row counts %+v", row)
 		}
 		var ok, failed Sketch
-		table.OK(row, &ok)
-		table.Errors(row, &failed)
+		table.readOK(i, &ok)
+		table.readErrors(i, &failed)
 		if want := (content{0, []bin{{int32(binOf(7)), 1}}}); ok.content().spans() != 0 || !reflect.DeepEqual(failed.content(), want) {
 			t.Fatalf("a reused row has the sketches %v and %v", ok.content(), failed.content())
 		}

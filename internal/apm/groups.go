@@ -13,15 +13,16 @@ import (
 // at a time uses it. Labels are parts of the body.
 type groups struct {
 	reader
-	all    []aggregate.Group
-	texts  []string        // of their tags
-	bins   []aggregate.Bin // of their sketches
-	sketch sketchReader
-	start  uint64 // of the bucket that is being read
-	width  uint64 // of all buckets
-	origin span.Origin
-	unfit  bool // it is what a tracer may send, and can't be merged
-	most   mostGroups
+	all     []aggregate.Group
+	texts   []string        // of their tags
+	bins    []aggregate.Bin // of their sketches
+	sketch  sketchReader
+	start   uint64 // of the bucket that is being read
+	width   uint64 // of all buckets
+	origin  span.Origin
+	unfit   bool // it is what a tracer may send, and can't be merged
+	foreign bool // because of a mapping that the agent does not know
+	most    mostGroups
 }
 
 // kept is the reader for the next payload, without what only a very large one
@@ -39,12 +40,14 @@ func (g *groups) read(body []byte, h http.Header) (result StatsResult, ok bool) 
 	clear(g.texts)
 	*g = groups{
 		reader: reader{b: body}, all: g.all[:0], texts: g.texts[:0], bins: g.bins[:0],
-		sketch: sketchReader{dense: g.sketch.dense}, most: mostGroupsOf(len(body)),
+		sketch: g.sketch.next(), most: mostGroupsOf(len(body)),
 	}
 	g.headers(h)
 	g.payload()
 	g.must(len(g.all) > 0) // a probe is the agent's to answer
 	switch {
+	case g.foreign:
+		return StatsMapping, false
 	case g.unfit:
 		return StatsUnfit, false
 	case g.bad:
@@ -76,7 +79,7 @@ func (g *groups) must(is bool) {
 	}
 }
 
-// maxGroups and maxTexts bound what one body may make us hold of it, 5 and 4 MB:
+// maxGroups and maxTexts bound what one body may make us hold of it, 8 and 4 MB:
 // several times what a tracer counts in ten seconds. A shorter one may less.
 const (
 	maxGroups = 1 << 14
@@ -163,7 +166,9 @@ func (g *groups) group() {
 		return
 	}
 	g.sketchOf(&a.OK, fine)
+	a.Mapping = g.sketch.mapping
 	g.sketchOf(&a.Errors, failed)
+	g.must(a.Mapping == g.sketch.mapping)
 }
 
 // field reads one of a group's, by the names of the agent's type.
@@ -240,6 +245,7 @@ func (g *groups) list() []string {
 func (g *groups) sketchOf(to *aggregate.Bins, encoded text) {
 	var ok bool
 	*to, g.bins, ok = g.sketch.read(g.bytesOf(encoded), g.bins)
+	g.foreign = g.foreign || g.sketch.foreign
 	g.must(ok && len(g.bins) <= g.most.bins)
 }
 

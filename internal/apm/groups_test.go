@@ -111,6 +111,14 @@ func TestGroupsThatCantBeMerged(t *testing.T) {
 		t.Fatal(err)
 	}
 	interpolated := ddsketch.NewDDSketch(java, store.NewDenseStore(), store.NewDenseStore())
+	mapped := func(change func(*sketchpb.IndexMapping)) func(_, _, g object) {
+		var s sketchpb.DDSketch
+		if err := proto.Unmarshal(sketchBytes(t, 1000), &s); err != nil {
+			t.Fatal(err)
+		}
+		change(s.Mapping)
+		return func(_, _, g object) { g["OkSummary"], g["ErrorSummary"] = marshal(t, &s), marshal(t, &s) }
+	}
 	sketch := func(change func(*sketchpb.DDSketch)) func(_, _, g object) {
 		var s sketchpb.DDSketch
 		if err := proto.Unmarshal(sketchBytes(t, 1000), &s); err != nil {
@@ -127,12 +135,19 @@ func TestGroupsThatCantBeMerged(t *testing.T) {
 		change func(p, b, g object)
 		want   StatsResult
 	}{
-		"another mapping":        {in(group, "OkSummary", marshal(t, interpolated.ToProto())), StatsUnfit},
-		"no sketch":              {in(group, "ErrorSummary", []byte{}), StatsUnfit},
+		"two mappings":         {in(group, "OkSummary", marshal(t, interpolated.ToProto())), StatsUnfit},
+		"no sketch":            {in(group, "ErrorSummary", []byte{}), StatsMapping},
+		"no mapping":           {sketch(func(s *sketchpb.DDSketch) { s.Mapping = nil }), StatsMapping},
+		"no mapping at all":    {func(_, _, g object) { g["OkSummary"], g["ErrorSummary"] = []byte{}, []byte{} }, StatsMapping},
+		"no gamma":             {mapped(func(m *sketchpb.IndexMapping) { m.Gamma = 1 }), StatsMapping},
+		"a gamma that is none": {mapped(func(m *sketchpb.IndexMapping) { m.Gamma = math.NaN() }), StatsMapping},
+		"a coarse mapping":     {mapped(func(m *sketchpb.IndexMapping) { m.Gamma = 4 }), StatsMapping},
+		"an interpolation that the agent does not know": {mapped(func(m *sketchpb.IndexMapping) { m.Interpolation = sketchpb.IndexMapping_QUADRATIC }), StatsMapping},
 		"no sketch at all":       {in(group, "ErrorSummary", []byte("garbage")), StatsUnfit},
 		"an offset":              {sketch(func(s *sketchpb.DDSketch) { s.Mapping.IndexOffset = 1 }), StatsUnfit},
 		"a negative bin":         {sketch(func(s *sketchpb.DDSketch) { s.PositiveValues.ContiguousBinIndexOffset = -1 }), StatsUnfit},
-		"a bin of no duration":   {sketch(func(s *sketchpb.DDSketch) { s.PositiveValues.ContiguousBinIndexOffset = 3000 }), StatsUnfit},
+		"a bin of no duration":   {sketch(func(s *sketchpb.DDSketch) { s.PositiveValues.ContiguousBinIndexOffset = 2048 }), StatsUnfit},
+		"a bin of no mapping":    {sketch(func(s *sketchpb.DDSketch) { s.PositiveValues.ContiguousBinIndexOffset = 8192 }), StatsUnfit},
 		"half a span":            {sketch(func(s *sketchpb.DDSketch) { s.ZeroCount = .5 }), StatsUnfit},
 		"less than no span":      {sketch(func(s *sketchpb.DDSketch) { s.ZeroCount = -1 }), StatsUnfit},
 		"no number of spans":     {sketch(func(s *sketchpb.DDSketch) { s.ZeroCount = math.NaN() }), StatsUnfit},

@@ -53,13 +53,13 @@ func (p *publishers) publish(commit func(), c *Counter, origin span.Origin, now 
 
 // merge adds what a tracer has counted itself, or nothing of it, and calls commit
 // before it does.
-func (p *publishers) merge(commit func(), g *groups, now time.Time) (ingest.Drop, bool) {
+func (p *publishers) merge(commit func(), g *groups, now time.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return ingest.DropShutdown, false
+		return ingest.ErrStopping
 	}
-	return p.find(g.origin, now).Merge(commit, g.all, g.width)
+	return p.find(g.origin, now).Merge(commit, g.all, g.width, now)
 }
 
 func (p *publishers) find(origin span.Origin, now time.Time) *ingest.Publisher {

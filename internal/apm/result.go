@@ -37,10 +37,11 @@ type StatsResult uint8
 
 const (
 	StatsMerged     StatsResult = iota // into our own; the agent gets them with those
-	StatsUnfit                         // forwarded: what can't be added up exactly, such as sketches of another mapping
-	StatsOtherTime                     // forwarded: of no bucket of ours
+	StatsUnfit                         // forwarded: what can't be added up exactly, such as half a span
+	StatsMapping                       // forwarded: sketches of a mapping that the agent does not know, or of one too many
+	StatsOtherTime                     // forwarded: of no bucket of ours, and not just sent either
 	StatsUnread                        // forwarded: the agent says what is wrong with it
-	StatsNoRoom                        // forwarded: too many origins, or the daemon stops
+	StatsNoRoom                        // forwarded: too many origins, groups or bins, or the daemon stops
 	StatsTooLarge                      // forwarded: over --apm-max-body, or no buffer is free
 	StatsNotWanted                     // forwarded: the agent takes no statistics
 	StatsIncomplete                    // its tracer did not send all of it
@@ -50,7 +51,7 @@ const (
 )
 
 var statsResultNames = [statsResults]string{
-	"merged", "unfit", "other_time", "unread", "no_room", "too_large", "not_wanted", "incomplete", "bug",
+	"merged", "unfit", "mapping", "other_time", "unread", "no_room", "too_large", "not_wanted", "incomplete", "bug",
 }
 
 // String is the result's name in metrics.

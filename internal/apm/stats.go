@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
 )
 
@@ -69,15 +70,18 @@ func (s *Server) merge(r *http.Request, body []byte) (result StatsResult, taken 
 	if why, ok := g.read(body, r.Header); !ok {
 		return why, false
 	}
-	switch reason, ok := s.publishers.merge(func() { taken = true }, g, time.Now()); {
-	case ok:
+	switch err := s.publishers.merge(func() { taken = true }, g, time.Now()); err {
+	case nil:
 		return StatsMerged, taken
-	case reason == ingest.DropMalformed:
+	case aggregate.ErrOtherTime:
 		return StatsOtherTime, false
-	case reason == ingest.DropNotWanted:
+	case aggregate.ErrMappings:
+		return StatsMapping, false
+	case ingest.ErrNotWanted:
 		return StatsNotWanted, false
+	default: // it has no room, or stops
+		return StatsNoRoom, false
 	}
-	return StatsNoRoom, false
 }
 
 // agentSaid is what the agent says of itself on every answer. Tracers look into

@@ -2,6 +2,8 @@ package apm_test
 
 import (
 	"fmt"
+	"maps"
+	"math"
 	"net/http"
 	"slices"
 	"sync"
@@ -9,7 +11,10 @@ import (
 	"time"
 
 	"github.com/DataDog/sketches-go/ddsketch"
+	"github.com/DataDog/sketches-go/ddsketch/mapping"
 	"github.com/DataDog/sketches-go/ddsketch/pb/sketchpb"
+	"github.com/DataDog/sketches-go/ddsketch/store"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	"github.com/vmihailenco/msgpack/v5"
 	"google.golang.org/protobuf/proto"
@@ -17,14 +22,41 @@ import (
 
 type object = map[string]any
 
+// library makes a sketch as a tracer does.
+type library func() *ddsketch.DDSketch
+
+// own is that of the agent and of dd-trace-go.
+func own() *ddsketch.DDSketch {
+	m, err := mapping.NewLogarithmicMapping(.01)
+	if err != nil {
+		panic(err)
+	}
+	return ddsketch.NewDDSketch(m, store.NewCollapsingLowestDenseStore(2048), store.NewCollapsingLowestDenseStore(2048))
+}
+
+// java is dd-trace-java's.
+func java() *ddsketch.DDSketch {
+	m, err := mapping.NewLinearlyInterpolatedMappingWithGamma(math.Exp2(1./64), 0)
+	if err != nil {
+		panic(err)
+	}
+	return ddsketch.NewDDSketch(m, store.NewCollapsingLowestDenseStore(1024), store.NewCollapsingLowestDenseStore(1024))
+}
+
+// python is that of Python and Node.
+func python() *ddsketch.DDSketch {
+	m, err := mapping.NewLogarithmicMapping(.00775)
+	if err != nil {
+		panic(err)
+	}
+	return ddsketch.NewDDSketch(m, store.NewDenseStore(), store.NewDenseStore())
+}
+
 // statistics is what a tracer that computes its own sends of one bucket: a group of
 // so many spans that took that long.
-func statistics(t *testing.T, start time.Time, runtime string, spans int, duration float64) []byte {
+func statistics(t *testing.T, sketches library, start time.Time, runtime string, spans int, duration float64) []byte {
 	t.Helper()
-	sketch, err := ddsketch.LogCollapsingLowestDenseDDSketch(0.01, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sketch := sketches()
 	empty, err := proto.Marshal(sketch.ToProto())
 	if err != nil {
 		t.Fatal(err)
@@ -49,28 +81,16 @@ func statistics(t *testing.T, start time.Time, runtime string, spans int, durati
 	return body
 }
 
-// TestSixteenWorkers: what sixteen processes of one service have counted leaves as
-// one payload with one group, and every answer is like the agent's.
-func TestSixteenWorkers(t *testing.T) {
-	agent := startAgent(t)
-	agent.answer = func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Datadog-Agent-State", "s1") }
-	p := start(t, agent, nil)
-	p.send("/v0.1/anything", nil)
-	bucket := time.Now().Truncate(10 * time.Second).Add(-20 * time.Second)
-	var workers sync.WaitGroup
-	for worker := range 16 {
-		workers.Go(func() {
-			resp, text := p.send("/v0.6/stats", statistics(t, bucket, fmt.Sprint(worker), 100, float64(1000*(1+worker%2))), "Datadog-Meta-Lang", "go")
-			if resp.StatusCode != http.StatusOK || text != "" || resp.Header.Get("Datadog-Agent-State") != "s1" {
-				t.Errorf("answered %d %q %v", resp.StatusCode, text, resp.Header)
-			}
-		})
-	}
-	workers.Wait()
-	if books := p.stop(); books.Received != 1600 || books.Flushed != 1600 {
-		t.Errorf("the books: %+v", books)
-	}
-	sent := p.only("/v0.6/stats")
+// slotted names what is added up: a bucket's start, a mapping, a bin.
+type slotted struct {
+	start   uint64
+	mapping aggregate.Mapping
+	bin     int
+}
+
+// add adds the groups of a payload.
+func add(t *testing.T, to map[slotted]float64, body []byte) (groups int) {
+	t.Helper()
 	var payload struct {
 		Stats []struct {
 			Start uint64
@@ -80,47 +100,133 @@ func TestSixteenWorkers(t *testing.T) {
 			}
 		}
 	}
-	if err := msgpack.Unmarshal(sent.body, &payload); err != nil {
+	if err := msgpack.Unmarshal(body, &payload); err != nil {
 		t.Fatal(err)
 	}
-	if len(payload.Stats) != 1 || payload.Stats[0].Start != uint64(bucket.UnixNano()) || len(payload.Stats[0].Stats) != 1 {
-		t.Fatalf("sent %+v", payload)
+	const hits, top, duration = -1, -2, -3
+	for _, bucket := range payload.Stats {
+		if len(bucket.Stats) != 1 {
+			t.Errorf("%d groups in a bucket that differ in nothing the agent compares", len(bucket.Stats))
+		}
+		for _, g := range bucket.Stats {
+			groups++
+			var message sketchpb.DDSketch
+			if err := proto.Unmarshal(g.OkSummary, &message); err != nil {
+				t.Fatal(err)
+			}
+			sketch, err := ddsketch.FromProto(&message)
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := message.Mapping
+			at := slotted{bucket.Start, aggregate.Mapping{Gamma: m.Gamma, Offset: m.IndexOffset, Interpolation: int32(m.Interpolation)}, hits}
+			if at.start%10e9 != 0 {
+				at.start -= at.start % 2e9 // the agent's slot
+			}
+			to[at] += float64(g.Hits)
+			to[slotted{at.start, at.mapping, top}] += float64(g.TopLevelHits)
+			to[slotted{at.start, at.mapping, duration}] += float64(g.Duration)
+			sketch.GetPositiveValueStore().ForEach(func(bin int, count float64) bool {
+				to[slotted{at.start, at.mapping, bin}] += count
+				return false
+			})
+		}
 	}
-	got := payload.Stats[0].Stats[0]
-	var sketch sketchpb.DDSketch
-	if err := proto.Unmarshal(got.OkSummary, &sketch); err != nil {
-		t.Fatal(err)
+	return groups
+}
+
+// TestSixteenWorkers: what sixteen processes of one service have counted leaves as
+// one payload, with one group for each slot of the agent's time and each mapping, and
+// every answer is like the agent's.
+func TestSixteenWorkers(t *testing.T) {
+	aligned := func() time.Time { return time.Now().Truncate(10 * time.Second).Add(-20 * time.Second) }
+	for name, workers := range map[string]struct {
+		sketches []library
+		begun    func() time.Time
+	}{
+		"go":                   {[]library{own}, aligned},
+		"python":               {[]library{python}, aligned},
+		"java":                 {[]library{java}, time.Now},
+		"of several languages": {[]library{own, java, python}, time.Now},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for !sixteen(t, workers.sketches, workers.begun) {
+				t.Log("too slow: a payload was no longer fresh when it was read")
+			}
+		})
 	}
-	counts := slices.DeleteFunc(sketch.PositiveValues.ContiguousBinCounts, func(n float64) bool { return n == 0 })
-	for _, n := range sketch.PositiveValues.BinCounts {
-		counts = append(counts, n)
+}
+
+// sixteen reports false where the machine was too slow to say anything.
+func sixteen(t *testing.T, sketches []library, begun func() time.Time) bool {
+	agent := startAgent(t)
+	agent.answer = func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Datadog-Agent-State", "s1") }
+	p := start(t, agent, nil)
+	p.send("/v0.1/anything", nil)
+	began, want := time.Now(), map[slotted]float64{}
+	var mu sync.Mutex
+	var workers sync.WaitGroup
+	for worker := range 16 {
+		workers.Go(func() {
+			body := statistics(t, sketches[worker%len(sketches)], begun(), fmt.Sprint(worker), 100, float64(1000*(1+worker%2)))
+			resp, text := p.send("/v0.6/stats", body, "Datadog-Meta-Lang", "go")
+			if resp.StatusCode != http.StatusOK || text != "" || resp.Header.Get("Datadog-Agent-State") != "s1" {
+				t.Errorf("answered %d %q %v", resp.StatusCode, text, resp.Header)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			add(t, want, body)
+		})
 	}
-	if got.Hits != 1600 || got.TopLevelHits != 1600 || got.Duration != 800*1000+800*2000 || !slices.Equal(counts, []float64{800, 800}) {
-		t.Errorf("sent %+v with bins %v", got, counts)
+	workers.Wait()
+	ended := time.Now()
+	books := p.stop()
+	if ended.Sub(began) > 5*time.Second {
+		return false
 	}
-	if sent.header.Get("Datadog-Meta-Lang") != "go" {
-		t.Errorf("the payload's headers: %v", sent.header)
+	if books.Received != 1600 || books.Flushed != 1600 {
+		t.Errorf("the books: %+v", books)
 	}
+	const interval = 10e9
+	sent, got, groups := agent.of("/v0.6/stats"), map[slotted]float64{}, 0
+	for _, payload := range sent {
+		groups += add(t, got, payload.body)
+		if payload.header.Get("Datadog-Meta-Lang") != "go" {
+			t.Errorf("the payload's headers: %v", payload.header)
+		}
+	}
+	if most := 1 + ended.UnixNano()/interval - began.UnixNano()/interval; int64(len(sent)) > most {
+		t.Errorf("%d payloads in %d intervals", len(sent), most)
+	}
+	rows := map[slotted]bool{}
+	for at := range got {
+		rows[slotted{at.start, at.mapping, 0}] = true
+	}
+	if !maps.Equal(got, want) || groups > len(rows)*len(sent) {
+		t.Errorf("%d groups in %d payloads with\n%v, want\n%v", groups, len(sent), got, want)
+	}
+	return true
 }
 
 // TestStatisticsThatAreForwarded: what can't be merged reaches the agent as it came,
 // and is in no book of ours.
 func TestStatisticsThatAreForwarded(t *testing.T) {
 	now := time.Now().Truncate(10 * time.Second)
-	good := statistics(t, now, "r", 1, 1000)
+	good := statistics(t, own, now, "r", 1, 1000)
 	for name, test := range map[string]struct {
 		body   []byte
 		header []string
 		change func(*daemon.Config)
 		result string
 	}{
-		"cut short":               {body: good[:len(good)-9], result: "unread"},
-		"compressed":              {body: good, header: []string{"Content-Encoding", "gzip"}, result: "unread"},
-		"of the hour before":      {body: statistics(t, now.Add(-time.Hour), "r", 1, 1000), result: "other_time"},
-		"begun when it was begun": {body: statistics(t, now.Add(-time.Second), "r", 1, 1000), result: "other_time"},
-		"without a span":          {body: statistics(t, now, "r", 0, 1000), result: "unfit"},
-		"too large":               {body: append(good, make([]byte, 1<<20)...), result: "too_large", change: func(c *daemon.Config) { c.APM.MaxBody = 1 << 20 }},
-		"of one origin too many":  {body: statistics(t, now, "other", 1, 1000), result: "no_room", change: func(c *daemon.Config) { c.Aggregate.MaxOrigins, c.Aggregate.ConflateRuntimes = 1, false }},
+		"cut short":              {body: good[:len(good)-9], result: "unread"},
+		"compressed":             {body: good, header: []string{"Content-Encoding", "gzip"}, result: "unread"},
+		"of the hour before":     {body: statistics(t, own, now.Add(-time.Hour), "r", 1, 1000), result: "other_time"},
+		"begun a while ago":      {body: statistics(t, own, now.Add(-8*time.Second), "r", 1, 1000), result: "other_time"},
+		"not yet begun":          {body: statistics(t, own, now.Add(time.Hour), "r", 1, 1000), result: "other_time"},
+		"without a span":         {body: statistics(t, own, now, "r", 0, 1000), result: "unfit"},
+		"too large":              {body: append(good, make([]byte, 1<<20)...), result: "too_large", change: func(c *daemon.Config) { c.APM.MaxBody = 1 << 20 }},
+		"of one origin too many": {body: statistics(t, own, now, "other", 1, 1000), result: "no_room", change: func(c *daemon.Config) { c.Aggregate.MaxOrigins, c.Aggregate.ConflateRuntimes = 1, false }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			agent := startAgent(t)

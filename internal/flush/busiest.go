@@ -1,10 +1,12 @@
 package flush
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
 
+	"github.com/DataDog/sketches-go/ddsketch/mapping"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
@@ -79,25 +81,14 @@ type BusyOrigin struct {
 // looker reads the busiest aggregates of sealed cycles. Its sketches are reused;
 // it has one user at a time.
 type looker struct {
-	all, failed aggregate.Sketch
-	runs        []aggregate.Run
-	bins        []bin
+	sketch, errors aggregate.Sketch // of what is read, empty in between
+	all, failed    []bin
+	runs           []aggregate.Run
+	mappings       []mapping.IndexMapping // of the sealed cycle, by number
 }
 
-// piece is what one drainer counted of a key in one bucket.
-type piece struct {
-	table *aggregate.Table
-	*aggregate.Aggregate
-}
-
-// bin is one of a sketch that is in use.
-type bin struct {
-	index int32
-	count float64
-}
-
-// seconds is the duration that a bin stands for.
-func (b bin) seconds() float64 { return sketchMapping.Value(int(b.index)) / 1e9 }
+// bin is one of a sketch that is in use, by the duration that it stands for.
+type bin struct{ seconds, count float64 }
 
 // busiest looks at a sealed cycle, and changes nothing of it.
 func (l *looker) busiest(sealed *aggregate.Sealed) *Busiest {
@@ -107,7 +98,9 @@ func (l *looker) busiest(sealed *aggregate.Sealed) *Busiest {
 		Curve: CurveAxis{FirstSeconds: curveFirstNanos / 1e9, Decades: curveDecades, Columns: curveColumns},
 	}
 	keys := make([]uint64, len(sealed.Keys))
-	eachPiece(sealed, func(p piece) { keys[p.Key] += p.Spans })
+	for p := range sealed.Parts {
+		keys[p.Key] += p.Spans
+	}
 	origins, distinct := make([]uint64, len(sealed.Origins)), make([]int, len(sealed.Origins))
 	for id, spans := range keys {
 		if spans > 0 {
@@ -131,32 +124,31 @@ func (l *looker) busiest(sealed *aggregate.Sealed) *Busiest {
 
 // rows reads the counters and the sketches of the chosen keys.
 func (l *looker) rows(sealed *aggregate.Sealed, chosen []int) []BusyKey {
-	pieces := make(map[aggregate.KeyID][]piece, len(chosen))
+	parts := make(map[aggregate.KeyID][]aggregate.Part, len(chosen))
 	for _, id := range chosen {
-		pieces[aggregate.KeyID(id)] = nil
+		parts[aggregate.KeyID(id)] = nil
 	}
-	eachPiece(sealed, func(p piece) {
-		if of, is := pieces[p.Key]; is {
-			pieces[p.Key] = append(of, p)
+	for p := range sealed.Parts {
+		if of, is := parts[p.Key]; is {
+			parts[p.Key] = append(of, p)
 		}
-	})
+	}
+	l.mappings = l.mappings[:0]
+	for _, m := range sealed.Mappings() {
+		index, err := m.Library()
+		if err != nil {
+			panic("BUG: a sketch was merged whose mapping is none: " + err.Error())
+		}
+		l.mappings = append(l.mappings, index)
+	}
 	rows := make([]BusyKey, 0, len(chosen))
 	for _, id := range chosen {
 		entry := &sealed.Keys[id]
 		row := busyKey(&sealed.Origins[entry.Origin], &entry.Key)
-		l.read(&row, pieces[aggregate.KeyID(id)])
+		l.read(&row, parts[aggregate.KeyID(id)])
 		rows = append(rows, row)
 	}
 	return rows
-}
-
-func eachPiece(sealed *aggregate.Sealed, visit func(piece)) {
-	for _, table := range sealed.Tables {
-		rows := table.Rows()
-		for i := range rows {
-			visit(piece{table, &rows[i]})
-		}
-	}
 }
 
 // largest are the places of the n largest counts that are not 0, the largest first.
@@ -188,33 +180,37 @@ func busyKey(o *span.Origin, k *span.Key) BusyKey {
 	}
 }
 
-// read adds up what the key's pieces have counted.
-func (l *looker) read(k *BusyKey, pieces []piece) {
-	l.all.Reset()
-	l.failed.Reset()
-	for _, p := range pieces {
+// read adds up what the key's parts have counted, each mapping by itself.
+func (l *looker) read(k *BusyKey, parts []aggregate.Part) {
+	slices.SortStableFunc(parts, func(a, b aggregate.Part) int { return cmp.Compare(a.Mapping, b.Mapping) })
+	l.all, l.failed = l.all[:0], l.failed[:0]
+	for i := range parts {
+		p := &parts[i]
 		k.Hits += p.Hits
 		k.Errors += p.Errors
-		p.table.OK(p.Aggregate, &l.all)
-		p.table.Errors(p.Aggregate, &l.all)
-		p.table.Errors(p.Aggregate, &l.failed)
+		p.ReadOK(&l.sketch)
+		p.ReadErrors(&l.sketch)
+		p.ReadErrors(&l.errors)
+		if i+1 == len(parts) || parts[i+1].Mapping != p.Mapping {
+			l.all = l.take(l.all, &l.sketch, p.Mapping)
+			l.failed = l.take(l.failed, &l.errors, p.Mapping)
+		}
 	}
-	l.curve(&l.failed, &k.ErrorLatency)
-	bins := l.curve(&l.all, &k.Latency)
-	total := l.all.Zeros()
+	bins := l.all
+	slices.SortFunc(bins, func(a, b bin) int { return cmp.Compare(a.seconds, b.seconds) })
+	curve(l.failed, &k.ErrorLatency)
+	curve(bins, &k.Latency)
+	total := 0.0
 	for _, b := range bins {
 		total += b.count
 	}
 	// The rank is the sketch library's, so that a figure here is the one that
 	// the agent's reader will see.
 	at := func(quantile float64) float64 {
-		rank, below := quantile*(total-1), l.all.Zeros()
+		rank, below := quantile*(total-1), 0.0
 		for _, b := range bins {
-			if below > rank {
-				return 0
-			}
 			if below += b.count; below > rank {
-				return b.seconds()
+				return b.seconds
 			}
 		}
 		return 0
@@ -222,24 +218,30 @@ func (l *looker) read(k *BusyKey, pieces []piece) {
 	k.P50, k.P95, k.P99 = at(.5), at(.95), at(.99)
 }
 
-// curve adds a sketch to the columns of a curve, which stays nil where the sketch
-// is empty, and returns the sketch's bins, lowest first.
-func (l *looker) curve(s *aggregate.Sketch, columns *[]uint64) []bin {
-	l.runs, l.bins = s.AppendRuns(l.runs[:0]), l.bins[:0]
+// take appends the bins of a sketch, lowest first, and empties it.
+func (l *looker) take(to []bin, s *aggregate.Sketch, mapping aggregate.MappingID) []bin {
+	if zeros := s.Zeros(); zeros > 0 {
+		to = append(to, bin{0, zeros})
+	}
+	l.runs = s.AppendRuns(l.runs[:0], mapping)
 	for _, run := range l.runs {
 		for i, count := range s.Counts(run) {
-			l.bins = append(l.bins, bin{run.First + int32(i), float64(count)})
+			to = append(to, bin{l.mappings[mapping].Value(int(run.First)+i) / 1e9, float64(count)})
 		}
 	}
-	if len(l.bins) == 0 && s.Zeros() == 0 {
-		return nil
+	s.Reset()
+	return to
+}
+
+// curve adds bins to the columns of a curve, which stays nil where there are none.
+func curve(bins []bin, columns *[]uint64) {
+	if len(bins) == 0 {
+		return
 	}
 	*columns = make([]uint64, curveColumns)
-	(*columns)[0] = uint64(s.Zeros())
-	for _, b := range l.bins {
-		(*columns)[column(b.seconds()*1e9)] += uint64(b.count)
+	for _, b := range bins {
+		(*columns)[column(b.seconds*1e9)] += uint64(b.count)
 	}
-	return l.bins
 }
 
 // column is where a duration stands in a curve.

@@ -30,11 +30,15 @@ func TestBusiestAgreesWithTheLibrary(t *testing.T) {
 	}
 	truths := map[string]*truth{}
 	perOrigin := map[string]uint64{}
+	own, err := aggregate.OwnMapping.Library()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i := range 50 {
 		origin := i % 3
 		resource := fmt.Sprint("r", i)
 		id := c.key(origins[origin], span.Key{Service: "s", Operation: "o", Resource: resource})
-		now := &truth{sketch: ddsketch.NewDDSketch(sketchMapping, store.NewDenseStore(), store.NewDenseStore())}
+		now := &truth{sketch: ddsketch.NewDDSketch(own, store.NewDenseStore(), store.NewDenseStore())}
 		for range 20 + 13*i {
 			ns, flags := uint64(math.Exp(random.Float64()*25)), span.Flags(0)
 			if random.IntN(5) == 0 {

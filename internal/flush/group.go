@@ -88,21 +88,21 @@ func (e *groupEncoder) group(r *row) {
 		e.number("TopLevelHits", topLevel)
 	}
 	e.number("Duration", round(r.Duration))
-	e.summary("OkSummary", r.parts, (*aggregate.Table).OK)
-	e.summary("ErrorSummary", r.parts, (*aggregate.Table).Errors)
+	e.summary("OkSummary", r, (*aggregate.Part).ReadOK)
+	e.summary("ErrorSummary", r, (*aggregate.Part).ReadErrors)
 	e.labels(key)
 }
 
 // alwaysPresent is how many entries a group has at the least.
 const alwaysPresent = 7
 
-// summary adds up what each drainer has counted of a sketch, and writes it.
-func (e *groupEncoder) summary(name string, parts []part, read func(*aggregate.Table, *aggregate.Aggregate, *aggregate.Sketch)) {
+// summary adds up what each part of a row has counted of a sketch, and writes it.
+func (e *groupEncoder) summary(name string, r *row, read func(*aggregate.Part, *aggregate.Sketch)) {
 	e.sketch.Reset()
-	for i := range parts {
-		read(parts[i].table, parts[i].Aggregate, &e.sketch)
+	for i := range r.parts {
+		read(&r.parts[i].Part, &e.sketch)
 	}
-	e.binary(name, e.sketches.take(&e.sketch), e.sketches.append)
+	e.binary(name, e.sketches.take(&e.sketch, r.mapping()), e.sketches.append)
 }
 
 func (e *groupEncoder) labels(key *span.Key) {

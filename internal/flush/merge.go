@@ -9,29 +9,30 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// row is one key's counts in one bucket, with the aggregates that they are the
-// sum of. Usually that is one; a key that several drainers have counted has more.
+// row is one key's counts in one bucket and mapping, with the aggregates that they
+// are the sum of. Usually that is one; a key that several drainers have counted, or
+// a tracer too, has more.
 type row struct {
 	aggregate.Counts
 	parts []part
 }
 
-func (r *row) key() *span.Key             { return r.parts[0].key }
-func (r *row) origin() aggregate.OriginID { return r.parts[0].origin }
-func (r *row) bucket() int64              { return r.parts[0].Bucket }
+func (r *row) key() *span.Key               { return r.parts[0].key }
+func (r *row) origin() aggregate.OriginID   { return r.parts[0].origin }
+func (r *row) bucket() int64                { return r.parts[0].Bucket }
+func (r *row) mapping() aggregate.MappingID { return r.parts[0].Mapping }
 
 // part is one aggregate beside what decides its place in the payloads.
 type part struct {
-	*aggregate.Aggregate
-	table  *aggregate.Table
+	aggregate.Part
 	origin aggregate.OriginID
 	key    *span.Key
 }
 
-// compareParts is the order of rows in the payloads: by origin, then bucket,
-// then type, because each of these changes opens a new payload or bucket.
+// compareParts is the order of rows in the payloads: by origin, then bucket, then
+// mapping, then type, because each of these changes opens a new payload or bucket.
 func compareParts(a, b part) int {
-	if order := cmp.Or(cmp.Compare(a.origin, b.origin), cmp.Compare(a.Bucket, b.Bucket)); order != 0 {
+	if order := cmp.Or(cmp.Compare(a.origin, b.origin), cmp.Compare(a.Bucket, b.Bucket), cmp.Compare(a.Mapping, b.Mapping)); order != 0 {
 		return order
 	}
 	if order := strings.Compare(a.key.Type, b.key.Type); order != 0 {
@@ -47,20 +48,17 @@ type merger struct {
 	rows  []row
 }
 
-// merge returns one row for each (key, bucket) of the sealed cycle, in payload
-// order. They are valid until forget.
+// merge returns one row for each (key, bucket, mapping) of the sealed cycle, in
+// payload order. They are valid until forget.
 func (m *merger) merge(sealed *aggregate.Sealed) []row {
-	for _, table := range sealed.Tables {
-		counted := table.Rows()
-		for i := range counted {
-			entry := &sealed.Keys[counted[i].Key]
-			m.parts = append(m.parts, part{Aggregate: &counted[i], table: table, origin: entry.Origin, key: &entry.Key})
-		}
+	for counted := range sealed.Parts {
+		entry := &sealed.Keys[counted.Key]
+		m.parts = append(m.parts, part{Part: counted, origin: entry.Origin, key: &entry.Key})
 	}
 	slices.SortFunc(m.parts, compareParts)
 	for first := 0; first < len(m.parts); {
 		last := first + 1
-		for last < len(m.parts) && m.parts[last].Key == m.parts[first].Key && m.parts[last].Bucket == m.parts[first].Bucket {
+		for last < len(m.parts) && sameRow(&m.parts[first], &m.parts[last]) {
 			last++
 		}
 		r := row{parts: m.parts[first:last]}
@@ -71,6 +69,11 @@ func (m *merger) merge(sealed *aggregate.Sealed) []row {
 		first = last
 	}
 	return m.rows
+}
+
+// sameRow says whether two parts are of one row.
+func sameRow(a, b *part) bool {
+	return a.Key == b.Key && a.Bucket == b.Bucket && a.Mapping == b.Mapping
 }
 
 // forget lets go of what the rows point to, which is about to be released, and

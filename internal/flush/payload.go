@@ -45,6 +45,7 @@ func newEncoder() *encoder {
 // counts the spans of what cannot be put in any.
 func (e *encoder) encode(sealed *aggregate.Sealed, limit int, ship func(*payload)) (unencodable uint64) {
 	defer e.merger.forget()
+	e.groups.sketches.of(sealed)
 	for rest := e.merger.merge(sealed); len(rest) > 0; {
 		n := 1
 		for n < len(rest) && rest[n].origin() == rest[0].origin() {
@@ -110,10 +111,14 @@ func (e *encoder) start(group int) int {
 }
 
 // sameBucket says whether two neighbours share a bucket of the payload. The
-// agent folds groups of one bucket that differ in nothing but their type, and
-// compares them only after it has rewritten their names. So each type gets a
-// bucket of its own with the same start, and there is nothing left to fold.
-func sameBucket(a, b *row) bool { return a.bucket() == b.bucket() && a.key().Type == b.key().Type }
+// agent folds groups of one bucket that differ in nothing but their type, or the
+// mapping of their sketches, and compares them only after it has rewritten their
+// names. So each type and mapping gets a bucket of its own with the same start, and
+// there is nothing left to fold. (What differs only in mapping the agent then adds
+// up, as it would have added up what its tracers sent.)
+func sameBucket(a, b *row) bool {
+	return a.bucket() == b.bucket() && a.mapping() == b.mapping() && a.key().Type == b.key().Type
+}
 
 // payload assembles what fill has encoded.
 func (e *encoder) payload(o *span.Origin, width uint64) *payload {

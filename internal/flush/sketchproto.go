@@ -6,36 +6,37 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/DataDog/sketches-go/ddsketch/mapping"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 )
 
 // The wire tags of sketchpb: a field number and a wire type each.
 const (
-	tagMapping   = 1<<3 | 2 // DDSketch.mapping
-	tagPositive  = 2<<3 | 2 // DDSketch.positiveValues
-	tagNegative  = 3<<3 | 2 // DDSketch.negativeValues
-	tagZeroCount = 4<<3 | 1 // DDSketch.zeroCount
-	tagGamma     = 1<<3 | 1 // IndexMapping.gamma
-	tagSparse    = 1<<3 | 2 // Store.binCounts, one entry
-	tagDense     = 2<<3 | 2 // Store.contiguousBinCounts, packed
-	tagOffset    = 3 << 3   // Store.contiguousBinIndexOffset
-	tagIndex     = 1 << 3   // key of a binCounts entry
-	tagCount     = 2<<3 | 1 // value of a binCounts entry
+	tagMapping       = 1<<3 | 2 // DDSketch.mapping
+	tagPositive      = 2<<3 | 2 // DDSketch.positiveValues
+	tagNegative      = 3<<3 | 2 // DDSketch.negativeValues
+	tagZeroCount     = 4<<3 | 1 // DDSketch.zeroCount
+	tagGamma         = 1<<3 | 1 // IndexMapping.gamma
+	tagIndexOffset   = 2<<3 | 1 // IndexMapping.indexOffset
+	tagInterpolation = 3 << 3   // IndexMapping.interpolation
+	tagSparse        = 1<<3 | 2 // Store.binCounts, one entry
+	tagDense         = 2<<3 | 2 // Store.contiguousBinCounts, packed
+	tagOffset        = 3 << 3   // Store.contiguousBinIndexOffset
+	tagIndex         = 1 << 3   // key of a binCounts entry
+	tagCount         = 2<<3 | 1 // value of a binCounts entry
 )
 
-// sketchMapping is that of every sketch: logarithmic, as the agent's is.
-var sketchMapping = func() mapping.IndexMapping {
-	m, err := mapping.NewLogarithmicMapping(aggregate.RelativeAccuracy)
-	if err != nil {
-		panic("BUG: sketch mapping: " + err.Error())
+// sketchHead is an encoded mapping. What is zero is left out, as protobuf does it.
+func sketchHead(m aggregate.Mapping) []byte {
+	b := appendDouble([]byte{tagMapping, 0, tagGamma}, m.Gamma)
+	if m.Offset != 0 {
+		b = appendDouble(append(b, tagIndexOffset), m.Offset)
 	}
-	return m
-}()
-
-// sketchHead is the encoded mapping, with the library's own bits of gamma.
-// Offset and interpolation are zero and so are left out, as protobuf does.
-var sketchHead = binary.LittleEndian.AppendUint64([]byte{tagMapping, 9, tagGamma}, math.Float64bits(sketchMapping.ToProto().Gamma))
+	if m.Interpolation != 0 {
+		b = binary.AppendUvarint(append(b, tagInterpolation), uint64(m.Interpolation))
+	}
+	b[1] = byte(len(b) - 2)
+	return b
+}
 
 // sketchEncoder writes sketches as protobuf by hand: the library first copies
 // every bin between the lowest and the highest into a message, zeros included.
@@ -45,6 +46,8 @@ var sketchHead = binary.LittleEndian.AppendUint64([]byte{tagMapping, 9, tagGamma
 // 13 or 14. So the crowded middle of a distribution goes into the stretch and its
 // thin ends are listed, split where that is smallest.
 type sketchEncoder struct {
+	heads       [][]byte // encoded mappings, by number
+	head        []byte   // of the sketch
 	sketch      *aggregate.Sketch
 	runs        []aggregate.Run
 	first, last int // of the runs in the stretch
@@ -52,12 +55,21 @@ type sketchEncoder struct {
 	zeros       float64
 }
 
+// of makes ready for the sketches of a sealed cycle.
+func (e *sketchEncoder) of(sealed *aggregate.Sealed) {
+	e.heads = e.heads[:0]
+	for _, m := range sealed.Mappings() {
+		e.heads = append(e.heads, sketchHead(m))
+	}
+}
+
 // take reads a sketch and returns how long append will make it, so that it is
 // written once, where it belongs.
-func (e *sketchEncoder) take(s *aggregate.Sketch) (length int) {
-	e.sketch, e.runs, e.zeros = s, s.AppendRuns(e.runs[:0]), s.Zeros()
+func (e *sketchEncoder) take(s *aggregate.Sketch, mapping aggregate.MappingID) (length int) {
+	e.head = e.heads[mapping]
+	e.sketch, e.runs, e.zeros = s, s.AppendRuns(e.runs[:0], mapping), s.Zeros()
 	e.first, e.last, e.store = split(e.runs)
-	length = len(sketchHead) + 1 + uvarintSize(uint64(e.store)) + e.store + 2
+	length = len(e.head) + 1 + uvarintSize(uint64(e.store)) + e.store + 2
 	if e.zeros != 0 {
 		length += 1 + 8
 	}
@@ -67,7 +79,7 @@ func (e *sketchEncoder) take(s *aggregate.Sketch) (length int) {
 // append appends the sketch that was taken. Both stores always stand there, as in
 // what the agent's own code sends.
 func (e *sketchEncoder) append(dst []byte) []byte {
-	dst = append(dst, sketchHead...)
+	dst = append(dst, e.head...)
 	dst = binary.AppendUvarint(append(dst, tagPositive), uint64(e.store))
 	dst = appendSparse(dst, e.sketch, e.runs[:e.first])
 	dst = appendSparse(dst, e.sketch, e.runs[e.last:])
@@ -93,7 +105,7 @@ func split(runs []aggregate.Run) (first, last, size int) {
 	if len(runs) == 0 {
 		return 0, 0, 0
 	}
-	const place = 12 // bits; there are at most 2048 bins
+	const place = 12 // bits; there are 8192 bins, and so 4096 runs, at most
 	sparse, sum, best := 0, 0, 0
 	end := runs[0].First
 	for i, r := range runs {
@@ -149,7 +161,7 @@ func appendDense(dst []byte, s *aggregate.Sketch, runs []aggregate.Run) []byte {
 }
 
 // An entry of a single bin: its tag and length, its index, its count. An index of
-// 64 or more takes two bytes, and no duration's takes three.
+// 64 or more takes two bytes, and none takes three.
 const (
 	nearEntry = 2 + 1 + 1 + 1 + 8
 	farEntry  = 2 + 1 + 2 + 1 + 8

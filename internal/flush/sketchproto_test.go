@@ -39,8 +39,8 @@ func ourSketch(durations []uint64) *aggregate.Sketch {
 
 // encoded is a sketch as it stands in a payload.
 func encoded(s *aggregate.Sketch) []byte {
-	e := sketchEncoder{}
-	length := e.take(s)
+	e := sketchEncoder{heads: [][]byte{sketchHead(aggregate.OwnMapping)}}
+	length := e.take(s, 0)
 	if raw := e.append(nil); len(raw) == length {
 		return raw
 	}

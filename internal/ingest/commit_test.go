@@ -74,17 +74,21 @@ func TestPanicWhileMerging(t *testing.T) {
 	groups := func() []aggregate.Group {
 		all := make([]aggregate.Group, 3)
 		for i := range all {
-			all[i] = aggregate.Group{Bucket: time.Now().Truncate(width).UnixNano(), Counts: aggregate.Counts{Spans: 10, Hits: 10}}
+			all[i] = aggregate.Group{Mapping: aggregate.OwnMapping, Bucket: time.Now().Truncate(width).UnixNano(), Counts: aggregate.Counts{Spans: 10, Hits: 10}}
 		}
 		return all
 	}
-	if reason, ok := p.Merge(func() {}, groups(), uint64(width)); !ok {
-		t.Errorf("three groups were refused as %s", reason)
+	if err := p.Merge(func() {}, groups(), uint64(width), time.Now()); err != nil {
+		t.Errorf("three groups were refused: %v", err)
 	}
 	late := groups()
-	commit := func() { late[1].OK.List = []aggregate.Bin{{Index: 1<<16 - 1, Spans: 100}} }
-	if !panics(func() { p.Merge(commit, late, uint64(width)) }) {
-		t.Error("a bin that no sketch has did not panic")
+	commit := func() {
+		for at := range 1 << 10 { // far apart, so that they take more than was set aside
+			late[1].OK.List = append(late[1].OK.List, aggregate.Bin{Index: uint16(at << 6), Spans: 1})
+		}
+	}
+	if !panics(func() { p.Merge(commit, late, uint64(width), time.Now()) }) {
+		t.Error("bins that nothing was set aside for did not panic")
 	}
 	h.finish(p)
 	in, counted := h.Stats(), h.counted()

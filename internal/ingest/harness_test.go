@@ -91,11 +91,8 @@ func (h *harness) deliver(s *aggregate.Sealed) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.sealed += s.Spans()
-	for _, table := range s.Tables {
-		for i := range table.Rows() {
-			row := &table.Rows()[i]
-			h.rows[s.Keys[row.Key].Key.Resource] += row.Spans
-		}
+	for part := range s.Parts {
+		h.rows[s.Keys[part.Key].Key.Resource] += part.Spans
 	}
 	s.Delivery.Resolve(h.answer)
 	s.Release()

@@ -1,8 +1,18 @@
 package ingest
 
 import (
+	"errors"
+	"time"
+
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// Why groups are not merged, beside what a cycle says of them.
+var (
+	ErrStopping       = errors.New("merge groups: the daemon stops")
+	ErrNotWanted      = errors.New("merge groups: the agent takes no statistics")
+	ErrTooManyOrigins = errors.New("merge groups: the interval has no room for one more origin")
 )
 
 // Merge adds groups that a tracer has counted itself, all or none of them. A
@@ -10,29 +20,29 @@ import (
 // no ring is in between.
 //
 // What it refuses is the tracer's count and not one of ours, so it is in no book;
-// its caller hands it on to the agent as it came. It refuses a bucket that the cycle
-// does not have with DropMalformed. It calls commit before it adds the first group, as
-// PublishTogether does: what a panic leaves after that is dropped as a defect of ours.
-func (p *Publisher) Merge(commit func(), groups []aggregate.Group, width uint64) (reason Drop, ok bool) {
+// its caller hands it on to the agent as it came. It calls commit before it adds the
+// first group, as PublishTogether does: what a panic leaves after that is dropped as a
+// defect of ours.
+func (p *Publisher) Merge(commit func(), groups []aggregate.Group, width uint64, now time.Time) error {
 	s := p.server
 	switch {
 	case s.isCut():
-		return DropShutdown, false
+		return ErrStopping
 	case !s.wanted():
-		return DropNotWanted, false
+		return ErrNotWanted
 	}
 	cycle := p.reader.Enter()
 	if cycle == nil {
-		return DropShutdown, false
+		return ErrStopping
 	}
 	defer p.reader.Exit()
-	for i := range groups {
-		if !cycle.CanMerge(groups[i].Bucket, width) {
-			return DropMalformed, false
-		}
+	merging := cycle.Merging()
+	defer merging.End()
+	if err := merging.Fits(groups, width, now); err != nil {
+		return err
 	}
 	if !p.enterCycle(cycle) {
-		return DropTooManyOrigins, false
+		return ErrTooManyOrigins
 	}
 	spans := uint64(0)
 	for i := range groups {
@@ -47,7 +57,7 @@ func (p *Publisher) Merge(commit func(), groups []aggregate.Group, width uint64)
 	defer func() { s.counters.dropped[DropBug].Add(unmerged) }()
 	for i := range groups {
 		g := &groups[i]
-		collapsed := cycle.Merge(p.originID, g)
+		collapsed := merging.Add(p.originID, g)
 		unmerged -= g.Spans
 		for f := range aggregate.Fields {
 			if collapsed.Has(aggregate.Field(f)) {
@@ -55,7 +65,7 @@ func (p *Publisher) Merge(commit func(), groups []aggregate.Group, width uint64)
 			}
 		}
 	}
-	return 0, true
+	return nil
 }
 
 // normalize makes of a key what the statistics will show.

@@ -1,0 +1,308 @@
+package aggregate
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/DataDog/sketches-go/ddsketch/mapping"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// someMappings are those of tracers: ours, dd-trace-java's, that of Python and Node,
+// and a cubic one.
+var someMappings = func() []Mapping {
+	cubic, err := mapping.NewCubicallyInterpolatedMapping(.01)
+	if err != nil {
+		panic(err)
+	}
+	python, err := mapping.NewLogarithmicMapping(.00775)
+	if err != nil {
+		panic(err)
+	}
+	return []Mapping{
+		OwnMapping,
+		{Gamma: 1.0108892860517005, Interpolation: 1},
+		{Gamma: python.ToProto().Gamma},
+		{Gamma: cubic.ToProto().Gamma, Offset: cubic.ToProto().IndexOffset, Interpolation: 3},
+	}
+}()
+
+// mergingCycle is a cycle of one second past a bucket's boundary that groups can be
+// added to.
+func mergingCycle(chunks int) *Cycle {
+	config := testConfig(func(s *Sealed) { s.Release() })
+	config.Merge = true
+	c := &Cycle{
+		merged:   newMerged(&config, NewSketchMemory(chunks*chunkBytes), new(atomic.Uint64)),
+		registry: newRegistry(&config), live: func(int) {},
+	}
+	c.merged.open(time.Unix(1003, 0))
+	c.AdmitOrigin(span.Origin{})
+	return c
+}
+
+func (c *Cycle) sealed() *Sealed {
+	origins, keys := c.registry.contents()
+	s := NewSealed(0, time.Unix(1003, 0), time.Unix(1010, 0), 10*time.Second, origins, keys)
+	s.Merged = c.merged
+	return s
+}
+
+// rowOf names what a row is of.
+type rowOf struct {
+	resource string
+	bucket   int64
+	mapping  Mapping
+}
+
+// counted is what is counted of it: bin by bin, zeros under -1.
+type counted struct {
+	Counts
+	OK, Errors map[int]uint64
+}
+
+func (c *counted) add(counts *Counts, ok, failed *Bins) {
+	c.Add(counts)
+	for to, from := range map[*map[int]uint64]*Bins{&c.OK: ok, &c.Errors: failed} {
+		if *to == nil {
+			*to = map[int]uint64{}
+		}
+		if from.Zeros > 0 {
+			(*to)[-1] += from.Zeros
+		}
+		for _, bin := range from.List {
+			(*to)[int(bin.Index)] += bin.Spans
+		}
+	}
+}
+
+func contents(s *Sealed) map[rowOf]*counted {
+	all := map[rowOf]*counted{}
+	var sketch Sketch
+	for part := range s.Parts {
+		at := rowOf{s.Keys[part.Key].Key.Resource, part.Bucket, s.Mappings()[part.Mapping]}
+		c := all[at]
+		if c == nil {
+			c = &counted{}
+			all[at] = c
+		}
+		var bins [2]Bins
+		for i, read := range []func(*Part, *Sketch){(*Part).ReadOK, (*Part).ReadErrors} {
+			sketch.Reset()
+			read(&part, &sketch)
+			bins[i].Zeros = sketch.zeros
+			for _, run := range sketch.AppendRuns(nil, part.Mapping) {
+				for n, spans := range sketch.Counts(run) {
+					bins[i].List = append(bins[i].List, Bin{uint16(int(run.First) + n), spans})
+				}
+			}
+		}
+		c.add(&part.Counts, &bins[0], &bins[1])
+	}
+	return all
+}
+
+func someBins(rnd *rand.Rand, mapping Mapping) (b Bins) {
+	b.Zeros = rnd.Uint64N(3)
+	for range rnd.IntN(40) {
+		b.List = append(b.List, Bin{uint16(rnd.Int64N(mapping.LastBin() + 1)), 1 + rnd.Uint64N(1<<(1+rnd.IntN(40)))})
+	}
+	return b
+}
+
+// TestMergedModel adds random groups of random mappings, several at a time, all or
+// none: every row has what a map of maps has, whatever memory there is, and nothing
+// collapses.
+func TestMergedModel(t *testing.T) {
+	refused := 0
+	for seed := range uint64(60) {
+		rnd := rand.New(rand.NewPCG(seed, 2))
+		c := mergingCycle([]int{8, 400}[seed%2])
+		want, spans := map[rowOf]*counted{}, uint64(0)
+		for range 40 {
+			groups := make([]Group, 1+rnd.IntN(5))
+			for i := range groups {
+				m := someMappings[rnd.IntN(len(someMappings))]
+				groups[i] = Group{
+					Key: span.Key{Resource: fmt.Sprint(rnd.IntN(4))}, Mapping: m, OK: someBins(rnd, m), Errors: someBins(rnd, m),
+					Bucket: []int64{980e9, 1000e9, 1001.5e9, 1003.9e9}[rnd.IntN(4)],
+					Counts: Counts{Spans: 1 + rnd.Uint64N(9), Hits: float64(rnd.IntN(9)), Duration: float64(rnd.IntN(1e9))},
+				}
+			}
+			merging := c.Merging()
+			err := merging.Fits(groups, 10e9, time.Unix(1004, 0))
+			for i := range groups {
+				if err != nil {
+					break
+				}
+				g := &groups[i]
+				merging.Add(0, g)
+				at := rowOf{g.Key.Resource, map[int64]int64{1001.5e9: 1000e9, 1003.9e9: 1002e9, 980e9: 980e9, 1000e9: 1000e9}[g.Bucket], g.Mapping}
+				if want[at] == nil {
+					want[at] = &counted{}
+				}
+				want[at].add(&g.Counts, &g.OK, &g.Errors)
+				spans += g.Spans
+			}
+			merging.End()
+			if err != nil {
+				refused++
+				if !errors.Is(err, ErrNoMergedRoom) {
+					t.Fatal(err)
+				}
+			}
+		}
+		s := c.sealed()
+		if got := contents(s); !reflect.DeepEqual(got, want) {
+			t.Fatalf("seed %d: %d rows, want %d, or others", seed, len(got), len(want))
+		}
+		if s.Spans() != spans || c.merged.held.Load() != spans || c.merged.spans.Load() != spans {
+			t.Errorf("seed %d: %d spans in rows, %d held, %d in all, want %d", seed, s.Spans(), c.merged.held.Load(), c.merged.spans.Load(), spans)
+		}
+		if memory := c.merged.pages.memory; memory.Taken() > memory.limit*chunkBytes/mergedShare {
+			t.Errorf("seed %d: took %d bytes", seed, memory.Taken())
+		}
+		if c.merged.clear() != spans || len(contents(c.sealed())) != 0 || c.merged.pages.memory.Taken() != 0 {
+			t.Errorf("seed %d: something is left after a clear", seed)
+		}
+	}
+	if refused == 0 {
+		t.Error("nothing was refused, so it was not seen that nothing of it is kept")
+	}
+}
+
+// TestMappingsOfACycle: a cycle holds so many mappings, and one more than that is
+// refused with all that came with it.
+func TestMappingsOfACycle(t *testing.T) {
+	c := mergingCycle(100)
+	group := func(n int) Group {
+		return Group{Bucket: 1000e9, Mapping: Mapping{Gamma: 1.01 + float64(n)/1000}, OK: Bins{List: []Bin{{5, 1}}}}
+	}
+	merging := c.Merging()
+	defer merging.End()
+	for n := range maxMappings - 2 {
+		groups := []Group{group(n)}
+		if err := merging.Fits(groups, 10e9, time.Unix(1004, 0)); err != nil {
+			t.Fatal(err)
+		}
+		merging.Add(0, &groups[0])
+	}
+	for range 2 {
+		if err := merging.Fits([]Group{group(100), group(101)}, 10e9, time.Unix(1004, 0)); !errors.Is(err, ErrMappings) {
+			t.Errorf("two more: %v", err)
+		}
+	}
+	if err := merging.Fits([]Group{group(102), group(102), group(0), {Bucket: 1000e9, Mapping: OwnMapping}}, 10e9, time.Unix(1004, 0)); err != nil {
+		t.Errorf("one more: %v", err)
+	}
+}
+
+// TestMergedRowsAreBounded: a cycle has so many rows for groups, and takes the memory
+// for them that the configuration promises.
+func TestMergedRowsAreBounded(t *testing.T) {
+	config := testConfig(func(s *Sealed) { s.Release() })
+	config.Merge, config.MaxAggregates, config.MaxOrigins, config.SketchBytes = true, 100, 4, 8<<20
+	m := newMerged(&config, NewSketchMemory(config.SketchBytes), new(atomic.Uint64))
+	m.open(time.Unix(1003, 0))
+	c := &Cycle{merged: m, registry: newRegistry(&config), live: func(int) {}}
+	origin, _ := c.AdmitOrigin(span.Origin{})
+	bins := Bins{List: []Bin{{100, 1}, {200, 1}}}
+	added := 0
+	merging := c.Merging()
+	defer merging.End()
+	for n := range 10000 {
+		g := []Group{{Key: span.Key{Resource: fmt.Sprint(n % 90)}, Bucket: 1000e9 - int64(n/90%7)*10e9, Mapping: someMappings[n/630%4], OK: bins}}
+		if err := merging.Fits(g, 10e9, time.Unix(1004, 0)); err != nil {
+			break
+		}
+		merging.Add(origin, &g[0])
+		added++
+	}
+	if added != m.most {
+		t.Errorf("%d rows, want %d", added, m.most)
+	}
+	taken := cap(m.rows)*int(unsafe.Sizeof(mergedRow{})) + m.places.spare() + cap(m.pages.links)*int(unsafe.Sizeof(link{}))
+	if taken > config.mergedBytes() {
+		t.Errorf("%d bytes, %d are promised", taken, config.mergedBytes())
+	}
+}
+
+// TestMerge merges from many sides while drainers count the same keys, and cycles
+// are sealed and cleared: each span is in one sealed cycle or given up, its key has
+// all of its counts, and the books say so.
+func TestMerge(t *testing.T) {
+	var sealed, cleared, hits, binned atomic.Uint64
+	config := testConfig(func(s *Sealed) {
+		sealed.Add(s.Spans())
+		cleared.Add(s.Cleared)
+		for _, row := range contents(s) {
+			hits.Add(uint64(row.Hits))
+			for _, bins := range []map[int]uint64{row.OK, row.Errors} {
+				for _, n := range bins {
+					binned.Add(n)
+				}
+			}
+		}
+		s.Delivery.Resolve(nil)
+		s.Release()
+	})
+	config.Drainers, config.Merge = 2, true
+	a, err := New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Start()
+	var sent atomic.Uint64
+	var sending sync.WaitGroup
+	for p := range 4 {
+		sending.Go(func() {
+			r := a.NewReader()
+			defer r.Close()
+			for i := range 1000 {
+				key := span.Key{Resource: fmt.Sprint(i % 50)}
+				if p == 0 {
+					publish(a, r, span.Origin{Service: "shop"}, key, Slot{Duration: 5, End: time.Now().UnixNano(), Weight: 1})
+					sent.Add(1)
+					continue
+				}
+				cycle := r.Enter()
+				origin, _ := cycle.AdmitOrigin(span.Origin{Service: "shop"})
+				now := time.Now()
+				g := []Group{{Key: key, Bucket: now.UnixNano(), Mapping: someMappings[p], Counts: Counts{Spans: 7, Hits: 7}}}
+				g[0].OK, g[0].Errors = Bins{Zeros: 1, List: []Bin{{100, 4}}}, Bins{List: []Bin{{200, 2}}}
+				merging := cycle.Merging()
+				if err := merging.Fits(g, 10e9, now); err != nil {
+					t.Error(err)
+				}
+				merging.Add(origin, &g[0])
+				merging.End()
+				r.Exit()
+				sent.Add(7)
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { sending.Wait(); close(done) }()
+	for over := false; !over; {
+		a.Clear()
+		select {
+		case <-done:
+			over = true
+		case <-time.After(time.Millisecond):
+		}
+	}
+	a.Stop()
+	if got := sealed.Load() + cleared.Load(); got != sent.Load() || hits.Load() != sealed.Load() || binned.Load() != sealed.Load() {
+		t.Errorf("%d spans of %d: %d sealed with %d hits and %d in bins, %d cleared", got, sent.Load(), sealed.Load(), hits.Load(), binned.Load(), cleared.Load())
+	}
+	if s := a.Stats(); s.Aggregated() != sent.Load() || s.Held != 0 {
+		t.Errorf("%d of %d spans aggregated, %d held", s.Aggregated(), sent.Load(), s.Held)
+	}
+}

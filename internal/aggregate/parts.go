@@ -1,0 +1,55 @@
+package aggregate
+
+// Part is what one table has counted of a key in one bucket, or what was merged of it
+// in one mapping.
+type Part struct {
+	*Row
+	Mapping MappingID
+	at      int32 // of the row
+	from    source
+}
+
+// source is where a part's sketches are.
+type source interface {
+	readOK(at int, to *Sketch)
+	readErrors(at int, to *Sketch)
+}
+
+// ReadOK adds the distribution of the part's spans without an error to a sketch, which
+// holds nothing of another mapping.
+func (p *Part) ReadOK(to *Sketch) { p.from.readOK(int(p.at), to) }
+
+// ReadErrors does the same for its spans with an error.
+func (p *Part) ReadErrors(to *Sketch) { p.from.readErrors(int(p.at), to) }
+
+// Parts visits all that was counted.
+func (s *Sealed) Parts(yield func(Part) bool) {
+	for _, table := range s.Tables {
+		for i := range table.rows {
+			if !yield(Part{Row: &table.rows[i].Row, at: int32(i), from: table}) {
+				return
+			}
+		}
+	}
+	if s.Merged == nil {
+		return
+	}
+	for i := range s.Merged.rows {
+		row := &s.Merged.rows[i]
+		if !yield(Part{Row: &row.Row, Mapping: row.mapping, at: int32(i), from: s.Merged}) {
+			return
+		}
+	}
+}
+
+// Mappings are those of the parts, by number.
+func (s *Sealed) Mappings() []Mapping {
+	if s.Merged == nil {
+		return []Mapping{OwnMapping}
+	}
+	return s.Merged.mappings
+}
+
+func (m *Merged) readOK(at int, to *Sketch) { m.pages.read(&m.rows[at].ok, to) }
+
+func (m *Merged) readErrors(at int, to *Sketch) { m.pages.read(&m.rows[at].errors, to) }
