@@ -82,6 +82,9 @@ func startTarget(c *Config) (t *target, err error) {
 	arguments := append([]string{
 		"run", "--socket=" + t.socket, "--agent-url=" + t.agent.URL(), "--http-addr=127.0.0.1:0", "--log-format=json",
 	}, c.Flags...)
+	if c.Profile != "" {
+		arguments = append(arguments, "--debug")
+	}
 	if t.cmd, err = program(c, arguments...); err != nil {
 		return t, err
 	}
