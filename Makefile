@@ -21,8 +21,13 @@ OTHER_MODULES := $(TEST_MODULES) $(dir $(wildcard bench/go.mod bench/*/go.mod))
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-19s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+# Where the time of the hot paths goes, for the compiler. It is no default.pgo, or
+# each test that builds the daemon, and each variant of it, would compile all that
+# the daemon needs once more.
+PROFILE := cmd/spanstatsd/bench.pgo
+
 build: ## build the static binary into bin/
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/spanstatsd ./cmd/spanstatsd
+	CGO_ENABLED=0 $(GO) build -trimpath -pgo=$(PROFILE) -ldflags '$(LDFLAGS)' -o bin/spanstatsd ./cmd/spanstatsd
 
 # What is released says no more of where it was built than the same commit built
 # elsewhere: no paths, no working tree, the time of the commit.
@@ -32,7 +37,7 @@ ARCHITECTURES := amd64 arm64
 binaries: $(ARCHITECTURES:%=binary-%) ## build the static binary for each architecture into dist/
 
 binary-%:
-	CGO_ENABLED=0 GOOS=linux GOARCH=$* GOFLAGS= $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS) -buildid=' -o dist/linux-$*/spanstatsd ./cmd/spanstatsd
+	CGO_ENABLED=0 GOOS=linux GOARCH=$* GOFLAGS= $(GO) build -trimpath -buildvcs=false -pgo=$(PROFILE) -ldflags '$(LDFLAGS) -buildid=' -o dist/linux-$*/spanstatsd ./cmd/spanstatsd
 
 release-tools:
 	cd tools && $(GO) build -o ../dist/parts/ ./image ./sbom
@@ -156,6 +161,9 @@ bench-scale: build ## cost by connections, origins, keys and cores: tables, and 
 bench-docs: ## measure again what docs/benchmarks.md shows and write its tables, or of ONLY=bench,bench-peers,… (22 minutes)
 	cd tools && $(GO) build -o ../bin/ ./benchdocs
 	bin/benchdocs -only '$(ONLY)'
+
+pgo: build ## renew the profile that the daemon is compiled with, after its hot paths have changed
+	@GO=$(GO) PROFILE=$(PROFILE) sh .ci/pgo
 
 bench-save: ## make what is now the baseline, bench/baseline.txt
 	@mkdir -p bin

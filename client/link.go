@@ -43,8 +43,10 @@ func dial(c *Client) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
+	socket := conn.(*net.UnixConn)
+	_ = socket.SetWriteBuffer(wire.SendBuffer) // the kernel gives what it allows
 	l := &link{
-		conn:    conn.(*net.UnixConn),
+		conn:    socket,
 		in:      bufio.NewReader(conn),
 		since:   time.Now(),
 		gone:    make(chan struct{}),

@@ -41,6 +41,7 @@ func (o *benchOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&c.Daemon, "daemon", "", "HTTP address of a daemon that runs already, such as http://127.0.0.1:9126 (default: one is started)")
 	f.StringVar(&c.Socket, "socket", c.Socket, "its socket, with --daemon")
 	f.DurationVar(&c.Every, "every", 0, "a line about the run under way each so long")
+	f.StringVar(&c.Profile, "profile", "", "write the daemon's CPU profile to this file; one that runs already needs --debug")
 	f.BoolVar(&o.json, "json", false, "one JSON object")
 }
 

@@ -190,6 +190,19 @@ func TestBenchTraces(t *testing.T) {
 	}
 }
 
+// The profile is one that the compiler, or a person, can read.
+func TestBenchProfile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cpu")
+	measured(t, "--for=2s", "--rate=1000", "--profile="+path)
+	profile, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.HasPrefix(profile, []byte("\x1f\x8b")) {
+		t.Errorf("what was written is no profile: %.100q", profile)
+	}
+}
+
 // A daemon that runs already is measured without an agent of ours, and goes on.
 func TestBenchOfAnother(t *testing.T) {
 	socket := filepath.Join(sockets(t), "s")
@@ -278,6 +291,7 @@ func TestUnusableBench(t *testing.T) {
 		{"--for=0s", 2, "--for"},
 		{"--rate=-1", 2, "--rate"},
 		{"--warm-up=10s", 2, "--warm-up"},
+		{"--for=1s --profile=cpu", 2, "--for"},
 		{"--cpus=100000", 2, "--cpus"},
 		{"stable", 2, "behind --"},
 		{"-- --socket=/x", 2, "set by bench"},

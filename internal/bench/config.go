@@ -44,6 +44,7 @@ type Config struct {
 	Flags  []string // more flags for the one that is started
 	Env    []string // and more of its environment
 
+	Profile string        // file for the daemon's CPU profile; empty: none
 	Program string        // the program to start; empty: this one
 	Every   time.Duration // between two lines about a run under way; 0: none
 	Out     io.Writer     // takes those lines
@@ -100,6 +101,8 @@ func (c *Config) Check() error {
 		return fmt.Errorf("parse --cpus: %d is not between 0, for all, and the %d of this machine", c.CPUs, runtime.NumCPU())
 	case c.For == 0 && c.Spans == 0:
 		return errors.New("parse --for and --spans: one of them must end the run")
+	case c.Profile != "" && c.For < leastProfiled:
+		return fmt.Errorf("parse --profile: give --for %s at least", leastProfiled)
 	case c.Daemon == "" && slices.ContainsFunc(c.Flags, isOurs):
 		return fmt.Errorf("parse arguments for the daemon: %s are set by bench itself", strings.Join(ours[:], ", "))
 	case c.Daemon != "" && len(c.Flags)+len(c.Env) > 0:

@@ -124,7 +124,11 @@ func (r *run) measure(ctx context.Context) (report *Report, err error) {
 	if err := r.begin(); err != nil {
 		return nil, err
 	}
+	profiled := r.profile(ctx)
 	if err := r.watch(ctx, asking); err != nil {
+		report.fault(err)
+	}
+	if err := <-profiled; err != nil {
 		report.fault(err)
 	}
 	r.addTracers(report)

@@ -22,7 +22,11 @@ type metrics map[string]float64
 
 // ask gets a path from the daemon's HTTP address.
 func ask(ctx context.Context, base, path string, read func(io.Reader) error) error {
-	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	return askWithin(ctx, askLimit, base, path, read)
+}
+
+func askWithin(ctx context.Context, limit time.Duration, base, path string, read func(io.Reader) error) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+path, nil)
 	if err != nil {

@@ -87,6 +87,9 @@ func startTarget(c *Config) (t *target, err error) {
 		t.apm = filepath.Join(t.dir, "apm.sock")
 		arguments = append(arguments, "--apm-socket="+t.apm)
 	}
+	if c.Profile != "" {
+		arguments = append(arguments, "--debug")
+	}
 	if t.cmd, err = program(c, arguments...); err != nil {
 		return t, err
 	}

@@ -53,6 +53,7 @@ func openWire(j *job, number int, origin span.Origin, generator *workload.Genera
 	if err != nil {
 		return nil, fmt.Errorf("connect tracer: %w", err)
 	}
+	_ = conn.SetWriteBuffer(wire.SendBuffer) // as the client does it, too
 	t := &wireTracer{
 		conn: conn, read: make(chan error, 1),
 		encoder: encoder{generator: generator, batch: make([]workload.Snapshot, j.Batch), isNumbered: j.Keys == Numbered},

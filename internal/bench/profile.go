@@ -1,0 +1,40 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+)
+
+// leastProfiled is how long a load must last that a profile is taken of.
+const leastProfiled = 2 * time.Second
+
+// profile writes where the daemon's CPU time goes while the load runs, and gives
+// what became of that on the channel, once.
+func (r *run) profile(ctx context.Context) <-chan error {
+	written := make(chan error, 1)
+	if r.config.Profile == "" {
+		written <- nil
+		return written
+	}
+	seconds := int((r.config.For - leastProfiled/2).Seconds()) // within the load
+	path := fmt.Sprintf("/debug/pprof/profile?seconds=%d", seconds)
+	go func() {
+		file, err := os.Create(r.config.Profile)
+		if err != nil {
+			written <- fmt.Errorf("write profile: %w", err)
+			return
+		}
+		err = askWithin(ctx, time.Duration(seconds)*time.Second+askLimit, r.target.http, path, func(body io.Reader) error {
+			_, err := io.Copy(file, body)
+			return err
+		})
+		if failed := file.Close(); err == nil {
+			err = failed
+		}
+		written <- err
+	}()
+	return written
+}
