@@ -140,6 +140,7 @@ func (a *admission) reserve(walker wire.SpansWalker) (Drop, error) {
 		return DropTooManyOrigins, errDropped
 	}
 	err := a.resolve(cycle, walker)
+	a.glance.Settle()
 	a.countMisses()
 	if err != nil {
 		return DropMalformed, &fault{FaultBadMessage, err}

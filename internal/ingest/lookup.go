@@ -20,6 +20,7 @@ func (a *admission) enterCycle(cycle *aggregate.Cycle) bool {
 	}
 	a.keys.sweep(a.interval)
 	a.originID, a.interval = origin, cycle.Interval()+1
+	a.glance.Begin(cycle, origin)
 	return true
 }
 
@@ -40,10 +41,11 @@ func (a *admission) find(cycle *aggregate.Cycle, s *wire.Snapshot) (resolved, er
 	}
 	known := &a.keys.known[index]
 	if known.interval != a.interval {
-		if _, err := a.decode(known.raw); err != nil {
+		to, _, err := a.resolveRaw(cycle, known.raw)
+		if err != nil {
 			panic("BUG: a key that was decoded before can't be: " + err.Error())
 		}
-		known.resolved = a.resolveKey(cycle)
+		known.resolved = to
 	}
 	return known.resolved, nil
 }
@@ -53,6 +55,14 @@ type misses struct {
 	decoded  uint64
 	uncached uint64
 	cut      uint64
+}
+
+// count counts a key that came for the first time.
+func (m *misses) count(changed bool) {
+	m.decoded++
+	if changed {
+		m.cut++
+	}
 }
 
 // countMisses makes the misses of a batch known.
@@ -71,10 +81,11 @@ func (a *admission) countMisses() {
 // miss decodes a key that the connection does not know, and remembers it if
 // there is room.
 func (a *admission) miss(cycle *aggregate.Cycle, raw []byte, hash uint64) (resolved, error) {
-	if err := a.decodeNew(raw); err != nil {
+	to, changed, err := a.resolveRaw(cycle, raw)
+	if err != nil {
 		return resolved{}, err
 	}
-	to := a.resolveKey(cycle)
+	a.misses.count(changed)
 	if index := a.keys.add(raw, hash, keyCached); index != none {
 		a.keys.known[index].resolved = to
 	} else {
@@ -89,10 +100,7 @@ func (a *admission) decodeNew(raw []byte) error {
 	if err != nil {
 		return err
 	}
-	a.misses.decoded++
-	if changed {
-		a.misses.cut++
-	}
+	a.misses.count(changed)
 	return nil
 }
 
@@ -105,10 +113,19 @@ func (a *admission) decode(raw []byte) (changed bool, err error) {
 	return a.normalize(&a.key), nil
 }
 
-// resolveKey admits the decoded key.
-func (a *admission) resolveKey(cycle *aggregate.Cycle) resolved {
-	admitted := cycle.Admit(a.originID, &a.key)
-	return resolved{interval: a.interval, id: admitted.ID, hash: admitted.Hash, collapsed: admitted.Collapsed}
+// resolveRaw admits a raw key: at a glance, if that is enough.
+func (a *admission) resolveRaw(cycle *aggregate.Cycle, raw []byte) (to resolved, changed bool, err error) {
+	admitted, ok := aggregate.Admission{}, false
+	if wire.OutlineKey(&a.outline, raw) {
+		admitted, ok = a.glance.Admit(raw, &a.outline, a.server.config.MaxResource)
+	}
+	if !ok {
+		if changed, err = a.decode(raw); err != nil {
+			return resolved{}, false, err
+		}
+		admitted = cycle.Admit(a.originID, &a.key)
+	}
+	return resolved{interval: a.interval, id: admitted.ID, hash: admitted.Hash, collapsed: admitted.Collapsed}, changed, nil
 }
 
 // define gives numbers to keys. It admits nothing: a key that is only defined

@@ -89,6 +89,7 @@ func outlineTags(o *span.Outline, raw []byte, at int) (end int) {
 	}
 	o.Peers = int(lead & 0x0f)
 	for i := range o.Peers {
+		o.PeerTags[i] = span.Part{}
 		if at = outlineText(&o.PeerTags[i], raw, at); at == 0 || o.PeerTags[i].IsEmpty() {
 			return 0
 		}
