@@ -41,9 +41,12 @@ func (a *admission) find(cycle *aggregate.Cycle, s *wire.Snapshot) (resolved, er
 	}
 	known := &a.keys.known[index]
 	if known.interval != a.interval {
-		to, _, err := a.resolveRaw(cycle, known.raw)
+		to, changed, err := a.resolveRaw(cycle, known.raw)
 		if err != nil {
-			panic("BUG: a key that was decoded before can't be: " + err.Error())
+			panic("BUG: a key that was read before can't be: " + err.Error())
+		}
+		if known.interval == 0 {
+			a.misses.count(changed) // it was defined, and not used
 		}
 		known.resolved = to
 	}
@@ -86,6 +89,9 @@ func (a *admission) miss(cycle *aggregate.Cycle, raw []byte, hash uint64) (resol
 		return resolved{}, err
 	}
 	a.misses.count(changed)
+	if !a.keys.again(hash) {
+		return to, nil
+	}
 	if index := a.keys.add(raw, hash, keyCached); index != none {
 		a.keys.known[index].resolved = to
 	} else {
@@ -94,14 +100,12 @@ func (a *admission) miss(cycle *aggregate.Cycle, raw []byte, hash uint64) (resol
 	return to, nil
 }
 
-// decodeNew decodes a key that comes for the first time, and counts it.
-func (a *admission) decodeNew(raw []byte) error {
-	changed, err := a.decode(raw)
-	if err != nil {
-		return err
+// check says what is wrong with the bytes of a key.
+func (a *admission) check(raw []byte) error {
+	if wire.OutlineKey(&a.outline, raw) {
+		return nil
 	}
-	a.misses.count(changed)
-	return nil
+	return wire.ReadKey(&a.key, raw)
 }
 
 // decode makes of a raw key what the statistics will show, in c.key. Its labels are
@@ -131,7 +135,7 @@ func (a *admission) resolveRaw(cycle *aggregate.Cycle, raw []byte) (to resolved,
 // define gives numbers to keys. It admits nothing: a key that is only defined
 // costs no budget.
 func (c *conn) define(body []byte) error {
-	defer c.countMisses()
+	defer c.key.Clear() // or it would keep the message's buffer
 	walker, err := wire.WalkDefine(body)
 	if err != nil {
 		return &fault{FaultBadMessage, err}
@@ -157,12 +161,13 @@ func (c *conn) define(body []byte) error {
 // learn makes a number stand for a key, making room for both at the cost of keys
 // that have none.
 func (a *admission) learn(number uint32, raw []byte) error {
-	if index, _ := a.keys.find(raw); index == none {
-		if err := a.decodeNew(raw); err != nil {
+	index, hash := a.keys.find(raw)
+	if index == none {
+		if err := a.check(raw); err != nil {
 			return &fault{FaultBadMessage, err}
 		}
 	}
-	if a.keys.learn(number, raw) {
+	if a.keys.learnAt(number, raw, index, hash) {
 		return nil
 	}
 	if a.keys.worthSweeping() {
