@@ -29,7 +29,9 @@ type Glance struct {
 	tags     [16]int32 // names of this key's tags that lost their values
 	lostTags int
 
-	last      []uint32 // words of the key that was found last
+	labels    [FieldPeerTag]met // by field, the label that was found last
+	name      met               // the name of a tag that was found last
+	last      []uint32          // words of the key that was found last
 	lastFound Admission
 
 	lost      Collapsed // by so many keys in a row
@@ -37,6 +39,13 @@ type Glance struct {
 	lostSum   [FieldWholeKey]uint64 // by those before
 	lostAny   bool
 	lostNames []lostName
+}
+
+// met is a label that was found. Types, kinds and the names of tags repeat even in a
+// flood, and to compare one is less than to look for it.
+type met struct {
+	text string // the registry's own
+	id   valueID
 }
 
 // lostName is the keys that lost a tag of a name.
@@ -49,7 +58,7 @@ type lostName struct {
 // one must have been settled.
 func (g *Glance) Begin(c *Cycle, origin OriginID) {
 	g.registry, g.origin, g.standing = c.registry, origin, &c.registry.standings[origin]
-	g.last = g.last[:0]
+	g.labels, g.name, g.last = [FieldPeerTag]met{}, met{}, g.last[:0]
 	g.forget()
 }
 
@@ -120,12 +129,16 @@ const (
 )
 
 func (g *Glance) label(f Field, text string, full uint32) (valueID, verdict) {
+	if last := &g.labels[f]; f >= FieldType && last.text == text {
+		return last.id, admitted
+	}
 	hash, isASCII := span.Look(text)
 	if !isASCII || f != FieldResource && (len(text) > span.MaxLabel || f == FieldType && len(text) > span.MaxType) {
 		return absent, unknown
 	}
 	where := scopeOf(g.origin, f)
 	if id, ok := g.registry.values.find(where, hashIn(where, hash), text); ok {
+		g.labels[f] = met{g.registry.values.at(id).text, id}
 		return id, admitted
 	}
 	switch {
@@ -185,10 +198,8 @@ func (g *Glance) tag(text string, hash uint64, full uint32) (valueID, verdict) {
 	if text == span.Blocked {
 		return blocked, admitted
 	}
-	key, told, _ := strings.Cut(text, ":")
-	nameWhere := nameScopeOf(g.origin, FieldPeerTag)
-	id, ok := values.find(nameWhere, hashOf(nameWhere, key), key)
-	if !ok {
+	id, told := g.nameOf(text)
+	if id == absent {
 		switch {
 		case full&(1<<FieldPeerTag) != 0:
 			g.loseTag(nameless)
@@ -212,6 +223,20 @@ func (g *Glance) tag(text string, hash uint64, full uint32) (valueID, verdict) {
 	}
 	g.loseTag(name.name)
 	return absent, homeless
+}
+
+// nameOf finds the name of a tag, and tells what stands behind it.
+func (g *Glance) nameOf(tag string) (id valueID, told string) {
+	if n := len(g.name.text); n > 0 && len(tag) > n && tag[n] == ':' && tag[:n] == g.name.text {
+		return g.name.id, tag[n+1:]
+	}
+	key, told, _ := strings.Cut(tag, ":")
+	where := nameScopeOf(g.origin, FieldPeerTag)
+	id, ok := g.registry.values.find(where, hashOf(where, key), key)
+	if ok {
+		g.name = met{g.registry.values.at(id).text, id}
+	}
+	return id, told
 }
 
 func (g *Glance) loseTag(name int32) {
