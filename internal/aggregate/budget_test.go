@@ -3,7 +3,6 @@ package aggregate
 import (
 	"bytes"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -229,35 +228,36 @@ func TestAdmitKeepsNothingOfTheKey(t *testing.T) {
 // that collide, over more resets than there are generations left.
 func TestPlacesAgainstMap(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 7))
-	p := newPlaces()
-	p.generation = math.MaxUint32 - 100
+	var p places
+	p.init()
+	p.generation = placeGeneration - 100
 	for range 300 {
 		var hashes []uint64
 		numbers := map[uint64][]uint32{}
 		for range rnd.IntN(400) {
-			hash := uint64(rnd.IntN(4))<<32 | uint64(rnd.IntN(64))
+			hash := uint64(rnd.IntN(4))<<tagShift | uint64(rnd.IntN(64))
 			hashes = append(hashes, hash)
 			number := uint32(len(hashes) - 1)
 			p.put(hash, number, func(number uint32) uint64 { return hashes[number] })
 			numbers[hash] = append(numbers[hash], number)
 		}
 		for range 100 {
-			hash := uint64(rnd.IntN(4))<<32 | uint64(rnd.IntN(64))
-			found := map[uint32]bool{}
-			search := p.search(hash)
-			for number, ok := p.next(&search); ok; number, ok = p.next(&search) {
-				found[number] = true
+			hash := uint64(rnd.IntN(4))<<tagShift | uint64(rnd.IntN(64))
+			all := map[uint32]bool{}
+			slots, want, at := p.begin(hash)
+			for number, next, ok := found(slots, want, at); ok; number, next, ok = found(slots, want, next) {
+				all[number] = true
 			}
 			for _, number := range numbers[hash] {
-				if !found[number] {
-					t.Fatalf("%d of hash %x is not found among %v", number, hash, found)
+				if !all[number] {
+					t.Fatalf("%d of hash %x is not found among %v", number, hash, all)
 				}
 			}
 		}
 		p.reset()
-		if search := p.search(0); p.used != 0 {
+		if slots, want, at := p.begin(0); p.used != 0 {
 			t.Fatal("a reset table is in use")
-		} else if _, ok := p.next(&search); ok {
+		} else if _, _, ok := found(slots, want, at); ok {
 			t.Fatal("a reset table has a number")
 		}
 	}

@@ -107,7 +107,7 @@ func (c *charge) label(f Field, text string) (ok bool) {
 
 func (c *charge) value(f Field, text string) (id valueID, ok bool) {
 	where := scopeOf(c.origin, f)
-	hash := hashIn(where, text)
+	hash := hashOf(where, text)
 	if id, ok = c.values.find(where, hash, text); ok {
 		return id, true
 	}
@@ -124,15 +124,17 @@ func (c *charge) value(f Field, text string) (id valueID, ok bool) {
 		c.lost[f]++
 		return absent, false
 	}
-	*used++
-	return c.add(where, hash, text), true
+	if *used++; *used >= c.config.Budgets[f] {
+		c.standings[c.origin].set(1 << f)
+	}
+	return c.add(value{scope: where, hash: hash, text: text}), true
 }
 
 // add numbers a value that is new.
-func (c *charge) add(where scope, hash uint64, text string) valueID {
+func (c *charge) add(v value) valueID {
 	c.isNew = true
-	c.bytes += valueBytes(text)
-	return c.values.add(where, hash, text)
+	c.bytes += valueBytes(v.text)
+	return c.values.add(v)
 }
 
 // tags charges a list of tags. Their numbers stand in order, so that equal lists
@@ -161,11 +163,11 @@ func (c *charge) tags(f Field, tags []string) bool {
 
 func (c *charge) tag(f Field, tag string) (id valueID, ok bool) {
 	where := scopeOf(c.origin, f)
-	hash := hashIn(where, tag)
+	hash := hashOf(where, tag)
 	if id, ok = c.values.find(where, hash, tag); ok || tag == span.Blocked {
 		return max(id, blocked), true
 	}
-	key, value, _ := strings.Cut(tag, ":")
+	key, told, _ := strings.Cut(tag, ":")
 	name, ok := c.name(f, key)
 	switch {
 	case !ok:
@@ -174,7 +176,7 @@ func (c *charge) tag(f Field, tag string) (id valueID, ok bool) {
 		c.collapsed |= 1 << f
 		c.lost[f]++
 		return blocked, true
-	case value == span.Blocked:
+	case told == span.Blocked:
 		return c.blockedTag(where, key, name)
 	case name.used >= c.config.Budgets[f]:
 		c.collapsed |= 1 << f
@@ -185,14 +187,16 @@ func (c *charge) tag(f Field, tag string) (id valueID, ok bool) {
 		return absent, false
 	}
 	name.used++
-	return c.add(where, hash, tag), true
+	id = c.add(value{scope: where, hash: hash, text: tag})
+	c.tell(name)
+	return id, true
 }
 
 // name finds the budget of a tag key, which is none where the origin has too many
 // of them.
 func (c *charge) name(f Field, key string) (name *tagName, ok bool) {
 	where := nameScopeOf(c.origin, f)
-	hash := hashIn(where, key)
+	hash := hashOf(where, key)
 	if id, known := c.values.find(where, hash, key); known {
 		return &c.names[c.values.list[id].name], true
 	}
@@ -204,9 +208,10 @@ func (c *charge) name(f Field, key string) (name *tagName, ok bool) {
 		c.lost[f]++
 		return nil, false
 	}
-	*used++
-	id := c.add(where, hash, key)
-	c.values.list[id].name = int32(len(c.names))
+	if *used++; *used >= maxTagKeys {
+		c.standings[c.origin].set(1 << f)
+	}
+	id := c.add(value{scope: where, hash: hash, text: key, name: int32(len(c.names))})
 	c.names = append(c.names, tagName{id: id, field: f})
 	c.bytes += int(unsafe.Sizeof(tagName{})) * 5 / 4
 	return &c.names[len(c.names)-1], true
@@ -220,8 +225,16 @@ func (c *charge) blockedTag(where scope, key string, name *tagName) (id valueID,
 			return absent, false
 		}
 		tag := key + ":" + span.Blocked
-		name.blocked = c.add(where, hashIn(where, tag), tag)
-		c.values.list[name.blocked].isBlocked = true
+		name.blocked = c.add(value{scope: where, hash: hashOf(where, tag), text: tag, isBlocked: true})
+		c.tell(name)
 	}
 	return name.blocked, true
+}
+
+// tell makes known to those who only glance that a tag key's budget is used up, once
+// there is what its tags become.
+func (c *charge) tell(name *tagName) {
+	if name.blocked != absent && name.used >= c.config.Budgets[name.field] {
+		c.values.fill(name.id, name.blocked)
+	}
 }

@@ -18,7 +18,8 @@
 //   - A registry is written under its own mutex by readers that are inside a cycle
 //     of its interval. That is the miss path: once a key, an interval and a
 //     connection. What it gave a number never changes, so the flush reads what a
-//     sealed cycle was handed without it.
+//     sealed cycle was handed without it, and a Glance admits a key that changes
+//     nothing, as nearly all of a flood do.
 //   - The current cycle's number is written by the sealer alone.
 //   - The routing is written by the balancer alone, and each value of it never.
 //

@@ -51,7 +51,7 @@ func (c *Config) TableBytes() int {
 // mergedBytes is the same of the groups that one cycle merges: its rows, their places
 // in a table that has just grown, and what links their pages.
 func (c *Config) mergedBytes() int {
-	row := unsafe.Sizeof(mergedRow{}) + 4*unsafe.Sizeof(place{})
+	row := unsafe.Sizeof(mergedRow{}) + 4*placeBytes
 	links := c.SketchBytes / mergedShare / chunkBytes * chunkPages * int(unsafe.Sizeof(link{}))
 	return mergedBuckets*c.maxKeys()*int(row) + links
 }

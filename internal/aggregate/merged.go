@@ -65,10 +65,12 @@ const mergedBuckets = 8
 const mergedShare = 4
 
 func newMerged(config *Config, sketches *SketchMemory, spans *atomic.Uint64) *Merged {
-	return &Merged{
+	m := &Merged{
 		width: int64(config.BucketWidth), most: config.maxKeys() * mergedBuckets, chunks: sketches.limit / mergedShare,
-		places: newPlaces(), mappings: []Mapping{OwnMapping}, pages: linked{arena: arena{memory: sketches}}, spans: spans,
+		mappings: []Mapping{OwnMapping}, pages: linked{arena: arena{memory: sketches}}, spans: spans,
 	}
+	m.places.init()
+	return m
 }
 
 // Why groups are not merged.
@@ -148,12 +150,13 @@ func (m *Merged) number(mapping Mapping) (id MappingID, ok bool) {
 
 // row finds a row, or opens it.
 func (m *Merged) row(key KeyID, bucket int64, mapping MappingID) *mergedRow {
-	search := m.places.search(hashOfRow(key, bucket, mapping))
+	slots, want, place := m.places.begin(hashOfRow(key, bucket, mapping))
 	for {
-		at, more := m.places.next(&search)
+		at, next, more := found(slots, want, place)
 		if !more {
 			break
 		}
+		place = next
 		if row := &m.rows[at]; row.Key == key && row.Bucket == bucket && row.mapping == mapping {
 			return row
 		}

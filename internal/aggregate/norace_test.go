@@ -2,4 +2,7 @@
 
 package aggregate
 
-const comparedDurations = 10_000_000
+const (
+	comparedDurations = 10_000_000
+	glanceRounds      = 30
+)

@@ -1,82 +1,134 @@
 package aggregate
 
-import "unsafe"
+import "sync/atomic"
 
 // places is an open-addressed table from hashes to small numbers: linear probing,
 // at most half full, no pointers. What a number stands for, its owner knows, and
-// compares. It is emptied by counting its generation on, so a reset costs nothing,
-// however large a flood has made it.
+// compares. It is emptied by counting its generation on, so a reset costs no
+// more than a small part of it, however large a flood has made it.
+//
+// One at a time writes it, under its owner's lock; anybody may search without. A
+// number is put where it is found by one atomic store, behind everything that its
+// owner wrote of it, and a table that has grown is published whole. So who finds a
+// number finds what it stands for; who does not, may be too early, and asks again
+// under the lock if it matters.
 type places struct {
-	slots      []place
-	generation uint32
+	slots      atomic.Pointer[[]uint64] // each a place
+	sieve      atomic.Pointer[[]uint64] // bits of the hashes that are there
+	generation uint64
 	used       int
 }
 
-type place struct {
-	generation uint32 // free in every other one
-	tag        uint32 // the hash's upper half: the lower one says where to look
-	number     uint32
-}
+// A place is its number, the generation that it is of, and the uppermost bits of the
+// hash, so that few searches end in vain at what a number stands for. The lowest bits
+// say where to look.
+const (
+	placeGeneration = 1<<16 - 1
+	tagShift        = 48
+	generationShift = 32
+
+	placeBytes = 8 + 8/sievePlaces // with its part of the sieve
+)
 
 // leastPlaces is a power of two, as every size of the table.
 const leastPlaces = 64
 
-func newPlaces() places { return places{slots: make([]place, leastPlaces), generation: 1} }
+// sievePlaces is how many places a word of the sieve is for.
+const sievePlaces = 8
 
-// search goes through the numbers whose hash looks like the one it is for.
-type search struct{ at, tag uint32 }
+func (p *places) init() {
+	slots, sieve := make([]uint64, leastPlaces), make([]uint64, leastPlaces/sievePlaces)
+	p.slots.Store(&slots)
+	p.sieve.Store(&sieve)
+	p.generation, p.used = 1, 0
+}
 
-func (p *places) search(hash uint64) search { return search{at: uint32(hash), tag: uint32(hash >> 32)} }
+// has says whether a hash may be there. It is wrong of one in a hundred that are not.
+// What is not admitted in a flood is known by one word of a few KiB, and by a branch
+// that goes the same way nearly each time; how far a search goes, no processor guesses.
+func (p *places) has(hash uint64) bool {
+	sieve := *p.sieve.Load()
+	bits := sieveBits(hash)
+	return atomic.LoadUint64(&sieve[uint32(hash)&uint32(len(sieve)-1)])&bits == bits
+}
 
-// next is the next of them.
-func (p *places) next(s *search) (number uint32, ok bool) {
-	mask := uint32(len(p.slots) - 1)
+func sieveBits(hash uint64) uint64 { return 1<<(hash>>58) | 1<<(hash>>52&63) | 1<<(hash>>46&63) }
+
+// note makes a hash pass the sieve, before it is put.
+func note(sieve []uint64, hash uint64) {
+	word := &sieve[uint32(hash)&uint32(len(sieve)-1)]
+	atomic.StoreUint64(word, *word|sieveBits(hash))
+}
+
+// begin is where a search for a hash begins: its slots, and what a place looks like
+// that has such a hash. Each found says where the next one may be. (A struct of these
+// is built on the stack by narrow stores and copied by wide loads, which wait for them:
+// half of what a search took.)
+func (p *places) begin(hash uint64) (slots []uint64, want uint64, at uint32) {
+	return *p.slots.Load(), p.place(hash, 0), uint32(hash)
+}
+
+func (p *places) place(hash uint64, number uint32) uint64 {
+	return hash>>tagShift<<tagShift | p.generation<<generationShift | uint64(number)
+}
+
+// found is the next number whose hash looks like the one that is looked for, and where
+// to go on. There is none behind an empty place.
+func found(slots []uint64, want uint64, at uint32) (number, next uint32, ok bool) {
 	for {
-		slot := &p.slots[s.at&mask]
-		if slot.generation != p.generation {
-			return 0, false
+		place := atomic.LoadUint64(&slots[at&uint32(len(slots)-1)]) ^ want
+		at++
+		if place>>generationShift == 0 {
+			return uint32(place), at, true
 		}
-		s.at++
-		if slot.tag == s.tag {
-			return slot.number, true
+		if place>>generationShift&placeGeneration != 0 {
+			return 0, at, false
 		}
 	}
 }
 
 // spare is what the table takes, used or not.
-func (p *places) spare() int { return len(p.slots) * int(unsafe.Sizeof(place{})) }
+func (p *places) spare() int { return (len(*p.slots.Load()) + len(*p.sieve.Load())) * 8 }
 
 // put adds a number. hashOf tells the hashes of those that are there already, in
 // case they must move to a larger table.
 func (p *places) put(hash uint64, number uint32, hashOf func(number uint32) uint64) {
 	p.used++
-	if 2*p.used > len(p.slots) {
-		old := p.slots
-		p.slots = make([]place, 2*len(old))
-		for _, slot := range old {
-			if slot.generation == p.generation {
-				p.insert(hashOf(slot.number), slot.number)
+	slots := *p.slots.Load()
+	if 2*p.used > len(slots) {
+		larger, sieve := make([]uint64, 2*len(slots)), make([]uint64, 2*len(slots)/sievePlaces)
+		for _, place := range slots {
+			if place>>generationShift&placeGeneration == p.generation {
+				known := hashOf(uint32(place))
+				note(sieve, known)
+				p.insert(larger, known, uint32(place))
 			}
 		}
+		p.sieve.Store(&sieve)
+		p.slots.Store(&larger)
+		slots = larger
 	}
-	p.insert(hash, number)
+	note(*p.sieve.Load(), hash)
+	p.insert(slots, hash, number)
 }
 
-func (p *places) insert(hash uint64, number uint32) {
-	mask := uint32(len(p.slots) - 1)
+func (p *places) insert(slots []uint64, hash uint64, number uint32) {
+	mask := uint32(len(slots) - 1)
 	at := uint32(hash) & mask
-	for p.slots[at].generation == p.generation {
+	for slots[at]>>generationShift&placeGeneration == p.generation {
 		at = (at + 1) & mask
 	}
-	p.slots[at] = place{generation: p.generation, tag: uint32(hash >> 32), number: number}
+	atomic.StoreUint64(&slots[at], p.place(hash, number))
 }
 
-// reset empties the table. The zero slot is of generation 0, which no table has.
+// reset empties the table, while nobody searches. An empty slot is of generation 0,
+// which no table has.
 func (p *places) reset() {
 	p.used = 0
+	clear(*p.sieve.Load())
 	p.generation++
-	if p.generation == 0 {
-		clear(p.slots)
+	if p.generation > placeGeneration {
+		clear(*p.slots.Load())
 		p.generation = 1
 	}
 }

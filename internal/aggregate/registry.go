@@ -32,6 +32,7 @@ type registry struct {
 	values    values
 	names     []tagName
 	rows      rows
+	standings []standing // by OriginID, of all that there may be
 	shared    allowance  // taken of what all origins share
 	kept      allowance  // taken of the reserve
 	keys      []KeyEntry // by KeyID
@@ -42,9 +43,10 @@ type registry struct {
 
 func newRegistry(config *Config) *registry {
 	r := &registry{
-		config: config, originIDs: map[span.Origin]OriginID{},
-		values: newValues(), rows: newRows(),
+		config: config, originIDs: map[span.Origin]OriginID{}, standings: make([]standing, config.MaxOrigins),
 	}
+	r.values.init()
+	r.rows.init()
 	r.charge.registry = r
 	r.limits.shared, r.limits.reserve, r.limits.floor = config.shared(), config.reserve(), config.floor()
 	return r
@@ -53,6 +55,9 @@ func newRegistry(config *Config) *registry {
 func (r *registry) reset() {
 	r.mu.Lock() // against those who ask for its size
 	defer r.mu.Unlock()
+	for origin := range r.origins {
+		r.standings[origin].clear()
+	}
 	clear(r.origins)
 	clear(r.originIDs)
 	clear(r.keys)
@@ -63,7 +68,9 @@ func (r *registry) reset() {
 	r.rows.reset()
 	if r.spare() > r.config.spare() {
 		// A flood of another kind would come on top of it.
-		r.values, r.rows, r.keys, r.names = newValues(), newRows(), nil, nil
+		r.values.init()
+		r.rows.init()
+		r.keys, r.names = nil, nil
 	}
 }
 
@@ -104,8 +111,8 @@ func (r *registry) admit(origin OriginID, key *span.Key) Admission {
 		return r.overflow(origin)
 	}
 	if !c.isNew {
-		if id, known := r.rows.find(c.words); known {
-			return Admission{ID: id, Hash: r.rows.list[id].partition, Collapsed: c.collapsed}
+		if id, partition, known := r.rows.find(c.words); known {
+			return Admission{ID: id, Hash: partition, Collapsed: c.collapsed}
 		}
 	}
 	if !c.room {
@@ -156,6 +163,7 @@ func (r *registry) overflow(origin OriginID) Admission {
 	if !used.overflew {
 		used.overflow, used.overflew = r.number(origin, overflowKey), true
 		r.rows.skip()
+		r.standings[origin].overflow(used.overflow, used.hash)
 	}
 	return Admission{ID: used.overflow, Hash: used.hash, Collapsed: 1 << FieldWholeKey}
 }

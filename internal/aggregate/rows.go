@@ -2,17 +2,20 @@ package aggregate
 
 import (
 	"bytes"
-	"hash/maphash"
 	"unsafe"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
 // rows are the keys of one interval as words, found by their hash. Their words lie
-// one behind the other in one slice without pointers.
+// one behind the other in one slice without pointers. Like its places, it may be
+// searched without the lock under which it is written.
 type rows struct {
-	places places
-	list   []rowKey // by KeyID
-	words  []uint32
-	last   KeyID // found or put last
+	places     places
+	list       []rowKey // by KeyID
+	words      []uint32
+	shown      shown[rowKey]
+	shownWords shown[uint32]
 }
 
 type rowKey struct {
@@ -21,51 +24,48 @@ type rowKey struct {
 	partition uint32
 }
 
-func newRows() rows { return rows{places: newPlaces()} }
-
-// find looks at the last one first: the keys of a flood are all one once they have
-// lost their labels.
-func (r *rows) find(words []uint32) (KeyID, bool) {
-	if r.is(r.last, words) {
-		return r.last, true
-	}
-	search := r.places.search(hashOf(words))
-	for {
-		id, more := r.places.next(&search)
-		if !more {
-			return 0, false
-		}
-		if r.is(KeyID(id), words) {
-			r.last = KeyID(id)
-			return r.last, true
-		}
-	}
+func (r *rows) init() {
+	r.places.init()
+	r.list, r.words = nil, nil
+	r.shown.update(r.list)
+	r.shownWords.update(r.words)
 }
 
-// is says whether a key has these words, which no key lacks.
-func (r *rows) is(id KeyID, words []uint32) bool {
-	if int(id) >= len(r.list) {
-		return false
+// find returns the id of the key with these words, and its partition's hash.
+func (r *rows) find(words []uint32) (id KeyID, partition uint32, ok bool) {
+	slots, want, at := r.places.begin(hashWords(words))
+	for {
+		number, next, more := found(slots, want, at)
+		if !more {
+			return 0, 0, false
+		}
+		at = next
+		row := &r.shown.list()[number]
+		if bytes.Equal(bytesOf(r.shownWords.list()[row.from:row.to]), bytesOf(words)) {
+			return KeyID(number), row.partition, true
+		}
 	}
-	row := &r.list[id]
-	return bytes.Equal(bytesOf(r.words[row.from:row.to]), bytesOf(words))
 }
 
 // put adds the words of the next id.
 func (r *rows) put(id KeyID, partition uint32, words []uint32) {
-	from, hash := uint32(len(r.words)), hashOf(words)
+	from, hash := uint32(len(r.words)), hashWords(words)
 	r.words = append(r.words, words...)
 	r.list = append(r.list, rowKey{hash: hash, from: from, to: uint32(len(r.words)), partition: partition})
+	r.shownWords.update(r.words)
+	r.shown.update(r.list)
 	r.places.put(hash, uint32(id), func(id uint32) uint64 { return r.list[id].hash })
-	r.last = id
 }
 
 // skip leaves the next id to a key that is not found by its words.
-func (r *rows) skip() { r.list = append(r.list, rowKey{}) }
+func (r *rows) skip() {
+	r.list = append(r.list, rowKey{})
+	r.shown.update(r.list)
+}
 
 func (r *rows) reset() {
 	r.places.reset()
-	r.list, r.words, r.last = r.list[:0], r.words[:0], 0
+	r.list, r.words = r.list[:0], r.words[:0]
 }
 
 // rowBytes is what a row takes with its key, the room that the lists have for more,
@@ -73,7 +73,7 @@ func (r *rows) reset() {
 func rowBytes(words []uint32) int {
 	const tag = int(unsafe.Sizeof(""))
 	lists := int(unsafe.Sizeof(rowKey{})) + int(unsafe.Sizeof(KeyEntry{})) + 4*len(words)
-	return lists*5/4 + 4*int(unsafe.Sizeof(place{})) + tag*(len(words)-wordTags)
+	return lists*5/4 + 4*placeBytes + tag*(len(words)-wordTags)
 }
 
 // spare is what the memory for rows takes while there are none.
@@ -81,7 +81,10 @@ func (r *rows) spare() int {
 	return cap(r.list)*int(unsafe.Sizeof(rowKey{})) + 4*cap(r.words) + r.places.spare()
 }
 
-func hashOf(words []uint32) uint64 { return maphash.Bytes(seed, bytesOf(words)) }
+func hashWords(words []uint32) uint64 {
+	hash, _ := span.Look(unsafe.String((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 4*len(words)))
+	return hash
+}
 
 func bytesOf(words []uint32) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 4*len(words))

@@ -3,6 +3,7 @@ package aggregate
 import (
 	"hash/maphash"
 	"strings"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -39,55 +40,83 @@ func nameScopeOf(origin OriginID, f Field) scope {
 }
 
 // values are the distinct labels that the keys of one interval have. A label that
-// is there already is found without being copied; only one that is new is.
+// is there already is found without being copied; only one that is new is. Like its
+// places, it may be searched without the lock under which it is written.
 type values struct {
 	places places
 	list   []value // by valueID
+	shown  shown[value]
 }
 
+// value is not changed once it can be found, but for full.
 type value struct {
 	text      string
 	hash      uint64
 	scope     scope
-	name      int32 // of a tag's name, its index among the names
-	isBlocked bool  // a tag whose value is span.Blocked
+	name      int32   // of a tag's name, its index among the names
+	full      valueID // of a tag's name, once it is over its budget: what its tags become; atomic
+	isBlocked bool    // a tag whose value is span.Blocked
 }
 
-func newValues() values {
-	v := values{places: newPlaces(), list: make([]value, firstValue)}
+func (v *values) init() {
+	v.places.init()
+	v.list = make([]value, firstValue)
 	v.list[blocked] = value{text: span.Blocked, isBlocked: true}
-	return v
+	v.shown.update(v.list)
 }
 
-func hashIn(s scope, text string) uint64 {
-	return maphash.String(seed, text) ^ uint64(s)*0x9e3779b97f4a7c15
+// hashIn is the hash of a label in a scope, of its hash.
+func hashIn(s scope, hash uint64) uint64 { return hash ^ uint64(s)*0x9e3779b97f4a7c15 }
+
+func hashOf(s scope, text string) uint64 {
+	hash, _ := span.Look(text)
+	return hashIn(s, hash)
 }
 
 func (v *values) find(s scope, hash uint64, text string) (valueID, bool) {
-	search := v.places.search(hash)
+	if !v.places.has(hash) {
+		return absent, false
+	}
+	return v.search(s, hash, text)
+}
+
+func (v *values) search(s scope, hash uint64, text string) (valueID, bool) {
+	slots, want, at := v.places.begin(hash)
 	for {
-		id, more := v.places.next(&search)
+		id, next, more := found(slots, want, at)
 		if !more {
 			return absent, false
 		}
-		if known := &v.list[id]; known.scope == s && known.text == text {
+		at = next
+		if known := v.at(id); known.scope == s && known.text == text {
 			return id, true
 		}
 	}
 }
 
+// at is the value of a number that was found.
+func (v *values) at(id valueID) *value { return &v.shown.list()[id] }
+
 // add numbers a label that find did not find.
-func (v *values) add(s scope, hash uint64, text string) valueID {
+func (v *values) add(added value) valueID {
 	id := valueID(len(v.list))
-	v.list = append(v.list, value{text: strings.Clone(text), hash: hash, scope: s})
-	v.places.put(hash, id, func(id uint32) uint64 { return v.list[id].hash })
+	added.text = strings.Clone(added.text)
+	v.list = append(v.list, added)
+	v.shown.update(v.list)
+	v.places.put(added.hash, id, func(id uint32) uint64 { return v.list[id].hash })
 	return id
 }
+
+// fill notes what the tags of a name become from here on.
+func (v *values) fill(name, becomes valueID) { atomic.StoreUint32(&v.list[name].full, becomes) }
+
+// becomes is what fill noted, or absent.
+func (v *value) becomes() valueID { return atomic.LoadUint32(&v.full) }
 
 // valueBytes is what a value takes, with the room that the list has for more, and
 // its places in a table that has just grown.
 func valueBytes(text string) int {
-	return len(text) + int(unsafe.Sizeof(value{}))*5/4 + 4*int(unsafe.Sizeof(place{}))
+	return len(text) + int(unsafe.Sizeof(value{}))*5/4 + 4*placeBytes
 }
 
 // spare is what the memory for values takes while there are none.

@@ -20,8 +20,10 @@ type admission struct {
 	route    *aggregate.Route
 	origin   span.Origin
 	originID aggregate.OriginID
-	interval uint64   // number of the interval plus one that originID is valid in
-	key      span.Key // scratch of the key that is being decoded: parts of the message
+	interval uint64 // number of the interval plus one that originID is valid in
+	glance   aggregate.Glance
+	outline  span.Outline // scratch of the key that is being looked at
+	key      span.Key     // scratch of the key that is being decoded: parts of the message
 	misses   misses
 }
 

@@ -69,10 +69,16 @@ func TestAllocationsOfAHit(t *testing.T) {
 	}
 }
 
-// TestAllocationsOfAMiss sends keys that never come again to a connection whose
-// table is full, in an interval whose budgets are.
+// TestAllocationsOfAMiss sends keys that never come again, in an interval whose budgets
+// are full: by their bytes, and by numbers that are defined for the sake of one span.
 func TestAllocationsOfAMiss(t *testing.T) {
-	h := newHarness(t, func(c *Config, a *aggregate.Config) { c.MaxKeys, a.Drainers = 1024, 1 })
+	for _, isNumbered := range []bool{false, true} {
+		t.Run(fmt.Sprintf("numbered %t", isNumbered), func(t *testing.T) { allocationsOfAMiss(t, isNumbered) })
+	}
+}
+
+func allocationsOfAMiss(t *testing.T, isNumbered bool) {
+	h := newHarness(t, func(_ *Config, a *aggregate.Config) { a.Drainers = 1 })
 	h.Server.features.Store(&wire.Features{Stats: true})
 	h.aggregator.Start()
 	c := &conn{admission: admission{server: h.Server}}
@@ -87,18 +93,32 @@ func TestAllocationsOfAMiss(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	batch, message := make([]workload.Snapshot, 64), []byte(nil)
+	batch, messages := make([]workload.Snapshot, 64), [][]byte(nil)
 	unique := func() {
 		generator.Fill(batch, time.Now().UnixNano())
-		message = wire.BeginSpans(message[:0])
+		defined, message := wire.BeginDefine(nil), wire.BeginSpans(nil)
 		for i := range batch {
-			message = wire.AppendWhole(message, wire.AppendKey(nil, batch[i].Key), batch[i].Duration, batch[i].End, 0, 1)
+			raw := wire.AppendKey(nil, batch[i].Key)
+			defined = wire.AppendDefinition(defined, uint32(i), raw)
+			if isNumbered {
+				message = wire.AppendNumbered(message, uint32(i), batch[i].Duration, batch[i].End, 0, 1)
+			} else {
+				message = wire.AppendWhole(message, raw, batch[i].Duration, batch[i].End, 0, 1)
+			}
 		}
+		wire.EndDefine(defined, 0, len(batch))
 		wire.EndSpans(message, 0, len(batch))
+		if isNumbered {
+			messages = append(messages, defined[wire.HeaderLen:])
+		}
+		messages = append(messages, message[wire.HeaderLen:])
 	}
 	handle := func() {
-		if _, err := c.handle(message[wire.HeaderLen:]); err != nil {
-			t.Fatal(err)
+		for first := true; first || isNumbered && len(messages)%2 != 0; first = false {
+			if _, err := c.handle(messages[0]); err != nil {
+				t.Fatal(err)
+			}
+			messages = messages[1:]
 		}
 	}
 	settled := func() {
@@ -114,6 +134,7 @@ func TestAllocationsOfAMiss(t *testing.T) {
 	least := math.Inf(1) // a boundary of an interval, whose first keys have room again, may come between
 	for range 20 {
 		unique()
+		unique()
 		decoded := h.Stats().KeysDecoded
 		least = min(least, testing.AllocsPerRun(1, handle))
 		if n := h.Stats().KeysDecoded - decoded; n != 2*64 {
@@ -121,7 +142,10 @@ func TestAllocationsOfAMiss(t *testing.T) {
 		}
 		settled()
 	}
-	if stats := h.Stats(); least != 0 || stats.KeysUncached == 0 || stats.Collapsed["resource"] == 0 {
+	if stats := h.Stats(); least != 0 || stats.KeysUncached != 0 || stats.Collapsed["resource"] == 0 {
 		t.Errorf("%v allocations a batch of 64; uncached %d, collapsed %v", least, stats.KeysUncached, stats.Collapsed)
+	}
+	if n := len(c.keys.known); n > 2*fewKeys {
+		t.Errorf("%d keys are remembered that never came again", n)
 	}
 }

@@ -20,6 +20,8 @@ type batch struct {
 	filled    []int // by drainer, slots of its claim that are written
 	collapsed [aggregate.Fields]uint64
 	collapses bool
+	lost      aggregate.Collapsed // by so many spans in a row, not yet in collapsed
+	lostTimes uint64
 }
 
 func newBatch(drainers int) batch {
@@ -38,7 +40,7 @@ func (b *batch) reset(n int) {
 	clear(b.counts)
 	clear(b.filled)
 	if b.collapses {
-		b.collapsed, b.collapses = [aggregate.Fields]uint64{}, false
+		b.collapsed, b.collapses, b.lostTimes = [aggregate.Fields]uint64{}, false, 0
 	}
 }
 
@@ -141,6 +143,7 @@ func (a *admission) reserve(walker wire.SpansWalker) (Drop, error) {
 		return DropTooManyOrigins, errDropped
 	}
 	err := a.resolve(cycle, walker)
+	a.glance.Settle()
 	a.countMisses()
 	if err != nil {
 		return DropMalformed, &fault{FaultBadMessage, err}
@@ -185,13 +188,23 @@ func (a *admission) resolve(cycle *aggregate.Cycle, walker wire.SpansWalker) err
 	return walker.Err()
 }
 
+// collapse counts a span that lost labels. In a flood, one has lost what the one before
+// has.
 func (b *batch) collapse(fields aggregate.Collapsed) {
-	b.collapses = true
+	if fields != b.lost || !b.collapses {
+		b.sumCollapsed()
+		b.lost, b.collapses = fields, true
+	}
+	b.lostTimes++
+}
+
+func (b *batch) sumCollapsed() {
 	for f := range aggregate.Fields {
-		if fields.Has(aggregate.Field(f)) {
-			b.collapsed[f]++
+		if b.lost.Has(aggregate.Field(f)) {
+			b.collapsed[f] += b.lostTimes
 		}
 	}
+	b.lostTimes = 0
 }
 
 // fill copies the slots in where reserve has claimed room for them. Nothing can go wrong
@@ -219,6 +232,7 @@ func (a *admission) publish() {
 		}
 	}
 	if b.collapses {
+		b.sumCollapsed()
 		for f, n := range b.collapsed {
 			a.server.counters.collapsed[f].Add(n)
 		}

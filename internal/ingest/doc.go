@@ -7,9 +7,10 @@
 // It reads into one buffer of its own and walks each frame in place. A key is
 // found by its raw bytes in the connection's own table: one hash, one
 // comparison, nothing decoded and nothing allocated. Only the first use of a
-// key in an interval goes further: its labels are read where they lie, normalised
-// and admitted to the interval's registry. That allocates nothing either, unless
-// the key is remembered or one of its labels is new.
+// key in an interval goes further: its labels are looked at where they lie, and the
+// key is admitted at a glance, or normalised and admitted to the interval's registry.
+// That allocates nothing either, unless the key is remembered or one of its labels is
+// new. What comes once is not remembered for long, see again.
 //
 // # A batch is admitted whole or dropped whole
 //

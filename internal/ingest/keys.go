@@ -30,10 +30,15 @@ type knownKey struct {
 
 // cost is what a known key holds: its bytes, itself and the room that the list has
 // for more, and its places in a table that has just grown.
-func (k *knownKey) cost() int { return costOf(k.raw) }
+func (k *knownKey) cost() int { return costOf(cap(k.raw)) }
 
-func costOf(raw []byte) int {
-	return len(raw) + int(unsafe.Sizeof(knownKey{}))*5/4 + 4*int(unsafe.Sizeof(keySlot{}))
+// room is what is set aside for the bytes of a key: so much that others like it fit.
+func room(raw []byte) int { return (len(raw) + roomUnit - 1) / roomUnit * roomUnit }
+
+const roomUnit = 32
+
+func costOf(room int) int {
+	return room + 2 + int(unsafe.Sizeof(knownKey{}))*5/4 + 4*int(unsafe.Sizeof(keySlot{}))
 }
 
 // numberBytes is what a number costs, used or not.
@@ -58,6 +63,9 @@ type keys struct {
 	seed     maphash.Seed
 	slots    []keySlot
 	known    []knownKey
+	once     []bool   // by index of known: it came for a number, and once
+	marks    []uint16 // of keys that came, see again
+	dice     uint64
 	numbers  []uint32 // by number, index into known plus one
 	maxKeys  int      // as many that no number stands for, and as many numbers
 	maxBytes int
@@ -107,7 +115,7 @@ func (k *keys) numbered(number uint32) int {
 // add remembers a key that find did not find, for a number or without one, or
 // returns none where there is no room.
 func (k *keys) add(raw []byte, hash uint64, use keyUse) int {
-	cost := costOf(raw)
+	cost := costOf(room(raw))
 	if len(k.known) >= 2*k.maxKeys || k.bytes+cost > k.maxBytes || !k.share.take(k.bytes, cost, use) {
 		k.full = true
 		return none
@@ -118,8 +126,10 @@ func (k *keys) add(raw []byte, hash uint64, use keyUse) int {
 	}
 	if n := len(k.known); n == cap(k.known) {
 		k.known = append(make([]knownKey, 0, max(leastKeys, n+n/4)), k.known...)
+		k.once = append(make([]bool, 0, cap(k.known)), k.once...)
 	}
-	k.known = append(k.known, knownKey{raw: bytes.Clone(raw), hash: hash})
+	k.known = append(k.known, knownKey{raw: append(make([]byte, 0, room(raw)), raw...), hash: hash})
+	k.once = append(k.once, false)
 	k.insert(len(k.known) - 1)
 	return len(k.known) - 1
 }
@@ -128,10 +138,23 @@ func (k *keys) add(raw []byte, hash uint64, use keyUse) int {
 // is no room.
 func (k *keys) learn(number uint32, raw []byte) bool {
 	index, hash := k.find(raw)
-	if index == none {
-		index = k.add(raw, hash, keyNumbered)
+	return k.learnAt(number, raw, index, hash)
+}
+
+// learnAt is learn for a key that was looked for.
+func (k *keys) learnAt(number uint32, raw []byte, index int, hash uint64) bool {
+	switch {
+	case index != none:
+		k.once[index] = false
+	case k.recycle(number, raw, hash):
+		return true
+	default:
+		if index = k.add(raw, hash, keyNumbered); index == none {
+			return false
+		}
+		k.once[index] = !k.again(hash)
 	}
-	if index == none || !k.reach(number) {
+	if !k.reach(number) {
 		return false
 	}
 	k.define(number, index)
@@ -191,7 +214,7 @@ func (k *keys) sweep(since uint64) {
 	moved := make([]uint32, len(k.known)) // by old index, new index plus one
 	count := uint32(0)
 	before := k.bytes
-	k.bytes = numberBytes * len(k.numbers)
+	k.bytes = numberBytes*len(k.numbers) + 2*len(k.marks)
 	for i := range k.known {
 		if known := &k.known[i]; known.pins > 0 || known.interval >= since {
 			count++
@@ -200,13 +223,13 @@ func (k *keys) sweep(since uint64) {
 		}
 	}
 	k.share.resize(before, k.bytes)
-	kept := make([]knownKey, 0, max(leastKeys, count))
+	kept, once := make([]knownKey, 0, max(leastKeys, count)), make([]bool, 0, max(leastKeys, count))
 	for i, at := range moved {
 		if at != 0 {
-			kept = append(kept, k.known[i])
+			kept, once = append(kept, k.known[i]), append(once, k.once[i])
 		}
 	}
-	k.known = kept
+	k.known, k.once = kept, once
 	for number, at := range k.numbers {
 		if at != 0 {
 			k.numbers[number] = moved[at-1]

@@ -10,7 +10,7 @@ import (
 )
 
 // testKeyCost is about what one of the test's keys costs.
-var testKeyCost = costOf(make([]byte, len("key 123")))
+var testKeyCost = costOf(room([]byte("key 123")))
 
 // testShare is the common part of a memory of that many bytes.
 func testShare(bytes int) keyShare {
@@ -21,15 +21,15 @@ func testShare(bytes int) keyShare {
 
 // held is what a table has set aside.
 func (k *keys) held() int {
-	held := cap(k.known)*int(unsafe.Sizeof(knownKey{})) + len(k.slots)*int(unsafe.Sizeof(keySlot{})) + cap(k.numbers)*numberBytes
+	held := cap(k.known)*int(unsafe.Sizeof(knownKey{})) + len(k.slots)*int(unsafe.Sizeof(keySlot{})) + cap(k.numbers)*numberBytes + cap(k.once) + 2*cap(k.marks)
 	for i := range k.known {
-		held += len(k.known[i].raw)
+		held += cap(k.known[i].raw)
 	}
 	return held
 }
 
 // leastHeld is what a table holds that nothing was put into.
-const leastHeld = leastKeys * int(unsafe.Sizeof(knownKey{})+2*unsafe.Sizeof(keySlot{}))
+const leastHeld = leastKeys * (1 + int(unsafe.Sizeof(knownKey{})+2*unsafe.Sizeof(keySlot{})))
 
 // TestSweptTableHoldsLittle: what a table gives back to the others it must not keep,
 // or a tracer with many connections would fill one after the other.

@@ -20,6 +20,7 @@ func (a *admission) enterCycle(cycle *aggregate.Cycle) bool {
 	}
 	a.keys.sweep(a.interval)
 	a.originID, a.interval = origin, cycle.Interval()+1
+	a.glance.Begin(cycle, origin)
 	return true
 }
 
@@ -40,10 +41,14 @@ func (a *admission) find(cycle *aggregate.Cycle, s *wire.Snapshot) (resolved, er
 	}
 	known := &a.keys.known[index]
 	if known.interval != a.interval {
-		if _, err := a.decode(known.raw); err != nil {
-			panic("BUG: a key that was decoded before can't be: " + err.Error())
+		to, changed, err := a.resolveRaw(cycle, known.raw)
+		if err != nil {
+			panic("BUG: a key that was read before can't be: " + err.Error())
 		}
-		known.resolved = a.resolveKey(cycle)
+		if known.interval == 0 {
+			a.misses.count(changed) // it was defined, and not used
+		}
+		known.resolved = to
 	}
 	return known.resolved, nil
 }
@@ -53,6 +58,14 @@ type misses struct {
 	decoded  uint64
 	uncached uint64
 	cut      uint64
+}
+
+// count counts a key that came for the first time.
+func (m *misses) count(changed bool) {
+	m.decoded++
+	if changed {
+		m.cut++
+	}
 }
 
 // countMisses makes the misses of a batch known.
@@ -71,10 +84,14 @@ func (a *admission) countMisses() {
 // miss decodes a key that the connection does not know, and remembers it if
 // there is room.
 func (a *admission) miss(cycle *aggregate.Cycle, raw []byte, hash uint64) (resolved, error) {
-	if err := a.decodeNew(raw); err != nil {
+	to, changed, err := a.resolveRaw(cycle, raw)
+	if err != nil {
 		return resolved{}, err
 	}
-	to := a.resolveKey(cycle)
+	a.misses.count(changed)
+	if !a.keys.again(hash) {
+		return to, nil
+	}
 	if index := a.keys.add(raw, hash, keyCached); index != none {
 		a.keys.known[index].resolved = to
 	} else {
@@ -83,17 +100,12 @@ func (a *admission) miss(cycle *aggregate.Cycle, raw []byte, hash uint64) (resol
 	return to, nil
 }
 
-// decodeNew decodes a key that comes for the first time, and counts it.
-func (a *admission) decodeNew(raw []byte) error {
-	changed, err := a.decode(raw)
-	if err != nil {
-		return err
+// check says what is wrong with the bytes of a key.
+func (a *admission) check(raw []byte) error {
+	if wire.OutlineKey(&a.outline, raw) {
+		return nil
 	}
-	a.misses.decoded++
-	if changed {
-		a.misses.cut++
-	}
-	return nil
+	return wire.ReadKey(&a.key, raw)
 }
 
 // decode makes of a raw key what the statistics will show, in c.key. Its labels are
@@ -105,16 +117,25 @@ func (a *admission) decode(raw []byte) (changed bool, err error) {
 	return a.normalize(&a.key), nil
 }
 
-// resolveKey admits the decoded key.
-func (a *admission) resolveKey(cycle *aggregate.Cycle) resolved {
-	admitted := cycle.Admit(a.originID, &a.key)
-	return resolved{interval: a.interval, id: admitted.ID, hash: admitted.Hash, collapsed: admitted.Collapsed}
+// resolveRaw admits a raw key: at a glance, if that is enough.
+func (a *admission) resolveRaw(cycle *aggregate.Cycle, raw []byte) (to resolved, changed bool, err error) {
+	admitted, ok := aggregate.Admission{}, false
+	if wire.OutlineKey(&a.outline, raw) {
+		admitted, ok = a.glance.Admit(raw, &a.outline, a.server.config.MaxResource)
+	}
+	if !ok {
+		if changed, err = a.decode(raw); err != nil {
+			return resolved{}, false, err
+		}
+		admitted = cycle.Admit(a.originID, &a.key)
+	}
+	return resolved{interval: a.interval, id: admitted.ID, hash: admitted.Hash, collapsed: admitted.Collapsed}, changed, nil
 }
 
 // define gives numbers to keys. It admits nothing: a key that is only defined
 // costs no budget.
 func (c *conn) define(body []byte) error {
-	defer c.countMisses()
+	defer c.key.Clear() // or it would keep the message's buffer
 	walker, err := wire.WalkDefine(body)
 	if err != nil {
 		return &fault{FaultBadMessage, err}
@@ -140,12 +161,13 @@ func (c *conn) define(body []byte) error {
 // learn makes a number stand for a key, making room for both at the cost of keys
 // that have none.
 func (a *admission) learn(number uint32, raw []byte) error {
-	if index, _ := a.keys.find(raw); index == none {
-		if err := a.decodeNew(raw); err != nil {
+	index, hash := a.keys.find(raw)
+	if index == none {
+		if err := a.check(raw); err != nil {
 			return &fault{FaultBadMessage, err}
 		}
 	}
-	if a.keys.learn(number, raw) {
+	if a.keys.learnAt(number, raw, index, hash) {
 		return nil
 	}
 	if a.keys.worthSweeping() {

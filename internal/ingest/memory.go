@@ -38,7 +38,7 @@ func (c *Config) PublisherBytes(drainers int) int {
 		lane     = int(unsafe.Sizeof(uint16(0)))
 		slot     = int(unsafe.Sizeof(aggregate.Slot{})) + lane
 		drainer  = int(unsafe.Sizeof(share{})+unsafe.Sizeof(ring.Claim[aggregate.Slot]{})+2*unsafe.Sizeof(0)) + lane
-		noKeys   = int(leastKeys * (unsafe.Sizeof(knownKey{}) + 2*unsafe.Sizeof(keySlot{})))
+		noKeys   = int(leastKeys * (1 + unsafe.Sizeof(knownKey{}) + 2*unsafe.Sizeof(keySlot{})))
 		anyBatch = int(unsafe.Sizeof(conn{})) + noKeys + aggregate.MaxPartitions*lane // as many may be spread
 	)
 	return anyBatch + drainers*drainer + c.MaxBatch*slot*5/4 // with the room that the list has for more

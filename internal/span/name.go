@@ -74,6 +74,9 @@ func isOperationName(name string) bool {
 	if name == "" || classes[name[0]]&letter == 0 {
 		return false
 	}
+	if isOperationText(name) {
+		return true
+	}
 	for i := 1; i < len(name); i++ {
 		class := classes[name[i]]
 		if class&ofOperation == 0 && (class&separator == 0 || name[i-1] == '_') {
@@ -144,6 +147,9 @@ func isTagRune(r rune) bool {
 
 // isServiceName recognises the usual name at once.
 func isServiceName(name string) bool {
+	if isServiceText(name) {
+		return true
+	}
 	for i := range len(name) {
 		if classes[name[i]]&ofService == 0 {
 			return false
@@ -163,6 +169,11 @@ func lower(r rune) rune {
 // ServiceName is the name of a service as the statistics show it, of a tracer in
 // that language where it has none.
 func ServiceName(name, lang string) string { return serviceName(name, lang) }
+
+// IsOperationName reports whether the name of an operation can stay as it is.
+func IsOperationName(name string) bool {
+	return len(name) <= MaxOperation && isOperationName(name) && name[len(name)-1] != '_'
+}
 
 // IsServiceName reports whether a name can stay as it is.
 func IsServiceName(name string) bool { return len(name) <= MaxService && isServiceName(name) }

@@ -110,7 +110,6 @@ func (o *Origin) Normalize() {
 // isASCII looks at eight bytes at a time, and at the last eight even where it has
 // seen some of them: a third of what utf8.ValidString takes for a usual label.
 func isASCII(s string) bool {
-	const high = 0x8080808080808080
 	b := unsafe.Slice(unsafe.StringData(s), len(s))
 	if len(b) < 8 {
 		all := byte(0)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -22,6 +23,7 @@ func sameKey(a, b *span.Key) bool {
 func checkKey(t *testing.T, raw []byte) (wellFormed bool) {
 	t.Helper()
 	want, ok := referenceKey(raw)
+	checkOutline(t, raw, &want, ok)
 	got, err := DecodeKey(raw)
 	if !ok {
 		if again := ReadKey(&reused, raw); again == nil || again.Error() != err.Error() || !sameKey(&reused, &span.Key{}) {
@@ -52,6 +54,45 @@ func checkKey(t *testing.T, raw []byte) (wellFormed bool) {
 	return true
 }
 
+// outlined counts the keys whose outline was compared.
+var outlined atomic.Int64
+
+// checkOutline compares a key's outline, if it has one, with the key.
+func checkOutline(t *testing.T, raw []byte, want *span.Key, wellFormed bool) {
+	t.Helper()
+	o := span.Outline{
+		Labels: [9]span.Part{{From: 1, To: 2}, 8: {From: 1, To: 2}}, Peers: 3, HTTPStatus: 7,
+		TraceRoot: span.TraceRootTrue, Synthetics: true,
+	} // as one that was used before
+	for i := range o.PeerTags {
+		o.PeerTags[i] = span.Part{From: 1, To: 1 << 20}
+	}
+	if !OutlineKey(&o, raw) {
+		return
+	}
+	outlined.Add(1)
+	if !wellFormed {
+		t.Fatalf("%x has an outline, where the reference refuses it", raw)
+	}
+	text := func(p span.Part) string { return string(raw[p.From:p.To]) }
+	var texts [9]string
+	for i, part := range o.Labels {
+		texts[i] = text(part)
+	}
+	var tags []string
+	for _, part := range o.PeerTags[:o.Peers] {
+		tags = append(tags, text(part))
+	}
+	got := span.Key{
+		Service: texts[0], Operation: texts[1], Resource: texts[2], Type: texts[3], Kind: texts[4],
+		HTTPMethod: texts[5], HTTPEndpoint: texts[6], GRPCStatus: texts[7], ServiceSource: texts[8],
+		HTTPStatus: o.HTTPStatus, TraceRoot: o.TraceRoot, Synthetics: o.Synthetics, PeerTags: tags,
+	}
+	if !sameKey(&got, want) {
+		t.Fatalf("%x:\n outline %+v\nwant %+v", raw, got, *want)
+	}
+}
+
 func TestDecodeKeyAgreesWithTheLibrary(t *testing.T) {
 	keys := 20_000
 	if testing.Short() {
@@ -70,6 +111,9 @@ func TestDecodeKeyAgreesWithTheLibrary(t *testing.T) {
 		}
 		if well == 0 || mistakes == (ill == 0) {
 			t.Errorf("with mistakes %v the generator made %d well formed keys and %d others", mistakes, well, ill)
+		}
+		if outlined.Swap(0) == 0 {
+			t.Errorf("with mistakes %v no key had an outline", mistakes)
 		}
 	}
 }

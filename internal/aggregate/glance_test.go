@@ -1,0 +1,203 @@
+package aggregate
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// glancer admits keys as a connection does: at a glance, and else the long way.
+type glancer struct {
+	registry *registry
+	glance   Glance
+	origin   OriginID
+	outline  span.Outline
+	at       int // keys that a glance was enough for
+}
+
+func newGlancer(r *registry, origin OriginID) *glancer {
+	g := &glancer{registry: r, origin: origin}
+	g.glance.Begin(&Cycle{registry: r}, origin)
+	return g
+}
+
+const testMaxResource = 220
+
+func (g *glancer) admit(raw []byte) Admission {
+	if wire.OutlineKey(&g.outline, raw) {
+		if a, ok := g.glance.Admit(raw, &g.outline, testMaxResource); ok {
+			g.at++
+			return a
+		}
+	}
+	return g.registry.admit(g.origin, longWay(raw))
+}
+
+func longWay(raw []byte) *span.Key {
+	key, err := wire.DecodeKey(raw)
+	if err != nil {
+		panic(err)
+	}
+	key.Normalize("go")
+	key.Resource = span.Text(key.Resource, testMaxResource)
+	return &key
+}
+
+// anyKey is of few labels, of which some are not as they should be.
+func anyKey(rnd *rand.Rand) span.Key {
+	text := func(n int) string {
+		switch rnd.IntN(30) {
+		case 0:
+			return ""
+		case 1:
+			return span.Blocked
+		case 2:
+			return strings.Repeat("long", 10+rnd.IntN(45))
+		case 3:
+			return []string{"Größe", "bad\xff", "Upper Case", "two__of.them_", "_", "a_.b", "ends_"}[rnd.IntN(7)]
+		}
+		return fmt.Sprint("label.", rnd.IntN(n))
+	}
+	k := span.Key{
+		Service: text(9), Operation: text(9), Resource: text(60), Type: text(3), Kind: text(3),
+		TraceRoot: span.TraceRoot(rnd.IntN(3)), HTTPStatus: uint32(rnd.IntN(2) * 200), Synthetics: rnd.IntN(10) == 0,
+	}
+	if rnd.IntN(3) == 0 {
+		k.HTTPMethod, k.HTTPEndpoint, k.GRPCStatus, k.ServiceSource = text(2), text(9), text(2), text(2)
+	}
+	for range rnd.IntN(4) {
+		tag := text(90)
+		if rnd.IntN(10) > 0 {
+			tag = fmt.Sprintf("name%d:%s", rnd.IntN(3), text(9))
+		}
+		k.PeerTags = append(k.PeerTags, tag)
+	}
+	// Admit looks at tags in order and stops at the first that finds no room. A glance
+	// looks at them as they come, and would find another first.
+	slices.Sort(k.PeerTags)
+	if rnd.IntN(20) == 0 {
+		k.AdditionalTags = []string{text(9)}
+	}
+	return k
+}
+
+func glanceConfig(rnd *rand.Rand) Config {
+	config := DefaultConfig()
+	config.MaxOrigins = 4
+	config.MaxAggregates = 1 + rnd.IntN(300)
+	for f := range config.Budgets {
+		config.Budgets[f] = 1 + rnd.IntN(8)
+	}
+	return config
+}
+
+// TestGlanceSaysWhatAdmitSays admits the same keys to two registries, to one of them
+// the long way only, and compares what became of each key and what was lost.
+func TestGlanceSaysWhatAdmitSays(t *testing.T) {
+	glances, overflows := 0, 0
+	for round := range uint64(glanceRounds) {
+		rnd := rand.New(rand.NewPCG(3, round))
+		config := glanceConfig(rnd)
+		quick, long := newRegistry(&config), newRegistry(&config)
+		for interval := range 2 {
+			var both [3]*glancer
+			for i := range both {
+				origin, _ := quick.admitOrigin(span.Origin{Service: fmt.Sprint(i)})
+				long.admitOrigin(span.Origin{Service: fmt.Sprint(i)})
+				both[i] = newGlancer(quick, origin)
+			}
+			for step := range 2500 {
+				key := anyKey(rnd)
+				raw, g := wire.AppendKey(nil, &key), both[rnd.IntN(len(both))]
+				got, want := g.admit(raw), long.admit(g.origin, longWay(raw))
+				if got != want || !reflect.DeepEqual(quick.keys[got.ID], long.keys[want.ID]) {
+					t.Fatalf("round %d, interval %d, step %d: %+v became %+v of %+v, want %+v of %+v", round, interval, step,
+						key, got, quick.keys[got.ID], want, long.keys[want.ID])
+				}
+				if got.Collapsed.Has(FieldWholeKey) {
+					overflows++
+				}
+				if rnd.IntN(30) == 0 {
+					g.glance.Settle()
+				}
+			}
+			for _, g := range both {
+				g.glance.Settle()
+				glances += g.at
+			}
+			if quick.lost != long.lost || !reflect.DeepEqual(quick.names, long.names) {
+				t.Fatalf("round %d: lost %v of %+v, want %v of %+v", round, quick.lost, quick.names, long.lost, long.names)
+			}
+			quick.reset()
+			long.reset()
+		}
+	}
+	if glances < glanceRounds*2500 || overflows == 0 {
+		t.Errorf("a glance was enough for %d keys; %d overflew", glances, overflows)
+	}
+}
+
+// TestGlancesBesideAdmissions has several publishers of one origin admit keys at once,
+// while others grow the tables: what was admitted keeps its name, and no budget holds
+// more values than it may.
+func TestGlancesBesideAdmissions(t *testing.T) {
+	config := glanceConfig(rand.New(rand.NewPCG(1, 1)))
+	config.MaxAggregates = 2000
+	config.Budgets[FieldResource] = 700
+	r := newRegistry(&config)
+	origin, _ := r.admitOrigin(span.Origin{})
+	named := make([]map[string]KeyID, 4) // by publisher: what keeps all its labels
+	var publishers sync.WaitGroup
+	for p := range named {
+		named[p] = map[string]KeyID{}
+		publishers.Go(func() {
+			rnd := rand.New(rand.NewPCG(9, uint64(p)))
+			g := newGlancer(r, origin)
+			for range 6_000 {
+				raw := wire.AppendKey(nil, &span.Key{
+					Service: "shop", Operation: "op", Resource: fmt.Sprint("GET /", rnd.IntN(1500)),
+					PeerTags: []string{fmt.Sprint("name:", rnd.IntN(20))},
+				})
+				a := g.admit(raw)
+				id, known := named[p][string(raw)]
+				switch {
+				case known && (id != a.ID || a.Collapsed != 0):
+					t.Errorf("%q was %d, and is %+v", raw, id, a)
+					return
+				case a.Collapsed == 0:
+					named[p][string(raw)] = a.ID
+				}
+				if rnd.IntN(64) == 0 {
+					g.glance.Settle()
+				}
+			}
+			g.glance.Settle()
+		})
+	}
+	publishers.Wait()
+	all := map[string]KeyID{}
+	for _, some := range named {
+		for raw, id := range some {
+			if other, known := all[raw]; known && other != id {
+				t.Errorf("%q is %d and %d", raw, id, other)
+			}
+		}
+		maps.Copy(all, some)
+	}
+	resources := map[string]bool{}
+	for _, entry := range r.keys {
+		resources[entry.Key.Resource] = true
+	}
+	delete(resources, span.Blocked)
+	if len(all) == 0 || len(resources) != 700 {
+		t.Errorf("%d keys keep their labels, %d resources theirs", len(all), len(resources))
+	}
+}

@@ -1,0 +1,92 @@
+package ingest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// TestRecycledKeysAgainstMap defines numbers for keys of which some come again and
+// most do not, in a table that has more than a few, and holds it against a map.
+func TestRecycledKeysAgainstMap(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(5, 5))
+	share := testShare(1 << 30)
+	k := newKeys(4096, 1<<20, share)
+	numbers := map[uint32]string{}
+	recycled := 0
+	for step := range 60_000 {
+		number := uint32(rnd.IntN(100))
+		raw := fmt.Sprint("new ", step, strings.Repeat("x", rnd.IntN(40)))
+		if rnd.IntN(3) == 0 {
+			raw = fmt.Sprint("again ", rnd.IntN(300))
+		}
+		before := len(k.known)
+		index, _ := k.find([]byte(raw))
+		if !k.learn(number, []byte(raw)) {
+			k.sweep(^uint64(0))
+			if !k.learn(number, []byte(raw)) {
+				t.Fatalf("step %d: no room after a sweep", step)
+			}
+			before = len(k.known)
+		}
+		if _, known := numbers[number]; known && index == none && len(k.known) == before {
+			recycled++
+		}
+		numbers[number] = raw
+		if step%16 != 0 {
+			continue
+		}
+		pinned := numberBytes * len(k.numbers)
+		for i := range k.known {
+			if index, _ := k.find(k.known[i].raw); index != i {
+				t.Fatalf("step %d: key %d is found at %d", step, i, index)
+			}
+			if k.known[i].pins > 0 {
+				pinned += k.known[i].cost()
+			}
+		}
+		for number, raw := range numbers {
+			if index := k.numbered(number); index == none || string(k.known[index].raw) != raw {
+				t.Fatalf("step %d: number %d is at %d, want %q", step, number, index, raw)
+			}
+		}
+		if held := k.held(); held > k.bytes+leastHeld || k.pinned != pinned || share.memory.taken.Load() != int64(k.bytes) {
+			t.Fatalf("step %d: %d bytes are held, %d cost, %d pinned, want %d", step, held, k.bytes, k.pinned, pinned)
+		}
+	}
+	if recycled < 10_000 {
+		t.Errorf("%d of 60000 keys took the place of another", recycled)
+	}
+}
+
+// TestKeysThatComeInTurnsAreRemembered: a working set of thousands is known after some
+// rounds, though the marks of many fall together; a scan beside it is not.
+func TestKeysThatComeInTurnsAreRemembered(t *testing.T) {
+	k := newKeys(8192, 8<<20, testShare(1<<30))
+	misses := 0
+	use := func(raw string) {
+		index, hash := k.find([]byte(raw))
+		if index != none {
+			return
+		}
+		misses++
+		if k.again(hash) {
+			k.add([]byte(raw), hash, keyCached)
+		}
+	}
+	const set = 4096
+	for round := range 30 {
+		misses = 0
+		for key := range set {
+			use(fmt.Sprint("key ", key))
+			use(fmt.Sprint("scan ", round, key))
+		}
+	}
+	if misses > set+set/50 {
+		t.Errorf("in the last round %d of %d keys were missed, beside a scan", misses-set, set)
+	}
+	if scanned := len(k.known) - set; scanned > fewKeys+30 {
+		t.Errorf("%d keys of a scan are remembered", scanned)
+	}
+}
