@@ -118,9 +118,13 @@ bench-apm: ## counting the spans of a tracer's request, beside the agent's own w
 	$(GO) test -run '^$$' -bench Count -benchtime 1s ./internal/apm
 	cd test/apm && $(GO) test -run '^$$' -bench Body -benchtime 1s .
 
-test-tracers: ## tracers as they are published (Go, Python, JavaScript), against daemon and real agent; installs them into bin/
+test-tracers: ## tracers as they are published (Go, Python, JavaScript, Java), against daemon and real agent; installs them into bin/ (4 minutes)
 	sh test/tracers/languages.sh $(CURDIR)/bin/tracers
-	cd test/tracers && TRACERS_DIR=$(CURDIR)/bin/tracers $(GO) test -tags languages -count=1 -v ./...
+	cd test/tracers && TRACERS_DIR=$(CURDIR)/bin/tracers $(GO) test -tags languages -timeout 30m -count=1 -v ./...
+
+bench-tracers: ## what computing statistics costs the processes of three tracers, on and off in turns (5 minutes)
+	sh test/tracers/languages.sh $(CURDIR)/bin/tracers
+	cd test/tracers && TRACERS_DIR=$(CURDIR)/bin/tracers $(GO) test -tags languages -timeout 30m -run '^$$' -bench Saving -benchtime 1x -v .
 
 bench-sketch: ## our sketches beside the library's: bins of 100 million durations compared, memory, time
 	$(GO) test -v -run 'BinTableAgrees|EveryPrefix|MemoryOfAThousand' ./internal/aggregate -durations 100000000
