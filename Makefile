@@ -131,9 +131,13 @@ record-traces: ## record those requests again, from tracers as they are publishe
 	bin/tracers/python/bin/pip install --quiet flask==3.1.3 requests==2.34.2
 	cd test/tracers && $(GO) run ./record -python $(CURDIR)/bin/tracers/python/bin/python
 
-test-tracers: ## tracers as they are published (Go, Python, JavaScript), against daemon and real agent; installs them into bin/
+test-tracers: ## tracers as they are published (Go, Python, JavaScript, Java), against daemon and real agent; installs them into bin/ (4 minutes)
 	sh test/tracers/languages.sh $(CURDIR)/bin/tracers
-	cd test/tracers && TRACERS_DIR=$(CURDIR)/bin/tracers $(GO) test -tags languages -count=1 -v ./...
+	cd test/tracers && TRACERS_DIR=$(CURDIR)/bin/tracers $(GO) test -tags languages -timeout 30m -count=1 -v ./...
+
+bench-tracers: ## what computing statistics costs the processes of three tracers, on and off in turns (5 minutes)
+	sh test/tracers/languages.sh $(CURDIR)/bin/tracers
+	cd test/tracers && TRACERS_DIR=$(CURDIR)/bin/tracers $(GO) test -tags languages -timeout 30m -run '^$$' -bench Saving -benchtime 1x -v .
 
 bench-sketch: ## our sketches beside the library's: bins of 100 million durations compared, memory, time
 	$(GO) test -v -run 'BinTableAgrees|EveryPrefix|MemoryOfAThousand' ./internal/aggregate -durations 100000000

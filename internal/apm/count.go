@@ -279,6 +279,10 @@ func (c *Counter) batch(baseService string) *batch {
 
 // snapshot appends one span to its batch.
 func (c *Counter) snapshot(rec *record, top bool) {
+	if rec.misplaced {
+		c.payload.fail()
+		return
+	}
 	c.scratch = c.scratch[:0]
 	var flags span.Flags
 	if rec.failed {

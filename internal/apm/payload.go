@@ -73,6 +73,7 @@ type record struct {
 	first, last     uint32
 	kind            kind
 	failed          bool
+	misplaced       bool // its type is the misplaced string
 }
 
 // chunk is one trace: a run of records, and what its format says of all of them.
@@ -109,10 +110,13 @@ type payload struct {
 	strings []text // of the formats that number them
 	numbers []label
 	table   stringTable
-	layout  layout            // of the last span
-	said    [maxLabels]uint64 // by label, what its last tag of text was
-	read    int               // bytes of text
-	most    most
+	// misplaced is the number of a v0.5 body's empty string that is not the first, -1
+	// if there is none.
+	misplaced int
+	layout    layout            // of the last span
+	said      [maxLabels]uint64 // by label, what its last tag of text was
+	read      int               // bytes of text
+	most      most
 }
 
 // walk reads a body. What it finds is valid until the body is used again.

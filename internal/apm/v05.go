@@ -15,16 +15,19 @@ func (p *payload) walkV05() {
 }
 
 // dictionary reads the strings, and for each whether it names a tag that a rule
-// asks for: once, and not for each span. Names that stand there twice, and an
-// empty string that is not the first, only the agent can judge: it finds a
-// string by its place.
+// asks for: once, and not for each span. Names that stand there twice only the
+// agent can judge: it finds a string by its place.
 func (p *payload) dictionary() {
 	var seen [maxLabels]bool
+	p.misplaced = -1
 	for n := p.array(); n > 0 && !p.bad; n-- {
 		s := p.chars()
 		l := p.labels.find(s.of(p.b))
-		if l != labelOther && seen[l] || s.n == 0 && len(p.strings) > 0 {
+		if l != labelOther && seen[l] {
 			p.fail()
+		}
+		if s.n == 0 && len(p.strings) > 0 {
+			p.misplace()
 		}
 		seen[l] = true
 		p.addString(s, l)
@@ -62,6 +65,7 @@ func (p *payload) traceV05() {
 }
 
 func (p *payload) spanV05(rec *record, o *promoted) {
+	start := p.at
 	if !p.fieldsV05(rec) {
 		if p.array() != 12 {
 			p.fail()
@@ -77,6 +81,9 @@ func (p *payload) spanV05(rec *record, o *promoted) {
 	p.metricsV05(o)
 	rec.kindOfWork = p.stringV05()
 	rec.last = uint32(len(p.tags))
+	if p.misplaced > 0 {
+		p.judge(rec, start)
+	}
 }
 
 // fieldsV05 reads the head of a span and its first nine fields, if all of them are as

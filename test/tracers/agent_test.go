@@ -18,7 +18,10 @@ import (
 	"github.com/DataDog/datadog-agent/pkg/trace/telemetry"
 	"github.com/DataDog/datadog-agent/pkg/trace/writer"
 	"github.com/DataDog/datadog-go/v5/statsd"
+	"github.com/DataDog/sketches-go/ddsketch"
+	"github.com/DataDog/sketches-go/ddsketch/mapping"
 	"github.com/DataDog/sketches-go/ddsketch/pb/sketchpb"
+	"github.com/DataDog/sketches-go/ddsketch/store"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -43,6 +46,12 @@ func (c *statistics) Write(p *pb.StatsPayload) {
 	c.payloads = append(c.payloads, p.Stats...)
 }
 
+func (c *statistics) sent() []*pb.ClientStatsPayload {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.payloads
+}
+
 // realAgent is the agent as it is, on a socket, with its outputs captured.
 type realAgent struct {
 	socket   string
@@ -52,7 +61,7 @@ type realAgent struct {
 	stop     func()
 }
 
-func startAgent(t *testing.T) *realAgent {
+func startAgent(t testing.TB) *realAgent {
 	t.Helper()
 	a := &realAgent{socket: filepath.Join(t.TempDir(), "agent.sock")}
 	conf := config.New()
@@ -105,41 +114,60 @@ func (a group) plus(b group) group {
 	return group{a.hits + b.hits, a.errors + b.errors, a.topLevel + b.topLevel, a.duration + b.duration, a.fine + b.fine, a.failed + b.failed}
 }
 
-func (c *statistics) groups(t *testing.T) (groups map[string]group, spans float64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// groupsOf are the groups of statistics, added up, and how many spans they count.
+func groupsOf(t *testing.T, all ...*statistics) (groups map[string]group, spans float64) {
+	t.Helper()
 	groups = map[string]group{}
-	for _, p := range c.payloads {
-		for _, bucket := range p.Stats {
-			for _, g := range bucket.Stats {
-				key := fmt.Sprintf("%q", []any{
-					p.Env, p.Version, p.Lang, p.Service, p.ContainerID, p.GitCommitSha, p.ProcessTags,
-					g.Service, g.Name, g.Resource, g.Type, g.SpanKind, fmt.Sprint(g.HTTPStatusCode), fmt.Sprint(g.Synthetics),
-					fmt.Sprint(int(g.IsTraceRoot)), g.GRPCStatusCode, g.ServiceSource, g.PeerTags, g.HTTPMethod, g.HTTPEndpoint,
-				})
-				groups[key] = groups[key].plus(group{
-					float64(g.Hits), float64(g.Errors), float64(g.TopLevelHits), float64(g.Duration), binned(t, g.OkSummary), binned(t, g.ErrorSummary),
-				})
-				spans += float64(g.Hits)
+	for _, c := range all {
+		for _, p := range c.sent() {
+			for _, bucket := range p.Stats {
+				for _, g := range bucket.Stats {
+					key := keyOf(p, g)
+					groups[key] = groups[key].plus(group{
+						float64(g.Hits), float64(g.Errors), float64(g.TopLevelHits), float64(g.Duration), binned(t, g.OkSummary), binned(t, g.ErrorSummary),
+					})
+					spans += float64(g.Hits)
+				}
 			}
 		}
 	}
 	return groups, spans
 }
 
-// binned tells sketches apart that do not have the same counts in the same bins.
-func binned(t *testing.T, encoded []byte) float64 {
-	var sketch sketchpb.DDSketch
-	if err := proto.Unmarshal(encoded, &sketch); err != nil {
+// keyOf is everything that tells a group from others.
+func keyOf(p *pb.ClientStatsPayload, g *pb.ClientGroupedStats) string {
+	return fmt.Sprintf("%q", []any{
+		p.Env, p.Version, p.Lang, p.Service, p.ContainerID, p.GitCommitSha, p.ProcessTags,
+		g.Service, g.Name, g.Resource, g.Type, g.SpanKind, fmt.Sprint(g.HTTPStatusCode), fmt.Sprint(g.Synthetics),
+		fmt.Sprint(int(g.IsTraceRoot)), g.GRPCStatusCode, g.ServiceSource, g.PeerTags, g.HTTPMethod, g.HTTPEndpoint,
+	})
+}
+
+// canonical is the mapping that the agent converts sketches of others to, where it has
+// two to merge.
+var canonical, _ = mapping.NewLogarithmicMapping(0.01)
+
+// binned tells sketches apart that do not have the same counts in the same bins, of the
+// mapping that the agent would have them in.
+func binned(t *testing.T, encoded []byte) (sum float64) {
+	t.Helper()
+	if len(encoded) == 0 {
+		return 0
+	}
+	var message sketchpb.DDSketch
+	if err := proto.Unmarshal(encoded, &message); err != nil {
 		t.Fatal(err)
 	}
-	sum := sketch.ZeroCount
-	bin := func(index int32, count float64) { sum += count * float64(1+int64(index)*int64(index)) }
-	for i, count := range sketch.PositiveValues.GetContiguousBinCounts() {
-		bin(sketch.PositiveValues.ContiguousBinIndexOffset+int32(i), count)
+	sketch, err := ddsketch.FromProto(&message)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for index, count := range sketch.PositiveValues.GetBinCounts() {
-		bin(index, count)
+	if !sketch.IndexMapping.Equals(canonical) {
+		sketch = sketch.ChangeMapping(canonical, store.NewCollapsingLowestDenseStore(2048), store.NewCollapsingLowestDenseStore(2048), 1)
 	}
-	return sum
+	sketch.GetPositiveValueStore().ForEach(func(index int, count float64) bool {
+		sum += count * float64(1+index*index)
+		return false
+	})
+	return sum + sketch.GetZeroCount()
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // fork is, to a tracer, the agent: it hands each of its requests to the daemon and
@@ -20,6 +21,7 @@ type fork struct {
 	t       *testing.T
 	socket  string
 	clients [2]*http.Client
+	server  *http.Server
 
 	mu    sync.Mutex
 	paths map[string]int
@@ -40,15 +42,25 @@ func startFork(t *testing.T, daemon, agent string) *fork {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := &http.Server{Handler: f}
-	go server.Serve(listener)
+	f.server = &http.Server{Handler: f}
+	go f.server.Serve(listener)
 	t.Cleanup(func() {
-		server.Close()
+		f.server.Close()
 		for _, client := range f.clients {
 			client.CloseIdleConnections()
 		}
 	})
 	return f
+}
+
+// wait lets the requests that are here come to their end: a tracer has its answer
+// before the agent without a daemon has given one.
+func (f *fork) wait() {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	if err := f.server.Shutdown(ctx); err != nil {
+		f.t.Errorf("wait for a tracer's requests: %v", err)
+	}
 }
 
 func (f *fork) ServeHTTP(w http.ResponseWriter, r *http.Request) {

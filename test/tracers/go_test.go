@@ -5,21 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
-	"maps"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/DataDog/dd-trace-go/v2/ddtrace/ext"
 	"github.com/DataDog/dd-trace-go/v2/ddtrace/tracer"
-	"github.com/spanstatsd/spanstatsd/internal/daemon"
-	"github.com/spanstatsd/spanstatsd/internal/flush"
-	"github.com/spanstatsd/spanstatsd/internal/health"
 )
 
 // shop is a small web application, traced as one would by hand.
@@ -95,78 +88,33 @@ func (c *complaints) Log(line string) {
 	}
 }
 
-func startDaemon(t *testing.T, agent string, drop bool) (socket string, stop func() (health.Books, float64)) {
-	dir := t.TempDir()
-	config := daemon.DefaultConfig()
-	config.Ingest.Socket.Path, config.APM.Socket.Path = filepath.Join(dir, "spans.sock"), filepath.Join(dir, "apm.sock")
-	config.APM.DropUnsampled = drop
-	config.HTTPAddr, config.Log = "127.0.0.1:0", slog.New(slog.DiscardHandler)
-	config.Flush.Agent = flush.AgentURL{Network: "unix", Address: agent}
-	d, err := daemon.New(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d.Start()
-	return config.APM.Socket.Path, func() (health.Books, float64) {
-		saved := unsampled(t, d.HTTPAddr())
-		return d.Stop(), saved
-	}
-}
-
-// unsampled is how many traces the daemon did not forward.
-func unsampled(t *testing.T, addr string) (traces float64) {
-	resp, err := http.Get("http://" + addr + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(text)) {
-		if value, ok := strings.CutPrefix(line, "spanstatsd_apm_unsampled_traces_total "); ok {
-			if _, err := fmt.Sscan(value, &traces); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	return traces
-}
-
-// TestGo runs dd-trace-go as it is published, with its statistics left to the agent
-// and with those that it computes itself, over each of its protocols.
+// TestGo runs dd-trace-go as it is published, over each of its protocols: with its
+// statistics left to the agent, with those that it computes itself, and with traces
+// that sampling threw away kept from the agent.
 func TestGo(t *testing.T) {
-	for _, protocol := range []string{"0.4", "1.0"} {
-		for _, computes := range []bool{false, true} {
-			t.Run(fmt.Sprintf("protocol %s, computes %v", protocol, computes), func(t *testing.T) {
-				t.Setenv("DD_TRACE_AGENT_PROTOCOL_VERSION", protocol)
-				t.Setenv("DD_INSTRUMENTATION_TELEMETRY_ENABLED", "false")
-				t.Setenv("DD_REMOTE_CONFIGURATION_ENABLED", "false")
-				testGo(t, computes, false)
-			})
-		}
+	for _, s := range []setting{
+		{protocol: "0.4"},
+		{protocol: "0.4", computes: true},
+		{protocol: "0.4", drop: true},
+		{protocol: "1.0"},
+		{protocol: "1.0", computes: true},
+	} {
+		t.Run(s.String(), func(t *testing.T) {
+			t.Setenv("DD_TRACE_AGENT_PROTOCOL_VERSION", s.protocol)
+			t.Setenv("DD_INSTRUMENTATION_TELEMETRY_ENABLED", "false")
+			t.Setenv("DD_REMOTE_CONFIGURATION_ENABLED", "false")
+			t.Setenv("DD_TRACE_SAMPLE_RATE", s.rate())
+			t.Setenv("DD_TRACE_RATE_LIMIT", "100000")
+			testGo(t, s)
+		})
 	}
 }
 
-// TestGoUnsampled keeps traces that sampling threw away from the agent: its
-// statistics are the same, and what it makes of the others.
-func TestGoUnsampled(t *testing.T) {
-	t.Setenv("DD_TRACE_AGENT_PROTOCOL_VERSION", "0.4")
-	t.Setenv("DD_INSTRUMENTATION_TELEMETRY_ENABLED", "false")
-	t.Setenv("DD_REMOTE_CONFIGURATION_ENABLED", "false")
-	t.Setenv("DD_TRACE_SAMPLE_RATE", "0.5")
-	t.Setenv("DD_TRACE_RATE_LIMIT", "100000")
-	testGo(t, false, true)
-}
-
-func testGo(t *testing.T, computes, drop bool) {
-	through, direct := startAgent(t), startAgent(t)
-	socket, stop := startDaemon(t, through.socket, drop)
-	f := startFork(t, socket, direct.socket)
+func testGo(t *testing.T, s setting) {
+	p := startPair(t, s)
 	var said complaints
-	if err := tracer.Start(tracer.WithUDS(f.socket), tracer.WithService("shop"), tracer.WithEnv("test"), tracer.WithServiceVersion("1.2"),
-		tracer.WithStatsComputation(computes), tracer.WithLogger(&said), tracer.WithLogStartup(false)); err != nil {
+	if err := tracer.Start(tracer.WithUDS(p.fork.socket), tracer.WithService("shop"), tracer.WithEnv("test"), tracer.WithServiceVersion("1.2"),
+		tracer.WithStatsComputation(s.computes), tracer.WithLogger(&said), tracer.WithLogStartup(false)); err != nil {
 		t.Fatal(err)
 	}
 	app := httptest.NewServer(http.HandlerFunc(shop))
@@ -174,48 +122,14 @@ func testGo(t *testing.T, computes, drop bool) {
 	app.Close()
 	tracer.Flush()
 	tracer.Stop()
-	time.Sleep(100 * time.Millisecond) // its last requests end behind Stop
-	books, cut := stop()
-	if drop != (cut > 0) {
-		t.Errorf("%v traces were not forwarded", cut)
-	}
-	through.stop()
-	direct.stop()
-	t.Log(f)
+	o := p.compare(t, s)
 	if len(said.lines) > 0 {
 		t.Errorf("the tracer complains: %q", said.lines)
 	}
-	got, want := through.traces.spans.Load(), direct.traces.spans.Load()
-	t.Logf("%d spans of traces reached the agent through the daemon, %d without it", got, want)
-	if got != want || got == 0 {
-		t.Errorf("%d spans reached the agent through the daemon, %d without it", got, want)
+	if s.computes {
+		o.counted = o.byTracer
 	}
-	ours, spans := through.received.groups(t)
-	theirs, counted := direct.computed.groups(t)
-	switch {
-	case computes:
-		// With the traces that this tracer sends while it stops it does not say that
-		// it has counted them: what it would ask has been taken down. An agent counts
-		// them once more then, and so do we.
-		t.Logf("%v spans came without the mark", counted)
-		sent, n := direct.received.groups(t)
-		for key, g := range sent {
-			theirs[key] = theirs[key].plus(g)
-		}
-		counted += n
-		if n != requests*spansEach {
-			t.Errorf("the tracer computed statistics of %v spans", n)
-		}
-	case counted != requests*spansEach:
-		t.Errorf("the agent counted %v spans", counted)
+	if o.counted != requests*spansEach || o.left != 0 || !s.drop && o.spans != requests*(spansEach+1) {
+		t.Errorf("%+v", o)
 	}
-	if left, n := through.computed.groups(t); n != 0 {
-		t.Errorf("%v spans were left to the agent: %v", n, left)
-	} else if float64(books.Flushed) != spans {
-		t.Errorf("the books: %+v", books)
-	}
-	if spans != counted || !maps.Equal(ours, theirs) {
-		t.Errorf("%v spans through the daemon, %v without it\n%v\n%v", spans, counted, ours, theirs)
-	}
-	t.Logf("%v spans in %d groups; %v traces not forwarded", spans, len(ours), cut)
 }

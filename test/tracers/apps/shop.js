@@ -25,15 +25,31 @@ function get (url) {
   })
 }
 
-async function user (port, number) {
-  for (let i = 0; i < 50; i++) {
+async function user (port, number, each) {
+  for (let i = 0; i < each; i++) {
     await get(`http://127.0.0.1:${port}/order/${(number + i) % 5}`)
   }
 }
 
+function load (port, each) {
+  return Promise.all([0, 1, 2, 3].map(number => user(port, number, each)))
+}
+
+// measure says what a request costs the process, once it is warm.
+async function measure (port, each) {
+  await load(port, each)
+  const before = process.cpuUsage()
+  await load(port, each)
+  const { user, system } = process.cpuUsage(before)
+  console.log('cpu us a request: ' + (user + system) / (4 * each))
+  process.exit(0)
+}
+
 server.listen(0, '127.0.0.1', async () => {
   const { port } = server.address()
-  await Promise.all([0, 1, 2, 3].map(number => user(port, number)))
+  if (process.env.SHOP_MEASURE) await measure(port, Number(process.env.SHOP_MEASURE))
+  await load(port, 50)
   server.close()
-  setTimeout(() => process.exit(0), 4000) // the tracer sends every two seconds
+  // The tracer sends traces every two seconds, and statistics every ten.
+  setTimeout(() => process.exit(0), process.env.DD_TRACE_STATS_COMPUTATION_ENABLED === 'true' ? 12000 : 4000)
 })

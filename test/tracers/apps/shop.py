@@ -1,6 +1,9 @@
 # A small web application, run under ddtrace as it is published: a server span, a
 # call of a database with an error now and then, and work within the process.
+import os
 import threading
+import time
+import urllib.error
 import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -33,18 +36,33 @@ server = ThreadingHTTPServer(("127.0.0.1", 0), Shop)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 
 
-def user(number):
-    for i in range(50):
+def user(number, each):
+    for i in range(each):
         try:
             urllib.request.urlopen("http://127.0.0.1:%d/order/%d" % (server.server_port, (number + i) % 5)).read()
         except urllib.error.HTTPError:
             pass
 
 
-users = [threading.Thread(target=user, args=(number,)) for number in range(4)]
-for u in users:
-    u.start()
-for u in users:
-    u.join()
+def load(each):
+    users = [threading.Thread(target=user, args=(number, each)) for number in range(4)]
+    for u in users:
+        u.start()
+    for u in users:
+        u.join()
+
+
+# measure says what a request costs the process, once it is warm.
+def measure(each):
+    load(each)
+    before = time.process_time()
+    load(each)
+    print("cpu us a request:", (time.process_time() - before) * 1e6 / (4 * each), flush=True)
+    os._exit(0)
+
+
+if "SHOP_MEASURE" in os.environ:
+    measure(int(os.environ["SHOP_MEASURE"]))
+load(50)
 server.shutdown()
 tracer.shutdown()

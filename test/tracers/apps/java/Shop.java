@@ -1,0 +1,138 @@
+import com.sun.management.OperatingSystemMXBean;
+import datadog.trace.api.Trace;
+import java.lang.management.ManagementFactory;
+import java.net.HttpURLConnection;
+import java.net.URL;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.ResultSet;
+import java.sql.SQLException;
+import org.eclipse.jetty.server.Handler;
+import org.eclipse.jetty.server.Request;
+import org.eclipse.jetty.server.Response;
+import org.eclipse.jetty.server.Server;
+import org.eclipse.jetty.server.ServerConnector;
+import org.eclipse.jetty.util.Callback;
+
+/**
+ * A small web application, run under dd-java-agent as it is published: its server, its calls over
+ * HTTP and of a database are what the agent instruments by itself, and work within the process is
+ * annotated.
+ */
+public class Shop extends Handler.Abstract {
+  private static final String DATABASE = "jdbc:h2:mem:orders;DB_CLOSE_DELAY=-1";
+  private static int port;
+  private static boolean measured;
+
+  public static void main(String[] args) throws Exception {
+    try (Connection db = DriverManager.getConnection(DATABASE)) {
+      db.createStatement().execute("CREATE TABLE orders (id INT PRIMARY KEY, stock INT)");
+      db.createStatement().execute("INSERT INTO orders VALUES (0, 1), (1, 2), (2, 0), (4, 7)");
+    }
+    measured = args.length > 0 && args[0].equals("measured");
+    Server server = new Server();
+    ServerConnector connector = new ServerConnector(server);
+    connector.setHost("127.0.0.1");
+    server.addConnector(connector);
+    server.setHandler(new Shop());
+    server.start();
+    port = connector.getLocalPort();
+    String each = System.getenv("SHOP_MEASURE");
+    if (each != null) {
+      measure(Integer.parseInt(each));
+      return;
+    }
+    load(100);
+    // The last spans end behind their answers; the tracer sends statistics every ten
+    // seconds, and not when it ends.
+    Thread.sleep("true".equals(System.getenv("DD_TRACE_STATS_COMPUTATION_ENABLED")) ? 12000 : 1000);
+    server.stop();
+  }
+
+  /** Sends requests of eight users at once. */
+  private static void load(int each) throws InterruptedException {
+    Thread[] users = new Thread[8];
+    for (int i = 0; i < users.length; i++) {
+      int number = i;
+      users[i] = new Thread(() -> use(number, each));
+      users[i].start();
+    }
+    for (Thread user : users) {
+      user.join();
+    }
+  }
+
+  /** Says what a request costs the process, once it is warm. */
+  private static void measure(int each) throws InterruptedException {
+    OperatingSystemMXBean system = (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
+    load(each);
+    long before = system.getProcessCpuTime();
+    load(each);
+    System.out.println("cpu us a request: " + (system.getProcessCpuTime() - before) / (8 * each) / 1000.0);
+    Runtime.getRuntime().halt(0);
+  }
+
+  private static void use(int number, int each) {
+    for (int i = 0; i < each; i++) {
+      get("/order/" + (number + i) % 5);
+    }
+  }
+
+  private static int get(String path) {
+    try {
+      URL url = new URL("http://127.0.0.1:" + port + path);
+      HttpURLConnection connection = (HttpURLConnection) url.openConnection();
+      int status = connection.getResponseCode();
+      if (status == 200) {
+        connection.getInputStream().readAllBytes();
+      }
+      return status;
+    } catch (java.io.IOException e) {
+      throw new java.io.UncheckedIOException(e);
+    }
+  }
+
+  @Override
+  public boolean handle(Request request, Response response, Callback callback) throws Exception {
+    String path = request.getHttpURI().getPath();
+    if (path.startsWith("/order/")) {
+      int id = Integer.parseInt(path.substring("/order/".length()));
+      try {
+        response.setStatus(get("/stock/" + look(id)));
+      } catch (IllegalStateException e) {
+        response.setStatus(500);
+      }
+      if (measured) {
+        renderMeasured();
+      } else {
+        render();
+      }
+    }
+    callback.succeeded();
+    return true;
+  }
+
+  @Trace(operationName = "shop.look")
+  private static int look(int id) throws SQLException {
+    try (Connection db = DriverManager.getConnection(DATABASE);
+        ResultSet row = db.createStatement().executeQuery("SELECT stock FROM orders WHERE id = " + id)) {
+      if (!row.next()) {
+        throw new IllegalStateException("no such order");
+      }
+      return row.getInt(1);
+    }
+  }
+
+  @Trace(operationName = "render")
+  private static void render() {
+    part();
+  }
+
+  @Trace(operationName = "render", measured = true)
+  private static void renderMeasured() {
+    part();
+  }
+
+  @Trace(operationName = "render.part")
+  private static void part() {}
+}

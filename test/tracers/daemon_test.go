@@ -1,0 +1,77 @@
+package tracers
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/daemon"
+	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/health"
+)
+
+// runningDaemon is the daemon as it is, in front of an agent.
+type runningDaemon struct {
+	*daemon.Daemon
+	socket string
+}
+
+func startDaemon(t testing.TB, agent string, drop bool) *runningDaemon {
+	t.Helper()
+	dir := t.TempDir()
+	config := daemon.DefaultConfig()
+	config.Ingest.Socket.Path, config.APM.Socket.Path = filepath.Join(dir, "spans.sock"), filepath.Join(dir, "apm.sock")
+	config.APM.DropUnsampled = drop
+	config.HTTPAddr, config.Log = "127.0.0.1:0", slog.New(slog.DiscardHandler)
+	config.Flush.Agent = flush.AgentURL{Network: "unix", Address: agent}
+	d, err := daemon.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Start()
+	return &runningDaemon{d, config.APM.Socket.Path}
+}
+
+// stop ends it, and returns its books and what it counted of requests.
+func (d *runningDaemon) stop(t *testing.T) (health.Books, counters) {
+	t.Helper()
+	c := d.counters(t)
+	return d.Stop(), c
+}
+
+// counters are those of tracers' requests that are not 0.
+type counters map[string]float64
+
+const unsampledTraces = "spanstatsd_apm_unsampled_traces_total"
+
+func (d *runningDaemon) counters(t *testing.T) counters {
+	t.Helper()
+	resp, err := http.Get("http://" + d.HTTPAddr() + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := counters{}
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if !strings.HasPrefix(name, "spanstatsd_apm_") || !strings.Contains(name, "_total") {
+			continue
+		}
+		var n float64
+		if _, err := fmt.Sscan(value, &n); err != nil {
+			t.Fatal(err)
+		}
+		if n != 0 {
+			c[name] = n
+		}
+	}
+	return c
+}
