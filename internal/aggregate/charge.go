@@ -124,10 +124,11 @@ func (c *charge) value(f Field, text string) (id valueID, ok bool) {
 		c.lost[f]++
 		return absent, false
 	}
+	id = c.add(value{scope: where, hash: hash, text: text})
 	if *used++; *used >= c.config.Budgets[f] {
 		c.standings[c.origin].set(1 << f)
 	}
-	return c.add(value{scope: where, hash: hash, text: text}), true
+	return id, true
 }
 
 // add numbers a value that is new.
@@ -208,10 +209,10 @@ func (c *charge) name(f Field, key string) (name *tagName, ok bool) {
 		c.lost[f]++
 		return nil, false
 	}
+	id := c.add(value{scope: where, hash: hash, text: key, name: int32(len(c.names))})
 	if *used++; *used >= maxTagKeys {
 		c.standings[c.origin].set(1 << f)
 	}
-	id := c.add(value{scope: where, hash: hash, text: key, name: int32(len(c.names))})
 	c.names = append(c.names, tagName{id: id, field: f})
 	c.bytes += int(unsafe.Sizeof(tagName{})) * 5 / 4
 	return &c.names[len(c.names)-1], true

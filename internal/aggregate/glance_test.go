@@ -201,3 +201,46 @@ func TestGlancesBesideAdmissions(t *testing.T) {
 		t.Errorf("%d keys keep their labels, %d resources theirs", len(all), len(resources))
 	}
 }
+
+// TestLastValueOfABudgetKeepsItsName glances at the last resource that a budget holds
+// while another publisher admits it. There is a row for what has lost its resource
+// already, as its tracer has budgets too, so a glance could find one at once.
+func TestLastValueOfABudgetKeepsItsName(t *testing.T) {
+	config := DefaultConfig()
+	config.MaxOrigins, config.MaxAggregates = 1500, 5000
+	config.Budgets[FieldResource] = 2
+	key := func(resource string) []byte {
+		return wire.AppendKey(nil, &span.Key{Service: "shop", Operation: "op", Resource: resource})
+	}
+	last := key("last")
+	for range 4 {
+		r := newRegistry(&config)
+		admitting, glancing := make([]*glancer, config.MaxOrigins), make([]*glancer, config.MaxOrigins)
+		for i := range admitting {
+			origin, _ := r.admitOrigin(span.Origin{Service: fmt.Sprint(i)})
+			admitting[i], glancing[i] = newGlancer(r, origin), newGlancer(r, origin)
+			admitting[i].admit(key("first"))
+			admitting[i].admit(key(span.Blocked))
+		}
+		var both sync.WaitGroup
+		both.Go(func() {
+			for _, g := range admitting {
+				g.admit(last)
+			}
+		})
+		both.Go(func() {
+			for i, g := range glancing {
+				for isKnown := false; !isKnown; {
+					var a Admission
+					wire.OutlineKey(&g.outline, last)
+					a, isKnown = g.glance.Admit(last, &g.outline, testMaxResource)
+					if a.Collapsed != 0 {
+						t.Errorf("origin %d: the last resource of its budget became %+v", i, a)
+						return
+					}
+				}
+			}
+		})
+		both.Wait()
+	}
+}

@@ -12,7 +12,8 @@ type standing struct {
 }
 
 // set notes that a field's budget is used up: that of a list of tags, when there are
-// as many names as there may be. It is set with the last value that is admitted.
+// as many names as there may be. It is set behind the last value that is admitted: who
+// sees it finds that one.
 func (s *standing) set(field uint32) {
 	if full := s.full.Load(); full&field == 0 {
 		s.full.Store(full | field) // one writes at a time
