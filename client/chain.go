@@ -59,6 +59,7 @@ func (s *shard) undo(first *buffer, before mark) (sealed bool) {
 	}
 	s.buffer, s.filled, s.chain = first, nil, 0
 	if first == nil {
+		s.labels.forget()
 		return false
 	}
 	first.next = nil

@@ -155,6 +155,12 @@ func TestLabelsAreForgotten(t *testing.T) {
 	}
 	p := newPool(3)
 	s = &shard{pool: p, gate: new(gate)}
+	if _, _, ok := s.put(sampleBatch(20_000)); ok || s.labels.found == 0 {
+		t.Fatal("accepted more than all buffers hold, or knew no key of it")
+	}
+	if !isEmpty(s) {
+		t.Error("labels are kept of a batch that was taken back")
+	}
 	if _, _, ok := s.put(uniqueBatch(5000, 100)); ok {
 		t.Fatal("accepted more than all buffers hold")
 	}
