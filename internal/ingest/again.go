@@ -35,13 +35,20 @@ func (k *keys) again(hash uint64) bool {
 	return false
 }
 
+// takeMarks takes none where something found no room since the last sweep.
 func (k *keys) takeMarks() bool {
-	if k.bytes+marksBytes > k.maxBytes || !k.share.take(k.bytes, marksBytes, keyCached) {
+	if k.full || !k.take(marksBytes, keyCached) {
 		return false
 	}
-	k.bytes += marksBytes
 	k.marks = make([]uint16, allMarks)
 	return true
+}
+
+// giveMarks lets them go, and takes none again before the next sweep.
+func (k *keys) giveMarks() {
+	k.share.resize(k.bytes, k.bytes-marksBytes)
+	k.bytes -= marksBytes
+	k.marks, k.full = nil, true
 }
 
 // recycle makes a number stand for a key that is not known, in the place of the key

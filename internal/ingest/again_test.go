@@ -90,3 +90,24 @@ func TestKeysThatComeInTurnsAreRemembered(t *testing.T) {
 		t.Errorf("%d keys of a scan are remembered", scanned)
 	}
 }
+
+// TestNumbersNeedTheRoomOfMarks: as many keys have numbers as there is room for, and
+// none too few for the marks.
+func TestNumbersNeedTheRoomOfMarks(t *testing.T) {
+	const most = 80 << 10
+	for name, k := range map[string]*keys{
+		"a connection's": newKeys(8192, most, testShare(1<<30)),
+		"common":         newKeys(8192, 1<<30, testShare(most)),
+	} {
+		n, hadMarks := uint32(0), false
+		for ; k.learn(n, fmt.Append(nil, "key ", n)); n++ {
+			hadMarks = hadMarks || k.marks != nil
+		}
+		if room := most - k.bytes; !hadMarks || k.marks != nil || room > 4<<10 {
+			t.Errorf("%s memory: %d numbers leave %d bytes, %d marks", name, n, room, len(k.marks))
+		}
+		if taken := k.share.memory.taken.Load(); taken != int64(k.bytes) {
+			t.Errorf("%s memory: %d bytes are taken for %d", name, taken, k.bytes)
+		}
+	}
+}

@@ -116,11 +116,10 @@ func (k *keys) numbered(number uint32) int {
 // returns none where there is no room.
 func (k *keys) add(raw []byte, hash uint64, use keyUse) int {
 	cost := costOf(room(raw))
-	if len(k.known) >= 2*k.maxKeys || k.bytes+cost > k.maxBytes || !k.share.take(k.bytes, cost, use) {
+	if len(k.known) >= 2*k.maxKeys || !k.take(cost, use) {
 		k.full = true
 		return none
 	}
-	k.bytes += cost
 	if 2*(len(k.known)+1) > len(k.slots) {
 		k.rehash(2 * len(k.slots))
 	}
@@ -132,6 +131,18 @@ func (k *keys) add(raw []byte, hash uint64, use keyUse) int {
 	k.once = append(k.once, false)
 	k.insert(len(k.known) - 1)
 	return len(k.known) - 1
+}
+
+// take finds room. A number is worth more than what tells keys to come again.
+func (k *keys) take(cost int, use keyUse) bool {
+	for k.bytes+cost > k.maxBytes || !k.share.take(k.bytes, cost, use) {
+		if use != keyNumbered || k.marks == nil {
+			return false
+		}
+		k.giveMarks()
+	}
+	k.bytes += cost
+	return true
 }
 
 // learn makes a number stand for a key, known or not. It reports false where there
@@ -169,11 +180,10 @@ func (k *keys) reach(number uint32) bool {
 	}
 	want := max(int(number)+1, min(max(leastKeys, 2*have), k.maxKeys))
 	cost := numberBytes * (want - have)
-	if k.bytes+cost > k.maxBytes || !k.share.take(k.bytes, cost, keyNumbered) {
+	if !k.take(cost, keyNumbered) {
 		k.full = true
 		return false
 	}
-	k.bytes += cost
 	k.pinned += cost
 	k.numbers = append(make([]uint32, 0, want), k.numbers...)[:want]
 	return true
