@@ -27,12 +27,15 @@ func TestHammer(t *testing.T) {
 			time.Sleep(time.Duration(r.IntN(2)) * 10 * time.Millisecond) // too long, or not
 			d.start()
 		case 2:
-			d.each(func(f *fakeConn) { f.reading.Lock() })
-			time.Sleep(5 * time.Millisecond)
+			var paused []*fakeConn // others may come meanwhile
 			d.each(func(f *fakeConn) {
-				f.reading.TryLock() // one that came meanwhile was not locked
-				f.reading.Unlock()
+				f.reading.Lock()
+				paused = append(paused, f)
 			})
+			time.Sleep(5 * time.Millisecond)
+			for _, f := range paused {
+				f.reading.Unlock()
+			}
 		case 3:
 			d.setFeatures(wire.Features{Stats: r.IntN(3) > 0})
 		}

@@ -32,6 +32,8 @@ var smaller = []struct {
 	{"apm-counters", 1, true, ""},
 	{"apm-max-body", 1 << 20, false, ""},
 	{"apm-max-body-bytes", 4 << 20, false, "apm-max-body"},
+	{"apm-max-connections", 64, false, ""}, // an idle one gives way to the next
+	{"max-connections", 128, false, ""},
 	{"retry-bytes", 8 << 20, false, ""},
 	{"ring-slots", 4096, true, "max-batch"},
 	{"max-aggregates", 256, true, ""},

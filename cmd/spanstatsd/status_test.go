@@ -268,7 +268,7 @@ func TestStatusCountsLive(t *testing.T) {
 	defer c.Close(t.Context())
 	want := [3]health.Bounded{{Live: 3, Max: 99}, {Live: 1, Max: 9}, {Live: 1, Max: 7}}
 	var got [3]health.Bounded
-	for range 500 {
+	for range 2_000 {
 		for _, resource := range []string{"a", "b", "c"} {
 			c.Publish([]client.Snapshot{{Key: client.Key{Service: "shop", Operation: "op", Resource: resource}, End: time.Now()}})
 		}

@@ -63,8 +63,9 @@ The daemon is found as status finds it. Exits 1 if it takes longer than --at-mos
 }
 
 // waitFor asks until the daemon is as it should be or the context ends, and then
-// says why it was not at the last look.
+// says why it was not at the last look that came to its end.
 func waitFor(ctx context.Context, source *statusSource, reached func(*health.Status) error) error {
+	var why error
 	for {
 		_, status, err := source.get(ctx)
 		if err == nil {
@@ -73,10 +74,13 @@ func waitFor(ctx context.Context, source *statusSource, reached func(*health.Sta
 		if err == nil {
 			return nil
 		}
+		if why == nil || ctx.Err() == nil {
+			why = err
+		}
 		select {
 		case <-ctx.Done():
 			// Not wrapped: a wait that took too long exits 1, whatever the reason.
-			return fmt.Errorf("wait for daemon: %s; raise --at-most if that is expected", err.Error())
+			return fmt.Errorf("wait for daemon: %s; raise --at-most if that is expected", why.Error())
 		case <-time.After(waitEvery):
 		}
 	}

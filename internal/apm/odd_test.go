@@ -245,7 +245,7 @@ func (p *proxied) attempt(body []byte) string {
 func (p *proxied) free() {
 	p.t.Helper()
 	held := ""
-	for range 2000 {
+	for range 30_000 {
 		if held = p.metric("spanstatsd_apm_buffered_bytes"); held == "0" {
 			return
 		}
@@ -366,7 +366,7 @@ func priorities(t *testing.T, of ...int) []byte {
 // dropping waits until the daemon knows that the agent may be spared traces.
 func (p *proxied) dropping() {
 	p.t.Helper()
-	for range 1000 {
+	for range 6_000 {
 		p.send("/v0.4/traces", priorities(p.t, 0))
 		if p.metric("spanstatsd_apm_unsampled_traces_total") != "0" {
 			return

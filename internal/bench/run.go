@@ -212,7 +212,7 @@ func (r *run) watch(ctx, asking context.Context) error {
 }
 
 // flushLimit is how long the last report may take.
-const flushLimit = 20 * time.Second
+const flushLimit = 30 * time.Second
 
 // flush has the daemon report what it holds, as a tracer would ask for it. Where
 // a report is due anyway it may wait a second for that one.

@@ -15,7 +15,7 @@ import (
 )
 
 // askLimit bounds one question to the daemon.
-const askLimit = 10 * time.Second
+const askLimit = 30 * time.Second
 
 // metrics are the samples of one scrape, by name and labels as they are written.
 type metrics map[string]float64

@@ -35,8 +35,8 @@ type target struct {
 // startLimit is how long a daemon may take to listen, stopLimit to deliver
 // everything and end.
 const (
-	startLimit = 10 * time.Second
-	stopLimit  = 20 * time.Second
+	startLimit = 30 * time.Second
+	stopLimit  = 30 * time.Second
 )
 
 // aim finds the daemon that runs already, by who listens on its socket.
@@ -157,7 +157,7 @@ func follow(logs io.Reader, warnings io.Writer, listening chan<- string) {
 // settled waits until the books are at rest and balance with so many spans
 // received, and returns them. The limit is for a daemon that has lost some.
 func (t *target) settled(ctx context.Context, received uint64) (health.Books, error) {
-	const limit = 10 * time.Second
+	const limit = 30 * time.Second
 	for begun := time.Now(); ; time.Sleep(2 * time.Millisecond) {
 		books, err := status(ctx, t.http)
 		if err != nil {

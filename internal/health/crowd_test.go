@@ -10,7 +10,9 @@ import (
 // TestCrowd fills the server with connections that say nothing: the next is
 // closed and counted, those inside are answered, and one that leaves makes room.
 func TestCrowd(t *testing.T) {
-	s := startServer(t, Config{})
+	s := newServer(t, Config{})
+	s.http.ReadHeaderTimeout, s.http.ReadTimeout = 0, 0 // they stay, however long it takes to fill it
+	s.Start()
 	open := func() net.Conn {
 		t.Helper()
 		conn, err := net.Dial("tcp", s.Addr())

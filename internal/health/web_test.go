@@ -22,14 +22,20 @@ import (
 // startServer runs a server over rooms with nothing in them.
 func startServer(t *testing.T, config Config) *Server {
 	t.Helper()
+	s := newServer(t, config)
+	s.Start()
+	s.SetReady(true)
+	return s
+}
+
+func newServer(t *testing.T, config Config) *Server {
+	t.Helper()
 	config.Addr, config.Version, config.FlushInterval = "127.0.0.1:0", "test", 10*time.Second
 	config.Sources, config.Log = rooms(t), slog.New(slog.DiscardHandler)
 	s, err := New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Start()
-	s.SetReady(true)
 	t.Cleanup(func() { s.Close(t.Context()) })
 	return s
 }

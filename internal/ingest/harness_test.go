@@ -72,7 +72,7 @@ func start(t testing.TB, change func(*Config, *aggregate.Config)) *harness {
 // stop ends everything in the daemon's order and checks the books.
 func (h *harness) stop() {
 	h.ended.Do(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := h.Drain(ctx); err != nil {
 			h.t.Error(err)

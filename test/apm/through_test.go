@@ -70,7 +70,7 @@ func startAgent(t *testing.T) *realAgent {
 		}
 	})
 	t.Cleanup(a.stop)
-	for range 1000 {
+	for range 6_000 {
 		if conn, err := net.Dial("unix", a.socket); err == nil {
 			conn.Close()
 			return a

@@ -86,7 +86,7 @@ func startAgent(t testing.TB) *realAgent {
 		}
 	})
 	t.Cleanup(a.stop)
-	for range 1000 {
+	for range 6_000 {
 		if conn, err := net.Dial("unix", a.socket); err == nil {
 			conn.Close()
 			return a

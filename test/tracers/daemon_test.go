@@ -46,7 +46,10 @@ func (d *runningDaemon) stop(t *testing.T) (health.Books, counters) {
 // counters are those of tracers' requests that are not 0.
 type counters map[string]float64
 
-const unsampledTraces = "spanstatsd_apm_unsampled_traces_total"
+const (
+	unsampledTraces  = "spanstatsd_apm_unsampled_traces_total"
+	mergedStatistics = `spanstatsd_apm_stats_requests_total{result="merged"}`
+)
 
 func (d *runningDaemon) counters(t *testing.T) counters {
 	t.Helper()

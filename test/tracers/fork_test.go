@@ -98,6 +98,13 @@ func (f *fork) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// count is how many requests of a path there were.
+func (f *fork) count(path string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.paths[path]
+}
+
 // String says which requests there were.
 func (f *fork) String() string {
 	f.mu.Lock()

@@ -70,6 +70,9 @@ func (p *pair) compare(t *testing.T, s setting) outcome {
 	if got != want || got == 0 {
 		t.Errorf("%d spans of traces reached the agent through the daemon, %d without it", got, want)
 	}
+	if sent := p.fork.count("/v0.6/stats"); (sent > 0) != s.computes || counters[mergedStatistics] != float64(sent) {
+		t.Errorf("of %d requests with statistics %v were merged", sent, counters[mergedStatistics])
+	}
 	if cut := counters[unsampledTraces]; (cut > 0) != (s.drop && s.protocol != "1.0") {
 		t.Errorf("%v traces were not forwarded", cut)
 	}
