@@ -94,12 +94,13 @@ func TestHeadersOfManyLines(t *testing.T) {
 		bytes string
 		fits  bool
 	}{
-		"as many as fit":       {header(maxHeaderLines, "\r\n") + behind, true},
-		"one more":             {header(maxHeaderLines+1, "\r\n"), false},
-		"as many, bare":        {header(maxHeaderLines, "\n") + behind, true},
-		"one more, bare":       {header(maxHeaderLines+1, "\n"), false},
-		"none that is ended":   {strings.Repeat("a\r\n", maxHeaderLines), true},
-		"lines of nothing yet": {"GET / HTTP/1.1\r", true},
+		"as many as fit":           {header(maxHeaderLines, "\r\n") + behind, true},
+		"one more":                 {header(maxHeaderLines+1, "\r\n"), false},
+		"as many, bare":            {header(maxHeaderLines, "\n") + behind, true},
+		"one more, bare":           {header(maxHeaderLines+1, "\n"), false},
+		"none that is ended":       {strings.Repeat("a\r\n", maxHeaderLines), true},
+		"lines of nothing yet":     {"GET / HTTP/1.1\r", true},
+		"one more, behind nothing": {"\r\n\r\n" + header(maxHeaderLines+1, "\r\n"), false},
 	} {
 		for _, piece := range []int{1, 3, 4096} {
 			var h headerLines

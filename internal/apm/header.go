@@ -24,13 +24,14 @@ var errManyLines = errors.New("read header: more lines than any tracer sends")
 // waits for its tracer to leave.
 type headerLines struct {
 	read  atomic.Bool // to its end; what comes is no header
+	begun bool        // something other than empty lines, which may come before it
 	empty bool        // the line so far
 	lines int
 }
 
 // reset is for the next request.
 func (h *headerLines) reset() {
-	h.empty, h.lines = false, 0
+	h.begun, h.empty, h.lines = false, false, 0
 	h.read.Store(false)
 }
 
@@ -38,7 +39,7 @@ func (h *headerLines) reset() {
 func (h *headerLines) take(b []byte) bool {
 	for _, c := range b {
 		switch {
-		case c == '\n' && h.empty:
+		case c == '\n' && h.empty && h.begun:
 			h.read.Store(true)
 			return true
 		case c == '\n':
@@ -47,7 +48,7 @@ func (h *headerLines) take(b []byte) bool {
 				return false
 			}
 		case c != '\r':
-			h.empty = false
+			h.begun, h.empty = true, false
 		}
 	}
 	return true

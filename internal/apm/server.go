@@ -201,6 +201,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	keepNamed(r.Header)
 	to := newAnswer(w)
+	defer to.soon() // for its end, which comes after us
 	if format, ok := formats[r.URL.Path]; ok {
 		s.serveTraces(format, to, r)
 		return

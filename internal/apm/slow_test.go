@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -129,27 +130,61 @@ func TestTracersThatFallSilent(t *testing.T) {
 	})
 }
 
-// TestLongPolls: an answer may take any time.
+// TestLongPolls: an answer may take any time, before each of its pieces and before its
+// end, whether its request has a body or not, and the connection is good for another.
 func TestLongPolls(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		_, tracers, stop := serveInMemory(t, "agent", &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			_, _ = io.Copy(io.Discard, r.Body)
-			for range 3 {
-				time.Sleep(time.Hour)
-				_, _ = w.Write([]byte("x"))
-				_ = http.NewResponseController(w).Flush()
-			}
-		})})
-		defer stop()
-		conn := tracers.dial()
-		defer conn.Close()
-		_, _ = io.WriteString(conn, "POST /v0.7/config HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 4\r\n\r\nbody")
-		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err != nil {
-			t.Fatal(err)
+	for _, request := range []string{
+		"GET /x HTTP/1.1\r\nHost: x\r\n\r\n",
+		"POST /v0.7/config HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n",
+		"POST /v0.7/config HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody",
+		"PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\nContent-Length: 1\r\n\r\n\x90",
+	} {
+		for _, early := range []time.Duration{0, time.Hour} {
+			synctest.Test(t, func(t *testing.T) {
+				_, tracers, stop := serveInMemory(t, "agent", &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					_, _ = io.Copy(io.Discard, r.Body)
+					time.Sleep(early)
+					for range 3 {
+						_, _ = w.Write([]byte("x"))
+						_ = http.NewResponseController(w).Flush()
+						time.Sleep(time.Hour)
+					}
+				})})
+				defer stop()
+				conn := tracers.dial()
+				defer conn.Close()
+				from := bufio.NewReader(conn)
+				for range 2 {
+					_, _ = io.WriteString(conn, request)
+					resp, err := http.ReadResponse(from, nil)
+					if err != nil {
+						t.Errorf("%q: %v", request, err)
+						return
+					}
+					if answer, err := io.ReadAll(resp.Body); err != nil || string(answer) != "xxx" {
+						t.Errorf("%q: answered %q: %v", request, answer, err)
+						return
+					}
+				}
+			})
 		}
-		if answer, err := io.ReadAll(resp.Body); err != nil || string(answer) != "xxx" {
-			t.Errorf("answered %q: %v", answer, err)
+	}
+}
+
+// TestStreamedBodyEndsOnce: behind its end a body is still at its end, whatever our
+// server, which closes it when the answer begins, says of it by then.
+func TestStreamedBodyEndsOnce(t *testing.T) {
+	closed := false
+	body := &streamed{control: http.NewResponseController(httptest.NewRecorder()), ReadCloser: io.NopCloser(readerFunc(func([]byte) (int, error) {
+		if closed {
+			return 0, http.ErrBodyReadAfterClose
 		}
-	})
+		closed = true
+		return 4, io.EOF
+	}))}
+	for _, want := range []int{4, 0} {
+		if n, err := body.Read(make([]byte, 8)); n != want || err != io.EOF {
+			t.Errorf("%d bytes and %v, want %d and the end", n, err, want)
+		}
+	}
 }

@@ -32,7 +32,8 @@ type streamedKey struct{}
 
 // stream hands a request on without a look at its body.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
-	body := &streamed{ReadCloser: r.Body, control: http.NewResponseController(w)}
+	// What has no body is watched for its tracer's leaving from the start.
+	body := &streamed{ReadCloser: r.Body, control: http.NewResponseController(w), ended: r.Body == http.NoBody}
 	r = r.WithContext(context.WithValue(r.Context(), streamedKey{}, body))
 	r.Body = body
 	s.proxy.ServeHTTP(w, r)
@@ -42,7 +43,14 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 // leaving, for as long as the answer takes.
 func (b *streamed) Read(p []byte) (int, error) {
 	b.mu.Lock()
-	if !b.ended && !b.hurried {
+	if b.ended {
+		// Whoever sends it asks once more, behind its last byte. Our server may have
+		// closed it by then, since the answer has begun, and its word for that would cost
+		// the connection to the agent.
+		b.mu.Unlock()
+		return 0, io.EOF
+	}
+	if !b.hurried {
 		_ = b.control.SetReadDeadline(time.Now().Add(silence)) // one that can't be set is none
 	}
 	b.mu.Unlock()
