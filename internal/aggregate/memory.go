@@ -49,9 +49,9 @@ func (c *Config) TableBytes() int {
 }
 
 // mergedBytes is the same of the groups that one cycle merges: its rows, their places
-// in a table that has just grown, and what links their pages.
+// in a table that has just grown, what links their pages, and counters that wrapped.
 func (c *Config) mergedBytes() int {
 	row := unsafe.Sizeof(mergedRow{}) + 4*placeBytes
 	links := c.SketchBytes / mergedShare / chunkBytes * chunkPages * int(unsafe.Sizeof(link{}))
-	return mergedBuckets*c.maxKeys()*int(row) + links
+	return mergedBuckets*c.maxKeys()*int(row) + links + maxWraps*wrapBytes
 }

@@ -45,6 +45,7 @@ type Merged struct {
 	places   places
 	mappings []Mapping // by MappingID
 	pages    linked
+	wrapping wraps
 
 	held  atomic.Uint64  // spans in the rows, for the books
 	spans *atomic.Uint64 // of all cycles
@@ -100,7 +101,7 @@ func (m Merging) Fits(groups []Group, width uint64, now time.Time) error {
 	if width != uint64(m.width) {
 		return ErrOtherTime
 	}
-	pages, known := 0, len(m.mappings)
+	pages, known, wrapping := 0, len(m.mappings), m.wrapping
 	for i := range groups {
 		g := &groups[i]
 		if _, ok := m.bucketOf(g.Bucket, now.UnixNano()); !ok {
@@ -112,11 +113,14 @@ func (m Merging) Fits(groups []Group, width uint64, now time.Time) error {
 			return ErrMappings
 		}
 		pages += pagesOf(g.OK.List) + pagesOf(g.Errors.List)
+		wrapping.note(g.OK.List)
+		wrapping.note(g.Errors.List)
 	}
-	if len(m.rows)+len(groups) > m.most || !m.pages.reserve(pages, m.chunks) {
+	if len(m.rows)+len(groups) > m.most || wrapping.most() > maxWraps || !m.pages.reserve(pages, m.chunks) {
 		m.mappings = m.mappings[:known]
 		return ErrNoMergedRoom
 	}
+	m.wrapping = wrapping
 	return nil
 }
 
@@ -195,5 +199,6 @@ func (m *Merged) reset() {
 	m.rows, m.mappings = m.rows[:0], m.mappings[:1]
 	m.places.reset()
 	m.pages.reset()
+	m.wrapping = wraps{}
 	m.held.Store(0)
 }

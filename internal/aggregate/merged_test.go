@@ -234,6 +234,40 @@ func TestMergedRowsAreBounded(t *testing.T) {
 	}
 }
 
+// TestWrappedCountersAreBounded: whatever numbers tracers send, no more counters wrap
+// around than there is memory for, and the next cycle has all of it again.
+func TestWrappedCountersAreBounded(t *testing.T) {
+	for _, spans := range []uint64{1, largeBin - 1, largeBin, 1<<16 - 1, 1 << 16, 1 << 40} {
+		config := testConfig(func(s *Sealed) { s.Release() })
+		config.Merge, config.MaxAggregates, config.SketchBytes = true, 100, 64<<20
+		m := newMerged(&config, NewSketchMemory(config.SketchBytes), new(atomic.Uint64))
+		m.open(time.Unix(1003, 0))
+		c := &Cycle{merged: m, registry: newRegistry(&config), live: func(int) {}}
+		origin, _ := c.AdmitOrigin(span.Origin{})
+		var bins Bins
+		for at := range uint16(2000) {
+			bins.List = append(bins.List, Bin{at, spans})
+		}
+		for range 2 {
+			merging := c.Merging()
+			refused := false
+			for n := 0; n < 2000 && !refused; n++ {
+				g := []Group{{Key: span.Key{Resource: fmt.Sprint(n % 90)}, Bucket: 1000e9, Mapping: OwnMapping, OK: bins}}
+				if err := merging.Fits(g, 10e9, time.Unix(1004, 0)); err != nil {
+					refused = true
+					continue
+				}
+				merging.Add(origin, &g[0])
+			}
+			if wrapped := len(m.pages.carries); wrapped > maxWraps || refused != (spans > 1) {
+				t.Errorf("bins of %d spans: %d counters wrapped, refused: %t", spans, wrapped, refused)
+			}
+			merging.End()
+			m.clear()
+		}
+	}
+}
+
 // TestMerge merges from many sides while drainers count the same keys, and cycles
 // are sealed and cleared: each span is in one sealed cycle or given up, its key has
 // all of its counts, and the books say so.
