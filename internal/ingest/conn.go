@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -23,7 +22,7 @@ const helloTimeout = 5 * time.Second
 // write side, which writing guards.
 type conn struct {
 	admission
-	socket *net.UnixConn
+	socket *socket
 	frames *frames
 	peer   peer
 
@@ -96,7 +95,7 @@ func (c *conn) guarded() (err error) {
 
 // identify asks the kernel who connected, before a byte of it is read.
 func (c *conn) identify() (err error) {
-	if c.peer, err = credentials(c.socket); err != nil {
+	if c.peer, err = credentials(c.socket.UnixConn); err != nil {
 		return faultf(FaultNotAllowed, "identify tracer: %w", err)
 	}
 	allowed := c.server.config.AllowUIDs

@@ -162,7 +162,7 @@ func (s *Server) accept() {
 
 // add serves a new connection, or tells it that there is no room.
 func (s *Server) add(socket *net.UnixConn) {
-	c := &conn{admission: admission{server: s}, socket: socket, since: time.Now()}
+	c := &conn{admission: admission{server: s}, socket: newSocket(socket), since: time.Now()}
 	s.counters.accepted.Add(1)
 	s.mu.Lock()
 	stopping, full := s.stopping, len(s.conns) >= s.config.MaxConnections
@@ -184,7 +184,7 @@ func (s *Server) add(socket *net.UnixConn) {
 		socket.Close()
 		return
 	}
-	c.frames = newFrames(socket, s.config.MaxFrame, s.config.ReadTimeout, newThrottle(s.config.MaxByteRate, s.draining, &s.counters.throttled), &s.space)
+	c.frames = newFrames(c.socket, s.config.MaxFrame, s.config.ReadTimeout, newThrottle(s.config.MaxByteRate, s.draining, &s.counters.throttled), &s.space)
 	c.enter(true)
 	go c.serve()
 }
