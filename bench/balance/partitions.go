@@ -169,13 +169,11 @@ func (p *publisher) publish(from int) bool {
 	}
 	p.route.Begin()
 	defer p.route.Offered()
-	now := time.Now().UnixNano()
+	window, now := cycle.Window(), time.Now().UnixNano()
 	for i := range batchLen {
 		key := p.known[(from+i)%len(p.known)]
 		to := &p.slots[p.route.Drainer(key.Hash)]
-		*to = append(*to, aggregate.Slot{
-			Key: key.ID, Cycle: uint16(cycle.Number()), Weight: 1, End: now, Duration: uint64(i+1) * 1_000_000,
-		})
+		*to = append(*to, aggregate.Slot{Value: uint64(i+1) * 1_000_000, Key: key.ID, Facts: window.Facts(now, 0)})
 	}
 	var claims [partitionDrainers]ring.Claim[aggregate.Slot]
 	for drainer, slots := range p.slots {

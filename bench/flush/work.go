@@ -33,7 +33,8 @@ type work struct {
 	spans  int // an aggregate
 	opened time.Time
 	keys   []aggregate.KeyEntry
-	counts []aggregate.Slot
+	counts []aggregate.Snapshot
+	slots  []aggregate.Slot // of them
 	table  *aggregate.Table
 	coder  *flush.Encoder
 }
@@ -50,15 +51,16 @@ func newWork(shape shape, spans int) *work {
 		}})
 	}
 	rnd := rand.New(rand.NewPCG(7, uint64(spans)))
+	window := aggregate.NewWindow(0, w.opened, width)
 	for i := range aggregates * spans {
-		s := aggregate.Slot{
-			Key: aggregate.KeyID(i % aggregates), Duration: shape.draw(rnd), End: w.opened.UnixNano(), Weight: 1,
-			Flags: span.TopLevel,
-		}
+		flags := span.TopLevel
 		if rnd.IntN(20) == 0 {
-			s.Flags |= span.Error
+			flags |= span.Error
 		}
-		w.counts = append(w.counts, s)
+		w.counts = append(w.counts, aggregate.Snapshot{
+			Key: aggregate.KeyID(i % aggregates), Duration: shape.draw(rnd), End: w.opened.UnixNano(), Weight: 1, Flags: flags,
+		})
+		w.slots = window.Append(w.slots, &w.counts[i])
 	}
 	return w
 }
@@ -67,8 +69,8 @@ func newWork(shape shape, spans int) *work {
 func (w *work) ours() func() []byte {
 	w.table.Reset()
 	w.table.Open(w.opened)
-	for i := range w.counts {
-		w.table.Add(&w.counts[i], w.opened.UnixNano())
+	for i := range w.slots {
+		w.table.Add(&w.slots[i])
 	}
 	sealed := aggregate.NewSealed(1, w.opened, w.opened.Add(width), width,
 		[]span.Origin{{Service: "web", Env: "prod", Host: "host"}}, w.keys, w.table)

@@ -35,6 +35,7 @@ var smaller = []struct {
 	{"apm-max-connections", 64, false, ""}, // an idle one gives way to the next
 	{"max-connections", 128, false, ""},
 	{"retry-bytes", 8 << 20, false, ""},
+	{"ring-slots", 8192, false, "max-batch"},
 	{"ring-slots", 4096, true, "max-batch"},
 	{"max-aggregates", 256, true, ""},
 	{"max-connections", 64, false, ""},

@@ -7,9 +7,23 @@ import (
 )
 
 // ageEvery is how many spans one is looked at of: few enough for a few hundred
-// a second to say how old all are, many enough that a turn of the drainer pays
-// one comparison for it, and no span does.
+// a second to say how old all are, many enough that a note for it costs nothing a span.
 const ageEvery = 1024
+
+// Ageing chooses the spans of one publisher whose ends go with them. The choice is
+// among spans and not among batches, so that one of a long batch is as likely as any.
+type Ageing struct{ skip int }
+
+// Next is the place in a batch of so many spans of the one whose end is noted, or -1.
+func (a *Ageing) Next(spans int) int {
+	at := a.skip
+	if at >= spans {
+		a.skip -= spans
+		return -1
+	}
+	a.skip = (ageEvery - (spans-at)%ageEvery) % ageEvery // of a longer batch, only one
+	return at
+}
 
 // The bounds of the histogram: two to an octave, from 4 microseconds to a minute.
 const (
@@ -20,27 +34,19 @@ const (
 // ages says how long spans had ended when they were counted: the tracer's
 // buffering, the socket and the ring together. One drainer writes it and anybody
 // reads it.
-//
-// The sample is of spans and not of turns, so that a full ring, whose turns are
-// long, weighs as much as its spans do. It costs no look at the clock: a turn
-// has read it already.
 type ages struct {
-	skip    int // spans to pass until the next sample; the drainer's alone
 	counts  [ageBuckets + 1]atomic.Uint64
 	sum     atomic.Uint64 // bits of a float64, in seconds: one span may say that it ended in 1678
 	highest atomic.Uint64
 }
 
-// sample looks at every ageEvery-th of the slots that are counted at now.
-func (a *ages) sample(slots []Slot, now int64) {
-	for ; a.skip < len(slots); a.skip += ageEvery {
-		age := uint64(0)
-		if end := slots[a.skip].End; end < now {
-			age = uint64(now) - uint64(end) // which an int64 may not hold
-		}
-		a.observe(age)
+// ageAt is how long ago something ended, which an int64 may not hold; never less than
+// nothing.
+func ageAt(now, end int64) uint64 {
+	if end >= now {
+		return 0
 	}
-	a.skip -= len(slots)
+	return uint64(now) - uint64(end)
 }
 
 func (a *ages) observe(age uint64) {

@@ -23,31 +23,35 @@ func TestAgeBuckets(t *testing.T) {
 	}
 }
 
-// However slots are cut into turns, every ageEvery-th span is looked at.
-func TestAgesSampleSpansAndNotTurns(t *testing.T) {
-	const now, spans = 1 << 40, 10*ageEvery + 7
-	slots := make([]Slot, spans)
-	for i := range slots {
-		slots[i].End = now - 1 // found by nobody
-		if i%ageEvery == 0 {
-			slots[i].End = now - 1<<20
+// However spans are cut into batches, every ageEvery-th is chosen, as long as there are
+// no more than that in one.
+func TestAgeingChoosesSpansAndNotBatches(t *testing.T) {
+	const spans = 10*ageEvery + 7
+	for _, batch := range []int{1, 3, 512, ageEvery - 1, ageEvery} {
+		var a Ageing
+		var chosen []int
+		for from := 0; from < spans; from += batch {
+			n := min(batch, spans-from)
+			if at := a.Next(n); at >= 0 {
+				chosen = append(chosen, from+at)
+			}
+		}
+		for i, at := range chosen {
+			if at != i*ageEvery {
+				t.Fatalf("in batches of %d: span %d was chosen as number %d", batch, at, i)
+			}
+		}
+		if len(chosen) != 11 {
+			t.Errorf("in batches of %d: %d were chosen, want 11", batch, len(chosen))
 		}
 	}
-	slots[0].End = now + 5 // from a clock that is ahead
-	for _, turn := range []int{1, 3, 512, ageEvery, ageEvery + 1, spans} {
-		var a ages
-		for rest := slots; len(rest) > 0; {
-			n := min(turn, len(rest))
-			a.sample(rest[:n], now)
-			rest = rest[n:]
-		}
-		got := newAges()
-		got.add(&a)
-		if got.Counts[ageBucket(1<<20)] != 10 || got.Counts[0] != 1 {
-			t.Errorf("in turns of %d: %d old and %d young spans were looked at, want 10 and 1", turn, got.Counts[ageBucket(1<<20)], got.Counts[0])
-		}
-		if want := float64(1<<20) / 1e9; got.Highest != want || math.Abs(got.Sum-10*want) > 1e-12 {
-			t.Errorf("in turns of %d: highest %v and sum %v, want %v and ten times that", turn, got.Highest, got.Sum, want)
+	// Of a longer batch it is one, and those behind keep the distance.
+	var a Ageing
+	for _, batch := range []struct{ spans, chosen int }{
+		{5*ageEvery + 1, 0}, {ageEvery - 2, -1}, {2, 1}, {ageEvery - 1, -1}, {2 * ageEvery, 0}, {1, 0},
+	} {
+		if at := a.Next(batch.spans); at != batch.chosen {
+			t.Errorf("of %d spans, %d was chosen, want %d", batch.spans, at, batch.chosen)
 		}
 	}
 }
@@ -71,8 +75,7 @@ func TestAgesOfAnyEnd(t *testing.T) {
 	} {
 		before := newAges()
 		before.add(&a)
-		a.skip = 0
-		a.sample([]Slot{{End: c.end}}, now)
+		a.observe(ageAt(now, c.end))
 		after := newAges()
 		after.add(&a)
 		if grew := after.Sum - before.Sum; math.Abs(grew-c.age) > 1e-4 {

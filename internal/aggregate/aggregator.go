@@ -33,7 +33,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Drainers: 1, Partitions: Partitioning{Adaptive: DefaultDensity}, RebalanceInterval: 10 * time.Second,
-		RingSlots: 8192, MaxAggregates: 2048, LabelBytes: 8 << 20, MaxOrigins: 256, SketchBytes: 16 << 20,
+		RingSlots: 1 << 15, MaxAggregates: 2048, LabelBytes: 8 << 20, MaxOrigins: 256, SketchBytes: 16 << 20,
 		Budgets: DefaultBudgets(), FlushInterval: 10 * time.Second, BucketWidth: 10 * time.Second,
 		ConflateRuntimes: true,
 	}
@@ -119,7 +119,7 @@ func New(config Config) (*Aggregator, error) {
 	a.cycles.left = make(chan struct{}, 1)
 	a.cycles.readers = map[*Reader]struct{}{}
 	for i := range a.cycles.slots {
-		c := &Cycle{live: a.balancer.Live, released: make(chan struct{}, 1)}
+		c := &Cycle{width: config.BucketWidth, live: a.balancer.Live, released: make(chan struct{}, 1)}
 		for range config.Drainers {
 			c.tables = append(c.tables, NewTable(config.maxKeys(), config.BucketWidth, a.sketches))
 		}

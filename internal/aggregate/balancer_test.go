@@ -266,7 +266,8 @@ func TestSaturatedDrainersUnderSkew(t *testing.T) {
 				claim, result := a.Ring(route.Drainer(key.Hash)).Claim(1)
 				route.Offered()
 				if result == ring.Claimed {
-					*claim.Slot(0) = Slot{Key: key.ID, Cycle: uint16(cycle.Number()), Weight: 1, End: time.Now().UnixNano()}
+					window := cycle.Window()
+					*claim.Slot(0) = Slot{Key: key.ID, Facts: window.Facts(time.Now().UnixNano(), 0)}
 					claim.Publish()
 					admitted++
 				}
@@ -402,7 +403,7 @@ func TestGoroutinesAreConstant(t *testing.T) {
 	a.Start()
 	r := a.NewReader()
 	for i := range 20_000 {
-		publish(a, r, span.Origin{}, span.Key{Resource: fmt.Sprint(i % 500)}, Slot{End: time.Now().UnixNano(), Weight: 1})
+		publish(a, r, span.Origin{}, span.Key{Resource: fmt.Sprint(i % 500)}, Snapshot{End: time.Now().UnixNano(), Weight: 1})
 		if i%1000 == 0 && started() != config.Drainers+2 {
 			t.Fatalf("%d goroutines for %d drainers", started(), config.Drainers)
 		}

@@ -44,7 +44,15 @@ const (
 	one = 1023 << mantissaBits
 )
 
-// binOf is the bin of a duration that is not 0.
-func binOf(nanoseconds uint64) uint {
-	return uint(binTable[math.Float64bits(float64(nanoseconds))>>truncatedBits-one])
+// truncated is what a duration that is not 0 is once it has lost its low bits: a place
+// in the bin table.
+type truncated uint16
+
+func truncatedOf(nanoseconds uint64) truncated {
+	return truncated(math.Float64bits(float64(nanoseconds))>>truncatedBits - one)
 }
+
+func (t truncated) bin() uint { return uint(binTable[t]) }
+
+// binOf is the bin of a duration that is not 0.
+func binOf(nanoseconds uint64) uint { return truncatedOf(nanoseconds).bin() }

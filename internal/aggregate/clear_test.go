@@ -18,8 +18,8 @@ func TestClear(t *testing.T) {
 		sealed.Add(s.Spans())
 		cleared.Add(s.Cleared)
 		for _, table := range s.Tables {
-			for i := range table.Rows() {
-				hits.Add(uint64(table.Rows()[i].Hits))
+			for i := range table.Len() {
+				hits.Add(uint64(table.counts(i).Hits))
 			}
 		}
 		s.Delivery.Resolve(nil)
@@ -39,7 +39,7 @@ func TestClear(t *testing.T) {
 			defer r.Close()
 			for i := range each {
 				publish(a, r, span.Origin{Service: "shop"}, span.Key{Resource: fmt.Sprint(p, i%50)},
-					Slot{Duration: 5, End: time.Now().UnixNano(), Weight: 1})
+					Snapshot{Duration: 5, End: time.Now().UnixNano(), Weight: 1})
 			}
 		})
 	}

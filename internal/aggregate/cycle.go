@@ -14,6 +14,8 @@ import (
 type Cycle struct {
 	number   uint64
 	opened   time.Time
+	window   Window
+	width    time.Duration // of a bucket
 	interval uint64
 	registry *registry     // of the interval
 	tables   []*Table      // by drainer

@@ -36,37 +36,57 @@ func (d *drainer) run() {
 	d.ring.Consume(drainLimit, d.count, d.signal)
 }
 
-// count adds slots to the tables of their cycles. Now is read once for all of
-// them: it only bounds from above, and later than a span's publish is safe.
+// count adds slots to the tables of their cycles.
 func (d *drainer) count(slots []Slot) {
-	now := time.Now().UnixNano()
-	d.ages.sample(slots, now)
-	var held [2]uint64
-	var late, early uint64
-	for i := range slots {
-		s := &slots[i]
-		clamp := d.tables[s.Cycle&1].Add(s, now)
-		held[s.Cycle&1]++
-		if clamp != InTime {
-			if clamp == Late {
-				late++
-			} else {
-				early++
-			}
+	var taken [2]uint64 // spans, by table
+	var other others
+	for len(slots) > 0 {
+		cycle := slots[0].Facts.cycle()
+		n := d.tables[cycle].count(slots)
+		taken[cycle] += uint64(n)
+		if slots = slots[n:]; n == 0 {
+			taken[cycle] += d.other(&slots[0], &other)
+			slots = slots[1:]
 		}
 	}
-	for i, n := range held {
+	for i, n := range taken {
 		// A table that got nothing may be sealed, and is then not ours to write.
 		if n > 0 {
 			d.tables[i].held.Store(d.tables[i].held.Load() + n)
 		}
 	}
 	// One writer: a load and a store are an exact addition.
-	d.aggregated.Store(d.aggregated.Load() + uint64(len(slots)))
-	if late+early > 0 {
-		d.late.Store(d.late.Load() + late)
-		d.early.Store(d.early.Load() + early)
+	d.aggregated.Store(d.aggregated.Load() + taken[0] + taken[1])
+	if other.late+other.early > 0 {
+		d.late.Store(d.late.Load() + other.late)
+		d.early.Store(d.early.Load() + other.early)
 	}
+}
+
+// others is what was unusual among some slots.
+type others struct {
+	late, early uint64
+	now         int64 // 0 until it was asked for
+}
+
+// other adds an unusual slot, and returns how many spans it is.
+func (d *drainer) other(s *Slot, o *others) (spans uint64) {
+	d.tables[s.Facts.cycle()].Add(s)
+	switch {
+	case s.Facts&noteEnd != 0:
+		if o.now == 0 {
+			o.now = time.Now().UnixNano()
+		}
+		d.ages.observe(ageAt(o.now, int64(s.Value)))
+		return 0
+	case s.Facts&noteWeight != 0:
+		return 0
+	case s.Facts&factLate != 0:
+		o.late++
+	case s.Facts&factEarly != 0:
+		o.early++
+	}
+	return 1
 }
 
 // signal answers a report: the ring has just delivered everything that was

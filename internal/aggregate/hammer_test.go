@@ -183,6 +183,7 @@ func (c *chain) batch(rnd *rand.Rand, reader *aggregate.Reader, route *aggregate
 	route.Begin()
 	defer route.Offered()
 	origin, _ := cycle.AdmitOrigin(span.Origin{Service: "shop"})
+	window := cycle.Window()
 	byDrainer := make([][]aggregate.Slot, c.Drainers())
 	type noted struct {
 		at       place
@@ -193,8 +194,8 @@ func (c *chain) batch(rnd *rand.Rand, reader *aggregate.Reader, route *aggregate
 	for i := range notes {
 		key := span.Key{Service: "s", Operation: "o", Resource: fmt.Sprint("r", rnd.IntN(40)*rnd.IntN(2))} // r0 is hot
 		admitted := cycle.Admit(origin, &key)
-		s := aggregate.Slot{
-			Key: admitted.ID, Cycle: uint16(cycle.Number()), Weight: 1,
+		s := aggregate.Snapshot{
+			Key: admitted.ID, Weight: 1,
 			Duration: 1 + rnd.Uint64()>>(34+rnd.IntN(28)), End: time.Now().UnixNano(),
 		}
 		if rnd.IntN(8) == 0 {
@@ -202,7 +203,7 @@ func (c *chain) batch(rnd *rand.Rand, reader *aggregate.Reader, route *aggregate
 		}
 		notes[i] = noted{place{cycle.Number(), s.End - s.End%10e9, key.Resource}, s.Duration, s.Flags == span.Error}
 		drainer := route.Drainer(admitted.Hash)
-		byDrainer[drainer] = append(byDrainer[drainer], s)
+		byDrainer[drainer] = window.Append(byDrainer[drainer], &s)
 	}
 	var claims []ring.Claim[aggregate.Slot]
 	for drainer, slots := range byDrainer {

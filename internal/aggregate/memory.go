@@ -40,7 +40,7 @@ func (c *Config) Memory() []memory.Part {
 // cycles that can be open; and where groups are merged, all that they may take. Honest traffic takes a sixth of it or less: a key
 // is one drainer's and its spans end in one bucket.
 func (c *Config) TableBytes() int {
-	row := unsafe.Sizeof(Aggregate{}) + unsafe.Sizeof(store{}) + unsafe.Sizeof(int32(0))
+	row := unsafe.Sizeof(Aggregate{}) + 2*unsafe.Sizeof(store{}) + unsafe.Sizeof(Counts{}) + unsafe.Sizeof(int32(0))
 	bytes := c.Drainers * windowBuckets * c.maxKeys() * int(row)
 	if c.Merge {
 		bytes += c.mergedBytes()

@@ -22,7 +22,7 @@ func TestTableBytes(t *testing.T) {
 	for key := range config.maxKeys() {
 		for bucket := range int64(windowBuckets) {
 			end := (990 + 10*bucket) * int64(time.Second)
-			table.Add(&Slot{Key: KeyID(key), End: end, Flags: span.Error, Weight: 1}, end)
+			put(table, end, Snapshot{Key: KeyID(key), End: end, Flags: span.Error, Weight: 2})
 		}
 	}
 	if taken, want := table.bytes(), config.TableBytes()/2; taken != want { // the other half is the other cycle's
@@ -32,7 +32,8 @@ func TestTableBytes(t *testing.T) {
 
 // bytes is all that a table has set aside, but its pages.
 func (t *Table) bytes() int {
-	return cap(t.rows)*int(unsafe.Sizeof(Aggregate{})) + cap(t.failed)*int(unsafe.Sizeof(store{})) + cap(t.index)*4
+	return cap(t.rows)*int(unsafe.Sizeof(Aggregate{})) + (cap(t.ok)+cap(t.failed))*int(unsafe.Sizeof(store{})) +
+		cap(t.weighted)*int(unsafe.Sizeof(Counts{})) + cap(t.index)*4
 }
 
 // TestMemoryOfAThousandAggregates counts durations of two shapes in a thousand
@@ -49,7 +50,7 @@ func TestMemoryOfAThousandAggregates(t *testing.T) {
 			table := NewTable(aggregates, 10*time.Second, memory)
 			table.Open(time.Unix(1000, 0))
 			fill(name, spans, aggregates, func(i int, ns uint64, flags span.Flags) {
-				table.Add(&Slot{Key: KeyID(i), End: 1001e9, Duration: ns, Flags: flags, Weight: 1}, 1002e9)
+				put(table, 1002e9, Snapshot{Key: KeyID(i), End: 1001e9, Duration: ns, Flags: flags})
 			})
 			ours := table.bytes() + memory.Taken()
 

@@ -52,8 +52,10 @@ type Merged struct {
 }
 
 type mergedRow struct {
-	Row
-	mapping    MappingID
+	key     KeyID
+	mapping MappingID
+	bucket  int64
+	Counts
 	ok, errors distribution
 }
 
@@ -161,16 +163,16 @@ func (m *Merged) row(key KeyID, bucket int64, mapping MappingID) *mergedRow {
 			break
 		}
 		place = next
-		if row := &m.rows[at]; row.Key == key && row.Bucket == bucket && row.mapping == mapping {
+		if row := &m.rows[at]; row.key == key && row.bucket == bucket && row.mapping == mapping {
 			return row
 		}
 	}
 	at := len(m.rows)
 	m.rows = extend(m.rows, m.most)
-	m.rows[at] = mergedRow{Row: Row{Key: key, Bucket: bucket}, mapping: mapping}
+	m.rows[at] = mergedRow{key: key, bucket: bucket, mapping: mapping}
 	m.places.put(hashOfRow(key, bucket, mapping), uint32(at), func(at uint32) uint64 {
 		row := &m.rows[at]
-		return hashOfRow(row.Key, row.Bucket, row.mapping)
+		return hashOfRow(row.key, row.bucket, row.mapping)
 	})
 	return &m.rows[at]
 }

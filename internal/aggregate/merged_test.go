@@ -104,7 +104,8 @@ func contents(s *Sealed) map[rowOf]*counted {
 				}
 			}
 		}
-		c.add(&part.Counts, &bins[0], &bins[1])
+		counts := part.Counts()
+		c.add(&counts, &bins[0], &bins[1])
 	}
 	return all
 }
@@ -302,7 +303,7 @@ func TestMerge(t *testing.T) {
 			for i := range 1000 {
 				key := span.Key{Resource: fmt.Sprint(i % 50)}
 				if p == 0 {
-					publish(a, r, span.Origin{Service: "shop"}, key, Slot{Duration: 5, End: time.Now().UnixNano(), Weight: 1})
+					publish(a, r, span.Origin{Service: "shop"}, key, Snapshot{Duration: 5, End: time.Now().UnixNano(), Weight: 1})
 					sent.Add(1)
 					continue
 				}

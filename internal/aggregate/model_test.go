@@ -58,11 +58,11 @@ func (m model) take(t *testing.T, s *Sealed) {
 	for a := range s.Parts {
 		entry := s.Keys[a.Key]
 		row := m.row(modelKey{s.Origins[entry.Origin], string(entry.Key.AppendCanonical(nil)), a.Bucket})
-		row.spans += a.Spans
-		row.hits += a.Hits
-		row.errors += a.Errors
-		row.topLevel += a.TopLevel
-		row.duration += a.Duration
+		row.spans += a.Counts().Spans
+		row.hits += a.Counts().Hits
+		row.errors += a.Counts().Errors
+		row.topLevel += a.Counts().TopLevel
+		row.duration += a.Counts().Duration
 		var ok, failed Sketch
 		a.ReadOK(&ok)
 		a.ReadErrors(&failed)
@@ -141,7 +141,7 @@ func testConfig(deliver func(*Sealed)) Config {
 
 // publish admits one snapshot and publishes it, waiting for room. It returns what
 // the key got, and in which interval.
-func publish(a *Aggregator, r *Reader, origin span.Origin, key span.Key, s Slot) (Admission, uint64) {
+func publish(a *Aggregator, r *Reader, origin span.Origin, key span.Key, s Snapshot) (Admission, uint64) {
 	for {
 		cycle := r.Enter()
 		if cycle == nil {
@@ -151,10 +151,14 @@ func publish(a *Aggregator, r *Reader, origin span.Origin, key span.Key, s Slot)
 		admission, interval := cycle.Admit(id, &key), cycle.Interval()
 		route := a.NewRoute()
 		route.Begin()
-		claim, result := a.Ring(route.Drainer(admission.Hash)).Claim(1)
+		window := cycle.Window()
+		s.Key = admission.ID
+		slots := window.Append(window.AppendEnd(nil, s.End), &s)
+		claim, result := a.Ring(route.Drainer(admission.Hash)).Claim(len(slots))
 		if result == ring.Claimed {
-			s.Key, s.Cycle = admission.ID, uint16(cycle.Number())
-			*claim.Slot(0) = s
+			for i := range slots {
+				*claim.Slot(i) = slots[i]
+			}
 			claim.Publish()
 		}
 		r.Exit()
@@ -224,7 +228,7 @@ func runModel(t *testing.T, rnd *rand.Rand, met *[Fields]int) {
 			origin = origins[0] // the others are its quiet neighbours
 		}
 		key := randomKey(rnd)
-		s := Slot{Duration: rnd.Uint64() >> (24 + rnd.IntN(40)), End: end, Weight: float64(1 + rnd.IntN(3)), Flags: span.Flags(rnd.IntN(4))}
+		s := Snapshot{Duration: rnd.Uint64() >> (24 + rnd.IntN(40)), End: end, Weight: float64(1 + rnd.IntN(3)), Flags: span.Flags(rnd.IntN(4))}
 		admission, interval := publish(a, r, origin, key, s)
 		sent++
 		if intervals[interval] == nil {
@@ -301,7 +305,7 @@ func TestBoundaryUnderLoad(t *testing.T) {
 			defer r.Close()
 			for i := range each {
 				publish(a, r, span.Origin{Service: fmt.Sprint(p % 3)}, span.Key{Resource: fmt.Sprint(i % 50), Type: fmt.Sprint(i / 3000), Operation: fmt.Sprint(i / 20)},
-					Slot{Duration: uint64(i), End: time.Now().UnixNano(), Weight: 1})
+					Snapshot{Duration: uint64(i), End: time.Now().UnixNano(), Weight: 1})
 			}
 		})
 	}

@@ -3,17 +3,22 @@ package aggregate
 // Part is what one table has counted of a key in one bucket, or what was merged of it
 // in one mapping.
 type Part struct {
-	*Row
+	Key     KeyID
 	Mapping MappingID
 	at      int32 // of the row
+	Bucket  int64 // its start, nanoseconds since the Unix epoch
 	from    source
 }
 
-// source is where a part's sketches are.
+// source is where a part's counters and sketches are.
 type source interface {
+	counts(at int) Counts
 	readOK(at int, to *Sketch)
 	readErrors(at int, to *Sketch)
 }
+
+// Counts is all but the sketches.
+func (p *Part) Counts() Counts { return p.from.counts(int(p.at)) }
 
 // ReadOK adds the distribution of the part's spans without an error to a sketch, which
 // holds nothing of another mapping.
@@ -26,7 +31,7 @@ func (p *Part) ReadErrors(to *Sketch) { p.from.readErrors(int(p.at), to) }
 func (s *Sealed) Parts(yield func(Part) bool) {
 	for _, table := range s.Tables {
 		for i := range table.rows {
-			if !yield(Part{Row: &table.rows[i].Row, at: int32(i), from: table}) {
+			if !yield(table.Part(i)) {
 				return
 			}
 		}
@@ -36,7 +41,7 @@ func (s *Sealed) Parts(yield func(Part) bool) {
 	}
 	for i := range s.Merged.rows {
 		row := &s.Merged.rows[i]
-		if !yield(Part{Row: &row.Row, Mapping: row.mapping, at: int32(i), from: s.Merged}) {
+		if !yield(Part{Key: row.key, Mapping: row.mapping, at: int32(i), Bucket: row.bucket, from: s.Merged}) {
 			return
 		}
 	}
@@ -49,6 +54,8 @@ func (s *Sealed) Mappings() []Mapping {
 	}
 	return s.Merged.mappings
 }
+
+func (m *Merged) counts(at int) Counts { return m.rows[at].Counts }
 
 func (m *Merged) readOK(at int, to *Sketch) { m.pages.read(&m.rows[at].ok, to) }
 

@@ -45,7 +45,7 @@ type Sealed struct {
 // Spans is the number of snapshots in all tables, counted from their rows.
 func (s *Sealed) Spans() (spans uint64) {
 	for part := range s.Parts {
-		spans += part.Spans
+		spans += part.Counts().Spans
 	}
 	return spans
 }

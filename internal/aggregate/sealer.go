@@ -165,6 +165,7 @@ func (s *sealer) handOn(c *Cycle) {
 // open makes the memory of a released cycle the one of a new cycle.
 func (c *Cycle) open(number uint64, now time.Time, intervals *intervals) {
 	c.number, c.opened = number, now
+	c.window = NewWindow(number, now, c.width)
 	c.interval, c.registry = intervals.number, intervals.registry()
 	for _, table := range c.tables {
 		table.Open(now)

@@ -44,7 +44,7 @@ func TestDay(t *testing.T) {
 		for time.Since(started) < 24*time.Hour-97*time.Second {
 			time.Sleep(97 * time.Second)
 			publish(a, r, span.Origin{Service: "shop"}, span.Key{Resource: time.Now().String()},
-				Slot{Duration: 5, End: time.Now().UnixNano(), Weight: 1})
+				Snapshot{Duration: 5, End: time.Now().UnixNano(), Weight: 1})
 			sent++
 			synctest.Wait()
 		}
@@ -125,7 +125,7 @@ func TestReportCoversWhatWasPublished(t *testing.T) {
 		a.Start()
 		r := a.NewReader()
 		for i := range uint64(5) {
-			publish(a, r, span.Origin{}, span.Key{Resource: "r"}, Slot{End: time.Now().UnixNano(), Weight: 1})
+			publish(a, r, span.Origin{}, span.Key{Resource: "r"}, Snapshot{End: time.Now().UnixNano(), Weight: 1})
 			reported, err := a.Report(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -157,7 +157,7 @@ func TestReportWaitsForWhatIsOnItsWay(t *testing.T) {
 		}
 		a.Start()
 		r := a.NewReader()
-		publish(a, r, span.Origin{}, span.Key{Resource: "r"}, Slot{End: time.Now().UnixNano(), Weight: 1})
+		publish(a, r, span.Origin{}, span.Key{Resource: "r"}, Snapshot{End: time.Now().UnixNano(), Weight: 1})
 		time.Sleep(time.Until(nextBoundary(time.Now(), 10*time.Second)) + time.Millisecond)
 		reported, err := a.Report(t.Context())
 		if err != nil {
@@ -192,8 +192,8 @@ func TestReportRenewsNothing(t *testing.T) {
 		resources := map[string]bool{} // of one interval
 		config := testConfig(func(s *Sealed) {
 			for _, table := range s.Tables {
-				for i := range table.Rows() {
-					resources[s.Keys[table.Rows()[i].Key].Key.Resource] = true
+				for i := range table.Len() {
+					resources[s.Keys[table.Part(i).Key].Key.Resource] = true
 				}
 			}
 			s.Delivery.Resolve(nil)
@@ -210,7 +210,7 @@ func TestReportRenewsNothing(t *testing.T) {
 		flood := func() (first Admission) {
 			for i := range 25 {
 				n++
-				admission, _ := publish(a, r, span.Origin{}, span.Key{Resource: fmt.Sprint(n)}, Slot{End: time.Now().UnixNano(), Weight: 1})
+				admission, _ := publish(a, r, span.Origin{}, span.Key{Resource: fmt.Sprint(n)}, Snapshot{End: time.Now().UnixNano(), Weight: 1})
 				if i == 0 {
 					first = admission
 				}

@@ -102,12 +102,11 @@ func BenchmarkSketchRow(b *testing.B) {
 	for i := range rows {
 		rows[i].ok, rows[i].err = newLibrarySketch(), newLibrarySketch()
 	}
-	slot := Slot{End: 1001e9, Weight: 1}
+	facts := NewWindow(0, time.Unix(1000, 0), 10*time.Second)
 	flags := func(i int) span.Flags { return span.Flags(min(i&31, 2) / 2 * int(span.TopLevel)) }
 	sideBySide(b, func(durations []uint64) {
 		for i, ns := range durations {
-			slot.Key, slot.Duration, slot.Flags = KeyID(i%keys), ns, flags(i)
-			table.Add(&slot, 1002e9)
+			table.Add(&Slot{Value: ns, Key: KeyID(i % keys), Facts: facts.Facts(1001e9, flags(i))})
 		}
 	}, func(durations []uint64) {
 		for i, ns := range durations {

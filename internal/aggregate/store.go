@@ -43,7 +43,10 @@ func (s *store) add(a *arena, nanoseconds uint64) {
 		s.zeros++
 		return
 	}
-	bin := binOf(nanoseconds)
+	s.addBin(a, binOf(nanoseconds))
+}
+
+func (s *store) addBin(a *arena, bin uint) {
 	if s.form == paged {
 		if ref := s.words[bin/pageBins]; ref != 0 {
 			a.count(ref, bin)

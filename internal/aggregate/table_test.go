@@ -16,30 +16,46 @@ func TestClamp(t *testing.T) {
 		name     string
 		end, now int64
 		bucket   int64
-		clamp    Clamp
+		clamp    Facts
 	}{
-		{"own bucket", 1005 * second, 1006 * second, 1000, InTime},
-		{"own bucket's start", 1000 * second, 1006 * second, 1000, InTime},
-		{"own bucket's last", 1010*second - 1, 1010 * second, 1000, InTime},
-		{"previous bucket", 995 * second, 1006 * second, 990, InTime},
-		{"previous bucket's start", 990 * second, 1006 * second, 990, InTime},
-		{"older", 990*second - 1, 1006 * second, 990, Late},
-		{"the epoch", 0, 1006 * second, 990, Late},
-		{"the lowest end", math.MinInt64, 1006 * second, 990, Late},
-		{"the highest end", math.MaxInt64, 1006 * second, 1000, Early},
-		{"ahead of now, same bucket", 1009 * second, 1006 * second, 1000, InTime},
-		{"ahead of now, next bucket", 1011 * second, 1006 * second, 1000, Early},
-		{"next bucket, seal is late", 1011 * second, 1012 * second, 1010, InTime},
-		{"beyond the window, seal is very late", 1025 * second, 1026 * second, 1010, InTime},
-		{"clock stepped back", 1011 * second, 500 * second, 1000, Early},
+		{"own bucket", 1005 * second, 1006 * second, 1000, 0},
+		{"own bucket's start", 1000 * second, 1006 * second, 1000, 0},
+		{"own bucket's last", 1010*second - 1, 1010 * second, 1000, 0},
+		{"previous bucket", 995 * second, 1006 * second, 990, 0},
+		{"previous bucket's start", 990 * second, 1006 * second, 990, 0},
+		{"older", 990*second - 1, 1006 * second, 990, factLate},
+		{"the epoch", 0, 1006 * second, 990, factLate},
+		{"the lowest end", math.MinInt64, 1006 * second, 990, factLate},
+		{"the highest end", math.MaxInt64, 1006 * second, 1000, factEarly},
+		{"ahead of now, same bucket", 1009 * second, 1006 * second, 1000, 0},
+		{"ahead of now, next bucket", 1011 * second, 1006 * second, 1000, factEarly},
+		{"next bucket, seal is late", 1011 * second, 1012 * second, 1010, 0},
+		{"beyond the window, seal is very late", 1025 * second, 1026 * second, 1010, 0},
+		{"clock stepped back", 1011 * second, 500 * second, 1000, factEarly},
 	} {
 		table := newTestTable(4)
 		table.Open(opened)
-		clamp := table.Add(&Slot{Key: 3, End: test.end, Weight: 1}, test.now)
-		if row := table.Rows()[0]; row.Bucket != test.bucket*second || clamp != test.clamp {
-			t.Errorf("%s: bucket %d, clamp %d; want %d, %d", test.name, table.Rows()[0].Bucket/second, clamp, test.bucket, test.clamp)
+		slots := put(table, test.now, Snapshot{Key: 3, End: test.end})
+		clamp := slots[0].Facts & (factLate | factEarly)
+		if bucket := table.Part(0).Bucket; bucket != test.bucket*second || clamp != test.clamp {
+			t.Errorf("%s: bucket %d, clamp %b; want %d, %b", test.name, bucket/second, clamp, test.bucket, test.clamp)
 		}
 	}
+}
+
+// put counts a snapshot, of weight 1 where it has none, as if it had been published
+// then, and returns its slots.
+func put(table *Table, now int64, s Snapshot) []Slot {
+	if s.Weight == 0 {
+		s.Weight = 1
+	}
+	window := NewWindow(0, time.Unix(0, table.oldest+table.width), time.Duration(table.width))
+	window.now = now
+	slots := window.Append(nil, &s)
+	for i := range slots {
+		table.Add(&slots[i])
+	}
+	return slots
 }
 
 func newTestTable(keys int) *Table {
@@ -50,10 +66,11 @@ func newTestTable(keys int) *Table {
 // many that their sketches need pages.
 func fillTable(table *Table, now time.Time) {
 	table.Open(now)
+	window := NewWindow(0, now, 10*time.Second)
 	for i := range 100 {
 		for n := range 1 + i {
 			for _, flags := range []span.Flags{0, span.Error} {
-				table.Add(&Slot{Key: KeyID(i), End: now.UnixNano(), Duration: uint64(i*n) * 1000, Flags: flags, Weight: 1}, now.UnixNano())
+				table.Add(&Slot{Value: uint64(i*n) * 1000, Key: KeyID(i), Facts: window.Facts(now.UnixNano(), flags)})
 			}
 		}
 	}
@@ -67,10 +84,10 @@ func TestTableReuse(t *testing.T) {
 	table.Reset()
 	table.Open(now)
 	for i := range 100 {
-		table.Add(&Slot{Key: KeyID(99 - i), End: now.UnixNano(), Duration: 7, Flags: span.Error, Weight: 1}, now.UnixNano())
-		row := &table.Rows()[i]
-		if row.Key != KeyID(99-i) || row.Counts != (Counts{Spans: 1, Hits: 1, Errors: 1, Duration: 7}) {
-			t.Fatalf("a reused row counts %+v", row)
+		put(table, now.UnixNano(), Snapshot{Key: KeyID(99 - i), End: now.UnixNano(), Duration: 7, Flags: span.Error})
+		row := table.Part(i)
+		if row.Key != KeyID(99-i) || row.Counts() != (Counts{Spans: 1, Hits: 1, Errors: 1, Duration: 7}) {
+			t.Fatalf("a reused row counts %+v", row.Counts())
 		}
 		var ok, failed Sketch
 		table.readOK(i, &ok)
@@ -87,15 +104,15 @@ func TestCountersDoNotWrap(t *testing.T) {
 	table := newTestTable(1)
 	table.Open(time.Unix(1000, 0))
 	for range 10 {
-		table.Add(&Slot{End: 1000e9, Duration: math.MaxUint64, Flags: span.TopLevel | span.Error, Weight: 1 << 32}, 1001e9)
+		put(table, 1001e9, Snapshot{End: 1000e9, Duration: math.MaxUint64, Flags: span.TopLevel | span.Error, Weight: 1 << 32})
 	}
-	row := table.Rows()[0]
+	row := table.counts(0)
 	if row.Duration != 10*(1<<32)*math.MaxUint64 || row.Hits != 10<<32 || row.TopLevel != 10<<32 || row.Errors != 10<<32 || row.Spans != 10 {
-		t.Errorf("counted %+v", row.Counts)
+		t.Errorf("counted %+v", row)
 	}
 	row.Add(&Counts{Spans: 1, Hits: math.MaxFloat64, Duration: math.MaxFloat64})
 	row.Add(&Counts{Spans: 1, Hits: math.MaxFloat64, Duration: math.MaxFloat64})
 	if !math.IsInf(row.Hits, 1) || !math.IsInf(row.Duration, 1) || row.Spans != 12 {
-		t.Errorf("counted %+v", row.Counts)
+		t.Errorf("counted %+v", row)
 	}
 }

@@ -99,7 +99,7 @@ func (l *looker) busiest(sealed *aggregate.Sealed) *Busiest {
 	}
 	keys := make([]uint64, len(sealed.Keys))
 	for p := range sealed.Parts {
-		keys[p.Key] += p.Spans
+		keys[p.Key] += p.Counts().Spans
 	}
 	origins, distinct := make([]uint64, len(sealed.Origins)), make([]int, len(sealed.Origins))
 	for id, spans := range keys {
@@ -186,8 +186,9 @@ func (l *looker) read(k *BusyKey, parts []aggregate.Part) {
 	l.all, l.failed = l.all[:0], l.failed[:0]
 	for i := range parts {
 		p := &parts[i]
-		k.Hits += p.Hits
-		k.Errors += p.Errors
+		counts := p.Counts()
+		k.Hits += counts.Hits
+		k.Errors += counts.Errors
 		p.ReadOK(&l.sketch)
 		p.ReadErrors(&l.sketch)
 		p.ReadErrors(&l.errors)

@@ -46,8 +46,11 @@ func (c *cycle) key(origin aggregate.OriginID, k span.Key) aggregate.KeyID {
 // add counts one span that ended so long after the cycle opened.
 func (c *cycle) add(drainer int, key aggregate.KeyID, after time.Duration, ns uint64, flags span.Flags, weight float64) {
 	end := opened.Add(after).UnixNano()
-	s := aggregate.Slot{Key: key, End: end, Duration: ns, Flags: flags, Weight: weight}
-	c.table(drainer).Add(&s, opened.Add(2*width).UnixNano())
+	s := aggregate.Snapshot{Key: key, End: end, Duration: ns, Flags: flags, Weight: weight}
+	window := aggregate.NewWindow(0, opened, width) // now is long after it
+	for _, slot := range window.Append(nil, &s) {
+		c.table(drainer).Add(&slot)
+	}
 }
 
 func (c *cycle) seal() *aggregate.Sealed {

@@ -63,7 +63,8 @@ func (m *merger) merge(sealed *aggregate.Sealed) []row {
 		}
 		r := row{parts: m.parts[first:last]}
 		for i := range r.parts {
-			r.Add(&r.parts[i].Counts)
+			counts := r.parts[i].Counts()
+			r.Add(&counts)
 		}
 		m.rows = append(m.rows, r)
 		first = last

@@ -16,6 +16,10 @@ type admission struct {
 	batch    batch
 	shares   []share // by drainer
 	snapshot wire.Snapshot
+	window   aggregate.Window
+	ageing   aggregate.Ageing
+	aged     int      // place in the batch of the span whose end is noted, or -1
+	once     resolved // what find says of a key that is not remembered
 	reader   *aggregate.Reader
 	route    *aggregate.Route
 	origin   span.Origin

@@ -15,38 +15,50 @@ type batch struct {
 	slots     []aggregate.Slot // resolved, in the tracer's order; room for the largest batch so far
 	drainers  []uint16         // by slot, whose ring it goes to
 	len       int              // of both
-	counts    []int            // by drainer
-	claims    []ring.Claim[aggregate.Slot]
-	filled    []int // by drainer, slots of its claim that are written
+	runs      []run            // by drainer
 	collapsed [aggregate.Fields]uint64
 	collapses bool
 	lost      aggregate.Collapsed // by so many spans in a row, not yet in collapsed
 	lostTimes uint64
 }
 
-func newBatch(drainers int) batch {
-	return batch{
-		counts: make([]int, drainers), filled: make([]int, drainers),
-		claims: make([]ring.Claim[aggregate.Slot], drainers),
-	}
+// run is the part of a batch that goes to one drainer.
+type run struct {
+	slots, notes int // notes are slots that are no span
+	claim        ring.Claim[aggregate.Slot]
+	to, wrapped  []aggregate.Slot // the claim's, before and behind the ring's end
+	filled       int              // of to
 }
 
-// reset empties the batch and makes room for n slots.
+// unpublished is how many spans have room claimed for them that was not published.
+func (r *run) unpublished() int { return max(0, r.claim.Len()-r.notes) }
+
+func newBatch(drainers int) batch { return batch{runs: make([]run, drainers)} }
+
+// reset empties the batch and makes room for n spans, each of which takes one slot, and
+// for one note.
 func (b *batch) reset(n int) {
-	if len(b.slots) < n {
-		b.slots, b.drainers = make([]aggregate.Slot, n), make([]uint16, n)
-	}
 	b.len = 0
-	clear(b.counts)
-	clear(b.filled)
+	b.room(n + 1)
+	for i := range b.runs {
+		b.runs[i].slots, b.runs[i].notes = 0, 0
+	}
 	if b.collapses {
 		b.collapsed, b.collapses, b.lostTimes = [aggregate.Fields]uint64{}, false, 0
 	}
 }
 
-// trim lets go of the room that only a batch of more than so many slots needs.
+// room makes room for n slots in all.
+func (b *batch) room(n int) {
+	if len(b.slots) < n {
+		b.slots = append(make([]aggregate.Slot, 0, n), b.slots[:b.len]...)[:n]
+		b.drainers = append(make([]uint16, 0, n), b.drainers[:b.len]...)[:n]
+	}
+}
+
+// trim lets go of the room that only a batch of more than so many spans needs.
 func (b *batch) trim(most int) {
-	if len(b.slots) > most {
+	if len(b.slots) > aggregate.MostSlots*most+1 {
 		b.slots, b.drainers = nil, nil
 	}
 }
@@ -142,13 +154,14 @@ func (a *admission) reserve(walker wire.SpansWalker) (Drop, error) {
 	if !a.enterCycle(cycle) {
 		return DropTooManyOrigins, errDropped
 	}
-	err := a.resolve(cycle, walker)
+	err := a.resolve(cycle, &walker)
 	a.glance.Settle()
 	a.countMisses()
 	if err != nil {
 		return DropMalformed, &fault{FaultBadMessage, err}
 	}
-	for drainer, n := range a.batch.counts {
+	for drainer := range a.batch.runs {
+		n := a.batch.runs[drainer].slots
 		if n == 0 {
 			continue
 		}
@@ -157,35 +170,6 @@ func (a *admission) reserve(walker wire.SpansWalker) (Drop, error) {
 		}
 	}
 	return 0, nil
-}
-
-// resolve finds every snapshot's aggregate and ring.
-func (a *admission) resolve(cycle *aggregate.Cycle, walker wire.SpansWalker) error {
-	b := &a.batch
-	b.reset(walker.Len())
-	slots, drainers := b.slots, b.drainers[:len(b.slots)]
-	route := a.route
-	route.Begin()
-	s, number := &a.snapshot, uint16(cycle.Number())
-	for walker.Next(s) {
-		to, err := a.find(cycle, s)
-		if err != nil {
-			return err
-		}
-		drainer := route.Drainer(to.hash)
-		b.counts[drainer]++
-		// Field by field: a literal is built on the stack and copied from there by
-		// wider loads than the stores just before, which waits for those to retire.
-		slot := &slots[b.len]
-		slot.Duration, slot.End, slot.Weight = s.Duration, s.End, s.Weight
-		slot.Key, slot.Cycle, slot.Flags = to.id, number, s.Flags
-		drainers[b.len] = uint16(drainer)
-		b.len++
-		if to.collapsed != 0 {
-			b.collapse(to.collapsed)
-		}
-	}
-	return walker.Err()
 }
 
 // collapse counts a span that lost labels. In a flood, one has lost what the one before
@@ -210,14 +194,19 @@ func (b *batch) sumCollapsed() {
 // fill copies the slots in where reserve has claimed room for them. Nothing can go wrong
 // after it.
 func (a *admission) fill() {
-	b := &a.batch
-	for i, drainer := range b.drainers[:b.len] {
-		*b.claims[drainer].Slot(b.filled[drainer]) = b.slots[i]
-		b.filled[drainer]++
-	}
 	ringSlots := a.server.config.Aggregator.RingSlots()
-	for drainer := range b.claims {
-		if claim := &b.claims[drainer]; claim.Len() > 0 {
+	b := &a.batch
+	slots := b.slots[:b.len]
+	for i, drainer := range b.drainers[:len(slots)] {
+		r := &b.runs[drainer]
+		if r.filled == len(r.to) {
+			r.to, r.filled = r.wrapped, 0
+		}
+		r.to[r.filled] = slots[i]
+		r.filled++
+	}
+	for drainer := range b.runs {
+		if claim := &b.runs[drainer].claim; claim.Len() > 0 {
 			a.shares[drainer].add(claim.End(), claim.Len(), ringSlots)
 		}
 	}
@@ -226,8 +215,8 @@ func (a *admission) fill() {
 // publish hands what fill has copied to the drainers.
 func (a *admission) publish() {
 	b := &a.batch
-	for drainer := range b.claims {
-		if claim := &b.claims[drainer]; claim.Len() > 0 {
+	for i := range b.runs {
+		if claim := &b.runs[i].claim; claim.Len() > 0 {
 			claim.Publish()
 		}
 	}
@@ -245,7 +234,11 @@ const claimTries = 8
 // claim takes room for n slots in one ring, unless that were more than this
 // publisher's share of it.
 func (a *admission) claim(drainer, n int) (Drop, bool) {
-	r := a.server.config.Aggregator.Ring(drainer)
+	aggregator := a.server.config.Aggregator
+	if n > aggregator.RingSlots() {
+		return DropBatchTooLarge, false
+	}
+	r := aggregator.Ring(drainer)
 	if alone := a.server.isAlone(); !a.shares[drainer].allows(r, n, alone) {
 		if alone {
 			return DropRingFull, false // but for the room that the next one finds
@@ -263,15 +256,17 @@ func (a *admission) claim(drainer, n int) (Drop, bool) {
 	case ring.Contended:
 		return DropRingContended, false
 	}
-	a.batch.claims[drainer] = claim
+	run := &a.batch.runs[drainer]
+	run.claim, run.filled = claim, 0
+	run.to, run.wrapped = claim.Segments()
 	return 0, true
 }
 
 // abandon leaves the cycle. What was claimed and not published, because another
 // ring had no room or after a panic, is skipped: it must not stop its drainer.
 func (a *admission) abandon() {
-	for i := range a.batch.claims {
-		a.batch.claims[i].Settle()
+	for i := range a.batch.runs {
+		a.batch.runs[i].claim.Settle()
 	}
 	a.reader.Exit()
 }

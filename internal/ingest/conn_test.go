@@ -383,8 +383,8 @@ func TestPanicIsContained(t *testing.T) {
 	healthy, c := h.connect("healthy"), h.connect("broken")
 	for _, conn := range h.connections() {
 		if conn.origin.Service == "broken" {
-			conn.batch.counts = nil // an index out of range at its next batch
-			conn.received.Add(0)    // which it looks at before
+			conn.batch.runs = nil // an index out of range at its next batch
+			conn.received.Add(0)  // which it looks at before
 		}
 	}
 	c.send(spans(3, key("r")))

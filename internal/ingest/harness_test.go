@@ -92,7 +92,7 @@ func (h *harness) deliver(s *aggregate.Sealed) {
 	defer h.mu.Unlock()
 	h.sealed += s.Spans()
 	for part := range s.Parts {
-		h.rows[s.Keys[part.Key].Key.Resource] += part.Spans
+		h.rows[s.Keys[part.Key].Key.Resource] += part.Counts().Spans
 	}
 	s.Delivery.Resolve(h.answer)
 	s.Release()

@@ -24,18 +24,19 @@ func (a *admission) enterCycle(cycle *aggregate.Cycle) bool {
 	return true
 }
 
-// find resolves a snapshot's key. A hit is one hash and one comparison, or for
-// a number one index.
-func (a *admission) find(cycle *aggregate.Cycle, s *wire.Snapshot) (resolved, error) {
-	var index int
-	var hash uint64
-	if s.Numbered {
-		if index = a.keys.numbered(s.Number); index == none {
-			return resolved{}, fmt.Errorf("resolve key: number %d is not defined on this connection", s.Number)
+// lookUp resolves a snapshot's key, by its index where that is found already, else by its
+// bytes or, where it has none, by its number. The answer is valid until the next.
+func (a *admission) lookUp(cycle *aggregate.Cycle, index int, key []byte, number uint32) (*resolved, error) {
+	switch {
+	case index != none:
+	case key == nil:
+		if index = a.keys.numbered(number); index == none {
+			return nil, fmt.Errorf("resolve key: number %d is not defined on this connection", number)
 		}
-	} else if index = a.keys.follow(s.Key); index == none {
-		if index, hash = a.keys.find(s.Key); index == none {
-			return a.miss(cycle, s.Key, hash)
+	default:
+		var hash uint64
+		if index, hash = a.keys.find(key); index == none {
+			return a.miss(cycle, key, hash)
 		}
 		a.keys.came(index)
 	}
@@ -50,7 +51,7 @@ func (a *admission) find(cycle *aggregate.Cycle, s *wire.Snapshot) (resolved, er
 		}
 		known.resolved = to
 	}
-	return known.resolved, nil
+	return &known.resolved, nil
 }
 
 // misses are counted here and made known once a batch.
@@ -83,21 +84,22 @@ func (a *admission) countMisses() {
 
 // miss decodes a key that the connection does not know, and remembers it if
 // there is room.
-func (a *admission) miss(cycle *aggregate.Cycle, raw []byte, hash uint64) (resolved, error) {
+func (a *admission) miss(cycle *aggregate.Cycle, raw []byte, hash uint64) (*resolved, error) {
 	to, changed, err := a.resolveRaw(cycle, raw)
 	if err != nil {
-		return resolved{}, err
+		return nil, err
 	}
 	a.misses.count(changed)
+	a.once = to
 	if !a.keys.again(hash) {
-		return to, nil
+		return &a.once, nil
 	}
 	if index := a.keys.add(raw, hash, keyCached); index != none {
 		a.keys.known[index].resolved = to
 	} else {
 		a.misses.uncached++
 	}
-	return to, nil
+	return &a.once, nil
 }
 
 // check says what is wrong with the bytes of a key.

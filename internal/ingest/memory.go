@@ -5,7 +5,6 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
-	"github.com/spanstatsd/spanstatsd/internal/ring"
 )
 
 // goroutineBytes is about what a connection's goroutine takes: its stack, which
@@ -37,9 +36,9 @@ func (c *Config) PublisherBytes(drainers int) int {
 	const (
 		lane     = int(unsafe.Sizeof(uint16(0)))
 		slot     = int(unsafe.Sizeof(aggregate.Slot{})) + lane
-		drainer  = int(unsafe.Sizeof(share{})+unsafe.Sizeof(ring.Claim[aggregate.Slot]{})+2*unsafe.Sizeof(0)) + lane
+		drainer  = int(unsafe.Sizeof(share{})+unsafe.Sizeof(run{})) + lane
 		noKeys   = int(leastKeys * (1 + unsafe.Sizeof(knownKey{}) + 2*unsafe.Sizeof(keySlot{})))
 		anyBatch = int(unsafe.Sizeof(conn{})) + noKeys + aggregate.MaxPartitions*lane // as many may be spread
 	)
-	return anyBatch + drainers*drainer + c.MaxBatch*slot*5/4 // with the room that the list has for more
+	return anyBatch + drainers*drainer + (aggregate.MostSlots*c.MaxBatch+1)*slot
 }

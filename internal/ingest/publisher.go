@@ -97,8 +97,8 @@ func (p *Part) walk() wire.SpansWalker {
 func settle(parts []Part, maxBatch int) (skipped uint64) {
 	for i := range parts {
 		p := parts[i].Publisher
-		for i := range p.batch.claims {
-			skipped += uint64(p.batch.claims[i].Len())
+		for i := range p.batch.runs {
+			skipped += uint64(p.batch.runs[i].unpublished())
 		}
 		p.abandon()
 		p.route.Offered()

@@ -49,7 +49,7 @@
 // against nothing known; it doubles from a millisecond to a second, so an idle ring
 // costs a look a second.
 //
-// The first sleep after work is a nap. Its flag says that only a signal, or an eighth
+// The first sleep after work is a nap. Its flag says that only a signal, or a quarter
 // of the ring, is worth a wake; what is less waits for the millisecond to be over.
 // So under load a wake is paid once in a thousand slots, and the consumer does not
 // take the lines that producers are writing. It loses no wake either: the tail moves

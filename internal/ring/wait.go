@@ -18,7 +18,7 @@ const (
 )
 
 // backlogPart is the part of a ring that is worth waking a napping consumer for.
-const backlogPart = 8
+const backlogPart = 4
 
 func (p *parking) init() { p.token = make(chan struct{}, 1) }
 

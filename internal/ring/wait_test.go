@@ -45,7 +45,7 @@ func publish[T any](t *testing.T, r *Ring[T], n int) {
 // to stand in for it.
 func TestNoWakeIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, err := New[uint64](8)
+		r, err := New[uint64](backlogPart) // so that one slot is worth a wake at any time
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +129,7 @@ func TestIdleDelayDoubles(t *testing.T) {
 }
 
 // TestNapEndsForABacklog: after work a consumer sleeps on through a few slots, gets
-// up for an eighth of a ring or a signal, and otherwise when its nap is over.
+// up for a quarter of a ring or a signal, and otherwise when its nap is over.
 func TestNapEndsForABacklog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 64 * backlogPart

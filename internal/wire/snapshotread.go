@@ -18,21 +18,20 @@ const (
 	commonFacts = 5 + 9 + 1
 )
 
-// readCommon reads a snapshot of the shape that nearly all have: no weight, a
-// key of at most 255 bytes or a number below 65536, a duration from 256 ns to
-// 4 s, an end after 1970, known flags. It takes nothing of any other shape,
-// well formed or not.
-func readCommon(b []byte, s *Snapshot) (n int) {
+// Common reads a snapshot of the shape that nearly all have: no weight, a key of at
+// most 255 bytes or a number below 65536, a duration from 256 ns to 4 s, an end after
+// 1970, known flags. It takes nothing of any other shape, well formed or not; see Next
+// for those. The key is nil where it is a number. All comes in registers: to write a
+// Snapshot and to read it again cost its reader about as much as the parsing.
+func Common(b []byte) (n int, key []byte, number uint32, duration uint64, end int64, flags span.Flags) {
 	if len(b) < commonRoom || b[0] != fixArray|4 {
-		return 0
+		return 0, nil, 0, 0, 0, 0
 	}
-	var key []byte
-	var number uint32
 	switch lead := b[1]; {
 	case lead == bin8:
 		n = 3 + int(b[2])
 		if len(b)-n < commonFacts {
-			return 0
+			return 0, nil, 0, 0, 0, 0
 		}
 		key = b[3:n:n]
 	case lead < fixMap:
@@ -42,9 +41,8 @@ func readCommon(b []byte, s *Snapshot) (n int) {
 	case lead == uint8v:
 		n, number = 3, uint32(b[2])
 	default:
-		return 0
+		return 0, nil, 0, 0, 0, 0
 	}
-	var duration uint64
 	switch b[n] {
 	case uint32v:
 		duration = uint64(binary.BigEndian.Uint32(b[n+1:]))
@@ -53,16 +51,23 @@ func readCommon(b []byte, s *Snapshot) (n int) {
 		duration = uint64(binary.BigEndian.Uint16(b[n+1:]))
 		n += 3
 	default:
-		return 0
+		return 0, nil, 0, 0, 0, 0
 	}
 	facts := b[n : n+10]
 	if facts[0] != uint64v || facts[1] >= 0x80 || facts[9] > byte(span.KnownFlags) {
-		return 0
+		return 0, nil, 0, 0, 0, 0
 	}
-	s.Key, s.Number, s.Numbered = key, number, key == nil
-	s.Duration, s.End = duration, int64(binary.BigEndian.Uint64(facts[1:]))
-	s.Flags, s.Weight = span.Flags(facts[9]), 1
-	return n + 10
+	return n + 10, key, number, duration, int64(binary.BigEndian.Uint64(facts[1:])), span.Flags(facts[9])
+}
+
+// readCommon is Common into a Snapshot.
+func readCommon(b []byte, s *Snapshot) (n int) {
+	n, key, number, duration, end, flags := Common(b)
+	if n != 0 {
+		s.Key, s.Number, s.Numbered = key, number, key == nil
+		s.Duration, s.End, s.Flags, s.Weight = duration, end, flags, 1
+	}
+	return n
 }
 
 // readSnapshot reads a snapshot of any shape. Where it is malformed, it says

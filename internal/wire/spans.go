@@ -55,6 +55,18 @@ func (w *SpansWalker) Next(s *Snapshot) bool {
 	return true
 }
 
+// Rest is the bytes that are not walked yet, for Common.
+func (w *SpansWalker) Rest() []byte { return w.rest }
+
+// Left is how many snapshots are to come.
+func (w *SpansWalker) Left() int { return w.left }
+
+// Passed goes on behind so many snapshots that Common has read, where it left this.
+func (w *SpansWalker) Passed(snapshots int, rest []byte) {
+	w.left -= snapshots
+	w.rest = rest
+}
+
 // stop ends the walk after the last snapshot, where the message must end too.
 func (w *SpansWalker) stop() bool {
 	if len(w.rest) != 0 && w.err == nil {

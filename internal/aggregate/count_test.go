@@ -1,0 +1,102 @@
+package aggregate
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// TestCountIsAdd has a drainer count random slots in turns of any length, cut anywhere,
+// also between a note and its span, and expects what a table has that takes the slots
+// one by one, sketches and all, and books that agree.
+func TestCountIsAdd(t *testing.T) {
+	for seed := range uint64(40) {
+		rnd := rand.New(rand.NewPCG(seed, 2))
+		opened := time.Now()
+		var d drainer
+		var want [2]*Table
+		var windows [2]Window
+		for i := range want {
+			d.tables[i], want[i] = newTestTable(50), newTestTable(50)
+			d.tables[i].Open(opened)
+			want[i].Open(opened)
+			windows[i] = NewWindow(uint64(i), opened, 10*time.Second)
+		}
+		var slots []Slot
+		var sent, late, early uint64
+		for range 20_000 {
+			s := Snapshot{
+				Key: KeyID(rnd.IntN(1 + rnd.IntN(50))), Duration: rnd.Uint64() >> rnd.IntN(64),
+				End: opened.UnixNano() - int64(rnd.IntN(5e9)), Weight: 1, Flags: span.Flags(rnd.IntN(4)),
+			}
+			switch rnd.IntN(30) {
+			case 0:
+				s.Weight = rnd.Float64() * 10
+			case 1:
+				s.End += int64(rnd.IntN(60e9)) - 30e9
+			case 2:
+				s.Duration = 0
+			case 3:
+				s.Duration = math.MaxUint64
+			}
+			window := &windows[min(rnd.IntN(100), 1)]
+			if rnd.IntN(100) == 0 {
+				slots = window.AppendEnd(slots, s.End)
+			}
+			slots = window.Append(slots, &s)
+			facts := slots[len(slots)-1].Facts
+			sent, late, early = sent+1, late+uint64(facts/factLate&1), early+uint64(facts/factEarly&1)
+		}
+		for i := range slots {
+			want[slots[i].Facts.cycle()].Add(&slots[i])
+		}
+		for rest := slots; len(rest) > 0; {
+			n := min(1+rnd.IntN(700), len(rest))
+			d.count(rest[:n])
+			rest = rest[n:]
+		}
+		if d.aggregated.Load() != sent || d.late.Load() != late || d.early.Load() != early {
+			t.Errorf("seed %d: counted %d, late %d, early %d; want %d, %d, %d",
+				seed, d.aggregated.Load(), d.late.Load(), d.early.Load(), sent, late, early)
+		}
+		for i := range want {
+			if problem := differ(d.tables[i], want[i]); problem != "" {
+				t.Errorf("seed %d, table %d: %s", seed, i, problem)
+			}
+		}
+	}
+}
+
+// differ says in what two tables do.
+func differ(got, want *Table) string {
+	if got.Len() != want.Len() {
+		return fmt.Sprintf("%d rows, want %d", got.Len(), want.Len())
+	}
+	held := uint64(0)
+	for at := range got.Len() {
+		a, b := got.Part(at), want.Part(at)
+		if a.Key != b.Key || a.Bucket != b.Bucket || a.Counts() != b.Counts() {
+			return fmt.Sprintf("row %d is %+v and counts %+v, want %+v and %+v", at, a, a.Counts(), b, b.Counts())
+		}
+		held += a.Counts().Spans
+		var sketches [4]Sketch
+		a.ReadOK(&sketches[0])
+		b.ReadOK(&sketches[1])
+		a.ReadErrors(&sketches[2])
+		b.ReadErrors(&sketches[3])
+		for i := 0; i < 4; i += 2 {
+			if x, y := sketches[i].content(), sketches[i+1].content(); !reflect.DeepEqual(x, y) {
+				return fmt.Sprintf("row %d has the sketch %v, want %v", at, x, y)
+			}
+		}
+	}
+	if got.held.Load() != held {
+		return fmt.Sprintf("%d spans are held, and %d stand in the rows", got.held.Load(), held)
+	}
+	return ""
+}

@@ -1,0 +1,71 @@
+package aggregate
+
+import (
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// windowBuckets is how many buckets one cycle can write: the one before the
+// cycle's own, its own, and the next, which a span can reach when it ends
+// between a bucket's boundary and the seal that follows it.
+const windowBuckets = 3
+
+// oldestBucket is the start of the first of them, for a cycle that opened then.
+func oldestBucket(opened time.Time, width int64) int64 {
+	now := opened.UnixNano()
+	return now - now%width - width
+}
+
+// Window tells a publisher in which of a cycle's buckets a span is counted. It is
+// made anew for each batch, after the batch was read: no span of it can have ended
+// after the first time that the window has to look at the clock.
+type Window struct {
+	start int64  // of the cycle's own bucket
+	width uint64 // of a bucket
+	own   Facts  // of a span that ended in it
+	now   int64  // 0 until it was asked for
+}
+
+// Window is that of the cycle, for one batch.
+func (c *Cycle) Window() Window { return c.window }
+
+// NewWindow is the window of a cycle of that number that opened then.
+func NewWindow(number uint64, opened time.Time, width time.Duration) Window {
+	return Window{
+		start: oldestBucket(opened, int64(width)) + int64(width), width: uint64(width),
+		own: Facts(number&1)<<cycleShift | 1<<bucketShift,
+	}
+}
+
+// Facts are those of a span with this end and these flags.
+func (w *Window) Facts(end int64, flags span.Flags) Facts {
+	if uint64(end-w.start) < w.width {
+		return w.own | Facts(flags)
+	}
+	return w.clamp(end) | Facts(flags)
+}
+
+// clamp finds the bucket of an end outside the cycle's own. A span can't have
+// ended after now.
+func (w *Window) clamp(end int64) Facts {
+	facts := w.own &^ (bucketMask << bucketShift)
+	width := int64(w.width)
+	oldest := w.start - width
+	if end < oldest {
+		return facts | factLate
+	}
+	if end < w.start {
+		return facts
+	}
+	if w.now == 0 {
+		w.now = time.Now().UnixNano()
+	}
+	// The wall clock may have stepped back below the window since the cycle
+	// opened; then now has no bucket here, and the cycle's own is the nearest.
+	bucket, latest := (end-oldest)/width, (max(w.now, w.start)-oldest)/width
+	if bucket > latest {
+		bucket, facts = latest, facts|factEarly
+	}
+	return facts | Facts(min(bucket, windowBuckets-1))<<bucketShift
+}

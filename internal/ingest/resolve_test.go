@@ -1,0 +1,148 @@
+package ingest
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// TestShapesOfSnapshots publishes batches of every shape in which a snapshot can come,
+// mixed, through one to three drainers, and expects of each key what a map has counted.
+func TestShapesOfSnapshots(t *testing.T) {
+	for seed := range uint64(30) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		got := map[string]aggregate.Counts{}
+		var spans uint64
+		h := newHarness(t, func(_ *Config, a *aggregate.Config) {
+			a.Drainers = 1 + rnd.IntN(3)
+			a.Deliver = func(s *aggregate.Sealed) {
+				for part := range s.Parts {
+					sum, counts := got[s.Keys[part.Key].Key.Resource], part.Counts()
+					sum.Add(&counts)
+					got[s.Keys[part.Key].Key.Resource] = sum
+					spans += counts.Spans
+				}
+				s.Delivery.Resolve(nil)
+				s.Release()
+			}
+		})
+		h.Server.features.Store(&wire.Features{Stats: true})
+		h.aggregator.Start()
+		p := h.NewPublisher(span.Origin{Service: "web"})
+		for number := range uint32(10) {
+			if err := p.learn(number, key(fmt.Sprint("numbered ", number))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, sent := map[string]aggregate.Counts{}, uint64(0)
+		for range 20 {
+			body, counted := mixedBatch(rnd, want)
+			sent += counted
+			if reason, ok := p.Publish(body); !ok {
+				t.Fatalf("a batch was refused as %s", reason)
+			}
+		}
+		p.Close()
+		h.aggregator.Stop()
+		h.Close()
+		for resource, counts := range want {
+			if got[resource] != counts {
+				t.Errorf("seed %d: %s counts %+v, want %+v", seed, resource, got[resource], counts)
+			}
+		}
+		stats := h.aggregator.Stats()
+		if len(got) != len(want) || spans != sent || stats.Aggregated() != sent {
+			t.Errorf("seed %d: %d keys of %d, and %d spans of %d", seed, len(got), len(want), spans, sent)
+		}
+	}
+}
+
+// mixedBatch is the body of a batch, whose spans it counts.
+func mixedBatch(rnd *rand.Rand, counted map[string]aggregate.Counts) (body []byte, spans uint64) {
+	n := 1 + rnd.IntN(300)
+	weighted := rnd.IntN(3) // none, some, most
+	frame := wire.BeginSpans(nil)
+	now := time.Now().UnixNano()
+	for range n {
+		duration, end, flags, weight := uint64(1e6+rnd.IntN(1e9)), now, span.Flags(rnd.IntN(4)), 1.0
+		switch rnd.IntN(10) {
+		case 0:
+			duration = uint64(rnd.IntN(2)) * math.MaxUint32 * 1000 // nothing, or more than an hour
+		case 1:
+			end = int64(rnd.Uint64()) // any time
+		}
+		if rnd.IntN(3) < weighted {
+			weight = float64(1+rnd.IntN(16)) / 4 // so that sums are exact
+		}
+		resource := fmt.Sprint("r", rnd.IntN(20))
+		if rnd.IntN(2) == 0 {
+			number := uint32(rnd.IntN(10))
+			resource = fmt.Sprint("numbered ", number)
+			frame = wire.AppendNumbered(frame, number, duration, end, flags, weight)
+		} else {
+			frame = wire.AppendWhole(frame, key(resource), duration, end, flags, weight)
+		}
+		one := aggregate.Counts{Spans: 1, Hits: weight, Duration: float64(duration) * weight}
+		if flags&span.Error != 0 {
+			one.Errors = weight
+		}
+		if flags&span.TopLevel != 0 {
+			one.TopLevel = weight
+		}
+		sum := counted[resource]
+		sum.Add(&one)
+		counted[resource] = sum
+	}
+	wire.EndSpans(frame, 0, n)
+	_, body, err := wire.Split(frame[wire.HeaderLen:])
+	if err != nil {
+		panic(err)
+	}
+	return body, uint64(n)
+}
+
+// TestWeightedBatchLargerThanARing: a snapshot with a weight takes two slots, so a batch
+// of as many as a ring has slots is too large for it, and one of half as many is not.
+func TestWeightedBatchLargerThanARing(t *testing.T) {
+	h := start(t, func(c *Config, a *aggregate.Config) { c.Block, c.MaxBatch, a.RingSlots = true, 256, 256 })
+	c := h.connect("web")
+	for _, n := range []int{256, 129, 128} {
+		frame := wire.BeginSpans(nil)
+		for range n {
+			frame = wire.AppendWhole(frame, key("r"), 5, time.Now().UnixNano(), 0, 2)
+		}
+		wire.EndSpans(frame, 0, n)
+		c.send(frame)
+	}
+	c.send(spans(256, key("r")))
+	c.settle()
+	h.stop()
+	if stats := h.Stats(); stats.Dropped["batch_too_large"] != 256+129 || h.rows["r"] != 128+256 {
+		t.Errorf("dropped %v, counted %v", stats.Dropped, h.rows)
+	}
+}
+
+// TestEndsAreNotedOnceInAWhile, in batches of any size.
+func TestEndsAreNotedOnceInAWhile(t *testing.T) {
+	h := start(t, nil)
+	c := h.connect("web")
+	for range 30 {
+		c.send(spans(500, key("r")))
+	}
+	c.settle()
+	h.stop()
+	noted := uint64(0)
+	ages := h.aggregator.Stats().Ages
+	for _, n := range ages.Counts {
+		noted += n
+	}
+	if noted != 15_000/1024+1 || ages.Highest > 60 {
+		t.Errorf("of 15000 spans %d were %v s old at the most", noted, ages.Highest)
+	}
+}
