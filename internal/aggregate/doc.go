@@ -54,7 +54,8 @@
 // The cycle is wall-clock: it decides when keys are admitted and when tables
 // are sealed. The bucket is the span's end time. A cycle writes three buckets at
 // most: the one before its own, its own, and the next (for spans that end
-// between a boundary and the seal that follows it). What tracers have counted keeps
+// between a boundary and the seal that follows it). The publisher picks it, see Window,
+// so that a span's end need not go through the ring. What tracers have counted keeps
 // the bucket that they gave it, or the agent's slot of it. What is older is raised into
 // the oldest and counted as late; what ends after now is lowered into the
 // bucket of now and counted as early.

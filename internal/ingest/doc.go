@@ -14,7 +14,8 @@
 //
 // # A batch is admitted whole or dropped whole
 //
-// All of a batch's snapshots are resolved before the first slot is claimed;
+// All of a batch's snapshots are resolved before the first slot is claimed: one slot
+// each, two where it has a weight, so a batch that fits a ring may not with weights;
 // each ring is then claimed once. If one of them has no room, what was claimed
 // on the others is published as skips and the batch is dropped, and counted
 // under one reason. Resolving and publishing happen between one Enter and one

@@ -51,7 +51,7 @@
 //
 // The first sleep after work is a nap. Its flag says that only a signal, or a quarter
 // of the ring, is worth a wake; what is less waits for the millisecond to be over.
-// So under load a wake is paid once in a thousand slots, and the consumer does not
+// So under load a wake is paid once in some thousand slots, and the consumer does not
 // take the lines that producers are writing. It loses no wake either: the tail moves
 // before the word is stored, and the consumer looks at both after raising the flag.
 //
