@@ -1,7 +1,6 @@
 package aggregate
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 	"unsafe"
@@ -25,14 +24,18 @@ type Glance struct {
 	registry *registry
 	standing *standing
 	origin   OriginID
-	words    []uint32
-	tags     [16]int32 // names of this key's tags that lost their values
+	tags     [maxGlancedTags]int32 // names of this key's tags that lost their values
 	lostTags int
 
-	labels    [FieldPeerTag]met // by field, the label that was found last
-	name      met               // the name of a tag that was found last
-	last      []uint32          // words of the key that was found last
-	lastFound Admission
+	labels  [FieldPeerTag]met // by field, the label that was found last
+	name    met               // the name of a tag that was found last
+	words   keyWords
+	hadMore bool // not all words behind that of the middle's labels are absent
+	isFound bool // words are those of the last key, and found is its row
+	found   Admission
+
+	middle     uint64    // of the last key, see span.Outline
+	middleLost Collapsed // labels that it lost
 
 	lost      Collapsed // by so many keys in a row
 	lostTimes uint64
@@ -40,6 +43,9 @@ type Glance struct {
 	lostAny   bool
 	lostNames []lostName
 }
+
+// maxGlancedTags is how many peer tags an outline has at most.
+const maxGlancedTags = len(span.Outline{}.PeerTags)
 
 // met is a label that was found. Types, kinds and the names of tags repeat even in a
 // flood, and to compare one is less than to look for it.
@@ -58,91 +64,168 @@ type lostName struct {
 // one must have been settled.
 func (g *Glance) Begin(c *Cycle, origin OriginID) {
 	g.registry, g.origin, g.standing = c.registry, origin, &c.registry.standings[origin]
-	g.labels, g.name, g.last = [FieldPeerTag]met{}, met{}, g.last[:0]
+	g.labels, g.name, g.isFound = [FieldPeerTag]met{}, met{}, false
+	g.words[wordOrigin] = uint32(origin)
 	g.forget()
 }
 
-// textOf is a part of a key's bytes.
-func textOf(raw []byte, p span.Part) string {
-	return unsafe.String(&raw[p.From], int(p.To-p.From))
+// keyWords are the words of a key, see charge.
+type keyWords [wordTags + maxGlancedTags]uint32
+
+// set says whether that changes a word: not to 0.
+func (w *keyWords) set(at int, word uint32) (changed uint32) {
+	changed = w[at] ^ word
+	w[at] = word
+	return changed
 }
 
 // Admit says what Cycle.Admit would say of a key, or that it does not know. It is told
 // how much is kept of a resource.
 func (g *Glance) Admit(raw []byte, o *span.Outline, maxResource int) (Admission, bool) {
+	a, ok := g.admit(unsafe.String(unsafe.SliceData(raw), len(raw)), o, maxResource)
+	if !g.isFound {
+		o.Forget() // or the next key's words would begin with what is left of this one's
+	}
+	return a, ok
+}
+
+func (g *Glance) admit(key string, o *span.Outline, maxResource int) (Admission, bool) {
 	full := g.standing.full.Load() // before anything is looked for
-	if !isNormal(raw, o, maxResource) {
+	wasFound := g.isFound
+	g.isFound, g.lostTags = false, 0
+
+	changed, collapsed, known := g.names(key, o, full, maxResource)
+	if known > over {
+		return g.beyond(known, collapsed)
+	}
+	switch {
+	case !o.Repeats:
+		differs, lost, known := g.others(key, o, full, FieldType, FieldHTTPMethod)
+		if collapsed |= lost; known > over {
+			return g.beyond(known, collapsed)
+		}
+		changed |= differs | g.words.set(wordStatus, o.HTTPStatus)
+		g.middle, g.middleLost = o.Middle, lost
+	case wasFound && o.Middle == g.middle:
+		collapsed |= g.middleLost
+	default:
 		return Admission{}, false
 	}
-	g.words = append(g.words[:0], uint32(g.origin), o.HTTPStatus, uint32(o.Peers)<<8|uint32(o.TraceRoot)<<1)
-	if o.Synthetics {
-		g.words[wordFacts] |= 1
+	if o.HasMore || g.hadMore {
+		g.hadMore = true
+		differs, lost, known := g.others(key, o, full, FieldHTTPMethod, FieldPeerTag)
+		if collapsed |= lost; known > over {
+			return g.beyond(known, collapsed)
+		}
+		changed |= differs
+		g.hadMore = o.HasMore
 	}
-	g.lostTags = 0
-	collapsed := Collapsed(0)
-	for f, part := range o.Labels {
+	tags := 0
+	if o.Peers > 0 {
+		var ids [maxGlancedTags]valueID
+		lost := Collapsed(0)
+		tags, lost, known = g.peerTags(&ids, key, o, full)
+		if collapsed |= lost; known > over {
+			return g.beyond(known, collapsed)
+		}
+		for i, id := range ids[:tags] {
+			changed |= g.words.set(wordTags+i, id)
+		}
+	}
+	facts := uint32(tags)<<8 | uint32(o.TraceRoot)<<1
+	if o.Synthetics {
+		facts |= 1
+	}
+	changed |= g.words.set(wordFacts, facts)
+	return g.row(g.words[:wordTags+tags], wasFound && changed == 0, collapsed, full)
+}
+
+// names looks at the labels that every key has. Whether they can stay is seen with their
+// hash.
+func (g *Glance) names(key string, o *span.Outline, full uint32, maxResource int) (changed uint32, lost Collapsed, known verdict) {
+	for f := range FieldResource + 1 {
+		text := o.Labels[f].Of(key)
+		var hash uint64
+		isNormal := false
+		switch f {
+		case FieldService:
+			hash, isNormal = span.LookService(text)
+		case FieldOperation:
+			hash, isNormal = span.LookOperation(text)
+		case FieldResource:
+			hash, isNormal = span.Look(text)
+			isNormal = isNormal && text != "" && len(text) <= maxResource
+		}
+		if !isNormal {
+			return changed, lost, unknown
+		}
+		id := blocked
+		if known = over; !g.isOver(f, hash, full) {
+			id, known = g.label(f, text, hash, full)
+		}
+		if lost |= Collapsed(known&1) << f; known > over {
+			return changed, lost, known
+		}
+		changed |= g.words.set(wordLabels+int(f), id)
+	}
+	return changed, lost, admitted
+}
+
+// others looks at labels that a key may lack.
+func (g *Glance) others(key string, o *span.Outline, full uint32, from, to Field) (changed uint32, lost Collapsed, known verdict) {
+	for f := from; f < to; f++ {
 		id := absent
-		if !part.IsEmpty() {
-			var known verdict
-			id, known = g.label(Field(f), textOf(raw, part), full)
-			switch known {
-			case unknown:
-				return Admission{}, false
-			case over:
-				collapsed |= 1 << f
-			case homeless:
-				return g.overflow(collapsed | 1<<f), true
+		if part := o.Labels[f]; !part.IsEmpty() {
+			text, last := part.Of(key), &g.labels[f]
+			if id = last.id; text != last.text {
+				id, known = g.otherLabel(f, text, full)
+				if lost |= Collapsed(known&1) << f; known > over {
+					return changed, lost, known
+				}
 			}
 		}
-		g.words = append(g.words, id)
+		changed |= g.words.set(wordLabels+int(f), id)
 	}
-	if o.Peers > 0 {
-		lost, known := g.peerTags(raw, o, full)
-		switch known {
-		case unknown:
-			return Admission{}, false
-		case homeless:
-			return g.overflow(collapsed | lost), true
-		}
-		collapsed |= lost
-	}
-	return g.row(collapsed, full)
+	return changed, lost, admitted
 }
 
-// isNormal says whether normalising would leave the names and the resource. The rest
-// of a label's rules are its length and whether it is ASCII, see label.
-func isNormal(raw []byte, o *span.Outline, maxResource int) bool {
-	service, operation, resource := o.Labels[FieldService], o.Labels[FieldOperation], o.Labels[FieldResource]
-	return !service.IsEmpty() && !operation.IsEmpty() && !resource.IsEmpty() &&
-		int(resource.To-resource.From) <= maxResource &&
-		span.IsServiceName(textOf(raw, service)) && span.IsOperationName(textOf(raw, operation))
-}
-
-// verdict is what is known of a label.
+// verdict is what is known of a label. The lowest bit says that it is lost.
 type verdict uint8
 
 const (
-	unknown  verdict = iota // nothing: it is not normal, or may be admitted
-	admitted                // it was admitted, or says itself that it is collapsed
+	admitted verdict = iota // it was admitted, or says itself that it is collapsed
 	over                    // it collapses: its budget is used up
+	unknown                 // nothing: it is not normal, or may be admitted
 	homeless                // it can't be admitted, for there is no row for a key that has it
 )
 
-func (g *Glance) label(f Field, text string, full uint32) (valueID, verdict) {
-	if last := &g.labels[f]; f >= FieldType && last.text == text {
-		return last.id, admitted
+// beyond is what becomes of a key with a label that is homeless or unknown.
+func (g *Glance) beyond(known verdict, lost Collapsed) (Admission, bool) {
+	if known == unknown {
+		return Admission{}, false
 	}
-	hash, isASCII := span.Look(text)
-	if !isASCII || f != FieldResource && (len(text) > span.MaxLabel || f == FieldType && len(text) > span.MaxType) {
-		return absent, unknown
-	}
+	return g.overflow(lost), true
+}
+
+// isOver says of a hash at once what label would say in a flood: none of this hash was
+// admitted, and the budget is used up.
+func (g *Glance) isOver(f Field, hash uint64, full uint32) bool {
+	return full>>(f%32)&1 != 0 && hash != blockedHash &&
+		!g.registry.values.places.has(hashIn(scopeOf(g.origin, f), hash))
+}
+
+// blockedHash is that of span.Blocked, in no scope.
+var blockedHash, _ = span.Look(span.Blocked)
+
+// label finds a label that is as it should be.
+func (g *Glance) label(f Field, text string, hash uint64, full uint32) (valueID, verdict) {
 	where := scopeOf(g.origin, f)
 	if id, ok := g.registry.values.find(where, hashIn(where, hash), text); ok {
 		g.labels[f] = met{g.registry.values.at(id).text, id}
 		return id, admitted
 	}
 	switch {
-	case len(text) == len(span.Blocked) && text == span.Blocked:
+	case text == span.Blocked:
 		return blocked, admitted
 	case full&(1<<f) != 0:
 		return blocked, over
@@ -152,14 +235,24 @@ func (g *Glance) label(f Field, text string, full uint32) (valueID, verdict) {
 	return absent, unknown
 }
 
-// peerTags adds the tags' numbers to the words, in the order of charge.tags.
-func (g *Glance) peerTags(raw []byte, o *span.Outline, full uint32) (lost Collapsed, known verdict) {
-	from, anyBlocked := len(g.words), false
-	for _, part := range o.PeerTags[:o.Peers] {
-		text := textOf(raw, part)
+// otherLabel finds one that is neither a name nor the resource.
+func (g *Glance) otherLabel(f Field, text string, full uint32) (valueID, verdict) {
+	hash, isASCII := span.Look(text)
+	if !isASCII || len(text) > span.MaxLabel || f == FieldType && len(text) > span.MaxType {
+		return absent, unknown
+	}
+	return g.label(f, text, hash, full)
+}
+
+// peerTags finds the tags' numbers, in the order of charge.tags, and says how many they
+// have become.
+func (g *Glance) peerTags(ids *[maxGlancedTags]valueID, key string, o *span.Outline, full uint32) (n int, lost Collapsed, known verdict) {
+	anyBlocked := false
+	for i := range o.Peers {
+		text := o.PeerTags[i].Of(key)
 		hash, isASCII := span.Look(text)
 		if !isASCII || len(text) > span.MaxLabel {
-			return 0, unknown
+			return 0, 0, unknown
 		}
 		id, known := g.tag(text, hash, full)
 		switch known {
@@ -167,76 +260,78 @@ func (g *Glance) peerTags(raw []byte, o *span.Outline, full uint32) (lost Collap
 			lost |= 1 << FieldPeerTag
 			anyBlocked = true
 		case unknown, homeless:
-			return lost, known
+			return 0, lost, known
 		default:
-			anyBlocked = anyBlocked || g.registry.values.at(id).isBlocked
+			anyBlocked = anyBlocked || o.Peers > 1 && g.registry.values.at(id).isBlocked
 		}
-		g.words = append(g.words, id)
+		ids[i] = id
 	}
-	if o.Peers > 1 {
-		ids := g.words[from:]
-		slices.Sort(ids)
+	n = o.Peers
+	if n > 1 {
+		slices.Sort(ids[:n])
 		if anyBlocked {
-			g.words = g.words[:from+len(slices.Compact(ids))]
-			g.words[wordFacts] = g.words[wordFacts]&0xff | uint32(len(g.words)-from)<<8
+			n = len(slices.Compact(ids[:n]))
 		}
 	}
-	return lost, admitted
+	return n, lost, admitted
 }
 
 // nameless stands for the name of a tag whose name has no budget.
 const nameless = -1
 
-// tag finds a tag that was admitted. Of one that was not, the name must be used up;
-// then it is looked for again, since it may have been the last.
+// tag finds a tag that was admitted. Of one that was not, the name must be used up
+// before it was looked for, since it may have been the last.
 func (g *Glance) tag(text string, hash uint64, full uint32) (valueID, verdict) {
-	values := &g.registry.values
-	where := scopeOf(g.origin, FieldPeerTag)
-	if id, ok := values.find(where, hashIn(where, hash), text); ok {
-		return id, admitted
-	}
 	if text == span.Blocked {
 		return blocked, admitted
 	}
-	id, told := g.nameOf(text)
-	if id == absent {
-		switch {
-		case full&(1<<FieldPeerTag) != 0:
-			g.loseTag(nameless)
-			return blocked, over
-		case full&(1<<FieldWholeKey) != 0:
-			g.loseTag(nameless)
-			return absent, homeless
-		}
-		return absent, unknown
+	values := &g.registry.values
+	id := g.nameOf(text)
+	name, becomes := (*value)(nil), absent
+	if id != absent {
+		name = values.at(id)
+		becomes = name.becomes()
 	}
-	name := values.at(id)
-	if becomes := name.becomes(); becomes != absent {
-		if id, ok := values.find(where, hashIn(where, hash), text); ok {
+	where := scopeOf(g.origin, FieldPeerTag)
+	if hash = hashIn(where, hash); values.places.has(hash) {
+		if id, ok := values.search(where, hash, text); ok {
 			return id, admitted
 		}
-		g.loseTag(name.name)
-		return becomes, over
 	}
-	if full&(1<<FieldWholeKey) == 0 || told == span.Blocked {
+	lost := int32(nameless)
+	switch {
+	case name != nil:
+		lost = name.name
+		if becomes != absent {
+			g.loseTag(lost)
+			return becomes, over
+		}
+		if strings.HasSuffix(text, ":"+span.Blocked) {
+			return absent, unknown
+		}
+	case full&(1<<FieldPeerTag) != 0:
+		g.loseTag(nameless)
+		return blocked, over
+	}
+	if full&(1<<FieldWholeKey) == 0 {
 		return absent, unknown
 	}
-	g.loseTag(name.name)
+	g.loseTag(lost)
 	return absent, homeless
 }
 
-// nameOf finds the name of a tag, and tells what stands behind it.
-func (g *Glance) nameOf(tag string) (id valueID, told string) {
+// nameOf finds the name of a tag.
+func (g *Glance) nameOf(tag string) valueID {
 	if n := len(g.name.text); n > 0 && len(tag) > n && tag[n] == ':' && tag[:n] == g.name.text {
-		return g.name.id, tag[n+1:]
+		return g.name.id
 	}
-	key, told, _ := strings.Cut(tag, ":")
+	key, _, _ := strings.Cut(tag, ":")
 	where := nameScopeOf(g.origin, FieldPeerTag)
 	id, ok := g.registry.values.find(where, hashOf(where, key), key)
 	if ok {
 		g.name = met{g.registry.values.at(id).text, id}
 	}
-	return id, told
+	return id
 }
 
 func (g *Glance) loseTag(name int32) {
@@ -244,24 +339,22 @@ func (g *Glance) loseTag(name int32) {
 	g.lostTags++
 }
 
-// row finds the aggregate of the words. It looks at the last one first: the keys of a
-// flood are all one once they have lost their labels.
-func (g *Glance) row(collapsed Collapsed, full uint32) (Admission, bool) {
-	if !bytes.Equal(bytesOf(g.words), bytesOf(g.last)) {
-		id, partition, ok := g.registry.rows.find(g.words)
+// row finds the aggregate of the words, which may be the last one's: the keys of a flood
+// are all one once they have lost their labels.
+func (g *Glance) row(words []uint32, isLast bool, collapsed Collapsed, full uint32) (Admission, bool) {
+	if !isLast {
+		id, partition, ok := g.registry.rows.find(words)
 		if !ok {
 			if full&(1<<FieldWholeKey) == 0 {
 				return Admission{}, false
 			}
 			return g.overflow(collapsed), true
 		}
-		g.last = append(g.last[:0], g.words...)
-		g.lastFound = Admission{ID: id, Hash: partition}
+		g.found = Admission{ID: id, Hash: partition}
 	}
+	g.isFound = true
 	g.lose(collapsed)
-	a := g.lastFound
-	a.Collapsed = collapsed
-	return a, true
+	return Admission{ID: g.found.ID, Hash: g.found.Hash, Collapsed: collapsed}, true
 }
 
 // overflow is the admission of a key that finds no row, and has lost what it has lost.

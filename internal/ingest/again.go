@@ -35,6 +35,19 @@ func (k *keys) again(hash uint64) bool {
 	return false
 }
 
+// In a flood no key is found: after so many only each fourth is looked for, until one is
+// found. A look is a tenth of what a key costs then.
+const (
+	floodAfter = 256
+	floodLooks = 4
+)
+
+// isWorthLooking says whether a key that came is to be looked for.
+func (k *keys) isWorthLooking() bool {
+	k.missed++
+	return k.missed <= floodAfter || k.missed%floodLooks == 0
+}
+
 // takeMarks takes none where something found no room since the last sweep.
 func (k *keys) takeMarks() bool {
 	if k.full || !k.take(marksBytes, keyCached) {

@@ -111,3 +111,27 @@ func TestNumbersNeedTheRoomOfMarks(t *testing.T) {
 		}
 	}
 }
+
+// TestFloodIsNotLookedFor: of keys that are never found each fourth is looked for, and
+// all are again once one was.
+func TestFloodIsNotLookedFor(t *testing.T) {
+	k := newKeys(64, 1<<20, testShare(1<<30))
+	looks := func(keys int) (n int) {
+		for range keys {
+			if k.isWorthLooking() {
+				n++
+			}
+		}
+		return n
+	}
+	if n := looks(floodAfter); n != floodAfter {
+		t.Errorf("%d of the first %d keys were looked for", n, floodAfter)
+	}
+	if n := looks(400); n != 400/floodLooks {
+		t.Errorf("%d of 400 keys of a flood were looked for", n)
+	}
+	k.came(0)
+	if n := looks(floodAfter); n != floodAfter {
+		t.Errorf("%d of %d keys were looked for after one was found", n, floodAfter)
+	}
+}

@@ -45,4 +45,5 @@ func (k *keys) came(index int) {
 		k.known[k.last].next = uint32(index)
 	}
 	k.last = uint32(index)
+	k.missed = 0
 }

@@ -33,23 +33,25 @@ func (a *admission) lookUp(cycle *aggregate.Cycle, index int, key []byte, number
 		if index = a.keys.numbered(number); index == none {
 			return nil, fmt.Errorf("resolve key: number %d is not defined on this connection", number)
 		}
+	case !a.keys.isWorthLooking():
+		return a.miss(cycle, key)
 	default:
 		var hash uint64
 		if index, hash = a.keys.find(key); index == none {
-			return a.miss(cycle, key, hash)
+			return a.remember(cycle, key, hash)
 		}
 		a.keys.came(index)
 	}
 	known := &a.keys.known[index]
 	if known.interval != a.interval {
-		to, changed, err := a.resolveRaw(cycle, known.raw)
+		first := known.interval == 0 // it was defined, and not used
+		changed, err := a.resolveRaw(cycle, known.raw, &known.resolved)
 		if err != nil {
 			panic("BUG: a key that was read before can't be: " + err.Error())
 		}
-		if known.interval == 0 {
-			a.misses.count(changed) // it was defined, and not used
+		if first {
+			a.misses.count(changed)
 		}
-		known.resolved = to
 	}
 	return &known.resolved, nil
 }
@@ -82,24 +84,28 @@ func (a *admission) countMisses() {
 	a.key.Clear() // or it would keep the message's buffer
 }
 
-// miss decodes a key that the connection does not know, and remembers it if
-// there is room.
-func (a *admission) miss(cycle *aggregate.Cycle, raw []byte, hash uint64) (*resolved, error) {
-	to, changed, err := a.resolveRaw(cycle, raw)
+// miss resolves a key that the connection does not know.
+func (a *admission) miss(cycle *aggregate.Cycle, raw []byte) (*resolved, error) {
+	changed, err := a.resolveRaw(cycle, raw, &a.once)
 	if err != nil {
 		return nil, err
 	}
 	a.misses.count(changed)
-	a.once = to
-	if !a.keys.again(hash) {
-		return &a.once, nil
+	return &a.once, nil
+}
+
+// remember is miss, and remembers the key if it came before and there is room.
+func (a *admission) remember(cycle *aggregate.Cycle, raw []byte, hash uint64) (*resolved, error) {
+	to, err := a.miss(cycle, raw)
+	if err != nil || !a.keys.again(hash) {
+		return to, err
 	}
 	if index := a.keys.add(raw, hash, keyCached); index != none {
-		a.keys.known[index].resolved = to
+		a.keys.known[index].resolved = *to
 	} else {
 		a.misses.uncached++
 	}
-	return &a.once, nil
+	return to, nil
 }
 
 // check says what is wrong with the bytes of a key.
@@ -120,18 +126,19 @@ func (a *admission) decode(raw []byte) (changed bool, err error) {
 }
 
 // resolveRaw admits a raw key: at a glance, if that is enough.
-func (a *admission) resolveRaw(cycle *aggregate.Cycle, raw []byte) (to resolved, changed bool, err error) {
+func (a *admission) resolveRaw(cycle *aggregate.Cycle, raw []byte, to *resolved) (changed bool, err error) {
 	admitted, ok := aggregate.Admission{}, false
 	if wire.OutlineKey(&a.outline, raw) {
 		admitted, ok = a.glance.Admit(raw, &a.outline, a.server.config.MaxResource)
 	}
 	if !ok {
 		if changed, err = a.decode(raw); err != nil {
-			return resolved{}, false, err
+			return false, err
 		}
 		admitted = cycle.Admit(a.originID, &a.key)
 	}
-	return resolved{interval: a.interval, id: admitted.ID, hash: admitted.Hash, collapsed: admitted.Collapsed}, changed, nil
+	to.interval, to.id, to.hash, to.collapsed = a.interval, admitted.ID, admitted.Hash, admitted.Collapsed
+	return changed, nil
 }
 
 // define gives numbers to keys. It admits nothing: a key that is only defined

@@ -45,6 +45,46 @@ func Look(text string) (hash uint64, isASCII bool) {
 	return fold(secret[1]^uint64(n), fold(x^secret[2], y^h)), seen&high == 0
 }
 
+// LookService is Look at the name of a service: besides its hash, whether it can stay as
+// it is. A byte that is not ASCII spoils its neighbour's mark, but is seen itself.
+func LookService(text string) (hash uint64, isName bool) {
+	b := unsafe.Slice(unsafe.StringData(text), len(text))
+	n := len(b)
+	if n < 8 {
+		hash, isName = Look(text)
+		return hash, isName && isServiceName(text)
+	}
+	h, all, seen := secret[0], ^uint64(0), uint64(0)
+	for rest := b; len(rest) > 16; rest = rest[16:] {
+		x, y := binary.LittleEndian.Uint64(rest), binary.LittleEndian.Uint64(rest[8:])
+		all, seen = all&isServiceWord(x)&isServiceWord(y), seen|x|y
+		h = fold(x^secret[1], y^h)
+	}
+	x, y := binary.LittleEndian.Uint64(b[max(n-16, 0):]), binary.LittleEndian.Uint64(b[n-8:])
+	all, seen = all&isServiceWord(x)&isServiceWord(y), seen|x|y
+	return fold(secret[1]^uint64(n), fold(x^secret[2], y^h)), all&high == high && seen&high == 0 && n <= MaxService
+}
+
+// LookOperation is the same for the name of an operation. One with '_' is looked at twice.
+func LookOperation(text string) (hash uint64, isName bool) {
+	b := unsafe.Slice(unsafe.StringData(text), len(text))
+	n := len(b)
+	if n < 8 {
+		hash, isName = Look(text)
+		return hash, isName && IsOperationName(text)
+	}
+	h, all, seen := secret[0], ^uint64(0), uint64(0)
+	for rest := b; len(rest) > 16; rest = rest[16:] {
+		x, y := binary.LittleEndian.Uint64(rest), binary.LittleEndian.Uint64(rest[8:])
+		all, seen = all&isOperationWord(x)&isOperationWord(y), seen|x|y
+		h = fold(x^secret[1], y^h)
+	}
+	x, y := binary.LittleEndian.Uint64(b[max(n-16, 0):]), binary.LittleEndian.Uint64(b[n-8:])
+	all, seen = all&isOperationWord(x)&isOperationWord(y), seen|x|y
+	isName = all&high == high && seen&high == 0 && n <= MaxOperation && classes[b[0]]&letter != 0
+	return fold(secret[1]^uint64(n), fold(x^secret[2], y^h)), isName || IsOperationName(text)
+}
+
 // fold multiplies, and makes one word of the two that this gives.
 func fold(a, b uint64) uint64 {
 	upper, lower := bits.Mul64(a, b)
@@ -52,9 +92,9 @@ func fold(a, b uint64) uint64 {
 }
 
 // between marks, by its highest bit, each byte of a word of ASCII that lies between
-// two others.
+// two others. The other bits mean nothing.
 func between(word uint64, first, last byte) uint64 {
-	return (word + uint64(0x80-first)*ones) &^ (word + uint64(0x7f-last)*ones) & high
+	return (word + uint64(0x80-first)*ones) &^ (word + uint64(0x7f-last)*ones)
 }
 
 // isServiceWord marks the bytes of a word of ASCII that may stand in the name of a
@@ -83,7 +123,7 @@ func isServiceText(text string) bool {
 		word := binary.LittleEndian.Uint64(b)
 		all, seen = all&isServiceWord(word), seen|word
 	}
-	return all == high && seen&high == 0
+	return all&high == high && seen&high == 0
 }
 
 // isOperationText says the same of the name of an operation, but for where it begins.
@@ -99,5 +139,5 @@ func isOperationText(text string) bool {
 		word := binary.LittleEndian.Uint64(b)
 		all, seen = all&isOperationWord(word), seen|word
 	}
-	return all == high && seen&high == 0
+	return all&high == high && seen&high == 0
 }

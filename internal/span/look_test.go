@@ -61,10 +61,10 @@ func TestWordsAgreeWithBytes(t *testing.T) {
 		return name != ""
 	}
 	rnd := rand.New(rand.NewPCG(7, 7))
-	common := "abcxyzABCXYZ0189.-/:_@[`{ \x1f\x7f\x80\xff"
+	common := "_abcxyzABCXYZ0189.-/:_@[`{ \x1f\x7f\x80\xff"
 	plain := 0
 	for range 300_000 {
-		name := []byte(strings.Repeat("a", 1+rnd.IntN(30)))
+		name := []byte(strings.Repeat("a", 1+rnd.IntN(50)))
 		for i := range name {
 			switch rnd.IntN(12) {
 			case 0:
@@ -87,6 +87,13 @@ func TestWordsAgreeWithBytes(t *testing.T) {
 		}
 		if got, want := IsOperationName(string(name)), operationName(string(name)) == string(name); got && !want {
 			t.Fatalf("operation %q can stay: %t, want %t", name, got, want)
+		}
+		plainHash, _ := Look(string(name))
+		if hash, isName := LookService(string(name)); hash != plainHash || isName != IsServiceName(string(name)) {
+			t.Fatalf("service %q can stay at a look: %t; its hash is the same: %t", name, isName, hash == plainHash)
+		}
+		if hash, isName := LookOperation(string(name)); hash != plainHash || isName != IsOperationName(string(name)) {
+			t.Fatalf("operation %q can stay at a look: %t; its hash is the same: %t", name, isName, hash == plainHash)
 		}
 	}
 	if plain == 0 {

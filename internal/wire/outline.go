@@ -9,39 +9,55 @@ func OutlineKey(o *span.Outline, raw []byte) bool {
 	if len(raw) == 0 || raw[0] < fixArray|minKeyElements || raw[0] > fixArray|13 {
 		return false
 	}
-	o.Reset()
-	count, at := int(raw[0]&0x0f), 1
-	for i := range min(count, 5) {
-		if at = outlineText(&o.Labels[i], raw, at); at == 0 {
-			return false
-		}
+	count := int(raw[0] & 0x0f)
+	at := outlineTexts(o.Labels[:minKeyElements], raw, 1)
+	if at != 0 {
+		at = outlineMiddle(o, raw, at, count)
 	}
-	if count > 5 {
-		if at = outlineFacts(o, raw, at, count); at == 0 {
-			return false
-		}
+	o.Peers = 0
+	if at != 0 && count > 7 {
+		at = outlineTags(o, raw, at)
 	}
-	for i := 8; i < min(count, 12); i++ {
-		if at = outlineText(&o.Labels[i-3], raw, at); at == 0 {
-			return false
-		}
+	*(*[4]span.Part)(o.Labels[5:]) = [4]span.Part{}
+	if o.HasMore = count > 8; at != 0 && o.HasMore {
+		at = outlineTexts(o.Labels[5:min(count, 12)-3], raw, at)
 	}
-	if count == 13 {
-		switch {
-		case at >= len(raw) || raw[at] != trueVal && raw[at] != falseVal && raw[at] != nilLead:
+	o.Synthetics = false
+	if at != 0 && count == 13 {
+		if at == len(raw) || raw[at] != trueVal && raw[at] != falseVal && raw[at] != nilLead {
 			return false
-		case raw[at] == trueVal:
-			o.Synthetics = true
 		}
+		o.Synthetics = raw[at] == trueVal
 		at++
 	}
-	return at == len(raw)
+	return at == len(raw) // which is not 0
 }
 
-// outlineFacts notes what stands between the texts: trace root, HTTP status and peer
-// tags. It returns where they end, or 0.
-func outlineFacts(o *span.Outline, raw []byte, at, count int) (end int) {
-	if at >= len(raw) {
+// outlineMiddle notes what stands between resource and peer tags, and returns where it
+// ends, or 0.
+func outlineMiddle(o *span.Outline, raw []byte, at, count int) (end int) {
+	if count > 7 {
+		if length := o.Repeat(raw[at:]); length > 0 {
+			return at + length
+		}
+	}
+	o.Forget()
+	end = outlineTexts(o.Labels[minKeyElements:min(count, 5)], raw, at)
+	if end != 0 && count > 5 {
+		end = outlineRoot(o, raw, end)
+	}
+	if end != 0 && count > 6 {
+		end = outlineStatus(o, raw, end)
+	}
+	if end != 0 && count > 7 {
+		o.Remember(raw[at:end])
+	}
+	return end
+}
+
+// outlineRoot notes whether the span is a trace's root.
+func outlineRoot(o *span.Outline, raw []byte, at int) (end int) {
+	if at == len(raw) {
 		return 0
 	}
 	switch raw[at] {
@@ -53,26 +69,20 @@ func outlineFacts(o *span.Outline, raw []byte, at, count int) (end int) {
 	default:
 		return 0
 	}
-	at++
-	if count > 6 {
-		if at >= len(raw) {
-			return 0
-		}
-		if raw[at] == nilLead {
-			at++
-		} else {
-			status, isNegative, n := readInteger(raw[at:])
-			if n == 0 || isNegative || status > 1<<32-1 {
-				return 0
-			}
-			o.HTTPStatus = uint32(status)
-			at += n
-		}
+	return at + 1
+}
+
+// outlineStatus notes the HTTP status, or none.
+func outlineStatus(o *span.Outline, raw []byte, at int) (end int) {
+	if at < len(raw) && raw[at] == nilLead {
+		return at + 1
 	}
-	if count > 7 {
-		return outlineTags(o, raw, at)
+	status, isNegative, n := readInteger(raw[at:])
+	if n == 0 || isNegative || status > 1<<32-1 {
+		return 0
 	}
-	return at
+	o.HTTPStatus = uint32(status)
+	return at + n
 }
 
 func outlineTags(o *span.Outline, raw []byte, at int) (end int) {
@@ -88,40 +98,43 @@ func outlineTags(o *span.Outline, raw []byte, at int) (end int) {
 		return 0
 	}
 	o.Peers = int(lead & 0x0f)
-	for i := range o.Peers {
-		o.PeerTags[i] = span.Part{}
-		if at = outlineText(&o.PeerTags[i], raw, at); at == 0 || o.PeerTags[i].IsEmpty() {
+	tags := o.PeerTags[:o.Peers]
+	end = outlineTexts(tags, raw, at)
+	for _, tag := range tags {
+		if tag.IsEmpty() {
 			return 0
 		}
 	}
-	return at
+	return end
 }
 
-// outlineText notes a text of at most 255 bytes, or none, and returns where it ends,
-// or 0.
-func outlineText(p *span.Part, raw []byte, at int) (end int) {
-	if at+1 >= len(raw) {
-		if at < len(raw) && (raw[at] == nilLead || raw[at] == fixStr) {
-			return at + 1
+// outlineTexts notes texts of at most 255 bytes, or none, and returns where they end, or
+// 0.
+func outlineTexts(texts []span.Part, raw []byte, at int) (end int) {
+	for i := range texts {
+		if at >= len(raw) {
+			return 0
 		}
-		return 0
-	}
-	lead := raw[at]
-	at++
-	switch {
-	case lead&0xe0 == fixStr:
-		end = at + int(lead&0x1f)
-	case lead == nilLead:
-		return at
-	case lead == str8:
-		end = at + 1 + int(raw[at])
+		lead := raw[at]
 		at++
-	default:
-		return 0
+		n := int(lead) - fixStr
+		if uint(n) >= 32 {
+			switch {
+			case lead == nilLead:
+				n = 0
+			case lead == str8 && at < len(raw):
+				n = int(raw[at])
+				at++
+			default:
+				return 0
+			}
+		}
+		end := at + n
+		if end > len(raw) {
+			return 0
+		}
+		texts[i] = span.Part{From: uint32(at), To: uint32(end)}
+		at = end
 	}
-	if end > len(raw) {
-		return 0
-	}
-	p.From, p.To = uint32(at), uint32(end)
-	return end
+	return at
 }
