@@ -45,15 +45,16 @@
 // producer stores its word and then looks at the flag. Of the two stores one is first
 // in the order of all; so either the consumer's last look sees the word, or the
 // producer sees the flag and takes it down, which it alone does, and sends the one
-// token that ends the sleep. No wake is lost. The timer that bounds a sleep guards
-// against nothing known; it doubles from a millisecond to a second, so an idle ring
+// token that ends the sleep. No wake is lost. The timer that bounds a park guards
+// against nothing known; it doubles from 64 milliseconds to a second, so an idle ring
 // costs a look a second.
 //
-// The first sleep after work is a nap. Its flag says that only a signal, or a quarter
-// of the ring, is worth a wake; what is less waits for the millisecond to be over.
+// The first sleep after work is a nap of a millisecond. Its flag says that only a signal,
+// or a quarter of the ring, is worth a wake; what is less waits for the nap to be over.
 // So under load a wake is paid once in some thousand slots, and the consumer does not
 // take the lines that producers are writing. It loses no wake either: the tail moves
 // before the word is stored, and the consumer looks at both after raising the flag.
+// Naps that end without work are soon left out, see habit.
 //
 // # Signals
 //

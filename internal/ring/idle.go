@@ -2,20 +2,33 @@ package ring
 
 import "time"
 
-// The idle delay bounds one sleep. Of a nap it is the length; behind that it is a
-// net under the wake, so it is long.
 const (
-	idleMin = time.Millisecond
+	// napTime is the length of a nap.
+	napTime = time.Millisecond
+
+	// The idle delay bounds a park. It is a net under the wake, so it is long.
+	idleMin = 64 * time.Millisecond
 	idleMax = time.Second
 )
 
-// idle is how a consumer sleeps while it finds nothing: a nap if there was work,
-// and then parks of which each may last twice as long as the one before.
+// sleep is what a consumer does that finds nothing.
+type sleep uint8
+
+const (
+	park sleep = iota
+	nap
+)
+
+// idle is how a consumer sleeps: naps while there is work, and then parks, of which each
+// may last twice as long as the one before.
 type idle struct {
 	timer    *time.Timer
-	delay    time.Duration
+	delay    time.Duration // of the next park
 	min, max time.Duration
-	worked   bool // since the last sleep began
+	last     sleep
+	worked   bool     // since that one
+	before   sleep    // what came before it, where it is a nap
+	habits   [2]habit // of naps, by what comes before
 }
 
 func newIdle(least, most time.Duration) *idle {
@@ -30,9 +43,43 @@ func (i *idle) work() {
 	i.worked = true
 }
 
-// arm starts the timer of a sleep and doubles the delay of the one after it.
-func (i *idle) arm() {
-	i.timer.Reset(i.delay)
-	i.delay = min(2*i.delay, i.max)
-	i.worked = false
+// next is the sleep that may begin now.
+func (i *idle) next() sleep {
+	if i.worked && i.habits[i.last].skip == 0 {
+		return nap
+	}
+	return park
+}
+
+// begin starts the timer of a sleep.
+func (i *idle) begin(s sleep) {
+	if i.last == nap {
+		i.habits[i.before].learn(i.worked)
+	}
+	switch {
+	case s == nap:
+		i.before = i.last
+		i.timer.Reset(napTime)
+	case i.worked:
+		i.habits[i.last].skip--
+		fallthrough
+	default:
+		i.timer.Reset(i.delay)
+		i.delay = min(2*i.delay, i.max)
+	}
+	i.last, i.worked = s, false
+}
+
+// habit is whether to nap. A nap that ends without work is a wake for nothing: a tracer
+// that sends now and then, in one frame at a time, would cost two of them each. So it is
+// left out once, then three times, and so on, until there was work in one.
+type habit struct{ skip, skips uint8 }
+
+const mostSkips = 15
+
+func (h *habit) learn(worked bool) {
+	if h.skips = min(2*h.skips+1, mostSkips); worked {
+		h.skips = 0
+	}
+	h.skip = h.skips
 }

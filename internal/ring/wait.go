@@ -53,11 +53,10 @@ func (s *sequence) ready(at uint64) bool {
 	return published || s.due(at)
 }
 
-// await returns when there may be work at a position, or now and then without. The
-// first sleep after work is a nap.
+// await returns when there may be work at a position, or now and then without.
 func (s *sequence) await(at uint64, patience *idle) {
-	state, enough := uint32(parked), s.ready
-	if patience.worked {
+	state, enough, kind := uint32(parked), s.ready, patience.next()
+	if kind == nap {
 		state, enough = napping, s.worthIt
 	}
 	s.parked.Store(state)
@@ -66,7 +65,7 @@ func (s *sequence) await(at uint64, patience *idle) {
 		return
 	}
 	s.parks.Add(1)
-	patience.arm()
+	patience.begin(kind)
 	select {
 	case <-s.token:
 		s.wakes.Add(1)

@@ -119,8 +119,10 @@ func TestIdleDelayDoubles(t *testing.T) {
 		parked(before+10, "ten of the longest later")
 		publish(t, r, 1)
 		parked(before+11, "after work")
+		time.Sleep(napTime)
+		parked(before+12, "after work and a nap")
 		time.Sleep(idleMin)
-		parked(before+12, "after work and the shortest delay")
+		parked(before+13, "after the shortest delay again")
 		if wakes := r.Stats().Wakes; wakes != 1 {
 			t.Errorf("%d wakes, want the one of the publish", wakes)
 		}
@@ -154,11 +156,11 @@ func TestNapEndsForABacklog(t *testing.T) {
 		publish(t, r, 1)
 		expect(65, "a backlog")
 		publish(t, r, 1)
-		time.Sleep(idleMin - 1)
+		time.Sleep(napTime - 1)
 		expect(65, "just before the nap is over")
 		time.Sleep(time.Nanosecond)
 		expect(66, "when it is over")
-		time.Sleep(idleMin)
+		time.Sleep(napTime)
 		publish(t, r, 1)
 		expect(67, "a slot for one that parks after a nap without work")
 		publish(t, r, 1)
@@ -167,6 +169,48 @@ func TestNapEndsForABacklog(t *testing.T) {
 		publish(t, r, 1)
 		stop()
 		expect(69, "a stop")
+	})
+}
+
+// TestNapsForNothingAreLeftOut: of a consumer that gets a slot each tenth of a second
+// naps are soon rare; they are the rule again once there was work in one.
+func TestNapsForNothingAreLeftOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, err := New[uint64](64 * backlogPart)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stop := start(t, r, 8, func([]uint64) {}, noSignal)
+		synctest.Wait()
+		naps := func(slots int) (n int) {
+			for range slots {
+				publish(t, r, 1)
+				synctest.Wait()
+				if r.sequence.parking.parked.Load() == napping {
+					n++
+				}
+				time.Sleep(100 * time.Millisecond)
+				synctest.Wait()
+			}
+			return n
+		}
+		if n := naps(1 + 1 + 1 + 3 + 1 + 7 + 1 + 15); n != 4 {
+			t.Errorf("%d naps after the first slots, want 4, rarer each time", n)
+		}
+		if n := naps(10 * (1 + mostSkips)); n != 10 {
+			t.Errorf("%d naps after many more, want 10", n)
+		}
+		for range mostSkips + 1 {
+			publish(t, r, 1)
+			synctest.Wait()
+			publish(t, r, 1) // within the nap, where there is one
+			time.Sleep(100 * time.Millisecond)
+			synctest.Wait()
+		}
+		if n := naps(1); n != 1 {
+			t.Error("no nap though the last one was worth it")
+		}
+		stop()
 	})
 }
 
