@@ -35,9 +35,10 @@ func (c *Config) Memory() []memory.Part {
 }
 
 // TableBytes is the most memory that all tables can take with these limits,
-// besides what their sketches take from SketchMemory: every key with spans and
-// errors in every bucket of the window, counted by every drainer, in both of the
-// cycles that can be open; and where groups are merged, all that they may take. Honest traffic takes a sixth of it or less: a key
+// besides what their sketches take from SketchMemory: every key with spans, errors and
+// weights in every bucket of the window, counted by every drainer, in both of the
+// cycles that can be open; and where groups are merged, all that they may take. Honest
+// traffic takes a sixth of it or less: a key
 // is one drainer's and its spans end in one bucket.
 func (c *Config) TableBytes() int {
 	row := unsafe.Sizeof(Aggregate{}) + 2*unsafe.Sizeof(store{}) + unsafe.Sizeof(Counts{}) + unsafe.Sizeof(int32(0))

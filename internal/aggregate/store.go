@@ -1,6 +1,6 @@
 package aggregate
 
-// store is the counts of one sketch, inside its row. It costs what is used, not
+// store is the counts of one sketch. It costs what is used, not
 // the range between the ends, and holds no pointer. It is in one of three forms:
 //
 //   - a list of the first spans' bins, in the order of their coming. Most

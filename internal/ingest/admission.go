@@ -19,7 +19,7 @@ type admission struct {
 	window   aggregate.Window
 	ageing   aggregate.Ageing
 	aged     int      // place in the batch of the span whose end is noted, or -1
-	once     resolved // what find says of a key that is not remembered
+	once     resolved // what a key is that is not remembered
 	reader   *aggregate.Reader
 	route    *aggregate.Route
 	origin   span.Origin

@@ -38,7 +38,7 @@ func (c *Config) PublisherBytes(drainers int) int {
 		slot     = int(unsafe.Sizeof(aggregate.Slot{})) + lane
 		drainer  = int(unsafe.Sizeof(share{})+unsafe.Sizeof(run{})) + lane
 		noKeys   = int(leastKeys * (1 + unsafe.Sizeof(knownKey{}) + 2*unsafe.Sizeof(keySlot{})))
-		anyBatch = int(unsafe.Sizeof(conn{})) + noKeys + aggregate.MaxPartitions*lane // as many may be spread
+		anyBatch = int(unsafe.Sizeof(conn{})+unsafe.Sizeof(socket{})) + noKeys + aggregate.MaxPartitions*lane // as many may be spread
 	)
 	return anyBatch + drainers*drainer + (aggregate.MostSlots*c.MaxBatch+1)*slot
 }

@@ -13,7 +13,7 @@ const (
 	DropOverShare                  // its publisher has its share of a ring already, and others are connected
 	DropRingContended              // too many connections claim at once
 	DropMalformed                  // the frame is not what the protocol says
-	DropBatchTooLarge              // more snapshots than MaxBatch, or than the rings hold
+	DropBatchTooLarge              // more snapshots than MaxBatch, or more slots than a ring
 	DropNotWanted                  // the agent does not take statistics
 	DropTooManyOrigins             // the interval has no room for the tracer's origin
 	DropShutdown                   // the last cycle is sealed

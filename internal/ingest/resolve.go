@@ -11,7 +11,7 @@ func (a *admission) resolve(cycle *aggregate.Cycle, walker *wire.SpansWalker) er
 	b, n := &a.batch, walker.Len()
 	b.reset(n)
 	a.window, a.aged = cycle.Window(), -1
-	if n < a.server.config.Aggregator.RingSlots() { // or there may be no room for a note
+	if aggregate.MostSlots*n < a.server.config.Aggregator.RingSlots() { // or there may be no room for a note
 		a.aged = a.ageing.Next(n)
 	}
 	a.route.Begin()
@@ -28,7 +28,7 @@ func (a *admission) resolve(cycle *aggregate.Cycle, walker *wire.SpansWalker) er
 		if err != nil {
 			return err
 		}
-		a.unusual(s, to, index == a.aged, walker.Left())
+		a.unusual(s, to, index, walker.Left())
 	}
 }
 
@@ -80,14 +80,18 @@ func (a *admission) common(cycle *aggregate.Cycle, walker *wire.SpansWalker) err
 	return nil
 }
 
-// unusual resolves a snapshot that may take more than one slot.
-func (a *admission) unusual(s *wire.Snapshot, to *resolved, aged bool, left int) {
+// unusual resolves a snapshot that may take more than one slot, the next of the batch.
+func (a *admission) unusual(s *wire.Snapshot, to *resolved, index, left int) {
 	b := &a.batch
 	if s.Weight != 1 {
-		b.room(b.len + aggregate.MostSlots*(left+1) + 1) // all that follow may have one
+		most := b.len + aggregate.MostSlots*(left+1) // all that follow may have a weight
+		if a.aged >= index {
+			most++
+		}
+		b.room(most)
 	}
 	slots := b.slots[:b.len]
-	if aged {
+	if index == a.aged {
 		slots = a.window.AppendEnd(slots, s.End)
 	}
 	slots = a.window.Append(slots, &aggregate.Snapshot{

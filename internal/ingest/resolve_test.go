@@ -108,17 +108,13 @@ func mixedBatch(rnd *rand.Rand, counted map[string]aggregate.Counts) (body []byt
 }
 
 // TestWeightedBatchLargerThanARing: a snapshot with a weight takes two slots, so a batch
-// of as many as a ring has slots is too large for it, and one of half as many is not.
+// of as many as a ring has slots is too large for it, and one of half as many is not, even
+// if it is one whose end would be noted, as the first is.
 func TestWeightedBatchLargerThanARing(t *testing.T) {
 	h := start(t, func(c *Config, a *aggregate.Config) { c.Block, c.MaxBatch, a.RingSlots = true, 256, 256 })
 	c := h.connect("web")
-	for _, n := range []int{256, 129, 128} {
-		frame := wire.BeginSpans(nil)
-		for range n {
-			frame = wire.AppendWhole(frame, key("r"), 5, time.Now().UnixNano(), 0, 2)
-		}
-		wire.EndSpans(frame, 0, n)
-		c.send(frame)
+	for _, n := range []int{128, 256, 129} {
+		c.send(weighted(n))
 	}
 	c.send(spans(256, key("r")))
 	c.settle()
@@ -126,6 +122,65 @@ func TestWeightedBatchLargerThanARing(t *testing.T) {
 	if stats := h.Stats(); stats.Dropped["batch_too_large"] != 256+129 || h.rows["r"] != 128+256 {
 		t.Errorf("dropped %v, counted %v", stats.Dropped, h.rows)
 	}
+}
+
+// TestWeightedBatchesOfTheWelcome are admitted, however large the ring is and the largest
+// batch may be.
+func TestWeightedBatchesOfTheWelcome(t *testing.T) {
+	for _, slots := range []int{512, 1024, 4096} {
+		h := start(t, func(c *Config, a *aggregate.Config) { c.Block, c.MaxBatch, a.RingSlots = true, 1024, slots })
+		c := h.dial()
+		c.send(hello("web"))
+		_, body := c.read()
+		welcome, err := wire.DecodeWelcome(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := min(1024, slots/2); welcome.MaxBatch != want {
+			t.Errorf("with %d slots tracers are told batches of %d, want %d", slots, welcome.MaxBatch, want)
+		}
+		for range 3 {
+			c.send(weighted(welcome.MaxBatch))
+		}
+		c.settle()
+		h.stop()
+		if stats := h.Stats(); stats.DroppedTotal() != 0 || h.rows["r"] != 3*uint64(welcome.MaxBatch) {
+			t.Errorf("with %d slots %v were dropped, counted %v", slots, stats.Dropped, h.rows)
+		}
+	}
+}
+
+// weighted is a message of so many snapshots that weigh two.
+func weighted(n int) []byte {
+	frame := wire.BeginSpans(nil)
+	for range n {
+		frame = wire.AppendWhole(frame, key("r"), 5, time.Now().UnixNano(), 0, 2)
+	}
+	wire.EndSpans(frame, 0, n)
+	return frame
+}
+
+// TestWeightedBatchKeepsItsScratch: the room that it needs is what memory.go says, and so
+// is not let go of.
+func TestWeightedBatchKeepsItsScratch(t *testing.T) {
+	h := newHarness(t, nil)
+	h.Server.features.Store(&wire.Features{Stats: true})
+	h.aggregator.Start()
+	p := h.NewPublisher(span.Origin{Service: "a"})
+	for range 3 {
+		_, body, err := wire.Split(weighted(h.config.MaxBatch)[wire.HeaderLen:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if reason, ok := p.Publish(body); !ok {
+			t.Fatalf("refused as %s", reason)
+		}
+		if got, most := len(p.batch.slots), aggregate.MostSlots*h.config.MaxBatch+1; got != most {
+			t.Errorf("room for %d slots, want %d", got, most)
+		}
+	}
+	p.Close()
+	h.stop()
 }
 
 // TestEndsAreNotedOnceInAWhile, in batches of any size.

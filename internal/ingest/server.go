@@ -52,6 +52,13 @@ func DefaultConfig() Config {
 	}
 }
 
+// largestBatch is what tracers are told: such a batch fits a ring even where each snapshot
+// has a weight. (Rings of fewer slots than two for each of the least that every daemon
+// takes are for tests.)
+func (c *Config) largestBatch() int {
+	return max(wire.MinMaxBatch, min(c.MaxBatch, c.Aggregator.RingSlots()/aggregate.MostSlots))
+}
+
 // minKeyBytes has room for a few of the longest keys.
 const minKeyBytes = 64 << 10
 
