@@ -67,7 +67,7 @@ func (b *batch) trim(most int) {
 var errDropped = errors.New("batch dropped")
 
 // blockedPause is how long a connection waits between two tries while its
-// batch finds no room and may not be dropped.
+// batch finds no room.
 const blockedPause = 200 * time.Microsecond
 
 // spans admits the batch of one spans message, or drops and counts it. An error
@@ -112,7 +112,7 @@ func (c *conn) spans(body []byte) error {
 		if !reason.passes() {
 			return nil
 		}
-		if !c.server.config.Block {
+		if !c.server.config.Block && !c.leeway.has(time.Now(), c.server.config.Leeway) {
 			// Room is made by the drainers, who wait for a processor behind those
 			// that only drop; a flood would keep it for ten milliseconds.
 			runtime.Gosched()
@@ -122,6 +122,7 @@ func (c *conn) spans(body []byte) error {
 			reason = DropShutdown
 			return nil
 		}
+		c.leeway.spend(time.Now())
 		reason = DropBug
 	}
 }

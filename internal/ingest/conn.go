@@ -35,6 +35,8 @@ type conn struct {
 	writing   sync.Mutex
 	greeted   bool // welcome was sent, so features may follow
 	reporting int  // answers to flushes that are owed
+
+	leeway leeway
 }
 
 // serve reads until the tracer or the daemon ends the connection.

@@ -31,6 +31,7 @@ type Config struct {
 	MaxByteRate      int           // bytes a second a connection; 0: any
 	ReadTimeout      time.Duration // for a frame once begun
 	Block            bool          // wait for room instead of dropping
+	Leeway           time.Duration // without Block: how long that is waited for before batches are dropped, see leeway
 	DefaultHost      string        // of a tracer that does not say
 	DefaultEnv       string        // of a tracer that does not say
 	Version          string        // of the daemon, for the welcome
@@ -49,6 +50,7 @@ func DefaultConfig() Config {
 		MaxBufferBytes: 16 << 20,
 		MaxResource:    span.MaxResource,
 		ReadTimeout:    30 * time.Second,
+		Leeway:         20 * time.Millisecond,
 	}
 }
 
