@@ -1,8 +1,9 @@
 package ingest
 
-// A key is remembered at first sight while a table is small. Then it is only when it
-// comes again: a scan neither grows the table nor pushes it out of the processor's
-// cache, and a number that is defined again for each use costs no memory each.
+// A key is remembered at first sight while a table is small, or if it lost no label, for
+// there are no more of those than aggregates. Another one is only when it comes again: a
+// scan neither grows the table nor pushes it out of the processor's cache, and a number
+// that is defined again for each use costs no memory each.
 
 const (
 	// fewKeys is how many keys are remembered whatever they are.
@@ -35,8 +36,8 @@ func (k *keys) again(hash uint64) bool {
 	return false
 }
 
-// In a flood no key is found: after so many only each fourth is looked for, until one is
-// found. A look is a tenth of what a key costs then.
+// In a flood no key is found, and each loses a label to a budget: after so many only each
+// fourth is looked for, until that is not so. A look is a tenth of what a key costs then.
 const (
 	floodAfter = 256
 	floodLooks = 4

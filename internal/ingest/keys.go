@@ -73,7 +73,7 @@ type keys struct {
 	pinned   int // the part of it that is numbers, and keys that they stand for
 	share    keyShare
 	full     bool   // something found no room since the last sweep
-	missed   uint   // keys that were looked for since one was found
+	missed   uint   // keys of a flood that came in a row
 	last     uint32 // index of the key that came last
 	trust    int    // in the next of each: below 0 it is not looked at
 }

@@ -91,13 +91,17 @@ func (a *admission) miss(cycle *aggregate.Cycle, raw []byte) (*resolved, error) 
 		return nil, err
 	}
 	a.misses.count(changed)
+	if a.once.collapsed == 0 {
+		a.keys.missed = 0 // it is none of a flood
+	}
 	return &a.once, nil
 }
 
-// remember is miss, and remembers the key if it came before and there is room.
+// remember is miss, and remembers the key if there is room, and it came before or is one
+// of the few that lose nothing.
 func (a *admission) remember(cycle *aggregate.Cycle, raw []byte, hash uint64) (*resolved, error) {
 	to, err := a.miss(cycle, raw)
-	if err != nil || !a.keys.again(hash) {
+	if err != nil || to.collapsed != 0 && !a.keys.again(hash) {
 		return to, err
 	}
 	if index := a.keys.add(raw, hash, keyCached); index != none {
