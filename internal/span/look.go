@@ -66,6 +66,7 @@ func LookService(text string) (hash uint64, isName bool) {
 }
 
 // LookOperation is the same for the name of an operation. One with '_' is looked at twice.
+// It stands here twice because a class that is passed as a function is called for each word.
 func LookOperation(text string) (hash uint64, isName bool) {
 	b := unsafe.Slice(unsafe.StringData(text), len(text))
 	n := len(b)
