@@ -1,8 +1,6 @@
 package aggregate
 
 import (
-	"slices"
-	"strings"
 	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -46,19 +44,6 @@ type Glance struct {
 
 // maxGlancedTags is how many peer tags an outline has at most.
 const maxGlancedTags = len(span.Outline{}.PeerTags)
-
-// met is a label that was found. Types, kinds and the names of tags repeat even in a
-// flood, and to compare one is less than to look for it.
-type met struct {
-	text string // the registry's own
-	id   valueID
-}
-
-// lostName is the keys that lost a tag of a name.
-type lostName struct {
-	name int32
-	keys uint64
-}
 
 // Begin makes it an origin's in the cycle's interval. What it has counted of another
 // one must have been settled.
@@ -189,154 +174,12 @@ func (g *Glance) others(key string, o *span.Outline, full uint32, from, to Field
 	return changed, lost, admitted
 }
 
-// verdict is what is known of a label. The lowest bit says that it is lost.
-type verdict uint8
-
-const (
-	admitted verdict = iota // it was admitted, or says itself that it is collapsed
-	over                    // it collapses: its budget is used up
-	unknown                 // nothing: it is not normal, or may be admitted
-	homeless                // it can't be admitted, for there is no row for a key that has it
-)
-
 // beyond is what becomes of a key with a label that is homeless or unknown.
 func (g *Glance) beyond(known verdict, lost Collapsed) (Admission, bool) {
 	if known == unknown {
 		return Admission{}, false
 	}
 	return g.overflow(lost), true
-}
-
-// isOver says of a hash at once what label would say in a flood: none of this hash was
-// admitted, and the budget is used up.
-func (g *Glance) isOver(f Field, hash uint64, full uint32) bool {
-	return full>>(f%32)&1 != 0 && hash != blockedHash &&
-		!g.registry.values.places.has(hashIn(scopeOf(g.origin, f), hash))
-}
-
-// blockedHash is that of span.Blocked, in no scope.
-var blockedHash, _ = span.Look(span.Blocked)
-
-// label finds a label that is as it should be.
-func (g *Glance) label(f Field, text string, hash uint64, full uint32) (valueID, verdict) {
-	where := scopeOf(g.origin, f)
-	if id, ok := g.registry.values.find(where, hashIn(where, hash), text); ok {
-		g.labels[f] = met{g.registry.values.at(id).text, id}
-		return id, admitted
-	}
-	switch {
-	case text == span.Blocked:
-		return blocked, admitted
-	case full&(1<<f) != 0:
-		return blocked, over
-	case full&(1<<FieldWholeKey) != 0:
-		return absent, homeless
-	}
-	return absent, unknown
-}
-
-// otherLabel finds one that is neither a name nor the resource.
-func (g *Glance) otherLabel(f Field, text string, full uint32) (valueID, verdict) {
-	hash, isASCII := span.Look(text)
-	if !isASCII || len(text) > span.MaxLabel || f == FieldType && len(text) > span.MaxType {
-		return absent, unknown
-	}
-	return g.label(f, text, hash, full)
-}
-
-// peerTags finds the tags' numbers, in the order of charge.tags, and says how many they
-// have become.
-func (g *Glance) peerTags(ids *[maxGlancedTags]valueID, key string, o *span.Outline, full uint32) (n int, lost Collapsed, known verdict) {
-	anyBlocked := false
-	for i := range o.Peers {
-		text := o.PeerTags[i].Of(key)
-		hash, isASCII := span.Look(text)
-		if !isASCII || len(text) > span.MaxLabel {
-			return 0, 0, unknown
-		}
-		id, known := g.tag(text, hash, full)
-		switch known {
-		case over:
-			lost |= 1 << FieldPeerTag
-			anyBlocked = true
-		case unknown, homeless:
-			return 0, lost, known
-		default:
-			anyBlocked = anyBlocked || o.Peers > 1 && g.registry.values.at(id).isBlocked
-		}
-		ids[i] = id
-	}
-	n = o.Peers
-	if n > 1 {
-		slices.Sort(ids[:n])
-		if anyBlocked {
-			n = len(slices.Compact(ids[:n]))
-		}
-	}
-	return n, lost, admitted
-}
-
-// nameless stands for the name of a tag whose name has no budget.
-const nameless = -1
-
-// tag finds a tag that was admitted. Of one that was not, the name must be used up
-// before it was looked for, since it may have been the last.
-func (g *Glance) tag(text string, hash uint64, full uint32) (valueID, verdict) {
-	if text == span.Blocked {
-		return blocked, admitted
-	}
-	values := &g.registry.values
-	id := g.nameOf(text)
-	name, becomes := (*value)(nil), absent
-	if id != absent {
-		name = values.at(id)
-		becomes = name.becomes()
-	}
-	where := scopeOf(g.origin, FieldPeerTag)
-	if hash = hashIn(where, hash); values.places.has(hash) {
-		if id, ok := values.search(where, hash, text); ok {
-			return id, admitted
-		}
-	}
-	lost := int32(nameless)
-	switch {
-	case name != nil:
-		lost = name.name
-		if becomes != absent {
-			g.loseTag(lost)
-			return becomes, over
-		}
-		if strings.HasSuffix(text, ":"+span.Blocked) {
-			return absent, unknown
-		}
-	case full&(1<<FieldPeerTag) != 0:
-		g.loseTag(nameless)
-		return blocked, over
-	}
-	if full&(1<<FieldWholeKey) == 0 {
-		return absent, unknown
-	}
-	g.loseTag(lost)
-	return absent, homeless
-}
-
-// nameOf finds the name of a tag.
-func (g *Glance) nameOf(tag string) valueID {
-	if n := len(g.name.text); n > 0 && len(tag) > n && tag[n] == ':' && tag[:n] == g.name.text {
-		return g.name.id
-	}
-	key, _, _ := strings.Cut(tag, ":")
-	where := nameScopeOf(g.origin, FieldPeerTag)
-	id, ok := g.registry.values.find(where, hashOf(where, key), key)
-	if ok {
-		g.name = met{g.registry.values.at(id).text, id}
-	}
-	return id
-}
-
-func (g *Glance) loseTag(name int32) {
-	g.tags[g.lostTags] = name
-	g.lostTags++
 }
 
 // row finds the aggregate of the words, which may be the last one's: the keys of a flood
@@ -361,68 +204,4 @@ func (g *Glance) row(words []uint32, isLast bool, collapsed Collapsed, full uint
 func (g *Glance) overflow(lost Collapsed) Admission {
 	g.lose(lost)
 	return Admission{ID: g.standing.overflows, Hash: g.standing.hash, Collapsed: 1 << FieldWholeKey}
-}
-
-// lose counts what a key has lost, for the registry's blame: keys in a row have mostly
-// lost the same. A tag is lost under its name.
-func (g *Glance) lose(lost Collapsed) {
-	lost &^= 1 << FieldPeerTag
-	if lost != g.lost {
-		g.sumLost()
-		g.lost = lost
-	}
-	g.lostTimes++
-	for _, name := range g.tags[:g.lostTags] {
-		g.loseName(name)
-	}
-}
-
-func (g *Glance) loseName(name int32) {
-	for i := range g.lostNames {
-		if g.lostNames[i].name == name {
-			g.lostNames[i].keys++
-			return
-		}
-	}
-	g.lostNames = append(g.lostNames, lostName{name: name, keys: 1})
-}
-
-func (g *Glance) sumLost() {
-	for f := range FieldWholeKey {
-		if g.lost.Has(f) {
-			g.lostSum[f] += g.lostTimes
-			g.lostAny = true
-		}
-	}
-	g.lostTimes = 0
-}
-
-// Settle makes known what was lost, before the cycle is left.
-func (g *Glance) Settle() {
-	if g.lostTimes == 0 {
-		return
-	}
-	g.sumLost()
-	if !g.lostAny && len(g.lostNames) == 0 {
-		return
-	}
-	r := g.registry
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for f, keys := range g.lostSum {
-		r.lost[f] += keys
-	}
-	for _, lost := range g.lostNames {
-		if lost.name == nameless {
-			r.lost[FieldPeerTag] += lost.keys
-		} else {
-			r.names[lost.name].lost += lost.keys
-		}
-	}
-	g.forget()
-}
-
-func (g *Glance) forget() {
-	g.lost, g.lostTimes, g.lostAny, g.lostSum = 0, 0, false, [FieldWholeKey]uint64{}
-	g.lostNames = g.lostNames[:0]
 }

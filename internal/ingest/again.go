@@ -1,7 +1,8 @@
 package ingest
 
 // A key is remembered at first sight while a table is small, or if it lost no label, for
-// there are no more of those than aggregates. Another one is only when it comes again: a
+// a tracer that spells its keys one way has no more of those than there are aggregates
+// (and one that does not fills its own table). Another is only when it comes again: a
 // scan neither grows the table nor pushes it out of the processor's cache, and a number
 // that is defined again for each use costs no memory each.
 

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 )
 
 // TestRecycledKeysAgainstMap defines numbers for keys of which some come again and
@@ -133,5 +135,26 @@ func TestFloodIsNotLookedFor(t *testing.T) {
 	k.came(0)
 	if n := looks(floodAfter); n != floodAfter {
 		t.Errorf("%d of %d keys were looked for after one was found", n, floodAfter)
+	}
+}
+
+// TestKeysThatLoseNothingAreKnownAtOnce: a working set within its budgets is decoded
+// once, however large it is; what loses its labels is not remembered so soon.
+func TestKeysThatLoseNothingAreKnownAtOnce(t *testing.T) {
+	const set = 1000
+	for _, budget := range []int{set, fewKeys} {
+		h := start(t, func(_ *Config, a *aggregate.Config) { a.Budgets[aggregate.FieldResource] = budget })
+		c := h.connect("web")
+		for range 2 {
+			for i := range set {
+				c.send(spans(1, key(fmt.Sprint(i))))
+			}
+		}
+		c.settle()
+		h.stop()
+		decoded := h.Stats().KeysDecoded
+		if known := decoded == set; known != (budget == set) || h.dropped() != 0 {
+			t.Errorf("with a budget of %d keys were decoded %d times for a set of %d twice", budget, decoded, set)
+		}
 	}
 }
