@@ -124,7 +124,9 @@ func (e *engine) publish(route *aggregate.Route, claims []ring.Claim[uint64], co
 	clear(counts)
 	route.Begin()
 	for i := range to {
-		drainer := route.Drainer(e.hashes[(at+i)%len(e.hashes)])
+		hash := e.hashes[(at+i)%len(e.hashes)]
+		route.Note([]uint32{hash})
+		drainer := route.Drainer(hash)
 		to[i] = uint16(drainer)
 		counts[drainer]++
 	}

@@ -172,8 +172,9 @@ func (p *publisher) publish(from int) bool {
 	window, now := cycle.Window(), time.Now().UnixNano()
 	for i := range batchLen {
 		key := p.known[(from+i)%len(p.known)]
+		p.route.Note([]uint32{key.Hash})
 		to := &p.slots[p.route.Drainer(key.Hash)]
-		*to = append(*to, aggregate.Slot{Value: uint64(i+1) * 1_000_000, Key: key.ID, Facts: window.Facts(now, 0)})
+		*to = append(*to, window.Slot(key.ID, uint32(i+1)*1_000_000, now, 0))
 	}
 	var claims [partitionDrainers]ring.Claim[aggregate.Slot]
 	for drainer, slots := range p.slots {

@@ -70,7 +70,7 @@ func (w *work) ours() func() []byte {
 	w.table.Reset()
 	w.table.Open(w.opened)
 	for i := range w.slots {
-		w.table.Add(&w.slots[i])
+		w.table.Add(w.slots[i])
 	}
 	sealed := aggregate.NewSealed(1, w.opened, w.opened.Add(width), width,
 		[]span.Origin{{Service: "web", Env: "prod", Host: "host"}}, w.keys, w.table)

@@ -28,11 +28,14 @@ func TestAllocationsOfARoute(t *testing.T) {
 	}
 	b.install(b.Routing().next(owners))
 	route := b.NewRoute()
+	hashes := make([]uint32, 1024)
 	batch := func() {
 		route.Begin()
-		for hash := range uint32(1024) {
-			route.Drainer(hash)
+		for hash := range hashes {
+			hashes[hash] = uint32(hash)
+			route.Drainer(uint32(hash))
 		}
+		route.Note(hashes)
 		route.Offered()
 	}
 	for range 100 {

@@ -263,11 +263,12 @@ func TestSaturatedDrainersUnderSkew(t *testing.T) {
 			for i := range 200_000 {
 				key := keys[i%len(keys)*(i%5/3)] // three in five have the first key
 				route.Begin()
+				route.Note([]uint32{key.Hash})
 				claim, result := a.Ring(route.Drainer(key.Hash)).Claim(1)
 				route.Offered()
 				if result == ring.Claimed {
 					window := cycle.Window()
-					*claim.Slot(0) = Slot{Key: key.ID, Facts: window.Facts(time.Now().UnixNano(), 0)}
+					*claim.Slot(0) = window.Slot(key.ID, 0, time.Now().UnixNano(), 0)
 					claim.Publish()
 					admitted++
 				}
@@ -344,18 +345,23 @@ func TestDemandIsASample(t *testing.T) {
 		b := newTestBalancer(2, 64)
 		route := b.NewRoute()
 		var asked [64]float64
+		var hashes []uint32
 		const spans = 2_000_000
 		for begun := 0; begun < spans; begun += size {
 			for try := range 2 {
 				route.Begin()
+				hashes = hashes[:0]
 				for i := range size {
 					hash := uint32((begun + i) % 64) // a rhythm of twice the sampled distance
 					if i%3 == 0 {
 						hash = 7
 					}
-					if route.Drainer(hash); try == 0 {
+					if hashes = append(hashes, hash); try == 0 {
 						asked[hash]++
 					}
+				}
+				for part := range slices.Chunk(hashes, 17) {
+					route.Note(part)
 				}
 			}
 			route.Offered()

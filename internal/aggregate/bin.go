@@ -27,10 +27,10 @@ var logarithmic = func() mapping.IndexMapping {
 
 // binTable is the mapping of every value that truncation leaves: few enough, 65
 // powers of two with 512 steps each, that a look-up in 65 KB replaces a
-// logarithm. Counting a span cost 30 to 45 ns of CPU less with it, of some 90,
+// logarithm. It is as long as its index can say, so that nothing need be checked. Counting a span cost 30 to 45 ns of CPU less with it, of some 90,
 // measured through ingest and drainers on `stable`.
-var binTable = func() (table [65 << mantissaBits]uint16) {
-	for i := range table {
+var binTable = func() (table [1 << 16]uint16) {
+	for i := range steps {
 		table[i] = uint16(logarithmic.Index(math.Float64frombits((one + uint64(i)) << truncatedBits)))
 	}
 	return table
@@ -42,17 +42,19 @@ const (
 	// one is the number 1 without its truncated bits, the smallest duration
 	// that has a bin. The largest, a uint64 rounded up, is 2^64.
 	one = 1023 << mantissaBits
+	// steps are the values that truncation leaves, up to that.
+	steps = 65 << mantissaBits
 )
 
 // truncated is what a duration that is not 0 is once it has lost its low bits: a place
 // in the bin table.
 type truncated uint16
 
-func truncatedOf(nanoseconds uint64) truncated {
-	return truncated(math.Float64bits(float64(nanoseconds))>>truncatedBits - one)
+func truncatedOf(nanoseconds float64) truncated {
+	return truncated(math.Float64bits(nanoseconds)>>truncatedBits - one)
 }
 
 func (t truncated) bin() uint { return uint(binTable[t]) }
 
 // binOf is the bin of a duration that is not 0.
-func binOf(nanoseconds uint64) uint { return truncatedOf(nanoseconds).bin() }
+func binOf(nanoseconds uint64) uint { return truncatedOf(float64(nanoseconds)).bin() }

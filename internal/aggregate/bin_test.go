@@ -18,7 +18,7 @@ func truncate(nanoseconds uint64) float64 {
 // that truncation can leave of a duration, and for durations of every size. `make
 // bench-sketch` does the same for a hundred million.
 func TestBinTableAgrees(t *testing.T) {
-	for i := range binTable {
+	for i := range steps {
 		value := math.Float64frombits((one + uint64(i)) << 43)
 		if value != truncate(uint64(value)) && value < 1<<63 && value == math.Trunc(value) {
 			t.Fatalf("entry %d stands for %v, which truncation does not leave", i, value)
@@ -55,10 +55,10 @@ func TestEveryPrefixIsADurationOrOutside(t *testing.T) {
 	for prefix := range uint64(1 << 21) {
 		value := math.Float64frombits(prefix << truncatedBits)
 		entry := prefix - one // wraps around below one
-		if inside := value >= 1 && value < math.Exp2(65); inside != (entry < uint64(len(binTable))) {
-			t.Fatalf("prefix %#x of %v: entry %d of %d", prefix, value, int64(entry), len(binTable))
+		if inside := value >= 1 && value < math.Exp2(65); inside != (entry < uint64(steps)) {
+			t.Fatalf("prefix %#x of %v: entry %d of %d", prefix, value, int64(entry), steps)
 		}
-		if entry < uint64(len(binTable)) && int(binTable[entry]) != logarithmic.Index(value) {
+		if entry < uint64(steps) && int(binTable[entry]) != logarithmic.Index(value) {
 			t.Fatalf("prefix %#x of %v: bin %d", prefix, value, binTable[entry])
 		}
 	}

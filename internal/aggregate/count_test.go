@@ -28,7 +28,7 @@ func TestCountIsAdd(t *testing.T) {
 			windows[i] = NewWindow(uint64(i), opened, 10*time.Second)
 		}
 		var slots []Slot
-		var sent, late, early uint64
+		var sent, lates, earlies uint64
 		for range 20_000 {
 			s := Snapshot{
 				Key: KeyID(rnd.IntN(1 + rnd.IntN(50))), Duration: rnd.Uint64() >> rnd.IntN(64),
@@ -49,20 +49,26 @@ func TestCountIsAdd(t *testing.T) {
 				slots = window.AppendEnd(slots, s.End)
 			}
 			slots = window.Append(slots, &s)
-			facts := slots[len(slots)-1].Facts
-			sent, late, early = sent+1, late+uint64(facts/factLate&1), early+uint64(facts/factEarly&1)
+			kind := slots[len(slots)-1].facts().kind()
+			sent++
+			switch kind {
+			case late:
+				lates++
+			case early:
+				earlies++
+			}
 		}
 		for i := range slots {
-			want[slots[i].Facts.cycle()].Add(&slots[i])
+			want[slots[i].facts().cycle()].Add(slots[i])
 		}
 		for rest := slots; len(rest) > 0; {
 			n := min(1+rnd.IntN(700), len(rest))
 			d.count(rest[:n])
 			rest = rest[n:]
 		}
-		if d.aggregated.Load() != sent || d.late.Load() != late || d.early.Load() != early {
+		if d.aggregated.Load() != sent || d.late.Load() != lates || d.early.Load() != earlies {
 			t.Errorf("seed %d: counted %d, late %d, early %d; want %d, %d, %d",
-				seed, d.aggregated.Load(), d.late.Load(), d.early.Load(), sent, late, early)
+				seed, d.aggregated.Load(), d.late.Load(), d.early.Load(), sent, lates, earlies)
 		}
 		for i := range want {
 			if problem := differ(d.tables[i], want[i]); problem != "" {

@@ -41,11 +41,11 @@ func (d *drainer) count(slots []Slot) {
 	var taken [2]uint64 // spans, by table
 	var other others
 	for len(slots) > 0 {
-		cycle := slots[0].Facts.cycle()
+		cycle := slots[0].facts().cycle()
 		n := d.tables[cycle].count(slots)
 		taken[cycle] += uint64(n)
 		if slots = slots[n:]; n == 0 {
-			taken[cycle] += d.other(&slots[0], &other)
+			taken[cycle] += d.other(slots[0], &other)
 			slots = slots[1:]
 		}
 	}
@@ -69,23 +69,26 @@ type others struct {
 	now         int64 // 0 until it was asked for
 }
 
-// other adds an unusual slot, and returns how many spans it is.
-func (d *drainer) other(s *Slot, o *others) (spans uint64) {
-	d.tables[s.Facts.cycle()].Add(s)
-	switch {
-	case s.Facts&noteEnd != 0:
+// other adds a slot that is unusual or was noted of, and returns how many spans it is.
+func (d *drainer) other(s Slot, o *others) (spans uint64) {
+	table := d.tables[s.facts().cycle()]
+	switch s.facts().kind() {
+	case isNote:
+		if s.key() != noteEnd {
+			table.Add(s)
+			return 0
+		}
 		if o.now == 0 {
 			o.now = time.Now().UnixNano()
 		}
-		d.ages.observe(ageAt(o.now, int64(s.Value)))
+		d.ages.observe(ageAt(o.now, int64(table.take(s))))
 		return 0
-	case s.Facts&noteWeight != 0:
-		return 0
-	case s.Facts&factLate != 0:
+	case late:
 		o.late++
-	case s.Facts&factEarly != 0:
+	case early:
 		o.early++
 	}
+	table.Add(s)
 	return 1
 }
 

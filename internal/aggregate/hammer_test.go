@@ -202,6 +202,7 @@ func (c *chain) batch(rnd *rand.Rand, reader *aggregate.Reader, route *aggregate
 			s.Flags = span.Error
 		}
 		notes[i] = noted{place{cycle.Number(), s.End - s.End%10e9, key.Resource}, s.Duration, s.Flags == span.Error}
+		route.Note([]uint32{admitted.Hash})
 		drainer := route.Drainer(admitted.Hash)
 		byDrainer[drainer] = window.Append(byDrainer[drainer], &s)
 	}

@@ -24,7 +24,7 @@ func (c *Config) spare() int { return c.LabelBytes / 8 }
 // Memory is the most that the aggregates may come to use: what their limits add
 // up to.
 func (c *Config) Memory() []memory.Part {
-	slot := int(unsafe.Sizeof(Slot{})) + 8 // with its word of the sequence
+	slot := int(unsafe.Sizeof(Slot(0))) + 8 // with its word of the sequence
 	registries := 2 * (c.LabelBytes + c.reserve().bytes + c.spare() + c.MaxOrigins*originBytes)
 	return []memory.Part{
 		{Name: "rings", Bytes: int64(c.Drainers * c.RingSlots * slot), Flag: "ring-slots"},
@@ -41,7 +41,7 @@ func (c *Config) Memory() []memory.Part {
 // traffic takes a sixth of it or less: a key
 // is one drainer's and its spans end in one bucket.
 func (c *Config) TableBytes() int {
-	row := unsafe.Sizeof(Aggregate{}) + 2*unsafe.Sizeof(store{}) + unsafe.Sizeof(Counts{}) + unsafe.Sizeof(int32(0))
+	row := unsafe.Sizeof(Aggregate{}) + 2*unsafe.Sizeof(store{}) + unsafe.Sizeof(Counts{}) + unsafe.Sizeof(uint32(0))
 	bytes := c.Drainers * windowBuckets * c.maxKeys() * int(row)
 	if c.Merge {
 		bytes += c.mergedBytes()

@@ -10,30 +10,39 @@ const recentSpans = 32
 
 // sketch puts what is recent of a row into its sketch.
 func (t *Table) sketch(row *Aggregate, at int) {
-	t.ok[at].addAll(&t.pages, row.recent[:row.recents])
+	durations := row.recent[:row.recents]
+	for len(durations) > 0 {
+		n, carry := t.ok[at].addSome(t.pages.chunks, durations)
+		if durations = durations[n:]; carry != 0 {
+			t.pages.carry(carry, 1)
+		} else if len(durations) > 0 {
+			t.ok[at].place(&t.pages, durations[0].bin())
+			durations = durations[1:]
+		}
+	}
 	row.recents = 0
 }
 
-// addAll counts many spans. It is the hot path's part of addBin.
-func (s *store) addAll(a *arena, durations []truncated) {
-	chunks := a.chunks
-	for _, duration := range durations {
+// addSome counts spans up to one that has no page, and returns how many. It also stops
+// behind the one whose counter wrapped around, and tells which that is. It is the hot
+// path's part of addBin, and calls nothing.
+//
+//go:noinline
+func (s *store) addSome(chunks []chunk, durations []truncated) (n int, carry carryKey) {
+	if s.form != paged {
+		return 0, 0
+	}
+	for i, duration := range durations {
 		bin := duration.bin()
-		if s.form != paged {
-			s.place(a, bin)
-			chunks = a.chunks
-			continue
-		}
 		ref := s.words[bin/pageBins]
 		if ref == 0 {
-			s.place(a, bin)
-			chunks = a.chunks
-			continue
+			return i, 0
 		}
 		counter := &chunks[ref/chunkPages][ref%chunkPages][bin%pageBins]
 		*counter++
 		if *counter == 0 {
-			a.carry(pageKey(ref, bin%pageBins), 1)
+			return i + 1, pageKey(ref, bin%pageBins)
 		}
 	}
+	return len(durations), 0
 }

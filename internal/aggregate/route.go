@@ -8,15 +8,14 @@ import "math/rand/v2"
 // goroutine. For each batch:
 //
 //	route.Begin()
-//	... route.Drainer(hash) for each span ...
+//	... route.Note(hashes), route.Drainer(hash) for each span ...
 //	route.Offered()
 //
 // A batch that is tried again begins again, and is offered once.
 type Route struct {
 	balancer *Balancer
 	routing  *Routing
-	partLane []uint16 // the routing's lanes, by partition
-	lanes    []uint16 // by lane, its drainer for this batch
+	drainers []uint16 // by lane, for this batch
 	random   uint64
 	wait     int      // spans up to the next one that is noted
 	noted    []uint32 // hashes
@@ -38,32 +37,35 @@ func (r *Route) Begin() {
 		r.adopt(routing)
 	}
 	for i, sharers := range routing.spread {
-		r.lanes[routing.drainers+i] = sharers[r.draw(len(sharers))]
+		r.drainers[routing.drainers+i] = sharers[r.draw(len(sharers))]
 	}
 	r.noted = r.noted[:0]
 }
 
 func (r *Route) adopt(routing *Routing) {
-	r.routing, r.partLane = routing, routing.lanes
-	r.lanes = r.lanes[:0]
+	r.routing = routing
+	r.drainers = r.drainers[:0]
 	for drainer := range routing.drainers {
-		r.lanes = append(r.lanes, uint16(drainer))
+		r.drainers = append(r.drainers, uint16(drainer))
 	}
-	r.lanes = append(r.lanes, make([]uint16, len(routing.spread))...)
+	r.drainers = append(r.drainers, make([]uint16, len(routing.spread))...)
 }
+
+// Lanes say which lane gets a span of a hash.
+func (r *Route) Lanes() *Lanes { return r.routing.byHash }
+
+// Drainers are, by lane, those that get the spans of this batch.
+func (r *Route) Drainers() []uint16 { return r.drainers }
 
 // Drainer is the number of the drainer that gets a span of this hash.
-func (r *Route) Drainer(hash uint32) int {
-	if r.wait--; r.wait < 0 {
-		r.note(hash)
-	}
-	return int(r.lanes[r.partLane[hash&uint32(len(r.partLane)-1)]])
-}
+func (r *Route) Drainer(hash uint32) int { return int(r.drainers[r.Lanes().Of(hash)]) }
 
-// note takes a span for the sample.
-func (r *Route) note(hash uint32) {
-	r.noted = append(r.noted, hash)
-	r.wait = r.gap()
+// Note takes some of the batch's spans for the sample, of the hashes of the next ones.
+func (r *Route) Note(hashes []uint32) {
+	for ; r.wait < len(hashes); r.wait += 1 + r.gap() {
+		r.noted = append(r.noted, hashes[r.wait])
+	}
+	r.wait -= len(hashes)
 }
 
 // Offered counts the spans noted of the batch as demand, admitted or dropped.

@@ -44,7 +44,9 @@ func BenchmarkRoute(b *testing.B) {
 				route := balancer.NewRoute()
 				for i := 0; b.Loop(); i += batch {
 					route.Begin()
-					for _, hash := range hashes[i&(len(hashes)-1)&^(batch-1):][:batch] {
+					hashes := hashes[i&(len(hashes)-1)&^(batch-1):][:batch]
+					route.Note(hashes)
+					for _, hash := range hashes {
 						counts[route.Drainer(hash)&3]++
 					}
 					route.Offered()

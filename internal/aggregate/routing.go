@@ -15,7 +15,24 @@ type Routing struct {
 	mask     uint32
 	drainers int
 	lanes    []uint16   // by partition
+	byHash   *Lanes     // the same
 	spread   [][]uint16 // by lane beyond the drainers, who shares the partition
+}
+
+// Lanes are the lanes of a routing by hash, however many partitions it has: a look-up in
+// them needs no mask and no check, and they are read once a span.
+type Lanes [MaxPartitions]uint16
+
+// Of is the lane of a hash.
+func (l *Lanes) Of(hash uint32) uint16 { return l[hash%MaxPartitions] }
+
+// finish completes a routing whose lanes are set.
+func (r *Routing) finish() *Routing {
+	r.byHash = new(Lanes)
+	for hash := range r.byHash {
+		r.byHash[hash] = r.lanes[uint32(hash)&r.mask]
+	}
+	return r
 }
 
 // newRouting deals partitions to drainers in turn.
@@ -24,7 +41,7 @@ func newRouting(partitions, drainers int) *Routing {
 	for p := range r.lanes {
 		r.lanes[p] = uint16(p % drainers)
 	}
-	return r
+	return r.finish()
 }
 
 // Epoch counts the routings up from 1.
@@ -71,5 +88,5 @@ func (r *Routing) next(owners [][]uint16) *Routing {
 		n.lanes[p] = uint16(n.drainers + len(n.spread))
 		n.spread = append(n.spread, slices.Clone(drainers))
 	}
-	return n
+	return n.finish()
 }

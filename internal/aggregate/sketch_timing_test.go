@@ -102,11 +102,11 @@ func BenchmarkSketchRow(b *testing.B) {
 	for i := range rows {
 		rows[i].ok, rows[i].err = newLibrarySketch(), newLibrarySketch()
 	}
-	facts := NewWindow(0, time.Unix(1000, 0), 10*time.Second)
+	window := NewWindow(0, time.Unix(1000, 0), 10*time.Second)
 	flags := func(i int) span.Flags { return span.Flags(min(i&31, 2) / 2 * int(span.TopLevel)) }
 	sideBySide(b, func(durations []uint64) {
 		for i, ns := range durations {
-			table.Add(&Slot{Value: ns, Key: KeyID(i % keys), Facts: facts.Facts(1001e9, flags(i))})
+			table.Add(window.Slot(KeyID(i%keys), uint32(ns), 1001e9, flags(i)))
 		}
 	}, func(durations []uint64) {
 		for i, ns := range durations {

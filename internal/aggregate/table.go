@@ -19,10 +19,10 @@ type Table struct {
 	ok       []store  // by row, the sketch of its spans without an error
 	failed   []store  // error sketches, in the order of their first error
 	weighted []Counts // what rows count in floats, in the order of their first need
-	index    []int32  // by bucket of the window and key id; row number plus one, 0 for none
+	index    []uint32 // by bucket of the window and key id; row number plus one, 0 for none
 	keys     int      // key ids that the index has room for in each bucket
 	pages    arena
-	weight   float64 // of the next span that is weighted
+	noted    noted
 
 	held atomic.Uint64 // snapshots in the rows, for the books; written by the one writer
 }
@@ -31,7 +31,7 @@ type Table struct {
 // width. Open it before use.
 func NewTable(keys int, width time.Duration, sketches *SketchMemory) *Table {
 	return &Table{
-		keys: keys, width: int64(width), index: make([]int32, keys*windowBuckets),
+		keys: keys, width: int64(width), index: make([]uint32, keys*windowBuckets),
 		pages: arena{memory: sketches},
 	}
 }
@@ -64,83 +64,131 @@ func (t *Table) readErrors(at int, to *Sketch) {
 	}
 }
 
-// count takes in slots that are of one cycle and in no way unusual, up to the first that
-// is not, and returns how many. It is the hot path: what it can't do in a few steps it
-// leaves to Add.
+// count takes in slots that are of one cycle and bucket and of no unusual kind, up to the
+// first that is not, and returns how many.
 func (t *Table) count(slots []Slot) int {
-	own := slots[0].Facts & (1 << cycleShift)
-	index, rows, keys := t.index, t.rows, t.keys
-	for i := range slots {
-		s := &slots[i]
-		facts := s.Facts ^ own
-		if facts&(unusual|1<<cycleShift) != 0 {
-			return i
-		}
-		if facts&Facts(span.Error) == 0 {
-			if at := index[facts.bucket()*keys+int(s.Key)]; at != 0 {
-				row := &rows[at-1]
-				// More only where it is neither 0 nor makes the sum wrap around.
-				if sum := row.nanos + s.Value; sum > row.nanos {
-					row.nanos = sum
-					row.spans[facts&factsFlags]++
-					row.recent[row.recents%recentSpans] = truncatedOf(s.Value)
-					if row.recents++; row.recents == recentSpans {
-						t.sketch(row, int(at-1))
-					}
-					continue
-				}
-			}
-		}
-		t.Add(s)
-		rows = t.rows
+	first, all := slots[0], len(slots)
+	if first.facts().kind() != 0 || t.noted != (noted{}) {
+		return 0
 	}
-	return len(slots)
+	bucket := first.facts().bucket()
+	index := t.index[bucket*t.keys : (bucket+1)*t.keys]
+	for {
+		n, full := usual(slots, first&^slotError, index, t.rows)
+		switch slots = slots[n:]; {
+		case full != 0:
+			t.sketch(&t.rows[full-1], int(full-1))
+		case len(slots) == 0:
+			return all
+		case (slots[0]^first)>>(factsShift+flagBits) != 0:
+			return all - len(slots)
+		default:
+			t.Add(slots[0])
+			slots = slots[1:]
+		}
+	}
+}
+
+// usual takes in slots of rows that are there already, without an error, and otherwise of
+// the first's facts, up to the first that is more, and returns how many. It also stops
+// behind the one whose row has no more room for recent durations, and tells the row's
+// number plus one. It is the hot path, and calls nothing, for what is alive across a call
+// is in no register.
+//
+//go:noinline
+func usual(slots []Slot, first Slot, index []uint32, rows []Aggregate) (n int, full uint32) {
+	for i, s := range slots {
+		if (s^first)&slotKind != 0 {
+			return i, 0
+		}
+		at := index[s.key()] - 1
+		if uint64(at) >= uint64(len(rows)) {
+			return i, 0
+		}
+		row := &rows[at]
+		// More only where it is neither 0 nor makes the sum wrap around.
+		sum := row.nanos + uint64(s.value())
+		if sum <= row.nanos {
+			return i, 0
+		}
+		row.nanos = sum
+		row.spans[s.facts()&factsFlags]++
+		recents := row.recents
+		row.recent[recents%recentSpans] = truncatedOf(float64(s.value()))
+		if row.recents = recents + 1; recents == recentSpans-1 {
+			return i + 1, at + 1
+		}
+	}
+	return len(slots), 0
+}
+
+// noted is what notes have said of the next snapshot.
+type noted struct {
+	upper  uint64  // half of the next slot's value, in its place
+	weight float64 // 0 for none, which is 1
+}
+
+// take is the value of a slot, with the half that was noted.
+func (t *Table) take(s Slot) uint64 {
+	value := t.noted.upper | uint64(s.value())
+	t.noted.upper = 0
+	return value
 }
 
 // Add takes in any one slot.
-func (t *Table) Add(s *Slot) {
-	switch {
-	case s.Facts&noteEnd != 0:
-		return
-	case s.Facts&noteWeight != 0:
-		t.weight = math.Float64frombits(s.Value)
+func (t *Table) Add(s Slot) {
+	value := t.take(s)
+	if s.facts().kind() != isNote {
+		t.add(s, value)
 		return
 	}
+	switch s.key() {
+	case noteUpper:
+		t.noted.upper = value << valueBits
+	case noteWeight:
+		t.noted.weight = math.Float64frombits(rotated(value))
+	}
+}
+
+// add takes in a snapshot.
+func (t *Table) add(s Slot, duration uint64) {
 	row, at := t.row(s)
-	if s.Facts&factWeighted != 0 {
-		t.floats(row).count(s.Facts, s.Value, t.weight)
+	if weight := t.noted.weight; weight != 0 {
+		t.floats(row).count(s.facts(), duration, weight)
+		t.noted.weight = 0
 	} else {
-		row.spans[s.Facts&factsFlags]++
-		if row.nanos+s.Value < s.Value {
+		row.spans[s.facts()&factsFlags]++
+		if row.nanos+duration < duration {
 			t.floats(row).Duration += float64(row.nanos)
 			row.nanos = 0
 		}
-		row.nanos += s.Value
+		row.nanos += duration
 	}
-	if s.Facts&Facts(span.Error) != 0 {
-		t.errors(row).add(&t.pages, s.Value)
+	if s.facts()&Facts(span.Error) != 0 {
+		t.errors(row).add(&t.pages, duration)
 	} else {
-		t.ok[at].add(&t.pages, s.Value)
+		t.ok[at].add(&t.pages, duration)
 	}
 }
 
 // row finds the row of a snapshot, or opens it.
-func (t *Table) row(s *Slot) (row *Aggregate, at int) {
-	number := &t.index[s.Facts.bucket()*t.keys+int(s.Key)]
+func (t *Table) row(s Slot) (row *Aggregate, at int) {
+	bucket, key := s.facts().bucket(), s.key()
+	number := &t.index[bucket*t.keys+int(key)]
 	if *number == 0 {
-		*number = t.open(s.Facts.bucket(), s.Key)
+		*number = t.open(bucket, key)
 	}
 	at = int(*number) - 1
 	return &t.rows[at], at
 }
 
 // open appends a row and returns its number plus one.
-func (t *Table) open(bucket int, key KeyID) int32 {
+func (t *Table) open(bucket int, key KeyID) uint32 {
 	t.rows = extend(t.rows, len(t.index))
 	t.rows[len(t.rows)-1] = Aggregate{Key: key, bucket: uint32(bucket)}
 	t.ok = extend(t.ok, len(t.index))
 	t.ok[len(t.ok)-1] = store{}
-	return int32(len(t.rows))
+	return uint32(len(t.rows))
 }
 
 // errors is the row's error sketch, there from its first error on.

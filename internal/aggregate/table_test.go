@@ -23,20 +23,20 @@ func TestClamp(t *testing.T) {
 		{"own bucket's last", 1010*second - 1, 1010 * second, 1000, 0},
 		{"previous bucket", 995 * second, 1006 * second, 990, 0},
 		{"previous bucket's start", 990 * second, 1006 * second, 990, 0},
-		{"older", 990*second - 1, 1006 * second, 990, factLate},
-		{"the epoch", 0, 1006 * second, 990, factLate},
-		{"the lowest end", math.MinInt64, 1006 * second, 990, factLate},
-		{"the highest end", math.MaxInt64, 1006 * second, 1000, factEarly},
+		{"older", 990*second - 1, 1006 * second, 990, late},
+		{"the epoch", 0, 1006 * second, 990, late},
+		{"the lowest end", math.MinInt64, 1006 * second, 990, late},
+		{"the highest end", math.MaxInt64, 1006 * second, 1000, early},
 		{"ahead of now, same bucket", 1009 * second, 1006 * second, 1000, 0},
-		{"ahead of now, next bucket", 1011 * second, 1006 * second, 1000, factEarly},
+		{"ahead of now, next bucket", 1011 * second, 1006 * second, 1000, early},
 		{"next bucket, seal is late", 1011 * second, 1012 * second, 1010, 0},
 		{"beyond the window, seal is very late", 1025 * second, 1026 * second, 1010, 0},
-		{"clock stepped back", 1011 * second, 500 * second, 1000, factEarly},
+		{"clock stepped back", 1011 * second, 500 * second, 1000, early},
 	} {
 		table := newTestTable(4)
 		table.Open(opened)
 		slots := put(table, test.now, Snapshot{Key: 3, End: test.end})
-		clamp := slots[0].Facts & (factLate | factEarly)
+		clamp := slots[0].facts().kind()
 		if bucket := table.Part(0).Bucket; bucket != test.bucket*second || clamp != test.clamp {
 			t.Errorf("%s: bucket %d, clamp %b; want %d, %b", test.name, bucket/second, clamp, test.bucket, test.clamp)
 		}
@@ -53,7 +53,7 @@ func put(table *Table, now int64, s Snapshot) []Slot {
 	window.now = now
 	slots := window.Append(nil, &s)
 	for i := range slots {
-		table.Add(&slots[i])
+		table.Add(slots[i])
 	}
 	return slots
 }
@@ -70,7 +70,7 @@ func fillTable(table *Table, now time.Time) {
 	for i := range 100 {
 		for n := range 1 + i {
 			for _, flags := range []span.Flags{0, span.Error} {
-				table.Add(&Slot{Value: uint64(i*n) * 1000, Key: KeyID(i), Facts: window.Facts(now.UnixNano(), flags)})
+				table.Add(window.Slot(KeyID(i), uint32(i*n)*1000, now.UnixNano(), flags))
 			}
 		}
 	}

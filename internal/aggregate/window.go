@@ -38,12 +38,17 @@ func NewWindow(number uint64, opened time.Time, width time.Duration) Window {
 	}
 }
 
-// Facts are those of a span with this end and these flags.
-func (w *Window) Facts(end int64, flags span.Flags) Facts {
+// Slot is that of a span whose duration fits in it, or has a note before it.
+func (w *Window) Slot(key KeyID, duration uint32, end int64, flags span.Flags) Slot {
+	return SlotOf(w.Facts(end)|Facts(flags), key, duration)
+}
+
+// Facts are those of a span with this end and no flags.
+func (w *Window) Facts(end int64) Facts {
 	if uint64(end-w.start) < w.width {
-		return w.own | Facts(flags)
+		return w.own
 	}
-	return w.clamp(end) | Facts(flags)
+	return w.clamp(end)
 }
 
 // clamp finds the bucket of an end outside the cycle's own. A span can't have
@@ -53,7 +58,7 @@ func (w *Window) clamp(end int64) Facts {
 	width := int64(w.width)
 	oldest := w.start - width
 	if end < oldest {
-		return facts | factLate
+		return facts | late
 	}
 	if end < w.start {
 		return facts
@@ -65,7 +70,7 @@ func (w *Window) clamp(end int64) Facts {
 	// opened; then now has no bucket here, and the cycle's own is the nearest.
 	bucket, latest := (end-oldest)/width, (max(w.now, w.start)-oldest)/width
 	if bucket > latest {
-		bucket, facts = latest, facts|factEarly
+		bucket, facts = latest, facts|early
 	}
 	return facts | Facts(min(bucket, windowBuckets-1))<<bucketShift
 }

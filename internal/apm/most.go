@@ -35,7 +35,7 @@ func counterBytes(body int) int {
 	m := mostOf(body)
 	const (
 		span = int(unsafe.Sizeof(record{})+unsafe.Sizeof(chunk{})+unsafe.Sizeof(rules.Link{})) + 8 + // with its place among the trace's
-			aggregate.MostSlots*(int(unsafe.Sizeof(aggregate.Slot{}))+2)
+			aggregate.MostSlots*(int(unsafe.Sizeof(aggregate.Slot(0)))+2)
 		text = int(unsafe.Sizeof(text{})+unsafe.Sizeof(label(0))) + 4*int(unsafe.Sizeof(stringSlot{}))
 	)
 	return int(grown*float64(m.spans*span+m.tags*int(unsafe.Sizeof(tag{}))+m.strings*text+m.made)) + anyCounter

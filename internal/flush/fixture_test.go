@@ -49,7 +49,7 @@ func (c *cycle) add(drainer int, key aggregate.KeyID, after time.Duration, ns ui
 	s := aggregate.Snapshot{Key: key, End: end, Duration: ns, Flags: flags, Weight: weight}
 	window := aggregate.NewWindow(0, opened, width) // now is long after it
 	for _, slot := range window.Append(nil, &s) {
-		c.table(drainer).Add(&slot)
+		c.table(drainer).Add(slot)
 	}
 }
 

@@ -35,10 +35,10 @@ func (c *Config) connectionBytes(drainers int) int {
 func (c *Config) PublisherBytes(drainers int) int {
 	const (
 		lane     = int(unsafe.Sizeof(uint16(0)))
-		slot     = int(unsafe.Sizeof(aggregate.Slot{})) + lane
+		slot     = int(unsafe.Sizeof(aggregate.Slot(0)))
 		drainer  = int(unsafe.Sizeof(share{})+unsafe.Sizeof(run{})) + lane
 		noKeys   = int(leastKeys * (1 + unsafe.Sizeof(knownKey{}) + 2*unsafe.Sizeof(keySlot{})))
 		anyBatch = int(unsafe.Sizeof(conn{})+unsafe.Sizeof(socket{})) + noKeys + aggregate.MaxPartitions*lane // as many may be spread
 	)
-	return anyBatch + drainers*drainer + (aggregate.MostSlots*c.MaxBatch+1)*slot
+	return anyBatch + drainers*drainer + mostRoom(c.MaxBatch, drainers)*slot
 }

@@ -1,10 +1,10 @@
 package wire
 
-// SpansWalker walks the snapshots of one batch in place. It runs once a span,
-// so it tries the one shape that nearly every snapshot has, and leaves all other
-// shapes to a reader that knows every width.
+// SpansWalker walks the snapshots of one batch in place: Commons those of the one shape
+// that nearly every snapshot has, many at a time, and Next any one, of every width.
 type SpansWalker struct {
-	rest  []byte
+	body  []byte
+	at    int // of the next snapshot
 	left  int
 	count int
 	err   error
@@ -13,7 +13,7 @@ type SpansWalker struct {
 // WalkSpans begins to walk the body of a spans message.
 func WalkSpans(body []byte) (SpansWalker, error) {
 	count, rest, err := openArray("walk spans", body, minSnapshot)
-	return SpansWalker{rest: rest, left: count, count: count}, err
+	return SpansWalker{body: rest, left: count, count: count}, err
 }
 
 // openArray reads the header of a body that is an array, and believes its count
@@ -43,41 +43,28 @@ func (w *SpansWalker) Next(s *Snapshot) bool {
 	if w.left == 0 {
 		return w.stop()
 	}
-	n := readCommon(w.rest, s)
-	if n == 0 {
-		var expected string
-		if n, expected = readSnapshot(w.rest, s); expected != "" {
-			return w.fail(expected, w.rest[n:])
-		}
+	n, expected := readSnapshot(w.body[w.at:], s)
+	if w.at += n; expected != "" {
+		return w.fail(expected)
 	}
-	w.rest = w.rest[n:]
 	w.left--
 	return true
 }
 
-// Rest is the bytes that are not walked yet, for Common.
-func (w *SpansWalker) Rest() []byte { return w.rest }
-
 // Left is how many snapshots are to come.
 func (w *SpansWalker) Left() int { return w.left }
 
-// Passed goes on behind so many snapshots that Common has read, where it left this.
-func (w *SpansWalker) Passed(snapshots int, rest []byte) {
-	w.left -= snapshots
-	w.rest = rest
-}
-
 // stop ends the walk after the last snapshot, where the message must end too.
 func (w *SpansWalker) stop() bool {
-	if len(w.rest) != 0 && w.err == nil {
-		w.err = malformed("walk spans", "%d bytes follow the last of %d snapshots", len(w.rest), w.count)
+	if rest := len(w.body) - w.at; rest != 0 && w.err == nil {
+		w.err = malformed("walk spans", "%d bytes follow the last of %d snapshots", rest, w.count)
 	}
 	return false
 }
 
-// fail ends the walk within a snapshot.
-func (w *SpansWalker) fail(expected string, b []byte) bool {
-	w.err = malformed("walk spans", "snapshot %d of %d: expected %s, found %s", w.count-w.left, w.count, expected, found(b))
-	w.rest, w.left = nil, 0
+// fail ends the walk within a snapshot, behind what of it was right.
+func (w *SpansWalker) fail(expected string) bool {
+	w.err = malformed("walk spans", "snapshot %d of %d: expected %s, found %s", w.count-w.left, w.count, expected, found(w.body[w.at:]))
+	w.at, w.left = len(w.body), 0
 	return false
 }

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -10,20 +11,40 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// walkAll is what the walker finds in a body, with keys of its own.
-func walkAll(body []byte) ([]Snapshot, error) {
+// walkAll is what the walker finds in a body, with keys of its own, where it reads as
+// much as it can in blocks of a few.
+func walkAll(body []byte) ([]Snapshot, error) { return walkIn(body, make([]Common, 3)) }
+
+func walkIn(body []byte, block []Common) ([]Snapshot, error) {
 	walker, err := WalkSpans(body)
 	if err != nil {
 		return nil, err
 	}
 	var all []Snapshot
-	var s Snapshot
-	for walker.Next(&s) {
-		found := s
-		found.Key = bytes.Clone(s.Key)
-		all = append(all, found)
+	for {
+		for n := walker.Commons(block); n > 0; n = walker.Commons(block) {
+			for i := range block[:n] {
+				all = append(all, walker.whole(&block[i]))
+			}
+		}
+		var s Snapshot
+		if !walker.Next(&s) {
+			return all, walker.Err()
+		}
+		s.Key = bytes.Clone(s.Key)
+		all = append(all, s)
 	}
-	return all, walker.Err()
+}
+
+// whole is what Next would have read.
+func (w *SpansWalker) whole(c *Common) Snapshot {
+	s := Snapshot{Duration: uint64(c.Duration), End: c.End, Flags: span.Flags(c.Flags), Weight: 1}
+	if c.KeyLen == 0 {
+		s.Number, s.Numbered = c.Key, true
+	} else {
+		s.Key = bytes.Clone(w.Bytes(c))
+	}
+	return s
 }
 
 func sameSnapshot(a, b Snapshot) bool {
@@ -43,6 +64,9 @@ func checkSpans(t *testing.T, body []byte) (wellFormed bool) {
 		t.Fatalf("%x: %v, where the reference reads it", body, err)
 	case ok && !slices.EqualFunc(got, want, sameSnapshot):
 		t.Fatalf("%x:\n got %+v\nwant %+v", body, got, want)
+	}
+	if one, oneErr := walkIn(body, nil); fmt.Sprint(one, oneErr) != fmt.Sprint(got, err) {
+		t.Fatalf("%x:\n one by one %+v, %v\n in blocks  %+v, %v", body, one, oneErr, got, err)
 	}
 	return ok
 }

@@ -35,10 +35,11 @@ func BenchmarkWalkSpans(b *testing.B) {
 		}
 		_, body, _ := Split(timedFrame(numbered)[HeaderLen:])
 		b.Run(name, func(b *testing.B) {
+			var block [64]Common
 			var s Snapshot
 			for n := 0; n < b.N; n += timedBatch {
 				w, _ := WalkSpans(body)
-				for w.Next(&s) {
+				for w.Commons(block[:]) > 0 || w.Next(&s) {
 				}
 			}
 		})
