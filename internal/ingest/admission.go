@@ -14,10 +14,8 @@ type admission struct {
 	server   *Server
 	keys     *keys
 	batch    batch
-	shares   []share               // by drainer
-	block    [blockLen]wire.Common // snapshots that were read
-	hashes   [blockLen]uint32      // of their keys, once they are found
-	ids      [blockLen]aggregate.KeyID
+	shares   []share // by drainer
+	block    block
 	snapshot wire.Snapshot
 	window   aggregate.Window
 	ageing   aggregate.Ageing
@@ -33,10 +31,6 @@ type admission struct {
 	key      span.Key     // scratch of the key that is being decoded: parts of the message
 	misses   misses
 }
-
-// blockLen is how many snapshots are read before they are resolved: as few as fit the
-// processor's first cache with all else.
-const blockLen = 64
 
 // enter makes the publisher one of those who share the rings. One that is a
 // connection has its share of the memory for keys.

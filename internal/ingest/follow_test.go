@@ -4,13 +4,28 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
 // look finds a key as a connection does, and says whether by following.
 func look(t *testing.T, k *keys, raw string) (followed bool) {
 	t.Helper()
-	index := k.follow([]byte(raw))
-	if followed = index != none; !followed {
+	frame := wire.AppendWhole(wire.BeginSpans(nil), []byte(raw), 1e6, 1<<60, 0, 1)
+	wire.EndSpans(frame, 0, 1)
+	_, body, err := wire.Split(frame[wire.HeaderLen:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	walker, err := wire.WalkSpans(body)
+	var b block
+	if err != nil || walker.Commons(b.read[:]) != 1 {
+		t.Fatalf("%q is no key of a common snapshot: %v", raw, err)
+	}
+	index := none
+	if followed = k.follow(&walker, b.read[:1], &b.found, 0, 0) == 1; followed {
+		index = int(b.indexes[0])
+	} else {
 		var hash uint64
 		if index, hash = k.find([]byte(raw)); index == none {
 			if k.add([]byte(raw), hash, keyCached) == none {

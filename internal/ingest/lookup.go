@@ -24,11 +24,11 @@ func (a *admission) enterCycle(cycle *aggregate.Cycle) bool {
 	return true
 }
 
-// lookUp resolves a snapshot's key, by its index where that is found already, else by its
-// bytes or, where it has none, by its number. The answer is valid until the next.
-func (a *admission) lookUp(cycle *aggregate.Cycle, index int, key []byte, number uint32) (*resolved, error) {
+// lookUp resolves a snapshot's key by its bytes or, where it has none, by its number. The
+// answer is valid until the next.
+func (a *admission) lookUp(cycle *aggregate.Cycle, key []byte, number uint32) (*resolved, error) {
+	var index int
 	switch {
-	case index != none:
 	case key == nil:
 		if index = a.keys.numbered(number); index == none {
 			return nil, fmt.Errorf("resolve key: number %d is not defined on this connection", number)
