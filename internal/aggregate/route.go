@@ -52,7 +52,7 @@ func (r *Route) adopt(routing *Routing) {
 }
 
 // Lanes say which lane gets a span of a hash.
-func (r *Route) Lanes() *Lanes { return r.routing.byHash }
+func (r *Route) Lanes() Lanes { return r.routing.lanes }
 
 // Drainers are, by lane, those that get the spans of this batch.
 func (r *Route) Drainers() []uint16 { return r.drainers }

@@ -14,26 +14,17 @@ type Routing struct {
 	epoch    uint64
 	mask     uint32
 	drainers int
-	lanes    []uint16   // by partition
-	byHash   *Lanes     // the same
+	lanes    Lanes
 	spread   [][]uint16 // by lane beyond the drainers, who shares the partition
 }
 
-// Lanes are the lanes of a routing by hash, however many partitions it has: a look-up in
-// them needs no mask and no check, and they are read once a span.
-type Lanes [MaxPartitions]uint16
+// Lanes are the lanes of a routing, by partition. With a place for each hash there is one
+// mask less, but they are looked at once a span, and what is read of them no longer fits
+// the processor's first cache: a span with a number cost 44 ns instead of 40.
+type Lanes []uint16
 
 // Of is the lane of a hash.
-func (l *Lanes) Of(hash uint32) uint16 { return l[hash%MaxPartitions] }
-
-// finish completes a routing whose lanes are set.
-func (r *Routing) finish() *Routing {
-	r.byHash = new(Lanes)
-	for hash := range r.byHash {
-		r.byHash[hash] = r.lanes[uint32(hash)&r.mask]
-	}
-	return r
-}
+func (l Lanes) Of(hash uint32) uint16 { return l[hash&uint32(len(l)-1)] }
 
 // newRouting deals partitions to drainers in turn.
 func newRouting(partitions, drainers int) *Routing {
@@ -41,7 +32,7 @@ func newRouting(partitions, drainers int) *Routing {
 	for p := range r.lanes {
 		r.lanes[p] = uint16(p % drainers)
 	}
-	return r.finish()
+	return r
 }
 
 // Epoch counts the routings up from 1.
@@ -88,5 +79,5 @@ func (r *Routing) next(owners [][]uint16) *Routing {
 		n.lanes[p] = uint16(n.drainers + len(n.spread))
 		n.spread = append(n.spread, slices.Clone(drainers))
 	}
-	return n.finish()
+	return n
 }
