@@ -140,59 +140,80 @@ var errDropped = errors.New("batch dropped")
 const blockedPause = 200 * time.Microsecond
 
 // spans admits the batch of one spans message, or drops and counts it. An error
-// closes the connection. Received is counted last, so that at any moment no
-// part of the books exceeds the whole for longer than one batch.
+// closes the connection.
 func (c *conn) spans(body []byte) error {
 	walker, err := wire.WalkSpans(body)
 	if err != nil {
 		return &fault{FaultBadMessage, err}
 	}
-	n := walker.Len()
-	if n == 0 {
+	if walker.Len() == 0 {
 		if walker.Next(&c.snapshot); walker.Err() != nil {
 			return &fault{FaultBadMessage, walker.Err()}
 		}
 		return nil
 	}
-	defer c.server.counters.received.Add(uint64(n))
-	c.received.Store(c.received.Load() + uint64(n))
-	reason := DropBug // what a panic below leaves
-	settled := false
+	return c.count(walker)
+}
+
+// count has a batch in the books, whatever comes of it. Received is counted last, so
+// that at any moment no part of the books exceeds the whole for longer than one batch.
+// It has one defer and one return: with more, Go sets each up in memory first, and that
+// was a fiftieth of the daemon's time.
+func (c *conn) count(walker wire.SpansWalker) error {
+	n, outcome := uint64(walker.Len()), dropped(DropBug) // what a panic below leaves
 	defer func() {
-		if !settled {
-			c.server.counters.dropped[reason].Add(uint64(n))
-			c.dropped.Store(c.dropped.Load() + uint64(n))
+		if !outcome.admitted {
+			c.server.counters.dropped[outcome.reason].Add(n)
+			c.dropped.Store(c.dropped.Load() + n)
 		}
+		c.server.counters.received.Add(n)
 	}()
-	if n > c.server.config.MaxBatch {
-		reason = DropBatchTooLarge
+	c.received.Store(c.received.Load() + n)
+	err := c.offer(walker, &outcome)
+	c.route.Offered() // once, however often it was tried
+	return err
+}
+
+// outcome is what became of a batch.
+type outcome struct {
+	admitted bool
+	reason   Drop // else
+}
+
+func dropped(reason Drop) outcome { return outcome{reason: reason} }
+
+// offer tries to admit a batch until that is done or hopeless.
+func (c *conn) offer(walker wire.SpansWalker, o *outcome) error {
+	if walker.Len() > c.server.config.MaxBatch {
+		*o = dropped(DropBatchTooLarge)
 		return nil
 	}
-	defer c.route.Offered() // once, however often it is tried
 	for {
-		reason, err = c.admit(walker)
+		reason, err := c.admit(walker)
 		if err == nil {
-			settled = true
+			o.admitted = true
 			return nil
 		}
 		if err != errDropped { //nolint:errorlint // our own sentinel, never wrapped
+			*o = dropped(reason)
 			return err
 		}
 		if !reason.passes() {
+			*o = dropped(reason)
 			return nil
 		}
 		if !c.server.config.Block && !c.leeway.has(time.Now(), c.server.config.Leeway) {
 			// Room is made by the drainers, who wait for a processor behind those
 			// that only drop; a flood would keep it for ten milliseconds.
 			runtime.Gosched()
+			*o = dropped(reason)
 			return nil
 		}
 		if !c.server.pause(blockedPause) {
-			reason = DropShutdown
+			*o = dropped(DropShutdown)
 			return nil
 		}
 		c.leeway.spend(time.Now())
-		reason = DropBug
 	}
 }
 
