@@ -26,9 +26,6 @@ const (
 	keyBits    = 24
 	keyShift   = valueBits
 	factsShift = keyShift + keyBits
-
-	slotError = Slot(span.Error) << factsShift
-	slotKind  = Slot(0xff) << factsShift &^ (Slot(span.TopLevel) << factsShift) // all facts but that one flag
 )
 
 // Facts is what a slot says besides key and duration. From the lowest bit: the

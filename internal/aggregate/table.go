@@ -52,13 +52,12 @@ func (t *Table) Part(at int) Part {
 func (t *Table) counts(at int) Counts { return t.rows[at].counts(t.weighted) }
 
 func (t *Table) readOK(at int, to *Sketch) {
-	for _, duration := range t.rows[at].recent[:t.rows[at].recents] {
-		to.count(duration.bin(), 1)
-	}
+	t.rows[at].readRecent(0, to)
 	t.ok[at].read(&t.pages, to)
 }
 
 func (t *Table) readErrors(at int, to *Sketch) {
+	t.rows[at].readRecent(recentError, to)
 	if failed := t.rows[at].failed; failed != 0 {
 		t.failed[failed-1].read(&t.pages, to)
 	}
@@ -74,7 +73,7 @@ func (t *Table) count(slots []Slot) int {
 	bucket := first.facts().bucket()
 	index := t.index[bucket*t.keys : (bucket+1)*t.keys]
 	for {
-		n, full := usual(slots, first&^slotError, index, t.rows)
+		n, full := usual(slots, first, index, t.rows)
 		switch slots = slots[n:]; {
 		case full != 0:
 			t.sketch(&t.rows[full-1], int(full-1))
@@ -89,8 +88,8 @@ func (t *Table) count(slots []Slot) int {
 	}
 }
 
-// usual takes in slots of rows that are there already, without an error, and otherwise of
-// the first's facts, up to the first that is more, and returns how many. It also stops
+// usual takes in slots of rows that are there already and of the first one's cycle,
+// bucket and kind, up to the first that is more, and returns how many. It also stops
 // behind the one whose row has no more room for recent durations, and tells the row's
 // number plus one. It is the hot path, and calls nothing, for what is alive across a call
 // is in no register.
@@ -98,7 +97,7 @@ func (t *Table) count(slots []Slot) int {
 //go:noinline
 func usual(slots []Slot, first Slot, index []uint32, rows []Aggregate) (n int, full uint32) {
 	for i, s := range slots {
-		if (s^first)&slotKind != 0 {
+		if (s^first)>>(factsShift+flagBits) != 0 {
 			return i, 0
 		}
 		at := index[s.key()] - 1
@@ -114,7 +113,7 @@ func usual(slots []Slot, first Slot, index []uint32, rows []Aggregate) (n int, f
 		row.nanos = sum
 		row.spans[s.facts()&factsFlags]++
 		recents := row.recents
-		row.recent[recents%recentSpans] = truncatedOf(float64(s.value()))
+		row.recent[recents%recentSpans] = recentOf(s)
 		if row.recents = recents + 1; recents == recentSpans-1 {
 			return i + 1, at + 1
 		}
