@@ -25,8 +25,9 @@ type Glance struct {
 	tags     [maxGlancedTags]int32 // names of this key's tags that lost their values
 	lostTags int
 
-	labels  [FieldPeerTag]met // by field, the label that was found last
-	name    met               // the name of a tag that was found last
+	labels  [FieldPeerTag]met         // by field, the label that was found last
+	scopes  [FieldResource + 1]uint64 // what the hash of a label becomes by, see hashIn
+	tagName met                       // the name of a tag that was found last
 	words   keyWords
 	hadMore bool // not all words behind that of the middle's labels are absent
 	isFound bool // words are those of the last key, and found is its row
@@ -49,7 +50,10 @@ const maxGlancedTags = len(span.Outline{}.PeerTags)
 // one must have been settled.
 func (g *Glance) Begin(c *Cycle, origin OriginID) {
 	g.registry, g.origin, g.standing = c.registry, origin, &c.registry.standings[origin]
-	g.labels, g.name, g.isFound = [FieldPeerTag]met{}, met{}, false
+	g.labels, g.tagName, g.isFound = [FieldPeerTag]met{}, met{}, false
+	for f := range g.scopes {
+		g.scopes[f] = hashIn(scopeOf(origin, Field(f)), 0)
+	}
 	g.words[wordOrigin] = uint32(origin)
 	g.forget()
 }
@@ -126,34 +130,39 @@ func (g *Glance) admit(key string, o *span.Outline, maxResource int) (Admission,
 }
 
 // names looks at the labels that every key has. Whether they can stay is seen with their
-// hash.
+// hash. In a flood it is half of what a key costs, so it is no loop: what each of them is,
+// is a constant, and what is the same for all is there once.
 func (g *Glance) names(key string, o *span.Outline, full uint32, maxResource int) (changed uint32, lost Collapsed, known verdict) {
-	for f := range FieldResource + 1 {
-		text := o.Labels[f].Of(key)
-		var hash uint64
-		isNormal := false
-		switch f {
-		case FieldService:
-			hash, isNormal = span.LookService(text)
-		case FieldOperation:
-			hash, isNormal = span.LookOperation(text)
-		case FieldResource:
-			hash, isNormal = span.Look(text)
-			isNormal = isNormal && text != "" && len(text) <= maxResource
-		}
-		if !isNormal {
-			return changed, lost, unknown
-		}
-		id := blocked
-		if known = over; !g.isOver(f, hash, full) {
-			id, known = g.label(f, text, hash, full)
-		}
-		if lost |= Collapsed(known&1) << f; known > over {
-			return changed, lost, known
-		}
-		changed |= g.words.set(wordLabels+int(f), id)
+	sieve := g.registry.values.places.sift()
+
+	service := o.Labels[FieldService].Of(key)
+	hash, isNormal := span.LookService(service)
+	if !isNormal {
+		return 0, 0, unknown
 	}
-	return changed, lost, admitted
+	id, known := g.name(FieldService, service, hash, sieve, full)
+	if lost = known.lost(FieldService); known > over {
+		return 0, lost, known
+	}
+	changed = g.words.set(wordLabels+int(FieldService), id)
+
+	operation := o.Labels[FieldOperation].Of(key)
+	if hash, isNormal = span.LookOperation(operation); !isNormal {
+		return changed, lost, unknown
+	}
+	id, known = g.name(FieldOperation, operation, hash, sieve, full)
+	if lost |= known.lost(FieldOperation); known > over {
+		return changed, lost, known
+	}
+	changed |= g.words.set(wordLabels+int(FieldOperation), id)
+
+	resource := o.Labels[FieldResource].Of(key)
+	if hash, isNormal = span.Look(resource); !isNormal || resource == "" || len(resource) > maxResource {
+		return changed, lost, unknown
+	}
+	id, known = g.name(FieldResource, resource, hash, sieve, full)
+	lost |= known.lost(FieldResource)
+	return changed | g.words.set(wordLabels+int(FieldResource), id), lost, known
 }
 
 // others looks at labels that a key may lack.
@@ -164,7 +173,7 @@ func (g *Glance) others(key string, o *span.Outline, full uint32, from, to Field
 			text, last := part.Of(key), &g.labels[f]
 			if id = last.id; text != last.text {
 				id, known = g.otherLabel(f, text, full)
-				if lost |= Collapsed(known&1) << f; known > over {
+				if lost |= known.lost(f); known > over {
 					return changed, lost, known
 				}
 			}

@@ -19,11 +19,16 @@ type met struct {
 	id   valueID
 }
 
-// isOver says of a hash at once what label would say in a flood: none of this hash was
-// admitted, and the budget is used up.
-func (g *Glance) isOver(f Field, hash uint64, full uint32) bool {
-	return full>>(f%32)&1 != 0 && hash != blockedHash &&
-		!g.registry.values.places.has(hashIn(scopeOf(g.origin, f), hash))
+// lost is the field, if its label is lost.
+func (v verdict) lost(f Field) Collapsed { return Collapsed(v&1) << f }
+
+// name finds a label that every key has, as label would. In a flood it knows from the
+// hash alone: none of it was admitted, and the budget is used up.
+func (g *Glance) name(f Field, text string, hash uint64, sieve []uint64, full uint32) (valueID, verdict) {
+	if full&(1<<f) != 0 && hash != blockedHash && !passes(sieve, hash^g.scopes[f]) {
+		return blocked, over
+	}
+	return g.label(f, text, hash, full)
 }
 
 // blockedHash is that of span.Blocked, in no scope.

@@ -82,14 +82,14 @@ func (g *Glance) tag(text string, hash uint64, full uint32) (valueID, verdict) {
 
 // nameOf finds the name of a tag.
 func (g *Glance) nameOf(tag string) valueID {
-	if n := len(g.name.text); n > 0 && len(tag) > n && tag[n] == ':' && tag[:n] == g.name.text {
-		return g.name.id
+	if n := len(g.tagName.text); n > 0 && len(tag) > n && tag[n] == ':' && tag[:n] == g.tagName.text {
+		return g.tagName.id
 	}
 	key, _, _ := strings.Cut(tag, ":")
 	where := nameScopeOf(g.origin, FieldPeerTag)
 	id, ok := g.registry.values.find(where, hashOf(where, key), key)
 	if ok {
-		g.name = met{g.registry.values.at(id).text, id}
+		g.tagName = met{g.registry.values.at(id).text, id}
 	}
 	return id
 }

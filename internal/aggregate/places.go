@@ -46,8 +46,12 @@ func (p *places) init() {
 // has says whether a hash may be there. It is wrong of one in a hundred that are not.
 // What is not admitted in a flood is known by one word of a few KiB, and by a branch
 // that goes the same way nearly each time; how far a search goes, no processor guesses.
-func (p *places) has(hash uint64) bool {
-	sieve := *p.sieve.Load()
+func (p *places) has(hash uint64) bool { return passes(p.sift(), hash) }
+
+// sift is the sieve as it is now: it has all that was put before.
+func (p *places) sift() []uint64 { return *p.sieve.Load() }
+
+func passes(sieve []uint64, hash uint64) bool {
 	bits := sieveBits(hash)
 	return atomic.LoadUint64(&sieve[uint32(hash)&uint32(len(sieve)-1)])&bits == bits
 }

@@ -38,17 +38,19 @@ func (k *keys) again(hash uint64) bool {
 }
 
 // In a flood no key is found, and each loses a label to a budget: after so many only each
-// fourth is looked for, until that is not so. A look is a tenth of what a key costs then.
+// sixteenth is looked for, until that is not so. A look is a tenth of what a key costs then.
 const (
 	floodAfter = 256
-	floodLooks = 4
+	floodLooks = 16
 )
 
 // isWorthLooking says whether a key that came is to be looked for.
 func (k *keys) isWorthLooking() bool {
 	k.missed++
-	return k.missed <= floodAfter || k.missed%floodLooks == 0
+	return !k.isFlooded() || k.missed%floodLooks == 0
 }
+
+func (k *keys) isFlooded() bool { return k.missed > floodAfter }
 
 // takeMarks takes none where something found no room since the last sweep.
 func (k *keys) takeMarks() bool {

@@ -35,23 +35,26 @@ func (f *found) put(i int, to *resolved) {
 func (a *admission) find(cycle *aggregate.Cycle, walker *wire.SpansWalker, read []wire.Common) error {
 	to := &a.block.found
 	to.collapsed = 0
-	for i := 0; ; i++ {
+	for i := 0; i < len(read); {
 		if i = a.keys.byNumber(read, to, a.interval, i); i == len(read) {
 			break
 		}
 		if i = a.keys.follow(walker, read, to, a.interval, i); i == len(read) {
 			break
 		}
-		c, key := &read[i], []byte(nil)
-		if c.KeyLen != 0 {
-			key = walker.Bytes(c)
+		for again := true; again; again = i < len(read) && read[i].KeyLen != 0 && a.keys.isFlooded() {
+			c, key := &read[i], []byte(nil)
+			if c.KeyLen != 0 {
+				key = walker.Bytes(c)
+			}
+			is, err := a.lookUp(cycle, key, c.Key)
+			if err != nil {
+				return err
+			}
+			to.put(i, is)
+			to.collapsed |= is.collapsed
+			i++
 		}
-		is, err := a.lookUp(cycle, key, c.Key)
-		if err != nil {
-			return err
-		}
-		to.put(i, is)
-		to.collapsed |= is.collapsed
 	}
 	if to.collapsed != 0 {
 		for _, lost := range to.lost[:len(read)] {

@@ -54,14 +54,17 @@ func LookService(text string) (hash uint64, isName bool) {
 		hash, isName = Look(text)
 		return hash, isName && isServiceName(text)
 	}
-	h, all, seen := secret[0], ^uint64(0), uint64(0)
-	for rest := b; len(rest) > 16; rest = rest[16:] {
+	h, all, seen, rest := secret[0], ^uint64(0), uint64(0), b
+	for ; len(rest) > 16; rest = rest[16:] {
 		x, y := binary.LittleEndian.Uint64(rest), binary.LittleEndian.Uint64(rest[8:])
 		all, seen = all&isServiceWord(x)&isServiceWord(y), seen|x|y
 		h = fold(x^secret[1], y^h)
 	}
 	x, y := binary.LittleEndian.Uint64(b[max(n-16, 0):]), binary.LittleEndian.Uint64(b[n-8:])
-	all, seen = all&isServiceWord(x)&isServiceWord(y), seen|x|y
+	all, seen = all&isServiceWord(y), seen|x|y
+	if len(rest) > 8 { // else the loop has seen x
+		all &= isServiceWord(x)
+	}
 	return fold(secret[1]^uint64(n), fold(x^secret[2], y^h)), all&high == high && seen&high == 0 && n <= MaxService
 }
 
@@ -74,14 +77,17 @@ func LookOperation(text string) (hash uint64, isName bool) {
 		hash, isName = Look(text)
 		return hash, isName && IsOperationName(text)
 	}
-	h, all, seen := secret[0], ^uint64(0), uint64(0)
-	for rest := b; len(rest) > 16; rest = rest[16:] {
+	h, all, seen, rest := secret[0], ^uint64(0), uint64(0), b
+	for ; len(rest) > 16; rest = rest[16:] {
 		x, y := binary.LittleEndian.Uint64(rest), binary.LittleEndian.Uint64(rest[8:])
 		all, seen = all&isOperationWord(x)&isOperationWord(y), seen|x|y
 		h = fold(x^secret[1], y^h)
 	}
 	x, y := binary.LittleEndian.Uint64(b[max(n-16, 0):]), binary.LittleEndian.Uint64(b[n-8:])
-	all, seen = all&isOperationWord(x)&isOperationWord(y), seen|x|y
+	all, seen = all&isOperationWord(y), seen|x|y
+	if len(rest) > 8 { // else the loop has seen x
+		all &= isOperationWord(x)
+	}
 	isName = all&high == high && seen&high == 0 && n <= MaxOperation && classes[b[0]]&letter != 0
 	return fold(secret[1]^uint64(n), fold(x^secret[2], y^h)), isName || IsOperationName(text)
 }
