@@ -33,7 +33,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Drainers: 1, Partitions: Partitioning{Adaptive: DefaultDensity}, RebalanceInterval: 10 * time.Second,
-		RingSlots: 1 << 15, MaxAggregates: 2048, LabelBytes: 8 << 20, MaxOrigins: 256, SketchBytes: 16 << 20,
+		RingSlots: 1 << 16, MaxAggregates: 2048, LabelBytes: 8 << 20, MaxOrigins: 256, SketchBytes: 16 << 20,
 		Budgets: DefaultBudgets(), FlushInterval: 10 * time.Second, BucketWidth: 10 * time.Second,
 		ConflateRuntimes: true,
 	}

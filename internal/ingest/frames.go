@@ -18,9 +18,11 @@ const baseBuffer = 64 << 10
 type frames struct {
 	conn    net.Conn
 	base    []byte // the buffer for nearly everything
-	buf     []byte // base, or a larger one while a frame needs it
-	start   int    // of what is not consumed yet
-	end     int    // of what was read
+	wide    []byte // the same while the connection is busy, or nil
+	buf     []byte // one of them, or a larger one while a frame needs it
+	busy    busy
+	start   int // of what is not consumed yet
+	end     int // of what was read
 	max     int
 	timeout time.Duration // to complete a frame once begun
 	armed   bool          // a read deadline is set for the frame at start
@@ -80,6 +82,9 @@ func (f *frames) next() ([]byte, error) {
 
 // fill reads more, after making room for need bytes from start on.
 func (f *frames) fill(need int) error {
+	if f.busy.filled >= wideAfter && f.wide == nil && len(f.buf) == len(f.base) {
+		f.widen()
+	}
 	partial := f.end > f.start
 	if !partial {
 		f.start, f.end = 0, 0
@@ -93,6 +98,7 @@ func (f *frames) fill(need int) error {
 	}
 	n, err := f.conn.Read(f.buf[f.end:])
 	f.end += n
+	f.busy.note(n, f.end == len(f.buf))
 	if f.pace.spend(n) {
 		f.rearm = true // the tracer has not spent that time, we have
 	}
@@ -138,25 +144,33 @@ func (f *frames) makeRoom(need int) error {
 		target = make([]byte, need)
 		f.rearm = true // the tracer has not spent the time of that wait
 	}
-	f.end = copy(target, f.buf[f.start:f.end])
-	f.start, f.buf = 0, target
+	f.moveTo(target)
 	return nil
 }
 
-// shrink goes back to the base buffer once a large frame is done with.
+// shrink goes back to the usual buffer once a large frame is done with, and to the base
+// buffer once the connection is no longer busy.
 func (f *frames) shrink() {
-	if len(f.buf) == len(f.base) || f.end-f.start > len(f.base) {
+	if len(f.buf) == len(f.base) {
 		return
 	}
-	f.end = copy(f.base, f.buf[f.start:f.end])
-	f.release()
-	f.start = 0
+	held := f.end - f.start
+	if large, usual := len(f.buf), f.usual(); large > len(usual) && held <= len(usual) {
+		f.moveTo(usual)
+		f.space.give(large)
+	}
+	if f.busy.little >= wideUntil && len(f.buf) == len(f.wide) && held <= len(f.base) {
+		f.narrow()
+	}
 }
 
-// release gives a larger buffer back.
+// release gives back what is not the connection's own. It is not read from afterwards.
 func (f *frames) release() {
-	if len(f.buf) > len(f.base) {
-		f.space.give(len(f.buf))
-		f.buf = f.base
+	if large := len(f.buf); large > len(f.usual()) {
+		f.space.give(large)
 	}
+	if f.wide != nil {
+		f.space.takeBack(wideBuffer)
+	}
+	f.buf, f.wide = f.base, nil
 }

@@ -96,7 +96,7 @@ type Server struct {
 	config    Config
 	log       faultLog
 	counters  counters
-	space     space
+	space     *space
 	keyMemory keyMemory
 	inside    atomic.Int64 // publishers: connections, and what admits for others
 	features  atomic.Pointer[wire.Features]
@@ -129,7 +129,7 @@ func New(config Config) (*Server, error) {
 		keyMemory: newKeyMemory(config.MaxKeyBytesInAll, config.MaxConnections),
 		log:       faultLog{logger: config.Log}, draining: make(chan struct{}), stopped: make(chan struct{}),
 	}
-	s.space.max, s.space.over = int64(config.MaxBufferBytes), s.stopped
+	s.space = newSpace(config.MaxBufferBytes, config.MaxFrame+wire.HeaderLen, s.stopped)
 	s.reports, s.endReport = context.WithCancel(context.Background())
 	return s, nil
 }
@@ -193,7 +193,7 @@ func (s *Server) add(socket *net.UnixConn) {
 		socket.Close()
 		return
 	}
-	c.frames = newFrames(c.socket, s.config.MaxFrame, s.config.ReadTimeout, newThrottle(s.config.MaxByteRate, s.draining, &s.counters.throttled), &s.space)
+	c.frames = newFrames(c.socket, s.config.MaxFrame, s.config.ReadTimeout, newThrottle(s.config.MaxByteRate, s.draining, &s.counters.throttled), s.space)
 	c.enter(true)
 	go c.serve()
 }

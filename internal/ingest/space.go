@@ -8,10 +8,12 @@ import (
 // space bounds what the buffers of large frames take, of all connections
 // together. A frame that fits the buffer every connection has needs none of it,
 // so a tracer that keeps its frames under 64 KiB, as the Go client does, never
-// meets another one here.
+// meets another one here. What is free of it is lent to busy connections, see wide.
 type space struct {
 	max   int64
+	loans int64 // at most; see lend
 	used  atomic.Int64
+	lent  atomic.Int64    // of used
 	waits atomic.Uint64   // frames that had to wait
 	over  <-chan struct{} // closed when nothing is waited for any more
 }
@@ -54,3 +56,23 @@ func (s *space) try(n int64) bool {
 }
 
 func (s *space) give(n int) { s.used.Add(-int64(n)) }
+
+// newSpace makes so much space, for frames up to a length. What is lent leaves half of
+// it to large frames, and always one of them.
+func newSpace(bytes, frame int, over <-chan struct{}) *space {
+	return &space{max: int64(bytes), loans: int64(min(bytes/2, bytes-frame)), over: over}
+}
+
+// lend takes room for n bytes that may stay taken for long, if there is some at once.
+func (s *space) lend(n int) bool {
+	if s.lent.Add(int64(n)) <= s.loans && s.try(int64(n)) {
+		return true
+	}
+	s.lent.Add(-int64(n))
+	return false
+}
+
+func (s *space) takeBack(n int) {
+	s.give(n)
+	s.lent.Add(-int64(n))
+}
