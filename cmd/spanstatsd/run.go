@@ -57,7 +57,7 @@ func (o *runOptions) addFlags(f *pflag.FlagSet) {
 	f.IntVar(&in.MaxKeyBytes, "max-key-bytes", in.MaxKeyBytes, "memory for the keys that a connection has remembered")
 	f.IntVar(&in.MaxKeyBytesInAll, "max-key-bytes-in-all", in.MaxKeyBytesInAll, "the same over all connections")
 	f.IntVar(&in.MaxResource, "max-resource-bytes", in.MaxResource, "bytes of a resource that are kept; the agent keeps 5000")
-	f.IntVar(&in.MaxBufferBytes, "max-buffer-bytes", in.MaxBufferBytes, "memory for frames over 64 KiB, all connections together")
+	f.IntVar(&in.MaxBufferBytes, "max-buffer-bytes", in.MaxBufferBytes, "memory for frames over 64 KiB and busy connections, all together")
 	f.IntVar(&in.MaxByteRate, "max-byte-rate", in.MaxByteRate, "bytes a second read from one connection; 0 for any")
 	f.DurationVar(&in.ReadTimeout, "read-timeout", in.ReadTimeout, "time to complete a frame once begun")
 	f.StringVar(&o.buffer, "buffer", "drop", "what a full ring does to a batch: drop it, or block its tracer")

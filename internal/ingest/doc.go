@@ -15,8 +15,8 @@
 // # A batch is admitted whole or dropped whole
 //
 // All of a batch's snapshots are resolved before the first slot is claimed: one slot
-// each, two where it has a weight, so a batch that fits a ring may not with weights;
-// each ring is then claimed once. If one of them has no room, what was claimed
+// each, up to four where it has a weight or lasted long, so a batch that fits a ring may
+// not with those; each ring is then claimed once. If one of them has no room, what was claimed
 // on the others is published as skips and the batch is dropped, and counted
 // under one reason. Resolving and publishing happen between one Enter and one
 // Exit of the aggregates' cycle, so the boundary of a cycle splits no batch.
@@ -44,5 +44,5 @@
 // connection, time to complete a hello and a frame: each is a field of Config.
 // A connection's memory is its buffer of 64 KiB, its key table, and the scratch
 // of one batch. A larger frame takes its buffer from a space that all connections
-// share, and waits where there is none. Config.Memory sums that up.
+// share, and waits where there is none; what is free of it is lent to busy ones. Config.Memory sums that up.
 package ingest

@@ -27,7 +27,7 @@ type Config struct {
 	MaxResource    int // bytes of a resource that are kept, the agent's number at most
 	// MaxKeyBytesInAll is the same over all connections.
 	MaxKeyBytesInAll int
-	MaxBufferBytes   int           // of the buffers for frames over 64 KiB, all connections together
+	MaxBufferBytes   int           // of the buffers over 64 KiB, for large frames and busy connections, of all together
 	MaxByteRate      int           // bytes a second a connection; 0: any
 	ReadTimeout      time.Duration // for a frame once begun
 	Block            bool          // wait for room instead of dropping
@@ -55,8 +55,8 @@ func DefaultConfig() Config {
 }
 
 // largestBatch is what tracers are told: such a batch fits a ring even where each snapshot
-// has a weight. (Rings of fewer slots than two for each of the least that every daemon
-// takes are for tests.)
+// takes all the slots that one can. (Rings of fewer slots than that for each of the least
+// that every daemon takes are for tests.)
 func (c *Config) largestBatch() int {
 	return max(wire.MinMaxBatch, min(c.MaxBatch, c.Aggregator.RingSlots()/aggregate.MostSlots))
 }
