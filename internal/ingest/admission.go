@@ -19,7 +19,7 @@ type admission struct {
 	snapshot wire.Snapshot
 	window   aggregate.Window
 	ageing   aggregate.Ageing
-	aged     int      // place in the batch of the span whose end is noted, or -1
+	aged     int      // place in the batch of the span whose end is noted, or below 0
 	once     resolved // what a key is that is not remembered
 	reader   *aggregate.Reader
 	route    *aggregate.Route

@@ -21,7 +21,7 @@ func warm(t testing.TB) (*conn, [][]byte) {
 	h := newHarness(t, func(_ *Config, a *aggregate.Config) { a.Drainers = 2 })
 	h.features.Stats = true
 	h.Server.features.Store(&h.features)
-	c := &conn{admission: admission{server: h.Server}}
+	c := &conn{admission: admission{server: h.Server}, frames: &frames{}}
 	c.enter(true)
 	whole, numbered := wire.BeginSpans(nil), wire.BeginSpans(nil)
 	for i := range 64 {
@@ -81,7 +81,7 @@ func allocationsOfAMiss(t *testing.T, isNumbered bool) {
 	h := newHarness(t, func(_ *Config, a *aggregate.Config) { a.Drainers = 1 })
 	h.Server.features.Store(&wire.Features{Stats: true})
 	h.aggregator.Start()
-	c := &conn{admission: admission{server: h.Server}}
+	c := &conn{admission: admission{server: h.Server}, frames: &frames{}}
 	c.enter(true)
 	c.origin = span.Origin{Service: "shop", Lang: "go"}
 	t.Cleanup(func() {

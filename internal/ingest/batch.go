@@ -152,7 +152,9 @@ func (c *conn) spans(body []byte) error {
 		}
 		return nil
 	}
-	return c.count(walker)
+	c.gather(walker)
+	defer clear(c.gathered[:])
+	return c.countGathered()
 }
 
 // count has a batch in the books, whatever comes of it. Received is counted last, so
@@ -217,11 +219,11 @@ func (c *conn) offer(walker wire.SpansWalker, o *outcome) error {
 	}
 }
 
-// admit resolves and publishes a whole batch within one cycle. With errDropped
-// nothing of it was published, and the reason says why.
-func (a *admission) admit(walker wire.SpansWalker) (Drop, error) {
+// admit resolves and publishes whole batches within one cycle. With errDropped
+// nothing of them was published, and the reason says why.
+func (a *admission) admit(batches ...wire.SpansWalker) (Drop, error) {
 	defer a.abandon()
-	reason, err := a.reserve(walker)
+	reason, err := a.reserve(batches...)
 	if err == nil {
 		a.fill()
 		a.publish()
@@ -229,9 +231,9 @@ func (a *admission) admit(walker wire.SpansWalker) (Drop, error) {
 	return reason, err
 }
 
-// reserve enters the cycle, resolves a whole batch and claims room for it. What
+// reserve enters the cycle, resolves whole batches and claims room for them. What
 // it returns, abandon must follow; after nil, fill and publish may come before.
-func (a *admission) reserve(walker wire.SpansWalker) (Drop, error) {
+func (a *admission) reserve(batches ...wire.SpansWalker) (Drop, error) {
 	switch {
 	case a.server.isCut():
 		return DropShutdown, errDropped
@@ -245,7 +247,7 @@ func (a *admission) reserve(walker wire.SpansWalker) (Drop, error) {
 	if !a.enterCycle(cycle) {
 		return DropTooManyOrigins, errDropped
 	}
-	err := a.resolve(cycle, &walker)
+	err := a.resolve(cycle, batches)
 	a.glance.Settle()
 	a.countMisses()
 	if err != nil {

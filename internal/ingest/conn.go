@@ -36,7 +36,10 @@ type conn struct {
 	greeted   bool // welcome was sent, so features may follow
 	reporting int  // answers to flushes that are owed
 
-	leeway leeway
+	leeway   leeway
+	gathered [mostGathered]wire.SpansWalker // batches that are admitted together
+	together int                            // of them
+	apart    int                            // frames that are not gathered, after some that found no room together
 }
 
 // serve reads until the tracer or the daemon ends the connection.

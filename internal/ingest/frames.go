@@ -80,6 +80,26 @@ func (f *frames) next() ([]byte, error) {
 	}
 }
 
+// peek returns the content of the next frame if all of it was read already. What next has
+// returned stays valid, and what peek returns is not consumed before skip.
+func (f *frames) peek() ([]byte, bool) {
+	read := f.buf[f.start:f.end]
+	if len(read) < wire.HeaderLen {
+		return nil, false
+	}
+	length := int64(wire.FrameLength(read))
+	if length == 0 || length > int64(f.max) || length > int64(len(read)-wire.HeaderLen) {
+		return nil, false
+	}
+	return read[wire.HeaderLen : wire.HeaderLen+length], true
+}
+
+// skip consumes the frame that peek has returned.
+func (f *frames) skip(message []byte) {
+	f.start += wire.HeaderLen + len(message)
+	f.rearm = true
+}
+
 // fill reads more, after making room for need bytes from start on.
 func (f *frames) fill(need int) error {
 	if f.busy.filled >= wideAfter && f.wide == nil && len(f.buf) == len(f.base) {

@@ -195,7 +195,7 @@ func newGenerator(b testing.TB, name string) *workload.Generator {
 
 // connect is a connection as it is after the hello of a service.
 func (t *timed) connect(service string) *conn {
-	c := &conn{admission: admission{server: t.Server, origin: span.Origin{Service: service, Lang: "go"}}}
+	c := &conn{admission: admission{server: t.Server, origin: span.Origin{Service: service, Lang: "go"}}, frames: &frames{}}
 	c.enter(true)
 	return c
 }

@@ -5,16 +5,32 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// resolve finds every snapshot's aggregate and ring. Those of the common shape are done
-// in blocks, and each that is not by itself.
-func (a *admission) resolve(cycle *aggregate.Cycle, walker *wire.SpansWalker) error {
-	n := walker.Len()
+// resolve finds the aggregate and the ring of every snapshot of some batches.
+func (a *admission) resolve(cycle *aggregate.Cycle, batches []wire.SpansWalker) error {
+	n := 0
+	for i := range batches {
+		n += batches[i].Len()
+	}
 	a.route.Begin()
 	a.batch.reset(n, a.route.Drainers())
 	a.window, a.aged = cycle.Window(), -1
 	if aggregate.MostSlots*n+aggregate.EndSlots <= a.server.config.Aggregator.RingSlots() { // or there may be no room for a note
 		a.aged = a.ageing.Next(n)
 	}
+	for i := range batches {
+		walker := batches[i]
+		n -= walker.Len()
+		if err := a.resolveOne(cycle, &walker, n); err != nil {
+			return err
+		}
+		a.aged -= walker.Len()
+	}
+	return nil
+}
+
+// resolveOne does it for one of them, with so many snapshots to come in others. Those of
+// the common shape are done in blocks, and each that is not by itself.
+func (a *admission) resolveOne(cycle *aggregate.Cycle, walker *wire.SpansWalker, after int) error {
 	for {
 		if err := a.commons(cycle, walker); err != nil {
 			return err
@@ -28,7 +44,7 @@ func (a *admission) resolve(cycle *aggregate.Cycle, walker *wire.SpansWalker) er
 		if err != nil {
 			return err
 		}
-		a.unusual(s, to, index == a.aged, walker.Left())
+		a.unusual(s, to, index == a.aged, walker.Left()+after)
 	}
 }
 
