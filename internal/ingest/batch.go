@@ -153,8 +153,9 @@ func (c *conn) spans(body []byte) error {
 		return nil
 	}
 	c.gather(walker)
-	defer clear(c.gathered[:])
-	return c.countGathered()
+	err = c.countGathered()
+	clear(c.gathered[:c.together]) // or they would keep the message's buffer
+	return err
 }
 
 // count has a batch in the books, whatever comes of it. Received is counted last, so

@@ -19,7 +19,8 @@
 // not with those; each ring is then claimed once. If one of them has no room, what was claimed
 // on the others is published as skips and the batch is dropped, and counted
 // under one reason. Resolving and publishing happen between one Enter and one
-// Exit of the aggregates' cycle, so the boundary of a cycle splits no batch.
+// Exit of the aggregates' cycle, so the boundary of a cycle splits no batch. Batches that
+// lie in the buffer one behind the other are admitted together, where they can be.
 //
 // # A flood leaves room for the others
 //
