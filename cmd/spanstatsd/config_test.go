@@ -25,7 +25,7 @@ func TestConfigCommand(t *testing.T) {
 		got[s.Name] = s
 	}
 	for name, want := range map[string]health.Setting{
-		"ring-slots":     {Value: "1024", Default: "32768", Origin: health.FromFlag},
+		"ring-slots":     {Value: "1024", Default: "65536", Origin: health.FromFlag},
 		"max-origins":    {Value: "7", Default: "256", Origin: health.FromEnvironment, Variable: "SPANSTATSD_MAX_ORIGINS"},
 		"agent-url":      {Value: "http://agent.local:8126", Origin: health.FromEnvironment, Variable: "DD_AGENT_HOST"},
 		"max-aggregates": {Value: "2048", Default: "2048", Origin: health.FromDefault},
@@ -93,7 +93,7 @@ func TestMemoryMakesDefaultsSmaller(t *testing.T) {
 		want  map[string]string // flag to value and origin
 		says  string            // where it is refused
 	}{
-		{"10GiB", nil, map[string]string{"max-aggregates": "2048 default", "ring-slots": "32768 default"}, ""},
+		{"10GiB", nil, map[string]string{"max-aggregates": "2048 default", "ring-slots": "65536 default"}, ""},
 		{"200MiB", nil, map[string]string{"max-aggregates": "2048 default", "max-connections": "256 memory"}, ""},
 		{"128MiB", nil, map[string]string{"max-aggregates": "256 memory", "ring-slots": "4096 memory"}, ""},
 		{"128MiB", []string{"--max-aggregates=2000"}, map[string]string{"max-aggregates": "2000 flag", "ring-slots": "4096 memory"}, ""},

@@ -69,7 +69,7 @@ func TestUnusableCommandLines(t *testing.T) {
 		{"run", "SPANSTATSD_RING_SLOTS=lots", 2, "SPANSTATSD_RING_SLOTS"},
 		{"run --socket=" + socket + " --ring-slots=1000 --max-batch=256", "", 2, "power of two"},
 		{"run --socket=" + socket + " --flush-interval=1h", "", 2, "flush-interval"},
-		{"run --socket=" + socket + " --max-batch=40000", "", 2, "max-batch"},
+		{"run --socket=" + socket + " --max-batch=70000", "", 2, "max-batch"},
 		{"run --socket=" + socket + " --max-frame=10", "", 2, "max-frame"},
 		{"run --socket=" + socket + " --retry-bytes=1", "", 2, "retry bytes"},
 		{"run --socket=" + socket + " --shutdown-grace=0s", "", 2, "shutdown-grace"},

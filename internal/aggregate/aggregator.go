@@ -39,6 +39,14 @@ func DefaultConfig() Config {
 	}
 }
 
+const (
+	mostAggregates = 1 << 20
+	mostOrigins    = 1 << 16
+)
+
+// A slot has room for the ids of all keys, see maxKeys.
+const _ = uint(1<<keyBits - (mostAggregates + mostAggregates/4 + mostOrigins))
+
 // minLabelBytes leaves room for some hundred of the longest keys.
 const minLabelBytes = 1 << 20
 
@@ -51,12 +59,12 @@ func (c *Config) Check() error {
 		return fmt.Errorf("check drainers: %d are more than the %d partitions; Settle would have lowered them", c.Drainers, c.Partitions.count(c.Drainers, 0))
 	case c.RebalanceInterval != 0 && (c.RebalanceInterval < minRebalance || c.RebalanceInterval > time.Hour):
 		return fmt.Errorf("check rebalance-interval: %s is neither 0 nor between %s and 1h", c.RebalanceInterval, minRebalance)
-	case c.MaxAggregates < 1 || c.MaxAggregates > 1<<20:
-		return fmt.Errorf("check max-aggregates: %d is not between 1 and %d", c.MaxAggregates, 1<<20)
+	case c.MaxAggregates < 1 || c.MaxAggregates > mostAggregates:
+		return fmt.Errorf("check max-aggregates: %d is not between 1 and %d", c.MaxAggregates, mostAggregates)
 	case c.LabelBytes < minLabelBytes || c.LabelBytes > 1<<30:
 		return fmt.Errorf("check label-bytes: %d is not between %d and %d", c.LabelBytes, minLabelBytes, 1<<30)
-	case c.MaxOrigins < 1 || c.MaxOrigins > 1<<16:
-		return fmt.Errorf("check max-origins: %d is not between 1 and %d", c.MaxOrigins, 1<<16)
+	case c.MaxOrigins < 1 || c.MaxOrigins > mostOrigins:
+		return fmt.Errorf("check max-origins: %d is not between 1 and %d", c.MaxOrigins, mostOrigins)
 	case c.SketchBytes < minSketchBytes || c.SketchBytes > maxSketchBytes:
 		return fmt.Errorf("check sketch-bytes: %d is not between %d and %d", c.SketchBytes, minSketchBytes, maxSketchBytes)
 	case c.BucketWidth <= 0:

@@ -83,7 +83,7 @@ type Snapshot struct {
 
 const (
 	// MostSlots is how many slots a snapshot can take: its own and its weight's, each
-	// with an upper half. Hardly one that has a weight needs a third.
+	// with an upper half. One with a weight that is a whole number takes two.
 	MostSlots = 4
 	// EndSlots is how many more it can take where it also says when it ended.
 	EndSlots = 2
@@ -114,5 +114,5 @@ func (w *Window) upper(to []Slot, value uint64) []Slot {
 }
 
 // rotated is the bits of a weight with its halves the other way round, and theirs the
-// weight's: the lower half is 0 in all that people choose.
+// weight's: the lower half is 0 where the weight is a whole number.
 func rotated(weight uint64) uint64 { return bits.RotateLeft64(weight, valueBits) }

@@ -14,9 +14,9 @@ import (
 type batch struct {
 	slots     []aggregate.Slot // in chunks; room for the largest batch so far
 	used      int              // of slots
+	isRoomy   bool             // there is room for all that spans to come may need
 	few       [aggregate.MostSlots + aggregate.EndSlots]aggregate.Slot
-	runs      []run  // by drainer
-	byLane    []*run // the same, by the route's lanes
+	runs      []run // by drainer
 	collapsed [aggregate.Fields]uint64
 	collapses bool
 	lost      aggregate.Collapsed // by so many spans in a row, not yet in collapsed
@@ -55,18 +55,13 @@ func (r *run) unpublished() int { return max(0, r.claim.Len()-r.notes) }
 
 func newBatch(drainers int) batch { return batch{runs: make([]run, drainers)} }
 
-// reset empties the batch and makes room for n spans, each of which takes one slot, and
-// for one that says when it ended. Its lanes lead to these drainers.
-func (b *batch) reset(n int, drainers []uint16) {
-	b.used = 0
-	b.room(n + aggregate.EndSlots)
+// reset empties the batch and makes room for n spans, each of which takes one slot.
+func (b *batch) reset(n int) {
+	b.used, b.isRoomy = 0, false
+	b.room(n)
 	for i := range b.runs {
 		r := &b.runs[i]
 		r.end, r.chunks, r.notes = 0, 0, 0
-	}
-	b.byLane = b.byLane[:0]
-	for _, drainer := range drainers {
-		b.byLane = append(b.byLane, &b.runs[drainer])
 	}
 	if b.collapses {
 		b.collapsed, b.collapses, b.lostTimes = [aggregate.Fields]uint64{}, false, 0
@@ -76,6 +71,14 @@ func (b *batch) reset(n int, drainers []uint16) {
 // slotsFor is the room that so many slots may take: that of full chunks, and of one more
 // of each run.
 func slotsFor(n, drainers int) int { return (n/chunkRoom + drainers) * chunk }
+
+// roomFor makes room for so many spans, whatever they need.
+func (b *batch) roomFor(spans int) {
+	if !b.isRoomy { // once a batch, or each run that needs a chunk of its own would move all
+		b.isRoomy = true
+		b.room(aggregate.EndSlots + aggregate.MostSlots*spans)
+	}
+}
 
 // room makes room for so many slots more.
 func (b *batch) room(n int) {
@@ -249,6 +252,7 @@ func (a *admission) reserve(batches ...wire.SpansWalker) (Drop, error) {
 		return DropTooManyOrigins, errDropped
 	}
 	err := a.resolve(cycle, batches)
+	a.snapshot.Key = nil // or it would keep the message's buffer
 	a.glance.Settle()
 	a.countMisses()
 	if err != nil {

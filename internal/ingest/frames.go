@@ -169,7 +169,7 @@ func (f *frames) makeRoom(need int) error {
 }
 
 // shrink goes back to the usual buffer once a large frame is done with, and to the base
-// buffer once the connection is no longer busy.
+// buffer once the connection is no longer busy or a large frame of another has no room.
 func (f *frames) shrink() {
 	if len(f.buf) == len(f.base) {
 		return
@@ -179,7 +179,7 @@ func (f *frames) shrink() {
 		f.moveTo(usual)
 		f.space.give(large)
 	}
-	if f.busy.little >= wideUntil && len(f.buf) == len(f.wide) && held <= len(f.base) {
+	if len(f.buf) == len(f.wide) && held <= len(f.base) && (f.busy.little >= wideUntil || f.space.isSought()) {
 		f.narrow()
 	}
 }

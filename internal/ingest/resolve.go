@@ -12,7 +12,7 @@ func (a *admission) resolve(cycle *aggregate.Cycle, batches []wire.SpansWalker) 
 		n += batches[i].Len()
 	}
 	a.route.Begin()
-	a.batch.reset(n, a.route.Drainers())
+	a.batch.reset(n)
 	a.window, a.aged = cycle.Window(), -1
 	if aggregate.MostSlots*n+aggregate.EndSlots <= a.server.config.Aggregator.RingSlots() { // or there may be no room for a note
 		a.aged = a.ageing.Next(n)
@@ -72,11 +72,11 @@ func (a *admission) commons(cycle *aggregate.Cycle, walker *wire.SpansWalker) er
 
 // settle makes the slots of some snapshots whose keys were found.
 func (a *admission) settle(read []wire.Common) {
-	b, window, lanes := &a.batch, &a.window, a.route.Lanes()
+	b, window, lanes, drainers := &a.batch, &a.window, a.route.Lanes(), a.route.Drainers()
 	ids, hashes := a.block.ids[:len(read)], a.block.hashes[:len(read)]
 	for i := range read {
 		c := &read[i]
-		r := b.byLane[lanes.Of(hashes[i])]
+		r := &b.runs[drainers[lanes.Of(hashes[i])]]
 		if r.end%chunk == 0 {
 			b.open(r)
 		}
@@ -96,7 +96,7 @@ func (a *admission) unusual(s *wire.Snapshot, to *resolved, aged bool, left int)
 		Key: to.id, Duration: s.Duration, End: s.End, Weight: s.Weight, Flags: s.Flags,
 	})
 	if len(slots) > 1 {
-		b.room(aggregate.EndSlots + aggregate.MostSlots*(left+1)) // as all that follow may
+		b.roomFor(left + 1) // for all that follow may
 	}
 	a.block.hashes[0] = to.hash
 	a.route.Note(a.block.hashes[:1])

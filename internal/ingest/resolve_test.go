@@ -13,14 +13,15 @@ import (
 )
 
 // TestShapesOfSnapshots publishes batches of every shape in which a snapshot can come,
-// mixed, through one to three drainers, and expects of each key what a map has counted.
+// mixed, through one to forty drainers, and expects of each key what a map has counted.
 func TestShapesOfSnapshots(t *testing.T) {
 	for seed := range uint64(30) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		got := map[string]aggregate.Counts{}
 		var spans uint64
 		h := newHarness(t, func(_ *Config, a *aggregate.Config) {
-			a.Drainers = 1 + rnd.IntN(3)
+			a.Drainers = []int{1, 2, 3, 40}[rnd.IntN(4)]
+			a.Settle()
 			a.Deliver = func(s *aggregate.Sealed) {
 				for part := range s.Parts {
 					sum, counts := got[s.Keys[part.Key].Key.Resource], part.Counts()
@@ -46,6 +47,9 @@ func TestShapesOfSnapshots(t *testing.T) {
 			sent += counted
 			if reason, ok := p.Publish(body); !ok {
 				t.Fatalf("a batch was refused as %s", reason)
+			}
+			if p.snapshot.Key != nil {
+				t.Fatal("a publisher keeps the message of which it read a snapshot")
 			}
 		}
 		p.Close()
@@ -107,7 +111,7 @@ func mixedBatch(rnd *rand.Rand, counted map[string]aggregate.Counts) (body []byt
 	return body, uint64(n)
 }
 
-// TestWeightedBatchLargerThanARing: a snapshot with a weight takes two slots, so a batch
+// TestWeightedBatchLargerThanARing: such a snapshot with a weight takes two slots, so a batch
 // of as many as a ring has slots is too large for it, and one of half as many is not, even
 // if it is one whose end would be noted, as the first is.
 func TestWeightedBatchLargerThanARing(t *testing.T) {
@@ -136,7 +140,7 @@ func TestWeightedBatchesOfTheWelcome(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := min(1024, slots/4); welcome.MaxBatch != want {
+		if want := max(256, min(1024, (slots-2)/4)); welcome.MaxBatch != want {
 			t.Errorf("with %d slots tracers are told batches of %d, want %d", slots, welcome.MaxBatch, want)
 		}
 		for range 3 {
@@ -201,3 +205,24 @@ func TestEndsAreNotedOnceInAWhile(t *testing.T) {
 		t.Errorf("of 15000 spans %d were %v s old at the most", noted, ages.Highest)
 	}
 }
+
+// TestEndsOfTheLargestBatches: even those of the welcome that a small ring hardly holds have
+// room for a note of when one of their spans ended.
+func TestEndsOfTheLargestBatches(t *testing.T) {
+	h := start(t, func(c *Config, a *aggregate.Config) { c.Block, a.RingSlots = true, 4096 })
+	c := h.connect("web")
+	for range 20 {
+		c.send(spans(h.config.largestBatch(), key("r")))
+	}
+	c.settle()
+	h.stop()
+	ages, stats := uint64(0), h.aggregator.Stats()
+	for _, n := range stats.Ages.Counts {
+		ages += n
+	}
+	if spans := stats.Aggregated(); ages < spans/ageEvery-1 {
+		t.Errorf("%d ages of %d spans", ages, spans)
+	}
+}
+
+const ageEvery = 1024

@@ -58,7 +58,7 @@ func DefaultConfig() Config {
 // takes all the slots that one can. (Rings of fewer slots than that for each of the least
 // that every daemon takes are for tests.)
 func (c *Config) largestBatch() int {
-	return max(wire.MinMaxBatch, min(c.MaxBatch, c.Aggregator.RingSlots()/aggregate.MostSlots))
+	return max(wire.MinMaxBatch, min(c.MaxBatch, (c.Aggregator.RingSlots()-aggregate.EndSlots)/aggregate.MostSlots))
 }
 
 // minKeyBytes has room for a few of the longest keys.

@@ -15,6 +15,7 @@ type space struct {
 	used  atomic.Int64
 	lent  atomic.Int64    // of used
 	waits atomic.Uint64   // frames that had to wait
+	now   atomic.Int64    // of them, those that do
 	over  <-chan struct{} // closed when nothing is waited for any more
 }
 
@@ -30,6 +31,8 @@ func (s *space) take(n int, within time.Duration) bool {
 		return true
 	}
 	s.waits.Add(1)
+	s.now.Add(1)
+	defer s.now.Add(-1)
 	pause := time.NewTicker(spacePause)
 	defer pause.Stop()
 	for deadline := time.Now().Add(within); time.Now().Before(deadline); {
@@ -63,8 +66,15 @@ func newSpace(bytes, frame int, over <-chan struct{}) *space {
 	return &space{max: int64(bytes), loans: int64(min(bytes/2, bytes-frame)), over: over}
 }
 
-// lend takes room for n bytes that may stay taken for long, if there is some at once.
+// isSought says whether a frame waits for room.
+func (s *space) isSought() bool { return s.now.Load() > 0 }
+
+// lend takes room for n bytes that may stay taken for long, if there is some at once that
+// nobody waits for.
 func (s *space) lend(n int) bool {
+	if s.isSought() {
+		return false
+	}
 	if s.lent.Add(int64(n)) <= s.loans && s.try(int64(n)) {
 		return true
 	}

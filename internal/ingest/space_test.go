@@ -78,3 +78,31 @@ func TestSmallFramesNeedNoSpace(t *testing.T) {
 		t.Errorf("the healthy tracer was counted %d of 10000", got)
 	}
 }
+
+// TestLoansEndWhereAFrameWaits: nothing is lent then, and what is lent comes back.
+func TestLoansEndWhereAFrameWaits(t *testing.T) {
+	content := make([]byte, 3000)
+	s := newSpace(2*wideBuffer, wideBuffer, nil)
+	f := newFrames(&tap{frame: raw(content...)}, 1<<17, time.Second, nil, s)
+	read := func() {
+		for range 4 * wideAfter * baseBuffer / len(content) {
+			if _, err := f.next(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if read(); len(f.buf) != wideBuffer {
+		t.Fatal("a busy connection was lent nothing")
+	}
+	taken := make(chan bool)
+	go func() { taken <- s.take(wideBuffer+1, time.Minute) }()
+	for !s.isSought() {
+		time.Sleep(time.Millisecond)
+	}
+	if read(); !<-taken || s.lent.Load() != 0 {
+		t.Errorf("a frame waited, and %d bytes stayed lent", s.lent.Load())
+	}
+	if read(); len(f.buf) != baseBuffer {
+		t.Error("there is no room, and some was lent")
+	}
+}
