@@ -82,9 +82,9 @@ func TestRecordings(t *testing.T) {
 					t.Fatalf("span %d began at %d and was moved to %d", i, before[i], start)
 				}
 			}
-			for _, of := range []string{"/home/", "/tmp/", "/root/"} {
-				if bytes.Contains(r.body, []byte(of)) {
-					t.Errorf("it names a path of the machine that it was made on, %s", of)
+			for _, of := range []string{"home", "tmp", "root"} {
+				if bytes.Contains(r.body, []byte("/"+of+"/")) {
+					t.Errorf("it names a path of the machine that it was made on, below %s", of)
 				}
 			}
 		})
