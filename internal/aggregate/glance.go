@@ -24,6 +24,7 @@ type Glance struct {
 	origin   OriginID
 	tags     [maxGlancedTags]int32 // names of this key's tags that lost their values
 	lostTags int
+	lostAt   uint16 // which of its tags lost their values
 
 	labels  [FieldPeerTag]met         // by field, the label that was found last
 	scopes  [FieldResource + 1]uint64 // what the hash of a label becomes by, see hashIn
@@ -41,6 +42,9 @@ type Glance struct {
 	lostSum   [FieldWholeKey]uint64 // by those before
 	lostAny   bool
 	lostNames []lostName
+
+	moulds [moulds]mould
+	unfit  uint // keys that fitted none
 }
 
 // maxGlancedTags is how many peer tags an outline has at most.
@@ -55,6 +59,9 @@ func (g *Glance) Begin(c *Cycle, origin OriginID) {
 		g.scopes[f] = hashIn(scopeOf(origin, Field(f)), 0)
 	}
 	g.words[wordOrigin] = uint32(origin)
+	for i := range g.moulds {
+		g.moulds[i].length = 0
+	}
 	g.forget()
 }
 
@@ -71,9 +78,12 @@ func (w *keyWords) set(at int, word uint32) (changed uint32) {
 // Admit says what Cycle.Admit would say of a key, or that it does not know. It is told
 // how much is kept of a resource.
 func (g *Glance) Admit(raw []byte, o *span.Outline, maxResource int) (Admission, bool) {
-	a, ok := g.admit(unsafe.String(unsafe.SliceData(raw), len(raw)), o, maxResource)
+	key := unsafe.String(unsafe.SliceData(raw), len(raw))
+	a, ok := g.admit(key, o, maxResource)
 	if !g.isFound {
 		o.Forget() // or the next key's words would begin with what is left of this one's
+	} else if a.Collapsed != 0 {
+		g.cast(key, o, a)
 	}
 	return a, ok
 }
@@ -81,7 +91,7 @@ func (g *Glance) Admit(raw []byte, o *span.Outline, maxResource int) (Admission,
 func (g *Glance) admit(key string, o *span.Outline, maxResource int) (Admission, bool) {
 	full := g.standing.full.Load() // before anything is looked for
 	wasFound := g.isFound
-	g.isFound, g.lostTags = false, 0
+	g.isFound, g.lostTags, g.lostAt = false, 0, 0
 
 	changed, collapsed, known := g.names(key, o, full, maxResource)
 	if known > over {
@@ -133,7 +143,7 @@ func (g *Glance) admit(key string, o *span.Outline, maxResource int) (Admission,
 // hash. In a flood it is half of what a key costs, so it is no loop: what each of them is,
 // is a constant, and what is the same for all is there once.
 func (g *Glance) names(key string, o *span.Outline, full uint32, maxResource int) (changed uint32, lost Collapsed, known verdict) {
-	sieve := g.registry.values.places.sift()
+	sieve := g.registry.values.places.sieve.view()
 
 	service := o.Labels[FieldService].Of(key)
 	hash, isNormal := span.LookService(service)

@@ -24,18 +24,18 @@ func (g *Glance) lose(lost Collapsed) {
 	}
 	g.lostTimes++
 	for _, name := range g.tags[:g.lostTags] {
-		g.loseName(name)
+		g.loseName(name, 1)
 	}
 }
 
-func (g *Glance) loseName(name int32) {
+func (g *Glance) loseName(name int32, keys uint64) {
 	for i := range g.lostNames {
 		if g.lostNames[i].name == name {
-			g.lostNames[i].keys++
+			g.lostNames[i].keys += keys
 			return
 		}
 	}
-	g.lostNames = append(g.lostNames, lostName{name: name, keys: 1})
+	g.lostNames = append(g.lostNames, lostName{name, keys})
 }
 
 func (g *Glance) sumLost() {
@@ -50,8 +50,8 @@ func (g *Glance) sumLost() {
 
 // Settle makes known what was lost, before the cycle is left.
 func (g *Glance) Settle() {
-	if g.lostTimes == 0 {
-		return
+	for i := range g.moulds {
+		g.settleMould(&g.moulds[i])
 	}
 	g.sumLost()
 	if !g.lostAny && len(g.lostNames) == 0 {

@@ -22,6 +22,7 @@ func (g *Glance) peerTags(ids *[maxGlancedTags]valueID, key string, o *span.Outl
 		case over:
 			lost |= 1 << FieldPeerTag
 			anyBlocked = true
+			g.lostAt |= 1 << i
 		case unknown, homeless:
 			return 0, lost, known
 		default:
@@ -53,7 +54,7 @@ func (g *Glance) tag(text string, hash uint64, full uint32) (valueID, verdict) {
 		becomes = name.becomes()
 	}
 	where := scopeOf(g.origin, FieldPeerTag)
-	if hash = hashIn(where, hash); values.places.has(hash) {
+	if hash = hashIn(where, hash); passes(values.places.sieve.view(), hash) {
 		if id, ok := values.search(where, hash, text); ok {
 			return id, admitted
 		}

@@ -14,7 +14,7 @@ import "sync/atomic"
 // under the lock if it matters.
 type places struct {
 	slots      atomic.Pointer[[]uint64] // each a place
-	sieve      atomic.Pointer[[]uint64] // bits of the hashes that are there
+	sieve      sieve                    // of the hashes that are there
 	generation uint64
 	used       int
 }
@@ -33,35 +33,11 @@ const (
 // leastPlaces is a power of two, as every size of the table.
 const leastPlaces = 64
 
-// sievePlaces is how many places a word of the sieve is for.
-const sievePlaces = 8
-
 func (p *places) init() {
-	slots, sieve := make([]uint64, leastPlaces), make([]uint64, leastPlaces/sievePlaces)
+	slots := make([]uint64, leastPlaces)
 	p.slots.Store(&slots)
-	p.sieve.Store(&sieve)
+	p.sieve.init()
 	p.generation, p.used = 1, 0
-}
-
-// has says whether a hash may be there. It is wrong of one in a hundred that are not.
-// What is not admitted in a flood is known by one word of a few KiB, and by a branch
-// that goes the same way nearly each time; how far a search goes, no processor guesses.
-func (p *places) has(hash uint64) bool { return passes(p.sift(), hash) }
-
-// sift is the sieve as it is now: it has all that was put before.
-func (p *places) sift() []uint64 { return *p.sieve.Load() }
-
-func passes(sieve []uint64, hash uint64) bool {
-	bits := sieveBits(hash)
-	return atomic.LoadUint64(&sieve[uint32(hash)&uint32(len(sieve)-1)])&bits == bits
-}
-
-func sieveBits(hash uint64) uint64 { return 1<<(hash>>58) | 1<<(hash>>52&63) | 1<<(hash>>46&63) }
-
-// note makes a hash pass the sieve, before it is put.
-func note(sieve []uint64, hash uint64) {
-	word := &sieve[uint32(hash)&uint32(len(sieve)-1)]
-	atomic.StoreUint64(word, *word|sieveBits(hash))
 }
 
 // begin is where a search for a hash begins: its slots, and what a place looks like
@@ -92,7 +68,7 @@ func found(slots []uint64, want uint64, at uint32) (number, next uint32, ok bool
 }
 
 // spare is what the table takes, used or not.
-func (p *places) spare() int { return (len(*p.slots.Load()) + len(*p.sieve.Load())) * 8 }
+func (p *places) spare() int { return 8*len(*p.slots.Load()) + p.sieve.spare() }
 
 // put adds a number. hashOf tells the hashes of those that are there already, in
 // case they must move to a larger table.
@@ -100,7 +76,7 @@ func (p *places) put(hash uint64, number uint32, hashOf func(number uint32) uint
 	p.used++
 	slots := *p.slots.Load()
 	if 2*p.used > len(slots) {
-		larger, sieve := make([]uint64, 2*len(slots)), make([]uint64, 2*len(slots)/sievePlaces)
+		larger, sieve := make([]uint64, 2*len(slots)), newSieve(2*len(slots))
 		for _, place := range slots {
 			if place>>generationShift&placeGeneration == p.generation {
 				known := hashOf(uint32(place))
@@ -108,11 +84,11 @@ func (p *places) put(hash uint64, number uint32, hashOf func(number uint32) uint
 				p.insert(larger, known, uint32(place))
 			}
 		}
-		p.sieve.Store(&sieve)
+		p.sieve.show(sieve)
 		p.slots.Store(&larger)
 		slots = larger
 	}
-	note(*p.sieve.Load(), hash)
+	note(p.sieve.view(), hash)
 	p.insert(slots, hash, number)
 }
 
@@ -129,7 +105,7 @@ func (p *places) insert(slots []uint64, hash uint64, number uint32) {
 // which no table has.
 func (p *places) reset() {
 	p.used = 0
-	clear(*p.sieve.Load())
+	p.sieve.reset()
 	p.generation++
 	if p.generation > placeGeneration {
 		clear(*p.slots.Load())

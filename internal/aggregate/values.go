@@ -44,6 +44,7 @@ func nameScopeOf(origin OriginID, f Field) scope {
 // places, it may be searched without the lock under which it is written.
 type values struct {
 	places places
+	tails  sieve   // of their tails
 	list   []value // by valueID
 	shown  shown[value]
 }
@@ -60,6 +61,7 @@ type value struct {
 
 func (v *values) init() {
 	v.places.init()
+	v.tails.init()
 	v.list = make([]value, firstValue)
 	v.list[blocked] = value{text: span.Blocked, isBlocked: true}
 	v.shown.update(v.list)
@@ -74,7 +76,7 @@ func hashOf(s scope, text string) uint64 {
 }
 
 func (v *values) find(s scope, hash uint64, text string) (valueID, bool) {
-	if !v.places.has(hash) {
+	if !passes(v.places.sieve.view(), hash) {
 		return absent, false
 	}
 	return v.search(s, hash, text)
@@ -103,9 +105,25 @@ func (v *values) add(added value) valueID {
 	added.text = strings.Clone(added.text)
 	v.list = append(v.list, added)
 	v.shown.update(v.list)
+	v.noteTail(&added)
 	v.places.put(added.hash, id, func(id uint32) uint64 { return v.list[id].hash })
 	return id
 }
+
+// noteTail notes the tail of a value that is on the list.
+func (v *values) noteTail(added *value) {
+	if 2*len(v.list) > v.tails.places() {
+		larger := newSieve(2 * v.tails.places())
+		for i := range v.list {
+			note(larger, v.list[i].tail())
+		}
+		v.tails.show(larger)
+	}
+	note(v.tails.view(), added.tail())
+}
+
+// tail is a hash of how long the text is and of its last bytes, in its scope.
+func (v *value) tail() uint64 { return hashIn(v.scope, span.Tail(v.text)) }
 
 // fill notes what the tags of a name become from here on.
 func (v *values) fill(name, becomes valueID) { atomic.StoreUint32(&v.list[name].full, becomes) }
@@ -114,18 +132,19 @@ func (v *values) fill(name, becomes valueID) { atomic.StoreUint32(&v.list[name].
 func (v *value) becomes() valueID { return atomic.LoadUint32(&v.full) }
 
 // valueBytes is what a value takes, with the room that the list has for more, and
-// its places in a table that has just grown.
+// its places in a table and a sieve that have just grown.
 func valueBytes(text string) int {
-	return len(text) + int(unsafe.Sizeof(value{}))*5/4 + 4*placeBytes
+	return len(text) + int(unsafe.Sizeof(value{}))*5/4 + 4*(placeBytes+8/sievePlaces)
 }
 
 // spare is what the memory for values takes while there are none.
 func (v *values) spare() int {
-	return cap(v.list)*int(unsafe.Sizeof(value{})) + v.places.spare()
+	return cap(v.list)*int(unsafe.Sizeof(value{})) + v.places.spare() + v.tails.spare()
 }
 
 func (v *values) reset() {
 	v.places.reset()
+	v.tails.reset()
 	clear(v.list[firstValue:]) // lets go of the texts; the room stays
 	v.list = v.list[:firstValue]
 }

@@ -43,6 +43,9 @@ func (a *admission) find(cycle *aggregate.Cycle, walker *wire.SpansWalker, read 
 			break
 		}
 		for again := true; again; again = i < len(read) && read[i].KeyLen != 0 && a.keys.isFlooded() {
+			if i = a.fitting(walker, read, to, i); i == len(read) {
+				break
+			}
 			c, key := &read[i], []byte(nil)
 			if c.KeyLen != 0 {
 				key = walker.Bytes(c)
@@ -84,5 +87,25 @@ func (k *keys) byNumber(read []wire.Common, to *found, interval uint64, i int) i
 		collapsed |= is.collapsed
 	}
 	to.collapsed = collapsed
+	return i
+}
+
+// fitting finds the keys of a flood from one on that are like one before, up to the first
+// that is not, or is to be looked for, and returns where that is.
+func (a *admission) fitting(walker *wire.SpansWalker, read []wire.Common, to *found, from int) int {
+	read = read[:min(len(read), from+a.keys.unlooked())]
+	i, collapsed := from, to.collapsed
+	for ; i < len(read) && read[i].KeyLen != 0; i++ {
+		fitted, ok := a.glance.Fits(walker.Bytes(&read[i]))
+		if !ok {
+			break
+		}
+		at := uint(i) % blockLen
+		to.ids[at], to.hashes[at], to.lost[at] = fitted.ID, fitted.Hash, fitted.Collapsed
+		collapsed |= fitted.Collapsed
+	}
+	to.collapsed = collapsed
+	a.keys.missed += uint(i - from)
+	a.misses.decoded += uint64(i - from)
 	return i
 }

@@ -129,10 +129,10 @@ func (a *admission) decode(raw []byte) (changed bool, err error) {
 	return a.normalize(&a.key), nil
 }
 
-// resolveRaw admits a raw key: at a glance, if that is enough.
+// resolveRaw admits a raw key: by a mould or at a glance, if that is enough.
 func (a *admission) resolveRaw(cycle *aggregate.Cycle, raw []byte, to *resolved) (changed bool, err error) {
-	admitted, ok := aggregate.Admission{}, false
-	if wire.OutlineKey(&a.outline, raw) {
+	admitted, ok := a.glance.Fits(raw)
+	if !ok && wire.OutlineKey(&a.outline, raw) {
 		admitted, ok = a.glance.Admit(raw, &a.outline, a.server.config.MaxResource)
 	}
 	if !ok {
