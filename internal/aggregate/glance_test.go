@@ -214,7 +214,7 @@ func TestGlanceSaysWhatAdmitSays(t *testing.T) {
 			fitted += both[i].fitted
 		}
 	}
-	if glances+fitted < glanceRounds*2000 || fitted < glanceRounds*500 || overflows == 0 {
+	if glances+fitted < glanceRounds*2000 || fitted < glanceRounds*200 || overflows == 0 {
 		t.Errorf("a glance was enough for %d keys, and %d fitted a mould; %d overflew", glances, fitted, overflows)
 	}
 }

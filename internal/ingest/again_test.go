@@ -3,10 +3,13 @@ package ingest
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
 // TestRecycledKeysAgainstMap defines numbers for keys of which some come again and
@@ -157,4 +160,53 @@ func TestKeysThatLoseNothingAreKnownAtOnce(t *testing.T) {
 			t.Errorf("with a budget of %d keys were decoded %d times for a set of %d twice", budget, decoded, set)
 		}
 	}
+}
+
+// TestKeysOfARetryHaveNotComeAgain: a batch that is tried several times, since the ring is
+// full, has no key remembered for that, nor counted twice.
+func TestKeysOfARetryHaveNotComeAgain(t *testing.T) {
+	h := newHarness(t, func(c *Config, a *aggregate.Config) {
+		a.RingSlots, a.Budgets[aggregate.FieldResource] = 1024, 1
+		c.Leeway = 5 * blockedPause
+	})
+	h.Server.features.Store(&wire.Features{Stats: true})
+	c := &conn{admission: admission{server: h.Server}}
+	c.enter(true)
+	batch := func(name string, keys int) []byte {
+		frame := wire.BeginSpans(nil)
+		for i := range keys {
+			frame = wire.AppendWhole(frame, key(fmt.Sprint(name, i)), 1000, time.Now().UnixNano(), 0, 1)
+		}
+		wire.EndSpans(frame, 0, keys)
+		return frame
+	}
+	send := func(batches ...[]byte) {
+		c.apart = 0
+		c.frames = newFrames(&once{data: slices.Concat(batches...)}, 1<<20, time.Second, nil, ample())
+		for message, err := c.frames.next(); err == nil; message, err = c.frames.next() {
+			if _, err := c.handle(message); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	send(batch("few", fewKeys+44))
+	send(batch("many", 500))
+	known, decoded, dropped := len(c.keys.known), uint64(fewKeys+44+500), uint64(0)
+	expect := func(what string, keys, refused int) {
+		t.Helper()
+		decoded, dropped = decoded+uint64(keys), dropped+uint64(refused)
+		if stats := h.Stats(); len(c.keys.known) != known || stats.KeysDecoded != decoded || stats.Dropped["ring_full"] != dropped {
+			t.Errorf("%s: %d keys are known, %d were before; %d were decoded, want %d; dropped %v, want %d",
+				what, len(c.keys.known), known, stats.KeysDecoded, decoded, stats.Dropped, dropped)
+		}
+	}
+	const most = 13 * floodLooks // so that each time the same are looked for
+	send(batch("no room", most))
+	expect("one", most, most)
+	send(batch("none", most), batch("for these", most))
+	expect("two together", 2*most, 2*most)
+	send(batch("a little", 5))
+	expect("one with room", 5, 0)
+	c.leave()
+	h.Abandon()
 }

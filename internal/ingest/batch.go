@@ -157,14 +157,15 @@ func (c *conn) spans(body []byte) error {
 	}
 	c.gather(walker)
 	err = c.countGathered()
+	c.isRetry = false
 	clear(c.gathered[:c.together]) // or they would keep the message's buffer
 	return err
 }
 
 // count has a batch in the books, whatever comes of it. Received is counted last, so
-// that at any moment no part of the books exceeds the whole for longer than one batch.
-// It has one defer and one return: with more, Go sets each up in memory first, and that
-// was a fiftieth of the daemon's time.
+// that at any moment no part of the books exceeds the whole for longer than what is
+// admitted at a time. It has one defer and one return: with more, Go sets each up in
+// memory first, and that was a fiftieth of the daemon's time.
 func (c *conn) count(walker wire.SpansWalker) error {
 	n, outcome := uint64(walker.Len()), dropped(DropBug) // what a panic below leaves
 	defer func() {
@@ -220,6 +221,7 @@ func (c *conn) offer(walker wire.SpansWalker, o *outcome) error {
 			return nil
 		}
 		c.leeway.spend(time.Now())
+		c.isRetry = true
 	}
 }
 
@@ -263,7 +265,7 @@ func (a *admission) reserve(batches ...wire.SpansWalker) (Drop, error) {
 		if n == 0 {
 			continue
 		}
-		if reason, ok := a.claim(drainer, n); !ok {
+		if reason, ok := a.claim(drainer, n, len(batches) == 1); !ok {
 			return reason, errDropped
 		}
 	}
@@ -321,15 +323,15 @@ func (a *admission) publish() {
 // claimTries bounds how often a claim that only lost races is made again.
 const claimTries = 8
 
-// claim takes room for n slots in one ring, unless that were more than this
-// publisher's share of it.
-func (a *admission) claim(drainer, n int) (Drop, bool) {
+// claim takes room for n slots in one ring, of one batch or of several, unless that were
+// more than this publisher's share of it.
+func (a *admission) claim(drainer, n int, isOne bool) (Drop, bool) {
 	aggregator := a.server.config.Aggregator
 	if n > aggregator.RingSlots() {
 		return DropBatchTooLarge, false
 	}
 	r := aggregator.Ring(drainer)
-	if alone := a.server.isAlone(); !a.shares[drainer].allows(r, n, alone) {
+	if alone := a.server.isAlone(); !a.shares[drainer].allows(r, n, isOne, alone) {
 		if alone {
 			return DropRingFull, false // but for the room that the next one finds
 		}

@@ -25,12 +25,23 @@ type frames struct {
 	end     int // of what was read
 	max     int
 	timeout time.Duration // to complete a frame once begun
-	armed   bool          // a read deadline is set for the frame at start
+	until   deadline      // what a read ends for
 	rearm   bool          // that deadline was an earlier frame's
+	spoke   bool          // something was read since the deadline was set
 	hold    bool          // the deadline is the caller's: leave it
 	pace    *throttle     // nil: any
 	space   *space        // what a larger buffer is taken from
 }
+
+// deadline is what a read deadline is for.
+type deadline uint8
+
+const (
+	endless deadline = iota // there is none
+	ofFrame                 // the frame at start must be whole
+	ofLoan                  // to see whether a connection with a wide buffer speaks
+	lapsed                  // it must be set anew, or taken away
+)
 
 func newFrames(conn net.Conn, maxFrame int, timeout time.Duration, pace *throttle, space *space) *frames {
 	base := make([]byte, baseBuffer)
@@ -48,7 +59,7 @@ func (f *frames) first(within time.Duration) ([]byte, error) {
 	f.max = min(limit, baseBuffer-wire.HeaderLen)
 	message, err := f.next()
 	f.hold, f.max = false, limit
-	f.armed = true // so that the next wait takes this deadline away
+	f.until = lapsed // so that the next wait takes this deadline away
 	return message, err
 }
 
@@ -120,10 +131,15 @@ func (f *frames) fill(need int) error {
 	f.end += n
 	f.busy.note(n, f.end == len(f.buf))
 	if f.pace.spend(n) {
-		f.rearm = true // the tracer has not spent that time, we have
+		f.rearm = true  // the tracer has not spent that time, we have
+		f.busy = busy{} // reads are full because they come late
 	}
 	switch {
 	case n > 0 || err == nil:
+		f.spoke = true
+		return nil
+	case errors.Is(err, os.ErrDeadlineExceeded) && f.until == ofLoan:
+		f.endLoan()
 		return nil
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return faultf(FaultTooSlow, "read frame: not complete within %s", f.timeout)
@@ -134,18 +150,28 @@ func (f *frames) fill(need int) error {
 	return io.EOF
 }
 
-// setDeadline bounds the time of a frame that has begun. Between frames a
-// tracer may be silent for as long as it likes.
+// setDeadline bounds the time of a frame that has begun. Between frames a tracer may be
+// silent for as long as it likes, but not keep a wide buffer for it.
 func (f *frames) setDeadline(partial bool) error {
-	if f.hold || partial == f.armed && !(partial && f.rearm) {
+	if f.hold {
 		return nil
 	}
-	f.armed, f.rearm = partial, false
-	deadline := time.Time{}
-	if partial {
-		deadline = time.Now().Add(f.timeout)
+	until, within := endless, time.Duration(0)
+	switch {
+	case partial:
+		until, within = ofFrame, f.timeout
+	case f.wide != nil:
+		until, within = ofLoan, loanTime
 	}
-	if err := f.conn.SetReadDeadline(deadline); err != nil {
+	if until == f.until && !(partial && f.rearm) {
+		return nil
+	}
+	f.until, f.rearm, f.spoke = until, false, false
+	at := time.Time{}
+	if within > 0 {
+		at = time.Now().Add(within)
+	}
+	if err := f.conn.SetReadDeadline(at); err != nil {
 		return io.EOF // closed under us: the daemon stops
 	}
 	return nil
@@ -158,7 +184,7 @@ func (f *frames) makeRoom(need int) error {
 	target := f.buf
 	if f.start == 0 {
 		if !f.space.take(need, f.timeout) {
-			return faultf(FaultNoSpace, "read frame: no room for its %d bytes among the large frames of others; "+
+			return faultf(FaultNoSpace, "read frame: no room for its %d bytes among the buffers of others; "+
 				"keep frames under %d bytes or raise --max-buffer-bytes", need, baseBuffer)
 		}
 		target = make([]byte, need)

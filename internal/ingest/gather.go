@@ -35,7 +35,6 @@ func (c *conn) gather(first wire.SpansWalker) {
 			return
 		}
 		c.frames.skip(message)
-		c.server.counters.frames.Add(1)
 		c.gathered[c.together] = walker
 	}
 }
@@ -45,11 +44,15 @@ func (c *conn) countGathered() error {
 	batches := c.gathered[:c.together]
 	if len(batches) > 1 {
 		if c.countTogether(batches) {
+			c.server.counters.frames.Add(uint64(len(batches) - 1))
 			return nil
 		}
-		c.apart = apartFor
+		c.apart, c.isRetry = apartFor, true
 	}
 	for i := range batches {
+		if i > 0 { // the first has been counted
+			c.server.counters.frames.Add(1)
+		}
 		if err := c.count(batches[i]); err != nil {
 			return err
 		}

@@ -64,6 +64,13 @@ func TestGathered(t *testing.T) {
 			if h.rows["r"] != test.counted {
 				t.Errorf("counted %d, want %d", h.rows["r"], test.counted)
 			}
+			frames := uint64(2 + len(test.messages)) // with hello and bye
+			if test.farewell != "" {
+				frames = 1 + 6 // none behind the malformed one is handled
+			}
+			if stats.Frames != frames {
+				t.Errorf("%d frames, want %d", stats.Frames, frames)
+			}
 		})
 	}
 }

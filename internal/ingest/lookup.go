@@ -71,15 +71,16 @@ func (m *misses) count(changed bool) {
 	}
 }
 
-// countMisses makes the misses of a batch known.
+// countMisses makes the misses of a batch known, once however often it is tried.
 func (a *admission) countMisses() {
 	if a.misses == (misses{}) {
 		return
 	}
-	counters := &a.server.counters
-	counters.decoded.Add(a.misses.decoded)
-	counters.uncached.Add(a.misses.uncached)
-	counters.cut.Add(a.misses.cut)
+	if counters := &a.server.counters; !a.isRetry {
+		counters.decoded.Add(a.misses.decoded)
+		counters.uncached.Add(a.misses.uncached)
+		counters.cut.Add(a.misses.cut)
+	}
 	a.misses = misses{}
 	a.key.Clear() // or it would keep the message's buffer
 }
@@ -98,10 +99,10 @@ func (a *admission) miss(cycle *aggregate.Cycle, raw []byte) (*resolved, error) 
 }
 
 // remember is miss, and remembers the key if there is room, and it came before or is one
-// of the few that lose nothing.
+// of the few that lose nothing. It has not come before for being tried again.
 func (a *admission) remember(cycle *aggregate.Cycle, raw []byte, hash uint64) (*resolved, error) {
 	to, err := a.miss(cycle, raw)
-	if err != nil || to.collapsed != 0 && !a.keys.again(hash) {
+	if err != nil || to.collapsed != 0 && (a.isRetry || !a.keys.again(hash)) {
 		return to, err
 	}
 	if index := a.keys.add(raw, hash, keyCached); index != none {

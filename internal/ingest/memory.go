@@ -22,7 +22,7 @@ func (c *Config) Memory(drainers int) []memory.Part {
 	return []memory.Part{
 		{Name: "connections", Bytes: int64(c.MaxConnections) * int64(c.connectionBytes(drainers)), Flag: "max-connections"},
 		{Name: "keys of connections", Bytes: int64(c.MaxKeyBytesInAll), Flag: "max-key-bytes-in-all"},
-		{Name: "buffers for large frames", Bytes: int64(c.MaxBufferBytes), Flag: "max-buffer-bytes"},
+		{Name: "buffers over 64 KiB", Bytes: int64(c.MaxBufferBytes), Flag: "max-buffer-bytes"},
 	}
 }
 

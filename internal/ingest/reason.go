@@ -48,7 +48,7 @@ const (
 	FaultVersion                         // a version that is not spoken here
 	FaultTooManyConnections              // one connection too many
 	FaultTooManyKeys                     // more bytes of numbered keys than a connection may have
-	FaultNoSpace                         // a frame over 64 KiB that waited in vain for room among those of others
+	FaultNoSpace                         // a frame over 64 KiB that waited in vain for room among the buffers of others
 	FaultHalfFrame                       // the tracer left within a frame
 	FaultNotAllowed                      // a user that is not in AllowUIDs
 	FaultBug                             // a defect of ours, contained

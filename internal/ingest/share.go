@@ -12,7 +12,8 @@ import (
 // 1/2^n where each comes when the others have stopped. One that does not flood is
 // not refused for their sake. A publisher that is alone leaves an eighth, for
 // whoever comes next. Whoever has nothing in the ring may take any room that there
-// is, so a batch is never refused for its size alone; one that is larger than what
+// is for one batch, so none is refused for its size alone, but several that would be
+// admitted together may be; one that is larger than what
 // floods leave free waits, or is dropped, as long as they go on.
 //
 // What was published is remembered as marks, each for a stretch of the ring,
@@ -52,8 +53,8 @@ const (
 	shareOfFreeAlone = 7
 )
 
-// allows says whether n slots more are within the share.
-func (s *share) allows(r *ring.Ring[aggregate.Slot], n int, alone bool) bool {
+// allows says whether n slots more, of one batch or of several, are within the share.
+func (s *share) allows(r *ring.Ring[aggregate.Slot], n int, isOne, alone bool) bool {
 	for drained := r.Drained(); s.count > 0 && s.marks[s.first].end <= drained; s.count-- {
 		s.held -= s.marks[s.first].slots
 		s.first = (s.first + 1) % shareMarks
@@ -62,7 +63,7 @@ func (s *share) allows(r *ring.Ring[aggregate.Slot], n int, alone bool) bool {
 	if alone {
 		ofFree = shareOfFreeAlone
 	}
-	return s.held == 0 || s.held+n <= ofFree*(r.Free()-n)
+	return s.held == 0 && isOne || s.held+n <= ofFree*(r.Free()-n)
 }
 
 // add remembers a run that is about to be published in a ring of that size.

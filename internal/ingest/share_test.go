@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -154,7 +155,7 @@ func TestShareAgainstAList(t *testing.T) {
 				}
 			case 2:
 				before := r.Drained()
-				s.allows(r, n, false)
+				s.allows(r, n, true, false)
 				after := r.Drained()
 				most, least := 0, 0
 				for _, run := range runs {
@@ -288,4 +289,34 @@ func TestPublisherKeepsLittleScratch(t *testing.T) {
 	h.aggregator.Start()
 	p.Close()
 	h.stop()
+}
+
+// TestGatheredFloodsLeaveRoom: floods of small batches that are admitted together come one
+// after the other, and a modest tracer's batch still finds room.
+func TestGatheredFloodsLeaveRoom(t *testing.T) {
+	const slots = 4096
+	h := newHarness(t, func(c *Config, a *aggregate.Config) { a.RingSlots, c.Leeway = slots, 0 })
+	h.Server.features.Store(&wire.Features{Stats: true})
+	modest := h.NewPublisher(span.Origin{Service: "modest"})
+	for flood := range 4 {
+		c := &conn{admission: admission{server: h.Server}}
+		c.enter(true)
+		c.origin = span.Origin{Service: fmt.Sprint("flood", flood)}
+		sent := bytes.Repeat(spans(64, key("flood")), 3*slots/64)
+		c.frames = newFrames(&once{data: sent}, 1<<20, time.Second, nil, ample())
+		for {
+			message, err := c.frames.next()
+			if err != nil {
+				break
+			}
+			if _, err := c.handle(message); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	_, body, _ := wire.Split(spans(16, key("modest"))[wire.HeaderLen:])
+	if reason, ok := modest.Publish(body); !ok {
+		t.Errorf("refused as %s where %d slots are free", reason, h.aggregator.Ring(0).Free())
+	}
+	h.Abandon()
 }

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// space bounds what the buffers of large frames take, of all connections
-// together. A frame that fits the buffer every connection has needs none of it,
-// so a tracer that keeps its frames under 64 KiB, as the Go client does, never
-// meets another one here. What is free of it is lent to busy connections, see wide.
+// space bounds what the buffers of large frames take, of all connections together. A
+// frame that fits the buffer every connection has needs none of it, so a tracer that
+// keeps its frames under 64 KiB, as the Go client does, never meets another one here.
+// What is free of it is lent to busy connections, see wide.
 type space struct {
 	max   int64
 	loans int64 // at most; see lend
@@ -24,8 +24,8 @@ type space struct {
 const spacePause = time.Millisecond
 
 // take takes room for n bytes, waiting for as long as a frame may take. A frame
-// takes all that it needs at once, so whoever has some can be completed, and
-// those that wait wait for nobody who waits.
+// takes all that it needs at once, so whoever has some can be completed. What a frame
+// that waits was lent before is no more than leaves room for the largest frame.
 func (s *space) take(n int, within time.Duration) bool {
 	if s.try(int64(n)) {
 		return true

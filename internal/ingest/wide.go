@@ -1,5 +1,7 @@
 package ingest
 
+import "time"
+
 // A connection that fills its buffer with each read has more waiting in its socket than
 // the buffer holds, and its tracer waits for room there. The two then take turns in small
 // steps, of which each wakes a thread and puts another to sleep. So it is lent a larger
@@ -10,6 +12,9 @@ const (
 	wideAfter  = 64 // reads in a row that fill the buffer
 	wideUntil  = 4  // reads in a row that fill less than wideLittle of it
 	wideLittle = wideBuffer / 4
+	// loanTime is how long a connection may be silent and keep what it was lent. Frames
+	// wait longer for room.
+	loanTime = 250 * time.Millisecond
 )
 
 // busy is how a connection's reads filled its buffer of late.
@@ -44,6 +49,14 @@ func (f *frames) narrow() {
 	f.moveTo(f.base)
 	f.wide = nil
 	f.space.takeBack(wideBuffer)
+}
+
+// endLoan takes a wide buffer from a connection that was silent for loanTime.
+func (f *frames) endLoan() {
+	if !f.spoke {
+		f.narrow()
+	}
+	f.until = lapsed
 }
 
 // moveTo makes another buffer the connection's, with what is not consumed yet.

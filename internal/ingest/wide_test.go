@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -100,6 +101,56 @@ func TestLargeFrameOfABusyConnection(t *testing.T) {
 	if f.release(); s.used.Load() != 0 || s.lent.Load() != 0 {
 		t.Errorf("%d bytes are lent after all, %d in loans", s.used.Load(), s.lent.Load())
 	}
+}
+
+// TestSilentConnectionGivesBackItsLoan, and one that speaks keeps it, however little of the
+// time it does.
+func TestSilentConnectionGivesBackItsLoan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := net.Pipe()
+		defer theirs.Close()
+		s := newSpace(1<<20, 1<<19, nil)
+		f := newFrames(ours, 1<<18, time.Hour, nil, s)
+		frames := 0
+		go func() {
+			for ; ; frames++ {
+				if message, err := f.next(); err != nil || len(message) != 1020 {
+					break
+				}
+			}
+			f.release()
+		}()
+		frame := raw(make([]byte, 1020)...)
+		send := func(bytesAtLeast int) {
+			if _, err := theirs.Write(bytes.Repeat(frame, bytesAtLeast/len(frame)+1)); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		busy := bytes.Repeat(frame, wideAfter*wideBuffer/len(frame))
+		for range 2 {
+			send(len(busy))
+			if s.lent.Load() != wideBuffer {
+				t.Fatalf("busy, and %d bytes are lent", s.lent.Load())
+			}
+			for range 20 {
+				time.Sleep(loanTime * 2 / 3)
+				send(2 * wideLittle)
+			}
+			if s.lent.Load() != wideBuffer {
+				t.Errorf("it spoke, and %d bytes are lent", s.lent.Load())
+			}
+			time.Sleep(2*loanTime + 1)
+			if synctest.Wait(); s.lent.Load() != 0 || s.used.Load() != 0 {
+				t.Errorf("silent, and %d bytes stay lent", s.lent.Load())
+			}
+			time.Sleep(time.Minute) // which it may
+			before := frames
+			if send(0); frames != before+1 {
+				t.Error("what came afterwards was not read")
+			}
+		}
+	})
 }
 
 // once gives what it has.

@@ -91,14 +91,14 @@ func (c *Claim[T]) Publish() { c.end(false) }
 // Skip gives the run back unread: the consumer passes over it.
 func (c *Claim[T]) Skip() { c.end(true) }
 
-// Settle skips a run that was neither published nor skipped, which a panic
-// left behind, and counts its slots as such. It does nothing to any other
-// claim, and does not recover the panic.
+// Settle skips a run that was neither published nor skipped, as one that goes with
+// another that found no room, or that a panic left behind, and counts its slots as
+// such. It does nothing to any other claim, and does not recover the panic.
 func (c *Claim[T]) Settle() {
 	if c.ring == nil {
 		return
 	}
-	c.ring.panicked.Add(c.n)
+	c.ring.abandoned.Add(c.n)
 	c.end(true)
 }
 

@@ -167,9 +167,9 @@ func TestSideChannelIsBounded(t *testing.T) {
 	}
 }
 
-// TestPanickedProducer leaves a claim behind and expects it to be passed over
+// TestAbandonedProducer leaves a claim behind and expects it to be passed over
 // and counted.
-func TestPanickedProducer(t *testing.T) {
+func TestAbandonedProducer(t *testing.T) {
 	r, err := New[item](8)
 	if err != nil {
 		t.Fatal(err)
@@ -183,9 +183,9 @@ func TestPanickedProducer(t *testing.T) {
 	}()
 	produce(r, 0, 5, 1)
 	if seen := stop(); seen[0] != 5 {
-		t.Errorf("%d of 5 seen behind a producer that panicked", seen[0])
+		t.Errorf("%d of 5 seen behind a producer that abandoned", seen[0])
 	}
-	if stats := r.Stats(); stats.Panicked != 3 || stats.Skipped < 3 {
+	if stats := r.Stats(); stats.Abandoned != 3 || stats.Skipped < 3 {
 		t.Errorf("in the end %+v", stats)
 	}
 }

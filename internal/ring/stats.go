@@ -2,13 +2,13 @@ package ring
 
 import "sync/atomic"
 
-// counters are written by the consumer, but for panicked, and are read by
+// counters are written by the consumer, but for abandoned, and are read by
 // anybody. They stand apart from the cursors, so that reading them costs
 // neither side a line that it needs.
 type counters struct {
 	published atomic.Uint64
 	skipped   atomic.Uint64
-	panicked  atomic.Uint64
+	abandoned atomic.Uint64
 	highWater atomic.Uint64
 	parks     atomic.Uint64
 	wakes     atomic.Uint64
@@ -21,7 +21,7 @@ type Stats struct {
 	HighWater int    // the most that the consumer ever found in use when it freed
 	Published uint64 // slots that the consumer was given and has freed
 	Skipped   uint64 // slots that it passed over and has freed
-	Panicked  uint64 // slots that Settle skipped after a panic
+	Abandoned uint64 // slots that Settle skipped
 	Parks     uint64 // times that the consumer went to sleep
 	Wakes     uint64 // parks that a producer or a signal ended
 }
@@ -47,7 +47,7 @@ func (r *Ring[T]) Stats() Stats {
 		HighWater: int(r.highWater.Load()),
 		Published: r.published.Load(),
 		Skipped:   r.skipped.Load(),
-		Panicked:  r.panicked.Load(),
+		Abandoned: r.abandoned.Load(),
 		Parks:     r.parks.Load(),
 		Wakes:     r.wakes.Load(),
 	}
