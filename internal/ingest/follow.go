@@ -23,7 +23,6 @@ const (
 // guess in 64 keys.
 func (k *keys) follow(walker *wire.SpansWalker, read []wire.Common, to *found, interval uint64, from int) int {
 	if k.trust < 0 {
-		k.trust++
 		return from
 	}
 	guessed := k.guess(read, to, interval, from)

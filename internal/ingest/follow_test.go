@@ -27,6 +27,9 @@ func look(t *testing.T, k *keys, raw string) (followed bool) {
 		index = int(b.indexes[0])
 	} else {
 		var hash uint64
+		if k.trust < 0 { // as findAny does
+			k.trust++
+		}
 		if index, hash = k.find([]byte(raw)); index == none {
 			if k.add([]byte(raw), hash, keyCached) == none {
 				return false

@@ -27,21 +27,31 @@ func (a *admission) enterCycle(cycle *aggregate.Cycle) bool {
 // lookUp resolves a snapshot's key by its bytes or, where it has none, by its number. The
 // answer is valid until the next.
 func (a *admission) lookUp(cycle *aggregate.Cycle, key []byte, number uint32) (*resolved, error) {
-	var index int
 	switch {
 	case key == nil:
-		if index = a.keys.numbered(number); index == none {
+		index := a.keys.numbered(number)
+		if index == none {
 			return nil, fmt.Errorf("resolve key: number %d is not defined on this connection", number)
 		}
+		return a.use(cycle, index)
 	case !a.keys.isWorthLooking():
 		return a.miss(cycle, key)
-	default:
-		var hash uint64
-		if index, hash = a.keys.find(key); index == none {
-			return a.remember(cycle, key, hash)
-		}
-		a.keys.came(index)
 	}
+	index, hash := a.keys.find(key)
+	return a.sought(cycle, key, index, hash)
+}
+
+// sought resolves a key that was found, or was not.
+func (a *admission) sought(cycle *aggregate.Cycle, key []byte, index int, hash uint64) (*resolved, error) {
+	if index == none {
+		return a.remember(cycle, key, hash)
+	}
+	a.keys.came(index)
+	return a.use(cycle, index)
+}
+
+// use resolves a known key: once an interval there is something to do for it.
+func (a *admission) use(cycle *aggregate.Cycle, index int) (*resolved, error) {
 	known := &a.keys.known[index]
 	if known.interval != a.interval {
 		first := known.interval == 0 // it was defined, and not used
