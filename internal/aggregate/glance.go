@@ -60,7 +60,7 @@ func (g *Glance) Begin(c *Cycle, origin OriginID) {
 	}
 	g.words[wordOrigin] = uint32(origin)
 	for i := range g.moulds {
-		g.moulds[i].length = 0
+		g.moulds[i] = mould{length: uncast}
 	}
 	g.forget()
 }

@@ -16,7 +16,7 @@ import (
 // tail, and holds for the rest of the interval, for its budget was used up before the
 // mould was cast. The daemon's 305 ns a span on adversarial became 220.
 type mould struct {
-	length    int // of the keys that fit, 0 where it was not cast
+	length    int // of the keys that fit, or uncast
 	words     int
 	gaps      int
 	fixed     [mouldWords]fixedWord
@@ -42,6 +42,8 @@ type gap struct {
 }
 
 const (
+	// uncast is the length of a mould that nothing fits, not even a key of no bytes.
+	uncast = -1
 	// moulds is how many are kept, by the length of the key.
 	moulds = 4
 	// mouldWords is how many words a key may have around its gaps.
@@ -111,9 +113,7 @@ func (g *Glance) cast(key string, o *span.Outline, a Admission) {
 	if g.unfit++; g.unfit%castOf != 0 {
 		return
 	}
-	m := &g.moulds[len(key)%moulds]
-	g.settleMould(m)
-	m.length, m.words, m.gaps = 0, 0, 0
+	var m mould
 	for f := FieldService; f <= FieldResource; f++ {
 		if a.Collapsed.Has(f) {
 			m.open(g.origin, f, o.Labels[f], 0)
@@ -130,6 +130,9 @@ func (g *Glance) cast(key string, o *span.Outline, a Admission) {
 	}
 	m.length, m.admission = len(key), a
 	m.lostTags = copy(m.tags[:], g.tags[:g.lostTags])
+	broken := &g.moulds[len(key)%moulds]
+	g.settleMould(broken)
+	*broken = m
 }
 
 // open makes a gap where a label stands, but for so many bytes of it.

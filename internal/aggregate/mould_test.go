@@ -97,3 +97,63 @@ func TestMouldKnowsItsOwn(t *testing.T) {
 		})
 	}
 }
+
+// TestEmptyKeyFitsNoMould: neither one that was never cast, nor one of another interval,
+// with the bytes of a key that fitted it behind.
+func TestEmptyKeyFitsNoMould(t *testing.T) {
+	config := DefaultConfig()
+	config.Budgets[FieldResource] = 1
+	r := newRegistry(&config)
+	origin, _ := r.admitOrigin(span.Origin{})
+	g := newGlancer(r, origin)
+	if a, ok := g.glance.Fits(nil); ok {
+		t.Errorf("at first it becomes %+v", a)
+	}
+	key := span.Key{Service: "shop", Operation: "op"}
+	for key.Resource = "GET /00000000"; len(wire.AppendKey(nil, &key))%moulds != 0; {
+		key.Service += "s"
+	}
+	var raw []byte
+	for n := range 3 * castOf {
+		key.Resource = fmt.Sprintf("GET /%08d", n)
+		raw = wire.AppendKey(nil, &key)
+		g.admit(raw)
+	}
+	if g.fitted == 0 {
+		t.Error("there is no mould")
+	}
+	if a, ok := g.glance.Fits(raw[:0]); ok {
+		t.Errorf("beside a mould it becomes %+v", a)
+	}
+	g.glance.Settle()
+	r.reset()
+	origin, _ = r.admitOrigin(span.Origin{})
+	g.begin(r, origin)
+	if a, ok := g.glance.Fits(raw[:0]); ok {
+		t.Errorf("in the next interval it becomes %+v", a)
+	}
+}
+
+// TestBeginForgetsMoulds, and what was counted by them and not settled, as a panic between
+// the two leaves it: names have other numbers in another interval.
+func TestBeginForgetsMoulds(t *testing.T) {
+	config := DefaultConfig()
+	config.Budgets[FieldPeerTag] = 1
+	r := newRegistry(&config)
+	origin, _ := r.admitOrigin(span.Origin{})
+	g := newGlancer(r, origin)
+	for n := range 3 * castOf {
+		key := span.Key{Service: "shop", Operation: "op", Resource: "GET /", PeerTags: []string{fmt.Sprintf("host:%08d", n)}}
+		g.admit(wire.AppendKey(nil, &key))
+	}
+	if g.fitted == 0 {
+		t.Error("there is no mould")
+	}
+	r.reset()
+	origin, _ = r.admitOrigin(span.Origin{})
+	g.begin(r, origin)
+	g.glance.Settle()
+	if r.lost != [len(r.lost)]uint64{} {
+		t.Errorf("an interval without keys has lost %v", r.lost)
+	}
+}

@@ -30,7 +30,7 @@ type admission struct {
 	outline  span.Outline // scratch of the key that is being looked at
 	key      span.Key     // scratch of the key that is being decoded: parts of the message
 	misses   misses
-	isRetry  bool // the batch was resolved before, and its keys noted
+	wasTried bool // the batch was resolved before, and its keys noted
 }
 
 // enter makes the publisher one of those who share the rings. One that is a

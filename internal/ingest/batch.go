@@ -157,7 +157,7 @@ func (c *conn) spans(body []byte) error {
 	}
 	c.gather(walker)
 	err = c.countGathered()
-	c.isRetry = false
+	c.wasTried = false
 	clear(c.gathered[:c.together]) // or they would keep the message's buffer
 	return err
 }
@@ -221,7 +221,6 @@ func (c *conn) offer(walker wire.SpansWalker, o *outcome) error {
 			return nil
 		}
 		c.leeway.spend(time.Now())
-		c.isRetry = true
 	}
 }
 
@@ -257,6 +256,7 @@ func (a *admission) reserve(batches ...wire.SpansWalker) (Drop, error) {
 	a.snapshot.Key = nil // or it would keep the message's buffer
 	a.glance.Settle()
 	a.countMisses()
+	a.wasTried = true
 	if err != nil {
 		return DropMalformed, &fault{FaultBadMessage, err}
 	}

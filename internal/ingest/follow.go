@@ -8,7 +8,7 @@ import (
 
 // A guess that was wrong costs as much trust as three that were right gain: a wrong
 // one takes a branch back, so guessing pays where it is right most of the time. Once
-// trust is lost, trustAgain keys pass before there is another guess.
+// trust is lost, trustAgain keys that come in no order pass before there is another guess.
 const (
 	trustMost  = 8
 	trustWrong = 3

@@ -47,7 +47,7 @@ func (c *conn) countGathered() error {
 			c.server.counters.frames.Add(uint64(len(batches) - 1))
 			return nil
 		}
-		c.apart, c.isRetry = apartFor, true
+		c.apart = apartFor
 	}
 	for i := range batches {
 		if i > 0 { // the first has been counted

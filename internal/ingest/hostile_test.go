@@ -43,6 +43,15 @@ func TestHostile(t *testing.T) {
 			c.send(frame)
 			c.farewell()
 		}},
+		{"keys of no bytes", func(h *harness) {
+			for n := range 20 {
+				c := h.connect("empty")
+				c.send(spans(1+n, nil))
+				if reason := c.farewell(); reason != FaultBadMessage.String() {
+					h.t.Errorf("keys of no bytes are closed with %q", reason)
+				}
+			}
+		}},
 		{"nesting bombs", func(h *harness) {
 			for _, kind := range []byte{1, 4, 5, 6, 7, 8} {
 				bomb := []byte{0x92, kind}

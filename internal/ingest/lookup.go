@@ -86,7 +86,7 @@ func (a *admission) countMisses() {
 	if a.misses == (misses{}) {
 		return
 	}
-	if counters := &a.server.counters; !a.isRetry {
+	if counters := &a.server.counters; !a.wasTried {
 		counters.decoded.Add(a.misses.decoded)
 		counters.uncached.Add(a.misses.uncached)
 		counters.cut.Add(a.misses.cut)
@@ -112,7 +112,7 @@ func (a *admission) miss(cycle *aggregate.Cycle, raw []byte) (*resolved, error) 
 // of the few that lose nothing. It has not come before for being tried again.
 func (a *admission) remember(cycle *aggregate.Cycle, raw []byte, hash uint64) (*resolved, error) {
 	to, err := a.miss(cycle, raw)
-	if err != nil || to.collapsed != 0 && (a.isRetry || !a.keys.again(hash)) {
+	if err != nil || to.collapsed != 0 && (a.wasTried || !a.keys.again(hash)) {
 		return to, err
 	}
 	if index := a.keys.add(raw, hash, keyCached); index != none {

@@ -101,6 +101,7 @@ func settle(parts []Part, maxBatch int) (skipped uint64) {
 			skipped += uint64(p.batch.runs[i].unpublished())
 		}
 		p.abandon()
+		p.wasTried = false
 		p.route.Offered()
 		p.batch.trim(maxBatch)
 	}

@@ -12,8 +12,8 @@ const (
 	wideAfter  = 64 // reads in a row that fill the buffer
 	wideUntil  = 4  // reads in a row that fill less than wideLittle of it
 	wideLittle = wideBuffer / 4
-	// loanTime is how long a connection may be silent and keep what it was lent. Frames
-	// wait longer for room.
+	// loanTime is after how long a connection that was lent a buffer is asked whether it
+	// has spoken; one that has not gives it back. Frames wait longer for room.
 	loanTime = 250 * time.Millisecond
 )
 

@@ -129,20 +129,6 @@ func isOperationWord(word uint64) uint64 {
 	return between(word|' '*ones, 'a', 'z') | between(word, '0', '9') | between(word, '.', '.')
 }
 
-// IsASCII says whether all of a text is ASCII.
-func IsASCII(text string) bool {
-	b := unsafe.Slice(unsafe.StringData(text), len(text))
-	if len(b) < 8 {
-		_, isASCII := Look(text)
-		return isASCII
-	}
-	seen := binary.LittleEndian.Uint64(b[len(b)-8:])
-	for ; len(b) > 8; b = b[8:] {
-		seen |= binary.LittleEndian.Uint64(b)
-	}
-	return seen&high == 0
-}
-
 // isServiceText says whether a text of eight bytes and more is the name of a service.
 // It asks for eight bytes at a time, for the last eight even where some were asked for
 // already. A byte that is not ASCII spoils its neighbour's mark, but is seen itself.

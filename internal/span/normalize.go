@@ -88,7 +88,7 @@ func normalizeTags(tags *[]string, limit int) (changed bool) {
 
 // trim makes a label valid UTF-8 within its limit.
 func trim(s *string, limit int) (changed bool) {
-	if len(*s) <= limit && (isASCII(*s) || utf8.ValidString(*s)) {
+	if len(*s) <= limit && (IsASCII(*s) || utf8.ValidString(*s)) {
 		return false
 	}
 	*s = cut(*s, limit)
@@ -107,9 +107,9 @@ func (o *Origin) Normalize() {
 	o.ProcessTags = Text(o.ProcessTags, MaxProcessTags)
 }
 
-// isASCII looks at eight bytes at a time, and at the last eight even where it has
+// IsASCII looks at eight bytes at a time, and at the last eight even where it has
 // seen some of them: a third of what utf8.ValidString takes for a usual label.
-func isASCII(s string) bool {
+func IsASCII(s string) bool {
 	b := unsafe.Slice(unsafe.StringData(s), len(s))
 	if len(b) < 8 {
 		all := byte(0)
