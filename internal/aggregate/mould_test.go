@@ -98,38 +98,49 @@ func TestMouldKnowsItsOwn(t *testing.T) {
 	}
 }
 
+// flooded is a glancer with a mould, cast of keys that lose one label, and the last of them.
+func flooded(t *testing.T, f Field, key func(n int) span.Key) (g *glancer, last []byte) {
+	t.Helper()
+	config := DefaultConfig()
+	config.Budgets[f] = 1
+	r := newRegistry(&config)
+	origin, _ := r.admitOrigin(span.Origin{})
+	g = newGlancer(r, origin)
+	for n := range 3 * castOf {
+		k := key(n)
+		last = wire.AppendKey(nil, &k)
+		g.admit(last)
+	}
+	if g.fitted == 0 {
+		t.Fatal("there is no mould")
+	}
+	return g, last
+}
+
+// nextInterval empties the registry.
+func (g *glancer) nextInterval() {
+	g.registry.reset()
+	origin, _ := g.registry.admitOrigin(span.Origin{})
+	g.begin(g.registry, origin)
+}
+
 // TestEmptyKeyFitsNoMould: neither one that was never cast, nor one of another interval,
 // with the bytes of a key that fitted it behind.
 func TestEmptyKeyFitsNoMould(t *testing.T) {
-	config := DefaultConfig()
-	config.Budgets[FieldResource] = 1
-	r := newRegistry(&config)
-	origin, _ := r.admitOrigin(span.Origin{})
-	g := newGlancer(r, origin)
-	if a, ok := g.glance.Fits(nil); ok {
-		t.Errorf("at first it becomes %+v", a)
-	}
-	key := span.Key{Service: "shop", Operation: "op"}
-	for key.Resource = "GET /00000000"; len(wire.AppendKey(nil, &key))%moulds != 0; {
+	key := span.Key{Service: "shop", Operation: "op", Resource: "GET /00000000"}
+	for len(wire.AppendKey(nil, &key))%moulds != 0 { // that of keys of no bytes
 		key.Service += "s"
 	}
-	var raw []byte
-	for n := range 3 * castOf {
+	g, last := flooded(t, FieldResource, func(n int) span.Key {
 		key.Resource = fmt.Sprintf("GET /%08d", n)
-		raw = wire.AppendKey(nil, &key)
-		g.admit(raw)
-	}
-	if g.fitted == 0 {
-		t.Error("there is no mould")
-	}
-	if a, ok := g.glance.Fits(raw[:0]); ok {
+		return key
+	})
+	if a, ok := g.glance.Fits(last[:0]); ok {
 		t.Errorf("beside a mould it becomes %+v", a)
 	}
 	g.glance.Settle()
-	r.reset()
-	origin, _ = r.admitOrigin(span.Origin{})
-	g.begin(r, origin)
-	if a, ok := g.glance.Fits(raw[:0]); ok {
+	g.nextInterval()
+	if a, ok := g.glance.Fits(last[:0]); ok {
 		t.Errorf("in the next interval it becomes %+v", a)
 	}
 }
@@ -137,23 +148,12 @@ func TestEmptyKeyFitsNoMould(t *testing.T) {
 // TestBeginForgetsMoulds, and what was counted by them and not settled, as a panic between
 // the two leaves it: names have other numbers in another interval.
 func TestBeginForgetsMoulds(t *testing.T) {
-	config := DefaultConfig()
-	config.Budgets[FieldPeerTag] = 1
-	r := newRegistry(&config)
-	origin, _ := r.admitOrigin(span.Origin{})
-	g := newGlancer(r, origin)
-	for n := range 3 * castOf {
-		key := span.Key{Service: "shop", Operation: "op", Resource: "GET /", PeerTags: []string{fmt.Sprintf("host:%08d", n)}}
-		g.admit(wire.AppendKey(nil, &key))
-	}
-	if g.fitted == 0 {
-		t.Error("there is no mould")
-	}
-	r.reset()
-	origin, _ = r.admitOrigin(span.Origin{})
-	g.begin(r, origin)
+	g, _ := flooded(t, FieldPeerTag, func(n int) span.Key {
+		return span.Key{Service: "shop", Operation: "op", Resource: "GET /", PeerTags: []string{fmt.Sprintf("host:%08d", n)}}
+	})
+	g.nextInterval()
 	g.glance.Settle()
-	if r.lost != [len(r.lost)]uint64{} {
-		t.Errorf("an interval without keys has lost %v", r.lost)
+	if lost := g.registry.lost; lost != [len(lost)]uint64{} {
+		t.Errorf("an interval without keys has lost %v", lost)
 	}
 }

@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
@@ -79,4 +82,42 @@ func TestDisorderIsNotGuessed(t *testing.T) {
 	if guesses < 1000 || guesses > 3000 {
 		t.Errorf("%d guesses in 100000 keys in no order", guesses)
 	}
+}
+
+// TestTrustComesBack: keys that come in no order take the trust away, and a rotation that
+// follows them brings it back.
+func TestTrustComesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHarness(t, nil)
+		h.Server.features.Store(&wire.Features{Stats: true})
+		h.aggregator.Start()
+		p := h.NewPublisher(span.Origin{Service: "web"})
+		rnd := rand.New(rand.NewPCG(1, 3))
+		publish := func(next func(i int) int) {
+			for batch := range 20 {
+				frame := wire.BeginSpans(nil)
+				for i := range 100 {
+					frame = wire.AppendWhole(frame, key(fmt.Sprint("r", next(100*batch+i))), 1e6, time.Now().UnixNano(), 0, 1)
+				}
+				wire.EndSpans(frame, 0, 100)
+				_, body, err := wire.Split(frame[wire.HeaderLen:])
+				if err != nil {
+					t.Fatal(err)
+				}
+				if reason, ok := p.Publish(body); !ok {
+					t.Fatalf("a batch was refused as %s", reason)
+				}
+			}
+		}
+		for range 3 {
+			if publish(func(int) int { return rnd.IntN(40) }); p.keys.trust >= 0 {
+				t.Errorf("after keys in no order the trust is %d", p.keys.trust)
+			}
+			if publish(func(i int) int { return i % 40 }); p.keys.trust != trustMost {
+				t.Errorf("after a rotation the trust is %d, want %d", p.keys.trust, trustMost)
+			}
+		}
+		p.Close()
+		h.stop()
+	})
 }
