@@ -50,7 +50,7 @@ func newBenchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench [flags] [-- flags of run]",
 		Short: "Measure what a span costs",
-		Long: `Start a daemon, an embedded agent and tracers, each a process of its own, send
+		Long: `Start a daemon, a stand-in agent and tracers, each a process of its own, send
 spans, and report what they cost: throughput, CPU time by the kernel's accounting,
 allocations, memory, latency, drops, and the books. What follows -- goes to the
 daemon: spanstatsd bench --workload pool -- --max-aggregates=8192

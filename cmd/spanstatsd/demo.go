@@ -18,7 +18,7 @@ func newDemoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Watch the spans of a small web shop go all the way",
-		Long: `Start an embedded agent, the daemon and the tracers of a small web shop, and
+		Long: `Start a stand-in agent, the daemon and the tracers of a small web shop, and
 show what arrives: at each flush a table by service and resource, and the books
 under it. Nothing else is needed. Exits 0 only if the books balance and the agent
 counted exactly what the tracers sent.`,

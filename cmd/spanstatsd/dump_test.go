@@ -12,7 +12,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/client"
 	"github.com/spanstatsd/spanstatsd/internal/dump"
-	"github.com/spanstatsd/spanstatsd/internal/embedded"
+	"github.com/spanstatsd/spanstatsd/internal/standin"
 )
 
 // A payload that the agent refuses can be looked at afterwards, where it was asked
@@ -27,11 +27,11 @@ func keepAndPrint(t *testing.T, args ...string) {
 	dir := sockets(t)
 	t.Setenv("TMPDIR", t.TempDir())
 	agent := startAgent(t, "unix", filepath.Join(dir, "a"))
-	agent.SetFault(func(r *http.Request) embedded.Fault {
+	agent.SetFault(func(r *http.Request) standin.Fault {
 		if r.URL.Path == "/info" {
-			return embedded.Fault{}
+			return standin.Fault{}
 		}
-		return embedded.Fault{Kind: embedded.Answer, Status: http.StatusBadRequest}
+		return standin.Fault{Kind: standin.Answer, Status: http.StatusBadRequest}
 	})
 	p := daemonProcess(t, agent.URL(), filepath.Join(dir, "s"), args...)
 	c, err := client.Open(client.Config{Socket: filepath.Join(dir, "s"), Origin: client.Origin{Service: "shop", ContainerID: "cid"}})

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/dump"
-	"github.com/spanstatsd/spanstatsd/internal/embedded"
+	"github.com/spanstatsd/spanstatsd/internal/standin"
 )
 
 // printRefusal writes a refusal for a person. Text that came from outside is
@@ -24,7 +24,7 @@ func printRefusal(to io.Writer, r *dump.Refusal) error {
 	printHeaders(&b, r.Answer)
 	fmt.Fprintf(&b, "sent     %d bytes for %d spans\n", len(r.Body), r.Spans)
 	printHeaders(&b, r.Sent)
-	payload, err := embedded.DecodePayload(r.Body)
+	payload, err := standin.DecodePayload(r.Body)
 	if err != nil {
 		first := r.Body[:min(len(r.Body), 256)]
 		fmt.Fprintf(&b, "\nThe payload can't be decoded: %s\nIt begins with\n%s", printable(err.Error()), hex.Dump(first))
@@ -41,7 +41,7 @@ func printHeaders(b *bytes.Buffer, header http.Header) {
 	}
 }
 
-func printPayload(b *bytes.Buffer, p *embedded.Payload) {
+func printPayload(b *bytes.Buffer, p *standin.Payload) {
 	b.WriteString("origin  ")
 	facts{b}.print(
 		"host", p.Hostname, "env", p.Env, "version", p.Version, "service", p.Service, "lang", p.Lang,
@@ -60,7 +60,7 @@ func printPayload(b *bytes.Buffer, p *embedded.Payload) {
 	}
 }
 
-func printGroup(b *bytes.Buffer, g *embedded.Group) {
+func printGroup(b *bytes.Buffer, g *standin.Group) {
 	fmt.Fprintf(b, "\n  %s  %s  %s\n   ", plain(g.Service), plain(g.Name), plain(g.Resource))
 	facts{b}.print(
 		"type", g.Type, "kind", g.SpanKind, "status", nonZero(g.HTTPStatusCode), "grpc", g.GRPCStatusCode,
@@ -78,7 +78,7 @@ func printGroup(b *bytes.Buffer, g *embedded.Group) {
 	printLatency(b, "failed", failed, len(g.ErrorSummary))
 }
 
-func printLatency(b *bytes.Buffer, name string, l embedded.Latency, size int) {
+func printLatency(b *bytes.Buffer, name string, l standin.Latency, size int) {
 	fmt.Fprintf(b, "    %-6s %g spans in %d bytes", name, l.Count, size)
 	if l.Count > 0 {
 		short := func(ns float64) time.Duration { return time.Duration(ns).Round(time.Microsecond) }

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/client"
-	"github.com/spanstatsd/spanstatsd/internal/embedded"
+	"github.com/spanstatsd/spanstatsd/internal/standin"
 )
 
 // process is a daemon that runs.
@@ -103,9 +103,9 @@ func sockets(t *testing.T) string {
 	return dir
 }
 
-func startAgent(t *testing.T, network, address string) *embedded.Agent {
+func startAgent(t *testing.T, network, address string) *standin.Agent {
 	t.Helper()
-	agent, err := embedded.Start(embedded.Config{Network: network, Address: address})
+	agent, err := standin.Start(standin.Config{Network: network, Address: address})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,7 +143,7 @@ func load(t *testing.T, c *client.Client, stop chan struct{}) *sync.WaitGroup {
 
 // TestStopUnderLoad ends the daemon with SIGTERM in the middle of load, over
 // both kinds of agent address: every span whose frame a socket took is in the
-// embedded agent, and the last log line has the balanced books.
+// stand-in agent, and the last log line has the balanced books.
 func TestStopUnderLoad(t *testing.T) {
 	for _, network := range []string{"unix", "tcp"} {
 		t.Run(network, func(t *testing.T) {
@@ -226,7 +226,7 @@ func TestSecondSignal(t *testing.T) {
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
 	socket := filepath.Join(dir, "s")
 	daemon := daemonProcess(t, agent.URL(), socket, "--shutdown-grace", "10m")
-	agent.SetFault(func(*http.Request) embedded.Fault { return embedded.Fault{Kind: embedded.Hang} })
+	agent.SetFault(func(*http.Request) standin.Fault { return standin.Fault{Kind: standin.Hang} })
 	c, err := client.Open(client.Config{Socket: socket})
 	if err != nil {
 		t.Fatal(err)

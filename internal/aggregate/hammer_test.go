@@ -17,10 +17,10 @@ import (
 	"github.com/DataDog/sketches-go/ddsketch/mapping"
 	"github.com/DataDog/sketches-go/ddsketch/pb/sketchpb"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	"github.com/spanstatsd/spanstatsd/internal/embedded"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/ring"
 	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/standin"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -111,10 +111,10 @@ type chain struct {
 	*aggregate.Aggregator
 	t       *testing.T
 	flusher *flush.Flusher
-	agent   *embedded.Agent
+	agent   *standin.Agent
 
 	mu       sync.Mutex
-	payloads []*embedded.Payload
+	payloads []*standin.Payload
 	cycles   []uint64 // sealed with something in them, in their order
 	want     reference
 	sent     uint64
@@ -123,9 +123,9 @@ type chain struct {
 func newChain(t *testing.T, config aggregate.Config) *chain {
 	c := &chain{t: t, want: reference{}}
 	var err error
-	c.agent, err = embedded.Start(embedded.Config{
+	c.agent, err = standin.Start(standin.Config{
 		Network: "unix", Address: filepath.Join(t.TempDir(), "a"),
-		OnPayload: func(r embedded.Received) {
+		OnPayload: func(r standin.Received) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			c.payloads = append(c.payloads, r.Payload)
@@ -244,7 +244,7 @@ func (c *chain) end() {
 		c.t.Errorf("books: sent %d, aggregated %d, held %d and %d, flushed %d", c.sent, counts.Aggregated(), counts.Held, sent.Held, sent.Flushed)
 	}
 	got := reference{}
-	slices.SortFunc(c.payloads, func(a, b *embedded.Payload) int { return int(a.Sequence) - int(b.Sequence) })
+	slices.SortFunc(c.payloads, func(a, b *standin.Payload) int { return int(a.Sequence) - int(b.Sequence) })
 	if len(c.payloads) != len(c.cycles) {
 		c.t.Fatalf("%d payloads of %d cycles", len(c.payloads), len(c.cycles))
 	}

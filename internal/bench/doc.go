@@ -4,7 +4,7 @@
 //
 // # Who runs
 //
-//	this process   starts the others, is the embedded agent, reads figures
+//	this process   starts the others, is the stand-in agent, reads figures
 //	daemon         `spanstatsd run`, or one that runs already
 //	tracers        `spanstatsd bench tracer`, one process a producer
 //
@@ -40,7 +40,7 @@
 // the run, however that ends.
 //
 // It imports the rooms that it needs to speak with a daemon (wire, client), to
-// count what is recorded (apm), to stand behind one (embedded) and to read its
+// count what is recorded (apm), to stand behind one (standin) and to read its
 // words (health's books); nothing imports it but the command line and the
 // measurements in bench/.
 package bench

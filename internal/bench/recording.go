@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/apm"
-	"github.com/spanstatsd/spanstatsd/internal/embedded"
+	"github.com/spanstatsd/spanstatsd/internal/standin"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
@@ -139,9 +139,9 @@ func (r *recording) count(c *apm.Counter, wishes *apm.Wishes) error {
 }
 
 // defaultWishes are those of an agent that nobody has configured, which the
-// embedded one is: 44 peer tags.
+// stand-in is: 44 peer tags.
 func defaultWishes() *apm.Wishes {
-	info := embedded.DefaultInfo()
+	info := standin.DefaultInfo()
 	wishes, ok := apm.NewWishes(info.PeerTags, info.SpanKinds, nil)
 	if !ok {
 		panic("BUG: the daemon leaves the default agent's wishes to it")

@@ -16,8 +16,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/spanstatsd/spanstatsd/internal/embedded"
 	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/standin"
 )
 
 // target is the daemon that is measured.
@@ -26,8 +26,8 @@ type target struct {
 	apm    string // socket for traces, where they are measured
 	http   string // base URL
 	pid    int
-	agent  *embedded.Agent // nil where the daemon is somebody else's
-	cmd    *exec.Cmd       // the same
+	agent  *standin.Agent // nil where the daemon is somebody else's
+	cmd    *exec.Cmd      // the same
 	dir    string
 	exited chan error
 }
@@ -77,7 +77,7 @@ func startTarget(c *Config) (t *target, err error) {
 		return t, fmt.Errorf("make directory for the sockets: %w", err)
 	}
 	t.socket = filepath.Join(t.dir, "spans.sock")
-	if t.agent, err = embedded.Start(embedded.Config{Network: "unix", Address: filepath.Join(t.dir, "agent.sock")}); err != nil {
+	if t.agent, err = standin.Start(standin.Config{Network: "unix", Address: filepath.Join(t.dir, "agent.sock")}); err != nil {
 		return t, err
 	}
 	arguments := append([]string{

@@ -15,15 +15,15 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/client"
-	"github.com/spanstatsd/spanstatsd/internal/embedded"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/standin"
 )
 
-// pair is a daemon before an embedded agent.
+// pair is a daemon before a stand-in agent.
 type pair struct {
 	*Daemon
 	t      *testing.T
-	agent  *embedded.Agent
+	agent  *standin.Agent
 	socket string
 }
 
@@ -34,7 +34,7 @@ func startPair(t *testing.T, change func(*Config)) *pair {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	agent, err := embedded.Start(embedded.Config{Network: "unix", Address: filepath.Join(dir, "a")})
+	agent, err := standin.Start(standin.Config{Network: "unix", Address: filepath.Join(dir, "a")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,15 +141,15 @@ func TestManyFlushesAtOnce(t *testing.T) {
 func TestAgentComesBack(t *testing.T) {
 	p := startPair(t, nil)
 	var refused atomic.Int32
-	p.agent.SetFault(func(r *http.Request) embedded.Fault {
+	p.agent.SetFault(func(r *http.Request) standin.Fault {
 		if r.URL.Path == "/info" || refused.Add(1) > 4 {
-			return embedded.Fault{}
+			return standin.Fault{}
 		}
 		status := http.StatusServiceUnavailable
 		if refused.Load()%2 == 0 {
 			status = http.StatusTooManyRequests
 		}
-		return embedded.Fault{Kind: embedded.Answer, Status: status}
+		return standin.Fault{Kind: standin.Answer, Status: status}
 	})
 	c := p.client("shop")
 	c.Publish(batch(500, "r"))
@@ -166,7 +166,7 @@ func TestAgentComesBack(t *testing.T) {
 // under its own reason.
 func TestAgentWithoutStatistics(t *testing.T) {
 	p := startPair(t, nil)
-	info := embedded.DefaultInfo()
+	info := standin.DefaultInfo()
 	info.Endpoints = []string{"/v0.4/traces"}
 	p.agent.SetInfo(info)
 	c := p.client("shop")
@@ -189,12 +189,12 @@ func TestDowngradeClears(t *testing.T) {
 	}
 	p := startPair(t, func(c *Config) { c.Aggregate.FlushInterval = 10 * time.Second })
 	counted := make(chan struct{})
-	p.agent.SetFault(func(r *http.Request) embedded.Fault {
+	p.agent.SetFault(func(r *http.Request) standin.Fault {
 		if r.URL.Path == "/info" {
-			return embedded.Fault{}
+			return standin.Fault{}
 		}
 		<-counted
-		return embedded.Fault{Kind: embedded.Answer, Status: http.StatusNotFound}
+		return standin.Fault{Kind: standin.Answer, Status: http.StatusNotFound}
 	})
 	c := p.client("shop")
 	c.Publish(batch(100, "before the report"))

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/embedded"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/standin"
 )
 
 // fault is a way in which an agent fails to take a payload. With a reason, the
@@ -225,7 +225,7 @@ func TestFaultyInfo(t *testing.T) {
 			} else {
 				await(t, "the downgrade", func() bool { return !p.flusher.Features().Stats })
 			}
-			info := embedded.DefaultInfo()
+			info := standin.DefaultInfo()
 			info.PeerTags = []string{"my.peer"}
 			p.agent.SetInfo(info)
 			c.heal()
@@ -249,7 +249,7 @@ func TestPeerTagsChange(t *testing.T) {
 	p := startPair(t, nil)
 	tracer := p.client("shop")
 	await(t, "the first features", func() bool { return len(tracer.Features().PeerTags) > 1 })
-	info := embedded.DefaultInfo()
+	info := standin.DefaultInfo()
 	info.PeerTags = []string{"my.peer"}
 	p.agent.SetInfo(info)
 	p.report("shop", 1)

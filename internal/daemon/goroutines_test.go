@@ -16,7 +16,7 @@ var (
 	room = regexp.MustCompile(`spanstatsd/internal/(aggregate|ingest|flush|health|daemon)\.`)
 	// Those of the test, of a tracer and an agent in the same process, and of an HTTP
 	// request while it lasts.
-	others = regexp.MustCompile(`created by net/http|testing\.tRunner|daemon\.Test|spanstatsd/client\.|internal/embedded\.`)
+	others = regexp.MustCompile(`created by net/http|testing\.tRunner|daemon\.Test|spanstatsd/client\.|internal/standin\.`)
 )
 
 // goroutines counts the daemon's own that run, by room.

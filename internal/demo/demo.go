@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
-	"github.com/spanstatsd/spanstatsd/internal/embedded"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/standin"
 )
 
 // Config is what a person may choose.
@@ -41,7 +41,7 @@ type Outcome struct {
 // demo is one run.
 type demo struct {
 	config Config
-	agent  *embedded.Agent
+	agent  *standin.Agent
 	daemon *daemon.Daemon
 	shop   *traffic
 
@@ -80,7 +80,7 @@ func Run(ctx context.Context, config Config) error {
 
 // start runs an agent, a daemon before it and the shop before that.
 func (d *demo) start(dir string) (err error) {
-	d.agent, err = embedded.Start(embedded.Config{
+	d.agent, err = standin.Start(standin.Config{
 		Network: "unix", Address: filepath.Join(dir, "agent.sock"), OnPayload: d.take,
 	})
 	if err != nil {
@@ -113,7 +113,7 @@ func (d *demo) announce() {
 }
 
 // take is called for each payload that the agent accepted.
-func (d *demo) take(received embedded.Received) {
+func (d *demo) take(received standin.Received) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.current.add(received.Payload); err != nil {

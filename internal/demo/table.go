@@ -11,8 +11,8 @@ import (
 
 	"github.com/DataDog/sketches-go/ddsketch"
 	"github.com/DataDog/sketches-go/ddsketch/pb/sketchpb"
-	"github.com/spanstatsd/spanstatsd/internal/embedded"
 	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/standin"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -37,7 +37,7 @@ type report struct {
 func newReport() *report { return &report{rows: map[[2]string]*Row{}} }
 
 // add takes a payload's groups in. The payload has passed the agent's checks.
-func (r *report) add(payload *embedded.Payload) error {
+func (r *report) add(payload *standin.Payload) error {
 	for _, bucket := range payload.Stats {
 		for i := range bucket.Stats {
 			group := &bucket.Stats[i]

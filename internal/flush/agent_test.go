@@ -16,13 +16,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/embedded"
 	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/standin"
 )
 
-func startEmbedded(t *testing.T, cfg embedded.Config) *embedded.Agent {
+func startEmbedded(t *testing.T, cfg standin.Config) *standin.Agent {
 	t.Helper()
-	a, err := embedded.Start(cfg)
+	a, err := standin.Start(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,8 +53,8 @@ const (
 func TestFlushToAnAgent(t *testing.T) {
 	for _, network := range []string{"tcp", "unix"} {
 		t.Run(network, func(t *testing.T) {
-			received := make(chan embedded.Received, 2)
-			cfg := embedded.Config{Network: network, Weighted: true, OnPayload: func(r embedded.Received) { received <- r }}
+			received := make(chan standin.Received, 2)
+			cfg := standin.Config{Network: network, Weighted: true, OnPayload: func(r standin.Received) { received <- r }}
 			if network == "unix" {
 				cfg.Address = socketIn(t)
 			}
@@ -86,7 +86,7 @@ func TestFlushToAnAgent(t *testing.T) {
 	}
 }
 
-func checkHeaders(t *testing.T, full, bare embedded.Received) {
+func checkHeaders(t *testing.T, full, bare standin.Received) {
 	t.Helper()
 	for name, want := range map[string]string{
 		"Content-Type": "application/msgpack", "Content-Length": fmt.Sprint(len(full.Body)), "User-Agent": "spanstatsd/1.0",
@@ -107,7 +107,7 @@ func checkHeaders(t *testing.T, full, bare embedded.Received) {
 }
 
 func TestHeadersOfAStrangeOriginCanBeSent(t *testing.T) {
-	agent := startEmbedded(t, embedded.Config{})
+	agent := startEmbedded(t, standin.Config{})
 	p := &payload{body: mustEncode(t, someSpans(1), minPayloadBytes)[0].body, origin: span.Origin{
 		Lang: "go\r\nX-Evil: 1", ContainerID: "\x00\x7f", EntityID: " caf\u00e9 ",
 	}}
@@ -124,9 +124,9 @@ func TestStatusDecidesWhetherToTryAgain(t *testing.T) {
 		200: accepted, 202: accepted, 301: refused, 400: refused, 401: refused, 403: refused, 404: notWanted,
 		408: notYet, 413: refused, 429: notYet, 500: notYet, 502: notYet, 503: notYet,
 	} {
-		agent := startEmbedded(t, embedded.Config{})
-		agent.SetFault(func(*http.Request) embedded.Fault {
-			return embedded.Fault{Kind: embedded.Answer, Status: status, Header: http.Header{
+		agent := startEmbedded(t, standin.Config{})
+		agent.SetFault(func(*http.Request) standin.Fault {
+			return standin.Fault{Kind: standin.Answer, Status: status, Header: http.Header{
 				"Retry-After": {"7"}, "Datadog-Agent-State": {"s"}, "Location": {"/elsewhere"},
 			}}
 		})
@@ -165,23 +165,23 @@ func TestNobodyListensIsNotYet(t *testing.T) {
 // cannot have all of it.
 func TestHowTheConnectionEndsDecides(t *testing.T) {
 	for name, test := range map[string]struct {
-		fault embedded.FaultKind
+		fault standin.FaultKind
 		size  int
 		want  verdict
 	}{
-		"closed before writing": {embedded.CloseUnread, small, notYet},
-		"closed, much to write": {embedded.CloseUnread, large, notYet},
-		"read and closed":       {embedded.CloseRead, small, unknown},
-		"read whole and closed": {embedded.CloseRead, 1 << 20, unknown},
+		"closed before writing": {standin.CloseUnread, small, notYet},
+		"closed, much to write": {standin.CloseUnread, large, notYet},
+		"read and closed":       {standin.CloseRead, small, unknown},
+		"read whole and closed": {standin.CloseRead, 1 << 20, unknown},
 	} {
 		for _, network := range []string{"tcp", "unix"} {
 			t.Run(name+" "+network, func(t *testing.T) {
-				cfg := embedded.Config{Network: network}
+				cfg := standin.Config{Network: network}
 				if network == "unix" {
 					cfg.Address = socketIn(t)
 				}
 				agent := startEmbedded(t, cfg)
-				agent.SetFault(func(*http.Request) embedded.Fault { return embedded.Fault{Kind: test.fault} })
+				agent.SetFault(func(*http.Request) standin.Fault { return standin.Fault{Kind: test.fault} })
 				got := clientOf(t, agent.URL()).post(t.Context(), bodyOf(test.size))
 				if got.verdict != test.want {
 					t.Errorf("%+v, want verdict %d", got, test.want)
@@ -195,13 +195,13 @@ func TestHowTheConnectionEndsDecides(t *testing.T) {
 }
 
 func TestTimeoutWaitingForTheAnswerIsUnknown(t *testing.T) {
-	agent := startEmbedded(t, embedded.Config{})
+	agent := startEmbedded(t, standin.Config{})
 	asked := make(chan struct{})
-	agent.SetFault(func(r *http.Request) embedded.Fault {
+	agent.SetFault(func(r *http.Request) standin.Fault {
 		// The whole body has been read when the client is told to give up.
 		_, _ = io.Copy(io.Discard, r.Body)
 		close(asked)
-		return embedded.Fault{Kind: embedded.Hang}
+		return standin.Fault{Kind: standin.Hang}
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-asked; cancel() }()
@@ -213,17 +213,17 @@ func TestTimeoutWaitingForTheAnswerIsUnknown(t *testing.T) {
 // An agent that has shown that it asks for bodies, and then hangs, has nothing of
 // what it did not ask for.
 func TestAgentThatStopsAskingHasNothing(t *testing.T) {
-	agent := startEmbedded(t, embedded.Config{})
+	agent := startEmbedded(t, standin.Config{})
 	client := clientOf(t, agent.URL())
 	body := mustEncode(t, someSpans(1), minPayloadBytes)[0].body
 	if got := client.post(t.Context(), &payload{body: body}); got.verdict != accepted || !client.asks.Load() {
 		t.Fatalf("%+v, asks %v", got, client.asks.Load())
 	}
 	knocked := make(chan struct{})
-	agent.SetFault(func(r *http.Request) embedded.Fault {
+	agent.SetFault(func(r *http.Request) standin.Fault {
 		close(knocked)
 		<-r.Context().Done() // nothing of the body is read
-		return embedded.Fault{Kind: embedded.CloseUnread}
+		return standin.Fault{Kind: standin.CloseUnread}
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-knocked; cancel() }()
@@ -311,7 +311,7 @@ func TestNoConnectionIsUsedTwice(t *testing.T) {
 // net/http calls a request written when its end is still in a buffer. If that
 // end then cannot be written, the agent has not got the request.
 func TestFailureOfTheLastWriteIsNotYet(t *testing.T) {
-	agent := startEmbedded(t, embedded.Config{})
+	agent := startEmbedded(t, standin.Config{})
 	client := clientOf(t, agent.URL())
 	dial := client.forbearing.DialContext
 	client.forbearing.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -332,7 +332,7 @@ type broken struct{ net.Conn }
 func (broken) Write([]byte) (int, error) { return 0, net.ErrClosed }
 
 func TestInfoOverHTTP(t *testing.T) {
-	agent := startEmbedded(t, embedded.Config{})
+	agent := startEmbedded(t, standin.Config{})
 	client := clientOf(t, agent.URL())
 	got, err := client.info(t.Context())
 	if err != nil || !got.features.Stats || got.features.ObfuscationVersion != 1 || len(got.features.PeerTags) != 44 {
@@ -342,11 +342,11 @@ func TestInfoOverHTTP(t *testing.T) {
 	if answer := client.post(t.Context(), &payload{body: body}); answer.state != got.state || got.state == "" {
 		t.Errorf("the answer's state is %q, /info hashes to %q", answer.state, got.state)
 	}
-	agent.SetFault(func(*http.Request) embedded.Fault { return embedded.Fault{Kind: embedded.Answer, Status: 404} })
+	agent.SetFault(func(*http.Request) standin.Fault { return standin.Fault{Kind: standin.Answer, Status: 404} })
 	if got, err := client.info(t.Context()); err != nil || got.features.Stats {
 		t.Errorf("404: %+v, %v", got, err)
 	}
-	agent.SetFault(func(*http.Request) embedded.Fault { return embedded.Fault{Kind: embedded.Answer, Status: 500} })
+	agent.SetFault(func(*http.Request) standin.Fault { return standin.Fault{Kind: standin.Answer, Status: 500} })
 	if _, err := client.info(t.Context()); err == nil {
 		t.Error("500 was taken for info")
 	}

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	"github.com/spanstatsd/spanstatsd/internal/embedded"
 	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/standin"
 	"github.com/vmihailenco/msgpack/v5"
 )
 
@@ -60,13 +60,13 @@ func compareGolden(t *testing.T, name string, got []byte) {
 }
 
 func TestPayloadHoldsEveryLabel(t *testing.T) {
-	p, err := embedded.DecodePayload(mustEncode(t, golden(), DefaultMaxPayloadBytes)[0].body)
+	p, err := standin.DecodePayload(mustEncode(t, golden(), DefaultMaxPayloadBytes)[0].body)
 	if err != nil {
 		t.Fatal(err)
 	}
 	buckets := p.Stats
 	p.Stats = nil
-	if want := (&embedded.Payload{
+	if want := (&standin.Payload{
 		Hostname: "node-1", Env: "prod", Version: "1.2.3", Service: "shop", Lang: "java", TracerVersion: "1.50.0",
 		RuntimeID: "rid", ProcessTags: "entrypoint.name:shop", GitCommitSha: "abc",
 	}); !reflect.DeepEqual(p, want) {
@@ -82,7 +82,7 @@ func TestPayloadHoldsEveryLabel(t *testing.T) {
 	}
 	g := web.Stats[0]
 	g.OkSummary, g.ErrorSummary = nil, nil
-	if want := (embedded.Group{
+	if want := (standin.Group{
 		Service: "shop", Name: "http.request", Resource: "GET /cart", Type: "web", SpanKind: "client",
 		GRPCStatusCode: "0", HTTPMethod: "GET", HTTPEndpoint: "/cart", ServiceSource: "m", HTTPStatusCode: 200,
 		Hits: 84, Errors: 2, TopLevelHits: 82, Duration: 2 * (40*1_000_000 + 25_000*780 + 250_000_000 + 9_000_000_000),
@@ -98,7 +98,7 @@ func tally(t *testing.T, payloads []*payload) map[string][4]uint64 {
 	t.Helper()
 	counts := map[string][4]uint64{}
 	for _, p := range payloads {
-		decoded, err := embedded.DecodePayload(p.body)
+		decoded, err := standin.DecodePayload(p.body)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -250,7 +250,7 @@ func TestCountsSaturate(t *testing.T) {
 		c.add(0, key, 0, math.MaxInt64, span.Error|span.TopLevel, 1<<62)
 		c.add(1, key, 0, math.MaxInt64, 0, 1<<62)
 	}
-	p, err := embedded.DecodePayload(mustEncode(t, c.seal(), DefaultMaxPayloadBytes)[0].body)
+	p, err := standin.DecodePayload(mustEncode(t, c.seal(), DefaultMaxPayloadBytes)[0].body)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 
 	pb "github.com/DataDog/datadog-agent/pkg/proto/pbgo/trace"
 	"github.com/spanstatsd/spanstatsd/client"
-	"github.com/spanstatsd/spanstatsd/internal/embedded"
+	"github.com/spanstatsd/spanstatsd/internal/standin"
 	"github.com/vmihailenco/msgpack/v5"
 )
 
@@ -131,12 +131,12 @@ func TestGoldenPayloadsAreTheAgents(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ours, err := embedded.DecodePayload(body)
+		ours, err := standin.DecodePayload(body)
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
 		if theirs := asOurs(decode(t, body)); !reflect.DeepEqual(theirs, ours) {
-			t.Errorf("%s: the agent reads\n%+v\nthe embedded one\n%+v", file, theirs, ours)
+			t.Errorf("%s: the agent reads\n%+v\nthe stand-in\n%+v", file, theirs, ours)
 		}
 		checkFieldsKnown(t, file, body)
 	}
@@ -156,17 +156,17 @@ func checkFieldsKnown(t *testing.T, file string, body []byte) {
 	}
 }
 
-// asOurs is a payload in the embedded agent's words.
-func asOurs(p *pb.ClientStatsPayload) *embedded.Payload {
-	to := &embedded.Payload{
+// asOurs is a payload in the stand-in agent's words.
+func asOurs(p *pb.ClientStatsPayload) *standin.Payload {
+	to := &standin.Payload{
 		Hostname: p.Hostname, Env: p.Env, Version: p.Version, Lang: p.Lang, TracerVersion: p.TracerVersion,
 		RuntimeID: p.RuntimeID, Service: p.Service, GitCommitSha: p.GitCommitSha, ProcessTags: p.ProcessTags,
 		Sequence: p.Sequence,
 	}
 	for _, b := range p.Stats {
-		bucket := embedded.Bucket{Start: b.Start, Duration: b.Duration}
+		bucket := standin.Bucket{Start: b.Start, Duration: b.Duration}
 		for _, g := range b.Stats {
-			bucket.Stats = append(bucket.Stats, embedded.Group{
+			bucket.Stats = append(bucket.Stats, standin.Group{
 				Service: g.Service, Name: g.Name, Resource: g.Resource, Type: g.Type, SpanKind: g.SpanKind,
 				GRPCStatusCode: g.GRPCStatusCode, HTTPMethod: g.HTTPMethod, HTTPEndpoint: g.HTTPEndpoint,
 				ServiceSource: g.ServiceSource, HTTPStatusCode: g.HTTPStatusCode, Hits: g.Hits, Errors: g.Errors,

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/client"
-	"github.com/spanstatsd/spanstatsd/internal/embedded"
+	"github.com/spanstatsd/spanstatsd/internal/standin"
 )
 
 // applicationUser is any but the daemon's.
@@ -40,7 +40,7 @@ func TestContainer(t *testing.T) {
 		t.Fatal("a container without a runtime needs root: run `make test-container` as root")
 	}
 	root, shared := imageRoot(t), sharedDirectory(t)
-	agent, err := embedded.Start(embedded.Config{Network: "unix", Address: filepath.Join(shared, "agent")})
+	agent, err := standin.Start(standin.Config{Network: "unix", Address: filepath.Join(shared, "agent")})
 	if err != nil {
 		t.Fatal(err)
 	}

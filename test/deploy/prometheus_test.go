@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/client"
-	"github.com/spanstatsd/spanstatsd/internal/embedded"
+	"github.com/spanstatsd/spanstatsd/internal/standin"
 )
 
 // TestPrometheus has a real server scrape a daemon under load, and asks it over
@@ -33,7 +33,7 @@ func TestPrometheus(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	agent, err := embedded.Start(embedded.Config{Network: "unix", Address: filepath.Join(dir, "agent")})
+	agent, err := standin.Start(standin.Config{Network: "unix", Address: filepath.Join(dir, "agent")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/client"
-	"github.com/spanstatsd/spanstatsd/internal/embedded"
+	"github.com/spanstatsd/spanstatsd/internal/standin"
 )
 
 // hostile are labels that a browser would act on if it took one for markup, and
@@ -28,7 +28,7 @@ var hostile = []string{
 
 // startDaemon builds the program and runs it before an agent with a fault, or
 // none. It returns where it answers HTTP and its socket.
-func startDaemon(t *testing.T, fault func(*http.Request) embedded.Fault) (address, socket string) {
+func startDaemon(t *testing.T, fault func(*http.Request) standin.Fault) (address, socket string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "page")
 	if err != nil {
@@ -41,7 +41,7 @@ func startDaemon(t *testing.T, fault func(*http.Request) embedded.Fault) (addres
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the daemon: %v\n%s", err, out)
 	}
-	agent, err := embedded.Start(embedded.Config{})
+	agent, err := standin.Start(standin.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@
 // chose stay text, that the page says when it is out of date, that it fits a
 // phone and answers a keyboard.
 //
-// The daemon is the program, built anew and under load, before an embedded
+// The daemon is the program, built anew and under load, before a stand-in
 // agent. Between browser and daemon stands a proxy under a path of its own, as
 // kubectl proxy does it: it shows that every address of the page is relative,
 // and it remembers each answer of /status, so that what is on the page can be

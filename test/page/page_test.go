@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/embedded"
+	"github.com/spanstatsd/spanstatsd/internal/standin"
 )
 
 // shown is what the page shows of one answer.
@@ -235,11 +235,11 @@ func TestFitsAndCanBeReached(t *testing.T) {
 // quote the agent.
 func TestSaysWhatIsLost(t *testing.T) {
 	t.Parallel()
-	address, socket := startDaemon(t, func(r *http.Request) embedded.Fault {
+	address, socket := startDaemon(t, func(r *http.Request) standin.Fault {
 		if r.URL.Path == "/info" {
-			return embedded.Fault{}
+			return standin.Fault{}
 		}
-		return embedded.Fault{Kind: embedded.Answer, Status: http.StatusForbidden}
+		return standin.Fault{Kind: standin.Answer, Status: http.StatusForbidden}
 	})
 	load(t, socket, true)
 	p := newProxy(t, address)

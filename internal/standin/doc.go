@@ -1,5 +1,5 @@
-// Package embedded is a Datadog agent within the program: it takes statistics
-// over HTTP as the real one does, for the demo, the benchmarks and the tests.
+// Package standin is a stand-in for the Datadog agent: it takes statistics over
+// HTTP as the real one does, for the demo, the benchmarks and the tests.
 //
 // It is at least as strict as the real one. What that refuses is refused here
 // with the same status: a nil where a string, array or map belongs, text for
@@ -7,15 +7,14 @@
 // over 25 MiB. What the real one takes without a word although it would show
 // wrong numbers is taken too, and noted as a problem: see check.go.
 //
-// Traces it takes as well, from whoever stands before it: it counts requests and
-// bytes, with the mark of those whose spans are counted already and without, and does
-// not look at the spans.
+// It takes traces as well. It counts requests and bytes, those that are marked as
+// counted apart from the others, and does not decode the spans.
 //
-// It shares no code with the encoder that it checks, so that a mistake made
-// there cannot be made here in the same way: the decoder is written against
-// the description of the format, not against a library.
+// It shares no code with the encoder that it checks, so that a mistake made there
+// cannot be made here in the same way: payloads are read with a msgpack library
+// and sketches with the agent's own. The program's internal/msgpack is not used.
 //
 // Threading: requests are served concurrently; one mutex guards the totals.
 // Bounds: maxRows rows and one for all others, maxProblems problems, the size
 // of a body. Payloads are not kept; Config.OnPayload sees each.
-package embedded
+package standin

@@ -1,4 +1,4 @@
-package embedded
+package standin
 
 import (
 	"context"
@@ -29,7 +29,7 @@ type Received struct {
 	Body    []byte
 }
 
-// Agent is a running embedded agent.
+// Agent is a running stand-in agent.
 type Agent struct {
 	cfg      Config
 	listener net.Listener
@@ -52,7 +52,7 @@ func Start(cfg Config) (*Agent, error) {
 	}
 	listener, err := net.Listen(cfg.Network, cfg.Address)
 	if err != nil {
-		return nil, fmt.Errorf("start embedded agent: %w", err)
+		return nil, fmt.Errorf("start stand-in agent: %w", err)
 	}
 	a := &Agent{cfg: cfg, listener: listener, ledger: newLedger(), closed: make(chan struct{})}
 	a.SetFault(nil)
@@ -95,7 +95,7 @@ func (a *Agent) Close() error {
 		a.serving.Wait()
 	})
 	if err != nil && !errors.Is(err, context.Canceled) {
-		return fmt.Errorf("close embedded agent: %w", err)
+		return fmt.Errorf("close stand-in agent: %w", err)
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package embedded
+package standin
 
 import (
 	"bytes"
@@ -105,14 +105,14 @@ func encoded(t *testing.T, message proto.Message) []byte {
 	return raw
 }
 
-func goodGroup(t *testing.T) fields {
-	return fields{
+func goodGroup(t *testing.T) object {
+	return object{
 		"Service": "web", "Name": "http.request", "Resource": "GET /", "Hits": 3, "Errors": 1, "TopLevelHits": 2,
 		"Duration": 6000, "OkSummary": summary(t, 1000, 2000), "ErrorSummary": summary(t, 3000),
 	}
 }
 
-func with(group fields, name string, value any) fields {
+func with(group object, name string, value any) object {
 	group[name] = value
 	return group
 }
@@ -155,7 +155,7 @@ func TestAgentCountsWhatItAccepts(t *testing.T) {
 
 func TestAgentNotesWhatTheRealOneWouldShowWrongly(t *testing.T) {
 	bucket := func(start, duration int, groups ...any) []byte {
-		return marshal(t, fields{"Stats": []any{fields{"Start": start, "Duration": duration, "Stats": append([]any{}, groups...)}}})
+		return marshal(t, object{"Stats": []any{object{"Start": start, "Duration": duration, "Stats": append([]any{}, groups...)}}})
 	}
 	for name, test := range map[string]struct {
 		body []byte
@@ -172,7 +172,7 @@ func TestAgentNotesWhatTheRealOneWouldShowWrongly(t *testing.T) {
 		"start off the grid":   {bucket(25, 10, goodGroup(t)), "no multiple of its duration"},
 		"no duration":          {bucket(20, 0, goodGroup(t)), "no duration"},
 		"no groups":            {bucket(20, 10), "without groups"},
-		"no buckets":           {marshal(t, fields{}), "without buckets"},
+		"no buckets":           {marshal(t, object{}), "without buckets"},
 		"folded by the agent": {bucket(20, 10,
 			with(goodGroup(t), "PeerTags", []string{"a:1", "b:2"}),
 			with(with(goodGroup(t), "PeerTags", []string{"b:2", "a:1"}), "Type", "web")), "that the agent folds"},
@@ -200,9 +200,9 @@ func TestWeightedSpansNeedNotMatchTheirSketches(t *testing.T) {
 
 func TestAgentRefuses(t *testing.T) {
 	a := startAgent(t, Config{})
-	tooBig := marshal(t, fields{"Env": strings.Repeat("x", maxRequestBytes)})
+	tooBig := marshal(t, object{"Env": strings.Repeat("x", maxRequestBytes)})
 	for name, body := range map[string][]byte{
-		"float for integer": payloadOf(t, fields{"Hits": 1.0}), "too big": tooBig, "gzip": {0x1f, 0x8b, 8},
+		"float for integer": payloadOf(t, object{"Hits": 1.0}), "too big": tooBig, "gzip": {0x1f, 0x8b, 8},
 	} {
 		if status, said := post(t, a, body); status != 400 || said == "" {
 			t.Errorf("%s: answered %d %q, want 400 and why", name, status, said)
