@@ -120,7 +120,7 @@ bench-partitions: ## whether the number of partitions costs anything, in one run
 	cd bench && $(GO) run ./balance -partitions
 
 bench-apm: ## counting the spans of a tracer's request, beside the agent's own way in one run
-	$(GO) test -run '^$$' -bench Count -benchtime 1s ./internal/apm
+	$(GO) test -run '^$$' -bench Count -benchtime 1s ./internal/traces
 	cd test/apm && $(GO) test -run '^$$' -bench Body -benchtime 1s .
 
 bench-traces: build ## recorded requests with traces through a whole daemon: handed on, and counted as well

@@ -43,7 +43,7 @@ func newHarness(t *testing.T) *harness {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.wishes.Store(wishesOf(t))
+	s.policy.Store(policyOf(t))
 	s.merges.Store(true)
 	s.dropsP0s.Store(true)
 	return &harness{s, in}
@@ -52,7 +52,7 @@ func newHarness(t *testing.T) *harness {
 func origin(service string) span.Origin { return span.Origin{Service: service} }
 
 func (h *harness) job(t *testing.T, header http.Header) *job {
-	held := &body{bodies: &h.bodies, buf: bodyV04(t, 4)}
+	held := &body{bodies: &h.bodies, buf: bodyOf(t, 4, time.Now().UnixNano())}
 	held.send = held.buf
 	held.holds.Store(1)
 	return &job{server: h.Server, body: held, header: header}
@@ -64,13 +64,13 @@ func TestPanicsWhileCounting(t *testing.T) {
 	h := newHarness(t)
 	h.config.DropUnsampled = true
 	counter := <-h.counting
-	counter.now = nil
+	counter.Now = nil
 	for range cap(h.counting) - 1 {
 		<-h.counting
 	}
 	h.counting <- counter
 	early := h.job(t, http.Header{})
-	early.body.buf = encode(t, [][]spanV04{{{SpanID: 1, Start: 1}}}) // a start that asks for the clock
+	early.body.buf = bodyOf(t, 1, 1) // a start that asks for the clock
 	if result := early.count(); result != ResultBug || early.sum != 0 {
 		t.Errorf("a panic before: %s, marked %v", result, early.sum != 0)
 	}
@@ -84,7 +84,7 @@ func TestPanicsWhileCounting(t *testing.T) {
 	if stats := h.ingest.Stats(); stats.Received == 0 || stats.DroppedTotal() != 0 {
 		t.Errorf("received %d, dropped %v", stats.Received, stats.Dropped)
 	}
-	counter.now = time.Now
+	counter.Now = time.Now
 	if result := h.job(t, http.Header{}).count(); result != ResultCounted {
 		t.Errorf("the next is %s", result)
 	}

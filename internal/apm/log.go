@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/traces"
 )
 
 // logEvery is how often a line about tracers' requests is written at most: any of
@@ -38,7 +40,7 @@ func (l *requestLog) due(kind string) (hidden int, ok bool) {
 	return hidden, true
 }
 
-func (l *requestLog) unread(format Format, err error) {
+func (l *requestLog) unread(format traces.Format, err error) {
 	if hidden, ok := l.due("unread"); ok {
 		l.logger.Warn("traces are left to the agent to count", "error", err, "format", format.String(), "more", hidden)
 	}

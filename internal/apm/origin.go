@@ -31,47 +31,11 @@ const (
 	crossSite           = "cross-site"
 )
 
-// Origin is who sent the last body, by what the payload says and by the request's
-// headers, as the agent tells payloads of statistics apart. The base service,
-// which goes by the trace, is each batch's own.
-func (c *Counter) Origin(h http.Header) span.Origin {
-	f := &c.payload.facts
-	o := span.Origin{
-		Env: c.own(f.env), Version: c.own(f.version), Host: c.own(f.host), GitCommitSHA: c.own(f.commit),
+// originOf is what a request's headers say of who sent it.
+func originOf(h http.Header) span.Origin {
+	return span.Origin{
 		Lang: h.Get(headerLang), LangVersion: h.Get(headerLangVersion), LangInterpreter: h.Get(headerInterpreter),
 		TracerVersion: h.Get(headerTracerVersion), ContainerID: h.Get(headerContainer), EntityID: h.Get(headerEntity),
-		ExternalEnv: h.Get(headerExternalEnv), ProcessTags: c.processTags(h),
+		ExternalEnv: h.Get(headerExternalEnv), ProcessTags: h.Get(headerProcessTags),
 	}
-	if c.payload.format == FormatV07 || c.payload.format == FormatV1 {
-		o.Lang = c.own(f.lang)
-		if f.langVersion.n > 0 {
-			o.LangVersion = c.own(f.langVersion)
-		}
-		if f.tracerVersion.n > 0 {
-			o.TracerVersion = c.own(f.tracerVersion)
-		}
-		if f.container.n > 0 {
-			o.ContainerID, o.EntityID = c.own(f.container), ""
-		}
-	}
-	return o
 }
-
-// processTags are the payload's, else its first span's, else the header's.
-func (c *Counter) processTags(h http.Header) string {
-	p := &c.payload
-	if p.facts.hasProcessTags {
-		return c.own(p.facts.processTags)
-	}
-	if len(p.records) > 0 {
-		for _, t := range p.tags[p.records[0].first:p.records[0].last] {
-			if t.label == labelProcessTags && t.kind == isText {
-				return c.own(t.text())
-			}
-		}
-	}
-	return h.Get(headerProcessTags)
-}
-
-// own is a copy of a string of the body.
-func (c *Counter) own(t text) string { return string(c.text(t)) }

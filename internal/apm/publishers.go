@@ -5,8 +5,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/clientstats"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
 	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/traces"
 )
 
 // maxPublishers bounds the origins that are remembered. Each has its keys.
@@ -35,7 +37,7 @@ type publisher struct {
 
 // publish admits all batches of a counted body, or leaves all to the agent. It calls
 // commit when nothing of that is open any more, and before the first is published.
-func (p *publishers) publish(commit func(), c *Counter, origin span.Origin, now time.Time) (ingest.Drop, bool) {
+func (p *publishers) publish(commit func(), c *traces.Counter, origin span.Origin, now time.Time) (ingest.Drop, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -53,13 +55,13 @@ func (p *publishers) publish(commit func(), c *Counter, origin span.Origin, now 
 
 // merge adds what a tracer has counted itself, or nothing of it, and calls commit
 // before it does.
-func (p *publishers) merge(commit func(), g *groups, now time.Time) error {
+func (p *publishers) merge(commit func(), stats *clientstats.Payload, now time.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		return ingest.ErrStopping
 	}
-	return p.find(g.origin, now).Merge(commit, g.all, g.width, now)
+	return p.find(stats.Origin, now).Merge(commit, stats.Groups, stats.Width, now)
 }
 
 func (p *publishers) find(origin span.Origin, now time.Time) *ingest.Publisher {

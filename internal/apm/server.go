@@ -15,8 +15,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/clientstats"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
 	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/traces"
 )
 
 // Agent is where the real agent listens, in the form that a dialler takes.
@@ -103,8 +105,8 @@ type Server struct {
 	bodies     bodies
 	publishers publishers
 	refusals   refusals
-	counting   chan *Counter
-	wishes     atomic.Pointer[Wishes]
+	counting   chan *traces.Counter
+	policy     atomic.Pointer[traces.Policy]
 	dropsP0s   atomic.Bool
 	merges     atomic.Bool // the agent takes statistics
 	merging    merging
@@ -131,13 +133,13 @@ func New(config Config) (*Server, error) {
 		crowd:      crowd{most: config.MaxConnections, allow: config.AllowUIDs, inside: map[*guest]struct{}{}},
 		bodies:     bodies{most: int64(config.MaxBody), room: int64(config.MaxBodyBytes)},
 		publishers: publishers{ingest: config.Ingest, most: config.publishers(), known: map[span.Origin]*publisher{}},
-		merging:    merging{groups: &groups{}},
+		merging:    merging{payload: &clientstats.Payload{}},
 		stopping:   make(chan struct{}),
 		refusals:   refusals{seed: maphash.MakeSeed()},
-		counting:   make(chan *Counter, config.Counters),
+		counting:   make(chan *traces.Counter, config.Counters),
 	}
 	for range cap(s.counting) {
-		s.counting <- NewCounter()
+		s.counting <- traces.NewCounter()
 	}
 	s.patience = &patience{transport: s.transport, most: config.Buffer, stopping: s.stopping}
 	s.proxy = s.newProxy()
@@ -183,9 +185,9 @@ func (s *Server) Abandon() {
 }
 
 // formats are the endpoints that take traces.
-var formats = map[string]Format{
-	"/v0.3/traces": FormatV04, "/v0.4/traces": FormatV04, "/v0.5/traces": FormatV05,
-	"/v0.7/traces": FormatV07, "/v1.0/traces": FormatV1,
+var formats = map[string]traces.Format{
+	"/v0.3/traces": traces.FormatV04, "/v0.4/traces": traces.FormatV04, "/v0.5/traces": traces.FormatV05,
+	"/v0.7/traces": traces.FormatV07, "/v1.0/traces": traces.FormatV1,
 }
 
 // serve tells requests whose bodies are counted from everything else. Only a path that
@@ -249,15 +251,15 @@ func (s *Server) learn() <-chan struct{} {
 	s.dropsP0s.Store(f.DropsP0s)
 	s.merges.Store(f.Stats)
 	if !f.Stats || f.FiltersTags {
-		s.wishes.Store(nil)
+		s.policy.Store(nil)
 		return changed
 	}
-	wishes, ok := NewWishes(f.PeerTags, f.SpanKinds, f.IgnoreResources)
+	policy, ok := traces.NewPolicy(f.PeerTags, f.SpanKinds, f.IgnoreResources)
 	if !ok {
 		s.config.Log.Warn("the agent asks for tags that only it can read; traces are left to it to count")
-		wishes = nil
+		policy = nil
 	}
-	s.wishes.Store(wishes)
+	s.policy.Store(policy)
 	return changed
 }
 

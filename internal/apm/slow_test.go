@@ -51,7 +51,7 @@ func serveInMemory(t *testing.T, address string, agent *http.Server) (s *Server,
 	if s, err = New(config); err != nil {
 		t.Fatal(err)
 	}
-	s.wishes.Store(wishesOf(t))
+	s.policy.Store(policyOf(t))
 	agents := newPipes()
 	go func() { _ = agent.Serve(agents) }()
 	s.transport.DialContext = func(_ context.Context, _, _ string) (net.Conn, error) { return agents.dial(), nil }

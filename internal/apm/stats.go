@@ -8,14 +8,15 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/clientstats"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
 )
 
 // merging is the one place where statistics of tracers are read: a process sends
 // them once in ten seconds, so they may wait for one another.
 type merging struct {
-	mu     sync.Mutex
-	groups *groups
+	mu      sync.Mutex
+	payload *clientstats.Payload
 }
 
 // serveStats merges what a tracer has counted, and answers as the agent would; what
@@ -65,14 +66,23 @@ func (s *Server) merge(r *http.Request, body []byte) (result StatsResult, taken 
 	m := &s.merging
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	g := m.groups
-	defer func() { m.groups = g.kept() }()
-	if why, ok := g.read(body, r.Header); !ok {
-		return why, false
+	p := m.payload
+	defer func() { m.payload = p.Next() }()
+	said := originOf(r.Header)
+	said.ProcessTags, said.ObfuscationVersion = "", r.Header.Get(headerObfuscation)
+	err := p.Read(body, said)
+	if err == nil {
+		err = s.publishers.merge(func() { taken = true }, p, time.Now())
 	}
-	switch err := s.publishers.merge(func() { taken = true }, g, time.Now()); err {
+	switch err {
 	case nil:
 		return StatsMerged, taken
+	case clientstats.ErrUnread:
+		return StatsUnread, false
+	case clientstats.ErrUnfit:
+		return StatsUnfit, false
+	case clientstats.ErrMapping:
+		return StatsMapping, false
 	case aggregate.ErrOtherTime:
 		return StatsOtherTime, false
 	case aggregate.ErrMappings:

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
+	"github.com/spanstatsd/spanstatsd/internal/traces"
 )
 
 // readTimeout is how long a tracer may take to send a body: the agent's own.
@@ -22,7 +23,7 @@ const readTimeout = 5 * time.Second
 // job is one request whose body is held, on its way through.
 type job struct {
 	server  *Server
-	format  Format
+	format  traces.Format
 	body    *body
 	done    func()      // lets go of the body, once
 	header  http.Header // what goes on to the agent
@@ -32,7 +33,7 @@ type job struct {
 }
 
 // serveTraces counts a request and hands it on.
-func (s *Server) serveTraces(format Format, w http.ResponseWriter, r *http.Request) {
+func (s *Server) serveTraces(format traces.Format, w http.ResponseWriter, r *http.Request) {
 	if why, pass := s.passes(format, r); pass {
 		s.counters.requests[why].Add(1)
 		s.stream(w, r)
@@ -94,16 +95,16 @@ func (s *Server) hold(w http.ResponseWriter, r *http.Request) (*body, error) {
 }
 
 // passes says which requests stream through without a look at their bodies.
-func (s *Server) passes(format Format, r *http.Request) (Result, bool) {
+func (s *Server) passes(format traces.Format, r *http.Request) (Result, bool) {
 	switch media, _, err := mime.ParseMediaType(r.Header.Get(headerContentType)); {
 	case isTrue(r.Header.Get(headerComputedStats)):
 		return ResultByTracer, true
 	case r.Header.Get(headerEncoding) != "": // the agent does not know of any either
 		return ResultUnread, true
 	case r.Method != http.MethodPut && r.Method != http.MethodPost, r.Header.Get(headerFetchSite) == crossSite,
-		format == FormatV04 && (err != nil || media != mediaMsgpack):
+		format == traces.FormatV04 && (err != nil || media != mediaMsgpack):
 		return ResultUnread, true
-	case s.wishes.Load() == nil:
+	case s.policy.Load() == nil:
 		return ResultNotWanted, true
 	}
 	return 0, false
@@ -148,14 +149,14 @@ func (j *job) count() (result Result) {
 			s.log.bug(p, debug.Stack())
 		}
 	}()
-	wishes := s.wishes.Load()
-	if wishes == nil {
+	policy := s.policy.Load()
+	if policy == nil {
 		return ResultNotWanted
 	}
 	c := <-s.counting
-	defer func() { s.counting <- c.kept() }()
+	defer func() { s.counting <- c.Next() }()
 	s.counters.bytes.Add(uint64(len(j.body.buf)))
-	if err := c.Count(j.format, j.body.buf, j.header.Get(headerLang), isTrue(j.header.Get(headerComputedTop)), wishes); err != nil {
+	if err := c.Count(j.format, j.body.buf, j.header.Get(headerLang), isTrue(j.header.Get(headerComputedTop)), policy); err != nil {
 		s.log.unread(j.format, err)
 		return ResultUnread
 	}
@@ -164,7 +165,7 @@ func (j *job) count() (result Result) {
 	before := s.refusals.take(sum)
 	if before {
 		counted()
-	} else if reason, ok := s.publishers.publish(counted, c, c.Origin(j.header), time.Now()); !ok {
+	} else if reason, ok := s.publishers.publish(counted, c, c.Origin(originOf(j.header)), time.Now()); !ok {
 		if reason == ingest.DropNotWanted {
 			return ResultNotWanted
 		}
@@ -190,8 +191,8 @@ func (j *job) refused() {
 // dropUnsampled cuts the body and tells the agent how much was cut, on top of what
 // the tracer says that it did not send itself. What the agent refused was told to
 // nobody, so the next try tells it again; but it is one trace in our own counters.
-func (j *job) dropUnsampled(c *Counter, before bool) {
-	left, traces, spans := c.cut(j.body.buf)
+func (j *job) dropUnsampled(c *traces.Counter, before bool) {
+	left, traces, spans := c.Cut(j.body.buf)
 	if traces == 0 {
 		return
 	}

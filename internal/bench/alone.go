@@ -5,20 +5,20 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/apm"
+	"github.com/spanstatsd/spanstatsd/internal/traces"
 )
 
 // alone counts the spans of a recording in this process, from the request's bytes up
 // to the batch that a ring takes, while nothing else of the measurement runs.
 type alone struct {
 	recording *recording
-	counter   *apm.Counter
-	wishes    *apm.Wishes
+	counter   *traces.Counter
+	policy    *traces.Policy
 	turns     []TracesCounting
 }
 
 func newAlone(r *recording) *alone {
-	return &alone{recording: r, counter: apm.NewCounter(), wishes: defaultWishes()}
+	return &alone{recording: r, counter: traces.NewCounter(), policy: defaultPolicy()}
 }
 
 // turn counts for so long, or so many spans where that is not 0.
@@ -31,7 +31,7 @@ func (a *alone) turn(length time.Duration, most uint64, isMeasured bool) error {
 	}
 	spans := uint64(0)
 	for start := time.Now(); spans == 0 || (length == 0 || time.Since(start) < length) && (most == 0 || spans < most); {
-		if err := a.recording.count(a.counter, a.wishes); err != nil {
+		if err := a.recording.count(a.counter, a.policy); err != nil {
 			return fmt.Errorf("count recording: %w", err)
 		}
 		spans += uint64(a.recording.spans)

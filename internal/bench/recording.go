@@ -11,8 +11,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/apm"
 	"github.com/spanstatsd/spanstatsd/internal/standin"
+	"github.com/spanstatsd/spanstatsd/internal/traces"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
@@ -31,7 +31,7 @@ var recorded embed.FS
 // recording is one of them, and what is in it.
 type recording struct {
 	name    string
-	format  apm.Format
+	format  traces.Format
 	path    string
 	header  http.Header
 	body    []byte
@@ -48,7 +48,7 @@ const (
 	headerComputedTop   = "Datadog-Client-Computed-Top-Level"
 )
 
-var formats = map[string]apm.Format{"v0.4": apm.FormatV04, "v0.5": apm.FormatV05, "v1.0": apm.FormatV1}
+var formats = map[string]traces.Format{"v0.4": traces.FormatV04, "v0.5": traces.FormatV05, "v1.0": traces.FormatV1}
 
 // loadRecording reads a recording, and counts it once.
 func loadRecording(format string) (*recording, error) {
@@ -56,8 +56,8 @@ func loadRecording(format string) (*recording, error) {
 	if err := r.read("testdata/" + format + ".http.gz"); err != nil {
 		return nil, fmt.Errorf("read recording of %s: %w", format, err)
 	}
-	c := apm.NewCounter()
-	if err := r.count(c, defaultWishes()); err != nil {
+	c := traces.NewCounter()
+	if err := r.count(c, defaultPolicy()); err != nil {
 		return nil, fmt.Errorf("count recording of %s: %w", format, err)
 	}
 	for _, spans := range c.Batches {
@@ -134,17 +134,17 @@ func (r *recording) message(computesStats bool) (message []byte, bodyAt int) {
 }
 
 // count counts the body as the daemon does.
-func (r *recording) count(c *apm.Counter, wishes *apm.Wishes) error {
-	return c.Count(r.format, r.body, r.header.Get(headerLang), r.header.Get(headerComputedTop) != "", wishes)
+func (r *recording) count(c *traces.Counter, policy *traces.Policy) error {
+	return c.Count(r.format, r.body, r.header.Get(headerLang), r.header.Get(headerComputedTop) != "", policy)
 }
 
-// defaultWishes are those of an agent that nobody has configured, which the
+// defaultPolicy is that of an agent that nobody has configured, which the
 // stand-in is: 44 peer tags.
-func defaultWishes() *apm.Wishes {
+func defaultPolicy() *traces.Policy {
 	info := standin.DefaultInfo()
-	wishes, ok := apm.NewWishes(info.PeerTags, info.SpanKinds, nil)
+	policy, ok := traces.NewPolicy(info.PeerTags, info.SpanKinds, nil)
 	if !ok {
-		panic("BUG: the daemon leaves the default agent's wishes to it")
+		panic("BUG: the daemon leaves the default agent's policy to it")
 	}
-	return wishes
+	return policy
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/DataDog/datadog-agent/pkg/trace/info"
 	"github.com/DataDog/datadog-agent/pkg/trace/stats"
 	"github.com/DataDog/datadog-go/v5/statsd"
-	"github.com/spanstatsd/spanstatsd/internal/apm"
+	"github.com/spanstatsd/spanstatsd/internal/traces"
 )
 
 // BenchmarkBody is one request from its bytes to its statistics: by our counter, up
@@ -20,8 +20,8 @@ import (
 func BenchmarkBody(b *testing.B) {
 	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
 	o := makeOracle()
-	wishes := agentWishes(b, o.conf)
-	for _, format := range []apm.Format{apm.FormatV04, apm.FormatV05, apm.FormatV1} {
+	policy := agentPolicy(b, o.conf)
+	for _, format := range []traces.Format{traces.FormatV04, traces.FormatV05, traces.FormatV1} {
 		rnd := rand.New(rand.NewPCG(1, 2))
 		now := time.Now()
 		p := &fakePayload{}
@@ -32,7 +32,7 @@ func BenchmarkBody(b *testing.B) {
 			spans += len(trace)
 		}
 		body := formats[format](p, rnd)
-		c := apm.NewCounter()
+		c := traces.NewCounter()
 		run := func(name string, count func()) {
 			b.Run(format.String()+"/"+name, func(b *testing.B) {
 				before := used(b)
@@ -43,7 +43,7 @@ func BenchmarkBody(b *testing.B) {
 			})
 		}
 		run("ours", func() {
-			if err := c.Count(format, body, "go", true, wishes); err != nil {
+			if err := c.Count(format, body, "go", true, policy); err != nil {
 				b.Fatal(err)
 			}
 		})

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/apm"
+	"github.com/spanstatsd/spanstatsd/internal/traces"
 )
 
 // TestBrokenBodiesAreLeftToTheAgent: of bodies with flipped, cut and repeated
@@ -16,11 +16,11 @@ import (
 // counts as the agent does.
 func TestBrokenBodiesAreLeftToTheAgent(t *testing.T) {
 	o := makeOracle()
-	wishes := agentWishes(t, o.conf)
+	policy := agentPolicy(t, o.conf)
 	for format, write := range formats {
 		t.Run(fmt.Sprint(format), func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(11, uint64(format)))
-			c := apm.NewCounter()
+			c := traces.NewCounter()
 			now := time.Now()
 			since := now.Add(-2 * time.Hour)
 			taken, left := 0, 0
@@ -29,7 +29,7 @@ func TestBrokenBodiesAreLeftToTheAgent(t *testing.T) {
 				for range 1 + rnd.IntN(3) {
 					body = broken(rnd, body)
 				}
-				if c.Count(format, body, "go", false, wishes) != nil {
+				if c.Count(format, body, "go", false, policy) != nil {
 					left++
 					continue
 				}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/apm"
+	"github.com/spanstatsd/spanstatsd/internal/traces"
 )
 
 // sayAllButTypes leaves nothing of a payload empty but the types of spans.
@@ -33,11 +33,11 @@ func (p *fakePayload) sayAllButTypes() {
 // that is more than where it stands first.
 func TestMisplacedEmptyString(t *testing.T) {
 	o := makeOracle()
-	wishes := agentWishes(t, o.conf)
+	policy := agentPolicy(t, o.conf)
 	now := time.Now()
 	since := now.Add(-2 * time.Hour)
 	rnd := rand.New(rand.NewPCG(13, 5))
-	c := apm.NewCounter()
+	c := traces.NewCounter()
 	taken, left := 0, 0
 	for i := range 3_000 {
 		p := randomPayload(rnd, now)
@@ -46,8 +46,8 @@ func TestMisplacedEmptyString(t *testing.T) {
 		var mine, theirs map[string]total
 		var err, refused error
 		withinOneBucket(func() {
-			err = c.Count(apm.FormatV05, body, "java", true, wishes)
-			theirs, refused = o.count(t, apm.FormatV05, slices.Clone(body), "java", true, since)
+			err = c.Count(traces.FormatV05, body, "java", true, policy)
+			theirs, refused = o.count(t, traces.FormatV05, slices.Clone(body), "java", true, since)
 			if err == nil && refused == nil {
 				mine = ours(t, c, "java", since)
 			}

@@ -18,7 +18,7 @@ import (
 	"github.com/DataDog/datadog-agent/pkg/trace/telemetry"
 	"github.com/DataDog/datadog-agent/pkg/trace/writer"
 	"github.com/DataDog/datadog-go/v5/statsd"
-	"github.com/spanstatsd/spanstatsd/internal/apm"
+	"github.com/spanstatsd/spanstatsd/internal/traces"
 )
 
 // oracle is the agent's own way from a decoded payload to statistics.
@@ -54,15 +54,15 @@ var makeOracle = sync.OnceValue(func() *oracle {
 })
 
 // decode reads a body as the agent's receiver does.
-func decode(format apm.Format, body []byte, lang string) (*idx.InternalTracerPayload, error) {
+func decode(format traces.Format, body []byte, lang string) (*idx.InternalTracerPayload, error) {
 	p := &idx.InternalTracerPayload{}
 	var err error
 	switch format {
-	case apm.FormatV04:
+	case traces.FormatV04:
 		_, err = p.UnmarshalMsgConverted(body)
-	case apm.FormatV05:
+	case traces.FormatV05:
 		err = p.UnmarshalMsgDictionary(body)
-	case apm.FormatV07:
+	case traces.FormatV07:
 		var old pb.TracerPayload
 		if _, err = old.UnmarshalMsg(body); err != nil {
 			return nil, err
@@ -79,7 +79,7 @@ func decode(format apm.Format, body []byte, lang string) (*idx.InternalTracerPay
 }
 
 // count is what the agent would count of a body.
-func (o *oracle) count(t testing.TB, format apm.Format, body []byte, lang string, topLevel bool, since time.Time) (map[string]total, error) {
+func (o *oracle) count(t testing.TB, format traces.Format, body []byte, lang string, topLevel bool, since time.Time) (map[string]total, error) {
 	p, err := decode(format, body, lang)
 	if err != nil {
 		return nil, err

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/apm"
+	"github.com/spanstatsd/spanstatsd/internal/traces"
 	"github.com/tinylib/msgp/msgp"
 )
 
@@ -67,13 +67,13 @@ func repeatedSpan(rnd *rand.Rand, now time.Time) []byte {
 // counts for the agent, or the body is left to it.
 func TestRepeatedFields(t *testing.T) {
 	o := makeOracle()
-	wishes := agentWishes(t, o.conf)
+	policy := agentPolicy(t, o.conf)
 	now := time.Now()
 	since := now.Add(-2 * time.Hour)
-	for _, format := range []apm.Format{apm.FormatV04, apm.FormatV07} {
+	for _, format := range []traces.Format{traces.FormatV04, traces.FormatV07} {
 		t.Run(fmt.Sprint(format), func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(12, uint64(format)))
-			c := apm.NewCounter()
+			c := traces.NewCounter()
 			taken := 0
 			for i := range 3_000 {
 				spans := 1 + rnd.IntN(3)
@@ -82,12 +82,12 @@ func TestRepeatedFields(t *testing.T) {
 					list = append(list, repeatedSpan(rnd, now)...)
 				}
 				body := append([]byte{0x91}, list...)
-				if format == apm.FormatV07 {
+				if format == traces.FormatV07 {
 					body = msgp.AppendString(msgp.AppendMapHeader(nil, 1), "chunks")
 					body = msgp.AppendString(append(body, 0x91, 0x81), "spans")
 					body = append(body, list...)
 				}
-				if c.Count(format, body, "go", false, wishes) != nil {
+				if c.Count(format, body, "go", false, policy) != nil {
 					continue
 				}
 				taken++

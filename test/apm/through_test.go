@@ -22,9 +22,9 @@ import (
 	"github.com/DataDog/datadog-agent/pkg/trace/telemetry"
 	"github.com/DataDog/datadog-go/v5/statsd"
 	"github.com/DataDog/sketches-go/ddsketch/pb/sketchpb"
-	"github.com/spanstatsd/spanstatsd/internal/apm"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/traces"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -156,8 +156,8 @@ func clientOf(t *testing.T, socket string) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-var paths = map[apm.Format]string{
-	apm.FormatV04: "/v0.4/traces", apm.FormatV05: "/v0.5/traces", apm.FormatV07: "/v0.7/traces", apm.FormatV1: "/v1.0/traces",
+var paths = map[traces.Format]string{
+	traces.FormatV04: "/v0.4/traces", traces.FormatV05: "/v0.5/traces", traces.FormatV07: "/v0.7/traces", traces.FormatV1: "/v1.0/traces",
 }
 
 // sent is one request of a tracer.
@@ -196,12 +196,12 @@ func TestAgentSeesTheSame(t *testing.T) {
 	clients := [2]*http.Client{clientOf(t, socket), clientOf(t, direct.socket)}
 	rnd := rand.New(rand.NewPCG(10, 99))
 	for i := range 400 {
-		format := apm.Format(i % 4)
+		format := traces.Format(i % 4)
 		s := sent{path: paths[format], body: formats[format](randomPayload(rnd, time.Now()), rnd), header: map[string]string{
 			"Content-Type": "application/msgpack", "Datadog-Meta-Lang": pick(rnd, "go", "python"),
 			"Datadog-Container-ID": pick(rnd, "", "container-1", "container-2"),
 		}}
-		if format == apm.FormatV07 {
+		if format == traces.FormatV07 {
 			// The agent takes the container of this format from its body alone.
 			delete(s.header, "Datadog-Container-ID")
 		}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/DataDog/datadog-agent/pkg/trace/config"
 	"github.com/DataDog/sketches-go/ddsketch/pb/sketchpb"
-	"github.com/spanstatsd/spanstatsd/internal/apm"
 	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/traces"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 	"google.golang.org/protobuf/proto"
 )
@@ -40,7 +40,7 @@ func sketched(t testing.TB, encoded []byte) (count float64) {
 }
 
 // ours is what the daemon would count of what a counter made of a body.
-func ours(t testing.TB, c *apm.Counter, lang string, since time.Time) map[string]total {
+func ours(t testing.TB, c *traces.Counter, lang string, since time.Time) map[string]total {
 	totals := map[string]total{}
 	oldest := since.UnixNano() - since.UnixNano()%10e9
 	for baseService, body := range c.Batches {
@@ -79,17 +79,17 @@ func ours(t testing.TB, c *apm.Counter, lang string, since time.Time) map[string
 	return totals
 }
 
-func agentWishes(t testing.TB, conf *config.AgentConfig) *apm.Wishes {
-	wishes, ok := apm.NewWishes(conf.PeerTagsCache().Keys, []string{"client", "consumer", "producer", "server"}, nil)
+func agentPolicy(t testing.TB, conf *config.AgentConfig) *traces.Policy {
+	policy, ok := traces.NewPolicy(conf.PeerTagsCache().Keys, []string{"client", "consumer", "producer", "server"}, nil)
 	if !ok {
 		t.Fatal("the agent wants more tags than we can tell apart")
 	}
-	return wishes
+	return policy
 }
 
-var formats = map[apm.Format]func(*fakePayload, *rand.Rand) []byte{
-	apm.FormatV04: (*fakePayload).v04, apm.FormatV05: (*fakePayload).v05,
-	apm.FormatV07: (*fakePayload).v07, apm.FormatV1: (*fakePayload).v1,
+var formats = map[traces.Format]func(*fakePayload, *rand.Rand) []byte{
+	traces.FormatV04: (*fakePayload).v04, traces.FormatV05: (*fakePayload).v05,
+	traces.FormatV07: (*fakePayload).v07, traces.FormatV1: (*fakePayload).v1,
 }
 
 // withinOneBucket repeats a comparison that the clock took into another bucket:
@@ -109,11 +109,11 @@ func withinOneBucket(compare func()) {
 // group and bucket by bucket, the counter makes what the agent's concentrator makes.
 func TestBodiesAreCountedAsByTheAgent(t *testing.T) {
 	o := makeOracle()
-	wishes := agentWishes(t, o.conf)
+	policy := agentPolicy(t, o.conf)
 	for format, write := range formats {
 		t.Run(fmt.Sprint(format), func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(10, uint64(format)))
-			c := apm.NewCounter()
+			c := traces.NewCounter()
 			now := time.Now()
 			since := now.Add(-2 * time.Hour)
 			groups, left := 0, 0
@@ -123,7 +123,7 @@ func TestBodiesAreCountedAsByTheAgent(t *testing.T) {
 				var err, refused error
 				var mine, theirs map[string]total
 				withinOneBucket(func() {
-					err = c.Count(format, body, lang, topLevel, wishes)
+					err = c.Count(format, body, lang, topLevel, policy)
 					theirs, refused = o.count(t, format, slices.Clone(body), lang, topLevel, since)
 					if err == nil && refused == nil {
 						mine = ours(t, c, lang, since)

@@ -1,0 +1,214 @@
+package clientstats
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/DataDog/sketches-go/ddsketch"
+	"github.com/DataDog/sketches-go/ddsketch/mapping"
+	"github.com/DataDog/sketches-go/ddsketch/pb/sketchpb"
+	"github.com/DataDog/sketches-go/ddsketch/store"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/vmihailenco/msgpack/v5"
+	"google.golang.org/protobuf/proto"
+)
+
+type object = map[string]any
+
+// sketchBytes is a sketch as the agent's own code makes it.
+func sketchBytes(t testing.TB, durations ...float64) []byte {
+	t.Helper()
+	sketch, err := ddsketch.LogCollapsingLowestDenseDDSketch(aggregate.RelativeAccuracy, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range durations {
+		if err := sketch.Add(d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return marshal(t, sketch.ToProto())
+}
+
+func marshal(t testing.TB, m proto.Message) []byte {
+	t.Helper()
+	b, err := proto.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// statsOf is a payload of one group, changed at will.
+func statsOf(t testing.TB, change func(payload, bucket, group object)) []byte {
+	t.Helper()
+	group := object{
+		"Service": "shop", "Name": "web.request", "Resource": "GET /", "Type": "web", "HTTPStatusCode": uint32(200), "DBType": "",
+		"Hits": uint64(5), "Errors": uint64(2), "TopLevelHits": uint64(4), "Duration": uint64(31_000),
+		"OkSummary": sketchBytes(t, 0, 1000, 20_000), "ErrorSummary": sketchBytes(t, 5000, 5000), "Synthetics": true,
+		"SpanKind": "client", "PeerTags": []string{"db.name:orders", "out.host:db"}, "IsTraceRoot": int32(2), "GRPCStatusCode": "0",
+		"HTTPMethod": "GET", "HTTPEndpoint": "/", "srv_src": "m", "SpanDerivedPrimaryTags": []string{}, "AdditionalMetricTags": []string{"a:b"},
+	}
+	bucket := object{"Start": uint64(170e9), "Duration": uint64(10e9), "AgentTimeShift": int64(0)}
+	payload := object{
+		"Hostname": "h", "Env": "e", "Version": "v", "Lang": "", "TracerVersion": "1", "RuntimeID": "r", "Sequence": uint64(7),
+		"Service": "base", "ContainerID": "", "Tags": []string{}, "GitCommitSha": "c", "ProcessTagsHash": uint64(0), "ProcessTags": "p:q",
+		"AgentAggregation": "", "ImageTag": "",
+	}
+	if change != nil {
+		change(payload, bucket, group)
+	}
+	if _, said := bucket["Stats"]; !said {
+		bucket["Stats"] = []any{group}
+	}
+	if _, said := payload["Stats"]; !said {
+		payload["Stats"] = []any{bucket}
+	}
+	body, err := msgpack.Marshal(payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+func TestGroups(t *testing.T) {
+	var p Payload
+	err := p.Read(statsOf(t, nil), span.Origin{Lang: "go", TracerVersion: "2", ObfuscationVersion: "1", ContainerID: "c1"})
+	if err != nil || len(p.Groups) != 1 || p.Width != 10e9 {
+		t.Fatalf("%v: %+v", err, p.Groups)
+	}
+	if want := (span.Origin{
+		Host: "h", Env: "e", Version: "v", Lang: "go", TracerVersion: "1", RuntimeID: "r", Service: "base", GitCommitSHA: "c",
+		ProcessTags: "p:q", ContainerID: "c1", ObfuscationVersion: "1",
+	}); p.Origin != want {
+		t.Errorf("origin %+v", p.Origin)
+	}
+	got := p.Groups[0]
+	if want := (aggregate.Counts{Spans: 5, Hits: 5, Errors: 2, TopLevel: 4, Duration: 31_000}); got.Counts != want || got.Bucket != 170e9 {
+		t.Errorf("counts %+v in bucket %d", got.Counts, got.Bucket)
+	}
+	k := got.Key
+	if !slices.Equal(k.PeerTags, []string{"db.name:orders", "out.host:db"}) || !slices.Equal(k.AdditionalTags, []string{"a:b"}) {
+		t.Errorf("tags %q, %q", k.PeerTags, k.AdditionalTags)
+	}
+	k.PeerTags, k.AdditionalTags = nil, nil
+	if want := (span.Key{
+		Service: "shop", Operation: "web.request", Resource: "GET /", Type: "web", Kind: "client", TraceRoot: span.TraceRootFalse,
+		HTTPStatus: 200, HTTPMethod: "GET", HTTPEndpoint: "/", GRPCStatus: "0", ServiceSource: "m", Synthetics: true,
+	}); !equalKeys(k, want) {
+		t.Errorf("key %+v", k)
+	}
+	if got.OK.Zeros != 1 || len(got.OK.List) != 2 || len(got.Errors.List) != 1 || got.Errors.List[0].Spans != 2 {
+		t.Errorf("bins %+v and %+v", got.OK, got.Errors)
+	}
+}
+
+func equalKeys(a, b span.Key) bool {
+	return string(a.AppendCanonical(nil)) == string(b.AppendCanonical(nil))
+}
+
+func TestGroupsThatCantBeMerged(t *testing.T) {
+	java, err := mapping.NewLinearlyInterpolatedMapping(1.0 / 128)
+	if err != nil {
+		t.Fatal(err)
+	}
+	interpolated := ddsketch.NewDDSketch(java, store.NewDenseStore(), store.NewDenseStore())
+	mapped := func(change func(*sketchpb.IndexMapping)) func(_, _, g object) {
+		var s sketchpb.DDSketch
+		if err := proto.Unmarshal(sketchBytes(t, 1000), &s); err != nil {
+			t.Fatal(err)
+		}
+		change(s.Mapping)
+		return func(_, _, g object) { g["OkSummary"], g["ErrorSummary"] = marshal(t, &s), marshal(t, &s) }
+	}
+	sketch := func(change func(*sketchpb.DDSketch)) func(_, _, g object) {
+		var s sketchpb.DDSketch
+		if err := proto.Unmarshal(sketchBytes(t, 1000), &s); err != nil {
+			t.Fatal(err)
+		}
+		change(&s)
+		return func(_, _, g object) { g["OkSummary"] = marshal(t, &s) }
+	}
+	in := func(to int, name string, value any) func(p, b, g object) {
+		return func(p, b, g object) { []object{p, b, g}[to][name] = value }
+	}
+	const payload, bucket, group = 0, 1, 2
+	for name, test := range map[string]struct {
+		change func(p, b, g object)
+		want   error
+	}{
+		"two mappings":         {in(group, "OkSummary", marshal(t, interpolated.ToProto())), ErrUnfit},
+		"no sketch":            {in(group, "ErrorSummary", []byte{}), ErrMapping},
+		"no mapping":           {sketch(func(s *sketchpb.DDSketch) { s.Mapping = nil }), ErrMapping},
+		"no mapping at all":    {func(_, _, g object) { g["OkSummary"], g["ErrorSummary"] = []byte{}, []byte{} }, ErrMapping},
+		"no gamma":             {mapped(func(m *sketchpb.IndexMapping) { m.Gamma = 1 }), ErrMapping},
+		"a gamma that is none": {mapped(func(m *sketchpb.IndexMapping) { m.Gamma = math.NaN() }), ErrMapping},
+		"a coarse mapping":     {mapped(func(m *sketchpb.IndexMapping) { m.Gamma = 4 }), ErrMapping},
+		"an interpolation that the agent does not know": {mapped(func(m *sketchpb.IndexMapping) { m.Interpolation = sketchpb.IndexMapping_QUADRATIC }), ErrMapping},
+		"no sketch at all":       {in(group, "ErrorSummary", []byte("garbage")), ErrUnfit},
+		"an offset":              {sketch(func(s *sketchpb.DDSketch) { s.Mapping.IndexOffset = 1 }), ErrUnfit},
+		"a negative bin":         {sketch(func(s *sketchpb.DDSketch) { s.PositiveValues.ContiguousBinIndexOffset = -1 }), ErrUnfit},
+		"a bin of no duration":   {sketch(func(s *sketchpb.DDSketch) { s.PositiveValues.ContiguousBinIndexOffset = 2048 }), ErrUnfit},
+		"a bin of no mapping":    {sketch(func(s *sketchpb.DDSketch) { s.PositiveValues.ContiguousBinIndexOffset = 8192 }), ErrUnfit},
+		"half a span":            {sketch(func(s *sketchpb.DDSketch) { s.ZeroCount = .5 }), ErrUnfit},
+		"less than no span":      {sketch(func(s *sketchpb.DDSketch) { s.ZeroCount = -1 }), ErrUnfit},
+		"no number of spans":     {sketch(func(s *sketchpb.DDSketch) { s.ZeroCount = math.NaN() }), ErrUnfit},
+		"negative durations":     {sketch(func(s *sketchpb.DDSketch) { s.NegativeValues = s.PositiveValues }), ErrUnfit},
+		"a dialect":              {in(group, "DBType", "mysql"), ErrUnfit},
+		"what we do not know":    {in(group, "New", 1), ErrUnfit},
+		"new of a bucket":        {in(bucket, "New", 1), ErrUnfit},
+		"new of a payload":       {in(payload, "New", 1), ErrUnfit},
+		"tags of the agent":      {in(payload, "Tags", []string{"a"}), ErrUnfit},
+		"an image":               {in(payload, "ImageTag", "a"), ErrUnfit},
+		"a fourth root":          {in(group, "IsTraceRoot", 9), ErrUnfit},
+		"too many":               {in(group, "Hits", uint64(math.MaxUint64)), ErrUnfit},
+		"none":                   {in(group, "Hits", 0), ErrUnfit},
+		"a probe":                {in(payload, "Stats", []any{}), ErrUnfit},
+		"a negative count":       {in(group, "Hits", -1), ErrUnread},
+		"a count that is a text": {in(group, "Hits", "1"), ErrUnread},
+		"nil for a text":         {in(group, "Service", nil), ErrUnread},
+		"nil for a group":        {in(bucket, "Stats", []any{nil}), ErrUnread},
+		"a text for a sketch":    {in(group, "OkSummary", "text"), ErrUnread},
+	} {
+		var p Payload
+		if err := p.Read(statsOf(t, test.change), span.Origin{}); err != test.want {
+			t.Errorf("%s: %v, want %v", name, err, test.want)
+		}
+	}
+}
+
+// FuzzGroups reads anything. What it takes, protobuf takes, and finds the same spans
+// in its sketches.
+func FuzzGroups(f *testing.F) {
+	f.Add(statsOf(f, nil), sketchBytes(f, 1, 2, 1e9))
+	f.Add([]byte{0x81}, []byte{})
+	var p Payload
+	f.Fuzz(func(t *testing.T, body, encoded []byte) {
+		if p.Read(body, span.Origin{}) == nil && len(p.Groups) == 0 {
+			t.Error("nothing can be merged")
+		}
+		var s sketch
+		if s.read(encoded) != nil {
+			return
+		}
+		var reference sketchpb.DDSketch
+		if err := proto.Unmarshal(encoded, &reference); err != nil {
+			t.Fatalf("protobuf does not read it: %v", err)
+		}
+		want, got := reference.ZeroCount, float64(s.zeros)
+		for _, n := range reference.PositiveValues.GetContiguousBinCounts() {
+			want += n
+		}
+		for _, n := range reference.PositiveValues.GetBinCounts() {
+			want += n
+		}
+		for _, bin := range s.bins {
+			got += float64(bin.Spans)
+		}
+		if got != want {
+			t.Errorf("%v spans, protobuf finds %v", got, want)
+		}
+	})
+}

@@ -1,0 +1,143 @@
+package clientstats
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/DataDog/sketches-go/ddsketch"
+	"github.com/DataDog/sketches-go/ddsketch/mapping"
+	"github.com/DataDog/sketches-go/ddsketch/pb/sketchpb"
+	"github.com/DataDog/sketches-go/ddsketch/store"
+	"google.golang.org/protobuf/proto"
+)
+
+// tracersDurations are those of every sketch in testdata/sketches that is not empty.
+// Each was written by the library that the language's tracer counts with, with that
+// tracer's parameters: sketches-java 0.8.3, ddsketch 3.0.1 (Python), sketches-js 2.1.1.
+var tracersDurations = []float64{0, 1, 1, 1000, 1500, 123_456, 1e6, 1.1e6, 5e6, 2e9, 6e10}
+
+// TestSketchesOfTracers reads what other languages write: the mapping is one that the
+// agent accepts, and each duration that its tracer has not collapsed is in a bin that
+// stands for it.
+func TestSketchesOfTracers(t *testing.T) {
+	files, err := filepath.Glob("testdata/sketches/*")
+	if err != nil || len(files) != 6 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		encoded, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s sketch
+		if err := s.read(encoded); err != nil {
+			t.Errorf("%s: %v", file, err)
+			continue
+		}
+		index, err := s.mapping.Library()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var read []float64
+		for bin, spans := range binsOf(s) {
+			for range spans {
+				read = append(read, index.Value(bin))
+			}
+		}
+		if strings.Contains(file, "empty") {
+			if len(read) != 0 {
+				t.Errorf("%s: %v", file, read)
+			}
+			continue
+		}
+		slices.Sort(read)
+		if len(read) != len(tracersDurations) || s.zeros != 1 {
+			t.Fatalf("%s: %v", file, read)
+		}
+		const collapsed = 6 // of 11 at most
+		for i, d := range tracersDurations[collapsed:] {
+			if got := read[collapsed+i]; math.Abs(got/d-1) > .03 {
+				t.Errorf("%s: %v for %v", file, got, d)
+			}
+		}
+	}
+}
+
+// binsOf is how many spans are where, zeros under -1.
+func binsOf(s sketch) map[int]uint64 {
+	all := map[int]uint64{}
+	if s.zeros > 0 {
+		all[-1] = s.zeros
+	}
+	for _, bin := range s.bins {
+		all[int(bin.Index)] += bin.Spans
+	}
+	return all
+}
+
+// TestSketchesAgreeWithTheLibrary reads random sketches of every mapping and store
+// that the library has, and finds what the agent's reader of it finds.
+func TestSketchesAgreeWithTheLibrary(t *testing.T) {
+	var mappings []mapping.IndexMapping
+	for _, accuracy := range []float64{.005, .00775, 1. / 128, .01, .02, .1} {
+		for _, make := range []func(float64) (mapping.IndexMapping, error){
+			func(a float64) (mapping.IndexMapping, error) { return mapping.NewLogarithmicMapping(a) },
+			func(a float64) (mapping.IndexMapping, error) { return mapping.NewLinearlyInterpolatedMapping(a) },
+			func(a float64) (mapping.IndexMapping, error) { return mapping.NewCubicallyInterpolatedMapping(a) },
+		} {
+			m, err := make(accuracy)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mappings = append(mappings, m)
+		}
+	}
+	stores := []store.Provider{
+		store.DenseStoreConstructor, store.SparseStoreConstructor, store.BufferedPaginatedStoreConstructor,
+		func() store.Store { return store.NewCollapsingLowestDenseStore(1024) },
+	}
+	rnd := rand.New(rand.NewPCG(5, 6))
+	for i := range 2000 {
+		m := mappings[rnd.IntN(len(mappings))]
+		written := ddsketch.NewDDSketchFromStoreProvider(m, stores[i%len(stores)])
+		for range rnd.IntN(60) {
+			if err := written.AddWithCount(float64(rnd.Uint64()>>6>>rnd.IntN(58)), float64(1+rnd.IntN(1000))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		encoded := marshal(t, written.ToProto())
+		var s sketch
+		if err := s.read(encoded); err != nil {
+			t.Fatalf("%+v: %v", m, err)
+		}
+		var message sketchpb.DDSketch
+		if err := proto.Unmarshal(encoded, &message); err != nil {
+			t.Fatal(err)
+		}
+		agents, err := ddsketch.FromProto(&message)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[int]uint64{}
+		if zeros := agents.GetZeroCount(); zeros > 0 {
+			want[-1] = uint64(zeros)
+		}
+		agents.GetPositiveValueStore().ForEach(func(index int, count float64) bool {
+			want[index] = uint64(count)
+			return false
+		})
+		if got := binsOf(s); !reflect.DeepEqual(got, want) {
+			t.Fatalf("%s\n got %v\nwant %v", fmt.Sprintf("%+v", m), got, want)
+		}
+		if library, err := s.mapping.Library(); err != nil || !library.Equals(m) {
+			t.Fatalf("mapping %+v, want %+v", s.mapping, m)
+		}
+	}
+}

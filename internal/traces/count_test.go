@@ -1,0 +1,139 @@
+package traces
+
+import (
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+func countedSpans(t testing.TB, c *Counter) (n int) {
+	t.Helper()
+	for _, body := range c.Batches {
+		w, err := wire.WalkSpans(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s wire.Snapshot
+		for w.Next(&s) {
+			if _, err := wire.DecodeKey(s.Key); err != nil {
+				t.Fatal(err)
+			}
+			n++
+		}
+		if w.Err() != nil {
+			t.Fatal(w.Err())
+		}
+	}
+	return n
+}
+
+// TestFormatsAgree: the same traces give the same batches in each format. Of four
+// spans each, the inner one is measured in every other trace.
+func TestFormatsAgree(t *testing.T) {
+	for _, f := range examples {
+		c := NewCounter()
+		if err := c.Count(f.format, f.body(t, 100), "go", true, policyOf(t)); err != nil {
+			t.Fatalf("%s: %v", f.name, err)
+		}
+		if n := countedSpans(t, c); n != 350 {
+			t.Errorf("%s: %d spans counted, want 350", f.name, n)
+		}
+		if got := string(c.payload.facts.env.of(c.payload.b)); got != "prod" {
+			t.Errorf("%s: env %q", f.name, got)
+		}
+	}
+}
+
+// TestIgnoredResources: a trace is left out by its root's resource.
+func TestIgnoredResources(t *testing.T) {
+	w, ok := NewPolicy(nil, []string{"server", "client"}, []string{"^GET /route/3$"})
+	if !ok {
+		t.Fatal("refused")
+	}
+	c := NewCounter()
+	if err := c.Count(FormatV04, bodyV04(t, 16), "go", true, w); err != nil {
+		t.Fatal(err)
+	}
+	if n := countedSpans(t, c); n != 15*3+7 {
+		t.Errorf("%d spans counted", n)
+	}
+	if _, ok := NewPolicy(nil, nil, []string{"("}); ok {
+		t.Error("an expression that can't be read was taken")
+	}
+}
+
+// TestCut: what is cut out of a body is exactly its unsampled traces, and what is
+// left is a body of the same form.
+func TestCut(t *testing.T) {
+	for _, f := range examples {
+		for _, traces := range []int{1, 2, 15, 16, 40} {
+			c, w, body := NewCounter(), policyOf(t), f.body(t, traces)
+			whole := len(body)
+			if err := c.Count(f.format, body, "go", true, w); err != nil {
+				t.Fatal(err)
+			}
+			left, cutTraces, cutSpans := c.Cut(body)
+			if f.format == FormatV1 {
+				if len(left) != whole || cutTraces != 0 {
+					t.Errorf("%s: %d traces were cut out of a body that can't be cut", f.name, cutTraces)
+				}
+				continue
+			}
+			if cutTraces != traces/2 || cutSpans != 4*cutTraces {
+				t.Errorf("%s: of %d traces %d were cut, with %d spans", f.name, traces, cutTraces, cutSpans)
+			}
+			if err := c.Count(f.format, left, "go", true, w); err != nil {
+				t.Fatalf("%s: what is left of %d traces: %v", f.name, traces, err)
+			}
+			if c.payload.at != len(left) || len(c.payload.chunks) != traces-cutTraces {
+				t.Errorf("%s: %d of %d bytes are left, with %d traces", f.name, c.payload.at, len(left), len(c.payload.chunks))
+			}
+			if _, again, _ := c.Cut(left); again != 0 {
+				t.Errorf("%s: %d more traces were cut", f.name, again)
+			}
+		}
+	}
+}
+
+// TestCountAlloc: once warm, a body allocates nothing.
+func TestCountAlloc(t *testing.T) {
+	for _, f := range examples {
+		for _, topLevel := range []bool{true, false} {
+			c, w, body := NewCounter(), policyOf(t), f.body(t, 200)
+			count := func() {
+				if err := c.Count(f.format, body, "go", topLevel, w); err != nil {
+					t.Fatal(err)
+				}
+			}
+			count()
+			if n := testing.AllocsPerRun(20, count); n != 0 {
+				t.Errorf("%s, top-level by the tracer %v: %v allocations", f.name, topLevel, n)
+			}
+		}
+	}
+}
+
+// FuzzCount: no bytes make a counter panic, or write what our protocol would not take,
+// or something else because of what it has met before.
+func FuzzCount(f *testing.F) {
+	for _, b := range examples {
+		f.Add(uint8(b.format), true, b.body(f, 2))
+		f.Add(uint8(b.format), false, b.body(f, 1))
+	}
+	w := policyOf(f)
+	c := NewCounter()
+	c.Now = func() time.Time { return time.Unix(1e9, 0) }
+	f.Fuzz(func(t *testing.T, format uint8, topLevel bool, body []byte) {
+		fresh := NewCounter()
+		fresh.Now = c.Now
+		err, other := c.Count(Format(format%4), body, "go", topLevel, w), fresh.Count(Format(format%4), body, "go", topLevel, w)
+		if (err == nil) != (other == nil) {
+			t.Fatalf("%v, and where nothing was met before %v", err, other)
+		}
+		if err == nil {
+			countedSpans(t, c)
+			same(t, c, fresh)
+		}
+	})
+}

@@ -1,0 +1,113 @@
+package traces
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// spansV05 is a body of one trace of that many equal spans, whose strings stand in
+// its dictionary once.
+func spansV05(t testing.TB, spans int, service, resource string, meta map[string]string) []byte {
+	t.Helper()
+	dict := []string{"", service, "op", resource}
+	tags := map[int]int{}
+	for k, v := range meta {
+		tags[len(dict)] = len(dict) + 1
+		dict = append(dict, k, v)
+	}
+	trace := make([]any, spans)
+	for i := range trace {
+		trace[i] = []any{1, 2, 3, 1, i + 1, 0, int64(1e18), 1, 0, tags, map[int]float64{}, 0}
+	}
+	return encode(t, []any{dict, []any{trace}})
+}
+
+// TestWrittenOnceUsedOften: a string that a body brings once and refers to from
+// each of its spans costs us no more than a body may: it is left to the agent.
+func TestWrittenOnceUsedOften(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	for name, body := range map[string][]byte{
+		"resource":        spansV05(t, 1<<12, "shop", long, nil),
+		"service":         spansV05(t, 1<<12, long, "GET /", nil),
+		"broken service":  spansV05(t, 1<<12, long+"\xff", "GET /", nil),
+		"a number's text": spansV05(t, 1<<12, "shop", "GET /", map[string]string{"_dd.measured": strings.Repeat("1", 20_000)}),
+	} {
+		c := NewCounter()
+		if err := c.Count(FormatV05, body, "go", false, policyOf(t)); err == nil {
+			t.Errorf("%s: it was counted", name)
+		}
+		if held := cap(c.scratch) + c.room(); held > 3*maxText {
+			t.Errorf("%s: it made us hold %d bytes", name, held)
+		}
+		if c.Next() == c && cap(c.scratch)+c.room() > keptText {
+			t.Errorf("%s: the counter keeps %d bytes for the next body", name, c.room())
+		}
+	}
+}
+
+// TestLongTags: what the agent would cut, and lists that would cost more memory
+// than they are long, are left to it.
+func TestLongTags(t *testing.T) {
+	for _, value := range []string{strings.Repeat(",", 1<<20), strings.Repeat("x", maxTagText+1)} {
+		body := spansV05(t, 1, "shop", "GET /", map[string]string{"span.kind": "client", "out.host": value})
+		if NewCounter().Count(FormatV05, body, "go", false, policyOf(t)) == nil {
+			t.Errorf("a tag of %d bytes was counted", len(value))
+		}
+	}
+	body := spansV05(t, 1, "shop", "GET /", map[string]string{"span.kind": "client", "out.host": strings.Repeat("x", maxTagText)})
+	if err := NewCounter().Count(FormatV05, body, "go", false, policyOf(t)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestManyBaseServices: each is a publisher with keys of its own; a body with more
+// of them than any process has is left to the agent.
+func TestManyBaseServices(t *testing.T) {
+	body := func(n int) []byte {
+		var traces []any
+		for i := range n {
+			traces = append(traces, []any{map[string]any{
+				"service": "shop", "name": "op", "resource": "r", "span_id": 1, "start": int64(1e18), "duration": 1,
+				"meta": map[string]string{"_dd.base_service": fmt.Sprint("base-", i)},
+			}})
+		}
+		return encode(t, traces)
+	}
+	c := NewCounter()
+	if err := c.Count(FormatV04, body(MaxBatches), "go", false, policyOf(t)); err != nil {
+		t.Error(err)
+	}
+	if err := c.Count(FormatV04, body(MaxBatches+1), "go", false, policyOf(t)); err == nil {
+		t.Error("they were counted")
+	}
+	if len(c.batches) > MaxBatches {
+		t.Errorf("%d batches were begun", len(c.batches))
+	}
+}
+
+// TestManyOfNothing: traces without spans, and strings that no span refers to, take
+// one or two bytes of a body, and many times that of ours.
+func TestManyOfNothing(t *testing.T) {
+	strings := []byte{0x92, 0xdd, 0, 0x20, 0, 0}
+	for i := range 1 << 21 {
+		strings = append(strings, 0xa3, byte(i), byte(i>>8), byte(i>>16))
+	}
+	streamed := append([]byte{0x81, 0x01}, strings[1:]...)
+	traces := append([]byte{0xdd, 0, 0x20, 0, 0}, make([]byte, 1<<21)...)
+	for i := range traces[5:] {
+		traces[5+i] = 0x90
+	}
+	for _, test := range []struct {
+		format Format
+		body   []byte
+	}{{FormatV04, traces}, {FormatV05, strings}, {FormatV1, streamed}} {
+		c := NewCounter()
+		if c.Count(test.format, test.body, "go", true, policyOf(t)) == nil {
+			t.Errorf("%s: it was counted", test.format)
+		}
+		if len(c.payload.chunks) > maxSpans || len(c.payload.strings) > maxStrings {
+			t.Errorf("%s: %d traces and %d strings are held", test.format, len(c.payload.chunks), len(c.payload.strings))
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package traces
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// same compares what two counters made of one body.
+func same(t testing.TB, one, other *Counter) {
+	t.Helper()
+	if len(one.batches) != len(other.batches) {
+		t.Fatalf("%d batches, and %d", len(one.batches), len(other.batches))
+	}
+	for i := range one.batches {
+		a, b := &one.batches[i], &other.batches[i]
+		if a.baseService != b.baseService || !bytes.Equal(a.message, b.message) {
+			t.Fatalf("base service %q:\n%q\n%q:\n%q", a.baseService, a.message, b.baseService, b.message)
+		}
+	}
+}
+
+// randomSpan has labels of which each is likely to differ from that of another span by
+// little: in one place, in length, in what it was written as.
+func randomSpan(rnd *rand.Rand, id int) map[string]any {
+	label := func() string {
+		return []string{"", "a", "A b", "ab", "b", "\xff", "200", "10.0.0.1", strings.Repeat("x", rnd.IntN(500))}[rnd.IntN(9)]
+	}
+	meta, metrics := map[string]string{"span.kind": []string{"client", "internal", "server", "producer"}[rnd.IntN(4)]}, map[string]float64{}
+	for _, name := range []string{"http.status_code", "grpc.code", "rpc.system", "_dd.base_service", "_dd.svc_src", "peer.service", "out.host", "db.name", "other"} {
+		switch rnd.IntN(4) {
+		case 0:
+			meta[name] = label()
+		case 1:
+			metrics[name] = float64(rnd.IntN(600)) / 2
+		}
+	}
+	return map[string]any{
+		"service": label(), "name": label(), "resource": label(), "type": label(), "span_id": id + 1, "parent_id": rnd.IntN(2) * id,
+		"start": int64(1e18), "duration": 1, "meta": meta, "metrics": metrics,
+	}
+}
+
+// TestMemoAgrees: a counter that remembers keys makes of each body what one makes that
+// has met none, whatever language and policy came before.
+func TestMemoAgrees(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	few, ok := NewPolicy([]string{"out.host"}, []string{"client"}, nil)
+	if !ok {
+		t.Fatal("refused")
+	}
+	policy := []*Policy{policyOf(t), few}
+	c := NewCounter()
+	for range 60 {
+		var traces []any
+		for range 20 {
+			var spans []any
+			for id := range 1 + rnd.IntN(8) {
+				spans = append(spans, randomSpan(rnd, id))
+			}
+			traces = append(traces, spans)
+		}
+		body, w, lang, top := encode(t, traces), policy[rnd.IntN(2)], []string{"go", "python"}[rnd.IntN(2)], rnd.IntN(2) == 0
+		fresh := NewCounter()
+		if a, b := c.Count(FormatV04, body, lang, top, w), fresh.Count(FormatV04, body, lang, top, w); a != nil || b != nil {
+			t.Fatal(a, b)
+		}
+		same(t, c, fresh)
+		fresh.memo = memo{}
+		if c.Count(FormatV04, body, lang, top, w) != nil || fresh.Count(FormatV04, body, lang, top, w) != nil {
+			t.Fatal("the second time")
+		}
+		same(t, c, fresh)
+	}
+}
+
+// TestMemoIsBounded: whoever makes up labels makes a counter hold no more than a memo
+// may.
+func TestMemoIsBounded(t *testing.T) {
+	c, w := NewCounter(), policyOf(t)
+	for round := range 4 {
+		var spans []any
+		for i := range 4 * memoSlots / 4 {
+			spans = append(spans, map[string]any{
+				"service": "shop", "name": "op", "resource": fmt.Sprint(strings.Repeat("r", i%(maxSource+100)), round, i), "span_id": i + 1,
+				"start": int64(1e18), "metrics": map[string]float64{"_dd.measured": 1},
+			})
+		}
+		if err := c.Count(FormatV04, encode(t, []any{spans}), "go", true, w); err != nil {
+			t.Fatal(err)
+		}
+	}
+	held, kept := 0, 0
+	for i := range c.memo.slots {
+		held += cap(c.memo.slots[i].text)
+		if c.memo.slots[i].n > 0 {
+			kept++
+		}
+	}
+	if kept < memoSlots/2 || len(c.memo.slots) != memoSlots || held > memoSlots*memoText {
+		t.Errorf("%d keys of %d, %d bytes", kept, len(c.memo.slots), held)
+	}
+}

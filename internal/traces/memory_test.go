@@ -1,0 +1,81 @@
+package traces
+
+import (
+	"bytes"
+	"encoding/binary"
+	"runtime"
+	"slices"
+	"testing"
+)
+
+// inUse is the memory of the heap and of the stacks.
+func inUse() int {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc + m.StackInuse)
+}
+
+// TestCountersKeepTheirPromise: whatever a body is made of, counting it makes a counter
+// hold no more than its part of the budget.
+func TestCountersKeepTheirPromise(t *testing.T) {
+	for _, length := range []int{64 << 10, 1 << 20, 25 << 20} {
+		for name, body := range greedy(length) {
+			format := FormatV05
+			if name == "strings of v1" {
+				format = FormatV1
+			}
+			c, w := NewCounter(), policyOf(t)
+			before := inUse()
+			err := c.Count(format, body, "go", false, w)
+			held := inUse() - before
+			t.Logf("%d KiB of %s: %d KiB held, %d promised: %v", len(body)>>10, name, held>>10, CounterBytes(len(body))>>10, err)
+			if held > CounterBytes(length) {
+				t.Errorf("%d bytes of %s made it hold %d", len(body), name, held)
+			}
+			if held := c.Next(); held != c && len(body) < 64<<10 {
+				t.Errorf("a counter of %s was not kept", name)
+			}
+			runtime.KeepAlive(c)
+			runtime.KeepAlive(body)
+		}
+	}
+}
+
+// array32 begins an array, or a map with another lead.
+func array32(lead byte, n int) []byte {
+	return binary.BigEndian.AppendUint32([]byte{lead}, uint32(n))
+}
+
+// greedy are bodies of that length which are made of what costs most of ours.
+func greedy(length int) map[string][]byte {
+	dict := append([]byte{0x92, 0x96, 0xa0, 0xa1, 's', 0xa1, 'o', 0xac}, "_dd.measured"...)
+	dict = append(append(dict, 0xad), "_dd.base_service"[:13]...)
+	dict = append(dict, 0xa1, '1')
+	span := []byte{0x9c, 1, 2, 2, 1, 1, 0, 0xcf, 0x0d, 0xe0, 0xb6, 0xb3, 0xa7, 0x64, 0, 0, 1, 0, 0x80, 0x80, 0}
+	spans := func(n int) []byte { return bytes.Repeat(span, n) }
+	n := length / len(span)
+	tags := length / 2
+	all := map[string][]byte{
+		"spans":  slices.Concat(dict, []byte{0x91}, array32(0xdd, n), spans(n)),
+		"traces": slices.Concat(dict, array32(0xdd, n), bytes.Repeat(append([]byte{0x91}, span...), n)),
+		"tags": slices.Concat(dict, []byte{0x91, 0x91}, span[:len(span)-3], []byte{0x80},
+			array32(0xdf, tags), bytes.Repeat([]byte{3, 1}, tags), []byte{0}),
+	}
+	long := bytes.Repeat([]byte{'x'}, length/4)
+	several := length / 2 / len(span)
+	all["labels"] = slices.Concat([]byte{0x92, 0x94, 0xa0, 0xa1, 's'}, array32(0xdb, len(long)), long, []byte{0xa1, 'x'},
+		[]byte{0x91}, array32(0xdd, several), spans(several))
+	broken := slices.Concat(bytes.Repeat([]byte{0xff}, 4000), []byte{'x'})
+	all["broken labels"] = slices.Concat([]byte{0x92, 0x94, 0xa0, 0xa1, 's'}, array32(0xdb, len(broken)), broken, []byte{0xa1, 'x'},
+		[]byte{0x91}, array32(0xdd, several), spans(several))
+	texts := length / 4
+	list := array32(0xdd, texts)
+	for i := range texts {
+		list = append(list, 0xa3, byte(i), byte(i>>8), byte(i>>16))
+	}
+	all["strings"] = slices.Concat([]byte{0x92}, list, []byte{0x90})
+	all["strings of v1"] = slices.Concat([]byte{0x81, 0x01}, list)
+	return all
+}

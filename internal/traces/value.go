@@ -1,0 +1,92 @@
+package traces
+
+import (
+	"math"
+	"strconv"
+	"unsafe"
+
+	"github.com/spanstatsd/spanstatsd/client/rules"
+)
+
+// kindOf says what a tag's value was written as.
+type kindOf uint8
+
+const (
+	isText kindOf = iota
+	isNumber
+	isInteger
+	isBool
+	isBytes
+	isNested // a list or a map, which no rule can read
+)
+
+// tag is a tag that some rule asks for, as one span has it.
+type tag struct {
+	label label
+	kind  kindOf
+	bits  uint64 // of isNumber a float64, of isInteger an int64, of isBool 0 or 1, else a text
+}
+
+// text is a tag's of isText or isBytes.
+func (t *tag) text() text { return text{uint32(t.bits), uint32(t.bits >> 32)} }
+
+func (t *tag) isWritten() bool { return t.kind == isText || t.kind == isBytes }
+
+// bits are a text as a tag holds it.
+func (t text) bits() uint64 { return uint64(t.n)<<32 | uint64(t.at) }
+
+// number is the value as the agent reads a number: also from text.
+func (t *tag) number(body []byte) (float64, bool) {
+	switch t.kind {
+	case isNumber:
+		return math.Float64frombits(t.bits), true
+	case isInteger:
+		return float64(int64(t.bits)), true
+	case isBool:
+		return float64(t.bits), true
+	case isText:
+		if s := t.text().of(body); len(s) > 0 && s[0] <= '9' || len(s) > 2 { // "1", "-1", ".5", "inf"
+			f, err := strconv.ParseFloat(view(s), 64)
+			return f, err == nil
+		}
+	}
+	return 0, false
+}
+
+// whole is the value as the agent reads a whole number: not from text.
+func (t *tag) whole() (int64, bool) {
+	switch t.kind {
+	case isInteger:
+		return int64(t.bits), true
+	case isNumber:
+		return rules.WholeNumber(math.Float64frombits(t.bits))
+	}
+	return 0, false
+}
+
+// isOne reports whether the value is the number 1.
+func (t *tag) isOne(body []byte) bool {
+	n, ok := t.number(body)
+	return ok && n == 1
+}
+
+// append appends the value as the agent writes any as text.
+func (t *tag) append(dst, body []byte) []byte {
+	switch t.kind {
+	case isNumber:
+		return strconv.AppendFloat(dst, math.Float64frombits(t.bits), 'f', -1, 64)
+	case isInteger:
+		return strconv.AppendInt(dst, int64(t.bits), 10)
+	case isBool:
+		return strconv.AppendBool(dst, t.bits == 1)
+	default:
+		return append(dst, t.text().of(body)...)
+	}
+}
+
+// of is the string's bytes, where they lie.
+func (t text) of(body []byte) []byte { return body[t.at : t.at+t.n] }
+
+// view is bytes of the body as a string, without copying them. It is good for as
+// long as the body is not used again.
+func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
