@@ -40,7 +40,7 @@ func DecodeBye(body []byte) (Bye, error) {
 		case "versions":
 			m.Versions = r.numbers()
 		default:
-			r.skip()
+			r.Skip()
 		}
 	})
 	if err != nil {

@@ -1,10 +1,9 @@
 package wire
 
 import (
-	"bytes"
 	"math"
 
-	"github.com/vmihailenco/msgpack/v5"
+	"github.com/spanstatsd/spanstatsd/internal/msgpack"
 )
 
 // The largest list in a cold message: what a writer cuts a list to, and what a
@@ -15,13 +14,16 @@ const (
 	maxListBytes    = 64 << 10
 )
 
-// coldReader reads a cold message from msgpack/v5. It is stricter than the
-// library: a byte string is no string, a negative number no count, and an
-// extension nothing at all. A nil reads as the zero value everywhere. The first
-// fault sticks, and nothing is read after it.
+// maxDepth is how many maps and arrays of a cold message may lie in one another.
+// Its own are two, three in welcome; the rest is for what later versions add.
+const maxDepth = 8
+
+// coldReader reads the fields of a cold message into values of their own. A nil reads
+// as the zero value everywhere. The first fault sticks, and nothing is read after it.
 type coldReader struct {
+	msgpack.Reader
 	doing string
-	dec   *msgpack.Decoder
+	body  []byte
 	err   error
 }
 
@@ -32,75 +34,69 @@ func readCold(t Type, body []byte, field func(r *coldReader, name string)) error
 	if err := validate(doing, body); err != nil {
 		return err
 	}
-	r := &coldReader{doing: doing, dec: msgpack.NewDecoder(bytes.NewReader(body))}
+	r := &coldReader{Reader: msgpack.NewReader(body), doing: doing, body: body}
 	r.fields(field)
 	return r.err
+}
+
+// validate checks that body is one whole value with nothing after it, nested no
+// deeper than maxDepth: also what no field of this version reads.
+func validate(doing string, body []byte) error {
+	r := msgpack.NewReader(body)
+	if r.SkipWithin(maxDepth); r.Failed() {
+		return malformed(doing, "expected a whole value, nested no deeper than %d, found %s", maxDepth, found(body, r.At()))
+	}
+	if r.Left() != 0 {
+		return malformed(doing, "%d bytes follow its one value", r.Left())
+	}
+	return nil
 }
 
 // fields reads a map whose keys are strings. A key that comes twice is read
 // twice, so its last value stands.
 func (r *coldReader) fields(field func(r *coldReader, name string)) {
-	if r.absent("map", isMap) {
+	if r.IsNil() {
 		return
 	}
-	count, err := r.dec.DecodeMapLen()
-	r.check(err)
-	for i := 0; i < count && r.err == nil; i++ {
-		if r.absent("string as a field's name", isStr) {
-			r.fault("a field's name is nil")
-			return
-		}
-		name, err := r.dec.DecodeString()
-		r.check(err)
-		if r.err == nil {
-			field(r, name)
+	count := r.Map()
+	r.expect("a map")
+	for ; count > 0 && r.err == nil; count-- {
+		name := r.Str()
+		if r.expect("a string as a field's name"); r.err == nil {
+			field(r, string(name.Of(r.body)))
 		}
 	}
 }
 
 func (r *coldReader) text() string {
-	if r.absent("string", isStr) {
+	if r.IsNil() {
 		return ""
 	}
-	s, err := r.dec.DecodeString()
-	r.check(err)
-	return s
+	text := r.Str()
+	r.expect("a string")
+	return string(text.Of(r.body))
 }
 
-func (r *coldReader) number() uint64 {
-	if r.absent("integer", isInteger) {
-		return 0
-	}
-	if lead, _ := r.dec.PeekCode(); lead < int8v {
-		v, err := r.dec.DecodeUint64()
-		r.check(err)
-		return v
-	}
-	v, err := r.dec.DecodeInt64()
-	r.check(err)
-	if v < 0 {
-		r.fault("expected no negative number, found %d", v)
-		return 0
-	}
-	return uint64(v)
-}
+func (r *coldReader) number() uint64 { return r.numberTo(math.MaxUint64) }
 
 // size reads a number that is a size in memory.
-func (r *coldReader) size() int {
-	v := r.number()
-	if v > math.MaxInt32 {
-		r.fault("expected a size below 2^31, found %d", v)
+func (r *coldReader) size() int { return int(r.numberTo(math.MaxInt32)) }
+
+func (r *coldReader) numberTo(most uint64) uint64 {
+	if r.IsNil() {
 		return 0
 	}
-	return int(v)
+	v := r.Uint(most)
+	r.expect("an integer that is not negative, and a size below 2^31")
+	return v
 }
 
 func (r *coldReader) flag() bool {
-	if r.absent("boolean", isBool) {
+	if r.IsNil() {
 		return false
 	}
-	v, err := r.dec.DecodeBool()
-	r.check(err)
+	v := r.Bool()
+	r.expect("a boolean")
 	return v
 }
 
@@ -124,58 +120,29 @@ func (r *coldReader) numbers() []uint64 {
 }
 
 func (r *coldReader) list(element func()) {
-	if r.absent("array", isArray) {
+	if r.IsNil() {
 		return
 	}
-	count, err := r.dec.DecodeArrayLen()
-	r.check(err)
+	count := r.Array()
+	r.expect("an array")
 	if count > maxListElements {
 		r.fault("expected a list of at most %d elements, found %d", maxListElements, count)
 	}
-	for i := 0; i < count && r.err == nil; i++ {
+	for ; count > 0 && r.err == nil; count-- {
 		element()
 	}
 }
 
-// skip steps over the value of a field that this version does not know.
-func (r *coldReader) skip() { r.check(r.dec.Skip()) }
-
-// absent steps over a nil and reports that there was one. Any other value must
-// be of the kind wanted. After a fault everything is absent.
-func (r *coldReader) absent(want string, kind func(lead byte) bool) bool {
-	if r.err != nil {
-		return true
-	}
-	lead, err := r.dec.PeekCode()
-	switch {
-	case err != nil:
-		r.check(err)
-	case lead == nilLead:
-		r.check(r.dec.DecodeNil())
-	case !kind(lead):
-		r.fault("expected %s, found lead byte 0x%02x", want, lead)
-	default:
-		return false
-	}
-	return true
-}
-
-func (r *coldReader) check(err error) {
-	if err != nil {
-		r.fault("%v", err)
+// expect says what should have stood where the reader met a fault.
+func (r *coldReader) expect(what string) {
+	if r.Failed() {
+		r.fault("expected %s, found %s", what, found(r.body, r.At()))
 	}
 }
 
 func (r *coldReader) fault(format string, args ...any) {
 	if r.err == nil {
 		r.err = malformed(r.doing, format, args...)
+		r.Fail()
 	}
-}
-
-func isMap(lead byte) bool   { return lead&0xf0 == fixMap || lead == map16 || lead == map32 }
-func isArray(lead byte) bool { return lead&0xf0 == fixArray || lead == array16 || lead == array32 }
-func isStr(lead byte) bool   { return lead&0xe0 == fixStr || lead >= str8 && lead <= str32 }
-func isBool(lead byte) bool  { return lead == falseVal || lead == trueVal }
-func isInteger(lead byte) bool {
-	return lead < fixMap || lead >= fixNegative || lead >= uint8v && lead <= int64v
 }

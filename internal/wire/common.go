@@ -2,8 +2,8 @@ package wire
 
 import (
 	"encoding/binary"
-	"unsafe"
 
+	"github.com/spanstatsd/spanstatsd/internal/msgpack"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
@@ -30,14 +30,10 @@ const (
 // Commons reads snapshots up to the first that is not of the common shape, well formed
 // or not, as many as there is room for, and returns how many.
 //
-// It is the first half of the hot path, and reads several so that it is a loop of its
-// own: with what is to be done for each snapshot in it, more values are alive than the
-// processor has registers, and every second instruction moved one of them to or fro. It
-// asks once each whether there is room for what comes before and behind the key, and then
-// takes it for granted: the checks of slices were a fifth of it.
+// It reads several in a loop of its own, because a loop that also does something with
+// each of them runs out of registers.
 func (w *SpansWalker) Commons(to []Common) int {
 	body, at := w.body, w.at
-	start := unsafe.Pointer(unsafe.SliceData(body))
 	to = to[:min(len(to), w.left)]
 	read := 0
 walk:
@@ -45,22 +41,22 @@ walk:
 		if len(body)-at < commonHead {
 			break
 		}
-		head := (*[commonHead]byte)(unsafe.Add(start, at))
-		if head[0] != fixArray|4 {
+		head := (*[commonHead]byte)(body[at:])
+		if head[0] != msgpack.FixArray|4 {
 			break
 		}
 		c, facts, next := &to[i], at, 0
 		switch lead := head[1]; {
-		case lead == bin8 && head[2] != 0:
+		case lead == msgpack.Bin8 && head[2] != 0:
 			c.Key, c.KeyLen = uint32(at+3), uint32(head[2])
 			facts += 3 + int(head[2])
-		case lead < fixMap:
+		case lead < msgpack.FixMap:
 			c.Key, c.KeyLen = uint32(lead), 0
 			facts += 2
-		case lead == uint16v:
+		case lead == msgpack.Uint16:
 			c.Key, c.KeyLen = uint32(binary.BigEndian.Uint16(head[2:])), 0
 			facts += 4
-		case lead == uint8v:
+		case lead == msgpack.Uint8:
 			c.Key, c.KeyLen = uint32(head[2]), 0
 			facts += 3
 		default:
@@ -69,20 +65,20 @@ walk:
 		if len(body)-facts < commonFacts {
 			break
 		}
-		duration := (*[commonFacts]byte)(unsafe.Add(start, facts))
+		duration := (*[commonFacts]byte)(body[facts:])
 		end := (*[commonEnd]byte)(duration[5:])
 		switch duration[0] {
-		case uint32v:
+		case msgpack.Uint32:
 			c.Duration = binary.BigEndian.Uint32(duration[1:])
 			next = facts + 5 + commonEnd
-		case uint16v:
+		case msgpack.Uint16:
 			c.Duration = uint32(binary.BigEndian.Uint16(duration[1:]))
 			end = (*[commonEnd]byte)(duration[3:])
 			next = facts + 3 + commonEnd
 		default:
 			break walk
 		}
-		if end[0] != uint64v || end[1] >= 0x80 || end[9] > byte(span.KnownFlags) {
+		if end[0] != msgpack.Uint64 || end[1] >= 0x80 || end[9] > byte(span.KnownFlags) {
 			break
 		}
 		c.End, c.Flags = int64(binary.BigEndian.Uint64(end[1:])), uint32(end[9])

@@ -1,5 +1,11 @@
 package wire
 
+import (
+	"math"
+
+	"github.com/spanstatsd/spanstatsd/internal/msgpack"
+)
+
 // minDefinition is the fewest bytes that a definition can have: an array header,
 // a number and an empty byte string.
 const minDefinition = 4
@@ -14,7 +20,7 @@ func EndDefine(dst []byte, start, count int) { endCounted(dst, start, count) }
 
 // AppendDefinition appends that number stands for the key with these bytes.
 func AppendDefinition(dst []byte, number uint32, key []byte) []byte {
-	return appendBin(appendUint(append(dst, fixArray|2), uint64(number)), key)
+	return appendBin(appendUint(append(dst, msgpack.FixArray|2), uint64(number)), key)
 }
 
 // DefineWalker walks the definitions of one message in place.
@@ -43,26 +49,19 @@ func (w *DefineWalker) Next() (number uint32, key []byte, ok bool) {
 		}
 		return 0, nil, false
 	}
-	b := w.rest
-	count, n := readArray(b)
-	if n == 0 || count != 2 {
-		return w.fail("array of two, a number and a key", b)
+	r := msgpack.NewReader(w.rest)
+	if r.Array() != 2 {
+		r.Fail()
 	}
-	b = b[n:]
-	if number, n = readKeyNumber(b); n == 0 {
-		return w.fail("number below 2^32", b)
+	number = uint32(r.Uint(math.MaxUint32))
+	key = r.Bin().Of(w.rest)
+	if r.Failed() {
+		w.err = malformed("walk define", "definition %d of %d: expected an array of a number below 2^32 and a byte string, found %s",
+			w.count-w.left, w.count, found(w.rest, r.At()))
+		w.rest, w.left = nil, 0
+		return 0, nil, false
 	}
-	b = b[n:]
-	if key, n = readBin(b); n == 0 {
-		return w.fail("byte string as the key", b)
-	}
-	w.rest = b[n:]
+	w.rest = w.rest[r.At():]
 	w.left--
 	return number, key, true
-}
-
-func (w *DefineWalker) fail(expected string, b []byte) (uint32, []byte, bool) {
-	w.err = malformed("walk define", "definition %d of %d: expected %s, found %s", w.count-w.left, w.count, expected, found(b))
-	w.rest, w.left = nil, 0
-	return 0, nil, false
 }

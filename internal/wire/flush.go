@@ -36,7 +36,7 @@ func DecodeFlush(body []byte) (Flush, error) {
 		case "error":
 			m.Error = r.text()
 		default:
-			r.skip()
+			r.Skip()
 		}
 	})
 	if err != nil {

@@ -1,6 +1,10 @@
 package wire
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/spanstatsd/spanstatsd/internal/msgpack"
+)
 
 // A message is an array of two, its type and its body. beginFrame writes both
 // headers in their shortest form, so a body starts at a fixed offset.
@@ -18,26 +22,25 @@ func FrameLength(header []byte) uint32 {
 // Split parts a message, which is a frame without its length, into its type and
 // its body. The body aliases the message and has not been looked at yet.
 func Split(message []byte) (t Type, body []byte, err error) {
-	count, n := readArray(message)
-	if n == 0 || count != 2 {
-		return 0, nil, malformed("split message", "expected an array of two, the type and the body, found %s", found(message))
+	r := msgpack.NewReader(message)
+	if r.Array() != 2 {
+		r.Fail()
 	}
-	message = message[n:]
-	number, isNegative, n := readInteger(message)
-	if n == 0 {
-		return 0, nil, malformed("split message", "expected an integer as the type, found %s", found(message))
+	number, isNegative := r.Integer()
+	if r.Failed() {
+		return 0, nil, malformed("split message", "expected an array of two, a number as the type and the body, found %s", found(message, r.At()))
 	}
 	if isNegative || number > uint64(TypeBye) || !Type(number).known() {
 		return 0, nil, malformed("split message", "unknown message type %d, version %d has 1 to %d", int64(number), Version, TypeBye)
 	}
-	if len(message) == n {
+	if r.Left() == 0 {
 		return 0, nil, malformed("split message", "%s has no body", Type(number))
 	}
-	return Type(number), message[n:], nil
+	return Type(number), message[r.At():], nil
 }
 
 func beginFrame(dst []byte, t Type) []byte {
-	return append(dst, 0, 0, 0, 0, fixArray|2, byte(t))
+	return append(dst, 0, 0, 0, 0, msgpack.FixArray|2, byte(t))
 }
 
 // endFrame writes the length of the frame that begins at start.
@@ -48,7 +51,7 @@ func endFrame(dst []byte, start int) {
 // beginCounted begins a frame whose body is an array of a length that is not
 // known yet.
 func beginCounted(dst []byte, t Type) []byte {
-	return append(beginFrame(dst, t), array32, 0, 0, 0, 0)
+	return append(beginFrame(dst, t), msgpack.Array32, 0, 0, 0, 0)
 }
 
 func endCounted(dst []byte, start, count int) {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"reflect"
 	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/msgpack"
 )
 
 // seed gives the fuzzer what pick makes of each golden vector's message.
@@ -147,7 +149,7 @@ func FuzzColdMessages(f *testing.F) {
 		if err != nil {
 			return
 		}
-		message := append([]byte{fixArray | 2, byte(kind)}, body...)
+		message := append([]byte{msgpack.FixArray | 2, byte(kind)}, body...)
 		frame, err := reencode(nil, message)
 		if err != nil {
 			t.Fatalf("%s %x: encode again: %v", kind, body, err)

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"strings"
 
+	"github.com/spanstatsd/spanstatsd/internal/msgpack"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
@@ -28,10 +29,10 @@ func (g *generator) number() uint64 { return g.Uint64() >> g.IntN(64) }
 // integer appends v in any of the widths that hold it.
 func (g *generator) integer(dst []byte, v int64) []byte {
 	for {
-		lead := byte(uint8v + g.IntN(8))
+		lead := byte(msgpack.Uint8 + g.IntN(8))
 		width := 1 << (lead & 3)
 		bits := uint(8 * width)
-		signed := lead >= int8v
+		signed := lead >= msgpack.Int8
 		fits := signed && v == v<<(64-bits)>>(64-bits) || !signed && v >= 0 && (width == 8 || v < 1<<bits)
 		if fits && g.oneIn(3) {
 			whole := binary.BigEndian.AppendUint64(nil, uint64(v))
@@ -47,15 +48,15 @@ func (g *generator) integer(dst []byte, v int64) []byte {
 // the form's with the shortest length field.
 func (g *generator) header(dst []byte, base byte, n int) []byte {
 	switch {
-	case base != array16 && n < 256 && g.oneIn(2):
+	case base != msgpack.Array16 && n < 256 && g.oneIn(2):
 		return append(dst, base, byte(n))
 	case g.oneIn(2):
-		if base != array16 {
+		if base != msgpack.Array16 {
 			base++
 		}
 		return binary.BigEndian.AppendUint16(append(dst, base), uint16(n))
 	}
-	if base != array16 {
+	if base != msgpack.Array16 {
 		base++
 	}
 	return binary.BigEndian.AppendUint32(append(dst, base+1), uint32(n))
@@ -63,19 +64,19 @@ func (g *generator) header(dst []byte, base byte, n int) []byte {
 
 func (g *generator) array(dst []byte, n int) []byte {
 	if n < 16 && !g.oneIn(4) {
-		return append(dst, fixArray|byte(n))
+		return append(dst, msgpack.FixArray|byte(n))
 	}
-	return g.header(dst, array16, n)
+	return g.header(dst, msgpack.Array16, n)
 }
 
 func (g *generator) str(dst []byte, s string) []byte {
 	if s == "" && g.oneIn(2) {
-		return append(dst, nilLead)
+		return append(dst, msgpack.Nil)
 	}
 	if len(s) < 32 && !g.oneIn(4) {
-		return append(append(dst, fixStr|byte(len(s))), s...)
+		return append(append(dst, msgpack.FixStr|byte(len(s))), s...)
 	}
-	return append(g.header(dst, str8, len(s)), s...)
+	return append(g.header(dst, msgpack.Str8, len(s)), s...)
 }
 
 func (g *generator) text() string {
@@ -115,9 +116,9 @@ func (g *generator) rawKey(k *span.Key) []byte {
 	dst := g.array(nil, n)
 	boolean := func(v bool) []byte {
 		if v {
-			return []byte{trueVal}
+			return []byte{msgpack.True}
 		}
-		return []byte{falseVal}
+		return []byte{msgpack.False}
 	}
 	for _, s := range []string{k.Service, k.Operation, k.Resource, k.Type, k.Kind}[:min(n, 5)] {
 		dst = g.str(dst, s)
@@ -161,7 +162,7 @@ func (g *generator) spans(n int) []byte {
 			dst = g.integer(dst, int64(uint32(g.number())))
 		} else {
 			key := make([]byte, g.IntN(300))
-			dst = append(g.header(dst, bin8, len(key)), key...)
+			dst = append(g.header(dst, msgpack.Bin8, len(key)), key...)
 		}
 		dst = g.integer(dst, int64(g.number()))
 		dst = g.integer(dst, int64(g.number()>>1)*int64(1-2*g.IntN(2)))
@@ -176,9 +177,9 @@ func (g *generator) spans(n int) []byte {
 func (g *generator) weight(dst []byte) []byte {
 	switch g.IntN(3) {
 	case 0:
-		return binary.BigEndian.AppendUint32(append(dst, float32v), math.Float32bits(1+g.Float32()*100))
+		return binary.BigEndian.AppendUint32(append(dst, msgpack.Float32), math.Float32bits(1+g.Float32()*100))
 	case 1:
-		return binary.BigEndian.AppendUint64(append(dst, float64v), math.Float64bits(1+g.Float64()*1e9))
+		return binary.BigEndian.AppendUint64(append(dst, msgpack.Float64), math.Float64bits(1+g.Float64()*1e9))
 	}
 	return g.integer(dst, 1+int64(uint32(g.number()>>1)))
 }

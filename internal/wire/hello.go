@@ -66,7 +66,7 @@ func DecodeHello(body []byte) (Hello, error) {
 			m.Origin = span.Origin{}
 			r.fields(func(r *coldReader, name string) { readOriginField(r, &m.Origin, name) })
 		default:
-			r.skip()
+			r.Skip()
 		}
 	})
 	if err == nil && m.Version == 0 {
@@ -85,5 +85,5 @@ func readOriginField(r *coldReader, o *span.Origin, name string) {
 			return
 		}
 	}
-	r.skip()
+	r.Skip()
 }

@@ -1,6 +1,9 @@
 package wire
 
-import "github.com/spanstatsd/spanstatsd/internal/span"
+import (
+	"github.com/spanstatsd/spanstatsd/internal/msgpack"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
 
 // A key is one msgpack array. The place of an element says which label it is;
 // the first three are always there, the others end with the last that is set.
@@ -16,7 +19,7 @@ const (
 // more.
 func AppendKey(dst []byte, k *span.Key) []byte {
 	count := keyElements(k)
-	dst = append(dst, fixArray|byte(count))
+	dst = append(dst, msgpack.FixArray|byte(count))
 	dst = appendStr(dst, k.Service)
 	dst = appendStr(dst, k.Operation)
 	dst = appendStr(dst, k.Resource)
@@ -62,9 +65,9 @@ func appendRareLabels(dst []byte, k *span.Key, count int) []byte {
 	}
 	if count > 12 {
 		if k.Synthetics {
-			dst = append(dst, trueVal)
+			dst = append(dst, msgpack.True)
 		} else {
-			dst = append(dst, nilLead)
+			dst = append(dst, msgpack.Nil)
 		}
 	}
 	if count > 13 {
@@ -105,14 +108,14 @@ func keyElements(k *span.Key) int {
 
 func appendOptional(dst []byte, s string) []byte {
 	if s == "" {
-		return append(dst, nilLead)
+		return append(dst, msgpack.Nil)
 	}
 	return appendStr(dst, s)
 }
 
 func appendStatus(dst []byte, status uint32) []byte {
 	if status == 0 {
-		return append(dst, nilLead)
+		return append(dst, msgpack.Nil)
 	}
 	return appendUint(dst, uint64(status))
 }
@@ -120,18 +123,18 @@ func appendStatus(dst []byte, status uint32) []byte {
 func appendTraceRoot(dst []byte, root span.TraceRoot) []byte {
 	switch root {
 	case span.TraceRootTrue:
-		return append(dst, trueVal)
+		return append(dst, msgpack.True)
 	case span.TraceRootFalse:
-		return append(dst, falseVal)
+		return append(dst, msgpack.False)
 	}
-	return append(dst, nilLead)
+	return append(dst, msgpack.Nil)
 }
 
 // appendTags writes no more tags than a reader takes. Those are many more than
 // the statistics keep.
 func appendTags(dst []byte, tags []string) []byte {
 	if len(tags) == 0 {
-		return append(dst, nilLead)
+		return append(dst, msgpack.Nil)
 	}
 	tags = tags[:min(len(tags), maxKeyTags)]
 	dst = appendArray(dst, len(tags))

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/spanstatsd/spanstatsd/internal/msgpack"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
@@ -214,7 +215,7 @@ func TestAppendKeyEndsWithTheLastLabelThatIsSet(t *testing.T) {
 	} {
 		var k span.Key
 		c.set(&k)
-		if raw := AppendKey(nil, &k); raw[0] != fixArray|byte(c.elements) {
+		if raw := AppendKey(nil, &k); raw[0] != msgpack.FixArray|byte(c.elements) {
 			t.Errorf("%+v has lead byte 0x%02x, want %d elements", k, raw[0], c.elements)
 		}
 	}

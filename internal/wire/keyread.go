@@ -5,6 +5,7 @@ import (
 	"math"
 	"unsafe"
 
+	"github.com/spanstatsd/spanstatsd/internal/msgpack"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
@@ -17,19 +18,19 @@ import (
 // Key.Normalize to mend.
 func ReadKey(k *span.Key, raw []byte) error {
 	k.Clear()
-	count, n := readArray(raw)
-	if n == 0 || count < minKeyElements || count > maxKeyElements {
-		return malformed("decode key", "expected an array of %d to %d, found %s", minKeyElements, maxKeyElements, found(raw))
+	r := keyReader{Reader: msgpack.NewReader(raw), raw: raw}
+	count := r.Array()
+	if count < minKeyElements || count > maxKeyElements {
+		return malformed("decode key", "expected an array of %d to %d, found %s", minKeyElements, maxKeyElements, found(raw, 0))
 	}
-	r := keyReader{rest: raw[n:]}
 	r.labels(k, count)
 	switch {
-	case r.err:
+	case r.Failed():
 		k.Clear()
-		return malformed("decode key", "element %d: expected %s, found %s", r.read, keyLabels[r.read], found(r.rest))
-	case len(r.rest) != 0:
+		return malformed("decode key", "element %d: expected %s, found %s", r.read, keyLabels[r.read], found(raw, r.At()))
+	case r.Left() != 0:
 		k.Clear()
-		return malformed("decode key", "%d bytes follow the last label", len(r.rest))
+		return malformed("decode key", "%d bytes follow the last label", r.Left())
 	}
 	return nil
 }
@@ -50,16 +51,14 @@ var keyLabels = [maxKeyElements]string{
 	"the additional tags, at most 256 strings or nil",
 }
 
-// keyReader reads labels one after the other. After a fault it reads nothing and
-// stays where that is. Decoding is a good part of a miss, so labels stand in a row
-// and a short string is read where it stands.
+// keyReader reads labels one after the other, and counts those that were right.
 type keyReader struct {
-	rest []byte
+	msgpack.Reader
+	raw  []byte
 	read int // labels
-	err  bool
 }
 
-func (r *keyReader) labels(k *span.Key, count uint32) {
+func (r *keyReader) labels(k *span.Key, count int) {
 	k.Service, k.Operation, k.Resource = r.text(), r.text(), r.text()
 	if count > 3 {
 		k.Type = r.text()
@@ -96,102 +95,64 @@ func (r *keyReader) labels(k *span.Key, count uint32) {
 	}
 }
 
-// take steps over the n bytes of a label. None means that there is no such label.
-func (r *keyReader) take(n int) bool {
-	if n == 0 || r.err {
-		r.err = true
-		return false
+// done counts a label that was right.
+func (r *keyReader) done() {
+	if !r.Failed() {
+		r.read++
 	}
-	r.rest = r.rest[n:]
-	r.read++
-	return true
-}
-
-// absent steps over a nil, if one is there.
-func (r *keyReader) absent() bool {
-	return len(r.rest) != 0 && r.rest[0] == nilLead && r.take(1)
 }
 
 func (r *keyReader) text() string {
-	if b := r.rest; len(b) != 0 && !r.err {
-		lead := b[0]
-		if n := 1 + int(lead&0x1f); lead&0xe0 == fixStr && n <= len(b) {
-			r.rest = b[n:]
-			r.read++
-			return textOf(b[1:n])
-		}
-	}
-	return r.otherText()
+	s := r.string()
+	r.done()
+	return s
 }
 
-// otherText reads what is not a short string.
-func (r *keyReader) otherText() string {
-	if r.absent() {
+// string reads a string or nil.
+func (r *keyReader) string() string {
+	if r.IsNil() {
 		return ""
 	}
-	s, n := readStr(r.rest)
-	if !r.take(n) {
-		return ""
-	}
-	return textOf(s)
+	s := r.Str().Of(r.raw)
+	return unsafe.String(unsafe.SliceData(s), len(s))
 }
 
-func textOf(s []byte) string { return unsafe.String(unsafe.SliceData(s), len(s)) }
-
-func (r *keyReader) status() uint32 {
-	if r.absent() {
-		return 0
+func (r *keyReader) status() (status uint32) {
+	if !r.IsNil() {
+		status = uint32(r.Uint(math.MaxUint32))
 	}
-	v, isNegative, n := readInteger(r.rest)
-	if isNegative || v > math.MaxUint32 {
-		n = 0
-	}
-	r.take(n)
-	return uint32(v)
+	r.done()
+	return status
 }
 
 func (r *keyReader) flag() bool {
-	switch {
-	case r.absent():
-		return false
-	case len(r.rest) != 0 && (r.rest[0] == trueVal || r.rest[0] == falseVal):
-		value := r.rest[0] == trueVal
-		r.take(1)
-		return value
-	}
-	r.err = true
-	return false
+	is := !r.IsNil() && r.Bool()
+	r.done()
+	return is
 }
 
 func (r *keyReader) traceRoot() span.TraceRoot {
-	if r.absent() {
+	isSet := r.Lead() != msgpack.Nil
+	switch isRoot := r.flag(); {
+	case !isSet:
 		return span.TraceRootNotSet
-	}
-	if r.flag() {
+	case isRoot:
 		return span.TraceRootTrue
 	}
 	return span.TraceRootFalse
 }
 
-// tags reads a list into the room of an empty one. It is one label.
+// tags reads a list into the room of an empty one.
 func (r *keyReader) tags(to []string) []string {
-	if r.absent() {
-		return to
+	if !r.IsNil() {
+		count := r.Array()
+		if count > maxKeyTags {
+			r.Fail()
+		}
+		for ; count > 0 && !r.Failed(); count-- {
+			to = append(to, r.string())
+		}
 	}
-	count, n := readArray(r.rest)
-	if count > maxKeyTags || int(count) > len(r.rest)-n {
-		n = 0
-	}
-	label := r.read
-	if !r.take(n) {
-		return to
-	}
-	for range count {
-		to = append(to, r.text())
-	}
-	r.read = label
-	if !r.err {
-		r.read++
-	}
+	r.done()
 	return to
 }

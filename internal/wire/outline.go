@@ -1,12 +1,17 @@
 package wire
 
-import "github.com/spanstatsd/spanstatsd/internal/span"
+import (
+	"math"
+
+	"github.com/spanstatsd/spanstatsd/internal/msgpack"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
 
 // OutlineKey notes where the labels of a key lie. It knows the shape that nearly all
 // keys have, and reports false for any other, well formed or not: ReadKey reads all
 // of them, and says what is wrong with one.
 func OutlineKey(o *span.Outline, raw []byte) bool {
-	if len(raw) == 0 || raw[0] < fixArray|minKeyElements || raw[0] > fixArray|13 {
+	if len(raw) == 0 || raw[0] < msgpack.FixArray|minKeyElements || raw[0] > msgpack.FixArray|13 {
 		return false
 	}
 	count := int(raw[0] & 0x0f)
@@ -24,10 +29,10 @@ func OutlineKey(o *span.Outline, raw []byte) bool {
 	}
 	o.Synthetics = false
 	if at != 0 && count == 13 {
-		if at == len(raw) || raw[at] != trueVal && raw[at] != falseVal && raw[at] != nilLead {
+		if at == len(raw) || raw[at] != msgpack.True && raw[at] != msgpack.False && raw[at] != msgpack.Nil {
 			return false
 		}
-		o.Synthetics = raw[at] == trueVal
+		o.Synthetics = raw[at] == msgpack.True
 		at++
 	}
 	return at == len(raw) // which is not 0
@@ -61,11 +66,11 @@ func outlineRoot(o *span.Outline, raw []byte, at int) (end int) {
 		return 0
 	}
 	switch raw[at] {
-	case trueVal:
+	case msgpack.True:
 		o.TraceRoot = span.TraceRootTrue
-	case falseVal:
+	case msgpack.False:
 		o.TraceRoot = span.TraceRootFalse
-	case nilLead:
+	case msgpack.Nil:
 	default:
 		return 0
 	}
@@ -74,15 +79,15 @@ func outlineRoot(o *span.Outline, raw []byte, at int) (end int) {
 
 // outlineStatus notes the HTTP status, or none.
 func outlineStatus(o *span.Outline, raw []byte, at int) (end int) {
-	if at < len(raw) && raw[at] == nilLead {
+	if at < len(raw) && raw[at] == msgpack.Nil {
 		return at + 1
 	}
-	status, isNegative, n := readInteger(raw[at:])
-	if n == 0 || isNegative || status > 1<<32-1 {
+	r := msgpack.NewReaderAt(raw, at)
+	o.HTTPStatus = uint32(r.Uint(math.MaxUint32))
+	if r.Failed() {
 		return 0
 	}
-	o.HTTPStatus = uint32(status)
-	return at + n
+	return r.At()
 }
 
 func outlineTags(o *span.Outline, raw []byte, at int) (end int) {
@@ -91,10 +96,10 @@ func outlineTags(o *span.Outline, raw []byte, at int) (end int) {
 	}
 	lead := raw[at]
 	at++
-	if lead == nilLead {
+	if lead == msgpack.Nil {
 		return at
 	}
-	if lead < fixArray || lead > fixArray|15 {
+	if lead < msgpack.FixArray || lead > msgpack.FixArray|15 {
 		return 0
 	}
 	o.Peers = int(lead & 0x0f)
@@ -117,12 +122,12 @@ func outlineTexts(texts []span.Part, raw []byte, at int) (end int) {
 		}
 		lead := raw[at]
 		at++
-		n := int(lead) - fixStr
+		n := int(lead) - msgpack.FixStr
 		if uint(n) >= 32 {
 			switch {
-			case lead == nilLead:
+			case lead == msgpack.Nil:
 				n = 0
-			case lead == str8 && at < len(raw):
+			case lead == msgpack.Str8 && at < len(raw):
 				n = int(raw[at])
 				at++
 			default:

@@ -1,6 +1,10 @@
 package wire
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/spanstatsd/spanstatsd/internal/msgpack"
+)
 
 // reencode decodes a message and appends its meaning again as a whole frame. A
 // flush is taken for a request if it has no more than a request has.
@@ -28,7 +32,7 @@ func reencode(dst, message []byte) ([]byte, error) {
 		return AppendLost(dst, m), err
 	case TypeFlush:
 		m, err := DecodeFlush(body)
-		if body[0] == fixMap|1 && !m.OK && m.Error == "" {
+		if body[0] == msgpack.FixMap|1 && !m.OK && m.Error == "" {
 			return AppendFlush(dst, &m), err
 		}
 		return AppendFlushAnswer(dst, &m), err

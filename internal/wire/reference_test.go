@@ -4,10 +4,9 @@ import (
 	"bytes"
 	"math"
 
-	"github.com/vmihailenco/msgpack/v5"
-	"github.com/vmihailenco/msgpack/v5/msgpcode"
-
 	"github.com/spanstatsd/spanstatsd/internal/span"
+	library "github.com/vmihailenco/msgpack/v5"
+	"github.com/vmihailenco/msgpack/v5/msgpcode"
 )
 
 // reference reads what the hot path reads, by msgpack/v5 and without any thought
@@ -15,13 +14,13 @@ import (
 // pass for a number and a string for a byte string. The first fault sticks.
 type reference struct {
 	reader *bytes.Reader
-	dec    *msgpack.Decoder
+	dec    *library.Decoder
 	bad    bool
 }
 
 func newReference(b []byte) *reference {
 	reader := bytes.NewReader(b)
-	return &reference{reader: reader, dec: msgpack.NewDecoder(reader)}
+	return &reference{reader: reader, dec: library.NewDecoder(reader)}
 }
 
 // whole reports that everything was read and was right.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 
+	"github.com/spanstatsd/spanstatsd/internal/msgpack"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
@@ -61,20 +62,20 @@ const commonMost = 1 + 5 + 9 + 9 + 1
 // with an end that takes 64 bits, and returns its length. With all the room there
 // from the start it takes 10 ns where appending takes 16.
 func putCommon(b *[commonMost]byte, number uint32, duration uint64, end int64, flags span.Flags) int {
-	b[0], b[1] = fixArray|4, byte(number)
+	b[0], b[1] = msgpack.FixArray|4, byte(number)
 	at := 2
-	if number >= fixMap {
+	if number >= msgpack.FixMap {
 		at = 1 + putUint((*[9]byte)(b[1:]), uint64(number))
 	}
 	if duration > math.MaxUint16 && duration <= math.MaxUint32 {
-		b[at] = uint32v
+		b[at] = msgpack.Uint32
 		binary.BigEndian.PutUint32(b[at+1:], uint32(duration))
 		at += 5
 	} else {
 		at += putUint((*[9]byte)(b[at:]), duration)
 	}
 	tail := (*[10]byte)(b[at:])
-	tail[0] = uint64v
+	tail[0] = msgpack.Uint64
 	binary.BigEndian.PutUint64(tail[1:], uint64(end))
 	tail[9] = byte(flags & span.KnownFlags)
 	return at + len(tail)
@@ -83,9 +84,9 @@ func putCommon(b *[commonMost]byte, number uint32, duration uint64, end int64, f
 // snapshotHeader leaves the weight out where it is the 1 that its absence says.
 func snapshotHeader(weight float64) byte {
 	if weight == 1 {
-		return fixArray | 4
+		return msgpack.FixArray | 4
 	}
-	return fixArray | 5
+	return msgpack.FixArray | 5
 }
 
 func appendFacts(dst []byte, duration uint64, end int64, flags span.Flags, weight float64) []byte {

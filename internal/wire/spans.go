@@ -1,5 +1,7 @@
 package wire
 
+import "github.com/spanstatsd/spanstatsd/internal/msgpack"
+
 // SpansWalker walks the snapshots of one batch in place: Commons those of the one shape
 // that nearly every snapshot has, many at a time, and Next any one, of every width.
 type SpansWalker struct {
@@ -19,15 +21,12 @@ func WalkSpans(body []byte) (SpansWalker, error) {
 // openArray reads the header of a body that is an array, and believes its count
 // only if that many elements of at least minLen bytes could follow.
 func openArray(doing string, body []byte, minLen int) (count int, rest []byte, err error) {
-	claimed, n := readArray(body)
-	if n == 0 {
-		return 0, nil, malformed(doing, "expected an array, found %s", found(body))
+	r := msgpack.NewReader(body)
+	count = r.Array()
+	if r.Failed() || count > r.Left()/minLen {
+		return 0, nil, malformed(doing, "expected an array of no more elements than fit, each of at least %d bytes, found %s", minLen, found(body, 0))
 	}
-	rest = body[n:]
-	if uint64(claimed) > uint64(len(rest)/minLen) {
-		return 0, nil, malformed(doing, "%d elements claimed in %d bytes, where each needs at least %d", claimed, len(rest), minLen)
-	}
-	return int(claimed), rest, nil
+	return count, body[r.At():], nil
 }
 
 // Len is how many snapshots the batch claims to hold. That many could lie in its
@@ -43,8 +42,9 @@ func (w *SpansWalker) Next(s *Snapshot) bool {
 	if w.left == 0 {
 		return w.stop()
 	}
-	n, expected := readSnapshot(w.body[w.at:], s)
-	if w.at += n; expected != "" {
+	r := msgpack.NewReaderAt(w.body, w.at)
+	expected := readSnapshot(&r, w.body, s)
+	if w.at = r.At(); r.Failed() {
 		return w.fail(expected)
 	}
 	w.left--
@@ -64,7 +64,7 @@ func (w *SpansWalker) stop() bool {
 
 // fail ends the walk within a snapshot, behind what of it was right.
 func (w *SpansWalker) fail(expected string) bool {
-	w.err = malformed("walk spans", "snapshot %d of %d: expected %s, found %s", w.count-w.left, w.count, expected, found(w.body[w.at:]))
+	w.err = malformed("walk spans", "snapshot %d of %d: expected %s, found %s", w.count-w.left, w.count, expected, found(w.body, w.at))
 	w.at, w.left = len(w.body), 0
 	return false
 }

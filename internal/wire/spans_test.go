@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/spanstatsd/spanstatsd/internal/msgpack"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
@@ -128,7 +129,7 @@ func TestWalkedSnapshotsAreWhatWasAppended(t *testing.T) {
 }
 
 func TestWalkSpansLen(t *testing.T) {
-	walker, err := WalkSpans([]byte{fixArray | 2, 0x94, 1, 1, 1, 0, 0x94, 1, 1, 1, 0})
+	walker, err := WalkSpans([]byte{msgpack.FixArray | 2, 0x94, 1, 1, 1, 0, 0x94, 1, 1, 1, 0})
 	if err != nil || walker.Len() != 2 {
 		t.Fatalf("Len %d, error %v, want 2", walker.Len(), err)
 	}
@@ -140,7 +141,7 @@ func TestWalkSpansLen(t *testing.T) {
 }
 
 func TestWalkSpansBelievesNoCountThatCannotBe(t *testing.T) {
-	body := []byte{fixArray | 2, 0x94, 1, 1, 1, 0, 0x94, 1, 1, 1}
+	body := []byte{msgpack.FixArray | 2, 0x94, 1, 1, 1, 0, 0x94, 1, 1, 1}
 	if walker, err := WalkSpans(body); !errors.Is(err, ErrMalformed) || walker.Len() != 0 {
 		t.Errorf("Len %d, error %v, want ErrMalformed before the walk", walker.Len(), err)
 	}
@@ -156,7 +157,7 @@ func TestEveryCutOfABatchIsMalformed(t *testing.T) {
 		"whole":        AppendWhole(nil, make([]byte, 20), 1<<20, 1<<60, span.Error, 1),
 		"whole, long":  AppendWhole(nil, make([]byte, 300), 1<<10, 1<<60, span.Error, 2.5),
 	} {
-		body := append([]byte{fixArray | 1}, snapshot...)
+		body := append([]byte{msgpack.FixArray | 1}, snapshot...)
 		if _, err := walkAll(body); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -169,7 +170,7 @@ func TestEveryCutOfABatchIsMalformed(t *testing.T) {
 }
 
 func TestUnknownFlagsAreNotAppended(t *testing.T) {
-	body := AppendNumbered([]byte{fixArray | 1}, 1, 2, 3, ^span.Flags(0), 1)
+	body := AppendNumbered([]byte{msgpack.FixArray | 1}, 1, 2, 3, ^span.Flags(0), 1)
 	all, err := walkAll(body)
 	if err != nil || all[0].Flags != span.KnownFlags {
 		t.Errorf("walked %+v, error %v, want the known flags", all, err)
@@ -177,7 +178,7 @@ func TestUnknownFlagsAreNotAppended(t *testing.T) {
 }
 
 func TestWalkerStaysAtItsError(t *testing.T) {
-	walker, err := WalkSpans([]byte{fixArray | 2, 0x94, 1, 1, 1, 9, 0x94, 1, 1, 1, 0})
+	walker, err := WalkSpans([]byte{msgpack.FixArray | 2, 0x94, 1, 1, 1, 9, 0x94, 1, 1, 1, 0})
 	if err != nil {
 		t.Fatal(err)
 	}

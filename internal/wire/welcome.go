@@ -53,7 +53,7 @@ func DecodeWelcome(body []byte) (Welcome, error) {
 			m.Features = Features{}
 			r.fields(m.Features.read)
 		default:
-			r.skip()
+			r.Skip()
 		}
 	})
 	if err == nil && (m.MaxFrame < MinMaxFrame || m.MaxBatch < MinMaxBatch) {
@@ -104,6 +104,6 @@ func (m *Features) read(r *coldReader, name string) {
 	case "obfuscation_version":
 		m.ObfuscationVersion = r.number()
 	default:
-		r.skip()
+		r.Skip()
 	}
 }

@@ -8,11 +8,11 @@
 // called from any goroutine as long as no two share a buffer or a walker.
 //
 // There are two ways through it. What comes once a connection (hello, welcome,
-// features, lost, flush, bye) is cold: msgpack/v5 writes and reads it, behind a
-// validator of ours that has already refused what nests too deep or claims more
-// than it brings. What comes once a span is hot: spans, definitions and keys are
-// appended to and walked in the caller's buffer by hand, without allocating. A
-// walker lends out slices of that buffer; they are good until it is reused.
+// features, lost, flush, bye) is cold: it is read field by field into values of its
+// own, behind a look at all of it, which refuses what nests too deep. What comes once
+// a span is hot: spans, definitions and keys are appended to and walked in the caller's
+// buffer, without allocating. A walker lends out slices of that buffer; they are good
+// until it is reused. Package msgpack reads the values of both.
 //
 // Everything that is read is bounded by the bytes that were read: a count is
 // believed only when that many elements could still follow, nesting ends at
@@ -79,6 +79,14 @@ func (t Type) String() string {
 }
 
 func (t Type) known() bool { return TypeHello <= t && t <= TypeBye }
+
+// found says in words what stands at a place of b, for an error.
+func found(b []byte, at int) string {
+	if at >= len(b) {
+		return "the end of the message"
+	}
+	return fmt.Sprintf("lead byte 0x%02x with %d bytes after it", b[at], len(b)-at-1)
+}
 
 // malformed is an error that wraps ErrMalformed. It says where the reading
 // stopped and what the sender should have written.
