@@ -12,6 +12,6 @@
 //
 // The tests have the build tag browser, since not every machine has Chromium:
 // `make test-page` runs them, and fails where there is none. `make test` leaves
-// them out; .ci/run installs Chromium where it can, runs them, and says it loudly
-// where it can't.
+// them out. `make ci` runs them where there is Chromium, which .ci/run installs where
+// it can, and says NOT RUN elsewhere.
 package page
