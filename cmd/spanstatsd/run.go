@@ -176,7 +176,7 @@ default.`,
 			if err := o.config.Check(); err != nil {
 				return usageError{err}
 			}
-			if o.config.Supervisor, err = systemd.Open(os.Getenv, log); err != nil {
+			if o.config.Supervisor, err = systemd.Open(log); err != nil {
 				return usageError{err}
 			}
 			return run(o.config)

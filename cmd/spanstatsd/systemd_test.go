@@ -30,6 +30,7 @@ func TestServiceManager(t *testing.T) {
 			t.Fatalf("the service manager was told %q, %v; want %s", buffer[:n], err, pattern)
 		}
 	}
+	expect(`^STATUS=starting$`)
 	expect(`^READY=1$`)
 	expect(`^WATCHDOG=1\nSTATUS=0 spans received, 0 dropped; 0 flushed, 0 unsent, 0 held$`)
 	expect(`^WATCHDOG=1\n`)

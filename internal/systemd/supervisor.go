@@ -6,43 +6,40 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
 )
 
 // statusEvery is how often the status line is renewed where no watchdog asks
 // for more.
 const statusEvery = 10 * time.Second
 
-// messenger takes messages to the service manager.
-type messenger interface {
-	send(message string) error
-	close()
-}
-
 // Supervisor is the service manager that started us.
 type Supervisor struct {
-	to       messenger
+	send     func(message string) error
 	watchdog time.Duration // 0: there is none
 	log      *slog.Logger
 
 	stopping atomic.Bool
-	deaf     atomic.Bool // a message was not taken, and the log has it
+	deaf     atomic.Bool // a message was not taken, and the log says so
 	stop     chan struct{}
 	done     chan struct{}
-	silent   bool // the last look found the daemon unwell; of the goroutine
+	unwell   bool // at the last report; only watch uses it
 }
 
-func newSupervisor(to messenger, watchdog time.Duration, log *slog.Logger) *Supervisor {
-	return &Supervisor{to: to, watchdog: watchdog, log: log, stop: make(chan struct{}), done: make(chan struct{})}
+func newSupervisor(send func(string) error, watchdog time.Duration, log *slog.Logger) *Supervisor {
+	return &Supervisor{send: send, watchdog: watchdog, log: log, stop: make(chan struct{}), done: make(chan struct{})}
 }
 
-// Ready says that tracers may connect, and from then on, until Close, what look
-// answers: one line on how the daemon is, and an error if a restart would help.
-func (s *Supervisor) Ready(look func() (string, error)) {
+// Ready says that tracers may connect. From then on, until Close, it reports what
+// check returns: one line on how the daemon is, and an error if a restart would
+// help.
+func (s *Supervisor) Ready(check func() (string, error)) {
 	if s == nil {
 		return
 	}
-	s.tell("READY=1")
-	go s.watch(look)
+	s.tell(daemon.SdNotifyReady)
+	go s.watch(check)
 }
 
 // Stopping says that the daemon ends within the grace, which may be longer than
@@ -52,8 +49,8 @@ func (s *Supervisor) Stopping(grace time.Duration) {
 		return
 	}
 	s.stopping.Store(true)
-	s.tell("STOPPING=1", "STATUS=stopping: delivering what was counted",
-		fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", (grace+patience).Microseconds()))
+	s.tell(daemon.SdNotifyStopping, "STATUS=stopping: delivering what was counted",
+		fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", (grace+sendTimeout).Microseconds()))
 }
 
 // Close ends the messages.
@@ -63,11 +60,10 @@ func (s *Supervisor) Close() {
 	}
 	close(s.stop)
 	<-s.done
-	s.to.close()
 }
 
 // watch reports twice in each interval of the watchdog.
-func (s *Supervisor) watch(look func() (string, error)) {
+func (s *Supervisor) watch(check func() (string, error)) {
 	defer close(s.done)
 	every := statusEvery
 	if s.watchdog > 0 {
@@ -80,32 +76,32 @@ func (s *Supervisor) watch(look func() (string, error)) {
 		case <-s.stop:
 			return
 		case <-ticker.C:
-			s.report(look)
+			s.report(check)
 		}
 	}
 }
 
 // report feeds the watchdog if the daemon is well.
-func (s *Supervisor) report(look func() (string, error)) {
+func (s *Supervisor) report(check func() (string, error)) {
 	if s.stopping.Load() {
-		s.tell("WATCHDOG=1")
+		s.tell(daemon.SdNotifyWatchdog)
 		return
 	}
-	status, unwell := look()
-	if unwell != nil {
-		if !s.silent {
-			s.log.Error("the watchdog is not fed any more; the service manager will restart the daemon", "error", unwell)
+	status, err := check()
+	if err != nil {
+		if !s.unwell {
+			s.log.Error("the watchdog is not fed any more; the service manager will restart the daemon", "error", err)
 		}
-		s.silent = true
-		s.tell("STATUS=" + oneLine(unwell.Error()))
+		s.unwell = true
+		s.tell("STATUS=" + oneLine(err.Error()))
 		return
 	}
-	s.silent = false
-	s.tell("WATCHDOG=1", "STATUS="+oneLine(status))
+	s.unwell = false
+	s.tell(daemon.SdNotifyWatchdog, "STATUS="+oneLine(status))
 }
 
 func (s *Supervisor) tell(lines ...string) {
-	err := s.to.send(strings.Join(lines, "\n"))
+	err := s.send(strings.Join(lines, "\n"))
 	if err != nil && s.deaf.CompareAndSwap(false, true) {
 		s.log.Warn("the service manager did not take a message; it may end the daemon for not hearing from it", "error", err)
 	}

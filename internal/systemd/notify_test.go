@@ -1,6 +1,7 @@
 package systemd
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -11,15 +12,14 @@ import (
 	"time"
 )
 
-// environment answers like os.Getenv.
-func environment(pairs ...string) func(string) string {
-	return func(name string) string {
-		for i := 0; i < len(pairs); i += 2 {
-			if pairs[i] == name {
-				return pairs[i+1]
-			}
-		}
-		return ""
+// setEnvironment sets pairs of variables, and unsets what else is read.
+func setEnvironment(t *testing.T, pairs ...string) {
+	t.Helper()
+	for _, name := range []string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"} {
+		t.Setenv(name, "")
+	}
+	for i := 0; i < len(pairs); i += 2 {
+		t.Setenv(pairs[i], pairs[i+1])
 	}
 }
 
@@ -38,14 +38,15 @@ func TestRealSockets(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer manager.Close()
-			s, err := Open(environment("NOTIFY_SOCKET", address), slog.New(slog.DiscardHandler))
+			setEnvironment(t, "NOTIFY_SOCKET", address)
+			s, err := Open(slog.New(slog.DiscardHandler))
 			if err != nil {
 				t.Fatal(err)
 			}
 			s.Ready(func() (string, error) { return "", nil })
 			s.Stopping(time.Second)
 			s.Close()
-			for _, want := range []string{"READY=1", "STOPPING=1\nSTATUS="} {
+			for _, want := range []string{"STATUS=starting", "READY=1", "STOPPING=1\nSTATUS="} {
 				buffer := make([]byte, 1000)
 				n, err := manager.Read(buffer)
 				if err != nil || !strings.HasPrefix(string(buffer[:n]), want) {
@@ -57,7 +58,8 @@ func TestRealSockets(t *testing.T) {
 }
 
 func TestNoServiceManager(t *testing.T) {
-	s, err := Open(environment("WATCHDOG_USEC", "1000000"), slog.New(slog.DiscardHandler))
+	setEnvironment(t, "WATCHDOG_USEC", "1000000")
+	s, err := Open(slog.New(slog.DiscardHandler))
 	if s != nil || err != nil {
 		t.Fatalf("got %v, %v", s, err)
 	}
@@ -67,6 +69,12 @@ func TestNoServiceManager(t *testing.T) {
 }
 
 func TestWatchdogInterval(t *testing.T) {
+	address := fmt.Sprintf("@spanstatsd-test-%d", os.Getpid())
+	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer manager.Close()
 	ours, other := fmt.Sprint(os.Getpid()), fmt.Sprint(os.Getpid()+1)
 	for _, c := range []struct {
 		name, microseconds, pid string
@@ -81,9 +89,10 @@ func TestWatchdogInterval(t *testing.T) {
 		{name: "zero", microseconds: "0", fails: true},
 		{name: "longer than a duration", microseconds: "9223372036854775807", fails: true},
 	} {
-		got, err := watchdogInterval(environment("WATCHDOG_USEC", c.microseconds, "WATCHDOG_PID", c.pid))
-		if got != c.want || (err != nil) != c.fails {
-			t.Errorf("%s: %s, %v", c.name, got, err)
+		setEnvironment(t, "NOTIFY_SOCKET", address, "WATCHDOG_USEC", c.microseconds, "WATCHDOG_PID", c.pid)
+		s, err := Open(slog.New(slog.DiscardHandler))
+		if (err != nil) != c.fails || s != nil && s.watchdog != c.want {
+			t.Errorf("%s: %+v, %v", c.name, s, err)
 		}
 	}
 }
@@ -95,9 +104,37 @@ func TestOpenSaysWhatToDo(t *testing.T) {
 		{"NOTIFY_SOCKET", "/nowhere/at/all"},
 		{"NOTIFY_SOCKET", "@nobody", "WATCHDOG_USEC", "x"},
 	} {
-		s, err := Open(environment(pairs...), slog.New(slog.DiscardHandler))
+		setEnvironment(t, pairs...)
+		s, err := Open(slog.New(slog.DiscardHandler))
 		if s != nil || err == nil || !strings.Contains(err.Error(), "unset it") {
 			t.Errorf("%v gave %v", pairs, err)
+		}
+	}
+}
+
+// TestAServiceManagerThatDoesNotReadKeepsNobodyWaiting fills its queue.
+func TestAServiceManagerThatDoesNotReadKeepsNobodyWaiting(t *testing.T) {
+	address := fmt.Sprintf("@spanstatsd-test-%d", os.Getpid())
+	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer manager.Close()
+	setEnvironment(t, "NOTIFY_SOCKET", address)
+	send := new(notifier).send
+	var refused error
+	for i := 0; i < 10_000 && refused == nil; i++ {
+		refused = send("WATCHDOG=1")
+	}
+	if !errors.Is(refused, os.ErrDeadlineExceeded) {
+		t.Fatalf("a full queue gave %v", refused)
+	}
+	if err := send("WATCHDOG=1"); err == nil {
+		t.Error("a second message waits beside the first")
+	}
+	for deadline := time.Now().Add(10 * time.Second); send("WATCHDOG=1") != nil; {
+		if _, err := manager.Read(make([]byte, 100)); err != nil || time.Now().After(deadline) {
+			t.Fatalf("nothing is sent although the queue was read: %v", err)
 		}
 	}
 }
