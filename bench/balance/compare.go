@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/routing"
 )
 
 // interval is how often the balancer looks, and turns how many turns a window has
@@ -25,8 +25,8 @@ type side struct {
 
 // newSide runs an engine. An interval of 0 leaves the routing as it was dealt.
 func newSide(o options, l load, drainers int, every time.Duration) (*side, error) {
-	e, err := newEngine(o, aggregate.Balancing{
-		Drainers: drainers, Partitions: aggregate.Partitioning{Adaptive: aggregate.DefaultDensity}, Interval: every,
+	e, err := newEngine(o, routing.Config{
+		Drainers: drainers, Partitions: routing.Partitioning{Adaptive: routing.DefaultDensity}, Interval: every,
 	}, types, l.hashes(types))
 	if err != nil {
 		return nil, err

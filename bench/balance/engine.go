@@ -7,7 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/routing"
+
 	"github.com/spanstatsd/spanstatsd/internal/ring"
 	"golang.org/x/sys/cpu"
 )
@@ -23,7 +24,7 @@ const (
 // time.
 type engine struct {
 	options
-	balancer *aggregate.Balancer
+	balancer *routing.Balancer
 	hashes   []uint32
 	drainers []*drainer
 	running  sync.WaitGroup
@@ -38,8 +39,8 @@ type drainer struct {
 }
 
 // newEngine runs drainers, for one period of traffic in which so many keys come.
-func newEngine(o options, balancing aggregate.Balancing, keys int, hashes []uint32) (*engine, error) {
-	e := &engine{options: o, hashes: hashes, balancer: aggregate.NewBalancer(balancing)}
+func newEngine(o options, balancing routing.Config, keys int, hashes []uint32) (*engine, error) {
+	e := &engine{options: o, hashes: hashes, balancer: routing.NewBalancer(balancing)}
 	for range balancing.Drainers {
 		slots, err := ring.New[uint64](ringSlots)
 		if err != nil {
@@ -119,7 +120,7 @@ func (e *engine) produce(producer int, stop *atomic.Bool) {
 	}
 }
 
-func (e *engine) publish(route *aggregate.Route, claims []ring.Claim[uint64], counts []int, at int) bool {
+func (e *engine) publish(route *routing.Route, claims []ring.Claim[uint64], counts []int, at int) bool {
 	var to [batchLen]uint16
 	clear(counts)
 	route.Begin()

@@ -9,6 +9,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+	"github.com/spanstatsd/spanstatsd/internal/routing"
+
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/ring"
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -16,7 +19,7 @@ import (
 )
 
 // policies are the numbers of partitions that are compared, the adaptive one last.
-var policies = []aggregate.Partitioning{{Fixed: 1}, {PerDrainer: 4}, {Adaptive: aggregate.DefaultDensity}}
+var policies = []routing.Partitioning{{Fixed: 1}, {PerDrainer: 4}, {Adaptive: routing.DefaultDensity}}
 
 // partitionDrainers is as many as the machine of the peers' figures has cores.
 const (
@@ -64,7 +67,7 @@ type contestant struct {
 	cpu        []float64
 }
 
-func newContestant(o options, policy aggregate.Partitioning, keys int) (*contestant, error) {
+func newContestant(o options, policy routing.Partitioning, keys int) (*contestant, error) {
 	config := aggregate.DefaultConfig()
 	config.Drainers, config.Partitions = partitionDrainers, policy
 	config.Settle()
@@ -77,7 +80,7 @@ func newContestant(o options, policy aggregate.Partitioning, keys int) (*contest
 	if c.aggregates, err = aggregate.New(config); err != nil {
 		return nil, fmt.Errorf("make aggregates: %w", err)
 	}
-	c.engine, err = newEngine(o, aggregate.Balancing{
+	c.engine, err = newEngine(o, routing.Config{
 		Drainers: config.Drainers, Partitions: policy, Interval: interval,
 	}, keys, even.hashes(keys))
 	if err != nil {
@@ -130,7 +133,7 @@ func count(a *aggregate.Aggregator, keys int, length time.Duration) (cpu float64
 	}
 	for range publishers {
 		publishing.Go(func() {
-			p := publisher{a: a, reader: a.NewReader(), route: a.NewRoute(), known: make([]aggregate.Admission, keys)}
+			p := publisher{a: a, reader: a.NewReader(), route: a.NewRoute(), known: make([]registry.Admission, keys)}
 			defer p.reader.Close()
 			for at := 0; !stop.Load(); at = (at + batchLen) % keys {
 				for !p.publish(at) && !stop.Load() {
@@ -151,9 +154,9 @@ func count(a *aggregate.Aggregator, keys int, length time.Duration) (cpu float64
 type publisher struct {
 	a      *aggregate.Aggregator
 	reader *aggregate.Reader
-	route  *aggregate.Route
+	route  *routing.Route
 	cycle  uint64 // number plus one that known is valid in
-	known  []aggregate.Admission
+	known  []registry.Admission
 	slots  [partitionDrainers][]aggregate.Slot
 }
 

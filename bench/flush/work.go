@@ -6,6 +6,9 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
+
 	pb "github.com/DataDog/datadog-agent/pkg/proto/pbgo/trace"
 	"github.com/DataDog/datadog-agent/pkg/trace/stats"
 
@@ -32,7 +35,7 @@ type work struct {
 	shape  shape
 	spans  int // an aggregate
 	opened time.Time
-	keys   []aggregate.KeyEntry
+	keys   []registry.KeyEntry
 	counts []aggregate.Snapshot
 	slots  []aggregate.Slot // of them
 	table  *aggregate.Table
@@ -42,10 +45,10 @@ type work struct {
 func newWork(shape shape, spans int) *work {
 	w := &work{
 		shape: shape, spans: spans, opened: time.Now().Truncate(width), coder: flush.NewEncoder(),
-		table: aggregate.NewTable(aggregates, width, aggregate.NewSketchMemory(16<<20)),
+		table: aggregate.NewTable(aggregates, width, sketch.NewMemory(16<<20)),
 	}
 	for i := range aggregates {
-		w.keys = append(w.keys, aggregate.KeyEntry{Key: span.Key{
+		w.keys = append(w.keys, registry.KeyEntry{Key: span.Key{
 			Service: fmt.Sprint("service-", i%4), Operation: "http.request", Resource: fmt.Sprint("GET /", i),
 			Type: "web", Kind: "server", HTTPStatus: 200, TraceRoot: span.TraceRootTrue,
 		}})
@@ -58,7 +61,7 @@ func newWork(shape shape, spans int) *work {
 			flags |= span.Error
 		}
 		w.counts = append(w.counts, aggregate.Snapshot{
-			Key: aggregate.KeyID(i % aggregates), Duration: shape.draw(rnd), End: w.opened.UnixNano(), Weight: 1, Flags: flags,
+			Key: registry.KeyID(i % aggregates), Duration: shape.draw(rnd), End: w.opened.UnixNano(), Weight: 1, Flags: flags,
 		})
 		w.slots = window.Append(w.slots, &w.counts[i])
 	}

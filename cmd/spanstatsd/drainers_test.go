@@ -4,7 +4,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/routing"
 )
 
 // TestParseDrainers: the policies, in a container of eight cores.
@@ -30,7 +30,7 @@ func TestParseDrainers(t *testing.T) {
 }
 
 func TestParsePartitions(t *testing.T) {
-	for text, want := range map[string]aggregate.Partitioning{
+	for text, want := range map[string]routing.Partitioning{
 		"adaptive":      {Adaptive: 25},
 		"adaptive:7":    {Adaptive: 7},
 		"fixed:1":       {Fixed: 1},

@@ -9,7 +9,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	"github.com/spanstatsd/spanstatsd/internal/dump"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
@@ -129,10 +130,10 @@ func (o *runOptions) limitCardinalities() (failed error) {
 
 func (o *runOptions) limitCardinality(text string) error {
 	name, number, _ := strings.Cut(text, "=")
-	field, known := aggregate.ParseField(name)
+	field, known := registry.ParseField(name)
 	limit, err := strconv.Atoi(number)
 	if !known || err != nil {
-		return fmt.Errorf("parse --cardinality-limit: %q is not field=N with a field of %s", text, strings.Join(aggregate.FieldNames(), ", "))
+		return fmt.Errorf("parse --cardinality-limit: %q is not field=N with a field of %s", text, strings.Join(registry.FieldNames(), ", "))
 	}
 	o.config.Aggregate.Budgets[field] = limit
 	return nil

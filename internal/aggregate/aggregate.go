@@ -1,6 +1,9 @@
 package aggregate
 
-import "github.com/spanstatsd/spanstatsd/internal/span"
+import (
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
 
 // Counts is what is counted of a key besides its durations' distribution.
 //
@@ -43,14 +46,12 @@ func (c *Counts) count(flags Facts, nanoseconds uint64, weight float64) {
 // Nearly all spans weigh 1, and are counted by their flags in whole numbers: two
 // additions, no branch, and no error however many there are.
 type Aggregate struct {
-	Key      KeyID
+	Key      registry.KeyID
 	failed   uint32 // number of the error sketch in the table plus one, 0 until the first error
 	weighted uint32 // the same of what is counted in floats, 0 until there is some
 	bucket   uint32 // in the window
 	spans    [1 << flagBits]uint64
 	nanos    uint64 // of those spans; what would wrap around goes to the floats
-	recents  uint64 // of recent
-	recent
 }
 
 // flagBits is how many flags there are.

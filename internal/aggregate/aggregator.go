@@ -7,64 +7,49 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+	"github.com/spanstatsd/spanstatsd/internal/routing"
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
+
 	"github.com/spanstatsd/spanstatsd/internal/ring"
 	uatomic "go.uber.org/atomic"
 )
 
 // Config is what the aggregates may use. Every field must be set.
 type Config struct {
-	Drainers          int           // goroutines that count, and rings
-	Partitions        Partitioning  // into how many shares the key space is cut
-	RebalanceInterval time.Duration // how often the shares are levelled; 0: never
-	RingSlots         int           // slots a ring, a power of two
-	MaxAggregates     int           // keys an interval that all origins share; see reserve
-	MaxOrigins        int           // origins an interval
-	SketchBytes       int           // of the bins of all sketches, see SketchMemory
-	LabelBytes        int           // of what an interval's keys are named by; see reserve
-	Budgets           Budgets       // distinct values a field, origin and interval
-	FlushInterval     time.Duration // the interval: a cycle is no longer than that
-	BucketWidth       time.Duration // of a bucket of end times
-	ConflateRuntimes  bool          // origins that differ only in runtime id are one
-	Merge             bool          // groups that tracers have counted are taken, see Merged
-	Deliver           func(*Sealed) // takes a sealed cycle; must not wait for the network
+	Drainers          int                  // goroutines that count, and rings
+	Partitions        routing.Partitioning // into how many shares the key space is cut
+	RebalanceInterval time.Duration        // how often the shares are levelled; 0: never
+	RingSlots         int                  // slots a ring, a power of two
+	registry.Config                        // of each interval
+	SketchBytes       int                  // of the bins of all sketches, see SketchMemory
+	FlushInterval     time.Duration        // the interval: a cycle is no longer than that
+	BucketWidth       time.Duration        // of a bucket of end times
+	Merge             bool                 // groups that tracers have counted are taken, see Merged
+	Deliver           func(*Sealed)        // takes a sealed cycle; must not wait for the network
 }
 
 // DefaultConfig is the defaults of the command line.
 func DefaultConfig() Config {
 	return Config{
-		Drainers: 1, Partitions: Partitioning{Adaptive: DefaultDensity}, RebalanceInterval: 10 * time.Second,
-		RingSlots: 1 << 16, MaxAggregates: 2048, LabelBytes: 8 << 20, MaxOrigins: 256, SketchBytes: 16 << 20,
-		Budgets: DefaultBudgets(), FlushInterval: 10 * time.Second, BucketWidth: 10 * time.Second,
-		ConflateRuntimes: true,
+		Drainers: 1, Partitions: routing.Partitioning{Adaptive: routing.DefaultDensity}, RebalanceInterval: 10 * time.Second,
+		RingSlots: 1 << 16, Config: registry.DefaultConfig(), SketchBytes: 16 << 20,
+		FlushInterval: 10 * time.Second, BucketWidth: 10 * time.Second,
 	}
 }
 
-const (
-	mostAggregates = 1 << 20
-	mostOrigins    = 1 << 16
-)
-
-// A slot has room for the ids of all keys, see maxKeys.
-const _ = uint(1<<keyBits - (mostAggregates + mostAggregates/4 + mostOrigins))
-
-// minLabelBytes leaves room for some hundred of the longest keys.
-const minLabelBytes = 1 << 20
+// A slot has room for the ids of all keys.
+const _ = uint(1<<keyBits - registry.MostKeys)
 
 // Check says what is unusable.
 func (c *Config) Check() error {
 	switch {
 	case c.Drainers < 1 || c.Drainers > 1024:
 		return fmt.Errorf("check drainers: %d is not between 1 and 1024", c.Drainers)
-	case c.Drainers > c.Partitions.count(c.Drainers, 0):
-		return fmt.Errorf("check drainers: %d are more than the %d partitions; Settle would have lowered them", c.Drainers, c.Partitions.count(c.Drainers, 0))
-	case c.RebalanceInterval != 0 && (c.RebalanceInterval < minRebalance || c.RebalanceInterval > time.Hour):
-		return fmt.Errorf("check rebalance-interval: %s is neither 0 nor between %s and 1h", c.RebalanceInterval, minRebalance)
-	case c.MaxAggregates < 1 || c.MaxAggregates > mostAggregates:
-		return fmt.Errorf("check max-aggregates: %d is not between 1 and %d", c.MaxAggregates, mostAggregates)
-	case c.LabelBytes < minLabelBytes || c.LabelBytes > 1<<30:
-		return fmt.Errorf("check label-bytes: %d is not between %d and %d", c.LabelBytes, minLabelBytes, 1<<30)
-	case c.MaxOrigins < 1 || c.MaxOrigins > mostOrigins:
-		return fmt.Errorf("check max-origins: %d is not between 1 and %d", c.MaxOrigins, mostOrigins)
+	case c.Drainers > c.Partitions.Count(c.Drainers, 0):
+		return fmt.Errorf("check drainers: %d are more than the %d partitions; Settle would have lowered them", c.Drainers, c.Partitions.Count(c.Drainers, 0))
+	case c.RebalanceInterval != 0 && (c.RebalanceInterval < routing.MinInterval || c.RebalanceInterval > time.Hour):
+		return fmt.Errorf("check rebalance-interval: %s is neither 0 nor between %s and 1h", c.RebalanceInterval, routing.MinInterval)
 	case c.SketchBytes < minSketchBytes || c.SketchBytes > maxSketchBytes:
 		return fmt.Errorf("check sketch-bytes: %d is not between %d and %d", c.SketchBytes, minSketchBytes, maxSketchBytes)
 	case c.BucketWidth <= 0:
@@ -74,23 +59,15 @@ func (c *Config) Check() error {
 	case c.Deliver == nil:
 		return errors.New("BUG: no one to deliver sealed cycles to")
 	}
-	if err := c.Partitions.check(); err != nil {
+	if err := c.Partitions.Check(); err != nil {
 		return err
 	}
-	for f, limit := range c.Budgets {
-		if limit < 1 || limit > 1<<20 {
-			return fmt.Errorf("check cardinality-limit of %s: %d is not between 1 and %d", Field(f), limit, 1<<20)
-		}
-	}
-	return nil
+	return c.Config.Check()
 }
-
-// minRebalance is the shortest interval whose loads say something.
-const minRebalance = 100 * time.Millisecond
 
 // Settle lowers what can't be used, and says what it did.
 func (c *Config) Settle() (warning string) {
-	partitions := c.Partitions.count(c.Drainers, 0)
+	partitions := c.Partitions.Count(c.Drainers, 0)
 	if c.Drainers <= partitions {
 		return ""
 	}
@@ -104,11 +81,11 @@ func (c *Config) Settle() (warning string) {
 type Aggregator struct {
 	config    Config
 	cycles    cycles
-	intervals intervals
-	balancer  *Balancer
+	intervals *registry.Intervals
+	balancer  *routing.Balancer
 	drainers  []*drainer
 	sealer    sealer
-	sketches  *SketchMemory
+	sketches  *sketch.Memory
 	sealed    uatomic.Uint64
 	merged    atomic.Uint64 // spans of groups
 	lastSeal  *uatomic.Time
@@ -120,8 +97,8 @@ func New(config Config) (*Aggregator, error) {
 	if err := config.Check(); err != nil {
 		return nil, err
 	}
-	a := &Aggregator{config: config, lastSeal: uatomic.NewTime(time.Time{}), sketches: NewSketchMemory(config.SketchBytes)}
-	a.balancer = NewBalancer(Balancing{
+	a := &Aggregator{config: config, lastSeal: uatomic.NewTime(time.Time{}), sketches: sketch.NewMemory(config.SketchBytes)}
+	a.balancer = routing.NewBalancer(routing.Config{
 		Drainers: config.Drainers, Partitions: config.Partitions, Interval: config.RebalanceInterval,
 	})
 	a.cycles.left = make(chan struct{}, 1)
@@ -129,7 +106,7 @@ func New(config Config) (*Aggregator, error) {
 	for i := range a.cycles.slots {
 		c := &Cycle{width: config.BucketWidth, live: a.balancer.Live, released: make(chan struct{}, 1)}
 		for range config.Drainers {
-			c.tables = append(c.tables, NewTable(config.maxKeys(), config.BucketWidth, a.sketches))
+			c.tables = append(c.tables, NewTable(config.MaxKeys(), config.BucketWidth, a.sketches))
 		}
 		if config.Merge {
 			c.merged = newMerged(&config, a.sketches, &a.merged)
@@ -152,8 +129,8 @@ func New(config Config) (*Aggregator, error) {
 		aggregator: a, requests: make(chan chan Reported), clears: make(chan struct{}),
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}
-	a.intervals.init(&a.config)
-	a.cycles.slots[0].open(0, time.Now(), &a.intervals)
+	a.intervals = registry.NewIntervals(&a.config.Config)
+	a.cycles.slots[0].open(0, time.Now(), a.intervals)
 	a.cycles.slots[1].released <- struct{}{}
 	return a, nil
 }
@@ -176,11 +153,15 @@ func (a *Aggregator) Stop() {
 	<-a.sealer.done
 }
 
+// Blamed returns the label that most keys have lost a value of since the last call, and
+// their number.
+func (a *Aggregator) Blamed() (label string, keys uint64) { return a.intervals.Blamed() }
+
 // NewReader gives a publisher its place in the cycles.
 func (a *Aggregator) NewReader() *Reader { return a.cycles.newReader() }
 
 // NewRoute gives a publisher its way into the rings.
-func (a *Aggregator) NewRoute() *Route { return a.balancer.NewRoute() }
+func (a *Aggregator) NewRoute() *routing.Route { return a.balancer.NewRoute() }
 
 // Drainers is the number of rings.
 func (a *Aggregator) Drainers() int { return len(a.drainers) }

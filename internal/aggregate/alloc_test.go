@@ -17,31 +17,3 @@ func TestAllocationsOfAReusedTable(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
-
-// TestAllocationsOfARoute: a batch that is routed and offered sets nothing aside,
-// spread or not.
-func TestAllocationsOfARoute(t *testing.T) {
-	b := newTestBalancer(4, 16)
-	owners := make([][]uint16, 16)
-	for p := range owners {
-		owners[p] = []uint16{uint16(p % 4), uint16((p + 1) % 4)}
-	}
-	b.install(b.Routing().next(owners))
-	route := b.NewRoute()
-	hashes := make([]uint32, 1024)
-	batch := func() {
-		route.Begin()
-		for hash := range hashes {
-			hashes[hash] = uint32(hash)
-			route.Drainer(uint32(hash))
-		}
-		route.Note(hashes)
-		route.Offered()
-	}
-	for range 100 {
-		batch() // until the notes have room for as many as a batch may give
-	}
-	if n := testing.AllocsPerRun(100, batch); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
-}

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
+
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
@@ -31,7 +34,7 @@ func TestCountIsAdd(t *testing.T) {
 		var sent, lates, earlies uint64
 		for range 20_000 {
 			s := Snapshot{
-				Key: KeyID(rnd.IntN(1 + rnd.IntN(50))), Duration: rnd.Uint64() >> rnd.IntN(64),
+				Key: registry.KeyID(rnd.IntN(1 + rnd.IntN(50))), Duration: rnd.Uint64() >> rnd.IntN(64),
 				End: opened.UnixNano() - int64(rnd.IntN(5e9)), Weight: 1, Flags: span.Flags(rnd.IntN(4)),
 			}
 			switch rnd.IntN(30) {
@@ -90,13 +93,13 @@ func differ(got, want *Table) string {
 			return fmt.Sprintf("row %d is %+v and counts %+v, want %+v and %+v", at, a, a.Counts(), b, b.Counts())
 		}
 		held += a.Counts().Spans
-		var sketches [4]Sketch
+		var sketches [4]sketch.Sketch
 		a.ReadOK(&sketches[0])
 		b.ReadOK(&sketches[1])
 		a.ReadErrors(&sketches[2])
 		b.ReadErrors(&sketches[3])
 		for i := 0; i < 4; i += 2 {
-			if x, y := sketches[i].content(), sketches[i+1].content(); !reflect.DeepEqual(x, y) {
+			if x, y := contentOf(&sketches[i]), contentOf(&sketches[i+1]); !reflect.DeepEqual(x, y) {
 				return fmt.Sprintf("row %d has the sketch %v, want %v", at, x, y)
 			}
 		}

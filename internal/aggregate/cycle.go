@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"golang.org/x/sys/cpu"
 )
@@ -17,11 +19,11 @@ type Cycle struct {
 	window   Window
 	width    time.Duration // of a bucket
 	interval uint64
-	registry *registry     // of the interval
-	tables   []*Table      // by drainer
-	merged   *Merged       // nil where nothing is merged
-	live     func(int)     // is told how many keys there are when there is one more
-	released chan struct{} // holds a token while nothing of an earlier cycle uses this memory
+	registry *registry.Registry // of the interval
+	tables   []*Table           // by drainer
+	merged   *Merged            // nil where nothing is merged
+	live     func(int)          // is told how many keys there are when there is one more
+	released chan struct{}      // holds a token while nothing of an earlier cycle uses this memory
 }
 
 // Number tells this cycle from all others.
@@ -31,14 +33,19 @@ func (c *Cycle) Number() uint64 { return c.number }
 // valid only within one.
 func (c *Cycle) Interval() uint64 { return c.interval }
 
+// Registry is that of the cycle's interval.
+func (c *Cycle) Registry() *registry.Registry { return c.registry }
+
 // AdmitOrigin numbers an origin for this interval. It reports false where the
 // interval has no room for one more.
-func (c *Cycle) AdmitOrigin(o span.Origin) (OriginID, bool) { return c.registry.admitOrigin(o) }
+func (c *Cycle) AdmitOrigin(o span.Origin) (registry.OriginID, bool) {
+	return c.registry.AdmitOrigin(o)
+}
 
 // Admit charges a key to its origin's budgets and numbers it for this interval. It
 // keeps nothing of the key, whose labels may be parts of a buffer.
-func (c *Cycle) Admit(origin OriginID, key *span.Key) Admission {
-	admission := c.registry.admit(origin, key)
+func (c *Cycle) Admit(origin registry.OriginID, key *span.Key) registry.Admission {
+	admission := c.registry.Admit(origin, key)
 	c.live(int(admission.ID) + 1) // ids are dense
 	return admission
 }

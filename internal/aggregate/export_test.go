@@ -1,17 +1,31 @@
 package aggregate
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+
+	"github.com/spanstatsd/spanstatsd/internal/routing"
+)
 
 // Shake gives partitions other owners at random, spreads some, and now and then
 // changes their number. The balancer must not be at work.
 func (a *Aggregator) Shake(rnd *rand.Rand) {
 	now := a.balancer.Routing()
-	next := anyRouting(rnd, now.Partitions(), now.drainers)
+	next := now.Next(anyOwners(rnd, now))
 	if rnd.IntN(4) == 0 {
-		next = next.resized(1 << rnd.IntN(8))
+		next = next.Resized(1 << rnd.IntN(8))
 	}
-	next.epoch = now.epoch + 1
-	a.balancer.install(next)
+	a.balancer.Install(next)
+}
+
+// anyOwners are drainers for each partition, several for one in eight.
+func anyOwners(rnd *rand.Rand, r *routing.Routing) [][]uint16 {
+	owners := make([][]uint16, r.Partitions())
+	for p := range owners {
+		for _, drainer := range rnd.Perm(r.Drainers())[:1+rnd.IntN(8)/7*rnd.IntN(r.Drainers())] {
+			owners[p] = append(owners[p], uint16(drainer))
+		}
+	}
+	return owners
 }
 
 // Seal seals now, past the spacing that Report keeps.

@@ -19,6 +19,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/ring"
+	"github.com/spanstatsd/spanstatsd/internal/routing"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/standin"
 	"google.golang.org/protobuf/proto"
@@ -177,7 +178,7 @@ func (c *chain) publishing(rnd *rand.Rand, ended *atomic.Bool) {
 }
 
 // batch publishes one, or nothing of it where a ring has no room.
-func (c *chain) batch(rnd *rand.Rand, reader *aggregate.Reader, route *aggregate.Route, size int, mine reference) bool {
+func (c *chain) batch(rnd *rand.Rand, reader *aggregate.Reader, route *routing.Route, size int, mine reference) bool {
 	cycle := reader.Enter()
 	defer reader.Exit()
 	route.Begin()
@@ -280,7 +281,7 @@ func (c *chain) end() {
 func TestHammer(t *testing.T) {
 	config := aggregate.DefaultConfig()
 	config.Drainers, config.RingSlots = 4, 256
-	config.Partitions, config.RebalanceInterval = aggregate.Partitioning{Fixed: 16}, 0
+	config.Partitions, config.RebalanceInterval = routing.Partitioning{Fixed: 16}, 0
 	c := newChain(t, config)
 	var ended atomic.Bool
 	var running sync.WaitGroup

@@ -8,6 +8,9 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
+
 	"github.com/DataDog/sketches-go/ddsketch"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
@@ -17,12 +20,12 @@ import (
 func TestTableBytes(t *testing.T) {
 	config := DefaultConfig()
 	config.Drainers, config.MaxAggregates, config.MaxOrigins = 1, 700, 20
-	table := newTestTable(config.maxKeys())
+	table := newTestTable(config.MaxKeys())
 	table.Open(time.Unix(1000, 0))
-	for key := range config.maxKeys() {
+	for key := range config.MaxKeys() {
 		for bucket := range int64(windowBuckets) {
 			end := (990 + 10*bucket) * int64(time.Second)
-			put(table, end, Snapshot{Key: KeyID(key), End: end, Flags: span.Error, Weight: 2})
+			put(table, end, Snapshot{Key: registry.KeyID(key), End: end, Flags: span.Error, Weight: 2})
 		}
 	}
 	if taken, want := table.bytes(), config.TableBytes()/2; taken != want { // the other half is the other cycle's
@@ -32,7 +35,7 @@ func TestTableBytes(t *testing.T) {
 
 // bytes is all that a table has set aside, but its pages.
 func (t *Table) bytes() int {
-	return cap(t.rows)*int(unsafe.Sizeof(Aggregate{})) + (cap(t.ok)+cap(t.failed))*int(unsafe.Sizeof(store{})) +
+	return cap(t.rows)*int(unsafe.Sizeof(Aggregate{})) + (cap(t.ok)+cap(t.failed))*int(unsafe.Sizeof(sketch.Store{})) +
 		cap(t.weighted)*int(unsafe.Sizeof(Counts{})) + cap(t.index)*4
 }
 
@@ -46,11 +49,11 @@ func TestMemoryOfAThousandAggregates(t *testing.T) {
 	const aggregates = 1000
 	for _, name := range []string{"web", "spread"} {
 		for _, spans := range []int{1, 20, 200} {
-			memory := NewSketchMemory(64 << 20)
+			memory := sketch.NewMemory(64 << 20)
 			table := NewTable(aggregates, 10*time.Second, memory)
 			table.Open(time.Unix(1000, 0))
 			fill(name, spans, aggregates, func(i int, ns uint64, flags span.Flags) {
-				put(table, 1002e9, Snapshot{Key: KeyID(i), End: 1001e9, Duration: ns, Flags: flags})
+				put(table, 1002e9, Snapshot{Key: registry.KeyID(i), End: 1001e9, Duration: ns, Flags: flags})
 			})
 			ours := table.bytes() + memory.Taken()
 
@@ -87,46 +90,6 @@ func fill(shape string, spans, aggregates int, add func(i int, ns uint64, flags 
 		}
 		add(n%aggregates, shapes[shape](rnd), flags)
 	}
-}
-
-// TestRegistryBytes floods one registry in two intervals, first with as many labels as
-// there may be and then with the longest, and holds what it takes of the heap against
-// what the configuration promises for one.
-func TestRegistryBytes(t *testing.T) {
-	config := DefaultConfig()
-	config.LabelBytes = 4 << 20
-	config.MaxOrigins = 1 // so that what origins may take hides nothing
-	bound := config.LabelBytes + config.reserve().bytes + config.spare() + originBytes
-	before := liveBytes()
-	r := newRegistry(&config)
-	flood := func(name string, key func(n int) span.Key) {
-		origin, _ := r.admitOrigin(span.Origin{})
-		for n := range 3000 {
-			k := key(n)
-			r.admit(origin, &k)
-		}
-		taken := liveBytes() - before
-		t.Logf("%s: %d bytes of %d, %d keys, %d labels", name, taken, bound, len(r.keys), len(r.values.list))
-		if taken > bound {
-			t.Errorf("%s: %d bytes, %d promised", name, taken, bound)
-		}
-		if charged := r.shared.bytes + r.kept.bytes; charged < config.LabelBytes {
-			t.Errorf("%s: only %d bytes were taken", name, charged)
-		}
-		r.reset()
-	}
-	many := func(n int) span.Key {
-		k := span.Key{Resource: fmt.Sprint(n)}
-		for tag := range span.MaxPeerTags {
-			k.PeerTags = append(k.PeerTags, fmt.Sprintf("%d:%d", tag, n))
-		}
-		return k
-	}
-	long := func(n int) span.Key { return span.Key{Resource: fmt.Sprintf("%d%4900d", n, n)} }
-	flood("many", many)
-	flood("long", long)
-	flood("many", many)
-	runtime.KeepAlive(r)
 }
 
 func liveBytes() int {

@@ -2,33 +2,22 @@ package aggregate
 
 import (
 	"errors"
-	"hash/maphash"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
 // Group is what somebody else has counted already, of one key in one bucket.
 type Group struct {
-	Key     span.Key // its labels may be parts of a buffer
-	Bucket  int64    // as its tracer began it, nanoseconds since the Unix epoch
-	Mapping Mapping  // of its bins
+	Key     span.Key       // its labels may be parts of a buffer
+	Bucket  int64          // as its tracer began it, nanoseconds since the Unix epoch
+	Mapping sketch.Mapping // of its bins
 	Counts
-	OK, Errors Bins
-}
-
-// Bins is a distribution.
-type Bins struct {
-	Zeros uint64
-	List  []Bin // lowest first, if that is at hand
-}
-
-// Bin is the spans of one bin.
-type Bin struct {
-	Index uint16 // at most that of its mapping's LastBin
-	Spans uint64
+	OK, Errors sketch.Bins
 }
 
 // Merged is the groups of one cycle that tracers have counted: rows found by key,
@@ -36,27 +25,39 @@ type Bin struct {
 // to it under mu, some hundred groups a tracer and 10 seconds, and the flush finds
 // it complete, as it finds the registry.
 type Merged struct {
-	mu       sync.Mutex
-	width    int64 // of a bucket
-	oldest   int64 // start of the oldest bucket of ours that is taken
-	most     int   // rows
-	chunks   int   // of sketch memory, at most
-	rows     []mergedRow
-	places   places
-	mappings []Mapping // by MappingID
-	pages    linked
-	wrapping wraps
+	mu         sync.Mutex
+	width      int64 // of a bucket
+	oldest     int64 // start of the oldest bucket of ours that is taken
+	maxRows    int
+	numbers    map[mergedKey]int // of rows
+	rows       []mergedRow
+	mappings   []sketch.Mapping // by MappingID
+	memory     *sketch.Memory   // is charged for the bins of all rows
+	bins       int
+	charged    int // chunks of memory
+	maxCharged int
 
 	held  atomic.Uint64  // spans in the rows, for the books
 	spans *atomic.Uint64 // of all cycles
 }
 
-type mergedRow struct {
-	key     KeyID
-	mapping MappingID
+type mergedKey struct {
+	key     registry.KeyID
+	mapping sketch.MappingID
 	bucket  int64
+}
+
+type mergedRow struct {
+	mergedKey
 	Counts
 	ok, errors distribution
+}
+
+// distribution is the spans of a merged row by bin. Unlike a drainer's store it never
+// collapses: it may be of any mapping.
+type distribution struct {
+	zeros uint64
+	bins  map[uint16]uint64
 }
 
 // mergedBuckets is how many rows a key has room for, all keys together: it has one
@@ -67,13 +68,15 @@ const mergedBuckets = 8
 // so that two leave half of it to what the drainers count.
 const mergedShare = 4
 
-func newMerged(config *Config, sketches *SketchMemory, spans *atomic.Uint64) *Merged {
-	m := &Merged{
-		width: int64(config.BucketWidth), most: config.maxKeys() * mergedBuckets, chunks: sketches.limit / mergedShare,
-		mappings: []Mapping{OwnMapping}, pages: linked{arena: arena{memory: sketches}}, spans: spans,
+// mergedBinBytes is what a bin costs in a map that has just grown.
+const mergedBinBytes = 48
+
+func newMerged(config *Config, memory *sketch.Memory, spans *atomic.Uint64) *Merged {
+	return &Merged{
+		width: int64(config.BucketWidth), maxRows: config.MaxKeys() * mergedBuckets, numbers: map[mergedKey]int{},
+		mappings: []sketch.Mapping{sketch.OwnMapping}, memory: memory,
+		maxCharged: config.SketchBytes / mergedShare / sketch.ChunkBytes, spans: spans,
 	}
-	m.places.init()
-	return m
 }
 
 // Why groups are not merged.
@@ -100,40 +103,55 @@ func (m Merging) End() { m.mu.Unlock() }
 
 // Fits says why not all of these groups can be added, or sets aside what they need.
 func (m Merging) Fits(groups []Group, width uint64, now time.Time) error {
+	known := len(m.mappings)
+	err := m.fits(groups, width, now)
+	if err != nil {
+		m.mappings = m.mappings[:known]
+	}
+	return err
+}
+
+func (m Merging) fits(groups []Group, width uint64, now time.Time) error {
 	if width != uint64(m.width) {
 		return ErrOtherTime
 	}
-	pages, known, wrapping := 0, len(m.mappings), m.wrapping
+	bins := m.bins
 	for i := range groups {
 		g := &groups[i]
 		if _, ok := m.bucketOf(g.Bucket, now.UnixNano()); !ok {
-			m.mappings = m.mappings[:known]
 			return ErrOtherTime
 		}
 		if _, ok := m.number(g.Mapping); !ok {
-			m.mappings = m.mappings[:known]
 			return ErrMappings
 		}
-		pages += pagesOf(g.OK.List) + pagesOf(g.Errors.List)
-		wrapping.note(g.OK.List)
-		wrapping.note(g.Errors.List)
+		bins += len(g.OK.List) + len(g.Errors.List)
 	}
-	if len(m.rows)+len(groups) > m.most || wrapping.most() > maxWraps || !m.pages.reserve(pages, m.chunks) {
-		m.mappings = m.mappings[:known]
+	if len(m.rows)+len(groups) > m.maxRows || !m.charge(bins) {
 		return ErrNoMergedRoom
 	}
-	m.wrapping = wrapping
 	return nil
 }
 
+// charge charges the memory for so many bins in all.
+func (m *Merged) charge(bins int) bool {
+	chunks := (bins*mergedBinBytes + sketch.ChunkBytes - 1) / sketch.ChunkBytes
+	if chunks <= m.charged {
+		return true
+	}
+	if chunks > m.maxCharged || !m.memory.Charge(chunks-m.charged) {
+		return false
+	}
+	m.charged = chunks
+	return true
+}
+
 // Add admits the key of a group that fits and adds what was counted.
-func (m Merging) Add(origin OriginID, g *Group) Collapsed {
+func (m Merging) Add(origin registry.OriginID, g *Group) registry.Collapsed {
 	admission := m.cycle.Admit(origin, &g.Key)
 	mapping, _ := m.number(g.Mapping)
 	bucket, _ := m.bucketOf(g.Bucket, g.Bucket)
-	row := m.row(admission.ID, bucket, mapping)
-	m.pages.add(&row.ok, &g.OK)
-	m.pages.add(&row.errors, &g.Errors)
+	row := m.row(mergedKey{admission.ID, mapping, bucket})
+	m.bins += row.ok.add(&g.OK) + row.errors.add(&g.Errors)
 	row.Add(&g.Counts) // last: up to here it can go wrong, and the books say that it did
 	m.held.Add(g.Spans)
 	m.spans.Add(g.Spans)
@@ -141,44 +159,49 @@ func (m Merging) Add(origin OriginID, g *Group) Collapsed {
 }
 
 // number is a mapping's, which it may get now.
-func (m *Merged) number(mapping Mapping) (id MappingID, ok bool) {
+func (m *Merged) number(mapping sketch.Mapping) (id sketch.MappingID, ok bool) {
 	for id, known := range m.mappings {
 		if known == mapping {
-			return MappingID(id), true
+			return sketch.MappingID(id), true
 		}
 	}
-	if len(m.mappings) == maxMappings {
+	if len(m.mappings) == sketch.MaxMappings {
 		return 0, false
 	}
 	m.mappings = append(m.mappings, mapping)
-	return MappingID(len(m.mappings) - 1), true
+	return sketch.MappingID(len(m.mappings) - 1), true
 }
 
-// row finds a row, or opens it.
-func (m *Merged) row(key KeyID, bucket int64, mapping MappingID) *mergedRow {
-	slots, want, place := m.places.begin(hashOfRow(key, bucket, mapping))
-	for {
-		at, next, more := found(slots, want, place)
-		if !more {
-			break
-		}
-		place = next
-		if row := &m.rows[at]; row.key == key && row.bucket == bucket && row.mapping == mapping {
-			return row
-		}
+// row finds a row, or begins it.
+func (m *Merged) row(key mergedKey) *mergedRow {
+	number, known := m.numbers[key]
+	if !known {
+		number = len(m.rows)
+		m.numbers[key] = number
+		m.rows = append(m.rows, mergedRow{mergedKey: key})
 	}
-	at := len(m.rows)
-	m.rows = extend(m.rows, m.most)
-	m.rows[at] = mergedRow{key: key, bucket: bucket, mapping: mapping}
-	m.places.put(hashOfRow(key, bucket, mapping), uint32(at), func(at uint32) uint64 {
-		row := &m.rows[at]
-		return hashOfRow(row.key, row.bucket, row.mapping)
-	})
-	return &m.rows[at]
+	return &m.rows[number]
 }
 
-func hashOfRow(key KeyID, bucket int64, mapping MappingID) uint64 {
-	return maphash.Comparable(seed, [3]int64{int64(key), bucket, int64(mapping)})
+// add adds bins to the distribution and returns how many it did not have.
+func (d *distribution) add(b *sketch.Bins) (more int) {
+	d.zeros += b.Zeros
+	before := len(d.bins)
+	if d.bins == nil && len(b.List) > 0 {
+		d.bins = make(map[uint16]uint64, len(b.List))
+	}
+	for _, bin := range b.List {
+		d.bins[bin.Index] += bin.Spans
+	}
+	return len(d.bins) - before
+}
+
+// read adds the distribution to a sketch.
+func (d *distribution) read(into *sketch.Sketch) {
+	into.AddZeros(d.zeros)
+	for bin, spans := range d.bins {
+		into.AddBin(uint(bin), spans)
+	}
 }
 
 // open makes it that of a cycle that was opened then.
@@ -196,11 +219,10 @@ func (m *Merged) clear() (spans uint64) {
 	return spans
 }
 
-// reset keeps the memory, but that of the pages.
+// reset gives all memory back.
 func (m *Merged) reset() {
-	m.rows, m.mappings = m.rows[:0], m.mappings[:1]
-	m.places.reset()
-	m.pages.reset()
-	m.wrapping = wraps{}
+	m.numbers, m.rows, m.mappings = map[mergedKey]int{}, nil, m.mappings[:1]
+	m.memory.Discharge(m.charged)
+	m.bins, m.charged = 0, 0
 	m.held.Store(0)
 }

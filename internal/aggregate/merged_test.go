@@ -9,7 +9,9 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-	"unsafe"
+
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
 
 	"github.com/DataDog/sketches-go/ddsketch/mapping"
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -17,7 +19,7 @@ import (
 
 // someMappings are those of tracers: ours, dd-trace-java's, that of Python and Node,
 // and a cubic one.
-var someMappings = func() []Mapping {
+var someMappings = func() []sketch.Mapping {
 	cubic, err := mapping.NewCubicallyInterpolatedMapping(.01)
 	if err != nil {
 		panic(err)
@@ -26,8 +28,8 @@ var someMappings = func() []Mapping {
 	if err != nil {
 		panic(err)
 	}
-	return []Mapping{
-		OwnMapping,
+	return []sketch.Mapping{
+		sketch.OwnMapping,
 		{Gamma: 1.0108892860517005, Interpolation: 1},
 		{Gamma: python.ToProto().Gamma},
 		{Gamma: cubic.ToProto().Gamma, Offset: cubic.ToProto().IndexOffset, Interpolation: 3},
@@ -38,10 +40,10 @@ var someMappings = func() []Mapping {
 // added to.
 func mergingCycle(chunks int) *Cycle {
 	config := testConfig(func(s *Sealed) { s.Release() })
-	config.Merge = true
+	config.Merge, config.SketchBytes = true, chunks*sketch.ChunkBytes
 	c := &Cycle{
-		merged:   newMerged(&config, NewSketchMemory(chunks*chunkBytes), new(atomic.Uint64)),
-		registry: newRegistry(&config), live: func(int) {},
+		merged:   newMerged(&config, sketch.NewMemory(config.SketchBytes), new(atomic.Uint64)),
+		registry: registry.New(&config.Config), live: func(int) {},
 	}
 	c.merged.open(time.Unix(1003, 0))
 	c.AdmitOrigin(span.Origin{})
@@ -49,7 +51,7 @@ func mergingCycle(chunks int) *Cycle {
 }
 
 func (c *Cycle) sealed() *Sealed {
-	origins, keys := c.registry.contents()
+	origins, keys := c.registry.Contents()
 	s := NewSealed(0, time.Unix(1003, 0), time.Unix(1010, 0), 10*time.Second, origins, keys)
 	s.Merged = c.merged
 	return s
@@ -59,7 +61,7 @@ func (c *Cycle) sealed() *Sealed {
 type rowOf struct {
 	resource string
 	bucket   int64
-	mapping  Mapping
+	mapping  sketch.Mapping
 }
 
 // counted is what is counted of it: bin by bin, zeros under -1.
@@ -68,9 +70,9 @@ type counted struct {
 	OK, Errors map[int]uint64
 }
 
-func (c *counted) add(counts *Counts, ok, failed *Bins) {
+func (c *counted) add(counts *Counts, ok, failed *sketch.Bins) {
 	c.Add(counts)
-	for to, from := range map[*map[int]uint64]*Bins{&c.OK: ok, &c.Errors: failed} {
+	for to, from := range map[*map[int]uint64]*sketch.Bins{&c.OK: ok, &c.Errors: failed} {
 		if *to == nil {
 			*to = map[int]uint64{}
 		}
@@ -85,7 +87,7 @@ func (c *counted) add(counts *Counts, ok, failed *Bins) {
 
 func contents(s *Sealed) map[rowOf]*counted {
 	all := map[rowOf]*counted{}
-	var sketch Sketch
+	var added sketch.Sketch
 	for part := range s.Parts {
 		at := rowOf{s.Keys[part.Key].Key.Resource, part.Bucket, s.Mappings()[part.Mapping]}
 		c := all[at]
@@ -93,14 +95,14 @@ func contents(s *Sealed) map[rowOf]*counted {
 			c = &counted{}
 			all[at] = c
 		}
-		var bins [2]Bins
-		for i, read := range []func(*Part, *Sketch){(*Part).ReadOK, (*Part).ReadErrors} {
-			sketch.Reset()
-			read(&part, &sketch)
-			bins[i].Zeros = sketch.zeros
-			for _, run := range sketch.AppendRuns(nil, part.Mapping) {
-				for n, spans := range sketch.Counts(run) {
-					bins[i].List = append(bins[i].List, Bin{uint16(int(run.First) + n), spans})
+		var bins [2]sketch.Bins
+		for i, read := range []func(*Part, *sketch.Sketch){(*Part).ReadOK, (*Part).ReadErrors} {
+			added.Reset()
+			read(&part, &added)
+			bins[i].Zeros = uint64(added.Zeros())
+			for _, run := range added.AppendRuns(nil, part.Mapping) {
+				for n, spans := range added.Counts(run) {
+					bins[i].List = append(bins[i].List, sketch.Bin{Index: uint16(int(run.First) + n), Spans: spans})
 				}
 			}
 		}
@@ -110,10 +112,10 @@ func contents(s *Sealed) map[rowOf]*counted {
 	return all
 }
 
-func someBins(rnd *rand.Rand, mapping Mapping) (b Bins) {
+func someBins(rnd *rand.Rand, mapping sketch.Mapping) (b sketch.Bins) {
 	b.Zeros = rnd.Uint64N(3)
 	for range rnd.IntN(40) {
-		b.List = append(b.List, Bin{uint16(rnd.Int64N(mapping.LastBin() + 1)), 1 + rnd.Uint64N(1<<(1+rnd.IntN(40)))})
+		b.List = append(b.List, sketch.Bin{Index: uint16(rnd.Int64N(mapping.LastBin() + 1)), Spans: 1 + rnd.Uint64N(1<<(1+rnd.IntN(40)))})
 	}
 	return b
 }
@@ -167,10 +169,10 @@ func TestMergedModel(t *testing.T) {
 		if s.Spans() != spans || c.merged.held.Load() != spans || c.merged.spans.Load() != spans {
 			t.Errorf("seed %d: %d spans in rows, %d held, %d in all, want %d", seed, s.Spans(), c.merged.held.Load(), c.merged.spans.Load(), spans)
 		}
-		if memory := c.merged.pages.memory; memory.Taken() > memory.limit*chunkBytes/mergedShare {
-			t.Errorf("seed %d: took %d bytes", seed, memory.Taken())
+		if taken := c.merged.memory.Taken(); taken > c.merged.maxCharged*sketch.ChunkBytes {
+			t.Errorf("seed %d: took %d bytes", seed, taken)
 		}
-		if c.merged.clear() != spans || len(contents(c.sealed())) != 0 || c.merged.pages.memory.Taken() != 0 {
+		if c.merged.clear() != spans || len(contents(c.sealed())) != 0 || c.merged.memory.Taken() != 0 {
 			t.Errorf("seed %d: something is left after a clear", seed)
 		}
 	}
@@ -184,11 +186,11 @@ func TestMergedModel(t *testing.T) {
 func TestMappingsOfACycle(t *testing.T) {
 	c := mergingCycle(100)
 	group := func(n int) Group {
-		return Group{Bucket: 1000e9, Mapping: Mapping{Gamma: 1.01 + float64(n)/1000}, OK: Bins{List: []Bin{{5, 1}}}}
+		return Group{Bucket: 1000e9, Mapping: sketch.Mapping{Gamma: 1.01 + float64(n)/1000}, OK: sketch.Bins{List: []sketch.Bin{{Index: 5, Spans: 1}}}}
 	}
 	merging := c.Merging()
 	defer merging.End()
-	for n := range maxMappings - 2 {
+	for n := range sketch.MaxMappings - 2 {
 		groups := []Group{group(n)}
 		if err := merging.Fits(groups, 10e9, time.Unix(1004, 0)); err != nil {
 			t.Fatal(err)
@@ -200,7 +202,7 @@ func TestMappingsOfACycle(t *testing.T) {
 			t.Errorf("two more: %v", err)
 		}
 	}
-	if err := merging.Fits([]Group{group(102), group(102), group(0), {Bucket: 1000e9, Mapping: OwnMapping}}, 10e9, time.Unix(1004, 0)); err != nil {
+	if err := merging.Fits([]Group{group(102), group(102), group(0), {Bucket: 1000e9, Mapping: sketch.OwnMapping}}, 10e9, time.Unix(1004, 0)); err != nil {
 		t.Errorf("one more: %v", err)
 	}
 }
@@ -210,11 +212,11 @@ func TestMappingsOfACycle(t *testing.T) {
 func TestMergedRowsAreBounded(t *testing.T) {
 	config := testConfig(func(s *Sealed) { s.Release() })
 	config.Merge, config.MaxAggregates, config.MaxOrigins, config.SketchBytes = true, 100, 4, 8<<20
-	m := newMerged(&config, NewSketchMemory(config.SketchBytes), new(atomic.Uint64))
+	m := newMerged(&config, sketch.NewMemory(config.SketchBytes), new(atomic.Uint64))
 	m.open(time.Unix(1003, 0))
-	c := &Cycle{merged: m, registry: newRegistry(&config), live: func(int) {}}
+	c := &Cycle{merged: m, registry: registry.New(&config.Config), live: func(int) {}}
 	origin, _ := c.AdmitOrigin(span.Origin{})
-	bins := Bins{List: []Bin{{100, 1}, {200, 1}}}
+	bins := sketch.Bins{List: []sketch.Bin{{Index: 100, Spans: 1}, {Index: 200, Spans: 1}}}
 	added := 0
 	merging := c.Merging()
 	defer merging.End()
@@ -226,48 +228,51 @@ func TestMergedRowsAreBounded(t *testing.T) {
 		merging.Add(origin, &g[0])
 		added++
 	}
-	if added != m.most {
-		t.Errorf("%d rows, want %d", added, m.most)
-	}
-	taken := cap(m.rows)*int(unsafe.Sizeof(mergedRow{})) + m.places.spare() + cap(m.pages.links)*int(unsafe.Sizeof(link{}))
-	if taken > config.mergedBytes() {
-		t.Errorf("%d bytes, %d are promised", taken, config.mergedBytes())
+	if added != m.maxRows {
+		t.Errorf("%d rows, want %d", added, m.maxRows)
 	}
 }
 
-// TestWrappedCountersAreBounded: whatever numbers tracers send, no more counters wrap
-// around than there is memory for, and the next cycle has all of it again.
-func TestWrappedCountersAreBounded(t *testing.T) {
-	for _, spans := range []uint64{1, largeBin - 1, largeBin, 1<<16 - 1, 1 << 16, 1 << 40} {
-		config := testConfig(func(s *Sealed) { s.Release() })
-		config.Merge, config.MaxAggregates, config.SketchBytes = true, 100, 64<<20
-		m := newMerged(&config, NewSketchMemory(config.SketchBytes), new(atomic.Uint64))
-		m.open(time.Unix(1003, 0))
-		c := &Cycle{merged: m, registry: newRegistry(&config), live: func(int) {}}
-		origin, _ := c.AdmitOrigin(span.Origin{})
-		var bins Bins
-		for at := range uint16(2000) {
-			bins.List = append(bins.List, Bin{at, spans})
-		}
-		for range 2 {
-			merging := c.Merging()
-			refused := false
-			for n := 0; n < 2000 && !refused; n++ {
-				g := []Group{{Key: span.Key{Resource: fmt.Sprint(n % 90)}, Bucket: 1000e9, Mapping: OwnMapping, OK: bins}}
-				if err := merging.Fits(g, 10e9, time.Unix(1004, 0)); err != nil {
-					refused = true
-					continue
-				}
+// TestMergedBytes fills a cycle with as many rows as it may have, each with other bins,
+// until its bins find no more room either, and holds what the heap grew by against what
+// the configuration promises. A clear gives it all back.
+func TestMergedBytes(t *testing.T) {
+	config := testConfig(func(s *Sealed) { s.Release() })
+	config.Merge, config.MaxAggregates, config.SketchBytes = true, 100, 32<<20
+	memory := sketch.NewMemory(config.SketchBytes)
+	m := newMerged(&config, memory, new(atomic.Uint64))
+	m.open(time.Unix(1003, 0))
+	c := &Cycle{merged: m, registry: registry.New(&config.Config), live: func(int) {}}
+	origin, _ := c.AdmitOrigin(span.Origin{})
+	for _, each := range []int{1, 20, 57, 900} {
+		before := liveBytes()
+		merging := c.Merging()
+		refused := false
+		for n := 0; !refused; n++ {
+			g := []Group{{Key: span.Key{Resource: fmt.Sprint(n % 90)}, Bucket: 1000e9 - int64(n/90%6)*10e9, Mapping: sketch.OwnMapping}}
+			for bin := range each {
+				g[0].OK.List = append(g[0].OK.List, sketch.Bin{Index: uint16((n/540*each + bin) % maxMergedBin), Spans: 1})
+			}
+			refused = merging.Fits(g, 10e9, time.Unix(1004, 0)) != nil || n > 540*maxMergedBin/each
+			if !refused {
 				merging.Add(origin, &g[0])
 			}
-			if wrapped := len(m.pages.carries); wrapped > maxWraps || refused != (spans > 1) {
-				t.Errorf("bins of %d spans: %d counters wrapped, refused: %t", spans, wrapped, refused)
-			}
-			merging.End()
-			m.clear()
+		}
+		merging.End()
+		taken, promised := liveBytes()-before, memory.Taken()+config.mergedBytes()
+		t.Logf("%d bins a group: %d rows, %d bins, %d bytes of %d", each, len(m.rows), m.bins, taken, promised)
+		if taken > promised || memory.Taken() > config.SketchBytes/mergedShare {
+			t.Errorf("%d bins a group take %d bytes, %d are promised", each, taken, promised)
+		}
+		m.clear()
+		if memory.Taken() != 0 {
+			t.Errorf("%d bytes are left after a clear", memory.Taken())
 		}
 	}
 }
+
+// maxMergedBin is beyond the bins of the agent's own mapping that the test uses.
+const maxMergedBin = 2000
 
 // TestMerge merges from many sides while drainers count the same keys, and cycles
 // are sealed and cleared: each span is in one sealed cycle or given up, its key has
@@ -311,7 +316,7 @@ func TestMerge(t *testing.T) {
 				origin, _ := cycle.AdmitOrigin(span.Origin{Service: "shop"})
 				now := time.Now()
 				g := []Group{{Key: key, Bucket: now.UnixNano(), Mapping: someMappings[p], Counts: Counts{Spans: 7, Hits: 7}}}
-				g[0].OK, g[0].Errors = Bins{Zeros: 1, List: []Bin{{100, 4}}}, Bins{List: []Bin{{200, 2}}}
+				g[0].OK, g[0].Errors = sketch.Bins{Zeros: 1, List: []sketch.Bin{{Index: 100, Spans: 4}}}, sketch.Bins{List: []sketch.Bin{{Index: 200, Spans: 2}}}
 				merging := cycle.Merging()
 				if err := merging.Fits(g, 10e9, now); err != nil {
 					t.Error(err)

@@ -8,6 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
+
 	"github.com/DataDog/sketches-go/ddsketch"
 	"github.com/spanstatsd/spanstatsd/internal/ring"
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -63,7 +66,7 @@ func (m model) take(t *testing.T, s *Sealed) {
 		row.errors += a.Counts().Errors
 		row.topLevel += a.Counts().TopLevel
 		row.duration += a.Counts().Duration
-		var ok, failed Sketch
+		var ok, failed sketch.Sketch
 		a.ReadOK(&ok)
 		a.ReadErrors(&failed)
 		addTo(t, row.ok, &ok)
@@ -72,11 +75,11 @@ func (m model) take(t *testing.T, s *Sealed) {
 }
 
 // addTo adds what a table has counted to a library sketch, bin by bin.
-func addTo(t *testing.T, to *ddsketch.DDSketch, s *Sketch) {
+func addTo(t *testing.T, to *ddsketch.DDSketch, s *sketch.Sketch) {
 	if err := to.AddWithCount(0, s.Zeros()); err != nil {
 		t.Fatal(err)
 	}
-	for _, b := range s.content().bins {
+	for _, b := range contentOf(s).bins {
 		to.GetPositiveValueStore().AddWithCount(int(b.index), b.count)
 	}
 }
@@ -141,7 +144,7 @@ func testConfig(deliver func(*Sealed)) Config {
 
 // publish admits one snapshot and publishes it, waiting for room. It returns what
 // the key got, and in which interval.
-func publish(a *Aggregator, r *Reader, origin span.Origin, key span.Key, s Snapshot) (Admission, uint64) {
+func publish(a *Aggregator, r *Reader, origin span.Origin, key span.Key, s Snapshot) (registry.Admission, uint64) {
 	for {
 		cycle := r.Enter()
 		if cycle == nil {
@@ -174,7 +177,7 @@ func publish(a *Aggregator, r *Reader, origin span.Origin, key span.Key, s Snaps
 // what the naive model counts: which labels collapse, which keys find a row, sums,
 // counters and sketches, bin for bin, in the right buckets.
 func TestModel(t *testing.T) {
-	var met [Fields]int
+	var met [registry.Fields]int
 	for seed := range uint64(16) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { runModel(t, rand.New(rand.NewPCG(seed, 7)), &met) })
@@ -182,12 +185,12 @@ func TestModel(t *testing.T) {
 	}
 	for f, n := range met {
 		if n == 0 {
-			t.Errorf("no key lost its %s", Field(f))
+			t.Errorf("no key lost its %s", registry.Field(f))
 		}
 	}
 }
 
-func runModel(t *testing.T, rnd *rand.Rand, met *[Fields]int) {
+func runModel(t *testing.T, rnd *rand.Rand, met *[registry.Fields]int) {
 	got, want := model{}, model{}
 	config := testConfig(func(s *Sealed) {
 		got.take(t, s)
@@ -239,7 +242,7 @@ func runModel(t *testing.T, rnd *rand.Rand, met *[Fields]int) {
 			t.Fatalf("%v collapsed %b, want %b", key, admission.Collapsed, lost)
 		}
 		for f := range met {
-			if lost.Has(Field(f)) {
+			if lost.Has(registry.Field(f)) {
 				met[f]++
 			}
 		}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
@@ -18,8 +20,8 @@ type modelInterval struct {
 }
 
 type modelOrigin struct {
-	values map[Field]map[string]bool
-	tags   map[Field]map[string]map[string]bool // by tag key, the whole tags
+	values map[registry.Field]map[string]bool
+	tags   map[registry.Field]map[string]map[string]bool // by tag key, the whole tags
 	rows   int
 }
 
@@ -29,10 +31,10 @@ func newModelInterval(config *Config) *modelInterval {
 
 func (m *modelInterval) origin(o span.Origin) *modelOrigin {
 	if m.origins[o] == nil && len(m.origins) < m.config.MaxOrigins {
-		m.origins[o] = &modelOrigin{values: map[Field]map[string]bool{}, tags: map[Field]map[string]map[string]bool{
-			FieldPeerTag: {}, FieldAdditionalTag: {},
+		m.origins[o] = &modelOrigin{values: map[registry.Field]map[string]bool{}, tags: map[registry.Field]map[string]map[string]bool{
+			registry.FieldPeerTag: {}, registry.FieldAdditionalTag: {},
 		}}
-		for f := range FieldPeerTag {
+		for f := range registry.FieldPeerTag {
 			m.origins[o].values[f] = map[string]bool{}
 		}
 	}
@@ -40,7 +42,7 @@ func (m *modelInterval) origin(o span.Origin) *modelOrigin {
 }
 
 // admit is the key that a snapshot is counted under, and which fields it lost.
-func (m *modelInterval) admit(o span.Origin, key span.Key) (span.Key, Collapsed) {
+func (m *modelInterval) admit(o span.Origin, key span.Key) (span.Key, registry.Collapsed) {
 	origin := m.origin(o)
 	floor := max(1, max(1, m.config.MaxAggregates/4)/16)
 	room := m.shared < m.config.MaxAggregates || m.kept < max(1, m.config.MaxAggregates/4) && origin.rows < floor
@@ -50,7 +52,7 @@ func (m *modelInterval) admit(o span.Origin, key span.Key) (span.Key, Collapsed)
 	case ok && m.rows[row]:
 		return k, collapsed
 	case !ok || !room:
-		return overflowKey, 1 << FieldWholeKey
+		return modelOverflow, 1 << registry.FieldWholeKey
 	}
 	m.rows[row] = true
 	origin.rows++
@@ -62,9 +64,9 @@ func (m *modelInterval) admit(o span.Origin, key span.Key) (span.Key, Collapsed)
 	return k, collapsed
 }
 
-func (m *modelInterval) charge(o *modelOrigin, k span.Key, room bool) (_ span.Key, collapsed Collapsed, ok bool) {
-	for f, label := range labels(&k) {
-		values := o.values[Field(f)]
+func (m *modelInterval) charge(o *modelOrigin, k span.Key, room bool) (_ span.Key, collapsed registry.Collapsed, ok bool) {
+	for f, label := range modelLabels(&k) {
+		values := o.values[registry.Field(f)]
 		switch {
 		case *label == "" || *label == span.Blocked || values[*label]:
 		case len(values) >= m.config.Budgets[f]:
@@ -75,7 +77,7 @@ func (m *modelInterval) charge(o *modelOrigin, k span.Key, room bool) (_ span.Ke
 			values[*label] = true
 		}
 	}
-	for f, tags := range map[Field]*[]string{FieldPeerTag: &k.PeerTags, FieldAdditionalTag: &k.AdditionalTags} {
+	for f, tags := range map[registry.Field]*[]string{registry.FieldPeerTag: &k.PeerTags, registry.FieldAdditionalTag: &k.AdditionalTags} {
 		*tags = slices.Clone(*tags)
 		anyBlocked := false
 		for i, tag := range *tags {
@@ -83,7 +85,7 @@ func (m *modelInterval) charge(o *modelOrigin, k span.Key, room bool) (_ span.Ke
 			used, named := o.tags[f][name]
 			switch {
 			case used[tag] || tag == span.Blocked:
-			case !named && len(o.tags[f]) >= maxTagKeys:
+			case !named && len(o.tags[f]) >= registry.MaxTagKeys:
 				(*tags)[i], collapsed = span.Blocked, collapsed|1<<f
 			case !named && !room:
 				return k, collapsed, false
@@ -109,6 +111,23 @@ func (m *modelInterval) charge(o *modelOrigin, k span.Key, room bool) (_ span.Ke
 	}
 	return k, collapsed, true
 }
+
+// modelLabels are the labels with a budget of their own, by field.
+func modelLabels(k *span.Key) []*string {
+	return []*string{
+		&k.Service, &k.Operation, &k.Resource, &k.Type, &k.Kind,
+		&k.HTTPMethod, &k.HTTPEndpoint, &k.GRPCStatus, &k.ServiceSource,
+	}
+}
+
+// modelOverflow is the key of what found no row.
+var modelOverflow = func() (k span.Key) {
+	for _, label := range modelLabels(&k) {
+		*label = span.Blocked
+	}
+	k.PeerTags, k.AdditionalTags = []string{span.Blocked}, []string{span.Blocked}
+	return k
+}()
 
 // randomKey is a normalised key of few enough values that keys come again, and of
 // more than the budgets of the test allow.

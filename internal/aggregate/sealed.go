@@ -3,34 +3,23 @@ package aggregate
 import (
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
-
-// KeyID is the dense number of a key in one interval. OriginID is the same of an
-// origin. Neither means anything in another interval.
-type (
-	KeyID    uint32
-	OriginID uint32
-)
-
-// KeyEntry is what a KeyID stands for.
-type KeyEntry struct {
-	Origin OriginID
-	Key    span.Key
-}
 
 // Sealed is one cycle that nobody writes any more: every drainer's table of it, and
 // what the interval's registry held of origins and keys. It belongs to the flush
 // until Release.
 type Sealed struct {
 	Cycle   uint64
-	Start   time.Time     // when the cycle opened
-	End     time.Time     // when it was sealed
-	Width   time.Duration // of a bucket
-	Origins []span.Origin // by OriginID
-	Keys    []KeyEntry    // by KeyID
-	Tables  []*Table      // one a drainer; the same key may stand in several
-	Merged  *Merged       // what tracers have counted themselves; nil where nothing is merged
+	Start   time.Time           // when the cycle opened
+	End     time.Time           // when it was sealed
+	Width   time.Duration       // of a bucket
+	Origins []span.Origin       // by OriginID
+	Keys    []registry.KeyEntry // by KeyID
+	Tables  []*Table            // one a drainer; the same key may stand in several
+	Merged  *Merged             // what tracers have counted themselves; nil where nothing is merged
 
 	// Cleared is how many snapshots a clear gave up, which are in no table. Then
 	// there is nothing else here.
@@ -62,7 +51,7 @@ func (s *Sealed) Release() {
 
 // NewSealed makes a sealed cycle of its parts.
 func NewSealed(cycle uint64, start, end time.Time, width time.Duration,
-	origins []span.Origin, keys []KeyEntry, tables ...*Table,
+	origins []span.Origin, keys []registry.KeyEntry, tables ...*Table,
 ) *Sealed {
 	return &Sealed{
 		Cycle: cycle, Start: start, End: end, Width: width,

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/ring"
 )
 
@@ -92,9 +93,9 @@ func (s *sealer) seal(isBoundary bool) {
 	next := a.cycles.slots[(number+1)%2]
 	<-next.released // the flush may still be reading what this memory held two cycles ago
 	if isBoundary {
-		a.intervals.begin()
+		a.intervals.Begin()
 	}
-	next.open(number+1, time.Now(), &a.intervals)
+	next.open(number+1, time.Now(), a.intervals)
 	a.cycles.current.Store(number + 1)
 	s.handOn(a.cycles.slots[number%2])
 }
@@ -147,7 +148,7 @@ func (s *sealer) handOn(c *Cycle) {
 	a := s.aggregator
 	a.cycles.waitForReaders(c.number)
 	s.signal(ring.Signal{Kind: ring.Report, Arg: c.number})
-	origins, keys := c.registry.contents()
+	origins, keys := c.registry.Contents()
 	sealed := NewSealed(c.number, c.opened, time.Now(), a.config.BucketWidth, origins, keys, c.tables...)
 	sealed.release, sealed.Merged = c.recycle, c.merged
 	for _, table := range c.tables {
@@ -163,10 +164,10 @@ func (s *sealer) handOn(c *Cycle) {
 }
 
 // open makes the memory of a released cycle the one of a new cycle.
-func (c *Cycle) open(number uint64, now time.Time, intervals *intervals) {
+func (c *Cycle) open(number uint64, now time.Time, intervals *registry.Intervals) {
 	c.number, c.opened = number, now
 	c.window = NewWindow(number, now, c.width)
-	c.interval, c.registry = intervals.number, intervals.registry()
+	c.interval, c.registry = intervals.Number(), intervals.Registry()
 	for _, table := range c.tables {
 		table.Open(now)
 	}

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
@@ -199,7 +201,7 @@ func TestReportRenewsNothing(t *testing.T) {
 			s.Delivery.Resolve(nil)
 			s.Release()
 		})
-		config.Budgets[FieldResource] = 10
+		config.Budgets[registry.FieldResource] = 10
 		a, err := New(config)
 		if err != nil {
 			t.Fatal(err)
@@ -207,7 +209,7 @@ func TestReportRenewsNothing(t *testing.T) {
 		a.Start()
 		r := a.NewReader()
 		n := 0
-		flood := func() (first Admission) {
+		flood := func() (first registry.Admission) {
 			for i := range 25 {
 				n++
 				admission, _ := publish(a, r, span.Origin{}, span.Key{Resource: fmt.Sprint(n)}, Snapshot{End: time.Now().UnixNano(), Weight: 1})
@@ -231,7 +233,7 @@ func TestReportRenewsNothing(t *testing.T) {
 			if err := reported.Wait(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if first := flood(); first.Collapsed != 1<<FieldResource {
+			if first := flood(); first.Collapsed != 1<<registry.FieldResource {
 				t.Errorf("the first key after a report got %+v", first)
 			}
 		}

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/bits"
 
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
@@ -49,19 +51,19 @@ const (
 
 // What a note is about stands where a snapshot has its key.
 const (
-	noteUpper  KeyID = iota // the upper half of the next slot's value
-	noteWeight              // the next snapshot's weight, see rotated
-	noteEnd                 // when the next snapshot ended; one in many has it, see ages
+	noteUpper  registry.KeyID = iota // the upper half of the next slot's value
+	noteWeight                       // the next snapshot's weight, see rotated
+	noteEnd                          // when the next snapshot ended; one in many has it, see ages
 )
 
 // SlotOf is a snapshot's slot. Its flags are among the facts.
-func SlotOf(facts Facts, key KeyID, value uint32) Slot {
+func SlotOf(facts Facts, key registry.KeyID, value uint32) Slot {
 	return Slot(facts)<<factsShift | Slot(key)<<keyShift | Slot(value)
 }
 
-func (s Slot) facts() Facts  { return Facts(s >> factsShift) }
-func (s Slot) key() KeyID    { return KeyID(s>>keyShift) & (1<<keyBits - 1) }
-func (s Slot) value() uint32 { return uint32(s) }
+func (s Slot) facts() Facts        { return Facts(s >> factsShift) }
+func (s Slot) key() registry.KeyID { return registry.KeyID(s>>keyShift) & (1<<keyBits - 1) }
+func (s Slot) value() uint32       { return uint32(s) }
 
 // cycle is 0 or 1.
 func (f Facts) cycle() uint { return uint(f>>cycleShift) & 1 }
@@ -74,7 +76,7 @@ func (f Facts) kind() Facts { return f & unusual }
 
 // Snapshot is what slots are made of.
 type Snapshot struct {
-	Key      KeyID
+	Key      registry.KeyID
 	Duration uint64
 	End      int64
 	Weight   float64
@@ -101,7 +103,7 @@ func (w *Window) Append(to []Slot, s *Snapshot) []Slot {
 // AppendEnd adds a note of when the next snapshot ended.
 func (w *Window) AppendEnd(to []Slot, end int64) []Slot { return w.note(to, noteEnd, uint64(end)) }
 
-func (w *Window) note(to []Slot, about KeyID, value uint64) []Slot {
+func (w *Window) note(to []Slot, about registry.KeyID, value uint64) []Slot {
 	return append(w.upper(to, value), SlotOf(w.own|isNote, about, uint32(value)))
 }
 

@@ -3,6 +3,8 @@ package aggregate
 import (
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/routing"
+
 	"github.com/spanstatsd/spanstatsd/internal/ring"
 )
 
@@ -14,7 +16,7 @@ type Stats struct {
 	Held        uint64 // snapshots in tables that are not sealed
 	Origins     int    // in the current interval
 	Aggregates  int    // keys in the current interval
-	Partitions  PartitionStats
+	Partitions  routing.Stats
 	SketchBytes int       // that tables hold for the bins of their sketches
 	Coarsened   uint64    // spans put into a higher bin than their own, see SketchMemory
 	Sealed      uint64    // cycles so far
@@ -66,7 +68,7 @@ func (a *Aggregator) Stats() Stats {
 		s.Held += d.tables[0].held.Load() + d.tables[1].held.Load()
 	}
 	if a.cycles.current.Load() != closedCycle {
-		s.Origins, s.Aggregates = a.intervals.current.Load().size()
+		s.Origins, s.Aggregates = a.intervals.Size()
 	}
 	return s
 }

@@ -5,6 +5,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
+
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
@@ -16,12 +19,12 @@ type Table struct {
 	oldest   int64 // start of the oldest bucket that this cycle writes
 	width    int64 // of a bucket
 	rows     []Aggregate
-	ok       []store  // by row, the sketch of its spans without an error
-	failed   []store  // error sketches, in the order of their first error
-	weighted []Counts // what rows count in floats, in the order of their first need
-	index    []uint32 // by bucket of the window and key id; row number plus one, 0 for none
-	keys     int      // key ids that the index has room for in each bucket
-	pages    arena
+	ok       []sketch.Store // by row, the sketch of its spans without an error
+	failed   []sketch.Store // error sketches, in the order of their first error
+	weighted []Counts       // what rows count in floats, in the order of their first need
+	index    []uint32       // by bucket of the window and key id; row number plus one, 0 for none
+	keys     int            // key ids that the index has room for in each bucket
+	pages    sketch.Arena
 	noted    noted
 
 	held atomic.Uint64 // snapshots in the rows, for the books; written by the one writer
@@ -29,10 +32,10 @@ type Table struct {
 
 // NewTable returns a table for key ids below keys and buckets of the given
 // width. Open it before use.
-func NewTable(keys int, width time.Duration, sketches *SketchMemory) *Table {
+func NewTable(keys int, width time.Duration, sketches *sketch.Memory) *Table {
 	return &Table{
 		keys: keys, width: int64(width), index: make([]uint32, keys*windowBuckets),
-		pages: arena{memory: sketches},
+		pages: sketch.NewArena(sketches),
 	}
 }
 
@@ -51,74 +54,30 @@ func (t *Table) Part(at int) Part {
 
 func (t *Table) counts(at int) Counts { return t.rows[at].counts(t.weighted) }
 
-func (t *Table) readOK(at int, to *Sketch) {
-	t.rows[at].readRecent(0, to)
-	t.ok[at].read(&t.pages, to)
+func (t *Table) readOK(at int, to *sketch.Sketch) {
+	t.ok[at].Read(&t.pages, to)
 }
 
-func (t *Table) readErrors(at int, to *Sketch) {
-	t.rows[at].readRecent(recentError, to)
+func (t *Table) readErrors(at int, to *sketch.Sketch) {
 	if failed := t.rows[at].failed; failed != 0 {
-		t.failed[failed-1].read(&t.pages, to)
+		t.failed[failed-1].Read(&t.pages, to)
 	}
 }
 
 // count takes in slots that are of one cycle and bucket and of no unusual kind, up to the
 // first that is not, and returns how many.
 func (t *Table) count(slots []Slot) int {
-	first, all := slots[0], len(slots)
+	first := slots[0]
 	if first.facts().kind() != 0 || t.noted != (noted{}) {
 		return 0
 	}
-	bucket := first.facts().bucket()
-	index := t.index[bucket*t.keys : (bucket+1)*t.keys]
-	for {
-		n, full := usual(slots, first, index, t.rows)
-		switch slots = slots[n:]; {
-		case full != 0:
-			t.sketch(&t.rows[full-1], int(full-1))
-		case len(slots) == 0:
-			return all
-		case (slots[0]^first)>>(factsShift+flagBits) != 0:
-			return all - len(slots)
-		default:
-			t.Add(slots[0])
-			slots = slots[1:]
-		}
-	}
-}
-
-// usual takes in slots of rows that are there already and of the first one's cycle,
-// bucket and kind, up to the first that is more, and returns how many. It also stops
-// behind the one whose row has no more room for recent durations, and tells the row's
-// number plus one. It is the hot path, and calls nothing, for what is alive across a call
-// is in no register.
-//
-//go:noinline
-func usual(slots []Slot, first Slot, index []uint32, rows []Aggregate) (n int, full uint32) {
 	for i, s := range slots {
 		if (s^first)>>(factsShift+flagBits) != 0 {
-			return i, 0
+			return i
 		}
-		at := index[s.key()] - 1
-		if uint64(at) >= uint64(len(rows)) {
-			return i, 0
-		}
-		row := &rows[at]
-		// More only where it is neither 0 nor makes the sum wrap around.
-		sum := row.nanos + uint64(s.value())
-		if sum <= row.nanos {
-			return i, 0
-		}
-		row.nanos = sum
-		row.spans[s.facts()&factsFlags]++
-		recents := row.recents
-		row.recent[recents%recentSpans] = recentOf(s)
-		if row.recents = recents + 1; recents == recentSpans-1 {
-			return i + 1, at + 1
-		}
+		t.add(s, uint64(s.value()))
 	}
-	return len(slots), 0
+	return len(slots)
 }
 
 // noted is what notes have said of the next snapshot.
@@ -164,9 +123,9 @@ func (t *Table) add(s Slot, duration uint64) {
 		row.nanos += duration
 	}
 	if s.facts()&Facts(span.Error) != 0 {
-		t.errors(row).add(&t.pages, duration)
+		t.errors(row).Add(&t.pages, duration)
 	} else {
-		t.ok[at].add(&t.pages, duration)
+		t.ok[at].Add(&t.pages, duration)
 	}
 }
 
@@ -182,19 +141,19 @@ func (t *Table) row(s Slot) (row *Aggregate, at int) {
 }
 
 // open appends a row and returns its number plus one.
-func (t *Table) open(bucket int, key KeyID) uint32 {
+func (t *Table) open(bucket int, key registry.KeyID) uint32 {
 	t.rows = extend(t.rows, len(t.index))
 	t.rows[len(t.rows)-1] = Aggregate{Key: key, bucket: uint32(bucket)}
 	t.ok = extend(t.ok, len(t.index))
-	t.ok[len(t.ok)-1] = store{}
+	t.ok[len(t.ok)-1] = sketch.Store{}
 	return uint32(len(t.rows))
 }
 
 // errors is the row's error sketch, there from its first error on.
-func (t *Table) errors(row *Aggregate) *store {
+func (t *Table) errors(row *Aggregate) *sketch.Store {
 	if row.failed == 0 {
 		t.failed = extend(t.failed, len(t.index))
-		t.failed[len(t.failed)-1] = store{}
+		t.failed[len(t.failed)-1] = sketch.Store{}
 		row.failed = uint32(len(t.failed))
 	}
 	return &t.failed[row.failed-1]
@@ -224,6 +183,6 @@ func extend[T any](s []T, most int) []T {
 func (t *Table) Reset() {
 	t.rows, t.ok, t.failed, t.weighted = t.rows[:0], t.ok[:0], t.failed[:0], t.weighted[:0]
 	clear(t.index)
-	t.pages.reset()
+	t.pages.Reset()
 	t.held.Store(0)
 }

@@ -6,6 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
+
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
@@ -59,7 +62,7 @@ func put(table *Table, now int64, s Snapshot) []Slot {
 }
 
 func newTestTable(keys int) *Table {
-	return NewTable(keys, 10*time.Second, NewSketchMemory(1<<20))
+	return NewTable(keys, 10*time.Second, sketch.NewMemory(1<<20))
 }
 
 // fillTable counts some ok and failed spans of each of a hundred keys, of some so
@@ -70,7 +73,7 @@ func fillTable(table *Table, now time.Time) {
 	for i := range 100 {
 		for n := range 1 + i {
 			for _, flags := range []span.Flags{0, span.Error} {
-				table.Add(window.Slot(KeyID(i), uint32(i*n)*1000, now.UnixNano(), flags))
+				table.Add(window.Slot(registry.KeyID(i), uint32(i*n)*1000, now.UnixNano(), flags))
 			}
 		}
 	}
@@ -84,16 +87,18 @@ func TestTableReuse(t *testing.T) {
 	table.Reset()
 	table.Open(now)
 	for i := range 100 {
-		put(table, now.UnixNano(), Snapshot{Key: KeyID(99 - i), End: now.UnixNano(), Duration: 7, Flags: span.Error})
+		put(table, now.UnixNano(), Snapshot{Key: registry.KeyID(99 - i), End: now.UnixNano(), Duration: 7, Flags: span.Error})
 		row := table.Part(i)
-		if row.Key != KeyID(99-i) || row.Counts() != (Counts{Spans: 1, Hits: 1, Errors: 1, Duration: 7}) {
+		if row.Key != registry.KeyID(99-i) || row.Counts() != (Counts{Spans: 1, Hits: 1, Errors: 1, Duration: 7}) {
 			t.Fatalf("a reused row counts %+v", row.Counts())
 		}
-		var ok, failed Sketch
+		var ok, failed sketch.Sketch
 		table.readOK(i, &ok)
 		table.readErrors(i, &failed)
-		if want := (content{0, []bin{{int32(binOf(7)), 1}}}); ok.content().spans() != 0 || !reflect.DeepEqual(failed.content(), want) {
-			t.Fatalf("a reused row has the sketches %v and %v", ok.content(), failed.content())
+		var want sketch.Sketch
+		want.Add(7)
+		if contentOf(&ok).spans() != 0 || !reflect.DeepEqual(contentOf(&failed), contentOf(&want)) {
+			t.Fatalf("a reused row has the sketches %v and %v", contentOf(&ok), contentOf(&failed))
 		}
 	}
 }

@@ -3,6 +3,8 @@ package aggregate
 import (
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
@@ -39,7 +41,7 @@ func NewWindow(number uint64, opened time.Time, width time.Duration) Window {
 }
 
 // Slot is that of a span whose duration fits in it, or has a note before it.
-func (w *Window) Slot(key KeyID, duration uint32, end int64, flags span.Flags) Slot {
+func (w *Window) Slot(key registry.KeyID, duration uint32, end int64, flags span.Flags) Slot {
 	return SlotOf(w.Facts(end)|Facts(flags), key, duration)
 }
 

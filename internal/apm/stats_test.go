@@ -10,11 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
+
 	"github.com/DataDog/sketches-go/ddsketch"
 	"github.com/DataDog/sketches-go/ddsketch/mapping"
 	"github.com/DataDog/sketches-go/ddsketch/pb/sketchpb"
 	"github.com/DataDog/sketches-go/ddsketch/store"
-	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	"github.com/vmihailenco/msgpack/v5"
 	"google.golang.org/protobuf/proto"
@@ -84,7 +85,7 @@ func statistics(t *testing.T, sketches library, start time.Time, runtime string,
 // slotted names what is added up: a bucket's start, a mapping, a bin.
 type slotted struct {
 	start   uint64
-	mapping aggregate.Mapping
+	mapping sketch.Mapping
 	bin     int
 }
 
@@ -114,19 +115,19 @@ func add(t *testing.T, to map[slotted]float64, body []byte) (groups int) {
 			if err := proto.Unmarshal(g.OkSummary, &message); err != nil {
 				t.Fatal(err)
 			}
-			sketch, err := ddsketch.FromProto(&message)
+			library, err := ddsketch.FromProto(&message)
 			if err != nil {
 				t.Fatal(err)
 			}
 			m := message.Mapping
-			at := slotted{bucket.Start, aggregate.Mapping{Gamma: m.Gamma, Offset: m.IndexOffset, Interpolation: int32(m.Interpolation)}, hits}
+			at := slotted{bucket.Start, sketch.Mapping{Gamma: m.Gamma, Offset: m.IndexOffset, Interpolation: int32(m.Interpolation)}, hits}
 			if at.start%10e9 != 0 {
 				at.start -= at.start % 2e9 // the agent's slot
 			}
 			to[at] += float64(g.Hits)
 			to[slotted{at.start, at.mapping, top}] += float64(g.TopLevelHits)
 			to[slotted{at.start, at.mapping, duration}] += float64(g.Duration)
-			sketch.GetPositiveValueStore().ForEach(func(bin int, count float64) bool {
+			library.GetPositiveValueStore().ForEach(func(bin int, count float64) bool {
 				to[slotted{at.start, at.mapping, bin}] += count
 				return false
 			})

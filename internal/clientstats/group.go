@@ -4,6 +4,8 @@ import (
 	"errors"
 	"math"
 
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
+
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/msgpack"
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -107,13 +109,13 @@ func (p *Payload) tagList() []string {
 }
 
 // readSketch reads one of a group's two, and returns its mapping.
-func (p *Payload) readSketch(to *aggregate.Bins, encoded msgpack.Text) aggregate.Mapping {
+func (p *Payload) readSketch(to *sketch.Bins, encoded msgpack.Text) sketch.Mapping {
 	first := len(p.bins)
-	s := sketch{bins: p.bins}
+	s := wholeSketch{bins: p.bins}
 	err := s.read(encoded.Of(p.body))
 	p.bins = s.bins
 	p.must(err == nil && len(p.bins) <= p.limits.bins)
 	p.foreign = p.foreign || errors.Is(err, ErrMapping)
-	*to = aggregate.Bins{Zeros: s.zeros, List: p.bins[first:len(p.bins):len(p.bins)]}
+	*to = sketch.Bins{Zeros: s.zeros, List: p.bins[first:len(p.bins):len(p.bins)]}
 	return s.mapping
 }

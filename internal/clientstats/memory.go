@@ -3,6 +3,8 @@ package clientstats
 import (
 	"unsafe"
 
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
+
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 )
 
@@ -28,7 +30,7 @@ func Bytes(body int) int {
 	const grown = 1.5 // a slice grows by a quarter, and out of one that is still there
 	l := limitsOf(body)
 	return int(grown * float64(l.groups*int(unsafe.Sizeof(aggregate.Group{}))+
-		l.tags*int(unsafe.Sizeof(""))+l.bins*int(unsafe.Sizeof(aggregate.Bin{}))))
+		l.tags*int(unsafe.Sizeof(""))+l.bins*int(unsafe.Sizeof(sketch.Bin{}))))
 }
 
 // Next is the Payload for the next body: without the memory that only a very large one

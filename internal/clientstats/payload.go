@@ -6,6 +6,8 @@ import (
 	"math"
 	"unsafe"
 
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
+
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/msgpack"
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -29,7 +31,7 @@ type Payload struct {
 	limits limits
 	start  uint64 // of the bucket that is being read
 	tags   []string
-	bins   []aggregate.Bin
+	bins   []sketch.Bin
 	// What was read can't be added up exactly, or is of a mapping that the agent does
 	// not know.
 	unfit, foreign bool

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
+
 	"github.com/DataDog/sketches-go/ddsketch"
 	"github.com/DataDog/sketches-go/ddsketch/mapping"
 	"github.com/DataDog/sketches-go/ddsketch/pb/sketchpb"
@@ -20,7 +22,7 @@ type object = map[string]any
 // sketchBytes is a sketch as the agent's own code makes it.
 func sketchBytes(t testing.TB, durations ...float64) []byte {
 	t.Helper()
-	sketch, err := ddsketch.LogCollapsingLowestDenseDDSketch(aggregate.RelativeAccuracy, 2048)
+	sketch, err := ddsketch.LogCollapsingLowestDenseDDSketch(sketch.RelativeAccuracy, 2048)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +125,7 @@ func TestGroupsThatCantBeMerged(t *testing.T) {
 		change(s.Mapping)
 		return func(_, _, g object) { g["OkSummary"], g["ErrorSummary"] = marshal(t, &s), marshal(t, &s) }
 	}
-	sketch := func(change func(*sketchpb.DDSketch)) func(_, _, g object) {
+	changed := func(change func(*sketchpb.DDSketch)) func(_, _, g object) {
 		var s sketchpb.DDSketch
 		if err := proto.Unmarshal(sketchBytes(t, 1000), &s); err != nil {
 			t.Fatal(err)
@@ -141,21 +143,21 @@ func TestGroupsThatCantBeMerged(t *testing.T) {
 	}{
 		"two mappings":         {in(group, "OkSummary", marshal(t, interpolated.ToProto())), ErrUnfit},
 		"no sketch":            {in(group, "ErrorSummary", []byte{}), ErrMapping},
-		"no mapping":           {sketch(func(s *sketchpb.DDSketch) { s.Mapping = nil }), ErrMapping},
+		"no mapping":           {changed(func(s *sketchpb.DDSketch) { s.Mapping = nil }), ErrMapping},
 		"no mapping at all":    {func(_, _, g object) { g["OkSummary"], g["ErrorSummary"] = []byte{}, []byte{} }, ErrMapping},
 		"no gamma":             {mapped(func(m *sketchpb.IndexMapping) { m.Gamma = 1 }), ErrMapping},
 		"a gamma that is none": {mapped(func(m *sketchpb.IndexMapping) { m.Gamma = math.NaN() }), ErrMapping},
 		"a coarse mapping":     {mapped(func(m *sketchpb.IndexMapping) { m.Gamma = 4 }), ErrMapping},
 		"an interpolation that the agent does not know": {mapped(func(m *sketchpb.IndexMapping) { m.Interpolation = sketchpb.IndexMapping_QUADRATIC }), ErrMapping},
 		"no sketch at all":       {in(group, "ErrorSummary", []byte("garbage")), ErrUnfit},
-		"an offset":              {sketch(func(s *sketchpb.DDSketch) { s.Mapping.IndexOffset = 1 }), ErrUnfit},
-		"a negative bin":         {sketch(func(s *sketchpb.DDSketch) { s.PositiveValues.ContiguousBinIndexOffset = -1 }), ErrUnfit},
-		"a bin of no duration":   {sketch(func(s *sketchpb.DDSketch) { s.PositiveValues.ContiguousBinIndexOffset = 2048 }), ErrUnfit},
-		"a bin of no mapping":    {sketch(func(s *sketchpb.DDSketch) { s.PositiveValues.ContiguousBinIndexOffset = 8192 }), ErrUnfit},
-		"half a span":            {sketch(func(s *sketchpb.DDSketch) { s.ZeroCount = .5 }), ErrUnfit},
-		"less than no span":      {sketch(func(s *sketchpb.DDSketch) { s.ZeroCount = -1 }), ErrUnfit},
-		"no number of spans":     {sketch(func(s *sketchpb.DDSketch) { s.ZeroCount = math.NaN() }), ErrUnfit},
-		"negative durations":     {sketch(func(s *sketchpb.DDSketch) { s.NegativeValues = s.PositiveValues }), ErrUnfit},
+		"an offset":              {changed(func(s *sketchpb.DDSketch) { s.Mapping.IndexOffset = 1 }), ErrUnfit},
+		"a negative bin":         {changed(func(s *sketchpb.DDSketch) { s.PositiveValues.ContiguousBinIndexOffset = -1 }), ErrUnfit},
+		"a bin of no duration":   {changed(func(s *sketchpb.DDSketch) { s.PositiveValues.ContiguousBinIndexOffset = 2048 }), ErrUnfit},
+		"a bin of no mapping":    {changed(func(s *sketchpb.DDSketch) { s.PositiveValues.ContiguousBinIndexOffset = 8192 }), ErrUnfit},
+		"half a span":            {changed(func(s *sketchpb.DDSketch) { s.ZeroCount = .5 }), ErrUnfit},
+		"less than no span":      {changed(func(s *sketchpb.DDSketch) { s.ZeroCount = -1 }), ErrUnfit},
+		"no number of spans":     {changed(func(s *sketchpb.DDSketch) { s.ZeroCount = math.NaN() }), ErrUnfit},
+		"negative durations":     {changed(func(s *sketchpb.DDSketch) { s.NegativeValues = s.PositiveValues }), ErrUnfit},
 		"a dialect":              {in(group, "DBType", "mysql"), ErrUnfit},
 		"what we do not know":    {in(group, "New", 1), ErrUnfit},
 		"new of a bucket":        {in(bucket, "New", 1), ErrUnfit},
@@ -189,7 +191,7 @@ func FuzzGroups(f *testing.F) {
 		if p.Read(body, span.Origin{}) == nil && len(p.Groups) == 0 {
 			t.Error("nothing can be merged")
 		}
-		var s sketch
+		var s wholeSketch
 		if s.read(encoded) != nil {
 			return
 		}

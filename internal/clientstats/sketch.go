@@ -5,8 +5,9 @@ import (
 	"math"
 	"slices"
 
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
+
 	"github.com/DataDog/sketches-go/ddsketch/pb/sketchpb"
-	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -14,23 +15,23 @@ import (
 // bins that there can be, each written by itself, takes half of it.
 const maxSketchBytes = 1 << 18
 
-// sketch is whole counts of durations, in bins that its mapping has.
-type sketch struct {
-	mapping aggregate.Mapping
+// wholeSketch is whole counts of durations, in bins that its mapping has.
+type wholeSketch struct {
+	mapping sketch.Mapping
 	zeros   uint64
-	bins    []aggregate.Bin
+	bins    []sketch.Bin
 }
 
 // read reads what the agent reads, with the agent's library. The bins are appended to
 // those that the sketch has.
-func (s *sketch) read(encoded []byte) error {
+func (s *wholeSketch) read(encoded []byte) error {
 	var message sketchpb.DDSketch
 	if len(encoded) > maxSketchBytes || proto.Unmarshal(encoded, &message) != nil || hasUnknown(&message) {
 		return ErrUnfit
 	}
-	s.mapping = aggregate.Mapping{}
+	s.mapping = sketch.Mapping{}
 	if m := message.Mapping; m != nil {
-		s.mapping = aggregate.Mapping{Gamma: m.Gamma, Offset: m.IndexOffset, Interpolation: int32(m.Interpolation)}
+		s.mapping = sketch.Mapping{Gamma: m.Gamma, Offset: m.IndexOffset, Interpolation: int32(m.Interpolation)}
 	}
 	negative := message.NegativeValues // no duration is; some tracers say where such bins would begin
 	zeros, ok := whole(message.ZeroCount)
@@ -62,7 +63,7 @@ func hasUnknown(m *sketchpb.DDSketch) bool {
 }
 
 // append appends a bin that holds anything, if the mapping has such a bin.
-func (s *sketch) append(index int64, count float64) bool {
+func (s *wholeSketch) append(index int64, count float64) bool {
 	spans, ok := whole(count)
 	if !ok || spans == 0 {
 		return ok
@@ -70,7 +71,7 @@ func (s *sketch) append(index int64, count float64) bool {
 	if index < 0 || index > s.mapping.LastBin() {
 		return false
 	}
-	s.bins = append(s.bins, aggregate.Bin{Index: uint16(index), Spans: spans})
+	s.bins = append(s.bins, sketch.Bin{Index: uint16(index), Spans: spans})
 	return true
 }
 

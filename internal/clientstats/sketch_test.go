@@ -36,7 +36,7 @@ func TestSketchesOfTracers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var s sketch
+		var s wholeSketch
 		if err := s.read(encoded); err != nil {
 			t.Errorf("%s: %v", file, err)
 			continue
@@ -71,7 +71,7 @@ func TestSketchesOfTracers(t *testing.T) {
 }
 
 // binsOf is how many spans are where, zeros under -1.
-func binsOf(s sketch) map[int]uint64 {
+func binsOf(s wholeSketch) map[int]uint64 {
 	all := map[int]uint64{}
 	if s.zeros > 0 {
 		all[-1] = s.zeros
@@ -113,7 +113,7 @@ func TestSketchesAgreeWithTheLibrary(t *testing.T) {
 			}
 		}
 		encoded := marshal(t, written.ToProto())
-		var s sketch
+		var s wholeSketch
 		if err := s.read(encoded); err != nil {
 			t.Fatalf("%+v: %v", m, err)
 		}

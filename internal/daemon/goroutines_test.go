@@ -13,7 +13,7 @@ import (
 )
 
 var (
-	room = regexp.MustCompile(`spanstatsd/internal/(aggregate|ingest|flush|health|daemon)\.`)
+	room = regexp.MustCompile(`spanstatsd/internal/(aggregate|routing|ingest|flush|health|daemon)\.`)
 	// Those of the test, of a tracer and an agent in the same process, and of an HTTP
 	// request while it lasts.
 	others = regexp.MustCompile(`created by net/http|testing\.tRunner|daemon\.Test|spanstatsd/client\.|internal/standin\.`)
@@ -40,7 +40,7 @@ func TestGoroutinesAreConstant(t *testing.T) {
 	p := startPair(t, func(c *Config) {
 		c.Aggregate.Drainers, c.Aggregate.RebalanceInterval = drainers, 100*time.Millisecond
 	})
-	want := map[string]int{"aggregate": drainers + 2, "ingest": 2 + connections, "flush": 2, "health": 1, "daemon": 2}
+	want := map[string]int{"aggregate": drainers + 1, "routing": 1, "ingest": 2 + connections, "flush": 2, "health": 1, "daemon": 2}
 	var clients []*client.Client
 	for range connections {
 		clients = append(clients, p.client("shop"))
@@ -54,7 +54,8 @@ func TestGoroutinesAreConstant(t *testing.T) {
 			t.Errorf("%s: goroutines %v, want %v", when, got, want)
 		}
 	}
-	for !maps.Equal(goroutines(), want) {
+	deadline := time.Now().Add(10 * time.Second)
+	for !maps.Equal(goroutines(), want) && time.Now().Before(deadline) {
 		time.Sleep(time.Millisecond) // tracers are told of the agent's first answer side by side
 	}
 	check("idle")

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
+
 	"github.com/DataDog/sketches-go/ddsketch/mapping"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -81,9 +84,9 @@ type BusyOrigin struct {
 // looker reads the busiest aggregates of sealed cycles. Its sketches are reused;
 // it has one user at a time.
 type looker struct {
-	sketch, errors aggregate.Sketch // of what is read, empty in between
+	sketch, errors sketch.Sketch // of what is read, empty in between
 	all, failed    []bin
-	runs           []aggregate.Run
+	runs           []sketch.Run
 	mappings       []mapping.IndexMapping // of the sealed cycle, by number
 }
 
@@ -124,9 +127,9 @@ func (l *looker) busiest(sealed *aggregate.Sealed) *Busiest {
 
 // rows reads the counters and the sketches of the chosen keys.
 func (l *looker) rows(sealed *aggregate.Sealed, chosen []int) []BusyKey {
-	parts := make(map[aggregate.KeyID][]aggregate.Part, len(chosen))
+	parts := make(map[registry.KeyID][]aggregate.Part, len(chosen))
 	for _, id := range chosen {
-		parts[aggregate.KeyID(id)] = nil
+		parts[registry.KeyID(id)] = nil
 	}
 	for p := range sealed.Parts {
 		if of, is := parts[p.Key]; is {
@@ -145,7 +148,7 @@ func (l *looker) rows(sealed *aggregate.Sealed, chosen []int) []BusyKey {
 	for _, id := range chosen {
 		entry := &sealed.Keys[id]
 		row := busyKey(&sealed.Origins[entry.Origin], &entry.Key)
-		l.read(&row, parts[aggregate.KeyID(id)])
+		l.read(&row, parts[registry.KeyID(id)])
 		rows = append(rows, row)
 	}
 	return rows
@@ -220,7 +223,7 @@ func (l *looker) read(k *BusyKey, parts []aggregate.Part) {
 }
 
 // take appends the bins of a sketch, lowest first, and empties it.
-func (l *looker) take(to []bin, s *aggregate.Sketch, mapping aggregate.MappingID) []bin {
+func (l *looker) take(to []bin, s *sketch.Sketch, mapping sketch.MappingID) []bin {
 	if zeros := s.Zeros(); zeros > 0 {
 		to = append(to, bin{0, zeros})
 	}

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
+
 	"github.com/DataDog/sketches-go/ddsketch"
 	"github.com/DataDog/sketches-go/ddsketch/store"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
@@ -24,13 +27,13 @@ func TestBusiestAgreesWithTheLibrary(t *testing.T) {
 		hits, errors float64
 		sketch       *ddsketch.DDSketch
 	}
-	var origins [3]aggregate.OriginID
+	var origins [3]registry.OriginID
 	for i := range origins {
 		origins[i] = c.origin(span.Origin{Service: fmt.Sprint("origin-", i), Env: "prod"})
 	}
 	truths := map[string]*truth{}
 	perOrigin := map[string]uint64{}
-	own, err := aggregate.OwnMapping.Library()
+	own, err := sketch.OwnMapping.Library()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
+
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
@@ -17,7 +20,7 @@ const width = 10 * time.Second
 // cycle builds sealed cycles for tests.
 type cycle struct {
 	origins []span.Origin
-	keys    []aggregate.KeyEntry
+	keys    []registry.KeyEntry
 	tables  []*aggregate.Table
 }
 
@@ -26,25 +29,25 @@ const maxKeys = 1 << 12
 // table returns the table of one drainer, made on its first use.
 func (c *cycle) table(drainer int) *aggregate.Table {
 	for len(c.tables) <= drainer {
-		t := aggregate.NewTable(maxKeys, width, aggregate.NewSketchMemory(64<<20))
+		t := aggregate.NewTable(maxKeys, width, sketch.NewMemory(64<<20))
 		t.Open(opened)
 		c.tables = append(c.tables, t)
 	}
 	return c.tables[drainer]
 }
 
-func (c *cycle) origin(o span.Origin) aggregate.OriginID {
+func (c *cycle) origin(o span.Origin) registry.OriginID {
 	c.origins = append(c.origins, o)
-	return aggregate.OriginID(len(c.origins) - 1)
+	return registry.OriginID(len(c.origins) - 1)
 }
 
-func (c *cycle) key(origin aggregate.OriginID, k span.Key) aggregate.KeyID {
-	c.keys = append(c.keys, aggregate.KeyEntry{Origin: origin, Key: k})
-	return aggregate.KeyID(len(c.keys) - 1)
+func (c *cycle) key(origin registry.OriginID, k span.Key) registry.KeyID {
+	c.keys = append(c.keys, registry.KeyEntry{Origin: origin, Key: k})
+	return registry.KeyID(len(c.keys) - 1)
 }
 
 // add counts one span that ended so long after the cycle opened.
-func (c *cycle) add(drainer int, key aggregate.KeyID, after time.Duration, ns uint64, flags span.Flags, weight float64) {
+func (c *cycle) add(drainer int, key registry.KeyID, after time.Duration, ns uint64, flags span.Flags, weight float64) {
 	end := opened.Add(after).UnixNano()
 	s := aggregate.Snapshot{Key: key, End: end, Duration: ns, Flags: flags, Weight: weight}
 	window := aggregate.NewWindow(0, opened, width) // now is long after it

@@ -3,6 +3,8 @@ package flush
 import (
 	"bytes"
 
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
+
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/vmihailenco/msgpack/v5"
@@ -67,7 +69,7 @@ func (f *fields) texts(name string, values []string) {
 type groupEncoder struct {
 	*fields
 	sketches sketchEncoder
-	sketch   aggregate.Sketch
+	sketch   sketch.Sketch
 }
 
 // group writes one row. The agent reads a missing key as its zero value, so
@@ -97,7 +99,7 @@ func (e *groupEncoder) group(r *row) {
 const alwaysPresent = 7
 
 // summary adds up what each part of a row has counted of a sketch, and writes it.
-func (e *groupEncoder) summary(name string, r *row, read func(*aggregate.Part, *aggregate.Sketch)) {
+func (e *groupEncoder) summary(name string, r *row, read func(*aggregate.Part, *sketch.Sketch)) {
 	e.sketch.Reset()
 	for i := range r.parts {
 		read(&r.parts[i].Part, &e.sketch)

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
+
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
@@ -17,15 +20,15 @@ type row struct {
 	parts []part
 }
 
-func (r *row) key() *span.Key               { return r.parts[0].key }
-func (r *row) origin() aggregate.OriginID   { return r.parts[0].origin }
-func (r *row) bucket() int64                { return r.parts[0].Bucket }
-func (r *row) mapping() aggregate.MappingID { return r.parts[0].Mapping }
+func (r *row) key() *span.Key            { return r.parts[0].key }
+func (r *row) origin() registry.OriginID { return r.parts[0].origin }
+func (r *row) bucket() int64             { return r.parts[0].Bucket }
+func (r *row) mapping() sketch.MappingID { return r.parts[0].Mapping }
 
 // part is one aggregate beside what decides its place in the payloads.
 type part struct {
 	aggregate.Part
-	origin aggregate.OriginID
+	origin registry.OriginID
 	key    *span.Key
 }
 

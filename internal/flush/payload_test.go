@@ -13,7 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/standin"
 	"github.com/vmihailenco/msgpack/v5"
@@ -120,12 +121,12 @@ func tally(t *testing.T, payloads []*payload) map[string][4]uint64 {
 func TestPayloadsAreWhatAMapCounts(t *testing.T) {
 	var c cycle
 	want := map[string][4]uint64{}
-	var keys []aggregate.KeyID
+	var keys []registry.KeyID
 	for i := range 300 {
 		if i%100 == 0 {
 			c.origin(span.Origin{Service: fmt.Sprint("main", i)})
 		}
-		keys = append(keys, c.key(aggregate.OriginID(len(c.origins)-1), span.Key{
+		keys = append(keys, c.key(registry.OriginID(len(c.origins)-1), span.Key{
 			Service: "s", Operation: "o", Resource: fmt.Sprint(i / 3), Type: []string{"", "web", "sql"}[i%3],
 		}))
 	}

@@ -6,6 +6,8 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
+
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 )
 
@@ -26,7 +28,7 @@ const (
 )
 
 // sketchHead is an encoded mapping. What is zero is left out, as protobuf does it.
-func sketchHead(m aggregate.Mapping) []byte {
+func sketchHead(m sketch.Mapping) []byte {
 	b := appendDouble([]byte{tagMapping, 0, tagGamma}, m.Gamma)
 	if m.Offset != 0 {
 		b = appendDouble(append(b, tagIndexOffset), m.Offset)
@@ -48,8 +50,8 @@ func sketchHead(m aggregate.Mapping) []byte {
 type sketchEncoder struct {
 	heads       [][]byte // encoded mappings, by number
 	head        []byte   // of the sketch
-	sketch      *aggregate.Sketch
-	runs        []aggregate.Run
+	sketch      *sketch.Sketch
+	runs        []sketch.Run
 	first, last int // of the runs in the stretch
 	store       int // length of the store
 	zeros       float64
@@ -65,7 +67,7 @@ func (e *sketchEncoder) of(sealed *aggregate.Sealed) {
 
 // take reads a sketch and returns how long append will make it, so that it is
 // written once, where it belongs.
-func (e *sketchEncoder) take(s *aggregate.Sketch, mapping aggregate.MappingID) (length int) {
+func (e *sketchEncoder) take(s *sketch.Sketch, mapping sketch.MappingID) (length int) {
 	e.head = e.heads[mapping]
 	e.sketch, e.runs, e.zeros = s, s.AppendRuns(e.runs[:0], mapping), s.Zeros()
 	e.first, e.last, e.store = split(e.runs)
@@ -101,7 +103,7 @@ func (e *sketchEncoder) append(dst []byte) []byte {
 // A sum and the places of its runs are kept in one number, the sum above, so that
 // the larger of two is found without a jump: which it is can't be guessed, and
 // this loop was a fifth of the flush.
-func split(runs []aggregate.Run) (first, last, size int) {
+func split(runs []sketch.Run) (first, last, size int) {
 	if len(runs) == 0 {
 		return 0, 0, 0
 	}
@@ -121,12 +123,12 @@ func split(runs []aggregate.Run) (first, last, size int) {
 }
 
 // spread is how many bins lie between the lowest and the highest, both included.
-func spread(runs []aggregate.Run) int {
+func spread(runs []sketch.Run) int {
 	return int(runs[len(runs)-1].End - runs[0].First)
 }
 
 // denseSize is the length of a stretch of packed doubles from the lowest bin on.
-func denseSize(runs []aggregate.Run) int {
+func denseSize(runs []sketch.Run) int {
 	doubles := 8 * spread(runs)
 	size := 1 + uvarintSize(uint64(doubles)) + doubles
 	if runs[0].First != 0 {
@@ -135,7 +137,7 @@ func denseSize(runs []aggregate.Run) int {
 	return size
 }
 
-func appendDense(dst []byte, s *aggregate.Sketch, runs []aggregate.Run) []byte {
+func appendDense(dst []byte, s *sketch.Sketch, runs []sketch.Run) []byte {
 	if len(runs) == 0 {
 		return dst
 	}
@@ -169,12 +171,12 @@ const (
 )
 
 // sparseSize is the length of a run's bins as entries.
-func sparseSize(r aggregate.Run) int {
+func sparseSize(r sketch.Run) int {
 	near := min(max(far-int(r.First), 0), r.Len())
 	return farEntry*r.Len() - (farEntry-nearEntry)*near
 }
 
-func appendSparse(dst []byte, s *aggregate.Sketch, runs []aggregate.Run) []byte {
+func appendSparse(dst []byte, s *sketch.Sketch, runs []sketch.Run) []byte {
 	for _, r := range runs {
 		for i, count := range s.Counts(r) {
 			index := uint(r.First) + uint(i)

@@ -7,9 +7,10 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
+
 	"github.com/DataDog/sketches-go/ddsketch"
 	"github.com/DataDog/sketches-go/ddsketch/pb/sketchpb"
-	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -29,8 +30,8 @@ func agentSketch(t testing.TB, durations []uint64) *ddsketch.DDSketch {
 	return s
 }
 
-func ourSketch(durations []uint64) *aggregate.Sketch {
-	s := &aggregate.Sketch{}
+func ourSketch(durations []uint64) *sketch.Sketch {
+	s := &sketch.Sketch{}
 	for _, ns := range durations {
 		s.Add(ns)
 	}
@@ -38,8 +39,8 @@ func ourSketch(durations []uint64) *aggregate.Sketch {
 }
 
 // encoded is a sketch as it stands in a payload.
-func encoded(s *aggregate.Sketch) []byte {
-	e := sketchEncoder{heads: [][]byte{sketchHead(aggregate.OwnMapping)}}
+func encoded(s *sketch.Sketch) []byte {
+	e := sketchEncoder{heads: [][]byte{sketchHead(sketch.OwnMapping)}}
 	length := e.take(s, 0)
 	if raw := e.append(nil); len(raw) == length {
 		return raw
@@ -116,10 +117,10 @@ func TestSketchIsBinForBinTheAgents(t *testing.T) {
 func TestSplitIsTheSmallest(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 400 {
-		var all []aggregate.Run
+		var all []sketch.Run
 		index := int32(random.IntN(100))
 		for range random.IntN(40) {
-			all = append(all, aggregate.Run{First: index, End: index + 1 + int32(random.IntN(1+random.IntN(6)))})
+			all = append(all, sketch.Run{First: index, End: index + 1 + int32(random.IntN(1+random.IntN(6)))})
 			index = all[len(all)-1].End + 1 + int32(random.IntN(1+random.IntN(20)))
 		}
 		first, last, size := split(all)
@@ -138,8 +139,8 @@ func TestSplitIsTheSmallest(t *testing.T) {
 	}
 }
 
-func encodedSplit(all []aggregate.Run, first, last int) []byte {
-	var s aggregate.Sketch // its counts are not looked at
+func encodedSplit(all []sketch.Run, first, last int) []byte {
+	var s sketch.Sketch // its counts are not looked at
 	return appendDense(appendSparse(appendSparse(nil, &s, all[:first]), &s, all[last:]), &s, all[first:last])
 }
 
@@ -162,7 +163,7 @@ func TestEmptySketchIsWhatTheAgentSends(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := encoded(&aggregate.Sketch{}); !bytes.Equal(got, want) || len(got) != 15 {
+	if got := encoded(&sketch.Sketch{}); !bytes.Equal(got, want) || len(got) != 15 {
 		t.Errorf("% x, want % x", got, want)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/registry"
 )
 
 // CollapseLog says in one line now and then what labels have collapsed, and which
@@ -40,8 +40,8 @@ func (l *CollapseLog) line() {
 	now := l.Spans()
 	label, keys := l.Blamed()
 	var fields []any
-	for f := range aggregate.Fields {
-		name := aggregate.Field(f).String()
+	for f := range registry.Fields {
+		name := registry.Field(f).String()
 		if spans := now[name] - l.last[name]; spans > 0 {
 			fields = append(fields, name, spans)
 		}

@@ -2,6 +2,8 @@ package ingest
 
 import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+	"github.com/spanstatsd/spanstatsd/internal/routing"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
@@ -22,11 +24,11 @@ type admission struct {
 	aged     int      // place in the batch of the span whose end is noted, or below 0
 	once     resolved // what a key is that is not remembered
 	reader   *aggregate.Reader
-	route    *aggregate.Route
+	route    *routing.Route
 	origin   span.Origin
-	originID aggregate.OriginID
+	originID registry.OriginID
 	interval uint64 // number of the interval plus one that originID is valid in
-	glance   aggregate.Glance
+	glance   registry.Glance
 	outline  span.Outline // scratch of the key that is being looked at
 	key      span.Key     // scratch of the key that is being decoded: parts of the message
 	misses   misses

@@ -50,14 +50,6 @@ func (k *keys) isWorthLooking() bool {
 	return !k.isFlooded() || k.missed%floodLooks == 0
 }
 
-// unlooked is how many keys come in a flood before one that is worth looking for.
-func (k *keys) unlooked() int {
-	if !k.isFlooded() {
-		return 0
-	}
-	return int(floodLooks - 1 - k.missed%floodLooks)
-}
-
 func (k *keys) isFlooded() bool { return k.missed > floodAfter }
 
 // takeMarks takes none where something found no room since the last sweep.

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
@@ -146,7 +148,7 @@ func TestFloodIsNotLookedFor(t *testing.T) {
 func TestKeysThatLoseNothingAreKnownAtOnce(t *testing.T) {
 	const set = 1000
 	for _, budget := range []int{set, fewKeys} {
-		h := start(t, func(_ *Config, a *aggregate.Config) { a.Budgets[aggregate.FieldResource] = budget })
+		h := start(t, func(_ *Config, a *aggregate.Config) { a.Budgets[registry.FieldResource] = budget })
 		c := h.connect("web")
 		for range 2 {
 			for i := range set {
@@ -166,7 +168,7 @@ func TestKeysThatLoseNothingAreKnownAtOnce(t *testing.T) {
 // full, has no key remembered for that, nor counted twice.
 func TestKeysOfARetryHaveNotComeAgain(t *testing.T) {
 	h := newHarness(t, func(c *Config, a *aggregate.Config) {
-		a.RingSlots, a.Budgets[aggregate.FieldResource] = 1024, 1
+		a.RingSlots, a.Budgets[registry.FieldResource] = 1024, 1
 		c.Leeway = 5 * blockedPause
 	})
 	h.Server.features.Store(&wire.Features{Stats: true})

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/routing"
+
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
@@ -31,7 +33,7 @@ func skewedFrame(hot string, turn int) (frame []byte, has map[string]uint64) {
 
 // spreadSince says whether, at some look after that moment, the busiest partition
 // was most of the traffic and spread, and the drainers level.
-func spreadSince(s aggregate.PartitionStats, moment time.Time) bool {
+func spreadSince(s routing.Stats, moment time.Time) bool {
 	return s.LastPlan.At.After(moment) && s.LoadRatio < 1.15 &&
 		len(s.Busiest) > 0 && s.Busiest[0].Share > 0.5 && len(s.Busiest[0].Owners) == 2
 }

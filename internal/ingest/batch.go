@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/ring"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
@@ -17,9 +19,9 @@ type batch struct {
 	isRoomy   bool             // there is room for all that spans to come may need
 	few       [aggregate.MostSlots + aggregate.EndSlots]aggregate.Slot
 	runs      []run // by drainer
-	collapsed [aggregate.Fields]uint64
+	collapsed [registry.Fields]uint64
 	collapses bool
-	lost      aggregate.Collapsed // by so many spans in a row, not yet in collapsed
+	lost      registry.Collapsed // by so many spans in a row, not yet in collapsed
 	lostTimes uint64
 }
 
@@ -64,7 +66,7 @@ func (b *batch) reset(n int) {
 		r.end, r.chunks, r.notes = 0, 0, 0
 	}
 	if b.collapses {
-		b.collapsed, b.collapses, b.lostTimes = [aggregate.Fields]uint64{}, false, 0
+		b.collapsed, b.collapses, b.lostTimes = [registry.Fields]uint64{}, false, 0
 	}
 }
 
@@ -274,7 +276,7 @@ func (a *admission) reserve(batches ...wire.SpansWalker) (Drop, error) {
 
 // collapse counts a span that lost labels. In a flood, one has lost what the one before
 // has.
-func (b *batch) collapse(fields aggregate.Collapsed) {
+func (b *batch) collapse(fields registry.Collapsed) {
 	if fields != b.lost || !b.collapses {
 		b.sumCollapsed()
 		b.lost, b.collapses = fields, true
@@ -283,8 +285,8 @@ func (b *batch) collapse(fields aggregate.Collapsed) {
 }
 
 func (b *batch) sumCollapsed() {
-	for f := range aggregate.Fields {
-		if b.lost.Has(aggregate.Field(f)) {
+	for f := range registry.Fields {
+		if b.lost.Has(registry.Field(f)) {
 			b.collapsed[f] += b.lostTimes
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
+
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
@@ -74,7 +76,7 @@ func TestPanicWhileMerging(t *testing.T) {
 	groups := func() []aggregate.Group {
 		all := make([]aggregate.Group, 3)
 		for i := range all {
-			all[i] = aggregate.Group{Mapping: aggregate.OwnMapping, Bucket: time.Now().Truncate(width).UnixNano(), Counts: aggregate.Counts{Spans: 10, Hits: 10}}
+			all[i] = aggregate.Group{Mapping: sketch.OwnMapping, Bucket: time.Now().Truncate(width).UnixNano(), Counts: aggregate.Counts{Spans: 10, Hits: 10}}
 		}
 		return all
 	}
@@ -84,7 +86,7 @@ func TestPanicWhileMerging(t *testing.T) {
 	late := groups()
 	commit := func() {
 		for at := range 1 << 10 { // far apart, so that they take more than was set aside
-			late[1].OK.List = append(late[1].OK.List, aggregate.Bin{Index: uint16(at << 6), Spans: 1})
+			late[1].OK.List = append(late[1].OK.List, sketch.Bin{Index: uint16(at << 6), Spans: 1})
 		}
 	}
 	if !panics(func() { p.Merge(commit, late, uint64(width), time.Now()) }) {

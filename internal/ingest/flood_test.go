@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
@@ -46,7 +48,7 @@ func floodsAmongUsualKeys(t *testing.T, rnd *rand.Rand) {
 			t.Fatal(err)
 		}
 	}
-	sent := floods{rnd: rnd, values: map[aggregate.Field][]string{}, want: map[string]uint64{}, lost: map[aggregate.Field]uint64{}}
+	sent := floods{rnd: rnd, values: map[registry.Field][]string{}, want: map[string]uint64{}, lost: map[registry.Field]uint64{}}
 	flooded := 0
 	for batch := range 60 {
 		if batch%10 == 0 {
@@ -99,9 +101,9 @@ type floods struct {
 	differ int // bits: the labels in which the keys of the flood differ
 	of     int // so many keys the usual ones are 8
 	serial uint32
-	values map[aggregate.Field][]string
+	values map[registry.Field][]string
 	want   map[string]uint64 // spans by key
-	lost   map[aggregate.Field]uint64
+	lost   map[registry.Field]uint64
 }
 
 func (f *floods) batch() []byte {
@@ -115,10 +117,10 @@ func (f *floods) batch() []byte {
 		} else {
 			frame = wire.AppendWhole(frame, wire.AppendKey(nil, &key), 1000, end, 0, weight)
 		}
-		key.Service = f.keep(aggregate.FieldService, key.Service)
-		key.Operation = f.keep(aggregate.FieldOperation, key.Operation)
-		key.Resource = f.keep(aggregate.FieldResource, key.Resource)
-		key.PeerTags[0] = "host:" + f.keep(aggregate.FieldPeerTag, key.PeerTags[0][len("host:"):])
+		key.Service = f.keep(registry.FieldService, key.Service)
+		key.Operation = f.keep(registry.FieldOperation, key.Operation)
+		key.Resource = f.keep(registry.FieldResource, key.Resource)
+		key.PeerTags[0] = "host:" + f.keep(registry.FieldPeerTag, key.PeerTags[0][len("host:"):])
 		f.want[nameOf(&key)]++
 	}
 	wire.EndSpans(frame, 0, n)
@@ -142,7 +144,7 @@ func (f *floods) key(number int) span.Key {
 	return key
 }
 
-func (f *floods) keep(field aggregate.Field, value string) string {
+func (f *floods) keep(field registry.Field, value string) string {
 	values := f.values[field]
 	switch {
 	case slices.Contains(values, value):

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
@@ -17,11 +18,11 @@ type block struct {
 
 // found is what their keys are.
 type found struct {
-	ids       [blockLen]aggregate.KeyID
+	ids       [blockLen]registry.KeyID
 	hashes    [blockLen]uint32
-	lost      [blockLen]aggregate.Collapsed
-	collapsed aggregate.Collapsed // by any
-	indexes   [blockLen]uint32    // of a key that was followed
+	lost      [blockLen]registry.Collapsed
+	collapsed registry.Collapsed // by any
+	indexes   [blockLen]uint32   // of a key that was followed
 }
 
 // put notes what a snapshot's key is. Whoever does that in a loop keeps the sum of what
@@ -125,10 +126,6 @@ func (a *admission) findAny(cycle *aggregate.Cycle, walker *wire.SpansWalker, re
 func (a *admission) findFlood(cycle *aggregate.Cycle, walker *wire.SpansWalker, read []wire.Common, i int) (end int, err error) {
 	to := &a.block.found
 	for i < len(read) && read[i].KeyLen != 0 && a.keys.isFlooded() {
-		if next := a.fitting(walker, read, to, i); next > i {
-			i = next
-			continue
-		}
 		is, err := a.lookUp(cycle, walker.Bytes(&read[i]), 0)
 		if err != nil {
 			return i, err
@@ -138,24 +135,4 @@ func (a *admission) findFlood(cycle *aggregate.Cycle, walker *wire.SpansWalker, 
 		i++
 	}
 	return i, nil
-}
-
-// fitting finds the keys of a flood from one on that are like one before, up to the first
-// that is not, or is to be looked for, and returns where that is.
-func (a *admission) fitting(walker *wire.SpansWalker, read []wire.Common, to *found, from int) int {
-	read = read[:min(len(read), from+a.keys.unlooked())]
-	i, collapsed := from, to.collapsed
-	for ; i < len(read) && read[i].KeyLen != 0; i++ {
-		fitted, ok := a.glance.Fits(walker.Bytes(&read[i]))
-		if !ok {
-			break
-		}
-		at := uint(i) % blockLen
-		to.ids[at], to.hashes[at], to.lost[at] = fitted.ID, fitted.Hash, fitted.Collapsed
-		collapsed |= fitted.Collapsed
-	}
-	to.collapsed = collapsed
-	a.keys.missed += uint(i - from)
-	a.misses.decoded += uint64(i - from)
-	return i
 }

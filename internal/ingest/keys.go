@@ -5,15 +5,15 @@ import (
 	"hash/maphash"
 	"unsafe"
 
-	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/registry"
 )
 
 // resolved is what the hot path needs of a key: which aggregate in which ring.
 type resolved struct {
 	interval  uint64 // number of the interval plus one that the rest is valid in
-	id        aggregate.KeyID
+	id        registry.KeyID
 	hash      uint32
-	collapsed aggregate.Collapsed
+	collapsed registry.Collapsed
 }
 
 // knownKey is a key that the connection has used, as it came. It is decoded again

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/registry"
 )
 
 // testKeyCost is about what one of the test's keys costs.
@@ -160,7 +160,7 @@ func TestScanKeepsTheHotKeys(t *testing.T) {
 				return
 			}
 		}
-		k.known[index].resolved = resolved{interval: interval, id: aggregate.KeyID(1)}
+		k.known[index].resolved = resolved{interval: interval, id: registry.KeyID(1)}
 	}
 	for interval := uint64(2); interval < 12; interval++ {
 		k.sweep(interval - 1)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
@@ -20,7 +21,7 @@ func (a *admission) enterCycle(cycle *aggregate.Cycle) bool {
 	}
 	a.keys.sweep(a.interval)
 	a.originID, a.interval = origin, cycle.Interval()+1
-	a.glance.Begin(cycle, origin)
+	a.glance.Begin(cycle.Registry(), origin)
 	return true
 }
 
@@ -140,10 +141,11 @@ func (a *admission) decode(raw []byte) (changed bool, err error) {
 	return a.normalize(&a.key), nil
 }
 
-// resolveRaw admits a raw key: by a mould or at a glance, if that is enough.
+// resolveRaw admits a raw key: at a glance, if that is enough.
 func (a *admission) resolveRaw(cycle *aggregate.Cycle, raw []byte, to *resolved) (changed bool, err error) {
-	admitted, ok := a.glance.Fits(raw)
-	if !ok && wire.OutlineKey(&a.outline, raw) {
+	var admitted registry.Admission
+	ok := wire.OutlineKey(&a.outline, raw)
+	if ok {
 		admitted, ok = a.glance.Admit(raw, &a.outline, a.server.config.MaxResource)
 	}
 	if !ok {

@@ -3,6 +3,8 @@ package ingest
 import (
 	"unsafe"
 
+	"github.com/spanstatsd/spanstatsd/internal/routing"
+
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 )
@@ -38,7 +40,7 @@ func (c *Config) PublisherBytes(drainers int) int {
 		slot     = int(unsafe.Sizeof(aggregate.Slot(0)))
 		drainer  = int(unsafe.Sizeof(share{})+unsafe.Sizeof(run{})) + lane
 		noKeys   = int(leastKeys * (1 + unsafe.Sizeof(knownKey{}) + 2*unsafe.Sizeof(keySlot{})))
-		anyBatch = int(unsafe.Sizeof(conn{})+unsafe.Sizeof(socket{})) + noKeys + aggregate.MaxPartitions*lane // as many may be spread
+		anyBatch = int(unsafe.Sizeof(conn{})+unsafe.Sizeof(socket{})) + noKeys + routing.MaxPartitions*lane // as many may be spread
 	)
 	return anyBatch + drainers*drainer + mostRoom(c.MaxBatch, drainers)*slot
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
@@ -59,8 +61,8 @@ func (p *Publisher) Merge(commit func(), groups []aggregate.Group, width uint64,
 		g := &groups[i]
 		collapsed := merging.Add(p.originID, g)
 		unmerged -= g.Spans
-		for f := range aggregate.Fields {
-			if collapsed.Has(aggregate.Field(f)) {
+		for f := range registry.Fields {
+			if collapsed.Has(registry.Field(f)) {
 				s.counters.collapsed[f].Add(g.Spans)
 			}
 		}

@@ -4,7 +4,8 @@ import (
 	"math"
 	"sync/atomic"
 
-	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+
 	"golang.org/x/sys/cpu"
 )
 
@@ -20,7 +21,7 @@ type counters struct {
 	frames    atomic.Uint64
 	_         cpu.CacheLinePad
 	dropped   [drops]atomic.Uint64
-	collapsed [aggregate.Fields]atomic.Uint64
+	collapsed [registry.Fields]atomic.Uint64
 	faults    [faults]atomic.Uint64
 	accepted  atomic.Uint64
 	decoded   atomic.Uint64 // keys
@@ -86,15 +87,15 @@ func (s *Server) Stats() Stats {
 		KeysNormalised: c.cut.Load(), ReadsThrottled: c.throttled.Load(),
 		FramesWaited: s.space.waits.Load(),
 		Dropped:      make(map[string]uint64, drops),
-		Collapsed:    make(map[string]uint64, aggregate.Fields),
+		Collapsed:    make(map[string]uint64, registry.Fields),
 		Faults:       make(map[string]uint64, faults),
 		ClientLost:   make(map[string]uint64, len(lostReasons)),
 	}
 	for d := range drops {
 		stats.Dropped[Drop(d).String()] = c.dropped[d].Load()
 	}
-	for f := range aggregate.Fields {
-		stats.Collapsed[aggregate.Field(f).String()] = c.collapsed[f].Load()
+	for f := range registry.Fields {
+		stats.Collapsed[registry.Field(f).String()] = c.collapsed[f].Load()
 	}
 	for f := range faults {
 		stats.Faults[Fault(f).String()] = c.faults[f].Load()

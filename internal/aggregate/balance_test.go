@@ -1,0 +1,119 @@
+package aggregate
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+	"github.com/spanstatsd/spanstatsd/internal/routing"
+
+	"github.com/spanstatsd/spanstatsd/internal/ring"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// TestSaturatedDrainersUnderSkew is the second trap: a balancer that waits for
+// drainers does not get through just when they have too much to do. Here they
+// do not run at all and every ring is full to the brim; the balancer levels and
+// spreads all the same, and what stood in the rings is counted afterwards.
+func TestSaturatedDrainersUnderSkew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var spans uint64
+		config := testConfig(func(s *Sealed) {
+			spans += s.Spans()
+			s.Delivery.Resolve(nil)
+			s.Release()
+		})
+		config.Drainers, config.Partitions = 2, routing.Partitioning{Fixed: 32}
+		a, err := New(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.balancer.Start()
+		reader, route := a.NewReader(), a.NewRoute()
+		cycle := reader.Enter()
+		origin, _ := cycle.AdmitOrigin(span.Origin{})
+		var keys []registry.Admission
+		for i := range 50 {
+			keys = append(keys, cycle.Admit(origin, &span.Key{Resource: fmt.Sprint(i)}))
+		}
+		published := uint64(0)
+		offer := func() (admitted int) {
+			for i := range 200_000 {
+				key := keys[i%len(keys)*(i%5/3)] // three in five have the first key
+				route.Begin()
+				route.Note([]uint32{key.Hash})
+				claim, result := a.Ring(route.Drainer(key.Hash)).Claim(1)
+				route.Offered()
+				if result == ring.Claimed {
+					window := cycle.Window()
+					*claim.Slot(0) = window.Slot(key.ID, 0, time.Now().UnixNano(), 0)
+					claim.Publish()
+					admitted++
+				}
+			}
+			published += uint64(admitted)
+			return admitted
+		}
+		offer()
+		for d := range a.Drainers() {
+			if s := a.Ring(d).Stats(); s.Used != s.Slots {
+				t.Fatalf("ring %d has room: %+v", d, s)
+			}
+		}
+		for range 3 {
+			if offer() != 0 {
+				t.Fatal("a full ring took something")
+			}
+			time.Sleep(10 * time.Second)
+			synctest.Wait()
+		}
+		s := a.Stats().Partitions
+		hot := int(keys[0].Hash & uint32(a.balancer.Routing().Partitions()-1))
+		if s.LoadRatio > 1.15 || len(a.balancer.Routing().Owners(hot)) < 2 || s.LastPlan.Why != "level" {
+			t.Errorf("not levelled while the drainers stood still: %+v", s)
+		}
+		reader.Exit()
+		reader.Close()
+		for _, d := range a.drainers {
+			go d.run()
+		}
+		go a.sealer.run()
+		a.Stop()
+		if spans != published || published != uint64(2*config.RingSlots) {
+			t.Errorf("%d published, %d counted", published, spans)
+		}
+	})
+}
+
+// TestGoroutinesAreConstant: one a drainer, one that seals, one that balances,
+// however much comes and moves.
+func TestGoroutinesAreConstant(t *testing.T) {
+	config := testConfig(func(s *Sealed) { s.Delivery.Resolve(nil); s.Release() })
+	config.Drainers, config.RebalanceInterval = 3, routing.MinInterval
+	a, err := New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Start()
+	r := a.NewReader()
+	for i := range 20_000 {
+		publish(a, r, span.Origin{}, span.Key{Resource: fmt.Sprint(i % 500)}, Snapshot{End: time.Now().UnixNano(), Weight: 1})
+		if i%1000 == 0 && started() != config.Drainers+2 {
+			t.Fatalf("%d goroutines for %d drainers", started(), config.Drainers)
+		}
+	}
+	r.Close()
+	a.Stop()
+}
+
+// started counts the goroutines that this package started and that still run.
+func started() int {
+	stacks := make([]byte, 1<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	return strings.Count(string(stacks), "created by github.com/spanstatsd/spanstatsd/internal/aggregate.(*") +
+		strings.Count(string(stacks), "created by github.com/spanstatsd/spanstatsd/internal/routing.(*")
+}

@@ -1,0 +1,67 @@
+package aggregate
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/DataDog/sketches-go/ddsketch"
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"golang.org/x/sys/unix"
+)
+
+// threadTime is the CPU time of this thread.
+func threadTime() time.Duration {
+	var usage unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_THREAD, &usage); err != nil {
+		panic(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// BenchmarkTableRow is all that a drainer does with a slot, beside counters of the same
+// kind and the library's sketches in a slice. Both run in turns, so that what else the
+// machine does meets both.
+func BenchmarkTableRow(b *testing.B) {
+	const turn, keys = 1 << 14, 64
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	table := NewTable(keys, 10*time.Second, sketch.NewMemory(64<<20))
+	table.Open(time.Unix(1000, 0))
+	rows := make([]struct {
+		Counts
+		ok *ddsketch.DDSketch
+	}, keys)
+	for i := range rows {
+		rows[i].ok = newLibrarySketch()
+	}
+	rnd := rand.New(rand.NewPCG(1, 2))
+	durations := make([]uint64, turn)
+	for i := range durations {
+		durations[i] = shapes["web"](rnd)
+	}
+	window := NewWindow(0, time.Unix(1000, 0), 10*time.Second)
+	var ours, library time.Duration
+	turns := 0
+	for ; b.Loop(); turns++ {
+		began := threadTime()
+		for i, ns := range durations {
+			table.Add(window.Slot(registry.KeyID(i%keys), uint32(ns), 1001e9, span.TopLevel))
+		}
+		between := threadTime()
+		for i, ns := range durations {
+			row := &rows[i%keys]
+			row.count(Facts(span.TopLevel), ns, 1)
+			_ = row.ok.Add(truncate(ns))
+		}
+		ours, library = ours+between-began, library+threadTime()-between
+	}
+	each := float64(turns) * turn
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(float64(ours)/each, "ours-ns/span")
+	b.ReportMetric(float64(library)/each, "library-ns/span")
+	b.ReportMetric(float64(ours)/float64(library), "ratio")
+}

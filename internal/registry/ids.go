@@ -1,0 +1,16 @@
+package registry
+
+import "github.com/spanstatsd/spanstatsd/internal/span"
+
+// KeyID is the dense number of a key in one interval. OriginID is the same of an
+// origin. Neither means anything in another interval.
+type (
+	KeyID    uint32
+	OriginID uint32
+)
+
+// KeyEntry is what a KeyID stands for.
+type KeyEntry struct {
+	Origin OriginID
+	Key    span.Key
+}

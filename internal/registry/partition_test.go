@@ -1,0 +1,29 @@
+package registry
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// TestHashIsTheSameInEveryCycle: or the levelling of one cycle would be wrong in
+// the next, where origins and keys have other numbers.
+func TestHashIsTheSameInEveryCycle(t *testing.T) {
+	config := testConfig()
+	config.MaxAggregates = 20
+	a, b := New(&config), New(&config)
+	shop := func(r *Registry) OriginID { id, _ := r.AdmitOrigin(span.Origin{Service: "shop"}); return id }
+	b.AdmitOrigin(span.Origin{Service: "came first"})
+	for i := range 20 {
+		key := span.Key{Service: "s", Resource: fmt.Sprint(i), PeerTags: []string{"a:b"}}
+		first := a.Admit(shop(a), &key)
+		if second := b.Admit(shop(b), &key); first.Hash != second.Hash {
+			t.Fatalf("key %d has hash %d and then %d", i, first.Hash, second.Hash)
+		}
+	}
+	over := span.Key{Resource: "one too many"}
+	if first, second := a.Admit(shop(a), &over), b.Admit(shop(b), &over); first.Hash != second.Hash {
+		t.Errorf("an origin's overflow has hash %d and then %d", first.Hash, second.Hash)
+	}
+}

@@ -1,0 +1,33 @@
+//go:build !race
+
+package routing
+
+import "testing"
+
+// TestAllocationsOfARoute: a batch that is routed and offered sets nothing aside,
+// spread or not.
+func TestAllocationsOfARoute(t *testing.T) {
+	b := newTestBalancer(4, 16)
+	owners := make([][]uint16, 16)
+	for p := range owners {
+		owners[p] = []uint16{uint16(p % 4), uint16((p + 1) % 4)}
+	}
+	b.Install(b.Routing().Next(owners))
+	route := b.NewRoute()
+	hashes := make([]uint32, 1024)
+	batch := func() {
+		route.Begin()
+		for hash := range hashes {
+			hashes[hash] = uint32(hash)
+			route.Drainer(uint32(hash))
+		}
+		route.Note(hashes)
+		route.Offered()
+	}
+	for range 100 {
+		batch() // until the notes have room for as many as a batch may give
+	}
+	if n := testing.AllocsPerRun(100, batch); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

@@ -1,0 +1,322 @@
+package routing
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func newTestBalancer(drainers, partitions int) *Balancer {
+	return NewBalancer(Config{Drainers: drainers, Partitions: Partitioning{Fixed: partitions}, Interval: 10 * time.Second})
+}
+
+// ask adds noted spans to the demand of partitions.
+func (b *Balancer) ask(loads []uint64) {
+	for p, load := range loads {
+		b.demand.counts[p].Add(load)
+	}
+}
+
+// noisy is the loads, each a tenth more or less at random.
+func noisy(rnd *rand.Rand, loads []uint64) []uint64 {
+	noisy := make([]uint64, len(loads))
+	for i, load := range loads {
+		noisy[i] = uint64(float64(load) * (0.9 + 0.2*rnd.Float64()))
+	}
+	return noisy
+}
+
+// TestNoiseMovesNothing: once the drainers are level, the same traffic give or
+// take a tenth, twice, is no reason to touch anything. Neither are three minutes of
+// it, but where there are so few partitions with load that each stands out; there
+// it may be one, once.
+func TestNoiseMovesNothing(t *testing.T) {
+	forEachShape(t, 40, func(t *testing.T, rnd *rand.Rand, loads []uint64, drainers int) {
+		b := newTestBalancer(drainers, len(loads))
+		loaded := 0
+		for i := range loads {
+			loads[i] *= 100 // enough to be evidence
+			loaded += int(min(1, loads[i]))
+		}
+		for range 12 {
+			b.ask(loads)
+			b.turn()
+		}
+		settled, few := b.Routing().Epoch(), loaded < 8*drainers || b.Stats().LoadRatio > firm
+		for interval := range 20 {
+			b.ask(noisy(rnd, loads))
+			b.turn()
+			changes := b.Routing().Epoch() - settled
+			if changes > 1 || changes > 0 && (!few || interval < 2) {
+				t.Fatalf("%d drainers, %d partitions with load: interval %d of noise gave change %d, %+v",
+					drainers, loaded, interval, changes, b.Stats().LastPlan)
+			}
+		}
+	})
+}
+
+// TestSlightUnevennessMustLast: one interval of it is noise, three are not, and a
+// gross one is acted on at once.
+func TestSlightUnevennessMustLast(t *testing.T) {
+	even := slices.Repeat([]uint64{10_000}, 16)
+	slight := slices.Clone(even)
+	slight[0], slight[2] = 16_000, 16_000 // drainer 0 of 2: 1.15
+	b := newTestBalancer(2, 16)
+	for i, loads := range [][]uint64{slight, slight, even, slight, slight} {
+		b.ask(loads)
+		b.turn()
+		if b.Routing().Epoch() != 1 {
+			t.Fatalf("interval %d: %+v", i, b.Stats().LastPlan)
+		}
+	}
+	b.ask(slight)
+	b.turn()
+	if s := b.Stats(); s.Epoch != 2 || s.Moves == 0 || s.LastPlan.After > levelled || s.LastChange != s.LastPlan {
+		t.Errorf("three intervals of it: %+v", s)
+	}
+	b = newTestBalancer(2, 16)
+	slight[4] = 60_000
+	b.ask(slight)
+	b.turn()
+	if b.Routing().Epoch() != 2 {
+		t.Errorf("a gross one: %+v", b.Stats().LastPlan)
+	}
+}
+
+// TestSpreadAndGathered: a partition that takes most is spread at once, stays so
+// while it comes and goes, and is gathered when it has been cool for long enough.
+func TestSpreadAndGathered(t *testing.T) {
+	b := newTestBalancer(4, 64)
+	cold := slices.Repeat([]uint64{1000}, 64)
+	hot := slices.Clone(cold)
+	hot[17] = 100_000
+	b.ask(hot)
+	b.turn()
+	s := b.Stats()
+	if !b.Routing().isSpread(17) || s.Spread != 1 || s.Spreads != 1 || s.LastPlan.After > uneven {
+		t.Fatalf("not spread: %+v", s)
+	}
+	for range 3 { // on and off
+		for _, loads := range [][]uint64{cold, cold, hot} {
+			b.ask(loads)
+			b.turn()
+			if !b.Routing().isSpread(17) {
+				t.Fatalf("gathered before it was cool for long: %+v", b.Stats().LastPlan)
+			}
+		}
+	}
+	for range lasting {
+		b.ask(cold)
+		b.turn()
+	}
+	if s := b.Stats(); b.Routing().isSpread(17) || s.Spread != 0 || s.Gathers != 1 || s.LastPlan.Why != whyGathered {
+		t.Errorf("not gathered: %+v", s)
+	}
+	checkWhole(t, b.Routing())
+}
+
+// TestWithoutLoadNothingHappens: neither silence nor a handful of spans is a reason.
+func TestWithoutLoadNothingHappens(t *testing.T) {
+	b := newTestBalancer(2, 16)
+	loads := make([]uint64, 16)
+	for range 5 {
+		b.turn()
+		loads[4] = 2*evidence - 1
+		b.ask(loads)
+		b.turn()
+	}
+	if s := b.Stats(); s.Epoch != 1 || s.LastPlan.Why != whyNoLoad || s.LoadRatio <= 1 {
+		t.Errorf("%+v", s)
+	}
+	loads[4]++
+	b.ask(loads)
+	b.turn()
+	if b.Routing().Epoch() == 1 {
+		t.Error("one span more is evidence")
+	}
+}
+
+// TestLevellingSwitchedOff: partitions grow, and nothing moves.
+func TestLevellingSwitchedOff(t *testing.T) {
+	b := NewBalancer(Config{Drainers: 2, Partitions: Partitioning{Adaptive: 25}})
+	b.growTo(64)
+	loads := make([]uint64, 64)
+	loads[9] = 1_000_000
+	b.ask(loads)
+	b.turn()
+	if s := b.Stats(); s.Partitions != 64 || s.Moves+s.Spreads != 0 || !strings.Contains(s.LastPlan.Why, "switched off") {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestGrowthAtOnce: the aggregate that finds no room among the partitions gets
+// them, without the clock moving, and an hour without it takes them back.
+func TestGrowthAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewBalancer(Config{Drainers: 2, Partitions: Partitioning{Adaptive: 25}, Interval: 10 * time.Second})
+		b.Start()
+		defer b.Stop()
+		started := time.Now()
+		for _, c := range [][2]int{{1, 2}, {3, 4}, {50, 64}, {64, 64}, {100, 128}, {20, 128}, {2048, 2048}} {
+			b.Live(c[0])
+			synctest.Wait()
+			if got := b.Routing().Partitions(); got != c[1] {
+				t.Errorf("%d aggregates: %d partitions, want %d", c[0], got, c[1])
+			}
+		}
+		if time.Since(started) != 0 {
+			t.Error("growth waited for the clock")
+		}
+		for time.Since(started) < 59*time.Minute {
+			time.Sleep(time.Minute)
+			b.Live(100)
+		}
+		if got := b.Routing().Partitions(); got != 2048 {
+			t.Errorf("%d partitions within an hour", got)
+		}
+		for time.Since(started) < 125*time.Minute {
+			time.Sleep(time.Minute)
+			b.Live(100)
+		}
+		if got := b.Routing().Partitions(); got != 128 {
+			t.Errorf("%d partitions after two hours of 100 aggregates, want 128", got)
+		}
+		b.Live(2048)
+		synctest.Wait()
+		if got := b.Routing().Partitions(); got != 2048 {
+			t.Errorf("%d partitions when they are needed again", got)
+		}
+		checkWhole(t, b.Routing())
+	})
+}
+
+// TestGrowthAfterRebalance is the first trap of a peer: after a rebalance, growth
+// made partitions that no drainer drained, while the balancer saw balance. Here
+// every share of the key space has an owner at each step, growth moves none, and
+// what is asked of a drainer is what its routing sends it.
+func TestGrowthAfterRebalance(t *testing.T) {
+	b := NewBalancer(Config{Drainers: 3, Partitions: Partitioning{Adaptive: 25}, Interval: 10 * time.Second})
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for aggregates := 10; aggregates < 4000; aggregates *= 2 {
+		b.growTo(aggregates)
+		checkWhole(t, b.Routing())
+		for range 3 {
+			loads := loadsOf(rnd, MaxPartitions, loadShapes["power"])
+			loads[rnd.IntN(len(loads))] += 10_000_000
+			b.ask(loads)
+			b.turn()
+			checkWhole(t, b.Routing())
+		}
+		before := b.Routing()
+		b.growTo(3 * aggregates / 2)
+		grown := b.Routing()
+		route := b.NewRoute()
+		route.Begin()
+		asked := make([]int, 3)
+		for hash := range uint32(MaxPartitions) {
+			if !sameOwners(before.Owners(int(hash&before.mask)), grown.Owners(int(hash&grown.mask))) {
+				t.Fatalf("growth from %d to %d partitions moved hash %d", before.Partitions(), grown.Partitions(), hash)
+			}
+			asked[route.Drainer(hash)]++
+		}
+		if slices.Min(asked) == 0 {
+			t.Fatalf("a drainer gets nothing: %v", asked)
+		}
+	}
+}
+
+// TestSpreadIsEven: the spans of a spread partition go to all who share it, much
+// the same number to each, and those of a batch all to one.
+func TestSpreadIsEven(t *testing.T) {
+	r := newRouting(4, 4)
+	owners := [][]uint16{{0}, {3, 1, 2}, {2}, {3}}
+	b := newTestBalancer(4, 4)
+	b.Install(r.Next(owners))
+	got := make([]int, 4)
+	route := b.NewRoute()
+	const batches = 30_000
+	for range batches {
+		route.Begin()
+		d := route.Drainer(1)
+		for range 5 {
+			if route.Drainer(5) != d {
+				t.Fatal("one batch went to two of those who share a partition")
+			}
+		}
+		if route.Drainer(0) != 0 || route.Drainer(6) != 2 {
+			t.Fatal("a span of a whole partition went to another than its owner")
+		}
+		got[d]++
+	}
+	for d, n := range got {
+		if share := float64(n) / batches; d > 0 && (share < 0.31 || share > 0.36) || d == 0 && n > 0 {
+			t.Errorf("drainer %d got %.3f of the batches", d, share)
+		}
+	}
+}
+
+// TestDemandIsASample: what is noted stands for what was asked, by partition,
+// whatever the size and the rhythm of the batches, and a try that is repeated
+// does not count twice.
+func TestDemandIsASample(t *testing.T) {
+	for _, size := range []int{1, 7, 32, 64, 1000} {
+		b := newTestBalancer(2, 64)
+		route := b.NewRoute()
+		var asked [64]float64
+		var hashes []uint32
+		const spans = 2_000_000
+		for begun := 0; begun < spans; begun += size {
+			for try := range 2 {
+				route.Begin()
+				hashes = hashes[:0]
+				for i := range size {
+					hash := uint32((begun + i) % 64) // a rhythm of twice the sampled distance
+					if i%3 == 0 {
+						hash = 7
+					}
+					if hashes = append(hashes, hash); try == 0 {
+						asked[hash]++
+					}
+				}
+				for part := range slices.Chunk(hashes, 17) {
+					route.Note(part)
+				}
+			}
+			route.Offered()
+		}
+		loads := b.demand.since(new([MaxPartitions]uint64), 64)
+		for p, load := range loads {
+			want := asked[p]
+			if got := float64(load * sampled); got < 0.8*want-1000 || got > 1.2*want+1000 {
+				t.Errorf("batches of %d: partition %d was asked for %.0f, the sample says %.0f", size, p, want, got)
+			}
+		}
+	}
+}
+
+// TestThousandsAreGatheredInParts: a hot key's partition was doubled into thousands
+// that are all spread, and is hot no more.
+func TestThousandsAreGatheredInParts(t *testing.T) {
+	const partitions, drainers = MaxPartitions, 2
+	b := NewBalancer(Config{Drainers: drainers, Partitions: Partitioning{Fixed: partitions}, Interval: time.Second})
+	b.Install(newRouting(1, drainers).Next([][]uint16{{0, 1}}).Resized(partitions))
+	loads := make([]uint64, partitions)
+	for p := range loads {
+		loads[p] = 10
+	}
+	for look := 0; len(b.Routing().spread) > 0; look++ {
+		plan := b.decide(loads, b.Routing())
+		if plan.Gathers > gatheredAtOnce {
+			t.Fatalf("look %d gathered %d partitions", look, plan.Gathers)
+		}
+		if plan.owners != nil {
+			b.Install(b.Routing().Next(plan.owners))
+		}
+		if look > lasting+partitions/gatheredAtOnce {
+			t.Fatalf("%d partitions are still spread after %d looks", len(b.Routing().spread), look)
+		}
+	}
+}

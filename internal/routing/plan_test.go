@@ -1,0 +1,339 @@
+package routing
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// loadShapes are kinds of traffic: the load of partition i, in noted spans.
+var loadShapes = map[string]func(rnd *rand.Rand, i int) uint64{
+	"even":     func(*rand.Rand, int) uint64 { return 5000 },
+	"uniform":  func(rnd *rand.Rand, _ int) uint64 { return 1 + rnd.Uint64N(10_000) },
+	"sparse":   func(rnd *rand.Rand, _ int) uint64 { return rnd.Uint64N(10_000) * rnd.Uint64N(2) * rnd.Uint64N(2) },
+	"power":    func(rnd *rand.Rand, _ int) uint64 { return uint64(1000 / math.Pow(rnd.Float64()+0.001, 1.2)) },
+	"one hot":  func(rnd *rand.Rand, i int) uint64 { return 100 + rnd.Uint64N(100) + uint64(max(0, 1-i))*1_000_000 },
+	"few":      func(rnd *rand.Rand, i int) uint64 { return uint64(max(0, 4-i)) * (10_000 + rnd.Uint64N(5000)) },
+	"two hot":  func(rnd *rand.Rand, i int) uint64 { return 500 + uint64(max(0, 2-i))*(100_000+rnd.Uint64N(50_000)) },
+	"one only": func(_ *rand.Rand, i int) uint64 { return uint64(max(0, 1-i)) * 100_000 },
+}
+
+func loadsOf(rnd *rand.Rand, partitions int, shape func(*rand.Rand, int) uint64) []uint64 {
+	loads := make([]uint64, partitions)
+	for i := range loads {
+		loads[i] = shape(rnd, i)
+	}
+	rnd.Shuffle(len(loads), func(i, j int) { loads[i], loads[j] = loads[j], loads[i] })
+	return loads
+}
+
+// anyRouting is one as it may be after a long life: owners at random, some
+// partitions spread.
+func anyRouting(rnd *rand.Rand, partitions, drainers int) *Routing {
+	r := newRouting(partitions, drainers)
+	owners := make([][]uint16, partitions)
+	for p := range owners {
+		n := 1
+		if drainers > 1 && rnd.IntN(10) == 0 {
+			n = 2 + rnd.IntN(drainers-1)
+		}
+		for _, d := range rnd.Perm(drainers)[:n] {
+			owners[p] = append(owners[p], uint16(d))
+		}
+	}
+	return r.Next(owners)
+}
+
+// checkWhole fails unless every partition has owners, all different, that exist.
+func checkWhole(t *testing.T, r *Routing) {
+	t.Helper()
+	for p := range r.Partitions() {
+		owners := slices.Sorted(slices.Values(r.Owners(p)))
+		if len(owners) == 0 || len(slices.Compact(owners)) != len(r.Owners(p)) || int(slices.Max(owners)) >= r.drainers {
+			t.Fatalf("partition %d is owned by %v of %d drainers", p, r.Owners(p), r.drainers)
+		}
+	}
+}
+
+// after is the routing that a plan leads to.
+func after(r *Routing, p Plan) *Routing {
+	if p.owners == nil {
+		return r
+	}
+	return r.Next(p.owners)
+}
+
+func forEachShape(t *testing.T, seeds uint64, f func(t *testing.T, rnd *rand.Rand, loads []uint64, drainers int)) {
+	for name, shape := range loadShapes {
+		t.Run(name, func(t *testing.T) {
+			for seed := range seeds {
+				rnd := rand.New(rand.NewPCG(seed, 11))
+				drainers := 1 + rnd.IntN(12)
+				f(t, rnd, loadsOf(rnd, 16<<rnd.IntN(5), shape), drainers)
+			}
+		})
+	}
+}
+
+// TestPlanProperties: whatever the loads and whoever owned what, everything is
+// owned, nothing is worse than before, what has no load stays, and a plan that was
+// carried out leaves nothing to plan.
+func TestPlanProperties(t *testing.T) {
+	forEachShape(t, 200, func(t *testing.T, rnd *rand.Rand, loads []uint64, drainers int) {
+		before := anyRouting(rnd, len(loads), drainers)
+		p := plan(loads, before)
+		routing := after(before, p)
+		checkWhole(t, routing)
+		was, is := newLayout(loads, before), newLayout(loads, routing)
+		if is.ratio() > was.ratio()+1e-9 || is.most() > was.most()+1e-6 {
+			t.Fatalf("worse: ratio %.3f -> %.3f, most %.0f -> %.0f", was.ratio(), is.ratio(), was.most(), is.most())
+		}
+		if math.Abs(is.ratio()-p.After) > 1e-9 || math.Abs(was.ratio()-p.Before) > 1e-9 {
+			t.Fatalf("said %.3f -> %.3f, is %.3f -> %.3f", p.Before, p.After, was.ratio(), is.ratio())
+		}
+		loaded, changed := 0, 0
+		for partition, load := range loads {
+			same := sameOwners(before.Owners(partition), routing.Owners(partition))
+			if load == 0 && !same {
+				t.Fatalf("partition %d has no load and went from %v to %v", partition, before.Owners(partition), routing.Owners(partition))
+			}
+			if load > 0 {
+				loaded++
+			}
+			if !same {
+				changed++
+			}
+		}
+		if changed > loaded || changed != p.Moves+p.Spreads+p.Gathers {
+			t.Fatalf("%d of %d partitions with load changed; the plan says %d moves, %d spreads, %d gathers",
+				changed, loaded, p.Moves, p.Spreads, p.Gathers)
+		}
+		if was.ratio() < uneven && p.owners != nil {
+			t.Fatalf("acted at %.3f", was.ratio())
+		}
+		for rounds := 1; p.owners != nil; rounds++ {
+			if p = plan(loads, routing); rounds == 3 && p.owners != nil {
+				t.Fatalf("the same loads are planned for again and again: %+v", p)
+			}
+			routing = after(routing, p)
+		}
+	})
+}
+
+// TestPlanLevels: from a dealt routing, wherever traffic can be cut finely enough,
+// the drainers end up even, and a partition above a fair share is spread.
+func TestPlanLevels(t *testing.T) {
+	forEachShape(t, 200, func(t *testing.T, _ *rand.Rand, loads []uint64, drainers int) {
+		if len(loads) < 2*drainers {
+			return
+		}
+		r := newRouting(len(loads), drainers)
+		p := plan(loads, r)
+		routing := after(r, p)
+		layout := newLayout(loads, routing)
+		if layout.ratio() >= uneven {
+			t.Fatalf("%d drainers, ratio %.3f -> %.3f, because %s", drainers, p.Before, layout.ratio(), p.Why)
+		}
+		for partition, load := range loads {
+			if float64(load) > layout.fair()*uneven && !routing.isSpread(partition) {
+				t.Fatalf("partition %d has %d, a fair share is %.0f, and it is not spread", partition, load, layout.fair())
+			}
+		}
+	})
+}
+
+// TestPlanMovesLittle: of a level assignment in which one partition's load
+// doubled, few move.
+func TestPlanMovesLittle(t *testing.T) {
+	for seed := range uint64(200) {
+		rnd := rand.New(rand.NewPCG(seed, 3))
+		loads := loadsOf(rnd, 256, loadShapes["uniform"])
+		r := newRouting(256, 4)
+		r = after(r, plan(loads, r))
+		total := uint64(0)
+		for _, load := range loads {
+			total += load
+		}
+		loads[rnd.IntN(256)] += total / 10
+		if p := plan(loads, r); p.owners == nil || p.After > 1.1 || p.Moves > 40 {
+			t.Fatalf("seed %d: %+v", seed, p)
+		}
+	}
+}
+
+// best is the least load that the busiest of the drainers can have, tried out.
+func best(loads []uint64, drainers int) float64 {
+	drained := make([]uint64, drainers)
+	least := uint64(math.MaxUint64)
+	var try func(i int, most uint64)
+	try = func(i int, most uint64) {
+		if most >= least {
+			return
+		}
+		if i == len(loads) {
+			least = most
+			return
+		}
+		for d := range drained {
+			drained[d] += loads[i]
+			try(i+1, max(most, drained[d]))
+			drained[d] -= loads[i]
+			if drained[d] == 0 {
+				return // the other empty ones are like it
+			}
+		}
+	}
+	try(0, 0)
+	return float64(least)
+}
+
+// TestDealIsNearTheBest compares longest-first, and the plan as a whole, with the
+// best assignment of all.
+func TestDealIsNearTheBest(t *testing.T) {
+	for seed := range uint64(2000) {
+		rnd := rand.New(rand.NewPCG(seed, 5))
+		drainers := 2 + rnd.IntN(3)
+		loads := make([]uint64, 8)
+		for i := range loads {
+			loads[i] = 1 + rnd.Uint64N(1000)*rnd.Uint64N(1000)
+		}
+		optimum := best(loads, drainers)
+		r := anyRouting(rnd, len(loads), drainers)
+		for p := range loads { // nothing spread
+			r.lanes[p] = r.Owners(p)[0]
+		}
+		dealt := newLayout(loads, r)
+		dealt.deal()
+		if dealt.most() > optimum*4/3 {
+			t.Fatalf("seed %d: dealt %.0f, the best is %.0f", seed, dealt.most(), optimum)
+		}
+		if planned := newLayout(loads, after(r, plan(loads, r))); planned.most() > optimum*4/3 {
+			t.Fatalf("seed %d: planned %.0f, the best is %.0f of %v", seed, planned.most(), optimum, loads)
+		}
+	}
+}
+
+// TestGather: a spread partition that has cooled goes back to one owner, and only
+// where that leaves the drainers even.
+func TestGather(t *testing.T) {
+	loads := make([]uint64, 16)
+	for i := range loads {
+		loads[i] = 10_000
+	}
+	loads[3] = 500_000
+	r := newRouting(16, 2)
+	r = after(r, plan(loads, r))
+	if !r.isSpread(3) {
+		t.Fatalf("not spread: %v", r.Owners(3))
+	}
+	loads[3] = 12_000
+	cooler := gather(loads, r, []int{3})
+	if gathered := after(r, cooler); gathered.isSpread(3) || cooler.Gathers != 1 || cooler.After > levelled || len(gathered.spread) != 0 {
+		t.Errorf("not gathered: %+v", cooler)
+	}
+	few := []uint64{90_000, 90_000, 90_000, 0}
+	r = newRouting(4, 2)
+	r = after(r, plan(few, r))
+	if len(r.spread) != 1 {
+		t.Fatalf("three heavy partitions on two drainers: %v", r.lanes)
+	}
+	spread := slices.IndexFunc(few, func(uint64) bool { return true })
+	for p := range few {
+		if r.isSpread(p) {
+			spread = p
+		}
+	}
+	if stay := gather(few, r, []int{spread}); stay.owners != nil {
+		t.Errorf("gathered, which leaves the drainers uneven: %+v", stay)
+	}
+}
+
+// TestResizedKeepsOwners: growth moves no key, in whatever state the routing is.
+func TestResizedKeepsOwners(t *testing.T) {
+	for seed := range uint64(100) {
+		rnd := rand.New(rand.NewPCG(seed, 9))
+		coarse := anyRouting(rnd, 4<<rnd.IntN(5), 1+rnd.IntN(4))
+		fine := coarse.Resized(coarse.Partitions() << rnd.IntN(4))
+		checkWhole(t, fine)
+		for range 200 {
+			hash := rnd.Uint32()
+			if before, now := coarse.Owners(int(hash&coarse.mask)), fine.Owners(int(hash&fine.mask)); !sameOwners(before, now) {
+				t.Fatalf("a key of %v went to %v", before, now)
+			}
+		}
+		checkWhole(t, fine.Resized(max(1, fine.Partitions()/4)))
+	}
+}
+
+// TestPartitionCount is the policy, point by point.
+func TestPartitionCount(t *testing.T) {
+	adaptive := Partitioning{Adaptive: 25}
+	for _, c := range []struct {
+		policy                     Partitioning
+		drainers, aggregates, want int
+	}{
+		{adaptive, 1, 0, 1},
+		{adaptive, 2, 0, 2},
+		{adaptive, 3, 0, 4},
+		{adaptive, 2, 3, 4},
+		{adaptive, 2, 50, 64},
+		{adaptive, 2, 100, 128},       // 50 + 25
+		{adaptive, 2, 500, 512},       // 50 + 225
+		{adaptive, 2, 2048, 2048},     // 50 + 999
+		{adaptive, 8, 1889, 1024 * 2}, // 200 + 844
+		{adaptive, 2, 1 << 20, MaxPartitions},
+		{Partitioning{Adaptive: 1}, 2, 100, 64}, // 2 + 49
+		{Partitioning{Fixed: 1}, 4, 5000, 1},
+		{Partitioning{Fixed: 100}, 4, 0, 128},
+		{Partitioning{PerDrainer: 4}, 3, 9, 16},
+		{Partitioning{PerDrainer: 4096}, 2, 9, MaxPartitions},
+	} {
+		if got := c.policy.Count(c.drainers, c.aggregates); got != c.want {
+			t.Errorf("%s, %d drainers, %d aggregates: %d partitions, want %d", c.policy, c.drainers, c.aggregates, got, c.want)
+		}
+	}
+}
+
+// TestRoomIsWhatCountAllows: the balancer is told of growth at the right aggregate.
+func TestRoomIsWhatCountAllows(t *testing.T) {
+	for _, policy := range []Partitioning{{Adaptive: 25}, {Adaptive: 1}, {Adaptive: 7}} {
+		for drainers := 1; drainers < 9; drainers++ {
+			for aggregates := range 3000 {
+				partitions := policy.Count(drainers, aggregates)
+				room := policy.room(drainers, partitions)
+				if aggregates > room {
+					t.Fatalf("%s, %d drainers: %d partitions have room for %d, and %d live", policy, drainers, partitions, room, aggregates)
+				}
+				if partitions < MaxPartitions && policy.Count(drainers, room+1) <= partitions {
+					t.Fatalf("%s, %d drainers: %d partitions are enough for %d too", policy, drainers, partitions, room+1)
+				}
+			}
+		}
+	}
+	if (Partitioning{Adaptive: 25}).Check() != nil || (Partitioning{}).Check() == nil || (Partitioning{Fixed: MaxPartitions + 1}).Check() == nil {
+		t.Error("check accepts or refuses the wrong ones")
+	}
+	if text := fmt.Sprint(Partitioning{PerDrainer: 4}, Partitioning{Fixed: 8}, Partitioning{Adaptive: 25}); text != "per-drainer:4 fixed:8 adaptive:25" {
+		t.Error(text)
+	}
+}
+
+// TestSpreadNoWiderThanNeeded: a hot partition goes to as many drainers as bring
+// each one's part of it below a fair share, and not to all.
+func TestSpreadNoWiderThanNeeded(t *testing.T) {
+	const drainers = 8
+	for hot := 2; hot < drainers; hot++ {
+		loads := slices.Repeat([]uint64{1000}, 256)
+		loads[9] = uint64(255_000*hot/(drainers-hot)) - 1000 // hot fair shares
+		r := newRouting(256, drainers)
+		r = after(r, plan(loads, r))
+		if owners := r.Owners(9); len(owners) != hot {
+			t.Errorf("a partition of %d fair shares of %d went to %v", hot, drainers, owners)
+		}
+		if ratio := newLayout(loads, r).ratio(); ratio > levelled {
+			t.Errorf("%d fair shares: ratio %.3f", hot, ratio)
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package sketch
+
+import (
+	"math"
+
+	"github.com/DataDog/sketches-go/ddsketch/mapping"
+)
+
+// The parameters of the agent's own sketches. Anything else would still be
+// accepted, but would not merge bin for bin with what the agent computes. So is
+// the truncation: the agent clears the low bits of a duration before its sketch
+// sees it; sign, exponent and nine bits of mantissa survive, rounding down.
+const (
+	RelativeAccuracy = 0.01
+	maxBins          = 2048 // the lowest are collapsed beyond that
+	allBins          = 2218 // from 0, of 1 ns, to that of the largest uint64
+)
+
+// logarithmic is the mapping of every sketch.
+var logarithmic = func() mapping.IndexMapping {
+	m, err := mapping.NewLogarithmicMapping(RelativeAccuracy)
+	if err != nil {
+		panic("BUG: sketch mapping: " + err.Error())
+	}
+	return m
+}()
+
+// binTable is the mapping of every value that truncation leaves: few enough, 65
+// powers of two with 512 steps each, that a look-up in 65 KB of these replaces a
+// logarithm. It is as long as its index can say, so that nothing need be checked. Counting a span cost 30 to 45 ns of CPU less with it, of some 90,
+// measured through ingest and drainers on `stable`.
+var binTable = func() (table [1 << 16]uint16) {
+	for i := range steps {
+		table[i] = uint16(logarithmic.Index(math.Float64frombits((one + uint64(i)) << truncatedBits)))
+	}
+	return table
+}()
+
+const (
+	truncatedBits = 43 // what truncation clears
+	mantissaBits  = 9  // what it leaves of the mantissa
+	// one is the number 1 without its truncated bits, the smallest duration
+	// that has a bin. The largest, a uint64 rounded up, is 2^64.
+	one = 1023 << mantissaBits
+	// steps are the values that truncation leaves, up to that.
+	steps = 65 << mantissaBits
+)
+
+// truncated is what a duration that is not 0 is once it has lost its low bits: a place
+// in the bin table.
+type truncated uint16
+
+func truncatedOf(nanoseconds float64) truncated {
+	return truncated(math.Float64bits(nanoseconds)>>truncatedBits - one)
+}
+
+func (t truncated) bin() uint { return uint(binTable[t]) }
+
+// binOf is the bin of a duration that is not 0.
+func binOf(nanoseconds uint64) uint { return truncatedOf(float64(nanoseconds)).bin() }

@@ -1,0 +1,60 @@
+package sketch
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/DataDog/sketches-go/ddsketch/mapping"
+	"github.com/DataDog/sketches-go/ddsketch/pb/sketchpb"
+)
+
+// Mapping says which durations each bin of a sketch holds. Sketches of one mapping
+// can be added up bin by bin and nothing is rounded; those of two would have to be
+// converted, which moves spans between bins. So tracers' sketches are added up by
+// their mapping, and it is equal only to the last bit.
+type Mapping struct {
+	Gamma, Offset float64
+	Interpolation int32 // as the format numbers it
+}
+
+// OwnMapping is the agent's, and that of every span that is counted here.
+var OwnMapping = func() Mapping {
+	m := logarithmic.ToProto()
+	return Mapping{m.Gamma, m.IndexOffset, int32(m.Interpolation)}
+}()
+
+// MappingID is a mapping's number in one cycle: 0 is OwnMapping.
+type MappingID uint8
+
+// MaxMappings is how many one cycle can hold. The tracers of one language share
+// one, and there are six languages or so.
+const MaxMappings = 8
+
+// worstAccuracy is beyond what the agent calls a mapping.
+const worstAccuracy = 0.5
+
+// Library is the mapping as the library computes it. It fails for one that the agent
+// would not read, or not convert to its own where it must, which loses the sketch.
+func (m Mapping) Library() (mapping.IndexMapping, error) {
+	index, err := mapping.FromProto(&sketchpb.IndexMapping{
+		Gamma: m.Gamma, IndexOffset: m.Offset, Interpolation: sketchpb.IndexMapping_Interpolation(m.Interpolation),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read mapping: %w", err)
+	}
+	least, most, accuracy := index.MinIndexableValue(), index.MaxIndexableValue(), index.RelativeAccuracy()
+	if !(least > 0 && most > least && most <= math.MaxFloat64 && accuracy > 0 && accuracy < worstAccuracy) {
+		return nil, fmt.Errorf("read mapping: gamma %v with offset %v maps no durations", m.Gamma, m.Offset)
+	}
+	return index, nil
+}
+
+// LastBin is the highest bin that can be merged. Of the agent's own mapping it is
+// that of a duration of eighteen years, so that nothing that is merged collapses;
+// others are finer at most by so much that this is the largest duration there is.
+func (m Mapping) LastBin() int64 {
+	if m == OwnMapping {
+		return maxBins - 1
+	}
+	return sketchBins - 1
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package sketch
+
+const comparedDurations = 10_000_000

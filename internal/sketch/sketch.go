@@ -1,0 +1,122 @@
+package sketch
+
+import "math/bits"
+
+// Sketch is a distribution of durations as it is sent, bin for bin the agent's.
+// It is where the stores of one key, which may stand in several drainers' tables,
+// are added up: large, flat, and reused for the next key.
+//
+// The library collapses while it counts: a duration below the 2048 highest bins
+// that it has seen so far goes into the lowest of them. Here nothing is collapsed
+// before everything has been counted, and then what lies below the 2048 highest.
+// That is the same, for what the library moves early it moves on with the others
+// when the highest bin rises, and a test holds both to it in any order.
+//
+// Tracers that count themselves collapse their sketches themselves, each by its own
+// limit. Of a mapping that is not the agent's, every bin is sent as it came.
+type Sketch struct {
+	zeros  uint64
+	pages  int                 // in use, from the lowest on
+	used   [sketchPages]uint64 // a bit for each bin that counted
+	counts [sketchBins]uint64  // 0 where the bit is
+}
+
+// sketchBins is what a sketch has room for: the format's bins whose number takes two
+// bytes. Those of the agent's own mapping take a quarter of it, those of any other
+// that maps durations to half a percent all.
+const (
+	sketchPages = sketchBins / pageBins
+	sketchBins  = 1 << 13
+)
+
+// Run is some neighbouring bins of a sketch, all in use: from the index First up to
+// End. It holds no pointer, for the flush writes one for every other bin.
+type Run struct{ First, End int32 }
+
+// Len is the number of bins.
+func (r Run) Len() int { return int(r.End - r.First) }
+
+// Reset empties the sketch, at the cost of what was in it.
+func (s *Sketch) Reset() {
+	s.zeros = 0
+	for i, used := range s.used[:s.pages] {
+		if used != 0 {
+			clear(s.counts[i*pageBins : (i+1)*pageBins])
+			s.used[i] = 0
+		}
+	}
+	s.pages = 0
+}
+
+// Add counts one span.
+func (s *Sketch) Add(nanoseconds uint64) {
+	if nanoseconds == 0 {
+		s.zeros++
+		return
+	}
+	s.AddBin(binOf(nanoseconds), 1)
+}
+
+// AddZeros counts spans that are too short for any bin.
+func (s *Sketch) AddZeros(spans uint64) { s.zeros += spans }
+
+// AddBin counts spans of one bin.
+func (s *Sketch) AddBin(bin uint, spans uint64) {
+	if spans > 0 {
+		s.counts[bin] += spans
+		s.used[bin/pageBins] |= 1 << (bin % pageBins)
+		s.pages = max(s.pages, int(bin/pageBins)+1)
+	}
+}
+
+// Zeros is how many spans were too short for any bin.
+func (s *Sketch) Zeros() float64 { return float64(s.zeros) }
+
+// Counts is the spans in each bin of a run, valid until the sketch changes.
+func (s *Sketch) Counts(r Run) []uint64 { return s.counts[r.First:r.End] }
+
+// AppendRuns appends the runs of bins in use, lowest first; of the agent's own
+// mapping, 2048 bins apart at most.
+func (s *Sketch) AppendRuns(to []Run, mapping MappingID) []Run {
+	if mapping == 0 {
+		s.collapse()
+	}
+	last := -1 // of the runs: it may go on in the next page
+	for i, used := range s.used[:s.pages] {
+		for used != 0 {
+			place := bits.TrailingZeros64(used)
+			length := bits.TrailingZeros64(^(used >> place))
+			used &^= (1<<length - 1) << place
+			first := int32(i*pageBins + place)
+			if last >= 0 && to[last].End == first {
+				to[last].End += int32(length)
+			} else {
+				to = append(to, Run{first, first + int32(length)})
+				last = len(to) - 1
+			}
+		}
+	}
+	return to
+}
+
+// collapse puts what lies below the 2048 highest bins into the lowest of them.
+func (s *Sketch) collapse() {
+	lowest := uint(max(0, s.highest()-maxBins+1))
+	below := uint64(0)
+	for bin := range lowest {
+		below += s.counts[bin]
+		s.counts[bin] = 0
+		s.used[bin/pageBins] &^= 1 << (bin % pageBins)
+	}
+	s.AddBin(lowest, below)
+}
+
+// highest is the highest bin in use, or -1.
+func (s *Sketch) highest() int {
+	for i := s.pages - 1; i >= 0; i-- {
+		if s.used[i] != 0 {
+			return i*pageBins + bits.Len64(s.used[i]) - 1
+		}
+	}
+	return -1
+}
