@@ -7,64 +7,17 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	cdx "github.com/CycloneDX/cyclonedx-go"
 )
-
-// bill is the part of CycloneDX 1.6 that is used here.
-type bill struct {
-	Format       string       `json:"bomFormat"`
-	Spec         string       `json:"specVersion"`
-	Serial       string       `json:"serialNumber,omitempty"`
-	Version      int          `json:"version"`
-	Metadata     metadata     `json:"metadata"`
-	Components   []component  `json:"components"`
-	Dependencies []dependency `json:"dependencies"`
-}
-
-type metadata struct {
-	Component component `json:"component"`
-}
-
-type component struct {
-	Type       string     `json:"type"`
-	Reference  string     `json:"bom-ref"`
-	Name       string     `json:"name"`
-	Version    string     `json:"version"`
-	Hashes     []hash     `json:"hashes,omitempty"`
-	Licenses   []license  `json:"licenses,omitempty"`
-	PURL       string     `json:"purl"`
-	Properties []property `json:"properties,omitempty"`
-}
-
-type hash struct {
-	Algorithm string `json:"alg"`
-	Content   string `json:"content"`
-}
-
-type license struct {
-	License named `json:"license"`
-}
-
-type named struct {
-	ID string `json:"id"`
-}
-
-type property struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
-}
-
-type dependency struct {
-	Reference string   `json:"ref"`
-	DependsOn []string `json:"dependsOn,omitempty"`
-}
 
 // library is a module. Go's checksum is over a list of files, none of the
 // algorithms that the format knows, and stands as a property.
-func library(path, version, sum string) component {
-	c := component{Type: "library", Name: path, Version: version, Reference: purl(path, version)}
-	c.PURL = c.Reference
+func library(path, version, sum string) cdx.Component {
+	c := cdx.Component{Type: cdx.ComponentTypeLibrary, Name: path, Version: version, BOMRef: purl(path, version)}
+	c.PackageURL = c.BOMRef
 	if sum != "" {
-		c.Properties = []property{{"go:sum", sum}}
+		c.Properties = &[]cdx.Property{{Name: "go:sum", Value: sum}}
 	}
 	return c
 }
@@ -74,19 +27,27 @@ func purl(path, version string) string {
 	return "pkg:golang/" + strings.ToLower(path) + "@" + strings.ReplaceAll(version, "+", "%2B")
 }
 
-// newBill puts the parts in order. Its number is made from what it says.
-func newBill(self component, parts []component, edges map[string]map[string]bool) *bill {
-	b := &bill{Format: "CycloneDX", Spec: "1.6", Version: 1, Metadata: metadata{self}, Components: parts}
-	slices.SortFunc(b.Components, func(a, b component) int { return strings.Compare(a.Reference, b.Reference) })
-	for _, c := range append([]component{self}, b.Components...) {
-		b.Dependencies = append(b.Dependencies, dependency{c.Reference, slices.Sorted(maps.Keys(edges[c.Reference]))})
+// newBill sorts the parts. Its serial number is a hash of what it says, so the
+// same binary has the same bill.
+func newBill(self cdx.Component, parts []cdx.Component, edges map[string]map[string]bool) *cdx.BOM {
+	slices.SortFunc(parts, func(a, b cdx.Component) int { return strings.Compare(a.BOMRef, b.BOMRef) })
+	var dependencies []cdx.Dependency
+	for _, c := range append([]cdx.Component{self}, parts...) {
+		d := cdx.Dependency{Ref: c.BOMRef}
+		if required := slices.Sorted(maps.Keys(edges[c.BOMRef])); len(required) > 0 {
+			d.Dependencies = &required
+		}
+		dependencies = append(dependencies, d)
 	}
+	b := cdx.NewBOM()
+	b.Metadata = &cdx.Metadata{Component: &self}
+	b.Components, b.Dependencies = &parts, &dependencies
 	text, err := json.Marshal(b)
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
 	s := sha256.Sum256(text)
 	s[6], s[8] = s[6]&0x0f|0x80, s[8]&0x3f|0x80 // a UUID of version 8: made from anything
-	b.Serial = fmt.Sprintf("urn:uuid:%x-%x-%x-%x-%x", s[0:4], s[4:6], s[6:8], s[8:10], s[10:16])
+	b.SerialNumber = fmt.Sprintf("urn:uuid:%x-%x-%x-%x-%x", s[0:4], s[4:6], s[6:8], s[8:10], s[10:16])
 	return b
 }

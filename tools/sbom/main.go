@@ -12,11 +12,12 @@ import (
 	"crypto/sha256"
 	"debug/buildinfo"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"runtime/debug"
+
+	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
 func main() {
@@ -43,25 +44,21 @@ func run(args []string, graph io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(b)
+	return cdx.NewBOMEncoder(out, cdx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(b, cdx.SpecVersion1_6)
 }
 
 // describe makes the bill of a binary.
-func describe(version, sum string, info *debug.BuildInfo, graph io.Reader) (*bill, error) {
-	self := component{
-		Type: "application", Name: info.Main.Path, Version: version, Reference: purl(info.Main.Path, version),
-		Hashes:   []hash{{"SHA-256", sum}},
-		Licenses: []license{{named{"Apache-2.0"}}},
-	}
-	self.PURL = self.Reference
-	parts := []component{library("stdlib", info.GoVersion, "")}
-	references := map[string]string{info.Main.Path: self.Reference}
+func describe(version, sum string, info *debug.BuildInfo, graph io.Reader) (*cdx.BOM, error) {
+	self := library(info.Main.Path, version, "")
+	self.Type = cdx.ComponentTypeApplication
+	self.Hashes = &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: sum}}
+	self.Licenses = &cdx.Licenses{{License: &cdx.License{ID: "Apache-2.0"}}}
+	parts := []cdx.Component{library("stdlib", info.GoVersion, "")}
+	references := map[string]string{info.Main.Path: self.BOMRef}
 	for _, module := range info.Deps {
 		part := library(module.Path, module.Version, module.Sum)
 		parts = append(parts, part)
-		references[module.Path] = part.Reference
+		references[module.Path] = part.BOMRef
 	}
 	edges, err := readGraph(graph, references)
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
 // TestBillOfTheDaemon builds the daemon and holds its bill against what the go
@@ -38,29 +40,32 @@ func TestBillOfTheDaemon(t *testing.T) {
 	if first.String() != second.String() {
 		t.Error("two bills of one binary differ")
 	}
-	var b bill
+	var b cdx.BOM
 	if err := json.Unmarshal(first.Bytes(), &b); err != nil {
 		t.Fatal(err)
 	}
-	if !regexp.MustCompile(`^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`).MatchString(b.Serial) {
-		t.Errorf("serial number %s", b.Serial)
+	if !regexp.MustCompile(`^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`).MatchString(b.SerialNumber) {
+		t.Errorf("serial number %s", b.SerialNumber)
 	}
 	want := map[string]bool{"stdlib": true}
 	for _, line := range strings.Fields(string(command("list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}@{{.Version}}{{end}}{{end}}", "./cmd/spanstatsd"))) {
 		want[line] = true
 	}
 	required := map[string]bool{}
-	for _, d := range b.Dependencies {
-		for _, r := range d.DependsOn {
+	for _, d := range *b.Dependencies {
+		if d.Dependencies == nil {
+			continue
+		}
+		for _, r := range *d.Dependencies {
 			required[r] = true
 		}
 	}
-	for _, c := range b.Components {
+	for _, c := range *b.Components {
 		name := c.Name + "@" + c.Version
 		if c.Name == "stdlib" {
 			name = "stdlib"
-		} else if !required[c.Reference] {
-			t.Errorf("nobody requires %s", c.Reference)
+		} else if !required[c.BOMRef] {
+			t.Errorf("nobody requires %s", c.BOMRef)
 		}
 		if !want[name] {
 			t.Errorf("%s is in the bill and not in the binary, or twice", name)
