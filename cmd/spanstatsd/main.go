@@ -1,5 +1,3 @@
-// Command spanstatsd is a sidecar that counts finished spans into statistics.
-// Each subcommand is a file; this one only chooses among them.
 package main
 
 import (
@@ -8,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-
-	"github.com/spf13/cobra"
 )
 
 // Exit codes: 2 for a command line that can't be used, 3 for a daemon that does
@@ -48,47 +44,4 @@ func execute(args []string, stdout, stderr io.Writer) int {
 		return exitUnreachable
 	}
 	return exitFailure
-}
-
-func newRootCommand() *cobra.Command {
-	root := &cobra.Command{
-		Use:   "spanstatsd",
-		Short: "Counts finished spans into statistics, beside the process instead of in it",
-		Long: `spanstatsd is a sidecar for processes that are traced. A tracer writes a
-snapshot of each finished span to a Unix socket and forgets it; spanstatsd
-counts the snapshots into 10-second statistics, sends them to the Datadog agent
-and says of every span what became of it.`,
-		SilenceUsage: true, SilenceErrors: true,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usageError{fmt.Errorf("there is no command %q; see spanstatsd --help", args[0])}
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
-	})
-	root.AddCommand(
-		newRunCommand(),
-		newDemoCommand(),
-		newBenchCommand(),
-		newStatusCommand(),
-		newConfigCommand(),
-		newDumpCommand(),
-		newPrepareCommand(),
-		newWaitCommand(),
-		newManCommand(),
-		newVersionCommand(),
-	)
-	return root
-}
-
-// noArguments refuses words that no flag takes.
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usageError{fmt.Errorf("%s takes no argument, but got %q; see %s --help", cmd.Name(), args[0], cmd.CommandPath())}
-	}
-	return nil
 }

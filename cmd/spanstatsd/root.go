@@ -1,0 +1,50 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+func newRootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "spanstatsd",
+		Short: "Counts finished spans into statistics, beside the process instead of in it",
+		Long: `spanstatsd is a sidecar for processes that are traced. A tracer writes a
+snapshot of each finished span to a Unix socket and forgets it; spanstatsd
+counts the snapshots into 10-second statistics, sends them to the Datadog agent
+and says of every span what became of it.`,
+		SilenceUsage: true, SilenceErrors: true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError{fmt.Errorf("there is no command %q; see spanstatsd --help", args[0])}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
+	})
+	root.AddCommand(
+		newRunCommand(),
+		newDemoCommand(),
+		newBenchCommand(),
+		newStatusCommand(),
+		newConfigCommand(),
+		newDumpCommand(),
+		newPrepareCommand(),
+		newWaitCommand(),
+		newManCommand(),
+		newVersionCommand(),
+	)
+	return root
+}
+
+// noArguments refuses words that no flag takes.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError{fmt.Errorf("%s takes no argument, but got %q; see %s --help", cmd.Name(), args[0], cmd.CommandPath())}
+	}
+	return nil
+}

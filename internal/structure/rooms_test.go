@@ -1,0 +1,92 @@
+package structure
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// room is what a package may import of ours, and why. A star at the end stands for
+// everything below.
+type room struct{ imports, why string }
+
+// rooms are all packages, in the order of a span's way. The table stands in
+// docs/architecture.md in words.
+var rooms = map[string]room{
+	"cmd/spanstatsd":  {"internal/*", "the command line names what it starts"},
+	"internal/daemon": {"internal/admit internal/aggregate internal/apm internal/flush internal/health internal/ingest internal/memory internal/registry internal/ring internal/routing internal/systemd internal/wire", "makes, starts and stops all rooms, in one place"},
+	"internal/health": {"internal/admit internal/aggregate internal/apm internal/flush internal/ingest internal/memory internal/registry internal/routing", "reads the others' stats"},
+
+	"client":       {"internal/span internal/wire client/rules", "a tracer speaks the protocol and uses the vocabulary"},
+	"client/rules": {"", "what of a span counts is a table of the agent's"},
+
+	"internal/ingest":      {"internal/admit internal/aggregate internal/memory internal/registry internal/ring internal/routing internal/span internal/wire", "takes frames apart and hands batches on to be admitted"},
+	"internal/apm":         {"internal/admit internal/aggregate internal/clientstats internal/ingest internal/memory internal/registry internal/span internal/traces", "takes HTTP requests and hands their bodies on to be counted"},
+	"internal/traces":      {"client/rules internal/msgpack internal/span internal/wire", "walks a body and decides what of it counts"},
+	"internal/clientstats": {"internal/aggregate internal/msgpack internal/sketch internal/span", "reads tracers' own statistics"},
+	"internal/admit":       {"internal/aggregate internal/memory internal/registry internal/ring internal/routing internal/span internal/wire", "finds keys and publishes slots"},
+	"internal/registry":    {"internal/memory internal/sketch internal/span", "an interval's keys and budgets"},
+	"internal/routing":     {"", "names no key, table or cycle"},
+	"internal/sketch":      {"internal/memory", "names nothing of spans"},
+	"internal/aggregate":   {"internal/memory internal/registry internal/ring internal/routing internal/sketch internal/span", "tables are written by drainers and sealed each interval"},
+	"internal/flush":       {"internal/aggregate internal/dump internal/registry internal/sketch internal/span", "merges what is sealed and delivers it"},
+
+	"internal/dump":    {"", "keeps refused payloads, as bytes"},
+	"internal/systemd": {"", "speaks to the service manager"},
+	"internal/memory":  {"", "adds up what the rooms take"},
+	"internal/wire":    {"internal/msgpack internal/span", "the protocol between client and daemon"},
+	"internal/msgpack": {"", "reads in place"},
+	"internal/ring":    {"", "slots without pointers, of any meaning"},
+	"internal/span":    {"", "the vocabulary"},
+
+	"internal/bench":     {"client internal/health internal/span internal/standin internal/traces internal/wire internal/workload", "measures a whole daemon from outside"},
+	"internal/demo":      {"client internal/daemon internal/flush internal/health internal/standin", "shows a whole daemon"},
+	"internal/standin":   {"", "must share no code with the encoder that it checks"},
+	"internal/workload":  {"internal/span", "makes spans"},
+	"internal/structure": {"", "reads source"},
+}
+
+func (r room) allows(imported string) bool {
+	return slices.ContainsFunc(strings.Fields(r.imports), func(allowed string) bool {
+		below, all := strings.CutSuffix(allowed, "*")
+		return allowed == imported || all && strings.HasPrefix(imported, below)
+	})
+}
+
+func TestARoomImportsOnlyWhatStandsBelowIt(t *testing.T) {
+	for _, f := range readSource(t) {
+		room, known := rooms[f.room()]
+		if !known {
+			t.Errorf("%s is no room of the table: give it a line here and in docs/architecture.md", f.room())
+			continue
+		}
+		for _, imported := range f.syntax.Imports {
+			path, err := strconv.Unquote(imported.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ours, is := strings.CutPrefix(path, module); is && !room.allows(ours) {
+				t.Errorf("%s imports %s, which its room may not: %s", f.path, ours, room.why)
+			}
+		}
+	}
+}
+
+// TestTheTableOfRoomsHasNoCycle follows what each room may import down to the end.
+func TestTheTableOfRoomsHasNoCycle(t *testing.T) {
+	var follow func(name string, above []string)
+	follow = func(name string, above []string) {
+		if slices.Contains(above, name) {
+			t.Fatalf("rooms in a circle: %s", strings.Join(append(above, name), " > "))
+		}
+		for below := range rooms {
+			if rooms[name].allows(below) && below != name {
+				follow(below, append(above, name))
+			}
+		}
+	}
+	for name := range rooms {
+		follow(name, nil)
+	}
+}
