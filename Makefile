@@ -75,11 +75,11 @@ test-whole: # each test with the race detector, and each without it
 	$(if $(RACE),$(GO) test -race ./...,@echo "NOT RUN: the race detector, which needs a C compiler" >&2)
 	$(GO) test ./...
 
-test-modules: # tests with dependencies of their own
-	@set -e; for module in $(filter-out test/deploy/ test/page/,$(TEST_MODULES)); do echo "$$module"; (cd $$module && $(GO) test $(RACE) ./...); done
+test-modules: # tests with dependencies of their own, not from the cache: some build the daemon
+	@set -e; for module in $(filter-out test/deploy/ test/page/,$(TEST_MODULES)); do echo "$$module"; (cd $$module && $(GO) test -count=1 $(RACE) ./...); done
 
 test-agent: ## the built daemon before the real trace agent, ROUNDS times over random spans
-	cd test/agent && SPANSTATSD_ROUNDS=$(ROUNDS) $(GO) test -count=1 ./...
+	cd test/agent && SPANSTATSD_ROUNDS=$(ROUNDS) $(GO) test -count=1 ./stats
 
 # Without the race detector: there is no concurrency of ours in it, and half a
 # cloud would be compiled a second time. Not from the cache: the go command does
@@ -135,23 +135,23 @@ bench-partitions: ## whether the number of partitions costs anything, in one run
 
 bench-apm: ## counting the spans of a tracer's request, beside the agent's own way in one run
 	$(GO) test -run '^$$' -bench Count -benchtime 1s ./internal/traces
-	cd test/apm && $(GO) test -run '^$$' -bench Body -benchtime 1s .
+	cd test/agent && $(GO) test -run '^$$' -bench Body -benchtime 1s ./traces
 
 bench-traces: build ## recorded requests with traces through a whole daemon: handed on, and counted as well
 	bin/spanstatsd bench traces
 
 record-traces: ## record those requests again, from tracers as they are published; installs them into bin/
-	sh test/tracers/languages.sh $(CURDIR)/bin/tracers
+	sh test/agent/tracers/languages.sh $(CURDIR)/bin/tracers
 	bin/tracers/python/bin/pip install --quiet flask==3.1.3 requests==2.34.2
-	cd test/tracers && $(GO) run ./record -python $(CURDIR)/bin/tracers/python/bin/python
+	cd test/agent/tracers && $(GO) run ./record -python $(CURDIR)/bin/tracers/python/bin/python
 
 test-tracers: ## tracers as they are published (Go, Python, JavaScript, Java), against daemon and real agent; installs them into bin/ (4 minutes)
-	sh test/tracers/languages.sh $(CURDIR)/bin/tracers
-	cd test/tracers && TRACERS_DIR=$(CURDIR)/bin/tracers $(GO) test -tags languages -timeout 30m -count=1 -v ./...
+	sh test/agent/tracers/languages.sh $(CURDIR)/bin/tracers
+	cd test/agent/tracers && TRACERS_DIR=$(CURDIR)/bin/tracers $(GO) test -tags languages -timeout 30m -count=1 -v ./...
 
 bench-tracers: ## what computing statistics costs the processes of three tracers, on and off in turns (5 minutes)
-	sh test/tracers/languages.sh $(CURDIR)/bin/tracers
-	cd test/tracers && TRACERS_DIR=$(CURDIR)/bin/tracers $(GO) test -tags languages -timeout 30m -run '^$$' -bench Saving -benchtime 1x -v .
+	sh test/agent/tracers/languages.sh $(CURDIR)/bin/tracers
+	cd test/agent/tracers && TRACERS_DIR=$(CURDIR)/bin/tracers $(GO) test -tags languages -timeout 30m -run '^$$' -bench Saving -benchtime 1x -v .
 
 bench-sketch: ## our sketches beside the library's: bins of 100 million durations compared, memory, time
 	$(GO) test -v -run 'BinTableAgrees|EveryPrefix|MemoryOfAThousand' ./internal/aggregate -durations 100000000

@@ -9,7 +9,7 @@
 // two maps, as the agent's own protocol does.
 //
 // Each rule is compared with the agent's own code (v0.85.1) over tables and
-// random spans in test/apm. What the agent rewrites afterwards, such as the names
+// random spans in test/agent/traces. What the agent rewrites afterwards, such as the names
 // of services and operations, the daemon rewrites; a tracer sends them raw.
 package rules
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// The agent's own code gave these; test/apm compares many more with it.
+// The agent's own code gave these; test/agent/traces compares many more with it.
 func TestWhatIsCounted(t *testing.T) {
 	number := func(key string, n float64) Maps { return Maps{Metrics: map[string]float64{key: n}} }
 	kind := func(kind string) Maps { return Maps{Meta: map[string]string{TagKind: kind}} }

@@ -1,0 +1,142 @@
+// Package realagent runs the Datadog trace agent within a test: as it is, on a Unix
+// socket, with what it would send to the backend captured instead.
+package realagent
+
+import (
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	gzip "github.com/DataDog/datadog-agent/comp/trace/compression/impl-gzip"
+	pb "github.com/DataDog/datadog-agent/pkg/proto/pbgo/trace"
+	"github.com/DataDog/datadog-agent/pkg/trace/agent"
+	"github.com/DataDog/datadog-agent/pkg/trace/config"
+	"github.com/DataDog/datadog-agent/pkg/trace/stats"
+	"github.com/DataDog/datadog-agent/pkg/trace/telemetry"
+	"github.com/DataDog/datadog-agent/pkg/trace/writer"
+	"github.com/DataDog/datadog-go/v5/statsd"
+)
+
+// BucketWidth is the agent's and the daemon's.
+const BucketWidth = 10 * time.Second
+
+// Agent is a running agent.
+type Agent struct {
+	Socket   string
+	Computed Statistics   // what its concentrator made of traces
+	Received Statistics   // what its aggregator made of clients' statistics
+	Spans    atomic.Int64 // spans of the traces that it would send on
+	Stop     func()       // sends all that it holds first; may be called again
+}
+
+// Config is how an agent is configured that opens no port.
+func Config() *config.AgentConfig {
+	conf := config.New()
+	conf.Hostname, conf.DefaultEnv, conf.AgentVersion = "agent-host", "none", "7.85.1"
+	conf.Endpoints = []*config.Endpoint{{Host: "http://127.0.0.1:1", APIKey: "k"}}
+	conf.ReceiverEnabled, conf.ReceiverPort = false, 0
+	conf.TelemetryConfig.Enabled, conf.StatsdEnabled = false, false
+	return conf
+}
+
+// New makes an agent that does not run, and discards its traces.
+func New(conf *config.AgentConfig) *agent.Agent {
+	return newAgent(context.Background(), conf, &Agent{})
+}
+
+func newAgent(ctx context.Context, conf *config.AgentConfig, captured *Agent) *agent.Agent {
+	made := agent.NewAgent(ctx, conf, telemetry.NewNoopCollector(), &statsd.NoOpClient{}, gzip.NewComponent())
+	traces := &countedTraces{spans: &captured.Spans}
+	made.TraceWriter, made.TraceWriterV1 = traces, traces
+	return made
+}
+
+// Start runs an agent on a socket until the test ends. edit, if there is one, changes
+// how it is configured.
+func Start(t testing.TB, socket string, edit func(*config.AgentConfig)) *Agent {
+	t.Helper()
+	conf := Config()
+	conf.ReceiverEnabled, conf.ReceiverSocket = true, socket
+	// With the values of config.New it serves one connection at a time, and drops
+	// half of the traces without a word.
+	conf.MaxConnections, conf.DecoderTimeout, conf.Decoders = 1000, 10_000, 2
+	if edit != nil {
+		edit(conf)
+	}
+	a := &Agent{Socket: socket}
+	ctx, cancel := context.WithCancel(context.Background())
+	running := newAgent(ctx, conf, a)
+	running.ClientStatsAggregator = stats.NewClientStatsAggregator(conf, &a.Received, &statsd.NoOpClient{})
+	// One bucket back, as far as the daemon's window reaches.
+	running.Concentrator = stats.NewConcentrator(conf, &a.Computed, time.Now().Add(-BucketWidth), &statsd.NoOpClient{})
+	go running.Run()
+	a.Stop = sync.OnceFunc(func() {
+		takeIn(running)
+		cancel()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := running.WaitForStopped(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(a.Stop)
+	awaitSocket(t, socket)
+	return a
+}
+
+// takeIn waits until the agent has taken in every statistic that it was sent. It
+// drops those that still wait when it ends.
+func takeIn(running *agent.Agent) {
+	waiting := running.ClientStatsAggregator.In
+	waiting <- &pb.ClientStatsPayload{} // behind what is being taken in
+	for len(waiting) > 0 {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func awaitSocket(t testing.TB, socket string) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		conn, err := net.Dial("unix", socket)
+		if err == nil {
+			_ = conn.Close()
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the agent does not listen: %v", err)
+		}
+	}
+}
+
+// Statistics are those that an agent would send to the backend.
+type Statistics struct {
+	mu       sync.Mutex
+	payloads []*pb.ClientStatsPayload
+}
+
+// Write takes what the agent would send.
+func (s *Statistics) Write(p *pb.StatsPayload) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.payloads = append(s.payloads, p.Stats...)
+}
+
+// Payloads are all that were sent so far.
+func (s *Statistics) Payloads() []*pb.ClientStatsPayload {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.payloads
+}
+
+// countedTraces takes the traces and counts their spans. It is used as a pointer,
+// because the agent looks whether its writers are nil.
+type countedTraces struct{ spans *atomic.Int64 }
+
+func (*countedTraces) Stop()                                     {}
+func (*countedTraces) FlushSync() error                          { return nil }
+func (*countedTraces) UpdateAPIKey(_, _ string)                  {}
+func (w *countedTraces) WriteChunks(c *writer.SampledChunks)     { w.spans.Add(c.SpanCount) }
+func (w *countedTraces) WriteChunksV1(c *writer.SampledChunksV1) { w.spans.Add(c.SpanCount) }

@@ -1,0 +1,189 @@
+package stats
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/client"
+)
+
+// program is the daemon, built from the tree that this module stands in.
+var program string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "ta")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		program = filepath.Join(dir, "spanstatsd")
+		build := exec.Command("go", "build", "-o", program, "./cmd/spanstatsd")
+		build.Dir, build.Stderr = filepath.Join("..", "..", ".."), os.Stderr
+		if err := build.Run(); err != nil {
+			fmt.Fprintln(os.Stderr, "build the daemon:", err)
+			return 1
+		}
+		return m.Run()
+	}())
+}
+
+// daemon is the program, running.
+type daemon struct {
+	t      *testing.T
+	socket string
+	http   string
+	cmd    *exec.Cmd
+
+	mu  sync.Mutex
+	log []map[string]any
+	end chan struct{} // the log has ended
+}
+
+// startDaemon runs the program before an agent and waits until it listens.
+func startDaemon(t *testing.T, socket, agent string, args ...string) *daemon {
+	t.Helper()
+	d := &daemon{t: t, socket: socket, end: make(chan struct{})}
+	d.cmd = exec.Command(program, append([]string{
+		"run", "--socket", socket, "--agent-url", agent, "--http-addr", "127.0.0.1:0", "--log-format", "json",
+	}, args...)...)
+	stderr, err := d.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.cmd.Process.Kill(); <-d.end; _ = d.cmd.Wait() })
+	listens := make(chan string, 1)
+	go func() {
+		defer close(d.end)
+		for lines := bufio.NewScanner(stderr); lines.Scan(); {
+			line := map[string]any{"msg": lines.Text()}
+			_ = json.Unmarshal(lines.Bytes(), &line) // else it stays text
+			d.mu.Lock()
+			d.log = append(d.log, line)
+			d.mu.Unlock()
+			if line["msg"] == "listening for tracers" {
+				listens <- line["http"].(string)
+			}
+		}
+	}()
+	select {
+	case d.http = <-listens:
+	case <-d.end:
+		t.Fatalf("the daemon did not start: %v", d.log)
+	}
+	return d
+}
+
+// books are what the daemon says became of every span.
+type books struct {
+	Received, Aggregated, Flushed, Unsent, Held uint64
+	Balanced                                    bool
+}
+
+func (d *daemon) books() books {
+	d.t.Helper()
+	resp, err := http.Get("http://" + d.http + "/status")
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var status struct{ Books books }
+	if err := json.NewDecoder(resp.Body).Decode(&status); err != nil {
+		d.t.Fatal(err)
+	}
+	return status.Books
+}
+
+// unsent is how many spans were given up for a reason.
+func (d *daemon) unsent(reason string) string {
+	d.t.Helper()
+	return d.metric(fmt.Sprintf("spanstatsd_spans_unsent_total{reason=%q}", reason))
+}
+
+// metric is a value as /metrics says it.
+func (d *daemon) metric(name string) string {
+	d.t.Helper()
+	resp, err := http.Get("http://" + d.http + "/metrics")
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+		if value, ok := strings.CutPrefix(lines.Text(), name+" "); ok {
+			return value
+		}
+	}
+	d.t.Fatalf("no %s in /metrics", name)
+	return ""
+}
+
+// stop ends the daemon as an operator does and expects books that balance.
+func (d *daemon) stop() {
+	d.t.Helper()
+	_ = d.cmd.Process.Signal(syscall.SIGTERM)
+	<-d.end
+	_ = d.cmd.Wait() // the exit code says it
+	if last := d.last(); last["msg"] != "stopped" || last["balanced"] != true || last["held"] != 0.0 {
+		d.t.Errorf("the last line of the log is %v", last)
+	}
+}
+
+// last is the last line of the log.
+func (d *daemon) last() map[string]any {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.log[len(d.log)-1]
+}
+
+// tracer links our client to a daemon.
+func (d *daemon) tracer(origin client.Origin) *client.Client {
+	d.t.Helper()
+	c, err := client.Open(client.Config{Socket: d.socket, Origin: origin, MaxAge: time.Millisecond, BufferBytes: 16 << 20})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.t.Cleanup(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = c.Close(ctx)
+	})
+	return c
+}
+
+// publish hands spans over, in batches that any client takes.
+func publish(t *testing.T, c *client.Client, spans []client.Snapshot) {
+	t.Helper()
+	for len(spans) > 0 {
+		n := min(len(spans), 100)
+		if !c.Publish(spans[:n]) {
+			t.Fatalf("the client refused spans: %+v", c.Stats())
+		}
+		spans = spans[n:]
+	}
+}
+
+// here is a new place, gone with the test.
+func here(t *testing.T) place {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "ta")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return place(dir)
+}

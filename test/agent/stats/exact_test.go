@@ -1,0 +1,117 @@
+package stats
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	pb "github.com/DataDog/datadog-agent/pkg/proto/pbgo/trace"
+)
+
+// rounds is how often random spans are compared: SPANSTATSD_ROUNDS, or once.
+func rounds() int {
+	if n, err := strconv.Atoi(os.Getenv("SPANSTATSD_ROUNDS")); err == nil {
+		return n
+	}
+	return 1
+}
+
+// Random traces give, through our client and the daemon, what the agent's own
+// concentrator makes of them.
+func TestTheAgentCountsTheSame(t *testing.T) {
+	for range rounds() {
+		seed := rand.Uint64()
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			for !compared(t, rand.New(rand.NewPCG(seed, 1))) {
+				t.Log("a bucket ended meanwhile; once more")
+			}
+		})
+	}
+}
+
+// compared sends the same spans both ways and compares. It returns false where
+// a bucket ended under it: what is late or early is then another for each.
+func compared(t *testing.T, r *rand.Rand) bool {
+	at := here(t)
+	o := startOracle(t, at.path("agent"), nil)
+	f := startFront(t, at.path("front"), o.Socket)
+	d := startDaemon(t, at.path("spans"), f.url(), "--max-aggregates=65536",
+		"--cardinality-limit=resource=4096,service=4096,operation=4096,type=4096,span_kind=4096")
+	c := d.tracer(origin)
+	began := time.Now().Truncate(bucketWidth)
+	m := makeSpans(r, 500, time.Now())
+	o.trace(m.traces)
+	publish(t, c, m.snapshots)
+	if err := c.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	d.stop()
+	o.Stop()
+	if !time.Now().Truncate(bucketWidth).Equal(began) {
+		return false
+	}
+	want := o.Computed.Payloads()
+	mustAgree(t, "groups", sums(t, o.Received.Payloads(), byGroup), sums(t, want, byGroup))
+	mustAgree(t, "buckets", sums(t, f.payloads(t), byBucket), sums(t, want, byBucket))
+	t.Logf("%d spans, %d of them eligible", m.spans, len(m.snapshots))
+	return true
+}
+
+// payloads are those that came by, as the agent's own decoder reads them.
+func (f *front) payloads(t *testing.T) (decoded []*pb.ClientStatsPayload) {
+	t.Helper()
+	for _, r := range f.posted() {
+		decoded = append(decoded, decode(t, r.body))
+	}
+	return decoded
+}
+
+func decode(t *testing.T, body []byte) *pb.ClientStatsPayload {
+	t.Helper()
+	var p pb.ClientStatsPayload
+	rest, err := p.UnmarshalMsg(body)
+	if err != nil || len(rest) > 0 {
+		t.Fatalf("decode payload: %v, %d bytes left", err, len(rest))
+	}
+	return &p
+}
+
+// trace hands traces to the agent as a tracer does that computes nothing.
+func (o *oracle) trace(traces pb.Traces) {
+	o.t.Helper()
+	body, err := traces.MarshalMsg(nil)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	post, err := http.NewRequest(http.MethodPut, "http://agent/v0.4/traces", bytes.NewReader(body))
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	for name, value := range map[string]string{
+		"Content-Type": "application/msgpack", "X-Datadog-Trace-Count": strconv.Itoa(len(traces)),
+		"Datadog-Meta-Lang": origin.Lang, "Datadog-Meta-Lang-Version": origin.LangVersion,
+		"Datadog-Meta-Lang-Interpreter": origin.LangInterpreter, "Datadog-Meta-Tracer-Version": origin.TracerVersion,
+		"Datadog-Container-ID": origin.ContainerID, "X-Datadog-Process-Tags": origin.ProcessTags,
+		"Datadog-Send-Real-Http-Status": "true",
+	} {
+		post.Header.Set(name, value)
+	}
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", o.Socket)
+	}}
+	resp, err := transport.RoundTrip(post)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		o.t.Fatalf("the agent answered traces with %s", resp.Status)
+	}
+}

@@ -1,0 +1,133 @@
+package stats
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	pb "github.com/DataDog/datadog-agent/pkg/proto/pbgo/trace"
+	"github.com/DataDog/datadog-agent/pkg/trace/config"
+	"github.com/DataDog/datadog-agent/pkg/trace/stats"
+)
+
+// The agent's own statistics leave labels empty that a tracer's have: the HTTP
+// method and endpoint, and additional tags. For these the measure is the
+// concentrator that tracers link, which is the agent's code too, and what is
+// measured is what the daemon wrote to the agent, bucket by bucket.
+func TestATracerCountsTheSame(t *testing.T) {
+	for range rounds() {
+		seed := rand.Uint64()
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			for !comparedWithTracer(t, rand.New(rand.NewPCG(seed, 2))) {
+				t.Log("a bucket ended meanwhile; once more")
+			}
+		})
+	}
+}
+
+// tracer is the concentrator of a tracer.
+type tracer struct {
+	*stats.SpanConcentrator
+	peerTags []string
+	origin   stats.PayloadAggregationKey
+}
+
+func newTracer(now time.Time) *tracer {
+	conf := config.New()
+	return &tracer{
+		SpanConcentrator: stats.NewSpanConcentrator(&stats.SpanConcentratorConfig{
+			ComputeStatsBySpanKind: true, BucketInterval: int64(bucketWidth),
+		}, now.Add(-bucketWidth)),
+		peerTags: conf.ConfiguredPeerTags(),
+		origin: stats.PayloadAggregationKey{
+			Hostname: origin.Host, Env: origin.Env, Version: origin.Version, Lang: origin.Lang,
+			GitCommitSha: origin.GitCommitSHA, BaseService: origin.Service,
+		},
+	}
+}
+
+// additional are the tags that an operator asked the tracer for.
+var additional = []string{"tenant", "region"}
+
+// add counts a span as a tracer does when it finishes.
+func (c *tracer) add(s *span) (eligible bool) {
+	counted, eligible := c.NewStatSpanWithConfig(stats.StatSpanConfig{
+		Service: s.raw.Service, Resource: s.raw.Resource, Name: s.raw.Name, Type: s.raw.Type,
+		ParentID: s.raw.ParentID, Start: s.raw.Start, Duration: s.raw.Duration, Error: s.raw.Error,
+		Meta: s.raw.Meta, Metrics: s.raw.Metrics, PeerTags: c.peerTags, AdditionalMetricTagKeys: additional,
+		HTTPMethod: s.snapshot.Key.HTTPMethod, HTTPEndpoint: s.snapshot.Key.HTTPEndpoint,
+	})
+	if eligible {
+		synthetic := map[bool]string{true: "synthetics"}[s.snapshot.Key.Synthetics]
+		c.AddSpan(counted, c.origin, "", nil, synthetic)
+	}
+	return eligible
+}
+
+// tracerSpan is a span with every label, in names that nobody rewrites.
+func tracerSpan(r *rand.Rand, now time.Time) *span {
+	s := newSpan(r, now)
+	k := &s.snapshot.Key
+	k.Service, k.Operation, k.Resource = pick(r, "shop", "cart-db"), pick(r, "http.request", "sql.query"), pick(r, "GET /cart", "日本")
+	k.Type = pick(r, "", "web", "sql")
+	s.raw.Service, s.raw.Name, s.raw.Resource, s.raw.Type = k.Service, k.Operation, k.Resource, k.Type
+	k.Kind = s.raw.Meta["span.kind"]
+	if k.Kind != "" && r.IntN(5) == 0 { // it is eligible in any case, and stays as it was said
+		k.Kind = strings.ToUpper(k.Kind)
+		s.raw.Meta["span.kind"] = k.Kind
+	}
+	k.HTTPMethod, k.HTTPEndpoint = pick(r, "", "GET", "POST"), pick(r, "", "/cart", "/cart/{id}")
+	k.Synthetics = r.IntN(8) == 0
+	for _, name := range additional {
+		if r.IntN(2) == 0 {
+			value := fmt.Sprint(r.IntN(3))
+			s.raw.Meta[name] = value
+			k.AdditionalTags = append(k.AdditionalTags, name+":"+value)
+		}
+	}
+	s.place(r, pb.Trace{{SpanID: 1, Service: "shop"}})
+	if s.snapshot.TopLevel {
+		s.raw.Metrics["_top_level"] = 1
+	}
+	return s
+}
+
+func comparedWithTracer(t *testing.T, r *rand.Rand) bool {
+	at := here(t)
+	o := startOracle(t, at.path("agent"), nil)
+	f := startFront(t, at.path("front"), o.Socket)
+	d := startDaemon(t, at.path("spans"), f.url(), "--max-aggregates=65536", "--cardinality-limit=span_kind=16")
+	c := d.tracer(origin)
+	now := time.Now()
+	began := now.Truncate(bucketWidth)
+	want := newTracer(now)
+	m := &made{}
+	for range 1500 {
+		s := tracerSpan(r, now)
+		if eligible := want.add(s); eligible != s.eligible() {
+			t.Fatalf("the tracer says of %v that it is eligible: %v", s.raw, eligible)
+		} else if eligible {
+			m.snapshots = append(m.snapshots, s.snapshot)
+		}
+	}
+	publish(t, c, m.snapshots)
+	if err := c.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	d.stop()
+	if !time.Now().Truncate(bucketWidth).Equal(began) {
+		return false
+	}
+	sent := f.payloads(t)
+	for _, p := range sent { // a tracer's encoder adds these to its concentrator's payloads
+		p.ProcessTags = ""
+	}
+	mustAgree(t, "groups", sums(t, sent, byBucketAndGroup), sums(t, want.Flush(now.UnixNano(), true), byBucketAndGroup))
+	return true
+}
+
+func byBucketAndGroup(p *pb.ClientStatsPayload, b *pb.ClientStatsBucket, g *pb.ClientGroupedStats) string {
+	return byBucket(p, b, g) + " " + byGroup(p, b, g)
+}

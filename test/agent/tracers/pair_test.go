@@ -1,0 +1,116 @@
+package tracers
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/test/agent/realagent"
+)
+
+// setting is how a tracer runs, and the daemon behind it.
+type setting struct {
+	protocol string // as in "0.4"
+	computes bool   // the tracer computes its statistics itself
+	drop     bool   // half of the traces are unsampled, and kept from the agent
+}
+
+func (s setting) String() string {
+	switch {
+	case s.computes:
+		return s.protocol + " computes"
+	case s.drop:
+		return s.protocol + " drop-unsampled"
+	}
+	return s.protocol
+}
+
+// rate is what the tracer is told to sample. It is told always: an agent would have a
+// busy tracer sample less after a second, of which there is no telling in advance.
+func (s setting) rate() string {
+	if s.drop {
+		return "0.5"
+	}
+	return "1"
+}
+
+// pair is two agents, one behind the daemon and one without it, and the fork that
+// hands a tracer's requests to both.
+type pair struct {
+	through, direct *realagent.Agent
+	daemon          *runningDaemon
+	fork            *fork
+}
+
+func startPair(t *testing.T, s setting) *pair {
+	t.Helper()
+	p := &pair{through: startAgent(t), direct: startAgent(t)}
+	p.daemon = startDaemon(t, p.through.Socket, s.drop)
+	p.fork = startFork(t, p.daemon.socket, p.direct.Socket)
+	return p
+}
+
+// outcome is what one run gave, beyond that both agents have the same.
+type outcome struct {
+	counted  float64 // spans in statistics
+	byTracer float64 // of them, those in its tracer's
+	left     float64 // of them, those that the daemon left to the agent
+	spans    int64   // in traces
+}
+
+// compare ends everything and compares what the two agents would send on.
+func (p *pair) compare(t *testing.T, s setting) outcome {
+	t.Helper()
+	p.fork.wait()
+	books, counters := p.daemon.stop(t)
+	p.through.Stop()
+	p.direct.Stop()
+	t.Logf("the tracer's requests: %s; the daemon's: %v", p.fork, counters)
+
+	got, want := p.through.Spans.Load(), p.direct.Spans.Load()
+	if got != want || got == 0 {
+		t.Errorf("%d spans of traces reached the agent through the daemon, %d without it", got, want)
+	}
+	if sent := p.fork.count("/v0.6/stats"); (sent > 0) != s.computes || counters[mergedStatistics] != float64(sent) {
+		t.Errorf("of %d requests with statistics %v were merged", sent, counters[mergedStatistics])
+	}
+	if cut := counters[unsampledTraces]; (cut > 0) != (s.drop && s.protocol != "1.0") {
+		t.Errorf("%v traces were not forwarded", cut)
+	}
+
+	// A tracer that computes its statistics may send traces without saying so, as
+	// dd-trace-go does while it stops. An agent counts those once more, and so do we.
+	ours, spans := groupsOf(t, &p.through.Received, &p.through.Computed)
+	theirs, counted := groupsOf(t, &p.direct.Received, &p.direct.Computed)
+	_, byTracer := groupsOf(t, &p.direct.Received)
+	_, left := groupsOf(t, &p.through.Computed)
+	if spans != counted || !maps.EqualFunc(ours, theirs, group.is) {
+		t.Errorf("%v spans through the daemon, %v without it\n%s", spans, counted, difference(ours, theirs))
+	}
+	if !books.Balanced || books.Flushed != books.Aggregated || !s.computes && float64(books.Flushed) != spans-left {
+		t.Errorf("the books: %+v", books)
+	}
+	t.Logf("%d spans in traces; %v in the statistics' %d groups, %v of them left to the agent, %d through the books", got, spans, len(ours), left, books.Flushed)
+	return outcome{spans, byTracer, left, got}
+}
+
+// difference says where two agents do not have the same.
+func difference(ours, theirs map[string]group) (text string) {
+	all := maps.Clone(ours)
+	maps.Copy(all, theirs)
+	for key := range all {
+		if !ours[key].is(theirs[key]) {
+			text += fmt.Sprintf("%s\n\tthrough the daemon %+v\n\twithout it         %+v\n", key, ours[key], theirs[key])
+		}
+	}
+	return text
+}
+
+// is says whether two groups have the same counts, and the same in the same bins. Bins
+// that had to be converted hold parts of spans, so there the order of adding shows.
+func (a group) is(b group) bool {
+	same := func(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Abs(a+b) }
+	return a.hits == b.hits && a.errors == b.errors && a.topLevel == b.topLevel && a.duration == b.duration &&
+		same(a.fine, b.fine) && same(a.failed, b.failed)
+}

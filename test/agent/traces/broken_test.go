@@ -1,0 +1,84 @@
+package traces
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/traces"
+)
+
+// TestBrokenBodiesAreLeftToTheAgent: of bodies with flipped, cut and repeated
+// bytes, the counter takes none that the agent would refuse, and what it takes it
+// counts as the agent does.
+func TestBrokenBodiesAreLeftToTheAgent(t *testing.T) {
+	o := makeOracle()
+	policy := agentPolicy(t, o.conf)
+	for format, write := range formats {
+		t.Run(fmt.Sprint(format), func(t *testing.T) {
+			rnd := rand.New(rand.NewPCG(11, uint64(format)))
+			c := traces.NewCounter()
+			now := time.Now()
+			since := now.Add(-2 * time.Hour)
+			taken, left := 0, 0
+			for i := range 6_000 {
+				body := write(randomPayload(rnd, now), rnd)
+				for range 1 + rnd.IntN(3) {
+					body = broken(rnd, body)
+				}
+				if c.Count(format, body, "go", false, policy) != nil {
+					left++
+					continue
+				}
+				taken++
+				theirs, refused := o.count(t, format, slices.Clone(body), "go", false, since)
+				if refused != nil {
+					t.Fatalf("case %d is counted and the agent refuses it: %v\n%q", i, refused, body)
+				}
+				if mine := ours(t, c, "go", since); !maps.Equal(mine, theirs) && !ambiguous(mine, theirs) {
+					t.Fatalf("case %d:\n ours %v\nagent %v\n%q", i, mine, theirs, body)
+				}
+			}
+			t.Logf("%d taken, %d left", taken, left)
+			if taken < 500 || left < 500 {
+				t.Errorf("%d taken and %d left: this shows little", taken, left)
+			}
+		})
+	}
+}
+
+// ambiguous says whether two counts can differ because a trace has lost several
+// roots, of which the agent takes any: then the spans are as many, and only what
+// the root says for them is another.
+func ambiguous(a, b map[string]total) bool {
+	sum := func(m map[string]total) (spans float64) {
+		for _, one := range m {
+			spans += one.fine + one.failed
+		}
+		return spans
+	}
+	return sum(a) == sum(b)
+}
+
+func broken(rnd *rand.Rand, body []byte) []byte {
+	if len(body) == 0 {
+		return body
+	}
+	at := rnd.IntN(len(body))
+	switch rnd.IntN(5) {
+	case 0:
+		return body[:at]
+	case 1:
+		body[at] = byte(rnd.IntN(256))
+	case 2:
+		body[at] ^= 1 << rnd.IntN(8)
+	case 3:
+		return slices.Insert(body, at, byte(rnd.IntN(256)))
+	default:
+		return slices.Delete(body, at, at+1)
+	}
+	return body
+}

@@ -1,0 +1,71 @@
+package traces
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/traces"
+)
+
+// sayAllButTypes leaves nothing of a payload empty but the types of spans.
+func (p *fakePayload) sayAllButTypes() {
+	for _, trace := range p.traces {
+		for _, s := range trace {
+			for _, text := range []*string{&s.service, &s.name, &s.resource} {
+				if *text == "" {
+					*text = "said"
+				}
+			}
+			for i := range s.meta {
+				if s.meta[i][1] == "" {
+					s.meta[i][1] = "said"
+				}
+			}
+		}
+	}
+}
+
+// TestMisplacedEmptyString: in v0.5 bodies where only spans without a type refer to
+// the empty string, wherever it stands, what is counted is what the agent counts; and
+// that is more than where it stands first.
+func TestMisplacedEmptyString(t *testing.T) {
+	o := makeOracle()
+	policy := agentPolicy(t, o.conf)
+	now := time.Now()
+	since := now.Add(-2 * time.Hour)
+	rnd := rand.New(rand.NewPCG(13, 5))
+	c := traces.NewCounter()
+	taken, left := 0, 0
+	for i := range 3_000 {
+		p := randomPayload(rnd, now)
+		p.sayAllButTypes()
+		body := p.v05(rnd)
+		var mine, theirs map[string]total
+		var err, refused error
+		withinOneBucket(func() {
+			err = c.Count(traces.FormatV05, body, "java", true, policy)
+			theirs, refused = o.count(t, traces.FormatV05, slices.Clone(body), "java", true, since)
+			if err == nil && refused == nil {
+				mine = ours(t, c, "java", since)
+			}
+		})
+		if err != nil {
+			left++
+			continue
+		}
+		taken++
+		if refused != nil {
+			t.Fatalf("case %d is counted and the agent refuses it: %v", i, refused)
+		}
+		if !maps.Equal(mine, theirs) {
+			t.Fatalf("case %d:\n ours %v\nagent %v", i, mine, theirs)
+		}
+	}
+	t.Logf("%d bodies counted, %d left to the agent", taken, left)
+	if taken < 2_000 || left < 100 {
+		t.Errorf("%d bodies were counted and %d left to the agent: this shows little", taken, left)
+	}
+}

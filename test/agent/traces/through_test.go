@@ -1,0 +1,185 @@
+package traces
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/DataDog/sketches-go/ddsketch/pb/sketchpb"
+	"github.com/spanstatsd/spanstatsd/internal/daemon"
+	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/traces"
+	"github.com/spanstatsd/spanstatsd/test/agent/realagent"
+	"google.golang.org/protobuf/proto"
+)
+
+// startAgent runs the agent as it is, on a socket, with its outputs captured.
+func startAgent(t *testing.T) *realagent.Agent {
+	t.Helper()
+	return realagent.Start(t, filepath.Join(t.TempDir(), "agent.sock"), nil)
+}
+
+// binned tells sketches apart that do not have the same counts in the same bins.
+func binned(t testing.TB, encoded []byte) (sum float64) {
+	var sketch sketchpb.DDSketch
+	if err := proto.Unmarshal(encoded, &sketch); err != nil {
+		t.Fatal(err)
+	}
+	bin := func(index int32, count float64) { sum += count * float64(1+int64(index)*int64(index)) }
+	sum = sketch.ZeroCount
+	for i, count := range sketch.PositiveValues.GetContiguousBinCounts() {
+		bin(sketch.PositiveValues.ContiguousBinIndexOffset+int32(i), count)
+	}
+	for index, count := range sketch.PositiveValues.GetBinCounts() {
+		bin(index, count)
+	}
+	return sum
+}
+
+// groups are all groups of statistics, whatever their buckets: what tells them
+// apart, and what they count.
+func groups(t *testing.T, of *realagent.Statistics) map[string]total {
+	totals := map[string]total{}
+	for _, p := range of.Payloads() {
+		for _, bucket := range p.Stats {
+			for _, g := range bucket.Stats {
+				key := fmt.Sprintf("%q", []any{
+					p.Env, p.Version, p.Lang, p.Service, p.ContainerID, p.GitCommitSha, p.ProcessTags,
+					g.Service, g.Name, g.Resource, g.Type, g.SpanKind, fmt.Sprint(g.HTTPStatusCode),
+					fmt.Sprint(g.Synthetics), fmt.Sprint(int(g.IsTraceRoot)), g.GRPCStatusCode, g.ServiceSource, g.PeerTags,
+				})
+				totals[key] = totals[key].plus(total{float64(g.Hits), float64(g.Errors), float64(g.TopLevelHits), float64(g.Duration), binned(t, g.OkSummary), binned(t, g.ErrorSummary)})
+			}
+		}
+	}
+	return totals
+}
+
+func startDaemon(t *testing.T, a *realagent.Agent) (d *daemon.Daemon, socket string) {
+	config := daemon.DefaultConfig()
+	dir := t.TempDir()
+	socket = filepath.Join(dir, "apm.sock")
+	config.Ingest.Socket.Path, config.APM.Socket.Path = filepath.Join(dir, "spans.sock"), socket
+	config.HTTPAddr, config.Log = "127.0.0.1:0", slog.New(slog.DiscardHandler)
+	config.Flush.Agent = flush.AgentURL{Network: "unix", Address: a.Socket}
+	config.Aggregate.MaxAggregates, config.Aggregate.MaxOrigins = 1<<16, 4096
+	for field := range config.Aggregate.Budgets {
+		config.Aggregate.Budgets[field] = 1 << 16
+	}
+	d, err := daemon.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Start()
+	return d, socket
+}
+
+func clientOf(t *testing.T, socket string) *http.Client {
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
+var paths = map[traces.Format]string{
+	traces.FormatV04: "/v0.4/traces", traces.FormatV05: "/v0.5/traces", traces.FormatV07: "/v0.7/traces", traces.FormatV1: "/v1.0/traces",
+}
+
+// sent is one request of a tracer.
+type sent struct {
+	path   string
+	body   []byte
+	header map[string]string
+}
+
+func (s *sent) to(t *testing.T, client *http.Client) (answer string) {
+	req, err := http.NewRequest(http.MethodPut, "http://localhost"+s.path, bytes.NewReader(s.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range s.header {
+		req.Header.Set(name, value)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%d %s", resp.StatusCode, text)
+}
+
+// TestAgentSeesTheSame sends the same requests to one agent through the daemon and
+// to another one as they are: what the two would send on is equal, group by group,
+// whether we counted a request or left it to the agent.
+func TestAgentSeesTheSame(t *testing.T) {
+	through, direct := startAgent(t), startAgent(t)
+	d, socket := startDaemon(t, through)
+	clients := [2]*http.Client{clientOf(t, socket), clientOf(t, direct.Socket)}
+	rnd := rand.New(rand.NewPCG(10, 99))
+	for i := range 400 {
+		format := traces.Format(i % 4)
+		s := sent{path: paths[format], body: formats[format](randomPayload(rnd, time.Now()), rnd), header: map[string]string{
+			"Content-Type": "application/msgpack", "Datadog-Meta-Lang": pick(rnd, "go", "python"),
+			"Datadog-Container-ID": pick(rnd, "", "container-1", "container-2"),
+		}}
+		if format == traces.FormatV07 {
+			// The agent takes the container of this format from its body alone.
+			delete(s.header, "Datadog-Container-ID")
+		}
+		if rnd.IntN(2) == 0 {
+			s.header["Datadog-Client-Computed-Top-Level"] = "yes"
+		}
+		if rnd.IntN(4) == 0 {
+			s.header["X-Datadog-Process-Tags"] = "entrypoint.name:shop"
+		}
+		if rnd.IntN(20) == 0 {
+			s.body = s.body[:len(s.body)/2]
+		}
+		if a, b := s.to(t, clients[0]), s.to(t, clients[1]); a != b && len(a) > 3 && a[:3] != b[:3] {
+			t.Errorf("%s: answered %q through the daemon, %q directly", s.path, a, b)
+		}
+	}
+	books := d.Stop()
+	if !books.Balanced || books.Flushed == 0 {
+		t.Errorf("the books: %+v", books)
+	}
+	through.Stop()
+	direct.Stop()
+	ours, left, theirs := groups(t, &through.Received), groups(t, &through.Computed), groups(t, &direct.Computed)
+	if len(ours) < 500 {
+		t.Errorf("only %d groups were counted here", len(ours))
+	}
+	t.Logf("%d groups counted here, %d left to the agent, %d spans", len(ours), len(left), books.Flushed)
+	for key, counts := range left {
+		ours[key] = ours[key].plus(counts)
+	}
+	if !maps.Equal(ours, theirs) {
+		shown := 0
+		for key := range theirs {
+			if ours[key] != theirs[key] && shown < 5 {
+				shown++
+				t.Errorf("%s\nthrough %v\n direct %v", key, ours[key], theirs[key])
+			}
+		}
+		for key := range ours {
+			if _, ok := theirs[key]; !ok && shown < 10 {
+				shown++
+				t.Errorf("only through the daemon: %s %v", key, ours[key])
+			}
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package traces
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/DataDog/datadog-agent/pkg/trace/config"
+	"github.com/DataDog/sketches-go/ddsketch/pb/sketchpb"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/traces"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+	"google.golang.org/protobuf/proto"
+)
+
+// total is what a group counts.
+type total struct {
+	hits, errors, topLevel, duration float64
+	fine, failed                     float64 // in the two sketches
+}
+
+func (a total) plus(b total) total {
+	return total{a.hits + b.hits, a.errors + b.errors, a.topLevel + b.topLevel, a.duration + b.duration, a.fine + b.fine, a.failed + b.failed}
+}
+
+// sketched is how many durations a sketch holds.
+func sketched(t testing.TB, encoded []byte) (count float64) {
+	var sketch sketchpb.DDSketch
+	if err := proto.Unmarshal(encoded, &sketch); err != nil {
+		t.Fatal(err)
+	}
+	count = sketch.ZeroCount
+	for _, n := range sketch.PositiveValues.GetContiguousBinCounts() {
+		count += n
+	}
+	return count
+}
+
+// ours is what the daemon would count of what a counter made of a body.
+func ours(t testing.TB, c *traces.Counter, lang string, since time.Time) map[string]total {
+	totals := map[string]total{}
+	oldest := since.UnixNano() - since.UnixNano()%10e9
+	for baseService, body := range c.Batches {
+		walker, err := wire.WalkSpans(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s wire.Snapshot
+		for walker.Next(&s) {
+			k, err := wire.DecodeKey(s.Key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			k.Normalize(lang)
+			bucket := max(s.End-s.End%10e9, oldest)
+			if now := time.Now().UnixNano(); bucket > now {
+				bucket = now - now%10e9
+			}
+			key := fmt.Sprintf("%q", []any{
+				baseService, k.Service, k.Operation, k.Resource, k.Type, k.Kind, fmt.Sprint(k.HTTPStatus),
+				fmt.Sprint(k.Synthetics), fmt.Sprint(k.TraceRoot), k.GRPCStatus, k.ServiceSource, k.PeerTags, fmt.Sprint(bucket),
+			})
+			one := total{hits: s.Weight, duration: s.Weight * float64(s.Duration), fine: 1}
+			if s.Flags&span.Error != 0 {
+				one.errors, one.fine, one.failed = s.Weight, 0, 1
+			}
+			if s.Flags&span.TopLevel != 0 {
+				one.topLevel = s.Weight
+			}
+			totals[key] = totals[key].plus(one)
+		}
+		if walker.Err() != nil {
+			t.Fatal(walker.Err())
+		}
+	}
+	return totals
+}
+
+func agentPolicy(t testing.TB, conf *config.AgentConfig) *traces.Policy {
+	policy, ok := traces.NewPolicy(conf.PeerTagsCache().Keys, []string{"client", "consumer", "producer", "server"}, nil)
+	if !ok {
+		t.Fatal("the agent wants more tags than we can tell apart")
+	}
+	return policy
+}
+
+var formats = map[traces.Format]func(*fakePayload, *rand.Rand) []byte{
+	traces.FormatV04: (*fakePayload).v04, traces.FormatV05: (*fakePayload).v05,
+	traces.FormatV07: (*fakePayload).v07, traces.FormatV1: (*fakePayload).v1,
+}
+
+// withinOneBucket repeats a comparison that the clock took into another bucket:
+// a span with no start, or one that ends in the future, is counted where "now" is,
+// and each side has a now of its own.
+func withinOneBucket(compare func()) {
+	for {
+		bucket := time.Now().UnixNano() / 10e9
+		compare()
+		if time.Now().UnixNano()/10e9 == bucket {
+			return
+		}
+	}
+}
+
+// TestBodiesAreCountedAsByTheAgent: for random traces in every format, group by
+// group and bucket by bucket, the counter makes what the agent's concentrator makes.
+func TestBodiesAreCountedAsByTheAgent(t *testing.T) {
+	o := makeOracle()
+	policy := agentPolicy(t, o.conf)
+	for format, write := range formats {
+		t.Run(fmt.Sprint(format), func(t *testing.T) {
+			rnd := rand.New(rand.NewPCG(10, uint64(format)))
+			c := traces.NewCounter()
+			now := time.Now()
+			since := now.Add(-2 * time.Hour)
+			groups, left := 0, 0
+			for i := range 2_000 {
+				body := write(randomPayload(rnd, now), rnd)
+				lang, topLevel := pick(rnd, "", "go"), rnd.IntN(2) == 0
+				var err, refused error
+				var mine, theirs map[string]total
+				withinOneBucket(func() {
+					err = c.Count(format, body, lang, topLevel, policy)
+					theirs, refused = o.count(t, format, slices.Clone(body), lang, topLevel, since)
+					if err == nil && refused == nil {
+						mine = ours(t, c, lang, since)
+					}
+				})
+				if err != nil {
+					left++
+					continue // the agent counts it
+				}
+				if refused != nil {
+					t.Fatalf("case %d is counted and the agent refuses it: %v", i, refused)
+				}
+				groups += len(mine)
+				if !maps.Equal(mine, theirs) {
+					for key := range mine {
+						if mine[key] != theirs[key] {
+							t.Errorf("case %d: %s\n ours %v\nagent %v", i, key, mine[key], theirs[key])
+						}
+					}
+					for key := range theirs {
+						if _, ok := mine[key]; !ok {
+							t.Errorf("case %d: only the agent has %s %v", i, key, theirs[key])
+						}
+					}
+					t.FailNow()
+				}
+			}
+			t.Logf("%d groups, %d bodies left to the agent", groups, left)
+			if groups < 5_000 || left > 700 {
+				t.Errorf("only %d groups were compared, and %d bodies left: this shows little", groups, left)
+			}
+		})
+	}
+}
