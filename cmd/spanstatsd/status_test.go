@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/client"
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/health"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
@@ -235,9 +236,7 @@ func TestWatch(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for looks.Load() < 5 {
-		time.Sleep(10 * time.Millisecond)
-	}
+	eventually.True(t, "five looks at the status", func() bool { return looks.Load() >= 5 })
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/client"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/standin"
 )
@@ -172,22 +174,24 @@ func TestAgentWithoutStatistics(t *testing.T) {
 	c := p.client("shop")
 	c.Publish(batch(10, "r"))
 	_ = c.Flush(t.Context()) // the agent's 404 is what the daemon learns it from
-	for c.Features().Stats {
-		time.Sleep(time.Millisecond)
-	}
+	eventually.True(t, "the tracer is told that nobody wants spans", func() bool { return !c.Features().Stats })
 	if c.Publish(batch(10, "r")) {
 		t.Error("the client took spans that nobody wants")
 	}
 	p.stop()
 }
 
+// neverEnd makes the current interval one that began long ago and ends in decades, so that
+// nothing is sealed but on request, whenever the test starts.
+func neverEnd(config *aggregate.Config) {
+	config.BucketWidth = time.Duration(time.Now().UnixNano() / 3 * 2)
+	config.FlushInterval = config.BucketWidth
+}
+
 // TestDowngradeClears: what is in the tables when the agent stops taking
 // statistics is given up at once, not at the next seal.
 func TestDowngradeClears(t *testing.T) {
-	if into := time.Now().UnixNano() % 10e9; into > 5e9 {
-		time.Sleep(time.Duration(10e9-into) + 100*time.Millisecond) // so that no seal comes in between
-	}
-	p := startPair(t, func(c *Config) { c.Aggregate.FlushInterval = 10 * time.Second })
+	p := startPair(t, func(c *Config) { neverEnd(&c.Aggregate) })
 	counted := make(chan struct{})
 	p.agent.SetFault(func(r *http.Request) standin.Fault {
 		if r.URL.Path == "/info" {
@@ -200,20 +204,14 @@ func TestDowngradeClears(t *testing.T) {
 	c.Publish(batch(100, "before the report"))
 	flushed := make(chan error)
 	go func() { flushed <- c.Flush(t.Context()) }()
-	for p.aggregate.Stats().Sealed == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	eventually.True(t, "the report seals", func() bool { return p.aggregate.Stats().Sealed > 0 })
 	c.Publish(batch(500, "after it"))
-	for p.Books().Aggregated < 600 {
-		time.Sleep(time.Millisecond)
-	}
+	eventually.True(t, "all is aggregated", func() bool { return p.Books().Aggregated == 600 })
 	close(counted)
 	if err := <-flushed; err == nil {
 		t.Error("a report that the agent refused was called delivered")
 	}
-	for b := p.Books(); b.Held > 0 || !b.Balanced; b = p.Books() {
-		time.Sleep(time.Millisecond)
-	}
+	eventually.True(t, "nothing is held", func() bool { b := p.Books(); return b.Held == 0 && b.Balanced })
 	if seals := p.aggregate.Stats().Sealed; seals != 1 {
 		t.Errorf("%d seals; the clear was not needed", seals)
 	}
@@ -287,13 +285,7 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 	d.Start()
 	d.Stop()
-	for tries := 0; runtime.NumGoroutine() > before; tries++ {
-		if tries > 1000 {
-			buffer := make([]byte, 1<<16)
-			t.Fatalf("goroutines are left:\n%s", buffer[:runtime.Stack(buffer, true)])
-		}
-		time.Sleep(time.Millisecond)
-	}
+	eventually.True(t, "no goroutine is left", func() bool { return runtime.NumGoroutine() <= before })
 	if _, err := os.Lstat(config.Ingest.Socket.Path); err == nil {
 		t.Error("the socket is left")
 	}

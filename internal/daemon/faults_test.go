@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/standin"
 )
@@ -64,20 +65,19 @@ func TestFaultyAgent(t *testing.T) {
 			resources := 1
 			if fault.large {
 				resources = 300
-				awayFromSeal() // or a part of it would be a payload of its own, and small
 			}
 			told := make(chan error, 1)
 			go func() { told <- p.tryReport("during", resources) }()
 			p.mustServe()
 			if fault.reason == "" && !fault.smooth {
-				await(t, "a retry", func() bool { return p.flusher.Stats().Payloads[flush.ResultRetried] > 0 })
+				eventually.True(t, "a retry", func() bool { return p.flusher.Stats().Payloads[flush.ResultRetried] > 0 })
 				c.heal()
 			}
 			if err := <-told; (err == nil) != (fault.reason == "") {
 				t.Errorf("the tracer was told %v", err)
 			}
 			c.heal()
-			await(t, "statistics to be wanted", func() bool { return p.flusher.Features().Stats })
+			eventually.True(t, "statistics to be wanted", func() bool { return p.flusher.Features().Stats })
 			p.report("after", 1)
 			p.expect(fault)
 		})
@@ -96,16 +96,9 @@ func startCrossed(t *testing.T, info meeting) (p *pair, c *crossing) {
 		c.meetInfo(info)
 		config.Flush.Agent.Address = c.path
 		config.Flush.Timeout = time.Second
-		config.Aggregate.FlushInterval = 10 * time.Second
+		neverEnd(&config.Aggregate) // or a part of a phase would be a payload of its own
 	})
 	return p, c
-}
-
-// awayFromSeal returns when the cycle has some seconds to go.
-func awayFromSeal() {
-	for time.Now().UnixNano()%int64(10*time.Second) > int64(6*time.Second) {
-		time.Sleep(10 * time.Millisecond)
-	}
 }
 
 // heal has all pass again.
@@ -146,7 +139,7 @@ func (p *pair) tryReport(service string, resources int) error {
 func (p *pair) mustServe() {
 	p.t.Helper()
 	c := p.client("another")
-	await(p.t, "a new tracer to be welcomed", func() bool { return c.Stats().Connected })
+	eventually.True(p.t, "a new tracer to be welcomed", func() bool { return c.Stats().Connected })
 	resp, err := http.Get("http://" + p.HTTPAddr() + "/readyz")
 	if err != nil {
 		p.t.Fatal(err)
@@ -154,16 +147,6 @@ func (p *pair) mustServe() {
 	_ = resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		p.t.Errorf("not ready: %s", resp.Status)
-	}
-}
-
-func await(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for tries := 0; !is(); tries++ {
-		if tries == 60_000 {
-			t.Fatalf("waited in vain for %s", what)
-		}
-		time.Sleep(time.Millisecond)
 	}
 }
 
@@ -223,7 +206,7 @@ func TestFaultyInfo(t *testing.T) {
 			if row.reason == "" {
 				p.report("during", 1)
 			} else {
-				await(t, "the downgrade", func() bool { return !p.flusher.Features().Stats })
+				eventually.True(t, "the downgrade", func() bool { return !p.flusher.Features().Stats })
 			}
 			info := standin.DefaultInfo()
 			info.PeerTags = []string{"my.peer"}
@@ -233,7 +216,7 @@ func TestFaultyInfo(t *testing.T) {
 			if row.reason == "" {
 				p.report("after", 1) // the answer's state shows that there is something to ask
 			}
-			await(t, "the tracer to hear of it", func() bool {
+			eventually.True(t, "the tracer to hear of it", func() bool {
 				f := tracer.Features()
 				return f.Stats && len(f.PeerTags) == 1 && f.PeerTags[0] == "my.peer"
 			})
@@ -248,11 +231,11 @@ func TestFaultyInfo(t *testing.T) {
 func TestPeerTagsChange(t *testing.T) {
 	p := startPair(t, nil)
 	tracer := p.client("shop")
-	await(t, "the first features", func() bool { return len(tracer.Features().PeerTags) > 1 })
+	eventually.True(t, "the first features", func() bool { return len(tracer.Features().PeerTags) > 1 })
 	info := standin.DefaultInfo()
 	info.PeerTags = []string{"my.peer"}
 	p.agent.SetInfo(info)
 	p.report("shop", 1)
-	await(t, "the next", func() bool { f := tracer.Features(); return f.Stats && len(f.PeerTags) == 1 })
+	eventually.True(t, "the next", func() bool { f := tracer.Features(); return f.Stats && len(f.PeerTags) == 1 })
 	p.stop()
 }

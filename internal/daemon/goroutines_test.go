@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/client"
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
 )
 
 var (
@@ -45,20 +46,15 @@ func TestGoroutinesAreConstant(t *testing.T) {
 	for range connections {
 		clients = append(clients, p.client("shop"))
 	}
-	for p.daemonConnections() != connections {
-		time.Sleep(time.Millisecond)
-	}
+	eventually.True(t, "all tracers are connected", func() bool { return p.daemonConnections() == connections })
 	check := func(when string) {
 		t.Helper()
 		if got := goroutines(); !maps.Equal(got, want) {
 			t.Errorf("%s: goroutines %v, want %v", when, got, want)
 		}
 	}
-	deadline := time.Now().Add(10 * time.Second)
-	for !maps.Equal(goroutines(), want) && time.Now().Before(deadline) {
-		time.Sleep(time.Millisecond) // tracers are told of the agent's first answer side by side
-	}
-	check("idle")
+	// Tracers are told of the agent's first answer side by side.
+	eventually.True(t, "the goroutines are as many as documented", func() bool { return maps.Equal(goroutines(), want) })
 	var sending sync.WaitGroup
 	for i, c := range clients {
 		sending.Go(func() {
