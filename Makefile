@@ -130,9 +130,6 @@ bench-ingest: ## what a snapshot costs on each path and workload, in one table
 bench-balance: ## what levelling the drainers gains, static against balanced, in one run (4 minutes)
 	cd bench && $(GO) run ./balance
 
-bench-partitions: ## whether the number of partitions costs anything, in one run (5 minutes)
-	cd bench && $(GO) run ./balance -partitions
-
 bench-apm: ## counting the spans of a tracer's request, beside the agent's own way in one run
 	$(GO) test -run '^$$' -bench Count -benchtime 1s ./internal/traces
 	cd test/agent && $(GO) test -run '^$$' -bench Body -benchtime 1s ./traces
@@ -158,7 +155,7 @@ bench-sketch: ## our sketches beside the library's: bins of 100 million duration
 	$(GO) test -run '^$$' -bench Sketch -benchtime 2s ./internal/aggregate
 
 bench-flush: ## merging and encoding 2048 aggregates beside the agent's own code, in one run
-	cd bench/flush && $(GO) run .
+	cd bench/peers && $(GO) run ./flush
 
 bench: build ## every workload through a whole daemon, in one table (2 minutes)
 	bin/spanstatsd bench all -- --buffer=block
@@ -166,15 +163,11 @@ bench: build ## every workload through a whole daemon, in one table (2 minutes)
 bench-adversarial: build ## a minute of spans that are all new: a line each 5 s, the books, memory
 	bin/spanstatsd bench --workload adversarial --for 60s --every 5s
 
-bench-peers: build ## a span's cost beside the agent's code and spanmetrics, in one run (6 minutes)
-	$(GO) test -c -o bin/ingest.test ./internal/ingest
+bench-peers: build ## a span's cost beside the agent's code and spanmetrics in one run, and the budgets (6 minutes)
 	cd bench/peers && $(GO) run .
 
-bench-seed: build ## the six benchmarks that the ideas came with, attempted and accepted
-	cd bench && $(GO) run ./seed
-
-bench-scale: build ## cost by connections, origins, keys and cores: tables, and plots in docs/images (8 minutes)
-	bin/spanstatsd bench scale --images docs/images
+bench-scale: build ## cost by connections, origins, keys and cores, a table each (9 minutes)
+	bin/spanstatsd bench scale
 
 bench-docs: ## measure again what docs/benchmarks.md shows and write its tables, or of ONLY=bench,bench-peers,… (22 minutes)
 	cd tools && $(GO) build -o ../bin/ ./benchdocs

@@ -34,9 +34,6 @@ var loads = []load{
 	}},
 }
 
-// even is a load in which each key comes as often as any other.
-var even = load{"even", func(int) int { return 1 }}
-
 // hashes is one period of a load in random order, each item as its key's hash.
 // The seed is fixed, so the routing is dealt in the same way each time.
 func (l load) hashes(keys int) (hashes []uint32) {

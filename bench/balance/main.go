@@ -18,9 +18,6 @@
 // drainer would give, computed: the busiest one's share is then what limits. With
 // -wait=4us an item's cost is waited for instead of worked, so that every drainer
 // has its own time as it would have its own core, and that gain is measured.
-//
-// With -partitions it measures something else: whether the number of partitions
-// costs anything, with the real aggregates behind the rings.
 package main
 
 import (
@@ -34,17 +31,15 @@ import (
 
 // options are what a run can be told.
 type options struct {
-	partitions bool
-	window     time.Duration
-	windows    int
-	work       int
-	producers  int
-	wait       time.Duration
+	window    time.Duration
+	windows   int
+	work      int
+	producers int
+	wait      time.Duration
 }
 
 func main() {
 	var o options
-	flag.BoolVar(&o.partitions, "partitions", false, "measure numbers of partitions instead")
 	flag.DurationVar(&o.window, "window", 2*time.Second, "length of a window")
 	flag.IntVar(&o.windows, "windows", 10, "windows of each side")
 	flag.IntVar(&o.work, "work", 500, "steps of the generator an item")
@@ -62,9 +57,6 @@ func run(out io.Writer, o options) error {
 		return fmt.Errorf("read flags: give a window, a number of windows and of producers above 0")
 	}
 	fmt.Fprintf(out, "%s a window, %d windows a side, GOMAXPROCS %d\n", o.window, o.windows, runtime.GOMAXPROCS(0))
-	if o.partitions {
-		return measurePartitions(out, o)
-	}
 	for _, drainers := range []int{4, 2} {
 		for _, l := range loads {
 			if err := compare(out, o, l, drainers); err != nil {

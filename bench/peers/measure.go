@@ -1,12 +1,10 @@
 package main
 
 import (
-	"fmt"
 	"runtime"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/spanstatsd/spanstatsd/internal/bench/measure"
 	"github.com/spanstatsd/spanstatsd/internal/workload"
 )
 
@@ -19,15 +17,6 @@ type system struct {
 	name    string
 	prepare func(spans []workload.Snapshot) (count func(), err error)
 	measure func(name string, least time.Duration) (sample, error)
-}
-
-// cpuTime is what all threads of this process have used, kernel included.
-func cpuTime() (time.Duration, error) {
-	var usage unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
-		return 0, fmt.Errorf("read CPU time: %w", err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), nil
 }
 
 // countFor prepares a library afresh and lets it count until the time is over.
@@ -43,24 +32,13 @@ func (s *system) countFor(name string, spans []workload.Snapshot, least time.Dur
 		count()
 	}
 	runtime.GC() // the garbage of the one before is not this one's
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	spent, err := cpuTime()
-	if err != nil {
-		return sample{}, err
-	}
 	counted := 0
-	for begun := time.Now(); counted == 0 || !isNew && time.Since(begun) < least; {
-		count()
-		counted += len(spans)
-	}
-	now, err := cpuTime()
-	if err != nil {
-		return sample{}, err
-	}
-	runtime.ReadMemStats(&after)
-	return sample{
-		cpu:    float64(now-spent) / float64(counted),
-		allocs: float64(after.Mallocs-before.Mallocs) / float64(counted),
-	}, nil
+	cost, err := measure.Of(func() error {
+		for begun := time.Now(); counted == 0 || !isNew && time.Since(begun) < least; {
+			count()
+			counted += len(spans)
+		}
+		return nil
+	})
+	return sample{cpu: float64(cost.CPU) / float64(counted), allocs: float64(cost.Allocs) / float64(counted)}, err
 }

@@ -4,16 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"os/exec"
-	"strconv"
-	"strings"
 	"time"
-
-	"github.com/spanstatsd/spanstatsd/internal/workload"
 )
 
-// The two ways in which ours is measured. The ratios are against the second.
+// The systems that the ratios are of: the agent's own path, and ours with a key's bytes
+// in each span, or its number.
 const (
-	inProcess   = "spanstatsd, in process"
+	agentsPath  = "agent, Concentrator.Add, 44 peer tags"
 	wholeDaemon = "spanstatsd, whole daemon"
 	numbered    = "the same, keys as numbers"
 )
@@ -21,7 +18,7 @@ const (
 // libraries are the peers.
 func libraries() []system {
 	return []system{
-		{name: "agent, Concentrator.Add, 44 peer tags", prepare: newConcentrator},
+		{name: agentsPath, prepare: newConcentrator},
 		{name: "agent, SpanConcentrator, one peer tag", prepare: newTracerPath},
 		{name: "agent, only AddSpan of a prepared span", prepare: newAddSpan},
 		{name: "spanmetrics connector, as it comes", prepare: newSpanMetrics},
@@ -32,9 +29,6 @@ func libraries() []system {
 // daemons are ours.
 func daemons(o *options) []system {
 	return []system{
-		{name: inProcess, measure: func(name string, least time.Duration) (sample, error) {
-			return benchmarkIngest(o.inProcess, name, least)
-		}},
 		{name: wholeDaemon, measure: func(name string, least time.Duration) (sample, error) {
 			return runBench(o.program, name, "raw", least)
 		}},
@@ -42,46 +36,6 @@ func daemons(o *options) []system {
 			return runBench(o.program, name, "numbered", least)
 		}},
 	}
-}
-
-// benchmarkIngest runs the benchmark of a snapshot whose key is known, or is new
-// where every one is.
-func benchmarkIngest(program, name string, least time.Duration) (sample, error) {
-	path := "whole"
-	if name == workload.Adversarial {
-		path = "miss"
-	}
-	out, err := exec.Command(program, "-test.run=^$", "-test.benchtime="+least.String(),
-		"-test.bench=^BenchmarkSnapshot$/^"+name+"$/^"+path+"$").CombinedOutput()
-	if err != nil {
-		return sample{}, fmt.Errorf("run benchmark: %w: %s", err, out)
-	}
-	var s sample
-	found := 0
-	for line := range strings.Lines(string(out)) {
-		fields := strings.Fields(line)
-		if len(fields) == 0 || !strings.HasPrefix(fields[0], "BenchmarkSnapshot/") {
-			continue
-		}
-		for i := 2; i+1 < len(fields); i += 2 {
-			value, err := strconv.ParseFloat(fields[i], 64)
-			if err != nil {
-				return sample{}, fmt.Errorf("read benchmark: %w", err)
-			}
-			switch fields[i+1] {
-			case "cpu-ns":
-				s.cpu = value
-				found++
-			case "allocs":
-				s.allocs = value
-				found++
-			}
-		}
-	}
-	if found != 2 {
-		return sample{}, fmt.Errorf("read benchmark: %q has not the figures of one line", out)
-	}
-	return s, nil
 }
 
 // runBench drives a whole daemon as fast as it goes. Its tracers wait for room,

@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/bench/measure"
 	"github.com/spanstatsd/spanstatsd/internal/workload"
 )
 
@@ -41,14 +42,8 @@ func (r *results) round(s system, name string, spans []workload.Snapshot, least 
 	return nil
 }
 
-// median of one of a sample's two figures.
 func (r *results) median(at cell, of func(sample) float64) float64 {
-	figures := make([]float64, 0, len(r.samples[at]))
-	for _, s := range r.samples[at] {
-		figures = append(figures, of(s))
-	}
-	slices.Sort(figures)
-	return figures[len(figures)/2]
+	return measure.Median(r.samples[at], of)
 }
 
 func cpu(s sample) float64    { return s.cpu }
@@ -70,6 +65,45 @@ func (r *results) print(out io.Writer) error {
 	}
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("write table: %w", err)
+	}
+	return nil
+}
+
+// budgets are the ratios that must hold in one run: what the agent's own path costs over
+// what ours does.
+var budgets = []struct {
+	workload, ours string
+	least          float64
+}{
+	{workload.Stable, wholeDaemon, 20},
+	{workload.Pool, wholeDaemon, 20},
+	{workload.Skewed, wholeDaemon, 12},
+	{workload.Stable, numbered, 40},
+	{workload.Adversarial, wholeDaemon, 10},
+}
+
+// printBudgets writes a line for each budget whose workload was measured.
+func (r *results) printBudgets(out io.Writer) error {
+	table := tabwriter.NewWriter(out, 0, 0, 1, ' ', 0)
+	fmt.Fprintln(table, "| workload\t| the agent's own path, ns\t| ours, ns\t| times\t| budget\t| \t|")
+	fmt.Fprintln(table, "| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t|")
+	for _, b := range budgets {
+		if !slices.Contains(r.workloads, b.workload) {
+			continue
+		}
+		name := "`" + b.workload + "`"
+		if b.ours == numbered {
+			name += ", keys as numbers"
+		}
+		agents, ours := r.median(cell{agentsPath, b.workload}, cpu), r.median(cell{b.ours, b.workload}, cpu)
+		verdict := "within"
+		if agents < b.least*ours {
+			verdict = "OVER"
+		}
+		fmt.Fprintf(table, "| %s\t| %.0f\t| %.0f\t| %.1f\t| %.0f\t| %s\t|\n", name, agents, ours, agents/ours, b.least, verdict)
+	}
+	if err := table.Flush(); err != nil {
+		return fmt.Errorf("write budgets: %w", err)
 	}
 	return nil
 }

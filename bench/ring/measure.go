@@ -6,19 +6,15 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/spanstatsd/spanstatsd/internal/bench/measure"
 )
 
 // sample is the cost of one slot in one round, in nanoseconds.
 type sample struct{ wall, cpu float64 }
 
-// cpuTime is what all threads of this process have used, kernel included.
-func cpuTime() (time.Duration, error) {
-	var usage unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
-		return 0, fmt.Errorf("read CPU time: %w", err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()), nil
+// per is a slot's part of a cost.
+func per(cost measure.Cost, slots uint64) sample {
+	return sample{float64(cost.Wall) / float64(slots), float64(cost.CPU) / float64(slots)}
 }
 
 // endToEnd sends count numbers from several producers to one consumer and
@@ -28,17 +24,13 @@ func endToEnd(q queue, producers int, count uint64) (sample, error) {
 	count = each * uint64(producers)
 	var done sync.WaitGroup
 	var seen tally
-	before, err := cpuTime()
-	if err != nil {
-		return sample{}, err
-	}
-	start := time.Now()
-	for p := range producers {
-		done.Go(func() { q.put(uint64(p)*each, each) })
-	}
-	q.take(count, &seen)
-	wall := time.Since(start)
-	after, err := cpuTime()
+	cost, err := measure.Of(func() error {
+		for p := range producers {
+			done.Go(func() { q.put(uint64(p)*each, each) })
+		}
+		q.take(count, &seen)
+		return nil
+	})
 	if err != nil {
 		return sample{}, err
 	}
@@ -46,7 +38,7 @@ func endToEnd(q queue, producers int, count uint64) (sample, error) {
 	if err := seen.check(count); err != nil {
 		return sample{}, err
 	}
-	return sample{float64(wall) / float64(count), float64(after-before) / float64(count)}, nil
+	return per(cost, count), nil
 }
 
 // publishOnly fills an empty queue with nobody taking, and divides what the
@@ -65,13 +57,11 @@ func publishOnly(q queue, producers, slots int) (sample, error) {
 			spent.Add(int64(time.Since(start)))
 		})
 	}
-	before, err := cpuTime()
-	if err != nil {
-		return sample{}, err
-	}
-	close(begin)
-	done.Wait()
-	after, err := cpuTime()
+	cost, err := measure.Of(func() error {
+		close(begin)
+		done.Wait()
+		return nil
+	})
 	if err != nil {
 		return sample{}, err
 	}
@@ -80,7 +70,8 @@ func publishOnly(q queue, producers, slots int) (sample, error) {
 	if err := seen.check(count); err != nil {
 		return sample{}, err
 	}
-	return sample{float64(spent.Load()) / float64(count), float64(after-before) / float64(count)}, nil
+	cost.Wall = time.Duration(spent.Load())
+	return per(cost, count), nil
 }
 
 // check tells whether the numbers below count came, each once.

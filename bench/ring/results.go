@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"slices"
 	"text/tabwriter"
+
+	"github.com/spanstatsd/spanstatsd/internal/bench/measure"
 )
 
 // cell is one contestant before one crowd of producers.
@@ -61,16 +63,6 @@ func (r results) round(i, crowd int, o options) error {
 	return nil
 }
 
-// median of one of a sample's two figures.
-func median(samples []sample, of func(sample) float64) float64 {
-	figures := make([]float64, len(samples))
-	for i, s := range samples {
-		figures[i] = of(s)
-	}
-	slices.Sort(figures)
-	return figures[len(figures)/2]
-}
-
 func wall(s sample) float64 { return s.wall }
 func cpu(s sample) float64  { return s.cpu }
 
@@ -82,10 +74,10 @@ func (r results) print(out io.Writer) error {
 	for i, c := range contestants {
 		for _, crowd := range producers {
 			at := cell{i, crowd}
-			ns := median(r.through[at], wall)
+			ns := measure.Median(r.through[at], wall)
 			fmt.Fprintf(table, "%s\t%d\t%d\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t\n", c.name, c.run, crowd,
-				median(r.publish[at], wall), median(r.publish[at], cpu),
-				1e3/ns, ns, median(r.through[at], cpu))
+				measure.Median(r.publish[at], wall), measure.Median(r.publish[at], cpu),
+				1e3/ns, ns, measure.Median(r.through[at], cpu))
 		}
 	}
 	if err := table.Flush(); err != nil {
@@ -100,7 +92,7 @@ func (r results) print(out io.Writer) error {
 func (r results) ratio(one, other int) float64 {
 	ratios := make([]float64, 0, len(producers))
 	for _, crowd := range producers {
-		ratios = append(ratios, median(r.through[cell{other, crowd}], wall)/median(r.through[cell{one, crowd}], wall))
+		ratios = append(ratios, measure.Median(r.through[cell{other, crowd}], wall)/measure.Median(r.through[cell{one, crowd}], wall))
 	}
 	slices.Sort(ratios)
 	middle := len(ratios) / 2

@@ -94,9 +94,6 @@ func (o *benchOptions) complete(cmd *cobra.Command) error {
 	if o.json {
 		c.Out = cmd.ErrOrStderr()
 	}
-	if isTerminal(cmd.ErrOrStderr()) {
-		c.Screen = cmd.ErrOrStderr()
-	}
 	return nil
 }
 
@@ -170,9 +167,8 @@ func newBenchScaleCommand() *cobra.Command {
 		Use:   "scale",
 		Short: "Measure how a span's cost grows with connections, origins, keys and cores",
 		Long: `Measure what a span costs the daemon with 1 to 1000 connections, 1 to 1000
-origins and 10 to 100,000 keys, the limits raised, and what one processor and all
-of them carry beside a model of more. Prints a table for each and, with --images,
-draws a plot.`,
+origins and 10 to 100,000 keys, the limits raised, and what one processor and more of
+them carry. Prints a table for each.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := applyEnvironment(cmd.Flags()); err != nil {
@@ -196,7 +192,6 @@ draws a plot.`,
 	f.DurationVar(&c.For, "for", c.For, "length of each measurement, behind a warm-up; 10s is one cycle with its flush")
 	f.Float64Var(&c.Rate, "rate", c.Rate, "spans a second, but for cores")
 	f.StringSliceVar(&c.Only, "only", nil, "what to measure: connections, origins, keys, cores (default: all)")
-	f.StringVar(&c.Images, "images", "", "directory for the plots")
 	return cmd
 }
 

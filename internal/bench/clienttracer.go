@@ -19,7 +19,7 @@ type clientTracer struct {
 	batch     []client.Snapshot
 	encoded   []*client.EncodedKey // by the workload's key; none: labels
 	attempted uint64
-	held      latencies
+	held      *latencies
 }
 
 // connectLimit is how long the client may take to reach a daemon that listens.
@@ -31,7 +31,7 @@ func openClient(j *job, origin span.Origin, generator *workload.Generator) (*cli
 		return nil, err
 	}
 	t := &clientTracer{
-		client: c, generator: generator,
+		client: c, generator: generator, held: newLatencies(),
 		drawn: make([]workload.Snapshot, j.Batch), batch: make([]client.Snapshot, j.Batch),
 	}
 	if j.Keys == Numbered {
@@ -87,6 +87,5 @@ func (t *clientTracer) report(into *result) {
 			into.Refused[reason] += spans
 		}
 	}
-	into.Publish = merge(into.Publish, t.held.buckets())
-	into.Longest = max(into.Longest, t.held.longest)
+	into.Publish.merge(t.held)
 }

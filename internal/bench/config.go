@@ -48,7 +48,6 @@ type Config struct {
 	Program string        // the program to start; empty: this one
 	Every   time.Duration // between two lines about a run under way; 0: none
 	Out     io.Writer     // takes those lines
-	Screen  io.Writer     // a terminal for the progress line, or nil
 	Log     io.Writer     // takes what the daemon warns of
 }
 

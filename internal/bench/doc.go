@@ -17,9 +17,9 @@
 //
 // A third kind, "http", is for the workload of traces alone: it sends a request that a
 // real tracer has sent to the agent's API, again and again, with its spans moved to
-// now. There the daemon has two loads, requests that it only hands on and requests
-// that it counts as well, and counting has a turn alone in this process: the three
-// take turns, so that what counting adds is the difference of neighbours.
+// now (traces.go). There the daemon has two loads, requests that it only hands on and
+// requests that it counts as well; they take turns, so that what counting adds is the
+// difference of neighbours.
 //
 // # What a figure is
 //
@@ -39,8 +39,8 @@
 // and says which when it is reached. Every process that was started ends with
 // the run, however that ends.
 //
-// It imports the rooms that it needs to speak with a daemon (wire, client), to
-// count what is recorded (apm), to stand behind one (standin) and to read its
-// words (health's books); nothing imports it but the command line and the
-// measurements in bench/.
+// It imports the rooms that it needs to speak with a daemon (wire, client), to count
+// what is recorded (traces), to stand behind one (standin) and to read its words
+// (health's books). Only the command line imports it. What it shares with the
+// comparisons in bench/ is the package measure below it.
 package bench

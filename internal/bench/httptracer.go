@@ -23,7 +23,7 @@ type httpTracer struct {
 	body      []byte // the part of it that is stamped
 	attempted uint64
 	handed    uint64
-	held      latencies
+	held      *latencies
 }
 
 // spanAge is how old the last span of a request is when that is sent.
@@ -34,7 +34,7 @@ func openHTTP(j *job) (*httpTracer, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &httpTracer{socket: j.Socket, recording: r}
+	t := &httpTracer{socket: j.Socket, recording: r, held: newLatencies()}
 	var at int
 	t.message, at = r.message(j.ComputesStats)
 	t.body = t.message[at:]
@@ -91,6 +91,5 @@ func (t *httpTracer) close() error {
 func (t *httpTracer) report(into *result) {
 	into.Attempted += t.attempted
 	into.Handed += t.handed
-	into.Publish = merge(into.Publish, t.held.buckets())
-	into.Longest = max(into.Longest, t.held.longest)
+	into.Publish.merge(t.held)
 }

@@ -1,124 +1,105 @@
 package bench
 
 import (
-	"cmp"
+	"encoding/json"
 	"math"
-	"math/bits"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
+
+	"github.com/DataDog/sketches-go/ddsketch"
+	"github.com/DataDog/sketches-go/ddsketch/pb/sketchpb"
+	"google.golang.org/protobuf/proto"
 )
 
-// Sixteen buckets an octave keep a quantile within six per cent.
-const (
-	octaveShift  = 4
-	octaveParts  = 1 << octaveShift
-	latencyParts = 64 * octaveParts
-)
-
-// latencies is a histogram of times that a tracer fills and hands over.
+// latencies are times in nanoseconds, in a sketch that keeps a quantile within one per
+// cent. A tracer's process writes them into its result, and they are merged here.
 type latencies struct {
-	counts  [latencyParts]uint64
-	longest time.Duration
+	sketch  *ddsketch.DDSketch
+	longest float64
 }
 
-func (l *latencies) add(took time.Duration) {
-	l.counts[latencyPart(uint64(max(took, 0)))]++
-	l.longest = max(l.longest, took)
-}
-
-// latencyPart numbers the buckets: below octaveParts one a nanosecond.
-func latencyPart(ns uint64) int {
-	if ns < octaveParts {
-		return int(ns)
+func newLatencies() *latencies {
+	sketch, err := ddsketch.NewDefaultDDSketch(0.01)
+	if err != nil {
+		panic("BUG: make a sketch: " + err.Error())
 	}
-	octave := bits.Len64(ns) - 1 - octaveShift
-	return octave<<octaveShift + int(ns>>octave)
+	return &latencies{sketch: sketch}
 }
 
-// latencyEnd is the first value beyond a bucket.
-func latencyEnd(part int) float64 {
-	if part < octaveParts {
-		return float64(part + 1)
+func (l *latencies) add(took time.Duration) { l.addCount(float64(max(took, 0)), 1) }
+
+func (l *latencies) addCount(ns float64, count uint64) {
+	if err := l.sketch.AddWithCount(ns, float64(count)); err != nil {
+		panic("BUG: add a latency: " + err.Error())
 	}
-	octave := part>>octaveShift - 1
-	return math.Ldexp(float64(part&(octaveParts-1)+octaveParts+1), octave)
+	l.longest = max(l.longest, ns)
 }
 
-// bucket is a part of a histogram: what is at or below its bound and above the
-// bound before.
-type bucket struct {
-	Bound float64 `json:"bound"`
-	Count uint64  `json:"count"`
-}
-
-// buckets are those that hold something.
-func (l *latencies) buckets() (filled []bucket) {
-	for part, count := range l.counts {
-		if count > 0 {
-			filled = append(filled, bucket{latencyEnd(part), count})
-		}
+func (l *latencies) merge(other *latencies) {
+	if err := l.sketch.MergeWith(other.sketch); err != nil {
+		panic("BUG: merge latencies: " + err.Error())
 	}
-	return filled
+	l.longest = max(l.longest, other.longest)
 }
 
-// quantile is the value below which a share of a histogram lies, taken as if
-// each bucket were filled evenly from the bound before it.
-func quantile(buckets []bucket, share float64) float64 {
-	var total, passed uint64
+// addHistogram adds what a metric of the daemon counts in seconds, each bucket in its
+// middle, and what lies beyond the last bound at that.
+func (l *latencies) addHistogram(buckets []bucket) {
+	from := 0.0
 	for _, b := range buckets {
-		total += b.Count
-	}
-	if total == 0 {
-		return 0
-	}
-	wanted, from := share*float64(total), 0.0
-	for _, b := range buckets {
-		if float64(passed+b.Count) >= wanted {
-			if math.IsInf(b.Bound, 1) {
-				return from
-			}
-			return from + (b.Bound-from)*max(wanted-float64(passed), 0)/float64(b.Count)
+		middle := (from + b.bound) / 2
+		if math.IsInf(b.bound, 1) {
+			middle = from
 		}
-		passed += b.Count
-		from = b.Bound
+		if b.count > 0 {
+			l.addCount(middle*1e9, b.count)
+		}
+		from = b.bound
 	}
-	return from
 }
 
-// merge adds histograms of the same bounds up.
-func merge(histograms ...[]bucket) (merged []bucket) {
-	counts := map[float64]uint64{}
-	for _, buckets := range histograms {
-		for _, b := range buckets {
-			counts[b.Bound] += b.Count
-		}
-	}
-	for bound, count := range counts {
-		merged = append(merged, bucket{bound, count})
-	}
-	slices.SortFunc(merged, byBound)
-	return merged
+// latenciesJSON is how they travel from process to process.
+type latenciesJSON struct {
+	Sketch  []byte  `json:"sketch"`
+	Longest float64 `json:"longest"`
 }
 
-func byBound(a, b bucket) int { return cmp.Compare(a.Bound, b.Bound) }
+func (l *latencies) MarshalJSON() ([]byte, error) {
+	sketch, err := proto.Marshal(l.sketch.ToProto())
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(latenciesJSON{sketch, l.longest})
+}
 
-// histogram is the buckets of a metric, in the order of their bounds.
-func (m metrics) histogram(name string) (buckets []bucket) {
-	for sample, value := range m {
-		rest, found := strings.CutPrefix(sample, name+`_bucket{le="`)
-		if !found {
-			continue
-		}
-		bound, err := strconv.ParseFloat(strings.TrimSuffix(rest, `"}`), 64)
-		if err == nil {
-			buckets = append(buckets, bucket{bound, uint64(value)})
-		}
+func (l *latencies) UnmarshalJSON(text []byte) error {
+	var read latenciesJSON
+	if err := json.Unmarshal(text, &read); err != nil {
+		return err
 	}
-	slices.SortFunc(buckets, byBound)
-	for i := len(buckets) - 1; i > 0; i-- {
-		buckets[i].Count -= buckets[i-1].Count // they were cumulative
+	var message sketchpb.DDSketch
+	err := proto.Unmarshal(read.Sketch, &message)
+	if err != nil {
+		return err
 	}
-	return buckets
+	l.longest = read.Longest
+	l.sketch, err = ddsketch.FromProto(&message)
+	return err
+}
+
+// Times are quantiles in nanoseconds.
+type Times struct {
+	P50     float64 `json:"p50_ns"`
+	P99     float64 `json:"p99_ns"`
+	P999    float64 `json:"p999_ns"`
+	Longest float64 `json:"max_ns"`
+	Samples uint64  `json:"samples"`
+}
+
+// times are the quantiles, none of them beyond the longest of all.
+func (l *latencies) times() Times {
+	t := Times{Longest: l.longest, Samples: uint64(l.sketch.GetCount())}
+	if quantiles, err := l.sketch.GetValuesAtQuantiles([]float64{0.5, 0.99, 0.999}); err == nil { // else it is empty
+		t.P50, t.P99, t.P999 = min(quantiles[0], l.longest), min(quantiles[1], l.longest), min(quantiles[2], l.longest)
+	}
+	return t
 }

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -8,29 +9,11 @@ import (
 	"time"
 )
 
-// Every time lies in a bucket that ends beyond it, after one that does not, and
-// is at most a sixteenth wide.
-func TestLatencyParts(t *testing.T) {
-	values := []uint64{0, 1, 15, 16, 17, 1<<62 - 1}
-	for shift := range 62 {
-		values = append(values, 1<<shift, 1<<shift-1, 1<<shift+1, 3<<shift/2)
-	}
-	for _, ns := range values {
-		part := latencyPart(ns)
-		end, start := latencyEnd(part), 0.0
-		if part > 0 {
-			start = latencyEnd(part - 1)
-		}
-		if v := float64(ns); v < start || v > end || end-start > max(1, start/octaveParts) {
-			t.Errorf("%d lies in bucket %d, from %v to %v", ns, part, start, end)
-		}
-	}
-}
-
-// Quantiles of what several tracers saw are those of all their times together.
+// Quantiles of what several tracers saw are those of all their times together, in the
+// report as in the tracers' processes.
 func TestQuantiles(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
-	var tracers [3]latencies
+	tracers := [3]*latencies{newLatencies(), newLatencies(), newLatencies()}
 	var all []float64
 	for range 100_000 {
 		took := time.Duration(1000 + rnd.ExpFloat64()*1e6)
@@ -38,17 +21,38 @@ func TestQuantiles(t *testing.T) {
 		all = append(all, float64(took))
 	}
 	slices.Sort(all)
-	merged := merge(tracers[0].buckets(), tracers[1].buckets(), tracers[2].buckets())
-	for _, share := range []float64{0.001, 0.5, 0.99, 0.999} {
-		got, want := quantile(merged, share), all[int(share*float64(len(all)))]
-		if math.Abs(got-want) > want/octaveParts {
-			t.Errorf("quantile %v: %v, want %v", share, got, want)
+	merged := newLatencies()
+	for _, l := range tracers {
+		written, err := json.Marshal(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var read latencies
+		if err := json.Unmarshal(written, &read); err != nil {
+			t.Fatal(err)
+		}
+		merged.merge(&read)
+	}
+	got := merged.times()
+	for share, quantile := range map[float64]float64{0.5: got.P50, 0.99: got.P99, 0.999: got.P999} {
+		if want := all[int(share*float64(len(all)))]; math.Abs(quantile-want) > want*0.02 {
+			t.Errorf("quantile %v: %v, want %v", share, quantile, want)
 		}
 	}
-	if quantile(nil, 0.5) != 0 {
-		t.Error("a quantile of nothing is something")
+	if got.Samples != 100_000 || got.Longest != all[len(all)-1] {
+		t.Errorf("%d samples, the longest %v", got.Samples, got.Longest)
 	}
-	if got := quantile([]bucket{{10, 1}, {math.Inf(1), 9}}, 0.99); got != 10 {
-		t.Errorf("beyond the last bound is %v, want that bound", got)
+}
+
+// A metric's histogram gives quantiles within its buckets, and none beyond its last bound.
+func TestQuantilesOfAHistogram(t *testing.T) {
+	if got := newLatencies().times(); got != (Times{}) {
+		t.Errorf("of nothing: %+v", got)
+	}
+	l := newLatencies()
+	l.addHistogram([]bucket{{1e-9, 1}, {10e-9, 89}, {math.Inf(1), 10}})
+	l.longest = 100
+	if got := l.times(); got.P50 < 1 || got.P50 > 10 || got.P99 < 9 || got.P99 > 11 || got.Longest != 100 || got.Samples != 100 {
+		t.Errorf("%+v", got)
 	}
 }

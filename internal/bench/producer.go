@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/bench/measure"
 	"github.com/spanstatsd/spanstatsd/internal/workload"
 )
 
@@ -61,7 +62,7 @@ func startProducer(c *Config, j job) (*producer, error) {
 		return nil, fmt.Errorf("start tracer: %w", err)
 	}
 	p.out = bufio.NewReader(out)
-	if err := start(cmd, c.CPUs); err != nil {
+	if err := measure.Start(cmd, c.CPUs); err != nil {
 		return nil, fmt.Errorf("start tracer: %w", err)
 	}
 	if err := json.NewEncoder(p.in).Encode(&j); err != nil {

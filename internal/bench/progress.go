@@ -7,25 +7,22 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/bench/measure"
 )
 
-// progress says how a run goes: lines that stay, at the interval that was asked
-// for, or one line of a terminal that each second overwrites.
+// progress writes a line about a run under way at each interval that was asked for.
 type progress struct {
 	run    *run
 	ticker *time.Ticker // nil: nothing is said
-	stays  bool
 	last   reading
 }
 
 func newProgress(r *run) *progress {
-	p := &progress{run: r, stays: r.config.Every > 0, last: r.before}
-	switch {
-	case p.stays:
+	p := &progress{run: r, last: r.before}
+	if r.config.Every > 0 {
 		p.ticker = time.NewTicker(r.config.Every)
 		fmt.Fprintf(r.config.Out, "%6s %14s %9s %9s %11s  %s\n", "second", "accepted/s", "heap MiB", "RSS MiB", "collector", "drops and collapses a second")
-	case r.config.Screen != nil:
-		p.ticker = time.NewTicker(time.Second)
 	}
 	return p
 }
@@ -37,43 +34,32 @@ func (p *progress) ticks() <-chan time.Time {
 	return p.ticker.C
 }
 
-// end says the last of it, or takes the terminal's line away.
+// end writes the last line.
 func (p *progress) end(ctx context.Context) {
-	if p.ticker == nil {
-		return
-	}
-	p.ticker.Stop()
-	if p.stays {
+	if p.ticker != nil {
+		p.ticker.Stop()
 		p.line(ctx)
 		fmt.Fprintln(p.run.config.Out)
-	} else {
-		fmt.Fprint(p.run.config.Screen, "\r\x1b[K")
 	}
 }
 
-// line says what happened since the line before. A daemon that does not answer
-// now may answer at the end.
+// line says what happened since the line before. A daemon that does not answer now may
+// answer at the end.
 func (p *progress) line(ctx context.Context) {
 	now, err := p.run.read(ctx)
 	if err != nil {
 		return
 	}
-	used, err := memoryOf(p.run.target.pid)
+	used, err := measure.MemoryOf(p.run.target.pid)
 	if err != nil {
 		return
 	}
-	grown, spent := now.metrics.since(p.last.metrics), now.cpu.minus(p.last.cpu)
+	grown, spent := now.metrics.since(p.last.metrics), now.cpu.Minus(p.last.cpu)
 	seconds := now.at.Sub(p.last.at).Seconds()
-	accepted := float64(now.books.Aggregated-p.last.books.Aggregated) / seconds
-	at := now.at.Sub(p.run.before.at).Seconds()
-	if p.stays {
-		fmt.Fprintf(p.run.config.Out, "%6.0f %14s %9.1f %9.1f %10.2f%%  %s\n", at, thousands(accepted),
-			now.metrics["go_memstats_heap_inuse_bytes"]/(1<<20), float64(used.resident)/(1<<20),
-			100*grown[collectorSeconds]/spent.all.Seconds(), losses(grown, seconds))
-	} else {
-		fmt.Fprintf(p.run.config.Screen, "\r\x1b[K%.0f s: %s spans/s, daemon %.0f ns a span, %.0f MiB  %s", at, thousands(accepted),
-			float64(spent.all)/max(accepted*seconds, 1), float64(used.resident)/(1<<20), losses(grown, seconds))
-	}
+	fmt.Fprintf(p.run.config.Out, "%6.0f %14s %9.1f %9.1f %10.2f%%  %s\n", now.at.Sub(p.run.before.at).Seconds(),
+		thousands(float64(now.books.Aggregated-p.last.books.Aggregated)/seconds),
+		now.metrics["go_memstats_heap_inuse_bytes"]/(1<<20), float64(used.Resident)/(1<<20),
+		100*grown[collectorSeconds]/spent.All.Seconds(), losses(grown, seconds))
 	p.last = now
 }
 

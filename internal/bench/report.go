@@ -49,27 +49,6 @@ type Report struct {
 	Faults []string `json:"faults"`
 }
 
-// Times are quantiles in nanoseconds.
-type Times struct {
-	P50     float64 `json:"p50_ns"`
-	P99     float64 `json:"p99_ns"`
-	P999    float64 `json:"p999_ns"`
-	Longest float64 `json:"max_ns"`
-	Samples uint64  `json:"samples"`
-}
-
-func timesOf(buckets []bucket, longest float64) Times {
-	t := Times{
-		P50: quantile(buckets, 0.5), P99: quantile(buckets, 0.99), P999: quantile(buckets, 0.999), Longest: longest,
-	}
-	for _, b := range buckets {
-		t.Samples += b.Count
-	}
-	// A bucket may end beyond the longest of all.
-	t.P50, t.P99, t.P999 = min(t.P50, longest), min(t.P99, longest), min(t.P999, longest)
-	return t
-}
-
 // Books are the daemon's for this run alone.
 type Books struct {
 	Received   uint64 `json:"received"`

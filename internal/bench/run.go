@@ -2,10 +2,10 @@ package bench
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/client"
+	"github.com/spanstatsd/spanstatsd/internal/bench/measure"
 	"github.com/spanstatsd/spanstatsd/internal/health"
 )
 
@@ -21,7 +21,7 @@ type run struct {
 // reading is everything that can be read of a daemon at one moment.
 type reading struct {
 	at      time.Time
-	cpu     cpu
+	cpu     measure.CPU
 	metrics metrics
 	books   health.Books
 }
@@ -108,7 +108,7 @@ func (r *run) read(ctx context.Context) (n reading, err error) {
 		return n, err
 	}
 	n.at = time.Now()
-	n.cpu, err = cpuOf(r.target.pid)
+	n.cpu, err = measure.CPUOf(r.target.pid)
 	return n, err
 }
 
@@ -227,121 +227,4 @@ func (r *run) flush(ctx context.Context) error {
 		return err
 	}
 	return c.Close(ctx)
-}
-
-func (r *Report) fault(err error) { r.Faults = append(r.Faults, err.Error()) }
-
-// handed is what the sockets took, which the daemon must have received.
-func handed(producers []*producer) (spans uint64) {
-	for _, p := range producers {
-		spans += p.result.Handed
-	}
-	return spans
-}
-
-func (r *run) newReport() *Report {
-	c := &r.config
-	report := &Report{
-		Workload: c.Workload, Tracer: c.Tracer, Keys: c.Keys, Producers: c.Producers,
-		Connections: c.Connections, Origins: c.Origins, Batch: c.Batch, Rate: c.Rate,
-		Refused: map[string]uint64{}, Faults: []string{},
-	}
-	if c.KeyCount > 0 {
-		report.Workload = fmt.Sprintf("%d keys", c.KeyCount)
-	}
-	return report
-}
-
-// addTracers takes in what the tracers say of themselves.
-func (r *run) addTracers(report *Report) {
-	var spent, longest time.Duration
-	var published [][]bucket
-	for _, p := range r.producers {
-		spent += p.result.CPU
-		longest = max(longest, p.result.Longest)
-		published = append(published, p.result.Publish)
-		report.SpansAttempted += p.result.Attempted
-		for reason, spans := range p.result.Refused {
-			report.Refused[reason] += spans
-		}
-	}
-	if handed := handed(r.producers); handed > 0 {
-		report.TracerCPU = float64(spent) / float64(handed)
-	}
-	report.Publish = timesOf(merge(published...), float64(longest))
-}
-
-// addCounts takes in what became of the spans.
-func (r *run) addCounts(report *Report, after *reading) {
-	grown := after.metrics.since(r.before.metrics)
-	report.Books, report.Dropped = booksSince(&after.books, &r.before.books), droppedSince(&after.books, &r.before.books)
-	report.Collapsed = grown.by("spanstatsd_spans_collapsed_total")
-	report.SpansAccepted = report.Books.Aggregated
-	report.SpansAcceptedPerSecond = float64(report.SpansAccepted) / report.Seconds
-	report.SpansAttemptedPerSecond = float64(report.SpansAttempted) / report.Seconds
-	report.PublishToTable = timesOf(grown.histogram("spanstatsd_span_age_seconds"), after.metrics["spanstatsd_span_age_max_seconds"]).scaled(1e9)
-	report.Flushes = uint64(grown["spanstatsd_flush_seconds_count"])
-	if report.Flushes > 0 {
-		report.FlushMean = grown["spanstatsd_flush_seconds_sum"] / float64(report.Flushes)
-	}
-}
-
-// costs are what the daemon spent between two readings, or between several pairs of
-// them.
-type costs struct {
-	grown      metrics
-	cpu        cpu
-	aggregated uint64
-	seconds    float64
-}
-
-func (c *costs) add(before, after *reading) {
-	if c.grown == nil {
-		c.grown = metrics{}
-	}
-	for name, value := range after.metrics.since(before.metrics) {
-		c.grown[name] += value
-	}
-	c.cpu = c.cpu.plus(after.cpu.minus(before.cpu))
-	c.aggregated += after.books.Aggregated - before.books.Aggregated
-	c.seconds += after.at.Sub(before.at).Seconds()
-}
-
-// addCosts takes in what that cost.
-func (r *run) addCosts(report *Report, c *costs) error {
-	if spans := float64(c.aggregated); spans > 0 {
-		report.DaemonCPU = float64(c.cpu.all) / spans
-		report.DaemonSystemCPU = float64(c.cpu.system) / spans
-		report.DaemonAllocs = c.grown[mallocs] / spans
-		report.DaemonAllocBytes = c.grown["go_memstats_alloc_bytes_total"] / spans
-	}
-	report.DaemonGCCycles = uint64(c.grown["go_gc_duration_seconds_count"])
-	report.DaemonGCSeconds = c.grown[collectorSeconds]
-	report.DaemonGCShare = c.grown[collectorSeconds] / c.cpu.all.Seconds()
-	report.DaemonCores = c.cpu.all.Seconds() / c.seconds
-	used, err := memoryOf(r.target.pid)
-	report.DaemonPeakRSS = used.peak
-	return err
-}
-
-// mallocs is how often the daemon has allocated.
-const mallocs = "go_memstats_mallocs_total"
-
-// collectorSeconds is the CPU time of the daemon's collector.
-const collectorSeconds = "go_cpu_classes_gc_total_cpu_seconds_total"
-
-// addAgent holds what the agent counted against what the daemon accepted.
-func (r *run) addAgent(report *Report) {
-	if r.target.agent == nil {
-		return
-	}
-	totals := r.target.agent.Totals()
-	equal := totals.Hits == report.SpansAccepted
-	report.AgentHits, report.HitsEqualAccepted = &totals.Hits, &equal
-	report.Faults = append(report.Faults, totals.Problems...)
-}
-
-// scaled has its times in another unit.
-func (t Times) scaled(by float64) Times {
-	return Times{P50: t.P50 * by, P99: t.P99 * by, P999: t.P999 * by, Longest: t.Longest * by, Samples: t.Samples}
 }

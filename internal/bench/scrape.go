@@ -2,11 +2,13 @@ package bench
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -88,6 +90,30 @@ func (m metrics) by(name string) map[string]uint64 {
 		}
 	}
 	return values
+}
+
+// bucket is a part of a histogram: what is at or below its bound and above the bound before.
+type bucket struct {
+	bound float64
+	count uint64
+}
+
+// histogram is the buckets of a metric, in the order of their bounds.
+func (m metrics) histogram(name string) (buckets []bucket) {
+	for sample, value := range m {
+		rest, found := strings.CutPrefix(sample, name+`_bucket{le="`)
+		if !found {
+			continue
+		}
+		if bound, err := strconv.ParseFloat(strings.TrimSuffix(rest, `"}`), 64); err == nil {
+			buckets = append(buckets, bucket{bound, uint64(value)})
+		}
+	}
+	slices.SortFunc(buckets, func(a, b bucket) int { return cmp.Compare(a.bound, b.bound) })
+	for i := len(buckets) - 1; i > 0; i-- {
+		buckets[i].count -= buckets[i-1].count // they were cumulative
+	}
+	return buckets
 }
 
 // sum is all samples of a metric together.

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/spanstatsd/spanstatsd/internal/bench/measure"
 	"github.com/spanstatsd/spanstatsd/internal/health"
 	"github.com/spanstatsd/spanstatsd/internal/standin"
 )
@@ -98,7 +99,7 @@ func startTarget(c *Config) (t *target, err error) {
 	if err != nil {
 		return t, fmt.Errorf("start daemon: %w", err)
 	}
-	if err = start(t.cmd, c.CPUs); err != nil {
+	if err = measure.Start(t.cmd, c.CPUs); err != nil {
 		return t, fmt.Errorf("start daemon: %w", err)
 	}
 	t.pid = t.cmd.Process.Pid

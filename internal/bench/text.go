@@ -79,3 +79,12 @@ func thousands(n float64) string {
 	}
 	return digits
 }
+
+// title says what was sent.
+func (r *Report) title() string {
+	if r.Traces != nil {
+		return fmt.Sprintf("workload %s, %d tracers with %d connections", r.Workload, r.Producers, r.Connections)
+	}
+	return fmt.Sprintf("workload %s, %s keys, batches of %d, %d %s tracers with %d connections of %d origins",
+		r.Workload, r.Keys, r.Batch, r.Producers, r.Tracer, r.Connections, r.Origins)
+}

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/bench/measure"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/workload"
 )
@@ -44,8 +45,7 @@ type result struct {
 	Handed    uint64            `json:"handed"`    // spans that the socket took
 	Refused   map[string]uint64 `json:"refused"`   // the others, by the client's reasons
 	CPU       time.Duration     `json:"cpu"`
-	Publish   []bucket          `json:"publish"` // nanoseconds that handing a batch over took
-	Longest   time.Duration     `json:"longest"`
+	Publish   *latencies        `json:"publish"` // what handing a batch over took
 }
 
 // emitter sends the batches of one connection.
@@ -72,7 +72,7 @@ func Tracer(in io.Reader, out io.Writer) error {
 	if err := json.Unmarshal(first, &j); err != nil {
 		return fmt.Errorf("read job: %w", err)
 	}
-	r := result{Refused: map[string]uint64{}}
+	r := result{Refused: map[string]uint64{}, Publish: newLatencies()}
 	if err := j.run(lines, out, &r); err != nil {
 		r.Error = err.Error()
 	}
@@ -106,7 +106,7 @@ func (j *job) run(in *bufio.Reader, out io.Writer, r *result) error {
 
 // drive runs one goroutine a connection.
 func (j *job) drive(ctx context.Context, emitters []emitter, r *result) error {
-	before, err := ownCPU()
+	before, err := measure.OwnCPU()
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (j *job) drive(ctx context.Context, emitters []emitter, r *result) error {
 		}
 		e.report(r)
 	}
-	after, err := ownCPU()
+	after, err := measure.OwnCPU()
 	if err != nil {
 		return err
 	}

@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/bench/measure"
+	"github.com/spanstatsd/spanstatsd/internal/traces"
 )
 
 // The workload of traces is two loads of the same requests: some whose spans their
 // tracer says it has counted, so that the daemon only hands them on, and some whose
-// spans it has to count. They take turns, and counting alone takes turns with them
-// (alone.go), so that what else the machine does meets all three alike. The first
+// spans it has to count. They take turns, and counting alone, in this process, takes
+// turns with them, so that what else the machine does meets all three alike. The first
 // round is left out of the costs: in it, keys and memory are new.
 
 // tracesRounds are measured, behind the one that is not.
@@ -19,9 +22,11 @@ const tracesRounds = 5
 type tracesRun struct {
 	*run
 	recording *recording
-	alone     *alone
-	loads     [2]load // proxied and counted
-	costs     costs   // of the turns in which the daemon counts
+	counter   *traces.Counter
+	policy    *traces.Policy
+	alone     []TracesCounting // a turn each
+	loads     [2]load          // proxied and counted
+	costs     costs            // of the turns in which the daemon counts
 	report    *Report
 }
 
@@ -31,8 +36,7 @@ type load struct {
 	requests  uint64 // that were answered
 	attempted uint64 // spans
 	seconds   float64
-	answers   [][]bucket
-	longest   time.Duration
+	answers   *latencies
 	turns     []TracesLoad // but for the first
 }
 
@@ -51,8 +55,10 @@ func (r *run) runTraces(ctx context.Context) (*Report, error) {
 	if r.before, err = r.read(asking); err != nil {
 		return nil, err
 	}
-	t := &tracesRun{run: r, recording: recording, alone: newAlone(recording), report: r.newReport()}
-	t.loads[1].isCounted = true
+	t := &tracesRun{
+		run: r, recording: recording, counter: traces.NewCounter(), policy: defaultPolicy(), report: r.newReport(),
+		loads: [2]load{{answers: newLatencies()}, {answers: newLatencies(), isCounted: true}},
+	}
 	for round := 0; round <= tracesRounds && t.goesOn(ctx); round++ {
 		if err := t.round(ctx, asking, round > 0); err != nil {
 			return nil, err
@@ -74,7 +80,7 @@ func (t *tracesRun) round(ctx, asking context.Context, isMeasured bool) error {
 	const turns = 3 * (tracesRounds + 1)
 	c := t.config
 	c.For, c.Spans = c.For/turns, (c.Spans+turns-1)/turns
-	if err := t.alone.turn(c.For, c.Spans, isMeasured); err != nil {
+	if err := t.countAlone(&c, isMeasured); err != nil {
 		return err
 	}
 	for i := range t.loads {
@@ -86,6 +92,25 @@ func (t *tracesRun) round(ctx, asking context.Context, isMeasured bool) error {
 		}
 	}
 	return nil
+}
+
+// countAlone counts the spans of the recording in this process, from the request's bytes
+// up to the batch that a ring takes, while nothing else of the measurement runs.
+func (t *tracesRun) countAlone(c *Config, isMeasured bool) error {
+	spans := uint64(0)
+	cost, err := measure.Of(func() error {
+		for begun := time.Now(); spans == 0 || (c.For == 0 || time.Since(begun) < c.For) && (c.Spans == 0 || spans < c.Spans); {
+			if err := t.recording.count(t.counter, t.policy); err != nil {
+				return fmt.Errorf("count recording: %w", err)
+			}
+			spans += uint64(t.recording.spans)
+		}
+		return nil
+	})
+	if err == nil && isMeasured {
+		t.alone = append(t.alone, TracesCounting{CPU: float64(cost.CPU) / float64(spans), Allocs: float64(cost.Allocs) / float64(spans)})
+	}
+	return err
 }
 
 // turn sends a load with tracers that begin and end with it, and is over when what
@@ -133,8 +158,7 @@ func (t *tracesRun) add(l *load, before, after *reading, isMeasured bool) {
 	for _, p := range t.producers {
 		tracers += p.result.CPU
 		l.attempted += p.result.Attempted
-		l.answers = append(l.answers, p.result.Publish)
-		l.longest = max(l.longest, p.result.Longest)
+		l.answers.merge(p.result.Publish)
 	}
 	l.seconds += after.at.Sub(before.at).Seconds()
 	handed := handed(t.producers)
@@ -149,7 +173,7 @@ func (t *tracesRun) add(l *load, before, after *reading, isMeasured bool) {
 	}
 	spans := float64(handed)
 	l.turns = append(l.turns, TracesLoad{
-		SpansPerSecond: spans / cost.seconds, CPU: float64(cost.cpu.all) / spans, SystemCPU: float64(cost.cpu.system) / spans,
+		SpansPerSecond: spans / cost.seconds, CPU: float64(cost.cpu.All) / spans, SystemCPU: float64(cost.cpu.System) / spans,
 		TracerCPU: float64(tracers) / spans, Allocs: cost.grown[mallocs] / spans,
 	})
 }
@@ -166,8 +190,7 @@ func (t *tracesRun) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.Seconds, r.SpansAttempted = counted.seconds, counted.attempted
-	r.Publish = timesOf(merge(counted.answers...), float64(counted.longest))
+	r.Seconds, r.SpansAttempted, r.Publish = counted.seconds, counted.attempted, counted.answers.times()
 	t.addCounts(r, &after)
 	if err := t.addCosts(r, &t.costs); err != nil {
 		return err

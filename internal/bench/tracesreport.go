@@ -1,8 +1,7 @@
 package bench
 
 import (
-	"fmt"
-	"slices"
+	"github.com/spanstatsd/spanstatsd/internal/bench/measure"
 )
 
 // TracesReport is what a run of the workload of traces found besides. Its figures are
@@ -59,48 +58,31 @@ func (t *tracesRun) addTraces(r *Report) {
 }
 
 func (l *load) median() TracesLoad {
+	middle := func(figure func(TracesLoad) float64) float64 { return measure.Median(l.turns, figure) }
 	return TracesLoad{
 		Requests:       l.requests,
-		SpansPerSecond: median(l.turns, func(t TracesLoad) float64 { return t.SpansPerSecond }),
-		CPU:            median(l.turns, loadCPU),
-		SystemCPU:      median(l.turns, func(t TracesLoad) float64 { return t.SystemCPU }),
-		TracerCPU:      median(l.turns, func(t TracesLoad) float64 { return t.TracerCPU }),
-		Allocs:         median(l.turns, loadAllocs),
-		Answer:         timesOf(merge(l.answers...), float64(l.longest)),
+		SpansPerSecond: middle(func(t TracesLoad) float64 { return t.SpansPerSecond }),
+		CPU:            middle(func(t TracesLoad) float64 { return t.CPU }),
+		SystemCPU:      middle(func(t TracesLoad) float64 { return t.SystemCPU }),
+		TracerCPU:      middle(func(t TracesLoad) float64 { return t.TracerCPU }),
+		Allocs:         middle(func(t TracesLoad) float64 { return t.Allocs }),
+		Answer:         l.answers.times(),
 	}
 }
-
-func loadCPU(t TracesLoad) float64    { return t.CPU }
-func loadAllocs(t TracesLoad) float64 { return t.Allocs }
 
 // counting compares the two loads round by round: both had the same neighbours.
 func (t *tracesRun) counting() TracesCounting {
-	proxied, counted := t.loads[0].turns, t.loads[1].turns
-	added := func(figure func(TracesLoad) float64) float64 {
-		differences := make([]float64, 0, tracesRounds)
-		for i := range counted {
-			differences = append(differences, figure(counted[i])-figure(proxied[i]))
-		}
-		return median(differences, func(d float64) float64 { return d })
+	added := make([]TracesCounting, len(t.loads[1].turns))
+	for i, counted := range t.loads[1].turns {
+		proxied := t.loads[0].turns[i]
+		added[i] = TracesCounting{AddedCPU: counted.CPU - proxied.CPU, AddedAllocs: counted.Allocs - proxied.Allocs}
 	}
 	return TracesCounting{
-		CPU:      median(t.alone.turns, func(c TracesCounting) float64 { return c.CPU }),
-		Allocs:   median(t.alone.turns, func(c TracesCounting) float64 { return c.Allocs }),
-		AddedCPU: added(loadCPU), AddedAllocs: added(loadAllocs),
+		CPU:         measure.Median(t.alone, func(c TracesCounting) float64 { return c.CPU }),
+		Allocs:      measure.Median(t.alone, func(c TracesCounting) float64 { return c.Allocs }),
+		AddedCPU:    measure.Median(added, func(c TracesCounting) float64 { return c.AddedCPU }),
+		AddedAllocs: measure.Median(added, func(c TracesCounting) float64 { return c.AddedAllocs }),
 	}
-}
-
-// median is the middle one of some figures, 0 of none.
-func median[T any](of []T, figure func(T) float64) float64 {
-	if len(of) == 0 {
-		return 0
-	}
-	sorted := make([]float64, len(of))
-	for i := range of {
-		sorted[i] = figure(of[i])
-	}
-	slices.Sort(sorted)
-	return sorted[len(sorted)/2]
 }
 
 // write shows it to a person.
@@ -116,13 +98,4 @@ func (t *TracesReport) write(row func(name, format string, args ...any)) {
 	row("counting adds", "%.0f ns of daemon CPU a span; %.3f allocations", t.Counting.AddedCPU, t.Counting.AddedAllocs)
 	row("counting alone", "%.0f ns of CPU a span; %.5f allocations", t.Counting.CPU, t.Counting.Allocs)
 	row("left to the agent", "%s; every request and every span accounted for: %v", thousands(float64(t.LeftToAgent)), t.AllAccounted)
-}
-
-// title says what was sent.
-func (r *Report) title() string {
-	if r.Traces != nil {
-		return fmt.Sprintf("workload %s, %d tracers with %d connections", r.Workload, r.Producers, r.Connections)
-	}
-	return fmt.Sprintf("workload %s, %s keys, batches of %d, %d %s tracers with %d connections of %d origins",
-		r.Workload, r.Keys, r.Batch, r.Producers, r.Tracer, r.Connections, r.Origins)
 }

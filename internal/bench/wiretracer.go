@@ -29,7 +29,7 @@ type wireTracer struct {
 	buffer   []byte // to be written
 	buffered uint64 // its spans
 	handed   uint64
-	held     latencies
+	held     *latencies
 }
 
 // message is a spans message, with a define message before it where one is
@@ -55,7 +55,7 @@ func openWire(j *job, number int, origin span.Origin, generator *workload.Genera
 	}
 	_ = conn.SetWriteBuffer(wire.SendBuffer) // as the client does it, too
 	t := &wireTracer{
-		conn: conn, read: make(chan error, 1),
+		conn: conn, read: make(chan error, 1), held: newLatencies(),
 		encoder: encoder{generator: generator, batch: make([]workload.Snapshot, j.Batch), isNumbered: j.Keys == Numbered},
 	}
 	if err := t.greet(origin); err != nil {
@@ -189,8 +189,7 @@ func (t *wireTracer) close() error {
 func (t *wireTracer) report(into *result) {
 	into.Attempted += t.handed + t.buffered
 	into.Handed += t.handed
-	into.Publish = merge(into.Publish, t.held.buckets())
-	into.Longest = max(into.Longest, t.held.longest)
+	into.Publish.merge(t.held)
 }
 
 // encoder makes messages of a workload.

@@ -1,4 +1,4 @@
-package bench
+package measure
 
 import (
 	"bytes"
@@ -13,58 +13,61 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cpu is what the threads of a process have used, by the kernel's accounting.
-type cpu struct {
-	all    time.Duration // to the nanosecond
-	system time.Duration // the part of it in the kernel, to its clock tick
+// CPU is the processor time of all threads of a process.
+type CPU struct {
+	All    time.Duration // to the nanosecond
+	System time.Duration // the part of it in the kernel, to its clock tick
 }
 
-func (c cpu) minus(earlier cpu) cpu { return cpu{c.all - earlier.all, c.system - earlier.system} }
+// Minus is what was used since an earlier reading.
+func (c CPU) Minus(earlier CPU) CPU { return CPU{c.All - earlier.All, c.System - earlier.System} }
 
-func (c cpu) plus(more cpu) cpu { return cpu{c.all + more.all, c.system + more.system} }
+// Plus adds what was used between two other readings.
+func (c CPU) Plus(more CPU) CPU { return CPU{c.All + more.All, c.System + more.System} }
 
 // clockTick is the unit of /proc/PID/stat, the same on every Linux that Go runs on.
 const clockTick = time.Second / 100
 
-// cpuOf reads another process's accounts.
-func cpuOf(pid int) (cpu, error) {
+// CPUOf reads a process's account.
+func CPUOf(pid int) (CPU, error) {
 	var now unix.Timespec
 	// The id of the clock that counts a process's CPU time: see clock_getcpuclockid.
 	if err := unix.ClockGettime(int32(^pid)<<3|2, &now); err != nil {
-		return cpu{}, fmt.Errorf("read CPU time of process %d: %w", pid, err)
+		return CPU{}, fmt.Errorf("read CPU time of process %d: %w", pid, err)
 	}
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return cpu{}, fmt.Errorf("read accounts of process: %w", err)
+		return CPU{}, fmt.Errorf("read accounts of process: %w", err)
 	}
 	// Behind the name, which may hold anything: state is the third field, system
 	// time the fifteenth.
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 13 {
-		return cpu{}, fmt.Errorf("read accounts of process %d: %q is no stat", pid, stat)
+		return CPU{}, fmt.Errorf("read accounts of process %d: %q is no stat", pid, stat)
 	}
 	ticks, err := strconv.ParseInt(string(fields[12]), 10, 64)
 	if err != nil {
-		return cpu{}, fmt.Errorf("read accounts of process %d: %w", pid, err)
+		return CPU{}, fmt.Errorf("read accounts of process %d: %w", pid, err)
 	}
-	return cpu{time.Duration(now.Nano()), time.Duration(ticks) * clockTick}, nil
+	return CPU{time.Duration(now.Nano()), time.Duration(ticks) * clockTick}, nil
 }
 
-// ownCPU is this process's.
-func ownCPU() (time.Duration, error) {
-	c, err := cpuOf(os.Getpid())
-	return c.all, err
+// OwnCPU is the processor time of this process.
+func OwnCPU() (time.Duration, error) {
+	c, err := CPUOf(os.Getpid())
+	return c.All, err
 }
 
-// memory is a process's resident set, in bytes.
-type memory struct{ resident, peak uint64 }
+// Memory is a process's resident set, in bytes.
+type Memory struct{ Resident, Peak uint64 }
 
-func memoryOf(pid int) (memory, error) {
+// MemoryOf reads it.
+func MemoryOf(pid int) (Memory, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		return memory{}, fmt.Errorf("read memory of process: %w", err)
+		return Memory{}, fmt.Errorf("read memory of process: %w", err)
 	}
-	var m memory
+	var m Memory
 	for line := range bytes.Lines(status) {
 		fields := bytes.Fields(line)
 		if len(fields) < 2 {
@@ -73,20 +76,20 @@ func memoryOf(pid int) (memory, error) {
 		kilobytes, _ := strconv.ParseUint(string(fields[1]), 10, 64)
 		switch string(fields[0]) {
 		case "VmRSS:":
-			m.resident = kilobytes << 10
+			m.Resident = kilobytes << 10
 		case "VmHWM:":
-			m.peak = kilobytes << 10
+			m.Peak = kilobytes << 10
 		}
 	}
-	if m.peak == 0 {
-		return memory{}, fmt.Errorf("read memory of process %d: its status says nothing of it", pid)
+	if m.Peak == 0 {
+		return Memory{}, fmt.Errorf("read memory of process %d: its status says nothing of it", pid)
 	}
 	return m, nil
 }
 
-// start starts a process on the first of this machine's processors: so many, or
-// all. It inherits them from the thread that it is started by.
-func start(cmd *exec.Cmd, cpus int) error {
+// Start starts a process on the first of this machine's processors: so many, or all
+// where the number is 0. It inherits them from the thread that it is started by.
+func Start(cmd *exec.Cmd, cpus int) error {
 	if cpus == 0 {
 		return cmd.Start()
 	}

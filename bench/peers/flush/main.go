@@ -42,15 +42,31 @@ func run(out io.Writer, rounds int) error {
 			if err := compare(w); err != nil {
 				return fmt.Errorf("compare payloads of %d spans, %s: %w", spans, shape.name, err)
 			}
-			var ours, agents []sample
-			for range rounds {
-				ours = append(ours, measure(w.ours()))
-				agents = append(agents, measure(w.agents()))
+			ours, agents, err := compareCosts(w, rounds)
+			if err != nil {
+				return err
 			}
 			report(out, w, median(ours), median(agents))
 		}
 	}
 	return nil
+}
+
+// compareCosts has both sides flush in turns.
+func compareCosts(w *work, rounds int) (ours, agents []sample, err error) {
+	for range rounds {
+		for _, side := range []struct {
+			fill    func() func() []byte
+			samples *[]sample
+		}{{w.ours, &ours}, {w.agents, &agents}} {
+			s, err := measured(side.fill())
+			if err != nil {
+				return nil, nil, err
+			}
+			*side.samples = append(*side.samples, s)
+		}
+	}
+	return ours, agents, nil
 }
 
 func report(out io.Writer, w *work, ours, agents sample) {

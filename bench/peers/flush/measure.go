@@ -1,0 +1,35 @@
+package main
+
+import (
+	"runtime"
+
+	"github.com/spanstatsd/spanstatsd/internal/bench/measure"
+)
+
+// sample is one flush: milliseconds, allocations, and the payload's bytes.
+type sample struct{ cpu, wall, allocations, bytes float64 }
+
+// measured runs one flush on a heap that has just been collected, so that no round pays
+// for what filling has left.
+func measured(flush func() []byte) (sample, error) {
+	runtime.GC()
+	var body []byte
+	cost, err := measure.Of(func() error {
+		body = flush()
+		return nil
+	})
+	return sample{
+		cpu: cost.CPU.Seconds() * 1e3, wall: cost.Wall.Seconds() * 1e3,
+		allocations: float64(cost.Allocs), bytes: float64(len(body)),
+	}, err
+}
+
+// median takes each figure's own.
+func median(all []sample) sample {
+	return sample{
+		cpu:         measure.Median(all, func(s sample) float64 { return s.cpu }),
+		wall:        measure.Median(all, func(s sample) float64 { return s.wall }),
+		allocations: measure.Median(all, func(s sample) float64 { return s.allocations }),
+		bytes:       measure.Median(all, func(s sample) float64 { return s.bytes }),
+	}
+}

@@ -1,0 +1,122 @@
+package bench
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/bench/measure"
+)
+
+func (r *Report) fault(err error) { r.Faults = append(r.Faults, err.Error()) }
+
+// handed is what the sockets took, which the daemon must have received.
+func handed(producers []*producer) (spans uint64) {
+	for _, p := range producers {
+		spans += p.result.Handed
+	}
+	return spans
+}
+
+func (r *run) newReport() *Report {
+	c := &r.config
+	report := &Report{
+		Workload: c.Workload, Tracer: c.Tracer, Keys: c.Keys, Producers: c.Producers,
+		Connections: c.Connections, Origins: c.Origins, Batch: c.Batch, Rate: c.Rate,
+		Refused: map[string]uint64{}, Faults: []string{},
+	}
+	if c.KeyCount > 0 {
+		report.Workload = fmt.Sprintf("%d keys", c.KeyCount)
+	}
+	return report
+}
+
+// addTracers takes in what the tracers say of themselves.
+func (r *run) addTracers(report *Report) {
+	var spent time.Duration
+	published := newLatencies()
+	for _, p := range r.producers {
+		spent += p.result.CPU
+		published.merge(p.result.Publish)
+		report.SpansAttempted += p.result.Attempted
+		for reason, spans := range p.result.Refused {
+			report.Refused[reason] += spans
+		}
+	}
+	if handed := handed(r.producers); handed > 0 {
+		report.TracerCPU = float64(spent) / float64(handed)
+	}
+	report.Publish = published.times()
+}
+
+// addCounts takes in what became of the spans.
+func (r *run) addCounts(report *Report, after *reading) {
+	grown := after.metrics.since(r.before.metrics)
+	report.Books, report.Dropped = booksSince(&after.books, &r.before.books), droppedSince(&after.books, &r.before.books)
+	report.Collapsed = grown.by("spanstatsd_spans_collapsed_total")
+	report.SpansAccepted = report.Books.Aggregated
+	report.SpansAcceptedPerSecond = float64(report.SpansAccepted) / report.Seconds
+	report.SpansAttemptedPerSecond = float64(report.SpansAttempted) / report.Seconds
+	ages := newLatencies()
+	ages.addHistogram(grown.histogram("spanstatsd_span_age_seconds"))
+	ages.longest = after.metrics["spanstatsd_span_age_max_seconds"] * 1e9
+	report.PublishToTable = ages.times()
+	report.Flushes = uint64(grown["spanstatsd_flush_seconds_count"])
+	if report.Flushes > 0 {
+		report.FlushMean = grown["spanstatsd_flush_seconds_sum"] / float64(report.Flushes)
+	}
+}
+
+// costs are what the daemon spent between two readings, or between several pairs of
+// them.
+type costs struct {
+	grown      metrics
+	cpu        measure.CPU
+	aggregated uint64
+	seconds    float64
+}
+
+func (c *costs) add(before, after *reading) {
+	if c.grown == nil {
+		c.grown = metrics{}
+	}
+	for name, value := range after.metrics.since(before.metrics) {
+		c.grown[name] += value
+	}
+	c.cpu = c.cpu.Plus(after.cpu.Minus(before.cpu))
+	c.aggregated += after.books.Aggregated - before.books.Aggregated
+	c.seconds += after.at.Sub(before.at).Seconds()
+}
+
+// addCosts takes in what that cost.
+func (r *run) addCosts(report *Report, c *costs) error {
+	if spans := float64(c.aggregated); spans > 0 {
+		report.DaemonCPU = float64(c.cpu.All) / spans
+		report.DaemonSystemCPU = float64(c.cpu.System) / spans
+		report.DaemonAllocs = c.grown[mallocs] / spans
+		report.DaemonAllocBytes = c.grown["go_memstats_alloc_bytes_total"] / spans
+	}
+	report.DaemonGCCycles = uint64(c.grown["go_gc_duration_seconds_count"])
+	report.DaemonGCSeconds = c.grown[collectorSeconds]
+	report.DaemonGCShare = c.grown[collectorSeconds] / c.cpu.All.Seconds()
+	report.DaemonCores = c.cpu.All.Seconds() / c.seconds
+	used, err := measure.MemoryOf(r.target.pid)
+	report.DaemonPeakRSS = used.Peak
+	return err
+}
+
+// mallocs is how often the daemon has allocated.
+const mallocs = "go_memstats_mallocs_total"
+
+// collectorSeconds is the CPU time of the daemon's collector.
+const collectorSeconds = "go_cpu_classes_gc_total_cpu_seconds_total"
+
+// addAgent holds what the agent counted against what the daemon accepted.
+func (r *run) addAgent(report *Report) {
+	if r.target.agent == nil {
+		return
+	}
+	totals := r.target.agent.Totals()
+	equal := totals.Hits == report.SpansAccepted
+	report.AgentHits, report.HitsEqualAccepted = &totals.Hits, &equal
+	report.Faults = append(report.Faults, totals.Problems...)
+}
