@@ -138,7 +138,7 @@ func (m *Merged) charge(bins int) bool {
 	if chunks <= m.charged {
 		return true
 	}
-	if chunks > m.maxCharged || !m.memory.Charge(chunks-m.charged) {
+	if chunks > m.maxCharged || !m.memory.Reserve(chunks-m.charged) {
 		return false
 	}
 	m.charged = chunks
@@ -222,7 +222,7 @@ func (m *Merged) clear() (spans uint64) {
 // reset gives all memory back.
 func (m *Merged) reset() {
 	m.numbers, m.rows, m.mappings = map[mergedKey]int{}, nil, m.mappings[:1]
-	m.memory.Discharge(m.charged)
+	m.memory.Release(m.charged)
 	m.bins, m.charged = 0, 0
 	m.held.Store(0)
 }

@@ -1,5 +1,25 @@
-// Package sketch keeps distributions of durations, bin for bin those of the agent: the
-// mapping from a duration to its bin, stores that count in pages out of one bounded memory,
-// and the flat Sketch in which stores are added up and read. It knows nothing of spans,
-// keys or cycles.
+// Package sketch keeps distributions of durations, bin for bin those of the agent. It
+// knows nothing of spans, keys or cycles.
+//
+// # What it owns
+//
+//   - Mapping: which durations a bin holds. The agent's own is a table; those of tracers
+//     that count themselves come with their sketches.
+//   - Store: the small, growing form in which one drainer counts one aggregate. It refers
+//     to pages of its table's Arena, which takes them from the one Memory.
+//   - Sketch: the large, flat form in which the flush adds up the stores of one key, and
+//     whose bins it reads. Only here is anything collapsed, as the library does it.
+//
+// # Threading
+//
+// Memory may be used by anybody. An Arena and its stores have one writer at a time, the
+// owner of their table, and no lock; so has a Sketch. The table of bins never changes.
+//
+// # Bounds
+//
+// All arenas together take at most the bytes that NewMemory was given, in chunks of
+// ChunkBytes; a store itself has a fixed size. Without memory, a store collapses its
+// lowest bins early and counts that (Memory.Coarsened): no span is lost, and the high
+// percentiles stay exact. A Sketch has room for every bin that a Mapping may have
+// (Mapping.LastBin).
 package sketch

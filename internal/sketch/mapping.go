@@ -8,10 +8,10 @@ import (
 	"github.com/DataDog/sketches-go/ddsketch/pb/sketchpb"
 )
 
-// Mapping says which durations each bin of a sketch holds. Sketches of one mapping
-// can be added up bin by bin and nothing is rounded; those of two would have to be
-// converted, which moves spans between bins. So tracers' sketches are added up by
-// their mapping, and it is equal only to the last bit.
+// Mapping says which durations each bin of a sketch holds. Sketches of one mapping are
+// added up bin by bin, and nothing is rounded; those of two would have to be converted,
+// which moves spans between bins. So tracers' sketches are added up by their mapping, and
+// two mappings are equal only to the last bit.
 type Mapping struct {
 	Gamma, Offset float64
 	Interpolation int32 // as the format numbers it
@@ -57,4 +57,16 @@ func (m Mapping) LastBin() int64 {
 		return maxBins - 1
 	}
 	return sketchBins - 1
+}
+
+// Bins is a distribution that was counted elsewhere.
+type Bins struct {
+	Zeros uint64
+	List  []Bin // lowest first, if that is at hand
+}
+
+// Bin is the spans of one bin.
+type Bin struct {
+	Index uint16 // at most that of its mapping's LastBin
+	Spans uint64
 }

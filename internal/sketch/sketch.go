@@ -2,35 +2,32 @@ package sketch
 
 import "math/bits"
 
-// Sketch is a distribution of durations as it is sent, bin for bin the agent's.
-// It is where the stores of one key, which may stand in several drainers' tables,
-// are added up: large, flat, and reused for the next key.
+// Sketch is a distribution of durations as it is sent, bin for bin the agent's. The
+// stores of one key, which may stand in several drainers' tables, are added up in it. It
+// is large and flat, and reused for the next key.
 //
-// The library collapses while it counts: a duration below the 2048 highest bins
-// that it has seen so far goes into the lowest of them. Here nothing is collapsed
-// before everything has been counted, and then what lies below the 2048 highest.
-// That is the same, for what the library moves early it moves on with the others
-// when the highest bin rises, and a test holds both to it in any order.
+// The library collapses while it counts: a duration below the 2048 highest bins that it
+// has seen so far goes into the lowest of them. Here nothing is collapsed before
+// everything has been counted, and then what lies below the 2048 highest. That is the
+// same, because what the library moves early it moves on with the others when the highest
+// bin rises. A test holds both to it in any order.
 //
 // Tracers that count themselves collapse their sketches themselves, each by its own
 // limit. Of a mapping that is not the agent's, every bin is sent as it came.
 type Sketch struct {
 	zeros  uint64
-	pages  int                 // in use, from the lowest on
-	used   [sketchPages]uint64 // a bit for each bin that counted
-	counts [sketchBins]uint64  // 0 where the bit is
+	counts [sketchBins]uint64
+	used   [sketchBins / 64]uint64 // a bit for each bin that has a count
+	words  int                     // of used, from the lowest on, that may have a bit
 }
 
 // sketchBins is what a sketch has room for: the format's bins whose number takes two
-// bytes. Those of the agent's own mapping take a quarter of it, those of any other
-// that maps durations to half a percent all.
-const (
-	sketchPages = sketchBins / pageBins
-	sketchBins  = 1 << 13
-)
+// bytes. Those of the agent's own mapping take a quarter of it, those of any other that
+// maps durations to half a percent all.
+const sketchBins = 1 << 13
 
-// Run is some neighbouring bins of a sketch, all in use: from the index First up to
-// End. It holds no pointer, for the flush writes one for every other bin.
+// Run is some neighbouring bins of a sketch, all in use: from the index First up to End.
+// It holds no pointer, for the flush writes one for every other bin.
 type Run struct{ First, End int32 }
 
 // Len is the number of bins.
@@ -38,14 +35,13 @@ func (r Run) Len() int { return int(r.End - r.First) }
 
 // Reset empties the sketch, at the cost of what was in it.
 func (s *Sketch) Reset() {
-	s.zeros = 0
-	for i, used := range s.used[:s.pages] {
+	for i, used := range s.used[:s.words] {
 		if used != 0 {
-			clear(s.counts[i*pageBins : (i+1)*pageBins])
-			s.used[i] = 0
+			clear(s.counts[64*i : 64*i+64])
 		}
 	}
-	s.pages = 0
+	clear(s.used[:s.words])
+	s.zeros, s.words = 0, 0
 }
 
 // Add counts one span.
@@ -64,8 +60,15 @@ func (s *Sketch) AddZeros(spans uint64) { s.zeros += spans }
 func (s *Sketch) AddBin(bin uint, spans uint64) {
 	if spans > 0 {
 		s.counts[bin] += spans
-		s.used[bin/pageBins] |= 1 << (bin % pageBins)
-		s.pages = max(s.pages, int(bin/pageBins)+1)
+		s.used[bin/64] |= 1 << (bin % 64)
+		s.words = max(s.words, int(bin/64)+1)
+	}
+}
+
+// addCounters adds the counters of neighbouring bins.
+func (s *Sketch) addCounters(first uint, counters []uint32) {
+	for i, spans := range counters {
+		s.AddBin(first+uint(i), uint64(spans))
 	}
 }
 
@@ -75,24 +78,23 @@ func (s *Sketch) Zeros() float64 { return float64(s.zeros) }
 // Counts is the spans in each bin of a run, valid until the sketch changes.
 func (s *Sketch) Counts(r Run) []uint64 { return s.counts[r.First:r.End] }
 
-// AppendRuns appends the runs of bins in use, lowest first; of the agent's own
-// mapping, 2048 bins apart at most.
+// AppendRuns appends the runs of bins in use, lowest first; of the agent's own mapping,
+// 2048 bins apart at most.
 func (s *Sketch) AppendRuns(to []Run, mapping MappingID) []Run {
 	if mapping == 0 {
 		s.collapse()
 	}
-	last := -1 // of the runs: it may go on in the next page
-	for i, used := range s.used[:s.pages] {
+	start := len(to)
+	for i, used := range s.used[:s.words] {
 		for used != 0 {
-			place := bits.TrailingZeros64(used)
-			length := bits.TrailingZeros64(^(used >> place))
-			used &^= (1<<length - 1) << place
-			first := int32(i*pageBins + place)
-			if last >= 0 && to[last].End == first {
-				to[last].End += int32(length)
+			first := bits.TrailingZeros64(used)
+			length := bits.TrailingZeros64(^(used >> first))
+			used &^= (1<<length - 1) << first
+			run := Run{int32(64*i + first), int32(64*i + first + length)}
+			if n := len(to); n > start && to[n-1].End == run.First { // it goes on from the word before
+				to[n-1].End = run.End
 			} else {
-				to = append(to, Run{first, first + int32(length)})
-				last = len(to) - 1
+				to = append(to, run)
 			}
 		}
 	}
@@ -106,16 +108,16 @@ func (s *Sketch) collapse() {
 	for bin := range lowest {
 		below += s.counts[bin]
 		s.counts[bin] = 0
-		s.used[bin/pageBins] &^= 1 << (bin % pageBins)
+		s.used[bin/64] &^= 1 << (bin % 64)
 	}
 	s.AddBin(lowest, below)
 }
 
 // highest is the highest bin in use, or -1.
 func (s *Sketch) highest() int {
-	for i := s.pages - 1; i >= 0; i-- {
+	for i := s.words - 1; i >= 0; i-- {
 		if s.used[i] != 0 {
-			return i*pageBins + bits.Len64(s.used[i]) - 1
+			return 64*i + bits.Len64(s.used[i]) - 1
 		}
 	}
 	return -1

@@ -1,27 +1,26 @@
 package sketch
 
-// Store is the counts of one sketch. It costs what is used, not
-// the range between the ends, and holds no pointer. It is in one of three forms:
+// Store is the counts of one sketch while spans are added. It takes memory for the bins
+// that are used, not for the range between them, and holds no pointer. It is in one of
+// three forms:
 //
-//   - a list of the first spans' bins, in the order of their coming. Most
-//     aggregates of a flood, and all that see a few spans, stay one.
-//   - paged: for each 64 bins the number of the page that counts them, or 0. All
-//     bins that a duration can have fit, so that nothing is collapsed here; the
-//     reader does that, as the library would have (see Sketch). An add is one
-//     look-up for the bin, one for its page, and an increment.
-//   - pinched: the highest 68 bins in place, for a sketch that would need pages
-//     when there are none.
+//   - listed: the bins of the first spans, in the order of their arrival. It needs no
+//     page, and most stores of a flood never become another one.
+//   - paged: for each 64 bins the number of the page that counts them, or 0. The bins of
+//     all durations fit, so nothing is collapsed here; Sketch does that at the end, as
+//     the library would have done it.
+//   - inline: counters of 35 neighbouring bins in place of the page numbers, for a store
+//     that would need its first page when there is none.
 //
-// When Memory is used up, a sketch does what the library does beyond its
-// 2048 bins, only earlier: the lowest bins collapse into the lowest that is kept,
-// the floor. Its highest bins, and so its high percentiles, stay exact; no span is
-// lost. A paged sketch gives up its lowest page for one higher up.
+// When Memory is used up, a store does what the library does beyond its 2048 bins, only
+// earlier: it collapses its lowest bins into the lowest one that it keeps, the floor. No
+// span is lost, and the highest bins, and so the high percentiles, stay exact.
 type Store struct {
-	zeros uint64
-	floor uint16 // lower bins are counted in this one; 0 but where memory ran out
-	form  form
-	used  uint8            // entries of a list
-	words [allPages]uint32 // list: two bins a word; paged: page numbers; pinched: its number, then two counters a word
+	zeros   uint64
+	floor   uint16 // lower bins are counted in this one; 0 while there is memory
+	form    form
+	entries uint8            // of the list
+	words   [allPages]uint32 // the list, two bins a word; page numbers; or counters from the floor on
 }
 
 type form uint8
@@ -29,12 +28,12 @@ type form uint8
 const (
 	listed form = iota
 	paged
-	pinched
+	inline
 )
 
 const (
-	listBins    = 2 * allPages
-	pinchedBins = 2 * (allPages - 1)
+	allPages = (allBins + pageBins - 1) / pageBins // for the bins of all durations
+	listBins = 2 * allPages
 )
 
 // Add counts one span of that many nanoseconds, unweighted, as the agent does.
@@ -48,165 +47,129 @@ func (s *Store) Add(a *Arena, nanoseconds uint64) {
 
 func (s *Store) addBin(a *Arena, bin uint) {
 	if s.form == paged {
-		if ref := s.words[bin/pageBins]; ref != 0 {
-			a.count(ref, bin)
+		if number := s.words[bin/pageBins]; number != 0 {
+			a.page(number)[bin%pageBins]++
 			return
 		}
 	}
-	s.place(a, bin)
+	s.addFirst(a, bin)
 }
 
-// place counts one span wherever there is no page for it yet.
-func (s *Store) place(a *Arena, bin uint) {
+// addFirst counts a span of a bin that has no page.
+func (s *Store) addFirst(a *Arena, bin uint) {
 	switch {
 	case s.form == paged:
-		s.placePaged(a, bin)
-	case s.form == pinched:
-		s.placePinched(a, bin)
-	case s.used < listBins:
-		s.setHalf(uint(s.used), uint16(bin))
-		s.used++
+		s.addPage(a, bin)
+	case s.form == inline:
+		s.addInline(a, bin)
+	case s.entries < listBins:
+		s.words[s.entries/2] |= uint32(bin) << (s.entries % 2 * 16)
+		s.entries++
 	default:
 		list := *s
-		s.form, s.used, s.words = paged, 0, [allPages]uint32{}
+		*s = Store{zeros: s.zeros, form: paged}
 		for i := range uint(listBins) {
-			s.place(a, uint(list.half(i)))
+			s.addBin(a, list.entry(i))
 		}
-		s.place(a, bin)
+		s.addBin(a, bin)
 	}
 }
 
-func (s *Store) placePaged(a *Arena, bin uint) {
-	if bin >= uint(s.floor) && s.words[bin/pageBins] == 0 {
-		s.open(a, bin)
-		if s.form == pinched {
-			s.placePinched(a, bin)
-			return
-		}
-	}
-	if bin < uint(s.floor) {
-		bin = uint(s.floor)
-		a.memory.coarsened.Add(1)
-	}
-	a.count(s.words[bin/pageBins], bin)
-}
+// entry is one bin of the list.
+func (s *Store) entry(i uint) uint { return uint(uint16(s.words[i/2] >> (i % 2 * 16))) }
 
-// open finds a page for a bin that has none, or raises the floor above the bin.
-func (s *Store) open(a *Arena, bin uint) {
-	at := int(bin / pageBins)
-	if ref := a.draw(); ref != 0 {
-		s.words[at] = ref
+// addPage counts a span of a bin that has no page in a new one, or without memory in
+// place of the lowest page, or in the floor.
+func (s *Store) addPage(a *Arena, bin uint) {
+	at, lowest := int(bin/pageBins), s.lowestPage()
+	switch {
+	case bin < uint(s.floor):
+	case s.newPage(a, at):
+		a.page(s.words[at])[bin%pageBins]++
 		return
-	}
-	switch lowest := s.lowestPage(); {
 	case lowest < 0:
-		a.pinched++
-		s.form, s.floor = pinched, uint16(max(int(bin)-pinchedBins+1, 0))
-		s.words[0] = a.pinched
-	case lowest > at:
-		s.floor = uint16(lowest * pageBins)
+		s.form, s.floor = inline, uint16(max(int(bin)-(allPages-1), 0))
+		s.addInline(a, bin)
+		return
+	case lowest < at:
+		s.replaceLowestPage(a, lowest, at)
+		s.addBin(a, bin)
+		return
 	default:
-		ref := s.words[lowest]
-		spans := a.empty(ref)
-		s.words[lowest], s.words[at] = 0, ref
-		lowest = s.lowestPage()
 		s.floor = uint16(lowest * pageBins)
-		a.raise(s.words[lowest], 0, spans)
-		a.memory.coarsened.Add(spans)
 	}
+	s.addBin(a, uint(s.floor))
+	a.memory.coarsened.Add(1)
 }
 
-// lowestPage is the place of the lowest page in use, or -1.
+func (s *Store) newPage(a *Arena, at int) bool {
+	s.words[at] = a.newPage()
+	return s.words[at] != 0
+}
+
+// lowestPage is the place of the lowest page, or -1.
 func (s *Store) lowestPage() int {
-	for i, ref := range s.words {
-		if ref != 0 {
+	for i, number := range s.words {
+		if number != 0 {
 			return i
 		}
 	}
 	return -1
 }
 
-func (s *Store) placePinched(a *Arena, bin uint) {
-	if bin >= uint(s.floor)+pinchedBins {
-		s.lift(a, bin-pinchedBins+1)
+// replaceLowestPage makes the lowest page one of higher bins. What it counted goes to
+// the floor, which is the first bin of the lowest page then.
+func (s *Store) replaceLowestPage(a *Arena, lowest, at int) {
+	number := s.words[lowest]
+	spans := sum(a.page(number)[:])
+	*a.page(number) = page{}
+	s.words[lowest], s.words[at] = 0, number
+	lowest = s.lowestPage()
+	s.floor = uint16(lowest * pageBins)
+	a.page(s.words[lowest])[0] += spans
+	a.memory.coarsened.Add(uint64(spans))
+}
+
+// addInline counts a span in place. A bin above the counters raises the floor.
+func (s *Store) addInline(a *Arena, bin uint) {
+	if above := int(bin) - int(s.floor) - (allPages - 1); above > 0 {
+		cut := min(above, allPages)
+		below := sum(s.words[:cut])
+		copy(s.words[:], s.words[cut:])
+		clear(s.words[allPages-cut:])
+		s.words[0] += below
+		s.floor += uint16(above)
+		a.memory.coarsened.Add(uint64(below))
 	}
 	if bin < uint(s.floor) {
 		bin = uint(s.floor)
 		a.memory.coarsened.Add(1)
 	}
-	s.raisePinched(a, bin, 1)
+	s.words[bin-uint(s.floor)]++
 }
 
-func (s *Store) raisePinched(a *Arena, bin uint, spans uint64) {
-	place := bin - uint(s.floor) + 2 // behind the number
-	sum := uint64(s.half(place)) + spans
-	s.setHalf(place, uint16(sum))
-	a.carry(pinchedKey(s.words[0], bin), sum>>16)
-}
-
-// lift raises the floor of a pinched sketch and collapses what falls below.
-func (s *Store) lift(a *Arena, floor uint) {
-	old, from := *s, uint(s.floor)
-	clear(s.words[1:])
-	s.floor = uint16(floor)
-	var below uint64
-	for i := range uint(pinchedBins) {
-		switch counter := old.half(i + 2); {
-		case from+i < floor:
-			below += uint64(counter) + a.uncarry(pinchedKey(s.words[0], from+i))
-		default:
-			s.setHalf(from+i-floor+2, counter)
-		}
+func sum(counters []uint32) (spans uint32) {
+	for _, n := range counters {
+		spans += n
 	}
-	s.raisePinched(a, floor, below)
-	a.memory.coarsened.Add(below)
+	return spans
 }
 
-// half and setHalf read and write one of the two numbers in a word.
-func (s *Store) half(i uint) uint16 { return uint16(s.words[i/2] >> (i % 2 * 16)) }
-
-func (s *Store) setHalf(i uint, n uint16) {
-	shift := i % 2 * 16
-	s.words[i/2] = s.words[i/2]&^(0xffff<<shift) | uint32(n)<<shift
-}
-
-// Read adds what the Store has counted to a sketch.
-func (s *Store) Read(a *Arena, into *Sketch) {
-	into.zeros += s.zeros
+// Read adds what the store has counted to a sketch.
+func (s *Store) Read(a *Arena, to *Sketch) {
+	to.AddZeros(s.zeros)
 	switch s.form {
 	case listed:
-		for i := range uint(s.used) {
-			into.AddBin(uint(s.half(i)), 1)
+		for i := range uint(s.entries) {
+			to.AddBin(s.entry(i), 1)
 		}
 	case paged:
-		for i, ref := range s.words {
-			if ref != 0 {
-				a.readPage(ref, uint(i), into)
+		for i, number := range s.words {
+			if number != 0 {
+				to.addCounters(uint(i)*pageBins, a.page(number)[:])
 			}
 		}
-	case pinched:
-		for i := range uint(pinchedBins) {
-			bin := uint(s.floor) + i
-			into.AddBin(bin, uint64(s.half(i+2))+a.carried(pinchedKey(s.words[0], bin)))
-		}
-	}
-}
-
-// readPage adds up without asking which counters are 0: on a page that is half
-// empty, that question is answered wrong as often as not, and took twice the time
-// of all the rest.
-func (a *Arena) readPage(ref uint32, at uint, into *Sketch) {
-	counts, used := (*[pageBins]uint64)(into.counts[at*pageBins:]), uint64(0)
-	for place, counter := range a.page(ref) {
-		counts[place] += uint64(counter)
-		used |= (uint64(counter) + 0xffff) >> 16 << place // 1 but for 0
-	}
-	into.used[at] |= used
-	into.pages = max(into.pages, int(at)+1)
-	if len(a.carries) == 0 {
-		return
-	}
-	for place := range uint(pageBins) {
-		into.AddBin(at*pageBins+place, a.carried(pageKey(ref, place)))
+	case inline:
+		to.addCounters(uint(s.floor), s.words[:])
 	}
 }

@@ -78,7 +78,7 @@ var shapes = map[string]func(*rand.Rand) uint64{
 // share one Arena and in library sketches, then adds some of them up on both
 // sides: bin for bin the same, whatever was collapsed when.
 func TestStoreIsTheLibrarys(t *testing.T) {
-	arena := Arena{memory: NewMemory(64 << 20)}
+	arena := NewArena(NewMemory(64 << 20))
 	for name, draw := range shapes {
 		for _, spans := range []int{1, 2, listBins - 1, listBins, listBins + 1, 300, 5000} {
 			for seed := range uint64(6) {
@@ -138,7 +138,7 @@ func TestStoreWithoutMemory(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(7, uint64(pages)))
 			arena := Arena{memory: NewMemory(ChunkBytes)}
 			for arena.next < chunkPages-pages {
-				if arena.draw() == 0 {
+				if arena.newPage() == 0 {
 					t.Fatal("no page of a fresh chunk")
 				}
 			}
@@ -187,12 +187,12 @@ func collapse(want, like content) content {
 	return c
 }
 
-// TestCountersCarry counts more spans in a bin than its counter of 16 bits holds,
-// in a page and in a pinched sketch, and moves them when a floor rises.
-func TestCountersCarry(t *testing.T) {
+// TestSpansMoveWhenTheFloorRises counts many spans, in a page and in place, and then one
+// that is far above them when there is no memory for it: none is lost.
+func TestSpansMoveWhenTheFloorRises(t *testing.T) {
 	const many = 200_000
 	for _, bytes := range []int{0, ChunkBytes} {
-		arena := Arena{memory: NewMemory(bytes)}
+		arena := NewArena(NewMemory(bytes))
 		var s Store
 		for range many {
 			s.Add(&arena, 1000)
@@ -203,12 +203,13 @@ func TestCountersCarry(t *testing.T) {
 		if want := (content{0, []bin{{int32(binOf(1000)), many}, {int32(binOf(1200)), many}}}); !reflect.DeepEqual(got.content(), want) {
 			t.Errorf("%d bytes: %v, want %v", bytes, got.content(), want)
 		}
-		for arena.next > 0 && arena.draw() != 0 { // leave none for what is higher
+		for arena.next > 0 && arena.newPage() != 0 { // leave none for what is higher
 		}
 		s.Add(&arena, 1e9)
 		got.Reset()
 		s.Read(&arena, &got)
-		// Both were in one page, or below the highest 70 bins: they went up as one.
+		// Both were in one page, or below the highest bins that are kept in place: they
+		// went up as one.
 		c := got.content()
 		if len(c.bins) != 2 || c.bins[0].count != 2*many || c.bins[1] != (bin{int32(binOf(1e9)), 1}) {
 			t.Errorf("%d bytes, after the floor rose: %v", bytes, c)
@@ -221,12 +222,12 @@ func TestPagesAreSharedAndReturned(t *testing.T) {
 	memory := NewMemory(3 * ChunkBytes)
 	a, b := Arena{memory: memory}, Arena{memory: memory}
 	for range 2*chunkPages - 1 {
-		if a.draw() == 0 {
+		if a.newPage() == 0 {
 			t.Fatal("no page within the limit")
 		}
 	}
-	b.draw()
-	if a.draw() != 0 || memory.Taken() != 3*ChunkBytes {
+	b.newPage()
+	if a.newPage() != 0 || memory.Taken() != 3*ChunkBytes {
 		t.Errorf("%d bytes taken of %d", memory.Taken(), 3*ChunkBytes)
 	}
 	*b.page(1) = page{3, 4, 5}
@@ -235,9 +236,9 @@ func TestPagesAreSharedAndReturned(t *testing.T) {
 	if memory.Taken() != 0 {
 		t.Errorf("%d bytes taken after the reset", memory.Taken())
 	}
-	for ref := a.draw(); ref != 0; ref = a.draw() {
+	for ref := a.newPage(); ref != 0; ref = a.newPage() {
 		if *a.page(ref) != (page{}) {
-			t.Fatalf("page %d was drawn with what another had counted", ref)
+			t.Fatalf("page %d is not empty", ref)
 		}
 	}
 	if fmt.Sprint(a.next) != fmt.Sprint(3*chunkPages) {
