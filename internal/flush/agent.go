@@ -14,7 +14,7 @@ import (
 // agentClient is what the flusher asks of the agent.
 type agentClient interface {
 	// post offers a payload once.
-	post(ctx context.Context, p *payload) answer
+	post(ctx context.Context, p *payload) attempt
 	// info reads what the agent says of itself.
 	info(ctx context.Context) (info, error)
 }
@@ -24,14 +24,15 @@ type httpAgent struct {
 	url       AgentURL
 	userAgent string
 
-	// An agent that has once asked for a body is sent none that it does not ask
-	// for. Who never asks, though every server should, is sent it after a while.
-	asks       atomic.Bool
-	insisting  *http.Transport
-	forbearing *http.Transport
+	// An agent that has asked for a body once is sent none that it does not ask
+	// for. One that never asks, though every server should, is sent it after a
+	// second.
+	asks        atomic.Bool
+	whenAsked   *http.Transport
+	afterSecond *http.Transport
 
-	// What answers 417, as an old proxy does, is sent bodies that it did not ask for.
-	unasked atomic.Bool
+	// What answers 417, as an old proxy does, is sent bodies without being asked.
+	noExpect atomic.Bool
 }
 
 func newHTTPAgent(url AgentURL, version string) *httpAgent {
@@ -39,41 +40,41 @@ func newHTTPAgent(url AgentURL, version string) *httpAgent {
 		url:       url,
 		userAgent: strings.TrimSuffix("spanstatsd/"+headerText(version), "/"),
 
-		insisting:  newTransport(url, forEver),
-		forbearing: newTransport(url, longEnough),
+		whenAsked:   newTransport(url, noExpectTimeout),
+		afterSecond: newTransport(url, expectTimeout),
 	}
 }
 
-// post asks the agent once to take a payload.
-func (h *httpAgent) post(ctx context.Context, p *payload) answer {
-	var watched delivery
-	req, err := h.request(watched.watch(ctx), http.MethodPost, "/v0.6/stats")
+// post offers the agent a payload once.
+func (h *httpAgent) post(ctx context.Context, p *payload) attempt {
+	var body watchedBody
+	req, err := h.request(body.trace(ctx), http.MethodPost, "/v0.6/stats")
 	if err != nil {
-		return answer{verdict: refused, err: err}
+		return attempt{outcome: refused, err: err}
 	}
-	watched.body.Reset(p.body)
-	req.Body, req.ContentLength = &watched, int64(len(p.body))
+	body.bytes.Reset(p.body)
+	req.Body, req.ContentLength = &body, int64(len(p.body))
 	req.Header.Set("Content-Type", "application/msgpack")
-	if !h.unasked.Load() {
+	if !h.noExpect.Load() {
 		req.Header.Set("Expect", "100-continue")
 	}
 	setOrigin(req.Header, &p.origin)
-	transport := h.forbearing
+	transport := h.afterSecond
 	if h.asks.Load() {
-		transport = h.insisting
+		transport = h.whenAsked
 	}
 	resp, err := transport.RoundTrip(req)
-	if watched.asked.Load() {
+	if body.asked.Load() {
 		h.asks.Store(true)
 	}
 	if err != nil {
-		if watched.whole() {
-			return answer{verdict: unknown, silent: true, err: fmt.Errorf("%w: %w", errNoAnswer, err)}
+		if body.sentWhole() {
+			return attempt{outcome: unknown, silent: true, err: fmt.Errorf("%w: %w", errNoAnswer, err)}
 		}
-		return answer{verdict: notYet, silent: true, err: fmt.Errorf("send payload to %s: %w", h.url, err)}
+		return attempt{outcome: notYet, silent: true, err: fmt.Errorf("send payload to %s: %w", h.url, err)}
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusExpectationFailed && h.unasked.CompareAndSwap(false, true) {
+	if resp.StatusCode == http.StatusExpectationFailed && h.noExpect.CompareAndSwap(false, true) {
 		return h.post(ctx, p)
 	}
 	a := readAnswer(resp, time.Now())

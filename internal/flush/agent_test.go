@@ -111,7 +111,7 @@ func TestHeadersOfAStrangeOriginCanBeSent(t *testing.T) {
 	p := &payload{body: mustEncode(t, someSpans(1), minPayloadBytes)[0].body, origin: span.Origin{
 		Lang: "go\r\nX-Evil: 1", ContainerID: "\x00\x7f", EntityID: " caf\u00e9 ",
 	}}
-	if got := clientOf(t, agent.URL()).post(t.Context(), p); got.verdict != accepted {
+	if got := clientOf(t, agent.URL()).post(t.Context(), p); got.outcome != accepted {
 		t.Errorf("%+v", got)
 	}
 	if agent.Totals().Payloads != 1 {
@@ -120,7 +120,7 @@ func TestHeadersOfAStrangeOriginCanBeSent(t *testing.T) {
 }
 
 func TestStatusDecidesWhetherToTryAgain(t *testing.T) {
-	for status, want := range map[int]verdict{
+	for status, want := range map[int]outcome{
 		200: accepted, 202: accepted, 301: refused, 400: refused, 401: refused, 403: refused, 404: notWanted,
 		408: notYet, 413: refused, 429: notYet, 500: notYet, 502: notYet, 503: notYet,
 	} {
@@ -131,8 +131,8 @@ func TestStatusDecidesWhetherToTryAgain(t *testing.T) {
 			}}
 		})
 		got := clientOf(t, agent.URL()).post(t.Context(), bodyOf(small))
-		if got.verdict != want || (got.err == nil) != (want == accepted) || got.state != "s" {
-			t.Errorf("%d: %+v, want verdict %d", status, got, want)
+		if got.outcome != want || (got.err == nil) != (want == accepted) || got.state != "s" {
+			t.Errorf("%d: %+v, want outcome %d", status, got, want)
 		}
 		if waits := got.after == 7*time.Second; waits != (want == notYet) {
 			t.Errorf("%d: wait %v", status, got.after)
@@ -155,7 +155,7 @@ func TestRetryAfterForms(t *testing.T) {
 
 func TestNobodyListensIsNotYet(t *testing.T) {
 	for _, url := range []string{"unix://" + socketIn(t), "http://127.0.0.1:1"} {
-		if got := clientOf(t, url).post(t.Context(), bodyOf(small)); got.verdict != notYet || got.err == nil {
+		if got := clientOf(t, url).post(t.Context(), bodyOf(small)); got.outcome != notYet || got.err == nil {
 			t.Errorf("%s: %+v", url, got)
 		}
 	}
@@ -167,7 +167,7 @@ func TestHowTheConnectionEndsDecides(t *testing.T) {
 	for name, test := range map[string]struct {
 		fault standin.FaultKind
 		size  int
-		want  verdict
+		want  outcome
 	}{
 		"closed before writing": {standin.CloseUnread, small, notYet},
 		"closed, much to write": {standin.CloseUnread, large, notYet},
@@ -183,8 +183,8 @@ func TestHowTheConnectionEndsDecides(t *testing.T) {
 				agent := startEmbedded(t, cfg)
 				agent.SetFault(func(*http.Request) standin.Fault { return standin.Fault{Kind: test.fault} })
 				got := clientOf(t, agent.URL()).post(t.Context(), bodyOf(test.size))
-				if got.verdict != test.want {
-					t.Errorf("%+v, want verdict %d", got, test.want)
+				if got.outcome != test.want {
+					t.Errorf("%+v, want outcome %d", got, test.want)
 				}
 				if errors.Is(got.err, errNoAnswer) != (test.want == unknown) {
 					t.Errorf("error %v", got.err)
@@ -205,7 +205,7 @@ func TestTimeoutWaitingForTheAnswerIsUnknown(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-asked; cancel() }()
-	if got := clientOf(t, agent.URL()).post(ctx, bodyOf(small)); got.verdict != unknown {
+	if got := clientOf(t, agent.URL()).post(ctx, bodyOf(small)); got.outcome != unknown {
 		t.Errorf("%+v", got)
 	}
 }
@@ -216,7 +216,7 @@ func TestAgentThatStopsAskingHasNothing(t *testing.T) {
 	agent := startEmbedded(t, standin.Config{})
 	client := clientOf(t, agent.URL())
 	body := mustEncode(t, someSpans(1), minPayloadBytes)[0].body
-	if got := client.post(t.Context(), &payload{body: body}); got.verdict != accepted || !client.asks.Load() {
+	if got := client.post(t.Context(), &payload{body: body}); got.outcome != accepted || !client.asks.Load() {
 		t.Fatalf("%+v, asks %v", got, client.asks.Load())
 	}
 	knocked := make(chan struct{})
@@ -227,7 +227,7 @@ func TestAgentThatStopsAskingHasNothing(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-knocked; cancel() }()
-	if got := client.post(ctx, bodyOf(small)); got.verdict != notYet || !got.silent {
+	if got := client.post(ctx, bodyOf(small)); got.outcome != notYet || !got.silent {
 		t.Errorf("%+v", got)
 	}
 }
@@ -251,7 +251,7 @@ func TestServerThatNeverAsks(t *testing.T) {
 		}
 	}()
 	client := clientOf(t, "unix://"+listener.Addr().String())
-	if got := client.post(t.Context(), bodyOf(small)); got.verdict != accepted || client.asks.Load() {
+	if got := client.post(t.Context(), bodyOf(small)); got.outcome != accepted || client.asks.Load() {
 		t.Errorf("%+v, asks %v", got, client.asks.Load())
 	}
 }
@@ -274,7 +274,7 @@ func TestTimeoutWhileWritingIsNotYet(t *testing.T) {
 		<-t.Context().Done()
 	}()
 	got := clientOf(t, "unix://"+listener.Addr().String()).post(ctx, bodyOf(large))
-	if got.verdict != notYet {
+	if got.outcome != notYet {
 		t.Errorf("%+v", got)
 	}
 }
@@ -299,7 +299,7 @@ func TestNoConnectionIsUsedTwice(t *testing.T) {
 	defer server.Close()
 	client := clientOf(t, server.URL)
 	for i := range 20 {
-		if got := client.post(t.Context(), bodyOf(small)); got.verdict != accepted {
+		if got := client.post(t.Context(), bodyOf(small)); got.outcome != accepted {
 			t.Fatalf("payload %d: %+v", i, got)
 		}
 	}
@@ -313,15 +313,15 @@ func TestNoConnectionIsUsedTwice(t *testing.T) {
 func TestFailureOfTheLastWriteIsNotYet(t *testing.T) {
 	agent := startEmbedded(t, standin.Config{})
 	client := clientOf(t, agent.URL())
-	dial := client.forbearing.DialContext
-	client.forbearing.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+	dial := client.afterSecond.DialContext
+	client.afterSecond.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}
 		return &watchedConn{Conn: broken{conn}}, nil
 	}
-	if got := client.post(t.Context(), bodyOf(small)); got.verdict != notYet || !errors.Is(got.err, net.ErrClosed) {
+	if got := client.post(t.Context(), bodyOf(small)); got.outcome != notYet || !errors.Is(got.err, net.ErrClosed) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -380,7 +380,7 @@ func TestExpectationFailed(t *testing.T) {
 	defer proxy.Close()
 	client := clientOf(t, proxy.URL)
 	for range 3 {
-		if got := client.post(t.Context(), bodyOf(small)); got.verdict != accepted || got.err != nil {
+		if got := client.post(t.Context(), bodyOf(small)); got.outcome != accepted || got.err != nil {
 			t.Errorf("%+v", got)
 		}
 	}
@@ -395,7 +395,7 @@ func TestExpectationAlwaysFailed(t *testing.T) {
 		w.WriteHeader(http.StatusExpectationFailed)
 	}))
 	defer proxy.Close()
-	if got := clientOf(t, proxy.URL).post(t.Context(), bodyOf(small)); got.verdict != refused {
+	if got := clientOf(t, proxy.URL).post(t.Context(), bodyOf(small)); got.outcome != refused {
 		t.Errorf("%+v", got)
 	}
 }

@@ -81,9 +81,9 @@ type BusyOrigin struct {
 	Aggregates int    `json:"aggregates"`
 }
 
-// looker reads the busiest aggregates of sealed cycles. Its sketches are reused;
+// busiestReader reads the busiest aggregates of sealed cycles. Its sketches are reused;
 // it has one user at a time.
-type looker struct {
+type busiestReader struct {
 	sketch, errors sketch.Sketch // of what is read, empty in between
 	all, failed    []bin
 	runs           []sketch.Run
@@ -94,7 +94,7 @@ type looker struct {
 type bin struct{ seconds, count float64 }
 
 // busiest looks at a sealed cycle, and changes nothing of it.
-func (l *looker) busiest(sealed *aggregate.Sealed) *Busiest {
+func (l *busiestReader) busiest(sealed *aggregate.Sealed) *Busiest {
 	b := &Busiest{
 		Cycle: sealed.Cycle, Start: sealed.Start, End: sealed.End,
 		Rows: []BusyKey{}, Origins: []BusyOrigin{},
@@ -126,7 +126,7 @@ func (l *looker) busiest(sealed *aggregate.Sealed) *Busiest {
 }
 
 // rows reads the counters and the sketches of the chosen keys.
-func (l *looker) rows(sealed *aggregate.Sealed, chosen []int) []BusyKey {
+func (l *busiestReader) rows(sealed *aggregate.Sealed, chosen []int) []BusyKey {
 	parts := make(map[registry.KeyID][]aggregate.Part, len(chosen))
 	for _, id := range chosen {
 		parts[registry.KeyID(id)] = nil
@@ -184,7 +184,7 @@ func busyKey(o *span.Origin, k *span.Key) BusyKey {
 }
 
 // read adds up what the key's parts have counted, each mapping by itself.
-func (l *looker) read(k *BusyKey, parts []aggregate.Part) {
+func (l *busiestReader) read(k *BusyKey, parts []aggregate.Part) {
 	slices.SortStableFunc(parts, func(a, b aggregate.Part) int { return cmp.Compare(a.Mapping, b.Mapping) })
 	l.all, l.failed = l.all[:0], l.failed[:0]
 	for i := range parts {
@@ -223,7 +223,7 @@ func (l *looker) read(k *BusyKey, parts []aggregate.Part) {
 }
 
 // take appends the bins of a sketch, lowest first, and empties it.
-func (l *looker) take(to []bin, s *sketch.Sketch, mapping sketch.MappingID) []bin {
+func (l *busiestReader) take(to []bin, s *sketch.Sketch, mapping sketch.MappingID) []bin {
 	if zeros := s.Zeros(); zeros > 0 {
 		to = append(to, bin{0, zeros})
 	}

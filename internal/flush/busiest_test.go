@@ -60,7 +60,7 @@ func TestBusiestAgreesWithTheLibrary(t *testing.T) {
 		}
 		truths[resource] = now
 	}
-	b := new(looker).busiest(c.seal())
+	b := new(busiestReader).busiest(c.seal())
 	if len(b.Rows) != busiestAggregates || b.Aggregates != 50 {
 		t.Fatalf("%d rows of %d aggregates", len(b.Rows), b.Aggregates)
 	}
@@ -146,10 +146,10 @@ func TestBusiestBoundsLabels(t *testing.T) {
 	var c cycle
 	key := c.key(c.origin(span.Origin{}), span.Key{Resource: strings.Repeat("é", 5000)})
 	c.add(0, key, 0, 1, 0, 1)
-	if got := len(new(looker).busiest(c.seal()).Rows[0].Resource); got > busiestLabel {
+	if got := len(new(busiestReader).busiest(c.seal()).Rows[0].Resource); got > busiestLabel {
 		t.Errorf("a resource of %d bytes", got)
 	}
-	if empty := new(looker).busiest(&aggregate.Sealed{}); len(empty.Rows) != 0 || empty.Rows == nil || empty.Origins == nil {
+	if empty := new(busiestReader).busiest(&aggregate.Sealed{}); len(empty.Rows) != 0 || empty.Rows == nil || empty.Origins == nil {
 		t.Errorf("nothing sealed gives %+v", empty)
 	}
 }
@@ -165,7 +165,7 @@ func BenchmarkBusiest(b *testing.B) {
 			c.add(0, key, 0, uint64(1e6+20e6*random.ExpFloat64()), 0, 1)
 		}
 	}
-	sealed, l := c.seal(), new(looker)
+	sealed, l := c.seal(), new(busiestReader)
 	b.ReportAllocs()
 	for b.Loop() {
 		l.busiest(sealed)

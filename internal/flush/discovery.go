@@ -11,8 +11,8 @@ import (
 // agent could not be asked or wanted no statistics.
 const discoveryPause = 10 * time.Second
 
-// discover is the goroutine that reads /info: until it once succeeds, again
-// when the agent's state changes or a payload finds nobody, since another agent
+// discover is the goroutine that reads /info: until it has succeeded once, again
+// when the agent's state changes or a payload is not answered, since another agent
 // may come in its place, and every pause while statistics are not wanted,
 // because an agent can be upgraded under a running daemon.
 func (f *Flusher) discover() {
@@ -53,15 +53,15 @@ func (f *Flusher) readInfo() bool {
 	said, err := f.agent.info(ctx)
 	if err != nil {
 		if f.closing.Err() == nil {
-			f.contact.missing(err)
+			f.reachability.infoFailed(err)
 		}
 		return false
 	}
-	if back := f.contact.found(said); back {
+	if returned := f.reachability.infoRead(said); returned {
 		notify(f.returned)
 	}
-	f.states.read(said.state)
-	f.agentVersion.Store(&said.version)
+	f.state.infoRead(said.state)
+	f.version.Store(&said.version)
 	f.publish(func(Features) Features { return said.features })
 	return true
 }
@@ -76,7 +76,7 @@ func (f *Flusher) downgrade() {
 // publish changes the features, with a line in the log where statistics begin
 // or cease to be wanted.
 func (f *Flusher) publish(edit func(Features) Features) {
-	before, after, _ := f.features.change(edit)
+	before, after := f.features.change(edit)
 	switch {
 	case before.Stats && !after.Stats:
 		f.cfg.Log.Warn("agent takes no statistics: downgraded; looking again every " + discoveryPause.String())
@@ -88,7 +88,7 @@ func (f *Flusher) publish(edit func(Features) Features) {
 // noticeState reads /info again where an answer to a payload shows that the
 // agent's configuration has changed.
 func (f *Flusher) noticeState(state string) {
-	if f.states.changed(state) {
+	if f.state.outdates(state) {
 		notify(f.rediscover)
 	}
 }
@@ -97,4 +97,4 @@ func (f *Flusher) noticeState(state string) {
 const maxAgentVersion = 100
 
 // AgentVersion is how the agent last called itself; "" before it was asked.
-func (f *Flusher) AgentVersion() string { return span.Text(*f.agentVersion.Load(), maxAgentVersion) }
+func (f *Flusher) AgentVersion() string { return span.Text(*f.version.Load(), maxAgentVersion) }

@@ -57,7 +57,7 @@ func TestInfoIsReadAgainWhenTheStateChanges(t *testing.T) {
 			{"third", 3},
 			{"first", 3},
 		} {
-			agent.answers(always(answer{state: step.state}))
+			agent.answers(always(attempt{state: step.state}))
 			f.Accept(someSpans(1))
 			synctest.Wait()
 			if len(agent.asked) != step.asked {
@@ -69,7 +69,7 @@ func TestInfoIsReadAgainWhenTheStateChanges(t *testing.T) {
 
 func TestDowngradeAndRecovery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agent := &scripted{answer: always(answer{verdict: notWanted, err: errors.New("404")})}
+		agent := &scripted{answer: always(attempt{outcome: notWanted, err: errors.New("404")})}
 		f, log := startScripted(t, agent, nil)
 		synctest.Wait()
 		_, changed := f.WatchFeatures()
@@ -82,7 +82,7 @@ func TestDowngradeAndRecovery(t *testing.T) {
 		// What still comes is dropped without a try.
 		sealed := someSpans(2)
 		f.Accept(sealed)
-		if err, _ := outcome(sealed.Delivery); !errors.Is(err, errNotWanted) || agent.tried() != 1 {
+		if err, _ := resolution(sealed.Delivery); !errors.Is(err, errNotWanted) || agent.tried() != 1 {
 			t.Errorf("delivery %v after %d tries", err, agent.tried())
 		}
 		if s := balanced(t, f, 3); s.Unsent[NotWanted] != 3 {

@@ -6,7 +6,7 @@
 //	Accept (the sealing goroutine)          the sender (one goroutine)
 //	  merge rows by (key, bucket)             take the payload tried least, then oldest
 //	  encode one payload an origin            POST /v0.6/stats
-//	  release the cycle's memory              settle it, or keep it for another try
+//	  release the cycle's memory              resolve it, or keep it for another try
 //	  enqueue ------------------------------> back off while the agent is away
 //
 // Accept computes and never waits for the network. Only the sender talks to
@@ -20,7 +20,7 @@
 // goes before it reads has nothing. A request of which any byte was refused did
 // not arrive either, because the agent counts only whole bodies. A request that
 // was written whole and never answered may have been counted, and the agent does
-// not recognise a second copy, so that payload is settled as ambiguous.
+// not recognise a second copy, so that payload is given up as ambiguous.
 //
 // The books: each span accepted is held until its payload has an outcome, then
 // it is flushed or unsent under exactly one Reason. The three are counted

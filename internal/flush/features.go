@@ -2,7 +2,7 @@ package flush
 
 import (
 	"slices"
-	"sync/atomic"
+	"sync"
 )
 
 // Features is what the agent wants of statistics.
@@ -47,45 +47,44 @@ var defaultPeerTags = []string{
 	"tablename", "topicname",
 }
 
-// published is a value that one goroutine at a time replaces and any reads,
-// with a channel that is closed when the value is out of date.
-type published struct {
-	current atomic.Pointer[edition]
-}
-
-type edition struct {
+// featureStore holds the features, with a channel that is closed when they are out
+// of date. One goroutine at a time changes them and any reads.
+type featureStore struct {
+	mu         sync.Mutex
 	features   Features
 	superseded chan struct{}
 }
 
-func newPublished(f Features) *published {
-	p := &published{}
-	p.current.Store(&edition{f, make(chan struct{})})
-	return p
+func newFeatureStore(f Features) *featureStore {
+	return &featureStore{features: f, superseded: make(chan struct{})}
 }
 
-// change replaces the features by what edit makes of them, and reports whether
-// that was anything new.
-func (p *published) change(edit func(Features) Features) (before, after Features, changed bool) {
-	for {
-		old := p.current.Load()
-		next := &edition{edit(old.features), make(chan struct{})}
-		if next.features.equal(old.features) {
-			return old.features, old.features, false
-		}
-		if p.current.CompareAndSwap(old, next) {
-			close(old.superseded)
-			return old.features, next.features, true
-		}
+// change replaces the features by what edit makes of them. Who waits is told only
+// where they differ.
+func (s *featureStore) change(edit func(Features) Features) (before, after Features) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before, after = s.features, edit(s.features)
+	if !after.equal(before) {
+		s.features = after
+		close(s.superseded)
+		s.superseded = make(chan struct{})
 	}
+	return before, s.features
+}
+
+func (s *featureStore) load() (Features, <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.features, s.superseded
 }
 
 // Features is what the agent wants at present. It is not to be written to.
-func (f *Flusher) Features() Features { return f.features.current.Load().features }
+func (f *Flusher) Features() Features {
+	now, _ := f.features.load()
+	return now
+}
 
 // WatchFeatures returns the features and a channel that is closed as soon as
 // they are no longer the present ones.
-func (f *Flusher) WatchFeatures() (Features, <-chan struct{}) {
-	now := f.features.current.Load()
-	return now.features, now.superseded
-}
+func (f *Flusher) WatchFeatures() (Features, <-chan struct{}) { return f.features.load() }

@@ -108,7 +108,7 @@ func golden() *aggregate.Sealed {
 
 func mustEncode(t testing.TB, sealed *aggregate.Sealed, limit int) []*payload {
 	t.Helper()
-	payloads, unencodable := newEncoder().all(sealed, limit)
+	payloads, unencodable := NewEncoder().all(sealed, limit)
 	if unencodable != 0 {
 		t.Fatalf("%d spans unencodable", unencodable)
 	}
@@ -116,7 +116,7 @@ func mustEncode(t testing.TB, sealed *aggregate.Sealed, limit int) []*payload {
 }
 
 // all keeps the payloads instead of shipping them.
-func (e *encoder) all(sealed *aggregate.Sealed, limit int) (payloads []*payload, unencodable uint64) {
+func (e *Encoder) all(sealed *aggregate.Sealed, limit int) (payloads []*payload, unencodable uint64) {
 	unencodable = e.encode(sealed, limit, func(p *payload) { payloads = append(payloads, p) })
 	return payloads, unencodable
 }

@@ -13,25 +13,30 @@ import (
 
 // Flusher takes sealed cycles to the agent. See the package comment.
 type Flusher struct {
-	cfg      Config
-	agent    agentClient
-	features *published
-	books    *books
-	queue    *queue
-	link     *link
-	contact  *contact
-	dumps    *dump.Dir // the sender's; nil where nothing is to be kept
-	states   states
-	backoff  backoff // the sender's
+	cfg   Config
+	agent agentClient
 
-	history      history
-	looker       looker // guarded by accepting
-	busiest      atomic.Pointer[Busiest]
-	agentVersion atomic.Pointer[string] // as /info says it
+	// What is known of the agent.
+	features     *featureStore
+	reachability reachability
+	state        stateHeader
+	version      atomic.Pointer[string] // as /info says it
 
-	accepting sync.Mutex // guards encoder and closed
-	encoder   *encoder
-	closed    bool
+	// Of the sender only.
+	backoff  backoff
+	outcomes outcomeLog
+	dumps    *dump.Dir // nil where nothing is to be kept
+
+	queue   queue
+	books   *books
+	history history
+	busiest atomic.Pointer[Busiest]
+
+	accepting     sync.Mutex // guards the next four
+	closed        bool
+	merger        merger
+	encoder       *encoder
+	busiestReader busiestReader
 
 	arrived    chan struct{} // holds a token when the queue has something new
 	rediscover chan struct{} // holds a token when /info is to be read now
@@ -62,21 +67,19 @@ func New(cfg Config) (*Flusher, error) {
 // start runs a flusher against any agent, so that tests can bring their own.
 func start(cfg Config, agent agentClient, dumps *dump.Dir) *Flusher {
 	f := &Flusher{
-		cfg:        cfg,
-		agent:      agent,
-		features:   newPublished(DefaultFeatures()),
-		books:      newBooks(),
-		queue:      &queue{maxBytes: cfg.RetryBytes},
-		link:       &link{log: cfg.Log},
-		contact:    &contact{log: cfg.Log, url: cfg.Agent},
-		dumps:      dumps,
-		encoder:    newEncoder(),
-		arrived:    make(chan struct{}, 1),
-		rediscover: make(chan struct{}, 1),
-		returned:   make(chan struct{}, 1),
+		cfg: cfg, agent: agent, dumps: dumps,
+		features:     newFeatureStore(DefaultFeatures()),
+		reachability: reachability{log: cfg.Log, url: cfg.Agent},
+		outcomes:     outcomeLog{log: cfg.Log},
+		queue:        queue{maxBytes: cfg.RetryBytes},
+		books:        newBooks(),
+		encoder:      newEncoder(),
+		arrived:      make(chan struct{}, 1),
+		rediscover:   make(chan struct{}, 1),
+		returned:     make(chan struct{}, 1),
 	}
-	f.busiest.Store(f.looker.busiest(&aggregate.Sealed{}))
-	f.agentVersion.Store(new(string))
+	f.busiest.Store(f.busiestReader.busiest(&aggregate.Sealed{}))
+	f.version.Store(new(string))
 	f.closing, f.close = context.WithCancel(context.Background())
 	f.hard, f.abort = context.WithCancel(context.Background())
 	f.running.Go(f.send)
@@ -103,7 +106,7 @@ func (f *Flusher) Accept(sealed *aggregate.Sealed) {
 		return
 	}
 	f.books.hold(spans)
-	f.busiest.Store(f.looker.busiest(sealed))
+	f.busiest.Store(f.busiestReader.busiest(sealed))
 	flush := f.history.begin(sealed, spans)
 	if reason, err := f.unwelcome(); err != nil {
 		sealed.Release()
@@ -112,10 +115,11 @@ func (f *Flusher) Accept(sealed *aggregate.Sealed) {
 		delivery.Resolve(err)
 		return
 	}
-	// The shipment counts itself as one more payload while they are made, so that
-	// it cannot be complete before all have been.
-	s := &shipment{delivery: delivery, flush: flush, pending: 1}
-	unencodable := f.encoder.encode(sealed, f.payloadLimit(), func(p *payload) { f.ship(s, p, began) })
+	// It counts one payload more while they are made, so that it is not resolved
+	// before all of them are.
+	c := &cycleDelivery{delivery: delivery, flush: flush, pending: 1}
+	unencodable := f.encoder.encode(sealed, f.merger.merge(sealed), f.payloadLimit(), func(p *payload) { f.enqueue(c, p, began) })
+	f.merger.forget()
 	sealed.Release()
 	took := time.Since(began)
 	f.books.sealed(took)
@@ -126,7 +130,7 @@ func (f *Flusher) Accept(sealed *aggregate.Sealed) {
 		f.cfg.Log.Error("statistics fit in no payload and are lost", "spans", unencodable, "error", errUnencodable)
 		err = errUnencodable
 	}
-	s.settle(err)
+	c.resolve(err)
 }
 
 // unwelcome says why nothing can be sent at present, if so.
@@ -149,12 +153,12 @@ func (f *Flusher) payloadLimit() int {
 	return f.cfg.MaxPayloadBytes
 }
 
-// ship hands a payload to the sender.
-func (f *Flusher) ship(s *shipment, p *payload, now time.Time) {
-	s.add()
-	p.born, p.shipment = now, s
+// enqueue hands a payload to the sender.
+func (f *Flusher) enqueue(c *cycleDelivery, p *payload, now time.Time) {
+	c.add()
+	p.born, p.cycle = now, c
 	f.books.made(p)
-	f.history.made(s.flush, p)
+	f.history.made(c.flush, p)
 	f.giveUp(QueueFull, f.queue.put(p))
 	notify(f.arrived)
 }
@@ -187,6 +191,6 @@ func (f *Flusher) Close(ctx context.Context) {
 func (f *Flusher) Stats() Stats {
 	s := f.books.look()
 	s.QueuePayloads, s.QueueBytes = f.queue.size()
-	s.Reachable = f.contact.isKept()
+	s.Reachable = f.reachability.now()
 	return s
 }

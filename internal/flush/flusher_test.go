@@ -18,7 +18,7 @@ import (
 // tests can run in synthetic time.
 type scripted struct {
 	mu     sync.Mutex
-	answer func(ctx context.Context, p *payload) answer
+	answer func(ctx context.Context, p *payload) attempt
 	said   func() (info, error)
 	tries  []try
 	asked  []time.Time // when /info was read
@@ -29,13 +29,13 @@ type try struct {
 	at       time.Time
 }
 
-func (s *scripted) post(ctx context.Context, p *payload) answer {
+func (s *scripted) post(ctx context.Context, p *payload) attempt {
 	s.mu.Lock()
 	s.tries = append(s.tries, try{p.sequence, time.Now()})
 	reply := s.answer
 	s.mu.Unlock()
 	if reply == nil {
-		return answer{}
+		return attempt{}
 	}
 	return reply(ctx, p)
 }
@@ -51,7 +51,7 @@ func (s *scripted) info(context.Context) (info, error) {
 }
 
 // answers changes what the agent does from now on.
-func (s *scripted) answers(reply func(ctx context.Context, p *payload) answer) {
+func (s *scripted) answers(reply func(ctx context.Context, p *payload) attempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.answer = reply
@@ -70,13 +70,13 @@ func (s *scripted) tried() int {
 	return len(s.tries)
 }
 
-func always(a answer) func(context.Context, *payload) answer {
-	return func(context.Context, *payload) answer { return a }
+func always(a attempt) func(context.Context, *payload) attempt {
+	return func(context.Context, *payload) attempt { return a }
 }
 
 var (
 	errDown = errors.New("connection refused")
-	down    = always(answer{verdict: notYet, silent: true, err: errDown})
+	down    = always(attempt{outcome: notYet, silent: true, err: errDown})
 	away    = func() (info, error) { return info{}, errDown }
 )
 
@@ -97,8 +97,8 @@ func startScripted(t *testing.T, agent agentClient, edit func(*Config)) (*Flushe
 	return f, &log
 }
 
-// outcome is a delivery's, if it has one yet.
-func outcome(d *aggregate.Delivery) (err error, resolved bool) {
+// resolution is a delivery's, if it has one yet.
+func resolution(d *aggregate.Delivery) (err error, resolved bool) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	for range 20 { // both cases of Wait may be ready; it then picks either
@@ -129,7 +129,7 @@ func TestAcceptedCycleIsFlushed(t *testing.T) {
 		sealed := someSpans(5)
 		f.Accept(sealed)
 		synctest.Wait()
-		if err, resolved := outcome(sealed.Delivery); err != nil || !resolved {
+		if err, resolved := resolution(sealed.Delivery); err != nil || !resolved {
 			t.Errorf("delivery %v, resolved %v", err, resolved)
 		}
 		if s := balanced(t, f, 5); s.Flushed != 5 || s.Payloads[ResultAccepted] != 1 || s.PayloadBytes.Count() != 1 {
@@ -148,7 +148,7 @@ func TestEmptyCycleSendsNothing(t *testing.T) {
 		var c cycle
 		sealed := c.seal()
 		f.Accept(sealed)
-		if err, resolved := outcome(sealed.Delivery); err != nil || !resolved {
+		if err, resolved := resolution(sealed.Delivery); err != nil || !resolved {
 			t.Errorf("delivery %v, resolved %v", err, resolved)
 		}
 		synctest.Wait()
@@ -160,14 +160,14 @@ func TestEmptyCycleSendsNothing(t *testing.T) {
 
 func TestFinalOutcomes(t *testing.T) {
 	for name, test := range map[string]struct {
-		answer answer
+		answer attempt
 		reason Reason
 		result Result
 		logged string
 	}{
-		"refused":    {answer{verdict: refused, err: errors.New("bad payload")}, Rejected, ResultRejected, "rejects"},
-		"not wanted": {answer{verdict: notWanted, err: errors.New("404")}, NotWanted, ResultNotWanted, "downgraded"},
-		"unknown":    {answer{verdict: unknown, err: errNoAnswer}, Ambiguous, ResultAmbiguous, "did not answer"},
+		"refused":    {attempt{outcome: refused, err: errors.New("bad payload")}, Rejected, ResultRejected, "rejects"},
+		"not wanted": {attempt{outcome: notWanted, err: errors.New("404")}, NotWanted, ResultNotWanted, "downgraded"},
+		"unknown":    {attempt{outcome: unknown, err: errNoAnswer}, Ambiguous, ResultAmbiguous, "did not answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -184,7 +184,7 @@ func TestFinalOutcomes(t *testing.T) {
 				if s.Unsent[test.reason] != 7 || s.Payloads[test.result] != 1 || s.Payloads[ResultRetried] != 0 {
 					t.Errorf("stats %+v", s)
 				}
-				if err, _ := outcome(sealed.Delivery); !errors.Is(err, test.answer.err) {
+				if err, _ := resolution(sealed.Delivery); !errors.Is(err, test.answer.err) {
 					t.Errorf("delivery %v, want %v", err, test.answer.err)
 				}
 				if strings.Count(log.String(), test.logged) != 1 {
@@ -203,7 +203,7 @@ func TestPayloadIsTriedAgainUntilItArrives(t *testing.T) {
 		f.Accept(sealed)
 		time.Sleep(20 * time.Second)
 		synctest.Wait()
-		if _, resolved := outcome(sealed.Delivery); resolved {
+		if _, resolved := resolution(sealed.Delivery); resolved {
 			t.Error("the delivery was resolved before the outcome")
 		}
 		if s := balanced(t, f, 3); s.Held != 3 || s.Reachable || s.QueuePayloads != 1 || s.QueueBytes == 0 {
@@ -212,7 +212,7 @@ func TestPayloadIsTriedAgainUntilItArrives(t *testing.T) {
 		agent.comesBack()
 		time.Sleep(longestPause)
 		synctest.Wait()
-		if err, resolved := outcome(sealed.Delivery); err != nil || !resolved {
+		if err, resolved := resolution(sealed.Delivery); err != nil || !resolved {
 			t.Errorf("delivery %v, resolved %v", err, resolved)
 		}
 		s := balanced(t, f, 3)
@@ -247,7 +247,7 @@ func TestPausesGrowAndStayWithinTheirBounds(t *testing.T) {
 
 func TestRetryAfterIsHonoured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agent := &scripted{answer: always(answer{verdict: notYet, err: errDown, after: 45 * time.Second})}
+		agent := &scripted{answer: always(attempt{outcome: notYet, err: errDown, after: 45 * time.Second})}
 		f, _ := startScripted(t, agent, nil)
 		f.Accept(someSpans(1))
 		time.Sleep(time.Minute)
@@ -302,7 +302,7 @@ func TestFullQueueGivesUpTheOldest(t *testing.T) {
 			t.Errorf("stats %+v", s)
 		}
 		for i, d := range deliveries {
-			if _, givenUp := outcome(d); givenUp != (uint64(i) < s.Unsent[QueueFull]/2) {
+			if _, givenUp := resolution(d); givenUp != (uint64(i) < s.Unsent[QueueFull]/2) {
 				t.Errorf("cycle %d given up: %v", i, givenUp)
 			}
 		}
@@ -312,11 +312,11 @@ func TestFullQueueGivesUpTheOldest(t *testing.T) {
 // A payload that the agent keeps failing on must not hold up the others.
 func TestFailingPayloadLetsOthersPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agent := &scripted{answer: func(_ context.Context, p *payload) answer {
+		agent := &scripted{answer: func(_ context.Context, p *payload) attempt {
 			if p.sequence == 0 {
-				return answer{verdict: notYet, err: errDown}
+				return attempt{outcome: notYet, err: errDown}
 			}
-			return answer{}
+			return attempt{}
 		}}
 		f, _ := startScripted(t, agent, nil)
 		for range 5 {
@@ -332,9 +332,9 @@ func TestFailingPayloadLetsOthersPass(t *testing.T) {
 
 func TestAcceptDoesNotWaitForTheAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agent := &scripted{answer: func(ctx context.Context, _ *payload) answer {
+		agent := &scripted{answer: func(ctx context.Context, _ *payload) attempt {
 			<-ctx.Done()
-			return answer{verdict: unknown, err: errNoAnswer}
+			return attempt{outcome: unknown, err: errNoAnswer}
 		}}
 		f, _ := startScripted(t, agent, nil)
 		began := time.Now()
@@ -378,7 +378,7 @@ func TestCloseTriesWhatWaitsOnceWithoutPause(t *testing.T) {
 				if want := map[bool]uint64{true: 3}[up]; s.Flushed != want || s.Unsent[Shutdown] != 3-want {
 					t.Errorf("stats %+v", s)
 				}
-				if err, resolved := outcome(sealed.Delivery); !resolved || (err == nil) != up {
+				if err, resolved := resolution(sealed.Delivery); !resolved || (err == nil) != up {
 					t.Errorf("delivery %v, resolved %v", err, resolved)
 				}
 			})
@@ -388,9 +388,9 @@ func TestCloseTriesWhatWaitsOnceWithoutPause(t *testing.T) {
 
 func TestCloseEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agent := &scripted{answer: func(ctx context.Context, _ *payload) answer {
+		agent := &scripted{answer: func(ctx context.Context, _ *payload) attempt {
 			<-ctx.Done()
-			return answer{verdict: notYet, err: ctx.Err()}
+			return attempt{outcome: notYet, err: ctx.Err()}
 		}}
 		f, _ := startScripted(t, agent, nil)
 		for range 3 {
@@ -408,7 +408,7 @@ func TestCloseEndsWithItsContext(t *testing.T) {
 		if s := balanced(t, f, 7); s.Unsent[Shutdown] != 7 || agent.tried() != 1 {
 			t.Errorf("stats %+v after %d tries", s, agent.tried())
 		}
-		if err, _ := outcome(late.Delivery); !errors.Is(err, errClosed) {
+		if err, _ := resolution(late.Delivery); !errors.Is(err, errClosed) {
 			t.Errorf("delivery of a late cycle: %v", err)
 		}
 	})
@@ -430,7 +430,7 @@ func TestUnencodableSpansAreCounted(t *testing.T) {
 		if s := balanced(t, f, 2); s.Unsent[Unencodable] != 1 || s.Flushed != 1 {
 			t.Errorf("stats %+v", s)
 		}
-		if err, _ := outcome(sealed.Delivery); !errors.Is(err, errUnencodable) || !strings.Contains(log.String(), "no payload") {
+		if err, _ := resolution(sealed.Delivery); !errors.Is(err, errUnencodable) || !strings.Contains(log.String(), "no payload") {
 			t.Errorf("delivery %v, log:\n%s", err, log)
 		}
 	})

@@ -8,7 +8,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 )
 
-// keptFlushes is how many of the last flushes are remembered: some three
+// keptFlushes is how many of the last flushes are kept: some three
 // minutes of them at the usual interval.
 const keptFlushes = 20
 
@@ -29,7 +29,7 @@ type Flush struct {
 	Unencodable   uint64         `json:"unencodable_spans,omitempty"` // that fit in no payload
 }
 
-// history remembers the last flushes. The goroutine that accepts adds one, the
+// history keeps the last flushes. The goroutine that accepts adds one, the
 // sender notes outcomes, anybody looks; there are a few changes a payload, so
 // one lock guards all of it.
 type history struct {
@@ -37,7 +37,7 @@ type history struct {
 	flushes []*Flush // oldest first
 }
 
-// begin remembers a sealed cycle, and forgets the oldest where there are enough.
+// begin adds a sealed cycle, in place of the oldest where there are enough.
 func (h *history) begin(sealed *aggregate.Sealed, spans uint64) *Flush {
 	f := &Flush{
 		Cycle: sealed.Cycle, Start: sealed.Start, Sealed: sealed.End,
@@ -86,8 +86,8 @@ func (h *history) tried(f *Flush, err error) {
 	}
 }
 
-// settled notes the final result of one payload.
-func (h *history) settled(f *Flush, result Result) {
+// resolved notes the final result of one payload.
+func (h *history) resolved(f *Flush, result Result) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	f.Pending--

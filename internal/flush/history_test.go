@@ -26,7 +26,7 @@ func TestFlushesSayWhatBecameOfThem(t *testing.T) {
 		if got[0].Pending != 0 || got[0].Outcomes[ResultAccepted] != 1 || got[0].Tries < 2 {
 			t.Errorf("after it came back: %+v", got[0])
 		}
-		agent.answers(always(answer{verdict: refused, err: errDown}))
+		agent.answers(always(attempt{outcome: refused, err: errDown}))
 		f.Accept(someSpans(3))
 		synctest.Wait()
 		if got = f.Flushes(); len(got) != 2 || got[0].Spans != 3 || got[0].Outcomes[ResultRejected] != 1 {

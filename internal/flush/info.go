@@ -29,7 +29,7 @@ func (h *httpAgent) info(ctx context.Context) (info, error) {
 	if err != nil {
 		return info{}, err
 	}
-	resp, err := h.forbearing.RoundTrip(req)
+	resp, err := h.afterSecond.RoundTrip(req)
 	if err != nil {
 		return info{}, fmt.Errorf("read agent info: %w", err)
 	}

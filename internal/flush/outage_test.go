@@ -25,14 +25,14 @@ func (o *outage) set(away bool) {
 	o.away = away
 }
 
-func (o *outage) post(ctx context.Context, p *payload) answer {
+func (o *outage) post(ctx context.Context, p *payload) attempt {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.away {
 		return down(ctx, p)
 	}
 	o.taken[p.sequence]++
-	return answer{}
+	return attempt{}
 }
 
 func (o *outage) info(ctx context.Context) (info, error) {
@@ -76,7 +76,7 @@ func TestAgentGoneForThreeMinutesAndBack(t *testing.T) {
 			t.Errorf("stats %+v", s)
 		}
 		for i, d := range deliveries {
-			err, resolved := outcome(d)
+			err, resolved := resolution(d)
 			isLost := i >= 12 && uint64(i) < 12+lost/spans // the oldest of the outage
 			if !resolved || (err != nil) != isLost || agent.taken[uint64(i)] != map[bool]int{false: 1}[isLost] {
 				t.Errorf("cycle %d: %v, taken %d times", i, err, agent.taken[uint64(i)])

@@ -15,10 +15,10 @@ type payload struct {
 	body     []byte
 	spans    uint64
 	born     time.Time
-	shipment *shipment
+	cycle    *cycleDelivery
 
-	attempts int   // how often the agent was asked to take it
-	lastErr  error // why it did not at the last of them
+	tries   int   // how often the agent was asked to take it
+	lastErr error // why it did not at the last of them
 }
 
 // encoder makes payloads of sealed cycles. Its memory is reused from cycle to
@@ -29,8 +29,7 @@ type encoder struct {
 	fitting  []*row // of which they are
 	whole    *fields
 	parts    [][]byte // of the payload, in whole and in groups
-	merger   merger
-	sequence uint64 // of the next payload; one count for all origins, from 0
+	sequence uint64   // of the next payload; one count for all origins, from 0
 }
 
 func newEncoder() *encoder {
@@ -40,31 +39,30 @@ func newEncoder() *encoder {
 	}
 }
 
-// encode makes the payloads of a sealed cycle, none longer than limit, and hands
-// each to ship as soon as it is made, so that not all need memory at once. It
+// encode makes the payloads of a sealed cycle's rows, none longer than limit, and hands
+// each to emit as soon as it is made, so that not all need memory at once. It
 // counts the spans of what cannot be put in any.
-func (e *encoder) encode(sealed *aggregate.Sealed, limit int, ship func(*payload)) (unencodable uint64) {
-	defer e.merger.forget()
+func (e *encoder) encode(sealed *aggregate.Sealed, rest []row, limit int, emit func(*payload)) (unencodable uint64) {
 	e.groups.sketches.of(sealed)
-	for rest := e.merger.merge(sealed); len(rest) > 0; {
+	for len(rest) > 0 {
 		n := 1
 		for n < len(rest) && rest[n].origin() == rest[0].origin() {
 			n++
 		}
 		origin := &sealed.Origins[rest[0].origin()]
-		unencodable += e.origin(origin, rest[:n], uint64(sealed.Width), limit, ship)
+		unencodable += e.origin(origin, rest[:n], uint64(sealed.Width), limit, emit)
 		rest = rest[n:]
 	}
 	return unencodable
 }
 
 // origin makes the payloads of one origin.
-func (e *encoder) origin(o *span.Origin, rows []row, width uint64, limit int, ship func(*payload)) (lost uint64) {
+func (e *encoder) origin(o *span.Origin, rows []row, width uint64, limit int, emit func(*payload)) (lost uint64) {
 	room := limit - e.headSize(o)
 	for len(rows) > 0 {
 		done, unfit := e.fill(rows, room)
 		if len(e.fitting) > 0 {
-			ship(e.payload(o, width))
+			emit(e.payload(o, width))
 		}
 		rows, lost = rows[done:], lost+unfit
 	}

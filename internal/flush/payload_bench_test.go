@@ -29,7 +29,7 @@ func BenchmarkEncode(b *testing.B) {
 					c.add(0, key, 0, uint64(1e6+20e6*random.ExpFloat64()), flags, 1)
 				}
 			}
-			e, sealed, size := newEncoder(), c.seal(), 0
+			e, sealed, size := NewEncoder(), c.seal(), 0
 			b.ReportAllocs()
 			for b.Loop() {
 				payloads, _ := e.all(sealed, DefaultMaxPayloadBytes)

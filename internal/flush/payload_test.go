@@ -177,7 +177,7 @@ func TestGroupThatFitsNowhereIsUnencodable(t *testing.T) {
 	c.add(0, small, 0, 1, 0, 1)
 	c.add(0, large, 0, 1, 0, 1)
 	c.add(0, large, 0, 1, 0, 1)
-	payloads, unencodable := newEncoder().all(c.seal(), minPayloadBytes)
+	payloads, unencodable := NewEncoder().all(c.seal(), minPayloadBytes)
 	if len(payloads) != 1 || payloads[0].spans != 1 || unencodable != 2 {
 		t.Errorf("%d payloads, %d spans unencodable", len(payloads), unencodable)
 	}
@@ -216,7 +216,7 @@ func TestEncodingAgainAllocatesOnlyPayloads(t *testing.T) {
 		key := c.key(origin, span.Key{Service: "s", Operation: "o", Resource: fmt.Sprint(i), Kind: "server"})
 		c.add(0, key, 0, uint64(i)*1000, 0, 1)
 	}
-	e, sealed := newEncoder(), c.seal()
+	e, sealed := NewEncoder(), c.seal()
 	e.all(sealed, DefaultMaxPayloadBytes)
 	// The payload, its body and the slices that hold it, however many groups.
 	if allocations := testing.AllocsPerRun(10, func() { e.all(sealed, DefaultMaxPayloadBytes) }); allocations > 10 {
@@ -233,12 +233,12 @@ func TestEncodingIsBoundedByThePayload(t *testing.T) {
 		key := c.key(origin, span.Key{Service: "s", Operation: "o", Resource: strings.Repeat("r", 1000) + fmt.Sprint(i)})
 		c.add(0, key, 0, uint64(i)*1000, 0, 1)
 	}
-	e := newEncoder()
+	e := NewEncoder()
 	payloads, unencodable := e.all(c.seal(), minPayloadBytes)
 	if len(payloads) < 20 || unencodable != 0 {
 		t.Fatalf("%d payloads, %d spans in none", len(payloads), unencodable)
 	}
-	if taken := e.groups.Cap(); taken > 3*minPayloadBytes {
+	if taken := e.encoder.groups.Cap(); taken > 3*minPayloadBytes {
 		t.Errorf("%d bytes set aside for payloads of %d", taken, minPayloadBytes)
 	}
 }

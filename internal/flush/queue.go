@@ -44,7 +44,7 @@ func (q *queue) take() *payload {
 	}
 	at := 0
 	for i, p := range q.waiting {
-		if p.attempts < q.waiting[at].attempts {
+		if p.tries < q.waiting[at].tries {
 			at = i
 		}
 	}

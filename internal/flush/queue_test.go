@@ -22,7 +22,7 @@ func TestQueueAgainstItsRules(t *testing.T) {
 			out += len(q.put(p))
 		case 3:
 			if under != nil {
-				under.attempts++
+				under.tries++
 				out += len(q.put(under))
 			}
 			under = q.take()

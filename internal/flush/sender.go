@@ -29,7 +29,7 @@ func (f *Flusher) next() *payload {
 				return p
 			}
 		}
-		f.rest(now)
+		f.wait(now)
 	}
 	if f.hard.Err() != nil {
 		return nil
@@ -37,12 +37,12 @@ func (f *Flusher) next() *payload {
 	return f.queue.take()
 }
 
-// rest waits until something can have changed: a new payload, the end of the
+// wait returns when something can have changed: a new payload, the end of the
 // pause, the oldest payload's last moment, or Close. An agent that was asked in
-// vain and now says what it wants ends the pause: what waits may be about to
-// expire.
-func (f *Flusher) rest(now time.Time) {
-	var ring <-chan time.Time
+// vain and now says what it wants ends the pause, because what waits may be about
+// to expire.
+func (f *Flusher) wait(now time.Time) {
+	var due <-chan time.Time
 	if born, any := f.queue.oldest(); any {
 		wait := born.Add(f.cfg.RetryAge).Sub(now)
 		if !f.backoff.over(now) {
@@ -50,10 +50,10 @@ func (f *Flusher) rest(now time.Time) {
 		}
 		timer := time.NewTimer(wait)
 		defer timer.Stop()
-		ring = timer.C
+		due = timer.C
 	}
 	select {
-	case <-ring:
+	case <-due:
 	case <-f.arrived:
 	case <-f.returned:
 		f.backoff.reset()
@@ -61,25 +61,25 @@ func (f *Flusher) rest(now time.Time) {
 	}
 }
 
-// deliver offers one payload and settles it, or keeps it for another try.
+// deliver offers one payload and resolves it, or keeps it for another try.
 func (f *Flusher) deliver(p *payload) {
 	ctx, cancel := context.WithTimeout(f.hard, f.cfg.Timeout)
 	a := f.agent.post(ctx, p)
 	cancel()
-	f.link.observe(a, f.Stats())
+	f.outcomes.tried(a, f.Stats())
 	f.noticeState(a.state)
-	if f.contact.heard(!a.silent) {
+	if f.reachability.payloadTried(!a.silent) {
 		notify(f.rediscover)
 	}
-	p.attempts++
+	p.tries++
 	p.lastErr = a.err
-	f.history.tried(p.shipment.flush, a.err)
-	switch a.verdict {
+	f.history.tried(p.cycle.flush, a.err)
+	switch a.outcome {
 	case accepted:
 		f.backoff.reset()
 		f.books.flushed(p.spans)
-		f.history.settled(p.shipment.flush, ResultAccepted)
-		p.shipment.settle(nil)
+		f.history.resolved(p.cycle.flush, ResultAccepted)
+		p.cycle.resolve(nil)
 	case notYet:
 		f.keep(p, a.after)
 	case refused:
@@ -105,14 +105,14 @@ func (f *Flusher) keep(p *payload, after time.Duration) {
 	f.giveUp(QueueFull, f.queue.put(p))
 }
 
-// giveUp settles payloads as unsent.
+// giveUp resolves payloads as unsent.
 func (f *Flusher) giveUp(reason Reason, payloads []*payload) {
 	for _, p := range payloads {
 		f.books.unsent(reason, p.spans)
 		f.books.result(reason.result())
-		f.history.settled(p.shipment.flush, reason.result())
-		f.link.lose(reason, p)
-		p.shipment.settle(p.failure(reason))
+		f.history.resolved(p.cycle.flush, reason.result())
+		f.outcomes.lost(reason, p)
+		p.cycle.resolve(p.failure(reason))
 	}
 }
 
@@ -121,5 +121,5 @@ func (p *payload) failure(reason Reason) error {
 	if p.lastErr == nil {
 		return fmt.Errorf("send payload: %s before the first try", reason)
 	}
-	return fmt.Errorf("send payload: %s after %d tries: %w", reason, p.attempts, p.lastErr)
+	return fmt.Errorf("send payload: %s after %d tries: %w", reason, p.tries, p.lastErr)
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/dump"
 )
 
-// verdict is what one try means for the payload.
-type verdict int
+// outcome is what one try means for the payload.
+type outcome int
 
 const (
-	accepted  verdict = iota // the agent has it
+	accepted  outcome = iota // the agent has it
 	notYet                   // the agent certainly does not have it; try again
 	refused                  // the agent does not have it and will not take it
 	notWanted                // the agent has no such endpoint
@@ -24,8 +24,8 @@ const (
 )
 
 // answer is the outcome of one try.
-type answer struct {
-	verdict verdict
+type attempt struct {
+	outcome outcome
 	err     error         // nil only when accepted
 	silent  bool          // nobody answered
 	after   time.Duration // how long the agent asked us to wait
@@ -41,8 +41,8 @@ const (
 )
 
 // readAnswer is what an HTTP response means.
-func readAnswer(resp *http.Response, now time.Time) answer {
-	a := answer{state: resp.Header.Get("Datadog-Agent-State")}
+func readAnswer(resp *http.Response, now time.Time) attempt {
+	a := attempt{state: resp.Header.Get("Datadog-Agent-State")}
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
 		return a
 	}
@@ -50,11 +50,11 @@ func readAnswer(resp *http.Response, now time.Time) answer {
 	a.err = responseError(resp.Status, said)
 	switch code := resp.StatusCode; {
 	case code == http.StatusNotFound:
-		a.verdict = notWanted
+		a.outcome = notWanted
 	case code == http.StatusTooManyRequests, code == http.StatusRequestTimeout, code >= 500:
-		a.verdict, a.after = notYet, retryAfter(resp.Header.Get("Retry-After"), now)
+		a.outcome, a.after = notYet, retryAfter(resp.Header.Get("Retry-After"), now)
 	default:
-		a.verdict = refused
+		a.outcome = refused
 		a.refusal = &dump.Refusal{Status: resp.Status, Answer: resp.Header, Said: said}
 	}
 	return a

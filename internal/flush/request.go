@@ -10,58 +10,59 @@ import (
 	"time"
 )
 
-// delivery is one try to hand a request over, watched closely enough to say
-// afterwards whether the agent can have received all of it.
+// watchedBody is the body of one request. It observes the request closely enough to
+// say afterwards whether the agent can have received all of it.
 //
-// The body is sent when the agent asks for it (Expect: 100-continue). An agent
-// that hangs, or that goes while we knock, does not ask, and then has nothing:
-// what would be a lost answer is a payload that can be tried again.
+// The body is sent when the agent asks for it (Expect: 100-continue). An agent that
+// hangs or ends before it reads does not ask, and then has nothing: the payload can
+// be tried again.
 //
 // net/http reports a request as written when its last bytes are in a buffer of
 // its own, and also when it was never asked for the body. So the body is watched
 // too, and the connection: a request arrived whole only if all of its body was
-// taken and none of the connection's writes failed.
-type delivery struct {
-	body     bytes.Reader
+// read and none of the connection's writes failed.
+type watchedBody struct {
+	bytes    bytes.Reader
 	buffered atomic.Bool
 	asked    atomic.Bool // the agent asked for the body
-	taken    atomic.Bool // all of the body was read, to be written
+	read     atomic.Bool // all of the body was read, to be written
 	conn     atomic.Pointer[watchedConn]
 }
 
-func (d *delivery) watch(ctx context.Context) context.Context {
+// trace observes the request that is made with the context.
+func (b *watchedBody) trace(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(info httptrace.GotConnInfo) {
 			if conn, ok := info.Conn.(*watchedConn); ok {
-				d.conn.Store(conn)
+				b.conn.Store(conn)
 			}
 		},
-		Got100Continue: func() { d.asked.Store(true) },
-		WroteRequest:   func(info httptrace.WroteRequestInfo) { d.buffered.Store(info.Err == nil) },
+		Got100Continue: func() { b.asked.Store(true) },
+		WroteRequest:   func(info httptrace.WroteRequestInfo) { b.buffered.Store(info.Err == nil) },
 	})
 }
 
 // Read gives the body to net/http.
-func (d *delivery) Read(p []byte) (int, error) {
-	n, err := d.body.Read(p)
-	if d.body.Len() == 0 {
-		d.taken.Store(true)
+func (b *watchedBody) Read(p []byte) (int, error) {
+	n, err := b.bytes.Read(p)
+	if b.bytes.Len() == 0 {
+		b.read.Store(true)
 	}
 	return n, err
 }
 
 // Close implements io.ReadCloser.
-func (d *delivery) Close() error { return nil }
+func (b *watchedBody) Close() error { return nil }
 
-// whole says whether every byte of the request was given to the kernel. It may
+// sentWhole says whether every byte of the request was given to the kernel. It may
 // be asked once RoundTrip has returned: net/http lets go of a failed request
 // only after its writing goroutine has ended.
-func (d *delivery) whole() bool {
-	conn := d.conn.Load()
-	return conn != nil && d.taken.Load() && d.buffered.Load() && !conn.failed.Load()
+func (b *watchedBody) sentWhole() bool {
+	conn := b.conn.Load()
+	return conn != nil && b.read.Load() && b.buffered.Load() && !conn.failed.Load()
 }
 
-// watchedConn remembers whether a write failed.
+// watchedConn records whether a write failed.
 type watchedConn struct {
 	net.Conn
 	failed atomic.Bool
@@ -76,18 +77,18 @@ func (c *watchedConn) Write(p []byte) (int, error) {
 }
 
 const (
-	longEnough = time.Second    // for any agent that is well to ask for a body
-	forEver    = 24 * time.Hour // longer than any request may take
+	expectTimeout   = time.Second    // within which an agent that is well asks for a body
+	noExpectTimeout = 24 * time.Hour // longer than any request may take
 )
 
 // newTransport dials the agent and nothing else, anew for each request. An idle
 // connection can be closed by the agent at the moment when it is used again;
 // the request is then written whole to nobody, which cannot be told from one
-// that was counted. Against that, a connection each costs nothing: there is one
+// that was counted. A connection for each request is cheap here: there is one
 // request an origin in ten seconds, and the agent is on the same host.
 //
-// A body that nobody asks for is sent all the same when patience ends.
-func newTransport(url AgentURL, patience time.Duration) *http.Transport {
+// A body that nobody asks for is sent all the same after expectTimeout.
+func newTransport(url AgentURL, expectTimeout time.Duration) *http.Transport {
 	var dialer net.Dialer
 	return &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -99,7 +100,7 @@ func newTransport(url AgentURL, patience time.Duration) *http.Transport {
 		},
 		DisableCompression:     true,
 		DisableKeepAlives:      true,
-		ExpectContinueTimeout:  patience,
+		ExpectContinueTimeout:  expectTimeout,
 		MaxResponseHeaderBytes: 64 << 10,
 	}
 }

@@ -58,7 +58,7 @@ func TestSilenceIsLookedInto(t *testing.T) {
 			t.Error("an agent that answers is not reachable")
 		}
 		agent.mu.Lock()
-		agent.answer, agent.said = always(answer{verdict: unknown, silent: true, err: errNoAnswer}), away
+		agent.answer, agent.said = always(attempt{outcome: unknown, silent: true, err: errNoAnswer}), away
 		agent.mu.Unlock()
 		f.Accept(someSpans(1))
 		synctest.Wait()
@@ -98,7 +98,7 @@ func TestReturnEndsThePause(t *testing.T) {
 // A refusal is an answer.
 func TestWhoRefusesIsReachable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, _ := startScripted(t, &scripted{answer: always(answer{verdict: refused, err: errDown})}, nil)
+		f, _ := startScripted(t, &scripted{answer: always(attempt{outcome: refused, err: errDown})}, nil)
 		f.Accept(someSpans(1))
 		synctest.Wait()
 		if !f.Stats().Reachable {

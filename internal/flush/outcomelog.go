@@ -5,27 +5,27 @@ import (
 	"sync"
 )
 
-// link is what the log knows of the way to the agent. It writes one line when
-// that changes, however many tries and payloads the change lasts.
-type link struct {
+// outcomeLog writes one line when the outcome of tries changes, however many tries
+// and payloads the change lasts.
+type outcomeLog struct {
 	log *slog.Logger
 
-	mu   sync.Mutex
-	now  verdict
-	lost bool // a line about lost spans was written since the last success
+	mu     sync.Mutex
+	last   outcome
+	losing bool // a line about lost spans was written since the last success
 }
 
-// observe notes the outcome of a try.
-func (l *link) observe(a answer, s Stats) {
+// tried notes the outcome of a try.
+func (l *outcomeLog) tried(a attempt, s Stats) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if a.verdict == l.now {
+	if a.outcome == l.last {
 		return
 	}
-	l.now = a.verdict
-	switch a.verdict {
+	l.last = a.outcome
+	switch a.outcome {
 	case accepted:
-		l.lost = false
+		l.losing = false
 		l.log.Info("agent takes payloads again", "waiting_payloads", s.QueuePayloads, "held_spans", s.Held)
 	case notYet:
 		l.log.Warn("agent cannot be reached; payloads are kept and tried again", "error", a.err)
@@ -37,17 +37,17 @@ func (l *link) observe(a answer, s Stats) {
 	}
 }
 
-// lose notes a payload given up. The tries that caused it may be long past, so
+// lost notes a payload given up. The tries that caused it may be long past, so
 // the first loss of an outage has a line of its own.
-func (l *link) lose(reason Reason, p *payload) {
+func (l *outcomeLog) lost(reason Reason, p *payload) {
 	if reason.result() != ResultGivenUp {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.lost {
-		l.lost = true
+	if !l.losing {
+		l.losing = true
 		l.log.Warn("giving up payloads until the agent takes them again",
-			"reason", string(reason), "spans", p.spans, "tries", p.attempts, "error", p.lastErr)
+			"reason", string(reason), "spans", p.spans, "tries", p.tries, "error", p.lastErr)
 	}
 }

@@ -1,0 +1,65 @@
+package flush
+
+import (
+	"log/slog"
+	"sync"
+)
+
+// reachability is whether the agent answers at all, be it with a refusal. An agent
+// that was never there is the commonest mistake of a new installation, and
+// without traffic nothing else would show it, so it has a line of its own.
+type reachability struct {
+	log *slog.Logger
+	url AgentURL
+
+	mu       sync.Mutex
+	answers  bool // the last request was answered
+	failures int  // to read /info, in a row
+	logged   bool // the log says that the agent answers
+}
+
+// payloadTried notes whether a try to deliver was answered, and says whether the
+// one before was and this is not.
+func (r *reachability) payloadTried(answered bool) (lost bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	lost = r.answers && !answered
+	r.answers = answered
+	return lost
+}
+
+// infoFailed notes that the agent did not say what it wants. Only an agent that
+// was never there is worth a warning; of others the payloads tell. It comes with
+// the second failure: daemon and agent often start together.
+func (r *reachability) infoFailed(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answers = false
+	r.failures++
+	if r.failures != 2 || r.logged {
+		r.log.Debug("agent info is not to be had", "agent", r.url.String(), "error", err)
+		return
+	}
+	r.log.Warn("agent does not answer; is it running, and is --agent-url where it listens? Until it does, payloads are kept for --retry-age",
+		"agent", r.url.String(), "error", err)
+}
+
+// infoRead notes that the agent said what it wants, and says whether it was asked
+// in vain before.
+func (r *reachability) infoRead(said info) (returned bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answers = true
+	returned, r.failures = r.failures > 0, 0
+	if !r.logged {
+		r.logged = true
+		r.log.Info("agent answers", "agent", r.url.String(), "agent_version", said.version, "takes_statistics", said.features.Stats)
+	}
+	return returned
+}
+
+func (r *reachability) now() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.answers
+}
