@@ -40,17 +40,10 @@ func (f *fields) flag(name string, value bool) {
 	_ = f.enc.EncodeBool(value)
 }
 
-// binary writes so many bytes as bin, which add appends. It is never msgpack's
-// nil, which the agent refuses.
-func (f *fields) binary(name string, length int, add func([]byte) []byte) {
+// binary writes bytes as bin. They are not nil, which the agent refuses.
+func (f *fields) binary(name string, value []byte) {
 	_ = f.enc.EncodeString(name)
-	_ = f.enc.EncodeBytesLen(length)
-	f.Grow(length)
-	before := f.Len()
-	f.Write(add(f.AvailableBuffer()))
-	if f.Len()-before != length {
-		panic("BUG: a sketch is not as long as announced")
-	}
+	_ = f.enc.EncodeBytes(value)
 }
 
 func (f *fields) array(name string, length int) {
@@ -104,7 +97,7 @@ func (e *groupEncoder) summary(name string, r *row, read func(*aggregate.Part, *
 	for i := range r.parts {
 		read(&r.parts[i].Part, &e.sketch)
 	}
-	e.binary(name, e.sketches.take(&e.sketch, r.mapping()), e.sketches.append)
+	e.binary(name, e.sketches.encode(&e.sketch, r.mapping()))
 }
 
 func (e *groupEncoder) labels(key *span.Key) {

@@ -1,165 +1,89 @@
 package flush
 
 import (
-	"encoding/binary"
 	"math"
-	"math/bits"
-	"slices"
 
-	"github.com/spanstatsd/spanstatsd/internal/sketch"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
 )
 
-// The wire tags of sketchpb: a field number and a wire type each.
+// The fields of sketchpb.
 const (
-	tagMapping       = 1<<3 | 2 // DDSketch.mapping
-	tagPositive      = 2<<3 | 2 // DDSketch.positiveValues
-	tagNegative      = 3<<3 | 2 // DDSketch.negativeValues
-	tagZeroCount     = 4<<3 | 1 // DDSketch.zeroCount
-	tagGamma         = 1<<3 | 1 // IndexMapping.gamma
-	tagIndexOffset   = 2<<3 | 1 // IndexMapping.indexOffset
-	tagInterpolation = 3 << 3   // IndexMapping.interpolation
-	tagSparse        = 1<<3 | 2 // Store.binCounts, one entry
-	tagDense         = 2<<3 | 2 // Store.contiguousBinCounts, packed
-	tagOffset        = 3 << 3   // Store.contiguousBinIndexOffset
-	tagIndex         = 1 << 3   // key of a binCounts entry
-	tagCount         = 2<<3 | 1 // value of a binCounts entry
+	fieldMapping       = 1 // of DDSketch
+	fieldPositive      = 2
+	fieldNegative      = 3
+	fieldZeroCount     = 4
+	fieldGamma         = 1 // of IndexMapping
+	fieldIndexOffset   = 2
+	fieldInterpolation = 3
+	fieldSparse        = 1 // of Store: binCounts, one entry
+	fieldDense         = 2 // contiguousBinCounts, packed
+	fieldDenseOffset   = 3 // contiguousBinIndexOffset
+	fieldIndex         = 1 // of an entry of binCounts
+	fieldCount         = 2
 )
 
-// sketchHead is an encoded mapping. What is zero is left out, as protobuf does it.
-func sketchHead(m sketch.Mapping) []byte {
-	b := appendDouble([]byte{tagMapping, 0, tagGamma}, m.Gamma)
-	if m.Offset != 0 {
-		b = appendDouble(append(b, tagIndexOffset), m.Offset)
-	}
-	if m.Interpolation != 0 {
-		b = binary.AppendUvarint(append(b, tagInterpolation), uint64(m.Interpolation))
-	}
-	b[1] = byte(len(b) - 2)
-	return b
-}
-
-// sketchEncoder writes sketches as protobuf by hand: the library first copies
-// every bin between the lowest and the highest into a message, zeros included.
+// sketchEncoder writes sketches as protobuf without making the library's message,
+// into which every bin between the lowest and the highest would be copied.
 //
 // A store of the format has two parts, and a bin's count is the sum of both: one
 // stretch of neighbouring bins at 8 bytes each, empty ones too, and single bins at
-// 13 or 14. So the crowded middle of a distribution goes into the stretch and its
+// 13 or 14. So the dense middle of a distribution goes into the stretch and its
 // thin ends are listed, split where that is smallest.
 type sketchEncoder struct {
-	heads       [][]byte // encoded mappings, by number
-	head        []byte   // of the sketch
-	sketch      *sketch.Sketch
-	runs        []sketch.Run
-	first, last int // of the runs in the stretch
-	store       int // length of the store
-	zeros       float64
+	mappings [][]byte // encoded, by number
+	runs     []sketch.Run
+	store    []byte
+	encoded  []byte
 }
 
 // of makes ready for the sketches of a sealed cycle.
 func (e *sketchEncoder) of(sealed *aggregate.Sealed) {
-	e.heads = e.heads[:0]
+	e.mappings = e.mappings[:0]
 	for _, m := range sealed.Mappings() {
-		e.heads = append(e.heads, sketchHead(m))
+		e.mappings = append(e.mappings, appendMapping(nil, m))
 	}
 }
 
-// take reads a sketch and returns how long append will make it, so that it is
-// written once, where it belongs.
-func (e *sketchEncoder) take(s *sketch.Sketch, mapping sketch.MappingID) (length int) {
-	e.head = e.heads[mapping]
-	e.sketch, e.runs, e.zeros = s, s.AppendRuns(e.runs[:0], mapping), s.Zeros()
-	e.first, e.last, e.store = split(e.runs)
-	length = len(e.head) + 1 + uvarintSize(uint64(e.store)) + e.store + 2
-	if e.zeros != 0 {
-		length += 1 + 8
+// encode returns the encoded sketch, which is valid until the next call. Both
+// stores are always there, as in what the agent's own code sends.
+func (e *sketchEncoder) encode(s *sketch.Sketch, mapping sketch.MappingID) []byte {
+	e.runs = s.AppendRuns(e.runs[:0], mapping)
+	first, last := denseStretch(e.runs)
+	store := appendSparse(e.store[:0], s, e.runs[:first])
+	store = appendSparse(store, s, e.runs[last:])
+	e.store = appendDense(store, s, e.runs[first:last])
+
+	b := append(e.encoded[:0], e.mappings[mapping]...)
+	b = appendMessage(b, fieldPositive, e.store)
+	b = appendMessage(b, fieldNegative, nil)
+	if zeros := s.Zeros(); zeros != 0 {
+		b = appendDouble(b, fieldZeroCount, zeros)
 	}
-	return length
+	e.encoded = b
+	return b
 }
 
-// append appends the sketch that was taken. Both stores always stand there, as in
-// what the agent's own code sends.
-func (e *sketchEncoder) append(dst []byte) []byte {
-	dst = append(dst, e.head...)
-	dst = binary.AppendUvarint(append(dst, tagPositive), uint64(e.store))
-	dst = appendSparse(dst, e.sketch, e.runs[:e.first])
-	dst = appendSparse(dst, e.sketch, e.runs[e.last:])
-	dst = appendDense(dst, e.sketch, e.runs[e.first:e.last])
-	dst = append(dst, tagNegative, 0)
-	if e.zeros != 0 {
-		dst = appendDouble(append(dst, tagZeroCount), e.zeros)
-	}
-	return dst
-}
-
-// split chooses the runs from first up to last for the stretch, and says how long
-// the store becomes.
-//
-// A bin in the stretch saves its entry and costs 8 bytes, and each empty one 8
-// more, so the best is the one with the largest sum. One bin is worth a stretch
-// already: 13 bytes with its offset, against 14 for its entry.
-//
-// A sum and the places of its runs are kept in one number, the sum above, so that
-// the larger of two is found without a jump: which it is can't be guessed, and
-// this loop was a fifth of the flush.
-func split(runs []sketch.Run) (first, last, size int) {
-	if len(runs) == 0 {
-		return 0, 0, 0
-	}
-	const place = 12 // bits; there are 8192 bins, and so 4096 runs, at most
-	sparse, sum, best := 0, 0, 0
-	end := runs[0].First
+// denseStretch chooses the runs from first up to last for the stretch. A bin in it
+// saves its entry and costs 8 bytes, and each empty one 8 more, so the best stretch
+// is the one with the largest sum. One bin is worth a stretch already.
+func denseStretch(runs []sketch.Run) (first, last int) {
+	best, sum, start := 0, 0, 0
 	for i, r := range runs {
-		listed := sparseSize(r)
-		sparse += listed
-		sum = max(sum-int(r.First-end)*8<<place, i) + (listed-8*r.Len())<<place // and where it begins
-		best = max(best, sum<<place|i)                                          // and where it ends
-		end = r.End
-	}
-	first, last = best>>place&(1<<place-1), best&(1<<place-1)+1
-	stretch := runs[first:last]
-	return first, last, sparse - best>>(2*place) - 8*spread(stretch) + denseSize(stretch)
-}
-
-// spread is how many bins lie between the lowest and the highest, both included.
-func spread(runs []sketch.Run) int {
-	return int(runs[len(runs)-1].End - runs[0].First)
-}
-
-// denseSize is the length of a stretch of packed doubles from the lowest bin on.
-func denseSize(runs []sketch.Run) int {
-	doubles := 8 * spread(runs)
-	size := 1 + uvarintSize(uint64(doubles)) + doubles
-	if runs[0].First != 0 {
-		size += 1 + uvarintSize(zigzag(runs[0].First))
-	}
-	return size
-}
-
-func appendDense(dst []byte, s *sketch.Sketch, runs []sketch.Run) []byte {
-	if len(runs) == 0 {
-		return dst
-	}
-	doubles := 8 * spread(runs)
-	dst = binary.AppendUvarint(append(dst, tagDense), uint64(doubles))
-	start := len(dst)
-	dst = slices.Grow(dst, doubles)[:start+doubles]
-	end := runs[0].First
-	for _, r := range runs {
-		gap := 8 * int(r.First-end)
-		clear(dst[start : start+gap])
-		start += gap
-		for _, count := range s.Counts(r) {
-			binary.LittleEndian.PutUint64(dst[start:], math.Float64bits(float64(count)))
-			start += 8
+		if i > 0 {
+			sum -= 8 * int(r.First-runs[i-1].End)
 		}
-		end = r.End
+		if sum <= 0 {
+			sum, start = 0, i
+		}
+		sum += sparseSize(r) - 8*r.Len()
+		if sum >= best {
+			best, first, last = sum, start, i+1
+		}
 	}
-	if first := runs[0].First; first != 0 {
-		dst = binary.AppendUvarint(append(dst, tagOffset), zigzag(first))
-	}
-	return dst
+	return first, last
 }
 
 // An entry of a single bin: its tag and length, its index, its count. An index of
@@ -176,27 +100,66 @@ func sparseSize(r sketch.Run) int {
 	return farEntry*r.Len() - (farEntry-nearEntry)*near
 }
 
-func appendSparse(dst []byte, s *sketch.Sketch, runs []sketch.Run) []byte {
+// appendSparse writes the tags as the bytes that they are: a sketch of spread
+// durations is little else than such entries.
+func appendSparse(b []byte, s *sketch.Sketch, runs []sketch.Run) []byte {
+	const entry, index, count = fieldSparse<<3 | byte(protowire.BytesType), fieldIndex<<3 | byte(protowire.VarintType), fieldCount<<3 | byte(protowire.Fixed64Type)
 	for _, r := range runs {
-		for i, count := range s.Counts(r) {
-			index := uint(r.First) + uint(i)
-			if index < far {
-				dst = append(dst, tagSparse, nearEntry-2, tagIndex, byte(2*index), tagCount)
+		for i, spans := range s.Counts(r) {
+			if at := uint(r.First) + uint(i); at < far {
+				b = append(b, entry, nearEntry-2, index, byte(2*at), count)
 			} else {
-				dst = append(dst, tagSparse, farEntry-2, tagIndex, byte(2*index)|0x80, byte(index/far), tagCount)
+				b = append(b, entry, farEntry-2, index, byte(2*at)|0x80, byte(at/far), count)
 			}
-			dst = appendDouble(dst, float64(count))
+			b = protowire.AppendFixed64(b, math.Float64bits(float64(spans)))
 		}
 	}
-	return dst
+	return b
 }
 
-func appendDouble(dst []byte, f float64) []byte {
-	return binary.LittleEndian.AppendUint64(dst, math.Float64bits(f))
+func appendDense(b []byte, s *sketch.Sketch, runs []sketch.Run) []byte {
+	if len(runs) == 0 {
+		return b
+	}
+	first, end := runs[0].First, runs[len(runs)-1].End
+	b = protowire.AppendTag(b, fieldDense, protowire.BytesType)
+	b = protowire.AppendVarint(b, uint64(8*(end-first)))
+	at := first
+	for _, r := range runs {
+		for ; at < r.First; at++ {
+			b = protowire.AppendFixed64(b, 0)
+		}
+		for _, count := range s.Counts(r) {
+			b = protowire.AppendFixed64(b, math.Float64bits(float64(count)))
+		}
+		at = r.End
+	}
+	if first != 0 {
+		b = appendVarint(b, fieldDenseOffset, protowire.EncodeZigZag(int64(first)))
+	}
+	return b
 }
 
-// zigzag is protobuf's sint32: small magnitudes of either sign stay short.
-func zigzag(n int32) uint64 { return uint64(uint32(n<<1) ^ uint32(n>>31)) }
+// appendMapping leaves out what is zero, as protobuf does.
+func appendMapping(b []byte, m sketch.Mapping) []byte {
+	fields := appendDouble(nil, fieldGamma, m.Gamma)
+	if m.Offset != 0 {
+		fields = appendDouble(fields, fieldIndexOffset, m.Offset)
+	}
+	if m.Interpolation != 0 {
+		fields = appendVarint(fields, fieldInterpolation, uint64(m.Interpolation))
+	}
+	return appendMessage(b, fieldMapping, fields)
+}
 
-// uvarintSize is the length of n in groups of seven bits.
-func uvarintSize(n uint64) int { return (bits.Len64(n|1) + 6) / 7 }
+func appendMessage(b []byte, field protowire.Number, message []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), message)
+}
+
+func appendDouble(b []byte, field protowire.Number, f float64) []byte {
+	return protowire.AppendFixed64(protowire.AppendTag(b, field, protowire.Fixed64Type), math.Float64bits(f))
+}
+
+func appendVarint(b []byte, field protowire.Number, n uint64) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), n)
+}
