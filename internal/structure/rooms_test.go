@@ -46,6 +46,7 @@ var rooms = map[string]room{
 	"internal/standin":       {"", "must share no code with the encoder that it checks"},
 	"internal/workload":      {"internal/span", "makes spans"},
 	"internal/structure":     {"", "reads source"},
+	"internal/eventually":    {"", "waits in tests, with a deadline"},
 }
 
 func (r room) allows(imported string) bool {
