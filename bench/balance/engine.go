@@ -53,7 +53,7 @@ func newEngine(o options, balancing routing.Config, keys int, hashes []uint32) (
 		})
 	}
 	e.balancer.Start()
-	e.balancer.Live(keys)
+	e.balancer.SetLive(keys)
 	return e, nil
 }
 

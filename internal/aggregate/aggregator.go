@@ -104,7 +104,7 @@ func New(config Config) (*Aggregator, error) {
 	a.cycles.left = make(chan struct{}, 1)
 	a.cycles.readers = map[*Reader]struct{}{}
 	for i := range a.cycles.slots {
-		c := &Cycle{width: config.BucketWidth, live: a.balancer.Live, released: make(chan struct{}, 1)}
+		c := &Cycle{width: config.BucketWidth, live: a.balancer.SetLive, released: make(chan struct{}, 1)}
 		for range config.Drainers {
 			c.tables = append(c.tables, NewTable(config.MaxKeys(), config.BucketWidth, a.sketches))
 		}

@@ -72,11 +72,11 @@ func (a *admission) commons(cycle *aggregate.Cycle, walker *wire.SpansWalker) er
 
 // settle makes the slots of some snapshots whose keys were found.
 func (a *admission) settle(read []wire.Common) {
-	b, window, lanes, drainers := &a.batch, &a.window, a.route.Lanes(), a.route.Drainers()
+	b, window := &a.batch, &a.window
 	ids, hashes := a.block.ids[:len(read)], a.block.hashes[:len(read)]
 	for i := range read {
 		c := &read[i]
-		r := &b.runs[drainers[lanes.Of(hashes[i])]]
+		r := &b.runs[a.route.Drainer(hashes[i])]
 		if r.end%chunk == 0 {
 			b.open(r)
 		}

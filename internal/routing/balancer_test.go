@@ -43,12 +43,12 @@ func TestNoiseMovesNothing(t *testing.T) {
 		}
 		for range 12 {
 			b.ask(loads)
-			b.turn()
+			b.level()
 		}
-		settled, few := b.Routing().Epoch(), loaded < 8*drainers || b.Stats().LoadRatio > firm
+		settled, few := b.Routing().Epoch(), loaded < 8*drainers || b.Stats().LoadRatio > tolerated
 		for interval := range 20 {
 			b.ask(noisy(rnd, loads))
-			b.turn()
+			b.level()
 			changes := b.Routing().Epoch() - settled
 			if changes > 1 || changes > 0 && (!few || interval < 2) {
 				t.Fatalf("%d drainers, %d partitions with load: interval %d of noise gave change %d, %+v",
@@ -67,20 +67,20 @@ func TestSlightUnevennessMustLast(t *testing.T) {
 	b := newTestBalancer(2, 16)
 	for i, loads := range [][]uint64{slight, slight, even, slight, slight} {
 		b.ask(loads)
-		b.turn()
+		b.level()
 		if b.Routing().Epoch() != 1 {
 			t.Fatalf("interval %d: %+v", i, b.Stats().LastPlan)
 		}
 	}
 	b.ask(slight)
-	b.turn()
+	b.level()
 	if s := b.Stats(); s.Epoch != 2 || s.Moves == 0 || s.LastPlan.After > levelled || s.LastChange != s.LastPlan {
 		t.Errorf("three intervals of it: %+v", s)
 	}
 	b = newTestBalancer(2, 16)
 	slight[4] = 60_000
 	b.ask(slight)
-	b.turn()
+	b.level()
 	if b.Routing().Epoch() != 2 {
 		t.Errorf("a gross one: %+v", b.Stats().LastPlan)
 	}
@@ -94,7 +94,7 @@ func TestSpreadAndGathered(t *testing.T) {
 	hot := slices.Clone(cold)
 	hot[17] = 100_000
 	b.ask(hot)
-	b.turn()
+	b.level()
 	s := b.Stats()
 	if !b.Routing().isSpread(17) || s.Spread != 1 || s.Spreads != 1 || s.LastPlan.After > uneven {
 		t.Fatalf("not spread: %+v", s)
@@ -102,7 +102,7 @@ func TestSpreadAndGathered(t *testing.T) {
 	for range 3 { // on and off
 		for _, loads := range [][]uint64{cold, cold, hot} {
 			b.ask(loads)
-			b.turn()
+			b.level()
 			if !b.Routing().isSpread(17) {
 				t.Fatalf("gathered before it was cool for long: %+v", b.Stats().LastPlan)
 			}
@@ -110,7 +110,7 @@ func TestSpreadAndGathered(t *testing.T) {
 	}
 	for range lasting {
 		b.ask(cold)
-		b.turn()
+		b.level()
 	}
 	if s := b.Stats(); b.Routing().isSpread(17) || s.Spread != 0 || s.Gathers != 1 || s.LastPlan.Why != whyGathered {
 		t.Errorf("not gathered: %+v", s)
@@ -123,17 +123,17 @@ func TestWithoutLoadNothingHappens(t *testing.T) {
 	b := newTestBalancer(2, 16)
 	loads := make([]uint64, 16)
 	for range 5 {
-		b.turn()
-		loads[4] = 2*evidence - 1
+		b.level()
+		loads[4] = 2*minSamples - 1
 		b.ask(loads)
-		b.turn()
+		b.level()
 	}
 	if s := b.Stats(); s.Epoch != 1 || s.LastPlan.Why != whyNoLoad || s.LoadRatio <= 1 {
 		t.Errorf("%+v", s)
 	}
 	loads[4]++
 	b.ask(loads)
-	b.turn()
+	b.level()
 	if b.Routing().Epoch() == 1 {
 		t.Error("one span more is evidence")
 	}
@@ -146,7 +146,7 @@ func TestLevellingSwitchedOff(t *testing.T) {
 	loads := make([]uint64, 64)
 	loads[9] = 1_000_000
 	b.ask(loads)
-	b.turn()
+	b.level()
 	if s := b.Stats(); s.Partitions != 64 || s.Moves+s.Spreads != 0 || !strings.Contains(s.LastPlan.Why, "switched off") {
 		t.Errorf("%+v", s)
 	}
@@ -161,7 +161,7 @@ func TestGrowthAtOnce(t *testing.T) {
 		defer b.Stop()
 		started := time.Now()
 		for _, c := range [][2]int{{1, 2}, {3, 4}, {50, 64}, {64, 64}, {100, 128}, {20, 128}, {2048, 2048}} {
-			b.Live(c[0])
+			b.SetLive(c[0])
 			synctest.Wait()
 			if got := b.Routing().Partitions(); got != c[1] {
 				t.Errorf("%d aggregates: %d partitions, want %d", c[0], got, c[1])
@@ -172,19 +172,19 @@ func TestGrowthAtOnce(t *testing.T) {
 		}
 		for time.Since(started) < 59*time.Minute {
 			time.Sleep(time.Minute)
-			b.Live(100)
+			b.SetLive(100)
 		}
 		if got := b.Routing().Partitions(); got != 2048 {
 			t.Errorf("%d partitions within an hour", got)
 		}
 		for time.Since(started) < 125*time.Minute {
 			time.Sleep(time.Minute)
-			b.Live(100)
+			b.SetLive(100)
 		}
 		if got := b.Routing().Partitions(); got != 128 {
 			t.Errorf("%d partitions after two hours of 100 aggregates, want 128", got)
 		}
-		b.Live(2048)
+		b.SetLive(2048)
 		synctest.Wait()
 		if got := b.Routing().Partitions(); got != 2048 {
 			t.Errorf("%d partitions when they are needed again", got)
@@ -207,7 +207,7 @@ func TestGrowthAfterRebalance(t *testing.T) {
 			loads := loadsOf(rnd, MaxPartitions, loadShapes["power"])
 			loads[rnd.IntN(len(loads))] += 10_000_000
 			b.ask(loads)
-			b.turn()
+			b.level()
 			checkWhole(t, b.Routing())
 		}
 		before := b.Routing()
@@ -290,7 +290,7 @@ func TestDemandIsASample(t *testing.T) {
 		loads := b.demand.since(new([MaxPartitions]uint64), 64)
 		for p, load := range loads {
 			want := asked[p]
-			if got := float64(load * sampled); got < 0.8*want-1000 || got > 1.2*want+1000 {
+			if got := float64(load * sampleEvery); got < 0.8*want-1000 || got > 1.2*want+1000 {
 				t.Errorf("batches of %d: partition %d was asked for %.0f, the sample says %.0f", size, p, want, got)
 			}
 		}
@@ -309,13 +309,13 @@ func TestThousandsAreGatheredInParts(t *testing.T) {
 	}
 	for look := 0; len(b.Routing().spread) > 0; look++ {
 		plan := b.decide(loads, b.Routing())
-		if plan.Gathers > gatheredAtOnce {
+		if plan.Gathers > maxGathers {
 			t.Fatalf("look %d gathered %d partitions", look, plan.Gathers)
 		}
 		if plan.owners != nil {
 			b.Install(b.Routing().Next(plan.owners))
 		}
-		if look > lasting+partitions/gatheredAtOnce {
+		if look > lasting+partitions/maxGathers {
 			t.Fatalf("%d partitions are still spread after %d looks", len(b.Routing().spread), look)
 		}
 	}

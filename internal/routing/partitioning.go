@@ -2,7 +2,7 @@ package routing
 
 import "fmt"
 
-// MaxPartitions bounds the shares that the key space is cut into, whatever the
+// MaxPartitions bounds the parts that the key space is cut into, whatever the
 // policy says: enough that the hash levels thousands of aggregates over the
 // cores of a large machine, few enough that a routing lies in a core's cache.
 const MaxPartitions = 4096
@@ -72,8 +72,8 @@ func (p Partitioning) wanted(drainers, aggregates int) int {
 	return dense + (aggregates-dense)/2
 }
 
-// room is the most aggregates for which so many partitions are enough.
-func (p Partitioning) room(drainers, partitions int) int {
+// capacity is the most aggregates for which so many partitions are enough.
+func (p Partitioning) capacity(drainers, partitions int) int {
 	const any = int(^uint(0) >> 1)
 	if p.Adaptive == 0 || partitions >= MaxPartitions {
 		return any

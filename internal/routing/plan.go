@@ -2,15 +2,15 @@ package routing
 
 import "math"
 
-// From uneven on something is done about the drainers, and what is done aims at
-// levelled. Between the two lies what a little more traffic here or there changes
-// each interval anyway. Partitions that are not too much for a drainer are cut where
-// the drainers would not be firm otherwise, and gathered where they stay levelled.
+// The drainers are levelled from the ratio uneven on, towards levelled. Between the two
+// lies what a little more traffic here or there changes each interval anyway. Partitions
+// that are not too much for one drainer are spread where the ratio would stay above
+// tolerated otherwise, and gathered where the drainers stay levelled.
 const (
-	uneven   = 1.15
-	firm     = 1.1
-	levelled = 1.05
-	worth    = 0.93 // of the ratio before; a plan that gains less is not worth its moves
+	uneven     = 1.15
+	tolerated  = 1.1
+	levelled   = 1.05
+	worthwhile = 0.93 // of the ratio before; a plan that gains less is not worth its moves
 )
 
 // Plan is a new assignment and what it is good for.
@@ -56,39 +56,28 @@ func plan(loads []uint64, r *Routing) Plan {
 	next := now.clone()
 	for p, load := range loads {
 		if float64(load) > fair {
-			next.cut(p, int(math.Ceil(float64(load)/fair)))
+			next.spread(p, int(math.Ceil(float64(load)/fair)))
 		}
 	}
 	next.level()
 	finer := next.clone()
 	for range 4 * r.drainers {
 		heaviest := finer.heaviest()
-		if next.ratio() <= firm || heaviest < 0 {
+		if next.ratio() <= tolerated || heaviest < 0 {
 			break
 		}
-		finer.cut(heaviest, r.drainers)
+		finer.spread(heaviest, r.drainers)
 		finer.level()
 		if finer.ratio() < next.ratio() {
 			next = finer.clone()
 		}
 	}
-	if next.ratio() > worth*now.ratio() || next.most() > now.most() {
+	if next.ratio() > worthwhile*now.ratio() || next.most() > now.most() {
 		result.Why = whyNoBetter
 		return result
 	}
 	result.Why = whyLevelled
 	return result.to(next, r)
-}
-
-// heaviest is the partition of the largest piece that could still be cut, or -1.
-func (l *layout) heaviest() int {
-	heaviest, most := -1, 0.0
-	for p := range l.loads {
-		if piece := l.piece(p); piece > most && len(l.owners[p]) < len(l.drained) {
-			heaviest, most = p, piece
-		}
-	}
-	return heaviest
 }
 
 // gather takes spread partitions that have cooled together again, each to the one
@@ -98,16 +87,14 @@ func gather(loads []uint64, r *Routing, cooled []int) Plan {
 	result := Plan{Before: next.ratio(), After: next.ratio(), Why: whyLevel}
 	for _, p := range cooled {
 		together := next.clone()
-		together.put(p, -1)
-		owner := together.owners[p][0]
-		for _, drainer := range together.owners[p] {
-			if together.drained[drainer] < together.drained[owner] {
+		owner := next.owners[p][0]
+		for _, drainer := range next.owners[p] {
+			if next.drained[drainer] < next.drained[owner] {
 				owner = drainer
 			}
 		}
-		together.put(p, 1)
-		together.give(p, owner)
-		together.shift()
+		together.assign(p, owner)
+		together.move()
 		if together.ratio() <= levelled {
 			next, result.Why = together, whyGathered
 		}

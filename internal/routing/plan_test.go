@@ -189,9 +189,9 @@ func best(loads []uint64, drainers int) float64 {
 	return float64(least)
 }
 
-// TestDealIsNearTheBest compares longest-first, and the plan as a whole, with the
+// TestAssigningAnewIsNearTheBest compares longest-first, and the plan as a whole, with the
 // best assignment of all.
-func TestDealIsNearTheBest(t *testing.T) {
+func TestAssigningAnewIsNearTheBest(t *testing.T) {
 	for seed := range uint64(2000) {
 		rnd := rand.New(rand.NewPCG(seed, 5))
 		drainers := 2 + rnd.IntN(3)
@@ -202,10 +202,10 @@ func TestDealIsNearTheBest(t *testing.T) {
 		optimum := best(loads, drainers)
 		r := anyRouting(rnd, len(loads), drainers)
 		for p := range loads { // nothing spread
-			r.lanes[p] = r.Owners(p)[0]
+			r.owner[p] = r.Owners(p)[0]
 		}
 		dealt := newLayout(loads, r)
-		dealt.deal()
+		dealt.assignAnew()
 		if dealt.most() > optimum*4/3 {
 			t.Fatalf("seed %d: dealt %.0f, the best is %.0f", seed, dealt.most(), optimum)
 		}
@@ -237,7 +237,7 @@ func TestGather(t *testing.T) {
 	r = newRouting(4, 2)
 	r = after(r, plan(few, r))
 	if len(r.spread) != 1 {
-		t.Fatalf("three heavy partitions on two drainers: %v", r.lanes)
+		t.Fatalf("three heavy partitions on two drainers: %v", r.owner)
 	}
 	spread := slices.IndexFunc(few, func(uint64) bool { return true })
 	for p := range few {
@@ -302,7 +302,7 @@ func TestRoomIsWhatCountAllows(t *testing.T) {
 		for drainers := 1; drainers < 9; drainers++ {
 			for aggregates := range 3000 {
 				partitions := policy.Count(drainers, aggregates)
-				room := policy.room(drainers, partitions)
+				room := policy.capacity(drainers, partitions)
 				if aggregates > room {
 					t.Fatalf("%s, %d drainers: %d partitions have room for %d, and %d live", policy, drainers, partitions, room, aggregates)
 				}

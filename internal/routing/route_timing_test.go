@@ -30,7 +30,7 @@ func BenchmarkRoute(b *testing.B) {
 		b.Run(fmt.Sprintf("%d/bare", partitions), func(b *testing.B) {
 			for i := 0; b.Loop(); i += batch {
 				for _, hash := range hashes[i&(len(hashes)-1)&^(batch-1):][:batch] {
-					counts[dealt.lanes[hash&dealt.mask]&3]++
+					counts[dealt.owner[hash&dealt.mask]&3]++
 				}
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*batch), "ns/span")

@@ -48,7 +48,7 @@ type PartitionLoad struct {
 	Owners    []uint16 `json:"owners"` // drainers; several where it is spread
 }
 
-// PlanStats is what the balancer last thought of doing, and why.
+// PlanStats is a plan, and why it was made.
 type PlanStats struct {
 	At      time.Time `json:"at"`
 	Before  float64   `json:"load_ratio_before"`
@@ -59,8 +59,8 @@ type PlanStats struct {
 	Why     string    `json:"why"`
 }
 
-// note adds a plan to the statistics.
-func (s *Stats) note(p *Plan) {
+// addPlan adds a plan to the statistics.
+func (s *Stats) addPlan(p *Plan) {
 	s.LoadRatio = p.Before
 	s.Moves += uint64(p.Moves)
 	s.Spreads += uint64(p.Spreads)
@@ -74,14 +74,14 @@ func (s *Stats) note(p *Plan) {
 	}
 }
 
-// weigh replaces the loads by those of an interval, as the routing in force
-// during it shared them out.
-func (s *Stats) weigh(loads []uint64, r *Routing) {
+// setLoads replaces the loads by those of an interval, as the routing in force during it
+// shared them out.
+func (s *Stats) setLoads(loads []uint64, r *Routing) {
 	layout := newLayout(loads, r)
 	all := max(1, layout.fair()*float64(r.drainers))
 	s.Drainers = make([]DrainerLoad, r.drainers)
 	for drainer, load := range layout.drained {
-		s.Drainers[drainer].Offered, s.Drainers[drainer].Share = uint64(load*sampled), load/all
+		s.Drainers[drainer].Offered, s.Drainers[drainer].Share = uint64(load*sampleEvery), load/all
 	}
 	s.Busiest = []PartitionLoad{}
 	for p, load := range loads {
@@ -89,7 +89,7 @@ func (s *Stats) weigh(loads []uint64, r *Routing) {
 			s.Drainers[drainer].Partitions++
 		}
 		if load > 0 {
-			s.Busiest = append(s.Busiest, PartitionLoad{p, load * sampled, float64(load) / all, layout.owners[p]})
+			s.Busiest = append(s.Busiest, PartitionLoad{p, load * sampleEvery, float64(load) / all, layout.owners[p]})
 		}
 	}
 	slices.SortStableFunc(s.Busiest, func(a, b PartitionLoad) int { return cmp.Compare(b.Offered, a.Offered) })
