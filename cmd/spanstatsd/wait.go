@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// waitEvery is the pause between two looks, and waitPatience what one may take.
+// waitEvery is the pause between two looks, and waitTimeout what one may take.
 const (
 	waitEvery    = 100 * time.Millisecond
-	waitPatience = 2 * time.Second
+	waitTimeout = 2 * time.Second
 )
 
 // An image without a shell has nothing else that a container's hooks could run.
@@ -42,7 +42,7 @@ The daemon is found as status finds it. Exits 1 if it takes longer than --at-mos
 			if err := applyEnvironment(cmd.Flags()); err != nil {
 				return err
 			}
-			source, err := newStatusSource(address, caFile, waitPatience)
+			source, err := newStatusSource(address, caFile, waitTimeout)
 			if err != nil {
 				return usageError{err}
 			}

@@ -20,6 +20,8 @@ type look struct {
 	in  ingest.Stats
 	agg aggregate.Stats
 	out flush.Stats
+
+	late, early uint64 // of all drainers
 }
 
 // look reads downstream first: a span that moves on meanwhile is then missing
@@ -27,6 +29,9 @@ type look struct {
 func (s *Sources) look() (l look) {
 	l.out = s.Flush.Stats()
 	l.agg = s.Aggregate.Stats()
+	for _, d := range l.agg.Drainers {
+		l.late, l.early = l.late+d.Late, l.early+d.Early
+	}
 	l.in = s.Ingest.Stats()
 	return l
 }

@@ -47,7 +47,7 @@ type Limits struct {
 type Server struct {
 	config   Config
 	started  time.Time
-	listener *crowd
+	listener *limitListener
 	http     *http.Server
 	ready    atomic.Bool
 	opened   atomic.Bool // was ready once
@@ -63,7 +63,7 @@ func New(config Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for http: %w; choose another --http-addr", err)
 	}
-	s := &Server{config: config, started: time.Now(), listener: &crowd{Listener: listener}, served: make(chan struct{})}
+	s := &Server{config: config, started: time.Now(), listener: &limitListener{Listener: listener}, served: make(chan struct{})}
 	s.http = &http.Server{
 		Handler: s.routes(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
 		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,

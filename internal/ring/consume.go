@@ -19,8 +19,8 @@ func (r *Ring[T]) Consume(limit int, onSlots func([]T), onSignal func(Signal)) {
 		panic("BUG: a ring was given a second consumer")
 	}
 	defer r.consuming.Store(false)
-	patience := newIdle(idleMin, idleMax)
-	defer patience.timer.Stop()
+	sleeps := newIdle(idleMin, idleMax)
+	defer sleeps.timer.Stop()
 	at := r.head.Load()
 	for {
 		signal, signalled := r.take(at)
@@ -32,9 +32,9 @@ func (r *Ring[T]) Consume(limit int, onSlots func([]T), onSignal func(Signal)) {
 		}
 		next := r.turn(at, uint64(limit), onSlots)
 		if next != at || signalled {
-			patience.work()
+			sleeps.work()
 		} else {
-			r.await(at, patience)
+			r.await(at, sleeps)
 		}
 		at = next
 	}

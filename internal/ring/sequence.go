@@ -6,7 +6,7 @@ import (
 )
 
 // claimAttempts bounds how often a claim goes back after losing a race. Each
-// loss means that another producer has won, so only a crowd can exhaust it.
+// loss means that another producer has won, so only many producers at once can exhaust it.
 const claimAttempts = 128
 
 // sequence is the protocol without the slots: who may write which positions,

@@ -54,10 +54,10 @@ func (s *sequence) ready(at uint64) bool {
 }
 
 // await returns when there may be work at a position, or now and then without.
-func (s *sequence) await(at uint64, patience *idle) {
-	state, enough, kind := uint32(parked), s.ready, patience.next()
+func (s *sequence) await(at uint64, sleeps *idle) {
+	state, enough, kind := uint32(parked), s.ready, sleeps.next()
 	if kind == nap {
-		state, enough = napping, s.worthIt
+		state, enough = napping, s.shouldStayAwake
 	}
 	s.parked.Store(state)
 	if enough(at) {
@@ -65,18 +65,20 @@ func (s *sequence) await(at uint64, patience *idle) {
 		return
 	}
 	s.parks.Add(1)
-	patience.begin(kind)
+	sleeps.begin(kind)
 	select {
 	case <-s.token:
 		s.wakes.Add(1)
-	case <-patience.timer.C:
+	case <-sleeps.timer.C:
 		s.unpark()
 	}
-	patience.timer.Stop()
+	sleeps.timer.Stop()
 }
 
-// worthIt tells whether a consumer at a position should not even begin a nap.
-func (s *sequence) worthIt(at uint64) bool { return s.due(at) || s.backlogged(at) && s.ready(at) }
+// shouldStayAwake tells whether a consumer at a position should not even begin a nap.
+func (s *sequence) shouldStayAwake(at uint64) bool {
+	return s.due(at) || s.backlogged(at) && s.ready(at)
+}
 
 // unpark takes the flag back. If a producer was faster, its token is on the
 // way and is received here, so that none is left for a later sleep.

@@ -1,0 +1,105 @@
+package health
+
+import (
+	"runtime"
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/flush"
+)
+
+// metrics are all of ours but the histograms. docs/metrics.md says what to do about
+// each.
+var metrics = []metric{
+	counter("spans_received_total", "Spans that tracers handed over.", func(s *scrape) uint64 { return s.in.Received }),
+	{describe("spans_aggregated_total", "Spans counted into a table.", "drainer"), emitAggregated},
+	counters("spans_dropped_total", "Spans handed over and not counted, by reason.", "reason", func(s *scrape) map[string]uint64 { return s.in.Dropped }),
+	counters("spans_collapsed_total", "Spans counted with a label over its budget replaced, by field.", "field", func(s *scrape) map[string]uint64 { return s.in.Collapsed }),
+	counter("spans_late_total", "Spans that ended before the window and were raised into its oldest bucket.", func(s *scrape) uint64 { return s.late }),
+	counter("spans_early_total", "Spans that claim to end in the future and were lowered into the bucket of now.", func(s *scrape) uint64 { return s.early }),
+	gauge("span_age_max_seconds", "Longest of those times since the start.", func(s *scrape) float64 { return s.agg.Ages.Highest }),
+	counter("spans_flushed_total", "Spans in payloads that the agent accepted.", func(s *scrape) uint64 { return s.out.Flushed }),
+	counters("spans_unsent_total", "Spans in payloads that were given up, by reason.", "reason", func(s *scrape) map[flush.Reason]uint64 { return s.out.Unsent }),
+	gauge("spans_held", "Spans in open tables and in payloads not delivered yet.", func(s *scrape) uint64 { return s.agg.Held + s.out.Held }),
+	counters("client_lost_spans_total", "Spans that tracers themselves could not send, as they report it, by reason.", "reason", func(s *scrape) map[string]uint64 { return s.in.ClientLost }),
+
+	ofRings("ring_slots", "Size of a ring.", func(d *aggregate.DrainerStats) int { return d.Ring.Slots }),
+	ofRings("ring_used_slots", "Slots of a ring that are not drained yet.", func(d *aggregate.DrainerStats) int { return d.Ring.Used }),
+	ofRings("ring_high_water_slots", "Most slots of a ring ever in use at once.", func(d *aggregate.DrainerStats) int { return d.Ring.HighWater }),
+
+	gauge("partitions", "Shares that the key space is cut into.", func(s *scrape) int { return s.agg.Partitions.Partitions }),
+	gauge("spread_partitions", "Partitions that several drainers share.", func(s *scrape) int { return s.agg.Partitions.Spread }),
+	counter("partition_moves_total", "Partitions that got another drainer to level the load.", func(s *scrape) uint64 { return s.agg.Partitions.Moves }),
+	counter("partition_spreads_total", "Partitions that were spread over more drainers because they were too much for one.", func(s *scrape) uint64 { return s.agg.Partitions.Spreads }),
+	counter("partition_gathers_total", "Spread partitions that went back to one drainer.", func(s *scrape) uint64 { return s.agg.Partitions.Gathers }),
+	gauge("drainer_load_ratio", "Spans offered to the busiest drainer over those to the idlest, in the last interval of levelling.", func(s *scrape) float64 { return s.agg.Partitions.LoadRatio }),
+
+	gauge("aggregates", "Keys in the current interval.", func(s *scrape) int { return s.agg.Aggregates }),
+	gauge("origins", "Origins in the current interval.", func(s *scrape) int { return s.agg.Origins }),
+	gauge("sketch_bytes", "Memory that tables have taken for the bins of their sketches.", func(s *scrape) int64 { return int64(s.agg.SketchBytes) }),
+	counter("spans_coarsened_total", "Times a span went into a higher bin than its own, for want of memory for that bin.", func(s *scrape) uint64 { return s.agg.Coarsened }),
+
+	gauge("connections", "Tracers connected.", func(s *scrape) int64 { return int64(s.in.Connections) }),
+	counter("connections_total", "Connections accepted.", func(s *scrape) uint64 { return s.in.ConnectionsTotal }),
+	counter("keys_decoded_total", "Keys that a connection met for the first time, or had no room to keep.", func(s *scrape) uint64 { return s.in.KeysDecoded }),
+	counter("keys_uncached_total", "Keys that found no room in their connection's table.", func(s *scrape) uint64 { return s.in.KeysUncached }),
+	counter("keys_normalised_total", "Keys with a label that was cut or rewritten as the agent does it.", func(s *scrape) uint64 { return s.in.KeysNormalised }),
+	counter("reads_throttled_total", "Reads put off to hold a connection to its byte rate.", func(s *scrape) uint64 { return s.in.ReadsThrottled }),
+	counter("large_frames_waited_total", "Frames over 64 KiB that waited for room among those of others.", func(s *scrape) uint64 { return s.in.FramesWaited }),
+	counter("frames_total", "Frames read.", func(s *scrape) uint64 { return s.in.Frames }),
+	counters("protocol_errors_total", "Connections closed on their tracer, by reason.", "reason", func(s *scrape) map[string]uint64 { return s.in.Faults }),
+
+	counters("apm_requests_total", "Requests of tracers with traces, by what became of their count.", "result", func(s *scrape) map[string]uint64 { return s.apm.Requests }),
+	counters("apm_stats_requests_total", "Requests of tracers with statistics of their own, by what became of them.", "result", func(s *scrape) map[string]uint64 { return s.apm.Merges }),
+	gauge("apm_connections", "Connections of tracers to the agent's API.", func(s *scrape) int64 { return int64(s.apm.Connections) }),
+	counter("apm_refused_connections_total", "Connections to the agent's API that were refused because there were too many.", func(s *scrape) uint64 { return s.apm.Refused }),
+	counter("apm_other_requests_total", "Requests of tracers to the agent that brought no traces.", func(s *scrape) uint64 { return s.apm.Other }),
+	counter("apm_failed_requests_total", "Requests of tracers that the agent did not answer.", func(s *scrape) uint64 { return s.apm.Failed }),
+	counter("apm_waited_requests_total", "Requests of tracers that waited for an agent that was away.", func(s *scrape) uint64 { return s.apm.Waited }),
+	gauge("apm_waiting_requests", "Requests of tracers that wait for the agent.", func(s *scrape) int64 { return int64(s.apm.Waiting) }),
+	counter("apm_walked_bytes_total", "Bytes of traces that were walked to be counted.", func(s *scrape) uint64 { return s.apm.Bytes }),
+	counter("apm_unsampled_traces_total", "Traces that were counted and not forwarded, because sampling threw them away.", func(s *scrape) uint64 { return s.apm.UnsampledTraces }),
+	counter("apm_unsampled_spans_total", "Spans of those traces.", func(s *scrape) uint64 { return s.apm.UnsampledSpans }),
+	counter("apm_saved_bytes_total", "Bytes of those traces.", func(s *scrape) uint64 { return s.apm.SavedBytes }),
+	gauge("apm_origins", "Origins of traces that are known.", func(s *scrape) int64 { return int64(s.apm.Origins) }),
+	gauge("apm_buffered_bytes", "Bytes of requests that are held while they are counted and forwarded.", func(s *scrape) int64 { return int64(s.apm.BufferedBytes) }),
+
+	counters("payloads_total", "Outcomes of payloads, by result.", "result", func(s *scrape) map[flush.Result]uint64 { return s.out.Payloads }),
+	gauge("retry_queue_bytes", "Bytes of payloads not delivered yet.", func(s *scrape) int { return s.out.QueueBytes }),
+	gauge("agent_reachable", "1 if the agent answered the last request, else 0.", func(s *scrape) (reachable int) {
+		if s.out.Reachable {
+			reachable = 1
+		}
+		return reachable
+	}),
+
+	gauge("memory_budget_bytes", "What the limits of the configuration may come to.", func(s *scrape) int64 { return s.budget }),
+	gauge("memory_limit_bytes", "What the process may use by its control groups or GOMEMLIMIT; 0 where nothing says so.", func(s *scrape) (bytes int64) {
+		if s.limit.Known() {
+			bytes = s.limit.Bytes
+		}
+		return bytes
+	}),
+	counter("http_refused_total", "Connections to the HTTP address that were closed because there were too many.", func(s *scrape) uint64 { return s.refused() }),
+	{describe("build_info", "Always 1; what was built.", "version", "goversion"), func(s *scrape, emit emitter) {
+		emit(prometheus.GaugeValue, 1, s.version, runtime.Version())
+	}},
+}
+
+var histograms = []histogram{
+	{describe("span_age_seconds", "Time from a span's end to its being counted, of one span in 1024."), func(s *scrape) flush.Histogram {
+		return flush.Histogram{Bounds: s.agg.Ages.Bounds, Counts: s.agg.Ages.Counts, Sum: s.agg.Ages.Sum}
+	}},
+	{describe("payload_bytes", "Sizes of encoded payloads."), func(s *scrape) flush.Histogram { return s.out.PayloadBytes }},
+	{describe("flush_seconds", "Time to merge and encode one sealed cycle."), func(s *scrape) flush.Histogram { return s.out.FlushSeconds }},
+}
+
+// emitAggregated adds what was merged without a drainer.
+func emitAggregated(s *scrape, emit emitter) {
+	for i := range s.agg.Drainers {
+		emit(prometheus.CounterValue, float64(s.agg.Drainers[i].Aggregated), strconv.Itoa(i))
+	}
+	emit(prometheus.CounterValue, float64(s.agg.Merged), "merged")
+}
