@@ -124,14 +124,13 @@ ci: lint build test-whole test-modules test-deploy test-fuzz ## everything that 
 bench-ring: ## the ring beside channels and another queue, in one run
 	cd bench && $(GO) run ./ring
 
-bench-ingest: ## what a snapshot costs on each path and workload, in one table
-	$(GO) test -run '^$$' -bench Snapshot -benchtime 1.5s ./internal/ingest
+bench-ingest: ## what a snapshot costs on each path, in one table
+	$(GO) test -run '^$$' -bench '^BenchmarkSnapshot$$/^stable$$' -benchtime 1.5s ./internal/ingest
 
 bench-balance: ## what levelling the drainers gains, static against balanced, in one run (4 minutes)
 	cd bench && $(GO) run ./balance
 
-bench-apm: ## counting the spans of a tracer's request, beside the agent's own way in one run
-	$(GO) test -run '^$$' -bench Count -benchtime 1s ./internal/traces
+bench-apm: ## counting the spans of a tracer's request, beside the agent's own way
 	cd test/agent && $(GO) test -run '^$$' -bench Body -benchtime 1s ./traces
 
 bench-traces: build ## recorded requests with traces through a whole daemon: handed on, and counted as well
@@ -166,7 +165,7 @@ bench-adversarial: build ## a minute of spans that are all new: a line each 5 s,
 bench-peers: build ## a span's cost beside the agent's code and spanmetrics in one run, and the budgets (6 minutes)
 	cd bench/peers && $(GO) run .
 
-bench-scale: build ## cost by connections, origins, keys and cores, a table each (9 minutes)
+bench-scale: build ## cost by connections, origins, keys and cores, in one table (7 minutes)
 	bin/spanstatsd bench scale
 
 bench-docs: ## measure again what docs/benchmarks.md shows and write its tables, or of ONLY=bench,bench-peers,… (22 minutes)

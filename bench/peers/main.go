@@ -9,8 +9,8 @@
 // Ours is the whole daemon, as spanstatsd bench measures it: a process of its own behind
 // a socket, flushing included.
 //
-// The first table's last column is how many times the cost of the whole daemon a
-// system's is. The second table holds the agent's own path over ours against the budgets
+// The first table says of each system how many times the cost of the whole daemon its is.
+// The second table holds the agent's own path over ours against the budgets
 // of this project. Absolute times do not travel between machines, ratios nearly do.
 package main
 

@@ -168,7 +168,7 @@ func newBenchScaleCommand() *cobra.Command {
 		Short: "Measure how a span's cost grows with connections, origins, keys and cores",
 		Long: `Measure what a span costs the daemon with 1 to 1000 connections, 1 to 1000
 origins and 10 to 100,000 keys, the limits raised, and what one processor and more of
-them carry. Prints a table for each.`,
+them carry. Prints a table.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := applyEnvironment(cmd.Flags()); err != nil {

@@ -260,7 +260,7 @@ func TestBenchTables(t *testing.T) {
 	for args, rows := range map[string]int{
 		"all --for=50ms -- --buffer=block": 14,
 		"traces --for=50ms":                5,
-		"scale --only=cores --for=60ms":    2 + 2*bits.Len(uint(runtime.NumCPU())),
+		"scale --only=cores --for=60ms":    2 + bits.Len(uint(runtime.NumCPU())),
 	} {
 		out, err := program(t, append([]string{"bench"}, strings.Fields(args)...)...).Output()
 		if err != nil {

@@ -20,10 +20,9 @@ type ScaleConfig struct {
 
 // sweep is one question of scale: what changes, through which values.
 type sweep struct {
-	name, column string
-	values       []int
-	change       func(c *Config, value int)
-	keys         []string // how they are named, in turns
+	name   string
+	values []int
+	change func(c *Config, value int)
 }
 
 // roomForAll lifts every limit that would turn a question of speed into one of
@@ -35,19 +34,14 @@ var roomForAll = []string{
 	"--cardinality-limit=resource=131072,http_endpoint=131072",
 }
 
-var (
-	oneToThousand = []int{1, 3, 10, 30, 100, 300, 1000}
-	bothKeys      = []string{Raw, Numbered}
-)
-
 var sweeps = []sweep{
-	{"connections", "connections, 1 origin, 64 keys", oneToThousand, func(c *Config, n int) { c.Connections = n }, bothKeys},
-	{"origins", "origins, 1000 connections, 64 keys each", oneToThousand, func(c *Config, n int) { c.Connections, c.Origins = 1000, n }, []string{Raw}},
-	{"keys", "keys, 1 connection", []int{10, 100, 1000, 10_000, 100_000}, func(c *Config, n int) { c.KeyCount = n }, bothKeys},
-	{"cores", "processors, a connection each, as fast as it goes", processors(), func(c *Config, n int) {
+	{"connections", []int{1, 10, 100, 1000}, func(c *Config, n int) { c.Connections = n }},
+	{"origins", []int{1, 100, 1000}, func(c *Config, n int) { c.Connections, c.Origins = 1000, n }},
+	{"keys", []int{10, 1000, 100_000}, func(c *Config, n int) { c.KeyCount = n }},
+	{"cores", processors(), func(c *Config, n int) {
 		c.CPUs, c.Connections, c.Rate = n, n, 0
 		c.Flags = append(slices.Clone(c.Flags), "--buffer=block")
-	}, bothKeys},
+	}},
 }
 
 // processors are the powers of two up to what this machine has.
@@ -66,37 +60,43 @@ func ScaleNames() (names []string) {
 	return names
 }
 
-// Scale measures how the cost of a span grows, and prints a table for each question.
+// Scale measures how the cost of a span grows with each of them, and prints a table.
 func Scale(ctx context.Context, c ScaleConfig) error {
+	t := newTable(c.Out, "", "", "daemon CPU ns, raw / numbered keys", "in the kernel", "tracer CPU ns", "allocations", "peak MiB", "accepted/s", "dropped")
 	for _, s := range sweeps {
 		if len(c.Only) > 0 && !slices.Contains(c.Only, s.name) {
 			continue
 		}
-		if err := c.sweep(ctx, &s); err != nil {
-			return fmt.Errorf("measure %s: %w", s.name, err)
-		}
-	}
-	return nil
-}
-
-func (c *ScaleConfig) sweep(ctx context.Context, s *sweep) error {
-	t := newTable(c.Out, s.column, "keys", "daemon CPU ns", "in the kernel", "tracer CPU ns", "allocations", "peak MiB", "accepted/s", "dropped")
-	for _, keys := range s.keys {
 		for _, value := range s.values {
-			config := DefaultConfig()
-			config.WarmUp = c.For / 4
-			config.For = config.WarmUp + c.For
-			config.Rate, config.Program, config.Log = c.Rate, c.Program, c.Log
-			config.Keys, config.Flags = keys, roomForAll
-			s.change(&config, value)
-			r, err := exactly(ctx, config)
+			raw, err := exactly(ctx, c.point(&s, value, Raw))
 			if err != nil {
 				return err
 			}
-			t.row(thousands(float64(value)), r.Keys, whole(r.DaemonCPU), whole(r.DaemonSystemCPU), whole(r.TracerCPU),
-				fmt.Sprintf("%.4f", r.DaemonAllocs), mebibytes(r.DaemonPeakRSS), thousands(r.SpansAcceptedPerSecond), thousands(float64(r.Books.Dropped)))
+			numbered, err := exactly(ctx, c.point(&s, value, Numbered))
+			if err != nil {
+				return err
+			}
+			both := func(show func(*Report) string) string { return show(raw) + " / " + show(numbered) }
+			t.row(s.name, thousands(float64(value)),
+				both(func(r *Report) string { return whole(r.DaemonCPU) }),
+				both(func(r *Report) string { return whole(r.DaemonSystemCPU) }),
+				both(func(r *Report) string { return whole(r.TracerCPU) }),
+				both(func(r *Report) string { return fmt.Sprintf("%.4f", r.DaemonAllocs) }),
+				both(func(r *Report) string { return mebibytes(r.DaemonPeakRSS) }),
+				both(func(r *Report) string { return thousands(r.SpansAcceptedPerSecond) }),
+				both(func(r *Report) string { return thousands(float64(r.Books.Dropped)) }))
 		}
 	}
-	defer fmt.Fprintln(c.Out)
 	return t.flush()
+}
+
+// point is the run for one value.
+func (c *ScaleConfig) point(s *sweep, value int, keys string) Config {
+	config := DefaultConfig()
+	config.WarmUp = c.For / 4
+	config.For = config.WarmUp + c.For
+	config.Rate, config.Program, config.Log = c.Rate, c.Program, c.Log
+	config.Keys, config.Flags = keys, roomForAll
+	s.change(&config, value)
+	return config
 }

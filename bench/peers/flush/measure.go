@@ -6,8 +6,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/bench/measure"
 )
 
-// sample is one flush: milliseconds, allocations, and the payload's bytes.
-type sample struct{ cpu, wall, allocations, bytes float64 }
+// sample is one flush: CPU milliseconds, allocations, and the payload's bytes.
+type sample struct{ cpu, allocations, bytes float64 }
 
 // measured runs one flush on a heap that has just been collected, so that no round pays
 // for what filling has left.
@@ -19,8 +19,7 @@ func measured(flush func() []byte) (sample, error) {
 		return nil
 	})
 	return sample{
-		cpu: cost.CPU.Seconds() * 1e3, wall: cost.Wall.Seconds() * 1e3,
-		allocations: float64(cost.Allocs), bytes: float64(len(body)),
+		cpu: cost.CPU.Seconds() * 1e3, allocations: float64(cost.Allocs), bytes: float64(len(body)),
 	}, err
 }
 
@@ -28,7 +27,6 @@ func measured(flush func() []byte) (sample, error) {
 func median(all []sample) sample {
 	return sample{
 		cpu:         measure.Median(all, func(s sample) float64 { return s.cpu }),
-		wall:        measure.Median(all, func(s sample) float64 { return s.wall }),
 		allocations: measure.Median(all, func(s sample) float64 { return s.allocations }),
 		bytes:       measure.Median(all, func(s sample) float64 { return s.bytes }),
 	}
