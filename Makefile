@@ -59,9 +59,10 @@ dist-check: ## build a release twice, in two places, and compare the bytes
 demo: ## watch spans of a small web shop go all the way, for 25 seconds
 	$(GO) run ./cmd/spanstatsd demo --for 25s
 
+# Some packages' tests mostly wait, so four run at a time, on two processors too.
 test: ## what every change must pass: each test of the daemon's module once (6 minutes from nothing, on two cores)
 ifneq ($(RACE),)
-	$(GO) test -vet=off -race -skip '$(PLAIN)' ./...
+	$(GO) test -vet=off -race -p 4 -skip '$(PLAIN)' ./...
 	@$(MAKE) --no-print-directory test-plain
 else
 	@echo "NOT RUN: the race detector, which needs a C compiler" >&2

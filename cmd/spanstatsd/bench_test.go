@@ -87,6 +87,7 @@ func checkReport(t *testing.T, r *bench.Report, wanted uint64) {
 
 // TestBench runs every workload against itself.
 func TestBench(t *testing.T) {
+	t.Parallel()
 	const spans = 64 << 10
 	cases := map[string][]string{
 		"numbered":        {"--keys=numbered", "--workload=pool"},
@@ -119,6 +120,7 @@ func TestBench(t *testing.T) {
 
 // What a key is called in the report is what the documentation says.
 func TestBenchNames(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("../../docs/benchmarks.md")
 	if err != nil {
 		t.Fatal(err)
@@ -160,6 +162,7 @@ func TestBenchNames(t *testing.T) {
 // TestBenchTraces sends the recorded requests, and everything that arrives at the
 // agent is everything that was sent: counted, or left to it.
 func TestBenchTraces(t *testing.T) {
+	t.Parallel()
 	for name, args := range map[string][]string{
 		"v0.4":         {"--format=v0.4", "--spans=40000", "--producers=2", "--connections=3"},
 		"v0.5":         {"--format=v0.5", "--spans=60000", "--rate=400000"},
@@ -194,6 +197,7 @@ func TestBenchTraces(t *testing.T) {
 
 // The profile is one that the compiler, or a person, can read.
 func TestBenchProfile(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "cpu")
 	measured(t, "--for=2s", "--rate=1000", "--profile="+path)
 	profile, err := os.ReadFile(path)
@@ -207,6 +211,7 @@ func TestBenchProfile(t *testing.T) {
 
 // A daemon that runs already is measured without an agent of ours, and goes on.
 func TestBenchOfAnother(t *testing.T) {
+	t.Parallel()
 	socket := filepath.Join(sockets(t), "s")
 	p := daemonProcess(t, startAgent(t, "tcp", "").URL(), socket)
 	report, _ := measured(t, "--spans=10000", "--batch=100", "--daemon=http://"+p.http, "--socket="+socket)
@@ -224,6 +229,7 @@ func TestBenchOfAnother(t *testing.T) {
 
 // A signal ends the load, not the report; lines say how it goes.
 func TestBenchIsInterrupted(t *testing.T) {
+	t.Parallel()
 	cmd := program(t, "bench", "--for=1h", "--rate=10000", "--every=50ms")
 	lines, out := io.Pipe()
 	cmd.Stdout, cmd.Stderr = out, os.Stderr
@@ -262,17 +268,21 @@ func TestBenchTables(t *testing.T) {
 		"traces --for=50ms":                5,
 		"scale --only=cores --for=60ms":    2 + bits.Len(uint(runtime.NumCPU())),
 	} {
-		out, err := program(t, append([]string{"bench"}, strings.Fields(args)...)...).Output()
-		if err != nil {
-			t.Fatalf("bench %s: %v", args, err)
-		}
-		if got := strings.Count(string(out), "\n|") + strings.Count(string(out[:1]), "|"); got != rows {
-			t.Errorf("bench %s: a table of %d lines, want %d:\n%s", args, got, rows, out)
-		}
+		t.Run(args, func(t *testing.T) {
+			t.Parallel()
+			out, err := program(t, append([]string{"bench"}, strings.Fields(args)...)...).Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Count(string(out), "\n|") + strings.Count(string(out[:1]), "|"); got != rows {
+				t.Errorf("a table of %d lines, want %d:\n%s", got, rows, out)
+			}
+		})
 	}
 }
 
 func TestUnusableBench(t *testing.T) {
+	t.Parallel()
 	nobody := filepath.Join(t.TempDir(), "nobody")
 	for _, test := range []struct {
 		args string

@@ -14,10 +14,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// TestCountIsAdd has a drainer count random slots in turns of any length, cut anywhere,
+// TestCountAgreesWithAdd has a drainer count random slots in turns of any length, cut anywhere,
 // also between a note and its span, and expects what a table has that takes the slots
 // one by one, sketches and all, and books that agree.
-func TestCountIsAdd(t *testing.T) {
+func TestCountAgreesWithAdd(t *testing.T) {
 	for seed := range uint64(40) {
 		rnd := rand.New(rand.NewPCG(seed, 2))
 		opened := time.Now()
