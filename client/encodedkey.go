@@ -30,15 +30,10 @@ func EncodeKey(k Key) *EncodedKey {
 }
 
 // encodedTable finds the number of an encoded key by its id, in the buffer that
-// is being filled. It looks at no byte of the key: comparing those was a ninth of
-// what publishing such a snapshot cost. Like keyTable it is flat, open-addressed,
-// at most half full, and emptied by counting its generation on.
-//
-// A tracer that encodes one key over and over fills it with ids of one number;
-// what finds no room is then found by its bytes.
+// is being filled. It looks at no byte of the key. Each id has one slot; of two ids
+// with the same slot the later one takes it, and the other is found by its bytes.
 type encodedTable struct {
 	generation uint32
-	used       uint32
 	slots      [tableSlots]encodedSlot
 }
 
@@ -52,32 +47,17 @@ type encodedSlot struct {
 // was reset has.
 func (t *encodedTable) reset() {
 	t.generation++
-	t.used = 0
 	if t.generation == 0 {
 		clear(t.slots[:])
 		t.generation = 1
 	}
 }
 
-// find returns the slot that holds the id and true, or the slot where it belongs
-// and false.
-func (t *encodedTable) find(id uint64) (slot *encodedSlot, found bool) {
-	for i := id % tableSlots; ; i = (i + 1) % tableSlots {
-		s := &t.slots[i]
-		if s.generation != t.generation {
-			return s, false
-		}
-		if s.id == id {
-			return s, true
-		}
-	}
+func (t *encodedTable) find(id uint64) (number uint32, found bool) {
+	s := &t.slots[id%tableSlots]
+	return s.number, s.id == id && s.generation == t.generation
 }
 
-// put remembers the number of an id in the slot that find gave, while there is
-// room.
-func (t *encodedTable) put(slot *encodedSlot, id uint64, number uint32) {
-	if t.used < tableSlots/2 {
-		t.used++
-		*slot = encodedSlot{id: id, generation: t.generation, number: number}
-	}
+func (t *encodedTable) put(id uint64, number uint32) {
+	t.slots[id%tableSlots] = encodedSlot{id, t.generation, number}
 }

@@ -129,16 +129,15 @@ func (s *shard) encode(snapshot *Snapshot) bool {
 
 // encodeEncoded appends a snapshot whose key was encoded before.
 func (s *shard) encodeEncoded(snapshot *Snapshot, key *EncodedKey) bool {
-	slot, ok := s.known.find(key.id)
-	if ok {
-		s.buffer.appendNumbered(snapshot, slot.number)
+	if number, ok := s.known.find(key.id); ok {
+		s.buffer.appendNumbered(snapshot, number)
 		return true
 	}
 	if !s.buffer.fits(snapshotRoom + len(key.raw)) {
 		return false
 	}
 	if number, ok := s.appendRaw(snapshot, key.raw); ok {
-		s.known.put(slot, key.id, number)
+		s.known.put(key.id, number)
 	}
 	return true
 }

@@ -46,9 +46,9 @@ type demo struct {
 	shop   *traffic
 
 	mu      sync.Mutex
-	current *report       // of the flush under way
+	current *standin.Rows // of the flush under way
 	last    time.Time     // of its newest payload
-	arrived chan struct{} // a token when a payload came
+	arrived chan struct{} // holds a token when a payload has arrived
 	flushes int
 	faults  []string
 }
@@ -60,7 +60,7 @@ func Run(ctx context.Context, config Config) error {
 		return fmt.Errorf("make directory for the sockets: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	d := &demo{config: config, current: newReport(), arrived: make(chan struct{}, 1), faults: []string{}}
+	d := &demo{config: config, current: &standin.Rows{}, arrived: make(chan struct{}, 1), faults: []string{}}
 	if err := d.start(dir); err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (d *demo) announce() {
 func (d *demo) take(received standin.Received) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.current.add(received.Payload); err != nil {
+	if err := d.current.Add(received.Payload); err != nil {
 		d.faults = append(d.faults, err.Error())
 	}
 	d.last = time.Now()
@@ -126,8 +126,8 @@ func (d *demo) take(received standin.Received) {
 	}
 }
 
-// quiet is how long no payload came when a flush is over: its payloads, one an
-// origin, follow one another at once.
+// quiet is the time without a payload after which a flush is over: its payloads,
+// one an origin, follow one another at once.
 const quiet = 200 * time.Millisecond
 
 // show writes a report for each flush until the context ends.
@@ -155,9 +155,9 @@ func (d *demo) sinceLast() time.Duration {
 func (d *demo) write() {
 	d.mu.Lock()
 	shown, at := d.current, d.last
-	d.current = newReport()
+	d.current = &standin.Rows{}
 	d.mu.Unlock()
-	rows, books := shown.sorted(), d.daemon.Books()
+	rows, books := report(shown), d.daemon.Books()
 	if len(rows) == 0 {
 		return
 	}
@@ -222,9 +222,9 @@ func writeOutcome(w io.Writer, o *Outcome) {
 	for _, fault := range o.Faults {
 		fmt.Fprintf(w, "fault: %s\n", fault)
 	}
-	verdict := "every span is accounted for"
+	result := "every span is accounted for"
 	if !o.Balanced || !o.Equal || len(o.Faults) > 0 {
-		verdict = "THE FIGURES DO NOT AGREE"
+		result = "THE FIGURES DO NOT AGREE"
 	}
-	fmt.Fprintf(w, "%s\n", verdict)
+	fmt.Fprintf(w, "%s\n", result)
 }

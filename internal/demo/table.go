@@ -9,11 +9,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/DataDog/sketches-go/ddsketch"
-	"github.com/DataDog/sketches-go/ddsketch/pb/sketchpb"
 	"github.com/spanstatsd/spanstatsd/internal/health"
 	"github.com/spanstatsd/spanstatsd/internal/standin"
-	"google.golang.org/protobuf/proto"
 )
 
 // Row is one line of a report: a service and a resource.
@@ -25,63 +22,16 @@ type Row struct {
 	P50      float64 `json:"p50_ms"`
 	P95      float64 `json:"p95_ms"`
 	P99      float64 `json:"p99_ms"`
-
-	sketch *ddsketch.DDSketch
 }
 
-// report is what the agent received of one flush, by service and resource.
-type report struct {
-	rows map[[2]string]*Row
-}
-
-func newReport() *report { return &report{rows: map[[2]string]*Row{}} }
-
-// add takes a payload's groups in. The payload has passed the agent's checks.
-func (r *report) add(payload *standin.Payload) error {
-	for _, bucket := range payload.Stats {
-		for i := range bucket.Stats {
-			group := &bucket.Stats[i]
-			row := r.rows[[2]string{group.Service, group.Resource}]
-			if row == nil {
-				row = &Row{Service: group.Service, Resource: group.Resource}
-				r.rows[[2]string{group.Service, group.Resource}] = row
-			}
-			row.Hits += group.Hits
-			row.Errors += group.Errors
-			for _, summary := range [][]byte{group.OkSummary, group.ErrorSummary} {
-				if err := row.merge(summary); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
-}
-
-func (r *Row) merge(summary []byte) error {
-	var message sketchpb.DDSketch
-	if err := proto.Unmarshal(summary, &message); err != nil {
-		return fmt.Errorf("decode sketch: %w", err)
-	}
-	sketch, err := ddsketch.FromProto(&message)
-	if err != nil {
-		return fmt.Errorf("decode sketch: %w", err)
-	}
-	if r.sketch == nil {
-		r.sketch = sketch
-		return nil
-	}
-	return r.sketch.MergeWith(sketch)
-}
-
-// sorted are the rows with their quantiles, the busiest first.
-func (r *report) sorted() []Row {
-	rows := make([]Row, 0, len(r.rows))
-	for _, row := range r.rows {
-		if values, err := row.sketch.GetValuesAtQuantiles([]float64{0.5, 0.95, 0.99}); err == nil {
-			row.P50, row.P95, row.P99 = milliseconds(values[0]), milliseconds(values[1]), milliseconds(values[2])
-		}
-		rows = append(rows, *row)
+// report makes rows with quantiles, the busiest first.
+func report(received *standin.Rows) []Row {
+	var rows []Row
+	for _, row := range received.All() {
+		rows = append(rows, Row{
+			Service: row.Service, Resource: row.Resource, Hits: row.Hits, Errors: row.Errors,
+			P50: milliseconds(row.Quantile(0.5)), P95: milliseconds(row.Quantile(0.95)), P99: milliseconds(row.Quantile(0.99)),
+		})
 	}
 	slices.SortFunc(rows, func(a, b Row) int {
 		return cmp.Or(cmp.Compare(b.Hits, a.Hits), strings.Compare(a.Service, b.Service), strings.Compare(a.Resource, b.Resource))

@@ -10,7 +10,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/client"
 )
 
-// Sent is what the tracers remember of the spans that the client took.
+// Sent counts the spans that the client took.
 type Sent struct {
 	Spans    uint64 `json:"spans"`
 	Errors   uint64 `json:"errors"`

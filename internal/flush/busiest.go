@@ -157,21 +157,12 @@ func (l *busiestReader) rows(sealed *aggregate.Sealed, chosen []int) []BusyKey {
 // largest are the places of the n largest counts that are not 0, the largest first.
 func largest(counts []uint64, n int) (places []int) {
 	for place, count := range counts {
-		if count == 0 || len(places) == n && count <= counts[places[n-1]] {
-			continue
+		if count > 0 {
+			places = append(places, place)
 		}
-		at, _ := slices.BinarySearchFunc(places, count, func(p int, c uint64) int {
-			if counts[p] >= c {
-				return -1
-			}
-			return 1
-		})
-		if len(places) == n {
-			places = places[:n-1]
-		}
-		places = slices.Insert(places, at, place)
 	}
-	return places
+	slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(counts[b], counts[a]) })
+	return places[:min(n, len(places))]
 }
 
 func busyKey(o *span.Origin, k *span.Key) BusyKey {

@@ -74,9 +74,6 @@ func isOperationName(name string) bool {
 	if name == "" || classes[name[0]]&letter == 0 {
 		return false
 	}
-	if isOperationText(name) {
-		return true
-	}
 	for i := 1; i < len(name); i++ {
 		class := classes[name[i]]
 		if class&ofOperation == 0 && (class&separator == 0 || name[i-1] == '_') {
@@ -145,11 +142,8 @@ func isTagRune(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(":./-", r)
 }
 
-// isServiceName recognises the usual name at once.
+// isServiceName says whether a name can stay.
 func isServiceName(name string) bool {
-	if isServiceText(name) {
-		return true
-	}
 	for i := range len(name) {
 		if classes[name[i]]&ofService == 0 {
 			return false

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"strings"
 	"unicode/utf8"
-	"unsafe"
 )
 
 // The longest label of each kind, in bytes: the agent's own limits. What is
@@ -107,22 +106,16 @@ func (o *Origin) Normalize() {
 	o.ProcessTags = Text(o.ProcessTags, MaxProcessTags)
 }
 
-// IsASCII looks at eight bytes at a time, and at the last eight even where it has
-// seen some of them: a third of what utf8.ValidString takes for a usual label.
+// IsASCII reports whether all of a text is ASCII. It asks for eight bytes at a time.
 func IsASCII(s string) bool {
-	b := unsafe.Slice(unsafe.StringData(s), len(s))
-	if len(b) < 8 {
-		all := byte(0)
-		for _, c := range b {
-			all |= c
-		}
-		return all < utf8.RuneSelf
-	}
-	all := binary.LittleEndian.Uint64(b[len(b)-8:])
-	for ; len(b) > 8; b = b[8:] {
+	b, all := []byte(s), uint64(0)
+	for ; len(b) >= 8; b = b[8:] {
 		all |= binary.LittleEndian.Uint64(b)
 	}
-	return all&high == 0
+	for _, c := range b {
+		all |= uint64(c)
+	}
+	return all&0x8080808080808080 == 0
 }
 
 // Text returns s as valid UTF-8 of at most limit bytes. It cuts before a rune,

@@ -2,43 +2,12 @@ package standin
 
 import (
 	"fmt"
-	"math"
 	"sync"
 
 	"github.com/DataDog/sketches-go/ddsketch"
 )
 
-const (
-	maxRows     = 10_000
-	maxProblems = 100
-)
-
-// Other is the service and resource of the row that takes what has no room in
-// a row of its own.
-const Other = "(other)"
-
-// Counts are sums over groups.
-type Counts struct {
-	Hits, Errors, TopLevel, Duration uint64
-	Spans                            uint64 // by the sketches: unweighted
-}
-
-// Row is what arrived for one service and resource.
-type Row struct {
-	Service, Resource string
-	Counts
-	sketch *ddsketch.DDSketch
-}
-
-// Quantile is the latency in nanoseconds below which a share q of the row's
-// spans lies, failed ones included; 0 if it has none.
-func (r Row) Quantile(q float64) float64 {
-	value, err := r.sketch.GetValueAtQuantile(q)
-	if err != nil || math.IsNaN(value) {
-		return 0
-	}
-	return value
-}
+const maxProblems = 100
 
 // Totals is all that has been accepted so far.
 type Totals struct {
@@ -58,11 +27,10 @@ type Totals struct {
 type ledger struct {
 	mu     sync.Mutex
 	totals Totals
-	rows   map[[2]string]*Row
-	order  []*Row
+	rows   Rows
 }
 
-func newLedger() *ledger { return &ledger{rows: map[[2]string]*Row{}} }
+func newLedger() *ledger { return &ledger{} }
 
 func (l *ledger) problem(format string, args ...any) {
 	l.mu.Lock()
@@ -102,43 +70,7 @@ func (l *ledger) accept(p *Payload, bytes int, weighted bool) {
 func (l *ledger) count(g *Group, sketches ...*ddsketch.DDSketch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	row := l.row(g.Service, g.Resource)
-	counts := Counts{Hits: g.Hits, Errors: g.Errors, TopLevel: g.TopLevelHits, Duration: g.Duration}
-	for _, sketch := range sketches {
-		if sketch == nil {
-			continue
-		}
-		counts.Spans += uint64(sketch.GetCount())
-		// The mapping was compared when the sketch was decoded.
-		_ = row.sketch.MergeWith(sketch)
-	}
-	row.add(counts)
-	l.totals.add(counts)
-}
-
-func (c *Counts) add(more Counts) {
-	c.Hits += more.Hits
-	c.Errors += more.Errors
-	c.TopLevel += more.TopLevel
-	c.Duration += more.Duration
-	c.Spans += more.Spans
-}
-
-// row finds or opens a row. The caller holds the lock.
-func (l *ledger) row(service, resource string) *Row {
-	key := [2]string{service, resource}
-	if row, ok := l.rows[key]; ok {
-		return row
-	}
-	if len(l.rows) >= maxRows {
-		if key = [2]string{Other, Other}; l.rows[key] != nil {
-			return l.rows[key]
-		}
-	}
-	row := &Row{Service: key[0], Resource: key[1], sketch: newSketch()}
-	l.rows[key] = row
-	l.order = append(l.order, row)
-	return row
+	l.totals.add(l.rows.count(g, sketches...))
 }
 
 func (l *ledger) look() Totals {
@@ -146,10 +78,6 @@ func (l *ledger) look() Totals {
 	defer l.mu.Unlock()
 	t := l.totals
 	t.Problems = append([]string(nil), t.Problems...)
-	t.Rows = make([]Row, len(l.order))
-	for i, row := range l.order {
-		t.Rows[i] = *row
-		t.Rows[i].sketch = row.sketch.Copy()
-	}
+	t.Rows = l.rows.All()
 	return t
 }
