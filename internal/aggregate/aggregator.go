@@ -15,68 +15,6 @@ import (
 	uatomic "go.uber.org/atomic"
 )
 
-// Config is what the aggregates may use. Every field must be set.
-type Config struct {
-	Drainers          int                  // goroutines that count, and rings
-	Partitions        routing.Partitioning // into how many shares the key space is cut
-	RebalanceInterval time.Duration        // how often the shares are levelled; 0: never
-	RingSlots         int                  // slots a ring, a power of two
-	registry.Config                        // of each interval
-	SketchBytes       int                  // of the bins of all sketches, see SketchMemory
-	FlushInterval     time.Duration        // the interval: a cycle is no longer than that
-	BucketWidth       time.Duration        // of a bucket of end times
-	Merge             bool                 // groups that tracers have counted are taken, see Merged
-	Deliver           func(*Sealed)        // takes a sealed cycle; must not wait for the network
-}
-
-// DefaultConfig is the defaults of the command line.
-func DefaultConfig() Config {
-	return Config{
-		Drainers: 1, Partitions: routing.Partitioning{Adaptive: routing.DefaultDensity}, RebalanceInterval: 10 * time.Second,
-		RingSlots: 1 << 16, Config: registry.DefaultConfig(), SketchBytes: 16 << 20,
-		FlushInterval: 10 * time.Second, BucketWidth: 10 * time.Second,
-	}
-}
-
-// A slot has room for the ids of all keys.
-const _ = uint(1<<keyBits - registry.MostKeys)
-
-// Check says what is unusable.
-func (c *Config) Check() error {
-	switch {
-	case c.Drainers < 1 || c.Drainers > 1024:
-		return fmt.Errorf("check drainers: %d is not between 1 and 1024", c.Drainers)
-	case c.Drainers > c.Partitions.Count(c.Drainers, 0):
-		return fmt.Errorf("check drainers: %d are more than the %d partitions; Settle would have lowered them", c.Drainers, c.Partitions.Count(c.Drainers, 0))
-	case c.RebalanceInterval != 0 && (c.RebalanceInterval < routing.MinInterval || c.RebalanceInterval > time.Hour):
-		return fmt.Errorf("check rebalance-interval: %s is neither 0 nor between %s and 1h", c.RebalanceInterval, routing.MinInterval)
-	case c.SketchBytes < minSketchBytes || c.SketchBytes > maxSketchBytes:
-		return fmt.Errorf("check sketch-bytes: %d is not between %d and %d", c.SketchBytes, minSketchBytes, maxSketchBytes)
-	case c.BucketWidth <= 0:
-		return fmt.Errorf("check bucket width: %s is not positive", c.BucketWidth)
-	case c.FlushInterval < time.Second || c.FlushInterval > c.BucketWidth:
-		return fmt.Errorf("check flush-interval: %s is not between 1s and a bucket's %s", c.FlushInterval, c.BucketWidth)
-	case c.Deliver == nil:
-		return errors.New("BUG: no one to deliver sealed cycles to")
-	}
-	if err := c.Partitions.Check(); err != nil {
-		return err
-	}
-	return c.Config.Check()
-}
-
-// Settle lowers what can't be used, and says what it did.
-func (c *Config) Settle() (warning string) {
-	partitions := c.Partitions.Count(c.Drainers, 0)
-	if c.Drainers <= partitions {
-		return ""
-	}
-	warning = fmt.Sprintf("%d drainers are more than the %d partitions of --partitions=%s; there will be %d drainers",
-		c.Drainers, partitions, c.Partitions, partitions)
-	c.Drainers = partitions
-	return warning
-}
-
 // Aggregator assembles the parts of this package.
 type Aggregator struct {
 	config    Config
@@ -91,8 +29,8 @@ type Aggregator struct {
 	lastSeal  *uatomic.Time
 }
 
-// New sets all memory aside that does not depend on what is sent, and opens the
-// first cycle: what is published before Start waits in the rings.
+// New allocates all memory that does not depend on what is sent, and begins the first
+// cycle: what is published before Start waits in the rings.
 func New(config Config) (*Aggregator, error) {
 	if err := config.Check(); err != nil {
 		return nil, err
@@ -101,17 +39,16 @@ func New(config Config) (*Aggregator, error) {
 	a.balancer = routing.NewBalancer(routing.Config{
 		Drainers: config.Drainers, Partitions: config.Partitions, Interval: config.RebalanceInterval,
 	})
-	a.cycles.left = make(chan struct{}, 1)
-	a.cycles.readers = map[*Reader]struct{}{}
-	for i := range a.cycles.slots {
-		c := &Cycle{width: config.BucketWidth, live: a.balancer.SetLive, released: make(chan struct{}, 1)}
+	a.cycles.exited, a.cycles.guards = make(chan struct{}, 1), map[*Guard]struct{}{}
+	for i := range a.cycles.memory {
+		c := &Cycle{width: config.BucketWidth, setLive: a.balancer.SetLive, released: make(chan struct{}, 1)}
 		for range config.Drainers {
 			c.tables = append(c.tables, NewTable(config.MaxKeys(), config.BucketWidth, a.sketches))
 		}
 		if config.Merge {
 			c.merged = newMerged(&config, a.sketches, &a.merged)
 		}
-		a.cycles.slots[i] = c
+		a.cycles.memory[i] = c
 	}
 	for i := range config.Drainers {
 		slots, err := ring.New[Slot](config.RingSlots)
@@ -120,7 +57,7 @@ func New(config Config) (*Aggregator, error) {
 		}
 		a.drainers = append(a.drainers, &drainer{
 			ring:     slots,
-			tables:   [2]*Table{a.cycles.slots[0].tables[i], a.cycles.slots[1].tables[i]},
+			tables:   [2]*Table{a.cycles.memory[0].tables[i], a.cycles.memory[1].tables[i]},
 			reported: make(chan struct{}, 1),
 			done:     make(chan struct{}),
 		})
@@ -130,8 +67,8 @@ func New(config Config) (*Aggregator, error) {
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	a.intervals = registry.NewIntervals(&a.config.Config)
-	a.cycles.slots[0].open(0, time.Now(), a.intervals)
-	a.cycles.slots[1].released <- struct{}{}
+	a.cycles.memory[0].begin(0, time.Now(), a.intervals)
+	a.cycles.memory[1].released <- struct{}{}
 	return a, nil
 }
 
@@ -157,10 +94,10 @@ func (a *Aggregator) Stop() {
 // their number.
 func (a *Aggregator) Blamed() (label string, keys uint64) { return a.intervals.Blamed() }
 
-// NewReader gives a publisher its place in the cycles.
-func (a *Aggregator) NewReader() *Reader { return a.cycles.newReader() }
+// NewGuard returns a publisher's guard of the cycle that it is inside.
+func (a *Aggregator) NewGuard() *Guard { return a.cycles.newGuard() }
 
-// NewRoute gives a publisher its way into the rings.
+// NewRoute returns a publisher's view of which ring gets which key.
 func (a *Aggregator) NewRoute() *routing.Route { return a.balancer.NewRoute() }
 
 // Drainers is the number of rings.
@@ -187,8 +124,8 @@ func (a *Aggregator) Clear() {
 var ErrStopped = errors.New("the daemon is stopping: the last report is on its way")
 
 // Report asks for a seal now and returns the promise of its delivery, which
-// covers everything that was published before the call and is not delivered. Requests that come
-// close together share one seal.
+// covers everything that was published before the call and is not delivered.
+// Requests that come close together share one seal.
 func (a *Aggregator) Report(ctx context.Context) (Reported, error) {
 	answer := make(chan Reported, 1)
 	select {

@@ -33,8 +33,8 @@ func TestSaturatedDrainersUnderSkew(t *testing.T) {
 			t.Fatal(err)
 		}
 		a.balancer.Start()
-		reader, route := a.NewReader(), a.NewRoute()
-		cycle := reader.Enter()
+		guard, route := a.NewGuard(), a.NewRoute()
+		cycle := guard.Enter()
 		origin, _ := cycle.AdmitOrigin(span.Origin{})
 		var keys []registry.Admission
 		for i := range 50 {
@@ -76,8 +76,8 @@ func TestSaturatedDrainersUnderSkew(t *testing.T) {
 		if s.LoadRatio > 1.15 || len(a.balancer.Routing().Owners(hot)) < 2 || s.LastPlan.Why != "level" {
 			t.Errorf("not levelled while the drainers stood still: %+v", s)
 		}
-		reader.Exit()
-		reader.Close()
+		guard.Exit()
+		guard.Close()
 		for _, d := range a.drainers {
 			go d.run()
 		}
@@ -99,7 +99,7 @@ func TestGoroutinesAreConstant(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.Start()
-	r := a.NewReader()
+	r := a.NewGuard()
 	for i := range 20_000 {
 		publish(a, r, span.Origin{}, span.Key{Resource: fmt.Sprint(i % 500)}, Snapshot{End: time.Now().UnixNano(), Weight: 1})
 		if i%1000 == 0 && started() != config.Drainers+2 {

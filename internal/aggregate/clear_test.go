@@ -17,7 +17,7 @@ func TestClear(t *testing.T) {
 	config := testConfig(func(s *Sealed) {
 		sealed.Add(s.Spans())
 		cleared.Add(s.Cleared)
-		for _, table := range s.Tables {
+		for _, table := range s.tables {
 			for i := range table.Len() {
 				hits.Add(uint64(table.counts(i).Hits))
 			}
@@ -35,7 +35,7 @@ func TestClear(t *testing.T) {
 	var publishing sync.WaitGroup
 	for p := range publishers {
 		publishing.Go(func() {
-			r := a.NewReader()
+			r := a.NewGuard()
 			defer r.Close()
 			for i := range each {
 				publish(a, r, span.Origin{Service: "shop"}, span.Key{Resource: fmt.Sprint(p, i%50)},

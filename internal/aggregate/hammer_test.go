@@ -162,11 +162,11 @@ func newChain(t *testing.T, config aggregate.Config) *chain {
 // and notes what it sent in a reference of its own.
 func (c *chain) publishing(rnd *rand.Rand, ended *atomic.Bool) {
 	mine, sent := reference{}, uint64(0)
-	reader, route := c.NewReader(), c.NewRoute()
-	defer reader.Close()
+	guard, route := c.NewGuard(), c.NewRoute()
+	defer guard.Close()
 	for !ended.Load() {
 		size := 1 + rnd.IntN(24)
-		for !c.batch(rnd, reader, route, size, mine) {
+		for !c.batch(rnd, guard, route, size, mine) {
 			time.Sleep(50 * time.Microsecond)
 		}
 		sent += uint64(size)
@@ -178,9 +178,9 @@ func (c *chain) publishing(rnd *rand.Rand, ended *atomic.Bool) {
 }
 
 // batch publishes one, or nothing of it where a ring has no room.
-func (c *chain) batch(rnd *rand.Rand, reader *aggregate.Reader, route *routing.Route, size int, mine reference) bool {
-	cycle := reader.Enter()
-	defer reader.Exit()
+func (c *chain) batch(rnd *rand.Rand, guard *aggregate.Guard, route *routing.Route, size int, mine reference) bool {
+	cycle := guard.Enter()
+	defer guard.Exit()
 	route.Begin()
 	defer route.Offered()
 	origin, _ := cycle.AdmitOrigin(span.Origin{Service: "shop"})

@@ -27,9 +27,9 @@ func (c *Config) Memory() []memory.Part {
 }
 
 // TableBytes is the most memory that all tables can take with these limits,
-// besides what their sketches take from SketchMemory: every key with spans, errors and
+// besides what their sketches take from sketch.Memory: every key with spans, errors and
 // weights in every bucket of the window, counted by every drainer, in both of the
-// cycles that can be open; and where groups are merged, all that they may take. Honest
+// cycles that have memory; and where groups are merged, all that they may take. Honest
 // traffic takes a sixth of it or less: a key
 // is one drainer's and its spans end in one bucket.
 func (c *Config) TableBytes() int {
@@ -42,7 +42,7 @@ func (c *Config) TableBytes() int {
 }
 
 // mergedBytes is the same of the rows that one cycle merges, found in a map that has just
-// grown. Their bins are charged to the sketches' memory.
+// grown. Memory for their bins is reserved of the sketches'.
 func (c *Config) mergedBytes() int {
 	row := 2*unsafe.Sizeof(mergedRow{}) + 4*(unsafe.Sizeof(mergedKey{})+unsafe.Sizeof(int(0)))
 	return mergedBuckets * c.MaxKeys() * int(row)

@@ -2,6 +2,7 @@ package aggregate
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,7 +12,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// Group is what somebody else has counted already, of one key in one bucket.
+// Group is what a tracer has counted itself of one key in one bucket.
 type Group struct {
 	Key     span.Key       // its labels may be parts of a buffer
 	Bucket  int64          // as its tracer began it, nanoseconds since the Unix epoch
@@ -20,22 +21,22 @@ type Group struct {
 	OK, Errors sketch.Bins
 }
 
-// Merged is the groups of one cycle that tracers have counted: rows found by key,
-// bucket and mapping. It is no drainer's: a publisher that is inside the cycle adds
-// to it under mu, some hundred groups a tracer and 10 seconds, and the flush finds
-// it complete, as it finds the registry.
+// Merged is the groups of one cycle: rows found by key, bucket and mapping. No drainer
+// has a part in it. Publishers that are inside the cycle add to it under mu, some hundred
+// groups a tracer and 10 seconds; after the seal it belongs to the flush.
 type Merged struct {
-	mu         sync.Mutex
-	width      int64 // of a bucket
-	oldest     int64 // start of the oldest bucket of ours that is taken
-	maxRows    int
-	numbers    map[mergedKey]int // of rows
-	rows       []mergedRow
-	mappings   []sketch.Mapping // by MappingID
-	memory     *sketch.Memory   // is charged for the bins of all rows
-	bins       int
-	charged    int // chunks of memory
-	maxCharged int
+	mu        sync.Mutex
+	width     int64 // of a bucket
+	oldest    int64 // start of the oldest bucket of ours that is taken
+	maxRows   int
+	maxChunks int
+	memory    *sketch.Memory // is reserved for the bins of all rows
+
+	numbers  map[mergedKey]int // of rows
+	rows     []mergedRow
+	mappings []sketch.Mapping // by MappingID
+	bins     int
+	chunks   int // of memory, reserved
 
 	held  atomic.Uint64  // spans in the rows, for the books
 	spans *atomic.Uint64 // of all cycles
@@ -53,29 +54,22 @@ type mergedRow struct {
 	ok, errors distribution
 }
 
-// distribution is the spans of a merged row by bin. Unlike a drainer's store it never
-// collapses: it may be of any mapping.
-type distribution struct {
-	zeros uint64
-	bins  map[uint16]uint64
-}
-
-// mergedBuckets is how many rows a key has room for, all keys together: it has one
-// for each bucket and mapping that it is sent in.
-const mergedBuckets = 8
-
-// mergedShare is the part of all sketch memory that the groups of one cycle can take,
-// so that two leave half of it to what the drainers count.
-const mergedShare = 4
-
-// mergedBinBytes is what a bin costs in a map that has just grown.
-const mergedBinBytes = 48
+const (
+	// mergedBuckets is how many rows a key has room for, all keys together: it has one
+	// for each bucket and mapping that it is sent in.
+	mergedBuckets = 8
+	// mergedShare is the part of all sketch memory that the groups of one cycle can take,
+	// so that two leave half of it to what the drainers count.
+	mergedShare = 4
+	// mergedBinBytes is what a bin takes in a list that has just grown.
+	mergedBinBytes = 32
+)
 
 func newMerged(config *Config, memory *sketch.Memory, spans *atomic.Uint64) *Merged {
 	return &Merged{
-		width: int64(config.BucketWidth), maxRows: config.MaxKeys() * mergedBuckets, numbers: map[mergedKey]int{},
-		mappings: []sketch.Mapping{sketch.OwnMapping}, memory: memory,
-		maxCharged: config.SketchBytes / mergedShare / sketch.ChunkBytes, spans: spans,
+		width: int64(config.BucketWidth), maxRows: config.MaxKeys() * mergedBuckets,
+		maxChunks: config.SketchBytes / mergedShare / sketch.ChunkBytes, memory: memory,
+		numbers: map[mergedKey]int{}, mappings: []sketch.Mapping{sketch.OwnMapping}, spans: spans,
 	}
 }
 
@@ -86,93 +80,74 @@ var (
 	ErrNoMergedRoom = errors.New("merge groups: the cycle has no room for them")
 )
 
-// Merging is a publisher's turn to add groups to the cycle that it is inside.
+// Merging is the exclusive right to add groups to the cycle that a publisher is inside.
 type Merging struct {
 	cycle *Cycle
 	*Merged
 }
 
-// Merging waits for its turn, which lasts until End.
+// Merging waits for the right, which lasts until End.
 func (c *Cycle) Merging() Merging {
 	c.merged.mu.Lock()
 	return Merging{c, c.merged}
 }
 
-// End ends the turn.
+// End gives the right back.
 func (m Merging) End() { m.mu.Unlock() }
 
-// Fits says why not all of these groups can be added, or sets aside what they need.
-func (m Merging) Fits(groups []Group, width uint64, now time.Time) error {
-	known := len(m.mappings)
-	err := m.fits(groups, width, now)
-	if err != nil {
-		m.mappings = m.mappings[:known]
-	}
-	return err
-}
-
-func (m Merging) fits(groups []Group, width uint64, now time.Time) error {
+// Reserve makes room for all of these groups, or says why they can't be added. Then
+// nothing has changed.
+func (m Merging) Reserve(groups []Group, width uint64, now time.Time) error {
 	if width != uint64(m.width) {
 		return ErrOtherTime
 	}
-	bins := m.bins
+	mappings, bins := m.mappings, m.bins
 	for i := range groups {
 		g := &groups[i]
 		if _, ok := m.bucketOf(g.Bucket, now.UnixNano()); !ok {
 			return ErrOtherTime
 		}
-		if _, ok := m.number(g.Mapping); !ok {
-			return ErrMappings
+		if !slices.Contains(mappings, g.Mapping) {
+			if mappings = append(mappings, g.Mapping); len(mappings) > sketch.MaxMappings {
+				return ErrMappings
+			}
 		}
 		bins += len(g.OK.List) + len(g.Errors.List)
 	}
-	if len(m.rows)+len(groups) > m.maxRows || !m.charge(bins) {
+	if len(m.rows)+len(groups) > m.maxRows || !m.reserve(bins) {
 		return ErrNoMergedRoom
 	}
+	m.mappings = mappings
 	return nil
 }
 
-// charge charges the memory for so many bins in all.
-func (m *Merged) charge(bins int) bool {
-	chunks := (bins*mergedBinBytes + sketch.ChunkBytes - 1) / sketch.ChunkBytes
-	if chunks <= m.charged {
+// reserve reserves memory for so many bins in all.
+func (m *Merged) reserve(bins int) bool {
+	more := (bins*mergedBinBytes+sketch.ChunkBytes-1)/sketch.ChunkBytes - m.chunks
+	if more <= 0 {
 		return true
 	}
-	if chunks > m.maxCharged || !m.memory.Reserve(chunks-m.charged) {
+	if m.chunks+more > m.maxChunks || !m.memory.Reserve(more) {
 		return false
 	}
-	m.charged = chunks
+	m.chunks += more
 	return true
 }
 
-// Add admits the key of a group that fits and adds what was counted.
+// Add admits the key of a group that there is room for, and adds what was counted.
 func (m Merging) Add(origin registry.OriginID, g *Group) registry.Collapsed {
 	admission := m.cycle.Admit(origin, &g.Key)
-	mapping, _ := m.number(g.Mapping)
+	mapping := slices.Index(m.mappings, g.Mapping)
 	bucket, _ := m.bucketOf(g.Bucket, g.Bucket)
-	row := m.row(mergedKey{admission.ID, mapping, bucket})
+	row := m.row(mergedKey{admission.ID, sketch.MappingID(mapping), bucket})
 	m.bins += row.ok.add(&g.OK) + row.errors.add(&g.Errors)
-	row.Add(&g.Counts) // last: up to here it can go wrong, and the books say that it did
+	row.Add(&g.Counts) // last: the books count what is in the rows
 	m.held.Add(g.Spans)
 	m.spans.Add(g.Spans)
 	return admission.Collapsed
 }
 
-// number is a mapping's, which it may get now.
-func (m *Merged) number(mapping sketch.Mapping) (id sketch.MappingID, ok bool) {
-	for id, known := range m.mappings {
-		if known == mapping {
-			return sketch.MappingID(id), true
-		}
-	}
-	if len(m.mappings) == sketch.MaxMappings {
-		return 0, false
-	}
-	m.mappings = append(m.mappings, mapping)
-	return sketch.MappingID(len(m.mappings) - 1), true
-}
-
-// row finds a row, or begins it.
+// row finds a row, or appends it.
 func (m *Merged) row(key mergedKey) *mergedRow {
 	number, known := m.numbers[key]
 	if !known {
@@ -183,31 +158,9 @@ func (m *Merged) row(key mergedKey) *mergedRow {
 	return &m.rows[number]
 }
 
-// add adds bins to the distribution and returns how many it did not have.
-func (d *distribution) add(b *sketch.Bins) (more int) {
-	d.zeros += b.Zeros
-	before := len(d.bins)
-	if d.bins == nil && len(b.List) > 0 {
-		d.bins = make(map[uint16]uint64, len(b.List))
-	}
-	for _, bin := range b.List {
-		d.bins[bin.Index] += bin.Spans
-	}
-	return len(d.bins) - before
-}
-
-// read adds the distribution to a sketch.
-func (d *distribution) read(into *sketch.Sketch) {
-	into.AddZeros(d.zeros)
-	for bin, spans := range d.bins {
-		into.AddBin(uint(bin), spans)
-	}
-}
-
-// open makes it that of a cycle that was opened then.
-func (m *Merged) open(opened time.Time) {
-	now := opened.UnixNano()
-	m.oldest = now - now%m.width - mergedBack*m.width
+// begin makes it that of a cycle that begins then.
+func (m *Merged) begin(now time.Time) {
+	m.oldest = now.UnixNano() - now.UnixNano()%m.width - mergedBack*m.width
 }
 
 // clear gives up what was merged so far, and says how many spans that were.
@@ -222,7 +175,18 @@ func (m *Merged) clear() (spans uint64) {
 // reset gives all memory back.
 func (m *Merged) reset() {
 	m.numbers, m.rows, m.mappings = map[mergedKey]int{}, nil, m.mappings[:1]
-	m.memory.Release(m.charged)
-	m.bins, m.charged = 0, 0
+	m.memory.Release(m.chunks)
+	m.bins, m.chunks = 0, 0
 	m.held.Store(0)
 }
+
+func (m *Merged) part(at int) Part {
+	row := &m.rows[at]
+	return Part{Key: row.key, Mapping: row.mapping, Bucket: row.bucket, at: int32(at), from: m}
+}
+
+func (m *Merged) counts(at int) Counts { return m.rows[at].Counts }
+
+func (m *Merged) readOK(at int, to *sketch.Sketch) { m.rows[at].ok.read(to) }
+
+func (m *Merged) readErrors(at int, to *sketch.Sketch) { m.rows[at].errors.read(to) }

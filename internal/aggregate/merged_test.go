@@ -43,17 +43,18 @@ func mergingCycle(chunks int) *Cycle {
 	config.Merge, config.SketchBytes = true, chunks*sketch.ChunkBytes
 	c := &Cycle{
 		merged:   newMerged(&config, sketch.NewMemory(config.SketchBytes), new(atomic.Uint64)),
-		registry: registry.New(&config.Config), live: func(int) {},
+		registry: registry.New(&config.Config), setLive: func(int) {},
 	}
-	c.merged.open(time.Unix(1003, 0))
+	c.merged.begin(time.Unix(1003, 0))
 	c.AdmitOrigin(span.Origin{})
 	return c
 }
 
-func (c *Cycle) sealed() *Sealed {
+// view is the cycle as the flush would see it, without handing it over.
+func (c *Cycle) view() *Sealed {
 	origins, keys := c.registry.Contents()
 	s := NewSealed(0, time.Unix(1003, 0), time.Unix(1010, 0), 10*time.Second, origins, keys)
-	s.Merged = c.merged
+	s.merged = c.merged
 	return s
 }
 
@@ -127,7 +128,7 @@ func TestMergedModel(t *testing.T) {
 	refused := 0
 	for seed := range uint64(60) {
 		rnd := rand.New(rand.NewPCG(seed, 2))
-		c := mergingCycle([]int{8, 400}[seed%2])
+		c := mergingCycle([]int{4, 400}[seed%2])
 		want, spans := map[rowOf]*counted{}, uint64(0)
 		for range 40 {
 			groups := make([]Group, 1+rnd.IntN(5))
@@ -140,7 +141,7 @@ func TestMergedModel(t *testing.T) {
 				}
 			}
 			merging := c.Merging()
-			err := merging.Fits(groups, 10e9, time.Unix(1004, 0))
+			err := merging.Reserve(groups, 10e9, time.Unix(1004, 0))
 			for i := range groups {
 				if err != nil {
 					break
@@ -162,17 +163,17 @@ func TestMergedModel(t *testing.T) {
 				}
 			}
 		}
-		s := c.sealed()
+		s := c.view()
 		if got := contents(s); !reflect.DeepEqual(got, want) {
 			t.Fatalf("seed %d: %d rows, want %d, or others", seed, len(got), len(want))
 		}
 		if s.Spans() != spans || c.merged.held.Load() != spans || c.merged.spans.Load() != spans {
 			t.Errorf("seed %d: %d spans in rows, %d held, %d in all, want %d", seed, s.Spans(), c.merged.held.Load(), c.merged.spans.Load(), spans)
 		}
-		if taken := c.merged.memory.Taken(); taken > c.merged.maxCharged*sketch.ChunkBytes {
+		if taken := c.merged.memory.Taken(); taken > c.merged.maxChunks*sketch.ChunkBytes {
 			t.Errorf("seed %d: took %d bytes", seed, taken)
 		}
-		if c.merged.clear() != spans || len(contents(c.sealed())) != 0 || c.merged.memory.Taken() != 0 {
+		if c.merged.clear() != spans || len(contents(c.view())) != 0 || c.merged.memory.Taken() != 0 {
 			t.Errorf("seed %d: something is left after a clear", seed)
 		}
 	}
@@ -192,17 +193,17 @@ func TestMappingsOfACycle(t *testing.T) {
 	defer merging.End()
 	for n := range sketch.MaxMappings - 2 {
 		groups := []Group{group(n)}
-		if err := merging.Fits(groups, 10e9, time.Unix(1004, 0)); err != nil {
+		if err := merging.Reserve(groups, 10e9, time.Unix(1004, 0)); err != nil {
 			t.Fatal(err)
 		}
 		merging.Add(0, &groups[0])
 	}
 	for range 2 {
-		if err := merging.Fits([]Group{group(100), group(101)}, 10e9, time.Unix(1004, 0)); !errors.Is(err, ErrMappings) {
+		if err := merging.Reserve([]Group{group(100), group(101)}, 10e9, time.Unix(1004, 0)); !errors.Is(err, ErrMappings) {
 			t.Errorf("two more: %v", err)
 		}
 	}
-	if err := merging.Fits([]Group{group(102), group(102), group(0), {Bucket: 1000e9, Mapping: sketch.OwnMapping}}, 10e9, time.Unix(1004, 0)); err != nil {
+	if err := merging.Reserve([]Group{group(102), group(102), group(0), {Bucket: 1000e9, Mapping: sketch.OwnMapping}}, 10e9, time.Unix(1004, 0)); err != nil {
 		t.Errorf("one more: %v", err)
 	}
 }
@@ -213,8 +214,8 @@ func TestMergedRowsAreBounded(t *testing.T) {
 	config := testConfig(func(s *Sealed) { s.Release() })
 	config.Merge, config.MaxAggregates, config.MaxOrigins, config.SketchBytes = true, 100, 4, 8<<20
 	m := newMerged(&config, sketch.NewMemory(config.SketchBytes), new(atomic.Uint64))
-	m.open(time.Unix(1003, 0))
-	c := &Cycle{merged: m, registry: registry.New(&config.Config), live: func(int) {}}
+	m.begin(time.Unix(1003, 0))
+	c := &Cycle{merged: m, registry: registry.New(&config.Config), setLive: func(int) {}}
 	origin, _ := c.AdmitOrigin(span.Origin{})
 	bins := sketch.Bins{List: []sketch.Bin{{Index: 100, Spans: 1}, {Index: 200, Spans: 1}}}
 	added := 0
@@ -222,7 +223,7 @@ func TestMergedRowsAreBounded(t *testing.T) {
 	defer merging.End()
 	for n := range 10000 {
 		g := []Group{{Key: span.Key{Resource: fmt.Sprint(n % 90)}, Bucket: 1000e9 - int64(n/90%7)*10e9, Mapping: someMappings[n/630%4], OK: bins}}
-		if err := merging.Fits(g, 10e9, time.Unix(1004, 0)); err != nil {
+		if err := merging.Reserve(g, 10e9, time.Unix(1004, 0)); err != nil {
 			break
 		}
 		merging.Add(origin, &g[0])
@@ -241,9 +242,16 @@ func TestMergedBytes(t *testing.T) {
 	config.Merge, config.MaxAggregates, config.SketchBytes = true, 100, 32<<20
 	memory := sketch.NewMemory(config.SketchBytes)
 	m := newMerged(&config, memory, new(atomic.Uint64))
-	m.open(time.Unix(1003, 0))
-	c := &Cycle{merged: m, registry: registry.New(&config.Config), live: func(int) {}}
+	m.begin(time.Unix(1003, 0))
+	c := &Cycle{merged: m, registry: registry.New(&config.Config), setLive: func(int) {}}
 	origin, _ := c.AdmitOrigin(span.Origin{})
+	check := func(each, before int) {
+		taken, promised := liveBytes()-before, memory.Taken()+config.mergedBytes()
+		t.Logf("%d bins a group: %d rows, %d bins, %d bytes of %d", each, len(m.rows), m.bins, taken, promised)
+		if taken > promised || memory.Taken() > config.SketchBytes/mergedShare {
+			t.Errorf("%d bins a group take %d bytes, %d are promised", each, taken, promised)
+		}
+	}
 	for _, each := range []int{1, 20, 57, 900} {
 		before := liveBytes()
 		merging := c.Merging()
@@ -253,17 +261,16 @@ func TestMergedBytes(t *testing.T) {
 			for bin := range each {
 				g[0].OK.List = append(g[0].OK.List, sketch.Bin{Index: uint16((n/540*each + bin) % maxMergedBin), Spans: 1})
 			}
-			refused = merging.Fits(g, 10e9, time.Unix(1004, 0)) != nil || n > 540*maxMergedBin/each
+			refused = merging.Reserve(g, 10e9, time.Unix(1004, 0)) != nil || n > 540*maxMergedBin/each
 			if !refused {
 				merging.Add(origin, &g[0])
 			}
+			if n == 539 { // each row has its first bins
+				check(each, before)
+			}
 		}
 		merging.End()
-		taken, promised := liveBytes()-before, memory.Taken()+config.mergedBytes()
-		t.Logf("%d bins a group: %d rows, %d bins, %d bytes of %d", each, len(m.rows), m.bins, taken, promised)
-		if taken > promised || memory.Taken() > config.SketchBytes/mergedShare {
-			t.Errorf("%d bins a group take %d bytes, %d are promised", each, taken, promised)
-		}
+		check(each, before)
 		m.clear()
 		if memory.Taken() != 0 {
 			t.Errorf("%d bytes are left after a clear", memory.Taken())
@@ -303,7 +310,7 @@ func TestMerge(t *testing.T) {
 	var sending sync.WaitGroup
 	for p := range 4 {
 		sending.Go(func() {
-			r := a.NewReader()
+			r := a.NewGuard()
 			defer r.Close()
 			for i := range 1000 {
 				key := span.Key{Resource: fmt.Sprint(i % 50)}
@@ -318,7 +325,7 @@ func TestMerge(t *testing.T) {
 				g := []Group{{Key: key, Bucket: now.UnixNano(), Mapping: someMappings[p], Counts: Counts{Spans: 7, Hits: 7}}}
 				g[0].OK, g[0].Errors = sketch.Bins{Zeros: 1, List: []sketch.Bin{{Index: 100, Spans: 4}}}, sketch.Bins{List: []sketch.Bin{{Index: 200, Spans: 2}}}
 				merging := cycle.Merging()
-				if err := merging.Fits(g, 10e9, now); err != nil {
+				if err := merging.Reserve(g, 10e9, now); err != nil {
 					t.Error(err)
 				}
 				merging.Add(origin, &g[0])

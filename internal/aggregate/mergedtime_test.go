@@ -38,7 +38,7 @@ func TestBucketsOfTracers(t *testing.T) {
 	}
 	merging := mergingCycle(1).Merging()
 	defer merging.End()
-	if merging.Fits([]Group{{Bucket: 1000e9, Mapping: sketch.OwnMapping}}, 5e9, time.Unix(1004, 0)) == nil {
+	if merging.Reserve([]Group{{Bucket: 1000e9, Mapping: sketch.OwnMapping}}, 5e9, time.Unix(1004, 0)) == nil {
 		t.Error("a bucket of another width is taken")
 	}
 }

@@ -144,7 +144,7 @@ func testConfig(deliver func(*Sealed)) Config {
 
 // publish admits one snapshot and publishes it, waiting for room. It returns what
 // the key got, and in which interval.
-func publish(a *Aggregator, r *Reader, origin span.Origin, key span.Key, s Snapshot) (registry.Admission, uint64) {
+func publish(a *Aggregator, r *Guard, origin span.Origin, key span.Key, s Snapshot) (registry.Admission, uint64) {
 	for {
 		cycle := r.Enter()
 		if cycle == nil {
@@ -207,7 +207,7 @@ func runModel(t *testing.T, rnd *rand.Rand, met *[registry.Fields]int) {
 		t.Fatal(err)
 	}
 	a.Start()
-	r := a.NewReader()
+	r := a.NewGuard()
 	origins := []span.Origin{{Service: "shop"}, {Service: "cart", Env: "prod"}, {Service: "shop", ContainerID: "c2"}}
 	intervals := map[uint64]*modelInterval{}
 	sent, late, early := uint64(0), uint64(0), uint64(0)
@@ -246,7 +246,7 @@ func runModel(t *testing.T, rnd *rand.Rand, met *[registry.Fields]int) {
 				met[f]++
 			}
 		}
-		opened := a.cycles.slots[a.cycles.current.Load()%2].opened
+		opened := a.cycles.at(a.cycles.current.Load()).started
 		bucket, isLate, isEarly := want.clamp(opened, time.Now(), time.Unix(0, end))
 		late, early = late+isLate, early+isEarly
 		want.add(t, modelKey{origin, string(key.AppendCanonical(nil)), bucket.UnixNano()}, s.Duration, s.Flags, s.Weight)
@@ -304,7 +304,7 @@ func TestBoundaryUnderLoad(t *testing.T) {
 	var publishing sync.WaitGroup
 	for p := range publishers {
 		publishing.Go(func() {
-			r := a.NewReader()
+			r := a.NewGuard()
 			defer r.Close()
 			for i := range each {
 				publish(a, r, span.Origin{Service: fmt.Sprint(p % 3)}, span.Key{Resource: fmt.Sprint(i % 50), Type: fmt.Sprint(i / 3000), Operation: fmt.Sprint(i / 20)},

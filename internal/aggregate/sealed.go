@@ -4,22 +4,20 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/registry"
-
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
 // Sealed is one cycle that nobody writes any more: every drainer's table of it, and
-// what the interval's registry held of origins and keys. It belongs to the flush
+// what the interval's registry held of origins and keys. It belongs to the receiver
 // until Release.
 type Sealed struct {
 	Cycle   uint64
-	Start   time.Time           // when the cycle opened
+	Start   time.Time           // of the cycle
 	End     time.Time           // when it was sealed
 	Width   time.Duration       // of a bucket
 	Origins []span.Origin       // by OriginID
 	Keys    []registry.KeyEntry // by KeyID
-	Tables  []*Table            // one a drainer; the same key may stand in several
-	Merged  *Merged             // what tracers have counted themselves; nil where nothing is merged
 
 	// Cleared is how many snapshots a clear gave up, which are in no table. Then
 	// there is nothing else here.
@@ -28,7 +26,46 @@ type Sealed struct {
 	// Delivery is resolved when every payload of the cycle has had its outcome.
 	Delivery *Delivery
 
+	tables  []*Table // one a drainer; the same key may have a row in several
+	merged  *Merged  // nil where nothing is merged
 	release func()
+}
+
+// NewSealed makes a sealed cycle of its parts.
+func NewSealed(cycle uint64, start, end time.Time, width time.Duration,
+	origins []span.Origin, keys []registry.KeyEntry, tables ...*Table,
+) *Sealed {
+	return &Sealed{
+		Cycle: cycle, Start: start, End: end, Width: width,
+		Origins: origins, Keys: keys, tables: tables, Delivery: NewDelivery(),
+	}
+}
+
+// Parts visits all that was counted.
+func (s *Sealed) Parts(yield func(Part) bool) {
+	for _, table := range s.tables {
+		for i := range table.rows {
+			if !yield(table.Part(i)) {
+				return
+			}
+		}
+	}
+	if s.merged == nil {
+		return
+	}
+	for i := range s.merged.rows {
+		if !yield(s.merged.part(i)) {
+			return
+		}
+	}
+}
+
+// Mappings are those of the parts, by MappingID.
+func (s *Sealed) Mappings() []sketch.Mapping {
+	if s.merged == nil {
+		return []sketch.Mapping{sketch.OwnMapping}
+	}
+	return s.merged.mappings
 }
 
 // Spans is the number of snapshots in all tables, counted from their rows.
@@ -40,21 +77,10 @@ func (s *Sealed) Spans() (spans uint64) {
 }
 
 // Release gives the tables back for reuse; the next interval but one does the same
-// to the registry. Nothing of Sealed
-// may be touched afterwards, except Delivery.
+// to the registry. Nothing of Sealed may be touched afterwards, except Delivery.
 func (s *Sealed) Release() {
 	if s.release != nil {
 		s.release()
 	}
-	s.release, s.Origins, s.Keys, s.Tables, s.Merged = nil, nil, nil, nil, nil
-}
-
-// NewSealed makes a sealed cycle of its parts.
-func NewSealed(cycle uint64, start, end time.Time, width time.Duration,
-	origins []span.Origin, keys []registry.KeyEntry, tables ...*Table,
-) *Sealed {
-	return &Sealed{
-		Cycle: cycle, Start: start, End: end, Width: width,
-		Origins: origins, Keys: keys, Tables: tables, Delivery: NewDelivery(),
-	}
+	s.release, s.Origins, s.Keys, s.tables, s.merged = nil, nil, nil, nil, nil
 }

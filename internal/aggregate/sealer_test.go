@@ -41,7 +41,7 @@ func TestDay(t *testing.T) {
 		synctest.Wait()
 		started, goroutines := time.Now(), runtime.NumGoroutine()
 		before := heap()
-		r := a.NewReader()
+		r := a.NewGuard()
 		sent := uint64(0)
 		for time.Since(started) < 24*time.Hour-97*time.Second {
 			time.Sleep(97 * time.Second)
@@ -125,7 +125,7 @@ func TestReportCoversWhatWasPublished(t *testing.T) {
 			t.Fatal(err)
 		}
 		a.Start()
-		r := a.NewReader()
+		r := a.NewGuard()
 		for i := range uint64(5) {
 			publish(a, r, span.Origin{}, span.Key{Resource: "r"}, Snapshot{End: time.Now().UnixNano(), Weight: 1})
 			reported, err := a.Report(t.Context())
@@ -158,7 +158,7 @@ func TestReportWaitsForWhatIsOnItsWay(t *testing.T) {
 			t.Fatal(err)
 		}
 		a.Start()
-		r := a.NewReader()
+		r := a.NewGuard()
 		publish(a, r, span.Origin{}, span.Key{Resource: "r"}, Snapshot{End: time.Now().UnixNano(), Weight: 1})
 		time.Sleep(time.Until(nextBoundary(time.Now(), 10*time.Second)) + time.Millisecond)
 		reported, err := a.Report(t.Context())
@@ -193,7 +193,7 @@ func TestReportRenewsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		resources := map[string]bool{} // of one interval
 		config := testConfig(func(s *Sealed) {
-			for _, table := range s.Tables {
+			for _, table := range s.tables {
 				for i := range table.Len() {
 					resources[s.Keys[table.Part(i).Key].Key.Resource] = true
 				}
@@ -207,7 +207,7 @@ func TestReportRenewsNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		a.Start()
-		r := a.NewReader()
+		r := a.NewGuard()
 		n := 0
 		flood := func() (first registry.Admission) {
 			for i := range 25 {
@@ -262,7 +262,7 @@ func TestSealWaitsForReaders(t *testing.T) {
 			t.Fatal(err)
 		}
 		a.Start()
-		r, other := a.NewReader(), a.NewReader()
+		r, other := a.NewGuard(), a.NewGuard()
 		cycle := r.Enter()
 		time.Sleep(11 * time.Second)
 		if seals.Load() != 0 {

@@ -18,7 +18,7 @@ type Stats struct {
 	Aggregates  int    // keys in the current interval
 	Partitions  routing.Stats
 	SketchBytes int       // that tables hold for the bins of their sketches
-	Coarsened   uint64    // spans put into a higher bin than their own, see SketchMemory
+	Coarsened   uint64    // spans put into a higher bin than their own, see sketch.Memory
 	Sealed      uint64    // cycles so far
 	LastSeal    time.Time // or the start
 }
@@ -49,7 +49,7 @@ func (a *Aggregator) Stats() Stats {
 		SketchBytes: a.sketches.Taken(),
 		Coarsened:   a.sketches.Coarsened(),
 	}
-	for _, c := range a.cycles.slots {
+	for _, c := range a.cycles.memory {
 		if c.merged != nil {
 			s.Held += c.merged.held.Load()
 		}

@@ -81,7 +81,7 @@ func New(config Config) (*Daemon, error) {
 func (d *Daemon) makeRest(config Config) (err error) {
 	config.Aggregate = config.counting()
 	config.Aggregate.Deliver = d.flusher.Accept
-	if warning := config.Aggregate.Settle(); warning != "" {
+	if warning := config.Aggregate.LimitDrainers(); warning != "" {
 		config.Log.Warn(warning)
 	}
 	if d.aggregate, err = aggregate.New(config.Aggregate); err != nil {

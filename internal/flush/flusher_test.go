@@ -135,7 +135,7 @@ func TestAcceptedCycleIsFlushed(t *testing.T) {
 		if s := balanced(t, f, 5); s.Flushed != 5 || s.Payloads[ResultAccepted] != 1 || s.PayloadBytes.Count() != 1 {
 			t.Errorf("stats %+v", s)
 		}
-		if sealed.Tables != nil {
+		if sealed.Keys != nil {
 			t.Error("the cycle's memory was not released")
 		}
 	})

@@ -23,7 +23,7 @@ type admission struct {
 	ageing   aggregate.Ageing
 	aged     int      // place in the batch of the span whose end is noted, or below 0
 	once     resolved // what a key is that is not remembered
-	reader   *aggregate.Reader
+	reader   *aggregate.Guard
 	route    *routing.Route
 	origin   span.Origin
 	originID registry.OriginID
@@ -44,7 +44,7 @@ func (a *admission) enter(isConnection bool) {
 	a.keys = newKeys(config.MaxKeys, config.MaxKeyBytes, a.server.keyMemory.of(isConnection))
 	a.batch = newBatch(drainers)
 	a.shares = make([]share, drainers)
-	a.reader, a.route = config.Aggregator.NewReader(), config.Aggregator.NewRoute()
+	a.reader, a.route = config.Aggregator.NewGuard(), config.Aggregator.NewRoute()
 }
 
 // leave gives back what enter took.

@@ -40,7 +40,7 @@ func (p *Publisher) Merge(commit func(), groups []aggregate.Group, width uint64,
 	defer p.reader.Exit()
 	merging := cycle.Merging()
 	defer merging.End()
-	if err := merging.Fits(groups, width, now); err != nil {
+	if err := merging.Reserve(groups, width, now); err != nil {
 		return err
 	}
 	if !p.enterCycle(cycle) {
