@@ -30,7 +30,7 @@ func floodsAmongUsualKeys(t *testing.T, rnd *rand.Rand) {
 		for f := range a.Budgets {
 			a.Budgets[f] = keptLabels
 		}
-		a.Settle()
+		a.LimitDrainers()
 		a.Deliver = func(s *aggregate.Sealed) {
 			for part := range s.Parts {
 				got[nameOf(&s.Keys[part.Key].Key)] += part.Counts().Spans
