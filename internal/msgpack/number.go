@@ -26,27 +26,32 @@ func (r *Reader) Integer() (v uint64, isNegative bool) {
 		r.Fail()
 		return 0, false
 	}
-	switch width {
-	case 1:
-		v = uint64(rest[0])
-	case 2:
-		v = uint64(binary.BigEndian.Uint16(rest))
-	case 4:
-		v = uint64(binary.BigEndian.Uint32(rest))
-	default:
-		v = binary.BigEndian.Uint64(rest)
+	if len(rest) < 8 { // near the end of the body
+		var room [8]byte
+		copy(room[:], rest)
+		rest = room[:]
 	}
 	r.at += 1 + width
+	v = binary.BigEndian.Uint64(rest)
+	unused := 64 - 8*width
 	if lead >= Int8 {
-		unused := 64 - 8*width
-		signed := int64(v<<unused) >> unused
+		signed := int64(v) >> unused
 		return uint64(signed), signed < 0
 	}
-	return v, false
+	return v >> unused, false
 }
 
 // Uint reads an integer from 0 to most.
 func (r *Reader) Uint(most uint64) uint64 {
+	if lead := r.Lead(); lead < FixMap && uint64(lead) <= most {
+		r.at++
+		return uint64(lead)
+	}
+	return r.wideUint(most)
+}
+
+// wideUint is Uint for what is not a number of one byte.
+func (r *Reader) wideUint(most uint64) uint64 {
 	at := r.at
 	v, isNegative := r.Integer()
 	if isNegative || v > most {

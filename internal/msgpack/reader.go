@@ -101,12 +101,20 @@ func (r *Reader) believe(header, count int) int {
 	return count
 }
 
+// Accept steps over these bytes, if they are the next ones, and reports whether they were.
+func (r *Reader) Accept(written string) bool {
+	if n := len(written); n <= len(r.body)-r.at && string(r.body[r.at:r.at+n]) == written {
+		r.at += n
+		return true
+	}
+	return false
+}
+
 // Str reads a string.
 func (r *Reader) Str() Text {
 	if n := int(r.Lead() - FixStr); n < 32 && n < len(r.body)-r.at {
-		t := Text{uint32(r.at + 1), uint32(n)}
 		r.at += 1 + n
-		return t
+		return Text{uint32(r.at - n), uint32(n)}
 	}
 	return r.sized(Str8)
 }
@@ -137,3 +145,6 @@ func (r *Reader) sized(lead8 byte) Text {
 	r.at += header + n
 	return t
 }
+
+// Seek goes on at a place of the body that was reached without the reader.
+func (r *Reader) Seek(at int) { r.at = at }

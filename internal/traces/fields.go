@@ -1,8 +1,8 @@
 package traces
 
-import "encoding/binary"
+import "github.com/spanstatsd/spanstatsd/internal/msgpack"
 
-// field is one of a span in the formats that name them.
+// field is a field of a span, in the order of v0.5, which has the first twelve.
 type field uint8
 
 const (
@@ -10,7 +10,6 @@ const (
 	fieldService
 	fieldName
 	fieldResource
-	fieldType
 	fieldTraceID
 	fieldSpanID
 	fieldParentID
@@ -19,89 +18,129 @@ const (
 	fieldError
 	fieldMeta
 	fieldMetrics
+	fieldType
 	fieldMetaStruct
 	fieldLinks
 	fieldEvents
-	fields
+	fieldAttributes
+	fieldEnv
+	fieldVersion
+	fieldComponent
+	fieldKind
 )
 
-var fieldNames = [fields]string{
-	"", "service", "name", "resource", "type", "trace_id", "span_id", "parent_id", "start", "duration", "error",
-	"meta", "metrics", "meta_struct", "span_links", "span_events",
+// fieldsV05 is how many of them a span of v0.5 has.
+const fieldsV05 = fieldType
+
+// spanFields is what the other formats call the fields: a name in v0.4 and v0.7, a
+// number in v1.0. An empty name or a 0 stands for a field that the format does not have.
+var spanFields = [...]struct {
+	name   string
+	number uint8
+}{
+	fieldService:    {"service", 1},
+	fieldName:       {"name", 2},
+	fieldResource:   {"resource", 3},
+	fieldTraceID:    {"trace_id", 0},
+	fieldSpanID:     {"span_id", 4},
+	fieldParentID:   {"parent_id", 5},
+	fieldStart:      {"start", 6},
+	fieldDuration:   {"duration", 7},
+	fieldError:      {"error", 8},
+	fieldMeta:       {"meta", 0},
+	fieldMetrics:    {"metrics", 0},
+	fieldType:       {"type", 10},
+	fieldMetaStruct: {"meta_struct", 0},
+	fieldLinks:      {"span_links", 11},
+	fieldEvents:     {"span_events", 12},
+	fieldAttributes: {"", 9},
+	fieldEnv:        {"", 13},
+	fieldVersion:    {"", 14},
+	fieldComponent:  {"", 15},
+	fieldKind:       {"", 16},
 }
 
-func fieldNamed(name []byte) field {
-	switch string(name) {
-	case "service":
-		return fieldService
-	case "name":
-		return fieldName
-	case "resource":
-		return fieldResource
-	case "type":
-		return fieldType
-	case "trace_id":
-		return fieldTraceID
-	case "span_id":
-		return fieldSpanID
-	case "parent_id":
-		return fieldParentID
-	case "start":
-		return fieldStart
-	case "duration":
-		return fieldDuration
-	case "error":
-		return fieldError
-	case "meta":
-		return fieldMeta
-	case "metrics":
-		return fieldMetrics
-	case "meta_struct":
-		return fieldMetaStruct
-	case "span_links":
-		return fieldLinks
-	case "span_events":
-		return fieldEvents
+// fieldsByName and fieldsByNumber find them.
+var fieldsByName, fieldsByNumber = func() (*nameTable, [32]field) {
+	names, numbers := make([]string, len(spanFields)), [32]field{}
+	for f, called := range spanFields {
+		names[f] = called.name
+		numbers[called.number] = field(f)
+	}
+	numbers[0] = fieldOther
+	return newNameTable(names), numbers
+}()
+
+// writtenNames are the names as they are nearly always written, head and all. Where there
+// is no name, there is nothing.
+var writtenNames = func() (all [len(spanFields)]string) {
+	for f, called := range spanFields {
+		if called.name != "" {
+			all[f] = string([]byte{msgpack.FixStr | byte(len(called.name))}) + called.name
+		}
+	}
+	return all
+}()
+
+// fieldNamed is the field of a name.
+func fieldNamed(name []byte) field { return field(fieldsByName.find(name)) }
+
+// fieldNumbered is the field of a number.
+func fieldNumbered(number uint64) field {
+	if number < uint64(len(fieldsByNumber)) {
+		return fieldsByNumber[number]
 	}
 	return fieldOther
 }
 
-// lead is a field's name as it is nearly always written, head and all, in two words
-// that overlap.
-type lead struct {
-	mask          uint64 // of both words, where it has less than eight bytes
-	first, second uint64
-	behind        uint8 // where the second word begins
-	n             uint8
+// readField reads the value of a field.
+func (p *payload) readField(rec *record, f field) {
+	switch f {
+	case fieldService:
+		rec.service = p.as.text(p)
+	case fieldName:
+		rec.name = p.as.text(p)
+	case fieldResource:
+		rec.resource = p.as.text(p)
+	case fieldType:
+		rec.kindOfWork = p.as.text(p)
+	case fieldTraceID:
+		p.as.id(p)
+	case fieldSpanID:
+		rec.id = p.as.id(p)
+	case fieldParentID:
+		rec.parent = p.as.id(p)
+	case fieldStart:
+		rec.start = p.as.time(p)
+	case fieldDuration:
+		rec.duration = p.as.time(p)
+	case fieldError:
+		rec.failed = p.as.isError(p)
+	case fieldMeta:
+		p.readTags(rec, p.pairs(f), p.as.texts)
+	case fieldMetrics:
+		p.readTags(rec, p.pairs(f), p.as.numbers)
+	case fieldMetaStruct:
+		p.readTags(rec, p.pairs(f), &namedBytes)
+	case fieldAttributes:
+		p.tags = p.tags[:rec.first] // a second list replaces the first
+		p.readTags(rec, p.triples(), &attributes)
+	case fieldLinks:
+		p.each(p.as.link)
+	case fieldEvents:
+		p.each(p.as.event)
+	case fieldKind:
+		rec.kind = kindNumbered(p.number())
+	case fieldEnv, fieldVersion, fieldComponent: // of the span alone
+		p.as.text(p)
+	default:
+		p.as.other(p)
+	}
 }
 
-var leads = func() (all [fields]lead) {
-	for f, name := range fieldNames {
-		var room [16]byte
-		written := append(room[:0], 0xa0|byte(len(name)))
-		written = append(written, name...)
-		n := len(written)
-		l := &all[f]
-		l.n, l.mask = uint8(n), ^uint64(0)
-		if n < 8 {
-			l.mask >>= 8 * (8 - n)
-		} else {
-			l.behind = uint8(n - 8)
-		}
-		l.first = binary.LittleEndian.Uint64(room[:])
-		l.second = binary.LittleEndian.Uint64(room[l.behind:])
+// each reads the elements of an array.
+func (p *payload) each(read func(*payload)) {
+	for n := p.Array(); n > 0 && !p.Failed(); n-- {
+		read(p)
 	}
-	all[fieldOther] = lead{mask: ^uint64(0), first: 0xc1} // which begins no name
-	return all
-}()
-
-// layout is, by field, the one that stood behind it last. The spans of a tracer have
-// them all in the same order, so that what comes next need not be found out, only
-// looked at: where it ends is then known without having read it.
-type layout [fields]field
-
-// is reports whether that field's name stands there. The caller knows of ahead bytes.
-func (l *lead) is(b start, at int) bool {
-	first, second := word(b, at)^l.first, word(b, at+int(l.behind))^l.second
-	return (first|second)&l.mask == 0
 }

@@ -11,7 +11,7 @@ func (c *Counter) label(rec *record) *span.Key {
 	k := &c.key
 	peers := k.PeerTags[:0]
 	*k = span.Key{
-		Service: c.names.service(c.text(rec.service)), Operation: view(c.text(rec.name)),
+		Service: c.services.service(c.text(rec.service)), Operation: view(c.text(rec.name)),
 		Resource: view(c.text(rec.resource)), Type: view(c.text(rec.kindOfWork)),
 		Kind: kindNames[rec.kind], TraceRoot: span.TraceRootFalse,
 		HTTPStatus: c.httpStatus(), GRPCStatus: c.grpcStatus(),
@@ -27,7 +27,7 @@ func (c *Counter) label(rec *record) *span.Key {
 // baseService is the service that the selected span's process is configured as.
 func (c *Counter) baseService() string {
 	if t := c.tag(labelBaseService); t != nil && t.kind == isText {
-		return c.names.peer(c.text(t.text()))
+		return c.services.peer(c.text(t.text()))
 	}
 	return ""
 }
@@ -54,7 +54,7 @@ func (c *Counter) peerTag(dst []string, l label) []string {
 	value := c.written(l)
 	if l == labelPeerService || l == labelBaseService {
 		if t := c.tag(l); t.kind == isText {
-			value = c.names.peer(c.text(t.text()))
+			value = c.services.peer(c.text(t.text()))
 		}
 	}
 	if value == "" {
@@ -77,11 +77,11 @@ func (c *Counter) written(l label) string {
 	case t.kind == isText:
 		return view(c.text(t.text()))
 	case t.kind == isNested:
-		c.payload.fail() // only the agent can say how that reads
+		c.payload.Fail() // only the agent can say how that reads
 		return ""
 	}
 	start := len(c.scratch)
-	c.scratch = t.append(c.scratch, c.payload.b)
+	c.scratch = t.append(c.scratch, c.payload.body)
 	return view(c.scratch[start:])
 }
 
@@ -119,7 +119,7 @@ func (c *Counter) grpcStatus() string {
 		if labelGRPCStatus+i == labelRPCResponseStatus && !rules.CallsGRPC(c.plain(labelRPCSystemName), c.plain(labelRPCSystem)) {
 			continue
 		}
-		if t.kind == isText && t.text().n > 0 {
+		if t.kind == isText && t.text().Len > 0 {
 			return rules.ParseGRPCStatus(view(c.text(t.text())))
 		}
 		if code, ok := t.whole(); ok {

@@ -11,12 +11,23 @@ type label uint8
 
 const (
 	labelOther label = iota
+	// What is a trace's more than its span's in the older formats.
+	labelKind
+	labelEnv
+	labelVersion
+	labelHostname
+	labelCommit
+	labelOrigin
+	labelPriority
+	// What decides whether a span is counted, and how often.
 	labelTopLevel
 	labelTracerTopLevel
 	labelMeasured
 	labelPartialVersion
 	labelSampleRate
-	labelKind
+	labelSpanSampling
+	labelEventRate
+	// What keys are made of.
 	labelHTTPStatus
 	labelOTelHTTPStatus
 	labelGRPCStatus // and the four after it, in the order of rules.GRPCStatusTags
@@ -29,15 +40,7 @@ const (
 	labelServiceSource
 	labelBaseService
 	labelPeerService
-	labelOrigin
-	labelEnv
-	labelVersion
-	labelHostname
-	labelCommit
 	labelProcessTags
-	labelPriority
-	labelSpanSampling
-	labelEventRate
 	fixedLabels
 )
 
@@ -49,22 +52,24 @@ func wanted(l label) int {
 	return 0
 }
 
-// fixed has the bits of a set's first word, where all fixed labels are.
-var fixed = [maxLabels / 64]uint64{^uint64(0)}
-
-// fixedTags are the tags of the labels above, in that order.
+// fixedTags are the names of the tags above.
 var fixedTags = [fixedLabels]string{
-	"", rules.TagTopLevel, rules.TagTracerTopLevel, rules.TagMeasured, rules.TagPartialVersion,
-	rules.TagSampleRate, rules.TagKind, rules.TagHTTPStatus, rules.TagOTelHTTPStatus,
-	rules.GRPCStatusTags[0], rules.GRPCStatusTags[1], rules.GRPCStatusTags[2], rules.GRPCStatusTags[3], rules.GRPCStatusTags[4],
-	rules.TagRPCSystemName, rules.TagRPCSystem, "_dd.svc_src", rules.TagBaseService, "peer.service", "_dd.origin",
-	"env", "version", "_dd.hostname", "_dd.git.commit.sha", "_dd.tags.process", "_sampling_priority_v1", "_dd.span_sampling.mechanism", "_dd1.sr.eausr",
+	labelKind: rules.TagKind, labelEnv: "env", labelVersion: "version", labelHostname: "_dd.hostname",
+	labelCommit: "_dd.git.commit.sha", labelOrigin: "_dd.origin", labelPriority: "_sampling_priority_v1",
+	labelTopLevel: rules.TagTopLevel, labelTracerTopLevel: rules.TagTracerTopLevel, labelMeasured: rules.TagMeasured,
+	labelPartialVersion: rules.TagPartialVersion, labelSampleRate: rules.TagSampleRate,
+	labelSpanSampling: "_dd.span_sampling.mechanism", labelEventRate: "_dd1.sr.eausr",
+	labelHTTPStatus: rules.TagHTTPStatus, labelOTelHTTPStatus: rules.TagOTelHTTPStatus,
+	labelGRPCStatus: rules.GRPCStatusTags[0], labelGRPCStatus + 1: rules.GRPCStatusTags[1], labelGRPCStatus + 2: rules.GRPCStatusTags[2],
+	labelGRPCStatus + 3: rules.GRPCStatusTags[3], labelRPCResponseStatus: rules.GRPCStatusTags[4],
+	labelRPCSystemName: rules.TagRPCSystemName, labelRPCSystem: rules.TagRPCSystem, labelServiceSource: "_dd.svc_src",
+	labelBaseService: rules.TagBaseService, labelPeerService: "peer.service", labelProcessTags: "_dd.tags.process",
 }
 
 // maxLabels bounds them, and with them what an agent may ask for in peer tags.
 const maxLabels = 256
 
-// labelSet is a set of labels. The fixed ones are all in its first word.
+// labelSet is a set of labels.
 type labelSet [maxLabels / 64]uint64
 
 func (s *labelSet) add(l label)      { s[l>>6] |= 1 << (l & 63) }
@@ -76,7 +81,7 @@ type labels struct {
 	names []string                 // by label
 	peers []label                  // in the order of their names
 	inKey [len(kindNames)]labelSet // by the kind of a span, what its key is made of
-	finder
+	table *nameTable
 }
 
 // newLabels numbers the fixed tags and those that the agent wants of a peer. It
@@ -106,8 +111,12 @@ func newLabels(peerTags []string) (*labels, bool) {
 	for k := range l.inKey {
 		l.inKey[k] = l.keyOf(kind(k))
 	}
-	return l, l.spread(l.names)
+	l.table = newNameTable(l.names)
+	return l, true
 }
+
+// find returns the number of a tag's name, labelOther where no rule asks for it.
+func (l *labels) find(name []byte) label { return label(l.table.find(name)) }
 
 // keyOf are the labels that the key of a span of that kind is made of.
 func (l *labels) keyOf(k kind) (set labelSet) {

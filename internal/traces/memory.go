@@ -4,21 +4,37 @@ import (
 	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/client/rules"
+	"github.com/spanstatsd/spanstatsd/internal/msgpack"
 )
 
-// most is how much a body may make a counter hold, by how long it is: about twice what
+// limits is how much a body may make a counter hold, by how long it is: about twice what
 // any tracer packs into so many bytes. Without it a megabyte of tags of two bytes each
 // would take as much as the largest body.
-type most struct {
+type limits struct {
 	spans, tags, strings int
 	made                 int // bytes of messages, and of what is mended for them
 }
 
-// maxMade is the most that is made of any body.
-const maxMade = 12 << 20
+// The limits for the longest bodies. maxSpans bounds traces as well.
+const (
+	maxSpans   = 1 << 16
+	maxTags    = 1 << 19
+	maxStrings = 1 << 18
+	maxMade    = 12 << 20
+)
 
-func mostOf(body int) most {
-	return most{
+const (
+	// maxText bounds the bytes of text that one body may make us read: two of the
+	// formats let every span refer to a string that the body brings once, and a megabyte
+	// of it would become gigabytes of labels.
+	maxText = 32 << 20
+	// maxTagText is the longest tag that we judge. The agent cuts those over 25,000
+	// bytes, and a list of hosts takes many times its length to be read.
+	maxTagText = 16 << 10
+)
+
+func limitsOf(body int) limits {
+	return limits{
 		spans: min(maxSpans, 1<<12+body/48), tags: min(maxTags, 1<<12+body/8),
 		strings: min(maxStrings, 1<<12+body/16), made: min(maxMade, 1<<18+4*body),
 	}
@@ -29,16 +45,16 @@ func mostOf(body int) most {
 const grown = 1.5
 
 // MaxSpans is the most spans that are counted of a body of that length.
-func MaxSpans(body int) int { return mostOf(body).spans }
+func MaxSpans(body int) int { return limitsOf(body).spans }
 
 // CounterBytes is the most that a counter takes for bodies of that length.
 func CounterBytes(body int) int {
-	m := mostOf(body)
+	l := limitsOf(body)
 	const (
 		span = int(unsafe.Sizeof(record{})+unsafe.Sizeof(chunk{})+unsafe.Sizeof(rules.Link{})) + 8 // with its place among the trace's
-		text = int(unsafe.Sizeof(text{})+unsafe.Sizeof(label(0))) + 4*int(unsafe.Sizeof(stringSlot{}))
+		text = int(unsafe.Sizeof(msgpack.Text{})+unsafe.Sizeof(label(0))) + 4*4                    // its slots of a table half full, and of the one before
 	)
-	return int(grown*float64(m.spans*span+m.tags*int(unsafe.Sizeof(tag{}))+m.strings*text+m.made)) + anyCounter
+	return int(grown*float64(l.spans*span+l.tags*int(unsafe.Sizeof(tag{}))+l.strings*text+l.made)) + anyCounter
 }
 
 // anyCounter is what a counter takes for any body: the names and the labels of a span

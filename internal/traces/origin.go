@@ -1,6 +1,9 @@
 package traces
 
-import "github.com/spanstatsd/spanstatsd/internal/span"
+import (
+	"github.com/spanstatsd/spanstatsd/internal/msgpack"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
 
 // Origin is who sent the last body: said, which are the request's headers, completed by
 // what the payload says, as the agent tells payloads of statistics apart. The base
@@ -11,13 +14,13 @@ func (c *Counter) Origin(said span.Origin) span.Origin {
 	o.ProcessTags = c.processTags(said.ProcessTags)
 	if c.payload.format == FormatV07 || c.payload.format == FormatV1 {
 		o.Lang = c.clone(f.lang)
-		if f.langVersion.n > 0 {
+		if f.langVersion.Len > 0 {
 			o.LangVersion = c.clone(f.langVersion)
 		}
-		if f.tracerVersion.n > 0 {
+		if f.tracerVersion.Len > 0 {
 			o.TracerVersion = c.clone(f.tracerVersion)
 		}
-		if f.container.n > 0 {
+		if f.container.Len > 0 {
 			o.ContainerID, o.EntityID = c.clone(f.container), ""
 		}
 	}
@@ -41,4 +44,4 @@ func (c *Counter) processTags(said string) string {
 }
 
 // clone is a copy of a string of the body.
-func (c *Counter) clone(t text) string { return string(c.text(t)) }
+func (c *Counter) clone(t msgpack.Text) string { return string(c.text(t)) }

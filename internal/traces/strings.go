@@ -3,42 +3,36 @@ package traces
 import (
 	"bytes"
 	"hash/maphash"
+
+	"github.com/spanstatsd/spanstatsd/internal/msgpack"
 )
 
 // stringTable finds the number of a string that a v1 body has brought already: a
-// string that stands in it twice keeps its first number, and gets no second one.
-// It is flat and emptied by counting its generation on.
+// string that stands in it twice keeps its first number, and gets no second one. It is a
+// flat hash table of numbers, each one more than its string's, so that 0 is an empty slot.
 type stringTable struct {
-	seed       maphash.Seed
-	generation uint32
-	used       int
-	slots      []stringSlot
+	seed  maphash.Seed
+	slots []uint32
 }
 
-type stringSlot struct {
-	generation uint32
-	number     uint32
-}
+// firstStrings is the size of a table to begin with.
+const firstStrings = 256
 
 func (t *stringTable) reset() {
 	if t.slots == nil {
 		t.seed = maphash.MakeSeed()
-		t.slots = make([]stringSlot, 256)
+		t.slots = make([]uint32, firstStrings)
 	}
-	t.used = 0
-	if t.generation++; t.generation == 0 {
-		clear(t.slots)
-		t.generation = 1
-	}
+	clear(t.slots)
 }
 
 // slot is where the string is, or where it belongs.
-func (p *payload) slot(s []byte) *stringSlot {
+func (p *payload) slot(s []byte) *uint32 {
 	t := &p.table
 	mask := uint64(len(t.slots) - 1)
 	for at := maphash.Bytes(t.seed, s) & mask; ; at = (at + 1) & mask {
 		slot := &t.slots[at]
-		if slot.generation != t.generation || bytes.Equal(p.strings[slot.number].of(p.b), s) {
+		if *slot == 0 || bytes.Equal(p.strings[*slot-1].Of(p.body), s) {
 			return slot
 		}
 	}
@@ -46,49 +40,52 @@ func (p *payload) slot(s []byte) *stringSlot {
 
 // numberOf is the number of a string, a new one where the body has not had it. It
 // reports whether it is new.
-func (p *payload) numberOf(s text) (int, bool) {
+func (p *payload) numberOf(s msgpack.Text) (number int, isNew bool) {
 	t := &p.table
-	slot := p.slot(s.of(p.b))
-	if slot.generation == t.generation {
-		return int(slot.number), false
+	slot := p.slot(s.Of(p.body))
+	if *slot != 0 {
+		return int(*slot - 1), false
 	}
-	if 2*(t.used+1) > len(t.slots) {
-		t.slots = make([]stringSlot, 2*len(t.slots))
+	number = len(p.strings)
+	if 2*(number+1) > len(t.slots) {
+		t.slots = make([]uint32, 2*len(t.slots))
 		for i := range p.strings {
-			*p.slot(p.strings[i].of(p.b)) = stringSlot{t.generation, uint32(i)}
+			*p.slot(p.strings[i].Of(p.body)) = uint32(i + 1)
 		}
-		slot = p.slot(s.of(p.b))
+		slot = p.slot(s.Of(p.body))
 	}
-	t.used++
-	*slot = stringSlot{t.generation, uint32(len(p.strings))}
-	p.addString(s, p.labels.find(s.of(p.b)))
-	return len(p.strings) - 1, true
+	if p.addString(s, p.labels.find(s.Of(p.body))) {
+		*slot = uint32(number + 1)
+	}
+	return number, true
 }
 
-// addString gives a string the next number.
-func (p *payload) addString(s text, l label) {
-	if len(p.strings) >= p.most.strings {
-		p.fail()
-		return
+// addString gives a string the next number, if there may be one more.
+func (p *payload) addString(s msgpack.Text, l label) bool {
+	if len(p.strings) >= p.limits.strings {
+		p.Fail()
+		return false
 	}
 	p.strings, p.numbers = append(p.strings, s), append(p.numbers, l)
+	return true
 }
 
 // streamed reads a string, or the number of one that the body has had.
 func (p *payload) streamed() int {
-	if lead := p.lead(); lead&0xe0 == 0xa0 || lead >= 0xd9 && lead <= 0xdb {
-		if s := p.str(); !p.bad {
-			n, _ := p.numberOf(s)
-			return n
-		}
+	if !msgpack.IsStr(p.Lead()) {
+		return p.index()
+	}
+	s := p.Str()
+	if p.Failed() {
 		return 0
 	}
-	return p.numbered()
+	n, _ := p.numberOf(s)
+	return n
 }
 
-func (p *payload) streamedText() text {
-	if n := p.streamed(); !p.bad {
+func (p *payload) streamedText() msgpack.Text {
+	if n := p.streamed(); !p.Failed() {
 		return p.strings[n]
 	}
-	return text{}
+	return msgpack.Text{}
 }

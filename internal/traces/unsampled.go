@@ -4,9 +4,9 @@ package traces
 // nobody looks at them again. They are cut out of the body where it lies, and the
 // agent is told how many they were, which its samplers want to know.
 
-// traces is where a body's list of traces lies, so that some can be cut out of it.
+// traceList is where a body's list of traces lies, so that some can be cut out of it.
 // v1 bodies have none: the strings of a trace are numbered for those after it.
-type traces struct {
+type traceList struct {
 	at    int // of its header
 	first int // of the first trace
 	end   int
@@ -15,10 +15,10 @@ type traces struct {
 
 // begin reads the header of the list.
 func (p *payload) begin() int {
-	p.traces.at = p.at
-	p.traces.count = p.array()
-	p.traces.first = p.at
-	return p.traces.count
+	p.list.at = p.At()
+	p.list.count = p.Array()
+	p.list.first = p.At()
+	return p.list.count
 }
 
 // isUnsampled says whether a tracer's sampling threw a trace away, and nothing in
@@ -44,7 +44,7 @@ func (c *Counter) isUnsampled(t *chunk) bool {
 // cut takes the unsampled traces out of the body that was counted last, which is
 // written over, and returns what is left and how much is not.
 func (c *Counter) Cut(body []byte) (left []byte, traces, spans int) {
-	list := c.payload.traces
+	list := c.payload.list
 	if list.end == 0 {
 		return body, 0, 0
 	}

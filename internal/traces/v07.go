@@ -5,53 +5,52 @@ package traces
 
 func (p *payload) walkV07() {
 	var own, said facts
-	for n := p.mapping(); n > 0 && !p.bad; n-- {
-		name := p.name()
-		switch string(name.of(p.b)) {
+	for n := p.Map(); n > 0 && !p.Failed(); n-- {
+		switch string(p.fieldName()) {
 		case "container_id":
-			own.container = p.str()
+			own.container = p.Str()
 		case "language_name":
-			own.lang = p.str()
+			own.lang = p.Str()
 		case "language_version":
-			own.langVersion = p.str()
+			own.langVersion = p.Str()
 		case "tracer_version":
-			own.tracerVersion = p.str()
+			own.tracerVersion = p.Str()
 		case "runtime_id":
-			p.str()
+			p.Str()
 		case "env":
-			own.env = p.str()
+			own.env = p.Str()
 		case "hostname":
-			own.host = p.str()
+			own.host = p.Str()
 		case "app_version":
-			own.version = p.str()
+			own.version = p.Str()
 		case "tags":
 			p.tagsV07(&own)
 		case "chunks":
-			if p.traces.end != 0 {
-				p.fail() // a second list
+			if p.list.end != 0 {
+				p.Fail() // a second list
 			}
-			for n := p.begin(); n > 0 && !p.bad; n-- {
-				if !p.absent() {
+			for n := p.begin(); n > 0 && !p.Failed(); n-- {
+				if !p.IsNil() {
 					p.chunkV07(&said)
 				}
 			}
-			p.traces.end = p.at
+			p.list.end = p.At()
 		default:
-			p.skip()
+			p.Skip()
 		}
 	}
 	p.facts = own
 	// What the payload says itself goes before what its spans say, but for the commit.
-	if own.env.n == 0 {
+	if own.env.Len == 0 {
 		p.facts.env = said.env
 	}
-	if own.version.n == 0 {
+	if own.version.Len == 0 {
 		p.facts.version = said.version
 	}
-	if own.host.n == 0 {
+	if own.host.Len == 0 {
 		p.facts.host = said.host
 	}
-	if said.commit.n != 0 {
+	if said.commit.Len != 0 {
 		p.facts.commit = said.commit
 	}
 }
@@ -59,12 +58,12 @@ func (p *payload) walkV07() {
 // tagsV07 reads the tags of the payload, or of a chunk, where they mean nothing
 // to us.
 func (p *payload) tagsV07(own *facts) {
-	for n := p.mapping(); n > 0 && !p.bad; n-- {
-		key, value := p.str(), p.str()
-		if own == nil || p.bad {
+	for n := p.Map(); n > 0 && !p.Failed(); n-- {
+		key, value := p.Str(), p.Str()
+		if own == nil || p.Failed() {
 			continue
 		}
-		switch p.labels.find(key.of(p.b)) {
+		switch p.labels.find(key.Of(p.body)) {
 		case labelCommit:
 			own.commit = value
 		case labelProcessTags:
@@ -74,59 +73,40 @@ func (p *payload) tagsV07(own *facts) {
 }
 
 func (p *payload) chunkV07(said *facts) {
-	c := chunk{first: len(p.records), at: p.at}
-	var o promoted
-	for n := p.mapping(); n > 0 && !p.bad; n-- {
-		name := p.name()
-		switch string(name.of(p.b)) {
+	c := chunk{first: len(p.records), at: p.At()}
+	p.ofTrace = ofTrace{}
+	for n := p.Map(); n > 0 && !p.Failed(); n-- {
+		switch string(p.fieldName()) {
 		case "priority":
 			c.priority, c.hasPriority = p.priority(), true
 		case "origin":
-			c.origin = p.str()
+			c.origin = p.Str()
 		case "tags":
 			p.tagsV07(nil)
 		case "dropped_trace":
-			p.boolean()
+			p.Bool()
 		case "spans":
-			for n := p.array(); n > 0 && !p.bad; n-- {
-				if !p.absent() {
-					p.spanV07(&o)
-				}
-			}
+			p.each((*payload).spanV07)
 		default:
-			p.skip()
+			p.Skip()
 		}
 	}
-	o.hand(said)
-	if o.origin.n != 0 {
-		c.origin = o.origin
-	}
-	if o.hasPriority {
-		c.priority, c.hasPriority = o.priority, true
-	}
-	c.end = p.at
-	if c.last = len(p.records); c.last > c.first {
+	p.ofTrace.tell(said)
+	p.ofTrace.mark(&c)
+	if len(p.records) > c.first {
 		p.addChunk(c)
 	}
 }
 
-// spanV07 reads a span of the v0.4 form, whose facts count where they are the
-// first of their chunk and not, as there, the last.
-func (p *payload) spanV07(o *promoted) {
-	rec := p.add(kindInternal)
-	var own promoted
-	own.priority, own.hasPriority = o.priority, o.hasPriority
-	own.rootPriority, own.seenRoot = o.rootPriority, o.seenRoot
-	p.spanV04(rec, &own)
-	own.reconcile(rec.parent)
-	for _, said := range [...]struct {
-		to   *text
-		from text
-	}{{&o.env, own.env}, {&o.version, own.version}, {&o.host, own.host}, {&o.commit, own.commit}, {&o.origin, own.origin}} {
-		if said.to.n == 0 {
-			*said.to = said.from
-		}
+// spanV07 reads a span of the v0.4 form. What it says of its trace counts where it is
+// the first of the chunk and not, as there, the last.
+func (p *payload) spanV07() {
+	if p.IsNil() {
+		return
 	}
-	o.priority, o.hasPriority = own.priority, own.hasPriority
-	o.rootPriority, o.seenRoot = own.rootPriority, own.seenRoot
+	earlier := p.ofTrace
+	p.ofTrace.forgetTexts()
+	rec := p.namedSpan()
+	p.ofTrace.reconcile(rec.parent)
+	p.ofTrace.addFirst(&earlier)
 }

@@ -1,15 +1,19 @@
 package traces
 
-import "math"
+import (
+	"math"
+
+	"github.com/spanstatsd/spanstatsd/internal/msgpack"
+)
 
 // The format of /v1.0/traces: maps by numbers, with strings that are written
 // where they are first used and numbered from then on.
 
 func (p *payload) walkV1() {
 	p.table.reset()
-	p.numberOf(text{}) // the empty string is number 0
-	for n := p.mapping(); n > 0 && !p.bad; n-- {
-		switch p.field() {
+	p.numberOf(msgpack.Text{}) // the empty string is number 0
+	for n := p.Map(); n > 0 && !p.Failed(); n-- {
+		switch p.number() {
 		case 1:
 			p.stringsV1()
 		case 2:
@@ -31,33 +35,22 @@ func (p *payload) walkV1() {
 		case 10:
 			p.factsV1()
 		case 11:
-			for n := p.array(); n > 0 && !p.bad; n-- {
-				p.chunkV1()
-			}
+			p.each((*payload).chunkV1)
 		default:
-			p.harvest(0)
+			p.skipStreamed()
 		}
 	}
-}
-
-// field reads the number of a field.
-func (p *payload) field() uint64 {
-	v := p.unsigned()
-	if v > math.MaxUint32 {
-		p.fail()
-	}
-	return v
 }
 
 // stringsV1 reads strings that were sent ahead. They have to be the first.
 func (p *payload) stringsV1() {
 	if len(p.strings) > 1 {
-		p.fail()
+		p.Fail()
 	}
-	for n := p.array(); n > 0 && !p.bad; n-- {
-		if s := p.str(); s.n > 0 && !p.bad {
+	for n := p.Array(); n > 0 && !p.Failed(); n-- {
+		if s := p.Str(); s.Len > 0 && !p.Failed() {
 			if _, isNew := p.numberOf(s); !isNew {
-				p.fail()
+				p.Fail()
 			}
 		}
 	}
@@ -65,321 +58,204 @@ func (p *payload) stringsV1() {
 
 // factsV1 reads the attributes of the payload.
 func (p *payload) factsV1() {
-	first := len(p.tags)
-	p.attributes()
-	for _, t := range p.tags[first:] {
+	for _, t := range p.otherAttributes() {
 		switch {
 		case t.kind != isText && (t.label == labelCommit || t.label == labelProcessTags):
-			p.fail()
+			p.Fail()
 		case t.label == labelCommit:
 			p.facts.commit = t.text()
 		case t.label == labelProcessTags:
 			p.facts.processTags, p.facts.hasProcessTags = t.text(), true
 		}
 	}
-	p.tags = p.tags[:first]
 }
 
 func (p *payload) chunkV1() {
 	c := chunk{first: len(p.records), hasPriority: true}
-	for n := p.mapping(); n > 0 && !p.bad; n-- {
-		switch p.field() {
+	for n := p.Map(); n > 0 && !p.Failed(); n-- {
+		switch p.number() {
 		case 1:
 			c.priority = p.priority()
 		case 2:
 			c.origin = p.streamedText()
 		case 3:
-			p.unwanted()
+			p.otherAttributes()
 		case 4:
-			for n := p.array(); n > 0 && !p.bad; n-- {
-				p.spanV1()
-			}
+			p.each((*payload).spanV1)
 		case 5:
-			p.boolean()
+			p.Bool()
 		case 6:
-			p.bin()
+			p.Bin()
 		case 7:
-			p.field() // the sampling mechanism
+			p.number() // the sampling mechanism
 		default:
-			p.harvest(0)
+			p.skipStreamed()
 		}
 	}
-	c.last = len(p.records)
 	p.addChunk(c)
 }
 
 func (p *payload) spanV1() {
 	rec := p.add(kindUnknown)
-	for n := p.mapping(); n > 0 && !p.bad; n-- {
-		if p.quickV1(rec) {
-			continue
-		}
-		switch p.field() {
-		case 1:
-			rec.service = p.streamedText()
-		case 2:
-			rec.name = p.streamedText()
-		case 3:
-			rec.resource = p.streamedText()
-		case 4:
-			rec.id = p.unsigned()
-		case 5:
-			rec.parent = p.unsigned()
-		case 6:
-			rec.start = p.unsigned()
-		case 7:
-			rec.duration = p.unsigned()
-		case 8:
-			rec.failed = p.boolean()
-		case 9:
-			p.tags = p.tags[:rec.first] // a second list replaces the first
-			p.attributes()
-		case 10:
-			rec.kindOfWork = p.streamedText()
-		case 13, 14, 15:
-			p.streamed() // env, version and component of the span alone
-		case 11:
-			for n := p.array(); n > 0 && !p.bad; n-- {
-				p.linkV1()
-			}
-		case 12:
-			for n := p.array(); n > 0 && !p.bad; n-- {
-				p.eventV1()
-			}
-		case 16:
-			rec.kind = kindOfV1(p.field())
-		default:
-			p.harvest(0)
-		}
+	for n := p.Map(); n > 0 && !p.Failed(); n-- {
+		p.readField(rec, fieldNumbered(p.number()))
 	}
-	rec.last = uint32(len(p.tags))
-}
-
-// quickV1 reads a field of a span, if it is one of those that all spans have, and its
-// string was met before.
-func (p *payload) quickV1(rec *record) bool {
-	if len(p.b)-p.at < ahead {
-		return false
-	}
-	switch byteAt(startOf(p.b), p.at) {
-	case 1:
-		return p.quickText(&rec.service)
-	case 2:
-		return p.quickText(&rec.name)
-	case 3:
-		return p.quickText(&rec.resource)
-	case 4:
-		return p.quickInt(&rec.id)
-	case 5:
-		return p.quickInt(&rec.parent)
-	case 6:
-		return p.quickInt(&rec.start)
-	case 7:
-		return p.quickInt(&rec.duration)
-	case 10:
-		return p.quickText(&rec.kindOfWork)
-	}
-	return false
-}
-
-func (p *payload) quickText(to *text) bool {
-	v, next := indexAt(startOf(p.b), p.at+1)
-	if next == 0 || v >= uint64(len(p.strings)) {
-		return false
-	}
-	*to, p.at = p.strings[v], next
-	return true
-}
-
-func (p *payload) quickInt(to *uint64) bool {
-	v, next := intAt(startOf(p.b), p.at+1)
-	if next == 0 {
-		return false
-	}
-	*to, p.at = v, next
-	return true
 }
 
 // linkV1 and eventV1 read what is of no interest but for its strings.
 func (p *payload) linkV1() {
-	for n := p.mapping(); n > 0 && !p.bad; n-- {
-		switch p.field() {
+	for n := p.Map(); n > 0 && !p.Failed(); n-- {
+		switch p.number() {
 		case 1:
-			p.bin()
+			p.Bin()
 		case 2:
 			p.unsigned()
 		case 3:
-			p.unwanted()
+			p.otherAttributes()
 		case 4:
 			p.streamed()
 		case 5:
-			p.field()
+			p.number()
 		default:
-			p.harvest(0)
+			p.skipStreamed()
 		}
 	}
 }
 
 func (p *payload) eventV1() {
-	for n := p.mapping(); n > 0 && !p.bad; n-- {
-		switch p.field() {
+	for n := p.Map(); n > 0 && !p.Failed(); n-- {
+		switch p.number() {
 		case 1:
 			p.unsigned()
 		case 2:
 			p.streamed()
 		case 3:
-			p.unwanted()
+			p.otherAttributes()
 		default:
-			p.harvest(0)
+			p.skipStreamed()
 		}
 	}
 }
 
-// unwanted reads attributes of something else than a span.
-func (p *payload) unwanted() {
-	first := len(p.tags)
-	p.attributes()
-	p.tags = p.tags[:first]
-}
-
-// kindOfV1 is the kind of a number, which are those of OpenTelemetry.
-func kindOfV1(n uint64) kind {
-	switch n {
-	case 1:
-		return kindInternal
-	case 2:
-		return kindServer
-	case 3:
-		return kindClient
-	case 4:
-		return kindProducer
-	case 5:
-		return kindConsumer
-	}
-	return kindUnknown
-}
-
-// attributes reads triples of a name, a type and a value.
-func (p *payload) attributes() {
-	n := p.array()
+// triples reads how many attributes follow, each a name, a type and a value.
+func (p *payload) triples() int {
+	n := p.Array()
 	if n%3 != 0 {
-		p.fail()
+		p.Fail()
 	}
-	b, limit := startOf(p.b), len(p.b)-ahead
-	for ; n > 0 && !p.bad; n -= 3 {
-		if p.at <= limit && p.quickAttribute(b) {
-			continue
-		}
-		key := p.streamed()
-		t := p.anyValue(0)
-		if !p.bad && p.numbers[key] != labelOther {
-			t.label = p.numbers[key]
-			p.tag(t)
-		}
-	}
-	p.charge(text{}) // what the quick way has read
+	return n / 3
 }
 
-// quickAttribute reads one whose name was met before, and whose value was so too, or is
-// a float64.
-func (p *payload) quickAttribute(b start) bool {
-	name, at := indexAt(b, p.at)
-	if at == 0 || name >= uint64(len(p.numbers)) || len(p.tags) == cap(p.tags) {
-		return false
-	}
-	t := tag{label: p.numbers[name]}
-	switch byteAt(b, at) {
-	case 1:
-		v, next := indexAt(b, at+1)
-		if next == 0 || v >= uint64(len(p.strings)) || p.strings[v].n > maxTagText {
-			return false
+// attributes are the tags of v1.0: a name, a type and a value of it.
+var attributes = tagReader{
+	common: func(p *payload, at int) (t tag, next int) {
+		name, at := msgpack.CommonUint(p.body, at)
+		if at == 0 || name >= uint64(len(p.numbers)) || at == len(p.body) {
+			return t, 0
 		}
-		t.bits, at = p.strings[v].bits(), next
-		p.read += int(p.strings[v].n) & -wanted(t.label)
-	case 3:
-		v, next := floatAt(b, at+1)
-		if next != at+10 {
-			return false
+		t.label = p.numbers[name]
+		switch p.body[at] {
+		case 1:
+			value, next := msgpack.CommonUint(p.body, at+1)
+			if value >= uint64(len(p.strings)) {
+				return t, 0
+			}
+			t.bits = bitsOf(p.strings[value])
+			return t, next
+		case 3:
+			t.kind = isNumber
+			t.bits, next = msgpack.CommonNumber(p.body, at+1)
+			if next != at+1+msgpack.Ahead {
+				return t, 0 // an integer is none
+			}
 		}
-		t.kind, t.bits, at = isNumber, v, next
-	default:
-		return false
-	}
-	p.at = at
-	kept := len(p.tags)
-	p.tags = p.tags[:kept+1]
-	p.tags[kept] = t
-	p.tags = p.tags[:kept+wanted(t.label)]
-	return true
+		return t, next
+	},
+	any: func(p *payload) tag {
+		name := p.streamed()
+		t := p.anyValue(0)
+		if !p.Failed() {
+			t.label = p.numbers[name]
+		}
+		return t
+	},
+}
+
+// otherAttributes reads those of something else than a span. They are good until the next
+// tag is read.
+func (p *payload) otherAttributes() []tag {
+	first := len(p.tags)
+	p.readTags(&record{}, p.triples(), &attributes)
+	all := p.tags[first:]
+	p.tags = p.tags[:first]
+	return all
 }
 
 // anyValue reads a type and a value of it.
 func (p *payload) anyValue(depth int) (t tag) {
-	if depth > maxDepth {
-		p.fail()
+	if depth > msgpack.MaxDepth {
+		p.Fail()
 		return t
 	}
-	switch p.field() {
+	switch p.number() {
 	case 1:
-		t.kind, t.bits = isText, p.streamedText().bits()
+		t.kind, t.bits = isText, bitsOf(p.streamedText())
 	case 2:
 		t.kind = isBool
-		if p.boolean() {
+		if p.Bool() {
 			t.bits = 1
 		}
 	case 3:
-		t.kind, t.bits = isNumber, math.Float64bits(p.float())
+		t.kind, t.bits = isNumber, math.Float64bits(p.Float())
 	case 4:
-		v, negative := p.integer()
-		if !negative && v > math.MaxInt64 {
-			p.fail()
-		}
-		t.kind, t.bits = isInteger, v
+		t.kind, t.bits = isInteger, uint64(p.Int())
 	case 5:
-		t.kind, t.bits = isBytes, p.bin().bits()
+		t.kind, t.bits = isBytes, bitsOf(p.Bin())
 	case 6:
 		t.kind = isNested
-		n := p.array()
+		n := p.Array()
 		if n%2 != 0 {
-			p.fail()
+			p.Fail()
 		}
-		for ; n > 0 && !p.bad; n -= 2 {
+		for ; n > 0 && !p.Failed(); n -= 2 {
 			p.anyValue(depth + 1)
 		}
 	case 7:
 		t.kind = isNested
-		n := p.array()
+		n := p.Array()
 		if n%3 != 0 {
-			p.fail()
+			p.Fail()
 		}
-		for ; n > 0 && !p.bad; n -= 3 {
+		for ; n > 0 && !p.Failed(); n -= 3 {
 			p.streamed()
 			p.anyValue(depth + 2)
 		}
 	default:
-		p.fail()
+		p.Fail()
 	}
 	return t
 }
 
-// harvest steps over what we have no name for, but numbers the strings in it, as
+// skipStreamed steps over what we have no name for, but numbers the strings in it, as
 // whoever wrote it did.
-func (p *payload) harvest(depth int) {
-	lead := p.lead()
-	switch {
-	case depth > maxDepth:
-		p.fail()
-	case lead&0xe0 == 0xa0 || lead >= 0xd9 && lead <= 0xdb:
+func (p *payload) skipStreamed() { p.skipStreamedWithin(msgpack.MaxDepth) }
+
+func (p *payload) skipStreamedWithin(depth int) {
+	elements := 0
+	switch lead := p.Lead(); {
+	case msgpack.IsStr(lead):
 		p.streamed()
-	case lead&0xf0 == 0x90 || lead == 0xdc || lead == 0xdd:
-		for n := p.array(); n > 0 && !p.bad; n-- {
-			p.harvest(depth + 1)
-		}
-	case lead&0xf0 == 0x80 || lead == 0xde || lead == 0xdf:
-		for n := 2 * p.mapping(); n > 0 && !p.bad; n-- {
-			p.harvest(depth + 1)
-		}
+	case msgpack.IsArray(lead):
+		elements = p.Array()
+	case msgpack.IsMap(lead):
+		elements = 2 * p.Map()
 	default:
-		p.skip()
+		p.Skip()
+	}
+	if elements > 0 && depth == 0 {
+		p.Fail()
+	}
+	for ; elements > 0 && !p.Failed(); elements-- {
+		p.skipStreamedWithin(depth - 1)
 	}
 }

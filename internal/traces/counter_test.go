@@ -39,7 +39,7 @@ func TestFormatsAgree(t *testing.T) {
 		if n := countedSpans(t, c); n != 350 {
 			t.Errorf("%s: %d spans counted, want 350", f.name, n)
 		}
-		if got := string(c.payload.facts.env.of(c.payload.b)); got != "prod" {
+		if got := string(c.payload.facts.env.Of(c.payload.body)); got != "prod" {
 			t.Errorf("%s: env %q", f.name, got)
 		}
 	}
@@ -86,8 +86,8 @@ func TestCut(t *testing.T) {
 			if err := c.Count(f.format, left, "go", true, w); err != nil {
 				t.Fatalf("%s: what is left of %d traces: %v", f.name, traces, err)
 			}
-			if c.payload.at != len(left) || len(c.payload.chunks) != traces-cutTraces {
-				t.Errorf("%s: %d of %d bytes are left, with %d traces", f.name, c.payload.at, len(left), len(c.payload.chunks))
+			if c.payload.At() != len(left) || len(c.payload.chunks) != traces-cutTraces {
+				t.Errorf("%s: %d of %d bytes are left, with %d traces", f.name, c.payload.At(), len(left), len(c.payload.chunks))
 			}
 			if _, again, _ := c.Cut(left); again != 0 {
 				t.Errorf("%s: %d more traces were cut", f.name, again)

@@ -3,9 +3,9 @@ package traces
 import (
 	"math"
 	"strconv"
-	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/client/rules"
+	"github.com/spanstatsd/spanstatsd/internal/msgpack"
 )
 
 // kindOf says what a tag's value was written as.
@@ -28,12 +28,16 @@ type tag struct {
 }
 
 // text is a tag's of isText or isBytes.
-func (t *tag) text() text { return text{uint32(t.bits), uint32(t.bits >> 32)} }
+func (t *tag) text() msgpack.Text { return textOf(t.bits) }
 
 func (t *tag) isWritten() bool { return t.kind == isText || t.kind == isBytes }
 
-// bits are a text as a tag holds it.
-func (t text) bits() uint64 { return uint64(t.n)<<32 | uint64(t.at) }
+// bitsOf is a text as a tag holds it, textOf the text of such bits.
+func bitsOf(t msgpack.Text) uint64 { return uint64(t.Len)<<32 | uint64(t.At) }
+
+func textOf(bits uint64) msgpack.Text {
+	return msgpack.Text{At: uint32(bits), Len: uint32(bits >> 32)}
+}
 
 // number is the value as the agent reads a number: also from text.
 func (t *tag) number(body []byte) (float64, bool) {
@@ -45,7 +49,7 @@ func (t *tag) number(body []byte) (float64, bool) {
 	case isBool:
 		return float64(t.bits), true
 	case isText:
-		if s := t.text().of(body); len(s) > 0 && s[0] <= '9' || len(s) > 2 { // "1", "-1", ".5", "inf"
+		if s := t.text().Of(body); len(s) > 0 && s[0] <= '9' || len(s) > 2 { // "1", "-1", ".5", "inf"
 			f, err := strconv.ParseFloat(view(s), 64)
 			return f, err == nil
 		}
@@ -80,13 +84,6 @@ func (t *tag) append(dst, body []byte) []byte {
 	case isBool:
 		return strconv.AppendBool(dst, t.bits == 1)
 	default:
-		return append(dst, t.text().of(body)...)
+		return append(dst, t.text().Of(body)...)
 	}
 }
-
-// of is the string's bytes, where they lie.
-func (t text) of(body []byte) []byte { return body[t.at : t.at+t.n] }
-
-// view is bytes of the body as a string, without copying them. It is good for as
-// long as the body is not used again.
-func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

@@ -43,9 +43,9 @@ func randomSpan(rnd *rand.Rand, id int) map[string]any {
 	}
 }
 
-// TestMemoAgrees: a counter that remembers keys makes of each body what one makes that
+// TestACachedKeyIsTheKeyThatWouldBeMade: a counter that remembers keys makes of each body what one makes that
 // has met none, whatever language and policy came before.
-func TestMemoAgrees(t *testing.T) {
+func TestACachedKeyIsTheKeyThatWouldBeMade(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	few, ok := NewPolicy([]string{"out.host"}, []string{"client"}, nil)
 	if !ok {
@@ -68,7 +68,7 @@ func TestMemoAgrees(t *testing.T) {
 			t.Fatal(a, b)
 		}
 		same(t, c, fresh)
-		fresh.memo = memo{}
+		fresh.keys = keyCache{}
 		if c.Count(FormatV04, body, lang, top, w) != nil || fresh.Count(FormatV04, body, lang, top, w) != nil {
 			t.Fatal("the second time")
 		}
@@ -76,13 +76,13 @@ func TestMemoAgrees(t *testing.T) {
 	}
 }
 
-// TestMemoIsBounded: whoever makes up labels makes a counter hold no more than a memo
-// may.
-func TestMemoIsBounded(t *testing.T) {
+// TestTheKeyCacheIsBounded: whoever makes up labels makes a counter hold no more than the
+// cache may.
+func TestTheKeyCacheIsBounded(t *testing.T) {
 	c, w := NewCounter(), policyOf(t)
 	for round := range 4 {
 		var spans []any
-		for i := range 4 * memoSlots / 4 {
+		for i := range 4 * keySlots / 4 {
 			spans = append(spans, map[string]any{
 				"service": "shop", "name": "op", "resource": fmt.Sprint(strings.Repeat("r", i%(maxSource+100)), round, i), "span_id": i + 1,
 				"start": int64(1e18), "metrics": map[string]float64{"_dd.measured": 1},
@@ -93,13 +93,13 @@ func TestMemoIsBounded(t *testing.T) {
 		}
 	}
 	held, kept := 0, 0
-	for i := range c.memo.slots {
-		held += cap(c.memo.slots[i].text)
-		if c.memo.slots[i].n > 0 {
+	for i := range c.keys.slots {
+		held += cap(c.keys.slots[i].text)
+		if c.keys.slots[i].n > 0 {
 			kept++
 		}
 	}
-	if kept < memoSlots/2 || len(c.memo.slots) != memoSlots || held > memoSlots*memoText {
-		t.Errorf("%d keys of %d, %d bytes", kept, len(c.memo.slots), held)
+	if kept < keySlots/2 || len(c.keys.slots) != keySlots || held > keySlots*keyText {
+		t.Errorf("%d keys of %d, %d bytes", kept, len(c.keys.slots), held)
 	}
 }

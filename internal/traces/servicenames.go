@@ -2,9 +2,9 @@ package traces
 
 import "github.com/spanstatsd/spanstatsd/internal/span"
 
-// names remembers what became of service names that the agent rewrites, so that
+// serviceNames remembers what became of service names that the agent rewrites, so that
 // rewriting one again allocates nothing.
-type names struct {
+type serviceNames struct {
 	lang  string
 	known map[string]string
 }
@@ -14,7 +14,7 @@ const maxNames = 1024
 
 // reset keeps the names for the next tracer, if it speaks the same language: that
 // is in the name of a service without one.
-func (n *names) reset(lang string) {
+func (n *serviceNames) reset(lang string) {
 	if n.known == nil || n.lang != lang {
 		n.lang, n.known = lang, map[string]string{}
 	}
@@ -22,7 +22,7 @@ func (n *names) reset(lang string) {
 
 // service is the name as the agent writes it. It is good for as long as the bytes
 // are.
-func (n *names) service(raw []byte) string {
+func (n *serviceNames) service(raw []byte) string {
 	if span.IsServiceName(view(raw)) {
 		return view(raw)
 	}
@@ -38,7 +38,7 @@ func (n *names) service(raw []byte) string {
 
 // peer is the name of another service, or of the process's own, "" where there
 // is nothing to call it by.
-func (n *names) peer(raw []byte) string {
+func (n *serviceNames) peer(raw []byte) string {
 	if len(raw) == 0 || span.IsServiceName(view(raw)) {
 		return view(raw)
 	}
