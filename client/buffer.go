@@ -35,7 +35,7 @@ type buffer struct {
 
 	spans int
 	next  *buffer       // in the chain of a batch that fills several
-	link  atomic.Uint32 // in a stack
+	below atomic.Uint32 // the buffer under it in a stack
 	index uint32
 }
 

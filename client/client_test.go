@@ -369,5 +369,5 @@ func TestConfigThatCannotWork(t *testing.T) {
 func goroutines() (sender, reader int) {
 	stacks := make([]byte, 1<<20)
 	text := string(stacks[:runtime.Stack(stacks, true)])
-	return strings.Count(text, "(*sender).run("), strings.Count(text, "(*link).read(")
+	return strings.Count(text, "(*sender).run("), strings.Count(text, "(*connection).read(")
 }

@@ -39,8 +39,8 @@ func (c *Client) Flush(ctx context.Context) error {
 	}
 }
 
-// settle turns the daemon's answer into the caller's error.
-func (f *flush) settle(m wire.Flush) {
+// resolve turns the daemon's answer into the caller's error.
+func (f *flush) resolve(m wire.Flush) {
 	if m.OK {
 		f.answer <- nil
 		return

@@ -18,7 +18,7 @@ var seed = maphash.MakeSeed()
 //
 // A slot is in use when its tag holds the current generation, so a new buffer
 // empties the table by counting on. The other half of the tag is of the key's
-// hash: one comparison settles both.
+// hash: one comparison decides both.
 type keyTable struct {
 	generation uint32
 	slots      [tableSlots]keySlot

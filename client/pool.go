@@ -69,7 +69,7 @@ func (s *stack) isEmpty() bool { return uint32(s.head.Load()) == 0 }
 func (s *stack) push(b *buffer) {
 	for {
 		head := s.head.Load()
-		b.link.Store(uint32(head))
+		b.below.Store(uint32(head))
 		if s.head.CompareAndSwap(head, changed(head, b.index+1)) {
 			return
 		}
@@ -83,7 +83,7 @@ func (s *stack) pop(buffers []buffer) *buffer {
 			return nil
 		}
 		b := &buffers[uint32(head)-1]
-		if s.head.CompareAndSwap(head, changed(head, b.link.Load())) {
+		if s.head.CompareAndSwap(head, changed(head, b.below.Load())) {
 			return b
 		}
 	}

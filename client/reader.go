@@ -11,20 +11,20 @@ import (
 // read is the reader: it takes what the daemon says until there is no more, and
 // then ends whatever write is under way. How far that write came is exact, so
 // nothing is lost by it.
-func (l *link) read(c *Client) {
+func (l *connection) read(c *Client) {
 	defer close(l.gone)
 	for l.ending == nil {
 		t, body, err := l.next()
 		if err == nil {
-			err = l.hear(c, t, body)
+			err = l.handle(c, t, body)
 		}
 		l.ending = err
 	}
 	l.conn.SetWriteDeadline(longAgo)
 }
 
-// hear acts on one message. An error ends the connection.
-func (l *link) hear(c *Client, t wire.Type, body []byte) error {
+// handle acts on one message. An error ends the connection.
+func (l *connection) handle(c *Client, t wire.Type, body []byte) error {
 	switch t {
 	case wire.TypeFeatures:
 		features, err := wire.DecodeFeatures(body)
@@ -38,7 +38,7 @@ func (l *link) hear(c *Client, t wire.Type, body []byte) error {
 		if err != nil {
 			return err
 		}
-		l.settle(answer)
+		l.answered(answer)
 		return nil
 	case wire.TypeBye:
 		return farewell(body)
@@ -46,13 +46,13 @@ func (l *link) hear(c *Client, t wire.Type, body []byte) error {
 	return fmt.Errorf("the daemon sent %s, which it may not", t)
 }
 
-func (l *link) settle(answer wire.Flush) {
+func (l *connection) answered(answer wire.Flush) {
 	l.mu.Lock()
 	f := l.flushes[answer.ID]
 	delete(l.flushes, answer.ID)
 	l.mu.Unlock()
 	if f != nil {
-		f.settle(answer)
+		f.resolve(answer)
 	}
 }
 
@@ -78,9 +78,9 @@ func (e *byeError) Error() string {
 	return s
 }
 
-// hasParted reports whether the connection ended as one does that both sides
+// endedInOrder reports whether the connection ended as one does that both sides
 // are done with.
-func (l *link) hasParted() bool {
+func (l *connection) endedInOrder() bool {
 	var bye *byeError
 	return errors.Is(l.ending, io.EOF) || errors.As(l.ending, &bye)
 }

@@ -53,7 +53,7 @@ func (s *sender) run() {
 
 // connect tries until there is a connection. Once the client is closing it tries
 // one last time, and only if there is something to send.
-func (s *sender) connect() *link {
+func (s *sender) connect() *connection {
 	for {
 		isLast := s.c.isClosing.Load()
 		if isLast && !s.holdsAny() {
@@ -94,7 +94,7 @@ func (s *sender) refuseIfLong() {
 		slog.String("socket", s.c.config.Socket), slog.Duration("away", time.Since(s.since)))
 }
 
-func (s *sender) welcome(l *link) {
+func (s *sender) welcome(l *connection) {
 	s.isAway, s.hasLeft = false, false
 	s.c.connects.Add(1)
 	s.c.daemon.Store(&l.daemon)
@@ -103,7 +103,7 @@ func (s *sender) welcome(l *link) {
 }
 
 // part ends a connection.
-func (s *sender) part(l *link) {
+func (s *sender) part(l *connection) {
 	l.close()
 	s.c.daemon.Store(nil)
 	s.since = time.Now()
@@ -112,7 +112,7 @@ func (s *sender) part(l *link) {
 }
 
 // serve sends what comes, until the connection ends or the client has said bye.
-func (s *sender) serve(l *link) (isOver bool) {
+func (s *sender) serve(l *connection) (isOver bool) {
 	err := s.send(l)
 	for err == nil {
 		select {
@@ -133,7 +133,7 @@ func (s *sender) serve(l *link) (isOver bool) {
 }
 
 // awake sends what is full, and sees to it that the rest will not grow too old.
-func (s *sender) awake(l *link) error {
+func (s *sender) awake(l *connection) error {
 	if s.c.armed.Load() && !s.isAging {
 		s.isAging = true
 		s.age.Reset(s.c.config.MaxAge)
@@ -144,7 +144,7 @@ func (s *sender) awake(l *link) error {
 
 // send sends everything that was published before, full or not, and what the
 // daemon is to know and to be asked.
-func (s *sender) send(l *link) error {
+func (s *sender) send(l *connection) error {
 	s.age.Stop()
 	s.isAging = false
 	s.sealAll()
@@ -184,7 +184,7 @@ func (s *sender) holdsAny() bool {
 }
 
 // write writes what is pending. What fails stays, less what was handed over.
-func (s *sender) write(l *link) error {
+func (s *sender) write(l *connection) error {
 	done := 0
 	defer func() { s.pending = s.pending[:copy(s.pending, s.pending[done:])] }()
 	for _, b := range s.pending {
@@ -199,7 +199,7 @@ func (s *sender) write(l *link) error {
 	return nil
 }
 
-func (s *sender) writeBuffer(l *link, b *buffer) error {
+func (s *sender) writeBuffer(l *connection, b *buffer) error {
 	n, err := l.conn.Write(b.bytes())
 	if err == nil {
 		s.c.sent.Add(uint64(b.spans))
@@ -210,7 +210,7 @@ func (s *sender) writeBuffer(l *link, b *buffer) error {
 }
 
 // report tells the daemon what was lost since the last report that it got.
-func (s *sender) report(l *link) error {
+func (s *sender) report(l *connection) error {
 	counts := s.c.notCounted()
 	if counts == s.reported {
 		return nil
@@ -229,7 +229,7 @@ func (s *sender) report(l *link) error {
 }
 
 // bye sends the last of it and waits until the daemon has closed its end.
-func (s *sender) bye(l *link) (isOver bool) {
+func (s *sender) bye(l *connection) (isOver bool) {
 	if s.send(l) != nil {
 		return false
 	}
@@ -238,7 +238,7 @@ func (s *sender) bye(l *link) (isOver bool) {
 	}
 	l.conn.CloseWrite()
 	<-l.gone
-	if !l.hasParted() {
+	if !l.endedInOrder() {
 		s.unread = l.ending
 	}
 	return true

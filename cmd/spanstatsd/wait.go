@@ -12,7 +12,7 @@ import (
 
 // waitEvery is the pause between two looks, and waitTimeout what one may take.
 const (
-	waitEvery    = 100 * time.Millisecond
+	waitEvery   = 100 * time.Millisecond
 	waitTimeout = 2 * time.Second
 )
 

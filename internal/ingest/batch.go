@@ -360,7 +360,7 @@ func (a *admission) claim(drainer, n int, isOne bool) (Drop, bool) {
 // ring had no room or after a panic, is skipped: it must not stop its drainer.
 func (a *admission) abandon() {
 	for i := range a.batch.runs {
-		a.batch.runs[i].claim.Settle()
+		a.batch.runs[i].claim.Abandon()
 	}
 	a.reader.Exit()
 }

@@ -32,16 +32,16 @@ func (r Result) String() string {
 //
 // A claim that is never ended stops the consumer for ever at its first slot.
 // Where code between claim and publish might panic, guard it with a deferred
-// Settle. Neither form below allocates:
+// Abandon. Neither form below allocates:
 //
 //	c, result := r.Claim(n)
 //	if result != ring.Claimed { ... }
-//	defer c.Settle()
+//	defer c.Abandon()
 //	... fill ...
 //	c.Publish()
 //
 // A batch that claims from several rings keeps its claims in a slice that it
-// reuses, and one deferred call settles each of them. Settling the zero Claim
+// reuses, and one deferred call abandons each of them. Abandoning the zero Claim
 // does nothing, so it need not know which were made.
 type Claim[T any] struct {
 	ring *Ring[T] // nil once the run is ended
@@ -91,10 +91,10 @@ func (c *Claim[T]) Publish() { c.end(false) }
 // Skip gives the run back unread: the consumer passes over it.
 func (c *Claim[T]) Skip() { c.end(true) }
 
-// Settle skips a run that was neither published nor skipped, as one that goes with
+// Abandon skips a run that was neither published nor skipped, as one that goes with
 // another that found no room, or that a panic left behind, and counts its slots as
 // such. It does nothing to any other claim, and does not recover the panic.
-func (c *Claim[T]) Settle() {
+func (c *Claim[T]) Abandon() {
 	if c.ring == nil {
 		return
 	}

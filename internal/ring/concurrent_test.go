@@ -178,7 +178,7 @@ func TestAbandonedProducer(t *testing.T) {
 	func() {
 		defer func() { _ = recover() }()
 		c, _ := r.Claim(3)
-		defer c.Settle()
+		defer c.Abandon()
 		panic("while filling")
 	}()
 	produce(r, 0, 5, 1)

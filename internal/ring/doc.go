@@ -37,7 +37,7 @@
 //     refuses; then the head itself is asked.
 //   - Each producer's order is kept: its claims take rising positions.
 //   - The consumer is never stuck for long: a claimed run is published or skipped
-//     by straight-line code of its producer, and Settle does it after a panic.
+//     by straight-line code of its producer, and Abandon does it after a panic.
 //
 // # Waiting
 //

@@ -59,7 +59,7 @@ func TestAllocations(t *testing.T) {
 		c.Skip()
 		func() {
 			c, _ := r.Claim(3)
-			defer c.Settle()
+			defer c.Abandon()
 			c.Slot(2)[0] = 7
 			c.Publish()
 		}()

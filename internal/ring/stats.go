@@ -21,7 +21,7 @@ type Stats struct {
 	HighWater int    // the most that the consumer ever found in use when it freed
 	Published uint64 // slots that the consumer was given and has freed
 	Skipped   uint64 // slots that it passed over and has freed
-	Abandoned uint64 // slots that Settle skipped
+	Abandoned uint64 // slots that Abandon skipped
 	Parks     uint64 // times that the consumer went to sleep
 	Wakes     uint64 // parks that a producer or a signal ended
 }

@@ -19,8 +19,8 @@ const handshakeLimit = 5 * time.Second
 // longAgo, as a deadline, ends every read and write that is under way.
 var longAgo = time.Unix(1, 0)
 
-// link is one connection. The sender writes to it, its reader reads.
-type link struct {
+// connection is one. The sender writes to it, its reader reads.
+type connection struct {
 	conn    *net.UnixConn
 	in      *bufio.Reader
 	daemon  string
@@ -37,7 +37,7 @@ type link struct {
 
 // dial connects and greets. The features of the welcome are in force when it
 // returns.
-func dial(c *Client) (*link, error) {
+func dial(c *Client) (*connection, error) {
 	dialer := net.Dialer{Timeout: handshakeLimit}
 	conn, err := dialer.DialContext(c.aborted, "unix", c.config.Socket)
 	if err != nil {
@@ -45,7 +45,7 @@ func dial(c *Client) (*link, error) {
 	}
 	socket := conn.(*net.UnixConn)
 	_ = socket.SetWriteBuffer(wire.SendBuffer) // the kernel gives what it allows
-	l := &link{
+	l := &connection{
 		conn:    socket,
 		in:      bufio.NewReader(conn),
 		since:   time.Now(),
@@ -68,7 +68,7 @@ func dial(c *Client) (*link, error) {
 }
 
 // greet sends hello and reads the answer.
-func (l *link) greet(c *Client) (wire.Welcome, error) {
+func (l *connection) greet(c *Client) (wire.Welcome, error) {
 	hello := wire.Hello{Version: wire.Version, Client: c.config.Name, Origin: c.config.Origin}
 	if _, err := l.conn.Write(wire.AppendHello(nil, &hello)); err != nil {
 		return wire.Welcome{}, fmt.Errorf("write hello: %w", err)
@@ -95,7 +95,7 @@ func (l *link) greet(c *Client) (wire.Welcome, error) {
 }
 
 // next reads one message.
-func (l *link) next() (wire.Type, []byte, error) {
+func (l *connection) next() (wire.Type, []byte, error) {
 	var header [wire.HeaderLen]byte
 	if _, err := io.ReadFull(l.in, header[:]); err != nil {
 		return 0, nil, err
@@ -112,7 +112,7 @@ func (l *link) next() (wire.Type, []byte, error) {
 }
 
 // ask sends a flush request whose answer the reader will hand to f.
-func (l *link) ask(f *flush) error {
+func (l *connection) ask(f *flush) error {
 	l.mu.Lock()
 	l.lastID++
 	id := l.lastID
@@ -134,7 +134,7 @@ func (l *link) ask(f *flush) error {
 }
 
 // close ends the connection and waits for its reader.
-func (l *link) close() {
+func (l *connection) close() {
 	l.release()
 	l.conn.Close()
 	<-l.gone
