@@ -136,8 +136,11 @@ func (m *Merged) reserve(bins int) bool {
 
 // Add admits the key of a group that there is room for, and adds what was counted.
 func (m Merging) Add(origin registry.OriginID, g *Group) registry.Collapsed {
-	admission := m.cycle.Admit(origin, &g.Key)
 	mapping := slices.Index(m.mappings, g.Mapping)
+	if mapping < 0 {
+		panic("BUG: a group is added that no room was reserved for")
+	}
+	admission := m.cycle.Admit(origin, &g.Key)
 	bucket, _ := m.bucketOf(g.Bucket, g.Bucket)
 	row := m.row(mergedKey{admission.ID, sketch.MappingID(mapping), bucket})
 	m.bins += row.ok.add(&g.OK) + row.errors.add(&g.Errors)
