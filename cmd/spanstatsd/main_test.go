@@ -147,7 +147,7 @@ func TestPrecedence(t *testing.T) {
 	if agg.Budgets[registry.FieldResource] != 10 || agg.Budgets[registry.FieldService] != 5 || agg.Budgets[registry.FieldType] != 16 {
 		t.Errorf("budgets %v", agg.Budgets)
 	}
-	if agg.RingSlots != 2048 || agg.MaxAggregates != 77 || agg.MaxOrigins != 256 || !o.config.Ingest.Block {
-		t.Errorf("ring slots %d, aggregates %d, origins %d, block %t", agg.RingSlots, agg.MaxAggregates, agg.MaxOrigins, o.config.Ingest.Block)
+	if agg.RingSlots != 2048 || agg.MaxAggregates != 77 || agg.MaxOrigins != 256 || !o.config.Admit.Block {
+		t.Errorf("ring slots %d, aggregates %d, origins %d, block %t", agg.RingSlots, agg.MaxAggregates, agg.MaxOrigins, o.config.Admit.Block)
 	}
 }

@@ -40,7 +40,7 @@ func newRunOptions() *runOptions {
 }
 
 func (o *runOptions) addFlags(f *pflag.FlagSet) {
-	in, agg, out := &o.config.Ingest, &o.config.Aggregate, &o.config.Flush
+	in, adm, agg, out := &o.config.Ingest, &o.config.Admit, &o.config.Aggregate, &o.config.Flush
 	o.socket.addFlags(f, in)
 	traces := &o.config.APM
 	f.StringVar(&traces.Socket.Path, "apm-socket", "", "Unix socket that is the agent to tracers as they are: their traces are counted here and forwarded (default: none)")
@@ -53,12 +53,12 @@ func (o *runOptions) addFlags(f *pflag.FlagSet) {
 	f.IntVar(&traces.MaxBodyBytes, "apm-max-body-bytes", traces.MaxBodyBytes, "the same for all requests at a time")
 	f.IntVar(&in.MaxConnections, "max-connections", in.MaxConnections, "tracers connected at once")
 	f.IntVar(&in.MaxFrame, "max-frame", in.MaxFrame, "longest frame, in bytes")
-	f.IntVar(&in.MaxBatch, "max-batch", in.MaxBatch, "most snapshots in one batch")
-	f.IntVar(&in.MaxKeys, "max-keys", in.MaxKeys, "keys that a connection may number, and as many that it may use without")
-	f.IntVar(&in.MaxKeyBytes, "max-key-bytes", in.MaxKeyBytes, "memory for the keys that a connection has remembered")
-	f.IntVar(&in.MaxKeyBytesInAll, "max-key-bytes-in-all", in.MaxKeyBytesInAll, "the same over all connections")
-	f.IntVar(&in.MaxResource, "max-resource-bytes", in.MaxResource, "bytes of a resource that are kept; the agent keeps 5000")
-	f.IntVar(&in.MaxBufferBytes, "max-buffer-bytes", in.MaxBufferBytes, "memory for frames over 64 KiB and busy connections, all together")
+	f.IntVar(&adm.MaxBatch, "max-batch", adm.MaxBatch, "most snapshots in one batch")
+	f.IntVar(&adm.MaxKeys, "max-keys", adm.MaxKeys, "keys that a connection may number, and as many that it may use without")
+	f.IntVar(&adm.MaxKeyBytes, "max-key-bytes", adm.MaxKeyBytes, "memory for the keys that a connection has remembered")
+	f.IntVar(&adm.MaxKeyBytesInAll, "max-key-bytes-in-all", adm.MaxKeyBytesInAll, "the same over all connections")
+	f.IntVar(&adm.MaxResource, "max-resource-bytes", adm.MaxResource, "bytes of a resource that are kept; the agent keeps 5000")
+	f.IntVar(&in.MaxBufferBytes, "max-buffer-bytes", in.MaxBufferBytes, "memory for frames over 64 KiB, all together")
 	f.IntVar(&in.MaxByteRate, "max-byte-rate", in.MaxByteRate, "bytes a second read from one connection; 0 for any")
 	f.DurationVar(&in.ReadTimeout, "read-timeout", in.ReadTimeout, "time to complete a frame once begun")
 	f.StringVar(&o.buffer, "buffer", "drop", "what a full ring does to a batch: drop it, or block its tracer")
@@ -100,14 +100,14 @@ func (o *runOptions) complete() error {
 			out.DebugDir = os.TempDir()
 		}
 	}
-	o.config.Ingest.DefaultHost, o.config.Ingest.DefaultEnv = os.Getenv("DD_HOSTNAME"), os.Getenv("DD_ENV")
+	o.config.Admit.DefaultHost, o.config.Admit.DefaultEnv = os.Getenv("DD_HOSTNAME"), os.Getenv("DD_ENV")
 	o.config.Version = version
 	return errors.Join(o.socket.complete(&o.config.Ingest), o.chooseBuffer(), badDrainers, badPartitions,
 		o.limitCardinalities(), o.checkRetry(), badAgent)
 }
 
 func (o *runOptions) chooseBuffer() error {
-	o.config.Ingest.Block = o.buffer == "block"
+	o.config.Admit.Block = o.buffer == "block"
 	if o.buffer != "drop" && o.buffer != "block" {
 		return fmt.Errorf("parse --buffer: %q is neither drop nor block", o.buffer)
 	}

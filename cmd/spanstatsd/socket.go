@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
+	"github.com/spanstatsd/spanstatsd/internal/socket"
 	"github.com/spf13/pflag"
 )
 
@@ -61,7 +62,7 @@ func parseMode(flag, text string) (fs.FileMode, error) {
 
 // parseOwner reads a user and a group. Names need files that an empty image
 // does not have.
-func parseOwner(flag, text string) (*ingest.Owner, error) {
+func parseOwner(flag, text string) (*socket.Owner, error) {
 	if text == "" {
 		return nil, nil
 	}
@@ -71,5 +72,5 @@ func parseOwner(flag, text string) (*ingest.Owner, error) {
 	if userErr != nil || groupErr != nil {
 		return nil, fmt.Errorf("parse --%s: %q is not UID:GID, two numbers", flag, text)
 	}
-	return &ingest.Owner{UID: int(uid), GID: int(gid)}, nil
+	return &socket.Owner{UID: int(uid), GID: int(gid)}, nil
 }

@@ -4,26 +4,13 @@ import (
 	"math"
 	"math/bits"
 	"sync/atomic"
+	"time"
 )
 
-// ageEvery is how many spans one is looked at of: few enough for a few hundred
-// a second to say how old all are, many enough that a note for it costs nothing a span.
+// ageEvery is how many slots a drainer counts between two whose age it notes: few enough
+// for a few hundred a second to say how old all are, many enough that reading the clock
+// costs nothing a span.
 const ageEvery = 1024
-
-// Ageing chooses the spans of one publisher whose ends go with them. The choice is
-// among spans and not among batches, so that one of a long batch is as likely as any.
-type Ageing struct{ skip int }
-
-// Next is the place in a batch of so many spans of the one whose end is noted, or -1.
-func (a *Ageing) Next(spans int) int {
-	at := a.skip
-	if at >= spans {
-		a.skip -= spans
-		return -1
-	}
-	a.skip = (ageEvery - (spans-at)%ageEvery) % ageEvery // of a longer batch, only one
-	return at
-}
 
 // The bounds of the histogram: two to an octave, from 4 microseconds to a minute.
 const (
@@ -38,6 +25,15 @@ type ages struct {
 	counts  [ageBuckets + 1]atomic.Uint64
 	sum     atomic.Uint64 // bits of a float64, in seconds: one span may say that it ended in 1678
 	highest atomic.Uint64
+	skip    int // slots before the next one that is noted; the drainer's own
+}
+
+// sample notes the age of each ageEvery-th of the slots that a drainer counts.
+func (a *ages) sample(slots []Slot) {
+	for ; a.skip < len(slots); a.skip += ageEvery {
+		a.observe(ageAt(time.Now().UnixNano(), slots[a.skip].End))
+	}
+	a.skip -= len(slots)
 }
 
 // ageAt is how long ago something ended, which an int64 may not hold; never less than

@@ -23,35 +23,23 @@ func TestAgeBuckets(t *testing.T) {
 	}
 }
 
-// However spans are cut into batches, every ageEvery-th is chosen, as long as there are
-// no more than that in one.
-func TestAgeingChoosesSpansAndNotBatches(t *testing.T) {
-	const spans = 10*ageEvery + 7
-	for _, batch := range []int{1, 3, 512, ageEvery - 1, ageEvery} {
-		var a Ageing
-		var chosen []int
-		for from := 0; from < spans; from += batch {
-			n := min(batch, spans-from)
-			if at := a.Next(n); at >= 0 {
-				chosen = append(chosen, from+at)
-			}
-		}
-		for i, at := range chosen {
-			if at != i*ageEvery {
-				t.Fatalf("in batches of %d: span %d was chosen as number %d", batch, at, i)
-			}
-		}
-		if len(chosen) != 11 {
-			t.Errorf("in batches of %d: %d were chosen, want 11", batch, len(chosen))
-		}
+// However slots are cut into turns, the age of each ageEvery-th is noted.
+func TestAgesAreSampledAcrossTurns(t *testing.T) {
+	const all = 10*ageEvery + 7
+	var slots [all]Slot
+	for i := range slots {
+		slots[i].End = math.MaxInt64 // no age
 	}
-	// Of a longer batch it is one, and those behind keep the distance.
-	var a Ageing
-	for _, batch := range []struct{ spans, chosen int }{
-		{5*ageEvery + 1, 0}, {ageEvery - 2, -1}, {2, 1}, {ageEvery - 1, -1}, {2 * ageEvery, 0}, {1, 0},
-	} {
-		if at := a.Next(batch.spans); at != batch.chosen {
-			t.Errorf("of %d spans, %d was chosen, want %d", batch.spans, at, batch.chosen)
+	for i := 0; i < all; i += ageEvery {
+		slots[i].End = math.MinInt64 // the last bucket's
+	}
+	for _, turn := range []int{1, 3, 512, ageEvery - 1, ageEvery, 5*ageEvery + 1, all} {
+		var a ages
+		for from := 0; from < all; from += turn {
+			a.sample(slots[from:min(from+turn, all)])
+		}
+		if old, young := a.counts[ageBuckets].Load(), a.counts[0].Load(); old != 11 || young != 0 {
+			t.Errorf("in turns of %d: %d of 11 were noted, and %d others", turn, old, young)
 		}
 	}
 }

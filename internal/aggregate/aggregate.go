@@ -27,16 +27,16 @@ func (c *Counts) Add(other *Counts) {
 	c.Duration += other.Duration
 }
 
-// count counts one span.
-func (c *Counts) count(flags Facts, nanoseconds uint64, weight float64) {
+// count counts one snapshot.
+func (c *Counts) count(s *Slot) {
 	c.Spans++
-	c.Hits += weight
-	c.Duration += float64(nanoseconds) * weight
-	if flags&Facts(span.TopLevel) != 0 {
-		c.TopLevel += weight
+	c.Hits += s.Weight
+	c.Duration += float64(s.Duration) * s.Weight
+	if s.Flags&span.TopLevel != 0 {
+		c.TopLevel += s.Weight
 	}
-	if flags&Facts(span.Error) != 0 {
-		c.Errors += weight
+	if s.Flags&span.Error != 0 {
+		c.Errors += s.Weight
 	}
 }
 
@@ -47,15 +47,12 @@ func (c *Counts) count(flags Facts, nanoseconds uint64, weight float64) {
 // additions, no branch, and no error however many there are.
 type Aggregate struct {
 	Key      registry.KeyID
-	failed   uint32 // number of the error sketch in the table plus one, 0 until the first error
-	weighted uint32 // the same of what is counted in floats, 0 until there is some
-	bucket   uint32 // in the window
-	spans    [1 << flagBits]uint64
-	nanos    uint64 // of those spans; what would wrap around goes to the floats
+	failed   uint32                      // number of the error sketch in the table plus one, 0 until the first error
+	weighted uint32                      // the same of what is counted in floats, 0 until there is some
+	bucket   uint32                      // in the window
+	spans    [span.KnownFlags + 1]uint64 // by flags
+	nanos    uint64                      // of those spans; what would wrap around goes to the floats
 }
-
-// flagBits is how many flags there are.
-const flagBits = 2
 
 // counts is all of them in floats.
 func (a *Aggregate) counts(weighted []Counts) (c Counts) {

@@ -9,9 +9,8 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/registry"
-	"github.com/spanstatsd/spanstatsd/internal/routing"
-
 	"github.com/spanstatsd/spanstatsd/internal/ring"
+	"github.com/spanstatsd/spanstatsd/internal/routing"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
@@ -50,7 +49,7 @@ func TestSaturatedDrainersUnderSkew(t *testing.T) {
 				route.Offered()
 				if result == ring.Claimed {
 					window := cycle.Window()
-					*claim.Slot(0) = window.Slot(key.ID, 0, time.Now().UnixNano(), 0)
+					*claim.Slot(0) = Slot{Key: key.ID, Weight: 1, Place: window.Place(time.Now().UnixNano())}
 					claim.Publish()
 					admitted++
 				}
@@ -101,7 +100,7 @@ func TestGoroutinesAreConstant(t *testing.T) {
 	a.Start()
 	r := a.NewGuard()
 	for i := range 20_000 {
-		publish(a, r, span.Origin{}, span.Key{Resource: fmt.Sprint(i % 500)}, Snapshot{End: time.Now().UnixNano(), Weight: 1})
+		publish(a, r, span.Origin{}, span.Key{Resource: fmt.Sprint(i % 500)}, Slot{End: time.Now().UnixNano(), Weight: 1})
 		if i%1000 == 0 && started() != config.Drainers+2 {
 			t.Fatalf("%d goroutines for %d drainers", started(), config.Drainers)
 		}

@@ -39,7 +39,7 @@ func TestClear(t *testing.T) {
 			defer r.Close()
 			for i := range each {
 				publish(a, r, span.Origin{Service: "shop"}, span.Key{Resource: fmt.Sprint(p, i%50)},
-					Snapshot{Duration: 5, End: time.Now().UnixNano(), Weight: 1})
+					Slot{Duration: 5, End: time.Now().UnixNano(), Weight: 1})
 			}
 		})
 	}

@@ -32,9 +32,6 @@ func DefaultConfig() Config {
 	}
 }
 
-// A slot has room for the ids of all keys.
-const _ = uint(1<<keyBits - registry.MostKeys)
-
 // Check says what is unusable.
 func (c *Config) Check() error {
 	switch {

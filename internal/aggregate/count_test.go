@@ -15,7 +15,7 @@ import (
 )
 
 // TestCountAgreesWithAdd has a drainer count random slots in turns of any length, cut anywhere,
-// also between a note and its span, and expects what a table has that takes the slots
+// and expects what a table has that takes the slots
 // one by one, sketches and all, and books that agree.
 func TestCountAgreesWithAdd(t *testing.T) {
 	for seed := range uint64(40) {
@@ -33,7 +33,7 @@ func TestCountAgreesWithAdd(t *testing.T) {
 		var slots []Slot
 		var sent, lates, earlies uint64
 		for range 20_000 {
-			s := Snapshot{
+			s := Slot{
 				Key: registry.KeyID(rnd.IntN(1 + rnd.IntN(50))), Duration: rnd.Uint64() >> rnd.IntN(64),
 				End: opened.UnixNano() - int64(rnd.IntN(5e9)), Weight: 1, Flags: span.Flags(rnd.IntN(4)),
 			}
@@ -48,13 +48,10 @@ func TestCountAgreesWithAdd(t *testing.T) {
 				s.Duration = math.MaxUint64
 			}
 			window := &windows[min(rnd.IntN(100), 1)]
-			if rnd.IntN(100) == 0 {
-				slots = window.AppendEnd(slots, s.End)
-			}
-			slots = window.Append(slots, &s)
-			kind := slots[len(slots)-1].facts().kind()
+			s.Place = window.Place(s.End)
+			slots = append(slots, s)
 			sent++
-			switch kind {
+			switch s.clamp {
 			case late:
 				lates++
 			case early:
@@ -62,7 +59,7 @@ func TestCountAgreesWithAdd(t *testing.T) {
 			}
 		}
 		for i := range slots {
-			want[slots[i].facts().cycle()].Add(slots[i])
+			want[slots[i].cycle].Add(&slots[i])
 		}
 		for rest := slots; len(rest) > 0; {
 			n := min(1+rnd.IntN(700), len(rest))

@@ -2,7 +2,6 @@ package aggregate
 
 import (
 	"sync/atomic"
-	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/ring"
 	"golang.org/x/sys/cpu"
@@ -38,16 +37,14 @@ func (d *drainer) run() {
 
 // count adds slots to the tables of their cycles.
 func (d *drainer) count(slots []Slot) {
-	var taken [2]uint64 // spans, by table
-	var other others
-	for len(slots) > 0 {
-		cycle := slots[0].facts().cycle()
-		n := d.tables[cycle].count(slots)
-		taken[cycle] += uint64(n)
-		if slots = slots[n:]; n == 0 {
-			taken[cycle] += d.other(slots[0], &other)
-			slots = slots[1:]
-		}
+	d.ages.sample(slots)
+	var taken [2]uint64 // by table
+	var clamped [3]uint64
+	for i := range slots {
+		s := &slots[i]
+		d.tables[s.cycle].Add(s)
+		taken[s.cycle]++
+		clamped[s.clamp]++
 	}
 	for i, n := range taken {
 		// A table that got nothing may be sealed, and is then not ours to write.
@@ -57,39 +54,10 @@ func (d *drainer) count(slots []Slot) {
 	}
 	// One writer: a load and a store are an exact addition.
 	d.aggregated.Store(d.aggregated.Load() + taken[0] + taken[1])
-	if other.late+other.early > 0 {
-		d.late.Store(d.late.Load() + other.late)
-		d.early.Store(d.early.Load() + other.early)
+	if clamped[late]+clamped[early] > 0 {
+		d.late.Store(d.late.Load() + clamped[late])
+		d.early.Store(d.early.Load() + clamped[early])
 	}
-}
-
-// others is what was unusual among some slots.
-type others struct {
-	late, early uint64
-	now         int64 // 0 until it was asked for
-}
-
-// other adds a slot that is unusual or was noted of, and returns how many spans it is.
-func (d *drainer) other(s Slot, o *others) (spans uint64) {
-	table := d.tables[s.facts().cycle()]
-	switch s.facts().kind() {
-	case isNote:
-		if s.key() != noteEnd {
-			table.Add(s)
-			return 0
-		}
-		if o.now == 0 {
-			o.now = time.Now().UnixNano()
-		}
-		d.ages.observe(ageAt(o.now, int64(table.take(s))))
-		return 0
-	case late:
-		o.late++
-	case early:
-		o.early++
-	}
-	table.Add(s)
-	return 1
 }
 
 // signal answers a report: the ring has just delivered everything that was

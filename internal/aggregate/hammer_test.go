@@ -195,7 +195,7 @@ func (c *chain) batch(rnd *rand.Rand, guard *aggregate.Guard, route *routing.Rou
 	for i := range notes {
 		key := span.Key{Service: "s", Operation: "o", Resource: fmt.Sprint("r", rnd.IntN(40)*rnd.IntN(2))} // r0 is hot
 		admitted := cycle.Admit(origin, &key)
-		s := aggregate.Snapshot{
+		s := aggregate.Slot{
 			Key: admitted.ID, Weight: 1,
 			Duration: 1 + rnd.Uint64()>>(34+rnd.IntN(28)), End: time.Now().UnixNano(),
 		}
@@ -205,7 +205,8 @@ func (c *chain) batch(rnd *rand.Rand, guard *aggregate.Guard, route *routing.Rou
 		notes[i] = noted{place{cycle.Number(), s.End - s.End%10e9, key.Resource}, s.Duration, s.Flags == span.Error}
 		route.Note([]uint32{admitted.Hash})
 		drainer := route.Drainer(admitted.Hash)
-		byDrainer[drainer] = window.Append(byDrainer[drainer], &s)
+		s.Place = window.Place(s.End)
+		byDrainer[drainer] = append(byDrainer[drainer], s)
 	}
 	var claims []ring.Claim[aggregate.Slot]
 	for drainer, slots := range byDrainer {

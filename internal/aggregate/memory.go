@@ -17,7 +17,7 @@ const (
 // Memory is the most that the aggregates may come to use: what their limits add
 // up to.
 func (c *Config) Memory() []memory.Part {
-	slot := int(unsafe.Sizeof(Slot(0))) + 8 // with its word of the sequence
+	slot := int(unsafe.Sizeof(Slot{})) + 8 // with its word of the sequence
 	return []memory.Part{
 		{Name: "rings", Bytes: int64(c.Drainers * c.RingSlots * slot), Flag: "ring-slots"},
 		{Name: "tables", Bytes: int64(c.TableBytes()), Flag: "max-aggregates"},

@@ -8,10 +8,9 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/DataDog/sketches-go/ddsketch"
 	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
-
-	"github.com/DataDog/sketches-go/ddsketch"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
@@ -25,7 +24,7 @@ func TestTableBytes(t *testing.T) {
 	for key := range config.MaxKeys() {
 		for bucket := range int64(windowBuckets) {
 			end := (990 + 10*bucket) * int64(time.Second)
-			put(table, end, Snapshot{Key: registry.KeyID(key), End: end, Flags: span.Error, Weight: 2})
+			put(table, end, Slot{Key: registry.KeyID(key), End: end, Flags: span.Error, Weight: 2})
 		}
 	}
 	if taken, want := table.bytes(), config.TableBytes()/2; taken != want { // the other half is the other cycle's
@@ -53,7 +52,7 @@ func TestMemoryOfAThousandAggregates(t *testing.T) {
 			table := NewTable(aggregates, 10*time.Second, memory)
 			table.Open(time.Unix(1000, 0))
 			fill(name, spans, aggregates, func(i int, ns uint64, flags span.Flags) {
-				put(table, 1002e9, Snapshot{Key: registry.KeyID(i), End: 1001e9, Duration: ns, Flags: flags})
+				put(table, 1002e9, Slot{Key: registry.KeyID(i), End: 1001e9, Duration: ns, Flags: flags})
 			})
 			ours := table.bytes() + memory.Taken()
 

@@ -10,10 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/DataDog/sketches-go/ddsketch/mapping"
 	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
-
-	"github.com/DataDog/sketches-go/ddsketch/mapping"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
@@ -315,7 +314,7 @@ func TestMerge(t *testing.T) {
 			for i := range 1000 {
 				key := span.Key{Resource: fmt.Sprint(i % 50)}
 				if p == 0 {
-					publish(a, r, span.Origin{Service: "shop"}, key, Snapshot{Duration: 5, End: time.Now().UnixNano(), Weight: 1})
+					publish(a, r, span.Origin{Service: "shop"}, key, Slot{Duration: 5, End: time.Now().UnixNano(), Weight: 1})
 					sent.Add(1)
 					continue
 				}

@@ -144,7 +144,7 @@ func testConfig(deliver func(*Sealed)) Config {
 
 // publish admits one snapshot and publishes it, waiting for room. It returns what
 // the key got, and in which interval.
-func publish(a *Aggregator, r *Guard, origin span.Origin, key span.Key, s Snapshot) (registry.Admission, uint64) {
+func publish(a *Aggregator, r *Guard, origin span.Origin, key span.Key, s Slot) (registry.Admission, uint64) {
 	for {
 		cycle := r.Enter()
 		if cycle == nil {
@@ -155,13 +155,10 @@ func publish(a *Aggregator, r *Guard, origin span.Origin, key span.Key, s Snapsh
 		route := a.NewRoute()
 		route.Begin()
 		window := cycle.Window()
-		s.Key = admission.ID
-		slots := window.Append(window.AppendEnd(nil, s.End), &s)
-		claim, result := a.Ring(route.Drainer(admission.Hash)).Claim(len(slots))
+		s.Key, s.Place = admission.ID, window.Place(s.End)
+		claim, result := a.Ring(route.Drainer(admission.Hash)).Claim(1)
 		if result == ring.Claimed {
-			for i := range slots {
-				*claim.Slot(i) = slots[i]
-			}
+			*claim.Slot(0) = s
 			claim.Publish()
 		}
 		r.Exit()
@@ -231,7 +228,7 @@ func runModel(t *testing.T, rnd *rand.Rand, met *[registry.Fields]int) {
 			origin = origins[0] // the others are its quiet neighbours
 		}
 		key := randomKey(rnd)
-		s := Snapshot{Duration: rnd.Uint64() >> (24 + rnd.IntN(40)), End: end, Weight: float64(1 + rnd.IntN(3)), Flags: span.Flags(rnd.IntN(4))}
+		s := Slot{Duration: rnd.Uint64() >> (24 + rnd.IntN(40)), End: end, Weight: float64(1 + rnd.IntN(3)), Flags: span.Flags(rnd.IntN(4))}
 		admission, interval := publish(a, r, origin, key, s)
 		sent++
 		if intervals[interval] == nil {
@@ -308,7 +305,7 @@ func TestBoundaryUnderLoad(t *testing.T) {
 			defer r.Close()
 			for i := range each {
 				publish(a, r, span.Origin{Service: fmt.Sprint(p % 3)}, span.Key{Resource: fmt.Sprint(i % 50), Type: fmt.Sprint(i / 3000), Operation: fmt.Sprint(i / 20)},
-					Snapshot{Duration: uint64(i), End: time.Now().UnixNano(), Weight: 1})
+					Slot{Duration: uint64(i), End: time.Now().UnixNano(), Weight: 1})
 			}
 		})
 	}

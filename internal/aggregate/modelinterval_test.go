@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/spanstatsd/spanstatsd/internal/registry"
-
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 

@@ -46,7 +46,7 @@ func TestDay(t *testing.T) {
 		for time.Since(started) < 24*time.Hour-97*time.Second {
 			time.Sleep(97 * time.Second)
 			publish(a, r, span.Origin{Service: "shop"}, span.Key{Resource: time.Now().String()},
-				Snapshot{Duration: 5, End: time.Now().UnixNano(), Weight: 1})
+				Slot{Duration: 5, End: time.Now().UnixNano(), Weight: 1})
 			sent++
 			synctest.Wait()
 		}
@@ -127,7 +127,7 @@ func TestReportCoversWhatWasPublished(t *testing.T) {
 		a.Start()
 		r := a.NewGuard()
 		for i := range uint64(5) {
-			publish(a, r, span.Origin{}, span.Key{Resource: "r"}, Snapshot{End: time.Now().UnixNano(), Weight: 1})
+			publish(a, r, span.Origin{}, span.Key{Resource: "r"}, Slot{End: time.Now().UnixNano(), Weight: 1})
 			reported, err := a.Report(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -159,7 +159,7 @@ func TestReportWaitsForWhatIsOnItsWay(t *testing.T) {
 		}
 		a.Start()
 		r := a.NewGuard()
-		publish(a, r, span.Origin{}, span.Key{Resource: "r"}, Snapshot{End: time.Now().UnixNano(), Weight: 1})
+		publish(a, r, span.Origin{}, span.Key{Resource: "r"}, Slot{End: time.Now().UnixNano(), Weight: 1})
 		time.Sleep(time.Until(nextBoundary(time.Now(), 10*time.Second)) + time.Millisecond)
 		reported, err := a.Report(t.Context())
 		if err != nil {
@@ -212,7 +212,7 @@ func TestReportRenewsNothing(t *testing.T) {
 		flood := func() (first registry.Admission) {
 			for i := range 25 {
 				n++
-				admission, _ := publish(a, r, span.Origin{}, span.Key{Resource: fmt.Sprint(n)}, Snapshot{End: time.Now().UnixNano(), Weight: 1})
+				admission, _ := publish(a, r, span.Origin{}, span.Key{Resource: fmt.Sprint(n)}, Slot{End: time.Now().UnixNano(), Weight: 1})
 				if i == 0 {
 					first = admission
 				}

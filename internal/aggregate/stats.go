@@ -3,9 +3,8 @@ package aggregate
 import (
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/routing"
-
 	"github.com/spanstatsd/spanstatsd/internal/ring"
+	"github.com/spanstatsd/spanstatsd/internal/routing"
 )
 
 // Stats is what the outside sees of the aggregates.

@@ -1,13 +1,10 @@
 package aggregate
 
 import (
-	"math"
 	"sync/atomic"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
-
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
@@ -25,7 +22,6 @@ type Table struct {
 	index    []uint32       // by bucket of the window and key id; row number plus one, 0 for none
 	keys     int            // key ids that the index has room for in each bucket
 	pages    sketch.Arena
-	noted    noted
 
 	held atomic.Uint64 // snapshots in the rows, for the books; written by the one writer
 }
@@ -64,86 +60,40 @@ func (t *Table) readErrors(at int, to *sketch.Sketch) {
 	}
 }
 
-// count takes in slots that are of one cycle and bucket and of no unusual kind, up to the
-// first that is not, and returns how many.
-func (t *Table) count(slots []Slot) int {
-	first := slots[0]
-	if first.facts().kind() != 0 || t.noted != (noted{}) {
-		return 0
-	}
-	for i, s := range slots {
-		if (s^first)>>(factsShift+flagBits) != 0 {
-			return i
-		}
-		t.add(s, uint64(s.value()))
-	}
-	return len(slots)
-}
-
-// noted is what notes have said of the next snapshot.
-type noted struct {
-	upper  uint64  // half of the next slot's value, in its place
-	weight float64 // 0 for none, which is 1
-}
-
-// take is the value of a slot, with the half that was noted.
-func (t *Table) take(s Slot) uint64 {
-	value := t.noted.upper | uint64(s.value())
-	t.noted.upper = 0
-	return value
-}
-
-// Add takes in any one slot.
-func (t *Table) Add(s Slot) {
-	value := t.take(s)
-	if s.facts().kind() != isNote {
-		t.add(s, value)
-		return
-	}
-	switch s.key() {
-	case noteUpper:
-		t.noted.upper = value << valueBits
-	case noteWeight:
-		t.noted.weight = math.Float64frombits(rotated(value))
-	}
-}
-
-// add takes in a snapshot.
-func (t *Table) add(s Slot, duration uint64) {
+// Add takes in a snapshot.
+func (t *Table) Add(s *Slot) {
 	row, at := t.row(s)
-	if weight := t.noted.weight; weight != 0 {
-		t.floats(row).count(s.facts(), duration, weight)
-		t.noted.weight = 0
+	if s.Weight != 1 {
+		t.floats(row).count(s)
 	} else {
-		row.spans[s.facts()&factsFlags]++
-		if row.nanos+duration < duration {
+		row.spans[s.Flags&span.KnownFlags]++
+		if row.nanos+s.Duration < s.Duration {
 			t.floats(row).Duration += float64(row.nanos)
 			row.nanos = 0
 		}
-		row.nanos += duration
+		row.nanos += s.Duration
 	}
-	if s.facts()&Facts(span.Error) != 0 {
-		t.errors(row).Add(&t.pages, duration)
+	if s.Flags&span.Error != 0 {
+		t.errors(row).Add(&t.pages, s.Duration)
 	} else {
-		t.ok[at].Add(&t.pages, duration)
+		t.ok[at].Add(&t.pages, s.Duration)
 	}
 }
 
 // row finds the row of a snapshot, or opens it.
-func (t *Table) row(s Slot) (row *Aggregate, at int) {
-	bucket, key := s.facts().bucket(), s.key()
-	number := &t.index[bucket*t.keys+int(key)]
+func (t *Table) row(s *Slot) (row *Aggregate, at int) {
+	number := &t.index[int(s.bucket)*t.keys+int(s.Key)]
 	if *number == 0 {
-		*number = t.open(bucket, key)
+		*number = t.open(s)
 	}
 	at = int(*number) - 1
 	return &t.rows[at], at
 }
 
 // open appends a row and returns its number plus one.
-func (t *Table) open(bucket int, key registry.KeyID) uint32 {
+func (t *Table) open(s *Slot) uint32 {
 	t.rows = extend(t.rows, len(t.index))
-	t.rows[len(t.rows)-1] = Aggregate{Key: key, bucket: uint32(bucket)}
+	t.rows[len(t.rows)-1] = Aggregate{Key: s.Key, bucket: uint32(s.bucket)}
 	t.ok = extend(t.ok, len(t.index))
 	t.ok[len(t.ok)-1] = sketch.Store{}
 	return uint32(len(t.rows))

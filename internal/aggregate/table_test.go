@@ -8,7 +8,6 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
-
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
@@ -19,46 +18,43 @@ func TestClamp(t *testing.T) {
 		name     string
 		end, now int64
 		bucket   int64
-		clamp    Facts
+		clamp    clamp
 	}{
-		{"own bucket", 1005 * second, 1006 * second, 1000, 0},
-		{"own bucket's start", 1000 * second, 1006 * second, 1000, 0},
-		{"own bucket's last", 1010*second - 1, 1010 * second, 1000, 0},
-		{"previous bucket", 995 * second, 1006 * second, 990, 0},
-		{"previous bucket's start", 990 * second, 1006 * second, 990, 0},
+		{"own bucket", 1005 * second, 1006 * second, 1000, unclamped},
+		{"own bucket's start", 1000 * second, 1006 * second, 1000, unclamped},
+		{"own bucket's last", 1010*second - 1, 1010 * second, 1000, unclamped},
+		{"previous bucket", 995 * second, 1006 * second, 990, unclamped},
+		{"previous bucket's start", 990 * second, 1006 * second, 990, unclamped},
 		{"older", 990*second - 1, 1006 * second, 990, late},
 		{"the epoch", 0, 1006 * second, 990, late},
 		{"the lowest end", math.MinInt64, 1006 * second, 990, late},
 		{"the highest end", math.MaxInt64, 1006 * second, 1000, early},
-		{"ahead of now, same bucket", 1009 * second, 1006 * second, 1000, 0},
+		{"ahead of now, same bucket", 1009 * second, 1006 * second, 1000, unclamped},
 		{"ahead of now, next bucket", 1011 * second, 1006 * second, 1000, early},
-		{"next bucket, seal is late", 1011 * second, 1012 * second, 1010, 0},
-		{"beyond the window, seal is very late", 1025 * second, 1026 * second, 1010, 0},
+		{"next bucket, seal is late", 1011 * second, 1012 * second, 1010, unclamped},
+		{"beyond the window, seal is very late", 1025 * second, 1026 * second, 1010, unclamped},
 		{"clock stepped back", 1011 * second, 500 * second, 1000, early},
 	} {
 		table := newTestTable(4)
 		table.Open(opened)
-		slots := put(table, test.now, Snapshot{Key: 3, End: test.end})
-		clamp := slots[0].facts().kind()
+		clamp := put(table, test.now, Slot{Key: 3, End: test.end})
 		if bucket := table.Part(0).Bucket; bucket != test.bucket*second || clamp != test.clamp {
-			t.Errorf("%s: bucket %d, clamp %b; want %d, %b", test.name, bucket/second, clamp, test.bucket, test.clamp)
+			t.Errorf("%s: bucket %d, clamp %d; want %d, %d", test.name, bucket/second, clamp, test.bucket, test.clamp)
 		}
 	}
 }
 
 // put counts a snapshot, of weight 1 where it has none, as if it had been published
-// then, and returns its slots.
-func put(table *Table, now int64, s Snapshot) []Slot {
+// then, and returns how it was clamped.
+func put(table *Table, now int64, s Slot) clamp {
 	if s.Weight == 0 {
 		s.Weight = 1
 	}
 	window := NewWindow(0, time.Unix(0, table.oldest+table.width), time.Duration(table.width))
 	window.now = now
-	slots := window.Append(nil, &s)
-	for i := range slots {
-		table.Add(slots[i])
-	}
-	return slots
+	s.Place = window.Place(s.End)
+	table.Add(&s)
+	return s.clamp
 }
 
 func newTestTable(keys int) *Table {
@@ -73,7 +69,8 @@ func fillTable(table *Table, now time.Time) {
 	for i := range 100 {
 		for n := range 1 + i {
 			for _, flags := range []span.Flags{0, span.Error} {
-				table.Add(window.Slot(registry.KeyID(i), uint32(i*n)*1000, now.UnixNano(), flags))
+				end := now.UnixNano()
+				table.Add(&Slot{Key: registry.KeyID(i), Duration: uint64(i*n) * 1000, End: end, Weight: 1, Flags: flags, Place: window.Place(end)})
 			}
 		}
 	}
@@ -87,7 +84,7 @@ func TestTableReuse(t *testing.T) {
 	table.Reset()
 	table.Open(now)
 	for i := range 100 {
-		put(table, now.UnixNano(), Snapshot{Key: registry.KeyID(99 - i), End: now.UnixNano(), Duration: 7, Flags: span.Error})
+		put(table, now.UnixNano(), Slot{Key: registry.KeyID(99 - i), End: now.UnixNano(), Duration: 7, Flags: span.Error})
 		row := table.Part(i)
 		if row.Key != registry.KeyID(99-i) || row.Counts() != (Counts{Spans: 1, Hits: 1, Errors: 1, Duration: 7}) {
 			t.Fatalf("a reused row counts %+v", row.Counts())
@@ -109,7 +106,7 @@ func TestCountersDoNotWrap(t *testing.T) {
 	table := newTestTable(1)
 	table.Open(time.Unix(1000, 0))
 	for range 10 {
-		put(table, 1001e9, Snapshot{End: 1000e9, Duration: math.MaxUint64, Flags: span.TopLevel | span.Error, Weight: 1 << 32})
+		put(table, 1001e9, Slot{End: 1000e9, Duration: math.MaxUint64, Flags: span.TopLevel | span.Error, Weight: 1 << 32})
 	}
 	row := table.counts(0)
 	if row.Duration != 10*(1<<32)*math.MaxUint64 || row.Hits != 10<<32 || row.TopLevel != 10<<32 || row.Errors != 10<<32 || row.Spans != 10 {

@@ -49,12 +49,12 @@ func BenchmarkTableRow(b *testing.B) {
 	for ; b.Loop(); turns++ {
 		began := threadTime()
 		for i, ns := range durations {
-			table.Add(window.Slot(registry.KeyID(i%keys), uint32(ns), 1001e9, span.TopLevel))
+			table.Add(&Slot{Key: registry.KeyID(i % keys), Duration: ns, Weight: 1, Flags: span.TopLevel, Place: window.Place(1001e9)})
 		}
 		between := threadTime()
 		for i, ns := range durations {
 			row := &rows[i%keys]
-			row.count(Facts(span.TopLevel), ns, 1)
+			row.count(&Slot{Duration: ns, Weight: 1, Flags: span.TopLevel})
 			_ = row.ok.Add(truncate(ns))
 		}
 		ours, library = ours+between-began, library+threadTime()-between

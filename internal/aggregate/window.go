@@ -1,12 +1,6 @@
 package aggregate
 
-import (
-	"time"
-
-	"github.com/spanstatsd/spanstatsd/internal/registry"
-
-	"github.com/spanstatsd/spanstatsd/internal/span"
-)
+import "time"
 
 // windowBuckets is how many buckets one cycle can write: the one before the
 // cycle's own, its own, and the next, which a span can reach when it ends
@@ -25,7 +19,7 @@ func oldestBucket(opened time.Time, width int64) int64 {
 type Window struct {
 	start int64  // of the cycle's own bucket
 	width uint64 // of a bucket
-	own   Facts  // of a span that ended in it
+	own   Place  // of a span that ended in it
 	now   int64  // 0 until it was asked for
 }
 
@@ -36,17 +30,12 @@ func (c *Cycle) Window() Window { return c.window }
 func NewWindow(number uint64, opened time.Time, width time.Duration) Window {
 	return Window{
 		start: oldestBucket(opened, int64(width)) + int64(width), width: uint64(width),
-		own: Facts(number&1)<<cycleShift | 1<<bucketShift,
+		own: Place{cycle: uint8(number & 1), bucket: 1},
 	}
 }
 
-// Slot is that of a span whose duration fits in it, or has a note before it.
-func (w *Window) Slot(key registry.KeyID, duration uint32, end int64, flags span.Flags) Slot {
-	return SlotOf(w.Facts(end)|Facts(flags), key, duration)
-}
-
-// Facts are those of a span with this end and no flags.
-func (w *Window) Facts(end int64) Facts {
+// Place is where a span with this end is counted.
+func (w *Window) Place(end int64) Place {
 	if uint64(end-w.start) < w.width {
 		return w.own
 	}
@@ -55,15 +44,16 @@ func (w *Window) Facts(end int64) Facts {
 
 // clamp finds the bucket of an end outside the cycle's own. A span can't have
 // ended after now.
-func (w *Window) clamp(end int64) Facts {
-	facts := w.own &^ (bucketMask << bucketShift)
+func (w *Window) clamp(end int64) Place {
+	place := Place{cycle: w.own.cycle}
 	width := int64(w.width)
 	oldest := w.start - width
 	if end < oldest {
-		return facts | late
+		place.clamp = late
+		return place
 	}
 	if end < w.start {
-		return facts
+		return place
 	}
 	if w.now == 0 {
 		w.now = time.Now().UnixNano()
@@ -72,7 +62,8 @@ func (w *Window) clamp(end int64) Facts {
 	// opened; then now has no bucket here, and the cycle's own is the nearest.
 	bucket, latest := (end-oldest)/width, (max(w.now, w.start)-oldest)/width
 	if bucket > latest {
-		bucket, facts = latest, facts|early
+		bucket, place.clamp = latest, early
 	}
-	return facts | Facts(min(bucket, windowBuckets-1))<<bucketShift
+	place.bucket = uint8(min(bucket, windowBuckets-1))
+	return place
 }

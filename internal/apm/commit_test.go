@@ -3,20 +3,18 @@ package apm
 import (
 	"log/slog"
 	"net/http"
-	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	"github.com/spanstatsd/spanstatsd/internal/ingest"
 	"github.com/spanstatsd/spanstatsd/internal/span"
-	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
 // harness is a server before rings that nobody empties.
 type harness struct {
 	*Server
-	ingest *ingest.Server
+	admit *admit.Publishers
 }
 
 func newHarness(t *testing.T) *harness {
@@ -27,18 +25,14 @@ func newHarness(t *testing.T) *harness {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := ingest.DefaultConfig()
-	config.Socket.Path, config.Log = filepath.Join(t.TempDir(), "s"), slog.New(slog.DiscardHandler)
+	config := admit.DefaultConfig()
 	config.Aggregator = aggregator
-	config.Features = func() (wire.Features, <-chan struct{}) { return wire.Features{Stats: true}, nil }
-	in, err := ingest.New(config)
+	publishers, err := admit.New(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	in.Start()
-	t.Cleanup(in.Abandon)
 	own := DefaultConfig()
-	own.Log, own.Ingest = config.Log, in
+	own.Log, own.Admit = slog.New(slog.DiscardHandler), publishers
 	s, err := New(own)
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +40,7 @@ func newHarness(t *testing.T) *harness {
 	s.policy.Store(policyOf(t))
 	s.merges.Store(true)
 	s.dropsP0s.Store(true)
-	return &harness{s, in}
+	return &harness{s, publishers}
 }
 
 func origin(service string) span.Origin { return span.Origin{Service: service} }
@@ -74,14 +68,14 @@ func TestPanicsWhileCounting(t *testing.T) {
 	if result := early.count(); result != ResultBug || early.sum != 0 {
 		t.Errorf("a panic before: %s, marked %v", result, early.sum != 0)
 	}
-	if received := h.ingest.Stats().Received; received != 0 {
+	if received := h.admit.Stats().Received; received != 0 {
 		t.Errorf("%d spans were received", received)
 	}
 	late := h.job(t, nil) // what is cut can't be told
 	if result := late.count(); result != ResultBug || late.sum == 0 {
 		t.Errorf("a panic after: %s, marked %v", result, late.sum != 0)
 	}
-	if stats := h.ingest.Stats(); stats.Received == 0 || stats.DroppedTotal() != 0 {
+	if stats := h.admit.Stats(); stats.Received == 0 || stats.DroppedTotal() != 0 {
 		t.Errorf("received %d, dropped %v", stats.Received, stats.Dropped)
 	}
 	counter.Now = time.Now

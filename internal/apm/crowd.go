@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/ingest"
+	"github.com/spanstatsd/spanstatsd/internal/socket"
 )
 
 // crowd is all tracers' connections, which it keeps to a number: each costs memory, and
@@ -72,13 +72,15 @@ func (e *entrance) Accept() (net.Conn, error) {
 var errNotAllowed = errors.New("identify tracer: its user may not connect")
 
 // identify asks the kernel whose the connection is, which it can tell of a socket's.
-func (g *guest) identify() (err error) {
-	socket, ok := g.Conn.(*net.UnixConn)
+func (g *guest) identify() error {
+	conn, ok := g.Conn.(*net.UnixConn)
 	if !ok {
 		return nil
 	}
 	allow := g.crowd.allow
-	if g.uid, g.pid, g.container, err = ingest.Identify(socket); err != nil && len(allow) == 0 {
+	peer, err := socket.PeerOf(conn)
+	g.uid, g.pid, g.container = peer.UID, peer.PID, peer.Container
+	if err != nil && len(allow) == 0 {
 		return nil // who it is does not matter
 	}
 	if err == nil && len(allow) > 0 && !slices.Contains(allow, g.uid) {

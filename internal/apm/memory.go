@@ -1,16 +1,14 @@
 package apm
 
 import (
-	"unsafe"
-
-	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/clientstats"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/traces"
 )
 
 // Memory is the most that this room may come to use where it is on: what its limits
-// add up to. publisher is what ingest takes for an origin.
+// add up to. publisher is what an origin takes to be published.
 func (c *Config) Memory(publisher int) []memory.Part {
 	if !c.Enabled() {
 		return nil
@@ -33,6 +31,5 @@ const connectionBytes = 160 << 10
 
 // countingBytes is what counting a body takes, and publishing what was counted.
 func (c *Config) countingBytes() int {
-	const slot = int(unsafe.Sizeof(aggregate.Slot(0))) + 2
-	return traces.CounterBytes(c.MaxBody) + traces.MaxSpans(c.MaxBody)*aggregate.MostSlots*slot*3/2
+	return traces.CounterBytes(c.MaxBody) + traces.MaxSpans(c.MaxBody)*admit.SpanBytes
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/ingest"
+	"github.com/spanstatsd/spanstatsd/internal/socket"
 )
 
 // serveOnSocket runs a server before an agent that takes connections and whatever comes
@@ -33,7 +33,7 @@ func serveOnSocket(t *testing.T, change func(*Config)) *Server {
 		}
 	}()
 	config := DefaultConfig()
-	config.Socket = ingest.Socket{Path: filepath.Join(dir, "apm"), Mode: 0o600}
+	config.Socket = socket.Config{Path: filepath.Join(dir, "apm"), Mode: 0o600}
 	config.Agent = Agent{"unix", silent.Addr().String()}
 	config.Log = slog.New(slog.DiscardHandler)
 	if change != nil {

@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/clientstats"
-	"github.com/spanstatsd/spanstatsd/internal/ingest"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/traces"
 )
@@ -18,39 +18,39 @@ const maxPublishers = 256
 // learnt again in one request.
 const forgetAfter = 5 * time.Minute
 
-// publishers are ingest's, one for each origin that was met. One lock guards all
+// publishers are admit's, one for each origin that was met. One lock guards all
 // of it: what is done under it is some tens of nanoseconds a span.
 type publishers struct {
-	ingest *ingest.Server
-	most   int
+	admit *admit.Publishers
+	most  int
 
 	mu     sync.Mutex
 	known  map[span.Origin]*publisher
-	parts  []ingest.Part
+	parts  []admit.Part
 	closed bool
 }
 
 type publisher struct {
-	*ingest.Publisher
+	*admit.Publisher
 	used time.Time
 }
 
 // publish admits all batches of a counted body, or leaves all to the agent. It calls
 // commit when nothing of that is open any more, and before the first is published.
-func (p *publishers) publish(commit func(), c *traces.Counter, origin span.Origin, now time.Time) (ingest.Drop, bool) {
+func (p *publishers) publish(commit func(), c *traces.Counter, origin span.Origin, now time.Time) (admit.Drop, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return ingest.DropShutdown, false
+		return admit.DropShutdown, false
 	}
 	origin.Normalize() // it is kept, and nobody says how long its parts are
 	p.parts = p.parts[:0]
 	for baseService, spans := range c.Batches {
 		origin.Service = baseService
-		p.parts = append(p.parts, ingest.Part{Publisher: p.find(origin, now), Spans: spans})
+		p.parts = append(p.parts, admit.Part{Publisher: p.find(origin, now), Spans: spans})
 	}
 	defer clear(p.parts)
-	return p.ingest.PublishTogether(commit, p.parts...)
+	return p.admit.PublishTogether(commit, p.parts...)
 }
 
 // merge adds what a tracer has counted itself, or nothing of it, and calls commit
@@ -59,19 +59,19 @@ func (p *publishers) merge(commit func(), stats *clientstats.Payload, now time.T
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return ingest.ErrStopping
+		return admit.ErrStopping
 	}
 	return p.find(stats.Origin, now).Merge(commit, stats.Groups, stats.Width, now)
 }
 
-func (p *publishers) find(origin span.Origin, now time.Time) *ingest.Publisher {
+func (p *publishers) find(origin span.Origin, now time.Time) *admit.Publisher {
 	known := p.known[origin]
 	if known == nil {
 		if len(p.known) >= p.most {
 			p.forget()
 		}
 		origin.Service = strings.Clone(origin.Service) // which was a part of the body
-		known = &publisher{Publisher: p.ingest.NewPublisher(origin)}
+		known = &publisher{Publisher: p.admit.NewPublisher(origin)}
 		p.known[origin] = known
 	}
 	known.used = now

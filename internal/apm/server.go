@@ -15,8 +15,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/clientstats"
-	"github.com/spanstatsd/spanstatsd/internal/ingest"
+	"github.com/spanstatsd/spanstatsd/internal/socket"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/traces"
 )
@@ -36,7 +37,7 @@ type Features struct {
 
 // Config is what this room may use.
 type Config struct {
-	Socket    ingest.Socket // an empty path: none
+	Socket    socket.Config // an empty path: none
 	Addr      string        // empty: none
 	AllowUIDs []uint32
 	// MaxConnections is how many tracers may be connected at a time.
@@ -51,7 +52,7 @@ type Config struct {
 	// Buffer is how long a request with traces waits for an agent that is away.
 	Buffer time.Duration
 	Agent  Agent
-	Ingest *ingest.Server
+	Admit  *admit.Publishers
 	// Features returns what the agent wants and a channel that is closed when
 	// that changes.
 	Features func() (Features, <-chan struct{})
@@ -132,7 +133,7 @@ func New(config Config) (*Server, error) {
 		config: config, log: newRequestLog(config.Log), transport: newTransport(config.Agent),
 		crowd:      crowd{most: config.MaxConnections, allow: config.AllowUIDs, inside: map[*guest]struct{}{}},
 		bodies:     bodies{most: int64(config.MaxBody), room: int64(config.MaxBodyBytes)},
-		publishers: publishers{ingest: config.Ingest, most: config.publishers(), known: map[span.Origin]*publisher{}},
+		publishers: publishers{admit: config.Admit, most: config.publishers(), known: map[span.Origin]*publisher{}},
 		merging:    merging{payload: &clientstats.Payload{}},
 		stopping:   make(chan struct{}),
 		refusals:   refusals{seed: maphash.MakeSeed()},
@@ -158,12 +159,12 @@ func New(config Config) (*Server, error) {
 
 func (s *Server) listen() error {
 	if s.config.Socket.Path != "" {
-		socket, release, err := ingest.Listen(s.config.Socket)
+		listener, err := socket.Listen(s.config.Socket)
 		if err != nil {
 			return fmt.Errorf("listen for traces: %w", err)
 		}
-		s.listeners = append(s.listeners, &entrance{socket, &s.crowd})
-		s.release = append(s.release, release)
+		s.listeners = append(s.listeners, &entrance{listener.UnixListener, &s.crowd})
+		s.release = append(s.release, listener.Close)
 	}
 	if s.config.Addr != "" {
 		listener, err := net.Listen("tcp", s.config.Addr)

@@ -455,7 +455,7 @@ func TestAgentAwayForGood(t *testing.T) {
 // TestFullRing: a request that finds no room is left to the agent whole.
 func TestFullRing(t *testing.T) {
 	agent := startAgent(t)
-	p := start(t, agent, func(c *daemon.Config) { c.Aggregate.RingSlots, c.Ingest.MaxBatch = 256, 256 })
+	p := start(t, agent, func(c *daemon.Config) { c.Aggregate.RingSlots, c.Admit.MaxBatch = 256, 256 })
 	one := trace()
 	body := append([]byte{0xdc, 0x02, 0x00}, bytes.Repeat(one[1:], 512)...)
 	if resp, _ := p.send("/v0.4/traces", body); resp.StatusCode != http.StatusOK {

@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/clientstats"
-	"github.com/spanstatsd/spanstatsd/internal/ingest"
 )
 
 // merging is the one place where statistics of tracers are read: a process sends
@@ -87,7 +87,7 @@ func (s *Server) merge(r *http.Request, body []byte) (result StatsResult, taken 
 		return StatsOtherTime, false
 	case aggregate.ErrMappings:
 		return StatsMapping, false
-	case ingest.ErrNotWanted:
+	case admit.ErrNotWanted:
 		return StatsNotWanted, false
 	default: // it has no room, or stops
 		return StatsNoRoom, false

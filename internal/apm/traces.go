@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/ingest"
+	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/traces"
 )
 
@@ -166,7 +166,7 @@ func (j *job) count() (result Result) {
 	if before {
 		counted()
 	} else if reason, ok := s.publishers.publish(counted, c, c.Origin(originOf(j.header)), time.Now()); !ok {
-		if reason == ingest.DropNotWanted {
+		if reason == admit.DropNotWanted {
 			return ResultNotWanted
 		}
 		return ResultNoRoom

@@ -18,7 +18,7 @@ func (c Config) Check() error {
 	counting := c.Aggregate
 	counting.Deliver = func(*aggregate.Sealed) {} // who makes a daemon sets it
 	return errors.Join(
-		c.Ingest.Check(), counting.Check(), ring.CheckSlots(counting.RingSlots), c.Flush.Check(),
+		c.Ingest.Check(), c.Admit.Check(), counting.Check(), ring.CheckSlots(counting.RingSlots), c.Flush.Check(),
 		c.checkBatch(), c.checkGrace(), c.checkHTTP(), c.checkMemory(), c.checkAPM(),
 	)
 }
@@ -31,7 +31,7 @@ func (c *Config) checkGrace() error {
 }
 
 func (c *Config) checkBatch() error {
-	if c.Ingest.MaxBatch > c.Aggregate.RingSlots {
+	if c.Admit.MaxBatch > c.Aggregate.RingSlots {
 		return errors.New("check max-batch: it is larger than a ring, so the largest batches could never be admitted; lower it or raise --ring-slots")
 	}
 	return nil

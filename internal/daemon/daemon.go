@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/apm"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
@@ -21,6 +22,7 @@ import (
 // Config is the rooms' configurations and what concerns them all.
 type Config struct {
 	Ingest        ingest.Config
+	Admit         admit.Config
 	Aggregate     aggregate.Config
 	Flush         flush.Config
 	APM           apm.Config
@@ -38,7 +40,7 @@ type Config struct {
 // DefaultConfig is the defaults of the command line.
 func DefaultConfig() Config {
 	return Config{
-		Ingest: ingest.DefaultConfig(), Aggregate: aggregate.DefaultConfig(),
+		Ingest: ingest.DefaultConfig(), Admit: admit.DefaultConfig(), Aggregate: aggregate.DefaultConfig(),
 		Flush:    flush.Config{RetryBytes: flush.DefaultRetryBytes, RetryAge: flush.DefaultRetryAge},
 		APM:      apm.DefaultConfig(),
 		HTTPAddr: ":9126", MemoryLimit: memory.None, ShutdownGrace: 5 * time.Second, Log: slog.Default(),
@@ -50,6 +52,7 @@ type Daemon struct {
 	config    Config
 	flusher   *flush.Flusher
 	aggregate *aggregate.Aggregator
+	admit     *admit.Publishers
 	ingest    *ingest.Server
 	apm       *apm.Server // nil where it is off
 	health    *health.Server
@@ -90,8 +93,13 @@ func (d *Daemon) makeRest(config Config) (err error) {
 	if err = config.checkBatch(); err != nil {
 		return err
 	}
+	config.Admit = config.admitting()
+	config.Admit.Aggregator = d.aggregate
+	if d.admit, err = admit.New(config.Admit); err != nil {
+		return err
+	}
 	config.Ingest.Version, config.Ingest.Log = config.Version, config.Log
-	config.Ingest.Aggregator, config.Ingest.Features = d.aggregate, d.features
+	config.Ingest.Admit, config.Ingest.Features, config.Ingest.Report = d.admit, d.features, d.report
 	if d.ingest, err = ingest.New(config.Ingest); err != nil {
 		return err
 	}
@@ -99,7 +107,7 @@ func (d *Daemon) makeRest(config Config) (err error) {
 		d.ingest.Abandon()
 		return err
 	}
-	d.sources = health.Sources{Ingest: d.ingest, Aggregate: d.aggregate, Flush: d.flusher, APM: d.apm}
+	d.sources = health.Sources{Ingest: d.ingest, Admit: d.admit, Aggregate: d.aggregate, Flush: d.flusher, APM: d.apm}
 	d.health, err = health.New(health.Config{
 		Addr: config.HTTPAddr, WebConfigFile: config.WebConfigFile, Debug: config.Debug,
 		Version: config.Version, FlushInterval: config.Aggregate.FlushInterval,
@@ -131,7 +139,7 @@ func (d *Daemon) makeAPM(config Config) (err error) {
 	path := c.Socket.Path
 	c.Socket = config.Ingest.Socket
 	c.Socket.Path = path
-	c.AllowUIDs, c.Ingest, c.Log = config.Ingest.AllowUIDs, d.ingest, config.Log
+	c.AllowUIDs, c.Admit, c.Log = config.Ingest.AllowUIDs, d.admit, config.Log
 	c.Agent = apm.Agent{Network: config.Flush.Agent.Network, Address: config.Flush.Agent.Address}
 	c.Features = func() (apm.Features, <-chan struct{}) {
 		f, changed := d.flusher.WatchFeatures()
@@ -153,10 +161,24 @@ func (d *Daemon) features() (wire.Features, <-chan struct{}) {
 	}, changed
 }
 
+// report seals now, and returns when what was counted before is delivered. The end of
+// the context says that the daemon stops.
+func (d *Daemon) report(ctx context.Context) error {
+	reported, err := d.aggregate.Report(ctx)
+	if err == nil {
+		err = reported.Wait(ctx)
+	}
+	if errors.Is(err, context.Canceled) {
+		return aggregate.ErrStopped
+	}
+	return err
+}
+
 // Start runs every room. The flush runs since it was made, so that it may know
 // already what the agent wants.
 func (d *Daemon) Start() {
 	d.aggregate.Start()
+	d.admit.SetWanted(d.flusher.Features().Stats)
 	d.ingest.Start()
 	if d.apm != nil {
 		d.apm.Start()
@@ -164,7 +186,7 @@ func (d *Daemon) Start() {
 	}
 	d.health.Start()
 	d.health.SetReady(true)
-	d.watching.Go(d.clearWhenUnwanted)
+	d.watching.Go(d.followWanted)
 	d.config.Supervisor.Ready(d.look)
 	d.watching.Go(d.logCollapses)
 	d.announce()
@@ -185,18 +207,20 @@ func (d *Daemon) announce() {
 // logCollapses says which labels collapse.
 func (d *Daemon) logCollapses() {
 	log := health.CollapseLog{
-		Spans:  func() map[string]uint64 { return d.ingest.Stats().Collapsed },
+		Spans:  func() map[string]uint64 { return d.admit.Stats().Collapsed },
 		Blamed: d.aggregate.Blamed, Log: d.config.Log,
 	}
 	log.Run(d.stopping)
 }
 
-// clearWhenUnwanted empties the tables each time that the agent stops taking
-// statistics: their memory is of use to nobody until it does again.
-func (d *Daemon) clearWhenUnwanted() {
+// followWanted has batches admitted only while the agent takes statistics, and empties
+// the tables each time that it stops: their memory is of use to nobody until it does
+// again.
+func (d *Daemon) followWanted() {
 	wanted := true
 	for {
 		features, changed := d.flusher.WatchFeatures()
+		d.admit.SetWanted(features.Stats)
 		if wanted && !features.Stats {
 			d.aggregate.Clear()
 		}

@@ -3,6 +3,7 @@ package daemon
 import (
 	"fmt"
 
+	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/apm"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
@@ -24,7 +25,9 @@ func (c *Config) Memory() memory.Budget {
 	counting := c.counting()
 	encoding := min(payloadOfSketch*c.Aggregate.SketchBytes+2*c.Aggregate.LabelBytes, 3*flush.DefaultMaxPayloadBytes)
 	traces := c.traces()
-	return memory.Sum(c.Ingest.Memory(c.Aggregate.Drainers), counting.Memory(), traces.Memory(c.Ingest.PublisherBytes(c.Aggregate.Drainers)), []memory.Part{
+	publisher := c.Admit.PublisherBytes(c.Aggregate.Drainers)
+	return memory.Sum(c.Ingest.Memory(publisher), counting.Memory(), traces.Memory(publisher), []memory.Part{
+		{Name: "keys of connections", Bytes: int64(c.Admit.MaxKeyBytesInAll), Flag: "max-key-bytes-in-all"},
 		{Name: "payloads being made", Bytes: int64(encoding), Flag: "sketch-bytes"},
 		{Name: "payloads that wait", Bytes: int64(c.Flush.RetryBytes), Flag: "retry-bytes"},
 		{Name: "the program itself", Bytes: programBytes},
@@ -37,6 +40,14 @@ func (c *Config) counting() aggregate.Config {
 	counting := c.Aggregate
 	counting.Merge = c.APM.Enabled()
 	return counting
+}
+
+// admitting is the publishers' configuration: each connection has its share of the
+// memory for keys.
+func (c *Config) admitting() admit.Config {
+	admitting := c.Admit
+	admitting.Connections = c.Ingest.MaxConnections
+	return admitting
 }
 
 // checkMemory refuses what can't fit, before anything is made.

@@ -49,11 +49,10 @@ func (c *cycle) key(origin registry.OriginID, k span.Key) registry.KeyID {
 // add counts one span that ended so long after the cycle opened.
 func (c *cycle) add(drainer int, key registry.KeyID, after time.Duration, ns uint64, flags span.Flags, weight float64) {
 	end := opened.Add(after).UnixNano()
-	s := aggregate.Snapshot{Key: key, End: end, Duration: ns, Flags: flags, Weight: weight}
 	window := aggregate.NewWindow(0, opened, width) // now is long after it
-	for _, slot := range window.Append(nil, &s) {
-		c.table(drainer).Add(slot)
-	}
+	c.table(drainer).Add(&aggregate.Slot{
+		Key: key, End: end, Duration: ns, Flags: flags, Weight: weight, Place: window.Place(end),
+	})
 }
 
 func (c *cycle) seal() *aggregate.Sealed {

@@ -1,6 +1,7 @@
 package health
 
 import (
+	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/apm"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
@@ -10,6 +11,7 @@ import (
 // Sources are the rooms whose statistics are shown.
 type Sources struct {
 	Ingest    *ingest.Server
+	Admit     *admit.Publishers
 	Aggregate *aggregate.Aggregator
 	Flush     *flush.Flusher
 	APM       *apm.Server // nil where it is off
@@ -17,9 +19,10 @@ type Sources struct {
 
 // look is every room's statistics, read once.
 type look struct {
-	in  ingest.Stats
-	agg aggregate.Stats
-	out flush.Stats
+	in       ingest.Stats
+	admitted admit.Stats
+	agg      aggregate.Stats
+	out      flush.Stats
 
 	late, early uint64 // of all drainers
 }
@@ -32,6 +35,7 @@ func (s *Sources) look() (l look) {
 	for _, d := range l.agg.Drainers {
 		l.late, l.early = l.late+d.Late, l.early+d.Early
 	}
+	l.admitted = s.Admit.Stats()
 	l.in = s.Ingest.Stats()
 	return l
 }
@@ -61,7 +65,7 @@ func (s *Sources) Books() Books { return s.look().books() }
 
 func (l look) books() Books {
 	b := Books{
-		Received: l.in.Received, Aggregated: l.agg.Aggregated(), Dropped: l.in.Dropped,
+		Received: l.admitted.Received, Aggregated: l.agg.Aggregated(), Dropped: l.admitted.Dropped,
 		Flushed: l.out.Flushed, UnsentBy: make(map[string]uint64, len(l.out.Unsent)),
 		Held: l.agg.Held + l.out.Held, HeldInTables: l.agg.Held, HeldInPayloads: l.out.Held,
 	}

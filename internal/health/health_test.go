@@ -16,6 +16,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
@@ -41,7 +42,13 @@ func rooms(t *testing.T) Sources {
 		t.Fatal(err)
 	}
 	config := ingest.DefaultConfig()
-	config.Socket.Path, config.Aggregator = filepath.Join(t.TempDir(), "s"), aggregator
+	admitting := admit.DefaultConfig()
+	admitting.Aggregator = aggregator
+	publishers, err := admit.New(admitting)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Socket.Path, config.Admit = filepath.Join(t.TempDir(), "s"), publishers
 	config.Log = slog.New(slog.DiscardHandler)
 	config.Features = func() (wire.Features, <-chan struct{}) { return wire.Features{}, nil }
 	server, err := ingest.New(config)
@@ -54,7 +61,7 @@ func rooms(t *testing.T) Sources {
 		aggregator.Stop()
 		flusher.Close(t.Context())
 	})
-	return Sources{Ingest: server, Aggregate: aggregator, Flush: flusher}
+	return Sources{Ingest: server, Admit: publishers, Aggregate: aggregator, Flush: flusher}
 }
 
 func TestMetricNames(t *testing.T) {

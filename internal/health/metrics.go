@@ -13,10 +13,10 @@ import (
 // metrics are all of ours but the histograms. docs/metrics.md says what to do about
 // each.
 var metrics = []metric{
-	counter("spans_received_total", "Spans that tracers handed over.", func(s *scrape) uint64 { return s.in.Received }),
+	counter("spans_received_total", "Spans that tracers handed over.", func(s *scrape) uint64 { return s.admitted.Received }),
 	{describe("spans_aggregated_total", "Spans counted into a table.", "drainer"), emitAggregated},
-	counters("spans_dropped_total", "Spans handed over and not counted, by reason.", "reason", func(s *scrape) map[string]uint64 { return s.in.Dropped }),
-	counters("spans_collapsed_total", "Spans counted with a label over its budget replaced, by field.", "field", func(s *scrape) map[string]uint64 { return s.in.Collapsed }),
+	counters("spans_dropped_total", "Spans handed over and not counted, by reason.", "reason", func(s *scrape) map[string]uint64 { return s.admitted.Dropped }),
+	counters("spans_collapsed_total", "Spans counted with a label over its budget replaced, by field.", "field", func(s *scrape) map[string]uint64 { return s.admitted.Collapsed }),
 	counter("spans_late_total", "Spans that ended before the window and were raised into its oldest bucket.", func(s *scrape) uint64 { return s.late }),
 	counter("spans_early_total", "Spans that claim to end in the future and were lowered into the bucket of now.", func(s *scrape) uint64 { return s.early }),
 	gauge("span_age_max_seconds", "Longest of those times since the start.", func(s *scrape) float64 { return s.agg.Ages.Highest }),
@@ -43,9 +43,9 @@ var metrics = []metric{
 
 	gauge("connections", "Tracers connected.", func(s *scrape) int64 { return int64(s.in.Connections) }),
 	counter("connections_total", "Connections accepted.", func(s *scrape) uint64 { return s.in.ConnectionsTotal }),
-	counter("keys_decoded_total", "Keys that a connection met for the first time, or had no room to keep.", func(s *scrape) uint64 { return s.in.KeysDecoded }),
-	counter("keys_uncached_total", "Keys that found no room in their connection's table.", func(s *scrape) uint64 { return s.in.KeysUncached }),
-	counter("keys_normalised_total", "Keys with a label that was cut or rewritten as the agent does it.", func(s *scrape) uint64 { return s.in.KeysNormalised }),
+	counter("keys_decoded_total", "Keys that a connection met for the first time, or had no room to keep.", func(s *scrape) uint64 { return s.admitted.KeysDecoded }),
+	counter("keys_uncached_total", "Keys that found no room in their connection's table.", func(s *scrape) uint64 { return s.admitted.KeysUncached }),
+	counter("keys_normalised_total", "Keys with a label that was cut or rewritten as the agent does it.", func(s *scrape) uint64 { return s.admitted.KeysNormalised }),
 	counter("reads_throttled_total", "Reads put off to hold a connection to its byte rate.", func(s *scrape) uint64 { return s.in.ReadsThrottled }),
 	counter("large_frames_waited_total", "Frames over 64 KiB that waited for room among those of others.", func(s *scrape) uint64 { return s.in.FramesWaited }),
 	counter("frames_total", "Frames read.", func(s *scrape) uint64 { return s.in.Frames }),

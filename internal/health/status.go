@@ -144,7 +144,7 @@ func (s *Server) Status() Status {
 		Schema: StatusSchema, At: now, Version: s.config.Version,
 		Started: s.started, UptimeSeconds: now.Sub(s.started).Seconds(),
 		Ready: s.ready.Load(), NotReady: s.notReady(),
-		Books: l.books(), Collapsed: l.in.Collapsed, Late: l.late, Early: l.early, ClientLost: l.in.ClientLost,
+		Books: l.books(), Collapsed: l.admitted.Collapsed, Late: l.late, Early: l.early, ClientLost: l.in.ClientLost,
 		Cycle:       Cycle{l.agg.Sealed, l.agg.LastSeal, s.config.FlushInterval.Seconds()},
 		Aggregates:  Bounded{l.agg.Aggregates, s.config.Limits.Aggregates},
 		Origins:     Bounded{l.agg.Origins, s.config.Limits.Origins},

@@ -44,7 +44,7 @@ func spreadSince(s routing.Stats, moment time.Time) bool {
 // under another key on the way.
 func TestHotKeyIsSpread(t *testing.T) {
 	const interval = time.Second
-	h := start(t, func(c *Config, a *aggregate.Config) {
+	h := start(t, func(c *configs, a *aggregate.Config) {
 		c.Block = true
 		a.Drainers, a.RebalanceInterval = 2, interval
 	})

@@ -5,19 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
 func TestSpansAreCounted(t *testing.T) {
-	h := start(t, func(_ *Config, a *aggregate.Config) { a.Drainers = 3 })
+	h := start(t, func(_ *configs, a *aggregate.Config) { a.Drainers = 3 })
 	c := h.connect("shop")
 	want := map[string]uint64{}
 	for i := range 40 {
@@ -125,7 +127,7 @@ func TestVersionIsAnsweredWithThoseSpoken(t *testing.T) {
 }
 
 func TestSlowFrameIsCutOffAndSilenceIsNot(t *testing.T) {
-	h := start(t, func(c *Config, _ *aggregate.Config) { c.ReadTimeout = 30 * time.Millisecond })
+	h := start(t, func(c *configs, _ *aggregate.Config) { c.ReadTimeout = 30 * time.Millisecond })
 	silent, slow := h.connect("silent"), h.connect("slow")
 	slow.send(spans(1, key("r"))[:9])
 	if reason := slow.farewell(); reason != "too_slow" {
@@ -141,7 +143,7 @@ func TestSlowFrameIsCutOffAndSilenceIsNot(t *testing.T) {
 }
 
 func TestTooManyConnections(t *testing.T) {
-	h := start(t, func(c *Config, _ *aggregate.Config) { c.MaxConnections = 2 })
+	h := start(t, func(c *configs, _ *aggregate.Config) { c.MaxConnections = 2 })
 	first := h.connect("1")
 	h.connect("2")
 	if reason := h.dial().farewell(); reason != "too_many_connections" {
@@ -157,16 +159,17 @@ func TestTooManyConnections(t *testing.T) {
 func TestDrops(t *testing.T) {
 	for _, test := range []struct {
 		name     string
-		change   func(*Config, *aggregate.Config)
+		change   func(*configs, *aggregate.Config)
 		features wire.Features
 		batch    int
-		reason   Drop
+		reason   admit.Drop
 	}{
-		{"batch too large", nil, wire.Features{Stats: true}, 1025, DropBatchTooLarge},
-		{"not wanted", nil, wire.Features{}, 3, DropNotWanted},
+		{"batch too large", nil, wire.Features{Stats: true}, 1025, admit.DropBatchTooLarge},
+		{"not wanted", nil, wire.Features{}, 3, admit.DropNotWanted},
 	} {
 		h := newHarness(t, test.change)
 		h.features = test.features
+		h.admit.SetWanted(test.features.Stats)
 		h.aggregator.Start()
 		h.Start()
 		c := h.connect("shop")
@@ -180,7 +183,7 @@ func TestDrops(t *testing.T) {
 }
 
 func TestTooManyOrigins(t *testing.T) {
-	h := start(t, func(_ *Config, a *aggregate.Config) { a.MaxOrigins = 1 })
+	h := start(t, func(_ *configs, a *aggregate.Config) { a.MaxOrigins = 1 })
 	first, second := h.connect("first"), h.connect("second")
 	first.send(spans(1, key("r")))
 	first.settle()
@@ -195,7 +198,7 @@ func TestTooManyOrigins(t *testing.T) {
 // TestRingFull fills one ring of several before anything drains, and expects
 // the batch that does not fit to leave nothing behind on any of them.
 func TestRingFull(t *testing.T) {
-	h := newHarness(t, func(c *Config, a *aggregate.Config) { a.Drainers, a.RingSlots = 4, 256 })
+	h := newHarness(t, func(c *configs, a *aggregate.Config) { a.Drainers, a.RingSlots = 4, 256 })
 	h.Start()
 	c := h.connect("shop")
 	mixed := wire.BeginSpans(nil)
@@ -224,7 +227,7 @@ func TestRingFull(t *testing.T) {
 
 // TestBlock has a full ring push back on its tracer instead.
 func TestBlock(t *testing.T) {
-	h := newHarness(t, func(c *Config, a *aggregate.Config) { c.Block, a.RingSlots = true, 256 })
+	h := newHarness(t, func(c *configs, a *aggregate.Config) { c.Block, a.RingSlots = true, 256 })
 	h.Start()
 	c := h.connect("shop")
 	for range 10 {
@@ -293,7 +296,7 @@ func TestFeaturesAreAnnounced(t *testing.T) {
 // bytes the socket took before the stop must be counted, and no other.
 func TestDrainIsAnExactBoundary(t *testing.T) {
 	for range 20 {
-		h := start(t, func(_ *Config, a *aggregate.Config) { a.Drainers, a.RingSlots = 2, 1<<16 })
+		h := start(t, func(_ *configs, a *aggregate.Config) { a.Drainers, a.RingSlots = 2, 1<<16 })
 		const perFrame = 32
 		frame := spans(perFrame, key("r"))
 		var writing sync.WaitGroup
@@ -330,7 +333,7 @@ func TestDrainIsAnExactBoundary(t *testing.T) {
 // TestDrainCutsOffAtTheDeadline has a batch that can find no room, and more
 // behind it: all that was handed over is counted.
 func TestDrainCutsOffAtTheDeadline(t *testing.T) {
-	h := newHarness(t, func(c *Config, a *aggregate.Config) { c.Block, a.RingSlots = true, 256 })
+	h := newHarness(t, func(c *configs, a *aggregate.Config) { c.Block, a.RingSlots = true, 256 })
 	h.Start()
 	c := h.connect("shop")
 	for range 5 {
@@ -357,14 +360,14 @@ func TestDrainCutsOffAtTheDeadline(t *testing.T) {
 
 // TestOriginDefaults: what a tracer does not say, the daemon's environment may.
 func TestOriginDefaults(t *testing.T) {
-	h := start(t, func(c *Config, _ *aggregate.Config) { c.DefaultHost, c.DefaultEnv = "node-7", "prod" })
+	h := start(t, func(c *configs, _ *aggregate.Config) { c.DefaultHost, c.DefaultEnv = "node-7", "prod" })
 	origins := make(chan span.Origin, 2)
 	h.connect("silent")
 	c := h.dial()
 	c.send(wire.AppendHello(nil, &wire.Hello{Version: wire.Version, Origin: span.Origin{Host: "own", Env: "test"}}))
 	c.read()
 	for _, conn := range h.connections() {
-		origins <- conn.origin
+		origins <- *conn.publisher.Origin()
 	}
 	close(origins)
 	seen := map[string]bool{}
@@ -376,25 +379,38 @@ func TestOriginDefaults(t *testing.T) {
 	}
 }
 
-// TestPanicIsContained breaks a connection's own state and expects only it to
-// end.
-func TestPanicIsContained(t *testing.T) {
-	h := start(t, nil)
-	healthy, c := h.connect("healthy"), h.connect("broken")
-	for _, conn := range h.connections() {
-		if conn.origin.Service == "broken" {
-			conn.batch.runs = nil // an index out of range at its next batch
-			conn.received.Add(0)  // which it looks at before
+// panicking is a log that panics where a tracer connects.
+type panicking struct {
+	slog.Handler
+	broken string // its service
+}
+
+func (panicking) Enabled(context.Context, slog.Level) bool { return true }
+
+func (p panicking) Handle(_ context.Context, r slog.Record) error {
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == "service" && a.Value.String() == p.broken && r.Level == slog.LevelDebug {
+			panic("a defect")
 		}
-	}
-	c.send(spans(3, key("r")))
+		return true
+	})
+	return nil
+}
+
+// TestPanicIsContained has one connection's goroutine panic and expects only it to end.
+func TestPanicIsContained(t *testing.T) {
+	h := start(t, func(c *configs, _ *aggregate.Config) {
+		c.Log = slog.New(panicking{slog.DiscardHandler, "broken"})
+	})
+	healthy, c := h.connect("healthy"), h.dial()
+	c.send(hello("broken"))
 	if reason := c.farewell(); reason != "bug" {
 		t.Errorf("closed with %q", reason)
 	}
 	healthy.send(spans(2, key("r")))
 	healthy.settle()
 	h.stop()
-	if stats := h.Stats(); stats.Dropped["bug"] != 3 || stats.Faults["bug"] != 1 || h.rows["r"] != 2 {
+	if stats := h.Stats(); stats.DroppedTotal() != 0 || stats.Faults["bug"] != 1 || h.rows["r"] != 2 {
 		t.Errorf("dropped %v, faults %v, counted %v", stats.Dropped, stats.Faults, h.rows)
 	}
 }
@@ -409,7 +425,7 @@ func FuzzConnection(f *testing.F) {
 	f.Add(true, wire.AppendLost(nil, wire.Lost{"x": 1}))
 	f.Add(true, wire.AppendFlush(nil, &wire.Flush{ID: 1}))
 	f.Fuzz(func(t *testing.T, greet bool, data []byte) {
-		h := start(t, func(c *Config, _ *aggregate.Config) { c.ReadTimeout = time.Second })
+		h := start(t, func(c *configs, _ *aggregate.Config) { c.ReadTimeout = time.Second })
 		c := h.dial()
 		if greet {
 			c.send(hello("fuzz"))

@@ -32,8 +32,8 @@ func (p *pieces) Read(to []byte) (int, error) {
 	return n, nil
 }
 
-// ample is more space than a test needs.
-func ample() *space { return &space{max: math.MaxInt64} }
+// ample is more room than a test needs.
+func ample() *buffers { return &buffers{max: math.MaxInt64} }
 
 // FuzzFrames reads arbitrary bytes in arbitrary pieces, and expects the same
 // messages as a reading in one piece, a bounded buffer, and an end.

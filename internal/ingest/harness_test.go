@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
@@ -20,6 +21,7 @@ import (
 // harness is a server before an aggregator that counts into memory.
 type harness struct {
 	*Server
+	admit      *admit.Publishers
 	t          testing.TB
 	aggregator *aggregate.Aggregator
 
@@ -32,13 +34,32 @@ type harness struct {
 	ended    sync.Once
 }
 
+// configs are the server's and the publishers' in one.
+type configs struct {
+	Config
+	admitting
+}
+
+type (
+	admitting  = admit.Config
+	admitStats = admit.Stats
+)
+
+// stats are the server's and the publishers' in one.
+type stats struct {
+	Stats
+	admitStats
+}
+
+func (h *harness) Stats() stats { return stats{h.Server.Stats(), h.admit.Stats()} }
+
 // newHarness makes a server; start runs it.
-func newHarness(t testing.TB, change func(*Config, *aggregate.Config)) *harness {
+func newHarness(t testing.TB, change func(*configs, *aggregate.Config)) *harness {
 	t.Helper()
 	h := &harness{t: t, changed: make(chan struct{}), rows: map[string]uint64{}, features: wire.Features{Stats: true}}
 	counting := aggregate.DefaultConfig()
 	counting.Deliver = h.deliver
-	config := DefaultConfig()
+	config := configs{DefaultConfig(), admit.DefaultConfig()}
 	config.Socket.Path = filepath.Join(t.TempDir(), "s")
 	config.Log = slog.New(slog.DiscardHandler)
 	config.Features = func() (wire.Features, <-chan struct{}) {
@@ -53,14 +74,28 @@ func newHarness(t testing.TB, change func(*Config, *aggregate.Config)) *harness 
 	if h.aggregator, err = aggregate.New(counting); err != nil {
 		t.Fatal(err)
 	}
-	config.Aggregator = h.aggregator
-	if h.Server, err = New(config); err != nil {
+	config.Aggregator, config.Connections, config.Report = h.aggregator, config.MaxConnections, h.report
+	if h.admit, err = admit.New(config.admitting); err != nil {
+		t.Fatal(err)
+	}
+	h.admit.SetWanted(h.features.Stats)
+	config.Admit = h.admit
+	if h.Server, err = New(config.Config); err != nil {
 		t.Fatal(err)
 	}
 	return h
 }
 
-func start(t testing.TB, change func(*Config, *aggregate.Config)) *harness {
+// report seals, and returns when that is delivered.
+func (h *harness) report(ctx context.Context) error {
+	reported, err := h.aggregator.Report(ctx)
+	if err == nil {
+		err = reported.Wait(ctx)
+	}
+	return err
+}
+
+func start(t testing.TB, change func(*configs, *aggregate.Config)) *harness {
 	t.Helper()
 	h := newHarness(t, change)
 	h.aggregator.Start()
@@ -106,6 +141,7 @@ func (h *harness) dropped() uint64 {
 func (h *harness) setFeatures(f wire.Features) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.admit.SetWanted(f.Stats)
 	h.features = f
 	close(h.changed)
 	h.changed = make(chan struct{})

@@ -167,7 +167,7 @@ func TestHostile(t *testing.T) {
 		}},
 	} {
 		t.Run(attack.name, func(t *testing.T) {
-			h := start(t, func(c *Config, _ *aggregate.Config) {
+			h := start(t, func(c *configs, _ *aggregate.Config) {
 				c.ReadTimeout, c.MaxConnections = 200*time.Millisecond, 200
 			})
 			healthy := h.connect("healthy")

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/client"
+	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
@@ -146,14 +147,15 @@ type timed struct {
 	b    testing.TB
 	name string
 	gen  *workload.Generator
+
+	before uint64 // spans that were taken before the last restart
 }
 
 func newTimed(b *testing.B, name string) *timed {
-	h := newHarness(b, func(c *Config, a *aggregate.Config) {
+	h := newHarness(b, func(c *configs, a *aggregate.Config) {
 		*a = counting()
 		c.Block = name == workload.Burst // which is more than the rings hold
 	})
-	h.Server.features.Store(&h.features)
 	h.aggregator.Start()
 	t := &timed{harness: h, b: b, name: name, gen: newGenerator(b, name)}
 	b.Cleanup(func() {
@@ -182,7 +184,13 @@ func (t *timed) restart() {
 		t.b.Fatal(err)
 	}
 	fresh.Start()
-	t.aggregator, t.Server.config.Aggregator = fresh, fresh
+	t.before = t.taken()
+	config := admit.DefaultConfig()
+	config.Aggregator = fresh
+	if t.admit, err = admit.New(config); err != nil {
+		t.b.Fatal(err)
+	}
+	t.aggregator, t.Server.config.Admit = fresh, t.admit
 }
 
 func newGenerator(b testing.TB, name string) *workload.Generator {
@@ -195,9 +203,10 @@ func newGenerator(b testing.TB, name string) *workload.Generator {
 
 // connect is a connection as it is after the hello of a service.
 func (t *timed) connect(service string) *conn {
-	c := &conn{admission: admission{server: t.Server, origin: span.Origin{Service: service, Lang: "go"}}, frames: &frames{}}
-	c.enter(true)
-	return c
+	return &conn{
+		server: t.Server, frames: &frames{},
+		publisher: t.admit.NewConnection(span.Origin{Service: service, Lang: "go"}),
+	}
 }
 
 func (t *timed) handle(c *conn, messages [][]byte) {
@@ -210,7 +219,7 @@ func (t *timed) handle(c *conn, messages [][]byte) {
 
 func (t *timed) taken() uint64 {
 	stats := t.Stats()
-	return stats.Received - stats.DroppedTotal()
+	return t.before + stats.Received - stats.DroppedTotal()
 }
 
 // settle waits until the drainers have counted everything.

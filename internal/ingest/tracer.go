@@ -25,10 +25,10 @@ type Tracer struct {
 func (s *Server) Tracers() []Tracer {
 	tracers := []Tracer{}
 	for _, c := range s.connections() {
-		if known := c.known.Load(); known != nil {
+		if known := c.tracer.Load(); known != nil {
 			tracer := *known
-			tracer.Dropped, tracer.Lost = c.dropped.Load(), c.missed.Load()
-			tracer.Received = c.received.Load()
+			tracer.Dropped, tracer.Lost = c.publisher.Dropped(), c.lost.Load()
+			tracer.Received = c.publisher.Received()
 			tracers = append(tracers, tracer)
 		}
 	}

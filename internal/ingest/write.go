@@ -43,7 +43,7 @@ func (c *conn) welcome() error {
 	config := &c.server.config
 	err := c.writeLocked(wire.AppendWelcome(nil, &wire.Welcome{
 		Version: wire.Version, Daemon: config.Version,
-		MaxFrame: config.MaxFrame, MaxBatch: config.largestBatch(), MaxKeys: config.MaxKeys,
+		MaxFrame: config.MaxFrame, MaxBatch: config.Admit.MaxBatch(), MaxKeys: config.Admit.MaxKeys(),
 		Features: *c.server.features.Load(),
 	}))
 	c.greeted = err == nil

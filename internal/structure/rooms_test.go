@@ -21,11 +21,11 @@ var rooms = map[string]room{
 	"client":       {"internal/span internal/wire client/rules", "a tracer speaks the protocol and uses the vocabulary"},
 	"client/rules": {"", "what of a span counts is a table of the agent's"},
 
-	"internal/ingest":      {"internal/admit internal/aggregate internal/memory internal/registry internal/ring internal/routing internal/span internal/wire", "takes frames apart and hands batches on to be admitted"},
-	"internal/apm":         {"internal/admit internal/aggregate internal/clientstats internal/ingest internal/memory internal/registry internal/span internal/traces", "takes HTTP requests and hands their bodies on to be counted"},
+	"internal/ingest":      {"internal/admit internal/memory internal/socket internal/span internal/wire", "takes frames apart and hands batches on to be admitted"},
+	"internal/apm":         {"internal/admit internal/aggregate internal/clientstats internal/memory internal/registry internal/socket internal/span internal/traces", "takes HTTP requests and hands their bodies on to be counted"},
 	"internal/traces":      {"client/rules internal/msgpack internal/span internal/wire", "walks a body and decides what of it counts"},
 	"internal/clientstats": {"internal/aggregate internal/msgpack internal/sketch internal/span", "reads tracers' own statistics"},
-	"internal/admit":       {"internal/aggregate internal/memory internal/registry internal/ring internal/routing internal/span internal/wire", "finds keys and publishes slots"},
+	"internal/admit":       {"internal/aggregate internal/registry internal/ring internal/routing internal/span internal/wire", "finds keys and publishes slots"},
 	"internal/registry":    {"internal/memory internal/sketch internal/span", "an interval's keys and budgets"},
 	"internal/routing":     {"", "names no key, table or cycle"},
 	"internal/sketch":      {"internal/memory", "names nothing of spans"},
@@ -34,6 +34,7 @@ var rooms = map[string]room{
 
 	"internal/dump":    {"", "keeps refused payloads, as bytes"},
 	"internal/systemd": {"", "speaks to the service manager"},
+	"internal/socket":  {"", "opens sockets and knows peers"},
 	"internal/memory":  {"", "adds up what the rooms take"},
 	"internal/wire":    {"internal/msgpack internal/span", "the protocol between client and daemon"},
 	"internal/msgpack": {"", "reads in place"},

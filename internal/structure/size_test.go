@@ -10,8 +10,6 @@ const (
 // stillTooLong are the files and functions that wait for their rooms to be rebuilt.
 var stillTooLong = map[string]bool{
 	"internal/bench/run.go":                  true,
-	"internal/ingest/batch.go":               true,
-	"internal/ingest/server.go":              true,
 	"internal/traces/count.go":               true,
 	"internal/traces/reader.go":              true,
 	"internal/traces/v04.go":                 true,

@@ -2,8 +2,7 @@ package wire
 
 import "github.com/spanstatsd/spanstatsd/internal/msgpack"
 
-// SpansWalker walks the snapshots of one batch in place: Commons those of the one shape
-// that nearly every snapshot has, many at a time, and Next any one, of every width.
+// SpansWalker walks the snapshots of one batch in place.
 type SpansWalker struct {
 	body  []byte
 	at    int // of the next snapshot
@@ -42,17 +41,18 @@ func (w *SpansWalker) Next(s *Snapshot) bool {
 	if w.left == 0 {
 		return w.stop()
 	}
-	r := msgpack.NewReaderAt(w.body, w.at)
-	expected := readSnapshot(&r, w.body, s)
-	if w.at = r.At(); r.Failed() {
-		return w.fail(expected)
+	if n := readCommon(w.body[w.at:], s); n != 0 {
+		w.at += n
+	} else {
+		r := msgpack.NewReaderAt(w.body, w.at)
+		expected := readSnapshot(&r, w.body, s)
+		if w.at = r.At(); r.Failed() {
+			return w.fail(expected)
+		}
 	}
 	w.left--
 	return true
 }
-
-// Left is how many snapshots are to come.
-func (w *SpansWalker) Left() int { return w.left }
 
 // stop ends the walk after the last snapshot, where the message must end too.
 func (w *SpansWalker) stop() bool {

@@ -35,11 +35,10 @@ func BenchmarkWalkSpans(b *testing.B) {
 		}
 		_, body, _ := Split(timedFrame(numbered)[HeaderLen:])
 		b.Run(name, func(b *testing.B) {
-			var block [64]Common
 			var s Snapshot
 			for n := 0; n < b.N; n += timedBatch {
 				w, _ := WalkSpans(body)
-				for w.Commons(block[:]) > 0 || w.Next(&s) {
+				for w.Next(&s) {
 				}
 			}
 		})

@@ -36,8 +36,7 @@ type work struct {
 	spans  int // an aggregate
 	opened time.Time
 	keys   []registry.KeyEntry
-	counts []aggregate.Snapshot
-	slots  []aggregate.Slot // of them
+	slots  []aggregate.Slot
 	table  *aggregate.Table
 	coder  *flush.Encoder
 }
@@ -60,10 +59,10 @@ func newWork(shape shape, spans int) *work {
 		if rnd.IntN(20) == 0 {
 			flags |= span.Error
 		}
-		w.counts = append(w.counts, aggregate.Snapshot{
-			Key: registry.KeyID(i % aggregates), Duration: shape.draw(rnd), End: w.opened.UnixNano(), Weight: 1, Flags: flags,
+		end := w.opened.UnixNano()
+		w.slots = append(w.slots, aggregate.Slot{
+			Key: registry.KeyID(i % aggregates), Duration: shape.draw(rnd), End: end, Weight: 1, Flags: flags, Place: window.Place(end),
 		})
-		w.slots = window.Append(w.slots, &w.counts[i])
 	}
 	return w
 }
@@ -73,7 +72,7 @@ func (w *work) ours() func() []byte {
 	w.table.Reset()
 	w.table.Open(w.opened)
 	for i := range w.slots {
-		w.table.Add(w.slots[i])
+		w.table.Add(&w.slots[i])
 	}
 	sealed := aggregate.NewSealed(1, w.opened, w.opened.Add(width), width,
 		[]span.Origin{{Service: "web", Env: "prod", Host: "host"}}, w.keys, w.table)
@@ -93,8 +92,8 @@ func (w *work) agents() func() []byte {
 		ComputeStatsBySpanKind: true, BucketInterval: int64(width),
 	}, w.opened)
 	meta, metrics := map[string]string{"span.kind": "server", "http.status_code": "200"}, map[string]float64{"_top_level": 1}
-	for i := range w.counts {
-		s := &w.counts[i]
+	for i := range w.slots {
+		s := &w.slots[i]
 		key := &w.keys[s.Key].Key
 		counted, ok := concentrator.NewStatSpanWithConfig(stats.StatSpanConfig{
 			Service: key.Service, Name: key.Operation, Resource: key.Resource, Type: key.Type,

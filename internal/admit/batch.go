@@ -1,0 +1,53 @@
+package admit
+
+import (
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+	"github.com/spanstatsd/spanstatsd/internal/ring"
+)
+
+// batch is the scratch of one publisher for the batch that it is admitting.
+type batch struct {
+	slots        []aggregate.Slot
+	hashes       []uint32 // of the keys, by slot
+	drainers     []uint16 // by slot
+	runs         []run    // by drainer
+	collapsed    [registry.Fields]uint64
+	hasCollapsed bool
+}
+
+// run is the part of a batch that goes to one drainer.
+type run struct {
+	slots  int
+	filled int // of them
+	claim  ring.Claim[aggregate.Slot]
+}
+
+// reset empties the batch and makes room for so many slots.
+func (b *batch) reset(n int) {
+	if cap(b.slots) < n {
+		b.slots, b.hashes, b.drainers = make([]aggregate.Slot, n), make([]uint32, n), make([]uint16, n)
+	}
+	b.slots, b.hashes, b.drainers = b.slots[:n], b.hashes[:n], b.drainers[:n]
+	clear(b.runs)
+	if b.hasCollapsed {
+		b.collapsed, b.hasCollapsed = [registry.Fields]uint64{}, false
+	}
+}
+
+// trim lets go of room that only a batch of more than so many spans needs.
+func (b *batch) trim(most int) {
+	if cap(b.slots) > most {
+		b.slots, b.hashes, b.drainers = nil, nil, nil
+	}
+}
+
+// collapse counts a span whose key lost labels.
+func (b *batch) collapse(fields registry.Collapsed) {
+	b.hasCollapsed = true
+	for f := range registry.Fields {
+		if fields.Has(registry.Field(f)) {
+			b.collapsed[f]++
+		}
+	}
+}

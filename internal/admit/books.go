@@ -1,0 +1,91 @@
+package admit
+
+import (
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+	"sync/atomic"
+
+	"golang.org/x/sys/cpu"
+)
+
+// books count what became of the spans of all publishers. Each publisher adds to them
+// once a batch or less.
+type books struct {
+	_         cpu.CacheLinePad
+	received  atomic.Uint64
+	_         cpu.CacheLinePad
+	dropped   [drops]atomic.Uint64
+	collapsed [registry.Fields]atomic.Uint64
+	decoded   atomic.Uint64 // keys
+	uncached  atomic.Uint64 // keys that were decoded and found no room in their publisher's table
+	cut       atomic.Uint64 // keys with a label that had to be changed
+}
+
+// entry is the spans of one batch, or of several that are admitted together, on their way
+// into the books. Whoever begins one defers its end, so that the books balance also after
+// a panic.
+type entry struct {
+	books     *books
+	spans     uint64
+	published uint64 // of the spans
+	reason    Drop   // of those that are not published at the end
+}
+
+// begin begins an entry of so many spans, none of which is published yet.
+func (b *books) begin(spans uint64, reason Drop) entry {
+	return entry{books: b, spans: spans, reason: reason}
+}
+
+// end counts the spans as received, and what was not published as dropped. Received is
+// counted last, so that at any moment no part of the books exceeds the whole for longer
+// than what is admitted at a time.
+func (e *entry) end() {
+	if rest := e.spans - e.published; rest > 0 {
+		e.books.dropped[e.reason].Add(rest)
+	}
+	e.books.received.Add(e.spans)
+}
+
+// collapse counts the spans that lost labels, by label.
+func (b *books) collapse(spans *[registry.Fields]uint64) {
+	for f, n := range spans {
+		b.collapsed[f].Add(n)
+	}
+}
+
+// Stats is what the outside sees of all publishers. Every reason is present, also at 0.
+type Stats struct {
+	Received       uint64
+	Dropped        map[string]uint64 // by reason
+	Collapsed      map[string]uint64 // by field
+	KeysDecoded    uint64
+	KeysUncached   uint64
+	KeysNormalised uint64
+}
+
+// DroppedTotal is the sum over all reasons.
+func (s *Stats) DroppedTotal() (total uint64) {
+	for _, n := range s.Dropped {
+		total += n
+	}
+	return total
+}
+
+// Stats reads the books without disturbing those who write them. Received is read last: a
+// batch counts as received after it was published or dropped, so the parts never exceed
+// the whole by a batch that is not in it yet.
+func (s *Publishers) Stats() Stats {
+	b := &s.books
+	stats := Stats{
+		KeysDecoded: b.decoded.Load(), KeysUncached: b.uncached.Load(), KeysNormalised: b.cut.Load(),
+		Dropped:   make(map[string]uint64, drops),
+		Collapsed: make(map[string]uint64, registry.Fields),
+	}
+	for d := admitted + 1; int(d) < drops; d++ {
+		stats.Dropped[d.String()] = b.dropped[d].Load()
+	}
+	for f := range registry.Fields {
+		stats.Collapsed[registry.Field(f).String()] = b.collapsed[f].Load()
+	}
+	stats.Received = b.received.Load()
+	return stats
+}

@@ -1,0 +1,145 @@
+package admit
+
+import (
+	"fmt"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// A snapshot's key is found in the first of these ways that fits:
+//
+//	way        when                                 cost                            what follows
+//	numbered   the snapshot has a number for a key  an index                        nothing
+//	predicted  it is the key that followed the      a comparison of bytes           nothing
+//	           last one the last time
+//	cached     the key's bytes are in the table     a hash, a comparison            it is predicted the next time
+//	admitted   they are not, or the key is new to   its labels are looked up where  it is put into the table, if
+//	           the interval                         they lie, or it is read,        there is room
+//	                                                normalised and charged
+//
+// A key that lost a label to a budget is put into the table only while that is small: of a
+// flood each key comes once. A number that nobody defined is malformed. The answer is valid
+// until the next one.
+func (p *Publisher) find(cycle *aggregate.Cycle, s *wire.Snapshot) (*resolved, error) {
+	index, hash := none, uint64(0)
+	if s.Numbered {
+		if index = p.keys.numbered(s.Number); index == none {
+			return nil, fmt.Errorf("resolve key: number %d is not defined on this connection", s.Number)
+		}
+	} else if index = p.keys.predict(s.Key); index == none {
+		if index, hash = p.keys.find(s.Key); index == none {
+			return p.findNew(cycle, s.Key, hash)
+		}
+		p.keys.came(index)
+	}
+	known := &p.keys.known[index]
+	if known.interval != p.interval {
+		if err := p.admitKnown(cycle, known); err != nil {
+			return nil, err
+		}
+	}
+	return &known.resolved, nil
+}
+
+// fewKeys is how many keys are put into a table whatever they lost.
+const fewKeys = 256
+
+// findNew admits a key that is not in the table, and puts it there if there is room.
+func (p *Publisher) findNew(cycle *aggregate.Cycle, raw []byte, hash uint64) (*resolved, error) {
+	changed, err := p.admit(cycle, raw, &p.uncached)
+	if err != nil {
+		return nil, err
+	}
+	p.misses.count(changed)
+	if p.uncached.collapsed != 0 && len(p.keys.known) >= fewKeys {
+		return &p.uncached, nil
+	}
+	index := p.keys.add(raw, hash, keyCached)
+	if index == none {
+		p.misses.uncached++
+		return &p.uncached, nil
+	}
+	known := &p.keys.known[index]
+	known.resolved = p.uncached
+	return &known.resolved, nil
+}
+
+// admitKnown admits a key of the table at its first use in an interval.
+func (p *Publisher) admitKnown(cycle *aggregate.Cycle, known *knownKey) error {
+	isFirst := known.interval == 0 // it was defined, and not used
+	changed, err := p.admit(cycle, known.raw, &known.resolved)
+	if isFirst {
+		p.misses.count(changed)
+	}
+	return err
+}
+
+// admit charges a raw key to its origin's budgets. Where all of its labels are known to
+// the interval's registry, or lost, that takes no lock and decodes nothing.
+func (p *Publisher) admit(cycle *aggregate.Cycle, raw []byte, to *resolved) (changed bool, err error) {
+	var admission registry.Admission
+	ok := false
+	if wire.OutlineKey(&p.outline, raw) {
+		admission, ok = p.lookup.Admit(raw, &p.outline, p.shared.config.MaxResource)
+	}
+	if !ok {
+		if err := wire.ReadKey(&p.key, raw); err != nil {
+			return false, err //nolint:wrapcheck // the message's own words
+		}
+		changed = p.normalize(&p.key)
+		admission = cycle.Admit(p.originID, &p.key)
+	}
+	*to = resolved{p.interval, admission.ID, admission.Hash, admission.Collapsed}
+	return changed, nil
+}
+
+// normalize makes of a key what the statistics will show.
+func (p *Publisher) normalize(k *span.Key) (changed bool) {
+	changed = k.Normalize(p.origin.Lang)
+	if most := p.shared.config.MaxResource; len(k.Resource) > most {
+		k.Resource, changed = span.Text(k.Resource, most), true
+	}
+	return changed
+}
+
+// check says what is wrong with the bytes of a key.
+func (p *Publisher) check(raw []byte) error {
+	if wire.OutlineKey(&p.outline, raw) {
+		return nil
+	}
+	defer p.key.Clear() // or it would keep the message's buffer
+	return wire.ReadKey(&p.key, raw)
+}
+
+// misses are the keys of a batch that were not cached.
+type misses struct {
+	decoded  uint64
+	uncached uint64
+	cut      uint64
+}
+
+// count counts a key that came for the first time.
+func (m *misses) count(changed bool) {
+	m.decoded++
+	if changed {
+		m.cut++
+	}
+}
+
+// countMisses ends the finding of a batch's keys: what labels they lost is charged, and
+// misses are made known, once however often the batch is tried.
+func (p *Publisher) countMisses() {
+	p.lookup.Settle()
+	if p.misses == (misses{}) {
+		return
+	}
+	if books := &p.shared.books; !p.isRetry {
+		books.decoded.Add(p.misses.decoded)
+		books.uncached.Add(p.misses.uncached)
+		books.cut.Add(p.misses.cut)
+	}
+	p.misses = misses{}
+	p.key.Clear() // or it would keep the message's buffer
+}

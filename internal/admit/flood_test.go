@@ -1,0 +1,150 @@
+package admit
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// TestFloodsAmongUsualKeys publishes floods of keys that differ in some of their labels,
+// with usual keys among them, whole and by number, and expects what a list has kept of each.
+func TestFloodsAmongUsualKeys(t *testing.T) {
+	for seed := range uint64(20) {
+		synctest.Test(t, func(t *testing.T) { floodsAmongUsualKeys(t, rand.New(rand.NewPCG(seed, 2))) })
+	}
+}
+
+func floodsAmongUsualKeys(t *testing.T, rnd *rand.Rand) {
+	got := map[string]uint64{}
+	h := newHarness(t, func(_ *Config, a *aggregate.Config) {
+		a.Drainers = 1 + rnd.IntN(3)
+		for f := range a.Budgets {
+			a.Budgets[f] = keptLabels
+		}
+		a.LimitDrainers()
+		a.Deliver = func(s *aggregate.Sealed) {
+			for part := range s.Parts {
+				got[nameOf(&s.Keys[part.Key].Key)] += part.Counts().Spans
+			}
+			s.Delivery.Resolve(nil)
+			s.Release()
+		}
+	})
+
+	h.aggregator.Start()
+	p := h.NewPublisher(span.Origin{Service: "web"})
+	for number := range uint32(numberedKeys) {
+		k := usualKey(int(number))
+		if err := p.Define(number, wire.AppendKey(nil, &k)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sent := floods{rnd: rnd, values: map[registry.Field][]string{}, want: map[string]uint64{}, lost: map[registry.Field]uint64{}}
+	for batch := range 60 {
+		if batch%10 == 0 {
+			sent.differ, sent.of = 1+rnd.IntN(15), []int{40, 40_000}[batch/10%2]
+		}
+		if reason, ok := h.offer(p, sent.batch()); !ok {
+			t.Fatalf("a batch was refused as %s", reason)
+		}
+	}
+	p.Close()
+	h.aggregator.Stop()
+	for key, spans := range sent.want {
+		if got[key] != spans {
+			t.Errorf("%d spans of %s, want %d", got[key], key, spans)
+		}
+	}
+	if len(got) != len(sent.want) || h.Stats().Collapsed["whole_key"]+h.Stats().Collapsed["resource"] == 0 {
+		t.Errorf("%d keys, want %d; collapsed %v", len(got), len(sent.want), h.Stats().Collapsed)
+	}
+	if len(p.keys.known) > 2*fewKeys {
+		t.Errorf("%d keys of floods are in the table", len(p.keys.known))
+	}
+	for field, lost := range sent.lost {
+		if counted := h.Stats().Collapsed[field.String()]; counted != lost {
+			t.Errorf("%d spans lost their %s, want %d", counted, field, lost)
+		}
+	}
+}
+
+const (
+	keptLabels   = 20 // distinct values of each
+	usualKeys    = 8
+	numberedKeys = 5 // of them
+)
+
+func usualKey(i int) span.Key {
+	return span.Key{
+		Service: "shop", Operation: "web.request", Resource: fmt.Sprint("GET /page/", i),
+		Kind: "client", PeerTags: []string{"host:db-1"},
+	}
+}
+
+func nameOf(k *span.Key) string { return fmt.Sprint(k.Service, k.Operation, k.Resource, k.PeerTags) }
+
+// floods makes batches, and knows what shall become of their keys where the first few values
+// of each label are kept, in the order in which they come.
+type floods struct {
+	rnd    *rand.Rand
+	differ int // bits: the labels in which the keys of the flood differ
+	of     int // so many keys the usual ones are 8
+	serial uint32
+	values map[registry.Field][]string
+	want   map[string]uint64 // spans by key
+	lost   map[registry.Field]uint64
+}
+
+func (f *floods) batch() []byte {
+	n := 1 + f.rnd.IntN(300)
+	return bodyOf(n, func(_ int, frame []byte) []byte {
+		number := f.rnd.IntN(f.of)
+		key := f.key(number)
+		if weight, end := 1+float64(f.rnd.IntN(50)/49), time.Now().UnixNano(); number < numberedKeys && f.rnd.IntN(2) == 0 {
+			frame = wire.AppendNumbered(frame, uint32(number), 1000, end, 0, weight)
+		} else {
+			frame = wire.AppendWhole(frame, wire.AppendKey(nil, &key), 1000, end, 0, weight)
+		}
+		key.Service = f.keep(registry.FieldService, key.Service)
+		key.Operation = f.keep(registry.FieldOperation, key.Operation)
+		key.Resource = f.keep(registry.FieldResource, key.Resource)
+		key.PeerTags[0] = "host:" + f.keep(registry.FieldPeerTag, key.PeerTags[0][len("host:"):])
+		f.want[nameOf(&key)]++
+		return frame
+	})
+}
+
+func (f *floods) key(number int) span.Key {
+	key := usualKey(number)
+	if number < usualKeys {
+		return key
+	}
+	for i, label := range []*string{&key.Service, &key.Operation, &key.Resource, &key.PeerTags[0]} {
+		if f.serial++; f.differ&(1<<i) != 0 {
+			*label = []string{"service-", "operation.", "GET /page/", "host:"}[i] + fmt.Sprintf("%08x", f.serial*2654435761)
+		}
+	}
+	return key
+}
+
+func (f *floods) keep(field registry.Field, value string) string {
+	values := f.values[field]
+	switch {
+	case slices.Contains(values, value):
+		return value
+	case len(values) == keptLabels:
+		f.lost[field]++
+		return span.Blocked
+	}
+	f.values[field] = append(values, value)
+	return value
+}

@@ -1,0 +1,115 @@
+package admit
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// harness is publishers before an aggregator that counts into memory.
+type harness struct {
+	*Publishers
+	t          testing.TB
+	aggregator *aggregate.Aggregator
+	ended      sync.Once
+
+	mu     sync.Mutex
+	sealed uint64
+	rows   map[string]uint64 // spans by resource
+}
+
+// newHarness makes publishers; aggregator.Start has the rings drained.
+func newHarness(t testing.TB, change func(*Config, *aggregate.Config)) *harness {
+	t.Helper()
+	h := &harness{t: t, rows: map[string]uint64{}}
+	counting := aggregate.DefaultConfig()
+	counting.Deliver = h.deliver
+	config := DefaultConfig()
+	if change != nil {
+		change(&config, &counting)
+	}
+	var err error
+	if h.aggregator, err = aggregate.New(counting); err != nil {
+		t.Fatal(err)
+	}
+	config.Aggregator = h.aggregator
+	if h.Publishers, err = New(config); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func (h *harness) deliver(s *aggregate.Sealed) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.sealed += s.Spans()
+	for part := range s.Parts {
+		h.rows[s.Keys[part.Key].Key.Resource] += part.Counts().Spans
+	}
+	s.Delivery.Resolve(nil)
+	s.Release()
+}
+
+// offer publishes a batch by itself as one that can be left to the agent.
+func (h *harness) offer(p *Publisher, body []byte) (Drop, bool) {
+	return h.PublishTogether(func() {}, Part{p, body})
+}
+
+// finish counts everything that was published, and checks the books.
+func (h *harness) finish(publishers ...*Publisher) {
+	h.t.Helper()
+	h.aggregator.Start()
+	h.stop(publishers...)
+}
+
+func (h *harness) stop(publishers ...*Publisher) {
+	h.t.Helper()
+	h.ended.Do(func() {
+		for _, p := range publishers {
+			p.Close()
+		}
+		h.aggregator.Stop()
+		stats, counted := h.Stats(), h.aggregator.Stats()
+		if aggregated := counted.Aggregated(); stats.Received != aggregated+stats.DroppedTotal() || aggregated != h.sealed || counted.Held != 0 {
+			h.t.Errorf("books: received %d = aggregated %d + dropped %v; sealed %d, held %d",
+				stats.Received, aggregated, stats.Dropped, h.sealed, counted.Held)
+		}
+	})
+}
+
+func (h *harness) counted() uint64 {
+	stats := h.aggregator.Stats()
+	return stats.Aggregated()
+}
+
+func key(resource string) []byte {
+	return wire.AppendKey(nil, &span.Key{Service: "shop", Operation: "op", Resource: resource})
+}
+
+// spans is the body of a batch of n snapshots of the key.
+func spans(n int, key []byte) []byte {
+	return bodyOf(n, func(_ int, frame []byte) []byte {
+		return wire.AppendWhole(frame, key, 1000, time.Now().UnixNano(), 0, 1)
+	})
+}
+
+// body is the body of a batch of n.
+func body(n int) []byte { return spans(n, key("r")) }
+
+// bodyOf is the body of a batch of n snapshots that add appends.
+func bodyOf(n int, add func(i int, frame []byte) []byte) []byte {
+	frame := wire.BeginSpans(nil)
+	for i := range n {
+		frame = add(i, frame)
+	}
+	wire.EndSpans(frame, 0, n)
+	_, body, err := wire.Split(frame[wire.HeaderLen:])
+	if err != nil {
+		panic(err)
+	}
+	return body
+}

@@ -1,0 +1,59 @@
+package admit
+
+import "sync/atomic"
+
+// keyMemory is what the key tables of all publishers may hold together. Half of it is set
+// apart in equal shares, one for each connection that may come, so that none can be left
+// without. The other half is common: whoever has used its share up takes from it, and a
+// publisher that is no connection has only that. The last quarter of the common part is
+// for keys with numbers, since those that have none can be resolved again, and a tracer
+// with a number that finds no room loses its connection.
+type keyMemory struct {
+	share  int64 // of each connection
+	common int64
+	taken  atomic.Int64 // of the common part
+}
+
+func newKeyMemory(bytes, connections int) keyMemory {
+	share := int64(bytes) / 2 / int64(connections)
+	return keyMemory{share: share, common: int64(bytes) - share*int64(connections)}
+}
+
+// keyUse is what a key is put into a table for.
+type keyUse uint8
+
+const (
+	keyCached   keyUse = iota // it has come by its bytes
+	keyNumbered               // it is about to get a number
+)
+
+// keyShare is one publisher's part of the memory.
+type keyShare struct {
+	memory *keyMemory
+	own    int64
+}
+
+// take finds room for cost bytes more than the publisher holds.
+func (s *keyShare) take(holds, cost int, use keyUse) bool {
+	more := s.beyond(holds+cost) - s.beyond(holds)
+	if more == 0 {
+		return true
+	}
+	limit := s.memory.common
+	if use == keyCached {
+		limit -= limit / 4
+	}
+	if s.memory.taken.Add(more) > limit {
+		s.memory.taken.Add(-more)
+		return false
+	}
+	return true
+}
+
+// resize makes known that the publisher holds less.
+func (s *keyShare) resize(held, holds int) {
+	s.memory.taken.Add(s.beyond(holds) - s.beyond(held))
+}
+
+// beyond is the part of what a publisher holds that is not its own share.
+func (s *keyShare) beyond(holds int) int64 { return max(0, int64(holds)-s.own) }

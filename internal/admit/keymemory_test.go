@@ -1,0 +1,133 @@
+package admit
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// TestKeyMemoryIsBoundedAndShared adds and frees at random, for as many
+// connections as there may be and some publishers more, and holds the memory
+// against its two promises: no more than its bytes in all, and each connection its
+// share at any time.
+func TestKeyMemoryIsBoundedAndShared(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(4, 4))
+	const bytes, connections = 100_000, 10
+	memory := newKeyMemory(bytes, connections)
+	shares := make([]keyShare, connections+3)
+	holds := make([]int, len(shares))
+	for i := range shares {
+		shares[i].memory = &memory
+		if i < connections {
+			shares[i].own = memory.share
+		}
+	}
+	refused := 0
+	for step := range 100_000 {
+		i := rnd.IntN(1 + rnd.IntN(len(shares))) // the first ones flood
+		if rnd.IntN(500) == 0 {
+			less := rnd.IntN(holds[i] + 1)
+			shares[i].resize(holds[i], less)
+			holds[i] = less
+			continue
+		}
+		cost, use := 1+rnd.IntN(300), keyUse(rnd.IntN(2))
+		ok := shares[i].take(holds[i], cost, use)
+		switch {
+		case ok:
+			holds[i] += cost
+		case i < connections && int64(holds[i]+cost) <= memory.share:
+			t.Fatalf("step %d: connection %d was refused %d bytes more than its %d", step, i, cost, holds[i])
+		default:
+			refused++
+		}
+		sum := 0
+		for i := range holds {
+			sum += max(holds[i], int(shares[i].own))
+		}
+		if sum > bytes {
+			t.Fatalf("step %d: %d bytes of %d are taken or set apart", step, sum, bytes)
+		}
+	}
+	if refused == 0 {
+		t.Error("nothing was refused")
+	}
+	for i := range shares {
+		shares[i].resize(holds[i], 0)
+	}
+	if taken := memory.taken.Load(); taken != 0 {
+		t.Errorf("%d bytes are taken by nobody", taken)
+	}
+}
+
+// TestScanLeavesRoomForNumbers fills the memory with keys by their bytes, from as
+// many publishers as it takes, and then numbers keys on another.
+func TestScanLeavesRoomForNumbers(t *testing.T) {
+	h := newHarness(t, func(c *Config, _ *aggregate.Config) {
+		c.MaxKeyBytes, c.MaxKeyBytesInAll, c.Connections = 1<<20, 1<<20, 8
+	})
+	h.aggregator.Start()
+	var all []*Publisher
+	connect := func(service string) *Publisher {
+		all = append(all, h.NewConnection(span.Origin{Service: service}))
+		return all[len(all)-1]
+	}
+	for n := range 3 {
+		scanner := connect("scanner")
+		for i := range 300 {
+			h.offer(scanner, spans(1, key(fmt.Sprint(strings.Repeat("s", 4000), n, i))))
+		}
+	}
+	h.offer(connect("cached"), spans(1, key(strings.Repeat("c", 4000)))) // its share takes this one
+	numbers := connect("numbers")
+	for i := range uint32(40) {
+		if err := numbers.Define(i, key(fmt.Sprint(strings.Repeat("n", 4000), i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.offer(numbers, numbered(0, 39))
+	h.stop(all...)
+	if n := h.rows[fmt.Sprint(strings.Repeat("n", 4000), 39)]; n != 1 {
+		t.Errorf("the numbered key was counted %d times", n)
+	}
+	if h.Stats().KeysUncached == 0 {
+		t.Error("the scanners did not fill the memory")
+	}
+}
+
+// TestPublishersLeaveConnectionsTheirShares has more publishers than connections
+// there may be come first, fills the common part, and then numbers a key on a
+// connection.
+func TestPublishersLeaveConnectionsTheirShares(t *testing.T) {
+	h := newHarness(t, func(c *Config, _ *aggregate.Config) {
+		c.MaxKeyBytes, c.MaxKeyBytesInAll, c.Connections = 64<<10, 64<<10, 2
+	})
+	var all []*Publisher
+	for i := range 3 {
+		all = append(all, h.NewPublisher(span.Origin{Service: fmt.Sprint("publisher", i)}))
+	}
+	h.keyMemory.taken.Store(h.keyMemory.common)
+	defer h.keyMemory.taken.Store(0)
+	c := h.NewConnection(span.Origin{Service: "numbers"})
+	if err := c.Define(0, key("numbered")); err != nil {
+		t.Error(err)
+	}
+	h.offer(c, numbered(0))
+	h.finish(append(all, c)...)
+	if h.rows["numbered"] != 1 {
+		t.Errorf("the numbered key was counted %d times", h.rows["numbered"])
+	}
+}
+
+// numbered is the body of a batch of one snapshot for each number.
+func numbered(numbers ...uint32) []byte {
+	return bodyOf(len(numbers), func(i int, frame []byte) []byte {
+		return wire.AppendNumbered(frame, numbers[i], 1000, time.Now().UnixNano(), 0, 1)
+	})
+}

@@ -1,0 +1,202 @@
+package admit
+
+import (
+	"bytes"
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+	"hash/maphash"
+	"unsafe"
+)
+
+// resolved is what the hot path needs of a key: which aggregate, and by which hash it is
+// routed to a ring.
+type resolved struct {
+	interval  uint64 // number of the interval plus one that the rest is valid in
+	id        registry.KeyID
+	hash      uint32
+	collapsed registry.Collapsed
+}
+
+// knownKey is a key that the publisher has used, as it came. It is admitted again at its
+// first use in an interval, from its bytes: its labels would take three times the memory,
+// and be work for the collector.
+type knownKey struct {
+	resolved
+	raw  []byte
+	hash uint64 // of raw
+	pins int32  // numbers that stand for it
+	next uint32 // index of the key that came after it the last time
+}
+
+// cost is what a known key holds: its bytes, itself and the room that the list has
+// for more, and its places in a table that has just grown.
+func (k *knownKey) cost() int { return costOf(cap(k.raw)) }
+
+// room is what is set aside for the bytes of a key: so much that others like it fit.
+func room(raw []byte) int { return (len(raw) + roomUnit - 1) / roomUnit * roomUnit }
+
+const roomUnit = 32
+
+func costOf(room int) int {
+	return room + int(unsafe.Sizeof(knownKey{}))*5/4 + 4*int(unsafe.Sizeof(keySlot{}))
+}
+
+// keySlot is a place of the table.
+type keySlot struct {
+	tag uint32 // the hash's other half, so that most misses touch no key
+	key uint32 // index into known plus one, 0 for none
+}
+
+// keyTable is one publisher's table from raw key bytes, or numbers, to what they
+// resolve to: open addressing, linear probing, at most half full.
+//
+// It never throws out a key to make room within an interval: once full, new keys
+// are admitted at each use, which costs their sender, and the hot ones stay. At a
+// new interval a table that ran full keeps only what the last one used; the memory goes
+// too, for it counts as another publisher's from then on. A flood does not fill it: a key
+// that lost a label to a budget is put in only while there are few.
+type keyTable struct {
+	seed     maphash.Seed
+	slots    []keySlot
+	known    []knownKey
+	last     uint32   // index of the key that came last by its bytes
+	numbers  []uint32 // by number, index into known plus one
+	maxKeys  int      // as many that no number stands for, and as many numbers
+	maxBytes int
+	bytes    int // what the known keys and the numbers cost
+	pinned   int // the part of it that is numbers, and keys that they stand for
+	share    keyShare
+	full     bool // something found no room since the last sweep
+}
+
+func newKeyTable(maxKeys, maxBytes int, share keyShare) *keyTable {
+	k := &keyTable{seed: maphash.MakeSeed(), maxKeys: maxKeys, maxBytes: maxBytes, share: share}
+	k.rehash(2 * leastKeys)
+	return k
+}
+
+// leastKeys is for how many keys, and numbers, there is room at the least: a power
+// of two.
+const leastKeys = 32
+
+// none is the index of a key that is not known.
+const none = -1
+
+// find returns the index of the known key with these bytes, or none, and their
+// hash.
+func (k *keyTable) find(raw []byte) (index int, hash uint64) {
+	hash = maphash.Bytes(k.seed, raw)
+	tag := uint32(hash >> 32)
+	mask := uint32(len(k.slots) - 1)
+	for i := uint32(hash) & mask; k.slots[i].key != 0; i = (i + 1) & mask {
+		if k.slots[i].tag == tag && bytes.Equal(k.known[k.slots[i].key-1].raw, raw) {
+			return int(k.slots[i].key - 1), hash
+		}
+	}
+	return none, hash
+}
+
+// predict returns the index of the key that came after the last one when that came the
+// last time, if it has these bytes, or none.
+func (k *keyTable) predict(raw []byte) int {
+	if uint(k.last) >= uint(len(k.known)) {
+		return none
+	}
+	next := k.known[k.last].next
+	if uint(next) >= uint(len(k.known)) || !bytes.Equal(k.known[next].raw, raw) {
+		return none
+	}
+	k.last = next
+	return int(next)
+}
+
+// came notes that a key came after the last one, for predict.
+func (k *keyTable) came(index int) {
+	if uint(k.last) < uint(len(k.known)) {
+		k.known[k.last].next = uint32(index)
+	}
+	k.last = uint32(index)
+}
+
+// add puts a key in that find did not find, or returns none where there is no room.
+func (k *keyTable) add(raw []byte, hash uint64, use keyUse) int {
+	if len(k.known) >= 2*k.maxKeys || !k.take(costOf(room(raw)), use) {
+		k.full = true
+		return none
+	}
+	if 2*(len(k.known)+1) > len(k.slots) {
+		k.rehash(2 * len(k.slots))
+	}
+	if n := len(k.known); n == cap(k.known) {
+		k.known = append(make([]knownKey, 0, max(leastKeys, n+n/4)), k.known...)
+	}
+	k.known = append(k.known, knownKey{raw: append(make([]byte, 0, room(raw)), raw...), hash: hash})
+	k.insert(len(k.known) - 1)
+	return len(k.known) - 1
+}
+
+// take finds room for so many bytes.
+func (k *keyTable) take(cost int, use keyUse) bool {
+	if k.bytes+cost > k.maxBytes || !k.share.take(k.bytes, cost, use) {
+		return false
+	}
+	k.bytes += cost
+	return true
+}
+
+// release gives the room of all keys back. The table is not used afterwards.
+func (k *keyTable) release() { k.share.resize(k.bytes, 0) }
+
+// sweep keeps what a number stands for, and what was resolved in the interval of since
+// or later. It does nothing to a table with room.
+func (k *keyTable) sweep(since uint64) {
+	if !k.full {
+		return
+	}
+	k.full = false
+	moved := make([]uint32, len(k.known)) // by old index, new index plus one
+	count := uint32(0)
+	before := k.bytes
+	k.bytes = numberBytes * len(k.numbers)
+	for i := range k.known {
+		if known := &k.known[i]; known.pins > 0 || known.interval >= since {
+			count++
+			moved[i] = count
+			k.bytes += known.cost()
+		}
+	}
+	k.share.resize(before, k.bytes)
+	kept := make([]knownKey, 0, max(leastKeys, count))
+	for i, at := range moved {
+		if at != 0 {
+			kept = append(kept, k.known[i])
+		}
+	}
+	k.known = kept
+	for number, at := range k.numbers {
+		if at != 0 {
+			k.numbers[number] = moved[at-1]
+		}
+	}
+	slots := 2 * leastKeys
+	for slots < 2*len(kept) {
+		slots *= 2
+	}
+	k.rehash(slots)
+}
+
+func (k *keyTable) rehash(slots int) {
+	k.slots = make([]keySlot, slots)
+	for i := range k.known {
+		k.insert(i)
+	}
+}
+
+func (k *keyTable) insert(index int) {
+	hash := k.known[index].hash
+	mask := uint32(len(k.slots) - 1)
+	i := uint32(hash) & mask
+	for k.slots[i].key != 0 {
+		i = (i + 1) & mask
+	}
+	k.slots[i] = keySlot{tag: uint32(hash >> 32), key: uint32(index) + 1}
+}

@@ -1,0 +1,255 @@
+package admit
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+)
+
+// testKeyCost is about what one of the test's keys costs.
+var testKeyCost = costOf(room([]byte("key 123")))
+
+// testShare is the common part of a memory of that many bytes.
+func testShare(bytes int) keyShare {
+	memory := newKeyMemory(bytes, 1)
+	memory.common, memory.share = int64(bytes), 0
+	return keyShare{memory: &memory}
+}
+
+// held is what a table has set aside.
+func (k *keyTable) held() int {
+	held := cap(k.known)*int(unsafe.Sizeof(knownKey{})) + len(k.slots)*int(unsafe.Sizeof(keySlot{})) + cap(k.numbers)*numberBytes
+	for i := range k.known {
+		held += cap(k.known[i].raw)
+	}
+	return held
+}
+
+// leastHeld is what a table holds that nothing was put into.
+const leastHeld = leastKeys * int(unsafe.Sizeof(knownKey{})+2*unsafe.Sizeof(keySlot{}))
+
+// defined makes a number stand for a key, known or not.
+func (k *keyTable) defined(number uint32, raw string) bool {
+	index, hash := k.find([]byte(raw))
+	return k.learn(number, []byte(raw), index, hash)
+}
+
+// TestSweptTableHoldsLittle: what a table gives back to the others it must not keep,
+// or a tracer with many connections would fill one after the other.
+func TestSweptTableHoldsLittle(t *testing.T) {
+	share := testShare(1 << 30)
+	k := newKeyTable(8192, 8<<20, share)
+	for n := 0; ; n++ {
+		raw := fmt.Append(nil, n)
+		_, hash := k.find(raw)
+		if k.add(raw, hash, keyCached) == none {
+			break
+		}
+	}
+	if held := k.held(); held > k.bytes+leastHeld {
+		t.Errorf("a full table holds %d bytes, and costs %d", held, k.bytes)
+	}
+	k.sweep(1)
+	if held := k.held(); k.bytes != 0 || share.memory.taken.Load() != 0 || held > leastHeld {
+		t.Errorf("a swept table holds %d bytes, and costs %d", held, k.bytes)
+	}
+}
+
+// TestFarNumberIsPaidFor defines the highest number first.
+func TestFarNumberIsPaidFor(t *testing.T) {
+	share := testShare(40_000)
+	k := newKeyTable(8192, 8<<20, share)
+	if !k.defined(8191, "key") {
+		t.Fatal("there is no room for one number")
+	}
+	if held := k.held(); held > k.bytes+leastHeld || int64(k.bytes) != share.memory.taken.Load() {
+		t.Errorf("the table holds %d bytes and costs %d, of %d taken", held, k.bytes, share.memory.taken.Load())
+	}
+	other := newKeyTable(8192, 8<<20, keyShare{memory: share.memory})
+	if other.defined(8191, "key") {
+		t.Error("there is room for another")
+	}
+	if !other.defined(0, "key") || string(other.known[other.numbered(0)].raw) != "key" {
+		t.Error("there is no room for a first one")
+	}
+}
+
+// TestKeysAgainstMap does random things to a table and to plain maps.
+func TestKeysAgainstMap(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	share := testShare(1 << 30)
+	const most = 128 + 16 // keys, and as much as 64 numbers cost
+	k := newKeyTable(64, most*testKeyCost, share)
+	known, numbers := map[string]string{}, map[uint32]string{}
+	interval := uint64(1)
+	used := map[string]uint64{}
+	for step := range 200_000 {
+		raw := fmt.Sprintf("key %d", rnd.IntN(400))
+		switch rnd.IntN(20) {
+		case 0:
+			index, _ := k.find([]byte(raw))
+			if index == none {
+				break
+			}
+			number := uint32(rnd.IntN(30))
+			if k.defined(number, raw) {
+				numbers[number] = raw
+			}
+		case 1:
+			interval++
+			if k.full {
+				keep := map[string]string{}
+				for _, pinned := range numbers {
+					keep[pinned] = known[pinned]
+				}
+				for raw, last := range used {
+					if last >= interval-1 && known[raw] != "" {
+						keep[raw] = known[raw]
+					}
+				}
+				known = keep
+			}
+			k.sweep(interval - 1)
+		default:
+			index, hash := k.find([]byte(raw))
+			if (index != none) != (known[raw] != "") {
+				t.Fatalf("step %d: %q is at %d, known: %q", step, raw, index, known[raw])
+			}
+			if index == none {
+				if index = k.add([]byte(raw), hash, keyCached); index != none {
+					known[raw] = raw
+				}
+			}
+			if index != none {
+				k.known[index].interval, used[raw] = interval, interval
+				if got := string(k.known[index].raw); got != raw {
+					t.Fatalf("step %d: %q stands for %q", step, raw, got)
+				}
+			}
+		}
+		number := uint32(rnd.IntN(40))
+		index := k.numbered(number)
+		if want := numbers[number]; (index != none) != (want != "") || index != none && string(k.known[index].raw) != want {
+			t.Fatalf("step %d: number %d is at %d, want %q", step, number, index, want)
+		}
+		pinned := numberBytes * len(k.numbers)
+		for i := range k.known {
+			if k.known[i].pins > 0 {
+				pinned += k.known[i].cost()
+			}
+		}
+		if len(k.known) > 128 || k.bytes > most*testKeyCost || k.pinned != pinned || share.memory.taken.Load() != int64(k.bytes) {
+			t.Fatalf("step %d: %d keys of %d bytes", step, len(k.known), k.bytes)
+		}
+		if held := k.held(); held > k.bytes+leastHeld {
+			t.Fatalf("step %d: %d keys hold %d bytes, and cost %d", step, len(k.known), held, k.bytes)
+		}
+	}
+	if len(known) == 0 || len(numbers) == 0 {
+		t.Error("the test met nothing")
+	}
+}
+
+// TestScanKeepsTheHotKeys sends the working set in the midst of keys that are
+// never seen again, over several intervals.
+func TestScanKeepsTheHotKeys(t *testing.T) {
+	k := newKeyTable(64, 1<<20, testShare(1<<30))
+	misses := 0
+	use := func(interval uint64, raw string) {
+		index, hash := k.find([]byte(raw))
+		if index == none {
+			misses++
+			if index = k.add([]byte(raw), hash, keyCached); index == none {
+				return
+			}
+		}
+		k.known[index].resolved = resolved{interval: interval, id: registry.KeyID(1)}
+	}
+	for interval := uint64(2); interval < 12; interval++ {
+		k.sweep(interval - 1)
+		misses = 0
+		for hot := range 20 {
+			use(interval, fmt.Sprint("hot", hot))
+		}
+		for cold := range 5000 {
+			use(interval, fmt.Sprint("cold", interval, cold))
+			use(interval, fmt.Sprint("hot", cold%20))
+		}
+		if hot := misses - 5000; interval > 2 && hot != 0 {
+			t.Errorf("interval %d: the hot keys missed %d times", interval, hot)
+		}
+	}
+}
+
+// TestRedefiningInAFullTable does what would sweep the table for each key.
+func TestRedefiningInAFullTable(t *testing.T) {
+	share := testShare(1 << 30)
+	k := newKeyTable(1024, 1<<20, share)
+	number := uint32(0)
+	for ; ; number++ {
+		if !k.defined(number, fmt.Sprint(number, strings.Repeat("k", 2000))) {
+			break
+		}
+	}
+	if k.worthSweeping() {
+		t.Errorf("a sweep that frees nothing, with %d of %d bytes pinned", k.pinned, k.bytes)
+	}
+	k.define(0, k.numbered(1))
+	if k.worthSweeping() {
+		t.Error("a sweep for one key")
+	}
+	for n := range number / 2 {
+		k.define(n, k.numbered(number-1))
+	}
+	before := k.bytes
+	if !k.worthSweeping() {
+		t.Error("no sweep for half of the table")
+	}
+	k.sweep(^uint64(0))
+	if k.bytes > before*2/3 || share.memory.taken.Load() != int64(k.bytes) {
+		t.Errorf("%d bytes after a sweep of %d, %d in all", k.bytes, before, share.memory.taken.Load())
+	}
+	k.release()
+	if share.memory.taken.Load() != 0 {
+		t.Errorf("%d bytes in all after the release", share.memory.taken.Load())
+	}
+}
+
+// TestRedefinedKeysAgainstMap gives numbers to keys that come once, and to others that
+// several numbers stand for, and expects what a map has, in no more memory.
+func TestRedefinedKeysAgainstMap(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 3))
+	k := newKeyTable(64, 1<<20, testShare(1<<30))
+	numbers := map[uint32]string{}
+	for step := range 100_000 {
+		number, raw := uint32(rnd.IntN(40)), fmt.Sprint("once ", step)
+		if rnd.IntN(4) == 0 {
+			raw = fmt.Sprint("often ", rnd.IntN(10))
+		}
+		if !k.defined(number, raw) {
+			if !k.full || len(k.known) < 100 {
+				t.Fatalf("step %d: there is no room among %d keys", step, len(k.known))
+			}
+			k.sweep(1)
+			k.defined(number, raw)
+		}
+		numbers[number] = raw
+		number = uint32(rnd.IntN(40))
+		index := k.numbered(number)
+		if want := numbers[number]; (index != none) != (want != "") || index != none && string(k.known[index].raw) != want {
+			t.Fatalf("step %d: number %d is at %d, want %q", step, number, index, want)
+		}
+		if index != none {
+			if found, _ := k.find(k.known[index].raw); found != index {
+				t.Fatalf("step %d: the key at %d is found at %d", step, index, found)
+			}
+		}
+		if held := k.held(); held > k.bytes+leastHeld {
+			t.Fatalf("step %d: %d keys hold %d bytes, and cost %d", step, len(k.known), held, k.bytes)
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package admit
+
+import "errors"
+
+// numberBytes is what a number costs, used or not.
+const numberBytes = 4
+
+// ErrNoRoom says that a key that gets a number finds no room in the memory for keys.
+var ErrNoRoom = errors.New("no room for more keys with numbers")
+
+// Define makes a number below MaxKeys stand for a key, making room for both at the cost
+// of keys that have none. It admits nothing: a key that is only defined costs no budget.
+// The error is ErrNoRoom, or says what is malformed about the key.
+func (p *Publisher) Define(number uint32, raw []byte) error {
+	index, hash := p.keys.find(raw)
+	if index == none {
+		if err := p.check(raw); err != nil {
+			return err
+		}
+	}
+	if p.keys.learn(number, raw, index, hash) {
+		return nil
+	}
+	if p.keys.worthSweeping() {
+		p.keys.sweep(p.interval + 1)
+		index, hash = p.keys.find(raw)
+		if p.keys.learn(number, raw, index, hash) {
+			return nil
+		}
+	}
+	return ErrNoRoom
+}
+
+// numbered returns the index of the key that a number stands for, or none.
+func (k *keyTable) numbered(number uint32) int {
+	if uint64(number) >= uint64(len(k.numbers)) {
+		return none
+	}
+	return int(k.numbers[number]) - 1
+}
+
+// learn makes a number stand for a key that find has found, or has not. It reports false
+// where there is no room.
+func (k *keyTable) learn(number uint32, raw []byte, index int, hash uint64) bool {
+	if index == none {
+		if k.replace(number, raw, hash) {
+			return true
+		}
+		if index = k.add(raw, hash, keyNumbered); index == none {
+			return false
+		}
+	}
+	if !k.reach(number) {
+		return false
+	}
+	k.define(number, index)
+	return true
+}
+
+// replace makes a number stand for a key that is not known in the place of the key that
+// it stood for, if no other number stands for that one, and the place is large enough. So
+// a tracer that defines a number anew for each of its spans takes no memory for that.
+func (k *keyTable) replace(number uint32, raw []byte, hash uint64) bool {
+	index := k.numbered(number)
+	if index == none || k.known[index].pins > 1 || len(raw) > cap(k.known[index].raw) {
+		return false
+	}
+	k.remove(index)
+	k.known[index] = knownKey{raw: append(k.known[index].raw[:0], raw...), hash: hash, pins: 1}
+	k.insert(index)
+	return true
+}
+
+// remove takes a key's place out of the table, and lets those that stand behind it for
+// want of their own place move up.
+func (k *keyTable) remove(index int) {
+	mask := uint32(len(k.slots) - 1)
+	hole := uint32(k.known[index].hash) & mask
+	for k.slots[hole].key != uint32(index)+1 {
+		hole = (hole + 1) & mask
+	}
+	for at := (hole + 1) & mask; k.slots[at].key != 0; at = (at + 1) & mask {
+		home := uint32(k.known[k.slots[at].key-1].hash) & mask
+		if (at-home)&mask >= (at-hole)&mask {
+			k.slots[hole] = k.slots[at]
+			hole = at
+		}
+	}
+	k.slots[hole] = keySlot{}
+}
+
+// reach makes room for a number and some that may follow it.
+func (k *keyTable) reach(number uint32) bool {
+	have := len(k.numbers)
+	if int64(number) < int64(have) {
+		return true
+	}
+	want := max(int(number)+1, min(max(leastKeys, 2*have), k.maxKeys))
+	cost := numberBytes * (want - have)
+	if !k.take(cost, keyNumbered) {
+		k.full = true
+		return false
+	}
+	k.pinned += cost
+	k.numbers = append(make([]uint32, 0, want), k.numbers...)[:want]
+	return true
+}
+
+// define makes a number within reach stand for a known key.
+func (k *keyTable) define(number uint32, index int) {
+	if known := &k.known[index]; known.pins == 0 {
+		k.pinned += known.cost()
+	}
+	k.known[index].pins++
+	if earlier := k.numbered(number); earlier != none {
+		known := &k.known[earlier]
+		if known.pins--; known.pins == 0 {
+			k.pinned -= known.cost()
+		}
+	}
+	k.numbers[number] = uint32(index) + 1
+}
+
+// worthSweeping says whether a sweep down to the numbered keys would free a good
+// part of the table. Where it would not, it is not worth its cost, which is that
+// of the whole table: a tracer could ask for one with each key.
+func (k *keyTable) worthSweeping() bool {
+	return k.pinned < k.maxBytes-k.maxBytes/8 && k.bytes-k.pinned > k.bytes/8
+}

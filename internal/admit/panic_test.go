@@ -1,0 +1,111 @@
+package admit
+
+import (
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// never is a commit that must not be called.
+func never(t *testing.T) func() {
+	return func() { t.Error("it was committed") }
+}
+
+// panics says whether f does.
+func panics(f func()) (did bool) {
+	defer func() { did = recover() != nil }()
+	f()
+	return false
+}
+
+// TestAPanicDropsTheBatchAsADefect, where a connection publishes it.
+func TestAPanicDropsTheBatchAsADefect(t *testing.T) {
+	h := newHarness(t, nil)
+	p := h.NewConnection(span.Origin{Service: "a"})
+	runs := p.batch.runs
+	p.batch.runs = nil
+	if !panics(func() { _ = p.Publish(body(3)) }) {
+		t.Error("a publisher without runs did not panic")
+	}
+	p.batch.runs = runs
+	if err := p.Publish(body(2)); err != nil {
+		t.Error(err)
+	}
+	h.finish(p)
+	if stats := h.Stats(); stats.Received != 5 || stats.Dropped["bug"] != 3 || h.counted() != 2 {
+		t.Errorf("received %d, dropped %v, counted %d", stats.Received, stats.Dropped, h.counted())
+	}
+}
+
+// TestPanicBeforeTheCommit: what goes wrong with a later part leaves nothing of an
+// earlier one published, and all of it to the agent.
+func TestPanicBeforeTheCommit(t *testing.T) {
+	h := newHarness(t, nil)
+	a, b := h.NewPublisher(span.Origin{Service: "a"}), h.NewPublisher(span.Origin{Service: "b"})
+	shares := b.shares
+	b.shares = nil
+	if !panics(func() { h.PublishTogether(never(t), Part{a, body(100)}, Part{b, body(50)}) }) {
+		t.Error("a publisher without shares did not panic")
+	}
+	b.shares = shares
+	if reason, ok := h.PublishTogether(func() {}, Part{a, body(1)}, Part{b, body(2)}); !ok {
+		t.Errorf("the next was refused as %s", reason)
+	}
+	h.finish(a, b)
+	in, counted := h.Stats(), h.counted()
+	if in.Received != 153 || in.Dropped["left_to_agent"] != 150 || in.DroppedTotal() != 150 || counted != 3 {
+		t.Errorf("received %d, dropped %v, counted %d", in.Received, in.Dropped, counted)
+	}
+}
+
+// TestPanicAfterTheCommit: whoever was told that the spans are published has them in
+// our books, those that a defect keeps from the rings as dropped for it.
+func TestPanicAfterTheCommit(t *testing.T) {
+	h := newHarness(t, nil)
+	a, b := h.NewPublisher(span.Origin{Service: "a"}), h.NewPublisher(span.Origin{Service: "b"})
+	committed := 0
+	commit := func() {
+		committed++
+		a.batch.hasCollapsed, a.shared = true, nil // it fails behind its own spans
+	}
+	if !panics(func() { h.PublishTogether(commit, Part{a, body(100)}, Part{b, body(50)}) }) || committed != 1 {
+		t.Errorf("it did not panic after %d commits", committed)
+	}
+	a.shared = h.Publishers
+	h.finish(a, b)
+	in, counted := h.Stats(), h.counted()
+	if in.Received != 150 || in.Dropped["bug"] != 50 || in.DroppedTotal() != 50 || counted != 100 {
+		t.Errorf("received %d, dropped %v, counted %d", in.Received, in.Dropped, counted)
+	}
+}
+
+// TestPanicWhileMerging: the same for what a tracer has counted itself.
+func TestPanicWhileMerging(t *testing.T) {
+	h := newHarness(t, func(_ *Config, a *aggregate.Config) { a.Merge = true })
+	p := h.NewPublisher(span.Origin{Service: "a"})
+	width := 10 * time.Second
+	groups := func() []aggregate.Group {
+		all := make([]aggregate.Group, 3)
+		for i := range all {
+			all[i] = aggregate.Group{Mapping: sketch.OwnMapping, Bucket: time.Now().Truncate(width).UnixNano(), Counts: aggregate.Counts{Spans: 10, Hits: 10}}
+		}
+		return all
+	}
+	if err := p.Merge(func() {}, groups(), uint64(width), time.Now()); err != nil {
+		t.Errorf("three groups were refused: %v", err)
+	}
+	late := groups()
+	commit := func() { late[1].Mapping = sketch.Mapping{Gamma: 1.5} }
+	if !panics(func() { _ = p.Merge(commit, late, uint64(width), time.Now()) }) {
+		t.Error("a mapping that was not reserved did not panic")
+	}
+	h.finish(p)
+	in, counted := h.Stats(), h.counted()
+	if in.Received != 60 || in.Dropped["bug"] != 20 || in.DroppedTotal() != 20 || counted != 40 {
+		t.Errorf("received %d, dropped %v, counted %d", in.Received, in.Dropped, counted)
+	}
+}

@@ -1,0 +1,244 @@
+package admit
+
+import (
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// Publish admits the batch of a spans message's body whole, or drops it whole, and keeps
+// the books of it. Where the rings have no room it waits, as Config says. The error says
+// what is malformed about the body.
+func (p *Publisher) Publish(body []byte) error {
+	walker, err := wire.WalkSpans(body)
+	if err != nil {
+		return err //nolint:wrapcheck // the message's own words
+	}
+	spans := uint64(walker.Len())
+	if spans == 0 {
+		walker.Next(&p.snapshot)
+		return walker.Err() //nolint:wrapcheck // the message's own words
+	}
+	entry := p.shared.books.begin(spans, DropBug)
+	defer entry.end()
+	defer p.finish(p.shared.config.MaxBatch)
+	p.received.Store(p.received.Load() + spans)
+	reason, err := p.publishOrWait(walker, &entry)
+	if reason != admitted {
+		entry.reason = reason
+		p.dropped.Store(p.dropped.Load() + spans)
+	}
+	return err
+}
+
+// publishOrWait tries until the batch is admitted, or must be dropped.
+func (p *Publisher) publishOrWait(walker wire.SpansWalker, entry *entry) (Drop, error) {
+	if walker.Len() > p.shared.config.MaxBatch {
+		return DropBatchTooLarge, nil
+	}
+	for {
+		reason, err := p.try(walker, entry)
+		if !reason.passes() {
+			return reason, err
+		}
+		if reason = p.waitForRoom(reason); reason != admitted {
+			return reason, nil
+		}
+		p.isRetry = true
+	}
+}
+
+// try admits a batch within one cycle, or nothing of it.
+func (p *Publisher) try(walker wire.SpansWalker, entry *entry) (Drop, error) {
+	defer p.leave()
+	reason, err := p.reserve(walker)
+	if reason == admitted {
+		p.fill()
+		p.publish(entry)
+	}
+	return reason, err
+}
+
+// Part is the batch of one publisher among those that are admitted together.
+type Part struct {
+	Publisher *Publisher
+	Spans     []byte // the body of a spans message
+}
+
+// PublishTogether admits the batches of several publishers, each at most once among
+// them, all or none: what a tracer sent in one request can be left to the agent only
+// whole. It never waits for room.
+//
+// It calls commit once everything that could go wrong has gone well, and before the
+// first span is published. Whoever was told so must not have the spans counted by
+// anybody else, even if a panic comes out of here: what that leaves unpublished is
+// dropped as a defect of ours. Before commit, the spans are left to the agent.
+func (s *Publishers) PublishTogether(commit func(), parts ...Part) (reason Drop, ok bool) {
+	spans := uint64(0)
+	for i := range parts {
+		walker := parts[i].walk()
+		spans += uint64(walker.Len())
+	}
+	if spans == 0 {
+		commit()
+		return 0, true
+	}
+	entry := s.books.begin(spans, DropLeftToAgent)
+	defer entry.end()
+	defer s.leaveAll(parts)
+	if aggregator := s.config.Aggregator; spans > uint64(aggregator.Drainers()*aggregator.RingSlots()) {
+		return DropBatchTooLarge, false
+	}
+	for i := range parts {
+		if reason, _ := parts[i].Publisher.reserve(parts[i].walk()); reason != admitted {
+			return reason, false
+		}
+	}
+	for i := range parts {
+		parts[i].Publisher.fill()
+	}
+	entry.reason = DropBug
+	commit()
+	for i := range parts {
+		parts[i].Publisher.publish(&entry)
+	}
+	return 0, true
+}
+
+func (p *Part) walk() wire.SpansWalker {
+	walker, err := wire.WalkSpans(p.Spans)
+	if err != nil {
+		panic("BUG: a publisher was given what is no batch: " + err.Error())
+	}
+	return walker
+}
+
+func (s *Publishers) leaveAll(parts []Part) {
+	for i := range parts {
+		parts[i].Publisher.leave()
+		parts[i].Publisher.finish(s.config.MaxBatch)
+	}
+}
+
+// LeaveToAgent has spans in the books that could not even be offered as a batch.
+func (s *Publishers) LeaveToAgent(spans int) {
+	entry := s.books.begin(uint64(spans), DropLeftToAgent)
+	entry.end()
+}
+
+// reserve enters the cycle, resolves a whole batch and claims room for it. Whatever it
+// returns, leave must follow; fill and publish may come before only if it is admitted.
+func (p *Publisher) reserve(walker wire.SpansWalker) (Drop, error) {
+	switch {
+	case p.shared.isStopped():
+		return DropShutdown, nil
+	case p.shared.unwanted.Load():
+		return DropNotWanted, nil
+	}
+	cycle := p.guard.Enter()
+	if cycle == nil {
+		return DropShutdown, nil
+	}
+	if !p.join(cycle) {
+		return DropTooManyOrigins, nil
+	}
+	err := p.resolve(cycle, &walker)
+	p.countMisses()
+	if err != nil {
+		return DropMalformed, err
+	}
+	return p.claimAll(), nil
+}
+
+// join makes the publisher ready for the cycle that it is in: at the first batch of an
+// interval, its origin is admitted and its key table swept. It reports false where the
+// interval has no room for the origin.
+func (p *Publisher) join(cycle *aggregate.Cycle) bool {
+	if p.interval == cycle.Interval()+1 {
+		return true
+	}
+	origin, ok := cycle.AdmitOrigin(p.origin)
+	if !ok {
+		return false
+	}
+	p.keys.sweep(p.interval)
+	p.originID, p.interval = origin, cycle.Interval()+1
+	p.lookup.Begin(cycle.Registry(), origin)
+	return true
+}
+
+// resolve makes the slot of each snapshot. It is the hot path.
+func (p *Publisher) resolve(cycle *aggregate.Cycle, walker *wire.SpansWalker) error {
+	b, s, window := &p.batch, &p.snapshot, cycle.Window()
+	b.reset(walker.Len())
+	p.route.Begin()
+	for i := 0; walker.Next(s); i++ {
+		key, err := p.find(cycle, s)
+		if err != nil {
+			return err
+		}
+		if key.collapsed != 0 {
+			b.collapse(key.collapsed)
+		}
+		b.hashes[i] = key.hash
+		slot := &b.slots[i]
+		slot.Duration, slot.End, slot.Weight, slot.Flags = s.Duration, s.End, s.Weight, s.Flags
+		slot.Key, slot.Place = key.id, window.Place(s.End)
+	}
+	if err := walker.Err(); err != nil {
+		return err //nolint:wrapcheck // the message's own words
+	}
+	p.route.Note(b.hashes)
+	for i, hash := range b.hashes {
+		drainer := p.route.Drainer(hash)
+		b.drainers[i] = uint16(drainer)
+		b.runs[drainer].slots++
+	}
+	return nil
+}
+
+// fill copies the slots to where reserve has claimed room for them.
+func (p *Publisher) fill() {
+	b := &p.batch
+	for i, drainer := range b.drainers {
+		r := &b.runs[drainer]
+		*r.claim.Slot(r.filled) = b.slots[i]
+		r.filled++
+	}
+	for drainer := range b.runs {
+		if claim := &b.runs[drainer].claim; claim.Len() > 0 {
+			p.shares[drainer].add(claim.End(), claim.Len(), p.shared.config.Aggregator.RingSlots())
+		}
+	}
+}
+
+// publish hands what fill has copied to the drainers.
+func (p *Publisher) publish(entry *entry) {
+	b := &p.batch
+	for i := range b.runs {
+		if claim := &b.runs[i].claim; claim.Len() > 0 {
+			slots := claim.Len()
+			claim.Publish()
+			entry.published += uint64(slots)
+		}
+	}
+	if b.hasCollapsed {
+		p.shared.books.collapse(&b.collapsed)
+	}
+}
+
+// leave leaves the cycle. What was claimed and not published, because another ring had
+// no room or after a panic, is skipped: it must not stop its drainer.
+func (p *Publisher) leave() {
+	for i := range p.batch.runs {
+		p.batch.runs[i].claim.Abandon()
+	}
+	p.snapshot.Key = nil // or it would keep the message's buffer
+	p.guard.Exit()
+}
+
+// finish ends a batch, however often it was tried.
+func (p *Publisher) finish(maxBatch int) {
+	p.isRetry = false
+	p.route.Offered()
+	p.batch.trim(maxBatch)
+}

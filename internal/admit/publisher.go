@@ -1,0 +1,86 @@
+package admit
+
+import (
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+	"github.com/spanstatsd/spanstatsd/internal/routing"
+	"sync/atomic"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// Publisher admits the batches of one origin. One goroutine at a time uses it; the
+// counters may be read by any.
+type Publisher struct {
+	shared   *Publishers
+	origin   span.Origin
+	originID registry.OriginID
+	interval uint64 // number of the interval plus one that originID is valid in
+	guard    *aggregate.Guard
+	route    *routing.Route
+	keys     *keyTable
+	lookup   registry.Glance
+	batch    batch
+	shares   []ringShare // by drainer
+	wait     waitBudget
+
+	// Scratch of the snapshot at hand. After each batch it holds nothing of its bytes.
+	snapshot wire.Snapshot
+	outline  span.Outline
+	key      span.Key
+	uncached resolved // what a key is that has no place in the table
+
+	misses  misses
+	isRetry bool // the batch was resolved before, and its misses counted
+
+	received atomic.Uint64 // spans
+	dropped  atomic.Uint64 // of them
+}
+
+// NewPublisher makes a publisher for an origin, which is completed by the daemon's own
+// host and environment. It may be closed at any time between two batches.
+func (s *Publishers) NewPublisher(origin span.Origin) *Publisher {
+	return s.newPublisher(origin, keyShare{memory: &s.keyMemory})
+}
+
+// NewConnection is NewPublisher for one of the Config.Connections, each of which has its
+// share of the memory for keys.
+func (s *Publishers) NewConnection(origin span.Origin) *Publisher {
+	return s.newPublisher(origin, keyShare{memory: &s.keyMemory, own: s.keyMemory.share})
+}
+
+func (s *Publishers) newPublisher(origin span.Origin, share keyShare) *Publisher {
+	if origin.Host == "" {
+		origin.Host = s.config.DefaultHost
+	}
+	if origin.Env == "" {
+		origin.Env = s.config.DefaultEnv
+	}
+	origin.Normalize()
+	s.open.Add(1)
+	aggregator := s.config.Aggregator
+	return &Publisher{
+		shared: s, origin: origin,
+		guard: aggregator.NewGuard(), route: aggregator.NewRoute(),
+		keys:   newKeyTable(s.config.MaxKeys, s.config.MaxKeyBytes, share),
+		batch:  batch{runs: make([]run, aggregator.Drainers())},
+		shares: make([]ringShare, aggregator.Drainers()),
+	}
+}
+
+// Close ends the publisher. What it published stays published.
+func (p *Publisher) Close() {
+	p.keys.release()
+	p.guard.Close()
+	p.shared.open.Add(-1)
+}
+
+// Origin is whose spans it publishes.
+func (p *Publisher) Origin() *span.Origin { return &p.origin }
+
+// Received is how many spans it was given. Any goroutine may ask.
+func (p *Publisher) Received() uint64 { return p.received.Load() }
+
+// Dropped is how many of them were not admitted. Any goroutine may ask.
+func (p *Publisher) Dropped() uint64 { return p.dropped.Load() }

@@ -1,0 +1,101 @@
+package admit
+
+import (
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// Config is what publishers may use. Every field must be set.
+type Config struct {
+	MaxBatch         int // snapshots of a connection's batch
+	MaxKeys          int // numbers that a publisher may define, and keys that it may use without
+	MaxKeyBytes      int // of the raw keys that one publisher has in its table
+	MaxKeyBytesInAll int // the same over all publishers
+	MaxResource      int // bytes of a resource that are kept, the agent's number at most
+	Connections      int // publishers that have an equal share of MaxKeyBytesInAll each
+	Block            bool
+	WaitBudget       time.Duration // without Block: how long a connection waits for room, see waitBudget
+	DefaultHost      string        // of an origin that does not say
+	DefaultEnv       string        // of an origin that does not say
+	Aggregator       *aggregate.Aggregator
+}
+
+// DefaultConfig is the defaults of the command line.
+func DefaultConfig() Config {
+	return Config{
+		MaxBatch: 1024, MaxKeys: 8192, MaxKeyBytes: 8 << 20, MaxKeyBytesInAll: 32 << 20,
+		MaxResource: span.MaxResource, Connections: 1024, WaitBudget: 20 * time.Millisecond,
+	}
+}
+
+// minKeyBytes has room for a few of the longest keys.
+const minKeyBytes = 64 << 10
+
+// Check says what is unusable.
+func (c *Config) Check() error {
+	switch {
+	case c.MaxBatch < wire.MinMaxBatch || c.MaxBatch > 1<<20:
+		return fmt.Errorf("check max-batch: %d is not between %d and %d", c.MaxBatch, wire.MinMaxBatch, 1<<20)
+	case c.MaxKeys < wire.MinMaxKeys || c.MaxKeys > 1<<20:
+		return fmt.Errorf("check max-keys: %d is not between %d and %d", c.MaxKeys, wire.MinMaxKeys, 1<<20)
+	case c.MaxKeyBytes < minKeyBytes:
+		return fmt.Errorf("check max-key-bytes: %d is not at least %d", c.MaxKeyBytes, minKeyBytes)
+	case c.MaxKeyBytesInAll < c.MaxKeyBytes:
+		return fmt.Errorf("check max-key-bytes-in-all: %d is less than the %d of one connection", c.MaxKeyBytesInAll, c.MaxKeyBytes)
+	case c.MaxResource < span.MaxLabel || c.MaxResource > span.MaxResource:
+		return fmt.Errorf("check max-resource-bytes: %d is not between %d and the agent's %d", c.MaxResource, span.MaxLabel, span.MaxResource)
+	}
+	return nil
+}
+
+// Publishers is what all publishers share: the rings, the memory for keys and the books.
+type Publishers struct {
+	config    Config
+	books     books
+	keyMemory keyMemory
+	open      atomic.Int64 // publishers
+	unwanted  atomic.Bool
+	stopped   chan struct{} // closed by Stop
+}
+
+// New makes publishers possible before a running aggregator.
+func New(config Config) (*Publishers, error) {
+	if err := config.Check(); err != nil {
+		return nil, err
+	}
+	return &Publishers{
+		config: config, stopped: make(chan struct{}),
+		keyMemory: newKeyMemory(config.MaxKeyBytesInAll, config.Connections),
+	}, nil
+}
+
+// MaxBatch is the most snapshots of a connection's batch.
+func (s *Publishers) MaxBatch() int { return s.config.MaxBatch }
+
+// MaxKeys is how many numbers a publisher may define, all below it.
+func (s *Publishers) MaxKeys() int { return s.config.MaxKeys }
+
+// SetWanted says whether the agent takes statistics. While it does not, batches are
+// dropped for that reason.
+func (s *Publishers) SetWanted(wanted bool) { s.unwanted.Store(!wanted) }
+
+// Stop has every batch dropped from here on, because the daemon stops, and ends every
+// wait for room. It is called once.
+func (s *Publishers) Stop() { close(s.stopped) }
+
+func (s *Publishers) isStopped() bool {
+	select {
+	case <-s.stopped:
+		return true
+	default:
+		return false
+	}
+}
+
+// isAlone says whether there is nobody to share the rings with.
+func (s *Publishers) isAlone() bool { return s.open.Load() == 1 }

@@ -1,0 +1,228 @@
+package admit
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/ring"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// TestFloodLeavesRoom has publishers flood a ring that nobody drains: what they
+// leave has room for the largest batch of one that does not.
+func TestFloodLeavesRoom(t *testing.T) {
+	for floods := 1; floods <= 3; floods++ {
+		t.Run(fmt.Sprint(floods, " floods"), func(t *testing.T) {
+			h := newHarness(t, nil)
+			modest := h.NewPublisher(span.Origin{Service: "modest"})
+			var flooding []*Publisher
+			for i := range floods {
+				flooding = append(flooding, h.NewPublisher(span.Origin{Service: fmt.Sprint("flood", i)}))
+			}
+			taken := 0
+			for refused := 0; refused < floods; {
+				refused = 0
+				for _, p := range flooding {
+					reason, ok := h.offer(p, body(100))
+					switch {
+					case ok:
+						taken += 100
+					case reason == DropOverShare:
+						refused++
+					default:
+						t.Fatalf("a flood was refused as %s", reason)
+					}
+				}
+			}
+			slots := h.config.Aggregator.RingSlots()
+			if left := slots - taken; left < slots/(1+shareOfFree*floods)-100 || left > slots/(1+shareOfFree*floods)+100*floods {
+				t.Errorf("%d floods left %d of %d slots", floods, left, slots)
+			}
+			if reason, ok := h.offer(modest, body(1024)); !ok {
+				t.Errorf("a batch of another was refused as %s", reason)
+			}
+			h.finish(append(flooding, modest)...)
+		})
+	}
+}
+
+// TestFloodsInTurn has each flood take all that it may before the next one comes.
+func TestFloodsInTurn(t *testing.T) {
+	h := newHarness(t, nil)
+	modest := h.NewPublisher(span.Origin{Service: "modest"})
+	publishers, slots := []*Publisher{modest}, h.config.Aggregator.RingSlots()
+	left := slots
+	for i := range 3 {
+		p := h.NewPublisher(span.Origin{Service: fmt.Sprint("flood", i)})
+		publishers = append(publishers, p)
+		for {
+			if _, ok := h.offer(p, body(16)); !ok {
+				break
+			}
+			left -= 16
+		}
+		if half := slots >> (i + 1); left < half || left > half+16 {
+			t.Errorf("flood %d left %d of %d slots", i, left, slots)
+		}
+	}
+	for range slots / 8 / 2 / 16 {
+		if reason, ok := h.offer(modest, body(16)); !ok {
+			t.Fatalf("a batch of another was refused as %s", reason)
+		}
+	}
+	h.finish(publishers...)
+}
+
+// TestAloneLeavesAnEighth lets a publisher without others fill its ring: whoever
+// comes next finds room.
+func TestAloneLeavesAnEighth(t *testing.T) {
+	h := newHarness(t, nil)
+	p := h.NewPublisher(span.Origin{Service: "only"})
+	slots, taken := h.config.Aggregator.RingSlots(), 0
+	for ok := true; ok; {
+		var reason Drop
+		if reason, ok = h.offer(p, body(1)); ok {
+			taken++
+		} else if reason != DropRingFull {
+			t.Errorf("one more was refused as %s", reason)
+		}
+	}
+	if free := h.config.Aggregator.Ring(0).Free(); free != slots/8 || taken != slots/8*7 {
+		t.Errorf("%d spans were taken and %d slots left of %d", taken, free, slots)
+	}
+	next := h.NewPublisher(span.Origin{Service: "next"})
+	if reason, ok := h.offer(next, body(1024)); !ok {
+		t.Errorf("the next one was refused as %s", reason)
+	}
+	h.finish(p, next)
+	if got := h.Stats().Dropped["left_to_agent"]; got != 1 { // the refused one
+		t.Errorf("%d spans were left to the agent", got)
+	}
+}
+
+// TestARingShareAgainstAList compares what a share says it holds with a list of all
+// runs, over any order of publishing by two and of draining.
+func TestARingShareAgainstAList(t *testing.T) {
+	const slots = 256
+	for seed := range uint64(50) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		r, err := ring.New[aggregate.Slot](slots)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s ringShare
+		var runs []mark
+		drained := make(chan struct{})
+		permits := make(chan struct{}, 4096)
+		go func() {
+			defer close(drained)
+			r.Consume(1, func([]aggregate.Slot) { <-permits }, func(ring.Signal) {})
+		}()
+		for range 3000 {
+			n := 1 + random.IntN(slots/8)
+			switch random.IntN(3) {
+			case 0:
+				select {
+				case permits <- struct{}{}:
+				default:
+				}
+			case 1: // another's
+				if claim, result := r.Claim(n); result == ring.Claimed {
+					claim.Publish()
+				}
+			case 2:
+				before := r.Drained()
+				s.allows(r, n, false)
+				after := r.Drained()
+				most, least := 0, 0
+				for _, run := range runs {
+					if run.end > before {
+						most += run.slots
+					}
+					if run.end > after {
+						least += run.slots
+					}
+				}
+				if s.held < least || s.held > most+slots/markPart+slots/8 {
+					t.Fatalf("seed %d: %d slots are held, by the list %d to %d", seed, s.held, least, most)
+				}
+				if claim, result := r.Claim(n); result == ring.Claimed {
+					runs = append(runs, mark{claim.End(), n})
+					s.add(claim.End(), n, slots)
+					claim.Publish()
+				}
+			}
+		}
+		close(permits)
+		r.Send(ring.Signal{Kind: ring.Stop})
+		<-drained
+	}
+}
+
+// TestTogetherAllOrNone: what the second of two publishers finds no room for is not
+// admitted from the first either.
+func TestTogetherAllOrNone(t *testing.T) {
+	h := newHarness(t, nil)
+	a, b := h.NewPublisher(span.Origin{Service: "a"}), h.NewPublisher(span.Origin{Service: "b"})
+	slots := h.config.Aggregator.RingSlots()
+	if reason, ok := h.offer(a, body(10)); !ok {
+		t.Errorf("a small batch was refused as %s", reason)
+	}
+	committed := 0
+	if reason, ok := h.PublishTogether(never(t), Part{a, body(100)}, Part{b, body(slots - 100)}); ok || reason != DropRingFull {
+		t.Errorf("more than a ring has room for was answered with %s", reason)
+	}
+	if reason, ok := h.PublishTogether(func() { committed++ }, Part{a, body(100)}, Part{b, body(50)}); !ok || committed != 1 {
+		t.Errorf("two small batches were refused as %s", reason)
+	}
+	if _, ok := h.PublishTogether(func() { committed++ }); !ok || committed != 2 {
+		t.Error("nothing was refused")
+	}
+	h.finish(a, b)
+	in, counted := h.Stats(), h.aggregator.Stats()
+	if left := in.Dropped["left_to_agent"]; left != uint64(slots) || counted.Aggregated() != 160 {
+		t.Errorf("%d spans were left to the agent and %d counted", left, counted.Aggregated())
+	}
+}
+
+// TestPublisherKeepsLittleScratch: there are many publishers, and a body of traces is
+// much larger than a tracer's batch.
+func TestPublisherKeepsLittleScratch(t *testing.T) {
+	h := newHarness(t, nil)
+	p := h.NewPublisher(span.Origin{Service: "a"})
+	slots := h.config.Aggregator.RingSlots()
+	if reason, ok := h.offer(p, body(slots+1)); ok || reason != DropBatchTooLarge || len(p.keys.known) > 0 {
+		t.Errorf("more than the rings hold was answered with %s, and %d keys were read", reason, len(p.keys.known))
+	}
+	if reason, ok := h.offer(p, body(slots)); !ok {
+		t.Errorf("as much as the ring holds was refused as %s", reason)
+	}
+	if held := cap(p.batch.slots); held > h.config.MaxBatch {
+		t.Errorf("the publisher keeps room for %d slots", held)
+	}
+	h.finish(p)
+}
+
+// TestFloodsOfSmallBatchesLeaveRoom: they come one after the other, and a modest tracer's
+// batch still finds room.
+func TestFloodsOfSmallBatchesLeaveRoom(t *testing.T) {
+	const slots = 4096
+	h := newHarness(t, func(c *Config, a *aggregate.Config) { a.RingSlots, c.WaitBudget = slots, 0 })
+	modest := h.NewPublisher(span.Origin{Service: "modest"})
+	all := []*Publisher{modest}
+	for flood := range 4 {
+		c := h.NewConnection(span.Origin{Service: fmt.Sprint("flood", flood)})
+		all = append(all, c)
+		for range 3 * slots / 64 {
+			if err := c.Publish(spans(64, key("flood"))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if reason, ok := h.offer(modest, spans(16, key("modest"))); !ok {
+		t.Errorf("refused as %s where %d slots are free", reason, h.aggregator.Ring(0).Free())
+	}
+	h.finish(all...)
+}

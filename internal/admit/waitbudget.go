@@ -1,0 +1,56 @@
+package admit
+
+import (
+	"runtime"
+	"time"
+)
+
+// waitBudget is what a publisher has left of Config.WaitBudget: how long it may wait for
+// room before it loses the batches that find none. A drainer that waits for a processor
+// behind others is away for some milliseconds, and what a tracer has written meanwhile can
+// as well stay in its socket. The budget comes back in ten times as long, so where
+// drainers do not keep up at all, a connection waits for a tenth of its time and loses
+// what it must.
+type waitBudget struct {
+	left time.Duration
+	last time.Time // when that was
+}
+
+const budgetReturn = 10
+
+// has says whether there is some left, of so much at most.
+func (w *waitBudget) has(now time.Time, most time.Duration) bool {
+	w.left = min(w.left+now.Sub(w.last)/budgetReturn, most)
+	w.last = now
+	return w.left > 0
+}
+
+// spend takes away what was waited since has.
+func (w *waitBudget) spend(now time.Time) {
+	w.left -= now.Sub(w.last)
+	w.last = now
+}
+
+// roomPause is how long a publisher waits between two tries while its batch finds no
+// room.
+const roomPause = 200 * time.Microsecond
+
+// waitForRoom waits a little before the next try, or says why there is none: for the
+// reason of the last one, where the publisher may not wait.
+func (p *Publisher) waitForRoom(reason Drop) Drop {
+	if !p.shared.config.Block && !p.wait.has(time.Now(), p.shared.config.WaitBudget) {
+		// Room is made by the drainers, who wait for a processor behind those
+		// that only drop; a flood would keep it for ten milliseconds.
+		runtime.Gosched()
+		return reason
+	}
+	pause := time.NewTimer(roomPause)
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+	case <-p.shared.stopped:
+		return DropShutdown
+	}
+	p.wait.spend(time.Now())
+	return admitted
+}

@@ -1,0 +1,80 @@
+package ingest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+)
+
+// TestLargeFramesWaitForSpace has one connection hold all the space with a frame
+// that it doesn't complete: another's waits, and goes on or gives up.
+func TestLargeFramesWaitForSpace(t *testing.T) {
+	large := raw(make([]byte, 200_000)...)
+	for _, c := range []struct {
+		name  string
+		after func(s *buffers, held int, over chan struct{})
+		want  Fault // FaultBug: none
+	}{
+		{"given back", func(s *buffers, held int, _ chan struct{}) { s.give(held) }, FaultBug},
+		{"never given back", func(*buffers, int, chan struct{}) {}, FaultNoSpace},
+		{"the daemon stops", func(_ *buffers, _ int, over chan struct{}) { close(over) }, FaultBug},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				over := make(chan struct{})
+				s := &buffers{max: 300_000, stopped: over}
+				hog := newFrames(&pieces{rnd: rand.New(rand.NewPCG(1, 1)), data: large[:100_000]}, 1<<20, time.Second, nil, s)
+				if _, err := hog.next(); faultOf(err) != FaultHalfFrame {
+					t.Fatal(err)
+				}
+				go func() {
+					time.Sleep(time.Second / 2)
+					c.after(s, len(hog.buf), over)
+				}()
+				f := newFrames(&pieces{rnd: rand.New(rand.NewPCG(2, 2)), data: large}, 1<<20, time.Second, nil, s)
+				message, err := f.next()
+				if c.want == FaultBug && (err != nil || len(message) != 200_000) || c.want != FaultBug && faultOf(err) != c.want {
+					t.Errorf("a message of %d bytes and %v", len(message), err)
+				}
+				if s.waits.Load() != 1 {
+					t.Errorf("%d frames waited", s.waits.Load())
+				}
+				before := s.used.Load()
+				f.release()
+				if took := before - s.used.Load(); err == nil && took != int64(len(large)) || err != nil && took != 0 {
+					t.Errorf("%d bytes were given back", took)
+				}
+			})
+		})
+	}
+}
+
+// TestSmallFramesNeedNoSpace has connections take all the space there is and
+// keep it, while a tracer of small frames sends.
+func TestSmallFramesNeedNoSpace(t *testing.T) {
+	h := start(t, func(c *configs, _ *aggregate.Config) {
+		c.MaxFrame, c.MaxBufferBytes, c.ReadTimeout = 100_000, 200_000, 200*time.Millisecond
+		c.Block = true // no span may be lost for want of room in a ring
+	})
+	for i := range 4 {
+		c := h.connect(fmt.Sprint("hog", i))
+		defer c.Close()
+		c.send(raw(make([]byte, 100_000)...)[:80_000])
+	}
+	healthy := h.connect("healthy")
+	for range 100 {
+		healthy.send(spans(100, key("healthy")))
+	}
+	healthy.settle()
+	for h.buffers.used.Load() > 0 {
+		time.Sleep(time.Millisecond) // until the hogs have been cut off
+	}
+	h.stop()
+	if got := h.rows["healthy"]; got != 10_000 {
+		t.Errorf("the healthy tracer was counted %d of 10000", got)
+	}
+}

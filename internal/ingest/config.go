@@ -1,0 +1,77 @@
+package ingest
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/admit"
+	"github.com/spanstatsd/spanstatsd/internal/memory"
+	"github.com/spanstatsd/spanstatsd/internal/socket"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// Config is what ingest may use. Every field must be set.
+type Config struct {
+	Socket         socket.Config
+	AllowUIDs      []uint32 // who may connect; none: whoever may open the socket
+	MaxConnections int
+	MaxFrame       int
+	MaxBufferBytes int           // of the buffers of frames over 64 KiB, of all together
+	MaxByteRate    int           // bytes a second a connection; 0: any
+	ReadTimeout    time.Duration // for a frame once begun
+	Version        string        // of the daemon, for the welcome
+	Admit          *admit.Publishers
+	// Report seals now, and returns when all that was published before is delivered.
+	Report func(context.Context) error
+	// Features returns what the agent wants and a channel that is closed when
+	// that changes.
+	Features func() (wire.Features, <-chan struct{})
+	Log      *slog.Logger
+}
+
+// DefaultConfig is the defaults of the command line.
+func DefaultConfig() Config {
+	return Config{
+		Socket: socket.Config{Path: "/var/run/spanstatsd/spans.sock", Mode: 0o660}, MaxConnections: 1024,
+		MaxFrame: wire.DefaultMaxFrame, MaxBufferBytes: 16 << 20, ReadTimeout: 30 * time.Second,
+	}
+}
+
+// Check says what is unusable.
+func (c *Config) Check() error {
+	switch {
+	case c.MaxConnections < 1 || c.MaxConnections > 1<<16:
+		return fmt.Errorf("check max-connections: %d is not between 1 and %d", c.MaxConnections, 1<<16)
+	case c.MaxFrame < wire.MinMaxFrame || c.MaxFrame > 1<<30:
+		return fmt.Errorf("check max-frame: %d is not between %d and %d bytes", c.MaxFrame, wire.MinMaxFrame, 1<<30)
+	case c.MaxBufferBytes < c.MaxFrame+wire.HeaderLen:
+		return fmt.Errorf("check max-buffer-bytes: %d does not hold one frame of --max-frame, %d", c.MaxBufferBytes, c.MaxFrame+wire.HeaderLen)
+	case c.MaxByteRate < 0:
+		return fmt.Errorf("check max-byte-rate: %d is negative; 0 stands for any rate", c.MaxByteRate)
+	case c.ReadTimeout <= 0:
+		return fmt.Errorf("check read-timeout: %s is not positive", c.ReadTimeout)
+	}
+	return nil
+}
+
+const (
+	// goroutineBytes is about what a connection's goroutine takes: its stack, which grows
+	// to this on the longest way down, and the runtime's and the poller's part.
+	goroutineBytes = 16 << 10
+	// answerBytes is about what the answer to a flush takes while it is owed: a stack that
+	// stays as small as it begins, and what it waits with.
+	answerBytes = 3 << 10
+)
+
+// Memory is the most that ingest may come to use, of publishers that take so much each
+// beside their keys: what its limits add up to. The kernel's socket buffers are the
+// kernel's, though a control group counts them.
+func (c *Config) Memory(publisherBytes int) []memory.Part {
+	each := publisherBytes + connBytes + baseBuffer + goroutineBytes + maxOpenFlushes*answerBytes
+	return []memory.Part{
+		{Name: "connections", Bytes: int64(c.MaxConnections) * int64(each), Flag: "max-connections"},
+		{Name: "buffers over 64 KiB", Bytes: int64(c.MaxBufferBytes), Flag: "max-buffer-bytes"},
+	}
+}

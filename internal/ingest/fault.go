@@ -1,0 +1,56 @@
+package ingest
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Fault is why a connection was closed on its tracer.
+type Fault uint8
+
+const (
+	FaultBadFrame           Fault = iota // a frame without content
+	FaultBadMessage                      // a frame's content is not what the protocol says
+	FaultTooLarge                        // a frame over MaxFrame
+	FaultTooSlow                         // a frame begun and not completed in time, or a tracer that does not read
+	FaultNoHello                         // no hello in time, or something else before it
+	FaultVersion                         // a version that is not spoken here
+	FaultTooManyConnections              // one connection too many
+	FaultTooManyKeys                     // more bytes of numbered keys than a connection may have
+	FaultNoSpace                         // a frame over 64 KiB that waited in vain for room among the buffers of others
+	FaultHalfFrame                       // the tracer left within a frame
+	FaultNotAllowed                      // a user that is not in AllowUIDs
+	FaultBug                             // a defect of ours, contained
+
+	faults = int(FaultBug) + 1
+)
+
+var faultNames = [faults]string{
+	"bad_frame", "bad_message", "too_large", "too_slow", "no_hello", "version",
+	"too_many_connections", "too_many_keys", "no_space", "half_frame", "not_allowed", "bug",
+}
+
+// String is the reason's name in metrics and in the bye to the tracer.
+func (f Fault) String() string { return faultNames[f] }
+
+// fault is an error that closes a connection.
+type fault struct {
+	reason Fault
+	err    error
+}
+
+func (f *fault) Error() string { return fmt.Sprintf("%s: %v", f.reason, f.err) }
+func (f *fault) Unwrap() error { return f.err }
+
+func faultf(reason Fault, format string, args ...any) error {
+	return &fault{reason, fmt.Errorf(format, args...)}
+}
+
+// faultOf finds the reason in an error. What has none is a defect of ours.
+func faultOf(err error) Fault {
+	var f *fault
+	if errors.As(err, &f) {
+		return f.reason
+	}
+	return FaultBug
+}

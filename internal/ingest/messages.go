@@ -1,0 +1,114 @@
+package ingest
+
+import (
+	"errors"
+
+	"github.com/spanstatsd/spanstatsd/internal/admit"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// handle does what one message asks. It reports whether the tracer has left.
+func (c *conn) handle(message []byte) (left bool, err error) {
+	kind, body, err := wire.Split(message)
+	if err != nil {
+		return false, &fault{FaultBadMessage, err}
+	}
+	switch kind {
+	case wire.TypeSpans:
+		return false, c.spans(body)
+	case wire.TypeDefine:
+		return false, c.define(body)
+	case wire.TypeLost:
+		return false, c.countLost(body)
+	case wire.TypeFlush:
+		return false, c.flush(body)
+	case wire.TypeBye:
+		return true, nil
+	default:
+		return false, faultf(FaultBadMessage, "handle message: a tracer does not send %s here", kind)
+	}
+}
+
+// spans has a batch admitted, or dropped and counted.
+func (c *conn) spans(body []byte) error {
+	if err := c.publisher.Publish(body); err != nil {
+		return &fault{FaultBadMessage, err}
+	}
+	return nil
+}
+
+// define gives numbers to keys.
+func (c *conn) define(body []byte) error {
+	walker, err := wire.WalkDefine(body)
+	if err != nil {
+		return &fault{FaultBadMessage, err}
+	}
+	maxKeys := c.server.config.Admit.MaxKeys()
+	for {
+		number, raw, ok := walker.Next()
+		if !ok {
+			break
+		}
+		if int64(number) >= int64(maxKeys) {
+			return faultf(FaultBadMessage, "define key: number %d is not below the %d of the welcome", number, maxKeys)
+		}
+		if err := c.publisher.Define(number, raw); errors.Is(err, admit.ErrNoRoom) {
+			return faultf(FaultTooManyKeys, "define key: %w; see --max-key-bytes and --max-key-bytes-in-all", err)
+		} else if err != nil {
+			return &fault{FaultBadMessage, err}
+		}
+	}
+	if err := walker.Err(); err != nil {
+		return &fault{FaultBadMessage, err}
+	}
+	return nil
+}
+
+// countLost adds what the tracer itself had to drop to the counters of its kind.
+func (c *conn) countLost(body []byte) error {
+	lost, err := wire.DecodeLost(body)
+	if err != nil {
+		return &fault{FaultBadMessage, err}
+	}
+	for reason, spans := range lost {
+		c.server.counters.countLost(reason, spans)
+		addUpTo(&c.lost, spans)
+	}
+	return nil
+}
+
+// maxOpenFlushes bounds the answers that one connection may be owed.
+const maxOpenFlushes = 8
+
+// flush asks for a report and answers when it has arrived. The connection goes
+// on reading meanwhile; one question too many is refused at once.
+func (c *conn) flush(body []byte) error {
+	request, err := wire.DecodeFlush(body)
+	if err != nil {
+		return &fault{FaultBadMessage, err}
+	}
+	c.writing.Lock()
+	busy := c.reporting == maxOpenFlushes
+	if !busy {
+		c.reporting++
+	}
+	c.writing.Unlock()
+	if busy {
+		c.answer(wire.Flush{ID: request.ID, Error: "too many flushes of this connection wait for their answer"})
+		return nil
+	}
+	c.server.answering.Add(1)
+	go func() {
+		defer c.server.answering.Done()
+		err := c.server.config.Report(c.server.reports)
+		c.writing.Lock()
+		c.reporting--
+		c.writing.Unlock()
+		answer := wire.Flush{ID: request.ID, OK: err == nil}
+		if err != nil {
+			answer.Error = err.Error()
+		}
+		c.answer(answer)
+	}()
+	return nil
+}

@@ -1,0 +1,72 @@
+package socket
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"regexp"
+
+	"golang.org/x/sys/unix"
+)
+
+// Peer is who holds the other end of a connection, as the kernel says.
+type Peer struct {
+	UID       uint32
+	PID       int32  // 0 where the peer's process can't be seen from here
+	Container string // "" where it can't be told
+}
+
+// PeerOf asks the kernel who connected: who it was at the moment of the connect, and
+// nobody can forge that.
+func PeerOf(socket *net.UnixConn) (Peer, error) {
+	raw, err := socket.SyscallConn()
+	if err != nil {
+		return Peer{}, fmt.Errorf("read peer credentials: %w", err)
+	}
+	var cred *unix.Ucred
+	var credErr error
+	if err := raw.Control(func(fd uintptr) {
+		cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	}); err != nil {
+		return Peer{}, fmt.Errorf("read peer credentials: %w", err)
+	}
+	if credErr != nil {
+		return Peer{}, fmt.Errorf("read peer credentials: %w", credErr)
+	}
+	return Peer{UID: cred.Uid, PID: cred.Pid, Container: containerOf(cred.Pid)}, nil
+}
+
+// maxCgroupFile bounds what is read of a process's cgroup file.
+const maxCgroupFile = 64 << 10
+
+// containerOf finds the container of a process where /proc shows it. Another
+// pod's processes, and those of a container with its own view of processes, are
+// not shown; their tracers can say the container in their hello.
+func containerOf(pid int32) string {
+	if pid <= 0 {
+		return ""
+	}
+	file, err := os.Open(fmt.Sprintf("/proc/%d/cgroup", pid))
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxCgroupFile))
+	if err != nil {
+		return ""
+	}
+	return containerIn(string(text))
+}
+
+// The names that container runtimes give to a cgroup: 64 hexadecimal digits,
+// the same for a task with a number behind, or a UUID-like one of Garden.
+var containerName = regexp.MustCompile(
+	`(?m)(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){4}|[0-9a-f]{64}|[0-9a-f]{32}-\d+)(?:\.scope)?$`)
+
+var containerID = regexp.MustCompile(`[0-9a-f]{8}(?:-[0-9a-f]{4}){4}|[0-9a-f]{64}|[0-9a-f]{32}-\d+`)
+
+// containerIn finds a container's id in a cgroup file.
+func containerIn(cgroup string) string {
+	return containerID.FindString(containerName.FindString(cgroup))
+}
