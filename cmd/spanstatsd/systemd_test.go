@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // TestServiceManager runs the daemon under a service manager of ours: it is
@@ -18,6 +19,9 @@ func TestServiceManager(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer manager.Close()
+	if err := manager.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
 	t.Setenv("NOTIFY_SOCKET", filepath.Join(dir, "n"))
 	t.Setenv("WATCHDOG_USEC", "100000")
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
@@ -37,7 +41,7 @@ func TestServiceManager(t *testing.T) {
 	if err := daemon.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	daemon.exit()
+	// Read before the daemon has ended: what it says goes into a queue of a few messages.
 	for buffer := make([]byte, 1000); ; {
 		n, err := manager.Read(buffer)
 		if err != nil {
@@ -47,4 +51,5 @@ func TestServiceManager(t *testing.T) {
 			break
 		}
 	}
+	daemon.exit()
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
@@ -24,7 +23,7 @@ func Open(log *slog.Logger) (*Supervisor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read WATCHDOG_USEC: %w; unset it to run without a watchdog", err)
 	}
-	send := new(notifier).send
+	send := newNotifier().send
 	if err := send("STATUS=starting"); err != nil {
 		return nil, fmt.Errorf("write to NOTIFY_SOCKET: %w; unset it to run without a service manager", err)
 	}
@@ -36,24 +35,29 @@ func Open(log *slog.Logger) (*Supervisor, error) {
 const sendTimeout = time.Second
 
 // notifier sends messages with a bound on each, which the library has not: it
-// waits for as long as the service manager's queue is full. At most one message
-// waits; what is sent meanwhile fails at once.
-type notifier struct{ sending sync.Mutex }
+// waits for as long as the service manager's queue is full. One message is sent at a
+// time. The next waits for its turn, and then for the queue, within the same bound.
+type notifier struct{ turn chan struct{} }
+
+func newNotifier() *notifier { return &notifier{turn: make(chan struct{}, 1)} }
 
 func (n *notifier) send(message string) error {
-	if !n.sending.TryLock() {
-		return errors.New("an earlier message still waits")
+	timeout := time.After(sendTimeout)
+	select {
+	case n.turn <- struct{}{}:
+	case <-timeout:
+		return fmt.Errorf("an earlier message still waits: %w", os.ErrDeadlineExceeded)
 	}
 	sent := make(chan error, 1)
 	go func() {
 		_, err := daemon.SdNotify(false, message)
-		n.sending.Unlock()
+		<-n.turn
 		sent <- err
 	}()
 	select {
 	case err := <-sent:
 		return err
-	case <-time.After(sendTimeout):
+	case <-timeout:
 		return os.ErrDeadlineExceeded
 	}
 }
