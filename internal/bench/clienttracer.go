@@ -25,7 +25,7 @@ type clientTracer struct {
 // connectLimit is how long the client may take to reach a daemon that listens.
 const connectLimit = 30 * time.Second
 
-func openClient(j *job, origin span.Origin, generator *workload.Generator) (*clientTracer, error) {
+func connectClient(j *job, origin span.Origin, generator *workload.Generator) (*clientTracer, error) {
 	c, err := client.Open(client.Config{Socket: j.Socket, Origin: origin, Name: "spanstatsd-bench"})
 	if err != nil {
 		return nil, err

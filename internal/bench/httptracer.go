@@ -29,7 +29,7 @@ type httpTracer struct {
 // spanAge is how old the last span of a request is when that is sent.
 const spanAge = 10 * time.Millisecond
 
-func openHTTP(j *job) (*httpTracer, error) {
+func newHTTPTracer(j *job) (*httpTracer, error) {
 	r, err := loadRecording(j.Format)
 	if err != nil {
 		return nil, err

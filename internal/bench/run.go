@@ -146,7 +146,7 @@ func (r *run) measure(ctx context.Context) (report *Report, err error) {
 // cost. With a warm-up the costs end before that report: then they are those of
 // a time that has its own share of reports.
 func (r *run) drain(ctx context.Context, report *Report) error {
-	if _, err := r.target.settled(ctx, r.before.books.Received+handed(r.producers)); err != nil {
+	if err := r.target.awaitBooks(ctx, r.before.books.Received+handed(r.producers)); err != nil {
 		report.fault(err)
 	}
 	report.Seconds = time.Since(r.before.at).Seconds()

@@ -17,7 +17,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/spanstatsd/spanstatsd/internal/bench/measure"
-	"github.com/spanstatsd/spanstatsd/internal/health"
 	"github.com/spanstatsd/spanstatsd/internal/standin"
 )
 
@@ -155,20 +154,17 @@ func follow(logs io.Reader, warnings io.Writer, listening chan<- string) {
 	_, _ = io.Copy(io.Discard, logs) // after a line too long, so that the daemon can go on
 }
 
-// settled waits until the books are at rest and balance with so many spans
-// received, and returns them. The limit is for a daemon that has lost some.
-func (t *target) settled(ctx context.Context, received uint64) (health.Books, error) {
+// awaitBooks waits until the books are at rest and balance with so many spans received.
+// The limit is for a daemon that has lost some.
+func (t *target) awaitBooks(ctx context.Context, received uint64) error {
 	const limit = 30 * time.Second
 	for begun := time.Now(); ; time.Sleep(2 * time.Millisecond) {
 		books, err := status(ctx, t.http)
-		if err != nil {
-			return books, err
-		}
-		if books.Balanced && books.Received >= received {
-			return books, nil
+		if err != nil || books.Balanced && books.Received >= received {
+			return err
 		}
 		if time.Since(begun) > limit {
-			return books, fmt.Errorf("wait for the books: after %s the daemon has received %d of %d spans, and its books say balanced: %v",
+			return fmt.Errorf("wait for the books: after %s the daemon has received %d of %d spans, and its books say balanced: %v",
 				limit, books.Received, received, books.Balanced)
 		}
 	}

@@ -79,13 +79,13 @@ func Tracer(in io.Reader, out io.Writer) error {
 	return json.NewEncoder(out).Encode(&r)
 }
 
-// run opens every connection, says so, waits for the start, and goes on until the
+// run makes every connection, says so, waits for the start, and goes on until the
 // job is done or the input ends.
 func (j *job) run(in *bufio.Reader, out io.Writer, r *result) error {
 	emitters := make([]emitter, j.Connections)
 	for i := range emitters {
 		var err error
-		if emitters[i], err = j.open(j.First + i); err != nil {
+		if emitters[i], err = j.connect(j.First + i); err != nil {
 			return err
 		}
 	}
@@ -182,10 +182,10 @@ func (j *job) due(sent uint64, begun time.Time) time.Time {
 	return time.Time{}
 }
 
-// open connects the tracer of a number.
-func (j *job) open(number int) (emitter, error) {
+// connect makes the tracer of a number.
+func (j *job) connect(number int) (emitter, error) {
 	if j.Tracer == HTTP {
-		return openHTTP(j)
+		return newHTTPTracer(j)
 	}
 	generator, err := j.generator(uint64(number))
 	if err != nil {
@@ -196,9 +196,9 @@ func (j *job) open(number int) (emitter, error) {
 		ContainerID: fmt.Sprintf("bench-container-%d", number%j.Origins),
 	}
 	if j.Tracer == Client {
-		return openClient(j, origin, generator)
+		return connectClient(j, origin, generator)
 	}
-	return openWire(j, number, origin, generator)
+	return connectWire(j, number, origin, generator)
 }
 
 func (j *job) generator(seed uint64) (*workload.Generator, error) {

@@ -139,7 +139,7 @@ func (t *tracesRun) turn(ctx, asking context.Context, c *Config, l *load, isMeas
 	sending := time.Since(before.at)
 	if l.isCounted {
 		arrived = t.target.agent.Totals().Counted.Requests - arrived
-		if _, err := t.target.settled(asking, before.books.Received+arrived*uint64(t.recording.counted)); err != nil {
+		if err := t.target.awaitBooks(asking, before.books.Received+arrived*uint64(t.recording.counted)); err != nil {
 			t.report.fault(err)
 		}
 	}

@@ -48,7 +48,7 @@ const (
 	defineKeys = 256
 )
 
-func openWire(j *job, number int, origin span.Origin, generator *workload.Generator) (*wireTracer, error) {
+func connectWire(j *job, number int, origin span.Origin, generator *workload.Generator) (*wireTracer, error) {
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Net: "unix", Name: j.Socket})
 	if err != nil {
 		return nil, fmt.Errorf("connect tracer: %w", err)
