@@ -46,21 +46,9 @@ type cutter struct {
 // it cuts, so with those it comes to the same label.
 func (c *cutter) cut(k *Key) *Key {
 	c.key = *k
-	for _, l := range [...]struct {
-		s     *string
-		limit int
-	}{
-		{&c.key.Service, span.MaxService},
-		{&c.key.Operation, span.MaxOperation},
-		{&c.key.Resource, span.MaxResource},
-		{&c.key.Type, span.MaxType},
-		{&c.key.Kind, span.MaxLabel},
-		{&c.key.HTTPMethod, span.MaxLabel},
-		{&c.key.HTTPEndpoint, span.MaxLabel},
-		{&c.key.GRPCStatus, span.MaxLabel},
-		{&c.key.ServiceSource, span.MaxLabel},
-	} {
-		*l.s = head(*l.s, l.limit)
+	for l := range span.FirstList {
+		text := c.key.Text(l)
+		*text = head(*text, l.MaxBytes())
 	}
 	peer, additional := c.tags[:span.MaxPeerTags], c.tags[span.MaxPeerTags:]
 	c.key.PeerTags = cutTags(peer, k.PeerTags)

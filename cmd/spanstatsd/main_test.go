@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/registry"
+	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
 // runsMain makes the test binary be the program, so that the tests have a real
@@ -144,7 +144,7 @@ func TestPrecedence(t *testing.T) {
 		t.Fatal(err)
 	}
 	agg := o.config.Aggregate
-	if agg.Budgets[registry.FieldResource] != 10 || agg.Budgets[registry.FieldService] != 5 || agg.Budgets[registry.FieldType] != 16 {
+	if agg.Budgets[span.LabelResource] != 10 || agg.Budgets[span.LabelService] != 5 || agg.Budgets[span.LabelType] != 16 {
 		t.Errorf("budgets %v", agg.Budgets)
 	}
 	if agg.RingSlots != 2048 || agg.MaxAggregates != 77 || agg.MaxOrigins != 256 || !o.config.Admit.Block {

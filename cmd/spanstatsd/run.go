@@ -9,12 +9,11 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/spanstatsd/spanstatsd/internal/registry"
-
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	"github.com/spanstatsd/spanstatsd/internal/dump"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
+	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/systemd"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -130,10 +129,10 @@ func (o *runOptions) limitCardinalities() (failed error) {
 
 func (o *runOptions) limitCardinality(text string) error {
 	name, number, _ := strings.Cut(text, "=")
-	field, known := registry.ParseField(name)
+	field, known := span.ParseLabel(name)
 	limit, err := strconv.Atoi(number)
 	if !known || err != nil {
-		return fmt.Errorf("parse --cardinality-limit: %q is not field=N with a field of %s", text, strings.Join(registry.FieldNames(), ", "))
+		return fmt.Errorf("parse --cardinality-limit: %q is not field=N with a field of %s", text, strings.Join(span.LabelNames(), ", "))
 	}
 	o.config.Aggregate.Budgets[field] = limit
 	return nil

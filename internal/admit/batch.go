@@ -4,6 +4,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/ring"
+	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
 // batch is the scratch of one publisher for the batch that it is admitting.
@@ -12,7 +13,7 @@ type batch struct {
 	hashes       []uint32 // of the keys, by slot
 	drainers     []uint16 // by slot
 	runs         []run    // by drainer
-	collapsed    [registry.Fields]uint64
+	collapsed    [span.WholeKey + 1]uint64
 	hasCollapsed bool
 }
 
@@ -31,7 +32,7 @@ func (b *batch) reset(n int) {
 	b.slots, b.hashes, b.drainers = b.slots[:n], b.hashes[:n], b.drainers[:n]
 	clear(b.runs)
 	if b.hasCollapsed {
-		b.collapsed, b.hasCollapsed = [registry.Fields]uint64{}, false
+		b.collapsed, b.hasCollapsed = [span.WholeKey + 1]uint64{}, false
 	}
 }
 
@@ -45,8 +46,8 @@ func (b *batch) trim(most int) {
 // collapse counts a span whose key lost labels.
 func (b *batch) collapse(fields registry.Collapsed) {
 	b.hasCollapsed = true
-	for f := range registry.Fields {
-		if fields.Has(registry.Field(f)) {
+	for f := range span.WholeKey + 1 {
+		if fields.Has(span.Label(f)) {
 			b.collapsed[f]++
 		}
 	}

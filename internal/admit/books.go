@@ -1,9 +1,9 @@
 package admit
 
 import (
-	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"sync/atomic"
 
+	"github.com/spanstatsd/spanstatsd/internal/span"
 	"golang.org/x/sys/cpu"
 )
 
@@ -14,7 +14,7 @@ type books struct {
 	received  atomic.Uint64
 	_         cpu.CacheLinePad
 	dropped   [drops]atomic.Uint64
-	collapsed [registry.Fields]atomic.Uint64
+	collapsed [span.WholeKey + 1]atomic.Uint64
 	decoded   atomic.Uint64 // keys
 	uncached  atomic.Uint64 // keys that were decoded and found no room in their publisher's table
 	cut       atomic.Uint64 // keys with a label that had to be changed
@@ -46,7 +46,7 @@ func (e *entry) end() {
 }
 
 // collapse counts the spans that lost labels, by label.
-func (b *books) collapse(spans *[registry.Fields]uint64) {
+func (b *books) collapse(spans *[span.WholeKey + 1]uint64) {
 	for f, n := range spans {
 		b.collapsed[f].Add(n)
 	}
@@ -78,13 +78,13 @@ func (s *Publishers) Stats() Stats {
 	stats := Stats{
 		KeysDecoded: b.decoded.Load(), KeysUncached: b.uncached.Load(), KeysNormalised: b.cut.Load(),
 		Dropped:   make(map[string]uint64, drops),
-		Collapsed: make(map[string]uint64, registry.Fields),
+		Collapsed: make(map[string]uint64, span.WholeKey+1),
 	}
 	for d := admitted + 1; int(d) < drops; d++ {
 		stats.Dropped[d.String()] = b.dropped[d].Load()
 	}
-	for f := range registry.Fields {
-		stats.Collapsed[registry.Field(f).String()] = b.collapsed[f].Load()
+	for f := range span.WholeKey + 1 {
+		stats.Collapsed[span.Label(f).String()] = b.collapsed[f].Load()
 	}
 	stats.Received = b.received.Load()
 	return stats

@@ -2,8 +2,8 @@ package admit
 
 import (
 	"fmt"
+
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
@@ -76,19 +76,15 @@ func (p *Publisher) admitKnown(cycle *aggregate.Cycle, known *knownKey) error {
 	return err
 }
 
-// admit charges a raw key to its origin's budgets. Where all of its labels are known to
-// the interval's registry, or lost, that takes no lock and decodes nothing.
+// admit charges a raw key to its origin's budgets. It takes no lock where that changes
+// nothing in the interval's registry.
 func (p *Publisher) admit(cycle *aggregate.Cycle, raw []byte, to *resolved) (changed bool, err error) {
-	var admission registry.Admission
-	ok := false
-	if wire.OutlineKey(&p.outline, raw) {
-		admission, ok = p.lookup.Admit(raw, &p.outline, p.shared.config.MaxResource)
+	if err := wire.ReadKey(&p.key, raw); err != nil {
+		return false, err //nolint:wrapcheck // the message's own words
 	}
+	changed = p.normalize(&p.key)
+	admission, ok := p.lookup.Admit(&p.key)
 	if !ok {
-		if err := wire.ReadKey(&p.key, raw); err != nil {
-			return false, err //nolint:wrapcheck // the message's own words
-		}
-		changed = p.normalize(&p.key)
 		admission = cycle.Admit(p.originID, &p.key)
 	}
 	*to = resolved{p.interval, admission.ID, admission.Hash, admission.Collapsed}
@@ -106,9 +102,6 @@ func (p *Publisher) normalize(k *span.Key) (changed bool) {
 
 // check says what is wrong with the bytes of a key.
 func (p *Publisher) check(raw []byte) error {
-	if wire.OutlineKey(&p.outline, raw) {
-		return nil
-	}
 	defer p.key.Clear() // or it would keep the message's buffer
 	return wire.ReadKey(&p.key, raw)
 }
@@ -131,7 +124,7 @@ func (m *misses) count(changed bool) {
 // countMisses ends the finding of a batch's keys: what labels they lost is charged, and
 // misses are made known, once however often the batch is tried.
 func (p *Publisher) countMisses() {
-	p.lookup.Settle()
+	p.lookup.Report()
 	if p.misses == (misses{}) {
 		return
 	}

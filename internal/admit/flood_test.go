@@ -8,8 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/registry"
-
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
@@ -48,7 +46,7 @@ func floodsAmongUsualKeys(t *testing.T, rnd *rand.Rand) {
 			t.Fatal(err)
 		}
 	}
-	sent := floods{rnd: rnd, values: map[registry.Field][]string{}, want: map[string]uint64{}, lost: map[registry.Field]uint64{}}
+	sent := floods{rnd: rnd, values: map[span.Label][]string{}, want: map[string]uint64{}, lost: map[span.Label]uint64{}}
 	for batch := range 60 {
 		if batch%10 == 0 {
 			sent.differ, sent.of = 1+rnd.IntN(15), []int{40, 40_000}[batch/10%2]
@@ -99,9 +97,9 @@ type floods struct {
 	differ int // bits: the labels in which the keys of the flood differ
 	of     int // so many keys the usual ones are 8
 	serial uint32
-	values map[registry.Field][]string
+	values map[span.Label][]string
 	want   map[string]uint64 // spans by key
-	lost   map[registry.Field]uint64
+	lost   map[span.Label]uint64
 }
 
 func (f *floods) batch() []byte {
@@ -114,10 +112,10 @@ func (f *floods) batch() []byte {
 		} else {
 			frame = wire.AppendWhole(frame, wire.AppendKey(nil, &key), 1000, end, 0, weight)
 		}
-		key.Service = f.keep(registry.FieldService, key.Service)
-		key.Operation = f.keep(registry.FieldOperation, key.Operation)
-		key.Resource = f.keep(registry.FieldResource, key.Resource)
-		key.PeerTags[0] = "host:" + f.keep(registry.FieldPeerTag, key.PeerTags[0][len("host:"):])
+		key.Service = f.keep(span.LabelService, key.Service)
+		key.Operation = f.keep(span.LabelOperation, key.Operation)
+		key.Resource = f.keep(span.LabelResource, key.Resource)
+		key.PeerTags[0] = "host:" + f.keep(span.LabelPeerTag, key.PeerTags[0][len("host:"):])
 		f.want[nameOf(&key)]++
 		return frame
 	})
@@ -136,7 +134,7 @@ func (f *floods) key(number int) span.Key {
 	return key
 }
 
-func (f *floods) keep(field registry.Field, value string) string {
+func (f *floods) keep(field span.Label, value string) string {
 	values := f.values[field]
 	switch {
 	case slices.Contains(values, value):

@@ -2,9 +2,10 @@ package admit
 
 import (
 	"bytes"
-	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"hash/maphash"
 	"unsafe"
+
+	"github.com/spanstatsd/spanstatsd/internal/registry"
 )
 
 // resolved is what the hot path needs of a key: which aggregate, and by which hash it is

@@ -2,10 +2,10 @@ package admit
 
 import (
 	"errors"
-	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
 // Why groups are not merged, beside what a cycle says of them.
@@ -57,8 +57,8 @@ func (p *Publisher) Merge(commit func(), groups []aggregate.Group, width uint64,
 		g := &groups[i]
 		lost := merging.Add(p.originID, g)
 		entry.published += g.Spans
-		for f := range registry.Fields {
-			if lost.Has(registry.Field(f)) {
+		for f := range span.WholeKey + 1 {
+			if lost.Has(span.Label(f)) {
 				books.collapsed[f].Add(g.Spans)
 			}
 		}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
@@ -146,7 +145,7 @@ func TestAMalformedBatchIsCountedAndLeavesNothing(t *testing.T) {
 func TestKeysThatLoseNothingAreAdmittedOnce(t *testing.T) {
 	const set = 1000
 	for _, budget := range []int{set, fewKeys} {
-		h := newHarness(t, func(_ *Config, a *aggregate.Config) { a.Budgets[registry.FieldResource] = budget })
+		h := newHarness(t, func(_ *Config, a *aggregate.Config) { a.Budgets[span.LabelResource] = budget })
 		h.aggregator.Start()
 		p := h.NewPublisher(span.Origin{Service: "web"})
 		for range 2 {

@@ -1,9 +1,10 @@
 package admit
 
 import (
+	"sync/atomic"
+
 	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/routing"
-	"sync/atomic"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -20,14 +21,13 @@ type Publisher struct {
 	guard    *aggregate.Guard
 	route    *routing.Route
 	keys     *keyTable
-	lookup   registry.Glance
+	lookup   registry.Lookup
 	batch    batch
 	shares   []ringShare // by drainer
 	wait     waitBudget
 
 	// Scratch of the snapshot at hand. After each batch it holds nothing of its bytes.
 	snapshot wire.Snapshot
-	outline  span.Outline
 	key      span.Key
 	uncached resolved // what a key is that has no place in the table
 

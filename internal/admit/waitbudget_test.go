@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
@@ -83,7 +82,7 @@ func TestWithoutAWaitBudget(t *testing.T) {
 // TestABatchIsCountedOnceHoweverOftenItIsTried: its keys too.
 func TestABatchIsCountedOnceHoweverOftenItIsTried(t *testing.T) {
 	h := newHarness(t, func(c *Config, a *aggregate.Config) {
-		c.WaitBudget, a.RingSlots, a.Budgets[registry.FieldResource] = 5*roomPause, 1024, 1
+		c.WaitBudget, a.RingSlots, a.Budgets[span.LabelResource] = 5*roomPause, 1024, 1
 	})
 	p := h.NewConnection(span.Origin{Service: "shop"})
 	unique := func(name string, n int) []byte {

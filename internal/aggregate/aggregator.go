@@ -90,9 +90,9 @@ func (a *Aggregator) Stop() {
 	<-a.sealer.done
 }
 
-// Blamed returns the label that most keys have lost a value of since the last call, and
+// MostCollapsed returns the label that most keys have lost a value of since the last call, and
 // their number.
-func (a *Aggregator) Blamed() (label string, keys uint64) { return a.intervals.Blamed() }
+func (a *Aggregator) MostCollapsed() (label string, keys uint64) { return a.intervals.MostCollapsed() }
 
 // NewGuard returns a publisher's guard of the cycle that it is inside.
 func (a *Aggregator) NewGuard() *Guard { return a.cycles.newGuard() }

@@ -174,7 +174,7 @@ func publish(a *Aggregator, r *Guard, origin span.Origin, key span.Key, s Slot) 
 // what the naive model counts: which labels collapse, which keys find a row, sums,
 // counters and sketches, bin for bin, in the right buckets.
 func TestModel(t *testing.T) {
-	var met [registry.Fields]int
+	var met [span.WholeKey + 1]int
 	for seed := range uint64(16) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { runModel(t, rand.New(rand.NewPCG(seed, 7)), &met) })
@@ -182,12 +182,12 @@ func TestModel(t *testing.T) {
 	}
 	for f, n := range met {
 		if n == 0 {
-			t.Errorf("no key lost its %s", registry.Field(f))
+			t.Errorf("no key lost its %s", span.Label(f))
 		}
 	}
 }
 
-func runModel(t *testing.T, rnd *rand.Rand, met *[registry.Fields]int) {
+func runModel(t *testing.T, rnd *rand.Rand, met *[span.WholeKey + 1]int) {
 	got, want := model{}, model{}
 	config := testConfig(func(s *Sealed) {
 		got.take(t, s)
@@ -239,7 +239,7 @@ func runModel(t *testing.T, rnd *rand.Rand, met *[registry.Fields]int) {
 			t.Fatalf("%v collapsed %b, want %b", key, admission.Collapsed, lost)
 		}
 		for f := range met {
-			if lost.Has(registry.Field(f)) {
+			if lost.Has(span.Label(f)) {
 				met[f]++
 			}
 		}

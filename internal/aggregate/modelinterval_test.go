@@ -19,8 +19,8 @@ type modelInterval struct {
 }
 
 type modelOrigin struct {
-	values map[registry.Field]map[string]bool
-	tags   map[registry.Field]map[string]map[string]bool // by tag key, the whole tags
+	values map[span.Label]map[string]bool
+	tags   map[span.Label]map[string]map[string]bool // by tag key, the whole tags
 	rows   int
 }
 
@@ -30,10 +30,10 @@ func newModelInterval(config *Config) *modelInterval {
 
 func (m *modelInterval) origin(o span.Origin) *modelOrigin {
 	if m.origins[o] == nil && len(m.origins) < m.config.MaxOrigins {
-		m.origins[o] = &modelOrigin{values: map[registry.Field]map[string]bool{}, tags: map[registry.Field]map[string]map[string]bool{
-			registry.FieldPeerTag: {}, registry.FieldAdditionalTag: {},
+		m.origins[o] = &modelOrigin{values: map[span.Label]map[string]bool{}, tags: map[span.Label]map[string]map[string]bool{
+			span.LabelPeerTag: {}, span.LabelAdditionalTag: {},
 		}}
-		for f := range registry.FieldPeerTag {
+		for f := range span.LabelPeerTag {
 			m.origins[o].values[f] = map[string]bool{}
 		}
 	}
@@ -51,7 +51,7 @@ func (m *modelInterval) admit(o span.Origin, key span.Key) (span.Key, registry.C
 	case ok && m.rows[row]:
 		return k, collapsed
 	case !ok || !room:
-		return modelOverflow, 1 << registry.FieldWholeKey
+		return modelOverflow, 1 << span.WholeKey
 	}
 	m.rows[row] = true
 	origin.rows++
@@ -65,7 +65,7 @@ func (m *modelInterval) admit(o span.Origin, key span.Key) (span.Key, registry.C
 
 func (m *modelInterval) charge(o *modelOrigin, k span.Key, room bool) (_ span.Key, collapsed registry.Collapsed, ok bool) {
 	for f, label := range modelLabels(&k) {
-		values := o.values[registry.Field(f)]
+		values := o.values[span.Label(f)]
 		switch {
 		case *label == "" || *label == span.Blocked || values[*label]:
 		case len(values) >= m.config.Budgets[f]:
@@ -76,7 +76,7 @@ func (m *modelInterval) charge(o *modelOrigin, k span.Key, room bool) (_ span.Ke
 			values[*label] = true
 		}
 	}
-	for f, tags := range map[registry.Field]*[]string{registry.FieldPeerTag: &k.PeerTags, registry.FieldAdditionalTag: &k.AdditionalTags} {
+	for f, tags := range map[span.Label]*[]string{span.LabelPeerTag: &k.PeerTags, span.LabelAdditionalTag: &k.AdditionalTags} {
 		*tags = slices.Clone(*tags)
 		anyBlocked := false
 		for i, tag := range *tags {

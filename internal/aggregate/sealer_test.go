@@ -201,7 +201,7 @@ func TestReportRenewsNothing(t *testing.T) {
 			s.Delivery.Resolve(nil)
 			s.Release()
 		})
-		config.Budgets[registry.FieldResource] = 10
+		config.Budgets[span.LabelResource] = 10
 		a, err := New(config)
 		if err != nil {
 			t.Fatal(err)
@@ -233,7 +233,7 @@ func TestReportRenewsNothing(t *testing.T) {
 			if err := reported.Wait(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if first := flood(); first.Collapsed != 1<<registry.FieldResource {
+			if first := flood(); first.Collapsed != 1<<span.LabelResource {
 				t.Errorf("the first key after a report got %+v", first)
 			}
 		}

@@ -208,7 +208,7 @@ func (d *Daemon) announce() {
 func (d *Daemon) logCollapses() {
 	log := health.CollapseLog{
 		Spans:  func() map[string]uint64 { return d.admit.Stats().Collapsed },
-		Blamed: d.aggregate.Blamed, Log: d.config.Log,
+		MostCollapsed: d.aggregate.MostCollapsed, Log: d.config.Log,
 	}
 	log.Run(d.stopping)
 }

@@ -4,15 +4,15 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/registry"
+	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
 // CollapseLog says in one line now and then what labels have collapsed, and which
 // of them did most of it. It says nothing while none do.
 type CollapseLog struct {
-	Spans  func() map[string]uint64           // collapsed so far, by field
-	Blamed func() (label string, keys uint64) // since it was last asked
-	Log    *slog.Logger
+	Spans         func() map[string]uint64           // collapsed so far, by field
+	MostCollapsed func() (label string, keys uint64) // since it was last asked
+	Log           *slog.Logger
 
 	last map[string]uint64
 }
@@ -38,10 +38,10 @@ func (l *CollapseLog) Run(stop <-chan struct{}) {
 
 func (l *CollapseLog) line() {
 	now := l.Spans()
-	label, keys := l.Blamed()
+	label, keys := l.MostCollapsed()
 	var fields []any
-	for f := range registry.Fields {
-		name := registry.Field(f).String()
+	for f := range span.WholeKey + 1 {
+		name := span.Label(f).String()
 		if spans := now[name] - l.last[name]; spans > 0 {
 			fields = append(fields, name, spans)
 		}

@@ -25,7 +25,7 @@ func TestCollapseLog(t *testing.T) {
 				defer mu.Unlock()
 				return maps.Clone(spans)
 			},
-			Blamed: func() (string, uint64) {
+			MostCollapsed: func() (string, uint64) {
 				mu.Lock()
 				defer mu.Unlock()
 				l, n := label, keys

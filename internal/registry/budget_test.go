@@ -3,7 +3,6 @@ package registry
 import (
 	"bytes"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"unsafe"
@@ -24,25 +23,19 @@ func admitter(t *testing.T, change func(*Config)) (*Registry, OriginID) {
 }
 
 func TestBudgetsCollapseBeforeTheKeyIsHashed(t *testing.T) {
-	set := map[Field]func(*span.Key, string){
-		FieldService:       func(k *span.Key, v string) { k.Service = v },
-		FieldOperation:     func(k *span.Key, v string) { k.Operation = v },
-		FieldResource:      func(k *span.Key, v string) { k.Resource = v },
-		FieldType:          func(k *span.Key, v string) { k.Type = v },
-		FieldSpanKind:      func(k *span.Key, v string) { k.Kind = v },
-		FieldHTTPMethod:    func(k *span.Key, v string) { k.HTTPMethod = v },
-		FieldHTTPEndpoint:  func(k *span.Key, v string) { k.HTTPEndpoint = v },
-		FieldGRPCStatus:    func(k *span.Key, v string) { k.GRPCStatus = v },
-		FieldServiceSource: func(k *span.Key, v string) { k.ServiceSource = v },
-		FieldPeerTag:       func(k *span.Key, v string) { k.PeerTags = []string{"peer.service:" + v} },
-		FieldAdditionalTag: func(k *span.Key, v string) { k.AdditionalTags = []string{"region:" + v} },
+	set := func(k *span.Key, l span.Label, value string) {
+		if l < span.FirstList {
+			*k.Text(l) = value
+		} else {
+			*k.Tags(l) = []string{"key:" + value}
+		}
 	}
-	for f := FieldService; f < FieldWholeKey; f++ {
+	for f := range span.WholeKey {
 		r, origin := admitter(t, func(c *Config) { c.Budgets[f] = 3 })
 		ids := map[KeyID]bool{}
 		for i := range 10 {
 			key := span.Key{Service: "a", Operation: "b", Resource: "c"}
-			set[f](&key, fmt.Sprint("value", i))
+			set(&key, f, fmt.Sprint("value", i))
 			a := r.Admit(origin, &key)
 			ids[a.ID] = true
 			if over := i >= 3; a.Collapsed.Has(f) != over || (a.Collapsed != 0) != over {
@@ -56,7 +49,7 @@ func TestBudgetsCollapseBeforeTheKeyIsHashed(t *testing.T) {
 			t.Errorf("%s: %d aggregates for a budget of 3, want 4", f, len(ids))
 		}
 		want := span.Key{Service: "a", Operation: "b", Resource: "c"}
-		set[f](&want, span.Blocked)
+		set(&want, f, span.Blocked)
 		if got := r.keys[3].Key; fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%s: collapsed into %v, want %v", f, got, want)
 		}
@@ -67,7 +60,7 @@ func TestTagsOfUnboundedKeysCollapseWhole(t *testing.T) {
 	r, origin := admitter(t, func(*Config) {})
 	for i := range 200 {
 		a := r.Admit(origin, &span.Key{PeerTags: []string{fmt.Sprintf("key%d:v", i)}})
-		if a.Collapsed.Has(FieldPeerTag) != (i >= MaxTagKeys) {
+		if a.Collapsed.Has(span.LabelPeerTag) != (i >= MaxTagKeys) {
 			t.Errorf("tag key %d: collapsed %b", i, a.Collapsed)
 		}
 	}
@@ -77,7 +70,7 @@ func TestTagsOfUnboundedKeysCollapseWhole(t *testing.T) {
 }
 
 func TestCallerKeepsItsTags(t *testing.T) {
-	r, origin := admitter(t, func(c *Config) { c.Budgets[FieldPeerTag] = 1 })
+	r, origin := admitter(t, func(c *Config) { c.Budgets[span.LabelPeerTag] = 1 })
 	tags := []string{"a:1", "a:2"}
 	r.Admit(origin, &span.Key{PeerTags: tags})
 	if tags[1] != "a:2" {
@@ -93,7 +86,7 @@ func TestWholeTableCap(t *testing.T) {
 		for i := range 200 {
 			a := r.Admit(origin, &span.Key{Resource: fmt.Sprint(o, " ", i)})
 			room := o == 0 && i < 64 || o == 1 && i < 1
-			if want := Collapsed(1 << FieldWholeKey); room != (a.Collapsed == 0) || !room && a.Collapsed != want {
+			if want := Collapsed(1 << span.WholeKey); room != (a.Collapsed == 0) || !room && a.Collapsed != want {
 				t.Fatalf("origin %d key %d: collapsed %b", o, i, a.Collapsed)
 			} else if !room {
 				overflow[o] = a.ID
@@ -122,7 +115,7 @@ func TestWholeTableCap(t *testing.T) {
 // to keep their names as long as the reserve lasts.
 func TestFloor(t *testing.T) {
 	r, flooder := admitter(t, func(c *Config) {
-		c.MaxAggregates, c.MaxOrigins, c.Budgets[FieldResource] = 2048, 256, 1<<20
+		c.MaxAggregates, c.MaxOrigins, c.Budgets[span.LabelResource] = 2048, 256, 1<<20
 	})
 	flood := func(keys int) {
 		for i := range keys {
@@ -138,7 +131,7 @@ func TestFloor(t *testing.T) {
 		origin, _ := r.AdmitOrigin(span.Origin{Service: fmt.Sprint("quiet ", o)})
 		for i := range 2 * floor {
 			a := r.Admit(origin, &span.Key{Resource: fmt.Sprint(i)})
-			if room := o < reserve/floor && i < floor; a.Collapsed.Has(FieldWholeKey) == room {
+			if room := o < reserve/floor && i < floor; a.Collapsed.Has(span.WholeKey) == room {
 				t.Fatalf("origin %d key %d: collapsed %b", o, i, a.Collapsed)
 			}
 		}
@@ -156,7 +149,7 @@ func TestLabelBytes(t *testing.T) {
 	long := strings.Repeat("l", span.MaxResource)
 	overflew := 0
 	for i := range 1000 {
-		if r.Admit(flooder, &span.Key{Resource: fmt.Sprint(i, long)[:span.MaxResource]}).Collapsed.Has(FieldWholeKey) {
+		if r.Admit(flooder, &span.Key{Resource: fmt.Sprint(i, long)[:span.MaxResource]}).Collapsed.Has(span.WholeKey) {
 			overflew++
 		}
 	}
@@ -172,10 +165,10 @@ func TestLabelBytes(t *testing.T) {
 		}
 	}
 	texts := 0
-	for _, v := range r.values.list {
+	for _, v := range r.budgets.labels.list.items {
 		texts += len(v.text)
 	}
-	if taken := r.shared.bytes + r.kept.bytes; taken < texts || taken > 1<<20+1<<18+2*span.MaxResource {
+	if taken := r.room.shared.bytes + r.room.reserve.bytes; taken < texts || taken > 1<<20+1<<18+2*span.MaxResource {
 		t.Errorf("%d bytes are taken, of which %d of texts", taken, texts)
 	}
 }
@@ -183,7 +176,7 @@ func TestLabelBytes(t *testing.T) {
 // TestBlockedOfTheTracer: what a tracer has collapsed itself is no value of ours,
 // and meets what is collapsed here.
 func TestBlockedOfTheTracer(t *testing.T) {
-	r, origin := admitter(t, func(c *Config) { c.Budgets[FieldResource], c.Budgets[FieldPeerTag] = 1, 1 })
+	r, origin := admitter(t, func(c *Config) { c.Budgets[span.LabelResource], c.Budgets[span.LabelPeerTag] = 1, 1 })
 	theirs := r.Admit(origin, &span.Key{Resource: span.Blocked, PeerTags: []string{"k:" + span.Blocked, span.Blocked}})
 	if theirs.Collapsed != 0 {
 		t.Errorf("collapsed %b by the tracer is counted as ours", theirs.Collapsed)
@@ -193,7 +186,7 @@ func TestBlockedOfTheTracer(t *testing.T) {
 		t.Errorf("collapsed %b: the tracer's own took a budget", named.Collapsed)
 	}
 	both := r.Admit(origin, &span.Key{Resource: "s", PeerTags: []string{"k:2", "k:3", span.Blocked}})
-	if both.ID != theirs.ID || both.Collapsed != 1<<FieldResource|1<<FieldPeerTag {
+	if both.ID != theirs.ID || both.Collapsed != 1<<span.LabelResource|1<<span.LabelPeerTag {
 		t.Errorf("%v, and the tracer's %v", both, theirs)
 	}
 }
@@ -224,45 +217,6 @@ func TestAdmitKeepsNothingOfTheKey(t *testing.T) {
 	}
 }
 
-// TestPlacesAgainstMap does random things to a table and to a map, with hashes
-// that collide, over more resets than there are generations left.
-func TestPlacesAgainstMap(t *testing.T) {
-	rnd := rand.New(rand.NewPCG(7, 7))
-	var p places
-	p.init()
-	p.generation = placeGeneration - 100
-	for range 300 {
-		var hashes []uint64
-		numbers := map[uint64][]uint32{}
-		for range rnd.IntN(400) {
-			hash := uint64(rnd.IntN(4))<<tagShift | uint64(rnd.IntN(64))
-			hashes = append(hashes, hash)
-			number := uint32(len(hashes) - 1)
-			p.put(hash, number, func(number uint32) uint64 { return hashes[number] })
-			numbers[hash] = append(numbers[hash], number)
-		}
-		for range 100 {
-			hash := uint64(rnd.IntN(4))<<tagShift | uint64(rnd.IntN(64))
-			all := map[uint32]bool{}
-			slots, want, at := p.begin(hash)
-			for number, next, ok := found(slots, want, at); ok; number, next, ok = found(slots, want, next) {
-				all[number] = true
-			}
-			for _, number := range numbers[hash] {
-				if !all[number] {
-					t.Fatalf("%d of hash %x is not found among %v", number, hash, all)
-				}
-			}
-		}
-		p.reset()
-		if slots, want, at := p.begin(0); p.used != 0 {
-			t.Fatal("a reset table is in use")
-		} else if _, _, ok := found(slots, want, at); ok {
-			t.Fatal("a reset table has a number")
-		}
-	}
-}
-
 // TestOverflowCostsNoBudget: keys that find the table full remember nothing.
 func TestOverflowCostsNoBudget(t *testing.T) {
 	r, origin := admitter(t, func(c *Config) { c.MaxAggregates = 3 })
@@ -270,25 +224,25 @@ func TestOverflowCostsNoBudget(t *testing.T) {
 	for i := range 500 {
 		r.Admit(origin, &span.Key{Resource: fmt.Sprint("r", i), PeerTags: []string{fmt.Sprint("k:", i)}})
 	}
-	resources, tags := r.used[origin].values[FieldResource], r.names[0].used
-	if resources != rows || tags != rows || len(r.values.list) != int(firstValue)+2*rows+1 {
-		t.Errorf("%d resources, %d tags and %d values are remembered of a table of %d", resources, tags, len(r.values.list), rows)
+	resources, tags := r.budgets.used[origin][span.LabelResource], r.budgets.tagKeys[0].used
+	if resources != rows || tags != rows || len(r.budgets.labels.list.items) != int(firstID)+2*rows+1 {
+		t.Errorf("%d resources, %d tags and %d values are remembered of a table of %d", resources, tags, len(r.budgets.labels.list.items), rows)
 	}
 	for i := range 100 {
 		r.Admit(origin, &span.Key{PeerTags: []string{fmt.Sprint("k:new", i), fmt.Sprint("new", i, ":v")}})
 	}
-	if len(r.values.list) != int(firstValue)+2*rows+1 || len(r.names) != 1 {
-		t.Errorf("%d values and %d tag keys are remembered", len(r.values.list), len(r.names))
+	if len(r.budgets.labels.list.items) != int(firstID)+2*rows+1 || len(r.budgets.tagKeys) != 1 {
+		t.Errorf("%d values and %d tag keys are remembered", len(r.budgets.labels.list.items), len(r.budgets.tagKeys))
 	}
 	r.Reset()
-	if len(r.values.list) != int(firstValue) || len(r.names)+len(r.keys)+len(r.rows.list)+len(r.used)+r.shared.rows+r.shared.bytes != 0 {
+	if len(r.budgets.labels.list.items) != int(firstID) || len(r.budgets.tagKeys)+len(r.keys)+len(r.rows.list.items)+len(r.budgets.used)+r.room.shared.rows+r.room.shared.bytes != 0 {
 		t.Errorf("after a reset: %+v", r)
 	}
 }
 
 // TestCollapsedTagsAreASet: tags that became alike stand once, in order.
 func TestCollapsedTagsAreASet(t *testing.T) {
-	r, origin := admitter(t, func(c *Config) { c.Budgets[FieldPeerTag] = 1 })
+	r, origin := admitter(t, func(c *Config) { c.Budgets[span.LabelPeerTag] = 1 })
 	r.Admit(origin, &span.Key{PeerTags: []string{"a:1", "z:1"}})
 	first := r.Admit(origin, &span.Key{PeerTags: []string{"a:2", "a:3", "z:2"}})
 	second := r.Admit(origin, &span.Key{PeerTags: []string{"a:4", "z:5", "z:6"}})
@@ -307,51 +261,5 @@ func TestOrigins(t *testing.T) {
 	}
 	if _, ok := r.AdmitOrigin(span.Origin{Service: "c"}); ok {
 		t.Error("room for a third origin of two")
-	}
-}
-
-// TestBlamed floods one tag among quieter ones, over a boundary, and then a full
-// table.
-func TestBlamed(t *testing.T) {
-	config := testConfig()
-	a := NewIntervals(&config)
-	if label, keys := a.Blamed(); keys != 0 {
-		t.Errorf("%d keys of %q before any", keys, label)
-	}
-	flood := func(n int) {
-		r := a.Registry()
-		origin, _ := r.AdmitOrigin(span.Origin{})
-		for i := range n {
-			r.Admit(origin, &span.Key{
-				Type: fmt.Sprint(i % 20), PeerTags: []string{fmt.Sprint("host:", i), "zone:a"},
-			})
-		}
-	}
-	flood(600) // of which 512 have a place
-	a.Begin()
-	flood(700)
-	if label, keys := a.Blamed(); label != "peer_tag host" || keys != 600-512+700-512 {
-		t.Errorf("%d keys of %q", keys, label)
-	}
-	if label, keys := a.Blamed(); keys != 0 {
-		t.Errorf("%d keys of %q are told twice", keys, label)
-	}
-	r := a.Registry()
-	for i := range 5000 {
-		r.Admit(0, &span.Key{Service: "s", Resource: fmt.Sprint(i % 1000), HTTPStatus: uint32(i)})
-	}
-	for i := range 300 {
-		r.Admit(0, &span.Key{Service: "s", Operation: fmt.Sprint(i)})
-	}
-	if label, keys := a.Blamed(); label != "operation" || keys != 300 {
-		t.Errorf("%d keys of %q found the table full", keys, label)
-	}
-	for i := range 1000 {
-		origin, _ := r.AdmitOrigin(span.Origin{Service: fmt.Sprint(i % 8)})
-		r.Admit(origin, &span.Key{PeerTags: []string{fmt.Sprint("tag", i, ":v")}})
-		a.blame.add(fmt.Sprint("peer_tag ", i), "peer_tag", 1)
-	}
-	if n := len(a.blame.labels); n > maxBlamed+int(FieldWholeKey) {
-		t.Errorf("%d labels are blamed at once", n)
 	}
 }

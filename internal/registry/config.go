@@ -11,7 +11,7 @@ type Config struct {
 	MaxAggregates    int     // keys that all origins share; see reserve
 	MaxOrigins       int     // origins
 	LabelBytes       int     // of what keys are named by; see reserve
-	Budgets          Budgets // distinct values a field and origin
+	Budgets          Budgets // distinct values a label and origin
 	ConflateRuntimes bool    // origins that differ only in runtime id are one
 }
 
@@ -43,9 +43,9 @@ func (c *Config) Check() error {
 	case c.MaxOrigins < 1 || c.MaxOrigins > mostOrigins:
 		return fmt.Errorf("check max-origins: %d is not between 1 and %d", c.MaxOrigins, mostOrigins)
 	}
-	for f, limit := range c.Budgets {
+	for l, limit := range c.Budgets {
 		if limit < 1 || limit > 1<<20 {
-			return fmt.Errorf("check cardinality-limit of %s: %d is not between 1 and %d", Field(f), limit, 1<<20)
+			return fmt.Errorf("check cardinality-limit of %s: %d is not between 1 and %d", span.Label(l), limit, 1<<20)
 		}
 	}
 	return nil
@@ -54,6 +54,9 @@ func (c *Config) Check() error {
 // originBytes is about what a registry holds for an origin, beside its keys: its
 // longest fields, and its overflow row.
 const originBytes = 14*span.MaxOriginField + span.MaxProcessTags + 1<<10
+
+// MaxKeys is the most keys an interval can have, the overflow rows included.
+func (c *Config) MaxKeys() int { return c.MaxAggregates + c.reserve().rows + c.MaxOrigins }
 
 // spare is how much memory for keys a registry keeps from one interval to the next.
 func (c *Config) spare() int { return c.LabelBytes / 8 }

@@ -14,3 +14,10 @@ type KeyEntry struct {
 	Origin OriginID
 	Key    span.Key
 }
+
+// Admission is what a key got in one interval.
+type Admission struct {
+	ID        KeyID
+	Hash      uint32 // decides the key's partition; the same in every interval
+	Collapsed Collapsed
+}

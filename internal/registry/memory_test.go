@@ -25,11 +25,11 @@ func TestRegistryBytes(t *testing.T) {
 			r.Admit(origin, &k)
 		}
 		taken := liveBytes() - before
-		t.Logf("%s: %d bytes of %d, %d keys, %d labels", name, taken, bound, len(r.keys), len(r.values.list))
+		t.Logf("%s: %d bytes of %d, %d keys, %d labels", name, taken, bound, len(r.keys), len(r.budgets.labels.list.items))
 		if taken > bound {
 			t.Errorf("%s: %d bytes, %d promised", name, taken, bound)
 		}
-		if charged := r.shared.bytes + r.kept.bytes; charged < config.LabelBytes {
+		if charged := r.room.shared.bytes + r.room.reserve.bytes; charged < config.LabelBytes {
 			t.Errorf("%s: only %d bytes were taken", name, charged)
 		}
 		r.Reset()

@@ -2,4 +2,4 @@
 
 package registry
 
-const glanceRounds = 30
+const lookupRounds = 30

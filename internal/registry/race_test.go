@@ -2,5 +2,5 @@
 
 package registry
 
-// glanceRounds is fewer under the race detector, which has nothing to find in one goroutine.
-const glanceRounds = 2
+// lookupRounds is fewer under the race detector, which has nothing to find in one goroutine.
+const lookupRounds = 2

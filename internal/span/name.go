@@ -20,8 +20,9 @@ func unnamedService(lang string) string {
 	return "unnamed-" + lang + "-service"
 }
 
-// operationName begins with a letter and has only letters, digits, '_' and '.'.
-func operationName(name string) string {
+// operationName is the name of an operation as the statistics show it: it begins with a
+// letter and has only letters, digits, '_' and '.'.
+func operationName(name, _ string) string {
 	if len(name) <= MaxOperation && isOperationName(name) {
 		return strings.TrimSuffix(name, "_")
 	}
@@ -39,8 +40,8 @@ func operationName(name string) string {
 
 func isASCIILetter(r rune) bool { return r < utf8.RuneSelf && classes[r]&letter != 0 }
 
-// classes says of each byte what it may be in a name. A look-up a byte, because
-// most of normalising a key is finding that its names can stay.
+// classes says of each byte what it may be in a name, because most of normalising a
+// key is finding that its names can stay.
 var classes = func() (classes [256]uint8) {
 	for c := range classes {
 		switch c := byte(c); {
@@ -107,14 +108,15 @@ func rewriteOperation(name string) string {
 	return string(out)
 }
 
-// serviceName is in lower case and has only letters, digits and ':', '.', '/',
-// '-', with one '_' for each run of anything else, and none at its end.
-func serviceName(name, lang string) string {
-	if len(name) <= MaxService && isServiceName(name) {
+// ServiceName is the name of a service as the statistics show it: in lower case, of
+// letters, digits and ':', '.', '/', '-', with one '_' for each run of anything else, and
+// none at its end. lang names the service of a tracer that gives it no name.
+func ServiceName(name, lang string) string {
+	if IsServiceName(name) {
 		return name
 	}
 	trim(&name, MaxService)
-	if isServiceName(name) {
+	if IsServiceName(name) {
 		return name
 	}
 	var out strings.Builder
@@ -142,16 +144,6 @@ func isTagRune(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(":./-", r)
 }
 
-// isServiceName says whether a name can stay.
-func isServiceName(name string) bool {
-	for i := range len(name) {
-		if classes[name[i]]&ofService == 0 {
-			return false
-		}
-	}
-	return name != ""
-}
-
 // lower is the lower case of a rune where that is as long, as the agent does it.
 func lower(r rune) rune {
 	if low := unicode.ToLower(r); unicode.IsUpper(r) && utf8.RuneLen(low) == utf8.RuneLen(r) {
@@ -160,17 +152,16 @@ func lower(r rune) rune {
 	return r
 }
 
-// ServiceName is the name of a service as the statistics show it, of a tracer in
-// that language where it has none.
-func ServiceName(name, lang string) string { return serviceName(name, lang) }
-
-// IsOperationName reports whether the name of an operation can stay as it is.
-func IsOperationName(name string) bool {
-	return len(name) <= MaxOperation && isOperationName(name) && name[len(name)-1] != '_'
+// IsServiceName reports whether a name can stay as it is. A name that is not ASCII is
+// looked at by ServiceName, which may leave it as well.
+func IsServiceName(name string) bool {
+	for i := range len(name) {
+		if classes[name[i]]&ofService == 0 {
+			return false
+		}
+	}
+	return name != "" && len(name) <= MaxService
 }
-
-// IsServiceName reports whether a name can stay as it is.
-func IsServiceName(name string) bool { return len(name) <= MaxService && isServiceName(name) }
 
 // PeerName is the name of another service as the agent writes it in a tag: like
 // that of a service, but nothing where nothing is left of it.
@@ -179,5 +170,5 @@ func PeerName(name string) string {
 	if strings.IndexFunc(name, isTagRune) < 0 {
 		return ""
 	}
-	return serviceName(name, "")
+	return ServiceName(name, "")
 }

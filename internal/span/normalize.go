@@ -1,10 +1,6 @@
 package span
 
-import (
-	"encoding/binary"
-	"strings"
-	"unicode/utf8"
-)
+import "slices"
 
 // The longest label of each kind, in bytes: the agent's own limits. What is
 // longer is cut, never refused, because a tracer's span is worth counting even
@@ -27,34 +23,18 @@ const (
 // missing, tags in order. lang names the service of a span that has none. It
 // reports whether it changed any label. It is idempotent.
 //
-// A label that is as it should be stays where it is, after one look at its bytes;
-// one that is only cut is a part of what it was. So a key costs memory only for
-// labels that must be rewritten.
+// A label that is normal stays where it is, and one that is only cut is a part of
+// what it was. So a key costs memory only for labels that must be rewritten.
 func (k *Key) Normalize(lang string) (changed bool) {
-	changed = trim(&k.Resource, MaxResource)
-	if k.Type != "" && trim(&k.Type, MaxType) {
-		changed = true
+	for l := range FirstList {
+		if text := k.Text(l); l.normalize(text, lang) {
+			changed = true
+		}
 	}
-	if k.Kind != "" && trim(&k.Kind, MaxLabel) {
-		changed = true
-	}
-	if k.HTTPMethod != "" && trim(&k.HTTPMethod, MaxLabel) {
-		changed = true
-	}
-	if k.HTTPEndpoint != "" && trim(&k.HTTPEndpoint, MaxLabel) {
-		changed = true
-	}
-	if k.GRPCStatus != "" && trim(&k.GRPCStatus, MaxLabel) {
-		changed = true
-	}
-	if k.ServiceSource != "" && trim(&k.ServiceSource, MaxLabel) {
-		changed = true
-	}
-	if s := serviceName(k.Service, lang); s != k.Service {
-		k.Service, changed = s, true
-	}
-	if s := operationName(k.Operation); s != k.Operation {
-		k.Operation, changed = s, true
+	for l := FirstList; l < WholeKey; l++ {
+		if l.normalizeTags(k.Tags(l)) {
+			changed = true
+		}
 	}
 	if k.Resource == "" {
 		k.Resource, changed = k.Operation, true
@@ -62,36 +42,37 @@ func (k *Key) Normalize(lang string) (changed bool) {
 	if k.TraceRoot > TraceRootFalse {
 		k.TraceRoot, changed = TraceRootNotSet, true
 	}
-	if normalizeTags(&k.PeerTags, MaxPeerTags) {
-		changed = true
-	}
-	if normalizeTags(&k.AdditionalTags, MaxAdditionalTags) {
-		changed = true
-	}
 	return changed
 }
 
-// normalizeTags keeps the first tags of a list, each trimmed, and sorts them.
-func normalizeTags(tags *[]string, limit int) (changed bool) {
-	if len(*tags) > limit {
-		*tags, changed = (*tags)[:limit], true
+// normalize makes a label's text normal in place.
+func (l Label) normalize(text *string, lang string) (changed bool) {
+	spec := &labels[l]
+	if spec.normalize == nil {
+		return trim(text, spec.maxBytes)
+	}
+	before := *text
+	*text = spec.normalize(before, lang)
+	return *text != before
+}
+
+// normalizeTags keeps the first tags of a list, each trimmed, and puts them in the
+// agent's order, so that two tracers which list the same tags differently meet in one
+// aggregate. The order alone is no change.
+func (l Label) normalizeTags(tags *[]string) (changed bool) {
+	spec := &labels[l]
+	if len(*tags) > spec.maxTags {
+		*tags, changed = (*tags)[:spec.maxTags], true
 	}
 	for i := range *tags {
-		if trim(&(*tags)[i], MaxLabel) {
+		if trim(&(*tags)[i], spec.maxBytes) {
 			changed = true
 		}
 	}
-	sortTags(*tags)
-	return changed
-}
-
-// trim makes a label valid UTF-8 within its limit.
-func trim(s *string, limit int) (changed bool) {
-	if len(*s) <= limit && (IsASCII(*s) || utf8.ValidString(*s)) {
-		return false
+	if !slices.IsSorted(*tags) {
+		slices.Sort(*tags)
 	}
-	*s = cut(*s, limit)
-	return true
+	return changed
 }
 
 // Normalize bounds every field of the origin and makes it valid UTF-8.
@@ -104,43 +85,4 @@ func (o *Origin) Normalize() {
 		*s = Text(*s, MaxOriginField)
 	}
 	o.ProcessTags = Text(o.ProcessTags, MaxProcessTags)
-}
-
-// IsASCII reports whether all of a text is ASCII. It asks for eight bytes at a time.
-func IsASCII(s string) bool {
-	b, all := []byte(s), uint64(0)
-	for ; len(b) >= 8; b = b[8:] {
-		all |= binary.LittleEndian.Uint64(b)
-	}
-	for _, c := range b {
-		all |= uint64(c)
-	}
-	return all&0x8080808080808080 == 0
-}
-
-// Text returns s as valid UTF-8 of at most limit bytes. It cuts before a rune,
-// never within one, and replaces what is not UTF-8 by U+FFFD.
-func Text(s string, limit int) string {
-	if trim(&s, limit) {
-		// A copy, or the cut text would hold on to all that was cut off.
-		return strings.Clone(s)
-	}
-	return s
-}
-
-// cut is Text for what is over its limit or invalid. It may be a part of s.
-func cut(s string, limit int) string {
-	// Cut first: a label of a megabyte must not cost a megabyte of repair.
-	if len(s) > limit+utf8.UTFMax {
-		s = s[:limit+utf8.UTFMax]
-	}
-	s = strings.ToValidUTF8(s, "\uFFFD")
-	if len(s) <= limit {
-		return s
-	}
-	end := limit
-	for end > 0 && !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end]
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"reflect"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/msgpack"
@@ -24,7 +23,6 @@ func sameKey(a, b *span.Key) bool {
 func checkKey(t *testing.T, raw []byte) (wellFormed bool) {
 	t.Helper()
 	want, ok := referenceKey(raw)
-	checkOutline(t, raw, &want, ok)
 	got, err := DecodeKey(raw)
 	if !ok {
 		if again := ReadKey(&reused, raw); again == nil || again.Error() != err.Error() || !sameKey(&reused, &span.Key{}) {
@@ -55,101 +53,6 @@ func checkKey(t *testing.T, raw []byte) (wellFormed bool) {
 	return true
 }
 
-// outlined counts the keys whose outline was compared, and repeated those of which the
-// middle was not noted again.
-var outlined, repeated atomic.Int64
-
-// used is outlined into again and again, as a connection does.
-var used struct {
-	span.Outline
-	middle     uint64 // the last one noted
-	typ        string // its
-	kind       string
-	afterwards []byte // scratch
-}
-
-// checkOutline compares a key's outline, if it has one, with the key: a fresh one, one
-// that was used for other keys, and then of keys with the same middle.
-func checkOutline(t *testing.T, raw []byte, want *span.Key, wellFormed bool) {
-	t.Helper()
-	o := span.Outline{
-		Labels: [9]span.Part{{From: 1, To: 2}, 8: {From: 1, To: 2}}, Peers: 3, HTTPStatus: 7,
-		TraceRoot: span.TraceRootTrue, Synthetics: true,
-	} // as one that was used before
-	for i := range o.PeerTags {
-		o.PeerTags[i] = span.Part{From: 1, To: 1 << 20}
-	}
-	has := OutlineKey(&o, raw)
-	if o.Repeats {
-		t.Fatalf("%x repeats what was never there", raw)
-	}
-	if again := checkUsedOutline(t, raw, want); again != has {
-		t.Fatalf("%x has an outline: %t, and %t after others", raw, has, again)
-	}
-	if !has {
-		return
-	}
-	outlined.Add(1)
-	if !wellFormed {
-		t.Fatalf("%x has an outline, where the reference refuses it", raw)
-	}
-	text := func(p span.Part) string { return p.Of(string(raw)) }
-	compareOutline(t, raw, &o, text(o.Labels[3]), text(o.Labels[4]), want)
-	for _, service := range []string{"shop", "another shop"} {
-		other := *want
-		other.Service = service
-		used.afterwards = AppendKey(used.afterwards[:0], &other)
-		checkUsedOutline(t, used.afterwards, &other)
-	}
-}
-
-func checkUsedOutline(t *testing.T, raw []byte, want *span.Key) (has bool) {
-	t.Helper()
-	has = OutlineKey(&used.Outline, raw)
-	if used.Middle != used.middle {
-		if used.Repeats {
-			t.Fatalf("%x repeats middle %d, the last one is %d", raw, used.Middle, used.middle)
-		}
-		used.middle, used.typ, used.kind = used.Middle, used.Labels[3].Of(string(raw)), used.Labels[4].Of(string(raw))
-	}
-	if !has {
-		return false
-	}
-	middle := [2]string{used.typ, used.kind}
-	if used.Repeats {
-		repeated.Add(1)
-	} else {
-		middle = [2]string{used.Labels[3].Of(string(raw)), used.Labels[4].Of(string(raw))}
-	}
-	compareOutline(t, raw, &used.Outline, middle[0], middle[1], want)
-	return true
-}
-
-func compareOutline(t *testing.T, raw []byte, o *span.Outline, typ, kind string, want *span.Key) {
-	t.Helper()
-	var texts [9]string
-	for i, part := range o.Labels {
-		if i != 3 && i != 4 {
-			texts[i] = part.Of(string(raw))
-		}
-	}
-	var tags []string
-	for _, part := range o.PeerTags[:o.Peers] {
-		tags = append(tags, part.Of(string(raw)))
-	}
-	got := span.Key{
-		Service: texts[0], Operation: texts[1], Resource: texts[2], Type: typ, Kind: kind,
-		HTTPMethod: texts[5], HTTPEndpoint: texts[6], GRPCStatus: texts[7], ServiceSource: texts[8],
-		HTTPStatus: o.HTTPStatus, TraceRoot: o.TraceRoot, Synthetics: o.Synthetics, PeerTags: tags,
-	}
-	if !sameKey(&got, want) {
-		t.Fatalf("%x:\n outline %+v\nwant %+v", raw, got, *want)
-	}
-	if more := texts[5]+texts[6]+texts[7]+texts[8] != ""; more && !o.HasMore {
-		t.Fatalf("%x has more, which its outline does not say", raw)
-	}
-}
-
 func TestDecodeKeyAgreesWithTheLibrary(t *testing.T) {
 	keys := 20_000
 	if testing.Short() {
@@ -168,9 +71,6 @@ func TestDecodeKeyAgreesWithTheLibrary(t *testing.T) {
 		}
 		if well == 0 || mistakes == (ill == 0) {
 			t.Errorf("with mistakes %v the generator made %d well formed keys and %d others", mistakes, well, ill)
-		}
-		if outlined.Swap(0) == 0 || repeated.Swap(0) == 0 {
-			t.Errorf("with mistakes %v no key had an outline, or none repeated a middle", mistakes)
 		}
 	}
 }

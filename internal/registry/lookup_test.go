@@ -12,49 +12,33 @@ import (
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
-	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// glancer admits keys as a connection does: at a glance, and else the long way.
-type glancer struct {
+// publisher admits keys as a connection does: without the lock, or else the long way.
+type publisher struct {
 	registry *Registry
-	glance   Glance
+	lookup   Lookup
 	origin   OriginID
-	outline  span.Outline
-	at       int // keys that a glance was enough for
+	lookups  int // keys that a lookup was enough for
 }
 
-func newGlancer(r *Registry, origin OriginID) *glancer {
-	g := &glancer{}
-	g.begin(r, origin)
-	return g
+func newPublisher(r *Registry, origin OriginID) *publisher {
+	p := &publisher{}
+	p.begin(r, origin)
+	return p
 }
 
-func (g *glancer) begin(r *Registry, origin OriginID) {
-	g.registry, g.origin = r, origin
-	g.glance.Begin(r, origin)
+func (p *publisher) begin(r *Registry, origin OriginID) {
+	p.registry, p.origin = r, origin
+	p.lookup.Begin(r, origin)
 }
 
-const testMaxResource = 220
-
-func (g *glancer) admit(raw []byte) Admission {
-	if wire.OutlineKey(&g.outline, raw) {
-		if a, ok := g.glance.Admit(raw, &g.outline, testMaxResource); ok {
-			g.at++
-			return a
-		}
+func (p *publisher) admit(key *span.Key) Admission {
+	if a, ok := p.lookup.Admit(key); ok {
+		p.lookups++
+		return a
 	}
-	return g.registry.Admit(g.origin, longWay(raw))
-}
-
-func longWay(raw []byte) *span.Key {
-	key, err := wire.DecodeKey(raw)
-	if err != nil {
-		panic(err)
-	}
-	key.Normalize("go")
-	key.Resource = span.Text(key.Resource, testMaxResource)
-	return &key
+	return p.registry.Admit(p.origin, key)
 }
 
 // anyKey is of few labels, of which some are not as they should be.
@@ -86,12 +70,10 @@ func anyKey(rnd *rand.Rand) span.Key {
 		}
 		k.PeerTags = append(k.PeerTags, tag)
 	}
-	// Admit looks at tags in order and stops at the first that finds no room. A glance
-	// looks at them as they come, and would find another first.
-	slices.Sort(k.PeerTags)
-	if rnd.IntN(20) == 0 {
-		k.AdditionalTags = []string{text(9)}
+	if rnd.IntN(10) == 0 {
+		k.AdditionalTags = []string{fmt.Sprint("region:", text(9)), text(9)}
 	}
+	k.Normalize("go")
 	return k
 }
 
@@ -105,7 +87,6 @@ type flood struct {
 
 func newFlood(rnd *rand.Rand) *flood {
 	f := &flood{rnd: rnd, key: anyKey(rnd)}
-	f.key.AdditionalTags = nil
 	for _, label := range []*string{&f.key.Service, &f.key.Operation, &f.key.Resource} {
 		if rnd.IntN(2) == 0 {
 			f.countOn(label, []string{"label.", "", "a/long-one/"}[rnd.IntN(3)])
@@ -144,11 +125,12 @@ func (f *flood) next() span.Key {
 		*label = string(text)
 	}
 	key := f.key
-	key.PeerTags = slices.Sorted(slices.Values(f.key.PeerTags))
+	key.PeerTags = slices.Clone(f.key.PeerTags)
+	key.Normalize("go")
 	return key
 }
 
-func glanceConfig(rnd *rand.Rand) Config {
+func lookupConfig(rnd *rand.Rand) Config {
 	config := DefaultConfig()
 	config.MaxOrigins = 4
 	config.MaxAggregates = 1 + rnd.IntN(300)
@@ -158,25 +140,25 @@ func glanceConfig(rnd *rand.Rand) Config {
 	return config
 }
 
-// TestGlanceSaysWhatAdmitSays admits the same keys to two registries, to one of them
+// TestALookupSaysWhatAdmitSays admits the same keys to two registries, to one of them
 // the long way only, and compares what became of each key and what was lost.
-func TestGlanceSaysWhatAdmitSays(t *testing.T) {
+func TestALookupSaysWhatAdmitSays(t *testing.T) {
 	var all said
-	for round := range uint64(glanceRounds) {
+	for round := range uint64(lookupRounds) {
 		rnd := rand.New(rand.NewPCG(3, round))
-		all.compare(t, rnd, glanceConfig(rnd), func(int) (span.Key, int) { return anyKey(rnd), rnd.IntN(glancers) })
+		all.compare(t, rnd, lookupConfig(rnd), func(int) (span.Key, int) { return anyKey(rnd), rnd.IntN(publishers) })
 	}
-	if all.glances < glanceRounds*2500 || all.overflows == 0 {
-		t.Errorf("%+v of %d keys", all, glanceRounds*5000)
+	if all.lookups < lookupRounds*2500 || all.overflows == 0 {
+		t.Errorf("%+v of %d keys", all, lookupRounds*5000)
 	}
 }
 
-// TestFloodsSayWhatAdmitSays does it with floods, in registries in which most have a row.
-func TestFloodsSayWhatAdmitSays(t *testing.T) {
+// TestALookupSaysOfFloodsWhatAdmitSays does it with floods, in registries in which most have a row.
+func TestALookupSaysOfFloodsWhatAdmitSays(t *testing.T) {
 	var all said
-	for round := range uint64(glanceRounds) {
+	for round := range uint64(lookupRounds) {
 		rnd := rand.New(rand.NewPCG(4, round))
-		config := glanceConfig(rnd)
+		config := lookupConfig(rnd)
 		config.MaxAggregates *= 100
 		var rising *flood
 		all.compare(t, rnd, config, func(step int) (span.Key, int) {
@@ -184,27 +166,27 @@ func TestFloodsSayWhatAdmitSays(t *testing.T) {
 				rising = newFlood(rnd)
 			}
 			if rnd.IntN(4) == 0 {
-				return anyKey(rnd), rnd.IntN(glancers)
+				return anyKey(rnd), rnd.IntN(publishers)
 			}
 			return rising.next(), 0
 		})
 	}
-	if all.glances < glanceRounds*500 {
-		t.Errorf("%+v of %d keys", all, glanceRounds*5000)
+	if all.lookups < lookupRounds*500 {
+		t.Errorf("%+v of %d keys", all, lookupRounds*5000)
 	}
 }
 
-// glancers is how many share a Registry.
-const glancers = 3
+// publishers is how many share a Registry.
+const publishers = 3
 
-// said is how keys were admitted: at a glance, or for want of a row.
-type said struct{ glances, overflows int }
+// said is how keys were admitted: by a lookup, or for want of a row.
+type said struct{ lookups, overflows int }
 
 // compare admits the keys of two Intervals both ways. The next key is said with whose it is.
-func (s *said) compare(t *testing.T, rnd *rand.Rand, config Config, next func(step int) (key span.Key, glancer int)) {
+func (s *said) compare(t *testing.T, rnd *rand.Rand, config Config, next func(step int) (key span.Key, publisher int)) {
 	t.Helper()
 	quick, long := New(&config), New(&config)
-	var all [glancers]glancer
+	var all [publishers]publisher
 	for interval := range 2 {
 		for i := range all {
 			origin, _ := quick.AdmitOrigin(span.Origin{Service: fmt.Sprint(i)})
@@ -213,40 +195,40 @@ func (s *said) compare(t *testing.T, rnd *rand.Rand, config Config, next func(st
 		}
 		for step := range 2500 {
 			key, whose := next(step)
-			raw, g := wire.AppendKey(nil, &key), &all[whose]
-			got, want := g.admit(raw), long.Admit(g.origin, longWay(raw))
+			p := &all[whose]
+			got, want := p.admit(&key), long.Admit(p.origin, &key)
 			if got != want || !reflect.DeepEqual(quick.keys[got.ID], long.keys[want.ID]) {
 				t.Fatalf("interval %d, step %d: %+v became %+v of %+v, want %+v of %+v", interval, step,
 					key, got, quick.keys[got.ID], want, long.keys[want.ID])
 			}
-			if got.Collapsed.Has(FieldWholeKey) {
+			if got.Collapsed.Has(span.WholeKey) {
 				s.overflows++
 			}
 			if rnd.IntN(30) == 0 {
-				g.glance.Settle()
+				p.lookup.Report()
 			}
 		}
 		for i := range all {
-			all[i].glance.Settle()
+			all[i].lookup.Report()
 		}
-		if quick.lost != long.lost || !reflect.DeepEqual(quick.names, long.names) {
-			t.Fatalf("interval %d: lost %v of %+v, want %v of %+v", interval, quick.lost, quick.names, long.lost, long.names)
+		if got, want := &quick.budgets, &long.budgets; !reflect.DeepEqual(got.lost, want.lost) || !slices.Equal(got.tagKeys, want.tagKeys) {
+			t.Fatalf("interval %d: lost %v of %+v, want %v of %+v", interval, got.lost, got.tagKeys, want.lost, want.tagKeys)
 		}
 		quick.Reset()
 		long.Reset()
 	}
 	for i := range all {
-		s.glances += all[i].at
+		s.lookups += all[i].lookups
 	}
 }
 
-// TestGlancesBesideAdmissions has several publishers of one origin admit keys at once,
+// TestLookupsBesideAdmissions has several publishers of one origin admit keys at once,
 // while others grow the tables: what was admitted keeps its name, and no budget holds
 // more values than it may.
-func TestGlancesBesideAdmissions(t *testing.T) {
-	config := glanceConfig(rand.New(rand.NewPCG(1, 1)))
+func TestLookupsBesideAdmissions(t *testing.T) {
+	config := lookupConfig(rand.New(rand.NewPCG(1, 1)))
 	config.MaxAggregates = 2000
-	config.Budgets[FieldResource] = 700
+	config.Budgets[span.LabelResource] = 700
 	r := New(&config)
 	origin, _ := r.AdmitOrigin(span.Origin{})
 	named := make([]map[string]KeyID, 4) // by publisher: what keeps all its labels
@@ -255,13 +237,14 @@ func TestGlancesBesideAdmissions(t *testing.T) {
 		named[p] = map[string]KeyID{}
 		publishers.Go(func() {
 			rnd := rand.New(rand.NewPCG(9, uint64(p)))
-			g := newGlancer(r, origin)
+			publisher := newPublisher(r, origin)
 			for range 6_000 {
-				raw := wire.AppendKey(nil, &span.Key{
+				key := span.Key{
 					Service: "shop", Operation: "op", Resource: fmt.Sprint("GET /", rnd.IntN(1500)),
 					PeerTags: []string{fmt.Sprint("name:", rnd.IntN(20))},
-				})
-				a := g.admit(raw)
+				}
+				a := publisher.admit(&key)
+				raw := key.AppendCanonical(nil)
 				id, known := named[p][string(raw)]
 				switch {
 				case known && (id != a.ID || a.Collapsed != 0):
@@ -271,10 +254,10 @@ func TestGlancesBesideAdmissions(t *testing.T) {
 					named[p][string(raw)] = a.ID
 				}
 				if rnd.IntN(64) == 0 {
-					g.glance.Settle()
+					publisher.lookup.Report()
 				}
 			}
-			g.glance.Settle()
+			publisher.lookup.Report()
 		})
 	}
 	publishers.Wait()
@@ -294,48 +277,5 @@ func TestGlancesBesideAdmissions(t *testing.T) {
 	delete(resources, span.Blocked)
 	if len(all) == 0 || len(resources) != 700 {
 		t.Errorf("%d keys keep their labels, %d resources theirs", len(all), len(resources))
-	}
-}
-
-// TestLastValueOfABudgetKeepsItsName glances at the last resource that a budget holds
-// while another publisher admits it. There is a row for what has lost its resource
-// already, as its tracer has budgets too, so a glance could find one at once.
-func TestLastValueOfABudgetKeepsItsName(t *testing.T) {
-	config := DefaultConfig()
-	config.MaxOrigins, config.MaxAggregates = 1500, 5000
-	config.Budgets[FieldResource] = 2
-	key := func(resource string) []byte {
-		return wire.AppendKey(nil, &span.Key{Service: "shop", Operation: "op", Resource: resource})
-	}
-	last := key("last")
-	for range 4 {
-		r := New(&config)
-		admitting, glancing := make([]*glancer, config.MaxOrigins), make([]*glancer, config.MaxOrigins)
-		for i := range admitting {
-			origin, _ := r.AdmitOrigin(span.Origin{Service: fmt.Sprint(i)})
-			admitting[i], glancing[i] = newGlancer(r, origin), newGlancer(r, origin)
-			admitting[i].admit(key("first"))
-			admitting[i].admit(key(span.Blocked))
-		}
-		var both sync.WaitGroup
-		both.Go(func() {
-			for _, g := range admitting {
-				g.admit(last)
-			}
-		})
-		both.Go(func() {
-			for i, g := range glancing {
-				for isKnown := false; !isKnown; {
-					var a Admission
-					wire.OutlineKey(&g.outline, last)
-					a, isKnown = g.glance.Admit(last, &g.outline, testMaxResource)
-					if a.Collapsed != 0 {
-						t.Errorf("origin %d: the last resource of its budget became %+v", i, a)
-						return
-					}
-				}
-			}
-		})
-		both.Wait()
 	}
 }

@@ -30,22 +30,32 @@ func (c *Config) reserve() allowance { return c.shared().over(4) }
 // floor is how much an origin may have and still use the reserve.
 func (c *Config) floor() allowance { return c.reserve().over(16) }
 
-// maxKeys is the most keys an interval can have, the overflow rows included.
-func (c *Config) MaxKeys() int { return c.MaxAggregates + c.reserve().rows + c.MaxOrigins }
-
-// hasRoom says whether an origin may have one more row. Its key may then take more
-// bytes than are left, but no other after it.
-func (r *Registry) hasRoom(origin OriginID) bool {
-	return r.shared.isBelow(r.limits.shared) ||
-		r.kept.isBelow(r.limits.reserve) && r.used[origin].taken.isBelow(r.limits.floor)
+// room is what one interval's rows have taken.
+type room struct {
+	limits  struct{ shared, reserve, floor allowance }
+	shared  allowance   // taken of what all origins share
+	reserve allowance   // taken of the reserve
+	origins []allowance // by OriginID, taken by each of both; without overflow rows
 }
 
-// takeRoom takes it.
-func (r *Registry) takeRoom(origin OriginID, bytes int) {
-	r.used[origin].taken.add(bytes)
+// reset gives back everything.
+func (r *room) reset() {
+	r.shared, r.reserve, r.origins = allowance{}, allowance{}, r.origins[:0]
+}
+
+// has says whether an origin may have one more row. Its key may then take more
+// bytes than are left, but no other after it.
+func (r *room) has(origin OriginID) bool {
+	return r.shared.isBelow(r.limits.shared) ||
+		r.reserve.isBelow(r.limits.reserve) && r.origins[origin].isBelow(r.limits.floor)
+}
+
+// take takes a row.
+func (r *room) take(origin OriginID, bytes int) {
+	r.origins[origin].add(bytes)
 	if r.shared.isBelow(r.limits.shared) {
 		r.shared.add(bytes)
 		return
 	}
-	r.kept.add(bytes)
+	r.reserve.add(bytes)
 }

@@ -15,12 +15,12 @@ type Intervals struct {
 	number     uint64 // of the current one; the sealer's own
 	registries [2]*Registry
 	current    atomic.Pointer[Registry] // for those who ask for its size
-	blame      blame
+	collapses  collapses
 }
 
 // NewIntervals begins the first interval.
 func NewIntervals(config *Config) *Intervals {
-	i := &Intervals{blame: blame{labels: map[string]uint64{}}}
+	i := &Intervals{collapses: newCollapses()}
 	for n := range i.registries {
 		i.registries[n] = New(config)
 	}
@@ -32,7 +32,7 @@ func NewIntervals(config *Config) *Intervals {
 // The sealer alone calls it.
 func (i *Intervals) Begin() {
 	i.number++
-	i.blame.take(i.Registry())
+	i.collapses.take(i.Registry())
 	i.Registry().Reset()
 	i.current.Store(i.Registry())
 }
@@ -45,3 +45,13 @@ func (i *Intervals) Registry() *Registry { return i.registries[i.number%2] }
 
 // Size is the number of origins and of keys in the current interval.
 func (i *Intervals) Size() (origins, keys int) { return i.current.Load().Size() }
+
+// MostCollapsed returns the label that most keys have lost a value of since the last
+// call, and their number: a label's name, or a list's name and a tag key. None of them
+// lost any if the number is 0.
+func (i *Intervals) MostCollapsed() (label string, keys uint64) {
+	for _, r := range i.registries {
+		i.collapses.take(r)
+	}
+	return i.collapses.most()
+}

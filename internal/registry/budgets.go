@@ -1,0 +1,70 @@
+package registry
+
+import (
+	"unsafe"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// Budgets is the number of distinct values that each label may have, an origin and
+// interval. Of a list of tags it is that of each tag key.
+type Budgets [span.LabelCount]int
+
+// DefaultBudgets are those of the table of labels.
+func DefaultBudgets() (b Budgets) {
+	for l := range span.WholeKey {
+		b[l] = l.Budget()
+	}
+	return b
+}
+
+// MaxTagKeys bounds the distinct tag keys that one origin can have budgets for, in
+// each of the two lists. Tags beyond it collapse whole, key and all, since their
+// keys are then what is unbounded.
+const MaxTagKeys = 64
+
+// budgets is what one interval's origins have used up of their budgets, and the texts
+// that they were charged for. The Registry's lock guards it.
+type budgets struct {
+	limits    *Budgets
+	labels    labelTable
+	tagKeys   []tagKey
+	used      []usage     // by OriginID
+	exhausted []exhausted // by OriginID, of all that there may be
+	lost      losses
+}
+
+// usage is how many distinct values an origin has: of a text itself, of a list tag keys.
+type usage [span.LabelCount]int
+
+// tagKey is a tag key that has a budget.
+type tagKey struct {
+	id      labelID
+	list    span.Label
+	used    int     // distinct tags with this key
+	blocked labelID // of the tag with this key and span.Blocked, once a key has it
+}
+
+const tagKeyBytes = int(unsafe.Sizeof(tagKey{}))
+
+func (b *budgets) init() {
+	b.labels.init()
+	b.tagKeys = nil
+}
+
+// reset makes all budgets new and keeps the memory.
+func (b *budgets) reset() {
+	b.labels.reset()
+	b.tagKeys = b.tagKeys[:0]
+}
+
+// bytes is the memory for labels, without their texts.
+func (b *budgets) bytes() int { return b.labels.bytes() + cap(b.tagKeys)*tagKeyBytes }
+
+// use counts one more value of a label, of as many as it may have.
+func (b *budgets) use(origin OriginID, l span.Label, limit int) {
+	used := &b.used[origin][l]
+	if *used++; *used >= limit {
+		b.exhausted[origin].set(l)
+	}
+}

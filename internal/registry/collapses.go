@@ -1,0 +1,62 @@
+package registry
+
+import (
+	"sync"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// collapses adds up, over intervals and by name, the keys that lost a label. It is what
+// a person wants to know of a flood, and an approximate answer will do: beyond
+// maxCollapses names the other tag keys stand under their list.
+type collapses struct {
+	mu   sync.Mutex
+	keys map[string]uint64 // by name of the label, or name of the list and tag key
+}
+
+// maxCollapses bounds the names, which tracers choose.
+const maxCollapses = 256
+
+func newCollapses() collapses { return collapses{keys: map[string]uint64{}} }
+
+// take adds what an interval has counted so far, and takes it from there.
+func (c *collapses) take(r *Registry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	lost := &r.budgets.lost
+	for l, keys := range lost.labels {
+		name := span.Label(l).String()
+		c.add(name, name, keys)
+	}
+	for index, keys := range lost.tagKeys {
+		key := &r.budgets.tagKeys[index]
+		list := key.list.String()
+		c.add(list+" "+r.budgets.labels.at(key.id).text, list, keys)
+	}
+	lost.clear()
+}
+
+func (c *collapses) add(name, orElse string, keys uint64) {
+	if keys == 0 {
+		return
+	}
+	if _, known := c.keys[name]; !known && len(c.keys) >= maxCollapses {
+		name = orElse
+	}
+	c.keys[name] += keys
+}
+
+// most returns the name under which most keys stand, and forgets all.
+func (c *collapses) most() (name string, keys uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for n, k := range c.keys {
+		if k > keys || k == keys && n < name {
+			name, keys = n, k
+		}
+	}
+	clear(c.keys)
+	return name, keys
+}

@@ -1,0 +1,54 @@
+package registry
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// TestTheLabelThatCollapsedMostIsNamed floods one tag among quieter ones, over a boundary, and then a full
+// table.
+func TestTheLabelThatCollapsedMostIsNamed(t *testing.T) {
+	config := testConfig()
+	a := NewIntervals(&config)
+	if label, keys := a.MostCollapsed(); keys != 0 {
+		t.Errorf("%d keys of %q before any", keys, label)
+	}
+	flood := func(n int) {
+		r := a.Registry()
+		origin, _ := r.AdmitOrigin(span.Origin{})
+		for i := range n {
+			r.Admit(origin, &span.Key{
+				Type: fmt.Sprint(i % 20), PeerTags: []string{fmt.Sprint("host:", i), "zone:a"},
+			})
+		}
+	}
+	flood(600) // of which 512 have a place
+	a.Begin()
+	flood(700)
+	if label, keys := a.MostCollapsed(); label != "peer_tag host" || keys != 600-512+700-512 {
+		t.Errorf("%d keys of %q", keys, label)
+	}
+	if label, keys := a.MostCollapsed(); keys != 0 {
+		t.Errorf("%d keys of %q are told twice", keys, label)
+	}
+	r := a.Registry()
+	for i := range 5000 {
+		r.Admit(0, &span.Key{Service: "s", Resource: fmt.Sprint(i % 1000), HTTPStatus: uint32(i)})
+	}
+	for i := range 300 {
+		r.Admit(0, &span.Key{Service: "s", Operation: fmt.Sprint(i)})
+	}
+	if label, keys := a.MostCollapsed(); label != "operation" || keys != 300 {
+		t.Errorf("%d keys of %q found the table full", keys, label)
+	}
+	for i := range 1000 {
+		origin, _ := r.AdmitOrigin(span.Origin{Service: fmt.Sprint(i % 8)})
+		r.Admit(origin, &span.Key{PeerTags: []string{fmt.Sprint("tag", i, ":v")}})
+		a.collapses.add(fmt.Sprint("peer_tag ", i), "peer_tag", 1)
+	}
+	if n := len(a.collapses.keys); n > maxCollapses+span.LabelCount {
+		t.Errorf("%d labels are counted at once", n)
+	}
+}

@@ -1,0 +1,117 @@
+package registry
+
+import (
+	"hash/maphash"
+	"strings"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// seed is one a process, so that nobody outside can choose labels that collide.
+var seed = maphash.MakeSeed()
+
+// labelID is the number of a distinct text in one scope and interval.
+type labelID = uint32
+
+const (
+	absentID  labelID = iota // of an empty text, in every scope
+	blockedID                // of span.Blocked, in every scope
+	firstID
+)
+
+// scope is where texts count as distinct: a label of an origin, or the tag keys of one
+// of its lists of tags.
+type scope uint32
+
+const (
+	lists           = span.LabelCount - int(span.FirstList)
+	scopesAnOrigin  = span.LabelCount + lists
+	scopeMultiplier = 0x9e3779b97f4a7c15 // odd, and spreads small numbers over all bits
+)
+
+func scopeOf(origin OriginID, l span.Label) scope {
+	return scope(origin)*scope(scopesAnOrigin) + scope(l)
+}
+
+// tagKeyScope is the scope of the keys of a list's tags.
+func tagKeyScope(origin OriginID, l span.Label) scope {
+	return scopeOf(origin, l) + scope(lists)
+}
+
+// hashOf is the hash of a text in a scope.
+func hashOf(s scope, text string) uint64 {
+	return maphash.String(seed, text) ^ uint64(s)*scopeMultiplier
+}
+
+// labelTable numbers the distinct texts that the keys of one interval have. Like its
+// hashTable it grows under the Registry's lock and is searched without it.
+type labelTable struct {
+	list publishedList[label] // by labelID
+	ids  hashTable
+}
+
+// label is a text with its scope. It doesn't change once its number can be found, except
+// for collapsesTo.
+type label struct {
+	text        string
+	hash        uint64
+	scope       scope
+	isBlocked   bool    // span.Blocked, or a tag with that as its value
+	tagKey      uint32  // of a tag key: its index among the tag keys
+	collapsesTo labelID // of a tag key over its budget: what its new tags become; atomic
+}
+
+// init makes the table empty and small.
+func (t *labelTable) init() {
+	t.ids.hashOf = func(id uint32) uint64 { return t.list.items[id].hash }
+	t.ids.init()
+	t.list = publishedList[label]{}
+	t.list.append(label{}, label{text: span.Blocked, isBlocked: true})
+}
+
+// reset makes the table empty, lets go of the texts and keeps the rest of the memory.
+func (t *labelTable) reset() {
+	t.ids.clear()
+	t.list.truncate(int(firstID))
+}
+
+// bytes is the memory of the table without the texts.
+func (t *labelTable) bytes() int { return t.list.capacityBytes() + t.ids.bytes() }
+
+// find returns the number of a text. Its hash is that of hashOf.
+func (t *labelTable) find(s scope, hash uint64, text string) (labelID, bool) {
+	for id := range t.ids.candidates(hash) {
+		if known := t.at(id); known.scope == s && known.text == text {
+			return id, true
+		}
+	}
+	return absentID, false
+}
+
+// at is the label of a number that was found.
+func (t *labelTable) at(id labelID) *label { return t.list.at(id) }
+
+// add numbers a label that was not found, and copies its text.
+func (t *labelTable) add(added label) labelID {
+	id := labelID(len(t.list.items))
+	added.text = strings.Clone(added.text)
+	t.list.append(added)
+	t.ids.put(added.hash, id)
+	return id
+}
+
+// collapse notes what the new tags of a tag key become from here on.
+func (t *labelTable) collapse(tagKey, into labelID) {
+	atomic.StoreUint32(&t.list.items[tagKey].collapsesTo, into)
+}
+
+// collapsed is what collapse noted, or absentID.
+func (l *label) collapsed() labelID { return atomic.LoadUint32(&l.collapsesTo) }
+
+// labelBytes is the memory of a label, with the capacity that the list has for more and
+// its slots in a table that has just grown.
+func labelBytes(text string) int {
+	return len(text) + int(unsafe.Sizeof(label{}))*5/4 + 4*slotBytes
+}

@@ -1,0 +1,147 @@
+package registry
+
+import "github.com/spanstatsd/spanstatsd/internal/span"
+
+// Lookup admits, without the Registry's lock, the keys that change nothing: those whose
+// every label was admitted before or collapses. In a flood these are nearly all keys, from
+// the first seconds of an interval on. Of any other key it says that it doesn't know, and
+// Registry.Admit must be asked. What it says is what Registry.Admit would have said.
+//
+// It needs no lock because what it reads only grows: it reads which budgets are used up,
+// and then searches for labels. A label that it doesn't find after it saw its budget used
+// up was not admitted, and never will be in this interval.
+//
+// A Lookup belongs to one publisher, who uses it inside a cycle of the interval.
+type Lookup struct {
+	registry *Registry
+	origin   OriginID
+	lost     losses // not yet reported
+
+	// Of the key that is being looked up:
+	exhausted  Collapsed
+	words      []uint32
+	collapsed  Collapsed
+	lostLabels []span.Label
+	lostTags   []uint32 // by index of the tag key, where that has a budget
+}
+
+// outcome is what a lookup knows of a label.
+type outcome uint8
+
+const (
+	admitted  outcome = iota // it was admitted, or is absent, or was collapsed by the tracer
+	collapsed                // its budget is used up, and it is not among those admitted
+	noRoom                   // it is new, and there is no row for a key with a new label
+	unknown                  // only Registry.Admit can tell
+)
+
+// Begin makes it one of an origin of the registry's interval. What it counted before
+// must have been reported.
+func (l *Lookup) Begin(r *Registry, origin OriginID) {
+	l.registry, l.origin = r, origin
+	l.lost = newLosses()
+}
+
+// Admit says what Registry.Admit would say of a normalised key, or reports false where
+// it doesn't know.
+func (l *Lookup) Admit(k *span.Key) (a Admission, ok bool) {
+	l.exhausted = l.state().load() // before anything is searched for
+	l.words = beginWords(l.words[:0], l.origin, k)
+	l.collapsed, l.lostLabels, l.lostTags = 0, l.lostLabels[:0], l.lostTags[:0]
+	switch l.labels(k) {
+	case unknown:
+		return Admission{}, false
+	case noRoom:
+		return l.overflow(), true
+	}
+	id, partition, ok := l.registry.rows.find(hashWords(l.words), l.words)
+	switch {
+	case ok:
+		l.count()
+		return Admission{ID: id, Hash: partition, Collapsed: l.collapsed}, true
+	case l.exhausted.Has(span.WholeKey):
+		return l.overflow(), true
+	}
+	return Admission{}, false
+}
+
+// state is what is published of the origin's budgets.
+func (l *Lookup) state() *exhausted { return &l.registry.budgets.exhausted[l.origin] }
+
+// overflow is the admission of a key that finds no row.
+func (l *Lookup) overflow() Admission {
+	l.count()
+	return l.state().overflow
+}
+
+// labels appends the numbers of all labels to the key's words, up to the first that
+// decides about the key.
+func (l *Lookup) labels(k *span.Key) outcome {
+	for label := range span.FirstList {
+		id, is := l.text(label, *k.Text(label))
+		if is != admitted {
+			l.lostLabels = append(l.lostLabels, label)
+		}
+		switch is {
+		case collapsed:
+			l.collapsed |= setOf(label)
+		case noRoom, unknown:
+			return is
+		}
+		l.words = append(l.words, id)
+	}
+	for label := span.FirstList; label < span.WholeKey; label++ {
+		if is := l.tags(label, *k.Tags(label)); is > collapsed {
+			return is
+		}
+	}
+	return admitted
+}
+
+// text finds the number of a text.
+func (l *Lookup) text(label span.Label, text string) (labelID, outcome) {
+	if text == "" {
+		return absentID, admitted
+	}
+	where := scopeOf(l.origin, label)
+	if id, ok := l.registry.budgets.labels.find(where, hashOf(where, text), text); ok {
+		return id, admitted
+	}
+	switch {
+	case text == span.Blocked:
+		return blockedID, admitted
+	case l.exhausted.Has(label):
+		return blockedID, collapsed
+	}
+	return absentID, l.newLabel()
+}
+
+// newLabel is the outcome of a label that has a budget and was not admitted yet.
+func (l *Lookup) newLabel() outcome {
+	if l.exhausted.Has(span.WholeKey) {
+		return noRoom
+	}
+	return unknown
+}
+
+// count counts what the key has lost, for Report.
+func (l *Lookup) count() {
+	for _, label := range l.lostLabels {
+		l.lost.labels[label]++
+	}
+	for _, tagKey := range l.lostTags {
+		l.lost.addTag(tagKey, 1)
+	}
+}
+
+// Report tells the Registry what keys have lost since the last report. It must come
+// before the publisher leaves the cycle.
+func (l *Lookup) Report() {
+	if l.lost.isEmpty() {
+		return
+	}
+	l.registry.mu.Lock()
+	defer l.registry.mu.Unlock()
+	l.registry.budgets.lost.add(&l.lost)
+	l.lost.clear()
+}

@@ -1,0 +1,72 @@
+package registry
+
+import (
+	"slices"
+	"unsafe"
+)
+
+// rowTable finds the keys of one interval by their words, which lie one behind the other
+// in one list without pointers. Like its hashTable it grows under the Registry's lock and
+// is searched without it.
+type rowTable struct {
+	list  publishedList[row] // by KeyID
+	words publishedList[uint32]
+	ids   hashTable
+}
+
+// row is where the words of a key lie. It doesn't change once its number can be found.
+type row struct {
+	hash      uint64 // of the words
+	from, to  uint32
+	partition uint32 // hash that decides the partition
+}
+
+// init makes the table empty and small.
+func (t *rowTable) init() {
+	t.ids.hashOf = func(id uint32) uint64 { return t.list.items[id].hash }
+	t.ids.init()
+	t.list, t.words = publishedList[row]{}, publishedList[uint32]{}
+}
+
+// reset makes the table empty and keeps its memory.
+func (t *rowTable) reset() {
+	t.ids.clear()
+	t.list.truncate(0)
+	t.words.truncate(0)
+}
+
+// bytes is the memory of the table.
+func (t *rowTable) bytes() int {
+	return t.list.capacityBytes() + t.words.capacityBytes() + t.ids.bytes()
+}
+
+// find returns the id of the key with these words, and its partition's hash. The hash
+// is that of hashWords.
+func (t *rowTable) find(hash uint64, words []uint32) (id KeyID, partition uint32, ok bool) {
+	for number := range t.ids.candidates(hash) {
+		r := t.list.at(number)
+		if slices.Equal(t.words.part(r.from, r.to), words) {
+			return KeyID(number), r.partition, true
+		}
+	}
+	return 0, 0, false
+}
+
+// put adds the words of the next id.
+func (t *rowTable) put(id KeyID, partition uint32, hash uint64, words []uint32) {
+	from := uint32(len(t.words.items))
+	t.words.append(words...)
+	t.list.append(row{hash: hash, from: from, to: uint32(len(t.words.items)), partition: partition})
+	t.ids.put(hash, uint32(id))
+}
+
+// skip leaves the next id to a key that is not found by its words.
+func (t *rowTable) skip() { t.list.append(row{}) }
+
+// rowBytes is the memory of a row with its key, the capacity that the lists have for
+// more, and its slots in a table that has just grown, without the texts of its labels.
+func rowBytes(words []uint32) int {
+	const tag = int(unsafe.Sizeof(""))
+	lists := int(unsafe.Sizeof(row{})) + int(unsafe.Sizeof(KeyEntry{})) + 4*len(words)
+	return lists*5/4 + 4*slotBytes + tag*(len(words)-wordTags)
+}

@@ -1,0 +1,72 @@
+package registry
+
+import (
+	"hash/maphash"
+	"slices"
+	"unsafe"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// A key in words: numbers that are equal exactly where the keys are. First its origin,
+// HTTP status and facts, then the ids of its texts, then of each list of tags how many
+// there are and their ids in ascending order.
+const (
+	wordOrigin = iota
+	wordStatus
+	wordFacts
+	wordTexts
+	wordTags = wordTexts + int(span.FirstList)
+)
+
+// beginWords appends the words before the texts.
+func beginWords(words []uint32, origin OriginID, k *span.Key) []uint32 {
+	return append(words, uint32(origin), k.HTTPStatus, uint32(k.Facts()))
+}
+
+// endTags puts the ids of one list, which begin behind the word at count, in order and
+// counts them. Tags that collapsed into the same are left once, or their number would
+// tell keys apart that their names do not.
+func endTags(words []uint32, count int, anyBlocked bool) []uint32 {
+	ids := words[count+1:]
+	slices.Sort(ids)
+	if anyBlocked {
+		ids = slices.Compact(ids)
+	}
+	words[count] = uint32(len(ids))
+	return words[:count+1+len(ids)]
+}
+
+// keyOf makes a key of its words again, of the texts that the table owns.
+func (t *labelTable) keyOf(words []uint32) (k span.Key) {
+	k.HTTPStatus = words[wordStatus]
+	k.SetFacts(byte(words[wordFacts]))
+	for l := range span.FirstList {
+		*k.Text(l) = t.at(words[wordTexts+int(l)]).text
+	}
+	words = words[wordTags:]
+	for l := span.FirstList; l < span.WholeKey; l++ {
+		count := int(words[0])
+		*k.Tags(l) = t.tagsOf(words[1 : 1+count])
+		words = words[1+count:]
+	}
+	return k
+}
+
+// tagsOf are the texts of tags, in the agent's order.
+func (t *labelTable) tagsOf(ids []labelID) []string {
+	if len(ids) == 0 {
+		return nil
+	}
+	tags := make([]string, len(ids))
+	for i, id := range ids {
+		tags[i] = t.at(id).text
+	}
+	slices.Sort(tags)
+	return tags
+}
+
+// hashWords is the hash of a key in words.
+func hashWords(words []uint32) uint64 {
+	return maphash.Bytes(seed, unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 4*len(words)))
+}
