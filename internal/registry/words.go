@@ -29,7 +29,9 @@ func beginWords(words []uint32, origin OriginID, k *span.Key) []uint32 {
 // tell keys apart that their names do not.
 func endTags(words []uint32, count int, anyBlocked bool) []uint32 {
 	ids := words[count+1:]
-	slices.Sort(ids)
+	if len(ids) > 1 {
+		slices.Sort(ids)
+	}
 	if anyBlocked {
 		ids = slices.Compact(ids)
 	}

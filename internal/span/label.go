@@ -1,5 +1,7 @@
 package span
 
+import "unsafe"
+
 // Label numbers a label of a key, in the order of the wire: first those that are one
 // text, then those that are a list of tags.
 type Label uint8
@@ -27,61 +29,60 @@ const (
 // labelSpec is all that is known of a label, in one place. The test of this table names
 // the places that must be edited besides for a new label.
 type labelSpec struct {
-	name      string                         // in metrics and in --cardinality-limit
-	maxBytes  int                            // of the text or of one tag: what is longer is cut
-	maxTags   int                            // of a list: what follows is left out
-	budget    int                            // distinct texts an origin and interval; of a list, distinct tags of each tag key
-	text      func(*Key) *string             // where it lies in a key, nil for a list
-	tags      func(*Key) *[]string           // where it lies in a key, nil for a text
-	normalize func(text, lang string) string // nil where valid UTF-8 within maxBytes is all that is asked
+	name     string                         // in metrics and in --cardinality-limit
+	maxBytes int                            // of the text or of one tag: what is longer is cut
+	maxTags  int                            // of a list: what follows is left out
+	budget   int                            // distinct texts an origin and interval; of a list, distinct tags of each tag key
+	offset   uintptr                        // where it lies in a Key: a string, or a []string for a list
+	rewrite  func(text, lang string) string // nil where valid UTF-8 within maxBytes is all that is asked
 }
 
 // labels describes the labels. The limits are the agent's, the budgets those of the
 // tracers, so that a service which moves its statistics here sees the same labels.
 var labels = [LabelCount]labelSpec{
 	LabelService: {
-		name: "service", maxBytes: MaxService, budget: 32, normalize: ServiceName,
-		text: func(k *Key) *string { return &k.Service },
+		name: "service", maxBytes: MaxService, budget: 32, rewrite: ServiceName,
+		offset: unsafe.Offsetof(Key{}.Service),
 	},
 	LabelOperation: {
-		name: "operation", maxBytes: MaxOperation, budget: 64, normalize: operationName,
-		text: func(k *Key) *string { return &k.Operation },
+		name: "operation", maxBytes: MaxOperation, budget: 64, rewrite: operationName,
+		offset: unsafe.Offsetof(Key{}.Operation),
 	},
 	LabelResource: {
 		name: "resource", maxBytes: MaxResource, budget: 1024,
-		text: func(k *Key) *string { return &k.Resource },
+		offset: unsafe.Offsetof(Key{}.Resource),
 	},
 	LabelType: {
 		name: "type", maxBytes: MaxType, budget: 16,
-		text: func(k *Key) *string { return &k.Type },
+		offset: unsafe.Offsetof(Key{}.Type),
 	},
 	LabelKind: {
 		name: "span_kind", maxBytes: MaxLabel, budget: 8,
-		text: func(k *Key) *string { return &k.Kind },
+		offset: unsafe.Offsetof(Key{}.Kind),
 	},
 	LabelHTTPMethod: {
 		name: "http_method", maxBytes: MaxLabel, budget: 16,
-		text: func(k *Key) *string { return &k.HTTPMethod },
+		offset: unsafe.Offsetof(Key{}.HTTPMethod),
 	},
 	LabelHTTPEndpoint: {
 		name: "http_endpoint", maxBytes: MaxLabel, budget: 512,
-		text: func(k *Key) *string { return &k.HTTPEndpoint },
+		offset: unsafe.Offsetof(Key{}.HTTPEndpoint),
 	},
 	LabelGRPCStatus: {
 		name: "grpc_status", maxBytes: MaxLabel, budget: 24,
-		text: func(k *Key) *string { return &k.GRPCStatus },
+		offset: unsafe.Offsetof(Key{}.GRPCStatus),
 	},
 	LabelServiceSource: {
 		name: "service_source", maxBytes: MaxLabel, budget: 16,
-		text: func(k *Key) *string { return &k.ServiceSource },
+		offset: unsafe.Offsetof(Key{}.ServiceSource),
 	},
 	LabelPeerTag: {
 		name: "peer_tag", maxBytes: MaxLabel, maxTags: MaxPeerTags, budget: 512,
-		tags: func(k *Key) *[]string { return &k.PeerTags },
+		offset: unsafe.Offsetof(Key{}.PeerTags),
 	},
 	LabelAdditionalTag: {
 		name: "additional_tag", maxBytes: MaxLabel, maxTags: MaxAdditionalTags, budget: 100,
-		tags: func(k *Key) *[]string { return &k.AdditionalTags },
+		offset: unsafe.Offsetof(Key{}.AdditionalTags),
 	},
 }
 
@@ -100,10 +101,14 @@ func (l Label) MaxBytes() int { return labels[l].maxBytes }
 func (l Label) Budget() int { return labels[l].budget }
 
 // Text is where a label lies in the key. It must not be a list.
-func (k *Key) Text(l Label) *string { return labels[l].text(k) }
+func (k *Key) Text(l Label) *string {
+	return (*string)(unsafe.Add(unsafe.Pointer(k), labels[l].offset))
+}
 
 // Tags is where a list of tags lies in the key.
-func (k *Key) Tags(l Label) *[]string { return labels[l].tags(k) }
+func (k *Key) Tags(l Label) *[]string {
+	return (*[]string)(unsafe.Add(unsafe.Pointer(k), labels[l].offset))
+}
 
 // ParseLabel finds a label by its name.
 func ParseLabel(name string) (Label, bool) {

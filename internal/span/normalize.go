@@ -27,7 +27,13 @@ const (
 // what it was. So a key costs memory only for labels that must be rewritten.
 func (k *Key) Normalize(lang string) (changed bool) {
 	for l := range FirstList {
-		if text := k.Text(l); l.normalize(text, lang) {
+		text, spec := k.Text(l), &labels[l]
+		switch {
+		case spec.rewrite != nil:
+			before := *text
+			*text = spec.rewrite(before, lang)
+			changed = changed || *text != before
+		case *text != "" && trim(text, spec.maxBytes):
 			changed = true
 		}
 	}
@@ -43,17 +49,6 @@ func (k *Key) Normalize(lang string) (changed bool) {
 		k.TraceRoot, changed = TraceRootNotSet, true
 	}
 	return changed
-}
-
-// normalize makes a label's text normal in place.
-func (l Label) normalize(text *string, lang string) (changed bool) {
-	spec := &labels[l]
-	if spec.normalize == nil {
-		return trim(text, spec.maxBytes)
-	}
-	before := *text
-	*text = spec.normalize(before, lang)
-	return *text != before
 }
 
 // normalizeTags keeps the first tags of a list, each trimmed, and puts them in the
