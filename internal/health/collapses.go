@@ -2,9 +2,9 @@ package health
 
 import (
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
-
-	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
 // CollapseLog says in one line now and then what labels have collapsed, and which
@@ -40,8 +40,7 @@ func (l *CollapseLog) line() {
 	now := l.Spans()
 	label, keys := l.MostCollapsed()
 	var fields []any
-	for f := range span.WholeKey + 1 {
-		name := span.Label(f).String()
+	for _, name := range slices.Sorted(maps.Keys(now)) {
 		if spans := now[name] - l.last[name]; spans > 0 {
 			fields = append(fields, name, spans)
 		}
