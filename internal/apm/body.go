@@ -8,22 +8,22 @@ import (
 	"sync/atomic"
 )
 
-// bodies are the buffers that requests are read into. All of them together hold
-// no more than room; a request that finds none is not counted, and streams through.
-type bodies struct {
-	most int64 // bytes of one body
-	room int64 // of all
-	used atomic.Int64
-	free sync.Pool // of *body
+// bodyPool is the buffers that requests are read into. All of them together hold no more
+// than maxTotal bytes; a request that finds no room is not counted, and streams through.
+type bodyPool struct {
+	maxBody  int64
+	maxTotal int64
+	used     atomic.Int64
+	free     sync.Pool // of *body
 }
 
-// body is a request's body in memory. It goes back when the request's goroutine
-// and everyone that it was lent to have let go of it.
+// body is a request's body in memory. It returns to the pool when the request's goroutine
+// has released it and all of its readers are closed.
 type body struct {
-	bodies *bodies
-	buf    []byte
-	send   []byte // what is left of it to be sent
-	holds  atomic.Int32
+	pool *bodyPool
+	buf  []byte
+	send []byte // what is left to be sent
+	refs atomic.Int32
 }
 
 // firstBuffer is what a body of unknown length begins with, keptBuffer the
@@ -33,9 +33,9 @@ const (
 	keptBuffer  = 1 << 20
 )
 
-// trustedLength is up to where a request's own word for its length is enough to take
-// the room. For more of it its bytes have to come: three that claim the most, and
-// send nothing, would leave nobody any.
+// trustedLength is up to which length room is taken because a request states it. Beyond
+// that its bytes have to come: otherwise three requests that state the maximum and send
+// nothing would take all room.
 const trustedLength = 1 << 20
 
 // errNoRoom says that a body did not fit. What was read of it is in the body.
@@ -43,18 +43,18 @@ var errNoRoom = errors.New("read body: no room")
 
 // read reads a body to its end. length is what the request said, -1 for nothing.
 // After errNoRoom what was read must still be forwarded, and the rest after it.
-func (b *bodies) read(from io.Reader, length int64) (*body, error) {
+func (b *bodyPool) read(from io.Reader, length int64) (*body, error) {
 	held, _ := b.free.Get().(*body)
 	if held == nil {
-		held = &body{bodies: b}
+		held = &body{pool: b}
 	}
-	held.holds.Store(1)
+	held.refs.Store(1)
 	if !b.charge(int64(cap(held.buf))) {
 		held.buf = nil // what it had is not paid for any more
 	}
 	held.buf = held.buf[:0]
 	held.send = held.buf
-	if length > b.most {
+	if length > b.maxBody {
 		return held, errNoRoom
 	}
 	want := int64(firstBuffer)
@@ -81,8 +81,8 @@ func (b *bodies) read(from io.Reader, length int64) (*body, error) {
 	}
 }
 
-func (b *bodies) charge(n int64) bool {
-	if b.used.Add(n) > b.room {
+func (b *bodyPool) charge(n int64) bool {
+	if b.used.Add(n) > b.maxTotal {
 		b.used.Add(-n)
 		return false
 	}
@@ -94,56 +94,56 @@ func (h *body) grow(size int64) bool {
 	if size <= int64(cap(h.buf)) {
 		return true
 	}
-	if size = min(size, h.bodies.most+1); size <= int64(cap(h.buf)) || !h.bodies.charge(size-int64(cap(h.buf))) {
+	if size = min(size, h.pool.maxBody+1); size <= int64(cap(h.buf)) || !h.pool.charge(size-int64(cap(h.buf))) {
 		return false
 	}
 	h.buf = append(make([]byte, 0, size), h.buf...)
 	return true
 }
 
-// release lets go of the body. The last to do so gives it back.
+// release gives up one reference. The last one returns the body to the pool.
 func (h *body) release() {
-	if h.holds.Add(-1) > 0 {
+	if h.refs.Add(-1) > 0 {
 		return
 	}
-	h.bodies.used.Add(-int64(cap(h.buf)))
+	h.pool.used.Add(-int64(cap(h.buf)))
 	if cap(h.buf) <= keptBuffer {
-		h.bodies.free.Put(h)
+		h.pool.free.Put(h)
 	}
 }
 
-// lend returns a reader of the body. It holds the body until it is closed, which
-// whoever sends it may do later than the request ends, and more than once.
-func (h *body) lend() io.ReadCloser {
-	h.holds.Add(1)
-	return &loan{body: h}
+// newReader returns a reader of the body. It holds a reference until it is closed, which
+// the transport may do after the request has ended, and repeatedly.
+func (h *body) newReader() io.ReadCloser {
+	h.refs.Add(1)
+	return &bodyReader{body: h}
 }
 
-// loan is one reader of a body.
-type loan struct {
-	mu   sync.Mutex // a sender may close while another of its goroutines reads
+// bodyReader is one reader of a body.
+type bodyReader struct {
+	mu   sync.Mutex // the transport may close it while another of its goroutines reads
 	body *body
 	from *bytes.Reader
 }
 
-func (l *loan) Read(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.body == nil {
+func (r *bodyReader) Read(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.body == nil {
 		return 0, io.ErrClosedPipe
 	}
-	if l.from == nil {
-		l.from = bytes.NewReader(l.body.send) // as it is by the time that it is sent
+	if r.from == nil {
+		r.from = bytes.NewReader(r.body.send) // what of it is sent is decided by now
 	}
-	return l.from.Read(p)
+	return r.from.Read(p)
 }
 
-func (l *loan) Close() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.body != nil {
-		l.body.release()
-		l.body = nil
+func (r *bodyReader) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.body != nil {
+		r.body.release()
+		r.body = nil
 	}
 	return nil
 }

@@ -11,14 +11,14 @@ import (
 // TestRoomIsTakenForWhatComes: a length that is only claimed takes no room from
 // others.
 func TestRoomIsTakenForWhatComes(t *testing.T) {
-	b := bodies{most: 25 << 20, room: 64 << 20}
+	b := bodyPool{maxBody: 25 << 20, maxTotal: 64 << 20}
 	from := io.MultiReader(bytes.NewReader(make([]byte, 100)), readerFunc(func([]byte) (int, error) {
 		if used := b.used.Load(); used > 2*trustedLength {
 			t.Errorf("%d bytes are taken for 100 that came", used)
 		}
 		return 0, errors.New("the tracer is gone")
 	}))
-	held, err := b.read(from, b.most)
+	held, err := b.read(from, b.maxBody)
 	if err == nil {
 		t.Error("a body that broke off was read")
 	}
@@ -35,7 +35,7 @@ func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 // TestBodiesAreReadWhole: whatever was said of their length, and however they come,
 // bodies are read to their end, or over to who forwards them without a byte lost.
 func TestBodiesAreReadWhole(t *testing.T) {
-	b := bodies{most: 5 << 20, room: 16 << 20}
+	b := bodyPool{maxBody: 5 << 20, maxTotal: 16 << 20}
 	for _, size := range []int{0, 1, firstBuffer - 1, firstBuffer, firstBuffer + 1, trustedLength, 3<<20 + 7, 5<<20 - 1, 5 << 20, 5<<20 + 1, 6 << 20} {
 		sent := make([]byte, size)
 		for i := range sent {
@@ -47,8 +47,8 @@ func TestBodiesAreReadWhole(t *testing.T) {
 			if fits := size <= 5<<20; fits != (err == nil) || !fits && !errors.Is(err, errNoRoom) {
 				t.Errorf("%d bytes, announced as %d: %v", size, length, err)
 			}
-			head := held.lend()
-			got, err := io.ReadAll(&rest{head: head, tail: io.NopCloser(from)})
+			head := held.newReader()
+			got, err := io.ReadAll(&joinedBody{head: head, tail: io.NopCloser(from)})
 			if err != nil || !bytes.Equal(got, sent) {
 				t.Errorf("%d bytes, announced as %d: %d were forwarded: %v", size, length, len(got), err)
 			}

@@ -46,9 +46,9 @@ func newHarness(t *testing.T) *harness {
 func origin(service string) span.Origin { return span.Origin{Service: service} }
 
 func (h *harness) job(t *testing.T, header http.Header) *job {
-	held := &body{bodies: &h.bodies, buf: bodyOf(t, 4, time.Now().UnixNano())}
+	held := &body{pool: &h.bodies, buf: bodyOf(t, 4, time.Now().UnixNano())}
 	held.send = held.buf
-	held.holds.Store(1)
+	held.refs.Store(1)
 	return &job{server: h.Server, body: held, header: header}
 }
 

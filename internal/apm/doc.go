@@ -1,26 +1,35 @@
-// Package apm is, to a tracer, the Datadog agent: it takes the traces that any
-// tracer of today sends, counts their spans as the agent would, and hands the
-// untouched bodies on to the real agent, told that they are counted. A tracer
-// needs one setting, where the agent is, and no change.
+// Package apm is, to a tracer, the Datadog agent: it takes the traces that any tracer of
+// today sends, has their spans counted, and forwards the untouched bodies to the real
+// agent, marked as counted. A tracer needs one setting, where the agent is, and no change.
 //
-// # Counting
+// # A request's way
 //
-// Package traces makes batches of snapshots of a body, and package clientstats groups of
-// a body of statistics. Both are published as those of a tracer that speaks our
-// protocol: with the same keys, budgets, rings and books.
+// It owns HTTP and nothing else. A listener accepts connections as far as the connLimiter
+// admits them. A request to one of the trace endpoints becomes a job: its body is read into
+// a buffer of the bodyPool, and when the proxy has a connection to the agent, a
+// traces.Counter makes batches of snapshots of it. Those are published as the batches of a
+// tracer that speaks our own protocol are, with the same keys, budgets, rings and books.
+// Statistics that a tracer computed itself are read by package clientstats and merged.
+// Everything else streams through in both directions, unbuffered.
 //
 // # What is not counted here
 //
-// A request is counted whole or not at all, because it can be marked as counted
-// only whole. What can't be read, or holds what only the agent can judge, or finds
-// no room, goes on to the agent without a mark, and the agent counts it: the books
-// say left_to_agent. So nothing is lost here, and nothing is counted twice.
+// A request is counted whole or not at all, because only a whole request can be marked.
+// What can't be read, or holds what only the agent can judge, or finds no room, goes on to
+// the agent without a mark, and the agent counts it; the books say left_to_agent. A body
+// that was counted and that the agent refused is recognised when its tracer sends it again.
+// So nothing is lost here, and nothing is counted twice. A panic while counting costs that
+// request its count, and its body is forwarded all the same.
 //
-// # The way of a request
+// # Threading
 //
-// The goroutine of a request reads the body into a buffer of a pool that is
-// bounded in all, counts it, and forwards it. Counting is bounded by the
-// processor alone: it waits for no ring and no network. Everything that is neither
-// traces nor statistics streams through in both directions, unbuffered. A panic while counting
-// costs that request its count, and its body is forwarded all the same.
+// The goroutine of a request does all of its work; counting happens on the transport's
+// goroutine, which that one waits for. Counting waits for no ring and no network, only for
+// one of the Counters. One lock guards the publishers, one the Payload of statistics.
+//
+// # Bounds
+//
+// Connections, in all and of a process; a header's bytes and lines; the bytes of one body
+// and of all; the counters and what each may hold; the publishers; the requests that wait
+// for an agent that is away. Config.Memory adds them up.
 package apm

@@ -2,6 +2,7 @@ package apm
 
 import (
 	"context"
+	"io"
 	"log"
 	"net"
 	"net/http"
@@ -13,9 +14,6 @@ import (
 
 // jobKey is where a request's context holds its job.
 type jobKey struct{}
-
-// guestKey is where a connection's context holds its connection.
-type guestKey struct{}
 
 // newProxy makes what hands requests on: as they came, unbuffered in both
 // directions, with no time-out but the agent's own.
@@ -32,16 +30,16 @@ func (s *Server) newProxy() *httputil.ReverseProxy {
 			s.identify(r.In, r.Out.Header)
 			if j, ok := r.In.Context().Value(jobKey{}).(*job); ok {
 				j.header = r.Out.Header
-				// Its own: the proxy would close none, and so hold it for longer.
-				r.Out.Body, _ = j.lend()
-				r.Out.GetBody = j.lend
+				// A reader of its own: the proxy would not close it, and so hold the body.
+				r.Out.Body, _ = j.newBody()
+				r.Out.GetBody = j.newBody
 				r.Out = r.Out.WithContext(httptrace.WithClientTrace(r.Out.Context(), j.trace()))
 			}
 		},
-		Transport: s.patience,
+		Transport: s.retry,
 		ModifyResponse: func(answer *http.Response) error {
-			s.remember(answer.Header)
-			hurried(answer.Request)
+			s.noteAgentState(answer.Header)
+			limitRest(answer.Request)
 			if j, ok := answer.Request.Context().Value(jobKey{}).(*job); ok {
 				j.done()
 				if answer.StatusCode >= http.StatusMultipleChoices {
@@ -51,9 +49,9 @@ func (s *Server) newProxy() *httputil.ReverseProxy {
 			return nil
 		},
 		FlushInterval: -1,
-		ErrorLog:      log.New(nowhere{}, "", 0), // ErrorHandler says what there is to say
+		ErrorLog:      log.New(io.Discard, "", 0), // ErrorHandler logs
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-			hurried(r)
+			limitRest(r)
 			if j, ok := r.Context().Value(jobKey{}).(*job); ok {
 				j.refused()
 			}
@@ -64,17 +62,12 @@ func (s *Server) newProxy() *httputil.ReverseProxy {
 	}
 }
 
-// nowhere takes lines that somebody else writes better.
-type nowhere struct{}
-
-func (nowhere) Write(p []byte) (int, error) { return len(p), nil }
-
 // identify says which container a request came from where its tracer does not:
 // behind us the agent can't ask the kernel.
 func (s *Server) identify(r *http.Request, h http.Header) {
-	g, ok := r.Context().Value(guestKey{}).(*guest)
-	if ok && g.container != "" && h.Get(headerContainer) == "" && h.Get(headerEntity) == "" {
-		h.Set(headerContainer, g.container)
+	c := connOf(r.Context())
+	if c != nil && c.container != "" && h.Get(headerContainer) == "" && h.Get(headerEntity) == "" {
+		h.Set(headerContainer, c.container)
 	}
 }
 

@@ -11,23 +11,24 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/traces"
 )
 
-// maxPublishers bounds the origins that are remembered. Each has its keys.
+// maxPublishers bounds the publishers that are kept. Each has its keys.
 const maxPublishers = 256
 
-// forgetAfter is how long an origin is remembered that sends nothing: its keys are
-// learnt again in one request.
-const forgetAfter = 5 * time.Minute
+// publisherTimeout is how long a publisher is kept that nobody uses: its keys are found
+// again in one request.
+const publisherTimeout = 5 * time.Minute
 
-// publishers are admit's, one for each origin that was met. One lock guards all
-// of it: what is done under it is some tens of nanoseconds a span.
+// publishers keeps a publisher for each origin that was met, up to max; one more replaces
+// the one that was used longest ago. One lock guards all of it, because publishing under
+// it takes little beside counting.
 type publishers struct {
 	admit *admit.Publishers
-	most  int
+	max   int
 
-	mu     sync.Mutex
-	known  map[span.Origin]*publisher
-	parts  []admit.Part
-	closed bool
+	mu       sync.Mutex
+	byOrigin map[span.Origin]*publisher
+	parts    []admit.Part // of the body that is being published
+	closed   bool
 }
 
 type publisher struct {
@@ -36,18 +37,18 @@ type publisher struct {
 }
 
 // publish admits all batches of a counted body, or leaves all to the agent. It calls
-// commit when nothing of that is open any more, and before the first is published.
+// commit when all are certain to be admitted, before the first is published.
 func (p *publishers) publish(commit func(), c *traces.Counter, origin span.Origin, now time.Time) (admit.Drop, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		return admit.DropShutdown, false
 	}
-	origin.Normalize() // it is kept, and nobody says how long its parts are
+	origin.Normalize() // it is kept, and nobody bounds its parts before
 	p.parts = p.parts[:0]
 	for baseService, spans := range c.Batches {
 		origin.Service = baseService
-		p.parts = append(p.parts, admit.Part{Publisher: p.find(origin, now), Spans: spans})
+		p.parts = append(p.parts, admit.Part{Publisher: p.get(origin, now), Spans: spans})
 	}
 	defer clear(p.parts)
 	return p.admit.PublishTogether(commit, p.parts...)
@@ -61,70 +62,75 @@ func (p *publishers) merge(commit func(), stats *clientstats.Payload, now time.T
 	if p.closed {
 		return admit.ErrStopping
 	}
-	return p.find(stats.Origin, now).Merge(commit, stats.Groups, stats.Width, now)
+	return p.get(stats.Origin, now).Merge(commit, stats.Groups, stats.Width, now)
 }
 
-func (p *publishers) find(origin span.Origin, now time.Time) *admit.Publisher {
-	known := p.known[origin]
-	if known == nil {
-		if len(p.known) >= p.most {
-			p.forget()
+func (p *publishers) get(origin span.Origin, now time.Time) *admit.Publisher {
+	kept := p.byOrigin[origin]
+	if kept == nil {
+		if len(p.byOrigin) >= p.max {
+			p.evict()
 		}
 		origin.Service = strings.Clone(origin.Service) // which was a part of the body
-		known = &publisher{Publisher: p.admit.NewPublisher(origin)}
-		p.known[origin] = known
+		kept = &publisher{Publisher: p.admit.NewPublisher(origin)}
+		p.byOrigin[origin] = kept
 	}
-	known.used = now
-	return known.Publisher
+	kept.used = now
+	return kept.Publisher
 }
 
-// forget closes the publisher that was used longest ago, of those that the body
-// at hand does not need.
-func (p *publishers) forget() {
-	var oldest span.Origin
-	var found *publisher
-next:
-	for origin, candidate := range p.known {
-		for _, part := range p.parts {
-			if part.Publisher == candidate.Publisher {
-				continue next
-			}
-		}
-		if found == nil || candidate.used.Before(found.used) {
-			oldest, found = origin, candidate
+// evict closes the publisher that was used longest ago, of those that the current body
+// does not need.
+func (p *publishers) evict() {
+	var origin span.Origin
+	var oldest *publisher
+	for o, candidate := range p.byOrigin {
+		if !p.isNeeded(candidate) && (oldest == nil || candidate.used.Before(oldest.used)) {
+			origin, oldest = o, candidate
 		}
 	}
-	if found != nil {
-		found.Close()
-		delete(p.known, oldest)
+	if oldest != nil {
+		p.remove(origin, oldest)
 	}
 }
 
-// age closes those that nobody has used for long.
-func (p *publishers) age(now time.Time) {
+func (p *publishers) isNeeded(candidate *publisher) bool {
+	for _, part := range p.parts {
+		if part.Publisher == candidate.Publisher {
+			return true
+		}
+	}
+	return false
+}
+
+// expire closes those that nobody has used for publisherTimeout.
+func (p *publishers) expire(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for origin, known := range p.known {
-		if now.Sub(known.used) >= forgetAfter {
-			known.Close()
-			delete(p.known, origin)
+	for origin, kept := range p.byOrigin {
+		if now.Sub(kept.used) >= publisherTimeout {
+			p.remove(origin, kept)
 		}
 	}
 }
 
-// close ends them all. What comes later is left to the agent.
+// close closes them all. What comes later is left to the agent.
 func (p *publishers) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
-	for _, known := range p.known {
-		known.Close()
+	for origin, kept := range p.byOrigin {
+		p.remove(origin, kept)
 	}
-	clear(p.known)
+}
+
+func (p *publishers) remove(origin span.Origin, kept *publisher) {
+	kept.Close()
+	delete(p.byOrigin, origin)
 }
 
 func (p *publishers) count() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.known)
+	return len(p.byOrigin)
 }

@@ -113,9 +113,9 @@ func (s *Server) Stats() Stats {
 	stats.Other, stats.Failed, stats.Bytes = s.counters.other.Load(), s.counters.failed.Load(), s.counters.bytes.Load()
 	c := &s.counters
 	stats.UnsampledTraces, stats.UnsampledSpans, stats.SavedBytes = c.unsampledTraces.Load(), c.unsampledSpans.Load(), c.savedBytes.Load()
-	stats.Waited, stats.Waiting = s.patience.waited.Load(), int(s.patience.waiting.Load())
+	stats.Waited, stats.Waiting = s.retry.waited.Load(), int(s.retry.waiting.Load())
 	stats.Origins, stats.BufferedBytes = s.publishers.count(), s.bodies.used.Load()
-	stats.Connections, stats.LastHeard = s.crowd.count()
-	stats.Refused = s.crowd.refused.Load()
+	stats.Connections, stats.LastHeard = s.limiter.count()
+	stats.Refused = s.limiter.rejected.Load()
 	return stats
 }

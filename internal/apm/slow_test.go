@@ -114,12 +114,12 @@ func TestTracersThatFallSilent(t *testing.T) {
 		_, _ = io.WriteString(conn, "PUT /profiling/v1/input HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n")
 		const pieces = 10
 		for range pieces {
-			time.Sleep(silence - time.Second)
+			time.Sleep(idleTimeout - time.Second)
 			if _, err := io.WriteString(conn, "x"); err != nil {
 				t.Fatal(err)
 			}
 		}
-		_ = conn.SetReadDeadline(time.Now().Add(2 * silence))
+		_ = conn.SetReadDeadline(time.Now().Add(2 * idleTimeout))
 		if answer, err := io.ReadAll(conn); err != nil || len(answer) == 0 {
 			t.Errorf("answered %q: %v", answer, err)
 		}
@@ -175,7 +175,7 @@ func TestLongPolls(t *testing.T) {
 // server, which closes it when the answer begins, says of it by then.
 func TestStreamedBodyEndsOnce(t *testing.T) {
 	closed := false
-	body := &streamed{control: http.NewResponseController(httptest.NewRecorder()), ReadCloser: io.NopCloser(readerFunc(func([]byte) (int, error) {
+	body := &streamedBody{control: http.NewResponseController(httptest.NewRecorder()), ReadCloser: io.NopCloser(readerFunc(func([]byte) (int, error) {
 		if closed {
 			return 0, http.ErrBodyReadAfterClose
 		}

@@ -27,26 +27,18 @@ func (s *Server) serveStats(w http.ResponseWriter, r *http.Request) {
 		s.stream(w, r)
 		return
 	}
-	held, err := s.hold(w, r)
-	switch {
-	case errors.Is(err, errNoRoom):
-		s.counters.stats[StatsTooLarge].Add(1)
-		s.streamRest(w, r, held)
-		return
-	case err != nil:
-		s.counters.stats[StatsIncomplete].Add(1)
-		held.release()
-		refuse(w, err)
+	held := s.hold(w, r, &s.counters.stats[StatsTooLarge], &s.counters.stats[StatsIncomplete])
+	if held == nil {
 		return
 	}
 	result, taken := s.merge(r, held.buf)
 	s.counters.stats[result].Add(1)
 	if taken {
 		held.release()
-		s.said.Load().write(w.Header())
+		s.agentState.Load().write(w.Header())
 		return
 	}
-	j := &job{server: s, body: held, settled: true}
+	j := &job{server: s, body: held, decided: true}
 	j.forward(w, r)
 }
 
@@ -74,40 +66,42 @@ func (s *Server) merge(r *http.Request, body []byte) (result StatsResult, taken 
 	if err == nil {
 		err = s.publishers.merge(func() { taken = true }, p, time.Now())
 	}
-	switch err {
-	case nil:
-		return StatsMerged, taken
-	case clientstats.ErrUnread:
-		return StatsUnread, false
-	case clientstats.ErrUnfit:
-		return StatsUnfit, false
-	case clientstats.ErrMapping:
-		return StatsMapping, false
-	case aggregate.ErrOtherTime:
-		return StatsOtherTime, false
-	case aggregate.ErrMappings:
-		return StatsMapping, false
-	case admit.ErrNotWanted:
-		return StatsNotWanted, false
-	default: // it has no room, or stops
-		return StatsNoRoom, false
+	return mergeResult(err), taken
+}
+
+// mergeResult is what became of a body by the error that reading or merging it gave.
+func mergeResult(err error) StatsResult {
+	switch {
+	case err == nil:
+		return StatsMerged
+	case errors.Is(err, clientstats.ErrUnread):
+		return StatsUnread
+	case errors.Is(err, clientstats.ErrUnfit):
+		return StatsUnfit
+	case errors.Is(err, clientstats.ErrMapping), errors.Is(err, aggregate.ErrMappings):
+		return StatsMapping
+	case errors.Is(err, aggregate.ErrOtherTime):
+		return StatsOtherTime
+	case errors.Is(err, admit.ErrNotWanted):
+		return StatsNotWanted
+	}
+	return StatsNoRoom // or the daemon stops
+}
+
+// agentState is what the agent says of itself in every answer. Tracers fetch /info again
+// when it changes, so our own answers say the same.
+type agentState struct{ version, state string }
+
+// noteAgentState keeps what an answer of the agent says.
+func (s *Server) noteAgentState(h http.Header) {
+	now := agentState{h.Get(headerAgentVersion), h.Get(headerAgentState)}
+	if before := s.agentState.Load(); now != (agentState{}) && (before == nil || *before != now) {
+		s.agentState.Store(&now)
 	}
 }
 
-// agentSaid is what the agent says of itself on every answer. Tracers look into
-// /info again when it changes, so our own answers say the same.
-type agentSaid struct{ version, state string }
-
-// remember keeps what an answer of the agent says.
-func (s *Server) remember(h http.Header) {
-	now := agentSaid{h.Get(headerAgentVersion), h.Get(headerAgentState)}
-	if before := s.said.Load(); now != (agentSaid{}) && (before == nil || *before != now) {
-		s.said.Store(&now)
-	}
-}
-
-// write says it to a tracer, if the agent has said anything yet.
-func (a *agentSaid) write(h http.Header) {
+// write adds it to an answer of ours, if the agent has answered yet.
+func (a *agentState) write(h http.Header) {
 	if a == nil {
 		return
 	}

@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// refusals remembers bodies that were counted and that the agent did not take: it
-// was overloaded, or went away after it was connected to. Tracers try those again,
-// byte for byte, and their spans must not be counted again with each try. A tracer
-// that gives up leaves its body here, until as many later ones have replaced it.
+// refusals holds the hashes of bodies that were counted and that the agent did not accept:
+// it was overloaded, or went away after the connection was made. Tracers send those again,
+// byte for byte, and their spans must be counted once. The newest hash replaces the oldest,
+// so a tracer that gives up leaves nothing behind.
 type refusals struct {
 	seed maphash.Seed
 
@@ -18,14 +18,14 @@ type refusals struct {
 	next int
 }
 
-// maxRefusals is how many are remembered: more than a pod has tracers that try at
+// maxRefusals is how many are held: more than a pod has tracers that try at
 // a time.
 const maxRefusals = 256
 
 // sum tells bodies apart. 0 is none's.
 func (r *refusals) sum(body []byte) uint64 { return max(1, maphash.Bytes(r.seed, body)) }
 
-// add remembers a body.
+// add holds a body.
 func (r *refusals) add(sum uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -33,8 +33,8 @@ func (r *refusals) add(sum uint64) {
 	r.next = (r.next + 1) % maxRefusals
 }
 
-// take says whether a body is remembered, and forgets it: if it is refused once
-// more, it is added once more.
+// take reports whether a body is held, and removes it: if it is refused once more, it is
+// added once more.
 func (r *refusals) take(sum uint64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -9,49 +9,49 @@ import (
 	"time"
 )
 
-// newcomer is a guest of a process, at the door.
-func newcomer(c *crowd, pid int32) *guest {
+// newConn is a connection of a process that is not admitted yet.
+func newConn(l *connLimiter, pid int32) *conn {
 	ours, _ := net.Pipe()
-	return &guest{Conn: ours, crowd: c, pid: pid}
+	return &conn{Conn: ours, limiter: l, pid: pid}
 }
 
-// TestCrowd: a process has half of the connections at most, an idle one gives way, and
-// where none is the newest is refused.
-func TestCrowd(t *testing.T) {
-	c := &crowd{most: 4, inside: map[*guest]struct{}{}}
-	enter := func(pid int32, want bool) *guest {
+// TestAnIdleConnectionGivesWay: a process has half of the connections at most, the one that
+// has been idle longest gives way, and where none is idle the newest is rejected.
+func TestAnIdleConnectionGivesWay(t *testing.T) {
+	l := &connLimiter{max: 4, conns: map[*conn]struct{}{}}
+	add := func(pid int32, want bool) *conn {
 		t.Helper()
-		g := newcomer(c, pid)
-		if got := c.enter(g); got != want {
-			t.Errorf("process %d, with %d inside: let in %v", pid, len(c.inside), got)
+		c := newConn(l, pid)
+		if got := l.add(c); got != want {
+			t.Errorf("process %d, with %d connections: admitted %v", pid, len(l.conns), got)
 		}
-		return g
+		return c
 	}
-	inside := func(g *guest) bool { _, ok := c.inside[g]; return ok }
-	first, second := enter(1, true), enter(1, true)
-	enter(1, false) // it has its half
-	c.changed(second, http.StateIdle)
-	third := enter(1, true)
-	if inside(second) || !inside(first) {
+	isOpen := func(c *conn) bool { _, ok := l.conns[c]; return ok }
+	first, second := add(1, true), add(1, true)
+	add(1, false) // it has its half
+	l.connState(second, http.StateIdle)
+	third := add(1, true)
+	if isOpen(second) || !isOpen(first) {
 		t.Error("it was not the idle one that gave way")
 	}
-	stranger := enter(0, true)
-	other := enter(0, true) // nobody knows whether they are of one process
-	enter(0, false)
-	c.changed(third, http.StateIdle)
+	stranger := add(0, true)
+	other := add(0, true) // nobody knows whether they are of one process
+	add(0, false)
+	l.connState(third, http.StateIdle)
 	time.Sleep(time.Millisecond)
-	c.changed(stranger, http.StateIdle)
-	enter(2, true)
-	if inside(third) || !inside(stranger) || !inside(other) {
-		t.Error("it was not the one that gave way that was idle for longest")
+	l.connState(stranger, http.StateIdle)
+	add(2, true)
+	if isOpen(third) || !isOpen(stranger) || !isOpen(other) {
+		t.Error("it was not the one that was idle for longest that gave way")
 	}
-	c.changed(stranger, http.StateActive)
-	enter(2, false)
+	l.connState(stranger, http.StateActive)
+	add(2, false)
 	other.Close()
 	other.Close() // which some do twice
-	enter(2, true)
-	if n, last := c.count(); n != 4 || last.IsZero() {
-		t.Errorf("%d are inside, the last was heard at %v", n, last)
+	add(2, true)
+	if n, last := l.count(); n != 4 || last.IsZero() {
+		t.Errorf("%d are open, the last was heard at %v", n, last)
 	}
 }
 
@@ -103,12 +103,12 @@ func TestHeadersOfManyLines(t *testing.T) {
 		"one more, behind nothing": {"\r\n\r\n" + header(maxHeaderLines+1, "\r\n"), false},
 	} {
 		for _, piece := range []int{1, 3, 4096} {
-			var h headerLines
+			var h headerLimit
 			h.reset()
 			fits := true
-			for rest := test.bytes; rest != "" && fits && !h.read.Load(); {
+			for rest := test.bytes; rest != "" && fits && !h.done.Load(); {
 				n := min(piece, len(rest))
-				fits = h.take([]byte(rest[:n]))
+				fits = h.count([]byte(rest[:n]))
 				rest = rest[n:]
 			}
 			if fits != test.fits {
@@ -118,18 +118,18 @@ func TestHeadersOfManyLines(t *testing.T) {
 	}
 }
 
-// TestForgottenOrigins: what nobody uses for long is not remembered.
-func TestForgottenOrigins(t *testing.T) {
+// TestAnOriginThatNobodyUsesExpires closes its publisher.
+func TestAnOriginThatNobodyUsesExpires(t *testing.T) {
 	h := newHarness(t)
 	now := time.Now()
 	for _, service := range []string{"a", "b", "c"} {
-		h.publishers.find(origin(service), now)
-		now = now.Add(forgetAfter / 2)
+		h.publishers.get(origin(service), now)
+		now = now.Add(publisherTimeout / 2)
 	}
-	if h.publishers.age(now); h.publishers.count() != 1 {
-		t.Errorf("%d origins are remembered", h.publishers.count())
+	if h.publishers.expire(now); h.publishers.count() != 1 {
+		t.Errorf("%d origins are kept", h.publishers.count())
 	}
-	if h.publishers.age(now.Add(forgetAfter)); h.publishers.count() != 0 {
-		t.Errorf("%d origins are remembered", h.publishers.count())
+	if h.publishers.expire(now.Add(publisherTimeout)); h.publishers.count() != 0 {
+		t.Errorf("%d origins are kept", h.publishers.count())
 	}
 }

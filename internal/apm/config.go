@@ -1,0 +1,86 @@
+package apm
+
+import (
+	"fmt"
+	"log/slog"
+	"runtime"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/admit"
+	"github.com/spanstatsd/spanstatsd/internal/socket"
+)
+
+// Agent is where the real agent listens, in the form that a dialler takes.
+type Agent struct{ Network, Address string }
+
+// Features is what the agent wants counted.
+type Features struct {
+	Stats           bool
+	PeerTags        []string
+	SpanKinds       []string
+	IgnoreResources []string
+	FiltersTags     bool // it leaves out traces by their roots' tags
+	DropsP0s        bool // it needs no traces that sampling threw away
+}
+
+// Config is what this room may use.
+type Config struct {
+	Socket    socket.Config // an empty path: none
+	Addr      string        // empty: none
+	AllowUIDs []uint32
+	// MaxConnections is how many tracers may be connected at a time.
+	MaxConnections int
+	MaxBody        int // bytes of a body that is counted
+	MaxBodyBytes   int // of all bodies at a time
+	MaxOrigins     int // that an interval has room for, and that are remembered
+	Counters       int // bodies counted at a time
+	// DropUnsampled keeps traces that sampling threw away from the agent, once they
+	// are counted.
+	DropUnsampled bool
+	// Buffer is how long a request with traces waits for an agent that is away.
+	Buffer time.Duration
+	Agent  Agent
+	Admit  *admit.Publishers
+	// Features returns what the agent wants and a channel that is closed when
+	// that changes.
+	Features func() (Features, <-chan struct{})
+	Log      *slog.Logger
+}
+
+// DefaultConfig is the defaults of the command line: off. The agent itself takes
+// bodies of 25 MiB.
+func DefaultConfig() Config {
+	return Config{
+		MaxConnections: 512, MaxBody: 25 << 20, MaxBodyBytes: 64 << 20,
+		MaxOrigins: maxPublishers, Counters: min(maxCounters, runtime.GOMAXPROCS(0)),
+	}
+}
+
+// maxCounters is more than a program is fed with that counts millions of spans a second
+// with each.
+const maxCounters = 8
+
+// maxBuffer is far beyond what any tracer waits for an answer.
+const maxBuffer = time.Minute
+
+// Enabled says whether there is anything to listen on.
+func (c *Config) Enabled() bool { return c.Socket.Path != "" || c.Addr != "" }
+
+// Check says what is unusable.
+func (c *Config) Check() error {
+	switch {
+	case c.MaxConnections < 1 || c.MaxConnections > 1<<20:
+		return fmt.Errorf("check apm-max-connections: %d is not between 1 and %d", c.MaxConnections, 1<<20)
+	case c.Counters < 1 || c.Counters > 1<<10:
+		return fmt.Errorf("check apm-counters: %d is not between 1 and %d", c.Counters, 1<<10)
+	case c.MaxBody < firstBuffer || c.MaxBody > 1<<30:
+		return fmt.Errorf("check apm-max-body: %d is not between %d and %d", c.MaxBody, firstBuffer, 1<<30)
+	case c.MaxBodyBytes < c.MaxBody:
+		return fmt.Errorf("check apm-max-body-bytes: %d is less than the %d of one body", c.MaxBodyBytes, c.MaxBody)
+	case c.Buffer < 0 || c.Buffer > maxBuffer:
+		return fmt.Errorf("check apm-buffer: %s is not between 0 and %s", c.Buffer, maxBuffer)
+	case c.Agent.Network == "unix" && c.Agent.Address == c.Socket.Path:
+		return fmt.Errorf("check apm-socket: %s is the agent's own socket; choose another one", c.Socket.Path)
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package apm
+
+import (
+	"net/http"
+	"net/http/httptrace"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/admit"
+	"github.com/spanstatsd/spanstatsd/internal/traces"
+)
+
+// trace counts the body when there is a connection to the agent, and not before:
+// a request that nobody takes would be counted, and once more when its tracer
+// tries again. It runs before the header is written, so that it can be marked.
+func (j *job) trace() *httptrace.ClientTrace {
+	return &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
+		if j.decided {
+			return // the transport tries again on another connection
+		}
+		j.decided = true
+		if j.result = j.count(); j.sum != 0 {
+			j.header.Set(headerComputedStats, "true")
+		}
+	}}
+}
+
+// count counts the body. Whatever happens, the request goes on.
+func (j *job) count() (result Result) {
+	s := j.server
+	defer func() {
+		if p := recover(); p != nil {
+			result = ResultBug
+			s.log.bug(p, debug.Stack())
+		}
+	}()
+	policy := s.policy.Load()
+	if policy == nil {
+		return ResultNotWanted
+	}
+	c := <-s.counting
+	defer func() { s.counting <- c.Next() }()
+	s.counters.bytes.Add(uint64(len(j.body.buf)))
+	if err := c.Count(j.format, j.body.buf, j.header.Get(headerLang), isTrue(j.header.Get(headerComputedTop)), policy); err != nil {
+		s.log.unread(j.format, err)
+		return ResultUnread
+	}
+	sum := s.refusals.sum(j.body.buf)
+	counted := func() { j.sum = sum } // from there on it is marked, whatever goes wrong
+	before := s.refusals.take(sum)
+	if before {
+		counted()
+	} else if reason, ok := s.publishers.publish(counted, c, c.Origin(originOf(j.header)), time.Now()); !ok {
+		if reason == admit.DropNotWanted {
+			return ResultNotWanted
+		}
+		return ResultNoRoom
+	}
+	if s.config.DropUnsampled && s.dropsP0s.Load() {
+		j.dropUnsampled(c, before)
+	}
+	if before {
+		return ResultCountedBefore
+	}
+	return ResultCounted
+}
+
+// dropUnsampled cuts the body and tells the agent how much was cut, on top of what
+// the tracer says that it did not send itself. What the agent refused was told to
+// nobody, so the next try tells it again; but it is one trace in our own counters.
+func (j *job) dropUnsampled(c *traces.Counter, before bool) {
+	left, cutTraces, cutSpans := c.Cut(j.body.buf)
+	if cutTraces == 0 {
+		return
+	}
+	s := j.server
+	if !before {
+		s.counters.unsampledTraces.Add(uint64(cutTraces))
+		s.counters.unsampledSpans.Add(uint64(cutSpans))
+	}
+	s.counters.savedBytes.Add(uint64(len(j.body.buf) - len(left)))
+	j.body.send = left
+	add(j.header, headerDroppedTraces, cutTraces)
+	add(j.header, headerDroppedSpans, cutSpans)
+	if j.header.Get(headerTraceCount) != "" {
+		add(j.header, headerTraceCount, -cutTraces)
+	}
+}
+
+// add adds to a number in a header.
+func add(h http.Header, name string, n int) {
+	before, err := strconv.Atoi(h.Get(name))
+	if err != nil {
+		before = 0
+	}
+	h.Set(name, strconv.Itoa(max(0, before+n)))
+}

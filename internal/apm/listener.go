@@ -1,0 +1,82 @@
+package apm
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"slices"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/socket"
+)
+
+// listener accepts connections of users that may connect, as far as the limiter admits
+// them.
+type listener struct {
+	net.Listener
+	limiter *connLimiter
+	allow   []uint32 // user ids; none: everybody's
+}
+
+// Accept returns the next connection that is admitted.
+func (l *listener) Accept() (net.Conn, error) {
+	for {
+		accepted, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		c := &conn{Conn: accepted, limiter: l.limiter}
+		switch err := c.identify(l.allow); {
+		case err != nil:
+			accepted.Close()
+		case !l.limiter.add(c):
+			l.limiter.rejected.Add(1)
+			reject(accepted)
+		default:
+			return c, nil
+		}
+	}
+}
+
+// errNotAllowed says that a user is none of --allow-uid.
+var errNotAllowed = errors.New("identify tracer: its user may not connect")
+
+// identify asks the kernel for the peer of a Unix socket.
+func (c *conn) identify(allow []uint32) error {
+	unix, ok := c.Conn.(*net.UnixConn)
+	if !ok {
+		return nil
+	}
+	peer, err := socket.PeerOf(unix)
+	c.pid, c.container = peer.PID, peer.Container
+	switch {
+	case len(allow) == 0:
+		return nil // who it is does not matter
+	case err == nil && !slices.Contains(allow, peer.UID):
+		return errNotAllowed
+	}
+	return err
+}
+
+// reject answers 503 before a request came. The answer fits into any socket's buffer, so
+// that writing it does not block.
+func reject(accepted net.Conn) {
+	_ = accepted.SetWriteDeadline(time.Now().Add(time.Second))
+	_, _ = io.WriteString(accepted, "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+	accepted.Close()
+}
+
+// connKey is where the context of a connection's requests holds the connection.
+type connKey struct{}
+
+// connContext is for http.Server.
+func connContext(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, c)
+}
+
+// connOf returns the connection of a request, nil where a test made it without one.
+func connOf(ctx context.Context) *conn {
+	c, _ := ctx.Value(connKey{}).(*conn)
+	return c
+}
