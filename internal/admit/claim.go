@@ -9,24 +9,15 @@ import (
 // claimTries bounds how often a claim that only lost races is made again.
 const claimTries = 8
 
-// claimAll claims room for each run of the batch. Where one finds none, leave skips what
-// was claimed before.
-func (p *Publisher) claimAll() Drop {
-	for drainer := range p.batch.runs {
-		if n := p.batch.runs[drainer].slots; n > 0 {
-			if reason := p.claim(drainer, n); reason != admitted {
-				return reason
-			}
-		}
-	}
-	return admitted
-}
-
-// claim takes room for n slots in one ring, unless that were more than this publisher's
-// share of it.
-func (p *Publisher) claim(drainer, n int) Drop {
-	aggregator := p.shared.config.Aggregator
-	if n > aggregator.RingSlots() {
+// claim takes room for a run of the batch in its ring, unless that were more than this
+// publisher's share of it. Where it finds none, leave skips what was claimed on others.
+func (p *Publisher) claim(drainer int) Drop {
+	run, aggregator := &p.batch.runs[drainer], p.shared.config.Aggregator
+	n := run.slots
+	switch {
+	case n == 0:
+		return admitted
+	case n > aggregator.RingSlots():
 		return DropBatchTooLarge
 	}
 	r := aggregator.Ring(drainer)
@@ -47,6 +38,6 @@ func (p *Publisher) claim(drainer, n int) Drop {
 	case ring.Contended:
 		return DropRingContended
 	}
-	p.batch.runs[drainer].claim = claim
+	run.claim = claim
 	return admitted
 }

@@ -22,29 +22,16 @@ func (p *Publisher) Publish(body []byte) error {
 	defer entry.end()
 	defer p.finish(p.shared.config.MaxBatch)
 	p.received.Store(p.received.Load() + spans)
-	reason, err := p.publishOrWait(walker, &entry)
+	reason := DropBatchTooLarge
+	for again := walker.Len() <= p.shared.config.MaxBatch; again; p.isRetry = again {
+		reason, err = p.try(walker, &entry)
+		reason, again = p.waitForRoom(reason)
+	}
 	if reason != admitted {
 		entry.reason = reason
 		p.dropped.Store(p.dropped.Load() + spans)
 	}
 	return err
-}
-
-// publishOrWait tries until the batch is admitted, or must be dropped.
-func (p *Publisher) publishOrWait(walker wire.SpansWalker, entry *entry) (Drop, error) {
-	if walker.Len() > p.shared.config.MaxBatch {
-		return DropBatchTooLarge, nil
-	}
-	for {
-		reason, err := p.try(walker, entry)
-		if !reason.passes() {
-			return reason, err
-		}
-		if reason = p.waitForRoom(reason); reason != admitted {
-			return reason, nil
-		}
-		p.isRetry = true
-	}
 }
 
 // try admits a batch within one cycle, or nothing of it.
@@ -146,7 +133,12 @@ func (p *Publisher) reserve(walker wire.SpansWalker) (Drop, error) {
 	if err != nil {
 		return DropMalformed, err
 	}
-	return p.claimAll(), nil
+	for drainer := range p.batch.runs {
+		if reason := p.claim(drainer); reason != admitted {
+			return reason, nil
+		}
+	}
+	return admitted, nil
 }
 
 // join makes the publisher ready for the cycle that it is in: at the first batch of an

@@ -35,22 +35,25 @@ func (w *waitBudget) spend(now time.Time) {
 // room.
 const roomPause = 200 * time.Microsecond
 
-// waitForRoom waits a little before the next try, or says why there is none: for the
-// reason of the last one, where the publisher may not wait.
-func (p *Publisher) waitForRoom(reason Drop) Drop {
+// waitForRoom waits a little where a try found no room and the publisher may wait, and
+// says whether to try again. Otherwise it says what became of the batch.
+func (p *Publisher) waitForRoom(reason Drop) (last Drop, again bool) {
+	if !reason.passes() {
+		return reason, false
+	}
 	if !p.shared.config.Block && !p.wait.has(time.Now(), p.shared.config.WaitBudget) {
 		// Room is made by the drainers, who wait for a processor behind those
 		// that only drop; a flood would keep it for ten milliseconds.
 		runtime.Gosched()
-		return reason
+		return reason, false
 	}
 	pause := time.NewTimer(roomPause)
 	defer pause.Stop()
 	select {
 	case <-pause.C:
 	case <-p.shared.stopped:
-		return DropShutdown
+		return DropShutdown, false
 	}
 	p.wait.spend(time.Now())
-	return admitted
+	return reason, true
 }

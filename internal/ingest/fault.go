@@ -46,6 +46,14 @@ func faultf(reason Fault, format string, args ...any) error {
 	return &fault{reason, fmt.Errorf(format, args...)}
 }
 
+// badMessage is the fault of a message that is not what the protocol says, if there is one.
+func badMessage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &fault{FaultBadMessage, err}
+}
+
 // faultOf finds the reason in an error. What has none is a defect of ours.
 func faultOf(err error) Fault {
 	var f *fault

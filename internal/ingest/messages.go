@@ -11,11 +11,11 @@ import (
 func (c *conn) handle(message []byte) (left bool, err error) {
 	kind, body, err := wire.Split(message)
 	if err != nil {
-		return false, &fault{FaultBadMessage, err}
+		return false, badMessage(err)
 	}
 	switch kind {
 	case wire.TypeSpans:
-		return false, c.spans(body)
+		return false, badMessage(c.publisher.Publish(body))
 	case wire.TypeDefine:
 		return false, c.define(body)
 	case wire.TypeLost:
@@ -29,19 +29,11 @@ func (c *conn) handle(message []byte) (left bool, err error) {
 	}
 }
 
-// spans has a batch admitted, or dropped and counted.
-func (c *conn) spans(body []byte) error {
-	if err := c.publisher.Publish(body); err != nil {
-		return &fault{FaultBadMessage, err}
-	}
-	return nil
-}
-
 // define gives numbers to keys.
 func (c *conn) define(body []byte) error {
 	walker, err := wire.WalkDefine(body)
 	if err != nil {
-		return &fault{FaultBadMessage, err}
+		return badMessage(err)
 	}
 	maxKeys := c.server.config.Admit.MaxKeys()
 	for {
@@ -55,20 +47,17 @@ func (c *conn) define(body []byte) error {
 		if err := c.publisher.Define(number, raw); errors.Is(err, admit.ErrNoRoom) {
 			return faultf(FaultTooManyKeys, "define key: %w; see --max-key-bytes and --max-key-bytes-in-all", err)
 		} else if err != nil {
-			return &fault{FaultBadMessage, err}
+			return badMessage(err)
 		}
 	}
-	if err := walker.Err(); err != nil {
-		return &fault{FaultBadMessage, err}
-	}
-	return nil
+	return badMessage(walker.Err())
 }
 
 // countLost adds what the tracer itself had to drop to the counters of its kind.
 func (c *conn) countLost(body []byte) error {
 	lost, err := wire.DecodeLost(body)
 	if err != nil {
-		return &fault{FaultBadMessage, err}
+		return badMessage(err)
 	}
 	for reason, spans := range lost {
 		c.server.counters.countLost(reason, spans)
@@ -85,7 +74,7 @@ const maxOpenFlushes = 8
 func (c *conn) flush(body []byte) error {
 	request, err := wire.DecodeFlush(body)
 	if err != nil {
-		return &fault{FaultBadMessage, err}
+		return badMessage(err)
 	}
 	c.writing.Lock()
 	busy := c.reporting == maxOpenFlushes
