@@ -26,8 +26,8 @@ func TestCountAgreesWithAdd(t *testing.T) {
 		var windows [2]Window
 		for i := range want {
 			d.tables[i], want[i] = newTestTable(50), newTestTable(50)
-			d.tables[i].Open(opened)
-			want[i].Open(opened)
+			d.tables[i].Begin(opened)
+			want[i].Begin(opened)
 			windows[i] = NewWindow(uint64(i), opened, 10*time.Second)
 		}
 		var slots []Slot

@@ -53,7 +53,7 @@ func (c *Cycle) begin(number uint64, now time.Time, intervals *registry.Interval
 	c.window = NewWindow(number, now, c.width)
 	c.interval, c.registry = intervals.Number(), intervals.Registry()
 	for _, table := range c.tables {
-		table.Open(now)
+		table.Begin(now)
 	}
 	if c.merged != nil {
 		c.merged.begin(now)

@@ -27,14 +27,14 @@ func (c *Config) Memory() []memory.Part {
 }
 
 // TableBytes is the most memory that all tables can take with these limits,
-// besides what their sketches take from sketch.Memory: every key with spans, errors and
-// weights in every bucket of the window, counted by every drainer, in both of the
+// besides what their sketches take from sketch.Memory: every key with spans and errors
+// in every bucket of the window, counted by every drainer, in both of the
 // cycles that have memory; and where groups are merged, all that they may take. Honest
 // traffic takes a sixth of it or less: a key
 // is one drainer's and its spans end in one bucket.
 func (c *Config) TableBytes() int {
-	row := unsafe.Sizeof(Aggregate{}) + 2*unsafe.Sizeof(sketch.Store{}) + unsafe.Sizeof(Counts{}) + unsafe.Sizeof(uint32(0))
-	bytes := c.Drainers * windowBuckets * c.MaxKeys() * int(row)
+	each := unsafe.Sizeof(row{}) + unsafe.Sizeof(sketch.Store{}) + unsafe.Sizeof(uint32(0))
+	bytes := c.Drainers * windowBuckets * c.MaxKeys() * int(each)
 	if c.Merge {
 		bytes += c.mergedBytes()
 	}

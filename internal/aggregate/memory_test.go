@@ -20,7 +20,7 @@ func TestTableBytes(t *testing.T) {
 	config := DefaultConfig()
 	config.Drainers, config.MaxAggregates, config.MaxOrigins = 1, 700, 20
 	table := newTestTable(config.MaxKeys())
-	table.Open(time.Unix(1000, 0))
+	table.Begin(time.Unix(1000, 0))
 	for key := range config.MaxKeys() {
 		for bucket := range int64(windowBuckets) {
 			end := (990 + 10*bucket) * int64(time.Second)
@@ -34,8 +34,7 @@ func TestTableBytes(t *testing.T) {
 
 // bytes is all that a table has set aside, but its pages.
 func (t *Table) bytes() int {
-	return cap(t.rows)*int(unsafe.Sizeof(Aggregate{})) + (cap(t.ok)+cap(t.failed))*int(unsafe.Sizeof(sketch.Store{})) +
-		cap(t.weighted)*int(unsafe.Sizeof(Counts{})) + cap(t.index)*4
+	return cap(t.rows)*int(unsafe.Sizeof(row{})) + cap(t.errors)*int(unsafe.Sizeof(sketch.Store{})) + cap(t.index)*4
 }
 
 // TestMemoryOfAThousandAggregates counts durations of two shapes in a thousand
@@ -50,7 +49,7 @@ func TestMemoryOfAThousandAggregates(t *testing.T) {
 		for _, spans := range []int{1, 20, 200} {
 			memory := sketch.NewMemory(64 << 20)
 			table := NewTable(aggregates, 10*time.Second, memory)
-			table.Open(time.Unix(1000, 0))
+			table.Begin(time.Unix(1000, 0))
 			fill(name, spans, aggregates, func(i int, ns uint64, flags span.Flags) {
 				put(table, 1002e9, Slot{Key: registry.KeyID(i), End: 1001e9, Duration: ns, Flags: flags})
 			})

@@ -12,11 +12,11 @@ type Part struct {
 	Mapping sketch.MappingID
 	at      int32 // the row
 	Bucket  int64 // its start, nanoseconds since the Unix epoch
-	from    rows
+	from    source
 }
 
-// rows hold the counters and distributions of parts: a Table's, or Merged's.
-type rows interface {
+// source has the rows of parts: a Table, or Merged.
+type source interface {
 	counts(at int) Counts
 	readOK(at int, to *sketch.Sketch)
 	readErrors(at int, to *sketch.Sketch)

@@ -36,7 +36,7 @@ func TestClamp(t *testing.T) {
 		{"clock stepped back", 1011 * second, 500 * second, 1000, early},
 	} {
 		table := newTestTable(4)
-		table.Open(opened)
+		table.Begin(opened)
 		clamp := put(table, test.now, Slot{Key: 3, End: test.end})
 		if bucket := table.Part(0).Bucket; bucket != test.bucket*second || clamp != test.clamp {
 			t.Errorf("%s: bucket %d, clamp %d; want %d, %d", test.name, bucket/second, clamp, test.bucket, test.clamp)
@@ -64,7 +64,7 @@ func newTestTable(keys int) *Table {
 // fillTable counts some ok and failed spans of each of a hundred keys, of some so
 // many that their sketches need pages.
 func fillTable(table *Table, now time.Time) {
-	table.Open(now)
+	table.Begin(now)
 	window := NewWindow(0, now, 10*time.Second)
 	for i := range 100 {
 		for n := range 1 + i {
@@ -82,7 +82,7 @@ func TestTableReuse(t *testing.T) {
 	now := time.Unix(1000, 0)
 	fillTable(table, now)
 	table.Reset()
-	table.Open(now)
+	table.Begin(now)
 	for i := range 100 {
 		put(table, now.UnixNano(), Slot{Key: registry.KeyID(99 - i), End: now.UnixNano(), Duration: 7, Flags: span.Error})
 		row := table.Part(i)
@@ -104,7 +104,7 @@ func TestTableReuse(t *testing.T) {
 // become inexact, as any float64, and never small.
 func TestCountersDoNotWrap(t *testing.T) {
 	table := newTestTable(1)
-	table.Open(time.Unix(1000, 0))
+	table.Begin(time.Unix(1000, 0))
 	for range 10 {
 		put(table, 1001e9, Slot{End: 1000e9, Duration: math.MaxUint64, Flags: span.TopLevel | span.Error, Weight: 1 << 32})
 	}

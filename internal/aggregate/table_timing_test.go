@@ -30,7 +30,7 @@ func BenchmarkTableRow(b *testing.B) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	table := NewTable(keys, 10*time.Second, sketch.NewMemory(64<<20))
-	table.Open(time.Unix(1000, 0))
+	table.Begin(time.Unix(1000, 0))
 	rows := make([]struct {
 		Counts
 		ok *ddsketch.DDSketch

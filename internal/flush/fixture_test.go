@@ -30,7 +30,7 @@ const maxKeys = 1 << 12
 func (c *cycle) table(drainer int) *aggregate.Table {
 	for len(c.tables) <= drainer {
 		t := aggregate.NewTable(maxKeys, width, sketch.NewMemory(64<<20))
-		t.Open(opened)
+		t.Begin(opened)
 		c.tables = append(c.tables, t)
 	}
 	return c.tables[drainer]

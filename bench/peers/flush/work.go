@@ -70,7 +70,7 @@ func newWork(shape shape, spans int) *work {
 // ours counts everything and returns what is to be measured.
 func (w *work) ours() func() []byte {
 	w.table.Reset()
-	w.table.Open(w.opened)
+	w.table.Begin(w.opened)
 	for i := range w.slots {
 		w.table.Add(&w.slots[i])
 	}
