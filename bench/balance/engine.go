@@ -110,23 +110,25 @@ func (e *engine) produce(producer int, stop *atomic.Bool) {
 	route := e.balancer.NewRoute()
 	claims := make([]ring.Claim[uint64], len(e.drainers))
 	counts := make([]int, len(e.drainers))
+	hashes := make([]uint32, batchLen)
 	at := producer * len(e.hashes) / e.producers
 	for !stop.Load() {
-		for !e.publish(route, claims, counts, at) && !stop.Load() {
+		for i := range hashes {
+			hashes[i] = e.hashes[(at+i)%len(e.hashes)]
+		}
+		for !e.publish(route, claims, counts, hashes, at) && !stop.Load() {
 			time.Sleep(fullPause)
 		}
-		route.Offered()
+		route.Offered(hashes)
 		at = (at + batchLen) % len(e.hashes)
 	}
 }
 
-func (e *engine) publish(route *routing.Route, claims []ring.Claim[uint64], counts []int, at int) bool {
+func (e *engine) publish(route *routing.Route, claims []ring.Claim[uint64], counts []int, hashes []uint32, at int) bool {
 	var to [batchLen]uint16
 	clear(counts)
 	route.Begin()
-	for i := range to {
-		hash := e.hashes[(at+i)%len(e.hashes)]
-		route.Note([]uint32{hash})
+	for i, hash := range hashes {
 		drainer := route.Drainer(hash)
 		to[i] = uint16(drainer)
 		counts[drainer]++

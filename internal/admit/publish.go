@@ -179,7 +179,9 @@ func (p *Publisher) resolve(cycle *aggregate.Cycle, walker *wire.SpansWalker) er
 	if err := walker.Err(); err != nil {
 		return err //nolint:wrapcheck // the message's own words
 	}
-	p.route.Note(b.hashes)
+	if !p.isRetry {
+		p.route.Offered(b.hashes)
+	}
 	for i, hash := range b.hashes {
 		drainer := p.route.Drainer(hash)
 		b.drainers[i] = uint16(drainer)
@@ -231,6 +233,5 @@ func (p *Publisher) leave() {
 // finish ends a batch, however often it was tried.
 func (p *Publisher) finish(maxBatch int) {
 	p.isRetry = false
-	p.route.Offered()
 	p.batch.trim(maxBatch)
 }

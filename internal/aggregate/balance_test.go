@@ -44,9 +44,8 @@ func TestSaturatedDrainersUnderSkew(t *testing.T) {
 			for i := range 200_000 {
 				key := keys[i%len(keys)*(i%5/3)] // three in five have the first key
 				route.Begin()
-				route.Note([]uint32{key.Hash})
 				claim, result := a.Ring(route.Drainer(key.Hash)).Claim(1)
-				route.Offered()
+				route.Offered([]uint32{key.Hash})
 				if result == ring.Claimed {
 					window := cycle.Window()
 					*claim.Slot(0) = Slot{Key: key.ID, Weight: 1, Place: window.Place(time.Now().UnixNano())}

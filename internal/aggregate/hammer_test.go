@@ -182,7 +182,6 @@ func (c *chain) batch(rnd *rand.Rand, guard *aggregate.Guard, route *routing.Rou
 	cycle := guard.Enter()
 	defer guard.Exit()
 	route.Begin()
-	defer route.Offered()
 	origin, _ := cycle.AdmitOrigin(span.Origin{Service: "shop"})
 	window := cycle.Window()
 	byDrainer := make([][]aggregate.Slot, c.Drainers())
@@ -203,7 +202,7 @@ func (c *chain) batch(rnd *rand.Rand, guard *aggregate.Guard, route *routing.Rou
 			s.Flags = span.Error
 		}
 		notes[i] = noted{place{cycle.Number(), s.End - s.End%10e9, key.Resource}, s.Duration, s.Flags == span.Error}
-		route.Note([]uint32{admitted.Hash})
+		route.Offered([]uint32{admitted.Hash})
 		drainer := route.Drainer(admitted.Hash)
 		s.Place = window.Place(s.End)
 		byDrainer[drainer] = append(byDrainer[drainer], s)

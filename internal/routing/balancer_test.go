@@ -281,11 +281,8 @@ func TestDemandIsASample(t *testing.T) {
 						asked[hash]++
 					}
 				}
-				for part := range slices.Chunk(hashes, 17) {
-					route.Note(part)
-				}
 			}
-			route.Offered()
+			route.Offered(hashes)
 		}
 		loads := b.demand.since(new([MaxPartitions]uint64), 64)
 		for p, load := range loads {

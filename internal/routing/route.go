@@ -6,8 +6,8 @@ import "math/rand/v2"
 // batch:
 //
 //	route.Begin()
-//	... route.Drainer(hash) for each span, and route.Note(hashes) ...
-//	route.Offered()
+//	... route.Drainer(hash) for each span ...
+//	route.Offered(hashes)
 //
 // A batch that is tried again begins again, and is offered once.
 type Route struct {
@@ -15,8 +15,7 @@ type Route struct {
 	routing  *Routing // of this batch
 	batch    uint32   // a random number, by which spread partitions choose an owner
 	random   *rand.Rand
-	skip     int      // spans up to the next one that is sampled
-	noted    []uint32 // hashes of the batch's samples
+	skip     int // spans up to the next one that is sampled
 }
 
 // NewRoute returns a publisher's view.
@@ -32,27 +31,18 @@ func (b *Balancer) NewRoute() *Route {
 func (r *Route) Begin() {
 	r.routing = r.balancer.Routing()
 	r.batch = r.random.Uint32()
-	r.noted = r.noted[:0]
 }
 
 // Drainer is the number of the drainer that gets the spans of this hash.
 func (r *Route) Drainer(hash uint32) int { return r.routing.drainer(hash, r.batch) }
 
-// Note samples the next spans of the batch.
-func (r *Route) Note(hashes []uint32) {
+// Offered samples the spans of a batch, by their keys' hashes, as demand for their
+// partitions. They count whether they are admitted or dropped.
+func (r *Route) Offered(hashes []uint32) {
 	for ; r.skip < len(hashes); r.skip += 1 + r.gap() {
-		r.noted = append(r.noted, hashes[r.skip])
+		r.balancer.demand.add(hashes[r.skip])
 	}
 	r.skip -= len(hashes)
-}
-
-// Offered counts the samples of the batch, admitted or dropped, as demand for their
-// partitions.
-func (r *Route) Offered() {
-	for _, hash := range r.noted {
-		r.balancer.demand.add(hash)
-	}
-	r.noted = r.noted[:0]
 }
 
 // gap is how many spans pass before the next one is sampled. It is random, so that no
