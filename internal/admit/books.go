@@ -10,14 +10,14 @@ import (
 // books count what became of the spans of all publishers. Each publisher adds to them
 // once a batch or less.
 type books struct {
-	_         cpu.CacheLinePad
-	received  atomic.Uint64
-	_         cpu.CacheLinePad
-	dropped   [drops]atomic.Uint64
-	collapsed [span.WholeKey + 1]atomic.Uint64
-	decoded   atomic.Uint64 // keys
-	uncached  atomic.Uint64 // keys that were decoded and found no room in their publisher's table
-	cut       atomic.Uint64 // keys with a label that had to be changed
+	_          cpu.CacheLinePad
+	received   atomic.Uint64
+	_          cpu.CacheLinePad
+	dropped    [drops]atomic.Uint64
+	collapsed  [span.WholeKey + 1]atomic.Uint64
+	decoded    atomic.Uint64 // keys
+	uncached   atomic.Uint64 // keys that were decoded and found no room in their publisher's table
+	normalised atomic.Uint64 // keys with a label that had to be changed
 }
 
 // entry is the spans of one batch, or of several that are admitted together, on their way
@@ -76,7 +76,7 @@ func (s *Stats) DroppedTotal() (total uint64) {
 func (s *Publishers) Stats() Stats {
 	b := &s.books
 	stats := Stats{
-		KeysDecoded: b.decoded.Load(), KeysUncached: b.uncached.Load(), KeysNormalised: b.cut.Load(),
+		KeysDecoded: b.decoded.Load(), KeysUncached: b.uncached.Load(), KeysNormalised: b.normalised.Load(),
 		Dropped:   make(map[string]uint64, drops),
 		Collapsed: make(map[string]uint64, span.WholeKey+1),
 	}

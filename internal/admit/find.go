@@ -32,7 +32,7 @@ func (p *Publisher) find(cycle *aggregate.Cycle, s *wire.Snapshot) (*resolved, e
 		if index, hash = p.keys.find(s.Key); index == none {
 			return p.findNew(cycle, s.Key, hash)
 		}
-		p.keys.came(index)
+		p.keys.train(index)
 	}
 	known := &p.keys.known[index]
 	if known.interval != p.interval {
@@ -108,16 +108,16 @@ func (p *Publisher) check(raw []byte) error {
 
 // misses are the keys of a batch that were not cached.
 type misses struct {
-	decoded  uint64
-	uncached uint64
-	cut      uint64
+	decoded    uint64
+	uncached   uint64
+	normalised uint64
 }
 
 // count counts a key that came for the first time.
 func (m *misses) count(changed bool) {
 	m.decoded++
 	if changed {
-		m.cut++
+		m.normalised++
 	}
 }
 
@@ -131,7 +131,7 @@ func (p *Publisher) countMisses() {
 	if books := &p.shared.books; !p.isRetry {
 		books.decoded.Add(p.misses.decoded)
 		books.uncached.Add(p.misses.uncached)
-		books.cut.Add(p.misses.cut)
+		books.normalised.Add(p.misses.normalised)
 	}
 	p.misses = misses{}
 	p.key.Clear() // or it would keep the message's buffer

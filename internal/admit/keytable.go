@@ -22,10 +22,10 @@ type resolved struct {
 // and be work for the collector.
 type knownKey struct {
 	resolved
-	raw  []byte
-	hash uint64 // of raw
-	pins int32  // numbers that stand for it
-	next uint32 // index of the key that came after it the last time
+	raw       []byte
+	hash      uint64 // of raw
+	pins      int32  // numbers that stand for it
+	successor uint32 // index of the key that followed it the last time
 }
 
 // cost is what a known key holds: its bytes, itself and the room that the list has
@@ -59,7 +59,7 @@ type keyTable struct {
 	seed     maphash.Seed
 	slots    []keySlot
 	known    []knownKey
-	last     uint32   // index of the key that came last by its bytes
+	last     uint32   // index of the key that was found last by its bytes
 	numbers  []uint32 // by number, index into known plus one
 	maxKeys  int      // as many that no number stands for, and as many numbers
 	maxBytes int
@@ -96,13 +96,14 @@ func (k *keyTable) find(raw []byte) (index int, hash uint64) {
 	return none, hash
 }
 
-// predict returns the index of the key that came after the last one when that came the
-// last time, if it has these bytes, or none.
+// predict returns the index of the key that followed the last one when that was found the
+// last time, if it has these bytes, or none. Spans repeat in the order in which their code
+// runs, and then neither a hash nor a probe is needed.
 func (k *keyTable) predict(raw []byte) int {
 	if uint(k.last) >= uint(len(k.known)) {
 		return none
 	}
-	next := k.known[k.last].next
+	next := k.known[k.last].successor
 	if uint(next) >= uint(len(k.known)) || !bytes.Equal(k.known[next].raw, raw) {
 		return none
 	}
@@ -110,10 +111,10 @@ func (k *keyTable) predict(raw []byte) int {
 	return int(next)
 }
 
-// came notes that a key came after the last one, for predict.
-func (k *keyTable) came(index int) {
+// train notes that a key followed the last one, for predict.
+func (k *keyTable) train(index int) {
 	if uint(k.last) < uint(len(k.known)) {
-		k.known[k.last].next = uint32(index)
+		k.known[k.last].successor = uint32(index)
 	}
 	k.last = uint32(index)
 }

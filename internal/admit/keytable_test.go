@@ -35,7 +35,7 @@ const leastHeld = leastKeys * int(unsafe.Sizeof(knownKey{})+2*unsafe.Sizeof(keyS
 // defined makes a number stand for a key, known or not.
 func (k *keyTable) defined(number uint32, raw string) bool {
 	index, hash := k.find([]byte(raw))
-	return k.learn(number, []byte(raw), index, hash)
+	return k.assign(number, []byte(raw), index, hash)
 }
 
 // TestSweptTableHoldsLittle: what a table gives back to the others it must not keep,
@@ -198,12 +198,12 @@ func TestRedefiningInAFullTable(t *testing.T) {
 	if k.worthSweeping() {
 		t.Errorf("a sweep that frees nothing, with %d of %d bytes pinned", k.pinned, k.bytes)
 	}
-	k.define(0, k.numbered(1))
+	k.pin(0, k.numbered(1))
 	if k.worthSweeping() {
 		t.Error("a sweep for one key")
 	}
 	for n := range number / 2 {
-		k.define(n, k.numbered(number-1))
+		k.pin(n, k.numbered(number-1))
 	}
 	before := k.bytes
 	if !k.worthSweeping() {

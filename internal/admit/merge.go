@@ -46,7 +46,7 @@ func (p *Publisher) Merge(commit func(), groups []aggregate.Group, width uint64,
 	books, spans := &p.shared.books, uint64(0)
 	for i := range groups {
 		if p.normalize(&groups[i].Key) {
-			books.cut.Add(1)
+			books.normalised.Add(1)
 		}
 		spans += groups[i].Spans
 	}

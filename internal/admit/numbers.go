@@ -18,13 +18,13 @@ func (p *Publisher) Define(number uint32, raw []byte) error {
 			return err
 		}
 	}
-	if p.keys.learn(number, raw, index, hash) {
+	if p.keys.assign(number, raw, index, hash) {
 		return nil
 	}
 	if p.keys.worthSweeping() {
 		p.keys.sweep(p.interval + 1)
 		index, hash = p.keys.find(raw)
-		if p.keys.learn(number, raw, index, hash) {
+		if p.keys.assign(number, raw, index, hash) {
 			return nil
 		}
 	}
@@ -39,9 +39,9 @@ func (k *keyTable) numbered(number uint32) int {
 	return int(k.numbers[number]) - 1
 }
 
-// learn makes a number stand for a key that find has found, or has not. It reports false
+// assign makes a number stand for a key that find has found, or has not. It reports false
 // where there is no room.
-func (k *keyTable) learn(number uint32, raw []byte, index int, hash uint64) bool {
+func (k *keyTable) assign(number uint32, raw []byte, index int, hash uint64) bool {
 	if index == none {
 		if k.replace(number, raw, hash) {
 			return true
@@ -50,10 +50,10 @@ func (k *keyTable) learn(number uint32, raw []byte, index int, hash uint64) bool
 			return false
 		}
 	}
-	if !k.reach(number) {
+	if !k.growTo(number) {
 		return false
 	}
-	k.define(number, index)
+	k.pin(number, index)
 	return true
 }
 
@@ -89,8 +89,8 @@ func (k *keyTable) remove(index int) {
 	k.slots[hole] = keySlot{}
 }
 
-// reach makes room for a number and some that may follow it.
-func (k *keyTable) reach(number uint32) bool {
+// growTo makes room for a number and some that may follow it.
+func (k *keyTable) growTo(number uint32) bool {
 	have := len(k.numbers)
 	if int64(number) < int64(have) {
 		return true
@@ -106,8 +106,8 @@ func (k *keyTable) reach(number uint32) bool {
 	return true
 }
 
-// define makes a number within reach stand for a known key.
-func (k *keyTable) define(number uint32, index int) {
+// pin makes a number that there is room for stand for a known key.
+func (k *keyTable) pin(number uint32, index int) {
 	if known := &k.known[index]; known.pins == 0 {
 		k.pinned += known.cost()
 	}
