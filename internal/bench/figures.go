@@ -2,20 +2,11 @@ package bench
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/bench/measure"
 )
 
 func (r *Report) fault(err error) { r.Faults = append(r.Faults, err.Error()) }
-
-// handed is what the sockets took, which the daemon must have received.
-func handed(producers []*producer) (spans uint64) {
-	for _, p := range producers {
-		spans += p.result.Handed
-	}
-	return spans
-}
 
 func (r *run) newReport() *Report {
 	c := &r.config
@@ -31,21 +22,24 @@ func (r *run) newReport() *Report {
 }
 
 // addTracers takes in what the tracers say of themselves.
-func (r *run) addTracers(report *Report) {
-	var spent time.Duration
-	published := newLatencies()
-	for _, p := range r.producers {
-		spent += p.result.CPU
-		published.merge(p.result.Publish)
-		report.SpansAttempted += p.result.Attempted
-		for reason, spans := range p.result.Refused {
-			report.Refused[reason] += spans
-		}
+func (r *Report) addTracers(did *result) {
+	r.SpansAttempted, r.Refused, r.Publish = did.Attempted, did.Refused, did.Publish.times()
+	if did.Handed > 0 {
+		r.TracerCPU = float64(did.CPU) / float64(did.Handed)
 	}
-	if handed := handed(r.producers); handed > 0 {
-		report.TracerCPU = float64(spent) / float64(handed)
+}
+
+// finish ends the daemon, and takes in what became of the spans and what they cost.
+func (r *run) finish(after *reading, cost *costs) error {
+	r.addCounts(r.report, after)
+	if err := r.addCosts(r.report, cost); err != nil {
+		return err
 	}
-	report.Publish = published.times()
+	if err := r.target.stop(); err != nil {
+		r.report.fault(err)
+	}
+	r.addAgent(r.report)
+	return nil
 }
 
 // addCounts takes in what became of the spans.

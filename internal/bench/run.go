@@ -11,11 +11,11 @@ import (
 
 // run is one measurement under way.
 type run struct {
-	config    Config
-	target    *target
-	producers []*producer
-	before    reading // when the tracers may start
-	warm      reading // when the costs begin to count
+	config Config
+	target *target
+	report *Report
+	before reading // when the tracers may start
+	warm   reading // when the costs begin to count
 }
 
 // reading is everything that can be read of a daemon at one moment.
@@ -33,70 +33,50 @@ func Run(ctx context.Context, config Config) (*Report, error) {
 		return nil, err
 	}
 	r := &run{config: config}
-	defer r.close()
 	if config.Workload == Traces {
 		return r.runTraces(ctx)
 	}
-	if err := r.start(); err != nil {
-		return nil, err
-	}
-	return r.measure(ctx)
+	return r.runSpans(ctx)
 }
 
-// start has the daemon listening and every tracer connected.
-func (r *run) start() (err error) {
-	if r.config.Daemon != "" {
-		r.target, err = aim(&r.config)
-	} else {
-		r.target, err = startTarget(&r.config)
-	}
-	if err != nil {
-		return err
-	}
-	return r.startProducers(r.config.jobs(r.target.socket))
-}
-
-// startProducers has tracers connected that wait for their start.
-func (r *run) startProducers(jobs []job) error {
+// drive has tracers do their jobs, and returns what they did together. They have
+// connected when ready is called, which says that they may start. What goes wrong behind
+// that is a fault of the report.
+func (r *run) drive(ctx, asking context.Context, jobs []job, ready func() error) (did result, err error) {
+	var producers []*producer
+	defer func() {
+		for _, p := range producers {
+			p.kill()
+		}
+	}()
 	for _, j := range jobs {
 		p, err := startProducer(&r.config, j)
 		if err != nil {
-			return err
+			return did, err
 		}
-		r.producers = append(r.producers, p)
+		producers = append(producers, p)
 	}
-	for _, p := range r.producers {
+	for _, p := range producers {
 		if err := p.ready(); err != nil {
-			return err
+			return did, err
 		}
 	}
-	return nil
-}
-
-// begin starts them.
-func (r *run) begin() error {
-	for _, p := range r.producers {
+	if err := ready(); err != nil {
+		return did, err
+	}
+	for _, p := range producers {
 		if err := p.begin(); err != nil {
-			return err
+			return did, err
 		}
 	}
-	return nil
-}
-
-// endProducers ends every tracer.
-func (r *run) endProducers() {
-	for _, p := range r.producers {
-		p.kill()
+	if err := r.watch(ctx, asking, producers); err != nil {
+		r.report.fault(err)
 	}
-	r.producers = nil
-}
-
-// close ends every process that was started.
-func (r *run) close() {
-	r.endProducers()
-	if r.target != nil {
-		r.target.kill()
+	did = newResult()
+	for _, p := range producers {
+		did.merge(&p.result)
 	}
+	return did, nil
 }
 
 // read looks at the daemon.
@@ -112,72 +92,72 @@ func (r *run) read(ctx context.Context) (n reading, err error) {
 	return n, err
 }
 
-// measure drives the load and reads the figures before, after it was counted,
-// and after it was reported.
-func (r *run) measure(ctx context.Context) (report *Report, err error) {
+// runSpans drives the load and reads the figures before, after it was counted, and
+// after it was reported.
+func (r *run) runSpans(ctx context.Context) (report *Report, err error) {
+	if r.config.Daemon != "" {
+		r.target, err = aim(&r.config)
+	} else {
+		r.target, err = startTarget(&r.config)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer r.target.kill()
 	// What comes from here on is to be read even when a signal ends the load.
 	asking := context.WithoutCancel(ctx)
-	if r.before, err = r.read(asking); err != nil {
+	r.report = r.newReport()
+	var profiled <-chan error
+	did, err := r.drive(ctx, asking, r.config.jobs(r.target.socket), func() (err error) {
+		r.before, err = r.read(asking)
+		profiled = r.profile(ctx)
+		return err
+	})
+	if err != nil {
 		return nil, err
-	}
-	report = r.newReport()
-	if err := r.begin(); err != nil {
-		return nil, err
-	}
-	profiled := r.profile(ctx)
-	if err := r.watch(ctx, asking); err != nil {
-		report.fault(err)
 	}
 	if err := <-profiled; err != nil {
-		report.fault(err)
+		r.report.fault(err)
 	}
-	r.addTracers(report)
-	if err := r.drain(asking, report); err != nil {
+	r.report.addTracers(&did)
+	if err := r.drain(asking, did.Handed); err != nil {
 		return nil, err
 	}
-	if err := r.target.stop(); err != nil {
-		report.fault(err)
-	}
-	r.addAgent(report)
-	return report, nil
+	return r.report, nil
 }
 
-// drain waits until everything is counted, has it reported, and takes in what it
-// cost. With a warm-up the costs end before that report: then they are those of
-// a time that has its own share of reports.
-func (r *run) drain(ctx context.Context, report *Report) error {
-	if err := r.target.awaitBooks(ctx, r.before.books.Received+handed(r.producers)); err != nil {
-		report.fault(err)
+// drain waits until everything is counted, has it reported, ends the daemon, and takes
+// in what it cost. With a warm-up the costs end before that report: then they are those
+// of a time that has its own share of reports.
+func (r *run) drain(ctx context.Context, handed uint64) error {
+	if err := r.target.awaitBooks(ctx, r.before.books.Received+handed); err != nil {
+		r.report.fault(err)
 	}
-	report.Seconds = time.Since(r.before.at).Seconds()
+	r.report.Seconds = time.Since(r.before.at).Seconds()
 	drained, err := r.read(ctx)
 	if err != nil {
 		return err
 	}
-	if err := r.flush(ctx); err != nil {
-		report.fault(err)
-	}
-	report.FlushAnswer = time.Since(drained.at).Seconds()
-	after, err := r.read(ctx)
+	after, err := r.flush(ctx)
 	if err != nil {
 		return err
 	}
-	r.addCounts(report, &after)
-	var cost costs
-	if cost.add(&r.warm, &after); r.config.WarmUp > 0 {
-		cost = costs{}
-		cost.add(&r.warm, &drained)
+	last := after
+	if r.config.WarmUp > 0 {
+		last = drained
 	}
-	return r.addCosts(report, &cost)
+	var cost costs
+	cost.add(&r.warm, &last)
+	return r.finish(&after, &cost)
 }
 
 // watch waits for the tracers, and says meanwhile how it goes.
-func (r *run) watch(ctx, asking context.Context) error {
+func (r *run) watch(ctx, asking context.Context, producers []*producer) error {
 	show := newProgress(r)
 	defer show.end(asking)
-	running := len(r.producers)
+	running := len(producers)
 	ended := make(chan error, running)
-	for _, p := range r.producers {
+	for _, p := range producers {
 		go func() { ended <- <-p.done }()
 	}
 	var warm <-chan time.Time
@@ -195,7 +175,7 @@ func (r *run) watch(ctx, asking context.Context) error {
 			}
 		case <-interrupted:
 			interrupted = nil
-			for _, p := range r.producers {
+			for _, p := range producers {
 				p.end()
 			}
 		case <-warm:
@@ -214,9 +194,18 @@ func (r *run) watch(ctx, asking context.Context) error {
 // flushLimit is how long the last report may take.
 const flushLimit = 30 * time.Second
 
-// flush has the daemon report what it holds, as a tracer would ask for it. Where
-// a report is due anyway it may wait a second for that one.
-func (r *run) flush(ctx context.Context) error {
+// flush has the daemon report what it holds, as a tracer would ask for it, and reads it
+// then. Where a report is due anyway it may wait a second for that one.
+func (r *run) flush(ctx context.Context) (reading, error) {
+	begun := time.Now()
+	if err := r.askFlush(ctx); err != nil {
+		r.report.fault(err)
+	}
+	r.report.FlushAnswer = time.Since(begun).Seconds()
+	return r.read(ctx)
+}
+
+func (r *run) askFlush(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, flushLimit)
 	defer cancel()
 	c, err := client.Open(client.Config{Socket: r.target.socket, Name: "spanstatsd-bench"})

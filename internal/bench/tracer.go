@@ -48,6 +48,21 @@ type result struct {
 	Publish   *latencies        `json:"publish"` // what handing a batch over took
 }
 
+func newResult() result { return result{Refused: map[string]uint64{}, Publish: newLatencies()} }
+
+// merge adds what another tracer did.
+func (r *result) merge(other *result) {
+	r.Attempted += other.Attempted
+	r.Handed += other.Handed
+	r.CPU += other.CPU
+	if other.Publish != nil { // else it ended before it could say what it did
+		r.Publish.merge(other.Publish)
+	}
+	for reason, spans := range other.Refused {
+		r.Refused[reason] += spans
+	}
+}
+
 // emitter sends the batches of one connection.
 type emitter interface {
 	// publish hands a batch over that ended now.
@@ -72,7 +87,7 @@ func Tracer(in io.Reader, out io.Writer) error {
 	if err := json.Unmarshal(first, &j); err != nil {
 		return fmt.Errorf("read job: %w", err)
 	}
-	r := result{Refused: map[string]uint64{}, Publish: newLatencies()}
+	r := newResult()
 	if err := j.run(lines, out, &r); err != nil {
 		r.Error = err.Error()
 	}

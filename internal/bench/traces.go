@@ -27,16 +27,13 @@ type tracesRun struct {
 	alone     []TracesCounting // a turn each
 	loads     [2]load          // proxied and counted
 	costs     costs            // of the turns in which the daemon counts
-	report    *Report
 }
 
 // load is what became of one of the two.
 type load struct {
 	isCounted bool
-	requests  uint64 // that were answered
-	attempted uint64 // spans
+	did       result // by its tracers
 	seconds   float64
-	answers   *latencies
 	turns     []TracesLoad // but for the first
 }
 
@@ -50,14 +47,16 @@ func (r *run) runTraces(ctx context.Context) (*Report, error) {
 	if r.target, err = startTarget(&r.config); err != nil {
 		return nil, err
 	}
+	defer r.target.kill()
 	// What comes from here on is to be read even when a signal ends the load.
 	asking := context.WithoutCancel(ctx)
 	if r.before, err = r.read(asking); err != nil {
 		return nil, err
 	}
+	r.report = r.newReport()
 	t := &tracesRun{
-		run: r, recording: recording, counter: traces.NewCounter(), policy: defaultPolicy(), report: r.newReport(),
-		loads: [2]load{{answers: newLatencies()}, {answers: newLatencies(), isCounted: true}},
+		run: r, recording: recording, counter: traces.NewCounter(), policy: defaultPolicy(),
+		loads: [2]load{{did: newResult()}, {did: newResult(), isCounted: true}},
 	}
 	for round := 0; round <= tracesRounds && t.goesOn(ctx); round++ {
 		if err := t.round(ctx, asking, round > 0); err != nil {
@@ -67,7 +66,7 @@ func (r *run) runTraces(ctx context.Context) (*Report, error) {
 	if len(t.loads[1].turns) == 0 {
 		return nil, fmt.Errorf("measure traces: it ended before a round was over: %q", t.report.Faults)
 	}
-	return t.report, t.finish(asking)
+	return t.report, t.end(asking)
 }
 
 // goesOn says whether nobody has ended the run, and nothing is wrong.
@@ -121,20 +120,15 @@ func (t *tracesRun) turn(ctx, asking context.Context, c *Config, l *load, isMeas
 	for i := range jobs {
 		jobs[i].ComputesStats = !l.isCounted
 	}
-	defer t.endProducers()
-	if err := t.startProducers(jobs); err != nil {
+	var before reading
+	var arrived uint64
+	did, err := t.drive(ctx, asking, jobs, func() (err error) {
+		arrived = t.target.agent.Totals().Counted.Requests
+		before, err = t.read(asking)
 		return err
-	}
-	arrived := t.target.agent.Totals().Counted.Requests
-	before, err := t.read(asking)
+	})
 	if err != nil {
 		return err
-	}
-	if err := t.begin(); err != nil {
-		return err
-	}
-	if err := t.watch(ctx, asking); err != nil {
-		t.report.fault(err)
 	}
 	sending := time.Since(before.at)
 	if l.isCounted {
@@ -148,22 +142,15 @@ func (t *tracesRun) turn(ctx, asking context.Context, c *Config, l *load, isMeas
 		return err
 	}
 	after.at = before.at.Add(sending) // what was waited for behind that is no time of the load
-	t.add(l, &before, &after, isMeasured)
+	t.add(l, &did, &before, &after, isMeasured)
 	return nil
 }
 
 // add takes in what a turn was, and if it is measured what it cost.
-func (t *tracesRun) add(l *load, before, after *reading, isMeasured bool) {
-	var tracers time.Duration
-	for _, p := range t.producers {
-		tracers += p.result.CPU
-		l.attempted += p.result.Attempted
-		l.answers.merge(p.result.Publish)
-	}
+func (t *tracesRun) add(l *load, did *result, before, after *reading, isMeasured bool) {
+	l.did.merge(did)
 	l.seconds += after.at.Sub(before.at).Seconds()
-	handed := handed(t.producers)
-	l.requests += handed / uint64(t.recording.spans)
-	if !isMeasured || handed == 0 {
+	if !isMeasured || did.Handed == 0 {
 		return
 	}
 	var cost costs
@@ -171,35 +158,26 @@ func (t *tracesRun) add(l *load, before, after *reading, isMeasured bool) {
 	if l.isCounted {
 		t.costs.add(before, after)
 	}
-	spans := float64(handed)
+	spans := float64(did.Handed)
 	l.turns = append(l.turns, TracesLoad{
 		SpansPerSecond: spans / cost.seconds, CPU: float64(cost.cpu.All) / spans, SystemCPU: float64(cost.cpu.System) / spans,
-		TracerCPU: float64(tracers) / spans, Allocs: cost.grown[mallocs] / spans,
+		TracerCPU: float64(did.CPU) / spans, Allocs: cost.grown[mallocs] / spans,
 	})
 }
 
-// finish has the daemon report, ends it and fills ours.
-func (t *tracesRun) finish(ctx context.Context) error {
-	r, counted := t.report, &t.loads[1]
-	begun := time.Now()
-	if err := t.flush(ctx); err != nil {
-		r.fault(err)
-	}
-	r.FlushAnswer = time.Since(begun).Seconds()
-	after, err := t.read(ctx)
+// end has the daemon report, ends it and fills the report.
+func (t *tracesRun) end(ctx context.Context) error {
+	after, err := t.flush(ctx)
 	if err != nil {
 		return err
 	}
-	r.Seconds, r.SpansAttempted, r.Publish = counted.seconds, counted.attempted, counted.answers.times()
-	t.addCounts(r, &after)
-	if err := t.addCosts(r, &t.costs); err != nil {
+	counted := &t.loads[1]
+	t.report.Seconds = counted.seconds
+	t.report.addTracers(&counted.did)
+	if err := t.finish(&after, &t.costs); err != nil {
 		return err
 	}
-	if err := t.target.stop(); err != nil {
-		r.fault(err)
-	}
-	t.addAgent(r)
-	t.addTraces(r)
-	r.TracerCPU = r.Traces.Counted.TracerCPU
+	t.addTraces(t.report)
+	t.report.TracerCPU = t.report.Traces.Counted.TracerCPU
 	return nil
 }

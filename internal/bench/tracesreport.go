@@ -43,30 +43,30 @@ type TracesCounting struct {
 // was sent.
 func (t *tracesRun) addTraces(r *Report) {
 	arrived, rec := t.target.agent.Totals(), t.recording
-	proxied, counted := &t.loads[0], &t.loads[1]
-	requests := proxied.requests + counted.requests
+	proxied, counted := t.loads[0].median(rec), t.loads[1].median(rec)
+	requests := proxied.Requests + counted.Requests
 	left := arrived.Uncounted.Requests * uint64(rec.counted)
 	r.Traces = &TracesReport{
-		Format: rec.name, Rounds: len(counted.turns), SpansPerRequest: rec.spans, CountedPerRequest: rec.counted,
+		Format: rec.name, Rounds: len(t.loads[1].turns), SpansPerRequest: rec.spans, CountedPerRequest: rec.counted,
 		BytesPerSpan: float64(len(rec.body)) / float64(rec.spans),
-		Proxied:      proxied.median(), Counted: counted.median(), Counting: t.counting(),
+		Proxied:      proxied, Counted: counted, Counting: t.counting(),
 		LeftToAgent: left,
-		AllAccounted: arrived.Hits+left == counted.requests*uint64(rec.counted) &&
+		AllAccounted: arrived.Hits+left == counted.Requests*uint64(rec.counted) &&
 			arrived.Counted.Requests+arrived.Uncounted.Requests == requests &&
 			arrived.Counted.Bytes+arrived.Uncounted.Bytes == requests*uint64(len(rec.body)),
 	}
 }
 
-func (l *load) median() TracesLoad {
+func (l *load) median(of *recording) TracesLoad {
 	middle := func(figure func(TracesLoad) float64) float64 { return measure.Median(l.turns, figure) }
 	return TracesLoad{
-		Requests:       l.requests,
+		Requests:       l.did.Handed / uint64(of.spans),
 		SpansPerSecond: middle(func(t TracesLoad) float64 { return t.SpansPerSecond }),
 		CPU:            middle(func(t TracesLoad) float64 { return t.CPU }),
 		SystemCPU:      middle(func(t TracesLoad) float64 { return t.SystemCPU }),
 		TracerCPU:      middle(func(t TracesLoad) float64 { return t.TracerCPU }),
 		Allocs:         middle(func(t TracesLoad) float64 { return t.Allocs }),
-		Answer:         l.answers.times(),
+		Answer:         l.did.Publish.times(),
 	}
 }
 
