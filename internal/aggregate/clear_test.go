@@ -19,7 +19,7 @@ func TestClear(t *testing.T) {
 		cleared.Add(s.Cleared)
 		for _, table := range s.tables {
 			for i := range table.Len() {
-				hits.Add(uint64(table.counts(i).Hits))
+				hits.Add(uint64(countsOf(table, i).Hits))
 			}
 		}
 		s.Delivery.Resolve(nil)

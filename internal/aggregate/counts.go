@@ -1,7 +1,5 @@
 package aggregate
 
-import "github.com/spanstatsd/spanstatsd/internal/span"
-
 // Counts is what is counted of a key besides its durations' distribution.
 //
 // The weighted ones are float64, as the agent's are: exact for whole numbers up
@@ -22,17 +20,4 @@ func (c *Counts) Add(other *Counts) {
 	c.Errors += other.Errors
 	c.TopLevel += other.TopLevel
 	c.Duration += other.Duration
-}
-
-// count counts one snapshot.
-func (c *Counts) count(s *Slot) {
-	c.Spans++
-	c.Hits += s.Weight
-	c.Duration += float64(s.Duration) * s.Weight
-	if s.Flags&span.TopLevel != 0 {
-		c.TopLevel += s.Weight
-	}
-	if s.Flags&span.Error != 0 {
-		c.Errors += s.Weight
-	}
 }

@@ -60,21 +60,6 @@ func (c *Cycle) begin(number uint64, now time.Time, intervals *registry.Interval
 	}
 }
 
-// sealed is the cycle for whoever flushes it. It is not current any more, and nobody is
-// inside it.
-func (c *Cycle) sealed() *Sealed {
-	origins, keys := c.registry.Contents()
-	s := NewSealed(c.number, c.started, time.Now(), c.width, origins, keys, c.tables...)
-	s.merged, s.release = c.merged, c.release
-	for _, table := range c.tables {
-		table.held.Store(0) // from here on the receiver's books hold them
-	}
-	if c.merged != nil {
-		c.merged.held.Store(0)
-	}
-	return s
-}
-
 // release empties the cycle's memory and lets a new one begin in it.
 func (c *Cycle) release() {
 	for _, table := range c.tables {

@@ -183,13 +183,14 @@ func (m *Merged) reset() {
 	m.held.Store(0)
 }
 
-func (m *Merged) part(at int) Part {
-	row := &m.rows[at]
-	return Part{Key: row.key, Mapping: row.mapping, Bucket: row.bucket, at: int32(at), from: m}
+func (m *Merged) len() int {
+	if m == nil {
+		return 0
+	}
+	return len(m.rows)
 }
 
-func (m *Merged) counts(at int) Counts { return m.rows[at].Counts }
-
-func (m *Merged) readOK(at int, to *sketch.Sketch) { m.rows[at].ok.read(to) }
-
-func (m *Merged) readErrors(at int, to *sketch.Sketch) { m.rows[at].errors.read(to) }
+func (m *Merged) part(at int) Part {
+	row := &m.rows[at]
+	return Part{Key: row.key, Mapping: row.mapping, Bucket: row.bucket, merged: m, row: int32(at)}
+}

@@ -41,19 +41,31 @@ func NewSealed(cycle uint64, start, end time.Time, width time.Duration,
 	}
 }
 
+// sealed is the cycle for whoever flushes it. It is not current any more, and nobody is
+// inside it.
+func (c *Cycle) sealed() *Sealed {
+	origins, keys := c.registry.Contents()
+	s := NewSealed(c.number, c.started, time.Now(), c.width, origins, keys, c.tables...)
+	s.merged, s.release = c.merged, c.release
+	for _, table := range c.tables {
+		table.held.Store(0) // from here on the receiver's books hold them
+	}
+	if c.merged != nil {
+		c.merged.held.Store(0)
+	}
+	return s
+}
+
 // Parts visits all that was counted.
 func (s *Sealed) Parts(yield func(Part) bool) {
 	for _, table := range s.tables {
-		for i := range table.rows {
+		for i := range table.Len() {
 			if !yield(table.Part(i)) {
 				return
 			}
 		}
 	}
-	if s.merged == nil {
-		return
-	}
-	for i := range s.merged.rows {
+	for i := range s.merged.len() {
 		if !yield(s.merged.part(i)) {
 			return
 		}
@@ -83,4 +95,43 @@ func (s *Sealed) Release() {
 		s.release()
 	}
 	s.release, s.Origins, s.Keys, s.tables, s.merged = nil, nil, nil, nil, nil
+}
+
+// Part is what one table has counted of a key in one bucket, or what was merged of it
+// in one mapping.
+type Part struct {
+	Key     registry.KeyID
+	Mapping sketch.MappingID
+	Bucket  int64 // its start, nanoseconds since the Unix epoch
+
+	table  *Table // or
+	merged *Merged
+	row    int32
+}
+
+// Counts is all but the sketches.
+func (p *Part) Counts() Counts {
+	if p.table != nil {
+		return p.table.rows[p.row].Counts
+	}
+	return p.merged.rows[p.row].Counts
+}
+
+// ReadOK adds the distribution of the part's spans without an error to a sketch, which
+// holds nothing of another mapping.
+func (p *Part) ReadOK(to *sketch.Sketch) {
+	if t := p.table; t != nil {
+		t.rows[p.row].ok.Read(&t.pages, to)
+	} else {
+		p.merged.rows[p.row].ok.read(to)
+	}
+}
+
+// ReadErrors does the same for its spans with an error.
+func (p *Part) ReadErrors(to *sketch.Sketch) {
+	if t := p.table; t == nil {
+		p.merged.rows[p.row].errors.read(to)
+	} else if errors := t.rows[p.row].errors; errors != 0 {
+		t.errors[errors-1].Read(&t.pages, to)
+	}
 }

@@ -3,6 +3,8 @@ package aggregate
 import (
 	"slices"
 	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/ring"
 )
 
 // reportSpacing is the least time between two seals that tracers asked for, and
@@ -49,18 +51,19 @@ func (s *sealer) run() {
 			s.aggregator.clear()
 			continue
 		case <-s.stop:
-			s.resolveLater(s.aggregator.sealLast())
+			s.seal(s.aggregator.cycles.current.Swap(closedCycle))
+			s.aggregator.stopDrainers()
 			return
 		case <-timer.C:
 		}
 		switch now := time.Now(); {
 		case !wall(now).Before(s.boundary):
 			s.reports = 0
-			s.resolveLater(s.aggregator.seal(true))
+			s.seal(s.aggregator.nextCycle(true))
 		case s.mayReport() && now.Sub(s.lastReport) >= reportSpacing:
 			s.reports++
 			s.lastReport = now
-			s.resolveLater(s.aggregator.seal(false))
+			s.seal(s.aggregator.nextCycle(false))
 		}
 		s.boundary = nextBoundary(time.Now(), interval)
 	}
@@ -77,14 +80,73 @@ func (s *sealer) untilDue() time.Duration {
 
 func (s *sealer) mayReport() bool { return len(s.pending) > 0 && s.reports < maxReports }
 
-// resolveLater answers the pending reports: theirs are the delivery of the cycle that has
-// just been sealed, and those of earlier ones that have no outcome yet.
-func (s *sealer) resolveLater(d *Delivery) {
-	s.unresolved = append(slices.DeleteFunc(s.unresolved, (*Delivery).resolved), d)
+// nextCycle begins a cycle, at a boundary with a new interval, and returns the number of
+// the one that it ends.
+func (a *Aggregator) nextCycle(isBoundary bool) (ended uint64) {
+	ended = a.cycles.current.Load()
+	next := a.cycles.at(ended + 1)
+	<-next.released // the flush may still be reading what this memory held two cycles ago
+	if isBoundary {
+		a.intervals.Begin()
+	}
+	next.begin(ended+1, time.Now(), a.intervals)
+	a.cycles.current.Store(ended + 1)
+	return ended
+}
+
+// seal delivers a cycle that is not current any more, once everything of it is counted.
+// The reports that wait are promised its delivery, and those of earlier ones that have no
+// outcome yet.
+func (s *sealer) seal(number uint64) {
+	a := s.aggregator
+	a.cycles.awaitExits(number)
+	a.signal(ring.Signal{Kind: ring.Report, Arg: number})
+	sealed := a.cycles.at(number).sealed()
+	s.unresolved = append(slices.DeleteFunc(s.unresolved, (*Delivery).resolved), sealed.Delivery)
+	a.sealed.Inc()
+	a.lastSeal.Store(time.Now())
+	a.config.Deliver(sealed)
 	for _, request := range s.pending {
 		request <- slices.Clone(s.unresolved)
 	}
 	s.pending = s.pending[:0]
+}
+
+// stopDrainers ends them, after the last cycle.
+func (a *Aggregator) stopDrainers() {
+	for _, d := range a.drainers {
+		d.ring.Send(ring.Signal{Kind: ring.Stop})
+		<-d.done
+	}
+}
+
+// clear empties the current cycle's tables, and tells the receiver how many
+// snapshots were given up, for its books. The cycle goes on with its keys.
+func (a *Aggregator) clear() {
+	number := a.cycles.current.Load()
+	a.signal(ring.Signal{Kind: ring.Clear, Arg: number})
+	sealed := NewSealed(number, time.Now(), time.Now(), a.config.BucketWidth, nil, nil)
+	for _, d := range a.drainers {
+		sealed.Cleared += d.cleared
+	}
+	if merged := a.cycles.at(number).merged; merged != nil {
+		sealed.Cleared += merged.clear()
+	}
+	a.config.Deliver(sealed)
+}
+
+// signal sends one to every drainer, and returns when all have answered.
+func (a *Aggregator) signal(signal ring.Signal) {
+	for _, d := range a.drainers {
+		// The sealer is the only sender and waits for each answer, so the side
+		// channel can't be full.
+		if !d.ring.Send(signal) {
+			panic("BUG: a ring's side channel is full of signals that nobody else sends")
+		}
+	}
+	for _, d := range a.drainers {
+		<-d.reported
+	}
 }
 
 // nextBoundary is the first multiple of the interval on the wall clock after now.

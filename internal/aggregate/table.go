@@ -46,17 +46,23 @@ func (t *Table) Begin(started time.Time) { t.oldest = oldestBucket(started, t.wi
 
 // Add counts a snapshot.
 func (t *Table) Add(s *Slot) {
-	r := t.row(s)
-	r.count(s)
-	if s.Flags&span.Error != 0 {
-		t.errorsOf(r).Add(&t.pages, s.Duration)
-	} else {
-		r.ok.Add(&t.pages, s.Duration)
+	r := t.rowOf(s)
+	store := &r.ok
+	r.Spans++
+	r.Hits += s.Weight
+	r.Duration += float64(s.Duration) * s.Weight
+	if s.Flags&span.TopLevel != 0 {
+		r.TopLevel += s.Weight
 	}
+	if s.Flags&span.Error != 0 {
+		r.Errors += s.Weight
+		store = t.errorsOf(r)
+	}
+	store.Add(&t.pages, s.Duration)
 }
 
-// row finds the row of a snapshot, or appends it.
-func (t *Table) row(s *Slot) *row {
+// rowOf finds the row of a snapshot, or appends it.
+func (t *Table) rowOf(s *Slot) *row {
 	number := &t.index[int(s.bucket)*t.keys+int(s.Key)] // plus one, 0 where there is none
 	if *number == 0 {
 		t.rows = extend(t.rows, row{key: s.Key, bucket: uint32(s.bucket)}, len(t.index))
@@ -89,17 +95,7 @@ func (t *Table) Len() int { return len(t.rows) }
 // Part is a row's.
 func (t *Table) Part(at int) Part {
 	r := &t.rows[at]
-	return Part{Key: r.key, Bucket: t.oldest + int64(r.bucket)*t.width, at: int32(at), from: t}
-}
-
-func (t *Table) counts(at int) Counts { return t.rows[at].Counts }
-
-func (t *Table) readOK(at int, to *sketch.Sketch) { t.rows[at].ok.Read(&t.pages, to) }
-
-func (t *Table) readErrors(at int, to *sketch.Sketch) {
-	if errors := t.rows[at].errors; errors != 0 {
-		t.errors[errors-1].Read(&t.pages, to)
-	}
+	return Part{Key: r.key, Bucket: t.oldest + int64(r.bucket)*t.width, table: t, row: int32(at)}
 }
 
 // Reset empties the table. It keeps its memory for the next cycle, but gives the pages of

@@ -90,8 +90,8 @@ func TestTableReuse(t *testing.T) {
 			t.Fatalf("a reused row counts %+v", row.Counts())
 		}
 		var ok, failed sketch.Sketch
-		table.readOK(i, &ok)
-		table.readErrors(i, &failed)
+		row.ReadOK(&ok)
+		row.ReadErrors(&failed)
 		var want sketch.Sketch
 		want.Add(7)
 		if contentOf(&ok).spans() != 0 || !reflect.DeepEqual(contentOf(&failed), contentOf(&want)) {
@@ -108,7 +108,7 @@ func TestCountersDoNotWrap(t *testing.T) {
 	for range 10 {
 		put(table, 1001e9, Slot{End: 1000e9, Duration: math.MaxUint64, Flags: span.TopLevel | span.Error, Weight: 1 << 32})
 	}
-	row := table.counts(0)
+	row := countsOf(table, 0)
 	if row.Duration != 10*(1<<32)*math.MaxUint64 || row.Hits != 10<<32 || row.TopLevel != 10<<32 || row.Errors != 10<<32 || row.Spans != 10 {
 		t.Errorf("counted %+v", row)
 	}
@@ -117,4 +117,9 @@ func TestCountersDoNotWrap(t *testing.T) {
 	if !math.IsInf(row.Hits, 1) || !math.IsInf(row.Duration, 1) || row.Spans != 12 {
 		t.Errorf("counted %+v", row)
 	}
+}
+
+func countsOf(table *Table, at int) Counts {
+	part := table.Part(at)
+	return part.Counts()
 }

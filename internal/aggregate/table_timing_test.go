@@ -54,7 +54,7 @@ func BenchmarkTableRow(b *testing.B) {
 		between := threadTime()
 		for i, ns := range durations {
 			row := &rows[i%keys]
-			row.count(&Slot{Duration: ns, Weight: 1, Flags: span.TopLevel})
+			row.Add(&Counts{Spans: 1, Hits: 1, TopLevel: 1, Duration: float64(ns)})
 			_ = row.ok.Add(truncate(ns))
 		}
 		ours, library = ours+between-began, library+threadTime()-between
