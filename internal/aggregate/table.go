@@ -46,7 +46,12 @@ func (t *Table) Begin(started time.Time) { t.oldest = oldestBucket(started, t.wi
 
 // Add counts a snapshot.
 func (t *Table) Add(s *Slot) {
-	r := t.rowOf(s)
+	number := &t.index[int(s.bucket)*t.keys+int(s.Key)] // of the row plus one, 0 where there is none
+	if *number == 0 {
+		t.rows = extend(t.rows, row{key: s.Key, bucket: uint32(s.bucket)}, len(t.index))
+		*number = uint32(len(t.rows))
+	}
+	r := &t.rows[*number-1]
 	store := &r.ok
 	r.Spans++
 	r.Hits += s.Weight
@@ -59,16 +64,6 @@ func (t *Table) Add(s *Slot) {
 		store = t.errorsOf(r)
 	}
 	store.Add(&t.pages, s.Duration)
-}
-
-// rowOf finds the row of a snapshot, or appends it.
-func (t *Table) rowOf(s *Slot) *row {
-	number := &t.index[int(s.bucket)*t.keys+int(s.Key)] // plus one, 0 where there is none
-	if *number == 0 {
-		t.rows = extend(t.rows, row{key: s.Key, bucket: uint32(s.bucket)}, len(t.index))
-		*number = uint32(len(t.rows))
-	}
-	return &t.rows[*number-1]
 }
 
 // errorsOf is the row's error sketch, there from its first error on.

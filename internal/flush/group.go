@@ -5,7 +5,6 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
 
-	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/vmihailenco/msgpack/v5"
 )
@@ -62,7 +61,7 @@ func (f *fields) texts(name string, values []string) {
 type groupEncoder struct {
 	*fields
 	sketches sketchEncoder
-	sketch   sketch.Sketch
+	sketch   sketch.Sketch // in which the parts of a row are added up; empty in between
 }
 
 // group writes one row. The agent reads a missing key as its zero value, so
@@ -83,22 +82,21 @@ func (e *groupEncoder) group(r *row) {
 		e.number("TopLevelHits", topLevel)
 	}
 	e.number("Duration", round(r.Duration))
-	e.summary("OkSummary", r, (*aggregate.Part).ReadOK)
-	e.summary("ErrorSummary", r, (*aggregate.Part).ReadErrors)
+	for i := range r.parts {
+		r.parts[i].ReadOK(&e.sketch)
+	}
+	e.binary("OkSummary", e.sketches.encode(&e.sketch, r.mapping()))
+	e.sketch.Reset()
+	for i := range r.parts {
+		r.parts[i].ReadErrors(&e.sketch)
+	}
+	e.binary("ErrorSummary", e.sketches.encode(&e.sketch, r.mapping()))
+	e.sketch.Reset()
 	e.labels(key)
 }
 
 // alwaysPresent is how many entries a group has at the least.
 const alwaysPresent = 7
-
-// summary adds up what each part of a row has counted of a sketch, and writes it.
-func (e *groupEncoder) summary(name string, r *row, read func(*aggregate.Part, *sketch.Sketch)) {
-	e.sketch.Reset()
-	for i := range r.parts {
-		read(&r.parts[i].Part, &e.sketch)
-	}
-	e.binary(name, e.sketches.encode(&e.sketch, r.mapping()))
-}
 
 func (e *groupEncoder) labels(key *span.Key) {
 	for _, label := range textLabels(key) {

@@ -49,24 +49,17 @@ func (e *encoder) encode(sealed *aggregate.Sealed, rest []row, limit int, emit f
 		for n < len(rest) && rest[n].origin() == rest[0].origin() {
 			n++
 		}
-		origin := &sealed.Origins[rest[0].origin()]
-		unencodable += e.origin(origin, rest[:n], uint64(sealed.Width), limit, emit)
+		origin, rows := &sealed.Origins[rest[0].origin()], rest[:n]
 		rest = rest[n:]
+		for room := limit - e.headSize(origin); len(rows) > 0; {
+			done, unfit := e.fill(rows, room)
+			if len(e.fitting) > 0 {
+				emit(e.payload(origin, uint64(sealed.Width)))
+			}
+			rows, unencodable = rows[done:], unencodable+unfit
+		}
 	}
 	return unencodable
-}
-
-// origin makes the payloads of one origin.
-func (e *encoder) origin(o *span.Origin, rows []row, width uint64, limit int, emit func(*payload)) (lost uint64) {
-	room := limit - e.headSize(o)
-	for len(rows) > 0 {
-		done, unfit := e.fill(rows, room)
-		if len(e.fitting) > 0 {
-			emit(e.payload(o, width))
-		}
-		rows, lost = rows[done:], lost+unfit
-	}
-	return lost
 }
 
 // bucketHead is more than a bucket's own entries take.

@@ -13,7 +13,10 @@ var errNotWanted = errors.New("the agent takes no statistics")
 // send is the sender: it alone offers payloads to the agent.
 func (f *Flusher) send() {
 	for p := f.next(); p != nil; p = f.next() {
-		f.deliver(p)
+		ctx, cancel := context.WithTimeout(f.hard, f.cfg.Timeout)
+		a := f.agent.post(ctx, p)
+		cancel()
+		f.conclude(p, a)
 	}
 	f.giveUp(Shutdown, f.queue.drain())
 }
@@ -61,11 +64,8 @@ func (f *Flusher) wait(now time.Time) {
 	}
 }
 
-// deliver offers one payload and resolves it, or keeps it for another try.
-func (f *Flusher) deliver(p *payload) {
-	ctx, cancel := context.WithTimeout(f.hard, f.cfg.Timeout)
-	a := f.agent.post(ctx, p)
-	cancel()
+// conclude resolves a payload by what became of an attempt, or keeps it for another.
+func (f *Flusher) conclude(p *payload, a attempt) {
 	f.outcomes.tried(a, f.Stats())
 	f.noticeState(a.state)
 	if f.reachability.payloadTried(!a.silent) {

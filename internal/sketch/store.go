@@ -42,26 +42,25 @@ func (s *Store) Add(a *Arena, nanoseconds uint64) {
 		s.zeros++
 		return
 	}
-	s.addBin(a, binOf(nanoseconds))
-}
-
-func (s *Store) addBin(a *Arena, bin uint) {
+	bin := binOf(nanoseconds)
 	if s.form == paged {
 		if number := s.words[bin/pageBins]; number != 0 {
 			a.page(number)[bin%pageBins]++
 			return
 		}
 	}
-	s.addFirst(a, bin)
+	s.addBin(a, bin)
 }
 
-// addFirst counts a span of a bin that has no page.
-func (s *Store) addFirst(a *Arena, bin uint) {
+// addBin counts a span of any bin in whatever form the store has.
+func (s *Store) addBin(a *Arena, bin uint) {
 	switch {
-	case s.form == paged:
-		s.addPage(a, bin)
 	case s.form == inline:
 		s.addInline(a, bin)
+	case s.form == paged && s.words[bin/pageBins] != 0:
+		a.page(s.words[bin/pageBins])[bin%pageBins]++
+	case s.form == paged:
+		s.addPage(a, bin)
 	case s.entries < listBins:
 		s.words[s.entries/2] |= uint32(bin) << (s.entries % 2 * 16)
 		s.entries++
