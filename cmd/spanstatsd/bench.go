@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/bench"
@@ -77,9 +75,6 @@ func daemonArguments(cmd *cobra.Command, args []string) error {
 
 // complete turns the flags into a configuration, or says which can't be used.
 func (o *benchOptions) complete(cmd *cobra.Command) error {
-	if err := applyEnvironment(cmd.Flags()); err != nil {
-		return err
-	}
 	c := &o.config
 	if c.Connections == 0 {
 		c.Connections = c.Producers
@@ -101,7 +96,7 @@ func (o *benchOptions) run(cmd *cobra.Command) error {
 	if err := o.complete(cmd); err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
+	ctx, stop := untilInterrupted(cmd.Context())
 	defer stop()
 	report, err := bench.Run(ctx, o.config)
 	if err != nil {
@@ -148,11 +143,8 @@ func newBenchTable(cmd *cobra.Command, measure func(context.Context, bench.AllCo
 	c := bench.AllConfig{For: 10 * time.Second}
 	cmd.Args = daemonArguments
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := applyEnvironment(cmd.Flags()); err != nil {
-			return err
-		}
 		c.Flags, c.Out, c.Log = args, cmd.OutOrStdout(), cmd.ErrOrStderr()
-		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
+		ctx, stop := untilInterrupted(cmd.Context())
 		defer stop()
 		return measure(ctx, c)
 	}
@@ -171,9 +163,6 @@ origins and 10 to 100,000 keys, the limits raised, and what one processor and mo
 them carry. Prints a table.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := applyEnvironment(cmd.Flags()); err != nil {
-				return err
-			}
 			for _, name := range c.Only {
 				if !slices.Contains(bench.ScaleNames(), name) {
 					return usageError{fmt.Errorf("parse --only: %q is none of %s", name, strings.Join(bench.ScaleNames(), ", "))}
@@ -183,7 +172,7 @@ them carry. Prints a table.`,
 				return usageError{errors.New("parse --for and --rate: neither may be negative, nor the first nothing")}
 			}
 			c.Out, c.Log = cmd.OutOrStdout(), cmd.ErrOrStderr()
-			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
+			ctx, stop := untilInterrupted(cmd.Context())
 			defer stop()
 			return bench.Scale(ctx, c)
 		},

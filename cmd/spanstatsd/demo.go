@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os/signal"
-	"syscall"
 
 	"github.com/spanstatsd/spanstatsd/internal/demo"
 	"github.com/spf13/cobra"
@@ -24,9 +22,6 @@ under it. Nothing else is needed. Exits 0 only if the books balance and the agen
 counted exactly what the tracers sent.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := applyEnvironment(cmd.Flags()); err != nil {
-				return err
-			}
 			if config.Rate < 1 || config.Rate > maxDemoRate {
 				return usageError{fmt.Errorf("parse --rate: %d is not between 1 and %d spans a second", config.Rate, maxDemoRate)}
 			}
@@ -38,7 +33,7 @@ counted exactly what the tracers sent.`,
 				return usageError{err}
 			}
 			config.Out = cmd.OutOrStdout()
-			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
+			ctx, stop := untilInterrupted(cmd.Context())
 			defer stop()
 			return demo.Run(ctx, config)
 		},

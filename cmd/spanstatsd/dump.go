@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 
 	"github.com/spanstatsd/spanstatsd/internal/dump"
@@ -16,12 +15,7 @@ func newDumpCommand() *cobra.Command {
 agent's answer, the headers that we sent, and the payload with its origin, its
 buckets, and of each group the counts and latencies. What can't be decoded is
 named by its place in the payload.`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usageError{fmt.Errorf("dump takes one file, but got %q; see spanstatsd dump --help", args)}
-			}
-			return nil
-		},
+		Args: oneArgument("file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file, err := os.Open(args[0])
 			if err != nil {

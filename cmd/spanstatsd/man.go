@@ -19,12 +19,7 @@ func newManCommand() *cobra.Command {
 		Use:    "man DIRECTORY",
 		Short:  "Write a manual page for each command into a directory",
 		Hidden: true,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return usageError{fmt.Errorf("man takes one directory; see %s --help", cmd.CommandPath())}
-			}
-			return nil
-		},
+		Args:   oneArgument("directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return writePages(cmd.Root(), args[0])
 		},

@@ -20,11 +20,7 @@ func newPrepareCommand() *cobra.Command {
 a daemon that runs as another user. This needs root, or the capability to change
 owners; the daemon itself then needs neither.`,
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			err := applyEnvironment(cmd.Flags())
-			if err != nil {
-				return err
-			}
+		RunE: func(*cobra.Command, []string) (err error) {
 			if socket.DirectoryMode, err = parseMode("directory-mode", mode); err != nil {
 				return usageError{err}
 			}

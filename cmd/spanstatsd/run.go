@@ -138,11 +138,8 @@ func (o *runOptions) limitCardinality(text string) error {
 	return nil
 }
 
-// read makes the configuration of the flags and the environment.
+// read makes the configuration of the flags.
 func (o *runOptions) read(flags *pflag.FlagSet) error {
-	if err := applyEnvironment(flags); err != nil {
-		return err
-	}
 	if err := o.complete(); err != nil {
 		return usageError{err}
 	}

@@ -15,11 +15,11 @@ const shortestWatch = 200 * time.Millisecond
 
 // statusOptions are the flags of status.
 type statusOptions struct {
-	url, caFile string
-	asJSON      bool
-	watch       bool
-	interval    time.Duration
-	timeout     time.Duration
+	daemon   daemonFlags
+	asJSON   bool
+	watch    bool
+	interval time.Duration
+	timeout  time.Duration
 }
 
 func newStatusCommand() *cobra.Command {
@@ -33,13 +33,10 @@ or at the address in SPANSTATSD_HTTP_ADDR, or at http://127.0.0.1:9126.
 Exits with 3 if no daemon answers there.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := applyEnvironment(cmd.Flags()); err != nil {
-				return err
-			}
 			if o.watch && o.interval < shortestWatch {
 				return usageError{fmt.Errorf("parse --interval: %s is not at least %s", o.interval, shortestWatch)}
 			}
-			source, err := newStatusSource(o.url, o.caFile, o.timeout)
+			source, err := o.daemon.source(o.timeout)
 			if err != nil {
 				return usageError{err}
 			}
@@ -47,8 +44,7 @@ Exits with 3 if no daemon answers there.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.url, "url", "", "where the daemon answers, http://host:port; user:password@ before the host where it asks for them")
-	f.StringVar(&o.caFile, "ca-file", "", "certificate authority of an https:// address, PEM (default: the system's)")
+	o.daemon.add(f)
 	f.BoolVar(&o.asJSON, "json", false, "the daemon's own JSON, see docs/status.md")
 	f.BoolVar(&o.watch, "watch", false, "go on until it is interrupted; on a terminal in place, as top does")
 	f.DurationVar(&o.interval, "interval", 2*time.Second, "between two looks of --watch")

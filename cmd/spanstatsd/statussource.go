@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spf13/pflag"
 )
 
 // unreachableError is a daemon that does not answer.
@@ -33,7 +34,16 @@ type statusSource struct {
 	client http.Client
 }
 
-func newStatusSource(address, caFile string, timeout time.Duration) (*statusSource, error) {
+// daemonFlags say which daemon is asked.
+type daemonFlags struct{ url, caFile string }
+
+func (d *daemonFlags) add(f *pflag.FlagSet) {
+	f.StringVar(&d.url, "url", "", "where the daemon answers, http://host:port; user:password@ before the host where it asks for them")
+	f.StringVar(&d.caFile, "ca-file", "", "certificate authority of an https:// address, PEM (default: the system's)")
+}
+
+func (d *daemonFlags) source(timeout time.Duration) (*statusSource, error) {
+	address := d.url
 	if address == "" {
 		address = localDaemon(os.Getenv(environmentName("http-addr")))
 	}
@@ -44,7 +54,7 @@ func newStatusSource(address, caFile string, timeout time.Duration) (*statusSour
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, errors.New("parse --url: it is not http://host:port or https://host:port") // not quoted: it may hold a password
 	}
-	roots, err := readRoots(caFile)
+	roots, err := readRoots(d.caFile)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ const (
 
 // An image without a shell has nothing else that a container's hooks could run.
 func newWaitCommand() *cobra.Command {
-	var address, caFile string
+	var daemon daemonFlags
 	var atMost time.Duration
 	cmd := &cobra.Command{
 		Use:   "wait ready|idle",
@@ -39,10 +39,7 @@ The daemon is found as status finds it. Exits 1 if it takes longer than --at-mos
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := applyEnvironment(cmd.Flags()); err != nil {
-				return err
-			}
-			source, err := newStatusSource(address, caFile, waitTimeout)
+			source, err := daemon.source(waitTimeout)
 			if err != nil {
 				return usageError{err}
 			}
@@ -56,8 +53,7 @@ The daemon is found as status finds it. Exits 1 if it takes longer than --at-mos
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&address, "url", "", "where the daemon answers, http://host:port; user:password@ before the host where it asks for them")
-	f.StringVar(&caFile, "ca-file", "", "certificate authority of an https:// address, PEM (default: the system's)")
+	daemon.add(f)
 	f.DurationVar(&atMost, "at-most", 20*time.Second, "how long to wait")
 	return cmd
 }

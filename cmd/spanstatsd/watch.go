@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -27,7 +25,7 @@ const (
 // watchStatus looks again and again until it is interrupted. A daemon that was
 // there and is away is waited for: watching an upgrade is what this is for.
 func (o *statusOptions) watchStatus(ctx context.Context, w io.Writer, source *statusSource) error {
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := untilInterrupted(ctx)
 	defer stop()
 	inPlace := isTerminal(w) && !o.asJSON
 	ticker := time.NewTicker(o.interval)

@@ -145,3 +145,35 @@ func TestAServiceManagerThatDoesNotReadKeepsNobodyWaiting(t *testing.T) {
 		}
 	}
 }
+
+// TestNoMessageIsLostBesideAnother: the goroutine that reports and the one that stops
+// the daemon send at once.
+func TestNoMessageIsLostBesideAnother(t *testing.T) {
+	address := fmt.Sprintf("@spanstatsd-test-%d", os.Getpid())
+	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer manager.Close()
+	setEnvironment(t, "NOTIFY_SOCKET", address)
+	send := newNotifier().send
+	const senders, messages = 4, 50
+	failed := make(chan error, senders)
+	for range senders {
+		go func() {
+			var err error
+			for range messages {
+				err = errors.Join(err, send("STATUS=x"))
+			}
+			failed <- err
+		}()
+	}
+	_ = manager.SetReadDeadline(time.Now().Add(time.Minute))
+	for range senders * messages {
+		if _, err := manager.Read(make([]byte, 100)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range senders {
+		if err := <-failed; err != nil {
+			t.Error(err)
