@@ -207,7 +207,7 @@ func (d *Daemon) announce() {
 // logCollapses says which labels collapse.
 func (d *Daemon) logCollapses() {
 	log := health.CollapseLog{
-		Spans:  func() map[string]uint64 { return d.admit.Stats().Collapsed },
+		Spans:         func() map[string]uint64 { return d.admit.Stats().Collapsed },
 		MostCollapsed: d.aggregate.MostCollapsed, Log: d.config.Log,
 	}
 	log.Run(d.stopping)

@@ -15,20 +15,20 @@ type room struct{ imports, why string }
 // docs/architecture.md in words.
 var rooms = map[string]room{
 	"cmd/spanstatsd":  {"internal/*", "the command line names what it starts"},
-	"internal/daemon": {"internal/admit internal/aggregate internal/apm internal/flush internal/health internal/ingest internal/memory internal/registry internal/ring internal/routing internal/systemd internal/wire", "makes, starts and stops all rooms, in one place"},
-	"internal/health": {"internal/admit internal/aggregate internal/apm internal/flush internal/ingest internal/memory internal/registry internal/routing", "reads the others' stats"},
+	"internal/daemon": {"internal/admit internal/aggregate internal/apm internal/flush internal/health internal/ingest internal/memory internal/ring internal/systemd internal/wire", "makes, starts and stops all rooms, in one place"},
+	"internal/health": {"internal/admit internal/aggregate internal/apm internal/flush internal/ingest internal/memory internal/routing", "reads the others' stats"},
 
-	"client":       {"internal/span internal/wire client/rules", "a tracer speaks the protocol and uses the vocabulary"},
+	"client":       {"internal/span internal/wire", "a tracer speaks the protocol and uses the vocabulary"},
 	"client/rules": {"", "what of a span counts is a table of the agent's"},
 
 	"internal/ingest":      {"internal/admit internal/memory internal/socket internal/span internal/wire", "takes frames apart and hands batches on to be admitted"},
-	"internal/apm":         {"internal/admit internal/aggregate internal/clientstats internal/memory internal/registry internal/socket internal/span internal/traces", "takes HTTP requests and hands their bodies on to be counted"},
+	"internal/apm":         {"internal/admit internal/aggregate internal/clientstats internal/memory internal/socket internal/span internal/traces", "takes HTTP requests and hands their bodies on to be counted"},
 	"internal/traces":      {"client/rules internal/msgpack internal/span internal/wire", "walks a body and decides what of it counts"},
 	"internal/clientstats": {"internal/aggregate internal/msgpack internal/sketch internal/span", "reads tracers' own statistics"},
 	"internal/admit":       {"internal/aggregate internal/registry internal/ring internal/routing internal/span internal/wire", "finds keys and publishes slots"},
-	"internal/registry":    {"internal/memory internal/sketch internal/span", "an interval's keys and budgets"},
+	"internal/registry":    {"internal/span", "an interval's keys and budgets"},
 	"internal/routing":     {"", "names no key, table or cycle"},
-	"internal/sketch":      {"internal/memory", "names nothing of spans"},
+	"internal/sketch":      {"", "names nothing of spans"},
 	"internal/aggregate":   {"internal/memory internal/registry internal/ring internal/routing internal/sketch internal/span", "tables are written by drainers and sealed each interval"},
 	"internal/flush":       {"internal/aggregate internal/dump internal/registry internal/sketch internal/span", "merges what is sealed and delivers it"},
 

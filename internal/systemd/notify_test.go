@@ -177,3 +177,6 @@ func TestNoMessageIsLostBesideAnother(t *testing.T) {
 	for range senders {
 		if err := <-failed; err != nil {
 			t.Error(err)
+		}
+	}
+}

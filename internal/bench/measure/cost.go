@@ -1,6 +1,9 @@
 // Package measure is what every measurement needs, that behind the command line and the
 // comparisons in bench/: the processor time and the memory of a process by the kernel's
 // account, what a stretch of this process cost, and the median of figures.
+//
+// Nothing is kept between two calls, so any goroutine may measure; but a cost is that of
+// the whole process, so one stretch is measured at a time.
 package measure
 
 import (
