@@ -2,7 +2,7 @@ package aggregate
 
 import (
 	"math"
-	"math/bits"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -12,11 +12,17 @@ import (
 // costs nothing a span.
 const ageEvery = 1024
 
-// The bounds of the histogram: two to an octave, from 4 microseconds to a minute.
-const (
-	ageShift   = 12
-	ageBuckets = 48
-)
+// ageBuckets is how many buckets the histogram has beside the one beyond all bounds.
+const ageBuckets = 48
+
+// ageBounds are two to an octave, from 4 microseconds to a minute, in nanoseconds.
+var ageBounds = func() (bounds [ageBuckets]uint64) {
+	for i := range bounds {
+		octave := uint64(1) << (12 + i/2)
+		bounds[i] = octave + octave/2*uint64(i%2)
+	}
+	return bounds
+}()
 
 // ages says how long spans had ended when they were counted: the tracer's
 // buffering, the socket and the ring together. One drainer writes it and anybody
@@ -46,31 +52,14 @@ func ageAt(now, end int64) uint64 {
 }
 
 func (a *ages) observe(age uint64) {
-	count := &a.counts[ageBucket(age)]
+	bucket, _ := slices.BinarySearch(ageBounds[:], age) // the first whose bound is not below
+	count := &a.counts[bucket]
 	// One writer: a load and a store are an exact addition.
 	count.Store(count.Load() + 1)
 	a.sum.Store(math.Float64bits(math.Float64frombits(a.sum.Load()) + float64(age)/1e9))
 	if age > a.highest.Load() {
 		a.highest.Store(age)
 	}
-}
-
-// ageBucket is the first bucket whose bound is not below the age.
-func ageBucket(age uint64) int {
-	if age <= 1<<ageShift {
-		return 0
-	}
-	// The highest bit gives the octave, the one below it the half.
-	age--
-	octave := bits.Len64(age) - 1
-	half := int(age >> (octave - 1) & 1)
-	return min(2*(octave-ageShift)+half+1, ageBuckets)
-}
-
-// ageBound is the upper bound of a bucket but the last, in nanoseconds.
-func ageBound(bucket int) uint64 {
-	octave := uint64(1) << (ageShift + bucket/2)
-	return octave + octave/2*uint64(bucket%2)
 }
 
 // Ages is how long sampled spans had ended when they were counted, in seconds.
@@ -83,13 +72,13 @@ type Ages struct {
 
 func newAges() Ages {
 	a := Ages{Bounds: make([]float64, ageBuckets), Counts: make([]uint64, ageBuckets+1)}
-	for i := range a.Bounds {
-		a.Bounds[i] = float64(ageBound(i)) / 1e9
+	for i, bound := range ageBounds {
+		a.Bounds[i] = float64(bound) / 1e9
 	}
 	return a
 }
 
-// add takes what one drainer saw in.
+// add adds what one drainer has sampled.
 func (a *Ages) add(of *ages) {
 	for i := range a.Counts {
 		a.Counts[i] += of.counts[i].Load()

@@ -7,18 +7,18 @@ import (
 
 // Every age lies at or below its bucket's bound and above the one before.
 func TestAgeBuckets(t *testing.T) {
-	ages := []uint64{0, 1, 1 << ageShift, 1<<ageShift + 1, math.MaxUint64}
-	for bucket := range ageBuckets {
-		bound := ageBound(bucket)
-		ages = append(ages, bound-1, bound, bound+1)
+	all := []uint64{0, 1, math.MaxUint64}
+	for _, bound := range ageBounds {
+		all = append(all, bound-1, bound, bound+1)
 	}
-	for _, age := range ages {
-		bucket := ageBucket(age)
-		if bucket < ageBuckets && age > ageBound(bucket) {
-			t.Errorf("age %d lies in bucket %d, which ends at %d", age, bucket, ageBound(bucket))
-		}
-		if bucket > 0 && age <= ageBound(bucket-1) {
-			t.Errorf("age %d lies in bucket %d, but the one before ends at %d", age, bucket, ageBound(bucket-1))
+	for _, age := range all {
+		var a ages
+		a.observe(age)
+		for bucket := range a.counts {
+			inside := (bucket == 0 || age > ageBounds[bucket-1]) && (bucket == ageBuckets || age <= ageBounds[bucket])
+			if counted := a.counts[bucket].Load() == 1; counted != inside {
+				t.Errorf("age %d is in bucket %d: %t", age, bucket, counted)
+			}
 		}
 	}
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/routing"
 )
 
-// Shake gives partitions other owners at random, spreads some, and now and then
+// Reroute gives partitions other owners at random, spreads some, and now and then
 // changes their number. The balancer must not be at work.
-func (a *Aggregator) Shake(rnd *rand.Rand) {
+func (a *Aggregator) Reroute(rnd *rand.Rand) {
 	now := a.balancer.Routing()
 	next := now.Next(anyOwners(rnd, now))
 	if rnd.IntN(4) == 0 {

@@ -290,7 +290,7 @@ func TestHammer(t *testing.T) {
 	}
 	running.Go(func() {
 		for rnd := rand.New(rand.NewPCG(9, 9)); !ended.Load(); time.Sleep(20 * time.Microsecond) {
-			c.Shake(rnd)
+			c.Reroute(rnd)
 			c.Stats()
 		}
 	})

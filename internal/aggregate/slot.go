@@ -19,7 +19,7 @@ type Slot struct {
 
 // Place is where a snapshot is counted. A Window makes it.
 type Place struct {
-	cycle  uint8 // low bit of the cycle's number: two are open at most
+	cycle  uint8 // low bit of the cycle's number: two are in use at most
 	bucket uint8 // in the cycle's window
 	clamp  clamp
 }
@@ -29,6 +29,6 @@ type clamp uint8
 
 const (
 	unclamped clamp = iota
-	late            // its end was raised into the oldest bucket
-	early           // its end was lowered into the bucket of now
+	late            // it ended before the window, and is counted in the oldest bucket
+	early           // it ends after now, and is counted in the bucket of now
 )

@@ -7,9 +7,9 @@ import "time"
 // between a bucket's boundary and the seal that follows it.
 const windowBuckets = 3
 
-// oldestBucket is the start of the first of them, for a cycle that opened then.
-func oldestBucket(opened time.Time, width int64) int64 {
-	now := opened.UnixNano()
+// oldestBucket is the start of the first of them, for a cycle that started then.
+func oldestBucket(started time.Time, width int64) int64 {
+	now := started.UnixNano()
 	return now - now%width - width
 }
 
@@ -26,10 +26,10 @@ type Window struct {
 // Window is that of the cycle, for one batch.
 func (c *Cycle) Window() Window { return c.window }
 
-// NewWindow is the window of a cycle of that number that opened then.
-func NewWindow(number uint64, opened time.Time, width time.Duration) Window {
+// NewWindow is the window of a cycle of that number that started then.
+func NewWindow(number uint64, started time.Time, width time.Duration) Window {
 	return Window{
-		start: oldestBucket(opened, int64(width)) + int64(width), width: uint64(width),
+		start: oldestBucket(started, int64(width)) + int64(width), width: uint64(width),
 		own: Place{cycle: uint8(number & 1), bucket: 1},
 	}
 }
@@ -59,7 +59,7 @@ func (w *Window) clamp(end int64) Place {
 		w.now = time.Now().UnixNano()
 	}
 	// The wall clock may have stepped back below the window since the cycle
-	// opened; then now has no bucket here, and the cycle's own is the nearest.
+	// started; then now has no bucket here, and the cycle's own is the nearest.
 	bucket, latest := (end-oldest)/width, (max(w.now, w.start)-oldest)/width
 	if bucket > latest {
 		bucket, place.clamp = latest, early

@@ -26,9 +26,9 @@ type idle struct {
 	delay    time.Duration // of the next park
 	min, max time.Duration
 	last     sleep
-	worked   bool     // since that one
-	before   sleep    // what came before it, where it is a nap
-	habits   [2]habit // of naps, by what comes before
+	worked   bool          // since that one
+	before   sleep         // what came before it, where it is a nap
+	backoffs [2]napBackoff // of naps, by what comes before
 }
 
 func newIdle(least, most time.Duration) *idle {
@@ -45,7 +45,7 @@ func (i *idle) work() {
 
 // next is the sleep that may begin now.
 func (i *idle) next() sleep {
-	if i.worked && i.habits[i.last].skip == 0 {
+	if i.worked && i.backoffs[i.last].skip == 0 {
 		return nap
 	}
 	return park
@@ -54,14 +54,14 @@ func (i *idle) next() sleep {
 // begin starts the timer of a sleep.
 func (i *idle) begin(s sleep) {
 	if i.last == nap {
-		i.habits[i.before].learn(i.worked)
+		i.backoffs[i.before].learn(i.worked)
 	}
 	switch {
 	case s == nap:
 		i.before = i.last
 		i.timer.Reset(napTime)
 	case i.worked:
-		i.habits[i.last].skip--
+		i.backoffs[i.last].skip--
 		fallthrough
 	default:
 		i.timer.Reset(i.delay)
@@ -70,16 +70,17 @@ func (i *idle) begin(s sleep) {
 	i.last, i.worked = s, false
 }
 
-// habit is whether to nap. A nap that ends without work is a wake for nothing: a tracer
-// that sends now and then, in one frame at a time, would cost two of them each. So it is
-// left out once, then three times, and so on, until there was work in one.
-type habit struct{ skip, skips uint8 }
+// napBackoff says whether to nap. A nap that ends without work is a wake for nothing: a
+// tracer that sends now and then, in one frame at a time, would cost two of them each. So
+// the nap is left out once after such a one, then three times, and so on, until there was
+// work in one.
+type napBackoff struct{ skip, skips uint8 }
 
-const mostSkips = 15
+const maxSkips = 15
 
-func (h *habit) learn(worked bool) {
-	if h.skips = min(2*h.skips+1, mostSkips); worked {
-		h.skips = 0
+func (b *napBackoff) learn(worked bool) {
+	if b.skips = min(2*b.skips+1, maxSkips); worked {
+		b.skips = 0
 	}
-	h.skip = h.skips
+	b.skip = b.skips
 }

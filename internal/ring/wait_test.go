@@ -197,10 +197,10 @@ func TestNapsForNothingAreLeftOut(t *testing.T) {
 		if n := naps(1 + 1 + 1 + 3 + 1 + 7 + 1 + 15); n != 4 {
 			t.Errorf("%d naps after the first slots, want 4, rarer each time", n)
 		}
-		if n := naps(10 * (1 + mostSkips)); n != 10 {
+		if n := naps(10 * (1 + maxSkips)); n != 10 {
 			t.Errorf("%d naps after many more, want 10", n)
 		}
-		for range mostSkips + 1 {
+		for range maxSkips + 1 {
 			publish(t, r, 1)
 			synctest.Wait()
 			publish(t, r, 1) // within the nap, where there is one
