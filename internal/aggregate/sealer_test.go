@@ -250,8 +250,8 @@ func TestReportRenewsNothing(t *testing.T) {
 	})
 }
 
-// TestSealWaitsForReaders holds a reader inside a cycle over its boundary.
-func TestSealWaitsForReaders(t *testing.T) {
+// TestASealWaitsForGuards holds a guard inside a cycle over its boundary.
+func TestASealWaitsForGuards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seals atomic.Int64
 		a, err := New(testConfig(func(s *Sealed) {
@@ -266,7 +266,7 @@ func TestSealWaitsForReaders(t *testing.T) {
 		cycle := r.Enter()
 		time.Sleep(11 * time.Second)
 		if seals.Load() != 0 {
-			t.Fatal("a cycle was sealed with a reader inside it")
+			t.Fatal("a cycle was sealed with a guard inside it")
 		}
 		if next := other.Enter(); next.Number() != cycle.Number()+1 {
 			t.Errorf("others entered cycle %d while %d waits to be sealed", next.Number(), cycle.Number())
@@ -275,7 +275,7 @@ func TestSealWaitsForReaders(t *testing.T) {
 		r.Exit()
 		synctest.Wait()
 		if n := seals.Load(); n != 1 {
-			t.Errorf("%d seals after the reader left", n)
+			t.Errorf("%d seals after the guard has left", n)
 		}
 		r.Close()
 		other.Close()

@@ -92,9 +92,11 @@ func TestTableReuse(t *testing.T) {
 		var ok, failed sketch.Sketch
 		row.ReadOK(&ok)
 		row.ReadErrors(&failed)
-		var want sketch.Sketch
-		want.Add(7)
-		if contentOf(&ok).spans() != 0 || !reflect.DeepEqual(contentOf(&failed), contentOf(&want)) {
+		want := newLibrarySketch()
+		if err := want.Add(truncate(7)); err != nil {
+			t.Fatal(err)
+		}
+		if contentOf(&ok).spans() != 0 || !reflect.DeepEqual(contentOf(&failed), libraryContent(want)) {
 			t.Fatalf("a reused row has the sketches %v and %v", contentOf(&ok), contentOf(&failed))
 		}
 	}

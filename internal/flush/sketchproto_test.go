@@ -31,10 +31,11 @@ func agentSketch(t testing.TB, durations []uint64) *ddsketch.DDSketch {
 }
 
 func ourSketch(durations []uint64) *sketch.Sketch {
-	s := &sketch.Sketch{}
+	arena, store, s := sketch.NewArena(sketch.NewMemory(1<<20)), sketch.Store{}, &sketch.Sketch{}
 	for _, ns := range durations {
-		s.Add(ns)
+		store.Add(&arena, ns)
 	}
+	store.Read(&arena, s)
 	return s
 }
 

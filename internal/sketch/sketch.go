@@ -44,15 +44,6 @@ func (s *Sketch) Reset() {
 	s.zeros, s.words = 0, 0
 }
 
-// Add counts one span.
-func (s *Sketch) Add(nanoseconds uint64) {
-	if nanoseconds == 0 {
-		s.zeros++
-		return
-	}
-	s.AddBin(binOf(nanoseconds), 1)
-}
-
 // AddZeros counts spans that are too short for any bin.
 func (s *Sketch) AddZeros(spans uint64) { s.zeros += spans }
 
