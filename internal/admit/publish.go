@@ -171,7 +171,9 @@ func (p *Publisher) resolve(cycle *aggregate.Cycle, walker *wire.SpansWalker) er
 		if key.collapsed != 0 {
 			b.collapse(key.collapsed)
 		}
-		b.hashes[i] = key.hash
+		drainer := p.route.Drainer(key.hash)
+		b.hashes[i], b.drainers[i] = key.hash, uint16(drainer)
+		b.runs[drainer].slots++
 		slot := &b.slots[i]
 		slot.Duration, slot.End, slot.Weight, slot.Flags = s.Duration, s.End, s.Weight, s.Flags
 		slot.Key, slot.Place = key.id, window.Place(s.End)
@@ -181,11 +183,6 @@ func (p *Publisher) resolve(cycle *aggregate.Cycle, walker *wire.SpansWalker) er
 	}
 	if !p.isRetry {
 		p.route.Offered(b.hashes)
-	}
-	for i, hash := range b.hashes {
-		drainer := p.route.Drainer(hash)
-		b.drainers[i] = uint16(drainer)
-		b.runs[drainer].slots++
 	}
 	return nil
 }
