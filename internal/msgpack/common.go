@@ -13,27 +13,22 @@ import (
 // Ahead is how many bytes have to lie ahead of a place.
 const Ahead = 9
 
-// CommonStr reads a string of less than 256 bytes. It takes no branch on which of its two
-// forms it has.
+// CommonStr reads a string of less than 256 bytes.
 func CommonStr(b []byte, at int) (t Text, next int) {
 	if len(b)-at < Ahead {
-		return Text{}, 0
+		return t, 0
 	}
-	head := (*[2]byte)(b[at:])
-	from, n := at+1, int(head[0])-FixStr
-	if uint(n) >= 32 && head[0] != Str8 {
-		return Text{}, 0
+	n := int(b[at]) - FixStr
+	if b[at] == Str8 {
+		at++
+		n = int(b[at])
+	} else if uint(n) >= 32 {
+		return t, 0
 	}
-	if head[0] == Str8 {
-		n = int(head[1])
+	if next = at + 1 + n; next > len(b) {
+		return t, 0
 	}
-	if head[0] == Str8 {
-		from = at + 2
-	}
-	if next = from + n; next > len(b) {
-		next = 0
-	}
-	return Text{uint32(from), uint32(n)}, next
+	return Text{uint32(at + 1), uint32(n)}, next
 }
 
 // CommonUint reads an integer that is not negative and has an unsigned form.
