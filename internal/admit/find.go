@@ -19,8 +19,8 @@ import (
 //	           the interval                         they lie, or it is read,        there is room
 //	                                                normalised and charged
 //
-// A key that lost a label to a budget is put into the table only while that is small: of a
-// flood each key comes once. A number that nobody defined is malformed. The answer is valid
+// A key that lost a label to a budget is put into the table when it comes again, or while
+// the table is small: of a flood each key comes once. A number that nobody defined is malformed. The answer is valid
 // until the next one.
 func (p *Publisher) find(cycle *aggregate.Cycle, s *wire.Snapshot) (*resolved, error) {
 	index, hash := none, uint64(0)
@@ -53,7 +53,7 @@ func (p *Publisher) findNew(cycle *aggregate.Cycle, raw []byte, hash uint64) (*r
 		return nil, err
 	}
 	p.misses.count(changed)
-	if p.uncached.collapsed != 0 && len(p.keys.known) >= fewKeys {
+	if p.uncached.collapsed != 0 && len(p.keys.known) >= fewKeys && (p.isRetry || !p.doorkeeper.hasSeen(hash)) {
 		return &p.uncached, nil
 	}
 	index := p.keys.add(raw, hash, keyCached)

@@ -53,8 +53,8 @@ type keySlot struct {
 // It never throws out a key to make room within an interval: once full, new keys
 // are admitted at each use, which costs their sender, and the hot ones stay. At a
 // new interval a table that ran full keeps only what the last one used; the memory goes
-// too, for it counts as another publisher's from then on. A flood does not fill it: a key
-// that lost a label to a budget is put in only while there are few.
+// too, for it counts as another publisher's from then on. A flood does not fill it, see
+// doorkeeper.
 type keyTable struct {
 	seed     maphash.Seed
 	slots    []keySlot

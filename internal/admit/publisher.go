@@ -31,6 +31,8 @@ type Publisher struct {
 	key      span.Key
 	uncached resolved // what a key is that has no place in the table
 
+	doorkeeper doorkeeper
+
 	misses  misses
 	isRetry bool // the batch was resolved before, and its misses counted
 
