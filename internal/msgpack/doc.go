@@ -8,6 +8,9 @@
 // several values and look for a fault once behind them. A caller that loops must look
 // for it in the loop.
 //
+// Where a loop keeps its place in a register, CommonStr and its siblings read values of
+// their most common forms at that place, and leave every other form to a Reader.
+//
 // # Bounds
 //
 // No length and no count is believed beyond the bytes that are left: a string lies

@@ -1,0 +1,60 @@
+package msgpack
+
+import (
+	"bytes"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// TestCommonFormsAreReadAsTheReaderReadsThem, wherever a value lies, or not at all.
+func TestCommonFormsAreReadAsTheReaderReadsThem(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(6, 7))
+	met := [3]int{}
+	for range 3_000 {
+		value := random(rnd, nil, 1)
+		cut := rnd.IntN(len(value) + 1)
+		for _, body := range [][]byte{value, value[:cut], append(bytes.Clone(value), make([]byte, Ahead)...)} {
+			if text, next := CommonStr(body, 0); next != 0 {
+				r := NewReader(body)
+				if r.Str() != text || r.Failed() || r.At() != next {
+					t.Fatalf("%x is read as the string %v, to %d", body, text, next)
+				}
+				met[0]++
+			}
+			if v, next := CommonUint(body, 0); next != 0 {
+				r := NewReader(body)
+				if r.Uint(math.MaxUint64) != v || r.Failed() || r.At() != next {
+					t.Fatalf("%x is read as %d, to %d", body, v, next)
+				}
+				met[1]++
+			}
+			if bits, next := CommonNumber(body, 0); next != 0 {
+				r := NewReader(body)
+				if math.Float64bits(r.Number()) != bits || r.Failed() || r.At() != next {
+					t.Fatalf("%x is read as %v, to %d", body, math.Float64frombits(bits), next)
+				}
+				met[2]++
+			}
+		}
+	}
+	for i, n := range met {
+		if n < 100 {
+			t.Errorf("only %d values had common form %d", n, i)
+		}
+	}
+}
+
+// TestAcceptTakesItsBytesWholeOrNone leaves the reader where it was otherwise.
+func TestAcceptTakesItsBytesWholeOrNone(t *testing.T) {
+	r := NewReader([]byte("\xa3abc\xa3ab"))
+	for _, step := range []struct {
+		written string
+		is      bool
+		at      int
+	}{{"\xa3abx", false, 0}, {"\xa3abc", true, 4}, {"\xa3abc", false, 4}} {
+		if got := r.Accept(step.written); got != step.is || r.At() != step.at || r.Failed() {
+			t.Errorf("%q is accepted: %v, and the reader is at %d", step.written, got, r.At())
+		}
+	}
+}
