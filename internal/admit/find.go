@@ -20,8 +20,8 @@ import (
 //	                                                normalised and charged
 //
 // A key that lost a label to a budget is put into the table when it comes again, or while
-// the table is small: of a flood each key comes once. A number that nobody defined is malformed. The answer is valid
-// until the next one.
+// the table is small: of a flood each key comes once. A number that nobody defined is
+// malformed. The answer is valid until the next one.
 func (p *Publisher) find(cycle *aggregate.Cycle, s *wire.Snapshot) (*resolved, error) {
 	index, hash := none, uint64(0)
 	if s.Numbered {
