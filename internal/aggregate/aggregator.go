@@ -8,10 +8,9 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/registry"
+	"github.com/spanstatsd/spanstatsd/internal/ring"
 	"github.com/spanstatsd/spanstatsd/internal/routing"
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
-
-	"github.com/spanstatsd/spanstatsd/internal/ring"
 	uatomic "go.uber.org/atomic"
 )
 

@@ -12,8 +12,8 @@ import (
 // Config is what the aggregates may use. Every field must be set.
 type Config struct {
 	Drainers          int                  // goroutines that count, and rings
-	Partitions        routing.Partitioning // into how many shares the key space is cut
-	RebalanceInterval time.Duration        // how often the shares are levelled; 0: never
+	Partitions        routing.Partitioning // into how many the key space is cut
+	RebalanceInterval time.Duration        // how often the drainers are levelled; 0: never
 	RingSlots         int                  // slots a ring, a power of two
 	registry.Config                        // of each interval
 	SketchBytes       int                  // of the bins of all sketches, see sketch.Memory

@@ -10,7 +10,6 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
-
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 

@@ -163,7 +163,7 @@ func (m *Merged) row(key mergedKey) *mergedRow {
 
 // begin makes it that of a cycle that begins then.
 func (m *Merged) begin(now time.Time) {
-	m.oldest = now.UnixNano() - now.UnixNano()%m.width - mergedBack*m.width
+	m.oldest = now.UnixNano() - now.UnixNano()%m.width - mergedBackBuckets*m.width
 }
 
 // clear gives up what was merged so far, and says how many spans that were.

@@ -8,11 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/registry"
-	"github.com/spanstatsd/spanstatsd/internal/sketch"
-
 	"github.com/DataDog/sketches-go/ddsketch"
+	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/ring"
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 

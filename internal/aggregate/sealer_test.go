@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/registry"
-
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 

@@ -6,11 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/registry"
-	"github.com/spanstatsd/spanstatsd/internal/sketch"
-
 	"github.com/DataDog/sketches-go/ddsketch/mapping"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 

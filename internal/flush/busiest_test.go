@@ -9,12 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/registry"
-	"github.com/spanstatsd/spanstatsd/internal/sketch"
-
 	"github.com/DataDog/sketches-go/ddsketch"
 	"github.com/DataDog/sketches-go/ddsketch/store"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
-
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/vmihailenco/msgpack/v5"
 )

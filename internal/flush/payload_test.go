@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/registry"
-
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/standin"
 	"github.com/vmihailenco/msgpack/v5"

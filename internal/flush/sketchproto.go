@@ -3,10 +3,9 @@ package flush
 import (
 	"math"
 
-	"google.golang.org/protobuf/encoding/protowire"
-
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // The fields of sketchpb.

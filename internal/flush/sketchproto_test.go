@@ -7,10 +7,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/sketch"
-
 	"github.com/DataDog/sketches-go/ddsketch"
 	"github.com/DataDog/sketches-go/ddsketch/pb/sketchpb"
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
 	"google.golang.org/protobuf/proto"
 )
 
