@@ -37,10 +37,10 @@ const (
 // owns what, and of nothing else.
 //
 // A partition above a drainer's fair share is spread over as many as it takes to
-// bring each share below that. What is left is levelled with whole partitions,
-// longest first and as few as do it. Where even that leaves the drainers uneven,
-// because there are few partitions with load and those are heavy, the heaviest are
-// spread over all drainers, which takes them out of the reckoning.
+// bring each share below that. What is left is levelled with whole partitions, by
+// as few moves as do it. Where even that leaves the drainers uneven, because there
+// are few partitions with load and those are heavy, the heaviest are spread over all
+// drainers.
 func plan(loads []uint64, r *Routing) Plan {
 	now := newLayout(loads, r)
 	result := Plan{Before: now.ratio(), After: now.ratio()}
@@ -77,15 +77,15 @@ func plan(loads []uint64, r *Routing) Plan {
 		return result
 	}
 	result.Why = whyLevelled
-	return result.to(next, r)
+	return result.leadingTo(next, r)
 }
 
-// gather takes spread partitions that have cooled together again, each to the one
-// of its drainers that has least else, where others can make room for it.
-func gather(loads []uint64, r *Routing, cooled []int) Plan {
+// gather gives spread partitions of low load back to one owner each, the one of theirs
+// that has least, where the drainers stay level.
+func gather(loads []uint64, r *Routing, low []int) Plan {
 	next := newLayout(loads, r)
 	result := Plan{Before: next.ratio(), After: next.ratio(), Why: whyLevel}
-	for _, p := range cooled {
+	for _, p := range low {
 		together := next.clone()
 		owner := next.owners[p][0]
 		for _, drainer := range next.owners[p] {
@@ -102,11 +102,11 @@ func gather(loads []uint64, r *Routing, cooled []int) Plan {
 	if result.Why == whyLevel {
 		return result
 	}
-	return result.to(next, r)
+	return result.leadingTo(next, r)
 }
 
-// to completes a plan that leads from a routing to a layout.
-func (p Plan) to(next *layout, r *Routing) Plan {
+// leadingTo completes a plan that leads from a routing to a layout.
+func (p Plan) leadingTo(next *layout, r *Routing) Plan {
 	p.After, p.owners = next.ratio(), next.owners
 	for partition, owners := range next.owners {
 		before := r.Owners(partition)
