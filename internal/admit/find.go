@@ -82,9 +82,9 @@ func (p *Publisher) admit(cycle *aggregate.Cycle, raw []byte, to *resolved) (cha
 	if err := wire.ReadKey(&p.key, raw); err != nil {
 		return false, err //nolint:wrapcheck // the message's own words
 	}
-	changed = p.normalize(&p.key)
 	admission, ok := p.lookup.Admit(&p.key)
 	if !ok {
+		changed = p.normalize(&p.key)
 		admission = cycle.Admit(p.originID, &p.key)
 	}
 	*to = resolved{p.interval, admission.ID, admission.Hash, admission.Collapsed}

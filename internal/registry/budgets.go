@@ -29,9 +29,9 @@ type budgets struct {
 	limits    *Budgets
 	labels    labelTable
 	tagKeys   []tagKey
-	used      []usage     // by OriginID
-	exhausted []exhausted // by OriginID, of all that there may be
-	lost      losses
+	used      []usage                 // by OriginID
+	exhausted []exhausted             // by OriginID, of all that there may be
+	lost      [span.LabelCount]uint64 // keys that lost a label; tags under their tag key where there is one
 }
 
 // usage is how many distinct values an origin has: of a text itself, of a list tag keys.
@@ -43,6 +43,7 @@ type tagKey struct {
 	list    span.Label
 	used    int     // distinct tags with this key
 	blocked labelID // of the tag with this key and span.Blocked, once a key has it
+	lost    uint64  // keys that lost a tag with this key
 }
 
 const tagKeyBytes = int(unsafe.Sizeof(tagKey{}))
@@ -60,6 +61,16 @@ func (b *budgets) reset() {
 
 // bytes is the memory for labels, without their texts.
 func (b *budgets) bytes() int { return b.labels.bytes() + cap(b.tagKeys)*tagKeyBytes }
+
+// report adds what a publisher has counted.
+func (b *budgets) report(lost *losses) {
+	for l, keys := range lost.labels {
+		b.lost[l] += keys
+	}
+	for _, tag := range lost.tagKeys {
+		b.tagKeys[tag.index].lost += tag.keys
+	}
+}
 
 // use counts one more value of a label, of as many as it may have.
 func (b *budgets) use(origin OriginID, l span.Label, limit int) {

@@ -61,10 +61,10 @@ func (c *charge) text(l span.Label, text string) (id labelID, ok bool) {
 		return blockedID, true
 	case c.used[c.origin][l] >= c.limits[l]:
 		c.collapsed |= setOf(l)
-		c.lost.labels[l]++
+		c.lost[l]++
 		return blockedID, true
 	case !c.hasRoom:
-		c.lost.labels[l]++
+		c.lost[l]++
 		return absentID, false
 	}
 	id = c.add(label{scope: where, hash: hash, text: text})

@@ -33,22 +33,22 @@ func (c *charge) tag(l span.Label, tag string) (id labelID, ok bool) {
 		return id, true
 	}
 	text, value, _ := strings.Cut(tag, ":")
-	index, key, ok := c.tagKey(l, text)
+	key, ok := c.tagKey(l, text)
 	switch {
 	case !ok:
 		return absentID, false
 	case key == nil:
 		c.collapsed |= setOf(l)
-		c.lost.labels[l]++
+		c.lost[l]++
 		return blockedID, true
 	case value == span.Blocked:
 		return c.blockedTag(where, text, key)
 	case key.used >= c.limits[l]:
 		c.collapsed |= setOf(l)
-		c.lost.addTag(index, 1)
+		key.lost++
 		return c.blockedTag(where, text, key)
 	case !c.hasRoom:
-		c.lost.addTag(index, 1)
+		key.lost++
 		return absentID, false
 	}
 	key.used++
@@ -59,26 +59,25 @@ func (c *charge) tag(l span.Label, tag string) (id labelID, ok bool) {
 
 // tagKey finds the budget of a tag key, which is nil where the origin has too many of
 // them. It reports false where a new one would be needed and there is no row.
-func (c *charge) tagKey(l span.Label, text string) (index uint32, key *tagKey, ok bool) {
+func (c *charge) tagKey(l span.Label, text string) (key *tagKey, ok bool) {
 	where := tagKeyScope(c.origin, l)
 	hash := hashOf(where, text)
 	if id, known := c.labels.find(where, hash, text); known {
-		index = c.labels.at(id).tagKey
-		return index, &c.tagKeys[index], true
+		return &c.tagKeys[c.labels.at(id).tagKey], true
 	}
 	switch {
 	case c.used[c.origin][l] >= MaxTagKeys:
-		return 0, nil, true
+		return nil, true
 	case !c.hasRoom:
-		c.lost.labels[l]++
-		return 0, nil, false
+		c.lost[l]++
+		return nil, false
 	}
-	index = uint32(len(c.tagKeys))
-	id := c.add(label{scope: where, hash: hash, text: text, tagKey: index})
+	index := len(c.tagKeys)
+	id := c.add(label{scope: where, hash: hash, text: text, tagKey: uint32(index)})
 	c.use(c.origin, l, MaxTagKeys)
 	c.tagKeys = append(c.tagKeys, tagKey{id: id, list: l})
 	c.bytes += tagKeyBytes * 5 / 4
-	return index, &c.tagKeys[index], true
+	return &c.tagKeys[index], true
 }
 
 // blockedTag is what a tag with this key becomes over its budget. It is charged to

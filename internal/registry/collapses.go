@@ -25,17 +25,20 @@ func (c *collapses) take(r *Registry) {
 	defer c.mu.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	lost := &r.budgets.lost
-	for l, keys := range lost.labels {
+	b := &r.budgets
+	for l, keys := range b.lost {
 		name := span.Label(l).String()
 		c.add(name, name, keys)
 	}
-	for index, keys := range lost.tagKeys {
-		key := &r.budgets.tagKeys[index]
-		list := key.list.String()
-		c.add(list+" "+r.budgets.labels.at(key.id).text, list, keys)
+	b.lost = [span.LabelCount]uint64{}
+	for i := range b.tagKeys {
+		key := &b.tagKeys[i]
+		if key.lost > 0 { // there are thousands of them, and a name is a new text
+			list := key.list.String()
+			c.add(list+" "+b.labels.at(key.id).text, list, key.lost)
+			key.lost = 0
+		}
 	}
-	lost.clear()
 }
 
 func (c *collapses) add(name, orElse string, keys uint64) {

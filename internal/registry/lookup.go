@@ -3,9 +3,10 @@ package registry
 import "github.com/spanstatsd/spanstatsd/internal/span"
 
 // Lookup admits, without the Registry's lock, the keys that change nothing: those whose
-// every label was admitted before or collapses. In a flood these are nearly all keys, from
-// the first seconds of an interval on. Of any other key it says that it doesn't know, and
-// Registry.Admit must be asked. What it says is what Registry.Admit would have said.
+// every label is normal, and was admitted before or collapses. In a flood these are nearly
+// all keys, from the first seconds of an interval on. Of any other key it says that it
+// doesn't know; it must be normalised, and Registry.Admit asked. What it says is what
+// Registry.Admit would have said.
 //
 // It needs no lock because what it reads only grows: it reads which budgets are used up,
 // and then searches for labels. A label that it doesn't find after it saw its budget used
@@ -13,9 +14,12 @@ import "github.com/spanstatsd/spanstatsd/internal/span"
 //
 // A Lookup belongs to one publisher, who uses it inside a cycle of the interval.
 type Lookup struct {
-	registry *Registry
-	origin   OriginID
-	lost     losses // not yet reported
+	registry    *Registry
+	origin      OriginID
+	maxResource int
+	lost        losses                // not yet reported
+	last        [span.FirstList]found // by label, what was found last
+	lastTagKey  found
 
 	// Of the key that is being looked up:
 	exhausted  Collapsed
@@ -23,6 +27,12 @@ type Lookup struct {
 	collapsed  Collapsed
 	lostLabels []span.Label
 	lostTags   []uint32 // by index of the tag key, where that has a budget
+}
+
+// found is a text that was found. Types, kinds and tag keys repeat even in a flood.
+type found struct {
+	text string // the Registry's own
+	id   labelID
 }
 
 // outcome is what a lookup knows of a label.
@@ -35,16 +45,20 @@ const (
 	unknown                  // only Registry.Admit can tell
 )
 
-// Begin makes it one of an origin of the registry's interval. What it counted before
-// must have been reported.
-func (l *Lookup) Begin(r *Registry, origin OriginID) {
-	l.registry, l.origin = r, origin
-	l.lost = newLosses()
+// Begin makes it one of an origin of the registry's interval, in which a longer resource
+// than this is cut. What it counted before must have been reported.
+func (l *Lookup) Begin(r *Registry, origin OriginID, maxResource int) {
+	l.registry, l.origin, l.maxResource = r, origin, maxResource
+	l.last, l.lastTagKey = [span.FirstList]found{}, found{}
+	l.lost.clear()
 }
 
-// Admit says what Registry.Admit would say of a normalised key, or reports false where
-// it doesn't know.
+// Admit says what Registry.Admit would say of the key, or reports false where it doesn't
+// know.
 func (l *Lookup) Admit(k *span.Key) (a Admission, ok bool) {
+	if len(k.Resource) > l.maxResource || k.TraceRoot > span.TraceRootFalse {
+		return Admission{}, false
+	}
 	l.exhausted = l.state().load() // before anything is searched for
 	l.words = beginWords(l.words[:0], l.origin, k)
 	l.collapsed, l.lostLabels, l.lostTags = 0, l.lostLabels[:0], l.lostTags[:0]
@@ -98,16 +112,25 @@ func (l *Lookup) labels(k *span.Key) outcome {
 	return admitted
 }
 
-// text finds the number of a text.
+// text finds the number of a text. One that is found is normal, as all are that were
+// admitted.
 func (l *Lookup) text(label span.Label, text string) (labelID, outcome) {
-	if text == "" {
-		return absentID, admitted
+	last := &l.last[label]
+	if text != "" && !l.exhausted.Has(label) && text == last.text {
+		return last.id, admitted
 	}
-	where := scopeOf(l.origin, label)
-	if id, ok := l.registry.budgets.labels.find(where, hashOf(where, text), text); ok {
-		return id, admitted
+	if text != "" {
+		table, where := &l.registry.budgets.labels, scopeOf(l.origin, label)
+		if id, ok := table.find(where, hashOf(where, text), text); ok {
+			*last = found{table.at(id).text, id}
+			return id, admitted
+		}
 	}
 	switch {
+	case !label.IsNormal(text):
+		return absentID, unknown
+	case text == "":
+		return absentID, admitted
 	case text == span.Blocked:
 		return blockedID, admitted
 	case l.exhausted.Has(label):
@@ -130,7 +153,7 @@ func (l *Lookup) count() {
 		l.lost.labels[label]++
 	}
 	for _, tagKey := range l.lostTags {
-		l.lost.addTag(tagKey, 1)
+		l.lost.addTag(tagKey)
 	}
 }
 
@@ -142,6 +165,6 @@ func (l *Lookup) Report() {
 	}
 	l.registry.mu.Lock()
 	defer l.registry.mu.Unlock()
-	l.registry.budgets.lost.add(&l.lost)
+	l.registry.budgets.report(&l.lost)
 	l.lost.clear()
 }

@@ -8,6 +8,9 @@ import (
 
 // tags appends the numbers of a list of tags to the key's words.
 func (l *Lookup) tags(list span.Label, tags []string) outcome {
+	if len(tags) > list.MaxTags() {
+		return unknown
+	}
 	count, anyBlocked := len(l.words), false
 	l.words = append(l.words, 0)
 	for _, tag := range tags {
@@ -27,16 +30,18 @@ func (l *Lookup) tags(list span.Label, tags []string) outcome {
 
 // tag finds the number of a tag.
 func (l *Lookup) tag(list span.Label, tag string) (labelID, outcome) {
-	if tag == span.Blocked {
+	switch {
+	case tag == span.Blocked:
 		return blockedID, admitted
+	case !list.IsNormal(tag):
+		return absentID, unknown
 	}
 	table := &l.registry.budgets.labels
 	text, value, _ := strings.Cut(tag, ":")
-	where := tagKeyScope(l.origin, list)
-	keyID, hasKey := table.find(where, hashOf(where, text), text)
+	keyID, hasKey := l.tagKey(list, text)
 	key := table.at(keyID)
 	into := key.collapsed() // before the tag is searched for
-	where = scopeOf(l.origin, list)
+	where := scopeOf(l.origin, list)
 	if id, ok := table.find(where, hashOf(where, tag), tag); ok {
 		return id, admitted
 	}
@@ -55,4 +60,16 @@ func (l *Lookup) tag(list span.Label, tag string) (labelID, outcome) {
 		return blockedID, collapsed
 	}
 	return absentID, l.newLabel()
+}
+
+// tagKey finds the number of a tag key.
+func (l *Lookup) tagKey(list span.Label, text string) (id labelID, ok bool) {
+	if list == span.LabelPeerTag && text != "" && text == l.lastTagKey.text {
+		return l.lastTagKey.id, true
+	}
+	table, where := &l.registry.budgets.labels, tagKeyScope(l.origin, list)
+	if id, ok = table.find(where, hashOf(where, text), text); ok && list == span.LabelPeerTag {
+		l.lastTagKey = found{table.at(id).text, id}
+	}
+	return id, ok
 }

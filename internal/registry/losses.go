@@ -2,34 +2,35 @@ package registry
 
 import "github.com/spanstatsd/spanstatsd/internal/span"
 
-// losses counts, by label, the keys that lost one of its values: over its budget, or new
-// where there was no row for a new key. Tags are counted by tag key where that has a
-// budget. A key that comes again from a connection's own table is not counted again.
+// losses counts the keys that lost a label: over its budget, or new where there was no row
+// for a new key. Tags are counted by tag key where that has a budget. A key that comes
+// again from a connection's own table is not counted again.
 type losses struct {
 	labels  [span.LabelCount]uint64
-	tagKeys map[uint32]uint64 // by index of the tag key
+	tagKeys []tagKeyLoss // of one origin, whose tag keys are few
 }
 
-func newLosses() losses { return losses{tagKeys: map[uint32]uint64{}} }
+// tagKeyLoss is how many keys lost a tag of a tag key.
+type tagKeyLoss struct {
+	index uint32
+	keys  uint64
+}
 
-// addTag counts a lost tag of a tag key.
-func (l *losses) addTag(tagKey uint32, keys uint64) { l.tagKeys[tagKey] += keys }
-
-// add counts what others have counted.
-func (l *losses) add(others *losses) {
-	for label, keys := range others.labels {
-		l.labels[label] += keys
+func (l *losses) addTag(index uint32) {
+	for i := range l.tagKeys {
+		if l.tagKeys[i].index == index {
+			l.tagKeys[i].keys++
+			return
+		}
 	}
-	for tagKey, keys := range others.tagKeys {
-		l.addTag(tagKey, keys)
-	}
+	l.tagKeys = append(l.tagKeys, tagKeyLoss{index, 1})
 }
 
 func (l *losses) isEmpty() bool {
-	return l.labels == [span.LabelCount]uint64{} && len(l.tagKeys) == 0
+	return len(l.tagKeys) == 0 && l.labels == [span.LabelCount]uint64{}
 }
 
 func (l *losses) clear() {
 	l.labels = [span.LabelCount]uint64{}
-	clear(l.tagKeys)
+	l.tagKeys = l.tagKeys[:0]
 }

@@ -29,7 +29,7 @@ type Registry struct {
 // New makes the Registry of an interval.
 func New(config *Config) *Registry {
 	r := &Registry{config: config, originIDs: map[span.Origin]OriginID{}}
-	r.budgets = budgets{limits: &config.Budgets, exhausted: make([]exhausted, config.MaxOrigins), lost: newLosses()}
+	r.budgets = budgets{limits: &config.Budgets, exhausted: make([]exhausted, config.MaxOrigins)}
 	r.budgets.init()
 	r.rows.init()
 	r.charge.budgets = &r.budgets
@@ -48,7 +48,7 @@ func (r *Registry) Reset() {
 	clear(r.origins)
 	clear(r.originIDs)
 	r.origins, r.originHashes, r.budgets.used = r.origins[:0], r.originHashes[:0], r.budgets.used[:0]
-	r.budgets.lost.clear()
+	r.budgets.lost = [span.LabelCount]uint64{}
 	r.room.reset()
 	if r.bytes() > r.config.spare() {
 		// A flood of another kind would come on top of it.

@@ -29,27 +29,34 @@ const (
 // labelSpec is all that is known of a label, in one place. The test of this table names
 // the places that must be edited besides for a new label.
 type labelSpec struct {
-	name     string                         // in metrics and in --cardinality-limit
-	maxBytes int                            // of the text or of one tag: what is longer is cut
-	maxTags  int                            // of a list: what follows is left out
-	budget   int                            // distinct texts an origin and interval; of a list, distinct tags of each tag key
-	offset   uintptr                        // where it lies in a Key: a string, or a []string for a list
-	rewrite  func(text, lang string) string // nil where valid UTF-8 within maxBytes is all that is asked
+	name     string     // in metrics and in --cardinality-limit
+	maxBytes int        // of the text or of one tag: what is longer is cut
+	maxTags  int        // of a list: what follows is left out
+	budget   int        // distinct texts an origin and interval; of a list, distinct tags of each tag key
+	offset   uintptr    // where it lies in a Key: a string, or a []string for a list
+	required bool       // no key is without it once it is normal
+	names    *nameRules // nil where valid UTF-8 within maxBytes is all that is asked
+}
+
+// nameRules are how the agent writes a label.
+type nameRules struct {
+	isName  func(text string) bool // and can stay
+	rewrite func(text, lang string) string
 }
 
 // labels describes the labels. The limits are the agent's, the budgets those of the
 // tracers, so that a service which moves its statistics here sees the same labels.
 var labels = [LabelCount]labelSpec{
 	LabelService: {
-		name: "service", maxBytes: MaxService, budget: 32, rewrite: ServiceName,
+		name: "service", maxBytes: MaxService, budget: 32, required: true, names: &nameRules{IsServiceName, ServiceName},
 		offset: unsafe.Offsetof(Key{}.Service),
 	},
 	LabelOperation: {
-		name: "operation", maxBytes: MaxOperation, budget: 64, rewrite: operationName,
+		name: "operation", maxBytes: MaxOperation, budget: 64, required: true, names: &nameRules{isOperationName, operationName},
 		offset: unsafe.Offsetof(Key{}.Operation),
 	},
 	LabelResource: {
-		name: "resource", maxBytes: MaxResource, budget: 1024,
+		name: "resource", maxBytes: MaxResource, budget: 1024, required: true,
 		offset: unsafe.Offsetof(Key{}.Resource),
 	},
 	LabelType: {
@@ -96,6 +103,9 @@ func (l Label) String() string {
 
 // MaxBytes is the longest text, or tag, that is kept whole.
 func (l Label) MaxBytes() int { return labels[l].maxBytes }
+
+// MaxTags is how many tags of a list are kept.
+func (l Label) MaxTags() int { return labels[l].maxTags }
 
 // Budget is the default of how many distinct values an origin may have in an interval.
 func (l Label) Budget() int { return labels[l].budget }

@@ -23,16 +23,13 @@ func unnamedService(lang string) string {
 // operationName is the name of an operation as the statistics show it: it begins with a
 // letter and has only letters, digits, '_' and '.'.
 func operationName(name, _ string) string {
-	if len(name) <= MaxOperation && isOperationName(name) {
-		return strings.TrimSuffix(name, "_")
-	}
 	trim(&name, MaxOperation)
 	first := strings.IndexFunc(name, isASCIILetter)
 	if first < 0 {
 		return unnamedOperation
 	}
 	name = name[first:]
-	if !isOperationName(name) {
+	if !hasOperationBytes(name) {
 		name = rewriteOperation(name)
 	}
 	return strings.TrimSuffix(name, "_")
@@ -69,12 +66,15 @@ const (
 	ofService               // stays in a service
 )
 
-// isOperationName says whether a name can stay. It can with '_' behind '.', which
-// rewriting would not leave.
+// isOperationName says whether a name can stay.
 func isOperationName(name string) bool {
-	if name == "" || classes[name[0]]&letter == 0 {
-		return false
-	}
+	return name != "" && len(name) <= MaxOperation && classes[name[0]]&letter != 0 &&
+		name[len(name)-1] != '_' && hasOperationBytes(name)
+}
+
+// hasOperationBytes says whether what follows a letter can stay. It can with '_' behind
+// '.', which rewriting would not leave.
+func hasOperationBytes(name string) bool {
 	for i := 1; i < len(name); i++ {
 		class := classes[name[i]]
 		if class&ofOperation == 0 && (class&separator == 0 || name[i-1] == '_') {

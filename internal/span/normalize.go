@@ -1,6 +1,9 @@
 package span
 
-import "slices"
+import (
+	"slices"
+	"unicode/utf8"
+)
 
 // The longest label of each kind, in bytes: the agent's own limits. What is
 // longer is cut, never refused, because a tracer's span is worth counting even
@@ -27,13 +30,7 @@ const (
 // what it was. So a key costs memory only for labels that must be rewritten.
 func (k *Key) Normalize(lang string) (changed bool) {
 	for l := range FirstList {
-		text, spec := k.Text(l), &labels[l]
-		switch {
-		case spec.rewrite != nil:
-			before := *text
-			*text = spec.rewrite(before, lang)
-			changed = changed || *text != before
-		case *text != "" && trim(text, spec.maxBytes):
+		if text := k.Text(l); !l.IsNormal(*text) && l.normalize(text, lang) {
 			changed = true
 		}
 	}
@@ -49,6 +46,30 @@ func (k *Key) Normalize(lang string) (changed bool) {
 		k.TraceRoot, changed = TraceRootNotSet, true
 	}
 	return changed
+}
+
+// IsNormal reports whether a text, or a tag of a list, is what the statistics show. It
+// may say no of one that Normalize would leave as it is.
+func (l Label) IsNormal(text string) bool {
+	spec := &labels[l]
+	switch {
+	case text == "":
+		return !spec.required
+	case spec.names != nil:
+		return spec.names.isName(text)
+	}
+	return len(text) <= spec.maxBytes && utf8.ValidString(text)
+}
+
+// normalize makes a text normal.
+func (l Label) normalize(text *string, lang string) (changed bool) {
+	spec := &labels[l]
+	if spec.names == nil {
+		return trim(text, spec.maxBytes)
+	}
+	before := *text
+	*text = spec.names.rewrite(before, lang)
+	return *text != before
 }
 
 // normalizeTags keeps the first tags of a list, each trimmed, and puts them in the

@@ -38,11 +38,13 @@ type Key struct {
 	AdditionalTags []string // "key:value", at most MaxAdditionalTags
 }
 
-// Clear empties the key and keeps the room of its lists.
+// Clear empties the key and keeps the room of its lists, which then hold no tag that the
+// key ever had.
 func (k *Key) Clear() {
-	clear(k.PeerTags)
-	clear(k.AdditionalTags)
-	*k = Key{PeerTags: k.PeerTags[:0], AdditionalTags: k.AdditionalTags[:0]}
+	peers, additional := k.PeerTags[:cap(k.PeerTags)], k.AdditionalTags[:cap(k.AdditionalTags)]
+	clear(peers)
+	clear(additional)
+	*k = Key{PeerTags: peers[:0], AdditionalTags: additional[:0]}
 }
 
 // TraceRoot says whether a span is the root of its trace. Its values are those

@@ -17,13 +17,13 @@ import (
 // Labels are as the tracer wrote them: over-long and invalid ones are for
 // Key.Normalize to mend.
 func ReadKey(k *span.Key, raw []byte) error {
-	k.Clear()
 	r := keyReader{Reader: msgpack.NewReader(raw), raw: raw}
-	count := r.Array()
-	if count < minKeyElements || count > maxKeyElements {
+	r.count = r.Array()
+	if r.count < minKeyElements || r.count > maxKeyElements {
+		k.Clear()
 		return malformed("decode key", "expected an array of %d to %d, found %s", minKeyElements, maxKeyElements, found(raw, 0))
 	}
-	r.labels(k, count)
+	r.labels(k)
 	switch {
 	case r.Failed():
 		k.Clear()
@@ -51,51 +51,37 @@ var keyLabels = [maxKeyElements]string{
 	"the additional tags, at most 256 strings or nil",
 }
 
-// keyReader reads labels one after the other, and counts those that were right.
+// keyReader reads the elements of a key one after the other. An element that a key does
+// not have reads as if it were nil.
 type keyReader struct {
 	msgpack.Reader
-	raw  []byte
-	read int // labels
+	raw   []byte
+	count int // elements
+	read  int // elements that were right
 }
 
-func (r *keyReader) labels(k *span.Key, count int) {
+func (r *keyReader) labels(k *span.Key) {
 	k.Service, k.Operation, k.Resource = r.text(), r.text(), r.text()
-	if count > 3 {
-		k.Type = r.text()
-	}
-	if count > 4 {
-		k.Kind = r.text()
-	}
-	if count > 5 {
-		k.TraceRoot = r.traceRoot()
-	}
-	if count > 6 {
-		k.HTTPStatus = r.status()
-	}
-	if count > 7 {
-		k.PeerTags = r.tags(k.PeerTags)
-	}
-	if count > 8 {
-		k.HTTPMethod = r.text()
-	}
-	if count > 9 {
-		k.HTTPEndpoint = r.text()
-	}
-	if count > 10 {
-		k.GRPCStatus = r.text()
-	}
-	if count > 11 {
-		k.ServiceSource = r.text()
-	}
-	if count > 12 {
-		k.Synthetics = r.flag()
-	}
-	if count > 13 {
-		k.AdditionalTags = r.tags(k.AdditionalTags)
-	}
+	k.Type, k.Kind = r.text(), r.text()
+	k.TraceRoot = r.traceRoot()
+	k.HTTPStatus = r.status()
+	k.PeerTags = r.tags(k.PeerTags[:0])
+	k.HTTPMethod, k.HTTPEndpoint = r.text(), r.text()
+	k.GRPCStatus, k.ServiceSource = r.text(), r.text()
+	k.Synthetics = r.flag()
+	k.AdditionalTags = r.tags(k.AdditionalTags[:0])
 }
 
-// done counts a label that was right.
+// isAbsent steps over a nil, and reports whether there is no element or it was one.
+func (r *keyReader) isAbsent() bool {
+	if r.read < r.count && !r.IsNil() {
+		return false
+	}
+	r.done()
+	return true
+}
+
+// done counts an element that was right.
 func (r *keyReader) done() {
 	if !r.Failed() {
 		r.read++
@@ -103,40 +89,44 @@ func (r *keyReader) done() {
 }
 
 func (r *keyReader) text() string {
+	if r.isAbsent() {
+		return ""
+	}
 	s := r.string()
 	r.done()
 	return s
 }
 
-// string reads a string or nil.
 func (r *keyReader) string() string {
-	if r.IsNil() {
-		return ""
-	}
 	s := r.Str().Of(r.raw)
 	return unsafe.String(unsafe.SliceData(s), len(s))
 }
 
-func (r *keyReader) status() (status uint32) {
-	if !r.IsNil() {
-		status = uint32(r.Uint(math.MaxUint32))
+func (r *keyReader) status() uint32 {
+	if r.isAbsent() {
+		return 0
 	}
+	status := r.Uint(math.MaxUint32)
 	r.done()
-	return status
+	return uint32(status)
 }
 
 func (r *keyReader) flag() bool {
-	is := !r.IsNil() && r.Bool()
+	if r.isAbsent() {
+		return false
+	}
+	is := r.Bool()
 	r.done()
 	return is
 }
 
 func (r *keyReader) traceRoot() span.TraceRoot {
-	isSet := r.Lead() != msgpack.Nil
-	switch isRoot := r.flag(); {
-	case !isSet:
+	if r.isAbsent() {
 		return span.TraceRootNotSet
-	case isRoot:
+	}
+	isRoot := r.Bool()
+	r.done()
+	if isRoot {
 		return span.TraceRootTrue
 	}
 	return span.TraceRootFalse
@@ -144,14 +134,19 @@ func (r *keyReader) traceRoot() span.TraceRoot {
 
 // tags reads a list into the room of an empty one.
 func (r *keyReader) tags(to []string) []string {
-	if !r.IsNil() {
-		count := r.Array()
-		if count > maxKeyTags {
-			r.Fail()
+	if r.isAbsent() {
+		return to
+	}
+	count := r.Array()
+	if count > maxKeyTags {
+		r.Fail()
+	}
+	for ; count > 0 && !r.Failed(); count-- {
+		tag := ""
+		if !r.IsNil() {
+			tag = r.string()
 		}
-		for ; count > 0 && !r.Failed(); count-- {
-			to = append(to, r.string())
-		}
+		to = append(to, tag)
 	}
 	r.done()
 	return to

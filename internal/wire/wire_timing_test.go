@@ -79,3 +79,18 @@ func BenchmarkAppendKey(b *testing.B) {
 		dst = AppendKey(dst[:0], &k)
 	}
 }
+
+func BenchmarkReadKey(b *testing.B) {
+	raw := AppendKey(nil, &span.Key{
+		Service: "service-0123456789ab", Operation: "operation.0123456789ab",
+		Resource: "GET /resource/0123456789ab", Type: "http", Kind: "client",
+		TraceRoot: span.TraceRootFalse, PeerTags: []string{"peer.hostname:host-0123456789ab"},
+	})
+	var key span.Key
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := ReadKey(&key, raw); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

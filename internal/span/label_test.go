@@ -1,0 +1,75 @@
+package span
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+)
+
+// places are what must be edited for a new label besides its entry in the table of labels.
+const places = `
+	internal/wire     keyElements, AppendKey and keyReader.labels with keyLabels; docs/protocol.md
+	internal/flush    groupEncoder.labels and labelsPresent, or textLabels: the agent's field
+	internal/clientstats  Payload.label: the same field, of tracers that count themselves
+	internal/standin  groupKey
+	internal/traces   Counter.label: from which tags of a span it is taken
+	client            labels.set and labels.are, keyBound`
+
+// TestEveryFieldOfAKeyIsALabelOrAFact: a string or list of a key that the table doesn't
+// describe would have no budget and no limit.
+func TestEveryFieldOfAKeyIsALabelOrAFact(t *testing.T) {
+	facts := []string{"TraceRoot", "HTTPStatus", "Synthetics"}
+	described := map[uintptr]Label{}
+	for l := range WholeKey {
+		if other, twice := described[labels[l].offset]; twice {
+			t.Errorf("%s and %s lie at the same place", l, other)
+		}
+		described[labels[l].offset] = l
+	}
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[Key]()) {
+		if slices.Contains(facts, field.Name) {
+			continue
+		}
+		l, ok := described[field.Offset]
+		if !ok {
+			t.Errorf("Key.%s is not in the table of labels. Give it an entry there, and edit:%s", field.Name, places)
+			continue
+		}
+		if isList := field.Type == reflect.TypeFor[[]string](); isList != (l >= FirstList) || !isList && field.Type.Kind() != reflect.String {
+			t.Errorf("Key.%s is a %s, which the label %s can't be", field.Name, field.Type, l)
+		}
+	}
+}
+
+// TestEveryLabelIsDescribed: what an entry leaves out would be a limit of nothing.
+func TestEveryLabelIsDescribed(t *testing.T) {
+	names := map[string]bool{WholeKey.String(): true}
+	for l := range WholeKey {
+		spec := &labels[l]
+		if spec.name == "" || names[spec.name] || spec.maxBytes == 0 || spec.budget == 0 || (spec.maxTags > 0) != (l >= FirstList) {
+			t.Errorf("label %d is described as %+v", l, *spec)
+		}
+		names[spec.name] = true
+		if found, ok := ParseLabel(spec.name); !ok || found != l {
+			t.Errorf("%s is parsed as %d", spec.name, found)
+		}
+	}
+}
+
+// TestEveryLabelTellsKeysApart sets one label of two keys after the other.
+func TestEveryLabelTellsKeysApart(t *testing.T) {
+	seen := map[string]Label{}
+	for l := range WholeKey {
+		var k Key
+		if l < FirstList {
+			*k.Text(l) = "x"
+		} else {
+			*k.Tags(l) = []string{"x"}
+		}
+		canonical := string(k.AppendCanonical(nil))
+		if other, twice := seen[canonical]; twice {
+			t.Errorf("%s and %s are the same in the canonical encoding", l, other)
+		}
+		seen[canonical] = l
+	}
+}

@@ -1,0 +1,23 @@
+package wire
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// TestEveryLabelTravels writes and reads keys with one label each.
+func TestEveryLabelTravels(t *testing.T) {
+	for l := range span.WholeKey {
+		var k span.Key
+		if l < span.FirstList {
+			*k.Text(l) = "x"
+		} else {
+			*k.Tags(l) = []string{"x"}
+		}
+		if got, err := DecodeKey(AppendKey(nil, &k)); err != nil || !reflect.DeepEqual(got, k) {
+			t.Errorf("%s: %+v became %+v, error %v; see keyElements, AppendKey and keyReader.labels", l, k, got, err)
+		}
+	}
+}
