@@ -7,9 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/routing"
-
 	"github.com/spanstatsd/spanstatsd/internal/ring"
+	"github.com/spanstatsd/spanstatsd/internal/routing"
 	"golang.org/x/sys/cpu"
 )
 

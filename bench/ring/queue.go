@@ -4,7 +4,6 @@ import (
 	"runtime"
 
 	"github.com/puzpuzpuz/xsync/v4"
-
 	"github.com/spanstatsd/spanstatsd/internal/ring"
 )
 

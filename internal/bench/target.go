@@ -14,10 +14,9 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/spanstatsd/spanstatsd/internal/bench/measure"
 	"github.com/spanstatsd/spanstatsd/internal/standin"
+	"golang.org/x/sys/unix"
 )
 
 // target is the daemon that is measured.

@@ -3,9 +3,8 @@ package clientstats
 import (
 	"unsafe"
 
-	"github.com/spanstatsd/spanstatsd/internal/sketch"
-
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
 )
 
 // limits is how much a body may make a Payload hold, by its length: several times what

@@ -5,9 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/spanstatsd/spanstatsd/internal/sketch"
-
 	"github.com/DataDog/sketches-go/ddsketch/pb/sketchpb"
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
 	"google.golang.org/protobuf/proto"
 )
 

@@ -5,11 +5,10 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/routing"
-
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
+	"github.com/spanstatsd/spanstatsd/internal/routing"
 )
 
 // StatusSchema is the version of the contract below: docs/status.md. A field
