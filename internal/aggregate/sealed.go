@@ -41,21 +41,6 @@ func NewSealed(cycle uint64, start, end time.Time, width time.Duration,
 	}
 }
 
-// sealed is the cycle for whoever flushes it. It is not current any more, and nobody is
-// inside it.
-func (c *Cycle) sealed() *Sealed {
-	origins, keys := c.registry.Contents()
-	s := NewSealed(c.number, c.started, time.Now(), c.width, origins, keys, c.tables...)
-	s.merged, s.release = c.merged, c.release
-	for _, table := range c.tables {
-		table.held.Store(0) // from here on the receiver's books hold them
-	}
-	if c.merged != nil {
-		c.merged.held.Store(0)
-	}
-	return s
-}
-
 // Parts visits all that was counted.
 func (s *Sealed) Parts(yield func(Part) bool) {
 	for _, table := range s.tables {

@@ -101,7 +101,16 @@ func (s *sealer) seal(number uint64) {
 	a := s.aggregator
 	a.cycles.awaitExits(number)
 	a.signal(ring.Signal{Kind: ring.Report, Arg: number})
-	sealed := a.cycles.at(number).sealed()
+	c := a.cycles.at(number)
+	origins, keys := c.registry.Contents()
+	sealed := NewSealed(number, c.started, time.Now(), c.width, origins, keys, c.tables...)
+	sealed.merged, sealed.release = c.merged, c.release
+	for _, table := range c.tables {
+		table.held.Store(0) // from here on the receiver's books hold them
+	}
+	if c.merged != nil {
+		c.merged.held.Store(0)
+	}
 	s.unresolved = append(slices.DeleteFunc(s.unresolved, (*Delivery).resolved), sealed.Delivery)
 	a.sealed.Inc()
 	a.lastSeal.Store(time.Now())
