@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/bench"
 	"github.com/spf13/cobra"
@@ -139,8 +138,8 @@ What follows -- goes to the daemon.`,
 }
 
 // newBenchTable completes a command that measures several things alike.
-func newBenchTable(cmd *cobra.Command, measure func(context.Context, bench.AllConfig) error) *cobra.Command {
-	c := bench.AllConfig{For: 10 * time.Second}
+func newBenchTable(cmd *cobra.Command, measure func(context.Context, bench.Config) error) *cobra.Command {
+	c := bench.DefaultConfig()
 	cmd.Args = daemonArguments
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c.Flags, c.Out, c.Log = args, cmd.OutOrStdout(), cmd.ErrOrStderr()
@@ -154,7 +153,9 @@ func newBenchTable(cmd *cobra.Command, measure func(context.Context, bench.AllCo
 
 // newBenchScaleCommand measures how a span's cost grows.
 func newBenchScaleCommand() *cobra.Command {
-	c := bench.ScaleConfig{For: 10 * time.Second, Rate: 1e6}
+	c := bench.DefaultConfig()
+	c.Rate = 1e6
+	var only []string
 	cmd := &cobra.Command{
 		Use:   "scale",
 		Short: "Measure how a span's cost grows with connections, origins, keys and cores",
@@ -163,7 +164,7 @@ origins and 10 to 100,000 keys, the limits raised, and what one processor and mo
 them carry. Prints a table.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			for _, name := range c.Only {
+			for _, name := range only {
 				if !slices.Contains(bench.ScaleNames(), name) {
 					return usageError{fmt.Errorf("parse --only: %q is none of %s", name, strings.Join(bench.ScaleNames(), ", "))}
 				}
@@ -174,13 +175,13 @@ them carry. Prints a table.`,
 			c.Out, c.Log = cmd.OutOrStdout(), cmd.ErrOrStderr()
 			ctx, stop := untilInterrupted(cmd.Context())
 			defer stop()
-			return bench.Scale(ctx, c)
+			return bench.Scale(ctx, c, only)
 		},
 	}
 	f := cmd.Flags()
 	f.DurationVar(&c.For, "for", c.For, "length of each measurement, behind a warm-up; 10s is one cycle with its flush")
 	f.Float64Var(&c.Rate, "rate", c.Rate, "spans a second, but for cores")
-	f.StringSliceVar(&c.Only, "only", nil, "what to measure: connections, origins, keys, cores (default: all)")
+	f.StringSliceVar(&only, "only", nil, "what to measure: connections, origins, keys, cores (default: all)")
 	return cmd
 }
 

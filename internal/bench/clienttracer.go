@@ -13,13 +13,12 @@ import (
 // clientTracer publishes through the client library, with labels, or with keys
 // that it encoded once.
 type clientTracer struct {
+	result
 	client    *client.Client
 	generator *workload.Generator
 	drawn     []workload.Snapshot
 	batch     []client.Snapshot
 	encoded   []*client.EncodedKey // by the workload's key; none: labels
-	attempted uint64
-	held      *latencies
 }
 
 // connectLimit is how long the client may take to reach a daemon that listens.
@@ -31,7 +30,7 @@ func connectClient(j *job, origin span.Origin, generator *workload.Generator) (*
 		return nil, err
 	}
 	t := &clientTracer{
-		client: c, generator: generator, held: newLatencies(),
+		client: c, generator: generator, result: newResult(),
 		drawn: make([]workload.Snapshot, j.Batch), batch: make([]client.Snapshot, j.Batch),
 	}
 	if j.Keys == Numbered {
@@ -62,10 +61,10 @@ func (t *clientTracer) publish(now time.Time) error {
 		s.Duration, s.End = time.Duration(d.Duration), now
 		s.Error, s.TopLevel = d.Flags&span.Error != 0, d.Flags&span.TopLevel != 0
 	}
-	t.attempted += uint64(len(t.batch))
+	t.Attempted += uint64(len(t.batch))
 	begun := time.Now()
 	t.client.Publish(t.batch)
-	t.held.add(time.Since(begun))
+	t.Publish.add(time.Since(begun))
 	return nil
 }
 
@@ -75,17 +74,13 @@ func (t *clientTracer) flush() error { return nil }
 func (t *clientTracer) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
 	defer cancel()
-	return t.client.Close(ctx)
-}
-
-func (t *clientTracer) report(into *result) {
+	err := t.client.Close(ctx)
 	stats := t.client.Stats()
-	into.Attempted += t.attempted
-	into.Handed += stats.Sent
+	t.Handed = stats.Sent
 	for _, losses := range []map[string]uint64{stats.Refused, stats.Lost} {
 		for reason, spans := range losses {
-			into.Refused[reason] += spans
+			t.Refused[reason] += spans
 		}
 	}
-	into.Publish.merge(t.held)
+	return err
 }

@@ -22,22 +22,27 @@ const (
 	HTTP   = "http"   // recorded requests, of the workload of traces alone
 )
 
+// Load is what of it a report repeats.
+type Load struct {
+	Workload    string  `json:"workload"`
+	Tracer      string  `json:"tracer"`      // Wire or Client
+	Keys        string  `json:"keys"`        // Raw or Numbered
+	Producers   int     `json:"producers"`   // processes
+	Connections int     `json:"connections"` // over all producers; at least one each
+	Origins     int     `json:"origins"`     // over all connections
+	Batch       int     `json:"batch"`       // spans of one message
+	Rate        float64 `json:"rate"`        // spans a second in all; 0: as fast as it goes
+}
+
 // Config is what to measure.
 type Config struct {
-	Workload    string
-	KeyCount    int    // so many keys in the shape of stable, instead of the workload's own; 0: its own
-	Format      string // of Traces, one of Recorded
-	Tracer      string // Wire or Client
-	Keys        string // Raw or Numbered
-	Producers   int    // processes
-	Connections int    // over all producers; at least one each
-	Origins     int    // over all connections
-	Batch       int    // spans of one message
-	Spans       uint64 // to send in all; 0: as many as For allows
-	For         time.Duration
-	WarmUp      time.Duration // the part of For that is left out of the costs
-	Rate        float64       // spans a second in all; 0: as fast as it goes
-	CPUs        int           // processors for the daemon and the tracers together; 0: all
+	Load
+	KeyCount int    // so many keys in the shape of stable, instead of the workload's own; 0: its own
+	Format   string // of Traces, one of Recorded
+	Spans    uint64 // to send in all; 0: as many as For allows
+	For      time.Duration
+	WarmUp   time.Duration // the part of For that is left out of the costs
+	CPUs     int           // processors for the daemon and the tracers together; 0: all
 
 	Daemon string   // HTTP address of one that runs already; empty: start one
 	Socket string   // its socket
@@ -45,17 +50,16 @@ type Config struct {
 	Env    []string // and more of its environment
 
 	Profile string        // file for the daemon's CPU profile; empty: none
-	Program string        // the program to start; empty: this one
 	Every   time.Duration // between two lines about a run under way; 0: none
-	Out     io.Writer     // takes those lines
-	Log     io.Writer     // takes what the daemon warns of
+	Out     io.Writer     `json:"-"` // takes those lines
+	Log     io.Writer     `json:"-"` // takes what the daemon warns of
 }
 
 // DefaultConfig is the defaults of the command line.
 func DefaultConfig() Config {
 	return Config{
-		Workload: workload.Stable, Format: Recorded[0], Tracer: Wire, Keys: Raw, Producers: 1, Connections: 1, Origins: 1,
-		Batch: 64, For: 10 * time.Second, Socket: "/var/run/spanstatsd/spans.sock",
+		Load:   Load{Workload: workload.Stable, Tracer: Wire, Keys: Raw, Producers: 1, Connections: 1, Origins: 1, Batch: 64},
+		Format: Recorded[0], For: 10 * time.Second, Socket: "/var/run/spanstatsd/spans.sock",
 		Out: io.Discard, Log: io.Discard,
 	}
 }

@@ -9,14 +9,9 @@ import (
 func (r *Report) fault(err error) { r.Faults = append(r.Faults, err.Error()) }
 
 func (r *run) newReport() *Report {
-	c := &r.config
-	report := &Report{
-		Workload: c.Workload, Tracer: c.Tracer, Keys: c.Keys, Producers: c.Producers,
-		Connections: c.Connections, Origins: c.Origins, Batch: c.Batch, Rate: c.Rate,
-		Refused: map[string]uint64{}, Faults: []string{},
-	}
-	if c.KeyCount > 0 {
-		report.Workload = fmt.Sprintf("%d keys", c.KeyCount)
+	report := &Report{Load: r.config.Load, Refused: map[string]uint64{}, Faults: []string{}}
+	if r.config.KeyCount > 0 {
+		report.Workload = fmt.Sprintf("%d keys", r.config.KeyCount)
 	}
 	return report
 }
@@ -52,7 +47,7 @@ func (r *run) addCounts(report *Report, after *reading) {
 	report.SpansAttemptedPerSecond = float64(report.SpansAttempted) / report.Seconds
 	ages := newLatencies()
 	ages.addHistogram(grown.histogram("spanstatsd_span_age_seconds"))
-	ages.longest = after.metrics["spanstatsd_span_age_max_seconds"] * 1e9
+	ages.Longest = after.metrics["spanstatsd_span_age_max_seconds"] * 1e9
 	report.PublishToTable = ages.times()
 	report.Flushes = uint64(grown["spanstatsd_flush_seconds_count"])
 	if report.Flushes > 0 {

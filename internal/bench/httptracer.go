@@ -15,15 +15,13 @@ import (
 // something to send, for the daemon waits five seconds for a first request, and
 // another tracer may take longer to start.
 type httpTracer struct {
+	result
 	socket    string
 	conn      *net.UnixConn // nil until then
 	answers   *bufio.Reader
 	recording *recording
 	message   []byte
 	body      []byte // the part of it that is stamped
-	attempted uint64
-	handed    uint64
-	held      *latencies
 }
 
 // spanAge is how old the last span of a request is when that is sent.
@@ -34,7 +32,7 @@ func newHTTPTracer(j *job) (*httpTracer, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &httpTracer{socket: j.Socket, recording: r, held: newLatencies()}
+	t := &httpTracer{socket: j.Socket, recording: r, result: newResult()}
 	var at int
 	t.message, at = r.message(j.ComputesStats)
 	t.body = t.message[at:]
@@ -57,7 +55,7 @@ func (t *httpTracer) publish(now time.Time) error {
 		}
 	}
 	t.recording.stamp(t.body, now.Add(-spanAge))
-	t.attempted += uint64(t.recording.spans)
+	t.Attempted += uint64(t.recording.spans)
 	begun := time.Now()
 	if _, err := t.conn.Write(t.message); err != nil {
 		return fmt.Errorf("send traces: %w", err)
@@ -73,8 +71,8 @@ func (t *httpTracer) publish(now time.Time) error {
 	if answer.StatusCode != http.StatusOK {
 		return fmt.Errorf("send traces: the answer was %s", answer.Status)
 	}
-	t.held.add(time.Since(begun))
-	t.handed += uint64(t.recording.spans)
+	t.Publish.add(time.Since(begun))
+	t.Handed += uint64(t.recording.spans)
 	return nil
 }
 
@@ -86,10 +84,4 @@ func (t *httpTracer) close() error {
 		return nil
 	}
 	return t.conn.Close()
-}
-
-func (t *httpTracer) report(into *result) {
-	into.Attempted += t.attempted
-	into.Handed += t.handed
-	into.Publish.merge(t.held)
 }

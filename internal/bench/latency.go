@@ -1,44 +1,36 @@
 package bench
 
 import (
-	"encoding/json"
+	"maps"
 	"math"
+	"slices"
 	"time"
-
-	"github.com/DataDog/sketches-go/ddsketch"
-	"github.com/DataDog/sketches-go/ddsketch/pb/sketchpb"
-	"google.golang.org/protobuf/proto"
 )
 
-// latencies are times in nanoseconds, in a sketch that keeps a quantile within one per
-// cent. A tracer's process writes them into its result, and they are merged here.
+// latencies count times in nanoseconds, by the nearest power of binGrowth. A tracer's
+// process writes them into its result, and they are merged here.
 type latencies struct {
-	sketch  *ddsketch.DDSketch
-	longest float64
+	Bins    map[int]uint64 `json:"bins"`
+	Longest float64        `json:"longest"`
 }
 
-func newLatencies() *latencies {
-	sketch, err := ddsketch.NewDefaultDDSketch(0.01)
-	if err != nil {
-		panic("BUG: make a sketch: " + err.Error())
-	}
-	return &latencies{sketch: sketch}
-}
+// binGrowth keeps a quantile within one per cent.
+const binGrowth = 1.02
 
-func (l *latencies) add(took time.Duration) { l.addCount(float64(max(took, 0)), 1) }
+func newLatencies() *latencies { return &latencies{Bins: map[int]uint64{}} }
+
+func (l *latencies) add(took time.Duration) { l.addCount(float64(took), 1) }
 
 func (l *latencies) addCount(ns float64, count uint64) {
-	if err := l.sketch.AddWithCount(ns, float64(count)); err != nil {
-		panic("BUG: add a latency: " + err.Error())
-	}
-	l.longest = max(l.longest, ns)
+	l.Bins[int(math.Round(math.Log(max(ns, 1))/math.Log(binGrowth)))] += count
+	l.Longest = max(l.Longest, ns)
 }
 
 func (l *latencies) merge(other *latencies) {
-	if err := l.sketch.MergeWith(other.sketch); err != nil {
-		panic("BUG: merge latencies: " + err.Error())
+	for bin, count := range other.Bins {
+		l.Bins[bin] += count
 	}
-	l.longest = max(l.longest, other.longest)
+	l.Longest = max(l.Longest, other.Longest)
 }
 
 // addHistogram adds what a metric of the daemon counts in seconds, each bucket in its
@@ -57,35 +49,6 @@ func (l *latencies) addHistogram(buckets []bucket) {
 	}
 }
 
-// latenciesJSON is how they travel from process to process.
-type latenciesJSON struct {
-	Sketch  []byte  `json:"sketch"`
-	Longest float64 `json:"longest"`
-}
-
-func (l *latencies) MarshalJSON() ([]byte, error) {
-	sketch, err := proto.Marshal(l.sketch.ToProto())
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(latenciesJSON{sketch, l.longest})
-}
-
-func (l *latencies) UnmarshalJSON(text []byte) error {
-	var read latenciesJSON
-	if err := json.Unmarshal(text, &read); err != nil {
-		return err
-	}
-	var message sketchpb.DDSketch
-	err := proto.Unmarshal(read.Sketch, &message)
-	if err != nil {
-		return err
-	}
-	l.longest = read.Longest
-	l.sketch, err = ddsketch.FromProto(&message)
-	return err
-}
-
 // Times are quantiles in nanoseconds.
 type Times struct {
 	P50     float64 `json:"p50_ns"`
@@ -97,9 +60,20 @@ type Times struct {
 
 // times are the quantiles, none of them beyond the longest of all.
 func (l *latencies) times() Times {
-	t := Times{Longest: l.longest, Samples: uint64(l.sketch.GetCount())}
-	if quantiles, err := l.sketch.GetValuesAtQuantiles([]float64{0.5, 0.99, 0.999}); err == nil { // else it is empty
-		t.P50, t.P99, t.P999 = min(quantiles[0], l.longest), min(quantiles[1], l.longest), min(quantiles[2], l.longest)
+	t := Times{Longest: l.Longest}
+	for _, count := range l.Bins {
+		t.Samples += count
 	}
+	quantile := func(share float64) float64 {
+		below := uint64(share * float64(t.Samples))
+		for _, bin := range slices.Sorted(maps.Keys(l.Bins)) {
+			if below < l.Bins[bin] {
+				return min(math.Pow(binGrowth, float64(bin)), l.Longest)
+			}
+			below -= l.Bins[bin]
+		}
+		return 0
+	}
+	t.P50, t.P99, t.P999 = quantile(0.5), quantile(0.99), quantile(0.999)
 	return t
 }

@@ -28,19 +28,17 @@ func (c *Config) jobs(socket string) []job {
 	all := uint64(c.Connections)
 	first := 0
 	for i := range jobs {
-		jobs[i] = job{
-			Workload: c.Workload, KeyCount: c.KeyCount, Tracer: c.Tracer, Keys: c.Keys, Socket: socket,
-			First: first, Connections: c.Connections / c.Producers, All: c.Connections, Origins: c.Origins, Batch: c.Batch,
-			Spans: (c.Spans + all - 1) / all, For: c.For, Rate: c.Rate / float64(all),
-			Format: c.Format,
-		}
+		j := job{Config: *c, First: first, All: c.Connections}
+		j.Socket, j.Connections = socket, c.Connections/c.Producers
+		j.Spans, j.Rate = (c.Spans+all-1)/all, c.Rate/float64(all)
 		if i < c.Connections%c.Producers {
-			jobs[i].Connections++
+			j.Connections++
 		}
 		if c.Workload == workload.Burst && c.KeyCount == 0 {
-			jobs[i].Burst = (workload.BurstSpans + all - 1) / all
+			j.Burst = (workload.BurstSpans + all - 1) / all
 		}
-		first += jobs[i].Connections
+		first += j.Connections
+		jobs[i] = j
 	}
 	return jobs
 }
@@ -48,7 +46,7 @@ func (c *Config) jobs(socket string) []job {
 // startProducer starts a process and tells it its job. It has connected when
 // this returns.
 func startProducer(c *Config, j job) (*producer, error) {
-	cmd, err := program(c, "bench", "tracer")
+	cmd, err := program("bench", "tracer")
 	if err != nil {
 		return nil, err
 	}

@@ -7,15 +7,8 @@ import (
 // Report is what a run found. Its names in JSON are stable, and stand in
 // docs/benchmarks.md with their meaning.
 type Report struct {
-	Workload    string  `json:"workload"`
-	Tracer      string  `json:"tracer"`
-	Keys        string  `json:"keys"`
-	Producers   int     `json:"producers"`
-	Connections int     `json:"connections"`
-	Origins     int     `json:"origins"`
-	Batch       int     `json:"batch"`
-	Rate        float64 `json:"rate"`
-	Seconds     float64 `json:"seconds"`
+	Load
+	Seconds float64 `json:"seconds"`
 
 	SpansAttempted          uint64            `json:"spans_attempted"`
 	SpansAttemptedPerSecond float64           `json:"spans_attempted_per_second"`

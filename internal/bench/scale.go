@@ -2,21 +2,9 @@ package bench
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"runtime"
 	"slices"
-	"time"
 )
-
-// ScaleConfig is what to measure of how costs grow.
-type ScaleConfig struct {
-	For      time.Duration // of each point, behind a warm-up
-	Rate     float64       // spans a second in all, but where speed itself is measured
-	Only     []string      // names of sweeps; none: all
-	Program  string
-	Out, Log io.Writer
-}
 
 // sweep is one question of scale: what changes, through which values.
 type sweep struct {
@@ -60,43 +48,37 @@ func ScaleNames() (names []string) {
 	return names
 }
 
-// Scale measures how the cost of a span grows with each of them, and prints a table.
-func Scale(ctx context.Context, c ScaleConfig) error {
-	t := newTable(c.Out, "", "", "daemon CPU ns, raw / numbered keys", "in the kernel", "tracer CPU ns", "allocations", "peak MiB", "accepted/s", "dropped")
+// Scale measures how the cost of a span grows with each of them, or with some, and prints
+// a table. Each point lasts as long as c says, behind a warm-up.
+func Scale(ctx context.Context, c Config, only []string) error {
+	columns := slices.Concat([]string{"", "raw / numbered keys"}, costColumns)
+	t := newTable(c.Out, columns...)
+	c.WarmUp = c.For / 4
+	c.For += c.WarmUp
+	c.Flags = roomForAll
 	for _, s := range sweeps {
-		if len(c.Only) > 0 && !slices.Contains(c.Only, s.name) {
+		if len(only) > 0 && !slices.Contains(only, s.name) {
 			continue
 		}
 		for _, value := range s.values {
-			raw, err := exactly(ctx, c.point(&s, value, Raw))
-			if err != nil {
-				return err
+			cells := []string{s.name, thousands(float64(value))}
+			config := c
+			s.change(&config, value)
+			for _, config.Keys = range []string{Raw, Numbered} {
+				r, err := exactly(ctx, config)
+				if err != nil {
+					return err
+				}
+				if cost := r.costCells(); config.Keys == Raw {
+					cells = append(cells, cost...)
+				} else {
+					for i := range cost {
+						cells[2+i] += " / " + cost[i]
+					}
+				}
 			}
-			numbered, err := exactly(ctx, c.point(&s, value, Numbered))
-			if err != nil {
-				return err
-			}
-			both := func(show func(*Report) string) string { return show(raw) + " / " + show(numbered) }
-			t.row(s.name, thousands(float64(value)),
-				both(func(r *Report) string { return whole(r.DaemonCPU) }),
-				both(func(r *Report) string { return whole(r.DaemonSystemCPU) }),
-				both(func(r *Report) string { return whole(r.TracerCPU) }),
-				both(func(r *Report) string { return fmt.Sprintf("%.4f", r.DaemonAllocs) }),
-				both(func(r *Report) string { return mebibytes(r.DaemonPeakRSS) }),
-				both(func(r *Report) string { return thousands(r.SpansAcceptedPerSecond) }),
-				both(func(r *Report) string { return thousands(float64(r.Books.Dropped)) }))
+			t.row(cells...)
 		}
 	}
 	return t.flush()
-}
-
-// point is the run for one value.
-func (c *ScaleConfig) point(s *sweep, value int, keys string) Config {
-	config := DefaultConfig()
-	config.WarmUp = c.For / 4
-	config.For = config.WarmUp + c.For
-	config.Rate, config.Program, config.Log = c.Rate, c.Program, c.Log
-	config.Keys, config.Flags = keys, roomForAll
-	s.change(&config, value)
-	return config
 }

@@ -23,11 +23,7 @@ const askLimit = 30 * time.Second
 type metrics map[string]float64
 
 // ask gets a path from the daemon's HTTP address.
-func ask(ctx context.Context, base, path string, read func(io.Reader) error) error {
-	return askWithin(ctx, askLimit, base, path, read)
-}
-
-func askWithin(ctx context.Context, limit time.Duration, base, path string, read func(io.Reader) error) error {
+func ask(ctx context.Context, limit time.Duration, base, path string, read func(io.Reader) error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+path, nil)
@@ -52,7 +48,7 @@ func askWithin(ctx context.Context, limit time.Duration, base, path string, read
 // holds a space.
 func scrape(ctx context.Context, base string) (metrics, error) {
 	m := metrics{}
-	err := ask(ctx, base, "/metrics", func(body io.Reader) error {
+	err := ask(ctx, askLimit, base, "/metrics", func(body io.Reader) error {
 		lines := bufio.NewScanner(body)
 		for lines.Scan() {
 			line := lines.Text()
@@ -116,18 +112,10 @@ func (m metrics) histogram(name string) (buckets []bucket) {
 	return buckets
 }
 
-// sum is all samples of a metric together.
-func (m metrics) sum(name string) (total uint64) {
-	for _, value := range m.by(name) {
-		total += value
-	}
-	return total
-}
-
 // status reads the books.
 func status(ctx context.Context, base string) (health.Books, error) {
 	var s health.Status
-	err := ask(ctx, base, "/status", func(body io.Reader) error {
+	err := ask(ctx, askLimit, base, "/status", func(body io.Reader) error {
 		return json.NewDecoder(body).Decode(&s)
 	})
 	return s.Books, err

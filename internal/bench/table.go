@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/workload"
 )
@@ -33,22 +33,6 @@ func (t table) flush() error {
 	return nil
 }
 
-// AllConfig is what to measure of every workload.
-type AllConfig struct {
-	For      time.Duration // of each
-	Flags    []string      // for the daemon
-	Program  string
-	Out, Log io.Writer
-}
-
-// config is a run of one workload.
-func (c *AllConfig) config(name string) Config {
-	config := DefaultConfig()
-	config.Workload = name
-	config.For, config.Flags, config.Program, config.Log = c.For, c.Flags, c.Program, c.Log
-	return config
-}
-
 // exactly runs a measurement that must not lose spans out of the books.
 func exactly(ctx context.Context, config Config) (*Report, error) {
 	r, err := Run(ctx, config)
@@ -68,37 +52,43 @@ func exactly(ctx context.Context, config Config) (*Report, error) {
 // machine does.
 const clientRate = 500_000
 
+// costColumns are what costCells fills.
+var costColumns = []string{"accepted/s", "dropped", "daemon CPU ns", "in the kernel", "tracer CPU ns", "allocations", "peak MiB"}
+
+func (r *Report) costCells() []string {
+	return []string{
+		thousands(r.SpansAcceptedPerSecond), thousands(float64(r.Books.Dropped)), whole(r.DaemonCPU), whole(r.DaemonSystemCPU),
+		whole(r.TracerCPU), fmt.Sprintf("%.4f", r.DaemonAllocs), whole(float64(r.DaemonPeakRSS) / (1 << 20)),
+	}
+}
+
 // All measures every workload, keys by their bytes and by numbers, as fast as it goes,
 // and then the client library at a rate at which it refuses nothing. It prints a table.
-func All(ctx context.Context, c AllConfig) error {
-	t := newTable(c.Out, "workload", "tracer", "keys", "accepted/s", "dropped", "daemon CPU ns", "in the kernel", "tracer CPU ns", "allocations", "peak MiB", "collector", "to table, p50 / p99", "publish, p50 / p99")
-	var runs []Config
-	for _, name := range workload.Names() {
-		runs = append(runs, c.config(name))
-	}
-	client := c.config(workload.Stable)
-	client.Tracer, client.Rate = Client, clientRate
-	for _, config := range append(runs, client) {
-		for _, config.Keys = range []string{Raw, Numbered} {
-			r, err := exactly(ctx, config)
+func All(ctx context.Context, c Config) error {
+	columns := slices.Concat([]string{"workload", "tracer", "keys"}, costColumns, []string{"collector", "to table, p50 / p99", "publish, p50 / p99"})
+	t := newTable(c.Out, columns...)
+	for _, name := range append(workload.Names(), Client) {
+		if c.Workload = name; name == Client {
+			c.Workload, c.Tracer, c.Rate = workload.Stable, Client, clientRate
+		}
+		for _, c.Keys = range []string{Raw, Numbered} {
+			r, err := exactly(ctx, c)
 			if err != nil {
 				return err
 			}
-			t.row("`"+r.Workload+"`", r.Tracer, r.Keys, thousands(r.SpansAcceptedPerSecond), thousands(float64(r.Books.Dropped)),
-				whole(r.DaemonCPU), whole(r.DaemonSystemCPU), whole(r.TracerCPU), fmt.Sprintf("%.4f", r.DaemonAllocs), mebibytes(r.DaemonPeakRSS),
-				fmt.Sprintf("%.2f %%", 100*r.DaemonGCShare), r.PublishToTable.pair(), r.Publish.pair())
+			t.row(slices.Concat([]string{"`" + r.Workload + "`", r.Tracer, r.Keys}, r.costCells(),
+				[]string{fmt.Sprintf("%.2f %%", 100*r.DaemonGCShare), r.PublishToTable.pair(), r.Publish.pair()})...)
 		}
 	}
 	return t.flush()
 }
 
 // AllTraces measures the workload of traces with every recording, and prints a table.
-func AllTraces(ctx context.Context, c AllConfig) error {
+func AllTraces(ctx context.Context, c Config) error {
 	t := newTable(c.Out, "requests", "spans each", "counted", "bytes a span", "handing on, daemon CPU ns", "and counting", "counting adds", "counting alone", "allocations, alone", "answer, p50 / p99", "and counting", "left to the agent")
-	for _, format := range Recorded {
-		config := c.config(Traces)
-		config.Format = format
-		report, err := exactly(ctx, config)
+	c.Workload = Traces
+	for _, c.Format = range Recorded {
+		report, err := exactly(ctx, c)
 		if err != nil {
 			return err
 		}
@@ -110,8 +100,6 @@ func AllTraces(ctx context.Context, c AllConfig) error {
 }
 
 func whole(n float64) string { return fmt.Sprintf("%.0f", n) }
-
-func mebibytes(bytes uint64) string { return whole(float64(bytes) / (1 << 20)) }
 
 // pair is the median and the slowest hundredth.
 func (t Times) pair() string { return nanoseconds(t.P50) + " / " + nanoseconds(t.P99) }

@@ -89,7 +89,7 @@ func startTarget(c *Config) (t *target, err error) {
 	if c.Profile != "" {
 		arguments = append(arguments, "--debug")
 	}
-	if t.cmd, err = program(c, arguments...); err != nil {
+	if t.cmd, err = program(arguments...); err != nil {
 		return t, err
 	}
 	t.cmd.Env = append(os.Environ(), c.Env...)
@@ -118,15 +118,11 @@ func startTarget(c *Config) (t *target, err error) {
 	}
 }
 
-// program is this program, or the one that was given, as a process that a signal
-// to this one does not reach.
-func program(c *Config, arguments ...string) (*exec.Cmd, error) {
-	path := c.Program
-	if path == "" {
-		var err error
-		if path, err = os.Executable(); err != nil {
-			return nil, fmt.Errorf("find this program: %w", err)
-		}
+// program is this program as a process that a signal to this one does not reach.
+func program(arguments ...string) (*exec.Cmd, error) {
+	path, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program: %w", err)
 	}
 	cmd := exec.Command(path, arguments...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -15,25 +15,14 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/workload"
 )
 
-// job is what one tracer's process is told to do.
+// job is what one tracer's process is told to do. Of its Config, Connections are its own,
+// and Spans and Rate are of one connection.
 type job struct {
-	Workload    string        `json:"workload"`
-	KeyCount    int           `json:"key_count"`
-	Tracer      string        `json:"tracer"`
-	Keys        string        `json:"keys"`
-	Socket      string        `json:"socket"`
-	First       int           `json:"first"` // number of its first connection among all
-	Connections int           `json:"connections"`
-	All         int           `json:"all"`     // connections of all tracers
-	Origins     int           `json:"origins"` // of all connections
-	Batch       int           `json:"batch"`
-	Spans       uint64        `json:"spans"` // a connection; 0: any number
-	For         time.Duration `json:"for"`   // 0: until the spans are sent
-	Rate        float64       `json:"rate"`  // spans a second and connection; 0: any
-	Burst       uint64        `json:"burst"` // spans of a connection's burst; 0: none
-
-	Format        string `json:"format"`         // of requests with traces, the tracer's or ""
-	ComputesStats bool   `json:"computes_stats"` // they are marked as counted
+	Config
+	First         int    // number of its first connection among all
+	All           int    // connections of all tracers
+	Burst         uint64 // spans of a connection's burst; 0: none
+	ComputesStats bool   // requests with traces are marked as counted
 
 	shared []message // encoded for all of its wire tracers
 }
@@ -49,6 +38,8 @@ type result struct {
 }
 
 func newResult() result { return result{Refused: map[string]uint64{}, Publish: newLatencies()} }
+
+func (r *result) did() *result { return r }
 
 // merge adds what another tracer did.
 func (r *result) merge(other *result) {
@@ -71,8 +62,8 @@ type emitter interface {
 	flush() error
 	// close says bye, and returns when the daemon has read everything.
 	close() error
-	// report adds what was done to a result.
-	report(into *result)
+	// did is what was done, complete when it was closed.
+	did() *result
 }
 
 // Tracer is the process of a tracer: it reads its job, does it, and writes the
@@ -136,7 +127,7 @@ func (j *job) drive(ctx context.Context, emitters []emitter, r *result) error {
 		if err := e.close(); err != nil && failed[i] == nil {
 			failed[i] = err
 		}
-		e.report(r)
+		r.merge(e.did())
 	}
 	after, err := measure.OwnCPU()
 	if err != nil {

@@ -19,6 +19,7 @@ const writeSize = 64 << 10
 // wireTracer writes messages. What it can encode before it starts, it does; a
 // workload without keys that come again has to be encoded on the way.
 type wireTracer struct {
+	result
 	conn     *net.UnixConn
 	read     chan error // why the daemon's end was read to its end
 	encoder  encoder
@@ -28,8 +29,6 @@ type wireTracer struct {
 
 	buffer   []byte // to be written
 	buffered uint64 // its spans
-	handed   uint64
-	held     *latencies
 }
 
 // message is a spans message, with a define message before it where one is
@@ -55,7 +54,7 @@ func connectWire(j *job, number int, origin span.Origin, generator *workload.Gen
 	}
 	_ = conn.SetWriteBuffer(wire.SendBuffer) // as the client does it, too
 	t := &wireTracer{
-		conn: conn, read: make(chan error, 1), held: newLatencies(),
+		conn: conn, read: make(chan error, 1), result: newResult(),
 		encoder: encoder{generator: generator, batch: make([]workload.Snapshot, j.Batch), isNumbered: j.Keys == Numbered},
 	}
 	if err := t.greet(origin); err != nil {
@@ -109,14 +108,12 @@ func (t *wireTracer) greet(origin span.Origin) error {
 
 // define numbers the keys of the workload in their order.
 func (t *wireTracer) define(keys []span.Key) error {
-	for first := 0; first < len(keys); first += defineKeys {
-		some := keys[first:min(first+defineKeys, len(keys))]
-		frame := wire.BeginDefine(nil)
-		for i := range some {
-			frame = wire.AppendDefinition(frame, uint32(first+i), wire.AppendKey(nil, &some[i]))
-		}
-		wire.EndDefine(frame, 0, len(some))
-		if _, err := t.conn.Write(frame); err != nil {
+	all := make([]workload.Snapshot, len(keys))
+	for i := range keys {
+		all[i].Key = &keys[i]
+	}
+	for first := 0; first < len(all); first += defineKeys {
+		if _, err := t.conn.Write(t.encoder.define(nil, first, all[first:min(first+defineKeys, len(all))])); err != nil {
 			return fmt.Errorf("define keys: %w", err)
 		}
 	}
@@ -146,8 +143,9 @@ func (t *wireTracer) publish(now time.Time) error {
 	for _, at := range m.ends {
 		binary.BigEndian.PutUint64(copied[at:], end)
 	}
+	t.Attempted += uint64(m.spans)
 	t.buffered += uint64(m.spans)
-	t.held.add(time.Since(now))
+	t.Publish.add(time.Since(now))
 	return nil
 }
 
@@ -165,7 +163,7 @@ func (t *wireTracer) flush() error {
 			return fmt.Errorf("write spans: %w", err)
 		}
 	}
-	t.handed += t.buffered
+	t.Handed += t.buffered
 	t.buffered = 0
 	return nil
 }
@@ -186,12 +184,6 @@ func (t *wireTracer) close() error {
 	}
 }
 
-func (t *wireTracer) report(into *result) {
-	into.Attempted += t.handed + t.buffered
-	into.Handed += t.handed
-	into.Publish.merge(t.held)
-}
-
 // encoder makes messages of a workload.
 type encoder struct {
 	generator  *workload.Generator
@@ -206,7 +198,7 @@ func (e *encoder) encode(m *message) *message {
 	m.bytes, m.ends, m.spans = m.bytes[:0], m.ends[:0], len(e.batch)
 	areNew := e.batch[0].Index < 0
 	if e.isNumbered && areNew {
-		e.define(m)
+		m.bytes = e.define(m.bytes, 0, e.batch) // for this batch alone, as the Go client does it for a buffer
 	}
 	start := len(m.bytes)
 	m.bytes = wire.BeginSpans(m.bytes)
@@ -232,13 +224,14 @@ func (e *encoder) encode(m *message) *message {
 // snapshot: one byte of flags follows them.
 const endBack = 9
 
-// define numbers the keys of a batch for that batch alone, as the Go client does
-// it for a buffer.
-func (e *encoder) define(m *message) {
-	m.bytes = wire.BeginDefine(m.bytes)
-	for i := range e.batch {
-		e.key = wire.AppendKey(e.key[:0], e.batch[i].Key)
-		m.bytes = wire.AppendDefinition(m.bytes, uint32(i), e.key)
+// define appends a message that numbers the keys of some snapshots.
+func (e *encoder) define(to []byte, first int, some []workload.Snapshot) []byte {
+	start := len(to)
+	to = wire.BeginDefine(to)
+	for i := range some {
+		e.key = wire.AppendKey(e.key[:0], some[i].Key)
+		to = wire.AppendDefinition(to, uint32(first+i), e.key)
 	}
-	wire.EndDefine(m.bytes, 0, len(e.batch))
+	wire.EndDefine(to[start:], 0, len(some))
+	return to
 }

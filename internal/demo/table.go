@@ -59,14 +59,8 @@ func writeTable(w io.Writer, flush int, at time.Time, rows []Row, books health.B
 
 // readable is a duration with three significant figures.
 func readable(ms float64) string {
-	switch {
-	case ms >= 1000:
-		return fmt.Sprintf("%.2f s", ms/1000)
-	case ms >= 100:
-		return fmt.Sprintf("%.0f ms", ms)
-	case ms >= 10:
-		return fmt.Sprintf("%.1f ms", ms)
-	default:
-		return fmt.Sprintf("%.2f ms", ms)
+	if ms >= 1000 {
+		return fmt.Sprintf("%.3g s", ms/1000)
 	}
+	return fmt.Sprintf("%.3g ms", ms)
 }

@@ -101,9 +101,6 @@ func (t *traffic) serve(now time.Time) (spans uint64) {
 func (t *traffic) close(ctx context.Context) error {
 	var failed error
 	for i, c := range t.clients {
-		if c == nil {
-			continue
-		}
 		if err := c.Close(ctx); err != nil {
 			failed = errors.Join(failed, fmt.Errorf("close tracer of %s: %w", serviceNames[i], err))
 		}

@@ -54,7 +54,7 @@ func Start(cfg Config) (*Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start stand-in agent: %w", err)
 	}
-	a := &Agent{cfg: cfg, listener: listener, ledger: newLedger(), closed: make(chan struct{})}
+	a := &Agent{cfg: cfg, listener: listener, ledger: &ledger{}, closed: make(chan struct{})}
 	a.SetFault(nil)
 	a.SetInfo(DefaultInfo())
 	if cfg.Info != nil {

@@ -313,7 +313,7 @@ func TestCloseEndsARequestThatHangs(t *testing.T) {
 }
 
 func TestRowsAndProblemsAreBounded(t *testing.T) {
-	l := newLedger()
+	l := &ledger{}
 	for i := range maxRows + 50 {
 		l.count(&Group{Service: "s", Resource: fmt.Sprint(i), Hits: 1})
 		l.problem("problem %d", i)

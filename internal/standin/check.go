@@ -35,7 +35,20 @@ func tagSet(tags []string) string {
 	return strings.Join(sorted, "\x00")
 }
 
-// checkBucket notes what the agent would take and show wrongly.
+// check notes what the agent would take and show wrongly, and calls count for each
+// group with its sketches.
+func (p *Payload) check(weighted bool, problem func(format string, args ...any), count func(*Group, ...*ddsketch.DDSketch)) {
+	for i := range p.Stats {
+		p.Stats[i].check(problem)
+		for j := range p.Stats[i].Stats {
+			group := &p.Stats[i].Stats[j]
+			ok, errs := group.check(weighted, problem)
+			count(group, ok, errs)
+		}
+	}
+}
+
+// check notes what the agent would take and show wrongly.
 func (b *Bucket) check(problem func(format string, args ...any)) {
 	if b.Duration == 0 {
 		problem("a bucket of no duration")

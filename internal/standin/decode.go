@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
 
 	"github.com/vmihailenco/msgpack/v5"
@@ -53,21 +52,16 @@ func (d *decoder) value(to reflect.Value) error {
 	if err != nil {
 		return err
 	}
-	kind := to.Kind()
+	kind, isBytes := to.Kind(), to.Type() == reflect.TypeFor[[]byte]()
 	switch {
-	case kind == reflect.String && msgpcode.IsString(lead):
+	case kind == reflect.String && msgpcode.IsString(lead), isBytes && msgpcode.IsBin(lead),
+		kind == reflect.Bool && (lead == msgpcode.True || lead == msgpcode.False):
 		return d.Decode(to.Addr().Interface())
-	case kind == reflect.Bool && (lead == msgpcode.True || lead == msgpcode.False):
-		return d.Decode(to.Addr().Interface())
-	case to.CanUint() && isInteger(lead):
-		return d.unsigned(lead, to)
-	case to.CanInt() && isInteger(lead):
-		return d.signed(lead, to)
+	case (to.CanUint() || to.CanInt()) && isInteger(lead):
+		return d.integer(to)
 	case kind == reflect.Struct && isMap(lead):
 		return d.object(to)
-	case kind == reflect.Slice && to.Type().Elem().Kind() == reflect.Uint8 && msgpcode.IsBin(lead):
-		return d.binary(to)
-	case kind == reflect.Slice && to.Type().Elem().Kind() != reflect.Uint8 && isArray(lead):
+	case kind == reflect.Slice && !isBytes && isArray(lead):
 		return d.list(to)
 	}
 	return fmt.Errorf("lead byte %#x where %s is expected", lead, to.Type())
@@ -75,10 +69,6 @@ func (d *decoder) value(to reflect.Value) error {
 
 func isInteger(lead byte) bool {
 	return msgpcode.IsFixedNum(lead) || lead >= msgpcode.Uint8 && lead <= msgpcode.Int64
-}
-
-func isNegativeForm(lead byte) bool {
-	return lead >= msgpcode.NegFixedNumLow || lead >= msgpcode.Int8 && lead <= msgpcode.Int64
 }
 
 func isMap(lead byte) bool {
@@ -89,43 +79,14 @@ func isArray(lead byte) bool {
 	return msgpcode.IsFixedArray(lead) || lead == msgpcode.Array16 || lead == msgpcode.Array32
 }
 
-func (d *decoder) unsigned(lead byte, to reflect.Value) error {
-	n, err := d.DecodeUint64()
-	switch {
-	case err != nil:
-		return err
-	case isNegativeForm(lead) && n > math.MaxInt64:
-		return fmt.Errorf("integer %d, at least 0 is possible", int64(n))
-	case to.OverflowUint(n):
-		return fmt.Errorf("integer %d does not fit in a %s", n, to.Type())
+// integer reads an integer of any width. Scanning its digits refuses those that the
+// field has no room for, and a sign where it has none.
+func (d *decoder) integer(to reflect.Value) error {
+	n, err := d.DecodeInterface()
+	if err == nil {
+		_, err = fmt.Sscan(fmt.Sprint(n), to.Addr().Interface())
 	}
-	to.SetUint(n)
-	return nil
-}
-
-func (d *decoder) signed(lead byte, to reflect.Value) error {
-	n, err := d.DecodeInt64()
-	switch {
-	case err != nil:
-		return err
-	case !isNegativeForm(lead) && n < 0, to.OverflowInt(n):
-		return fmt.Errorf("integer %d does not fit in an %s", n, to.Type())
-	}
-	to.SetInt(n)
-	return nil
-}
-
-// binary checks that the bytes are there before it makes room for them.
-func (d *decoder) binary(to reflect.Value) error {
-	n, err := d.DecodeBytesLen()
-	if err != nil {
-		return err
-	}
-	if n > d.body.Len() {
-		return fmt.Errorf("%d bytes where %d are left", n, d.body.Len())
-	}
-	to.SetBytes(make([]byte, n))
-	return d.ReadFull(to.Bytes())
+	return err
 }
 
 // list reads an array, in which neither a bucket nor a group may be nil.

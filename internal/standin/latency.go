@@ -1,6 +1,10 @@
 package standin
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/DataDog/sketches-go/ddsketch"
+)
 
 // Latency is what a sketch says of the spans that it counts, in nanoseconds.
 // Every value is off by the sketch's own 1 % at most.
@@ -39,11 +43,6 @@ func (p *Payload) Problems() (problems []string) {
 			problems = append(problems, fmt.Sprintf(format, args...))
 		}
 	}
-	for i := range p.Stats {
-		p.Stats[i].check(note)
-		for j := range p.Stats[i].Stats {
-			p.Stats[i].Stats[j].check(true, note)
-		}
-	}
+	p.check(true, note, func(*Group, ...*ddsketch.DDSketch) {})
 	return problems
 }

@@ -43,22 +43,8 @@ type Rows struct {
 }
 
 // Add counts all groups of a payload.
-func (r *Rows) Add(p *Payload) error {
-	for i := range p.Stats {
-		for j := range p.Stats[i].Stats {
-			group := &p.Stats[i].Stats[j]
-			ok, err := decodeSummary(group.OkSummary)
-			if err != nil {
-				return err
-			}
-			failed, err := decodeSummary(group.ErrorSummary)
-			if err != nil {
-				return err
-			}
-			r.count(group, ok, failed)
-		}
-	}
-	return nil
+func (r *Rows) Add(p *Payload) {
+	p.check(true, func(string, ...any) {}, func(g *Group, sketches ...*ddsketch.DDSketch) { r.count(g, sketches...) })
 }
 
 // All are copies of the rows, in the order of their first appearance.

@@ -30,8 +30,6 @@ type ledger struct {
 	rows   Rows
 }
 
-func newLedger() *ledger { return &ledger{} }
-
 func (l *ledger) problem(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -52,15 +50,7 @@ func (l *ledger) accept(p *Payload, bytes int, weighted bool) {
 	if len(p.Stats) == 0 {
 		l.problem("a payload without buckets")
 	}
-	for i := range p.Stats {
-		bucket := &p.Stats[i]
-		bucket.check(l.problem)
-		for j := range bucket.Stats {
-			group := &bucket.Stats[j]
-			ok, errs := group.check(weighted, l.problem)
-			l.count(group, ok, errs)
-		}
-	}
+	p.check(weighted, l.problem, l.count)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.totals.Payloads++

@@ -12,9 +12,9 @@ const (
 	resources  = 64
 )
 
-// stableKeys has one key for each resource.
-func stableKeys() []span.Key {
-	keys := make([]span.Key, resources)
+// someKeys has n keys. Each has a resource of its own.
+func someKeys(n int) []span.Key {
+	keys := make([]span.Key, n)
 	for i := range keys {
 		keys[i] = newKey(i%services, i%operations, i)
 	}
@@ -30,15 +30,6 @@ func poolKeys() []span.Key {
 				keys = append(keys, newKey(service, operation, resource))
 			}
 		}
-	}
-	return keys
-}
-
-// numberedKeys has n keys of the same shape. Each has a resource of its own.
-func numberedKeys(n int) []span.Key {
-	keys := make([]span.Key, n)
-	for i := range keys {
-		keys[i] = newKey(i%services, i/services%operations, i)
 	}
 	return keys
 }

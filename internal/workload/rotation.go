@@ -30,9 +30,8 @@ const (
 // newSkew gives the first key 540 of 900 spans, the next nine 30 each, and one
 // to each of the other ninety, shuffled.
 func newSkew(rnd *rand.Rand) *rotation {
-	r := &rotation{keys: make([]span.Key, skewedKeys), order: make([]uint32, 0, skewedPeriod)}
+	r := &rotation{keys: someKeys(skewedKeys), order: make([]uint32, 0, skewedPeriod)}
 	for i := range r.keys {
-		r.keys[i] = newKey(i%services, i%operations, i)
 		share := 1
 		if i == 0 {
 			share = 540

@@ -81,7 +81,7 @@ func New(name string, seed uint64) (*Generator, error) {
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	switch name {
 	case Stable, Burst:
-		return &Generator{newRotation(stableKeys()), newSpread(rnd, ordinary)}, nil
+		return &Generator{newRotation(someKeys(resources)), newSpread(rnd, ordinary)}, nil
 	case Pool:
 		return &Generator{newRotation(poolKeys()), newSpread(rnd, ordinary)}, nil
 	case Skewed:
@@ -99,7 +99,7 @@ func New(name string, seed uint64) (*Generator, error) {
 // NewKeys returns the generator of a number of keys in rotation, otherwise in
 // the shape of stable: what a measurement needs that is about how many they are.
 func NewKeys(keys int, seed uint64) *Generator {
-	return &Generator{newRotation(numberedKeys(keys)), newSpread(rand.New(rand.NewPCG(seed, 0)), ordinary)}
+	return &Generator{newRotation(someKeys(keys)), newSpread(rand.New(rand.NewPCG(seed, 0)), ordinary)}
 }
 
 // Keys are the distinct keys of the workload, none where every span has its
