@@ -296,7 +296,7 @@ func TestHammer(t *testing.T) {
 	})
 	for range 6 {
 		before := c.Stats()
-		for now := before; now.Aggregated() < before.Aggregated()+2000 || now.Partitions.Epoch < before.Partitions.Epoch+20; now = c.Stats() {
+		for now, end := before, time.Now().Add(time.Minute); (now.Aggregated() < before.Aggregated()+2000 || now.Partitions.Epoch < before.Partitions.Epoch+20) && time.Now().Before(end); now = c.Stats() {
 			time.Sleep(time.Millisecond)
 		}
 		c.Seal()

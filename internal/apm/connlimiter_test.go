@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
 )
 
 // newConn is a connection of a process that is not admitted yet.
@@ -64,23 +66,17 @@ func TestOneConnectionTooMany(t *testing.T) {
 	if _, err := io.WriteString(inside, request); err != nil {
 		t.Fatal(err)
 	}
-	for s.counters.other.Load() == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	eventually.True(t, "a connection is refused", func() bool { return s.counters.other.Load() > 0 })
 	answer, _ := io.ReadAll(s.dial(t))
 	if !strings.HasPrefix(string(answer), "HTTP/1.1 503 ") || s.Stats().Refused != 1 || s.Stats().Connections != 1 {
 		t.Errorf("one too many got %q, the statistics are %+v", answer, s.Stats())
 	}
 	inside.Close()
-	for s.Stats().Connections > 0 {
-		time.Sleep(time.Millisecond)
-	}
+	eventually.True(t, "all connections are closed", func() bool { return s.Stats().Connections == 0 })
 	if _, err := io.WriteString(s.dial(t), request); err != nil {
 		t.Error(err)
 	}
-	for s.counters.other.Load() < 2 {
-		time.Sleep(time.Millisecond)
-	}
+	eventually.True(t, "two connections are refused", func() bool { return s.counters.other.Load() >= 2 })
 }
 
 // TestHeadersOfManyLines: however its bytes are cut, a header is counted to its end and

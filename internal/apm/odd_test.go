@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/vmihailenco/msgpack/v5"
 )
@@ -268,9 +269,7 @@ func TestTracerLeavesAnAgentThatHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	fmt.Fprintf(conn, "PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
-	for met.Load() == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	eventually.True(t, "the agent is met", func() bool { return met.Load() > 0 })
 	conn.Close()
 	p.free()
 	p.await("counted", 1)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
 	"github.com/spanstatsd/spanstatsd/internal/routing"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
@@ -70,9 +71,10 @@ func TestHotKeyIsSpread(t *testing.T) {
 	}
 	for _, next := range []string{"hot 1", "hot 2", "hot 3"} {
 		hot.Store(next)
-		for begun := time.Now(); !spreadSince(h.aggregator.Stats().Partitions, begun.Add(2*interval)); {
-			time.Sleep(10 * time.Millisecond)
-		}
+		begun := time.Now()
+		eventually.True(t, "the hot partition is spread", func() bool {
+			return spreadSince(h.aggregator.Stats().Partitions, begun.Add(2*interval))
+		})
 	}
 	done.Store(true)
 	sending.Wait()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
 )
 
 // TestLargeFramesWaitForSpace has one connection hold all the space with a frame
@@ -70,9 +71,7 @@ func TestSmallFramesNeedNoSpace(t *testing.T) {
 		healthy.send(spans(100, key("healthy")))
 	}
 	healthy.settle()
-	for h.buffers.used.Load() > 0 {
-		time.Sleep(time.Millisecond) // until the hogs have been cut off
-	}
+	eventually.True(t, "the hogs are cut off", func() bool { return h.buffers.used.Load() == 0 })
 	h.stop()
 	if got := h.rows["healthy"]; got != 10_000 {
 		t.Errorf("the healthy tracer was counted %d of 10000", got)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
@@ -150,9 +151,7 @@ func TestTooManyConnections(t *testing.T) {
 		t.Errorf("the third was closed with %q", reason)
 	}
 	first.settle()
-	for h.Stats().Connections == 2 {
-		time.Sleep(time.Millisecond) // the socket is closed a little before its place is free
-	}
+	eventually.True(t, "the place of the closed connection is free", func() bool { return h.Stats().Connections != 2 })
 	h.connect("3") // fails the test unless welcomed
 }
 
@@ -339,9 +338,7 @@ func TestDrainCutsOffAtTheDeadline(t *testing.T) {
 	for range 5 {
 		c.send(spans(200, key("r")))
 	}
-	for h.Stats().Frames < 3 {
-		time.Sleep(time.Millisecond)
-	}
+	eventually.True(t, "three frames are read", func() bool { return h.Stats().Frames >= 3 })
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	if err := h.Drain(ctx); !errors.Is(err, context.DeadlineExceeded) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
@@ -191,9 +192,7 @@ func TestHostile(t *testing.T) {
 			close(stop)
 			sending.Wait()
 			healthy.settle()
-			for h.Stats().Connections > 0 {
-				time.Sleep(time.Millisecond)
-			}
+			eventually.True(t, "all connections are closed", func() bool { return h.Stats().Connections == 0 })
 			if grown := int64(inUse()) - int64(before); grown > 24<<20 {
 				t.Errorf("%d bytes more are in use than before", grown)
 			}

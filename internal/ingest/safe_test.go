@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
 	"github.com/spanstatsd/spanstatsd/internal/socket"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
@@ -78,9 +79,7 @@ func TestFloodIsHeldToItsRate(t *testing.T) {
 			}
 		}
 	}()
-	for h.Stats().ReadsThrottled == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	eventually.True(t, "a read is put off", func() bool { return h.Stats().ReadsThrottled > 0 })
 	for range 10 {
 		healthy.send(spans(10, key("healthy")))
 	}
@@ -141,9 +140,7 @@ func TestKeysOfAllConnectionsAreBounded(t *testing.T) {
 	}
 	first.settle()
 	second.settle()
-	for h.Stats().Connections > 0 {
-		time.Sleep(time.Millisecond)
-	}
+	eventually.True(t, "all connections are closed", func() bool { return h.Stats().Connections == 0 })
 	h.stop()
 	if stats := h.Stats(); stats.KeysUncached == 0 || stats.DroppedTotal() != 0 {
 		t.Errorf("uncached %d, dropped %v", stats.KeysUncached, stats.Dropped)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
@@ -91,9 +92,8 @@ func TestFloodCostsOthersNothing(t *testing.T) {
 	sent := uint64(0)
 	r := h.aggregator.Ring(0)
 	passed := func() { // until all that is in the ring now has left it
-		for end := r.Drained() + uint64(r.Stats().Used); r.Drained() < end; {
-			time.Sleep(time.Millisecond)
-		}
+		end := r.Drained() + uint64(r.Stats().Used)
+		eventually.True(t, "what is in the ring is drained", func() bool { return r.Drained() >= end })
 	}
 	passed() // the first flood was alone for a while
 	for range rounds {
@@ -101,9 +101,9 @@ func TestFloodCostsOthersNothing(t *testing.T) {
 			healthy.send(spans(batch, key("healthy")))
 		}
 		sent += frames * batch
-		for !slices.ContainsFunc(h.Tracers(), func(tr Tracer) bool { return tr.Service == "healthy" && tr.Received == sent }) {
-			time.Sleep(time.Millisecond)
-		}
+		eventually.True(t, "all of the healthy one is received", func() bool {
+			return slices.ContainsFunc(h.Tracers(), func(tr Tracer) bool { return tr.Service == "healthy" && tr.Received == sent })
+		})
 		passed()
 	}
 	healthy.settle()

@@ -6,6 +6,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
 )
 
 // Whatever befalls a payload on its way to the real agent, the agent counts it
@@ -73,9 +75,9 @@ func TestTheAgentCountsNothingTwice(t *testing.T) {
 	}
 }
 
-// await returns when so many payloads have come by.
+// await returns when so many payloads have come by, or a minute later.
 func (f *front) await(n int) {
-	for len(f.posted()) < n {
+	for end := time.Now().Add(time.Minute); len(f.posted()) < n && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
 }
@@ -97,9 +99,7 @@ func TestTheAgentIsReplaced(t *testing.T) {
 	publish(t, c, shopSpans(100, "meanwhile"))
 	flushed := make(chan error, 1)
 	go func() { flushed <- c.Flush(t.Context()) }()
-	for d.metric(`spanstatsd_payloads_total{result="retried"}`) == "0" {
-		time.Sleep(time.Millisecond)
-	}
+	eventually.True(t, "a payload is retried", func() bool { return d.metric(`spanstatsd_payloads_total{result="retried"}`) != "0" })
 	new := startOracle(t, socket, nil)
 	if err := <-flushed; err != nil {
 		t.Fatal(err)
@@ -131,9 +131,7 @@ func TestStopWhileTheAgentIsAway(t *testing.T) {
 			d := startDaemon(t, at.path("spans"), "unix://"+at.path("agent"), "--shutdown-grace=1s")
 			c := d.tracer(origin)
 			publish(t, c, shopSpans(100, "lost"))
-			for d.books().Received < 100 {
-				time.Sleep(time.Millisecond)
-			}
+			eventually.True(t, "all is received", func() bool { return d.books().Received >= 100 })
 			d.stop()
 			if last := d.last(); last["unsent"] != 100.0 || last["flushed"] != 0.0 || d.cmd.ProcessState.ExitCode() != 0 {
 				t.Errorf("exit code %d, last line %v", d.cmd.ProcessState.ExitCode(), last)
