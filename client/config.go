@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -55,27 +56,12 @@ type Config struct {
 
 // complete fills in the defaults and says what cannot work.
 func (c Config) complete() (Config, error) {
-	if c.Socket == "" {
-		c.Socket = os.Getenv(SocketEnv)
-	}
-	if c.Socket == "" {
-		c.Socket = defaultSocket
-	}
-	if c.Name == "" {
-		c.Name = "spanstatsd-go"
-	}
-	if c.BufferBytes == 0 {
-		c.BufferBytes = defaultBufferBytes
-	}
-	if c.MaxAge == 0 {
-		c.MaxAge = defaultMaxAge
-	}
-	if c.MaxBackoff == 0 {
-		c.MaxBackoff = defaultMaxBackoff
-	}
-	if c.MaxAway == 0 {
-		c.MaxAway = defaultMaxAway
-	}
+	c.Socket = cmp.Or(c.Socket, os.Getenv(SocketEnv), defaultSocket)
+	c.Name = cmp.Or(c.Name, "spanstatsd-go")
+	c.BufferBytes = cmp.Or(c.BufferBytes, defaultBufferBytes)
+	c.MaxAge = cmp.Or(c.MaxAge, defaultMaxAge)
+	c.MaxBackoff = cmp.Or(c.MaxBackoff, defaultMaxBackoff)
+	c.MaxAway = cmp.Or(c.MaxAway, defaultMaxAway)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -30,8 +30,7 @@ func AppendBye(dst []byte, m *Bye) []byte {
 
 // DecodeBye reads a bye's body.
 func DecodeBye(body []byte) (Bye, error) {
-	var m Bye
-	err := readCold(TypeBye, body, func(r *coldReader, name string) {
+	return readCold(TypeBye, body, func(r *coldReader, m *Bye, name string) {
 		switch name {
 		case "reason":
 			m.Reason = r.text()
@@ -43,8 +42,4 @@ func DecodeBye(body []byte) (Bye, error) {
 			r.Skip()
 		}
 	})
-	if err != nil {
-		return Bye{}, err
-	}
-	return m, nil
 }

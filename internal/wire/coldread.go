@@ -28,15 +28,18 @@ type coldReader struct {
 }
 
 // readCold hands each entry of a body that is a map to field, whose reader then
-// stands at the entry's value.
-func readCold(t Type, body []byte, field func(r *coldReader, name string)) error {
+// stands at the entry's value. After an error the message is the zero one.
+func readCold[M any](t Type, body []byte, field func(r *coldReader, m *M, name string)) (m M, err error) {
 	doing := "decode " + t.String()
 	if err := validate(doing, body); err != nil {
-		return err
+		return m, err
 	}
 	r := &coldReader{Reader: msgpack.NewReader(body), doing: doing, body: body}
-	r.fields(field)
-	return r.err
+	r.fields(func(r *coldReader, name string) { field(r, &m, name) })
+	if r.err != nil {
+		m = *new(M)
+	}
+	return m, r.err
 }
 
 // validate checks that body is one whole value with nothing after it, nested no

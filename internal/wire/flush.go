@@ -26,8 +26,7 @@ func AppendFlushAnswer(dst []byte, m *Flush) []byte {
 
 // DecodeFlush reads the body of a request or of an answer.
 func DecodeFlush(body []byte) (Flush, error) {
-	var m Flush
-	err := readCold(TypeFlush, body, func(r *coldReader, name string) {
+	return readCold(TypeFlush, body, func(r *coldReader, m *Flush, name string) {
 		switch name {
 		case "id":
 			m.ID = r.number()
@@ -39,8 +38,4 @@ func DecodeFlush(body []byte) (Flush, error) {
 			r.Skip()
 		}
 	})
-	if err != nil {
-		return Flush{}, err
-	}
-	return m, nil
 }

@@ -55,8 +55,7 @@ func AppendHello(dst []byte, m *Hello) []byte {
 // DecodeHello reads a hello's body. A hello that names no version is malformed;
 // one that names a version unknown to us is not, so that it can be answered.
 func DecodeHello(body []byte) (Hello, error) {
-	var m Hello
-	err := readCold(TypeHello, body, func(r *coldReader, name string) {
+	m, err := readCold(TypeHello, body, func(r *coldReader, m *Hello, name string) {
 		switch name {
 		case "version":
 			m.Version = r.number()
@@ -70,12 +69,9 @@ func DecodeHello(body []byte) (Hello, error) {
 		}
 	})
 	if err == nil && m.Version == 0 {
-		err = malformed("decode hello", "it names no version, the first is %d", Version)
+		return Hello{}, malformed("decode hello", "it names no version, the first is %d", Version)
 	}
-	if err != nil {
-		return Hello{}, err
-	}
-	return m, nil
+	return m, err
 }
 
 func readOriginField(r *coldReader, o *span.Origin, name string) {

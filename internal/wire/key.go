@@ -13,67 +13,31 @@ const (
 	maxKeyTags     = 256 // in each of the two lists, normalised to fewer later
 )
 
-// AppendKey appends the canonical bytes of the key: equal keys give equal bytes.
-// It is most of what publishing a snapshot costs, so the labels stand in a row,
-// with a way out where a key usually ends; a loop over them cost a quarter
-// more.
+// AppendKey appends the canonical bytes of the key: equal keys give equal bytes. It
+// writes every label, and takes back those behind the last that is set: each of them
+// took one byte.
 func AppendKey(dst []byte, k *span.Key) []byte {
 	count := keyElements(k)
 	dst = append(dst, msgpack.FixArray|byte(count))
 	dst = appendStr(dst, k.Service)
 	dst = appendStr(dst, k.Operation)
 	dst = appendStr(dst, k.Resource)
-	if count == minKeyElements {
-		return dst
-	}
 	dst = appendOptional(dst, k.Type)
-	if count == 4 {
-		return dst
-	}
 	dst = appendOptional(dst, k.Kind)
-	if count == 5 {
-		return dst
-	}
 	dst = appendTraceRoot(dst, k.TraceRoot)
-	if count == 6 {
-		return dst
-	}
 	dst = appendStatus(dst, k.HTTPStatus)
-	if count == 7 {
-		return dst
-	}
 	dst = appendTags(dst, k.PeerTags)
-	if count == 8 {
-		return dst
-	}
 	dst = appendOptional(dst, k.HTTPMethod)
-	if count == 9 {
-		return dst
-	}
 	dst = appendOptional(dst, k.HTTPEndpoint)
-	if count == 10 {
-		return dst
-	}
-	return appendRareLabels(dst, k, count)
-}
-
-// appendRareLabels appends what stands behind the HTTP endpoint.
-func appendRareLabels(dst []byte, k *span.Key, count int) []byte {
 	dst = appendOptional(dst, k.GRPCStatus)
-	if count > 11 {
-		dst = appendOptional(dst, k.ServiceSource)
+	dst = appendOptional(dst, k.ServiceSource)
+	if k.Synthetics {
+		dst = append(dst, msgpack.True)
+	} else {
+		dst = append(dst, msgpack.Nil)
 	}
-	if count > 12 {
-		if k.Synthetics {
-			dst = append(dst, msgpack.True)
-		} else {
-			dst = append(dst, msgpack.Nil)
-		}
-	}
-	if count > 13 {
-		dst = appendTags(dst, k.AdditionalTags)
-	}
-	return dst
+	dst = appendTags(dst, k.AdditionalTags)
+	return dst[:len(dst)-(maxKeyElements-count)]
 }
 
 // keyElements is how many elements the key needs. It asks from the end, because

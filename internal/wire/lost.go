@@ -24,7 +24,7 @@ func AppendLost(dst []byte, m Lost) []byte {
 // DecodeLost reads the body of a lost message.
 func DecodeLost(body []byte) (Lost, error) {
 	m := Lost{}
-	err := readCold(TypeLost, body, func(r *coldReader, reason string) {
+	_, err := readCold(TypeLost, body, func(r *coldReader, _ *Lost, reason string) {
 		m[reason] = r.number()
 		if len(m) > MaxLost {
 			r.fault("expected at most %d reasons", MaxLost)

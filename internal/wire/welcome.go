@@ -36,8 +36,7 @@ func AppendWelcome(dst []byte, m *Welcome) []byte {
 // DecodeWelcome reads a welcome's body. One that announces less than the
 // protocol's least is malformed, so a tracer need not ask twice.
 func DecodeWelcome(body []byte) (Welcome, error) {
-	var m Welcome
-	err := readCold(TypeWelcome, body, func(r *coldReader, name string) {
+	m, err := readCold(TypeWelcome, body, func(r *coldReader, m *Welcome, name string) {
 		switch name {
 		case "version":
 			m.Version = r.number()
@@ -51,19 +50,16 @@ func DecodeWelcome(body []byte) (Welcome, error) {
 			m.MaxKeys = r.size()
 		case "features":
 			m.Features = Features{}
-			r.fields(m.Features.read)
+			r.fields(func(r *coldReader, name string) { readFeature(r, &m.Features, name) })
 		default:
 			r.Skip()
 		}
 	})
 	if err == nil && (m.MaxFrame < MinMaxFrame || m.MaxBatch < MinMaxBatch) {
-		err = malformed("decode welcome", "expected a max_frame of at least %d and a max_batch of at least %d, found %d and %d",
+		return Welcome{}, malformed("decode welcome", "expected a max_frame of at least %d and a max_batch of at least %d, found %d and %d",
 			MinMaxFrame, MinMaxBatch, m.MaxFrame, m.MaxBatch)
 	}
-	if err != nil {
-		return Welcome{}, err
-	}
-	return m, nil
+	return m, err
 }
 
 // featuresFields is how many fields write writes.
@@ -76,11 +72,7 @@ func AppendFeatures(dst []byte, m *Features) []byte {
 
 // DecodeFeatures reads the body of a features message.
 func DecodeFeatures(body []byte) (Features, error) {
-	var m Features
-	if err := readCold(TypeFeatures, body, m.read); err != nil {
-		return Features{}, err
-	}
-	return m, nil
+	return readCold(TypeFeatures, body, readFeature)
 }
 
 func (m *Features) write(w *coldWriter) {
@@ -91,7 +83,7 @@ func (m *Features) write(w *coldWriter) {
 	w.number("obfuscation_version", m.ObfuscationVersion)
 }
 
-func (m *Features) read(r *coldReader, name string) {
+func readFeature(r *coldReader, m *Features, name string) {
 	switch name {
 	case "stats":
 		m.Stats = r.flag()
