@@ -1,6 +1,7 @@
 package flush
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"time"
@@ -37,13 +38,11 @@ const (
 
 // withDefaults fills in what is not set and refuses what cannot work.
 func (c Config) withDefaults() (Config, error) {
-	setDefault(&c.MaxPayloadBytes, DefaultMaxPayloadBytes)
-	setDefault(&c.RetryBytes, DefaultRetryBytes)
-	setDefault(&c.RetryAge, DefaultRetryAge)
-	setDefault(&c.Timeout, DefaultTimeout)
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
+	c.MaxPayloadBytes = cmp.Or(c.MaxPayloadBytes, DefaultMaxPayloadBytes)
+	c.RetryBytes = cmp.Or(c.RetryBytes, DefaultRetryBytes)
+	c.RetryAge = cmp.Or(c.RetryAge, DefaultRetryAge)
+	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	switch {
 	case c.Agent.Network == "":
 		return c, fmt.Errorf("configure flush: no agent URL; take one from ParseAgentURL")
@@ -63,11 +62,4 @@ func (c Config) withDefaults() (Config, error) {
 func (c Config) Check() error {
 	_, err := c.withDefaults()
 	return err
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }

@@ -1,6 +1,7 @@
 package flush
 
 import (
+	"reflect"
 	"slices"
 	"sync"
 )
@@ -15,12 +16,6 @@ type Features struct {
 	DropsP0s           bool // it needs no traces that a tracer's sampling threw away
 	ObfuscationVersion uint64
 	MaxRequestBytes    int // what it refuses to read beyond, 0 if it did not say
-}
-
-func (f Features) equal(g Features) bool {
-	return f.Stats == g.Stats && f.FiltersTags == g.FiltersTags && f.DropsP0s == g.DropsP0s && f.ObfuscationVersion == g.ObfuscationVersion &&
-		f.MaxRequestBytes == g.MaxRequestBytes && slices.Equal(f.PeerTags, g.PeerTags) &&
-		slices.Equal(f.SpanKinds, g.SpanKinds) && slices.Equal(f.IgnoreResources, g.IgnoreResources)
 }
 
 // DefaultFeatures are those of the agent as it is shipped. They hold until it
@@ -65,7 +60,7 @@ func (s *featureStore) change(edit func(Features) Features) (before, after Featu
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before, after = s.features, edit(s.features)
-	if !after.equal(before) {
+	if !reflect.DeepEqual(after, before) {
 		s.features = after
 		close(s.superseded)
 		s.superseded = make(chan struct{})

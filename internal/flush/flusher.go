@@ -97,7 +97,7 @@ func (f *Flusher) Accept(sealed *aggregate.Sealed) {
 	defer f.accepting.Unlock()
 	began, spans, delivery := time.Now(), sealed.Spans(), sealed.Delivery
 	if sealed.Cleared > 0 {
-		f.books.hold(sealed.Cleared)
+		f.books.change(func(s *Stats) { s.Held += sealed.Cleared })
 		f.books.unsent(NotWanted, sealed.Cleared)
 	}
 	if spans == 0 {
@@ -105,13 +105,13 @@ func (f *Flusher) Accept(sealed *aggregate.Sealed) {
 		delivery.Resolve(nil)
 		return
 	}
-	f.books.hold(spans)
+	f.books.change(func(s *Stats) { s.Held += spans })
 	f.busiest.Store(f.busiestReader.busiest(sealed))
 	flush := f.history.begin(sealed, spans)
 	if reason, err := f.unwelcome(); err != nil {
 		sealed.Release()
 		f.books.unsent(reason, spans)
-		f.history.refused(flush, reason, err)
+		f.history.change(flush, func(f *Flush) { f.Outcomes[reason.result()], f.Said = 1, err.Error() })
 		delivery.Resolve(err)
 		return
 	}
@@ -122,8 +122,8 @@ func (f *Flusher) Accept(sealed *aggregate.Sealed) {
 	f.merger.forget()
 	sealed.Release()
 	took := time.Since(began)
-	f.books.sealed(took)
-	f.history.encoded(flush, unencodable, took)
+	f.books.change(func(s *Stats) { s.FlushSeconds.observe(took.Seconds()) })
+	f.history.change(flush, func(f *Flush) { f.Unencodable, f.EncodeSeconds = unencodable, took.Seconds() })
 	var err error
 	if unencodable > 0 {
 		f.books.unsent(Unencodable, unencodable)
@@ -157,8 +157,12 @@ func (f *Flusher) payloadLimit() int {
 func (f *Flusher) enqueue(c *cycleDelivery, p *payload, now time.Time) {
 	c.add()
 	p.born, p.cycle = now, c
-	f.books.made(p)
-	f.history.made(c.flush, p)
+	f.books.change(func(s *Stats) { s.PayloadBytes.observe(float64(len(p.body))) })
+	f.history.change(c.flush, func(f *Flush) {
+		f.Payloads++
+		f.Pending++
+		f.Bytes += len(p.body)
+	})
 	f.giveUp(QueueFull, f.queue.put(p))
 	notify(f.arrived)
 }

@@ -1,6 +1,7 @@
 package flush
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -52,38 +53,11 @@ func (h *history) begin(sealed *aggregate.Sealed, spans uint64) *Flush {
 	return f
 }
 
-// made notes one payload that a cycle became.
-func (h *history) made(f *Flush, p *payload) {
+// change makes one change of a flush that was begun.
+func (h *history) change(f *Flush, edit func(*Flush)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	f.Payloads++
-	f.Pending++
-	f.Bytes += len(p.body)
-}
-
-// encoded notes that there are no more of them.
-func (h *history) encoded(f *Flush, unencodable uint64, took time.Duration) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	f.Unencodable, f.EncodeSeconds = unencodable, took.Seconds()
-}
-
-// refused notes that a cycle was not encoded at all.
-func (h *history) refused(f *Flush, reason Reason, why error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	f.Outcomes[reason.result()]++
-	f.Said = why.Error()
-}
-
-// tried notes one request.
-func (h *history) tried(f *Flush, err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	f.Tries++
-	if err != nil {
-		f.Said = err.Error()
-	}
+	edit(f)
 }
 
 // resolved notes the final result of one payload.
@@ -102,10 +76,7 @@ func (h *history) look() []Flush {
 	flushes := make([]Flush, 0, len(h.flushes))
 	for _, f := range slices.Backward(h.flushes) {
 		seen := *f
-		seen.Outcomes = make(map[Result]int, len(f.Outcomes))
-		for result, payloads := range f.Outcomes {
-			seen.Outcomes[result] = payloads
-		}
+		seen.Outcomes = maps.Clone(f.Outcomes)
 		flushes = append(flushes, seen)
 	}
 	return flushes

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/dump"
 )
 
 // errNotWanted is why a payload to an agent without the endpoint was dropped.
@@ -73,11 +76,20 @@ func (f *Flusher) conclude(p *payload, a attempt) {
 	}
 	p.tries++
 	p.lastErr = a.err
-	f.history.tried(p.cycle.flush, a.err)
+	f.history.change(p.cycle.flush, func(f *Flush) {
+		f.Tries++
+		if a.err != nil {
+			f.Said = a.err.Error()
+		}
+	})
 	switch a.outcome {
 	case accepted:
 		f.backoff.reset()
-		f.books.flushed(p.spans)
+		f.books.change(func(s *Stats) {
+			s.Held -= p.spans
+			s.Flushed += p.spans
+			s.Payloads[ResultAccepted]++
+		})
 		f.history.resolved(p.cycle.flush, ResultAccepted)
 		p.cycle.resolve(nil)
 	case notYet:
@@ -100,7 +112,7 @@ func (f *Flusher) keep(p *payload, after time.Duration) {
 		f.giveUp(Shutdown, []*payload{p})
 		return
 	}
-	f.books.result(ResultRetried)
+	f.books.change(func(s *Stats) { s.Payloads[ResultRetried]++ })
 	f.backoff.extend(time.Now(), after)
 	f.giveUp(QueueFull, f.queue.put(p))
 }
@@ -109,7 +121,7 @@ func (f *Flusher) keep(p *payload, after time.Duration) {
 func (f *Flusher) giveUp(reason Reason, payloads []*payload) {
 	for _, p := range payloads {
 		f.books.unsent(reason, p.spans)
-		f.books.result(reason.result())
+		f.books.change(func(s *Stats) { s.Payloads[reason.result()]++ })
 		f.history.resolved(p.cycle.flush, reason.result())
 		f.outcomes.lost(reason, p)
 		p.cycle.resolve(p.failure(reason))
@@ -122,4 +134,51 @@ func (p *payload) failure(reason Reason) error {
 		return fmt.Errorf("send payload: %s before the first try", reason)
 	}
 	return fmt.Errorf("send payload: %s after %d tries: %w", reason, p.tries, p.lastErr)
+}
+
+const (
+	shortestPause = 500 * time.Millisecond
+	longestPause  = 30 * time.Second
+)
+
+// backoff is the pause between failures. It belongs to the way to the agent,
+// not to a payload: when one cannot get through, the next cannot either.
+type backoff struct {
+	until    time.Time
+	failures int
+}
+
+// over says whether the pause has ended.
+func (b *backoff) over(now time.Time) bool { return !now.Before(b.until) }
+
+// reset forgets past failures.
+func (b *backoff) reset() { *b = backoff{} }
+
+// extend begins a pause: twice as long with each failure in a row, less up to
+// half at random, so that many daemons do not come back to one agent together;
+// and never shorter than the agent asked for.
+func (b *backoff) extend(now time.Time, atLeast time.Duration) {
+	pause := longestPause
+	if b.failures < 6 { // 500 ms doubled six times is past the longest
+		pause = shortestPause << b.failures
+	}
+	b.failures++
+	pause -= time.Duration(rand.Int64N(int64(pause / 2)))
+	b.until = now.Add(max(pause, atLeast))
+}
+
+// keepRefused puts what the agent refused where a person can look at it, if the
+// operator named a place. The spans are lost all the same.
+func (f *Flusher) keepRefused(p *payload, refusal *dump.Refusal) {
+	if f.dumps == nil || refusal == nil {
+		return
+	}
+	refusal.Time, refusal.Agent, refusal.Spans, refusal.Body = time.Now(), f.cfg.Agent.String(), p.spans, p.body
+	file, err := f.dumps.Keep(refusal)
+	switch {
+	case err != nil:
+		f.cfg.Log.Warn("refused payload is not kept", "error", err)
+	case file != "":
+		f.cfg.Log.Info("refused payload is kept; look at it with: spanstatsd dump FILE", "file", file)
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"time"
 )
 
 // Stats is one consistent look at the flusher: at any moment each span that
@@ -72,34 +71,11 @@ func newBooks() *books {
 	return b
 }
 
-// hold takes spans in.
-func (b *books) hold(spans uint64) {
+// change makes one change of the books.
+func (b *books) change(edit func(*Stats)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.stats.Held += spans
-}
-
-// made notes one payload.
-func (b *books) made(p *payload) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.stats.PayloadBytes.observe(float64(len(p.body)))
-}
-
-// sealed notes how long one sealed cycle took to become payloads.
-func (b *books) sealed(took time.Duration) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.stats.FlushSeconds.observe(took.Seconds())
-}
-
-// flushed moves a payload's spans to what the agent has.
-func (b *books) flushed(spans uint64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.stats.Held -= spans
-	b.stats.Flushed += spans
-	b.stats.Payloads[ResultAccepted]++
+	edit(&b.stats)
 }
 
 // unsent moves spans to what the agent will never have.
@@ -108,12 +84,6 @@ func (b *books) unsent(reason Reason, spans uint64) {
 	defer b.mu.Unlock()
 	b.stats.Held -= spans
 	b.stats.Unsent[reason] += spans
-}
-
-func (b *books) result(r Result) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.stats.Payloads[r]++
 }
 
 // look copies everything.

@@ -26,8 +26,8 @@ func TestCrowd(t *testing.T) {
 	for range maxHTTPConnections {
 		inside = append(inside, open())
 	}
-	if answer, _ := io.ReadAll(open()); len(answer) > 0 || s.listener.refused.Load() != 1 {
-		t.Errorf("one too many got %q, %d are refused", answer, s.listener.refused.Load())
+	if answer, _ := io.ReadAll(open()); len(answer) > 0 || s.refused.Load() != 1 {
+		t.Errorf("one too many got %q, %d are refused", answer, s.refused.Load())
 	}
 	ask := func(conn net.Conn) string {
 		_, _ = io.WriteString(conn, "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")

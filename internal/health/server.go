@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/pprof"
 	"regexp"
 	"time"
 
@@ -47,8 +48,10 @@ type Limits struct {
 type Server struct {
 	config   Config
 	started  time.Time
-	listener *limitListener
+	listener net.Listener
 	http     *http.Server
+	open     atomic.Int64 // connections
+	refused  atomic.Uint64
 	ready    atomic.Bool
 	opened   atomic.Bool // was ready once
 	served   chan struct{}
@@ -63,14 +66,14 @@ func New(config Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for http: %w; choose another --http-addr", err)
 	}
-	s := &Server{config: config, started: time.Now(), listener: &limitListener{Listener: listener}, served: make(chan struct{})}
+	s := &Server{config: config, started: time.Now(), listener: listener, served: make(chan struct{})}
 	s.http = &http.Server{
 		Handler: s.routes(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
 		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
-		ErrorLog: slog.NewLogLogger(config.Log.Handler(), slog.LevelDebug),
+		ErrorLog: slog.NewLogLogger(config.Log.Handler(), slog.LevelDebug), ConnState: s.limitConnections,
 	}
 	if config.Debug {
-		s.http.WriteTimeout = profileTimeout
+		s.http.WriteTimeout = 2 * time.Minute // for a profile of the usual 30 seconds, and a few more
 	}
 	return s, nil
 }
@@ -79,7 +82,7 @@ func New(config Config) (*Server, error) {
 func (s *Server) routes() *http.ServeMux {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
-		&collector{s.config.Sources, s.config.Version, s.config.Memory.Total, s.config.MemoryLimit, s.listener.refused.Load},
+		&collector{s.config.Sources, s.config.Version, s.config.Memory.Total, s.config.MemoryLimit, s.refused.Load},
 		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectorTime)),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
@@ -90,9 +93,33 @@ func (s *Server) routes() *http.ServeMux {
 	mux.HandleFunc("GET /status", s.status)
 	addPage(mux)
 	if s.config.Debug {
-		addProfiles(mux)
+		// They cost CPU while they run and show memory.
+		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+		mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	}
 	return mux
+}
+
+// maxHTTPConnections bounds connections: probes, scrapes and people are a handful.
+// Each costs some tens of KiB, and nothing else bounds how many a process beside us
+// opens.
+const maxHTTPConnections = 256
+
+// limitConnections closes connections beyond the limit. It does not make them wait,
+// since they might wait for others that never end.
+func (s *Server) limitConnections(conn net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		if s.open.Add(1) > maxHTTPConnections {
+			s.refused.Add(1)
+			conn.Close()
+		}
+	case http.StateClosed, http.StateHijacked:
+		s.open.Add(-1)
+	}
 }
 
 // collectorTime is the CPU time of the garbage collector, which the others of
