@@ -46,10 +46,10 @@ func run(out io.Writer, o options) error {
 		o.slots, o.fill, o.rounds, runtime.GOMAXPROCS(0))
 	results := newResults(o.rounds)
 	for range o.rounds {
-		for _, crowd := range producers {
+		for _, count := range producers {
 			for i := range contestants {
-				if err := results.round(i, crowd, o); err != nil {
-					return fmt.Errorf("measure %s, %d producers: %w", contestants[i].name, crowd, err)
+				if err := results.round(i, count, o); err != nil {
+					return fmt.Errorf("measure %s, %d producers: %w", contestants[i].name, count, err)
 				}
 			}
 		}

@@ -26,8 +26,8 @@ type browser struct {
 	complaints []string
 }
 
-// patience bounds a whole test; nothing is asserted of it.
-const patience = 4 * time.Minute
+// testDeadline bounds a whole test; nothing is asserted of it.
+const testDeadline = 4 * time.Minute
 
 func openBrowser(t *testing.T) *browser {
 	t.Helper()
@@ -35,7 +35,7 @@ func openBrowser(t *testing.T) *browser {
 	if path := os.Getenv("CHROMIUM"); path != "" {
 		options = append(options, chromedp.ExecPath(path))
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testDeadline)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
 	t.Cleanup(cancel)
