@@ -8,9 +8,9 @@
 //	daemon         `spanstatsd run`, or one that runs already
 //	tracers        `spanstatsd bench tracer`, one process a producer
 //
-// A tracer is told what to do in one line of JSON on its standard input, starts
-// at the second line, stops early when the input ends, and answers with one line
-// of JSON. Two kinds speak our protocol. "wire" writes messages that were encoded before
+// A tracer is told what to do in JSON on its standard input, says when it has
+// connected, starts at the next word, stops early when the input ends, and answers
+// with what it did. Two kinds speak our protocol. "wire" writes messages that were encoded before
 // and only stamps the time of their spans, so that it is no bottleneck and the
 // daemon is what is measured. "client" links the real client and publishes
 // through it, so that what a tracer pays is what is measured.
@@ -40,7 +40,7 @@
 // the run, however that ends.
 //
 // It imports the rooms that it needs to speak with a daemon (wire, client), to count
-// what is recorded (traces), to stand behind one (standin) and to read its words
+// what is recorded (traces), to stand behind one (standin), to find its process (socket) and to read its words
 // (health's books). Only the command line imports it. What it shares with the
 // comparisons in bench/ is the package measure below it.
 package bench

@@ -1,9 +1,7 @@
 package bench
 
 import (
-	"bufio"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os/exec"
@@ -17,7 +15,7 @@ import (
 type producer struct {
 	cmd    *exec.Cmd
 	in     io.WriteCloser
-	out    *bufio.Reader
+	out    *json.Decoder
 	done   chan error
 	result result
 }
@@ -59,7 +57,7 @@ func startProducer(c *Config, j job) (*producer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start tracer: %w", err)
 	}
-	p.out = bufio.NewReader(out)
+	p.out = json.NewDecoder(out)
 	if err := measure.Start(cmd, c.CPUs); err != nil {
 		return nil, fmt.Errorf("start tracer: %w", err)
 	}
@@ -70,36 +68,23 @@ func startProducer(c *Config, j job) (*producer, error) {
 	return p, nil
 }
 
-// ready waits until the tracer has connected.
-func (p *producer) ready() error {
-	line, err := p.out.ReadBytes('\n')
-	if err != nil {
+// await takes the tracer's next word: that it has connected, or what it did.
+func (p *producer) await() error {
+	if err := p.out.Decode(&p.result); err != nil {
 		return fmt.Errorf("wait for tracer: %w", err)
 	}
-	if string(line) == "ready\n" {
-		return nil
+	if p.result.Error != "" {
+		return fmt.Errorf("run tracer: %s", p.result.Error)
 	}
-	if err := json.Unmarshal(line, &p.result); err != nil {
-		return fmt.Errorf("wait for tracer: it said %q", line)
-	}
-	return errors.New(p.result.Error)
+	return nil
 }
 
 // begin starts it, and a goroutine that waits for its result.
 func (p *producer) begin() error {
-	if _, err := io.WriteString(p.in, "go\n"); err != nil {
+	if _, err := io.WriteString(p.in, "true\n"); err != nil {
 		return fmt.Errorf("start tracer: %w", err)
 	}
-	go func() {
-		err := json.NewDecoder(p.out).Decode(&p.result)
-		if err == nil && p.result.Error != "" {
-			err = errors.New(p.result.Error)
-		}
-		if err != nil {
-			err = fmt.Errorf("run tracer: %w", err)
-		}
-		p.done <- err
-	}()
+	go func() { p.done <- p.await() }()
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -35,18 +34,18 @@ func (p *progress) ticks() <-chan time.Time {
 }
 
 // end writes the last line.
-func (p *progress) end(ctx context.Context) {
+func (p *progress) end() {
 	if p.ticker != nil {
 		p.ticker.Stop()
-		p.line(ctx)
+		p.line()
 		fmt.Fprintln(p.run.config.Out)
 	}
 }
 
 // line says what happened since the line before. A daemon that does not answer now may
 // answer at the end.
-func (p *progress) line(ctx context.Context) {
-	now, err := p.run.read(ctx)
+func (p *progress) line() {
+	now, err := p.run.read()
 	if err != nil {
 		return
 	}
@@ -65,16 +64,16 @@ func (p *progress) line(ctx context.Context) {
 
 // losses are the drops and collapses that there were, a second.
 func losses(grown metrics, seconds float64) string {
-	var said []string
-	for _, kind := range []struct{ metric, verb string }{
-		{"spanstatsd_spans_dropped_total", "dropped"}, {"spanstatsd_spans_collapsed_total", "collapsed"},
-	} {
-		counts := grown.by(kind.metric)
-		for _, name := range slices.Sorted(maps.Keys(counts)) {
-			if counts[name] > 0 {
-				said = append(said, fmt.Sprintf("%s %s %s", kind.verb, name, thousands(float64(counts[name])/seconds)))
-			}
+	said := happened("dropped ", grown.by("spanstatsd_spans_dropped_total"), seconds)
+	return strings.Join(append(said, happened("collapsed ", grown.by("spanstatsd_spans_collapsed_total"), seconds)...), ", ")
+}
+
+// happened is what counts above zero say, in some seconds.
+func happened(what string, counts map[string]uint64, seconds float64) (said []string) {
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		if n := counts[name]; n > 0 {
+			said = append(said, what+name+" "+thousands(float64(n)/seconds))
 		}
 	}
-	return strings.Join(said, ", ")
+	return said
 }

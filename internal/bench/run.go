@@ -42,7 +42,7 @@ func Run(ctx context.Context, config Config) (*Report, error) {
 // drive has tracers do their jobs, and returns what they did together. They have
 // connected when ready is called, which says that they may start. What goes wrong behind
 // that is a fault of the report.
-func (r *run) drive(ctx, asking context.Context, jobs []job, ready func() error) (did result, err error) {
+func (r *run) drive(ctx context.Context, jobs []job, ready func() error) (did result, err error) {
 	var producers []*producer
 	defer func() {
 		for _, p := range producers {
@@ -57,7 +57,7 @@ func (r *run) drive(ctx, asking context.Context, jobs []job, ready func() error)
 		producers = append(producers, p)
 	}
 	for _, p := range producers {
-		if err := p.ready(); err != nil {
+		if err := p.await(); err != nil {
 			return did, err
 		}
 	}
@@ -69,7 +69,7 @@ func (r *run) drive(ctx, asking context.Context, jobs []job, ready func() error)
 			return did, err
 		}
 	}
-	if err := r.watch(ctx, asking, producers); err != nil {
+	if err := r.watch(ctx, producers); err != nil {
 		r.report.fault(err)
 	}
 	did = newResult()
@@ -79,12 +79,12 @@ func (r *run) drive(ctx, asking context.Context, jobs []job, ready func() error)
 	return did, nil
 }
 
-// read looks at the daemon.
-func (r *run) read(ctx context.Context) (n reading, err error) {
-	if n.metrics, err = scrape(ctx, r.target.http); err != nil {
+// read looks at the daemon, even when a signal has ended the load.
+func (r *run) read() (n reading, err error) {
+	if n.metrics, err = scrape(r.target.http); err != nil {
 		return n, err
 	}
-	if n.books, err = status(ctx, r.target.http); err != nil {
+	if n.books, err = status(r.target.http); err != nil {
 		return n, err
 	}
 	n.at = time.Now()
@@ -95,21 +95,14 @@ func (r *run) read(ctx context.Context) (n reading, err error) {
 // runSpans drives the load and reads the figures before, after it was counted, and
 // after it was reported.
 func (r *run) runSpans(ctx context.Context) (report *Report, err error) {
-	if r.config.Daemon != "" {
-		r.target, err = aim(&r.config)
-	} else {
-		r.target, err = startTarget(&r.config)
-	}
-	if err != nil {
+	if r.target, err = startTarget(&r.config); err != nil {
 		return nil, err
 	}
 	defer r.target.kill()
-	// What comes from here on is to be read even when a signal ends the load.
-	asking := context.WithoutCancel(ctx)
 	r.report = r.newReport()
 	var profiled <-chan error
-	did, err := r.drive(ctx, asking, r.config.jobs(r.target.socket), func() (err error) {
-		r.before, err = r.read(asking)
+	did, err := r.drive(ctx, r.config.jobs(r.target.socket), func() (err error) {
+		r.before, err = r.read()
 		profiled = r.profile(ctx)
 		return err
 	})
@@ -120,7 +113,7 @@ func (r *run) runSpans(ctx context.Context) (report *Report, err error) {
 		r.report.fault(err)
 	}
 	r.report.addTracers(&did)
-	if err := r.drain(asking, did.Handed); err != nil {
+	if err := r.drain(did.Handed); err != nil {
 		return nil, err
 	}
 	return r.report, nil
@@ -129,16 +122,16 @@ func (r *run) runSpans(ctx context.Context) (report *Report, err error) {
 // drain waits until everything is counted, has it reported, ends the daemon, and takes
 // in what it cost. With a warm-up the costs end before that report: then they are those
 // of a time that has its own share of reports.
-func (r *run) drain(ctx context.Context, handed uint64) error {
-	if err := r.target.awaitBooks(ctx, r.before.books.Received+handed); err != nil {
+func (r *run) drain(handed uint64) error {
+	if err := r.target.awaitBooks(r.before.books.Received + handed); err != nil {
 		r.report.fault(err)
 	}
 	r.report.Seconds = time.Since(r.before.at).Seconds()
-	drained, err := r.read(ctx)
+	drained, err := r.read()
 	if err != nil {
 		return err
 	}
-	after, err := r.flush(ctx)
+	after, err := r.flush()
 	if err != nil {
 		return err
 	}
@@ -152,9 +145,9 @@ func (r *run) drain(ctx context.Context, handed uint64) error {
 }
 
 // watch waits for the tracers, and says meanwhile how it goes.
-func (r *run) watch(ctx, asking context.Context, producers []*producer) error {
+func (r *run) watch(ctx context.Context, producers []*producer) error {
 	show := newProgress(r)
-	defer show.end(asking)
+	defer show.end()
 	running := len(producers)
 	ended := make(chan error, running)
 	for _, p := range producers {
@@ -179,13 +172,13 @@ func (r *run) watch(ctx, asking context.Context, producers []*producer) error {
 				p.end()
 			}
 		case <-warm:
-			now, err := r.read(asking)
+			now, err := r.read()
 			if err != nil {
 				return err
 			}
 			r.warm = now
 		case <-show.ticks():
-			show.line(asking)
+			show.line()
 		}
 	}
 	return failed
@@ -196,17 +189,17 @@ const flushLimit = 30 * time.Second
 
 // flush has the daemon report what it holds, as a tracer would ask for it, and reads it
 // then. Where a report is due anyway it may wait a second for that one.
-func (r *run) flush(ctx context.Context) (reading, error) {
+func (r *run) flush() (reading, error) {
 	begun := time.Now()
-	if err := r.askFlush(ctx); err != nil {
+	if err := r.askFlush(); err != nil {
 		r.report.fault(err)
 	}
 	r.report.FlushAnswer = time.Since(begun).Seconds()
-	return r.read(ctx)
+	return r.read()
 }
 
-func (r *run) askFlush(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, flushLimit)
+func (r *run) askFlush() error {
+	ctx, cancel := context.WithTimeout(context.Background(), flushLimit)
 	defer cancel()
 	c, err := client.Open(client.Config{Socket: r.target.socket, Name: "spanstatsd-bench"})
 	if err != nil {

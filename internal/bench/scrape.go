@@ -46,9 +46,9 @@ func ask(ctx context.Context, limit time.Duration, base, path string, read func(
 
 // scrape reads /metrics. The text format is a line a sample; no label of ours
 // holds a space.
-func scrape(ctx context.Context, base string) (metrics, error) {
+func scrape(base string) (metrics, error) {
 	m := metrics{}
-	err := ask(ctx, askLimit, base, "/metrics", func(body io.Reader) error {
+	err := ask(context.Background(), askLimit, base, "/metrics", func(body io.Reader) error {
 		lines := bufio.NewScanner(body)
 		for lines.Scan() {
 			line := lines.Text()
@@ -113,9 +113,9 @@ func (m metrics) histogram(name string) (buckets []bucket) {
 }
 
 // status reads the books.
-func status(ctx context.Context, base string) (health.Books, error) {
+func status(base string) (health.Books, error) {
 	var s health.Status
-	err := ask(ctx, askLimit, base, "/status", func(body io.Reader) error {
+	err := ask(context.Background(), askLimit, base, "/status", func(body io.Reader) error {
 		return json.NewDecoder(body).Decode(&s)
 	})
 	return s.Books, err

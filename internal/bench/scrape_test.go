@@ -28,7 +28,7 @@ func TestScrape(t *testing.T) {
 		fmt.Fprint(w, said)
 	}))
 	defer server.Close()
-	m, err := scrape(t.Context(), server.URL)
+	m, err := scrape(server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,10 +40,10 @@ func TestScrape(t *testing.T) {
 		t.Errorf("buckets %v, want counts %v", got, want)
 	}
 	said = "x many\n"
-	if _, err := scrape(t.Context(), server.URL); err == nil {
+	if _, err := scrape(server.URL); err == nil {
 		t.Error("a value that is no number was read")
 	}
-	if _, err := status(t.Context(), server.URL); err == nil {
+	if _, err := status(server.URL); err == nil {
 		t.Error("a daemon that has no /status was believed")
 	}
 }

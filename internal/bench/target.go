@@ -2,7 +2,6 @@ package bench
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,8 +14,8 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/bench/measure"
+	"github.com/spanstatsd/spanstatsd/internal/socket"
 	"github.com/spanstatsd/spanstatsd/internal/standin"
-	"golang.org/x/sys/unix"
 )
 
 // target is the daemon that is measured.
@@ -45,26 +44,21 @@ func aim(c *Config) (*target, error) {
 		return nil, fmt.Errorf("find daemon: %w; give its --socket too", err)
 	}
 	defer conn.Close()
-	raw, err := conn.SyscallConn()
+	peer, err := socket.PeerOf(conn)
 	if err != nil {
 		return nil, fmt.Errorf("find daemon: %w", err)
 	}
-	var credentials *unix.Ucred
-	var failed error
-	err = raw.Control(func(fd uintptr) {
-		credentials, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-	})
-	if err = errors.Join(err, failed); err != nil {
-		return nil, fmt.Errorf("find daemon: %w", err)
-	}
-	if credentials.Pid == 0 {
+	if peer.PID == 0 {
 		return nil, errors.New("find daemon: its process can't be seen from here; run bench where it runs")
 	}
-	return &target{socket: c.Socket, http: c.Daemon, pid: int(credentials.Pid)}, nil
+	return &target{socket: c.Socket, http: c.Daemon, pid: int(peer.PID)}, nil
 }
 
-// startTarget starts an agent, and a daemon before it.
+// startTarget starts an agent, and a daemon before it, unless one runs already.
 func startTarget(c *Config) (t *target, err error) {
+	if c.Daemon != "" {
+		return aim(c)
+	}
 	t = &target{exited: make(chan error, 1)}
 	defer func() {
 		if err != nil {
@@ -151,10 +145,10 @@ func follow(logs io.Reader, warnings io.Writer, listening chan<- string) {
 
 // awaitBooks waits until the books are at rest and balance with so many spans received.
 // The limit is for a daemon that has lost some.
-func (t *target) awaitBooks(ctx context.Context, received uint64) error {
+func (t *target) awaitBooks(received uint64) error {
 	const limit = 30 * time.Second
 	for begun := time.Now(); ; time.Sleep(2 * time.Millisecond) {
-		books, err := status(ctx, t.http)
+		books, err := status(t.http)
 		if err != nil || books.Balanced && books.Received >= received {
 			return err
 		}

@@ -1,7 +1,7 @@
 package bench
 
 import (
-	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -69,25 +69,21 @@ type emitter interface {
 // Tracer is the process of a tracer: it reads its job, does it, and writes the
 // result.
 func Tracer(in io.Reader, out io.Writer) error {
-	lines := bufio.NewReader(in)
-	first, err := lines.ReadBytes('\n')
-	if err != nil {
+	var j job
+	words := json.NewDecoder(in)
+	if err := words.Decode(&j); err != nil {
 		return fmt.Errorf("read job: %w; this command is started by spanstatsd bench", err)
 	}
-	var j job
-	if err := json.Unmarshal(first, &j); err != nil {
-		return fmt.Errorf("read job: %w", err)
-	}
 	r := newResult()
-	if err := j.run(lines, out, &r); err != nil {
+	if err := j.run(words, in, json.NewEncoder(out), &r); err != nil {
 		r.Error = err.Error()
 	}
 	return json.NewEncoder(out).Encode(&r)
 }
 
-// run makes every connection, says so, waits for the start, and goes on until the
-// job is done or the input ends.
-func (j *job) run(in *bufio.Reader, out io.Writer, r *result) error {
+// run makes every connection, says so with an empty result, waits for the start, and
+// goes on until the job is done or the input ends.
+func (j *job) run(words *json.Decoder, in io.Reader, out *json.Encoder, r *result) error {
 	emitters := make([]emitter, j.Connections)
 	for i := range emitters {
 		var err error
@@ -95,10 +91,11 @@ func (j *job) run(in *bufio.Reader, out io.Writer, r *result) error {
 			return err
 		}
 	}
-	if _, err := fmt.Fprintln(out, "ready"); err != nil {
+	if err := out.Encode(&result{}); err != nil {
 		return fmt.Errorf("say ready: %w", err)
 	}
-	if _, err := in.ReadString('\n'); err != nil {
+	var start bool
+	if err := words.Decode(&start); err != nil {
 		return fmt.Errorf("wait for the start: %w", err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
@@ -124,22 +121,12 @@ func (j *job) drive(ctx context.Context, emitters []emitter, r *result) error {
 	}
 	running.Wait()
 	for i, e := range emitters {
-		if err := e.close(); err != nil && failed[i] == nil {
-			failed[i] = err
-		}
+		failed[i] = cmp.Or(failed[i], e.close())
 		r.merge(e.did())
 	}
 	after, err := measure.OwnCPU()
-	if err != nil {
-		return err
-	}
 	r.CPU = after - before
-	for _, err := range failed {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(append(failed, err)...)
 }
 
 // lull is the shortest sleep of a tracer that is held to a rate.

@@ -24,7 +24,7 @@ type tracesRun struct {
 	recording *recording
 	counter   *traces.Counter
 	policy    *traces.Policy
-	alone     []TracesCounting // a turn each
+	counting  []TracesCounting // a round each
 	loads     [2]load          // proxied and counted
 	costs     costs            // of the turns in which the daemon counts
 }
@@ -48,9 +48,7 @@ func (r *run) runTraces(ctx context.Context) (*Report, error) {
 		return nil, err
 	}
 	defer r.target.kill()
-	// What comes from here on is to be read even when a signal ends the load.
-	asking := context.WithoutCancel(ctx)
-	if r.before, err = r.read(asking); err != nil {
+	if r.before, err = r.read(); err != nil {
 		return nil, err
 	}
 	r.report = r.newReport()
@@ -59,14 +57,14 @@ func (r *run) runTraces(ctx context.Context) (*Report, error) {
 		loads: [2]load{{did: newResult()}, {did: newResult(), isCounted: true}},
 	}
 	for round := 0; round <= tracesRounds && t.goesOn(ctx); round++ {
-		if err := t.round(ctx, asking, round > 0); err != nil {
+		if err := t.round(ctx, round > 0); err != nil {
 			return nil, err
 		}
 	}
 	if len(t.loads[1].turns) == 0 {
 		return nil, fmt.Errorf("measure traces: it ended before a round was over: %q", t.report.Faults)
 	}
-	return t.report, t.end(asking)
+	return t.report, t.end()
 }
 
 // goesOn says whether nobody has ended the run, and nothing is wrong.
@@ -75,7 +73,7 @@ func (t *tracesRun) goesOn(ctx context.Context) bool {
 }
 
 // round has each of the three take its turn.
-func (t *tracesRun) round(ctx, asking context.Context, isMeasured bool) error {
+func (t *tracesRun) round(ctx context.Context, isMeasured bool) error {
 	const turns = 3 * (tracesRounds + 1)
 	c := t.config
 	c.For, c.Spans = c.For/turns, (c.Spans+turns-1)/turns
@@ -86,7 +84,7 @@ func (t *tracesRun) round(ctx, asking context.Context, isMeasured bool) error {
 		if !t.goesOn(ctx) {
 			return nil
 		}
-		if err := t.turn(ctx, asking, &c, &t.loads[i], isMeasured); err != nil {
+		if err := t.turn(ctx, &c, &t.loads[i], isMeasured); err != nil {
 			return err
 		}
 	}
@@ -107,7 +105,7 @@ func (t *tracesRun) countAlone(c *Config, isMeasured bool) error {
 		return nil
 	})
 	if err == nil && isMeasured {
-		t.alone = append(t.alone, TracesCounting{CPU: float64(cost.CPU) / float64(spans), Allocs: float64(cost.Allocs) / float64(spans)})
+		t.counting = append(t.counting, TracesCounting{CPU: float64(cost.CPU) / float64(spans), Allocs: float64(cost.Allocs) / float64(spans)})
 	}
 	return err
 }
@@ -115,16 +113,16 @@ func (t *tracesRun) countAlone(c *Config, isMeasured bool) error {
 // turn sends a load with tracers that begin and end with it, and is over when what
 // they sent is counted. Reports come when they are due: they cost a span a nanosecond,
 // so it is no matter in whose turn.
-func (t *tracesRun) turn(ctx, asking context.Context, c *Config, l *load, isMeasured bool) error {
+func (t *tracesRun) turn(ctx context.Context, c *Config, l *load, isMeasured bool) error {
 	jobs := c.jobs(t.target.apm)
 	for i := range jobs {
 		jobs[i].ComputesStats = !l.isCounted
 	}
 	var before reading
 	var arrived uint64
-	did, err := t.drive(ctx, asking, jobs, func() (err error) {
+	did, err := t.drive(ctx, jobs, func() (err error) {
 		arrived = t.target.agent.Totals().Counted.Requests
-		before, err = t.read(asking)
+		before, err = t.read()
 		return err
 	})
 	if err != nil {
@@ -133,11 +131,11 @@ func (t *tracesRun) turn(ctx, asking context.Context, c *Config, l *load, isMeas
 	sending := time.Since(before.at)
 	if l.isCounted {
 		arrived = t.target.agent.Totals().Counted.Requests - arrived
-		if err := t.target.awaitBooks(asking, before.books.Received+arrived*uint64(t.recording.counted)); err != nil {
+		if err := t.target.awaitBooks(before.books.Received + arrived*uint64(t.recording.counted)); err != nil {
 			t.report.fault(err)
 		}
 	}
-	after, err := t.read(asking)
+	after, err := t.read()
 	if err != nil {
 		return err
 	}
@@ -166,8 +164,8 @@ func (t *tracesRun) add(l *load, did *result, before, after *reading, isMeasured
 }
 
 // end has the daemon report, ends it and fills the report.
-func (t *tracesRun) end(ctx context.Context) error {
-	after, err := t.flush(ctx)
+func (t *tracesRun) end() error {
+	after, err := t.flush()
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func (t *tracesRun) addTraces(r *Report) {
 	r.Traces = &TracesReport{
 		Format: rec.name, Rounds: len(t.loads[1].turns), SpansPerRequest: rec.spans, CountedPerRequest: rec.counted,
 		BytesPerSpan: float64(len(rec.body)) / float64(rec.spans),
-		Proxied:      proxied, Counted: counted, Counting: t.counting(),
+		Proxied:      proxied, Counted: counted, Counting: t.medianCounting(),
 		LeftToAgent: left,
 		AllAccounted: arrived.Hits+left == counted.Requests*uint64(rec.counted) &&
 			arrived.Counted.Requests+arrived.Uncounted.Requests == requests &&
@@ -70,18 +70,19 @@ func (l *load) median(of *recording) TracesLoad {
 	}
 }
 
-// counting compares the two loads round by round: both had the same neighbours.
-func (t *tracesRun) counting() TracesCounting {
-	added := make([]TracesCounting, len(t.loads[1].turns))
+// medianCounting compares the two loads round by round: both had the same neighbours.
+func (t *tracesRun) medianCounting() TracesCounting {
+	rounds := t.counting[:len(t.loads[1].turns)]
 	for i, counted := range t.loads[1].turns {
 		proxied := t.loads[0].turns[i]
-		added[i] = TracesCounting{AddedCPU: counted.CPU - proxied.CPU, AddedAllocs: counted.Allocs - proxied.Allocs}
+		rounds[i].AddedCPU, rounds[i].AddedAllocs = counted.CPU-proxied.CPU, counted.Allocs-proxied.Allocs
 	}
+	middle := func(figure func(TracesCounting) float64) float64 { return measure.Median(rounds, figure) }
 	return TracesCounting{
-		CPU:         measure.Median(t.alone, func(c TracesCounting) float64 { return c.CPU }),
-		Allocs:      measure.Median(t.alone, func(c TracesCounting) float64 { return c.Allocs }),
-		AddedCPU:    measure.Median(added, func(c TracesCounting) float64 { return c.AddedCPU }),
-		AddedAllocs: measure.Median(added, func(c TracesCounting) float64 { return c.AddedAllocs }),
+		CPU:         middle(func(c TracesCounting) float64 { return c.CPU }),
+		Allocs:      middle(func(c TracesCounting) float64 { return c.Allocs }),
+		AddedCPU:    middle(func(c TracesCounting) float64 { return c.AddedCPU }),
+		AddedAllocs: middle(func(c TracesCounting) float64 { return c.AddedAllocs }),
 	}
 }
 

@@ -45,12 +45,10 @@ type demo struct {
 	daemon *daemon.Daemon
 	shop   *traffic
 
-	mu      sync.Mutex
-	current *standin.Rows // of the flush under way
-	last    time.Time     // of its newest payload
-	arrived chan struct{} // holds a token when a payload has arrived
-	flushes int
-	faults  []string
+	payloads chan *standin.Payload // that the agent accepted
+	stopped  chan struct{}         // closed when the daemon has delivered everything
+	flushes  int
+	faults   []string
 }
 
 // Run shows the demo. Its error says what was lost or counted wrongly.
@@ -60,7 +58,7 @@ func Run(ctx context.Context, config Config) error {
 		return fmt.Errorf("make directory for the sockets: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	d := &demo{config: config, current: &standin.Rows{}, arrived: make(chan struct{}, 1), faults: []string{}}
+	d := &demo{config: config, payloads: make(chan *standin.Payload), stopped: make(chan struct{}), faults: []string{}}
 	if err := d.start(dir); err != nil {
 		return err
 	}
@@ -71,11 +69,10 @@ func Run(ctx context.Context, config Config) error {
 		defer cancel()
 	}
 	d.announce()
-	var running sync.WaitGroup
-	running.Go(func() { d.shop.run(ctx, config.Rate) })
-	d.show(ctx)
-	running.Wait()
-	return d.finish()
+	var showing sync.WaitGroup
+	showing.Go(d.show)
+	d.shop.run(ctx, config.Rate)
+	return d.finish(&showing)
 }
 
 // start runs an agent, a daemon before it and the shop before that.
@@ -112,15 +109,11 @@ func (d *demo) announce() {
 	fmt.Fprintf(d.config.Out, "Watch it at http://%s/. The first report comes within ten seconds.\n", d.daemon.HTTPAddr())
 }
 
-// take is called for each payload that the agent accepted.
+// take is called for each payload that the agent accepted, before that answers.
 func (d *demo) take(received standin.Received) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.current.Add(received.Payload)
-	d.last = time.Now()
 	select {
-	case d.arrived <- struct{}{}:
-	default:
+	case d.payloads <- received.Payload:
+	case <-d.stopped:
 	}
 }
 
@@ -128,34 +121,28 @@ func (d *demo) take(received standin.Received) {
 // one an origin, follow one another at once.
 const quiet = 200 * time.Millisecond
 
-// show writes a report for each flush until the context ends.
-func (d *demo) show(ctx context.Context) {
+// show writes a report for each flush until the daemon has stopped.
+func (d *demo) show() {
+	rows := &standin.Rows{}
+	var over <-chan time.Time
 	for {
 		select {
-		case <-ctx.Done():
+		case payload := <-d.payloads:
+			rows.Add(payload)
+			over = time.After(quiet)
+		case <-over:
+			d.write(rows)
+			rows = &standin.Rows{}
+		case <-d.stopped:
+			d.write(rows)
 			return
-		case <-d.arrived:
 		}
-		for d.sinceLast() < quiet {
-			time.Sleep(quiet / 4)
-		}
-		d.write()
 	}
 }
 
-func (d *demo) sinceLast() time.Duration {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return time.Since(d.last)
-}
-
 // write shows what has arrived since the last report.
-func (d *demo) write() {
-	d.mu.Lock()
-	shown, at := d.current, d.last
-	d.current = &standin.Rows{}
-	d.mu.Unlock()
-	rows, books := report(shown), d.daemon.Books()
+func (d *demo) write(arrived *standin.Rows) {
+	rows, books, at := report(arrived), d.daemon.Books(), time.Now()
 	if len(rows) == 0 {
 		return
 	}
@@ -183,14 +170,16 @@ const closeGrace = 5 * time.Second
 
 // finish stops the tracers, then the daemon, and holds the books against what
 // both ends counted.
-func (d *demo) finish() error {
+func (d *demo) finish(showing *sync.WaitGroup) error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeGrace)
 	defer cancel()
-	if err := d.shop.close(ctx); err != nil {
-		d.faults = append(d.faults, err.Error())
-	}
+	failed := d.shop.close(ctx)
 	books := d.daemon.Stop()
-	d.write()
+	close(d.stopped)
+	showing.Wait()
+	if failed != nil {
+		d.faults = append(d.faults, failed.Error())
+	}
 	outcome := d.outcome(books)
 	if d.config.JSON {
 		d.encode(outcome)

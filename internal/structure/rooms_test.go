@@ -41,7 +41,7 @@ var rooms = map[string]room{
 	"internal/ring":    {"", "slots without pointers, of any meaning"},
 	"internal/span":    {"", "the vocabulary"},
 
-	"internal/bench":         {"client internal/bench/measure internal/health internal/span internal/standin internal/traces internal/wire internal/workload", "measures a whole daemon from outside"},
+	"internal/bench":         {"client internal/bench/measure internal/health internal/socket internal/span internal/standin internal/traces internal/wire internal/workload", "measures a whole daemon from outside"},
 	"internal/bench/measure": {"", "what measuring needs, of ours or not"},
 	"internal/demo":          {"client internal/daemon internal/flush internal/health internal/standin", "shows a whole daemon"},
 	"internal/standin":       {"", "must share no code with the encoder that it checks"},
