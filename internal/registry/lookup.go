@@ -20,6 +20,7 @@ type Lookup struct {
 	lost        losses                // not yet reported
 	last        [span.FirstList]found // by label, what was found last
 	lastTagKey  found
+	lastRow     foundRow
 
 	// Of the key that is being looked up:
 	exhausted  Collapsed
@@ -33,6 +34,14 @@ type Lookup struct {
 type found struct {
 	text string // the Registry's own
 	id   labelID
+}
+
+// foundRow is the row of a key that was found. In a flood, keys differ only in labels that
+// collapse, and have the same row.
+type foundRow struct {
+	words     []uint32 // none before the first
+	id        KeyID
+	partition uint32
 }
 
 // outcome is what a lookup knows of a label.
@@ -50,6 +59,7 @@ const (
 func (l *Lookup) Begin(r *Registry, origin OriginID, maxResource int) {
 	l.registry, l.origin, l.maxResource = r, origin, maxResource
 	l.last, l.lastTagKey = [span.FirstList]found{}, found{}
+	l.lastRow.words = l.lastRow.words[:0]
 	l.lost.clear()
 }
 
@@ -68,15 +78,27 @@ func (l *Lookup) Admit(k *span.Key) (a Admission, ok bool) {
 	case noRoom:
 		return l.overflow(), true
 	}
-	id, partition, ok := l.registry.rows.find(hashWords(l.words), l.words)
 	switch {
-	case ok:
+	case l.findRow():
 		l.count()
-		return Admission{ID: id, Hash: partition, Collapsed: l.collapsed}, true
+		return Admission{ID: l.lastRow.id, Hash: l.lastRow.partition, Collapsed: l.collapsed}, true
 	case l.exhausted.Has(span.WholeKey):
 		return l.overflow(), true
 	}
 	return Admission{}, false
+}
+
+// findRow makes lastRow the row with the key's words, and reports whether there is one.
+func (l *Lookup) findRow() bool {
+	last := &l.lastRow
+	if equalWords(last.words, l.words) {
+		return true
+	}
+	id, partition, ok := l.registry.rows.find(hashWords(l.words), l.words)
+	if ok {
+		*last = foundRow{append(last.words[:0], l.words...), id, partition}
+	}
+	return ok
 }
 
 // state is what is published of the origin's budgets.
@@ -92,7 +114,12 @@ func (l *Lookup) overflow() Admission {
 // decides about the key.
 func (l *Lookup) labels(k *span.Key) outcome {
 	for label := range span.FirstList {
-		id, is := l.text(label, *k.Text(label))
+		text := *k.Text(label)
+		if text == "" && !label.IsRequired() {
+			l.words = append(l.words, absentID)
+			continue
+		}
+		id, is := l.text(label, text)
 		if is != admitted {
 			l.lostLabels = append(l.lostLabels, label)
 		}
@@ -112,28 +139,27 @@ func (l *Lookup) labels(k *span.Key) outcome {
 	return admitted
 }
 
-// text finds the number of a text. One that is found is normal, as all are that were
-// admitted.
+// text finds the number of a text, unless that is absent and may be. One that is found is
+// normal, as all are that were admitted.
 func (l *Lookup) text(label span.Label, text string) (labelID, outcome) {
-	last := &l.last[label]
-	if text != "" && !l.exhausted.Has(label) && text == last.text {
+	last, isExhausted := &l.last[label], l.exhausted.Has(label)
+	if text == "" {
+		return absentID, unknown
+	}
+	if !isExhausted && text == last.text {
 		return last.id, admitted
 	}
-	if text != "" {
-		table, where := &l.registry.budgets.labels, scopeOf(l.origin, label)
-		if id, ok := table.find(where, hashOf(where, text), text); ok {
-			*last = found{table.at(id).text, id}
-			return id, admitted
-		}
+	table, where := &l.registry.budgets.labels, scopeOf(l.origin, label)
+	if id, ok := table.find(where, hashOf(where, text), text); ok {
+		*last = found{table.at(id).text, id}
+		return id, admitted
 	}
 	switch {
 	case !label.IsNormal(text):
 		return absentID, unknown
-	case text == "":
-		return absentID, admitted
 	case text == span.Blocked:
 		return blockedID, admitted
-	case l.exhausted.Has(label):
+	case isExhausted:
 		return blockedID, collapsed
 	}
 	return absentID, l.newLabel()

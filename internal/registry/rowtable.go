@@ -1,9 +1,6 @@
 package registry
 
-import (
-	"slices"
-	"unsafe"
-)
+import "unsafe"
 
 // rowTable finds the keys of one interval by their words, which lie one behind the other
 // in one list without pointers. Like its hashTable it grows under the Registry's lock and
@@ -45,7 +42,7 @@ func (t *rowTable) bytes() int {
 func (t *rowTable) find(hash uint64, words []uint32) (id KeyID, partition uint32, ok bool) {
 	for number := range t.ids.candidates(hash) {
 		r := t.list.at(number)
-		if slices.Equal(t.words.part(r.from, r.to), words) {
+		if equalWords(t.words.part(r.from, r.to), words) {
 			return KeyID(number), r.partition, true
 		}
 	}

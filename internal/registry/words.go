@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"bytes"
 	"hash/maphash"
 	"slices"
 	"unsafe"
@@ -69,6 +70,11 @@ func (t *labelTable) tagsOf(ids []labelID) []string {
 }
 
 // hashWords is the hash of a key in words.
-func hashWords(words []uint32) uint64 {
-	return maphash.Bytes(seed, unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 4*len(words)))
+func hashWords(words []uint32) uint64 { return maphash.Bytes(seed, bytesOf(words)) }
+
+// equalWords reports whether two keys in words are one.
+func equalWords(a, b []uint32) bool { return bytes.Equal(bytesOf(a), bytesOf(b)) }
+
+func bytesOf(words []uint32) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 4*len(words))
 }

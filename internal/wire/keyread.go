@@ -60,16 +60,36 @@ type keyReader struct {
 	read  int // elements that were right
 }
 
+// elementsToPeerTags is how many elements a key has that says nothing of HTTP or gRPC.
+const elementsToPeerTags = 8
+
 func (r *keyReader) labels(k *span.Key) {
-	k.Service, k.Operation, k.Resource = r.text(), r.text(), r.text()
-	k.Type, k.Kind = r.text(), r.text()
+	r.texts(k, span.LabelService, span.LabelHTTPMethod)
 	k.TraceRoot = r.traceRoot()
 	k.HTTPStatus = r.status()
 	k.PeerTags = r.tags(k.PeerTags[:0])
-	k.HTTPMethod, k.HTTPEndpoint = r.text(), r.text()
-	k.GRPCStatus, k.ServiceSource = r.text(), r.text()
+	if r.count <= elementsToPeerTags {
+		k.HTTPMethod, k.HTTPEndpoint, k.GRPCStatus, k.ServiceSource = "", "", "", ""
+		k.Synthetics, k.AdditionalTags = false, k.AdditionalTags[:0]
+		return
+	}
+	r.texts(k, span.LabelHTTPMethod, span.FirstList)
 	k.Synthetics = r.flag()
 	k.AdditionalTags = r.tags(k.AdditionalTags[:0])
+}
+
+// texts reads the labels from one up to another, which lie one behind the other.
+func (r *keyReader) texts(k *span.Key, from, to span.Label) {
+	for label := from; label < to; label++ {
+		text, next := msgpack.CommonStr(r.raw, r.At())
+		if next == 0 || r.read >= r.count || r.Failed() {
+			*k.Text(label) = r.text()
+			continue
+		}
+		*k.Text(label) = stringOf(text.Of(r.raw))
+		r.Seek(next)
+		r.read++
+	}
 }
 
 // isAbsent steps over a nil, and reports whether there is no element or it was one.
@@ -97,10 +117,10 @@ func (r *keyReader) text() string {
 	return s
 }
 
-func (r *keyReader) string() string {
-	s := r.Str().Of(r.raw)
-	return unsafe.String(unsafe.SliceData(s), len(s))
-}
+func (r *keyReader) string() string { return stringOf(r.Str().Of(r.raw)) }
+
+// stringOf are the same bytes, not a copy.
+func stringOf(text []byte) string { return unsafe.String(unsafe.SliceData(text), len(text)) }
 
 func (r *keyReader) status() uint32 {
 	if r.isAbsent() {
