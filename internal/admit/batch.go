@@ -1,6 +1,8 @@
 package admit
 
 import (
+	"math/bits"
+
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/ring"
@@ -44,11 +46,9 @@ func (b *batch) trim(most int) {
 }
 
 // collapse counts a span whose key lost labels.
-func (b *batch) collapse(fields registry.Collapsed) {
+func (b *batch) collapse(labels registry.Collapsed) {
 	b.hasCollapsed = true
-	for f := range span.WholeKey + 1 {
-		if fields.Has(span.Label(f)) {
-			b.collapsed[f]++
-		}
+	for ; labels != 0; labels &= labels - 1 {
+		b.collapsed[bits.TrailingZeros16(uint16(labels))]++
 	}
 }

@@ -48,7 +48,9 @@ func (e *entry) end() {
 // collapse counts the spans that lost labels, by label.
 func (b *books) collapse(spans *[span.WholeKey + 1]uint64) {
 	for f, n := range spans {
-		b.collapsed[f].Add(n)
+		if n != 0 {
+			b.collapsed[f].Add(n)
+		}
 	}
 }
 
