@@ -21,9 +21,6 @@ type clientTracer struct {
 	encoded   []*client.EncodedKey // by the workload's key; none: labels
 }
 
-// connectLimit is how long the client may take to reach a daemon that listens.
-const connectLimit = 30 * time.Second
-
 func connectClient(j *job, origin span.Origin, generator *workload.Generator) (*clientTracer, error) {
 	c, err := client.Open(client.Config{Socket: j.Socket, Origin: origin, Name: "spanstatsd-bench"})
 	if err != nil {
@@ -40,8 +37,8 @@ func connectClient(j *job, origin span.Origin, generator *workload.Generator) (*
 		}
 	}
 	for begun := time.Now(); !c.Stats().Connected; time.Sleep(time.Millisecond) {
-		if time.Since(begun) > connectLimit {
-			return nil, fmt.Errorf("connect tracer: no daemon at %s within %s", j.Socket, connectLimit)
+		if time.Since(begun) > limit {
+			return nil, fmt.Errorf("connect tracer: no daemon at %s within %s", j.Socket, limit)
 		}
 	}
 	return t, nil
@@ -72,7 +69,7 @@ func (t *clientTracer) publish(now time.Time) error {
 func (t *clientTracer) flush() error { return nil }
 
 func (t *clientTracer) close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	err := t.client.Close(ctx)
 	stats := t.client.Stats()

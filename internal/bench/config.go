@@ -64,6 +64,9 @@ func DefaultConfig() Config {
 	}
 }
 
+// limit bounds everything that waits for another process.
+const limit = 30 * time.Second
+
 const (
 	maxConnections = 10_000
 	maxBatch       = 1 << 20
@@ -81,27 +84,27 @@ func (c *Config) Check() error {
 			return err
 		}
 	}
+	for _, n := range []struct {
+		flag               string
+		value, least, most int
+	}{
+		{"producers", c.Producers, 1, 256}, {"connections", c.Connections, c.Producers, maxConnections},
+		{"origins", c.Origins, 1, c.Connections}, {"batch", c.Batch, 1, maxBatch},
+		{"key-count", c.KeyCount, 0, maxKeyCount}, {"cpus", c.CPUs, 0, runtime.NumCPU()},
+	} {
+		if n.value < n.least || n.value > n.most {
+			return fmt.Errorf("parse --%s: %d is not between %d and %d", n.flag, n.value, n.least, n.most)
+		}
+	}
 	switch {
 	case c.Tracer != Wire && c.Tracer != Client:
 		return fmt.Errorf("parse --tracer: %q is neither %s nor %s", c.Tracer, Wire, Client)
 	case c.Keys != Raw && c.Keys != Numbered:
 		return fmt.Errorf("parse --keys: %q is neither %s nor %s", c.Keys, Raw, Numbered)
-	case c.Producers < 1 || c.Producers > 256:
-		return fmt.Errorf("parse --producers: %d is not between 1 and 256 processes", c.Producers)
-	case c.Connections < c.Producers || c.Connections > maxConnections:
-		return fmt.Errorf("parse --connections: %d is not between the %d producers and %d", c.Connections, c.Producers, maxConnections)
-	case c.Origins < 1 || c.Origins > c.Connections:
-		return fmt.Errorf("parse --origins: %d is not between 1 and the %d connections", c.Origins, c.Connections)
-	case c.Batch < 1 || c.Batch > maxBatch:
-		return fmt.Errorf("parse --batch: %d is not between 1 and %d", c.Batch, maxBatch)
-	case c.KeyCount < 0 || c.KeyCount > maxKeyCount:
-		return fmt.Errorf("parse --key-count: %d is not between 0, the workload's own, and %d", c.KeyCount, maxKeyCount)
 	case c.For < 0 || c.Every < 0 || !(c.Rate >= 0):
 		return errors.New("parse --for, --every and --rate: none may be negative")
 	case c.WarmUp < 0 || c.WarmUp > 0 && (c.WarmUp >= c.For || c.Every > 0):
 		return fmt.Errorf("parse --warm-up: %s is not a part of the %s of --for, or there is --every too", c.WarmUp, c.For)
-	case c.CPUs < 0 || c.CPUs > runtime.NumCPU():
-		return fmt.Errorf("parse --cpus: %d is not between 0, for all, and the %d of this machine", c.CPUs, runtime.NumCPU())
 	case c.For == 0 && c.Spans == 0:
 		return errors.New("parse --for and --spans: one of them must end the run")
 	case c.Profile != "" && c.For < leastProfiled:

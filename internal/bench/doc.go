@@ -35,8 +35,8 @@
 //
 // One goroutine drives a run and one reads the daemon's log; each tracer has one
 // that waits for its answer. Memory is bounded by the connections: a buffer and
-// some thousand encoded spans each. Everything that waits has a limit of its own
-// and says which when it is reached. Every process that was started ends with
+// some thousand encoded spans each. Everything that waits has a limit
+// and says so when it is reached. Every process that was started ends with
 // the run, however that ends.
 //
 // It imports the rooms that it needs to speak with a daemon (wire, client), to count

@@ -1,7 +1,8 @@
 package bench
 
 import (
-	"bufio"
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,12 +17,10 @@ import (
 // another tracer may take longer to start.
 type httpTracer struct {
 	result
-	socket    string
-	conn      *net.UnixConn // nil until then
-	answers   *bufio.Reader
+	transport *http.Transport
 	recording *recording
-	message   []byte
-	body      []byte // the part of it that is stamped
+	request   *http.Request
+	body      []byte // of the recording, stamped
 }
 
 // spanAge is how old the last span of a request is when that is sent.
@@ -32,37 +31,22 @@ func newHTTPTracer(j *job) (*httpTracer, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &httpTracer{socket: j.Socket, recording: r, result: newResult()}
-	var at int
-	t.message, at = r.message(j.ComputesStats)
-	t.body = t.message[at:]
+	t := &httpTracer{result: newResult(), recording: r, request: r.message(j.ComputesStats), body: bytes.Clone(r.body)}
+	t.transport = &http.Transport{DisableCompression: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", j.Socket)
+	}}
 	return t, nil
-}
-
-func (t *httpTracer) connect() (err error) {
-	if t.conn, err = net.DialUnix("unix", nil, &net.UnixAddr{Net: "unix", Name: t.socket}); err != nil {
-		return fmt.Errorf("connect tracer: %w", err)
-	}
-	t.answers = bufio.NewReader(t.conn)
-	return nil
 }
 
 // publish sends a request and waits for its answer, and both are timed.
 func (t *httpTracer) publish(now time.Time) error {
-	if t.conn == nil {
-		if err := t.connect(); err != nil {
-			return err
-		}
-	}
 	t.recording.stamp(t.body, now.Add(-spanAge))
+	t.request.Body = io.NopCloser(bytes.NewReader(t.body))
 	t.Attempted += uint64(t.recording.spans)
 	begun := time.Now()
-	if _, err := t.conn.Write(t.message); err != nil {
-		return fmt.Errorf("send traces: %w", err)
-	}
-	answer, err := http.ReadResponse(t.answers, nil)
+	answer, err := t.transport.RoundTrip(t.request)
 	if err != nil {
-		return fmt.Errorf("read answer to traces: %w", err)
+		return fmt.Errorf("send traces: %w", err)
 	}
 	_, err = io.Copy(io.Discard, answer.Body)
 	if err = errors.Join(err, answer.Body.Close()); err != nil {
@@ -80,8 +64,6 @@ func (t *httpTracer) publish(now time.Time) error {
 func (t *httpTracer) flush() error { return nil }
 
 func (t *httpTracer) close() error {
-	if t.conn == nil {
-		return nil
-	}
-	return t.conn.Close()
+	t.transport.CloseIdleConnections()
+	return nil
 }

@@ -27,7 +27,7 @@ func (r *run) profile(ctx context.Context) <-chan error {
 			written <- fmt.Errorf("write profile: %w", err)
 			return
 		}
-		err = ask(ctx, time.Duration(seconds)*time.Second+askLimit, r.target.http, path, func(body io.Reader) error {
+		err = ask(ctx, time.Duration(seconds)*time.Second+limit, r.target.http, path, func(body io.Reader) error {
 			_, err := io.Copy(file, body)
 			return err
 		})

@@ -2,13 +2,13 @@ package bench
 
 import (
 	"bufio"
-	"bytes"
 	"compress/gzip"
 	"embed"
 	"encoding/binary"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/standin"
@@ -116,21 +116,17 @@ func (r *recording) stamp(body []byte, latest time.Time) {
 	}
 }
 
-// message is the request, from a tracer that computes its statistics itself, so that
-// nobody counts its spans, or from one that does not; and where its body begins.
-func (r *recording) message(computesStats bool) (message []byte, bodyAt int) {
+// message is the request without its body, from a tracer that computes its statistics
+// itself, so that nobody counts its spans, or from one that does not.
+func (r *recording) message(computesStats bool) *http.Request {
 	header := r.header.Clone()
 	header.Del(headerComputedStats)
 	if computesStats {
 		header.Set(headerComputedStats, "yes")
 	}
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n", r.path, len(r.body))
-	_ = header.Write(&b) // into memory
-	b.WriteString("\r\n")
-	bodyAt = b.Len()
-	b.Write(r.body)
-	return b.Bytes(), bodyAt
+	return &http.Request{
+		Method: http.MethodPost, URL: &url.URL{Scheme: "http", Host: "localhost", Path: r.path}, Header: header, ContentLength: int64(len(r.body)),
+	}
 }
 
 // count counts the body as the daemon does.

@@ -184,9 +184,6 @@ func (r *run) watch(ctx context.Context, producers []*producer) error {
 	return failed
 }
 
-// flushLimit is how long the last report may take.
-const flushLimit = 30 * time.Second
-
 // flush has the daemon report what it holds, as a tracer would ask for it, and reads it
 // then. Where a report is due anyway it may wait a second for that one.
 func (r *run) flush() (reading, error) {
@@ -199,7 +196,7 @@ func (r *run) flush() (reading, error) {
 }
 
 func (r *run) askFlush() error {
-	ctx, cancel := context.WithTimeout(context.Background(), flushLimit)
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	c, err := client.Open(client.Config{Socket: r.target.socket, Name: "spanstatsd-bench"})
 	if err != nil {

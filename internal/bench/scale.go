@@ -51,8 +51,7 @@ func ScaleNames() (names []string) {
 // Scale measures how the cost of a span grows with each of them, or with some, and prints
 // a table. Each point lasts as long as c says, behind a warm-up.
 func Scale(ctx context.Context, c Config, only []string) error {
-	columns := slices.Concat([]string{"", "raw / numbered keys"}, costColumns)
-	t := newTable(c.Out, columns...)
+	t := newTable(c.Out)
 	c.WarmUp = c.For / 4
 	c.For += c.WarmUp
 	c.Flags = roomForAll
@@ -61,7 +60,7 @@ func Scale(ctx context.Context, c Config, only []string) error {
 			continue
 		}
 		for _, value := range s.values {
-			cells := []string{s.name, thousands(float64(value))}
+			facts := []fact{{"", s.name}, {"raw / numbered keys", thousands(float64(value))}}
 			config := c
 			s.change(&config, value)
 			for _, config.Keys = range []string{Raw, Numbered} {
@@ -69,15 +68,15 @@ func Scale(ctx context.Context, c Config, only []string) error {
 				if err != nil {
 					return err
 				}
-				if cost := r.costCells(); config.Keys == Raw {
-					cells = append(cells, cost...)
+				if cost := r.costs(); config.Keys == Raw {
+					facts = append(facts, cost...)
 				} else {
 					for i := range cost {
-						cells[2+i] += " / " + cost[i]
+						facts[2+i].value += " / " + cost[i].value
 					}
 				}
 			}
-			t.row(cells...)
+			t.row(facts)
 		}
 	}
 	return t.flush()

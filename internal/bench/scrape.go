@@ -16,15 +16,12 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/health"
 )
 
-// askLimit bounds one question to the daemon.
-const askLimit = 30 * time.Second
-
 // metrics are the samples of one scrape, by name and labels as they are written.
 type metrics map[string]float64
 
 // ask gets a path from the daemon's HTTP address.
-func ask(ctx context.Context, limit time.Duration, base, path string, read func(io.Reader) error) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
+func ask(ctx context.Context, within time.Duration, base, path string, read func(io.Reader) error) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+path, nil)
 	if err != nil {
@@ -48,7 +45,7 @@ func ask(ctx context.Context, limit time.Duration, base, path string, read func(
 // holds a space.
 func scrape(base string) (metrics, error) {
 	m := metrics{}
-	err := ask(context.Background(), askLimit, base, "/metrics", func(body io.Reader) error {
+	err := ask(context.Background(), limit, base, "/metrics", func(body io.Reader) error {
 		lines := bufio.NewScanner(body)
 		for lines.Scan() {
 			line := lines.Text()
@@ -115,7 +112,7 @@ func (m metrics) histogram(name string) (buckets []bucket) {
 // status reads the books.
 func status(base string) (health.Books, error) {
 	var s health.Status
-	err := ask(context.Background(), askLimit, base, "/status", func(body io.Reader) error {
+	err := ask(context.Background(), limit, base, "/status", func(body io.Reader) error {
 		return json.NewDecoder(body).Decode(&s)
 	})
 	return s.Books, err

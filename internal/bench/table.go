@@ -5,28 +5,40 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spanstatsd/spanstatsd/internal/workload"
 )
 
-// table is one in the form of the documentation, its columns lined up for a terminal.
-type table struct{ out *tabwriter.Writer }
+// fact is a figure of a report with its name, which heads a column of a table.
+type fact struct{ name, value string }
 
-func newTable(out io.Writer, columns ...string) table {
-	t := table{tabwriter.NewWriter(out, 0, 0, 1, ' ', 0)}
-	t.row(columns...)
-	t.row(strings.Split(strings.Repeat("---,", len(columns)-1)+"---", ",")...)
-	return t
+// table is one in the form of the documentation, its columns lined up for a terminal.
+type table struct {
+	out     *tabwriter.Writer
+	hasHead bool
 }
 
-func (t table) row(cells ...string) {
-	fmt.Fprintf(t.out, "| %s\t|\n", strings.Join(cells, "\t| "))
+func newTable(out io.Writer) *table { return &table{out: tabwriter.NewWriter(out, 0, 0, 1, ' ', 0)} }
+
+// row writes the values of some facts, and before the first row their names.
+func (t *table) row(facts []fact) {
+	line := func(cell func(fact) string) {
+		for _, f := range facts {
+			fmt.Fprintf(t.out, "| %s\t", cell(f))
+		}
+		fmt.Fprintln(t.out, "|")
+	}
+	if !t.hasHead {
+		line(func(f fact) string { return f.name })
+		line(func(fact) string { return "---" })
+		t.hasHead = true
+	}
+	line(func(f fact) string { return f.value })
 }
 
 // flush writes it out.
-func (t table) flush() error {
+func (t *table) flush() error {
 	if err := t.out.Flush(); err != nil {
 		return fmt.Errorf("write table: %w", err)
 	}
@@ -52,21 +64,10 @@ func exactly(ctx context.Context, config Config) (*Report, error) {
 // machine does.
 const clientRate = 500_000
 
-// costColumns are what costCells fills.
-var costColumns = []string{"accepted/s", "dropped", "daemon CPU ns", "in the kernel", "tracer CPU ns", "allocations", "peak MiB"}
-
-func (r *Report) costCells() []string {
-	return []string{
-		thousands(r.SpansAcceptedPerSecond), thousands(float64(r.Books.Dropped)), whole(r.DaemonCPU), whole(r.DaemonSystemCPU),
-		whole(r.TracerCPU), fmt.Sprintf("%.4f", r.DaemonAllocs), whole(float64(r.DaemonPeakRSS) / (1 << 20)),
-	}
-}
-
 // All measures every workload, keys by their bytes and by numbers, as fast as it goes,
 // and then the client library at a rate at which it refuses nothing. It prints a table.
 func All(ctx context.Context, c Config) error {
-	columns := slices.Concat([]string{"workload", "tracer", "keys"}, costColumns, []string{"collector", "to table, p50 / p99", "publish, p50 / p99"})
-	t := newTable(c.Out, columns...)
+	t := newTable(c.Out)
 	for _, name := range append(workload.Names(), Client) {
 		if c.Workload = name; name == Client {
 			c.Workload, c.Tracer, c.Rate = workload.Stable, Client, clientRate
@@ -76,8 +77,8 @@ func All(ctx context.Context, c Config) error {
 			if err != nil {
 				return err
 			}
-			t.row(slices.Concat([]string{"`" + r.Workload + "`", r.Tracer, r.Keys}, r.costCells(),
-				[]string{fmt.Sprintf("%.2f %%", 100*r.DaemonGCShare), r.PublishToTable.pair(), r.Publish.pair()})...)
+			sent := []fact{{"workload", "`" + r.Workload + "`"}, {"tracer", r.Tracer}, {"keys", r.Keys}}
+			t.row(slices.Concat(sent, r.costs(), r.times()))
 		}
 	}
 	return t.flush()
@@ -85,21 +86,14 @@ func All(ctx context.Context, c Config) error {
 
 // AllTraces measures the workload of traces with every recording, and prints a table.
 func AllTraces(ctx context.Context, c Config) error {
-	t := newTable(c.Out, "requests", "spans each", "counted", "bytes a span", "handing on, daemon CPU ns", "and counting", "counting adds", "counting alone", "allocations, alone", "answer, p50 / p99", "and counting", "left to the agent")
+	t := newTable(c.Out)
 	c.Workload = Traces
 	for _, c.Format = range Recorded {
-		report, err := exactly(ctx, c)
+		r, err := exactly(ctx, c)
 		if err != nil {
 			return err
 		}
-		r := report.Traces
-		t.row(r.Format, fmt.Sprint(r.SpansPerRequest), fmt.Sprint(r.CountedPerRequest), whole(r.BytesPerSpan), whole(r.Proxied.CPU), whole(r.Counted.CPU),
-			whole(r.Counting.AddedCPU), whole(r.Counting.CPU), fmt.Sprintf("%.4f", r.Counting.Allocs), r.Proxied.Answer.pair(), r.Counted.Answer.pair(), fmt.Sprint(r.LeftToAgent))
+		t.row(r.Traces.facts())
 	}
 	return t.flush()
 }
-
-func whole(n float64) string { return fmt.Sprintf("%.0f", n) }
-
-// pair is the median and the slowest hundredth.
-func (t Times) pair() string { return nanoseconds(t.P50) + " / " + nanoseconds(t.P99) }

@@ -30,13 +30,6 @@ type target struct {
 	exited chan error
 }
 
-// startLimit is how long a daemon may take to listen, stopLimit to deliver
-// everything and end.
-const (
-	startLimit = 30 * time.Second
-	stopLimit  = 30 * time.Second
-)
-
 // aim finds the daemon that runs already, by who listens on its socket.
 func aim(c *Config) (*target, error) {
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Net: "unix", Name: c.Socket})
@@ -107,8 +100,8 @@ func startTarget(c *Config) (t *target, err error) {
 	case err := <-t.exited:
 		t.exited <- err
 		return t, errors.New("start daemon: it ended at once; its log says why")
-	case <-time.After(startLimit):
-		return t, fmt.Errorf("start daemon: it did not listen within %s", startLimit)
+	case <-time.After(limit):
+		return t, fmt.Errorf("start daemon: it did not listen within %s", limit)
 	}
 }
 
@@ -146,7 +139,6 @@ func follow(logs io.Reader, warnings io.Writer, listening chan<- string) {
 // awaitBooks waits until the books are at rest and balance with so many spans received.
 // The limit is for a daemon that has lost some.
 func (t *target) awaitBooks(received uint64) error {
-	const limit = 30 * time.Second
 	for begun := time.Now(); ; time.Sleep(2 * time.Millisecond) {
 		books, err := status(t.http)
 		if err != nil || books.Balanced && books.Received >= received {
@@ -174,8 +166,8 @@ func (t *target) stop() error {
 			return fmt.Errorf("stop daemon: %w", err)
 		}
 		return nil
-	case <-time.After(stopLimit):
-		return fmt.Errorf("stop daemon: it did not end within %s", stopLimit)
+	case <-time.After(limit):
+		return fmt.Errorf("stop daemon: it did not end within %s", limit)
 	}
 }
 

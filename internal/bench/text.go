@@ -3,62 +3,71 @@ package bench
 import (
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strconv"
 	"time"
 )
 
-// WriteText shows a report to a person.
-func (r *Report) WriteText(w io.Writer) {
-	rate := "as fast as it goes"
-	if r.Rate > 0 {
-		rate = thousands(r.Rate) + " spans/s wanted"
-	}
-	fmt.Fprintf(w, "%s, %s\n\n", r.title(), rate)
-	row := func(name, format string, args ...any) {
-		fmt.Fprintf(w, "%-17s %s\n", name, fmt.Sprintf(format, args...))
-	}
-	row("accepted", "%s spans/s: %s in %.1f s", thousands(r.SpansAcceptedPerSecond), thousands(float64(r.SpansAccepted)), r.Seconds)
-	row("attempted", "%s spans/s", thousands(r.SpansAttemptedPerSecond))
-	if r.Traces != nil {
-		r.Traces.write(row)
-	} else {
-		row("daemon CPU", "%.1f ns a span, %.1f of it in the kernel; %.2f cores", r.DaemonCPU, r.DaemonSystemCPU, r.DaemonCores)
-		row("tracer CPU", "%.1f ns a span", r.TracerCPU)
-		row("daemon allocates", "%.5f times and %.2f B a span", r.DaemonAllocs, r.DaemonAllocBytes)
-		row("publish", "%s", r.Publish)
-	}
-	row("daemon memory", "%.1f MiB at its peak", float64(r.DaemonPeakRSS)/(1<<20))
-	row("collector", "%d cycles, %.3f s, %.2f %% of the daemon's CPU", r.DaemonGCCycles, r.DaemonGCSeconds, 100*r.DaemonGCShare)
-	row("publish to table", "%s", r.PublishToTable)
-	row("flush", "%d, %s each; the last was answered after %s", r.Flushes, seconds(r.FlushMean), seconds(r.FlushAnswer))
-	for _, kind := range []struct {
-		name   string
-		counts map[string]uint64
-	}{{"refused by client", r.Refused}, {"dropped", r.Dropped}, {"collapsed", r.Collapsed}} {
-		for _, reason := range slices.Sorted(maps.Keys(kind.counts)) {
-			if n := kind.counts[reason]; n > 0 {
-				row(kind.name, "%s: %s", reason, thousands(float64(n)))
-			}
-		}
-	}
-	b := &r.Books
-	row("books", "received %d = aggregated %d + dropped %d; aggregated = flushed %d + unsent %d + held %d; balanced: %v",
-		b.Received, b.Aggregated, b.Dropped, b.Flushed, b.Unsent, b.Held, b.Balanced)
-	if r.AgentHits != nil {
-		row("agent", "%d hits, equal to accepted: %v", *r.AgentHits, *r.HitsEqualAccepted)
-	}
-	for _, fault := range r.Faults {
-		row("fault", "%s", fault)
+// costs are the figures that every table has.
+func (r *Report) costs() []fact {
+	return []fact{
+		{"accepted/s", thousands(r.SpansAcceptedPerSecond)}, {"dropped", thousands(float64(r.Books.Dropped))},
+		{"daemon CPU ns", whole(r.DaemonCPU)}, {"in the kernel", whole(r.DaemonSystemCPU)}, {"tracer CPU ns", whole(r.TracerCPU)},
+		{"allocations", fmt.Sprintf("%.4f", r.DaemonAllocs)}, {"peak MiB", whole(float64(r.DaemonPeakRSS) / (1 << 20))},
 	}
 }
 
-// String is the quantiles of some times.
-func (t Times) String() string {
-	return fmt.Sprintf("p50 %s, p99 %s, p99.9 %s, longest %s of %s samples", nanoseconds(t.P50), nanoseconds(t.P99),
-		nanoseconds(t.P999), nanoseconds(t.Longest), thousands(float64(t.Samples)))
+// times are what else the table of every workload has.
+func (r *Report) times() []fact {
+	return []fact{
+		{"collector", fmt.Sprintf("%.2f %%", 100*r.DaemonGCShare)},
+		{"to table, p50 / p99", r.PublishToTable.pair()}, {"publish, p50 / p99", r.Publish.pair()},
+	}
 }
+
+// facts are the figures of recorded requests.
+func (t *TracesReport) facts() []fact {
+	return []fact{
+		{"requests", t.Format}, {"spans each", fmt.Sprint(t.SpansPerRequest)}, {"counted", fmt.Sprint(t.CountedPerRequest)},
+		{"bytes a span", whole(t.BytesPerSpan)}, {"handing on, daemon CPU ns", whole(t.Proxied.CPU)}, {"and counting", whole(t.Counted.CPU)},
+		{"counting adds", whole(t.Counting.AddedCPU)}, {"counting alone", whole(t.Counting.CPU)},
+		{"allocations, alone", fmt.Sprintf("%.4f", t.Counting.Allocs)}, {"answer, p50 / p99", t.Proxied.Answer.pair()},
+		{"and counting", t.Counted.Answer.pair()}, {"left to the agent", fmt.Sprint(t.LeftToAgent)},
+	}
+}
+
+// WriteText shows a report to a person.
+func (r *Report) WriteText(w io.Writer) {
+	facts := append(r.costs(), r.times()...)
+	if r.Traces != nil {
+		facts = append(facts, r.Traces.facts()...)
+	}
+	facts = append(facts, fact{"accepted", fmt.Sprintf("%s in %.1f s", thousands(float64(r.SpansAccepted)), r.Seconds)},
+		fact{"attempted/s", thousands(r.SpansAttemptedPerSecond)}, fact{"cores", fmt.Sprintf("%.2f", r.DaemonCores)},
+		fact{"flushes", fmt.Sprintf("%d, %s each; the last was answered after %s", r.Flushes, nanoseconds(r.FlushMean*1e9), nanoseconds(r.FlushAnswer*1e9))})
+	for _, what := range happened("refused by client ", r.Refused, 1) {
+		facts = append(facts, fact{"spans", what})
+	}
+	for _, what := range append(happened("dropped ", r.Dropped, 1), happened("collapsed ", r.Collapsed, 1)...) {
+		facts = append(facts, fact{"spans", what})
+	}
+	b := &r.Books
+	facts = append(facts, fact{"books", fmt.Sprintf("received %d = aggregated %d + dropped %d; aggregated = flushed %d + unsent %d + held %d; balanced: %v",
+		b.Received, b.Aggregated, b.Dropped, b.Flushed, b.Unsent, b.Held, b.Balanced)})
+	if r.AgentHits != nil {
+		facts = append(facts, fact{"agent", fmt.Sprintf("%d hits, equal to accepted: %v", *r.AgentHits, *r.HitsEqualAccepted)})
+	}
+	for _, fault := range r.Faults {
+		facts = append(facts, fact{"fault", fault})
+	}
+	for _, f := range facts {
+		fmt.Fprintf(w, "%-25s %s\n", f.name, f.value)
+	}
+}
+
+func whole(n float64) string { return fmt.Sprintf("%.0f", n) }
+
+// pair is the median and the slowest hundredth.
+func (t Times) pair() string { return nanoseconds(t.P50) + " / " + nanoseconds(t.P99) }
 
 func nanoseconds(ns float64) string {
 	d := time.Duration(ns)
@@ -69,8 +78,6 @@ func nanoseconds(ns float64) string {
 	}
 }
 
-func seconds(s float64) string { return nanoseconds(s * 1e9) }
-
 // thousands groups the digits of a whole number.
 func thousands(n float64) string {
 	digits := strconv.FormatFloat(n, 'f', 0, 64)
@@ -78,13 +85,4 @@ func thousands(n float64) string {
 		digits = digits[:i] + " " + digits[i:]
 	}
 	return digits
-}
-
-// title says what was sent.
-func (r *Report) title() string {
-	if r.Traces != nil {
-		return fmt.Sprintf("workload %s, %d tracers with %d connections", r.Workload, r.Producers, r.Connections)
-	}
-	return fmt.Sprintf("workload %s, %s keys, batches of %d, %d %s tracers with %d connections of %d origins",
-		r.Workload, r.Keys, r.Batch, r.Producers, r.Tracer, r.Connections, r.Origins)
 }

@@ -85,18 +85,3 @@ func (t *tracesRun) medianCounting() TracesCounting {
 		AddedAllocs: middle(func(c TracesCounting) float64 { return c.AddedAllocs }),
 	}
 }
-
-// write shows it to a person.
-func (t *TracesReport) write(row func(name, format string, args ...any)) {
-	row("requests", "%s, of %d spans and %.0f bytes a span; %d of the spans are counted", t.Format, t.SpansPerRequest, t.BytesPerSpan, t.CountedPerRequest)
-	for _, l := range []struct {
-		name string
-		*TracesLoad
-	}{{"only handed on", &t.Proxied}, {"counted as well", &t.Counted}} {
-		row(l.name, "%.0f ns of daemon CPU a span, %.0f of it in the kernel; %.3f allocations; tracer CPU %.0f ns", l.CPU, l.SystemCPU, l.Allocs, l.TracerCPU)
-		row("", "%s spans/s; answered after %s", thousands(l.SpansPerSecond), l.Answer)
-	}
-	row("counting adds", "%.0f ns of daemon CPU a span; %.3f allocations", t.Counting.AddedCPU, t.Counting.AddedAllocs)
-	row("counting alone", "%.0f ns of CPU a span; %.5f allocations", t.Counting.CPU, t.Counting.Allocs)
-	row("left to the agent", "%s; every request and every span accounted for: %v", thousands(float64(t.LeftToAgent)), t.AllAccounted)
-}

@@ -168,9 +168,6 @@ func (t *wireTracer) flush() error {
 	return nil
 }
 
-// closeLimit is how long a daemon may take to read what its socket holds.
-const closeLimit = 30 * time.Second
-
 func (t *wireTracer) close() error {
 	defer t.conn.Close()
 	if _, err := t.conn.Write(wire.AppendBye(nil, &wire.Bye{Reason: "closed"})); err != nil {
@@ -179,8 +176,8 @@ func (t *wireTracer) close() error {
 	select {
 	case err := <-t.read:
 		return err
-	case <-time.After(closeLimit):
-		return fmt.Errorf("say bye: the daemon did not close its end within %s", closeLimit)
+	case <-time.After(limit):
+		return fmt.Errorf("say bye: the daemon did not close its end within %s", limit)
 	}
 }
 
