@@ -1,6 +1,7 @@
 package client
 
 import (
+	"slices"
 	"sync/atomic"
 
 	"golang.org/x/sys/cpu"
@@ -53,9 +54,7 @@ func (p *pool) appendSealed(dst []*buffer) []*buffer {
 	for b := p.sealed.pop(p.buffers); b != nil; b = p.sealed.pop(p.buffers) {
 		dst = append(dst, b)
 	}
-	for i, j := start, len(dst)-1; i < j; i, j = i+1, j-1 {
-		dst[i], dst[j] = dst[j], dst[i]
-	}
+	slices.Reverse(dst[start:])
 	return dst
 }
 

@@ -38,22 +38,18 @@ func (l *connection) handle(c *Client, t wire.Type, body []byte) error {
 		if err != nil {
 			return err
 		}
-		l.answered(answer)
+		l.mu.Lock()
+		f := l.flushes[answer.ID]
+		delete(l.flushes, answer.ID)
+		l.mu.Unlock()
+		if f != nil {
+			f.resolve(answer)
+		}
 		return nil
 	case wire.TypeBye:
 		return farewell(body)
 	}
 	return fmt.Errorf("the daemon sent %s, which it may not", t)
-}
-
-func (l *connection) answered(answer wire.Flush) {
-	l.mu.Lock()
-	f := l.flushes[answer.ID]
-	delete(l.flushes, answer.ID)
-	l.mu.Unlock()
-	if f != nil {
-		f.resolve(answer)
-	}
 }
 
 // byeError is a daemon's bye.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -8,12 +9,14 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/health"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // newConfigCommand has the flags of run, so that a command line is looked at by
 // putting config where run stood.
 func newConfigCommand() *cobra.Command {
-	o := newRunOptions()
+	o, flags := newRunOptions(), pflag.NewFlagSet("run", pflag.ContinueOnError)
+	o.addFlags(flags)
 	var check, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "config",
@@ -24,7 +27,7 @@ default, or memory, which has a default made smaller so that all of them fit.
 --check starts nothing and names everything that is unusable.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.read(cmd.Flags()); err != nil {
+			if err := o.read(flags); err != nil {
 				return err
 			}
 			if _, err := newLogger(io.Discard, o.logLevel, o.logFormat); err != nil {
@@ -37,27 +40,16 @@ default, or memory, which has a default made smaller so that all of them fit.
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), "the configuration can be used")
 				return err
 			}
-			settings := withoutOwn(o.config.Settings)
 			if asJSON {
-				return writeJSON(cmd.OutOrStdout(), settings)
+				return writeJSON(cmd.OutOrStdout(), o.config.Settings)
 			}
-			return writeSettings(cmd.OutOrStdout(), settings)
+			return writeSettings(cmd.OutOrStdout(), o.config.Settings)
 		},
 	}
-	o.addFlags(cmd.Flags())
+	cmd.Flags().AddFlagSet(flags)
 	cmd.Flags().BoolVar(&check, "check", false, "say what is unusable, and nothing else")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
 	return cmd
-}
-
-// withoutOwn leaves out the flags that config has and run has not.
-func withoutOwn(settings []health.Setting) (runs []health.Setting) {
-	for _, s := range settings {
-		if s.Name != "check" && s.Name != "json" {
-			runs = append(runs, s)
-		}
-	}
-	return runs
 }
 
 func writeSettings(w io.Writer, settings []health.Setting) error {
@@ -71,16 +63,14 @@ func writeSettings(w io.Writer, settings []health.Setting) error {
 
 // shownValue is the value, and what it comes to where that is another.
 func shownValue(s health.Setting) string {
+	value, effective := printable(s.Value), printable(s.Effective)
 	switch {
-	case s.Value == "" || s.Value == "[]":
-		if s.Effective != "" {
-			return printable(s.Effective)
-		}
-		return "-"
-	case s.Effective != "":
-		return fmt.Sprintf("%s (%s)", printable(s.Value), printable(s.Effective))
+	case value == "" || value == "[]":
+		return cmp.Or(effective, "-")
+	case effective != "":
+		return fmt.Sprintf("%s (%s)", value, effective)
 	}
-	return printable(s.Value)
+	return value
 }
 
 func shownOrigin(s health.Setting) string {

@@ -1,9 +1,19 @@
 package main
 
 import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
 	"os"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/dump"
+	"github.com/spanstatsd/spanstatsd/internal/standin"
 	"github.com/spf13/cobra"
 )
 
@@ -29,4 +39,106 @@ named by its place in the payload.`,
 			return printRefusal(cmd.OutOrStdout(), refusal)
 		},
 	}
+}
+
+// printRefusal writes a refusal for a person. Text that came from outside is
+// quoted, so that it can't act on a terminal.
+func printRefusal(to io.Writer, r *dump.Refusal) error {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "refused  %s by %s\n", r.Time.UTC().Format("2006-01-02 15:04:05.000 MST"), plain(r.Agent))
+	fmt.Fprintf(&b, "answer   %s: %q\n", plain(r.Status), r.Said)
+	printHeaders(&b, r.Answer)
+	fmt.Fprintf(&b, "sent     %d bytes for %d spans\n", len(r.Body), r.Spans)
+	printHeaders(&b, r.Sent)
+	payload, err := standin.DecodePayload(r.Body)
+	if err != nil {
+		first := r.Body[:min(len(r.Body), 256)]
+		fmt.Fprintf(&b, "\nThe payload can't be decoded: %s\nIt begins with\n%s", printable(err.Error()), hex.Dump(first))
+	} else {
+		printPayload(&b, payload)
+	}
+	_, err = b.WriteTo(to)
+	return err
+}
+
+func printHeaders(b *bytes.Buffer, header http.Header) {
+	for _, name := range slices.Sorted(maps.Keys(header)) {
+		fmt.Fprintf(b, "         %s: %s\n", plain(name), plain(strings.Join(header[name], ", ")))
+	}
+}
+
+func printPayload(b *bytes.Buffer, p *standin.Payload) {
+	b.WriteString("origin  ")
+	facts{b}.print(
+		"host", p.Hostname, "env", p.Env, "version", p.Version, "service", p.Service, "lang", p.Lang,
+		"tracer", p.TracerVersion, "runtime", p.RuntimeID, "commit", p.GitCommitSha, "process", p.ProcessTags,
+	)
+	fmt.Fprintf(b, "\n         payload %d\n", p.Sequence)
+	for _, problem := range p.Problems() {
+		fmt.Fprintf(b, "problem  %s\n", plain(problem))
+	}
+	for _, bucket := range p.Stats {
+		fmt.Fprintf(b, "\nbucket   %s, %v, groups %d\n", time.Unix(0, int64(bucket.Start)).UTC().Format("2006-01-02 15:04:05 MST"),
+			time.Duration(bucket.Duration), len(bucket.Stats))
+		for i := range bucket.Stats {
+			printGroup(b, &bucket.Stats[i])
+		}
+	}
+}
+
+func printGroup(b *bytes.Buffer, g *standin.Group) {
+	fmt.Fprintf(b, "\n  %s  %s  %s\n   ", plain(g.Service), plain(g.Name), plain(g.Resource))
+	facts{b}.print(
+		"type", g.Type, "kind", g.SpanKind, "status", nonZero(g.HTTPStatusCode), "grpc", g.GRPCStatusCode,
+		"method", g.HTTPMethod, "endpoint", g.HTTPEndpoint, "source", g.ServiceSource,
+		"root", [...]string{"", "yes", "no"}[max(0, g.IsTraceRoot)%3], "synthetics", map[bool]string{true: "yes"}[g.Synthetics],
+		"peers", strings.Join(g.PeerTags, ","), "tags", strings.Join(g.AdditionalMetricTags, ","),
+	)
+	fmt.Fprintf(b, "\n    hits %d, errors %d, top-level %d, in all %v\n", g.Hits, g.Errors, g.TopLevelHits, time.Duration(g.Duration))
+	ok, failed, err := g.Latencies()
+	if err != nil {
+		fmt.Fprintf(b, "    sketches: %s\n", printable(err.Error()))
+		return
+	}
+	printLatency(b, "ok", ok, len(g.OkSummary))
+	printLatency(b, "failed", failed, len(g.ErrorSummary))
+}
+
+func printLatency(b *bytes.Buffer, name string, l standin.Latency, size int) {
+	fmt.Fprintf(b, "    %-6s %g spans in %d bytes", name, l.Count, size)
+	if l.Count > 0 {
+		short := func(ns float64) time.Duration { return time.Duration(ns).Round(time.Microsecond) }
+		fmt.Fprintf(b, ": min %v, p50 %v, p99 %v, max %v", short(l.Min), short(l.P50), short(l.P99), short(l.Max))
+	}
+	b.WriteByte('\n')
+}
+
+// facts prints names with their values, those that have one.
+type facts struct{ *bytes.Buffer }
+
+func (f facts) print(pairs ...string) {
+	for i := 0; i < len(pairs); i += 2 {
+		switch name, value := pairs[i], pairs[i+1]; {
+		case strings.Contains(value, " "):
+			fmt.Fprintf(f, " %s=%q", name, value)
+		case value != "":
+			fmt.Fprintf(f, " %s=%s", name, plain(value))
+		}
+	}
+}
+
+func nonZero(n uint32) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprint(n)
+}
+
+// plain is text as it is, or quoted where it holds what is not to be printed.
+func plain(text string) string {
+	quoted := fmt.Sprintf("%q", text)
+	if inner := quoted[1 : len(quoted)-1]; inner == text && text != "" {
+		return text
+	}
+	return quoted
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"net"
 	"os"
 	"strings"
 
@@ -50,14 +52,6 @@ func agentFromEnvironment() (url, variables string) {
 	if port != "" {
 		said = append(said, "DD_TRACE_AGENT_PORT")
 	}
-	if host == "" {
-		host = "127.0.0.1"
-	}
-	if port == "" {
-		port = "8126"
-	}
-	if strings.Contains(host, ":") && !strings.HasPrefix(host, "[") {
-		host = "[" + host + "]" // an IPv6 address
-	}
-	return "http://" + host + ":" + port, strings.Join(said, ", ")
+	host = strings.Trim(cmp.Or(host, "127.0.0.1"), "[]") // an IPv6 address may have brackets already
+	return "http://" + net.JoinHostPort(host, cmp.Or(port, "8126")), strings.Join(said, ", ")
 }

@@ -16,21 +16,15 @@ func addLogFlags(f *pflag.FlagSet, level, format *string, least string) {
 
 // newLogger writes to w in the given format.
 func newLogger(w io.Writer, level, format string) (*slog.Logger, error) {
-	options := &slog.HandlerOptions{}
 	var least slog.Level
 	if err := least.UnmarshalText([]byte(level)); err != nil {
 		return nil, fmt.Errorf("parse --log-level: %q is none of debug, info, warn, error", level)
 	}
-	options.Level = least
-	switch format {
-	case "text":
+	options := &slog.HandlerOptions{Level: least}
+	switch {
+	case format == "text", format == "auto" && isTerminal(w):
 		return slog.New(slog.NewTextHandler(w, options)), nil
-	case "json":
-		return slog.New(slog.NewJSONHandler(w, options)), nil
-	case "auto":
-		if isTerminal(w) {
-			return slog.New(slog.NewTextHandler(w, options)), nil
-		}
+	case format == "json", format == "auto":
 		return slog.New(slog.NewJSONHandler(w, options)), nil
 	}
 	return nil, fmt.Errorf("parse --log-format: %q is none of text, json, auto", format)

@@ -114,28 +114,24 @@ func (o *runOptions) chooseBuffer() error {
 }
 
 func (o *runOptions) checkRetry() error {
-	if o.config.Flush.RetryAge <= 0 || o.config.Flush.RetryBytes <= 0 {
-		return fmt.Errorf("parse --retry-age and --retry-bytes: %s and %d must be positive", o.config.Flush.RetryAge, o.config.Flush.RetryBytes)
+	if out := &o.config.Flush; out.RetryAge <= 0 || out.RetryBytes <= 0 {
+		return fmt.Errorf("parse --retry-age and --retry-bytes: %s and %d must be positive", out.RetryAge, out.RetryBytes)
 	}
 	return nil
 }
 
 func (o *runOptions) limitCardinalities() (failed error) {
-	for _, limit := range o.cardinality {
-		failed = errors.Join(failed, o.limitCardinality(limit))
+	for _, text := range o.cardinality {
+		name, number, _ := strings.Cut(text, "=")
+		field, known := span.ParseLabel(name)
+		limit, err := strconv.Atoi(number)
+		if !known || err != nil {
+			failed = errors.Join(failed, fmt.Errorf("parse --cardinality-limit: %q is not field=N with a field of %s", text, strings.Join(span.LabelNames(), ", ")))
+			continue
+		}
+		o.config.Aggregate.Budgets[field] = limit
 	}
 	return failed
-}
-
-func (o *runOptions) limitCardinality(text string) error {
-	name, number, _ := strings.Cut(text, "=")
-	field, known := span.ParseLabel(name)
-	limit, err := strconv.Atoi(number)
-	if !known || err != nil {
-		return fmt.Errorf("parse --cardinality-limit: %q is not field=N with a field of %s", text, strings.Join(span.LabelNames(), ", "))
-	}
-	o.config.Aggregate.Budgets[field] = limit
-	return nil
 }
 
 // read makes the configuration of the flags.

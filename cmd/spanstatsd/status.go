@@ -64,7 +64,7 @@ func (o *statusOptions) show(cmd *cobra.Command, source *statusSource) error {
 	return o.write(out, body, renderStatus(status, nil, newPaint(out)))
 }
 
-// write shows one look.
+// write shows one status.
 func (o *statusOptions) write(w io.Writer, body []byte, text string) (err error) {
 	if o.asJSON {
 		_, err = w.Write(body)
@@ -79,20 +79,11 @@ func newPaint(w io.Writer) paint {
 	return paint(isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb")
 }
 
-// look is one status and when it came, for rates between two.
-type look struct {
-	status *health.Status
-}
-
-// rate is how fast a count rose since an earlier look; false where there was
+// rateSince is how fast a count rose since an earlier status; false where there was
 // none, or where the daemon is another one since.
-func (l *look) rate(now *health.Status, count func(*health.Status) uint64) (perSecond float64, known bool) {
-	if l == nil || l.status == nil || !l.status.Started.Equal(now.Started) {
+func rateSince(last, now *health.Status, count func(*health.Status) uint64) (perSecond float64, known bool) {
+	if last == nil || !last.Started.Equal(now.Started) || !now.At.After(last.At) {
 		return 0, false
 	}
-	seconds := now.At.Sub(l.status.At).Seconds()
-	if seconds <= 0 {
-		return 0, false
-	}
-	return (float64(count(now)) - float64(count(l.status))) / seconds, true
+	return (float64(count(now)) - float64(count(last))) / now.At.Sub(last.At).Seconds(), true
 }

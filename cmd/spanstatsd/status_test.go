@@ -144,14 +144,14 @@ func TestRates(t *testing.T) {
 		return &health.Status{At: time.Unix(second, 0), Started: started, Books: health.Books{Received: received}}
 	}
 	received := func(s *health.Status) uint64 { return s.Books.Received }
-	first := &look{at(200, 1000, started)}
-	if rate, known := first.rate(at(204, 3000, started), received); !known || rate != 500 {
+	first := at(200, 1000, started)
+	if rate, known := rateSince(first, at(204, 3000, started), received); !known || rate != 500 {
 		t.Errorf("%v, %t", rate, known)
 	}
-	for what, last := range map[string]*look{
-		"no look": nil, "an empty one": {}, "another daemon": {at(200, 1, started.Add(time.Second))}, "the same moment": {at(204, 1, started)},
+	for what, last := range map[string]*health.Status{
+		"none": nil, "an empty one": {}, "another daemon": at(200, 1, started.Add(time.Second)), "the same moment": at(204, 1, started),
 	} {
-		if rate, known := last.rate(at(204, 3000, started), received); known {
+		if rate, known := rateSince(last, at(204, 3000, started), received); known {
 			t.Errorf("%s: %v", what, rate)
 		}
 	}

@@ -27,11 +27,11 @@ type statusText struct {
 	strings.Builder
 	paint
 	now  *health.Status
-	last *look
+	last *health.Status // an earlier one, or nil
 }
 
 // renderStatus is the text of a status; last is an earlier one, for rates.
-func renderStatus(s *health.Status, last *look, p paint) string {
+func renderStatus(s *health.Status, last *health.Status, p paint) string {
 	t := &statusText{paint: p, now: s, last: last}
 	t.head()
 	t.books()
@@ -69,7 +69,7 @@ func (t *statusText) books() {
 	t.line("%s\n", t.verdict(b))
 	row := func(branch, name string, n uint64, of func(*health.Status) uint64, note string) {
 		rate := ""
-		if r, known := t.last.rate(t.now, of); known {
+		if r, known := rateSince(t.last, t.now, of); known {
 			rate = perSecond(r)
 		}
 		t.line("  %s%-*s %16s  %10s  %s", t.dim(branch), 16-utf8.RuneCountInString(branch), name, count(n), rate, note)

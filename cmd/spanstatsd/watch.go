@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/spanstatsd/spanstatsd/internal/health"
 	"golang.org/x/sys/unix"
 )
 
@@ -30,7 +31,7 @@ func (o *statusOptions) watchStatus(ctx context.Context, w io.Writer, source *st
 	inPlace := isTerminal(w) && !o.asJSON
 	ticker := time.NewTicker(o.interval)
 	defer ticker.Stop()
-	last := &look{}
+	var last *health.Status
 	for first := true; ; first = false {
 		body, status, err := source.get(ctx)
 		if ctx.Err() != nil {
@@ -50,7 +51,7 @@ func (o *statusOptions) watchStatus(ctx context.Context, w io.Writer, source *st
 			text = fmt.Sprintf("%s  no answer: %s\n", time.Now().Format(time.TimeOnly), printable(err.Error()))
 		} else {
 			text = renderStatus(status, last, newPaint(w))
-			last = &look{status}
+			last = status
 		}
 		switch {
 		case inPlace:

@@ -1,9 +1,9 @@
 package apm
 
 import (
+	"log/slog"
 	"net/http"
 	"net/http/httptrace"
-	"runtime/debug"
 	"strconv"
 	"time"
 
@@ -32,7 +32,7 @@ func (j *job) count() (result Result) {
 	defer func() {
 		if p := recover(); p != nil {
 			result = ResultBug
-			s.log.bug(p, debug.Stack())
+			s.log.bug(p)
 		}
 	}()
 	policy := s.policy.Load()
@@ -43,7 +43,7 @@ func (j *job) count() (result Result) {
 	defer func() { s.counting <- c.Next() }()
 	s.counters.bytes.Add(uint64(len(j.body.buf)))
 	if err := c.Count(j.format, j.body.buf, j.header.Get(headerLang), isTrue(j.header.Get(headerComputedTop)), policy); err != nil {
-		s.log.unread(j.format, err)
+		s.log.write(slog.LevelWarn, "traces are left to the agent to count", "error", err, "format", j.format.String())
 		return ResultUnread
 	}
 	sum := s.refusals.sum(j.body.buf)

@@ -21,7 +21,12 @@ func (s *Server) hold(w http.ResponseWriter, r *http.Request, tooLarge, incomple
 	if err != nil && !errors.Is(err, errNoRoom) {
 		incomplete.Add(1)
 		held.release()
-		refuse(w, err) // the deadline stays: nothing more is waited for
+		// The deadline stays: nothing more is waited for. The answer is the agent's.
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			http.Error(w, "timeout", http.StatusRequestTimeout)
+		} else {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+		}
 		return nil
 	}
 	_ = control.SetReadDeadline(time.Time{})
@@ -31,13 +36,4 @@ func (s *Server) hold(w http.ResponseWriter, r *http.Request, tooLarge, incomple
 		return nil
 	}
 	return held
-}
-
-// refuse answers as the agent does where it can't read a body.
-func refuse(w http.ResponseWriter, err error) {
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		http.Error(w, "timeout", http.StatusRequestTimeout)
-		return
-	}
-	http.Error(w, err.Error(), http.StatusBadRequest)
 }

@@ -1,24 +1,24 @@
 package apm
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
-
-	"github.com/spanstatsd/spanstatsd/internal/traces"
 )
 
 // logEvery is how often a line about tracers' requests is written at most: any of
 // them could make us write one a request.
 const logEvery = 10 * time.Second
 
-// requestLog writes what tracers' requests cause, rarely.
+// requestLog writes what tracers' requests cause, each line rarely.
 type requestLog struct {
 	logger *slog.Logger
 
 	mu     sync.Mutex
-	last   map[string]time.Time
+	last   map[string]time.Time // by message
 	hidden map[string]int
 }
 
@@ -26,34 +26,20 @@ func newRequestLog(logger *slog.Logger) *requestLog {
 	return &requestLog{logger: logger, last: map[string]time.Time{}, hidden: map[string]int{}}
 }
 
-// due says whether a line of that kind may be written, and how many were not.
-func (l *requestLog) due(kind string) (hidden int, ok bool) {
+// write writes a line, and how many of the same message were not written before it.
+func (l *requestLog) write(level slog.Level, message string, fields ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := time.Now()
-	if now.Sub(l.last[kind]) < logEvery {
-		l.hidden[kind]++
-		return 0, false
+	if time.Since(l.last[message]) < logEvery {
+		l.hidden[message]++
+		return
 	}
-	hidden = l.hidden[kind]
-	l.last[kind], l.hidden[kind] = now, 0
-	return hidden, true
+	l.logger.Log(context.Background(), level, message, append(fields, "more", l.hidden[message])...)
+	l.last[message], l.hidden[message] = time.Now(), 0
 }
 
-func (l *requestLog) unread(format traces.Format, err error) {
-	if hidden, ok := l.due("unread"); ok {
-		l.logger.Warn("traces are left to the agent to count", "error", err, "format", format.String(), "more", hidden)
-	}
-}
-
-func (l *requestLog) away(err error) {
-	if hidden, ok := l.due("away"); ok {
-		l.logger.Warn("the agent did not answer a tracer's request", "error", err, "more", hidden)
-	}
-}
-
-func (l *requestLog) bug(panicked any, stack []byte) {
-	if _, ok := l.due("bug"); ok {
-		l.logger.Error("counting traces failed; they are left to the agent. Please report this", "panic", fmt.Sprint(panicked), "stack", string(stack))
-	}
+// bug writes that counting has panicked.
+func (l *requestLog) bug(panicked any) {
+	l.write(slog.LevelError, "counting traces failed; they are left to the agent. Please report this",
+		"panic", fmt.Sprint(panicked), "stack", string(debug.Stack()))
 }

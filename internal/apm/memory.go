@@ -13,9 +13,10 @@ func (c *Config) Memory(publisher int) []memory.Part {
 	if !c.Enabled() {
 		return nil
 	}
+	counting := traces.CounterBytes(c.MaxBody) + traces.MaxSpans(c.MaxBody)*admit.SpanBytes // and publishing
 	return []memory.Part{
 		{Name: "bodies of traces", Bytes: int64(c.MaxBodyBytes), Flag: "apm-max-body-bytes"},
-		{Name: "counting of traces", Bytes: int64(c.Counters) * int64(c.countingBytes()), Flag: "apm-max-body"},
+		{Name: "counting of traces", Bytes: int64(c.Counters) * int64(counting), Flag: "apm-max-body"},
 		{Name: "statistics that are read", Bytes: int64(clientstats.Bytes(c.MaxBody)), Flag: "apm-max-body"},
 		{Name: "connections with traces", Bytes: int64(c.MaxConnections) * connectionBytes, Flag: "apm-max-connections"},
 		{Name: "origins of traces", Bytes: int64(c.publishers()) * int64(publisher), Flag: "max-origins"},
@@ -28,8 +29,3 @@ func (c *Config) publishers() int { return max(traces.MaxBatches, min(maxPublish
 // connectionBytes is about what a connection takes in the midst of a request, with one
 // to the agent: six goroutines, their buffers, and a header as long as can be.
 const connectionBytes = 160 << 10
-
-// countingBytes is what counting a body takes, and publishing what was counted.
-func (c *Config) countingBytes() int {
-	return traces.CounterBytes(c.MaxBody) + traces.MaxSpans(c.MaxBody)*admit.SpanBytes
-}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptrace"
@@ -56,7 +57,7 @@ func (s *Server) newProxy() *httputil.ReverseProxy {
 				j.refused()
 			}
 			s.counters.failed.Add(1)
-			s.log.away(err)
+			s.log.write(slog.LevelWarn, "the agent did not answer a tracer's request", "error", err)
 			w.WriteHeader(http.StatusBadGateway)
 		},
 	}

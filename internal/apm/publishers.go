@@ -1,6 +1,7 @@
 package apm
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -85,22 +86,14 @@ func (p *publishers) evict() {
 	var origin span.Origin
 	var oldest *publisher
 	for o, candidate := range p.byOrigin {
-		if !p.isNeeded(candidate) && (oldest == nil || candidate.used.Before(oldest.used)) {
+		isNeeded := func(part admit.Part) bool { return part.Publisher == candidate.Publisher }
+		if !slices.ContainsFunc(p.parts, isNeeded) && (oldest == nil || candidate.used.Before(oldest.used)) {
 			origin, oldest = o, candidate
 		}
 	}
 	if oldest != nil {
 		p.remove(origin, oldest)
 	}
-}
-
-func (p *publishers) isNeeded(candidate *publisher) bool {
-	for _, part := range p.parts {
-		if part.Publisher == candidate.Publisher {
-			return true
-		}
-	}
-	return false
 }
 
 // expire closes those that nobody has used for publisherTimeout.

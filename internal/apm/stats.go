@@ -3,7 +3,6 @@ package apm
 import (
 	"errors"
 	"net/http"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -48,7 +47,7 @@ func (s *Server) merge(r *http.Request, body []byte) (result StatsResult, taken 
 	defer func() {
 		if p := recover(); p != nil {
 			result = StatsBug
-			s.log.bug(p, debug.Stack())
+			s.log.bug(p)
 		}
 	}()
 	if r.Header.Get(headerEncoding) != "" {

@@ -93,8 +93,8 @@ func (d *Daemon) makeRest(config Config) (err error) {
 	if err = config.checkBatch(); err != nil {
 		return err
 	}
-	config.Admit = config.admitting()
-	config.Admit.Aggregator = d.aggregate
+	// Each connection has its share of the memory for keys.
+	config.Admit.Connections, config.Admit.Aggregator = config.Ingest.MaxConnections, d.aggregate
 	if d.admit, err = admit.New(config.Admit); err != nil {
 		return err
 	}
@@ -280,14 +280,6 @@ func (d *Daemon) drainAPM(ctx context.Context) {
 
 // Books are what became of every span so far.
 func (d *Daemon) Books() health.Books { return d.sources.Books() }
-
-// APMAddr is where traces are taken over TCP, "" where they are not.
-func (d *Daemon) APMAddr() string {
-	if d.apm == nil {
-		return ""
-	}
-	return d.apm.Addr()
-}
 
 // HTTPAddr is where metrics and probes are answered.
 func (d *Daemon) HTTPAddr() string { return d.health.Addr() }

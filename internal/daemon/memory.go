@@ -3,7 +3,6 @@ package daemon
 import (
 	"fmt"
 
-	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/apm"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
@@ -40,14 +39,6 @@ func (c *Config) counting() aggregate.Config {
 	counting := c.Aggregate
 	counting.Merge = c.APM.Enabled()
 	return counting
-}
-
-// admitting is the publishers' configuration: each connection has its share of the
-// memory for keys.
-func (c *Config) admitting() admit.Config {
-	admitting := c.Admit
-	admitting.Connections = c.Ingest.MaxConnections
-	return admitting
 }
 
 // checkMemory refuses what can't fit, before anything is made.

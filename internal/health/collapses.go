@@ -25,13 +25,11 @@ const collapseLogEvery = 5 * time.Minute
 func (l *CollapseLog) Run(stop <-chan struct{}) {
 	ticker := time.NewTicker(collapseLogEvery)
 	defer ticker.Stop()
-	for {
+	for running := true; running; l.line() {
 		select {
 		case <-ticker.C:
-			l.line()
 		case <-stop:
-			l.line()
-			return
+			running = false
 		}
 	}
 }

@@ -1,8 +1,10 @@
 package health
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/flush"
@@ -132,9 +134,6 @@ type Retry struct {
 	MaxBytes int `json:"max_bytes"`
 }
 
-// maxTracers is how many connections are listed, those with most spans first.
-const maxTracers = 50
-
 // Status is what /status answers.
 func (s *Server) Status() Status {
 	now, l, from := time.Now(), s.config.Sources.look(), &s.config.Sources
@@ -168,6 +167,24 @@ func (s *Server) Status() Status {
 	p.Drainers, p.Busiest = list(p.Drainers), list(p.Busiest)
 	status.Tracers, status.TracersNotShown = shownTracers(from.Ingest.Tracers())
 	return status
+}
+
+// maxTracers is how many connections are listed.
+const maxTracers = 50
+
+// shownTracers are those with most spans, where there are more than can be
+// shown, and how many were left out. They keep their order, that of their
+// connecting: a list that is looked at must stand still.
+func shownTracers(tracers []ingest.Tracer) (shown []ingest.Tracer, left int) {
+	left = len(tracers) - maxTracers
+	if left <= 0 {
+		return tracers, 0
+	}
+	byUse := slices.Clone(tracers)
+	slices.SortStableFunc(byUse, func(a, b ingest.Tracer) int { return cmp.Compare(b.Received, a.Received) })
+	shown = byUse[:maxTracers]
+	slices.SortStableFunc(shown, func(a, b ingest.Tracer) int { return a.Since.Compare(b.Since) })
+	return shown, left
 }
 
 // list is never null in JSON.

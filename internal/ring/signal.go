@@ -2,6 +2,7 @@ package ring
 
 import (
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -38,14 +39,16 @@ type waiting struct {
 type mailbox struct {
 	first atomic.Uint64 // the lowest bar in the box, which the consumer compares with its cursor
 	mu    sync.Mutex
-	count int
-	box   [signalDepth]waiting
+	box   []waiting
 }
 
 // never is the bar of an empty box, which no cursor reaches.
 const never = math.MaxUint64
 
-func (m *mailbox) init() { m.first.Store(never) }
+func (m *mailbox) init() {
+	m.box = make([]waiting, 0, signalDepth)
+	m.first.Store(never)
+}
 
 // due tells whether a consumer at a position has a signal to take.
 func (m *mailbox) due(at uint64) bool { return at >= m.first.Load() }
@@ -55,15 +58,14 @@ func (m *mailbox) due(at uint64) bool { return at >= m.first.Load() }
 func (m *mailbox) put(signal Signal, tail *atomic.Uint64) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.count == signalDepth {
+	if len(m.box) == signalDepth {
 		return false
 	}
 	entry := waiting{Signal: signal}
 	if signal.Kind != Clear {
 		entry.bar = tail.Load()
 	}
-	m.box[m.count] = entry
-	m.count++
+	m.box = append(m.box, entry)
 	m.first.Store(min(m.first.Load(), entry.bar))
 	return true
 }
@@ -76,20 +78,11 @@ func (m *mailbox) take(at uint64) (Signal, bool) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	lowest := -1
-	for i, entry := range m.box[:m.count] {
-		if entry.bar <= at && (lowest < 0 || entry.bar < m.box[lowest].bar) {
-			lowest = i
-		}
-	}
-	if lowest < 0 {
-		return Signal{}, false
-	}
+	lowest := slices.IndexFunc(m.box, func(entry waiting) bool { return entry.bar == m.first.Load() })
 	signal := m.box[lowest].Signal
-	copy(m.box[lowest:], m.box[lowest+1:m.count])
-	m.count--
+	m.box = slices.Delete(m.box, lowest, lowest+1)
 	first := uint64(never)
-	for _, entry := range m.box[:m.count] {
+	for _, entry := range m.box {
 		first = min(first, entry.bar)
 	}
 	m.first.Store(first)

@@ -58,12 +58,7 @@ func validate(doing string, body []byte) error {
 // fields reads a map whose keys are strings. A key that comes twice is read
 // twice, so its last value stands.
 func (r *coldReader) fields(field func(r *coldReader, name string)) {
-	if r.IsNil() {
-		return
-	}
-	count := r.Map()
-	r.expect("a map")
-	for ; count > 0 && r.err == nil; count-- {
+	for count := value(r, r.Map, "a map"); count > 0 && r.err == nil; count-- {
 		name := r.Str()
 		if r.expect("a string as a field's name"); r.err == nil {
 			field(r, string(name.Of(r.body)))
@@ -71,14 +66,17 @@ func (r *coldReader) fields(field func(r *coldReader, name string)) {
 	}
 }
 
-func (r *coldReader) text() string {
+// value reads a value that is not nil, and says what it should have been.
+func value[V any](r *coldReader, read func() V, what string) (v V) {
 	if r.IsNil() {
-		return ""
+		return v
 	}
-	text := r.Str()
-	r.expect("a string")
-	return string(text.Of(r.body))
+	v = read()
+	r.expect(what)
+	return v
 }
+
+func (r *coldReader) text() string { return string(value(r, r.Str, "a string").Of(r.body)) }
 
 func (r *coldReader) number() uint64 { return r.numberTo(math.MaxUint64) }
 
@@ -86,22 +84,10 @@ func (r *coldReader) number() uint64 { return r.numberTo(math.MaxUint64) }
 func (r *coldReader) size() int { return int(r.numberTo(math.MaxInt32)) }
 
 func (r *coldReader) numberTo(most uint64) uint64 {
-	if r.IsNil() {
-		return 0
-	}
-	v := r.Uint(most)
-	r.expect("an integer that is not negative, and a size below 2^31")
-	return v
+	return value(r, func() uint64 { return r.Uint(most) }, "an integer that is not negative, and a size below 2^31")
 }
 
-func (r *coldReader) flag() bool {
-	if r.IsNil() {
-		return false
-	}
-	v := r.Bool()
-	r.expect("a boolean")
-	return v
-}
+func (r *coldReader) flag() bool { return value(r, r.Bool, "a boolean") }
 
 func (r *coldReader) texts() []string {
 	var list []string
@@ -123,11 +109,7 @@ func (r *coldReader) numbers() []uint64 {
 }
 
 func (r *coldReader) list(element func()) {
-	if r.IsNil() {
-		return
-	}
-	count := r.Array()
-	r.expect("an array")
+	count := value(r, r.Array, "an array")
 	if count > maxListElements {
 		r.fault("expected a list of at most %d elements, found %d", maxListElements, count)
 	}
