@@ -60,7 +60,14 @@ Exits 0 only if the books balance and the agent counted exactly what was accepte
 		},
 	}
 	o.addFlags(cmd.Flags())
-	cmd.AddCommand(newBenchAllCommand(), newBenchTracesCommand(), newBenchScaleCommand(), newBenchTracerCommand())
+	all := newBenchTable(bench.All, "all", "Measure every workload, in one table", `Measure every workload as fast as it goes, keys by their bytes and by numbers, and
+the client library at a rate. What follows -- goes to the daemon; with
+--buffer=block nothing is dropped, and the rate is what it carries.`)
+	traces := newBenchTable(bench.AllTraces, "traces", "Measure traces over the agent's API in every format, in one table",
+		`Measure the workload of traces with a recorded request of each format: what handing
+it on costs the daemon, what counting its spans adds, and what counting alone costs.
+What follows -- goes to the daemon.`)
+	cmd.AddCommand(all, traces, newBenchScaleCommand(), newBenchTracerCommand())
 	return cmd
 }
 
@@ -115,32 +122,10 @@ func (o *benchOptions) run(cmd *cobra.Command) error {
 	return nil
 }
 
-// newBenchAllCommand measures every workload.
-func newBenchAllCommand() *cobra.Command {
-	return newBenchTable(&cobra.Command{
-		Use:   "all [flags] [-- flags of run]",
-		Short: "Measure every workload, in one table",
-		Long: `Measure every workload as fast as it goes, keys by their bytes and by numbers, and
-the client library at a rate. What follows -- goes to the daemon; with
---buffer=block nothing is dropped, and the rate is what it carries.`,
-	}, bench.All)
-}
-
-// newBenchTracesCommand measures every recorded request.
-func newBenchTracesCommand() *cobra.Command {
-	return newBenchTable(&cobra.Command{
-		Use:   "traces [flags] [-- flags of run]",
-		Short: "Measure traces over the agent's API in every format, in one table",
-		Long: `Measure the workload of traces with a recorded request of each format: what handing
-it on costs the daemon, what counting its spans adds, and what counting alone costs.
-What follows -- goes to the daemon.`,
-	}, bench.AllTraces)
-}
-
-// newBenchTable completes a command that measures several things alike.
-func newBenchTable(cmd *cobra.Command, measure func(context.Context, bench.Config) error) *cobra.Command {
+// newBenchTable is a command that measures several things alike.
+func newBenchTable(measure func(context.Context, bench.Config) error, name, short, long string) *cobra.Command {
 	c := bench.DefaultConfig()
-	cmd.Args = daemonArguments
+	cmd := &cobra.Command{Use: name + " [flags] [-- flags of run]", Short: short, Long: long, Args: daemonArguments}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c.Flags, c.Out, c.Log = args, cmd.OutOrStdout(), cmd.ErrOrStderr()
 		ctx, stop := untilInterrupted(cmd.Context())

@@ -13,12 +13,12 @@ import (
 // progress writes a line about a run under way at each interval that was asked for.
 type progress struct {
 	run    *run
-	ticker *time.Ticker // nil: nothing is said
+	ticker *time.Ticker // zero: nothing is said
 	last   reading
 }
 
 func newProgress(r *run) *progress {
-	p := &progress{run: r, last: r.before}
+	p := &progress{run: r, ticker: &time.Ticker{}, last: r.before}
 	if r.config.Every > 0 {
 		p.ticker = time.NewTicker(r.config.Every)
 		fmt.Fprintf(r.config.Out, "%6s %14s %9s %9s %11s  %s\n", "second", "accepted/s", "heap MiB", "RSS MiB", "collector", "drops and collapses a second")
@@ -26,16 +26,9 @@ func newProgress(r *run) *progress {
 	return p
 }
 
-func (p *progress) ticks() <-chan time.Time {
-	if p.ticker == nil {
-		return nil
-	}
-	return p.ticker.C
-}
-
 // end writes the last line.
 func (p *progress) end() {
-	if p.ticker != nil {
+	if p.ticker.C != nil {
 		p.ticker.Stop()
 		p.line()
 		fmt.Fprintln(p.run.config.Out)

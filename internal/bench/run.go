@@ -177,7 +177,7 @@ func (r *run) watch(ctx context.Context, producers []*producer) error {
 				return err
 			}
 			r.warm = now
-		case <-show.ticks():
+		case <-show.ticker.C:
 			show.line()
 		}
 	}

@@ -3,6 +3,7 @@ package bench
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -44,10 +45,7 @@ func (r *Report) WriteText(w io.Writer) {
 	facts = append(facts, fact{"accepted", fmt.Sprintf("%s in %.1f s", thousands(float64(r.SpansAccepted)), r.Seconds)},
 		fact{"attempted/s", thousands(r.SpansAttemptedPerSecond)}, fact{"cores", fmt.Sprintf("%.2f", r.DaemonCores)},
 		fact{"flushes", fmt.Sprintf("%d, %s each; the last was answered after %s", r.Flushes, nanoseconds(r.FlushMean*1e9), nanoseconds(r.FlushAnswer*1e9))})
-	for _, what := range happened("refused by client ", r.Refused, 1) {
-		facts = append(facts, fact{"spans", what})
-	}
-	for _, what := range append(happened("dropped ", r.Dropped, 1), happened("collapsed ", r.Collapsed, 1)...) {
+	for _, what := range slices.Concat(happened("refused by client ", r.Refused, 1), happened("dropped ", r.Dropped, 1), happened("collapsed ", r.Collapsed, 1)) {
 		facts = append(facts, fact{"spans", what})
 	}
 	b := &r.Books

@@ -35,8 +35,7 @@ type wireTracer struct {
 // needed, and where its ends stand, to be stamped.
 type message struct {
 	bytes []byte
-	ends  []int
-	spans int
+	ends  []int // a span each
 }
 
 const (
@@ -143,8 +142,8 @@ func (t *wireTracer) publish(now time.Time) error {
 	for _, at := range m.ends {
 		binary.BigEndian.PutUint64(copied[at:], end)
 	}
-	t.Attempted += uint64(m.spans)
-	t.buffered += uint64(m.spans)
+	t.Attempted += uint64(len(m.ends))
+	t.buffered += uint64(len(m.ends))
 	t.Publish.add(time.Since(now))
 	return nil
 }
@@ -192,7 +191,7 @@ type encoder struct {
 // encode makes the next message in the memory of another.
 func (e *encoder) encode(m *message) *message {
 	e.generator.Fill(e.batch, time.Now().UnixNano())
-	m.bytes, m.ends, m.spans = m.bytes[:0], m.ends[:0], len(e.batch)
+	m.bytes, m.ends = m.bytes[:0], m.ends[:0]
 	areNew := e.batch[0].Index < 0
 	if e.isNumbered && areNew {
 		m.bytes = e.define(m.bytes, 0, e.batch) // for this batch alone, as the Go client does it for a buffer

@@ -60,7 +60,5 @@ func (l *ledger) acceptTraces(more TraceTotals, counted bool) {
 	if counted {
 		into = &l.totals.Counted
 	}
-	into.Requests += more.Requests
-	into.Traces += more.Traces
-	into.Bytes += more.Bytes
+	*into = TraceTotals{into.Requests + more.Requests, into.Traces + more.Traces, into.Bytes + more.Bytes}
 }
