@@ -104,8 +104,7 @@ func (c *Client) arm() {
 	}
 }
 
-// refuse counts a batch that need not be looked at. No shard is locked for it: a
-// call costs some nanoseconds, however many spans it brings.
+// refuse counts a batch that need not be looked at. No shard is locked for it.
 func (c *Client) refuse(batch []Snapshot, why reason) {
 	c.shards[home()&uint32(len(c.shards)-1)].refused.add(why, len(batch))
 	c.arm()
@@ -129,9 +128,7 @@ func (c *Client) publish(batch []Snapshot) (accepted, sealed bool) {
 }
 
 // home is where a goroutine tries first, by where its stack lies: nearly always
-// the same shard, whose memory its processor then has at hand. Beside a random
-// one that is a third of the time where two publish single snapshots, a twelfth
-// in batches of 8.
+// the same shard, whose memory its processor then has at hand.
 func home() uint32 {
 	var here byte
 	page := uint64(uintptr(unsafe.Pointer(&here))) >> 12

@@ -7,11 +7,10 @@ import (
 )
 
 // EncodedKey is a key that was encoded once, for a tracer that publishes it many
-// times. It spares a snapshot the comparison of its labels, which is a quarter of
-// what publishing costs, or, where keys are many and seldom come twice within a
-// buffer, their encoding, which is two thirds. So a tracer that can keep one beside
-// whatever it knows the span's labels by (a route, a statement, a peer) should. It
-// is immutable, belongs to no client, and holds some bytes more than its labels.
+// times. It spares a snapshot the comparison or the encoding of its labels. So a
+// tracer that can keep one beside whatever it knows the span's labels by (a route, a
+// statement, a peer) should. It is immutable, belongs to no client, and holds some
+// bytes more than its labels.
 type EncodedKey struct {
 	raw []byte
 	id  uint64

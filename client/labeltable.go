@@ -18,14 +18,12 @@ const (
 )
 
 // labelTable finds the number that a key has in the buffer that is being filled,
-// by its labels. Encoding them to find it by its bytes takes twice as long as all
-// the rest of publishing a snapshot.
+// by its labels, without encoding them.
 //
 // What it finds was compared label by label, so it can't be wrong, only of no
 // use: the key that followed the last one before is tried, then the one that was
-// learned last at the same place. Where most keys are new to their buffer it would
-// cost a half more than it saves, so it rests for the next buffers and is tried
-// again after them.
+// learned last at the same place. Where most keys are new to their buffer it costs
+// more than it saves, so it rests for the next buffers and is tried again after them.
 //
 // It keeps labels of the publishers, as strings, which never change: as many as
 // the buffer defines, and no longer than it is being filled.

@@ -14,8 +14,7 @@ import (
 )
 
 // The busiest aggregates are for a person who looks, so they are bounded, and
-// cost a flush two walks over its rows and the bins of a few of them: 0.2 to 0.7 ms for
-// 2048 rows, a twentieth of encoding them, on a busy machine.
+// cost a flush two walks over its rows and the bins of a few of them.
 const (
 	busiestAggregates = 20
 	busiestOrigins    = 20

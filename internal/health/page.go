@@ -1,6 +1,7 @@
 package health
 
 import (
+	"cmp"
 	"embed"
 	"net/http"
 	"path"
@@ -28,31 +29,19 @@ var pageTypes = map[string]string{
 
 // addPage answers the page at / and its files at /page/.
 func addPage(mux *http.ServeMux) {
-	files, err := pageFiles.ReadDir("page")
-	if err != nil {
-		panic("BUG: the page is not in the binary: " + err.Error())
-	}
-	for _, file := range files {
-		content, err := pageFiles.ReadFile("page/" + file.Name())
-		if err != nil {
-			panic("BUG: the page misses a file: " + err.Error())
-		}
-		address := "/page/" + file.Name()
-		if file.Name() == "index.html" {
-			address = "/{$}"
-		}
-		mux.HandleFunc("GET "+address, servePage(content, pageTypes[path.Ext(file.Name())]))
-	}
-}
-
-func servePage(content []byte, kind string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
+	files := http.FileServerFS(pageFiles)
+	serve := func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
-		header.Set("Content-Type", kind)
+		header.Set("Content-Type", cmp.Or(pageTypes[path.Ext(r.URL.Path)], pageTypes[".html"]))
 		header.Set("Content-Security-Policy", pagePolicy)
 		header.Set("X-Content-Type-Options", "nosniff")
 		header.Set("Referrer-Policy", "no-referrer")
 		header.Set("Cache-Control", "no-cache") // a new version of the daemon has a new page
-		_, _ = w.Write(content)                 // fails where who asked has left
+		files.ServeHTTP(w, r)
 	}
+	mux.HandleFunc("GET /page/{file}", serve)
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
+		r.URL.Path = "/page/" // whose index it is
+		serve(w, r)
+	})
 }

@@ -41,10 +41,8 @@ const (
 	MinMaxBatch = 256
 	// MinMaxKeys is the same for the numbers that a connection may define.
 	MinMaxKeys = 1024
-	// SendBuffer is what a tracer asks of the kernel for its end of the socket. What
-	// Linux gives unasked holds three writes of 64 KiB, and wakes the writer when
-	// three quarters of that are read: the two ends then wake each other thousands of
-	// times a second, for a sixth of the daemon's time and a third of the tracer's.
+	// SendBuffer is what a tracer asks of the kernel for its end of the socket. With
+	// the little that Linux gives unasked, the two ends wake each other all the time.
 	SendBuffer = 256 << 10
 )
 
