@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"time"
 )
@@ -22,17 +21,9 @@ func (r *run) profile(ctx context.Context) <-chan error {
 	seconds := int((r.config.For - leastProfiled/2).Seconds()) // within the load
 	path := fmt.Sprintf("/debug/pprof/profile?seconds=%d", seconds)
 	go func() {
-		file, err := os.Create(r.config.Profile)
-		if err != nil {
-			written <- fmt.Errorf("write profile: %w", err)
-			return
-		}
-		err = ask(ctx, time.Duration(seconds)*time.Second+limit, r.target.http, path, func(body io.Reader) error {
-			_, err := io.Copy(file, body)
-			return err
-		})
-		if failed := file.Close(); err == nil {
-			err = failed
+		profile, err := ask(ctx, time.Duration(seconds)*time.Second+limit, r.target.http, path)
+		if err == nil {
+			err = os.WriteFile(r.config.Profile, profile, 0o644)
 		}
 		written <- err
 	}()

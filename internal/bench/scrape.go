@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -20,48 +19,42 @@ import (
 type metrics map[string]float64
 
 // ask gets a path from the daemon's HTTP address.
-func ask(ctx context.Context, within time.Duration, base, path string, read func(io.Reader) error) error {
+func ask(ctx context.Context, within time.Duration, base, path string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+path, nil)
 	if err != nil {
-		return fmt.Errorf("ask daemon: %w", err)
+		return nil, fmt.Errorf("ask daemon: %w", err)
 	}
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return fmt.Errorf("ask daemon: %w", err)
+		return nil, fmt.Errorf("ask daemon: %w", err)
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("ask daemon for %s: %s", path, answer.Status)
+		return nil, fmt.Errorf("ask daemon for %s: %s", path, answer.Status)
 	}
-	if err := read(answer.Body); err != nil {
-		return fmt.Errorf("read daemon's answer to %s: %w", path, err)
-	}
-	return nil
+	return io.ReadAll(answer.Body)
 }
 
 // scrape reads /metrics. The text format is a line a sample; no label of ours
 // holds a space.
 func scrape(base string) (metrics, error) {
+	text, err := ask(context.Background(), limit, base, "/metrics")
+	if err != nil {
+		return nil, err
+	}
 	m := metrics{}
-	err := ask(context.Background(), limit, base, "/metrics", func(body io.Reader) error {
-		lines := bufio.NewScanner(body)
-		for lines.Scan() {
-			line := lines.Text()
-			at := strings.LastIndexByte(line, ' ')
-			if strings.HasPrefix(line, "#") || at < 0 {
-				continue
-			}
-			value, err := strconv.ParseFloat(line[at+1:], 64)
-			if err != nil {
-				return fmt.Errorf("parse metric: %w", err)
-			}
-			m[line[:at]] = value
+	for line := range strings.Lines(string(text)) {
+		at := strings.LastIndexByte(line, ' ')
+		if strings.HasPrefix(line, "#") || at < 0 {
+			continue
 		}
-		return lines.Err()
-	})
-	return m, err
+		if m[line[:at]], err = strconv.ParseFloat(strings.TrimSpace(line[at:]), 64); err != nil {
+			return nil, fmt.Errorf("parse metric: %w", err)
+		}
+	}
+	return m, nil
 }
 
 // since is how much each counter has grown. A gauge's difference means nothing.
@@ -112,8 +105,9 @@ func (m metrics) histogram(name string) (buckets []bucket) {
 // status reads the books.
 func status(base string) (health.Books, error) {
 	var s health.Status
-	err := ask(context.Background(), limit, base, "/status", func(body io.Reader) error {
-		return json.NewDecoder(body).Decode(&s)
-	})
+	text, err := ask(context.Background(), limit, base, "/status")
+	if err == nil {
+		err = json.Unmarshal(text, &s)
+	}
 	return s.Books, err
 }
