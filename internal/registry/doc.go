@@ -22,8 +22,9 @@
 //     (TestAKeyIsCompleteBeforeItIsFindable).
 //   - A hash table that grows is filled before it is published
 //     (TestWhatIsFindableStaysSoWhileTheTableGrows).
-//   - The last value of a budget is findable before the budget's bit is set, and the bits
-//     are read before a value is searched for; the last tag of a tag key is findable before
+//   - The last value of a budget is findable, in the Bloom filter and in the hash table,
+//     before the budget's bit is set, and the bits are read before a value is
+//     searched for; the last tag of a tag key is findable before
 //     the tag key collapses, which is read before the tag is searched for; the last tag key
 //     is findable before the bit of its list is set; and what keys without a row get is
 //     stored before the bit of the whole key is set

@@ -48,8 +48,9 @@ func hashOf(s scope, text string) uint64 {
 // labelTable numbers the distinct texts that the keys of one interval have. Like its
 // hashTable it grows under the Registry's lock and is searched without it.
 type labelTable struct {
-	list publishedList[label] // by labelID
-	ids  hashTable
+	list   publishedList[label] // by labelID
+	ids    hashTable
+	filter bloomFilter // of all that ids finds
 }
 
 // label is a text with its scope. It doesn't change once its number can be found, except
@@ -67,6 +68,7 @@ type label struct {
 func (t *labelTable) init() {
 	t.ids.hashOf = func(id uint32) uint64 { return t.list.items[id].hash }
 	t.ids.init()
+	t.filter.clear()
 	t.list = publishedList[label]{}
 	t.list.append(label{}, label{text: span.Blocked, isBlocked: true})
 }
@@ -74,11 +76,12 @@ func (t *labelTable) init() {
 // reset makes the table empty, lets go of the texts and keeps the rest of the memory.
 func (t *labelTable) reset() {
 	t.ids.clear()
+	t.filter.clear()
 	t.list.truncate(int(firstID))
 }
 
 // bytes is the memory of the table without the texts.
-func (t *labelTable) bytes() int { return t.list.capacityBytes() + t.ids.bytes() }
+func (t *labelTable) bytes() int { return t.list.capacityBytes() + t.ids.bytes() + filterBytes }
 
 // find returns the number of a text. Its hash is that of hashOf.
 func (t *labelTable) find(s scope, hash uint64, text string) (labelID, bool) {
@@ -90,6 +93,14 @@ func (t *labelTable) find(s scope, hash uint64, text string) (labelID, bool) {
 	return absentID, false
 }
 
+// lookUp is find for a text that is probably not there.
+func (t *labelTable) lookUp(s scope, text string) (labelID, bool) {
+	if !t.filter.mayHave(s, text) {
+		return absentID, false
+	}
+	return t.find(s, hashOf(s, text), text)
+}
+
 // at is the label of a number that was found.
 func (t *labelTable) at(id labelID) *label { return t.list.at(id) }
 
@@ -98,6 +109,7 @@ func (t *labelTable) add(added label) labelID {
 	id := labelID(len(t.list.items))
 	added.text = strings.Clone(added.text)
 	t.list.append(added)
+	t.filter.add(added.scope, added.text)
 	t.ids.put(added.hash, id)
 	return id
 }

@@ -150,7 +150,7 @@ func (l *Lookup) text(label span.Label, text string) (labelID, outcome) {
 		return last.id, admitted
 	}
 	table, where := &l.registry.budgets.labels, scopeOf(l.origin, label)
-	if id, ok := table.find(where, hashOf(where, text), text); ok {
+	if id, ok := table.lookUp(where, text); ok {
 		*last = found{table.at(id).text, id}
 		return id, admitted
 	}

@@ -42,7 +42,7 @@ func (l *Lookup) tag(list span.Label, tag string) (labelID, outcome) {
 	key := table.at(keyID)
 	into := key.collapsed() // before the tag is searched for
 	where := scopeOf(l.origin, list)
-	if id, ok := table.find(where, hashOf(where, tag), tag); ok {
+	if id, ok := table.lookUp(where, tag); ok {
 		return id, admitted
 	}
 	switch {
