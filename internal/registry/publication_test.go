@@ -133,6 +133,14 @@ func TestALookupBesideTheAdmissionThatUsesUpABudget(t *testing.T) {
 			change: func(c *Config) { c.Budgets[span.LabelResource] = 2 },
 			before: []span.Key{keyWith("first"), keyWith(span.Blocked)},
 		}, {
+			name: "the last value of a budget is in the filter before the budget is used up", last: keyWith("GET /the/last"),
+			change: func(c *Config) { c.Budgets[span.LabelResource] = 2 },
+			before: []span.Key{keyWith("first"), keyWith(span.Blocked)},
+		}, {
+			name: "the last tag of a tag key is in the filter before the tag key collapses", last: keyWith("r", "key:the last"),
+			change: func(c *Config) { c.Budgets[span.LabelPeerTag] = 2 },
+			before: []span.Key{keyWith("r", "key:1"), keyWith("r", "key:"+span.Blocked)},
+		}, {
 			name: "the last tag of a tag key is findable before the tag key collapses", last: keyWith("r", "key:2"),
 			change: func(c *Config) { c.Budgets[span.LabelPeerTag] = 2 },
 			before: []span.Key{keyWith("r", "key:1"), keyWith("r", "key:"+span.Blocked)},
