@@ -2,7 +2,6 @@ package client
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -76,12 +75,8 @@ func (c *Config) check() error {
 	case c.BufferBytes < minBuffers*bufferBytes || int64(c.BufferBytes) > maxBufferBytes:
 		return fmt.Errorf("BufferBytes is %d: choose %d to %d, or 0 for %d",
 			c.BufferBytes, minBuffers*bufferBytes, int64(maxBufferBytes), defaultBufferBytes)
-	case c.MaxAge < 0:
-		return errors.New("MaxAge is negative: choose a positive one, or 0 for 100ms")
-	case c.MaxBackoff < 0:
-		return errors.New("MaxBackoff is negative: choose a positive one, or 0 for 5s")
-	case c.MaxAway < 0:
-		return errors.New("MaxAway is negative: choose a positive one, or 0 for 1m")
+	case min(c.MaxAge, c.MaxBackoff, c.MaxAway) < 0:
+		return fmt.Errorf("MaxAge, MaxBackoff and MaxAway are %s, %s and %s: choose positive ones, or 0 for the default", c.MaxAge, c.MaxBackoff, c.MaxAway)
 	}
 	return nil
 }

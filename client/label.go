@@ -56,9 +56,6 @@ func (c *cutter) cut(k *Key) *Key {
 	return &c.key
 }
 
-// forget lets go of the caller's strings.
-func (c *cutter) forget() { *c = cutter{} }
-
 func cutTags(dst, tags []string) []string {
 	dst = dst[:min(len(dst), len(tags))]
 	for i := range dst {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
@@ -79,4 +80,29 @@ func (e *byeError) Error() string {
 func (l *connection) endedInOrder() bool {
 	var bye *byeError
 	return errors.Is(l.ending, io.EOF) || errors.As(l.ending, &bye)
+}
+
+// Features is what the agent behind the daemon wants counted: whether stats at
+// all, which peer tags, which span kinds, which resources not.
+type Features = wire.Features
+
+// Features returns what the daemon said last. Before it said anything stats are
+// wanted and the lists are empty. The lists are shared: do not change them.
+func (c *Client) Features() Features { return *c.features.Load() }
+
+// FeatureChanges receives when Features has changed since the last receive.
+// There is one channel a client, with room for one notice.
+func (c *Client) FeatureChanges() <-chan struct{} { return c.featureChanges }
+
+// setFeatures is called by whoever reads from the daemon, one at a time.
+func (c *Client) setFeatures(f Features) {
+	c.gate.want(f.Stats)
+	if reflect.DeepEqual(f, c.Features()) {
+		return
+	}
+	c.features.Store(&f)
+	select {
+	case c.featureChanges <- struct{}{}:
+	default:
+	}
 }

@@ -150,7 +150,7 @@ func (s *shard) encodeLabels(snapshot *Snapshot) bool {
 	if isOversized(key, bound) {
 		cut := s.cutter.cut(key)
 		_, _, appended := s.append(snapshot, cut, keyBound(cut))
-		s.cutter.forget()
+		s.cutter = cutter{} // lets go of the caller's strings
 		return appended
 	}
 	number, ok, appended := s.append(snapshot, key, bound)

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"net/http"
+	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // bodyPool is the buffers that requests are read into. All of them together hold no more
@@ -146,4 +149,34 @@ func (r *bodyReader) Close() error {
 		r.body = nil
 	}
 	return nil
+}
+
+// readTimeout is how long a tracer may take to send a body: the agent's own.
+const readTimeout = 5 * time.Second
+
+// hold reads a request's body into memory; the caller releases it. Where that is not
+// possible hold finishes the request itself, counts why, and returns nil: a body that finds
+// no room streams through, and one that breaks off is answered.
+func (s *Server) hold(w http.ResponseWriter, r *http.Request, tooLarge, incomplete *atomic.Uint64) *body {
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(readTimeout)) // none where it can't be set
+	held, err := s.bodies.read(r.Body, r.ContentLength)
+	if err != nil && !errors.Is(err, errNoRoom) {
+		incomplete.Add(1)
+		held.release()
+		// The deadline stays: nothing more is waited for. The answer is the agent's.
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			http.Error(w, "timeout", http.StatusRequestTimeout)
+		} else {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+		}
+		return nil
+	}
+	_ = control.SetReadDeadline(time.Time{})
+	if err != nil {
+		tooLarge.Add(1)
+		s.streamJoined(w, r, held)
+		return nil
+	}
+	return held
 }

@@ -2,7 +2,6 @@ package apm
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net"
 	"slices"
@@ -27,8 +26,8 @@ func (l *listener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		c := &conn{Conn: accepted, limiter: l.limiter}
-		switch err := c.identify(l.allow); {
-		case err != nil:
+		switch {
+		case !c.identify(l.allow):
 			accepted.Close()
 		case !l.limiter.add(c):
 			l.limiter.rejected.Add(1)
@@ -39,24 +38,16 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// errNotAllowed says that a user is none of --allow-uid.
-var errNotAllowed = errors.New("identify tracer: its user may not connect")
-
-// identify asks the kernel for the peer of a Unix socket.
-func (c *conn) identify(allow []uint32) error {
+// identify asks the kernel for the peer of a Unix socket, and reports whether it may
+// connect.
+func (c *conn) identify(allow []uint32) bool {
 	unix, ok := c.Conn.(*net.UnixConn)
 	if !ok {
-		return nil
+		return true
 	}
 	peer, err := socket.PeerOf(unix)
 	c.pid, c.container = peer.PID, peer.Container
-	switch {
-	case len(allow) == 0:
-		return nil // who it is does not matter
-	case err == nil && !slices.Contains(allow, peer.UID):
-		return errNotAllowed
-	}
-	return err
+	return len(allow) == 0 || err == nil && slices.Contains(allow, peer.UID)
 }
 
 // reject answers 503 before a request came. The answer fits into any socket's buffer, so
