@@ -10,7 +10,7 @@ type doorkeeper struct {
 }
 
 const (
-	doorkeeperSets  = 1 << 12
+	doorkeeperSets  = 1 << 11
 	doorkeeperBytes = doorkeeperSets * 2 * 2
 )
 
