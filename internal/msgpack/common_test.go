@@ -44,17 +44,3 @@ func TestCommonFormsAreReadAsTheReaderReadsThem(t *testing.T) {
 		}
 	}
 }
-
-// TestAcceptTakesItsBytesWholeOrNone leaves the reader where it was otherwise.
-func TestAcceptTakesItsBytesWholeOrNone(t *testing.T) {
-	r := NewReader([]byte("\xa3abc\xa3ab"))
-	for _, step := range []struct {
-		written string
-		is      bool
-		at      int
-	}{{"\xa3abx", false, 0}, {"\xa3abc", true, 4}, {"\xa3abc", false, 4}} {
-		if got := r.Accept(step.written); got != step.is || r.At() != step.at || r.Failed() {
-			t.Errorf("%q is accepted: %v, and the reader is at %d", step.written, got, r.At())
-		}
-	}
-}

@@ -101,15 +101,6 @@ func (r *Reader) believe(header, count int) int {
 	return count
 }
 
-// Accept steps over these bytes, if they are the next ones, and reports whether they were.
-func (r *Reader) Accept(written string) bool {
-	if n := len(written); n <= len(r.body)-r.at && string(r.body[r.at:r.at+n]) == written {
-		r.at += n
-		return true
-	}
-	return false
-}
-
 // Str reads a string.
 func (r *Reader) Str() Text {
 	if n := int(r.Lead() - FixStr); n < 32 && n < len(r.body)-r.at {
@@ -146,5 +137,9 @@ func (r *Reader) sized(lead8 byte) Text {
 	return t
 }
 
-// Seek goes on at a place of the body that was reached without the reader.
-func (r *Reader) Seek(at int) { r.at = at }
+// Seek goes on at a place of the body that was reached without the reader. A fault stays.
+func (r *Reader) Seek(at int) {
+	if !r.failed {
+		r.at = at
+	}
+}

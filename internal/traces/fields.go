@@ -1,6 +1,11 @@
 package traces
 
-import "github.com/spanstatsd/spanstatsd/internal/msgpack"
+import (
+	"encoding/binary"
+	"strings"
+
+	"github.com/spanstatsd/spanstatsd/internal/msgpack"
+)
 
 // field is a field of a span, in the order of v0.5, which has the first twelve.
 type field uint8
@@ -71,19 +76,51 @@ var fieldsByName, fieldsByNumber = func() (*nameTable, [32]field) {
 	return newNameTable(names), numbers
 }()
 
-// writtenNames are the names as they are nearly always written, head and all. Where there
-// is no name, there is nothing.
-var writtenNames = func() (all [len(spanFields)]string) {
+// writtenName is a name as it is nearly always written, head and all, in two words, and
+// which bits of them are its own. It has at most sixteen bytes.
+type writtenName struct {
+	n             int
+	first, second uint64
+	own, ownOf2nd uint64
+}
+
+// writtenNames are those of the fields. Where there is no name, there is what begins none.
+var writtenNames = func() (all [len(spanFields)]writtenName) {
 	for f, called := range spanFields {
+		lead := byte(msgpack.Unused)
 		if called.name != "" {
-			all[f] = string([]byte{msgpack.FixStr | byte(len(called.name))}) + called.name
+			lead = msgpack.FixStr | byte(len(called.name))
 		}
+		written := string([]byte{lead}) + called.name
+		w := writtenName{n: len(written)}
+		w.first, w.second = twoWords(written)
+		w.own, w.ownOf2nd = twoWords(strings.Repeat("\xff", len(written)))
+		all[f] = w
 	}
 	return all
 }()
 
+// twoWords are sixteen bytes, with zeros behind a shorter text.
+func twoWords(text string) (first, second uint64) {
+	var room [16]byte
+	copy(room[:], text)
+	return binary.LittleEndian.Uint64(room[:8]), binary.LittleEndian.Uint64(room[8:])
+}
+
+// isAt reports whether the name is written at a place of the body. Near the end of the
+// body it does not look.
+func (w *writtenName) isAt(body []byte, at int) bool {
+	if at < 0 || at > len(body)-16 {
+		return false
+	}
+	first, second := binary.LittleEndian.Uint64(body[at:at+8]), binary.LittleEndian.Uint64(body[at+8:at+16])
+	return first&w.own == w.first && second&w.ownOf2nd == w.second
+}
+
 // fieldNamed is the field of a name.
-func fieldNamed(name []byte) field { return field(fieldsByName.find(name)) }
+func fieldNamed(body []byte, name msgpack.Text) field {
+	return field(fieldsByName.find(body, name))
+}
 
 // fieldNumbered is the field of a number.
 func fieldNumbered(number uint64) field {
@@ -93,49 +130,70 @@ func fieldNumbered(number uint64) field {
 	return fieldOther
 }
 
-// readField reads the value of a field.
-func (p *payload) readField(rec *record, f field) {
+// readField reads the value of a field, which begins at a place of the body, and returns
+// where it ends.
+func (p *payload) readField(rec *record, f field, at int) (next int) {
 	switch f {
 	case fieldService:
-		rec.service = p.as.text(p)
+		rec.service, next = p.text(at)
 	case fieldName:
-		rec.name = p.as.text(p)
+		rec.name, next = p.text(at)
 	case fieldResource:
-		rec.resource = p.as.text(p)
+		rec.resource, next = p.text(at)
 	case fieldType:
-		rec.kindOfWork = p.as.text(p)
+		rec.kindOfWork, next = p.text(at)
 	case fieldTraceID:
-		p.as.id(p)
+		_, next = p.id(at)
 	case fieldSpanID:
-		rec.id = p.as.id(p)
+		rec.id, next = p.id(at)
 	case fieldParentID:
-		rec.parent = p.as.id(p)
+		rec.parent, next = p.id(at)
 	case fieldStart:
-		rec.start = p.as.time(p)
+		rec.start, next = p.time(at)
 	case fieldDuration:
-		rec.duration = p.as.time(p)
+		rec.duration, next = p.time(at)
 	case fieldError:
-		rec.failed = p.as.isError(p)
+		rec.failed, next = p.isError(at)
+	case fieldEnv, fieldVersion, fieldComponent: // of the span alone
+		_, next = p.text(at)
+	default:
+		p.Seek(at)
+		p.readParts(rec, f)
+		next = p.At()
+	}
+	return next
+}
+
+// readParts reads a field that has parts, and what is rare.
+func (p *payload) readParts(rec *record, f field) {
+	switch f {
 	case fieldMeta:
-		p.readTags(rec, p.pairs(f), p.as.texts)
+		p.readTags(rec, p.pairs(f), isText)
 	case fieldMetrics:
-		p.readTags(rec, p.pairs(f), p.as.numbers)
+		p.readTags(rec, p.pairs(f), isNumber)
 	case fieldMetaStruct:
-		p.readTags(rec, p.pairs(f), &namedBytes)
+		p.readTags(rec, p.pairs(f), isBytes)
 	case fieldAttributes:
 		p.tags = p.tags[:rec.first] // a second list replaces the first
-		p.readTags(rec, p.triples(), &attributes)
-	case fieldLinks:
-		p.each(p.as.link)
-	case fieldEvents:
-		p.each(p.as.event)
+		p.readTags(rec, p.triples(), isStated)
+	case fieldLinks, fieldEvents:
+		p.each(p.linkReader(f))
 	case fieldKind:
 		rec.kind = kindNumbered(p.number())
-	case fieldEnv, fieldVersion, fieldComponent: // of the span alone
-		p.as.text(p)
 	default:
-		p.as.other(p)
+		p.skipValue()
 	}
+}
+
+// linkReader reads a link or an event of a span.
+func (p *payload) linkReader(f field) func(*payload) {
+	switch {
+	case p.format != FormatV1:
+		return (*payload).skipMap
+	case f == fieldLinks:
+		return (*payload).linkV1
+	}
+	return (*payload).eventV1
 }
 
 // each reads the elements of an array.

@@ -3,6 +3,8 @@ package traces
 import (
 	"fmt"
 	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/msgpack"
 )
 
 // namesLike are names, and others that are like them: with another byte in each place,
@@ -33,7 +35,7 @@ func TestANameIsFoundByItselfAlone(t *testing.T) {
 		want[name] = label(at)
 	}
 	for name := range namesLike(l.names) {
-		if got := l.find([]byte(name)); got != want[name] {
+		if got := l.find([]byte(name), msgpack.Text{Len: uint32(len(name))}); got != want[name] {
 			t.Errorf("%q is found as %q", name, l.names[got])
 		}
 	}
@@ -51,7 +53,7 @@ func TestAnAgentMayAskForAsManyTagsAsThereAreLabels(t *testing.T) {
 			t.Fatalf("round %d: refused", round)
 		}
 		for _, name := range peers {
-			if at := l.find([]byte(name)); l.names[at] != name {
+			if at := l.find([]byte(name), msgpack.Text{Len: uint32(len(name))}); l.names[at] != name {
 				t.Errorf("%q is found as %q", name, l.names[at])
 			}
 		}
@@ -71,7 +73,7 @@ func TestAFieldIsToldByItsNameAlone(t *testing.T) {
 		}
 	}
 	for name := range namesLike(names) {
-		if got := fieldNamed([]byte(name)); got != want[name] {
+		if got := fieldNamed([]byte(name), msgpack.Text{Len: uint32(len(name))}); got != want[name] {
 			t.Errorf("%q is taken for %q", name, spanFields[got].name)
 		}
 	}

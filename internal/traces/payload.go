@@ -1,10 +1,6 @@
 package traces
 
-import (
-	"math"
-
-	"github.com/spanstatsd/spanstatsd/internal/msgpack"
-)
+import "github.com/spanstatsd/spanstatsd/internal/msgpack"
 
 // payload is one body, walked: everything that a rule asks for, in memory that
 // holds no pointer into the body and is used again for the next one.
@@ -12,7 +8,6 @@ type payload struct {
 	msgpack.Reader
 	body    []byte
 	format  Format
-	as      encoding
 	labels  *labels
 	records []record
 	tags    []tag
@@ -40,7 +35,7 @@ type payload struct {
 
 // walk reads a body. What it finds is valid until the body is used again.
 func (p *payload) walk(format Format, body []byte, labels *labels) error {
-	p.Reader, p.body, p.format, p.as, p.labels = msgpack.NewReader(body), body, format, encodings[format], labels
+	p.Reader, p.body, p.format, p.labels = msgpack.NewReader(body), body, format, labels
 	p.records, p.tags, p.chunks = p.records[:0], p.tags[:0], p.chunks[:0]
 	p.strings, p.numbers, p.misplaced = p.strings[:0], p.numbers[:0], -1
 	p.list, p.facts, p.limits, p.charged = traceList{}, facts{}, limitsOf(len(body)), 0
@@ -85,67 +80,4 @@ func (p *payload) charge(t msgpack.Text) {
 	if p.charged += int(t.Len); p.charged > maxText {
 		p.Fail()
 	}
-}
-
-func (p *payload) skip() { p.Skip() }
-
-func (p *payload) boolean() bool { return p.Bool() }
-
-// unsigned reads a number that is not negative, number that of a field or a kind.
-func (p *payload) unsigned() uint64 { return p.Uint(math.MaxUint64) }
-
-func (p *payload) number() uint64 { return p.Uint(math.MaxUint32) }
-
-// id reads an identifier, which some languages write as a signed number.
-func (p *payload) id() uint64 {
-	if p.IsNil() {
-		return 0
-	}
-	v, _ := p.Integer()
-	return v
-}
-
-// signed reads a number that fits int64, or nothing.
-func (p *payload) signed() int64 {
-	if p.IsNil() {
-		return 0
-	}
-	return p.Int()
-}
-
-func (p *payload) signedTime() uint64 { return uint64(p.signed()) }
-
-// errorNumber reads the error of a span, which is no more than 32 bits. What a negative
-// one means depends on the format, and no tracer writes it.
-func (p *payload) errorNumber() bool {
-	v := p.signed()
-	if v < 0 || v > math.MaxInt32 {
-		p.Fail()
-	}
-	return v != 0
-}
-
-// priority reads what is no more than 32 bits.
-func (p *payload) priority() int32 {
-	v := p.signed()
-	if v < math.MinInt32 || v > math.MaxInt32 {
-		p.Fail()
-	}
-	return int32(v)
-}
-
-// numberBits reads an integer or a float64 as the bits of a float64, or nothing.
-func (p *payload) numberBits() uint64 {
-	switch p.Lead() {
-	case msgpack.Nil:
-		p.IsNil()
-		return 0
-	case msgpack.Float64:
-		return math.Float64bits(p.Float())
-	}
-	v, isNegative := p.Integer()
-	if isNegative {
-		return math.Float64bits(float64(int64(v)))
-	}
-	return math.Float64bits(float64(v))
 }

@@ -54,7 +54,7 @@ func (p *payload) numberOf(s msgpack.Text) (number int, isNew bool) {
 		}
 		slot = p.slot(s.Of(p.body))
 	}
-	if p.addString(s, p.labels.find(s.Of(p.body))) {
+	if p.addString(s, p.labels.find(p.body, s)) {
 		*slot = uint32(number + 1)
 	}
 	return number, true
@@ -81,6 +81,14 @@ func (p *payload) streamed() int {
 	}
 	n, _ := p.numberOf(s)
 	return n
+}
+
+// streamedLabel reads such a string as the name of a tag.
+func (p *payload) streamedLabel() label {
+	if n := p.streamed(); !p.Failed() {
+		return p.numbers[n]
+	}
+	return labelOther
 }
 
 func (p *payload) streamedText() msgpack.Text {

@@ -18,6 +18,7 @@ const (
 	isBool
 	isBytes
 	isNested // a list or a map, which no rule can read
+	isStated // in v1.0 each value states its kind
 )
 
 // tag is a tag that some rule asks for, as one span has it.

@@ -1,55 +1,96 @@
 package traces
 
-import (
-	"github.com/spanstatsd/spanstatsd/internal/msgpack"
-)
+import "github.com/spanstatsd/spanstatsd/internal/msgpack"
 
-// tagReader reads tags of one form. common reads one that begins at a place of the body and
-// has the most common form, and returns where it ends, or 0; any reads every other.
-type tagReader struct {
-	kind   kindOf // of all that it reads, but in v1.0
-	common func(p *payload, at int) (tag, int)
-	any    func(*payload) tag
-}
-
-// readTags reads n tags and keeps those that some rule asks for. Which ones are wanted is
-// nothing that a processor can foretell: so all are noted, and then kept or not.
-func (p *payload) readTags(rec *record, n int, read *tagReader) {
-	at := p.At()
-	tags, kept := p.tags[:cap(p.tags)], len(p.tags)
-	charged, set := p.charged, uint64(0) // the fixed labels among them
+// readTags reads n tags of a kind and keeps those that some rule asks for. Which ones are
+// wanted is nothing that a processor can foretell: so all are noted, and then kept or not.
+func (p *payload) readTags(rec *record, n int, kind kindOf) {
+	at, tags, kept := p.At(), p.tags[:cap(p.tags)], len(p.tags)
 	for ; n > 0; n-- {
-		t, next := read.common(p, at)
+		t, next := tag{}, 0
+		if kind == isText || kind == isStated {
+			t, next = p.commonTag(at)
+		}
 		if next == 0 {
-			p.Seek(at)
-			t = read.any(p)
-			next = p.At()
-		}
-		if kept == len(tags) {
-			tags = p.moreTags(tags)
-		}
-		isWanted := wanted(t.label)
-		size := 0
-		if t.isWritten() {
-			size = int(t.text().Len) & -isWanted
-			charged += size
-		}
-		if p.Failed() || size > maxTagText {
-			p.Fail()
-			return
+			if t, next = p.readTag(kind, at); p.Failed() {
+				return
+			}
 		}
 		at = next
+		if kept == len(tags) {
+			if tags = p.moreTags(tags); p.Failed() {
+				return
+			}
+		}
 		tags[kept] = t
-		kept += isWanted
+		kept += wanted(t.label)
+	}
+	p.Seek(at)
+	read := tags[len(p.tags):kept]
+	p.tags, rec.last = tags[:kept], uint32(kept)
+	set := uint64(0) // the fixed labels among them
+	for i := range read {
+		t := &read[i]
+		if t.isWritten() {
+			p.chargeTag(t.text())
+		}
 		p.said[t.label] = t.bits
 		set |= 1 << t.label
 	}
-	p.Seek(at)
-	p.tags, p.charged = tags[:kept], charged
-	if p.charge(msgpack.Text{}); p.format != FormatV1 {
-		p.noteOfTrace(rec, set, read.kind)
+	if p.format != FormatV1 {
+		p.noteOfTrace(rec, set, kind)
 	}
-	rec.last = uint32(kept)
+}
+
+// chargeTag charges the text of a tag that was read.
+func (p *payload) chargeTag(t msgpack.Text) {
+	if p.charge(t); t.Len > maxTagText {
+		p.Fail()
+	}
+}
+
+// readTag reads a tag that begins at a place of the body, and returns where it ends.
+func (p *payload) readTag(kind kindOf, at int) (t tag, next int) {
+	l, at := p.label(at)
+	bits := uint64(0)
+	switch kind {
+	case isText:
+		value, next := p.text(at)
+		return tag{label: l, bits: bitsOf(value)}, next
+	case isNumber:
+		bits, next = p.numberBits(at)
+	case isBytes:
+		p.Seek(at)
+		bits, next = bitsOf(p.Bin()), p.At()
+	default:
+		kind, bits, next = p.statedValue(at)
+	}
+	return tag{l, kind, bits}, next
+}
+
+// commonTag reads what most tags are, a name and a text of the most common forms. It
+// returns 0 for every other tag.
+func (p *payload) commonTag(at int) (t tag, next int) {
+	if p.isByName() {
+		name, at := msgpack.CommonStr(p.body, at)
+		value, next := msgpack.CommonStr(p.body, at)
+		if at == 0 || next == 0 {
+			return t, 0
+		}
+		return tag{label: p.labels.find(p.body, name), bits: bitsOf(value)}, next
+	}
+	name, at := msgpack.CommonUint(p.body, at)
+	if p.format == FormatV1 {
+		if at == len(p.body) || p.body[at] != 1 || at == 0 {
+			return t, 0
+		}
+		at++ // behind the type
+	}
+	value, next := msgpack.CommonUint(p.body, at)
+	if at == 0 || next == 0 || name >= uint64(len(p.numbers)) || value >= uint64(len(p.strings)) {
+		return t, 0
+	}
+	return tag{label: p.numbers[name], bits: bitsOf(p.strings[value])}, next
 }
 
 // moreTags makes room for more, if there may be any.
@@ -72,92 +113,4 @@ func (p *payload) pairs(kind field) int {
 		return 0
 	}
 	return p.Map()
-}
-
-// The forms of tags: by names in v0.4 and v0.7, by the numbers of strings in v0.5, and
-// attributes in v1.0.
-var (
-	namedTexts = tagReader{
-		kind: isText,
-		common: func(p *payload, at int) (t tag, next int) {
-			name, at := msgpack.CommonStr(p.body, at)
-			if at == 0 {
-				return t, 0
-			}
-			t.label = p.labels.find(name.Of(p.body))
-			value, next := msgpack.CommonStr(p.body, at)
-			t.bits = bitsOf(value)
-			return t, next
-		},
-		any: func(p *payload) tag {
-			l := p.labels.find(p.looseText().Of(p.body))
-			return tag{label: l, bits: bitsOf(p.looseText())}
-		},
-	}
-	namedNumbers = tagReader{
-		kind: isNumber,
-		common: func(p *payload, at int) (t tag, next int) {
-			name, at := msgpack.CommonStr(p.body, at)
-			if at == 0 {
-				return t, 0
-			}
-			t.label, t.kind = p.labels.find(name.Of(p.body)), isNumber
-			t.bits, next = msgpack.CommonNumber(p.body, at)
-			return t, next
-		},
-		any: func(p *payload) tag {
-			l := p.labels.find(p.looseText().Of(p.body))
-			return tag{label: l, kind: isNumber, bits: p.numberBits()}
-		},
-	}
-	namedBytes = tagReader{
-		kind:   isBytes,
-		common: func(*payload, int) (tag, int) { return tag{}, 0 },
-		any: func(p *payload) tag {
-			l := p.labels.find(p.looseText().Of(p.body))
-			return tag{label: l, kind: isBytes, bits: bitsOf(p.Bin())}
-		},
-	}
-	indexedTexts = tagReader{
-		kind: isText,
-		common: func(p *payload, at int) (t tag, next int) {
-			name, at := msgpack.CommonUint(p.body, at)
-			value, next := msgpack.CommonUint(p.body, at)
-			if at == 0 || name >= uint64(len(p.numbers)) || value >= uint64(len(p.strings)) {
-				return t, 0
-			}
-			return tag{label: p.numbers[name], bits: bitsOf(p.strings[value])}, next
-		},
-		any: func(p *payload) tag {
-			l := p.indexedLabel()
-			return tag{label: l, bits: bitsOf(p.indexedText())}
-		},
-	}
-	indexedNumbers = tagReader{
-		kind: isNumber,
-		common: func(p *payload, at int) (t tag, next int) {
-			name, at := msgpack.CommonUint(p.body, at)
-			if at == 0 || name >= uint64(len(p.numbers)) {
-				return t, 0
-			}
-			t.label, t.kind = p.numbers[name], isNumber
-			t.bits, next = msgpack.CommonNumber(p.body, at)
-			return t, next
-		},
-		any: func(p *payload) tag {
-			l := p.indexedLabel()
-			return tag{label: l, kind: isNumber, bits: p.numberBits()}
-		},
-	}
-)
-
-// looseText reads what the older formats take for a string: one, bytes, or nothing.
-func (p *payload) looseText() msgpack.Text {
-	switch lead := p.Lead(); {
-	case msgpack.IsStr(lead):
-		return p.Str()
-	case p.IsNil():
-		return msgpack.Text{}
-	}
-	return p.Bin()
 }

@@ -30,23 +30,29 @@ func (p *payload) traceV04() {
 func (p *payload) namedSpan() *record {
 	rec := p.add(kindInternal)
 	f := fieldOther
-	for n := p.Map(); n > 0 && !p.Failed(); n-- {
+	n, at := p.Map(), p.At()
+	for ; n > 0 && !p.Failed(); n-- {
 		expected := &p.following[f]
-		if f = *expected; f == fieldOther || !p.Accept(writtenNames[f]) {
-			f = fieldNamed(p.fieldName())
-			*expected = f
+		f = *expected
+		if name := &writtenNames[f]; name.isAt(p.body, at) {
+			at += name.n
+		} else {
+			p.Seek(at)
+			f = fieldNamed(p.body, p.fieldName())
+			*expected, at = f, p.At()
 		}
-		p.readField(rec, f)
+		at = p.readField(rec, f, at)
 	}
+	p.Seek(at)
 	return rec
 }
 
 // fieldName reads the name of a field: a string or bytes.
-func (p *payload) fieldName() []byte {
+func (p *payload) fieldName() msgpack.Text {
 	if p.Lead() == msgpack.Nil {
 		p.Fail()
 	}
-	return p.looseText().Of(p.body)
+	return p.looseText()
 }
 
 // skipMap steps over a link or an event of a span.

@@ -21,7 +21,7 @@ func (p *payload) dictionary() {
 	var seen [maxLabels]bool
 	for n := p.Array(); n > 0 && !p.Failed(); n-- {
 		s := p.looseText()
-		l := p.labels.find(s.Of(p.body))
+		l := p.labels.find(p.body, s)
 		if l != labelOther && seen[l] {
 			p.Fail()
 		}
@@ -71,9 +71,11 @@ func (p *payload) spanV05() {
 	if p.Array() != int(fieldsV05) {
 		p.Fail()
 	}
-	for f := range fieldsV05 {
-		p.readField(rec, f+1)
+	at := p.At()
+	for f := field(0); f < fieldsV05 && !p.Failed(); f++ {
+		at = p.readField(rec, f+1, at)
 	}
+	p.Seek(at)
 	p.ofTrace.reconcile(rec.parent)
 	if p.misplaced > 0 && !p.Failed() {
 		p.judge(rec, start)

@@ -6,7 +6,7 @@ package traces
 func (p *payload) walkV07() {
 	var own, said facts
 	for n := p.Map(); n > 0 && !p.Failed(); n-- {
-		switch string(p.fieldName()) {
+		switch string(p.fieldName().Of(p.body)) {
 		case "container_id":
 			own.container = p.Str()
 		case "language_name":
@@ -63,7 +63,7 @@ func (p *payload) tagsV07(own *facts) {
 		if own == nil || p.Failed() {
 			continue
 		}
-		switch p.labels.find(key.Of(p.body)) {
+		switch p.labels.find(p.body, key) {
 		case labelCommit:
 			own.commit = value
 		case labelProcessTags:
@@ -76,7 +76,7 @@ func (p *payload) chunkV07(said *facts) {
 	c := chunk{first: len(p.records), at: p.At()}
 	p.ofTrace = ofTrace{}
 	for n := p.Map(); n > 0 && !p.Failed(); n-- {
-		switch string(p.fieldName()) {
+		switch string(p.fieldName().Of(p.body)) {
 		case "priority":
 			c.priority, c.hasPriority = p.priority(), true
 		case "origin":

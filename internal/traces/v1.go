@@ -97,9 +97,16 @@ func (p *payload) chunkV1() {
 
 func (p *payload) spanV1() {
 	rec := p.add(kindUnknown)
-	for n := p.Map(); n > 0 && !p.Failed(); n-- {
-		p.readField(rec, fieldNumbered(p.number()))
+	n, at := p.Map(), p.At()
+	for ; n > 0 && !p.Failed(); n-- {
+		number, next := msgpack.CommonUint(p.body, at)
+		if next == 0 || number > math.MaxUint32 {
+			p.Seek(at)
+			number, next = p.number(), p.At()
+		}
+		at = p.readField(rec, fieldNumbered(number), next)
 	}
+	p.Seek(at)
 }
 
 // linkV1 and eventV1 read what is of no interest but for its strings.
@@ -146,46 +153,27 @@ func (p *payload) triples() int {
 	return n / 3
 }
 
-// attributes are the tags of v1.0: a name, a type and a value of it.
-var attributes = tagReader{
-	common: func(p *payload, at int) (t tag, next int) {
-		name, at := msgpack.CommonUint(p.body, at)
-		if at == 0 || name >= uint64(len(p.numbers)) || at == len(p.body) {
-			return t, 0
+// statedValue reads the value of an attribute, behind its type.
+func (p *payload) statedValue(at int) (kind kindOf, bits uint64, next int) {
+	if at < len(p.body) && p.body[at] == 1 {
+		value, next := p.text(at + 1)
+		return isText, bitsOf(value), next
+	}
+	if at < len(p.body) && p.body[at] == 3 {
+		if bits, next = msgpack.CommonNumber(p.body, at+1); next == at+1+msgpack.Ahead { // an integer is none
+			return isNumber, bits, next
 		}
-		t.label = p.numbers[name]
-		switch p.body[at] {
-		case 1:
-			value, next := msgpack.CommonUint(p.body, at+1)
-			if value >= uint64(len(p.strings)) {
-				return t, 0
-			}
-			t.bits = bitsOf(p.strings[value])
-			return t, next
-		case 3:
-			t.kind = isNumber
-			t.bits, next = msgpack.CommonNumber(p.body, at+1)
-			if next != at+1+msgpack.Ahead {
-				return t, 0 // an integer is none
-			}
-		}
-		return t, next
-	},
-	any: func(p *payload) tag {
-		name := p.streamed()
-		t := p.anyValue(0)
-		if !p.Failed() {
-			t.label = p.numbers[name]
-		}
-		return t
-	},
+	}
+	p.Seek(at)
+	t := p.anyValue(0)
+	return t.kind, t.bits, p.At()
 }
 
 // otherAttributes reads those of something else than a span. They are good until the next
 // tag is read.
 func (p *payload) otherAttributes() []tag {
 	first := len(p.tags)
-	p.readTags(&record{}, p.triples(), &attributes)
+	p.readTags(&record{}, p.triples(), isStated)
 	all := p.tags[first:]
 	p.tags = p.tags[:first]
 	return all
