@@ -82,9 +82,12 @@ func (c *Config) Check() error {
 		flag               string
 		value, least, most int
 	}{
-		{"producers", c.Producers, 1, 256}, {"connections", c.Connections, c.Producers, 10_000},
-		{"origins", c.Origins, 1, c.Connections}, {"batch", c.Batch, 1, 1 << 20},
-		{"key-count", c.KeyCount, 0, 1 << 20}, {"cpus", c.CPUs, 0, runtime.NumCPU()},
+		{"producers", c.Producers, 1, 256},
+		{"connections", c.Connections, c.Producers, 10_000},
+		{"origins", c.Origins, 1, c.Connections},
+		{"batch", c.Batch, 1, 1 << 20},
+		{"key-count", c.KeyCount, 0, 1 << 20},
+		{"cpus", c.CPUs, 0, runtime.NumCPU()},
 	} {
 		if n.value < n.least || n.value > n.most {
 			return fmt.Errorf("parse --%s: %d is not between %d and %d", n.flag, n.value, n.least, n.most)

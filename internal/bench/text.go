@@ -11,9 +11,13 @@ import (
 // costs are the figures that every table has.
 func (r *Report) costs() []fact {
 	return []fact{
-		{"accepted/s", thousands(r.SpansAcceptedPerSecond)}, {"dropped", thousands(float64(r.Books.Dropped))},
-		{"daemon CPU ns", whole(r.DaemonCPU)}, {"in the kernel", whole(r.DaemonSystemCPU)}, {"tracer CPU ns", whole(r.TracerCPU)},
-		{"allocations", fmt.Sprintf("%.4f", r.DaemonAllocs)}, {"peak MiB", whole(float64(r.DaemonPeakRSS) / (1 << 20))},
+		{"accepted/s", thousands(r.SpansAcceptedPerSecond)},
+		{"dropped", thousands(float64(r.Books.Dropped))},
+		{"daemon CPU ns", whole(r.DaemonCPU)},
+		{"in the kernel", whole(r.DaemonSystemCPU)},
+		{"tracer CPU ns", whole(r.TracerCPU)},
+		{"allocations", fmt.Sprintf("%.4f", r.DaemonAllocs)},
+		{"peak MiB", whole(float64(r.DaemonPeakRSS) / (1 << 20))},
 	}
 }
 
@@ -21,18 +25,26 @@ func (r *Report) costs() []fact {
 func (r *Report) times() []fact {
 	return []fact{
 		{"collector", fmt.Sprintf("%.2f %%", 100*r.DaemonGCShare)},
-		{"to table, p50 / p99", r.PublishToTable.pair()}, {"publish, p50 / p99", r.Publish.pair()},
+		{"to table, p50 / p99", r.PublishToTable.pair()},
+		{"publish, p50 / p99", r.Publish.pair()},
 	}
 }
 
 // facts are the figures of recorded requests.
 func (t *TracesReport) facts() []fact {
 	return []fact{
-		{"requests", t.Format}, {"spans each", fmt.Sprint(t.SpansPerRequest)}, {"counted", fmt.Sprint(t.CountedPerRequest)},
-		{"bytes a span", whole(t.BytesPerSpan)}, {"handing on, daemon CPU ns", whole(t.Proxied.CPU)}, {"and counting", whole(t.Counted.CPU)},
-		{"counting adds", whole(t.Counting.AddedCPU)}, {"counting alone", whole(t.Counting.CPU)},
-		{"allocations, alone", fmt.Sprintf("%.4f", t.Counting.Allocs)}, {"answer, p50 / p99", t.Proxied.Answer.pair()},
-		{"and counting", t.Counted.Answer.pair()}, {"left to the agent", fmt.Sprint(t.LeftToAgent)},
+		{"requests", t.Format},
+		{"spans each", fmt.Sprint(t.SpansPerRequest)},
+		{"counted", fmt.Sprint(t.CountedPerRequest)},
+		{"bytes a span", whole(t.BytesPerSpan)},
+		{"handing on, daemon CPU ns", whole(t.Proxied.CPU)},
+		{"and counting", whole(t.Counted.CPU)},
+		{"counting adds", whole(t.Counting.AddedCPU)},
+		{"counting alone", whole(t.Counting.CPU)},
+		{"allocations, alone", fmt.Sprintf("%.4f", t.Counting.Allocs)},
+		{"answer, p50 / p99", t.Proxied.Answer.pair()},
+		{"and counting", t.Counted.Answer.pair()},
+		{"left to the agent", fmt.Sprint(t.LeftToAgent)},
 	}
 }
 
