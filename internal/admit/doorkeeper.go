@@ -3,10 +3,12 @@ package admit
 // doorkeeper tells keys that come again from those that come once: a key that lost labels
 // to a budget is put into the table only at its second sight, so that a flood neither
 // grows the table nor pushes keys out of the processor's cache. It remembers 16 bits of a
-// hash, so it mistakes few keys that come once, and forgets a key when two newer ones have
-// taken its set.
+// hash, so it mistakes few keys that come once. A new key takes an older one's place only
+// each second time, at random, so that no keys that come in turns push each other out for
+// ever.
 type doorkeeper struct {
 	sets *[doorkeeperSets][2]uint16 // nil until the first key
+	dice uint64
 }
 
 const (
@@ -20,9 +22,18 @@ func (d *doorkeeper) hasSeen(hash uint64) bool {
 		d.sets = new([doorkeeperSets][2]uint16)
 	}
 	set, mark := &d.sets[hash>>32%doorkeeperSets], uint16(hash>>48)|1 // 0 is none
-	if set[0] == mark || set[1] == mark {
+	switch {
+	case set[0] == mark || set[1] == mark:
 		return true
+	case set[0] == 0:
+		set[0] = mark
+	case set[1] == 0:
+		set[1] = mark
+	default:
+		d.dice = d.dice*6364136223846793005 + 1442695040888963407
+		if d.dice>>63 == 0 {
+			set[d.dice>>62&1] = mark
+		}
 	}
-	set[0], set[1] = mark, set[0]
 	return false
 }
