@@ -71,22 +71,23 @@ const (
 )
 
 // Origin is who sent a snapshot. There is one payload an origin.
+// The tags are the names that a tracer gives the fields in hello.
 type Origin struct {
-	Host               string
-	Env                string
-	Version            string
-	Service            string
-	Lang               string
-	LangVersion        string
-	LangInterpreter    string
-	TracerVersion      string
-	RuntimeID          string
-	ContainerID        string
-	EntityID           string
-	ExternalEnv        string
-	ProcessTags        string // comma-separated "key:value"
-	GitCommitSHA       string
-	ObfuscationVersion string // non-empty when the tracer obfuscated resources itself
+	Host               string `wire:"host,omitzero"`
+	Env                string `wire:"env,omitzero"`
+	Version            string `wire:"version,omitzero"`
+	Service            string `wire:"service,omitzero"`
+	Lang               string `wire:"lang,omitzero"`
+	LangVersion        string `wire:"lang_version,omitzero"`
+	LangInterpreter    string `wire:"lang_interpreter,omitzero"`
+	TracerVersion      string `wire:"tracer_version,omitzero"`
+	RuntimeID          string `wire:"runtime_id,omitzero"`
+	ContainerID        string `wire:"container_id,omitzero"`
+	EntityID           string `wire:"entity_id,omitzero"`
+	ExternalEnv        string `wire:"external_env,omitzero"`
+	ProcessTags        string `wire:"process_tags,omitzero"` // comma-separated "key:value"
+	GitCommitSHA       string `wire:"git_commit_sha,omitzero"`
+	ObfuscationVersion string `wire:"obfuscation_version,omitzero"` // non-empty when the tracer obfuscated resources itself
 }
 
 // Conflated is the origin without what tells one process from its siblings:

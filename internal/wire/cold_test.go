@@ -72,19 +72,14 @@ func TestFieldsOfLaterVersionsAreSkipped(t *testing.T) {
 	}
 }
 
-func TestOriginFieldsAreAllOfThem(t *testing.T) {
-	var o span.Origin
-	for _, field := range originFields {
-		*field.of(&o) += field.name
-	}
-	v := reflect.ValueOf(o)
-	if v.NumField() != len(originFields) {
-		t.Errorf("an origin has %d fields, %d of them have a name", v.NumField(), len(originFields))
-	}
-	for i := range v.NumField() {
-		want := strings.ToLower(v.Type().Field(i).Name)
-		if got := strings.ReplaceAll(v.Field(i).String(), "_", ""); got != want {
-			t.Errorf("%s is called %q", v.Type().Field(i).Name, v.Field(i))
+// TestFieldsAreCalledAsTheirNames: a field without a tag would not travel.
+func TestFieldsAreCalledAsTheirNames(t *testing.T) {
+	for _, message := range []any{span.Origin{}, Hello{}, Welcome{}, Features{}, Flush{}, Bye{}} {
+		for _, field := range reflect.VisibleFields(reflect.TypeOf(message)) {
+			name, _ := coldName(field)
+			if got := strings.ReplaceAll(name, "_", ""); got != strings.ToLower(field.Name) {
+				t.Errorf("%T.%s is called %q", message, field.Name, name)
+			}
 		}
 	}
 }

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"math"
+	"reflect"
 
 	"github.com/spanstatsd/spanstatsd/internal/msgpack"
 )
@@ -27,19 +28,26 @@ type coldReader struct {
 	err   error
 }
 
-// readCold hands each entry of a body that is a map to field, whose reader then
-// stands at the entry's value. After an error the message is the zero one.
-func readCold[M any](t Type, body []byte, field func(r *coldReader, m *M, name string)) (m M, err error) {
-	doing := "decode " + t.String()
-	if err := validate(doing, body); err != nil {
-		return m, err
-	}
-	r := &coldReader{Reader: msgpack.NewReader(body), doing: doing, body: body}
-	r.fields(func(r *coldReader, name string) { field(r, &m, name) })
-	if r.err != nil {
+// readCold reads a body that is a map into a message. After an error the message is the
+// zero one.
+func readCold[M any](t Type, body []byte) (m M, err error) {
+	err = readMap(t, body, func(r *coldReader, name string) { r.field(reflect.ValueOf(&m).Elem(), name) })
+	if err != nil {
 		m = *new(M)
 	}
-	return m, r.err
+	return m, err
+}
+
+// readMap hands each entry of a body that is a map to entry, whose reader then stands at
+// the entry's value.
+func readMap(t Type, body []byte, entry func(r *coldReader, name string)) error {
+	doing := "decode " + t.String()
+	if err := validate(doing, body); err != nil {
+		return err
+	}
+	r := &coldReader{Reader: msgpack.NewReader(body), doing: doing, body: body}
+	r.entries(entry)
+	return r.err
 }
 
 // validate checks that body is one whole value with nothing after it, nested no
@@ -55,14 +63,46 @@ func validate(doing string, body []byte) error {
 	return nil
 }
 
-// fields reads a map whose keys are strings. A key that comes twice is read
+// entries reads a map whose keys are strings. A key that comes twice is read
 // twice, so its last value stands.
-func (r *coldReader) fields(field func(r *coldReader, name string)) {
+func (r *coldReader) entries(entry func(r *coldReader, name string)) {
 	for count := value(r, r.Map, "a map"); count > 0 && r.err == nil; count-- {
 		name := r.Str()
 		if r.expect("a string as a field's name"); r.err == nil {
-			field(r, string(name.Of(r.body)))
+			entry(r, string(name.Of(r.body)))
 		}
+	}
+}
+
+// field reads the field of a message that has this name, and skips one of a later version.
+func (r *coldReader) field(message reflect.Value, name string) {
+	for i := range message.NumField() {
+		if known, _ := coldName(message.Type().Field(i)); known == name {
+			r.into(message.Field(i))
+			return
+		}
+	}
+	r.Skip()
+}
+
+func (r *coldReader) into(field reflect.Value) {
+	switch to := field.Addr().Interface().(type) {
+	case *string:
+		*to = r.text()
+	case *uint64:
+		*to = r.number(math.MaxUint64)
+	case *int: // a size in memory
+		*to = int(r.number(math.MaxInt32))
+	case *bool:
+		*to = value(r, r.Bool, "a boolean")
+	case *[]string:
+		*to = r.texts()
+	case *[]uint64:
+		*to = nil
+		r.list(func() { *to = append(*to, r.number(math.MaxUint64)) })
+	default:
+		field.SetZero()
+		r.entries(func(r *coldReader, name string) { r.field(field, name) })
 	}
 }
 
@@ -78,16 +118,9 @@ func value[V any](r *coldReader, read func() V, what string) (v V) {
 
 func (r *coldReader) text() string { return string(value(r, r.Str, "a string").Of(r.body)) }
 
-func (r *coldReader) number() uint64 { return r.numberTo(math.MaxUint64) }
-
-// size reads a number that is a size in memory.
-func (r *coldReader) size() int { return int(r.numberTo(math.MaxInt32)) }
-
-func (r *coldReader) numberTo(most uint64) uint64 {
+func (r *coldReader) number(most uint64) uint64 {
 	return value(r, func() uint64 { return r.Uint(most) }, "an integer that is not negative, and a size below 2^31")
 }
-
-func (r *coldReader) flag() bool { return value(r, r.Bool, "a boolean") }
 
 func (r *coldReader) texts() []string {
 	var list []string
@@ -99,12 +132,6 @@ func (r *coldReader) texts() []string {
 		}
 		list = append(list, s)
 	})
-	return list
-}
-
-func (r *coldReader) numbers() []uint64 {
-	var list []uint64
-	r.list(func() { list = append(list, r.number()) })
 	return list
 }
 

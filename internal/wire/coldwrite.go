@@ -1,46 +1,83 @@
 package wire
 
-import "github.com/spanstatsd/spanstatsd/internal/msgpack"
+import (
+	"reflect"
+	"strings"
 
-// coldWriter writes the fields of a cold message onto the end of a slice.
-type coldWriter struct{ to []byte }
+	"github.com/spanstatsd/spanstatsd/internal/msgpack"
+)
 
-// appendCold appends a whole frame whose body is a map of that many fields,
-// which body writes.
-func appendCold(dst []byte, t Type, fields int, body func(w *coldWriter)) []byte {
-	w := &coldWriter{to: appendMap(beginFrame(dst, t), fields)}
-	body(w)
-	endFrame(w.to, len(dst))
-	return w.to
+// A cold message is a struct. The tag "wire" of a field is its name in the message,
+// and "omitzero" behind it leaves the field out where it is empty. Fields are written in
+// the order of the struct, and read in any.
+
+// coldName is the name of a field in its message.
+func coldName(field reflect.StructField) (name string, omitZero bool) {
+	return strings.CutSuffix(field.Tag.Get("wire"), ",omitzero")
 }
 
-func (w *coldWriter) text(name, v string) { w.to = appendStr(appendStr(w.to, name), v) }
+// appendCold appends a whole frame with a message, which is a pointer to a struct.
+func appendCold(dst []byte, t Type, message any) []byte {
+	start := len(dst)
+	dst = appendFields(beginFrame(dst, t), reflect.ValueOf(message).Elem())
+	endFrame(dst, start)
+	return dst
+}
 
-func (w *coldWriter) number(name string, v uint64) { w.to = appendUint(appendStr(w.to, name), v) }
+func appendFields(dst []byte, message reflect.Value) []byte {
+	var written []int
+	for i := range message.NumField() {
+		if _, omitZero := coldName(message.Type().Field(i)); !omitZero || !message.Field(i).IsZero() {
+			written = append(written, i)
+		}
+	}
+	dst = appendMap(dst, len(written))
+	for _, i := range written {
+		name, _ := coldName(message.Type().Field(i))
+		dst = appendValue(appendStr(dst, name), message.Field(i))
+	}
+	return dst
+}
 
-func (w *coldWriter) flag(name string, v bool) { w.to = appendBool(appendStr(w.to, name), v) }
+func appendValue(dst []byte, value reflect.Value) []byte {
+	switch v := value.Addr().Interface().(type) {
+	case *string:
+		return appendStr(dst, *v)
+	case *uint64:
+		return appendUint(dst, *v)
+	case *int:
+		return appendUint(dst, uint64(*v))
+	case *bool:
+		return appendBool(dst, *v)
+	case *[]string:
+		return appendTexts(dst, *v)
+	case *[]uint64:
+		return appendNumbers(dst, *v)
+	}
+	return appendFields(dst, value)
+}
 
-func (w *coldWriter) fields(name string, count int) { w.to = appendMap(appendStr(w.to, name), count) }
-
-// texts writes as much of the list as a reader takes.
-func (w *coldWriter) texts(name string, list []string) {
+// appendTexts writes as much of the list as a reader takes.
+func appendTexts(dst []byte, list []string) []byte {
 	kept, size := 0, 0
 	for kept < min(len(list), maxListElements) && size+len(list[kept]) <= maxListBytes {
 		size += len(list[kept])
 		kept++
 	}
-	w.to = appendArray(appendStr(w.to, name), kept)
+	dst = appendArray(dst, kept)
 	for _, s := range list[:kept] {
-		w.to = appendStr(w.to, s)
+		dst = appendStr(dst, s)
 	}
+	return dst
 }
 
-func (w *coldWriter) numbers(name string, list []uint64) {
+func appendNumbers(dst []byte, list []uint64) []byte {
 	list = list[:min(len(list), maxListElements)]
-	w.to = appendArray(appendStr(w.to, name), len(list))
+	dst = appendArray(dst, len(list))
 	for _, v := range list {
-		w.to = appendUint(w.to, v)
+		dst = appendUint(dst, v)
 	}
+	return dst
 }
 
 // appendMap writes the header of a map of at most 65535 pairs.

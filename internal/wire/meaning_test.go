@@ -1,6 +1,10 @@
 package wire
 
-import "github.com/spanstatsd/spanstatsd/internal/span"
+import (
+	"reflect"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
 
 // meaningOf decodes a message and every key in it.
 func meaningOf(message []byte) (Type, obj, error) {
@@ -96,9 +100,10 @@ func coldMeaning(kind Type, body []byte) (obj, error) {
 	case TypeHello:
 		m, err := DecodeHello(body)
 		origin := obj{}
-		for _, field := range originFields {
-			if v := *field.of(&m.Origin); v != "" {
-				origin[field.name] = v
+		for _, field := range reflect.VisibleFields(reflect.TypeFor[span.Origin]()) {
+			if v := reflect.ValueOf(m.Origin).FieldByIndex(field.Index).String(); v != "" {
+				name, _ := coldName(field)
+				origin[name] = v
 			}
 		}
 		return obj{"version": m.Version, "client": m.Client, "origin": origin}, err

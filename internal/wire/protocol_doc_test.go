@@ -2,9 +2,12 @@ package wire
 
 import (
 	"os"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
 func readProtocol(t *testing.T) string {
@@ -42,8 +45,9 @@ func TestEveryNameIsDocumented(t *testing.T) {
 	for kind := TypeHello; kind.known(); kind++ {
 		names = append(names, kind.String())
 	}
-	for _, field := range originFields {
-		names = append(names, field.name)
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[span.Origin]()) {
+		name, _ := coldName(field)
+		names = append(names, name)
 	}
 	for _, v := range coldVectors {
 		for name := range v.Meaning {
