@@ -147,8 +147,8 @@ func TestArrivesAsPublished(t *testing.T) {
 	}
 	got := map[string]tally{}
 	for raw, n := range d.counts {
-		k, err := wire.DecodeKey([]byte(raw))
-		if err != nil {
+		var k span.Key
+		if err := wire.ReadKey(&k, []byte(raw)); err != nil {
 			t.Fatal(err)
 		}
 		key, sum := normalized(k), n

@@ -35,38 +35,23 @@ func (p *Payload) group() {
 	p.must(g.Mapping == p.readSketch(&g.Errors, encoded.errors))
 }
 
-// label reads one of a group's labels, by the names of the agent's type. It reports
-// false where the field is none.
+// label reads one of a group's labels. It reports false where the field is none.
 func (p *Payload) label(k *span.Key, name string) bool {
+	if l, is := span.LabelOfAgent(name); is {
+		if l < span.FirstList {
+			*k.Text(l) = p.text()
+		} else {
+			*k.Tags(l) = p.tagList()
+		}
+		return true
+	}
 	switch name {
-	case "Service":
-		k.Service = p.text()
-	case "Name":
-		k.Operation = p.text()
-	case "Resource":
-		k.Resource = p.text()
-	case "Type":
-		k.Type = p.text()
-	case "SpanKind":
-		k.Kind = p.text()
-	case "HTTPMethod":
-		k.HTTPMethod = p.text()
-	case "HTTPEndpoint":
-		k.HTTPEndpoint = p.text()
-	case "GRPCStatusCode":
-		k.GRPCStatus = p.text()
-	case "srv_src":
-		k.ServiceSource = p.text()
 	case "HTTPStatusCode":
 		k.HTTPStatus = uint32(p.count(math.MaxUint32))
 	case "IsTraceRoot":
 		k.TraceRoot = span.TraceRoot(p.count(uint64(span.TraceRootFalse)))
 	case "Synthetics":
 		k.Synthetics = p.reader.Bool()
-	case "PeerTags":
-		k.PeerTags = p.tagList()
-	case "AdditionalMetricTags":
-		k.AdditionalTags = p.tagList()
 	default:
 		return false
 	}

@@ -100,9 +100,9 @@ func (e *groupEncoder) group(r *row) {
 const alwaysPresent = 7
 
 func (e *groupEncoder) labels(key *span.Key) {
-	for _, label := range textLabels(key) {
-		if label.value != "" {
-			e.text(label.name, label.value)
+	for l := span.LabelType; l < span.FirstList; l++ {
+		if text := *key.Text(l); text != "" {
+			e.text(l.AgentName(), text)
 		}
 	}
 	if key.HTTPStatus != 0 {
@@ -114,21 +114,22 @@ func (e *groupEncoder) labels(key *span.Key) {
 	if key.Synthetics {
 		e.flag("Synthetics", true)
 	}
-	if len(key.PeerTags) > 0 {
-		e.texts("PeerTags", key.PeerTags)
-	}
-	if len(key.AdditionalTags) > 0 {
-		e.texts("AdditionalMetricTags", key.AdditionalTags)
+	for l := span.FirstList; l < span.WholeKey; l++ {
+		if tags := *key.Tags(l); len(tags) > 0 {
+			e.texts(l.AgentName(), tags)
+		}
 	}
 }
 
 // labelsPresent is how many entries labels writes.
 func labelsPresent(key *span.Key) (n int) {
-	for _, label := range textLabels(key) {
-		n += present(label.value != "")
+	for l := span.LabelType; l < span.FirstList; l++ {
+		n += present(*key.Text(l) != "")
 	}
-	return n + present(key.HTTPStatus != 0) + present(key.TraceRoot != span.TraceRootNotSet) +
-		present(key.Synthetics) + present(len(key.PeerTags) > 0) + present(len(key.AdditionalTags) > 0)
+	for l := span.FirstList; l < span.WholeKey; l++ {
+		n += present(len(*key.Tags(l)) > 0)
+	}
+	return n + present(key.HTTPStatus != 0) + present(key.TraceRoot != span.TraceRootNotSet) + present(key.Synthetics)
 }
 
 func present(is bool) int {
@@ -136,21 +137,6 @@ func present(is bool) int {
 		return 1
 	}
 	return 0
-}
-
-type textLabel struct{ name, value string }
-
-// textLabels are the optional labels that are text, under the agent's names.
-// srv_src is not a slip: the agent ignores any other spelling.
-func textLabels(key *span.Key) [6]textLabel {
-	return [...]textLabel{
-		{"Type", key.Type},
-		{"SpanKind", key.Kind},
-		{"HTTPMethod", key.HTTPMethod},
-		{"HTTPEndpoint", key.HTTPEndpoint},
-		{"GRPCStatusCode", key.GRPCStatus},
-		{"srv_src", key.ServiceSource},
-	}
 }
 
 // round makes a weighted count whole the agent's way: a fraction goes up as

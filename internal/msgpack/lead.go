@@ -51,8 +51,3 @@ func IsBin(lead byte) bool { return lead >= Bin8 && lead <= Bin32 }
 
 // IsBool reports whether a boolean begins with this byte.
 func IsBool(lead byte) bool { return lead == False || lead == True }
-
-// IsInteger reports whether an integer begins with this byte.
-func IsInteger(lead byte) bool {
-	return lead < FixMap || lead >= FixNegative || lead >= Uint8 && lead <= Int64
-}

@@ -12,6 +12,11 @@ import (
 	reference "github.com/vmihailenco/msgpack/v5"
 )
 
+// isInteger reports whether an integer begins with this byte.
+func isInteger(lead byte) bool {
+	return lead < FixMap || lead >= FixNegative || lead >= Uint8 && lead <= Int64
+}
+
 // value reads whatever stands next as the library would give it, by the readers.
 func value(r *Reader, body []byte, depth int) any {
 	switch lead := r.Lead(); {
@@ -21,7 +26,7 @@ func value(r *Reader, body []byte, depth int) any {
 		r.IsNil()
 	case IsBool(lead):
 		return r.Bool()
-	case IsInteger(lead):
+	case isInteger(lead):
 		v, isNegative := r.Integer()
 		if isNegative {
 			return int64(v)
@@ -57,9 +62,9 @@ func theirs(d *reference.Decoder) (any, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case IsInteger(lead) && lead < Int8:
+	case isInteger(lead) && lead < Int8:
 		return d.DecodeUint64()
-	case IsInteger(lead):
+	case isInteger(lead):
 		v, err := d.DecodeInt64()
 		if v >= 0 {
 			return uint64(v), err

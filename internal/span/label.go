@@ -29,13 +29,14 @@ const (
 // labelSpec is all that is known of a label, in one place. The test of this table names
 // the places that must be edited besides for a new label.
 type labelSpec struct {
-	name     string     // in metrics and in --cardinality-limit
-	maxBytes int        // of the text or of one tag: what is longer is cut
-	maxTags  int        // of a list: what follows is left out
-	budget   int        // distinct texts an origin and interval; of a list, distinct tags of each tag key
-	offset   uintptr    // where it lies in a Key: a string, or a []string for a list
-	required bool       // no key is without it once it is normal
-	names    *nameRules // nil where valid UTF-8 within maxBytes is all that is asked
+	name      string     // in metrics and in --cardinality-limit
+	agentName string     // in the agent's statistics
+	maxBytes  int        // of the text or of one tag: what is longer is cut
+	maxTags   int        // of a list: what follows is left out
+	budget    int        // distinct texts an origin and interval; of a list, distinct tags of each tag key
+	offset    uintptr    // where it lies in a Key: a string, or a []string for a list
+	required  bool       // no key is without it once it is normal
+	names     *nameRules // nil where valid UTF-8 within maxBytes is all that is asked
 }
 
 // nameRules are how the agent writes a label.
@@ -44,51 +45,52 @@ type nameRules struct {
 	rewrite func(text, lang string) string
 }
 
-// labels describes the labels. The limits are the agent's, the budgets those of the
-// tracers, so that a service which moves its statistics here sees the same labels.
+// labels describes the labels. The limits are the agent's, and so are the spellings:
+// srv_src is no slip. The budgets are those of the tracers, so that a service which moves
+// its statistics here sees the same labels.
 var labels = [LabelCount]labelSpec{
 	LabelService: {
-		name: "service", maxBytes: MaxService, budget: 32, required: true, names: &nameRules{IsServiceName, ServiceName},
-		offset: unsafe.Offsetof(Key{}.Service),
+		name: "service", agentName: "Service", maxBytes: MaxService, budget: 32, required: true,
+		names: &nameRules{IsServiceName, ServiceName}, offset: unsafe.Offsetof(Key{}.Service),
 	},
 	LabelOperation: {
-		name: "operation", maxBytes: MaxOperation, budget: 64, required: true, names: &nameRules{isOperationName, operationName},
-		offset: unsafe.Offsetof(Key{}.Operation),
+		name: "operation", agentName: "Name", maxBytes: MaxOperation, budget: 64, required: true,
+		names: &nameRules{isOperationName, operationName}, offset: unsafe.Offsetof(Key{}.Operation),
 	},
 	LabelResource: {
-		name: "resource", maxBytes: MaxResource, budget: 1024, required: true,
+		name: "resource", agentName: "Resource", maxBytes: MaxResource, budget: 1024, required: true,
 		offset: unsafe.Offsetof(Key{}.Resource),
 	},
 	LabelType: {
-		name: "type", maxBytes: MaxType, budget: 16,
+		name: "type", agentName: "Type", maxBytes: MaxType, budget: 16,
 		offset: unsafe.Offsetof(Key{}.Type),
 	},
 	LabelKind: {
-		name: "span_kind", maxBytes: MaxLabel, budget: 8,
+		name: "span_kind", agentName: "SpanKind", maxBytes: MaxLabel, budget: 8,
 		offset: unsafe.Offsetof(Key{}.Kind),
 	},
 	LabelHTTPMethod: {
-		name: "http_method", maxBytes: MaxLabel, budget: 16,
+		name: "http_method", agentName: "HTTPMethod", maxBytes: MaxLabel, budget: 16,
 		offset: unsafe.Offsetof(Key{}.HTTPMethod),
 	},
 	LabelHTTPEndpoint: {
-		name: "http_endpoint", maxBytes: MaxLabel, budget: 512,
+		name: "http_endpoint", agentName: "HTTPEndpoint", maxBytes: MaxLabel, budget: 512,
 		offset: unsafe.Offsetof(Key{}.HTTPEndpoint),
 	},
 	LabelGRPCStatus: {
-		name: "grpc_status", maxBytes: MaxLabel, budget: 24,
+		name: "grpc_status", agentName: "GRPCStatusCode", maxBytes: MaxLabel, budget: 24,
 		offset: unsafe.Offsetof(Key{}.GRPCStatus),
 	},
 	LabelServiceSource: {
-		name: "service_source", maxBytes: MaxLabel, budget: 16,
+		name: "service_source", agentName: "srv_src", maxBytes: MaxLabel, budget: 16,
 		offset: unsafe.Offsetof(Key{}.ServiceSource),
 	},
 	LabelPeerTag: {
-		name: "peer_tag", maxBytes: MaxLabel, maxTags: MaxPeerTags, budget: 512,
+		name: "peer_tag", agentName: "PeerTags", maxBytes: MaxLabel, maxTags: MaxPeerTags, budget: 512,
 		offset: unsafe.Offsetof(Key{}.PeerTags),
 	},
 	LabelAdditionalTag: {
-		name: "additional_tag", maxBytes: MaxLabel, maxTags: MaxAdditionalTags, budget: 100,
+		name: "additional_tag", agentName: "AdditionalMetricTags", maxBytes: MaxLabel, maxTags: MaxAdditionalTags, budget: 100,
 		offset: unsafe.Offsetof(Key{}.AdditionalTags),
 	},
 }
@@ -100,6 +102,9 @@ func (l Label) String() string {
 	}
 	return labels[l].name
 }
+
+// AgentName is the name of the label's field in the agent's statistics.
+func (l Label) AgentName() string { return labels[l].agentName }
 
 // MaxBytes is the longest text, or tag, that is kept whole.
 func (l Label) MaxBytes() int { return labels[l].maxBytes }
@@ -122,8 +127,17 @@ func (k *Key) Tags(l Label) *[]string {
 
 // ParseLabel finds a label by its name.
 func ParseLabel(name string) (Label, bool) {
+	return findLabel(func(spec *labelSpec) bool { return spec.name == name })
+}
+
+// LabelOfAgent finds a label by the agent's name for it.
+func LabelOfAgent(name string) (Label, bool) {
+	return findLabel(func(spec *labelSpec) bool { return spec.agentName == name })
+}
+
+func findLabel(is func(*labelSpec) bool) (Label, bool) {
 	for l := range WholeKey {
-		if labels[l].name == name {
+		if is(&labels[l]) {
 			return l, true
 		}
 	}

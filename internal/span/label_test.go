@@ -9,8 +9,6 @@ import (
 // places are what must be edited for a new label besides its entry in the table of labels.
 const places = `
 	internal/wire     keyElements, AppendKey and keyReader.labels with keyLabels; docs/protocol.md
-	internal/flush    groupEncoder.labels and labelsPresent, or textLabels: the agent's field
-	internal/clientstats  Payload.label: the same field, of tracers that count themselves
 	internal/standin  groupKey
 	internal/traces   Counter.label: from which tags of a span it is taken
 	client            labels.set and labels.are, keyBound`
@@ -46,12 +44,15 @@ func TestEveryLabelIsDescribed(t *testing.T) {
 	names := map[string]bool{WholeKey.String(): true}
 	for l := range WholeKey {
 		spec := &labels[l]
-		if spec.name == "" || names[spec.name] || spec.maxBytes == 0 || spec.budget == 0 || (spec.maxTags > 0) != (l >= FirstList) {
+		if spec.name == "" || spec.agentName == "" || names[spec.name] || spec.maxBytes == 0 || spec.budget == 0 || (spec.maxTags > 0) != (l >= FirstList) {
 			t.Errorf("label %d is described as %+v", l, *spec)
 		}
 		names[spec.name] = true
 		if found, ok := ParseLabel(spec.name); !ok || found != l {
 			t.Errorf("%s is parsed as %d", spec.name, found)
+		}
+		if found, ok := LabelOfAgent(l.AgentName()); !ok || found != l {
+			t.Errorf("the agent's %s is taken for %d", l.AgentName(), found)
 		}
 	}
 }

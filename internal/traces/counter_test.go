@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
@@ -16,7 +17,7 @@ func countedSpans(t testing.TB, c *Counter) (n int) {
 		}
 		var s wire.Snapshot
 		for w.Next(&s) {
-			if _, err := wire.DecodeKey(s.Key); err != nil {
+			if err := wire.ReadKey(&span.Key{}, s.Key); err != nil {
 				t.Fatal(err)
 			}
 			n++

@@ -58,7 +58,7 @@ func FuzzDecodeKey(f *testing.F) {
 		}
 	})
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		_, _ = within(t, raw, DecodeKey)
+		_, _ = within(t, raw, decodeKey)
 		checkKey(t, raw)
 	})
 }

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"bytes"
 	"math"
 	"unsafe"
 
@@ -33,13 +32,6 @@ func ReadKey(k *span.Key, raw []byte) error {
 		return malformed("decode key", "%d bytes follow the last label", r.Left())
 	}
 	return nil
-}
-
-// DecodeKey reads the bytes of a key whose labels are to be kept: they are parts
-// of a copy.
-func DecodeKey(raw []byte) (k span.Key, err error) {
-	err = ReadKey(&k, bytes.Clone(raw))
-	return k, err
 }
 
 // keyLabels says what stands at each place of a key, for an error.

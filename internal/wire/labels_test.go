@@ -16,7 +16,7 @@ func TestEveryLabelTravels(t *testing.T) {
 		} else {
 			*k.Tags(l) = []string{"x"}
 		}
-		if got, err := DecodeKey(AppendKey(nil, &k)); err != nil || !reflect.DeepEqual(got, k) {
+		if got, err := decodeKey(AppendKey(nil, &k)); err != nil || !reflect.DeepEqual(got, k) {
 			t.Errorf("%s: %+v became %+v, error %v; see keyElements, AppendKey and keyReader.labels", l, k, got, err)
 		}
 	}

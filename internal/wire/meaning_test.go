@@ -64,7 +64,7 @@ func defineMeaning(body []byte) (obj, error) {
 
 // keyMeaning is the labels of a key that are set.
 func keyMeaning(raw []byte) (obj, error) {
-	k, err := DecodeKey(raw)
+	k, err := decodeKey(raw)
 	if err != nil {
 		return nil, err
 	}

@@ -86,6 +86,6 @@ func reencodeDefine(dst, body []byte) ([]byte, error) {
 }
 
 func reencodeKey(raw []byte) ([]byte, error) {
-	k, err := DecodeKey(raw)
+	k, err := decodeKey(raw)
 	return AppendKey(nil, &k), err
 }

@@ -50,8 +50,8 @@ func ours(t testing.TB, c *traces.Counter, lang string, since time.Time) map[str
 		}
 		var s wire.Snapshot
 		for walker.Next(&s) {
-			k, err := wire.DecodeKey(s.Key)
-			if err != nil {
+			var k span.Key
+			if err := wire.ReadKey(&k, s.Key); err != nil {
 				t.Fatal(err)
 			}
 			k.Normalize(lang)
