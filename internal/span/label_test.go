@@ -9,7 +9,7 @@ import (
 // places are what must be edited for a new label besides its entry in the table of labels.
 const places = `
 	internal/wire     keyElements, AppendKey and keyReader.labels with keyLabels; docs/protocol.md
-	internal/standin  groupKey
+	internal/standin  Group.key
 	internal/traces   Counter.label: from which tags of a span it is taken
 	client            labels.set and labels.are, keyBound`
 

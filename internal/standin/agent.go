@@ -1,12 +1,12 @@
 package standin
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -62,9 +62,9 @@ func Start(cfg Config) (*Agent, error) {
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/info", a.serveInfo)
-	mux.HandleFunc("/v0.6/stats", a.serveStats)
+	mux.HandleFunc("/v0.6/stats", a.offered(a.serveStats))
 	for _, path := range tracePaths {
-		mux.HandleFunc(path, a.serveTraces)
+		mux.HandleFunc(path, a.offered(a.serveTraces))
 	}
 	a.server = &http.Server{Handler: a.faulty(mux), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
 	a.serving.Go(func() { _ = a.server.Serve(listener) })
@@ -94,7 +94,7 @@ func (a *Agent) Close() error {
 		err = a.server.Close()
 		a.serving.Wait()
 	})
-	if err != nil && !errors.Is(err, context.Canceled) {
+	if err != nil {
 		return fmt.Errorf("close stand-in agent: %w", err)
 	}
 	return nil
@@ -134,14 +134,21 @@ func (a *Agent) refuse(w http.ResponseWriter, status int, why string) {
 	http.Error(w, why, status)
 }
 
+// offered serves an endpoint as long as /info names it.
+func (a *Agent) offered(serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		now := a.info.Load()
+		now.say(w.Header())
+		if !slices.Contains(now.Endpoints, r.URL.Path) {
+			a.refuse(w, http.StatusNotFound, "404 page not found")
+			return
+		}
+		serve(w, r)
+	}
+}
+
 // serveStats takes one payload.
 func (a *Agent) serveStats(w http.ResponseWriter, r *http.Request) {
-	now := a.info.Load()
-	now.say(w.Header())
-	if !now.serves("/v0.6/stats") {
-		a.refuse(w, http.StatusNotFound, "404 page not found")
-		return
-	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxRequestBytes+1))
 	if err != nil {
 		a.refuse(w, http.StatusBadRequest, err.Error())

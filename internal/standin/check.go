@@ -3,36 +3,19 @@ package standin
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/DataDog/sketches-go/ddsketch"
 )
 
-// groupKey is what the agent compares two groups of one bucket by. Type is not
+// key is what the agent compares two groups of one bucket by. Type is not
 // part of it: of two groups that differ in nothing else, the agent moves the
-// counts of the second to the first.
-type groupKey struct {
-	service, name, resource, kind, grpcStatus, method, endpoint, source string
-	peerTags, additionalTags                                            string
-	httpStatus                                                          uint32
-	traceRoot                                                           int32
-	synthetics                                                          bool
-}
-
-func (g *Group) key() groupKey {
-	return groupKey{
-		service: g.Service, name: g.Name, resource: g.Resource, kind: g.SpanKind,
-		grpcStatus: g.GRPCStatusCode, method: g.HTTPMethod, endpoint: g.HTTPEndpoint,
-		source: g.ServiceSource, httpStatus: g.HTTPStatusCode, traceRoot: g.IsTraceRoot,
-		synthetics: g.Synthetics, peerTags: tagSet(g.PeerTags), additionalTags: tagSet(g.AdditionalMetricTags),
+// counts of the second to the first. Nor is the order of tags.
+func (g *Group) key() string {
+	texts := []string{
+		g.Service, g.Name, g.Resource, g.SpanKind, g.GRPCStatusCode, g.HTTPMethod, g.HTTPEndpoint, g.ServiceSource,
 	}
-}
-
-// tagSet is the tags as one string. Their order does not count.
-func tagSet(tags []string) string {
-	sorted := slices.Clone(tags)
-	slices.Sort(sorted)
-	return strings.Join(sorted, "\x00")
+	peerTags, additionalTags := slices.Sorted(slices.Values(g.PeerTags)), slices.Sorted(slices.Values(g.AdditionalMetricTags))
+	return fmt.Sprintf("%q %q %q %d %d %t", texts, peerTags, additionalTags, g.HTTPStatusCode, g.IsTraceRoot, g.Synthetics)
 }
 
 // check notes what the agent would take and show wrongly, and calls count for each
@@ -58,7 +41,7 @@ func (b *Bucket) check(problem func(format string, args ...any)) {
 	if len(b.Stats) == 0 {
 		problem("a bucket without groups")
 	}
-	seen := make(map[groupKey]struct{}, len(b.Stats))
+	seen := make(map[string]struct{}, len(b.Stats))
 	for i := range b.Stats {
 		key := b.Stats[i].key()
 		if _, twice := seen[key]; twice {

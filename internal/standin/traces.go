@@ -25,12 +25,6 @@ func isCounted(h http.Header) bool {
 
 // serveTraces takes a request with traces and says what rates to sample at.
 func (a *Agent) serveTraces(w http.ResponseWriter, r *http.Request) {
-	now := a.info.Load()
-	now.say(w.Header())
-	if !now.serves(r.URL.Path) {
-		a.refuse(w, http.StatusNotFound, "404 page not found")
-		return
-	}
 	if r.Method != http.MethodPost && r.Method != http.MethodPut {
 		a.refuse(w, http.StatusMethodNotAllowed, "traces are sent with PUT or POST")
 		return
