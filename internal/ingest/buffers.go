@@ -26,11 +26,9 @@ func (b *buffers) take(n int, within time.Duration) bool {
 		return true
 	}
 	b.waits.Add(1)
-	pause := time.NewTicker(bufferPause)
-	defer pause.Stop()
 	for deadline := time.Now().Add(within); time.Now().Before(deadline); {
 		select {
-		case <-pause.C:
+		case <-time.After(bufferPause):
 		case <-b.stopped:
 			// What is left in the sockets now is little, and nothing follows it.
 			b.used.Add(int64(n))

@@ -29,9 +29,10 @@ type conn struct {
 	lost   atomic.Uint64          // spans that it says it lost itself
 	tracer atomic.Pointer[Tracer] // what status says of it, once it has said hello
 
-	writing   sync.Mutex
-	greeted   bool // welcome was sent, so features may follow
-	reporting int  // answers to flushes that are owed
+	reporting atomic.Int32 // answers to flushes that are owed
+
+	writing sync.Mutex
+	greeted bool // welcome was sent, so features may follow
 }
 
 // connBytes is what a connection takes besides its publisher and its buffer.
@@ -42,27 +43,29 @@ func (c *conn) serve() {
 	defer c.server.remove(c)
 	defer c.socket.Close()
 	defer c.release()
-	err := c.guarded()
-	if err == nil || errors.Is(err, io.EOF) {
-		if c.server.isDraining() {
-			c.bye(byeShutdown)
-		}
+	if err := c.guarded(); err != nil && !errors.Is(err, io.EOF) {
+		c.refuse(err)
 		return
 	}
-	reason := faultOf(err)
-	c.server.counters.faults[reason].Add(1)
-	c.server.log.fault(reason, err, c)
-	if reason != FaultHalfFrame {
-		c.bye(wire.Bye{Reason: reason.String(), Detail: err.Error(), Versions: versionsFor(reason)})
+	select {
+	case <-c.server.draining:
+		c.bye(byeShutdown)
+	default:
 	}
 }
 
-// versionsFor tells a tracer that speaks another version which are spoken.
-func versionsFor(reason Fault) []uint64 {
+// refuse counts and logs why the connection ends, and tells its tracer unless that has left.
+func (c *conn) refuse(err error) {
+	reason := faultOf(err)
+	c.server.counters.faults[reason].Add(1)
+	c.server.log.fault(reason, err, c)
+	bye := wire.Bye{Reason: reason.String(), Detail: err.Error()}
 	if reason == FaultVersion {
-		return []uint64{wire.Version}
+		bye.Versions = []uint64{wire.Version}
 	}
-	return nil
+	if reason != FaultHalfFrame {
+		c.bye(bye)
+	}
 }
 
 // release gives back what the connection took of what all share.

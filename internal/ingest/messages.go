@@ -36,11 +36,7 @@ func (c *conn) define(body []byte) error {
 		return badMessage(err)
 	}
 	maxKeys := c.server.config.Admit.MaxKeys()
-	for {
-		number, raw, ok := walker.Next()
-		if !ok {
-			break
-		}
+	for number, raw, ok := walker.Next(); ok; number, raw, ok = walker.Next() {
 		if int64(number) >= int64(maxKeys) {
 			return faultf(FaultBadMessage, "define key: number %d is not below the %d of the welcome", number, maxKeys)
 		}
@@ -76,28 +72,19 @@ func (c *conn) flush(body []byte) error {
 	if err != nil {
 		return badMessage(err)
 	}
-	c.writing.Lock()
-	busy := c.reporting == maxOpenFlushes
-	if !busy {
-		c.reporting++
-	}
-	c.writing.Unlock()
-	if busy {
+	if c.reporting.Add(1) > maxOpenFlushes {
+		c.reporting.Add(-1)
 		c.answer(wire.Flush{ID: request.ID, Error: "too many flushes of this connection wait for their answer"})
 		return nil
 	}
-	c.server.answering.Add(1)
-	go func() {
-		defer c.server.answering.Done()
+	c.server.answering.Go(func() {
 		err := c.server.config.Report(c.server.reports)
-		c.writing.Lock()
-		c.reporting--
-		c.writing.Unlock()
+		c.reporting.Add(-1)
 		answer := wire.Flush{ID: request.ID, OK: err == nil}
 		if err != nil {
 			answer.Error = err.Error()
 		}
 		c.answer(answer)
-	}()
+	})
 	return nil
 }

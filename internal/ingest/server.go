@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,7 +33,7 @@ type Server struct {
 	answering sync.WaitGroup  // answers to flushes
 	reports   context.Context // ends when answers are not worth waiting for any more
 	endReport context.CancelFunc
-	draining  chan struct{} // closed when no connection is held to a rate any more
+	draining  chan struct{} // closed when the daemon begins to stop
 	stopped   chan struct{} // closed when none may wait for anything any more
 }
 
@@ -76,10 +78,12 @@ func (s *Server) accept() {
 		if err != nil {
 			// Out of file descriptors, most likely: others may leave soon.
 			s.config.Log.Warn("accept connection failed; raise the limit of open files if this lasts", "error", err)
-			if !s.pause(time.Second) {
+			select {
+			case <-time.After(time.Second):
+				continue
+			case <-s.stopped:
 				return
 			}
-			continue
 		}
 		s.add(conn)
 	}
@@ -99,19 +103,15 @@ func (s *Server) add(socket *net.UnixConn) {
 	switch {
 	case stopping:
 		c.bye(byeShutdown)
-		socket.Close()
-		return
 	case full:
-		err := fmt.Errorf("accept connection: there are %d already; raise --max-connections", s.config.MaxConnections)
-		s.counters.faults[FaultTooManyConnections].Add(1)
-		s.log.fault(FaultTooManyConnections, err, c)
-		c.bye(wire.Bye{Reason: FaultTooManyConnections.String(), Detail: err.Error()})
-		socket.Close()
+		c.refuse(faultf(FaultTooManyConnections, "accept connection: there are %d already; raise --max-connections", s.config.MaxConnections))
+	default:
+		rate := newThrottle(s.config.MaxByteRate, s.draining, &s.counters.throttled)
+		c.frames = newFrames(socket, s.config.MaxFrame, s.config.ReadTimeout, rate, s.buffers)
+		go c.serve()
 		return
 	}
-	rate := newThrottle(s.config.MaxByteRate, s.draining, &s.counters.throttled)
-	c.frames = newFrames(socket, s.config.MaxFrame, s.config.ReadTimeout, rate, s.buffers)
-	go c.serve()
+	socket.Close()
 }
 
 func (s *Server) remove(c *conn) {
@@ -144,23 +144,7 @@ func (s *Server) announce(changed <-chan struct{}) {
 func (s *Server) connections() []*conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	conns := make([]*conn, 0, len(s.conns))
-	for c := range s.conns {
-		conns = append(conns, c)
-	}
-	return conns
-}
-
-// pause waits, and reports false when the server stops meanwhile.
-func (s *Server) pause(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-s.stopped:
-		return false
-	}
+	return slices.Collect(maps.Keys(s.conns))
 }
 
 var byeShutdown = wire.Bye{Reason: "shutdown", Detail: "the daemon stops; what it took is counted"}
@@ -194,16 +178,6 @@ func (s *Server) Drain(ctx context.Context) error {
 	s.config.Admit.Stop()
 	<-done
 	return err
-}
-
-// isDraining says whether the daemon has begun to stop.
-func (s *Server) isDraining() bool {
-	select {
-	case <-s.draining:
-		return true
-	default:
-		return false
-	}
 }
 
 // Close ends what is left after Drain: the answers that tracers wait for.

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"math"
+	"slices"
 	"sync/atomic"
 )
 
@@ -20,12 +21,11 @@ type counters struct {
 }
 
 func (c *counters) countLost(reason string, spans uint64) {
-	for i, known := range lostReasons {
-		if reason == known || i == len(lostReasons)-1 {
-			addUpTo(&c.lost[i], spans)
-			return
-		}
+	known := slices.Index(lostReasons[:], reason)
+	if known < 0 {
+		known = len(lostReasons) - 1
 	}
+	addUpTo(&c.lost[known], spans)
 }
 
 // addUpTo adds a number that a tracer may choose: at the largest the sum stands

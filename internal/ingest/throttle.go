@@ -37,10 +37,8 @@ func (t *throttle) spend(n int) (waited bool) {
 		return false
 	}
 	t.delays.Add(1)
-	timer := time.NewTimer(time.Duration(-t.credit / t.rate * float64(time.Second)))
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(time.Duration(-t.credit / t.rate * float64(time.Second))):
 	case <-t.lifted:
 	}
 	return true

@@ -14,14 +14,16 @@ import (
 // ever met by one that is broken.
 const writeTimeout = 100 * time.Millisecond
 
-// write sends one frame. Any goroutine may call it. A tracer that does not take
-// it loses its connection, or it could make us wait for each answer in turn.
-func (c *conn) write(frame []byte) error {
+// write sends one frame. Any goroutine may call it. A tracer that has left meanwhile does
+// not miss it.
+func (c *conn) write(frame []byte) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
-	return c.writeLocked(frame)
+	_ = c.writeLocked(frame)
 }
 
+// writeLocked sends one frame. A tracer that does not take it loses its connection, or it
+// could make us wait for each answer in turn.
 func (c *conn) writeLocked(frame []byte) error {
 	err := c.socket.SetWriteDeadline(time.Now().Add(writeTimeout))
 	if err == nil {
@@ -55,19 +57,11 @@ func (c *conn) welcome() error {
 func (c *conn) announce(features *wire.Features) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
-	if !c.greeted {
-		return
+	if c.greeted {
+		_ = c.writeLocked(wire.AppendFeatures(nil, features))
 	}
-	// One that has left meanwhile does not miss them.
-	_ = c.writeLocked(wire.AppendFeatures(nil, features))
 }
 
-func (c *conn) answer(flush wire.Flush) {
-	// A tracer that has left meanwhile does not miss its answer.
-	_ = c.write(wire.AppendFlushAnswer(nil, &flush))
-}
+func (c *conn) answer(flush wire.Flush) { c.write(wire.AppendFlushAnswer(nil, &flush)) }
 
-func (c *conn) bye(bye wire.Bye) {
-	// The connection ends whether or not the tracer hears why.
-	_ = c.write(wire.AppendBye(nil, &bye))
-}
+func (c *conn) bye(bye wire.Bye) { c.write(wire.AppendBye(nil, &bye)) }
