@@ -15,9 +15,8 @@ type bloomFilter struct {
 }
 
 const (
-	filterBits  = 10 // of the number of a word
-	filterBytes = 8 << filterBits
-	filterEnd   = 8 // bytes of a text
+	filterBits = 10 // of the number of a word
+	filterEnd  = 8  // bytes of a text
 )
 
 // filterSecrets are of one process, so that nobody outside can choose texts that fill few
@@ -46,11 +45,4 @@ func (f *bloomFilter) place(s scope, text string) (word *atomic.Uint64, mask uin
 	upper, lower := bits.Mul64(end^filterSecrets[0], uint64(s)<<32^uint64(len(text))^filterSecrets[1])
 	hash := upper ^ lower
 	return &f.words[hash%(1<<filterBits)], 1<<(hash>>filterBits%64) | 1<<(hash>>(filterBits+6)%64), true
-}
-
-// clear makes the filter empty, while nobody asks.
-func (f *bloomFilter) clear() {
-	for i := range f.words {
-		f.words[i].Store(0)
-	}
 }

@@ -28,8 +28,4 @@ func TestABloomFilterHasAllThatWasAddedAndLittleElse(t *testing.T) {
 	if wrong > added/5 {
 		t.Errorf("%d of %d texts that were not added may have been", wrong, 9*added)
 	}
-	filter.clear()
-	if filter.mayHave(0, "label-00000000") {
-		t.Error("a text is there after the filter was cleared")
-	}
 }

@@ -48,20 +48,6 @@ type tagKey struct {
 
 const tagKeyBytes = int(unsafe.Sizeof(tagKey{}))
 
-func (b *budgets) init() {
-	b.labels.init()
-	b.tagKeys = nil
-}
-
-// reset makes all budgets new and keeps the memory.
-func (b *budgets) reset() {
-	b.labels.reset()
-	b.tagKeys = b.tagKeys[:0]
-}
-
-// bytes is the memory for labels, without their texts.
-func (b *budgets) bytes() int { return b.labels.bytes() + cap(b.tagKeys)*tagKeyBytes }
-
 // report adds what a publisher has counted.
 func (b *budgets) report(lost *losses) {
 	for l, keys := range lost.labels {

@@ -58,10 +58,7 @@ const originBytes = 14*span.MaxOriginField + span.MaxProcessTags + 1<<10
 // MaxKeys is the most keys an interval can have, the overflow rows included.
 func (c *Config) MaxKeys() int { return c.MaxAggregates + c.reserve().rows + c.MaxOrigins }
 
-// spare is how much memory for keys a registry keeps from one interval to the next.
-func (c *Config) spare() int { return c.LabelBytes / 8 }
-
 // Bytes is the most that the two registries of Intervals can come to hold.
 func (c *Config) Bytes() int {
-	return 2 * (c.LabelBytes + c.reserve().bytes + c.spare() + c.MaxOrigins*originBytes)
+	return 2 * (c.LabelBytes + c.reserve().bytes + c.MaxOrigins*originBytes)
 }

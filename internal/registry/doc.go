@@ -36,6 +36,6 @@
 // # Bounds
 //
 // Config.Bytes is the most that the registries come to hold, known before the first key:
-// rows and label bytes for all origins, a reserve that keeps one origin's flood from the
-// others' first keys, and what is kept from one interval to the next.
+// rows and label bytes for all origins, and a reserve that keeps one origin's flood from the
+// others' first keys. An interval takes over no memory of an earlier one.
 package registry

@@ -21,15 +21,3 @@ type exhausted struct {
 func (e *exhausted) load() Collapsed { return Collapsed(e.bits.Load()) }
 
 func (e *exhausted) set(l span.Label) { e.bits.Or(uint32(setOf(l))) }
-
-// setOverflow notes that there is no row for a new key, and what such keys get.
-func (e *exhausted) setOverflow(to Admission) {
-	e.overflow = to
-	e.set(span.WholeKey)
-}
-
-// clear makes all budgets new, while nobody reads.
-func (e *exhausted) clear() {
-	e.bits.Store(0)
-	e.overflow = Admission{}
-}

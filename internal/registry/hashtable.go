@@ -26,21 +26,11 @@ const (
 	hashHalf   = 32
 )
 
-// init makes the table empty and small.
+// init makes the zero table an empty one.
 func (t *hashTable) init() {
 	slots := make([]uint64, leastSlots)
 	t.slots.Store(&slots)
-	t.used = 0
 }
-
-// clear empties the table while nobody searches, and keeps its memory.
-func (t *hashTable) clear() {
-	clear(*t.slots.Load())
-	t.used = 0
-}
-
-// bytes is the memory of the table.
-func (t *hashTable) bytes() int { return slotBytes * len(*t.slots.Load()) }
 
 // candidates are the numbers with a hash that looks like this one.
 func (t *hashTable) candidates(hash uint64) iter.Seq[uint32] {

@@ -64,24 +64,12 @@ type label struct {
 	collapsesTo labelID // of a tag key over its budget: what its new tags become; atomic
 }
 
-// init makes the table empty and small.
+// init makes the zero table an empty one.
 func (t *labelTable) init() {
 	t.ids.hashOf = func(id uint32) uint64 { return t.list.items[id].hash }
 	t.ids.init()
-	t.filter.clear()
-	t.list = publishedList[label]{}
 	t.list.append(label{}, label{text: span.Blocked, isBlocked: true})
 }
-
-// reset makes the table empty, lets go of the texts and keeps the rest of the memory.
-func (t *labelTable) reset() {
-	t.ids.clear()
-	t.filter.clear()
-	t.list.truncate(int(firstID))
-}
-
-// bytes is the memory of the table without the texts.
-func (t *labelTable) bytes() int { return t.list.capacityBytes() + t.ids.bytes() + filterBytes }
 
 // find returns the number of a text. Its hash is that of hashOf.
 func (t *labelTable) find(s scope, hash uint64, text string) (labelID, bool) {

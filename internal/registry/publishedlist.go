@@ -29,15 +29,3 @@ func (l *publishedList[T]) at(number uint32) *T { return &(*l.published.Load())[
 
 // part is the items from one number up to another.
 func (l *publishedList[T]) part(from, to uint32) []T { return (*l.published.Load())[from:to] }
-
-// truncate keeps the first items and the capacity, while nobody reads.
-func (l *publishedList[T]) truncate(items int) {
-	clear(l.items[items:])
-	l.items = l.items[:items]
-}
-
-// capacityBytes is the memory of the list, used or not.
-func (l *publishedList[T]) capacityBytes() int {
-	var item T
-	return cap(l.items) * int(unsafe.Sizeof(item))
-}

@@ -3,7 +3,6 @@ package registry
 import (
 	"hash/maphash"
 	"sync"
-	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
@@ -28,44 +27,23 @@ type Registry struct {
 
 // New makes the Registry of an interval.
 func New(config *Config) *Registry {
-	r := &Registry{config: config, originIDs: map[span.Origin]OriginID{}}
-	r.budgets = budgets{limits: &config.Budgets, exhausted: make([]exhausted, config.MaxOrigins)}
-	r.budgets.init()
-	r.rows.init()
+	r := &Registry{config: config}
 	r.charge.budgets = &r.budgets
-	r.room.limits.shared, r.room.limits.reserve, r.room.limits.floor = config.shared(), config.reserve(), config.floor()
+	r.Reset()
 	return r
 }
 
-// Reset makes the Registry that of a new interval, while nobody looks up keys, and keeps
-// the memory of an ordinary one.
+// Reset makes the Registry that of a new interval, while nobody looks up keys.
 func (r *Registry) Reset() {
 	r.mu.Lock() // against those who ask for its size
 	defer r.mu.Unlock()
-	for origin := range r.origins {
-		r.budgets.exhausted[origin].clear()
-	}
-	clear(r.origins)
-	clear(r.originIDs)
-	r.origins, r.originHashes, r.budgets.used = r.origins[:0], r.originHashes[:0], r.budgets.used[:0]
-	r.budgets.lost = [span.LabelCount]uint64{}
-	r.room.reset()
-	if r.bytes() > r.config.spare() {
-		// A flood of another kind would come on top of it.
-		r.budgets.init()
-		r.rows.init()
-		r.keys = nil
-		return
-	}
-	clear(r.keys)
-	r.keys = r.keys[:0]
-	r.budgets.reset()
-	r.rows.reset()
-}
-
-// bytes is the memory for keys, used or not, without the texts of labels.
-func (r *Registry) bytes() int {
-	return r.budgets.bytes() + r.rows.bytes() + cap(r.keys)*int(unsafe.Sizeof(KeyEntry{}))
+	r.origins, r.originHashes, r.originIDs, r.keys = nil, nil, map[span.Origin]OriginID{}, nil
+	r.budgets = budgets{limits: &r.config.Budgets, exhausted: make([]exhausted, r.config.MaxOrigins)}
+	r.budgets.labels.init()
+	r.rows = rowTable{}
+	r.rows.init()
+	r.room = room{}
+	r.room.limits.shared, r.room.limits.reserve, r.room.limits.floor = r.config.shared(), r.config.reserve(), r.config.floor()
 }
 
 // AdmitOrigin numbers an origin. It reports false where the interval has no room
@@ -133,7 +111,8 @@ func (r *Registry) overflow(origin OriginID) Admission {
 	if !e.load().Has(span.WholeKey) {
 		to := Admission{ID: r.number(origin, overflowKey), Hash: r.originHashes[origin], Collapsed: setOf(span.WholeKey)}
 		r.rows.skip()
-		e.setOverflow(to)
+		e.overflow = to // before the bit says that it is there
+		e.set(span.WholeKey)
 	}
 	return e.overflow
 }

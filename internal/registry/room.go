@@ -38,11 +38,6 @@ type room struct {
 	origins []allowance // by OriginID, taken by each of both; without overflow rows
 }
 
-// reset gives back everything.
-func (r *room) reset() {
-	r.shared, r.reserve, r.origins = allowance{}, allowance{}, r.origins[:0]
-}
-
 // has says whether an origin may have one more row. Its key may then take more
 // bytes than are left, but no other after it.
 func (r *room) has(origin OriginID) bool {

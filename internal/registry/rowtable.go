@@ -18,23 +18,10 @@ type row struct {
 	partition uint32 // hash that decides the partition
 }
 
-// init makes the table empty and small.
+// init makes the zero table an empty one.
 func (t *rowTable) init() {
 	t.ids.hashOf = func(id uint32) uint64 { return t.list.items[id].hash }
 	t.ids.init()
-	t.list, t.words = publishedList[row]{}, publishedList[uint32]{}
-}
-
-// reset makes the table empty and keeps its memory.
-func (t *rowTable) reset() {
-	t.ids.clear()
-	t.list.truncate(0)
-	t.words.truncate(0)
-}
-
-// bytes is the memory of the table.
-func (t *rowTable) bytes() int {
-	return t.list.capacityBytes() + t.words.capacityBytes() + t.ids.bytes()
 }
 
 // find returns the id of the key with these words, and its partition's hash. The hash
