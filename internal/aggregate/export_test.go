@@ -1,16 +1,12 @@
 package aggregate
 
-import (
-	"math/rand/v2"
-
-	"github.com/spanstatsd/spanstatsd/internal/routing"
-)
+import "math/rand/v2"
 
 // Reroute gives partitions other owners at random, spreads some, and now and then
 // changes their number. The balancer must not be at work.
 func (a *Aggregator) Reroute(rnd *rand.Rand) {
 	now := a.balancer.Routing()
-	next := now.Next(anyOwners(rnd, now))
+	next := now.Next(anyOwners(rnd, now.Partitions(), a.Drainers()))
 	if rnd.IntN(4) == 0 {
 		next = next.Resized(1 << rnd.IntN(8))
 	}
@@ -18,10 +14,10 @@ func (a *Aggregator) Reroute(rnd *rand.Rand) {
 }
 
 // anyOwners are drainers for each partition, several for one in eight.
-func anyOwners(rnd *rand.Rand, r *routing.Routing) [][]uint16 {
-	owners := make([][]uint16, r.Partitions())
+func anyOwners(rnd *rand.Rand, partitions, drainers int) [][]uint16 {
+	owners := make([][]uint16, partitions)
 	for p := range owners {
-		for _, drainer := range rnd.Perm(r.Drainers())[:1+rnd.IntN(8)/7*rnd.IntN(r.Drainers())] {
+		for _, drainer := range rnd.Perm(drainers)[:1+rnd.IntN(8)/7*rnd.IntN(drainers)] {
 			owners[p] = append(owners[p], uint16(drainer))
 		}
 	}

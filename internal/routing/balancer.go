@@ -1,6 +1,7 @@
 package routing
 
 import (
+	"cmp"
 	"sync/atomic"
 	"time"
 )
@@ -66,7 +67,8 @@ func NewBalancer(config Config) *Balancer {
 		grow: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
 	}
 	b.Install(newRouting(config.Partitions.Count(config.Drainers, 0), config.Drainers))
-	b.known.addPlan(&Plan{Before: 1, After: 1, Why: "no look at the loads yet"})
+	none := stay(1, "no look at the loads yet")
+	b.known.addPlan(&none)
 	b.known.LastChange = b.known.LastPlan
 	b.publish(make([]uint64, b.Routing().Partitions()), b.Routing())
 	return b
@@ -96,11 +98,7 @@ func (b *Balancer) Stop() {
 
 func (b *Balancer) run() {
 	defer close(b.ended)
-	interval := b.config.Interval
-	if interval == 0 {
-		interval = statsInterval
-	}
-	ticker := time.NewTicker(interval)
+	ticker := time.NewTicker(cmp.Or(b.config.Interval, statsInterval))
 	defer ticker.Stop()
 	for {
 		select {
@@ -187,15 +185,14 @@ func (b *Balancer) publish(loads []uint64, r *Routing) {
 func (b *Balancer) decide(loads []uint64, now *Routing) Plan {
 	layout := newLayout(loads, now)
 	ratio := layout.ratio()
-	stay := func(why string) Plan { return Plan{Before: ratio, After: ratio, Why: why} }
 	if layout.fair() < minSamples {
 		b.unevenFor = 0
-		return stay(whyNoLoad)
+		return stay(ratio, whyNoLoad)
 	}
 	low := b.lowPartitions(loads, now, layout.fair())
 	switch {
 	case b.config.Interval == 0:
-		return stay("levelling is switched off")
+		return stay(ratio, "levelling is switched off")
 	case ratio < uneven:
 		b.unevenFor = 0
 		low = low[:min(len(low), maxGathers)]
@@ -209,11 +206,11 @@ func (b *Balancer) decide(loads []uint64, now *Routing) Plan {
 	}
 	b.addUneven(loads)
 	if b.unevenFor < lasting {
-		return stay("uneven, but only a little and not for long")
+		return stay(ratio, "uneven, but only a little and not for long")
 	}
 	b.unevenFor = 0
 	if newLayout(b.sum, now).ratio() < uneven*b.reached {
-		return stay("uneven, but little more than the last plan left it")
+		return stay(ratio, "uneven, but little more than the last plan left it")
 	}
 	return plan(b.sum, now)
 }

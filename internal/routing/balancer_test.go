@@ -45,11 +45,11 @@ func TestNoiseMovesNothing(t *testing.T) {
 			b.ask(loads)
 			b.level()
 		}
-		settled, few := b.Routing().Epoch(), loaded < 8*drainers || b.Stats().LoadRatio > tolerated
+		settled, few := b.Routing().epoch, loaded < 8*drainers || b.Stats().LoadRatio > tolerated
 		for interval := range 20 {
 			b.ask(noisy(rnd, loads))
 			b.level()
-			changes := b.Routing().Epoch() - settled
+			changes := b.Routing().epoch - settled
 			if changes > 1 || changes > 0 && (!few || interval < 2) {
 				t.Fatalf("%d drainers, %d partitions with load: interval %d of noise gave change %d, %+v",
 					drainers, loaded, interval, changes, b.Stats().LastPlan)
@@ -68,7 +68,7 @@ func TestSlightUnevennessMustLast(t *testing.T) {
 	for i, loads := range [][]uint64{slight, slight, even, slight, slight} {
 		b.ask(loads)
 		b.level()
-		if b.Routing().Epoch() != 1 {
+		if b.Routing().epoch != 1 {
 			t.Fatalf("interval %d: %+v", i, b.Stats().LastPlan)
 		}
 	}
@@ -81,7 +81,7 @@ func TestSlightUnevennessMustLast(t *testing.T) {
 	slight[4] = 60_000
 	b.ask(slight)
 	b.level()
-	if b.Routing().Epoch() != 2 {
+	if b.Routing().epoch != 2 {
 		t.Errorf("a gross one: %+v", b.Stats().LastPlan)
 	}
 }
@@ -134,7 +134,7 @@ func TestWithoutLoadNothingHappens(t *testing.T) {
 	loads[4]++
 	b.ask(loads)
 	b.level()
-	if b.Routing().Epoch() == 1 {
+	if b.Routing().epoch == 1 {
 		t.Error("one span more is evidence")
 	}
 }

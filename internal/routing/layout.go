@@ -152,13 +152,6 @@ func (l *layout) assignAnew() {
 
 // sameOwners compares sets.
 func sameOwners(a, b []uint16) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for _, drainer := range a {
-		if !slices.Contains(b, drainer) {
-			return false
-		}
-	}
-	return true
+	isOther := func(drainer uint16) bool { return !slices.Contains(b, drainer) }
+	return len(a) == len(b) && !slices.ContainsFunc(a, isOther)
 }

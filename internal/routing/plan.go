@@ -1,6 +1,10 @@
 package routing
 
-import "math"
+import (
+	"cmp"
+	"math"
+	"slices"
+)
 
 // The drainers are levelled from the ratio uneven on, towards levelled. Between the two
 // lies what a little more traffic here or there changes each interval anyway. Partitions
@@ -15,13 +19,13 @@ const (
 
 // Plan is a new assignment and what it is good for.
 type Plan struct {
-	Before, After float64 // load of the busiest drainer over that of the idlest
-	Moves         int     // partitions that change their owners
-	Spreads       int     // partitions that are owned by more drainers than before
-	Gathers       int     // spread partitions that go back to one owner
-	Why           string  // also where nothing is to be done
-
+	PlanStats
 	owners [][]uint16 // nil: everything stays
+}
+
+// stay is the plan that changes nothing.
+func stay(ratio float64, why string) Plan {
+	return Plan{PlanStats: PlanStats{Before: ratio, After: ratio, Why: why}}
 }
 
 // The reasons of a plan that it shares with tests.
@@ -43,15 +47,12 @@ const (
 // drainers.
 func plan(loads []uint64, r *Routing) Plan {
 	now := newLayout(loads, r)
-	result := Plan{Before: now.ratio(), After: now.ratio()}
-	fair := now.fair()
+	fair, ratio := now.fair(), now.ratio()
 	switch {
 	case fair == 0:
-		result.Why = whyNoLoad
-		return result
-	case now.ratio() < uneven:
-		result.Why = whyLevel
-		return result
+		return stay(ratio, whyNoLoad)
+	case ratio < uneven:
+		return stay(ratio, whyLevel)
 	}
 	next := now.clone()
 	for p, load := range loads {
@@ -72,41 +73,36 @@ func plan(loads []uint64, r *Routing) Plan {
 			next = finer.clone()
 		}
 	}
-	if next.ratio() > worthwhile*now.ratio() || next.most() > now.most() {
-		result.Why = whyNoBetter
-		return result
+	if next.ratio() > worthwhile*ratio || next.most() > now.most() {
+		return stay(ratio, whyNoBetter)
 	}
-	result.Why = whyLevelled
-	return result.leadingTo(next, r)
+	return planFor(next, r, ratio, whyLevelled)
 }
 
 // gather gives spread partitions of low load back to one owner each, the one of theirs
 // that has least, where the drainers stay level.
 func gather(loads []uint64, r *Routing, low []int) Plan {
 	next := newLayout(loads, r)
-	result := Plan{Before: next.ratio(), After: next.ratio(), Why: whyLevel}
+	ratio, why := next.ratio(), whyLevel
 	for _, p := range low {
 		together := next.clone()
-		owner := next.owners[p][0]
-		for _, drainer := range next.owners[p] {
-			if next.drained[drainer] < next.drained[owner] {
-				owner = drainer
-			}
-		}
-		together.assign(p, owner)
+		together.assign(p, slices.MinFunc(next.owners[p], func(a, b uint16) int {
+			return cmp.Compare(next.drained[a], next.drained[b])
+		}))
 		together.move()
 		if together.ratio() <= levelled {
-			next, result.Why = together, whyGathered
+			next, why = together, whyGathered
 		}
 	}
-	if result.Why == whyLevel {
-		return result
+	if why == whyLevel {
+		return stay(ratio, why)
 	}
-	return result.leadingTo(next, r)
+	return planFor(next, r, ratio, why)
 }
 
-// leadingTo completes a plan that leads from a routing to a layout.
-func (p Plan) leadingTo(next *layout, r *Routing) Plan {
+// planFor is the plan that leads from a routing of that ratio to a layout.
+func planFor(next *layout, r *Routing, ratio float64, why string) Plan {
+	p := stay(ratio, why)
 	p.After, p.owners = next.ratio(), next.owners
 	for partition, owners := range next.owners {
 		before := r.Owners(partition)

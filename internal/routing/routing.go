@@ -5,7 +5,7 @@ import "slices"
 // Routing is the map from partition to drainer. It is immutable: a change is a new value
 // with the next epoch.
 type Routing struct {
-	epoch    uint64
+	epoch    uint64 // counts the routings up from 1
 	drainers int
 	mask     uint32 // of a hash, its partition
 	// owner is by partition the drainer that owns it, or where several do, the number of
@@ -33,14 +33,8 @@ func (r *Routing) drainer(hash, batch uint32) int {
 	return int(owners[batch%uint32(len(owners))])
 }
 
-// Epoch counts the routings up from 1.
-func (r *Routing) Epoch() uint64 { return r.epoch }
-
 // Partitions is the number of parts that the key space is cut into.
 func (r *Routing) Partitions() int { return len(r.owner) }
-
-// Drainers is how many there are.
-func (r *Routing) Drainers() int { return r.drainers }
 
 // Owners are the drainers of a partition: one, or several where it is spread. They must
 // not be changed.

@@ -51,12 +51,12 @@ type PartitionLoad struct {
 // PlanStats is a plan, and why it was made.
 type PlanStats struct {
 	At      time.Time `json:"at"`
-	Before  float64   `json:"load_ratio_before"`
-	After   float64   `json:"load_ratio_after"` // as planned
-	Moves   int       `json:"moves"`
-	Spreads int       `json:"spreads"`
-	Gathers int       `json:"gathers"`
-	Why     string    `json:"why"`
+	Before  float64   `json:"load_ratio_before"` // of the busiest drainer over the idlest
+	After   float64   `json:"load_ratio_after"`  // as planned
+	Moves   int       `json:"moves"`             // partitions that change their owners
+	Spreads int       `json:"spreads"`           // partitions that are owned by more drainers than before
+	Gathers int       `json:"gathers"`           // spread partitions that go back to one owner
+	Why     string    `json:"why"`               // also where nothing is to be done
 }
 
 // addPlan adds a plan to the statistics.
@@ -65,10 +65,8 @@ func (s *Stats) addPlan(p *Plan) {
 	s.Moves += uint64(p.Moves)
 	s.Spreads += uint64(p.Spreads)
 	s.Gathers += uint64(p.Gathers)
-	s.LastPlan = PlanStats{
-		At: time.Now(), Before: p.Before, After: p.After,
-		Moves: p.Moves, Spreads: p.Spreads, Gathers: p.Gathers, Why: p.Why,
-	}
+	s.LastPlan = p.PlanStats
+	s.LastPlan.At = time.Now()
 	if p.owners != nil {
 		s.LastChange = s.LastPlan
 	}
