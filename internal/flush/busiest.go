@@ -145,7 +145,12 @@ func (l *busiestReader) rows(sealed *aggregate.Sealed, chosen []int) []BusyKey {
 	rows := make([]BusyKey, 0, len(chosen))
 	for _, id := range chosen {
 		entry := &sealed.Keys[id]
-		row := busyKey(&sealed.Origins[entry.Origin], &entry.Key)
+		o, k := &sealed.Origins[entry.Origin], &entry.Key
+		row := BusyKey{
+			OriginService: o.Service, OriginEnv: o.Env,
+			Service: k.Service, Operation: k.Operation, Resource: span.Text(k.Resource, busiestLabel),
+			Type: k.Type, Kind: k.Kind, HTTPStatus: k.HTTPStatus, Latency: []uint64{},
+		}
 		l.read(&row, parts[registry.KeyID(id)])
 		rows = append(rows, row)
 	}
@@ -161,15 +166,6 @@ func largest(counts []uint64, n int) (places []int) {
 	}
 	slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(counts[b], counts[a]) })
 	return places[:min(n, len(places))]
-}
-
-func busyKey(o *span.Origin, k *span.Key) BusyKey {
-	return BusyKey{
-		OriginService: o.Service, OriginEnv: o.Env,
-		Service: k.Service, Operation: k.Operation, Resource: span.Text(k.Resource, busiestLabel),
-		Type: k.Type, Kind: k.Kind, HTTPStatus: k.HTTPStatus,
-		Latency: []uint64{},
-	}
 }
 
 // read adds up what the key's parts have counted, each mapping by itself.

@@ -2,7 +2,6 @@ package flush
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -61,8 +60,7 @@ func (f *Flusher) readInfo() bool {
 	if returned := f.reachability.infoRead(said); returned {
 		notify(f.returned)
 	}
-	f.state.infoRead(said.state)
-	f.version.Store(&said.version)
+	f.info.Store(&said)
 	f.publish(func(Features) Features { return said.features })
 	return true
 }
@@ -87,9 +85,15 @@ func (f *Flusher) publish(edit func(Features) Features) {
 }
 
 // noticeState reads /info again where an answer to a payload shows that the
-// agent's configuration has changed.
+// agent's configuration has changed. Behind a proxy that rewrites /info its state
+// and the answers' never agree; a state already acted upon is therefore not acted
+// upon again.
 func (f *Flusher) noticeState(state string) {
-	if f.state.outdates(state) {
+	if state == "" || state == f.lastState {
+		return
+	}
+	f.lastState = state
+	if state != f.info.Load().state {
 		notify(f.rediscover)
 	}
 }
@@ -98,30 +102,4 @@ func (f *Flusher) noticeState(state string) {
 const maxAgentVersion = 100
 
 // AgentVersion is how the agent last called itself; "" before it was asked.
-func (f *Flusher) AgentVersion() string { return span.Text(*f.version.Load(), maxAgentVersion) }
-
-// stateHeader compares the agent's Datadog-Agent-State headers with the /info that
-// was read. Behind a proxy that rewrites /info the two never agree; a header
-// already acted upon is therefore not acted upon again.
-type stateHeader struct {
-	mu   sync.Mutex
-	info string // the header that belongs to the /info last read
-	last string // seen
-}
-
-func (s *stateHeader) infoRead(state string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.info = state
-}
-
-// outdates notes the header of an answer and says whether /info is out of date.
-func (s *stateHeader) outdates(header string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if header == "" || header == s.last {
-		return false
-	}
-	s.last = header
-	return header != s.info
-}
+func (f *Flusher) AgentVersion() string { return span.Text(f.info.Load().version, maxAgentVersion) }

@@ -19,13 +19,13 @@ type Flusher struct {
 	// What is known of the agent.
 	features     *featureStore
 	reachability reachability
-	state        stateHeader
-	version      atomic.Pointer[string] // as /info says it
+	info         atomic.Pointer[info] // as it was last read
 
 	// Of the sender only.
-	backoff  backoff
-	outcomes outcomeLog
-	dumps    *dump.Dir // nil where nothing is to be kept
+	backoff   backoff
+	outcomes  outcomeLog
+	dumps     *dump.Dir // nil where nothing is to be kept
+	lastState string    // of the agent, by an answer
 
 	queue   queue
 	books   *books
@@ -79,7 +79,7 @@ func start(cfg Config, agent agentClient, dumps *dump.Dir) *Flusher {
 		returned:     make(chan struct{}, 1),
 	}
 	f.busiest.Store(f.busiestReader.busiest(&aggregate.Sealed{}))
-	f.version.Store(new(string))
+	f.info.Store(&info{})
 	f.closing, f.close = context.WithCancel(context.Background())
 	f.hard, f.abort = context.WithCancel(context.Background())
 	f.running.Go(f.send)

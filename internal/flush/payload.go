@@ -25,7 +25,7 @@ type payload struct {
 // cycle; it has one user at a time.
 type encoder struct {
 	groups   groupEncoder
-	ends     []int  // where each encoded group ends in groups
+	bounds   []int  // between the encoded groups in groups, from 0
 	fitting  []*row // of which they are
 	whole    *fields
 	parts    [][]byte // of the payload, in whole and in groups
@@ -70,7 +70,7 @@ const bucketHead = 64
 // group that goes beyond is encoded again for the next one.
 func (e *encoder) fill(rows []row, room int) (done int, lost uint64) {
 	e.groups.Reset()
-	e.ends, e.fitting = e.ends[:0], e.fitting[:0]
+	e.bounds, e.fitting = append(e.bounds[:0], 0), e.fitting[:0]
 	left := room
 	for i := range rows {
 		start := e.groups.Len()
@@ -85,20 +85,12 @@ func (e *encoder) fill(rows []row, room int) (done int, lost uint64) {
 			size += bucketHead
 		}
 		if left -= size; left < 0 {
-			return i, lost // what is behind the last end is not looked at
+			return i, lost // what is behind the last bound is not looked at
 		}
-		e.ends = append(e.ends, e.groups.Len())
+		e.bounds = append(e.bounds, e.groups.Len())
 		e.fitting = append(e.fitting, &rows[i])
 	}
 	return len(rows), lost
-}
-
-// start is where an encoded group starts.
-func (e *encoder) start(group int) int {
-	if group == 0 {
-		return 0
-	}
-	return e.ends[group-1]
 }
 
 // sameBucket says whether two neighbours share a bucket of the payload. The
@@ -146,7 +138,7 @@ func (e *encoder) bucket(start int64, width uint64, first, last int) {
 	e.whole.number("Start", uint64(max(0, start)))
 	e.whole.number("Duration", width)
 	e.whole.array("Stats", last-first)
-	e.parts = append(e.parts, e.whole.Next(e.whole.Len()), e.groups.Bytes()[e.start(first):e.ends[last-1]])
+	e.parts = append(e.parts, e.whole.Next(e.whole.Len()), e.groups.Bytes()[e.bounds[first]:e.bounds[last]])
 }
 
 // head writes all of a payload but its buckets. ContainerID and the agent's

@@ -26,15 +26,14 @@ const (
 	LabelCount = int(WholeKey) // of both kinds
 )
 
-// labelSpec is all that is known of a label, in one place. The test of this table names
-// the places that must be edited besides for a new label.
+// labelSpec is all that is known of a label but where it lies. The test of this table
+// names the places that must be edited besides for a new label.
 type labelSpec struct {
 	name      string     // in metrics and in --cardinality-limit
 	agentName string     // in the agent's statistics
 	maxBytes  int        // of the text or of one tag: what is longer is cut
 	maxTags   int        // of a list: what follows is left out
 	budget    int        // distinct texts an origin and interval; of a list, distinct tags of each tag key
-	offset    uintptr    // where it lies in a Key: a string, or a []string for a list
 	required  bool       // no key is without it once it is normal
 	names     *nameRules // nil where valid UTF-8 within maxBytes is all that is asked
 }
@@ -51,48 +50,36 @@ type nameRules struct {
 var labels = [LabelCount]labelSpec{
 	LabelService: {
 		name: "service", agentName: "Service", maxBytes: MaxService, budget: 32, required: true,
-		names: &nameRules{IsServiceName, ServiceName}, offset: unsafe.Offsetof(Key{}.Service),
+		names: &nameRules{IsServiceName, ServiceName},
 	},
 	LabelOperation: {
 		name: "operation", agentName: "Name", maxBytes: MaxOperation, budget: 64, required: true,
-		names: &nameRules{isOperationName, operationName}, offset: unsafe.Offsetof(Key{}.Operation),
+		names: &nameRules{isOperationName, operationName},
 	},
-	LabelResource: {
-		name: "resource", agentName: "Resource", maxBytes: MaxResource, budget: 1024, required: true,
-		offset: unsafe.Offsetof(Key{}.Resource),
-	},
-	LabelType: {
-		name: "type", agentName: "Type", maxBytes: MaxType, budget: 16,
-		offset: unsafe.Offsetof(Key{}.Type),
-	},
-	LabelKind: {
-		name: "span_kind", agentName: "SpanKind", maxBytes: MaxLabel, budget: 8,
-		offset: unsafe.Offsetof(Key{}.Kind),
-	},
-	LabelHTTPMethod: {
-		name: "http_method", agentName: "HTTPMethod", maxBytes: MaxLabel, budget: 16,
-		offset: unsafe.Offsetof(Key{}.HTTPMethod),
-	},
-	LabelHTTPEndpoint: {
-		name: "http_endpoint", agentName: "HTTPEndpoint", maxBytes: MaxLabel, budget: 512,
-		offset: unsafe.Offsetof(Key{}.HTTPEndpoint),
-	},
-	LabelGRPCStatus: {
-		name: "grpc_status", agentName: "GRPCStatusCode", maxBytes: MaxLabel, budget: 24,
-		offset: unsafe.Offsetof(Key{}.GRPCStatus),
-	},
-	LabelServiceSource: {
-		name: "service_source", agentName: "srv_src", maxBytes: MaxLabel, budget: 16,
-		offset: unsafe.Offsetof(Key{}.ServiceSource),
-	},
-	LabelPeerTag: {
-		name: "peer_tag", agentName: "PeerTags", maxBytes: MaxLabel, maxTags: MaxPeerTags, budget: 512,
-		offset: unsafe.Offsetof(Key{}.PeerTags),
-	},
-	LabelAdditionalTag: {
-		name: "additional_tag", agentName: "AdditionalMetricTags", maxBytes: MaxLabel, maxTags: MaxAdditionalTags, budget: 100,
-		offset: unsafe.Offsetof(Key{}.AdditionalTags),
-	},
+	LabelResource:      {name: "resource", agentName: "Resource", maxBytes: MaxResource, budget: 1024, required: true},
+	LabelType:          {name: "type", agentName: "Type", maxBytes: MaxType, budget: 16},
+	LabelKind:          {name: "span_kind", agentName: "SpanKind", maxBytes: MaxLabel, budget: 8},
+	LabelHTTPMethod:    {name: "http_method", agentName: "HTTPMethod", maxBytes: MaxLabel, budget: 16},
+	LabelHTTPEndpoint:  {name: "http_endpoint", agentName: "HTTPEndpoint", maxBytes: MaxLabel, budget: 512},
+	LabelGRPCStatus:    {name: "grpc_status", agentName: "GRPCStatusCode", maxBytes: MaxLabel, budget: 24},
+	LabelServiceSource: {name: "service_source", agentName: "srv_src", maxBytes: MaxLabel, budget: 16},
+	LabelPeerTag:       {name: "peer_tag", agentName: "PeerTags", maxBytes: MaxLabel, maxTags: MaxPeerTags, budget: 512},
+	LabelAdditionalTag: {name: "additional_tag", agentName: "AdditionalMetricTags", maxBytes: MaxLabel, maxTags: MaxAdditionalTags, budget: 100},
+}
+
+// offsets are where the labels lie in a Key: a string, or a []string for a list.
+var offsets = [LabelCount]uintptr{
+	LabelService:       unsafe.Offsetof(Key{}.Service),
+	LabelOperation:     unsafe.Offsetof(Key{}.Operation),
+	LabelResource:      unsafe.Offsetof(Key{}.Resource),
+	LabelType:          unsafe.Offsetof(Key{}.Type),
+	LabelKind:          unsafe.Offsetof(Key{}.Kind),
+	LabelHTTPMethod:    unsafe.Offsetof(Key{}.HTTPMethod),
+	LabelHTTPEndpoint:  unsafe.Offsetof(Key{}.HTTPEndpoint),
+	LabelGRPCStatus:    unsafe.Offsetof(Key{}.GRPCStatus),
+	LabelServiceSource: unsafe.Offsetof(Key{}.ServiceSource),
+	LabelPeerTag:       unsafe.Offsetof(Key{}.PeerTags),
+	LabelAdditionalTag: unsafe.Offsetof(Key{}.AdditionalTags),
 }
 
 // String is the label's name in metrics and in --cardinality-limit.
@@ -117,12 +104,12 @@ func (l Label) Budget() int { return labels[l].budget }
 
 // Text is where a label lies in the key. It must not be a list.
 func (k *Key) Text(l Label) *string {
-	return (*string)(unsafe.Add(unsafe.Pointer(k), labels[l].offset))
+	return (*string)(unsafe.Add(unsafe.Pointer(k), offsets[l]))
 }
 
 // Tags is where a list of tags lies in the key.
 func (k *Key) Tags(l Label) *[]string {
-	return (*[]string)(unsafe.Add(unsafe.Pointer(k), labels[l].offset))
+	return (*[]string)(unsafe.Add(unsafe.Pointer(k), offsets[l]))
 }
 
 // ParseLabel finds a label by its name.

@@ -8,6 +8,7 @@ import (
 
 // places are what must be edited for a new label besides its entry in the table of labels.
 const places = `
+	internal/span     offsets
 	internal/wire     keyElements, AppendKey and keyReader.labels with keyLabels; docs/protocol.md
 	internal/standin  Group.key
 	internal/traces   Counter.label: from which tags of a span it is taken
@@ -19,10 +20,10 @@ func TestEveryFieldOfAKeyIsALabelOrAFact(t *testing.T) {
 	facts := []string{"TraceRoot", "HTTPStatus", "Synthetics"}
 	described := map[uintptr]Label{}
 	for l := range WholeKey {
-		if other, twice := described[labels[l].offset]; twice {
+		if other, twice := described[offsets[l]]; twice {
 			t.Errorf("%s and %s lie at the same place", l, other)
 		}
-		described[labels[l].offset] = l
+		described[offsets[l]] = l
 	}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[Key]()) {
 		if slices.Contains(facts, field.Name) {

@@ -17,7 +17,6 @@ import (
 type Config struct {
 	Network   string         // "tcp", the default, or "unix"
 	Address   string         // host:port, by default 127.0.0.1:0, or a socket's path
-	Info      *Info          // by default DefaultInfo
 	Weighted  bool           // spans may have weights, so sketches need not count as many as hits
 	OnPayload func(Received) // is called for each payload that is accepted, concurrently
 }
@@ -57,9 +56,6 @@ func Start(cfg Config) (*Agent, error) {
 	a := &Agent{cfg: cfg, listener: listener, ledger: &ledger{}, closed: make(chan struct{})}
 	a.SetFault(nil)
 	a.SetInfo(DefaultInfo())
-	if cfg.Info != nil {
-		a.SetInfo(*cfg.Info)
-	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/info", a.serveInfo)
 	mux.HandleFunc("/v0.6/stats", a.offered(a.serveStats))
