@@ -19,7 +19,6 @@ type Lookup struct {
 	maxResource int
 	lost        losses                // not yet reported
 	last        [span.FirstList]found // by label, what was found last
-	lastTagKey  found
 	lastRow     foundRow
 
 	// Of the key that is being looked up:
@@ -30,7 +29,7 @@ type Lookup struct {
 	lostTags   []uint32 // by index of the tag key, where that has a budget
 }
 
-// found is a text that was found. Types, kinds and tag keys repeat even in a flood.
+// found is a text that was found. Types and kinds repeat even in a flood.
 type found struct {
 	text string // the Registry's own
 	id   labelID
@@ -58,7 +57,7 @@ const (
 // than this is cut. What it counted before must have been reported.
 func (l *Lookup) Begin(r *Registry, origin OriginID, maxResource int) {
 	l.registry, l.origin, l.maxResource = r, origin, maxResource
-	l.last, l.lastTagKey = [span.FirstList]found{}, found{}
+	l.last = [span.FirstList]found{}
 	l.lastRow.words = l.lastRow.words[:0]
 	l.lost.clear()
 }

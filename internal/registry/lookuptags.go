@@ -38,7 +38,8 @@ func (l *Lookup) tag(list span.Label, tag string) (labelID, outcome) {
 	}
 	table := &l.registry.budgets.labels
 	text, value, _ := strings.Cut(tag, ":")
-	keyID, hasKey := l.tagKey(list, text)
+	keys := tagKeyScope(l.origin, list)
+	keyID, hasKey := table.find(keys, hashOf(keys, text), text)
 	key := table.at(keyID)
 	into := key.collapsed() // before the tag is searched for
 	where := scopeOf(l.origin, list)
@@ -60,16 +61,4 @@ func (l *Lookup) tag(list span.Label, tag string) (labelID, outcome) {
 		return blockedID, collapsed
 	}
 	return absentID, l.newLabel()
-}
-
-// tagKey finds the number of a tag key.
-func (l *Lookup) tagKey(list span.Label, text string) (id labelID, ok bool) {
-	if list == span.LabelPeerTag && text != "" && text == l.lastTagKey.text {
-		return l.lastTagKey.id, true
-	}
-	table, where := &l.registry.budgets.labels, tagKeyScope(l.origin, list)
-	if id, ok = table.find(where, hashOf(where, text), text); ok && list == span.LabelPeerTag {
-		l.lastTagKey = found{table.at(id).text, id}
-	}
-	return id, ok
 }
