@@ -93,9 +93,6 @@ func (a *Aggregator) Stop() {
 // their number.
 func (a *Aggregator) MostCollapsed() (label string, keys uint64) { return a.intervals.MostCollapsed() }
 
-// NewGuard returns a publisher's guard of the cycle that it is inside.
-func (a *Aggregator) NewGuard() *Guard { return a.cycles.newGuard() }
-
 // NewRoute returns a publisher's view of which ring gets which key.
 func (a *Aggregator) NewRoute() *routing.Route { return a.balancer.NewRoute() }
 

@@ -65,13 +65,12 @@ func (d *drainer) count(slots []Slot) {
 // past what lies in the ring, which is counted into the emptied table. A stop
 // needs no answer, for Consume returns.
 func (d *drainer) signal(s ring.Signal) {
-	switch s.Kind {
-	case ring.Report:
-		d.reported <- struct{}{}
-	case ring.Clear:
+	if s.Kind == ring.Clear {
 		table := d.tables[s.Arg&1]
 		d.cleared = table.held.Load()
 		table.Reset()
+	}
+	if s.Kind != ring.Stop {
 		d.reported <- struct{}{}
 	}
 }

@@ -183,13 +183,6 @@ func (m *Merged) reset() {
 	m.held.Store(0)
 }
 
-func (m *Merged) len() int {
-	if m == nil {
-		return 0
-	}
-	return len(m.rows)
-}
-
 func (m *Merged) part(at int) Part {
 	row := &m.rows[at]
 	return Part{Key: row.key, Mapping: row.mapping, Bucket: row.bucket, merged: m, row: int32(at)}

@@ -50,7 +50,10 @@ func (s *Sealed) Parts(yield func(Part) bool) {
 			}
 		}
 	}
-	for i := range s.merged.len() {
+	if s.merged == nil {
+		return
+	}
+	for i := range s.merged.rows {
 		if !yield(s.merged.part(i)) {
 			return
 		}

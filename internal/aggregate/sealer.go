@@ -52,7 +52,10 @@ func (s *sealer) run() {
 			continue
 		case <-s.stop:
 			s.seal(s.aggregator.cycles.current.Swap(closedCycle))
-			s.aggregator.stopDrainers()
+			for _, d := range s.aggregator.drainers {
+				d.ring.Send(ring.Signal{Kind: ring.Stop})
+				<-d.done
+			}
 			return
 		case <-timer.C:
 		}
@@ -121,14 +124,6 @@ func (s *sealer) seal(number uint64) {
 	s.pending = s.pending[:0]
 }
 
-// stopDrainers ends them, after the last cycle.
-func (a *Aggregator) stopDrainers() {
-	for _, d := range a.drainers {
-		d.ring.Send(ring.Signal{Kind: ring.Stop})
-		<-d.done
-	}
-}
-
 // clear empties the current cycle's tables, and tells the receiver how many
 // snapshots were given up, for its books. The cycle goes on with its keys.
 func (a *Aggregator) clear() {
@@ -160,9 +155,7 @@ func (a *Aggregator) signal(signal ring.Signal) {
 
 // nextBoundary is the first multiple of the interval on the wall clock after now.
 func nextBoundary(now time.Time, interval time.Duration) time.Time {
-	now = wall(now)
-	ns := now.UnixNano()
-	return now.Add(interval - time.Duration(ns%int64(interval)))
+	return wall(now).Add(interval - time.Duration(now.UnixNano()%int64(interval)))
 }
 
 // wall strips the monotonic reading: a boundary is a wall-clock time, and must
