@@ -8,4 +8,6 @@ require (
 	golang.org/x/sys v0.49.0
 )
 
+require github.com/prometheus/procfs v0.22.0 // indirect
+
 replace github.com/spanstatsd/spanstatsd => ../

@@ -24,7 +24,8 @@ func (r *Report) addTracers(did *result) {
 	}
 }
 
-// finish ends the daemon, and takes in what became of the spans and what they cost.
+// finish ends the daemon, and takes in what became of the spans, what they cost, and
+// whether the agent has counted as many.
 func (r *run) finish(after *reading, cost *costs) error {
 	r.addCounts(r.report, after)
 	if err := r.addCosts(r.report, cost); err != nil {
@@ -33,15 +34,20 @@ func (r *run) finish(after *reading, cost *costs) error {
 	if err := r.target.stop(); err != nil {
 		r.report.fault(err)
 	}
-	r.addAgent(r.report)
+	if r.target.agent != nil {
+		totals := r.target.agent.Totals()
+		equal := totals.Hits == r.report.SpansAccepted
+		r.report.AgentHits, r.report.HitsEqualAccepted = &totals.Hits, &equal
+		r.report.Faults = append(r.report.Faults, totals.Problems...)
+	}
 	return nil
 }
 
 // addCounts takes in what became of the spans.
 func (r *run) addCounts(report *Report, after *reading) {
 	grown := after.metrics.since(r.before.metrics)
-	report.Books, report.Dropped = booksSince(&after.books, &r.before.books), droppedSince(&after.books, &r.before.books)
-	report.Collapsed = grown.by("spanstatsd_spans_collapsed_total")
+	report.Books = booksSince(&after.books, &r.before.books)
+	report.Dropped, report.Collapsed = grown.by("spanstatsd_spans_dropped_total"), grown.by("spanstatsd_spans_collapsed_total")
 	report.SpansAccepted = report.Books.Aggregated
 	report.SpansAcceptedPerSecond = float64(report.SpansAccepted) / report.Seconds
 	report.SpansAttemptedPerSecond = float64(report.SpansAttempted) / report.Seconds
@@ -55,8 +61,7 @@ func (r *run) addCounts(report *Report, after *reading) {
 	}
 }
 
-// costs are what the daemon spent between two readings, or between several pairs of
-// them.
+// costs are what the daemon spent between pairs of readings.
 type costs struct {
 	grown      metrics
 	cpu        measure.CPU
@@ -93,19 +98,7 @@ func (r *run) addCosts(report *Report, c *costs) error {
 	return err
 }
 
-// mallocs is how often the daemon has allocated.
-const mallocs = "go_memstats_mallocs_total"
-
-// collectorSeconds is the CPU time of the daemon's collector.
-const collectorSeconds = "go_cpu_classes_gc_total_cpu_seconds_total"
-
-// addAgent holds what the agent counted against what the daemon accepted.
-func (r *run) addAgent(report *Report) {
-	if r.target.agent == nil {
-		return
-	}
-	totals := r.target.agent.Totals()
-	equal := totals.Hits == report.SpansAccepted
-	report.AgentHits, report.HitsEqualAccepted = &totals.Hits, &equal
-	report.Faults = append(report.Faults, totals.Problems...)
-}
+const (
+	mallocs          = "go_memstats_mallocs_total"
+	collectorSeconds = "go_cpu_classes_gc_total_cpu_seconds_total"
+)

@@ -63,14 +63,6 @@ func booksSince(now, before *health.Books) Books {
 	}
 }
 
-func droppedSince(now, before *health.Books) map[string]uint64 {
-	dropped := map[string]uint64{}
-	for reason, spans := range now.Dropped {
-		dropped[reason] = spans - before.Dropped[reason]
-	}
-	return dropped
-}
-
 // Holds says whether nothing was lost out of the books.
 func (r *Report) Holds() bool {
 	return r.Books.Balanced && len(r.Faults) == 0 && (r.HitsEqualAccepted == nil || *r.HitsEqualAccepted) &&

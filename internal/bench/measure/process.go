@@ -1,15 +1,13 @@
 package measure
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"runtime"
-	"strconv"
 	"time"
 
+	"github.com/prometheus/procfs"
 	"golang.org/x/sys/unix"
 )
 
@@ -35,21 +33,15 @@ func CPUOf(pid int) (CPU, error) {
 	if err := unix.ClockGettime(int32(^pid)<<3|2, &now); err != nil {
 		return CPU{}, fmt.Errorf("read CPU time of process %d: %w", pid, err)
 	}
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	process, err := procfs.NewProc(pid)
 	if err != nil {
-		return CPU{}, fmt.Errorf("read accounts of process: %w", err)
+		return CPU{}, fmt.Errorf("read CPU time: %w", err)
 	}
-	// Behind the name, which may hold anything: state is the third field, system
-	// time the fifteenth.
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 13 {
-		return CPU{}, fmt.Errorf("read accounts of process %d: %q is no stat", pid, stat)
-	}
-	ticks, err := strconv.ParseInt(string(fields[12]), 10, 64)
+	stat, err := process.Stat()
 	if err != nil {
-		return CPU{}, fmt.Errorf("read accounts of process %d: %w", pid, err)
+		return CPU{}, fmt.Errorf("read CPU time of process %d: %w", pid, err)
 	}
-	return CPU{time.Duration(now.Nano()), time.Duration(ticks) * clockTick}, nil
+	return CPU{time.Duration(now.Nano()), time.Duration(stat.STime) * clockTick}, nil
 }
 
 // OwnCPU is the processor time of this process. Reading it allocates nothing that a
@@ -67,28 +59,18 @@ type Memory struct{ Resident, Peak uint64 }
 
 // MemoryOf reads it.
 func MemoryOf(pid int) (Memory, error) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	process, err := procfs.NewProc(pid)
 	if err != nil {
-		return Memory{}, fmt.Errorf("read memory of process: %w", err)
+		return Memory{}, fmt.Errorf("read memory: %w", err)
 	}
-	var m Memory
-	for line := range bytes.Lines(status) {
-		fields := bytes.Fields(line)
-		if len(fields) < 2 {
-			continue
-		}
-		kilobytes, _ := strconv.ParseUint(string(fields[1]), 10, 64)
-		switch string(fields[0]) {
-		case "VmRSS:":
-			m.Resident = kilobytes << 10
-		case "VmHWM:":
-			m.Peak = kilobytes << 10
-		}
+	status, err := process.NewStatus()
+	if err == nil && status.VmHWM == 0 {
+		err = errors.New("its status says nothing of it")
 	}
-	if m.Peak == 0 {
-		return Memory{}, fmt.Errorf("read memory of process %d: its status says nothing of it", pid)
+	if err != nil {
+		return Memory{}, fmt.Errorf("read memory of process %d: %w", pid, err)
 	}
-	return m, nil
+	return Memory{Resident: status.VmRSS, Peak: status.VmHWM}, nil
 }
 
 // Start starts a process on the first of this machine's processors: so many, or all
