@@ -4,14 +4,14 @@ package client
 // Until its last snapshot has found room nothing of it may be sent, so the
 // buffers that it filled wait in a chain.
 
-// advance goes on to a fresh buffer.
-func (s *shard) advance() (why reason, ok bool) {
+// advance goes on to a fresh buffer, or says why there is none.
+func (s *shard) advance() (why reason) {
 	if s.chain+1 == len(s.pool.buffers) {
-		return tooLarge, false
+		return tooLarge
 	}
 	fresh := s.pool.take()
 	if fresh == nil {
-		return bufferFull, false
+		return bufferFull
 	}
 	if s.buffer != nil {
 		s.buffer.next = s.filled
@@ -19,10 +19,10 @@ func (s *shard) advance() (why reason, ok bool) {
 		s.chain++
 	}
 	s.buffer, s.noRoom = fresh, 0
-	s.keys.reset()
-	s.known.reset()
+	clear(s.keys[:])
+	clear(s.known[:])
 	s.labels.reset()
-	return 0, true
+	return none
 }
 
 // sealFilled hands the chain to the sender, the oldest first.

@@ -85,7 +85,7 @@ func (c *Client) Publish(batch []Snapshot) bool {
 	if len(batch) == 0 {
 		return true
 	}
-	if why, shut := c.gate.shut(); shut {
+	if why := c.gate.shut(); why != none {
 		c.refuse(batch, why)
 		return false
 	}
@@ -151,7 +151,7 @@ func (c *Client) wakeSender() {
 // It returns an error when spans were lost or the daemon did not close its end.
 // A second Close waits for the first and returns the same.
 func (c *Client) Close(ctx context.Context) error {
-	c.gate.close()
+	c.gate.set(closed)
 	if c.isClosing.CompareAndSwap(false, true) {
 		close(c.closing)
 	}

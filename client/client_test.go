@@ -309,7 +309,7 @@ func TestRefusingAllocatesNothing(t *testing.T) {
 	}
 	for _, why := range []reason{bufferFull, disconnected} {
 		if why == disconnected {
-			c.gate.leave()
+			c.gate.set(disconnected)
 		}
 		before := c.refused()[why]
 		if n := testing.AllocsPerRun(500, func() { c.Publish(batch) }); n != 0 {

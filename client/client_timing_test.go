@@ -49,7 +49,7 @@ func BenchmarkPublish(b *testing.B) {
 		})
 		b.Run(fmt.Sprintf("disconnected/batch=%d", size), func(b *testing.B) {
 			c := openBenchmark(b, filepath.Join(b.TempDir(), "nobody"))
-			c.gate.leave() // as after MaxAway
+			c.gate.set(disconnected) // as after MaxAway
 			benchmarkBatch(b, c, sampleBatch(size))
 		})
 	}

@@ -24,39 +24,16 @@ func EncodeKey(k Key) *EncodedKey {
 	if isOversized(&k, keyBound(&k)) {
 		k = *new(cutter).cut(&k)
 	}
-	raw := wire.AppendKey(nil, &k)
-	return &EncodedKey{raw: raw, id: encodedKeys.Add(1)}
+	return &EncodedKey{raw: wire.AppendKey(nil, &k), id: encodedKeys.Add(1)}
 }
 
 // encodedTable finds the number of an encoded key by its id, in the buffer that
 // is being filled. It looks at no byte of the key. Each id has one slot; of two ids
 // with the same slot the later one takes it, and the other is found by its bytes.
-type encodedTable struct {
-	generation uint32
-	slots      [tableSlots]encodedSlot
-}
+type encodedTable [tableSlots]encodedSlot
 
+// encodedSlot is empty with the id 0, which no key has.
 type encodedSlot struct {
-	id         uint64
-	generation uint32
-	number     uint32
-}
-
-// reset empties the table. The zero slot is of generation 0, which no table that
-// was reset has.
-func (t *encodedTable) reset() {
-	t.generation++
-	if t.generation == 0 {
-		clear(t.slots[:])
-		t.generation = 1
-	}
-}
-
-func (t *encodedTable) find(id uint64) (number uint32, found bool) {
-	s := &t.slots[id%tableSlots]
-	return s.number, s.id == id && s.generation == t.generation
-}
-
-func (t *encodedTable) put(id uint64, number uint32) {
-	t.slots[id%tableSlots] = encodedSlot{id, t.generation, number}
+	id     uint64
+	number uint32
 }

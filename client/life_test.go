@@ -449,27 +449,27 @@ func TestBackoff(t *testing.T) {
 
 func TestGate(t *testing.T) {
 	var g gate
-	check := func(want reason, shut bool) {
+	check := func(want reason) {
 		t.Helper()
-		if why, is := g.shut(); why != want || is != shut {
-			t.Errorf("shut %v for %v, want %v for %v", is, why, shut, want)
+		if why := g.shut(); why != want {
+			t.Errorf("shut for %v, want %v", why, want)
 		}
 	}
-	check(0, false)
-	g.want(false)
-	check(notWanted, true)
-	g.want(true)
-	check(0, false)
-	g.leave()
-	check(disconnected, true)
-	g.want(false)
-	check(notWanted, true)
-	g.leave()
-	g.want(true)
-	check(0, false)
-	g.close()
-	g.want(true)
-	check(closed, true)
-	g.leave()
-	check(closed, true)
+	check(none)
+	g.set(notWanted)
+	check(notWanted)
+	g.set(none)
+	check(none)
+	g.set(disconnected)
+	check(disconnected)
+	g.set(notWanted)
+	check(notWanted)
+	g.set(disconnected)
+	g.set(none)
+	check(none)
+	g.set(closed)
+	g.set(none)
+	check(closed)
+	g.set(disconnected)
+	check(closed)
 }

@@ -96,7 +96,11 @@ func (c *Client) FeatureChanges() <-chan struct{} { return c.featureChanges }
 
 // setFeatures is called by whoever reads from the daemon, one at a time.
 func (c *Client) setFeatures(f Features) {
-	c.gate.want(f.Stats)
+	if f.Stats {
+		c.gate.set(none)
+	} else {
+		c.gate.set(notWanted)
+	}
 	if reflect.DeepEqual(f, c.Features()) {
 		return
 	}

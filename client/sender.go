@@ -88,7 +88,7 @@ func (s *sender) refuseIfLong() {
 		return
 	}
 	s.hasLeft = true
-	s.c.gate.leave()
+	s.c.gate.set(disconnected)
 	s.sealAll()
 	s.c.config.Logger.Warn("spanstatsd is still away, spans are refused and counted until it is back",
 		slog.String("socket", s.c.config.Socket), slog.Duration("away", time.Since(s.since)))

@@ -58,7 +58,7 @@ func (s *shard) publish(batch []Snapshot) (accepted, sealed bool) {
 func (s *shard) put(batch []Snapshot) (why reason, sealed, accepted bool) {
 	// The gate is read under the lock: whoever sealed the shard after closing
 	// the gate knows that nothing comes any more.
-	if why, shut := s.gate.shut(); shut {
+	if why := s.gate.shut(); why != none {
 		return why, false, false
 	}
 	if s.noRoom != 0 && len(batch) >= s.noRoom && s.pool.free.isEmpty() {
@@ -72,7 +72,7 @@ func (s *shard) put(batch []Snapshot) (why reason, sealed, accepted bool) {
 		n := s.fill(batch[:min(len(batch), frameSpans)])
 		batch = batch[n:]
 		if n == 0 {
-			if why, ok := s.advance(); !ok {
+			if why := s.advance(); why != none {
 				if why == bufferFull {
 					s.noRoom = offered
 				}
@@ -83,7 +83,7 @@ func (s *shard) put(batch []Snapshot) (why reason, sealed, accepted bool) {
 	// Counted before the sender can see it, so that nothing is sent that was
 	// not published.
 	s.published.Add(uint64(offered))
-	return 0, s.sealFilled(), true
+	return none, s.sealFilled(), true
 }
 
 // fill appends a batch of at most frameSpans to the buffer as one message, or
@@ -129,15 +129,16 @@ func (s *shard) encode(snapshot *Snapshot) bool {
 
 // encodeEncoded appends a snapshot whose key was encoded before.
 func (s *shard) encodeEncoded(snapshot *Snapshot, key *EncodedKey) bool {
-	if number, ok := s.known.find(key.id); ok {
-		s.buffer.appendNumbered(snapshot, number)
+	known := &s.known[key.id%tableSlots]
+	if known.id == key.id {
+		s.buffer.appendNumbered(snapshot, known.number)
 		return true
 	}
 	if !s.buffer.fits(snapshotRoom + len(key.raw)) {
 		return false
 	}
 	if number, ok := s.appendRaw(snapshot, key.raw); ok {
-		s.known.put(key.id, number)
+		*known = encodedSlot{key.id, number}
 	}
 	return true
 }
@@ -189,7 +190,7 @@ func (s *shard) appendRaw(snapshot *Snapshot, raw []byte) (number uint32, ok boo
 // number is the number of a key in this buffer, which it defines on its first
 // use while there is room.
 func (s *shard) number(b *buffer, raw []byte) (uint32, bool) {
-	slot, tag, found := s.keys.find(raw, b.definitions)
+	slot, hash, found := s.keys.find(raw, b.definitions)
 	if found {
 		return uint32(slot.number), true
 	}
@@ -202,6 +203,6 @@ func (s *shard) number(b *buffer, raw []byte) (uint32, bool) {
 	number := uint32(b.keys)
 	b.definitions = wire.AppendDefinition(b.definitions, number, raw)
 	b.keys++
-	*slot = keySlot{tag: tag, offset: uint16(len(b.definitions) - len(raw)), size: uint16(len(raw)), number: uint16(number)}
+	*slot = keySlot{hash: hash, offset: uint16(len(b.definitions) - len(raw)), size: uint16(len(raw)), number: uint16(number)}
 	return number, true
 }

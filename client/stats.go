@@ -72,7 +72,8 @@ const (
 type reason uint8
 
 const (
-	bufferFull reason = iota
+	none reason = iota
+	bufferFull
 	disconnected
 	tooLarge
 	notWanted
@@ -80,7 +81,7 @@ const (
 	reasons
 )
 
-var reasonNames = [reasons]string{ReasonBufferFull, ReasonDisconnected, ReasonTooLarge, ReasonNotWanted, ReasonClosed}
+var reasonNames = [reasons]string{none: "", ReasonBufferFull, ReasonDisconnected, ReasonTooLarge, ReasonNotWanted, ReasonClosed}
 
 // losses counts spans by reason.
 type losses [reasons]atomic.Uint64
@@ -97,8 +98,8 @@ func (l *losses) addTo(total *[reasons]uint64) {
 // named is the counts by the names of their reasons, each of which is there.
 func named(counts [reasons]uint64) map[string]uint64 {
 	m := make(map[string]uint64, len(counts))
-	for i, n := range counts {
-		m[reasonNames[i]] = n
+	for why := none + 1; why < reasons; why++ {
+		m[reasonNames[why]] = counts[why]
 	}
 	return m
 }
