@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"net"
 	"net/netip"
 	"strings"
 )
@@ -18,29 +19,6 @@ func QuantizePeer(value string) string {
 	}
 	hosts := strings.Split(value, ",")
 	kept := hosts[:0]
-next:
-	for _, host := range hosts {
-		host = quantizeHost(host)
-		for _, earlier := range kept {
-			if earlier == host {
-				continue next
-			}
-		}
-		// A list that is all different hosts would cost its square.
-		if len(kept) == maxHosts {
-			return quantizeMany(value)
-		}
-		kept = append(kept, host)
-	}
-	return strings.Join(kept, ",")
-}
-
-// maxHosts is the longest list that is searched from its start for each host.
-const maxHosts = 32
-
-func quantizeMany(value string) string {
-	hosts := strings.Split(value, ",")
-	kept := hosts[:0]
 	seen := make(map[string]struct{}, len(hosts))
 	for _, host := range hosts {
 		host = quantizeHost(host)
@@ -56,7 +34,7 @@ func quantizeMany(value string) string {
 // http://10.0.0.1:80 or [::1]:443, and leaves what is none.
 func quantizeHost(raw string) string {
 	prefix, rest := splitScheme(raw)
-	host, port, _ := splitHostPort(rest)
+	host, port := splitHostPort(rest)
 	end := addressEnd(host)
 	if end == 0 || isKnownAddress(host[:end]) {
 		return raw
@@ -107,33 +85,19 @@ func splitScheme(raw string) (prefix, rest string) {
 
 // splitHostPort cuts a port off. Where there is none, or the brackets of an IPv6
 // address are not in order, the host is the whole.
-func splitHostPort(s string) (host, port string, ok bool) {
-	colon := strings.LastIndexByte(s, ':')
-	if colon < 0 {
-		return s, "", false
-	}
-	host, port = s[:colon], s[colon+1:]
-	if s[0] == '[' {
-		end := strings.IndexByte(s, ']')
-		if end+1 != colon {
-			return s, "", false
+func splitHostPort(s string) (host, port string) {
+	if strings.Contains(s, ":") { // most have none, and need no error that says so
+		if host, port, err := net.SplitHostPort(s); err == nil {
+			return host, port
 		}
-		host = s[1:end]
-		if strings.IndexByte(host, '[') >= 0 || strings.ContainsAny(port, "[]") {
-			return s, "", false
-		}
-		return host, port, true
 	}
-	if strings.IndexByte(host, ':') >= 0 || strings.ContainsAny(s, "[]") {
-		return s, "", false
-	}
-	return host, port, true
+	return s, ""
 }
 
 // addressEnd is where an IP address at the start of the host ends, 0 where there
 // is none. IPv6 has to be the whole of it.
 func addressEnd(s string) int {
-	if s == "" || !isHexDigit(s[0]) && s[0] != ':' {
+	if s == "" || !strings.Contains("0123456789abcdefABCDEF:", s[:1]) {
 		return 0
 	}
 	for i := range len(s) {
@@ -150,10 +114,6 @@ func addressEnd(s string) int {
 		}
 	}
 	return 0
-}
-
-func isHexDigit(c byte) bool {
-	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
 }
 
 // dottedEnd is where four numbers below 256, with that separator, end. Names of

@@ -74,19 +74,10 @@ var grpcNames = map[string]string{
 	"UNAUTHENTICATED":     "16",
 }
 
-// grpcCodes are the numbers that the protocol defines, so that reading one
-// allocates nothing.
-var grpcCodes = [...]string{
-	"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16",
-}
-
 // ParseGRPCStatus makes decimal digits of a code that was written as a number, as
 // a name, or as a name behind "StatusCode.". It is "" for anything else.
 func ParseGRPCStatus(text string) string {
 	if code, ok := parseDigits(text); ok {
-		if code < uint64(len(grpcCodes)) {
-			return grpcCodes[code]
-		}
 		return strconv.FormatUint(code, 10)
 	}
 	return grpcNames[strings.ToUpper(strings.TrimPrefix(text, "StatusCode."))]

@@ -33,17 +33,10 @@ type Spans struct {
 	mask  uint64
 }
 
-// fewSpans is how many are searched one by one: most traces are that short, and
-// a table is not worth filling for them.
-const fewSpans = 8
-
 // Reset takes the next trace. It keeps the slice until the Reset after it.
 func (s *Spans) Reset(trace []Link) {
 	s.trace = trace
-	if len(trace) <= fewSpans {
-		return
-	}
-	size := 2 * fewSpans
+	size := 16
 	for size < 2*len(trace) {
 		size *= 2
 	}
@@ -86,15 +79,7 @@ func fold(a, b uint64) uint64 {
 
 // find returns the index of the span with that id, -1 for none.
 func (s *Spans) find(id uint64) int {
-	if len(s.trace) > fewSpans {
-		return int(s.slots[s.slot(id)]) - 1
-	}
-	for i := len(s.trace) - 1; i >= 0; i-- {
-		if s.trace[i].Span == id {
-			return i
-		}
-	}
-	return -1
+	return int(s.slots[s.slot(id)]) - 1
 }
 
 // IsTopLevel says of one span what TopLevel says of all.
