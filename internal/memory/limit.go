@@ -5,6 +5,7 @@ import (
 	"math"
 	"path"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -49,20 +50,11 @@ func ofControlGroups(root fs.FS) Limit {
 		case id == "0" && controllers == "":
 			lowest = lowestOf(lowest, root, "sys/fs/cgroup", group, "memory.max")
 			lowest = lowestOf(lowest, root, "sys/fs/cgroup/unified", group, "memory.max")
-		case hasController(controllers, "memory"):
+		case slices.Contains(strings.Split(controllers, ","), "memory"):
 			lowest = lowestOf(lowest, root, "sys/fs/cgroup/memory", group, "memory.limit_in_bytes")
 		}
 	}
 	return lowest
-}
-
-func hasController(list, name string) bool {
-	for controller := range strings.SplitSeq(list, ",") {
-		if controller == name {
-			return true
-		}
-	}
-	return false
 }
 
 // lowestOf reads one file of a group and of every group above it.

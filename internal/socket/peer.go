@@ -1,6 +1,7 @@
 package socket
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -20,19 +21,16 @@ type Peer struct {
 // PeerOf asks the kernel who connected: who it was at the moment of the connect, and
 // nobody can forge that.
 func PeerOf(socket *net.UnixConn) (Peer, error) {
-	raw, err := socket.SyscallConn()
-	if err != nil {
-		return Peer{}, fmt.Errorf("read peer credentials: %w", err)
-	}
 	var cred *unix.Ucred
 	var credErr error
-	if err := raw.Control(func(fd uintptr) {
-		cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-	}); err != nil {
-		return Peer{}, fmt.Errorf("read peer credentials: %w", err)
+	raw, err := socket.SyscallConn()
+	if err == nil {
+		err = raw.Control(func(fd uintptr) {
+			cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+		})
 	}
-	if credErr != nil {
-		return Peer{}, fmt.Errorf("read peer credentials: %w", credErr)
+	if err = errors.Join(err, credErr); err != nil {
+		return Peer{}, fmt.Errorf("read peer credentials: %w", err)
 	}
 	return Peer{UID: cred.Uid, PID: cred.Pid, Container: containerOf(cred.Pid)}, nil
 }
