@@ -132,10 +132,6 @@ func headerText(s string) string {
 // watchedBody is the body of one request. It observes the request closely enough to
 // say afterwards whether the agent can have received all of it.
 //
-// The body is sent when the agent asks for it (Expect: 100-continue). An agent that
-// hangs or ends before it reads does not ask, and then has nothing: the payload can
-// be tried again.
-//
 // net/http reports a request as written when its last bytes are in a buffer of
 // its own, and also when it was never asked for the body. So the body is watched
 // too, and the connection: a request arrived whole only if all of its body was
@@ -205,8 +201,6 @@ const (
 // the request is then written whole to nobody, which cannot be told from one
 // that was counted. A connection for each request is cheap here: there is one
 // request an origin in ten seconds, and the agent is on the same host.
-//
-// A body that nobody asks for is sent all the same after expectTimeout.
 func newTransport(url AgentURL, expectTimeout time.Duration) *http.Transport {
 	var dialer net.Dialer
 	return &http.Transport{

@@ -101,10 +101,7 @@ func ParseAgentURL(text string) (AgentURL, error) {
 		if u.Path != "" && u.Path != "/" {
 			return refuse("a path has no meaning here")
 		}
-		port := u.Port()
-		if port == "" {
-			port = defaultAgentPort
-		}
+		port := cmp.Or(u.Port(), defaultAgentPort)
 		return AgentURL{Network: "tcp", Address: net.JoinHostPort(u.Hostname(), port)}, nil
 	case "unix":
 		switch {

@@ -195,6 +195,6 @@ func (f *Flusher) Close(ctx context.Context) {
 func (f *Flusher) Stats() Stats {
 	s := f.books.look()
 	s.QueuePayloads, s.QueueBytes = f.queue.size()
-	s.Reachable = f.reachability.now()
+	s.Reachable = f.reachability.answers.Load()
 	return s
 }

@@ -56,41 +56,27 @@ func (h *httpAgent) info(ctx context.Context) (info, error) {
 
 func parseInfo(body []byte) (info, error) {
 	var said struct {
-		Version            string          `json:"version"`
-		Endpoints          []string        `json:"endpoints"`
-		PeerTags           []string        `json:"peer_tags"`
-		SpanKinds          json.RawMessage `json:"span_kinds_stats_computed"`
-		IgnoreResources    []string        `json:"ignore_resources"`
-		ClientDropP0s      bool            `json:"client_drop_p0s"`
-		FilterTags         *tagFilters     `json:"filter_tags"`
-		FilterTagsRegex    *tagFilters     `json:"filter_tags_regex"`
-		ObfuscationVersion uint64          `json:"obfuscation_version"`
-		Config             struct {
+		Features
+		Version         string     `json:"version"`
+		Endpoints       []string   `json:"endpoints"`
+		FilterTags      tagFilters `json:"filter_tags"`
+		FilterTagsRegex tagFilters `json:"filter_tags_regex"`
+		Config          struct {
 			MaxRequestBytes int `json:"max_request_bytes"`
 		} `json:"config"`
 	}
+	// Null means that the agent computes none by kind; one that does not know the
+	// field computes them, as tracers assume too.
+	said.SpanKinds = slices.Clone(defaultSpanKinds)
 	if err := json.Unmarshal(body, &said); err != nil {
 		return info{}, fmt.Errorf("read agent info: %w", err)
 	}
-	kinds, err := spanKinds(said.SpanKinds)
-	if err != nil {
-		return info{}, fmt.Errorf("read agent info: %w", err)
-	}
+	slices.Sort(said.SpanKinds) // which the agent lists in random order
+	said.Stats = slices.Contains(said.Endpoints, "/v0.6/stats")
+	said.FiltersTags = said.FilterTags.any() || said.FilterTagsRegex.any()
+	said.Features.MaxRequestBytes = max(0, said.Config.MaxRequestBytes)
 	sum := sha256.Sum256(body)
-	return info{
-		state:   hex.EncodeToString(sum[:]),
-		version: said.Version,
-		features: Features{
-			Stats:              slices.Contains(said.Endpoints, "/v0.6/stats"),
-			PeerTags:           said.PeerTags,
-			SpanKinds:          kinds,
-			IgnoreResources:    said.IgnoreResources,
-			DropsP0s:           said.ClientDropP0s,
-			FiltersTags:        said.FilterTags.any() || said.FilterTagsRegex.any(),
-			ObfuscationVersion: said.ObfuscationVersion,
-			MaxRequestBytes:    max(0, said.Config.MaxRequestBytes),
-		},
-	}, nil
+	return info{features: said.Features, state: hex.EncodeToString(sum[:]), version: said.Version}, nil
 }
 
 // tagFilters are the tags that a trace's root must or must not have.
@@ -99,32 +85,19 @@ type tagFilters struct {
 	Reject  []string `json:"reject"`
 }
 
-func (f *tagFilters) any() bool { return f != nil && len(f.Require)+len(f.Reject) > 0 }
+func (f tagFilters) any() bool { return len(f.Require)+len(f.Reject) > 0 }
 
-// spanKinds sorts the kinds, which the agent lists in random order. Null means
-// that it computes none by kind; an agent that does not know the field computes
-// them, as tracers assume too.
-func spanKinds(said json.RawMessage) (kinds []string, err error) {
-	if said == nil {
-		return slices.Clone(defaultSpanKinds), nil
-	}
-	if err := json.Unmarshal(said, &kinds); err != nil {
-		return nil, err
-	}
-	slices.Sort(kinds)
-	return kinds, nil
-}
-
-// Features is what the agent wants of statistics.
+// Features is what the agent wants of statistics. What has a name here is said so in
+// its /info.
 type Features struct {
-	Stats              bool // whether it wants any
-	PeerTags           []string
-	SpanKinds          []string
-	IgnoreResources    []string
-	FiltersTags        bool // it leaves out traces by their roots' tags
-	DropsP0s           bool // it needs no traces that a tracer's sampling threw away
-	ObfuscationVersion uint64
-	MaxRequestBytes    int // what it refuses to read beyond, 0 if it did not say
+	Stats              bool     `json:"-"` // whether it wants any
+	PeerTags           []string `json:"peer_tags"`
+	SpanKinds          []string `json:"span_kinds_stats_computed"`
+	IgnoreResources    []string `json:"ignore_resources"`
+	FiltersTags        bool     `json:"-"`               // it leaves out traces by their roots' tags
+	DropsP0s           bool     `json:"client_drop_p0s"` // it needs no traces that a tracer's sampling threw away
+	ObfuscationVersion uint64   `json:"obfuscation_version"`
+	MaxRequestBytes    int      `json:"-"` // what it refuses to read beyond, 0 if it did not say
 }
 
 // DefaultFeatures are those of the agent as it is shipped. They hold until it

@@ -33,6 +33,7 @@ type part struct {
 
 // compareParts is the order of rows in the payloads: by origin, then bucket, then
 // mapping, then type, because each of these changes opens a new payload or bucket.
+// Equal parts are of one row.
 func compareParts(a, b part) int {
 	if order := cmp.Or(cmp.Compare(a.origin, b.origin), cmp.Compare(a.Bucket, b.Bucket), cmp.Compare(a.Mapping, b.Mapping)); order != 0 {
 		return order
@@ -60,7 +61,7 @@ func (m *merger) merge(sealed *aggregate.Sealed) []row {
 	slices.SortFunc(m.parts, compareParts)
 	for first := 0; first < len(m.parts); {
 		last := first + 1
-		for last < len(m.parts) && sameRow(&m.parts[first], &m.parts[last]) {
+		for last < len(m.parts) && compareParts(m.parts[first], m.parts[last]) == 0 {
 			last++
 		}
 		r := row{parts: m.parts[first:last]}
@@ -72,11 +73,6 @@ func (m *merger) merge(sealed *aggregate.Sealed) []row {
 		first = last
 	}
 	return m.rows
-}
-
-// sameRow says whether two parts are of one row.
-func sameRow(a, b *part) bool {
-	return a.Key == b.Key && a.Bucket == b.Bucket && a.Mapping == b.Mapping
 }
 
 // forget lets go of what the rows point to, which is about to be released, and

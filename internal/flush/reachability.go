@@ -3,6 +3,7 @@ package flush
 import (
 	"log/slog"
 	"sync"
+	"sync/atomic"
 )
 
 // reachability is whether the agent answers at all, be it with a refusal. An agent
@@ -12,8 +13,9 @@ type reachability struct {
 	log *slog.Logger
 	url AgentURL
 
-	mu       sync.Mutex
-	answers  bool // the last request was answered
+	answers atomic.Bool // the last request was answered
+
+	// Of discovery only.
 	failures int  // to read /info, in a row
 	logged   bool // the log says that the agent answers
 }
@@ -21,20 +23,14 @@ type reachability struct {
 // payloadTried notes whether a try to deliver was answered, and says whether the
 // one before was and this is not.
 func (r *reachability) payloadTried(answered bool) (lost bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	lost = r.answers && !answered
-	r.answers = answered
-	return lost
+	return r.answers.Swap(answered) && !answered
 }
 
 // infoFailed notes that the agent did not say what it wants. Only an agent that
 // was never there is worth a warning; of others the payloads tell. It comes with
 // the second failure: daemon and agent often start together.
 func (r *reachability) infoFailed(err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.answers = false
+	r.answers.Store(false)
 	r.failures++
 	if r.failures != 2 || r.logged {
 		r.log.Debug("agent info is not to be had", "agent", r.url.String(), "error", err)
@@ -47,21 +43,13 @@ func (r *reachability) infoFailed(err error) {
 // infoRead notes that the agent said what it wants, and says whether it was asked
 // in vain before.
 func (r *reachability) infoRead(said info) (returned bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.answers = true
+	r.answers.Store(true)
 	returned, r.failures = r.failures > 0, 0
 	if !r.logged {
 		r.logged = true
 		r.log.Info("agent answers", "agent", r.url.String(), "agent_version", said.version, "takes_statistics", said.features.Stats)
 	}
 	return returned
-}
-
-func (r *reachability) now() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.answers
 }
 
 // outcomeLog writes one line when the outcome of tries changes, however many tries

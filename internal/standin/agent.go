@@ -1,6 +1,7 @@
 package standin
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -36,8 +37,8 @@ type Agent struct {
 	ledger   *ledger
 	info     atomic.Pointer[Info]
 	fault    atomic.Pointer[func(*http.Request) Fault]
-	closed   chan struct{}
-	end      sync.Once
+	closed   context.Context
+	end      context.CancelFunc
 	serving  sync.WaitGroup
 }
 
@@ -53,7 +54,8 @@ func Start(cfg Config) (*Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start stand-in agent: %w", err)
 	}
-	a := &Agent{cfg: cfg, listener: listener, ledger: &ledger{}, closed: make(chan struct{})}
+	a := &Agent{cfg: cfg, listener: listener, ledger: &ledger{}}
+	a.closed, a.end = context.WithCancel(context.Background())
 	a.SetFault(nil)
 	a.SetInfo(DefaultInfo())
 	mux := http.NewServeMux()
@@ -84,12 +86,9 @@ func (a *Agent) SetInfo(i Info) { a.info.Store(&i) }
 
 // Close ends the agent, its connections included, however busy.
 func (a *Agent) Close() error {
-	var err error
-	a.end.Do(func() {
-		close(a.closed)
-		err = a.server.Close()
-		a.serving.Wait()
-	})
+	a.end()
+	err := a.server.Close()
+	a.serving.Wait()
 	if err != nil {
 		return fmt.Errorf("close stand-in agent: %w", err)
 	}

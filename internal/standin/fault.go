@@ -48,7 +48,7 @@ func (a *Agent) misbehave(w http.ResponseWriter, r *http.Request, fault Fault) b
 		_, _ = io.Copy(io.Discard, r.Body)
 		select {
 		case <-r.Context().Done():
-		case <-a.closed:
+		case <-a.closed.Done():
 		}
 		panic(http.ErrAbortHandler)
 	case CloseUnread:
