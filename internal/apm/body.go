@@ -122,33 +122,42 @@ func (h *body) newReader() io.ReadCloser {
 	return &bodyReader{body: h}
 }
 
-// bodyReader is one reader of a body.
+// bodyReader is one reader of a body. It lets go of the body at its end.
 type bodyReader struct {
-	mu   sync.Mutex // the transport may close it while another of its goroutines reads
-	body *body
-	from *bytes.Reader
+	mu    sync.Mutex // the transport may close it while another of its goroutines reads
+	body  *body
+	from  *bytes.Reader
+	ended error // why there is no body any more
 }
 
 func (r *bodyReader) Read(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.body == nil {
-		return 0, io.ErrClosedPipe
+		return 0, r.ended
 	}
 	if r.from == nil {
 		r.from = bytes.NewReader(r.body.send) // what of it is sent is decided by now
 	}
-	return r.from.Read(p)
+	n, err := r.from.Read(p)
+	if err != nil {
+		r.end(err)
+	}
+	return n, err
 }
 
 func (r *bodyReader) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.end(io.ErrClosedPipe)
+	return nil
+}
+
+func (r *bodyReader) end(why error) {
 	if r.body != nil {
 		r.body.release()
-		r.body = nil
+		r.body, r.ended = nil, why
 	}
-	return nil
 }
 
 // readTimeout is how long a tracer may take to send a body: the agent's own.

@@ -48,7 +48,7 @@ func TestBodiesAreReadWhole(t *testing.T) {
 				t.Errorf("%d bytes, announced as %d: %v", size, length, err)
 			}
 			head := held.newReader()
-			got, err := io.ReadAll(&joinedBody{head: head, tail: io.NopCloser(from)})
+			got, err := io.ReadAll(io.MultiReader(head, from))
 			if err != nil || !bytes.Equal(got, sent) {
 				t.Errorf("%d bytes, announced as %d: %d were forwarded: %v", size, length, len(got), err)
 			}

@@ -25,6 +25,7 @@ const (
 	results = int(ResultBug) + 1
 )
 
+// resultNames are the results' names in metrics.
 var resultNames = [results]string{
 	"counted", "counted_before", "by_tracer", "unread", "no_room", "too_large", "not_wanted", "agent_away", "incomplete", "bug",
 }
@@ -53,9 +54,6 @@ const (
 var statsResultNames = [statsResults]string{
 	"merged", "unfit", "mapping", "other_time", "unread", "no_room", "too_large", "not_wanted", "incomplete", "bug",
 }
-
-// String is the result's name in metrics.
-func (r StatsResult) String() string { return statsResultNames[r] }
 
 // counters are added to once a request.
 type counters struct {
@@ -89,29 +87,24 @@ type Stats struct {
 	BufferedBytes                               int64
 }
 
-// NoStats are those of a daemon that does not listen for traces.
-func NoStats() Stats {
-	s := Stats{Requests: make(map[string]uint64, results), Merges: make(map[string]uint64, statsResults)}
-	for r := range results {
-		s.Requests[Result(r).String()] = 0
-	}
-	for r := range statsResults {
-		s.Merges[StatsResult(r).String()] = 0
-	}
-	return s
-}
-
-// Stats reads the counters without disturbing those who write them.
+// Stats reads the counters without disturbing those who write them. A nil server, of a
+// daemon that does not listen for traces, has counted nothing.
 func (s *Server) Stats() Stats {
-	stats := NoStats()
-	for r := range results {
-		stats.Requests[Result(r).String()] = s.counters.requests[r].Load()
+	c := &counters{}
+	if s != nil {
+		c = &s.counters
 	}
-	for r := range statsResults {
-		stats.Merges[StatsResult(r).String()] = s.counters.stats[r].Load()
+	stats := Stats{Requests: make(map[string]uint64, results), Merges: make(map[string]uint64, statsResults)}
+	for r, name := range resultNames {
+		stats.Requests[name] = c.requests[r].Load()
 	}
-	stats.Other, stats.Failed, stats.Bytes = s.counters.other.Load(), s.counters.failed.Load(), s.counters.bytes.Load()
-	c := &s.counters
+	for r, name := range statsResultNames {
+		stats.Merges[name] = c.stats[r].Load()
+	}
+	if s == nil {
+		return stats
+	}
+	stats.Other, stats.Failed, stats.Bytes = c.other.Load(), c.failed.Load(), c.bytes.Load()
 	stats.UnsampledTraces, stats.UnsampledSpans, stats.SavedBytes = c.unsampledTraces.Load(), c.unsampledSpans.Load(), c.savedBytes.Load()
 	stats.Waited, stats.Waiting = s.retry.waited.Load(), int(s.retry.waiting.Load())
 	stats.Origins, stats.BufferedBytes = s.publishers.count(), s.bodies.used.Load()

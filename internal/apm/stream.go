@@ -77,36 +77,15 @@ func limitRest(r *http.Request) {
 	}
 }
 
-// joinedBody is a body whose head was read already.
-type joinedBody struct {
-	head, tail io.ReadCloser
-	headRead   bool
-}
-
-// streamJoined forwards a request of whose body a part was read.
+// streamJoined forwards a request of whose body a part was read. That part makes room
+// for other bodies as soon as it is forwarded.
 func (s *Server) streamJoined(w http.ResponseWriter, r *http.Request, head *body) {
 	from := head.newReader()
 	head.release()
 	defer from.Close()
-	r.Body = &joinedBody{head: from, tail: r.Body}
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(from, r.Body), r.Body}
 	s.stream(w, r)
 }
-
-// Read reads the head and then the tail.
-func (b *joinedBody) Read(p []byte) (int, error) {
-	if !b.headRead {
-		n, err := b.head.Read(p)
-		if !errors.Is(err, io.EOF) {
-			return n, err
-		}
-		b.headRead = true
-		b.head.Close() // which makes room for other bodies
-		if n > 0 {
-			return n, nil
-		}
-	}
-	return b.tail.Read(p)
-}
-
-// Close closes both.
-func (b *joinedBody) Close() error { return errors.Join(b.head.Close(), b.tail.Close()) }

@@ -142,10 +142,7 @@ func (c *collector) Describe(to chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *collector) Collect(to chan<- prometheus.Metric) {
-	s := &scrape{c.sources.look(), apm.NoStats(), c}
-	if c.sources.APM != nil {
-		s.apm = c.sources.APM.Stats()
-	}
+	s := &scrape{c.sources.look(), c.sources.APM.Stats(), c}
 	for _, m := range metrics {
 		m.emit(s, func(kind prometheus.ValueType, value float64, labels ...string) {
 			to <- prometheus.MustNewConstMetric(m.desc, kind, value, labels...)
