@@ -1,7 +1,7 @@
 // Package systemd tells the service manager that started the daemon how it is:
 // that it starts, that it is ready, what its books say, that it lives, and that it
-// stops. The protocol, sd_notify, is the library's (coreos/go-systemd); what is
-// said and when is decided here.
+// stops. The words of the protocol, sd_notify, and the reading of its environment are
+// the library's (coreos/go-systemd); what is said and when is decided here.
 //
 // A nil Supervisor stands for a daemon that no service manager started: every
 // method then does nothing. So nothing else asks whether there is one.
@@ -21,7 +21,5 @@
 // # Threading and bounds
 //
 // Ready starts one goroutine and Close ends it. Nobody waits longer than a second
-// for a message to be taken: being supervised never makes the daemon wait. A
-// message that the service manager did not take in that time may still wait in a
-// goroutine of its own; there is at most one.
+// for a message to be taken: being supervised never makes the daemon wait.
 package systemd

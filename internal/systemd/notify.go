@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"time"
 
@@ -23,7 +24,6 @@ func Open(log *slog.Logger) (*Supervisor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read WATCHDOG_USEC: %w; unset it to run without a watchdog", err)
 	}
-	send := newNotifier().send
 	if err := send("STATUS=starting"); err != nil {
 		return nil, fmt.Errorf("write to NOTIFY_SOCKET: %w; unset it to run without a service manager", err)
 	}
@@ -34,30 +34,17 @@ func Open(log *slog.Logger) (*Supervisor, error) {
 // receiver's queue is full.
 const sendTimeout = time.Second
 
-// notifier sends messages with a bound on each, which the library has not: it
-// waits for as long as the service manager's queue is full. One message is sent at a
-// time. The next waits for its turn, and then for the queue, within the same bound.
-type notifier struct{ turn chan struct{} }
-
-func newNotifier() *notifier { return &notifier{turn: make(chan struct{}, 1)} }
-
-func (n *notifier) send(message string) error {
-	timeout := time.After(sendTimeout)
-	select {
-	case n.turn <- struct{}{}:
-	case <-timeout:
-		return fmt.Errorf("an earlier message still waits: %w", os.ErrDeadlineExceeded)
-	}
-	sent := make(chan error, 1)
-	go func() {
-		_, err := daemon.SdNotify(false, message)
-		<-n.turn
-		sent <- err
-	}()
-	select {
-	case err := <-sent:
+// send sends one message with a bound on it, which the library has not: it waits for
+// as long as the service manager's queue is full.
+func send(message string) error {
+	conn, err := net.Dial("unixgram", os.Getenv("NOTIFY_SOCKET"))
+	if err != nil {
 		return err
-	case <-timeout:
-		return os.ErrDeadlineExceeded
 	}
+	defer conn.Close()
+	if err := conn.SetWriteDeadline(time.Now().Add(sendTimeout)); err != nil {
+		return err
+	}
+	_, err = conn.Write([]byte(message))
+	return err
 }

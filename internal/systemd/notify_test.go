@@ -121,7 +121,6 @@ func TestAServiceManagerThatDoesNotReadKeepsNobodyWaiting(t *testing.T) {
 	}
 	defer manager.Close()
 	setEnvironment(t, "NOTIFY_SOCKET", address)
-	send := newNotifier().send
 	var refused error
 	for i := 0; i < 10_000 && refused == nil; i++ {
 		refused = send("WATCHDOG=1")
@@ -156,7 +155,6 @@ func TestNoMessageIsLostBesideAnother(t *testing.T) {
 	}
 	defer manager.Close()
 	setEnvironment(t, "NOTIFY_SOCKET", address)
-	send := newNotifier().send
 	const senders, messages = 4, 50
 	failed := make(chan error, senders)
 	for range senders {
