@@ -25,7 +25,7 @@ func newDumpCommand() *cobra.Command {
 agent's answer, the headers that we sent, and the payload with its origin, its
 buckets, and of each group the counts and latencies. What can't be decoded is
 named by its place in the payload.`,
-		Args: oneArgument("file"),
+		Args: takes(1, "one file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			file, err := os.Open(args[0])
 			if err != nil {

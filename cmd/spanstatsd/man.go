@@ -19,7 +19,7 @@ func newManCommand() *cobra.Command {
 		Use:    "man DIRECTORY",
 		Short:  "Write a manual page for each command into a directory",
 		Hidden: true,
-		Args:   oneArgument("directory"),
+		Args:   takes(1, "one directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return writePages(cmd.Root(), args[0])
 		},

@@ -50,20 +50,15 @@ func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc)
 	return signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
 }
 
-// oneArgument takes one word, and says what it is where there is none.
-func oneArgument(what string) cobra.PositionalArgs {
+// takes refuses all words but so many, and says what they are.
+func takes(count int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			return usageError{fmt.Errorf("%s takes one %s, but got %q; see %s --help", cmd.Name(), what, args, cmd.CommandPath())}
+		if len(args) != count {
+			return usageError{fmt.Errorf("%s takes %s, but got %q; see %s --help", cmd.Name(), what, args, cmd.CommandPath())}
 		}
 		return nil
 	}
 }
 
 // noArguments refuses words that no flag takes.
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usageError{fmt.Errorf("%s takes no argument, but got %q; see %s --help", cmd.Name(), args[0], cmd.CommandPath())}
-	}
-	return nil
-}
+var noArguments = takes(0, "no argument")
