@@ -22,40 +22,33 @@ func truncate(nanoseconds uint64) float64 {
 	return math.Float64frombits(math.Float64bits(float64(nanoseconds)) & 0xfffff80000000000)
 }
 
-// content is a sketch in a form that can be compared.
-type content struct {
-	zeros float64
-	bins  []bin
-}
+// content is a sketch in a form that can be compared: its spans by bin, and under noBin
+// those that are too short for any.
+type content map[int]float64
 
-type bin struct {
-	index int32
-	count float64
-}
+const noBin = -1
 
 func libraryContent(s *ddsketch.DDSketch) content {
-	c := content{zeros: s.GetZeroCount()}
-	s.GetPositiveValueStore().ForEach(func(index int, count float64) bool {
-		c.bins = append(c.bins, bin{int32(index), count})
-		return false
-	})
+	c := content{noBin: s.GetZeroCount()}
+	for bin := range s.GetPositiveValueStore().Bins() {
+		c[bin.Index()] += bin.Count()
+	}
 	return c
 }
 
 func contentOf(s *sketch.Sketch) content {
-	c := content{zeros: s.Zeros()}
+	c := content{noBin: s.Zeros()}
 	for _, r := range s.AppendRuns(nil, 0) {
 		for i, count := range s.Counts(r) {
-			c.bins = append(c.bins, bin{r.First + int32(i), float64(count)})
+			c[int(r.First)+i] += float64(count)
 		}
 	}
 	return c
 }
 
 func (c content) spans() (total float64) {
-	total = c.zeros
-	for _, b := range c.bins {
-		total += b.count
+	for _, spans := range c {
+		total += spans
 	}
 	return total
 }

@@ -75,11 +75,12 @@ func (m model) take(t *testing.T, s *Sealed) {
 
 // addTo adds what a table has counted to a library sketch, bin by bin.
 func addTo(t *testing.T, to *ddsketch.DDSketch, s *sketch.Sketch) {
-	if err := to.AddWithCount(0, s.Zeros()); err != nil {
-		t.Fatal(err)
-	}
-	for _, b := range contentOf(s).bins {
-		to.GetPositiveValueStore().AddWithCount(int(b.index), b.count)
+	for bin, spans := range contentOf(s) {
+		if bin != noBin {
+			to.GetPositiveValueStore().AddWithCount(bin, spans)
+		} else if err := to.AddWithCount(0, spans); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
