@@ -68,7 +68,10 @@ func Run(ctx context.Context, config Config) error {
 		ctx, cancel = context.WithTimeout(ctx, config.For)
 		defer cancel()
 	}
-	d.announce()
+	if !config.JSON {
+		fmt.Fprintf(config.Out, "A web shop of %d services hands over about %d spans a second.\n", services, config.Rate)
+		fmt.Fprintf(config.Out, "Watch it at http://%s/. The first report comes within ten seconds.\n", d.daemon.HTTPAddr())
+	}
 	var showing sync.WaitGroup
 	showing.Go(d.show)
 	d.shop.run(ctx, config.Rate)
@@ -99,14 +102,6 @@ func (d *demo) start(dir string) (err error) {
 		d.agent.Close()
 	}
 	return err
-}
-
-func (d *demo) announce() {
-	if d.config.JSON {
-		return
-	}
-	fmt.Fprintf(d.config.Out, "A web shop of %d services hands over about %d spans a second.\n", services, d.config.Rate)
-	fmt.Fprintf(d.config.Out, "Watch it at http://%s/. The first report comes within ten seconds.\n", d.daemon.HTTPAddr())
 }
 
 // take is called for each payload that the agent accepted, before that answers.

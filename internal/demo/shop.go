@@ -109,7 +109,6 @@ var menu = []request{
 	}},
 }
 
-// pick chooses what the next customer does.
 func pick(rnd *rand.Rand) *request {
 	n := rnd.IntN(100)
 	for i := range menu {

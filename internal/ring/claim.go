@@ -13,19 +13,6 @@ const (
 	Contended
 )
 
-// String names the result.
-func (r Result) String() string {
-	switch r {
-	case Claimed:
-		return "claimed"
-	case Full:
-		return "full"
-	case Contended:
-		return "contended"
-	}
-	return "unknown"
-}
-
 // Claim is a run of slots that one producer fills. It is a value of the
 // producer's own: one goroutine uses it, ends it with exactly one Publish or
 // Skip, and touches no slot of it afterwards.

@@ -19,7 +19,7 @@ func (r *Ring[T]) Consume(limit int, onSlots func([]T), onSignal func(Signal)) {
 		panic("BUG: a ring was given a second consumer")
 	}
 	defer r.consuming.Store(false)
-	sleeps := newIdle(idleMin, idleMax)
+	sleeps := newIdle()
 	defer sleeps.timer.Stop()
 	at := r.head.Load()
 	for {

@@ -65,7 +65,7 @@ func script(t *testing.T, slots int, steps func() (byte, bool)) {
 			n := 1 + int(step)%(slots+slots/2+1)
 			c, result := r.Claim(n)
 			if want := m.used()+n <= slots; (result == Claimed) != want || !want && result != Full {
-				t.Fatalf("a claim of %d with %d of %d in use is %s", n, m.used(), slots, result)
+				t.Fatalf("a claim of %d with %d of %d in use is %d", n, m.used(), slots, result)
 			}
 			if result != Claimed {
 				continue

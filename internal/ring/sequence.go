@@ -140,8 +140,6 @@ func (w word) publishes(at uint64, shift uint) bool {
 	return uint64(w)>>(shift+1) == at<<1>>1>>shift
 }
 
-// length is how many slots the run has.
 func (w word) length(mask uint64) uint64 { return uint64(w)>>1&mask + 1 }
 
-// skipped tells whether the consumer passes over the run.
 func (w word) skipped() bool { return w&1 != 0 }

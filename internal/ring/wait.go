@@ -113,22 +113,21 @@ const (
 type idle struct {
 	timer    *time.Timer
 	delay    time.Duration // of the next park
-	min, max time.Duration
 	last     sleep
 	worked   bool          // since that one
 	before   sleep         // what came before it, where it is a nap
 	backoffs [2]napBackoff // of naps, by what comes before
 }
 
-func newIdle(least, most time.Duration) *idle {
-	timer := time.NewTimer(most)
+func newIdle() *idle {
+	timer := time.NewTimer(idleMax)
 	timer.Stop()
-	return &idle{timer: timer, delay: least, min: least, max: most}
+	return &idle{timer: timer, delay: idleMin}
 }
 
 // work notes that there was some, after which the delay is short again.
 func (i *idle) work() {
-	i.delay = i.min
+	i.delay = idleMin
 	i.worked = true
 }
 
@@ -140,7 +139,6 @@ func (i *idle) next() sleep {
 	return park
 }
 
-// begin starts the timer of a sleep.
 func (i *idle) begin(s sleep) {
 	if i.last == nap {
 		i.backoffs[i.before].learn(i.worked)
@@ -154,7 +152,7 @@ func (i *idle) begin(s sleep) {
 		fallthrough
 	default:
 		i.timer.Reset(i.delay)
-		i.delay = min(2*i.delay, i.max)
+		i.delay = min(2*i.delay, idleMax)
 	}
 	i.last, i.worked = s, false
 }

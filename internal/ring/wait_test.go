@@ -34,7 +34,7 @@ func publish[T any](t *testing.T, r *Ring[T], n int) {
 	t.Helper()
 	c, result := r.Claim(n)
 	if result != Claimed {
-		t.Fatalf("a claim of %d is %s", n, result)
+		t.Fatalf("a claim of %d is %d", n, result)
 	}
 	c.Publish()
 }

@@ -2,6 +2,8 @@ package workload
 
 import (
 	"bytes"
+	"encoding/binary"
+	"encoding/hex"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
@@ -64,14 +66,10 @@ func (u *unique) fill(batch []Snapshot) {
 
 // number writes the next digits into the labels that count on.
 func (u *unique) number(labels []byte) {
-	var digits [uniqueDigits]byte
-	number := uint64(u.seed)<<32 | uint64(u.count)
+	var number [8]byte
+	binary.BigEndian.PutUint64(number[:], uint64(u.seed)<<32|uint64(u.count))
 	u.count++
-	for i := uniqueDigits - 1; i >= 0; i-- {
-		digits[i] = "0123456789abcdef"[number&0xf]
-		number >>= 4
-	}
 	for _, end := range u.ends {
-		copy(labels[end-uniqueDigits:end], digits[:])
+		hex.Encode(labels[end-uniqueDigits:end], number[2:])
 	}
 }
