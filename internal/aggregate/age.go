@@ -78,7 +78,6 @@ func newAges() Ages {
 	return a
 }
 
-// add adds what one drainer has sampled.
 func (a *Ages) add(of *ages) {
 	for i := range a.Counts {
 		a.Counts[i] += of.counts[i].Load()

@@ -30,7 +30,6 @@ func (d *Delivery) Wait(ctx context.Context) error {
 	}
 }
 
-// resolved says whether the promise is kept.
 func (d *Delivery) resolved() bool {
 	select {
 	case <-d.done:

@@ -31,7 +31,6 @@ func (d *distribution) add(b *sketch.Bins) (more int) {
 	return more
 }
 
-// read adds the distribution to a sketch.
 func (d *distribution) read(to *sketch.Sketch) {
 	to.AddZeros(d.zeros)
 	for _, bin := range d.bins {

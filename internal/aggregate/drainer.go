@@ -29,7 +29,6 @@ type drainer struct {
 	_          cpu.CacheLinePad
 }
 
-// run counts until a stop signal.
 func (d *drainer) run() {
 	defer close(d.done)
 	d.ring.Consume(drainLimit, d.count, d.signal)

@@ -150,7 +150,6 @@ func (m Merging) Add(origin registry.OriginID, g *Group) registry.Collapsed {
 	return admission.Collapsed
 }
 
-// row finds a row, or appends it.
 func (m *Merged) row(key mergedKey) *mergedRow {
 	number, known := m.numbers[key]
 	if !known {

@@ -72,7 +72,6 @@ func (s *sealer) run() {
 	}
 }
 
-// untilDue is how long it is up to the next seal.
 func (s *sealer) untilDue() time.Duration {
 	due := time.Until(s.boundary)
 	if s.mayReport() {

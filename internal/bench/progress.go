@@ -26,7 +26,6 @@ func newProgress(r *run) *progress {
 	return p
 }
 
-// end writes the last line.
 func (p *progress) end() {
 	if p.ticker.C != nil {
 		p.ticker.Stop()

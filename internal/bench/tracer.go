@@ -41,7 +41,6 @@ func newResult() result { return result{Refused: map[string]uint64{}, Publish: n
 
 func (r *result) did() *result { return r }
 
-// merge adds what another tracer did.
 func (r *result) merge(other *result) {
 	r.Attempted += other.Attempted
 	r.Handed += other.Handed
@@ -180,7 +179,10 @@ func (j *job) connect(number int) (emitter, error) {
 	if j.Tracer == HTTP {
 		return newHTTPTracer(j)
 	}
-	generator, err := j.generator(uint64(number))
+	generator, err := workload.New(j.Workload, uint64(number))
+	if j.KeyCount > 0 {
+		generator, err = workload.NewKeys(j.KeyCount, uint64(number)), nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -192,11 +194,4 @@ func (j *job) connect(number int) (emitter, error) {
 		return connectClient(j, origin, generator)
 	}
 	return connectWire(j, number, origin, generator)
-}
-
-func (j *job) generator(seed uint64) (*workload.Generator, error) {
-	if j.KeyCount > 0 {
-		return workload.NewKeys(j.KeyCount, seed), nil
-	}
-	return workload.New(j.Workload, seed)
 }

@@ -67,7 +67,6 @@ func (r *run) runTraces(ctx context.Context) (*Report, error) {
 	return t.report, t.end()
 }
 
-// goesOn says whether nobody has ended the run, and nothing is wrong.
 func (t *tracesRun) goesOn(ctx context.Context) bool {
 	return ctx.Err() == nil && len(t.report.Faults) == 0
 }

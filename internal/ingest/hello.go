@@ -11,7 +11,6 @@ import (
 // helloTimeout is how long a tracer may take to say who it is.
 const helloTimeout = 5 * time.Second
 
-// hello reads the first message and answers it.
 func (c *conn) hello() error {
 	hello, err := c.readHello()
 	if err != nil {

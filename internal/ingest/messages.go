@@ -29,7 +29,6 @@ func (c *conn) handle(message []byte) (left bool, err error) {
 	}
 }
 
-// define gives numbers to keys.
 func (c *conn) define(body []byte) error {
 	walker, err := wire.WalkDefine(body)
 	if err != nil {

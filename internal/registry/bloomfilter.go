@@ -23,7 +23,6 @@ const (
 // words.
 var filterSecrets = [2]uint64{rand.Uint64(), rand.Uint64()}
 
-// add adds a text.
 func (f *bloomFilter) add(s scope, text string) {
 	if word, mask, ok := f.place(s, text); ok {
 		word.Store(word.Load() | mask)

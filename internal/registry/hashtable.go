@@ -48,7 +48,6 @@ func (t *hashTable) candidates(hash uint64) iter.Seq[uint32] {
 	}
 }
 
-// put adds a number.
 func (t *hashTable) put(hash uint64, number uint32) {
 	slots := *t.slots.Load()
 	t.used++

@@ -40,7 +40,6 @@ func tagKeyScope(origin OriginID, l span.Label) scope {
 	return scopeOf(origin, l) + scope(lists)
 }
 
-// hashOf is the hash of a text in a scope.
 func hashOf(s scope, text string) uint64 {
 	return maphash.String(seed, text) ^ uint64(s)*scopeMultiplier
 }
@@ -89,7 +88,6 @@ func (t *labelTable) lookUp(s scope, text string) (labelID, bool) {
 	return t.find(s, hashOf(s, text), text)
 }
 
-// at is the label of a number that was found.
 func (t *labelTable) at(id labelID) *label { return t.list.at(id) }
 
 // add numbers a label that was not found, and copies its text.

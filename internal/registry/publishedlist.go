@@ -15,7 +15,6 @@ type publishedList[T any] struct {
 	published atomic.Pointer[[]T] // the same with all its capacity, for readers
 }
 
-// append adds items.
 func (l *publishedList[T]) append(items ...T) {
 	l.items = append(l.items, items...)
 	if now := l.published.Load(); now == nil || unsafe.SliceData(*now) != unsafe.SliceData(l.items) {
@@ -24,8 +23,6 @@ func (l *publishedList[T]) append(items ...T) {
 	}
 }
 
-// at is an item by its number.
 func (l *publishedList[T]) at(number uint32) *T { return &(*l.published.Load())[number] }
 
-// part is the items from one number up to another.
 func (l *publishedList[T]) part(from, to uint32) []T { return (*l.published.Load())[from:to] }

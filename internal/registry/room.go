@@ -45,7 +45,6 @@ func (r *room) has(origin OriginID) bool {
 		r.reserve.isBelow(r.limits.reserve) && r.origins[origin].isBelow(r.limits.floor)
 }
 
-// take takes a row.
 func (r *room) take(origin OriginID, bytes int) {
 	r.origins[origin].add(bytes)
 	if r.shared.isBelow(r.limits.shared) {

@@ -69,10 +69,8 @@ func (t *labelTable) tagsOf(ids []labelID) []string {
 	return tags
 }
 
-// hashWords is the hash of a key in words.
 func hashWords(words []uint32) uint64 { return maphash.Bytes(seed, bytesOf(words)) }
 
-// equalWords reports whether two keys in words are one.
 func equalWords(a, b []uint32) bool { return bytes.Equal(bytesOf(a), bytesOf(b)) }
 
 func bytesOf(words []uint32) []byte {

@@ -59,7 +59,6 @@ type PlanStats struct {
 	Why     string    `json:"why"`               // also where nothing is to be done
 }
 
-// addPlan adds a plan to the statistics.
 func (s *Stats) addPlan(p *Plan) {
 	s.LoadRatio = p.Before
 	s.Moves += uint64(p.Moves)

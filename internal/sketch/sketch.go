@@ -56,7 +56,6 @@ func (s *Sketch) AddBin(bin uint, spans uint64) {
 	}
 }
 
-// addCounters adds the counters of neighbouring bins.
 func (s *Sketch) addCounters(first uint, counters []uint32) {
 	for i, spans := range counters {
 		s.AddBin(first+uint(i), uint64(spans))

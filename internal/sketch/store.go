@@ -74,7 +74,6 @@ func (s *Store) addBin(a *Arena, bin uint) {
 	}
 }
 
-// entry is one bin of the list.
 func (s *Store) entry(i uint) uint { return uint(uint16(s.words[i/2] >> (i % 2 * 16))) }
 
 // addPage counts a span of a bin that has no page in a new one, or without memory in

@@ -21,3 +21,12 @@ type Admission struct {
 	Hash      uint32 // decides the key's partition; the same in every interval
 	Collapsed Collapsed
 }
+
+// Collapsed is the set of labels that one key lost to its budgets. span.WholeKey is
+// among them where the key lost all.
+type Collapsed uint16
+
+// Has reports whether the label is in the set.
+func (c Collapsed) Has(l span.Label) bool { return c&setOf(l) != 0 }
+
+func setOf(l span.Label) Collapsed { return 1 << l }
