@@ -62,7 +62,7 @@ func (f *Flusher) wait(now time.Time) {
 	case <-due:
 	case <-f.arrived:
 	case <-f.returned:
-		f.backoff.reset()
+		f.backoff = backoff{}
 	case <-f.closing.Done():
 	}
 }
@@ -84,7 +84,7 @@ func (f *Flusher) conclude(p *payload, a attempt) {
 	})
 	switch a.outcome {
 	case accepted:
-		f.backoff.reset()
+		f.backoff = backoff{}
 		f.books.change(func(s *Stats) {
 			s.Held -= p.spans
 			s.Flushed += p.spans
@@ -150,9 +150,6 @@ type backoff struct {
 
 // over says whether the pause has ended.
 func (b *backoff) over(now time.Time) bool { return !now.Before(b.until) }
-
-// reset forgets past failures.
-func (b *backoff) reset() { *b = backoff{} }
 
 // extend begins a pause: twice as long with each failure in a row, less up to
 // half at random, so that many daemons do not come back to one agent together;

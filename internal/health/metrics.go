@@ -11,8 +11,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 )
 
-// metrics are all of ours but the histograms. docs/metrics.md says what to do about
-// each.
+// metrics are all of ours. docs/metrics.md says what to do about each.
 var metrics = []metric{
 	counter("spans_received_total", "Spans that tracers handed over.", func(s *scrape) uint64 { return s.admitted.Received }),
 	{describe("spans_aggregated_total", "Spans counted into a table.", "drainer"), emitAggregated},
@@ -85,24 +84,22 @@ var metrics = []metric{
 	}),
 	counter("http_refused_total", "Connections to the HTTP address that were closed because there were too many.", func(s *scrape) uint64 { return s.refused() }),
 	{describe("build_info", "Always 1; what was built.", "version", "goversion"), func(s *scrape, emit emitter) {
-		emit(prometheus.GaugeValue, 1, s.version, runtime.Version())
+		emit.value(prometheus.GaugeValue, 1, s.version, runtime.Version())
 	}},
-}
 
-var histograms = []histogram{
-	{describe("span_age_seconds", "Time from a span's end to its being counted, of one span in 1024."), func(s *scrape) flush.Histogram {
+	histogram("span_age_seconds", "Time from a span's end to its being counted, of one span in 1024.", func(s *scrape) flush.Histogram {
 		return flush.Histogram{Bounds: s.agg.Ages.Bounds, Counts: s.agg.Ages.Counts, Sum: s.agg.Ages.Sum}
-	}},
-	{describe("payload_bytes", "Sizes of encoded payloads."), func(s *scrape) flush.Histogram { return s.out.PayloadBytes }},
-	{describe("flush_seconds", "Time to merge and encode one sealed cycle."), func(s *scrape) flush.Histogram { return s.out.FlushSeconds }},
+	}),
+	histogram("payload_bytes", "Sizes of encoded payloads.", func(s *scrape) flush.Histogram { return s.out.PayloadBytes }),
+	histogram("flush_seconds", "Time to merge and encode one sealed cycle.", func(s *scrape) flush.Histogram { return s.out.FlushSeconds }),
 }
 
 // emitAggregated adds what was merged without a drainer.
 func emitAggregated(s *scrape, emit emitter) {
 	for i := range s.agg.Drainers {
-		emit(prometheus.CounterValue, float64(s.agg.Drainers[i].Aggregated), strconv.Itoa(i))
+		emit.value(prometheus.CounterValue, float64(s.agg.Drainers[i].Aggregated), strconv.Itoa(i))
 	}
-	emit(prometheus.CounterValue, float64(s.agg.Merged), "merged")
+	emit.value(prometheus.CounterValue, float64(s.agg.Merged), "merged")
 }
 
 // collector turns the rooms' statistics into metrics at each scrape.
@@ -127,16 +124,20 @@ type metric struct {
 	emit func(s *scrape, emit emitter)
 }
 
-// emitter takes one value of a metric.
-type emitter func(kind prometheus.ValueType, value float64, labels ...string)
+// emitter takes the values of one metric.
+type emitter struct {
+	desc *prometheus.Desc
+	to   chan<- prometheus.Metric
+}
+
+func (e emitter) value(kind prometheus.ValueType, value float64, labels ...string) {
+	e.to <- prometheus.MustNewConstMetric(e.desc, kind, value, labels...)
+}
 
 // Describe implements prometheus.Collector.
 func (c *collector) Describe(to chan<- *prometheus.Desc) {
 	for _, m := range metrics {
 		to <- m.desc
-	}
-	for _, h := range histograms {
-		to <- h.desc
 	}
 }
 
@@ -144,18 +145,7 @@ func (c *collector) Describe(to chan<- *prometheus.Desc) {
 func (c *collector) Collect(to chan<- prometheus.Metric) {
 	s := &scrape{c.sources.look(), c.sources.APM.Stats(), c}
 	for _, m := range metrics {
-		m.emit(s, func(kind prometheus.ValueType, value float64, labels ...string) {
-			to <- prometheus.MustNewConstMetric(m.desc, kind, value, labels...)
-		})
-	}
-	for _, m := range histograms {
-		h := m.of(s)
-		cumulative, below := map[float64]uint64{}, uint64(0)
-		for i, bound := range h.Bounds {
-			below += h.Counts[i]
-			cumulative[bound] = below
-		}
-		to <- prometheus.MustNewConstHistogram(m.desc, h.Count(), h.Sum, cumulative)
+		m.emit(s, emitter{m.desc, to})
 	}
 }
 
@@ -168,18 +158,18 @@ type number interface {
 }
 
 func counter[N number](name, help string, of func(*scrape) N) metric {
-	return metric{describe(name, help), func(s *scrape, emit emitter) { emit(prometheus.CounterValue, float64(of(s))) }}
+	return metric{describe(name, help), func(s *scrape, emit emitter) { emit.value(prometheus.CounterValue, float64(of(s))) }}
 }
 
 func gauge[N number](name, help string, of func(*scrape) N) metric {
-	return metric{describe(name, help), func(s *scrape, emit emitter) { emit(prometheus.GaugeValue, float64(of(s))) }}
+	return metric{describe(name, help), func(s *scrape, emit emitter) { emit.value(prometheus.GaugeValue, float64(of(s))) }}
 }
 
 // counters has one value for each reason, result or field.
 func counters[K ~string](name, help, label string, of func(*scrape) map[K]uint64) metric {
 	return metric{describe(name, help, label), func(s *scrape, emit emitter) {
 		for key, value := range of(s) {
-			emit(prometheus.CounterValue, float64(value), string(key))
+			emit.value(prometheus.CounterValue, float64(value), string(key))
 		}
 	}}
 }
@@ -188,13 +178,19 @@ func counters[K ~string](name, help, label string, of func(*scrape) map[K]uint64
 func ofRings(name, help string, of func(*aggregate.DrainerStats) int) metric {
 	return metric{describe(name, help, "ring"), func(s *scrape, emit emitter) {
 		for i := range s.agg.Drainers {
-			emit(prometheus.GaugeValue, float64(of(&s.agg.Drainers[i])), strconv.Itoa(i))
+			emit.value(prometheus.GaugeValue, float64(of(&s.agg.Drainers[i])), strconv.Itoa(i))
 		}
 	}}
 }
 
-// histogram is a metric that is made of counts by bound.
-type histogram struct {
-	desc *prometheus.Desc
-	of   func(*scrape) flush.Histogram
+// histogram has counts by bound.
+func histogram(name, help string, of func(*scrape) flush.Histogram) metric {
+	return metric{describe(name, help), func(s *scrape, emit emitter) {
+		h, cumulative, below := of(s), map[float64]uint64{}, uint64(0)
+		for i, bound := range h.Bounds {
+			below += h.Counts[i]
+			cumulative[bound] = below
+		}
+		emit.to <- prometheus.MustNewConstHistogram(emit.desc, h.Count(), h.Sum, cumulative)
+	}}
 }

@@ -83,7 +83,10 @@ func (s *Server) routes() *http.ServeMux {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
 		&collector{s.config.Sources, s.config.Version, s.config.Memory.Total, s.config.MemoryLimit, s.refused.Load},
-		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectorTime)),
+		// Of the garbage collector, its CPU time too, which the metrics by default do not say.
+		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{
+			Matcher: regexp.MustCompile(`^/cpu/classes/gc/total:cpu-seconds$`),
+		})),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	mux := http.NewServeMux()
@@ -120,12 +123,6 @@ func (s *Server) limitConnections(conn net.Conn, state http.ConnState) {
 	case http.StateClosed, http.StateHijacked:
 		s.open.Add(-1)
 	}
-}
-
-// collectorTime is the CPU time of the garbage collector, which the others of
-// Go's own do not say.
-var collectorTime = collectors.GoRuntimeMetricsRule{
-	Matcher: regexp.MustCompile(`^/cpu/classes/gc/total:cpu-seconds$`),
 }
 
 // Addr is where it listens, with the port that was chosen if none was given.

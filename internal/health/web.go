@@ -12,9 +12,8 @@ func (s *Server) serve() error {
 	if s.config.WebConfigFile == "" {
 		return s.http.Serve(s.listener)
 	}
-	file := s.config.WebConfigFile
 	probed := &probedListener{Listener: s.listener, server: s.http, open: s.http.Handler}
-	return web.Serve(probed, s.http, &web.FlagConfig{WebConfigFile: &file}, s.config.Log)
+	return web.Serve(probed, s.http, &web.FlagConfig{WebConfigFile: &s.config.WebConfigFile}, s.config.Log)
 }
 
 // probedListener keeps the probes outside of the password. A kubelet has none,

@@ -37,17 +37,10 @@ const (
 	FixNegative = 0xe0 // to 0xff, a negative number in one byte
 )
 
-// IsMap reports whether a map begins with this byte.
-func IsMap(lead byte) bool { return lead&0xf0 == FixMap || lead == Map16 || lead == Map32 }
+// IsMap and its siblings report whether a value of that kind begins with this byte.
 
-// IsArray reports whether an array begins with this byte.
+func IsMap(lead byte) bool   { return lead&0xf0 == FixMap || lead == Map16 || lead == Map32 }
 func IsArray(lead byte) bool { return lead&0xf0 == FixArray || lead == Array16 || lead == Array32 }
-
-// IsStr reports whether a string begins with this byte.
-func IsStr(lead byte) bool { return lead&0xe0 == FixStr || lead >= Str8 && lead <= Str32 }
-
-// IsBin reports whether a byte string begins with this byte.
-func IsBin(lead byte) bool { return lead >= Bin8 && lead <= Bin32 }
-
-// IsBool reports whether a boolean begins with this byte.
-func IsBool(lead byte) bool { return lead == False || lead == True }
+func IsStr(lead byte) bool   { return lead&0xe0 == FixStr || lead >= Str8 && lead <= Str32 }
+func IsBin(lead byte) bool   { return lead >= Bin8 && lead <= Bin32 }
+func IsBool(lead byte) bool  { return lead == False || lead == True }
