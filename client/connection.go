@@ -144,7 +144,10 @@ func (l *connection) close() {
 	}
 }
 
-const minBackoff = 50 * time.Millisecond
+const (
+	minBackoff   = 50 * time.Millisecond
+	maxDoublings = 32 // beyond any pause, and within a time.Duration
+)
 
 // backoff is the pauses between attempts to connect: a random part of a span
 // that doubles, so that the tracers of a pod do not all knock at once when their
@@ -162,11 +165,7 @@ func (b *backoff) next() time.Duration {
 }
 
 func (b *backoff) limit() time.Duration {
-	limit := min(minBackoff, b.most)
-	for i := 0; i < b.failures && limit < b.most; i++ {
-		limit *= 2
-	}
-	return min(limit, b.most)
+	return min(minBackoff<<min(b.failures, maxDoublings), b.most)
 }
 
 // reset begins anew, after a connection that lasted longer than the longest

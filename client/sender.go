@@ -56,8 +56,10 @@ func (s *sender) run() {
 func (s *sender) connect() *connection {
 	for {
 		isLast := s.c.isClosing.Load()
-		if isLast && !s.holdsAny() {
-			return nil
+		if isLast {
+			if s.sealAll(); len(s.pending) == 0 {
+				return nil
+			}
 		}
 		l, err := dial(s.c)
 		if err == nil {
@@ -176,11 +178,6 @@ func (s *sender) sealAll() {
 		shard.mu.Unlock()
 	}
 	s.pending = s.c.pool.appendSealed(s.pending)
-}
-
-func (s *sender) holdsAny() bool {
-	s.sealAll()
-	return len(s.pending) > 0
 }
 
 // write writes what is pending. What fails stays, less what was handed over.
