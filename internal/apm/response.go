@@ -38,13 +38,7 @@ func (w *responseWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// FlushError sends what was written.
-func (w *responseWriter) FlushError() error {
-	w.extendDeadline()
-	return w.control.Flush()
-}
-
-// Unwrap is for http.ResponseController.
+// Unwrap is for http.ResponseController, also to flush what was written just before.
 func (w *responseWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // keepNamedFields keeps the header fields that a tracer names in Connection. A proxy has to

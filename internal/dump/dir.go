@@ -29,12 +29,11 @@ type Dir struct {
 // shows at start and not when the payload is gone.
 func Open(path string) (*Dir, error) {
 	probe, err := os.CreateTemp(path, ".spanstatsd-probe-*")
+	if err == nil {
+		err = errors.Join(probe.Close(), os.Remove(probe.Name()))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open --debug-dir: %w; give a directory that exists and that the daemon's user may write to", err)
-	}
-	err = errors.Join(probe.Close(), os.Remove(probe.Name()))
-	if err != nil {
-		return nil, fmt.Errorf("open --debug-dir: %w", err)
 	}
 	return &Dir{path: path}, nil
 }
