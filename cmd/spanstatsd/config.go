@@ -27,11 +27,8 @@ default, or memory, which has a default made smaller so that all of them fit.
 --check starts nothing and names everything that is unusable.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.read(flags); err != nil {
+			if err := o.read(flags, io.Discard); err != nil {
 				return err
-			}
-			if _, err := newLogger(io.Discard, o.logLevel, o.logFormat); err != nil {
-				return usageError{err}
 			}
 			if check {
 				if err := o.config.Check(); err != nil {

@@ -46,16 +46,14 @@ func agentFromEnvironment() (url, variables string) {
 	if url := os.Getenv("DD_TRACE_AGENT_URL"); url != "" {
 		return url, "DD_TRACE_AGENT_URL"
 	}
-	host, port := os.Getenv("DD_AGENT_HOST"), os.Getenv("DD_TRACE_AGENT_PORT")
 	var said []string
-	if host != "" {
-		said = append(said, "DD_AGENT_HOST")
+	for _, name := range []string{"DD_AGENT_HOST", "DD_TRACE_AGENT_PORT"} {
+		if os.Getenv(name) != "" {
+			said = append(said, name)
+		}
 	}
-	if port != "" {
-		said = append(said, "DD_TRACE_AGENT_PORT")
-	}
-	host = strings.Trim(cmp.Or(host, "127.0.0.1"), "[]") // an IPv6 address may have brackets already
-	return "http://" + net.JoinHostPort(host, cmp.Or(port, "8126")), strings.Join(said, ", ")
+	host := strings.Trim(cmp.Or(os.Getenv("DD_AGENT_HOST"), "127.0.0.1"), "[]") // an IPv6 address may have brackets already
+	return "http://" + net.JoinHostPort(host, cmp.Or(os.Getenv("DD_TRACE_AGENT_PORT"), "8126")), strings.Join(said, ", ")
 }
 
 // fromVariable is the annotation of a flag whose value an environment variable

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"strconv"
@@ -135,8 +136,9 @@ func (o *runOptions) limitCardinalities() (failed error) {
 }
 
 // read makes the configuration of the flags.
-func (o *runOptions) read(flags *pflag.FlagSet) error {
-	if err := o.complete(); err != nil {
+func (o *runOptions) read(flags *pflag.FlagSet, logTo io.Writer) (err error) {
+	o.config.Log, err = newLogger(logTo, o.logLevel, o.logFormat)
+	if err = errors.Join(o.complete(), err); err != nil {
 		return usageError{err}
 	}
 	o.fitMemory(flags, memory.Find(os.DirFS("/")))
@@ -158,18 +160,14 @@ capitals, with _ for -. A flag goes before the variable, the variable before the
 default.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.read(cmd.Flags()); err != nil {
+			err := o.read(cmd.Flags(), cmd.ErrOrStderr())
+			if err != nil {
 				return err
 			}
-			log, err := newLogger(cmd.ErrOrStderr(), o.logLevel, o.logFormat)
-			if err != nil {
+			if err = o.config.Check(); err != nil {
 				return usageError{err}
 			}
-			o.config.Log = log
-			if err := o.config.Check(); err != nil {
-				return usageError{err}
-			}
-			if o.config.Supervisor, err = systemd.Open(log); err != nil {
+			if o.config.Supervisor, err = systemd.Open(o.config.Log); err != nil {
 				return usageError{err}
 			}
 			return run(o.config)

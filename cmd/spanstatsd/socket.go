@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"strconv"
 	"strings"
 
@@ -29,28 +31,28 @@ func (o *socketOptions) addFlags(f *pflag.FlagSet, in *ingest.Config) {
 }
 
 // complete turns them into ingest's configuration.
-func (o *socketOptions) complete(in *ingest.Config) (err error) {
-	if in.Socket.Mode, err = parseMode("socket-mode", o.mode); err != nil {
-		return err
-	}
-	if in.Socket.Owner, err = parseOwner("socket-owner", o.owner); err != nil {
-		return err
-	}
-	if o.directoryMode != "" {
-		if in.Socket.DirectoryMode, err = parseMode("directory-mode", o.directoryMode); err != nil {
-			return err
-		}
-	}
-	if in.Socket.DirectoryOwner, err = parseOwner("directory-owner", o.directoryOwner); err != nil {
-		return err
-	}
+func (o *socketOptions) complete(in *ingest.Config) error {
+	var badMode, badOwner, badUID error
+	in.Socket.Mode, badMode = parseMode("socket-mode", o.mode)
+	in.Socket.Owner, badOwner = parseOwner("socket-owner", o.owner)
 	for _, uid := range o.allow {
-		if uint64(uid) > 1<<32-1 {
-			return fmt.Errorf("parse --allow-uid: %d is no user's number", uid)
+		if uint64(uid) > math.MaxUint32 {
+			badUID = fmt.Errorf("parse --allow-uid: %d is no user's number", uid)
 		}
 		in.AllowUIDs = append(in.AllowUIDs, uint32(uid))
 	}
-	return nil
+	return errors.Join(badMode, badOwner, setDirectory(&in.Socket, o.directoryMode, o.directoryOwner), badUID)
+}
+
+// setDirectory reads what the directory is to have; nothing leaves it as it is.
+func setDirectory(s *socket.Config, mode, owner string) (err error) {
+	if mode != "" {
+		if s.DirectoryMode, err = parseMode("directory-mode", mode); err != nil {
+			return err
+		}
+	}
+	s.DirectoryOwner, err = parseOwner("directory-owner", owner)
+	return err
 }
 
 func parseMode(flag, text string) (fs.FileMode, error) {
@@ -81,7 +83,7 @@ func parseOwner(flag, text string) (*socket.Owner, error) {
 // container that is gone before the daemon starts.
 func newPrepareCommand() *cobra.Command {
 	var owner, mode string
-	socket := ingest.DefaultConfig().Socket
+	directory := ingest.DefaultConfig().Socket
 	cmd := &cobra.Command{
 		Use:   "prepare",
 		Short: "Make the socket's directory and give it to the daemon's user",
@@ -89,21 +91,18 @@ func newPrepareCommand() *cobra.Command {
 a daemon that runs as another user. This needs root, or the capability to change
 owners; the daemon itself then needs neither.`,
 		Args: noArguments,
-		RunE: func(*cobra.Command, []string) (err error) {
-			if socket.DirectoryMode, err = parseMode("directory-mode", mode); err != nil {
+		RunE: func(*cobra.Command, []string) error {
+			if err := setDirectory(&directory, mode, owner); err != nil {
 				return usageError{err}
 			}
-			if socket.DirectoryOwner, err = parseOwner("directory-owner", owner); err != nil {
-				return usageError{err}
-			}
-			if err := socket.PrepareDirectory(); err != nil {
+			if err := directory.PrepareDirectory(); err != nil {
 				return fmt.Errorf("prepare directory: %w", err)
 			}
 			return nil
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&socket.Path, "socket", socket.Path, "Unix socket that the daemon will listen on")
+	f.StringVar(&directory.Path, "socket", directory.Path, "Unix socket that the daemon will listen on")
 	f.StringVar(&mode, "directory-mode", "0755", "permissions of its directory, octal")
 	f.StringVar(&owner, "directory-owner", "65532:65532", "owner of its directory, UID:GID")
 	return cmd

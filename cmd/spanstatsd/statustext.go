@@ -79,8 +79,8 @@ func (t *statusText) books() {
 	row("│ ├ ", "flushed", b.Flushed, func(s *health.Status) uint64 { return s.Books.Flushed }, "")
 	row("│ ├ ", "held", b.Held, func(s *health.Status) uint64 { return s.Books.Held },
 		t.dim(fmt.Sprintf("%s in tables, %s in payloads", count(b.HeldInTables), count(b.HeldInPayloads))))
-	row("│ └ ", "unsent", b.Unsent, func(s *health.Status) uint64 { return s.Books.Unsent }, t.reasons(b.UnsentBy))
-	row("└ ", "dropped", b.DroppedTotal(), func(s *health.Status) uint64 { return s.Books.DroppedTotal() }, t.reasons(b.Dropped))
+	row("│ └ ", "unsent", b.Unsent, func(s *health.Status) uint64 { return s.Books.Unsent }, t.warn(nonZeroCounts(b.UnsentBy)))
+	row("└ ", "dropped", b.DroppedTotal(), func(s *health.Status) uint64 { return s.Books.DroppedTotal() }, t.warn(nonZeroCounts(b.Dropped)))
 	t.besides("collapsed", t.now.Collapsed)
 	t.besides("lost by tracers", t.now.ClientLost)
 }
@@ -106,9 +106,6 @@ func (t *statusText) transit(b *health.Books) string {
 	}
 	return t.dim(count(b.InTransit) + " on their way through the rings")
 }
-
-// reasons lists those that are not 0.
-func (t *statusText) reasons(by map[string]uint64) string { return t.warn(nonZeroCounts(by)) }
 
 // nonZeroCounts lists the counts of reasons that are not 0.
 func nonZeroCounts(by map[string]uint64) string {
