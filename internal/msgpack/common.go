@@ -19,12 +19,15 @@ func CommonStr(b []byte, at int) (t Text, next int) {
 	if at < 0 || at > len(b)-Ahead {
 		return t, 0
 	}
-	n, most := int(b[at]-FixStr), 31
-	if b[at] == Str8 {
+	n := int(b[at] - FixStr)
+	if n > 31 {
+		if b[at] != Str8 {
+			return t, 0
+		}
 		at++
-		n, most = int(b[at]), 255
+		n = int(b[at])
 	}
-	if next = at + 1 + n; n > most || next > len(b) {
+	if next = at + 1 + n; next > len(b) {
 		return t, 0
 	}
 	return Text{uint32(at + 1), uint32(n)}, next

@@ -1,9 +1,6 @@
 package traces
 
 import (
-	"encoding/binary"
-	"strings"
-
 	"github.com/spanstatsd/spanstatsd/internal/msgpack"
 )
 
@@ -76,51 +73,29 @@ var fieldsByName, fieldsByNumber = func() (*nameTable, [32]field) {
 	return newNameTable(names), numbers
 }()
 
-// writtenName is a name as it is nearly always written, head and all, in two words, and
-// which bits of them are its own. It has at most sixteen bytes.
-type writtenName struct {
-	n             int
-	first, second uint64
-	own, ownOf2nd uint64
-}
+// fieldRoom is more than there are fields, and a power of two.
+const fieldRoom = 32
 
-// writtenNames are those of the fields. Where there is no name, there is what begins none.
-var writtenNames = func() (all [len(spanFields)]writtenName) {
+// writtenNames are the names of the fields as they are nearly always written, head and
+// all, in no more than sixteen bytes. Where there is no name, there is what begins none.
+var writtenNames = func() (all [fieldRoom]struct {
+	head head
+	n    int
+},
+) {
 	for f, called := range spanFields {
 		lead := byte(msgpack.Unused)
 		if called.name != "" {
 			lead = msgpack.FixStr | byte(len(called.name))
 		}
 		written := string([]byte{lead}) + called.name
-		w := writtenName{n: len(written)}
-		w.first, w.second = twoWords(written)
-		w.own, w.ownOf2nd = twoWords(strings.Repeat("\xff", len(written)))
-		all[f] = w
+		all[f].head, all[f].n = headOf(written), len(written)
 	}
 	return all
 }()
 
-// twoWords are sixteen bytes, with zeros behind a shorter text.
-func twoWords(text string) (first, second uint64) {
-	var room [16]byte
-	copy(room[:], text)
-	return binary.LittleEndian.Uint64(room[:8]), binary.LittleEndian.Uint64(room[8:])
-}
-
-// isAt reports whether the name is written at a place of the body. Near the end of the
-// body it does not look.
-func (w *writtenName) isAt(body []byte, at int) bool {
-	if at < 0 || at > len(body)-16 {
-		return false
-	}
-	first, second := binary.LittleEndian.Uint64(body[at:at+8]), binary.LittleEndian.Uint64(body[at+8:at+16])
-	return first&w.own == w.first && second&w.ownOf2nd == w.second
-}
-
 // fieldNamed is the field of a name.
-func fieldNamed(body []byte, name msgpack.Text) field {
-	return field(fieldsByName.find(body, name))
-}
+func fieldNamed(name []byte) field { return field(fieldsByName.find(name)) }
 
 // fieldNumbered is the field of a number.
 func fieldNumbered(number uint64) field {

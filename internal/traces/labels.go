@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/spanstatsd/spanstatsd/client/rules"
-	"github.com/spanstatsd/spanstatsd/internal/msgpack"
 )
 
 // label is the number of a tag that a rule asks for. 0 is every other tag.
@@ -117,9 +116,7 @@ func newLabels(peerTags []string) (*labels, bool) {
 }
 
 // find returns the number of a tag's name, labelOther where no rule asks for it.
-func (l *labels) find(body []byte, name msgpack.Text) label {
-	return label(l.table.find(body, name))
-}
+func (l *labels) find(name []byte) label { return label(l.table.find(name)) }
 
 // keyOf are the labels that the key of a span of that kind is made of.
 func (l *labels) keyOf(k kind) (set labelSet) {

@@ -43,6 +43,17 @@ func TestCountersKeepTheirPromise(t *testing.T) {
 	}
 }
 
+// TestLimitsGoByTheBodyAlone: a counter that has met a longer body takes no more of a shorter
+// one than a new counter does.
+func TestLimitsGoByTheBodyAlone(t *testing.T) {
+	c, w := NewCounter(), policyOf(t)
+	for _, length := range []int{1 << 20, 64 << 10} {
+		if c.Count(FormatV05, greedy(length)["tags"], "go", false, w) == nil {
+			t.Errorf("%d bytes of tags were counted", length)
+		}
+	}
+}
+
 // array32 begins an array, or a map with another lead.
 func array32(lead byte, n int) []byte {
 	return binary.BigEndian.AppendUint32([]byte{lead}, uint32(n))

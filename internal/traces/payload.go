@@ -26,7 +26,7 @@ type payload struct {
 
 	// following is, by field, the one that came after it in the last span: a tracer writes
 	// all spans in one order, so that is the one that is tried first.
-	following [len(spanFields)]field
+	following [fieldRoom]field
 
 	said     [maxLabels]uint64 // by label, the bits of the tag that was read last
 	ofTrace  ofTrace           // of the trace that is being read

@@ -54,7 +54,7 @@ func (p *payload) numberOf(s msgpack.Text) (number int, isNew bool) {
 		}
 		slot = p.slot(s.Of(p.body))
 	}
-	if p.addString(s, p.labels.find(p.body, s)) {
+	if p.addString(s, p.labels.find(s.Of(p.body))) {
 		*slot = uint32(number + 1)
 	}
 	return number, true

@@ -31,14 +31,15 @@ func (p *payload) namedSpan() *record {
 	rec := p.add(kindInternal)
 	f := fieldOther
 	n, at := p.Map(), p.At()
-	for ; n > 0 && !p.Failed(); n-- {
-		expected := &p.following[f]
+	for body := p.body; n > 0 && !p.Failed(); n-- {
+		expected := &p.following[f%fieldRoom]
 		f = *expected
-		if name := &writtenNames[f]; name.isAt(p.body, at) {
+		name := &writtenNames[f%fieldRoom]
+		if at <= len(body)-headLen && headAt((*[headLen]byte)(body[at:]), name.n) == name.head {
 			at += name.n
 		} else {
 			p.Seek(at)
-			f = fieldNamed(p.body, p.fieldName())
+			f = fieldNamed(p.fieldName().Of(body))
 			*expected, at = f, p.At()
 		}
 		at = p.readField(rec, f, at)

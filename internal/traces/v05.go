@@ -21,7 +21,7 @@ func (p *payload) dictionary() {
 	var seen [maxLabels]bool
 	for n := p.Array(); n > 0 && !p.Failed(); n-- {
 		s := p.looseText()
-		l := p.labels.find(p.body, s)
+		l := p.labels.find(s.Of(p.body))
 		if l != labelOther && seen[l] {
 			p.Fail()
 		}

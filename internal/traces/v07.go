@@ -63,7 +63,7 @@ func (p *payload) tagsV07(own *facts) {
 		if own == nil || p.Failed() {
 			continue
 		}
-		switch p.labels.find(p.body, key) {
+		switch p.labels.find(key.Of(p.body)) {
 		case labelCommit:
 			own.commit = value
 		case labelProcessTags:

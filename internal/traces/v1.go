@@ -153,22 +153,6 @@ func (p *payload) triples() int {
 	return n / 3
 }
 
-// statedValue reads the value of an attribute, behind its type.
-func (p *payload) statedValue(at int) (kind kindOf, bits uint64, next int) {
-	if at < len(p.body) && p.body[at] == 1 {
-		value, next := p.text(at + 1)
-		return isText, bitsOf(value), next
-	}
-	if at < len(p.body) && p.body[at] == 3 {
-		if bits, next = msgpack.CommonNumber(p.body, at+1); next == at+1+msgpack.Ahead { // an integer is none
-			return isNumber, bits, next
-		}
-	}
-	p.Seek(at)
-	t := p.anyValue(0)
-	return t.kind, t.bits, p.At()
-}
-
 // otherAttributes reads those of something else than a span. They are good until the next
 // tag is read.
 func (p *payload) otherAttributes() []tag {

@@ -36,19 +36,7 @@ func (p *payload) anyText() msgpack.Text {
 	return p.looseText()
 }
 
-// label reads the name of a tag.
-func (p *payload) label(at int) (l label, next int) {
-	if p.isByName() {
-		if name, next := msgpack.CommonStr(p.body, at); next != 0 {
-			return p.labels.find(p.body, name), next
-		}
-	} else if n, next := msgpack.CommonUint(p.body, at); next != 0 && n < uint64(len(p.numbers)) {
-		return p.numbers[n], next
-	}
-	p.Seek(at)
-	return p.anyLabel(), p.At()
-}
-
+// anyLabel reads the name of a tag.
 func (p *payload) anyLabel() label {
 	switch p.format {
 	case FormatV05:
@@ -56,7 +44,7 @@ func (p *payload) anyLabel() label {
 	case FormatV1:
 		return p.streamedLabel()
 	}
-	return p.labels.find(p.body, p.looseText())
+	return p.labels.find(p.looseText().Of(p.body))
 }
 
 // id reads an identifier, which some languages write as a signed number.
@@ -90,8 +78,8 @@ func (p *payload) time(at int) (v uint64, next int) {
 // isError reads the error of a span, which is no more than 32 bits. What a negative one
 // means depends on the format, and no tracer writes it.
 func (p *payload) isError(at int) (is bool, next int) {
-	if at < len(p.body) && p.body[at] == 0 && p.format != FormatV1 { // as nearly always
-		return false, at + 1
+	if v, next := msgpack.CommonInt(p.body, at); next != 0 && v <= math.MaxInt32 && p.format != FormatV1 {
+		return v != 0, next
 	}
 	p.Seek(at)
 	if p.format == FormatV1 {
@@ -106,20 +94,18 @@ func (p *payload) isError(at int) (is bool, next int) {
 }
 
 // numberBits reads an integer or a float64 as the bits of a float64, or nothing.
-func (p *payload) numberBits(at int) (bits uint64, next int) {
-	if bits, next = msgpack.CommonNumber(p.body, at); next != 0 {
-		return bits, next
+func (p *payload) numberBits() uint64 {
+	switch {
+	case p.Lead() == msgpack.Float64:
+		return math.Float64bits(p.Float())
+	case p.IsNil():
+		return 0
 	}
-	p.Seek(at)
-	if p.Lead() == msgpack.Float64 {
-		bits = math.Float64bits(p.Float())
-	} else if !p.IsNil() {
-		v, isNegative := p.Integer()
-		if bits = math.Float64bits(float64(v)); isNegative {
-			bits = math.Float64bits(float64(int64(v)))
-		}
+	v, isNegative := p.Integer()
+	if isNegative {
+		return math.Float64bits(float64(int64(v)))
 	}
-	return bits, p.At()
+	return math.Float64bits(float64(v))
 }
 
 // looseText reads what the older formats take for a string: one, bytes, or nothing.
