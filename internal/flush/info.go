@@ -87,8 +87,8 @@ type tagFilters struct {
 
 func (f tagFilters) any() bool { return len(f.Require)+len(f.Reject) > 0 }
 
-// Features is what the agent wants of statistics. What has a name here is said so in
-// its /info.
+// Features is what the agent wants of statistics. A field with a JSON name is that field
+// of its /info.
 type Features struct {
 	Stats              bool     `json:"-"` // whether it wants any
 	PeerTags           []string `json:"peer_tags"`
