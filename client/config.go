@@ -13,11 +13,7 @@ const (
 	// listens, for a Config that does not.
 	SocketEnv = "SPANSTATSD_SOCKET"
 
-	defaultSocket      = "/var/run/spanstatsd/spans.sock"
 	defaultBufferBytes = 4 << 20
-	defaultMaxAge      = 100 * time.Millisecond
-	defaultMaxBackoff  = 5 * time.Second
-	defaultMaxAway     = time.Minute
 
 	// minBuffers is one to fill while another one is being sent.
 	minBuffers = 2
@@ -55,12 +51,12 @@ type Config struct {
 
 // complete fills in the defaults and says what cannot work.
 func (c Config) complete() (Config, error) {
-	c.Socket = cmp.Or(c.Socket, os.Getenv(SocketEnv), defaultSocket)
+	c.Socket = cmp.Or(c.Socket, os.Getenv(SocketEnv), "/var/run/spanstatsd/spans.sock")
 	c.Name = cmp.Or(c.Name, "spanstatsd-go")
 	c.BufferBytes = cmp.Or(c.BufferBytes, defaultBufferBytes)
-	c.MaxAge = cmp.Or(c.MaxAge, defaultMaxAge)
-	c.MaxBackoff = cmp.Or(c.MaxBackoff, defaultMaxBackoff)
-	c.MaxAway = cmp.Or(c.MaxAway, defaultMaxAway)
+	c.MaxAge = cmp.Or(c.MaxAge, 100*time.Millisecond)
+	c.MaxBackoff = cmp.Or(c.MaxBackoff, 5*time.Second)
+	c.MaxAway = cmp.Or(c.MaxAway, time.Minute)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
