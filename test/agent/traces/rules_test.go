@@ -43,7 +43,7 @@ func randomText(rnd *rand.Rand) string {
 }
 
 func randomNumber(rnd *rand.Rand) float64 {
-	return pick(rnd, 0, 1, -1, 2, 0.5, 200, 404, 404.5, 99, 600, 4294967295, 4294967296, -0.0, 1e300, math.Inf(1), math.NaN())
+	return pick(rnd, 0, 1, -1, 2, 0.5, 200, 404, 404.5, 99, 600, 4294967295, 4294967296, math.Copysign(0, -1), 1e300, math.Inf(1), math.NaN())
 }
 
 // statusTags are where a status may stand.
