@@ -195,17 +195,22 @@ func TestBenchTraces(t *testing.T) {
 	}
 }
 
-// The profile is one that the compiler, or a person, can read.
+// The profile is one that the compiler, or a person, can read, of every kind of workload.
 func TestBenchProfile(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "cpu")
-	measured(t, "--for=2s", "--rate=1000", "--profile="+path)
-	profile, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.HasPrefix(profile, []byte("\x1f\x8b")) {
-		t.Errorf("what was written is no profile: %.100q", profile)
+	for _, workload := range []string{"stable", bench.Traces} {
+		t.Run(workload, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "cpu")
+			measured(t, "--workload="+workload, "--for=2s", "--rate=1000", "--profile="+path)
+			profile, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.HasPrefix(profile, []byte("\x1f\x8b")) {
+				t.Errorf("what was written is no profile: %.100q", profile)
+			}
+		})
 	}
 }
 

@@ -56,10 +56,14 @@ func (r *run) runTraces(ctx context.Context) (*Report, error) {
 		run: r, recording: recording, counter: traces.NewCounter(), policy: defaultPolicy(),
 		loads: [2]load{{did: newResult()}, {did: newResult(), isCounted: true}},
 	}
+	profiled := r.profile(ctx)
 	for round := 0; round <= tracesRounds && t.goesOn(ctx); round++ {
 		if err := t.round(ctx, round > 0); err != nil {
 			return nil, err
 		}
+	}
+	if err := <-profiled; err != nil {
+		r.report.fault(err)
 	}
 	if len(t.loads[1].turns) == 0 {
 		return nil, fmt.Errorf("measure traces: it ended before a round was over: %q", t.report.Faults)
