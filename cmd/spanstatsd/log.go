@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 
+	"github.com/spanstatsd/spanstatsd/internal/logqueue"
 	"github.com/spf13/pflag"
 )
 
@@ -32,6 +33,9 @@ func newLogger(w io.Writer, level, format string) (*slog.Logger, error) {
 
 // isTerminal tells a terminal from a file or a pipe.
 func isTerminal(w io.Writer) bool {
+	if queue, ok := w.(*logqueue.Queue); ok {
+		w = queue.To()
+	}
 	file, ok := w.(*os.File)
 	if !ok {
 		return false

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/logqueue"
 )
 
 // Exit codes: 2 for a command line that can't be used, 3 for a daemon that does
@@ -23,9 +26,15 @@ func (u usageError) Unwrap() error { return u.error }
 
 func main() { os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr)) }
 
+// lastLines is how long the end of a process waits for its last lines to be read.
+const lastLines = time.Second
+
 // execute runs one command line and returns the exit code. An error is on stderr,
 // one line a reason; what a daemon or a file put into it can't act on a terminal.
-func execute(args []string, stdout, stderr io.Writer) int {
+// A stderr that nobody reads holds nothing up.
+func execute(args []string, stdout, to io.Writer) int {
+	stderr := logqueue.New(to)
+	defer stderr.Close(lastLines)
 	root := newRootCommand()
 	root.SetArgs(args)
 	root.SetOut(stdout)

@@ -13,6 +13,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	"github.com/spanstatsd/spanstatsd/internal/dump"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/logqueue"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/systemd"
@@ -80,7 +81,7 @@ func (o *runOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.config.HTTPAddr, "http-addr", o.config.HTTPAddr, "address of metrics, probes, /status and the page for a person at /")
 	f.StringVar(&o.config.WebConfigFile, "web-config-file", "", "TLS and basic auth of that address, a file in the Prometheus ecosystem's format")
 	f.BoolVar(&o.config.Debug, "debug", false, "answer what only a developer asks for: /debug/pprof")
-	f.DurationVar(&o.config.ShutdownGrace, "shutdown-grace", o.config.ShutdownGrace, "time to deliver everything after SIGTERM or SIGINT")
+	f.DurationVar(&o.config.ShutdownGrace, "shutdown-grace", o.config.ShutdownGrace, "time to deliver everything after SIGTERM, SIGINT or SIGHUP")
 	addLogFlags(f, &o.logLevel, &o.logFormat, "info")
 }
 
@@ -151,9 +152,9 @@ func newRunCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Run the daemon",
-		Long: `Run the daemon until SIGTERM or SIGINT. It then stops accepting, reads what
-tracers have already written, and delivers everything, the open bucket included,
-within --shutdown-grace. A second signal ends it at once.
+		Long: `Run the daemon until SIGTERM, SIGINT or SIGHUP. It then stops accepting, reads
+what tracers have already written, and delivers everything, the open bucket
+included, within --shutdown-grace. A second signal ends it at once.
 
 Every flag has an environment variable: SPANSTATSD_ and the flag's name in
 capitals, with _ for -. A flag goes before the variable, the variable before the
@@ -167,6 +168,12 @@ default.`,
 			if err = o.config.Check(); err != nil {
 				return usageError{err}
 			}
+			if queue, ok := cmd.ErrOrStderr().(*logqueue.Queue); ok {
+				o.config.LogLinesLost = queue.Lost
+				queue.OnLost(func(lines uint64) {
+					o.config.Log.Warn("log lines were lost: nobody read them in time", "lines", lines)
+				})
+			}
 			if o.config.Supervisor, err = systemd.Open(o.config.Log); err != nil {
 				return usageError{err}
 			}
@@ -177,11 +184,22 @@ default.`,
 	return cmd
 }
 
+// stopSignals is told of each signal that means an end. A terminal that closes is one,
+// unless it was set aside (nohup); a log's end that is gone is none.
+func stopSignals() chan os.Signal {
+	signal.Ignore(syscall.SIGPIPE)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(signals, syscall.SIGHUP)
+	}
+	return signals
+}
+
 // run holds the daemon until a signal. A second signal ends the process where
 // it stands, with what is not delivered lost.
 func run(config daemon.Config) error {
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	signals := stopSignals()
 	defer signal.Stop(signals)
 	if told := memory.Tell(config.MemoryLimit); told > 0 {
 		config.Log.Info("the collector was told of the memory limit", "limit", memory.Text(config.MemoryLimit.Bytes),

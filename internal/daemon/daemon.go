@@ -34,6 +34,7 @@ type Config struct {
 	ShutdownGrace time.Duration
 	Version       string
 	Log           *slog.Logger
+	LogLinesLost  func() uint64       // what Log could not write, or nil
 	Supervisor    *systemd.Supervisor // who started us and wants to hear how we are, or nil
 }
 
@@ -118,7 +119,7 @@ func (d *Daemon) makeRest(config Config) (err error) {
 			RetryBytes: config.Flush.RetryBytes,
 		},
 		Memory: config.Memory(), MemoryLimit: config.MemoryLimit,
-		Sources: d.sources, Log: config.Log,
+		Sources: d.sources, Log: config.Log, LogLinesLost: config.LogLinesLost,
 	})
 	if err != nil {
 		if d.apm != nil {

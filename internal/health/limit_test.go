@@ -1,43 +1,134 @@
 package health
 
 import (
+	"bufio"
 	"io"
 	"net"
+	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
-// TestCrowd fills the server with connections that say nothing: the next is
-// closed and counted, those inside are answered, and one that leaves makes room.
-func TestCrowd(t *testing.T) {
+// crowd fills the server with connections that sent what is given, oldest first.
+func crowd(t *testing.T, s *Server, sent string) (inside []net.Conn) {
+	t.Helper()
+	for range maxHTTPConnections {
+		inside = append(inside, dial(t, s, sent))
+	}
+	return inside
+}
+
+func dial(t *testing.T, s *Server, sent string) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", s.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if _, err := io.WriteString(conn, sent); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// unhurried is a server that waits for heads for ever.
+func unhurried(t *testing.T) *Server {
+	t.Helper()
 	s := newServer(t, Config{})
-	s.http.ReadHeaderTimeout, s.http.ReadTimeout = 0, 0 // they stay, however long it takes to fill it
+	s.http.ReadHeaderTimeout, s.http.ReadTimeout = 0, 0
 	s.Start()
-	open := func() net.Conn {
-		t.Helper()
-		conn, err := net.Dial("tcp", s.Addr())
-		if err != nil {
+	s.SetReady(true)
+	return s
+}
+
+// slowly is a server that answers a request with the header Slow when the channel is
+// closed or its sender leaves, and says that it has begun.
+func slowly(t *testing.T, end chan struct{}) (s *Server, began chan struct{}) {
+	t.Helper()
+	s = newServer(t, Config{})
+	s.http.ReadHeaderTimeout, s.http.ReadTimeout = 0, 0
+	began = make(chan struct{}, maxHTTPConnections)
+	answer := s.http.Handler
+	s.http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Slow") != "" {
+			began <- struct{}{}
+			select {
+			case <-end:
+			case <-r.Context().Done():
+			}
+		}
+		answer.ServeHTTP(w, r)
+	})
+	s.Start()
+	return s, began
+}
+
+const slowRequest = "GET /metrics HTTP/1.1\r\nHost: x\r\nSlow: 1\r\nConnection: close\r\n\r\n"
+
+// TestProbesGetThroughHalfSentRequests fills every connection with half of a request, and
+// then again and again: each probe is answered, and who waits longest gives way to it.
+func TestProbesGetThroughHalfSentRequests(t *testing.T) {
+	for _, half := range []string{"", "GET /livez HTT", "GET /metrics HTTP/1.1\r\nHost: x\r\n"} {
+		s := unhurried(t)
+		inside := crowd(t, s, half)
+		for range 10 {
+			if response, body := get(t, s, "/livez", nil); response.StatusCode != http.StatusOK {
+				t.Fatalf("a probe beside %q: %s %s", half, response.Status, body)
+			}
+			dial(t, s, half)
+		}
+		if s.connections.refused() == 0 {
+			t.Error("nobody gave way")
+		}
+		if _, err := bufio.NewReader(inside[0]).ReadByte(); err == nil {
+			t.Error("the oldest got an answer to half a request")
+		}
+	}
+}
+
+// TestWhoIsAnsweredDoesNotGiveWay holds one answer back while half-sent requests flood the
+// address: it is finished. What gave way is counted.
+func TestWhoIsAnsweredDoesNotGiveWay(t *testing.T) {
+	end := make(chan struct{})
+	s, began := slowly(t, end)
+	slow := dial(t, s, slowRequest)
+	<-began
+	crowd(t, s, "GET")
+	get(t, s, "/livez", nil)
+	close(end)
+	text, err := io.ReadAll(slow)
+	if refused := "\nspanstatsd_http_refused_total "; err != nil || !strings.Contains(string(text), refused) || strings.Contains(string(text), refused+"0\n") {
+		t.Errorf("%v: %.300s", err, text)
+	}
+}
+
+// TestAnsweredConnectionsGiveWayInTheEnd fills every connection with an answer that is not
+// over: a probe gets through all the same.
+func TestAnsweredConnectionsGiveWayInTheEnd(t *testing.T) {
+	s, began := slowly(t, nil)
+	crowd(t, s, slowRequest)
+	for range maxHTTPConnections {
+		<-began
+	}
+	if response, _ := get(t, s, "/livez", nil); response.StatusCode != http.StatusOK {
+		t.Error(response.Status)
+	}
+}
+
+// TestConnectionsAreForgotten: what has ended takes no room.
+func TestConnectionsAreForgotten(t *testing.T) {
+	s := unhurried(t)
+	for range 2 * maxHTTPConnections {
+		conn := dial(t, s, "GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+		if err := conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { conn.Close() })
-		return conn
+		if text, err := io.ReadAll(conn); err != nil || !strings.Contains(string(text), "200 OK") {
+			t.Fatalf("%v: %s", err, text)
+		}
 	}
-	var inside []net.Conn
-	for range maxHTTPConnections {
-		inside = append(inside, open())
-	}
-	if answer, _ := io.ReadAll(open()); len(answer) > 0 || s.refused.Load() != 1 {
-		t.Errorf("one too many got %q, %d are refused", answer, s.refused.Load())
-	}
-	ask := func(conn net.Conn) string {
-		_, _ = io.WriteString(conn, "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-		answer, _ := io.ReadAll(conn)
-		return string(answer)
-	}
-	if answer := ask(inside[0]); !strings.Contains(answer, "\nspanstatsd_http_refused_total 1\n") {
-		t.Errorf("who is inside got %.200q", answer)
-	}
-	for answer := ""; answer == ""; { // the server closes its end when it likes
-		answer = ask(open())
+	if n := s.connections.refused(); n != 0 {
+		t.Errorf("%d gave way, though each had ended", n)
 	}
 }

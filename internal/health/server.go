@@ -33,6 +33,7 @@ type Config struct {
 	Settings      []Setting // what the daemon runs with
 	Sources       Sources
 	Log           *slog.Logger
+	LogLinesLost  func() uint64
 }
 
 // Limits are the bounds that status shows beside what is used of them.
@@ -50,15 +51,18 @@ type Server struct {
 	started  time.Time
 	listener net.Listener
 	http     *http.Server
-	open     atomic.Int64 // connections
-	refused  atomic.Uint64
 	ready    atomic.Bool
 	opened   atomic.Bool // was ready once
 	served   chan struct{}
+
+	connections connections
 }
 
 // New opens the address. Nothing is answered before Start.
 func New(config Config) (*Server, error) {
+	if config.LogLinesLost == nil {
+		config.LogLinesLost = func() uint64 { return 0 }
+	}
 	if err := web.Validate(config.WebConfigFile); err != nil {
 		return nil, fmt.Errorf("read web config file: %w; mend the file of --web-config-file, or leave the flag out", err)
 	}
@@ -70,8 +74,9 @@ func New(config Config) (*Server, error) {
 	s.http = &http.Server{
 		Handler: s.routes(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
 		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
-		ErrorLog: slog.NewLogLogger(config.Log.Handler(), slog.LevelDebug), ConnState: s.limitConnections,
+		ErrorLog: slog.NewLogLogger(config.Log.Handler(), slog.LevelDebug),
 	}
+	s.connections.attach(s.http)
 	if config.Debug {
 		s.http.WriteTimeout = 2 * time.Minute // for a profile of the usual 30 seconds, and a few more
 	}
@@ -82,7 +87,7 @@ func New(config Config) (*Server, error) {
 func (s *Server) routes() *http.ServeMux {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
-		&collector{s.config.Sources, s.config.Version, s.config.Memory.Total, s.config.MemoryLimit, s.refused.Load},
+		&collector{s.config.Sources, s.config.Version, s.config.Memory.Total, s.config.MemoryLimit, s.connections.refused, s.config.LogLinesLost},
 		// Of the garbage collector, its CPU time too, which the metrics by default do not say.
 		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{
 			Matcher: regexp.MustCompile(`^/cpu/classes/gc/total:cpu-seconds$`),
@@ -104,25 +109,6 @@ func (s *Server) routes() *http.ServeMux {
 		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	}
 	return mux
-}
-
-// maxHTTPConnections bounds connections: probes, scrapes and people are a handful.
-// Each costs some tens of KiB, and nothing else bounds how many a process beside us
-// opens.
-const maxHTTPConnections = 256
-
-// limitConnections closes connections beyond the limit. It does not make them wait,
-// since they might wait for others that never end.
-func (s *Server) limitConnections(conn net.Conn, state http.ConnState) {
-	switch state {
-	case http.StateNew:
-		if s.open.Add(1) > maxHTTPConnections {
-			s.refused.Add(1)
-			conn.Close()
-		}
-	case http.StateClosed, http.StateHijacked:
-		s.open.Add(-1)
-	}
 }
 
 // Addr is where it listens, with the port that was chosen if none was given.

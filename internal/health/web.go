@@ -1,8 +1,12 @@
 package health
 
 import (
+	"crypto/tls"
+	"errors"
+	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 
 	"github.com/prometheus/exporter-toolkit/web"
 )
@@ -10,13 +14,18 @@ import (
 // serve answers until Close, behind what the web config file asks for.
 func (s *Server) serve() error {
 	if s.config.WebConfigFile == "" {
+		s.http.Handler = s.connections.watch(s.http.Handler)
 		return s.http.Serve(s.listener)
 	}
-	probed := &probedListener{Listener: s.listener, server: s.http, open: s.http.Handler}
-	return web.Serve(probed, s.http, &web.FlagConfig{WebConfigFile: &s.config.WebConfigFile}, s.config.Log)
+	guarded := &guardedListener{
+		Listener: s.listener, server: s.http, connections: &s.connections, log: s.config.Log,
+		file: s.config.WebConfigFile, open: s.http.Handler,
+	}
+	defer guarded.end()
+	return web.Serve(guarded, s.http, &web.FlagConfig{WebConfigFile: &s.config.WebConfigFile}, s.config.Log)
 }
 
-// probedListener keeps the probes outside of the password. A kubelet has none,
+// guardedListener keeps the probes outside of the password. A kubelet has none,
 // and can't be given one without writing it into the pod; what it learns is one
 // word. TLS, and client certificates where the file asks for them, hold for the
 // probes too.
@@ -24,24 +33,132 @@ func (s *Server) serve() error {
 // The toolkit puts its own handler before ours just before it begins to accept,
 // in the same goroutine. So the first Accept is where ours can be put before
 // both, and before any connection can see the handler.
-type probedListener struct {
+//
+// The toolkit reads the file again for each connection. A file that can't be used any
+// more would end every TLS handshake, and a kubelet then the daemon; so meanwhile a
+// server of its own takes connections, which answers probes and nothing else, with
+// the last certificate that could be used.
+type guardedListener struct {
 	net.Listener
-	server *http.Server
-	open   http.Handler // ours, without a password
-	placed bool
+	server      *http.Server
+	connections *connections
+	log         *slog.Logger
+	file        string
+	open        http.Handler // ours, without a password
+	placed      bool
+	isBroken    bool
+	spare       *http.Server // for probes; nil without TLS
+	toSpare     chan net.Conn
 }
 
-func (l *probedListener) Accept() (net.Conn, error) {
+func (l *guardedListener) Accept() (net.Conn, error) {
 	if !l.placed {
 		l.placed = true
-		guarded := l.server.Handler
-		l.server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == "/livez" || r.URL.Path == "/readyz" {
-				l.open.ServeHTTP(w, r)
-				return
-			}
-			guarded.ServeHTTP(w, r)
-		})
+		l.server.Handler = l.connections.watch(probesFirst(l.open, l.server.Handler))
+		l.prepareSpare()
 	}
-	return l.Listener.Accept()
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil || l.spare == nil || !l.broken() {
+			return conn, err
+		}
+		l.toSpare <- conn
+	}
 }
+
+// probesFirst has probes answered by one handler and all else by another.
+func probesFirst(open, guarded http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/livez" || r.URL.Path == "/readyz" {
+			open.ServeHTTP(w, r)
+			return
+		}
+		guarded.ServeHTTP(w, r)
+	})
+}
+
+// prepareSpare starts the server for probes, where the file asks for TLS.
+func (l *guardedListener) prepareSpare() {
+	if config := l.server.TLSConfig; config == nil || config.GetCertificate == nil {
+		return // a broken file then ends no connection, and probes do not need it
+	}
+	config := l.server.TLSConfig.Clone()
+	config.GetConfigForClient = nil
+	config.GetCertificate = lastGood(config.GetCertificate)
+	config.NextProtos = nil
+	unusable := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "the file of --web-config-file can't be used any more; the daemon's log says why", http.StatusInternalServerError)
+	})
+	l.toSpare = make(chan net.Conn)
+	l.spare = &http.Server{
+		Handler: l.connections.watch(probesFirst(l.open, unusable)), TLSConfig: config,
+		ReadHeaderTimeout: l.server.ReadHeaderTimeout, ReadTimeout: l.server.ReadTimeout, WriteTimeout: l.server.WriteTimeout,
+		MaxHeaderBytes: l.server.MaxHeaderBytes, ErrorLog: l.server.ErrorLog,
+		ConnState: l.server.ConnState, ConnContext: l.server.ConnContext,
+	}
+	l.spare.SetKeepAlivesEnabled(false) // the next connection may find the file mended
+	go l.spare.ServeTLS(&handedListener{addr: l.Addr(), conns: l.toSpare, closed: make(chan struct{})}, "", "")
+}
+
+// lastGood remembers the last certificate that could be read. The first was read when
+// the server began.
+func lastGood(read func(*tls.ClientHelloInfo) (*tls.Certificate, error)) func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	var mu sync.Mutex
+	last, _ := read(nil)
+	return func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		certificate, err := read(hello)
+		switch {
+		case err == nil:
+			last = certificate
+		case last == nil:
+			return nil, err
+		}
+		return last, nil
+	}
+}
+
+// broken says whether the file can't be used, and logs when that changes.
+func (l *guardedListener) broken() bool {
+	err := web.Validate(l.file)
+	switch broken := err != nil; {
+	case broken && !l.isBroken:
+		l.log.Error("the web config file can't be used any more: only probes are answered until it is mended", "file", l.file, "error", err)
+	case !broken && l.isBroken:
+		l.log.Info("the web config file can be used again", "file", l.file)
+	}
+	l.isBroken = err != nil
+	return l.isBroken
+}
+
+// end closes what the server for probes still answers.
+func (l *guardedListener) end() {
+	if l.spare != nil {
+		l.spare.Close()
+	}
+}
+
+// handedListener accepts the connections that it is handed.
+type handedListener struct {
+	addr   net.Addr
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (l *handedListener) Accept() (net.Conn, error) {
+	select {
+	case conn := <-l.conns:
+		return conn, nil
+	case <-l.closed:
+		return nil, errors.New("accept: the listener is closed")
+	}
+}
+
+func (l *handedListener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+func (l *handedListener) Addr() net.Addr { return l.addr }

@@ -1,6 +1,7 @@
 package health
 
 import (
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -99,6 +100,54 @@ func TestTLS(t *testing.T) {
 			t.Error("answers without TLS, too")
 		}
 	}
+}
+
+// TestProbesGetThroughABrokenWebConfig breaks the file or its certificate after the start:
+// probes are answered, under TLS with the last certificate, all else is an error, and a
+// file that is mended is used again.
+func TestProbesGetThroughABrokenWebConfig(t *testing.T) {
+	certificate, key := selfSigned(t)
+	encrypted := "tls_server_config:\n  cert_file: " + certificate + "\n  key_file: " + key + "\n" + users
+	for what, c := range map[string]struct{ scheme, good, broken string }{
+		"password": {"http", users, ""}, "tls": {"https", encrypted, ""}, "certificate": {"https", encrypted, certificate},
+	} {
+		t.Run(what, func(t *testing.T) {
+			file := webConfig(t, c.good)
+			s := startServer(t, Config{WebConfigFile: file})
+			broken := cmp.Or(c.broken, file)
+			good, err := os.ReadFile(broken)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, step := range []struct {
+				text   []byte
+				status int
+			}{{good, http.StatusUnauthorized}, {[]byte("no: [sense"), http.StatusInternalServerError}, {good, http.StatusUnauthorized}} {
+				if err := os.WriteFile(broken, step.text, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				for path, want := range map[string]int{"/livez": http.StatusOK, "/readyz": http.StatusOK, "/status": step.status} {
+					if status := statusOf(t, c.scheme+"://"+s.Addr()+path); status != want {
+						t.Errorf("%.10s: %s: %d, want %d", step.text, path, status, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+// statusOf asks over a connection of its own, whatever the certificate.
+func statusOf(t *testing.T, url string) int {
+	t.Helper()
+	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	defer client.CloseIdleConnections()
+	response, err := client.Get(url)
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	response.Body.Close()
+	return response.StatusCode
 }
 
 // TestUnusableWebConfig is refused before anything listens.
