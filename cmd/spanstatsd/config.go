@@ -23,7 +23,8 @@ func newConfigCommand() *cobra.Command {
 		Short: "Show what run would run with, and where each value comes from",
 		Long: `Show every value that run would run with, given the same flags in the same
 environment, and where it comes from: a flag, an environment variable, the
-default, or memory, which has a default made smaller so that all of them fit.
+default, or memory or descriptors, which have a default made smaller so that all
+of them fit.
 --check starts nothing and names everything that is unusable.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -74,8 +75,8 @@ func shownOrigin(s health.Setting) string {
 	switch {
 	case s.Variable != "":
 		return "environment, " + printable(s.Variable)
-	case s.Origin == health.FromMemory:
-		return "memory, instead of " + s.Default
+	case s.Origin == health.FromMemory || s.Origin == health.FromDescriptors:
+		return s.Origin + ", instead of " + s.Default
 	}
 	return s.Origin
 }

@@ -62,7 +62,10 @@ const fromVariable = "spanstatsd_from_variable"
 
 // forMemory is that of a flag whose default was made smaller; its value is what
 // sets the limit.
-const forMemory = "spanstatsd_for_memory"
+const (
+	forMemory      = "spanstatsd_for_memory"
+	forDescriptors = "spanstatsd_for_descriptors"
+)
 
 // annotate notes what a flag's value came from.
 func annotate(f *pflag.Flag, kind, from string) {
@@ -78,6 +81,8 @@ func setting(f *pflag.Flag) health.Setting {
 	switch variable := f.Annotations[fromVariable]; {
 	case variable != nil:
 		s.Origin, s.Variable = health.FromEnvironment, variable[0]
+	case f.Annotations[forDescriptors] != nil:
+		s.Origin = health.FromDescriptors
 	case f.Annotations[forMemory] != nil:
 		s.Origin = health.FromMemory
 	case f.Changed:

@@ -143,6 +143,7 @@ func (o *runOptions) read(flags *pflag.FlagSet, logTo io.Writer) (err error) {
 		return usageError{err}
 	}
 	o.fitMemory(flags, memory.Find(os.DirFS("/")))
+	o.fitDescriptors(flags, descriptorLimit())
 	o.config.Settings = o.settings(flags)
 	return nil
 }

@@ -84,9 +84,16 @@ func newTransport(agent Agent) *http.Transport {
 			return dialer.DialContext(ctx, agent.Network, agent.Address)
 		},
 		DisableCompression:     true, // what a tracer does not ask for it must not get
-		MaxIdleConns:           64,
-		MaxIdleConnsPerHost:    64,
+		MaxIdleConns:           idleToAgent,
+		MaxIdleConnsPerHost:    idleToAgent,
 		IdleConnTimeout:        30 * time.Second,
 		MaxResponseHeaderBytes: maxAnswerHeader,
 	}
 }
+
+// idleToAgent is how many connections to the agent are kept for the next request.
+const idleToAgent = 64
+
+// AgentConnections is the most that are open to the agent: one a request, of which a
+// tracer's connection has one at a time, and those kept.
+func AgentConnections(tracers int) int { return tracers + idleToAgent }

@@ -21,7 +21,7 @@ func (c Config) Check() error {
 	counting.Deliver = func(*aggregate.Sealed) {} // who makes a daemon sets it
 	return errors.Join(
 		c.Ingest.Check(), c.Admit.Check(), counting.Check(), ring.CheckSlots(counting.RingSlots), c.Flush.Check(),
-		c.checkBatch(), c.checkGrace(), c.checkHTTP(), c.checkMemory(), c.checkAPM(),
+		c.checkBatch(), c.checkGrace(), c.checkHTTP(), c.checkMemory(), c.checkDescriptors(), c.checkAPM(),
 	)
 }
 

@@ -32,10 +32,13 @@ type Config struct {
 	Settings      []health.Setting // the values above as the operator gave them
 	MemoryLimit   memory.Limit     // that all of it must fit
 	ShutdownGrace time.Duration
-	Version       string
-	Log           *slog.Logger
-	LogLinesLost  func() uint64       // what Log could not write, or nil
-	Supervisor    *systemd.Supervisor // who started us and wants to hear how we are, or nil
+
+	DescriptorLimit uint64 // files that the process may open, 0 if nobody knows
+
+	Version      string
+	Log          *slog.Logger
+	LogLinesLost func() uint64       // what Log could not write, or nil
+	Supervisor   *systemd.Supervisor // who started us and wants to hear how we are, or nil
 }
 
 // DefaultConfig is the defaults of the command line.
@@ -66,7 +69,7 @@ type Daemon struct {
 // New makes every room. Its error says what the operator can do.
 func New(config Config) (*Daemon, error) {
 	d := &Daemon{config: config, stopping: make(chan struct{})}
-	if err := errors.Join(config.checkGrace(), config.checkMemory()); err != nil {
+	if err := errors.Join(config.checkGrace(), config.checkMemory(), config.checkDescriptors()); err != nil {
 		return nil, err
 	}
 	config.Flush.Version, config.Flush.Log = config.Version, config.Log

@@ -9,10 +9,10 @@ import (
 	"sync"
 )
 
-// maxHTTPConnections bounds connections: probes, scrapes and people are a handful.
+// MaxConnections bounds connections: probes, scrapes and people are a handful.
 // Each costs some tens of KiB, and nothing else bounds how many a process beside us
 // opens.
-const maxHTTPConnections = 256
+const MaxConnections = 256
 
 // connections holds the HTTP address to its limit. Where there are too many, the one
 // that has kept us waiting for a request's head the longest gives way, so that half-sent
@@ -47,7 +47,7 @@ func (c *connections) follow(conn net.Conn, state http.ConnState) {
 	defer c.mu.Unlock()
 	switch state {
 	case http.StateNew:
-		if len(c.of) >= maxHTTPConnections {
+		if len(c.of) >= MaxConnections {
 			c.closeOne()
 		}
 		c.of[conn] = c.order.PushBack(&connection{Conn: conn})

@@ -13,7 +13,7 @@ import (
 // crowd fills the server with connections that sent what is given, oldest first.
 func crowd(t *testing.T, s *Server, sent string) (inside []net.Conn) {
 	t.Helper()
-	for range maxHTTPConnections {
+	for range MaxConnections {
 		inside = append(inside, dial(t, s, sent))
 	}
 	return inside
@@ -48,7 +48,7 @@ func slowly(t *testing.T, end chan struct{}) (s *Server, began chan struct{}) {
 	t.Helper()
 	s = newServer(t, Config{})
 	s.http.ReadHeaderTimeout, s.http.ReadTimeout = 0, 0
-	began = make(chan struct{}, maxHTTPConnections)
+	began = make(chan struct{}, MaxConnections)
 	answer := s.http.Handler
 	s.http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Slow") != "" {
@@ -108,7 +108,7 @@ func TestWhoIsAnsweredDoesNotGiveWay(t *testing.T) {
 func TestAnsweredConnectionsGiveWayInTheEnd(t *testing.T) {
 	s, began := slowly(t, nil)
 	crowd(t, s, slowRequest)
-	for range maxHTTPConnections {
+	for range MaxConnections {
 		<-began
 	}
 	if response, _ := get(t, s, "/livez", nil); response.StatusCode != http.StatusOK {
@@ -119,7 +119,7 @@ func TestAnsweredConnectionsGiveWayInTheEnd(t *testing.T) {
 // TestConnectionsAreForgotten: what has ended takes no room.
 func TestConnectionsAreForgotten(t *testing.T) {
 	s := unhurried(t)
-	for range 2 * maxHTTPConnections {
+	for range 2 * MaxConnections {
 		conn := dial(t, s, "GET /livez HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
 		if err := conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 			t.Fatal(err)

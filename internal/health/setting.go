@@ -7,7 +7,7 @@ type Setting struct {
 	// Effective is what the value means on this machine, where that is not plain.
 	Effective string `json:"effective,omitempty"`
 	Default   string `json:"default"`
-	// Origin is one of the four below.
+	// Origin is one of the five below.
 	Origin string `json:"origin"`
 	// Variable is the environment variable that it came from.
 	Variable string `json:"variable,omitempty"`
@@ -17,6 +17,7 @@ type Setting struct {
 const (
 	FromFlag        = "flag"
 	FromEnvironment = "environment"
-	FromMemory      = "memory" // made smaller than its default, to fit
+	FromMemory      = "memory"      // made smaller than its default, to fit
+	FromDescriptors = "descriptors" // the same, for the files that the process may open
 	FromDefault     = "default"
 )

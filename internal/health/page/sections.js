@@ -217,6 +217,6 @@ export function drawConfig(status) {
       const means = s.effective || (/byte|body|frame/.test(s.name) && s.value >= 1024 ? bytes(Number(s.value)) : "");
       labelled(cells[1], means && plain ? `${plain} (${means})` : means || plain);
       write(cells[2].firstChild, s.origin);
-      write(cells[2].lastElementChild, s.variable || (s.origin === "memory" ? `instead of ${s.default}` : ""));
+      write(cells[2].lastElementChild, s.variable || (s.origin === "memory" || s.origin === "descriptors" ? `instead of ${s.default}` : ""));
     });
 }

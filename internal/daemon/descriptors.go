@@ -1,0 +1,40 @@
+package daemon
+
+import (
+	"fmt"
+
+	"github.com/spanstatsd/spanstatsd/internal/apm"
+	"github.com/spanstatsd/spanstatsd/internal/health"
+)
+
+// ownDescriptors is what the process opens besides connections: its log, listeners and
+// their locks, what the runtime waits with, and files while they are read; some twenty,
+// and as many again.
+const ownDescriptors = 40
+
+// deliveryDescriptors are kept for what asks the agent.
+const deliveryDescriptors = 32
+
+// Descriptors is how many file descriptors the configuration may come to use. Each
+// listener closes what is over its limit, so one more of each may be open for a moment.
+func (c *Config) Descriptors() int {
+	n := ownDescriptors + deliveryDescriptors + health.MaxConnections + 1 + c.Ingest.MaxConnections + 1
+	if c.APM.Enabled() {
+		n += c.APM.MaxConnections + apm.AgentConnections(c.APM.MaxConnections) + 2
+	}
+	return n
+}
+
+// checkDescriptors refuses what would leave deliveries and probes none. A limit of 0 is
+// one that nobody knows.
+func (c *Config) checkDescriptors() error {
+	need, limit := c.Descriptors(), c.DescriptorLimit
+	if limit == 0 || uint64(need) <= limit {
+		return nil
+	}
+	lower := "--max-connections"
+	if c.APM.Enabled() {
+		lower += " or --apm-max-connections"
+	}
+	return fmt.Errorf("check descriptors: the connections that are allowed may need %d with what deliveries and probes need, and the process may open %d; raise the limit (ulimit -n, LimitNOFILE) or lower %s", need, limit, lower)
+}
