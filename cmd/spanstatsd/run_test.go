@@ -264,11 +264,18 @@ func TestTakeOver(t *testing.T) {
 	}
 	first.exit()
 	second := daemonProcess(t, agent.URL(), socket)
+	if died := metric(second.get("/metrics"), "spanstatsd_predecessors_died"); died != 1 {
+		t.Errorf("after one was killed, the second daemon says that %g were", died)
+	}
 	if err := second.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	if code, _ := second.exit(); code != 0 {
 		t.Errorf("the second daemon ended with %d", code)
+	}
+	third := daemonProcess(t, agent.URL(), socket)
+	if died := metric(third.get("/metrics"), "spanstatsd_predecessors_died"); died != 0 {
+		t.Errorf("after one that stopped in order, the third daemon says that %g were killed", died)
 	}
 }
 

@@ -34,6 +34,7 @@ type Config struct {
 	Sources       Sources
 	Log           *slog.Logger
 	LogLinesLost  func() uint64
+	Died          int // daemons before this one that ended without their books
 }
 
 // Limits are the bounds that status shows beside what is used of them.
@@ -87,7 +88,7 @@ func New(config Config) (*Server, error) {
 func (s *Server) routes() *http.ServeMux {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
-		&collector{s.config.Sources, s.config.Version, s.config.Memory.Total, s.config.MemoryLimit, s.connections.refused, s.config.LogLinesLost},
+		&collector{s.config.Sources, s.config.Version, s.config.Memory.Total, s.config.MemoryLimit, s.connections.refused, s.config.LogLinesLost, s.config.Died},
 		// Of the garbage collector, its CPU time too, which the metrics by default do not say.
 		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{
 			Matcher: regexp.MustCompile(`^/cpu/classes/gc/total:cpu-seconds$`),

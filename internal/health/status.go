@@ -28,6 +28,7 @@ type Status struct {
 	UptimeSeconds   float64           `json:"uptime_seconds"`
 	Ready           bool              `json:"ready"`
 	NotReady        string            `json:"not_ready,omitempty"` // why
+	Died            int               `json:"predecessors_died"`
 	Books           Books             `json:"books"`
 	Collapsed       map[string]uint64 `json:"collapsed"`
 	Late            uint64            `json:"late"`
@@ -141,7 +142,7 @@ func (s *Server) Status() Status {
 	status := Status{
 		Schema: StatusSchema, At: now, Version: s.config.Version,
 		Started: s.started, UptimeSeconds: now.Sub(s.started).Seconds(),
-		Ready: s.ready.Load(), NotReady: s.notReady(),
+		Died: s.config.Died, Ready: s.ready.Load(), NotReady: s.notReady(),
 		Books: l.books(), Collapsed: l.admitted.Collapsed, Late: l.late, Early: l.early, ClientLost: l.in.ClientLost,
 		Cycle:       Cycle{l.agg.Sealed, l.agg.LastSeal, s.config.FlushInterval.Seconds()},
 		Aggregates:  Bounded{l.agg.Aggregates, s.config.Limits.Aggregates},

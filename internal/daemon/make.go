@@ -1,0 +1,142 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spanstatsd/spanstatsd/internal/admit"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/apm"
+	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/ingest"
+	"github.com/spanstatsd/spanstatsd/internal/socket"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// New makes every room. Its error says what the operator can do.
+func New(config Config) (*Daemon, error) {
+	d := &Daemon{config: config, stopping: make(chan struct{})}
+	if err := errors.Join(config.checkGrace(), config.checkMemory(), config.checkDescriptors()); err != nil {
+		return nil, err
+	}
+	config.Flush.Version, config.Flush.Log = config.Version, config.Log
+	var err error
+	if d.flusher, err = flush.New(config.Flush); err != nil {
+		return nil, err
+	}
+	if err = d.makeRest(config); err != nil {
+		d.flusher.Close(context.Background()) // it has nothing to send yet
+		return nil, err
+	}
+	return d, nil
+}
+
+// makeRest makes what stands before the flush.
+func (d *Daemon) makeRest(config Config) (err error) {
+	config.Aggregate = config.counting()
+	config.Aggregate.Deliver = d.flusher.Accept
+	if warning := config.Aggregate.LimitDrainers(); warning != "" {
+		config.Log.Warn(warning)
+	}
+	if d.aggregate, err = aggregate.New(config.Aggregate); err != nil {
+		return err
+	}
+	if err = config.checkBatch(); err != nil {
+		return err
+	}
+	// Each connection has its share of the memory for keys.
+	config.Admit.Connections, config.Admit.Aggregator = config.Ingest.MaxConnections, d.aggregate
+	if d.admit, err = admit.New(config.Admit); err != nil {
+		return err
+	}
+	config.Ingest.Version, config.Ingest.Log = config.Version, config.Log
+	config.Ingest.Admit, config.Ingest.Features, config.Ingest.Report = d.admit, d.features, d.report
+	if d.ingest, err = ingest.New(config.Ingest); err != nil {
+		return err
+	}
+	if err = d.makeAPM(config); err != nil {
+		d.ingest.Abandon()
+		return err
+	}
+	if err = d.makeHealth(config); err != nil {
+		if d.apm != nil {
+			d.apm.Abandon()
+		}
+		d.ingest.Abandon()
+	}
+	return err
+}
+
+// makeHealth makes what shows the rest, and finds out how the daemon before this one
+// ended.
+func (d *Daemon) makeHealth(config Config) (err error) {
+	if d.running, d.died, err = socket.MarkRunning(config.Ingest.Socket.Path); err != nil {
+		return err
+	}
+	if d.died > 0 {
+		config.Log.Warn("the daemon before this one ended without its books: what it held is lost, and counted by nobody; look for a SIGKILL, for want of memory or after the grace", "daemons", d.died)
+	}
+	d.sources = health.Sources{Ingest: d.ingest, Admit: d.admit, Aggregate: d.aggregate, Flush: d.flusher, APM: d.apm}
+	d.health, err = health.New(health.Config{
+		Addr: config.HTTPAddr, WebConfigFile: config.WebConfigFile, Debug: config.Debug,
+		Version: config.Version, FlushInterval: config.Aggregate.FlushInterval,
+		AgentURL: config.Flush.Agent.String(), Settings: config.Settings,
+		Limits: health.Limits{
+			Aggregates: config.Aggregate.MaxAggregates, Origins: config.Aggregate.MaxOrigins,
+			Connections: config.Ingest.MaxConnections, APMConnections: config.APM.MaxConnections,
+			RetryBytes: config.Flush.RetryBytes,
+		},
+		Memory: config.Memory(), MemoryLimit: config.MemoryLimit,
+		Sources: d.sources, Log: config.Log, LogLinesLost: config.LogLinesLost, Died: d.died,
+	})
+	if err != nil {
+		err = errors.Join(err, d.running.Done())
+	}
+	return err
+}
+
+// makeAPM makes the agent's API towards tracers, where it is on. Who may use its
+// socket is as with ours.
+func (d *Daemon) makeAPM(config Config) (err error) {
+	c := config.traces()
+	if !c.Enabled() {
+		return nil
+	}
+	path := c.Socket.Path
+	c.Socket = config.Ingest.Socket
+	c.Socket.Path = path
+	c.AllowUIDs, c.Admit, c.Log = config.Ingest.AllowUIDs, d.admit, config.Log
+	c.Agent = apm.Agent{Network: config.Flush.Agent.Network, Address: config.Flush.Agent.Address}
+	c.Features = func() (apm.Features, <-chan struct{}) {
+		f, changed := d.flusher.WatchFeatures()
+		return apm.Features{
+			Stats: f.Stats, PeerTags: f.PeerTags, SpanKinds: f.SpanKinds,
+			IgnoreResources: f.IgnoreResources, FiltersTags: f.FiltersTags, DropsP0s: f.DropsP0s,
+		}, changed
+	}
+	d.apm, err = apm.New(c)
+	return err
+}
+
+// features is what the agent wants, in the words that tracers are told.
+func (d *Daemon) features() (wire.Features, <-chan struct{}) {
+	f, changed := d.flusher.WatchFeatures()
+	return wire.Features{
+		Stats: f.Stats, PeerTags: f.PeerTags, SpanKinds: f.SpanKinds,
+		IgnoreResources: f.IgnoreResources, ObfuscationVersion: f.ObfuscationVersion,
+	}, changed
+}
+
+// report seals now, and returns when what was counted before is delivered. The end of
+// the context says that the daemon stops.
+func (d *Daemon) report(ctx context.Context) error {
+	reported, err := d.aggregate.Report(ctx)
+	if err == nil {
+		err = reported.Wait(ctx)
+	}
+	if errors.Is(err, context.Canceled) {
+		return aggregate.ErrStopped
+	}
+	return err
+}
