@@ -83,6 +83,7 @@ func (d *Daemon) Start() {
 	d.watching.Go(d.followWanted)
 	d.config.Supervisor.Ready(d.look)
 	d.watching.Go(d.logCollapses)
+	d.watching.Go(d.logDrops)
 	d.announce()
 }
 
@@ -103,6 +104,15 @@ func (d *Daemon) logCollapses() {
 	log := health.CollapseLog{
 		Spans:         func() map[string]uint64 { return d.admit.Stats().Collapsed },
 		MostCollapsed: d.aggregate.MostCollapsed, Log: d.config.Log,
+	}
+	log.Run(d.stopping)
+}
+
+// logDrops says which spans are dropped.
+func (d *Daemon) logDrops() {
+	log := health.DropLog{
+		Spans:   func() map[string]uint64 { return d.admit.Stats().Dropped },
+		Tracers: d.ingest.Tracers, Log: d.config.Log,
 	}
 	log.Run(d.stopping)
 }
