@@ -1,8 +1,6 @@
 package aggregate
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -62,7 +60,7 @@ func New(config Config) (*Aggregator, error) {
 		})
 	}
 	a.sealer = sealer{
-		aggregator: a, requests: make(chan chan Reported), clears: make(chan struct{}),
+		aggregator: a, reports: newReports(), clears: make(chan struct{}),
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	a.intervals = registry.NewIntervals(&a.config.Config)
@@ -113,28 +111,5 @@ func (a *Aggregator) Clear() {
 	select {
 	case a.sealer.clears <- struct{}{}:
 	case <-a.sealer.done:
-	}
-}
-
-// ErrStopped is what a report gets after the last cycle.
-var ErrStopped = errors.New("the daemon is stopping: the last report is on its way")
-
-// Report asks for a seal now and returns the promise of its delivery, which
-// covers everything that was published before the call and is not delivered.
-// Requests that come close together share one seal.
-func (a *Aggregator) Report(ctx context.Context) (Reported, error) {
-	answer := make(chan Reported, 1)
-	select {
-	case a.sealer.requests <- answer:
-	case <-a.sealer.done:
-		return nil, ErrStopped
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	select {
-	case reported := <-answer:
-		return reported, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
 	}
 }

@@ -24,9 +24,5 @@ func anyOwners(rnd *rand.Rand, partitions, drainers int) [][]uint16 {
 	return owners
 }
 
-// Seal seals now, past the spacing that Report keeps.
-func (a *Aggregator) Seal() {
-	answer := make(chan Reported, 1)
-	a.sealer.requests <- answer
-	<-answer
-}
+// Seal waits for the seal that a report gets.
+func (a *Aggregator) Seal() { <-a.sealer.reports.ask().sealed }

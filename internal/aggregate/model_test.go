@@ -311,7 +311,7 @@ func TestBoundaryUnderLoad(t *testing.T) {
 	}
 	ended := make(chan struct{})
 	go func() { publishing.Wait(); close(ended) }()
-	for reports := 0; ; reports++ {
+	for {
 		select {
 		case <-ended:
 			a.Stop()
@@ -321,12 +321,7 @@ func TestBoundaryUnderLoad(t *testing.T) {
 			return
 		default:
 			a.Stats() // as a scrape would, at any moment
-			// Seals as fast as they go, past the spacing that Report keeps.
-			delivery := make(chan Reported, 1)
-			select {
-			case a.sealer.requests <- delivery:
-			case <-ended:
-			}
+			a.sealer.reports.ask()
 		}
 	}
 }

@@ -20,17 +20,16 @@ const (
 // interval, and in between for reports.
 type sealer struct {
 	aggregator *Aggregator
-	requests   chan chan Reported
+	reports    reports
 	clears     chan struct{}
 	stop       chan struct{}
 	done       chan struct{}
 
 	// The goroutine's own.
-	boundary   time.Time       // the end of this interval
-	pending    []chan Reported // reports that wait for a seal
-	lastReport time.Time       // when there was a seal for some
-	reports    int             // seals for reports in this interval
-	unresolved Reported        // deliveries without an outcome, oldest first; the flush bounds their number
+	boundary   time.Time // the end of this interval
+	lastReport time.Time // when there was a seal for a report
+	reported   int       // seals for reports in this interval
+	unresolved Reported  // deliveries without an outcome, oldest first; the flush bounds their number
 }
 
 // run seals until the stop. The boundary is computed anew from the wall clock each time,
@@ -44,14 +43,14 @@ func (s *sealer) run() {
 	for {
 		timer.Reset(s.untilDue())
 		select {
-		case request := <-s.requests:
-			s.pending = append(s.pending, request)
+		case <-s.reports.asked:
 			continue
 		case <-s.clears:
 			s.aggregator.clear()
 			continue
 		case <-s.stop:
-			s.seal(s.aggregator.cycles.current.Swap(closedCycle))
+			report := s.reports.take()
+			s.seal(s.aggregator.cycles.current.Swap(closedCycle), report)
 			for _, d := range s.aggregator.drainers {
 				d.ring.Send(ring.Signal{Kind: ring.Stop})
 				<-d.done
@@ -61,12 +60,14 @@ func (s *sealer) run() {
 		}
 		switch now := time.Now(); {
 		case !wall(now).Before(s.boundary):
-			s.reports = 0
-			s.seal(s.aggregator.nextCycle(true))
+			s.reported = 0
+			report := s.reports.take()
+			s.seal(s.aggregator.nextCycle(true), report)
 		case s.mayReport() && now.Sub(s.lastReport) >= reportSpacing:
-			s.reports++
+			s.reported++
 			s.lastReport = now
-			s.seal(s.aggregator.nextCycle(false))
+			report := s.reports.take()
+			s.seal(s.aggregator.nextCycle(false), report)
 		}
 		s.boundary = nextBoundary(time.Now(), interval)
 	}
@@ -80,7 +81,7 @@ func (s *sealer) untilDue() time.Duration {
 	return due
 }
 
-func (s *sealer) mayReport() bool { return len(s.pending) > 0 && s.reports < maxReports }
+func (s *sealer) mayReport() bool { return s.reported < maxReports && s.reports.wanted() }
 
 // nextCycle begins a cycle, at a boundary with a new interval, and returns the number of
 // the one that it ends.
@@ -97,9 +98,9 @@ func (a *Aggregator) nextCycle(isBoundary bool) (ended uint64) {
 }
 
 // seal delivers a cycle that is not current any more, once everything of it is counted.
-// The reports that wait are promised its delivery, and those of earlier ones that have no
-// outcome yet.
-func (s *sealer) seal(number uint64) {
+// The report, where one was asked for, promises its delivery, and those of earlier ones
+// that have no outcome yet.
+func (s *sealer) seal(number uint64, report *report) {
 	a := s.aggregator
 	a.cycles.awaitExits(number)
 	a.signal(ring.Signal{Kind: ring.Report, Arg: number})
@@ -117,10 +118,10 @@ func (s *sealer) seal(number uint64) {
 	a.sealed.Inc()
 	a.lastSeal.Store(time.Now())
 	a.config.Deliver(sealed)
-	for _, request := range s.pending {
-		request <- slices.Clone(s.unresolved)
+	if report != nil {
+		report.delivered = slices.Clone(s.unresolved)
+		close(report.sealed)
 	}
-	s.pending = s.pending[:0]
 }
 
 // clear empties the current cycle's tables, and tells the receiver how many

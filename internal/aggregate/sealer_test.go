@@ -110,6 +110,34 @@ func TestReportSpacing(t *testing.T) {
 	})
 }
 
+// TestWhoGivesUpOnAReportLeavesNothing asks for far more reports than an interval has, by
+// callers that leave: what they made the aggregator hold is nothing.
+func TestWhoGivesUpOnAReportLeavesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, err := New(testConfig(func(s *Sealed) {
+			s.Delivery.Resolve(nil)
+			s.Release()
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Start()
+		defer a.Stop()
+		before := heap()
+		for range 50_000 {
+			ctx, leave := context.WithCancel(t.Context())
+			go leave()
+			if _, err := a.Report(ctx); err != nil && !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		if grown := int64(heap()) - int64(before); grown > 1<<20 {
+			t.Errorf("50000 requests that were given up left %d bytes", grown)
+		}
+	})
+}
+
 // TestReportCoversWhatWasPublished publishes and reports, and finds the span in
 // the seal that the report's promise stands for.
 func TestReportCoversWhatWasPublished(t *testing.T) {

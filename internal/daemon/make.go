@@ -128,15 +128,12 @@ func (d *Daemon) features() (wire.Features, <-chan struct{}) {
 	}, changed
 }
 
-// report seals now, and returns when what was counted before is delivered. The end of
-// the context says that the daemon stops.
+// report seals now, and returns when what was counted before is delivered, or nobody
+// waits for it any more.
 func (d *Daemon) report(ctx context.Context) error {
 	reported, err := d.aggregate.Report(ctx)
 	if err == nil {
 		err = reported.Wait(ctx)
-	}
-	if errors.Is(err, context.Canceled) {
-		return aggregate.ErrStopped
 	}
 	return err
 }

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -29,7 +30,10 @@ type conn struct {
 	lost   atomic.Uint64          // spans that it says it lost itself
 	tracer atomic.Pointer[Tracer] // what status says of it, once it has said hello
 
-	reporting atomic.Int32 // answers to flushes that are owed
+	reporting atomic.Int32    // answers to flushes that are owed
+	answering sync.WaitGroup  // those who wait to give them
+	ended     context.Context // ends with the connection, and what it waits for with it
+	end       context.CancelFunc
 
 	writing sync.Mutex
 	greeted bool // welcome was sent, so features may follow
@@ -43,6 +47,7 @@ func (c *conn) serve() {
 	defer c.server.remove(c)
 	defer c.socket.Close()
 	defer c.release()
+	defer c.endAnswers()
 	if err := c.guarded(); err != nil && !errors.Is(err, io.EOF) {
 		c.refuse(err)
 		return
@@ -66,6 +71,12 @@ func (c *conn) refuse(err error) {
 	if reason != FaultHalfFrame {
 		c.bye(bye)
 	}
+}
+
+// endAnswers ends those who wait to answer a flush: there is nobody to tell any more.
+func (c *conn) endAnswers() {
+	c.end()
+	c.answering.Wait()
 }
 
 // release gives back what the connection took of what all share.

@@ -7,7 +7,8 @@
 // It reads into one buffer of its own and handles each frame in place, one after the
 // other. Others write to the same connection: answers to flushes, and features that have
 // changed. A lock guards the write side, and a tracer that does not read loses its
-// connection instead of holding it.
+// connection instead of holding it. What waits to answer a flush ends with the connection,
+// before its place and its memory are another's.
 //
 // # What is malformed costs its sender its connection
 //

@@ -65,7 +65,8 @@ func (c *conn) countLost(body []byte) error {
 const maxOpenFlushes = 8
 
 // flush asks for a report and answers when it has arrived. The connection goes
-// on reading meanwhile; one question too many is refused at once.
+// on reading meanwhile; one question too many is refused at once. Who waits for the
+// answer ends with the connection.
 func (c *conn) flush(body []byte) error {
 	request, err := wire.DecodeFlush(body)
 	if err != nil {
@@ -76,9 +77,12 @@ func (c *conn) flush(body []byte) error {
 		c.answer(wire.Flush{ID: request.ID, Error: "too many flushes of this connection wait for their answer"})
 		return nil
 	}
-	c.server.answering.Go(func() {
-		err := c.server.config.Report(c.server.reports)
+	c.answering.Go(func() {
+		err := c.server.config.Report(c.ended)
 		c.reporting.Add(-1)
+		if c.ended.Err() != nil {
+			return
+		}
 		answer := wire.Flush{ID: request.ID, OK: err == nil}
 		if err != nil {
 			answer.Error = err.Error()

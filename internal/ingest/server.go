@@ -28,13 +28,12 @@ type Server struct {
 	conns    map[*conn]struct{}
 	stopping bool
 
-	serving   sync.WaitGroup  // connections
-	loops     sync.WaitGroup  // accepting and announcing
-	answering sync.WaitGroup  // answers to flushes
-	reports   context.Context // ends when answers are not worth waiting for any more
-	endReport context.CancelFunc
-	draining  chan struct{} // closed when the daemon begins to stop
-	stopped   chan struct{} // closed when none may wait for anything any more
+	serving  sync.WaitGroup  // connections
+	loops    sync.WaitGroup  // accepting and announcing
+	closing  context.Context // ends with Close, when no connection is left
+	close    context.CancelFunc
+	draining chan struct{} // closed when the daemon begins to stop
+	stopped  chan struct{} // closed when none may wait for anything any more
 }
 
 // New opens the socket. Nothing is accepted before Start.
@@ -51,13 +50,13 @@ func New(config Config) (*Server, error) {
 		log: faultLog{logger: config.Log}, draining: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	s.buffers = &buffers{max: int64(config.MaxBufferBytes), stopped: s.stopped}
-	s.reports, s.endReport = context.WithCancel(context.Background())
+	s.closing, s.close = context.WithCancel(context.Background())
 	return s, nil
 }
 
 // Abandon gives the socket back where nothing was started.
 func (s *Server) Abandon() {
-	s.endReport()
+	s.close()
 	s.listener.Close()
 }
 
@@ -107,6 +106,7 @@ func (s *Server) add(socket *net.UnixConn) {
 		c.refuse(faultf(FaultTooManyConnections, "accept connection: there are %d already; raise --max-connections", s.config.MaxConnections))
 	default:
 		rate := newThrottle(s.config.MaxByteRate, s.draining, &s.counters.throttled)
+		c.ended, c.end = context.WithCancel(s.closing)
 		c.frames = newFrames(socket, s.config.MaxFrame, s.config.ReadTimeout, rate, s.buffers)
 		go c.serve()
 		return
@@ -126,7 +126,7 @@ func (s *Server) announce(changed <-chan struct{}) {
 	for {
 		select {
 		case <-changed:
-		case <-s.reports.Done():
+		case <-s.closing.Done():
 			return
 		}
 		var features wire.Features
@@ -180,9 +180,8 @@ func (s *Server) Drain(ctx context.Context) error {
 	return err
 }
 
-// Close ends what is left after Drain: the answers that tracers wait for.
+// Close ends what is left after Drain: accepting, and announcing.
 func (s *Server) Close() {
-	s.endReport()
-	s.answering.Wait()
+	s.close()
 	s.loops.Wait()
 }
