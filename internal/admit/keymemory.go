@@ -27,32 +27,33 @@ const (
 	keyNumbered               // it is about to get a number
 )
 
-// keyShare is one publisher's part of the memory.
+// keyShare is one publisher's part of the memory, and the only place that knows how much
+// of it the publisher holds: what its table says it holds is what it is charged for.
 type keyShare struct {
 	memory *keyMemory
 	own    int64
+	held   int
 }
 
-// take finds room for cost bytes more than the publisher holds.
-func (s *keyShare) take(holds, cost int, use keyUse) bool {
-	more := s.beyond(holds+cost) - s.beyond(holds)
-	if more == 0 {
-		return true
-	}
+// take finds room for cost bytes more than the publisher holds, and charges for them.
+func (s *keyShare) take(cost int, use keyUse) bool {
+	more := s.beyond(s.held+cost) - s.beyond(s.held)
 	limit := s.memory.common
 	if use == keyCached {
 		limit -= limit / 4
 	}
-	if s.memory.taken.Add(more) > limit {
+	if more > 0 && s.memory.taken.Add(more) > limit {
 		s.memory.taken.Add(-more)
 		return false
 	}
+	s.held += cost
 	return true
 }
 
-// resize makes known that the publisher holds less.
-func (s *keyShare) resize(held, holds int) {
-	s.memory.taken.Add(s.beyond(holds) - s.beyond(held))
+// shrink makes known that the publisher holds only so much.
+func (s *keyShare) shrink(to int) {
+	s.memory.taken.Add(s.beyond(to) - s.beyond(s.held))
+	s.held = to
 }
 
 // beyond is the part of what a publisher holds that is not its own share.

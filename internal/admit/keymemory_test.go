@@ -21,7 +21,6 @@ func TestKeyMemoryIsBoundedAndShared(t *testing.T) {
 	const bytes, connections = 100_000, 10
 	memory := newKeyMemory(bytes, connections)
 	shares := make([]keyShare, connections+3)
-	holds := make([]int, len(shares))
 	for i := range shares {
 		shares[i].memory = &memory
 		if i < connections {
@@ -32,24 +31,24 @@ func TestKeyMemoryIsBoundedAndShared(t *testing.T) {
 	for step := range 100_000 {
 		i := rnd.IntN(1 + rnd.IntN(len(shares))) // the first ones flood
 		if rnd.IntN(500) == 0 {
-			less := rnd.IntN(holds[i] + 1)
-			shares[i].resize(holds[i], less)
-			holds[i] = less
+			shares[i].shrink(rnd.IntN(shares[i].held + 1))
 			continue
 		}
 		cost, use := 1+rnd.IntN(300), keyUse(rnd.IntN(2))
-		ok := shares[i].take(holds[i], cost, use)
+		before := shares[i].held
+		ok := shares[i].take(cost, use)
 		switch {
+		case ok && shares[i].held != before+cost, !ok && shares[i].held != before:
+			t.Fatalf("step %d: %d bytes were asked for, and %d became %d", step, cost, before, shares[i].held)
 		case ok:
-			holds[i] += cost
-		case i < connections && int64(holds[i]+cost) <= memory.share:
-			t.Fatalf("step %d: connection %d was refused %d bytes more than its %d", step, i, cost, holds[i])
+		case i < connections && int64(before+cost) <= memory.share:
+			t.Fatalf("step %d: connection %d was refused %d bytes more than its %d", step, i, cost, before)
 		default:
 			refused++
 		}
 		sum := 0
-		for i := range holds {
-			sum += max(holds[i], int(shares[i].own))
+		for i := range shares {
+			sum += max(shares[i].held, int(shares[i].own))
 		}
 		if sum > bytes {
 			t.Fatalf("step %d: %d bytes of %d are taken or set apart", step, sum, bytes)
@@ -59,7 +58,7 @@ func TestKeyMemoryIsBoundedAndShared(t *testing.T) {
 		t.Error("nothing was refused")
 	}
 	for i := range shares {
-		shares[i].resize(holds[i], 0)
+		shares[i].shrink(0)
 	}
 	if taken := memory.taken.Load(); taken != 0 {
 		t.Errorf("%d bytes are taken by nobody", taken)

@@ -63,10 +63,9 @@ type keyTable struct {
 	numbers  []uint32 // by number, index into known plus one
 	maxKeys  int      // as many that no number stands for, and as many numbers
 	maxBytes int
-	bytes    int // what the known keys and the numbers cost
-	pinned   int // the part of it that is numbers, and keys that they stand for
-	share    keyShare
-	full     bool // something found no room since the last sweep
+	share    keyShare // what the known keys and the numbers cost
+	pinned   int      // the part of it that is numbers, and keys that they stand for
+	full     bool     // something found no room since the last sweep
 }
 
 func newKeyTable(maxKeys, maxBytes int, share keyShare) *keyTable {
@@ -138,15 +137,14 @@ func (k *keyTable) add(raw []byte, hash uint64, use keyUse) int {
 
 // take finds room for so many bytes.
 func (k *keyTable) take(cost int, use keyUse) bool {
-	if k.bytes+cost > k.maxBytes || !k.share.take(k.bytes, cost, use) {
-		return false
-	}
-	k.bytes += cost
-	return true
+	return k.share.held+cost <= k.maxBytes && k.share.take(cost, use)
 }
 
-// release gives the room of all keys back. The table is not used afterwards.
-func (k *keyTable) release() { k.share.resize(k.bytes, 0) }
+// release gives up all keys, and their room with them. The table is not used afterwards.
+func (k *keyTable) release() {
+	k.slots, k.known, k.numbers = nil, nil, nil
+	k.share.shrink(0)
+}
 
 // sweep keeps what a number stands for, and what was resolved in the interval of since
 // or later. It does nothing to a table with room.
@@ -157,16 +155,14 @@ func (k *keyTable) sweep(since uint64) {
 	k.full = false
 	moved := make([]uint32, len(k.known)) // by old index, new index plus one
 	count := uint32(0)
-	before := k.bytes
-	k.bytes = numberBytes * len(k.numbers)
+	bytes := numberBytes * len(k.numbers)
 	for i := range k.known {
 		if known := &k.known[i]; known.pins > 0 || known.interval >= since {
 			count++
 			moved[i] = count
-			k.bytes += known.cost()
+			bytes += known.cost()
 		}
 	}
-	k.share.resize(before, k.bytes)
 	kept := make([]knownKey, 0, max(leastKeys, count))
 	for i, at := range moved {
 		if at != 0 {
@@ -174,6 +170,7 @@ func (k *keyTable) sweep(since uint64) {
 		}
 	}
 	k.known = kept
+	k.share.shrink(bytes)
 	for number, at := range k.numbers {
 		if at != 0 {
 			k.numbers[number] = moved[at-1]

@@ -50,12 +50,12 @@ func TestSweptTableHoldsLittle(t *testing.T) {
 			break
 		}
 	}
-	if held := k.held(); held > k.bytes+leastHeld {
-		t.Errorf("a full table holds %d bytes, and costs %d", held, k.bytes)
+	if held := k.held(); held > k.share.held+leastHeld {
+		t.Errorf("a full table holds %d bytes, and costs %d", held, k.share.held)
 	}
 	k.sweep(1)
-	if held := k.held(); k.bytes != 0 || share.memory.taken.Load() != 0 || held > leastHeld {
-		t.Errorf("a swept table holds %d bytes, and costs %d", held, k.bytes)
+	if held := k.held(); k.share.held != 0 || share.memory.taken.Load() != 0 || held > leastHeld {
+		t.Errorf("a swept table holds %d bytes, and costs %d", held, k.share.held)
 	}
 }
 
@@ -66,8 +66,8 @@ func TestFarNumberIsPaidFor(t *testing.T) {
 	if !k.defined(8191, "key") {
 		t.Fatal("there is no room for one number")
 	}
-	if held := k.held(); held > k.bytes+leastHeld || int64(k.bytes) != share.memory.taken.Load() {
-		t.Errorf("the table holds %d bytes and costs %d, of %d taken", held, k.bytes, share.memory.taken.Load())
+	if held := k.held(); held > k.share.held+leastHeld || int64(k.share.held) != share.memory.taken.Load() {
+		t.Errorf("the table holds %d bytes and costs %d, of %d taken", held, k.share.held, share.memory.taken.Load())
 	}
 	other := newKeyTable(8192, 8<<20, keyShare{memory: share.memory})
 	if other.defined(8191, "key") {
@@ -142,11 +142,11 @@ func TestKeysAgainstMap(t *testing.T) {
 				pinned += k.known[i].cost()
 			}
 		}
-		if len(k.known) > 128 || k.bytes > most*testKeyCost || k.pinned != pinned || share.memory.taken.Load() != int64(k.bytes) {
-			t.Fatalf("step %d: %d keys of %d bytes", step, len(k.known), k.bytes)
+		if len(k.known) > 128 || k.share.held > most*testKeyCost || k.pinned != pinned || share.memory.taken.Load() != int64(k.share.held) {
+			t.Fatalf("step %d: %d keys of %d bytes", step, len(k.known), k.share.held)
 		}
-		if held := k.held(); held > k.bytes+leastHeld {
-			t.Fatalf("step %d: %d keys hold %d bytes, and cost %d", step, len(k.known), held, k.bytes)
+		if held := k.held(); held > k.share.held+leastHeld {
+			t.Fatalf("step %d: %d keys hold %d bytes, and cost %d", step, len(k.known), held, k.share.held)
 		}
 	}
 	if len(known) == 0 || len(numbers) == 0 {
@@ -196,7 +196,7 @@ func TestRedefiningInAFullTable(t *testing.T) {
 		}
 	}
 	if k.worthSweeping() {
-		t.Errorf("a sweep that frees nothing, with %d of %d bytes pinned", k.pinned, k.bytes)
+		t.Errorf("a sweep that frees nothing, with %d of %d bytes pinned", k.pinned, k.share.held)
 	}
 	k.pin(0, k.numbered(1))
 	if k.worthSweeping() {
@@ -205,13 +205,13 @@ func TestRedefiningInAFullTable(t *testing.T) {
 	for n := range number / 2 {
 		k.pin(n, k.numbered(number-1))
 	}
-	before := k.bytes
+	before := k.share.held
 	if !k.worthSweeping() {
 		t.Error("no sweep for half of the table")
 	}
 	k.sweep(^uint64(0))
-	if k.bytes > before*2/3 || share.memory.taken.Load() != int64(k.bytes) {
-		t.Errorf("%d bytes after a sweep of %d, %d in all", k.bytes, before, share.memory.taken.Load())
+	if k.share.held > before*2/3 || share.memory.taken.Load() != int64(k.share.held) {
+		t.Errorf("%d bytes after a sweep of %d, %d in all", k.share.held, before, share.memory.taken.Load())
 	}
 	k.release()
 	if share.memory.taken.Load() != 0 {
@@ -248,8 +248,8 @@ func TestRedefinedKeysAgainstMap(t *testing.T) {
 				t.Fatalf("step %d: the key at %d is found at %d", step, index, found)
 			}
 		}
-		if held := k.held(); held > k.bytes+leastHeld {
-			t.Fatalf("step %d: %d keys hold %d bytes, and cost %d", step, len(k.known), held, k.bytes)
+		if held := k.held(); held > k.share.held+leastHeld {
+			t.Fatalf("step %d: %d keys hold %d bytes, and cost %d", step, len(k.known), held, k.share.held)
 		}
 	}
 }

@@ -125,5 +125,5 @@ func (k *keyTable) pin(number uint32, index int) {
 // part of the table. Where it would not, it is not worth its cost, which is that
 // of the whole table: a tracer could ask for one with each key.
 func (k *keyTable) worthSweeping() bool {
-	return k.pinned < k.maxBytes-k.maxBytes/8 && k.bytes-k.pinned > k.bytes/8
+	return k.pinned < k.maxBytes-k.maxBytes/8 && k.share.held-k.pinned > k.share.held/8
 }
