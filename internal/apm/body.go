@@ -9,31 +9,36 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/memory"
 )
 
 // bodyPool is the buffers that requests are read into. All of them together hold no more
-// than maxTotal bytes; a request that finds no room is not counted, and streams through.
+// than the memory's limit; a request that finds no room is not counted, and streams
+// through.
 type bodyPool struct {
-	maxBody  int64
-	maxTotal int64
-	used     atomic.Int64
-	free     sync.Pool // of *body
+	maxBody int64
+	memory  *memory.Pool
 }
 
-// body is a request's body in memory. It returns to the pool when the request's goroutine
+func newBodyPool(maxBody, maxTotal int) bodyPool {
+	return bodyPool{maxBody: int64(maxBody), memory: memory.NewPool(int64(maxTotal), spareBodies)}
+}
+
+// body is a request's body in memory. It goes back to the pool when the request's goroutine
 // has released it and all of its readers are closed.
 type body struct {
-	pool *bodyPool
-	buf  []byte
-	send []byte // what is left to be sent
-	refs atomic.Int32
+	buffer *memory.Buffer // nil before a byte is read
+	buf    []byte         // what was read, a part of the buffer
+	send   []byte         // what is left to be sent
+	refs   atomic.Int32
 }
 
-// firstBuffer is what a body of unknown length begins with, keptBuffer the
-// largest that is kept for another.
+// firstBuffer is what a body of unknown length begins with, spareBodies how many buffers
+// wait for another body.
 const (
 	firstBuffer = 64 << 10
-	keptBuffer  = 1 << 20
+	spareBodies = 16
 )
 
 // trustedLength is up to which length room is taken because a request states it. Beyond
@@ -47,71 +52,66 @@ var errNoRoom = errors.New("read body: no room")
 // read reads a body to its end. length is what the request said, -1 for nothing.
 // After errNoRoom what was read must still be forwarded, and the rest after it.
 func (b *bodyPool) read(from io.Reader, length int64) (*body, error) {
-	held, _ := b.free.Get().(*body)
-	if held == nil {
-		held = &body{pool: b}
-	}
+	held := &body{}
 	held.refs.Store(1)
-	if !b.charge(int64(cap(held.buf))) {
-		held.buf = nil // what it had is not paid for any more
-	}
-	held.buf = held.buf[:0]
-	held.send = held.buf
 	if length > b.maxBody {
 		return held, errNoRoom
 	}
-	want := int64(firstBuffer)
+	size := int64(firstBuffer)
 	if length >= 0 {
-		want = min(length, trustedLength) + 1 // so that the end is met without growing
+		size = min(length, trustedLength) + 1 // so that the end is met without growing
 	}
+	err := b.fill(held, from, size)
+	held.send = held.buf
+	return held, err
+}
+
+// fill reads into a buffer that begins with a size and doubles.
+func (b *bodyPool) fill(held *body, from io.Reader, size int64) error {
 	for {
-		if int64(cap(held.buf)) <= int64(len(held.buf)) || int64(cap(held.buf)) < want {
-			if !held.grow(max(want, 2*int64(cap(held.buf)))) {
-				held.send = held.buf
-				return held, errNoRoom
+		if len(held.buf) == cap(held.buf) {
+			if !b.grow(held, min(size, b.maxBody+1)) {
+				return errNoRoom
 			}
-			want = 0
+			size = 2 * int64(cap(held.buf))
 		}
 		n, err := from.Read(held.buf[len(held.buf):cap(held.buf)])
 		held.buf = held.buf[:len(held.buf)+n]
 		if errors.Is(err, io.EOF) {
-			held.send = held.buf
-			return held, nil
+			return nil
 		}
 		if err != nil {
-			return held, err
+			return err
 		}
 	}
-}
-
-func (b *bodyPool) charge(n int64) bool {
-	if b.used.Add(n) > b.maxTotal {
-		b.used.Add(-n)
-		return false
-	}
-	return true
 }
 
 // grow makes room for so many bytes in all, or reports that there is none.
-func (h *body) grow(size int64) bool {
-	if size <= int64(cap(h.buf)) {
-		return true
-	}
-	if size = min(size, h.pool.maxBody+1); size <= int64(cap(h.buf)) || !h.pool.charge(size-int64(cap(h.buf))) {
+func (b *bodyPool) grow(held *body, size int64) bool {
+	read := len(held.buf)
+	if int64(read) >= size {
 		return false
 	}
-	h.buf = append(make([]byte, 0, size), h.buf...)
+	if held.buffer == nil {
+		held.buffer = b.memory.Take(int(size))
+	} else if !held.buffer.Grow(int(size), read) {
+		return false
+	}
+	if held.buffer == nil {
+		return false
+	}
+	held.buf = held.buffer.Bytes()[:read]
 	return true
 }
 
-// release gives up one reference. The last one returns the body to the pool.
+// release gives up one reference. With the last one nothing of the body is left.
 func (h *body) release() {
 	if h.refs.Add(-1) > 0 {
 		return
 	}
-	h.pool.used.Add(-int64(cap(h.buf)))
-	if cap(h.buf) <= keptBuffer {
-		h.pool.free.Put(h)
+	h.buf, h.send = nil, nil
+	if h.buffer != nil {
+		h.buffer.Release()
 	}
 }
 
@@ -156,7 +156,7 @@ func (r *bodyReader) Close() error {
 func (r *bodyReader) end(why error) {
 	if r.body != nil {
 		r.body.release()
-		r.body, r.ended = nil, why
+		r.body, r.from, r.ended = nil, nil, why
 	}
 }
 

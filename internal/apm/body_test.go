@@ -11,9 +11,9 @@ import (
 // TestRoomIsTakenForWhatComes: a length that is only claimed takes no room from
 // others.
 func TestRoomIsTakenForWhatComes(t *testing.T) {
-	b := bodyPool{maxBody: 25 << 20, maxTotal: 64 << 20}
+	b := newBodyPool(25<<20, 64<<20)
 	from := io.MultiReader(bytes.NewReader(make([]byte, 100)), readerFunc(func([]byte) (int, error) {
-		if used := b.used.Load(); used > 2*trustedLength {
+		if used := b.memory.Held(); used > 2*trustedLength {
 			t.Errorf("%d bytes are taken for 100 that came", used)
 		}
 		return 0, errors.New("the tracer is gone")
@@ -23,7 +23,7 @@ func TestRoomIsTakenForWhatComes(t *testing.T) {
 		t.Error("a body that broke off was read")
 	}
 	held.release()
-	if used := b.used.Load(); used != 0 {
+	if used := b.memory.Held(); used != 0 {
 		t.Errorf("%d bytes are still taken", used)
 	}
 }
@@ -35,7 +35,7 @@ func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 // TestBodiesAreReadWhole: whatever was said of their length, and however they come,
 // bodies are read to their end, or over to who forwards them without a byte lost.
 func TestBodiesAreReadWhole(t *testing.T) {
-	b := bodyPool{maxBody: 5 << 20, maxTotal: 16 << 20}
+	b := newBodyPool(5<<20, 16<<20)
 	for _, size := range []int{0, 1, firstBuffer - 1, firstBuffer, firstBuffer + 1, trustedLength, 3<<20 + 7, 5<<20 - 1, 5 << 20, 5<<20 + 1, 6 << 20} {
 		sent := make([]byte, size)
 		for i := range sent {
@@ -55,7 +55,7 @@ func TestBodiesAreReadWhole(t *testing.T) {
 			head.Close()
 			head.Close() // which some do twice
 			held.release()
-			if used := b.used.Load(); used != 0 {
+			if used := b.memory.Held(); used != 0 {
 				t.Fatalf("%d bytes, announced as %d: %d are still taken", size, length, used)
 			}
 		}

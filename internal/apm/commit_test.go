@@ -46,7 +46,7 @@ func newHarness(t *testing.T) *harness {
 func origin(service string) span.Origin { return span.Origin{Service: service} }
 
 func (h *harness) job(t *testing.T, header http.Header) *job {
-	held := &body{pool: &h.bodies, buf: bodyOf(t, 4, time.Now().UnixNano())}
+	held := &body{buf: bodyOf(t, 4, time.Now().UnixNano())}
 	held.send = held.buf
 	held.refs.Store(1)
 	return &job{server: h.Server, body: held, header: header}

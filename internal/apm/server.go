@@ -55,7 +55,7 @@ func New(config Config) (*Server, error) {
 	s := &Server{
 		config: config, log: newRequestLog(config.Log), transport: newTransport(config.Agent),
 		limiter:    connLimiter{max: config.MaxConnections, conns: map[*conn]struct{}{}},
-		bodies:     bodyPool{maxBody: int64(config.MaxBody), maxTotal: int64(config.MaxBodyBytes)},
+		bodies:     newBodyPool(config.MaxBody, config.MaxBodyBytes),
 		publishers: publishers{admit: config.Admit, max: config.publishers(), byOrigin: map[span.Origin]*publisher{}},
 		merging:    merging{payload: &clientstats.Payload{}},
 		stopping:   make(chan struct{}),
@@ -143,7 +143,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.stream(to, r)
 }
 
-// expireEvery is how often publishers are looked through for those that nobody uses.
+// expireEvery is how often publishers are looked through for those that nobody uses, and
+// buffers that nobody uses are let go of.
 const expireEvery = time.Minute
 
 // Start accepts tracers.
@@ -158,6 +159,7 @@ func (s *Server) Start() {
 				changed = s.updatePolicy()
 			case now := <-expiring.C:
 				s.publishers.expire(now)
+				s.bodies.memory.DropSpares()
 			case <-s.watching.Done():
 				return
 			}

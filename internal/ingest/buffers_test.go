@@ -17,24 +17,24 @@ func TestLargeFramesWaitForSpace(t *testing.T) {
 	large := raw(make([]byte, 200_000)...)
 	for _, c := range []struct {
 		name  string
-		after func(s *buffers, held int, over chan struct{})
+		after func(hog *frames, over chan struct{})
 		want  Fault // FaultBug: none
 	}{
-		{"given back", func(s *buffers, held int, _ chan struct{}) { s.give(held) }, FaultBug},
-		{"never given back", func(*buffers, int, chan struct{}) {}, FaultNoSpace},
-		{"the daemon stops", func(_ *buffers, _ int, over chan struct{}) { close(over) }, FaultBug},
+		{"given back", func(hog *frames, _ chan struct{}) { hog.release() }, FaultBug},
+		{"never given back", func(*frames, chan struct{}) {}, FaultNoSpace},
+		{"the daemon stops", func(_ *frames, over chan struct{}) { close(over) }, FaultBug},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				over := make(chan struct{})
-				s := &buffers{max: 300_000, stopped: over}
+				s := newBuffers(300_000, over)
 				hog := newFrames(&pieces{rnd: rand.New(rand.NewPCG(1, 1)), data: large[:100_000]}, 1<<20, time.Second, nil, s)
 				if _, err := hog.next(); faultOf(err) != FaultHalfFrame {
 					t.Fatal(err)
 				}
 				go func() {
 					time.Sleep(time.Second / 2)
-					c.after(s, len(hog.buf), over)
+					c.after(hog, over)
 				}()
 				f := newFrames(&pieces{rnd: rand.New(rand.NewPCG(2, 2)), data: large}, 1<<20, time.Second, nil, s)
 				message, err := f.next()
@@ -44,9 +44,9 @@ func TestLargeFramesWaitForSpace(t *testing.T) {
 				if s.waits.Load() != 1 {
 					t.Errorf("%d frames waited", s.waits.Load())
 				}
-				before := s.used.Load()
+				before := s.pool.Held()
 				f.release()
-				if took := before - s.used.Load(); err == nil && took != int64(len(large)) || err != nil && took != 0 {
+				if took := before - s.pool.Held(); err == nil && took != int64(len(large)) || err != nil && took != 0 {
 					t.Errorf("%d bytes were given back", took)
 				}
 			})
@@ -71,7 +71,7 @@ func TestSmallFramesNeedNoSpace(t *testing.T) {
 		healthy.send(spans(100, key("healthy")))
 	}
 	healthy.settle()
-	eventually.True(t, "the hogs are cut off", func() bool { return h.buffers.used.Load() == 0 })
+	eventually.True(t, "the hogs are cut off", func() bool { return h.buffers.pool.Held() == 0 })
 	h.stop()
 	if got := h.rows["healthy"]; got != 10_000 {
 		t.Errorf("the healthy tracer was counted %d of 10000", got)

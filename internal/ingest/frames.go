@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
@@ -17,10 +18,11 @@ const baseBuffer = 64 << 10
 // the connection's goroutine.
 type frames struct {
 	conn     net.Conn
-	base     []byte // the buffer for nearly everything
-	buf      []byte // base, or a larger one while a frame needs it
-	start    int    // of what is not consumed yet
-	end      int    // of what was read
+	base     []byte         // the buffer for nearly everything
+	large    *memory.Buffer // nil but while a frame needs it
+	buf      []byte         // the one in use
+	start    int            // of what is not consumed yet
+	end      int            // of what was read
 	max      int
 	timeout  time.Duration // to complete a frame once begun
 	isTimed  bool          // a deadline is set
@@ -130,11 +132,11 @@ func (f *frames) setDeadline(isPartial bool) error {
 func (f *frames) makeRoom(need int) error {
 	target := f.buf
 	if f.start == 0 {
-		if !f.buffers.take(need, f.timeout) {
+		if f.large = f.buffers.take(need, f.timeout); f.large == nil {
 			return faultf(FaultNoSpace, "read frame: no room for its %d bytes among the buffers of others; "+
 				"keep frames under %d bytes or raise --max-buffer-bytes", need, baseBuffer)
 		}
-		target = make([]byte, need)
+		target = f.large.Bytes()
 		f.isStale = true // the tracer has not spent the time of that wait
 	}
 	f.moveTo(target)
@@ -149,16 +151,17 @@ func (f *frames) moveTo(buf []byte) {
 
 // shrink goes back to the base buffer once a large frame is done with.
 func (f *frames) shrink() {
-	if large := len(f.buf); large > len(f.base) && f.end-f.start <= len(f.base) {
+	if f.large != nil && f.end-f.start <= len(f.base) {
 		f.moveTo(f.base)
-		f.buffers.give(large)
+		f.release()
 	}
 }
 
-// release gives a larger buffer back. It is not read from afterwards.
+// release gives a larger buffer back. What it held is not read any more.
 func (f *frames) release() {
-	if large := len(f.buf); large > len(f.base) {
-		f.buffers.give(large)
-	}
 	f.buf = f.base
+	if f.large != nil {
+		f.large.Release()
+		f.large = nil
+	}
 }

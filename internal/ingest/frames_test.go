@@ -33,7 +33,7 @@ func (p *pieces) Read(to []byte) (int, error) {
 }
 
 // ample is more room than a test needs.
-func ample() *buffers { return &buffers{max: math.MaxInt64} }
+func ample() *buffers { return newBuffers(math.MaxInt64, nil) }
 
 // FuzzFrames reads arbitrary bytes in arbitrary pieces, and expects the same
 // messages as a reading in one piece, a bounded buffer, and an end.

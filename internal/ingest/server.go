@@ -49,7 +49,7 @@ func New(config Config) (*Server, error) {
 		config: config, listener: listener, conns: map[*conn]struct{}{},
 		log: faultLog{logger: config.Log}, draining: make(chan struct{}), stopped: make(chan struct{}),
 	}
-	s.buffers = &buffers{max: int64(config.MaxBufferBytes), stopped: s.stopped}
+	s.buffers = newBuffers(int64(config.MaxBufferBytes), s.stopped)
 	s.closing, s.close = context.WithCancel(context.Background())
 	return s, nil
 }

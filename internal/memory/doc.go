@@ -1,6 +1,7 @@
 // Package memory knows how much memory the process may use and how much it may
 // come to need. It owns the reading of the limit and the sum of the rooms'
-// bounds; each room says for itself what its limits can cost.
+// bounds; each of them says for itself what its limits can cost. And it owns Pool: buffers
+// of several holders up to one limit, each charged for what it has.
 //
 // # The limit
 //
@@ -17,5 +18,8 @@
 // of the worst cases at once, which no traffic is known to bring about; a daemon
 // that fits its budget can't be made to outgrow it by what it is sent.
 //
-// Nothing here runs after the start.
+// # Threading
+//
+// A Pool is safe for concurrent use; of its buffers each is one holder's. All else is done
+// at the start.
 package memory

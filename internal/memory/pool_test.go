@@ -1,0 +1,112 @@
+package memory
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"sync"
+	"testing"
+)
+
+// TestWhoHoldsBytesIsChargedForThem takes, grows and releases at random, and holds the pool
+// against what is held: it is charged to the byte, with what nobody has never over the
+// limit, and nothing that a holder kept is another's.
+func TestWhoHoldsBytesIsChargedForThem(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(5, 5))
+	const limit = 1 << 16
+	pool := NewPool(limit, 4)
+	var held []*Buffer
+	refused, reused := 0, 0
+	for step := range 20_000 {
+		size := 1 + rnd.IntN(limit/4)
+		switch {
+		case len(held) == 0 || rnd.IntN(3) > 0:
+			spares := len(pool.spare)
+			if b := pool.Take(size); b == nil {
+				refused++
+			} else {
+				if len(b.Bytes()) < size {
+					t.Fatalf("step %d: %d bytes were taken, %d were asked for", step, len(b.Bytes()), size)
+				}
+				reused += spares - len(pool.spare)
+				fill(b, byte(len(held)+1))
+				held = append(held, b)
+			}
+		case rnd.IntN(2) == 0:
+			b := held[rnd.IntN(len(held))]
+			keep := len(b.Bytes())
+			before := bytes.Clone(b.Bytes())
+			if b.Grow(size, keep) && !bytes.Equal(b.Bytes()[:keep], before) {
+				t.Fatalf("step %d: growing changed what is kept", step)
+			}
+			fill(b, b.Bytes()[0])
+		default:
+			last := len(held) - 1
+			if b := held[last]; !bytes.Equal(b.Bytes(), bytes.Repeat(b.Bytes()[:1], len(b.Bytes()))) {
+				t.Fatalf("step %d: a holder's bytes are another's as well", step)
+			}
+			held[last].Release()
+			held[last].Release() // which changes nothing
+			held = held[:last]
+		}
+		sum := int64(0)
+		for _, b := range held {
+			sum += int64(len(b.Bytes()))
+		}
+		spared := int64(0)
+		for _, spare := range pool.spare {
+			spared += int64(len(spare))
+		}
+		if pool.Held() != sum || pool.spared != spared || sum+spared > limit || len(pool.spare) > 4 {
+			t.Fatalf("step %d: %d bytes are held and %d charged, %d spared and %d charged", step, sum, pool.Held(), spared, pool.spared)
+		}
+	}
+	if refused == 0 || reused == 0 {
+		t.Errorf("%d were refused, %d spares used", refused, reused)
+	}
+	for _, b := range held {
+		b.Release()
+	}
+	pool.DropSpares()
+	if pool.Held() != 0 || pool.spared != 0 || pool.spare != nil {
+		t.Errorf("%d bytes are held by nobody, %d spared", pool.Held(), pool.spared)
+	}
+}
+
+func fill(b *Buffer, with byte) {
+	for i := range b.Bytes() {
+		b.Bytes()[i] = with
+	}
+}
+
+// TestTheLastOnesFindRoom: who insists is charged as well, and others wait for it.
+func TestTheLastOnesFindRoom(t *testing.T) {
+	pool := NewPool(100, 0)
+	first, last := pool.Take(80), pool.Insist(80)
+	if first == nil || last == nil || pool.Held() != 160 || pool.Take(1) != nil {
+		t.Fatalf("%d bytes are held", pool.Held())
+	}
+	last.Release()
+	if pool.Take(20) == nil || pool.Take(1) != nil || pool.Held() != 100 {
+		t.Errorf("%d bytes are held", pool.Held())
+	}
+}
+
+// TestAPoolIsShared takes and releases from several goroutines at once.
+func TestAPoolIsShared(t *testing.T) {
+	pool := NewPool(1<<16, 3)
+	var sharing sync.WaitGroup
+	for i := range 4 {
+		sharing.Go(func() {
+			for n := range 2000 {
+				if b := pool.Take(1 + (n*7919+i)%(1<<14)); b != nil {
+					b.Grow(2*len(b.Bytes()), 1)
+					b.Release()
+				}
+			}
+		})
+	}
+	sharing.Wait()
+	if pool.Held() != 0 {
+		t.Errorf("%d bytes are held by nobody", pool.Held())
+	}
+}
