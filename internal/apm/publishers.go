@@ -2,7 +2,6 @@ package apm
 
 import (
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -45,7 +44,7 @@ func (p *publishers) publish(commit func(), c *traces.Counter, origin span.Origi
 	if p.closed {
 		return admit.DropShutdown, false
 	}
-	origin.Normalize() // it is kept, and nobody bounds its parts before
+	origin.Normalize()
 	p.parts = p.parts[:0]
 	for baseService, spans := range c.Batches {
 		origin.Service = baseService
@@ -63,16 +62,19 @@ func (p *publishers) merge(commit func(), stats *clientstats.Payload, now time.T
 	if p.closed {
 		return admit.ErrStopping
 	}
-	return p.get(stats.Origin, now).Merge(commit, stats.Groups, stats.Width, now)
+	origin := stats.Origin
+	origin.Normalize()
+	return p.get(origin, now).Merge(commit, stats.Groups, stats.Width, now)
 }
 
+// get returns the publisher of an origin that is bounded, since it may be kept.
 func (p *publishers) get(origin span.Origin, now time.Time) *admit.Publisher {
 	kept := p.byOrigin[origin]
 	if kept == nil {
 		if len(p.byOrigin) >= p.max {
 			p.evict()
 		}
-		origin.Service = strings.Clone(origin.Service) // which was a part of the body
+		origin = origin.Clone() // or it would hold the body that it is a part of
 		kept = &publisher{Publisher: p.admit.NewPublisher(origin)}
 		p.byOrigin[origin] = kept
 	}

@@ -15,6 +15,7 @@
 //
 // # Threading
 //
-// One goroutine at a time uses a Payload. Its memory is used again by the next Read.
-// The labels of its groups are parts of the body; its origin is a copy.
+// One goroutine at a time uses a Payload. Its memory is used again by the next Read. The
+// labels of its groups and its origin are parts of the body, so whoever keeps one bounds
+// it first and copies then. Next lets go of the body.
 package clientstats

@@ -32,11 +32,12 @@ func Bytes(body int) int {
 		l.tags*int(unsafe.Sizeof(""))+l.bins*int(unsafe.Sizeof(sketch.Bin{}))))
 }
 
-// Next is the Payload for the next body: without the memory that only a very large one
-// needed.
+// Next is the Payload for the next body. It holds nothing of the last one, nor the memory
+// that only a very large one needed.
 func (p *Payload) Next() *Payload {
 	if cap(p.bins) > maxBins/8 || cap(p.Groups) > maxGroups/4 || cap(p.tags) > maxTags/4 {
 		return &Payload{}
 	}
+	p.forget()
 	return p
 }

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+	"weak"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
@@ -32,6 +33,29 @@ func TestPayloadsKeepTheirPromise(t *testing.T) {
 			t.Errorf("%d bytes of statistics made us hold %d, %d are promised: %v", length, held, promised, err)
 		}
 		runtime.KeepAlive(p)
+	}
+}
+
+// TestThePayloadOfTheNextBodyHoldsNothingOfTheLast: neither where it was merged, nor where
+// it was none.
+func TestThePayloadOfTheNextBodyHoldsNothingOfTheLast(t *testing.T) {
+	for _, cut := range []int{0, 1} {
+		p := &Payload{}
+		last := func() weak.Pointer[byte] {
+			body := statsOf(t, nil)
+			body = slices.Clone(body[:len(body)-cut])
+			if err := p.Read(body, span.Origin{}); (err == nil) != (cut == 0) {
+				t.Fatal(err)
+			}
+			return weak.Make(&body[0])
+		}()
+		next := p.Next()
+		runtime.GC()
+		if last.Value() != nil {
+			t.Errorf("cut by %d: the last body is still held", cut)
+		}
+		runtime.KeepAlive(p)
+		runtime.KeepAlive(next)
 	}
 }
 

@@ -23,7 +23,7 @@ var (
 type Payload struct {
 	Groups []aggregate.Group // their labels are parts of the body
 	Width  uint64            // of all buckets, in nanoseconds
-	Origin span.Origin
+	Origin span.Origin       // as long as its tracer likes, and part of the body too
 
 	reader msgpack.Reader
 	body   []byte
@@ -39,12 +39,8 @@ type Payload struct {
 // Read reads a body. said is what the request's headers say of the origin: what the
 // body says of the same comes before it.
 func (p *Payload) Read(body []byte, said span.Origin) error {
-	clear(p.Groups)
-	clear(p.tags)
-	*p = Payload{
-		Groups: p.Groups[:0], Origin: said, reader: msgpack.NewReader(body), body: body, limits: limitsOf(len(body)),
-		tags: p.tags[:0], bins: p.bins[:0],
-	}
+	p.forget()
+	p.Origin, p.reader, p.body, p.limits = said, msgpack.NewReader(body), body, limitsOf(len(body))
 	p.each(p.payloadField)
 	p.must(len(p.Groups) > 0) // a probe is the agent's to answer
 	switch {
@@ -56,6 +52,13 @@ func (p *Payload) Read(body []byte, said span.Origin) error {
 		return ErrUnread
 	}
 	return nil
+}
+
+// forget lets go of the body and of all that was read of it.
+func (p *Payload) forget() {
+	clear(p.Groups)
+	clear(p.tags)
+	*p = Payload{Groups: p.Groups[:0], tags: p.tags[:0], bins: p.bins[:0]}
 }
 
 // must ends the reading where something is not so that holds of every payload that can
@@ -81,13 +84,11 @@ func (p *Payload) list(visit func()) {
 	}
 }
 
-// text reads a string as a part of the body, clone as a copy.
+// text reads a string as a part of the body.
 func (p *Payload) text() string {
 	b := p.reader.Str().Of(p.body)
 	return unsafe.String(unsafe.SliceData(b), len(b))
 }
-
-func (p *Payload) clone() string { return string(p.reader.Str().Of(p.body)) }
 
 // count reads a number. A larger one than most can't be added up exactly.
 func (p *Payload) count(most uint64) uint64 {
@@ -104,23 +105,23 @@ func (p *Payload) payloadField(name string) {
 	o := &p.Origin
 	switch name {
 	case "Hostname":
-		o.Host = p.clone()
+		o.Host = p.text()
 	case "Env":
-		o.Env = p.clone()
+		o.Env = p.text()
 	case "Version":
-		o.Version = p.clone()
+		o.Version = p.text()
 	case "Service":
-		o.Service = p.clone()
+		o.Service = p.text()
 	case "Lang":
-		o.Lang = cmp.Or(p.clone(), o.Lang)
+		o.Lang = cmp.Or(p.text(), o.Lang)
 	case "TracerVersion":
-		o.TracerVersion = cmp.Or(p.clone(), o.TracerVersion)
+		o.TracerVersion = cmp.Or(p.text(), o.TracerVersion)
 	case "RuntimeID":
-		o.RuntimeID = p.clone()
+		o.RuntimeID = p.text()
 	case "GitCommitSha":
-		o.GitCommitSHA = p.clone()
+		o.GitCommitSHA = p.text()
 	case "ProcessTags":
-		o.ProcessTags = p.clone()
+		o.ProcessTags = p.text()
 	case "Stats":
 		p.list(p.bucket)
 	case "Sequence", "ProcessTagsHash": // the agent makes nothing of them

@@ -2,6 +2,7 @@ package span
 
 import (
 	"slices"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -96,12 +97,26 @@ func (l Label) normalizeTags(tags *[]string) (changed bool) {
 
 // Normalize bounds every field of the origin and makes it valid UTF-8.
 func (o *Origin) Normalize() {
-	for _, s := range []*string{
-		&o.Host, &o.Env, &o.Version, &o.Service, &o.Lang, &o.LangVersion, &o.LangInterpreter,
-		&o.TracerVersion, &o.RuntimeID, &o.ContainerID, &o.EntityID, &o.ExternalEnv,
-		&o.GitCommitSHA, &o.ObfuscationVersion,
-	} {
+	for _, s := range o.shortFields() {
 		*s = Text(*s, MaxOriginField)
 	}
 	o.ProcessTags = Text(o.ProcessTags, MaxProcessTags)
+}
+
+// Clone is the same origin in memory of its own.
+func (o Origin) Clone() Origin {
+	for _, s := range o.shortFields() {
+		*s = strings.Clone(*s)
+	}
+	o.ProcessTags = strings.Clone(o.ProcessTags)
+	return o
+}
+
+// shortFields are all but the process tags.
+func (o *Origin) shortFields() [14]*string {
+	return [...]*string{
+		&o.Host, &o.Env, &o.Version, &o.Service, &o.Lang, &o.LangVersion, &o.LangInterpreter,
+		&o.TracerVersion, &o.RuntimeID, &o.ContainerID, &o.EntityID, &o.ExternalEnv,
+		&o.GitCommitSHA, &o.ObfuscationVersion,
+	}
 }

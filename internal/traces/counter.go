@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/client/rules"
+	"github.com/spanstatsd/spanstatsd/internal/msgpack"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
@@ -120,11 +121,19 @@ const (
 	keptText = 4 << 20
 )
 
-// Next is the counter for the next body, without what only a very large one needed.
+// Next is the counter for the next body. It holds nothing of the last one, nor the memory
+// that only a very large one needed.
 func (c *Counter) Next() *Counter {
 	if cap(c.payload.tags) > keptTags || cap(c.payload.strings) > keptTags || cap(c.scratch)+c.room() > keptText {
 		return NewCounter()
 	}
+	c.payload.Reader, c.payload.body = msgpack.Reader{}, nil
+	c.key.Clear()
+	clear(c.links[:cap(c.links)])
+	for i := range c.batches {
+		c.batches[i].baseService = ""
+	}
+	c.batches, c.current = c.batches[:0], nil
 	return c
 }
 

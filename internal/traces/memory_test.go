@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+	"weak"
 )
 
 // inUse is the memory of the heap and of the stacks.
@@ -51,6 +52,29 @@ func TestLimitsGoByTheBodyAlone(t *testing.T) {
 		if c.Count(FormatV05, greedy(length)["tags"], "go", false, w) == nil {
 			t.Errorf("%d bytes of tags were counted", length)
 		}
+	}
+}
+
+// TestTheCounterOfTheNextBodyHoldsNothingOfTheLast: neither where it was counted, nor where
+// it was left to the agent.
+func TestTheCounterOfTheNextBodyHoldsNothingOfTheLast(t *testing.T) {
+	for _, cut := range []int{0, 1} {
+		c, w := NewCounter(), policyOf(t)
+		last := func() weak.Pointer[byte] {
+			body := bodyV04(t, 100)
+			body = slices.Clone(body[:len(body)-cut])
+			if err := c.Count(FormatV04, body, "go", false, w); (err == nil) != (cut == 0) {
+				t.Fatal(err)
+			}
+			return weak.Make(&body[0])
+		}()
+		next := c.Next()
+		runtime.GC()
+		if last.Value() != nil {
+			t.Errorf("cut by %d: the last body is still held", cut)
+		}
+		runtime.KeepAlive(c)
+		runtime.KeepAlive(next)
 	}
 }
 

@@ -1,6 +1,10 @@
 package traces
 
-import "github.com/spanstatsd/spanstatsd/internal/span"
+import (
+	"strings"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
 
 // serviceNames remembers what became of service names that the agent rewrites, so that
 // rewriting one again allocates nothing.
@@ -29,8 +33,9 @@ func (n *serviceNames) service(raw []byte) string {
 	if name, ok := n.known[string(raw)]; ok {
 		return name
 	}
-	name := span.ServiceName(string(raw), n.lang)
+	name := span.ServiceName(view(raw), n.lang)
 	if len(n.known) < maxNames && len(raw) <= span.MaxOriginField {
+		name = strings.Clone(name) // which may be a part of them
 		n.known[string(raw)] = name
 	}
 	return name
