@@ -97,7 +97,11 @@ func (i *image) layer(context string, at time.Time) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return out.Bytes(), w.Close()
+	// Closing writes the end of the last file's block and the trailer.
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("write tar: %w", err)
+	}
+	return out.Bytes(), nil
 }
 
 // parents are the directories above a path, outermost first.
