@@ -1,11 +1,14 @@
 package admit
 
 import (
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/check"
+	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
@@ -36,21 +39,18 @@ func DefaultConfig() Config {
 // minKeyBytes has room for a few of the longest keys.
 const minKeyBytes = 64 << 10
 
-// Check says what is unusable.
-func (c *Config) Check() error {
-	switch {
-	case c.MaxBatch < wire.MinMaxBatch || c.MaxBatch > 1<<20:
-		return fmt.Errorf("check max-batch: %d is not between %d and %d", c.MaxBatch, wire.MinMaxBatch, 1<<20)
-	case c.MaxKeys < wire.MinMaxKeys || c.MaxKeys > 1<<20:
-		return fmt.Errorf("check max-keys: %d is not between %d and %d", c.MaxKeys, wire.MinMaxKeys, 1<<20)
-	case c.MaxKeyBytes < minKeyBytes:
-		return fmt.Errorf("check max-key-bytes: %d is not at least %d", c.MaxKeyBytes, minKeyBytes)
-	case c.MaxKeyBytesInAll < c.MaxKeyBytes:
-		return fmt.Errorf("check max-key-bytes-in-all: %d is less than the %d of one connection", c.MaxKeyBytesInAll, c.MaxKeyBytes)
-	case c.MaxResource < span.MaxLabel || c.MaxResource > span.MaxResource:
-		return fmt.Errorf("check max-resource-bytes: %d is not between %d and the agent's %d", c.MaxResource, span.MaxLabel, span.MaxResource)
+// Check says everything that is unusable.
+func (c *Config) Check() (err error) {
+	if c.MaxKeyBytesInAll < c.MaxKeyBytes {
+		err = fmt.Errorf("check max-key-bytes-in-all: %s is less than the %s of one connection",
+			memory.SizeText(c.MaxKeyBytesInAll), memory.SizeText(c.MaxKeyBytes))
 	}
-	return nil
+	return errors.Join(err,
+		check.Number("max-batch", c.MaxBatch, wire.MinMaxBatch, 1<<20),
+		check.Number("max-keys", c.MaxKeys, wire.MinMaxKeys, 1<<20),
+		check.Size("max-key-bytes", c.MaxKeyBytes, minKeyBytes, 1<<40),
+		check.Size("max-resource-bytes", c.MaxResource, span.MaxLabel, span.MaxResource), // the agent keeps no more
+	)
 }
 
 // Publishers is what all publishers share: the rings, the memory for keys and the books.

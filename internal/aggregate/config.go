@@ -3,8 +3,10 @@ package aggregate
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/check"
 	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/routing"
 )
@@ -32,28 +34,24 @@ func DefaultConfig() Config {
 	}
 }
 
-// Check says what is unusable.
-func (c *Config) Check() error {
-	switch {
-	case c.Drainers < 1 || c.Drainers > 1024:
-		return fmt.Errorf("check drainers: %d is not between 1 and 1024", c.Drainers)
-	case c.Drainers > c.Partitions.Count(c.Drainers, 0):
-		return fmt.Errorf("check drainers: %d are more than the %d partitions; LimitDrainers would have lowered them", c.Drainers, c.Partitions.Count(c.Drainers, 0))
-	case c.RebalanceInterval != 0 && (c.RebalanceInterval < routing.MinInterval || c.RebalanceInterval > time.Hour):
-		return fmt.Errorf("check rebalance-interval: %s is neither 0 nor between %s and 1h", c.RebalanceInterval, routing.MinInterval)
-	case c.SketchBytes < minSketchBytes || c.SketchBytes > maxSketchBytes:
-		return fmt.Errorf("check sketch-bytes: %d is not between %d and %d", c.SketchBytes, minSketchBytes, maxSketchBytes)
-	case c.BucketWidth <= 0:
-		return fmt.Errorf("check bucket width: %s is not positive", c.BucketWidth)
-	case c.FlushInterval < time.Second || c.FlushInterval > c.BucketWidth:
-		return fmt.Errorf("check flush-interval: %s is not between 1s and a bucket's %s", c.FlushInterval, c.BucketWidth)
-	case c.Deliver == nil:
-		return errors.New("BUG: no one to deliver sealed cycles to")
+// Check says everything that is unusable.
+func (c *Config) Check() (err error) {
+	if partitions := c.Partitions.Count(c.Drainers, 0); c.Drainers > partitions {
+		err = fmt.Errorf("check drainers: %d are more than the %d partitions; LimitDrainers would have lowered them", c.Drainers, partitions)
 	}
-	if err := c.Partitions.Check(); err != nil {
-		return err
+	if c.RebalanceInterval != 0 && (c.RebalanceInterval < routing.MinInterval || c.RebalanceInterval > time.Hour) {
+		err = errors.Join(err, fmt.Errorf("check rebalance-interval: %s is neither 0 nor between %s and 1h", c.RebalanceInterval, routing.MinInterval))
 	}
-	return c.Config.Check()
+	if c.Deliver == nil {
+		err = errors.Join(err, errors.New("BUG: no one to deliver sealed cycles to"))
+	}
+	return errors.Join(err,
+		check.Number("drainers", c.Drainers, 1, 1024),
+		check.Size("sketch-bytes", c.SketchBytes, minSketchBytes, maxSketchBytes),
+		check.Time("bucket width", c.BucketWidth, 1, math.MaxInt64),
+		check.Time("flush-interval", c.FlushInterval, time.Second, c.BucketWidth), // no longer than a bucket
+		c.Partitions.Check(), c.Config.Check(),
+	)
 }
 
 // LimitDrainers lowers the drainers to the number of partitions, and says so.

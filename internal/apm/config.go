@@ -1,12 +1,14 @@
 package apm
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
+	"github.com/spanstatsd/spanstatsd/internal/check"
 	"github.com/spanstatsd/spanstatsd/internal/clientstats"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/socket"
@@ -69,23 +71,27 @@ const maxBuffer = time.Minute
 // Enabled says whether there is anything to listen on.
 func (c *Config) Enabled() bool { return c.Socket.Path != "" || c.Addr != "" }
 
-// Check says what is unusable.
-func (c *Config) Check() error {
-	switch {
-	case c.MaxConnections < 1 || c.MaxConnections > 1<<20:
-		return fmt.Errorf("check apm-max-connections: %d is not between 1 and %d", c.MaxConnections, 1<<20)
-	case c.Counters < 1 || c.Counters > 1<<10:
-		return fmt.Errorf("check apm-counters: %d is not between 1 and %d", c.Counters, 1<<10)
-	case c.MaxBody < firstBuffer || c.MaxBody > 1<<30:
-		return fmt.Errorf("check apm-max-body: %d is not between %d and %d", c.MaxBody, firstBuffer, 1<<30)
-	case c.MaxBodyBytes < c.MaxBody:
-		return fmt.Errorf("check apm-max-body-bytes: %d is less than the %d of one body", c.MaxBodyBytes, c.MaxBody)
-	case c.Buffer < 0 || c.Buffer > maxBuffer:
-		return fmt.Errorf("check apm-buffer: %s is not between 0 and %s", c.Buffer, maxBuffer)
-	case c.Agent.Network == "unix" && c.Agent.Address == c.Socket.Path:
-		return fmt.Errorf("check apm-socket: %s is the agent's own socket; choose another one", c.Socket.Path)
+// Check says everything that is unusable.
+func (c *Config) Check() (err error) {
+	if c.Socket.Path != "" {
+		err = c.Socket.Check("apm-socket")
 	}
-	return nil
+	if c.Addr != "" {
+		err = errors.Join(err, check.Address("apm-addr", c.Addr))
+	}
+	if c.MaxBodyBytes < c.MaxBody {
+		err = errors.Join(err, fmt.Errorf("check apm-max-body-bytes: %s is less than the %s of one body",
+			memory.SizeText(c.MaxBodyBytes), memory.SizeText(c.MaxBody)))
+	}
+	if c.Agent.Network == "unix" && c.Agent.Address == c.Socket.Path {
+		err = errors.Join(err, fmt.Errorf("check apm-socket: %s is the agent's own socket; choose another one", c.Socket.Path))
+	}
+	return errors.Join(err,
+		check.Number("apm-max-connections", c.MaxConnections, 1, 1<<20),
+		check.Number("apm-counters", c.Counters, 1, 1<<10),
+		check.Size("apm-max-body", c.MaxBody, firstBuffer, 1<<30),
+		check.Time("apm-buffer", c.Buffer, 0, maxBuffer),
+	)
 }
 
 // Memory is the most that this room may come to use where it is on: what its limits

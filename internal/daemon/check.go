@@ -3,11 +3,12 @@ package daemon
 import (
 	"errors"
 	"fmt"
-	"net"
 
 	"github.com/prometheus/exporter-toolkit/web"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/apm"
+	"github.com/spanstatsd/spanstatsd/internal/check"
+	"github.com/spanstatsd/spanstatsd/internal/dump"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/ring"
@@ -17,12 +18,24 @@ import (
 // no socket, no port, no ring. What only a start can find out (a path that may
 // not be written, an address in use) it does not see.
 func (c Config) Check() error {
+	return errors.Join(c.checkRooms(), c.checkMemory())
+}
+
+// checkRooms looks at everything but what all of it may come to need.
+func (c *Config) checkRooms() error {
 	counting := c.Aggregate
 	counting.Deliver = func(*aggregate.Sealed) {} // who makes a daemon sets it
 	return errors.Join(
 		c.Ingest.Check(), c.Admit.Check(), counting.Check(), ring.CheckSlots(counting.RingSlots), c.Flush.Check(),
-		c.checkBatch(), c.checkGrace(), c.checkHTTP(), c.checkMemory(), c.checkDescriptors(), c.checkAPM(),
+		c.checkBatch(), c.checkGrace(), c.checkHTTP(), c.checkAPM(), c.checkDebugDir(), c.checkPlaces(), c.checkDescriptors(),
 	)
+}
+
+func (c *Config) checkDebugDir() error {
+	if c.Flush.DebugDir == "" {
+		return nil
+	}
+	return dump.Check(c.Flush.DebugDir)
 }
 
 func (c *Config) checkGrace() error {
@@ -44,14 +57,11 @@ func (c *Config) checkAPM() error {
 	if !traces.Enabled() {
 		return nil
 	}
-	traces.Agent = apm.Agent{Network: c.Flush.Agent.Network, Address: c.Flush.Agent.Address}
 	return traces.Check()
 }
 
-func (c *Config) checkHTTP() (err error) {
-	if _, bad := net.ResolveTCPAddr("tcp", c.HTTPAddr); bad != nil {
-		err = fmt.Errorf("check http-addr: %w; give host:port or :port", bad)
-	}
+func (c *Config) checkHTTP() error {
+	err := check.Address("http-addr", c.HTTPAddr)
 	if bad := web.Validate(c.WebConfigFile); bad != nil {
 		err = errors.Join(err, fmt.Errorf("check web-config-file: %w", bad))
 	}

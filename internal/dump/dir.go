@@ -25,6 +25,18 @@ type Dir struct {
 	last time.Time
 }
 
+// Check says why nothing can be kept in a directory, as far as looking at it shows.
+func Check(path string) error {
+	info, err := os.Stat(path)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is no directory", path)
+	}
+	if err != nil {
+		return fmt.Errorf("check debug-dir: %w; give a directory that exists and that the daemon's user may write to", err)
+	}
+	return nil
+}
+
 // Open makes sure that a file can be made in the directory, so that a mistake
 // shows at start and not when the payload is gone.
 func Open(path string) (*Dir, error) {

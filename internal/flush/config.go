@@ -2,12 +2,17 @@ package flush
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/check"
+	"github.com/spanstatsd/spanstatsd/internal/memory"
 )
 
 // Config is what a Flusher needs to know. A zero field takes its default.
@@ -46,22 +51,21 @@ func (c Config) withDefaults() (Config, error) {
 	c.RetryAge = cmp.Or(c.RetryAge, DefaultRetryAge)
 	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
 	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
-	switch {
-	case c.Agent.Network == "":
-		return c, fmt.Errorf("configure flush: no agent URL; take one from ParseAgentURL")
-	case c.MaxPayloadBytes < minPayloadBytes || c.MaxPayloadBytes > agentPayloadBytes:
-		return c, fmt.Errorf("configure flush: a payload of at most %d bytes: choose between %d and %d",
-			c.MaxPayloadBytes, minPayloadBytes, agentPayloadBytes)
-	case c.RetryBytes < c.MaxPayloadBytes:
-		return c, fmt.Errorf("configure flush: %d retry bytes do not hold one payload; give --retry-bytes at least %d",
-			c.RetryBytes, c.MaxPayloadBytes)
-	case c.RetryAge < 0 || c.Timeout < 0:
-		return c, fmt.Errorf("configure flush: retry age %v and timeout %v must be positive", c.RetryAge, c.Timeout)
+	var err error
+	if c.Agent.Network == "" {
+		err = errors.New("configure flush: no agent URL; take one from ParseAgentURL")
 	}
-	return c, nil
+	if c.RetryBytes < c.MaxPayloadBytes {
+		err = errors.Join(err, fmt.Errorf("check retry-bytes: %s does not hold one payload; give at least %s",
+			memory.SizeText(c.RetryBytes), memory.SizeText(c.MaxPayloadBytes)))
+	}
+	if c.RetryAge < 0 || c.Timeout < 0 {
+		err = errors.Join(err, fmt.Errorf("check retry-age and timeout: %s and %s must be positive", c.RetryAge, c.Timeout))
+	}
+	return c, errors.Join(err, check.Size("payload", c.MaxPayloadBytes, minPayloadBytes, agentPayloadBytes))
 }
 
-// Check says what is unusable.
+// Check says everything that is unusable.
 func (c Config) Check() error {
 	_, err := c.withDefaults()
 	return err
@@ -102,6 +106,9 @@ func ParseAgentURL(text string) (AgentURL, error) {
 			return refuse("a path has no meaning here")
 		}
 		port := cmp.Or(u.Port(), defaultAgentPort)
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+			return refuse("port " + port + " is not between 1 and 65535")
+		}
 		return AgentURL{Network: "tcp", Address: net.JoinHostPort(u.Hostname(), port)}, nil
 	case "unix":
 		switch {

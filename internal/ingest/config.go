@@ -2,11 +2,13 @@ package ingest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
+	"github.com/spanstatsd/spanstatsd/internal/check"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/socket"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
@@ -39,21 +41,21 @@ func DefaultConfig() Config {
 	}
 }
 
-// Check says what is unusable.
-func (c *Config) Check() error {
-	switch {
-	case c.MaxConnections < 1 || c.MaxConnections > 1<<16:
-		return fmt.Errorf("check max-connections: %d is not between 1 and %d", c.MaxConnections, 1<<16)
-	case c.MaxFrame < wire.MinMaxFrame || c.MaxFrame > 1<<30:
-		return fmt.Errorf("check max-frame: %d is not between %d and %d bytes", c.MaxFrame, wire.MinMaxFrame, 1<<30)
-	case c.MaxBufferBytes < c.MaxFrame+wire.HeaderLen:
-		return fmt.Errorf("check max-buffer-bytes: %d does not hold one frame of --max-frame, %d", c.MaxBufferBytes, c.MaxFrame+wire.HeaderLen)
-	case c.MaxByteRate < 0:
-		return fmt.Errorf("check max-byte-rate: %d is negative; 0 stands for any rate", c.MaxByteRate)
-	case c.ReadTimeout <= 0:
-		return fmt.Errorf("check read-timeout: %s is not positive", c.ReadTimeout)
+// Check says everything that is unusable.
+func (c *Config) Check() (err error) {
+	if c.MaxBufferBytes < c.MaxFrame+wire.HeaderLen {
+		err = fmt.Errorf("check max-buffer-bytes: %s does not hold one frame of --max-frame and its length, %s",
+			memory.SizeText(c.MaxBufferBytes), memory.SizeText(c.MaxFrame+wire.HeaderLen))
 	}
-	return nil
+	if c.ReadTimeout <= 0 {
+		err = errors.Join(err, fmt.Errorf("check read-timeout: %s is not positive", c.ReadTimeout))
+	}
+	return errors.Join(err,
+		c.Socket.Check("socket"),
+		check.Number("max-connections", c.MaxConnections, 1, 1<<16),
+		check.Size("max-frame", c.MaxFrame, wire.MinMaxFrame, 1<<30),
+		check.Size("max-byte-rate", c.MaxByteRate, 0, 1<<40), // 0 stands for any rate
+	)
 }
 
 const (

@@ -1,8 +1,9 @@
 package registry
 
 import (
-	"fmt"
+	"errors"
 
+	"github.com/spanstatsd/spanstatsd/internal/check"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
@@ -33,22 +34,17 @@ const (
 	minLabelBytes = 1 << 20
 )
 
-// Check says what is unusable.
+// Check says everything that is unusable.
 func (c *Config) Check() error {
-	switch {
-	case c.MaxAggregates < 1 || c.MaxAggregates > mostAggregates:
-		return fmt.Errorf("check max-aggregates: %d is not between 1 and %d", c.MaxAggregates, mostAggregates)
-	case c.LabelBytes < minLabelBytes || c.LabelBytes > 1<<30:
-		return fmt.Errorf("check label-bytes: %d is not between %d and %d", c.LabelBytes, minLabelBytes, 1<<30)
-	case c.MaxOrigins < 1 || c.MaxOrigins > mostOrigins:
-		return fmt.Errorf("check max-origins: %d is not between 1 and %d", c.MaxOrigins, mostOrigins)
-	}
+	err := errors.Join(
+		check.Number("max-aggregates", c.MaxAggregates, 1, mostAggregates),
+		check.Size("label-bytes", c.LabelBytes, minLabelBytes, 1<<30),
+		check.Number("max-origins", c.MaxOrigins, 1, mostOrigins),
+	)
 	for l, limit := range c.Budgets {
-		if limit < 1 || limit > 1<<20 {
-			return fmt.Errorf("check cardinality-limit of %s: %d is not between 1 and %d", span.Label(l), limit, 1<<20)
-		}
+		err = errors.Join(err, check.Number("cardinality-limit of "+span.Label(l).String(), limit, 1, 1<<20))
 	}
-	return nil
+	return err
 }
 
 // originBytes is about what a registry holds for an origin, beside its keys: its

@@ -48,7 +48,7 @@ func (l *Listener) Close() error {
 // replaced; one that somebody listens on, or a file of any other kind, is an
 // error and is never removed. No link is followed at the path itself.
 func Listen(s Config) (*Listener, error) {
-	if err := s.check(); err != nil {
+	if err := s.Check("socket"); err != nil {
 		return nil, err
 	}
 	if err := s.PrepareDirectory(); err != nil {
@@ -66,13 +66,14 @@ func Listen(s Config) (*Listener, error) {
 	return &Listener{unixListener, lock}, nil
 }
 
-func (s *Config) check() error {
+// Check says why there can be no socket at the path that a flag gives.
+func (s *Config) Check(flag string) error {
 	if s.Path == "" {
-		return errors.New("listen on socket: the path is empty; give one with --socket")
+		return fmt.Errorf("check %s: the path is empty; give one with --%s", flag, flag)
 	}
 	if len(s.Path) > maxSocketPath {
-		return fmt.Errorf("listen on socket: the path has %d bytes and a socket's may have %d; choose a shorter --socket: %s",
-			len(s.Path), maxSocketPath, s.Path)
+		return fmt.Errorf("check %s: the path has %d bytes and a socket's may have %d; choose a shorter --%s: %s",
+			flag, len(s.Path), maxSocketPath, flag, s.Path)
 	}
 	return nil
 }
@@ -80,6 +81,9 @@ func (s *Config) check() error {
 // PrepareDirectory makes the directory if it was given a mode, and otherwise
 // expects it.
 func (s *Config) PrepareDirectory() error {
+	if err := s.Check("socket"); err != nil {
+		return err
+	}
 	dir := filepath.Dir(s.Path)
 	if s.DirectoryMode != 0 {
 		if err := os.Mkdir(dir, s.DirectoryMode); err != nil && !errors.Is(err, fs.ErrExist) {

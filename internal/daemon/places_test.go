@@ -1,0 +1,43 @@
+package daemon
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/flush"
+)
+
+// TestNoTwoListenAtOnePlace: the same path or address twice is named with both flags,
+// and so is a daemon that would be its own agent.
+func TestNoTwoListenAtOnePlace(t *testing.T) {
+	for _, c := range []struct {
+		socket, apmSocket, http, apmAddr, agent string
+		says                                    string // "" where all may stay
+	}{
+		{"/a", "/b", ":1", "127.0.0.1:2", "http://127.0.0.1:8126", ""},
+		{"/a", "", ":0", "127.0.0.1:0", "http://127.0.0.1:8126", ""},
+		{"/a", "/a", ":1", "", "http://127.0.0.1:8126", "apm-socket: /a is that of --socket"},
+		{"/d/../a", "/a", ":1", "", "http://127.0.0.1:8126", "that of --socket"},
+		{"/a", "", ":1", "127.0.0.1:1", "http://127.0.0.1:8126", "apm-addr: 127.0.0.1:1 is that of --http-addr"},
+		{"/a", "", "10.0.0.1:1", "0.0.0.0:1", "http://127.0.0.1:8126", "that of --http-addr"},
+		{"/a", "", "10.0.0.1:1", "127.0.0.1:1", "http://10.0.0.2:1", ""},
+		{"/a", "", "localhost:1", "127.0.0.1:1", "http://agent:1", "that of --http-addr"},
+		{"/a", "/b", ":1", "", "unix:///b", "agent-url: /b is that of --apm-socket"},
+		{"/a", "/b", ":1", "", "unix:///a", "that of --socket"},
+		{"/a", "", ":1", "127.0.0.1:8126", "http://127.0.0.1:8126", "that of --apm-addr"},
+		{"/a", "", ":8126", "", "http://localhost:8126", "that of --http-addr"},
+		{"/a", "", ":8126", "", "http://10.0.0.2:8126", ""}, // another machine, as a pod's node is
+	} {
+		config := DefaultConfig()
+		config.Ingest.Socket.Path, config.APM.Socket.Path = c.socket, c.apmSocket
+		config.HTTPAddr, config.APM.Addr = c.http, c.apmAddr
+		var err error
+		if config.Flush.Agent, err = flush.ParseAgentURL(c.agent); err != nil {
+			t.Fatal(err)
+		}
+		err = config.Check()
+		if (err != nil) != (c.says != "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}

@@ -1,0 +1,40 @@
+package memory
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// units are those that a size is written in, the largest first.
+var units = []struct {
+	name  string
+	bytes int
+}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}}
+
+// ParseSize reads a number of bytes: 16MiB, or 16777216.
+func ParseSize(text string) (bytes int, err error) {
+	number, unit := text, 1
+	for _, u := range units {
+		if before, found := strings.CutSuffix(text, u.name); found {
+			number, unit = strings.TrimSpace(before), u.bytes
+		}
+	}
+	n, err := strconv.Atoi(number)
+	if err != nil || n > math.MaxInt/unit || n < math.MinInt/unit {
+		return 0, fmt.Errorf("%q is no size; give bytes, or a whole number of KiB, MiB or GiB, such as 16MiB", text)
+	}
+	return n * unit, nil
+}
+
+// SizeText is what ParseSize reads as so many bytes, in the largest unit that divides
+// them.
+func SizeText(bytes int) string {
+	for _, u := range units {
+		if bytes != 0 && bytes%u.bytes == 0 {
+			return strconv.Itoa(bytes/u.bytes) + u.name
+		}
+	}
+	return strconv.Itoa(bytes)
+}
