@@ -80,7 +80,7 @@ test-modules: # tests with dependencies of their own, not from the cache: some b
 	@set -e; for module in $(filter-out test/deploy/ test/page/,$(TEST_MODULES)); do echo "$$module"; (cd $$module && $(GO) test -count=1 $(RACE) ./...); done
 
 test-agent: ## the built daemon before the real trace agent, ROUNDS times over random spans
-	cd test/agent && SPANSTATSD_ROUNDS=$(ROUNDS) $(GO) test -count=1 ./stats
+	cd test/agent && ROUNDS=$(ROUNDS) $(GO) test -count=1 ./stats
 
 # Without the race detector: there is no concurrency of ours in it, and half a
 # cloud would be compiled a second time. Not from the cache: the go command does

@@ -127,6 +127,9 @@ func newBenchTable(measure func(context.Context, bench.Config) error, name, shor
 	c := bench.DefaultConfig()
 	cmd := &cobra.Command{Use: name + " [flags] [-- flags of run]", Short: short, Long: long, Args: daemonArguments}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := c.Check(); err != nil {
+			return usageError{err}
+		}
 		c.Flags, c.Out, c.Log = args, cmd.OutOrStdout(), cmd.ErrOrStderr()
 		ctx, stop := untilInterrupted(cmd.Context())
 		defer stop()

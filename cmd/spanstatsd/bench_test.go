@@ -315,7 +315,7 @@ func TestUnusableBench(t *testing.T) {
 		{"--workload=traces --batch=3", 2, "leave out"},
 		{"-- --apm-socket=/x", 2, "set by bench"},
 		{"all stable", 2, "behind --"},
-		{"all --for=-1s", 1, "--for"},
+		{"all --for=-1s", 2, "--for"},
 		{"scale --only=pods", 2, "connections, origins, keys, cores"},
 		{"scale --for=0s", 2, "--for"},
 		{"tracer", 1, "started by spanstatsd bench"},

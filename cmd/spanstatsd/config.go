@@ -28,14 +28,14 @@ of them fit.
 --check starts nothing and names everything that is unusable.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.read(flags, io.Discard); err != nil {
-				return err
-			}
 			if check {
-				if err := o.config.Check(); err != nil {
-					return usageError{err}
+				if err := o.check(cmd, flags); err != nil {
+					return err
 				}
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), "the configuration can be used")
+				return err
+			}
+			if err := o.read(cmd, flags); err != nil {
 				return err
 			}
 			if asJSON {
@@ -47,6 +47,7 @@ of them fit.
 	cmd.Flags().AddFlagSet(flags)
 	cmd.Flags().BoolVar(&check, "check", false, "say what is unusable, and nothing else")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	o.namesAll(cmd, flags)
 	return cmd
 }
 

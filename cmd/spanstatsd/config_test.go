@@ -39,8 +39,8 @@ func TestConfigCommand(t *testing.T) {
 	if _, own := got["check"]; own {
 		t.Error("config shows its own flags")
 	}
-	out, err = program(t, "config", "--max-frame=1048576").Output()
-	if err != nil || !regexp.MustCompile(`(?m)^--max-frame +1048576 +flag$`).Match(out) {
+	out, err = program(t, "config", "--max-frame=2097152").Output()
+	if err != nil || !regexp.MustCompile(`(?m)^--max-frame +2MiB +flag$`).Match(out) {
 		t.Errorf("%v: %s", err, out)
 	}
 }
@@ -54,7 +54,7 @@ func TestConfigCheck(t *testing.T) {
 	if cmd.ProcessState.ExitCode() != exitUsage {
 		t.Errorf("exit code %d", cmd.ProcessState.ExitCode())
 	}
-	for _, says := range []string{"1000 slots", "max-batch", "shutdown-grace", "max-frame", "http-addr", "retry bytes", "flush-interval", "web-config-file", "apm-max-body"} {
+	for _, says := range []string{"1000 slots", "max-batch", "shutdown-grace", "max-frame", "http-addr", "retry-bytes", "flush-interval", "web-config-file", "apm-max-body"} {
 		if !strings.Contains(string(out), says) {
 			t.Errorf("nothing about %s in %s", says, out)
 		}
@@ -97,8 +97,8 @@ func TestMemoryMakesDefaultsSmaller(t *testing.T) {
 		{"200MiB", nil, map[string]string{"max-aggregates": "2048 default", "max-connections": "256 memory"}, ""},
 		{"128MiB", nil, map[string]string{"max-aggregates": "256 memory", "ring-slots": "4096 memory"}, ""},
 		{"128MiB", []string{"--max-aggregates=2000"}, map[string]string{"max-aggregates": "2000 flag", "ring-slots": "4096 memory"}, ""},
-		{"64MiB", nil, map[string]string{"max-connections": "64 memory", "sketch-bytes": "1048576 memory"}, ""},
-		{"64MiB", []string{"--apm-socket=/s"}, map[string]string{"apm-max-body-bytes": "1048576 memory", "apm-max-connections": "24 memory"}, ""},
+		{"64MiB", nil, map[string]string{"max-connections": "64 memory", "sketch-bytes": "1MiB memory"}, ""},
+		{"64MiB", []string{"--apm-socket=/s"}, map[string]string{"apm-max-body-bytes": "1MiB memory", "apm-max-connections": "24 memory"}, ""},
 		{"64MiB", []string{"--max-connections=1000"}, nil, "lower --max-connections (connections of "},
 		{"30MiB", nil, nil, "GOMEMLIMIT allows 30 MiB"},
 	} {

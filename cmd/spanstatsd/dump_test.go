@@ -92,7 +92,7 @@ func TestUnusableDumps(t *testing.T) {
 		{"dump a b", 2, "takes one file"},
 		{"dump /nowhere/at/all", 1, "no such file"},
 		{"dump " + other, 1, "--debug-dir"},
-		{"run --debug-dir=/nowhere/at/all", 1, "--debug-dir"},
+		{"run --debug-dir=/nowhere/at/all", 2, "debug-dir"},
 	} {
 		cmd := program(t, strings.Fields(test.args)...)
 		out, _ := cmd.CombinedOutput() // the code says it

@@ -2,13 +2,17 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net"
 	"os"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
@@ -21,23 +25,61 @@ func environmentName(flag string) string {
 }
 
 // applyEnvironment sets each flag that the command line did not from its
-// variable: flag, then environment, then default. A variable of ours that no
-// flag has is left alone, since another subcommand may have it.
-func applyEnvironment(flags *pflag.FlagSet) error {
-	var failed error
+// variable: flag, then environment, then default. It returns all that is wrong.
+func applyEnvironment(cmd *cobra.Command) (mistakes error) {
+	flags, any := cmd.Flags(), false
 	flags.VisitAll(func(f *pflag.Flag) {
+		any = any || f.Name != "help"
 		name := environmentName(f.Name)
 		value, set := os.LookupEnv(name)
-		if f.Changed || !set || value == "" || failed != nil {
+		if f.Changed || !set || value == "" {
 			return
 		}
 		if err := flags.Set(f.Name, value); err != nil {
-			failed = usageError{fmt.Errorf("read environment variable %s: %w", name, err)}
+			mistakes = errors.Join(mistakes, usageError{fmt.Errorf("read environment variable %s: %w", name, err)})
+			backToDefault(f)
 			return
 		}
 		annotate(f, fromVariable, name)
 	})
-	return failed
+	if any { // what has no flag, such as version, misses no variable
+		mistakes = errors.Join(mistakes, unknownVariables(cmd.Root(), os.Environ()))
+	}
+	return mistakes
+}
+
+// unknownVariables names those with our prefix that are no flag's of any command: one
+// that is misspelt would change nothing, and nobody would see it. Those of another
+// command are left alone, since a container has one environment for all.
+func unknownVariables(root *cobra.Command, environment []string) (mistakes error) {
+	known := map[string]bool{}
+	var note func(cmd *cobra.Command)
+	note = func(cmd *cobra.Command) {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { known[environmentName(f.Name)] = true })
+		for _, below := range cmd.Commands() {
+			note(below)
+		}
+	}
+	note(root)
+	slices.Sort(environment)
+	for _, variable := range environment {
+		name, value, _ := strings.Cut(variable, "=")
+		if strings.HasPrefix(name, ourPrefix) && !known[name] && !isServiceLink(name, value) {
+			mistakes = errors.Join(mistakes, usageError{fmt.Errorf("read environment variable %s: no flag has this name; see spanstatsd run --help", name)})
+		}
+	}
+	return mistakes
+}
+
+// serviceLink is how Kubernetes names, in every container, the addresses of a Service
+// that is called spanstatsd, or spanstatsd and something more.
+var serviceLink = regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_[0-9]+_(TCP|UDP|SCTP)_(PROTO|PORT|ADDR))$`)
+
+// serviceAddress is the value of a service link whose name could be a flag's.
+var serviceAddress = regexp.MustCompile(`^(tcp|udp|sctp)://`)
+
+func isServiceLink(name, value string) bool {
+	return serviceLink.MatchString(name) || serviceAddress.MatchString(value)
 }
 
 // agentFromEnvironment is the agent's address as the Datadog tracers are told

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -18,17 +19,18 @@ func addLogFlags(f *pflag.FlagSet, level, format *string, least string) {
 // newLogger writes to w in the given format.
 func newLogger(w io.Writer, level, format string) (*slog.Logger, error) {
 	var least slog.Level
-	if err := least.UnmarshalText([]byte(level)); err != nil {
-		return nil, fmt.Errorf("parse --log-level: %q is none of debug, info, warn, error", level)
+	badLevel := least.UnmarshalText([]byte(level))
+	if badLevel != nil {
+		badLevel = fmt.Errorf("parse --log-level: %q is none of debug, info, warn, error", level)
 	}
 	options := &slog.HandlerOptions{Level: least}
 	switch {
 	case format == "text", format == "auto" && isTerminal(w):
-		return slog.New(slog.NewTextHandler(w, options)), nil
+		return slog.New(slog.NewTextHandler(w, options)), badLevel
 	case format == "json", format == "auto":
-		return slog.New(slog.NewJSONHandler(w, options)), nil
+		return slog.New(slog.NewJSONHandler(w, options)), badLevel
 	}
-	return nil, fmt.Errorf("parse --log-format: %q is none of text, json, auto", format)
+	return nil, errors.Join(badLevel, fmt.Errorf("parse --log-format: %q is none of text, json, auto", format))
 }
 
 // isTerminal tells a terminal from a file or a pipe.

@@ -39,7 +39,7 @@ func execute(args []string, stdout, to io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(context.Background())
+	err := root.ExecuteContext(withArguments(context.Background(), args))
 	if err == nil {
 		return 0
 	}

@@ -13,7 +13,7 @@ import (
 
 // runsMain makes the test binary be the program, so that the tests have a real
 // process with the race detector in it.
-const runsMain = "SPANSTATSD_TEST_RUNS_MAIN"
+const runsMain = "TEST_RUNS_SPANSTATSD"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(runsMain) != "" {
@@ -71,12 +71,12 @@ func TestUnusableCommandLines(t *testing.T) {
 		{"run --socket=" + socket + " --flush-interval=1h", "", 2, "flush-interval"},
 		{"run --socket=" + socket + " --max-batch=70000", "", 2, "max-batch"},
 		{"run --socket=" + socket + " --max-frame=10", "", 2, "max-frame"},
-		{"run --socket=" + socket + " --retry-bytes=1", "", 2, "retry bytes"},
+		{"run --socket=" + socket + " --retry-bytes=1", "", 2, "retry-bytes"},
 		{"run --socket=" + socket + " --shutdown-grace=0s", "", 2, "shutdown-grace"},
 		{"run --socket=" + socket + " --http-addr=nowhere:none", "", 2, "http-addr"},
 		{"run --socket=" + filepath.Join(dir, "missing", "s"), "", 1, "create the directory"},
 		{"run --socket=" + occupied, "", 1, "is no socket"},
-		{"run --socket=/" + strings.Repeat("x", 107), "", 1, "shorter --socket"},
+		{"run --socket=/" + strings.Repeat("x", 107), "", 2, "shorter --socket"},
 	} {
 		cmd := program(t, strings.Fields(test.args)...)
 		if test.env != "" {
@@ -137,7 +137,7 @@ func TestPrecedence(t *testing.T) {
 	if err := cmd.ParseFlags([]string{"--ring-slots=2048"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := applyEnvironment(cmd.Flags()); err != nil {
+	if err := applyEnvironment(cmd); err != nil {
 		t.Fatal(err)
 	}
 	if err := o.complete(); err != nil {

@@ -82,7 +82,7 @@ func number(flags *pflag.FlagSet, name string) int {
 	if name == "" {
 		return 0
 	}
-	n, err := flags.GetInt(name)
+	n, err := memory.ParseSize(flags.Lookup(name).Value.String())
 	if err != nil {
 		panic("BUG: a flag that memory depends on is no number: " + err.Error())
 	}

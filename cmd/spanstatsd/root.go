@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -24,12 +25,10 @@ and says of every span what became of it.`,
 			}
 			return nil
 		},
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return applyEnvironment(cmd.Flags()) },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return applyEnvironment(cmd) },
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
-	})
+	root.SetFlagErrorFunc(flagMistake)
 	root.AddCommand(
 		newRunCommand(),
 		newDemoCommand(),
@@ -42,7 +41,25 @@ and says of every span what became of it.`,
 		newManCommand(),
 		newVersionCommand(),
 	)
+	root.SetHelpCommand(newHelpCommand())
+	root.InitDefaultCompletionCmd()
+	usageOf(root)
 	return root
+}
+
+// newHelpCommand is as the library's, but that a command which is not there is an error.
+func newHelpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [command]",
+		Short: "Show what a command does and which flags it has",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			asked, left, err := cmd.Root().Find(args)
+			if err != nil || len(left) > 0 {
+				return usageError{fmt.Errorf("there is no command %q; see spanstatsd --help", strings.Join(args, " "))}
+			}
+			return asked.Help()
+		},
+	}
 }
 
 // untilInterrupted is a context that also ends with SIGTERM or SIGINT.

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"strconv"
@@ -50,17 +49,17 @@ func (o *runOptions) addFlags(f *pflag.FlagSet) {
 	f.DurationVar(&traces.Buffer, "apm-buffer", 0, "how long a tracer's request waits here for an agent that is away, instead of failing at once")
 	f.IntVar(&traces.MaxConnections, "apm-max-connections", traces.MaxConnections, "tracers connected at once to --apm-socket and --apm-addr")
 	f.IntVar(&traces.Counters, "apm-counters", traces.Counters, "requests with traces that are counted at a time")
-	f.IntVar(&traces.MaxBody, "apm-max-body", traces.MaxBody, "longest request with traces that is counted, in bytes; a longer one is left to the agent")
-	f.IntVar(&traces.MaxBodyBytes, "apm-max-body-bytes", traces.MaxBodyBytes, "the same for all requests at a time")
+	sizeVar(f, &traces.MaxBody, "apm-max-body", "longest request with traces that is counted; a longer one is left to the agent")
+	sizeVar(f, &traces.MaxBodyBytes, "apm-max-body-bytes", "the same for all requests at a time")
 	f.IntVar(&in.MaxConnections, "max-connections", in.MaxConnections, "tracers connected at once")
-	f.IntVar(&in.MaxFrame, "max-frame", in.MaxFrame, "longest frame, in bytes")
+	sizeVar(f, &in.MaxFrame, "max-frame", "longest frame")
 	f.IntVar(&adm.MaxBatch, "max-batch", adm.MaxBatch, "most snapshots in one batch")
 	f.IntVar(&adm.MaxKeys, "max-keys", adm.MaxKeys, "keys that a connection may number, and as many that it may use without")
-	f.IntVar(&adm.MaxKeyBytes, "max-key-bytes", adm.MaxKeyBytes, "memory for the keys that a connection has remembered")
-	f.IntVar(&adm.MaxKeyBytesInAll, "max-key-bytes-in-all", adm.MaxKeyBytesInAll, "the same over all connections")
-	f.IntVar(&adm.MaxResource, "max-resource-bytes", adm.MaxResource, "bytes of a resource that are kept; the agent keeps 5000")
-	f.IntVar(&in.MaxBufferBytes, "max-buffer-bytes", in.MaxBufferBytes, "memory for frames over 64 KiB, all together")
-	f.IntVar(&in.MaxByteRate, "max-byte-rate", in.MaxByteRate, "bytes a second read from one connection; 0 for any")
+	sizeVar(f, &adm.MaxKeyBytes, "max-key-bytes", "memory for the keys that a connection has remembered")
+	sizeVar(f, &adm.MaxKeyBytesInAll, "max-key-bytes-in-all", "the same over all connections")
+	sizeVar(f, &adm.MaxResource, "max-resource-bytes", "bytes of a resource that are kept; the agent keeps 5000")
+	sizeVar(f, &in.MaxBufferBytes, "max-buffer-bytes", "memory for frames over 64 KiB, all together")
+	sizeVar(f, &in.MaxByteRate, "max-byte-rate", "bytes a second read from one connection; 0 for any")
 	f.DurationVar(&in.ReadTimeout, "read-timeout", in.ReadTimeout, "time to complete a frame once begun")
 	f.StringVar(&o.buffer, "buffer", "drop", "what a full ring does to a batch: drop it, or block its tracer")
 	f.StringVar(&o.drainers, "drainers", "cpu:1", "goroutines that count: cpu:1 (one a core), cpu+1:0.25 (a base and a share of the cores), fixed:4")
@@ -68,14 +67,14 @@ func (o *runOptions) addFlags(f *pflag.FlagSet) {
 	f.DurationVar(&agg.RebalanceInterval, "rebalance-interval", agg.RebalanceInterval, "how often the drainers' shares are levelled; 0 for never")
 	f.IntVar(&agg.RingSlots, "ring-slots", agg.RingSlots, "slots a ring, a power of two")
 	f.IntVar(&agg.MaxAggregates, "max-aggregates", agg.MaxAggregates, "aggregates an interval, all origins together; what is beyond them meets in one overflow aggregate an origin")
-	f.IntVar(&agg.LabelBytes, "label-bytes", agg.LabelBytes, "memory for the labels of an interval's keys; beyond it a new key meets others in its origin's overflow aggregate")
+	sizeVar(f, &agg.LabelBytes, "label-bytes", "memory for the labels of an interval's keys; beyond it a new key meets others in its origin's overflow aggregate")
 	f.IntVar(&agg.MaxOrigins, "max-origins", agg.MaxOrigins, "origins an interval")
-	f.IntVar(&agg.SketchBytes, "sketch-bytes", agg.SketchBytes, "memory for the bins of all sketches; beyond it the lowest bins of a sketch collapse into one")
+	sizeVar(f, &agg.SketchBytes, "sketch-bytes", "memory for the bins of all sketches; beyond it the lowest bins of a sketch collapse into one")
 	f.StringSliceVar(&o.cardinality, "cardinality-limit", nil, "distinct values a field may have an origin and interval, as field=N,field=N; may be repeated")
 	f.BoolVar(&agg.ConflateRuntimes, "conflate-runtimes", agg.ConflateRuntimes, "send origins that differ only in runtime id as one")
 	f.DurationVar(&agg.FlushInterval, "flush-interval", agg.FlushInterval, "length of an interval, 1s to 10s")
 	f.StringVar(&o.agentURL, "agent-url", "", "where the agent is, http://host:port or unix:///path (default: DD_TRACE_AGENT_URL, DD_AGENT_HOST and DD_TRACE_AGENT_PORT, else http://127.0.0.1:8126)")
-	f.IntVar(&out.RetryBytes, "retry-bytes", out.RetryBytes, "bytes of payloads that may wait for the agent")
+	sizeVar(f, &out.RetryBytes, "retry-bytes", "bytes of payloads that may wait for the agent")
 	f.DurationVar(&out.RetryAge, "retry-age", out.RetryAge, "how long a payload may wait for the agent")
 	f.StringVar(&out.DebugDir, "debug-dir", "", "directory to keep payloads in that the agent refuses, for spanstatsd dump (default: with --debug that of temporary files, else none)")
 	f.StringVar(&o.config.HTTPAddr, "http-addr", o.config.HTTPAddr, "address of metrics, probes, /status and the page for a person at /")
@@ -88,13 +87,14 @@ func (o *runOptions) addFlags(f *pflag.FlagSet) {
 // complete turns the flags into a configuration, or says of each that can't be
 // used why.
 func (o *runOptions) complete() error {
-	var badDrainers, badPartitions, badAgent error
-	o.config.Aggregate.Drainers, badDrainers = parseDrainers(o.drainers)
-	o.config.Aggregate.Partitions, badPartitions = parsePartitions(o.partitions)
+	// What can't be read leaves its default, so that nothing follows from it.
+	badDrainers := readInto(&o.config.Aggregate.Drainers, o.drainers, parseDrainers)
+	badPartitions := readInto(&o.config.Aggregate.Partitions, o.partitions, parsePartitions)
 	if o.agentURL == "" {
 		o.agentURL, o.agentVariables = agentFromEnvironment()
 	}
-	o.config.Flush.Agent, badAgent = flush.ParseAgentURL(o.agentURL)
+	o.config.Flush.Agent = defaultAgent
+	badAgent := readInto(&o.config.Flush.Agent, o.agentURL, flush.ParseAgentURL)
 	if out := &o.config.Flush; o.config.Debug && out.DebugDir == "" {
 		// Under a read-only root there may be no such place; then none are kept.
 		if _, err := dump.Open(os.TempDir()); err == nil {
@@ -107,6 +107,18 @@ func (o *runOptions) complete() error {
 		o.limitCardinalities(), o.checkRetry(), badAgent)
 }
 
+// defaultAgent is where the agent is if nobody says otherwise.
+var defaultAgent = flush.AgentURL{Network: "tcp", Address: "127.0.0.1:8126"}
+
+// readInto reads a text, and leaves what is there where it can't.
+func readInto[T any](into *T, text string, read func(string) (T, error)) error {
+	value, err := read(text)
+	if err == nil {
+		*into = value
+	}
+	return err
+}
+
 func (o *runOptions) chooseBuffer() error {
 	o.config.Admit.Block = o.buffer == "block"
 	if o.buffer != "drop" && o.buffer != "block" {
@@ -116,7 +128,7 @@ func (o *runOptions) chooseBuffer() error {
 }
 
 func (o *runOptions) checkRetry() error {
-	if out := &o.config.Flush; out.RetryAge <= 0 || out.RetryBytes <= 0 {
+	if out := &o.config.Flush; out.RetryAge == 0 || out.RetryBytes == 0 { // the flush takes 0 for its default
 		return fmt.Errorf("parse --retry-age and --retry-bytes: %s and %d must be positive", out.RetryAge, out.RetryBytes)
 	}
 	return nil
@@ -136,16 +148,20 @@ func (o *runOptions) limitCardinalities() (failed error) {
 	return failed
 }
 
-// read makes the configuration of the flags.
-func (o *runOptions) read(flags *pflag.FlagSet, logTo io.Writer) (err error) {
-	o.config.Log, err = newLogger(logTo, o.logLevel, o.logFormat)
-	if err = errors.Join(o.complete(), err); err != nil {
-		return usageError{err}
-	}
+// read makes the configuration of the flags and of their variables. It returns all that
+// is wrong, and has read the rest.
+func (o *runOptions) read(cmd *cobra.Command, flags *pflag.FlagSet) (err error) {
+	mistakes := []error{applyEnvironment(cmd), o.complete()}
 	o.fitMemory(flags, memory.Find(os.DirFS("/")))
 	o.fitDescriptors(flags, descriptorLimit())
 	o.config.Settings = o.settings(flags)
-	return nil
+	o.config.Log, err = newLogger(cmd.ErrOrStderr(), o.logLevel, o.logFormat)
+	return asUsage(append(mistakes, err)...)
+}
+
+// check returns all that is wrong with what was read.
+func (o *runOptions) check(cmd *cobra.Command, flags *pflag.FlagSet) error {
+	return asUsage(o.read(cmd, flags), o.config.Check())
 }
 
 func newRunCommand() *cobra.Command {
@@ -159,15 +175,13 @@ included, within --shutdown-grace. A second signal ends it at once.
 
 Every flag has an environment variable: SPANSTATSD_ and the flag's name in
 capitals, with _ for -. A flag goes before the variable, the variable before the
-default.`,
+default. A variable that begins so and is no flag's is an error. A size is a number
+of bytes, or of KiB, MiB or GiB: 16MiB. Whatever can't be used is named at once, one
+reason a line, and ends it with 2.`,
 		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			err := o.read(cmd.Flags(), cmd.ErrOrStderr())
-			if err != nil {
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if err = o.check(cmd, cmd.Flags()); err != nil {
 				return err
-			}
-			if err = o.config.Check(); err != nil {
-				return usageError{err}
 			}
 			if queue, ok := cmd.ErrOrStderr().(*logqueue.Queue); ok {
 				o.config.LogLinesLost = queue.Lost
@@ -182,6 +196,7 @@ default.`,
 		},
 	}
 	o.addFlags(cmd.Flags())
+	o.namesAll(cmd, cmd.Flags())
 	return cmd
 }
 

@@ -45,14 +45,13 @@ func (o *socketOptions) complete(in *ingest.Config) error {
 }
 
 // setDirectory reads what the directory is to have; nothing leaves it as it is.
-func setDirectory(s *socket.Config, mode, owner string) (err error) {
+func setDirectory(s *socket.Config, mode, owner string) error {
+	var badMode, badOwner error
 	if mode != "" {
-		if s.DirectoryMode, err = parseMode("directory-mode", mode); err != nil {
-			return err
-		}
+		s.DirectoryMode, badMode = parseMode("directory-mode", mode)
 	}
-	s.DirectoryOwner, err = parseOwner("directory-owner", owner)
-	return err
+	s.DirectoryOwner, badOwner = parseOwner("directory-owner", owner)
+	return errors.Join(badMode, badOwner)
 }
 
 func parseMode(flag, text string) (fs.FileMode, error) {
@@ -92,7 +91,7 @@ a daemon that runs as another user. This needs root, or the capability to change
 owners; the daemon itself then needs neither.`,
 		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			if err := setDirectory(&directory, mode, owner); err != nil {
+			if err := errors.Join(directory.Check("socket"), setDirectory(&directory, mode, owner)); err != nil {
 				return usageError{err}
 			}
 			if err := directory.PrepareDirectory(); err != nil {

@@ -36,6 +36,9 @@ Exits with 3 if no daemon answers there.`,
 			if o.watch && o.interval < shortestWatch {
 				return usageError{fmt.Errorf("parse --interval: %s is not at least %s", o.interval, shortestWatch)}
 			}
+			if o.timeout <= 0 {
+				return usageError{fmt.Errorf("parse --timeout: %s is not positive", o.timeout)}
+			}
 			source, err := o.daemon.source(o.timeout)
 			if err != nil {
 				return usageError{err}

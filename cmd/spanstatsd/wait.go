@@ -39,6 +39,9 @@ The daemon is found as status finds it. Exits 1 if it takes longer than --at-mos
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if atMost <= 0 {
+				return usageError{fmt.Errorf("parse --at-most: %s is not positive", atMost)}
+			}
 			source, err := daemon.source(waitTimeout)
 			if err != nil {
 				return usageError{err}

@@ -23,7 +23,7 @@ import (
 const applicationUser = 1000
 
 // TestMain's process is also the application: see publishFrom.
-const publishesTo = "SPANSTATSD_TEST_PUBLISHES_TO"
+const publishesTo = "TEST_PUBLISHES_TO"
 
 func init() {
 	if socket := os.Getenv(publishesTo); socket != "" {

@@ -15,9 +15,9 @@ import (
 	pb "github.com/DataDog/datadog-agent/pkg/proto/pbgo/trace"
 )
 
-// rounds is how often random spans are compared: SPANSTATSD_ROUNDS, or once.
+// rounds is how often random spans are compared: ROUNDS, or once.
 func rounds() int {
-	if n, err := strconv.Atoi(os.Getenv("SPANSTATSD_ROUNDS")); err == nil {
+	if n, err := strconv.Atoi(os.Getenv("ROUNDS")); err == nil {
 		return n
 	}
 	return 1

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// argumentsKey is where the context of a command has the words of its command line.
+type argumentsKey struct{}
+
+func withArguments(ctx context.Context, args []string) context.Context {
+	return context.WithValue(ctx, argumentsKey{}, args)
+}
+
+// flagMistake is a usage error that says where the flags are listed.
+func flagMistake(cmd *cobra.Command, err error) error {
+	return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
+}
+
+// everyFlagMistake reads the flags of a command line one after the other, where the
+// library would stop at the first that can't be used, and returns all that can't.
+func everyFlagMistake(cmd *cobra.Command) (mistakes error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if list, is := f.Value.(pflag.SliceValue); is {
+			_ = list.Replace(nil) // what it has already is read once more
+		}
+	})
+	args, _ := cmd.Context().Value(argumentsKey{}).([]string)
+	for len(args) > 0 && args[0] != "--" {
+		words := 1
+		if len(args) > 1 && takesNextWord(cmd.Flags(), args[0]) {
+			words = 2
+		}
+		if err := cmd.Flags().Parse(args[:words]); err != nil {
+			mistakes = errors.Join(mistakes, flagMistake(cmd, err))
+			var invalid *pflag.InvalidValueError
+			if errors.As(err, &invalid) {
+				backToDefault(invalid.GetFlag())
+			}
+		}
+		args = args[words:]
+	}
+	return mistakes
+}
+
+// backToDefault undoes what a text that can't be used left in a flag, so that nothing
+// follows from it. A list takes a text whole or not at all.
+func backToDefault(f *pflag.Flag) {
+	if _, list := f.Value.(pflag.SliceValue); !list {
+		_ = f.Value.Set(f.DefValue)
+	}
+}
+
+// takesNextWord says whether a word is a flag whose value is the next one.
+func takesNextWord(flags *pflag.FlagSet, word string) bool {
+	name, isFlag := strings.CutPrefix(word, "--")
+	flag := flags.Lookup(name)
+	return isFlag && flag != nil && flag.NoOptDefVal == ""
+}
+
+// asUsage joins what is wrong with a command line, nil for nothing.
+func asUsage(mistakes ...error) error {
+	if all := errors.Join(mistakes...); all != nil {
+		return usageError{all}
+	}
+	return nil
+}
+
+// namesAll has a command with the flags of run name all that is
+// wrong with its command line, its variables and what comes of them at once.
+func (o *runOptions) namesAll(cmd *cobra.Command, flags *pflag.FlagSet) {
+	cmd.PersistentPreRunE = func(*cobra.Command, []string) error { return nil } // read does it
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, _ error) error {
+		return asUsage(everyFlagMistake(cmd), o.check(cmd, flags))
+	})
+}
+
+// usageOf makes usage errors of what a command says of its words, those of the library
+// included, and has a command that only leads to others refuse any word that is none.
+func usageOf(cmd *cobra.Command) {
+	checked := cmd.Args
+	if !cmd.Runnable() {
+		checked = noArguments
+		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	}
+	if checked != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if err := checked(cmd, args); err != nil {
+				return usageError{err}
+			}
+			return nil
+		}
+	}
+	for _, below := range cmd.Commands() {
+		usageOf(below)
+	}
+}

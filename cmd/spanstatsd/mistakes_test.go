@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// refusal is what a command line says on stderr, which must end it with the code for
+// mistakes of use.
+func refusal(t *testing.T, args []string, environment ...string) string {
+	t.Helper()
+	cmd := program(t, args...)
+	cmd.Env = append(cmd.Env, environment...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	_ = cmd.Run() // the code says it
+	if code := cmd.ProcessState.ExitCode(); code != exitUsage {
+		t.Errorf("%v %v: exit code %d: %s", environment, args, code, stderr.String())
+	}
+	return stderr.String()
+}
+
+// TestConfigCheckNamesEverythingAtOnce: flags that are not there, values that can't be
+// read, variables of both kinds, and what each room and all together can't be used with.
+// Each is a line, and nothing follows from another.
+func TestConfigCheckNamesEverythingAtOnce(t *testing.T) {
+	says := refusal(t,
+		[]string{
+			"config", "--check", "--colour", "--ring-slots=many", "--max-frame", "5", "--flush-interval=1h", "--shape=round",
+			"--max-aggregates=0", "--label-bytes=1KiB", "--max-origins=0", "--cardinality-limit=resource=0,shape=4",
+			"--max-batch=3", "--max-keys=3", "--max-key-bytes=4KiB", "--max-key-bytes-in-all=2KiB", "--max-resource-bytes=1",
+			"--max-connections=0", "--read-timeout=-1s", "--sketch-bytes=1", "--rebalance-interval=1ms", "--drainers=none", "--partitions=none",
+			"--socket-mode=rw", "--socket-owner=me", "--buffer=keep", "--retry-bytes=1MiB", "--retry-age=-1s", "--agent-url=http://agent:99999",
+			"--http-addr=:99999", "--apm-socket=/s", "--apm-addr=9999", "--apm-counters=0", "--apm-max-body=1", "--apm-max-connections=0",
+			"--apm-buffer=2m", "--debug-dir=/no/such/directory", "--web-config-file=/no/such/file", "--shutdown-grace=0s", "--log-format=xml",
+		},
+		"SPANSTATSD_MAX_BYTE_RATE=fast", "SPANSTATSD_RING_SLOT=1024", "SPANSTATSD_SOCKET=/s", "SPANSTATSD_LOG_LEVEL=loud",
+	)
+	lines := strings.Split(strings.TrimSpace(says), "\n")
+	for _, want := range []string{
+		"unknown flag: --colour", `"many" for "--ring-slots"`, "check max-frame: 5", "check flush-interval: 1h", "unknown flag: --shape",
+		"check max-aggregates: 0", "check label-bytes: 1KiB", "check max-origins: 0", "check cardinality-limit of resource: 0", `"shape=4"`,
+		"check max-batch: 3", "check max-keys: 3", "check max-key-bytes: 4KiB", "check max-key-bytes-in-all: 2KiB", "check max-resource-bytes: 1",
+		"check max-connections: 0", "check read-timeout: -1s", "check sketch-bytes: 1 ", "check rebalance-interval: 1ms", "parse --drainers", "parse --partitions",
+		"parse --socket-mode", "parse --socket-owner", "parse --buffer", "check retry-bytes: 1MiB", "check retry-age and", "port 99999 is not between",
+		"check http-addr: address 99999: invalid port", "check apm-socket: /s is that of --socket", "check apm-addr: address 9999: missing port",
+		"check apm-counters: 0", "check apm-max-body: 1 ", "check apm-max-connections: 0", "check apm-buffer: 2m0s", "check debug-dir", "check web-config-file",
+		"check shutdown-grace", "parse --log-level", "parse --log-format",
+		"SPANSTATSD_MAX_BYTE_RATE", "SPANSTATSD_RING_SLOT: no flag has this name",
+	} {
+		found := 0
+		for _, line := range lines {
+			if strings.Contains(line, want) {
+				found++
+			}
+		}
+		if found != 1 {
+			t.Errorf("%d lines say %q", found, want)
+		}
+	}
+	if len(lines) != 41 || t.Failed() {
+		t.Errorf("41 things are wrong, and these %d lines were said:\n%s", len(lines), says)
+	}
+}
+
+// TestWhatCanNotBeUsedIsRefused before a start, by run as by config --check.
+func TestWhatCanNotBeUsedIsRefused(t *testing.T) {
+	for _, c := range []struct{ args, says string }{
+		{"--apm-addr 9999", "apm-addr"},
+		{"--socket=", "give one with --socket"},
+		{"--socket=/run/a --apm-socket=/run/../run/a", "that of --socket"},
+		{"--http-addr=:99999", "http-addr"},
+		{"--http-addr=", "http-addr"},
+		{"--apm-addr=127.0.0.1:99999", "apm-addr"},
+		{"--agent-url=http://agent:99999", "99999"},
+		{"--debug-dir=/no/such/directory", "debug-dir"},
+		{"--debug-dir=/etc/passwd", "no directory"},
+		{"--sketch-bytes=16MB", "16MiB"},
+	} {
+		for _, command := range []string{"config --check ", "run "} {
+			if says := refusal(t, strings.Fields(command+c.args)); !strings.Contains(says, c.says) || strings.Count(says, "\n") != 1 {
+				t.Errorf("%s%s: %q, want one line with %q", command, c.args, says, c.says)
+			}
+		}
+	}
+}
+
+// TestAnUnknownVariableIsAnError, but for those of other commands and those that
+// Kubernetes makes of the name of a Service.
+func TestAnUnknownVariableIsAnError(t *testing.T) {
+	for _, command := range []string{"run", "config", "config --check", "status", "wait ready"} {
+		if says := refusal(t, strings.Fields(command), "SPANSTATSD_RING_SLOT=1024"); !strings.Contains(says, "SPANSTATSD_RING_SLOT: ") {
+			t.Errorf("%s: %s", command, says)
+		}
+	}
+	cmd := program(t, "config", "--check")
+	cmd.Env = append(cmd.Env, "SPANSTATSD_URL=http://x:1", "SPANSTATSD_AT_MOST=3s", "SPANSTATSD_SERVICE_HOST=10.0.0.1",
+		"SPANSTATSD_SERVICE_PORT=9126", "SPANSTATSD_SERVICE_PORT_HTTP_METRICS=9126", "SPANSTATSD_PORT=tcp://10.0.0.1:9126",
+		"SPANSTATSD_PORT_9126_TCP=tcp://10.0.0.1:9126", "SPANSTATSD_PORT_9126_TCP_ADDR=10.0.0.1", "SPANSTATSD_NODE_PORT_9126_TCP_PORT=9126")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+	cmd = program(t, "version")
+	cmd.Env = append(cmd.Env, "SPANSTATSD_RING_SLOT=1024")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("version has no flag to miss: %v: %s", err, out)
+	}
+}
+
+// TestSizesTakeUnits on the command line and in variables, and are shown with them.
+func TestSizesTakeUnits(t *testing.T) {
+	for _, given := range []string{"3MiB", "3145728", "3072KiB"} {
+		cmd := program(t, "config", "--sketch-bytes="+given)
+		cmd.Env = append(cmd.Env, "SPANSTATSD_LABEL_BYTES="+given)
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown := strings.Join(strings.Fields(string(out)), " ")
+		for _, want := range []string{"--sketch-bytes 3MiB flag", "--label-bytes 3MiB environment", "--max-resource-bytes 5000 default"} {
+			if !strings.Contains(shown, want) {
+				t.Errorf("given %s, config does not show %s: %s", given, want, out)
+			}
+		}
+	}
+}
+
+// TestMistakesOfUseEndWithTwo, whichever command it is.
+func TestMistakesOfUseEndWithTwo(t *testing.T) {
+	for _, line := range []string{
+		"--no", "no", "help no", "help run no", "completion no", "completion bash no", "version no", "version --no", "man", "man --no x", "man a b",
+		"run no", "run --no", "config no", "config --no", "demo no", "demo --rate=none", "demo --for=-1s", "demo --log-format=no",
+		"status no", "status --url=ftp://x", "status --timeout=0s", "status --timeout=-1s", "status --ca-file=/no/such/file", "status --watch --interval=1ms",
+		"dump", "dump --no x", "prepare no", "prepare --socket=", "prepare --directory-mode=x", "prepare --directory-owner=x",
+		"wait", "wait no", "wait ready idle", "wait ready --at-most=-1s", "wait idle --at-most=0s", "wait ready --url=:::",
+		"bench no", "bench --no", "bench --for=-1s", "bench --workload=no", "bench --rate=none",
+		"bench all no", "bench all --for=-1s", "bench all --for=0s", "bench traces no", "bench traces --for=0s",
+		"bench scale no", "bench scale --for=0s", "bench scale --only=no", "bench tracer no",
+	} {
+		if says := refusal(t, strings.Fields(line)); !strings.HasPrefix(says, "spanstatsd: ") || strings.Count(says, "\n") != 1 {
+			t.Errorf("%s: %q", line, says)
+		}
+	}
+}
