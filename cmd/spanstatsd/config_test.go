@@ -2,12 +2,15 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spf13/pflag"
 )
 
@@ -137,4 +140,65 @@ func TestSmallDefaultsHoldWhatWasSet(t *testing.T) {
 			t.Errorf("%s: %s", set, out)
 		}
 	}
+}
+
+// TestAdviceAtTheMemoryLimitCanBeFollowed: each flag that is named can be half of what it
+// is, and then no more is needed.
+func TestAdviceAtTheMemoryLimitCanBeFollowed(t *testing.T) {
+	for _, args := range [][]string{nil, {"--apm-socket=/s"}, {"--max-connections=1000"}, {"--max-batch=4096"}} {
+		for _, limit := range []string{"20MiB", "40MiB"} {
+			advised, needed := adviceAt(t, limit, args)
+			if len(advised) == 0 {
+				t.Errorf("%s %v: nothing is advised", limit, args)
+			}
+			for _, flag := range advised {
+				lower := fmt.Sprintf("--%s=%d", flag, valueAt(t, limit, flag, args)/2)
+				if _, then := adviceAt(t, limit, append(args, lower)); then > needed {
+					t.Errorf("%s %v: with %s as advised, %d MiB are needed instead of %d", limit, args, lower, then, needed)
+				}
+			}
+		}
+	}
+}
+
+// adviceAt is which flags config --check would have lowered at a limit, and how much it
+// says that all limits may come to. It must have nothing else to say.
+func adviceAt(t *testing.T, limit string, args []string) (flags []string, mebibytes int) {
+	t.Helper()
+	says := refusal(t, append([]string{"config", "--check"}, args...), "GOMEMLIMIT="+limit)
+	parts := regexp.MustCompile(`^spanstatsd: check memory: the limits may come to ([0-9]+) MiB and .*\n$`).FindStringSubmatch(says)
+	if parts == nil {
+		t.Fatalf("%s %v: %s", limit, args, says)
+	}
+	for _, flag := range regexp.MustCompile(`--([a-z-]+) \(`).FindAllStringSubmatch(says, -1) {
+		flags = append(flags, flag[1])
+	}
+	mebibytes, err := strconv.Atoi(parts[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return flags, mebibytes
+}
+
+// valueAt is what a flag is at a limit.
+func valueAt(t *testing.T, limit, flag string, args []string) int {
+	t.Helper()
+	cmd := program(t, append([]string{"config", "--json"}, args...)...)
+	cmd.Env = append(cmd.Env, "GOMEMLIMIT="+limit)
+	out, err := cmd.Output()
+	var settings []health.Setting
+	if err != nil || json.Unmarshal(out, &settings) != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, s := range settings {
+		if s.Name == flag {
+			value, err := memory.ParseSize(s.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return value
+		}
+	}
+	t.Fatalf("no flag %s", flag)
+	return 0
 }

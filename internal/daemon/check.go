@@ -18,16 +18,19 @@ import (
 // no socket, no port, no ring. What only a start can find out (a path that may
 // not be written, an address in use) it does not see.
 func (c Config) Check() error {
-	return errors.Join(c.checkRooms(), c.checkMemory())
+	return errors.Join(
+		c.checkRooms(), c.checkGrace(), c.checkHTTP(), c.checkDebugDir(), c.checkPlaces(), c.checkMemory(), c.checkDescriptors(),
+	)
 }
 
-// checkRooms looks at everything but what all of it may come to need.
+// checkRooms looks at the limits of each room.
 func (c *Config) checkRooms() error {
 	counting := c.Aggregate
 	counting.Deliver = func(*aggregate.Sealed) {} // who makes a daemon sets it
+	counting.LimitDrainers()                      // and warns of it
 	return errors.Join(
 		c.Ingest.Check(), c.Admit.Check(), counting.Check(), ring.CheckSlots(counting.RingSlots), c.Flush.Check(),
-		c.checkBatch(), c.checkGrace(), c.checkHTTP(), c.checkAPM(), c.checkDebugDir(), c.checkPlaces(), c.checkDescriptors(),
+		c.checkBatch(), c.checkAPM(),
 	)
 }
 
@@ -102,10 +105,33 @@ func (c *Config) counting() aggregate.Config {
 
 // checkMemory refuses what can't fit, before anything is made.
 func (c *Config) checkMemory() error {
-	if err := c.Memory().Check(c.MemoryLimit); err != nil {
+	if err := c.Memory().Check(c.MemoryLimit, c.canBeLower); err != nil {
 		return fmt.Errorf("check memory: %w", err)
 	}
 	return nil
+}
+
+// canBeLower says whether a limit that is halved, once or more often, can be used as well
+// and takes less.
+func (c Config) canBeLower(flag string) bool {
+	total, mistakes := c.Memory().Total, c.checkRooms()
+	limit := map[string]*int{
+		"ring-slots": &c.Aggregate.RingSlots, "max-aggregates": &c.Aggregate.MaxAggregates, "sketch-bytes": &c.Aggregate.SketchBytes,
+		"label-bytes": &c.Aggregate.LabelBytes, "max-origins": &c.Aggregate.MaxOrigins, "retry-bytes": &c.Flush.RetryBytes,
+		"max-key-bytes-in-all": &c.Admit.MaxKeyBytesInAll, "max-connections": &c.Ingest.MaxConnections,
+		"max-buffer-bytes": &c.Ingest.MaxBufferBytes, "apm-max-body": &c.APM.MaxBody,
+		"apm-max-body-bytes": &c.APM.MaxBodyBytes, "apm-max-connections": &c.APM.MaxConnections,
+	}[flag]
+	for *limit > 1 {
+		*limit /= 2
+		if fmt.Sprint(c.checkRooms()) != fmt.Sprint(mistakes) {
+			break
+		}
+		if c.Memory().Total < total {
+			return true
+		}
+	}
+	return false
 }
 
 // traces is the configuration of the agent's API towards tracers: it needs no more

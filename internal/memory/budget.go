@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // Part is one structure's bound.
@@ -30,20 +29,29 @@ func Sum(parts ...[]Part) (b Budget) {
 	return b
 }
 
-// Check says what to lower where the budget does not fit a limit.
-func (b Budget) Check(limit Limit) error {
+// Check says what to lower where the budget does not fit a limit: the flags of the
+// largest parts, of those that can be lower than they are.
+func (b Budget) Check(limit Limit, canBeLower func(flag string) bool) error {
 	if b.Total <= limit.Bytes {
 		return nil
 	}
-	var largest []string
+	advice, named := "", map[string]bool{"": true}
 	for _, part := range b.Parts {
-		if part.Flag != "" && len(largest) < 3 {
-			largest = append(largest, fmt.Sprintf("--%s (%s of %s)", part.Flag, part.Name, Text(part.Bytes)))
+		if !named[part.Flag] && len(named) <= mostAdvised && canBeLower(part.Flag) {
+			advice += fmt.Sprintf("--%s (%s of %s), ", part.Flag, part.Name, Text(part.Bytes))
+			named[part.Flag] = true
 		}
 	}
-	return fmt.Errorf("the limits may come to %s and %s allows %s; lower %s, or allow more",
-		Text(b.Total), limit.Source, Text(limit.Bytes), strings.Join(largest, ", "))
+	if advice == "" {
+		advice = "allow more; every limit is as low as it can be"
+	} else {
+		advice = "lower " + advice + "or allow more"
+	}
+	return fmt.Errorf("the limits may come to %s and %s allows %s; %s", Text(b.Total), limit.Source, Text(limit.Bytes), advice)
 }
+
+// mostAdvised is how many flags a person is told of.
+const mostAdvised = 3
 
 // Text is a number of bytes for a person.
 func Text(bytes int64) string {

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"math"
+	"strings"
 	"testing"
 )
 
@@ -13,16 +14,36 @@ func TestBudget(t *testing.T) {
 	if b.Total != 113<<20 || b.Parts[0].Name != "connections" || b.Parts[3].Name != "rings" {
 		t.Errorf("the sum is %+v", b)
 	}
-	if err := b.Check(Limit{Bytes: 113 << 20}); err != nil {
+	every := func(string) bool { return true }
+	if err := b.Check(Limit{Bytes: 113 << 20}, every); err != nil {
 		t.Error(err)
 	}
-	if err := b.Check(Limit{Bytes: math.MaxInt64}); err != nil {
+	if err := b.Check(Limit{Bytes: math.MaxInt64}, every); err != nil {
 		t.Error(err)
 	}
-	err := b.Check(Limit{Bytes: 100 << 20, Source: "the cgroup"})
+	err := b.Check(Limit{Bytes: 100 << 20, Source: "the cgroup"}, every)
 	const want = "the limits may come to 113 MiB and the cgroup allows 100 MiB; lower " +
 		"--max-connections (connections of 64 MiB), --max-key-bytes-in-all (keys of 32 MiB), --ring-slots (rings of 1.0 MiB), or allow more"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestAdviceNamesWhatCanBeLower, each flag once, and says so where there is none.
+func TestAdviceNamesWhatCanBeLower(t *testing.T) {
+	b := Sum([]Part{
+		{"sketches", 8 << 20, "sketch-bytes"}, {"payloads being made", 7 << 20, "sketch-bytes"},
+		{"payloads that wait", 6 << 20, "retry-bytes"}, {"rings", 5 << 20, "ring-slots"},
+	})
+	limit := Limit{Bytes: 20 << 20, Source: "the cgroup"}
+	for _, c := range []struct{ lowest, want string }{
+		{"", "; lower --sketch-bytes (sketches of 8.0 MiB), --retry-bytes (payloads that wait of 6.0 MiB), --ring-slots (rings of 5.0 MiB), or allow more"},
+		{"retry-bytes", "; lower --sketch-bytes (sketches of 8.0 MiB), --ring-slots (rings of 5.0 MiB), or allow more"},
+		{"sketch-bytes retry-bytes ring-slots", "; allow more; every limit is as low as it can be"},
+	} {
+		err := b.Check(limit, func(flag string) bool { return !strings.Contains(c.lowest, flag) })
+		if err == nil || !strings.HasSuffix(err.Error(), c.want) {
+			t.Errorf("where %q can't be lower: %v", c.lowest, err)
+		}
 	}
 }

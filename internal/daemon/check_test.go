@@ -1,0 +1,42 @@
+package daemon
+
+import (
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/memory"
+	"github.com/spanstatsd/spanstatsd/internal/routing"
+)
+
+// usable is the configuration of the command line's defaults.
+func usable(t *testing.T) Config {
+	t.Helper()
+	config := DefaultConfig()
+	config.Flush.Agent = flush.AgentURL{Network: "tcp", Address: "127.0.0.1:8126"}
+	if err := config.Check(); err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
+// TestFewerPartitionsThanDrainersCanBeUsed: a start lowers the drainers and warns of it.
+func TestFewerPartitionsThanDrainersCanBeUsed(t *testing.T) {
+	config := usable(t)
+	config.Aggregate.Drainers, config.Aggregate.Partitions = 4, routing.Partitioning{Fixed: 2}
+	if err := config.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestEachPartOfTheMemoryHasAFlagThatCanBeLower, as long as it is at its default: there
+// is no flag in the sum that advice about memory does not know.
+func TestEachPartOfTheMemoryHasAFlagThatCanBeLower(t *testing.T) {
+	config := usable(t)
+	config.APM.Addr = "127.0.0.1:8127"
+	config.MemoryLimit = memory.Limit{Bytes: 1, Source: "a test"}
+	for _, part := range config.Memory().Parts {
+		if part.Flag != "" && !config.canBeLower(part.Flag) {
+			t.Errorf("%s: --%s can't be lower than its default", part.Name, part.Flag)
+		}
+	}
+}
