@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -88,7 +89,7 @@ func TestChart(t *testing.T) {
 				m.policies[0].Spec.Egress[0].Ports[0].Port.String() == "9000"
 		}},
 		"agent without a port": {"agent: {url: 'http://agent.example/'}", func(m *manifests) bool {
-			return m.policies[0].Spec.Egress[0].Ports[0].Port.String() == "80"
+			return m.policies[0].Spec.Egress[0].Ports[0].Port.String() == "8126"
 		}},
 		"agent behind a socket": {"agent: {url: 'unix:///var/run/datadog/apm.socket'}", func(m *manifests) bool {
 			mount := mountAt(&m.pods[0].pod.Spec.Containers[0], "/var/run/datadog")
@@ -100,6 +101,31 @@ func TestChart(t *testing.T) {
 		"tracers as they are": {"apm: {enabled: true}", func(m *manifests) bool {
 			return environment(&m.pods[0].pod.Spec.Containers[0], "SPANSTATSD_APM_SOCKET") == "/var/run/spanstatsd/apm.socket"
 		}},
+		"another address": {"config: {http-addr: ':9999'}", func(m *manifests) bool {
+			c := &m.pods[0].pod.Spec.Containers[0]
+			return environment(c, "SPANSTATSD_HTTP_ADDR") == ":9999" && c.Ports[0].ContainerPort == 9999 &&
+				m.policies[0].Spec.Ingress[0].Ports[0].Port.IntValue() == 9999 && m.pods[0].pod.Annotations["prometheus.io/port"] == "9999"
+		}},
+		"another socket": {"config: {socket: /run/stats/daemon.sock}\napm: {enabled: true}", func(m *manifests) bool {
+			c, sockets := &m.pods[0].pod.Spec.Containers[0], 0
+			for _, e := range c.Env {
+				if e.Name == "SPANSTATSD_SOCKET" {
+					sockets++
+				}
+			}
+			return sockets == 1 && environment(c, "SPANSTATSD_SOCKET") == "/run/stats/daemon.sock" && environment(c, "SPANSTATSD_APM_SOCKET") == "/run/stats/apm.socket" &&
+				environment(&m.pods[0].pod.Spec.InitContainers[0], "SPANSTATSD_SOCKET") == "/run/stats/daemon.sock" &&
+				volume(&m.pods[0].pod.Spec, "spanstatsd").HostPath.Path == "/run/stats"
+		}},
+		"sizes": {"config: {sketch-bytes: 16MiB, label-bytes: 4194304}", func(m *manifests) bool {
+			c := &m.pods[0].pod.Spec.Containers[0]
+			return environment(c, "SPANSTATSD_SKETCH_BYTES") == "16MiB" && environment(c, "SPANSTATSD_LABEL_BYTES") == "4194304"
+		}},
+		"scraped without an operator": {"", func(m *manifests) bool {
+			a := m.pods[0].pod.Annotations
+			return a["prometheus.io/scrape"] == "true" && a["prometheus.io/port"] == "9126" && a["prometheus.io/scheme"] == "http"
+		}},
+		"scraped by the operator alone": {"podMonitor: {enabled: true}", func(m *manifests) bool { return len(m.pods[0].pod.Annotations) == 0 }},
 		"config": {"config: {ring-slots: 16384, max-byte-rate: 100000000, conflate-runtimes: false, buffer: block, retry-age: 5m}", func(m *manifests) bool {
 			c := &m.pods[0].pod.Spec.Containers[0]
 			return environment(c, "SPANSTATSD_RING_SLOTS") == "16384" && environment(c, "SPANSTATSD_MAX_BYTE_RATE") == "100000000" &&
@@ -192,6 +218,69 @@ func TestHooksNeedAnAddressBehindACertificate(t *testing.T) {
 	m.keepPromises(t)
 }
 
+// TestSidecarFollowsItsConfig: whatever address and socket the daemon is given, ports,
+// hooks, mounts and what the application is told are the same.
+func TestSidecarFollowsItsConfig(t *testing.T) {
+	for _, native := range []bool{true, false} {
+		m, err := render(t, application(t), fmt.Sprintf("spanstatsd: {apm: {enabled: true}, sidecar: {native: %t}, config: {http-addr: ':9999', socket: /run/stats/daemon.sock}}", native))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.keepPromises(t)
+		tellsTracers(t, m, "/run/stats/apm.socket")
+		daemon, _ := daemonOf(&m.pods[0].pod.Spec)
+		if socket := environment(daemon, "SPANSTATSD_SOCKET"); socket != "/run/stats/daemon.sock" || daemon.Ports[0].ContainerPort != 9999 {
+			t.Errorf("the daemon listens on %s, and its port is %d", socket, daemon.Ports[0].ContainerPort)
+		}
+	}
+}
+
+// TestWhatHasItsOwnValueIsRefusedElsewhere: set beside it, mounts, policies and probes
+// would not follow. The error says where to set it.
+func TestWhatHasItsOwnValueIsRefusedElsewhere(t *testing.T) {
+	for values, says := range map[string]string{
+		"config: {agent-url: 'http://agent:1'}": "agent.url", "config: {socket-mode: '0660'}": "socket.mode",
+		"config: {apm-socket: /s}": "apm.enabled", "config: {web-config-file: /w}": "web.secret",
+		"extraEnv: [{name: SPANSTATSD_HTTP_ADDR, value: ':1'}]":   "config.http-addr",
+		"extraEnv: [{name: SPANSTATSD_SOCKET, value: /s}]":        "config.socket",
+		"extraEnv: [{name: SPANSTATSD_AGENT_URL, value: /s}]":     "agent.url",
+		"extraEnv: [{name: SPANSTATSD_SOCKET_MODE, value: 0666}]": "socket.mode",
+	} {
+		if _, err := render(t, load(t, chartDir), values); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", values, err)
+		}
+	}
+}
+
+// TestChartKnowsEveryFlag of the daemon, and no other: a key of config that is misspelt is
+// refused before anything is applied.
+func TestChartKnowsEveryFlag(t *testing.T) {
+	var schema struct {
+		Properties struct {
+			Config struct {
+				AdditionalProperties *bool
+				Properties           map[string]any
+			}
+		}
+	}
+	if err := json.Unmarshal(readFile(t, chartDir+"/values.schema.json"), &schema); err != nil {
+		t.Fatal(err)
+	}
+	config := schema.Properties.Config
+	if config.AdditionalProperties == nil || *config.AdditionalProperties {
+		t.Error("config takes any key")
+	}
+	for _, flag := range regexp.MustCompile(`(?m)^ +(?:-h, )?--([a-z-]+)`).FindAllStringSubmatch(daemonHelp(t, "run"), -1) {
+		if _, known := config.Properties[flag[1]]; !known && flag[1] != "help" {
+			t.Errorf("config does not take %s", flag[1])
+		}
+		delete(config.Properties, flag[1])
+	}
+	if len(config.Properties) > 0 {
+		t.Errorf("config takes what is no flag: %v", config.Properties)
+	}
+}
+
 // TestSidecarForTracersAsTheyAre: the socket that the daemon makes is the one that the
 // application's tracers are told of, in the directory that both mount.
 func TestSidecarForTracersAsTheyAre(t *testing.T) {
@@ -230,7 +319,7 @@ func tellsTracers(t *testing.T, m *manifests, want string) {
 func TestUnusableValuesAreRefused(t *testing.T) {
 	for _, values := range []string{
 		"mode: sidecar", "modus: node", "socket: {mode: rw}", "socket: {directory: run/}", "agent: {url: 'ftp://x'}",
-		"config: {Ring_Slots: 1}", "config: {ring-slots: [1]}", "config: {ring-slots: 0.5}", "image: {digest: latest}", "node: {hostNetwork: true}",
+		"config: {Ring_Slots: 1}", "config: {ring-slot: 1}", "config: {sketch-bytes: 16MB}", "config: {http-addr: '127.0.0.1:9126'}", "config: {http-addr: '9126'}", "config: {socket: spans.sock}", "config: {ring-slots: [1]}", "config: {ring-slots: 0.5}", "image: {digest: latest}", "node: {hostNetwork: true}",
 		"podMonitor: {interval: often}", "networkPolicy: {monitoringNamespace: ''}",
 	} {
 		if _, err := render(t, load(t, chartDir), values); err == nil || !strings.Contains(err.Error(), "schema") {

@@ -100,11 +100,15 @@ func (m *manifests) keepPromises(t *testing.T) {
 		for _, broken := range brokenPromises(w) {
 			t.Errorf("%s %s: %s", w.kind, w.name, broken)
 		}
+		port := 9126
+		if daemon, _ := daemonOf(&w.pod.Spec); daemon != nil {
+			port = httpPort(daemon)
+		}
 		for _, policy := range m.policies {
 			if !selects(t, &policy.Spec.PodSelector, w.pod.Labels) {
 				t.Errorf("the policy %s does not select %s", policy.Name, w.name)
 			}
-			if rule := policy.Spec.Ingress[len(policy.Spec.Ingress)-1]; len(rule.From) != 1 || rule.Ports[0].Port.IntValue() != 9126 {
+			if rule := policy.Spec.Ingress[len(policy.Spec.Ingress)-1]; len(rule.From) != 1 || rule.Ports[0].Port.IntValue() != port {
 				t.Errorf("the policy %s lets others than the monitoring ask for metrics", policy.Name)
 			}
 		}

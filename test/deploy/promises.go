@@ -2,8 +2,10 @@ package deploy
 
 import (
 	"fmt"
+	"net"
 	"path"
 	"slices"
+	"strconv"
 
 	core "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -51,7 +53,7 @@ func brokenPromises(w workload) (f findings) {
 	f.agent(daemon)
 	for i := range spec.InitContainers {
 		if c := &spec.InitContainers[i]; c.Name == "prepare" {
-			f.preparation(c)
+			f.preparation(c, daemon)
 		}
 	}
 	return f
@@ -127,7 +129,9 @@ func (f *findings) contained(c *core.Container) {
 }
 
 // preparation runs as root for a moment, with what giving a directory away needs.
-func (f *findings) preparation(c *core.Container) {
+func (f *findings) preparation(c, daemon *core.Container) {
+	socket := environment(c, "SPANSTATSD_SOCKET")
+	f.expect(socket == environment(daemon, "SPANSTATSD_SOCKET") && mountAt(c, path.Dir(socket)) != nil, "the preparation makes another directory")
 	f.expect(c.RestartPolicy == nil, "the preparation stays")
 	f.expect(slices.Equal(c.Args, []string{"prepare"}), "the preparation runs something else")
 	f.contained(c)
@@ -194,7 +198,16 @@ func (f *findings) probes(c *core.Container) {
 	}
 	f.expect(c.ReadinessProbe == nil, "the daemon's readiness takes the application out of service")
 	port := slices.IndexFunc(c.Ports, func(p core.ContainerPort) bool { return p.Name == "spanstatsd" })
-	f.expect(port >= 0 && c.Ports[port].ContainerPort == 9126, "no port has the name that probes and scrapes use")
+	f.expect(port >= 0 && int(c.Ports[port].ContainerPort) == httpPort(c), "no port has the name that probes and scrapes use")
+}
+
+// httpPort is where the daemon answers HTTP.
+func httpPort(c *core.Container) int {
+	_, port, err := net.SplitHostPort(environment(c, "SPANSTATSD_HTTP_ADDR"))
+	if n, bad := strconv.Atoi(port); err == nil && bad == nil {
+		return n
+	}
+	return 9126
 }
 
 // agent: the daemon is told where it is, or it would look within its own pod.

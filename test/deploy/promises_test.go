@@ -55,6 +55,12 @@ func TestPromisesSeeWhenTheyAreBroken(t *testing.T) {
 		"prepares more": {"node", func(s *core.PodSpec, _ *core.Container) {
 			s.InitContainers[0].SecurityContext.Capabilities.Add = []core.Capability{"SYS_ADMIN"}
 		}, "SYS_ADMIN"},
+		"prepares elsewhere": {"node", func(s *core.PodSpec, _ *core.Container) {
+			s.InitContainers[0].Env[0].Value = "/run/other/spans.sock"
+		}, "another directory"},
+		"asks elsewhere": {"sidecar", func(_ *core.PodSpec, d *core.Container) {
+			d.Env = append(d.Env, core.EnvVar{Name: "SPANSTATSD_HTTP_ADDR", Value: ":9999"})
+		}, "no port"},
 		"prepares other": {"node", func(s *core.PodSpec, _ *core.Container) { s.InitContainers[0].Args = nil }, "something else"},
 		"no daemon":      {"node", func(s *core.PodSpec, _ *core.Container) { s.Containers[0].Name = "other" }, "no daemon"},
 	} {

@@ -15,6 +15,34 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 
+{{- /* Where the daemon listens; what it is told in config, all else follows. */ -}}
+
+{{- define "spanstatsd.socket" -}}
+{{ .Values.config.socket | default (printf "%s/spans.sock" .Values.socket.directory) }}
+{{- end -}}
+
+{{- define "spanstatsd.directory" -}}
+{{ dir (include "spanstatsd.socket" .) }}
+{{- end -}}
+
+{{- define "spanstatsd.port" -}}
+{{ regexFind "[0-9]+$" (get .Values.config "http-addr" | default ":9126") }}
+{{- end -}}
+
+{{- /* One place for each: what the chart sets from a value of its own stands only there. */ -}}
+
+{{- define "spanstatsd.oneplace" -}}
+{{- $own := dict "agent-url" "agent.url" "socket-mode" "socket.mode" "apm-socket" "apm.enabled" "web-config-file" "web.secret" }}
+{{- range $flag, $value := $own }}
+{{- if hasKey $.Values.config $flag }}{{ fail (printf "config.%s: set %s instead, which mounts, policies and probes follow" $flag $value) }}{{ end }}
+{{- end }}
+{{- $follows := merge (dict "socket" "config.socket" "http-addr" "config.http-addr") $own }}
+{{- range .Values.extraEnv }}
+{{- $flag := .name | trimPrefix "SPANSTATSD_" | lower | replace "_" "-" }}
+{{- if and (hasPrefix "SPANSTATSD_" .name) (hasKey $follows $flag) }}{{ fail (printf "extraEnv %s: set %s instead, which ports, mounts and probes follow" .name (get $follows $flag)) }}{{ end }}
+{{- end }}
+{{- end -}}
+
 {{- define "spanstatsd.agentSocketDirectory" -}}
 {{- if hasPrefix "unix://" .Values.agent.url -}}
 {{ dir (trimPrefix "unix://" .Values.agent.url) }}
@@ -26,17 +54,18 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 
 {{- define "spanstatsd.container" -}}
+{{- include "spanstatsd.oneplace" . -}}
 image: {{ include "spanstatsd.image" . }}
 imagePullPolicy: {{ .Values.image.pullPolicy }}
 args: [run]
 env:
   - name: SPANSTATSD_SOCKET
-    value: {{ .Values.socket.directory }}/spans.sock
+    value: {{ include "spanstatsd.socket" . }}
   - name: SPANSTATSD_SOCKET_MODE
     value: {{ .Values.socket.mode | quote }}
   {{- if .Values.apm.enabled }}
   - name: SPANSTATSD_APM_SOCKET
-    value: {{ .Values.socket.directory }}/apm.socket
+    value: {{ include "spanstatsd.directory" . }}/apm.socket
   {{- end }}
   {{- if .Values.web.secret }}
   - name: SPANSTATSD_WEB_CONFIG_FILE
@@ -51,7 +80,7 @@ env:
       fieldRef:
         fieldPath: status.hostIP
   {{- end }}
-  {{- range $flag, $value := .Values.config }}
+  {{- range $flag, $value := omit .Values.config "socket" }}
   - name: SPANSTATSD_{{ $flag | upper | replace "-" "_" }}
     {{- if kindIs "float64" $value }}
     value: {{ $value | int64 | quote }}
@@ -64,7 +93,7 @@ env:
   {{- end }}
 ports:
   - name: spanstatsd
-    containerPort: 9126
+    containerPort: {{ include "spanstatsd.port" . }}
 startupProbe:
   httpGet:
     path: /readyz
@@ -95,7 +124,7 @@ securityContext:
 
 {{- define "spanstatsd.mounts" -}}
 - name: spanstatsd
-  mountPath: {{ .Values.socket.directory }}
+  mountPath: {{ include "spanstatsd.directory" . }}
 {{- with include "spanstatsd.agentSocketDirectory" . }}
 - name: spanstatsd-agent
   mountPath: {{ . }}

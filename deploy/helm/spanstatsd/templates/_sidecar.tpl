@@ -18,7 +18,7 @@ none. Each takes the scope of this chart: .Subcharts.spanstatsd
   {{- if .Values.web.secret }}
     {{- $url := false }}
     {{- range .Values.extraEnv }}{{ if eq .name "SPANSTATSD_URL" }}{{ $url = true }}{{ end }}{{ end }}
-    {{- if not $url }}{{ fail "web.secret with sidecar.native false: the hooks ask the daemon too; give extraEnv a SPANSTATSD_URL, https://user:password@127.0.0.1:9126, and a SPANSTATSD_CA_FILE" }}{{ end }}
+    {{- if not $url }}{{ fail (printf "web.secret with sidecar.native false: the hooks ask the daemon too; give extraEnv a SPANSTATSD_URL, https://user:password@127.0.0.1:%s, and a SPANSTATSD_CA_FILE" (include "spanstatsd.port" .)) }}{{ end }}
   {{- end }}
   lifecycle:
     postStart:
@@ -48,15 +48,15 @@ none. Each takes the scope of this chart: .Subcharts.spanstatsd
 
 {{- define "spanstatsd.sidecar.applicationMounts" -}}
 - name: spanstatsd
-  mountPath: {{ .Values.socket.directory }}
+  mountPath: {{ include "spanstatsd.directory" . }}
 {{- end -}}
 
 {{- define "spanstatsd.sidecar.applicationEnv" -}}
 - name: SPANSTATSD_SOCKET
-  value: {{ .Values.socket.directory }}/spans.sock
+  value: {{ include "spanstatsd.socket" . }}
 {{- if .Values.apm.enabled }}
 - name: DD_TRACE_AGENT_URL
-  value: unix://{{ .Values.socket.directory }}/apm.socket
+  value: unix://{{ include "spanstatsd.directory" . }}/apm.socket
 {{- end }}
 {{- end -}}
 
