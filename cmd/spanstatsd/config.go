@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/shown"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -62,7 +63,7 @@ func writeSettings(w io.Writer, settings []health.Setting) error {
 
 // shownValue is the value, and what it comes to where that is another.
 func shownValue(s health.Setting) string {
-	value, effective := printable(s.Value), printable(s.Effective)
+	value, effective := shown.Text(s.Value), shown.Text(s.Effective)
 	switch {
 	case value == "" || value == "[]":
 		return cmp.Or(effective, "-")
@@ -75,7 +76,7 @@ func shownValue(s health.Setting) string {
 func shownOrigin(s health.Setting) string {
 	switch {
 	case s.Variable != "":
-		return "environment, " + printable(s.Variable)
+		return "environment, " + shown.Text(s.Variable)
 	case s.Origin == health.FromMemory || s.Origin == health.FromDescriptors:
 		return s.Origin + ", instead of " + s.Default
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/dump"
+	"github.com/spanstatsd/spanstatsd/internal/shown"
 	"github.com/spanstatsd/spanstatsd/internal/standin"
 	"github.com/spf13/cobra"
 )
@@ -53,7 +54,7 @@ func printRefusal(to io.Writer, r *dump.Refusal) error {
 	payload, err := standin.DecodePayload(r.Body)
 	if err != nil {
 		first := r.Body[:min(len(r.Body), 256)]
-		fmt.Fprintf(&b, "\nThe payload can't be decoded: %s\nIt begins with\n%s", printable(err.Error()), hex.Dump(first))
+		fmt.Fprintf(&b, "\nThe payload can't be decoded: %s\nIt begins with\n%s", shown.Text(err.Error()), hex.Dump(first))
 	} else {
 		printPayload(&b, payload)
 	}
@@ -97,7 +98,7 @@ func printGroup(b *bytes.Buffer, g *standin.Group) {
 	fmt.Fprintf(b, "\n    hits %d, errors %d, top-level %d, in all %v\n", g.Hits, g.Errors, g.TopLevelHits, time.Duration(g.Duration))
 	ok, failed, err := g.Latencies()
 	if err != nil {
-		fmt.Fprintf(b, "    sketches: %s\n", printable(err.Error()))
+		fmt.Fprintf(b, "    sketches: %s\n", shown.Text(err.Error()))
 		return
 	}
 	printLatency(b, "ok", ok, len(g.OkSummary))

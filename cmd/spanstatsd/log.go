@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/spanstatsd/spanstatsd/internal/logqueue"
+	"github.com/spanstatsd/spanstatsd/internal/shown"
 	"github.com/spf13/pflag"
 )
 
@@ -28,7 +29,7 @@ func newLogger(w io.Writer, level, format string) (*slog.Logger, error) {
 	case format == "text", format == "auto" && isTerminal(w):
 		return slog.New(slog.NewTextHandler(w, options)), badLevel
 	case format == "json", format == "auto":
-		return slog.New(slog.NewJSONHandler(w, options)), badLevel
+		return slog.New(slog.NewJSONHandler(shown.JSONLines(w), options)), badLevel
 	}
 	return nil, errors.Join(badLevel, fmt.Errorf("parse --log-format: %q is none of text, json, auto", format))
 }

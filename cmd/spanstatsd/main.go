@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/logqueue"
+	"github.com/spanstatsd/spanstatsd/internal/shown"
 )
 
 // Exit codes: 2 for a command line that can't be used, 3 for a daemon that does
@@ -43,7 +44,7 @@ func execute(args []string, stdout, to io.Writer) int {
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintf(stderr, "spanstatsd: %s\n", printableLines(err.Error()))
+	fmt.Fprintf(stderr, "spanstatsd: %s\n", shown.Lines(err.Error()))
 	var usage usageError
 	var unreachable unreachableError
 	switch {

@@ -20,6 +20,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/health"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
+	"github.com/spanstatsd/spanstatsd/internal/shown"
 )
 
 // TestStatusCommand asks a daemon that has counted something.
@@ -167,7 +168,7 @@ func TestFigures(t *testing.T) {
 		bar(0, 0, 4): "····", bar(.5, 1, 4): "██·▏", bar(2, 2, 4): "████",
 		sparkline([]uint64{0, 1, 4, 8}): " ▂▅█",
 		cut("abcdef", 3):                "abc", cut("\x1b[1mab\x1b[0mcd", 1): "\x1b[1ma\x1b[0m", cut("äöü", 2): "äö",
-		clip("abcdef", 4): "abc…", printable("a\tb"): `a\tb`, printable("naïve ✓"): "naïve ✓",
+		clip("abcdef", 4): "abc…", shown.Text("a\tb"): `a\tb`, shown.Text("naïve ✓"): "naïve ✓",
 		localDaemon(""): "127.0.0.1:9126", localDaemon(":80"): "127.0.0.1:80", localDaemon("0.0.0.0:7"): "127.0.0.1:7",
 		localDaemon("[::]:7"): "127.0.0.1:7", localDaemon("10.0.0.1:7"): "10.0.0.1:7",
 	} {

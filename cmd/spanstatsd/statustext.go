@@ -11,6 +11,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/shown"
 )
 
 // How much of each list a person is shown; --json has all of it.
@@ -58,9 +59,9 @@ func (t *statusText) head() {
 	s := t.now
 	ready := t.good("ready")
 	if !s.Ready {
-		ready = t.bad(printable(s.NotReady))
+		ready = t.bad(shown.Text(s.NotReady))
 	}
-	t.line("%s  up %s  %s  %s", t.bold("spanstatsd "+printable(s.Version)),
+	t.line("%s  up %s  %s  %s", t.bold("spanstatsd "+shown.Text(s.Version)),
 		ago(time.Duration(s.UptimeSeconds*float64(time.Second))), ready, t.dim(s.At.Local().Format(time.DateTime)))
 }
 
@@ -112,7 +113,7 @@ func nonZeroCounts(by map[string]uint64) string {
 	var parts []string
 	for _, reason := range slices.Sorted(maps.Keys(by)) {
 		if by[reason] > 0 {
-			parts = append(parts, printable(reason)+" "+count(by[reason]))
+			parts = append(parts, shown.Text(reason)+" "+count(by[reason]))
 		}
 	}
 	return strings.Join(parts, ", ")
@@ -149,7 +150,7 @@ func (t *statusText) rings() {
 
 func (t *statusText) agent() {
 	a := &t.now.Agent
-	t.line("\n%s  %s %s  %s", t.bold("Agent"), printable(a.URL), printable(a.Version), t.agentState())
+	t.line("\n%s  %s %s  %s", t.bold("Agent"), shown.Text(a.URL), shown.Text(a.Version), t.agentState())
 	if r := t.now.Retry; r.Payloads > 0 {
 		t.line("  %s", t.warn(fmt.Sprintf("%s payloads wait, %s of %s", count(r.Payloads), bytesText(r.Bytes), bytesText(r.MaxBytes))))
 	}
@@ -194,7 +195,7 @@ func (t *statusText) flushes() {
 	for _, f := range t.now.Flushes[:min(len(t.now.Flushes), shownFlushes)] {
 		rows = append(rows, []string{
 			f.Sealed.Local().Format(time.TimeOnly), count(f.Spans), count(f.Payloads), bytesText(f.Bytes),
-			outcome(&f), clip(printable(f.Said), 2*shownLabel),
+			outcome(&f), clip(shown.Text(f.Said), 2*shownLabel),
 		})
 	}
 	t.table(rows)
@@ -231,8 +232,8 @@ func (t *statusText) busiest() {
 		}
 		rows = append(rows, []string{
 			perSecond(r.Hits / max(seconds, 1e-3)), errors, latency(r.P50), latency(r.P95), latency(r.P99),
-			sparkline(r.Latency[first:last]), clip(printable(r.Service), shownLabel),
-			clip(printable(r.Operation), shownLabel), clip(printable(r.Resource), shownLabel),
+			sparkline(r.Latency[first:last]), clip(shown.Text(r.Service), shownLabel),
+			clip(shown.Text(r.Operation), shownLabel), clip(shown.Text(r.Resource), shownLabel),
 		})
 	}
 	t.table(rows)
@@ -261,7 +262,7 @@ func (t *statusText) tracers() {
 	rows := [][]string{{"SERVICE", "ENV", "LANG", "PID", "UID", "SPANS", "DROPPED", "CONNECTED"}}
 	for _, tracer := range s.Tracers[:min(len(s.Tracers), shownTracers)] {
 		rows = append(rows, []string{
-			clip(printable(tracer.Service), shownLabel), clip(printable(tracer.Env), shownLabel), printable(tracer.Lang),
+			clip(shown.Text(tracer.Service), shownLabel), clip(shown.Text(tracer.Env), shownLabel), shown.Text(tracer.Lang),
 			fmt.Sprint(tracer.PID), fmt.Sprint(tracer.UID), count(tracer.Received), count(tracer.Dropped),
 			ago(s.At.Sub(tracer.Since)),
 		})

@@ -6,39 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 )
-
-// printable makes a text that came from outside safe for a terminal: what a
-// terminal could take for a command, or what would turn the line around, is
-// shown as its escape.
-func printable(s string) string {
-	if strings.IndexFunc(s, unsafeRune) < 0 {
-		return s
-	}
-	var b strings.Builder
-	for _, r := range s {
-		if unsafeRune(r) {
-			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
-
-// printableLines is a printable text whose line breaks are kept.
-func printableLines(s string) string {
-	lines := strings.Split(s, "\n")
-	for i, line := range lines {
-		lines[i] = printable(line)
-	}
-	return strings.Join(lines, "\n")
-}
-
-// unsafeRune is a control or format character, or no character at all. A space
-// of another kind than ' ' is not graphic here.
-func unsafeRune(r rune) bool { return r == unicode.ReplacementChar || !unicode.IsPrint(r) }
 
 // paint colours text for a terminal, if it is true.
 type paint bool

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/shown"
 	"golang.org/x/sys/unix"
 )
 
@@ -48,7 +49,7 @@ func (o *statusOptions) watchStatus(ctx context.Context, w io.Writer, source *st
 		}
 		var text string
 		if err != nil {
-			text = fmt.Sprintf("%s  no answer: %s\n", time.Now().Format(time.TimeOnly), printable(err.Error()))
+			text = fmt.Sprintf("%s  no answer: %s\n", time.Now().Format(time.TimeOnly), shown.Text(err.Error()))
 		} else {
 			text = renderStatus(status, last, newPaint(w))
 			last = status

@@ -11,6 +11,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/routing"
+	"github.com/spanstatsd/spanstatsd/internal/shown"
 )
 
 // StatusSchema is the version of the contract below: docs/status.md. A field
@@ -200,7 +201,7 @@ func (s *Server) status(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	encoder := json.NewEncoder(w)
+	encoder := json.NewEncoder(shown.JSONLines(w))
 	encoder.SetIndent("", "  ")
 	// An error means that who asked has left.
 	_ = encoder.Encode(s.Status())

@@ -32,8 +32,10 @@ func TestBudget(t *testing.T) {
 // TestAdviceNamesWhatCanBeLower, each flag once, and says so where there is none.
 func TestAdviceNamesWhatCanBeLower(t *testing.T) {
 	b := Sum([]Part{
-		{"sketches", 8 << 20, "sketch-bytes"}, {"payloads being made", 7 << 20, "sketch-bytes"},
-		{"payloads that wait", 6 << 20, "retry-bytes"}, {"rings", 5 << 20, "ring-slots"},
+		{"sketches", 8 << 20, "sketch-bytes"},
+		{"payloads being made", 7 << 20, "sketch-bytes"},
+		{"payloads that wait", 6 << 20, "retry-bytes"},
+		{"rings", 5 << 20, "ring-slots"},
 	})
 	limit := Limit{Bytes: 20 << 20, Source: "the cgroup"}
 	for _, c := range []struct{ lowest, want string }{

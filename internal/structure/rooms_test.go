@@ -16,7 +16,7 @@ type room struct{ imports, why string }
 var rooms = map[string]room{
 	"cmd/spanstatsd":  {"internal/*", "the command line names what it starts"},
 	"internal/daemon": {"internal/admit internal/aggregate internal/apm internal/check internal/dump internal/flush internal/health internal/ingest internal/memory internal/ring internal/socket internal/systemd internal/wire", "makes, starts and stops all rooms, in one place"},
-	"internal/health": {"internal/admit internal/aggregate internal/apm internal/flush internal/ingest internal/memory internal/routing", "reads the others' stats"},
+	"internal/health": {"internal/admit internal/aggregate internal/apm internal/flush internal/ingest internal/memory internal/routing internal/shown", "reads the others' stats"},
 
 	"client":       {"internal/span internal/wire", "a tracer speaks the protocol and uses the vocabulary"},
 	"client/rules": {"", "what of a span counts is a table of the agent's"},
@@ -36,6 +36,7 @@ var rooms = map[string]room{
 	"internal/systemd":  {"", "speaks to the service manager"},
 	"internal/socket":   {"", "opens sockets and knows peers"},
 	"internal/logqueue": {"", "writes lines, whatever they say"},
+	"internal/shown":    {"", "shows what can't be seen"},
 	"internal/check":    {"internal/memory", "says what is outside of its range"},
 	"internal/memory":   {"", "adds up what the rooms take"},
 	"internal/wire":     {"internal/msgpack internal/span", "the protocol between client and daemon"},

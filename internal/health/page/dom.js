@@ -1,6 +1,9 @@
 // The only way this page writes to itself: elements are made once and kept, and
 // what changes is their text. Labels come from tracers, so they are text nodes
-// and never markup; each stands in a bdi, so that none can turn its line around.
+// and never markup; each stands in a bdi, so that none can turn its line around,
+// and whatever is written here is shown, so that none hides a part of itself.
+
+import { shown } from "./format.js";
 
 export const byId = (id) => document.getElementById(id);
 
@@ -17,7 +20,7 @@ export function make(name, attributes = {}, ...children) {
 /** Sets attributes that have changed. */
 export function set(e, attributes) {
   for (const [key, value] of Object.entries(attributes)) {
-    const text = String(value);
+    const text = shown(String(value));
     if (e.getAttribute(key) !== text) e.setAttribute(key, text);
   }
   return e;
@@ -25,7 +28,8 @@ export function set(e, attributes) {
 
 /** Sets a text that has changed, so that a selection in it survives. */
 export function write(e, text) {
-  if (e.textContent !== text) e.textContent = text;
+  const now = shown(text);
+  if (e.textContent !== now) e.textContent = now;
   return e;
 }
 
@@ -37,9 +41,6 @@ export function figure(e, path, text) {
   set(e, { "data-figure": path });
   return write(e, text);
 }
-
-/** A label from outside. */
-export const label = (text) => make("bdi", {}, text);
 
 /**
  * Keeps one row of a table body for each item, in order. cells makes a row's

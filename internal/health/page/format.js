@@ -1,4 +1,14 @@
-// How figures are written. Nothing here touches the page.
+// How figures and labels are written. Nothing here touches the page.
+
+// Control and format characters, and what is no character: none can be seen, and some
+// turn around what stands beside them.
+const unseen = /[\p{Cc}\p{Cf}\p{Cn}\p{Co}\p{Cs}\p{Zl}\p{Zp}]/gu;
+
+/** A text with the escape of each character that can't be seen, as Go writes it. */
+export const shown = (text) => text.replace(unseen, (c) => {
+  const code = c.codePointAt(0), hex = (digits) => code.toString(16).padStart(digits, "0");
+  return code < 0x80 ? `\\x${hex(2)}` : code > 0xffff ? `\\U${hex(8)}` : `\\u${hex(4)}`;
+});
 
 const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 
