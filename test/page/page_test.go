@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/spanstatsd/spanstatsd/internal/standin"
 )
@@ -106,10 +107,26 @@ func figureIn(t *testing.T, answer map[string]any, path string) string {
 	case json.Number:
 		return grouped(v.String())
 	case string:
-		return v
+		return readable(v)
 	}
 	t.Fatalf("/status has no figure %s but %v", path, at)
 	return ""
+}
+
+// readable is a text as a person reads it: with the escapes of what can't be seen.
+func readable(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case unicode.IsPrint(r) || unicode.Is(unicode.Zs, r):
+			b.WriteRune(r)
+		case r < 0x80:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
 }
 
 // grouped puts a comma between each three digits.
@@ -147,6 +164,67 @@ func TestHostileLabelsStayText(t *testing.T) {
 	b.await(`document.documentElement.dataset.at !== "` + ask[string](b, `document.documentElement.dataset.at`) + `"`)
 	b.expectNoComplaints()
 }
+
+// TestControlCharactersAreShown on the page, in texts and in what a pointer brings up, and
+// turn nothing around.
+func TestControlCharactersAreShown(t *testing.T) {
+	t.Parallel()
+	address, socket := startDaemon(t, nil)
+	load(t, socket, true)
+	p := newProxy(t, address)
+	b := openBrowser(t)
+	b.dress(1280, "light", "no-preference")
+	b.open(p)
+	text := ask[string](b, `document.getElementById("busiest-rows").textContent`)
+	for _, want := range []string{`\u202egnihton si siht`, `a\x00b\x1b[2J`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s is not among the busiest: %s", want, text)
+		}
+	}
+	hidden := ask[[]string](b, `[...document.querySelectorAll("body *")].flatMap((e) => [e.textContent, ...[...e.attributes].map((a) => a.value)])
+		.filter((text) => /[\p{Cc}\p{Cf}]/u.test(text.replaceAll("\n", "")))`)
+	if len(hidden) > 0 {
+		t.Errorf("%d texts of the page hold what nobody sees, such as %q", len(hidden), hidden[0])
+	}
+}
+
+// TestNoWordIsBroken at the width of a small laptop: a word, a figure or a flag that is
+// cut in two is hard to read, and hard to find.
+func TestNoWordIsBroken(t *testing.T) {
+	t.Parallel()
+	address, socket := startDaemon(t, func(r *http.Request) standin.Fault {
+		if r.URL.Path == "/info" {
+			return standin.Fault{}
+		}
+		return standin.Fault{Kind: standin.Answer, Status: http.StatusForbidden} // so that every section has rows
+	})
+	load(t, socket, false)
+	p := newProxy(t, address)
+	b := openBrowser(t)
+	b.dress(1280, "light", "no-preference")
+	b.open(p)
+	b.await(`document.body.dataset.verdict === "lossy"`)
+	b.picture("words")
+	if broken := ask[[]string](b, brokenWords); len(broken) > 0 {
+		t.Errorf("broken over two lines: %q", broken)
+	}
+}
+
+// brokenWords are those of the page that stand on two lines.
+const brokenWords = `(() => {
+	const broken = [], walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+	for (let node; (node = walk.nextNode());) {
+		if (!node.parentElement.checkVisibility() || node.parentElement.closest("script, noscript, .unseen, .ledger")) continue;
+		for (const word of node.data.matchAll(/\S+/g)) {
+			const range = document.createRange();
+			range.setStart(node, word.index);
+			range.setEnd(node, word.index + word[0].length);
+			const lines = new Set([...range.getClientRects()].map((r) => Math.round(r.top)));
+			if (lines.size > 1) broken.push(word[0]);
+		}
+	}
+	return [...new Set(broken)];
+})()`
 
 // TestSaysWhenItIsOutOfDate takes the daemon away and brings it back.
 func TestSaysWhenItIsOutOfDate(t *testing.T) {

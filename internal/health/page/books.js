@@ -1,7 +1,7 @@
 // The first thing a person looks for: is anything lost, and why.
 
 import { advice } from "./advice.js";
-import { byId, cell, figure, make, rows, set, write } from "./dom.js";
+import { byId, cell, figure, make, prose, rows, set, write } from "./dom.js";
 import { drawFlow } from "./flow.js";
 import { count, rate, span } from "./format.js";
 
@@ -86,6 +86,6 @@ function drawLosses(status, since) {
       figure(cells[2], loss.path, count(loss.spans));
       write(cells[3], rate(loss.rate));
       const known = advice[loss.what];
-      write(cells[4], known[loss.reason] || known[""] || "");
+      prose(cells[4], known[loss.reason] || known[""] || "");
     });
 }

@@ -33,6 +33,12 @@ export function write(e, text) {
   return e;
 }
 
+/** Writes a sentence that names flags, none of which is cut at its hyphens. */
+export function prose(e, text) {
+  if (e.textContent === text) return;
+  e.replaceChildren(...text.split(/(--[a-z-]+)/).map((part, i) => (i % 2 ? make("span", { class: "flag" }, part) : part)));
+}
+
 /**
  * Shows one figure of /status: path says which, so that a test can hold the
  * page against the answer.

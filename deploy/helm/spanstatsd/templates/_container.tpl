@@ -18,7 +18,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- /* Where the daemon listens; what it is told in config, all else follows. */ -}}
 
 {{- define "spanstatsd.socket" -}}
-{{ .Values.config.socket | default (printf "%s/spans.sock" .Values.socket.directory) }}
+{{ get .Values.config "socket" | default (printf "%s/spans.sock" .Values.socket.directory) }}
 {{- end -}}
 
 {{- define "spanstatsd.directory" -}}
