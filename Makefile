@@ -46,8 +46,8 @@ binary-%:
 release-tools:
 	cd tools && $(GO) build -o ../dist/parts/ ./image ./sbom
 
-image: binaries release-tools ## build the container image for each architecture, an OCI archive in dist/
-	dist/parts/image -version $(VERSION) -epoch $(EPOCH) -out dist/spanstatsd_$(VERSION)_image.tar
+image: binaries release-tools ## build the container image for each architecture, dist/spanstatsd_image.tar, an OCI archive
+	dist/parts/image -version $(VERSION) -epoch $(EPOCH) -out dist/spanstatsd_image.tar
 
 dist: binaries release-tools ## build everything that a release carries into dist/
 	@VERSION=$(VERSION) EPOCH=$(EPOCH) GO=$(GO) sh deploy/dist.sh

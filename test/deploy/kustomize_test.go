@@ -3,10 +3,12 @@ package deploy
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	core "k8s.io/api/core/v1"
+	networking "k8s.io/api/networking/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/kustomize/api/krusty"
@@ -39,7 +41,7 @@ func build(t *testing.T, name string) *manifests {
 	return m
 }
 
-// TestOverlays builds every overlay there is.
+// TestOverlays builds every overlay there is. None needs more than Kubernetes itself.
 func TestOverlays(t *testing.T) {
 	entries, err := os.ReadDir(filepath.Join(kubernetes, "overlays"))
 	if err != nil {
@@ -51,7 +53,7 @@ func TestOverlays(t *testing.T) {
 	for _, entry := range entries {
 		t.Run(entry.Name(), func(t *testing.T) {
 			m := overlay(t, entry.Name())
-			if len(m.pods) != 1 || len(m.policies) != 1 || len(m.monitors) != 1 {
+			if len(m.pods) != 1 || len(m.policies) != 1 || len(m.monitors) != 0 {
 				t.Fatalf("%d workloads, %d policies, %d monitors", len(m.pods), len(m.policies), len(m.monitors))
 			}
 			m.keepPromises(t)
@@ -74,6 +76,16 @@ func TestTracersAsTheyAre(t *testing.T) {
 	if environment(daemon, "SPANSTATSD_SOCKET") == "" {
 		t.Error("the component took the daemon's own socket away")
 	}
+}
+
+// TestPodMonitorIsAComponent: it is the one part that needs the operator's CRDs, and finds
+// the pods of the examples.
+func TestPodMonitorIsAComponent(t *testing.T) {
+	m := build(t, "testdata/monitored")
+	if len(m.monitors) != 1 {
+		t.Errorf("%d monitors", len(m.monitors))
+	}
+	m.keepPromises(t)
 }
 
 // TestEveryFileIsUsed: a manifest that no kustomization names is tested by nobody.
@@ -104,7 +116,13 @@ func (m *manifests) keepPromises(t *testing.T) {
 		if daemon, _ := daemonOf(&w.pod.Spec); daemon != nil {
 			port = httpPort(daemon)
 		}
+		if len(m.monitors) == 0 && !isScraped(w.pod, port) {
+			t.Errorf("nothing leads Prometheus to %s: %v", w.name, w.pod.Annotations)
+		}
 		for _, policy := range m.policies {
+			if len(policy.Spec.Egress) > 0 && !findsNames(policy) {
+				t.Errorf("the policy %s keeps %s from the name service", policy.Name, w.name)
+			}
 			if !selects(t, &policy.Spec.PodSelector, w.pod.Labels) {
 				t.Errorf("the policy %s does not select %s", policy.Name, w.name)
 			}
@@ -122,6 +140,24 @@ func (m *manifests) keepPromises(t *testing.T) {
 		}
 		hooksAndFlags(t, &w.pod.Spec)
 	}
+}
+
+// isScraped says whether a Prometheus that goes by annotations asks the daemon's port.
+func isScraped(pod *core.PodTemplateSpec, port int) bool {
+	return pod.Annotations["prometheus.io/scrape"] == "true" && pod.Annotations["prometheus.io/port"] == strconv.Itoa(port)
+}
+
+// findsNames says whether a policy lets the name service through, in both of its ways.
+func findsNames(policy *networking.NetworkPolicy) bool {
+	ways := map[core.Protocol]bool{}
+	for _, rule := range policy.Spec.Egress {
+		for _, port := range rule.Ports {
+			if port.Port != nil && port.Port.IntValue() == 53 && port.Protocol != nil {
+				ways[*port.Protocol] = true
+			}
+		}
+	}
+	return ways[core.ProtocolTCP] && ways[core.ProtocolUDP]
 }
 
 func selects(t *testing.T, selector *meta.LabelSelector, of map[string]string) bool {

@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"path"
@@ -15,7 +16,9 @@ import (
 
 const (
 	daemonUser = 65532
-	tokenPath  = "/var/run/secrets/kubernetes.io/serviceaccount"
+	// defaultSocket is the daemon's own default, which TestUnit holds.
+	defaultSocket = "/var/run/spanstatsd/spans.sock"
+	tokenPath     = "/var/run/secrets/kubernetes.io/serviceaccount"
 	// hookSeconds and graceSeconds are what the hooks and the daemon's own
 	// --shutdown-grace may take of a pod's grace.
 	hookSeconds, graceSeconds = 20, 5
@@ -130,8 +133,8 @@ func (f *findings) contained(c *core.Container) {
 
 // preparation runs as root for a moment, with what giving a directory away needs.
 func (f *findings) preparation(c, daemon *core.Container) {
-	socket := environment(c, "SPANSTATSD_SOCKET")
-	f.expect(socket == environment(daemon, "SPANSTATSD_SOCKET") && mountAt(c, path.Dir(socket)) != nil, "the preparation makes another directory")
+	socket := cmp.Or(environment(c, "SPANSTATSD_SOCKET"), defaultSocket)
+	f.expect(socket == cmp.Or(environment(daemon, "SPANSTATSD_SOCKET"), defaultSocket) && mountAt(c, path.Dir(socket)) != nil, "the preparation makes another directory")
 	f.expect(c.RestartPolicy == nil, "the preparation stays")
 	f.expect(slices.Equal(c.Args, []string{"prepare"}), "the preparation runs something else")
 	f.contained(c)

@@ -56,7 +56,7 @@ func TestPromisesSeeWhenTheyAreBroken(t *testing.T) {
 			s.InitContainers[0].SecurityContext.Capabilities.Add = []core.Capability{"SYS_ADMIN"}
 		}, "SYS_ADMIN"},
 		"prepares elsewhere": {"node", func(s *core.PodSpec, _ *core.Container) {
-			s.InitContainers[0].Env[0].Value = "/run/other/spans.sock"
+			s.InitContainers[0].Env = []core.EnvVar{{Name: "SPANSTATSD_SOCKET", Value: "/run/other/spans.sock"}}
 		}, "another directory"},
 		"asks elsewhere": {"sidecar", func(_ *core.PodSpec, d *core.Container) {
 			d.Env = append(d.Env, core.EnvVar{Name: "SPANSTATSD_HTTP_ADDR", Value: ":9999"})

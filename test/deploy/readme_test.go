@@ -17,7 +17,7 @@ const componentAddress = "https://github.com/spanstatsd/spanstatsd//deploy/kuber
 
 // TestReadmeToTheLetter writes the files that the README shows for a pod, applies
 // them as it says, except that the component comes from here, and expects a pod
-// that keeps every promise.
+// that keeps every promise, is scraped, and needs no CRD.
 func TestReadmeToTheLetter(t *testing.T) {
 	readme := string(readFile(t, "../../README.md"))
 	_, section, found := strings.Cut(readme, "\n## In a pod\n")
@@ -53,7 +53,7 @@ func TestReadmeToTheLetter(t *testing.T) {
 		t.Fatal(err)
 	}
 	m, err := decode(text)
-	if err != nil || len(m.pods) != 1 {
+	if err != nil || len(m.pods) != 1 || len(m.monitors)+len(m.rules) > 0 {
 		t.Fatal(err, m)
 	}
 	m.keepPromises(t)

@@ -49,6 +49,12 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end -}}
 {{- end -}}
 
+{{- define "spanstatsd.annotations" -}}
+prometheus.io/scrape: "true"
+prometheus.io/port: {{ include "spanstatsd.port" . | quote }}
+prometheus.io/scheme: {{ include "spanstatsd.scheme" . | lower }}
+{{- end -}}
+
 {{- define "spanstatsd.scheme" -}}
 {{- if and .Values.web.secret .Values.web.tls }}HTTPS{{ else }}HTTP{{ end -}}
 {{- end -}}

@@ -8,6 +8,7 @@ none. Each takes the scope of this chart: .Subcharts.spanstatsd
   volumeMounts:   include "spanstatsd.sidecar.applicationMounts"
   env:            include "spanstatsd.sidecar.applicationEnv"
   pod labels:     include "spanstatsd.sidecar.labels"
+  annotations:    include "spanstatsd.sidecar.annotations", where Prometheus goes by them
 */ -}}
 
 {{- define "spanstatsd.sidecar.container" -}}
@@ -62,4 +63,8 @@ none. Each takes the scope of this chart: .Subcharts.spanstatsd
 
 {{- define "spanstatsd.sidecar.labels" -}}
 spanstatsd: sidecar
+{{- end -}}
+
+{{- define "spanstatsd.sidecar.annotations" -}}
+{{ include "spanstatsd.annotations" . }}
 {{- end -}}
