@@ -214,8 +214,7 @@ export function drawConfig(status) {
       set(row, { class: s.origin === "default" ? "by-default" : "" });
       write(cells[0], `--${s.name}`);
       const plain = s.value === "" || s.value === "[]" ? "" : s.value;
-      const means = s.effective || (/byte|body|frame/.test(s.name) && s.value >= 1024 ? bytes(Number(s.value)) : "");
-      labelled(cells[1], means && plain ? `${plain} (${means})` : means || plain);
+      labelled(cells[1], s.effective && plain ? `${plain} (${s.effective})` : s.effective || plain);
       write(cells[2].firstChild, s.origin);
       write(cells[2].lastElementChild, s.variable || (s.origin === "memory" || s.origin === "descriptors" ? `instead of ${s.default}` : ""));
     });
