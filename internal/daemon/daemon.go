@@ -95,7 +95,7 @@ func (d *Daemon) announce() {
 		"socket", c.Ingest.Socket.Path, "agent", c.Flush.Agent.String(), "http", d.health.Addr(),
 		"drainers", d.aggregate.Drainers(), "ring_slots", c.Aggregate.RingSlots,
 		"max_aggregates", c.Aggregate.MaxAggregates, "max_connections", c.Ingest.MaxConnections,
-		"retry_bytes", c.Flush.RetryBytes, "memory_at_most", memory.Text(c.Memory().Total), "version", c.Version,
+		"retry_bytes", memory.SizeText(c.Flush.RetryBytes), "memory_at_most", memory.Text(c.Memory().Total), "version", c.Version,
 		"see", "spanstatsd status, or / on the http address; --log-level=debug says more")
 }
 

@@ -8,6 +8,8 @@
 //     silent on another. Each leads to a section of docs/operations.md.
 //   - Every query of the dashboard parses and names metrics of docs/metrics.md,
 //     which another test holds equal to the program.
+//   - The steps of the documents are taken as they stand there: the two files of the
+//     README, the installation on a host, the name of the image.
 //   - A real Prometheus server scrapes a real daemon under load and is asked for
 //     the books.
 //   - The image's root runs the daemon: alone, read-only, as its own user.
