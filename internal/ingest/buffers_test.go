@@ -29,7 +29,7 @@ func TestLargeFramesWaitForSpace(t *testing.T) {
 				over := make(chan struct{})
 				s := newBuffers(300_000, over)
 				hog := newFrames(&pieces{rnd: rand.New(rand.NewPCG(1, 1)), data: large[:100_000]}, 1<<20, time.Second, nil, s)
-				if _, err := hog.next(); faultOf(err) != FaultHalfFrame {
+				if _, err := hog.next(); FaultOf(err) != FaultHalfFrame {
 					t.Fatal(err)
 				}
 				go func() {
@@ -38,7 +38,7 @@ func TestLargeFramesWaitForSpace(t *testing.T) {
 				}()
 				f := newFrames(&pieces{rnd: rand.New(rand.NewPCG(2, 2)), data: large}, 1<<20, time.Second, nil, s)
 				message, err := f.next()
-				if c.want == FaultBug && (err != nil || len(message) != 200_000) || c.want != FaultBug && faultOf(err) != c.want {
+				if c.want == FaultBug && (err != nil || len(message) != 200_000) || c.want != FaultBug && FaultOf(err) != c.want {
 					t.Errorf("a message of %d bytes and %v", len(message), err)
 				}
 				if s.waits.Load() != 1 {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/socket"
-	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
 // conn is one tracer's connection. Its goroutine owns all of it but the socket's
@@ -61,14 +60,10 @@ func (c *conn) serve() {
 
 // refuse counts and logs why the connection ends, and tells its tracer unless that has left.
 func (c *conn) refuse(err error) {
-	reason := faultOf(err)
+	reason := FaultOf(err)
 	c.server.counters.faults[reason].Add(1)
 	c.server.log.fault(reason, err, c)
-	bye := wire.Bye{Reason: reason.String(), Detail: err.Error()}
-	if reason == FaultVersion {
-		bye.Versions = []uint64{wire.Version}
-	}
-	if reason != FaultHalfFrame {
+	if bye, ok := ByeOf(err); ok {
 		c.bye(bye)
 	}
 }

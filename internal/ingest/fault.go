@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
 // Fault is why a connection was closed on its tracer.
@@ -49,6 +51,20 @@ func faultf(reason Fault, format string, args ...any) error {
 	return &fault{reason, fmt.Errorf(format, args...)}
 }
 
+// NewFault is an error that closes a connection for that reason.
+func NewFault(reason Fault, err error) error { return &fault{reason, err} }
+
+// ByeOf is what a tracer is told of an error that closes its connection, unless it has
+// left already.
+func ByeOf(err error) (bye wire.Bye, ok bool) {
+	reason := FaultOf(err)
+	bye = wire.Bye{Reason: reason.String(), Detail: err.Error()}
+	if reason == FaultVersion {
+		bye.Versions = []uint64{wire.Version}
+	}
+	return bye, reason != FaultHalfFrame
+}
+
 // badMessage is the fault of a message that is not what the protocol says, if there is one.
 func badMessage(err error) error {
 	if err == nil {
@@ -57,8 +73,8 @@ func badMessage(err error) error {
 	return &fault{FaultBadMessage, err}
 }
 
-// faultOf finds the reason in an error. What has none is a defect of ours.
-func faultOf(err error) Fault {
+// FaultOf finds the reason in an error. What has none is a defect of ours.
+func FaultOf(err error) Fault {
 	var f *fault
 	if errors.As(err, &f) {
 		return f.reason

@@ -63,7 +63,7 @@ func FuzzFrames(f *testing.F) {
 		if len(got) != len(want) || errors.Is(gotErr, io.EOF) != (wantErr == nil) {
 			t.Fatalf("%d messages and %v, want %d and %v", len(got), gotErr, len(want), wantErr)
 		}
-		if wantErr != nil && faultOf(gotErr) != faultOf(wantErr) {
+		if wantErr != nil && FaultOf(gotErr) != FaultOf(wantErr) {
 			t.Fatalf("ended with %v, want %v", gotErr, wantErr)
 		}
 		for i := range got {
@@ -130,7 +130,7 @@ func TestFramesInAnyPieces(t *testing.T) {
 			}
 		}
 		_, err := f.next()
-		if cut && faultOf(err) != FaultHalfFrame || !cut && !errors.Is(err, io.EOF) {
+		if cut && FaultOf(err) != FaultHalfFrame || !cut && !errors.Is(err, io.EOF) {
 			t.Fatalf("seed %d: ended with %v", seed, err)
 		}
 		if len(f.buf) != baseBuffer {

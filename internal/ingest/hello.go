@@ -12,7 +12,10 @@ import (
 const helloTimeout = 5 * time.Second
 
 func (c *conn) hello() error {
-	hello, err := c.readHello()
+	hello, message, err := readHello(c.frames)
+	if message != nil {
+		c.server.counters.frames.Add(1)
+	}
 	if err != nil {
 		return err
 	}
@@ -30,30 +33,30 @@ func (c *conn) hello() error {
 	return nil
 }
 
-func (c *conn) readHello() (hello *wire.Hello, err error) {
-	message, err := c.frames.first(helloTimeout)
+// readHello reads the first message, and returns it whatever it is, if there was one.
+func readHello(f *frames) (hello *wire.Hello, message []byte, err error) {
+	message, err = f.first(helloTimeout)
 	if err != nil {
-		if faultOf(err) == FaultTooSlow {
-			return nil, faultf(FaultNoHello, "read hello: none within %s", helloTimeout)
+		if FaultOf(err) == FaultTooSlow {
+			return nil, nil, faultf(FaultNoHello, "read hello: none within %s", helloTimeout)
 		}
-		return nil, err
+		return nil, nil, err
 	}
-	c.server.counters.frames.Add(1)
 	kind, body, err := wire.Split(message)
 	if err != nil {
-		return nil, &fault{FaultNoHello, err}
+		return nil, message, &fault{FaultNoHello, err}
 	}
 	if kind != wire.TypeHello {
-		return nil, faultf(FaultNoHello, "read hello: the first message is %s", kind)
+		return nil, message, faultf(FaultNoHello, "read hello: the first message is %s", kind)
 	}
 	decoded, err := wire.DecodeHello(body)
 	if err != nil {
-		return nil, &fault{FaultBadMessage, err}
+		return nil, message, &fault{FaultBadMessage, err}
 	}
 	if decoded.Version != wire.Version {
-		return nil, faultf(FaultVersion, "read hello: version %d is not spoken here, %d is", decoded.Version, wire.Version)
+		return nil, message, faultf(FaultVersion, "read hello: version %d is not spoken here, %d is", decoded.Version, wire.Version)
 	}
-	return &decoded, nil
+	return &decoded, message, nil
 }
 
 // originOf is the tracer's origin, in the peer's container where it names none.

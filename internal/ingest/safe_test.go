@@ -121,11 +121,11 @@ func TestPaceIsNotTheTracersFault(t *testing.T) {
 func TestAnnouncedLengthCostsNothing(t *testing.T) {
 	data := append([]byte{0, 0x0f, 0xff, 0xff}, make([]byte, 1000)...)
 	f := newFrames(&pieces{rnd: rand.New(rand.NewPCG(1, 1)), data: data}, 1<<20, time.Second, nil, ample())
-	if _, err := f.next(); faultOf(err) != FaultHalfFrame || len(f.buf) != baseBuffer {
+	if _, err := f.next(); FaultOf(err) != FaultHalfFrame || len(f.buf) != baseBuffer {
 		t.Errorf("%v, with a buffer of %d bytes", err, len(f.buf))
 	}
 	f = newFrames(&pieces{rnd: rand.New(rand.NewPCG(1, 1)), data: data}, 1<<20, time.Second, nil, ample())
-	if _, err := f.first(time.Second); faultOf(err) != FaultTooLarge {
+	if _, err := f.first(time.Second); FaultOf(err) != FaultTooLarge {
 		t.Errorf("a hello of a megabyte: %v", err)
 	}
 }

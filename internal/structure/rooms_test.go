@@ -21,6 +21,7 @@ var rooms = map[string]room{
 	"client":       {"internal/span internal/wire", "a tracer speaks the protocol and uses the vocabulary"},
 	"client/rules": {"", "what of a span counts is a table of the agent's"},
 
+	"internal/checkclient": {"internal/admit internal/ingest internal/msgpack internal/shown internal/span internal/wire", "tells what a client sends, as the rooms that it names would read it"},
 	"internal/ingest":      {"internal/admit internal/check internal/memory internal/socket internal/span internal/wire", "takes frames apart and hands batches on to be admitted"},
 	"internal/apm":         {"internal/admit internal/aggregate internal/check internal/clientstats internal/memory internal/socket internal/span internal/traces", "takes HTTP requests and hands their bodies on to be counted"},
 	"internal/traces":      {"client/rules internal/msgpack internal/span internal/wire", "walks a body and decides what of it counts"},

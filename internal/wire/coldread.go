@@ -55,10 +55,10 @@ func readMap(t Type, body []byte, entry func(r *coldReader, name string)) error 
 func validate(doing string, body []byte) error {
 	r := msgpack.NewReader(body)
 	if r.SkipWithin(maxDepth); r.Failed() {
-		return malformed(doing, "expected a whole value, nested no deeper than %d, found %s", maxDepth, found(body, r.At()))
+		return malformed(doing, len(body)-r.At(), "expected a whole value, nested no deeper than %d, found %s", maxDepth, found(body, r.At()))
 	}
 	if r.Left() != 0 {
-		return malformed(doing, "%d bytes follow its one value", r.Left())
+		return malformed(doing, r.Left(), "%d bytes follow its one value", r.Left())
 	}
 	return nil
 }
@@ -154,7 +154,7 @@ func (r *coldReader) expect(what string) {
 
 func (r *coldReader) fault(format string, args ...any) {
 	if r.err == nil {
-		r.err = malformed(r.doing, format, args...)
+		r.err = malformed(r.doing, len(r.body)-r.At(), format, args...)
 		r.Fail()
 	}
 }

@@ -1,12 +1,29 @@
 package wire
 
-import "github.com/spanstatsd/spanstatsd/internal/span"
+import (
+	"iter"
+	"reflect"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
 
 // Hello is the first message of a tracer: what it speaks and who it is.
 type Hello struct {
 	Version uint64      `wire:"version"`
 	Client  string      `wire:"client"` // the library's name and version, for the daemon's log
 	Origin  span.Origin `wire:"origin"`
+}
+
+// OriginFields are the fields of an origin by the names that they have on the wire.
+func OriginFields(o *span.Origin) iter.Seq2[string, string] {
+	fields := reflect.ValueOf(o).Elem()
+	return func(yield func(name, value string) bool) {
+		for i := range fields.NumField() {
+			if name, _ := coldName(fields.Type().Field(i)); !yield(name, fields.Field(i).String()) {
+				return
+			}
+		}
+	}
 }
 
 // AppendHello appends a whole frame. Of the origin it writes what is not empty.
@@ -17,7 +34,7 @@ func AppendHello(dst []byte, m *Hello) []byte { return appendCold(dst, TypeHello
 func DecodeHello(body []byte) (Hello, error) {
 	m, err := readCold[Hello](TypeHello, body)
 	if err == nil && m.Version == 0 {
-		return Hello{}, malformed("decode hello", "it names no version, the first is %d", Version)
+		return Hello{}, malformed("decode hello", len(body), "it names no version, the first is %d", Version)
 	}
 	return m, err
 }

@@ -20,16 +20,16 @@ func ReadKey(k *span.Key, raw []byte) error {
 	r.count = r.Array()
 	if r.count < minKeyElements || r.count > maxKeyElements {
 		k.Clear()
-		return malformed("decode key", "expected an array of %d to %d, found %s", minKeyElements, maxKeyElements, found(raw, 0))
+		return malformed("decode key", len(raw), "expected an array of %d to %d, found %s", minKeyElements, maxKeyElements, found(raw, 0))
 	}
 	r.labels(k)
 	switch {
 	case r.Failed():
 		k.Clear()
-		return malformed("decode key", "element %d: expected %s, found %s", r.read, keyLabels[r.read], found(raw, r.At()))
+		return malformed("decode key", len(raw)-r.At(), "element %d: expected %s, found %s", r.read, keyLabels[r.read], found(raw, r.At()))
 	case r.Left() != 0:
 		k.Clear()
-		return malformed("decode key", "%d bytes follow the last label", r.Left())
+		return malformed("decode key", r.Left(), "%d bytes follow the last label", r.Left())
 	}
 	return nil
 }

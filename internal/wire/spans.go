@@ -28,7 +28,7 @@ func openArray(doing string, body []byte, minLen int) (count int, rest []byte, e
 	r := msgpack.NewReader(body)
 	count = r.Array()
 	if r.Failed() || count > r.Left()/minLen {
-		return 0, nil, malformed(doing, "expected an array of no more elements than fit, each of at least %d bytes, found %s", minLen, found(body, 0))
+		return 0, nil, malformed(doing, len(body), "expected an array of no more elements than fit, each of at least %d bytes, found %s", minLen, found(body, 0))
 	}
 	return count, body[r.At():], nil
 }
@@ -39,6 +39,9 @@ func (w *SpansWalker) Len() int { return w.count }
 
 // Err is why the walk ended before the batch did, or nil.
 func (w *SpansWalker) Err() error { return w.err }
+
+// Left is how many bytes of the message are to come.
+func (w *SpansWalker) Left() int { return len(w.body) - w.at }
 
 // Next reads the next snapshot into s and reports whether there was one. A key
 // aliases the message. After false, Err tells the end from a fault.
@@ -113,14 +116,14 @@ func readCommon(b []byte, s *Snapshot) int {
 // stop ends the walk after the last snapshot, where the message must end too.
 func (w *SpansWalker) stop() bool {
 	if rest := len(w.body) - w.at; rest != 0 && w.err == nil {
-		w.err = malformed("walk spans", "%d bytes follow the last of %d snapshots", rest, w.count)
+		w.err = malformed("walk spans", rest, "%d bytes follow the last of %d snapshots", rest, w.count)
 	}
 	return false
 }
 
 // fail ends the walk within a snapshot, behind what of it was right.
 func (w *SpansWalker) fail(expected string) bool {
-	w.err = malformed("walk spans", "snapshot %d of %d: expected %s, found %s", w.count-w.left, w.count, expected, found(w.body, w.at))
+	w.err = malformed("walk spans", len(w.body)-w.at, "snapshot %d of %d: expected %s, found %s", w.count-w.left, w.count, expected, found(w.body, w.at))
 	w.at, w.left = len(w.body), 0
 	return false
 }

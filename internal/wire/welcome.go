@@ -28,7 +28,7 @@ func AppendWelcome(dst []byte, m *Welcome) []byte { return appendCold(dst, TypeW
 func DecodeWelcome(body []byte) (Welcome, error) {
 	m, err := readCold[Welcome](TypeWelcome, body)
 	if err == nil && (m.MaxFrame < MinMaxFrame || m.MaxBatch < MinMaxBatch) {
-		return Welcome{}, malformed("decode welcome", "expected a max_frame of at least %d and a max_batch of at least %d, found %d and %d",
+		return Welcome{}, malformed("decode welcome", len(body), "expected a max_frame of at least %d and a max_batch of at least %d, found %d and %d",
 			MinMaxFrame, MinMaxBatch, m.MaxFrame, m.MaxBatch)
 	}
 	return m, err

@@ -86,8 +86,27 @@ func found(b []byte, at int) string {
 	return fmt.Sprintf("lead byte 0x%02x with %d bytes after it", b[at], len(b)-at-1)
 }
 
-// malformed is an error that wraps ErrMalformed. It says where the reading
-// stopped and what the sender should have written.
-func malformed(doing, format string, args ...any) error {
-	return fmt.Errorf("%s: %s: %w", doing, fmt.Sprintf(format, args...), ErrMalformed)
+// malformedError is every error of a decoder or a walker.
+type malformedError struct {
+	said string
+	left int
+}
+
+func (e *malformedError) Error() string { return e.said + ": " + ErrMalformed.Error() }
+func (e *malformedError) Unwrap() error { return ErrMalformed }
+
+// Left is how many bytes there were from the fault to the end of what was read, a
+// message or a key. It reports false for an error that is not about bytes.
+func Left(err error) (left int, ok bool) {
+	var e *malformedError
+	if !errors.As(err, &e) {
+		return 0, false
+	}
+	return e.left, true
+}
+
+// malformed is an error that wraps ErrMalformed. It says where the reading stopped,
+// by how many bytes were left there, and what the sender should have written.
+func malformed(doing string, left int, format string, args ...any) error {
+	return &malformedError{doing + ": " + fmt.Sprintf(format, args...), left}
 }

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/client"
+)
+
+// TestCheckClientJudgesATracer: the exit code is what a continuous integration asks for,
+// and one variable tells the command and the tracer where to meet.
+func TestCheckClientJudgesATracer(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		send func(t *testing.T, path string)
+		code int
+		says string
+	}{
+		{"well", sendOneSpan, 0, `"well":true`},
+		{"malformed", sendGarbage, 1, `"reason":"too_large"`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			path := filepath.Join(sockets(t), "s")
+			t.Setenv(client.SocketEnv, path)
+			cmd := program(t, "check-client", "--connections=1", "--json")
+			var out bytes.Buffer
+			cmd.Stdout = &out
+			stderr, err := cmd.StderrPipe()
+			if err == nil {
+				err = cmd.Start()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines := bufio.NewReader(stderr)
+			if line, err := lines.ReadString('\n'); line != "listening on "+path+"\n" {
+				t.Errorf("it begins with %q: %v", line, err)
+			}
+			test.send(t, path)
+			said, _ := io.ReadAll(lines) // what there is
+			_ = cmd.Wait()               // the code says it
+			if code := cmd.ProcessState.ExitCode(); code != test.code || !strings.Contains(out.String(), test.says) {
+				t.Errorf("code %d, want %d; %q is not in:\n%s%s", code, test.code, test.says, out.String(), said)
+			}
+		})
+	}
+}
+
+func sendOneSpan(t *testing.T, _ string) {
+	t.Helper()
+	c, err := client.Open(client.Config{Origin: client.Origin{Service: "shop"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Publish([]client.Snapshot{{Key: client.Key{Service: "shop", Operation: "op", Resource: "r"}, End: time.Now()}})
+	if err := c.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func sendGarbage(t *testing.T, path string) {
+	t.Helper()
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := conn.Write([]byte("GET / HTTP/1.1\r\n\r\n")); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestUnusableChecks: what can't be listened at or understood is said, with the code of
+// its kind.
+func TestUnusableChecks(t *testing.T) {
+	for _, test := range []struct {
+		args string
+		code int
+		says string
+	}{
+		{"check-client x", 2, "takes no argument"},
+		{"check-client --connections=-1", 2, "may not be negative"},
+		{"check-client --nothing", 2, "unknown flag"},
+		{"check-client --socket=/nowhere/at/all", 1, "listen on socket"},
+	} {
+		cmd := program(t, strings.Fields(test.args)...)
+		out, _ := cmd.CombinedOutput() // the code says it
+		if code := cmd.ProcessState.ExitCode(); code != test.code || !strings.Contains(string(out), test.says) {
+			t.Errorf("%s: code %d, %s; want %d and %q", test.args, code, out, test.code, test.says)
+		}
+	}
+}

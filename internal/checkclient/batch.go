@@ -1,0 +1,141 @@
+package checkclient
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/msgpack"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// mostParts is how many definitions or snapshots of a message are shown, and as many more
+// as have something to be noted.
+const mostParts = 8
+
+// show adds a part to a message, if it is one of the first or has notes.
+func (e *event) show(part *told, index int) {
+	if index < mostParts || len(part.notes) > 0 && len(e.parts) < 2*mostParts {
+		e.parts = append(e.parts, part)
+	}
+}
+
+// define tells of the numbers that keys get.
+func (s *session) define(e *event, message, body []byte) *ending {
+	walker, err := wire.WalkDefine(body)
+	for index := 0; err == nil; index++ {
+		at := len(message) - walker.Left()
+		number, raw, ok := walker.Next()
+		if !ok {
+			e.add("definitions", index)
+			err = walker.Err()
+			break
+		}
+		s.sums.definitions++
+		if int64(number) >= int64(s.admit.MaxKeys) {
+			return badMessage(message, at, fmt.Errorf("define key: number %d is not below the %d of the welcome", number, s.admit.MaxKeys))
+		}
+		part := &told{facts: []any{"number", number}}
+		if s.keys.define(number, raw) {
+			s.sums.redefinitions++
+			part.add("again", true)
+		} else if err := s.readKey(part, raw); err != nil {
+			return inKey(message, at, raw, err)
+		}
+		e.show(part, index)
+	}
+	return malformed(message, err)
+}
+
+// inKey finds the place of an error in a key, which is the second value of a definition
+// or the first of a snapshot.
+func inKey(message []byte, at int, raw []byte, err error) *ending {
+	r := msgpack.NewReaderAt(message, at)
+	r.Array()
+	if !msgpack.IsBin(r.Lead()) {
+		r.Integer()
+	}
+	left, _ := wire.Left(err)
+	return badMessage(message, int(r.Bin().At)+len(raw)-left, err)
+}
+
+// spans tells of a batch. One that is too large the daemon drops without a look at it.
+func (s *session) spans(e *event, message, body []byte) *ending {
+	walker, err := wire.WalkSpans(body)
+	if err != nil {
+		return malformed(message, err)
+	}
+	s.sums.batches++
+	frame := wire.HeaderLen + len(message)
+	s.sums.batchBytes += frame
+	s.sums.spans += walker.Len()
+	e.add("spans", walker.Len())
+	if walker.Len() > s.admit.MaxBatch {
+		s.note(&e.told, noteDropped, "a batch of %d spans, where welcome says max_batch %d: dropped, as batch_too_large", walker.Len(), s.admit.MaxBatch)
+		return nil
+	}
+	if walker.Len() > 0 {
+		e.add("bytes_a_span", frame/walker.Len())
+	}
+	var snapshot wire.Snapshot
+	for index := 0; ; index++ {
+		at := len(message) - walker.Left()
+		if !walker.Next(&snapshot) {
+			break
+		}
+		part := &told{}
+		if ended := s.keyOf(part, &snapshot, message, at); ended != nil {
+			return ended
+		}
+		s.describe(part, &snapshot)
+		e.show(part, index)
+	}
+	return malformed(message, walker.Err())
+}
+
+// keyOf tells of a snapshot's key.
+func (s *session) keyOf(part *told, snapshot *wire.Snapshot, message []byte, at int) *ending {
+	switch _, known := s.keys.numbers[snapshot.Number]; {
+	case snapshot.Numbered && !known:
+		return badMessage(message, at, fmt.Errorf("resolve key: number %d is not defined on this connection", snapshot.Number))
+	case snapshot.Numbered:
+		s.sums.numbered++
+		part.add("number", snapshot.Number)
+	case s.keys.met(snapshot.Key):
+		s.sums.repeated++
+		s.sums.repeatedBytes += len(snapshot.Key)
+		part.add("key", "again", "key_bytes", len(snapshot.Key))
+	default:
+		if err := s.readKey(part, snapshot.Key); err != nil {
+			return inKey(message, at, snapshot.Key, err)
+		}
+	}
+	return nil
+}
+
+// bucket is the agent's unit of time. A daemon's window is the bucket of now and the one
+// before it; year2001 is far enough from both for another unit to have been meant.
+const bucket, year2001 = int64(10 * time.Second), int64(978307200e9)
+
+// describe tells what a snapshot says besides its key.
+func (s *session) describe(part *told, snapshot *wire.Snapshot) {
+	now := s.config.Now()
+	age := now.Sub(time.Unix(0, snapshot.End)).Round(time.Microsecond)
+	part.add("duration", time.Duration(min(snapshot.Duration, 1<<63-1)), "age", age,
+		"error", snapshot.Flags&span.Error != 0, "top_level", snapshot.Flags&span.TopLevel != 0)
+	if snapshot.Weight != 1 {
+		part.add("weight", snapshot.Weight)
+	}
+	switch ended := snapshot.End/bucket - now.UnixNano()/bucket; {
+	case ended < -1:
+		if s.sums.late++; snapshot.End < year2001 {
+			s.note(part, noteAdvice, "spans end before 2001: an end is in nanoseconds since 1970")
+		} else if s.sums.late == 1 {
+			s.note(part, noteAdvice, "spans end before the window, this one %s ago: they are counted in its oldest bucket", age)
+		}
+	case ended > 0:
+		if s.sums.early++; s.sums.early == 1 {
+			s.note(part, noteAdvice, "spans end after now, this one in %s: they are counted in the bucket of now. Is a clock wrong?", -age)
+		}
+	}
+}

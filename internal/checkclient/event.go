@@ -1,0 +1,109 @@
+package checkclient
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spanstatsd/spanstatsd/internal/shown"
+)
+
+// event is what is told of one message, or of a connection's end.
+type event struct {
+	connection int
+	name       string
+	told
+}
+
+// told is something with facts, which are names with their values in turns; with its
+// parts; and with what the author of a client should know of it.
+type told struct {
+	facts []any
+	parts []*told
+	notes []note
+}
+
+func (t *told) add(facts ...any) { t.facts = append(t.facts, facts...) }
+
+type note struct {
+	Kind string `json:"kind"`
+	Text string `json:"text"`
+}
+
+// The kinds of notes. With one of the first two a connection is not well.
+const (
+	noteMalformed  = "malformed"
+	noteDropped    = "dropped"
+	noteNormalised = "normalised"
+	noteAdvice     = "advice"
+)
+
+// text is the event for a person: a line, and one for each note and part. A text in it
+// is quoted, so that it can't act on a terminal or turn the line around.
+func (e *event) text() string {
+	return fmt.Sprintf("#%d %-9s ", e.connection, e.name) + e.told.text("   ")
+}
+
+func (t *told) text(indent string) string {
+	var said []string
+	for i := 0; i < len(t.facts); i += 2 {
+		verb := "%s %v"
+		switch t.facts[i+1].(type) {
+		case string, []string:
+			verb = "%s %q"
+		}
+		said = append(said, fmt.Sprintf(verb, t.facts[i:i+2]...))
+	}
+	lines := strings.Join(said, ", ") + "\n"
+	for _, n := range t.notes {
+		lines += fmt.Sprintf("%s%s: %s\n", indent, n.Kind, n.Text)
+	}
+	for _, part := range t.parts {
+		if len(part.facts) > 0 {
+			lines += indent + part.text(indent+"   ")
+		}
+	}
+	return lines
+}
+
+// json is the event as an object on one line, as safe.
+func (e *event) json() string {
+	e.add("connection", e.connection, "event", e.name)
+	line, err := json.Marshal(&e.told)
+	if err != nil {
+		panic("BUG: an event can't be encoded: " + err.Error()) // texts, numbers and lists of them
+	}
+	return string(shown.JSON(line)) + "\n"
+}
+
+func (t *told) MarshalJSON() ([]byte, error) {
+	object := map[string]any{}
+	for i := 0; i < len(t.facts); i += 2 {
+		object[t.facts[i].(string)] = t.facts[i+1]
+	}
+	if len(t.notes) > 0 {
+		object["notes"] = t.notes
+	}
+	if len(t.parts) > 0 {
+		object["parts"] = t.parts
+	}
+	return json.Marshal(object)
+}
+
+// head is a text, or its beginning: nothing that is told grows with what was sent.
+func head(text string) string {
+	const longest = 120
+	if len(text) <= longest {
+		return text
+	}
+	return fmt.Sprintf("%s... (%d bytes)", text[:longest], len(text))
+}
+
+// hexAround shows the bytes around a place, which stands in brackets.
+func hexAround(b []byte, at int) string {
+	from, to := max(0, at-12), min(len(b), at+13)
+	if at == len(b) {
+		return fmt.Sprintf("% x [end]", b[from:])
+	}
+	return strings.TrimSpace(fmt.Sprintf("% x [%02x] % x", b[from:at], b[at], b[at+1:to]))
+}
