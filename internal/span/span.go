@@ -29,7 +29,7 @@ type Key struct {
 	Kind           string
 	TraceRoot      TraceRoot
 	HTTPStatus     uint32
-	PeerTags       []string // "key:value", in the order of the tag keys
+	PeerTags       []string // "key:value"; once normal, in the order of their bytes
 	HTTPMethod     string
 	HTTPEndpoint   string
 	GRPCStatus     string // decimal text, "" for none

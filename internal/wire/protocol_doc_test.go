@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"fmt"
 	"os"
 	"reflect"
 	"regexp"
@@ -27,8 +28,8 @@ func TestDocumentedBytesAreTheVectors(t *testing.T) {
 	}
 	comment := regexp.MustCompile(`(?m)#.*$|\s`)
 	blocks := regexp.MustCompile("(?ms)^```hex (\\w+)\n(.*?)^```$").FindAllStringSubmatch(readProtocol(t), -1)
-	if len(blocks) != 5 {
-		t.Errorf("found %d blocks of bytes, want 5", len(blocks))
+	if len(blocks) != 7 {
+		t.Errorf("found %d blocks of bytes, want 7", len(blocks))
 	}
 	for _, block := range blocks {
 		name, got := block[1], comment.ReplaceAllString(block[2], "")
@@ -57,6 +58,17 @@ func TestEveryNameIsDocumented(t *testing.T) {
 	for _, name := range names {
 		if !strings.Contains(doc, "`"+name+"`") {
 			t.Errorf("%s is not in docs/protocol.md", name)
+		}
+	}
+}
+
+// TestDocumentedBudgetsAreTheDefaults: the budgets that an author reads of are those that
+// labels have.
+func TestDocumentedBudgetsAreTheDefaults(t *testing.T) {
+	doc := readProtocol(t)
+	for label := range span.WholeKey {
+		if says := fmt.Sprintf("`%s` %d", label, label.Budget()); !strings.Contains(doc, says) {
+			t.Errorf("%q is not in docs/protocol.md", says)
 		}
 	}
 }
