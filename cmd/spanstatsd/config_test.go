@@ -145,7 +145,7 @@ func TestSmallDefaultsHoldWhatWasSet(t *testing.T) {
 // TestAdviceAtTheMemoryLimitCanBeFollowed: each flag that is named can be half of what it
 // is, and then no more is needed.
 func TestAdviceAtTheMemoryLimitCanBeFollowed(t *testing.T) {
-	for _, args := range [][]string{nil, {"--apm-socket=/s"}, {"--max-connections=1000"}, {"--max-batch=4096"}} {
+	for _, args := range [][]string{nil, {"--apm-socket=/s"}, {"--max-connections=500"}, {"--max-batch=4096"}} {
 		for _, limit := range []string{"20MiB", "40MiB"} {
 			advised, needed := adviceAt(t, limit, args)
 			if len(advised) == 0 {
