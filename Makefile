@@ -79,6 +79,9 @@ test-whole: # each test with the race detector, and each without it
 test-modules: # tests with dependencies of their own, not from the cache: some build the daemon
 	@set -e; for module in $(filter-out test/deploy/ test/page/,$(TEST_MODULES)); do echo "$$module"; (cd $$module && $(GO) test -count=1 $(RACE) ./...); done
 
+test-faults: ## every fault of docs/faults.md, in a table of fault, promise and verdict (2 minutes)
+	cd tools && $(GO) run ./faults ..
+
 test-agent: ## the built daemon before the real trace agent, ROUNDS times over random spans
 	cd test/agent && ROUNDS=$(ROUNDS) $(GO) test -count=1 ./stats
 
@@ -117,7 +120,7 @@ lint: ## formatting, vet and staticcheck, in every module
 	@set -e; for module in $(OTHER_MODULES); do echo "vet $$module"; (cd $$module && $(GO) vet -tags browser,container,languages,prometheus ./...); done
 
 # What a machine may lack is left out there, and .ci/where-possible says so.
-ci: lint build test-whole test-modules test-deploy test-fuzz ## everything that must hold: the tests whole, the real agent, what is deployed, fuzz (50 minutes from nothing)
+ci: lint build test-whole test-modules test-deploy test-faults test-fuzz ## everything that must hold: the tests whole, the real agent, what is deployed, fuzz (50 minutes from nothing)
 	@sh .ci/where-possible test-prometheus command -v prometheus
 	@sh .ci/where-possible test-container unshare --mount true
 	@sh .ci/where-possible test-page sh -c 'command -v "$${CHROMIUM:-chromium}"'

@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"log/slog"
 	"math/big"
 	"net"
@@ -123,7 +124,8 @@ func TestProbesGetThroughABrokenWebConfig(t *testing.T) {
 				text   []byte
 				status int
 			}{{good, http.StatusUnauthorized}, {[]byte("no: [sense"), http.StatusInternalServerError}, {good, http.StatusUnauthorized}} {
-				if err := os.WriteFile(broken, step.text, 0o600); err != nil {
+				// Whole, as the kubelet does it: the server may be reading it just now.
+				if err := errors.Join(os.WriteFile(broken+".new", step.text, 0o600), os.Rename(broken+".new", broken)); err != nil {
 					t.Fatal(err)
 				}
 				for path, want := range map[string]int{"/livez": http.StatusOK, "/readyz": http.StatusOK, "/status": step.status} {

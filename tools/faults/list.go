@@ -1,0 +1,49 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// fault is a row of the document.
+type fault struct {
+	what    string
+	promise string
+	folder  string // of the package, below the root
+	test    string // its name as the test's output has it, with subtests behind slashes
+}
+
+func (f *fault) key() string { return f.folder + " " + f.test }
+
+// document is the list, below the root.
+const document = "docs/faults.md"
+
+// readFaults reads the rows with this text.
+func readFaults(root, only string) (faults []fault, err error) {
+	text, err := os.ReadFile(filepath.Join(root, document))
+	if err != nil {
+		return nil, fmt.Errorf("read list: %w", err)
+	}
+	for line := range strings.Lines(string(text)) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		if !strings.HasPrefix(line, "|") || strings.Contains(line, "---") || strings.TrimSpace(cells[0]) == "fault" {
+			continue
+		}
+		if len(cells) != 3 {
+			return nil, fmt.Errorf("read %s: want three cells, found %d in %q", document, len(cells), line)
+		}
+		folder, test, found := strings.Cut(strings.Trim(strings.TrimSpace(cells[2]), "`"), " ")
+		if !found {
+			return nil, fmt.Errorf("read %s: want `folder Test` in the third cell of %q", document, line)
+		}
+		if strings.Contains(line, only) {
+			faults = append(faults, fault{strings.TrimSpace(cells[0]), strings.TrimSpace(cells[1]), folder, test})
+		}
+	}
+	if len(faults) == 0 {
+		return nil, fmt.Errorf("%s has no row with %q", document, only)
+	}
+	return faults, nil
+}
