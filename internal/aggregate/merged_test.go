@@ -114,8 +114,12 @@ func contents(s *Sealed) map[rowOf]*counted {
 
 func someBins(rnd *rand.Rand, mapping sketch.Mapping) (b sketch.Bins) {
 	b.Zeros = rnd.Uint64N(3)
+	_, last, err := mapping.Range()
+	if err != nil {
+		panic(err)
+	}
 	for range rnd.IntN(40) {
-		b.List = append(b.List, sketch.Bin{Index: uint16(rnd.Int64N(mapping.LastBin() + 1)), Spans: 1 + rnd.Uint64N(1<<(1+rnd.IntN(40)))})
+		b.List = append(b.List, sketch.Bin{Index: uint16(rnd.Int64N(last + 1)), Spans: 1 + rnd.Uint64N(1<<(1+rnd.IntN(40)))})
 	}
 	return b
 }

@@ -1,6 +1,7 @@
 package apm_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -17,6 +18,8 @@ import (
 	"github.com/DataDog/sketches-go/ddsketch/pb/sketchpb"
 	"github.com/DataDog/sketches-go/ddsketch/store"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
+	"github.com/spanstatsd/spanstatsd/internal/health"
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
 	"github.com/vmihailenco/msgpack/v5"
 	"google.golang.org/protobuf/proto"
@@ -253,6 +256,48 @@ func TestStatisticsThatAreForwarded(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestABinThatStandsForNoDurationIsLeftToTheAgent: a sketch whose bins are so wide that
+// one of them stands for no finite time is forwarded as it came, and the daemon can be
+// looked at afterwards.
+func TestABinThatStandsForNoDurationIsLeftToTheAgent(t *testing.T) {
+	wide := func() *ddsketch.DDSketch {
+		m, err := mapping.NewLogarithmicMapping(.45)
+		if err != nil {
+			t.Fatal(err)
+		}
+		positive := store.NewSparseStore()
+		positive.Add(2000)
+		return ddsketch.NewDDSketch(m, positive, store.NewSparseStore())
+	}
+	agent := startAgent(t)
+	p := start(t, agent, func(c *daemon.Config) { c.Aggregate.FlushInterval = time.Second })
+	body := statistics(t, wide, time.Now(), "r", 1, 1000)
+	p.send("/v0.6/stats", body)
+	if got := agent.of("/v0.6/stats"); len(got) != 1 || !slices.Equal(got[0].body, body) {
+		t.Errorf("%d requests were forwarded", len(got))
+	}
+	if results := p.resultsOf("spanstatsd_apm_stats_requests_total"); results["unfit"] != 1 {
+		t.Errorf("results %v", results)
+	}
+	sealed := p.status(t).Cycle.Sealed
+	eventually.True(t, "the cycle is sealed", func() bool { return p.status(t).Cycle.Sealed > sealed })
+	p.status(t)
+}
+
+// status is what /status answers.
+func (p *proxied) status(t *testing.T) (status health.Status) {
+	t.Helper()
+	answer, err := http.Get("http://" + p.HTTPAddr() + "/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if err := json.NewDecoder(answer.Body).Decode(&status); err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("status answers %d: %v", answer.StatusCode, err)
+	}
+	return status
 }
 
 // TestNothingOfStatisticsOutlivesTheirRequest: of bodies whose origins are megabytes long,

@@ -10,8 +10,9 @@
 // # Bounds
 //
 // What one body can make a Payload hold is bounded in groups, tags and bins, in
-// proportion to the body and in all (Bytes). A sketch has bins up to the last that its
-// mapping has, each once, and counts that stay exact when a million of them are added.
+// proportion to the body and in all (Bytes). A sketch has bins that
+// stand for durations, each once, and counts that stay exact when a million of them are
+// added.
 //
 // # Threading
 //

@@ -16,9 +16,10 @@ const maxSketchBytes = 1 << 18
 
 // wholeSketch is whole counts of durations, in bins that its mapping has.
 type wholeSketch struct {
-	mapping sketch.Mapping
-	zeros   uint64
-	bins    []sketch.Bin
+	mapping     sketch.Mapping
+	first, last int64 // bins of the mapping
+	zeros       uint64
+	bins        []sketch.Bin
 }
 
 // read reads what the agent reads, with the agent's library. The bins are appended to
@@ -31,6 +32,10 @@ func (s *wholeSketch) read(encoded []byte) error {
 	s.mapping = sketch.Mapping{}
 	if m := message.Mapping; m != nil {
 		s.mapping = sketch.Mapping{Gamma: m.Gamma, Offset: m.IndexOffset, Interpolation: int32(m.Interpolation)}
+	}
+	var err error
+	if s.first, s.last, err = s.mapping.Range(); err != nil {
+		return ErrMapping
 	}
 	negative := message.NegativeValues // no duration is; some tracers say where such bins would begin
 	zeros, ok := whole(message.ZeroCount)
@@ -48,9 +53,6 @@ func (s *wholeSketch) read(encoded []byte) error {
 	if !ok {
 		return ErrUnfit
 	}
-	if _, err := s.mapping.Library(); err != nil {
-		return ErrMapping
-	}
 	return nil
 }
 
@@ -67,7 +69,7 @@ func (s *wholeSketch) append(index int64, count float64) bool {
 	if !ok || spans == 0 {
 		return ok
 	}
-	if index < 0 || index > s.mapping.LastBin() {
+	if index < s.first || index > s.last {
 		return false
 	}
 	s.bins = append(s.bins, sketch.Bin{Index: uint16(index), Spans: spans})

@@ -55,6 +55,7 @@ type Server struct {
 	ready    atomic.Bool
 	opened   atomic.Bool // was ready once
 	served   chan struct{}
+	failures failureLog
 
 	connections connections
 }
@@ -71,7 +72,7 @@ func New(config Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen for http: %w; choose another --http-addr", err)
 	}
-	s := &Server{config: config, started: time.Now(), listener: listener, served: make(chan struct{})}
+	s := &Server{config: config, started: time.Now(), listener: listener, served: make(chan struct{}), failures: failureLog{logger: config.Log}}
 	s.http = &http.Server{
 		Handler: s.routes(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
 		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
@@ -96,7 +97,7 @@ func (s *Server) routes() *http.ServeMux {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, ErrorLog: &s.failures}))
 	mux.HandleFunc("GET /livez", s.livez)
 	mux.HandleFunc("GET /readyz", s.readyz)
 	mux.HandleFunc("GET /status", s.status)

@@ -2,7 +2,6 @@ package health
 
 import (
 	"cmp"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/routing"
-	"github.com/spanstatsd/spanstatsd/internal/shown"
 )
 
 // StatusSchema is the version of the contract below: docs/status.md. A field
@@ -197,12 +195,4 @@ func list[T any](items []T) []T {
 	return items
 }
 
-func (s *Server) status(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	encoder := json.NewEncoder(shown.JSONLines(w))
-	encoder.SetIndent("", "  ")
-	// An error means that who asked has left.
-	_ = encoder.Encode(s.Status())
-}
+func (s *Server) status(w http.ResponseWriter, _ *http.Request) { s.answerJSON(w, s.Status()) }

@@ -21,5 +21,5 @@
 // ChunkBytes; a store itself has a fixed size. Without memory, a store collapses its
 // lowest bins early and counts that (Memory.Coarsened): no span is lost, and the high
 // percentiles stay exact. A Sketch has room for every bin that a Mapping may have
-// (Mapping.LastBin).
+// (Mapping.Range).
 package sketch

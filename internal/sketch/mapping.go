@@ -49,14 +49,22 @@ func (m Mapping) Library() (mapping.IndexMapping, error) {
 	return index, nil
 }
 
-// LastBin is the highest bin that can be merged. Of the agent's own mapping it is
-// that of a duration of eighteen years, so that nothing that is merged collapses;
-// others are finer at most by so much that this is the largest duration there is.
-func (m Mapping) LastBin() int64 {
+// Range is the lowest and the highest bin that can be merged, each of which stands for a
+// time that some span may have taken: up to the largest duration there is, 2^64 ns. Of the
+// agent's own mapping the highest is that of eighteen years, so that nothing that is merged
+// collapses; one that is finer than most has the bins that a Sketch has room for. It fails
+// as Library does.
+func (m Mapping) Range() (first, last int64, err error) {
 	if m == OwnMapping {
-		return maxBins - 1
+		return 0, maxBins - 1, nil
 	}
-	return sketchBins - 1
+	index, err := m.Library()
+	if err != nil {
+		return 0, 0, err
+	}
+	shortest := index.Index(index.MinIndexableValue())
+	longest := index.Index(min(math.MaxUint64, index.MaxIndexableValue()))
+	return max(0, int64(shortest)), min(int64(longest), sketchBins-1), nil
 }
 
 // Bins is a distribution that was counted elsewhere.
@@ -67,6 +75,6 @@ type Bins struct {
 
 // Bin is the spans of one bin.
 type Bin struct {
-	Index uint16 // at most that of its mapping's LastBin
+	Index uint16 // within its mapping's Range
 	Spans uint64
 }

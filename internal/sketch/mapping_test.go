@@ -16,10 +16,11 @@ func TestMappings(t *testing.T) {
 			continue
 		}
 		first, last := library.Index(1), library.Index(math.MaxUint64)
-		if first < 0 || int64(last) > m.LastBin() && m != OwnMapping {
-			t.Errorf("%+v: durations have the bins %d to %d, and there are %d", m, first, last, m.LastBin())
+		_, most, err := m.Range()
+		if first < 0 || int64(last) != most && m != OwnMapping || err != nil {
+			t.Errorf("%+v: durations have the bins %d to %d, and there are %d: %v", m, first, last, most, err)
 		}
-		if m == OwnMapping && library.Index(18*365*24*3600e9) > int(m.LastBin()) {
+		if m == OwnMapping && library.Index(18*365*24*3600e9) > int(most) {
 			t.Errorf("eighteen years are bin %d", library.Index(18*365*24*3600e9))
 		}
 	}
@@ -44,6 +45,39 @@ func TestMappings(t *testing.T) {
 		if _, err := m.Library(); err == nil {
 			t.Errorf("%+v is a mapping", m)
 		}
+	}
+}
+
+// TestEveryBinStandsForADuration: of any mapping that the agent accepts, the highest bin
+// that is merged stands for a time that a span may have taken, within the mapping's
+// accuracy.
+func TestEveryBinStandsForADuration(t *testing.T) {
+	tried := 0
+	for accuracy := .0001; accuracy < worstAccuracy; accuracy *= 1.1 {
+		for _, offset := range []float64{-1e6, -1000, 0, 1.5, 1000, 1e6} {
+			for interpolation := range int32(4) {
+				m := Mapping{Gamma: (1 + accuracy) / (1 - accuracy), Offset: offset, Interpolation: interpolation}
+				library, err := m.Library()
+				if err != nil {
+					continue
+				}
+				first, last, err := m.Range()
+				if err != nil || first < 0 || last >= sketchBins {
+					t.Fatalf("%+v: the bins are %d to %d: %v", m, first, last, err)
+				}
+				for bin := first; bin <= last; bin += 1 + (last-first)/20 {
+					if value := library.Value(int(bin)); !(value < 2*math.MaxUint64) {
+						t.Errorf("%+v: bin %d of %d to %d stands for %v ns", m, bin, first, last, value)
+					}
+				}
+				if first <= last {
+					tried++
+				}
+			}
+		}
+	}
+	if tried < 300 {
+		t.Errorf("only %d mappings have bins", tried)
 	}
 }
 

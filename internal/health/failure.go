@@ -1,0 +1,50 @@
+package health
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/shown"
+)
+
+// answerJSON answers with a value whole, or with why it can't be written: what is short of
+// its end, or empty, would be taken for all there is.
+func (s *Server) answerJSON(w http.ResponseWriter, value any) {
+	text, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		err = fmt.Errorf("encode status: %w; it is a defect: please report it", err)
+		s.failures.Println(err)
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	_, _ = w.Write(append(shown.JSON(text), '\n')) // an error means that who asked has left
+}
+
+// failureSpacing is the least time between two lines about answers that failed: programs
+// ask every few seconds.
+const failureSpacing = time.Minute
+
+// failureLog writes why a request could not be answered.
+type failureLog struct {
+	logger *slog.Logger
+
+	mu   sync.Mutex
+	last time.Time
+}
+
+// Println takes what promhttp has to say, too.
+func (l *failureLog) Println(said ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now := time.Now(); now.Sub(l.last) >= failureSpacing {
+		l.last = now
+		l.logger.Error("a request to the http address was not answered", "error", fmt.Sprint(said...))
+	}
+}

@@ -1,0 +1,28 @@
+package health
+
+import (
+	"bytes"
+	"log/slog"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// TestWhatCantBeEncodedIsAnErrorThatSaysSo: not an answer without a byte, and in the log
+// once, however often somebody asks.
+func TestWhatCantBeEncodedIsAnErrorThatSaysSo(t *testing.T) {
+	var log bytes.Buffer
+	s := &Server{failures: failureLog{logger: slog.New(slog.NewTextHandler(&log, nil))}}
+	for _, value := range []any{math.Inf(1), Status{UptimeSeconds: math.NaN()}} {
+		answer := httptest.NewRecorder()
+		s.answerJSON(answer, value)
+		if text := answer.Body.String(); answer.Code != http.StatusInternalServerError || !strings.Contains(text, "encode status: json: unsupported value") {
+			t.Errorf("%v is answered with %d: %q", value, answer.Code, text)
+		}
+	}
+	if lines := strings.Count(log.String(), "\n"); lines != 1 || !strings.Contains(log.String(), "unsupported value: +Inf") {
+		t.Errorf("the log says %q", log.String())
+	}
+}
