@@ -5,12 +5,14 @@
 //
 //	Accept (the sealing goroutine)          the sender (one goroutine)
 //	  merge rows by (key, bucket)             take the payload tried least, then oldest
-//	  encode one payload an origin            POST /v0.6/stats
-//	  release the cycle's memory              resolve it, or keep it for another try
+//	  encode one payload an origin            begin its delivery, and those of other origins
+//	  release the cycle's memory              take an answer: resolve it, or keep it for another try
 //	  enqueue ------------------------------> back off while the agent is away
 //
-// Accept computes and never waits for the network. Only the sender talks to
-// /v0.6/stats, one request at a time; a third goroutine, discovery, reads
+// Accept computes and never waits for the network. Up to maxDeliveries payloads are
+// under way at once, one of each origin; a delivery is a goroutine that makes one
+// request to /v0.6/stats and hands what was answered to the sender, which alone
+// decides. A third goroutine, discovery, reads
 // /info and publishes the agent's Features. It looks again when the state on an
 // answer changes, when nobody answers, and while the agent wants nothing; an
 // agent that it finds back ends the sender's pause.
@@ -27,7 +29,8 @@
 // where they happen, none is computed from the others.
 //
 // Bounds: a payload (Config.MaxPayloadBytes), the payloads waiting
-// (Config.RetryBytes, Config.RetryAge, and maxWaiting of them), one request
+// (Config.RetryBytes, Config.RetryAge, and maxWaiting of them), those under way
+// (maxDeliveries, and together Config.MaxPayloadBytes), one request
 // (Config.Timeout), what is read of an answer, the pause between two tries, what
 // is kept of refused payloads (package dump).
 package flush

@@ -38,6 +38,7 @@ type Flusher struct {
 	encoder       *encoder
 	busiestReader busiestReader
 
+	answers    chan answered // of deliveries, to the sender
 	arrived    chan struct{} // holds a token when the queue has something new
 	rediscover chan struct{} // holds a token when /info is to be read now
 	returned   chan struct{} // holds a token when the agent is back
@@ -71,9 +72,10 @@ func start(cfg Config, agent agentClient, dumps *dump.Dir) *Flusher {
 		features:     newFeatureStore(DefaultFeatures()),
 		reachability: reachability{log: cfg.Log, url: cfg.Agent},
 		outcomes:     outcomeLog{log: cfg.Log},
-		queue:        queue{maxBytes: cfg.RetryBytes},
+		queue:        queue{maxBytes: cfg.RetryBytes, maxUnderWay: cfg.MaxPayloadBytes},
 		books:        newBooks(),
 		encoder:      newEncoder(),
+		answers:      make(chan answered),
 		arrived:      make(chan struct{}, 1),
 		rediscover:   make(chan struct{}, 1),
 		returned:     make(chan struct{}, 1),

@@ -1,31 +1,38 @@
 package flush
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
 // Any sequence of calls leaves the queue ordered, within its bounds and with
-// its bytes right, and each payload comes out exactly once.
+// its bytes right, each payload comes out exactly once, and no two of one origin are
+// under way.
 func TestQueueAgainstItsRules(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
-	q := &queue{maxBytes: 5000}
+	q := &queue{maxBytes: 5000, maxUnderWay: 2000}
 	in, out := 0, 0
-	var under *payload // taken, to be put back
 	for step := range 5000 {
 		switch random.IntN(6) {
 		case 0, 1, 2:
 			p := &payload{sequence: uint64(step), body: make([]byte, random.IntN(1000)), born: time.Unix(int64(step), 0)}
+			p.origin.Service = fmt.Sprint(random.IntN(8))
 			in++
 			out += len(q.put(p))
 		case 3:
-			if under != nil {
-				under.tries++
-				out += len(q.put(under))
+			if n := len(q.underWay); n > 0 && random.IntN(2) == 0 {
+				back := q.underWay[random.IntN(n)]
+				back.tries++
+				q.returned(back)
+				out += len(q.put(back))
+			} else {
+				q.take()
 			}
-			under = q.take()
 		case 4:
 			if random.IntN(20) == 0 {
 				out += len(q.expire(time.Unix(int64(step-30), 0)))
@@ -45,9 +52,37 @@ func TestQueueAgainstItsRules(t *testing.T) {
 		if !slices.IsSortedFunc(q.waiting, func(a, b *payload) int { return int(a.sequence) - int(b.sequence) }) {
 			t.Fatalf("step %d: out of order", step)
 		}
-		if held := in - out - len(q.waiting); held != 0 && (held != 1 || under == nil) {
-			t.Fatalf("step %d: %d payloads in, %d out, %d waiting", step, in, out, len(q.waiting))
+		if in-out != len(q.waiting)+q.deliveries() {
+			t.Fatalf("step %d: %d payloads in, %d out, %d waiting, %d under way", step, in, out, len(q.waiting), q.deliveries())
 		}
+		origins, bytes := map[span.Origin]bool{}, 0
+		for _, p := range q.underWay {
+			origins[p.origin] = true
+			bytes += len(p.body)
+		}
+		if len(origins) != q.deliveries() || bytes > q.maxUnderWay {
+			t.Fatalf("step %d: %d bytes of %d origins are under way in %d payloads", step, bytes, len(origins), q.deliveries())
+		}
+	}
+}
+
+// A payload that is too large to go beside others is not overtaken by smaller ones
+// for ever: they wait until it has gone, alone.
+func TestLargePayloadGetsItsTurn(t *testing.T) {
+	q := &queue{maxBytes: 1 << 20, maxUnderWay: 1000}
+	for i, size := range []int{600, 900, 100, 100} {
+		p := &payload{sequence: uint64(i), body: make([]byte, size)}
+		p.origin.Service = fmt.Sprint(i)
+		q.put(p)
+	}
+	first := q.take()
+	if next := q.take(); first.sequence != 0 || next != nil {
+		t.Fatalf("%d went first, and %v beside it", first.sequence, next)
+	}
+	q.returned(first)
+	large, small, none := q.take(), q.take(), q.take()
+	if large.sequence != 1 || small.sequence != 2 || none != nil {
+		t.Errorf("%v, %v and %v went next", large, small, none)
 	}
 }
 

@@ -14,7 +14,7 @@ type Stats struct {
 	Held     uint64            // spans in payloads without an outcome
 	Payloads map[Result]uint64
 
-	QueuePayloads int // that wait; the one under way is not among them
+	QueuePayloads int // that wait; those under way are not among them
 	QueueBytes    int
 
 	Reachable bool // the agent answered the last request, for its info or with a payload

@@ -1,0 +1,56 @@
+package flush
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+const (
+	shortestPause = 500 * time.Millisecond
+	longestPause  = 30 * time.Second
+)
+
+// backoff is the pause between failures. It belongs to the way to the agent,
+// not to a payload: when one cannot get through, the next cannot either.
+//
+// Several deliveries are begun between two pauses, and when the agent goes they all
+// fail. That is one failure, not many: what was begun before the present pause says
+// nothing of what comes after it, but how long the agent asks us to wait.
+type backoff struct {
+	until    time.Time
+	failures int // in a row
+	pauses   int // so far; a delivery remembers how many there were when it began
+}
+
+// over says whether the pause has ended.
+func (b *backoff) over(now time.Time) bool { return !now.Before(b.until) }
+
+// extend begins a pause: twice as long with each failure in a row, less up to
+// half at random, so that many daemons do not come back to one agent together;
+// and never shorter than the agent asked for.
+func (b *backoff) extend(now time.Time, atLeast time.Duration, began int) {
+	if began != b.pauses {
+		if until := now.Add(atLeast); until.After(b.until) && atLeast > 0 {
+			b.until = until
+		}
+		return
+	}
+	pause := longestPause
+	if b.failures < 6 { // 500 ms doubled six times is past the longest
+		pause = shortestPause << b.failures
+	}
+	b.failures++
+	b.pauses++
+	pause -= time.Duration(rand.Int64N(int64(pause / 2)))
+	b.until = now.Add(max(pause, atLeast))
+}
+
+// succeeded notes that the agent took what was begun after so many pauses.
+func (b *backoff) succeeded(began int) {
+	if began == b.pauses {
+		b.end()
+	}
+}
+
+// end ends the pause, and forgets the failures.
+func (b *backoff) end() { b.until, b.failures = time.Time{}, 0 }
