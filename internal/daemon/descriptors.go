@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/spanstatsd/spanstatsd/internal/apm"
+	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/health"
 )
 
@@ -12,8 +13,8 @@ import (
 // and as many again.
 const ownDescriptors = 40
 
-// deliveryDescriptors are kept for what asks the agent.
-const deliveryDescriptors = 32
+// deliveryDescriptors are kept for what asks the agent, and for the names that lead to it.
+const deliveryDescriptors = flush.MaxConnections + 2
 
 // Descriptors is how many file descriptors the configuration may come to use. Each
 // listener closes what is over its limit, so one more of each may be open for a moment.

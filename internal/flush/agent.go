@@ -1,14 +1,11 @@
 package flush
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net"
 	"net/http"
-	"net/http/httptrace"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -22,34 +19,36 @@ type agentClient interface {
 	info(ctx context.Context) (info, error)
 }
 
-// httpAgent is the agent behind its HTTP API.
+// httpAgent is the agent behind its HTTP API. How it takes a body is in ask.go.
 type httpAgent struct {
 	url       AgentURL
 	userAgent string
 
-	// An agent that has asked for a body once is sent none that it does not ask
-	// for. One that never asks, though every server should, is sent it after a
-	// second.
-	asks        atomic.Bool
-	whenAsked   *http.Transport
-	afterSecond *http.Transport
+	manner  atomicManner
+	probing chan struct{} // holds a token while a probe is under way
 
-	// What answers 417, as an old proxy does, is sent bodies without being asked.
-	noExpect atomic.Bool
+	patience  time.Duration   // within which an agent that is well asks for a body
+	whenAsked *http.Transport // sends no body that was not asked for
+	unasked   *http.Transport // sends it all the same when that time is over
 }
 
-func newHTTPAgent(url AgentURL, version string) *httpAgent {
+func newHTTPAgent(url AgentURL, version string, patience time.Duration) *httpAgent {
 	return &httpAgent{
 		url:       url,
 		userAgent: strings.TrimSuffix("spanstatsd/"+headerText(version), "/"),
 
-		whenAsked:   newTransport(url, noExpectTimeout),
-		afterSecond: newTransport(url, expectTimeout),
+		probing:   make(chan struct{}, 1),
+		patience:  patience,
+		whenAsked: newTransport(url, forEver),
+		unasked:   newTransport(url, patience),
 	}
 }
 
-// post offers the agent a payload once.
-func (h *httpAgent) post(ctx context.Context, p *payload) attempt {
+// offer makes one request with a payload, in the manner that the agent is known for. An
+// agent in doubt has little time to ask for the body, then the payload is withdrawn.
+func (h *httpAgent) offer(ctx context.Context, p *payload, known manner) attempt {
+	ctx, leave := context.WithCancel(ctx)
+	defer leave()
 	var body watchedBody
 	req, err := h.request(body.trace(ctx), http.MethodPost, "/v0.6/stats")
 	if err != nil {
@@ -58,33 +57,42 @@ func (h *httpAgent) post(ctx context.Context, p *payload) attempt {
 	body.bytes.Reset(p.body)
 	req.Body, req.ContentLength = &body, int64(len(p.body))
 	req.Header.Set("Content-Type", "application/msgpack")
-	if !h.noExpect.Load() {
+	setOrigin(req.Header, &p.origin)
+	if known != asksNever {
 		req.Header.Set("Expect", "100-continue")
 	}
-	setOrigin(req.Header, &p.origin)
-	transport := h.afterSecond
-	if h.asks.Load() {
-		transport = h.whenAsked
+	if known == inDoubt {
+		impatience := time.AfterFunc(h.patience, func() {
+			if body.withdraw() {
+				leave()
+			}
+		})
+		defer impatience.Stop()
 	}
-	resp, err := transport.RoundTrip(req)
+	resp, err := h.whenAsked.RoundTrip(req)
 	if body.asked.Load() {
-		h.asks.Store(true)
+		h.manner.store(asksAlways)
 	}
 	if err != nil {
-		if body.sentWhole() {
-			return attempt{outcome: unknown, silent: true, err: fmt.Errorf("%w: %w", errNoAnswer, err)}
-		}
-		return attempt{outcome: notYet, silent: true, err: fmt.Errorf("send payload to %s: %w", h.url, err)}
+		return h.unanswered(&body, err)
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode == http.StatusExpectationFailed && h.noExpect.CompareAndSwap(false, true) {
-		return h.post(ctx, p)
-	}
 	a := readAnswer(resp, time.Now())
 	if a.refusal != nil {
 		a.refusal.Sent = req.Header
 	}
 	return a
+}
+
+// unanswered is what a request means that failed.
+func (h *httpAgent) unanswered(body *watchedBody, err error) attempt {
+	switch {
+	case body.state.Load() == withdrawn:
+		return attempt{outcome: notYet, silent: true, err: fmt.Errorf("send payload to %s: %w", h.url, errNotAsked)}
+	case body.sentWhole():
+		return attempt{outcome: unknown, silent: true, err: fmt.Errorf("%w: %w", errNoAnswer, err)}
+	}
+	return attempt{outcome: notYet, silent: true, err: fmt.Errorf("send payload to %s: %w", h.url, err)}
 }
 
 func (h *httpAgent) request(ctx context.Context, method, path string) (*http.Request, error) {
@@ -129,71 +137,9 @@ func headerText(s string) string {
 	}, s))
 }
 
-// watchedBody is the body of one request. It observes the request closely enough to
-// say afterwards whether the agent can have received all of it.
-//
-// net/http reports a request as written when its last bytes are in a buffer of
-// its own, and also when it was never asked for the body. So the body is watched
-// too, and the connection: a request arrived whole only if all of its body was
-// read and none of the connection's writes failed.
-type watchedBody struct {
-	bytes    bytes.Reader
-	buffered atomic.Bool
-	asked    atomic.Bool // the agent asked for the body
-	read     atomic.Bool // all of the body was read, to be written
-	conn     atomic.Pointer[watchedConn]
-}
-
-// trace observes the request that is made with the context.
-func (b *watchedBody) trace(ctx context.Context) context.Context {
-	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn: func(info httptrace.GotConnInfo) {
-			if conn, ok := info.Conn.(*watchedConn); ok {
-				b.conn.Store(conn)
-			}
-		},
-		Got100Continue: func() { b.asked.Store(true) },
-		WroteRequest:   func(info httptrace.WroteRequestInfo) { b.buffered.Store(info.Err == nil) },
-	})
-}
-
-// Read gives the body to net/http.
-func (b *watchedBody) Read(p []byte) (int, error) {
-	n, err := b.bytes.Read(p)
-	if b.bytes.Len() == 0 {
-		b.read.Store(true)
-	}
-	return n, err
-}
-
-// Close implements io.ReadCloser.
-func (b *watchedBody) Close() error { return nil }
-
-// sentWhole says whether every byte of the request was given to the kernel. It may
-// be asked once RoundTrip has returned: net/http lets go of a failed request
-// only after its writing goroutine has ended.
-func (b *watchedBody) sentWhole() bool {
-	conn := b.conn.Load()
-	return conn != nil && b.read.Load() && b.buffered.Load() && !conn.failed.Load()
-}
-
-// watchedConn records whether a write failed.
-type watchedConn struct {
-	net.Conn
-	failed atomic.Bool
-}
-
-func (c *watchedConn) Write(p []byte) (int, error) {
-	n, err := c.Conn.Write(p)
-	if err != nil {
-		c.failed.Store(true)
-	}
-	return n, err
-}
-
 const (
-	expectTimeout   = time.Second    // within which an agent that is well asks for a body
-	noExpectTimeout = 24 * time.Hour // longer than any request may take
+	askPatience = time.Second    // within which an agent that is well asks for a body
+	forEver     = 24 * time.Hour // longer than any request may take
 )
 
 // newTransport dials the agent and nothing else, anew for each request. An idle
@@ -201,7 +147,7 @@ const (
 // the request is then written whole to nobody, which cannot be told from one
 // that was counted. A connection for each request is cheap here: there is one
 // request an origin in ten seconds, and the agent is on the same host.
-func newTransport(url AgentURL, expectTimeout time.Duration) *http.Transport {
+func newTransport(url AgentURL, patience time.Duration) *http.Transport {
 	var dialer net.Dialer
 	return &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -213,7 +159,7 @@ func newTransport(url AgentURL, expectTimeout time.Duration) *http.Transport {
 		},
 		DisableCompression:     true,
 		DisableKeepAlives:      true,
-		ExpectContinueTimeout:  expectTimeout,
+		ExpectContinueTimeout:  patience,
 		MaxResponseHeaderBytes: 64 << 10,
 	}
 }

@@ -1,7 +1,6 @@
 package flush
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -36,7 +35,7 @@ func clientOf(t *testing.T, url string) *httpAgent {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newHTTPAgent(u, "1.0")
+	return newHTTPAgent(u, "1.0", askPatience)
 }
 
 func socketIn(t *testing.T) string { return filepath.Join(t.TempDir(), "a.sock") }
@@ -214,52 +213,6 @@ func TestTimeoutWaitingForTheAnswerIsUnknown(t *testing.T) {
 	}
 }
 
-// An agent that has shown that it asks for bodies, and then hangs, has nothing of
-// what it did not ask for.
-func TestAgentThatStopsAskingHasNothing(t *testing.T) {
-	agent := startEmbedded(t, standin.Config{})
-	client := clientOf(t, agent.URL())
-	body := mustEncode(t, someSpans(1), minPayloadBytes)[0].body
-	if got := client.post(t.Context(), &payload{body: body}); got.outcome != accepted || !client.asks.Load() {
-		t.Fatalf("%+v, asks %v", got, client.asks.Load())
-	}
-	knocked := make(chan struct{})
-	agent.SetFault(func(r *http.Request) standin.Fault {
-		close(knocked)
-		<-r.Context().Done() // nothing of the body is read
-		return standin.Fault{Kind: standin.CloseUnread}
-	})
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() { <-knocked; cancel() }()
-	if got := client.post(ctx, bodyOf(small)); got.outcome != notYet || !got.silent {
-		t.Errorf("%+v", got)
-	}
-}
-
-// A server that never asks for a body is sent it all the same.
-func TestServerThatNeverAsks(t *testing.T) {
-	listener, err := net.Listen("unix", socketIn(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	go func() {
-		conn, err := listener.Accept()
-		if err != nil {
-			return
-		}
-		defer conn.Close()
-		if request, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
-			body, _ := io.ReadAll(request.Body)
-			fmt.Fprintf(conn, "HTTP/1.1 %d Said\r\nContent-Length: 0\r\n\r\n", 200+len(body)-small)
-		}
-	}()
-	client := clientOf(t, "unix://"+listener.Addr().String())
-	if got := client.post(t.Context(), bodyOf(small)); got.outcome != accepted || client.asks.Load() {
-		t.Errorf("%+v, asks %v", got, client.asks.Load())
-	}
-}
-
 func TestTimeoutWhileWritingIsNotYet(t *testing.T) {
 	listener, err := net.Listen("unix", socketIn(t))
 	if err != nil {
@@ -317,8 +270,8 @@ func TestNoConnectionIsUsedTwice(t *testing.T) {
 func TestFailureOfTheLastWriteIsNotYet(t *testing.T) {
 	agent := startEmbedded(t, standin.Config{})
 	client := clientOf(t, agent.URL())
-	dial := client.afterSecond.DialContext
-	client.afterSecond.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+	dial := client.whenAsked.DialContext
+	client.whenAsked.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)
 		if err != nil {
 			return nil, err

@@ -23,13 +23,14 @@ const (
 	unknown                  // the agent may have it
 )
 
-// answer is the outcome of one try.
+// attempt is what became of one try.
 type attempt struct {
 	outcome outcome
 	err     error         // nil only when accepted
 	silent  bool          // nobody answered
 	after   time.Duration // how long the agent asked us to wait
 	state   string        // the agent's Datadog-Agent-State, if it answered
+	status  int           // of the answer, 0 without one
 	refusal *dump.Refusal // what was said on both sides, only when refused
 }
 
@@ -42,7 +43,7 @@ const (
 
 // readAnswer is what an HTTP response means.
 func readAnswer(resp *http.Response, now time.Time) attempt {
-	a := attempt{state: resp.Header.Get("Datadog-Agent-State")}
+	a := attempt{state: resp.Header.Get("Datadog-Agent-State"), status: resp.StatusCode}
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
 		return a
 	}

@@ -19,7 +19,8 @@
 //
 // The rule on sending again: what certainly did not arrive is tried again, and
 // nothing else. A body is sent when the agent asks for it, so one that hangs or
-// goes before it reads has nothing. A request of which any byte was refused did
+// goes before it reads has nothing; manner says what becomes of those that never ask.
+// A request of which any byte was refused did
 // not arrive either, because the agent counts only whole bodies. A request that
 // was written whole and never answered may have been counted, and the agent does
 // not recognise a second copy, so that payload is given up as ambiguous.

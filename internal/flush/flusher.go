@@ -62,7 +62,7 @@ func New(cfg Config) (*Flusher, error) {
 			return nil, err
 		}
 	}
-	return start(cfg, newHTTPAgent(cfg.Agent, cfg.Version), dumps), nil
+	return start(cfg, newHTTPAgent(cfg.Agent, cfg.Version, askPatience), dumps), nil
 }
 
 // start runs a flusher against any agent, so that tests can bring their own.

@@ -31,7 +31,7 @@ func (h *httpAgent) info(ctx context.Context) (info, error) {
 	if err != nil {
 		return info{}, err
 	}
-	resp, err := h.afterSecond.RoundTrip(req)
+	resp, err := h.unasked.RoundTrip(req)
 	if err != nil {
 		return info{}, fmt.Errorf("read agent info: %w", err)
 	}
@@ -43,7 +43,6 @@ func (h *httpAgent) info(ctx context.Context) (info, error) {
 	default:
 		return info{}, fmt.Errorf("read agent info: %w", responseError(resp.Status, readSaid(resp)))
 	}
-	h.asks.Store(false) // it may be another agent than before
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxInfoBytes+1))
 	switch {
 	case err != nil:

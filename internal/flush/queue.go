@@ -8,12 +8,14 @@ import (
 	"time"
 )
 
-// maxDeliveries is how many payloads may be under way to the agent at once. Each
-// has a connection, so one of the descriptors that the daemon sets apart for what asks
-// the agent, and a goroutine while it lasts. An agent that
-// answers within 200 ms is brought 140 payloads a second: at a stop just after a
+// maxDeliveries is how many payloads may be under way to the agent at once. An agent
+// that answers within 200 ms is brought 140 payloads a second: at a stop just after a
 // seal, two cycles of 256 origins take it 4 s of the 5 s of grace.
 const maxDeliveries = 28
+
+// MaxConnections is how many connections to the agent may be open at once: one for each
+// payload under way, one for a probe, one for the question what it wants.
+const MaxConnections = maxDeliveries + 2
 
 // queue holds the payloads that have no outcome yet: those that wait for their turn,
 // oldest first, and those that are under way. Both are short (maxWaiting,

@@ -172,7 +172,7 @@ func TestAgentNotesWhatTheRealOneWouldShowWrongly(t *testing.T) {
 		"start off the grid":   {bucket(25, 10, goodGroup(t)), "no multiple of its duration"},
 		"no duration":          {bucket(20, 0, goodGroup(t)), "no duration"},
 		"no groups":            {bucket(20, 10), "without groups"},
-		"no buckets":           {marshal(t, object{}), "without buckets"},
+		"no buckets":           {marshal(t, object{"Env": "prod"}), "without buckets"},
 		"folded by the agent": {bucket(20, 10,
 			with(goodGroup(t), "PeerTags", []string{"a:1", "b:2"}),
 			with(with(goodGroup(t), "PeerTags", []string{"b:2", "a:1"}), "Type", "web")), "that the agent folds"},
@@ -187,6 +187,15 @@ func TestAgentNotesWhatTheRealOneWouldShowWrongly(t *testing.T) {
 				t.Errorf("problems %q, want one with %q", got.Problems, test.want)
 			}
 		})
+	}
+}
+
+// An empty payload is a question, and nothing is wrong with it.
+func TestProbeIsAnsweredAndCountsNothing(t *testing.T) {
+	a := startAgent(t, Config{})
+	status, said := post(t, a, marshal(t, object{}))
+	if got := a.Totals(); status != 200 || got.Probes != 1 || got.Payloads != 0 || got.ProblemCount != 0 {
+		t.Errorf("answered %d %q, totals %+v", status, said, got)
 	}
 }
 

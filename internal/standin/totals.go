@@ -2,6 +2,7 @@ package standin
 
 import (
 	"fmt"
+	"reflect"
 	"sync"
 
 	"github.com/DataDog/sketches-go/ddsketch"
@@ -12,6 +13,7 @@ const maxProblems = 100
 // Totals is all that has been accepted so far.
 type Totals struct {
 	Payloads uint64
+	Probes   uint64 // payloads of no field, which ask whether anybody is there
 	Refused  uint64 // answered with a status other than 200, by rule or by fault
 	Bytes    uint64 // of the payloads
 	Counts
@@ -45,8 +47,18 @@ func (l *ledger) refused() {
 	l.totals.Refused++
 }
 
+func (l *ledger) probed() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.totals.Probes++
+}
+
 // accept checks and counts a payload.
 func (l *ledger) accept(p *Payload, bytes int, weighted bool) {
+	if reflect.ValueOf(p).Elem().IsZero() {
+		l.probed()
+		return
+	}
 	if len(p.Stats) == 0 {
 		l.problem("a payload without buckets")
 	}
