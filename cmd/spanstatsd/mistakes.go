@@ -71,8 +71,8 @@ func asUsage(mistakes ...error) error {
 	return nil
 }
 
-// namesAll has a command with the flags of run name all that is
-// wrong with its command line, its variables and what comes of them at once.
+// namesAll has a command with the flags of run name all that is wrong with its command
+// line, its variables and what comes of them at once.
 func (o *runOptions) namesAll(cmd *cobra.Command, flags *pflag.FlagSet) {
 	cmd.PersistentPreRunE = func(*cobra.Command, []string) error { return nil } // read does it
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, _ error) error {

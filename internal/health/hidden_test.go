@@ -2,9 +2,9 @@ package health
 
 import (
 	"encoding/json"
+	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -23,14 +23,21 @@ func TestControlCharactersAreShownInStatus(t *testing.T) {
 	}
 	s.Start()
 	t.Cleanup(func() { s.Close(t.Context()) })
-	answer := httptest.NewRecorder()
-	s.http.Handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/status", nil))
-	body := answer.Body.String()
+	answer, err := http.Get("http://" + s.Addr() + "/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	said, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := string(said)
 	if strings.ContainsAny(body, "\u202e\u2069\u009b") || strings.Count(body, `\u202e`) != 2 {
 		t.Errorf("hidden characters are not shown in %s", body)
 	}
 	var status Status
-	if err := json.Unmarshal(answer.Body.Bytes(), &status); err != nil || status.Agent.URL != label || status.Config[0].Value != label {
+	if err := json.Unmarshal(said, &status); err != nil || status.Agent.URL != label || status.Config[0].Value != label {
 		t.Errorf("%v: a program reads %q", err, status.Agent.URL)
 	}
 }
