@@ -271,22 +271,32 @@ func TestFailureOfTheLastWriteIsNotYet(t *testing.T) {
 	agent := startEmbedded(t, standin.Config{})
 	client := clientOf(t, agent.URL())
 	dial := client.whenAsked.DialContext
-	client.whenAsked.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := dial(ctx, network, address)
-		if err != nil {
-			return nil, err
+	for what, last := range map[string]int{"the header": 0, "the body": 1} {
+		client.whenAsked.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := dial(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			return &watchedConn{Conn: &broken{Conn: conn, left: last}}, nil
 		}
-		return &watchedConn{Conn: broken{conn}}, nil
-	}
-	if got := client.post(t.Context(), bodyOf(small)); got.outcome != notYet || !errors.Is(got.err, net.ErrClosed) {
-		t.Errorf("%+v", got)
+		if got := client.post(t.Context(), bodyOf(small)); got.outcome != notYet || !errors.Is(got.err, net.ErrClosed) {
+			t.Errorf("%s: %+v", what, got)
+		}
 	}
 }
 
-// broken is a connection that nothing can be written to.
-type broken struct{ net.Conn }
+// broken is a connection that only so many writes are left to.
+type broken struct {
+	net.Conn
+	left int
+}
 
-func (broken) Write([]byte) (int, error) { return 0, net.ErrClosed }
+func (b *broken) Write(p []byte) (int, error) {
+	if b.left--; b.left < 0 {
+		return 0, net.ErrClosed
+	}
+	return b.Conn.Write(p)
+}
 
 func TestInfoOverHTTP(t *testing.T) {
 	agent := startEmbedded(t, standin.Config{})

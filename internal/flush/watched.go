@@ -16,12 +16,11 @@ import (
 // too, and the connection: a request arrived whole only if all of its body was
 // read and none of the connection's writes failed.
 type watchedBody struct {
-	bytes    bytes.Reader
-	state    atomic.Int32 // unread, beingRead or withdrawn
-	buffered atomic.Bool
-	asked    atomic.Bool // the agent asked for the body
-	read     atomic.Bool // all of the body was read, to be written
-	conn     atomic.Pointer[watchedConn]
+	bytes bytes.Reader
+	state atomic.Int32 // unread, beingRead or withdrawn
+	asked atomic.Bool  // the agent asked for the body
+	read  atomic.Bool  // all of the body was read, to be written
+	conn  atomic.Pointer[watchedConn]
 }
 
 // The states of a body.
@@ -44,7 +43,6 @@ func (b *watchedBody) trace(ctx context.Context) context.Context {
 			}
 		},
 		Got100Continue: func() { b.asked.Store(true) },
-		WroteRequest:   func(info httptrace.WroteRequestInfo) { b.buffered.Store(info.Err == nil) },
 	})
 }
 
@@ -68,7 +66,7 @@ func (b *watchedBody) Close() error { return nil }
 // only after its writing goroutine has ended.
 func (b *watchedBody) sentWhole() bool {
 	conn := b.conn.Load()
-	return conn != nil && b.read.Load() && b.buffered.Load() && !conn.failed.Load()
+	return conn != nil && b.read.Load() && !conn.failed.Load()
 }
 
 // watchedConn records whether a write failed.

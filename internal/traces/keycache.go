@@ -106,7 +106,7 @@ func (m *keyCache) find() (key []byte, slot *keySlot, hash uint64) {
 	source := m.next[:m.n]
 	hash = maphash.Bytes(m.seed, source)
 	slot = &m.slots[hash%keySlots]
-	if slot.hash == hash && slot.n == len(source) && bytes.Equal(slot.text[:slot.n], source) {
+	if slot.hash == hash && bytes.Equal(slot.text[:slot.n], source) {
 		return slot.text[slot.n:], slot, hash
 	}
 	return nil, slot, hash
