@@ -47,6 +47,42 @@ func TestManyEncodingsOfOneKey(t *testing.T) {
 	}
 }
 
+// TestEncodedKeysWithOnePlaceAreTwo: of two encoded keys whose ids have one place in the
+// table, each is sent as itself.
+func TestEncodedKeysWithOnePlaceAreTwo(t *testing.T) {
+	labels := make([]Snapshot, 4)
+	encoded := make([]Snapshot, len(labels))
+	for i := range labels {
+		labels[i].Key = Key{Service: "shop", Operation: "op", Resource: []string{"one", "other"}[i%2]}
+	}
+	keys := [2]*EncodedKey{EncodeKey(labels[0].Key), EncodeKey(labels[1].Key)}
+	keys[1].id = keys[0].id + tableSlots
+	for i := range encoded {
+		encoded[i].Encoded = keys[i%2]
+	}
+	if !bytes.Equal(bytesOf(t, encoded), bytesOf(t, labels)) {
+		t.Error("two keys with one place are not sent as they are with labels")
+	}
+}
+
+// TestAKeyIsDefinedInEachBuffer: a number says nothing in the next buffer.
+func TestAKeyIsDefinedInEachBuffer(t *testing.T) {
+	byLabels, encoded := sampleBatch(1), sampleBatch(1)
+	encoded[0].Encoded = EncodeKey(encoded[0].Key)
+	for what, batch := range map[string][]Snapshot{"by its labels": byLabels, "encoded": encoded} {
+		s := shardOf(t)
+		for range 2 {
+			if _, _, ok := s.put(batch); !ok || s.buffer.keys != 1 {
+				t.Errorf("a buffer with one key, published %s, defines %d", what, s.buffer.keys)
+			}
+			s.seal()
+			for _, b := range s.pool.appendSealed(nil) {
+				s.pool.give(b) // with the bytes of its definitions
+			}
+		}
+	}
+}
+
 // TestEncodedKeyIsCut: it is no way round the limits of labels.
 func TestEncodedKeyIsCut(t *testing.T) {
 	huge := strings.Repeat("x", 1<<20)

@@ -28,3 +28,20 @@ func TestKeyTable(t *testing.T) {
 		}
 	}
 }
+
+// TestKeysWithEqualHashesStayApart: a hash only says where to look. What is there is
+// decided by the key's bytes.
+func TestKeysWithEqualHashesStayApart(t *testing.T) {
+	table := &keyTable{}
+	definitions := []byte("onetwo")
+	slot, hash, _ := table.find([]byte("two"), definitions)
+	*slot = keySlot{hash: hash, offset: 0, size: 3, number: 1}
+	slot, hash, found := table.find([]byte("two"), definitions)
+	if found {
+		t.Fatal("a key is found as another with its hash")
+	}
+	*slot = keySlot{hash: hash, offset: 3, size: 3, number: 2}
+	if slot, _, found = table.find([]byte("two"), definitions); !found || slot.number != 2 {
+		t.Errorf("behind another with its hash a key is found %t, as number %d", found, slot.number)
+	}
+}

@@ -68,6 +68,12 @@ func TestEveryLabelTells(t *testing.T) {
 	if l.are(&moved) {
 		t.Error("a tag may be in the other list")
 	}
+	k.PeerTags, k.AdditionalTags = []string{"a:b"}, []string{"a:b", "a:b"}
+	l.set(&k)
+	k.PeerTags, k.AdditionalTags = k.AdditionalTags, k.PeerTags
+	if l.are(&k) {
+		t.Error("a tag may be in the other list, among others that are equal")
+	}
 }
 
 // TestLabelsMakeNoDifference fills one shard that finds keys by their labels and

@@ -55,3 +55,14 @@ func TestShardsShareNoCacheLine(t *testing.T) {
 		t.Errorf("the next shard begins %d bytes behind the counters", gap)
 	}
 }
+
+// TestAHeadThatCameBackIsAnother: who was stopped between reading a stack's head and
+// replacing it fails, though the same buffer is on top again.
+func TestAHeadThatCameBackIsAnother(t *testing.T) {
+	p := newPool(2)
+	before := p.free.head.Load()
+	p.give(p.take())
+	if after := p.free.head.Load(); after == before || uint32(after) != uint32(before) {
+		t.Errorf("the head was %x, and is %x after a buffer was taken and given back", before, after)
+	}
+}

@@ -1,6 +1,10 @@
 package aggregate
 
-import "testing"
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+)
 
 // TestAGuardLooksAgainOnceItHasShownItsCycle: the sealer may move on between a publisher's
 // look at the current cycle and its showing that it is inside. Then it must not stay, for
@@ -23,4 +27,34 @@ func TestAGuardLooksAgainOnceItHasShownItsCycle(t *testing.T) {
 		t.Errorf("it entered %v", c)
 	}
 	g.Exit()
+}
+
+// TestACycleIsReadyBeforeItIsEntered has a publisher enter cycles while one after the other
+// begins: what it finds is the cycle that is current, or a later one. The race detector
+// sees one that is still written.
+func TestACycleIsReadyBeforeItIsEntered(t *testing.T) {
+	a, err := New(testConfig(func(s *Sealed) { s.Delivery.Resolve(nil); s.Release() }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ended atomic.Bool
+	var entering sync.WaitGroup
+	entering.Go(func() {
+		g := a.NewGuard()
+		defer g.Close()
+		for !ended.Load() {
+			current := a.cycles.current.Load()
+			if c := g.Enter(); c.Number() < current || c.Window().own.cycle != uint8(c.Number()&1) {
+				t.Errorf("entered cycle %d when %d was current", c.Number(), current)
+			}
+			g.Exit()
+		}
+	})
+	for range 500 { // what the sealer does, without its pauses
+		number := a.nextCycle(false)
+		a.cycles.awaitExits(number)
+		a.cycles.at(number).release()
+	}
+	ended.Store(true)
+	entering.Wait()
 }

@@ -312,3 +312,28 @@ func TestASealWaitsForGuards(t *testing.T) {
 		}
 	})
 }
+
+// TestACycleWaitsForItsMemory: while the flush still reads a cycle, the next but one does
+// not begin in its memory.
+func TestACycleWaitsForItsMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sealed []*Sealed
+		a, err := New(testConfig(func(s *Sealed) { sealed = append(sealed, s) }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Start()
+		time.Sleep(31 * time.Second)
+		synctest.Wait()
+		if len(sealed) != 1 {
+			t.Fatalf("%d cycles were sealed while the first was read", len(sealed))
+		}
+		sealed[0].Release()
+		synctest.Wait()
+		if len(sealed) != 2 {
+			t.Fatalf("%d cycles were sealed when the first was released", len(sealed))
+		}
+		sealed[1].Release()
+		a.Stop()
+	})
+}

@@ -3,11 +3,16 @@ package clientstats
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"runtime"
 	"slices"
 	"testing"
 	"weak"
 
+	"github.com/DataDog/sketches-go/ddsketch"
+	"github.com/DataDog/sketches-go/ddsketch/mapping"
+	"github.com/DataDog/sketches-go/ddsketch/store"
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
@@ -73,4 +78,57 @@ func groupsOfNothing(length int) []byte {
 	body := append(append([]byte{0x81, 0xa5}, "Stats"...), 0x91, 0x81, 0xa5)
 	body = append(body, "Stats"...)
 	return slices.Concat(body, array32(0xdd, n), bytes.Repeat(group, n))
+}
+
+// TestABodyHasAsManyGroupsAndBinsAsItMay: as many as its length allows are read, and one
+// more is left to the agent.
+func TestABodyHasAsManyGroupsAndBinsAsItMay(t *testing.T) {
+	bodyOf := func(groups ...any) []byte {
+		return statsOf(t, func(_, bucket, _ object) { bucket["Stats"] = groups })
+	}
+	groupOf := func(ok, errors []byte) any {
+		return object{"Hits": 1, "OkSummary": ok, "ErrorSummary": errors}
+	}
+	check := func(what string, most []any, oneMore any) {
+		var p Payload
+		if err := p.Read(bodyOf(most...), span.Origin{}); err != nil {
+			t.Errorf("as many %s as there may be: %v", what, err)
+		}
+		if err := p.Read(bodyOf(append(most, oneMore)...), span.Origin{}); !errors.Is(err, ErrUnfit) {
+			t.Errorf("one %s more: %v", what, err)
+		}
+	}
+	small := groupOf(sketchBytes(t), sketchBytes(t))
+	most := []any{small}
+	for limitsOf(len(bodyOf(append(most, small)...))).groups > len(most) {
+		most = append(most, small)
+	}
+	check("groups", most, small)
+
+	full := ddsketch.NewDDSketch(ownMapping(t), store.NewDenseStore(), store.NewDenseStore()).ToProto()
+	first, last, err := sketch.OwnMapping.Range()
+	if err != nil {
+		t.Fatal(err)
+	}
+	full.PositiveValues.ContiguousBinIndexOffset = int32(first)
+	full.PositiveValues.ContiguousBinCounts = slices.Repeat([]float64{1}, int(last-first)+1)
+	large := marshal(t, full)
+	most = nil
+	bins := len(full.PositiveValues.ContiguousBinCounts)
+	for range maxBins / bins {
+		most = append(most, groupOf(large, sketchBytes(t)))
+	}
+	full.PositiveValues.ContiguousBinCounts = full.PositiveValues.ContiguousBinCounts[:maxBins%bins]
+	most = append(most, groupOf(marshal(t, full), sketchBytes(t)))
+	check("bins", most, groupOf(sketchBytes(t, 1000), sketchBytes(t)))
+}
+
+// ownMapping is the agent's.
+func ownMapping(t *testing.T) mapping.IndexMapping {
+	t.Helper()
+	own, err := sketch.OwnMapping.Library()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return own
 }

@@ -1,6 +1,7 @@
 package clientstats
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"testing"
@@ -148,24 +149,30 @@ func TestGroupsThatCantBeMerged(t *testing.T) {
 		"a gamma that is none": {mapped(func(m *sketchpb.IndexMapping) { m.Gamma = math.NaN() }), ErrMapping},
 		"a coarse mapping":     {mapped(func(m *sketchpb.IndexMapping) { m.Gamma = 4 }), ErrMapping},
 		"an interpolation that the agent does not know": {mapped(func(m *sketchpb.IndexMapping) { m.Interpolation = sketchpb.IndexMapping_QUADRATIC }), ErrMapping},
-		"no sketch at all":       {in(group, "ErrorSummary", []byte("garbage")), ErrUnfit},
-		"an offset":              {changed(func(s *sketchpb.DDSketch) { s.Mapping.IndexOffset = 1 }), ErrUnfit},
-		"a negative bin":         {changed(func(s *sketchpb.DDSketch) { s.PositiveValues.ContiguousBinIndexOffset = -1 }), ErrUnfit},
-		"a bin of no duration":   {changed(func(s *sketchpb.DDSketch) { s.PositiveValues.ContiguousBinIndexOffset = 2048 }), ErrUnfit},
-		"a bin of no mapping":    {changed(func(s *sketchpb.DDSketch) { s.PositiveValues.ContiguousBinIndexOffset = 8192 }), ErrUnfit},
-		"half a span":            {changed(func(s *sketchpb.DDSketch) { s.ZeroCount = .5 }), ErrUnfit},
-		"less than no span":      {changed(func(s *sketchpb.DDSketch) { s.ZeroCount = -1 }), ErrUnfit},
-		"no number of spans":     {changed(func(s *sketchpb.DDSketch) { s.ZeroCount = math.NaN() }), ErrUnfit},
-		"negative durations":     {changed(func(s *sketchpb.DDSketch) { s.NegativeValues = s.PositiveValues }), ErrUnfit},
-		"a dialect":              {in(group, "DBType", "mysql"), ErrUnfit},
-		"what we do not know":    {in(group, "New", 1), ErrUnfit},
-		"new of a bucket":        {in(bucket, "New", 1), ErrUnfit},
-		"new of a payload":       {in(payload, "New", 1), ErrUnfit},
-		"tags of the agent":      {in(payload, "Tags", []string{"a"}), ErrUnfit},
-		"an image":               {in(payload, "ImageTag", "a"), ErrUnfit},
-		"a fourth root":          {in(group, "IsTraceRoot", 9), ErrUnfit},
-		"too many":               {in(group, "Hits", uint64(math.MaxUint64)), ErrUnfit},
-		"none":                   {in(group, "Hits", 0), ErrUnfit},
+		"no sketch at all":     {in(group, "ErrorSummary", []byte("garbage")), ErrUnfit},
+		"an offset":            {changed(func(s *sketchpb.DDSketch) { s.Mapping.IndexOffset = 1 }), ErrUnfit},
+		"a negative bin":       {changed(func(s *sketchpb.DDSketch) { s.PositiveValues.ContiguousBinIndexOffset = -1 }), ErrUnfit},
+		"a bin of no duration": {changed(func(s *sketchpb.DDSketch) { s.PositiveValues.ContiguousBinIndexOffset = 2048 }), ErrUnfit},
+		"a bin of no mapping":  {changed(func(s *sketchpb.DDSketch) { s.PositiveValues.ContiguousBinIndexOffset = 8192 }), ErrUnfit},
+		"half a span":          {changed(func(s *sketchpb.DDSketch) { s.ZeroCount = .5 }), ErrUnfit},
+		"less than no span":    {changed(func(s *sketchpb.DDSketch) { s.ZeroCount = -1 }), ErrUnfit},
+		"no number of spans":   {changed(func(s *sketchpb.DDSketch) { s.ZeroCount = math.NaN() }), ErrUnfit},
+		"negative durations":   {changed(func(s *sketchpb.DDSketch) { s.NegativeValues = s.PositiveValues }), ErrUnfit},
+		"a dialect":            {in(group, "DBType", "mysql"), ErrUnfit},
+		"what we do not know":  {in(group, "New", 1), ErrUnfit},
+		"new of a bucket":      {in(bucket, "New", 1), ErrUnfit},
+		"new of a payload":     {in(payload, "New", 1), ErrUnfit},
+		"tags of the agent":    {in(payload, "Tags", []string{"a"}), ErrUnfit},
+		"an image":             {in(payload, "ImageTag", "a"), ErrUnfit},
+		"a fourth root":        {in(group, "IsTraceRoot", 9), ErrUnfit},
+		"too many":             {in(group, "Hits", uint64(math.MaxUint64)), ErrUnfit},
+		"none":                 {in(group, "Hits", 0), ErrUnfit},
+		"buckets of two widths": {func(p, b, g object) {
+			other := maps.Clone(b)
+			other["Duration"] = uint64(2e9)
+			b["Stats"], other["Stats"] = []any{g}, []any{g}
+			p["Stats"] = []any{b, other}
+		}, ErrUnfit},
 		"a probe":                {in(payload, "Stats", []any{}), ErrUnfit},
 		"a negative count":       {in(group, "Hits", -1), ErrUnread},
 		"a count that is a text": {in(group, "Hits", "1"), ErrUnread},

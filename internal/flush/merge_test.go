@@ -32,6 +32,26 @@ func TestRowsAreApartByKeyBucketAndMapping(t *testing.T) {
 	}
 }
 
+// TestTheAgentCanFoldNoGroups: groups of one bucket that differ in nothing but their type
+// or their mapping lie in buckets of their own, or it would add up what is apart.
+func TestTheAgentCanFoldNoGroups(t *testing.T) {
+	one := row{parts: []part{{key: &span.Key{Type: "web"}}}}
+	for what, change := range map[string]func(*part){
+		"bucket":  func(p *part) { p.Bucket++ },
+		"mapping": func(p *part) { p.Mapping++ },
+		"type":    func(p *part) { p.key = &span.Key{Type: "db"} },
+	} {
+		other := row{parts: []part{one.parts[0]}}
+		if !sameBucket(&one, &other) {
+			t.Fatal("equal groups have a bucket each")
+		}
+		change(&other.parts[0])
+		if sameBucket(&one, &other) {
+			t.Errorf("groups that differ in their %s share a bucket", what)
+		}
+	}
+}
+
 // sealedOf is a cycle in which nothing but these groups was merged.
 func sealedOf(t *testing.T, now time.Time, groups ...aggregate.Group) (sealed *aggregate.Sealed) {
 	t.Helper()

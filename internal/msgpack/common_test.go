@@ -10,7 +10,7 @@ import (
 // TestCommonFormsAreReadAsTheReaderReadsThem, wherever a value lies, or not at all.
 func TestCommonFormsAreReadAsTheReaderReadsThem(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(6, 7))
-	met := [3]int{}
+	met := [4]int{}
 	for range 3_000 {
 		value := random(rnd, nil, 1)
 		cut := rnd.IntN(len(value) + 1)
@@ -35,6 +35,13 @@ func TestCommonFormsAreReadAsTheReaderReadsThem(t *testing.T) {
 					t.Fatalf("%x is read as %v, to %d", body, math.Float64frombits(bits), next)
 				}
 				met[2]++
+			}
+			if v, next := CommonInt(body, 0); next != 0 {
+				r := NewReader(body)
+				if got, isNegative := r.Integer(); got != v || isNegative || r.Failed() || r.At() != next {
+					t.Fatalf("%x is read as %d, to %d", body, v, next)
+				}
+				met[3]++
 			}
 		}
 	}

@@ -263,3 +263,24 @@ func TestOrigins(t *testing.T) {
 		t.Error("room for a third origin of two")
 	}
 }
+
+// TestAKeyBehindAnOverflowIsFoundAgain: the aggregate for an origin's keys that found no row
+// has a number too, and the keys that other origins put behind it keep theirs.
+func TestAKeyBehindAnOverflowIsFoundAgain(t *testing.T) {
+	config := testConfig()
+	config.MaxAggregates = 64
+	r := New(&config)
+	flood, _ := r.AdmitOrigin(span.Origin{Service: "flood"})
+	for i := 0; !r.Admit(flood, &span.Key{Resource: fmt.Sprint(i)}).Collapsed.Has(span.WholeKey); i++ {
+	}
+	met := map[KeyID]bool{}
+	for i := range 4 {
+		origin, _ := r.AdmitOrigin(span.Origin{Service: fmt.Sprint(i)})
+		key := &span.Key{Resource: "GET /"}
+		first := r.Admit(origin, key)
+		if again := r.Admit(origin, key); again != first || met[first.ID] || first.Collapsed != 0 {
+			t.Fatalf("origin %d: a key is %+v and then %+v", i, first, again)
+		}
+		met[first.ID] = true
+	}
+}

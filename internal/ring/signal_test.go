@@ -121,3 +121,22 @@ func TestReportWaitsForClaims(t *testing.T) {
 		stop()
 	})
 }
+
+// TestSlotsAreFreeWhenTheyWereConsumed: while a consumer reads slots no producer gets them.
+func TestSlotsAreFreeWhenTheyWereConsumed(t *testing.T) {
+	r, err := New[int](8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	claim, _ := r.Claim(5)
+	claim.Publish()
+	r.Send(Signal{Kind: Stop})
+	r.Consume(8, func([]int) {
+		if _, result := r.Claim(4); result != Full {
+			t.Error("four of eight slots are claimed while five are read")
+		}
+	}, func(Signal) {})
+	if free := r.Free(); free != 8 {
+		t.Errorf("%d of eight slots are free when all were read", free)
+	}
+}

@@ -269,3 +269,19 @@ func TestUnparkTakesTheToken(t *testing.T) {
 		t.Errorf("%d tokens and flag %d are left, want none", left, flag)
 	}
 }
+
+// TestAConsumerLooksAgainBeforeItSleeps: what was published between its last look and its
+// showing that it sleeps is found without a sleep.
+func TestAConsumerLooksAgainBeforeItSleeps(t *testing.T) {
+	r, err := New[int](8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := r.head.Load()
+	claim, _ := r.Claim(1)
+	claim.Publish()
+	r.await(at, newIdle())
+	if parks := r.parks.Load(); parks != 0 {
+		t.Errorf("it slept %d times before a run that was there", parks)
+	}
+}

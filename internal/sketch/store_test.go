@@ -265,3 +265,27 @@ func TestSketchHoldsTheLargestCounts(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// TestWhatIsReservedIsWithinTheLimit: what is set aside for others and what stores take come
+// to the limit, to the chunk, and not beyond it.
+func TestWhatIsReservedIsWithinTheLimit(t *testing.T) {
+	const limit = 4
+	m := NewMemory(limit * ChunkBytes)
+	if m.Reserve(limit + 1) {
+		t.Error("more is reserved than there may be")
+	}
+	chunks := []chunk{m.take(), m.take()}
+	if m.Reserve(3) || !m.Reserve(2) {
+		t.Error("beside two chunks of four it is not two that can be reserved")
+	}
+	if m.take() != nil || m.Taken() != limit*ChunkBytes {
+		t.Errorf("%d bytes are taken, and one chunk more was", m.Taken())
+	}
+	m.putBack(chunks)
+	if !m.Reserve(2) || m.take() != nil {
+		t.Error("chunks that came back are not to be had, or twice")
+	}
+	if m.Release(limit); m.take() == nil {
+		t.Error("what was released is not to be had")
+	}
+}

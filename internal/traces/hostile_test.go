@@ -1,9 +1,13 @@
 package traces
 
 import (
+	"bytes"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
 // spansV05 is a body of one trace of that many equal spans, whose strings stand in
@@ -108,6 +112,48 @@ func TestManyOfNothing(t *testing.T) {
 		}
 		if len(c.payload.chunks) > maxSpans || len(c.payload.strings) > maxStrings {
 			t.Errorf("%s: %d traces and %d strings are held", test.format, len(c.payload.chunks), len(c.payload.strings))
+		}
+	}
+}
+
+// TestABodyHasAsManySpansAsItMay: as many as its length allows are read, and one more is
+// left to the agent.
+func TestABodyHasAsManySpansAsItMay(t *testing.T) {
+	bodyOf := func(spans int) []byte {
+		return append(append([]byte{0x91}, array32(0xdd, spans)...), bytes.Repeat([]byte{0x80}, spans)...)
+	}
+	most := 1
+	for limitsOf(len(bodyOf(most+1))).spans > most {
+		most++
+	}
+	c, policy := NewCounter(), policyOf(t)
+	if err := c.Count(FormatV04, bodyOf(most), "go", true, policy); err != nil {
+		t.Errorf("%d spans: %v", most, err)
+	}
+	if err := c.Count(FormatV04, bodyOf(most+1), "go", true, policy); err == nil {
+		t.Errorf("%d spans were read", most+1)
+	}
+}
+
+// TestADurationReachesNoEndBeyondTime: the agent takes such a one for none.
+func TestADurationReachesNoEndBeyondTime(t *testing.T) {
+	const start = int64(1e18)
+	body := encode(t, []any{[]any{map[string]any{
+		"service": "shop", "name": "op", "resource": "r", "span_id": 1, "start": start, "duration": int64(math.MaxInt64),
+		"metrics": map[string]float64{"_dd.measured": 1},
+	}}})
+	c := NewCounter()
+	if err := c.Count(FormatV04, body, "go", true, policyOf(t)); err != nil {
+		t.Fatal(err)
+	}
+	for _, message := range c.Batches {
+		walker, err := wire.WalkSpans(message)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var s wire.Snapshot
+		if !walker.Next(&s) || s.Duration != 0 || s.End != start {
+			t.Errorf("it lasted %d ns and ended at %d", s.Duration, s.End)
 		}
 	}
 }

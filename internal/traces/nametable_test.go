@@ -98,3 +98,26 @@ func TestAFieldIsToldByItsNameAlone(t *testing.T) {
 		t.Error("a number of no field is one")
 	}
 }
+
+// TestNamesThatShareAHashAreTold: in a table of as many names as there may be, of which some
+// share a hash, none is surely another, and each is found.
+func TestNamesThatShareAHashAreTold(t *testing.T) {
+	names := []string{""}
+	for i := range maxLabels - 1 {
+		names = append(names, fmt.Sprint("name.", i))
+	}
+	table, shared := newNameTable(names), 0
+	for want, name := range names[1:] {
+		number, isSure := table.among(headOf(name), len(name))
+		if !isSure {
+			shared++
+			number = table.find([]byte(name))
+		}
+		if int(number) != want+1 {
+			t.Errorf("%q is taken for %q", name, names[number])
+		}
+	}
+	if shared == 0 {
+		t.Error("no names share a hash")
+	}
+}
