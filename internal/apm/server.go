@@ -40,6 +40,7 @@ type Server struct {
 	proxy      *httputil.ReverseProxy
 	http       *http.Server
 	listeners  []net.Listener
+	socket     *socket.Listener // of listeners; nil where there is none
 	release    []func() error
 	watching   context.Context
 	unwatch    context.CancelFunc
@@ -86,7 +87,8 @@ func (s *Server) listen() error {
 		if err != nil {
 			return fmt.Errorf("listen for traces: %w", err)
 		}
-		s.addListener(unix.UnixListener, unix.Close)
+		s.socket = unix
+		s.addListener(unix, unix.Close)
 	}
 	if s.config.Addr != "" {
 		tcp, err := net.Listen("tcp", s.config.Addr)
@@ -165,6 +167,9 @@ func (s *Server) Start() {
 			}
 		}
 	})
+	if s.socket != nil {
+		s.loops.Go(func() { s.socket.Watch(s.watching.Done(), s.config.Log) })
+	}
 	for _, listener := range s.listeners {
 		s.loops.Go(func() {
 			if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -207,9 +212,17 @@ func (s *Server) Drain(ctx context.Context) error {
 	s.loops.Wait()
 	s.transport.CloseIdleConnections()
 	for _, release := range s.release {
-		_ = release() // the listener is closed already; what is left is its lock
+		_ = release() // a listener that was served is closed already
 	}
 	return err
+}
+
+// Lack is why tracers can't find the socket, nil where they can or there is none.
+func (s *Server) Lack() error {
+	if s.socket == nil {
+		return nil
+	}
+	return s.socket.Lack()
 }
 
 // Addr is where traces are taken over TCP, "" where they are not.

@@ -31,19 +31,6 @@ const maxSocketPath = 107
 // probeTimeout bounds the look at a socket file that is there already.
 const probeTimeout = time.Second
 
-// Listener is an open socket and the lock that keeps a second daemon off it.
-type Listener struct {
-	*net.UnixListener
-	lock *os.File
-}
-
-// Close removes the socket's file and gives the lock back, in this order. The
-// lock's own file stays: to remove it would let two daemons hold two locks of
-// one name.
-func (l *Listener) Close() error {
-	return errors.Join(l.UnixListener.Close(), l.lock.Close())
-}
-
 // Listen opens the socket. A socket that a daemon left behind when it died is
 // replaced; one that somebody listens on, or a file of any other kind, is an
 // error and is never removed. No link is followed at the path itself.
@@ -58,12 +45,12 @@ func Listen(s Config) (*Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	unixListener, err := s.open()
-	if err != nil {
+	l := &Listener{config: s, lock: lock}
+	if err := l.bind(); err != nil {
 		lock.Close()
 		return nil, err
 	}
-	return &Listener{unixListener, lock}, nil
+	return l, nil
 }
 
 // Check says why there can be no socket at the path that a flag gives.
@@ -132,13 +119,14 @@ func (s *Config) open() (*net.UnixListener, error) {
 	if err := removeStale(s.Path); err != nil {
 		return nil, err
 	}
-	// The umask is the process's; the daemon makes no other file at this time.
+	// The umask is the process's; what other files the daemon makes is for itself alone.
 	earlier := unix.Umask(int(^s.Mode & 0o777))
 	bound, err := net.ListenUnix("unix", &net.UnixAddr{Name: s.Path, Net: "unix"})
 	unix.Umask(earlier)
 	if err != nil {
 		return nil, fmt.Errorf("listen on socket: %w; check that the directory may be written", err)
 	}
+	bound.SetUnlinkOnClose(false) // by then another daemon's socket may stand there
 	if s.Owner != nil {
 		if err := os.Lchown(s.Path, s.Owner.UID, s.Owner.GID); err != nil {
 			bound.Close()

@@ -1,0 +1,179 @@
+package socket
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
+)
+
+// lines is a log in memory.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(line)
+}
+
+func (l *lines) count(text string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), text)
+}
+
+// watched is a listener that is watched, answers whoever connects, and logs into memory.
+func watched(t *testing.T, path string) (*Listener, *lines) {
+	t.Helper()
+	l, err := Listen(Config{Path: path, Mode: 0o600})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, stop := &lines{}, make(chan struct{})
+	var running sync.WaitGroup
+	running.Go(func() { l.Watch(stop, slog.New(slog.NewTextHandler(log, nil))) })
+	running.Go(func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(conn, "here")
+			conn.Close()
+		}
+	})
+	t.Cleanup(func() {
+		close(stop)
+		l.Close()
+		running.Wait()
+	})
+	return l, log
+}
+
+// answers says whether somebody answers at the path.
+func answers(path string) bool {
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	answer, err := io.ReadAll(conn)
+	return err == nil && string(answer) == "here"
+}
+
+// TestARemovedSocketIsMadeAgain: whatever removes the socket's file, or its directory with
+// the lock, tracers find the daemon again, and a line of the log says that it was gone.
+func TestARemovedSocketIsMadeAgain(t *testing.T) {
+	dir := filepath.Join(shortDir(t), "d")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "s")
+	l, log := watched(t, path)
+	for times := 1; times <= 3; times++ {
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		eventually.True(t, "the socket is there again", func() bool { return answers(path) })
+		eventually.True(t, "the log says so", func() bool { return log.count("is made again") == times })
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("it has %v, %v", info, err)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	eventually.True(t, "it is known that the socket can't be found", func() bool { return l.Lack() != nil })
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	eventually.True(t, "the socket is there again", func() bool { return answers(path) })
+	eventually.True(t, "that is known too", func() bool { return l.Lack() == nil })
+	if n := log.count("can't be made again"); n != 1 {
+		t.Errorf("%d lines say that it is away:\n%s", n, log.text.String())
+	}
+	if _, err := Listen(Config{Path: path, Mode: 0o600}); err == nil || !strings.Contains(err.Error(), "holds its lock") {
+		t.Errorf("the lock was not taken again: a second daemon got %v", err)
+	}
+}
+
+// TestWhoConnectedBeforeTheSocketWasRemovedIsAccepted: the new socket takes nobody from
+// the old one.
+func TestWhoConnectedBeforeTheSocketWasRemovedIsAccepted(t *testing.T) {
+	path := filepath.Join(shortDir(t), "s")
+	l, err := Listen(Config{Path: path, Mode: 0o600})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	write := func(text string) {
+		conn, err := net.Dial("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.WriteString(conn, text)
+		conn.Close()
+	}
+	write("first")
+	write("second")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if restored, err := l.restore(); !restored || err != nil {
+		t.Fatal(restored, err)
+	}
+	write("third")
+	l.Shut()
+	if conn, err := net.Dial("unix", path); err == nil {
+		conn.Close()
+		t.Error("a socket that was shut can be connected to")
+	}
+	for _, want := range []string{"first", "second", "third"} {
+		conn, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(conn); err != nil || string(got) != want {
+			t.Errorf("accepted %q, %v; want %q", got, err, want)
+		}
+		conn.Close()
+	}
+	if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("behind the last there is %v", err)
+	}
+}
+
+// TestADaemonThatStopsRemovesOnlyItsOwnSocket, and neither makes again what a successor
+// has there.
+func TestADaemonThatStopsRemovesOnlyItsOwnSocket(t *testing.T) {
+	path := filepath.Join(shortDir(t), "s")
+	first, err := Listen(Config{Path: path, Mode: 0o600})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{path, path + ".lock"} {
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	watched(t, path)
+	if restored, err := first.restore(); restored || err == nil {
+		t.Errorf("the successor's socket was replaced: %v, %v", restored, err)
+	}
+	if err := first.Close(); err != nil {
+		t.Error(err)
+	}
+	if !answers(path) {
+		t.Error("the successor's socket is gone")
+	}
+}
