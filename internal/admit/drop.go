@@ -12,6 +12,7 @@ const (
 	DropBatchTooLarge              // more snapshots than MaxBatch, or than a ring has slots
 	DropNotWanted                  // the agent does not take statistics
 	DropTooManyOrigins             // the interval has no room for the publisher's origin
+	DropRefused                    // behind what ended its connection, or on one that was refused
 	DropShutdown                   // the last cycle is sealed
 	DropLeftToAgent                // of a trace that is forwarded for the agent to count
 	DropBug                        // a defect of ours, contained
@@ -21,7 +22,7 @@ const (
 
 var dropNames = [drops]string{
 	"", "ring_full", "over_share", "ring_contended", "malformed", "batch_too_large",
-	"not_wanted", "too_many_origins", "shutdown", "left_to_agent", "bug",
+	"not_wanted", "too_many_origins", "refused", "shutdown", "left_to_agent", "bug",
 }
 
 // String is the reason's name in metrics.

@@ -109,6 +109,12 @@ func (s *Publishers) leaveAll(parts []Part) {
 	}
 }
 
+// Refuse has spans in the books that a connection handed over behind what ended it.
+func (s *Publishers) Refuse(spans uint64) {
+	entry := s.books.begin(spans, DropRefused)
+	entry.end()
+}
+
 // LeaveToAgent has spans in the books that could not even be offered as a batch.
 func (s *Publishers) LeaveToAgent(spans int) {
 	entry := s.books.begin(uint64(spans), DropLeftToAgent)

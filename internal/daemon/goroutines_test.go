@@ -51,7 +51,7 @@ func TestGoroutinesAreConstant(t *testing.T) {
 	p := startPair(t, func(c *Config) {
 		c.Aggregate.Drainers, c.Aggregate.RebalanceInterval = drainers, 100*time.Millisecond
 	})
-	want := map[string]int{"aggregate": drainers + 1, "routing": 1, "ingest": 2 + connections, "flush": 2, "health": 1, "daemon": 3}
+	want := map[string]int{"aggregate": drainers + 1, "routing": 1, "ingest": 3 + connections, "flush": 2, "health": 1, "daemon": 3}
 	var clients []*client.Client
 	for range connections {
 		clients = append(clients, p.client("shop"))

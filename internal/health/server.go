@@ -165,7 +165,7 @@ func (s *Server) livez(w http.ResponseWriter, _ *http.Request) {
 }
 
 // readyz is true between the moment that tracers may connect and the moment
-// that the daemon begins to stop.
+// that the daemon begins to stop, as long as they find the socket.
 func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
 	if why := s.notReady(); why != "" {
 		http.Error(w, why, http.StatusServiceUnavailable)
@@ -178,9 +178,21 @@ func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
 func (s *Server) notReady() string {
 	switch {
 	case s.ready.Load():
-		return ""
+		return s.lack()
 	case s.opened.Load():
 		return "stopping: tracers are not accepted any more"
 	}
 	return "starting: tracers are not accepted yet"
+}
+
+// lack is why tracers can't find a socket of ours, "" where they can.
+func (s *Server) lack() string {
+	err := s.config.Sources.Ingest.Lack()
+	if err == nil && s.config.Sources.APM != nil {
+		err = s.config.Sources.APM.Lack()
+	}
+	if err == nil {
+		return ""
+	}
+	return "the socket is gone and can't be made again: " + err.Error()
 }

@@ -47,24 +47,26 @@ func (c *conn) serve() {
 	defer c.socket.Close()
 	defer c.release()
 	defer c.endAnswers()
-	if err := c.guarded(); err != nil && !errors.Is(err, io.EOF) {
-		c.refuse(err)
-		return
-	}
-	select {
-	case <-c.server.draining:
-		c.bye(byeShutdown)
-	default:
+	err, isDraining := contain(c.read), c.server.isDraining()
+	switch {
+	case isDraining && (err == nil || errors.Is(err, io.EOF) || FaultOf(err) == FaultHalfFrame):
+		c.bye(byeShutdown) // half a frame is where the daemon has cut it
+	case err != nil && !errors.Is(err, io.EOF):
+		c.fail(err)
 	}
 }
 
-// refuse counts and logs why the connection ends, and tells its tracer unless that has left.
-func (c *conn) refuse(err error) {
+// fail counts and logs why the connection ends, tells its tracer unless that has left, and
+// counts as dropped what it has written behind the fault.
+func (c *conn) fail(err error) {
 	reason := FaultOf(err)
 	c.server.counters.faults[reason].Add(1)
 	c.server.log.fault(reason, err, c)
 	if bye, ok := ByeOf(err); ok {
 		c.bye(bye)
+	}
+	if err := contain(c.countRest); err != nil {
+		c.server.log.fault(FaultBug, err, c)
 	}
 }
 
@@ -82,14 +84,18 @@ func (c *conn) release() {
 	}
 }
 
-// guarded reads until there is nothing more: io.EOF where the tracer just left. It
-// contains a panic: it costs this connection and no other.
-func (c *conn) guarded() (err error) {
+// contain makes a panic an error: it costs one connection and no other.
+func contain(do func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = faultf(FaultBug, "serve connection: panic: %v\n%s", p, debug.Stack())
 		}
 	}()
+	return do()
+}
+
+// read reads until there is nothing more: io.EOF where the tracer just left.
+func (c *conn) read() error {
 	if err := c.identify(); err != nil {
 		return err
 	}

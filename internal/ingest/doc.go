@@ -13,13 +13,16 @@
 // # What is malformed costs its sender its connection
 //
 // The connection is told why in a bye, one counter and one rate-limited log line say so,
-// and no other connection notices. Frames before the fault stay counted. A panic in a
-// connection's goroutine is contained like any other fault, under the reason "bug".
+// and no other connection notices. Frames before the fault stay counted, those behind it
+// are counted as dropped. A panic in a connection's goroutine is contained like any other
+// fault, under the reason "bug".
 //
 // # The end is an exact boundary
 //
-// Drain closes the read side of every socket: what a tracer's write handed over before is
-// read and counted to the last byte, and a write after it fails.
+// Whatever ends a connection, its read side is closed first: what the tracer's write
+// handed over before is read to the last byte, and a write after it fails. So it is where
+// the tracer has left before its welcome, and where it does not read. Drain does that to
+// every socket, and before it to the one that listens: whoever waits there is accepted.
 //
 // # Bounds
 //

@@ -5,10 +5,12 @@ import (
 	"io"
 	"net"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
+	"golang.org/x/sys/unix"
 )
 
 // baseBuffer is what a connection reads into unless one frame needs more.
@@ -100,6 +102,8 @@ func (f *frames) fill(need int) error {
 	switch {
 	case n > 0 || err == nil:
 		return nil
+	case errors.Is(err, os.ErrDeadlineExceeded) && f.readNow():
+		return nil
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return faultf(FaultTooSlow, "read frame: not complete within %s", f.timeout)
 	case isPartial && !errors.Is(err, net.ErrClosed):
@@ -107,6 +111,23 @@ func (f *frames) fill(need int) error {
 	}
 	// A reset between two frames loses nothing that was handed over.
 	return io.EOF
+}
+
+// readNow reads what is there already, though the time is over: it may be the daemon that
+// was paused meanwhile, and not the tracer. It waits for nothing.
+func (f *frames) readNow() bool {
+	conn, ok := f.conn.(syscall.Conn)
+	if !ok {
+		return false
+	}
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return false
+	}
+	n := 0
+	_ = raw.Control(func(fd uintptr) { n, _ = unix.Read(int(fd), f.buf[f.end:]) }) // fails where the socket is closed
+	f.end += max(0, n)
+	return n > 0
 }
 
 // setDeadline bounds the time of a frame that has begun. Between frames a tracer may be

@@ -16,6 +16,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
+	"golang.org/x/sys/unix"
 )
 
 // harness is a server before an aggregator that counts into memory.
@@ -264,4 +265,17 @@ func define(number uint32, key []byte) []byte {
 // raw is a frame of any content.
 func raw(content ...byte) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(content))), content...)
+}
+
+// unread is how many bytes lie in a socket.
+func unread(t testing.TB, socket *net.UnixConn) (n int) {
+	t.Helper()
+	rawConn, err := socket.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := rawConn.Control(func(fd uintptr) { n, err = unix.IoctlGetInt(int(fd), unix.SIOCINQ) }); err != nil {
+		t.Fatal(err)
+	}
+	return n
 }

@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"io"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -27,9 +26,7 @@ func (c *conn) hello() error {
 		UID: c.peer.UID, PID: c.peer.PID, Since: c.since,
 	})
 	c.server.config.Log.Debug("tracer connected", c.attributes()...)
-	if c.welcome() != nil {
-		return io.EOF
-	}
+	c.welcome()
 	return nil
 }
 
@@ -47,6 +44,7 @@ func readHello(f *frames) (hello *wire.Hello, message []byte, err error) {
 		return nil, message, &fault{FaultNoHello, err}
 	}
 	if kind != wire.TypeHello {
+		f.putBack(message)
 		return nil, message, faultf(FaultNoHello, "read hello: the first message is %s", kind)
 	}
 	decoded, err := wire.DecodeHello(body)

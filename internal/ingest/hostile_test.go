@@ -3,7 +3,6 @@ package ingest
 import (
 	"fmt"
 	"io"
-	"math"
 	"net"
 	"runtime"
 	"sync"
@@ -212,17 +211,4 @@ func inUse() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
-}
-
-// TestLossesNeverGoBack: a tracer may say that it lost any number.
-func TestLossesNeverGoBack(t *testing.T) {
-	h := start(t, nil)
-	c := h.connect("s")
-	c.send(wire.AppendLost(nil, wire.Lost{"closed": 7}))
-	c.send(wire.AppendLost(nil, wire.Lost{"closed": math.MaxUint64}))
-	c.send(wire.AppendLost(nil, wire.Lost{"closed": math.MaxUint64}))
-	c.settle()
-	if lost := h.Stats().ClientLost["closed"]; lost != math.MaxUint64 {
-		t.Errorf("%d are lost", lost)
-	}
 }

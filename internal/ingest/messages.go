@@ -56,7 +56,7 @@ func (c *conn) countLost(body []byte) error {
 	}
 	for reason, spans := range lost {
 		c.server.counters.countLost(reason, spans)
-		addUpTo(&c.lost, spans)
+		addLost(&c.lost, spans)
 	}
 	return nil
 }

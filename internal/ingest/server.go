@@ -23,17 +23,19 @@ type Server struct {
 	buffers  *buffers
 	features atomic.Pointer[wire.Features]
 	listener *socket.Listener
+	refused  frames // of the connection that is refused, the accepting goroutine's own
 
 	mu       sync.Mutex
 	conns    map[*conn]struct{}
 	stopping bool
 
-	serving  sync.WaitGroup  // connections
-	loops    sync.WaitGroup  // accepting and announcing
-	closing  context.Context // ends with Close, when no connection is left
-	close    context.CancelFunc
-	draining chan struct{} // closed when the daemon begins to stop
-	stopped  chan struct{} // closed when none may wait for anything any more
+	accepting sync.WaitGroup  // until nobody waits in the socket any more
+	serving   sync.WaitGroup  // connections
+	loops     sync.WaitGroup  // announcing, and watching the socket
+	closing   context.Context // ends with Close, when no connection is left
+	close     context.CancelFunc
+	draining  chan struct{} // closed when the daemon begins to stop
+	stopped   chan struct{} // closed when none may wait for anything any more
 }
 
 // New opens the socket. Nothing is accepted before Start.
@@ -49,6 +51,7 @@ func New(config Config) (*Server, error) {
 		config: config, listener: listener, conns: map[*conn]struct{}{},
 		log: faultLog{logger: config.Log}, draining: make(chan struct{}), stopped: make(chan struct{}),
 	}
+	s.refused.base = make([]byte, baseBuffer)
 	s.buffers = newBuffers(int64(config.MaxBufferBytes), s.stopped)
 	s.closing, s.close = context.WithCancel(context.Background())
 	return s, nil
@@ -60,12 +63,13 @@ func (s *Server) Abandon() {
 	s.listener.Close()
 }
 
-// Start accepts tracers: two goroutines, and one for each connection.
+// Start accepts tracers: three goroutines, and one for each connection.
 func (s *Server) Start() {
 	features, changed := s.config.Features()
 	s.features.Store(&features)
-	s.loops.Go(s.accept)
+	s.accepting.Go(s.accept)
 	s.loops.Go(func() { s.announce(changed) })
+	s.loops.Go(func() { s.listener.Watch(s.draining, s.config.Log) })
 }
 
 func (s *Server) accept() {
@@ -77,8 +81,12 @@ func (s *Server) accept() {
 		if err != nil {
 			// Out of file descriptors, most likely: others may leave soon.
 			s.config.Log.Warn("accept connection failed; raise the limit of open files if this lasts", "error", err)
+			pause := time.Second
+			if s.isDraining() {
+				pause = 10 * time.Millisecond // they all do
+			}
 			select {
-			case <-time.After(time.Second):
+			case <-time.After(pause):
 				continue
 			case <-s.stopped:
 				return
@@ -92,26 +100,39 @@ func (s *Server) accept() {
 func (s *Server) add(socket *net.UnixConn) {
 	c := &conn{server: s, socket: socket, since: time.Now()}
 	s.counters.accepted.Add(1)
-	s.mu.Lock()
-	stopping, full := s.stopping, len(s.conns) >= s.config.MaxConnections
-	if !stopping && !full {
-		s.conns[c] = struct{}{}
-		s.serving.Add(1)
-	}
-	s.mu.Unlock()
-	switch {
-	case stopping:
-		c.bye(byeShutdown)
-	case full:
-		c.refuse(faultf(FaultTooManyConnections, "accept connection: there are %d already; raise --max-connections", s.config.MaxConnections))
-	default:
-		rate := newThrottle(s.config.MaxByteRate, s.draining, &s.counters.throttled)
-		c.ended, c.end = context.WithCancel(s.closing)
-		c.frames = newFrames(socket, s.config.MaxFrame, s.config.ReadTimeout, rate, s.buffers)
-		go c.serve()
+	if err := s.register(c); err != nil {
+		s.refuse(c, err)
 		return
 	}
-	socket.Close()
+	rate := newThrottle(s.config.MaxByteRate, s.draining, &s.counters.throttled)
+	c.ended, c.end = context.WithCancel(s.closing)
+	c.frames = newFrames(socket, s.config.MaxFrame, s.config.ReadTimeout, rate, s.buffers)
+	go c.serve()
+}
+
+// register makes a connection one of those that are served. One that was made while the
+// daemon stopped is read to its end like all others.
+func (s *Server) register(c *conn) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.conns) >= s.config.MaxConnections {
+		return faultf(FaultTooManyConnections, "accept connection: there are %d already; raise --max-connections", s.config.MaxConnections)
+	}
+	s.conns[c] = struct{}{}
+	s.serving.Add(1)
+	if s.stopping {
+		_ = c.socket.CloseRead() // fails only where the tracer has left already
+	}
+	return nil
+}
+
+// refuse says bye to a connection that there is no room for. What it has written meanwhile
+// is counted as dropped, by the accepting goroutine, which has a buffer for that.
+func (s *Server) refuse(c *conn, err error) {
+	defer c.socket.Close()
+	c.frames = &s.refused
+	*c.frames = frames{conn: c.socket, base: s.refused.base, buf: s.refused.base}
+	c.fail(err)
 }
 
 func (s *Server) remove(c *conn) {
@@ -149,10 +170,11 @@ func (s *Server) connections() []*conn {
 
 var byeShutdown = wire.Bye{Reason: "shutdown", Detail: "the daemon stops; what it took is counted"}
 
-// Drain stops accepting and reads what tracers have already written, to the
-// last byte. Closing the read side of a Unix socket is an exact boundary: a
-// write that succeeded before it is still there to be read, and one after it
-// fails on the tracer's side, which then knows that it was not handed over.
+// Drain accepts and reads what tracers have already written, to the last byte, and nothing
+// after it. Both boundaries are exact: who connected before is accepted, and whoever comes
+// later is refused; a write that succeeded before the read side of a Unix socket is closed
+// is still there to be read, and one after it fails on the tracer's side, which then knows
+// that it was not handed over.
 //
 // When the context ends, what is still to be read is read all the same, but only
 // counted, as dropped for the shutdown. That is no more than the sockets hold, and
@@ -162,12 +184,17 @@ func (s *Server) Drain(ctx context.Context) error {
 	s.stopping = true
 	s.mu.Unlock()
 	close(s.draining)
-	s.listener.Close() // removes the socket's file too
+	s.listener.Shut()
 	for _, c := range s.connections() {
 		_ = c.socket.CloseRead() // fails only where the tracer has left already
 	}
 	done := make(chan struct{})
-	go func() { s.serving.Wait(); close(done) }()
+	go func() {
+		s.accepting.Wait()
+		s.listener.Close() // removes the socket's file too: another daemon may take over
+		s.serving.Wait()
+		close(done)
+	}()
 	var err error
 	select {
 	case <-done:
@@ -180,7 +207,20 @@ func (s *Server) Drain(ctx context.Context) error {
 	return err
 }
 
-// Close ends what is left after Drain: accepting, and announcing.
+// isDraining says whether the daemon has begun to stop.
+func (s *Server) isDraining() bool {
+	select {
+	case <-s.draining:
+		return true
+	default:
+		return false
+	}
+}
+
+// Lack is why tracers can't find the socket, nil where they can.
+func (s *Server) Lack() error { return s.listener.Lack() }
+
+// Close ends what is left after Drain: announcing.
 func (s *Server) Close() {
 	s.close()
 	s.loops.Wait()

@@ -1,7 +1,6 @@
 package ingest
 
 import (
-	"math"
 	"slices"
 	"sync/atomic"
 )
@@ -25,15 +24,22 @@ func (c *counters) countLost(reason string, spans uint64) {
 	if known < 0 {
 		known = len(lostReasons) - 1
 	}
-	addUpTo(&c.lost[known], spans)
+	addLost(&c.lost[known], spans)
 }
 
-// addUpTo adds a number that a tracer may choose: at the largest the sum stands
-// still, where it would go back to the start.
-func addUpTo(sum *atomic.Uint64, n uint64) {
+// mostLost is what a counter of losses goes up to: as far as Prometheus counts by ones.
+const mostLost = 1 << 53
+
+// addLost adds a number that a tracer chose. A sum that would be too large for its readers
+// begins anew, as after a restart: one that stood still would show no later loss.
+func addLost(sum *atomic.Uint64, spans uint64) {
 	for {
 		before := sum.Load()
-		if sum.CompareAndSwap(before, before+min(n, math.MaxUint64-before)) {
+		after := before + spans
+		if after > mostLost {
+			after = spans
+		}
+		if sum.CompareAndSwap(before, after) {
 			return
 		}
 	}

@@ -15,7 +15,7 @@ import (
 const writeTimeout = 100 * time.Millisecond
 
 // write sends one frame. Any goroutine may call it. A tracer that has left meanwhile does
-// not miss it.
+// not miss it, and what it wrote before is read all the same.
 func (c *conn) write(frame []byte) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -32,14 +32,16 @@ func (c *conn) writeLocked(frame []byte) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		c.server.counters.faults[FaultTooSlow].Add(1)
 		c.server.log.fault(FaultTooSlow, fmt.Errorf("write to tracer: it does not read: %w", err), c)
-		c.socket.Close() // its reads end, and with them its goroutine
+		// Nothing can be handed over from here on; the reads go on to the end of what was.
+		_ = c.socket.CloseRead()
+		_ = c.socket.CloseWrite()
 	}
 	return err
 }
 
-// welcome tells the tracer what it may send. Features that change from here on
-// follow it.
-func (c *conn) welcome() error {
+// welcome tells the tracer what it may send, if it is still there: one with little to say
+// may have written that and left. Features that change from here on follow it.
+func (c *conn) welcome() {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	config := &c.server.config
@@ -49,7 +51,6 @@ func (c *conn) welcome() error {
 		Features: *c.server.features.Load(),
 	}))
 	c.greeted = err == nil
-	return err
 }
 
 // announce sends changed features to a tracer that was greeted. One that is not

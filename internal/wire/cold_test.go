@@ -41,7 +41,7 @@ func TestColdMessagesRoundTrip(t *testing.T) {
 	roundTrip(t, welcome, AppendWelcome(nil, &welcome), DecodeWelcome)
 	roundTrip(t, features, AppendFeatures(nil, &features), DecodeFeatures)
 	roundTrip(t, Features{}, AppendFeatures(nil, &Features{}), DecodeFeatures)
-	lost := Lost{"": 0, "closed": 1 << 63, "buffer_full": 7}
+	lost := Lost{"": 0, "closed": MaxLostSpans, "buffer_full": 7}
 	roundTrip(t, lost, AppendLost(nil, lost), DecodeLost)
 	roundTrip(t, Lost{}, AppendLost(nil, nil), DecodeLost)
 	flush := Flush{ID: 1 << 63, OK: true, Error: "e"}

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"maps"
-	"math"
 	"slices"
 )
 
@@ -23,6 +22,10 @@ func DecodeBye(body []byte) (Bye, error) { return readCold[Bye](TypeBye, body) }
 // MaxLost is the most reasons that one lost message may hold.
 const MaxLost = 32
 
+// MaxLostSpans is the most spans that one reason may stand for in a message: eight years
+// of a million a second. A larger number is a subtraction that went wrong.
+const MaxLostSpans = 1 << 48
+
 // Lost is how many spans a tracer had to drop since its last report, by reason.
 type Lost map[string]uint64
 
@@ -42,7 +45,7 @@ func AppendLost(dst []byte, m Lost) []byte {
 func DecodeLost(body []byte) (Lost, error) {
 	m := Lost{}
 	err := readMap(TypeLost, body, func(r *coldReader, reason string) {
-		m[reason] = r.number(math.MaxUint64)
+		m[reason] = r.number(MaxLostSpans)
 		if len(m) > MaxLost {
 			r.fault("expected at most %d reasons", MaxLost)
 		}

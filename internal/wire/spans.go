@@ -22,6 +22,24 @@ func WalkSpans(body []byte) (SpansWalker, error) {
 	return SpansWalker{body: rest, left: count, count: count}, err
 }
 
+// CountSpans is how many snapshots the body of a spans message claims to hold of which the
+// first bytes are these, and so many follow. A claim that can't be true counts as none.
+func CountSpans(head []byte, more int) uint64 {
+	count := 0
+	switch {
+	case len(head) >= 1 && head[0]&0xf0 == msgpack.FixArray:
+		count = int(head[0] & 0x0f)
+	case len(head) >= 3 && head[0] == msgpack.Array16:
+		count = int(binary.BigEndian.Uint16(head[1:]))
+	case len(head) >= 5 && head[0] == msgpack.Array32:
+		count = int(binary.BigEndian.Uint32(head[1:]))
+	}
+	if count > (len(head)+more)/minSnapshot {
+		return 0
+	}
+	return uint64(count)
+}
+
 // openArray reads the header of a body that is an array, and believes its count
 // only if that many elements of at least minLen bytes could follow.
 func openArray(doing string, body []byte, minLen int) (count int, rest []byte, err error) {

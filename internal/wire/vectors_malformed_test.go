@@ -54,6 +54,7 @@ var malformedVectors = []vector{
 	bad("features_long_list", "1025 elements", "92 03 81", str("peer_tags"), "dc 0401", strings.Repeat("a0", 1025)),
 	bad("lost_string", "", "92 06 81", strs("closed", "7")),
 	bad("lost_float", "", "92 06 81", str("closed"), "cb 3ff0000000000000"),
+	bad("lost_beyond", "2^48 + 1 spans", "92 06 81", str("closed"), "cf 0001000000000001"),
 	bad("lost_many", "33 reasons", "92 06 de 0021", reasons(33)),
 	bad("flush_id", "", "92 07 81", str("id"), "d0 ff"),
 	bad("bye_versions", "", "92 08 81", str("versions"), "91", str("1")),

@@ -11,6 +11,7 @@ export const advice = {
     batch_too_large: "A tracer ignores the welcome's largest batch; see --max-batch.",
     not_wanted: "The agent takes no statistics: it is too old, or has them off.",
     too_many_origins: "Raise --max-origins.",
+    refused: "Written on a connection that was refused, or behind the fault that ended it; the protocol errors say which.",
     shutdown: "Raise --shutdown-grace.",
     bug: "A defect of ours. Please report it with the log.",
   },

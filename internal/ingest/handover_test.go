@@ -1,0 +1,166 @@
+package ingest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// TestATracerThatLeavesBeforeItsWelcomeIsCounted: a short process writes what it has and
+// ends, and the daemon may come to it only then.
+func TestATracerThatLeavesBeforeItsWelcomeIsCounted(t *testing.T) {
+	h := newHarness(t, nil)
+	const tracers = 20
+	for i := range tracers {
+		c := h.dial()
+		c.send(hello(fmt.Sprint("cron ", i)))
+		c.send(spans(5, key("r")))
+		c.send(wire.AppendLost(nil, wire.Lost{"closed": 1}))
+		c.Close()
+	}
+	h.aggregator.Start()
+	h.Start()
+	eventually.True(t, "all have come and gone", func() bool {
+		stats := h.Stats()
+		return stats.ConnectionsTotal == tracers && stats.Connections == 0
+	})
+	h.stop()
+	if stats := h.Stats(); h.rows["r"] != 5*tracers || stats.ClientLost["closed"] != tracers {
+		t.Errorf("counted %v; received %d, lost %v", h.rows, stats.Received, stats.ClientLost)
+	}
+}
+
+// TestATracerThatDoesNotReadIsReadToItsEnd: its connection is closed, but what it wrote
+// before is counted to the byte.
+func TestATracerThatDoesNotReadIsReadToItsEnd(t *testing.T) {
+	h := start(t, func(c *configs, _ *aggregate.Config) { c.MaxByteRate = 66_000 })
+	c := h.connect("deaf")
+	frame, handedOver := spans(20, key("r")), 0
+	for written := 0; written < 160_000; written += len(frame) {
+		c.send(frame)
+		handedOver += 20
+	}
+	eventually.True(t, "the daemon stops reading for a while", func() bool { return h.Stats().ReadsThrottled > 0 })
+	long := strings.Split(strings.Repeat(strings.Repeat("x", 99)+",", 600), ",")
+	for i := 0; h.Stats().Faults["too_slow"] == 0; i++ {
+		h.setFeatures(wire.Features{Stats: true, PeerTags: long, ObfuscationVersion: uint64(i)})
+		time.Sleep(time.Millisecond)
+	}
+	for {
+		if _, err := c.Write(frame); err != nil {
+			break
+		}
+		handedOver += 20
+	}
+	eventually.True(t, "the connection ends", func() bool { return h.Stats().Connections == 0 })
+	h.stop()
+	if stats := h.Stats(); h.rows["r"] != uint64(handedOver) || stats.Faults["too_slow"] != 1 {
+		t.Errorf("counted %v of %d; faults %v", h.rows, handedOver, stats.Faults)
+	}
+}
+
+// TestThePauseOfADaemonIsNotItsTracers: a frame whose time is over, and that is there all
+// the same, is read.
+func TestThePauseOfADaemonIsNotItsTracers(t *testing.T) {
+	h := newHarness(t, nil)
+	t.Cleanup(h.Abandon)
+	c := h.dial()
+	long := make([]byte, baseBuffer+1000)
+	go c.send(raw(long...)) // more than one read
+	accepted, err := h.listener.AcceptUnix()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer accepted.Close()
+	f := newFrames(accepted, h.config.MaxFrame, time.Nanosecond, nil, ample())
+	f.rate = &throttle{credit: 1e9, rate: 1e9, delays: &h.counters.throttled}
+	eventually.True(t, "all of the frame is there", func() bool { return unread(t, accepted) > len(long) })
+	if message, err := f.next(); err != nil || len(message) != len(long) {
+		t.Errorf("read %d bytes of %d: %v", len(message), len(long), err)
+	}
+}
+
+// TestWhatIsWrittenBehindAFaultIsInTheBooks: a tracer need not wait for an answer, so it
+// has written on before it is told to leave.
+func TestWhatIsWrittenBehindAFaultIsInTheBooks(t *testing.T) {
+	behind := append(spans(7, key("behind")), wire.AppendLost(nil, wire.Lost{"closed": 3})...)
+	many := spans(700, key("longer than half a buffer"))
+	behind = append(append(behind, many...), spans(1, key("half"))[:20]...)
+	hellos := func(fault []byte) []byte { return append(hello("x"), fault...) }
+	tooLarge := spans(1500, key("larger than any may be"))
+	for _, test := range []struct {
+		reason Fault
+		begins []byte
+		counts uint64 // spans before what is behind
+	}{
+		{FaultVersion, wire.AppendHello(nil, &wire.Hello{Version: 9}), 0},
+		{FaultTooManyConnections, hello("x"), 0},
+		{FaultNotAllowed, hello("x"), 0},
+		{FaultNoHello, spans(5, key("no hello")), 5},
+		{FaultBadMessage, hellos(hello("again")), 0},
+		{FaultTooLarge, hellos(tooLarge), 1500},
+	} {
+		t.Run(test.reason.String(), func(t *testing.T) {
+			h := start(t, func(c *configs, _ *aggregate.Config) {
+				c.MaxFrame = wire.MinMaxFrame
+				switch test.reason {
+				case FaultTooManyConnections:
+					c.MaxConnections = 1
+				case FaultNotAllowed:
+					c.AllowUIDs = []uint32{1 << 30}
+				}
+			})
+			if test.reason == FaultTooManyConnections {
+				h.connect("inside")
+			}
+			h.Server.mu.Lock() // nobody is let in before all is written
+			c := h.dial()
+			c.send(append(test.begins, behind...))
+			c.CloseWrite()
+			h.Server.mu.Unlock()
+			if got := c.farewell(); got != test.reason.String() {
+				t.Errorf("closed with %q", got)
+			}
+			h.stop()
+			want := test.counts + 7 + 700
+			if stats := h.Stats(); stats.Dropped["refused"] != want || stats.Received != want || stats.ClientLost["closed"] != 3 {
+				t.Errorf("received %d of %d; dropped %v; lost %v", stats.Received, want, stats.Dropped, stats.ClientLost)
+			}
+		})
+	}
+}
+
+// TestTheBacklogIsAcceptedAtAStop: who has connected and written before the daemon stops
+// is counted, though it was not accepted yet; whoever comes after is refused.
+func TestTheBacklogIsAcceptedAtAStop(t *testing.T) {
+	h := start(t, nil)
+	const tracers = 100
+	h.Server.mu.Lock() // accepting stands still at the first
+	for i := range tracers {
+		c := h.dial()
+		c.send(hello(fmt.Sprint(i)))
+		c.send(spans(100, key("r")))
+	}
+	drained := make(chan error)
+	go func() { drained <- h.Drain(context.Background()) }()
+	h.Server.mu.Unlock()
+	if err := <-drained; err != nil {
+		t.Error(err)
+	}
+	if _, err := net.Dial("unix", h.config.Socket.Path); err == nil {
+		t.Error("a stopped daemon can be connected to")
+	}
+	h.ended.Do(func() {})
+	h.aggregator.Stop()
+	h.Close()
+	if stats := h.Stats(); h.rows["r"] != 100*tracers || stats.Received != 100*tracers {
+		t.Errorf("counted %v, received %d, dropped %v", h.rows, stats.Received, stats.Dropped)
+	}
+}
