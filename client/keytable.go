@@ -8,6 +8,9 @@ const (
 	maxKeys = 512
 	// tableSlots keeps the table at most half full.
 	tableSlots = 2 * maxKeys
+	// maxKeyCost is more than what a daemon charges for the keys of a buffer, and below
+	// the max_key_bytes of any.
+	maxKeyCost = defineRoom + maxKeys*(31+128)
 )
 
 // seed is one a process, so that nobody outside can choose keys that collide.

@@ -3,6 +3,8 @@ package client
 import (
 	"fmt"
 	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
 // TestKeyTable compares it with a map, through many generations.
@@ -43,5 +45,18 @@ func TestKeysWithEqualHashesStayApart(t *testing.T) {
 	*slot = keySlot{hash: hash, offset: 3, size: 3, number: 2}
 	if slot, _, found = table.find([]byte("two"), definitions); !found || slot.number != 2 {
 		t.Errorf("behind another with its hash a key is found %t, as number %d", found, slot.number)
+	}
+}
+
+// TestTheKeysOfABufferFitEveryDaemon: what a buffer may define costs less than the least
+// that a daemon announces, so that no number of a buffer is ever without its key.
+func TestTheKeysOfABufferFitEveryDaemon(t *testing.T) {
+	most := 0
+	for length := 1; length <= defineRoom; length++ {
+		keys := min(maxKeys, defineRoom/length)
+		most = max(most, keys*wire.KeyCost(length))
+	}
+	if most > maxKeyCost || maxKeyCost > wire.MinMaxKeyBytes {
+		t.Errorf("the keys of a buffer may cost %d; %d is asked of a daemon, %d announced at least", most, maxKeyCost, wire.MinMaxKeyBytes)
 	}
 }

@@ -333,8 +333,8 @@ func TestByeEndsBlockedWrite(t *testing.T) {
 // again and loses nothing.
 func TestGreetings(t *testing.T) {
 	welcome := wire.Welcome{Version: wire.Version, MaxFrame: wire.MinMaxFrame, MaxBatch: wire.MinMaxBatch, MaxKeys: 1024}
-	other, narrow := welcome, welcome
-	other.Version, narrow.MaxKeys = 2, 10
+	other, narrow, tight := welcome, welcome, welcome
+	other.Version, narrow.MaxKeys, tight.MaxKeyBytes = 2, 10, 64<<10
 	for name, bytes := range map[string][]byte{
 		"nothing":       nil,
 		"nonsense":      []byte("HTTP/1.1 400 Bad Request\r\n\r\n"),
@@ -346,6 +346,7 @@ func TestGreetings(t *testing.T) {
 		"broken bye":    {0, 0, 0, 3, 0x92, 8, 0xc1},
 		"other version": wire.AppendWelcome(nil, &other),
 		"few keys":      wire.AppendWelcome(nil, &narrow),
+		"short keys":    wire.AppendWelcome(nil, &tight),
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newFakeDaemon(t)

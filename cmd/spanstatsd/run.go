@@ -55,7 +55,7 @@ func (o *runOptions) addFlags(f *pflag.FlagSet) {
 	sizeVar(f, &in.MaxFrame, "max-frame", "longest frame")
 	f.IntVar(&adm.MaxBatch, "max-batch", adm.MaxBatch, "most snapshots in one batch")
 	f.IntVar(&adm.MaxKeys, "max-keys", adm.MaxKeys, "keys that a connection may number, and as many that it may use without")
-	sizeVar(f, &adm.MaxKeyBytes, "max-key-bytes", "memory for the keys that a connection has remembered")
+	sizeVar(f, &adm.MaxKeyBytes, "max-key-bytes", "memory for the keys that a connection has remembered; tracers are told 7/8 of it")
 	sizeVar(f, &adm.MaxKeyBytesInAll, "max-key-bytes-in-all", "the same over all connections")
 	sizeVar(f, &adm.MaxResource, "max-resource-bytes", "bytes of a resource that are kept; the agent keeps 5000")
 	sizeVar(f, &in.MaxBufferBytes, "max-buffer-bytes", "memory for frames over 64 KiB, all together")

@@ -17,6 +17,7 @@ type books struct {
 	collapsed  [span.WholeKey + 1]atomic.Uint64
 	decoded    atomic.Uint64 // keys
 	uncached   atomic.Uint64 // keys that were decoded and found no room in their publisher's table
+	unnumbered atomic.Uint64 // definitions of keys that found no room
 	normalised atomic.Uint64 // keys with a label that had to be changed
 }
 
@@ -61,6 +62,7 @@ type Stats struct {
 	Collapsed      map[string]uint64 // by field
 	KeysDecoded    uint64
 	KeysUncached   uint64
+	KeysUnnumbered uint64
 	KeysNormalised uint64
 }
 
@@ -78,7 +80,8 @@ func (s *Stats) DroppedTotal() (total uint64) {
 func (s *Publishers) Stats() Stats {
 	b := &s.books
 	stats := Stats{
-		KeysDecoded: b.decoded.Load(), KeysUncached: b.uncached.Load(), KeysNormalised: b.normalised.Load(),
+		KeysDecoded: b.decoded.Load(), KeysUncached: b.uncached.Load(),
+		KeysUnnumbered: b.unnumbered.Load(), KeysNormalised: b.normalised.Load(),
 		Dropped:   make(map[string]uint64, drops),
 		Collapsed: make(map[string]uint64, span.WholeKey+1),
 	}

@@ -26,6 +26,9 @@ func (p *Publisher) find(cycle *aggregate.Cycle, s *wire.Snapshot) (*resolved, e
 	index, hash := none, uint64(0)
 	if s.Numbered {
 		if index = p.keys.numbered(s.Number); index == none {
+			if p.keys.isNameless(s.Number) {
+				return p.nameless(cycle), nil
+			}
 			return nil, fmt.Errorf("resolve key: number %d is not defined on this connection", s.Number)
 		}
 	} else if index = p.keys.predict(s.Key); index == none {
@@ -41,6 +44,13 @@ func (p *Publisher) find(cycle *aggregate.Cycle, s *wire.Snapshot) (*resolved, e
 		}
 	}
 	return &known.resolved, nil
+}
+
+// nameless is what a number is counted as whose key found no room.
+func (p *Publisher) nameless(cycle *aggregate.Cycle) *resolved {
+	admission := cycle.AdmitNameless(p.originID)
+	p.uncached = resolved{p.interval, admission.ID, admission.Hash, admission.Collapsed}
+	return &p.uncached
 }
 
 // fewKeys is how many keys are put into a table whatever they lost.

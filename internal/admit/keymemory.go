@@ -6,8 +6,8 @@ import "sync/atomic"
 // apart in equal shares, one for each connection that may come, so that none can be left
 // without. The other half is common: whoever has used its share up takes from it, and a
 // publisher that is no connection has only that. The last quarter of the common part is
-// for keys with numbers, since those that have none can be resolved again, and a tracer
-// with a number that finds no room loses its connection.
+// for keys with numbers, since those that have none can be resolved again, and the spans
+// of a number that finds no room lose their labels.
 type keyMemory struct {
 	share  int64 // of each connection
 	common int64

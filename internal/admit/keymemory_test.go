@@ -105,7 +105,7 @@ func TestScanLeavesRoomForNumbers(t *testing.T) {
 // connection.
 func TestPublishersLeaveConnectionsTheirShares(t *testing.T) {
 	h := newHarness(t, func(c *Config, _ *aggregate.Config) {
-		c.MaxKeyBytes, c.MaxKeyBytesInAll, c.Connections = 64<<10, 64<<10, 2
+		c.MaxKeyBytes, c.MaxKeyBytesInAll, c.Connections = minKeyBytes, minKeyBytes, 2
 	})
 	var all []*Publisher
 	for i := range 3 {

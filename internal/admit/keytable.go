@@ -66,6 +66,7 @@ type keyTable struct {
 	share    keyShare // what the known keys and the numbers cost
 	pinned   int      // the part of it that is numbers, and keys that they stand for
 	full     bool     // something found no room since the last sweep
+	cutShort bool     // numbers have been defined beyond the list of them
 }
 
 func newKeyTable(maxKeys, maxBytes int, share keyShare) *keyTable {
@@ -172,7 +173,7 @@ func (k *keyTable) sweep(since uint64) {
 	k.known = kept
 	k.share.shrink(bytes)
 	for number, at := range k.numbers {
-		if at != 0 {
+		if at != 0 && at != nameless {
 			k.numbers[number] = moved[at-1]
 		}
 	}

@@ -1,16 +1,18 @@
 package admit
 
-import "errors"
+import "math"
 
 // numberBytes is what a number costs, used or not.
 const numberBytes = 4
 
-// ErrNoRoom says that a key that gets a number finds no room in the memory for keys.
-var ErrNoRoom = errors.New("no room for more keys with numbers")
+// nameless stands in the place of a number's key where that found no room. Its spans are
+// counted without their labels: the tracer has sent the key, and need not send it again.
+const nameless = math.MaxUint32
 
 // Define makes a number below MaxKeys stand for a key, making room for both at the cost
-// of keys that have none. It admits nothing: a key that is only defined costs no budget.
-// The error is ErrNoRoom, or says what is malformed about the key.
+// of keys that have none. Where there is none left, the number is nameless. It admits
+// nothing: a key that is only defined costs no budget. The error says what is malformed
+// about the key.
 func (p *Publisher) Define(number uint32, raw []byte) error {
 	index, hash := p.keys.find(raw)
 	if index == none {
@@ -28,15 +30,36 @@ func (p *Publisher) Define(number uint32, raw []byte) error {
 			return nil
 		}
 	}
-	return ErrNoRoom
+	p.keys.disown(number)
+	p.shared.books.unnumbered.Add(1)
+	return nil
 }
 
 // numbered returns the index of the key that a number stands for, or none.
 func (k *keyTable) numbered(number uint32) int {
-	if uint64(number) >= uint64(len(k.numbers)) {
+	if uint64(number) >= uint64(len(k.numbers)) || k.numbers[number] == nameless {
 		return none
 	}
 	return int(k.numbers[number]) - 1
+}
+
+// isNameless says of a number without a key whether it was defined. Where the list of
+// numbers itself found no room, all beyond it are taken for such.
+func (k *keyTable) isNameless(number uint32) bool {
+	if uint64(number) >= uint64(len(k.numbers)) {
+		return k.cutShort
+	}
+	return k.numbers[number] == nameless
+}
+
+// disown makes a number nameless.
+func (k *keyTable) disown(number uint32) {
+	if !k.growTo(number) {
+		k.cutShort = true
+		return
+	}
+	k.unpin(number)
+	k.numbers[number] = nameless
 }
 
 // assign makes a number stand for a key that find has found, or has not. It reports false
@@ -112,13 +135,18 @@ func (k *keyTable) pin(number uint32, index int) {
 		k.pinned += known.cost()
 	}
 	k.known[index].pins++
+	k.unpin(number)
+	k.numbers[number] = uint32(index) + 1
+}
+
+// unpin takes the number from the key that it stands for, if it does for any.
+func (k *keyTable) unpin(number uint32) {
 	if earlier := k.numbered(number); earlier != none {
 		known := &k.known[earlier]
 		if known.pins--; known.pins == 0 {
 			k.pinned -= known.cost()
 		}
 	}
-	k.numbers[number] = uint32(index) + 1
 }
 
 // worthSweeping says whether a sweep down to the numbered keys would free a good

@@ -36,8 +36,12 @@ func DefaultConfig() Config {
 	}
 }
 
-// minKeyBytes has room for a few of the longest keys.
-const minKeyBytes = 64 << 10
+// MaxNumberedBytes is what the keys with numbers of one publisher may cost, see wire.KeyCost.
+// The rest of its memory is for keys without, so that there is always something to sweep.
+func (c *Config) MaxNumberedBytes() int { return c.MaxKeyBytes - c.MaxKeyBytes/8 }
+
+// minKeyBytes is the least of which what is announced is as much as every tracer may use.
+const minKeyBytes = wire.MinMaxKeyBytes * 5 / 4
 
 // Check says everything that is unusable.
 func (c *Config) Check() (err error) {
@@ -79,6 +83,9 @@ func (s *Publishers) MaxBatch() int { return s.config.MaxBatch }
 
 // MaxKeys is how many numbers a publisher may define, all below it.
 func (s *Publishers) MaxKeys() int { return s.config.MaxKeys }
+
+// MaxKeyBytes is what the keys with numbers of one publisher may cost, see wire.KeyCost.
+func (s *Publishers) MaxKeyBytes() int { return s.config.MaxNumberedBytes() }
 
 // SetWanted says whether the agent takes statistics. While it does not, batches are
 // dropped for that reason.

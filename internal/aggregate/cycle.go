@@ -47,6 +47,13 @@ func (c *Cycle) Admit(origin registry.OriginID, key *span.Key) registry.Admissio
 	return admission
 }
 
+// AdmitNameless numbers what is counted of an origin without its labels.
+func (c *Cycle) AdmitNameless(origin registry.OriginID) registry.Admission {
+	admission := c.registry.AdmitNameless(origin)
+	c.setLive(int(admission.ID) + 1)
+	return admission
+}
+
 // begin makes the memory of a released cycle that of a new one.
 func (c *Cycle) begin(number uint64, now time.Time, intervals *registry.Intervals) {
 	c.number, c.started = number, now

@@ -45,6 +45,7 @@ var metrics = []metric{
 	counter("connections_total", "Connections accepted.", func(s *scrape) uint64 { return s.in.ConnectionsTotal }),
 	counter("keys_decoded_total", "Keys that a connection met for the first time, or had no room to keep.", func(s *scrape) uint64 { return s.admitted.KeysDecoded }),
 	counter("keys_uncached_total", "Keys that found no room in their connection's table.", func(s *scrape) uint64 { return s.admitted.KeysUncached }),
+	counter("keys_unnumbered_total", "Definitions of keys with numbers that found no room, so that their spans are counted without labels.", func(s *scrape) uint64 { return s.admitted.KeysUnnumbered }),
 	counter("keys_normalised_total", "Keys with a label that was cut or rewritten as the agent does it.", func(s *scrape) uint64 { return s.admitted.KeysNormalised }),
 	counter("reads_throttled_total", "Reads put off to hold a connection to its byte rate.", func(s *scrape) uint64 { return s.in.ReadsThrottled }),
 	counter("large_frames_waited_total", "Frames over 64 KiB that waited for room among those of others.", func(s *scrape) uint64 { return s.in.FramesWaited }),

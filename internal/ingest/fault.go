@@ -21,7 +21,6 @@ const (
 	FaultNoHello                         // no hello in time, or something else before it
 	FaultVersion                         // a version that is not spoken here
 	FaultTooManyConnections              // one connection too many
-	FaultTooManyKeys                     // more bytes of numbered keys than a connection may have
 	FaultNoSpace                         // a frame over 64 KiB that waited in vain for room among the buffers of others
 	FaultHalfFrame                       // the tracer left within a frame
 	FaultNotAllowed                      // a user that is not in AllowUIDs
@@ -32,7 +31,7 @@ const (
 
 var faultNames = [faults]string{
 	"bad_frame", "bad_message", "too_large", "too_slow", "no_hello", "version",
-	"too_many_connections", "too_many_keys", "no_space", "half_frame", "not_allowed", "bug",
+	"too_many_connections", "no_space", "half_frame", "not_allowed", "bug",
 }
 
 // String is the reason's name in metrics and in the bye to the tracer.

@@ -1,9 +1,6 @@
 package ingest
 
 import (
-	"errors"
-
-	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
@@ -39,9 +36,7 @@ func (c *conn) define(body []byte) error {
 		if int64(number) >= int64(maxKeys) {
 			return faultf(FaultBadMessage, "define key: number %d is not below the %d of the welcome", number, maxKeys)
 		}
-		if err := c.publisher.Define(number, raw); errors.Is(err, admit.ErrNoRoom) {
-			return faultf(FaultTooManyKeys, "define key: %w; see --max-key-bytes and --max-key-bytes-in-all", err)
-		} else if err != nil {
+		if err := c.publisher.Define(number, raw); err != nil {
 			return badMessage(err)
 		}
 	}

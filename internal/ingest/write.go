@@ -48,7 +48,8 @@ func (c *conn) welcome() {
 	err := c.writeLocked(wire.AppendWelcome(nil, &wire.Welcome{
 		Version: wire.Version, Daemon: config.Version,
 		MaxFrame: config.MaxFrame, MaxBatch: config.Admit.MaxBatch(), MaxKeys: config.Admit.MaxKeys(),
-		Features: *c.server.features.Load(),
+		MaxKeyBytes: config.Admit.MaxKeyBytes(),
+		Features:    *c.server.features.Load(),
 	}))
 	c.greeted = err == nil
 }

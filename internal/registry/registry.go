@@ -107,12 +107,27 @@ func (r *Registry) addRow(origin OriginID, hash uint64) Admission {
 // overflow is the admission of every key that found no row: hits, errors and
 // durations survive under the origin, the labels do not.
 func (r *Registry) overflow(origin OriginID) Admission {
-	e := &r.budgets.exhausted[origin]
-	if !e.load().Has(span.WholeKey) {
-		to := Admission{ID: r.number(origin, overflowKey), Hash: r.originHashes[origin], Collapsed: setOf(span.WholeKey)}
-		r.rows.skip()
-		e.overflow = to // before the bit says that it is there
+	to := r.nameless(origin) // before the bit says that it is there
+	if e := &r.budgets.exhausted[origin]; !e.load().Has(span.WholeKey) {
 		e.set(span.WholeKey)
+	}
+	return to
+}
+
+// AdmitNameless is the admission of spans whose key nobody knows: they are counted where
+// keys are that find no row, though there may be rows.
+func (r *Registry) AdmitNameless(origin OriginID) Admission {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.nameless(origin)
+}
+
+// nameless is the one row of an origin for all that has lost its whole key.
+func (r *Registry) nameless(origin OriginID) Admission {
+	e := &r.budgets.exhausted[origin]
+	if e.overflow.Collapsed == 0 {
+		e.overflow = Admission{ID: r.number(origin, overflowKey), Hash: r.originHashes[origin], Collapsed: setOf(span.WholeKey)}
+		r.rows.skip()
 	}
 	return e.overflow
 }

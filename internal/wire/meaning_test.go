@@ -111,7 +111,7 @@ func coldMeaning(kind Type, body []byte) (obj, error) {
 		m, err := DecodeWelcome(body)
 		return obj{
 			"version": m.Version, "daemon": m.Daemon, "max_frame": m.MaxFrame, "max_batch": m.MaxBatch,
-			"max_keys": m.MaxKeys, "features": featuresMeaning(&m.Features),
+			"max_keys": m.MaxKeys, "max_key_bytes": m.MaxKeyBytes, "features": featuresMeaning(&m.Features),
 		}, err
 	case TypeFeatures:
 		m, err := DecodeFeatures(body)

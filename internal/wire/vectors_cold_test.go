@@ -82,21 +82,21 @@ var coldVectors = []vector{
 	{
 		Name: "welcome", About: "the defaults of a daemon", Canonical: true, Type: "welcome",
 		Meaning: obj{
-			"version": 1, "daemon": "spanstatsd 1.0.0", "max_frame": 1048576, "max_batch": 1024, "max_keys": 8192,
+			"version": 1, "daemon": "spanstatsd 1.0.0", "max_frame": 1048576, "max_batch": 1024, "max_keys": 8192, "max_key_bytes": 7340032,
 			"features": obj{
 				"stats": true, "peer_tags": []string{"db.name", "peer.service"}, "span_kinds": []string{"client", "server"},
 				"ignore_resources": []string{"GET /health"}, "obfuscation_version": 1,
 			},
 		},
-		Frame: framed("92 02 86", str("version"), "01", strs("daemon", "spanstatsd 1.0.0"), str("max_frame"), "ce 00100000",
-			str("max_batch"), "cd 0400", str("max_keys"), "cd 2000", str("features"), "85", str("stats"), "c3",
+		Frame: framed("92 02 87", str("version"), "01", strs("daemon", "spanstatsd 1.0.0"), str("max_frame"), "ce 00100000",
+			str("max_batch"), "cd 0400", str("max_keys"), "cd 2000", str("max_key_bytes"), "ce 00700000", str("features"), "85", str("stats"), "c3",
 			str("peer_tags"), "92", strs("db.name", "peer.service"), str("span_kinds"), "92", strs("client", "server"),
 			str("ignore_resources"), "91", str("GET /health"), str("obfuscation_version"), "01"),
 	},
 	{
 		Name: "welcome_least", About: "the smallest limits; an absent features means that stats are not wanted", Type: "welcome",
 		Meaning: obj{
-			"version": 1, "daemon": "", "max_frame": 65536, "max_batch": 256, "max_keys": 0,
+			"version": 1, "daemon": "", "max_frame": 65536, "max_batch": 256, "max_keys": 0, "max_key_bytes": 0,
 			"features": obj{"stats": false, "peer_tags": []string{}, "span_kinds": []string{}, "ignore_resources": []string{}, "obfuscation_version": 0},
 		},
 		Frame: framed("92 02 83", str("version"), "01", str("max_frame"), "ce 00010000", str("max_batch"), "cd 0100"),

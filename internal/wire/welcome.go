@@ -3,12 +3,13 @@ package wire
 // Welcome is the daemon's answer to hello: what it speaks, what it takes, and
 // what it wants.
 type Welcome struct {
-	Version  uint64   `wire:"version"`
-	Daemon   string   `wire:"daemon"`    // the daemon's name and version, for the tracer's log
-	MaxFrame int      `wire:"max_frame"` // the longest message it takes, at least MinMaxFrame
-	MaxBatch int      `wire:"max_batch"` // the most snapshots of one batch, at least MinMaxBatch
-	MaxKeys  int      `wire:"max_keys"`  // the numbers of a define must be below it
-	Features Features `wire:"features"`
+	Version     uint64   `wire:"version"`
+	Daemon      string   `wire:"daemon"`        // the daemon's name and version, for the tracer's log
+	MaxFrame    int      `wire:"max_frame"`     // the longest message it takes, at least MinMaxFrame
+	MaxBatch    int      `wire:"max_batch"`     // the most snapshots of one batch, at least MinMaxBatch
+	MaxKeys     int      `wire:"max_keys"`      // the numbers of a define must be below it
+	MaxKeyBytes int      `wire:"max_key_bytes"` // what the keys with numbers may cost, see KeyCost
+	Features    Features `wire:"features"`
 }
 
 // Features is what the agent behind the daemon wants counted.
@@ -19,6 +20,10 @@ type Features struct {
 	IgnoreResources    []string `wire:"ignore_resources"` // expressions for resources that are not to be counted
 	ObfuscationVersion uint64   `wire:"obfuscation_version"`
 }
+
+// KeyCost is the most that a daemon charges a connection with for a key of so many bytes
+// that has a number, where the numbers are given from 0 on.
+func KeyCost(bytes int) int { return (bytes+31)/32*32 + 128 }
 
 // AppendWelcome appends a whole frame.
 func AppendWelcome(dst []byte, m *Welcome) []byte { return appendCold(dst, TypeWelcome, m) }

@@ -41,6 +41,8 @@ const (
 	MinMaxBatch = 256
 	// MinMaxKeys is the same for the numbers that a connection may define.
 	MinMaxKeys = 1024
+	// MinMaxKeyBytes is the same for what the keys that it gives numbers to may cost.
+	MinMaxKeyBytes = 128 << 10
 	// SendBuffer is what a tracer asks of the kernel for its end of the socket. With
 	// the little that Linux gives unasked, the two ends wake each other all the time.
 	SendBuffer = 256 << 10

@@ -29,7 +29,7 @@ export const advice = {
     disconnected: "The daemon was away for longer than the tracer waits for one (MaxAway of the Go client).",
   },
   collapsed: {
-    whole_key: "Counted in its origin's overflow aggregate: the table was full; see --max-aggregates.",
+    whole_key: "Counted in its origin's overflow aggregate: the table was full, or the memory for numbered keys; see --max-aggregates and --max-key-bytes-in-all.",
     "": "Counted, with this label replaced: it has more values than its budget. Mend the tag, or raise --cardinality-limit.",
   },
 };
