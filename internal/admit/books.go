@@ -15,6 +15,7 @@ type books struct {
 	_          cpu.CacheLinePad
 	dropped    [drops]atomic.Uint64
 	collapsed  [span.WholeKey + 1]atomic.Uint64
+	common     atomic.Uint64 // spans counted in the common origin
 	decoded    atomic.Uint64 // keys
 	uncached   atomic.Uint64 // keys that were decoded and found no room in their publisher's table
 	unnumbered atomic.Uint64 // definitions of keys that found no room
@@ -55,6 +56,9 @@ func (b *books) collapse(spans *[span.WholeKey + 1]uint64) {
 	}
 }
 
+// fieldOrigin stands beside the labels for spans whose origin found no room.
+const fieldOrigin = "origin"
+
 // Stats is what the outside sees of all publishers. Every reason is present, also at 0.
 type Stats struct {
 	Received       uint64
@@ -83,7 +87,7 @@ func (s *Publishers) Stats() Stats {
 		KeysDecoded: b.decoded.Load(), KeysUncached: b.uncached.Load(),
 		KeysUnnumbered: b.unnumbered.Load(), KeysNormalised: b.normalised.Load(),
 		Dropped:   make(map[string]uint64, drops),
-		Collapsed: make(map[string]uint64, span.WholeKey+1),
+		Collapsed: make(map[string]uint64, span.WholeKey+2),
 	}
 	for d := admitted + 1; int(d) < drops; d++ {
 		stats.Dropped[d.String()] = b.dropped[d].Load()
@@ -91,6 +95,7 @@ func (s *Publishers) Stats() Stats {
 	for f := range span.WholeKey + 1 {
 		stats.Collapsed[span.Label(f).String()] = b.collapsed[f].Load()
 	}
+	stats.Collapsed[fieldOrigin] = b.common.Load()
 	stats.Received = b.received.Load()
 	return stats
 }

@@ -4,25 +4,24 @@ package admit
 type Drop uint8
 
 const (
-	admitted           Drop = iota // it is counted
-	DropRingFull                   // a ring has no room: the drainers can't keep up
-	DropOverShare                  // its publisher has its share of a ring already, and there are others
-	DropRingContended              // too many publishers claim at once
-	DropMalformed                  // the frame is not what the protocol says
-	DropBatchTooLarge              // more snapshots than MaxBatch, or than a ring has slots
-	DropNotWanted                  // the agent does not take statistics
-	DropTooManyOrigins             // the interval has no room for the publisher's origin
-	DropRefused                    // behind what ended its connection, or on one that was refused
-	DropShutdown                   // the last cycle is sealed
-	DropLeftToAgent                // of a trace that is forwarded for the agent to count
-	DropBug                        // a defect of ours, contained
+	admitted          Drop = iota // it is counted
+	DropRingFull                  // a ring has no room: the drainers can't keep up
+	DropOverShare                 // its publisher has its share of a ring already, and there are others
+	DropRingContended             // too many publishers claim at once
+	DropMalformed                 // the frame is not what the protocol says
+	DropBatchTooLarge             // more snapshots than MaxBatch, or than a ring has slots
+	DropNotWanted                 // the agent does not take statistics
+	DropRefused                   // behind what ended its connection, or on one that was refused
+	DropShutdown                  // the last cycle is sealed
+	DropLeftToAgent               // of a trace that is forwarded for the agent to count
+	DropBug                       // a defect of ours, contained
 
 	drops = int(DropBug) + 1
 )
 
 var dropNames = [drops]string{
 	"", "ring_full", "over_share", "ring_contended", "malformed", "batch_too_large",
-	"not_wanted", "too_many_origins", "refused", "shutdown", "left_to_agent", "bug",
+	"not_wanted", "refused", "shutdown", "left_to_agent", "bug",
 }
 
 // String is the reason's name in metrics.

@@ -74,7 +74,7 @@ func TestScanLeavesRoomForNumbers(t *testing.T) {
 	h.aggregator.Start()
 	var all []*Publisher
 	connect := func(service string) *Publisher {
-		all = append(all, h.NewConnection(span.Origin{Service: service}))
+		all = append(all, h.NewConnection(span.Origin{Service: service}, 0))
 		return all[len(all)-1]
 	}
 	for n := range 3 {
@@ -113,7 +113,7 @@ func TestPublishersLeaveConnectionsTheirShares(t *testing.T) {
 	}
 	h.keyMemory.taken.Store(h.keyMemory.common)
 	defer h.keyMemory.taken.Store(0)
-	c := h.NewConnection(span.Origin{Service: "numbers"})
+	c := h.NewConnection(span.Origin{Service: "numbers"}, 0)
 	if err := c.Define(0, key("numbered")); err != nil {
 		t.Error(err)
 	}

@@ -24,7 +24,7 @@ func panics(f func()) (did bool) {
 // TestAPanicDropsTheBatchAsADefect, where a connection publishes it.
 func TestAPanicDropsTheBatchAsADefect(t *testing.T) {
 	h := newHarness(t, nil)
-	p := h.NewConnection(span.Origin{Service: "a"})
+	p := h.NewConnection(span.Origin{Service: "a"}, 0)
 	runs := p.batch.runs
 	p.batch.runs = nil
 	if !panics(func() { _ = p.Publish(body(3)) }) {

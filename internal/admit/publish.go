@@ -4,6 +4,7 @@ import (
 	"runtime"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/ring"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
@@ -135,7 +136,7 @@ func (p *Publisher) reserve(walker wire.SpansWalker) (Drop, error) {
 		return DropShutdown, nil
 	}
 	if !p.join(cycle) {
-		return DropTooManyOrigins, nil
+		return DropLeftToAgent, nil
 	}
 	err := p.resolve(cycle, &walker)
 	p.countMisses()
@@ -152,12 +153,12 @@ func (p *Publisher) reserve(walker wire.SpansWalker) (Drop, error) {
 
 // join makes the publisher ready for the cycle that it is in: at the first batch of an
 // interval, its origin is admitted and its key table swept. It reports false where the
-// interval has no room for the origin.
+// interval has no room for the origin, and the agent can count the spans with its name.
 func (p *Publisher) join(cycle *aggregate.Cycle) bool {
 	if p.interval == cycle.Interval()+1 {
 		return true
 	}
-	origin, ok := cycle.AdmitOrigin(p.origin)
+	origin, ok := p.joinOrigin(cycle)
 	if !ok {
 		return false
 	}
@@ -165,6 +166,14 @@ func (p *Publisher) join(cycle *aggregate.Cycle) bool {
 	p.originID, p.interval = origin, cycle.Interval()+1
 	p.lookup.Begin(cycle.Registry(), origin, p.shared.config.MaxResource)
 	return true
+}
+
+func (p *Publisher) joinOrigin(cycle *aggregate.Cycle) (id registry.OriginID, ok bool) {
+	if !p.owned {
+		return cycle.AdmitOrigin(p.origin)
+	}
+	id, p.isCommon = cycle.JoinOrigin(p.origin, p.process)
+	return id, true
 }
 
 // resolve makes the slot of each snapshot. It is the hot path.
@@ -259,6 +268,9 @@ func (p *Publisher) publish(entry *entry) {
 	}
 	if b.hasCollapsed {
 		p.shared.books.collapse(&b.collapsed)
+	}
+	if p.isCommon {
+		p.shared.books.common.Add(uint64(len(b.slots)))
 	}
 }
 

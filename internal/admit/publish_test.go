@@ -109,7 +109,7 @@ func mixedBatch(rnd *rand.Rand, counted map[string]aggregate.Counts) (body []byt
 func TestAWeightTakesNoMoreRoom(t *testing.T) {
 	h := newHarness(t, func(c *Config, a *aggregate.Config) { c.Block, c.MaxBatch, a.RingSlots = true, 512, 256 })
 	h.aggregator.Start()
-	p := h.NewConnection(span.Origin{Service: "web"})
+	p := h.NewConnection(span.Origin{Service: "web"}, 0)
 	for _, n := range []int{128, 256, 257, 256} {
 		weighted := bodyOf(n, func(_ int, frame []byte) []byte {
 			return wire.AppendWhole(frame, key("r"), math.MaxUint64, time.Now().UnixNano(), 0, 2.5)
@@ -127,7 +127,7 @@ func TestAWeightTakesNoMoreRoom(t *testing.T) {
 // TestAMalformedBatchIsCountedAndLeavesNothing.
 func TestAMalformedBatchIsCountedAndLeavesNothing(t *testing.T) {
 	h := newHarness(t, nil)
-	p := h.NewConnection(span.Origin{Service: "web"})
+	p := h.NewConnection(span.Origin{Service: "web"}, 0)
 	whole := spans(3, key("r"))
 	for _, body := range [][]byte{whole[:len(whole)-1], numbered(7), spans(2, []byte("no key"))} {
 		if err := p.Publish(body); !errors.Is(err, wire.ErrMalformed) && len(body) == len(whole)-1 || err == nil {

@@ -17,6 +17,9 @@ type Publisher struct {
 	origin   span.Origin
 	originID registry.OriginID
 	interval uint64 // number of the interval plus one that originID is valid in
+	process  int32  // whose connection it is, 0 where nobody knows
+	owned    bool   // by a connection: its spans are nobody else's to count
+	isCommon bool   // originID is that of all origins that there is no room for
 	guard    *aggregate.Guard
 	route    *routing.Route
 	keys     *keyTable
@@ -46,9 +49,12 @@ func (s *Publishers) NewPublisher(origin span.Origin) *Publisher {
 }
 
 // NewConnection is NewPublisher for one of the Config.Connections, each of which has its
-// share of the memory for keys.
-func (s *Publishers) NewConnection(origin span.Origin) *Publisher {
-	return s.newPublisher(origin, keyShare{memory: &s.keyMemory, own: s.keyMemory.share})
+// share of the memory for keys. Where an interval has no room for its origin, or the process
+// has its share of them, its spans are counted in the common origin.
+func (s *Publishers) NewConnection(origin span.Origin, process int32) *Publisher {
+	p := s.newPublisher(origin, keyShare{memory: &s.keyMemory, own: s.keyMemory.share})
+	p.process, p.owned = process, true
+	return p
 }
 
 func (s *Publishers) newPublisher(origin span.Origin, share keyShare) *Publisher {

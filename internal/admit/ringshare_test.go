@@ -213,7 +213,7 @@ func TestFloodsOfSmallBatchesLeaveRoom(t *testing.T) {
 	modest := h.NewPublisher(span.Origin{Service: "modest"})
 	all := []*Publisher{modest}
 	for flood := range 4 {
-		c := h.NewConnection(span.Origin{Service: fmt.Sprint("flood", flood)})
+		c := h.NewConnection(span.Origin{Service: fmt.Sprint("flood", flood)}, 0)
 		all = append(all, c)
 		for range 3 * slots / 64 {
 			if err := c.Publish(spans(64, key("flood"))); err != nil {

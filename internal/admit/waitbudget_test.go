@@ -45,7 +45,7 @@ func TestTheWaitBudgetComesBackSlowly(t *testing.T) {
 // are counted when they are back, within the budget.
 func TestDrainersThatAreAwayCostNothing(t *testing.T) {
 	h := newHarness(t, func(c *Config, a *aggregate.Config) { c.WaitBudget, a.RingSlots = time.Hour, 256 })
-	p := h.NewConnection(span.Origin{Service: "shop"})
+	p := h.NewConnection(span.Origin{Service: "shop"}, 0)
 	published := make(chan struct{})
 	go func() {
 		defer close(published)
@@ -67,7 +67,7 @@ func TestDrainersThatAreAwayCostNothing(t *testing.T) {
 // TestWithoutAWaitBudget a batch that finds no room is lost at once.
 func TestWithoutAWaitBudget(t *testing.T) {
 	h := newHarness(t, func(c *Config, a *aggregate.Config) { c.WaitBudget, a.RingSlots = 0, 256 })
-	p := h.NewConnection(span.Origin{Service: "shop"})
+	p := h.NewConnection(span.Origin{Service: "shop"}, 0)
 	for range 10 {
 		if err := p.Publish(spans(200, key("r"))); err != nil {
 			t.Error(err)
@@ -84,7 +84,7 @@ func TestABatchIsCountedOnceHoweverOftenItIsTried(t *testing.T) {
 	h := newHarness(t, func(c *Config, a *aggregate.Config) {
 		c.WaitBudget, a.RingSlots, a.Budgets[span.LabelResource] = 5*roomPause, 1024, 1
 	})
-	p := h.NewConnection(span.Origin{Service: "shop"})
+	p := h.NewConnection(span.Origin{Service: "shop"}, 0)
 	unique := func(name string, n int) []byte {
 		return bodyOf(n, func(i int, frame []byte) []byte {
 			return wire.AppendWhole(frame, key(fmt.Sprint(name, i)), 1000, time.Now().UnixNano(), 0, 1)

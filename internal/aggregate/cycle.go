@@ -39,6 +39,12 @@ func (c *Cycle) AdmitOrigin(o span.Origin) (registry.OriginID, bool) {
 	return c.registry.AdmitOrigin(o)
 }
 
+// JoinOrigin numbers an origin of a process for this interval. One that there is no room
+// for has the common origin of all such.
+func (c *Cycle) JoinOrigin(o span.Origin, process int32) (id registry.OriginID, isCommon bool) {
+	return c.registry.JoinOrigin(o, process)
+}
+
 // Admit charges a key to its origin's budgets and numbers it for this interval. It
 // keeps nothing of the key, whose labels may be parts of a buffer.
 func (c *Cycle) Admit(origin registry.OriginID, key *span.Key) registry.Admission {

@@ -96,9 +96,7 @@ func contain(do func() error) (err error) {
 
 // read reads until there is nothing more: io.EOF where the tracer just left.
 func (c *conn) read() error {
-	if err := c.identify(); err != nil {
-		return err
-	}
+	c.peer.Container = socket.ContainerOf(c.peer.PID)
 	if err := c.hello(); err != nil {
 		return err
 	}
@@ -117,7 +115,7 @@ func (c *conn) read() error {
 
 // identify asks the kernel who connected, before a byte of it is read.
 func (c *conn) identify() (err error) {
-	if c.peer, err = socket.PeerOf(c.socket); err != nil {
+	if c.peer, err = c.server.credentials(c.socket); err != nil {
 		return faultf(FaultNotAllowed, "identify tracer: %w", err)
 	}
 	allowed := c.server.config.AllowUIDs

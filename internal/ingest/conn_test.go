@@ -144,7 +144,8 @@ func TestSlowFrameIsCutOffAndSilenceIsNot(t *testing.T) {
 }
 
 func TestTooManyConnections(t *testing.T) {
-	h := start(t, func(c *configs, _ *aggregate.Config) { c.MaxConnections = 2 })
+	h := newHarness(t, func(c *configs, _ *aggregate.Config) { c.MaxConnections = 2 })
+	h.run(h.strangers)
 	first := h.connect("1")
 	h.connect("2")
 	if reason := h.dial().farewell(); reason != "too_many_connections" {
@@ -178,19 +179,6 @@ func TestDrops(t *testing.T) {
 		if got := h.Stats().Dropped[test.reason.String()]; got != uint64(test.batch) {
 			t.Errorf("%s: dropped %v", test.name, h.Stats().Dropped)
 		}
-	}
-}
-
-func TestTooManyOrigins(t *testing.T) {
-	h := start(t, func(_ *configs, a *aggregate.Config) { a.MaxOrigins = 1 })
-	first, second := h.connect("first"), h.connect("second")
-	first.send(spans(1, key("r")))
-	first.settle()
-	second.send(spans(4, key("r")))
-	second.settle()
-	h.stop()
-	if h.rows["r"] != 1 || h.Stats().Dropped["too_many_origins"] != 4 {
-		t.Errorf("counted %v, dropped %v", h.rows, h.Stats().Dropped)
 	}
 }
 

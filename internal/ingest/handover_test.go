@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/eventually"
+	"github.com/spanstatsd/spanstatsd/internal/socket"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
@@ -108,7 +110,7 @@ func TestWhatIsWrittenBehindAFaultIsInTheBooks(t *testing.T) {
 		{FaultTooLarge, hellos(tooLarge), 1500},
 	} {
 		t.Run(test.reason.String(), func(t *testing.T) {
-			h := start(t, func(c *configs, _ *aggregate.Config) {
+			h := newHarness(t, func(c *configs, _ *aggregate.Config) {
 				c.MaxFrame = wire.MinMaxFrame
 				switch test.reason {
 				case FaultTooManyConnections:
@@ -117,14 +119,23 @@ func TestWhatIsWrittenBehindAFaultIsInTheBooks(t *testing.T) {
 					c.AllowUIDs = []uint32{1 << 30}
 				}
 			})
+			var gate sync.Mutex
+			h.run(func(conn *net.UnixConn) (socket.Peer, error) {
+				gate.Lock()
+				defer gate.Unlock()
+				return socket.Credentials(conn)
+			})
 			if test.reason == FaultTooManyConnections {
 				h.connect("inside")
 			}
-			h.Server.mu.Lock() // nobody is let in before all is written
+			gate.Lock() // nobody is let in before all is written
 			c := h.dial()
-			c.send(append(test.begins, behind...))
+			_, err := c.Write(append(test.begins, behind...))
 			c.CloseWrite()
-			h.Server.mu.Unlock()
+			gate.Unlock()
+			if err != nil {
+				t.Error(err)
+			}
 			if got := c.farewell(); got != test.reason.String() {
 				t.Errorf("closed with %q", got)
 			}
@@ -145,8 +156,10 @@ func TestTheBacklogIsAcceptedAtAStop(t *testing.T) {
 	h.Server.mu.Lock() // accepting stands still at the first
 	for i := range tracers {
 		c := h.dial()
-		c.send(hello(fmt.Sprint(i)))
-		c.send(spans(100, key("r")))
+		_, greeted := c.Write(hello(fmt.Sprint(i)))
+		if _, err := c.Write(spans(100, key("r"))); greeted != nil || err != nil {
+			t.Error(greeted, err)
+		}
 	}
 	drained := make(chan error)
 	go func() { drained <- h.Drain(context.Background()) }()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/socket"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 	"golang.org/x/sys/unix"
@@ -31,7 +32,8 @@ type harness struct {
 	changed  chan struct{}
 	sealed   uint64
 	rows     map[string]uint64 // spans by resource
-	answer   error             // what deliveries resolve to
+	origins  map[span.Origin]uint64
+	answer   error // what deliveries resolve to
 	ended    sync.Once
 }
 
@@ -57,7 +59,7 @@ func (h *harness) Stats() stats { return stats{h.Server.Stats(), h.admit.Stats()
 // newHarness makes a server; start runs it.
 func newHarness(t testing.TB, change func(*configs, *aggregate.Config)) *harness {
 	t.Helper()
-	h := &harness{t: t, changed: make(chan struct{}), rows: map[string]uint64{}, features: wire.Features{Stats: true}}
+	h := &harness{t: t, changed: make(chan struct{}), rows: map[string]uint64{}, origins: map[span.Origin]uint64{}, features: wire.Features{Stats: true}}
 	counting := aggregate.DefaultConfig()
 	counting.Deliver = h.deliver
 	config := configs{DefaultConfig(), admit.DefaultConfig()}
@@ -99,10 +101,25 @@ func (h *harness) report(ctx context.Context) error {
 func start(t testing.TB, change func(*configs, *aggregate.Config)) *harness {
 	t.Helper()
 	h := newHarness(t, change)
+	h.run(nil)
+	return h
+}
+
+// run starts it, with another way to tell who connects where that matters.
+func (h *harness) run(credentials func(*net.UnixConn) (socket.Peer, error)) {
+	if credentials != nil {
+		h.credentials = credentials
+	}
 	h.aggregator.Start()
 	h.Start()
-	t.Cleanup(h.stop)
-	return h
+	h.t.Cleanup(h.stop)
+}
+
+// strangers has each connection be one of another process.
+func (h *harness) strangers(conn *net.UnixConn) (socket.Peer, error) {
+	peer, err := socket.Credentials(conn)
+	peer.PID = 1<<30 + int32(h.counters.accepted.Load())
+	return peer, err
 }
 
 // stop ends everything in the daemon's order and checks the books.
@@ -129,6 +146,7 @@ func (h *harness) deliver(s *aggregate.Sealed) {
 	h.sealed += s.Spans()
 	for part := range s.Parts {
 		h.rows[s.Keys[part.Key].Key.Resource] += part.Counts().Spans
+		h.origins[s.Origins[s.Keys[part.Key].Origin]] += part.Counts().Spans
 	}
 	s.Delivery.Resolve(h.answer)
 	s.Release()

@@ -18,7 +18,7 @@ func (c *conn) hello() error {
 	if err != nil {
 		return err
 	}
-	c.publisher = c.server.config.Admit.NewConnection(c.originOf(hello))
+	c.publisher = c.server.config.Admit.NewConnection(c.originOf(hello), c.peer.PID)
 	origin := c.publisher.Origin()
 	c.tracer.Store(&Tracer{
 		Client: span.Text(hello.Client, span.MaxOriginField), Service: origin.Service, Env: origin.Env,

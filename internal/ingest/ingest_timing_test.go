@@ -205,7 +205,7 @@ func newGenerator(b testing.TB, name string) *workload.Generator {
 func (t *timed) connect(service string) *conn {
 	return &conn{
 		server: t.Server, frames: &frames{},
-		publisher: t.admit.NewConnection(span.Origin{Service: service, Lang: "go"}),
+		publisher: t.admit.NewConnection(span.Origin{Service: service, Lang: "go"}, 0),
 	}
 }
 

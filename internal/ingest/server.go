@@ -25,9 +25,12 @@ type Server struct {
 	listener *socket.Listener
 	refused  frames // of the connection that is refused, the accepting goroutine's own
 
-	mu       sync.Mutex
-	conns    map[*conn]struct{}
-	stopping bool
+	credentials func(*net.UnixConn) (socket.Peer, error)
+
+	mu        sync.Mutex
+	conns     map[*conn]struct{}
+	ofProcess map[int32]int // connections, by process id; 0 where the kernel does not tell
+	stopping  bool
 
 	accepting sync.WaitGroup  // until nobody waits in the socket any more
 	serving   sync.WaitGroup  // connections
@@ -48,7 +51,7 @@ func New(config Config) (*Server, error) {
 		return nil, err //nolint:wrapcheck // it says what to do
 	}
 	s := &Server{
-		config: config, listener: listener, conns: map[*conn]struct{}{},
+		config: config, listener: listener, conns: map[*conn]struct{}{}, ofProcess: map[int32]int{}, credentials: socket.Credentials,
 		log: faultLog{logger: config.Log}, draining: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	s.refused.base = make([]byte, baseBuffer)
@@ -100,7 +103,11 @@ func (s *Server) accept() {
 func (s *Server) add(socket *net.UnixConn) {
 	c := &conn{server: s, socket: socket, since: time.Now()}
 	s.counters.accepted.Add(1)
-	if err := s.register(c); err != nil {
+	err := c.identify()
+	if err == nil {
+		err = s.register(c)
+	}
+	if err != nil {
 		s.refuse(c, err)
 		return
 	}
@@ -110,15 +117,21 @@ func (s *Server) add(socket *net.UnixConn) {
 	go c.serve()
 }
 
-// register makes a connection one of those that are served. One that was made while the
+// register makes a connection one of those that are served, of which a process has half at
+// most. One that was made while the
 // daemon stopped is read to its end like all others.
 func (s *Server) register(c *conn) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.conns) >= s.config.MaxConnections {
-		return faultf(FaultTooManyConnections, "accept connection: there are %d already; raise --max-connections", s.config.MaxConnections)
+	most, process := s.config.MaxConnections, c.peer.PID
+	switch {
+	case len(s.conns) >= most:
+		return faultf(FaultTooManyConnections, "accept connection: there are %d already; raise --max-connections", most)
+	case process != 0 && s.ofProcess[process] >= max(1, most/2):
+		return faultf(FaultTooManyConnections, "accept connection: process %d has %d already, half of --max-connections", process, s.ofProcess[process])
 	}
 	s.conns[c] = struct{}{}
+	s.ofProcess[process]++
 	s.serving.Add(1)
 	if s.stopping {
 		_ = c.socket.CloseRead() // fails only where the tracer has left already
@@ -138,6 +151,9 @@ func (s *Server) refuse(c *conn, err error) {
 func (s *Server) remove(c *conn) {
 	s.mu.Lock()
 	delete(s.conns, c)
+	if s.ofProcess[c.peer.PID]--; s.ofProcess[c.peer.PID] == 0 {
+		delete(s.ofProcess, c.peer.PID)
+	}
 	s.mu.Unlock()
 	s.serving.Done()
 }

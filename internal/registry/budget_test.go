@@ -284,3 +284,43 @@ func TestAKeyBehindAnOverflowIsFoundAgain(t *testing.T) {
 		met[first.ID] = true
 	}
 }
+
+// TestTheCommonOriginIsTrueOfAllThatHaveIt: it has what all of them have in common, and a
+// cycle that was sealed before keeps what was true of those it counted.
+func TestTheCommonOriginIsTrueOfAllThatHaveIt(t *testing.T) {
+	r, shop := admitter(t, func(c *Config) { c.MaxOrigins = 1 })
+	join := func(o span.Origin) OriginID {
+		id, isCommon := r.JoinOrigin(o, 0)
+		if !isCommon || id == shop {
+			t.Fatalf("%+v has origin %d", o, id)
+		}
+		return id
+	}
+	first := span.Origin{Service: "cart", Host: "h", ContainerID: "1"}
+	common := join(first)
+	before, _ := r.Contents()
+	for i, want := range []span.Origin{
+		{Service: "cart", Host: "h"},
+		{Service: span.Blocked, Host: "h"},
+		{Service: span.Blocked},
+	} {
+		joined := []span.Origin{{Service: "cart", Host: "h", ContainerID: "2"}, {Service: "x", Host: "h"}, {Service: "x", Host: "other"}}[i]
+		if join(joined) != common {
+			t.Error("there are two common origins")
+		}
+		if origins, _ := r.Contents(); origins[common] != want {
+			t.Errorf("with %+v it is %+v, want %+v", joined, origins[common], want)
+		}
+	}
+	if before[common] != first {
+		t.Errorf("a sealed cycle's is %+v", before[common])
+	}
+	if id, isCommon := r.JoinOrigin(span.Origin{Service: "shop"}, 0); isCommon || id != shop {
+		t.Error("an origin that is known has lost its place")
+	}
+	r.Admit(common, &span.Key{Service: "s", Operation: "o", Resource: "r"})
+	r.Reset()
+	if id, isCommon := r.JoinOrigin(first, 0); isCommon || id != 0 {
+		t.Error("a new interval has no room")
+	}
+}

@@ -10,7 +10,7 @@ import (
 // Config is what an interval may hold. Every field but the last must be set.
 type Config struct {
 	MaxAggregates    int     // keys that all origins share; see reserve
-	MaxOrigins       int     // origins
+	MaxOrigins       int     // origins, beside the common one of all others
 	LabelBytes       int     // of what keys are named by; see reserve
 	Budgets          Budgets // distinct values a label and origin
 	ConflateRuntimes bool    // origins that differ only in runtime id are one
@@ -28,7 +28,7 @@ const (
 	mostOrigins    = 1 << 16
 
 	// MostKeys is more than any configuration allows.
-	MostKeys = mostAggregates + mostAggregates/4 + mostOrigins
+	MostKeys = mostAggregates + mostAggregates/4 + mostOrigins + 1
 
 	// minLabelBytes leaves room for some hundred of the longest keys.
 	minLabelBytes = 1 << 20
@@ -52,9 +52,9 @@ func (c *Config) Check() error {
 const originBytes = 14*span.MaxOriginField + span.MaxProcessTags + 1<<10
 
 // MaxKeys is the most keys an interval can have, the overflow rows included.
-func (c *Config) MaxKeys() int { return c.MaxAggregates + c.reserve().rows + c.MaxOrigins }
+func (c *Config) MaxKeys() int { return c.MaxAggregates + c.reserve().rows + c.MaxOrigins + 1 }
 
 // Bytes is the most that the two registries of Intervals can come to hold.
 func (c *Config) Bytes() int {
-	return 2 * (c.LabelBytes + c.reserve().bytes + c.MaxOrigins*originBytes)
+	return 2 * (c.LabelBytes + c.reserve().bytes + (c.MaxOrigins+1)*originBytes)
 }

@@ -35,6 +35,9 @@
 //
 // # Bounds
 //
+// An origin that finds no room, or whose process has half of all origins, has the common
+// origin, which is one more than Config.MaxOrigins and has the room of one.
+//
 // Config.Bytes is the most that the registries come to hold, known before the first key:
 // rows and label bytes for all origins, and a reserve that keeps one origin's flood from the
 // others' first keys. An interval takes over no memory of an earlier one.

@@ -16,7 +16,9 @@ type Registry struct {
 	mu           sync.Mutex
 	origins      []span.Origin
 	originIDs    map[span.Origin]OriginID
-	originHashes []uint32 // by OriginID, the same in every interval
+	ofProcess    map[int32]int // origins that a process was the first to have
+	common       OriginID      // of those that there is no room for; noOrigin while there are none
+	originHashes []uint32      // by OriginID, the same in every interval
 	budgets      budgets
 	room         room
 	rows         rowTable
@@ -37,36 +39,14 @@ func New(config *Config) *Registry {
 func (r *Registry) Reset() {
 	r.mu.Lock() // against those who ask for its size
 	defer r.mu.Unlock()
-	r.origins, r.originHashes, r.originIDs, r.keys = nil, nil, map[span.Origin]OriginID{}, nil
-	r.budgets = budgets{limits: &r.config.Budgets, exhausted: make([]exhausted, r.config.MaxOrigins)}
+	r.origins, r.originHashes, r.keys = nil, nil, nil
+	r.originIDs, r.ofProcess, r.common = map[span.Origin]OriginID{}, map[int32]int{}, noOrigin
+	r.budgets = budgets{limits: &r.config.Budgets, exhausted: make([]exhausted, r.config.MaxOrigins+1)}
 	r.budgets.labels.init()
 	r.rows = rowTable{}
 	r.rows.init()
 	r.room = room{}
 	r.room.limits.shared, r.room.limits.reserve, r.room.limits.floor = r.config.shared(), r.config.reserve(), r.config.floor()
-}
-
-// AdmitOrigin numbers an origin. It reports false where the interval has no room
-// for one more.
-func (r *Registry) AdmitOrigin(o span.Origin) (OriginID, bool) {
-	if r.config.ConflateRuntimes {
-		o = o.Conflated()
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if id, known := r.originIDs[o]; known {
-		return id, true
-	}
-	id := OriginID(len(r.origins))
-	if int(id) >= r.config.MaxOrigins {
-		return 0, false
-	}
-	r.origins = append(r.origins, o)
-	r.originHashes = append(r.originHashes, uint32(maphash.Comparable(seed, o)))
-	r.budgets.used = append(r.budgets.used, usage{})
-	r.room.origins = append(r.room.origins, allowance{})
-	r.originIDs[o] = id
-	return id, true
 }
 
 // Admit charges a normalised key to its origin's budgets and numbers what is left
@@ -149,11 +129,11 @@ func (r *Registry) number(origin OriginID, key span.Key) KeyID {
 	return KeyID(len(r.keys) - 1)
 }
 
-// Size is the number of origins and of keys.
+// Size is the number of origins, without the common one, and of keys.
 func (r *Registry) Size() (origins, keys int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.origins), len(r.keys)
+	return len(r.originIDs), len(r.keys)
 }
 
 // Contents are the origins and keys so far. They stay as they are until the reset.

@@ -18,9 +18,18 @@ type Peer struct {
 	Container string // "" where it can't be told
 }
 
-// PeerOf asks the kernel who connected: who it was at the moment of the connect, and
-// nobody can forge that.
+// PeerOf says who connected, and in which container that is.
 func PeerOf(socket *net.UnixConn) (Peer, error) {
+	peer, err := Credentials(socket)
+	if err == nil {
+		peer.Container = ContainerOf(peer.PID)
+	}
+	return peer, err
+}
+
+// Credentials asks the kernel who connected: who it was at the moment of the connect, and
+// nobody can forge that. It reads no file.
+func Credentials(socket *net.UnixConn) (Peer, error) {
 	var cred *unix.Ucred
 	var credErr error
 	raw, err := socket.SyscallConn()
@@ -32,16 +41,16 @@ func PeerOf(socket *net.UnixConn) (Peer, error) {
 	if err = errors.Join(err, credErr); err != nil {
 		return Peer{}, fmt.Errorf("read peer credentials: %w", err)
 	}
-	return Peer{UID: cred.Uid, PID: cred.Pid, Container: containerOf(cred.Pid)}, nil
+	return Peer{UID: cred.Uid, PID: cred.Pid}, nil
 }
 
 // maxCgroupFile bounds what is read of a process's cgroup file.
 const maxCgroupFile = 64 << 10
 
-// containerOf finds the container of a process where /proc shows it. Another
+// ContainerOf finds the container of a process where /proc shows it. Another
 // pod's processes, and those of a container with its own view of processes, are
 // not shown; their tracers can say the container in their hello.
-func containerOf(pid int32) string {
+func ContainerOf(pid int32) string {
 	if pid <= 0 {
 		return ""
 	}

@@ -22,7 +22,7 @@ func TestAPeerIsWhoTheKernelSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer accepted.Close()
-	want := Peer{UID: uint32(os.Getuid()), PID: int32(os.Getpid()), Container: containerOf(int32(os.Getpid()))}
+	want := Peer{UID: uint32(os.Getuid()), PID: int32(os.Getpid()), Container: ContainerOf(int32(os.Getpid()))}
 	if peer, err := PeerOf(accepted); err != nil || peer != want {
 		t.Errorf("the peer is %+v, %v; want %+v", peer, err, want)
 	}

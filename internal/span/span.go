@@ -90,6 +90,28 @@ type Origin struct {
 	ObfuscationVersion string `wire:"obfuscation_version,omitzero"` // non-empty when the tracer obfuscated resources itself
 }
 
+// Common is what stands for two origins at once: all that they have in common. Where names
+// differ that statistics are told apart by, Blocked stands in their place as in that of a
+// label; of a host, a process or a container nothing is said, since none of that name is.
+func (o Origin) Common(other Origin) Origin {
+	both := func(a, b, otherwise string) string {
+		if a == b {
+			return a
+		}
+		return otherwise
+	}
+	return Origin{
+		Env: both(o.Env, other.Env, Blocked), Version: both(o.Version, other.Version, Blocked),
+		Service: both(o.Service, other.Service, Blocked),
+		Host:    both(o.Host, other.Host, ""), Lang: both(o.Lang, other.Lang, ""),
+		LangVersion: both(o.LangVersion, other.LangVersion, ""), LangInterpreter: both(o.LangInterpreter, other.LangInterpreter, ""),
+		TracerVersion: both(o.TracerVersion, other.TracerVersion, ""), RuntimeID: both(o.RuntimeID, other.RuntimeID, ""),
+		ContainerID: both(o.ContainerID, other.ContainerID, ""), EntityID: both(o.EntityID, other.EntityID, ""),
+		ExternalEnv: both(o.ExternalEnv, other.ExternalEnv, ""), ProcessTags: both(o.ProcessTags, other.ProcessTags, ""),
+		GitCommitSHA: both(o.GitCommitSHA, other.GitCommitSHA, ""), ObfuscationVersion: both(o.ObfuscationVersion, other.ObfuscationVersion, ""),
+	}
+}
+
 // Conflated is the origin without what tells one process from its siblings:
 // sixteen worker processes of one service leave the pod as one payload.
 func (o Origin) Conflated() Origin {

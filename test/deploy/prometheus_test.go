@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -18,15 +19,17 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/client"
+	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/standin"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
 // TestPrometheus has a real server scrape a daemon under load, and asks it over
 // its API for the drop rate, for the books, whether the alert on drops fires,
 // and every question of the dashboard.
 //
-// Two tracers share a daemon that admits one origin a cycle, so that some spans
-// are dropped whatever the machine's speed.
+// Beside two tracers there is a third that speaks another version, so that some spans are
+// dropped whatever the machine's speed.
 func TestPrometheus(t *testing.T) {
 	dir, err := os.MkdirTemp("", "pr")
 	if err != nil {
@@ -40,7 +43,7 @@ func TestPrometheus(t *testing.T) {
 	t.Cleanup(func() { agent.Close() })
 	target := freeAddress(t)
 	start(t, binary, "run", "--socket", filepath.Join(dir, "s"), "--agent-url", agent.URL(), "--http-addr", target,
-		"--flush-interval", "1s", "--max-origins", "1", "--log-level", "error")
+		"--flush-interval", "1s", "--log-level", "error")
 	server := startPrometheus(t, dir, target)
 
 	ctx, stop := context.WithCancel(t.Context())
@@ -49,13 +52,15 @@ func TestPrometheus(t *testing.T) {
 	for _, c := range clients {
 		publishing.Go(func() { publish(ctx, c) })
 	}
-	server.await(`sum(rate(spanstatsd_spans_dropped_total{reason="too_many_origins"}[30s])) > 0`)
+	refused := uint64(0)
+	publishing.Go(func() { refused = speakAnotherVersion(ctx, filepath.Join(dir, "s")) })
+	server.await(`sum(rate(spanstatsd_spans_dropped_total{reason="refused"}[30s])) > 0`)
 	server.await(`sum(rate(spanstatsd_spans_received_total[30s])) > sum(rate(spanstatsd_spans_dropped_total[30s]))`)
-	server.await(`ALERTS{alertname="SpanstatsdDropping", alertstate="firing", reason="too_many_origins"}`)
+	server.await(`ALERTS{alertname="SpanstatsdDropping", alertstate="firing", reason="refused"}`)
 	stop()
 	publishing.Wait()
 
-	sent := uint64(0)
+	sent := refused
 	for _, c := range clients {
 		if err := c.Close(t.Context()); err != nil {
 			t.Fatal(err)
@@ -101,6 +106,29 @@ func publish(ctx context.Context, c *client.Client) {
 		c.Publish(batch)
 		time.Sleep(5 * time.Millisecond)
 	}
+}
+
+// speakAnotherVersion hands over ten spans ten times a second that the daemon refuses, and
+// returns how many that were.
+func speakAnotherVersion(ctx context.Context, socket string) (spans uint64) {
+	key := wire.AppendKey(nil, &span.Key{Service: "shop", Operation: "op"})
+	for ctx.Err() == nil {
+		frames := wire.AppendHello(nil, &wire.Hello{Version: wire.Version + 1})
+		start := len(frames)
+		frames = wire.BeginSpans(frames)
+		for range 10 {
+			frames = wire.AppendWhole(frames, key, 1000, time.Now().UnixNano(), span.TopLevel, 1)
+		}
+		wire.EndSpans(frames, start, 10)
+		if conn, err := net.Dial("unix", socket); err == nil {
+			if _, err := conn.Write(frames); err == nil {
+				spans += 10
+			}
+			conn.Close()
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return spans
 }
 
 // start runs a program until the end of the test.

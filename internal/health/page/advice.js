@@ -10,7 +10,6 @@ export const advice = {
     malformed: "A tracer is broken; the log says which kind of fault.",
     batch_too_large: "A tracer ignores the welcome's largest batch; see --max-batch.",
     not_wanted: "The agent takes no statistics: it is too old, or has them off.",
-    too_many_origins: "Raise --max-origins.",
     refused: "Written on a connection that was refused, or behind the fault that ended it; the protocol errors say which.",
     shutdown: "Raise --shutdown-grace.",
     bug: "A defect of ours. Please report it with the log.",
@@ -30,6 +29,7 @@ export const advice = {
   },
   collapsed: {
     whole_key: "Counted in its origin's overflow aggregate: the table was full, or the memory for numbered keys; see --max-aggregates and --max-key-bytes-in-all.",
+    origin: "Counted with its labels, but for an origin that many have in common: there were more than --max-origins, or one process had half of them.",
     "": "Counted, with this label replaced: it has more values than its budget. Mend the tag, or raise --cardinality-limit.",
   },
 };
