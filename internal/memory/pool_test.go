@@ -110,3 +110,13 @@ func TestAPoolIsShared(t *testing.T) {
 		t.Errorf("%d bytes are held by nobody", pool.Held())
 	}
 }
+
+// TestWhatNobodyHasIsWithinTheLimit also where somebody insisted on more than there was.
+func TestWhatNobodyHasIsWithinTheLimit(t *testing.T) {
+	pool := NewPool(100, 1)
+	pool.Take(80)
+	pool.Insist(80).Release()
+	if pool.Held()+pool.spared > 100 {
+		t.Errorf("%d bytes are held and %d kept of 100", pool.Held(), pool.spared)
+	}
+}
