@@ -139,6 +139,26 @@ func TestStatusTextIsSafe(t *testing.T) {
 	}
 }
 
+// TestStatusSaysWhatTheAgentDoes: an agent that does not take what waits for it is never
+// shown as well, though nothing is lost yet.
+func TestStatusSaysWhatTheAgentDoes(t *testing.T) {
+	for want, agent := range map[string]health.Agent{
+		"the agent answers, and does not take payloads": {Reachable: true, Stats: true, State: flush.AgentAnswers},
+		"the agent does not answer":                     {Stats: true, State: flush.AgentSilent},
+		"the agent takes no statistics":                 {Reachable: true, State: flush.AgentAnswers},
+		"Every span is accounted for":                   {Reachable: true, Stats: true, State: flush.AgentTakes},
+	} {
+		text := renderStatus(&health.Status{
+			Agent: agent, Books: health.Books{Received: 7, Aggregated: 7, Held: 7, HeldInPayloads: 7, Balanced: true},
+			Retry: health.Retry{Payloads: 1, Bytes: 100, MaxBytes: 1000, OldestSeconds: 61, MaxSeconds: 120},
+		}, nil, false)
+		if !strings.Contains(text, want) || strings.Contains(text, "accounted for") != (agent.State == flush.AgentTakes) ||
+			!strings.Contains(text, "the oldest for 1m 1s of 2m 0s") {
+			t.Errorf("want %q:\n%s", want, text)
+		}
+	}
+}
+
 func TestRates(t *testing.T) {
 	started := time.Unix(100, 0)
 	at := func(second int64, received uint64, started time.Time) *health.Status {

@@ -62,7 +62,7 @@ func (t *statusText) head() {
 		ready = t.bad(shown.Text(s.NotReady))
 	}
 	t.line("%s  up %s  %s  %s", t.bold("spanstatsd "+shown.Text(s.Version)),
-		ago(time.Duration(s.UptimeSeconds*float64(time.Second))), ready, t.dim(s.At.Local().Format(time.DateTime)))
+		ago(seconds(s.UptimeSeconds)), ready, t.dim(s.At.Local().Format(time.DateTime)))
 }
 
 func (t *statusText) books() {
@@ -89,11 +89,14 @@ func (t *statusText) books() {
 // verdict is the first thing to know. While spans move the books are off by those
 // between two rooms, which one look can't tell from a defect.
 func (t *statusText) verdict(b *health.Books) string {
+	agent, well := agentState(&t.now.Agent)
 	switch lost := b.DroppedTotal() + b.Unsent; {
 	case b.Received == 0:
 		return t.dim("No span has come yet.")
 	case lost > 0:
 		return t.warn(fmt.Sprintf("%s of %s spans are lost, by the reasons below.", count(lost), count(b.Received)))
+	case !well:
+		return t.warn("No span is lost yet, but the agent " + agent + ".")
 	case b.Balanced:
 		return t.good("Every span is accounted for, and none is lost.")
 	}
@@ -150,31 +153,33 @@ func (t *statusText) rings() {
 
 func (t *statusText) agent() {
 	a := &t.now.Agent
-	t.line("\n%s  %s %s  %s", t.bold("Agent"), shown.Text(a.URL), shown.Text(a.Version), t.agentState())
+	state, well := agentState(a)
+	if well {
+		state = t.good(state)
+	} else {
+		state = t.bad(state)
+	}
+	t.line("\n%s  %s %s  %s", t.bold("Agent"), shown.Text(a.URL), shown.Text(a.Version), state)
 	if r := t.now.Retry; r.Payloads > 0 {
-		t.line("  %s", t.warn(fmt.Sprintf("%s payloads wait, %s of %s", count(r.Payloads), bytesText(r.Bytes), bytesText(r.MaxBytes))))
+		t.line("  %s", t.warn(fmt.Sprintf("%s payloads wait, %s of %s, the oldest for %s of %s", count(r.Payloads),
+			bytesText(r.Bytes), bytesText(r.MaxBytes), ago(seconds(r.OldestSeconds)), ago(seconds(r.MaxSeconds)))))
 	}
 }
 
-// agentState is how the agent does: what it did with the last flush that has an
-// outcome.
-func (t *statusText) agentState() string {
-	switch a := &t.now.Agent; {
-	case !a.Stats:
-		return t.bad("takes no statistics")
+// agentState is how the agent does, and whether that is well.
+func agentState(a *health.Agent) (text string, well bool) {
+	switch {
 	case !a.Reachable:
-		return t.bad("does not answer")
+		return "does not answer", false
+	case !a.Stats:
+		return "takes no statistics", false
+	case a.State == flush.AgentAnswers:
+		return "answers, and does not take payloads", false
 	}
-	for _, f := range t.now.Flushes {
-		if len(f.Outcomes) > 0 && f.Outcomes[flush.ResultAccepted] == 0 {
-			return t.bad("answers, and does not take payloads")
-		}
-		if len(f.Outcomes) > 0 {
-			break
-		}
-	}
-	return t.good("takes payloads")
+	return "takes payloads", true
 }
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 // table writes rows of cells that line up. Colours would be counted as width, so
 // there are none within it.
@@ -220,7 +225,7 @@ func (t *statusText) busiest() {
 	if len(b.Rows) == 0 {
 		return
 	}
-	seconds := b.End.Sub(b.Start).Seconds()
+	lasted := b.End.Sub(b.Start).Seconds()
 	first, last := usedColumns(b)
 	t.section("Busiest aggregates", fmt.Sprintf("of %s in the %s to %s", count(b.Aggregates),
 		ago(b.End.Sub(b.Start)), b.End.Local().Format(time.TimeOnly)))
@@ -231,7 +236,7 @@ func (t *statusText) busiest() {
 			errors = fmt.Sprintf("%.1f%%", r.Errors/r.Hits*100)
 		}
 		rows = append(rows, []string{
-			perSecond(r.Hits / max(seconds, 1e-3)), errors, latency(r.P50), latency(r.P95), latency(r.P99),
+			perSecond(r.Hits / max(lasted, 1e-3)), errors, latency(r.P50), latency(r.P95), latency(r.P99),
 			sparkline(r.Latency[first:last]), clip(shown.Text(r.Service), shownLabel),
 			clip(shown.Text(r.Operation), shownLabel), clip(shown.Text(r.Resource), shownLabel),
 		})

@@ -85,7 +85,6 @@ func (d *Daemon) makeHealth(config Config) (err error) {
 		Limits: health.Limits{
 			Aggregates: config.Aggregate.MaxAggregates, Origins: config.Aggregate.MaxOrigins,
 			Connections: config.Ingest.MaxConnections, APMConnections: config.APM.MaxConnections,
-			RetryBytes: config.Flush.RetryBytes,
 		},
 		Memory: config.Memory(), MemoryLimit: config.MemoryLimit,
 		Sources: d.sources, Log: config.Log, LogLinesLost: config.LogLinesLost, Died: d.died,

@@ -71,7 +71,7 @@ func start(cfg Config, agent agentClient, dumps *dump.Dir) *Flusher {
 		cfg: cfg, agent: agent, dumps: dumps,
 		features:     newFeatureStore(DefaultFeatures()),
 		reachability: reachability{log: cfg.Log, url: cfg.Agent},
-		outcomes:     outcomeLog{log: cfg.Log},
+		outcomes:     outcomeLog{log: cfg.Log, began: map[trouble]time.Time{}},
 		queue:        queue{maxBytes: cfg.RetryBytes, maxUnderWay: cfg.MaxPayloadBytes},
 		books:        newBooks(),
 		encoder:      newEncoder(),
@@ -197,6 +197,11 @@ func (f *Flusher) Close(ctx context.Context) {
 func (f *Flusher) Stats() Stats {
 	s := f.books.look()
 	s.QueuePayloads, s.QueueBytes = f.queue.size()
+	s.QueueMaxBytes, s.MaxAge = f.cfg.RetryBytes, f.cfg.RetryAge
+	if born, any := f.queue.eldest(); any {
+		s.OldestAge = time.Since(born)
+	}
 	s.Reachable = f.reachability.answers.Load()
+	s.Takes = f.Features().Stats && !f.reachability.refuses.Load()
 	return s
 }

@@ -129,6 +129,19 @@ func (q *queue) oldest() (time.Time, bool) {
 	return q.waiting[0].born, true
 }
 
+// eldest is when the oldest payload of all was born, under way or not, false when there
+// is none.
+func (q *queue) eldest() (born time.Time, any bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for i, p := range slices.Concat(q.underWay, q.waiting[:min(1, len(q.waiting))]) {
+		if i == 0 || p.born.Before(born) {
+			born = p.born
+		}
+	}
+	return born, len(q.underWay)+len(q.waiting) > 0
+}
+
 // size is of those that wait.
 func (q *queue) size() (payloads, bytes int) {
 	q.mu.Lock()

@@ -2,28 +2,41 @@ package flush
 
 import (
 	"log/slog"
-	"sync"
 	"sync/atomic"
 )
 
-// reachability is whether the agent answers at all, be it with a refusal. An agent
-// that was never there is the commonest mistake of a new installation, and
+// AgentState is how the agent does, in one word.
+type AgentState string
+
+const (
+	AgentSilent  AgentState = "silent"  // it did not answer the last request
+	AgentAnswers AgentState = "answers" // and does not take payloads
+	AgentTakes   AgentState = "takes"   // it took the last payload, or was offered none yet
+)
+
+// reachability is whether the agent answers at all, be it with a refusal, and whether
+// it takes what it is offered. An agent that was never there is the commonest mistake of a new installation, and
 // without traffic nothing else would show it, so it has a line of its own.
 type reachability struct {
 	log *slog.Logger
 	url AgentURL
 
 	answers atomic.Bool // the last request was answered
+	refuses atomic.Bool // the last payload was not taken
 
 	// Of discovery only.
 	failures int  // to read /info, in a row
 	logged   bool // the log says that the agent answers
 }
 
-// payloadTried notes whether a try to deliver was answered, and says whether the
-// one before was and this is not.
-func (r *reachability) payloadTried(answered bool) (lost bool) {
-	return r.answers.Swap(answered) && !answered
+// payloadTried notes whether a try to deliver was answered and taken, and says whether
+// the one before was answered and this is not. That an agent has no endpoint for
+// statistics the features say.
+func (r *reachability) payloadTried(a attempt) (lost bool) {
+	if a.outcome != notWanted {
+		r.refuses.Store(a.outcome != accepted)
+	}
+	return r.answers.Swap(!a.silent) && a.silent
 }
 
 // infoFailed notes that the agent did not say what it wants. Only an agent that
@@ -41,60 +54,15 @@ func (r *reachability) infoFailed(err error) {
 }
 
 // infoRead notes that the agent said what it wants, and says whether it was asked
-// in vain before.
+// in vain before. Whether one that is back takes payloads is to be seen.
 func (r *reachability) infoRead(said info) (returned bool) {
 	r.answers.Store(true)
-	returned, r.failures = r.failures > 0, 0
+	if returned, r.failures = r.failures > 0, 0; returned {
+		r.refuses.Store(false)
+	}
 	if !r.logged {
 		r.logged = true
 		r.log.Info("agent answers", "agent", r.url.String(), "agent_version", said.version, "takes_statistics", said.features.Stats)
 	}
 	return returned
-}
-
-// outcomeLog writes one line when the outcome of tries changes, however many tries
-// and payloads the change lasts.
-type outcomeLog struct {
-	log *slog.Logger
-
-	mu     sync.Mutex
-	last   outcome
-	losing bool // a line about lost spans was written since the last success
-}
-
-// tried notes the outcome of a try.
-func (l *outcomeLog) tried(a attempt, s Stats) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if a.outcome == l.last {
-		return
-	}
-	l.last = a.outcome
-	switch a.outcome {
-	case accepted:
-		l.losing = false
-		l.log.Info("agent takes payloads again", "waiting_payloads", s.QueuePayloads, "held_spans", s.Held)
-	case notYet:
-		l.log.Warn("agent cannot be reached; payloads are kept and tried again", "error", a.err)
-	case refused:
-		l.log.Error("agent rejects payloads; their spans are lost", "error", a.err)
-	case unknown:
-		l.log.Warn("agent did not answer; whether it counted the payload is unknown", "error", a.err)
-	case notWanted: // the features say so, once
-	}
-}
-
-// lost notes a payload given up. The tries that caused it may be long past, so
-// the first loss of an outage has a line of its own.
-func (l *outcomeLog) lost(reason Reason, p *payload) {
-	if reason.result() != ResultGivenUp {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.losing {
-		l.losing = true
-		l.log.Warn("giving up payloads until the agent takes them again",
-			"reason", string(reason), "spans", p.spans, "tries", p.tries, "error", p.lastErr)
-	}
 }

@@ -1,6 +1,7 @@
 package flush
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -103,6 +104,90 @@ func TestWhoRefusesIsReachable(t *testing.T) {
 		synctest.Wait()
 		if !f.Stats().Reachable {
 			t.Error("who refuses was heard of")
+		}
+	})
+}
+
+// An agent that answers and does not take what it is offered is neither well nor away,
+// whatever it answers, and the log says so once. The books hold what waits.
+func TestAgentThatAnswersAndDoesNotTakeIsAStateOfItsOwn(t *testing.T) {
+	for name, test := range map[string]struct {
+		answer attempt
+		logged string
+	}{
+		"429 or 5xx":                {attempt{outcome: notYet, err: errDown}, "answers and does not take payloads"},
+		"a refusal":                 {attempt{outcome: refused, err: errDown}, "rejects payloads"},
+		"no endpoint":               {attempt{outcome: notWanted, err: errDown}, "downgraded"},
+		"hanging but for its /info": {attempt{outcome: notYet, silent: true, err: errNotAsked}, "cannot be reached"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				agent := &scripted{answer: always(test.answer)}
+				f, log := startScripted(t, agent, nil)
+				synctest.Wait()
+				if s := f.Stats(); s.Agent() != AgentTakes {
+					t.Errorf("before the first payload the agent is %s", s.Agent())
+				}
+				f.Accept(someSpans(3))
+				time.Sleep(5 * time.Second)
+				synctest.Wait()
+				if s := balanced(t, f, 3); s.Agent() != AgentAnswers || s.Takes {
+					t.Errorf("the agent is %s", s.Agent())
+				}
+				agent.comesBack()
+				time.Sleep(longestPause)
+				f.Accept(someSpans(3))
+				synctest.Wait()
+				if s := balanced(t, f, 6); s.Agent() != AgentTakes || !s.Takes || s.OldestAge != 0 {
+					t.Errorf("when it takes again: %s, stats %+v", s.Agent(), s)
+				}
+				if strings.Count(log.String(), test.logged) != 1 {
+					t.Errorf("log:\n%s", log)
+				}
+			})
+		})
+	}
+}
+
+// How old the oldest payload is can be seen long before it is given up, also while it is
+// under way.
+func TestAgeOfTheOldestPayload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agent := &scripted{answer: answersAfter(7*time.Second, attempt{outcome: notYet, err: errDown})}
+		f, _ := startScripted(t, agent, nil)
+		if s := f.Stats(); s.OldestAge != 0 || s.MaxAge != DefaultRetryAge || s.QueueMaxBytes != DefaultRetryBytes {
+			t.Errorf("stats %+v", s)
+		}
+		f.Accept(someSpans(1))
+		for age := 5 * time.Second; age < DefaultRetryAge; age += 5 * time.Second {
+			time.Sleep(5 * time.Second)
+			f.Accept(someSpans(1))
+			synctest.Wait()
+			if s := f.Stats(); s.OldestAge != age {
+				t.Errorf("the oldest is %v old, want %v", s.OldestAge, age)
+			}
+		}
+	})
+}
+
+// An agent that takes every other payload has a line for the trouble and one for its end
+// every ten seconds, however many payloads there are.
+func TestLogOfAnAgentThatTakesSomePayloadsIsShort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, log := startScripted(t, &scripted{answer: func(_ context.Context, p *payload) attempt {
+			if p.sequence%2 == 0 {
+				return attempt{outcome: refused, err: errDown}
+			}
+			return attempt{}
+		}}, nil)
+		for range 60 {
+			f.Accept(origins(100))
+			time.Sleep(time.Second)
+		}
+		synctest.Wait()
+		balanced(t, f, 6000)
+		if lines := strings.Count(log.String(), "rejects payloads"); lines < 5 || lines > 6 || strings.Count(log.String(), "takes payloads again") > lines {
+			t.Errorf("log:\n%s", log)
 		}
 	})
 }

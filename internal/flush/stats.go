@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 )
 
 // Stats is one consistent look at the flusher: at any moment each span that
@@ -16,11 +17,26 @@ type Stats struct {
 
 	QueuePayloads int // that wait; those under way are not among them
 	QueueBytes    int
+	QueueMaxBytes int
+	OldestAge     time.Duration // of the payloads without an outcome; 0 where there is none
+	MaxAge        time.Duration // when one that waits is given up
 
 	Reachable bool // the agent answered the last request, for its info or with a payload
+	Takes     bool // the agent takes statistics, and took the last payload that it was offered, if any
 
 	PayloadBytes Histogram // of each payload made
 	FlushSeconds Histogram // of merging and encoding one sealed cycle
+}
+
+// Agent is how the agent does.
+func (s *Stats) Agent() AgentState {
+	switch {
+	case !s.Reachable:
+		return AgentSilent
+	case !s.Takes:
+		return AgentAnswers
+	}
+	return AgentTakes
 }
 
 // Histogram counts values at or below each bound, and above the last.

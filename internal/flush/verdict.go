@@ -16,7 +16,7 @@ func (f *Flusher) conclude(d delivery, a attempt) {
 	p := d.payload
 	f.outcomes.tried(a, f.Stats())
 	f.noticeState(a.state)
-	if f.reachability.payloadTried(!a.silent) {
+	if f.reachability.payloadTried(a) {
 		notify(f.rediscover)
 	}
 	p.tries++

@@ -68,13 +68,12 @@ var metrics = []metric{
 	gauge("apm_buffered_bytes", "Bytes of requests that are held while they are counted and forwarded.", func(s *scrape) int64 { return int64(s.apm.BufferedBytes) }),
 
 	counters("payloads_total", "Outcomes of payloads, by result.", "result", func(s *scrape) map[flush.Result]uint64 { return s.out.Payloads }),
-	gauge("retry_queue_bytes", "Bytes of payloads not delivered yet.", func(s *scrape) int { return s.out.QueueBytes }),
-	gauge("agent_reachable", "1 if the agent answered the last request, else 0.", func(s *scrape) (reachable int) {
-		if s.out.Reachable {
-			reachable = 1
-		}
-		return reachable
-	}),
+	gauge("retry_queue_bytes", "Bytes of payloads that wait for the agent.", func(s *scrape) int { return s.out.QueueBytes }),
+	gauge("retry_queue_limit_bytes", "What may wait, as --retry-bytes says.", func(s *scrape) int { return s.out.QueueMaxBytes }),
+	gauge("retry_oldest_seconds", "Age of the oldest payload without an outcome, 0 where there is none.", func(s *scrape) float64 { return s.out.OldestAge.Seconds() }),
+	gauge("retry_age_limit_seconds", "Age at which a payload that waits is given up, as --retry-age says.", func(s *scrape) float64 { return s.out.MaxAge.Seconds() }),
+	gauge("agent_reachable", "1 if the agent answered the last request, else 0.", func(s *scrape) int { return oneIf(s.out.Reachable) }),
+	gauge("agent_takes", "1 if the agent took the last payload that it was offered, or was offered none, else 0.", func(s *scrape) int { return oneIf(s.out.Takes) }),
 
 	gauge("memory_budget_bytes", "What the limits of the configuration may come to.", func(s *scrape) int64 { return s.budget }),
 	gauge("memory_limit_bytes", "What the process may use by its control groups or GOMEMLIMIT; 0 where nothing says so.", func(s *scrape) (bytes int64) {
@@ -95,6 +94,14 @@ var metrics = []metric{
 	}),
 	histogram("payload_bytes", "Sizes of encoded payloads.", func(s *scrape) flush.Histogram { return s.out.PayloadBytes }),
 	histogram("flush_seconds", "Time to merge and encode one sealed cycle.", func(s *scrape) flush.Histogram { return s.out.FlushSeconds }),
+}
+
+// oneIf is a gauge of what is so or not.
+func oneIf(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 // emitAggregated adds what was merged without a drainer.

@@ -43,7 +43,6 @@ type Limits struct {
 	Origins        int
 	Connections    int
 	APMConnections int
-	RetryBytes     int
 }
 
 // Server answers /metrics, /livez, /readyz, /status and the page at /.

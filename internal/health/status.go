@@ -94,12 +94,13 @@ type Ring struct {
 
 // Agent is the way to the agent and what it wants.
 type Agent struct {
-	URL       string   `json:"url"`
-	Reachable bool     `json:"reachable"`
-	Version   string   `json:"version"`
-	Stats     bool     `json:"stats"` // whether it takes any
-	PeerTags  []string `json:"peer_tags"`
-	SpanKinds []string `json:"span_kinds"`
+	URL       string           `json:"url"`
+	State     flush.AgentState `json:"state"`
+	Reachable bool             `json:"reachable"`
+	Version   string           `json:"version"`
+	Stats     bool             `json:"stats"` // whether it takes any
+	PeerTags  []string         `json:"peer_tags"`
+	SpanKinds []string         `json:"span_kinds"`
 }
 
 // APM is the agent's API towards tracers as they are.
@@ -129,9 +130,11 @@ func (s *Server) apm() *APM {
 
 // Retry is what waits for the agent.
 type Retry struct {
-	Payloads int `json:"payloads"`
-	Bytes    int `json:"bytes"`
-	MaxBytes int `json:"max_bytes"`
+	Payloads      int     `json:"payloads"`
+	Bytes         int     `json:"bytes"`
+	MaxBytes      int     `json:"max_bytes"`
+	OldestSeconds float64 `json:"oldest_seconds"`
+	MaxSeconds    float64 `json:"max_seconds"`
 }
 
 // Status is what /status answers.
@@ -150,10 +153,10 @@ func (s *Server) Status() Status {
 		Partitions:  l.agg.Partitions,
 		APM:         s.apm(),
 		Agent: Agent{
-			URL: s.config.AgentURL, Reachable: l.out.Reachable, Version: from.Flush.AgentVersion(),
+			URL: s.config.AgentURL, State: l.out.Agent(), Reachable: l.out.Reachable, Version: from.Flush.AgentVersion(),
 			Stats: features.Stats, PeerTags: list(features.PeerTags), SpanKinds: list(features.SpanKinds),
 		},
-		Retry:   Retry{l.out.QueuePayloads, l.out.QueueBytes, s.config.Limits.RetryBytes},
+		Retry:   Retry{l.out.QueuePayloads, l.out.QueueBytes, l.out.QueueMaxBytes, l.out.OldestAge.Seconds(), l.out.MaxAge.Seconds()},
 		Flushes: from.Flush.Flushes(), Busiest: from.Flush.Busiest(), Config: list(s.config.Settings),
 	}
 	for _, d := range l.agg.Drainers {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unicode"
@@ -225,6 +226,37 @@ const brokenWords = `(() => {
 	}
 	return [...new Set(broken)];
 })()`
+
+// TestAgentThatDoesNotTakeIsSaidFirst: while payloads wait for an agent that answers 503,
+// nothing is green, though nothing is lost; and all is well again when it takes them.
+func TestAgentThatDoesNotTakeIsSaidFirst(t *testing.T) {
+	t.Parallel()
+	var well atomic.Bool
+	address, socket := startDaemon(t, func(r *http.Request) standin.Fault {
+		if r.URL.Path == "/info" || well.Load() {
+			return standin.Fault{}
+		}
+		return standin.Fault{Kind: standin.Answer, Status: http.StatusServiceUnavailable}
+	})
+	load(t, socket, false)
+	p := newProxy(t, address)
+	b := openBrowser(t)
+	b.dress(1280, "light", "no-preference")
+	b.open(p)
+	b.await(`document.body.dataset.verdict === "waiting"`)
+	b.picture("waiting")
+	for id, want := range map[string]string{
+		"verdict": "The agent answers, and does not take payloads.", "summary": "none lost yet.",
+		"agent-state": "Answers, and does not take payloads", "agent-facts": "the oldest for",
+	} {
+		if text := ask[string](b, fmt.Sprintf(`document.getElementById(%q).textContent`, id)); !strings.Contains(text, want) {
+			t.Errorf("%s says %q, not %q", id, text, want)
+		}
+	}
+	well.Store(true)
+	b.await(`document.body.dataset.verdict === "good"`)
+	b.expectNoComplaints()
+}
 
 // TestSaysWhenItIsOutOfDate takes the daemon away and brings it back.
 func TestSaysWhenItIsOutOfDate(t *testing.T) {

@@ -17,9 +17,9 @@ export const advice = {
   unsent: {
     rejected: "The agent refused the payload; below it says why.",
     not_wanted: "The agent takes no statistics.",
-    ambiguous: "The agent took the payload and never answered. It was most likely counted.",
-    expired: "The agent was away for longer than --retry-age.",
-    queue_full: "The agent was away for longer than --retry-bytes lasts.",
+    ambiguous: "The agent was sent the payload whole and never answered. It may have been counted.",
+    expired: "The agent was away, or did not take it, for longer than --retry-age.",
+    queue_full: "The agent was away, or did not take it, for longer than --retry-bytes lasts.",
     shutdown: "The agent did not take it while we stopped. Raise --shutdown-grace.",
     unencodable: "Please report it.",
   },

@@ -1,6 +1,7 @@
 // The first thing a person looks for: is anything lost, and why.
 
 import { advice } from "./advice.js";
+import { agentState } from "./agent.js";
 import { byId, cell, figure, make, prose, rows, set, write } from "./dom.js";
 import { drawFlow } from "./flow.js";
 import { count, rate, span } from "./format.js";
@@ -16,6 +17,10 @@ function verdict(status, pace) {
   // none moves is a defect.
   if (!b.balanced && pace === 0) return ["wrong", "The books do not balance.", "No span moves, and the figures disagree. That is a defect of ours: please report it with the log."];
   if (b.received === 0) return ["empty", "Waiting for spans.", status.connections.live ? "Tracers are connected and have sent none yet." : "No tracer has connected yet."];
+  const [agent, well] = agentState(status), retry = status.retry;
+  const waiting = b.held_in_payloads === 0 ? "" : ` ${count(b.held_in_payloads)} wait for it, the oldest for ${span(retry.oldest_seconds)}; after ${span(retry.max_seconds)} they are given up.`;
+  if (lost === 0 && !well) return ["waiting", `The agent ${agent}.`, `${taken}, and none lost yet.${waiting}`];
+  if (!well) return ["lossy", `${count(lost)} spans are lost.`, `The agent ${agent}.${waiting} ${taken}; every one is accounted for, and below is why.`];
   if (lost === 0) return ["good", "Every span is accounted for.", `${taken}, and none lost.`];
   return ["lossy", `${count(lost)} spans are lost.`, `${taken}; every one is accounted for, and below is why.`];
 }

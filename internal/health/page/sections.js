@@ -1,6 +1,7 @@
 // The sections under the books, one function each. Every figure is one of
 // /status; what comes from a tracer stands in a bdi.
 
+import { agentState } from "./agent.js";
 import { byId, cell, figure, make, rows, set, write } from "./dom.js";
 import { drawAxis, drawCurve, makeCurve, usedDecades } from "./curve.js";
 import { owner } from "./partitions.js";
@@ -49,24 +50,15 @@ export function drawRings(status, since) {
     });
 }
 
-/** How the agent does: what it did with the last flush that has an outcome. */
-function agentState(status) {
-  if (!status.agent.stats) return ["Takes no statistics", "is-lost"];
-  if (!status.agent.reachable) return ["Does not answer", "is-lost"];
-  const last = status.flushes.find((f) => Object.keys(f.outcomes).length > 0);
-  if (last && !last.outcomes.accepted) return ["Answers, and does not take payloads", "is-lost"];
-  return ["Takes payloads", "is-good"];
-}
-
 export function drawAgent(status) {
   const a = status.agent, retry = status.retry;
   const state = byId("agent-state");
-  const [text, kind] = agentState(status);
-  write(state, text);
-  set(state, { class: `state ${kind}` });
+  const [text, well] = agentState(status);
+  write(state, text[0].toUpperCase() + text.slice(1));
+  set(state, { class: `state ${well ? "is-good" : "is-lost"}` });
   const facts = [
     ["Address", a.url, "agent.url"], ["Version", a.version || "not known yet", ""],
-    ["Waiting", retry.payloads === 0 ? "nothing" : `${count(retry.payloads)} payloads, ${bytes(retry.bytes)} of ${bytes(retry.max_bytes)}`, ""],
+    ["Waiting", retry.payloads === 0 ? "nothing" : `${count(retry.payloads)} payloads, ${bytes(retry.bytes)} of ${bytes(retry.max_bytes)}, the oldest for ${span(retry.oldest_seconds)} of ${span(retry.max_seconds)}`, ""],
     ["Kinds", a.span_kinds.join(", ") || "none", ""],
     ["Peer tags", `${a.peer_tags.length} wanted`, ""],
     ["Next flush", `every ${span(status.cycle.interval_seconds)}, in about ${span(Math.max(0, status.cycle.interval_seconds - (Date.parse(status.at) - Date.parse(status.cycle.last_seal)) / 1000))}`, ""],
