@@ -32,6 +32,7 @@ type conn struct {
 	container string
 	header    headerLimit // the goroutine that reads uses it
 	idleSince time.Time   // zero while a request is under way
+	receipt   receipt
 }
 
 // add admits a connection, in the place of an idle one if need be.
@@ -77,6 +78,9 @@ func (l *connLimiter) connState(netConn net.Conn, state http.ConnState) {
 	if !ok {
 		return
 	}
+	if state == http.StateIdle {
+		c.receipt.idle()
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch state {
@@ -102,6 +106,7 @@ func (c *conn) Close() error {
 		l.markIdle(c)
 	}
 	l.mu.Unlock()
+	c.receipt.closed()
 	return c.Conn.Close()
 }
 
@@ -164,6 +169,9 @@ func (h *headerLimit) count(b []byte) bool {
 // Read reads from the tracer.
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
+	if err != nil {
+		c.receipt.failed(err)
+	}
 	if !c.header.done.Load() && !c.header.count(p[:n]) {
 		return 0, errManyLines
 	}

@@ -46,24 +46,37 @@ func (j *job) count() (result Result) {
 		s.log.write(slog.LevelWarn, "traces are left to the agent to count", "error", err, "format", j.format.String())
 		return ResultUnread
 	}
-	sum := s.refusals.sum(j.body.buf)
-	counted := func() { j.sum = sum } // from there on it is marked, whatever goes wrong
-	before := s.refusals.take(sum)
-	if before {
-		counted()
-	} else if reason, ok := s.publishers.publish(counted, c, c.Origin(originOf(j.header)), time.Now()); !ok {
-		if reason == admit.DropNotWanted {
-			return ResultNotWanted
-		}
-		return ResultNoRoom
+	before, result := j.publish(c)
+	if j.sum == 0 {
+		return result
 	}
 	if s.config.DropUnsampled && s.dropsP0s.Load() {
 		j.dropUnsampled(c, before)
 	}
+	return result
+}
+
+// publish publishes what was counted, unless it was before. From there on the request is
+// marked, whatever goes wrong.
+func (j *job) publish(c *traces.Counter) (before bool, result Result) {
+	s, sum := j.server, j.server.counted.sum(j.body.buf)
+	result = ResultCountedBefore
+	before = s.counted.once(sum, func(counted func()) {
+		result = ResultCounted
+		commit := func() { counted(); j.sum = sum }
+		reason, ok := s.publishers.publish(commit, c, c.Origin(originOf(j.header)), time.Now())
+		switch {
+		case ok:
+		case reason == admit.DropNotWanted:
+			result = ResultNotWanted
+		default:
+			result = ResultNoRoom
+		}
+	})
 	if before {
-		return ResultCountedBefore
+		j.sum = sum
 	}
-	return ResultCounted
+	return before, result
 }
 
 // dropUnsampled cuts the body and tells the agent how much was cut, on top of what

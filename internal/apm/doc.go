@@ -17,7 +17,8 @@
 // A request is counted whole or not at all, because only a whole request can be marked.
 // What can't be read, or holds what only the agent can judge, or finds no room, goes on to
 // the agent without a mark, and the agent counts it; the books say left_to_agent. A body
-// that was counted and that the agent refused is recognised when its tracer sends it again.
+// that was counted is recognised when its tracer sends it again, until the tracer is known
+// to have the answer: countedBodies remembers it, and a connection's receipt finds out.
 // So nothing is lost here, and nothing is counted twice. A panic while counting costs that
 // request its count, and its body is forwarded all the same.
 //
@@ -25,11 +26,12 @@
 //
 // The goroutine of a request does all of its work; counting happens on the transport's
 // goroutine, which that one waits for. Counting waits for no ring and no network, only for
-// one of the Counters. One lock guards the publishers, one the Payload of statistics.
+// one of the Counters. One lock guards the publishers, one the Payload of statistics,
+// one the bodies that were counted; that one is held while a body is published.
 //
 // # Bounds
 //
 // Connections, in all and of a process; a header's bytes and lines; the bytes of one body
-// and of all; the counters and what each may hold; the publishers; the requests that wait
-// for an agent that is away. Config.Memory adds them up.
+// and of all; the counters and what each may hold; the publishers; the bodies that are
+// remembered; the requests that wait for an agent that is away. Config.Memory adds them up.
 package apm

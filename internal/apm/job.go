@@ -21,6 +21,8 @@ type job struct {
 	decided bool        // whether it is counted
 	result  Result
 	sum     uint64 // of a body that is counted, 0 until then
+	// accepted says that the agent took it.
+	accepted bool
 }
 
 // serveTraces counts a request and hands it on.
@@ -39,22 +41,23 @@ func (s *Server) serveTraces(format traces.Format, w http.ResponseWriter, r *htt
 	j.forward(w, r)
 }
 
-// forward hands on a request whose body is held until the agent has answered. An answer
-// that breaks off is as good as none: its tracer may try again.
+// forward hands on a request whose body is held until the agent has answered. A refusal, or
+// an answer that breaks off, is as good as none: its tracer may try again.
 func (j *job) forward(w http.ResponseWriter, r *http.Request) {
+	s := j.server
 	j.done = sync.OnceFunc(j.body.release)
 	answered := false
 	defer func() {
 		j.done()
-		if !answered {
-			j.refused()
+		if j.sum != 0 {
+			s.awaitReceipt(r, j.sum, answered && j.accepted)
 		}
 	}()
 	r.Body, r.ContentLength, r.TransferEncoding, r.Trailer = http.NoBody, int64(len(j.body.buf)), nil, nil
-	if j.server.config.DropUnsampled && !j.decided {
+	if s.config.DropUnsampled && !j.decided {
 		r.ContentLength = -1 // how much is dropped is known when the header is written
 	}
-	j.server.proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), jobKey{}, j)))
+	s.proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), jobKey{}, j)))
 	answered = true
 }
 
@@ -66,12 +69,14 @@ func (j *job) newBody() (io.ReadCloser, error) {
 	return j.body.newReader(), nil
 }
 
-// refused notes that the agent did not accept the body. Its tracer may send it again.
-func (j *job) refused() {
-	if j.sum != 0 {
-		j.server.refusals.add(j.sum)
-		j.sum = 0
+// awaitReceipt ends a request whose body was counted. Where an answer was written, its
+// connection finds out whether the tracer has it.
+func (s *Server) awaitReceipt(r *http.Request, sum uint64, isAnswered bool) {
+	if c := connOf(r.Context()); c != nil && isAnswered {
+		c.receipt.await(sum)
+		return
 	}
+	s.counted.close(sum, false)
 }
 
 // passes says which requests stream through without a look at their bodies.

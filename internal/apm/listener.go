@@ -15,6 +15,7 @@ import (
 type listener struct {
 	net.Listener
 	limiter *connLimiter
+	bodies  *countedBodies
 	allow   []uint32 // user ids; none: everybody's
 }
 
@@ -25,7 +26,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := &conn{Conn: accepted, limiter: l.limiter}
+		c := &conn{Conn: accepted, limiter: l.limiter, receipt: receipt{bodies: l.bodies}}
 		switch {
 		case !c.identify(l.allow):
 			accepted.Close()

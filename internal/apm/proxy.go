@@ -43,9 +43,7 @@ func (s *Server) newProxy() *httputil.ReverseProxy {
 			limitRest(answer.Request)
 			if j, ok := answer.Request.Context().Value(jobKey{}).(*job); ok {
 				j.done()
-				if answer.StatusCode >= http.StatusMultipleChoices {
-					j.refused()
-				}
+				j.accepted = answer.StatusCode/100 == 2
 			}
 			return nil
 		},
@@ -53,9 +51,6 @@ func (s *Server) newProxy() *httputil.ReverseProxy {
 		ErrorLog:      log.New(io.Discard, "", 0), // ErrorHandler logs
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			limitRest(r)
-			if j, ok := r.Context().Value(jobKey{}).(*job); ok {
-				j.refused()
-			}
 			s.counters.failed.Add(1)
 			s.log.write(slog.LevelWarn, "the agent did not answer a tracer's request", "error", err)
 			w.WriteHeader(http.StatusBadGateway)

@@ -12,7 +12,7 @@ type Result uint8
 
 const (
 	ResultCounted       Result = iota // and forwarded with the mark
-	ResultCountedBefore               // and forwarded with the mark: the agent refused it, and its tracer tries again
+	ResultCountedBefore               // and forwarded with the mark: its tracer has no answer to it yet, and tries again
 	ResultByTracer                    // its tracer computes its statistics itself
 	ResultUnread                      // left to the agent: not read, or only the agent can judge it
 	ResultNoRoom                      // left: a ring has no room, or the daemon stops
@@ -37,22 +37,23 @@ func (r Result) String() string { return resultNames[r] }
 type StatsResult uint8
 
 const (
-	StatsMerged     StatsResult = iota // into our own; the agent gets them with those
-	StatsUnfit                         // forwarded: what can't be added up exactly, such as half a span
-	StatsMapping                       // forwarded: sketches of a mapping that the agent does not know, or of one too many
-	StatsOtherTime                     // forwarded: of no bucket of ours, and not just sent either
-	StatsUnread                        // forwarded: the agent says what is wrong with it
-	StatsNoRoom                        // forwarded: too many origins, groups or bins, or the daemon stops
-	StatsTooLarge                      // forwarded: over --apm-max-body, or no buffer is free
-	StatsNotWanted                     // forwarded: the agent takes no statistics
-	StatsIncomplete                    // its tracer did not send all of it
-	StatsBug                           // forwarded: a defect of ours, contained
+	StatsMerged       StatsResult = iota // into our own; the agent gets them with those
+	StatsMergedBefore                    // the same: its tracer did not get our answer, and tries again
+	StatsUnfit                           // forwarded: what can't be added up exactly, such as half a span
+	StatsMapping                         // forwarded: sketches of a mapping that the agent does not know, or of one too many
+	StatsOtherTime                       // forwarded: of no bucket of ours, and not just sent either
+	StatsUnread                          // forwarded: the agent says what is wrong with it
+	StatsNoRoom                          // forwarded: too many origins, groups or bins, or the daemon stops
+	StatsTooLarge                        // forwarded: over --apm-max-body, or no buffer is free
+	StatsNotWanted                       // forwarded: the agent takes no statistics
+	StatsIncomplete                      // its tracer did not send all of it
+	StatsBug                             // forwarded: a defect of ours, contained
 
 	statsResults = int(StatsBug) + 1
 )
 
 var statsResultNames = [statsResults]string{
-	"merged", "unfit", "mapping", "other_time", "unread", "no_room", "too_large", "not_wanted", "incomplete", "bug",
+	"merged", "merged_before", "unfit", "mapping", "other_time", "unread", "no_room", "too_large", "not_wanted", "incomplete", "bug",
 }
 
 // counters are added to once a request.

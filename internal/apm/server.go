@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"io"
 	"log"
 	"net"
@@ -28,7 +27,7 @@ type Server struct {
 	limiter    connLimiter
 	bodies     bodyPool
 	publishers publishers
-	refusals   refusals
+	counted    *countedBodies
 	counting   chan *traces.Counter
 	policy     atomic.Pointer[traces.Policy]
 	dropsP0s   atomic.Bool
@@ -60,7 +59,7 @@ func New(config Config) (*Server, error) {
 		publishers: publishers{admit: config.Admit, max: config.publishers(), byOrigin: map[span.Origin]*publisher{}},
 		merging:    merging{payload: &clientstats.Payload{}},
 		stopping:   make(chan struct{}),
-		refusals:   refusals{seed: maphash.MakeSeed()},
+		counted:    newCountedBodies(),
 		counting:   make(chan *traces.Counter, config.Counters),
 	}
 	for range cap(s.counting) {
@@ -101,7 +100,7 @@ func (s *Server) listen() error {
 }
 
 func (s *Server) addListener(from net.Listener, release func() error) {
-	s.listeners = append(s.listeners, &listener{from, &s.limiter, s.config.AllowUIDs})
+	s.listeners = append(s.listeners, &listener{from, &s.limiter, s.counted, s.config.AllowUIDs})
 	s.release = append(s.release, release)
 }
 
@@ -124,6 +123,7 @@ var formats = map[string]traces.Format{
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if c := connOf(r.Context()); c != nil {
 		c.header.done.Store(true) // also where it came together with the request before
+		c.receipt.nextRequest()
 	}
 	if r.ProtoMajor != 1 { // the beginning of another protocol, which the agent speaks neither
 		w.Header().Set("Connection", "close")

@@ -33,9 +33,10 @@ type request struct {
 // fakeAgent takes everything and remembers it.
 type fakeAgent struct {
 	*http.Server
-	socket string
-	info   string
-	answer func(w http.ResponseWriter, r *http.Request)
+	listener net.Listener
+	socket   string
+	info     string
+	answer   func(w http.ResponseWriter, r *http.Request)
 
 	mu       sync.Mutex
 	requests []request
@@ -56,9 +57,15 @@ func (a *fakeAgent) listen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	a.listener = listener
 	done := make(chan struct{})
 	go func() { defer close(done); _ = a.Serve(listener) }()
 	t.Cleanup(func() { a.Close(); <-done })
+}
+
+// Close ends it, also where it has not begun to serve: nobody connects any more.
+func (a *fakeAgent) Close() error {
+	return errors.Join(a.listener.Close(), a.Server.Close())
 }
 
 func (a *fakeAgent) serve(w http.ResponseWriter, r *http.Request) {
@@ -396,8 +403,9 @@ func TestAgentAwayForAMoment(t *testing.T) {
 	}
 	answered := make(chan int)
 	for range 2 {
+		another := trace()
 		go func() {
-			resp, _ := p.send("/v0.4/traces", body)
+			resp, _ := p.send("/v0.4/traces", another)
 			answered <- resp.StatusCode
 		}()
 	}
@@ -410,7 +418,7 @@ func TestAgentAwayForAMoment(t *testing.T) {
 	}
 	p.await("counted", 3)
 	for _, r := range agent.of("/v0.4/traces") {
-		if r.header.Get(mark) != "true" || !bytes.Equal(r.body, body) {
+		if r.header.Get(mark) != "true" || len(r.body) != len(body) {
 			t.Errorf("forwarded %d bytes with %v", len(r.body), r.header)
 		}
 	}

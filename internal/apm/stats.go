@@ -30,20 +30,21 @@ func (s *Server) serveStats(w http.ResponseWriter, r *http.Request) {
 	if held == nil {
 		return
 	}
-	result, taken := s.merge(r, held.buf)
+	result, sum := s.merge(r, held.buf)
 	s.counters.stats[result].Add(1)
-	if taken {
+	if sum != 0 {
 		held.release()
 		s.agentState.Load().write(w.Header())
+		s.awaitReceipt(r, sum, true)
 		return
 	}
 	j := &job{server: s, body: held, decided: true}
 	j.forward(w, r)
 }
 
-// merge adds what is in the body, all or nothing, and says whether it began to: then
-// the agent must not get it, whatever went wrong.
-func (s *Server) merge(r *http.Request, body []byte) (result StatsResult, taken bool) {
+// merge adds what is in the body, all or nothing, unless it did before. If it began to, it
+// returns the body's sum: then the agent must not get it, whatever went wrong.
+func (s *Server) merge(r *http.Request, body []byte) (result StatsResult, sum uint64) {
 	defer func() {
 		if p := recover(); p != nil {
 			result = StatsBug
@@ -51,7 +52,7 @@ func (s *Server) merge(r *http.Request, body []byte) (result StatsResult, taken 
 		}
 	}()
 	if r.Header.Get(headerEncoding) != "" {
-		return StatsUnread, false // the agent does not know of any either
+		return StatsUnread, 0 // the agent does not know of any either
 	}
 	s.identify(r, r.Header)
 	m := &s.merging
@@ -62,10 +63,16 @@ func (s *Server) merge(r *http.Request, body []byte) (result StatsResult, taken 
 	said := originOf(r.Header)
 	said.ProcessTags, said.ObfuscationVersion = "", r.Header.Get(headerObfuscation)
 	err := p.Read(body, said)
-	if err == nil {
-		err = s.publishers.merge(func() { taken = true }, p, time.Now())
+	if err != nil {
+		return mergeResult(err), 0
 	}
-	return mergeResult(err), taken
+	own := s.counted.sum(body)
+	if s.counted.once(own, func(counted func()) {
+		err = s.publishers.merge(func() { counted(); sum = own }, p, time.Now())
+	}) {
+		return StatsMergedBefore, own
+	}
+	return mergeResult(err), sum
 }
 
 // mergeResult is what became of a body by the error that reading or merging it gave.

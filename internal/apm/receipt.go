@@ -1,0 +1,78 @@
+package apm
+
+import (
+	"errors"
+	"io"
+	"os"
+	"sync"
+)
+
+// receipt finds out whether a connection's tracer has received the last answer. That the
+// answer was written does not say so: a tracer whose time is over leaves with the answer
+// unread in its socket. What says so is its next request, since a tracer that did not get
+// an answer sends nothing more on that connection; or its leaving with nothing unread: if
+// there is, the kernel reports a reset and not an end.
+//
+// The goroutine of the connection uses it, and while a request is under way also the one
+// that watches for the tracer's leaving; whoever closes the connection may be a third.
+type receipt struct {
+	bodies *countedBodies
+
+	mu     sync.Mutex
+	sum    uint64 // of the counted body whose answer was written, 0 for none
+	isIdle bool   // the answer was written to its end
+	isOver bool   // the tracer left before that, or the connection is closed
+}
+
+// await takes over an open body whose answer was written.
+func (r *receipt) await(sum uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.isOver {
+		r.bodies.close(sum, false)
+		return
+	}
+	r.sum = sum
+}
+
+// idle notes that nothing is left to be written.
+func (r *receipt) idle() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.isIdle = true
+}
+
+// nextRequest notes that the tracer sends another one.
+func (r *receipt) nextRequest() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.isIdle = false
+	r.resolve(true)
+}
+
+// failed notes with what reading from the tracer failed.
+func (r *receipt) failed(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.isIdle && !r.isOver && errors.Is(err, io.EOF) {
+		r.resolve(true)
+	}
+	// A watch is ended by a deadline.
+	r.isOver = r.isOver || !errors.Is(err, os.ErrDeadlineExceeded)
+}
+
+// closed notes that nothing more will be known.
+func (r *receipt) closed() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.isOver = true
+	r.resolve(false)
+}
+
+// resolve closes the body, if there is one.
+func (r *receipt) resolve(hasAnswer bool) {
+	if r.sum != 0 {
+		r.bodies.close(r.sum, hasAnswer)
+		r.sum = 0
+	}
+}
