@@ -97,7 +97,7 @@ func (p *Pool) DropSpares() {
 	p.spare, p.spared = nil, 0
 }
 
-// charge counts so many bytes more as held, if there is pool. Spares give way.
+// charge counts so many bytes more as held, if there is room. Spares give way.
 func (p *Pool) charge(size int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
