@@ -134,9 +134,9 @@ func TestRetryAfterHoldsWhileOthersArrive(t *testing.T) {
 		agent := &scripted{}
 		agent.answers(func(ctx context.Context, p *payload) attempt {
 			if p.sequence == 0 && p.tries == 0 {
-				return attempt{outcome: notYet, err: errDown, after: 45 * time.Second}
+				return answersAfter(time.Second, attempt{outcome: notYet, err: errDown, after: 45 * time.Second})(ctx, p)
 			}
-			return answersAfter(time.Second, attempt{})(ctx, p)
+			return answersAfter(2*time.Second, attempt{})(ctx, p) // all have begun by the first answer
 		})
 		f, _ := startScripted(t, agent, nil)
 		f.Accept(origins(2 * maxDeliveries))
