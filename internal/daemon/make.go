@@ -71,8 +71,12 @@ func (d *Daemon) makeRest(config Config) (err error) {
 // makeHealth makes what shows the rest, and finds out how the daemon before this one
 // ended.
 func (d *Daemon) makeHealth(config Config) (err error) {
-	if d.running, d.died, err = socket.MarkRunning(config.Ingest.Socket.Path); err != nil {
+	if d.running, err = socket.MarkRunning(config.Ingest.Socket.Path); err != nil {
 		return err
+	}
+	var unknown error
+	if d.died, unknown = socket.RemoveDead(config.Ingest.Socket.Path); unknown != nil {
+		config.Log.Warn("of a daemon before this one nobody can tell whether it ended without its books", "error", unknown)
 	}
 	if d.died > 0 {
 		config.Log.Warn("the daemon before this one ended without its books: what it held is lost, and counted by nobody; look for a SIGKILL, for want of memory or after the grace", "daemons", d.died)

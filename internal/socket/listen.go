@@ -104,7 +104,7 @@ func lockFor(path string) (*os.File, error) {
 	name := path + ".lock"
 	fd, err := unix.Open(name, unix.O_CREAT|unix.O_RDWR|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("open lock %s: %w; check that the directory may be written", name, err)
+		return nil, fmt.Errorf("open lock %s: %w; check that the directory may be written, and that this file is not another user's", name, err)
 	}
 	file := os.NewFile(uintptr(fd), name)
 	if err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); err != nil {

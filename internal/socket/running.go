@@ -17,35 +17,39 @@ import (
 // and one that somebody locks is of a daemon that still delivers what it took.
 type Running struct{ file *os.File }
 
-// MarkRunning makes the file of this daemon, and removes those of daemons that died,
-// which it counts.
-func MarkRunning(path string) (r *Running, died int, err error) {
-	prefix := path + ".running-"
-	died, err = removeDead(prefix)
+// MarkRunning makes the file of this daemon.
+func MarkRunning(path string) (*Running, error) {
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(runningPrefix(path))+"*")
 	if err != nil {
-		return nil, died, err
-	}
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(prefix)+"*")
-	if err != nil {
-		return nil, died, fmt.Errorf("make running file: %w; check that the directory of --socket may be written", err)
+		return nil, fmt.Errorf("make running file: %w; check that the directory of --socket may be written", err)
 	}
 	if err := tryLock(file); err != nil {
-		return nil, died, errors.Join(fmt.Errorf("lock running file: %w", err), os.Remove(file.Name()), file.Close())
+		return nil, errors.Join(fmt.Errorf("lock running file: %w", err), os.Remove(file.Name()), file.Close())
 	}
-	return &Running{file}, died, nil
+	return &Running{file}, nil
 }
 
-// Done says that the books were delivered.
+func runningPrefix(path string) string { return path + ".running-" }
+
+// Done says that the books were delivered. Where the file is gone, with its directory
+// perhaps, no daemon can take this one for one that died.
 func (r *Running) Done() error {
-	return errors.Join(os.Remove(r.file.Name()), r.file.Close())
+	removed := os.Remove(r.file.Name())
+	if errors.Is(removed, fs.ErrNotExist) {
+		removed = nil
+	}
+	return errors.Join(removed, r.file.Close())
 }
 
 func tryLock(file *os.File) error {
 	return unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 }
 
-// removeDead removes the files that no daemon locks.
-func removeDead(prefix string) (died int, err error) {
+// RemoveDead removes the running files of daemons that died, and counts them. One that
+// can't be looked at, such as another user's, is left and is no reason not to run: the
+// error says of which nobody knows how its daemon ended.
+func RemoveDead(path string) (died int, err error) {
+	prefix := runningPrefix(path)
 	entries, err := os.ReadDir(filepath.Dir(prefix))
 	if err != nil {
 		return 0, fmt.Errorf("look for running files: %w", err)
@@ -55,15 +59,13 @@ func removeDead(prefix string) (died int, err error) {
 		if !strings.HasPrefix(name, prefix) || !entry.Type().IsRegular() {
 			continue
 		}
-		dead, err := removeIfDead(name)
-		if err != nil {
-			return died, err
-		}
+		dead, bad := removeIfDead(name)
 		if dead {
 			died++
 		}
+		err = errors.Join(err, bad)
 	}
-	return died, nil
+	return died, err
 }
 
 func removeIfDead(name string) (dead bool, err error) {

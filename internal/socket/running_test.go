@@ -3,15 +3,23 @@ package socket
 import (
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // mark makes the running file of a daemon.
 func mark(t *testing.T, path string, wantDied int) *Running {
 	t.Helper()
-	r, died, err := MarkRunning(path)
+	r, err := MarkRunning(path)
 	if err != nil {
 		t.Fatal(err)
+	}
+	died, err := RemoveDead(path)
+	if err != nil {
+		t.Error(err)
 	}
 	if died != wantDied {
 		t.Errorf("%d daemons died, want %d", died, wantDied)
@@ -56,6 +64,72 @@ func TestAnotherSocketsFilesAreLeftAlone(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := os.Stat(other.file.Name()); err != nil {
+		t.Error(err)
+	}
+}
+
+// What stands beside the socket and is no file of ours, or another user's, is left alone,
+// and keeps no daemon from running; what can't be looked at is named.
+func TestAnotherUsersFileKeepsNoDaemonFromRunning(t *testing.T) {
+	dir, err := os.MkdirTemp("", "so")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "s")
+	prefix := runningPrefix(path)
+	unreadable := prefix + "other"
+	for _, err := range []error{
+		os.WriteFile(unreadable, nil, 0o000), os.Mkdir(prefix+"directory", 0o700),
+		unix.Mkfifo(prefix+"fifo", 0o600), os.Symlink("/dev/null", prefix+"link"),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	mark(t, filepath.Join(dir, "dead"), 0).file.Close()
+	died, unknown := removeDeadAsAnybody(t, path)
+	if died != 0 || unknown == nil || strings.Count(unknown.Error(), prefix) != 1 || !strings.Contains(unknown.Error(), unreadable) {
+		t.Errorf("%d died, and unknown is %v, want only %s", died, unknown, unreadable)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 5 {
+		t.Errorf("%v is left: %v", left, err)
+	}
+}
+
+// removeDeadAsAnybody looks for the dead as a user who may not read every file.
+func removeDeadAsAnybody(t *testing.T, path string) (died int, unknown error) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if os.Geteuid() == 0 {
+			runtime.LockOSThread() // and its thread ends with the goroutine
+			const nobody = 65534
+			if err := unix.Setfsuid(nobody); err != nil {
+				t.Error(err)
+			}
+		}
+		died, unknown = RemoveDead(path)
+	}()
+	<-done
+	return died, unknown
+}
+
+// A daemon whose directory was removed has left nothing that could be taken for a death.
+func TestADirectoryThatIsGoneLeavesNoDeath(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r := mark(t, filepath.Join(dir, "s"), 0)
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Done(); err != nil {
 		t.Error(err)
 	}
 }
