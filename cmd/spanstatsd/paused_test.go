@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
@@ -62,4 +65,40 @@ func helloAndSpans(service string, n int) []byte {
 	}
 	wire.EndSpans(frames, start, n)
 	return frames
+}
+
+// TestShortProcessesAtAStopAreCounted: processes connect, write and leave all the time, and
+// the daemon is told to stop at some moment. Whoever could connect and write was counted.
+func TestShortProcessesAtAStopAreCounted(t *testing.T) {
+	const each = 20
+	dir := sockets(t)
+	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
+	socket := filepath.Join(dir, "s")
+	daemon := daemonProcess(t, agent.URL(), socket)
+	var handedOver atomic.Uint64
+	var running sync.WaitGroup
+	for i := range 8 {
+		running.Go(func() {
+			for {
+				conn, err := net.Dial("unix", socket)
+				if err != nil {
+					return // the daemon stops
+				}
+				if _, err := conn.Write(helloAndSpans(fmt.Sprint("short ", i), each)); err == nil {
+					handedOver.Add(each)
+				}
+				conn.Close()
+			}
+		})
+	}
+	eventually.True(t, "they have come and gone", func() bool { return handedOver.Load() > 1000*each })
+	if err := daemon.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	code, log := daemon.exit()
+	running.Wait()
+	last, want := log[len(log)-1], float64(handedOver.Load())
+	if code != 0 || last["received"] != want || last["balanced"] != true {
+		t.Errorf("exit code %d; of %.0f spans: %v", code, want, last)
+	}
 }
