@@ -25,12 +25,12 @@ func (p *Publisher) Publish(body []byte) error {
 	entry := p.shared.books.begin(spans, DropBug)
 	defer entry.end()
 	defer p.finish(p.shared.config.MaxBatch)
-	p.received.Store(p.received.Load() + spans)
 	reason := DropBatchTooLarge
 	for again := walker.Len() <= p.shared.config.MaxBatch; again; p.isRetry = again {
 		reason, err = p.try(walker, &entry)
 		reason, again = p.waitForRoom(reason)
 	}
+	p.received.Store(p.received.Load() + spans) // now that it has joined their cycle, see Settled
 	if reason != admitted {
 		entry.reason = reason
 		p.dropped.Store(p.dropped.Load() + spans)
@@ -155,6 +155,9 @@ func (p *Publisher) reserve(walker wire.SpansWalker) (Drop, error) {
 // interval, its origin is admitted and its key table swept. It reports false where the
 // interval has no room for the origin, and the agent can count the spans with its name.
 func (p *Publisher) join(cycle *aggregate.Cycle) bool {
+	if number := cycle.Number(); p.settling.cycle != number+1 {
+		p.settling.join(number, p.received.Load())
+	}
 	if p.interval == cycle.Interval()+1 {
 		return true
 	}

@@ -34,6 +34,7 @@ type Publisher struct {
 	uncached resolved // what a key is that has no place in the table
 
 	doorkeeper doorkeeper
+	settling   settling
 
 	misses  misses
 	isRetry bool // the batch was resolved before, and its misses counted
@@ -88,6 +89,14 @@ func (p *Publisher) Origin() *span.Origin { return &p.origin }
 
 // Received is how many spans it was given. Any goroutine may ask.
 func (p *Publisher) Received() uint64 { return p.received.Load() }
+
+// Settled is how many of the spans that it was given have had their outcome, be it that
+// they were dropped, where all cycles before that one have had theirs. Any goroutine may
+// ask.
+func (p *Publisher) Settled(through uint64) uint64 {
+	given := p.received.Load() // first: by now it has joined the cycles of all of them
+	return p.settling.through(through, given)
+}
 
 // Dropped is how many of them were not admitted. Any goroutine may ask.
 func (p *Publisher) Dropped() uint64 { return p.dropped.Load() }

@@ -20,6 +20,7 @@ type Aggregator struct {
 	balancer  *routing.Balancer
 	drainers  []*drainer
 	sealer    sealer
+	outcomes  outcomes
 	sketches  *sketch.Memory
 	sealed    uatomic.Uint64
 	merged    atomic.Uint64 // spans of groups
@@ -32,7 +33,7 @@ func New(config Config) (*Aggregator, error) {
 	if err := config.Check(); err != nil {
 		return nil, err
 	}
-	a := &Aggregator{config: config, lastSeal: uatomic.NewTime(time.Time{}), sketches: sketch.NewMemory(config.SketchBytes)}
+	a := &Aggregator{config: config, lastSeal: uatomic.NewTime(time.Time{}), outcomes: newOutcomes(), sketches: sketch.NewMemory(config.SketchBytes)}
 	a.balancer = routing.NewBalancer(routing.Config{
 		Drainers: config.Drainers, Partitions: config.Partitions, Interval: config.RebalanceInterval,
 	})

@@ -6,8 +6,9 @@ import "context"
 // that asked for a report learns of the outcome without anything downstream
 // knowing the tracer.
 type Delivery struct {
-	done chan struct{}
-	err  error
+	done    chan struct{}
+	err     error
+	settled func() // is told when the promise is kept; nil for nobody
 }
 
 // NewDelivery returns a promise that is not kept yet.
@@ -18,6 +19,9 @@ func NewDelivery() *Delivery { return &Delivery{done: make(chan struct{})} }
 func (d *Delivery) Resolve(err error) {
 	d.err = err
 	close(d.done)
+	if d.settled != nil {
+		d.settled()
+	}
 }
 
 // Wait returns the outcome, or the context's error if that ends first.

@@ -108,6 +108,7 @@ func (s *sealer) seal(number uint64, report *report) {
 	origins, keys := c.registry.Contents()
 	sealed := NewSealed(number, c.started, time.Now(), c.width, origins, keys, c.tables...)
 	sealed.merged, sealed.release = c.merged, c.release
+	sealed.Delivery.settled = func() { a.outcomes.add(number) }
 	for _, table := range c.tables {
 		table.held.Store(0) // from here on the receiver's books hold them
 	}
