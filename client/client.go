@@ -38,7 +38,8 @@ type Client struct {
 	daemon         atomic.Pointer[string] // what it calls itself, nil while it is away
 	connects       atomic.Uint64
 	sent           atomic.Uint64
-	lost           losses // after they were accepted
+	unconfirmed    atomic.Uint64 // of them, handed over to daemons that died
+	lost           losses        // after they were accepted
 }
 
 // Open returns a client, which connects in the background and goes on trying

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/wire"
@@ -16,6 +17,10 @@ import (
 
 // handshakeLimit bounds the time from connecting to the daemon's welcome.
 const handshakeLimit = 5 * time.Second
+
+// byeLimit bounds the time that a daemon has to say bye once it takes nothing any more.
+// Whoever is still there then has not died.
+const byeLimit = 5 * time.Second
 
 // longAgo, as a deadline, ends every read and write that is under way.
 var longAgo = time.Unix(1, 0)
@@ -30,6 +35,10 @@ type connection struct {
 
 	gone   chan struct{} // closed by the reader when nothing comes any more
 	ending error         // why, set before gone
+
+	isSettling bool          // the daemon says what has become of the spans
+	handed     uint64        // spans that the socket took, the sender's
+	settled    atomic.Uint64 // of them, those that have had their outcome, as far as the daemon has said
 
 	mu      sync.Mutex
 	flushes map[uint64]*flush // asked and not answered
@@ -63,14 +72,14 @@ func dial(c *Client) (*connection, error) {
 		conn.Close()
 		return nil, fmt.Errorf("greet daemon: %w", err)
 	}
-	l.daemon = welcome.Daemon
+	l.daemon, l.isSettling = welcome.Daemon, welcome.Settled
 	c.setFeatures(welcome.Features)
 	return l, nil
 }
 
 // greet sends hello and reads the answer.
 func (l *connection) greet(c *Client) (wire.Welcome, error) {
-	hello := wire.Hello{Version: wire.Version, Client: c.config.Name, Origin: c.config.Origin}
+	hello := wire.Hello{Version: wire.Version, Client: c.config.Name, Origin: c.config.Origin, Settled: true}
 	if _, err := l.conn.Write(wire.AppendHello(nil, &hello)); err != nil {
 		return wire.Welcome{}, fmt.Errorf("write hello: %w", err)
 	}
@@ -124,6 +133,7 @@ func (l *connection) ask(f *flush) error {
 			delete(l.flushes, id) // its caller has left
 		}
 	}
+	f.handed = l.handed
 	l.flushes[id] = f
 	l.mu.Unlock()
 	if _, err := l.conn.Write(wire.AppendFlush(nil, &wire.Flush{ID: id})); err != nil {

@@ -23,6 +23,7 @@ type fakeDaemon struct {
 
 	mu       sync.Mutex
 	features wire.Features
+	settles  bool
 	answer   func(id uint64) *wire.Flush    // nil: no answer
 	greeting func(c *net.UnixConn) bool     // false: this was all that the daemon has to say
 	onFrame  func(c *fakeConn, t wire.Type) // after a frame was counted
@@ -181,7 +182,7 @@ func (d *fakeDaemon) take(c *fakeConn, t wire.Type, body []byte) error {
 		}
 		c.Write(wire.AppendWelcome(nil, &wire.Welcome{
 			Version: wire.Version, Daemon: "fake 1", MaxFrame: wire.MinMaxFrame, MaxBatch: wire.MinMaxBatch,
-			MaxKeys: 1024, Features: d.features,
+			MaxKeys: 1024, Features: d.features, Settled: d.settles && m.Settled,
 		}))
 		return nil
 	case wire.TypeDefine:
@@ -288,7 +289,14 @@ func (d *fakeDaemon) setFeatures(f wire.Features) {
 	d.mu.Lock()
 	d.features = f
 	d.mu.Unlock()
-	d.each(func(c *fakeConn) { c.Write(wire.AppendFeatures(nil, &f)) })
+	d.each(func(c *fakeConn) { c.Write(wire.AppendFeatures(nil, &wire.Announcement{Features: f})) })
+}
+
+// settle says that so many spans of each connection have had their outcome.
+func (d *fakeDaemon) settle(spans uint64) {
+	d.each(func(c *fakeConn) {
+		c.Write(wire.AppendFeatures(nil, &wire.Announcement{Features: wire.Features{Stats: true}, Settled: spans}))
+	})
 }
 
 // see runs look under the daemon's lock.

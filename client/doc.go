@@ -60,8 +60,11 @@
 // it is sent again on the next one. A daemon that is stopped in order counts all
 // that was handed over: it says bye, closes its reading side, which fails every
 // later write at an exact byte, and reads what came before that to its end. A
-// daemon that is killed takes with it what its socket still held; no
-// acknowledgement guards against that, and Sent counts those spans.
+// daemon that is killed takes with it what it held and what its socket still held.
+// Sent counts those spans, and Unconfirmed says how many they are at most: a daemon
+// tells each connection how many of its spans have had their outcome, so what was
+// handed over beyond that to one that ended without a bye may be lost. A count is
+// all that is kept of them.
 //
 // Stats tells the books, and they balance at any moment:
 //
@@ -70,5 +73,6 @@
 //
 // Both kinds of loss are reported to the daemon, which shows them as
 // spanstatsd_client_lost_spans_total: by the reasons buffer_full, disconnected,
-// too_large, not_wanted and closed. A report that could not be written is added to the next.
+// too_large, not_wanted and closed. So is what is unconfirmed, to the next daemon, as
+// daemon_died. A report that could not be written is added to the next.
 package client

@@ -17,6 +17,7 @@ var (
 type flush struct {
 	ctx    context.Context
 	answer chan error // has room for the one answer, so nobody waits to give it
+	handed uint64     // spans of the connection when it was asked
 }
 
 // Flush sends everything that was published before, asks the daemon to report

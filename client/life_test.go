@@ -341,7 +341,7 @@ func TestGreetings(t *testing.T) {
 		"empty frame":   {0, 0, 0, 0},
 		"huge frame":    {0xff, 0xff, 0xff, 0xff},
 		"half a frame":  {0, 0, 0, 9, 0x92},
-		"wrong message": wire.AppendFeatures(nil, &wire.Features{}),
+		"wrong message": wire.AppendFeatures(nil, &wire.Announcement{}),
 		"bye":           wire.AppendBye(nil, &wire.Bye{Reason: "version", Versions: []uint64{7}}),
 		"broken bye":    {0, 0, 0, 3, 0x92, 8, 0xc1},
 		"other version": wire.AppendWelcome(nil, &other),

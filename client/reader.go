@@ -28,11 +28,12 @@ func (l *connection) read(c *Client) {
 func (l *connection) handle(c *Client, t wire.Type, body []byte) error {
 	switch t {
 	case wire.TypeFeatures:
-		features, err := wire.DecodeFeatures(body)
+		said, err := wire.DecodeFeatures(body)
 		if err != nil {
 			return err
 		}
-		c.setFeatures(features)
+		l.settle(said.Settled)
+		c.setFeatures(said.Features)
 		return nil
 	case wire.TypeFlush:
 		answer, err := wire.DecodeFlush(body)
@@ -44,6 +45,9 @@ func (l *connection) handle(c *Client, t wire.Type, body []byte) error {
 		delete(l.flushes, answer.ID)
 		l.mu.Unlock()
 		if f != nil {
+			if answer.OK {
+				l.settle(f.handed)
+			}
 			f.resolve(answer)
 		}
 		return nil

@@ -11,17 +11,19 @@ import (
 // sender is the goroutine that owns sealed buffers and the writing side of the
 // connection.
 type sender struct {
-	c        *Client
-	pending  []*buffer // sealed, the oldest first; it never grows
-	asking   []*flush  // to be asked of the daemon
-	reported [reasons]uint64
-	backoff  backoff
-	age      *time.Timer
-	isAging  bool      // the timer runs, as it does while the client is armed
-	since    time.Time // when the last connection ended, or the client was opened
-	isAway   bool      // the daemon is, and that was logged
-	hasLeft  bool      // and so it was that it is for too long
-	unread   error     // why the daemon's end was not waited for
+	c                   *Client
+	pending             []*buffer // sealed, the oldest first; it never grows
+	asking              []*flush  // to be asked of the daemon
+	reported            [reasons]uint64
+	reportedUnconfirmed uint64
+	backoff             backoff
+	age                 *time.Timer
+	isAging             bool        // the timer runs, as it does while the client is armed
+	since               time.Time   // when the last connection ended, or the client was opened
+	isAway              bool        // the daemon is, and that was logged
+	hasLeft             bool        // and so it was that it is for too long
+	unread              error       // why the daemon's end was not waited for
+	saidBye             *connection // on which the client said that it leaves
 }
 
 func newSender(c *Client) *sender {
@@ -104,13 +106,28 @@ func (s *sender) welcome(l *connection) {
 	go l.read(s.c)
 }
 
-// part ends a connection.
+// part ends a connection. Where the daemon has died, what it took with it is counted.
 func (s *sender) part(l *connection) {
+	s.awaitEnd(l)
 	l.close()
 	s.c.daemon.Store(nil)
+	if lost := l.unconfirmed(); lost > 0 && s.saidBye != l {
+		s.c.unconfirmed.Add(lost)
+		s.c.config.Logger.Warn("spanstatsd died, and may have taken spans with it", slog.Uint64("at_most", lost))
+	}
 	s.since = time.Now()
 	s.backoff.reset(time.Since(l.since))
 	s.c.config.Logger.Info("disconnected from spanstatsd", slog.Any("reason", l.ending))
+}
+
+// awaitEnd reads on after a write has failed: a daemon that stops in order says bye behind
+// all that it was handed, and one that died says nothing.
+func (s *sender) awaitEnd(l *connection) {
+	select {
+	case <-l.gone:
+	case <-time.After(byeLimit):
+	case <-s.c.closing:
+	}
 }
 
 // serve sends what comes, until the connection ends or the client has said bye.
@@ -198,21 +215,26 @@ func (s *sender) write(l *connection) error {
 
 func (s *sender) writeBuffer(l *connection, b *buffer) error {
 	n, err := l.conn.Write(b.bytes())
-	if err == nil {
-		s.c.sent.Add(uint64(b.spans))
-		return nil
+	handed := b.spans
+	if err != nil {
+		handed = b.handOver(n)
+		err = fmt.Errorf("write spans: %w", err)
 	}
-	s.c.sent.Add(uint64(b.handOver(n)))
-	return fmt.Errorf("write spans: %w", err)
+	s.c.sent.Add(uint64(handed))
+	l.handed += uint64(handed)
+	return err
 }
 
 // report tells the daemon what was lost since the last report that it got.
 func (s *sender) report(l *connection) error {
-	counts := s.c.notCounted()
-	if counts == s.reported {
+	counts, unconfirmed := s.c.notCounted(), s.c.unconfirmed.Load()
+	if counts == s.reported && unconfirmed == s.reportedUnconfirmed {
 		return nil
 	}
 	lost := wire.Lost{}
+	if n := unconfirmed - s.reportedUnconfirmed; n > 0 {
+		lost[ReasonDaemonDied] = n
+	}
 	for i, n := range counts {
 		if n > s.reported[i] {
 			lost[reasonNames[i]] = n - s.reported[i]
@@ -221,7 +243,7 @@ func (s *sender) report(l *connection) error {
 	if _, err := l.conn.Write(wire.AppendLost(nil, lost)); err != nil {
 		return fmt.Errorf("write lost: %w", err)
 	}
-	s.reported = counts
+	s.reported, s.reportedUnconfirmed = counts, unconfirmed
 	return nil
 }
 
@@ -233,6 +255,7 @@ func (s *sender) bye(l *connection) (isOver bool) {
 	if _, err := l.conn.Write(wire.AppendBye(nil, &wire.Bye{Reason: "closed"})); err != nil {
 		return false
 	}
+	s.saidBye = l
 	l.conn.CloseWrite()
 	<-l.gone
 	if !l.endedInOrder() {

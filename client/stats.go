@@ -15,6 +15,10 @@ type Stats struct {
 	Buffered  uint64            // accepted, and neither sent nor lost yet
 	Lost      map[string]uint64 // accepted, and lost, by reason
 
+	// Unconfirmed is how many of Sent were handed over to a daemon that died before it
+	// said what became of them: so many at most are lost.
+	Unconfirmed uint64
+
 	Connects  uint64 // how often a daemon has welcomed this client
 	Connected bool
 	Daemon    string // what the daemon calls itself, while connected
@@ -36,6 +40,7 @@ func (c *Client) Stats() Stats {
 	for _, n := range lost {
 		stats.Buffered -= n
 	}
+	stats.Unconfirmed = c.unconfirmed.Load()
 	stats.Connects = c.connects.Load()
 	if daemon := c.daemon.Load(); daemon != nil {
 		stats.Connected, stats.Daemon = true, *daemon
@@ -67,6 +72,9 @@ const (
 	ReasonNotWanted    = "not_wanted"   // the agent behind the daemon takes no stats
 	ReasonClosed       = "closed"       // published after Close, or not sent by the end of it
 )
+
+// ReasonDaemonDied is under which the daemon is told of Stats.Unconfirmed.
+const ReasonDaemonDied = "daemon_died"
 
 // reason is an index, because a publisher counts by it.
 type reason uint8

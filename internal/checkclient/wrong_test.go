@@ -66,7 +66,7 @@ var wrongClients = []struct {
 	{name: "no version", frames: [][]byte{framed(0x92, 1, 0x80)}, says: []string{`reason "bad_message", message 1, byte 2, hex "92 01 [80]`, "it names no version"}},
 	{name: "another version", frames: [][]byte{helloOf(wire.Hello{Version: 2})}, says: []string{`reason "version"`, "version 2 is not spoken here, 1 is", `type "bye"`}},
 	{name: "two hellos", frames: [][]byte{hello(), hello()}, says: []string{`reason "bad_message", message 2, byte 0`, "a tracer does not send hello here"}},
-	{name: "a message of the daemon's", frames: [][]byte{hello(), wire.AppendFeatures(nil, &wire.Features{})}, says: []string{"a tracer does not send features here"}},
+	{name: "a message of the daemon's", frames: [][]byte{hello(), wire.AppendFeatures(nil, &wire.Announcement{})}, says: []string{"a tracer does not send features here"}},
 	{name: "unknown type", frames: [][]byte{hello(), framed(0x92, 9, 0x90)}, says: []string{`message 2, byte 1, hex "92 [09] 90"`, "unknown message type 9"}},
 	{name: "a map for an array", frames: [][]byte{hello(), framed(0x92, 5, 0x80)}, says: []string{`byte 2, hex "92 05 [80]`, "expected an array"}},
 	{name: "a string as a key", frames: [][]byte{hello(), framed(0x92, 5, 0x91, 0x94, 0xa2, 'a', 'b', 1, 2, 0)}, says: []string{`byte 4, hex "92 05 91 94 [a2]`, "a key, as a byte string or a number"}},

@@ -30,7 +30,10 @@ type Config struct {
 	// Features returns what the agent wants and a channel that is closed when
 	// that changes.
 	Features func() (wire.Features, <-chan struct{})
-	Log      *slog.Logger
+	// Settled returns the number of a cycle before which all have had their outcome, and a
+	// channel that is closed when it rises.
+	Settled func() (through uint64, changed <-chan struct{})
+	Log     *slog.Logger
 }
 
 // DefaultConfig is the defaults of the command line.

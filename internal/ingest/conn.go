@@ -34,8 +34,10 @@ type conn struct {
 	ended     context.Context // ends with the connection, and what it waits for with it
 	end       context.CancelFunc
 
-	writing sync.Mutex
-	greeted bool // welcome was sent, so features may follow
+	writing      sync.Mutex
+	greeted      bool   // welcome was sent, so features may follow
+	wantsSettled bool   // it asked in its hello to be told what is settled
+	settled      uint64 // what it was told: spans
 }
 
 // connBytes is what a connection takes besides its publisher and its buffer.

@@ -78,6 +78,7 @@ func newHarness(t testing.TB, change func(*configs, *aggregate.Config)) *harness
 		t.Fatal(err)
 	}
 	config.Aggregator, config.Connections, config.Report = h.aggregator, config.MaxConnections, h.report
+	config.Settled = h.aggregator.Settled
 	if h.admit, err = admit.New(config.admitting); err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ func (c *conn) hello() error {
 		return err
 	}
 	c.publisher = c.server.config.Admit.NewConnection(c.originOf(hello), c.peer.PID)
+	c.wantsSettled = hello.Settled
 	origin := c.publisher.Origin()
 	c.tracer.Store(&Tracer{
 		Client: span.Text(hello.Client, span.MaxOriginField), Service: origin.Service, Env: origin.Env,

@@ -158,11 +158,16 @@ func (s *Server) remove(c *conn) {
 	s.serving.Done()
 }
 
-// announce tells every tracer when what the agent wants has changed.
+// announce tells every tracer when what the agent wants has changed, and those who want to
+// know when more of their spans have had their outcome.
 func (s *Server) announce(changed <-chan struct{}) {
+	_, settled := s.config.Settled()
 	for {
 		select {
 		case <-changed:
+		case <-settled:
+			settled = s.settle()
+			continue
 		case <-s.closing.Done():
 			return
 		}
@@ -176,6 +181,17 @@ func (s *Server) announce(changed <-chan struct{}) {
 		}
 		announcing.Wait()
 	}
+}
+
+// settle tells the tracers how many of their spans have had their outcome by now, one after
+// the other: a write is some microseconds, and who does not read loses its connection. It
+// returns what is closed when there are more.
+func (s *Server) settle() (more <-chan struct{}) {
+	through, more := s.config.Settled()
+	for _, c := range s.connections() {
+		c.settle(through, s.features.Load())
+	}
+	return more
 }
 
 func (s *Server) connections() []*conn {

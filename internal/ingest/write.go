@@ -49,7 +49,7 @@ func (c *conn) welcome() {
 		Version: wire.Version, Daemon: config.Version,
 		MaxFrame: config.MaxFrame, MaxBatch: config.Admit.MaxBatch(), MaxKeys: config.Admit.MaxKeys(),
 		MaxKeyBytes: config.Admit.MaxKeyBytes(),
-		Features:    *c.server.features.Load(),
+		Features:    *c.server.features.Load(), Settled: c.wantsSettled,
 	}))
 	c.greeted = err == nil
 }
@@ -60,7 +60,22 @@ func (c *conn) announce(features *wire.Features) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	if c.greeted {
-		_ = c.writeLocked(wire.AppendFeatures(nil, features))
+		_ = c.writeLocked(wire.AppendFeatures(nil, &wire.Announcement{Features: *features, Settled: c.settled}))
+	}
+}
+
+// settle tells a tracer that asked for it how many of its spans have had their outcome, if
+// they are more now that all cycles before that one have. It need not remember for longer
+// what it handed over of those: should we be killed, they are not lost.
+func (c *conn) settle(through uint64, features *wire.Features) {
+	c.writing.Lock()
+	defer c.writing.Unlock()
+	if !c.greeted || !c.wantsSettled {
+		return
+	}
+	if settled := c.publisher.Settled(through); settled > c.settled {
+		c.settled = settled
+		_ = c.writeLocked(wire.AppendFeatures(nil, &wire.Announcement{Features: *features, Settled: settled}))
 	}
 }
 

@@ -35,12 +35,13 @@ func roundTrip[M any](t *testing.T, m M, frame []byte, decode func([]byte) (M, e
 func TestColdMessagesRoundTrip(t *testing.T) {
 	long := strings.Repeat("long ", 20_000)
 	features := Features{Stats: true, PeerTags: []string{"a", ""}, SpanKinds: []string{"server"}, IgnoreResources: []string{"^/x$"}, ObfuscationVersion: 2}
-	hello := Hello{Version: 1, Client: long, Origin: span.Origin{Service: "\xff not UTF-8", ProcessTags: long}}
+	hello := Hello{Version: 1, Client: long, Settled: true, Origin: span.Origin{Service: "\xff not UTF-8", ProcessTags: long}}
 	roundTrip(t, hello, AppendHello(nil, &hello), DecodeHello)
-	welcome := Welcome{Version: 1, Daemon: "d", MaxFrame: MinMaxFrame, MaxBatch: MinMaxBatch, MaxKeys: 0, Features: features}
+	welcome := Welcome{Version: 1, Daemon: "d", MaxFrame: MinMaxFrame, MaxBatch: MinMaxBatch, MaxKeys: 0, Features: features, Settled: true}
 	roundTrip(t, welcome, AppendWelcome(nil, &welcome), DecodeWelcome)
-	roundTrip(t, features, AppendFeatures(nil, &features), DecodeFeatures)
-	roundTrip(t, Features{}, AppendFeatures(nil, &Features{}), DecodeFeatures)
+	announcement := Announcement{Features: features, Settled: 1 << 40}
+	roundTrip(t, announcement, AppendFeatures(nil, &announcement), DecodeFeatures)
+	roundTrip(t, Announcement{}, AppendFeatures(nil, &Announcement{}), DecodeFeatures)
 	lost := Lost{"": 0, "closed": MaxLostSpans, "buffer_full": 7}
 	roundTrip(t, lost, AppendLost(nil, lost), DecodeLost)
 	roundTrip(t, Lost{}, AppendLost(nil, nil), DecodeLost)
@@ -95,7 +96,7 @@ func TestALongListIsCutByItsWriter(t *testing.T) {
 		{"one element", []string{strings.Repeat("x", maxListBytes+1)}, 0},
 		{"fits", slicesOf(strings.Repeat("x", 64), 1024), 1024},
 	} {
-		got, err := DecodeFeatures(bodyOf(t, AppendFeatures(nil, &Features{IgnoreResources: c.list})))
+		got, err := DecodeFeatures(bodyOf(t, AppendFeatures(nil, &Announcement{Features: Features{IgnoreResources: c.list}})))
 		if err != nil || len(got.IgnoreResources) != c.wantElements {
 			t.Errorf("%s: %d elements, error %v, want %d", c.name, len(got.IgnoreResources), err, c.wantElements)
 		}

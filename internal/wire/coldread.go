@@ -76,9 +76,9 @@ func (r *coldReader) entries(entry func(r *coldReader, name string)) {
 
 // field reads the field of a message that has this name, and skips one of a later version.
 func (r *coldReader) field(message reflect.Value, name string) {
-	for i := range message.NumField() {
-		if known, _ := coldName(message.Type().Field(i)); known == name {
-			r.into(message.Field(i))
+	for of, field := range coldFields(message) {
+		if known, _ := coldName(of); known == name {
+			r.into(field)
 			return
 		}
 	}

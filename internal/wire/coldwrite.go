@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"iter"
 	"reflect"
 	"strings"
 
@@ -9,7 +10,7 @@ import (
 
 // A cold message is a struct. The tag "wire" of a field is its name in the message,
 // and "omitzero" behind it leaves the field out where it is empty. Fields are written in
-// the order of the struct, and read in any.
+// the order of the struct, and read in any. Those of an embedded struct are the message's.
 
 // coldName is the name of a field in its message.
 func coldName(field reflect.StructField) (name string, omitZero bool) {
@@ -24,17 +25,36 @@ func appendCold(dst []byte, t Type, message any) []byte {
 	return dst
 }
 
-func appendFields(dst []byte, message reflect.Value) []byte {
-	var written []int
-	for i := range message.NumField() {
-		if _, omitZero := coldName(message.Type().Field(i)); !omitZero || !message.Field(i).IsZero() {
-			written = append(written, i)
+// coldFields are the fields of a message with what stands in them.
+func coldFields(message reflect.Value) iter.Seq2[reflect.StructField, reflect.Value] {
+	return func(yield func(reflect.StructField, reflect.Value) bool) {
+		for i := range message.NumField() {
+			if of := message.Type().Field(i); !of.Anonymous {
+				if !yield(of, message.Field(i)) {
+					return
+				}
+				continue
+			}
+			for of, field := range coldFields(message.Field(i)) {
+				if !yield(of, field) {
+					return
+				}
+			}
 		}
 	}
-	dst = appendMap(dst, len(written))
-	for _, i := range written {
-		name, _ := coldName(message.Type().Field(i))
-		dst = appendValue(appendStr(dst, name), message.Field(i))
+}
+
+func appendFields(dst []byte, message reflect.Value) []byte {
+	var names []string
+	var values []reflect.Value
+	for of, field := range coldFields(message) {
+		if name, omitZero := coldName(of); !omitZero || !field.IsZero() {
+			names, values = append(names, name), append(values, field)
+		}
+	}
+	dst = appendMap(dst, len(names))
+	for i, name := range names {
+		dst = appendValue(appendStr(dst, name), values[i])
 	}
 	return dst
 }

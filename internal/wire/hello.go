@@ -12,6 +12,7 @@ type Hello struct {
 	Version uint64      `wire:"version"`
 	Client  string      `wire:"client"` // the library's name and version, for the daemon's log
 	Origin  span.Origin `wire:"origin"`
+	Settled bool        `wire:"settled,omitzero"` // the daemon is to say how many spans are settled
 }
 
 // OriginFields are the fields of an origin by the names that they have on the wire.

@@ -106,16 +106,28 @@ func coldMeaning(kind Type, body []byte) (obj, error) {
 				origin[name] = v
 			}
 		}
-		return obj{"version": m.Version, "client": m.Client, "origin": origin}, err
+		meaning := obj{"version": m.Version, "client": m.Client, "origin": origin}
+		if m.Settled {
+			meaning["settled"] = true
+		}
+		return meaning, err
 	case TypeWelcome:
 		m, err := DecodeWelcome(body)
-		return obj{
+		meaning := obj{
 			"version": m.Version, "daemon": m.Daemon, "max_frame": m.MaxFrame, "max_batch": m.MaxBatch,
 			"max_keys": m.MaxKeys, "max_key_bytes": m.MaxKeyBytes, "features": featuresMeaning(&m.Features),
-		}, err
+		}
+		if m.Settled {
+			meaning["settled"] = true
+		}
+		return meaning, err
 	case TypeFeatures:
 		m, err := DecodeFeatures(body)
-		return featuresMeaning(&m), err
+		meaning := featuresMeaning(&m.Features)
+		if m.Settled > 0 {
+			meaning["settled"] = m.Settled
+		}
+		return meaning, err
 	case TypeLost:
 		m, err := DecodeLost(body)
 		return obj{"lost": m}, err

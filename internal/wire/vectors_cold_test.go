@@ -52,6 +52,11 @@ var coldVectors = []vector{
 			strs("git_commit_sha", "9f1c", "obfuscation_version", "1")),
 	},
 	{
+		Name: "hello_settled", About: "a tracer that wants to know how many of its spans are settled", Canonical: true, Type: "hello",
+		Meaning: obj{"version": 1, "client": "", "origin": obj{}, "settled": true},
+		Frame:   framed("92 01 84", str("version"), "01", str("client"), "a0", str("origin"), "80", str("settled"), "c3"),
+	},
+	{
 		Name: "hello_any_order", About: "fields in another order, nils, wide integers, map16, fields of a later version, one of them an extension", Type: "hello",
 		Meaning: obj{"version": 1, "client": "", "origin": obj{"env": "prod"}},
 		Frame: framed("92 01 de 0006", str("origin"), "df 00000003", str("host"), "c0", str("pod"), "93 01 02 03", strs("env", "prod"),
@@ -109,6 +114,26 @@ var coldVectors = []vector{
 		},
 		Frame: framed("92 03 85", str("stats"), "c2", str("peer_tags"), "90", str("span_kinds"), "91", str("server"),
 			str("ignore_resources"), "90", str("obfuscation_version"), "02"),
+	},
+	{
+		Name: "welcome_settled", About: "a daemon that will say how many spans are settled", Canonical: true, Type: "welcome",
+		Meaning: obj{
+			"version": 1, "daemon": "", "max_frame": 65536, "max_batch": 256, "max_keys": 1024, "max_key_bytes": 65536,
+			"features": obj{"stats": true, "peer_tags": []string{}, "span_kinds": []string{}, "ignore_resources": []string{}, "obfuscation_version": 0},
+			"settled":  true,
+		},
+		Frame: framed("92 02 88", str("version"), "01", str("daemon"), "a0", str("max_frame"), "ce 00010000", str("max_batch"), "cd 0100",
+			str("max_keys"), "cd 0400", str("max_key_bytes"), "ce 00010000", str("features"), "85", str("stats"), "c3", str("peer_tags"), "90", str("span_kinds"), "90",
+			str("ignore_resources"), "90", str("obfuscation_version"), "00", str("settled"), "c3"),
+	},
+	{
+		Name: "features_settled", About: "70000 spans of the connection have had their outcome", Canonical: true, Type: "features",
+		Meaning: obj{
+			"stats": true, "peer_tags": []string{}, "span_kinds": []string{}, "ignore_resources": []string{},
+			"obfuscation_version": 0, "settled": 70000,
+		},
+		Frame: framed("92 03 86", str("stats"), "c3", str("peer_tags"), "90", str("span_kinds"), "90",
+			str("ignore_resources"), "90", str("obfuscation_version"), "00", str("settled"), "ce 00011170"),
 	},
 	{
 		Name: "lost", About: "two reasons, in order", Canonical: true, Type: "lost",

@@ -10,6 +10,7 @@ type Welcome struct {
 	MaxKeys     int      `wire:"max_keys"`      // the numbers of a define must be below it
 	MaxKeyBytes int      `wire:"max_key_bytes"` // what the keys with numbers may cost, see KeyCost
 	Features    Features `wire:"features"`
+	Settled     bool     `wire:"settled,omitzero"` // the daemon will say how many spans are settled
 }
 
 // Features is what the agent behind the daemon wants counted.
@@ -39,8 +40,17 @@ func DecodeWelcome(body []byte) (Welcome, error) {
 	return m, err
 }
 
+// Announcement is a features message: the features, and to a tracer that asked for it in
+// its hello, how many of the connection's spans are settled.
+type Announcement struct {
+	Features
+	Settled uint64 `wire:"settled,omitzero"` // spans that have had their outcome, from the first on
+}
+
 // AppendFeatures appends a whole frame.
-func AppendFeatures(dst []byte, m *Features) []byte { return appendCold(dst, TypeFeatures, m) }
+func AppendFeatures(dst []byte, m *Announcement) []byte { return appendCold(dst, TypeFeatures, m) }
 
 // DecodeFeatures reads the body of a features message.
-func DecodeFeatures(body []byte) (Features, error) { return readCold[Features](TypeFeatures, body) }
+func DecodeFeatures(body []byte) (Announcement, error) {
+	return readCold[Announcement](TypeFeatures, body)
+}

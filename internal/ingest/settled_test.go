@@ -1,0 +1,58 @@
+package ingest
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// TestATracerThatAsksIsToldWhatIsSettled: how many of its spans have had their outcome, be
+// it no good one, behind the features that it had; a tracer that does not ask is told
+// nothing.
+func TestATracerThatAsksIsToldWhatIsSettled(t *testing.T) {
+	h := start(t, nil)
+	other := h.connect("other")
+	c := h.dial()
+	c.send(wire.AppendHello(nil, &wire.Hello{Version: wire.Version, Origin: span.Origin{Service: "shop"}, Settled: true}))
+	_, body := c.read()
+	if welcome, err := wire.DecodeWelcome(body); err != nil || !welcome.Settled {
+		t.Fatalf("welcome %+v: %v", welcome, err)
+	}
+	told := func(want uint64) {
+		t.Helper()
+		for settled, answered := uint64(0), false; !answered || settled < want; {
+			switch kind, body := c.read(); kind {
+			case wire.TypeFeatures:
+				features, err := wire.DecodeFeatures(body)
+				if err != nil || !features.Stats || features.Settled <= settled || features.Settled > want {
+					t.Fatalf("told of %+v, want %d: %v", features, want, err)
+				}
+				settled = features.Settled
+			case wire.TypeFlush:
+				answered = true
+			default:
+				t.Fatalf("told of %d, and then %s", settled, kind)
+			}
+		}
+	}
+	c.send(spans(3, key("r")))
+	other.send(spans(5, key("r")))
+	c.send(wire.AppendFlush(nil, &wire.Flush{ID: 1}))
+	told(3)
+	h.mu.Lock()
+	h.answer = errors.New("refused")
+	h.mu.Unlock()
+	c.send(spans(4, key("r")))
+	c.send(wire.AppendFlush(nil, &wire.Flush{ID: 2}))
+	told(7)
+	h.setFeatures(wire.Features{Stats: true, PeerTags: []string{"a"}})
+	for c, want := range map[*tracer]uint64{c: 7, other: 0} {
+		kind, body := c.read()
+		features, err := wire.DecodeFeatures(body)
+		if kind != wire.TypeFeatures || features.Settled != want || len(features.PeerTags) != 1 || err != nil {
+			t.Errorf("told of %s %+v, want %d: %v", kind, features, want, err)
+		}
+	}
+}
