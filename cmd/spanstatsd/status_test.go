@@ -159,6 +159,16 @@ func TestStatusSaysWhatTheAgentDoes(t *testing.T) {
 	}
 }
 
+// TestStatusSaysThatTheDaemonBeforeWasKilled: the books begin anew, and do not show it.
+func TestStatusSaysThatTheDaemonBeforeWasKilled(t *testing.T) {
+	for died, want := range map[int]string{0: "", 1: "The daemon before this one was killed", 2: "2 daemons before this one were killed"} {
+		text := renderStatus(&health.Status{Died: died, Books: health.Books{Received: 7, Balanced: true}}, nil, false)
+		if strings.Contains(text, "killed") != (died > 0) || !strings.Contains(text, want) {
+			t.Errorf("%d daemons died:\n%s", died, text)
+		}
+	}
+}
+
 func TestRates(t *testing.T) {
 	started := time.Unix(100, 0)
 	at := func(second int64, received uint64, started time.Time) *health.Status {

@@ -63,6 +63,12 @@ func (t *statusText) head() {
 	}
 	t.line("%s  up %s  %s  %s", t.bold("spanstatsd "+shown.Text(s.Version)),
 		ago(seconds(s.UptimeSeconds)), ready, t.dim(s.At.Local().Format(time.DateTime)))
+	switch {
+	case s.Died == 1:
+		t.line("%s", t.warn("The daemon before this one was killed: what it held is lost, and in no book."))
+	case s.Died > 1:
+		t.line("%s", t.warn(count(s.Died)+" daemons before this one were killed: what they held is lost, and in no book."))
+	}
 }
 
 func (t *statusText) books() {

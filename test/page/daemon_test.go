@@ -35,6 +35,12 @@ func startDaemon(t *testing.T, fault func(*http.Request) standin.Fault) (address
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
+	return startDaemonIn(t, dir, fault)
+}
+
+// startDaemonIn has the socket, s, in a directory that may hold what was there before.
+func startDaemonIn(t *testing.T, dir string, fault func(*http.Request) standin.Fault) (address, socket string) {
+	t.Helper()
 	binary := filepath.Join(dir, "spanstatsd")
 	build := exec.Command("go", "build", "-o", binary, "./cmd/spanstatsd")
 	build.Dir = "../.." // what it needs is the daemon's module's affair

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -255,6 +256,27 @@ func TestAgentThatDoesNotTakeIsSaidFirst(t *testing.T) {
 	}
 	well.Store(true)
 	b.await(`document.body.dataset.verdict === "good"`)
+	b.expectNoComplaints()
+}
+
+// TestSaysThatTheDaemonBeforeWasKilled: beside the socket stands the file of a daemon that
+// ended without its books.
+func TestSaysThatTheDaemonBeforeWasKilled(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "page")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.WriteFile(filepath.Join(dir, "s.running-1"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	address, socket := startDaemonIn(t, dir, nil)
+	load(t, socket, false)
+	b := openBrowser(t)
+	b.dress(1280, "light", "no-preference")
+	b.open(newProxy(t, address))
+	b.await(`document.getElementById("predecessors").checkVisibility() && document.getElementById("predecessors").textContent.startsWith("The daemon before this one was killed")`)
 	b.expectNoComplaints()
 }
 

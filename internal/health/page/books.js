@@ -32,6 +32,9 @@ export function drawBooks(status, since) {
   document.body.dataset.verdict = state;
   write(byId("verdict"), sentence);
   write(byId("summary"), summary);
+  const died = status.predecessors_died;
+  byId("predecessors").hidden = died === 0;
+  write(byId("predecessors"), `${died === 1 ? "The daemon before this one was" : `${count(died)} daemons before this one were`} killed: what was held then is lost, and in no book.`);
   const announced = byId("announce");
   if (announced.dataset.state !== state) {
     announced.dataset.state = state;
