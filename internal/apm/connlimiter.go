@@ -166,6 +166,12 @@ func (h *headerLimit) count(b []byte) bool {
 	return true
 }
 
+// Write writes to the tracer.
+func (c *conn) Write(p []byte) (int, error) {
+	c.receipt.writing()
+	return c.Conn.Write(p)
+}
+
 // Read reads from the tracer.
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)

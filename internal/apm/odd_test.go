@@ -167,18 +167,18 @@ func TestRudeAgents(t *testing.T) {
 		body  []byte
 		codes string // what its tracer may get, "cut" for no whole answer
 	}{
-		"closes at once":         {func(net.Conn, *bufio.Reader) {}, small, "502"},
-		"closes within the body": {func(_ net.Conn, from *bufio.Reader) { _, _ = from.Discard(1000) }, large, "502"},
+		"closes at once":         {func(net.Conn, *bufio.Reader) {}, small, "cut"},
+		"closes within the body": {func(_ net.Conn, from *bufio.Reader) { _, _ = from.Discard(1000) }, large, "cut"},
 		"refuses before the body": {func(conn net.Conn, _ *bufio.Reader) {
 			io.WriteString(conn, "HTTP/1.1 413 x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-		}, large, "413 502"},
-		"closes without an answer":       {answer(""), small, "502"},
-		"answers no HTTP":                {answer("what?\r\n\r\n"), small, "502"},
+		}, large, "413 cut"},
+		"closes without an answer":       {answer(""), small, "cut"},
+		"answers no HTTP":                {answer("what?\r\n\r\n"), small, "cut"},
 		"breaks off its answer":          {answer("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf"), small, "cut"},
 		"breaks off a chunk":             {answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n40\r\nhalf"), small, "cut"},
-		"announces for ever":             {answer(strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n", 50)), small, "502"},
-		"switches to what nobody speaks": {answer("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"), small, "502"},
-		"answers with a huge header":     {answer("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 1<<20) + "\r\n\r\n"), small, "502"},
+		"announces for ever":             {answer(strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n", 50)), small, "cut"},
+		"switches to what nobody speaks": {answer("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"), small, "cut"},
+		"answers with a huge header":     {answer("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 1<<20) + "\r\n\r\n"), small, "cut"},
 		"is overloaded":                  {answer("HTTP/1.1 429 x\r\nContent-Length: 0\r\n\r\n"), small, "429"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -223,13 +223,16 @@ func padded(t *testing.T, length int) []byte {
 }
 
 // attempt sends a body on a connection of its own, and says what its tracer got.
-func (p *proxied) attempt(body []byte) string {
+func (p *proxied) attempt(body []byte, header ...string) string {
 	p.t.Helper()
 	req, err := http.NewRequest(http.MethodPut, "http://localhost/v0.4/traces", bytes.NewReader(body))
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", "application/msgpack")
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
 	req.GetBody = nil // and it is not tried again behind our back
 	resp, err := p.client.Transport.RoundTrip(req)
 	if err != nil {
@@ -342,7 +345,7 @@ func counted(t *testing.T, text string) (n int) {
 // told sends a body of a tracer that dropped three traces itself.
 func (p *proxied) told(body []byte) {
 	p.t.Helper()
-	p.send("/v0.4/traces", body, "X-Datadog-Trace-Count", "3", "Datadog-Client-Dropped-P0-Traces", "3", "Datadog-Client-Dropped-P0-Spans", "0")
+	p.attempt(body, "X-Datadog-Trace-Count", "3", "Datadog-Client-Dropped-P0-Traces", "3", "Datadog-Client-Dropped-P0-Spans", "0")
 }
 
 // priorities is a body of traces of one span, each with such a priority.

@@ -49,13 +49,22 @@ func (s *Server) newProxy() *httputil.ReverseProxy {
 		},
 		FlushInterval: -1,
 		ErrorLog:      log.New(io.Discard, "", 0), // ErrorHandler logs
-		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-			limitRest(r)
-			s.counters.failed.Add(1)
-			s.log.write(slog.LevelWarn, "the agent did not answer a tracer's request", "error", err)
-			w.WriteHeader(http.StatusBadGateway)
-		},
+		ErrorHandler:  s.unanswered,
 	}
+}
+
+// unanswered ends a tracer's connection where the agent did not answer: that is what it
+// would see without us. Some tracers try again after that and never after an answer, be it
+// a 502. One that stopped within its body is told so, as the agent would do it.
+func (s *Server) unanswered(w http.ResponseWriter, r *http.Request, err error) {
+	limitRest(r)
+	if hasStopped(r) {
+		http.Error(w, "timeout", http.StatusRequestTimeout)
+		return
+	}
+	s.counters.failed.Add(1)
+	s.log.write(slog.LevelWarn, "the agent did not answer a tracer's request, whose connection is closed", "error", err)
+	panic(http.ErrAbortHandler)
 }
 
 // identify says which container a request came from where its tracer does not:

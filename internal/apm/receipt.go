@@ -18,10 +18,11 @@ import (
 type receipt struct {
 	bodies *countedBodies
 
-	mu     sync.Mutex
-	sum    uint64 // of the counted body whose answer was written, 0 for none
-	isIdle bool   // the answer was written to its end
-	isOver bool   // the tracer left before that, or the connection is closed
+	mu      sync.Mutex
+	sum     uint64 // of the counted body whose answer was written, 0 for none
+	isIdle  bool   // the answer was written to its end
+	hasLeft bool   // the tracer has, with nothing unread that was written until then
+	isOver  bool   // something was written behind that, or the connection is closed
 }
 
 // await takes over an open body whose answer was written.
@@ -35,11 +36,20 @@ func (r *receipt) await(sum uint64) {
 	r.sum = sum
 }
 
+// writing notes that a piece of an answer is about to be written.
+func (r *receipt) writing() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.isOver = r.isOver || r.hasLeft
+}
+
 // idle notes that nothing is left to be written.
 func (r *receipt) idle() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.isIdle = true
+	if r.isIdle = true; r.hasLeft && !r.isOver {
+		r.resolve(true)
+	}
 }
 
 // nextRequest notes that the tracer sends another one.
@@ -54,11 +64,15 @@ func (r *receipt) nextRequest() {
 func (r *receipt) failed(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.isIdle && !r.isOver && errors.Is(err, io.EOF) {
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded): // somebody has stopped watching
+	case !errors.Is(err, io.EOF):
+		r.isOver = true
+	case r.isIdle && !r.isOver:
 		r.resolve(true)
+	default:
+		r.hasLeft = true
 	}
-	// A watch is ended by a deadline.
-	r.isOver = r.isOver || !errors.Is(err, os.ErrDeadlineExceeded)
 }
 
 // closed notes that nothing more will be known.

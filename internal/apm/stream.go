@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 )
@@ -20,6 +21,7 @@ type streamedBody struct {
 	mu       sync.Mutex // the agent may answer while the body is read
 	ended    bool
 	answered bool
+	stopped  bool // its tracer has, within it
 }
 
 // idleTimeout is how long nothing of a body may come: many times what the agent allows for
@@ -54,13 +56,26 @@ func (b *streamedBody) Read(p []byte) (int, error) {
 	}
 	b.mu.Unlock()
 	n, err := b.ReadCloser.Read(p)
-	if errors.Is(err, io.EOF) {
+	if err != nil {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.ended = true
-		_ = b.control.SetReadDeadline(time.Time{})
+		if b.stopped = errors.Is(err, os.ErrDeadlineExceeded); errors.Is(err, io.EOF) {
+			b.ended = true
+			_ = b.control.SetReadDeadline(time.Time{})
+		}
 	}
 	return n, err
+}
+
+// hasStopped reports whether a request failed because its tracer sent no more of its body.
+func hasStopped(r *http.Request) bool {
+	b, ok := r.Context().Value(streamKey{}).(*streamedBody)
+	if !ok {
+		return false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.stopped
 }
 
 // limitRest gives the rest of a request's body readTimeout, now that its answer is here.
