@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 )
@@ -42,6 +43,25 @@ func TestWhereTheAgentIsAwayATracersConnectionEnds(t *testing.T) {
 				t.Errorf("the books: %+v", books)
 			}
 		})
+	}
+}
+
+// TestByDefaultARequestWaitsLessThanAnyTracer: for an agent that is away, so that none sends
+// it again meanwhile; and it does wait.
+func TestByDefaultARequestWaitsLessThanAnyTracer(t *testing.T) {
+	const shortest = 2 * time.Second // of the time-outs of tracers: dd-trace-js and ddtrace
+	config := daemon.DefaultConfig().APM
+	if config.Buffer <= 0 || config.Buffer >= shortest {
+		t.Errorf("it waits for %s", config.Buffer)
+	}
+	agent := startAgent(t)
+	p := start(t, agent, nil)
+	agent.Close()
+	if got := p.attempt(trace()); got != "cut" {
+		t.Errorf("answered %s", got)
+	}
+	if waited := p.metric("spanstatsd_apm_waited_requests_total"); waited != "1" {
+		t.Errorf("%s requests waited", waited)
 	}
 }
 

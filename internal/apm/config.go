@@ -52,11 +52,11 @@ type Config struct {
 	Log      *slog.Logger
 }
 
-// DefaultConfig is the defaults of the command line: off. The agent itself takes
-// bodies of 25 MiB.
+// DefaultConfig is the defaults of the command line: it listens nowhere. The agent itself
+// takes bodies of 25 MiB.
 func DefaultConfig() Config {
 	return Config{
-		MaxConnections: 512, MaxBody: 25 << 20, MaxBodyBytes: 64 << 20,
+		Buffer: defaultBuffer, MaxConnections: 512, MaxBody: 25 << 20, MaxBodyBytes: 64 << 20,
 		MaxOrigins: maxPublishers, Counters: min(maxCounters, runtime.GOMAXPROCS(0)),
 	}
 }
@@ -64,6 +64,10 @@ func DefaultConfig() Config {
 // maxCounters is more than a program is fed with that counts millions of spans a second
 // with each.
 const maxCounters = 8
+
+// defaultBuffer is shorter than any tracer waits for an answer, which is 2 s at least: a
+// tracer that gives up sends again, and then two requests with the same traces wait.
+const defaultBuffer = 1500 * time.Millisecond
 
 // maxBuffer is far beyond what any tracer waits for an answer.
 const maxBuffer = time.Minute
