@@ -56,19 +56,16 @@ func (c *conn) serve() {
 	case err != nil && !errors.Is(err, io.EOF):
 		c.fail(err)
 	}
+	c.countRest()
 }
 
-// fail counts and logs why the connection ends, tells its tracer unless that has left, and
-// counts as dropped what it has written behind the fault.
+// fail counts and logs why the connection ends, and tells its tracer unless that has left.
 func (c *conn) fail(err error) {
 	reason := FaultOf(err)
 	c.server.counters.faults[reason].Add(1)
 	c.server.log.fault(reason, err, c)
 	if bye, ok := ByeOf(err); ok {
 		c.bye(bye)
-	}
-	if err := contain(c.countRest); err != nil {
-		c.server.log.fault(FaultBug, err, c)
 	}
 }
 

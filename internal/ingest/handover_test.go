@@ -148,6 +148,19 @@ func TestWhatIsWrittenBehindAFaultIsInTheBooks(t *testing.T) {
 	}
 }
 
+// TestWhatFollowsAByeIsInTheBooks: a tracer that says bye too early loses spans, and not in
+// silence.
+func TestWhatFollowsAByeIsInTheBooks(t *testing.T) {
+	h := start(t, nil)
+	c := h.connect("shop")
+	c.send(append(append(spans(2, key("r")), wire.AppendBye(nil, &wire.Bye{Reason: "closed"})...), spans(3, key("r"))...))
+	eventually.True(t, "the connection ends", func() bool { return h.Stats().Connections == 0 })
+	h.stop()
+	if stats := h.Stats(); stats.Received != 5 || stats.Dropped["refused"] != 3 || h.rows["r"] != 2 {
+		t.Errorf("received %d, dropped %v, counted %v", stats.Received, stats.Dropped, h.rows)
+	}
+}
+
 // TestTheBacklogIsAcceptedAtAStop: who has connected and written before the daemon stops
 // is counted, though it was not accepted yet; whoever comes after is refused.
 func TestTheBacklogIsAcceptedAtAStop(t *testing.T) {

@@ -6,11 +6,17 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// countRest reads what lies behind the fault that ends a connection, and counts the spans
-// of its frames as dropped: they were handed over, and nothing is known of their keys. From
-// here on the tracer's writes fail, so that is no more than the socket holds, and nothing
-// is waited for.
-func (c *conn) countRest() error {
+// countRest reads what lies behind the message that ends a connection, be it a fault or a
+// bye, and counts the spans of its frames as dropped: they were handed over, and nothing is
+// known of their keys. From here on the tracer's writes fail, so that is no more than the
+// socket holds, and nothing is waited for.
+func (c *conn) countRest() {
+	if err := contain(c.readRest); err != nil {
+		c.server.log.fault(FaultBug, err, c)
+	}
+}
+
+func (c *conn) readRest() error {
 	_ = c.socket.CloseRead() // fails only where the tracer has left already
 	_ = c.socket.SetReadDeadline(time.Time{})
 	c.frames.rest(func(head []byte, length int) {

@@ -146,6 +146,7 @@ func (s *Server) refuse(c *conn, err error) {
 	c.frames = &s.refused
 	*c.frames = frames{conn: c.socket, base: s.refused.base, buf: s.refused.base}
 	c.fail(err)
+	c.countRest()
 }
 
 func (s *Server) remove(c *conn) {
