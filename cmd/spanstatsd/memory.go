@@ -63,11 +63,14 @@ func (o *runOptions) fitMemory(flags *pflag.FlagSet, limit memory.Limit) {
 	for _, s := range smaller {
 		f := flags.Lookup(s.flag)
 		fits := o.config.Memory().Total <= limit.Bytes
+		if f.Changed || fits && !(s.small && limit.Bytes <= smallMemory) {
+			continue
+		}
 		value, before := s.value, number(flags, s.flag)
 		for value <= number(flags, s.holds) && value < before {
 			value *= 2
 		}
-		if f.Changed || fits && !(s.small && limit.Bytes <= smallMemory) || value >= before {
+		if value >= before {
 			continue
 		}
 		if err := f.Value.Set(strconv.Itoa(value)); err != nil {

@@ -86,6 +86,32 @@ func TestWhatCanNotBeUsedIsRefused(t *testing.T) {
 	}
 }
 
+// TestNoLimitIsTooLargeToBeAddedUp: each has a most, so that their sum holds what it says
+// against the memory and the descriptors there are.
+func TestNoLimitIsTooLargeToBeAddedUp(t *testing.T) {
+	args := []string{"config", "--check", "--apm-addr=127.0.0.1:0"}
+	limits := []string{
+		"max-key-bytes", "max-key-bytes-in-all", "max-buffer-bytes", "max-frame", "max-byte-rate", "retry-bytes", "sketch-bytes", "label-bytes",
+		"apm-max-body", "apm-max-body-bytes", "apm-max-connections", "apm-counters", "max-connections", "max-keys", "max-batch",
+		"max-aggregates", "max-origins", "ring-slots", "max-resource-bytes",
+	}
+	for _, limit := range limits {
+		args = append(args, "--"+limit+"=9223372036854775807")
+	}
+	says := refusal(t, args, "GOMEMLIMIT=400MiB")
+	for _, limit := range limits {
+		if !strings.Contains(says, "check "+limit+": ") && limit != "ring-slots" {
+			t.Errorf("nothing is said of %s", limit)
+		}
+	}
+	if !strings.Contains(says, "size ring: ") || strings.Contains(says, "need -") || strings.Contains(says, " -9223") {
+		t.Error(says)
+	}
+	if says := refusal(t, []string{"config", "--check", "--retry-bytes=2GiB"}, "GOMEMLIMIT=400MiB"); !strings.Contains(says, "lower --retry-bytes") {
+		t.Errorf("more than the memory there is: %s", says)
+	}
+}
+
 // TestAnUnknownVariableIsAnError, but for those of other commands and those that
 // Kubernetes makes of the name of a Service.
 func TestAnUnknownVariableIsAnError(t *testing.T) {

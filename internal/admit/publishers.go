@@ -52,7 +52,8 @@ func (c *Config) Check() (err error) {
 	return errors.Join(err,
 		check.Number("max-batch", c.MaxBatch, wire.MinMaxBatch, 1<<20),
 		check.Number("max-keys", c.MaxKeys, wire.MinMaxKeys, 1<<20),
-		check.Size("max-key-bytes", c.MaxKeyBytes, minKeyBytes, 1<<40),
+		check.Size("max-key-bytes", c.MaxKeyBytes, minKeyBytes, memory.MostBytes),
+		check.AtMost("max-key-bytes-in-all", c.MaxKeyBytesInAll, memory.MostBytes),
 		check.Size("max-resource-bytes", c.MaxResource, span.MaxLabel, span.MaxResource), // the agent keeps no more
 	)
 }

@@ -94,6 +94,7 @@ func (c *Config) Check() (err error) {
 		check.Number("apm-max-connections", c.MaxConnections, 1, 1<<20),
 		check.Number("apm-counters", c.Counters, 1, 1<<10),
 		check.Size("apm-max-body", c.MaxBody, firstBuffer, 1<<30),
+		check.AtMost("apm-max-body-bytes", c.MaxBodyBytes, memory.MostBytes),
 		check.Time("apm-buffer", c.Buffer, 0, maxBuffer),
 	)
 }

@@ -35,6 +35,14 @@ func Size(setting string, bytes, least, most int) error {
 	return nil
 }
 
+// AtMost checks a number of bytes whose least depends on others.
+func AtMost(setting string, bytes, most int) error {
+	if bytes > most {
+		return fmt.Errorf("check %s: %s is more than %s", setting, memory.SizeText(bytes), memory.SizeText(most))
+	}
+	return nil
+}
+
 // Time checks a duration.
 func Time(setting string, d, least, most time.Duration) error {
 	if d < least || d > most {

@@ -11,6 +11,7 @@ func TestTheEndsOfARangeAreWithinIt(t *testing.T) {
 	for _, err := range []error{
 		Number("n", 1, 1, 5), Number("n", 5, 1, 5), Size("s", 1<<20, 1<<20, 2<<20), Size("s", 2<<20, 1<<20, 2<<20),
 		Time("t", time.Second, time.Second, time.Minute), Time("t", time.Minute, time.Second, time.Minute),
+		AtMost("m", 1<<20, 1<<20), AtMost("m", -1, 0),
 	} {
 		if err != nil {
 			t.Error(err)
@@ -21,6 +22,7 @@ func TestTheEndsOfARangeAreWithinIt(t *testing.T) {
 		"check n: 6 is not between 1 and 5":             Number("n", 6, 1, 5),
 		"check s: 1MiB is not between 2MiB and 1GiB":    Size("s", 1<<20, 2<<20, 1<<30),
 		"check s: 1048577 is not between 2 and 1MiB":    Size("s", 1<<20+1, 2, 1<<20),
+		"check m: 1025KiB is more than 1MiB":            AtMost("m", 1025<<10, 1<<20),
 		"check t: 999ms is not between 1s and 1m0s":     Time("t", 999*time.Millisecond, time.Second, time.Minute),
 		"check t: 1m0.000000001s is not between 1s and": Time("t", time.Minute+1, time.Second, time.Minute),
 	} {

@@ -27,10 +27,10 @@ func (c *Config) Descriptors() int {
 }
 
 // checkDescriptors refuses what would leave deliveries and probes none. A limit of 0 is
-// one that nobody knows.
+// one that nobody knows; a count that is too large to be added up its room refuses.
 func (c *Config) checkDescriptors() error {
 	need, limit := c.Descriptors(), c.DescriptorLimit
-	if limit == 0 || uint64(need) <= limit {
+	if limit == 0 || need < 0 || uint64(need) <= limit {
 		return nil
 	}
 	lower := "--max-connections"

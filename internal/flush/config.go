@@ -62,7 +62,10 @@ func (c Config) withDefaults() (Config, error) {
 	if c.RetryAge < 0 || c.Timeout < 0 {
 		err = errors.Join(err, fmt.Errorf("check retry-age and timeout: %s and %s must be positive", c.RetryAge, c.Timeout))
 	}
-	return c, errors.Join(err, check.Size("payload", c.MaxPayloadBytes, minPayloadBytes, agentPayloadBytes))
+	return c, errors.Join(err,
+		check.AtMost("retry-bytes", c.RetryBytes, memory.MostBytes),
+		check.Size("payload", c.MaxPayloadBytes, minPayloadBytes, agentPayloadBytes),
+	)
 }
 
 // Check says everything that is unusable.

@@ -57,7 +57,8 @@ func (c *Config) Check() (err error) {
 		c.Socket.Check("socket"),
 		check.Number("max-connections", c.MaxConnections, 1, 1<<16),
 		check.Size("max-frame", c.MaxFrame, wire.MinMaxFrame, 1<<30),
-		check.Size("max-byte-rate", c.MaxByteRate, 0, 1<<40), // 0 stands for any rate
+		check.Size("max-byte-rate", c.MaxByteRate, 0, memory.MostBytes), // 0 stands for any rate
+		check.AtMost("max-buffer-bytes", c.MaxBufferBytes, memory.MostBytes),
 	)
 }
 

@@ -13,6 +13,9 @@ var units = []struct {
 	bytes int
 }{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}}
 
+// MostBytes is the most that any limit on bytes may be, so that all can be added up.
+const MostBytes = 1 << 40
+
 // ParseSize reads a number of bytes: 16MiB, or 16777216.
 func ParseSize(text string) (bytes int, err error) {
 	number, unit := text, 1
