@@ -171,6 +171,41 @@ func TestReportCoversWhatWasPublished(t *testing.T) {
 	})
 }
 
+// TestAReportIsNotAnsweredByTheSealBeforeIt has a seal wait for a publisher that is still
+// inside its cycle, while another publishes into the next one and asks for a report: that
+// is answered when the next one is delivered, and not by the seal that is under way.
+func TestAReportIsNotAnsweredByTheSealBeforeIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		total := uint64(0)
+		a, err := New(testConfig(func(s *Sealed) {
+			total += s.Spans()
+			s.Delivery.Resolve(nil)
+			s.Release()
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Start()
+		slow, quick := a.NewGuard(), a.NewGuard()
+		first := slow.Enter().Number()
+		for a.cycles.current.Load() == first {
+			time.Sleep(time.Second)
+		}
+		publish(a, quick, span.Origin{}, span.Key{Resource: "r"}, Slot{End: time.Now().UnixNano(), Weight: 1})
+		time.AfterFunc(time.Millisecond, slow.Exit)
+		reported, err := a.Report(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := reported.Wait(t.Context()); err != nil || total != 1 {
+			t.Errorf("the report is answered with %d spans delivered: %v", total, err)
+		}
+		slow.Close()
+		quick.Close()
+		a.Stop()
+	})
+}
+
 // TestReportWaitsForWhatIsOnItsWay publishes at the end of an interval and asks for a
 // report in the next one: its promise is kept when the first cycle's is, too.
 func TestReportWaitsForWhatIsOnItsWay(t *testing.T) {
