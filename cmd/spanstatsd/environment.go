@@ -148,6 +148,8 @@ func (o *runOptions) settings(flags *pflag.FlagSet) (settings []health.Setting) 
 			}
 		case "drainers":
 			s.Effective = strconv.Itoa(o.config.Aggregate.Drainers)
+		case "drop-unsampled":
+			s.Effective = droppingInWords(o.config.APM.DropUnsampled)
 		}
 		if s.Effective == s.Value {
 			s.Effective = ""

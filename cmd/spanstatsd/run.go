@@ -45,7 +45,7 @@ func (o *runOptions) addFlags(f *pflag.FlagSet) {
 	traces := &o.config.APM
 	f.StringVar(&traces.Socket.Path, "apm-socket", "", "Unix socket that is the agent to tracers as they are: their traces are counted here and forwarded (default: none)")
 	f.StringVar(&traces.Addr, "apm-addr", "", "the same as host:port, on loopback (default: none)")
-	f.BoolVar(&traces.DropUnsampled, "drop-unsampled", false, "count traces that sampling threw away, and do not forward them")
+	droppingVar(f, &traces.DropUnsampled, "drop-unsampled", "count traces that sampling threw away, and do not forward them: auto where the agent says that it does without them, on, off")
 	f.DurationVar(&traces.Buffer, "apm-buffer", traces.Buffer, "how long a tracer's request waits here for an agent that is away; 0 for not at all")
 	f.IntVar(&traces.MaxConnections, "apm-max-connections", traces.MaxConnections, "tracers connected at once to --apm-socket and --apm-addr")
 	f.IntVar(&traces.Counters, "apm-counters", traces.Counters, "requests with traces that are counted at a time")

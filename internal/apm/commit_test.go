@@ -39,7 +39,6 @@ func newHarness(t *testing.T) *harness {
 	}
 	s.policy.Store(policyOf(t))
 	s.merges.Store(true)
-	s.dropsP0s.Store(true)
 	return &harness{s, publishers}
 }
 
@@ -56,7 +55,6 @@ func (h *harness) job(t *testing.T, header http.Header) *job {
 // agent, one after it leaves it marked, and neither leaves a lock behind.
 func TestPanicsWhileCounting(t *testing.T) {
 	h := newHarness(t)
-	h.config.DropUnsampled = true
 	counter := <-h.counting
 	counter.Now = nil
 	for range cap(h.counting) - 1 {
@@ -72,6 +70,7 @@ func TestPanicsWhileCounting(t *testing.T) {
 		t.Errorf("%d spans were received", received)
 	}
 	late := h.job(t, nil) // what is cut can't be told
+	late.drops = true
 	if result := late.count(); result != ResultBug || late.sum == 0 {
 		t.Errorf("a panic after: %s, marked %v", result, late.sum != 0)
 	}

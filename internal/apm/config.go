@@ -39,9 +39,7 @@ type Config struct {
 	MaxBodyBytes   int // of all bodies at a time
 	MaxOrigins     int // that an interval has room for, and that are remembered
 	Counters       int // bodies counted at a time
-	// DropUnsampled keeps traces that sampling threw away from the agent, once they
-	// are counted.
-	DropUnsampled bool
+	DropUnsampled  Dropping
 	// Buffer is how long a request with traces waits for an agent that is away.
 	Buffer time.Duration
 	Agent  Agent

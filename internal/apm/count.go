@@ -50,7 +50,7 @@ func (j *job) count() (result Result) {
 	if j.sum == 0 {
 		return result
 	}
-	if s.config.DropUnsampled && s.dropsP0s.Load() {
+	if j.drops {
 		j.dropUnsampled(c, before)
 	}
 	return result

@@ -18,6 +18,7 @@ type job struct {
 	body    *body
 	done    func()      // releases the body, once
 	header  http.Header // what goes on to the agent
+	drops   bool        // the traces that sampling threw away
 	decided bool        // whether it is counted
 	result  Result
 	sum     uint64 // of a body that is counted, 0 until then
@@ -36,7 +37,7 @@ func (s *Server) serveTraces(format traces.Format, w http.ResponseWriter, r *htt
 	if held == nil {
 		return
 	}
-	j := &job{server: s, format: format, body: held, result: ResultAgentAway}
+	j := &job{server: s, format: format, body: held, result: ResultAgentAway, drops: s.drops.Load()}
 	defer func() { s.counters.requests[j.result].Add(1) }()
 	j.forward(w, r)
 }
@@ -54,7 +55,7 @@ func (j *job) forward(w http.ResponseWriter, r *http.Request) {
 		}
 	}()
 	r.Body, r.ContentLength, r.TransferEncoding, r.Trailer = http.NoBody, int64(len(j.body.buf)), nil, nil
-	if s.config.DropUnsampled && !j.decided {
+	if j.drops {
 		r.ContentLength = -1 // how much is dropped is known when the header is written
 	}
 	s.proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), jobKey{}, j)))

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/apm"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	"github.com/spanstatsd/spanstatsd/internal/eventually"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
@@ -76,7 +77,7 @@ func TestOddRequests(t *testing.T) {
 		"chunks that are not one": {"PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/msgpack\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 0, "", 0, "HTTP/1.1 400"},
 		"an odd encoding":         {"PUT /v0.4/traces HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 0, "", 0, "HTTP/1.1 501"},
 	} {
-		for _, drop := range []bool{false, true} {
+		for _, drop := range []apm.Dropping{apm.DropOff, apm.DropOn} {
 			t.Run(fmt.Sprintf("%s, dropping %v", name, drop), func(t *testing.T) {
 				agent := startAgent(t)
 				p := start(t, agent, func(c *daemon.Config) { c.APM.DropUnsampled = drop })
@@ -294,8 +295,11 @@ func TestTracerLeavesAnAgentThatHangs(t *testing.T) {
 func TestUnsampledAgain(t *testing.T) {
 	agent := startAgent(t)
 	agent.info = strings.Replace(plainInfo, "{", `{"client_drop_p0s":true,`, 1)
+	p := start(t, agent, nil)
+	p.dropping()
 	var tries atomic.Int32
-	agent.answer = func(w http.ResponseWriter, r *http.Request) {
+	agent.mu.Lock()
+	agent.requests, agent.answer = nil, func(w http.ResponseWriter, r *http.Request) {
 		switch tries.Add(1) {
 		case 1:
 			w.WriteHeader(http.StatusTooManyRequests)
@@ -303,12 +307,7 @@ func TestUnsampledAgain(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		}
 	}
-	p := start(t, agent, func(c *daemon.Config) { c.APM.DropUnsampled = true })
-	p.dropping()
-	agent.mu.Lock()
-	agent.requests = nil
 	agent.mu.Unlock()
-	tries.Store(0)
 	before := p.metric("spanstatsd_apm_unsampled_traces_total")
 	body := priorities(t, 1, 0, -1)
 	for range 3 {

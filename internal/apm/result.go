@@ -83,7 +83,9 @@ type Stats struct {
 	Connections int
 	Refused     uint64
 	LastHeard   time.Time
-	// What was counted and not forwarded, because sampling threw it away.
+	// What was counted and not forwarded, because sampling threw it away, and whether what
+	// comes now is not.
+	DropsUnsampled                              bool
 	UnsampledTraces, UnsampledSpans, SavedBytes uint64
 	BufferedBytes                               int64
 }
@@ -106,6 +108,7 @@ func (s *Server) Stats() Stats {
 		return stats
 	}
 	stats.Other, stats.Failed, stats.Bytes = c.other.Load(), c.failed.Load(), c.bytes.Load()
+	stats.DropsUnsampled = s.drops.Load()
 	stats.UnsampledTraces, stats.UnsampledSpans, stats.SavedBytes = c.unsampledTraces.Load(), c.unsampledSpans.Load(), c.savedBytes.Load()
 	stats.Waited, stats.Waiting = s.retry.waited.Load(), int(s.retry.waiting.Load())
 	stats.Origins, stats.BufferedBytes = s.publishers.count(), s.bodies.memory.Held()

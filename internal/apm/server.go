@@ -30,7 +30,7 @@ type Server struct {
 	counted    *countedBodies
 	counting   chan *traces.Counter
 	policy     atomic.Pointer[traces.Policy]
-	dropsP0s   atomic.Bool
+	drops      atomic.Bool // traces that sampling threw away, once they are counted
 	merges     atomic.Bool // the agent takes statistics
 	merging    merging
 	agentState atomic.Pointer[agentState]
@@ -182,7 +182,7 @@ func (s *Server) Start() {
 // updatePolicy takes over what the agent wants.
 func (s *Server) updatePolicy() <-chan struct{} {
 	f, changed := s.config.Features()
-	s.dropsP0s.Store(f.DropsP0s)
+	s.drops.Store(s.config.DropUnsampled.drops(f))
 	s.merges.Store(f.Stats)
 	if !f.Stats || f.FiltersTags {
 		s.policy.Store(nil)

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/apm"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/health"
@@ -474,7 +475,7 @@ func TestFullRing(t *testing.T) {
 }
 
 // TestDropUnsampled: a trace that sampling threw away is counted and not forwarded,
-// unless it failed; the agent is told.
+// unless it failed, by default where the agent says that it does without; it is told.
 func TestDropUnsampled(t *testing.T) {
 	traces := func(priorities ...float64) []byte {
 		var all []any
@@ -492,14 +493,17 @@ func TestDropUnsampled(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name    string
-		drop    bool
+		drop    apm.Dropping
 		info    string
 		forward int
 		told    string
 	}{
-		{"off", false, `{"endpoints":["/v0.6/stats"],"client_drop_p0s":true}`, 4, "1"},
-		{"an agent that wants them", true, `{"endpoints":["/v0.6/stats"]}`, 4, "1"},
-		{"on", true, `{"endpoints":["/v0.6/stats"],"client_drop_p0s":true}`, 2, "3"},
+		{"off", apm.DropOff, `{"endpoints":["/v0.6/stats"],"client_drop_p0s":true}`, 4, "1"},
+		{"an agent that wants them", apm.DropAuto, `{"endpoints":["/v0.6/stats"],"client_drop_p0s":false}`, 4, "1"},
+		{"an agent that says nothing", apm.DropAuto, `{"endpoints":["/v0.6/stats"]}`, 4, "1"},
+		{"an agent that does without them", daemon.DefaultConfig().APM.DropUnsampled, `{"endpoints":["/v0.6/stats"],"client_drop_p0s":true}`, 2, "3"},
+		{"on", apm.DropOn, `{"endpoints":["/v0.6/stats"],"client_drop_p0s":true}`, 2, "3"},
+		{"on before an agent that wants them", apm.DropOn, `{"endpoints":["/v0.6/stats"],"client_drop_p0s":false}`, 2, "3"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			agent := startAgent(t)

@@ -61,6 +61,7 @@ var metrics = []metric{
 	counter("apm_waited_requests_total", "Requests of tracers that waited for an agent that was away.", func(s *scrape) uint64 { return s.apm.Waited }),
 	gauge("apm_waiting_requests", "Requests of tracers that wait for the agent.", func(s *scrape) int64 { return int64(s.apm.Waiting) }),
 	counter("apm_walked_bytes_total", "Bytes of traces that were walked to be counted.", func(s *scrape) uint64 { return s.apm.Bytes }),
+	gauge("apm_drops_unsampled", "1 if traces that sampling threw away are counted and not forwarded just now, else 0.", func(s *scrape) int { return oneIf(s.apm.DropsUnsampled) }),
 	counter("apm_unsampled_traces_total", "Traces that were counted and not forwarded, because sampling threw them away.", func(s *scrape) uint64 { return s.apm.UnsampledTraces }),
 	counter("apm_unsampled_spans_total", "Spans of those traces.", func(s *scrape) uint64 { return s.apm.UnsampledSpans }),
 	counter("apm_saved_bytes_total", "Bytes of those traces.", func(s *scrape) uint64 { return s.apm.SavedBytes }),

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spanstatsd/spanstatsd/internal/apm"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/health"
@@ -25,7 +26,9 @@ func startDaemon(t testing.TB, agent string, drop bool) *runningDaemon {
 	dir := t.TempDir()
 	config := daemon.DefaultConfig()
 	config.Ingest.Socket.Path, config.APM.Socket.Path = filepath.Join(dir, "spans.sock"), filepath.Join(dir, "apm.sock")
-	config.APM.DropUnsampled = drop
+	if !drop {
+		config.APM.DropUnsampled = apm.DropOff // by default the agent decides, and this one does without
+	}
 	config.HTTPAddr, config.Log = "127.0.0.1:0", slog.New(slog.DiscardHandler)
 	config.Flush.Agent = flush.AgentURL{Network: "unix", Address: agent}
 	d, err := daemon.New(config)

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/health"
+)
+
+// TestDropUnsampledIsAutoOnOrOff: by default what the agent says, which config shows; what
+// it took as a switch, it takes; and whatever else is named.
+func TestDropUnsampledIsAutoOnOrOff(t *testing.T) {
+	for _, c := range []struct {
+		args, variables []string
+		value, means    string
+	}{
+		{nil, nil, "auto", "on where the agent says client_drop_p0s"},
+		{[]string{"--drop-unsampled=auto"}, nil, "auto", "on where the agent says client_drop_p0s"},
+		{[]string{"--drop-unsampled"}, nil, "on", ""},
+		{[]string{"--drop-unsampled=on"}, nil, "on", ""},
+		{[]string{"--drop-unsampled=true"}, nil, "on", ""},
+		{[]string{"--drop-unsampled=off"}, nil, "off", ""},
+		{[]string{"--drop-unsampled=false"}, nil, "off", ""},
+		{nil, []string{"SPANSTATSD_DROP_UNSAMPLED=true"}, "on", ""},
+		{nil, []string{"SPANSTATSD_DROP_UNSAMPLED=off"}, "off", ""},
+		{[]string{"--drop-unsampled=auto"}, []string{"SPANSTATSD_DROP_UNSAMPLED=off"}, "auto", "on where the agent says client_drop_p0s"},
+	} {
+		cmd := program(t, append([]string{"config", "--json"}, c.args...)...)
+		cmd.Env = append(cmd.Env, c.variables...)
+		out, err := cmd.Output()
+		var settings []health.Setting
+		if err != nil || json.Unmarshal(out, &settings) != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		for _, s := range settings {
+			if s.Name == "drop-unsampled" && (s.Value != c.value || s.Effective != c.means || s.Default != "auto") {
+				t.Errorf("%v %v: %+v", c.args, c.variables, s)
+			}
+		}
+	}
+	if says := refusal(t, []string{"config", "--check", "--drop-unsampled=maybe"}); !strings.Contains(says, `"maybe" is none of auto, on and off`) {
+		t.Errorf("it says %s", says)
+	}
+}
