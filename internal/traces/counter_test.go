@@ -1,11 +1,13 @@
 package traces
 
 import (
+	"bytes"
 	"testing"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
+	"github.com/vmihailenco/msgpack/v5"
 )
 
 func countedSpans(t testing.TB, c *Counter) (n int) {
@@ -93,6 +95,30 @@ func TestCut(t *testing.T) {
 			if _, again, _ := c.Cut(left); again != 0 {
 				t.Errorf("%s: %d more traces were cut", f.name, again)
 			}
+		}
+	}
+}
+
+// TestABodyWithoutAnUnsampledTraceStaysAsItIs: also where a trace without spans stands
+// before others, which what is left of a cut body does not have.
+func TestABodyWithoutAnUnsampledTraceStaysAsItIs(t *testing.T) {
+	type object = map[string]any
+	chunk := func(spans ...any) object { return object{"priority": 1, "spans": append([]any{}, spans...)} }
+	kept := object{"service": "s", "name": "n", "resource": "r", "span_id": 1, "start": 1, "duration": 1, "metrics": object{"_sampling_priority_v1": 1.0}}
+	for format, sent := range map[Format]any{
+		FormatV04: []any{[]any{}, []any{kept}, []any{kept}},
+		FormatV07: object{"chunks": []any{chunk(), chunk(kept), chunk(kept)}},
+	} {
+		body, err := msgpack.Marshal(sent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, before := NewCounter(), bytes.Clone(body)
+		if err := c.Count(format, body, "go", true, policyOf(t)); err != nil {
+			t.Fatal(err)
+		}
+		if left, traces, _ := c.Cut(body); traces != 0 || !bytes.Equal(left, before) {
+			t.Errorf("%s: %d traces were cut: %q, want %q", format, traces, left, before)
 		}
 	}
 }

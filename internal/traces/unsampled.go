@@ -1,5 +1,7 @@
 package traces
 
+import "slices"
+
 // Traces that sampling throws away need not leave the pod: once they are counted,
 // nobody looks at them again. They are cut out of the body where it lies, and the
 // agent is told how many they were, which its samplers want to know.
@@ -41,12 +43,13 @@ func (c *Counter) isUnsampled(t *chunk) bool {
 	return true
 }
 
-// cut takes the unsampled traces out of the body that was counted last, which is
+// Cut takes the unsampled traces out of the body that was counted last, which is
 // written over, and returns what is left and how much is not.
 func (c *Counter) Cut(body []byte) (left []byte, traces, spans int) {
 	list := c.payload.list
-	if list.end == 0 {
-		return body, 0, 0
+	isUnsampled := func(t chunk) bool { return c.isUnsampled(&t) }
+	if list.end == 0 || !slices.ContainsFunc(c.payload.chunks, isUnsampled) {
+		return body, 0, 0 // before anything is moved
 	}
 	at := list.first
 	for i := range c.payload.chunks {
@@ -57,9 +60,6 @@ func (c *Counter) Cut(body []byte) (left []byte, traces, spans int) {
 			continue
 		}
 		at += copy(body[at:], body[t.at:t.end])
-	}
-	if traces == 0 {
-		return body, 0, 0
 	}
 	// Chunks that hold nothing are in no list of ours, and were not kept either.
 	setCount(body[list.at:list.first], len(c.payload.chunks)-traces)
