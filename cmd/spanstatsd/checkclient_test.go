@@ -3,14 +3,18 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"io"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/client"
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
 )
 
 // TestCheckClientJudgesATracer: the exit code is what a continuous integration asks for,
@@ -95,4 +99,46 @@ func TestUnusableChecks(t *testing.T) {
 			t.Errorf("%s: code %d, %s; want %d and %q", test.args, code, out, test.code, test.says)
 		}
 	}
+}
+
+// TestASecondSignalEndsWhatWaits: a stdout that nobody reads holds what check-client tells,
+// and with it the end that the first signal asked for.
+func TestASecondSignalEndsWhatWaits(t *testing.T) {
+	path := filepath.Join(sockets(t), "s")
+	unread, out, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unread.Close()
+	defer out.Close()
+	if err := out.SetWriteDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Write(make([]byte, 1<<20)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("there is room for all of it: %v", err)
+	}
+	cmd := program(t, "check-client", "--socket", path)
+	cmd.Stdout = out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(ended) }()
+	eventually.True(t, "a connection", func() bool {
+		conn, err := net.Dial("unix", path)
+		if err != nil {
+			return false
+		}
+		_, err = conn.Write([]byte("no hello"))
+		return err == nil && conn.Close() == nil
+	})
+	eventually.True(t, "the end", func() bool {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-ended:
+			return true
+		case <-time.After(10 * time.Millisecond):
+			return false
+		}
+	})
 }

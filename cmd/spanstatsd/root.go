@@ -63,9 +63,12 @@ func newHelpCommand() *cobra.Command {
 	}
 }
 
-// untilInterrupted is a context that also ends with SIGTERM or SIGINT.
+// untilInterrupted is a context that also ends with SIGTERM or SIGINT. A second signal
+// ends the process, whatever it then still waits for.
 func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
-	return signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
 }
 
 // takes refuses all words but so many, and says what they are.
