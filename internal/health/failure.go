@@ -2,9 +2,12 @@ package health
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -39,12 +42,22 @@ type failureLog struct {
 	last time.Time
 }
 
-// Println takes what promhttp has to say, too.
+// Println takes what promhttp has to say, too. That who asked has left is no failure.
 func (l *failureLog) Println(said ...any) {
+	if slices.ContainsFunc(said, isLeft) {
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if now := time.Now(); now.Sub(l.last) >= failureSpacing {
 		l.last = now
 		l.logger.Error("a request to the http address was not answered", "error", fmt.Sprint(said...))
 	}
+}
+
+// isLeft says whether it is an error of writing to who asked.
+func isLeft(said any) bool {
+	err, _ := said.(error)
+	var network *net.OpError
+	return errors.As(err, &network) && network.Op == "write"
 }

@@ -2,8 +2,11 @@ package health
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"log/slog"
 	"math"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -23,6 +26,21 @@ func TestWhatCantBeEncodedIsAnErrorThatSaysSo(t *testing.T) {
 		}
 	}
 	if lines := strings.Count(log.String(), "\n"); lines != 1 || !strings.Contains(log.String(), "unsupported value: +Inf") {
+		t.Errorf("the log says %q", log.String())
+	}
+}
+
+// TestWhoLeavesIsNoFailure: a scraper that gives up is no error of the daemon's.
+func TestWhoLeavesIsNoFailure(t *testing.T) {
+	var log bytes.Buffer
+	failures := failureLog{logger: slog.New(slog.NewTextHandler(&log, nil))}
+	left := &net.OpError{Op: "write", Err: errors.New("connection reset by peer")}
+	failures.Println("error encoding and sending metric family:", fmt.Errorf("flush: %w", left))
+	if log.Len() > 0 {
+		t.Errorf("the log says %q", log.String())
+	}
+	failures.Println("error gathering metrics:", errors.New("collected twice"))
+	if !strings.Contains(log.String(), "collected twice") {
 		t.Errorf("the log says %q", log.String())
 	}
 }
