@@ -47,6 +47,9 @@ func (l *CollapseLog) line() {
 	if len(fields) == 0 {
 		return
 	}
-	l.Log.Warn("labels with too many distinct values were collapsed; mend what puts them there, or raise --cardinality-limit, --max-origins for origin, --max-aggregates and --max-key-bytes-in-all for whole_key",
-		slog.Group("spans_since_last_line", fields...), "mostly", label, "mostly_keys", keys)
+	args := []any{slog.Group("spans_since_last_line", fields...)}
+	if keys > 0 {
+		args = append(args, "mostly", label, "mostly_keys", keys)
+	}
+	l.Log.Warn("labels with too many distinct values were collapsed; mend what puts them there, or raise --cardinality-limit, --max-origins for origin, --max-aggregates and --max-key-bytes-in-all for whole_key", args...)
 }

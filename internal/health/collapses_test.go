@@ -66,10 +66,13 @@ func TestCollapseLog(t *testing.T) {
 			line.Label != "peer_tag peer.hostname" || line.Keys != 350 {
 			t.Errorf("the first line is %s", lines[0])
 		}
+		time.Sleep(5 * time.Minute)
+		spans["origin"] = 7 // which is no label that one of them could have done most of
 		close(stop)
 		<-stopped
 		lines = strings.Split(strings.TrimSpace(out.String()), "\n")
-		if len(lines) != 2 || !strings.Contains(lines[1], `"resource":40`) || !strings.Contains(lines[1], `"peer_tag":400`) {
+		if len(lines) != 3 || !strings.Contains(lines[1], `"resource":40`) || !strings.Contains(lines[1], `"peer_tag":400`) ||
+			!strings.Contains(lines[2], `{"origin":7}`) || strings.Contains(lines[2], "mostly") {
 			t.Errorf("the last lines are\n%s", out.String())
 		}
 	})
