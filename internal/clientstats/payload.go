@@ -128,10 +128,10 @@ func (p *Payload) payloadField(name string) {
 		p.reader.Uint(math.MaxUint64)
 	case "ContainerID": // the same
 		p.reader.Str()
+	case "Tags": // and some tracers write those of DD_TAGS
+		p.list(func() { p.reader.Str() })
 	case "AgentAggregation", "ImageTag":
 		p.must(p.reader.Str().Len == 0)
-	case "Tags":
-		p.must(p.reader.Array() == 0)
 	default:
 		p.unknown()
 	}

@@ -107,6 +107,22 @@ func TestGroups(t *testing.T) {
 	}
 }
 
+// TestTagsOfAPayloadAreNoReasonToForwardIt: those that a tracer has by DD_TAGS, of which the
+// agent makes nothing. What is no list of texts is the agent's to refuse.
+func TestTagsOfAPayloadAreNoReasonToForwardIt(t *testing.T) {
+	read := func(tags any) error {
+		return new(Payload).Read(statsOf(t, func(p, _, _ object) { p["Tags"] = tags }), span.Origin{})
+	}
+	if err := read([]string{"team:shop", "tier:1"}); err != nil {
+		t.Error(err)
+	}
+	for _, tags := range []any{[]int{1}, "team:shop", nil, object{"team": "shop"}} {
+		if err := read(tags); err != ErrUnread {
+			t.Errorf("%v: %v", tags, err)
+		}
+	}
+}
+
 func equalKeys(a, b span.Key) bool {
 	return string(a.AppendCanonical(nil)) == string(b.AppendCanonical(nil))
 }
@@ -162,7 +178,6 @@ func TestGroupsThatCantBeMerged(t *testing.T) {
 		"what we do not know":  {in(group, "New", 1), ErrUnfit},
 		"new of a bucket":      {in(bucket, "New", 1), ErrUnfit},
 		"new of a payload":     {in(payload, "New", 1), ErrUnfit},
-		"tags of the agent":    {in(payload, "Tags", []string{"a"}), ErrUnfit},
 		"an image":             {in(payload, "ImageTag", "a"), ErrUnfit},
 		"a fourth root":        {in(group, "IsTraceRoot", 9), ErrUnfit},
 		"too many":             {in(group, "Hits", uint64(math.MaxUint64)), ErrUnfit},

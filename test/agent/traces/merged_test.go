@@ -84,7 +84,7 @@ func worker(rnd *rand.Rand, lang string, start time.Time) (p *pb.ClientStatsPayl
 	}
 	return &pb.ClientStatsPayload{
 		Hostname: "h", Env: "prod", Version: "1", Service: "shop", RuntimeID: fmt.Sprint(rnd.Uint64()), Sequence: rnd.Uint64N(9),
-		ProcessTags: "entrypoint.name:shop", Stats: []*pb.ClientStatsBucket{bucket},
+		ProcessTags: "entrypoint.name:shop", Tags: pick(rnd, nil, []string{"team:shop", "tier:1"}), Stats: []*pb.ClientStatsBucket{bucket},
 	}, hits
 }
 
