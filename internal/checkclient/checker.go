@@ -48,10 +48,10 @@ func New(config Config) *Checker {
 func (c *Checker) Serve(ctx context.Context, listener net.Listener, connections int) (err error) {
 	defer context.AfterFunc(ctx, func() { listener.Close() })()
 	var sessions sync.WaitGroup
-	places := make(chan struct{}, maxSessions)
+	serving := make(chan struct{}, maxSessions)
 	served := 0
 	for connections == 0 || served < connections {
-		places <- struct{}{}
+		serving <- struct{}{}
 		var conn net.Conn
 		if conn, err = listener.Accept(); err != nil {
 			break
@@ -60,7 +60,7 @@ func (c *Checker) Serve(ctx context.Context, listener net.Listener, connections 
 		id := served
 		sessions.Go(func() {
 			c.serve(ctx, conn, id)
-			<-places
+			<-serving
 		})
 	}
 	sessions.Wait()

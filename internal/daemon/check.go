@@ -19,7 +19,7 @@ import (
 // not be written, an address in use) it does not see.
 func (c Config) Check() error {
 	return errors.Join(
-		c.checkRooms(), c.checkGrace(), c.checkHTTP(), c.checkDebugDir(), c.checkPlaces(), c.checkMemory(), c.checkDescriptors(),
+		c.checkRooms(), c.checkGrace(), c.checkHTTP(), c.checkDebugDir(), c.checkAddresses(), c.checkMemory(), c.checkDescriptors(),
 	)
 }
 

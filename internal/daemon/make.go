@@ -72,7 +72,7 @@ func (d *Daemon) makeRest(config Config) (err error) {
 // makeHealth makes what shows the rest, and finds out how the daemon before this one
 // ended.
 func (d *Daemon) makeHealth(config Config) (err error) {
-	if d.running, err = socket.MarkRunning(config.Ingest.Socket.Path); err != nil {
+	if d.running, err = socket.NewRunning(config.Ingest.Socket.Path); err != nil {
 		return err
 	}
 	var unknown error

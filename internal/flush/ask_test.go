@@ -32,7 +32,6 @@ type conduct struct {
 var (
 	hangs     = conduct{}
 	takes     = conduct{asks: true, answers: true}
-	swallows  = conduct{asks: true}
 	neverAsks = conduct{answers: true}
 	isSlow    = conduct{asks: true, answers: true, waits: shortPatience * 3 / 2}
 )

@@ -92,15 +92,15 @@ func (c *connections) refused() uint64 {
 func (c *connections) watch(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, _ := r.Context().Value(connectionKey{}).(net.Conn)
-		c.mark(conn, 1)
-		defer c.mark(conn, -1)
+		c.answering(conn, 1)
+		defer c.answering(conn, -1)
 		next.ServeHTTP(w, r)
 	})
 }
 
-// mark counts an answer that begins or ends. Behind the last, the wait for the next head
+// answering counts an answer that begins or ends. Behind the last, the wait for the next head
 // begins.
-func (c *connections) mark(conn net.Conn, change int) {
+func (c *connections) answering(conn net.Conn, change int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at, open := c.of[conn]

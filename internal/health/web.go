@@ -47,22 +47,22 @@ type guardedListener struct {
 	open        http.Handler // ours, without a password
 	placed      bool
 	isBroken    bool
-	spare       *http.Server // for probes; nil without TLS
-	toSpare     chan net.Conn
+	forProbes   *http.Server // while the file is broken; nil without TLS
+	toProbes    chan net.Conn
 }
 
 func (l *guardedListener) Accept() (net.Conn, error) {
 	if !l.placed {
 		l.placed = true
 		l.server.Handler = l.connections.watch(probesFirst(l.open, l.server.Handler))
-		l.prepareSpare()
+		l.prepareForProbes()
 	}
 	for {
 		conn, err := l.Listener.Accept()
-		if err != nil || l.spare == nil || !l.broken() {
+		if err != nil || l.forProbes == nil || !l.broken() {
 			return conn, err
 		}
-		l.toSpare <- conn
+		l.toProbes <- conn
 	}
 }
 
@@ -77,8 +77,8 @@ func probesFirst(open, guarded http.Handler) http.Handler {
 	})
 }
 
-// prepareSpare starts the server for probes, where the file asks for TLS.
-func (l *guardedListener) prepareSpare() {
+// prepareForProbes starts the server for probes, where the file asks for TLS.
+func (l *guardedListener) prepareForProbes() {
 	if config := l.server.TLSConfig; config == nil || config.GetCertificate == nil {
 		return // a broken file then ends no connection, and probes do not need it
 	}
@@ -89,15 +89,15 @@ func (l *guardedListener) prepareSpare() {
 	unusable := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "the file of --web-config-file can't be used any more; the daemon's log says why", http.StatusInternalServerError)
 	})
-	l.toSpare = make(chan net.Conn)
-	l.spare = &http.Server{
+	l.toProbes = make(chan net.Conn)
+	l.forProbes = &http.Server{
 		Handler: l.connections.watch(probesFirst(l.open, unusable)), TLSConfig: config,
 		ReadHeaderTimeout: l.server.ReadHeaderTimeout, ReadTimeout: l.server.ReadTimeout, WriteTimeout: l.server.WriteTimeout,
 		MaxHeaderBytes: l.server.MaxHeaderBytes, ErrorLog: l.server.ErrorLog,
 		ConnState: l.server.ConnState, ConnContext: l.server.ConnContext,
 	}
-	l.spare.SetKeepAlivesEnabled(false) // the next connection may find the file mended
-	go l.spare.ServeTLS(&handedListener{addr: l.Addr(), conns: l.toSpare, closed: make(chan struct{})}, "", "")
+	l.forProbes.SetKeepAlivesEnabled(false) // the next connection may find the file mended
+	go l.forProbes.ServeTLS(&handedListener{addr: l.Addr(), conns: l.toProbes, closed: make(chan struct{})}, "", "")
 }
 
 // lastGood remembers the last certificate that could be read. The first was read when
@@ -134,8 +134,8 @@ func (l *guardedListener) broken() bool {
 
 // end closes what the server for probes still answers.
 func (l *guardedListener) end() {
-	if l.spare != nil {
-		l.spare.Close()
+	if l.forProbes != nil {
+		l.forProbes.Close()
 	}
 }
 

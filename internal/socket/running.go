@@ -17,8 +17,8 @@ import (
 // and one that somebody locks is of a daemon that still delivers what it took.
 type Running struct{ file *os.File }
 
-// MarkRunning makes the file of this daemon.
-func MarkRunning(path string) (*Running, error) {
+// NewRunning makes the file of this daemon.
+func NewRunning(path string) (*Running, error) {
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(runningPrefix(path))+"*")
 	if err != nil {
 		return nil, fmt.Errorf("make running file: %w; check that the directory of --socket may be written", err)

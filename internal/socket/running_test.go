@@ -13,7 +13,7 @@ import (
 // mark makes the running file of a daemon.
 func mark(t *testing.T, path string, wantDied int) *Running {
 	t.Helper()
-	r, err := MarkRunning(path)
+	r, err := NewRunning(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,9 +7,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 )
 
-// TestNoTwoListenAtOnePlace: the same path or address twice is named with both flags,
+// TestNoTwoListenAtOneAddress: the same path or address twice is named with both flags,
 // and so is a daemon that would be its own agent.
-func TestNoTwoListenAtOnePlace(t *testing.T) {
+func TestNoTwoListenAtOneAddress(t *testing.T) {
 	for _, c := range []struct {
 		socket, apmSocket, http, apmAddr, agent string
 		says                                    string // "" where all may stay

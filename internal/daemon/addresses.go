@@ -1,0 +1,75 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+)
+
+// agentFlag is the one address where somebody else listens.
+const agentFlag = "agent-url"
+
+// address is where somebody listens.
+type address struct{ flag, network, name string }
+
+// addresses are those that a configuration names: where the daemon listens, and the agent.
+func (c *Config) addresses() []address {
+	return []address{
+		{"socket", "unix", c.Ingest.Socket.Path},
+		{"apm-socket", "unix", c.APM.Socket.Path},
+		{"http-addr", "tcp", c.HTTPAddr},
+		{"apm-addr", "tcp", c.APM.Addr},
+		{agentFlag, c.Flush.Agent.Network, c.Flush.Agent.Address},
+	}
+}
+
+// checkAddresses names every two that are one: a second listener would fail, and a daemon
+// that is its own agent would send to itself for ever.
+func (c *Config) checkAddresses() (err error) {
+	all := c.addresses()
+	for i, a := range all {
+		for _, b := range all[:i] {
+			if a.isAlso(b) {
+				err = errors.Join(err, fmt.Errorf("check %s: %s is that of --%s too; give each its own", a.flag, a.name, b.flag))
+			}
+		}
+	}
+	return err
+}
+
+// isAlso says whether two addresses are the same, as far as their names show.
+func (a address) isAlso(other address) bool {
+	if a.name == "" || other.name == "" || a.network != other.network {
+		return false
+	}
+	if a.network == "unix" {
+		return filepath.Clean(a.name) == filepath.Clean(other.name)
+	}
+	host, port, err := net.SplitHostPort(a.name)
+	otherHost, otherPort, otherErr := net.SplitHostPort(other.name)
+	if err != nil || otherErr != nil || port != otherPort || port == "0" { // 0 is any that is free
+		return false
+	}
+	return named(host) == named(otherHost) || isEvery(host) && other.isHere(otherHost) || isEvery(otherHost) && a.isHere(host)
+}
+
+// named is a host by the name that localhost goes by.
+func named(host string) string {
+	if host == "localhost" {
+		return "127.0.0.1"
+	}
+	return host
+}
+
+// isEvery says whether who listens there is met at each address of the machine.
+func isEvery(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "" || ip != nil && ip.IsUnspecified()
+}
+
+// isHere says whether a host is this machine for certain: where we listen it is.
+func (a address) isHere(host string) bool {
+	ip := net.ParseIP(named(host))
+	return a.flag != agentFlag || isEvery(host) || ip != nil && ip.IsLoopback()
+}
