@@ -8,7 +8,7 @@ import (
 
 const (
 	// maxKeyBytes is more than any key has after cut: 64 peer tags of 200 bytes,
-	// a resource of 5000, and the rest.
+	// 4 additional ones of 400, a resource of 5000, and the rest.
 	maxKeyBytes = 21 << 10
 	// stringOverhead is the longest header of a string, keyOverhead those of a
 	// whole key without its tags.
@@ -51,15 +51,15 @@ func (c *cutter) cut(k *Key) *Key {
 		*text = head(*text, l.MaxBytes())
 	}
 	peer, additional := c.tags[:span.MaxPeerTags], c.tags[span.MaxPeerTags:]
-	c.key.PeerTags = cutTags(peer, k.PeerTags)
-	c.key.AdditionalTags = cutTags(additional, k.AdditionalTags)
+	c.key.PeerTags = cutTags(peer, k.PeerTags, span.LabelPeerTag)
+	c.key.AdditionalTags = cutTags(additional, k.AdditionalTags, span.LabelAdditionalTag)
 	return &c.key
 }
 
-func cutTags(dst, tags []string) []string {
+func cutTags(dst, tags []string, of span.Label) []string {
 	dst = dst[:min(len(dst), len(tags))]
 	for i := range dst {
-		dst[i] = head(tags[i], span.MaxLabel)
+		dst[i] = head(tags[i], of.MaxBytes())
 	}
 	return dst
 }

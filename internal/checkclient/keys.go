@@ -107,7 +107,7 @@ func (s *session) readTags(to *told, l span.Label, tags []string, kept int) {
 			s.note(to, noteAdvice, "%ss are not in the order of their bytes, as %q before %q: the daemon sorts them at each miss, and another order is another key in its table", l, list[i-1], list[i])
 		}
 		name, _, _ := strings.Cut(tag, ":")
-		s.change(to, l, l.String()+" "+head(name), tag, span.Text(tag, l.MaxBytes()))
+		s.change(to, l, l.String()+" "+head(name), tag, l.Tag(tag))
 	}
 	if kept > 0 {
 		to.add(l.String()+"s", list)

@@ -34,6 +34,7 @@ type labelSpec struct {
 	maxBytes  int        // of the text or of one tag: what is longer is cut
 	maxTags   int        // of a list: what follows is left out
 	budget    int        // distinct texts an origin and interval; of a list, distinct tags of each tag key
+	masks     bool       // of a list: a tag's value that is longer than maxBytes becomes Blocked
 	required  bool       // no key is without it once it is normal
 	names     *nameRules // nil where valid UTF-8 within maxBytes is all that is asked
 }
@@ -64,7 +65,7 @@ var labels = [LabelCount]labelSpec{
 	LabelGRPCStatus:    {name: "grpc_status", agentName: "GRPCStatusCode", maxBytes: MaxLabel, budget: 24},
 	LabelServiceSource: {name: "service_source", agentName: "srv_src", maxBytes: MaxLabel, budget: 16},
 	LabelPeerTag:       {name: "peer_tag", agentName: "PeerTags", maxBytes: MaxLabel, maxTags: MaxPeerTags, budget: 512},
-	LabelAdditionalTag: {name: "additional_tag", agentName: "AdditionalMetricTags", maxBytes: MaxLabel, maxTags: MaxAdditionalTags, budget: 100},
+	LabelAdditionalTag: {name: "additional_tag", agentName: "AdditionalMetricTags", maxBytes: MaxLabel, maxTags: MaxAdditionalTags, masks: true, budget: 100},
 }
 
 // offsets are where the labels lie in a Key: a string, or a []string for a list.
@@ -93,8 +94,13 @@ func (l Label) String() string {
 // AgentName is the name of the label's field in the agent's statistics.
 func (l Label) AgentName() string { return labels[l].agentName }
 
-// MaxBytes is the longest text, or tag, that is kept whole.
-func (l Label) MaxBytes() int { return labels[l].maxBytes }
+// MaxBytes is how much of a text, or of a tag, is looked at: the rest changes nothing.
+func (l Label) MaxBytes() int {
+	if labels[l].masks {
+		return maxMaskedTag
+	}
+	return labels[l].maxBytes
+}
 
 // MaxTags is how many tags of a list are kept.
 func (l Label) MaxTags() int { return labels[l].maxTags }

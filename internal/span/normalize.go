@@ -14,7 +14,7 @@ const (
 	MaxOperation      = 100
 	MaxResource       = 5000
 	MaxType           = 100
-	MaxLabel          = 200 // every other label, and each tag
+	MaxLabel          = 200 // every other label, each tag, and the value of an additional one
 	MaxPeerTags       = 64
 	MaxAdditionalTags = 4
 	// MaxOriginField bounds each field of an origin; process tags, a list, get more.
@@ -85,7 +85,8 @@ func (l Label) normalizeTags(tags *[]string) (changed bool) {
 		*tags, changed = (*tags)[:spec.maxTags], true
 	}
 	for i := range *tags {
-		if trim(&(*tags)[i], spec.maxBytes) {
+		tag := &(*tags)[i]
+		if !l.IsNormal(*tag) && l.normalizeTag(tag) {
 			changed = true
 		}
 	}
@@ -93,6 +94,35 @@ func (l Label) normalizeTags(tags *[]string) (changed bool) {
 		slices.Sort(*tags)
 	}
 	return changed
+}
+
+// normalizeTag makes a tag of a list normal.
+func (l Label) normalizeTag(tag *string) (changed bool) {
+	spec := &labels[l]
+	if !spec.masks {
+		return trim(tag, spec.maxBytes)
+	}
+	before := *tag
+	trim(tag, maxMaskedTag)
+	switch key, value, found := strings.Cut(*tag, ":"); {
+	case !found || len(key) > spec.maxBytes:
+		trim(tag, spec.maxBytes)
+	case len(value) > spec.maxBytes:
+		*tag = key + ":" + Blocked
+	}
+	return *tag != before
+}
+
+// maxMaskedTag is the longest tag whose value may yet be of MaxLabel, and one byte more,
+// which shows that it is longer.
+const maxMaskedTag = MaxLabel + len(":") + MaxLabel + 1
+
+// Tag is a tag of a list as it is kept.
+func (l Label) Tag(tag string) string {
+	if !l.IsNormal(tag) {
+		l.normalizeTag(&tag)
+	}
+	return tag
 }
 
 // Normalize bounds every field of the origin and makes it valid UTF-8.

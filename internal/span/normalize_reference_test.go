@@ -90,6 +90,23 @@ func referenceTags(tags []string, limit int) []string {
 	return out
 }
 
+// referenceMasked is what additional tags become: a value of over 200 bytes is told to be
+// too long, as the agent does it, and is not cut.
+func referenceMasked(tags []string) []string {
+	var out []string
+	for _, tag := range tags[:min(len(tags), MaxAdditionalTags)] {
+		tag = referenceText(tag, 402)
+		if at := strings.IndexByte(tag, ':'); at < 0 || at > 200 {
+			tag = referenceText(tag, 200)
+		} else if len(tag)-at-1 > 200 {
+			tag = tag[:at] + ":tracer_blocked_value"
+		}
+		out = append(out, tag)
+	}
+	slices.Sort(out)
+	return out
+}
+
 func referenceKey(k *Key, lang string) Key {
 	n := Key{
 		Service: referenceService(k.Service, lang), Operation: referenceOperation(k.Operation),
@@ -98,7 +115,7 @@ func referenceKey(k *Key, lang string) Key {
 		PeerTags: referenceTags(k.PeerTags, MaxPeerTags), HTTPMethod: referenceText(k.HTTPMethod, MaxLabel),
 		HTTPEndpoint: referenceText(k.HTTPEndpoint, MaxLabel), GRPCStatus: referenceText(k.GRPCStatus, MaxLabel),
 		ServiceSource: referenceText(k.ServiceSource, MaxLabel), Synthetics: k.Synthetics,
-		AdditionalTags: referenceTags(k.AdditionalTags, MaxAdditionalTags),
+		AdditionalTags: referenceMasked(k.AdditionalTags),
 	}
 	if n.Resource == "" {
 		n.Resource = n.Operation

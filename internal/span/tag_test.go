@@ -1,0 +1,38 @@
+package span
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestAnAdditionalTagThatIsTooLongSaysSo: its value becomes what the agent's and the tracers'
+// concentrators put there, and only where the value is over 200 bytes, however long its key
+// is; a peer tag is cut as a whole. What was put there stays as it is.
+func TestAnAdditionalTagThatIsTooLongSaysSo(t *testing.T) {
+	x := func(n int) string { return strings.Repeat("x", n) }
+	for _, c := range []struct {
+		of           Label
+		tag, becomes string
+	}{
+		{LabelAdditionalTag, "tier:gold", "tier:gold"},
+		{LabelAdditionalTag, "tier:" + x(200), "tier:" + x(200)},
+		{LabelAdditionalTag, "tier:" + x(201), "tier:tracer_blocked_value"},
+		{LabelAdditionalTag, "tier:" + x(1<<20), "tier:tracer_blocked_value"},
+		{LabelAdditionalTag, "tier:a:" + x(199), "tier:tracer_blocked_value"},
+		{LabelAdditionalTag, x(200) + ":" + x(200), x(200) + ":" + x(200)},
+		{LabelAdditionalTag, x(200) + ":" + x(201), x(200) + ":tracer_blocked_value"},
+		{LabelAdditionalTag, x(201) + ":gold", x(200)},
+		{LabelAdditionalTag, x(300), x(200)},
+		{LabelAdditionalTag, "tier:\xff", "tier:\uFFFD"},
+		{LabelAdditionalTag, "tier:" + strings.Repeat("\xff", 1) + x(199), "tier:tracer_blocked_value"}, // 202 bytes once it can be sent
+		{LabelPeerTag, "tier:" + x(200), "tier:" + x(195)},
+	} {
+		if got := c.of.Tag(c.tag); got != c.becomes || c.of.Tag(got) != got {
+			t.Errorf("%s %.30q of %d bytes becomes %.30q of %d, want %.30q", c.of, c.tag, len(c.tag), got, len(got), c.becomes)
+		}
+		tags := []string{c.tag}
+		if changed := c.of.normalizeTags(&tags); tags[0] != c.becomes || changed != (c.tag != c.becomes) {
+			t.Errorf("in a list it becomes %.30q, changed %v", tags[0], changed)
+		}
+	}
+}
