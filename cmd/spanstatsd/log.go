@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 
-	"github.com/spanstatsd/spanstatsd/internal/logqueue"
 	"github.com/spanstatsd/spanstatsd/internal/shown"
 	"github.com/spf13/pflag"
 )
@@ -36,10 +35,7 @@ func newLogger(w io.Writer, level, format string) (*slog.Logger, error) {
 
 // isTerminal tells a terminal from a file or a pipe.
 func isTerminal(w io.Writer) bool {
-	if queue, ok := w.(*logqueue.Queue); ok {
-		w = queue.To()
-	}
-	file, ok := w.(*os.File)
+	file, ok := fileOf(w)
 	if !ok {
 		return false
 	}

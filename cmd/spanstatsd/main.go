@@ -36,11 +36,15 @@ const lastLines = time.Second
 func execute(args []string, stdout, to io.Writer) int {
 	stderr := logqueue.New(to)
 	defer stderr.Close(lastLines)
+	out := &output{to: stdout}
 	root := newRootCommand()
 	root.SetArgs(args)
-	root.SetOut(stdout)
+	root.SetOut(out)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(withArguments(context.Background(), args))
+	if err == nil {
+		err = out.failure()
+	}
 	if err == nil {
 		return 0
 	}

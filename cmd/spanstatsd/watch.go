@@ -94,7 +94,7 @@ func drawFrame(w io.Writer, text string) error {
 
 // window is the size of a terminal, or a usual one.
 func window(w io.Writer) (width, height int) {
-	if file, ok := w.(*os.File); ok {
+	if file, ok := fileOf(w); ok {
 		if size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ); err == nil && size.Col > 0 && size.Row > 0 {
 			return int(size.Col), int(size.Row)
 		}

@@ -49,6 +49,8 @@ type demo struct {
 	stopped  chan struct{}         // closed when the daemon has delivered everything
 	flushes  int
 	faults   []string
+
+	unwritten error // why a report was not written
 }
 
 // Run shows the demo. Its error says what was lost or counted wrongly.
@@ -155,8 +157,8 @@ func (d *demo) write(arrived *standin.Rows) {
 }
 
 func (d *demo) encode(v any) {
-	if err := json.NewEncoder(d.config.Out).Encode(v); err != nil {
-		d.faults = append(d.faults, fmt.Sprintf("write report: %v", err))
+	if err := json.NewEncoder(d.config.Out).Encode(v); err != nil && d.unwritten == nil {
+		d.unwritten = fmt.Errorf("write report: %w", err)
 	}
 }
 
@@ -181,7 +183,10 @@ func (d *demo) finish(showing *sync.WaitGroup) error {
 	} else {
 		writeOutcome(d.config.Out, &outcome)
 	}
-	if !outcome.holds() {
+	switch {
+	case d.unwritten != nil:
+		return d.unwritten
+	case !outcome.holds():
 		return errors.New("run demo: the figures above do not agree; that is a defect, please report it with them")
 	}
 	return nil

@@ -1,0 +1,30 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestWhatCanNotBeShownIsAnError, whatever the command, and it is not taken for a defect of
+// what was to be shown.
+func TestWhatCanNotBeShownIsAnError(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	for _, line := range []string{
+		"version", "help", "run --help", "config", "config --check", "config --json", "completion bash",
+		"demo --for=10ms --rate=100", "demo --for=10ms --rate=100 --json",
+	} {
+		cmd := program(t, strings.Fields(line)...)
+		var stderr bytes.Buffer
+		cmd.Stdout, cmd.Stderr = full, &stderr
+		_ = cmd.Run() // the code says it
+		if code, says := cmd.ProcessState.ExitCode(), stderr.String(); code != exitFailure || !strings.Contains(says, "no space left") || strings.Contains(says, "defect") {
+			t.Errorf("%s: exit code %d: %s", line, code, says)
+		}
+	}
+}
