@@ -144,6 +144,7 @@ func (s *fakeSpan) randomTags(rnd *rand.Rand) {
 	text(6, "_dd.hostname", "host-a", "")
 	text(6, "_dd.git.commit.sha", "deadbeef", "")
 	text(9, "_dd.tags.process", "a:b,c:d", "")
+	text(9, "_dd.stats_computed", "true", "false", "") // of OTLP's resources only
 	text(2, "some.other.tag", "of no interest", "")
 	number(2, "_sampling_priority_v1", 1, 0, -1, 2)
 	rnd.Shuffle(len(s.meta), func(i, j int) { s.meta[i], s.meta[j] = s.meta[j], s.meta[i] })
@@ -300,6 +301,9 @@ func (p *fakePayload) v07(rnd *rand.Rand) []byte {
 	if p.processTags != "" {
 		tags = append(tags, [2]string{"_dd.tags.process", p.processTags})
 	}
+	if rnd.IntN(4) == 0 {
+		tags = append(tags, [2]string{"_dd.stats_computed", "true"})
+	}
 	b = msgp.AppendMapHeader(msgp.AppendString(b, "tags"), uint32(len(tags)))
 	for _, kv := range tags {
 		b = msgp.AppendString(msgp.AppendString(b, kv[0]), kv[1])
@@ -368,6 +372,9 @@ func (p *fakePayload) v1(rnd *rand.Rand) []byte {
 	}
 	if p.processTags != "" {
 		attributes = append(attributes, [2]string{"_dd.tags.process", p.processTags})
+	}
+	if rnd.IntN(4) == 0 {
+		attributes = append(attributes, [2]string{"_dd.stats_computed", "true"})
 	}
 	w.field(10)
 	w.b = msgp.AppendArrayHeader(w.b, uint32(3*len(attributes)))
