@@ -75,13 +75,6 @@ func (d *Daemon) makeHealth(config Config) (err error) {
 	if d.running, err = socket.NewRunning(config.Ingest.Socket.Path); err != nil {
 		return err
 	}
-	var unknown error
-	if d.died, unknown = socket.RemoveDead(config.Ingest.Socket.Path); unknown != nil {
-		config.Log.Warn("of a daemon before this one nobody can tell whether it ended without its books", "error", unknown)
-	}
-	if d.died > 0 {
-		config.Log.Warn("the daemon before this one ended without its books: what it held is lost, and counted by nobody; look for a SIGKILL, for want of memory or after the grace", "daemons", d.died)
-	}
 	d.sources = health.Sources{Ingest: d.ingest, Admit: d.admit, Aggregate: d.aggregate, Flush: d.flusher, APM: d.apm}
 	d.health, err = health.New(health.Config{
 		Addr: config.HTTPAddr, WebConfigFile: config.WebConfigFile, Debug: config.Debug,
@@ -92,12 +85,25 @@ func (d *Daemon) makeHealth(config Config) (err error) {
 			Connections: config.Ingest.MaxConnections, APMConnections: config.APM.MaxConnections,
 		},
 		Memory: config.Memory(), MemoryLimit: config.MemoryLimit,
-		Sources: d.sources, Log: config.Log, LogLinesLost: config.LogLinesLost, Died: d.died,
+		Sources: d.sources, Log: config.Log, LogLinesLost: config.LogLinesLost, Died: func() int { return d.died },
 	})
 	if err != nil {
-		err = errors.Join(err, d.running.Done())
+		return errors.Join(err, d.running.Done())
 	}
-	return err
+	d.countDead(config)
+	return nil
+}
+
+// countDead is the last that can be done before a start: once counted, nobody finds those
+// that died again.
+func (d *Daemon) countDead(config Config) {
+	var unknown error
+	if d.died, unknown = socket.RemoveDead(config.Ingest.Socket.Path); unknown != nil {
+		config.Log.Warn("of a daemon before this one nobody can tell whether it ended without its books", "error", unknown)
+	}
+	if d.died > 0 {
+		config.Log.Warn("the daemon before this one ended without its books: what it held is lost, and counted by nobody; look for a SIGKILL, for want of memory or after the grace", "daemons", d.died)
+	}
 }
 
 // makeAPM makes the agent's API towards tracers, where it is on. Who may use its

@@ -66,7 +66,7 @@ func rooms(t *testing.T) Sources {
 
 func TestMetricNames(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(&collector{rooms(t), "test", 1, memory.None, none, none, 0})
+	registry.MustRegister(&collector{rooms(t), "test", 1, memory.None, none, none, func() int { return 0 }})
 	problems, err := testutil.GatherAndLint(registry)
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func TestMetricNames(t *testing.T) {
 // for name and label for label.
 func TestDocumentListsEveryMetric(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(&collector{rooms(t), "test", 1, memory.None, none, none, 0})
+	registry.MustRegister(&collector{rooms(t), "test", 1, memory.None, none, none, func() int { return 0 }})
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +121,7 @@ func TestDocumentListsEveryMetric(t *testing.T) {
 // TestReasonsArePresentFromTheStart looks for each at 0.
 func TestReasonsArePresentFromTheStart(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(&collector{rooms(t), "test", 1, memory.None, none, none, 0})
+	registry.MustRegister(&collector{rooms(t), "test", 1, memory.None, none, none, func() int { return 0 }})
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)

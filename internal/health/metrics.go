@@ -84,7 +84,7 @@ var metrics = []metric{
 		return bytes
 	}),
 	counter("http_refused_total", "Connections to the HTTP address that were closed because there were too many.", func(s *scrape) uint64 { return s.refused() }),
-	gauge("predecessors_died", "Daemons before this one at its socket that ended without their books.", func(s *scrape) int { return s.died }),
+	gauge("predecessors_died", "Daemons before this one at its socket that ended without their books.", func(s *scrape) int { return s.died() }),
 	counter("log_lines_lost_total", "Log lines that nobody read in time, or that could not be written.", func(s *scrape) uint64 { return s.logLinesLost() }),
 	{describe("build_info", "Always 1; what was built.", "version", "goversion"), func(s *scrape, emit emitter) {
 		emit.value(prometheus.GaugeValue, 1, s.version, runtime.Version())
@@ -122,7 +122,7 @@ type collector struct {
 	refused func() uint64
 
 	logLinesLost func() uint64
-	died         int
+	died         func() int
 }
 
 // scrape is all that metrics are made of, read once.

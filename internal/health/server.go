@@ -34,7 +34,7 @@ type Config struct {
 	Sources       Sources
 	Log           *slog.Logger
 	LogLinesLost  func() uint64
-	Died          int // daemons before this one that ended without their books
+	Died          func() int // daemons before this one that ended without their books
 }
 
 // Limits are the bounds that status shows beside what is used of them.
@@ -63,6 +63,9 @@ type Server struct {
 func New(config Config) (*Server, error) {
 	if config.LogLinesLost == nil {
 		config.LogLinesLost = func() uint64 { return 0 }
+	}
+	if config.Died == nil {
+		config.Died = func() int { return 0 }
 	}
 	if err := web.Validate(config.WebConfigFile); err != nil {
 		return nil, fmt.Errorf("read web config file: %w; mend the file of --web-config-file, or leave the flag out", err)

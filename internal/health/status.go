@@ -144,7 +144,7 @@ func (s *Server) Status() Status {
 	status := Status{
 		Schema: StatusSchema, At: now, Version: s.config.Version,
 		Started: s.started, UptimeSeconds: now.Sub(s.started).Seconds(),
-		Died: s.config.Died, Ready: s.ready.Load(), NotReady: s.notReady(),
+		Died: s.config.Died(), Ready: s.ready.Load(), NotReady: s.notReady(),
 		Books: l.books(), Collapsed: l.admitted.Collapsed, Late: l.late, Early: l.early, ClientLost: l.in.ClientLost,
 		Cycle:       Cycle{l.agg.Sealed, l.agg.LastSeal, s.config.FlushInterval.Seconds()},
 		Aggregates:  Bounded{l.agg.Aggregates, s.config.Limits.Aggregates},
