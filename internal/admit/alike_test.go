@@ -41,6 +41,7 @@ func TestAKeyIsAdmittedAnewInEachInterval(t *testing.T) {
 		}
 		publish("first of the first interval")
 		time.Sleep(aggregate.DefaultConfig().FlushInterval)
+		synctest.Wait() // until the sealer has begun the second interval
 		publish("first of the second interval")
 		publish("first of the first interval")
 		h.stop(p)
