@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"os"
 
@@ -31,6 +32,13 @@ func newLogger(w io.Writer, level, format string) (*slog.Logger, error) {
 		return slog.New(slog.NewJSONHandler(shown.JSONLines(w), options)), badLevel
 	}
 	return nil, errors.Join(badLevel, fmt.Errorf("parse --log-format: %q is none of text, json, auto", format))
+}
+
+// takeLibraryLog has what libraries print, such as net/http of an agent that answers what
+// nobody asked, go the way of all lines: in their format, and waited for by nobody.
+func takeLibraryLog(to *slog.Logger) {
+	log.SetFlags(0)
+	log.SetOutput(slog.NewLogLogger(to.Handler(), slog.LevelDebug).Writer())
 }
 
 // isTerminal tells a terminal from a file or a pipe.

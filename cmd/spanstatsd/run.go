@@ -189,6 +189,7 @@ reason a line, and ends it with 2.`,
 					o.config.Log.Warn("log lines were lost: nobody read them in time", "lines", lines)
 				})
 			}
+			takeLibraryLog(o.config.Log)
 			if o.config.Supervisor, err = systemd.Open(o.config.Log); err != nil {
 				return usageError{err}
 			}
