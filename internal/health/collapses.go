@@ -37,12 +37,7 @@ func (l *CollapseLog) Run(stop <-chan struct{}) {
 func (l *CollapseLog) line() {
 	now := l.Spans()
 	label, keys := l.MostCollapsed()
-	var fields []any
-	for _, name := range slices.Sorted(maps.Keys(now)) {
-		if spans := now[name] - l.last[name]; spans > 0 {
-			fields = append(fields, name, spans)
-		}
-	}
+	fields := since(l.last, now)
 	l.last = now
 	if len(fields) == 0 {
 		return
@@ -52,4 +47,14 @@ func (l *CollapseLog) line() {
 		args = append(args, "mostly", label, "mostly_keys", keys)
 	}
 	l.Log.Warn("labels with too many distinct values were collapsed; mend what puts them there, or raise --cardinality-limit, --max-origins for origin, --max-aggregates and --max-key-bytes-in-all for whole_key", args...)
+}
+
+// since is what has grown, by name and how much, for a group of the log.
+func since(last, now map[string]uint64) (fields []any) {
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		if spans := now[name] - last[name]; spans > 0 {
+			fields = append(fields, name, spans)
+		}
+	}
+	return fields
 }

@@ -2,8 +2,6 @@ package health
 
 import (
 	"log/slog"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
@@ -12,7 +10,7 @@ import (
 // DropLog says in one line now and then how many spans were dropped, why, and which
 // tracer lost most of them. It says nothing while none are.
 type DropLog struct {
-	Spans   func() map[string]uint64 // dropped so far, by reason
+	Spans   func() map[string]uint64 // dropped so far, by reason; a new map each time
 	Tracers func() []ingest.Tracer   // those that are connected
 	Log     *slog.Logger
 
@@ -55,12 +53,8 @@ func (l *DropLog) Run(stop <-chan struct{}) {
 // line writes what was dropped since the last one.
 func (l *DropLog) line() {
 	now := l.Spans()
-	var fields []any
-	for _, reason := range slices.Sorted(maps.Keys(now)) {
-		if spans := now[reason] - l.last[reason]; spans > 0 && reason != leftToAgent {
-			fields = append(fields, reason, spans)
-		}
-	}
+	delete(now, leftToAgent)
+	fields := since(l.last, now)
 	if len(fields) == 0 {
 		return
 	}
