@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spanstatsd/spanstatsd/internal/bench"
+	"github.com/spanstatsd/spanstatsd/internal/workload"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -21,7 +23,7 @@ type benchOptions struct {
 
 func (o *benchOptions) addFlags(f *pflag.FlagSet) {
 	c := &o.config
-	f.StringVar(&c.Workload, "workload", c.Workload, "shape of the spans: stable, pool, skewed, burst, adversarial; also unique-resource, unique-peer; or traces, of the agent's API")
+	f.StringVar(&c.Workload, "workload", c.Workload, "shape of the spans: stable, pool, skewed, burst, adversarial; also unique-resource, unique-peer; flood:SHAPE or flood:SHAPE:5%, see below; or traces, of the agent's API")
 	f.StringVar(&c.Format, "format", c.Format, "of traces: which recorded request is sent, "+strings.Join(bench.Recorded, ", "))
 	f.IntVar(&c.KeyCount, "key-count", 0, "so many keys in the shape of stable, instead of a workload")
 	f.Uint64Var(&c.Spans, "spans", 0, "spans to send in all (default: as many as --for allows)")
@@ -51,6 +53,11 @@ func newBenchCommand() *cobra.Command {
 spans, and report what they cost: throughput, CPU time by the kernel's accounting,
 allocations, memory, latency, drops, and the books. What follows -- goes to the
 daemon: spanstatsd bench --workload pool -- --max-aggregates=8192
+
+A flood is of keys that come once: --workload flood:urls. With a share, flood:urls:5%,
+the other spans are of ` + strconv.Itoa(workload.HonestKeys) + ` keys that come again. Its shapes are
+` + strings.Join(workload.Shapes()[:8], ", ") + `,
+` + strings.Join(workload.Shapes()[8:], ", ") + `.
 
 Exits 0 only if the books balance and the agent counted exactly what was accepted.`,
 		Args: daemonArguments,

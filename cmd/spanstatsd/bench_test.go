@@ -98,6 +98,10 @@ func TestBench(t *testing.T) {
 		"keys":            {"--key-count=5000"},
 		"warm-up":         {"--for=10s", "--warm-up=50ms", "--rate=400000", "--cpus=1"},
 		"daemon's flags":  {"--", "--drainers=fixed:1", "--max-aggregates=10"},
+		"mixed flood":     {"--workload=flood:urls:5%"},
+		"mixed, numbered": {"--workload=flood:numbered:50%"},
+		"flood, client":   {"--workload=flood:tags:50%", "--tracer=client", "--rate=100000"},
+		"longest flood":   {"--workload=flood:many-tags:5%"},
 	}
 	for _, name := range slices.Concat(workload.Names(), []string{workload.UniqueResource, workload.UniquePeer}) {
 		cases[name] = []string{"--workload=" + name}
@@ -113,6 +117,9 @@ func TestBench(t *testing.T) {
 			checkReport(t, &report, wanted)
 			if name == "daemon's flags" && report.Collapsed["whole_key"] == 0 {
 				t.Error("no key collapsed where the daemon was told to take ten")
+			}
+			if name == "mixed, numbered" && report.Keys != bench.Numbered {
+				t.Errorf("keys of a flood of numbers were sent %s", report.Keys)
 			}
 		})
 	}

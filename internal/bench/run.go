@@ -7,6 +7,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/client"
 	"github.com/spanstatsd/spanstatsd/internal/bench/measure"
 	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/workload"
 )
 
 // run is one measurement under way.
@@ -31,6 +32,9 @@ type reading struct {
 func Run(ctx context.Context, config Config) (*Report, error) {
 	if err := config.Check(); err != nil {
 		return nil, err
+	}
+	if workload.UsesNumbers(config.Workload) {
+		config.Keys = Numbered
 	}
 	r := &run{config: config}
 	if config.Workload == Traces {

@@ -6,8 +6,10 @@
 //	adversarial  service, operation, resource and peer.hostname new with every span
 //	skewed       100 keys: one has 60 % of the spans, the next nine 30 %, the rest 10 %
 //	burst        stable, in bursts of 100,000 spans each 500 ms
+//	flood:urls   a flood of keys that come once, in one of the Shapes; flood:urls:5% is one
+//	             such span in twenty, and between them those of 500 keys that come again
 //
-// Half of the keys of all but adversarial are of servers, a quarter of clients
+// Half of the keys of all but adversarial and floods are of servers, a quarter of clients
 // with three peer tags, a quarter internal; durations are 1 ms and an
 // exponential 20 ms on top; 5 % of the spans are errors.
 //
@@ -16,7 +18,7 @@
 // a tracer outside of it. What it makes depends on the name and the seed alone.
 //
 // A Generator belongs to one goroutine. All it can make beforehand it makes in
-// New, so that a span costs a few loads and stores; one of adversarial costs
+// New, so that a span costs a few loads and stores; one of adversarial or of a flood costs
 // the writing of its labels, and a batch of them one allocation.
 package workload
 
@@ -45,7 +47,7 @@ const (
 	UniquePeer     = "unique-peer"
 )
 
-// Names are the five, in the order in which they are reported.
+// Names are the five that are no floods, in the order in which they are reported.
 func Names() []string { return []string{Stable, Pool, Skewed, Burst, Adversarial} }
 
 const (
@@ -93,7 +95,15 @@ func New(name string, seed uint64) (*Generator, error) {
 	case UniquePeer:
 		return &Generator{&unique{seed: uint16(seed), ends: []int{uniqueBytes}}, newSpread(rnd, hostile)}, nil
 	}
-	return nil, fmt.Errorf("choose workload: %q is none of %s", name, strings.Join(Names(), ", "))
+	if IsFlood(name) {
+		keys, err := newFlood(name, seed, rnd)
+		if err != nil {
+			return nil, err
+		}
+		return &Generator{keys, newSpread(rnd, ordinary)}, nil
+	}
+	return nil, fmt.Errorf("choose workload: %q is none of %s, nor %s and one of %s",
+		name, strings.Join(Names(), ", "), floodPrefix, strings.Join(Shapes(), ", "))
 }
 
 // NewKeys returns the generator of a number of keys in rotation, otherwise in

@@ -5,7 +5,11 @@ import "testing"
 // BenchmarkFill says what making a span costs: it must be small beside what is
 // measured with it. One operation is one span.
 func BenchmarkFill(b *testing.B) {
-	for _, name := range Names() {
+	names := Names()
+	for _, shape := range Shapes() {
+		names = append(names, Flood(shape, wholeFlood))
+	}
+	for _, name := range names {
 		b.Run(name, func(b *testing.B) {
 			g, err := New(name, 1)
 			if err != nil {
