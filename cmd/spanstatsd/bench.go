@@ -67,14 +67,16 @@ Exits 0 only if the books balance and the agent counted exactly what was accepte
 		},
 	}
 	o.addFlags(cmd.Flags())
-	all := newBenchTable(bench.All, "all", "Measure every workload, in one table", `Measure every workload as fast as it goes, keys by their bytes and by numbers, and
+	all, _ := newBenchTable(bench.All, "all", "Measure every workload, in one table", `Measure every workload as fast as it goes, keys by their bytes and by numbers, and
 the client library at a rate. What follows -- goes to the daemon; with
 --buffer=block nothing is dropped, and the rate is what it carries.`)
-	traces := newBenchTable(bench.AllTraces, "traces", "Measure traces over the agent's API in every format, in one table",
+	traces, tracesConfig := newBenchTable(bench.AllTraces, "traces", "Measure traces over the agent's API in every format, in one table",
 		`Measure the workload of traces with a recorded request of each format: what handing
-it on costs the daemon, what counting its spans adds, and what counting alone costs.
+it on costs the daemon, and a bare relay; what counting its spans adds, and what counting
+alone costs. With a rate, what that is a second, as in a pod that sends no faster.
 What follows -- goes to the daemon.`)
-	cmd.AddCommand(all, traces, newBenchScaleCommand(), newBenchTracerCommand())
+	traces.Flags().Float64Var(&tracesConfig.Rate, "rate", 0, "spans a second (default: as fast as it goes)")
+	cmd.AddCommand(all, traces, newBenchScaleCommand(), newBenchTracerCommand(), newBenchRelayCommand())
 	return cmd
 }
 
@@ -130,8 +132,9 @@ func (o *benchOptions) run(cmd *cobra.Command) error {
 }
 
 // newBenchTable is a command that measures several things alike.
-func newBenchTable(measure func(context.Context, bench.Config) error, name, short, long string) *cobra.Command {
-	c := bench.DefaultConfig()
+func newBenchTable(measure func(context.Context, bench.Config) error, name, short, long string) (*cobra.Command, *bench.Config) {
+	c := new(bench.Config)
+	*c = bench.DefaultConfig()
 	cmd := &cobra.Command{Use: name + " [flags] [-- flags of run]", Short: short, Long: long, Args: daemonArguments}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := c.Check(); err != nil {
@@ -140,10 +143,10 @@ func newBenchTable(measure func(context.Context, bench.Config) error, name, shor
 		c.Flags, c.Out, c.Log = args, cmd.OutOrStdout(), cmd.ErrOrStderr()
 		ctx, stop := untilInterrupted(cmd.Context())
 		defer stop()
-		return measure(ctx, c)
+		return measure(ctx, *c)
 	}
 	cmd.Flags().DurationVar(&c.For, "for", c.For, "how long each lasts")
-	return cmd
+	return cmd, c
 }
 
 // newBenchScaleCommand measures how a span's cost grows.
@@ -186,6 +189,16 @@ func newBenchTracerCommand() *cobra.Command {
 		Use: "tracer", Short: "A tracer of bench, which starts it", Hidden: true, Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return bench.Tracer(cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	}
+}
+
+// newBenchRelayCommand is how bench starts its relay.
+func newBenchRelayCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "relay", Short: "The bare relay of bench, which starts it", Hidden: true, Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return bench.Relay(cmd.InOrStdin(), cmd.OutOrStdout())
 		},
 	}
 }

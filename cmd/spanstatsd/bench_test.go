@@ -195,6 +195,7 @@ func TestBenchTraces(t *testing.T) {
 				t.Errorf("the books do not agree: %+v", b)
 			}
 			if traces.Rounds != 5 || traces.Counting.CPU <= 0 || traces.Proxied.CPU <= 0 || traces.Counted.CPU <= 0 || traces.Counted.TracerCPU <= 0 ||
+				traces.Relay.CPU <= 0 || traces.Relay.Requests < 6 || traces.Relay.Answer.Samples != traces.Relay.Requests || traces.TimesRelay <= 0 || traces.TimesCounting == 0 ||
 				traces.Proxied.Answer.Samples != traces.Proxied.Requests || r.Publish.Samples != requests || traces.BytesPerSpan <= 0 {
 				t.Errorf("a figure is missing: %+v", *traces)
 			}
@@ -326,6 +327,8 @@ func TestUnusableBench(t *testing.T) {
 		{"scale --only=pods", 2, "connections, origins, keys, cores"},
 		{"scale --for=0s", 2, "--for"},
 		{"tracer", 1, "started by spanstatsd bench"},
+		{"relay", 1, "started by spanstatsd bench"},
+		{"traces --rate=-1", 2, "--rate"},
 	} {
 		cmd := program(t, append([]string{"bench"}, strings.Fields(test.args)...)...)
 		out, _ := cmd.CombinedOutput() // the code says it

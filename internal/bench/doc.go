@@ -18,8 +18,9 @@
 // A third kind, "http", is for the workload of traces alone: it sends a request that a
 // real tracer has sent to the agent's API, again and again, with its spans moved to
 // now (traces.go). There the daemon has two loads, requests that it only hands on and
-// requests that it counts as well; they take turns, so that what counting adds is the
-// difference of neighbours.
+// requests that it counts as well; they take turns with one another and with a bare relay
+// (relay.go) in the daemon's place, so that what each does besides is the difference of
+// neighbours.
 //
 // # What a figure is
 //

@@ -41,34 +41,34 @@ func (c *Config) jobs(socket string) []job {
 	return jobs
 }
 
-// startProducer starts a process and tells it its job. It has connected when
-// this returns.
-func startProducer(c *Config, j job) (*producer, error) {
-	cmd, err := program("bench", "tracer")
+// startProducer starts a process of this program, a tracer or the relay, and tells it its
+// job. It says when it is ready.
+func startProducer(c *Config, what string, job any) (*producer, error) {
+	cmd, err := program("bench", what)
 	if err != nil {
 		return nil, err
 	}
 	p := &producer{cmd: cmd, done: make(chan error, 1)}
 	cmd.Stderr = c.Log
 	if p.in, err = cmd.StdinPipe(); err != nil {
-		return nil, fmt.Errorf("start tracer: %w", err)
+		return nil, fmt.Errorf("start %s: %w", what, err)
 	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return nil, fmt.Errorf("start tracer: %w", err)
+		return nil, fmt.Errorf("start %s: %w", what, err)
 	}
 	p.out = json.NewDecoder(out)
 	if err := measure.Start(cmd, c.CPUs); err != nil {
-		return nil, fmt.Errorf("start tracer: %w", err)
+		return nil, fmt.Errorf("start %s: %w", what, err)
 	}
-	if err := json.NewEncoder(p.in).Encode(&j); err != nil {
+	if err := json.NewEncoder(p.in).Encode(job); err != nil {
 		p.kill()
-		return nil, fmt.Errorf("tell tracer its job: %w", err)
+		return nil, fmt.Errorf("tell %s its job: %w", what, err)
 	}
 	return p, nil
 }
 
-// await takes the tracer's next word: that it has connected, or what it did.
+// await takes the process's next word: that it is ready, or what it did.
 func (p *producer) await() error {
 	if err := p.out.Decode(&p.result); err != nil {
 		return fmt.Errorf("wait for tracer: %w", err)

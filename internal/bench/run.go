@@ -54,7 +54,7 @@ func (r *run) drive(ctx context.Context, jobs []job, ready func() error) (did re
 		}
 	}()
 	for _, j := range jobs {
-		p, err := startProducer(&r.config, j)
+		p, err := startProducer(&r.config, "tracer", &j)
 		if err != nil {
 			return did, err
 		}

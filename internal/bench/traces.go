@@ -3,17 +3,20 @@ package bench
 import (
 	"context"
 	"fmt"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/bench/measure"
 	"github.com/spanstatsd/spanstatsd/internal/traces"
 )
 
-// The workload of traces is two loads of the same requests: some whose spans their
-// tracer says it has counted, so that the daemon only hands them on, and some whose
-// spans it has to count. They take turns, and counting alone, in this process, takes
-// turns with them, so that what else the machine does meets all three alike. The first
-// round is left out of the costs: in it, keys and memory are new.
+// The workload of traces is three loads of the same requests: some whose spans their
+// tracer says it has counted, so that the daemon only hands them on, the same ones through
+// a bare relay instead of the daemon, and some whose spans the daemon has to count. They
+// take turns, and counting alone, in this process, takes turns with them, so that what else
+// the machine does meets all four alike. The first round is left out of the costs: in it,
+// keys and memory are new.
 
 // tracesRounds are measured, behind the one that is not.
 const tracesRounds = 5
@@ -25,16 +28,26 @@ type tracesRun struct {
 	counter   *traces.Counter
 	policy    *traces.Policy
 	counting  []TracesCounting // a round each
-	loads     [2]load          // proxied and counted
-	costs     costs            // of the turns in which the daemon counts
+	relay     *producer
+	loads     [loads]load // in the order in which they take turns
+	costs     costs       // of the turns in which the daemon counts
 }
 
-// load is what became of one of the two.
+// The loads.
+const (
+	relayed = iota
+	proxied
+	counted
+
+	loads = counted + 1
+)
+
+// load is what became of one of them.
 type load struct {
-	isCounted bool
-	did       result // by its tracers
-	seconds   float64
-	turns     []TracesLoad // but for the first
+	socket  string // that its tracers connect to
+	did     result // by its tracers
+	seconds float64
+	turns   []TracesLoad // but for the first
 }
 
 // runTraces measures what the spans of tracers' requests cost.
@@ -54,8 +67,14 @@ func (r *run) runTraces(ctx context.Context) (*Report, error) {
 	r.report = r.newReport()
 	t := &tracesRun{
 		run: r, recording: recording, counter: traces.NewCounter(), policy: defaultPolicy(),
-		loads: [2]load{{did: newResult()}, {did: newResult(), isCounted: true}},
 	}
+	for i := range t.loads {
+		t.loads[i] = load{socket: r.target.apm, did: newResult()}
+	}
+	if err := t.startRelay(); err != nil {
+		return nil, err
+	}
+	defer t.relay.kill()
 	profiled := r.profile(ctx)
 	for round := 0; round <= tracesRounds && t.goesOn(ctx); round++ {
 		if err := t.round(ctx, round > 0); err != nil {
@@ -65,19 +84,33 @@ func (r *run) runTraces(ctx context.Context) (*Report, error) {
 	if err := <-profiled; err != nil {
 		r.report.fault(err)
 	}
-	if len(t.loads[1].turns) == 0 {
+	if len(t.loads[counted].turns) == 0 {
 		return nil, fmt.Errorf("measure traces: it ended before a round was over: %q", t.report.Faults)
 	}
 	return t.report, t.end()
+}
+
+// startRelay starts the bare relay before the stand-in that the daemon has.
+func (t *tracesRun) startRelay() (err error) {
+	at := filepath.Join(t.target.dir, "relay.sock")
+	t.loads[relayed].socket = at
+	agent := strings.TrimPrefix(t.target.agent.URL(), "unix://")
+	if t.relay, err = startProducer(&t.config, "relay", &relayJob{Listen: at, Agent: agent}); err != nil {
+		return err
+	}
+	if err = t.relay.await(); err != nil {
+		t.relay.kill()
+	}
+	return err
 }
 
 func (t *tracesRun) goesOn(ctx context.Context) bool {
 	return ctx.Err() == nil && len(t.report.Faults) == 0
 }
 
-// round has each of the three take its turn.
+// round has each of the four take its turn.
 func (t *tracesRun) round(ctx context.Context, isMeasured bool) error {
-	const turns = 3 * (tracesRounds + 1)
+	const turns = (1 + loads) * (tracesRounds + 1)
 	c := t.config
 	c.For, c.Spans = c.For/turns, (c.Spans+turns-1)/turns
 	if err := t.countAlone(&c, isMeasured); err != nil {
@@ -87,7 +120,7 @@ func (t *tracesRun) round(ctx context.Context, isMeasured bool) error {
 		if !t.goesOn(ctx) {
 			return nil
 		}
-		if err := t.turn(ctx, &c, &t.loads[i], isMeasured); err != nil {
+		if err := t.turn(ctx, &c, i, isMeasured); err != nil {
 			return err
 		}
 	}
@@ -116,39 +149,50 @@ func (t *tracesRun) countAlone(c *Config, isMeasured bool) error {
 // turn sends a load with tracers that begin and end with it, and is over when what
 // they sent is counted. Reports come when they are due: they cost a span a nanosecond,
 // so it is no matter in whose turn.
-func (t *tracesRun) turn(ctx context.Context, c *Config, l *load, isMeasured bool) error {
-	jobs := c.jobs(t.target.apm)
+func (t *tracesRun) turn(ctx context.Context, c *Config, which int, isMeasured bool) error {
+	jobs := c.jobs(t.loads[which].socket)
 	for i := range jobs {
-		jobs[i].ComputesStats = !l.isCounted
+		jobs[i].ComputesStats = which != counted
 	}
 	var before reading
 	var arrived uint64
 	did, err := t.drive(ctx, jobs, func() (err error) {
 		arrived = t.target.agent.Totals().Counted.Requests
-		before, err = t.read()
+		before, err = t.readFor(which)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	sending := time.Since(before.at)
-	if l.isCounted {
+	if which == counted {
 		arrived = t.target.agent.Totals().Counted.Requests - arrived
 		if err := t.target.awaitBooks(before.books.Received + arrived*uint64(t.recording.counted)); err != nil {
 			t.report.fault(err)
 		}
 	}
-	after, err := t.read()
+	after, err := t.readFor(which)
 	if err != nil {
 		return err
 	}
 	after.at = before.at.Add(sending) // what was waited for behind that is no time of the load
-	t.add(l, &did, &before, &after, isMeasured)
+	t.add(which, &did, &before, &after, isMeasured)
 	return nil
 }
 
+// readFor looks at the process that has the turn: a relay has nothing but its costs.
+func (t *tracesRun) readFor(which int) (n reading, err error) {
+	if which != relayed {
+		return t.read()
+	}
+	n.at = time.Now()
+	n.cpu, err = measure.CPUOf(t.relay.cmd.Process.Pid)
+	return n, err
+}
+
 // add takes in what a turn was, and if it is measured what it cost.
-func (t *tracesRun) add(l *load, did *result, before, after *reading, isMeasured bool) {
+func (t *tracesRun) add(which int, did *result, before, after *reading, isMeasured bool) {
+	l := &t.loads[which]
 	l.did.merge(did)
 	l.seconds += after.at.Sub(before.at).Seconds()
 	if !isMeasured || did.Handed == 0 {
@@ -156,13 +200,14 @@ func (t *tracesRun) add(l *load, did *result, before, after *reading, isMeasured
 	}
 	var cost costs
 	cost.add(before, after)
-	if l.isCounted {
+	if which == counted {
 		t.costs.add(before, after)
 	}
 	spans := float64(did.Handed)
 	l.turns = append(l.turns, TracesLoad{
 		SpansPerSecond: spans / cost.seconds, CPU: float64(cost.cpu.All) / spans, SystemCPU: float64(cost.cpu.System) / spans,
-		TracerCPU: float64(did.CPU) / spans, Allocs: cost.grown[mallocs] / spans,
+		CPUPerSecond: float64(cost.cpu.All) / cost.seconds,
+		TracerCPU:    float64(did.CPU) / spans, Allocs: cost.grown[mallocs] / spans,
 	})
 }
 
@@ -172,9 +217,8 @@ func (t *tracesRun) end() error {
 	if err != nil {
 		return err
 	}
-	counted := &t.loads[1]
-	t.report.Seconds = counted.seconds
-	t.report.addTracers(&counted.did)
+	t.report.Seconds = t.loads[counted].seconds
+	t.report.addTracers(&t.loads[counted].did)
 	if err := t.finish(&after, &t.costs); err != nil {
 		return err
 	}

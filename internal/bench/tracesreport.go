@@ -12,21 +12,25 @@ type TracesReport struct {
 	SpansPerRequest   int            `json:"spans_per_request"`
 	CountedPerRequest int            `json:"counted_per_request"`
 	BytesPerSpan      float64        `json:"bytes_per_span"`
+	Relay             TracesLoad     `json:"relay"`
 	Proxied           TracesLoad     `json:"proxied"`
 	Counted           TracesLoad     `json:"counted"`
 	Counting          TracesCounting `json:"counting"`
+	TimesRelay        float64        `json:"times_relay"`    // handing on over the relay
+	TimesCounting     float64        `json:"times_counting"` // what counting adds over counting alone
 	LeftToAgent       uint64         `json:"left_to_agent"`
 	AllAccounted      bool           `json:"all_accounted"`
 }
 
-// TracesLoad is what requests cost that were only handed on, or counted as well.
+// TracesLoad is what requests cost that were relayed, only handed on, or counted as well.
 type TracesLoad struct {
 	Requests       uint64  `json:"requests"`
 	SpansPerSecond float64 `json:"spans_per_second"`
 	CPU            float64 `json:"cpu_ns_per_span"`
 	SystemCPU      float64 `json:"system_cpu_ns_per_span"`
+	CPUPerSecond   float64 `json:"cpu_ns_per_second"`
 	TracerCPU      float64 `json:"tracer_cpu_ns_per_span"`
-	Allocs         float64 `json:"allocs_per_span"`
+	Allocs         float64 `json:"allocs_per_span"` // 0 of a relay, which does not tell
 	Answer         Times   `json:"answer"`
 }
 
@@ -43,15 +47,23 @@ type TracesCounting struct {
 // was sent.
 func (t *tracesRun) addTraces(r *Report) {
 	arrived, rec := t.target.agent.Totals(), t.recording
-	proxied, counted := t.loads[0].median(rec), t.loads[1].median(rec)
-	requests := proxied.Requests + counted.Requests
+	byRelay, handedOn, andCounted := t.loads[relayed].median(rec), t.loads[proxied].median(rec), t.loads[counted].median(rec)
+	requests := byRelay.Requests + handedOn.Requests + andCounted.Requests
+	rounds := t.compare()
+	times := func(figure func(comparison) float64) float64 { return measure.Median(rounds, figure) }
 	left := arrived.Uncounted.Requests * uint64(rec.counted)
 	r.Traces = &TracesReport{
-		Format: rec.name, Rounds: len(t.loads[1].turns), SpansPerRequest: rec.spans, CountedPerRequest: rec.counted,
+		Format: rec.name, Rounds: len(rounds), SpansPerRequest: rec.spans, CountedPerRequest: rec.counted,
 		BytesPerSpan: float64(len(rec.body)) / float64(rec.spans),
-		Proxied:      proxied, Counted: counted, Counting: t.medianCounting(),
-		LeftToAgent: left,
-		AllAccounted: arrived.Hits+left == counted.Requests*uint64(rec.counted) &&
+		Relay:        byRelay, Proxied: handedOn, Counted: andCounted,
+		Counting: TracesCounting{
+			CPU: times(func(c comparison) float64 { return c.alone.CPU }), Allocs: times(func(c comparison) float64 { return c.alone.Allocs }),
+			AddedCPU: times(comparison.addedCPU), AddedAllocs: times(func(c comparison) float64 { return c.counted.Allocs - c.proxied.Allocs }),
+		},
+		TimesRelay:    times(func(c comparison) float64 { return c.proxied.CPU / c.relayed.CPU }),
+		TimesCounting: times(func(c comparison) float64 { return c.addedCPU() / c.alone.CPU }),
+		LeftToAgent:   left,
+		AllAccounted: arrived.Hits+left == andCounted.Requests*uint64(rec.counted) &&
 			arrived.Counted.Requests+arrived.Uncounted.Requests == requests &&
 			arrived.Counted.Bytes+arrived.Uncounted.Bytes == requests*uint64(len(rec.body)),
 	}
@@ -64,24 +76,25 @@ func (l *load) median(of *recording) TracesLoad {
 		SpansPerSecond: middle(func(t TracesLoad) float64 { return t.SpansPerSecond }),
 		CPU:            middle(func(t TracesLoad) float64 { return t.CPU }),
 		SystemCPU:      middle(func(t TracesLoad) float64 { return t.SystemCPU }),
+		CPUPerSecond:   middle(func(t TracesLoad) float64 { return t.CPUPerSecond }),
 		TracerCPU:      middle(func(t TracesLoad) float64 { return t.TracerCPU }),
 		Allocs:         middle(func(t TracesLoad) float64 { return t.Allocs }),
 		Answer:         l.did.Publish.times(),
 	}
 }
 
-// medianCounting compares the two loads round by round: both had the same neighbours.
-func (t *tracesRun) medianCounting() TracesCounting {
-	rounds := t.counting[:len(t.loads[1].turns)]
-	for i, counted := range t.loads[1].turns {
-		proxied := t.loads[0].turns[i]
-		rounds[i].AddedCPU, rounds[i].AddedAllocs = counted.CPU-proxied.CPU, counted.Allocs-proxied.Allocs
+// comparison is what the four cost in one round: all of them had the same neighbours.
+type comparison struct {
+	relayed, proxied, counted TracesLoad
+	alone                     TracesCounting
+}
+
+func (c comparison) addedCPU() float64 { return c.counted.CPU - c.proxied.CPU }
+
+// compare lays the rounds that are whole side by side.
+func (t *tracesRun) compare() (rounds []comparison) {
+	for i, last := range t.loads[counted].turns {
+		rounds = append(rounds, comparison{t.loads[relayed].turns[i], t.loads[proxied].turns[i], last, t.counting[i]})
 	}
-	middle := func(figure func(TracesCounting) float64) float64 { return measure.Median(rounds, figure) }
-	return TracesCounting{
-		CPU:         middle(func(c TracesCounting) float64 { return c.CPU }),
-		Allocs:      middle(func(c TracesCounting) float64 { return c.Allocs }),
-		AddedCPU:    middle(func(c TracesCounting) float64 { return c.AddedCPU }),
-		AddedAllocs: middle(func(c TracesCounting) float64 { return c.AddedAllocs }),
-	}
+	return rounds
 }
