@@ -45,9 +45,8 @@
 // producer stores its word and then looks at the flag. Of the two stores one is first
 // in the order of all; so either the consumer's last look sees the word, or the
 // producer sees the flag and takes it down, which it alone does, and sends the one
-// token that ends the sleep. No wake is lost. The timer that bounds a park guards
-// against nothing known; it doubles from 64 milliseconds to a second, so an idle ring
-// costs a look a second.
+// token that ends the sleep. No wake is lost, so a park has no end of its own: an idle
+// ring costs nothing.
 //
 // The first sleep after work is a nap of a millisecond. Its flag says that only a signal,
 // or a quarter of the ring, is worth a wake; what is less waits for the nap to be over.

@@ -56,7 +56,7 @@ func (s *sequence) ready(at uint64) bool {
 	return published || s.due(at)
 }
 
-// await returns when there may be work at a position, or now and then without.
+// await returns when there may be work at a position, or a nap is over.
 func (s *sequence) await(at uint64, sleeps *idle) {
 	state, enough, kind := uint32(parked), s.ready, sleeps.next()
 	if kind == nap {
@@ -91,14 +91,8 @@ func (s *sequence) unpark() {
 	}
 }
 
-const (
-	// napTime is the length of a nap.
-	napTime = time.Millisecond
-
-	// The idle delay bounds a park. It is a net under the wake, so it is long.
-	idleMin = 64 * time.Millisecond
-	idleMax = time.Second
-)
+// napTime is the length of a nap. A park has no end but a wake.
+const napTime = time.Millisecond
 
 // sleep is what a consumer does that finds nothing.
 type sleep uint8
@@ -108,11 +102,9 @@ const (
 	nap
 )
 
-// idle is how a consumer sleeps: naps while there is work, and then parks, of which each
-// may last twice as long as the one before.
+// idle is how a consumer sleeps: naps while there is work, and then a park.
 type idle struct {
-	timer    *time.Timer
-	delay    time.Duration // of the next park
+	timer    *time.Timer // of a nap
 	last     sleep
 	worked   bool          // since that one
 	before   sleep         // what came before it, where it is a nap
@@ -120,16 +112,13 @@ type idle struct {
 }
 
 func newIdle() *idle {
-	timer := time.NewTimer(idleMax)
+	timer := time.NewTimer(napTime)
 	timer.Stop()
-	return &idle{timer: timer, delay: idleMin}
+	return &idle{timer: timer}
 }
 
-// work notes that there was some, after which the delay is short again.
-func (i *idle) work() {
-	i.delay = idleMin
-	i.worked = true
-}
+// work notes that there was some.
+func (i *idle) work() { i.worked = true }
 
 // next is the sleep that may begin now.
 func (i *idle) next() sleep {
@@ -149,10 +138,6 @@ func (i *idle) begin(s sleep) {
 		i.timer.Reset(napTime)
 	case i.worked:
 		i.backoffs[i.last].skip--
-		fallthrough
-	default:
-		i.timer.Reset(i.delay)
-		i.delay = min(2*i.delay, idleMax)
 	}
 	i.last, i.worked = s, false
 }

@@ -41,8 +41,8 @@ func publish[T any](t *testing.T, r *Ring[T], n int) {
 
 // TestNoWakeIsLost publishes at every point of a consumer's way to its park,
 // and waits for the answer. In the bubble time moves only when everybody is
-// blocked, so it moves if, and only if, a wake was lost and the idle delay had
-// to stand in for it.
+// blocked, so it moves if, and only if, a wake was lost and the end of a nap had
+// to stand in for it. A wake lost by a park leaves everybody blocked for good.
 func TestNoWakeIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, err := New[uint64](backlogPart) // so that one slot is worth a wake at any time
@@ -60,7 +60,7 @@ func TestNoWakeIsLost(t *testing.T) {
 		}
 		stop()
 		if lost := time.Since(began); lost != 0 {
-			t.Errorf("only the idle delay found some work; %s of it passed", lost)
+			t.Errorf("only the end of a nap found some work; %s passed", lost)
 		}
 		if stats := r.Stats(); stats.Parks != stats.Wakes || stats.Parks == 0 {
 			t.Errorf("%d parks, %d wakes; want as many, and some", stats.Parks, stats.Wakes)
@@ -90,39 +90,31 @@ func await(answers <-chan int) {
 	<-answers
 }
 
-// TestIdleDelayDoubles counts the parks of an idle consumer: each is twice as
-// long as the one before, up to the longest, and short again after work.
-func TestIdleDelayDoubles(t *testing.T) {
+// TestAnIdleConsumerIsStill counts the sleeps of a consumer: a nap after work, and then a
+// park that lasts until there is more.
+func TestAnIdleConsumerIsStill(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, err := New[uint64](8)
 		if err != nil {
 			t.Fatal(err)
 		}
 		stop := start(t, r, 8, func([]uint64) {}, noSignal)
-		parked := func(want uint64, when string) {
+		slept := func(want uint64, when string) {
 			t.Helper()
 			synctest.Wait()
 			if got := r.Stats().Parks; got != want {
 				t.Errorf("%s: %d parks, want %d", when, got, want)
 			}
 		}
-		parked(1, "at first")
-		time.Sleep(idleMin)
-		parked(2, "after the shortest delay")
-		time.Sleep(2*idleMin - 1)
-		parked(2, "just before the second has passed")
-		time.Sleep(time.Nanosecond)
-		parked(3, "after the second")
+		slept(1, "at first")
 		time.Sleep(time.Hour)
-		before := r.Stats().Parks
-		time.Sleep(10 * idleMax)
-		parked(before+10, "ten of the longest later")
+		slept(1, "an hour later")
 		publish(t, r, 1)
-		parked(before+11, "after work")
+		slept(2, "after work")
 		time.Sleep(napTime)
-		parked(before+12, "after work and a nap")
-		time.Sleep(idleMin)
-		parked(before+13, "after the shortest delay again")
+		slept(3, "after work and a nap")
+		time.Sleep(time.Hour)
+		slept(3, "an hour after that")
 		if wakes := r.Stats().Wakes; wakes != 1 {
 			t.Errorf("%d wakes, want the one of the publish", wakes)
 		}

@@ -10,8 +10,8 @@
  *   - a report is delivered behind all that was claimed before it was sent;
  *   - a token is never left behind for a later park;
  *   - nobody is stuck: a lost wake leaves the consumer waiting for a token that
- *     nobody sends, and that is an invalid end state. (The timer may end one
- *     park; it can't hide a lost wake, for it may also not.)
+ *     nobody sends, and that is an invalid end state. (A nap's timer may end one
+ *     sleep; it can't hide a lost wake, for it may also not.)
  *
  * There are two scenes: CLAIMS has three laps of runs and a stop, REPORT two laps
  * and a report at any moment. Each MUTANT_ macro moves or removes one step. run.sh
