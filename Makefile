@@ -177,7 +177,10 @@ bench-peers: build ## a span's cost beside the agent's code and spanmetrics in o
 bench-scale: build ## cost by connections, origins, keys and cores, in one table (7 minutes)
 	bin/spanstatsd bench scale
 
-bench-docs: ## measure again what docs/benchmarks.md shows and write its tables, or of ONLY=bench,bench-peers,… (22 minutes)
+bench-rates: build ## what publishing costs a process and the daemon at the rates that pods have (5 minutes)
+	bin/spanstatsd bench rates
+
+bench-docs: ## measure again what docs/benchmarks.md shows and write its tables, or of ONLY=bench,bench-peers,… (27 minutes)
 	cd tools && $(GO) build -o ../bin/ ./benchdocs
 	bin/benchdocs -only '$(ONLY)'
 

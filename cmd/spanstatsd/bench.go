@@ -76,7 +76,7 @@ it on costs the daemon, and a bare relay; what counting its spans adds, and what
 alone costs. With a rate, what that is a second, as in a pod that sends no faster.
 What follows -- goes to the daemon.`)
 	traces.Flags().Float64Var(&tracesConfig.Rate, "rate", 0, "spans a second (default: as fast as it goes)")
-	cmd.AddCommand(all, traces, newBenchScaleCommand(), newBenchTracerCommand(), newBenchRelayCommand())
+	cmd.AddCommand(all, traces, newBenchScaleCommand(), newBenchRatesCommand(), newBenchTracerCommand(), newBenchRelayCommand())
 	return cmd
 }
 

@@ -277,9 +277,10 @@ func TestBenchIsInterrupted(t *testing.T) {
 // Those that measure many times over print their tables.
 func TestBenchTables(t *testing.T) {
 	for args, rows := range map[string]int{
-		"all --for=50ms -- --buffer=block": 14,
-		"traces --for=50ms":                5,
-		"scale --only=cores --for=60ms":    2 + bits.Len(uint(runtime.NumCPU())),
+		"all --for=50ms -- --buffer=block":                           14,
+		"traces --for=50ms":                                          5,
+		"scale --only=cores --for=60ms":                              2 + bits.Len(uint(runtime.NumCPU())),
+		"rates --for=100ms --warm-up=10ms --rounds=1 --rates=0,5000": 4,
 	} {
 		t.Run(args, func(t *testing.T) {
 			t.Parallel()
@@ -326,6 +327,8 @@ func TestUnusableBench(t *testing.T) {
 		{"all --for=-1s", 2, "--for"},
 		{"scale --only=pods", 2, "connections, origins, keys, cores"},
 		{"scale --for=0s", 2, "--for"},
+		{"rates --rates=-1", 2, "--rates"},
+		{"rates --rounds=0", 2, "--rounds"},
 		{"tracer", 1, "started by spanstatsd bench"},
 		{"relay", 1, "started by spanstatsd bench"},
 		{"traces --rate=-1", 2, "--rate"},

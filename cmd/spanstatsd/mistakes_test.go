@@ -162,7 +162,7 @@ func TestMistakesOfUseEndWithTwo(t *testing.T) {
 		"wait", "wait no", "wait ready idle", "wait ready --at-most=-1s", "wait idle --at-most=0s", "wait ready --url=:::",
 		"bench no", "bench --no", "bench --for=-1s", "bench --workload=no", "bench --rate=none",
 		"bench all no", "bench all --for=-1s", "bench all --for=0s", "bench traces no", "bench traces --for=0s",
-		"bench scale no", "bench scale --for=0s", "bench scale --only=no", "bench tracer no",
+		"bench scale no", "bench rates no", "bench scale --for=0s", "bench scale --only=no", "bench tracer no",
 	} {
 		if says := refusal(t, strings.Fields(line)); !strings.HasPrefix(says, "spanstatsd: ") || strings.Count(says, "\n") != 1 {
 			t.Errorf("%s: %q", line, says)

@@ -14,7 +14,8 @@ import (
 // that it encoded once.
 type clientTracer struct {
 	result
-	client    *client.Client
+	client    *client.Client // nil: it does all but publish
+	isShared  bool           // another tracer of the process speaks for the client
 	generator *workload.Generator
 	drawn     []workload.Snapshot
 	batch     []client.Snapshot
@@ -22,12 +23,8 @@ type clientTracer struct {
 }
 
 func connectClient(j *job, origin span.Origin, generator *workload.Generator) (*clientTracer, error) {
-	c, err := client.Open(client.Config{Socket: j.Socket, Origin: origin, Name: "spanstatsd-bench"})
-	if err != nil {
-		return nil, err
-	}
 	t := &clientTracer{
-		client: c, generator: generator, result: newResult(),
+		client: j.client, isShared: j.client != nil, generator: generator, result: newResult(),
 		drawn: make([]workload.Snapshot, j.Batch), batch: make([]client.Snapshot, j.Batch),
 	}
 	if j.Keys == Numbered {
@@ -36,12 +33,31 @@ func connectClient(j *job, origin span.Origin, generator *workload.Generator) (*
 			t.encoded = append(t.encoded, client.EncodeKey(keys[i]))
 		}
 	}
-	for begun := time.Now(); !c.Stats().Connected; time.Sleep(time.Millisecond) {
-		if time.Since(begun) > limit {
-			return nil, fmt.Errorf("connect tracer: no daemon at %s within %s", j.Socket, limit)
-		}
+	if t.isShared || j.Tracer == Bare {
+		return t, nil
+	}
+	var err error
+	if t.client, err = openClient(j.Socket, origin); err != nil {
+		return nil, err
+	}
+	if j.OneClient {
+		j.client = t.client
 	}
 	return t, nil
+}
+
+// openClient returns a client that has connected.
+func openClient(socket string, origin span.Origin) (*client.Client, error) {
+	c, err := client.Open(client.Config{Socket: socket, Origin: origin, Name: "spanstatsd-bench"})
+	if err != nil {
+		return nil, err
+	}
+	for begun := time.Now(); !c.Stats().Connected; time.Sleep(time.Millisecond) {
+		if time.Since(begun) > limit {
+			return nil, fmt.Errorf("connect tracer: no daemon at %s within %s", socket, limit)
+		}
+	}
+	return c, nil
 }
 
 // publish draws a batch and hands it over; only the handing over is timed. A
@@ -58,6 +74,9 @@ func (t *clientTracer) publish(now time.Time) error {
 		s.Duration, s.End = time.Duration(d.Duration), now
 		s.Error, s.TopLevel = d.Flags&span.Error != 0, d.Flags&span.TopLevel != 0
 	}
+	if t.client == nil {
+		return nil
+	}
 	t.Attempted += uint64(len(t.batch))
 	begun := time.Now()
 	t.client.Publish(t.batch)
@@ -69,6 +88,9 @@ func (t *clientTracer) publish(now time.Time) error {
 func (t *clientTracer) flush() error { return nil }
 
 func (t *clientTracer) close() error {
+	if t.client == nil || t.isShared {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	err := t.client.Close(ctx)

@@ -20,6 +20,7 @@ const (
 	Wire   = "wire"   // messages encoded before
 	Client = "client" // the client library
 	HTTP   = "http"   // recorded requests, of the workload of traces alone
+	Bare   = "bare"   // what a client's tracer does besides publishing, of Rates alone
 )
 
 // Load is what of it a report repeats.

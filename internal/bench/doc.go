@@ -22,6 +22,10 @@
 // (relay.go) in the daemon's place, so that what each does besides is the difference of
 // neighbours.
 //
+// A fourth, "bare", does all that a "client" does but publish. It runs beside one, at the
+// rates that pods have, so that what publishing costs a process is the difference
+// (rates.go).
+//
 // # What a figure is
 //
 // A run begins when the tracers are told to start, is drained when the daemon

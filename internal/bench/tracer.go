@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/client"
 	"github.com/spanstatsd/spanstatsd/internal/bench/measure"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/workload"
@@ -23,8 +24,10 @@ type job struct {
 	All           int    // connections of all tracers
 	Burst         uint64 // spans of a connection's burst; 0: none
 	ComputesStats bool   // requests with traces are marked as counted
+	OneClient     bool   // its connections are goroutines that publish through one client
 
-	shared []message // encoded for all of its wire tracers
+	shared []message      // encoded for all of its wire tracers
+	client *client.Client // of all of its client tracers, where it is one
 }
 
 // result is what it did.
@@ -190,7 +193,7 @@ func (j *job) connect(number int) (emitter, error) {
 		Service: fmt.Sprintf("bench-%d", number%j.Origins), Env: "bench", Lang: "go",
 		ContainerID: fmt.Sprintf("bench-container-%d", number%j.Origins),
 	}
-	if j.Tracer == Client {
+	if j.Tracer == Client || j.Tracer == Bare {
 		return connectClient(j, origin, generator)
 	}
 	return connectWire(j, number, origin, generator)
