@@ -52,7 +52,7 @@ func newBenchCommand() *cobra.Command {
 		Long: `Start a daemon, a stand-in agent and tracers, each a process of its own, send
 spans, and report what they cost: throughput, CPU time by the kernel's accounting,
 allocations, memory, latency, drops, and the books. What follows -- goes to the
-daemon: spanstatsd bench --workload pool -- --max-aggregates=8192
+daemon: spanstatsd bench --workload pool -- --max-aggregates=2048
 
 A flood is of keys that come once: --workload flood:urls. With a share, flood:urls:5%,
 the other spans are of ` + strconv.Itoa(workload.HonestKeys) + ` keys that come again. Its shapes are

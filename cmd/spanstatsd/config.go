@@ -24,8 +24,8 @@ func newConfigCommand() *cobra.Command {
 		Short: "Show what run would run with, and where each value comes from",
 		Long: `Show every value that run would run with, given the same flags in the same
 environment, and where it comes from: a flag, an environment variable, the
-default, or memory or descriptors, which have a default made smaller so that all
-of them fit.
+default; or memory, where a limit on it chose another than the default; or
+descriptors, for which a default was made smaller.
 --check starts nothing and names everything that is unusable.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -102,7 +102,7 @@ func agentFromEnvironment() (url, variables string) {
 // chose; its value is the variable's name.
 const fromVariable = "spanstatsd_from_variable"
 
-// forMemory is that of a flag whose default was made smaller; its value is what
+// forMemory is that of a flag whose default was chosen anew for a limit; its value is what
 // sets the limit.
 const (
 	forMemory      = "spanstatsd_for_memory"

@@ -1,15 +1,22 @@
 package main
 
 import (
-	"strconv"
-
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spf13/pflag"
 )
 
-// smallMemory is the limit up to which the rings and the tables are made smaller
-// even where the larger ones would fit.
+// smallMemory is the limit up to which what only many tracers need is made smaller even
+// where more would fit.
 const smallMemory = 128 << 20
+
+// Of a limit, one aggregate has at most aggregateMemory. For half as many as that makes,
+// and for baseAggregates in any case, other limits give way.
+const (
+	aggregateMemory = 16 << 10
+	baseAggregates  = 3072
+	mostAggregates  = 32768
+	moreAggregates  = 256
+)
 
 // smaller are the defaults that give way where memory is short, in this order,
 // until everything fits. What was set by hand stays as it was set, and what must
@@ -21,15 +28,17 @@ var smaller = []struct {
 	holds string // a flag whose value it must hold
 }{
 	{"max-connections", 256, true, ""},
-	{"sketch-bytes", 4 << 20, true, ""},
 	{"max-key-bytes", 2 << 20, true, ""},
 	{"max-key-bytes-in-all", 8 << 20, true, "max-key-bytes"},
-	{"label-bytes", 2 << 20, true, ""},
+	{drainersFlag, 4, true, ""}, // each has tables for all aggregates
+	{drainersFlag, 2, true, ""},
+	{drainersFlag, 1, true, ""}, // which counts millions of spans a second
 	{"max-buffer-bytes", 4 << 20, false, "max-frame"},
 	{"apm-max-connections", 128, true, ""},
 	{"apm-max-body", 4 << 20, false, ""}, // what is larger loses nothing, since the agent counts it
 	{"apm-max-body-bytes", 8 << 20, false, "apm-max-body"},
 	{"apm-counters", 1, true, ""},
+	{sketchesOfOne, 1 << 10, false, ""},
 	{"apm-max-body", 1 << 20, false, ""},
 	{"apm-max-body-bytes", 4 << 20, false, "apm-max-body"},
 	{"apm-max-connections", 64, false, ""}, // an idle one gives way to the next
@@ -37,57 +46,69 @@ var smaller = []struct {
 	{"retry-bytes", 8 << 20, false, ""},
 	{"ring-slots", 8192, false, "max-batch"},
 	{"ring-slots", 4096, true, "max-batch"},
-	{"max-aggregates", 256, true, ""},
 	{"max-connections", 64, false, ""},
-	{"sketch-bytes", 1 << 20, false, ""},
-	{"label-bytes", 1 << 20, false, ""},
 	{"max-key-bytes-in-all", 4 << 20, false, "max-key-bytes"},
 	{"max-buffer-bytes", 2 << 20, false, "max-frame"},
 	{"max-origins", 64, false, ""},
+	{sketchesOfOne, 640, false, ""},
 	{"apm-max-body", 128 << 10, false, ""},
 	{"apm-max-body-bytes", 1 << 20, false, "apm-max-body"},
 	{"apm-max-connections", 32, false, ""},
 	{"max-connections", 32, false, ""},
-	{"max-origins", 32, false, ""},
-	{"apm-max-body", 64 << 10, false, ""},
+	{"retry-bytes", 4 << 20, false, ""},
+	{"max-key-bytes", 1 << 20, false, ""},
+	{"max-key-bytes-in-all", 2 << 20, false, "max-key-bytes"},
 	{"apm-max-connections", 24, false, ""},
 	{"max-connections", 24, false, ""},
+	{aggregatesFlag, 2048, false, ""},
+	{"apm-max-body", 64 << 10, false, ""},
+	{"max-origins", 32, false, ""},
 	{"max-key-bytes", 512 << 10, false, ""},
 	{"max-key-bytes-in-all", 1 << 20, false, "max-key-bytes"},
+	{"retry-bytes", 2 << 20, false, ""},
+	{aggregatesFlag, 1024, false, ""},
+	{aggregatesFlag, 256, false, ""},
 }
 
-// fitMemory makes defaults smaller until the configuration fits the limit. Whether
-// it does in the end, Check says.
-func (o *runOptions) fitMemory(flags *pflag.FlagSet, limit memory.Limit) {
-	o.config.MemoryLimit = limit
+// fit chooses defaults for the memory there is: a number of aggregates, then what gives
+// way until everything fits, then as many aggregates more as there is room for. Whether
+// everything fits in the end, Check says.
+func (m *memoryFit) fit() {
+	limit := m.options.config.MemoryLimit
+	most := int(min(limit.Bytes/aggregateMemory, mostAggregates))
+	m.set(aggregatesFlag, max(baseAggregates, most/2))
+	m.follow()
 	for _, s := range smaller {
-		f := flags.Lookup(s.flag)
-		fits := o.config.Memory().Total <= limit.Bytes
-		if f.Changed || fits && !(s.small && limit.Bytes <= smallMemory) {
+		if m.isByHand(s.flag) || m.fits() && !(s.small && limit.Bytes <= smallMemory) {
 			continue
 		}
-		value, before := s.value, number(flags, s.flag)
-		for value <= number(flags, s.holds) && value < before {
+		value, before := s.value, m.value(s.flag)
+		for value <= m.value(s.holds) && value < before {
 			value *= 2
 		}
-		if value >= before {
-			continue
+		if value < before {
+			m.set(s.flag, value)
+			m.follow()
 		}
-		if err := f.Value.Set(strconv.Itoa(value)); err != nil {
-			panic("BUG: a default can't be made smaller: " + err.Error())
+	}
+	if m.isByHand(aggregatesFlag) {
+		return
+	}
+	least := m.value(aggregatesFlag)
+	for n := max(least, most/moreAggregates*moreAggregates); ; n -= moreAggregates {
+		m.set(aggregatesFlag, max(least, n))
+		m.follow()
+		if n <= least || m.fits() {
+			return
 		}
-		annotate(f, forMemory, limit.Source)
 	}
 }
 
-// number is a flag's value, 0 for no flag.
-func number(flags *pflag.FlagSet, name string) int {
-	if name == "" {
-		return 0
+// fitMemory makes the defaults fit the memory there is, where there is a limit.
+func (o *runOptions) fitMemory(flags *pflag.FlagSet, limit memory.Limit) {
+	o.config.MemoryLimit = limit
+	if limit.Known() {
+		m := memoryFit{options: o, flags: flags, sketches: fullSketches}
+		m.fit()
 	}
-	n, err := memory.ParseSize(flags.Lookup(name).Value.String())
-	if err != nil {
-		panic("BUG: a flag that memory depends on is no number: " + err.Error())
-	}
-	return n
 }

@@ -9,9 +9,16 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"syscall"
 	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/client"
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
 const smallest = 64 << 20 // what a daemon with its defaults must live in
@@ -53,6 +60,88 @@ func TestSmallMemoryAgrees(t *testing.T) {
 	}
 }
 
+// TestHonestRowsFitInSmallMemory: of 30 services with 100 resources each and 25 different
+// durations of each, a daemon of 64 MiB keeps all names in one interval after the other,
+// also where it is the agent to tracers as well.
+func TestHonestRowsFitInSmallMemory(t *testing.T) {
+	for name, more := range map[string][]string{"spans": nil, "spans and traces": {"--apm-addr=127.0.0.1:0"}} {
+		t.Run(name, func(t *testing.T) {
+			dir := sockets(t)
+			agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
+			socket := filepath.Join(dir, "s")
+			cmd := program(t, append([]string{
+				"run", "--socket=" + socket, "--agent-url=" + agent.URL(),
+				"--http-addr=127.0.0.1:0", "--log-format=json", "--flush-interval=1s",
+			}, more...)...)
+			source := confine(t, cmd)
+			daemon, said := listening(t, cmd)
+			published, whole, rounds := 0, 0, 0
+			aggregates := func() float64 { return metric(daemon.get("/metrics"), "spanstatsd_aggregates") }
+			for ; whole < 4 && rounds < 100; rounds++ {
+				eventually.True(t, "the interval ends", func() bool { return aggregates() == 0 })
+				for service := range 30 {
+					published += publishRows(t, socket, fmt.Sprintf("shop-%d", service), 100, 25)
+				}
+				if aggregates() == 3000 { // no boundary was within the round
+					whole++
+				}
+			}
+			exposed, peak := daemon.get("/metrics"), peakResident(t, daemon.Process.Pid)
+			t.Logf("%s: --max-aggregates=%v, chosen for %v; %d rounds, %d of them in one interval: at most %d MiB resident",
+				source, said["max_aggregates"], said["max_aggregates_from"], rounds, whole, peak>>20)
+			if whole < 4 || peak > smallest {
+				t.Errorf("%d rounds of 3000 rows were in one interval, %d bytes were resident", whole, peak)
+			}
+			for _, label := range append(span.LabelNames(), "origin") {
+				if n := metric(exposed, `spanstatsd_spans_collapsed_total{field="`+label+`"}`); n != 0 {
+					t.Errorf("%g spans have lost their %s", n, label)
+				}
+			}
+			if n := metric(exposed, "spanstatsd_spans_coarsened_total"); n != 0 {
+				t.Errorf("%g spans were counted in another bin", n)
+			}
+			if err := daemon.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			if code, log := daemon.exit(); code != 0 || log[len(log)-1]["balanced"] != true {
+				t.Errorf("exit code %d, last line %v", code, log[len(log)-1])
+			}
+			if got := agent.Totals(); got.Hits != uint64(published) || len(got.Rows) != 3000 {
+				t.Errorf("the agent has %d of %d hits in %d rows", got.Hits, published, len(got.Rows))
+			}
+		})
+	}
+}
+
+// publishRows publishes so many spans of each resource of a service, as a tracer of its
+// own, and says how many that are.
+func publishRows(t *testing.T, socket, service string, resources, spans int) int {
+	t.Helper()
+	c, err := client.Open(client.Config{Socket: socket, Origin: client.Origin{Service: service}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for resource := range resources {
+		batch := make([]client.Snapshot, spans)
+		for i := range batch {
+			batch[i] = client.Snapshot{
+				Key: client.Key{
+					Service: service, Operation: "http.request", Resource: fmt.Sprintf("GET /api/v1/accounts/section-%d/items", resource),
+					Type: "web", Kind: "server", HTTPStatus: 200, HTTPMethod: "GET",
+				},
+				Duration: time.Millisecond << (i % 12) * time.Duration(100+i) / 100, End: time.Now(), Error: i == 7, TopLevel: true,
+			}
+		}
+		if !c.Publish(batch) {
+			t.Fatal("a batch was refused")
+		}
+	}
+	if err := c.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return resources * spans
+}
+
 // confine has a command run in a control group of 64 MiB, of either version, where
 // the test may make one, and else with GOMEMLIMIT. It says which.
 func confine(t *testing.T, cmd *exec.Cmd) string {
@@ -89,4 +178,49 @@ func peakResident(t *testing.T, pid int) int {
 		t.Fatal(err)
 	}
 	return kibibytes << 10
+}
+
+// TestWhatAnAggregateTakes: labelsOfOne holds the labels of a key with a route of its own,
+// both as its resource and as its endpoint, and three tags, and is no more than twice that.
+func TestWhatAnAggregateTakes(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		key  func(n int) span.Key
+	}{
+		{"the shortest", func(n int) span.Key { return span.Key{Resource: strconv.Itoa(n)} }},
+		{"of a web service", func(n int) span.Key {
+			route := fmt.Sprintf("/api/v1/accounts/section-%d/items", n)
+			return span.Key{
+				Service: "shop", Operation: "http.request", Resource: "GET " + route, Type: "web", Kind: "server", HTTPStatus: 200,
+				HTTPMethod: "GET", HTTPEndpoint: route, PeerTags: []string{"out.host:db-1", "peer.service:db", "zone:a"},
+			}
+		}},
+		{"with a resource of 5000 bytes", func(n int) span.Key { return span.Key{Resource: fmt.Sprintf("%05000d", n)} }},
+	} {
+		config := registry.DefaultConfig()
+		config.LabelBytes = 64 << 20
+		interval := registry.New(&config)
+		before := liveBytes()
+		for service := range 30 {
+			origin, _ := interval.AdmitOrigin(span.Origin{Service: strconv.Itoa(service)})
+			for n := range 100 {
+				key := c.key(n)
+				interval.Admit(origin, &key)
+			}
+		}
+		_, keys := interval.Size()
+		each := (liveBytes() - before) / keys
+		t.Logf("%d keys, %s: %d bytes each", keys, c.name, each)
+		if keys != 3000 || c.name == "of a web service" && (each > labelsOfOne || each < labelsOfOne/2) {
+			t.Errorf("%d keys take %d bytes each, %d are reckoned with", keys, each, labelsOfOne)
+		}
+		runtime.KeepAlive(interval)
+	}
+}
+
+func liveBytes() int {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
 }

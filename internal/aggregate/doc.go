@@ -54,8 +54,8 @@
 // A table has at most one row for each key of the interval and bucket of the window
 // (registry.Config.MaxKeys), with every drainer, because which one counts a key may
 // change. All sketches share Config.SketchBytes; without more, they collapse their lowest
-// bins early, and no span is lost. What is merged has mergedBuckets rows for each key that
-// there may be, sketch.MaxMappings mappings and a quarter of the sketch memory a cycle.
+// bins early, and no span is lost. What is merged has sketch.MaxMappings mappings and, with
+// its rows, a quarter of the sketch memory a cycle.
 // What finds no room there is refused whole: its tracer has counted it, so the agent can
 // have it as it is. Nothing that a tracer sends can make any of this larger.
 package aggregate

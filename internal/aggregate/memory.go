@@ -28,22 +28,10 @@ func (c *Config) Memory() []memory.Part {
 
 // TableBytes is the most memory that all tables can take with these limits, besides what
 // their sketches take from sketch.Memory: every key with spans and errors in every bucket
-// of the window, counted by every drainer, in both of the cycles that have memory; and
-// where groups are merged, all of their rows. Real traffic takes a sixth of it or less: a
-// key is one drainer's, and its spans end in one bucket.
+// of the window, counted by every drainer, in both of the cycles that have memory. Real
+// traffic takes a sixth of it or less: a key is one drainer's, and its spans end in one
+// bucket.
 func (c *Config) TableBytes() int {
 	each := unsafe.Sizeof(row{}) + unsafe.Sizeof(sketch.Store{}) + unsafe.Sizeof(uint32(0))
-	bytes := c.Drainers * windowBuckets * c.MaxKeys() * int(each)
-	if c.Merge {
-		bytes += c.mergedBytes()
-	}
-	return 2 * bytes
-}
-
-// mergedBytes is the same for the rows that one cycle merges: the list of them and the map
-// that finds them, both when they have just grown. Memory for their bins is reserved from
-// sketch.Memory.
-func (c *Config) mergedBytes() int {
-	row := 2*unsafe.Sizeof(mergedRow{}) + 4*(unsafe.Sizeof(mergedKey{})+unsafe.Sizeof(int(0)))
-	return mergedBuckets * c.MaxKeys() * int(row)
+	return 2 * c.Drainers * windowBuckets * c.MaxKeys() * int(each)
 }

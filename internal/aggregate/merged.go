@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
@@ -28,9 +29,8 @@ type Merged struct {
 	mu        sync.Mutex
 	width     int64 // of a bucket
 	oldest    int64 // start of the oldest bucket of ours that is taken
-	maxRows   int
 	maxChunks int
-	memory    *sketch.Memory // is reserved for the bins of all rows
+	memory    *sketch.Memory // is reserved for all rows and their bins
 
 	numbers  map[mergedKey]int // of rows
 	rows     []mergedRow
@@ -55,19 +55,18 @@ type mergedRow struct {
 }
 
 const (
-	// mergedBuckets is how many rows a key has room for, all keys together: it has one
-	// for each bucket and mapping that it is sent in.
-	mergedBuckets = 8
 	// mergedShare is the part of all sketch memory that the groups of one cycle can take,
 	// so that two leave half of it to what the drainers count.
 	mergedShare = 4
 	// mergedBinBytes is what a bin takes in a list that has just grown.
 	mergedBinBytes = 32
+	// mergedRowBytes is the same of a row, in the list of them and in the map that finds it.
+	mergedRowBytes = 2*int(unsafe.Sizeof(mergedRow{})) + 4*int(unsafe.Sizeof(mergedKey{})+unsafe.Sizeof(0))
 )
 
 func newMerged(config *Config, memory *sketch.Memory, spans *atomic.Uint64) *Merged {
 	return &Merged{
-		width: int64(config.BucketWidth), maxRows: config.MaxKeys() * mergedBuckets,
+		width:     int64(config.BucketWidth),
 		maxChunks: config.SketchBytes / mergedShare / sketch.ChunkBytes, memory: memory,
 		numbers: map[mergedKey]int{}, mappings: []sketch.Mapping{sketch.OwnMapping}, spans: spans,
 	}
@@ -114,16 +113,17 @@ func (m Merging) Reserve(groups []Group, width uint64, now time.Time) error {
 		}
 		bins += len(g.OK.List) + len(g.Errors.List)
 	}
-	if len(m.rows)+len(groups) > m.maxRows || !m.reserve(bins) {
+	if !m.reserve(len(m.rows)+len(groups), bins) {
 		return ErrNoMergedRoom
 	}
 	m.mappings = mappings
 	return nil
 }
 
-// reserve reserves memory for so many bins in all.
-func (m *Merged) reserve(bins int) bool {
-	more := (bins*mergedBinBytes+sketch.ChunkBytes-1)/sketch.ChunkBytes - m.chunks
+// reserve reserves memory for so many rows and bins in all.
+func (m *Merged) reserve(rows, bins int) bool {
+	bytes := rows*mergedRowBytes + bins*mergedBinBytes
+	more := (bytes+sketch.ChunkBytes-1)/sketch.ChunkBytes - m.chunks
 	if more <= 0 {
 		return true
 	}

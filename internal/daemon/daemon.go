@@ -94,9 +94,22 @@ func (d *Daemon) announce() {
 	d.config.Log.Info("listening for tracers",
 		"socket", c.Ingest.Socket.Path, "agent", c.Flush.Agent.String(), "http", d.health.Addr(),
 		"drainers", d.aggregate.Drainers(), "ring_slots", c.Aggregate.RingSlots,
-		"max_aggregates", c.Aggregate.MaxAggregates, "max_connections", c.Ingest.MaxConnections,
+		"max_aggregates", c.Aggregate.MaxAggregates, "max_aggregates_from", c.aggregatesFrom(), "max_connections", c.Ingest.MaxConnections,
 		"retry_bytes", memory.SizeText(c.Flush.RetryBytes), "memory_at_most", memory.Text(c.Memory().Total), "version", c.Version,
 		"see", "spanstatsd status, or / on the http address; --log-level=debug says more")
+}
+
+// aggregatesFrom says why there are as many aggregates as there are: who chose the number,
+// and the limit that it was chosen for.
+func (c *Config) aggregatesFrom() string {
+	for _, s := range c.Settings {
+		if s.Name == "max-aggregates" && s.Origin == health.FromMemory {
+			return fmt.Sprintf("%s of %s", c.MemoryLimit.Source, memory.Text(c.MemoryLimit.Bytes))
+		} else if s.Name == "max-aggregates" {
+			return s.Origin
+		}
+	}
+	return health.FromDefault
 }
 
 // logCollapses says which labels collapse.

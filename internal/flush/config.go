@@ -30,7 +30,7 @@ type Config struct {
 }
 
 const (
-	DefaultMaxPayloadBytes = 8 << 20
+	DefaultMaxPayloadBytes = 1 << 20
 	DefaultRetryBytes      = 16 << 20
 	DefaultRetryAge        = 2 * time.Minute
 	DefaultTimeout         = 10 * time.Second

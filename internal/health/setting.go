@@ -17,7 +17,7 @@ type Setting struct {
 const (
 	FromFlag        = "flag"
 	FromEnvironment = "environment"
-	FromMemory      = "memory"      // made smaller than its default, to fit
+	FromMemory      = "memory"      // another than its default, for the memory there is
 	FromDescriptors = "descriptors" // the same, for the files that the process may open
 	FromDefault     = "default"
 )

@@ -11,6 +11,7 @@ import (
 // table.
 func TestTheLabelThatCollapsedMostIsNamed(t *testing.T) {
 	config := testConfig()
+	config.MaxAggregates = 2048
 	a := NewIntervals(&config)
 	if label, keys := a.MostCollapsed(); keys != 0 {
 		t.Errorf("%d keys of %q before any", keys, label)

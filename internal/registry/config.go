@@ -19,7 +19,7 @@ type Config struct {
 // DefaultConfig is the defaults of the command line.
 func DefaultConfig() Config {
 	return Config{
-		MaxAggregates: 2048, MaxOrigins: 256, LabelBytes: 8 << 20, Budgets: DefaultBudgets(), ConflateRuntimes: true,
+		MaxAggregates: 8192, MaxOrigins: 256, LabelBytes: 8 << 20, Budgets: DefaultBudgets(), ConflateRuntimes: true,
 	}
 }
 

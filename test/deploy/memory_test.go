@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"fmt"
 	"os/exec"
 	"strings"
 	"testing"
@@ -8,8 +9,9 @@ import (
 	core "k8s.io/api/core/v1"
 )
 
-// TestLimitFitsTheDefaults: within the limit of the manifests the daemon keeps as
-// many aggregates and ring slots as it does without a limit.
+// TestLimitFitsTheDefaults: within the limit of the manifests the daemon keeps as many
+// ring slots and payloads as it does without a limit, and aggregates for sixty services of
+// a hundred resources.
 func TestLimitFitsTheDefaults(t *testing.T) {
 	daemon, _ := daemonOf(&overlay(t, "sidecar").pods[0].pod.Spec)
 	limit := daemon.Resources.Limits[core.ResourceMemory]
@@ -23,14 +25,19 @@ func TestLimitFitsTheDefaults(t *testing.T) {
 		}
 		for line := range strings.Lines(string(out)) {
 			fields := strings.Fields(line)
-			if len(fields) > 1 && (fields[0] == "--max-aggregates" || fields[0] == "--ring-slots" || fields[0] == "--retry-bytes") {
+			if n := 0; len(fields) > 1 && fields[0] == "--max-aggregates" && memory != "128MiB" {
+				if _, err := fmt.Sscan(fields[1], &n); err != nil || n < 6000 {
+					t.Errorf("with %s there are %s aggregates", memory, fields[1])
+				}
+			}
+			if len(fields) > 1 && (fields[0] == "--ring-slots" || fields[0] == "--retry-bytes") {
 				kept = append(kept, fields[0]+"="+fields[1])
 			}
 		}
 		return kept
 	}
 	free, limited := settings("off"), settings(strings.TrimSuffix(limit.String(), "Mi")+"MiB")
-	if len(free) != 3 || strings.Join(free, " ") != strings.Join(limited, " ") {
+	if len(free) != 2 || strings.Join(free, " ") != strings.Join(limited, " ") {
 		t.Errorf("without a limit %v, with %s %v", free, limit.String(), limited)
 	}
 	// The agent's socket costs requests of more than 4 MiB their count here, and nothing else.
