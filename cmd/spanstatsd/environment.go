@@ -146,6 +146,19 @@ func (o *runOptions) settings(flags *pflag.FlagSet) (settings []health.Setting) 
 			if s.Origin == health.FromDefault && o.agentVariables != "" {
 				s.Origin, s.Variable = health.FromEnvironment, o.agentVariables
 			}
+		case "cardinality-limit":
+			limits, variables := strings.Join(o.limits, ","), strings.Join(o.limitVariables, ", ")
+			switch {
+			case limits == "":
+			case s.Origin == health.FromDefault:
+				s.Effective, s.Origin, s.Variable = limits, health.FromEnvironment, variables
+			default:
+				s.Effective = fmt.Sprintf("and %s by %s", limits, variables)
+			}
+		case "apm-additional-tags":
+			if o.tagsVariable != "" {
+				s.Origin, s.Variable = health.FromEnvironment, o.tagsVariable
+			}
 		case "drainers":
 			s.Effective = strconv.Itoa(o.config.Aggregate.Drainers)
 		case "drop-unsampled":

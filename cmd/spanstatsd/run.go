@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"strconv"
-	"strings"
 	"syscall"
 
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
@@ -14,7 +12,6 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/logqueue"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
-	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/systemd"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -31,6 +28,11 @@ type runOptions struct {
 	partitions     string
 	buffer         string
 	cardinality    []string
+	// limits are those of cardinality that variables of tracers set, tagsVariable is the one
+	// that named additional tags.
+	limits         []string
+	limitVariables []string
+	tagsVariable   string
 	logLevel       string
 	logFormat      string
 }
@@ -46,6 +48,7 @@ func (o *runOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&traces.Socket.Path, "apm-socket", "", "Unix socket that is the agent to tracers as they are: their traces are counted here and forwarded (default: none)")
 	f.StringVar(&traces.Addr, "apm-addr", "", "the same as host:port, on loopback (default: none)")
 	droppingVar(f, &traces.DropUnsampled, "drop-unsampled", "count traces that sampling threw away, and do not forward them: auto where the agent says that it does without them, on, off")
+	addLabelFlags(f, &traces.Labels)
 	f.DurationVar(&traces.Buffer, "apm-buffer", traces.Buffer, "how long a tracer's request waits here for an agent that is away; 0 for not at all")
 	f.IntVar(&traces.MaxConnections, "apm-max-connections", traces.MaxConnections, "tracers connected at once to --apm-socket and --apm-addr")
 	f.IntVar(&traces.Counters, "apm-counters", traces.Counters, "requests with traces that are counted at a time")
@@ -104,7 +107,7 @@ func (o *runOptions) complete() error {
 	o.config.Admit.DefaultHost, o.config.Admit.DefaultEnv = os.Getenv("DD_HOSTNAME"), os.Getenv("DD_ENV")
 	o.config.Version = version
 	return errors.Join(o.socket.complete(&o.config.Ingest), o.chooseBuffer(), badDrainers, badPartitions,
-		o.limitCardinalities(), o.checkRetry(), badAgent)
+		o.limitCardinalities(), o.completeLabels(), o.checkRetry(), badAgent)
 }
 
 // defaultAgent is where the agent is if nobody says otherwise.
@@ -132,20 +135,6 @@ func (o *runOptions) checkRetry() error {
 		return fmt.Errorf("parse --retry-age and --retry-bytes: %s and %d must be positive", out.RetryAge, out.RetryBytes)
 	}
 	return nil
-}
-
-func (o *runOptions) limitCardinalities() (failed error) {
-	for _, text := range o.cardinality {
-		name, number, _ := strings.Cut(text, "=")
-		field, known := span.ParseLabel(name)
-		limit, err := strconv.Atoi(number)
-		if !known || err != nil {
-			failed = errors.Join(failed, fmt.Errorf("parse --cardinality-limit: %q is not field=N with a field of %s", text, strings.Join(span.LabelNames(), ", ")))
-			continue
-		}
-		o.config.Aggregate.Budgets[field] = limit
-	}
-	return failed
 }
 
 // read makes the configuration of the flags and of their variables. It returns all that

@@ -40,6 +40,7 @@ type Config struct {
 	MaxOrigins     int // that an interval has room for, and that are remembered
 	Counters       int // bodies counted at a time
 	DropUnsampled  Dropping
+	Labels         traces.Labels
 	// Buffer is how long a request with traces waits for an agent that is away.
 	Buffer time.Duration
 	Agent  Agent
@@ -88,7 +89,7 @@ func (c *Config) Check() (err error) {
 	if c.Agent.Network == "unix" && c.Agent.Address == c.Socket.Path {
 		err = errors.Join(err, fmt.Errorf("check apm-socket: %s is the agent's own socket; choose another one", c.Socket.Path))
 	}
-	return errors.Join(err,
+	return errors.Join(err, c.Labels.Check(),
 		check.Number("apm-max-connections", c.MaxConnections, 1, 1<<20),
 		check.Number("apm-counters", c.Counters, 1, 1<<10),
 		check.Size("apm-max-body", c.MaxBody, firstBuffer, 1<<30),

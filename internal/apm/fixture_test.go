@@ -9,7 +9,7 @@ import (
 
 func policyOf(t testing.TB) *traces.Policy {
 	t.Helper()
-	policy, ok := traces.NewPolicy([]string{"db.name", "out.host"}, []string{"client", "consumer", "producer", "server"}, nil)
+	policy, ok := traces.NewPolicy([]string{"db.name", "out.host"}, []string{"client", "consumer", "producer", "server"}, nil, traces.Labels{})
 	if !ok {
 		t.Fatal("refused")
 	}

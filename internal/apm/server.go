@@ -188,7 +188,7 @@ func (s *Server) updatePolicy() <-chan struct{} {
 		s.policy.Store(nil)
 		return changed
 	}
-	policy, ok := traces.NewPolicy(f.PeerTags, f.SpanKinds, f.IgnoreResources)
+	policy, ok := traces.NewPolicy(f.PeerTags, f.SpanKinds, f.IgnoreResources, s.config.Labels)
 	if !ok {
 		s.config.Log.Warn("the agent asks for tags that only it can read; traces are left to it to count")
 		policy = nil

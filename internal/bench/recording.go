@@ -138,7 +138,7 @@ func (r *recording) count(c *traces.Counter, policy *traces.Policy) error {
 // stand-in is: 44 peer tags.
 func defaultPolicy() *traces.Policy {
 	info := standin.DefaultInfo()
-	policy, ok := traces.NewPolicy(info.PeerTags, info.SpanKinds, nil)
+	policy, ok := traces.NewPolicy(info.PeerTags, info.SpanKinds, nil, traces.Labels{})
 	if !ok {
 		panic("BUG: the daemon leaves the default agent's policy to it")
 	}

@@ -30,6 +30,9 @@ const (
 	// MostKeys is more than any configuration allows.
 	MostKeys = mostAggregates + mostAggregates/4 + mostOrigins + 1
 
+	// MaxBudget is the most distinct values that a label may have.
+	MaxBudget = 1 << 20
+
 	// minLabelBytes leaves room for some hundred of the longest keys.
 	minLabelBytes = 1 << 20
 )
@@ -42,7 +45,7 @@ func (c *Config) Check() error {
 		check.Number("max-origins", c.MaxOrigins, 1, mostOrigins),
 	)
 	for l, limit := range c.Budgets {
-		err = errors.Join(err, check.Number("cardinality-limit of "+span.Label(l).String(), limit, 1, 1<<20))
+		err = errors.Join(err, check.Number("cardinality-limit of "+span.Label(l).String(), limit, 1, MaxBudget))
 	}
 	return err
 }

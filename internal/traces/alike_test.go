@@ -113,7 +113,7 @@ func TestSpansThatAreAlikeKeepTheirKeys(t *testing.T) {
 // and so has a tag of two agents that number their tags alike.
 func TestAKeyIsOfItsLanguageAndPolicy(t *testing.T) {
 	policyWith := func(peer string) *Policy {
-		policy, ok := NewPolicy([]string{peer}, nil, nil)
+		policy, ok := NewPolicy([]string{peer}, nil, nil, Labels{})
 		if !ok {
 			t.Fatal("refused")
 		}

@@ -40,7 +40,11 @@ type Counter struct {
 
 	// Of the body that is being counted.
 	policy       *Policy
-	tracer       bool // its tracer marked top-level spans itself
+	id           rulebookID
+	rulebook     *rulebook
+	own          *labelsOf
+	counts       kindSet // for their kind alone
+	tracer       bool    // its tracer marked top-level spans itself
 	messageBytes int
 
 	// Of the trace that is being counted.
@@ -56,7 +60,10 @@ func NewCounter() *Counter { return &Counter{Now: time.Now} }
 // is the language that the request's header names; topLevel says that the tracer
 // marked top-level spans itself. With an error the body is left to the agent.
 func (c *Counter) Count(format Format, body []byte, lang string, topLevel bool, policy *Policy) error {
-	c.policy, c.tracer = policy, topLevel
+	c.policy, c.id = policy, policy.rulebook(lang)
+	c.rulebook, c.own = &rulebooks[c.id], &policy.labels.of[c.id]
+	c.counts = policy.kinds & c.rulebook.counts
+	c.tracer = topLevel || !c.rulebook.mending // whose statistics go by its own marks
 	c.services.reset(lang)
 	c.batches = c.batches[:0]
 	c.scratch, c.messageBytes = c.scratch[:0], 0

@@ -50,7 +50,7 @@ func TestFormatsAgree(t *testing.T) {
 
 // TestIgnoredResources: a trace is left out by its root's resource.
 func TestIgnoredResources(t *testing.T) {
-	w, ok := NewPolicy(nil, []string{"server", "client"}, []string{"^GET /route/3$"})
+	w, ok := NewPolicy(nil, []string{"server", "client"}, []string{"^GET /route/3$"}, Labels{})
 	if !ok {
 		t.Fatal("refused")
 	}
@@ -61,7 +61,7 @@ func TestIgnoredResources(t *testing.T) {
 	if n := countedSpans(t, c); n != 15*3+7 {
 		t.Errorf("%d spans counted", n)
 	}
-	if _, ok := NewPolicy(nil, nil, []string{"("}); ok {
+	if _, ok := NewPolicy(nil, nil, []string{"("}, Labels{}); ok {
 		t.Error("an expression that can't be read was taken")
 	}
 }

@@ -14,6 +14,13 @@
 // our own protocol (package wire), and the origin that the payload states. Whoever
 // publishes them treats them like those of a tracer that speaks our protocol.
 //
+// # Whose rules
+//
+// By default a span counts, and has its labels, by the agent's rules. A policy with
+// Labels.OfTracer has the tracers' own instead: those by which the tracer of that language
+// computes statistics itself. A rulebook a language holds all that differs; the walk, the
+// loops and the cached keys know no language.
+//
 // # All or nothing
 //
 // A body is counted whole or not at all. Count fails for what it can't read, for what

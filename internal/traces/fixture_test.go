@@ -23,7 +23,7 @@ var agentPeerTags = []string{
 
 func policyOf(t testing.TB) *Policy {
 	t.Helper()
-	w, ok := NewPolicy(agentPeerTags, []string{"client", "consumer", "producer", "server"}, nil)
+	w, ok := NewPolicy(agentPeerTags, []string{"client", "consumer", "producer", "server"}, nil, Labels{})
 	if !ok {
 		t.Fatal("the agent's default policy are too many")
 	}

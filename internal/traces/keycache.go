@@ -60,7 +60,7 @@ func (c *Counter) source(rec *record) bool {
 	if length > maxSource-8 {
 		return false
 	}
-	facts := uint64(rec.kind) | uint64(rec.service.Len)<<8 | uint64(rec.name.Len)<<20 | uint64(rec.resource.Len)<<32 | uint64(rec.kindOfWork.Len)<<44
+	facts := uint64(rec.kind) | uint64(rec.service.Len)<<8 | uint64(rec.name.Len)<<20 | uint64(rec.resource.Len)<<32 | uint64(rec.kindOfWork.Len)<<44 | uint64(c.id)<<56
 	if rec.parent == 0 {
 		facts |= 1 << 4
 	}
@@ -72,7 +72,7 @@ func (c *Counter) source(rec *record) bool {
 	n = m.put(n, b, rec.name)
 	n = m.put(n, b, rec.resource)
 	n = m.put(n, b, rec.kindOfWork)
-	wanted := &c.policy.labels.inKey[rec.kind]
+	wanted := &c.own.inKey[rec.kind]
 	for i := range wanted {
 		for set := c.set[i] & wanted[i]; set != 0; set &= set - 1 {
 			t := &c.payload.tags[c.at[i<<6+bits.TrailingZeros64(set)]]

@@ -47,7 +47,7 @@ func randomSpan(rnd *rand.Rand, id int) map[string]any {
 // has met none, whatever language and policy came before.
 func TestACachedKeyIsTheKeyThatWouldBeMade(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
-	few, ok := NewPolicy([]string{"out.host"}, []string{"client"}, nil)
+	few, ok := NewPolicy([]string{"out.host"}, []string{"client"}, nil, Labels{})
 	if !ok {
 		t.Fatal("refused")
 	}

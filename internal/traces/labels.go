@@ -38,6 +38,9 @@ const (
 	labelRPCSystemName
 	labelRPCSystem
 	labelServiceSource
+	labelHTTPMethod
+	labelHTTPEndpoint
+	labelHTTPRoute
 	labelBaseService
 	labelPeerService
 	labelProcessTags
@@ -63,6 +66,7 @@ var fixedTags = [fixedLabels]string{
 	labelGRPCStatus: rules.GRPCStatusTags[0], labelGRPCStatus + 1: rules.GRPCStatusTags[1], labelGRPCStatus + 2: rules.GRPCStatusTags[2],
 	labelGRPCStatus + 3: rules.GRPCStatusTags[3], labelRPCResponseStatus: rules.GRPCStatusTags[4],
 	labelRPCSystemName: rules.TagRPCSystemName, labelRPCSystem: rules.TagRPCSystem, labelServiceSource: "_dd.svc_src",
+	labelHTTPMethod: "http.method", labelHTTPEndpoint: "http.endpoint", labelHTTPRoute: "http.route",
 	labelBaseService: rules.TagBaseService, labelPeerService: "peer.service", labelProcessTags: "_dd.tags.process",
 }
 
@@ -78,17 +82,34 @@ func (s *labelSet) has(l label) bool { return s[l>>6]&(1<<(l&63)) != 0 }
 // labels finds the number of a tag by its name. It never changes; another agent's
 // policy make another one.
 type labels struct {
-	names []string                 // by label
-	peers []label                  // in the order of their names
-	inKey [len(kindNames)]labelSet // by the kind of a span, what its key is made of
+	names []string // by label
+	peers []label  // in the order of their names
+	of    [rulebookCount]labelsOf
 	table *nameTable
 }
 
-// newLabels numbers the fixed tags and those that the agent wants of a peer. It
-// reports false where those are too many, or are such as the agent itself no
+// labelsOf is what keys are made of by the rules of one rulebook.
+type labelsOf struct {
+	inKey      [len(kindNames)]labelSet // by the kind of a span
+	endpoints  []label                  // nil where neither HTTP method nor endpoint is a label
+	additional []label
+	aliases    []labelAlias
+}
+
+// labelAlias is an alias of a tag that is asked for.
+type labelAlias struct {
+	second, first label
+	kinds         kindSet
+}
+
+// newLabels numbers the fixed tags, those that the agent wants of a peer, and those that
+// tracers add. It reports false where those are too many, or are such as the agent itself no
 // longer keeps among a span's tags.
-func newLabels(peerTags []string) (*labels, bool) {
+func newLabels(peerTags []string, more Labels) (*labels, bool) {
 	l := &labels{names: slices.Clone(fixedTags[:])}
+	if !more.OfTracer {
+		clear(l.names[labelHTTPMethod : labelHTTPRoute+1]) // no tags to look for
+	}
 	peerTags = slices.Clone(peerTags)
 	slices.Sort(peerTags)
 	for _, name := range slices.Compact(peerTags) {
@@ -98,38 +119,95 @@ func newLabels(peerTags []string) (*labels, bool) {
 		case rules.TagKind, "env", "version", "component":
 			return nil, false
 		}
-		at := label(max(0, slices.Index(fixedTags[:], name)))
-		if at == labelOther {
-			if len(l.names) == maxLabels {
-				return nil, false
-			}
-			at = label(len(l.names))
-			l.names = append(l.names, name)
+		at, ok := l.number(name)
+		if !ok {
+			return nil, false
 		}
 		l.peers = append(l.peers, at)
 	}
-	for k := range l.inKey {
-		l.inKey[k] = l.keyOf(kind(k))
+	for id := range l.of {
+		if ok := id == int(ofAgent) || !more.OfTracer || l.addTracers(rulebookID(id), more); !ok {
+			return nil, false
+		}
+		for k := range l.of[id].inKey {
+			l.of[id].inKey[k] = l.keyOf(rulebookID(id), kind(k))
+		}
 	}
 	l.table = newNameTable(l.names)
 	return l, true
+}
+
+// number gives a tag a number, unless it has one or there are too many.
+func (l *labels) number(name string) (at label, ok bool) {
+	if at := slices.Index(l.names, name); at > int(labelOther) {
+		return label(at), true
+	}
+	if len(l.names) == maxLabels {
+		return labelOther, false
+	}
+	l.names = append(l.names, name)
+	return label(len(l.names) - 1), true
+}
+
+// addTracers adds the labels that a language's tracer has and the agent has not.
+func (l *labels) addTracers(id rulebookID, more Labels) bool {
+	d, own := &rulebooks[id], &l.of[id]
+	if !d.renamedOnly || more.RenamesResources {
+		own.endpoints = d.endpoints
+	}
+	names := slices.Clone(more.AdditionalTags)
+	if d.sortsTags {
+		slices.Sort(names)
+	}
+	for _, name := range names[:min(d.additional, len(names))] {
+		at, ok := l.number(name)
+		if !ok {
+			return false
+		}
+		own.additional = append(own.additional, at)
+	}
+	for _, a := range d.aliases {
+		second := slices.Index(l.names, a.second)
+		if second < 0 {
+			continue // nobody asks for it
+		}
+		first, ok := l.number(a.first)
+		if !ok {
+			return false
+		}
+		own.aliases = append(own.aliases, labelAlias{label(second), first, a.kinds})
+	}
+	return true
 }
 
 // find returns the number of a tag's name, labelOther where no rule asks for it.
 func (l *labels) find(name []byte) label { return label(l.table.find(name)) }
 
 // keyOf are the labels that the key of a span of that kind is made of.
-func (l *labels) keyOf(k kind) (set labelSet) {
-	for at := labelHTTPStatus; at <= labelServiceSource; at++ {
-		set.add(at)
-	}
-	switch k {
-	case kindClient, kindProducer, kindConsumer:
-		for _, at := range l.peers {
+func (l *labels) keyOf(id rulebookID, k kind) (set labelSet) {
+	d, own := &rulebooks[id], &l.of[id]
+	add := func(all ...label) {
+		for _, at := range all {
 			set.add(at)
 		}
-	case kindInternal:
-		set.add(labelBaseService)
+	}
+	add(labelHTTPStatus, labelOTelHTTPStatus, labelRPCSystemName, labelRPCSystem, labelServiceSource)
+	add(d.grpc...)
+	add(own.additional...)
+	if add(own.endpoints...); own.endpoints != nil {
+		add(labelHTTPMethod)
+	}
+	for _, a := range own.aliases {
+		add(a.first)
+	}
+	if !d.mending {
+		add(labelKind)
+	}
+	if d.peers.has(k) {
+		add(l.peers...)
+	}
+	if d.base.has(k) {
+		add(labelBaseService)
 	}
 	return set
 }

@@ -24,6 +24,9 @@ func (c *Counter) Origin(said span.Origin) span.Origin {
 			o.ContainerID, o.EntityID = c.clone(f.container), ""
 		}
 	}
+	if c.rulebook.statsLang != "" {
+		o.Lang = c.rulebook.statsLang
+	}
 	return o
 }
 

@@ -12,9 +12,22 @@ const (
 	kindClient
 	kindProducer
 	kindConsumer
+	kindOther // one that the agent does not know, to which it is internal
 )
 
-var kindNames = [...]string{"unknown", "internal", "server", "client", "producer", "consumer"}
+var kindNames = [...]string{"unknown", "internal", "server", "client", "producer", "consumer", "other"}
+
+// kindSet is a set of kinds.
+type kindSet uint8
+
+func kindsOf(kinds ...kind) (set kindSet) {
+	for _, k := range kinds {
+		set |= 1 << k
+	}
+	return set
+}
+
+func (s kindSet) has(k kind) bool { return s&(1<<k) != 0 }
 
 // kindNamed is the kind of that name. The agent takes no others, and none in
 // capitals.

@@ -19,7 +19,7 @@ func (c *Counter) trace(t *chunk) {
 		c.relate(records)
 	}
 	root := c.root(records)
-	if c.ignored(root) {
+	if c.rulebook.heedsIgnored && c.ignored(root) {
 		return
 	}
 	c.readRoot(root, t)
@@ -29,6 +29,9 @@ func (c *Counter) trace(t *chunk) {
 		}
 		rec := &records[i]
 		c.selectSpan(rec)
+		if !c.rulebook.mending {
+			c.readOwn(rec)
+		}
 		if top := c.isTopLevel(i); c.eligible(rec, top) {
 			c.snapshot(rec, top)
 		}
@@ -101,7 +104,7 @@ func (c *Counter) isTopLevel(i int) bool {
 // eligible says what rules.Eligible says, for tags as the agent's receiver reads
 // them.
 func (c *Counter) eligible(rec *record, top bool) bool {
-	if !top && !c.policy.kinds[rec.kind] && !c.isOne(labelMeasured) {
+	if !top && !c.counts.has(rec.kind) && !c.isOne(labelMeasured) || c.rulebook.lastingOnly && rec.duration == 0 {
 		return false
 	}
 	partial, ok := c.number(labelPartialVersion)
@@ -130,13 +133,15 @@ func (c *Counter) ignored(root *record) bool {
 // readRoot reads what a trace's root says for all of its spans.
 func (c *Counter) readRoot(root *record, t *chunk) {
 	c.selectSpan(root)
-	c.weight = rules.WeightOf(c.number(labelSampleRate))
+	if c.weight = 1; c.rulebook.weighs {
+		c.weight = rules.WeightOf(c.number(labelSampleRate))
+	}
 	if !wire.ValidWeight(c.weight) {
 		c.payload.Fail()
 		c.weight = 1
 	}
-	c.current = c.batch(c.baseService())
-	c.synthetic = rules.Synthetics(view(t.origin.Of(c.payload.body)))
+	c.current = c.batch(c.mainService(root))
+	c.synthetic = c.rulebook.isSynthetic(view(t.origin.Of(c.payload.body)))
 }
 
 // snapshot appends one span to its batch.

@@ -46,7 +46,7 @@ func TestTheVectorsOfSpansAreCountedAlike(t *testing.T) {
 				}
 			}
 		}
-		policy, ok := NewPolicy(v.PeerTags, v.SpanKinds, nil)
+		policy, ok := NewPolicy(v.PeerTags, v.SpanKinds, nil, Labels{})
 		c := NewCounter()
 		if err := c.Count(FormatV04, encode(t, []any{v.Trace}), "", false, policy); err != nil || !ok {
 			t.Fatalf("%s: %v", v.Name, err)

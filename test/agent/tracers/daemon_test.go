@@ -21,14 +21,12 @@ type runningDaemon struct {
 	socket string
 }
 
-func startDaemon(t testing.TB, agent string, drop bool) *runningDaemon {
+func startDaemon(t testing.TB, agent string, edit func(*apm.Config)) *runningDaemon {
 	t.Helper()
 	dir := t.TempDir()
 	config := daemon.DefaultConfig()
 	config.Ingest.Socket.Path, config.APM.Socket.Path = filepath.Join(dir, "spans.sock"), filepath.Join(dir, "apm.sock")
-	if !drop {
-		config.APM.DropUnsampled = apm.DropOff // by default the agent decides, and this one does without
-	}
+	edit(&config.APM)
 	config.HTTPAddr, config.Log = "127.0.0.1:0", slog.New(slog.DiscardHandler)
 	config.Flush.Agent = flush.AgentURL{Network: "unix", Address: agent}
 	d, err := daemon.New(config)

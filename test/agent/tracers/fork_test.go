@@ -22,6 +22,8 @@ type fork struct {
 	socket  string
 	clients [2]*http.Client
 	server  *http.Server
+	// asOff: the daemon is shown a tracer without statistics of its own.
+	asOff bool
 
 	mu    sync.Mutex
 	paths map[string]int
@@ -33,9 +35,9 @@ func clientOf(socket string) *http.Client {
 	}}}
 }
 
-func startFork(t *testing.T, daemon, agent string) *fork {
+func startFork(t *testing.T, daemon, agent string, asOff bool) *fork {
 	f := &fork{
-		t: t, socket: filepath.Join(t.TempDir(), "fork.sock"), paths: map[string]int{},
+		t: t, asOff: asOff, socket: filepath.Join(t.TempDir(), "fork.sock"), paths: map[string]int{},
 		clients: [2]*http.Client{clientOf(daemon), clientOf(agent)},
 	}
 	listener, err := net.Listen("unix", f.socket)
@@ -71,20 +73,29 @@ func (f *fork) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	f.paths[r.URL.Path]++
 	f.mu.Unlock()
+	answered := false
 	for i, client := range f.clients {
+		hides := f.asOff && i == 0
+		if hides && r.URL.Path == "/v0.6/stats" {
+			continue
+		}
 		req, err := http.NewRequest(r.Method, "http://localhost"+r.URL.RequestURI(), bytes.NewReader(body))
 		if err != nil {
 			f.t.Error(err)
 			return
 		}
 		req.Header = r.Header.Clone()
+		if hides {
+			req.Header.Del("Datadog-Client-Computed-Stats")
+		}
 		resp, err := client.Do(req)
 		if err != nil {
 			f.t.Errorf("hand on a request to %s: %v", r.URL.Path, err)
 			w.WriteHeader(http.StatusBadGateway)
 			return
 		}
-		if i == 0 {
+		if !answered {
+			answered = true
 			for name, values := range resp.Header {
 				w.Header()[name] = values
 			}

@@ -36,11 +36,11 @@ func nodeShop() app {
 }
 
 // javaShop is the web application in Java. An order takes eight spans, one that is not
-// there six; two are of making the database.
+// there six; three are of making the database.
 func javaShop(arguments ...string) app {
 	folder := tracers + "/java"
 	command := []string{"java", "-javaagent:" + folder + "/dd-java-agent.jar", "-cp", folder + "/classes:" + folder + "/lib/*", "Shop"}
-	return app{command: append(command, arguments...), spans: 2 + 640*8 + 160*6, counted: 2 + 640*5 + 160*3}
+	return app{command: append(command, arguments...), spans: 3 + 640*8 + 160*6, counted: 3 + 640*5 + 160*3}
 }
 
 func TestPython(t *testing.T) {
@@ -71,6 +71,36 @@ func TestJavaMeasured(t *testing.T) {
 	t.Run("0.5", func(t *testing.T) { shop.test(t, setting{protocol: "0.5"}) })
 	shop.counted, shop.left = 0, false
 	t.Run("1.0", func(t *testing.T) { shop.test(t, setting{protocol: "1.0"}) })
+}
+
+func TestPythonLabels(t *testing.T) {
+	for _, protocol := range []string{"0.4", "0.5"} {
+		t.Run(protocol, func(t *testing.T) { pythonShop().testLabels(t, setting{protocol: protocol}) })
+	}
+}
+
+func TestNodeLabels(t *testing.T) {
+	for _, protocol := range []string{"0.4", "0.5"} {
+		t.Run(protocol, func(t *testing.T) { nodeShop().testLabels(t, setting{protocol: protocol}) })
+	}
+}
+
+func TestJavaLabels(t *testing.T) {
+	for _, s := range []setting{{protocol: "0.4", renames: true}, {protocol: "0.4"}, {protocol: "1.0", renames: true}} {
+		t.Run(s.String(), func(t *testing.T) { javaShop().testLabels(t, s) })
+	}
+}
+
+// testLabels compares the groups of the application's tracer.
+func (a app) testLabels(t *testing.T, s setting) {
+	compareLabels(t, s, false, func(p *pair, s setting) {
+		command := a.start(t, s, p.fork.socket)
+		command.Env = append(command.Env, labelVariables(t, s)...)
+		command.Env = append(command.Env, "DD_TRACE_EXPERIMENTAL_FEATURES_ENABLED=DD_TRACE_STATS_ADDITIONAL_TAGS")
+		if said, err := command.CombinedOutput(); err != nil || complains(string(said)) {
+			t.Errorf("the application ended with %v: %s", err, said)
+		}
+	})
 }
 
 // settings are all for some protocols.

@@ -6,6 +6,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/spanstatsd/spanstatsd/internal/apm"
+	"github.com/spanstatsd/spanstatsd/internal/traces"
 	"github.com/spanstatsd/spanstatsd/test/agent/realagent"
 )
 
@@ -14,10 +16,16 @@ type setting struct {
 	protocol string // as in "0.4"
 	computes bool   // the tracer computes its statistics itself
 	drop     bool   // half of the traces are unsampled, and kept from the agent
+	renames  bool   // DD_TRACE_RESOURCE_RENAMING_ENABLED
+	labels   bool   // the daemon counts its traces with the labels that it has itself
 }
 
 func (s setting) String() string {
 	switch {
+	case s.renames:
+		return s.protocol + " labels renamed"
+	case s.labels:
+		return s.protocol + " labels"
 	case s.computes:
 		return s.protocol + " computes"
 	case s.drop:
@@ -46,8 +54,15 @@ type pair struct {
 func startPair(t *testing.T, s setting) *pair {
 	t.Helper()
 	p := &pair{through: startAgent(t), direct: startAgent(t)}
-	p.daemon = startDaemon(t, p.through.Socket, s.drop)
-	p.fork = startFork(t, p.daemon.socket, p.direct.Socket)
+	p.daemon = startDaemon(t, p.through.Socket, func(c *apm.Config) {
+		if !s.drop {
+			c.DropUnsampled = apm.DropOff // by default the agent decides, and this one does without
+		}
+		if s.labels {
+			c.Labels = traces.Labels{OfTracer: true, AdditionalTags: additionalTags, RenamesResources: s.renames}
+		}
+	})
+	p.fork = startFork(t, p.daemon.socket, p.direct.Socket, s.labels)
 	return p
 }
 

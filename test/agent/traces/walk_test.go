@@ -80,7 +80,7 @@ func ours(t testing.TB, c *traces.Counter, lang string, since time.Time) map[str
 }
 
 func agentPolicy(t testing.TB, conf *config.AgentConfig) *traces.Policy {
-	policy, ok := traces.NewPolicy(conf.PeerTagsCache().Keys, []string{"client", "consumer", "producer", "server"}, nil)
+	policy, ok := traces.NewPolicy(conf.PeerTagsCache().Keys, []string{"client", "consumer", "producer", "server"}, nil, traces.Labels{})
 	if !ok {
 		t.Fatal("the agent wants more tags than we can tell apart")
 	}

@@ -1,6 +1,7 @@
 // A small web application, run under dd-trace as it is published: a server span, a
 // call of a database with an error now and then, and work within the process.
 const tracer = require('dd-trace').init({ plugins: false })
+const fs = require('fs')
 const http = require('http')
 
 const server = http.createServer((req, res) => {
@@ -45,10 +46,28 @@ async function measure (port, each) {
   process.exit(0)
 }
 
+// odd makes a span of each line of a file: tags as key=value, numbers as key#=value.
+function odd (file) {
+  const all = tracer.startSpan('odd.all')
+  fs.readFileSync(file, 'utf8').trimEnd().split('\n').forEach((line, row) => {
+    const span = tracer.startSpan('odd', { childOf: all, tags: { 'resource.name': `row ${row}` } })
+    for (const tag of line.split('\t')) {
+      const [key, value] = [tag.slice(0, tag.indexOf('=')), tag.slice(tag.indexOf('=') + 1)]
+      if (key === 'service') span.setTag('service.name', value)
+      else if (key === 'type') span.setTag('span.type', value)
+      else if (key.endsWith('#')) span.setTag(key.slice(0, -1), Number(value))
+      else span.setTag(key, value)
+    }
+    span.finish()
+  })
+  all.finish()
+}
+
 server.listen(0, '127.0.0.1', async () => {
   const { port } = server.address()
   if (process.env.SHOP_MEASURE) await measure(port, Number(process.env.SHOP_MEASURE))
   await load(port, 50)
+  if (process.env.SHOP_ODD) odd(process.env.SHOP_ODD)
   server.close()
   // The tracer sends traces every two seconds, and statistics every ten.
   setTimeout(() => process.exit(0), process.env.DD_TRACE_STATS_COMPUTATION_ENABLED === 'true' ? 12000 : 4000)

@@ -61,8 +61,23 @@ def measure(each):
     os._exit(0)
 
 
+# odd makes a span of each line of a file: tags as key=value, numbers as key#=value.
+def odd(file):
+    with tracer.trace("odd.all", service="shop"):
+        for row, line in enumerate(open(file)):
+            tags = dict(tag.split("=", 1) for tag in line.strip("\n").split("\t"))
+            with tracer.trace("odd", resource="row %d" % row, service=tags.pop("service", "shop"), span_type=tags.pop("type", None)) as span:
+                for key, value in tags.items():
+                    if key.endswith("#"):
+                        span.set_tag(key[:-1], float(value))
+                    else:
+                        span.set_tag(key, value)
+
+
 if "SHOP_MEASURE" in os.environ:
     measure(int(os.environ["SHOP_MEASURE"]))
 load(50)
+if "SHOP_ODD" in os.environ:
+    odd(os.environ["SHOP_ODD"])
 server.shutdown()
 tracer.shutdown()

@@ -1,12 +1,21 @@
 import com.sun.management.OperatingSystemMXBean;
+import datadog.trace.api.GlobalTracer;
 import datadog.trace.api.Trace;
+import datadog.trace.api.interceptor.MutableSpan;
+import datadog.trace.api.interceptor.TraceInterceptor;
 import java.lang.management.ManagementFactory;
 import java.net.HttpURLConnection;
 import java.net.URL;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.List;
 import org.eclipse.jetty.server.Handler;
 import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.server.Response;
@@ -25,10 +34,7 @@ public class Shop extends Handler.Abstract {
   private static boolean measured;
 
   public static void main(String[] args) throws Exception {
-    try (Connection db = DriverManager.getConnection(DATABASE)) {
-      db.createStatement().execute("CREATE TABLE orders (id INT PRIMARY KEY, stock INT)");
-      db.createStatement().execute("INSERT INTO orders VALUES (0, 1), (1, 2), (2, 0), (4, 7)");
-    }
+    create();
     measured = args.length > 0 && args[0].equals("measured");
     Server server = new Server();
     ServerConnector connector = new ServerConnector(server);
@@ -43,10 +49,37 @@ public class Shop extends Handler.Abstract {
       return;
     }
     load(100);
+    if (System.getenv("SHOP_ODD") != null) {
+      odd(Files.readAllLines(Path.of(System.getenv("SHOP_ODD"))));
+    }
     // The last spans end behind their answers; the tracer sends statistics every ten
     // seconds, and not when it ends.
     Thread.sleep("true".equals(System.getenv("DD_TRACE_STATS_COMPUTATION_ENABLED")) ? 12000 : 1000);
     server.stop();
+  }
+
+  /** Makes a span of each line: tags as key=value, numbers as key#=value. */
+  private static void odd(List<String> lines) {
+    GlobalTracer.get().addTraceInterceptor(new OddTags(lines));
+    oddAll(lines.size());
+  }
+
+  @Trace(operationName = "odd.all")
+  private static void oddAll(int rows) {
+    for (int row = 0; row < rows; row++) {
+      oddOne();
+    }
+  }
+
+  @Trace(operationName = "odd")
+  private static void oddOne() {}
+
+  @Trace(operationName = "shop.create")
+  private static void create() throws SQLException {
+    try (Connection db = DriverManager.getConnection(DATABASE)) {
+      db.createStatement().execute("CREATE TABLE orders (id INT PRIMARY KEY, stock INT)");
+      db.createStatement().execute("INSERT INTO orders VALUES (0, 1), (1, 2), (2, 0), (4, 7)");
+    }
   }
 
   /** Sends requests of eight users at once. */
@@ -135,4 +168,37 @@ public class Shop extends Handler.Abstract {
 
   @Trace(operationName = "render.part")
   private static void part() {}
+}
+
+/** Gives the spans of a trace their tags once they are finished, the only way to many of them. */
+record OddTags(List<String> lines) implements TraceInterceptor {
+  @Override
+  public Collection<? extends MutableSpan> onTraceComplete(Collection<? extends MutableSpan> trace) {
+    List<MutableSpan> spans = new ArrayList<>(trace);
+    spans.removeIf(span -> !span.getOperationName().toString().equals("odd"));
+    spans.sort(Comparator.comparing(MutableSpan::getStartTime));
+    for (int row = 0; row < spans.size(); row++) {
+      MutableSpan span = spans.get(row).setResourceName("row " + row);
+      for (String tag : lines.get(row).split("\t")) {
+        String key = tag.substring(0, tag.indexOf('=')), value = tag.substring(key.length() + 1);
+        switch (key) {
+          case "service" -> span.setServiceName(value);
+          case "type" -> span.setSpanType(value);
+          default -> {
+            if (key.endsWith("#")) {
+              span.setTag(key.substring(0, key.length() - 1), Integer.valueOf(value));
+            } else {
+              span.setTag(key, value);
+            }
+          }
+        }
+      }
+    }
+    return trace;
+  }
+
+  @Override
+  public int priority() {
+    return 1000;
+  }
 }

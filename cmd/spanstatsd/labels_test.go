@@ -1,0 +1,78 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/health"
+)
+
+// TestVariablesOfTracersAreDefaults: what tracers are told of limits and tags holds here where
+// no flag, and no variable of ours, says something else; config shows it and where it is from.
+func TestVariablesOfTracersAreDefaults(t *testing.T) {
+	const limit, tags = "DD_TRACE_STATS_RESOURCE_CARDINALITY_LIMIT", "DD_TRACE_STATS_ADDITIONAL_TAGS"
+	type want struct{ name, value, means, origin, variable string }
+	for _, c := range []struct {
+		args, variables []string
+		want
+	}{
+		{nil, nil, want{"cardinality-limit", "[]", "", health.FromDefault, ""}},
+		{nil, []string{limit + "=300"}, want{"cardinality-limit", "[]", "resource=300", health.FromEnvironment, limit}},
+		{
+			nil,
+			[]string{limit + "=300", "DD_TRACE_STATS_PEER_TAGS_CARDINALITY_LIMIT=7"},
+			want{"cardinality-limit", "[]", "resource=300,peer_tag=7", health.FromEnvironment, limit + ", DD_TRACE_STATS_PEER_TAGS_CARDINALITY_LIMIT"},
+		},
+		{[]string{"--cardinality-limit=resource=5"}, []string{limit + "=300"}, want{"cardinality-limit", "[resource=5]", "", health.FromFlag, ""}},
+		{[]string{"--cardinality-limit=resource=5"}, []string{limit + "=lots"}, want{"cardinality-limit", "[resource=5]", "", health.FromFlag, ""}},
+		{nil, []string{"SPANSTATSD_CARDINALITY_LIMIT=resource=5", limit + "=300"}, want{"cardinality-limit", "[resource=5]", "", health.FromEnvironment, "SPANSTATSD_CARDINALITY_LIMIT"}},
+		{[]string{"--cardinality-limit=type=5"}, []string{limit + "=300"}, want{"cardinality-limit", "[type=5]", "and resource=300 by " + limit, health.FromFlag, ""}},
+		{nil, []string{tags + "=tier"}, want{"apm-additional-tags", "[]", "", health.FromDefault, ""}},
+		{[]string{"--apm-labels=tracer"}, []string{tags + "= tier,,region,tier "}, want{"apm-additional-tags", "[tier,region]", "", health.FromEnvironment, tags}},
+		{[]string{"--apm-labels=tracer", "--apm-additional-tags=zone"}, []string{tags + "=tier"}, want{"apm-additional-tags", "[zone]", "", health.FromFlag, ""}},
+	} {
+		cmd := program(t, append([]string{"config", "--json"}, c.args...)...)
+		cmd.Env = append(cmd.Env, c.variables...)
+		out, err := cmd.Output()
+		var settings []health.Setting
+		if err != nil || json.Unmarshal(out, &settings) != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		for _, s := range settings {
+			if got := (want{s.Name, s.Value, s.Effective, s.Origin, s.Variable}); s.Name == c.name && got != c.want {
+				t.Errorf("%v %v: %+v, want %+v", c.args, c.variables, got, c.want)
+			}
+		}
+	}
+}
+
+// TestAVariableOfTracersThatCanNotBeUsedIsNamed, where it matters.
+func TestAVariableOfTracersThatCanNotBeUsedIsNamed(t *testing.T) {
+	for _, v := range limitVariables {
+		for _, value := range []string{"many", "0", "-1", "1048577", "1.5"} {
+			says := refusal(t, []string{"config", "--check"}, v.name+"="+value)
+			if !strings.Contains(says, v.name) || !strings.Contains(says, value) || !strings.Contains(says, "--cardinality-limit "+v.field.String()) {
+				t.Errorf("%s=%s: it says %s", v.name, value, says)
+			}
+		}
+	}
+	for _, variable := range []string{"DD_TRACE_STATS_ADDITIONAL_TAGS=a:b", "DD_TRACE_RESOURCE_RENAMING_ENABLED=perhaps"} {
+		name, _, _ := strings.Cut(variable, "=")
+		if says := refusal(t, []string{"config", "--check", "--apm-labels=tracer"}, variable); !strings.Contains(says, name) {
+			t.Errorf("%s: it says %s", variable, says)
+		}
+		cmd := program(t, "config", "--check")
+		cmd.Env = append(cmd.Env, variable)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s without labels of tracers: %s", variable, out)
+		}
+	}
+	for args, want := range map[string]string{
+		"--apm-labels=both": `"both" is neither agent nor tracer`, "--apm-socket=/a --apm-additional-tags=a:b": `"a:b" is no name of a tag`,
+	} {
+		if says := refusal(t, append([]string{"config", "--check"}, strings.Fields(args)...)); !strings.Contains(says, want) {
+			t.Errorf("%s: it says %s", args, says)
+		}
+	}
+}
