@@ -28,6 +28,7 @@ var rooms = map[string]room{
 	"internal/clientstats": {"internal/aggregate internal/msgpack internal/sketch internal/span", "reads tracers' own statistics"},
 	"internal/admit":       {"internal/aggregate internal/check internal/memory internal/registry internal/ring internal/routing internal/span internal/wire", "finds keys and publishes slots"},
 	"internal/registry":    {"internal/check internal/span", "an interval's keys and budgets"},
+	"internal/template":    {"", "knows texts, whatever label they are of"},
 	"internal/routing":     {"", "names no key, table or cycle"},
 	"internal/sketch":      {"", "names nothing of spans"},
 	"internal/aggregate":   {"internal/check internal/memory internal/registry internal/ring internal/routing internal/sketch internal/span", "tables are written by drainers and sealed each interval"},

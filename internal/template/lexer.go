@@ -1,0 +1,191 @@
+package template
+
+import "strings"
+
+// lexer cuts a statement into literals and what stands between them. A name in double
+// quotes is a name, as the standard has it. What is not closed goes on to the end.
+type lexer struct {
+	text      string
+	from, to  int // of the token
+	isLiteral bool
+	comment   int    // where the last comment's text begins
+	closing   string // and what ends it
+}
+
+func (l *lexer) token() string { return l.text[l.from:l.to] }
+
+// next finds the next token: a literal or a list of them, or all that stands before it.
+func (l *lexer) next() bool {
+	l.from = l.to
+	if l.from == len(l.text) {
+		return false
+	}
+	if end := l.literal(l.from); end > l.from {
+		l.to, l.isLiteral = end, true
+		return true
+	}
+	l.isLiteral = false
+	for l.to < len(l.text) && l.literal(l.to) == l.to {
+		l.to = l.skip(l.to)
+	}
+	return true
+}
+
+// literal is where the literal ends that begins here, or here where none does.
+func (l *lexer) literal(at int) int {
+	if l.closing != "" && at == l.comment {
+		return until(l.text, at, l.closing)
+	}
+	if at > 0 && l.text[at-1] == '(' {
+		if end := groups(l.text, at); end > at {
+			return end
+		}
+	}
+	return single(l.text, at)
+}
+
+// skip is where what is no literal ends.
+func (l *lexer) skip(at int) int {
+	switch c := l.text[at]; {
+	case isNameByte(c) || c == '$':
+		return nameEnd(l.text, at+1)
+	case c == '"' || c == '`':
+		return quoteEnd(l.text, at)
+	case strings.HasPrefix(l.text[at:], "/*"):
+		l.comment, l.closing = at+2, "*/"
+		return at + 2
+	case strings.HasPrefix(l.text[at:], "--"):
+		l.comment, l.closing = at+2, "\n"
+		return at + 2
+	case strings.HasPrefix(l.text[at:], "*/"):
+		return at + 2
+	}
+	return at + 1
+}
+
+// single is where one literal ends: a number, a string or a question mark.
+func single(text string, at int) int {
+	if at == len(text) {
+		return at
+	}
+	switch c := text[at]; {
+	case c == '?':
+		for at++; at < len(text) && isDigit(text[at]); at++ {
+		}
+		return at
+	case c == '\'':
+		return quoteEnd(text, at)
+	case isDigit(c):
+		return numberEnd(text, at)
+	case c == '$':
+		return dollarEnd(text, at)
+	}
+	return at
+}
+
+// groups is where the last of several lists in parentheses ends, of which the first begins
+// here: (1, 2), (3, 4). It is here where this is no list of literals alone.
+func groups(text string, from int) int {
+	end := list(text, from)
+	for last := end; last > from; {
+		end = last
+		at := spaces(text, last)
+		for _, want := range []byte("),(") {
+			if at == len(text) || text[at] != want {
+				return end
+			}
+			at = spaces(text, at+1)
+		}
+		if last = list(text, at); last == at {
+			return end
+		}
+	}
+	return end
+}
+
+// list is where a list of literals ends that a parenthesis closes, or here if it is none.
+func list(text string, from int) int {
+	for at := spaces(text, from); ; {
+		end := single(text, at)
+		if end == at {
+			return from
+		}
+		next := spaces(text, end)
+		switch {
+		case next < len(text) && text[next] == ')':
+			return end
+		case next == len(text) || text[next] != ',':
+			return from
+		}
+		at = spaces(text, next+1)
+	}
+}
+
+func spaces(text string, at int) int {
+	for at < len(text) && isSpace(text[at]) {
+		at++
+	}
+	return at
+}
+
+// isNameByte says whether a byte may be in the middle of a name.
+func isNameByte(c byte) bool { return isLetter(c) || isDigit(c) || c == '_' || c >= 0x80 }
+
+func nameEnd(text string, at int) int {
+	for at < len(text) && isNameByte(text[at]) {
+		at++
+	}
+	return at
+}
+
+// quoteEnd is where a text in quotes ends. A quote in it is written twice, or behind a
+// backslash.
+func quoteEnd(text string, at int) int {
+	quote := text[at]
+	for at++; at < len(text); at++ {
+		switch {
+		case text[at] == '\\':
+			at++
+		case text[at] != quote:
+		case at+1 < len(text) && text[at+1] == quote:
+			at++
+		default:
+			return at + 1
+		}
+	}
+	return len(text)
+}
+
+// numberEnd is where a number ends: 17, 1.5e-3, 0x1f.
+func numberEnd(text string, at int) int {
+	for at < len(text) {
+		c := text[at]
+		isSign := (c == '-' || c == '+') && text[at-1]|0x20 == 'e' && at+1 < len(text) && isDigit(text[at+1])
+		if !isNameByte(c) && c != '.' && !isSign {
+			break
+		}
+		at++
+	}
+	return at
+}
+
+// dollarEnd is where $$text$$ or $tag$text$tag$ ends. A parameter, $1, is no literal.
+func dollarEnd(text string, at int) int {
+	tag := nameEnd(text, at+1)
+	if tag == len(text) || text[tag] != '$' {
+		return at
+	}
+	return until(text, tag+1, text[at:tag+1])
+}
+
+// until is where an end begins, or behind it where that is a dollar, or the text's end.
+func until(text string, at int, end string) int {
+	found := strings.Index(text[at:], end)
+	if found < 0 {
+		return len(text)
+	}
+	if end[0] == '$' {
+		found += len(end)
+	}
+	return at + found
+}
