@@ -15,9 +15,9 @@ import (
 //	predicted  it is the key that followed the      a comparison of bytes           nothing
 //	           last one the last time
 //	cached     the key's bytes are in the table     a hash, a comparison            it is predicted the next time
-//	admitted   they are not, or the key is new to   its labels are looked up where  it is put into the table, if
-//	           the interval                         they lie, or it is read,        there is room
-//	                                                normalised and charged
+//	admitted   they are not, or the key is new to   its labels are read, mended     it is put into the table, if
+//	           the interval                         and looked up, and charged if   there is room
+//	                                                there is anything to charge
 //
 // A key that lost a label to a budget is put into the table when it comes again, or while
 // the table is small: of a flood each key comes once. A number that nobody defined is
@@ -92,20 +92,21 @@ func (p *Publisher) admit(cycle *aggregate.Cycle, raw []byte, to *resolved) (cha
 	if err := wire.ReadKey(&p.key, raw); err != nil {
 		return false, err //nolint:wrapcheck // the message's own words
 	}
+	changed = p.mend(&p.mender, &p.key)
 	admission, ok := p.lookup.Admit(&p.key)
 	if !ok {
-		changed = p.normalize(&p.key)
 		admission = cycle.Admit(p.originID, &p.key)
 	}
 	*to = resolved{p.interval, admission.ID, admission.Hash, admission.Collapsed}
 	return changed, nil
 }
 
-// normalize makes of a key what the statistics will show.
-func (p *Publisher) normalize(k *span.Key) (changed bool) {
-	changed = k.Normalize(p.origin.Lang)
+// mend makes of a key what the statistics will show, but for the order of its tags, which
+// means nothing to a registry.
+func (p *Publisher) mend(m *span.Mender, k *span.Key) (changed bool) {
+	changed = m.Mend(k, p.origin.Lang)
 	if most := p.shared.config.MaxResource; len(k.Resource) > most {
-		k.Resource, changed = span.Text(k.Resource, most), true
+		k.Resource, changed = span.Shorten(k.Resource, most), true
 	}
 	return changed
 }

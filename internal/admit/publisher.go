@@ -31,6 +31,7 @@ type Publisher struct {
 	// Scratch of the snapshot at hand. After each batch it holds nothing of its bytes.
 	snapshot wire.Snapshot
 	key      span.Key
+	mender   span.Mender
 	uncached resolved // what a key is that has no place in the table
 
 	doorkeeper doorkeeper

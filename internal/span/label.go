@@ -41,8 +41,8 @@ type labelSpec struct {
 
 // nameRules are how the agent writes a label.
 type nameRules struct {
-	isName  func(text string) bool // and can stay
-	rewrite func(text, lang string) string
+	isName func(text string) bool // and can stay
+	append func(dst []byte, text, lang string) []byte
 }
 
 // labels describes the labels. The limits are the agent's, and so are the spellings:
@@ -51,11 +51,11 @@ type nameRules struct {
 var labels = [LabelCount]labelSpec{
 	LabelService: {
 		name: "service", agentName: "Service", maxBytes: MaxService, budget: 32, required: true,
-		names: &nameRules{IsServiceName, ServiceName},
+		names: &nameRules{IsServiceName, appendService},
 	},
 	LabelOperation: {
 		name: "operation", agentName: "Name", maxBytes: MaxOperation, budget: 64, required: true,
-		names: &nameRules{isOperationName, operationName},
+		names: &nameRules{isOperationName, appendOperation},
 	},
 	LabelResource:      {name: "resource", agentName: "Resource", maxBytes: MaxResource, budget: 1024, required: true},
 	LabelType:          {name: "type", agentName: "Type", maxBytes: MaxType, budget: 16},

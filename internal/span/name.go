@@ -2,7 +2,6 @@ package span
 
 import (
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -12,30 +11,14 @@ import (
 
 const unnamedOperation = "unnamed_operation"
 
-// unnamedService is the service of a span that names none.
-func unnamedService(lang string) string {
-	if lang == "" {
-		return "unnamed-service"
+// appendUnnamed appends the service of a span that names none.
+func appendUnnamed(dst []byte, lang string) []byte {
+	dst = append(dst, "unnamed-"...)
+	if lang != "" {
+		dst = append(append(dst, lang...), '-')
 	}
-	return "unnamed-" + lang + "-service"
+	return append(dst, "service"...)
 }
-
-// operationName is the name of an operation as the statistics show it: it begins with a
-// letter and has only letters, digits, '_' and '.'.
-func operationName(name, _ string) string {
-	trim(&name, MaxOperation)
-	first := strings.IndexFunc(name, isASCIILetter)
-	if first < 0 {
-		return unnamedOperation
-	}
-	name = name[first:]
-	if !hasOperationBytes(name) {
-		name = rewriteOperation(name)
-	}
-	return strings.TrimSuffix(name, "_")
-}
-
-func isASCIILetter(r rune) bool { return r < utf8.RuneSelf && classes[r]&letter != 0 }
 
 // classes says of each byte what it may be in a name, because most of normalising a
 // key is finding that its names can stay.
@@ -45,7 +28,7 @@ var classes = func() (classes [256]uint8) {
 		case c >= 'a' && c <= 'z':
 			classes[c] = letter | ofOperation | ofService
 		case c >= 'A' && c <= 'Z':
-			classes[c] = letter | ofOperation
+			classes[c] = letter | ofOperation | capital
 		case c >= '0' && c <= '9':
 			classes[c] = ofOperation | ofService
 		case c == '.':
@@ -64,6 +47,7 @@ const (
 	ofOperation             // stays in an operation, wherever it stands
 	separator               // stays in an operation unless it follows '_'
 	ofService               // stays in a service
+	capital                 // of ASCII, and stays in a service in lower case
 )
 
 // isOperationName says whether a name can stay.
@@ -84,72 +68,97 @@ func hasOperationBytes(name string) bool {
 	return true
 }
 
-// rewriteOperation makes one '_' of each run of other characters, none before
-// or behind a '.'.
-func rewriteOperation(name string) string {
-	out := make([]byte, 0, len(name))
-	for i := range len(name) {
-		c := name[i]
-		last := byte(0)
-		if len(out) > 0 {
-			last = out[len(out)-1]
-		}
-		switch {
-		case classes[c]&ofOperation != 0:
-			out = append(out, c)
-		case c == '.' && last == '_':
-			out[len(out)-1] = '.'
-		case c == '.':
-			out = append(out, '.')
-		case last != '.' && last != '_':
-			out = append(out, '_')
-		}
+// appendOperation appends the name of an operation as the statistics show it: it begins with
+// a letter and has only letters, digits, '_' and '.'.
+func appendOperation(dst []byte, name, _ string) []byte {
+	dst, name = trimmed(dst, name, MaxOperation)
+	for name != "" && classes[name[0]]&letter == 0 {
+		name = name[1:]
 	}
-	return string(out)
+	switch {
+	case name == "":
+		return append(dst, unnamedOperation...)
+	case hasOperationBytes(name):
+		dst = append(dst, name...)
+	default:
+		dst = rewriteOperation(dst, name)
+	}
+	if dst[len(dst)-1] == '_' {
+		dst = dst[:len(dst)-1]
+	}
+	return dst
 }
 
-// ServiceName is the name of a service as the statistics show it: in lower case, of
-// letters, digits and ':', '.', '/', '-', with one '_' for each run of anything else, and
-// none at its end. lang names the service of a tracer that gives it no name.
+// rewriteOperation makes one '_' of each run of other characters, none before or behind a
+// '.'. What it appends is no longer than the name, which may lie where it appends to.
+func rewriteOperation(dst []byte, name string) []byte {
+	last := byte('.') // of what was appended
+	for i := range len(name) {
+		c := name[i]
+		switch class := classes[c]; {
+		case class&ofOperation != 0 || c == '.' && last != '_':
+			dst, last = append(dst, c), c
+		case c == '.':
+			dst[len(dst)-1], last = '.', '.'
+		case last != '.' && last != '_':
+			dst, last = append(dst, '_'), '_'
+		}
+	}
+	return dst
+}
+
+// ServiceName is the name of a service as the statistics show it. lang names the service
+// of a tracer that gives it no name.
 func ServiceName(name, lang string) string {
 	if IsServiceName(name) {
 		return name
 	}
-	trim(&name, MaxService)
-	if IsServiceName(name) {
-		return name
-	}
-	var out strings.Builder
-	pending := false // a '_' that stands only if something follows
-	for _, r := range name {
-		r = lower(r)
-		if !isTagRune(r) {
+	return stringOf(appendService(nil, name, lang))
+}
+
+// appendService appends the name of a service as the statistics show it: in lower case, of
+// letters, digits and ':', '.', '/', '-', with one '_' for each run of anything else, and
+// none at its end. lang names the service of a tracer that gives it no name.
+func appendService(dst []byte, name, lang string) []byte {
+	dst, name = trimmed(dst, name, MaxService)
+	begin, pending := len(dst), false // a '_' that stands only if something follows
+	for name != "" {
+		r, size := rune(name[0]), 1
+		switch class := classes[name[0]]; {
+		case class&ofService != 0:
+		case class&capital != 0:
+			r += 'a' - 'A'
+		case r < utf8.RuneSelf:
+			r = 0
+		default:
+			r, size = utf8.DecodeRuneInString(name)
+			r = inService(r)
+		}
+		name = name[size:]
+		if r == 0 {
 			pending = true
 			continue
 		}
 		if pending {
-			out.WriteByte('_')
-			pending = false
+			dst, pending = append(dst, '_'), false
 		}
-		out.WriteRune(r)
+		dst = utf8.AppendRune(dst, r)
 	}
-	if out.Len() == 0 {
-		return unnamedService(lang)
+	if len(dst) == begin {
+		return appendUnnamed(dst, lang)
 	}
-	return out.String()
+	return dst
 }
 
-// isTagRune says whether a rune stays, and is no run's '_'.
-func isTagRune(r rune) bool {
-	return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(":./-", r)
-}
-
-// lower is the lower case of a rune where that is as long, as the agent does it.
-func lower(r rune) rune {
-	if low := unicode.ToLower(r); unicode.IsUpper(r) && utf8.RuneLen(low) == utf8.RuneLen(r) {
-		return low
+// trimmed is a name as Text makes it. Where that is not the name itself, it lies behind dst,
+// where a rewritten name may be written that is no longer at any byte.
+func trimmed(dst []byte, name string, limit int) ([]byte, string) {
+	if isText(name, limit) {
+		return dst, name
 	}
-	return r
+	begin := len(dst)
+	dst = appendText(dst, name, limit)
+	return dst[:begin], stringOf(dst[begin:])
 }
 
 // IsServiceName reports whether a name can stay as it is. A name that is not ASCII is

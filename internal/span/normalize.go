@@ -1,7 +1,6 @@
 package span
 
 import (
-	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -22,33 +21,6 @@ const (
 	MaxProcessTags = 4096
 )
 
-// Normalize makes the key what the statistics will show: valid UTF-8, no label
-// over its limit, service and operation as the agent writes them, no resource
-// missing, tags in order. lang names the service of a span that has none. It
-// reports whether it changed any label. It is idempotent.
-//
-// A label that is normal stays where it is, and one that is only cut is a part of
-// what it was. So a key costs memory only for labels that must be rewritten.
-func (k *Key) Normalize(lang string) (changed bool) {
-	for l := range FirstList {
-		if text := k.Text(l); !l.IsNormal(*text) && l.normalize(text, lang) {
-			changed = true
-		}
-	}
-	for l := FirstList; l < WholeKey; l++ {
-		if l.normalizeTags(k.Tags(l)) {
-			changed = true
-		}
-	}
-	if k.Resource == "" {
-		k.Resource, changed = k.Operation, true
-	}
-	if k.TraceRoot > TraceRootFalse {
-		k.TraceRoot, changed = TraceRootNotSet, true
-	}
-	return changed
-}
-
 // IsRequired reports whether no key is without the text once it is normal.
 func (l Label) IsRequired() bool { return labels[l].required }
 
@@ -63,66 +35,6 @@ func (l Label) IsNormal(text string) bool {
 		return spec.names.isName(text)
 	}
 	return len(text) <= spec.maxBytes && utf8.ValidString(text)
-}
-
-// normalize makes a text normal.
-func (l Label) normalize(text *string, lang string) (changed bool) {
-	spec := &labels[l]
-	if spec.names == nil {
-		return trim(text, spec.maxBytes)
-	}
-	before := *text
-	*text = spec.names.rewrite(before, lang)
-	return *text != before
-}
-
-// normalizeTags keeps the first tags of a list, each trimmed, and puts them in the
-// agent's order, so that two tracers which list the same tags differently meet in one
-// aggregate. The order alone is no change.
-func (l Label) normalizeTags(tags *[]string) (changed bool) {
-	spec := &labels[l]
-	if len(*tags) > spec.maxTags {
-		*tags, changed = (*tags)[:spec.maxTags], true
-	}
-	for i := range *tags {
-		tag := &(*tags)[i]
-		if !l.IsNormal(*tag) && l.normalizeTag(tag) {
-			changed = true
-		}
-	}
-	if !slices.IsSorted(*tags) {
-		slices.Sort(*tags)
-	}
-	return changed
-}
-
-// normalizeTag makes a tag of a list normal.
-func (l Label) normalizeTag(tag *string) (changed bool) {
-	spec := &labels[l]
-	if !spec.masks {
-		return trim(tag, spec.maxBytes)
-	}
-	before := *tag
-	trim(tag, maxMaskedTag)
-	switch key, value, found := strings.Cut(*tag, ":"); {
-	case !found || len(key) > spec.maxBytes:
-		trim(tag, spec.maxBytes)
-	case len(value) > spec.maxBytes:
-		*tag = key + ":" + Blocked
-	}
-	return *tag != before
-}
-
-// maxMaskedTag is the longest tag whose value may yet be of MaxLabel, and one byte more,
-// which shows that it is longer.
-const maxMaskedTag = MaxLabel + len(":") + MaxLabel + 1
-
-// Tag is a tag of a list as it is kept.
-func (l Label) Tag(tag string) string {
-	if !l.IsNormal(tag) {
-		l.normalizeTag(&tag)
-	}
-	return tag
 }
 
 // Normalize bounds every field of the origin and makes it valid UTF-8.

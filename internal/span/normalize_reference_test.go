@@ -76,7 +76,10 @@ func referenceService(name, lang string) string {
 		out += string(r)
 	}
 	if out == "" {
-		return unnamedService(lang)
+		if lang != "" {
+			lang += "-"
+		}
+		return "unnamed-" + lang + "service"
 	}
 	return out
 }
@@ -126,8 +129,11 @@ func referenceKey(k *Key, lang string) Key {
 	return n
 }
 
-// checkNormalize compares what Normalize makes of a key, and what it says about
-// it, with the reference.
+// mender is used for one key after the other, as a publisher does it.
+var mender Mender
+
+// checkNormalize compares what Normalize and a Mender make of a key, and what they say
+// about it, with the reference.
 func checkNormalize(t *testing.T, k *Key, lang string) {
 	t.Helper()
 	want := referenceKey(k, lang)
@@ -147,6 +153,16 @@ func checkNormalize(t *testing.T, k *Key, lang string) {
 	}
 	if differs := string(sorted.AppendCanonical(nil)) != string(want.AppendCanonical(nil)); changed != differs {
 		t.Fatalf("%+v\nbecame %+v, changed: %v", *k, got, changed)
+	}
+	mended := *k
+	mended.PeerTags, mended.AdditionalTags = slices.Clone(k.PeerTags), slices.Clone(k.AdditionalTags)
+	if again := mender.Mend(&mended, lang); again != changed {
+		t.Fatalf("%+v\nwas mended and changed %v, normalised and changed %v", *k, again, changed)
+	}
+	slices.Sort(mended.PeerTags)
+	slices.Sort(mended.AdditionalTags)
+	if string(mended.AppendCanonical(nil)) != string(want.AppendCanonical(nil)) {
+		t.Fatalf("%+v\nwas mended to %+v\n          want %+v", *k, mended, want)
 	}
 }
 

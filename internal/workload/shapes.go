@@ -156,7 +156,7 @@ func additionalTags(w *writer, k *span.Key) {
 // statuses: noise where a status stands.
 func statuses(w *writer, k *span.Key) {
 	k.Type, k.Kind, k.HTTPMethod = "web", "server", "GET"
-	k.HTTPStatus = w.rnd.Uint32N(1 << w.between(10, 20))
+	k.HTTPStatus = w.rnd.Uint32N(1 << w.between(18, 28))
 }
 
 // longResources: statements of some hundred bytes to more than are kept, each length in
