@@ -1,7 +1,6 @@
 package apm
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"net/http"
@@ -25,13 +24,11 @@ func newBodyPool(maxBody, maxTotal int) bodyPool {
 	return bodyPool{maxBody: int64(maxBody), memory: memory.NewPool(int64(maxTotal), spareBodies)}
 }
 
-// body is a request's body in memory. It goes back to the pool when the request's goroutine
-// has released it and all of its readers are closed.
+// body is a request's body in memory. One goroutine at a time has it.
 type body struct {
-	buffer *memory.Buffer // nil before a byte is read
+	buffer *memory.Buffer // nil before a byte is read, and after the release
 	buf    []byte         // what was read, a part of the buffer
 	send   []byte         // what is left to be sent
-	refs   atomic.Int32
 }
 
 // firstBuffer is what a body of unknown length begins with, spareBodies how many buffers
@@ -53,7 +50,6 @@ var errNoRoom = errors.New("read body: no room")
 // After errNoRoom what was read must still be forwarded, and the rest after it.
 func (b *bodyPool) read(from io.Reader, length int64) (*body, error) {
 	held := &body{}
-	held.refs.Store(1)
 	if length > b.maxBody {
 		return held, errNoRoom
 	}
@@ -104,60 +100,47 @@ func (b *bodyPool) grow(held *body, size int64) bool {
 	return true
 }
 
-// release gives up one reference. With the last one nothing of the body is left.
+// release gives the body's memory back. It may be called repeatedly.
 func (h *body) release() {
-	if h.refs.Add(-1) > 0 {
-		return
-	}
 	h.buf, h.send = nil, nil
 	if h.buffer != nil {
 		h.buffer.Release()
+		h.buffer = nil
 	}
 }
 
-// newReader returns a reader of the body. It holds a reference until it is closed, which
-// the transport may do after the request has ended, and repeatedly.
-func (h *body) newReader() io.ReadCloser {
-	h.refs.Add(1)
-	return &bodyReader{body: h}
-}
+// newReader returns a reader that the body belongs to from now on. It releases the body at
+// its end, or when it is closed, which the transport may do after the request has ended, and
+// repeatedly.
+func (h *body) newReader() io.ReadCloser { return &bodyReader{body: h} }
 
-// bodyReader is one reader of a body. It lets go of the body at its end.
 type bodyReader struct {
-	mu    sync.Mutex // the transport may close it while another of its goroutines reads
-	body  *body
-	from  *bytes.Reader
-	ended error // why there is no body any more
+	mu       sync.Mutex // the transport may close it while another of its goroutines reads
+	body     *body
+	isClosed bool
 }
 
 func (r *bodyReader) Read(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.body == nil {
-		return 0, r.ended
+	switch {
+	case r.isClosed:
+		return 0, io.ErrClosedPipe
+	case len(r.body.send) == 0:
+		r.body.release()
+		return 0, io.EOF
 	}
-	if r.from == nil {
-		r.from = bytes.NewReader(r.body.send) // what of it is sent is decided by now
-	}
-	n, err := r.from.Read(p)
-	if err != nil {
-		r.end(err)
-	}
-	return n, err
+	n := copy(p, r.body.send)
+	r.body.send = r.body.send[n:]
+	return n, nil
 }
 
 func (r *bodyReader) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.end(io.ErrClosedPipe)
+	r.isClosed = true
+	r.body.release()
 	return nil
-}
-
-func (r *bodyReader) end(why error) {
-	if r.body != nil {
-		r.body.release()
-		r.body, r.from, r.ended = nil, nil, why
-	}
 }
 
 // readTimeout is how long a tracer may take to send a body: the agent's own.

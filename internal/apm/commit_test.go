@@ -47,7 +47,6 @@ func origin(service string) span.Origin { return span.Origin{Service: service} }
 func (h *harness) job(t *testing.T, header http.Header) *job {
 	held := &body{buf: bodyOf(t, 4, time.Now().UnixNano())}
 	held.send = held.buf
-	held.refs.Store(1)
 	return &job{server: h.Server, body: held, header: header}
 }
 

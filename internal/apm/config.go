@@ -1,9 +1,11 @@
 package apm
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"runtime"
 	"time"
 
@@ -17,6 +19,22 @@ import (
 
 // Agent is where the real agent listens, in the form that a dialler takes.
 type Agent struct{ Network, Address string }
+
+// host is its name in a request.
+func (a Agent) host() string {
+	if a.Network == "unix" {
+		return "localhost" // a socket has no name
+	}
+	return a.Address
+}
+
+// dial connects to it.
+func (a Agent) dial(ctx context.Context) (net.Conn, error) {
+	return (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, a.Network, a.Address)
+}
+
+// dialTimeout is how long an agent may take to accept a connection.
+const dialTimeout = 5 * time.Second
 
 // Features is what the agent wants counted.
 type Features struct {

@@ -3,7 +3,6 @@ package apm
 import (
 	"log/slog"
 	"net/http"
-	"net/http/httptrace"
 	"strconv"
 	"time"
 
@@ -11,19 +10,17 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/traces"
 )
 
-// trace counts the body when there is a connection to the agent, and not before:
+// decide counts the body when there is a connection to the agent, and not before:
 // a request that nobody takes would be counted, and once more when its tracer
-// tries again. It runs before the header is written, so that it can be marked.
-func (j *job) trace() *httptrace.ClientTrace {
-	return &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
-		if j.decided {
-			return // the transport tries again on another connection
-		}
-		j.decided = true
-		if j.result = j.count(); j.sum != 0 {
-			j.header.Set(headerComputedStats, "true")
-		}
-	}}
+// tries again. It is done before the header is written, so that it can be marked.
+func (j *job) decide() {
+	if j.decided {
+		return // this is another connection
+	}
+	j.decided = true
+	if j.result = j.count(); j.sum != 0 {
+		j.header.Set(headerComputedStats, "true")
+	}
 }
 
 // count counts the body. Whatever happens, the request goes on.

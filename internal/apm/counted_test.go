@@ -2,7 +2,6 @@ package apm
 
 import (
 	"io"
-	"net/http/httptrace"
 	"os"
 	"syscall"
 	"testing"
@@ -77,11 +76,11 @@ func TestAnAnswerIsReceivedOrNot(t *testing.T) {
 	}
 }
 
-// TestARequestIsDecidedOnce: where the transport tries again on another connection, a body
+// TestARequestIsDecidedOnce: where another connection is taken, a body
 // that was decided upon is not counted again.
 func TestARequestIsDecidedOnce(t *testing.T) {
 	j := &job{decided: true, result: ResultNoRoom} // of no server that could count it
-	j.trace().GotConn(httptrace.GotConnInfo{})
+	j.decide()
 	if j.result != ResultNoRoom || j.sum != 0 {
 		t.Errorf("it became %s", j.result)
 	}

@@ -6,11 +6,16 @@
 //
 // It owns HTTP and nothing else. A listener accepts connections as far as the connLimiter
 // admits them. A request to one of the trace endpoints becomes a job: its body is read into
-// a buffer of the bodyPool, and when the proxy has a connection to the agent, a
+// a buffer of the bodyPool, and when the agentPool has a connection to the agent, a
 // traces.Counter makes batches of snapshots of it. Those are published as the batches of a
 // tracer that speaks our own protocol are, with the same keys, budgets, rings and books.
 // Statistics that a tracer computed itself are read by package clientstats and merged.
 // Everything else streams through in both directions, unbuffered.
+//
+// A held request goes on in one write of head and body, on a connection of its own that is
+// kept for the next one, and its answer is read by the goroutine that wrote it. The reverse
+// proxy of net/http, which carries what streams, needs two goroutines more for that, whose
+// wake-ups cost more than carrying the bytes; docs/benchmarks.md has the figures.
 //
 // # What is not counted here
 //
@@ -24,10 +29,12 @@
 //
 // # Threading
 //
-// The goroutine of a request does all of its work; counting happens on the transport's
-// goroutine, which that one waits for. Counting waits for no ring and no network, only for
-// one of the Counters. One lock guards the publishers, one the Payload of statistics,
-// one the bodies that were counted; that one is held while a body is published.
+// The goroutine of a request does all of its work, and has the connection to the agent
+// meanwhile. Beside it there is one that looks for an early answer while a body takes long
+// to be written, and it is waited for; and the end of the request's context closes that
+// connection. Counting waits for no ring and no network, only for one of the Counters. One
+// lock guards the publishers, one the Payload of statistics, one the connections that are
+// kept, one the bodies that were counted; that one is held while a body is published.
 //
 // # Bounds
 //

@@ -1,12 +1,9 @@
 package apm
 
 import (
-	"context"
-	"io"
 	"mime"
 	"net/http"
 	"strconv"
-	"sync"
 
 	"github.com/spanstatsd/spanstatsd/internal/traces"
 )
@@ -16,10 +13,9 @@ type job struct {
 	server  *Server
 	format  traces.Format
 	body    *body
-	done    func()      // releases the body, once
 	header  http.Header // what goes on to the agent
 	drops   bool        // the traces that sampling threw away
-	decided bool        // whether it is counted
+	decided bool        // whether it is counted, or that nobody counts it here
 	result  Result
 	sum     uint64 // of a body that is counted, 0 until then
 	// accepted says that the agent took it.
@@ -28,46 +24,21 @@ type job struct {
 
 // serveTraces counts a request and hands it on.
 func (s *Server) serveTraces(format traces.Format, w http.ResponseWriter, r *http.Request) {
-	if why, pass := s.passes(format, r); pass {
-		s.counters.requests[why].Add(1)
+	if r.Method != http.MethodPut && r.Method != http.MethodPost {
+		s.counters.requests[ResultUnread].Add(1)
 		s.stream(w, r)
 		return
 	}
-	held := s.hold(w, r, &s.counters.requests[ResultTooLarge], &s.counters.requests[ResultIncomplete])
-	if held == nil {
+	j := &job{server: s, format: format, drops: s.drops.Load()}
+	tooLarge := ResultTooLarge
+	if j.result, j.decided = s.leaves(format, r); j.decided {
+		tooLarge = j.result // nobody would have counted it
+	}
+	if j.body = s.hold(w, r, &s.counters.requests[tooLarge], &s.counters.requests[ResultIncomplete]); j.body == nil {
 		return
 	}
-	j := &job{server: s, format: format, body: held, result: ResultAgentAway, drops: s.drops.Load()}
 	defer func() { s.counters.requests[j.result].Add(1) }()
 	j.forward(w, r)
-}
-
-// forward hands on a request whose body is held until the agent has answered. A refusal, or
-// an answer that breaks off, is as good as none: its tracer may try again.
-func (j *job) forward(w http.ResponseWriter, r *http.Request) {
-	s := j.server
-	j.done = sync.OnceFunc(j.body.release)
-	answered := false
-	defer func() {
-		j.done()
-		if j.sum != 0 {
-			s.awaitReceipt(r, j.sum, answered && j.accepted)
-		}
-	}()
-	r.Body, r.ContentLength, r.TransferEncoding, r.Trailer = http.NoBody, int64(len(j.body.buf)), nil, nil
-	if j.drops {
-		r.ContentLength = -1 // how much is dropped is known when the header is written
-	}
-	s.proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), jobKey{}, j)))
-	answered = true
-}
-
-// newBody is the body for one attempt to send it.
-func (j *job) newBody() (io.ReadCloser, error) {
-	if len(j.body.send) == 0 {
-		return http.NoBody, nil
-	}
-	return j.body.newReader(), nil
 }
 
 // awaitReceipt ends a request whose body was counted. Where an answer was written, its
@@ -80,20 +51,19 @@ func (s *Server) awaitReceipt(r *http.Request, sum uint64, isAnswered bool) {
 	s.counted.close(sum, false)
 }
 
-// passes says which requests stream through without a look at their bodies.
-func (s *Server) passes(format traces.Format, r *http.Request) (Result, bool) {
+// leaves says which requests are handed on without a look at their bodies.
+func (s *Server) leaves(format traces.Format, r *http.Request) (Result, bool) {
 	switch media, _, err := mime.ParseMediaType(r.Header.Get(headerContentType)); {
 	case isTrue(r.Header.Get(headerComputedStats)):
 		return ResultByTracer, true
-	case r.Header.Get(headerEncoding) != "": // the agent does not know of any either
-		return ResultUnread, true
-	case r.Method != http.MethodPut && r.Method != http.MethodPost, r.Header.Get(headerFetchSite) == crossSite,
+	case r.Header.Get(headerEncoding) != "", // the agent does not know of any either
+		r.Header.Get(headerFetchSite) == crossSite,
 		format == traces.FormatV04 && (err != nil || media != mediaMsgpack):
 		return ResultUnread, true
 	case s.policy.Load() == nil:
 		return ResultNotWanted, true
 	}
-	return 0, false
+	return ResultAgentAway, false // until there is a connection
 }
 
 // isTrue reads a flag in a header as the agent does: whatever does not say false is true.

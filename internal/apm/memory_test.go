@@ -45,7 +45,7 @@ func serveOnSocket(t *testing.T, change func(*Config)) *Server {
 	}
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = s.http.Serve(s.listeners[0]) }()
-	t.Cleanup(func() { s.http.Close(); s.Abandon(); s.transport.CloseIdleConnections(); <-ended })
+	t.Cleanup(func() { s.http.Close(); s.Abandon(); s.transport.CloseIdleConnections(); s.agents.close(); <-ended })
 	return s
 }
 

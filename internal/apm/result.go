@@ -110,7 +110,7 @@ func (s *Server) Stats() Stats {
 	stats.Other, stats.Failed, stats.Bytes = c.other.Load(), c.failed.Load(), c.bytes.Load()
 	stats.DropsUnsampled = s.drops.Load()
 	stats.UnsampledTraces, stats.UnsampledSpans, stats.SavedBytes = c.unsampledTraces.Load(), c.unsampledSpans.Load(), c.savedBytes.Load()
-	stats.Waited, stats.Waiting = s.retry.waited.Load(), int(s.retry.waiting.Load())
+	stats.Waited, stats.Waiting = s.agents.waited.Load(), int(s.agents.waiting.Load())
 	stats.Origins, stats.BufferedBytes = s.publishers.count(), s.bodies.memory.Held()
 	stats.Connections, stats.LastHeard = s.limiter.count()
 	stats.Refused = s.limiter.rejected.Load()

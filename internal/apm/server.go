@@ -34,8 +34,8 @@ type Server struct {
 	merges     atomic.Bool // the agent takes statistics
 	merging    merging
 	agentState atomic.Pointer[agentState]
-	transport  *http.Transport
-	retry      *retryTransport
+	agents     agentPool       // for requests that are held
+	transport  *http.Transport // for those that stream
 	proxy      *httputil.ReverseProxy
 	http       *http.Server
 	listeners  []net.Listener
@@ -53,7 +53,7 @@ func New(config Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		config: config, log: newRequestLog(config.Log), transport: newTransport(config.Agent),
+		config: config, log: newRequestLog(config.Log), transport: newTransport(config.Agent.dial),
 		limiter:    connLimiter{max: config.MaxConnections, conns: map[*conn]struct{}{}},
 		bodies:     newBodyPool(config.MaxBody, config.MaxBodyBytes),
 		publishers: publishers{admit: config.Admit, max: config.publishers(), byOrigin: map[span.Origin]*publisher{}},
@@ -65,7 +65,7 @@ func New(config Config) (*Server, error) {
 	for range cap(s.counting) {
 		s.counting <- traces.NewCounter()
 	}
-	s.retry = &retryTransport{transport: s.transport, maxWait: config.Buffer, stopping: s.stopping}
+	s.agents = agentPool{dial: config.Agent.dial, maxWait: config.Buffer, stopping: s.stopping}
 	s.proxy = s.newProxy()
 	s.http = &http.Server{
 		Handler: http.HandlerFunc(s.serve), ReadHeaderTimeout: readTimeout, IdleTimeout: time.Minute,
@@ -162,6 +162,7 @@ func (s *Server) Start() {
 			case now := <-expiring.C:
 				s.publishers.expire(now)
 				s.bodies.memory.DropSpares()
+				s.agents.expire(now)
 			case <-s.watching.Done():
 				return
 			}
@@ -211,6 +212,7 @@ func (s *Server) Drain(ctx context.Context) error {
 	s.unwatch()
 	s.loops.Wait()
 	s.transport.CloseIdleConnections()
+	s.agents.close()
 	for _, release := range s.release {
 		_ = release() // a listener that was served is closed already
 	}

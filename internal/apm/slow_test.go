@@ -55,12 +55,15 @@ func serveInMemory(t *testing.T, address string, agent *http.Server) (s *Server,
 	s.policy.Store(policyOf(t))
 	agents := newPipes()
 	go func() { _ = agent.Serve(agents) }()
-	s.transport.DialContext = func(_ context.Context, _, _ string) (net.Conn, error) { return agents.dial(), nil }
+	s.agents.dial = func(context.Context) (net.Conn, error) { return agents.dial(), nil }
+	s.transport = newTransport(s.agents.dial)
+	s.proxy.Transport = s.transport
 	tracers = newPipes()
 	go func() { _ = s.http.Serve(tracers) }()
 	return s, tracers, func() {
 		s.http.Close()
 		s.transport.CloseIdleConnections()
+		s.agents.close()
 		agent.Close()
 		s.unwatch()
 	}

@@ -96,7 +96,6 @@ func limitRest(r *http.Request) {
 // for other bodies as soon as it is forwarded.
 func (s *Server) streamJoined(w http.ResponseWriter, r *http.Request, head *body) {
 	from := head.newReader()
-	head.release()
 	defer from.Close()
 	r.Body = struct {
 		io.Reader

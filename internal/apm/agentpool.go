@@ -1,0 +1,145 @@
+package apm
+
+import (
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// agentPool makes connections to the agent and keeps them for the next request. While the
+// agent can't be connected to, for instance because it restarts, requests wait for it:
+// nothing of them was sent, and nothing of them was counted.
+//
+// mu guards the connections that nobody uses.
+type agentPool struct {
+	dial     func(context.Context) (net.Conn, error)
+	maxWait  time.Duration   // of one request; 0: none waits
+	stopping <-chan struct{} // closed when no request may wait any more
+
+	mu       sync.Mutex
+	idle     []*agentConn // the one that was used last is the last
+	isClosed bool
+
+	waiting atomic.Int64
+	waited  atomic.Uint64 // requests
+}
+
+const (
+	// idleToAgent is how many connections to the agent are kept for the next request, and
+	// as many again for what streams.
+	idleToAgent = 64
+	// idleToAgentTime is shorter than the minute after which the agent closes a connection,
+	// perhaps under a request.
+	idleToAgentTime = 30 * time.Second
+)
+
+// AgentConnections is the most that are open to the agent: one a request, of which a
+// tracer's connection has one at a time, and those kept.
+func AgentConnections(tracers int) int { return tracers + 2*idleToAgent }
+
+// maxWaiting bounds the requests that wait at a time, besides the bytes of their bodies.
+// One more is answered at once.
+const maxWaiting = 256
+
+// The pauses between two attempts to connect.
+const (
+	firstPause = 20 * time.Millisecond
+	lastPause  = 500 * time.Millisecond
+)
+
+// connect returns a connection that was kept, or makes one.
+func (p *agentPool) connect(ctx context.Context) (*agentConn, error) {
+	for c := p.takeIdle(); c != nil; c = p.takeIdle() {
+		if time.Since(c.idleSince) < idleToAgentTime && c.isUsable() {
+			c.isSent, c.isRead = false, false
+			return c, nil
+		}
+		c.Close()
+	}
+	conn, err := p.dial(ctx)
+	if err != nil && p.maxWait > 0 {
+		conn, err = p.await(ctx, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return newAgentConn(conn), nil
+}
+
+// await tries again until the agent is there, or the request's time is over.
+func (p *agentPool) await(ctx context.Context, err error) (net.Conn, error) {
+	defer p.waiting.Add(-1)
+	if p.waiting.Add(1) > maxWaiting {
+		return nil, err
+	}
+	p.waited.Add(1)
+	timeout := time.NewTimer(p.maxWait)
+	defer timeout.Stop()
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		select {
+		case <-timeout.C:
+			return nil, err
+		case <-p.stopping:
+			return nil, err
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(pause):
+		}
+		var conn net.Conn
+		if conn, err = p.dial(ctx); err == nil {
+			return conn, nil
+		}
+	}
+}
+
+func (p *agentPool) takeIdle() *agentConn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	last := len(p.idle) - 1
+	if last < 0 {
+		return nil
+	}
+	c := p.idle[last]
+	p.idle[last], p.idle = nil, p.idle[:last]
+	return c
+}
+
+// giveBack takes a connection back that a request has used. It is kept if another request
+// may follow.
+func (p *agentPool) giveBack(c *agentConn) {
+	mayFollow := c.unwatch() && c.isSent && c.isRead && c.from.Buffered() == 0
+	c.wasKept, c.idleSince = true, time.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !mayFollow || p.isClosed || len(p.idle) >= idleToAgent {
+		c.Close()
+		return
+	}
+	p.idle = append(p.idle, c)
+}
+
+// expire closes connections that nobody has used for idleToAgentTime.
+func (p *agentPool) expire(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	old := 0
+	for old < len(p.idle) && now.Sub(p.idle[old].idleSince) >= idleToAgentTime {
+		p.idle[old].Close()
+		old++
+	}
+	p.idle = append(p.idle[:0], p.idle[old:]...)
+	clear(p.idle[len(p.idle):cap(p.idle)])
+}
+
+// close closes all that nobody uses, and from then on each behind its request.
+func (p *agentPool) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.isClosed = true
+	for _, c := range p.idle {
+		c.Close()
+	}
+	p.idle = nil
+}
