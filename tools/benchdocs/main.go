@@ -3,6 +3,7 @@
 //
 //	make bench-docs                        # everything, in the order of the document
 //	make bench-docs ONLY=bench,bench-peers # some of it
+//	make bench-docs FILE=docs/pod.md       # another document
 //
 // The document itself says what it wants. Between the lines
 //

@@ -76,23 +76,25 @@ PASS
 	}
 }
 
-// The document's places are of targets that there are.
-func TestDocument(t *testing.T) {
-	text, err := os.ReadFile("../../docs/benchmarks.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+// The documents' places are of targets that there are.
+func TestDocuments(t *testing.T) {
 	makefile, err := os.ReadFile("../../Makefile")
 	if err != nil {
 		t.Fatal(err)
 	}
-	targets, err := targetsOf(string(text))
-	if err != nil || len(targets) < 5 {
-		t.Fatalf("%q, %v", targets, err)
-	}
-	for _, target := range targets {
-		if !regexp.MustCompile(`(?m)^` + target + `:`).Match(makefile) {
-			t.Errorf("the document wants make %s, which there is not", target)
+	for name, least := range map[string]int{"benchmarks.md": 5, "pod.md": 1} {
+		text, err := os.ReadFile("../../docs/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		targets, err := targetsOf(string(text))
+		if err != nil || len(targets) < least {
+			t.Fatalf("%s: %q, %v", name, targets, err)
+		}
+		for _, target := range targets {
+			if !regexp.MustCompile(`(?m)^` + target + `:`).Match(makefile) {
+				t.Errorf("%s wants make %s, which there is not", name, target)
+			}
 		}
 	}
 }

@@ -42,6 +42,16 @@ func Config() *config.AgentConfig {
 	return conf
 }
 
+// Served is how one is configured that answers on a socket.
+func Served(socket string) *config.AgentConfig {
+	conf := Config()
+	conf.ReceiverEnabled, conf.ReceiverSocket = true, socket
+	// With the values of config.New it serves one connection at a time, and drops
+	// half of the traces without a word.
+	conf.MaxConnections, conf.DecoderTimeout, conf.Decoders = 1000, 10_000, 2
+	return conf
+}
+
 // New makes an agent that does not run, and discards its traces.
 func New(conf *config.AgentConfig) *agent.Agent {
 	return newAgent(context.Background(), conf, &Agent{})
@@ -58,11 +68,7 @@ func newAgent(ctx context.Context, conf *config.AgentConfig, captured *Agent) *a
 // how it is configured.
 func Start(t testing.TB, socket string, edit func(*config.AgentConfig)) *Agent {
 	t.Helper()
-	conf := Config()
-	conf.ReceiverEnabled, conf.ReceiverSocket = true, socket
-	// With the values of config.New it serves one connection at a time, and drops
-	// half of the traces without a word.
-	conf.MaxConnections, conf.DecoderTimeout, conf.Decoders = 1000, 10_000, 2
+	conf := Served(socket)
 	if edit != nil {
 		edit(conf)
 	}
@@ -74,7 +80,7 @@ func Start(t testing.TB, socket string, edit func(*config.AgentConfig)) *Agent {
 	running.Concentrator = stats.NewConcentrator(conf, &a.Computed, time.Now().Add(-BucketWidth), &statsd.NoOpClient{})
 	go running.Run()
 	a.Stop = sync.OnceFunc(func() {
-		takeIn(running)
+		TakeIn(running)
 		cancel()
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
@@ -87,9 +93,9 @@ func Start(t testing.TB, socket string, edit func(*config.AgentConfig)) *Agent {
 	return a
 }
 
-// takeIn waits until the agent has taken in every statistic that it was sent. It
+// TakeIn waits until the agent has taken in every statistic that it was sent. It
 // drops those that still wait when it ends.
-func takeIn(running *agent.Agent) {
+func TakeIn(running *agent.Agent) {
 	waiting := running.ClientStatsAggregator.In
 	waiting <- &pb.ClientStatsPayload{} // behind what is being taken in
 	for len(waiting) > 0 {

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// app is an application, and how much of a load two processors bear with it.
+type app struct {
+	name    string
+	rate    int           // requests a second
+	warm    time.Duration // until its compiler has done its work
+	warming int           // requests a second until then
+	heaps   []int         // MiB; 0 where it has no such limit
+	spans   int           // of a request that count
+	command func(places, launch) []string
+}
+
+// launch is what a turn chooses.
+type launch struct {
+	traced      bool
+	port, heap  int
+	collections string // where Java logs them
+}
+
+// places are where things were installed and built.
+type places struct{ tracers, built string }
+
+var apps = []app{
+	{name: "java", rate: 300, warm: 20 * time.Second, warming: 600, heaps: []int{64, 128, 256}, spans: 4, command: spring},
+	{name: "python", rate: 100, warm: 5 * time.Second, warming: 100, heaps: []int{0}, spans: 3, command: flask},
+	{name: "go", rate: 1000, warm: 3 * time.Second, warming: 1000, heaps: []int{0}, spans: 3, command: goshop},
+}
+
+func spring(p places, l launch) []string {
+	command := []string{
+		"java", "-XX:+UseG1GC", fmt.Sprintf("-Xms%dm", l.heap), fmt.Sprintf("-Xmx%dm", l.heap), "-Xlog:gc:file=" + l.collections,
+	}
+	if l.traced {
+		command = append(command, "-javaagent:"+filepath.Join(p.tracers, "java/dd-java-agent.jar"))
+	}
+	return append(command, "-cp", filepath.Join(p.tracers, "spring/classes")+":"+filepath.Join(p.tracers, "spring/lib/*"), "shop.Shop",
+		"--server.address=127.0.0.1", "--server.port="+strconv.Itoa(l.port), "--spring.main.banner-mode=off")
+}
+
+func flask(p places, l launch) []string {
+	return []string{filepath.Join(p.tracers, "python/bin/python"), "test/agent/pod/apps/flask/shop.py", strconv.Itoa(l.port)}
+}
+
+func goshop(p places, l launch) []string {
+	return []string{filepath.Join(p.built, "goshop"), strconv.Itoa(l.port)}
+}
+
+// cell is what its ways are compared in.
+type cell struct {
+	app  app
+	heap int
+	many bool // each request is named as no other was
+}
+
+func (c cell) String() string {
+	name := c.app.name
+	if c.heap != 0 {
+		name += fmt.Sprintf(" %d MiB", c.heap)
+	}
+	if c.many {
+		return name + ", high cardinality"
+	}
+	return name + ", stable"
+}
+
+// path is what a request asks for.
+func (c cell) path(number int) string {
+	if c.many {
+		return fmt.Sprint("/pages/", number)
+	}
+	return fmt.Sprint("/orders/", number%100)
+}
+
+// warmPath is answered by the same code, and has a name of its own in the statistics.
+func (c cell) warmPath(number int) string { return "/warm" + c.path(number) }
+
+func cells() (all []cell) {
+	for _, a := range apps {
+		for _, heap := range a.heaps {
+			all = append(all, cell{a, heap, false}, cell{a, heap, true})
+		}
+	}
+	return all
+}

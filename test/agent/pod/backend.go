@@ -1,0 +1,135 @@
+package main
+
+import (
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+
+	pb "github.com/DataDog/datadog-agent/pkg/proto/pbgo/trace"
+	"github.com/tinylib/msgp/msgp"
+	"google.golang.org/protobuf/proto"
+)
+
+// backend stands in the place of Datadog's own servers, and counts what the agent sends them.
+type backend struct {
+	address string
+	server  *http.Server
+
+	mu      sync.Mutex
+	counted counts
+	traces  int
+	trouble error // the first
+}
+
+// counts are what statistics have.
+type counts struct {
+	Hits     int // of spans of requests
+	Requests int // those of roots that are servers
+	Named    int // of those, the window's, under their own name
+}
+
+func startBackend() (*backend, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("listen for the agent: %w", err)
+	}
+	b := &backend{address: "http://" + listener.Addr().String()}
+	b.server = &http.Server{Handler: b}
+	go func() { _ = b.server.Serve(listener) }() // it ends with stop
+	return b, nil
+}
+
+func (b *backend) stop() { _ = b.server.Close() }
+
+func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body := r.Body
+	if r.Header.Get("Content-Encoding") == "gzip" {
+		unpacked, err := gzip.NewReader(r.Body)
+		if err != nil {
+			b.note(counts{}, 0, fmt.Errorf("read what the agent sends: %w", err))
+			return
+		}
+		body = unpacked
+	}
+	switch r.URL.Path {
+	case "/api/v0.2/stats":
+		counted, err := countsOf(body)
+		b.note(counted, 0, err)
+	case "/api/v0.2/traces":
+		traces, err := tracesOf(body)
+		b.note(counts{}, traces, err)
+	default:
+		http.NotFound(w, r)
+		return
+	}
+	w.WriteHeader(http.StatusAccepted)
+}
+
+func (b *backend) note(c counts, traces int, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.counted = counts{b.counted.Hits + c.Hits, b.counted.Requests + c.Requests, b.counted.Named + c.Named}
+	b.traces += traces
+	if b.trouble == nil {
+		b.trouble = err
+	}
+}
+
+// seen is all that came.
+func (b *backend) seen() (counted counts, traces int, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.counted, b.traces, b.trouble
+}
+
+func countsOf(body io.Reader) (c counts, err error) {
+	var payload pb.StatsPayload
+	if err := payload.DecodeMsg(msgp.NewReader(body)); err != nil {
+		return c, fmt.Errorf("read statistics: %w", err)
+	}
+	for _, client := range payload.Stats {
+		for _, bucket := range client.Stats {
+			for _, g := range bucket.Stats {
+				c.add(g)
+			}
+		}
+	}
+	return c, nil
+}
+
+func (c *counts) add(g *pb.ClientGroupedStats) {
+	root, hits := g.IsTraceRoot == pb.Trilean_TRUE, int(g.Hits)
+	if root && g.SpanKind == "client" {
+		return // the application made its database
+	}
+	c.Hits += hits
+	if !root || g.SpanKind != "server" {
+		return
+	}
+	c.Requests += hits
+	if strings.HasPrefix(g.Resource, "GET /orders/") || strings.HasPrefix(g.Resource, "GET /pages/") {
+		c.Named += hits
+	}
+}
+
+func tracesOf(body io.Reader) (traces int, err error) {
+	bytes, err := io.ReadAll(body)
+	if err != nil {
+		return 0, fmt.Errorf("read traces: %w", err)
+	}
+	var payload pb.AgentPayload
+	if err := proto.Unmarshal(bytes, &payload); err != nil {
+		return 0, fmt.Errorf("read traces: %w", err)
+	}
+	for _, p := range payload.TracerPayloads {
+		traces += len(p.Chunks)
+	}
+	for _, p := range payload.IdxTracerPayloads {
+		traces += len(p.Chunks)
+	}
+	return traces, nil
+}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+)
+
+// collectionLog is what a Java process writes of its collections, line by line. What
+// was written between two lengths belongs to the time between.
+type collectionLog string
+
+func (l collectionLog) length() (int, error) {
+	written, err := os.ReadFile(string(l))
+	if os.IsNotExist(err) {
+		return 0, nil // another language's
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read log of collections: %w", err)
+	}
+	return len(written), nil
+}
+
+var pause = regexp.MustCompile(`Pause .* ([0-9.]+)ms\n`)
+
+// between are the collections that stopped the application, and for how many milliseconds.
+func (l collectionLog) between(from, to int) (pauses int, ms float64, err error) {
+	if to == 0 {
+		return 0, 0, nil
+	}
+	written, err := os.ReadFile(string(l))
+	if err != nil {
+		return 0, 0, fmt.Errorf("read log of collections: %w", err)
+	}
+	for _, found := range pause.FindAllSubmatch(written[from:to], -1) {
+		one, err := strconv.ParseFloat(string(found[1]), 64)
+		if err != nil {
+			return 0, 0, fmt.Errorf("read log of collections: %w", err)
+		}
+		pauses, ms = pauses+1, ms+one
+	}
+	return pauses, ms, nil
+}

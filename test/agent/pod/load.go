@@ -1,0 +1,90 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const connections = 32
+
+// load sends requests at a fixed rate. It is used by one goroutine.
+type load struct {
+	address string
+	client  *http.Client
+	sent    int // from first to last; the next request's number
+}
+
+// window is what became of the requests of some time.
+type window struct {
+	requests  int
+	failed    int
+	lasted    time.Duration
+	latencies []time.Duration // from when a request was due, in ascending order
+}
+
+func newLoad(address string) *load {
+	transport := &http.Transport{MaxIdleConnsPerHost: connections, MaxConnsPerHost: connections}
+	return &load{address: address, client: &http.Client{Transport: transport, Timeout: 10 * time.Second}}
+}
+
+// get sends one request.
+func (l *load) get(path string) error {
+	answer, err := l.client.Get("http://" + l.address + path)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if _, err := io.Copy(io.Discard, answer.Body); err != nil {
+		return err
+	}
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("answered %s", answer.Status)
+	}
+	return nil
+}
+
+// run sends for a while, and waits for the answers. What an application that is too slow has
+// not been sent after three times as long is not sent.
+func (l *load) run(path func(number int) string, rate int, lasts time.Duration) window {
+	requests := int(lasts.Seconds() * float64(rate))
+	latencies := make([]time.Duration, requests)
+	var next, failed atomic.Int64
+	var wg sync.WaitGroup
+	begun := time.Now()
+	for range connections {
+		wg.Go(func() {
+			for {
+				number := int(next.Add(1) - 1)
+				due := begun.Add(time.Duration(number) * time.Second / time.Duration(rate))
+				if number >= requests || time.Since(begun) > 3*lasts {
+					next.Add(-1)
+					return
+				}
+				time.Sleep(time.Until(due))
+				if l.get(path(l.sent+number)) != nil {
+					failed.Add(1)
+				}
+				latencies[number] = time.Since(due)
+			}
+		})
+	}
+	wg.Wait()
+	w := window{requests: int(next.Load()), failed: int(failed.Load()), lasted: time.Since(begun)}
+	l.sent += w.requests
+	w.latencies = latencies[:w.requests]
+	slices.Sort(w.latencies)
+	return w
+}
+
+// share is the latency that a share of the requests stayed below.
+func (w window) share(of float64) time.Duration {
+	if len(w.latencies) == 0 {
+		return 0
+	}
+	return w.latencies[int(of*float64(len(w.latencies)-1))]
+}

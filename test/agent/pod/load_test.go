@@ -1,0 +1,48 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func TestLoadSendsEachRequestOnce(t *testing.T) {
+	var mu sync.Mutex
+	seen := map[string]int{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen[r.URL.Path]++
+		if strings.HasSuffix(r.URL.Path, "7") {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+	}))
+	defer server.Close()
+	l := newLoad(strings.TrimPrefix(server.URL, "http://"))
+	path := func(number int) string { return fmt.Sprint("/", number) }
+	first, second := l.run(path, 1000, 100*time.Millisecond), l.run(path, 1000, 50*time.Millisecond)
+	if first.requests != 100 || second.requests != 50 || l.sent != 150 || len(seen) != 150 || seen["/149"] != 1 {
+		t.Errorf("%d and %d requests, %d in all, of %d paths", first.requests, second.requests, l.sent, len(seen))
+	}
+	if first.failed != 10 || second.failed != 5 || len(first.latencies) != 100 || !slices.IsSorted(first.latencies) {
+		t.Errorf("%d and %d failed", first.failed, second.failed)
+	}
+}
+
+func TestShare(t *testing.T) {
+	w := window{}
+	if w.share(0.99) != 0 {
+		t.Error("nothing has a latency")
+	}
+	for i := range 101 {
+		w.latencies = append(w.latencies, time.Duration(i))
+	}
+	if w.share(0) != 0 || w.share(0.5) != 50 || w.share(0.99) != 99 || w.share(1) != 100 {
+		t.Error(w.share(0), w.share(0.5), w.share(0.99), w.share(1))
+	}
+}

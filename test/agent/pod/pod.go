@@ -1,0 +1,156 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// pod is the processes of one turn, new ones.
+type pod struct {
+	dir                string // their sockets and logs
+	backend            *backend
+	app, daemon, agent *process // the last two may be missing
+	address            string   // the application's
+	collections        collectionLog
+}
+
+// raise starts what a way needs, from the agent on.
+func raise(p places, c cell, w way) (raised *pod, err error) {
+	dir, err := os.MkdirTemp("", "pod")
+	if err != nil {
+		return nil, fmt.Errorf("make directory of sockets: %w", err)
+	}
+	all := &pod{dir: dir, collections: collectionLog(filepath.Join(dir, "collections"))}
+	defer func() {
+		if err != nil {
+			all.clear()
+		}
+	}()
+	if all.backend, err = startBackend(); err != nil {
+		return nil, err
+	}
+	socket := ""
+	if w.traced {
+		if socket, err = all.startAgent(p); err != nil {
+			return nil, err
+		}
+	}
+	if w.daemon != nil {
+		if socket, err = all.startDaemon(p, socket, w.daemon); err != nil {
+			return nil, err
+		}
+	}
+	return all, all.startApp(p, c, w, socket)
+}
+
+func (p *pod) startAgent(at places) (socket string, err error) {
+	socket = filepath.Join(p.dir, "agent.sock")
+	p.agent, err = start(p.dir, "agent", environment(), filepath.Join(at.built, "agent"), socket, p.backend.address)
+	if err != nil {
+		return "", err
+	}
+	return socket, p.await(p.agent, "unix", socket)
+}
+
+func (p *pod) startDaemon(at places, agent string, flags []string) (socket string, err error) {
+	socket = filepath.Join(p.dir, "apm.sock")
+	command := []string{
+		filepath.Join(at.built, "spanstatsd"), "run", "--agent-url", "unix://" + agent, "--apm-socket", socket,
+		"--socket", filepath.Join(p.dir, "spans.sock"), "--http-addr", "127.0.0.1:0",
+	}
+	p.daemon, err = start(p.dir, "daemon", environment(), append(command, flags...)...)
+	if err != nil {
+		return "", err
+	}
+	return socket, p.await(p.daemon, "unix", socket)
+}
+
+func (p *pod) startApp(at places, c cell, w way, agent string) error {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("find a port: %w", err)
+	}
+	p.address = listener.Addr().String()
+	port := listener.Addr().(*net.TCPAddr).Port
+	_ = listener.Close() // it is the application's from here on
+	env := environment()
+	if w.traced {
+		env = append(env, tracerSettings(agent, w.computes)...)
+	}
+	p.app, err = start(p.dir, "application", env, c.app.command(at, launch{w.traced, port, c.heap, string(p.collections)})...)
+	if err != nil {
+		return err
+	}
+	return p.await(p.app, "tcp", p.address)
+}
+
+// environment is this process's, without what would set up a tracer.
+func environment() (env []string) {
+	for _, variable := range os.Environ() {
+		if !strings.HasPrefix(variable, "DD_") {
+			env = append(env, variable)
+		}
+	}
+	return env
+}
+
+// tracerSettings are a tracer's: as it comes, but for who counts, what is kept, and what
+// is no part of this.
+func tracerSettings(agent string, computes bool) []string {
+	return []string{
+		"DD_TRACE_AGENT_URL=unix://" + agent, "DD_SERVICE=shop", "DD_ENV=pod", "DD_VERSION=1.2",
+		fmt.Sprint("DD_TRACE_STATS_COMPUTATION_ENABLED=", computes),
+		fmt.Sprintf(`DD_TRACE_SAMPLING_RULES=[{"sample_rate":%v}]`, kept), "DD_TRACE_RATE_LIMIT=100000",
+		"DD_TRACE_STARTUP_LOGS=false", "DD_INSTRUMENTATION_TELEMETRY_ENABLED=false", "DD_REMOTE_CONFIGURATION_ENABLED=false",
+		"DD_JMXFETCH_ENABLED=false", "DD_CRASHTRACKING_ENABLED=false",
+	}
+}
+
+// await waits until a process listens.
+func (p *pod) await(who *process, network, address string) error {
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if err := who.alive(); err != nil {
+			return err
+		}
+		if conn, err := net.Dial(network, address); err == nil {
+			return conn.Close()
+		}
+	}
+	return fmt.Errorf("start %s: it does not listen within two minutes", who.name)
+}
+
+// processes are those that there are, in the order in which they end: each before the one
+// that takes in what it still has.
+func (p *pod) processes() (all []*process) {
+	for _, one := range []*process{p.app, p.daemon, p.agent} {
+		if one != nil {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// stop ends all in order.
+func (p *pod) stop() error {
+	var failed []error
+	for _, one := range p.processes() {
+		failed = append(failed, one.stop())
+	}
+	return errors.Join(failed...)
+}
+
+// clear ends what still runs, and removes what was written.
+func (p *pod) clear() {
+	for _, one := range p.processes() {
+		one.kill()
+	}
+	if p.backend != nil {
+		p.backend.stop()
+	}
+	_ = os.RemoveAll(p.dir)
+}

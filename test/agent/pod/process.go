@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// process is one that is on the bill.
+type process struct {
+	name    string
+	command *exec.Cmd
+	log     string // the file of all that it says
+	ended   chan struct{}
+}
+
+func start(dir, name string, env []string, command ...string) (*process, error) {
+	p := &process{name: name, command: exec.Command(command[0], command[1:]...), log: filepath.Join(dir, name+".log"), ended: make(chan struct{})}
+	said, err := os.Create(p.log)
+	if err != nil {
+		return nil, fmt.Errorf("make log: %w", err)
+	}
+	defer said.Close() // the process has it
+	p.command.Env, p.command.Stdout, p.command.Stderr = env, said, said
+	if err := p.command.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	go func() {
+		_ = p.command.Wait() // a signal ended it, as it should; what went wrong shows in the books
+		close(p.ended)
+	}()
+	return p, nil
+}
+
+// alive says that it has not ended by itself, or what it said then.
+func (p *process) alive() error {
+	select {
+	case <-p.ended:
+		said, err := os.ReadFile(p.log)
+		return fmt.Errorf("run %s: it ended: %s (%v)", p.name, lastLines(said), err)
+	default:
+		return nil
+	}
+}
+
+func lastLines(said []byte) []byte {
+	const most = 2000
+	return bytes.TrimSpace(said[max(0, len(said)-most):])
+}
+
+// stop ends it in order.
+func (p *process) stop() error {
+	if err := p.alive(); err != nil {
+		return err
+	}
+	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil {
+		return fmt.Errorf("stop %s: %w", p.name, err)
+	}
+	select {
+	case <-p.ended:
+		return nil
+	case <-time.After(time.Minute):
+		p.kill()
+		return fmt.Errorf("stop %s: it did not end within a minute", p.name)
+	}
+}
+
+// kill ends it in any case.
+func (p *process) kill() {
+	_ = p.command.Process.Kill()
+	<-p.ended
+}
+
+// cpu is the processor's time that all its threads have taken, those that ended too.
+func (p *process) cpu() (time.Duration, error) {
+	// The kernel's name of another process's clock: its id inverted, and the kind of clock
+	// that the scheduler keeps.
+	clock := int32(^p.command.Process.Pid)<<3 | 2
+	var t unix.Timespec
+	if err := unix.ClockGettime(clock, &t); err != nil {
+		return 0, fmt.Errorf("read clock of %s: %w", p.name, err)
+	}
+	return time.Duration(t.Nano()), nil
+}
+
+// peak is the most memory that it has had, in MiB.
+func (p *process) peak() (float64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))
+	if err != nil {
+		return 0, fmt.Errorf("read memory of %s: %w", p.name, err)
+	}
+	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	rest, _, _ = strings.Cut(rest, "kB")
+	kib, err := strconv.ParseFloat(strings.TrimSpace(rest), 64)
+	if err != nil {
+		return 0, fmt.Errorf("read memory of %s: %w", p.name, err)
+	}
+	return kib / 1024, nil
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The clock of another process is the one that it has itself.
+func TestClock(t *testing.T) {
+	self := &process{command: &exec.Cmd{Process: &os.Process{Pid: os.Getpid()}}}
+	own := func() time.Duration {
+		var now unix.Timespec
+		if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &now); err != nil {
+			t.Fatal(err)
+		}
+		return time.Duration(now.Nano())
+	}
+	for range 1000 {
+		first := own()
+		between, err := self.cpu()
+		if last := own(); err != nil || between < first || between > last {
+			t.Fatalf("%v is not between %v and %v, %v", between, first, last, err)
+		}
+	}
+	if mib, err := self.peak(); err != nil || mib <= 0 {
+		t.Error(mib, err)
+	}
+}
+
+func TestProcess(t *testing.T) {
+	dir := t.TempDir()
+	p, err := start(dir, "sleeper", nil, "/bin/sleep", "60")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.alive(); err != nil {
+		t.Error(err)
+	}
+	if err := p.stop(); err != nil {
+		t.Error(err)
+	}
+	p, err = start(dir, "talker", nil, "/bin/sh", "-c", "echo no such thing; exit 3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-p.ended
+	if err := p.stop(); err == nil || !strings.Contains(err.Error(), "no such thing") {
+		t.Errorf("%v", err)
+	}
+	if _, err := start(dir, "nobody", nil, filepath.Join(dir, "no-such-program")); err == nil {
+		t.Error("it started")
+	}
+}
+
+func TestCompilerTime(t *testing.T) {
+	for _, thread := range []struct {
+		name string
+		want time.Duration
+	}{{"C2 CompilerThre\n", 1234}, {"C1 CompilerThre\n", 1234}, {"http-nio-8080-e\n", 0}} {
+		dir := t.TempDir()
+		for name, text := range map[string]string{"comm": thread.name, "schedstat": "1234 56 7\n"} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := compilerTime(dir); got != thread.want || err != nil {
+			t.Errorf("%q: %v, %v", thread.name, got, err)
+		}
+	}
+	if _, err := compilerTime("/no-such-thread"); !os.IsNotExist(err) {
+		t.Error(err)
+	}
+}

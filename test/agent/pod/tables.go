@@ -1,0 +1,116 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// table is one figure of all turns: a row a cell, a column a way.
+type table struct {
+	title string
+	show  func(turn) string // empty where there is nothing to say
+}
+
+var tables = []table{
+	{"CPU µs a request: all (application + daemon + agent)", func(t turn) string { return t.CPU.String() }},
+	{"peak memory MiB: all (application + daemon + agent)", func(t turn) string { return t.Peak.String() }},
+	{"p99 ms, and what was answered a second where it is less than was due", latency},
+	{"Java's pauses for collections in the window: number, ms in all", func(t turn) string {
+		if t.Pauses == 0 {
+			return ""
+		}
+		return fmt.Sprintf("%d, %.0f", t.Pauses, t.PauseMs)
+	}},
+	{"requests that the statistics have under their own name; spans that they have lost", named},
+}
+
+// String is the sum, and of what.
+func (p parts) String() string {
+	switch {
+	case p.Agent == 0:
+		return fmt.Sprintf("%.0f", p.App)
+	case p.Daemon == 0:
+		return fmt.Sprintf("%.0f (%.0f + 0 + %.0f)", p.sum(), p.App, p.Agent)
+	}
+	return fmt.Sprintf("%.0f (%.0f + %.0f + %.0f)", p.sum(), p.App, p.Daemon, p.Agent)
+}
+
+func latency(t turn) string {
+	said := fmt.Sprintf("%.1f", t.P99)
+	if t.Served < 0.95*float64(t.Rate) {
+		said += fmt.Sprintf(", %.0f/s of %d", t.Served, t.Rate)
+	}
+	if t.Failed > 0 {
+		said += fmt.Sprintf(", %d failed", t.Failed)
+	}
+	return said
+}
+
+func named(t turn) string {
+	if t.Traces == 0 {
+		return ""
+	}
+	said := share(t.Counted.Named, t.Window)
+	if lost := t.Spans - t.Counted.Hits; lost > 0 {
+		said += ", lost " + share(lost, t.Spans)
+	}
+	return said
+}
+
+func share(part, of int) string { return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(of)) }
+
+// write writes every table that has a figure: of several turns that of the one in
+// the middle by their whole processor time.
+func write(to io.Writer, turns []turn) {
+	for _, one := range tables {
+		rows, figures := one.rows(turns)
+		if figures == 0 {
+			continue
+		}
+		fmt.Fprintf(to, "| %s |%s\n|%s\n", one.title, heading(), strings.Repeat(" --- |", len(ways)+1))
+		fmt.Fprintf(to, "%s\n", rows)
+	}
+}
+
+func heading() (all string) {
+	for _, w := range ways {
+		all += " " + w.name + " |"
+	}
+	return all
+}
+
+func (one table) rows(turns []turn) (rows string, figures int) {
+	for _, c := range cells() {
+		row, in := "| "+c.String()+" |", 0
+		for _, w := range ways {
+			said := ""
+			if t, is := middle(turns, c.String(), w.name); is {
+				said = one.show(t)
+			}
+			if said != "" {
+				in++
+			}
+			row += " " + said + " |"
+		}
+		if in > 0 {
+			rows, figures = rows+row+"\n", figures+in
+		}
+	}
+	return rows, figures
+}
+
+func middle(turns []turn, cell, way string) (t turn, is bool) {
+	var of []turn
+	for _, t := range turns {
+		if t.Cell == cell && t.Way == way {
+			of = append(of, t)
+		}
+	}
+	if len(of) == 0 {
+		return t, false
+	}
+	slices.SortFunc(of, func(a, b turn) int { return int(a.CPU.sum() - b.CPU.sum()) })
+	return of[len(of)/2], true
+}
