@@ -36,8 +36,10 @@ type Config struct {
 	// BufferBytes holds all that is published and not sent yet: 4 MiB if 0, at
 	// least 128 KiB.
 	BufferBytes int
-	// MaxAge is the longest that a snapshot waits for others before it is sent:
-	// 100 ms if 0.
+	// MaxAge is the longest that a snapshot waits for others before it is sent, 5 s if
+	// 0. Less of it is lost where this process is killed, or ends without Close; each
+	// send wakes it and the daemon. Shortly before the daemon's interval ends
+	// everything is sent, however old it is.
 	MaxAge time.Duration
 	// MaxBackoff is the longest pause between two attempts to connect: 5 s if 0.
 	MaxBackoff time.Duration
@@ -54,7 +56,7 @@ func (c Config) complete() (Config, error) {
 	c.Socket = cmp.Or(c.Socket, os.Getenv(SocketEnv), "/var/run/spanstatsd/spans.sock")
 	c.Name = cmp.Or(c.Name, "spanstatsd-go")
 	c.BufferBytes = cmp.Or(c.BufferBytes, defaultBufferBytes)
-	c.MaxAge = cmp.Or(c.MaxAge, 100*time.Millisecond)
+	c.MaxAge = cmp.Or(c.MaxAge, 5*time.Second)
 	c.MaxBackoff = cmp.Or(c.MaxBackoff, 5*time.Second)
 	c.MaxAway = cmp.Or(c.MaxAway, time.Minute)
 	if c.Logger == nil {

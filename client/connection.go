@@ -27,10 +27,13 @@ var longAgo = time.Unix(1, 0)
 
 // connection is one. The sender writes to it, its reader reads.
 type connection struct {
-	conn    *net.UnixConn
-	in      *bufio.Reader
-	daemon  string
-	since   time.Time
+	conn   *net.UnixConn
+	in     *bufio.Reader
+	daemon string
+	since  time.Time
+
+	interval uint64 // the daemon's, in nanoseconds, 0 where it says nothing of it
+
 	release func() bool // of the abort that ends it early
 
 	gone   chan struct{} // closed by the reader when nothing comes any more
@@ -72,7 +75,7 @@ func dial(c *Client) (*connection, error) {
 		conn.Close()
 		return nil, fmt.Errorf("greet daemon: %w", err)
 	}
-	l.daemon, l.isSettling = welcome.Daemon, welcome.Settled
+	l.daemon, l.interval, l.isSettling = welcome.Daemon, welcome.Interval, welcome.Settled
 	c.setFeatures(welcome.Features)
 	return l, nil
 }

@@ -24,6 +24,7 @@ type fakeDaemon struct {
 	mu       sync.Mutex
 	features wire.Features
 	settles  bool
+	interval uint64                         // that the welcome names
 	answer   func(id uint64) *wire.Flush    // nil: no answer
 	greeting func(c *net.UnixConn) bool     // false: this was all that the daemon has to say
 	onFrame  func(c *fakeConn, t wire.Type) // after a frame was counted
@@ -182,7 +183,7 @@ func (d *fakeDaemon) take(c *fakeConn, t wire.Type, body []byte) error {
 		}
 		c.Write(wire.AppendWelcome(nil, &wire.Welcome{
 			Version: wire.Version, Daemon: "fake 1", MaxFrame: wire.MinMaxFrame, MaxBatch: wire.MinMaxBatch,
-			MaxKeys: 1024, Features: d.features, Settled: d.settles && m.Settled,
+			MaxKeys: 1024, Features: d.features, Settled: d.settles && m.Settled, Interval: d.interval,
 		}))
 		return nil
 	case wire.TypeDefine:

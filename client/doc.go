@@ -6,7 +6,7 @@
 //
 // Memory, and one connection. A snapshot is encoded, where it is published,
 // straight into a buffer that will be written to the socket as it is: there is
-// no queue of snapshots and no second copy. The way is: shard (where publishers meet it) to sealed (full, or old enough)
+// no queue of snapshots and no second copy. The way is: shard (where publishers meet it) to sealed (full, or due)
 // to the sender, which writes it, and back to the free ones.
 //
 // A buffer holds one define message and then spans messages that use its
@@ -22,18 +22,30 @@
 // again without encoding it. It may, because a string never changes. Whoever makes
 // one with package unsafe, of memory that is used again, must publish a copy.
 //
+// # When it sends
+//
+// A full buffer goes at once. What is not full waits for more, because a send wakes this
+// process and the daemon, which at a thousand spans a second costs more than the spans:
+// until it is Config.MaxAge (5 s) old, or the daemon's interval is about to end, in 100 to
+// 300 ms, drawn for each connection. So a report has what ended before that, and the rest
+// of its bucket comes with the next one. Flush and Close send everything at once.
+//
+// What waits is lost with this process: Close it before the process ends, and on SIGTERM
+// too, for which only the program can listen. A SIGKILL takes MaxAge of spans at most; who
+// minds that sets it lower.
+//
 // # Threading rule
 //
 // A publisher only ever tries a shard's lock, and tries the next shard when
 // another publisher has it. It never waits, allocates or calls the system; what
-// comes nearest is the word it leaves for the sender, once a buffer or once an
-// age, on which the Go scheduler may wake a thread. Only
+// comes nearest is the word it leaves for the sender, once a buffer or once a
+// wait, on which the Go scheduler may wake a thread. Only
 // the sender waits for a shard, to seal it, and without standing in its lock's
 // queue, so that no publisher has to wake it. The sender alone owns sealed
 // buffers and the writing side of the connection. Goroutines: one, and a second
 // that reads what the daemon says while there is a connection.
 //
-// An idle client costs nothing: the age timer runs only while a shard holds
+// An idle client costs nothing: the timer runs only while a shard holds
 // something, and the first snapshot after silence starts it. While the daemon is
 // away the one thing that stirs is the next attempt to connect, at most
 // Config.MaxBackoff (5 s) apart once the attempts have slowed down. After the first

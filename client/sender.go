@@ -17,8 +17,9 @@ type sender struct {
 	reported            [reasons]uint64
 	reportedUnconfirmed uint64
 	backoff             backoff
-	age                 *time.Timer
-	isAging             bool        // the timer runs, as it does while the client is armed
+	schedule            schedule
+	due                 *time.Timer // for what the shards hold
+	isDue               bool        // the timer runs, as it does while the client is armed
 	since               time.Time   // when the last connection ended, or the client was opened
 	isAway              bool        // the daemon is, and that was logged
 	hasLeft             bool        // and so it was that it is for too long
@@ -31,10 +32,10 @@ func newSender(c *Client) *sender {
 		c:       c,
 		pending: make([]*buffer, 0, len(c.pool.buffers)),
 		backoff: backoff{most: c.config.MaxBackoff},
-		age:     time.NewTimer(time.Hour),
+		due:     time.NewTimer(time.Hour),
 		since:   time.Now(),
 	}
-	s.age.Stop()
+	s.due.Stop()
 	return s
 }
 
@@ -100,6 +101,7 @@ func (s *sender) refuseIfLong() {
 
 func (s *sender) welcome(l *connection) {
 	s.isAway, s.hasLeft = false, false
+	s.schedule = newSchedule(s.c.config.MaxAge, l.interval)
 	s.c.connects.Add(1)
 	s.c.daemon.Store(&l.daemon)
 	s.c.config.Logger.Info("connected to spanstatsd", slog.String("socket", s.c.config.Socket), slog.String("daemon", l.daemon))
@@ -139,7 +141,7 @@ func (s *sender) serve(l *connection) (isOver bool) {
 			return false
 		case <-s.c.wake:
 			err = s.awake(l)
-		case <-s.age.C:
+		case <-s.due.C:
 			err = s.send(l)
 		case f := <-s.c.flushes:
 			s.asking = append(s.asking, f)
@@ -151,11 +153,11 @@ func (s *sender) serve(l *connection) (isOver bool) {
 	return false
 }
 
-// awake sends what is full, and sees to it that the rest will not grow too old.
+// awake sends what is full, and sees to it that the rest goes out when it is due.
 func (s *sender) awake(l *connection) error {
-	if s.c.armed.Load() && !s.isAging {
-		s.isAging = true
-		s.age.Reset(s.c.config.MaxAge)
+	if s.c.armed.Load() && !s.isDue {
+		s.isDue = true
+		s.due.Reset(s.schedule.wait(time.Now()))
 	}
 	s.pending = s.c.pool.appendSealed(s.pending)
 	return s.write(l)
@@ -164,8 +166,8 @@ func (s *sender) awake(l *connection) error {
 // send sends everything that was published before, full or not, and what the
 // daemon is to know and to be asked.
 func (s *sender) send(l *connection) error {
-	s.age.Stop()
-	s.isAging = false
+	s.due.Stop()
+	s.isDue = false
 	s.sealAll()
 	if err := s.write(l); err != nil {
 		return err

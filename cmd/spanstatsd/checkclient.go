@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/checkclient"
 	"github.com/spanstatsd/spanstatsd/internal/shown"
 	"github.com/spanstatsd/spanstatsd/internal/socket"
@@ -14,7 +15,7 @@ import (
 
 func newCheckClientCommand() *cobra.Command {
 	at := socket.Config{Mode: 0o660}
-	config := checkclient.Config{Now: time.Now, Version: version}
+	config := checkclient.Config{Now: time.Now, Version: version, Interval: aggregate.DefaultConfig().FlushInterval}
 	var connections int
 	cmd := &cobra.Command{
 		Use:   "check-client",

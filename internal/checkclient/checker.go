@@ -24,6 +24,7 @@ type Config struct {
 	Now       func() time.Time
 	Version   string        // of the daemon, for the welcome
 	Features  wire.Features // likewise
+	Interval  time.Duration // likewise
 }
 
 // maxSessions is how many tracers are served at a time.

@@ -37,7 +37,7 @@ func (b *buffer) String() string {
 
 func configOf(out io.Writer) Config {
 	return Config{
-		Out: out, PerSecond: 1000, Now: func() time.Time { return noon }, Version: "spanstatsd 1.0.0",
+		Out: out, PerSecond: 1000, Now: func() time.Time { return noon }, Version: "spanstatsd 1.0.0", Interval: 10 * time.Second,
 		Features: wire.Features{Stats: true, PeerTags: []string{"db.name"}, SpanKinds: []string{"client"}},
 	}
 }

@@ -118,9 +118,9 @@ func (s *session) hello(hello *wire.Hello, message []byte) {
 	s.answer(wire.AppendWelcome(nil, &wire.Welcome{
 		Version: wire.Version, Daemon: s.config.Version, Features: *f,
 		MaxFrame: s.read.MaxFrame, MaxBatch: s.admit.MaxBatch, MaxKeys: s.admit.MaxKeys,
-		MaxKeyBytes: s.admit.MaxNumberedBytes(),
+		MaxKeyBytes: s.admit.MaxNumberedBytes(), Interval: uint64(s.config.Interval),
 	}), "welcome", "version", wire.Version, "max_frame", s.read.MaxFrame, "max_batch", s.admit.MaxBatch,
-		"max_keys", s.admit.MaxKeys, "max_key_bytes", s.admit.MaxNumberedBytes(), "stats", f.Stats, "span_kinds", f.SpanKinds, "peer_tags", f.PeerTags)
+		"max_keys", s.admit.MaxKeys, "max_key_bytes", s.admit.MaxNumberedBytes(), "interval", s.config.Interval, "stats", f.Stats, "span_kinds", f.SpanKinds, "peer_tags", f.PeerTags)
 }
 
 // handle tells of one message. It reports whether the tracer has left.

@@ -51,6 +51,7 @@ func (d *Daemon) makeRest(config Config) (err error) {
 		return err
 	}
 	config.Ingest.Version, config.Ingest.Log = config.Version, config.Log
+	config.Ingest.Interval = config.Aggregate.FlushInterval
 	config.Ingest.Admit, config.Ingest.Features, config.Ingest.Report = d.admit, d.features, d.report
 	config.Ingest.Settled = d.aggregate.Settled
 	if d.ingest, err = ingest.New(config.Ingest); err != nil {

@@ -24,6 +24,7 @@ type Config struct {
 	MaxByteRate    int           // bytes a second a connection; 0: any
 	ReadTimeout    time.Duration // for a frame once begun
 	Version        string        // of the daemon, for the welcome
+	Interval       time.Duration // between two reports, for the welcome
 	Admit          *admit.Publishers
 	// Report seals now, and returns when all that was published before is delivered.
 	Report func(context.Context) error

@@ -3,7 +3,9 @@ package ingest
 import (
 	"errors"
 	"testing"
+	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
@@ -12,12 +14,12 @@ import (
 // it no good one, behind the features that it had; a tracer that does not ask is told
 // nothing.
 func TestATracerThatAsksIsToldWhatIsSettled(t *testing.T) {
-	h := start(t, nil)
+	h := start(t, func(c *configs, _ *aggregate.Config) { c.Interval = 7 * time.Second })
 	other := h.connect("other")
 	c := h.dial()
 	c.send(wire.AppendHello(nil, &wire.Hello{Version: wire.Version, Origin: span.Origin{Service: "shop"}, Settled: true}))
 	_, body := c.read()
-	if welcome, err := wire.DecodeWelcome(body); err != nil || !welcome.Settled {
+	if welcome, err := wire.DecodeWelcome(body); err != nil || !welcome.Settled || welcome.Interval != uint64(h.config.Interval) {
 		t.Fatalf("welcome %+v: %v", welcome, err)
 	}
 	told := func(want uint64) {

@@ -49,7 +49,7 @@ func (c *conn) welcome() {
 		Version: wire.Version, Daemon: config.Version,
 		MaxFrame: config.MaxFrame, MaxBatch: config.Admit.MaxBatch(), MaxKeys: config.Admit.MaxKeys(),
 		MaxKeyBytes: config.Admit.MaxKeyBytes(),
-		Features:    *c.server.features.Load(), Settled: c.wantsSettled,
+		Features:    *c.server.features.Load(), Settled: c.wantsSettled, Interval: uint64(config.Interval),
 	}))
 	c.greeted = err == nil
 }

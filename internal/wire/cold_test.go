@@ -37,7 +37,7 @@ func TestColdMessagesRoundTrip(t *testing.T) {
 	features := Features{Stats: true, PeerTags: []string{"a", ""}, SpanKinds: []string{"server"}, IgnoreResources: []string{"^/x$"}, ObfuscationVersion: 2}
 	hello := Hello{Version: 1, Client: long, Settled: true, Origin: span.Origin{Service: "\xff not UTF-8", ProcessTags: long}}
 	roundTrip(t, hello, AppendHello(nil, &hello), DecodeHello)
-	welcome := Welcome{Version: 1, Daemon: "d", MaxFrame: MinMaxFrame, MaxBatch: MinMaxBatch, MaxKeys: 0, Features: features, Settled: true}
+	welcome := Welcome{Version: 1, Daemon: "d", MaxFrame: MinMaxFrame, MaxBatch: MinMaxBatch, MaxKeys: 0, Features: features, Settled: true, Interval: 10_000_000_000}
 	roundTrip(t, welcome, AppendWelcome(nil, &welcome), DecodeWelcome)
 	announcement := Announcement{Features: features, Settled: 1 << 40}
 	roundTrip(t, announcement, AppendFeatures(nil, &announcement), DecodeFeatures)

@@ -120,6 +120,9 @@ func coldMeaning(kind Type, body []byte) (obj, error) {
 		if m.Settled {
 			meaning["settled"] = true
 		}
+		if m.Interval > 0 {
+			meaning["interval"] = m.Interval
+		}
 		return meaning, err
 	case TypeFeatures:
 		m, err := DecodeFeatures(body)

@@ -127,6 +127,17 @@ var coldVectors = []vector{
 			str("ignore_resources"), "90", str("obfuscation_version"), "00", str("settled"), "c3"),
 	},
 	{
+		Name: "welcome_interval", About: "a daemon that reports every ten seconds", Canonical: true, Type: "welcome",
+		Meaning: obj{
+			"version": 1, "daemon": "", "max_frame": 65536, "max_batch": 256, "max_keys": 1024, "max_key_bytes": 65536,
+			"features": obj{"stats": true, "peer_tags": []string{}, "span_kinds": []string{}, "ignore_resources": []string{}, "obfuscation_version": 0},
+			"interval": 10_000_000_000,
+		},
+		Frame: framed("92 02 88", str("version"), "01", str("daemon"), "a0", str("max_frame"), "ce 00010000", str("max_batch"), "cd 0100",
+			str("max_keys"), "cd 0400", str("max_key_bytes"), "ce 00010000", str("features"), "85", str("stats"), "c3", str("peer_tags"), "90", str("span_kinds"), "90",
+			str("ignore_resources"), "90", str("obfuscation_version"), "00", str("interval"), "cf 00000002540be400"),
+	},
+	{
 		Name: "features_settled", About: "70000 spans of the connection have had their outcome", Canonical: true, Type: "features",
 		Meaning: obj{
 			"stats": true, "peer_tags": []string{}, "span_kinds": []string{}, "ignore_resources": []string{},

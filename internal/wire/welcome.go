@@ -10,7 +10,8 @@ type Welcome struct {
 	MaxKeys     int      `wire:"max_keys"`      // the numbers of a define must be below it
 	MaxKeyBytes int      `wire:"max_key_bytes"` // what the keys with numbers may cost, see KeyCost
 	Features    Features `wire:"features"`
-	Settled     bool     `wire:"settled,omitzero"` // the daemon will say how many spans are settled
+	Settled     bool     `wire:"settled,omitzero"`  // the daemon will say how many spans are settled
+	Interval    uint64   `wire:"interval,omitzero"` // nanoseconds between two reports of the daemon's
 }
 
 // Features is what the agent behind the daemon wants counted.
