@@ -11,8 +11,8 @@ import (
 type app struct {
 	name    string
 	rate    int           // requests a second
-	warm    time.Duration // until its compiler has done its work
-	warming int           // requests a second until then
+	warm    time.Duration // at least
+	warming int           // requests a second until it is warm
 	heaps   []int         // MiB; 0 where it has no such limit
 	spans   int           // of a request that count
 	command func(places, launch) []string
@@ -29,8 +29,8 @@ type launch struct {
 type places struct{ tracers, built string }
 
 var apps = []app{
-	{name: "java", rate: 300, warm: 20 * time.Second, warming: 600, heaps: []int{64, 128, 256}, spans: 4, command: spring},
-	{name: "python", rate: 100, warm: 5 * time.Second, warming: 100, heaps: []int{0}, spans: 3, command: flask},
+	{name: "java", rate: 300, warm: 12 * time.Second, warming: 600, heaps: []int{64, 128, 256}, spans: 4, command: spring},
+	{name: "python", rate: 100, warm: 6 * time.Second, warming: 100, heaps: []int{0}, spans: 3, command: flask},
 	{name: "go", rate: 1000, warm: 3 * time.Second, warming: 1000, heaps: []int{0}, spans: 3, command: goshop},
 }
 

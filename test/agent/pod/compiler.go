@@ -8,6 +8,35 @@ import (
 	"time"
 )
 
+// slice is how long a warm-up lasts at a time.
+const slice = 3 * time.Second
+
+// warm sends requests until the application is warm, but no longer than is given.
+func (p *pod) warm(load *load, c cell, most time.Duration) error {
+	before, err := p.app.compiling()
+	if err != nil {
+		return err
+	}
+	for warmed := slice; ; warmed += slice {
+		load.run(c.warmPath, c.app.warming, min(slice, most))
+		after, err := p.app.compiling()
+		if err != nil {
+			return err
+		}
+		if warmed >= most || c.app.isWarm(warmed, after-before) {
+			return nil
+		}
+		before = after
+	}
+}
+
+// isWarm says whether an application's compilers rest: whether they took less than a tenth of
+// a processor in the last slice. It takes as long as is said of the application, and
+// three times as long at most.
+func (a app) isWarm(warmed, compiled time.Duration) bool {
+	return warmed >= a.warm && compiled < slice/10 || warmed >= 3*a.warm
+}
+
 // compiling is the processor's time that Java's compilers have taken. It is on no bill,
 // because a process pays it once: it goes on for minutes, less and less, and how far it is
 // when a window begins is chance.

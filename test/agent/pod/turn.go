@@ -34,7 +34,9 @@ func take(p places, c cell, w way, lasts windows) (t turn, err error) {
 	}
 	defer pod.clear()
 	load := newLoad(pod.address)
-	load.run(c.warmPath, c.app.warming, min(c.app.warm, lasts.warm))
+	if err := pod.warm(load, c, lasts.warm); err != nil {
+		return t, err
+	}
 	before, err := pod.read()
 	if err != nil {
 		return t, err

@@ -35,8 +35,8 @@ func TestEveryRequestIsCounted(t *testing.T) {
 				if !c.many && w.traced && got.Counted.Named != got.Window {
 					t.Errorf("of %d requests %d have their own name", got.Window, got.Counted.Named)
 				}
-				if (got.CPU.Agent > 0) != w.traced || (got.CPU.Daemon > 0) != (w.daemon != nil) {
-					t.Errorf("the bill is %+v", got.CPU)
+				if (got.Peak.Agent > 0) != w.traced || (got.Peak.Daemon > 0) != (w.daemon != nil) {
+					t.Errorf("on the bill are %+v", got)
 				}
 			})
 		}
