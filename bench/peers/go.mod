@@ -5,6 +5,7 @@ go 1.26.0
 replace github.com/spanstatsd/spanstatsd => ../../
 
 require (
+	github.com/DataDog/datadog-agent/pkg/obfuscate v0.85.1
 	github.com/DataDog/datadog-agent/pkg/proto v0.85.1
 	github.com/DataDog/datadog-agent/pkg/trace v0.85.1
 	github.com/DataDog/datadog-agent/pkg/trace/stats v0.85.1
@@ -24,7 +25,7 @@ require (
 
 require (
 	github.com/DataDog/datadog-agent/comp/core/tagger/origindetection v0.85.1 // indirect
-	github.com/DataDog/datadog-agent/pkg/obfuscate v0.85.1 // indirect
+
 	github.com/DataDog/datadog-agent/pkg/opentelemetry-mapping-go/otlp/attributes v0.85.1 // indirect
 	github.com/DataDog/datadog-agent/pkg/remoteconfig/state v0.85.1 // indirect
 	github.com/DataDog/datadog-agent/pkg/trace/log v0.85.1 // indirect

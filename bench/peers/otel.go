@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/open-telemetry/opentelemetry-collector-contrib/connector/spanmetricsconnector"
+	"github.com/spanstatsd/spanstatsd/bench/peers/agent"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/workload"
 	"go.opentelemetry.io/collector/component"
@@ -49,8 +50,8 @@ func spanMetrics(spans []workload.Snapshot, change func(*spanmetricsconnector.Co
 		return nil, fmt.Errorf("make spanmetrics: %w", err)
 	}
 	var batches []ptrace.Traces
-	for ; len(spans) > 0; spans = spans[min(traceSpans, len(spans)):] {
-		batches = append(batches, otelTraces(spans[:min(traceSpans, len(spans))]))
+	for ; len(spans) > 0; spans = spans[min(agent.TraceSpans, len(spans)):] {
+		batches = append(batches, otelTraces(spans[:min(agent.TraceSpans, len(spans))]))
 	}
 	return func() {
 		for _, batch := range batches {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os/exec"
 	"time"
+
+	"github.com/spanstatsd/spanstatsd/bench/peers/agent"
 )
 
 // The systems that the ratios are of: the agent's own path, and ours with a key's bytes
@@ -18,7 +20,7 @@ const (
 // libraries are the peers.
 func libraries() []system {
 	return []system{
-		{name: agentsPath, prepare: newConcentrator},
+		{name: agentsPath, prepare: agent.NewConcentrator},
 		{name: "agent, SpanConcentrator, one peer tag", prepare: newTracerPath},
 		{name: "agent, only AddSpan of a prepared span", prepare: newAddSpan},
 		{name: "spanmetrics connector, as it comes", prepare: newSpanMetrics},

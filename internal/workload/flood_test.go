@@ -188,7 +188,7 @@ func TestNamesOfFloods(t *testing.T) {
 	if !UsesNumbers("flood:numbered") || !UsesNumbers("flood:numbered:5%") || UsesNumbers("flood:urls") || UsesNumbers("numbered") || UsesNumbers(Stable) {
 		t.Error("only numbered floods use numbers")
 	}
-	if !IsHostile("many-tags") || IsHostile("urls") || IsHostile("steady") {
-		t.Error("of these only many-tags is hostile")
+	if !IsHostile("many-tags") || !IsHostile("status") || IsHostile("urls") || IsHostile("steady") {
+		t.Error("of these only many-tags and status are hostile")
 	}
 }

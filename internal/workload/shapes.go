@@ -12,7 +12,7 @@ type shape struct {
 	name     string
 	write    func(*writer, *span.Key)
 	numbered bool // each key is given a number, and the number used once
-	hostile  bool // no application and tracer make it of what an agent asks them for
+	hostile  bool // no application makes it: a status has three digits, and agents ask for 44 peer tags
 }
 
 // shapes are what applications fill budgets with, and what costs most to make normal. What
@@ -29,10 +29,10 @@ var shapes = []shape{
 	{name: "invalid-utf8", write: invalidUTF8},
 	{name: "tags", write: unorderedTags},
 	{name: "additional", write: additionalTags},
-	{name: "status", write: statuses},
 	{name: "long", write: longResources},
 	{name: "numbered", write: urls, numbered: true},
 	{name: "adversarial", write: fixedLengths},
+	{name: "status", write: statuses, hostile: true},
 	{name: "many-tags", write: manyTags, hostile: true},
 }
 
@@ -84,10 +84,14 @@ func (w *writer) address() *writer {
 	return w
 }
 
-// endpoints: ids in what should be the route.
+// endpoints: ids in what should be the route, and so in the resource that names it.
 func endpoints(w *writer, k *span.Key) {
 	k.Type, k.Kind, k.HTTPStatus, k.HTTPMethod = "web", "server", 200, "POST"
+	begin := len(w.buffer)
 	w.label(span.LabelHTTPEndpoint).text("/api/v1/tenants/").random(lower, 3, 12).text("/jobs/").random(hexes, 6, 32)
+	path := w.buffer[begin:]
+	w.label(span.LabelResource).text("POST ")
+	w.buffer = append(w.buffer, path...)
 }
 
 // newOperations: operations with what was done in them, to be written otherwise.
@@ -142,10 +146,13 @@ func unorderedTags(w *writer, k *span.Key) {
 	}
 }
 
+// AdditionalTags are the names of the additional tags of floods.
+var AdditionalTags = [...]string{"tier", "customer", "region", "cart"}
+
 // additionalTags: tags that an operator chose, some with values over 200 bytes.
 func additionalTags(w *writer, k *span.Key) {
 	k.Kind = "internal"
-	for _, name := range [...]string{"tier", "customer", "region", "cart"} {
+	for _, name := range AdditionalTags {
 		w.label(span.LabelAdditionalTag).text(name).text(":").random(lower, 6, 60)
 		if w.rnd.IntN(8) == 0 {
 			w.random(lower, 140, 300)
