@@ -137,6 +137,17 @@ func TestCountAlloc(t *testing.T) {
 			if n := testing.AllocsPerRun(20, count); n != 0 {
 				t.Errorf("%s, top-level by the tracer %v: %v allocations", f.name, topLevel, n)
 			}
+			for lang, policy := "go", tracersPolicy(t); lang != ""; lang = map[string]string{"go": "python", "python": "nodejs", "nodejs": "java"}[lang] {
+				count := func() {
+					if err := c.Count(f.format, body, lang, topLevel, policy); err != nil {
+						t.Fatal(err)
+					}
+				}
+				count()
+				if n := testing.AllocsPerRun(20, count); n != 0 {
+					t.Errorf("%s of %s with its own labels: %v allocations", f.name, lang, n)
+				}
+			}
 		}
 	}
 }
@@ -147,14 +158,21 @@ func FuzzCount(f *testing.F) {
 	for _, b := range examples {
 		f.Add(uint8(b.format), true, b.body(f, 2))
 		f.Add(uint8(b.format), false, b.body(f, 1))
+		for id := range uint8(rulebookCount) {
+			f.Add(uint8(b.format)+4*id, false, b.body(f, 1))
+		}
 	}
-	w := policyOf(f)
+	agents, tracers := policyOf(f), tracersPolicy(f)
 	c := NewCounter()
 	c.Now = func() time.Time { return time.Unix(1e9, 0) }
 	f.Fuzz(func(t *testing.T, format uint8, topLevel bool, body []byte) {
 		fresh := NewCounter()
 		fresh.Now = c.Now
-		err, other := c.Count(Format(format%4), body, "go", topLevel, w), fresh.Count(Format(format%4), body, "go", topLevel, w)
+		w, lang := agents, rulebooks[format/4%uint8(rulebookCount)].lang
+		if lang != "" {
+			w = tracers
+		}
+		err, other := c.Count(Format(format%4), body, lang, topLevel, w), fresh.Count(Format(format%4), body, lang, topLevel, w)
 		if (err == nil) != (other == nil) {
 			t.Fatalf("%v, and where nothing was met before %v", err, other)
 		}

@@ -30,6 +30,17 @@ func policyOf(t testing.TB) *Policy {
 	return w
 }
 
+// tracersPolicy asks for the labels of tracers, with additional tags that every span has.
+func tracersPolicy(t testing.TB) *Policy {
+	t.Helper()
+	p, ok := NewPolicy(agentPeerTags, []string{"client", "consumer", "producer", "server"}, nil,
+		Labels{OfTracer: true, AdditionalTags: []string{"component", "language"}, RenamesResources: true})
+	if !ok {
+		t.Fatal("refused")
+	}
+	return p
+}
+
 type spanV04 struct {
 	Service  string             `msgpack:"service"`
 	Name     string             `msgpack:"name"`

@@ -1,7 +1,5 @@
 package traces
 
-import "strings"
-
 // What a tracer reads of a span for its own statistics where the agent reads something else.
 
 // readOwn reads of the selected span what decides whether it counts, as its tracer does.
@@ -19,7 +17,7 @@ func (c *Counter) readOwn(rec *record) {
 // kindOf is the kind of a name.
 func (d *rulebook) kindOf(name []byte) kind {
 	for k := kindInternal; k < kindOther; k++ {
-		if string(name) == kindNames[k] || d.foldsKind && strings.EqualFold(view(name), kindNames[k]) {
+		if string(name) == kindNames[k] || d.foldsKind && isFolded(name, kindNames[k]) {
 			return k
 		}
 	}
@@ -27,6 +25,23 @@ func (d *rulebook) kindOf(name []byte) kind {
 		return kindUnknown
 	}
 	return kindOther
+}
+
+// isFolded says whether a text is a name, but for its capitals. Letters beyond ASCII are no
+// letters of a kind.
+func isFolded(text []byte, name string) bool {
+	if len(text) != len(name) {
+		return false
+	}
+	for i, c := range text {
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		if c != name[i] {
+			return false
+		}
+	}
+	return true
 }
 
 // kindName is the label: for the agent one of those that it knows, for a tracer what the

@@ -99,7 +99,7 @@ var rulebooks = [rulebookCount]rulebook{
 			{"server.address", "http.hostname", kindsOf(kindServer, kindConsumer)},
 		},
 		endpoints: []label{labelHTTPEndpoint}, renamedOnly: true, additional: 4, sortsTags: true,
-		grpc: []label{labelGRPCStatus}, rawGRPC: true, isSynthetic: isSyntheticsItself,
+		grpc: []label{labelGRPCStatus}, rawGRPC: true, digitStatus: true, isSynthetic: isSyntheticsItself,
 	},
 }
 

@@ -19,16 +19,17 @@ func (c *Counter) tag(l label) *tag {
 	return nil
 }
 
+// number is a tag's value as the agent reads a number, also from text, or as a tracer does.
 func (c *Counter) number(l label) (float64, bool) {
-	if t := c.tag(l); t != nil {
+	if t := c.tag(l); t != nil && (t.kind != isText || c.rulebook.mending) {
 		return t.number(c.payload.body)
 	}
 	return 0, false
 }
 
 func (c *Counter) isOne(l label) bool {
-	t := c.tag(l)
-	return t != nil && t.isOne(c.payload.body)
+	n, ok := c.number(l)
+	return ok && n == 1
 }
 
 // plain is a tag's text, where it was written as text.

@@ -57,7 +57,7 @@ func (c *Counter) grpcStatus(rec *record) string {
 		if l == labelRPCResponseStatus && !c.rulebook.anySystem && !rules.CallsGRPC(c.plain(labelRPCSystemName), c.plain(labelRPCSystem)) {
 			continue
 		}
-		if t.kind == isText && t.text().Len > 0 {
+		if t.kind == isText && t.text().Len > 0 && !c.rulebook.textGRPC {
 			return rules.ParseGRPCStatus(view(c.text(t.text())))
 		}
 		if code, ok := t.whole(); ok {

@@ -69,12 +69,6 @@ func (t *tag) whole() (int64, bool) {
 	return 0, false
 }
 
-// isOne reports whether the value is the number 1.
-func (t *tag) isOne(body []byte) bool {
-	n, ok := t.number(body)
-	return ok && n == 1
-}
-
 // append appends the value as the agent writes any as text.
 func (t *tag) append(dst, body []byte) []byte {
 	switch t.kind {

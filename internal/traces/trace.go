@@ -107,8 +107,9 @@ func (c *Counter) eligible(rec *record, top bool) bool {
 	if !top && !c.counts.has(rec.kind) && !c.isOne(labelMeasured) || c.rulebook.lastingOnly && rec.duration == 0 {
 		return false
 	}
-	partial, ok := c.number(labelPartialVersion)
-	return !ok || partial < 0
+	version, ok := c.number(labelPartialVersion)
+	isPartial := ok && version >= 0
+	return !isPartial
 }
 
 // ignored says whether the agent would leave the trace out for its root's resource.

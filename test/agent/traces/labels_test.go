@@ -1,0 +1,121 @@
+package traces
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	pb "github.com/DataDog/datadog-agent/pkg/proto/pbgo/trace"
+	"github.com/DataDog/datadog-agent/pkg/trace/stats"
+	"github.com/spanstatsd/spanstatsd/client/rules"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/traces"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+	"github.com/tinylib/msgp/msgp"
+)
+
+var additionalKeys = []string{"region", "tier"}
+
+// linked is the one group that the concentrator makes of a span as dd-trace-go, which links it,
+// gives it one; nil where it counts none.
+func linked(t *testing.T, s *pb.Span) *pb.ClientGroupedStats {
+	t.Helper()
+	c := stats.NewSpanConcentrator(&stats.SpanConcentratorConfig{ComputeStatsBySpanKind: true, BucketInterval: 10e9}, time.Now())
+	statSpan, ok := c.NewStatSpanWithConfig(stats.StatSpanConfig{
+		Service: s.Service, Resource: s.Resource, Name: s.Name, Type: s.Type, ParentID: s.ParentID, Start: s.Start, Duration: s.Duration,
+		Error: s.Error, Meta: s.Meta, Metrics: s.Metrics, PeerTags: peerKeys, AdditionalMetricTagKeys: additionalKeys,
+		HTTPMethod: s.Meta["http.method"], HTTPEndpoint: s.Meta["http.endpoint"],
+	})
+	if !ok {
+		return nil
+	}
+	c.AddSpan(statSpan, stats.PayloadAggregationKey{Env: "test"}, "", nil, s.Meta["_dd.origin"])
+	payloads := c.Flush(time.Now().UnixNano(), true)
+	if len(payloads) != 1 || len(payloads[0].Stats) != 1 || len(payloads[0].Stats[0].Stats) != 1 {
+		t.Fatalf("one span became %v", payloads)
+	}
+	return payloads[0].Stats[0].Stats[0]
+}
+
+// labelsOf are those of a group, additional tags among them.
+func labelsOf(g *pb.ClientGroupedStats) string {
+	return fmt.Sprintf("%q", []any{
+		g.Service, g.Name, g.Resource, g.Type, g.SpanKind, fmt.Sprint(g.HTTPStatusCode), fmt.Sprint(g.Synthetics), fmt.Sprint(int(g.IsTraceRoot)),
+		g.GRPCStatusCode, g.ServiceSource, g.PeerTags, g.HTTPMethod, g.HTTPEndpoint, g.AdditionalMetricTags, fmt.Sprint(g.TopLevelHits, g.Hits),
+	})
+}
+
+// TestTracerLabelsAreTheConcentrators: with labels of tracers a span of dd-trace-go counts as,
+// and under the labels that, the concentrator gives it in the tracer.
+func TestTracerLabelsAreTheConcentrators(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(21, 7))
+	policy, ok := traces.NewPolicy(peerKeys, rules.Kinds, nil, traces.Labels{OfTracer: true, AdditionalTags: additionalKeys})
+	if !ok {
+		t.Fatal("refused")
+	}
+	c := traces.NewCounter()
+	counted, added := 0, 0
+	for range 20_000 {
+		s := randomSpan(rnd)
+		s.SpanID, s.TraceID = 7, 9
+		for key, of := range map[string][]string{
+			"http.method": {"GET", ""}, "http.endpoint": {"/a", ""}, "http.route": {"/b"}, "_dd.svc_src": {"m"}, "_dd.origin": {"synthetics", "synthetics-browser", "rum"},
+			"region": {"eu", "", strings.Repeat("x", 200), strings.Repeat("x", 201)}, "tier": {"gold", "silver"},
+		} {
+			if rnd.IntN(2) == 0 {
+				s.Meta[key] = pick(rnd, of...)
+			}
+		}
+		for key := range s.Meta {
+			delete(s.Metrics, key) // a tracer writes a tag as one of the two
+		}
+		body, err := s.MarshalMsg(msgp.AppendArrayHeader(msgp.AppendArrayHeader(nil, 1), 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Count(traces.FormatV04, body, "go", true, policy); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, message := range c.Batches {
+			walker, _ := wire.WalkSpans(message)
+			for one := (wire.Snapshot{}); walker.Next(&one); {
+				got = append(got, labelsOf(groupOf(t, one)))
+			}
+		}
+		var want []string
+		if g := linked(t, s); g != nil {
+			slices.Sort(g.PeerTags)
+			want = append(want, labelsOf(g))
+			counted, added = counted+1, added+len(g.AdditionalMetricTags)
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("counted %s\nwant    %s\nof %v", got, want, s)
+		}
+	}
+	if counted < 3_000 || added < 3_000 {
+		t.Errorf("only %d spans were counted, with %d additional tags", counted, added)
+	}
+}
+
+// groupOf is a snapshot as a group of one.
+func groupOf(t *testing.T, s wire.Snapshot) *pb.ClientGroupedStats {
+	t.Helper()
+	var k span.Key
+	if err := wire.ReadKey(&k, s.Key); err != nil {
+		t.Fatal(err)
+	}
+	k.Normalize("go")
+	g := &pb.ClientGroupedStats{
+		Service: k.Service, Name: k.Operation, Resource: k.Resource, Type: k.Type, SpanKind: k.Kind, HTTPStatusCode: k.HTTPStatus,
+		Synthetics: k.Synthetics, IsTraceRoot: pb.Trilean(k.TraceRoot), GRPCStatusCode: k.GRPCStatus, ServiceSource: k.ServiceSource,
+		PeerTags: k.PeerTags, HTTPMethod: k.HTTPMethod, HTTPEndpoint: k.HTTPEndpoint, AdditionalMetricTags: k.AdditionalTags, Hits: 1,
+	}
+	if s.Flags&span.TopLevel != 0 {
+		g.TopLevelHits = 1
+	}
+	return g
+}
