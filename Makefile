@@ -163,7 +163,7 @@ bench-pod: build ## what statistics cost a whole pod in Java, Python and Go, fiv
 	sh test/agent/pod/install.sh $(CURDIR)/bin/tracers
 	@mkdir -p bin/pod && cp bin/spanstatsd bin/pod/
 	cd test/agent && $(GO) build -o $(CURDIR)/bin/pod/ ./pod ./pod/agent ./pod/apps/goshop
-	bin/pod/pod -only '$(ONLY)' $(if $(QUICK),-quick) -turns $(or $(TURNS),1)
+	bin/pod/pod -only '$(ONLY)' $(if $(QUICK),-quick) -turns $(or $(TURNS),1) $(if $(KEEP),-keep) $(if $(SHOW),-show)
 
 bench-sketch: ## our sketches beside the library's: bins of 100 million durations compared, memory, time
 	$(GO) test -v -run 'BinTableAgrees|EveryPrefix|MemoryOfAThousand' ./internal/aggregate -durations 100000000

@@ -12,30 +12,36 @@ import (
 	"time"
 )
 
+// options are what a run is told.
+type options struct {
+	at          places
+	only        string
+	turns       int
+	quick, keep bool
+	show        bool
+}
+
 func main() {
-	at := places{}
-	flag.StringVar(&at.tracers, "tracers", "bin/tracers", "where the tracers were installed")
-	flag.StringVar(&at.built, "built", "bin/pod", "where agent, daemon and applications were built; raw figures are written there")
-	only := flag.String("only", "", "cells whose names match")
-	quick := flag.Bool("quick", false, "short windows, to see that it works")
-	each := flag.Int("turns", 1, "turns a way, of which the middle one is shown")
-	shown := flag.Bool("show", false, "measure nothing; show the raw figures that there are")
+	var o options
+	flag.StringVar(&o.at.tracers, "tracers", "bin/tracers", "where the tracers were installed")
+	flag.StringVar(&o.at.built, "built", "bin/pod", "where agent, daemon and applications were built; raw figures are written there")
+	flag.StringVar(&o.only, "only", "", "cells whose names match")
+	flag.IntVar(&o.turns, "turns", 1, "turns a way, of which the middle one is shown")
+	flag.BoolVar(&o.quick, "quick", false, "short windows, to see that it works")
+	flag.BoolVar(&o.keep, "keep", false, "add to the raw figures that there are")
+	flag.BoolVar(&o.show, "show", false, "measure nothing; show the raw figures that there are")
 	flag.Parse()
-	if err := run(at, *only, *quick, *each, *shown); err != nil {
+	if err := o.run(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench pod:", err)
 		os.Exit(1)
 	}
 }
 
-func run(at places, only string, quick bool, each int, shown bool) error {
-	raw := filepath.Join(at.built, "figures.jsonl")
+func (o options) run() error {
+	raw := filepath.Join(o.at.built, "figures.jsonl")
 	var failed error
-	if !shown {
-		lasts := windows{time.Minute, 10 * time.Second}
-		if quick {
-			lasts = windows{3 * time.Second, 3 * time.Second}
-		}
-		failed = measure(at, raw, only, lasts, each)
+	if !o.show {
+		failed = o.measure(raw)
 	}
 	turns, err := readTurns(raw)
 	if err != nil {
@@ -47,12 +53,16 @@ func run(at places, only string, quick bool, each int, shown bool) error {
 
 // measure takes every turn, cell by cell, and writes what it showed at once, so that whoever
 // stops halfway has what was measured.
-func measure(at places, raw, only string, lasts windows, each int) error {
-	names, err := regexp.Compile(only)
+func (o options) measure(raw string) error {
+	names, err := regexp.Compile(o.only)
 	if err != nil {
 		return fmt.Errorf("read -only: %w", err)
 	}
-	to, err := os.Create(raw)
+	how := os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	if o.keep {
+		how = os.O_WRONLY | os.O_CREATE | os.O_APPEND
+	}
+	to, err := os.OpenFile(raw, how, 0o644)
 	if err != nil {
 		return fmt.Errorf("write raw figures: %w", err)
 	}
@@ -62,22 +72,31 @@ func measure(at places, raw, only string, lasts windows, each int) error {
 		if !names.MatchString(c.String()) {
 			continue
 		}
-		for range each {
+		for range o.turns {
 			for _, w := range ways {
-				begun := time.Now()
-				t, err := take(at, c, w, lasts)
-				fmt.Fprintf(os.Stderr, "%-30s %-20s %4.0f s  %s %v\n", c, w.name, time.Since(begun).Seconds(), t.CPU, err)
-				if err != nil {
-					failed = append(failed, err)
-					continue
-				}
-				if err := json.NewEncoder(to).Encode(t); err != nil {
-					return fmt.Errorf("write raw figures: %w", err)
-				}
+				failed = append(failed, o.take(to, c, w))
 			}
 		}
 	}
 	return errors.Join(failed...)
+}
+
+// take takes one turn.
+func (o options) take(to io.Writer, c cell, w way) error {
+	lasts := windows{time.Minute, 10 * time.Second}
+	if o.quick {
+		lasts = windows{3 * time.Second, 3 * time.Second}
+	}
+	begun := time.Now()
+	t, err := take(o.at, c, w, lasts)
+	fmt.Fprintf(os.Stderr, "%-30s %-20s %4.0f s  %s\n", c, w.name, time.Since(begun).Seconds(), t.CPU)
+	if err != nil {
+		return err
+	}
+	if err := json.NewEncoder(to).Encode(t); err != nil {
+		return fmt.Errorf("write raw figures: %w", err)
+	}
+	return nil
 }
 
 func readTurns(raw string) (turns []turn, err error) {
