@@ -19,7 +19,7 @@ for arch in amd64 arm64; do
 	to=dist/parts/$name
 	rm -rf "$to"
 	mkdir -p "$to/completions" "$to/man/man1"
-	cp "dist/linux-$arch/spanstatsd" LICENSE README.md CHANGELOG.md deploy/systemd/spanstatsd.service deploy/systemd/spanstatsd.sysusers "$to/"
+	cp "dist/linux-$arch/spanstatsd" LICENSE README.md CHANGELOG.md deploy/systemd/spanstatsd.service deploy/systemd/spanstatsd.socket deploy/systemd/spanstatsd.sysusers "$to/"
 	cp -R docs "$to/"
 	for shell in bash zsh fish; do
 		"$host" completion "$shell" >"$to/completions/spanstatsd.$shell"

@@ -182,6 +182,9 @@ reason a line, and ends it with 2.`,
 			if o.config.Supervisor, err = systemd.Open(o.config.Log); err != nil {
 				return usageError{err}
 			}
+			if err = o.takeSockets(); err != nil {
+				return usageError{err}
+			}
 			return run(o.config)
 		},
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
 	"github.com/spanstatsd/spanstatsd/internal/socket"
+	"github.com/spanstatsd/spanstatsd/internal/systemd"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -75,6 +76,18 @@ func parseOwner(flag, text string) (*socket.Owner, error) {
 		return nil, fmt.Errorf("parse --%s: %q is not UID:GID, two numbers", flag, text)
 	}
 	return &socket.Owner{UID: int(uid), GID: int(gid)}, nil
+}
+
+// takeSockets takes over what the service manager listens on for the daemon.
+func (o *runOptions) takeSockets() error {
+	sockets, err := systemd.TakeSockets()
+	if err != nil {
+		return err //nolint:wrapcheck // it says what to do
+	}
+	traces := &o.config.APM
+	o.config.Ingest.Socket.Given = sockets.Unix(o.config.Ingest.Socket.Path)
+	traces.Socket.Given, traces.Given = sockets.Unix(traces.Socket.Path), sockets.TCP(traces.Addr)
+	return sockets.CheckTaken() //nolint:wrapcheck // it says what to do
 }
 
 // A directory of the host that Kubernetes makes belongs to root, and the daemon

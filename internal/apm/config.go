@@ -50,6 +50,7 @@ type Features struct {
 type Config struct {
 	Socket    socket.Config // an empty path: none
 	Addr      string        // empty: none
+	Given     net.Listener  // of Addr, where a service manager made it
 	AllowUIDs []uint32
 	// MaxConnections is how many tracers may be connected at a time.
 	MaxConnections int

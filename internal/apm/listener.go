@@ -23,6 +23,9 @@ type listener struct {
 func (l *listener) Accept() (net.Conn, error) {
 	for {
 		accepted, err := l.Listener.Accept()
+		if isStopped(err) {
+			return nil, net.ErrClosed
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -40,10 +40,12 @@ type Server struct {
 	http       *http.Server
 	listeners  []net.Listener
 	socket     *socket.Listener // of listeners; nil where there is none
+	shut       []func()         // ends accepting, of each of listeners
 	release    []func() error
 	watching   context.Context
 	unwatch    context.CancelFunc
-	stopping   chan struct{} // nobody waits for the agent any more
+	stopping   chan struct{}  // nobody waits for the agent any more
+	accepting  sync.WaitGroup // until nobody waits in a listener any more
 	loops      sync.WaitGroup
 }
 
@@ -87,21 +89,24 @@ func (s *Server) listen() error {
 			return fmt.Errorf("listen for traces: %w", err)
 		}
 		s.socket = unix
-		s.addListener(unix, unix.Close)
+		s.addListener(unix, unix.Shut, unix.Close)
 	}
 	if s.config.Addr != "" {
-		tcp, err := net.Listen("tcp", s.config.Addr)
+		tcp, err := s.config.Given, error(nil)
+		if tcp == nil {
+			tcp, err = net.Listen("tcp", s.config.Addr)
+		}
 		if err != nil {
 			return fmt.Errorf("listen for traces: %w; choose another --apm-addr", err)
 		}
-		s.addListener(tcp, tcp.Close)
+		s.addListener(tcp, func() { stopAccepting(tcp) }, tcp.Close)
 	}
 	return nil
 }
 
-func (s *Server) addListener(from net.Listener, release func() error) {
+func (s *Server) addListener(from net.Listener, shut func(), release func() error) {
 	s.listeners = append(s.listeners, &listener{from, &s.limiter, s.counted, s.config.AllowUIDs})
-	s.release = append(s.release, release)
+	s.shut, s.release = append(s.shut, shut), append(s.release, release)
 }
 
 // Abandon gives the sockets back where nothing was started.
@@ -172,8 +177,8 @@ func (s *Server) Start() {
 		s.loops.Go(func() { s.socket.Watch(s.watching.Done(), s.config.Log) })
 	}
 	for _, listener := range s.listeners {
-		s.loops.Go(func() {
-			if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		s.accepting.Go(func() {
+			if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) && !s.isStopping() {
 				s.config.Log.Error("listening for traces ended; tracers can't reach the agent through this daemon any more", "error", err)
 			}
 		})
@@ -196,27 +201,6 @@ func (s *Server) updatePolicy() <-chan struct{} {
 	}
 	s.policy.Store(policy)
 	return changed
-}
-
-// Drain stops accepting and lets the requests that are here come to their end,
-// until the context ends; what is left is cut off then, and its tracers try again.
-// Nothing is published after it.
-func (s *Server) Drain(ctx context.Context) error {
-	close(s.stopping)
-	err := s.http.Shutdown(ctx)
-	if err != nil {
-		err = fmt.Errorf("drain traces: %w; raise --shutdown-grace", err)
-		s.http.Close()
-	}
-	s.publishers.close()
-	s.unwatch()
-	s.loops.Wait()
-	s.transport.CloseIdleConnections()
-	s.agents.close()
-	for _, release := range s.release {
-		_ = release() // a listener that was served is closed already
-	}
-	return err
 }
 
 // Lack is why tracers can't find the socket, nil where they can or there is none.

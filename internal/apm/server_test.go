@@ -111,6 +111,14 @@ type proxied struct {
 
 func start(t *testing.T, agent *fakeAgent, change func(*daemon.Config)) *proxied {
 	t.Helper()
+	p := prepare(t, agent, change)
+	p.Start()
+	return p
+}
+
+// prepare makes a daemon that tracers can connect to, and that accepts nobody yet.
+func prepare(t *testing.T, agent *fakeAgent, change func(*daemon.Config)) *proxied {
+	t.Helper()
 	dir := t.TempDir()
 	config := daemon.DefaultConfig()
 	config.Ingest.Socket.Path = filepath.Join(dir, "spans.sock")
@@ -124,7 +132,6 @@ func start(t *testing.T, agent *fakeAgent, change func(*daemon.Config)) *proxied
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.Start()
 	p := &proxied{Daemon: d, t: t, agent: agent, socket: config.APM.Socket.Path}
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", p.socket)

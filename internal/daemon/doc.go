@@ -17,8 +17,9 @@
 //
 //  1. health says not ready: nobody new is sent here; the service manager is told
 //  2. apm stops accepting and lets the requests that are here come to their end,
-//     within a quarter of the grace; a tracer that comes later finds no socket and
-//     keeps its traces for the next try, or goes without
+//     within a quarter of the grace; a tracer that comes later waits in a socket that
+//     was given, and else finds none and keeps its traces for the next try, or goes
+//     without
 //  3. ingest stops accepting, closes its read sides and reads what was written
 //     before that to the last byte; each tracer is told why with its connection's
 //     end. Exclusion is the guarantee: after this step nothing can be published

@@ -114,9 +114,9 @@ func (d *Daemon) makeAPM(config Config) (err error) {
 	if !c.Enabled() {
 		return nil
 	}
-	path := c.Socket.Path
+	own := c.Socket
 	c.Socket = config.Ingest.Socket
-	c.Socket.Path = path
+	c.Socket.Path, c.Socket.Given = own.Path, own.Given
 	c.AllowUIDs, c.Admit, c.Log = config.Ingest.AllowUIDs, d.admit, config.Log
 	c.Agent = apm.Agent{Network: config.Flush.Agent.Network, Address: config.Flush.Agent.Address}
 	c.Features = func() (apm.Features, <-chan struct{}) {

@@ -17,9 +17,10 @@ import (
 type Config struct {
 	Path           string
 	Mode           fs.FileMode
-	Owner          *Owner      // nil: the daemon's own
-	DirectoryMode  fs.FileMode // 0: the directory must be there, and is left as it is
-	DirectoryOwner *Owner      // nil: left as it is
+	Owner          *Owner            // nil: the daemon's own
+	DirectoryMode  fs.FileMode       // 0: the directory must be there, and is left as it is
+	DirectoryOwner *Owner            // nil: left as it is
+	Given          *net.UnixListener // the socket itself, where a service manager made it
 }
 
 // Owner is a user and a group, by number: there are no names in an empty image.
@@ -37,6 +38,9 @@ const probeTimeout = time.Second
 func Listen(s Config) (*Listener, error) {
 	if err := s.Check("socket"); err != nil {
 		return nil, err
+	}
+	if s.Given != nil {
+		return listenGiven(s)
 	}
 	if err := s.PrepareDirectory(); err != nil {
 		return nil, err

@@ -41,7 +41,7 @@ func (l *Listener) bind() error {
 }
 
 // Accept returns the next connection. After Shut it returns those that were there already,
-// and then net.ErrClosed.
+// and then net.ErrClosed; of a socket that was given it leaves them to the next daemon.
 func (l *Listener) Accept() (net.Conn, error) { return l.AcceptUnix() }
 
 // AcceptUnix is Accept, for those who ask the kernel about the peer.
@@ -50,6 +50,8 @@ func (l *Listener) AcceptUnix() (*net.UnixConn, error) {
 		bound := l.oldest()
 		conn, err := bound.AcceptUnix()
 		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded) && l.isGiven():
+			return nil, net.ErrClosed
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			_ = bound.SetDeadline(time.Time{}) // it was shut; who waits in it is still accepted
 		case !errors.Is(err, unix.EINVAL) && !errors.Is(err, net.ErrClosed):
@@ -87,10 +89,15 @@ func (l *Listener) Addr() net.Addr { return &net.UnixAddr{Name: l.config.Path, N
 
 // Shut ends connecting. The boundary is the kernel's: who connected before is still
 // accepted, with all that it has written, and whoever comes after is refused with an error.
+// A socket that was given is left instead.
 func (l *Listener) Shut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.isShut = true
+	if l.isGiven() {
+		l.leaveGiven()
+		return
+	}
 	shut(l.newest())
 }
 
@@ -117,6 +124,9 @@ func (l *Listener) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.isShut = true
+	if l.isGiven() {
+		return l.config.Given.Close() // of our descriptor of it
+	}
 	var removed error
 	if isFile(l.config.Path, l.file) {
 		removed = os.Remove(l.config.Path)
@@ -140,6 +150,9 @@ func (l *Listener) restore() (restored bool, err error) {
 	defer l.mu.Unlock()
 	if l.isShut || isFile(l.config.Path, l.file) {
 		return false, nil
+	}
+	if l.isGiven() {
+		return false, l.errGivenGone()
 	}
 	if err := l.config.PrepareDirectory(); err != nil {
 		return false, err

@@ -1,0 +1,91 @@
+package apm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+)
+
+// Drain stops accepting and lets the requests that are here come to their end,
+// until the context ends; what is left is cut off then, and its tracers try again.
+// Nothing is published after it.
+//
+// First every connection that was accepted has its request answered and is closed, by
+// net/http as if all were well: once it is shut down, it cuts off whatever request it has
+// not read yet.
+func (s *Server) Drain(ctx context.Context) error {
+	close(s.stopping)
+	s.endAccepting(ctx)
+	s.http.SetKeepAlivesEnabled(false) // closes who waits for a next request
+	s.endRequests(ctx)
+	err := s.http.Shutdown(ctx)
+	if err != nil {
+		err = fmt.Errorf("drain traces: %w; raise --shutdown-grace", err)
+		s.http.Close()
+	}
+	s.publishers.close()
+	s.unwatch()
+	s.accepting.Wait()
+	s.loops.Wait()
+	s.transport.CloseIdleConnections()
+	s.agents.close()
+	for _, release := range s.release {
+		_ = release() // a listener that was served is closed already
+	}
+	return err
+}
+
+// endAccepting returns when whoever is to be accepted was, or the context has ended. On a
+// Unix socket that is who connected before. One that was given, and any of TCP, leaves who
+// waits: the next daemon accepts them, where there is one that is given the socket.
+func (s *Server) endAccepting(ctx context.Context) {
+	for _, shut := range s.shut {
+		shut()
+	}
+	accepted := make(chan struct{})
+	go func() {
+		s.accepting.Wait()
+		close(accepted)
+	}()
+	select {
+	case <-accepted:
+	case <-ctx.Done(): // for want of file descriptors; closing the listeners ends it
+	}
+}
+
+// endRequests returns when no connection is left, or the context has ended.
+func (s *Server) endRequests(ctx context.Context) {
+	looking := time.NewTicker(time.Millisecond)
+	defer looking.Stop()
+	for open, _ := s.limiter.count(); open > 0; open, _ = s.limiter.count() {
+		select {
+		case <-looking.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// stopAccepting has an accept of TCP end at once.
+func stopAccepting(from net.Listener) {
+	if tcp, ok := from.(*net.TCPListener); ok {
+		_ = tcp.SetDeadline(time.Unix(1, 0)) // fails only where it is closed already
+	}
+}
+
+// isStopped says whether a listener's error is that it was told to stop. net/http takes a
+// deadline for an error that passes.
+func isStopped(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
+
+// isStopping says whether the daemon has begun to stop.
+func (s *Server) isStopping() bool {
+	select {
+	case <-s.stopping:
+		return true
+	default:
+		return false
+	}
+}

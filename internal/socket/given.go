@@ -1,0 +1,37 @@
+package socket
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"time"
+)
+
+// A socket that a service manager has made is given to one daemon after the other, and
+// stays open while there is none. So a daemon that stops leaves it as it is: it is neither
+// shut, which would shut it for the next daemon as well, nor removed. Whoever connected and
+// was not accepted waits in it, with all that was written, and the next daemon accepts and
+// counts that. Its mode and owner, and a lock that keeps others off it, are the service
+// manager's business.
+
+// listenGiven takes a socket over.
+func listenGiven(s Config) (*Listener, error) {
+	file, err := os.Lstat(s.Path)
+	if err != nil {
+		return nil, fmt.Errorf("look at the socket that was given: %w; restart the service manager's socket unit", err)
+	}
+	s.Given.SetUnlinkOnClose(false)
+	return &Listener{config: s, bound: []*net.UnixListener{s.Given}, file: file}, nil
+}
+
+func (l *Listener) isGiven() bool { return l.config.Given != nil }
+
+// leaveGiven ends accepting and leaves those who wait to the next daemon.
+func (l *Listener) leaveGiven() {
+	_ = l.config.Given.SetDeadline(time.Unix(1, 0)) // fails only where it is closed already
+}
+
+// errGivenGone is what only the service manager can mend.
+func (l *Listener) errGivenGone() error {
+	return fmt.Errorf("look at the socket that was given: %s is gone; restart the service manager's socket unit", l.config.Path)
+}

@@ -1,0 +1,119 @@
+package socket
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// given is a socket as a service manager gives it to one daemon after the other.
+func given(t *testing.T, kept *os.File) *net.UnixListener {
+	t.Helper()
+	listener, err := net.FileListener(kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return listener.(*net.UnixListener)
+}
+
+// TestWhoWaitsInAGivenSocketIsTheNextDaemons: the first daemon accepts nobody after its
+// stop, and removes and shuts nothing; the next one accepts who waits, with what was
+// written.
+func TestWhoWaitsInAGivenSocketIsTheNextDaemons(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	manager, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer manager.Close()
+	kept, err := manager.File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kept.Close()
+	for daemons := range 3 {
+		l, err := Listen(Config{Path: path, Given: given(t, kept)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if daemons > 0 {
+			conn, err := l.AcceptUnix()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text, err := io.ReadAll(conn); string(text) != "spans" || err != nil {
+				t.Errorf("daemon %d reads %q, %v", daemons, text, err)
+			}
+			conn.Close()
+		}
+		waiting := make(chan error)
+		go func() {
+			_, err := l.AcceptUnix()
+			waiting <- err
+		}()
+		l.Shut()
+		if err := <-waiting; !errors.Is(err, net.ErrClosed) {
+			t.Errorf("an accept that waits ends with %v", err)
+		}
+		tracer, err := net.Dial("unix", path)
+		if err != nil {
+			t.Fatalf("daemon %d has shut the socket: %v", daemons, err)
+		}
+		if _, err := tracer.Write([]byte("spans")); err != nil {
+			t.Error(err)
+		}
+		tracer.Close()
+		if _, err := l.AcceptUnix(); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("daemon %d accepts after its stop: %v", daemons, err)
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+		if _, err := os.Lstat(path); err != nil {
+			t.Fatalf("daemon %d has removed the socket: %v", daemons, err)
+		}
+	}
+	if _, err := os.Lstat(path + ".lock"); err == nil {
+		t.Error("a socket that was given is locked")
+	}
+}
+
+// TestAGivenSocketIsNotMadeAgain: it would not be the one that the next daemon is given.
+func TestAGivenSocketIsNotMadeAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	manager, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer manager.Close()
+	kept, err := manager.File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer kept.Close()
+	l, err := Listen(Config{Path: path, Given: given(t, kept)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	log := &lines{}
+	l.look(slog.New(slog.NewTextHandler(log, nil)))
+	if l.Lack() != nil {
+		t.Error(l.Lack())
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	l.look(slog.New(slog.NewTextHandler(log, nil)))
+	if err := l.Lack(); err == nil || !strings.Contains(err.Error(), "socket unit") || log.count("the socket is gone") != 1 {
+		t.Errorf("a given socket that is gone: %v", err)
+	}
+	if _, err := Listen(Config{Path: path, Given: given(t, kept)}); err == nil {
+		t.Error("a given socket without a file is taken")
+	}
+}
