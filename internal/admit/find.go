@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
@@ -20,8 +21,10 @@ import (
 //	                                                there is anything to charge
 //
 // A key that lost a label to a budget is put into the table when it comes again, or while
-// the table is small: of a flood each key comes once. A number that nobody defined is
-// malformed. The answer is valid until the next one.
+// the table is small: of a flood each key comes once. One that waits is looked up at each
+// use. The second use of any other in an interval is told to the registry, which keeps a
+// place for it in the next. A number that nobody defined is malformed. The answer is valid
+// until the next one.
 func (p *Publisher) find(cycle *aggregate.Cycle, s *wire.Snapshot) (*resolved, error) {
 	index, hash := none, uint64(0)
 	if s.Numbered {
@@ -38,18 +41,31 @@ func (p *Publisher) find(cycle *aggregate.Cycle, s *wire.Snapshot) (*resolved, e
 		p.keys.train(index)
 	}
 	known := &p.keys.known[index]
-	if known.interval != p.interval {
-		if err := p.admitKnown(cycle, known); err != nil {
+	if known.used != useIn(p.interval).again() {
+		if err := p.use(cycle, known); err != nil {
 			return nil, err
 		}
 	}
 	return &known.resolved, nil
 }
 
+// use uses a key of the table for the first or the second time in an interval, or one that
+// waits.
+func (p *Publisher) use(cycle *aggregate.Cycle, known *knownKey) error {
+	switch {
+	case !known.used.isIn(p.interval) || known.waits:
+		return p.admitKnown(cycle, known)
+	case !p.isRetry:
+		known.used = known.used.again()
+		cycle.Repeat(known.id)
+	}
+	return nil
+}
+
 // nameless is what a number is counted as whose key found no room.
 func (p *Publisher) nameless(cycle *aggregate.Cycle) *resolved {
 	admission := cycle.AdmitNameless(p.originID)
-	p.uncached = resolved{p.interval, admission.ID, admission.Hash, admission.Collapsed}
+	p.uncached = p.resolved(admission)
 	return &p.uncached
 }
 
@@ -76,9 +92,10 @@ func (p *Publisher) findNew(cycle *aggregate.Cycle, raw []byte, hash uint64) (*r
 	return &known.resolved, nil
 }
 
-// admitKnown admits a key of the table at its first use in an interval.
+// admitKnown admits a key of the table at its first use in an interval, and at each while it
+// waits.
 func (p *Publisher) admitKnown(cycle *aggregate.Cycle, known *knownKey) error {
-	isFirst := known.interval == 0 // it was defined, and not used
+	isFirst := known.used == 0 // it was defined, and not used
 	changed, err := p.admit(cycle, known.raw, &known.resolved)
 	if isFirst {
 		p.misses.count(changed)
@@ -93,12 +110,16 @@ func (p *Publisher) admit(cycle *aggregate.Cycle, raw []byte, to *resolved) (cha
 		return false, err //nolint:wrapcheck // the message's own words
 	}
 	changed = p.mend(&p.mender, &p.key)
-	admission, ok := p.lookup.Admit(&p.key)
+	admission, ok := p.lookup.Admit(&p.key, p.isRetry)
 	if !ok {
-		admission = cycle.Admit(p.originID, &p.key)
+		admission = cycle.Admit(p.originID, &p.key, p.isRetry)
 	}
-	*to = resolved{p.interval, admission.ID, admission.Hash, admission.Collapsed}
+	*to = p.resolved(admission)
 	return changed, nil
+}
+
+func (p *Publisher) resolved(a registry.Admission) resolved {
+	return resolved{useIn(p.interval), a.ID, a.Hash, a.Collapsed, a.Waits}
 }
 
 // mend makes of a key what the statistics will show, but for the order of its tags, which

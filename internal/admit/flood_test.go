@@ -46,7 +46,7 @@ func floodsAmongUsualKeys(t *testing.T, rnd *rand.Rand) {
 			t.Fatal(err)
 		}
 	}
-	sent := floods{rnd: rnd, values: map[span.Label][]string{}, want: map[string]uint64{}, lost: map[span.Label]uint64{}}
+	sent := floods{rnd: rnd, values: map[span.Label][]string{}, seen: map[span.Label]map[string]bool{}, want: map[string]uint64{}, lost: map[span.Label]uint64{}}
 	for batch := range 60 {
 		if batch%10 == 0 {
 			sent.differ, sent.of = 1+rnd.IntN(15), []int{40, 40_000}[batch/10%2]
@@ -90,15 +90,16 @@ func usualKey(i int) span.Key {
 
 func nameOf(k *span.Key) string { return fmt.Sprint(k.Service, k.Operation, k.Resource, k.PeerTags) }
 
-// floods makes batches, and knows what shall become of their keys where the first few values
-// of each label are kept, in the order in which they come.
+// floods makes batches, and knows what shall become of their keys where a few values of each
+// label are kept.
 type floods struct {
 	rnd    *rand.Rand
 	differ int // bits: the labels in which the keys of the flood differ
 	of     int // so many keys the usual ones are 8
 	serial uint32
 	values map[span.Label][]string
-	want   map[string]uint64 // spans by key
+	seen   map[span.Label]map[string]bool // what waits
+	want   map[string]uint64              // spans by key
 	lost   map[span.Label]uint64
 }
 
@@ -134,12 +135,17 @@ func (f *floods) key(number int) span.Key {
 	return key
 }
 
+// keep keeps half of the values at their first sight, and the others at their second.
 func (f *floods) keep(field span.Label, value string) string {
-	values := f.values[field]
+	if f.seen[field] == nil {
+		f.seen[field] = map[string]bool{}
+	}
+	values, seen := f.values[field], f.seen[field]
 	switch {
 	case slices.Contains(values, value):
 		return value
-	case len(values) == keptLabels:
+	case len(values) == keptLabels || len(values) >= keptLabels/2 && !seen[value]:
+		seen[value] = true
 		f.lost[field]++
 		return span.Blocked
 	}

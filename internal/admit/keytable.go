@@ -11,11 +11,26 @@ import (
 // resolved is what the hot path needs of a key: which aggregate, and by which hash it is
 // routed to a ring.
 type resolved struct {
-	interval  uint64 // number of the interval plus one that the rest is valid in
+	used      use // the interval that the rest is valid in
 	id        registry.KeyID
 	hash      uint32
 	collapsed registry.Collapsed
+	waits     bool // it may resolve to something better when it comes again
 }
+
+// use is an interval that a key is used in, and whether the registry knows that it came
+// again there. So one comparison tells the hot path that there is nothing to do. It is 0
+// before the first use.
+type use uint64
+
+// useIn is the first use in an interval, by its number plus one.
+func useIn(interval uint64) use { return use(interval << 1) }
+
+// again is the use that the registry knows of.
+func (u use) again() use { return u | 1 }
+
+// isIn says whether a use is in that interval.
+func (u use) isIn(interval uint64) bool { return uint64(u>>1) == interval }
 
 // knownKey is a key that the publisher has used, as it came. It is admitted again at its
 // first use in an interval, from its bytes: its labels would take three times the memory,
@@ -158,7 +173,7 @@ func (k *keyTable) sweep(since uint64) {
 	count := uint32(0)
 	bytes := numberBytes * len(k.numbers)
 	for i := range k.known {
-		if known := &k.known[i]; known.pins > 0 || known.interval >= since {
+		if known := &k.known[i]; known.pins > 0 || known.used >= useIn(since) {
 			count++
 			moved[i] = count
 			bytes += known.cost()

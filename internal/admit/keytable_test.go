@@ -125,7 +125,7 @@ func TestKeysAgainstMap(t *testing.T) {
 				}
 			}
 			if index != none {
-				k.known[index].interval, used[raw] = interval, interval
+				k.known[index].used, used[raw] = useIn(interval), interval
 				if got := string(k.known[index].raw); got != raw {
 					t.Fatalf("step %d: %q stands for %q", step, raw, got)
 				}
@@ -167,7 +167,7 @@ func TestScanKeepsTheHotKeys(t *testing.T) {
 				return
 			}
 		}
-		k.known[index].resolved = resolved{interval: interval, id: registry.KeyID(1)}
+		k.known[index].resolved = resolved{used: useIn(interval), id: registry.KeyID(1)}
 	}
 	for interval := uint64(2); interval < 12; interval++ {
 		k.sweep(interval - 1)

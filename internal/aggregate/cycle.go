@@ -46,12 +46,16 @@ func (c *Cycle) JoinOrigin(o span.Origin, process int32) (id registry.OriginID, 
 }
 
 // Admit charges a key to its origin's budgets and numbers it for this interval. It
-// keeps nothing of the key, whose labels may be parts of a buffer.
-func (c *Cycle) Admit(origin registry.OriginID, key *span.Key) registry.Admission {
-	admission := c.registry.Admit(origin, key)
+// keeps nothing of the key, whose labels may be parts of a buffer. A retry is of a key that
+// was admitted before and not counted.
+func (c *Cycle) Admit(origin registry.OriginID, key *span.Key, isRetry bool) registry.Admission {
+	admission := c.registry.Admit(origin, key, isRetry)
 	c.setLive(int(admission.ID) + 1) // ids are dense
 	return admission
 }
+
+// Repeat notes that a key which was admitted in this interval came again.
+func (c *Cycle) Repeat(id registry.KeyID) { c.registry.Repeat(id) }
 
 // AdmitNameless numbers what is counted of an origin without its labels.
 func (c *Cycle) AdmitNameless(origin registry.OriginID) registry.Admission {

@@ -193,7 +193,7 @@ func (c *chain) batch(rnd *rand.Rand, guard *aggregate.Guard, route *routing.Rou
 	notes := make([]noted, size)
 	for i := range notes {
 		key := span.Key{Service: "s", Operation: "o", Resource: fmt.Sprint("r", rnd.IntN(40)*rnd.IntN(2))} // r0 is hot
-		admitted := cycle.Admit(origin, &key)
+		admitted := cycle.Admit(origin, &key, false)
 		s := aggregate.Slot{
 			Key: admitted.ID, Weight: 1,
 			Duration: 1 + rnd.Uint64()>>(34+rnd.IntN(28)), End: time.Now().UnixNano(),

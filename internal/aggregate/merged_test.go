@@ -225,7 +225,7 @@ func TestMergedRowsAreBounded(t *testing.T) {
 	merging := c.Merging()
 	defer merging.End()
 	for n := range 10000 {
-		g := []Group{{Key: span.Key{Resource: fmt.Sprint(n % 90)}, Bucket: 1000e9 - int64(n/90%7)*10e9, Mapping: someMappings[n/630%4], OK: bins}}
+		g := []Group{{Key: span.Key{Resource: fmt.Sprint(n % 50)}, Bucket: 1000e9 - int64(n/50%7)*10e9, Mapping: someMappings[n/350%4], OK: bins}}
 		if err := merging.Reserve(g, 10e9, time.Unix(1004, 0)); err != nil {
 			break
 		}
@@ -248,6 +248,9 @@ func TestMergedBytes(t *testing.T) {
 	m.begin(time.Unix(1003, 0))
 	c := &Cycle{merged: m, registry: registry.New(&config.Config), setLive: func(int) {}}
 	origin, _ := c.AdmitOrigin(span.Origin{})
+	for n := range 3 * 90 { // what the registry takes is not measured here
+		c.Admit(origin, &span.Key{Resource: fmt.Sprint(n % 90)}, false)
+	}
 	check := func(each, before int) {
 		taken, promised := liveBytes()-before, memory.Taken()
 		t.Logf("%d bins a group: %d rows, %d bins, %d bytes of %d", each, len(m.rows), m.bins, taken, promised)

@@ -31,26 +31,29 @@ func TestBudgetsCollapseBeforeTheKeyIsHashed(t *testing.T) {
 		}
 	}
 	for f := range span.WholeKey {
-		r, origin := admitter(t, func(c *Config) { c.Budgets[f] = 3 })
+		r, origin := admitter(t, func(c *Config) { c.Budgets[f] = 4 })
 		ids := map[KeyID]bool{}
-		for i := range 10 {
+		for i := range 20 { // each value twice: two pass at once, and two at their second sight
 			key := span.Key{Service: "a", Operation: "b", Resource: "c"}
-			set(&key, f, fmt.Sprint("value", i))
-			a := r.Admit(origin, &key)
+			set(&key, f, fmt.Sprint("value", i%10))
+			a := r.Admit(origin, &key, false)
 			ids[a.ID] = true
-			if over := i >= 3; a.Collapsed.Has(f) != over || (a.Collapsed != 0) != over {
+			if over := i >= 2 && i < 10 || i >= 14; a.Collapsed.Has(f) != over || (a.Collapsed != 0) != over {
 				t.Errorf("%s: value %d collapsed %b", f, i, a.Collapsed)
 			}
-			if again := r.Admit(origin, &key); again != a {
+			if waits := i >= 2 && i < 10; a.Waits != waits {
+				t.Errorf("%s: value %d waits: %t", f, i, a.Waits)
+			}
+			if again := r.Admit(origin, &key, true); again != a {
 				t.Errorf("%s: value %d got %v, then %v", f, i, a, again)
 			}
 		}
-		if len(ids) != 4 {
-			t.Errorf("%s: %d aggregates for a budget of 3, want 4", f, len(ids))
+		if len(ids) != 5 {
+			t.Errorf("%s: %d aggregates for a budget of 4, want 5", f, len(ids))
 		}
 		want := span.Key{Service: "a", Operation: "b", Resource: "c"}
 		set(&want, f, span.Blocked)
-		if got := r.keys[3].Key; fmt.Sprint(got) != fmt.Sprint(want) {
+		if got := r.keys[2].Key; fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%s: collapsed into %v, want %v", f, got, want)
 		}
 	}
@@ -58,9 +61,9 @@ func TestBudgetsCollapseBeforeTheKeyIsHashed(t *testing.T) {
 
 func TestTagsOfUnboundedKeysCollapseWhole(t *testing.T) {
 	r, origin := admitter(t, func(*Config) {})
-	for i := range 200 {
-		a := r.Admit(origin, &span.Key{PeerTags: []string{fmt.Sprintf("key%d:v", i)}})
-		if a.Collapsed.Has(span.LabelPeerTag) != (i >= MaxTagKeys) {
+	for i := range 400 {
+		a := r.Admit(origin, &span.Key{PeerTags: []string{fmt.Sprintf("key%d:v", i%200)}}, false)
+		if over := i >= MaxTagKeys/2 && i < 200 || i >= 200+MaxTagKeys; a.Collapsed.Has(span.LabelPeerTag) != over {
 			t.Errorf("tag key %d: collapsed %b", i, a.Collapsed)
 		}
 	}
@@ -72,73 +75,45 @@ func TestTagsOfUnboundedKeysCollapseWhole(t *testing.T) {
 func TestCallerKeepsItsTags(t *testing.T) {
 	r, origin := admitter(t, func(c *Config) { c.Budgets[span.LabelPeerTag] = 1 })
 	tags := []string{"a:1", "a:2"}
-	r.Admit(origin, &span.Key{PeerTags: tags})
+	r.Admit(origin, &span.Key{PeerTags: tags}, false)
 	if tags[1] != "a:2" {
 		t.Errorf("the caller's tags became %v", tags)
 	}
 }
 
 func TestWholeTableCap(t *testing.T) {
-	r, first := admitter(t, func(c *Config) { c.MaxAggregates = 64 }) // and a floor of one row for sixteen
+	r, first := admitter(t, func(c *Config) { c.MaxAggregates = 64 })
 	second, _ := r.AdmitOrigin(span.Origin{Service: "cart"})
 	var overflow [2]KeyID
+	named := [2]int{}
 	for o, origin := range []OriginID{first, second} {
-		for i := range 200 {
-			a := r.Admit(origin, &span.Key{Resource: fmt.Sprint(o, " ", i)})
-			room := o == 0 && i < 64 || o == 1 && i < 1
-			if want := Collapsed(1 << span.WholeKey); room != (a.Collapsed == 0) || !room && a.Collapsed != want {
-				t.Fatalf("origin %d key %d: collapsed %b", o, i, a.Collapsed)
-			} else if !room {
+		for i := range 400 {
+			a := r.Admit(origin, &span.Key{Resource: fmt.Sprint(o, " ", i%200)}, false)
+			switch {
+			case a.Collapsed == 0:
+				named[o]++
+			case a.Collapsed == 1<<span.WholeKey:
 				overflow[o] = a.ID
+			default:
+				t.Fatalf("origin %d key %d: collapsed %b", o, i, a.Collapsed)
 			}
 		}
 	}
-	if len(r.keys) != 64+1+2 || overflow[0] == overflow[1] {
-		t.Fatalf("%d aggregates, overflow rows %v; want 65 and one for each origin", len(r.keys), overflow)
+	if len(r.keys) > r.config.MaxKeys() || named[0] < 64 || named[1] < 8 || overflow[0] == overflow[1] {
+		t.Fatalf("%d aggregates, of which %v have names, overflow rows %v", len(r.keys), named, overflow)
 	}
 	if got := r.keys[overflow[1]]; got.Origin != second || got.Key.Service != span.Blocked {
 		t.Errorf("overflow row is %+v", got)
 	}
-	if a := r.Admit(first, &span.Key{Resource: "0 0"}); a.Collapsed != 0 || a.ID != 0 {
+	if a := r.Admit(first, &span.Key{Resource: "0 0"}, false); a.Collapsed != 0 || a.ID != 0 {
 		t.Errorf("a key that was admitted earlier got %+v", a)
 	}
-	r.Reset()
+	r.Reset(noPast())
 	if o, ok := r.AdmitOrigin(span.Origin{Service: "new"}); !ok || o != 0 {
 		t.Fatal("a reset Registry has no room")
 	}
-	if a := r.Admit(0, &span.Key{Resource: "x"}); a.ID != 0 || a.Collapsed != 0 {
+	if a := r.Admit(0, &span.Key{Resource: "x"}, false); a.ID != 0 || a.Collapsed != 0 {
 		t.Errorf("a reset Registry gave %+v", a)
-	}
-}
-
-// TestFloor floods from one origin first, and expects every other one's first keys
-// to keep their names as long as the reserve lasts.
-func TestFloor(t *testing.T) {
-	r, flooder := admitter(t, func(c *Config) {
-		c.MaxAggregates, c.MaxOrigins, c.Budgets[span.LabelResource] = 2048, 256, 1<<20
-	})
-	flood := func(keys int) {
-		for i := range keys {
-			r.Admit(flooder, &span.Key{Resource: fmt.Sprint(len(r.keys), i)})
-		}
-	}
-	flood(10_000)
-	floor, reserve := r.config.floor().rows, r.config.reserve().rows
-	if floor != 32 || reserve != 512 {
-		t.Errorf("a floor of %d and a reserve of %d", floor, reserve)
-	}
-	for o := range reserve/floor + 5 {
-		origin, _ := r.AdmitOrigin(span.Origin{Service: fmt.Sprint("quiet ", o)})
-		for i := range 2 * floor {
-			a := r.Admit(origin, &span.Key{Resource: fmt.Sprint(i)})
-			if room := o < reserve/floor && i < floor; a.Collapsed.Has(span.WholeKey) == room {
-				t.Fatalf("origin %d key %d: collapsed %b", o, i, a.Collapsed)
-			}
-		}
-		flood(10)
-	}
-	if len(r.keys) > r.config.MaxKeys() {
-		t.Errorf("%d keys, more than the %d that tables have room for", len(r.keys), r.config.MaxKeys())
 	}
 }
 
@@ -148,18 +123,18 @@ func TestLabelBytes(t *testing.T) {
 	r, flooder := admitter(t, func(c *Config) { c.LabelBytes = 1 << 20 })
 	long := strings.Repeat("l", span.MaxResource)
 	overflew := 0
-	for i := range 1000 {
-		if r.Admit(flooder, &span.Key{Resource: fmt.Sprint(i, long)[:span.MaxResource]}).Collapsed.Has(span.WholeKey) {
+	for i := range 2000 {
+		if r.Admit(flooder, &span.Key{Resource: fmt.Sprint(i%1000, long)[:span.MaxResource]}, false).Collapsed.Has(span.WholeKey) {
 			overflew++
 		}
 	}
-	if fitting := 1000 - overflew; fitting < 150 || fitting > 1<<20/span.MaxResource+1 {
+	if fitting := 2000 - overflew; fitting < 150 || fitting > 2*1<<20/span.MaxResource+1 {
 		t.Errorf("%d keys of %d bytes have a row in a MiB", fitting, span.MaxResource)
 	}
 	for o := range 5 {
 		origin, _ := r.AdmitOrigin(span.Origin{Service: fmt.Sprint("quiet ", o)})
 		for i := range 3 {
-			if a := r.Admit(origin, &span.Key{Resource: fmt.Sprint(i)}); a.Collapsed != 0 {
+			if a := r.Admit(origin, &span.Key{Resource: fmt.Sprint(i)}, false); a.Collapsed != 0 {
 				t.Errorf("origin %d key %d: collapsed %b", o, i, a.Collapsed)
 			}
 		}
@@ -168,7 +143,7 @@ func TestLabelBytes(t *testing.T) {
 	for _, v := range r.budgets.labels.list.items {
 		texts += len(v.text)
 	}
-	if taken := r.room.shared.bytes + r.room.reserve.bytes; taken < texts || taken > 1<<20+1<<18+2*span.MaxResource {
+	if taken := r.shares.others.bytes + r.shares.reserve.taken.bytes; taken < texts || taken > 1<<20+1<<18+2*span.MaxResource {
 		t.Errorf("%d bytes are taken, of which %d of texts", taken, texts)
 	}
 }
@@ -177,15 +152,15 @@ func TestLabelBytes(t *testing.T) {
 // and meets what is collapsed here.
 func TestBlockedOfTheTracer(t *testing.T) {
 	r, origin := admitter(t, func(c *Config) { c.Budgets[span.LabelResource], c.Budgets[span.LabelPeerTag] = 1, 1 })
-	theirs := r.Admit(origin, &span.Key{Resource: span.Blocked, PeerTags: []string{"k:" + span.Blocked, span.Blocked}})
+	theirs := r.Admit(origin, &span.Key{Resource: span.Blocked, PeerTags: []string{"k:" + span.Blocked, span.Blocked}}, false)
 	if theirs.Collapsed != 0 {
 		t.Errorf("collapsed %b by the tracer is counted as ours", theirs.Collapsed)
 	}
-	named := r.Admit(origin, &span.Key{Resource: "r", PeerTags: []string{"k:1"}})
+	named := r.Admit(origin, &span.Key{Resource: "r", PeerTags: []string{"k:1"}}, false)
 	if named.Collapsed != 0 {
 		t.Errorf("collapsed %b: the tracer's own took a budget", named.Collapsed)
 	}
-	both := r.Admit(origin, &span.Key{Resource: "s", PeerTags: []string{"k:2", "k:3", span.Blocked}})
+	both := r.Admit(origin, &span.Key{Resource: "s", PeerTags: []string{"k:2", "k:3", span.Blocked}}, false)
 	if both.ID != theirs.ID || both.Collapsed != 1<<span.LabelResource|1<<span.LabelPeerTag {
 		t.Errorf("%v, and the tracer's %v", both, theirs)
 	}
@@ -202,7 +177,7 @@ func TestAdmitKeepsNothingOfTheKey(t *testing.T) {
 			PeerTags: []string{part(27, 33)}, AdditionalTags: []string{part(34, 46)},
 		}
 	}
-	first := r.Admit(origin, key())
+	first := r.Admit(origin, key(), false)
 	want := fmt.Sprint(r.keys[first.ID])
 	kept := bytes.Clone(buffer)
 	for i := range buffer {
@@ -212,30 +187,31 @@ func TestAdmitKeepsNothingOfTheKey(t *testing.T) {
 		t.Errorf("%s became %s", want, got)
 	}
 	copy(buffer, kept)
-	if again := r.Admit(origin, key()); again != first {
+	if again := r.Admit(origin, key(), false); again != first {
 		t.Errorf("%v, then %v", first, again)
 	}
 }
 
-// TestOverflowCostsNoBudget: keys that find the table full remember nothing.
+// TestOverflowCostsNoBudget: keys that find no row take no place of a budget.
 func TestOverflowCostsNoBudget(t *testing.T) {
-	r, origin := admitter(t, func(c *Config) { c.MaxAggregates = 3 })
-	const rows = 3
-	for i := range 500 {
-		r.Admit(origin, &span.Key{Resource: fmt.Sprint("r", i), PeerTags: []string{fmt.Sprint("k:", i)}})
+	r, origin := admitter(t, func(c *Config) { c.MaxAggregates = 4 })
+	const rows = 5 // two at once, two at their second sight, and one of the reserve
+	for i := range 1000 {
+		r.Admit(origin, &span.Key{Resource: fmt.Sprint("r", i/2), PeerTags: []string{fmt.Sprint("k:", i/2)}}, false)
 	}
-	resources, tags := r.budgets.used[origin][span.LabelResource], r.budgets.tagKeys[0].used
-	if resources != rows || tags != rows || len(r.budgets.labels.list.items) != int(firstID)+2*rows+1 {
+	resources, tags := r.budgets.used[origin][span.LabelResource].others, r.budgets.tagKeys[0].places.others
+	if resources > rows || tags > rows || len(r.budgets.labels.list.items) > int(firstID)+2*rows+1 {
 		t.Errorf("%d resources, %d tags and %d values are remembered of a table of %d", resources, tags, len(r.budgets.labels.list.items), rows)
 	}
+	labels := len(r.budgets.labels.list.items)
 	for i := range 100 {
-		r.Admit(origin, &span.Key{PeerTags: []string{fmt.Sprint("k:new", i), fmt.Sprint("new", i, ":v")}})
+		r.Admit(origin, &span.Key{PeerTags: []string{fmt.Sprint("k:new", i), fmt.Sprint("new", i, ":v")}}, false)
 	}
-	if len(r.budgets.labels.list.items) != int(firstID)+2*rows+1 || len(r.budgets.tagKeys) != 1 {
+	if len(r.budgets.labels.list.items) != labels || len(r.budgets.tagKeys) != 1 {
 		t.Errorf("%d values and %d tag keys are remembered", len(r.budgets.labels.list.items), len(r.budgets.tagKeys))
 	}
-	r.Reset()
-	if len(r.budgets.labels.list.items) != int(firstID) || len(r.budgets.tagKeys)+len(r.keys)+len(r.rows.list.items)+len(r.budgets.used)+r.room.shared.rows+r.room.shared.bytes != 0 {
+	r.Reset(noPast())
+	if len(r.budgets.labels.list.items) != int(firstID) || len(r.budgets.tagKeys)+len(r.keys)+len(r.rows.list.items)+len(r.budgets.used)+r.shares.others.rows+r.shares.others.bytes != 0 {
 		t.Errorf("after a reset: %+v", r)
 	}
 }
@@ -243,9 +219,9 @@ func TestOverflowCostsNoBudget(t *testing.T) {
 // TestCollapsedTagsAreASet: tags that became alike stand once, in order.
 func TestCollapsedTagsAreASet(t *testing.T) {
 	r, origin := admitter(t, func(c *Config) { c.Budgets[span.LabelPeerTag] = 1 })
-	r.Admit(origin, &span.Key{PeerTags: []string{"a:1", "z:1"}})
-	first := r.Admit(origin, &span.Key{PeerTags: []string{"a:2", "a:3", "z:2"}})
-	second := r.Admit(origin, &span.Key{PeerTags: []string{"a:4", "z:5", "z:6"}})
+	r.Admit(origin, &span.Key{PeerTags: []string{"a:1", "z:1"}}, false)
+	first := r.Admit(origin, &span.Key{PeerTags: []string{"a:2", "a:3", "z:2"}}, false)
+	second := r.Admit(origin, &span.Key{PeerTags: []string{"a:4", "z:5", "z:6"}}, false)
 	if first.ID != second.ID {
 		t.Errorf("aggregates %v and %v", r.keys[first.ID].Key.PeerTags, r.keys[second.ID].Key.PeerTags)
 	}
@@ -271,14 +247,14 @@ func TestAKeyBehindAnOverflowIsFoundAgain(t *testing.T) {
 	config.MaxAggregates = 64
 	r := New(&config)
 	flood, _ := r.AdmitOrigin(span.Origin{Service: "flood"})
-	for i := 0; !r.Admit(flood, &span.Key{Resource: fmt.Sprint(i)}).Collapsed.Has(span.WholeKey); i++ {
+	for i := 0; !r.Admit(flood, &span.Key{Resource: fmt.Sprint(i)}, false).Collapsed.Has(span.WholeKey); i++ {
 	}
 	met := map[KeyID]bool{}
 	for i := range 4 {
 		origin, _ := r.AdmitOrigin(span.Origin{Service: fmt.Sprint(i)})
 		key := &span.Key{Resource: "GET /"}
-		first := r.Admit(origin, key)
-		if again := r.Admit(origin, key); again != first || met[first.ID] || first.Collapsed != 0 {
+		first := r.Admit(origin, key, false)
+		if again := r.Admit(origin, key, false); again != first || met[first.ID] || first.Collapsed != 0 {
 			t.Fatalf("origin %d: a key is %+v and then %+v", i, first, again)
 		}
 		met[first.ID] = true
@@ -318,8 +294,8 @@ func TestTheCommonOriginIsTrueOfAllThatHaveIt(t *testing.T) {
 	if id, isCommon := r.JoinOrigin(span.Origin{Service: "shop"}, 0); isCommon || id != shop {
 		t.Error("an origin that is known has lost its place")
 	}
-	r.Admit(common, &span.Key{Service: "s", Operation: "o", Resource: "r"})
-	r.Reset()
+	r.Admit(common, &span.Key{Service: "s", Operation: "o", Resource: "r"}, false)
+	r.Reset(noPast())
 	if id, isCommon := r.JoinOrigin(first, 0); isCommon || id != 0 {
 		t.Error("a new interval has no room")
 	}

@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"sync/atomic"
 	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -31,20 +30,25 @@ type budgets struct {
 	labels    labelTable
 	tagKeys   []tagKey
 	used      []usage                 // by OriginID
-	exhausted []exhausted             // by OriginID, of all that there may be
+	published []publishedGates        // by OriginID, of all that there may be
 	lost      [span.LabelCount]uint64 // keys that lost a label; tags under their tag key where there is one
 }
 
-// usage is how many distinct values an origin has: of a text itself, of a list tag keys.
-type usage [span.LabelCount]int
+// usage is what an origin has of each label: of a text itself, of a list tag keys.
+type usage [span.LabelCount]places
+
+// places are those of one budget.
+type places struct {
+	others int // that are taken by what did not repeat in the last interval
+	kept   int // for what did
+}
 
 // tagKey is a tag key that has a budget.
 type tagKey struct {
-	id      labelID
-	list    span.Label
-	used    int     // distinct tags with this key
-	blocked labelID // of the tag with this key and span.Blocked, once a key has it
-	lost    uint64  // keys that lost a tag with this key
+	id     labelID
+	list   span.Label
+	places places // of tags with this key
+	lost   uint64 // keys that lost a tag with this key
 }
 
 const tagKeyBytes = int(unsafe.Sizeof(tagKey{}))
@@ -57,28 +61,50 @@ func (b *budgets) report(lost *losses) {
 	for _, tag := range lost.tagKeys {
 		b.tagKeys[tag.index].lost += tag.keys
 	}
+	lost.clear()
 }
 
-// use counts one more value of a label, of as many as it may have.
-func (b *budgets) use(origin OriginID, l span.Label, limit int) {
-	used := &b.used[origin][l]
-	if *used++; *used >= limit {
-		b.exhausted[origin].set(l)
+// join adds an origin with what it has left in the last interval.
+func (b *budgets) join(left heritage) {
+	var used usage
+	for l := range used {
+		used[l].kept = left.values[l]
+	}
+	b.used = append(b.used, used)
+	for l := range span.WholeKey {
+		b.raise(OriginID(len(b.used)-1), l)
 	}
 }
 
-// exhausted is which budgets an origin has used up in this interval: of a text, that it
-// has as many values as it may have; of a list, that it has as many tag keys; and
-// span.WholeKey, that there is no row for one more key.
-//
-// The Registry's lock guards its writing; Lookup reads without. Bits are only ever set.
-// A bit is set after the last admitted value is findable, so a reader that sees the bit
-// and then doesn't find the value knows that it was not admitted and won't be.
-type exhausted struct {
-	bits     atomic.Uint32 // a Collapsed
-	overflow Admission     // with span.WholeKey: what keys without a row get
+// take gives one of its places to a value that is findable.
+func (b *budgets) take(origin OriginID, l span.Label, known sight) {
+	b.used[origin][l].take(known)
+	b.raise(origin, l)
 }
 
-func (e *exhausted) load() Collapsed { return Collapsed(e.bits.Load()) }
+func (b *budgets) raise(origin OriginID, l span.Label) {
+	limit := MaxTagKeys
+	if l < span.FirstList {
+		limit = b.limits[l]
+	}
+	b.published[origin].raise(l, b.used[origin][l].gate(limit))
+}
 
-func (e *exhausted) set(l span.Label) { e.bits.Or(uint32(setOf(l))) }
+// takeTag gives one of a tag key's places to a tag that is findable.
+func (b *budgets) takeTag(index uint32, known sight) {
+	b.tagKeys[index].places.take(known)
+	b.raiseTag(index)
+}
+
+func (b *budgets) raiseTag(index uint32) {
+	key := &b.tagKeys[index]
+	b.labels.raise(key.id, key.places.gate(b.limits[key.list]))
+}
+
+func (p *places) take(known sight) {
+	if known != repeated { // or its place was kept
+		p.others++
+	}
+}
+
+func (p *places) gate(limit int) sight { return gateOf(p.others, p.kept, limit) }

@@ -96,3 +96,20 @@ func (l *losses) clear() {
 	l.labels = [span.LabelCount]uint64{}
 	l.tagKeys = l.tagKeys[:0]
 }
+
+// lostLabels are the labels that one key has lost.
+type lostLabels struct {
+	labels []span.Label
+	tags   []uint32 // by index of the tag key, where that has a budget
+}
+
+func (l *lostLabels) clear() { l.labels, l.tags = l.labels[:0], l.tags[:0] }
+
+func (l *losses) count(lost *lostLabels) {
+	for _, label := range lost.labels {
+		l.labels[label]++
+	}
+	for _, tagKey := range lost.tags {
+		l.addTag(tagKey)
+	}
+}

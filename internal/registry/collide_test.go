@@ -43,7 +43,7 @@ func TestKeysWithEqualHashesStayApart(t *testing.T) {
 		if found, _, ok := table.find(hash, wordsOf(id)); ok {
 			t.Fatalf("%v is key %d before it was put", wordsOf(id), found)
 		}
-		table.put(id, uint32(id)+1000, hash, wordsOf(id))
+		table.put(id, row{hash: hash, partition: uint32(id) + 1000}, wordsOf(id))
 	}
 	for want := range KeyID(200) {
 		if id, partition, ok := table.find(hash, wordsOf(want)); !ok || id != want || partition != uint32(want)+1000 {

@@ -59,5 +59,5 @@ func (c *Config) MaxKeys() int { return c.MaxAggregates + c.reserve().rows + c.M
 
 // Bytes is the most that the two registries of Intervals can come to hold.
 func (c *Config) Bytes() int {
-	return 2 * (c.LabelBytes + c.reserve().bytes + (c.MaxOrigins+1)*originBytes)
+	return 2 * (c.LabelBytes + c.reserve().bytes + c.sightBytes() + (c.MaxOrigins+1)*originBytes)
 }

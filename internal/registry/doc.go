@@ -1,10 +1,21 @@
 // Package registry numbers the keys and origins of one interval and keeps its budgets.
 //
-// A key that was not met before in the interval is charged: each label to its origin's
-// budget, the key itself to the rows and bytes that all origins share. What is over a
-// budget collapses before the key is looked up, so that totals survive and names do not.
-// A label becomes a number, a key a row of numbers, and two keys are one exactly where
-// their numbers are equal. The labels themselves are described in package span.
+// A key that was not met before in the interval is judged: each label by its origin's
+// budget, the key itself by the rows and bytes that all origins share. What does not pass the
+// gate before a budget collapses before the key is looked up, so that totals survive and
+// names do not. A label becomes a number, a key a row of numbers, and two keys are one exactly
+// where their numbers are equal. The labels themselves are described in package span.
+//
+// # What repeats wins
+//
+// A gate (gates.go) asks how well a value is known (sights.go): whether it came before in
+// this interval, or in the last, or had a place there and came twice. For the last kind its
+// place is kept, exactly: the interval before leaves a set of hashes (past.go), made of what
+// was marked (marks.go) when it came again. What has no place is remembered in a Bloom filter
+// and waits: it is counted under the key that it collapses into until it passes. Rows are
+// such a budget too, with a share for each origin (shares.go).
+//
+// One place decides (judge.go), with the lock and without.
 //
 // # Threading
 //
@@ -22,13 +33,17 @@
 //     (TestAKeyIsCompleteBeforeItIsFindable).
 //   - A hash table that grows is filled before it is published
 //     (TestWhatIsFindableStaysSoWhileTheTableGrows).
-//   - The last value of a budget is findable, in the Bloom filter and in the hash table,
-//     before the budget's bit is set, and the bits are read before a value is
-//     searched for; the last tag of a tag key is findable before
-//     the tag key collapses, which is read before the tag is searched for; the last tag key
-//     is findable before the bit of its list is set; and what keys without a row get is
-//     stored before the bit of the whole key is set
+//   - The last value that passes a gate is findable, in the Bloom filter and in the hash
+//     table, before the gate rises, and the gates are read before a value is searched for;
+//     so it is with the last tag and the gate of its tag key, and with the last tag key; and
+//     what keys without a row get is stored before the gate of rows rises
 //     (TestALookupBesideTheAdmissionThatUsesUpABudget, the last part of it under -race).
+//   - There is room for the mark of a label or row before its number is told
+//     (TestMarksAreKeptWhileTheListGrows).
+//
+// What an interval leaves to the next is made by the sealer, under the lock, and never
+// changes. Marks and sights are set without the lock, by atomic operations that only add; one
+// that comes too late for the next interval is a sight less.
 //
 // That a Lookup says what Registry.Admit would have said is held by
 // TestALookupSaysWhatAdmitSays and TestALookupSaysOfFloodsWhatAdmitSays.
@@ -39,6 +54,7 @@
 // origin, which is one more than Config.MaxOrigins and has the room of one.
 //
 // Config.Bytes is the most that the registries come to hold, known before the first key:
-// rows and label bytes for all origins, and a reserve that keeps one origin's flood from the
-// others' first keys. An interval takes over no memory of an earlier one.
+// rows and label bytes for all origins, a reserve for those below their fair share, and two
+// generations of sights. A wrong answer of the sights costs one of the places that nothing
+// which repeated needs.
 package registry

@@ -28,12 +28,14 @@ func NewIntervals(config *Config) *Intervals {
 	return i
 }
 
-// Begin makes the registry of the interval before the last one that of a new one.
+// Begin makes the registry of the interval before the last one that of a new one, which
+// gets what the last one leaves.
 // The sealer alone calls it.
 func (i *Intervals) Begin() {
+	left := i.Registry().leave()
 	i.number++
 	i.collapses.take(i.Registry())
-	i.Registry().Reset()
+	i.Registry().Reset(left)
 	i.current.Store(i.Registry())
 }
 

@@ -26,9 +26,9 @@ const (
 type scope uint32
 
 const (
-	lists           = span.LabelCount - int(span.FirstList)
-	scopesAnOrigin  = span.LabelCount + lists
-	scopeMultiplier = 0x9e3779b97f4a7c15 // odd, and spreads small numbers over all bits
+	lists          = span.LabelCount - int(span.FirstList)
+	scopesAnOrigin = span.LabelCount + lists
+	spread         = 0x9e3779b97f4a7c15 // odd, and spreads small numbers over all bits
 )
 
 func scopeOf(origin OriginID, l span.Label) scope {
@@ -40,9 +40,25 @@ func tagKeyScope(origin OriginID, l span.Label) scope {
 	return scopeOf(origin, l) + scope(lists)
 }
 
-func hashOf(s scope, text string) uint64 {
-	return maphash.String(seed, text) ^ uint64(s)*scopeMultiplier
+// parts are the number of the scope's origin, and the scope's own among those of an origin.
+func (s scope) parts() (origin OriginID, kind int) {
+	return OriginID(s / scope(scopesAnOrigin)), int(s % scope(scopesAnOrigin))
 }
+
+// hashedText is the hash of a text, wherever it stands.
+type hashedText uint64
+
+func textHash(text string) hashedText { return hashedText(maphash.String(seed, text)) }
+
+// in is the hash of the text in a scope.
+func (h hashedText) in(s scope) uint64 { return uint64(h) ^ uint64(s)*spread }
+
+// identity is the hash of the text in a scope of an origin, the same in every interval.
+func (h hashedText) identity(origin uint64, kind int) uint64 {
+	return uint64(h) ^ (origin+uint64(kind))*spread
+}
+
+func hashOf(s scope, text string) uint64 { return textHash(text).in(s) }
 
 // labelTable numbers the distinct texts that the keys of one interval have. Like its
 // hashTable it grows under the Registry's lock and is searched without it.
@@ -53,14 +69,15 @@ type labelTable struct {
 }
 
 // label is a text with its scope. It doesn't change once its number can be found, except
-// for collapsesTo.
+// for a tag key's gate and collapsesTo.
 type label struct {
 	text        string
 	hash        uint64
 	scope       scope
 	isBlocked   bool    // span.Blocked, or a tag with that as its value
-	tagKey      uint32  // of a tag key: its index among the tag keys
-	collapsesTo labelID // of a tag key over its budget: what its new tags become; atomic
+	tagKey      uint32  // of a tag key, or a tag with it: the index among the tag keys
+	gate        uint32  // of a tag key: the gate before its budget; atomic
+	collapsesTo labelID // of a tag key: what tags become that get no number of their own; atomic
 }
 
 // init makes the zero table an empty one.
@@ -100,16 +117,31 @@ func (t *labelTable) add(added label) labelID {
 	return id
 }
 
-// collapse notes what the new tags of a tag key become from here on.
+// raise raises the gate of a tag key, after the last tag that passed it is findable.
+func (t *labelTable) raise(tagKey labelID, to sight) {
+	atomic.StoreUint32(&t.list.items[tagKey].gate, uint32(to))
+}
+
+// collapse notes what the tags of a tag key become that get no number of their own.
 func (t *labelTable) collapse(tagKey, into labelID) {
 	atomic.StoreUint32(&t.list.items[tagKey].collapsesTo, into)
 }
 
-// collapsed is what collapse noted, or absentID.
-func (l *label) collapsed() labelID { return atomic.LoadUint32(&l.collapsesTo) }
+// state is a tag key's gate, and what collapse noted, or absentID.
+func (l *label) state() (gate sight, into labelID) {
+	return sight(atomic.LoadUint32(&l.gate)), atomic.LoadUint32(&l.collapsesTo)
+}
 
-// labelBytes is the memory of a label, with the capacity that the list has for more and
-// its slots in a table that has just grown.
+// hashed is the hash of the text alone.
+func (l *label) hashed() hashedText { return hashedText(l.hash ^ uint64(l.scope)*spread) }
+
+func (l *label) isTag() bool {
+	_, kind := l.scope.parts()
+	return kind >= int(span.FirstList) && kind < span.LabelCount
+}
+
+// labelBytes is the memory of a label, with the capacity that the list has for more, its
+// slots in a table that has just grown, and what the next interval knows of it.
 func labelBytes(text string) int {
-	return len(text) + int(unsafe.Sizeof(label{}))*5/4 + 4*slotBytes
+	return len(text) + int(unsafe.Sizeof(label{}))*5/4 + 4*slotBytes + setBytes
 }

@@ -15,24 +15,24 @@ func TestRegistryBytes(t *testing.T) {
 	config := DefaultConfig()
 	config.LabelBytes = 4 << 20
 	config.MaxOrigins = 1 // so that what origins may take hides nothing
-	bound := config.LabelBytes + config.reserve().bytes + originBytes
+	bound := config.LabelBytes + config.reserve().bytes + config.sightBytes() + originBytes
 	before := liveBytes()
 	r := New(&config)
 	flood := func(name string, key func(n int) span.Key) {
 		origin, _ := r.AdmitOrigin(span.Origin{})
-		for n := range 3000 {
-			k := key(n)
-			r.Admit(origin, &k)
+		for n := range 6000 {
+			k := key(n / 2)
+			r.Admit(origin, &k, false)
 		}
 		taken := liveBytes() - before
 		t.Logf("%s: %d bytes of %d, %d keys, %d labels", name, taken, bound, len(r.keys), len(r.budgets.labels.list.items))
 		if taken > bound {
 			t.Errorf("%s: %d bytes, %d promised", name, taken, bound)
 		}
-		if charged := r.room.shared.bytes + r.room.reserve.bytes; charged < config.LabelBytes {
+		if charged := r.shares.others.bytes + r.shares.reserve.taken.bytes; charged < config.LabelBytes {
 			t.Errorf("%s: only %d bytes were taken", name, charged)
 		}
-		r.Reset()
+		r.Reset(noPast())
 	}
 	many := func(n int) span.Key {
 		k := span.Key{Resource: fmt.Sprint(n)}

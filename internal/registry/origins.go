@@ -51,7 +51,7 @@ func (r *Registry) admitOrigin(o span.Origin, process int32) (OriginID, bool) {
 	default:
 		r.ofProcess[process]++
 	}
-	id := r.addOrigin(o, uint32(maphash.Comparable(seed, o)))
+	id := r.addOrigin(o, maphash.Comparable(seed, o))
 	r.originIDs[o] = id
 	return id, true
 }
@@ -71,10 +71,12 @@ func (r *Registry) joinCommon(o span.Origin) OriginID {
 	return r.common
 }
 
-func (r *Registry) addOrigin(o span.Origin, hash uint32) OriginID {
+// addOrigin adds an origin by its identity, a hash that is the same in every interval.
+func (r *Registry) addOrigin(o span.Origin, identity uint64) OriginID {
+	left := r.past.of(identity)
 	r.origins = append(r.origins, o)
-	r.originHashes = append(r.originHashes, hash)
-	r.budgets.used = append(r.budgets.used, usage{})
-	r.room.origins = append(r.room.origins, allowance{})
+	r.identities = append(r.identities, identity)
+	r.budgets.join(left)
+	r.shares.join(left)
 	return OriginID(len(r.origins) - 1)
 }

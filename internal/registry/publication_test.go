@@ -65,7 +65,7 @@ func TestAKeyIsCompleteBeforeItIsFindable(t *testing.T) {
 		table.init()
 		wordsOf := func(i int) []uint32 { return []uint32{1, uint32(i) + 7, uint32(i) + 9} }
 		together(4_000, func(i int) {
-			table.put(KeyID(i), 1, hashAlone(i), wordsOf(i))
+			table.put(KeyID(i), row{hash: hashAlone(i)}, wordsOf(i))
 		}, func(i int) {
 			for isFindable := false; !isFindable && !t.Failed(); {
 				for id := range table.ids.candidates(hashAlone(i)) {
@@ -121,9 +121,10 @@ func isFindable(table *hashTable, number uint32) bool {
 // lookup that sees the budget used up too early finds that.
 func TestALookupBesideTheAdmissionThatUsesUpABudget(t *testing.T) {
 	tagKeys := []span.Key{keyWith("r", span.Blocked)}
-	for i := range MaxTagKeys - 1 {
-		tagKeys = append(tagKeys, keyWith("r", fmt.Sprintf("key%d:v", i)))
+	for i := range 2 * (MaxTagKeys - 1) {
+		tagKeys = append(tagKeys, keyWith("r", fmt.Sprintf("key%d:v", i%(MaxTagKeys-1))))
 	}
+	tagKeys = append(tagKeys, keyWith("r", "last:v")) // it waits
 	for _, test := range []struct {
 		name   string
 		change func(*Config)
@@ -133,20 +134,20 @@ func TestALookupBesideTheAdmissionThatUsesUpABudget(t *testing.T) {
 	}{
 		{
 			name: "the last value of a budget is findable before the budget is used up", last: keyWith("last"),
-			change: func(c *Config) { c.Budgets[span.LabelResource] = 2 },
-			before: []span.Key{keyWith("first"), keyWith(span.Blocked)},
+			change: func(c *Config) { c.Budgets[span.LabelResource] = 1 },
+			before: []span.Key{keyWith(span.Blocked)},
 		}, {
 			name: "the last value of a budget is in the filter before the budget is used up", last: keyWith("GET /the/last"),
-			change: func(c *Config) { c.Budgets[span.LabelResource] = 2 },
-			before: []span.Key{keyWith("first"), keyWith(span.Blocked)},
+			change: func(c *Config) { c.Budgets[span.LabelResource] = 1 },
+			before: []span.Key{keyWith(span.Blocked)},
 		}, {
 			name: "the last tag of a tag key is in the filter before the tag key collapses", last: keyWith("r", "key:the last"),
-			change: func(c *Config) { c.Budgets[span.LabelPeerTag] = 2 },
-			before: []span.Key{keyWith("r", "key:1"), keyWith("r", "key:"+span.Blocked)},
+			change: func(c *Config) { c.Budgets[span.LabelPeerTag] = 1 },
+			before: []span.Key{keyWith("r", "key:"+span.Blocked)},
 		}, {
 			name: "the last tag of a tag key is findable before the tag key collapses", last: keyWith("r", "key:2"),
-			change: func(c *Config) { c.Budgets[span.LabelPeerTag] = 2 },
-			before: []span.Key{keyWith("r", "key:1"), keyWith("r", "key:"+span.Blocked)},
+			change: func(c *Config) { c.Budgets[span.LabelPeerTag] = 1 },
+			before: []span.Key{keyWith("r", "key:"+span.Blocked)},
 		}, {
 			name: "the last tag key is findable before the tag keys are used up", last: keyWith("r", "last:v"),
 			change: func(*Config) {}, before: tagKeys,
@@ -176,24 +177,24 @@ func lookUpBesideAdmissions(t *testing.T, change func(*Config), before []span.Ke
 	if lost != 0 { // take what rows there are
 		for i := range 2 {
 			r.AdmitOrigin(span.Origin{Service: fmt.Sprint("first ", i)})
-			r.Admit(OriginID(i), last)
+			r.Admit(OriginID(i), last, false)
 		}
 	}
 	var lookups []*Lookup
 	for i := range config.MaxOrigins - 2 {
 		origin, _ := r.AdmitOrigin(span.Origin{Service: fmt.Sprint(i)})
 		for k := range before {
-			r.Admit(origin, &before[k])
+			r.Admit(origin, &before[k], false)
 		}
 		lookups = append(lookups, &Lookup{})
 		lookups[i].Begin(r, origin, span.MaxResource)
 	}
 	together(len(lookups), func(i int) {
-		r.Admit(lookups[i].origin, last)
+		r.Admit(lookups[i].origin, last, false)
 	}, func(i int) {
 		for isKnown := false; !isKnown && !t.Failed(); {
 			var got Admission
-			if got, isKnown = lookups[i].Admit(last); isKnown && (got.Collapsed != lost || got != r.Admit(lookups[i].origin, last)) {
+			if got, isKnown = lookups[i].Admit(last, false); isKnown && (got.Collapsed != lost || got != r.Admit(lookups[i].origin, last, false)) {
 				t.Errorf("origin %d: the key became %+v", i, got)
 			}
 		}

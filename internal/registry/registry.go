@@ -13,85 +13,92 @@ import (
 type Registry struct {
 	config *Config
 
-	mu           sync.Mutex
-	origins      []span.Origin
-	originIDs    map[span.Origin]OriginID
-	ofProcess    map[int32]int // origins that a process was the first to have
-	common       OriginID      // of those that there is no room for; noOrigin while there are none
-	originHashes []uint32      // by OriginID, the same in every interval
-	budgets      budgets
-	room         room
-	rows         rowTable
-	keys         []KeyEntry // by KeyID
-	charge       charge     // of the key that is being admitted
-	scratch      []byte
+	mu         sync.Mutex
+	origins    []span.Origin
+	originIDs  map[span.Origin]OriginID
+	ofProcess  map[int32]int // origins that a process was the first to have
+	common     OriginID      // of those that there is no room for; noOrigin while there are none
+	identities []uint64      // by OriginID, the same in every interval
+	budgets    budgets
+	shares     shares
+	rows       rowTable
+	keys       []KeyEntry // by KeyID
+	judge      judge      // of the key that is being admitted
+	scratch    []byte
+
+	past    *past   // what the last interval has left
+	sights  sights  // what came in this one and got no place
+	repeats repeats // what has a place, and came again
 }
 
 // New makes the Registry of an interval.
 func New(config *Config) *Registry {
 	r := &Registry{config: config}
-	r.charge.budgets = &r.budgets
-	r.Reset()
+	r.judge.isOwn = true
+	r.sights.count = config.sightBytes() / 8
+	r.Reset(noPast())
 	return r
 }
 
 // Reset makes the Registry that of a new interval, while nobody looks up keys.
-func (r *Registry) Reset() {
+func (r *Registry) Reset(past *past) {
 	r.mu.Lock() // against those who ask for its size
 	defer r.mu.Unlock()
-	r.origins, r.originHashes, r.keys = nil, nil, nil
+	r.origins, r.identities, r.keys = nil, nil, nil
 	r.originIDs, r.ofProcess, r.common = map[span.Origin]OriginID{}, map[int32]int{}, noOrigin
-	r.budgets = budgets{limits: &r.config.Budgets, exhausted: make([]exhausted, r.config.MaxOrigins+1)}
+	r.budgets = budgets{limits: &r.config.Budgets, published: make([]publishedGates, r.config.MaxOrigins+1)}
 	r.budgets.labels.init()
 	r.rows = rowTable{}
 	r.rows.init()
-	r.room = room{}
-	r.room.limits.shared, r.room.limits.reserve, r.room.limits.floor = r.config.shared(), r.config.reserve(), r.config.floor()
+	r.past, r.repeats, r.shares = past, repeats{}, newShares(r.config, past)
+	r.repeats.labels.grow(firstID)
+	r.sights.clear()
 }
 
 // Admit charges a normalised key to its origin's budgets and numbers what is left
-// of it. The key is not retained and not changed.
-func (r *Registry) Admit(origin OriginID, key *span.Key) Admission {
+// of it. The key is not retained and not changed. A retry is of a key that was judged
+// before and not counted, so it does not come again by that.
+func (r *Registry) Admit(origin OriginID, key *span.Key, isRetry bool) Admission {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c := &r.charge
-	c.begin(origin, r.room.has(origin))
-	if !c.key(key) {
-		return r.overflow(origin)
+	j := &r.judge
+	j.begin(r, origin)
+	j.isRetry = isRetry
+	defer r.budgets.report(&j.losses)
+	j.key(key)
+	if id, partition, known := j.find(); known {
+		return j.found(id, partition)
 	}
-	hash := hashWords(c.words)
-	if !c.hasNew {
-		if id, partition, known := r.rows.find(hash, c.words); known {
-			return Admission{ID: id, Hash: partition, Collapsed: c.collapsed}
-		}
+	identity := j.rowIdentity()
+	gate := r.shares.gate(origin)
+	known := j.rowSight(identity, gate)
+	from := r.shares.find(origin, known)
+	if from == noSource {
+		r.nameless(origin) // before the gate says that it is there
+		r.budgets.published[origin].raise(span.WholeKey, gate)
+		return j.overflow(gate, identity)
 	}
-	if !c.hasRoom {
-		return r.overflow(origin)
+	j.markLabels()
+	j.gives = true
+	j.key(key)
+	if id, partition, known := j.find(); known { // two labels of the key were one too many
+		return j.found(id, partition)
 	}
-	r.room.take(origin, c.bytes+rowBytes(c.words))
-	return r.addRow(origin, hash)
+	r.shares.take(origin, from, j.bytes+rowBytes(j.words))
+	return r.addRow(origin)
 }
 
-// addRow gives the charged key a row.
-func (r *Registry) addRow(origin OriginID, hash uint64) Admission {
-	key := r.budgets.labels.keyOf(r.charge.words)
+// addRow gives the judged key a row.
+func (r *Registry) addRow(origin OriginID) Admission {
+	j := &r.judge
+	j.noteUnplaced()
+	j.losses.count(&j.lostBy)
+	key := r.budgets.labels.keyOf(j.words)
 	r.scratch = key.AppendCanonical(r.scratch[:0])
-	a := Admission{
-		ID: r.number(origin, key), Hash: r.originHashes[origin] ^ partitionHash(r.scratch),
-		Collapsed: r.charge.collapsed,
-	}
-	r.rows.put(a.ID, a.Hash, hash, r.charge.words)
-	return a
-}
-
-// overflow is the admission of every key that found no row: hits, errors and
-// durations survive under the origin, the labels do not.
-func (r *Registry) overflow(origin OriginID) Admission {
-	to := r.nameless(origin) // before the bit says that it is there
-	if e := &r.budgets.exhausted[origin]; !e.load().Has(span.WholeKey) {
-		e.set(span.WholeKey)
-	}
-	return to
+	partition := uint32(r.identities[origin]) ^ partitionHash(r.scratch)
+	id := r.number(origin, key)
+	r.rows.put(id, row{hash: hashWords(j.words), partition: partition, identity: j.rowIdentity()}, j.words)
+	return Admission{ID: id, Hash: partition, Collapsed: j.collapsed, Waits: j.waits}
 }
 
 // AdmitNameless is the admission of spans whose key nobody knows: they are counted where
@@ -102,14 +109,16 @@ func (r *Registry) AdmitNameless(origin OriginID) Admission {
 	return r.nameless(origin)
 }
 
-// nameless is the one row of an origin for all that has lost its whole key.
+// nameless is the one row of an origin for all that has lost its whole key: hits, errors
+// and durations survive under the origin, the labels do not.
 func (r *Registry) nameless(origin OriginID) Admission {
-	e := &r.budgets.exhausted[origin]
-	if e.overflow.Collapsed == 0 {
-		e.overflow = Admission{ID: r.number(origin, overflowKey), Hash: r.originHashes[origin], Collapsed: setOf(span.WholeKey)}
+	p := &r.budgets.published[origin]
+	if p.overflow.Collapsed == 0 {
+		id := r.number(origin, overflowKey)
+		p.overflow = Admission{ID: id, Hash: uint32(r.identities[origin]), Collapsed: setOf(span.WholeKey)}
 		r.rows.skip()
 	}
-	return e.overflow
+	return p.overflow
 }
 
 // overflowKey has every label collapsed, as the tracers do it: the three-valued
@@ -125,8 +134,10 @@ var overflowKey = func() (k span.Key) {
 }()
 
 func (r *Registry) number(origin OriginID, key span.Key) KeyID {
+	id := KeyID(len(r.keys))
 	r.keys = append(r.keys, KeyEntry{Origin: origin, Key: key})
-	return KeyID(len(r.keys) - 1)
+	r.repeats.rows.grow(uint32(id))
+	return id
 }
 
 // Size is the number of origins, without the common one, and of keys.

@@ -19,7 +19,7 @@ func BenchmarkFlood(b *testing.B) {
 			Resource: fmt.Sprintf("GET /api/v1/orders/%016x", i), Type: "http", Kind: "client",
 			TraceRoot: span.TraceRootFalse, PeerTags: []string{fmt.Sprintf("peer.hostname:%016x", i)},
 		}
-		r.Admit(origin, &keys[i])
+		r.Admit(origin, &keys[i], false)
 	}
 	var l Lookup
 	l.Begin(r, origin, span.MaxResource)
@@ -27,7 +27,7 @@ func BenchmarkFlood(b *testing.B) {
 	unknown := 0
 	for i := 0; b.Loop(); i++ {
 		key := &keys[i%len(keys)]
-		if _, ok := l.Admit(key); !ok {
+		if _, ok := l.Admit(key, false); !ok {
 			unknown++
 		}
 	}

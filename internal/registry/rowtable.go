@@ -16,6 +16,7 @@ type row struct {
 	hash      uint64 // of the words
 	from, to  uint32
 	partition uint32 // hash that decides the partition
+	identity  uint64 // hash of the key, the same in every interval
 }
 
 // init makes the zero table an empty one.
@@ -37,20 +38,28 @@ func (t *rowTable) find(hash uint64, words []uint32) (id KeyID, partition uint32
 }
 
 // put adds the words of the next id.
-func (t *rowTable) put(id KeyID, partition uint32, hash uint64, words []uint32) {
-	from := uint32(len(t.words.items))
+func (t *rowTable) put(id KeyID, added row, words []uint32) {
+	added.from = uint32(len(t.words.items))
 	t.words.append(words...)
-	t.list.append(row{hash: hash, from: from, to: uint32(len(t.words.items)), partition: partition})
-	t.ids.put(hash, uint32(id))
+	added.to = uint32(len(t.words.items))
+	t.list.append(added)
+	t.ids.put(added.hash, uint32(id))
+}
+
+// wordsOf are the words of a key, none of one that is not found by its words.
+func (t *rowTable) wordsOf(id KeyID) []uint32 {
+	r := t.list.at(uint32(id))
+	return t.words.part(r.from, r.to)
 }
 
 // skip leaves the next id to a key that is not found by its words.
 func (t *rowTable) skip() { t.list.append(row{}) }
 
 // rowBytes is the memory of a row with its key, the capacity that the lists have for
-// more, and its slots in a table that has just grown, without the texts of its labels.
+// more, its slots in a table that has just grown, and what the next interval knows of it,
+// without the texts of its labels.
 func rowBytes(words []uint32) int {
 	const tag = int(unsafe.Sizeof(""))
 	lists := int(unsafe.Sizeof(row{})) + int(unsafe.Sizeof(KeyEntry{})) + 4*len(words)
-	return lists*5/4 + 4*slotBytes + tag*(len(words)-wordTags)
+	return lists*5/4 + 4*slotBytes + setBytes + tag*(len(words)-wordTags)
 }

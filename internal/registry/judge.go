@@ -1,0 +1,159 @@
+package registry
+
+import (
+	"slices"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// judge finds what becomes of a key: each label is a number already, or passes the gate of
+// its budget and is fresh, or loses its name; then there is a row for the key, or not. There
+// is one for each publisher's lookups, which have no lock and change nothing, and the
+// Registry's own under its lock. It judges a key first; where a row may be had, it does the
+// same once more and gives numbers to what is fresh. So what both say is decided in one
+// place.
+type judge struct {
+	registry *Registry
+	origin   OriginID
+	identity uint64   // of the origin, the same in every interval
+	left     heritage // of the origin from the last interval
+	isRetry  bool     // the batch was judged before: what came with it does not come again
+	isOwn    bool     // the Registry's: under its lock, and of keys that are normal
+	last     [span.FirstList]found
+
+	// Of the key that is judged:
+	gates     gates // read before anything is searched for
+	gives     bool  // numbers to what is fresh
+	words     []uint32
+	fresh     []hashedText // hashes of the texts of what has no number yet, see freshID
+	bytes     int          // of what got a number
+	unplaced  []uint64     // identities of labels that have no place
+	waits     bool         // it may get more when it comes again
+	known     sight        // of its labels that had to be known, what is known of the best
+	collapsed Collapsed
+	lostBy    lostLabels // those that collapsed
+	freshBy   lostLabels // those that are fresh, and lost where there is no row
+	losses    losses     // of all keys, not yet reported
+}
+
+// found is a text that was found. Types and kinds repeat even in a flood.
+type found struct {
+	text string // the Registry's own
+	id   labelID
+}
+
+// freshID and what follows are in the place of numbers that labels don't have yet.
+const freshID labelID = 1 << 31
+
+// outcome is what a judge says of a label.
+type outcome uint8
+
+const (
+	named     outcome = iota // it has a number, or needs none
+	passed                   // it has none, and may get one
+	collapsed                // it has none, and gets none this time
+	unknown                  // a lookup can't tell
+)
+
+func (j *judge) begin(r *Registry, origin OriginID) {
+	*j = judge{
+		registry: r, origin: origin, identity: r.identities[origin], isOwn: j.isOwn,
+		words: j.words, fresh: j.fresh, unplaced: j.unplaced, lostBy: j.lostBy, freshBy: j.freshBy, losses: j.losses,
+	}
+	j.left = r.past.of(j.identity)
+}
+
+// state is what is published of the origin's budgets.
+func (j *judge) state() *publishedGates { return &j.registry.budgets.published[j.origin] }
+
+// key judges a whole key, up to the first label that a lookup can't tell.
+func (j *judge) key(k *span.Key) outcome {
+	j.gates = j.state().load() // before anything is searched for
+	j.words = beginWords(j.words[:0], j.origin, k)
+	j.fresh, j.unplaced, j.bytes, j.waits, j.collapsed = j.fresh[:0], j.unplaced[:0], 0, false, 0
+	j.known = firstSight
+	j.lostBy.clear()
+	j.freshBy.clear()
+	for l := range span.FirstList {
+		text := *k.Text(l)
+		if text == "" && (j.isOwn || !l.IsRequired()) {
+			j.words = append(j.words, absentID)
+			continue
+		}
+		id, is := j.text(l, text)
+		switch is {
+		case unknown:
+			return unknown
+		case passed:
+			j.freshBy.labels = append(j.freshBy.labels, l)
+		case collapsed:
+			j.collapsed |= setOf(l)
+			j.lostBy.labels = append(j.lostBy.labels, l)
+		}
+		j.words = append(j.words, id)
+	}
+	for l := span.FirstList; l < span.WholeKey; l++ {
+		if !j.tags(l, *k.Tags(l)) {
+			return unknown
+		}
+	}
+	return named
+}
+
+// text judges a text. One that is found is normal, as all are that have a number.
+func (j *judge) text(l span.Label, text string) (labelID, outcome) {
+	last, gate := &j.last[l], j.gates.of(l)
+	if text == "" {
+		return absentID, unknown
+	}
+	if gate == firstSight && text == last.text {
+		return last.id, named
+	}
+	table, where := &j.registry.budgets.labels, scopeOf(j.origin, l)
+	if id, ok := table.lookUp(where, text); ok {
+		*last = found{table.at(id).text, id}
+		return id, named
+	}
+	switch {
+	case !j.isOwn && !l.IsNormal(text):
+		return absentID, unknown
+	case text == span.Blocked:
+		// The tracer has budgets too. What it collapsed meets what we do.
+		return blockedID, named
+	case gate == repeated && j.left.values[l] == 0:
+		return j.instead(), collapsed // whatever it is
+	}
+	hash := textHash(text)
+	known, is := j.pass(gate, hash.identity(j.identity, int(l)))
+	if is == collapsed {
+		return j.instead(), collapsed
+	}
+	if !j.gives {
+		return j.freshOne(hash), passed
+	}
+	id := j.give(label{scope: where, hash: hash.in(where), text: text})
+	j.registry.budgets.take(j.origin, l, known)
+	j.gates = j.state().load()
+	return id, passed
+}
+
+// instead is what a text becomes that gets no number of its own.
+func (j *judge) instead() labelID { return blockedID }
+
+// freshOne stands for a label that has no number yet.
+func (j *judge) freshOne(hash hashedText) labelID {
+	at := slices.Index(j.fresh, hash)
+	if at < 0 {
+		at = len(j.fresh)
+		j.fresh = append(j.fresh, hash)
+	}
+	return freshID + labelID(at)
+}
+
+// give gives a number.
+func (j *judge) give(added label) labelID {
+	j.bytes += labelBytes(added.text)
+	id := j.registry.budgets.labels.add(added)
+	j.registry.repeats.labels.grow(id)
+	return id
+}

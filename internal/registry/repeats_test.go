@@ -1,0 +1,204 @@
+package registry
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// naive is a budget with a gate, told with exact sets.
+type naive struct {
+	limit             int
+	isNew             bool            // nothing was there in the last interval
+	places            map[string]int  // by value, how often it came since it has one
+	waited            map[string]bool // what came and has none
+	hadPlace, hadCome map[string]bool // of the last interval
+	hadRepeated       map[string]bool
+	others            int
+}
+
+func newNaive(limit int) *naive {
+	return &naive{limit: limit, isNew: true, places: map[string]int{}, waited: map[string]bool{}}
+}
+
+// next is the budget of the next interval.
+func (n *naive) next() *naive {
+	next := newNaive(n.limit)
+	next.isNew, next.hadPlace, next.hadCome, next.hadRepeated = false, map[string]bool{}, n.waited, map[string]bool{}
+	for value, times := range n.places {
+		next.hadPlace[value] = true
+		if times > 1 {
+			next.hadRepeated[value] = true
+		}
+	}
+	return next
+}
+
+// comes says whether a value that comes has its name.
+func (n *naive) comes(value string) bool {
+	if n.places[value] > 0 {
+		n.places[value]++
+		return true
+	}
+	taken := n.others + len(n.hadRepeated)
+	isOpen, isHalfOpen, isOneOpen := 2*taken < n.limit || 16*n.others < n.limit, taken < n.limit-n.limit/4, taken < n.limit
+	cameBefore := n.hadPlace[value] || n.hadCome[value]
+	switch {
+	case n.hadRepeated[value]:
+		n.others-- // its place was kept
+	case isOneOpen && (isOpen || cameBefore || n.waited[value] && (isHalfOpen || n.isNew)):
+	case isOneOpen:
+		n.waited[value] = true
+		return false
+	default:
+		return false
+	}
+	n.others++
+	n.places[value] = 1
+	return true
+}
+
+// TestAdmissionsAgainstSets admits random values, of which some come again, over several
+// intervals, by lookups and the long way, some of them in batches that are tried again, and
+// expects of each what exact sets say.
+func TestAdmissionsAgainstSets(t *testing.T) {
+	for seed := range uint64(40) {
+		rnd := rand.New(rand.NewPCG(seed, 20))
+		config := testConfig()
+		limit := 1 + rnd.IntN(100)
+		config.Budgets[span.LabelResource], config.Budgets[span.LabelPeerTag] = limit, limit
+		intervals := NewIntervals(&config)
+		texts, tags := newNaive(limit), newNaive(limit)
+		for interval := range 6 {
+			r := intervals.Registry()
+			origin, _ := r.AdmitOrigin(span.Origin{})
+			p := newPublisher(r, origin)
+			for range 2000 {
+				key := span.Key{Service: "s", Operation: "o", Resource: span.Blocked}
+				want, label := false, span.LabelResource
+				value := fmt.Sprint("value-", int(float64(limit)*rnd.ExpFloat64()))
+				if rnd.IntN(2) == 0 {
+					value = fmt.Sprint("once-", rnd.Uint64())
+				}
+				if rnd.IntN(2) == 0 {
+					label = span.LabelPeerTag
+					key.PeerTags, want = []string{"key:" + value}, tags.comes(value)
+				} else {
+					key.Resource, want = value, texts.comes(value)
+				}
+				if got := p.admit(&key); got.Collapsed.Has(label) == want {
+					t.Fatalf("seed %d, interval %d: %s of %d is %+v, named: %t", seed, interval, value, limit, got, want)
+				}
+				if rnd.IntN(10) == 0 { // a second try is no second sight
+					p.isRetry = true
+					p.admit(&key)
+					p.isRetry = false
+				}
+			}
+			texts, tags = texts.next(), tags.next()
+			intervals.Begin()
+		}
+	}
+}
+
+// TestWhatRepeatsKeepsItsName holds the promise of docs/architecture.md: of values that come
+// at least three times in each interval, all have their names from their first span on from
+// the third interval on, as long as they are fewer than seven eighths of the
+// budget, and from their second span on if they are fewer than half, whatever comes once
+// around them. Whatever it is that floods, a value that had its name and came twice with it
+// has it at once in the next interval, so that also values which come some times and never
+// again only delay the others.
+func TestWhatRepeatsKeepsItsName(t *testing.T) {
+	for seed := range uint64(24) {
+		rnd := rand.New(rand.NewPCG(seed, 21))
+		config := testConfig()
+		limit, times := 32+rnd.IntN(200), 1+int(seed%3) // how often each value of the flood comes
+		config.Budgets[span.LabelResource] = limit
+		honest := 1 + rnd.IntN(limit*7/8-2)
+		intervals := NewIntervals(&config)
+		kept := map[string]bool{}
+		for interval := range 12 {
+			r := intervals.Registry()
+			origin, _ := r.AdmitOrigin(span.Origin{})
+			p := newPublisher(r, origin)
+			named, lost := map[string]int{}, map[string]int{}
+			for _, value := range traffic(rnd, honest, times, interval) {
+				key := span.Key{Service: "s", Operation: "o", Resource: value}
+				if a := p.admit(&key); a.Collapsed == 0 {
+					named[value]++
+				} else {
+					lost[value]++
+				}
+			}
+			for value := range kept {
+				if lost[value] > 0 && named[value]+lost[value] > 0 {
+					t.Fatalf("seed %d, interval %d: %s had a row, came twice, and lost %d spans", seed, interval, value, lost[value])
+				}
+			}
+			clear(kept)
+			for i := range honest {
+				value := fmt.Sprint("honest ", i)
+				if lost[value] > 0 && (times == 1 && interval > 1 || lost[value] > 1 && times == 1 && 2*honest < limit || interval > 9) {
+					t.Fatalf("seed %d, interval %d: %s, one of %d for a budget of %d, lost %d spans", seed, interval, value, honest, limit, lost[value])
+				}
+				if named[value] > 1 {
+					kept[value] = true
+				}
+			}
+			if len(named) > limit {
+				t.Fatalf("seed %d: %d names for a budget of %d", seed, len(named), limit)
+			}
+			intervals.Begin()
+		}
+	}
+}
+
+// traffic is one interval: honest values three to five times each, and ten times as many of
+// a flood, in any order.
+func traffic(rnd *rand.Rand, honest, times, interval int) (values []string) {
+	for i := range honest {
+		for range 3 + rnd.IntN(3) {
+			values = append(values, fmt.Sprint("honest ", i))
+		}
+	}
+	for i := range 30 * honest / times {
+		for range times {
+			values = append(values, fmt.Sprint("flood ", interval, " ", i))
+		}
+	}
+	rnd.Shuffle(len(values), func(i, j int) { values[i], values[j] = values[j], values[i] })
+	return values
+}
+
+// TestRowsThatRepeatKeepTheirNames: combinations of few values are a flood too.
+func TestRowsThatRepeatKeepTheirNames(t *testing.T) {
+	config := testConfig()
+	config.MaxAggregates = 300
+	intervals := NewIntervals(&config)
+	rnd := rand.New(rand.NewPCG(5, 22))
+	for interval := range 5 {
+		r := intervals.Registry()
+		origin, _ := r.AdmitOrigin(span.Origin{})
+		p := newPublisher(r, origin)
+		keys := []span.Key{}
+		for i := range 200 {
+			key := span.Key{Service: "s", Operation: "o", Resource: fmt.Sprint("r", i%20), Type: fmt.Sprint("t", i/20)}
+			keys = append(keys, key, key, key)
+		}
+		for i := range 4000 {
+			keys = append(keys, span.Key{
+				Service: fmt.Sprint("s", i%16), Operation: fmt.Sprint("o", i/16%32),
+				Resource: fmt.Sprint("r", i/512%20), Kind: fmt.Sprint("k", i/2000), HTTPMethod: fmt.Sprint("m", interval),
+			})
+		}
+		rnd.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+		for i := range keys {
+			if a := p.admit(&keys[i]); interval > 1 && a.Collapsed != 0 && keys[i].Kind == "" {
+				t.Fatalf("interval %d: %+v lost %b", interval, keys[i], a.Collapsed)
+			}
+		}
+		intervals.Begin()
+	}
+}

@@ -1,0 +1,207 @@
+package registry
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// sharesHarness admits keys of origins over intervals.
+type sharesHarness struct {
+	t         *testing.T
+	intervals *Intervals
+	config    *Config
+}
+
+func newSharesHarness(t *testing.T, rows int) *sharesHarness {
+	config := DefaultConfig()
+	config.MaxAggregates = rows
+	config.Budgets[span.LabelResource] = 1 << 20
+	return &sharesHarness{t, NewIntervals(&config), &config}
+}
+
+// origin joins an origin as a publisher does.
+func (h *sharesHarness) origin(name string) *publisher {
+	r := h.intervals.Registry()
+	id, ok := r.AdmitOrigin(span.Origin{Service: name})
+	if !ok {
+		h.t.Fatalf("no room for origin %s", name)
+	}
+	return newPublisher(r, id)
+}
+
+// named is how many of so many keys have their names when each of them comes so often.
+func (h *sharesHarness) named(p *publisher, prefix string, keys, times int) (named int) {
+	for time := range times {
+		for i := range keys {
+			key := span.Key{Service: "s", Operation: "o", Resource: fmt.Sprint(prefix, i)}
+			if a := p.admit(&key); a.Collapsed == 0 && time == times-1 {
+				named++
+			}
+		}
+	}
+	return named
+}
+
+// end ends the interval.
+func (h *sharesHarness) end() {
+	if _, keys := h.intervals.Size(); keys > h.config.MaxKeys() {
+		h.t.Errorf("%d keys, more than the %d that tables have room for", keys, h.config.MaxKeys())
+	}
+	h.intervals.Begin()
+}
+
+// TestANewcomerHasItsFairShareWhileOneFloods: what comes once leaves room for it at once.
+func TestANewcomerHasItsFairShareWhileOneFloods(t *testing.T) {
+	h := newSharesHarness(t, 1024)
+	for interval := range 4 {
+		flooder := h.origin("flooder")
+		h.named(flooder, fmt.Sprint("once", interval, " "), 5000, 1)
+		if interval != 1 { // so one begins beside it, and one comes later
+			quiet := h.origin("quiet")
+			if n := h.named(quiet, "r", 512, 3); n != 512 {
+				t.Errorf("interval %d: %d of 512 keys have names", interval, n)
+			}
+			h.named(flooder, fmt.Sprint("more", interval, " "), 5000, 1)
+			if n := h.named(quiet, "r", 512, 1); n != 512 {
+				t.Errorf("interval %d: %d of 512 keys keep theirs", interval, n)
+			}
+		}
+		h.end()
+	}
+}
+
+// TestAnOriginGrowsToItsFairShare beside one that has taken all with keys that repeat.
+func TestAnOriginGrowsToItsFairShare(t *testing.T) {
+	h := newSharesHarness(t, 1024)
+	for range 2 {
+		if n := h.named(h.origin("large"), "r", 1024, 3); n < 1000 {
+			t.Fatalf("alone it has %d rows", n)
+		}
+		h.end()
+	}
+	for interval, least := range []int{128, 256, 384, 500, 500} {
+		large := h.origin("large")
+		h.named(large, "r", 1024, 2)
+		if n := h.named(h.origin("quiet"), "r", 512, 3); n < least {
+			t.Errorf("interval %d: %d of 512 keys have names, want %d", interval, n, least)
+		}
+		if n := h.named(large, "r", 1024, 1); n < 512 {
+			t.Errorf("interval %d: the large one keeps %d rows", interval, n)
+		}
+		h.end()
+	}
+}
+
+// TestSharesFollowTheOriginsThatAreThere: many that come once take nothing from those that
+// stay.
+func TestSharesFollowTheOriginsThatAreThere(t *testing.T) {
+	h := newSharesHarness(t, 2048)
+	h.config.MaxOrigins = 512
+	h.intervals = NewIntervals(h.config)
+	for interval := range 4 {
+		for o := range 64 {
+			p := h.origin(fmt.Sprint("stays ", o))
+			if n := h.named(p, "r", 24, 3); n != 24 {
+				t.Errorf("interval %d: origin %d has names for %d of 24 keys", interval, o, n)
+			}
+		}
+		for o := range 256 {
+			h.named(h.origin(fmt.Sprint("once ", interval, " ", o)), "r", 20, 1)
+		}
+		h.end()
+	}
+	if s := h.intervals.Registry().shares; s.present != 64 {
+		t.Errorf("%d origins have shares", s.present)
+	}
+}
+
+// TestRowsAreBounded has any number of origins do anything, and expects no more rows and bytes
+// than the tables have room for, and for each origin what repeated, up to its fair share.
+func TestRowsAreBounded(t *testing.T) {
+	for seed := range uint64(30) {
+		rnd := rand.New(rand.NewPCG(seed, 23))
+		config := DefaultConfig()
+		config.MaxAggregates, config.LabelBytes, config.MaxOrigins = 1+rnd.IntN(400), 1<<20, 1+rnd.IntN(40)
+		config.Budgets[span.LabelResource] = 1 << 20
+		h := &sharesHarness{t, NewIntervals(&config), &config}
+		repeated := map[string]map[string]bool{} // keys of an origin that had rows and came twice
+		for range 5 {
+			now, present := map[string]map[string]int{}, 0
+			for _, keys := range repeated {
+				if len(keys) > 0 {
+					present++
+				}
+			}
+			for range 60 {
+				name := fmt.Sprint(min(rnd.IntN(config.MaxOrigins), rnd.IntN(20)))
+				p := h.origin(name)
+				if now[name] == nil {
+					now[name] = map[string]int{}
+				}
+				for range rnd.IntN(40) {
+					text := fmt.Sprint(rnd.IntN(20 + rnd.IntN(400)))
+					a := p.admit(&span.Key{Service: "s", Operation: "o", Resource: text})
+					if a.Collapsed == 0 {
+						now[name][text]++
+					} else if had := repeated[name]; had[text] && len(had) <= config.MaxAggregates/present {
+						t.Fatalf("seed %d: origin %s lost a key that repeated", seed, name)
+					}
+				}
+			}
+			s := &h.intervals.Registry().shares
+			taken := allowance{}
+			for _, rows := range s.origins {
+				taken = taken.plus(rows.taken)
+			}
+			if most := s.all.plus(s.reserve.limit); taken.rows > most.rows {
+				t.Fatalf("seed %d: %+v are taken of %+v", seed, taken, most)
+			}
+			repeated = map[string]map[string]bool{}
+			for name, keys := range now {
+				repeated[name] = map[string]bool{}
+				for text, times := range keys {
+					if times > 1 {
+						repeated[name][text] = true
+					}
+				}
+			}
+			h.end()
+		}
+	}
+}
+
+// TestAnOriginHasItsPartOfTheReserve: two newcomers find the same, whoever comes first.
+func TestAnOriginHasItsPartOfTheReserve(t *testing.T) {
+	h := newSharesHarness(t, 1024)
+	for range 2 {
+		h.named(h.origin("large"), "r", 1024, 3)
+		h.end()
+	}
+	h.named(h.origin("large"), "r", 1024, 2)
+	first, second := h.origin("first"), h.origin("second")
+	h.named(first, "r", 300, 3)
+	if n := h.named(second, "r", 80, 3); n != 80 {
+		t.Errorf("the second newcomer has names for %d of 80 keys", n)
+	}
+}
+
+// TestLabelsRepeatWithoutTheirKeys: a label that comes twice in two keys has repeated.
+func TestLabelsRepeatWithoutTheirKeys(t *testing.T) {
+	config := DefaultConfig()
+	config.Budgets[span.LabelResource] = 2
+	intervals := NewIntervals(&config)
+	for _, resources := range [][]string{{"a", "a"}, {"x", "y", "y", "y", "a"}} {
+		r := intervals.Registry()
+		origin, _ := r.AdmitOrigin(span.Origin{})
+		for i, resource := range resources {
+			a := r.Admit(origin, &span.Key{Service: "s", Resource: resource, Kind: fmt.Sprint(i % 2)}, false)
+			if resource == "a" && a.Collapsed != 0 {
+				t.Errorf("%s of %v lost its name", resource, resources)
+			}
+		}
+		intervals.Begin()
+	}
+}
