@@ -25,7 +25,7 @@ type Rates struct {
 // DefaultRates is the defaults of the command line. A turn is one interval of the daemon,
 // its report included.
 func DefaultRates() Rates {
-	r := Rates{Config: DefaultConfig(), Rounds: 3, Rates: []float64{0, 100, 1000, 10_000, 100_000}}
+	r := Rates{Config: DefaultConfig(), Rounds: 5, Rates: []float64{0, 100, 1000, 10_000, 100_000}}
 	r.Tracer, r.Workload = Client, workload.Stable
 	r.Batch, r.Connections, r.WarmUp = requestSpans, requestGoroutines, ratesWarmUp
 	return r
@@ -120,7 +120,8 @@ func (r *ratesRun) round(ctx context.Context, rate float64) (rateTurn, error) {
 		}
 		r.did.merge(&p.result)
 	}
-	return rateTurn{bare: spent[0], publishing: spent[1], daemon: spent[2]}, nil
+	// Nothing of this turn is reported in the next.
+	return rateTurn{bare: spent[0], publishing: spent[1], daemon: spent[2]}, r.askFlush()
 }
 
 // startTraced starts a process that serves requests until its input ends. One that is to
@@ -208,11 +209,11 @@ func ratesFacts(rate float64, turns []rateTurn) []fact {
 	}
 	return []fact{
 		{"spans a second", sent},
-		{"the process without publishing, CPU ms a second", milliseconds(median(func(t rateTurn) time.Duration { return t.bare }))},
+		{"process without publishing, ms", milliseconds(median(func(t rateTurn) time.Duration { return t.bare }))},
 		{"and publishing", milliseconds(median(func(t rateTurn) time.Duration { return t.publishing }))},
 		{"publishing adds", milliseconds(added)},
 		{"ns a span", ofProcess},
-		{"daemon, CPU ms a second", milliseconds(daemon)},
+		{"daemon, ms", milliseconds(daemon)},
 		{"ns a span", ofDaemon},
 	}
 }

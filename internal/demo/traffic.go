@@ -39,11 +39,14 @@ type traffic struct {
 	sent    Sent
 }
 
+// liveAge is short, for a person watches what the shop does while it does it.
+const liveAge = 100 * time.Millisecond
+
 // openShop opens the shop's tracers towards a daemon's socket.
 func openShop(socket string) (*traffic, error) {
 	t := &traffic{rnd: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
 	for i, name := range serviceNames {
-		c, err := client.Open(client.Config{Socket: socket, Name: "demo", Origin: client.Origin{
+		c, err := client.Open(client.Config{Socket: socket, Name: "demo", MaxAge: liveAge, Origin: client.Origin{
 			Host: "shop-pod", Env: "demo", Version: "1.0.0", Service: name, Lang: "go",
 			TracerVersion: "demo", RuntimeID: fmt.Sprintf("demo-%s", name), ContainerID: "demo-" + name,
 		}})
