@@ -2,6 +2,7 @@ package bench
 
 import (
 	"bufio"
+	"bytes"
 	"compress/gzip"
 	"embed"
 	"encoding/binary"
@@ -127,6 +128,19 @@ func (r *recording) message(computesStats bool) *http.Request {
 	return &http.Request{
 		Method: http.MethodPost, URL: &url.URL{Scheme: "http", Host: "localhost", Path: r.path}, Header: header, ContentLength: int64(len(r.body)),
 	}
+}
+
+// Request is a recorded request of a tracer that leaves counting to others, with its last
+// span begun at that time, and how many spans are in it.
+func Request(format string, latest time.Time) (*http.Request, int, error) {
+	r, err := loadRecording(format)
+	if err != nil {
+		return nil, 0, err
+	}
+	r.stamp(r.body, latest)
+	request := r.message(false)
+	request.Body = io.NopCloser(bytes.NewReader(r.body))
+	return request, r.spans, nil
 }
 
 // count counts the body as the daemon does.

@@ -1,0 +1,143 @@
+package traces
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/bench"
+	"github.com/spanstatsd/spanstatsd/internal/bench/measure"
+)
+
+// BenchmarkSlow is what a pod pays for a thousand spans a second, in the requests that
+// tracers have sent: the agent, as a process, where it counts them itself, and where the
+// daemon, another process, does. Both get the same requests at the same time, for about two
+// of their intervals.
+func BenchmarkSlow(b *testing.B) {
+	const seconds, warmUp = 20, 4
+	dir := b.TempDir()
+	build(b, dir)
+	for _, format := range bench.Recorded {
+		at := filepath.Join(dir, format)
+		alone, behind, daemon := at+"alone", at+"behind", at+"daemon"
+		intake := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
+		processes := []process{
+			{"agent-that-counts", started(b, alone, filepath.Join(dir, "agent"), alone, intake.URL)},
+			{"agent-behind-us", started(b, behind, filepath.Join(dir, "agent"), behind, intake.URL)},
+			{"daemon", started(b, daemon, filepath.Join(dir, "spanstatsd"), "run", "--socket="+at+"spans", "--apm-socket="+daemon,
+				"--agent-url=unix://"+behind, "--http-addr=127.0.0.1:0", "--drop-unsampled=off")},
+		}
+		time.Sleep(2 * time.Second) // the daemon learns what the agent wants
+		tracers := []*http.Client{tracerOf(alone), tracerOf(daemon)}
+		var before []measure.CPU
+		var measured time.Time
+		for begun := time.Now(); before == nil || time.Since(measured) < seconds*time.Second; {
+			if before == nil && time.Since(begun) > warmUp*time.Second {
+				before, measured = spent(b, processes), time.Now()
+			}
+			next, spans := time.Now(), 0
+			for _, tracer := range tracers {
+				spans = deliver(b, tracer, format)
+			}
+			time.Sleep(time.Until(next.Add(time.Duration(spans) * time.Millisecond)))
+		}
+		took := time.Since(measured).Seconds()
+		after := spent(b, processes)
+		b.Run(format, func(b *testing.B) {
+			b.ReportMetric(0, "ns/op") // which says nothing here
+			for i, p := range processes {
+				b.ReportMetric(float64(after[i].Minus(before[i]).All)/1e6/took, p.name+"-cpu-ms/s")
+			}
+		})
+		for i := range processes {
+			stop(processes[len(processes)-1-i].cmd)
+		}
+		intake.Close()
+	}
+}
+
+// process is one that is measured.
+type process struct {
+	name string
+	cmd  *exec.Cmd
+}
+
+// build makes the programs as processes need them.
+func build(b *testing.B, dir string) {
+	b.Helper()
+	for folder, main := range map[string]string{"..": "./pod/agent", "../../..": "./cmd/spanstatsd"} {
+		cmd := exec.Command("go", "build", "-o", dir, main)
+		cmd.Dir = folder
+		if out, err := cmd.CombinedOutput(); err != nil {
+			b.Fatalf("build %s: %v\n%s", main, err, out)
+		}
+	}
+}
+
+// started runs a program until the benchmark ends, and returns when it listens.
+func started(b *testing.B, socket, program string, args ...string) *exec.Cmd {
+	b.Helper()
+	cmd := exec.Command(program, args...)
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { stop(cmd) })
+	for range 1000 {
+		if conn, err := net.Dial("unix", socket); err == nil {
+			conn.Close()
+			return cmd
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	b.Fatalf("%s does not listen", program)
+	return nil
+}
+
+// stop ends a process that may have ended.
+func stop(cmd *exec.Cmd) {
+	_ = cmd.Process.Signal(syscall.SIGTERM)
+	_ = cmd.Wait()
+}
+
+func tracerOf(socket string) *http.Client {
+	return &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}}}
+}
+
+func spent(b *testing.B, processes []process) (all []measure.CPU) {
+	b.Helper()
+	for _, p := range processes {
+		cpu, err := measure.CPUOf(p.cmd.Process.Pid)
+		if err != nil {
+			b.Fatal(err)
+		}
+		all = append(all, cpu)
+	}
+	return all
+}
+
+// deliver sends a recorded request whose spans have just ended, and says how many they are.
+func deliver(b *testing.B, tracer *http.Client, format string) (spans int) {
+	b.Helper()
+	req, spans, err := bench.Request(format, time.Now())
+	if err != nil {
+		b.Fatal(err)
+	}
+	answer, err := tracer.Do(req)
+	if err != nil {
+		b.Fatal(err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		b.Fatalf("%s: %s", format, answer.Status)
+	}
+	return spans
+}
