@@ -161,7 +161,7 @@ bench-tracers: ## what computing statistics costs the processes of three tracers
 	sh test/agent/tracers/languages.sh $(CURDIR)/bin/tracers
 	cd test/agent/tracers && TRACERS_DIR=$(CURDIR)/bin/tracers $(GO) test -tags languages -timeout 30m -run '^$$' -bench Saving -benchtime 1x -v .
 
-bench-pod: build ## what statistics cost a whole pod in Java, Python and Go, five ways; of cells that match ONLY, QUICK=1, TURNS=3 (30 minutes)
+bench-pod: build ## what statistics cost a whole pod in Java, Python and Go, five ways; of cells that match ONLY, QUICK=1, TURNS=3 (35 minutes)
 	sh test/agent/tracers/languages.sh $(CURDIR)/bin/tracers
 	sh test/agent/pod/install.sh $(CURDIR)/bin/tracers
 	@mkdir -p bin/pod && cp bin/spanstatsd bin/pod/
@@ -193,7 +193,7 @@ bench-scale: build ## cost by connections, origins, keys and cores, in one table
 bench-rates: build ## what publishing costs a process and the daemon at the rates that pods have (5 minutes)
 	bin/spanstatsd bench rates
 
-bench-docs: ## measure again what docs/benchmarks.md shows and write its tables, or of ONLY=bench,bench-peers,… (27 minutes); FILE=docs/pod.md, its (30 minutes)
+bench-docs: ## measure again what docs/benchmarks.md shows and write its tables, or of ONLY=bench,bench-peers,… (27 minutes); FILE=docs/pod.md, its (35 minutes)
 	cd tools && $(GO) build -o ../bin/ ./benchdocs
 	bin/benchdocs -file '$(or $(FILE),docs/benchmarks.md)' -only '$(ONLY)'
 

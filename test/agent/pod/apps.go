@@ -15,6 +15,7 @@ type app struct {
 	warming int           // requests a second until it is warm
 	heaps   []int         // MiB; 0 where it has no such limit
 	spans   int           // of a request that count
+	tracer  []string      // what else is set of it
 	command func(places, launch) []string
 }
 
@@ -32,6 +33,7 @@ var apps = []app{
 	{name: "java", rate: 300, warm: 12 * time.Second, warming: 600, heaps: []int{64, 128, 256}, spans: 4, command: spring},
 	{name: "python", rate: 100, warm: 6 * time.Second, warming: 100, heaps: []int{0}, spans: 3, command: flask},
 	{name: "go", rate: 1000, warm: 3 * time.Second, warming: 1000, heaps: []int{0}, spans: 3, command: goshop},
+	{name: "go v0.4", rate: 1000, warm: 3 * time.Second, warming: 1000, heaps: []int{0}, spans: 3, command: goshop, tracer: []string{"DD_TRACE_AGENT_PROTOCOL_VERSION=0.4"}},
 }
 
 func spring(p places, l launch) []string {

@@ -2,10 +2,10 @@
 // memory in the application, the daemon and the agent together, for each way to have its
 // statistics counted.
 //
-//	make bench-pod                      # all, 30 minutes
+//	make bench-pod                      # all, 35 minutes
 //	make bench-pod ONLY='java 64'       # the cells whose names match
 //	make bench-pod QUICK=1 ONLY=go      # short windows, to see that it works
-//	make bench-pod TURNS=3              # the middle of three, 90 minutes
+//	make bench-pod TURNS=3              # the middle of three, 105 minutes
 //	make bench-docs FILE=docs/pod.md    # all, and the tables written into the document
 //
 // A cell is an application, its heap and a load; each way of a cell has a turn of its own, with

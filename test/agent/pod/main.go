@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"time"
 )
 
@@ -22,6 +23,7 @@ type options struct {
 }
 
 func main() {
+	runtime.LockOSThread() // whose end would be that of the processes that it started
 	var o options
 	flag.StringVar(&o.at.tracers, "tracers", "bin/tracers", "where the tracers were installed")
 	flag.StringVar(&o.at.built, "built", "bin/pod", "where agent, daemon and applications were built; raw figures are written there")

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -80,7 +81,7 @@ func (p *pod) startApp(at places, c cell, w way, agent string) error {
 	_ = listener.Close() // it is the application's from here on
 	env := environment()
 	if w.traced {
-		env = append(env, tracerSettings(agent, w.computes)...)
+		env = slices.Concat(env, tracerSettings(agent, w.computes), c.app.tracer)
 	}
 	p.app, err = start(p.dir, "application", env, c.app.command(at, launch{w.traced, port, c.heap, string(p.collections)})...)
 	if err != nil {

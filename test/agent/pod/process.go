@@ -30,6 +30,7 @@ func start(dir, name string, env []string, command ...string) (*process, error) 
 	}
 	defer said.Close() // the process has it
 	p.command.Env, p.command.Stdout, p.command.Stderr = env, said, said
+	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // none outlives the benchmark
 	if err := p.command.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}

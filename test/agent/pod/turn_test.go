@@ -3,7 +3,6 @@ package main
 import (
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 )
@@ -14,8 +13,10 @@ func TestEveryRequestIsCounted(t *testing.T) {
 	at := places{built: t.TempDir()}
 	build(t, ".", at.built, "./agent", "./apps/goshop")
 	build(t, "../../..", at.built, "./cmd/spanstatsd")
-	all := cells()
-	for _, c := range all[slices.IndexFunc(all, func(c cell) bool { return c.app.name == "go" }):] {
+	for _, c := range cells() {
+		if c.app.name != "go v0.4" {
+			continue
+		}
 		for _, w := range ways {
 			if w.computes {
 				continue // that takes its tracer's ten seconds
