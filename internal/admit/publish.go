@@ -167,7 +167,7 @@ func (p *Publisher) join(cycle *aggregate.Cycle) bool {
 	}
 	p.keys.sweep(p.interval)
 	p.originID, p.interval = origin, cycle.Interval()+1
-	p.lookup.Begin(cycle.Registry(), origin, p.shared.config.MaxResource)
+	p.lookup.Begin(cycle.Registry(), origin)
 	return true
 }
 

@@ -3,10 +3,11 @@ package registry
 import "github.com/spanstatsd/spanstatsd/internal/span"
 
 // Lookup admits, without the Registry's lock, the keys that change nothing: those whose
-// every label is normal, and was admitted before or collapses. In a flood these are nearly
-// all keys, from the first seconds of an interval on. Of any other key it says that it
-// doesn't know; it must be normalised, and Registry.Admit asked. What it says is what
-// Registry.Admit would have said.
+// every label was admitted before or collapses. In a flood these are nearly all keys, from
+// the first seconds of an interval on. Of any other key it says that it doesn't know, and
+// Registry.Admit must be asked. What it says is what Registry.Admit would have said. Its
+// keys must be mended, as the Registry's own: a label that had to be rewritten is then
+// looked up like any other.
 //
 // It needs no lock because what it reads only grows: it reads which budgets are used up,
 // and then searches for labels. A label that it doesn't find after it saw its budget used
@@ -15,8 +16,7 @@ import "github.com/spanstatsd/spanstatsd/internal/span"
 // A Lookup belongs to one publisher, who uses it inside a cycle of the interval.
 type Lookup struct {
 	judge
-	maxResource int
-	lastRow     foundRow
+	lastRow foundRow
 }
 
 // foundRow is the row of a key that was found. In a flood, keys differ only in labels that
@@ -27,11 +27,11 @@ type foundRow struct {
 	partition uint32
 }
 
-// Begin makes it one of an origin of the registry's interval, in which a longer resource
-// than this is cut. What it counted before must have been reported.
-func (l *Lookup) Begin(r *Registry, origin OriginID, maxResource int) {
+// Begin makes it one of an origin of the registry's interval. What it counted before must
+// have been reported.
+func (l *Lookup) Begin(r *Registry, origin OriginID) {
 	l.begin(r, origin)
-	l.maxResource = maxResource
+	l.isOwn = true // its keys are normal
 	l.lastRow.words = l.lastRow.words[:0]
 	l.losses.clear()
 }
@@ -39,9 +39,6 @@ func (l *Lookup) Begin(r *Registry, origin OriginID, maxResource int) {
 // Admit says what Registry.Admit would say of the key, or reports false where it doesn't
 // know.
 func (l *Lookup) Admit(k *span.Key, isRetry bool) (a Admission, ok bool) {
-	if len(k.Resource) > l.maxResource || k.TraceRoot > span.TraceRootFalse {
-		return Admission{}, false
-	}
 	l.isRetry = isRetry
 	if l.key(k) == unknown {
 		return Admission{}, false

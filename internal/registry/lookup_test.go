@@ -31,15 +31,16 @@ func newPublisher(r *Registry, origin OriginID) *publisher {
 
 func (p *publisher) begin(r *Registry, origin OriginID) {
 	p.registry, p.origin = r, origin
-	p.lookup.Begin(r, origin, testMaxResource)
+	p.lookup.Begin(r, origin)
 }
 
 func (p *publisher) admit(key *span.Key) Admission {
+	key = normalized(key)
 	if a, ok := p.lookup.Admit(key, p.isRetry); ok {
 		p.lookups++
 		return a
 	}
-	return p.registry.Admit(p.origin, normalized(key), p.isRetry)
+	return p.registry.Admit(p.origin, key, p.isRetry)
 }
 
 const testMaxResource = 220

@@ -187,7 +187,7 @@ func lookUpBesideAdmissions(t *testing.T, change func(*Config), before []span.Ke
 			r.Admit(origin, &before[k], false)
 		}
 		lookups = append(lookups, &Lookup{})
-		lookups[i].Begin(r, origin, span.MaxResource)
+		lookups[i].Begin(r, origin)
 	}
 	together(len(lookups), func(i int) {
 		r.Admit(lookups[i].origin, last, false)

@@ -22,7 +22,7 @@ func BenchmarkFlood(b *testing.B) {
 		r.Admit(origin, &keys[i], false)
 	}
 	var l Lookup
-	l.Begin(r, origin, span.MaxResource)
+	l.Begin(r, origin)
 	b.ReportAllocs()
 	unknown := 0
 	for i := 0; b.Loop(); i++ {
