@@ -102,7 +102,7 @@ func TestMemoryMakesDefaultsSmaller(t *testing.T) {
 		{"128MiB", []string{"--max-aggregates=2000"}, map[string]string{"max-aggregates": "2000 flag", "label-bytes": "1500KiB memory"}, ""},
 		{"128MiB", []string{"--label-bytes=2MiB", "--sketch-bytes=3MiB"}, map[string]string{"label-bytes": "2MiB flag", "sketch-bytes": "3MiB flag"}, ""},
 		{"64MiB", nil, map[string]string{"max-aggregates": "at least 3000", "max-connections": "64 memory", "retry-bytes": "8MiB memory"}, ""},
-		{"64MiB", []string{"--apm-socket=/s"}, map[string]string{"max-aggregates": "at least 3000", "apm-max-body": "128KiB memory"}, ""},
+		{"64MiB", []string{"--apm-socket=/s"}, map[string]string{"max-aggregates": "at least 3000", "apm-max-body": "96KiB memory"}, ""},
 		{"64MiB", []string{"--max-connections=1000"}, nil, "lower --max-connections (connections of "},
 		{"30MiB", nil, nil, "GOMEMLIMIT allows 30 MiB"},
 	} {

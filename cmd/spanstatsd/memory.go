@@ -60,6 +60,7 @@ var smaller = []struct {
 	{"max-key-bytes-in-all", 2 << 20, false, "max-key-bytes"},
 	{"apm-max-connections", 24, false, ""},
 	{"max-connections", 24, false, ""},
+	{"apm-max-body", 96 << 10, false, ""},
 	{aggregatesFlag, 2048, false, ""},
 	{"apm-max-body", 64 << 10, false, ""},
 	{"max-origins", 32, false, ""},
