@@ -16,7 +16,8 @@ const connections = 32
 type load struct {
 	address string
 	client  *http.Client
-	sent    int // from first to last; the next request's number
+	number  int // the next request's
+	sent    int // from first to last
 }
 
 // window is what became of the requests of some time.
@@ -52,7 +53,7 @@ func (l *load) get(path string) error {
 // not been sent after three times as long is not sent.
 func (l *load) run(path func(number int) string, rate int, lasts time.Duration) window {
 	requests := int(lasts.Seconds() * float64(rate))
-	latencies := make([]time.Duration, requests)
+	latencies := make([]time.Duration, requests) // 0 of what was not sent
 	var next, failed atomic.Int64
 	var wg sync.WaitGroup
 	begun := time.Now()
@@ -62,11 +63,10 @@ func (l *load) run(path func(number int) string, rate int, lasts time.Duration) 
 				number := int(next.Add(1) - 1)
 				due := begun.Add(time.Duration(number) * time.Second / time.Duration(rate))
 				if number >= requests || time.Since(begun) > 3*lasts {
-					next.Add(-1)
 					return
 				}
 				time.Sleep(time.Until(due))
-				if l.get(path(l.sent+number)) != nil {
+				if l.get(path(l.number+number)) != nil {
 					failed.Add(1)
 				}
 				latencies[number] = time.Since(due)
@@ -74,9 +74,10 @@ func (l *load) run(path func(number int) string, rate int, lasts time.Duration) 
 		})
 	}
 	wg.Wait()
-	w := window{requests: int(next.Load()), failed: int(failed.Load()), lasted: time.Since(begun)}
-	l.sent += w.requests
-	w.latencies = latencies[:w.requests]
+	w := window{failed: int(failed.Load()), lasted: time.Since(begun)}
+	w.latencies = slices.DeleteFunc(latencies, func(took time.Duration) bool { return took == 0 })
+	w.requests = len(w.latencies)
+	l.number, l.sent = l.number+requests, l.sent+w.requests
 	slices.Sort(w.latencies)
 	return w
 }
