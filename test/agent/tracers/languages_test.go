@@ -36,11 +36,11 @@ func nodeShop() app {
 }
 
 // javaShop is the web application in Java. An order takes eight spans, one that is not
-// there six; three are of making the database.
+// there six; two are of making the database.
 func javaShop(arguments ...string) app {
 	folder := tracers + "/java"
 	command := []string{"java", "-javaagent:" + folder + "/dd-java-agent.jar", "-cp", folder + "/classes:" + folder + "/lib/*", "Shop"}
-	return app{command: append(command, arguments...), spans: 3 + 640*8 + 160*6, counted: 3 + 640*5 + 160*3}
+	return app{command: append(command, arguments...), spans: 2 + 640*8 + 160*6, counted: 2 + 640*5 + 160*3}
 }
 
 func TestPython(t *testing.T) {
