@@ -25,7 +25,7 @@ func checkLosses(t *testing.T, sent, counted span.Key, lost registry.Collapsed) 
 			t.Errorf("%s is %q, want %q", l, got, want)
 		}
 	}
-	for l := span.FirstList; l < span.WholeKey; l++ {
+	for l := span.FirstList; l < span.EndOfLists; l++ {
 		got, may := *counted.Tags(l), slices.Clone(*sent.Tags(l))
 		switch {
 		case lost.Has(span.WholeKey):

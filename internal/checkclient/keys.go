@@ -79,7 +79,7 @@ func (s *session) readKey(to *told, raw []byte) error {
 		}
 		s.change(to, l, l.String(), before, after)
 	}
-	for l := span.FirstList; l < span.WholeKey; l++ {
+	for l := span.FirstList; l < span.EndOfLists; l++ {
 		s.readTags(to, l, *k.Tags(l), len(*normal.Tags(l)))
 	}
 	if k.TraceRoot != span.TraceRootNotSet {

@@ -114,7 +114,7 @@ func (e *groupEncoder) labels(key *span.Key) {
 	if key.Synthetics {
 		e.flag("Synthetics", true)
 	}
-	for l := span.FirstList; l < span.WholeKey; l++ {
+	for l := span.FirstList; l < span.EndOfLists; l++ {
 		if tags := *key.Tags(l); len(tags) > 0 {
 			e.texts(l.AgentName(), tags)
 		}
@@ -126,7 +126,7 @@ func labelsPresent(key *span.Key) (n int) {
 	for l := span.LabelType; l < span.FirstList; l++ {
 		n += present(*key.Text(l) != "")
 	}
-	for l := span.FirstList; l < span.WholeKey; l++ {
+	for l := span.FirstList; l < span.EndOfLists; l++ {
 		n += present(len(*key.Tags(l)) > 0)
 	}
 	return n + present(key.HTTPStatus != 0) + present(key.TraceRoot != span.TraceRootNotSet) + present(key.Synthetics)

@@ -30,7 +30,7 @@ func TestBudgetsCollapseBeforeTheKeyIsHashed(t *testing.T) {
 			*k.Tags(l) = []string{"key:" + value}
 		}
 	}
-	for f := range span.WholeKey {
+	for f := range span.EndOfLists {
 		r, origin := admitter(t, func(c *Config) { c.Budgets[f] = 4 })
 		ids := map[KeyID]bool{}
 		for i := range 20 { // each value twice: two pass at once, and two at their second sight

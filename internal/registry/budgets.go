@@ -83,9 +83,9 @@ func (b *budgets) take(origin OriginID, l span.Label, known sight) {
 }
 
 func (b *budgets) raise(origin OriginID, l span.Label) {
-	limit := MaxTagKeys
-	if l < span.FirstList {
-		limit = b.limits[l]
+	limit := b.limits[l]
+	if l >= span.FirstList && l < span.EndOfLists {
+		limit = MaxTagKeys
 	}
 	b.published[origin].raise(l, b.used[origin][l].gate(limit))
 }

@@ -13,13 +13,15 @@ import (
 // same once more and gives numbers to what is fresh. So what both say is decided in one
 // place.
 type judge struct {
-	registry *Registry
-	origin   OriginID
-	identity uint64   // of the origin, the same in every interval
-	left     heritage // of the origin from the last interval
-	isRetry  bool     // the batch was judged before: what came with it does not come again
-	isOwn    bool     // the Registry's: under its lock, and of keys that are normal
-	last     [span.FirstList]found
+	registry   *Registry
+	origin     OriginID
+	identity   uint64   // of the origin, the same in every interval
+	left       heritage // of the origin from the last interval
+	isRetry    bool     // the batch was judged before: what came with it does not come again
+	isOwn      bool     // the Registry's: under its lock, and of keys that are normal
+	last       [span.FirstList]found
+	lastStatus foundStatus
+	digits     [10]byte
 
 	// Of the key that is judged:
 	gates     gates // read before anything is searched for
@@ -74,6 +76,7 @@ func (j *judge) key(k *span.Key) outcome {
 	j.known = firstSight
 	j.lostBy.clear()
 	j.freshBy.clear()
+	j.status(k.HTTPStatus)
 	for l := range span.FirstList {
 		text := *k.Text(l)
 		if text == "" && (j.isOwn || !l.IsRequired()) {
@@ -92,7 +95,7 @@ func (j *judge) key(k *span.Key) outcome {
 		}
 		j.words = append(j.words, id)
 	}
-	for l := span.FirstList; l < span.WholeKey; l++ {
+	for l := span.FirstList; l < span.EndOfLists; l++ {
 		if !j.tags(l, *k.Tags(l)) {
 			return unknown
 		}
@@ -109,9 +112,8 @@ func (j *judge) text(l span.Label, text string) (labelID, outcome) {
 	if gate == firstSight && text == last.text {
 		return last.id, named
 	}
-	table, where := &j.registry.budgets.labels, scopeOf(j.origin, l)
-	if id, ok := table.lookUp(where, text); ok {
-		*last = found{table.at(id).text, id}
+	if id, ok := j.lookUp(l, text); ok {
+		*last = found{j.registry.budgets.labels.at(id).text, id}
 		return id, named
 	}
 	switch {
@@ -120,10 +122,21 @@ func (j *judge) text(l span.Label, text string) (labelID, outcome) {
 	case text == span.Blocked:
 		// The tracer has budgets too. What it collapsed meets what we do.
 		return blockedID, named
-	case gate == repeated && j.left.values[l] == 0:
+	}
+	return j.newValue(l, text)
+}
+
+func (j *judge) lookUp(l span.Label, text string) (labelID, bool) {
+	return j.registry.budgets.labels.lookUp(scopeOf(j.origin, l), text)
+}
+
+// newValue judges a value that has no number, by the gate of its label.
+func (j *judge) newValue(l span.Label, text string) (labelID, outcome) {
+	gate := j.gates.of(l)
+	if gate == repeated && j.left.values[l] == 0 {
 		return j.instead(), collapsed // whatever it is
 	}
-	hash := textHash(text)
+	hash, where := textHash(text), scopeOf(j.origin, l)
 	known, is := j.pass(gate, hash.identity(j.identity, int(l)))
 	if is == collapsed {
 		return j.instead(), collapsed

@@ -89,7 +89,7 @@ func (j *judge) tagKey(list span.Label, text string) (labelID, outcome) {
 		}
 		return id, named
 	}
-	identity := hash.identity(j.identity, int(list)+lists)
+	identity := hash.identity(j.identity, tagKeyKind(list))
 	known, is := j.pass(gate, identity)
 	switch {
 	case is == collapsed:

@@ -26,7 +26,7 @@ const (
 type scope uint32
 
 const (
-	lists          = span.LabelCount - int(span.FirstList)
+	lists          = int(span.EndOfLists - span.FirstList)
 	scopesAnOrigin = span.LabelCount + lists
 	spread         = 0x9e3779b97f4a7c15 // odd, and spreads small numbers over all bits
 )
@@ -37,8 +37,11 @@ func scopeOf(origin OriginID, l span.Label) scope {
 
 // tagKeyScope is the scope of the keys of a list's tags.
 func tagKeyScope(origin OriginID, l span.Label) scope {
-	return scopeOf(origin, l) + scope(lists)
+	return scope(origin)*scope(scopesAnOrigin) + scope(tagKeyKind(l))
 }
+
+// tagKeyKind is the number of that scope among those of an origin.
+func tagKeyKind(list span.Label) int { return span.LabelCount + int(list-span.FirstList) }
 
 // parts are the number of the scope's origin, and the scope's own among those of an origin.
 func (s scope) parts() (origin OriginID, kind int) {
@@ -137,7 +140,7 @@ func (l *label) hashed() hashedText { return hashedText(l.hash ^ uint64(l.scope)
 
 func (l *label) isTag() bool {
 	_, kind := l.scope.parts()
-	return kind >= int(span.FirstList) && kind < span.LabelCount
+	return kind >= int(span.FirstList) && kind < int(span.EndOfLists)
 }
 
 // labelBytes is the memory of a label, with the capacity that the list has for more, its

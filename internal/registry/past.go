@@ -63,10 +63,10 @@ func (p *past) leaveLabel(r *Registry, l *label, isRepeated bool) {
 	left := p.origins[identity]
 	left.rows.bytes += labelBytes(l.text)
 	switch {
-	case kind < int(span.FirstList):
-		left.values[kind]++
 	case kind >= span.LabelCount:
-		left.values[kind-lists]++
+		left.values[kind-span.LabelCount+int(span.FirstList)]++
+	case !l.isTag():
+		left.values[kind]++
 	default:
 		key := &r.budgets.labels.list.items[r.budgets.tagKeys[l.tagKey].id]
 		_, keyKind := key.scope.parts()

@@ -127,7 +127,7 @@ var overflowKey = func() (k span.Key) {
 	for l := range span.FirstList {
 		*k.Text(l) = span.Blocked
 	}
-	for l := span.FirstList; l < span.WholeKey; l++ {
+	for l := span.FirstList; l < span.EndOfLists; l++ {
 		*k.Tags(l) = []string{span.Blocked}
 	}
 	return k

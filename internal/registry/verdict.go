@@ -55,7 +55,7 @@ func (j *judge) markLabels() {
 // labels are not, and so their order is not.
 func (j *judge) rowIdentity() uint64 {
 	words := j.words
-	hash := j.identity ^ uint64(words[wordStatus])<<8 ^ uint64(words[wordFacts])
+	hash := mixed(j.identity^uint64(words[wordFacts]), j.hashed(words[wordStatus]))
 	for _, id := range words[wordTexts:wordTags] {
 		hash = mixed(hash, j.hashed(id))
 	}
@@ -107,6 +107,7 @@ func (r *repeats) markLabels(words []uint32) {
 	if len(words) == 0 { // of an overflow row
 		return
 	}
+	r.markLabel(words[wordStatus])
 	for _, id := range words[wordTexts:wordTags] {
 		r.markLabel(id)
 	}

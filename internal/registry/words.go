@@ -9,8 +9,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// A key in words: numbers that are equal exactly where the keys are. First its origin,
-// HTTP status and facts, then the ids of its texts, then of each list of tags how many
+// A key in words: numbers that are equal exactly where the keys are. First its origin, the
+// id of its HTTP status, its facts, then the ids of its texts, then of each list of tags how many
 // there are and their ids in ascending order.
 const (
 	wordOrigin = iota
@@ -22,7 +22,7 @@ const (
 
 // beginWords appends the words before the texts.
 func beginWords(words []uint32, origin OriginID, k *span.Key) []uint32 {
-	return append(words, uint32(origin), k.HTTPStatus, uint32(k.Facts()))
+	return append(words, uint32(origin), absentID, uint32(k.Facts()))
 }
 
 // endTags puts the ids of one list, which begin behind the word at count, in order and
@@ -42,13 +42,13 @@ func endTags(words []uint32, count int, anyBlocked bool) []uint32 {
 
 // keyOf makes a key of its words again, of the texts that the table owns.
 func (t *labelTable) keyOf(words []uint32) (k span.Key) {
-	k.HTTPStatus = words[wordStatus]
+	k.HTTPStatus = statusOf(t.at(words[wordStatus]).text)
 	k.SetFacts(byte(words[wordFacts]))
 	for l := range span.FirstList {
 		*k.Text(l) = t.at(words[wordTexts+int(l)]).text
 	}
 	words = words[wordTags:]
-	for l := span.FirstList; l < span.WholeKey; l++ {
+	for l := span.FirstList; l < span.EndOfLists; l++ {
 		count := int(words[0])
 		*k.Tags(l) = t.tagsOf(words[1 : 1+count])
 		words = words[1+count:]

@@ -11,7 +11,7 @@ func (k *Key) AppendCanonical(dst []byte) []byte {
 	}
 	dst = binary.AppendUvarint(dst, uint64(k.HTTPStatus))
 	dst = append(dst, k.Facts())
-	for l := FirstList; l < WholeKey; l++ {
+	for l := FirstList; l < EndOfLists; l++ {
 		tags := *k.Tags(l)
 		dst = binary.AppendUvarint(dst, uint64(len(tags)))
 		for _, tag := range tags {

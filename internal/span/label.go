@@ -3,7 +3,7 @@ package span
 import "unsafe"
 
 // Label numbers a label of a key, in the order of the wire: first those that are one
-// text, then those that are a list of tags.
+// text, then those that are a list of tags, then the one that is a number.
 type Label uint8
 
 const (
@@ -18,12 +18,14 @@ const (
 	LabelServiceSource
 	LabelPeerTag       // a list
 	LabelAdditionalTag // a list
+	LabelHTTPStatus    // a number
 
 	// WholeKey is not a label. It names the loss of all of them at once.
 	WholeKey
 
-	FirstList  = LabelPeerTag  // the labels before it are texts
-	LabelCount = int(WholeKey) // of both kinds
+	FirstList  = LabelPeerTag    // the labels before it are texts
+	EndOfLists = LabelHTTPStatus // those before it are texts or lists
+	LabelCount = int(WholeKey)   // of all kinds
 )
 
 // labelSpec is all that is known of a label but where it lies. The test of this table
@@ -66,6 +68,7 @@ var labels = [LabelCount]labelSpec{
 	LabelServiceSource: {name: "service_source", agentName: "srv_src", maxBytes: MaxLabel, budget: 16},
 	LabelPeerTag:       {name: "peer_tag", agentName: "PeerTags", maxBytes: MaxLabel, maxTags: MaxPeerTags, budget: 512},
 	LabelAdditionalTag: {name: "additional_tag", agentName: "AdditionalMetricTags", maxBytes: MaxLabel, maxTags: MaxAdditionalTags, masks: true, budget: 100},
+	LabelHTTPStatus:    {name: "http_status", budget: 64}, // over it 0, which is none: no number says that it is blocked
 }
 
 // offsets are where the labels lie in a Key: a string, or a []string for a list.
@@ -123,9 +126,9 @@ func ParseLabel(name string) (Label, bool) {
 	return findLabel(func(spec *labelSpec) bool { return spec.name == name })
 }
 
-// LabelOfAgent finds a label by the agent's name for it.
+// LabelOfAgent finds a text or list by the agent's name for it.
 func LabelOfAgent(name string) (Label, bool) {
-	return findLabel(func(spec *labelSpec) bool { return spec.agentName == name })
+	return findLabel(func(spec *labelSpec) bool { return spec.agentName == name && name != "" })
 }
 
 func findLabel(is func(*labelSpec) bool) (Label, bool) {

@@ -19,7 +19,7 @@ const places = `
 func TestEveryFieldOfAKeyIsALabelOrAFact(t *testing.T) {
 	facts := []string{"TraceRoot", "HTTPStatus", "Synthetics"}
 	described := map[uintptr]Label{}
-	for l := range WholeKey {
+	for l := range EndOfLists {
 		if other, twice := described[offsets[l]]; twice {
 			t.Errorf("%s and %s lie at the same place", l, other)
 		}
@@ -43,7 +43,10 @@ func TestEveryFieldOfAKeyIsALabelOrAFact(t *testing.T) {
 // TestEveryLabelIsDescribed: what an entry leaves out would be a limit of nothing.
 func TestEveryLabelIsDescribed(t *testing.T) {
 	names := map[string]bool{WholeKey.String(): true}
-	for l := range WholeKey {
+	if found, ok := ParseLabel("http_status"); !ok || found != LabelHTTPStatus || found.Budget() == 0 {
+		t.Error("the status has no budget")
+	}
+	for l := range EndOfLists {
 		spec := &labels[l]
 		if spec.name == "" || spec.agentName == "" || names[spec.name] || spec.maxBytes == 0 || spec.budget == 0 || (spec.maxTags > 0) != (l >= FirstList) {
 			t.Errorf("label %d is described as %+v", l, *spec)
@@ -61,7 +64,7 @@ func TestEveryLabelIsDescribed(t *testing.T) {
 // TestEveryLabelTellsKeysApart sets one label of two keys after the other.
 func TestEveryLabelTellsKeysApart(t *testing.T) {
 	seen := map[string]Label{}
-	for l := range WholeKey {
+	for l := range EndOfLists {
 		var k Key
 		if l < FirstList {
 			*k.Text(l) = "x"

@@ -46,7 +46,7 @@ func (m *Mender) Mend(k *Key, lang string) (changed bool) {
 			changed = true
 		}
 	}
-	for l := FirstList; l < WholeKey; l++ {
+	for l := FirstList; l < EndOfLists; l++ {
 		if m.tags(l, k.Tags(l)) {
 			changed = true
 		}
@@ -148,7 +148,7 @@ func (l Label) Tag(tag string) string {
 func (k *Key) Normalize(lang string) (changed bool) {
 	var m Mender
 	changed = m.Mend(k, lang)
-	for l := FirstList; l < WholeKey; l++ {
+	for l := FirstList; l < EndOfLists; l++ {
 		if tags := *k.Tags(l); !slices.IsSorted(tags) {
 			slices.Sort(tags)
 		}

@@ -9,7 +9,7 @@ import (
 
 // TestEveryLabelTravels writes and reads keys with one label each.
 func TestEveryLabelTravels(t *testing.T) {
-	for l := range span.WholeKey {
+	for l := range span.EndOfLists {
 		var k span.Key
 		if l < span.FirstList {
 			*k.Text(l) = "x"

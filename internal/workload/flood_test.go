@@ -30,7 +30,7 @@ func drawn(t *testing.T, name string, seed uint64, spans int) (keys []span.Key) 
 // changing are the values of the labels that are not the same in all keys, as one text.
 func changing(keys []span.Key) (texts []string) {
 	texts = make([]string, len(keys))
-	for l := range span.WholeKey {
+	for l := range span.EndOfLists {
 		of := func(k *span.Key) string { return strings.Join(*k.Tags(l), ",") }
 		if l < span.FirstList {
 			of = func(k *span.Key) string { return *k.Text(l) }
