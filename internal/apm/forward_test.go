@@ -87,8 +87,10 @@ func TestAConnectionThatIsOverServesNobody(t *testing.T) {
 	const answer = "HTTP/1.1 202 x\r\nContent-Length: 0\r\n\r\n"
 	for name, test := range map[string]struct {
 		says  string
+		later string // when the tracer has its answer
 		stays bool
 	}{
+		"an answer afterwards":   {says: answer, later: answer, stays: true},
 		"ended":                  {says: answer},
 		"ended, as it says":      {says: strings.Replace(answer, "\r\n\r\n", "\r\nConnection: close\r\n\r\n", 1), stays: true},
 		"two answers":            {says: answer + answer, stays: true},
@@ -97,11 +99,15 @@ func TestAConnectionThatIsOverServesNobody(t *testing.T) {
 		"an answer to the chunk": {says: "HTTP/1.1 202 x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n" + answer, stays: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			over, ended := make(chan struct{}), make(chan struct{})
+			answered, over, ended := make(chan struct{}), make(chan struct{}), make(chan struct{})
 			defer close(ended)
 			p := before(t, func(conn net.Conn, from *bufio.Reader) {
 				receiveWhole(t, from)
 				_, _ = io.WriteString(conn, test.says)
+				if test.later != "" {
+					<-answered
+					_, _ = io.WriteString(conn, test.later)
+				}
 				if !test.stays {
 					conn.Close()
 				}
@@ -111,6 +117,9 @@ func TestAConnectionThatIsOverServesNobody(t *testing.T) {
 			for i, want := range []string{"202", "200", "200"} {
 				if got := p.attempt(trace()); got != want {
 					t.Errorf("request %d was answered %s, want %s", i, got, want)
+				}
+				if i == 0 {
+					close(answered)
 				}
 				<-over
 			}
