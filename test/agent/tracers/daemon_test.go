@@ -27,6 +27,9 @@ func startDaemon(t testing.TB, agent string, edit func(*apm.Config)) *runningDae
 	config := daemon.DefaultConfig()
 	config.Ingest.Socket.Path, config.APM.Socket.Path = filepath.Join(dir, "spans.sock"), filepath.Join(dir, "apm.sock")
 	edit(&config.APM)
+	for label := range config.Aggregate.Budgets {
+		config.Aggregate.Budgets[label] = 1 << 16 // what comes once keeps its label, as in the tracer
+	}
 	config.HTTPAddr, config.Log = "127.0.0.1:0", slog.New(slog.DiscardHandler)
 	config.Flush.Agent = flush.AgentURL{Network: "unix", Address: agent}
 	d, err := daemon.New(config)
