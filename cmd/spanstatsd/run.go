@@ -75,6 +75,7 @@ func (o *runOptions) addFlags(f *pflag.FlagSet) {
 	sizeVar(f, &agg.SketchBytes, "sketch-bytes", "memory for the bins of all sketches; beyond it the lowest bins of a sketch collapse into one")
 	f.StringSliceVar(&o.cardinality, "cardinality-limit", nil, "distinct values a field may have an origin and interval, as field=N,field=N; may be repeated")
 	f.BoolVar(&agg.ConflateRuntimes, "conflate-runtimes", agg.ConflateRuntimes, "send origins that differ only in runtime id as one")
+	f.BoolVar(&agg.FoldNames, "fold-names", agg.FoldNames, "count resources and endpoints that have no room for their own name under that of a template, as /users/{id}, where one explains them")
 	f.DurationVar(&agg.FlushInterval, "flush-interval", agg.FlushInterval, "length of an interval, 1s to 10s")
 	f.StringVar(&o.agentURL, "agent-url", "", "where the agent is, http://host:port or unix:///path (default: DD_TRACE_AGENT_URL, DD_AGENT_HOST and DD_TRACE_AGENT_PORT, else http://127.0.0.1:8126)")
 	sizeVar(f, &out.RetryBytes, "retry-bytes", "bytes of payloads that may wait for the agent")

@@ -20,7 +20,7 @@ import (
 //	           the interval                         and looked up, and charged if   there is room
 //	                                                there is anything to charge
 //
-// A key that lost a label to a budget is put into the table when it comes again, or while
+// A key that lost a label to a budget, or has the name of a template, is put into the table when it comes again, or while
 // the table is small: of a flood each key comes once. One that waits is looked up at each
 // use. The second use of any other in an interval is told to the registry, which keeps a
 // place for it in the next. A number that nobody defined is malformed. The answer is valid
@@ -79,7 +79,7 @@ func (p *Publisher) findNew(cycle *aggregate.Cycle, raw []byte, hash uint64) (*r
 		return nil, err
 	}
 	p.misses.count(changed)
-	if p.uncached.collapsed != 0 && len(p.keys.known) >= fewKeys && (p.isRetry || !p.doorkeeper.hasSeen(hash)) {
+	if (p.uncached.collapsed != 0 || p.uncached.folded) && len(p.keys.known) >= fewKeys && (p.isRetry || !p.doorkeeper.hasSeen(hash)) {
 		return &p.uncached, nil
 	}
 	index := p.keys.add(raw, hash, keyCached)
@@ -119,7 +119,7 @@ func (p *Publisher) admit(cycle *aggregate.Cycle, raw []byte, to *resolved) (cha
 }
 
 func (p *Publisher) resolved(a registry.Admission) resolved {
-	return resolved{useIn(p.interval), a.ID, a.Hash, a.Collapsed, a.Waits}
+	return resolved{useIn(p.interval), a.ID, a.Hash, a.Collapsed, a.Folded != 0, a.Waits}
 }
 
 // mend makes of a key what the statistics will show, but for the order of its tags, which

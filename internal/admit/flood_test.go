@@ -28,6 +28,7 @@ func floodsAmongUsualKeys(t *testing.T, rnd *rand.Rand) {
 		for f := range a.Budgets {
 			a.Budgets[f] = keptLabels
 		}
+		a.FoldNames = false
 		a.LimitDrainers()
 		a.Deliver = func(s *aggregate.Sealed) {
 			for part := range s.Parts {

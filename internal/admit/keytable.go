@@ -15,6 +15,7 @@ type resolved struct {
 	id        registry.KeyID
 	hash      uint32
 	collapsed registry.Collapsed
+	folded    bool // a label has the name of a template
 	waits     bool // it may resolve to something better when it comes again
 }
 

@@ -92,6 +92,10 @@ func (a *Aggregator) Stop() {
 // their number.
 func (a *Aggregator) MostCollapsed() (label string, keys uint64) { return a.intervals.MostCollapsed() }
 
+// NewTemplates are names that templates gave to their first values since the last call, and
+// how many more there were.
+func (a *Aggregator) NewTemplates() (names []string, more uint64) { return a.intervals.NewTemplates() }
+
 // NewRoute returns a publisher's view of which ring gets which key.
 func (a *Aggregator) NewRoute() *routing.Route { return a.balancer.NewRoute() }
 

@@ -3,6 +3,7 @@ package aggregate
 import (
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/ring"
 	"github.com/spanstatsd/spanstatsd/internal/routing"
 )
@@ -15,6 +16,7 @@ type Stats struct {
 	Held        uint64 // snapshots in tables that are not sealed
 	Origins     int    // in the current interval
 	Aggregates  int    // keys in the current interval
+	Folding     registry.Folding
 	Partitions  routing.Stats
 	SketchBytes int       // that tables hold for the bins of their sketches
 	Coarsened   uint64    // spans put into a higher bin than their own, see sketch.Memory
@@ -47,6 +49,7 @@ func (a *Aggregator) Stats() Stats {
 		LastSeal:    a.lastSeal.Load(),
 		SketchBytes: a.sketches.Taken(),
 		Coarsened:   a.sketches.Coarsened(),
+		Folding:     a.intervals.Folding(),
 	}
 	for _, c := range a.cycles.memory {
 		if c.merged != nil {

@@ -116,7 +116,7 @@ func (c *Config) aggregatesFrom() string {
 func (d *Daemon) logCollapses() {
 	log := health.CollapseLog{
 		Spans:         func() map[string]uint64 { return d.admit.Stats().Collapsed },
-		MostCollapsed: d.aggregate.MostCollapsed, Log: d.config.Log,
+		MostCollapsed: d.aggregate.MostCollapsed, NewTemplates: d.aggregate.NewTemplates, Log: d.config.Log,
 	}
 	log.Run(d.stopping)
 }

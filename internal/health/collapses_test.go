@@ -32,7 +32,8 @@ func TestCollapseLog(t *testing.T) {
 				label, keys = "", 0
 				return l, n
 			},
-			Log: slog.New(slog.NewJSONHandler(&out, nil)),
+			NewTemplates: func() ([]string, uint64) { return nil, 0 },
+			Log:          slog.New(slog.NewJSONHandler(&out, nil)),
 		}
 		stop, stopped := make(chan struct{}), make(chan struct{})
 		go func() { log.Run(stop); close(stopped) }()
@@ -76,6 +77,36 @@ func TestCollapseLog(t *testing.T) {
 			t.Errorf("the last lines are\n%s", out.String())
 		}
 	})
+}
+
+// TestTheLogSaysWhichTemplatesWereLearnt, of each as much as fits a line, with nothing in
+// it that can't be seen.
+func TestTheLogSaysWhichTemplatesWereLearnt(t *testing.T) {
+	var out bytes.Buffer
+	log := CollapseLog{
+		Spans:         func() map[string]uint64 { return nil },
+		MostCollapsed: func() (string, uint64) { return "", 0 },
+		NewTemplates: func() ([]string, uint64) {
+			return []string{"GET /users/{id}", "GET /\u202e/{id}", "GET /" + strings.Repeat("long", 1000)}, 7
+		},
+		Log: slog.New(slog.NewJSONHandler(&out, nil)),
+	}
+	log.line()
+	var line struct {
+		Templates []string `json:"templates"`
+		More      uint64   `json:"and_more"`
+	}
+	if err := json.Unmarshal(out.Bytes(), &line); err != nil {
+		t.Fatal(err)
+	}
+	if len(line.Templates) != 3 || line.Templates[0] != "GET /users/{id}" || line.Templates[1] != `GET /\u202e/{id}` || len(line.Templates[2]) != mostShownName || line.More != 7 {
+		t.Errorf("the line is %s", out.String())
+	}
+	out.Reset()
+	log.NewTemplates = func() ([]string, uint64) { return nil, 0 }
+	if log.line(); out.Len() != 0 {
+		t.Errorf("there was nothing new, and it wrote %s", out.String())
+	}
 }
 
 // lockedBuffer is a log that is read while it is written.

@@ -38,6 +38,8 @@ var metrics = []metric{
 
 	gauge("aggregates", "Keys in the current interval.", func(s *scrape) int { return s.agg.Aggregates }),
 	gauge("origins", "Origins in the current interval.", func(s *scrape) int { return s.agg.Origins }),
+	{describe("templates", "Templates that are known, which name values by what doesn't vary in them, by field.", "field"), emitTemplates},
+	counters("keys_folded_total", "Keys with a value that was counted under the name of its template, by field.", "field", func(s *scrape) map[string]uint64 { return s.agg.Folding.Keys }),
 	gauge("sketch_bytes", "Memory that tables have taken for the bins of their sketches.", func(s *scrape) int64 { return int64(s.agg.SketchBytes) }),
 	counter("spans_coarsened_total", "Times a span went into a higher bin than its own, for want of memory for that bin.", func(s *scrape) uint64 { return s.agg.Coarsened }),
 
@@ -111,6 +113,12 @@ func emitAggregated(s *scrape, emit emitter) {
 		emit.value(prometheus.CounterValue, float64(s.agg.Drainers[i].Aggregated), strconv.Itoa(i))
 	}
 	emit.value(prometheus.CounterValue, float64(s.agg.Merged), "merged")
+}
+
+func emitTemplates(s *scrape, emit emitter) {
+	for field, templates := range s.agg.Folding.Templates {
+		emit.value(prometheus.GaugeValue, float64(templates), field)
+	}
 }
 
 // collector turns the rooms' statistics into metrics at each scrape.

@@ -20,7 +20,8 @@ type Admission struct {
 	ID        KeyID
 	Hash      uint32 // decides the key's partition; the same in every interval
 	Collapsed Collapsed
-	Waits     bool // it may get more when the key comes again, so the next use must ask
+	Folded    Collapsed // labels that have the name of a template
+	Waits     bool      // it may get more when the key comes again, so the next use must ask
 }
 
 // Collapsed is the set of labels that one key lost to its budgets. span.WholeKey is

@@ -5,21 +5,23 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/check"
 	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/template"
 )
 
-// Config is what an interval may hold. Every field but the last must be set.
+// Config is what an interval may hold. Every number must be set.
 type Config struct {
 	MaxAggregates    int     // keys that all origins share; see reserve
 	MaxOrigins       int     // origins, beside the common one of all others
 	LabelBytes       int     // of what keys are named by; see reserve
 	Budgets          Budgets // distinct values a label and origin
 	ConflateRuntimes bool    // origins that differ only in runtime id are one
+	FoldNames        bool    // what has no room for its own name gets that of a template
 }
 
 // DefaultConfig is the defaults of the command line.
 func DefaultConfig() Config {
 	return Config{
-		MaxAggregates: 8192, MaxOrigins: 256, LabelBytes: 8 << 20, Budgets: DefaultBudgets(), ConflateRuntimes: true,
+		MaxAggregates: 8192, MaxOrigins: 256, LabelBytes: 8 << 20, Budgets: DefaultBudgets(), ConflateRuntimes: true, FoldNames: true,
 	}
 }
 
@@ -59,5 +61,9 @@ func (c *Config) MaxKeys() int { return c.MaxAggregates + c.reserve().rows + c.M
 
 // Bytes is the most that the two registries of Intervals can come to hold.
 func (c *Config) Bytes() int {
-	return 2 * (c.LabelBytes + c.reserve().bytes + c.sightBytes() + (c.MaxOrigins+1)*originBytes)
+	bytes := 2 * (c.LabelBytes + c.reserve().bytes + c.sightBytes() + (c.MaxOrigins+1)*originBytes)
+	if c.FoldNames {
+		bytes += template.Bytes
+	}
+	return bytes
 }

@@ -1,6 +1,10 @@
 package registry
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/spanstatsd/spanstatsd/internal/template"
+)
 
 // Intervals own the registries: one an interval, two in turn. A report seals a
 // cycle before its interval ends; the cycle after it goes on with the interval's
@@ -16,13 +20,18 @@ type Intervals struct {
 	registries [2]*Registry
 	current    atomic.Pointer[Registry] // for those who ask for its size
 	collapses  collapses
+	templates  *template.Templates // of all intervals; nil where names are not folded
 }
 
 // NewIntervals begins the first interval.
 func NewIntervals(config *Config) *Intervals {
 	i := &Intervals{collapses: newCollapses()}
+	if config.FoldNames {
+		i.templates = template.New()
+	}
 	for n := range i.registries {
 		i.registries[n] = New(config)
+		i.registries[n].templates = i.templates
 	}
 	i.current.Store(i.Registry())
 	return i
@@ -37,6 +46,9 @@ func (i *Intervals) Begin() {
 	i.collapses.take(i.Registry())
 	i.Registry().Reset(left)
 	i.current.Store(i.Registry())
+	if i.templates != nil {
+		i.templates.Begin()
+	}
 }
 
 // Number tells the current interval from all others. The sealer alone asks.

@@ -22,6 +22,7 @@ type judge struct {
 	last       [span.FirstList]found
 	lastStatus foundStatus
 	digits     [10]byte
+	folder     *folder
 
 	// Of the key that is judged:
 	gates     gates // read before anything is searched for
@@ -60,8 +61,12 @@ const (
 func (j *judge) begin(r *Registry, origin OriginID) {
 	*j = judge{
 		registry: r, origin: origin, identity: r.identities[origin], isOwn: j.isOwn,
-		words: j.words, fresh: j.fresh, unplaced: j.unplaced, lostBy: j.lostBy, freshBy: j.freshBy, losses: j.losses,
+		folder: j.folder, words: j.words, fresh: j.fresh, unplaced: j.unplaced, lostBy: j.lostBy, freshBy: j.freshBy, losses: j.losses,
 	}
+	if j.folder == nil {
+		j.folder = &folder{}
+	}
+	j.folder.templates = r.templates
 	j.left = r.past.of(j.identity)
 }
 
@@ -74,6 +79,7 @@ func (j *judge) key(k *span.Key) outcome {
 	j.words = beginWords(j.words[:0], j.origin, k)
 	j.fresh, j.unplaced, j.bytes, j.waits, j.collapsed = j.fresh[:0], j.unplaced[:0], 0, false, 0
 	j.known = firstSight
+	j.folder.begin()
 	j.lostBy.clear()
 	j.freshBy.clear()
 	j.status(k.HTTPStatus)
@@ -123,6 +129,12 @@ func (j *judge) text(l span.Label, text string) (labelID, outcome) {
 		// The tracer has budgets too. What it collapsed meets what we do.
 		return blockedID, named
 	}
+	if name, ok := j.fold(l, text); ok {
+		if id, ok := j.lookUp(l, name); ok {
+			return id, named
+		}
+		text = name
+	}
 	return j.newValue(l, text)
 }
 
@@ -134,12 +146,12 @@ func (j *judge) lookUp(l span.Label, text string) (labelID, bool) {
 func (j *judge) newValue(l span.Label, text string) (labelID, outcome) {
 	gate := j.gates.of(l)
 	if gate == repeated && j.left.values[l] == 0 {
-		return j.instead(), collapsed // whatever it is
+		return j.instead(l), collapsed // whatever it is
 	}
 	hash, where := textHash(text), scopeOf(j.origin, l)
 	known, is := j.pass(gate, hash.identity(j.identity, int(l)))
 	if is == collapsed {
-		return j.instead(), collapsed
+		return j.instead(l), collapsed
 	}
 	if !j.gives {
 		return j.freshOne(hash), passed
@@ -150,8 +162,23 @@ func (j *judge) newValue(l span.Label, text string) (labelID, outcome) {
 	return id, passed
 }
 
-// instead is what a text becomes that gets no number of its own.
-func (j *judge) instead() labelID { return blockedID }
+// fold returns the name that a template gives a text without a number, unless the text
+// repeated in the last interval: then its place is kept.
+func (j *judge) fold(l span.Label, text string) (name string, ok bool) {
+	name, ok = j.folder.name(j.identity, l, text)
+	if !ok || j.registry.past.known.find(textHash(text).identity(j.identity, int(l))) == repeated {
+		return "", false
+	}
+	j.folder.labels |= setOf(l)
+	return name, true
+}
+
+// instead is what a text becomes that gets no number, nor does its name: it collapses, and
+// teaches what varies.
+func (j *judge) instead(l span.Label) labelID {
+	j.folder.sees(l)
+	return blockedID
+}
 
 // freshOne stands for a label that has no number yet.
 func (j *judge) freshOne(hash hashedText) labelID {

@@ -34,6 +34,7 @@ func (l *Lookup) Begin(r *Registry, origin OriginID) {
 	l.isOwn = true // its keys are normal
 	l.lastRow.words = l.lastRow.words[:0]
 	l.losses.clear()
+	l.folder.clear()
 }
 
 // Admit says what Registry.Admit would say of the key, or reports false where it doesn't
@@ -73,6 +74,7 @@ func (l *Lookup) findRow() bool {
 // Report tells the Registry what keys have lost since the last report. It must come
 // before the publisher leaves the cycle.
 func (l *Lookup) Report() {
+	l.folder.report()
 	if l.losses.isEmpty() {
 		return
 	}

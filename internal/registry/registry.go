@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/template"
 )
 
 // Registry numbers the keys and origins of one interval, and keeps its budgets. What it
@@ -26,9 +27,10 @@ type Registry struct {
 	judge      judge      // of the key that is being admitted
 	scratch    []byte
 
-	past    *past   // what the last interval has left
-	sights  sights  // what came in this one and got no place
-	repeats repeats // what has a place, and came again
+	past      *past               // what the last interval has left
+	sights    sights              // what came in this one and got no place
+	templates *template.Templates // of all intervals; nil where names are not folded
+	repeats   repeats             // what has a place, and came again
 }
 
 // New makes the Registry of an interval.
@@ -65,6 +67,7 @@ func (r *Registry) Admit(origin OriginID, key *span.Key, isRetry bool) Admission
 	j.begin(r, origin)
 	j.isRetry = isRetry
 	defer r.budgets.report(&j.losses)
+	defer j.folder.report()
 	j.key(key)
 	if id, partition, known := j.find(); known {
 		return j.found(id, partition)
@@ -91,14 +94,13 @@ func (r *Registry) Admit(origin OriginID, key *span.Key, isRetry bool) Admission
 // addRow gives the judged key a row.
 func (r *Registry) addRow(origin OriginID) Admission {
 	j := &r.judge
-	j.noteUnplaced()
-	j.losses.count(&j.lostBy)
+	j.note()
 	key := r.budgets.labels.keyOf(j.words)
 	r.scratch = key.AppendCanonical(r.scratch[:0])
 	partition := uint32(r.identities[origin]) ^ partitionHash(r.scratch)
 	id := r.number(origin, key)
 	r.rows.put(id, row{hash: hashWords(j.words), partition: partition, identity: j.rowIdentity()}, j.words)
-	return Admission{ID: id, Hash: partition, Collapsed: j.collapsed, Waits: j.waits}
+	return Admission{ID: id, Hash: partition, Collapsed: j.collapsed, Folded: j.folder.labels, Waits: j.waits}
 }
 
 // AdmitNameless is the admission of spans whose key nobody knows: they are counted where

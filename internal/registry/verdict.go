@@ -15,9 +15,8 @@ func (j *judge) found(id KeyID, partition uint32) Admission {
 	if !j.isRetry {
 		j.registry.Repeat(id)
 	}
-	j.noteUnplaced()
-	j.losses.count(&j.lostBy)
-	return Admission{ID: id, Hash: partition, Collapsed: j.collapsed, Waits: j.waits}
+	j.note()
+	return Admission{ID: id, Hash: partition, Collapsed: j.collapsed, Folded: j.folder.labels, Waits: j.waits}
 }
 
 // overflow is the admission of a judged key that gets no row, for it did not pass the gate of
@@ -27,20 +26,22 @@ func (j *judge) overflow(gate sight, identity uint64) Admission {
 		j.unplaced = append(j.unplaced, identity)
 	}
 	j.markLabels()
-	j.noteUnplaced()
-	j.losses.count(&j.lostBy)
+	j.folder.labels = 0
+	j.note()
 	j.losses.count(&j.freshBy)
 	to := j.state().overflow
 	to.Waits = j.waits || j.mayWait(gate)
 	return to
 }
 
-// noteUnplaced notes that labels came which have no place.
-func (j *judge) noteUnplaced() {
+// note notes what the judged key has lost, and which of its labels came that have no place.
+func (j *judge) note() {
+	j.losses.count(&j.lostBy)
 	if !j.isRetry {
 		for _, identity := range j.unplaced {
 			j.registry.sights.add(identity)
 		}
+		j.folder.note()
 	}
 }
 

@@ -27,7 +27,7 @@ var rooms = map[string]room{
 	"internal/traces":      {"client/rules internal/msgpack internal/span internal/wire", "walks a body and decides what of it counts"},
 	"internal/clientstats": {"internal/aggregate internal/msgpack internal/sketch internal/span", "reads tracers' own statistics"},
 	"internal/admit":       {"internal/aggregate internal/check internal/memory internal/registry internal/ring internal/routing internal/span internal/wire", "finds keys and publishes slots"},
-	"internal/registry":    {"internal/check internal/span", "an interval's keys and budgets"},
+	"internal/registry":    {"internal/check internal/span internal/template", "an interval's keys and budgets"},
 	"internal/template":    {"", "knows texts, whatever label they are of"},
 	"internal/routing":     {"", "names no key, table or cycle"},
 	"internal/sketch":      {"", "names nothing of spans"},

@@ -9,11 +9,13 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/template"
 )
 
 const (
-	blocked         = "tracer_blocked_value"
+	blocked         = span.Blocked
 	corpusIntervals = 6
 	hitsAnInterval  = 5000
 	leastRight      = 0.95 // of all hits
@@ -119,45 +121,35 @@ func judge(a *app, seed uint64) (v verdict) {
 	return v
 }
 
-// namer gives values names as a budget does in which repeats win: a model of the registry.
+// namer gives values names as the daemon does.
 type namer struct {
-	templates     *template.Templates
-	fold          template.Fold
-	budget        int
-	now, last     map[string]int // hits of what has a row
-	seen, wasSeen map[string]bool
+	intervals *registry.Intervals
+	lookup    registry.Lookup
+	origin    registry.OriginID
 }
 
 func newNamer(budget int) *namer {
-	return &namer{templates: template.New(), budget: budget, now: map[string]int{}, seen: map[string]bool{}}
+	config := registry.DefaultConfig()
+	config.Budgets[span.LabelResource] = budget
+	return &namer{intervals: registry.NewIntervals(&config)}
 }
 
 func (n *namer) begin() {
-	n.last, n.now = n.now, map[string]int{}
-	n.wasSeen, n.seen = n.seen, map[string]bool{}
-	n.templates.Begin()
+	n.intervals.Begin()
+	n.origin, _ = n.intervals.Registry().AdmitOrigin(span.Origin{Service: "corpus"})
+	n.lookup.Begin(n.intervals.Registry(), n.origin)
 }
 
 func (n *namer) name(value string) string {
-	if n.now[value] > 0 || n.last[value] > 1 && len(n.now) < n.budget {
-		n.now[value]++
-		return value
+	key := span.Key{Service: "corpus", Operation: "serve", Resource: value}
+	admission, ok := n.lookup.Admit(&key, false)
+	if !ok {
+		key.Normalize("go")
+		admission = n.intervals.Registry().Admit(n.origin, &key, false)
 	}
-	folded, ok := n.fold.Name(n.templates, template.Scope{Origin: 1, Label: 2}, value, 5000)
-	sight, isSight := n.fold.Sight()
-	if ok {
-		value = string(folded)
-	}
-	wasSeen := n.seen[value] || n.wasSeen[value]
-	n.seen[value] = true
-	if n.now[value] > 0 || len(n.now) < n.budget/2 || wasSeen && len(n.now) < n.budget {
-		n.now[value]++
-		return value
-	}
-	if isSight {
-		n.templates.Learn([]template.Sight{sight})
-	}
-	return blocked
+	n.lookup.Report()
+	_, keys := n.intervals.Registry().Contents()
+	return keys[admission.ID].Key.Resource
 }
 
 // TestNothingIsLearntOfStaticSites sends what has no route: pages, files with hashes in

@@ -27,6 +27,9 @@ func (l *lexer) next() bool {
 	l.isLiteral = false
 	for l.to < len(l.text) && l.literal(l.to) == l.to {
 		l.to = l.skip(l.to)
+		for l.to < len(l.text) && l.text[l.to] == ' ' && l.to != l.comment && l.text[l.to-1] != '(' {
+			l.to++ // as literal and skip would say
+		}
 	}
 	return true
 }
@@ -46,18 +49,21 @@ func (l *lexer) literal(at int) int {
 
 // skip is where what is no literal ends.
 func (l *lexer) skip(at int) int {
-	switch c := l.text[at]; {
-	case isNameByte(c) || c == '$':
+	c := l.text[at]
+	if isNameByte(c) || c == '$' {
 		return nameEnd(l.text, at+1)
-	case c == '"' || c == '`':
+	}
+	if c == '"' || c == '`' {
 		return quoteEnd(l.text, at)
-	case strings.HasPrefix(l.text[at:], "/*"):
+	}
+	switch l.text[at:min(at+2, len(l.text))] {
+	case "/*":
 		l.comment, l.closing = at+2, "*/"
 		return at + 2
-	case strings.HasPrefix(l.text[at:], "--"):
+	case "--":
 		l.comment, l.closing = at+2, "\n"
 		return at + 2
-	case strings.HasPrefix(l.text[at:], "*/"):
+	case "*/":
 		return at + 2
 	}
 	return at + 1
@@ -129,7 +135,14 @@ func spaces(text string, at int) int {
 }
 
 // isNameByte says whether a byte may be in the middle of a name.
-func isNameByte(c byte) bool { return isLetter(c) || isDigit(c) || c == '_' || c >= 0x80 }
+func isNameByte(c byte) bool { return nameBytes[c] }
+
+var nameBytes = func() (is [256]bool) {
+	for c := range is {
+		is[c] = isLetter(byte(c)) || isDigit(byte(c)) || c == '_' || c >= 0x80
+	}
+	return is
+}()
 
 func nameEnd(text string, at int) int {
 	for at < len(text) && isNameByte(text[at]) {

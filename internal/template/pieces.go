@@ -7,33 +7,50 @@ import "strings"
 // address or a time, then at colons and the like, where a UUID may stand, then at dots and
 // dashes. What an identifier was found in is not cut further.
 
-// separators says of each byte what it cuts.
-var separators = func() (s [256]uint8) {
-	for cut, bytes := range map[uint8]string{
-		cutsPieces: " /?&=,;()[]{}\"'|#<>\\\t\n\r",
-		cutsInner:  ":@+~!$*^`",
-		cutsLeaves: ".-_",
-	} {
-		for i := range len(bytes) {
-			s[bytes[i]] = cut
+// bytes says of each byte which of these it is.
+var bytes = func() (b [256]marks) {
+	for c := range b {
+		switch c := byte(c); {
+		case isDigit(c):
+			b[c] = hasDigit
+		case isUpper(c):
+			b[c] = hasUpper
 		}
 	}
-	return s
+	for mark, of := range map[marks]string{
+		cutsPieces: " /?&=,;()[]{}\"'|#<>\\\t\n\r", cutsInner: ":@+~!$*^`", cutsLeaves: ".-_",
+	} {
+		for i := range len(of) {
+			b[of[i]] |= mark
+		}
+	}
+	b['@'] |= hasAt
+	b['%'] |= hasAt
+	return b
 }()
 
+// marks are what a stretch of text has.
+type marks uint8
+
 const (
-	cutsPieces = 1 + iota
+	cutsPieces marks = 1 << iota
 	cutsInner
 	cutsLeaves
+	hasDigit
+	hasUpper
+	hasAt // @ or %
 )
 
-// next is where a stretch from here on ends: at the next separator of a kind or of one
-// before it.
-func next(text string, from int, cut uint8) int {
-	for from < len(text) && (separators[text[from]] == 0 || separators[text[from]] > cut) {
-		from++
+// next is where a stretch from here on ends, at one of the separators, and what it has.
+func next(text string, from int, separators marks) (to int, has marks) {
+	for to = from; to < len(text); to++ {
+		mark := bytes[text[to]]
+		if mark&separators != 0 {
+			break
+		}
+		has |= mark
 	}
-	return from
+	return to, has
 }
 
 // pieces notes the fills of the text. It reports false where it is not understood.
@@ -45,8 +62,8 @@ func (v *value) pieces() bool {
 		if v.isPath && from > 0 && v.text[from-1] == '?' {
 			return v.query(from)
 		}
-		to := next(v.text, from, cutsPieces)
-		if to > from && !v.piece(from, to) {
+		to, has := next(v.text, from, cutsPieces)
+		if to > from && !v.piece(from, to, has) {
 			return false
 		}
 		from = to + 1
@@ -90,10 +107,17 @@ func worthOf(text string) worth {
 }
 
 // piece notes the fills of a piece between slashes.
-func (v *value) piece(from, to int) bool {
+func (v *value) piece(from, to int, has marks) bool {
 	text := v.text[from:to]
 	if from > 0 && to < len(v.text) && isPlaceholder(v.text[from-1:to+1]) {
 		return false // it is a name already
+	}
+	if has&(hasDigit|hasAt) == 0 && has&(hasUpper|cutsLeaves) != hasUpper|cutsLeaves && has&cutsInner == 0 {
+		return true // words
+	}
+	if has&(hasAt|cutsInner|cutsLeaves) == 0 {
+		k, w, skip := leaf(text)
+		return k == fixed || v.add(from+skip, to, k, w)
 	}
 	if k, w := whole(text); k != fixed {
 		return v.add(from, to, k, w)
@@ -102,8 +126,8 @@ func (v *value) piece(from, to int) bool {
 		return true // a text in another spelling
 	}
 	for ; from < to; from++ {
-		stop := min(to, next(v.text, from, cutsInner))
-		if stop > from && !v.inner(from, stop) {
+		stop, has := next(v.text[:to], from, cutsInner)
+		if stop > from && has&(hasDigit|hasUpper) != 0 && !v.inner(from, stop) {
 			return false
 		}
 		from = stop
@@ -147,7 +171,8 @@ func varying(name string) int {
 		return 0
 	}
 	k, _ := token(stem)
-	if _, w, _ := leaf(stem[:next(stem, 0, cutsLeaves)]); w == strong || k != fixed {
+	first, _ := next(stem, 0, cutsLeaves)
+	if _, w, _ := leaf(stem[:first]); w == strong || k != fixed {
 		return len(stem)
 	}
 	return 0
@@ -185,11 +210,11 @@ func isExtension(text string) bool {
 func (v *value) leaves(from, to int) bool {
 	afterFill := false // the last leaf was one
 	for ; from < to; from++ {
-		stop, skip := min(to, next(v.text, from, cutsLeaves)), 0
-		k, w := fixed, weak
+		stop, has := next(v.text[:to], from, cutsLeaves)
+		k, w, skip := fixed, weak, 0
 		if uuid := from + uuidBytes; uuid <= to && isUUID(v.text[from:uuid]) {
 			stop, k, w = uuid, uuidFill, strong
-		} else {
+		} else if has&hasDigit != 0 {
 			k, w, skip = leaf(v.text[from:stop])
 		}
 		if k == fixed && afterFill && stop == to && isSuffix(v.text[from:stop]) {

@@ -7,7 +7,7 @@ type skeletons struct {
 }
 
 const (
-	candidateSets   = 64
+	candidateSets   = 32
 	candidatesASet  = 4
 	windowIntervals = 2 // in which evidence adds up
 )

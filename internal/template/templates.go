@@ -7,12 +7,16 @@ import (
 )
 
 const (
-	maxTemplates    = 2048 // that are known, of all origins
-	templatesEach   = 1024 // of one origin
-	maxLearners     = 32   // origins that learn at one time
-	maxNews         = 8    // templates whose names wait for the log
-	unusedIntervals = 2    // after which a template is forgotten
+	maxTemplates    = 512 // that are known, of all origins
+	templatesEach   = 384 // of one origin
+	maxLearners     = 4   // origins that learn at one time
+	maxNews         = 8   // templates whose names wait for the log
+	maxNewsText     = 256 // bytes of such a name
+	unusedIntervals = 2   // after which a template is forgotten
 )
+
+// labels is more than any Scope.Label.
+const labels = 16
 
 // Scope is where templates are told apart: a label of an origin. The origin is a hash of it,
 // the same in every interval.
@@ -25,6 +29,8 @@ type Scope struct {
 type Templates struct {
 	known    atomic.Pointer[known]
 	interval atomic.Uint64
+
+	folded [labels]atomic.Uint64 // keys, by Scope.Label
 
 	mu       sync.Mutex
 	learners map[uint32]*learner // by Scope.Origin
@@ -40,7 +46,7 @@ type learner struct {
 }
 
 // Bytes is the most that Templates come to hold.
-const Bytes = maxLearners*int(unsafe.Sizeof(learner{})) + 2*4*maxTemplates*int(unsafe.Sizeof(slot{})) + maxNews*maxText
+const Bytes = maxLearners*int(unsafe.Sizeof(learner{})) + 2*4*maxTemplates*int(unsafe.Sizeof(slot{})) + maxNews*maxNewsText
 
 // New makes Templates that know none.
 func New() *Templates {
@@ -119,6 +125,12 @@ func (t *Templates) learner(origin uint32) *learner {
 	return l
 }
 
+// CountFolded counts keys that have a name of a template.
+func (t *Templates) CountFolded(label uint8, keys uint64) { t.folded[label%labels].Add(keys) }
+
+// Folded is how many keys have been counted so, of a label.
+func (t *Templates) Folded(label uint8) uint64 { return t.folded[label%labels].Load() }
+
 // Known is how many templates a label has, of all origins.
 func (t *Templates) Known(label uint8) int {
 	t.mu.Lock()
@@ -146,7 +158,7 @@ func (t *Templates) announce(s *slot, name []byte) {
 	switch {
 	case !s.isNews.Swap(false):
 	case len(t.news) < maxNews:
-		t.news = append(t.news, string(name))
+		t.news = append(t.news, string(name[:min(len(name), maxNewsText)]))
 	default:
 		t.more++
 	}

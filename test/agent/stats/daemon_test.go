@@ -57,7 +57,7 @@ func startDaemon(t *testing.T, socket, agent string, args ...string) *daemon {
 	t.Helper()
 	d := &daemon{t: t, socket: socket, end: make(chan struct{})}
 	d.cmd = exec.Command(program, append([]string{
-		"run", "--socket", socket, "--agent-url", agent, "--http-addr", "127.0.0.1:0", "--log-format", "json",
+		"run", "--socket", socket, "--agent-url", agent, "--http-addr", "127.0.0.1:0", "--log-format", "json", "--fold-names=false",
 	}, args...)...)
 	stderr, err := d.cmd.StderrPipe()
 	if err != nil {

@@ -25,6 +25,7 @@ func startDaemon(t testing.TB, agent string, edit func(*apm.Config)) *runningDae
 	t.Helper()
 	dir := t.TempDir()
 	config := daemon.DefaultConfig()
+	config.Aggregate.FoldNames = false
 	config.Ingest.Socket.Path, config.APM.Socket.Path = filepath.Join(dir, "spans.sock"), filepath.Join(dir, "apm.sock")
 	edit(&config.APM)
 	for label := range config.Aggregate.Budgets {

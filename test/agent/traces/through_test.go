@@ -66,6 +66,7 @@ func groups(t *testing.T, of *realagent.Statistics) map[string]total {
 
 func startDaemon(t *testing.T, a *realagent.Agent) (d *daemon.Daemon, socket string) {
 	config := daemon.DefaultConfig()
+	config.Aggregate.FoldNames = false
 	dir := t.TempDir()
 	socket = filepath.Join(dir, "apm.sock")
 	config.Ingest.Socket.Path, config.APM.Socket.Path = filepath.Join(dir, "spans.sock"), socket
