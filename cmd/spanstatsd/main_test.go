@@ -144,7 +144,7 @@ func TestPrecedence(t *testing.T) {
 		t.Fatal(err)
 	}
 	agg := o.config.Aggregate
-	if agg.Budgets[span.LabelResource] != 10 || agg.Budgets[span.LabelService] != 5 || agg.Budgets[span.LabelType] != 16 {
+	if agg.Budgets[span.LabelResource] != 10 || agg.Budgets[span.LabelService] != 5 || agg.Budgets[span.LabelType] != span.LabelType.Budget() {
 		t.Errorf("budgets %v", agg.Budgets)
 	}
 	if agg.RingSlots != 2048 || agg.MaxAggregates != 77 || agg.MaxOrigins != 256 || !o.config.Admit.Block {

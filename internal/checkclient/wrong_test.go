@@ -88,7 +88,7 @@ var wrongClients = []struct {
 	{name: "a resource that is too long", well: true, frames: [][]byte{hello(), batch(keyWith(func(k *span.Key) { k.Resource = strings.Repeat("r", 6000) }))}, says: []string{"(6000 bytes)", "(5000 bytes)"}},
 	{name: "too many additional tags", well: true, frames: [][]byte{hello(), batch(keyWith(func(k *span.Key) { k.AdditionalTags = []string{"a:1", "b:1", "c:1", "d:1", "e:1"} }))}, says: []string{"of 5 additional_tags the first 4 are kept"}},
 	{name: "tags out of order", well: true, frames: [][]byte{hello(), batch(keyWith(func(k *span.Key) { k.PeerTags = []string{"out.host:db", "db.name:orders"} }))}, says: []string{`advice: peer_tags are not in the order of their bytes, as "out.host:db" before "db.name:orders"`}},
-	{name: "a label over its budget", well: true, frames: [][]byte{hello(), distinct(17)}, says: []string{`normalised: "type" has more than 16 distinct values`, span.Blocked}},
+	{name: "a label over its budget", well: true, frames: [][]byte{hello(), distinct(33)}, says: []string{`normalised: "type" has more than 32 distinct values`, span.Blocked}},
 	{name: "a key in another form", well: true, frames: [][]byte{hello(), batch([]byte{0x95, 0xa1, 's', 0xa1, 'o', 0xa1, 'r', 0xa0, 0xa0})}, says: []string{"its 9 bytes are not the canonical 7"}},
 	{name: "ends in milliseconds", well: true, frames: [][]byte{hello(), endingAt(noon.UnixMilli())}, says: []string{"spans end before 2001: an end is in nanoseconds", "late 1"}},
 	{name: "old spans", well: true, frames: [][]byte{hello(), endingAt(noon.UnixNano() - 60e9), endingAt(noon.UnixNano() - 61e9)}, says: []string{"this one 1m0s ago", "late 2"}},

@@ -49,23 +49,25 @@ type nameRules struct {
 
 // labels describes the labels. The limits are the agent's, and so are the spellings:
 // srv_src is no slip. The budgets are those of the tracers, so that a service which moves
-// its statistics here sees the same labels.
+// its statistics here sees the same labels; but twice those of 64 and less, because what comes
+// rarely passes at first sight in the first half alone, and all kinds of spans are more than
+// half of eight.
 var labels = [LabelCount]labelSpec{
 	LabelService: {
-		name: "service", agentName: "Service", maxBytes: MaxService, budget: 32, required: true,
+		name: "service", agentName: "Service", maxBytes: MaxService, budget: 64, required: true,
 		names: &nameRules{IsServiceName, appendService},
 	},
 	LabelOperation: {
-		name: "operation", agentName: "Name", maxBytes: MaxOperation, budget: 64, required: true,
+		name: "operation", agentName: "Name", maxBytes: MaxOperation, budget: 128, required: true,
 		names: &nameRules{isOperationName, appendOperation},
 	},
 	LabelResource:      {name: "resource", agentName: "Resource", maxBytes: MaxResource, budget: 1024, required: true},
-	LabelType:          {name: "type", agentName: "Type", maxBytes: MaxType, budget: 16},
-	LabelKind:          {name: "span_kind", agentName: "SpanKind", maxBytes: MaxLabel, budget: 8},
-	LabelHTTPMethod:    {name: "http_method", agentName: "HTTPMethod", maxBytes: MaxLabel, budget: 16},
+	LabelType:          {name: "type", agentName: "Type", maxBytes: MaxType, budget: 32},
+	LabelKind:          {name: "span_kind", agentName: "SpanKind", maxBytes: MaxLabel, budget: 16},
+	LabelHTTPMethod:    {name: "http_method", agentName: "HTTPMethod", maxBytes: MaxLabel, budget: 32},
 	LabelHTTPEndpoint:  {name: "http_endpoint", agentName: "HTTPEndpoint", maxBytes: MaxLabel, budget: 512},
-	LabelGRPCStatus:    {name: "grpc_status", agentName: "GRPCStatusCode", maxBytes: MaxLabel, budget: 24},
-	LabelServiceSource: {name: "service_source", agentName: "srv_src", maxBytes: MaxLabel, budget: 16},
+	LabelGRPCStatus:    {name: "grpc_status", agentName: "GRPCStatusCode", maxBytes: MaxLabel, budget: 48},
+	LabelServiceSource: {name: "service_source", agentName: "srv_src", maxBytes: MaxLabel, budget: 32},
 	LabelPeerTag:       {name: "peer_tag", agentName: "PeerTags", maxBytes: MaxLabel, maxTags: MaxPeerTags, budget: 512},
 	LabelAdditionalTag: {name: "additional_tag", agentName: "AdditionalMetricTags", maxBytes: MaxLabel, maxTags: MaxAdditionalTags, masks: true, budget: 100},
 	LabelHTTPStatus:    {name: "http_status", budget: 64}, // over it 0, which is none: no number says that it is blocked

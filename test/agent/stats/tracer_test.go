@@ -98,7 +98,7 @@ func comparedWithTracer(t *testing.T, r *rand.Rand) bool {
 	at := here(t)
 	o := startOracle(t, at.path("agent"), nil)
 	f := startFront(t, at.path("front"), o.Socket)
-	d := startDaemon(t, at.path("spans"), f.url(), "--max-aggregates=65536", "--cardinality-limit=span_kind=16")
+	d := startDaemon(t, at.path("spans"), f.url(), "--max-aggregates=65536", "--cardinality-limit=span_kind=64")
 	c := d.tracer(origin)
 	now := time.Now()
 	began := now.Truncate(bucketWidth)
