@@ -264,6 +264,7 @@ func TestReportRenewsNothing(t *testing.T) {
 			s.Release()
 		})
 		config.Budgets[span.LabelResource] = 20 // half of it for what comes once
+		config.FoldNames = false                // numbers alone would all have one name
 		a, err := New(config)
 		if err != nil {
 			t.Fatal(err)

@@ -58,9 +58,10 @@ const (
 	unknown                  // a lookup can't tell
 )
 
-func (j *judge) begin(r *Registry, origin OriginID) {
+// begin makes it one of an origin, whose identity can be had under the Registry's lock alone.
+func (j *judge) begin(r *Registry, origin OriginID, identity uint64) {
 	*j = judge{
-		registry: r, origin: origin, identity: r.identities[origin], isOwn: j.isOwn,
+		registry: r, origin: origin, identity: identity, isOwn: j.isOwn,
 		folder: j.folder, words: j.words, fresh: j.fresh, unplaced: j.unplaced, lostBy: j.lostBy, freshBy: j.freshBy, losses: j.losses,
 	}
 	if j.folder == nil {

@@ -30,7 +30,7 @@ type foundRow struct {
 // Begin makes it one of an origin of the registry's interval. What it counted before must
 // have been reported.
 func (l *Lookup) Begin(r *Registry, origin OriginID) {
-	l.begin(r, origin)
+	l.begin(r, origin, r.identityOf(origin))
 	l.isOwn = true // its keys are normal
 	l.lastRow.words = l.lastRow.words[:0]
 	l.losses.clear()

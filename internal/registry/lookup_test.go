@@ -299,3 +299,23 @@ func TestLookupsBesideAdmissions(t *testing.T) {
 		t.Errorf("%d keys keep their labels, %d resources theirs", len(all), len(resources))
 	}
 }
+
+// TestALookupBeginsBesideNewOrigins: connections come while others begin their interval.
+func TestALookupBeginsBesideNewOrigins(t *testing.T) {
+	config := testConfig()
+	r := New(&config)
+	first, _ := r.AdmitOrigin(span.Origin{Service: "first"})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := range 100 {
+			r.AdmitOrigin(span.Origin{Service: fmt.Sprint(i)})
+		}
+	})
+	for range 100 {
+		var l Lookup
+		if l.Begin(r, first); l.identity != r.identityOf(first) {
+			t.Error("it has the identity of another origin")
+		}
+	}
+	wg.Wait()
+}

@@ -71,6 +71,13 @@ func (r *Registry) joinCommon(o span.Origin) OriginID {
 	return r.common
 }
 
+// identityOf is the identity of an origin, for who has no lock.
+func (r *Registry) identityOf(origin OriginID) uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.identities[origin]
+}
+
 // addOrigin adds an origin by its identity, a hash that is the same in every interval.
 func (r *Registry) addOrigin(o span.Origin, identity uint64) OriginID {
 	left := r.past.of(identity)

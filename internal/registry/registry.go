@@ -64,7 +64,7 @@ func (r *Registry) Admit(origin OriginID, key *span.Key, isRetry bool) Admission
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	j := &r.judge
-	j.begin(r, origin)
+	j.begin(r, origin, r.identities[origin])
 	j.isRetry = isRetry
 	defer r.budgets.report(&j.losses)
 	defer j.folder.report()

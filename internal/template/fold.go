@@ -10,6 +10,12 @@ type Fold struct {
 // Name is what a template makes of a text, if one explains it and the name has no more
 // bytes than that. Sight tells afterwards what there is to learn of the text.
 func (f *Fold) Name(t *Templates, scope Scope, text string, most int) (name []byte, ok bool) {
+	name, ok = f.find(t, scope, text, most)
+	f.value.text = "" // or it would keep the message that the text is a part of
+	return name, ok
+}
+
+func (f *Fold) find(t *Templates, scope Scope, text string, most int) (name []byte, ok bool) {
 	f.sight.count = 0
 	if !f.value.parse(text) {
 		return nil, false
