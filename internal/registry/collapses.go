@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -70,6 +71,7 @@ func (c *collapses) most() (name string, keys uint64) {
 type losses struct {
 	labels  [span.LabelCount]uint64
 	tagKeys []tagKeyLoss // of one origin, whose tag keys are few
+	next    int          // of these, the one that probably comes next
 }
 
 // tagKeyLoss is how many keys lost a tag of a tag key.
@@ -79,13 +81,17 @@ type tagKeyLoss struct {
 }
 
 func (l *losses) addTag(index uint32) {
-	for i := range l.tagKeys {
-		if l.tagKeys[i].index == index {
-			l.tagKeys[i].keys++
-			return
-		}
+	is := func(loss tagKeyLoss) bool { return loss.index == index }
+	at := l.next
+	if at >= len(l.tagKeys) || !is(l.tagKeys[at]) {
+		at = slices.IndexFunc(l.tagKeys, is)
 	}
-	l.tagKeys = append(l.tagKeys, tagKeyLoss{index, 1})
+	if at < 0 {
+		at = len(l.tagKeys)
+		l.tagKeys = append(l.tagKeys, tagKeyLoss{index: index})
+	}
+	l.tagKeys[at].keys++
+	l.next = (at + 1) % len(l.tagKeys)
 }
 
 func (l *losses) isEmpty() bool {

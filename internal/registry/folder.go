@@ -16,7 +16,6 @@ var folded = [...]span.Label{span.LabelResource, span.LabelHTTPEndpoint}
 type folder struct {
 	templates *template.Templates // nil where names are not folded
 	fold      template.Fold
-	isAsked   bool                    // fold was, for the label that is judged
 	labels    Collapsed               // of the key that is judged, that have the name of a template
 	came      []template.Sight        // of its labels that got no number
 	sights    []template.Sight        // of all keys that are not reported
@@ -28,14 +27,16 @@ type folder struct {
 const mostSights = 32
 
 // begin begins a key.
-func (f *folder) begin() { f.isAsked, f.labels, f.came = false, 0, f.came[:0] }
+func (f *folder) begin() { f.labels, f.came = 0, f.came[:0] }
 
-// name is the name that a template gives a value, if one explains it. It is valid until the
-// next is asked for.
+// isAsked says whether the folder is asked for the names of a label's values.
+func (f *folder) isAsked(l span.Label) bool {
+	return f.templates != nil && slices.Contains(folded[:], l)
+}
+
+// name is the name that a template gives a value of a label that isAsked is for, if one
+// explains it. It is valid until the next is asked for.
 func (f *folder) name(origin uint64, l span.Label, text string) (name string, ok bool) {
-	if f.isAsked = f.templates != nil && slices.Contains(folded[:], l); !f.isAsked {
-		return "", false
-	}
 	// It may be longer than a text that was cut to the limit, or than what a page shows.
 	most := min(l.MaxBytes(), max(len(text), 100))
 	bytes, ok := f.fold.Name(f.templates, template.Scope{Origin: uint32(origin), Label: uint8(l)}, text, most)
@@ -46,7 +47,7 @@ func (f *folder) name(origin uint64, l span.Label, text string) (name string, ok
 // got no number.
 func (f *folder) sees(l span.Label) {
 	f.labels &^= setOf(l)
-	if sight, ok := f.fold.Sight(); ok && f.isAsked {
+	if sight, ok := f.fold.Sight(); ok {
 		f.came = append(f.came, sight)
 	}
 }

@@ -18,8 +18,8 @@ type judge struct {
 	identity   uint64   // of the origin, the same in every interval
 	left       heritage // of the origin from the last interval
 	isRetry    bool     // the batch was judged before: what came with it does not come again
-	isOwn      bool     // the Registry's: under its lock, and of keys that are normal
 	last       [span.FirstList]found
+	tagKeys    [lists][fewTags]found
 	lastStatus foundStatus
 	digits     [10]byte
 	folder     *folder
@@ -39,11 +39,15 @@ type judge struct {
 	losses    losses     // of all keys, not yet reported
 }
 
-// found is a text that was found. Types and kinds repeat even in a flood.
+// found is a text that was found. Types and kinds repeat even in a flood, and so do tag
+// keys, each at its place in the list.
 type found struct {
 	text string // the Registry's own
 	id   labelID
 }
+
+// fewTags is of how many places in a list the tag key that was found is kept.
+const fewTags = 16
 
 // freshID and what follows are in the place of numbers that labels don't have yet.
 const freshID labelID = 1 << 31
@@ -55,13 +59,12 @@ const (
 	named     outcome = iota // it has a number, or needs none
 	passed                   // it has none, and may get one
 	collapsed                // it has none, and gets none this time
-	unknown                  // a lookup can't tell
 )
 
 // begin makes it one of an origin, whose identity can be had under the Registry's lock alone.
 func (j *judge) begin(r *Registry, origin OriginID, identity uint64) {
 	*j = judge{
-		registry: r, origin: origin, identity: identity, isOwn: j.isOwn,
+		registry: r, origin: origin, identity: identity,
 		folder: j.folder, words: j.words, fresh: j.fresh, unplaced: j.unplaced, lostBy: j.lostBy, freshBy: j.freshBy, losses: j.losses,
 	}
 	if j.folder == nil {
@@ -74,8 +77,8 @@ func (j *judge) begin(r *Registry, origin OriginID, identity uint64) {
 // state is what is published of the origin's budgets.
 func (j *judge) state() *publishedGates { return &j.registry.budgets.published[j.origin] }
 
-// key judges a whole key, up to the first label that a lookup can't tell.
-func (j *judge) key(k *span.Key) outcome {
+// key judges a whole key.
+func (j *judge) key(k *span.Key) {
 	j.gates = j.state().load() // before anything is searched for
 	j.words = beginWords(j.words[:0], j.origin, k)
 	j.fresh, j.unplaced, j.bytes, j.waits, j.collapsed = j.fresh[:0], j.unplaced[:0], 0, false, 0
@@ -86,14 +89,12 @@ func (j *judge) key(k *span.Key) outcome {
 	j.status(k.HTTPStatus)
 	for l := range span.FirstList {
 		text := *k.Text(l)
-		if text == "" && (j.isOwn || !l.IsRequired()) {
+		if text == "" {
 			j.words = append(j.words, absentID)
 			continue
 		}
 		id, is := j.text(l, text)
 		switch is {
-		case unknown:
-			return unknown
 		case passed:
 			j.freshBy.labels = append(j.freshBy.labels, l)
 		case collapsed:
@@ -103,19 +104,13 @@ func (j *judge) key(k *span.Key) outcome {
 		j.words = append(j.words, id)
 	}
 	for l := span.FirstList; l < span.EndOfLists; l++ {
-		if !j.tags(l, *k.Tags(l)) {
-			return unknown
-		}
+		j.tags(l, *k.Tags(l))
 	}
-	return named
 }
 
-// text judges a text. One that is found is normal, as all are that have a number.
+// text judges a text.
 func (j *judge) text(l span.Label, text string) (labelID, outcome) {
 	last, gate := &j.last[l], j.gates.of(l)
-	if text == "" {
-		return absentID, unknown
-	}
 	if gate == firstSight && text == last.text {
 		return last.id, named
 	}
@@ -123,10 +118,7 @@ func (j *judge) text(l span.Label, text string) (labelID, outcome) {
 		*last = found{j.registry.budgets.labels.at(id).text, id}
 		return id, named
 	}
-	switch {
-	case !j.isOwn && !l.IsNormal(text):
-		return absentID, unknown
-	case text == span.Blocked:
+	if text == span.Blocked {
 		// The tracer has budgets too. What it collapsed meets what we do.
 		return blockedID, named
 	}
@@ -166,6 +158,9 @@ func (j *judge) newValue(l span.Label, text string) (labelID, outcome) {
 // fold returns the name that a template gives a text without a number, unless the text
 // repeated in the last interval: then its place is kept.
 func (j *judge) fold(l span.Label, text string) (name string, ok bool) {
+	if !j.folder.isAsked(l) {
+		return "", false
+	}
 	name, ok = j.folder.name(j.identity, l, text)
 	if !ok || j.registry.past.known.find(textHash(text).identity(j.identity, int(l))) == repeated {
 		return "", false
@@ -177,7 +172,9 @@ func (j *judge) fold(l span.Label, text string) (name string, ok bool) {
 // instead is what a text becomes that gets no number, nor does its name: it collapses, and
 // teaches what varies.
 func (j *judge) instead(l span.Label) labelID {
-	j.folder.sees(l)
+	if j.folder.isAsked(l) {
+		j.folder.sees(l)
+	}
 	return blockedID
 }
 

@@ -6,18 +6,13 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// tags judges a list of tags. It reports false where a lookup can't tell.
-func (j *judge) tags(list span.Label, tags []string) bool {
-	if !j.isOwn && len(tags) > list.MaxTags() {
-		return false
-	}
+// tags judges a list of tags.
+func (j *judge) tags(list span.Label, tags []string) {
 	count, anyBlocked := len(j.words), false
 	j.words = append(j.words, 0)
-	for _, tag := range tags {
-		id, is := j.tag(list, tag)
+	for i, tag := range tags {
+		id, is := j.tag(list, tag, &j.tagKeys[list-span.FirstList][i%fewTags])
 		switch is {
-		case unknown:
-			return false
 		case collapsed:
 			j.collapsed |= setOf(list)
 			anyBlocked = true
@@ -27,20 +22,16 @@ func (j *judge) tags(list span.Label, tags []string) bool {
 		j.words = append(j.words, id)
 	}
 	j.words = endTags(j.words, count, anyBlocked)
-	return true
 }
 
-// tag judges a tag by the gate of its tag key.
-func (j *judge) tag(list span.Label, tag string) (labelID, outcome) {
-	switch {
-	case tag == span.Blocked:
+// tag judges a tag by the gate of its tag key, which may be the one that was found last.
+func (j *judge) tag(list span.Label, tag string, last *found) (labelID, outcome) {
+	if tag == span.Blocked {
 		return blockedID, named
-	case !j.isOwn && !list.IsNormal(tag):
-		return absentID, unknown
 	}
 	table := &j.registry.budgets.labels
-	text, value, _ := strings.Cut(tag, ":")
-	keyID, key := j.tagKey(list, text)
+	text, value := last.cut(tag)
+	keyID, key := j.tagKey(list, text, last)
 	if key == collapsed {
 		j.lostBy.labels = append(j.lostBy.labels, list)
 		return blockedID, collapsed
@@ -78,16 +69,27 @@ func (j *judge) giveTag(where scope, keyID labelID, hash hashedText, tag string,
 	return id
 }
 
+// cut cuts a tag behind its tag key, without a search where that is the one that was found
+// last: a tag key has no colon.
+func (f *found) cut(tag string) (key, value string) {
+	if end := len(f.text); end > 0 && end < len(tag) && tag[end] == ':' && tag[:end] == f.text {
+		return f.text, tag[end+1:]
+	}
+	key, value, _ = strings.Cut(tag, ":")
+	return key, value
+}
+
 // tagKey judges a tag key by the gate of its list. One that is found is a tag key that came
 // again, whatever becomes of the tag.
-func (j *judge) tagKey(list span.Label, text string) (labelID, outcome) {
+func (j *judge) tagKey(list span.Label, text string, last *found) (labelID, outcome) {
+	if text == last.text && text != "" {
+		return j.tagKeyAgain(last.id), named
+	}
 	gate, where, hash := j.gates.of(list), tagKeyScope(j.origin, list), textHash(text)
 	table := &j.registry.budgets.labels
 	if id, ok := table.find(where, hash.in(where), text); ok {
-		if !j.isRetry && !j.gives {
-			j.registry.repeats.labels.mark(id)
-		}
-		return id, named
+		*last = found{table.at(id).text, id}
+		return j.tagKeyAgain(id), named
 	}
 	identity := hash.identity(j.identity, tagKeyKind(list))
 	known, is := j.pass(gate, identity)
@@ -106,6 +108,14 @@ func (j *judge) tagKey(list span.Label, text string) (labelID, outcome) {
 	b.take(j.origin, list, known)
 	j.gates = j.state().load()
 	return id, passed
+}
+
+// tagKeyAgain notes that a tag key came again.
+func (j *judge) tagKeyAgain(id labelID) labelID {
+	if !j.isRetry && !j.gives {
+		j.registry.repeats.labels.mark(id)
+	}
+	return id
 }
 
 // blockedTag is what a tag with this key becomes that gets no number of its own. It is

@@ -31,7 +31,6 @@ type foundRow struct {
 // have been reported.
 func (l *Lookup) Begin(r *Registry, origin OriginID) {
 	l.begin(r, origin, r.identityOf(origin))
-	l.isOwn = true // its keys are normal
 	l.lastRow.words = l.lastRow.words[:0]
 	l.losses.clear()
 	l.folder.clear()
@@ -41,9 +40,7 @@ func (l *Lookup) Begin(r *Registry, origin OriginID) {
 // know.
 func (l *Lookup) Admit(k *span.Key, isRetry bool) (a Admission, ok bool) {
 	l.isRetry = isRetry
-	if l.key(k) == unknown {
-		return Admission{}, false
-	}
+	l.key(k)
 	if l.findRow() {
 		return l.found(l.lastRow.id, l.lastRow.partition), true
 	}

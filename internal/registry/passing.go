@@ -2,7 +2,7 @@ package registry
 
 // pass judges a value that has no number by what is known of it.
 func (j *judge) pass(gate sight, identity uint64) (known sight, is outcome) {
-	if gate != firstSight || j.isOwn {
+	if gate != firstSight || j.gives {
 		known = j.sight(identity, gate)
 	}
 	switch {

@@ -36,7 +36,6 @@ type Registry struct {
 // New makes the Registry of an interval.
 func New(config *Config) *Registry {
 	r := &Registry{config: config}
-	r.judge.isOwn = true
 	r.sights.count = config.sightBytes() / 8
 	r.Reset(noPast())
 	return r

@@ -21,9 +21,6 @@ const (
 	MaxProcessTags = 4096
 )
 
-// IsRequired reports whether no key is without the text once it is normal.
-func (l Label) IsRequired() bool { return labels[l].required }
-
 // IsNormal reports whether a text, or a tag of a list, is what the statistics show. It
 // may say no of one that Normalize would leave as it is.
 func (l Label) IsNormal(text string) bool {
