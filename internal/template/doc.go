@@ -30,5 +30,5 @@
 // resource; any other is not understood. The work is linear in its bytes. Templates, those
 // of one origin, the origins that learn and what each keeps of skeletons without a template
 // are bounded by the constants of this package, and Bytes is the memory of it all. It is
-// taken as it is needed.
+// taken as it is needed. A Fold keeps two texts, of a name and of a statement.
 package template

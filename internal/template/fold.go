@@ -1,5 +1,7 @@
 package template
 
+import "hash/maphash"
+
 // Fold is a value on its way to a name. What it returns is valid until it is used again.
 type Fold struct {
 	value value
@@ -48,6 +50,7 @@ func (f *Fold) look(scope Scope) {
 	f.sight.key = mix(v.skeleton, uint64(scope.Origin)<<8|uint64(scope.Label))
 	f.sight.scope, f.sight.count = scope, uint8(v.count)
 	for i := range v.fills[:v.count] {
-		f.sight.marks[i] = mark{uint8(v.fills[i].hash), v.fills[i].worth}
+		fill := &v.fills[i]
+		f.sight.marks[i] = mark{uint8(maphash.String(seed, v.text[fill.from:fill.to])), fill.worth}
 	}
 }

@@ -31,8 +31,9 @@ func newKnown(room int) *known {
 
 // find returns the slot of a skeleton, or the empty one where it belongs.
 func (k *known) find(key uint64) (s *slot, ok bool) {
+	mask := uint64(len(k.slots) - 1)
 	for i := key; ; i++ {
-		s = &k.slots[i%uint64(len(k.slots))]
+		s = &k.slots[i&mask]
 		switch s.key.Load() {
 		case key:
 			return s, true

@@ -8,6 +8,7 @@ type lexer struct {
 	text      string
 	from, to  int // of the token
 	isLiteral bool
+	end       int    // of the last literal that was found, which may be the next token
 	comment   int    // where the last comment's text begins
 	closing   string // and what ends it
 }
@@ -20,18 +21,23 @@ func (l *lexer) next() bool {
 	if l.from == len(l.text) {
 		return false
 	}
-	if end := l.literal(l.from); end > l.from {
-		l.to, l.isLiteral = end, true
+	if l.isLiteral = l.end > l.from || l.find(l.from); l.isLiteral {
+		l.to = l.end
 		return true
 	}
-	l.isLiteral = false
-	for l.to < len(l.text) && l.literal(l.to) == l.to {
+	for isFound := false; l.to < len(l.text) && !isFound; isFound = l.find(l.to) {
 		l.to = l.skip(l.to)
 		for l.to < len(l.text) && l.text[l.to] == ' ' && l.to != l.comment && l.text[l.to-1] != '(' {
 			l.to++ // as literal and skip would say
 		}
 	}
 	return true
+}
+
+// find says whether a literal begins here, and notes where it ends.
+func (l *lexer) find(at int) bool {
+	l.end = l.literal(at)
+	return l.end > at
 }
 
 // literal is where the literal ends that begins here, or here where none does.
@@ -154,16 +160,22 @@ func nameEnd(text string, at int) int {
 // quoteEnd is where a text in quotes ends. A quote in it is written twice, or behind a
 // backslash.
 func quoteEnd(text string, at int) int {
-	quote := text[at]
-	for at++; at < len(text); at++ {
-		switch {
-		case text[at] == '\\':
-			at++
-		case text[at] != quote:
-		case at+1 < len(text) && text[at+1] == quote:
-			at++
+	quote, end := text[at], at
+	for at++; at < len(text); {
+		if end < at {
+			next := strings.IndexByte(text[at:], quote)
+			if next < 0 {
+				break
+			}
+			end = at + next
+		}
+		switch escape := strings.IndexByte(text[at:end], '\\'); {
+		case escape >= 0:
+			at += escape + 2
+		case end+1 < len(text) && text[end+1] == quote:
+			at = end + 2
 		default:
-			return at + 1
+			return end + 1
 		}
 	}
 	return len(text)

@@ -7,54 +7,9 @@ import "strings"
 // address or a time, then at colons and the like, where a UUID may stand, then at dots and
 // dashes. What an identifier was found in is not cut further.
 
-// bytes says of each byte which of these it is.
-var bytes = func() (b [256]marks) {
-	for c := range b {
-		switch c := byte(c); {
-		case isDigit(c):
-			b[c] = hasDigit
-		case isUpper(c):
-			b[c] = hasUpper
-		}
-	}
-	for mark, of := range map[marks]string{
-		cutsPieces: " /?&=,;()[]{}\"'|#<>\\\t\n\r", cutsInner: ":@+~!$*^`", cutsLeaves: ".-_",
-	} {
-		for i := range len(of) {
-			b[of[i]] |= mark
-		}
-	}
-	b['@'] |= hasAt
-	b['%'] |= hasAt
-	return b
-}()
-
-// marks are what a stretch of text has.
-type marks uint8
-
-const (
-	cutsPieces marks = 1 << iota
-	cutsInner
-	cutsLeaves
-	hasDigit
-	hasUpper
-	hasAt // @ or %
-)
-
-// next is where a stretch from here on ends, at one of the separators, and what it has.
-func next(text string, from int, separators marks) (to int, has marks) {
-	for to = from; to < len(text); to++ {
-		mark := bytes[text[to]]
-		if mark&separators != 0 {
-			break
-		}
-		has |= mark
-	}
-	return to, has
-}
-
 // pieces notes the fills of the text. It reports false where it is not understood.
 func (v *value) pieces() bool {
+	v.has = 0
 	for from, count := 0, 0; from < len(v.text); count++ {
 		if count >= maxPieces {
 			return false
@@ -63,7 +18,7 @@ func (v *value) pieces() bool {
 			return v.query(from)
 		}
 		to, has := next(v.text, from, cutsPieces)
-		if to > from && !v.piece(from, to, has) {
+		if v.has |= has; to > from && !v.piece(from, to, has) {
 			return false
 		}
 		from = to + 1
@@ -73,6 +28,7 @@ func (v *value) pieces() bool {
 
 // query notes the values of a query. Any of them may vary, by whatever stands in it.
 func (v *value) query(from int) bool {
+	v.has |= hasOther // perhaps
 	for from < len(v.text) {
 		end := from + end(v.text[from:], "&# ")
 		name, text, has := strings.Cut(v.text[from:end], "=")
@@ -115,14 +71,20 @@ func (v *value) piece(from, to int, has marks) bool {
 	if has&(hasDigit|hasAt) == 0 && has&(hasUpper|cutsLeaves) != hasUpper|cutsLeaves && has&cutsInner == 0 {
 		return true // words
 	}
+	if has == hasDigit {
+		return v.add(from, to, number, worthOfNumber(text))
+	}
 	if has&(hasAt|cutsInner|cutsLeaves) == 0 {
 		k, w, skip := leaf(text)
 		return k == fixed || v.add(from+skip, to, k, w)
 	}
+	if isUUID(text) {
+		return v.add(from, to, uuidFill, strong)
+	}
 	if k, w := whole(text); k != fixed {
 		return v.add(from, to, k, w)
 	}
-	if strings.IndexByte(text, '%') >= 0 {
+	if has&hasAt != 0 && strings.IndexByte(text, '%') >= 0 {
 		return true // a text in another spelling
 	}
 	for ; from < to; from++ {

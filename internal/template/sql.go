@@ -10,19 +10,27 @@ import (
 // statement of its own.
 
 // statementWord is the word that a statement with the verb of this text must have. There is
-// none where the text is no SQL: DELETE is a method of HTTP too.
+// none where the text has no such verb: DELETE is a method of HTTP too.
 func statementWord(text string) string {
 	text = withoutComment(text)
 	letters := 0
 	for letters < len(text) && isLetter(text[letters]) {
 		letters++
 	}
-	for _, s := range statements {
-		if strings.EqualFold(text[:letters], s.verb) && hasWord(text, s.word) {
+	if isRequest(text[letters:]) {
+		return ""
+	}
+	for i := range statements {
+		if s := &statements[i]; letters == len(s.verb) && strings.EqualFold(text[:letters], s.verb) {
 			return s.word
 		}
 	}
 	return ""
+}
+
+// isRequest says whether what follows a word makes it a method of HTTP. A comment does not.
+func isRequest(text string) bool {
+	return strings.HasPrefix(text, " /") && !strings.HasPrefix(text, " /*")
 }
 
 var statements = []struct{ verb, word string }{
@@ -39,7 +47,7 @@ var statements = []struct{ verb, word string }{
 // The word is given in lower case between spaces.
 func hasWord(text, word string) bool {
 	for at := 0; at+len(word) <= len(text); at++ {
-		if isSpace(text[at]) && isSpace(text[at+len(word)-1]) && strings.EqualFold(text[at+1:at+len(word)-1], word[1:len(word)-1]) {
+		if text[at+1]|0x20 == word[1] && isSpace(text[at]) && isSpace(text[at+len(word)-1]) && strings.EqualFold(text[at+1:at+len(word)-1], word[1:len(word)-1]) {
 			return true
 		}
 	}
@@ -51,39 +59,29 @@ func withoutComment(text string) string {
 	if strings.HasPrefix(text, "/*") {
 		_, text, _ = strings.Cut(text, "*/")
 	}
-	return strings.TrimLeft(text, " \t\r\n")
+	return text[spaces(text, 0):]
 }
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 
-// parseSQL finds the literals of the text. The word that makes it a statement must stand in
-// none of them.
+// parseSQL writes the statement with a question mark for each of its literals, which is its
+// skeleton. The word that makes it a statement must stand in none of them. It reports false
+// where there are no literals, or no word.
 func (v *value) parseSQL(word string) bool {
-	around, inside, found, isStatement := uint64(2), uint64(0), false, false
+	v.statement = v.statement[:0]
+	found, isStatement := false, false
 	for l := (lexer{text: v.text}); l.next(); {
-		hash := maphash.String(seed, l.token())
 		if l.isLiteral {
-			around, inside, found = mix(around, uint64(literals)), mix(inside, hash), true
+			v.statement, found = append(v.statement, '?'), true
 		} else {
-			around, isStatement = mix(around, hash), isStatement || hasWord(l.token(), word)
+			v.statement, isStatement = append(v.statement, l.token()...), isStatement || hasWord(l.token(), word)
 		}
 	}
 	if !found || !isStatement {
 		return false
 	}
-	v.skeleton, v.count, v.isSQL = around, 1, true
-	v.fills[0] = fill{kind: literals, worth: strong, hash: inside}
+	v.skeleton, v.count, v.isSQL = mix(maphash.Bytes(seed, v.statement), uint64(literals)), 1, true
+	// Of two texts with one skeleton, it is the literals that differ.
+	v.fills[0] = fill{from: 0, to: len(v.text), kind: literals, worth: strong}
 	return true
-}
-
-// appendStatement appends the statement with a question mark for each of its literals.
-func (v *value) appendStatement(dst []byte) []byte {
-	for l := (lexer{text: v.text}); l.next(); {
-		if l.isLiteral {
-			dst = append(dst, '?')
-		} else {
-			dst = append(dst, l.token()...)
-		}
-	}
-	return dst
 }

@@ -17,12 +17,14 @@ var seed = maphash.MakeSeed()
 
 // value is a text taken apart.
 type value struct {
-	text     string
-	fills    [maxFills]fill
-	count    int    // of the fills
-	skeleton uint64 // a hash of what stands around the fills, and of their kinds
-	isSQL    bool   // the literals are one fill together, and have no place of their own
-	isPath   bool   // it has a slash
+	text      string
+	fills     [maxFills]fill
+	count     int    // of the fills
+	skeleton  uint64 // a hash of what stands around the fills, and of their kinds
+	isSQL     bool   // the literals are one fill together, and have no place of their own
+	isPath    bool   // it has a slash
+	has       marks  // of the whole text, where it is no statement
+	statement []byte // the text with a question mark for each literal, where it is one
 }
 
 // fill is a piece that may vary.
@@ -30,21 +32,25 @@ type fill struct {
 	from, to int
 	kind     kind
 	worth    worth
-	hash     uint64
 }
 
 // parse takes a text apart. It reports false where nothing in it may vary, where it is not
 // understood, or where it holds a placeholder: then it is a name already.
 func (v *value) parse(text string) bool {
 	v.text, v.count, v.isSQL = text, 0, false
-	if len(text) < 2 || len(text) > maxText || !utf8.ValidString(text) {
+	if len(text) < 2 || len(text) > maxText {
 		return false
 	}
 	if word := statementWord(text); word != "" {
-		return v.parseSQL(word)
+		if v.parseSQL(word) {
+			return utf8.ValidString(text)
+		}
+		if hasWord(text, word) {
+			return false // only within a literal, or there is none
+		}
 	}
 	v.isPath = strings.IndexByte(text, '/') >= 0
-	if !v.pieces() || v.count == 0 {
+	if !v.pieces() || v.count == 0 || v.has&hasOther != 0 && !utf8.ValidString(text) {
 		return false
 	}
 	v.skeleton = v.hashAround()
@@ -73,7 +79,7 @@ func (v *value) add(from, to int, k kind, w worth) bool {
 	if v.count == maxFills {
 		return false
 	}
-	v.fills[v.count] = fill{from, to, k, w, maphash.String(seed, v.text[from:to])}
+	v.fills[v.count] = fill{from, to, k, w}
 	v.count++
 	return true
 }
@@ -82,7 +88,7 @@ func (v *value) add(from, to int, k kind, w worth) bool {
 // false where none does.
 func (v *value) appendFolded(dst []byte, varies levels) (folded []byte, ok bool) {
 	if v.isSQL {
-		return v.appendStatement(dst), varies.has(0, strong)
+		return append(dst, v.statement...), varies.has(0, strong)
 	}
 	from := 0
 	for i := range v.fills[:v.count] {

@@ -1,0 +1,47 @@
+package template
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// TestWhereAQuoteEnds holds quoteEnd against one that goes byte by byte.
+func TestWhereAQuoteEnds(t *testing.T) {
+	naive := func(text string) int {
+		for at := 1; at < len(text); at++ {
+			switch {
+			case text[at] == '\\':
+				at++
+			case text[at] != text[0]:
+			case at+1 < len(text) && text[at+1] == text[0]:
+				at++
+			default:
+				return at + 1
+			}
+		}
+		return len(text)
+	}
+	rnd := rand.New(rand.NewPCG(1, 20))
+	for range 100_000 {
+		text := []byte("'")
+		for range rnd.IntN(12) {
+			text = append(text, `'\a`[rnd.IntN(3)])
+		}
+		if got, want := quoteEnd("x"+string(text), 1), 1+naive(string(text)); got != want {
+			t.Fatalf("%s ends at %d, want %d", text, got, want)
+		}
+	}
+}
+
+// TestARequestIsNoStatement: DELETE is a method too, whatever stands in its path.
+func TestARequestIsNoStatement(t *testing.T) {
+	for text, isSQL := range map[string]bool{
+		"DELETE /users/1234567 from here":           false,
+		"DELETE /* all */ FROM users WHERE id = 17": true,
+	} {
+		var v value
+		if !v.parse(text) || v.isSQL != isSQL {
+			t.Errorf("%q is a statement: %t", text, v.isSQL)
+		}
+	}
+}
