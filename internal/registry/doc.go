@@ -3,8 +3,9 @@
 // A key that was not met before in the interval is judged: each label by its origin's
 // budget, the key itself by the rows and bytes that all origins share. What does not pass the
 // gate before a budget collapses before the key is looked up, so that totals survive and
-// names do not. A label becomes a number, a key a row of numbers, and two keys are one exactly
-// where their numbers are equal. The labels themselves are described in package span.
+// names do not. A label becomes a number, a key a row of numbers and the HTTP status, which
+// has a budget too, and two keys are one exactly where these are equal. The labels
+// themselves are described in package span.
 //
 // # What repeats wins
 //
