@@ -45,3 +45,11 @@ func TestARequestIsNoStatement(t *testing.T) {
 		}
 	}
 }
+
+// TestAWordInAFirstCommentMakesNoStatement, and what has none is taken apart as any text.
+func TestAWordInAFirstCommentMakesNoStatement(t *testing.T) {
+	var v value
+	if !v.parse("/* from here */select/1234567") || v.isSQL {
+		t.Errorf("%q is a statement: %t", v.text, v.isSQL)
+	}
+}

@@ -45,7 +45,7 @@ func (v *value) parse(text string) bool {
 		if v.parseSQL(word) {
 			return utf8.ValidString(text)
 		}
-		if hasWord(text, word) {
+		if hasWord(withoutComment(text), word) {
 			return false // only within a literal, or there is none
 		}
 	}
