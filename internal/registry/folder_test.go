@@ -14,6 +14,13 @@ func floodOfUsers(rnd *rand.Rand) (value, name string) {
 	return fmt.Sprintf("GET /users/%d/orders/%s", 100_000+rnd.IntN(1<<30), uuid), "GET /users/{id}/orders/{uuid}"
 }
 
+// folding is intervals in which a label has a budget, and what floods are drawn from.
+func folding(l span.Label, budget int) (*Intervals, *rand.Rand) {
+	config := testConfig()
+	config.Budgets[l] = budget
+	return NewIntervals(&config), rand.New(rand.NewPCG(1, 20))
+}
+
 // keyOf is a key with a value in a label.
 func keyOf(l span.Label, value string) *span.Key {
 	key := span.Key{Service: "shop", Operation: "serve", Resource: "all"}
@@ -32,10 +39,7 @@ func shownAs(r *Registry, a Admission, l span.Label) string {
 // their own; and a flood of words collapses.
 func TestAFloodHasTheNameOfItsTemplate(t *testing.T) {
 	for _, l := range folded {
-		config := testConfig()
-		config.Budgets[l] = 64
-		intervals := NewIntervals(&config)
-		rnd := rand.New(rand.NewPCG(1, 20))
+		intervals, rnd := folding(l, 64)
 		for interval := range 5 {
 			r := intervals.Registry()
 			origin, _ := r.AdmitOrigin(span.Origin{Service: "shop"})
@@ -107,10 +111,7 @@ func TestNothingIsFoldedWhereThatIsOff(t *testing.T) {
 // TestWhatRepeatedIsNotFolded: a value that had its own name and came again with it keeps
 // that when a template explains it, and one that did not come again does not.
 func TestWhatRepeatedIsNotFolded(t *testing.T) {
-	config := testConfig()
-	config.Budgets[span.LabelResource] = 64
-	intervals := NewIntervals(&config)
-	rnd := rand.New(rand.NewPCG(1, 20))
+	intervals, rnd := folding(span.LabelResource, 64)
 	const popular, once = "GET /users/123456/orders/550e8400-e29b-41d4-a716-446655440000", "GET /users/123457/orders/550e8400-e29b-41d4-a716-446655440001"
 	for interval := range 4 {
 		r := intervals.Registry()
@@ -136,10 +137,7 @@ func TestWhatRepeatedIsNotFolded(t *testing.T) {
 
 // TestAFoldedFloodCostsNoLockAndNoMemory: once its name has a row, a lookup is enough.
 func TestAFoldedFloodCostsNoLockAndNoMemory(t *testing.T) {
-	config := testConfig()
-	config.Budgets[span.LabelResource] = 64
-	intervals := NewIntervals(&config)
-	rnd := rand.New(rand.NewPCG(1, 20))
+	intervals, rnd := folding(span.LabelResource, 64)
 	r := intervals.Registry()
 	origin, _ := r.AdmitOrigin(span.Origin{})
 	p := newPublisher(r, origin)
@@ -166,10 +164,7 @@ func TestAFoldedFloodCostsNoLockAndNoMemory(t *testing.T) {
 
 // TestARetryTeachesNothing: what is tried again does not come again.
 func TestARetryTeachesNothing(t *testing.T) {
-	config := testConfig()
-	config.Budgets[span.LabelResource] = 1
-	intervals := NewIntervals(&config)
-	rnd := rand.New(rand.NewPCG(1, 20))
+	intervals, rnd := folding(span.LabelResource, 1)
 	r := intervals.Registry()
 	origin, _ := r.AdmitOrigin(span.Origin{})
 	p := newPublisher(r, origin)
@@ -187,10 +182,7 @@ func TestARetryTeachesNothing(t *testing.T) {
 
 // TestATemplateIsForgotten: it is known for two intervals without a value that it explains.
 func TestATemplateIsForgotten(t *testing.T) {
-	config := testConfig()
-	config.Budgets[span.LabelResource] = 64
-	intervals := NewIntervals(&config)
-	rnd := rand.New(rand.NewPCG(1, 20))
+	intervals, rnd := folding(span.LabelResource, 64)
 	r := intervals.Registry()
 	origin, _ := r.AdmitOrigin(span.Origin{})
 	for range 500 {
