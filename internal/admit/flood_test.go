@@ -58,19 +58,29 @@ func floodsAmongUsualKeys(t *testing.T, rnd *rand.Rand) {
 	}
 	p.Close()
 	h.aggregator.Stop()
+	mistaken := uint64(0)
+	for key, spans := range got {
+		if sent.want[key] == 0 {
+			mistaken += spans
+		}
+	}
+	if mistaken > mostMistaken {
+		t.Errorf("%d spans have a row that their key should not have", mistaken)
+	}
+	missing := uint64(0)
 	for key, spans := range sent.want {
-		if got[key] != spans {
+		if missing += spans - got[key]; got[key] > spans || got[key]+mistaken < spans {
 			t.Errorf("%d spans of %s, want %d", got[key], key, spans)
 		}
 	}
-	if len(got) != len(sent.want) || h.Stats().Collapsed["whole_key"]+h.Stats().Collapsed["resource"] == 0 {
-		t.Errorf("%d keys, want %d; collapsed %v", len(got), len(sent.want), h.Stats().Collapsed)
+	if missing != mistaken || h.Stats().Collapsed["whole_key"]+h.Stats().Collapsed["resource"] == 0 {
+		t.Errorf("%d spans are missing, %d elsewhere; collapsed %v", missing, mistaken, h.Stats().Collapsed)
 	}
 	if len(p.keys.known) > 2*fewKeys {
 		t.Errorf("%d keys of floods are in the table", len(p.keys.known))
 	}
 	for field, lost := range sent.lost {
-		if counted := h.Stats().Collapsed[field.String()]; counted != lost {
+		if counted := h.Stats().Collapsed[field.String()]; counted > lost || counted+mistaken < lost {
 			t.Errorf("%d spans lost their %s, want %d", counted, field, lost)
 		}
 	}
@@ -80,6 +90,7 @@ const (
 	keptLabels   = 20 // distinct values of each
 	usualKeys    = 8
 	numberedKeys = 5 // of them
+	mostMistaken = 3 // spans of values that are taken for some that came before
 )
 
 func usualKey(i int) span.Key {
