@@ -10,27 +10,60 @@ import (
 // inService is what a character becomes in the name of a service, 0 where it can't stay. A
 // character takes two searches in the tables of Unicode, and a flood of names in another
 // script hundreds a span. So the answers for 256 neighbouring characters are made
-// together, when the first of them is met: 512 bytes, and 128 KiB for all there are of up
-// to three bytes. Those of four bytes are searched for each time.
+// together, when the first of them is met: 512 bytes, but where all stay as they are or
+// none stays. That is 60 KiB for all planes with letters in them.
 func inService(r rune) rune {
-	if r > maxKnown {
+	if r > lastLetter {
 		return searchInService(r)
 	}
-	answers := knownInService[r>>8].Load()
-	if answers == nil {
-		answers = new([256]uint16)
-		for i := range answers {
-			answers[i] = uint16(searchInService(r&^0xff | rune(i)))
-		}
-		knownInService[r>>8].Store(answers) // the same, whoever stores it
+	known := knownInService[r>>8].Load()
+	if known == nil {
+		known = answersFrom(r &^ 0xff)
+		knownInService[r>>8].Store(known) // the same, whoever stores it
 	}
-	return rune(answers[r&0xff])
+	step := known[r&0xff]
+	if step == goes {
+		return 0
+	}
+	return r&^0xffff | rune(uint16(r)+step)
 }
 
-// maxKnown is the last character of up to three bytes.
-const maxKnown = 0xFFFF
+// answers are what is added to each of 256 characters, within its plane, or goes.
+type answers [256]uint16
 
-var knownInService [(maxKnown + 1) >> 8]atomic.Pointer[[256]uint16]
+const (
+	goes       = 1 << 15 // the character, since it can't stay
+	lastLetter = 0x3ffff // and more: the end of its plane
+)
+
+var (
+	knownInService [(lastLetter + 1) >> 8]atomic.Pointer[answers]
+	allStay        answers
+	noneStays      = func() (of answers) {
+		for i := range of {
+			of[i] = goes
+		}
+		return of
+	}()
+)
+
+// answersFrom are those from a character on.
+func answersFrom(first rune) *answers {
+	made := new(answers)
+	for i := range made {
+		made[i] = goes
+		if r := first | rune(i); searchInService(r) != 0 {
+			made[i] = uint16(searchInService(r) - r)
+		}
+	}
+	switch *made {
+	case allStay:
+		return &allStay
+	case noneStays:
+		return &noneStays
+	}
+	return made
+}
 
 // searchInService is inService as the agent says it.
 func searchInService(r rune) rune {

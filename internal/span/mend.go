@@ -42,7 +42,7 @@ func (m *Mender) memory() []byte {
 func (m *Mender) Mend(k *Key, lang string) (changed bool) {
 	m.rewritten = m.rewritten[:0]
 	for l := range FirstList {
-		if text := k.Text(l); !l.IsNormal(*text) && m.text(l, text, lang) {
+		if text := k.Text(l); (*text != "" || labels[l].required) && !l.IsNormal(*text) && m.text(l, text, lang) {
 			changed = true
 		}
 	}
@@ -102,8 +102,7 @@ func (m *Mender) tags(l Label, tags *[]string) (changed bool) {
 		*tags, changed = (*tags)[:most], true
 	}
 	for i := range *tags {
-		tag := &(*tags)[i]
-		if !l.IsNormal(*tag) && m.tag(l, tag) {
+		if tag := &(*tags)[i]; !isText(*tag, labels[l].maxBytes) && m.tag(l, tag) {
 			changed = true
 		}
 	}

@@ -1,6 +1,7 @@
 package span
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -28,7 +29,7 @@ var classes = func() (classes [256]uint8) {
 		case c >= 'a' && c <= 'z':
 			classes[c] = letter | ofOperation | ofService
 		case c >= 'A' && c <= 'Z':
-			classes[c] = letter | ofOperation | capital
+			classes[c] = letter | ofOperation
 		case c >= '0' && c <= '9':
 			classes[c] = ofOperation | ofService
 		case c == '.':
@@ -43,12 +44,27 @@ var classes = func() (classes [256]uint8) {
 }()
 
 const (
-	letter      = 1 << iota // of ASCII
+	ofService   = 1 << iota // stays in a service
+	letter                  // of ASCII
 	ofOperation             // stays in an operation, wherever it stands
 	separator               // stays in an operation unless it follows '_'
-	ofService               // stays in a service
-	capital                 // of ASCII, and stays in a service in lower case
 )
+
+// serviceBytes are by byte what it becomes in a service: itself, or in lower case where it
+// stays so, or '_'.
+var serviceBytes = func() (becomes [256]byte) {
+	for c := range becomes {
+		switch class := classes[c]; {
+		case class&ofService != 0:
+			becomes[c] = byte(c)
+		case class&letter != 0:
+			becomes[c] = byte(c) + 'a' - 'A'
+		default:
+			becomes[c] = '_'
+		}
+	}
+	return becomes
+}()
 
 // isOperationName says whether a name can stay.
 func isOperationName(name string) bool {
@@ -56,16 +72,37 @@ func isOperationName(name string) bool {
 		name[len(name)-1] != '_' && hasOperationBytes(name)
 }
 
-// hasOperationBytes says whether what follows a letter can stay. It can with '_' behind
-// '.', which rewriting would not leave.
+// hasOperationBytes says whether a name that begins with a letter can stay but for its end.
+// It can with '_' behind '.', which rewriting would not leave.
 func hasOperationBytes(name string) bool {
-	for i := 1; i < len(name); i++ {
-		class := classes[name[i]]
-		if class&ofOperation == 0 && (class&separator == 0 || name[i-1] == '_') {
+	if len(name) < wordBytes {
+		for i := 1; i < len(name); i++ {
+			class := classes[name[i]]
+			if class&ofOperation == 0 && (class&separator == 0 || name[i-1] == '_') {
+				return false
+			}
+		}
+		return true
+	}
+	last := len(name) - wordBytes
+	for at := 0; at < last; at += wordBytes {
+		if !isOfOperation(wordAt(name, at)) || name[at+wordBytes-1] == '_' && classes[name[at+wordBytes]]&separator != 0 {
 			return false
 		}
 	}
-	return true
+	return isOfOperation(wordAt(name, last))
+}
+
+// isOfOperation says whether eight bytes can stay, whatever stands before them.
+func isOfOperation(word uint64) bool {
+	under := within(word, '_', '_')
+	separators := under | within(word, '.', '.')
+	return (lettersAndDigits(word)|separators)&^word == highs && under<<8&separators == 0
+}
+
+// lettersAndDigits are those of a word.
+func lettersAndDigits(word uint64) uint64 {
+	return within(word|ones*0x20, 'a', 'z') | within(word, '0', '9')
 }
 
 // appendOperation appends the name of an operation as the statistics show it: it begins with
@@ -119,41 +156,47 @@ func ServiceName(name, lang string) string {
 // appendService appends the name of a service as the statistics show it: in lower case, of
 // letters, digits and ':', '.', '/', '-', with one '_' for each run of anything else, and
 // none at its end. lang names the service of a tracer that gives it no name.
+//
+// Nobody can foretell where runs begin, a processor neither, so that a byte of ASCII takes
+// no branch. What is appended is no longer than the name, which may lie where it is
+// appended to.
 func appendService(dst []byte, name, lang string) []byte {
 	dst, name = trimmed(dst, name, MaxService)
-	begin, pending := len(dst), false // a '_' that stands only if something follows
-	for name != "" {
-		r, size := rune(name[0]), 1
-		switch class := classes[name[0]]; {
-		case class&ofService != 0:
-		case class&capital != 0:
-			r += 'a' - 'A'
-		case r < utf8.RuneSelf:
-			r = 0
-		default:
-			r, size = utf8.DecodeRuneInString(name)
-			r = inService(r)
+	dst = slices.Grow(dst, len(name))
+	to := dst[len(dst) : len(dst)+len(name)]
+	end, before := 0, 1 // before is 0 within a run, where bytes are written over each other
+	for at := 0; at < len(name); {
+		r, size := rune(0), 1
+		if isContinued(name, at) {
+			r, size = utf8.DecodeRuneInString(name[at:])
+			if r = inService(r); r != 0 {
+				end, before = end+utf8.EncodeRune(to[end:end+size], r), 1
+				at += size
+				continue
+			}
 		}
-		name = name[size:]
-		if r == 0 {
-			pending = true
-			continue
+		stays := 0
+		if to[end] = serviceBytes[name[at]]; to[end] != '_' {
+			stays = 1
 		}
-		if pending {
-			dst, pending = append(dst, '_'), false
-		}
-		dst = utf8.AppendRune(dst, r)
+		end += stays | before
+		before = stays
+		at += size
 	}
-	if len(dst) == begin {
+	if before == 0 {
+		end--
+	}
+	if end == 0 {
 		return appendUnnamed(dst, lang)
 	}
-	return dst
+	return dst[:len(dst)+end]
 }
 
-// trimmed is a name as Text makes it. Where that is not the name itself, it lies behind dst,
+// trimmed is a name as Text makes it, but for bytes that are not UTF-8 where these don't
+// decide what is cut: no name has them. Where it is not the name itself, it lies behind dst,
 // where a rewritten name may be written that is no longer at any byte.
 func trimmed(dst []byte, name string, limit int) ([]byte, string) {
-	if isText(name, limit) {
+	if len(name)+(replacementBytes-1)*beyondASCII(name) <= limit || isText(name, limit) {
 		return dst, name
 	}
 	begin := len(dst)
@@ -164,12 +207,30 @@ func trimmed(dst []byte, name string, limit int) ([]byte, string) {
 // IsServiceName reports whether a name can stay as it is. A name that is not ASCII is
 // looked at by ServiceName, which may leave it as well.
 func IsServiceName(name string) bool {
+	if len(name) < wordBytes || len(name) > MaxService {
+		return name != "" && len(name) <= MaxService && hasServiceBytes(name)
+	}
+	last := len(name) - wordBytes
+	for at := 0; at < last; at += wordBytes {
+		if !isOfService(wordAt(name, at)) {
+			return false
+		}
+	}
+	return isOfService(wordAt(name, last))
+}
+
+func hasServiceBytes(name string) bool {
 	for i := range len(name) {
 		if classes[name[i]]&ofService == 0 {
 			return false
 		}
 	}
-	return name != "" && len(name) <= MaxService
+	return true
+}
+
+// isOfService says whether eight bytes can stay.
+func isOfService(word uint64) bool {
+	return (within(word, '-', ':')|within(word, 'a', 'z'))&^word == highs
 }
 
 // PeerName is the name of another service as the agent writes it in a tag: like

@@ -1,9 +1,6 @@
 package span
 
-import (
-	"strings"
-	"unicode/utf8"
-)
+import "strings"
 
 // The longest label of each kind, in bytes: the agent's own limits. What is
 // longer is cut, never refused, because a tracer's span is worth counting even
@@ -31,7 +28,7 @@ func (l Label) IsNormal(text string) bool {
 	case spec.names != nil:
 		return spec.names.isName(text)
 	}
-	return len(text) <= spec.maxBytes && utf8.ValidString(text)
+	return isText(text, spec.maxBytes)
 }
 
 // Normalize bounds every field of the origin and makes it valid UTF-8.

@@ -1,6 +1,8 @@
 package span
 
 import (
+	"encoding/binary"
+	"slices"
 	"strings"
 	"unicode/utf8"
 	"unsafe"
@@ -26,7 +28,7 @@ func Shorten(text string, limit int) string {
 }
 
 // isText says whether a text can stay as it is.
-func isText(s string, limit int) bool { return len(s) <= limit && utf8.ValidString(s) }
+func isText(s string, limit int) bool { return len(s) <= limit && isValid(s) }
 
 // shorten cuts a text that is longer than the limit before the rune that lies on it. It
 // reports false where there is none, or something before it must be replaced.
@@ -35,7 +37,7 @@ func shorten(s *string, limit int) bool {
 	for end > 0 && !utf8.RuneStart((*s)[end]) {
 		end--
 	}
-	if _, size := utf8.DecodeRuneInString((*s)[end:]); end+size <= limit || !utf8.ValidString((*s)[:end]) {
+	if _, size := utf8.DecodeRuneInString((*s)[end:]); end+size <= limit || !isValid((*s)[:end]) {
 		return false
 	}
 	*s = (*s)[:end]
@@ -45,58 +47,51 @@ func shorten(s *string, limit int) bool {
 // appendText appends a text as Text makes it. It goes through the bytes once, and looks at
 // no more of them than may be kept: a label of a megabyte must not cost a megabyte of
 // repair.
+//
+// Of a text in another encoding nobody can foretell which bytes are ASCII, a processor
+// neither. So these take no branch, nor do those that are not UTF-8: of a run of them, each
+// writes U+FFFD to the same place.
 func appendText(dst []byte, s string, limit int) []byte {
-	begin := len(dst)
 	s = s[:min(len(s), limit+utf8.UTFMax)]
-	for s != "" && len(dst)-begin <= limit {
-		valid := validBytes(s)
-		dst, s = append(dst, s[:valid]...), s[valid:]
-		if s != "" {
-			dst, s = append(dst, "\uFFFD"...), s[invalidBytes(s):]
+	begin := len(dst)
+	dst = slices.Grow(dst, min(replacementBytes*len(s), limit)+utf8.UTFMax)
+	to := dst[begin:cap(dst)]
+	end, run := 0, 0 // run is replacementBytes within a run
+	for at := 0; at < len(s) && end <= limit; {
+		if isContinued(s, at) {
+			if _, size := utf8.DecodeRuneInString(s[at:]); size > 1 {
+				end += copy(to[end:], s[at:at+size])
+				at, run = at+size, 0
+				continue
+			}
 		}
+		c := s[at]
+		isReplaced := int(c >> 7)
+		end -= run & -isReplaced
+		binary.LittleEndian.PutUint32(to[end:], uint32(c)&^uint32(-isReplaced)|replacement&uint32(-isReplaced))
+		run = replacementBytes * isReplaced
+		end += max(1, run)
+		at++
 	}
-	end := len(dst)
-	if end > begin+limit {
-		for end = begin + limit; end > begin && !utf8.RuneStart(dst[end]); {
+	if end > limit {
+		for end = limit; end > 0 && !utf8.RuneStart(to[end]); {
 			end--
 		}
 	}
-	return dst[:end]
+	return dst[:begin+end]
 }
 
-// validBytes is how many bytes a text begins with that are valid UTF-8.
-func validBytes(s string) int {
-	for i := 0; i < len(s); {
-		if s[i] < utf8.RuneSelf {
-			i++
-			continue
-		}
-		_, size := utf8.DecodeRuneInString(s[i:])
-		if size == 1 {
-			return i
-		}
-		i += size
-	}
-	return len(s)
+// isContinued says whether a byte may begin a character of several: it is not ASCII, and one
+// follows that can't begin any.
+func isContinued(s string, at int) bool {
+	return at+1 < len(s) && (uint16(s[at])<<8|uint16(s[at+1]))&0x80C0 == 0x8080
 }
 
-// invalidBytes is how many bytes a text begins with that are not UTF-8.
-func invalidBytes(s string) (n int) {
-	for n < len(s) && isInvalid(s[n:]) {
-		n++
-	}
-	return n
-}
-
-// isInvalid says of a text that is not empty whether it begins with a byte that is not
-// UTF-8.
-func isInvalid(s string) bool {
-	if s[0] < utf8.RuneSelf {
-		return false
-	}
-	_, size := utf8.DecodeRuneInString(s)
-	return size == 1
-}
+// replacement is U+FFFD in UTF-8, the first byte lowest.
+const (
+	replacement      = 0xBDBFEF
+	replacementBytes = 3
+)
 
 // stringOf are the same bytes, not a copy.
 func stringOf(text []byte) string { return unsafe.String(unsafe.SliceData(text), len(text)) }

@@ -154,11 +154,16 @@ func (r *keyReader) tags(to []string) []string {
 		r.Fail()
 	}
 	for ; count > 0 && !r.Failed(); count-- {
-		tag := ""
-		if !r.IsNil() {
-			tag = r.string()
+		text, next := msgpack.CommonStr(r.raw, r.At())
+		switch {
+		case next != 0:
+			r.Seek(next)
+			to = append(to, stringOf(text.Of(r.raw)))
+		case r.IsNil():
+			to = append(to, "")
+		default:
+			to = append(to, r.string())
 		}
-		to = append(to, tag)
 	}
 	r.done()
 	return to
