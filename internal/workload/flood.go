@@ -59,8 +59,21 @@ func UsesNumbers(name string) bool {
 	return IsFlood(name) && err == nil && s.numbered
 }
 
-// Honest are the keys that come beside a flood.
-func Honest() []span.Key { return someKeys(HonestKeys) }
+// Honest are the keys that come beside a flood. Words tell them apart, as they tell apart the
+// routes of an application; by numbers alone a template of the flood may explain them.
+func Honest() []span.Key {
+	keys := make([]span.Key, HonestKeys)
+	for i := range keys {
+		keys[i] = namedKey(i%services, i%operations, i, word(i))
+	}
+	return keys
+}
+
+// word is a number of three digits, said as a word.
+func word(n int) string {
+	syllables := [...]string{"ba", "ce", "di", "fo", "gu", "ka", "le", "mi", "no", "ru"}
+	return syllables[n/100%10] + syllables[n/10%10] + syllables[n%10] + "s"
+}
 
 // flood makes the keys of a flood, and honest ones between them.
 type flood struct {

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
@@ -37,21 +38,26 @@ func poolKeys() []span.Key {
 // newKey has the labels of the numbers and, by its resource, of a server (twice
 // in four), a client or a span within.
 func newKey(service, operation, resource int) span.Key {
+	return namedKey(service, operation, resource, strconv.Itoa(resource))
+}
+
+// namedKey is the same with another name in place of the resource's number.
+func namedKey(service, operation, resource int, name string) span.Key {
 	k := span.Key{
 		Service:   fmt.Sprintf("shop-%d", service),
 		Operation: fmt.Sprintf("shop.operation.%d", operation),
 	}
 	switch resource / operations % 4 {
 	case 0, 1:
-		k.Resource = fmt.Sprintf("GET /api/v1/orders/%d/items", resource)
+		k.Resource = fmt.Sprintf("GET /api/v1/orders/%s/items", name)
 		k.Type, k.Kind, k.TraceRoot = "web", "server", span.TraceRootTrue
-		k.HTTPStatus, k.HTTPMethod, k.HTTPEndpoint = 200, "GET", fmt.Sprintf("/api/v1/orders/%d/items", resource)
+		k.HTTPStatus, k.HTTPMethod, k.HTTPEndpoint = 200, "GET", fmt.Sprintf("/api/v1/orders/%s/items", name)
 	case 2:
-		k.Resource = fmt.Sprintf("SELECT * FROM orders_%d WHERE id = ?", resource)
+		k.Resource = fmt.Sprintf("SELECT * FROM orders_%s WHERE id = ?", name)
 		k.Type, k.Kind, k.TraceRoot = "sql", "client", span.TraceRootFalse
 		k.PeerTags = []string{"db.name:orders", "peer.hostname:db-1.shop.internal", "peer.service:postgres"}
 	default:
-		k.Resource = fmt.Sprintf("OrderService.price%d", resource)
+		k.Resource = fmt.Sprintf("OrderService.price%s", name)
 		k.Kind, k.TraceRoot = "internal", span.TraceRootFalse
 	}
 	return k
