@@ -41,6 +41,7 @@ type usage [span.LabelCount]places
 type places struct {
 	others int // that are taken by what did not repeat in the last interval
 	kept   int // for what did
+	filled int // of those
 }
 
 // tagKey is a tag key that has a budget.
@@ -52,6 +53,8 @@ type tagKey struct {
 }
 
 const tagKeyBytes = int(unsafe.Sizeof(tagKey{}))
+
+func isList(l span.Label) bool { return l >= span.FirstList && l < span.EndOfLists }
 
 // report adds what a publisher has counted.
 func (b *budgets) report(lost *losses) {
@@ -84,7 +87,7 @@ func (b *budgets) take(origin OriginID, l span.Label, known sight) {
 
 func (b *budgets) raise(origin OriginID, l span.Label) {
 	limit := b.limits[l]
-	if l >= span.FirstList && l < span.EndOfLists {
+	if isList(l) {
 		limit = MaxTagKeys
 	}
 	b.published[origin].raise(l, b.used[origin][l].gate(limit))
@@ -102,9 +105,17 @@ func (b *budgets) raiseTag(index uint32) {
 }
 
 func (p *places) take(known sight) {
-	if known != repeated { // or its place was kept
+	if known == repeated {
+		p.filled++
+	} else {
 		p.others++
 	}
 }
 
-func (p *places) gate(limit int) sight { return gateOf(p.others, p.kept, limit) }
+func (p *places) gate(limit int) height {
+	gate := height(gateOf(p.others, p.kept, limit))
+	if p.filled >= p.kept {
+		gate |= noneKept
+	}
+	return gate
+}

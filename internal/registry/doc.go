@@ -16,7 +16,9 @@
 // and waits: it is counted under the key that it collapses into until it passes. Rows are
 // such a budget too, with a share for each origin (shares.go).
 //
-// One place decides (judge.go), with the lock and without.
+// One place decides (judge.go), with the lock and without. It searches for all labels of a
+// key before it looks at the sights of those that have no number (passing.go), and at none
+// where a gate is shut, as it is once all that repeated are back and there is no room for more.
 //
 // # Threading
 //
@@ -36,8 +38,8 @@
 //     (TestWhatIsFindableStaysSoWhileTheTableGrows).
 //   - The last value that passes a gate is findable, in the Bloom filter and in the hash
 //     table, before the gate rises, and the gates are read before a value is searched for;
-//     so it is with the last tag and the gate of its tag key, and with the last tag key; and
-//     what keys without a row get is stored before the gate of rows rises
+//     so it is with the last tag and the gate of its tag key, with the last tag key, and with
+//     the last value that a place was kept for, which may shut a gate; and what keys without a row get is stored before the gate of rows rises
 //     (TestALookupBesideTheAdmissionThatUsesUpABudget, the last part of it under -race).
 //   - There is room for the mark of a label or row before its number is told
 //     (TestMarksAreKeptWhileTheListGrows).

@@ -17,14 +17,33 @@ type folder struct {
 	templates *template.Templates // nil where names are not folded
 	fold      template.Fold
 	labels    Collapsed               // of the key that is judged, that have the name of a template
+	last      [len(folded)]lesson     // of its labels, what asked has kept
 	came      []template.Sight        // of its labels that got no number
 	sights    []template.Sight        // of all keys that are not reported
+	reported  int                     // sights of the interval
 	keys      [span.LabelCount]uint64 // that were folded, of those
 	hasKeys   bool
 }
 
-// mostSights bounds what is kept of one batch: of a flood, a part shows as much.
-const mostSights = 32
+// What is kept of a batch is bounded, for of a flood a part shows as much. It is less once an
+// interval has shown so many sights that most of what there was to learn has been learnt.
+const (
+	mostSights = 32
+	manySights = 2048 // of a publisher in an interval
+	fewSights  = 4    // of a batch after these
+)
+
+// isFull says whether no more is kept of the batch.
+func (f *folder) isFull() bool {
+	kept := len(f.sights) + len(f.came)
+	return kept >= mostSights || kept >= fewSights && f.reported >= manySights
+}
+
+// lesson is what there is to learn of a value, if there is anything.
+type lesson struct {
+	sight   template.Sight
+	teaches bool
+}
 
 // begin begins a key.
 func (f *folder) begin() { f.labels, f.came = 0, f.came[:0] }
@@ -39,24 +58,36 @@ func (f *folder) isAsked(l span.Label) bool {
 func (f *folder) name(origin uint64, l span.Label, text string) (name string, ok bool) {
 	// It may be longer than a text that was cut to the limit, or than what a page shows.
 	most := min(l.MaxBytes(), max(len(text), 100))
-	bytes, ok := f.fold.Name(f.templates, template.Scope{Origin: uint32(origin), Label: uint8(l)}, text, most)
+	scope := template.Scope{Origin: uint32(origin), Label: uint8(l)}
+	if f.isFull() && !f.templates.MayName(scope) {
+		f.fold.Forget()
+		return "", false
+	}
+	bytes, ok := f.fold.Name(f.templates, scope, text, most)
 	return unsafe.String(unsafe.SliceData(bytes), len(bytes)), ok
 }
 
-// sees keeps what there is to learn of the value that a name was asked for last, and that
-// got no number.
+// asked keeps what there is to learn of the value that a name was asked for last, until it is
+// decided whether it gets a number.
+func (f *folder) asked(l span.Label) {
+	last := &f.last[slices.Index(folded[:], l)]
+	last.teaches = false
+	if !f.isFull() {
+		last.sight, last.teaches = f.fold.Sight()
+	}
+}
+
+// sees has it learnt of a value that asked has kept, for it got no number.
 func (f *folder) sees(l span.Label) {
 	f.labels &^= setOf(l)
-	if sight, ok := f.fold.Sight(); ok {
-		f.came = append(f.came, sight)
+	if last := &f.last[slices.Index(folded[:], l)]; last.teaches {
+		f.came = append(f.came, last.sight)
 	}
 }
 
 // note counts the key.
 func (f *folder) note() {
-	if room := mostSights - len(f.sights); room > 0 {
-		f.sights = append(f.sights, f.came[:min(room, len(f.came))]...)
-	}
+	f.sights = append(f.sights, f.came...)
 	if f.labels != 0 {
 		for _, l := range folded {
 			if f.labels.Has(l) {
@@ -73,6 +104,7 @@ func (f *folder) report() {
 		return
 	}
 	f.templates.Learn(f.sights)
+	f.reported += len(f.sights)
 	if f.hasKeys {
 		for _, l := range folded {
 			f.templates.CountFolded(uint8(l), f.keys[l])
@@ -81,7 +113,15 @@ func (f *folder) report() {
 	f.clear()
 }
 
+// beginInterval begins an interval of the judge's publisher. What came before must have been
+// reported.
+func (f *folder) beginInterval() {
+	f.clear()
+	f.reported = 0
+}
+
 func (f *folder) clear() {
+	f.fold.Forget()
 	f.sights = f.sights[:0]
 	if f.hasKeys {
 		f.keys, f.hasKeys = [span.LabelCount]uint64{}, false

@@ -3,7 +3,10 @@ package registry
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"testing"
+	"unsafe"
+	"weak"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
@@ -159,6 +162,85 @@ func TestAFoldedFloodCostsNoLockAndNoMemory(t *testing.T) {
 	})
 	if allocations != 0 {
 		t.Errorf("a key costs %v allocations", allocations)
+	}
+}
+
+// TestAFolderKeepsNoMessage: once its keys are reported, a message may be collected that a
+// value was a part of.
+func TestAFolderKeepsNoMessage(t *testing.T) {
+	intervals, rnd := folding(span.LabelResource, 1)
+	r := intervals.Registry()
+	origin, _ := r.AdmitOrigin(span.Origin{})
+	p := newPublisher(r, origin)
+	var messages []weak.Pointer[byte]
+	for range 100 {
+		value, _ := floodOfUsers(rnd)
+		message := []byte(value)
+		messages = append(messages, weak.Make(unsafe.SliceData(message)))
+		p.admit(keyOf(span.LabelResource, unsafe.String(unsafe.SliceData(message), len(message))))
+		p.lookup.Report()
+	}
+	runtime.GC()
+	kept := 0
+	for _, message := range messages {
+		if message.Value() != nil {
+			kept++
+		}
+	}
+	if kept > 0 {
+		t.Errorf("%d messages are kept", kept)
+	}
+	runtime.KeepAlive(p)
+}
+
+// TestAFloodThatTeachesNothingIsLookedAtRarely, but still often enough for a template to be
+// learnt within the interval.
+func TestAFloodThatTeachesNothingIsLookedAtRarely(t *testing.T) {
+	intervals, rnd := folding(span.LabelResource, 1)
+	word := func() (text string) {
+		for range 8 {
+			text += string(rune('a' + rnd.IntN(26)))
+		}
+		return text
+	}
+	sights := func(p *publisher, value func() string) int {
+		for range 64 {
+			p.admit(keyOf(span.LabelResource, value()))
+		}
+		defer p.lookup.Report()
+		return len(p.lookup.folder.sights)
+	}
+	for range 2 {
+		r := intervals.Registry()
+		origin, _ := r.AdmitOrigin(span.Origin{})
+		p := newPublisher(r, origin)
+		p.admit(keyOf(span.LabelResource, "GET /honest"))
+		for batch := range manySights/mostSights + 20 {
+			want := mostSights
+			if batch >= manySights/mostSights {
+				want = fewSights
+			}
+			if got := sights(p, func() string { return "GET /" + word() + "/1234567" }); got != want {
+				t.Fatalf("of batch %d %d sights are kept", batch, got)
+			}
+		}
+		intervals.Begin()
+		intervals.Begin()
+	}
+	r := intervals.Registry()
+	origin, _ := r.AdmitOrigin(span.Origin{})
+	p := newPublisher(r, origin)
+	p.lookup.folder.reported = manySights
+	p.admit(keyOf(span.LabelResource, "GET /honest"))
+	for range 12 {
+		sights(p, func() string { value, _ := floodOfUsers(rnd); return value })
+	}
+	value, name := floodOfUsers(rnd)
+	if got := shownAs(r, p.admit(keyOf(span.LabelResource, value)), span.LabelResource); got != span.Blocked && got != name {
+		t.Errorf("%s became %s", value, got)
+	}
+	if intervals.Folding().Templates["resource"] != 1 {
+		t.Error("nothing was learnt")
 	}
 }
 

@@ -34,18 +34,35 @@ func gateOf(others, kept, budget int) sight {
 	return cameBefore
 }
 
+// height is how high a gate is: how well a value must be known to pass, and whether no place
+// is kept any more, because all that repeated in the last interval have theirs.
+type height uint8
+
+const (
+	noneKept height = 1 << 3
+	shut            = height(repeated) | noneKept // nothing passes
+)
+
+// asks is how well a value must be known to pass.
+func (h height) asks() sight { return sight(h &^ noneKept) }
+
+// orHigher is as high as either.
+func (h height) orHigher(other height) height {
+	return height(max(h.asks(), other.asks())) | (h|other)&noneKept
+}
+
 // gates are all gates of an origin: a text's, that of the tag keys of a list, and
 // span.WholeKey's, which is that of rows.
 type gates uint64
 
 const gateBits = 4
 
-func (g gates) of(l span.Label) sight { return sight(g >> (gateBits * l) & (1<<gateBits - 1)) }
+func (g gates) of(l span.Label) height { return height(g >> (gateBits * l) & (1<<gateBits - 1)) }
 
 // publishedGates are an origin's gates as lookups see them. The Registry's lock guards
 // their writing, and lookups read without. A gate rises after the last value that has
 // passed is findable, so a reader that sees the gate and then doesn't find the value knows
-// that it has not passed.
+// that it has not passed. So it is with the last value that a place was kept for.
 type publishedGates struct {
 	gates    atomic.Uint64
 	overflow Admission // complete before the gate of rows rises: what keys without a row get
@@ -54,8 +71,9 @@ type publishedGates struct {
 func (p *publishedGates) load() gates { return gates(p.gates.Load()) }
 
 // raise makes it known that a gate is this high, if it was lower.
-func (p *publishedGates) raise(l span.Label, to sight) {
-	if now := p.load(); now.of(l) < to {
-		p.gates.Store(uint64(now&^(gates(1<<gateBits-1)<<(gateBits*l)) | gates(to)<<(gateBits*l)))
+func (p *publishedGates) raise(l span.Label, to height) {
+	now := p.load()
+	if high := now.of(l).orHigher(to); high != now.of(l) {
+		p.gates.Store(uint64(now&^(gates(1<<gateBits-1)<<(gateBits*l)) | gates(high)<<(gateBits*l)))
 	}
 }

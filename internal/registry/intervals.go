@@ -33,6 +33,7 @@ func NewIntervals(config *Config) *Intervals {
 		i.registries[n] = New(config)
 		i.registries[n].templates = i.templates
 	}
+	i.registries[1].sights, i.registries[1].generation = i.registries[0].sights, 1
 	i.current.Store(i.Registry())
 	return i
 }

@@ -8,64 +8,62 @@ import (
 
 // tags judges a list of tags.
 func (j *judge) tags(list span.Label, tags []string) {
-	count, anyBlocked := len(j.words), false
-	j.words = append(j.words, 0)
+	j.words = append(j.words, uint32(len(tags)))
+	j.anyBlocked[list-span.FirstList] = false
 	for i, tag := range tags {
-		id, is := j.tag(list, tag, &j.tagKeys[list-span.FirstList][i%fewTags])
-		switch is {
-		case collapsed:
-			j.collapsed |= setOf(list)
-			anyBlocked = true
-		case named:
-			anyBlocked = anyBlocked || id == blockedID || id < freshID && j.registry.budgets.labels.at(id).isBlocked
-		}
+		id := j.tag(list, tag, &j.tagKeys[list-span.FirstList][i%fewTags])
 		j.words = append(j.words, id)
 	}
-	j.words = endTags(j.words, count, anyBlocked)
 }
 
 // tag judges a tag by the gate of its tag key, which may be the one that was found last.
-func (j *judge) tag(list span.Label, tag string, last *found) (labelID, outcome) {
+func (j *judge) tag(list span.Label, tag string, last *found) labelID {
 	if tag == span.Blocked {
-		return blockedID, named
+		return j.blocked(list, blockedID)
 	}
-	table := &j.registry.budgets.labels
 	text, value := last.cut(tag)
-	keyID, key := j.tagKey(list, text, last)
-	if key == collapsed {
-		j.lostBy.labels = append(j.lostBy.labels, list)
-		return blockedID, collapsed
-	}
-	gate, into, where := firstSight, absentID, scopeOf(j.origin, list)
-	if keyID < freshID {
-		gate, into = table.at(keyID).state() // before the tag is searched for
-		if id, ok := table.lookUp(where, tag); ok {
-			return id, named
-		}
-	}
-	if value == span.Blocked {
-		return j.blockedTag(where, keyID, into, text), named
-	}
-	hash := textHash(tag)
-	known, is := j.pass(gate, hash.identity(j.identity, int(list)))
+	keyID := j.tagKey(list, text, last)
 	switch {
-	case is == passed && j.gives:
-		return j.giveTag(where, keyID, hash, tag, known), passed
-	case is == passed:
-		if keyID < freshID {
-			j.freshBy.tags = append(j.freshBy.tags, table.at(keyID).tagKey)
-		}
-		return j.freshOne(hash), passed
+	case keyID == blockedID:
+		j.collapsed |= setOf(list)
+		j.lostBy.labels = append(j.lostBy.labels, list)
+		return j.blocked(list, blockedID)
+	case value == span.Blocked:
+		return j.blocked(list, j.blockedTag(list, keyID, text))
 	}
-	j.lostBy.tags = append(j.lostBy.tags, table.at(keyID).tagKey)
-	return j.blockedTag(where, keyID, into, text), collapsed
+	gate := height(firstSight)
+	if keyID < freshID {
+		table := &j.registry.budgets.labels
+		gate = table.at(keyID).height() // before the tag is searched for
+		if id, ok := table.lookUp(scopeOf(j.origin, list), tag); ok {
+			return id
+		}
+	}
+	if gate == shut {
+		return j.loseTag(list, keyID)
+	}
+	return j.later(unnumbered{hash: textHash(tag), tagKey: keyID, at: uint32(len(j.words)), label: list, gate: gate.asks()}, tag)
+}
+
+// blocked notes that one of a list's tags has collapsed, here or in the tracer, into a label.
+func (j *judge) blocked(list span.Label, into labelID) labelID {
+	j.anyBlocked[list-span.FirstList] = true
+	return into
+}
+
+// loseTag is what becomes of a tag that gets no number.
+func (j *judge) loseTag(list span.Label, keyID labelID) labelID {
+	key := j.registry.budgets.labels.at(keyID)
+	j.collapsed |= setOf(list)
+	j.lostBy.tags = append(j.lostBy.tags, key.tagKey)
+	return j.blocked(list, j.blockedTag(list, keyID, key.text))
 }
 
 // giveTag gives a tag a number, and charges it to the budget of its tag key.
-func (j *judge) giveTag(where scope, keyID labelID, hash hashedText, tag string, known sight) labelID {
-	key := j.registry.budgets.labels.at(keyID).tagKey
-	id := j.give(label{scope: where, hash: hash.in(where), text: tag, tagKey: key})
-	j.registry.budgets.takeTag(key, known)
+func (j *judge) giveTag(u *unnumbered, tag string) labelID {
+	where, key := scopeOf(j.origin, u.label), j.registry.budgets.labels.at(u.tagKey).tagKey
+	id := j.give(label{scope: where, hash: u.hash.in(where), text: tag, tagKey: key})
+	j.registry.budgets.takeTag(key, u.known)
 	return id
 }
 
@@ -80,25 +78,29 @@ func (f *found) cut(tag string) (key, value string) {
 }
 
 // tagKey judges a tag key by the gate of its list. One that is found is a tag key that came
-// again, whatever becomes of the tag.
-func (j *judge) tagKey(list span.Label, text string, last *found) (labelID, outcome) {
+// again, whatever becomes of the tag; one that does not pass is blockedID.
+func (j *judge) tagKey(list span.Label, text string, last *found) labelID {
 	if text == last.text && text != "" {
-		return j.tagKeyAgain(last.id), named
+		return j.tagKeyAgain(last.id)
 	}
-	gate, where, hash := j.gates.of(list), tagKeyScope(j.origin, list), textHash(text)
+	gate, where := j.gates.of(list), tagKeyScope(j.origin, list)
 	table := &j.registry.budgets.labels
-	if id, ok := table.find(where, hash.in(where), text); ok {
+	if id, ok := table.lookUp(where, text); ok {
 		*last = found{table.at(id).text, id}
-		return j.tagKeyAgain(id), named
+		return j.tagKeyAgain(id)
 	}
+	if gate == shut {
+		return blockedID
+	}
+	hash := textHash(text)
 	identity := hash.identity(j.identity, tagKeyKind(list))
-	known, is := j.pass(gate, identity)
+	known := j.sight(gate.asks(), j.came(gate.asks(), identity), identity)
 	switch {
-	case is == collapsed:
-		return blockedID, collapsed
+	case !j.pass(gate.asks(), known, identity):
+		return blockedID
 	case !j.gives:
 		j.freshBy.labels = append(j.freshBy.labels, list)
-		return j.freshOne(hash), passed
+		return j.freshOne(hash)
 	}
 	b := &j.registry.budgets
 	id := j.give(label{scope: where, hash: hash.in(where), text: text, tagKey: uint32(len(b.tagKeys))})
@@ -107,7 +109,7 @@ func (j *judge) tagKey(list span.Label, text string, last *found) (labelID, outc
 	j.bytes += tagKeyBytes * 5 / 4
 	b.take(j.origin, list, known)
 	j.gates = j.state().load()
-	return id, passed
+	return id
 }
 
 // tagKeyAgain notes that a tag key came again.
@@ -120,19 +122,22 @@ func (j *judge) tagKeyAgain(id labelID) labelID {
 
 // blockedTag is what a tag with this key becomes that gets no number of its own. It is
 // charged to no budget.
-func (j *judge) blockedTag(where scope, keyID, into labelID, key string) labelID {
-	if into != absentID {
-		return into
+func (j *judge) blockedTag(list span.Label, keyID labelID, key string) labelID {
+	table, where := &j.registry.budgets.labels, scopeOf(j.origin, list)
+	if keyID < freshID {
+		if into := table.at(keyID).into(); into != absentID {
+			return into
+		}
 	}
 	tag := key + ":" + span.Blocked
 	hash := textHash(tag)
-	if id, ok := j.registry.budgets.labels.find(where, hash.in(where), tag); ok {
+	if id, ok := table.find(where, hash.in(where), tag); ok {
 		return id
 	}
 	if !j.gives {
 		return j.freshOne(hash)
 	}
 	id := j.give(label{scope: where, hash: hash.in(where), text: tag, isBlocked: true})
-	j.registry.budgets.labels.collapse(keyID, id)
+	table.collapse(keyID, id)
 	return id
 }

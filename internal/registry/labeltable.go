@@ -121,7 +121,7 @@ func (t *labelTable) add(added label) labelID {
 }
 
 // raise raises the gate of a tag key, after the last tag that passed it is findable.
-func (t *labelTable) raise(tagKey labelID, to sight) {
+func (t *labelTable) raise(tagKey labelID, to height) {
 	atomic.StoreUint32(&t.list.items[tagKey].gate, uint32(to))
 }
 
@@ -130,10 +130,11 @@ func (t *labelTable) collapse(tagKey, into labelID) {
 	atomic.StoreUint32(&t.list.items[tagKey].collapsesTo, into)
 }
 
-// state is a tag key's gate, and what collapse noted, or absentID.
-func (l *label) state() (gate sight, into labelID) {
-	return sight(atomic.LoadUint32(&l.gate)), atomic.LoadUint32(&l.collapsesTo)
-}
+// height is that of a tag key's gate.
+func (l *label) height() height { return height(atomic.LoadUint32(&l.gate)) }
+
+// into is what collapse noted of a tag key, or absentID.
+func (l *label) into() labelID { return atomic.LoadUint32(&l.collapsesTo) }
 
 // hashed is the hash of the text alone.
 func (l *label) hashed() hashedText { return hashedText(l.hash ^ uint64(l.scope)*spread) }

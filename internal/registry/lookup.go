@@ -22,7 +22,7 @@ type Lookup struct {
 // foundRow is the row of a key that was found. In a flood, keys differ only in labels that
 // collapse, and have the same row.
 type foundRow struct {
-	words     []uint32 // none before the first
+	words     []uint32 // as they were judged; none before the first
 	id        KeyID
 	partition uint32
 }
@@ -33,7 +33,7 @@ func (l *Lookup) Begin(r *Registry, origin OriginID) {
 	l.begin(r, origin, r.identityOf(origin))
 	l.lastRow.words = l.lastRow.words[:0]
 	l.losses.clear()
-	l.folder.clear()
+	l.folder.beginInterval()
 }
 
 // Admit says what Registry.Admit would say of the key, or reports false where it doesn't
@@ -44,7 +44,7 @@ func (l *Lookup) Admit(k *span.Key, isRetry bool) (a Admission, ok bool) {
 	if l.findRow() {
 		return l.found(l.lastRow.id, l.lastRow.partition), true
 	}
-	gate := l.gates.of(span.WholeKey)
+	gate := l.gates.of(span.WholeKey).asks()
 	if gate == firstSight {
 		return Admission{}, false
 	}
@@ -55,17 +55,22 @@ func (l *Lookup) Admit(k *span.Key, isRetry bool) (a Admission, ok bool) {
 	return l.overflow(gate, identity), true
 }
 
-// findRow makes lastRow the row with the key's words, and reports whether there is one.
+// findRow makes lastRow the row with the key's words, and reports whether there is one. Where
+// not, the words are in order.
 func (l *Lookup) findRow() bool {
 	last := &l.lastRow
 	if equalWords(last.words, l.words) {
 		return true
 	}
+	last.words = append(last.words[:0], l.words...)
+	l.order()
 	id, partition, ok := l.find()
-	if ok {
-		*last = foundRow{append(last.words[:0], l.words...), id, partition}
+	if !ok {
+		last.words = last.words[:0]
+		return false
 	}
-	return ok
+	last.id, last.partition = id, partition
+	return true
 }
 
 // Report tells the Registry what keys have lost since the last report. It must come

@@ -200,12 +200,11 @@ type said struct{ lookups, overflows int }
 // compare admits the keys of two Intervals both ways. The next key is said with whose it is.
 func (s *said) compare(t *testing.T, rnd *rand.Rand, config Config, next func(step int) (key span.Key, publisher int)) {
 	t.Helper()
-	past := noPast()
+	past, quick := noPast(), New(&config)
 	var all [publishers]publisher
 	for interval := range 3 {
-		quick, long := New(&config), New(&config)
-		quick.Reset(past)
-		long.Reset(past)
+		var long *Registry
+		quick, long = heir(quick, past), heir(quick, past)
 		for i := range all {
 			origin, _ := quick.AdmitOrigin(span.Origin{Service: fmt.Sprint(i)})
 			long.AdmitOrigin(span.Origin{Service: fmt.Sprint(i)})
@@ -240,6 +239,21 @@ func (s *said) compare(t *testing.T, rnd *rand.Rand, config Config, next func(st
 	for i := range all {
 		s.lookups += all[i].lookups
 	}
+}
+
+// heir is the registry of the interval after another, with sights of its own.
+func heir(of *Registry, past *past) *Registry {
+	r := New(of.config)
+	r.generation = of.generation.other()
+	if left := of.sights.words.Load(); left != nil {
+		words := make([]wordPair, len(*left))
+		for i := range words {
+			words[i][of.generation].Store((*left)[i][of.generation].Load())
+		}
+		r.sights.words.Store(&words)
+	}
+	r.Reset(past)
+	return r
 }
 
 // TestLookupsBesideAdmissions has several publishers of one origin admit keys at once,

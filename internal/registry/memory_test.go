@@ -15,7 +15,7 @@ func TestRegistryBytes(t *testing.T) {
 	config := DefaultConfig()
 	config.LabelBytes = 4 << 20
 	config.MaxOrigins = 1 // so that what origins may take hides nothing
-	bound := config.LabelBytes + config.reserve().bytes + config.sightBytes() + originBytes
+	bound := config.LabelBytes + config.reserve().bytes + 2*config.sightBytes() + originBytes
 	before := liveBytes()
 	r := New(&config)
 	flood := func(name string, key func(n int) span.Key) {

@@ -10,7 +10,8 @@ type past struct {
 	known   hashSet // labels, tag keys and keys that had a place
 	origins map[uint64]*heritage
 	tagKeys map[uint64]int // tags that repeated, by the hash of their tag key
-	sights  *sights        // of what had no place
+
+	isInSights bool // what is known is in the sights too: it is not where nothing ever waited
 }
 
 // heritage is what one origin has of what repeated, so that there is a place for all of it.
@@ -28,7 +29,8 @@ func (r *Registry) leave() *past {
 	labels, rows := r.budgets.labels.list.items, r.rows.list.items
 	p := &past{
 		known:   newHashSet(len(labels) + len(rows)),
-		origins: map[uint64]*heritage{}, tagKeys: map[uint64]int{}, sights: &r.sights,
+		origins: map[uint64]*heritage{}, tagKeys: map[uint64]int{},
+		isInSights: !r.sights.isEmpty(),
 	}
 	for _, identity := range r.identities {
 		p.origins[identity] = &heritage{}
@@ -42,7 +44,7 @@ func (r *Registry) leave() *past {
 	for id := range rows {
 		if row := &rows[id]; row.to > 0 { // or it is an overflow row
 			isRepeated := r.repeats.rows.has(uint32(id))
-			p.known.put(row.identity, isRepeated)
+			p.leaveHash(r, row.identity, isRepeated)
 			if isRepeated {
 				words := r.rows.words.items[row.from:row.to]
 				p.origins[r.identities[words[wordOrigin]]].rows.add(rowBytes(words))
@@ -52,11 +54,20 @@ func (r *Registry) leave() *past {
 	return p
 }
 
+// leaveHash leaves the hash of what had a place. It is among the sights too, so that nobody
+// who finds it there in neither interval need look here.
+func (p *past) leaveHash(r *Registry, hash uint64, isRepeated bool) {
+	p.known.put(hash, isRepeated)
+	if p.isInSights {
+		r.sights.add(r.generation, hash)
+	}
+}
+
 // leaveLabel leaves one label, or tag key.
 func (p *past) leaveLabel(r *Registry, l *label, isRepeated bool) {
 	origin, kind := l.scope.parts()
 	identity := r.identities[origin]
-	p.known.put(l.hashed().identity(identity, kind), isRepeated)
+	p.leaveHash(r, l.hashed().identity(identity, kind), isRepeated)
 	if !isRepeated {
 		return
 	}
@@ -90,7 +101,7 @@ func (r *Registry) repeatedLabels() []bool {
 }
 
 // noPast is that of the first interval.
-func noPast() *past { return &past{sights: &sights{}} }
+func noPast() *past { return &past{} }
 
 // of is what an origin has of what repeated.
 func (p *past) of(identity uint64) heritage {

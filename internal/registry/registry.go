@@ -28,15 +28,16 @@ type Registry struct {
 	scratch    []byte
 
 	past      *past               // what the last interval has left
-	sights    sights              // what came in this one and got no place
+	sights    *sights             // of this interval and the last, what came and got no place
 	templates *template.Templates // of all intervals; nil where names are not folded
 	repeats   repeats             // what has a place, and came again
+
+	generation generation // this interval's, of the sights
 }
 
 // New makes the Registry of an interval.
 func New(config *Config) *Registry {
-	r := &Registry{config: config}
-	r.sights.count = config.sightBytes() / 8
+	r := &Registry{config: config, sights: newSights(config)}
 	r.Reset(noPast())
 	return r
 }
@@ -53,7 +54,7 @@ func (r *Registry) Reset(past *past) {
 	r.rows.init()
 	r.past, r.repeats, r.shares = past, repeats{}, newShares(r.config, past)
 	r.repeats.labels.grow(firstID)
-	r.sights.clear()
+	r.sights.clear(r.generation)
 }
 
 // Admit charges a normalised key to its origin's budgets and numbers what is left
@@ -68,6 +69,7 @@ func (r *Registry) Admit(origin OriginID, key *span.Key, isRetry bool) Admission
 	defer r.budgets.report(&j.losses)
 	defer j.folder.report()
 	j.key(key)
+	j.order()
 	if id, partition, known := j.find(); known {
 		return j.found(id, partition)
 	}
@@ -77,12 +79,13 @@ func (r *Registry) Admit(origin OriginID, key *span.Key, isRetry bool) Admission
 	from := r.shares.find(origin, known)
 	if from == noSource {
 		r.nameless(origin) // before the gate says that it is there
-		r.budgets.published[origin].raise(span.WholeKey, gate)
+		r.budgets.published[origin].raise(span.WholeKey, height(gate))
 		return j.overflow(gate, identity)
 	}
 	j.markLabels()
 	j.gives = true
 	j.key(key)
+	j.order()
 	if id, partition, known := j.find(); known { // two labels of the key were one too many
 		return j.found(id, partition)
 	}

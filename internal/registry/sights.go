@@ -11,21 +11,30 @@ const (
 	cameAgain               // it came before in this interval
 	cameBefore              // it came in the last one
 	repeated                // it had a place in the last one, and came twice there
-	never                   // of a gate alone: nothing passes
 )
 
-// sights is a Bloom filter of what came in one interval and got no place. There are two
-// generations, that of the current interval and the last one's. It takes no lock and no
-// memory a value: half a million values fill a fifth of the bits of the largest, and then
-// it takes one new value in a thousand for one that came before. Such a value gets one of
-// the places that no value which repeated needs, and no more.
+// sights is a Bloom filter of what came in two intervals, the current one and the last: what
+// waited in them, and what the last one left. Both have their word of a value side by side, so
+// that one line of the processor's cache says all that is known of it; of a flood, each value
+// brings another. It takes no lock and no memory a value: half a million values fill a fifth
+// of an interval's bits in the largest, and then it takes one new value in a thousand for one
+// that came before. Such a value gets one of the places that no value which repeated needs,
+// and no more.
 //
 // Adding is one atomic operation on one word, which has all four bits of a value. Whoever
 // asks while another adds may be too early by that one.
 type sights struct {
-	words atomic.Pointer[[]atomic.Uint64] // nil until the first value
-	count int                             // of words, a power of two
+	words atomic.Pointer[[]wordPair] // nil until the first value
+	count int                        // of pairs, a power of two
 }
+
+// generation is one of two intervals that take turns.
+type generation uint8
+
+func (g generation) other() generation { return 1 - g }
+
+// wordPair has a word of each generation.
+type wordPair [2]atomic.Uint64
 
 const (
 	leastSightBytes = 64 << 10
@@ -41,42 +50,50 @@ func (c *Config) sightBytes() int {
 	return bytes
 }
 
-func (s *sights) add(hash uint64) {
+func newSights(config *Config) *sights { return &sights{count: config.sightBytes() / 8} }
+
+func (s *sights) add(to generation, hash uint64) {
 	words := s.words.Load()
 	if words == nil {
-		made := make([]atomic.Uint64, s.count)
+		made := make([]wordPair, s.count)
 		s.words.CompareAndSwap(nil, &made)
 		words = s.words.Load()
 	}
-	word, bits := place(*words, hash)
-	if word.Load()&bits != bits {
+	pair, bits := pairOf(*words, hash)
+	if word := &pair[to]; word.Load()&bits != bits {
 		word.Or(bits)
 	}
 }
 
-func (s *sights) has(hash uint64) bool {
-	words := s.words.Load()
-	if words == nil {
-		return false
+// isEmpty says whether nothing was ever added.
+func (s *sights) isEmpty() bool { return s.words.Load() == nil }
+
+// came says in which interval a value came.
+type came struct{ inThis, inOther bool }
+
+// has says whether a value came in an interval, and whether it came in the other.
+func (s *sights) has(in generation, hash uint64) (c came) {
+	if words := s.words.Load(); words != nil {
+		pair, bits := pairOf(*words, hash)
+		c = came{pair[in].Load()&bits == bits, pair[in.other()].Load()&bits == bits}
 	}
-	word, bits := place(*words, hash)
-	return word.Load()&bits == bits
+	return c
 }
 
-// clear empties the filter, also while somebody asks. It costs nothing where nothing was
+// clear empties a generation, also while somebody asks. It costs nothing where nothing was
 // added.
-func (s *sights) clear() {
+func (s *sights) clear(of generation) {
 	if words := s.words.Load(); words != nil {
 		for i := range *words {
-			if word := &(*words)[i]; word.Load() != 0 {
+			if word := &(*words)[i][of]; word.Load() != 0 {
 				word.Store(0)
 			}
 		}
 	}
 }
 
-// place is the word of a value and its bits there.
-func place(words []atomic.Uint64, hash uint64) (word *atomic.Uint64, bits uint64) {
+// pairOf are the words of a value, and its bits in each.
+func pairOf(words []wordPair, hash uint64) (pair *wordPair, bits uint64) {
 	hash *= spread
 	bits = 1<<(hash>>6&63) | 1<<(hash>>12&63) | 1<<(hash>>18&63) | 1<<(hash&63)
 	return &words[hash>>32&uint64(len(words)-1)], bits

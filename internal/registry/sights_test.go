@@ -11,34 +11,41 @@ import (
 // essay says, from several goroutines.
 func TestSightsHaveAllThatWasAddedAndLittleElse(t *testing.T) {
 	s := sights{count: mostSightBytes / 8}
+	const now, before generation = 1, 0
 	const added, adders = 500_000, 4
 	hash := func(i int) uint64 { return textHash(fmt.Sprint("GET /orders/", i)).identity(7, 2) }
 	var all sync.WaitGroup
 	for a := range adders {
 		all.Go(func() {
 			for i := a; i < added; i += adders {
-				s.add(hash(i))
+				s.add(now, hash(i))
 			}
 		})
 	}
 	all.Wait()
 	wrong := 0
 	for i := range 2 * added {
-		switch has := s.has(hash(i)); {
-		case i < added && !has:
+		switch is := s.has(now, hash(i)); {
+		case is.inOther:
+			t.Fatalf("value %d was added to another interval", i)
+		case i < added && !is.inThis:
 			t.Fatalf("value %d was added, and is not there", i)
-		case i >= added && has:
+		case i >= added && is.inThis:
 			wrong++
+		}
+		if i < added && !s.has(before, hash(i)).inOther {
+			t.Fatalf("value %d is not there for the other interval", i)
 		}
 	}
 	t.Logf("%d of %d values that were not added are there", wrong, added)
 	if wrong > added/1000 {
 		t.Errorf("%d of %d values that were not added are there", wrong, added)
 	}
-	s.clear()
+	s.add(before, hash(0))
+	s.clear(now)
 	for i := range added {
-		if s.has(hash(i)) {
-			t.Fatalf("value %d is there after a clear", i)
+		if is := s.has(now, hash(i)); is != (came{inOther: i == 0}) {
+			t.Fatalf("value %d is there after a clear: %+v", i, is)
 		}
 	}
 }

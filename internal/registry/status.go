@@ -15,7 +15,7 @@ func (j *judge) status(number uint32) {
 	switch {
 	case number == 0:
 		return
-	case number == j.lastStatus.number && j.gates.of(l) == firstSight:
+	case number == j.lastStatus.number && j.gates.of(l).asks() == firstSight:
 		j.words[wordStatus] = j.lastStatus.id
 		return
 	}
@@ -27,14 +27,7 @@ func (j *judge) status(number uint32) {
 		j.words[wordStatus] = id
 		return
 	}
-	switch id, is := j.newValue(l, text); is {
-	case passed:
-		j.freshBy.labels = append(j.freshBy.labels, l)
-		j.words[wordStatus] = id
-	default:
-		j.collapsed |= setOf(l)
-		j.lostBy.labels = append(j.lostBy.labels, l)
-	}
+	j.words[wordStatus] = j.newValue(l, text, wordStatus)
 }
 
 // foundStatus is a status that was found.

@@ -39,7 +39,7 @@ func (j *judge) note() {
 	j.losses.count(&j.lostBy)
 	if !j.isRetry {
 		for _, identity := range j.unplaced {
-			j.registry.sights.add(identity)
+			j.registry.sights.add(j.registry.generation, identity)
 		}
 		j.folder.note()
 	}
@@ -91,7 +91,7 @@ func mixed(a, b uint64) uint64 {
 
 // mayWait says whether what did not pass a gate may pass it the next time.
 func (j *judge) mayWait(gate sight) bool {
-	return gate == cameAgain || gate == cameBefore && j.left.isNew
+	return gate == cameAgain || gate == cameBefore && j.isNew
 }
 
 // Repeat notes that a key came again that was admitted in this interval, and so did its

@@ -25,19 +25,23 @@ func beginWords(words []uint32, origin OriginID, k *span.Key) []uint32 {
 	return append(words, uint32(origin), absentID, uint32(k.Facts()))
 }
 
-// endTags puts the ids of one list, which begin behind the word at count, in order and
-// counts them. Tags that collapsed into the same are left once, or their number would
-// tell keys apart that their names do not.
-func endTags(words []uint32, count int, anyBlocked bool) []uint32 {
-	ids := words[count+1:]
-	if len(ids) > 1 {
-		slices.Sort(ids)
+// orderTags puts the tags of each list in order, in place. Tags that collapsed into the same
+// are left once, or their number would tell keys apart that their names do not.
+func orderTags(words []uint32, anyBlocked *[lists]bool) []uint32 {
+	from, to := wordTags, wordTags
+	for list := range lists {
+		ids := words[from+1 : from+1+int(words[from])]
+		from += 1 + len(ids)
+		if len(ids) > 1 {
+			slices.Sort(ids)
+		}
+		if anyBlocked[list] {
+			ids = slices.Compact(ids)
+		}
+		words[to] = uint32(len(ids))
+		to += 1 + copy(words[to+1:], ids)
 	}
-	if anyBlocked {
-		ids = slices.Compact(ids)
-	}
-	words[count] = uint32(len(ids))
-	return words[:count+1+len(ids)]
+	return words[:to]
 }
 
 // keyOf makes a key of its words again, of the texts that the table owns.

@@ -26,7 +26,8 @@
 //
 // # Bounds
 //
-// A text has at most 32 pieces between slashes and 8 fills, and as many bytes as the longest
+// A text is valid UTF-8, as labels are once they are mended, and so is its name. It has at
+// most 32 pieces between slashes and 8 fills, and as many bytes as the longest
 // resource; any other is not understood. The work is linear in its bytes. Templates, those
 // of one origin, the origins that learn and what each keeps of skeletons without a template
 // are bounded by the constants of this package, and Bytes is the memory of it all. It is

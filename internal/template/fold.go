@@ -2,28 +2,24 @@ package template
 
 import "hash/maphash"
 
-// Fold is a value on its way to a name. What it returns is valid until it is used again.
+// Fold is a value on its way to a name. What it returns is valid until it is used again. It
+// keeps the text, and so the message that this is a part of, until Forget.
 type Fold struct {
 	value value
-	sight Sight
+	scope Scope
+	key   uint64 // of the skeleton in the scope, 0 where the text was not understood
 	name  []byte
 }
 
 // Name is what a template makes of a text, if one explains it and the name has no more
 // bytes than that. Sight tells afterwards what there is to learn of the text.
 func (f *Fold) Name(t *Templates, scope Scope, text string, most int) (name []byte, ok bool) {
-	name, ok = f.find(t, scope, text, most)
-	f.value.text = "" // or it would keep the message that the text is a part of
-	return name, ok
-}
-
-func (f *Fold) find(t *Templates, scope Scope, text string, most int) (name []byte, ok bool) {
-	f.sight.count = 0
+	f.key = 0
 	if !f.value.parse(text) {
 		return nil, false
 	}
-	f.look(scope)
-	s, is := t.known.Load().find(f.sight.key)
+	f.scope, f.key = scope, mix(f.value.skeleton, uint64(scope.Origin)<<8|uint64(scope.Label))
+	s, is := t.known.Load().find(f.key)
 	if !is {
 		return nil, false
 	}
@@ -42,15 +38,18 @@ func (f *Fold) find(t *Templates, scope Scope, text string, most int) (name []by
 
 // Sight is what there is to learn of the text that Name was asked for. It reports false
 // where there is nothing.
-func (f *Fold) Sight() (s Sight, ok bool) { return f.sight, f.sight.count > 0 }
-
-// look notes the sight of the value.
-func (f *Fold) look(scope Scope) {
+func (f *Fold) Sight() (s Sight, ok bool) {
+	if f.key == 0 {
+		return Sight{}, false
+	}
 	v := &f.value
-	f.sight.key = mix(v.skeleton, uint64(scope.Origin)<<8|uint64(scope.Label))
-	f.sight.scope, f.sight.count = scope, uint8(v.count)
+	s = Sight{key: f.key, scope: f.scope, count: uint8(v.count)}
 	for i := range v.fills[:v.count] {
 		fill := &v.fills[i]
-		f.sight.marks[i] = mark{uint8(maphash.String(seed, v.text[fill.from:fill.to])), fill.worth}
+		s.marks[i] = mark{uint8(maphash.String(seed, v.text[fill.from:fill.to])), fill.worth}
 	}
+	return s, true
 }
+
+// Forget lets go of the text.
+func (f *Fold) Forget() { f.value.text, f.key = "", 0 }

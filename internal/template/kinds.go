@@ -44,11 +44,11 @@ const (
 )
 
 // whole is the kind of a piece that is cut no further: an address, a time, a signed token.
-func whole(text string) (kind, worth) {
+func whole(text string, has marks) (kind, worth) {
 	switch {
 	case len(text) < len("a@b.c"):
 		return fixed, 0
-	case isEmail(text):
+	case has&hasAt != 0 && isEmail(text):
 		return emailFill, strong
 	case isDate(text):
 		return dateFill, fair

@@ -9,8 +9,9 @@ import (
 // written under the lock of Templates and read by anybody. A slot's levels are there before
 // its key. When it is full or holds what is not needed any more, another takes its place.
 type known struct {
-	slots []slot // a power of two
-	count int
+	slots  []slot // a power of two
+	count  int
+	scopes atomic.Uint64 // a bit for each, which others may share
 }
 
 type slot struct {
@@ -46,6 +47,7 @@ func (k *known) find(key uint64) (s *slot, ok bool) {
 // put adds a skeleton that is not there. There must be room.
 func (k *known) put(key uint64, scope Scope, varies levels, used uint64) *slot {
 	s, _ := k.find(key)
+	k.scopes.Or(scope.bit())
 	s.scope = scope
 	s.varies.Store(uint64(varies))
 	s.used.Store(used)
@@ -54,6 +56,12 @@ func (k *known) put(key uint64, scope Scope, varies levels, used uint64) *slot {
 	k.count++
 	return s
 }
+
+// has says whether there may be a template of a scope. There is none, if the answer is no.
+func (k *known) has(scope Scope) bool { return k.scopes.Load()&scope.bit() != 0 }
+
+// bit is that of a scope among 64.
+func (s Scope) bit() uint64 { return 1 << (mix(uint64(s.Origin), uint64(s.Label)) >> 58) }
 
 func (k *known) isFull() bool { return 2*k.count >= len(k.slots) }
 

@@ -11,6 +11,11 @@ type lexer struct {
 	end       int    // of the last literal that was found, which may be the next token
 	comment   int    // where the last comment's text begins
 	closing   string // and what ends it
+	escapes   bool   // there is a backslash
+}
+
+func newLexer(text string) lexer {
+	return lexer{text: text, escapes: strings.IndexByte(text, '\\') >= 0}
 }
 
 func (l *lexer) token() string { return l.text[l.from:l.to] }
@@ -26,9 +31,8 @@ func (l *lexer) next() bool {
 		return true
 	}
 	for isFound := false; l.to < len(l.text) && !isFound; isFound = l.find(l.to) {
-		l.to = l.skip(l.to)
-		for l.to < len(l.text) && l.text[l.to] == ' ' && l.to != l.comment && l.text[l.to-1] != '(' {
-			l.to++ // as literal and skip would say
+		if l.to = l.skip(l.to); l.to != l.comment && l.text[l.to-1] != '(' {
+			l.to = plainEnd(l.text, l.to)
 		}
 	}
 	return true
@@ -46,11 +50,11 @@ func (l *lexer) literal(at int) int {
 		return until(l.text, at, l.closing)
 	}
 	if at > 0 && l.text[at-1] == '(' {
-		if end := groups(l.text, at); end > at {
+		if end := l.groups(at); end > at {
 			return end
 		}
 	}
-	return single(l.text, at)
+	return l.single(at)
 }
 
 // skip is where what is no literal ends.
@@ -60,7 +64,7 @@ func (l *lexer) skip(at int) int {
 		return nameEnd(l.text, at+1)
 	}
 	if c == '"' || c == '`' {
-		return quoteEnd(l.text, at)
+		return l.quoteEnd(at)
 	}
 	switch l.text[at:min(at+2, len(l.text))] {
 	case "/*":
@@ -75,8 +79,28 @@ func (l *lexer) skip(at int) int {
 	return at + 1
 }
 
+// plainEnd is where names end, and what stands between them and can begin nothing else.
+func plainEnd(text string, at int) int {
+	for at < len(text) && !beginsMore[text[at]] {
+		if at++; isNameByte(text[at-1]) {
+			at = nameEnd(text, at)
+		}
+	}
+	return at
+}
+
+// beginsMore says whether a byte may begin what is neither a name nor the byte alone, or may
+// stand before it.
+var beginsMore = func() (is [256]bool) {
+	for c := range is {
+		is[c] = isDigit(byte(c)) || strings.IndexByte("'?$\"`/-*(", byte(c)) >= 0
+	}
+	return is
+}()
+
 // single is where one literal ends: a number, a string or a question mark.
-func single(text string, at int) int {
+func (l *lexer) single(at int) int {
+	text := l.text
 	if at == len(text) {
 		return at
 	}
@@ -86,7 +110,7 @@ func single(text string, at int) int {
 		}
 		return at
 	case c == '\'':
-		return quoteEnd(text, at)
+		return l.quoteEnd(at)
 	case isDigit(c):
 		return numberEnd(text, at)
 	case c == '$':
@@ -97,8 +121,8 @@ func single(text string, at int) int {
 
 // groups is where the last of several lists in parentheses ends, of which the first begins
 // here: (1, 2), (3, 4). It is here where this is no list of literals alone.
-func groups(text string, from int) int {
-	end := list(text, from)
+func (l *lexer) groups(from int) int {
+	text, end := l.text, l.list(from)
 	for last := end; last > from; {
 		end = last
 		at := spaces(text, last)
@@ -108,7 +132,7 @@ func groups(text string, from int) int {
 			}
 			at = spaces(text, at+1)
 		}
-		if last = list(text, at); last == at {
+		if last = l.list(at); last == at {
 			return end
 		}
 	}
@@ -116,9 +140,10 @@ func groups(text string, from int) int {
 }
 
 // list is where a list of literals ends that a parenthesis closes, or here if it is none.
-func list(text string, from int) int {
+func (l *lexer) list(from int) int {
+	text := l.text
 	for at := spaces(text, from); ; {
-		end := single(text, at)
+		end := l.single(at)
 		if end == at {
 			return from
 		}
@@ -159,8 +184,8 @@ func nameEnd(text string, at int) int {
 
 // quoteEnd is where a text in quotes ends. A quote in it is written twice, or behind a
 // backslash.
-func quoteEnd(text string, at int) int {
-	quote, end := text[at], at
+func (l *lexer) quoteEnd(at int) int {
+	text, quote, end := l.text, l.text[at], at
 	for at++; at < len(text); {
 		if end < at {
 			next := strings.IndexByte(text[at:], quote)
@@ -169,7 +194,11 @@ func quoteEnd(text string, at int) int {
 			}
 			end = at + next
 		}
-		switch escape := strings.IndexByte(text[at:end], '\\'); {
+		escape := -1
+		if l.escapes {
+			escape = strings.IndexByte(text[at:end], '\\')
+		}
+		switch {
 		case escape >= 0:
 			at += escape + 2
 		case end+1 < len(text) && text[end+1] == quote:

@@ -27,7 +27,8 @@ func TestWhereAQuoteEnds(t *testing.T) {
 		for range rnd.IntN(12) {
 			text = append(text, `'\a`[rnd.IntN(3)])
 		}
-		if got, want := quoteEnd("x"+string(text), 1), 1+naive(string(text)); got != want {
+		l := newLexer("x" + string(text))
+		if got, want := l.quoteEnd(1), 1+naive(string(text)); got != want {
 			t.Fatalf("%s ends at %d, want %d", text, got, want)
 		}
 	}
@@ -51,5 +52,41 @@ func TestAWordInAFirstCommentMakesNoStatement(t *testing.T) {
 	var v value
 	if !v.parse("/* from here */select/1234567") || v.isSQL {
 		t.Errorf("%q is a statement: %t", v.text, v.isSQL)
+	}
+}
+
+// TestWhatIsPlainIsSkippedAsByteByByte holds the lexer against one that asks at each place
+// whether a literal begins there.
+func TestWhatIsPlainIsSkippedAsByteByByte(t *testing.T) {
+	next := func(l *lexer) bool {
+		l.from = l.to
+		if l.from == len(l.text) {
+			return false
+		}
+		if l.isLiteral = l.find(l.from); l.isLiteral {
+			l.to = l.end
+			return true
+		}
+		for l.to = l.skip(l.to); l.to < len(l.text) && !l.find(l.to); {
+			l.to = l.skip(l.to)
+		}
+		return true
+	}
+	rnd := rand.New(rand.NewPCG(2, 20))
+	parts := []string{"a", "b1", " ", "  ", "\n", "é", "_", "1", "2.5e-3", "'", "''", `"`, "`", "\\", "?", "$", "$a$", "/*", "*/", "--", "(", ")", ",", "=", "-", "/", "*", "x", "(1, 2)", "'c'"}
+	for range 100_000 {
+		text := ""
+		for range rnd.IntN(14) {
+			text += parts[rnd.IntN(len(parts))]
+		}
+		fast, slow := newLexer(text), newLexer(text)
+		for next(&slow) {
+			if fast.next(); fast.from != slow.from || fast.to != slow.to || fast.isLiteral != slow.isLiteral {
+				t.Fatalf("of %q %q is one, want %q", text, fast.token(), slow.token())
+			}
+		}
+		if fast.next() {
+			t.Fatalf("of %q there is more: %q", text, fast.token())
+		}
 	}
 }

@@ -9,7 +9,6 @@ import "strings"
 
 // pieces notes the fills of the text. It reports false where it is not understood.
 func (v *value) pieces() bool {
-	v.has = 0
 	for from, count := 0, 0; from < len(v.text); count++ {
 		if count >= maxPieces {
 			return false
@@ -18,7 +17,7 @@ func (v *value) pieces() bool {
 			return v.query(from)
 		}
 		to, has := next(v.text, from, cutsPieces)
-		if v.has |= has; to > from && !v.piece(from, to, has) {
+		if to > from && !v.piece(from, to, has) {
 			return false
 		}
 		from = to + 1
@@ -28,7 +27,6 @@ func (v *value) pieces() bool {
 
 // query notes the values of a query. Any of them may vary, by whatever stands in it.
 func (v *value) query(from int) bool {
-	v.has |= hasOther // perhaps
 	for from < len(v.text) {
 		end := from + end(v.text[from:], "&# ")
 		name, text, has := strings.Cut(v.text[from:end], "=")
@@ -53,7 +51,8 @@ func end(text, of string) int {
 
 // worthOf is what the value of a query tells: what it would in a path, or little.
 func worthOf(text string) worth {
-	if k, w := whole(text); k != fixed {
+	_, has := next(text, 0, 0)
+	if k, w := whole(text, has); k != fixed {
 		return w
 	}
 	if k, w := token(text); k != fixed {
@@ -81,7 +80,7 @@ func (v *value) piece(from, to int, has marks) bool {
 	if isUUID(text) {
 		return v.add(from, to, uuidFill, strong)
 	}
-	if k, w := whole(text); k != fixed {
+	if k, w := whole(text, has); k != fixed {
 		return v.add(from, to, k, w)
 	}
 	if has&hasAt != 0 && strings.IndexByte(text, '%') >= 0 {

@@ -62,7 +62,7 @@ func withoutComment(text string) string {
 	return text[spaces(text, 0):]
 }
 
-func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+func isSpace(c byte) bool { return c <= ' ' && (c == ' ' || c == '\t' || c == '\n' || c == '\r') }
 
 // parseSQL writes the statement with a question mark for each of its literals, which is its
 // skeleton. The word that makes it a statement must stand in none of them. It reports false
@@ -70,7 +70,8 @@ func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\
 func (v *value) parseSQL(word string) bool {
 	v.statement = v.statement[:0]
 	found, isStatement := false, false
-	for l := (lexer{text: v.text}); l.next(); {
+	l := newLexer(v.text) // here, because what a loop declares is copied each time
+	for l.next() {
 		if l.isLiteral {
 			v.statement, found = append(v.statement, '?'), true
 		} else {

@@ -77,6 +77,10 @@ func (t *Templates) Begin() {
 	}
 }
 
+// MayName says whether a template may explain a value of a scope. None does, if the answer is
+// no.
+func (t *Templates) MayName(scope Scope) bool { return t.known.Load().has(scope) }
+
 // Learn adds sights to the evidence, unless somebody else is doing so.
 func (t *Templates) Learn(sights []Sight) {
 	if len(sights) == 0 || !t.mu.TryLock() {

@@ -2,13 +2,17 @@ package template
 
 // token is the kind of a stretch that is one identifier, dashes and all.
 func token(text string) (kind, worth) {
+	if text == "" {
+		return fixed, 0
+	}
 	if isUUID(text) {
 		return uuidFill, strong
 	}
-	if k, w, skip := leaf(text); k != fixed && skip == 0 {
+	l := look(text)
+	if k, w, skip := l.leaf(text); k != fixed && skip == 0 {
 		return k, w
 	}
-	if l := look(text); len(text) >= 20 && l.others == 0 && l.dashes > 0 && l.dashes*10 <= len(text) &&
+	if len(text) >= 20 && l.others == 0 && l.dashes > 0 && l.dashes*10 <= len(text) &&
 		l.digits > 0 && l.uppers > 1 && l.lowers > 1 && l.changes*5 >= 2*len(text) {
 		return tokenFill, strong // base64 of URLs
 	}
@@ -22,6 +26,11 @@ func leaf(text string) (k kind, w worth, skip int) {
 		return fixed, 0, 0
 	}
 	l := look(text)
+	return l.leaf(text)
+}
+
+// leaf is the same of a stretch that looks like this.
+func (l *looks) leaf(text string) (k kind, w worth, skip int) {
 	switch {
 	case l.others+l.dashes > 0:
 		return fixed, 0, 0
@@ -47,54 +56,6 @@ func worthOfNumber(digits string) worth {
 		return weak
 	}
 	return fair
-}
-
-// looks is what a stretch of text looks like.
-type looks struct {
-	digits, uppers, lowers, dashes, others int
-	hex                                    int // letters that are hexadecimal digits
-	borders                                int // between letters and digits
-	changes                                int // between digits, upper and lower case
-	pairs                                  int // of neighbouring upper case letters
-}
-
-func look(text string) (l looks) {
-	last := byte(0)
-	for i := range len(text) {
-		c := text[i]
-		class := byte('?')
-		switch {
-		case isDigit(c):
-			class = '0'
-			l.digits++
-		case isLetter(c):
-			class = 'a'
-			if isUpper(c) {
-				class = 'A'
-				l.uppers++
-			} else {
-				l.lowers++
-			}
-			if isHex(c) {
-				l.hex++
-			}
-		case c == '-' || c == '_':
-			l.dashes++
-		default:
-			l.others++
-		}
-		if i > 0 && class != last {
-			l.changes++
-			if class == '0' || last == '0' {
-				l.borders++
-			}
-		}
-		if class == 'A' && last == 'A' {
-			l.pairs++
-		}
-		last = class
-	}
-	return l
 }
 
 // isHex says whether it is a number of hexadecimal digits, as hashes are, and no word with

@@ -3,7 +3,6 @@ package template
 import (
 	"hash/maphash"
 	"strings"
-	"unicode/utf8"
 )
 
 const (
@@ -23,7 +22,6 @@ type value struct {
 	skeleton  uint64 // a hash of what stands around the fills, and of their kinds
 	isSQL     bool   // the literals are one fill together, and have no place of their own
 	isPath    bool   // it has a slash
-	has       marks  // of the whole text, where it is no statement
 	statement []byte // the text with a question mark for each literal, where it is one
 }
 
@@ -43,14 +41,14 @@ func (v *value) parse(text string) bool {
 	}
 	if word := statementWord(text); word != "" {
 		if v.parseSQL(word) {
-			return utf8.ValidString(text)
+			return true
 		}
 		if hasWord(withoutComment(text), word) {
 			return false // only within a literal, or there is none
 		}
 	}
 	v.isPath = strings.IndexByte(text, '/') >= 0
-	if !v.pieces() || v.count == 0 || v.has&hasOther != 0 && !utf8.ValidString(text) {
+	if !v.pieces() || v.count == 0 {
 		return false
 	}
 	v.skeleton = v.hashAround()
