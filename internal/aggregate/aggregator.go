@@ -33,7 +33,7 @@ func New(config Config) (*Aggregator, error) {
 	if err := config.Check(); err != nil {
 		return nil, err
 	}
-	a := &Aggregator{config: config, lastSeal: uatomic.NewTime(time.Time{}), outcomes: newOutcomes(), sketches: sketch.NewMemory(config.SketchBytes)}
+	a := &Aggregator{config: config, lastSeal: uatomic.NewTime(time.Time{}), outcomes: newOutcomes(), sketches: sketch.NewMemory(config.SketchBytes, config.Grid)}
 	a.balancer = routing.NewBalancer(routing.Config{
 		Drainers: config.Drainers, Partitions: config.Partitions, Interval: config.RebalanceInterval,
 	})

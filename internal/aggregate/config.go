@@ -9,6 +9,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/check"
 	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/routing"
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
 )
 
 // Config is what the aggregates may use. Every field must be set.
@@ -19,6 +20,7 @@ type Config struct {
 	RingSlots         int                  // slots a ring, a power of two
 	registry.Config                        // of each interval
 	SketchBytes       int                  // of the bins of all sketches, see sketch.Memory
+	Grid              *sketch.Grid         // the cells that durations are counted in
 	FlushInterval     time.Duration        // the interval: a cycle is no longer than that
 	BucketWidth       time.Duration        // of a bucket of end times
 	Merge             bool                 // groups that tracers have counted are taken, see Merged
@@ -29,7 +31,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Drainers: 1, Partitions: routing.Partitioning{Adaptive: routing.DefaultDensity}, RebalanceInterval: 10 * time.Second,
-		RingSlots: 1 << 16, Config: registry.DefaultConfig(), SketchBytes: 16 << 20,
+		RingSlots: 1 << 16, Config: registry.DefaultConfig(), SketchBytes: 16 << 20, Grid: sketch.AgentGrid(),
 		FlushInterval: 10 * time.Second, BucketWidth: 10 * time.Second,
 	}
 }
@@ -44,6 +46,9 @@ func (c *Config) Check() (err error) {
 	}
 	if c.Deliver == nil {
 		err = errors.Join(err, errors.New("BUG: no one to deliver sealed cycles to"))
+	}
+	if c.Grid == nil {
+		err = errors.Join(err, errors.New("BUG: no grid to count durations in"))
 	}
 	return errors.Join(err,
 		check.Number("drainers", c.Drainers, 1, 1024),

@@ -14,8 +14,8 @@ type Delivery struct {
 // NewDelivery returns a promise that is not kept yet.
 func NewDelivery() *Delivery { return &Delivery{done: make(chan struct{})} }
 
-// Resolve keeps the promise; nil means that the agent accepted everything. It
-// is called once.
+// Resolve keeps the promise; nil means that every destination accepted everything.
+// It is called once.
 func (d *Delivery) Resolve(err error) {
 	d.err = err
 	close(d.done)

@@ -31,9 +31,11 @@ func (d *distribution) add(b *sketch.Bins) (more int) {
 	return more
 }
 
-func (d *distribution) read(to *sketch.Sketch) {
+func (d *distribution) mean(mapping sketch.Mapping) float64 {
+	return (&sketch.Bins{Zeros: d.zeros, List: d.bins}).Mean(mapping)
+}
+
+func (d *distribution) read(to sketch.Sum, mapping sketch.Mapping) {
 	to.AddZeros(d.zeros)
-	for _, bin := range d.bins {
-		to.AddBin(uint(bin.Index), bin.Spans)
-	}
+	to.AddBins(mapping, d.bins)
 }

@@ -4,7 +4,6 @@ import (
 	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/internal/memory"
-	"github.com/spanstatsd/spanstatsd/internal/sketch"
 )
 
 // The bounds of Config.SketchBytes: a chunk for every table of a few drainers,
@@ -32,6 +31,6 @@ func (c *Config) Memory() []memory.Part {
 // traffic takes a sixth of it or less: a key is one drainer's, and its spans end in one
 // bucket.
 func (c *Config) TableBytes() int {
-	each := unsafe.Sizeof(row{}) + unsafe.Sizeof(sketch.Store{}) + unsafe.Sizeof(uint32(0))
+	each := unsafe.Sizeof(row{}) + unsafe.Sizeof(failed{}) + unsafe.Sizeof(uint32(0))
 	return 2 * c.Drainers * windowBuckets * c.MaxKeys() * int(each)
 }

@@ -34,7 +34,7 @@ func TestTableBytes(t *testing.T) {
 
 // bytes is all that a table has set aside, but its pages.
 func (t *Table) bytes() int {
-	return cap(t.rows)*int(unsafe.Sizeof(row{})) + cap(t.errors)*int(unsafe.Sizeof(sketch.Store{})) + cap(t.index)*4
+	return cap(t.rows)*int(unsafe.Sizeof(row{})) + cap(t.failed)*int(unsafe.Sizeof(failed{})) + cap(t.index)*4
 }
 
 // TestMemoryOfAThousandAggregates counts durations of two shapes in a thousand
@@ -47,13 +47,19 @@ func TestMemoryOfAThousandAggregates(t *testing.T) {
 	const aggregates = 1000
 	for _, name := range []string{"web", "spread"} {
 		for _, spans := range []int{1, 20, 200} {
-			memory := sketch.NewMemory(64 << 20)
-			table := NewTable(aggregates, 10*time.Second, memory)
-			table.Begin(time.Unix(1000, 0))
-			fill(name, spans, aggregates, func(i int, ns uint64, flags span.Flags) {
-				put(table, 1002e9, Slot{Key: registry.KeyID(i), End: 1001e9, Duration: ns, Flags: flags})
-			})
-			ours := table.bytes() + memory.Taken()
+			taken := func(grid *sketch.Grid) int {
+				memory := sketch.NewMemory(64<<20, grid)
+				table := NewTable(aggregates, 10*time.Second, memory)
+				table.Begin(time.Unix(1000, 0))
+				fill(name, spans, aggregates, func(i int, ns uint64, flags span.Flags) {
+					put(table, 1002e9, Slot{Key: registry.KeyID(i), End: 1001e9, Duration: ns, Flags: flags})
+				})
+				return table.bytes() + memory.Taken()
+			}
+			ours, common := taken(sketch.AgentGrid()), taken(sketch.CommonGrid())
+			if common > 2*ours {
+				t.Errorf("%d bytes of %s take %d in the common grid", ours, name, common)
+			}
 
 			before := liveBytes()
 			sketches := make([][2]*ddsketch.DDSketch, aggregates)
@@ -69,8 +75,8 @@ func TestMemoryOfAThousandAggregates(t *testing.T) {
 			library := liveBytes() - before
 			runtime.KeepAlive(sketches)
 
-			figures := fmt.Sprintf("%-6s %3d spans: %5d bytes an aggregate, the library's sketches %5d, ratio %.2f",
-				name, spans, ours/aggregates, library/aggregates, float64(ours)/float64(library))
+			figures := fmt.Sprintf("%-6s %3d spans: %5d bytes an aggregate (%5d in the common grid), the library's sketches %5d, ratio %.2f",
+				name, spans, ours/aggregates, common/aggregates, library/aggregates, float64(ours)/float64(library))
 			t.Log(figures)
 			if 2*ours > library {
 				t.Error("more than half: " + figures)

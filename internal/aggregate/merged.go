@@ -167,6 +167,15 @@ func (m *Merged) row(key mergedKey) *mergedRow {
 	return &m.rows[number]
 }
 
+// errorDuration is what of the row's duration spans with an error took: all of it where all
+// have one, and else what their bins stand for.
+func (r *mergedRow) errorDuration(mapping sketch.Mapping) float64 {
+	if r.Errors >= r.Hits {
+		return r.Duration
+	}
+	return min(r.Errors*r.errors.mean(mapping), r.Duration)
+}
+
 // begin makes it that of a cycle that begins then.
 func (m *Merged) begin(now time.Time) {
 	m.oldest = now.UnixNano() - now.UnixNano()%m.width - mergedBackBuckets*m.width

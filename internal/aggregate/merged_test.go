@@ -3,6 +3,7 @@ package aggregate
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"sync"
@@ -41,7 +42,7 @@ func mergingCycle(chunks int) *Cycle {
 	config := testConfig(func(s *Sealed) { s.Release() })
 	config.Merge, config.SketchBytes = true, chunks*sketch.ChunkBytes
 	c := &Cycle{
-		merged:   newMerged(&config, sketch.NewMemory(config.SketchBytes), new(atomic.Uint64)),
+		merged:   newMerged(&config, sketch.NewMemory(config.SketchBytes, config.Grid), new(atomic.Uint64)),
 		registry: registry.New(&config.Config), setLive: func(int) {},
 	}
 	c.merged.begin(time.Unix(1003, 0))
@@ -96,7 +97,7 @@ func contents(s *Sealed) map[rowOf]*counted {
 			all[at] = c
 		}
 		var bins [2]sketch.Bins
-		for i, read := range []func(*Part, *sketch.Sketch){(*Part).ReadOK, (*Part).ReadErrors} {
+		for i, read := range []func(*Part, sketch.Sum){(*Part).ReadOK, (*Part).ReadErrors} {
 			added.Reset()
 			read(&part, &added)
 			bins[i].Zeros = uint64(added.Zeros())
@@ -185,6 +186,74 @@ func TestMergedModel(t *testing.T) {
 	}
 }
 
+// TestHistogramsOfMergedRows: a histogram takes the bins of each row by the row's mapping,
+// beside what a drainer has counted.
+func TestHistogramsOfMergedRows(t *testing.T) {
+	c := mergingCycle(100)
+	rnd := rand.New(rand.NewPCG(1, 2))
+	var want [2]sketch.Histogram
+	for _, m := range someMappings {
+		groups := []Group{{Bucket: 1000e9, Mapping: m, Counts: Counts{Spans: 1}, OK: someBins(rnd, m), Errors: someBins(rnd, m)}}
+		merging := c.Merging()
+		if err := merging.Reserve(groups, 10e9, time.Unix(1004, 0)); err != nil {
+			t.Fatal(err)
+		}
+		merging.Add(0, &groups[0])
+		merging.End()
+		for i, bins := range []*sketch.Bins{&groups[0].OK, &groups[0].Errors} {
+			want[i].AddZeros(bins.Zeros)
+			want[i].AddBins(m, bins.List)
+		}
+	}
+	var got [2]sketch.Histogram
+	for part := range c.view().Parts {
+		part.ReadOK(&got[0])
+		part.ReadErrors(&got[1])
+	}
+	for i := range want {
+		if a, b := got[i].Buckets(200), want[i].Buckets(200); !reflect.DeepEqual(a, b) || a.Spans == 0 {
+			t.Errorf("%v, want %v", a, b)
+		}
+	}
+}
+
+// TestErrorDurationOfMergedRows: tracers tell no more than the duration of all spans. Where
+// all failed it is theirs; else theirs is what their bins stand for, and never more than all.
+func TestErrorDurationOfMergedRows(t *testing.T) {
+	library, err := someMappings[1].Library()
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := sketch.Bins{Zeros: 1, List: []sketch.Bin{{Index: 400, Spans: 2}, {Index: 500, Spans: 1}}}
+	mean := (2*library.Value(400) + library.Value(500)) / 4
+	for _, test := range []struct {
+		counts Counts
+		errors sketch.Bins
+		want   float64
+	}{
+		{Counts{Spans: 9, Hits: 9, Duration: 1e9}, sketch.Bins{}, 0},
+		{Counts{Spans: 9, Hits: 9, Errors: 4, Duration: 1e9}, failed, 4 * mean},
+		{Counts{Spans: 9, Hits: 18, Errors: 8, Duration: 1e9}, failed, 8 * mean},
+		{Counts{Spans: 9, Hits: 9, Errors: 4, Duration: 1}, failed, 1},
+		{Counts{Spans: 4, Hits: 4, Errors: 4, Duration: 777}, failed, 777},
+		{Counts{Spans: 4, Hits: 4, Errors: 1, Duration: 777}, sketch.Bins{}, 0},
+	} {
+		c := mergingCycle(100)
+		groups := []Group{{Bucket: 1000e9, Mapping: someMappings[1], Counts: test.counts, Errors: test.errors}}
+		merging := c.Merging()
+		if err := merging.Reserve(groups, 10e9, time.Unix(1004, 0)); err != nil {
+			t.Fatal(err)
+		}
+		merging.Add(0, &groups[0])
+		merging.End()
+		for part := range c.view().Parts {
+			if got := part.ErrorDuration(); math.Abs(got-test.want) > 1e-9*test.want {
+				t.Errorf("%+v: errors took %v, want %v", test.counts, got, test.want)
+			}
+		}
+	}
+}
+
 // TestMappingsOfACycle: a cycle holds so many mappings, and one more than that is
 // refused with all that came with it.
 func TestMappingsOfACycle(t *testing.T) {
@@ -216,7 +285,7 @@ func TestMappingsOfACycle(t *testing.T) {
 func TestMergedRowsAreBounded(t *testing.T) {
 	config := testConfig(func(s *Sealed) { s.Release() })
 	config.Merge, config.MaxAggregates, config.MaxOrigins, config.SketchBytes = true, 100, 4, 1<<20
-	m := newMerged(&config, sketch.NewMemory(config.SketchBytes), new(atomic.Uint64))
+	m := newMerged(&config, sketch.NewMemory(config.SketchBytes, config.Grid), new(atomic.Uint64))
 	m.begin(time.Unix(1003, 0))
 	c := &Cycle{merged: m, registry: registry.New(&config.Config), setLive: func(int) {}}
 	origin, _ := c.AdmitOrigin(span.Origin{})
@@ -243,7 +312,7 @@ func TestMergedRowsAreBounded(t *testing.T) {
 func TestMergedBytes(t *testing.T) {
 	config := testConfig(func(s *Sealed) { s.Release() })
 	config.Merge, config.MaxAggregates, config.SketchBytes = true, 100, 32<<20
-	memory := sketch.NewMemory(config.SketchBytes)
+	memory := sketch.NewMemory(config.SketchBytes, config.Grid)
 	m := newMerged(&config, memory, new(atomic.Uint64))
 	m.begin(time.Unix(1003, 0))
 	c := &Cycle{merged: m, registry: registry.New(&config.Config), setLive: func(int) {}}

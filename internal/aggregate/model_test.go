@@ -2,6 +2,8 @@ package aggregate
 
 import (
 	"fmt"
+	"maps"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -25,14 +27,30 @@ type modelKey struct {
 type modelRow struct {
 	spans                            uint64
 	hits, errors, topLevel, duration float64
+	errorDuration                    float64
 	ok, err                          *ddsketch.DDSketch
+	okBuckets, errBuckets            map[int]uint64 // of a histogram at its finest scale, zeros under noBucket
+}
+
+const noBucket = math.MinInt
+
+// exponentialBucket is the definition of OpenTelemetry at that scale, of truncated durations
+// in seconds.
+func exponentialBucket(nanoseconds uint64) int {
+	if nanoseconds == 0 {
+		return noBucket
+	}
+	return int(math.Ceil(math.Log2(truncate(nanoseconds)/1e9)*(1<<sketch.MaxScale))) - 1
 }
 
 type model map[modelKey]*modelRow
 
 func (m model) row(k modelKey) *modelRow {
 	if m[k] == nil {
-		m[k] = &modelRow{ok: newLibrarySketch(), err: newLibrarySketch()}
+		m[k] = &modelRow{
+			ok: newLibrarySketch(), err: newLibrarySketch(),
+			okBuckets: map[int]uint64{}, errBuckets: map[int]uint64{},
+		}
 	}
 	return m[k]
 }
@@ -45,18 +63,21 @@ func (m model) add(t *testing.T, k modelKey, duration uint64, flags span.Flags, 
 	if flags&span.TopLevel != 0 {
 		row.topLevel += weight
 	}
-	sketch := row.ok
+	sketch, buckets := row.ok, row.okBuckets
 	if flags&span.Error != 0 {
 		row.errors += weight
-		sketch = row.err
+		row.errorDuration += float64(duration) * weight
+		sketch, buckets = row.err, row.errBuckets
 	}
+	buckets[exponentialBucket(duration)]++
 	if err := sketch.Add(truncate(duration)); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// take adds a sealed cycle's rows to a model, as the flush merges them.
-func (m model) take(t *testing.T, s *Sealed) {
+// take adds a sealed cycle's rows to a model, as the flush merges them. Of the agent's grid
+// it leaves out the histograms, which are not exact.
+func (m model) take(t *testing.T, s *Sealed, grid *sketch.Grid) {
 	for a := range s.Parts {
 		entry := s.Keys[a.Key]
 		row := m.row(modelKey{s.Origins[entry.Origin], string(entry.Key.AppendCanonical(nil)), a.Bucket})
@@ -65,11 +86,32 @@ func (m model) take(t *testing.T, s *Sealed) {
 		row.errors += a.Counts().Errors
 		row.topLevel += a.Counts().TopLevel
 		row.duration += a.Counts().Duration
+		row.errorDuration += a.ErrorDuration()
 		var ok, failed sketch.Sketch
 		a.ReadOK(&ok)
 		a.ReadErrors(&failed)
 		addTo(t, row.ok, &ok)
 		addTo(t, row.err, &failed)
+		if grid == sketch.CommonGrid() {
+			var ok, failed sketch.Histogram
+			a.ReadOK(&ok)
+			a.ReadErrors(&failed)
+			addBuckets(row.okBuckets, &ok)
+			addBuckets(row.errBuckets, &failed)
+		}
+	}
+}
+
+// addBuckets adds a histogram at its finest scale.
+func addBuckets(to map[int]uint64, h *sketch.Histogram) {
+	b := h.Buckets(math.MaxInt)
+	if b.Zeros > 0 {
+		to[noBucket] += b.Zeros
+	}
+	for i, spans := range b.Counts {
+		if spans > 0 {
+			to[int(b.Offset)+i] += spans
+		}
 	}
 }
 
@@ -114,7 +156,7 @@ func bins(s *ddsketch.DDSketch) string {
 	return text
 }
 
-func (m model) equal(t *testing.T, want model) {
+func (m model) equal(t *testing.T, want model, grid *sketch.Grid) {
 	t.Helper()
 	if len(m) != len(want) {
 		t.Errorf("%d rows, want %d", len(m), len(want))
@@ -125,11 +167,14 @@ func (m model) equal(t *testing.T, want model) {
 			t.Errorf("no row for %q in bucket %d", k.canonical, k.bucket)
 			continue
 		}
-		if g.spans != w.spans || g.hits != w.hits || g.errors != w.errors || g.topLevel != w.topLevel || g.duration != w.duration {
+		if g.spans != w.spans || g.hits != w.hits || g.errors != w.errors || g.topLevel != w.topLevel || g.duration != w.duration || g.errorDuration != w.errorDuration {
 			t.Errorf("%q: counters %+v, want %+v", k.canonical, *g, *w)
 		}
 		if bins(g.ok) != bins(w.ok) || bins(g.err) != bins(w.err) {
 			t.Errorf("%q: sketches differ:\n%s\n%s\nwant\n%s\n%s", k.canonical, bins(g.ok), bins(g.err), bins(w.ok), bins(w.err))
+		}
+		if grid == sketch.CommonGrid() && !(maps.Equal(g.okBuckets, w.okBuckets) && maps.Equal(g.errBuckets, w.errBuckets)) {
+			t.Errorf("%q: histograms differ: %v %v, want %v %v", k.canonical, g.okBuckets, g.errBuckets, w.okBuckets, w.errBuckets)
 		}
 	}
 }
@@ -173,7 +218,8 @@ func publish(a *Aggregator, r *Guard, origin span.Origin, key span.Key, s Slot) 
 // TestModel sends random snapshots of random keys and origins over several
 // intervals, with reports in between, through one to four drainers, and expects
 // what the naive model counts: sums, counters and sketches, bin for bin, in the right
-// buckets, under the keys that the registry says.
+// buckets, under the keys that the registry says; and every second time, in the common
+// grid, histograms too.
 func TestModel(t *testing.T) {
 	var met [span.WholeKey + 1]int
 	for seed := range uint64(16) {
@@ -190,12 +236,13 @@ func TestModel(t *testing.T) {
 
 func runModel(t *testing.T, rnd *rand.Rand, met *[span.WholeKey + 1]int) {
 	got, want := model{}, model{}
+	grid := []*sketch.Grid{sketch.AgentGrid(), sketch.CommonGrid()}[rnd.IntN(2)]
 	config := testConfig(func(s *Sealed) {
-		got.take(t, s)
+		got.take(t, s, grid)
 		s.Delivery.Resolve(nil)
 		s.Release()
 	})
-	config.Drainers = 1 + rnd.IntN(4)
+	config.Grid, config.Drainers = grid, 1+rnd.IntN(4)
 	config.MaxAggregates = 1 + rnd.IntN(1+rnd.IntN(1200))
 	for f := range config.Budgets {
 		config.Budgets[f] = 1 + rnd.IntN(1+rnd.IntN(12))
@@ -247,7 +294,7 @@ func runModel(t *testing.T, rnd *rand.Rand, met *[span.WholeKey + 1]int) {
 	}
 	r.Close()
 	a.Stop()
-	got.equal(t, want)
+	got.equal(t, want, grid)
 	if reports := a.Stats().Sealed - uint64(len(intervals)); len(intervals) < 4 || reports < 2 {
 		t.Errorf("the test met %d intervals and %d reports", len(intervals), reports)
 	}

@@ -105,21 +105,32 @@ func (p *Part) Counts() Counts {
 	return p.merged.rows[p.row].Counts
 }
 
-// ReadOK adds the distribution of the part's spans without an error to a sketch, which
-// holds nothing of another mapping.
-func (p *Part) ReadOK(to *sketch.Sketch) {
+// ReadOK adds the distribution of the part's spans without an error to a histogram, or to a
+// sketch, which holds nothing of another mapping.
+func (p *Part) ReadOK(to sketch.Sum) {
 	if t := p.table; t != nil {
 		t.rows[p.row].ok.Read(&t.pages, to)
 	} else {
-		p.merged.rows[p.row].ok.read(to)
+		p.merged.rows[p.row].ok.read(to, p.merged.mappings[p.Mapping])
 	}
 }
 
 // ReadErrors does the same for its spans with an error.
-func (p *Part) ReadErrors(to *sketch.Sketch) {
+func (p *Part) ReadErrors(to sketch.Sum) {
 	if t := p.table; t == nil {
-		p.merged.rows[p.row].errors.read(to)
-	} else if errors := t.rows[p.row].errors; errors != 0 {
-		t.errors[errors-1].Read(&t.pages, to)
+		p.merged.rows[p.row].errors.read(to, p.merged.mappings[p.Mapping])
+	} else if failed := t.rows[p.row].failed; failed != 0 {
+		t.failed[failed-1].durations.Read(&t.pages, to)
 	}
+}
+
+// ErrorDuration is what of Counts.Duration spans with an error took. Tracers that count
+// themselves do not tell it; of theirs it is what the bins of those spans stand for.
+func (p *Part) ErrorDuration() float64 {
+	if t := p.table; t == nil {
+		return p.merged.rows[p.row].errorDuration(p.merged.mappings[p.Mapping])
+	} else if failed := t.rows[p.row].failed; failed != 0 {
+		return t.failed[failed-1].duration
+	}
+	return 0
 }

@@ -18,19 +18,25 @@ type Table struct {
 	keys   int   // key ids that the index has room for in each bucket
 	index  []uint32
 	rows   []row
-	errors []sketch.Store // in the order of the rows' first errors
-	pages  sketch.Arena   // of all stores
+	failed []failed     // in the order of the rows' first errors
+	pages  sketch.Arena // of all stores
 
 	held atomic.Uint64 // snapshots in the rows, for the books; written by the one writer
 }
 
 // row is one key in one bucket. It holds no pointer.
 type row struct {
-	key    registry.KeyID
-	bucket uint32 // in the window
-	errors uint32 // number of its error sketch plus one, 0 until the first error
 	Counts
-	ok sketch.Store // of its spans without an error
+	key    registry.KeyID
+	bucket uint32       // in the window
+	failed uint32       // number of what is kept of its errors plus one, 0 until the first
+	ok     sketch.Store // of its spans without an error
+}
+
+// failed is what is kept of a row's spans with an error.
+type failed struct {
+	durations sketch.Store
+	duration  float64 // theirs of the row's Counts.Duration
 }
 
 // NewTable returns a table for key ids below keys and buckets of the given width.
@@ -61,18 +67,20 @@ func (t *Table) Add(s *Slot) {
 	}
 	if s.Flags&span.Error != 0 {
 		r.Errors += s.Weight
-		store = t.errorsOf(r)
+		failed := t.failedOf(r)
+		failed.duration += float64(s.Duration) * s.Weight
+		store = &failed.durations
 	}
 	store.Add(&t.pages, s.Duration)
 }
 
-// errorsOf is the row's error sketch, there from its first error on.
-func (t *Table) errorsOf(r *row) *sketch.Store {
-	if r.errors == 0 {
-		t.errors = extend(t.errors, sketch.Store{}, len(t.index))
-		r.errors = uint32(len(t.errors))
+// failedOf is what is kept of the row's errors, there from the first on.
+func (t *Table) failedOf(r *row) *failed {
+	if r.failed == 0 {
+		t.failed = extend(t.failed, failed{}, len(t.index))
+		r.failed = uint32(len(t.failed))
 	}
-	return &t.errors[r.errors-1]
+	return &t.failed[r.failed-1]
 }
 
 // extend appends an element. It doubles the memory when that is full, but never beyond
@@ -96,7 +104,7 @@ func (t *Table) Part(at int) Part {
 // Reset empties the table. It keeps its memory for the next cycle, but gives the pages of
 // its sketches back.
 func (t *Table) Reset() {
-	t.rows, t.errors = t.rows[:0], t.errors[:0]
+	t.rows, t.failed = t.rows[:0], t.failed[:0]
 	clear(t.index)
 	t.pages.Reset()
 	t.held.Store(0)

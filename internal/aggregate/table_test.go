@@ -58,7 +58,7 @@ func put(table *Table, now int64, s Slot) clamp {
 }
 
 func newTestTable(keys int) *Table {
-	return NewTable(keys, 10*time.Second, sketch.NewMemory(1<<20))
+	return NewTable(keys, 10*time.Second, sketch.NewMemory(1<<20, sketch.AgentGrid()))
 }
 
 // fillTable counts some ok and failed spans of each of a hundred keys, of some so
@@ -88,6 +88,9 @@ func TestTableReuse(t *testing.T) {
 		row := table.Part(i)
 		if row.Key != registry.KeyID(99-i) || row.Counts() != (Counts{Spans: 1, Hits: 1, Errors: 1, Duration: 7}) {
 			t.Fatalf("a reused row counts %+v", row.Counts())
+		}
+		if row.ErrorDuration() != 7 {
+			t.Fatalf("errors of a reused row took %v", row.ErrorDuration())
 		}
 		var ok, failed sketch.Sketch
 		row.ReadOK(&ok)

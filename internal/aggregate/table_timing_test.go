@@ -23,14 +23,17 @@ func threadTime() time.Duration {
 }
 
 // BenchmarkTableRow is all that a drainer does with a slot, beside counters of the same
-// kind and the library's sketches in a slice. Both run in turns, so that what else the
-// machine does meets both.
+// kind and the library's sketches in a slice. It counts in both grids. All run in turns, so
+// that what else the machine does meets all.
 func BenchmarkTableRow(b *testing.B) {
 	const turn, keys = 1 << 14, 64
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	table := NewTable(keys, 10*time.Second, sketch.NewMemory(64<<20))
-	table.Begin(time.Unix(1000, 0))
+	var tables [2]*Table
+	for i, grid := range []*sketch.Grid{sketch.AgentGrid(), sketch.CommonGrid()} {
+		tables[i] = NewTable(keys, 10*time.Second, sketch.NewMemory(64<<20, grid))
+		tables[i].Begin(time.Unix(1000, 0))
+	}
 	rows := make([]struct {
 		Counts
 		ok *ddsketch.DDSketch
@@ -44,12 +47,16 @@ func BenchmarkTableRow(b *testing.B) {
 		durations[i] = shapes["web"](rnd)
 	}
 	window := NewWindow(0, time.Unix(1000, 0), 10*time.Second)
-	var ours, library time.Duration
+	var ours [2]time.Duration
+	var library time.Duration
 	turns := 0
 	for ; b.Loop(); turns++ {
-		began := threadTime()
-		for i, ns := range durations {
-			table.Add(&Slot{Key: registry.KeyID(i % keys), Duration: ns, Weight: 1, Flags: span.TopLevel, Place: window.Place(1001e9)})
+		for t, table := range tables {
+			began := threadTime()
+			for i, ns := range durations {
+				table.Add(&Slot{Key: registry.KeyID(i % keys), Duration: ns, Weight: 1, Flags: span.TopLevel, Place: window.Place(1001e9)})
+			}
+			ours[t] += threadTime() - began
 		}
 		between := threadTime()
 		for i, ns := range durations {
@@ -57,11 +64,12 @@ func BenchmarkTableRow(b *testing.B) {
 			row.Add(&Counts{Spans: 1, Hits: 1, TopLevel: 1, Duration: float64(ns)})
 			_ = row.ok.Add(truncate(ns))
 		}
-		ours, library = ours+between-began, library+threadTime()-between
+		library += threadTime() - between
 	}
 	each := float64(turns) * turn
 	b.ReportMetric(0, "ns/op")
-	b.ReportMetric(float64(ours)/each, "ours-ns/span")
+	b.ReportMetric(float64(ours[0])/each, "ours-ns/span")
+	b.ReportMetric(float64(ours[1])/each, "common-grid-ns/span")
 	b.ReportMetric(float64(library)/each, "library-ns/span")
-	b.ReportMetric(float64(ours)/float64(library), "ratio")
+	b.ReportMetric(float64(ours[0])/float64(library), "ratio")
 }

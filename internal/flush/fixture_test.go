@@ -28,7 +28,7 @@ const maxKeys = 1 << 12
 // table returns the table of one drainer, made on its first use.
 func (c *cycle) table(drainer int) *aggregate.Table {
 	for len(c.tables) <= drainer {
-		t := aggregate.NewTable(maxKeys, width, sketch.NewMemory(64<<20))
+		t := aggregate.NewTable(maxKeys, width, sketch.NewMemory(64<<20, sketch.AgentGrid()))
 		t.Begin(opened)
 		c.tables = append(c.tables, t)
 	}

@@ -30,7 +30,7 @@ func agentSketch(t testing.TB, durations []uint64) *ddsketch.DDSketch {
 }
 
 func ourSketch(durations []uint64) *sketch.Sketch {
-	arena, store, s := sketch.NewArena(sketch.NewMemory(1<<20)), sketch.Store{}, &sketch.Sketch{}
+	arena, store, s := sketch.NewArena(sketch.NewMemory(1<<20, sketch.AgentGrid())), sketch.Store{}, &sketch.Sketch{}
 	for _, ns := range durations {
 		store.Add(&arena, ns)
 	}

@@ -25,27 +25,20 @@ var logarithmic = func() mapping.IndexMapping {
 	return m
 }()
 
-// binTable is the bin of every value that truncation leaves: 65 powers of two with 512
-// steps each. It replaces a logarithm a span. It is as long as its index can say, so the
-// compiler leaves the bounds check out.
-var binTable = func() (table [1 << 16]uint16) {
-	for i := range steps {
-		table[i] = uint16(logarithmic.Index(math.Float64frombits((one + uint64(i)) << truncatedBits)))
-	}
-	return table
-}()
-
 const (
 	truncatedBits = 43 // what truncation clears
 	mantissaBits  = 9  // what it leaves of the mantissa
 	// one is the number 1 without its truncated bits, the smallest duration
 	// that has a bin. The largest, a uint64 rounded up, is 2^64.
 	one = 1023 << mantissaBits
-	// steps are the values that truncation leaves, up to that.
-	steps = 65 << mantissaBits
+	// steps are the values that truncation leaves, up to that: 512 to each power of two.
+	steps = 64<<mantissaBits + 1
 )
 
-// binOf is the bin of a duration that is not 0.
-func binOf(nanoseconds uint64) uint {
-	return uint(binTable[uint16(math.Float64bits(float64(nanoseconds))>>truncatedBits-one)])
+// stepOf is the number of the value that truncation leaves of a duration, which is not 0.
+func stepOf(nanoseconds uint64) uint16 {
+	return uint16(math.Float64bits(float64(nanoseconds))>>truncatedBits - one)
 }
+
+// stepValue is that value, in nanoseconds.
+func stepValue(step int) float64 { return math.Float64frombits((one + uint64(step)) << truncatedBits) }

@@ -49,6 +49,15 @@ func (m Mapping) Library() (mapping.IndexMapping, error) {
 	return index, nil
 }
 
+// known is the same of a mapping of which bins were taken.
+func (m Mapping) known() mapping.IndexMapping {
+	index, err := m.Library()
+	if err != nil {
+		panic(fmt.Sprintf("BUG: bins were taken that stand for nothing: %v", err))
+	}
+	return index
+}
+
 // Range is the lowest and the highest bin that can be merged, each of which stands for a
 // time that some span may have taken: up to the largest duration there is, 2^64 ns. Of the
 // agent's own mapping the highest is that of eighteen years, so that nothing that is merged
@@ -71,6 +80,17 @@ func (m Mapping) Range() (first, last int64, err error) {
 type Bins struct {
 	Zeros uint64
 	List  []Bin // lowest first, if that is at hand
+}
+
+// Mean is that of the durations which the bins of a mapping stand for, or 0 of none. The
+// library knows the mapping.
+func (b *Bins) Mean(m Mapping) float64 {
+	library, spans, sum := m.known(), float64(b.Zeros), 0.0
+	for _, bin := range b.List {
+		spans += float64(bin.Spans)
+		sum += float64(bin.Spans) * library.Value(int(bin.Index))
+	}
+	return sum / max(spans, 1)
 }
 
 // Bin is the spans of one bin.

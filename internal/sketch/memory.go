@@ -8,21 +8,20 @@ import (
 // A page counts the spans of 64 neighbouring bins, and a chunk is what an arena takes
 // from the memory at a time.
 const (
-	pageBins   = 64
-	chunkPages = 256
-	ChunkBytes = chunkPages * pageBins * 4 // 64 KiB
+	pageBits      = 6
+	pageBins      = 1 << pageBits
+	chunkCounters = 1 << 14
+	ChunkBytes    = chunkCounters * 4 // 64 KiB
 )
 
-type (
-	page  [pageBins]uint32
-	chunk *[chunkPages]page
-)
+type chunk *[chunkCounters]uint32
 
 // Memory is what all stores together take for their pages, in chunks, up to one limit.
-// It is safe for concurrent use. An arena takes a chunk for 256 pages and gives all of
-// them back at once, so the lock is rarely contended, and what one cycle or drainer does
+// It is safe for concurrent use. An arena takes a chunk for 256 pages, or 128 of a CommonGrid,
+// and gives all of them back at once, so the lock is rarely contended, and what one cycle or drainer does
 // not need the others have.
 type Memory struct {
+	grid      *Grid         // whose cells all stores count in
 	limit     int           // chunks
 	coarsened atomic.Uint64 // see Coarsened
 
@@ -32,8 +31,9 @@ type Memory struct {
 	reserved int // chunks that others hold in a form of their own
 }
 
-// NewMemory returns memory for that many bytes. None is allocated yet.
-func NewMemory(bytes int) *Memory { return &Memory{limit: bytes / ChunkBytes} }
+// NewMemory returns memory for that many bytes, of stores that count in that grid's cells.
+// None is allocated yet.
+func NewMemory(bytes int, grid *Grid) *Memory { return &Memory{grid: grid, limit: bytes / ChunkBytes} }
 
 // Taken is the bytes that are in use at present.
 func (m *Memory) Taken() int {
@@ -61,7 +61,7 @@ func (m *Memory) take() chunk {
 		return nil
 	}
 	m.made++
-	return new([chunkPages]page)
+	return new([chunkCounters]uint32)
 }
 
 func (m *Memory) putBack(chunks []chunk) {
@@ -94,36 +94,47 @@ func (m *Memory) Release(chunks int) {
 	m.reserved -= chunks
 }
 
-// Arena is the pages of the stores of one table, which refer to them by number. It has
-// one writer, the table's.
+// Arena is the pages of the stores of one table, which refer to them by the place of their
+// first counter. It has one writer, the table's.
 //
-// A counter of a page has 32 bits, and does not overflow: a table lives for one cycle of
+// A counter of a page, or of a store, has 32 bits and does not overflow: a table lives for one cycle of
 // some ten seconds, and for 2^32 spans in one its one writer would have to count hundreds
 // of millions a second.
 type Arena struct {
+	grid   *Grid
 	memory *Memory
 	chunks []chunk
-	next   uint32 // number of the next page; 0 means none, so the first page stays unused
+	next   uint32 // place of the next page; 0 means none, so the first page stays unused
 }
 
 // NewArena returns an arena without pages.
-func NewArena(memory *Memory) Arena { return Arena{memory: memory} }
+func NewArena(memory *Memory) Arena { return Arena{grid: memory.grid, memory: memory} }
 
-func (a *Arena) page(number uint32) *page { return &a.chunks[number/chunkPages][number%chunkPages] }
+// counter is that of a cell in the page at a place.
+func (a *Arena) counter(place uint32, cell uint) *uint32 {
+	return &a.chunks[place/chunkCounters][(uint(place)+cell%pageCells)%chunkCounters]
+}
 
-// newPage returns the number of an empty page, or 0 where there is no memory.
+// page is the counters of the page at a place.
+func (a *Arena) page(place uint32) []uint32 {
+	first := uint(place) % chunkCounters
+	return a.chunks[place/chunkCounters][first : first+a.grid.perPage]
+}
+
+// newPage returns the place of an empty page, or 0 where there is no memory.
 func (a *Arena) newPage() uint32 {
-	if int(a.next/chunkPages) == len(a.chunks) {
+	if int(a.next/chunkCounters) == len(a.chunks) {
 		c := a.memory.take()
 		if c == nil {
 			return 0
 		}
 		a.chunks = append(a.chunks, c)
 	}
-	number := max(a.next, 1)
-	a.next = number + 1
-	*a.page(number) = page{}
-	return number
+	counters := uint32(a.grid.perPage)
+	place := max(a.next, counters)
+	a.next = place + counters
+	clear(a.page(place))
+	return place
 }
 
 // Reset gives every page back. The stores that refer to them must not be used again.

@@ -2,7 +2,7 @@ package sketch
 
 import "math/bits"
 
-// Sketch is a distribution of durations as it is sent, bin for bin the agent's. The
+// Sketch is a distribution of durations as the agent has it, bin for bin. The
 // stores of one key, which may stand in several drainers' tables, are added up in it. It
 // is large and flat, and reused for the next key.
 //
@@ -56,9 +56,18 @@ func (s *Sketch) AddBin(bin uint, spans uint64) {
 	}
 }
 
-func (s *Sketch) addCounters(first uint, counters []uint32) {
+// AddBins counts spans that a tracer has counted. All that is added is of one mapping.
+func (s *Sketch) AddBins(_ Mapping, bins []Bin) {
+	for _, bin := range bins {
+		s.AddBin(uint(bin.Index), bin.Spans)
+	}
+}
+
+func (s *Sketch) addCells(g *Grid, first uint, counters []uint32) {
 	for i, spans := range counters {
-		s.AddBin(first+uint(i), uint64(spans))
+		if spans > 0 {
+			s.AddBin(uint(g.bins[first+uint(i)]), uint64(spans))
+		}
 	}
 }
 

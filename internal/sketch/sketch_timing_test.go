@@ -56,10 +56,10 @@ func sideBySide(b *testing.B, ours, library func(durations []uint64)) {
 }
 
 func BenchmarkSketchBin(b *testing.B) {
-	sum := uint(0)
+	sum, g := uint(0), AgentGrid()
 	sideBySide(b, func(durations []uint64) {
 		for _, ns := range durations {
-			sum += binOf(ns)
+			sum += g.cellOf(ns)
 		}
 	}, func(durations []uint64) {
 		for _, ns := range durations {
@@ -72,7 +72,7 @@ func BenchmarkSketchBin(b *testing.B) {
 }
 
 func BenchmarkSketchAdd(b *testing.B) {
-	arena := Arena{memory: NewMemory(64 << 20)}
+	arena := NewArena(NewMemory(64<<20, AgentGrid()))
 	var stores [keys]Store
 	var libraries [keys]*ddsketch.DDSketch
 	for i := range libraries {

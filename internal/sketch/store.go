@@ -1,26 +1,26 @@
 package sketch
 
-// Store is the counts of one sketch while spans are added. It takes memory for the bins
-// that are used, not for the range between them, and holds no pointer. It is in one of
-// three forms:
+// Store is the counts of one distribution while spans are added, by the cells of its
+// arena's Grid. It takes memory for the cells that are used, not for the range between
+// them, and holds no pointer. It is in one of three forms:
 //
-//   - listed: the bins of the first spans, in the order of their arrival. It needs no
+//   - listed: the cells of the first spans, in the order of their arrival. It needs no
 //     page, and most stores of a flood never become another one.
-//   - paged: for each 64 bins the number of the page that counts them, or 0. The bins of
-//     all durations fit, so nothing is collapsed here; Sketch does that at the end, as
-//     the library would have done it.
-//   - inline: counters of 35 neighbouring bins in place of the page numbers, for a store
+//   - paged: for the cells of each 64 bins the place of the page that counts them, or 0. The
+//     bins of all durations fit, so nothing is collapsed here; Sketch does that at the end,
+//     as the library would have done it.
+//   - inline: counters of 35 neighbouring cells in place of the pages' places, for a store
 //     that would need its first page when there is none.
 //
 // When Memory is used up, a store does what the library does beyond its 2048 bins, only
-// earlier: it collapses its lowest bins into the lowest one that it keeps, the floor. No
-// span is lost, and the highest bins, and so the high percentiles, stay exact.
+// earlier: it collapses its lowest cells into the lowest one that it keeps, the floor. No
+// span is lost, and the highest cells, and so the high percentiles, stay exact.
 type Store struct {
-	zeros   uint64
-	floor   uint16 // lower bins are counted in this one; 0 while there is memory
+	zeros   uint32
+	floor   uint16 // rank of a cell in which lower ones are counted; 0 while there is memory
 	form    form
 	entries uint8            // of the list
-	words   [allPages]uint32 // the list, two bins a word; page numbers; or counters from the floor on
+	words   [allPages]uint32 // the list, two cells a word; places of pages; or counters from the floor on
 }
 
 type form uint8
@@ -32,8 +32,8 @@ const (
 )
 
 const (
-	allPages = (allBins + pageBins - 1) / pageBins // for the bins of all durations
-	listBins = 2 * allPages
+	allPages  = (allBins + pageBins - 1) / pageBins // for the bins of all durations
+	listCells = 2 * allPages
 )
 
 // Add counts one span of that many nanoseconds, unweighted, as the agent does.
@@ -42,61 +42,61 @@ func (s *Store) Add(a *Arena, nanoseconds uint64) {
 		s.zeros++
 		return
 	}
-	bin := binOf(nanoseconds)
+	cell := a.grid.cellOf(nanoseconds)
 	if s.form == paged {
-		if number := s.words[bin/pageBins]; number != 0 {
-			a.page(number)[bin%pageBins]++
+		if place := s.words[cell/pageCells]; place != 0 {
+			*a.counter(place, cell)++
 			return
 		}
 	}
-	s.addBin(a, bin)
+	s.addCell(a, cell)
 }
 
-// addBin counts a span of any bin in whatever form the store has.
-func (s *Store) addBin(a *Arena, bin uint) {
+// addCell counts a span of any cell in whatever form the store has.
+func (s *Store) addCell(a *Arena, cell uint) {
 	switch {
 	case s.form == inline:
-		s.addInline(a, bin)
-	case s.form == paged && s.words[bin/pageBins] != 0:
-		a.page(s.words[bin/pageBins])[bin%pageBins]++
+		s.addInline(a, cell)
+	case s.form == paged && s.words[cell/pageCells] != 0:
+		*a.counter(s.words[cell/pageCells], cell)++
 	case s.form == paged:
-		s.addPage(a, bin)
-	case s.entries < listBins:
-		s.words[s.entries/2] |= uint32(bin) << (s.entries % 2 * 16)
+		s.addPage(a, cell)
+	case s.entries < listCells:
+		s.words[s.entries/2] |= uint32(cell) << (s.entries % 2 * 16)
 		s.entries++
 	default:
 		list := *s
 		*s = Store{zeros: s.zeros, form: paged}
-		for i := range uint(listBins) {
-			s.addBin(a, list.entry(i))
+		for i := range uint(listCells) {
+			s.addCell(a, list.entry(i))
 		}
-		s.addBin(a, bin)
+		s.addCell(a, cell)
 	}
 }
 
 func (s *Store) entry(i uint) uint { return uint(uint16(s.words[i/2] >> (i % 2 * 16))) }
 
-// addPage counts a span of a bin that has no page in a new one, or without memory in
+// addPage counts a span of a cell that has no page in a new one, or without memory in
 // place of the lowest page, or in the floor.
-func (s *Store) addPage(a *Arena, bin uint) {
-	at, lowest := int(bin/pageBins), s.lowestPage()
+func (s *Store) addPage(a *Arena, cell uint) {
+	at, lowest, rank := int(cell/pageCells), s.lowestPage(), a.grid.rank(cell)
 	switch {
-	case bin < uint(s.floor):
+	case rank < uint(s.floor):
 	case s.newPage(a, at):
-		a.page(s.words[at])[bin%pageBins]++
+		*a.counter(s.words[at], cell)++
 		return
 	case lowest < 0:
-		s.form, s.floor = inline, uint16(max(int(bin)-(allPages-1), 0))
-		s.addInline(a, bin)
+		s.form, s.floor = inline, uint16(max(int(rank)-(allPages-1), 0))
+		s.addInline(a, cell)
 		return
 	case lowest < at:
 		s.replaceLowestPage(a, lowest, at)
-		s.addBin(a, bin)
+		s.addCell(a, cell)
 		return
 	default:
-		s.floor = uint16(lowest * pageBins)
+		s.floor = uint16(uint(lowest) * a.grid.perPage)
 	}
-	s.addBin(a, uint(s.floor))
+	s.addCell(a, a.grid.ranked(uint(s.floor)))
 	a.memory.coarsened.Add(1)
 }
 
@@ -105,32 +105,33 @@ func (s *Store) newPage(a *Arena, at int) bool {
 	return s.words[at] != 0
 }
 
-// lowestPage is the place of the lowest page, or -1.
+// lowestPage is which page is the lowest, or -1.
 func (s *Store) lowestPage() int {
-	for i, number := range s.words {
-		if number != 0 {
+	for i, place := range s.words {
+		if place != 0 {
 			return i
 		}
 	}
 	return -1
 }
 
-// replaceLowestPage makes the lowest page one of higher bins. What it counted goes to
-// the floor, which is the first bin of the lowest page then.
+// replaceLowestPage makes the lowest page one of higher cells. What it counted goes to
+// the floor, which is the first cell of the lowest page then.
 func (s *Store) replaceLowestPage(a *Arena, lowest, at int) {
-	number := s.words[lowest]
-	spans := sum(a.page(number)[:])
-	*a.page(number) = page{}
-	s.words[lowest], s.words[at] = 0, number
+	place := s.words[lowest]
+	spans := sum(a.page(place))
+	clear(a.page(place))
+	s.words[lowest], s.words[at] = 0, place
 	lowest = s.lowestPage()
-	s.floor = uint16(lowest * pageBins)
+	s.floor = uint16(uint(lowest) * a.grid.perPage)
 	a.page(s.words[lowest])[0] += spans
 	a.memory.coarsened.Add(uint64(spans))
 }
 
-// addInline counts a span in place. A bin above the counters raises the floor.
-func (s *Store) addInline(a *Arena, bin uint) {
-	if above := int(bin) - int(s.floor) - (allPages - 1); above > 0 {
+// addInline counts a span in place. A cell above the counters raises the floor.
+func (s *Store) addInline(a *Arena, cell uint) {
+	rank := a.grid.rank(cell)
+	if above := int(rank) - int(s.floor) - (allPages - 1); above > 0 {
 		cut := min(above, allPages)
 		below := sum(s.words[:cut])
 		copy(s.words[:], s.words[cut:])
@@ -139,11 +140,11 @@ func (s *Store) addInline(a *Arena, bin uint) {
 		s.floor += uint16(above)
 		a.memory.coarsened.Add(uint64(below))
 	}
-	if bin < uint(s.floor) {
-		bin = uint(s.floor)
+	if rank < uint(s.floor) {
+		rank = uint(s.floor)
 		a.memory.coarsened.Add(1)
 	}
-	s.words[bin-uint(s.floor)]++
+	s.words[rank-uint(s.floor)]++
 }
 
 func sum(counters []uint32) (spans uint32) {
@@ -153,21 +154,33 @@ func sum(counters []uint32) (spans uint32) {
 	return spans
 }
 
-// Read adds what the store has counted to a sketch.
-func (s *Store) Read(a *Arena, to *Sketch) {
-	to.AddZeros(s.zeros)
+// Sum is what stores and tracers' bins are added up in: a Sketch or a Histogram.
+type Sum interface {
+	AddZeros(spans uint64)
+	AddBins(m Mapping, bins []Bin)
+	// addCells adds the counters of neighbouring cells of one page.
+	addCells(g *Grid, first uint, counters []uint32)
+}
+
+var oneSpan = []uint32{1}
+
+// Read adds what the store has counted to a sum.
+func (s *Store) Read(a *Arena, to Sum) {
+	to.AddZeros(uint64(s.zeros))
 	switch s.form {
 	case listed:
 		for i := range uint(s.entries) {
-			to.AddBin(s.entry(i), 1)
+			to.addCells(a.grid, s.entry(i), oneSpan)
 		}
 	case paged:
-		for i, number := range s.words {
-			if number != 0 {
-				to.addCounters(uint(i)*pageBins, a.page(number)[:])
+		for page, place := range s.words {
+			if place != 0 {
+				to.addCells(a.grid, uint(page*pageCells), a.page(place))
 			}
 		}
 	case inline:
-		to.addCounters(uint(s.floor), s.words[:])
+		for i := range s.words {
+			to.addCells(a.grid, a.grid.ranked(uint(s.floor)+uint(i)), s.words[i:i+1])
+		}
 	}
 }

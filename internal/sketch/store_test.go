@@ -1,7 +1,6 @@
 package sketch
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"reflect"
@@ -87,9 +86,15 @@ var shapes = map[string]func(*rand.Rand) uint64{
 // share one Arena and in library sketches, then adds some of them up on both
 // sides: bin for bin the same, whatever was collapsed when.
 func TestStoreIsTheLibrarys(t *testing.T) {
-	arena := NewArena(NewMemory(64 << 20))
+	for name, grid := range grids {
+		t.Run(name, func(t *testing.T) { storeIsTheLibrarys(t, grid) })
+	}
+}
+
+func storeIsTheLibrarys(t *testing.T, grid *Grid) {
+	arena := NewArena(NewMemory(64<<20, grid))
 	for name, draw := range shapes {
-		for _, spans := range []int{1, 2, listBins - 1, listBins, listBins + 1, 300, 5000} {
+		for _, spans := range []int{1, 2, listCells - 1, listCells, listCells + 1, 300, 5000} {
 			for seed := range uint64(6) {
 				rnd := rand.New(rand.NewPCG(seed, uint64(spans)))
 				order := []func([]uint64){
@@ -142,11 +147,17 @@ func TestStoreIsTheLibrarys(t *testing.T) {
 // of them got, it is the exact one with its lowest bins collapsed into one: no
 // span is lost, and the highest bins are as they were.
 func TestStoreWithoutMemory(t *testing.T) {
+	for name, grid := range grids {
+		t.Run(name, func(t *testing.T) { storeWithoutMemory(t, grid) })
+	}
+}
+
+func storeWithoutMemory(t *testing.T, grid *Grid) {
 	for name, draw := range shapes {
 		for _, pages := range []uint32{0, 1, 2, 5, 40} {
 			rnd := rand.New(rand.NewPCG(7, uint64(pages)))
-			arena := Arena{memory: NewMemory(ChunkBytes)}
-			for arena.next < chunkPages-pages {
+			arena := NewArena(NewMemory(ChunkBytes, grid))
+			for arena.next < chunkCounters-pages*uint32(grid.perPage) {
 				if arena.newPage() == 0 {
 					t.Fatal("no page of a fresh chunk")
 				}
@@ -199,9 +210,15 @@ func collapse(want, like content) content {
 // TestSpansMoveWhenTheFloorRises counts many spans, in a page and in place, and then one
 // that is far above them when there is no memory for it: none is lost.
 func TestSpansMoveWhenTheFloorRises(t *testing.T) {
+	for name, grid := range grids {
+		t.Run(name, func(t *testing.T) { spansMoveWhenTheFloorRises(t, grid) })
+	}
+}
+
+func spansMoveWhenTheFloorRises(t *testing.T, grid *Grid) {
 	const many = 200_000
 	for _, bytes := range []int{0, ChunkBytes} {
-		arena := NewArena(NewMemory(bytes))
+		arena := NewArena(NewMemory(bytes, grid))
 		var s Store
 		for range many {
 			s.Add(&arena, 1000)
@@ -226,10 +243,12 @@ func TestSpansMoveWhenTheFloorRises(t *testing.T) {
 	}
 }
 
+const chunkPages = chunkCounters / pageBins
+
 // TestPagesAreSharedAndReturned has two tables take what one limit allows.
 func TestPagesAreSharedAndReturned(t *testing.T) {
-	memory := NewMemory(3 * ChunkBytes)
-	a, b := Arena{memory: memory}, Arena{memory: memory}
+	memory := NewMemory(3*ChunkBytes, AgentGrid())
+	a, b := NewArena(memory), NewArena(memory)
 	for range 2*chunkPages - 1 {
 		if a.newPage() == 0 {
 			t.Fatal("no page within the limit")
@@ -239,19 +258,19 @@ func TestPagesAreSharedAndReturned(t *testing.T) {
 	if a.newPage() != 0 || memory.Taken() != 3*ChunkBytes {
 		t.Errorf("%d bytes taken of %d", memory.Taken(), 3*ChunkBytes)
 	}
-	*b.page(1) = page{3, 4, 5}
+	copy(b.page(pageBins), []uint32{3, 4, 5})
 	b.Reset()
 	a.Reset()
 	if memory.Taken() != 0 {
 		t.Errorf("%d bytes taken after the reset", memory.Taken())
 	}
 	for ref := a.newPage(); ref != 0; ref = a.newPage() {
-		if *a.page(ref) != (page{}) {
-			t.Fatalf("page %d is not empty", ref)
+		if !slices.Equal(a.page(ref), make([]uint32, pageBins)) {
+			t.Fatalf("the page at %d is not empty", ref)
 		}
 	}
-	if fmt.Sprint(a.next) != fmt.Sprint(3*chunkPages) {
-		t.Errorf("%d pages of three chunks", a.next)
+	if a.next != 3*chunkCounters {
+		t.Errorf("%d counters of three chunks", a.next)
 	}
 }
 
@@ -270,7 +289,7 @@ func TestSketchHoldsTheLargestCounts(t *testing.T) {
 // to the limit, to the chunk, and not beyond it.
 func TestWhatIsReservedIsWithinTheLimit(t *testing.T) {
 	const limit = 4
-	m := NewMemory(limit * ChunkBytes)
+	m := NewMemory(limit*ChunkBytes, AgentGrid())
 	if m.Reserve(limit + 1) {
 		t.Error("more is reserved than there may be")
 	}

@@ -1,0 +1,81 @@
+package sketch
+
+import "github.com/DataDog/sketches-go/ddsketch/mapping"
+
+// Histogram is a distribution of durations as OpenTelemetry has it: a base-2 exponential
+// histogram of seconds. Of stores that count in a CommonGrid it has, bucket for bucket,
+// what the OpenTelemetry SDK would have counted of the same truncated durations in seconds.
+//
+// What tracers have counted themselves has lost the durations, and no bucket follows from
+// a bin. There each bin is counted in the bucket of the duration that its mapping says that
+// it stands for, which is within the mapping's accuracy of all in it. So is a bin of a store
+// that counts in the AgentGrid.
+//
+// It is large and flat, and reused for the next key. The zero value is empty.
+type Histogram struct {
+	zeros      uint64
+	counts     [allBuckets]uint64 // at MaxScale
+	first, end int                // of the counts that may not be 0
+	lowered    []uint64           // what Buckets returned
+
+	mapping Mapping // of the last bins, and
+	indexes mapping.IndexMapping
+}
+
+// Reset empties the histogram, at the cost of what was in it.
+func (h *Histogram) Reset() {
+	clear(h.counts[h.first:h.end])
+	h.zeros, h.first, h.end = 0, 0, 0
+}
+
+// AddZeros counts spans that took no time.
+func (h *Histogram) AddZeros(spans uint64) { h.zeros += spans }
+
+// AddBins counts spans that a tracer has counted by a mapping that the library knows.
+func (h *Histogram) AddBins(m Mapping, bins []Bin) {
+	if h.indexes == nil || m != h.mapping {
+		h.mapping, h.indexes = m, m.known()
+	}
+	for _, bin := range bins {
+		h.add(bucketOf(h.indexes.Value(int(bin.Index))), bin.Spans)
+	}
+}
+
+func (h *Histogram) addCells(g *Grid, first uint, counters []uint32) {
+	for i, spans := range counters {
+		if spans > 0 {
+			h.add(int(g.buckets[first+uint(i)]), uint64(spans))
+		}
+	}
+}
+
+func (h *Histogram) add(bucket int, spans uint64) {
+	if spans == 0 {
+		return
+	}
+	at := bucket - lowestBucket
+	h.counts[at] += spans
+	if h.end == 0 {
+		h.first = at
+	}
+	h.first, h.end = min(h.first, at), max(h.end, at+1)
+}
+
+// Buckets are what was counted, at the finest scale at which they are most at most, of which
+// there must be two. Counts is valid until the next call.
+func (h *Histogram) Buckets(most int) Buckets {
+	b := Buckets{Scale: MaxScale, Zeros: h.zeros, Spans: h.zeros, Counts: h.lowered[:0]}
+	if h.end == 0 {
+		return b
+	}
+	all := stretch{MaxScale, h.first + lowestBucket, h.end - 1 + lowestBucket}
+	all.fit(most)
+	b.Scale, b.Offset = int32(all.scale), int32(all.lowest)
+	b.Counts = append(b.Counts, make([]uint64, all.length())...)
+	b.pour(h.counts[h.first:h.end], MaxScale, h.first+lowestBucket)
+	for _, spans := range b.Counts {
+		b.Spans += spans
+	}
+	h.lowered = b.Counts
+	return b
+}
