@@ -51,12 +51,8 @@ const (
 
 // connect returns a connection that was kept, or makes one.
 func (p *agentPool) connect(ctx context.Context) (*agentConn, error) {
-	for c := p.takeIdle(); c != nil; c = p.takeIdle() {
-		if time.Since(c.idleSince) < idleToAgentTime && c.isUsable() {
-			c.isSent, c.isRead = false, false
-			return c, nil
-		}
-		c.Close()
+	if c := p.takeUsable(); c != nil {
+		return c, nil
 	}
 	conn, err := p.dial(ctx)
 	if err != nil && p.maxWait > 0 {
@@ -66,6 +62,18 @@ func (p *agentPool) connect(ctx context.Context) (*agentConn, error) {
 		return nil, err
 	}
 	return newAgentConn(conn), nil
+}
+
+// takeUsable returns a connection that was kept, nil where there is none.
+func (p *agentPool) takeUsable() *agentConn {
+	for c := p.takeIdle(); c != nil; c = p.takeIdle() {
+		if time.Since(c.idleSince) < idleToAgentTime && c.isUsable() {
+			c.isSent, c.isRead = false, false
+			return c
+		}
+		c.Close()
+	}
+	return nil
 }
 
 // await tries again until the agent is there, or the request's time is over.
@@ -109,8 +117,9 @@ func (p *agentPool) takeIdle() *agentConn {
 // giveBack takes a connection back that a request has used. It is kept if another request
 // may follow.
 func (p *agentPool) giveBack(c *agentConn) {
-	mayFollow := c.unwatch() && c.isSent && c.isRead && c.from.Buffered() == 0
-	c.wasKept, c.idleSince = true, time.Now()
+	stays := c.unwatch == nil || c.unwatch()
+	mayFollow := stays && c.isSent && c.isRead && c.from.Buffered() == 0
+	c.unwatch, c.wasKept, c.idleSince = nil, true, time.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !mayFollow || p.isClosed || len(p.idle) >= idleToAgent {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -156,12 +155,7 @@ func (s *Server) hold(w http.ResponseWriter, r *http.Request, tooLarge, incomple
 	if err != nil && !errors.Is(err, errNoRoom) {
 		incomplete.Add(1)
 		held.release()
-		// The deadline stays: nothing more is waited for. The answer is the agent's.
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			http.Error(w, "timeout", http.StatusRequestTimeout)
-		} else {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-		}
+		refuse(w, err) // the deadline stays: nothing more is waited for
 		return nil
 	}
 	_ = control.SetReadDeadline(time.Time{})

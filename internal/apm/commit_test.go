@@ -2,7 +2,6 @@ package apm
 
 import (
 	"log/slog"
-	"net/http"
 	"testing"
 	"time"
 
@@ -44,10 +43,10 @@ func newHarness(t *testing.T) *harness {
 
 func origin(service string) span.Origin { return span.Origin{Service: service} }
 
-func (h *harness) job(t *testing.T, header http.Header) *job {
-	held := &body{buf: bodyOf(t, 4, time.Now().UnixNano())}
+func (h *harness) job(t *testing.T, start int64) *job {
+	held := &body{buf: bodyOf(t, 4, start)}
 	held.send = held.buf
-	return &job{server: h.Server, body: held, header: header}
+	return &job{server: h.Server, body: held}
 }
 
 // TestPanicsWhileCounting: one before the spans are published leaves the request to the
@@ -60,16 +59,16 @@ func TestPanicsWhileCounting(t *testing.T) {
 		<-h.counting
 	}
 	h.counting <- counter
-	early := h.job(t, http.Header{})
-	early.body.buf = bodyOf(t, 1, 1) // a start that asks for the clock
+	early := h.job(t, 1) // a start that asks for the clock
 	if result := early.count(); result != ResultBug || early.sum != 0 {
 		t.Errorf("a panic before: %s, marked %v", result, early.sum != 0)
 	}
 	if received := h.admit.Stats().Received; received != 0 {
 		t.Errorf("%d spans were received", received)
 	}
-	late := h.job(t, nil) // what is cut can't be told
+	late := h.job(t, 1)
 	late.drops = true
+	counter.Now = func() time.Time { late.body.buf = late.body.buf[:10]; return time.Now() } // what is cut is not there
 	if result := late.count(); result != ResultBug || late.sum == 0 {
 		t.Errorf("a panic after: %s, marked %v", result, late.sum != 0)
 	}
@@ -77,7 +76,7 @@ func TestPanicsWhileCounting(t *testing.T) {
 		t.Errorf("received %d, dropped %v", stats.Received, stats.Dropped)
 	}
 	counter.Now = time.Now
-	if result := h.job(t, http.Header{}).count(); result != ResultCounted {
+	if result := h.job(t, time.Now().UnixNano()).count(); result != ResultCounted {
 		t.Errorf("the next is %s", result)
 	}
 }

@@ -2,7 +2,6 @@ package apm
 
 import (
 	"log/slog"
-	"net/http"
 	"strconv"
 	"time"
 
@@ -61,7 +60,7 @@ func (j *job) publish(c *traces.Counter) (before bool, result Result) {
 	before = s.counted.once(sum, func(counted func()) {
 		result = ResultCounted
 		commit := func() { counted(); j.sum = sum }
-		reason, ok := s.publishers.publish(commit, c, c.Origin(originOf(j.header)), time.Now())
+		reason, ok := s.publishers.publish(commit, c, c.Origin(originOf(&j.header)), time.Now())
 		switch {
 		case ok:
 		case reason == admit.DropNotWanted:
@@ -91,15 +90,15 @@ func (j *job) dropUnsampled(c *traces.Counter, before bool) {
 	}
 	s.counters.savedBytes.Add(uint64(len(j.body.buf) - len(left)))
 	j.body.send = left
-	add(j.header, headerDroppedTraces, cutTraces)
-	add(j.header, headerDroppedSpans, cutSpans)
+	add(&j.header, headerDroppedTraces, cutTraces)
+	add(&j.header, headerDroppedSpans, cutSpans)
 	if j.header.Get(headerTraceCount) != "" {
-		add(j.header, headerTraceCount, -cutTraces)
+		add(&j.header, headerTraceCount, -cutTraces)
 	}
 }
 
 // add adds to a number in a header.
-func add(h http.Header, name string, n int) {
+func add(h header, name string, n int) {
 	before, err := strconv.Atoi(h.Get(name))
 	if err != nil {
 		before = 0

@@ -5,7 +5,10 @@
 // # A request's way
 //
 // It owns HTTP and nothing else. A listener accepts connections as far as the connLimiter
-// admits them. A request to one of the trace endpoints becomes a job: its body is read into
+// admits them. net/http serves them; but a plain request with traces, which is what tracers
+// send all day, is answered by the connection itself while net/http waits for the next one
+// (conn.go, plain.go), for net/http needs a second goroutine and eighty objects a request.
+// Where anything takes its time, or is odd, net/http goes on with it. A request to one of the trace endpoints becomes a job: its body is read into
 // a buffer of the bodyPool, and when the agentPool has a connection to the agent, a
 // traces.Counter makes batches of snapshots of it. Those are published as the batches of a
 // tracer that speaks our own protocol are, with the same keys, budgets, rings and books.
@@ -30,9 +33,9 @@
 // # Threading
 //
 // The goroutine of a request does all of its work, and has the connection to the agent
-// meanwhile. Beside it there is one that looks for an early answer while a body takes long
-// to be written, and it is waited for; and the end of the request's context closes that
-// connection. Counting waits for no ring and no network, only for one of the Counters. One
+// meanwhile. Of one that net/http serves there is one beside it that watches for the tracer's
+// leaving, and one that looks for an early answer while a body takes long to be written; both
+// are waited for, and the end of the request's context closes the connection to the agent. Counting waits for no ring and no network, only for one of the Counters. One
 // lock guards the publishers, one the Payload of statistics, one the connections that are
 // kept, one the bodies that were counted; that one is held while a body is published.
 //

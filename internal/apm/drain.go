@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"time"
 )
@@ -19,12 +18,14 @@ import (
 func (s *Server) Drain(ctx context.Context) error {
 	close(s.stopping)
 	s.endAccepting(ctx)
-	s.http.SetKeepAlivesEnabled(false) // closes who waits for a next request
+	s.http.SetKeepAlivesEnabled(false) // closes who waits for a next request,
+	s.limiter.closeIdles()             // also where net/http has not had one yet
 	s.endRequests(ctx)
 	err := s.http.Shutdown(ctx)
 	if err != nil {
 		err = fmt.Errorf("drain traces: %w; raise --shutdown-grace", err)
 		s.http.Close()
+		s.limiter.closeAll()
 	}
 	s.publishers.close()
 	s.unwatch()
@@ -38,12 +39,11 @@ func (s *Server) Drain(ctx context.Context) error {
 	return err
 }
 
-// endAccepting returns when whoever is to be accepted was, or the context has ended. On a
-// Unix socket that is who connected before. One that was given, and any of TCP, leaves who
-// waits: the next daemon accepts them, where there is one that is given the socket.
+// endAccepting returns when whoever is to be accepted was, or the context has ended: who
+// connected before. A socket that was given leaves who waits to the next daemon.
 func (s *Server) endAccepting(ctx context.Context) {
 	for _, shut := range s.shut {
-		shut()
+		shut(ctx)
 	}
 	accepted := make(chan struct{})
 	go func() {
@@ -66,13 +66,6 @@ func (s *Server) endRequests(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-	}
-}
-
-// stopAccepting has an accept of TCP end at once.
-func stopAccepting(from net.Listener) {
-	if tcp, ok := from.(*net.TCPListener); ok {
-		_ = tcp.SetDeadline(time.Unix(1, 0)) // fails only where it is closed already
 	}
 }
 

@@ -12,25 +12,24 @@ import (
 // tracer may try again.
 func (j *job) forward(w http.ResponseWriter, r *http.Request) {
 	s, isAnswered := j.server, false
-	defer func() {
-		j.body.release()
-		if j.sum != 0 {
-			s.awaitReceipt(r, j.sum, isAnswered && j.accepted)
+	defer func() { j.end(isAnswered) }()
+	for j.agent == nil {
+		c, err := s.agents.connect(r.Context())
+		if err != nil {
+			s.unanswered(w, r, err)
 		}
-	}()
-	j.header = r.Header
-	s.identify(r, j.header)
-	c, err := j.send(r)
-	if err != nil {
-		s.unanswered(w, r, err)
+		j.start(c)
 	}
+	c := j.agent
 	defer s.agents.giveBack(c)
+	c.unwatch = context.AfterFunc(r.Context(), func() { c.Close() })
+	c.finish()
 	answer, err := c.receive(r, func(early *http.Response) { showEarly(w, early) })
 	j.body.release() // the agent has it, or wants no more of it
 	if err != nil {
 		s.unanswered(w, r, err)
 	}
-	s.noteAgentState(answer.Header)
+	s.noteAgentState(answer.Header.Get)
 	j.accepted = answer.StatusCode/100 == 2
 	if err := c.handBack(w, answer); err != nil {
 		panic(http.ErrAbortHandler) // a part of the answer may be written
@@ -38,43 +37,70 @@ func (j *job) forward(w http.ResponseWriter, r *http.Request) {
 	isAnswered = true
 }
 
-// send writes the request on a connection to the agent, which ends when the tracer leaves.
-// Where the agent has ended a kept one before anything was written, another is taken. An
-// error says that there was none; what else fails shows when the answer is read.
-func (j *job) send(r *http.Request) (*agentConn, error) {
+// forwardAtOnce does the same as long as nothing takes its time: there is a connection to
+// the agent, which takes the request at once and answers plainly. It reports whether the
+// request is over; else forward goes on with it.
+func (j *job) forwardAtOnce() bool {
 	s := j.server
-	for {
-		c, err := s.agents.connect(r.Context())
-		if err != nil {
-			return nil, err
-		}
-		c.unwatch = context.AfterFunc(r.Context(), func() { c.Close() })
-		j.decide()
-		j.writeHead(&c.head, r, s.config.Agent.host())
-		if c.send(c.head.Bytes(), j.body.send) {
-			return c, nil
-		}
-		s.agents.giveBack(c)
+	c := s.agents.takeUsable()
+	if c == nil || !j.start(c) || !c.isSent {
+		return false
+	}
+	answer, status := c.receiveAtOnce()
+	if answer == nil {
+		return false
+	}
+	j.body.release()
+	s.noteAgentState(c.answer.fields.Get)
+	j.accepted = status/100 == 2
+	err := j.conn.writeWhole(answer)
+	_, _ = c.from.Discard(len(answer)) // it is buffered
+	c.isRead = true
+	s.agents.giveBack(c)
+	j.end(err == nil)
+	s.counters.requests[j.result].Add(1)
+	return true
+}
+
+// start counts the request and begins to send it on a connection, which is its own from
+// then on. It reports false where the agent has ended that before anything was written.
+func (j *job) start(c *agentConn) bool {
+	j.decide()
+	j.writeHead(&c.head)
+	if !c.start(c.head.Bytes(), j.body.send) {
+		j.server.agents.giveBack(c)
+		return false
+	}
+	j.agent = c
+	return true
+}
+
+// end ends a request, of which the tracer has been written an answer or not.
+func (j *job) end(isAnswered bool) {
+	j.body.release()
+	if j.sum != 0 {
+		j.server.awaitReceipt(j.conn, j.sum, isAnswered && j.accepted)
 	}
 }
 
-// notForwarded are the fields of a request that end here, because they are about the
-// connection, or that are written anew.
-var notForwarded = map[string]bool{
-	"Connection": true, "Keep-Alive": true, "Proxy-Connection": true, "Proxy-Authenticate": true, "Proxy-Authorization": true,
-	"Te": true, "Trailer": true, "Transfer-Encoding": true, "Upgrade": true, "Expect": true,
-	"Forwarded": true, "X-Forwarded-For": true, "X-Forwarded-Host": true, "X-Forwarded-Proto": true,
-	"Host": true, "Content-Length": true,
+// abandon ends a request that was begun and that nobody goes on with.
+func (j *job) abandon() {
+	if j.agent != nil {
+		j.agent.Close()
+	}
+	j.end(false)
+	j.server.counters.requests[j.result].Add(1)
 }
 
 // writeHead writes the request up to its body.
-func (j *job) writeHead(head *bytes.Buffer, r *http.Request, host string) {
+func (j *job) writeHead(head *bytes.Buffer) {
+	j.conn.identifyIn(&j.header)
 	head.Reset()
 	for _, text := range [...]string{
-		r.Method, " ", r.URL.RequestURI(), " HTTP/1.1\r\nHost: ", host, "\r\nContent-Length: ", strconv.Itoa(len(j.body.send)), "\r\n",
+		j.target, " HTTP/1.1\r\nHost: ", j.server.config.Agent.host(), "\r\nContent-Length: ", strconv.Itoa(len(j.body.send)), "\r\n",
 	} {
 		head.WriteString(text)
 	}
-	_ = j.header.WriteSubset(head, notForwarded) // into memory
+	j.header.write(head)
 	head.WriteString("\r\n")
 }

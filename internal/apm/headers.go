@@ -1,8 +1,6 @@
 package apm
 
 import (
-	"net/http"
-
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
@@ -32,7 +30,7 @@ const (
 )
 
 // originOf is what a request's headers say of who sent it.
-func originOf(h http.Header) span.Origin {
+func originOf(h header) span.Origin {
 	return span.Origin{
 		Lang: h.Get(headerLang), LangVersion: h.Get(headerLangVersion), LangInterpreter: h.Get(headerInterpreter),
 		TracerVersion: h.Get(headerTracerVersion), ContainerID: h.Get(headerContainer), EntityID: h.Get(headerEntity),

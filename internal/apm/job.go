@@ -1,8 +1,10 @@
 package apm
 
 import (
+	"errors"
 	"mime"
 	"net/http"
+	"os"
 	"strconv"
 
 	"github.com/spanstatsd/spanstatsd/internal/traces"
@@ -11,11 +13,15 @@ import (
 // job is a request whose body is held until the agent has it.
 type job struct {
 	server  *Server
+	conn    *conn // that it came on; nil where a test made it without one
 	format  traces.Format
+	target  string // method and path
+	header  fields // what goes on to the agent
 	body    *body
-	header  http.Header // what goes on to the agent
-	drops   bool        // the traces that sampling threw away
-	decided bool        // whether it is counted, or that nobody counts it here
+	broken  error      // with which its body broke off
+	agent   *agentConn // that it goes on with, nil before
+	drops   bool       // the traces that sampling threw away
+	decided bool       // whether it is counted, or that nobody counts it here
 	result  Result
 	sum     uint64 // of a body that is counted, 0 until then
 	// accepted says that the agent took it.
@@ -29,9 +35,9 @@ func (s *Server) serveTraces(format traces.Format, w http.ResponseWriter, r *htt
 		s.stream(w, r)
 		return
 	}
-	j := &job{server: s, format: format, drops: s.drops.Load()}
+	j := s.newJob(format, connOf(r.Context()), r.Method+" "+r.URL.RequestURI(), fieldsOf(r.Header))
 	tooLarge := ResultTooLarge
-	if j.result, j.decided = s.leaves(format, r); j.decided {
+	if j.decided {
 		tooLarge = j.result // nobody would have counted it
 	}
 	if j.body = s.hold(w, r, &s.counters.requests[tooLarge], &s.counters.requests[ResultIncomplete]); j.body == nil {
@@ -41,10 +47,40 @@ func (s *Server) serveTraces(format traces.Format, w http.ResponseWriter, r *htt
 	j.forward(w, r)
 }
 
+// newJob makes one of a request with traces.
+func (s *Server) newJob(format traces.Format, c *conn, target string, header fields) *job {
+	j := &job{server: s, conn: c, format: format, target: target, header: header, drops: s.drops.Load()}
+	j.result, j.decided = s.leaves(format, &j.header)
+	return j
+}
+
+// resume goes on with a request that was begun without net/http, and whose body is read or
+// has broken off.
+func (s *Server) resume(j *job, w http.ResponseWriter, r *http.Request) {
+	if j.broken != nil {
+		j.body.release()
+		s.counters.requests[ResultIncomplete].Add(1)
+		w.Header().Set("Connection", "close")
+		refuse(w, j.broken)
+		return
+	}
+	defer func() { s.counters.requests[j.result].Add(1) }()
+	j.forward(w, r)
+}
+
+// refuse answers a request whose body broke off as the agent does it.
+func refuse(w http.ResponseWriter, broken error) {
+	if errors.Is(broken, os.ErrDeadlineExceeded) {
+		http.Error(w, "timeout", http.StatusRequestTimeout)
+	} else {
+		http.Error(w, broken.Error(), http.StatusBadRequest)
+	}
+}
+
 // awaitReceipt ends a request whose body was counted. Where an answer was written, its
 // connection finds out whether the tracer has it.
-func (s *Server) awaitReceipt(r *http.Request, sum uint64, isAnswered bool) {
-	if c := connOf(r.Context()); c != nil && isAnswered {
+func (s *Server) awaitReceipt(c *conn, sum uint64, isAnswered bool) {
+	if c != nil && isAnswered {
 		c.receipt.await(sum)
 		return
 	}
@@ -52,18 +88,27 @@ func (s *Server) awaitReceipt(r *http.Request, sum uint64, isAnswered bool) {
 }
 
 // leaves says which requests are handed on without a look at their bodies.
-func (s *Server) leaves(format traces.Format, r *http.Request) (Result, bool) {
-	switch media, _, err := mime.ParseMediaType(r.Header.Get(headerContentType)); {
-	case isTrue(r.Header.Get(headerComputedStats)):
+func (s *Server) leaves(format traces.Format, h header) (Result, bool) {
+	switch {
+	case isTrue(h.Get(headerComputedStats)):
 		return ResultByTracer, true
-	case r.Header.Get(headerEncoding) != "", // the agent does not know of any either
-		r.Header.Get(headerFetchSite) == crossSite,
-		format == traces.FormatV04 && (err != nil || media != mediaMsgpack):
+	case h.Get(headerEncoding) != "", // the agent does not know of any either
+		h.Get(headerFetchSite) == crossSite,
+		format == traces.FormatV04 && !isMsgpack(h.Get(headerContentType)):
 		return ResultUnread, true
 	case s.policy.Load() == nil:
 		return ResultNotWanted, true
 	}
 	return ResultAgentAway, false // until there is a connection
+}
+
+// isMsgpack says whether the agent takes a body of that type for msgpack.
+func isMsgpack(contentType string) bool {
+	if contentType == mediaMsgpack { // as nearly all write it
+		return true
+	}
+	media, _, err := mime.ParseMediaType(contentType)
+	return err == nil && media == mediaMsgpack
 }
 
 // isTrue reads a flag in a header as the agent does: whatever does not say false is true.

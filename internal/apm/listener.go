@@ -14,9 +14,7 @@ import (
 // them.
 type listener struct {
 	net.Listener
-	limiter *connLimiter
-	bodies  *countedBodies
-	allow   []uint32 // user ids; none: everybody's
+	server *Server
 }
 
 // Accept returns the next connection that is admitted.
@@ -29,12 +27,12 @@ func (l *listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := &conn{Conn: accepted, limiter: l.limiter, receipt: receipt{bodies: l.bodies}}
+		c := l.server.newConn(accepted)
 		switch {
-		case !c.identify(l.allow):
+		case !c.identify(l.server.config.AllowUIDs):
 			accepted.Close()
-		case !l.limiter.add(c):
-			l.limiter.rejected.Add(1)
+		case !c.limiter.add(c):
+			c.limiter.rejected.Add(1)
 			reject(accepted)
 		default:
 			return c, nil

@@ -19,11 +19,11 @@ func (s *Server) newProxy() *httputil.ReverseProxy {
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
 			r.Out.URL.RawQuery = r.In.URL.RawQuery
-			s.identify(r.In, r.Out.Header)
+			connOf(r.In.Context()).identifyIn(r.Out.Header)
 		},
 		Transport: s.transport,
 		ModifyResponse: func(answer *http.Response) error {
-			s.noteAgentState(answer.Header)
+			s.noteAgentState(answer.Header.Get)
 			limitRest(answer.Request)
 			return nil
 		},
@@ -47,10 +47,9 @@ func (s *Server) unanswered(w http.ResponseWriter, r *http.Request, err error) {
 	panic(http.ErrAbortHandler)
 }
 
-// identify says which container a request came from where its tracer does not:
+// identifyIn says which container a request came from where its tracer does not:
 // behind us the agent can't ask the kernel.
-func (s *Server) identify(r *http.Request, h http.Header) {
-	c := connOf(r.Context())
+func (c *conn) identifyIn(h header) {
 	if c != nil && c.container != "" && h.Get(headerContainer) == "" && h.Get(headerEntity) == "" {
 		h.Set(headerContainer, c.container)
 	}

@@ -39,8 +39,8 @@ type Server struct {
 	proxy      *httputil.ReverseProxy
 	http       *http.Server
 	listeners  []net.Listener
-	socket     *socket.Listener // of listeners; nil where there is none
-	shut       []func()         // ends accepting, of each of listeners
+	socket     *socket.Listener        // of listeners; nil where there is none
+	shut       []func(context.Context) // ends accepting, of each of listeners
 	release    []func() error
 	watching   context.Context
 	unwatch    context.CancelFunc
@@ -70,7 +70,7 @@ func New(config Config) (*Server, error) {
 	s.agents = agentPool{dial: config.Agent.dial, maxWait: config.Buffer, stopping: s.stopping}
 	s.proxy = s.newProxy()
 	s.http = &http.Server{
-		Handler: http.HandlerFunc(s.serve), ReadHeaderTimeout: readTimeout, IdleTimeout: time.Minute,
+		Handler: http.HandlerFunc(s.serve), ReadHeaderTimeout: readTimeout, IdleTimeout: betweenRequests,
 		MaxHeaderBytes: maxHeaderBytes, ConnContext: connContext, ConnState: s.limiter.connState,
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
@@ -89,23 +89,24 @@ func (s *Server) listen() error {
 			return fmt.Errorf("listen for traces: %w", err)
 		}
 		s.socket = unix
-		s.addListener(unix, unix.Shut, unix.Close)
+		s.addListener(unix, func(context.Context) { unix.Shut() }, unix.Close)
 	}
 	if s.config.Addr != "" {
-		tcp, err := s.config.Given, error(nil)
+		tcp, shut, err := s.config.Given, leaveQueue, error(nil)
 		if tcp == nil {
-			tcp, err = net.Listen("tcp", s.config.Addr)
+			shut = stopTCP
+			tcp, err = listenTCP(s.config.Addr)
 		}
 		if err != nil {
 			return fmt.Errorf("listen for traces: %w; choose another --apm-addr", err)
 		}
-		s.addListener(tcp, func() { stopAccepting(tcp) }, tcp.Close)
+		s.addListener(tcp, func(ctx context.Context) { shut(ctx, tcp) }, tcp.Close)
 	}
 	return nil
 }
 
-func (s *Server) addListener(from net.Listener, shut func(), release func() error) {
-	s.listeners = append(s.listeners, &listener{from, &s.limiter, s.counted, s.config.AllowUIDs})
+func (s *Server) addListener(from net.Listener, shut func(context.Context), release func() error) {
+	s.listeners = append(s.listeners, &listener{from, s})
 	s.shut, s.release = append(s.shut, shut), append(s.release, release)
 }
 
@@ -117,6 +118,9 @@ func (s *Server) Abandon() {
 	}
 }
 
+// betweenRequests is how long a tracer may take to send another request.
+const betweenRequests = time.Minute
+
 // formats are the endpoints that take traces.
 var formats = map[string]traces.Format{
 	"/v0.3/traces": traces.FormatV04, "/v0.4/traces": traces.FormatV04, "/v0.5/traces": traces.FormatV05,
@@ -126,9 +130,15 @@ var formats = map[string]traces.Format{
 // serve tells requests whose bodies are counted from everything else. Only a path that
 // is an endpoint's to the letter is one: what becomes of others is the agent's to say.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	to := newResponseWriter(w)
+	defer to.extendDeadline() // for the end of the answer, which net/http writes
 	if c := connOf(r.Context()); c != nil {
 		c.header.done.Store(true) // also where it came together with the request before
 		c.receipt.nextRequest()
+		if j := c.takeBegun(); j != nil {
+			s.resume(j, to, r)
+			return
+		}
 	}
 	if r.ProtoMajor != 1 { // the beginning of another protocol, which the agent speaks neither
 		w.Header().Set("Connection", "close")
@@ -136,8 +146,6 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	keepNamedFields(r.Header)
-	to := newResponseWriter(w)
-	defer to.extendDeadline() // for the end of the answer, which net/http writes
 	if format, ok := formats[r.URL.Path]; ok {
 		s.serveTraces(format, to, r)
 		return

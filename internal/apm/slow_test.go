@@ -59,7 +59,7 @@ func serveInMemory(t *testing.T, address string, agent *http.Server) (s *Server,
 	s.transport = newTransport(s.agents.dial)
 	s.proxy.Transport = s.transport
 	tracers = newPipes()
-	go func() { _ = s.http.Serve(tracers) }()
+	go func() { _ = s.http.Serve(&listener{tracers, s}) }()
 	return s, tracers, func() {
 		s.http.Close()
 		s.transport.CloseIdleConnections()

@@ -35,10 +35,10 @@ func (s *Server) serveStats(w http.ResponseWriter, r *http.Request) {
 	if sum != 0 {
 		held.release()
 		s.agentState.Load().write(w.Header())
-		s.awaitReceipt(r, sum, true)
+		s.awaitReceipt(connOf(r.Context()), sum, true)
 		return
 	}
-	j := &job{server: s, body: held, decided: true}
+	j := &job{server: s, conn: connOf(r.Context()), target: r.Method + " " + r.URL.RequestURI(), header: fieldsOf(r.Header), body: held, decided: true}
 	j.forward(w, r)
 }
 
@@ -54,7 +54,7 @@ func (s *Server) merge(r *http.Request, body []byte) (result StatsResult, sum ui
 	if r.Header.Get(headerEncoding) != "" {
 		return StatsUnread, 0 // the agent does not know of any either
 	}
-	s.identify(r, r.Header)
+	connOf(r.Context()).identifyIn(r.Header)
 	m := &s.merging
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -99,8 +99,8 @@ func mergeResult(err error) StatsResult {
 type agentState struct{ version, state string }
 
 // noteAgentState keeps what an answer of the agent says.
-func (s *Server) noteAgentState(h http.Header) {
-	now := agentState{h.Get(headerAgentVersion), h.Get(headerAgentState)}
+func (s *Server) noteAgentState(field func(name string) string) {
+	now := agentState{field(headerAgentVersion), field(headerAgentState)}
 	if before := s.agentState.Load(); now != (agentState{}) && (before == nil || *before != now) {
 		s.agentState.Store(&now)
 	}

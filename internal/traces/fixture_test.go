@@ -185,7 +185,7 @@ func bodyV1(t testing.TB, traces int) []byte {
 				8, false, 9, attributes, 10, s.of(span.Type), 16, kinds[span.Meta["span.kind"]],
 			})
 		}
-		chunks = append(chunks, ordered{1, 1, 4, spans})
+		chunks = append(chunks, ordered{1, int(trace[0].Metrics["_sampling_priority_v1"]), 4, spans})
 	}
 	return encode(t, ordered{3, lang, 7, env, 11, chunks})
 }

@@ -58,5 +58,5 @@ func CounterBytes(body int) int {
 }
 
 // anyCounter is what a counter takes for any body: the names and the labels of a span
-// that it mends, and what it remembers of those before.
+// that it mends, what it remembers of those before, and strings that are sent ahead.
 const anyCounter = 2 << 20

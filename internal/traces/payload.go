@@ -71,7 +71,7 @@ func (p *payload) addChunk(c chunk) {
 		p.Fail()
 		return
 	}
-	c.last, c.end = len(p.records), p.At()
+	c.last, c.end, c.strings = len(p.records), p.At(), len(p.strings)
 	p.chunks = append(p.chunks, c)
 }
 

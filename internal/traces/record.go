@@ -72,6 +72,7 @@ type record struct {
 type chunk struct {
 	first, last int
 	at, end     int // of its bytes in the body
+	strings     int // that its body has brought by its end, of those that are numbered
 	origin      msgpack.Text
 	priority    int32
 	hasPriority bool

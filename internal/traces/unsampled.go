@@ -1,18 +1,24 @@
 package traces
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // Traces that sampling throws away need not leave the pod: once they are counted,
 // nobody looks at them again. They are cut out of the body where it lies, and the
 // agent is told how many they were, which its samplers want to know.
 
 // traceList is where a body's list of traces lies, so that some can be cut out of it.
-// v1 bodies have none: the strings of a trace are numbered for those after it.
 type traceList struct {
 	at    int // of its header
 	first int // of the first trace
 	end   int
 	count int
+
+	// Of a v1 body, which is a map: where its fields begin, behind strings that were sent
+	// ahead, and how many there are without those.
+	behind, fields int
 }
 
 // begin reads the header of the list.
@@ -23,10 +29,13 @@ func (p *payload) begin() int {
 	return p.list.count
 }
 
+// noPriority is what two of the formats write where a trace has none: then the agent decides.
+const noPriority = math.MinInt8
+
 // isUnsampled says whether a tracer's sampling threw a trace away, and nothing in
 // it asks to be kept: an error, a span that was sampled for itself, an event.
 func (c *Counter) isUnsampled(t *chunk) bool {
-	if !t.hasPriority || t.priority > 0 || t.first == t.last {
+	if !t.hasPriority || t.priority > 0 || t.priority == noPriority || t.first == t.last {
 		return false
 	}
 	for i := range c.payload.records[t.first:t.last] {
@@ -50,6 +59,9 @@ func (c *Counter) Cut(body []byte) (left []byte, traces, spans int) {
 	isUnsampled := func(t chunk) bool { return c.isUnsampled(&t) }
 	if list.end == 0 || !slices.ContainsFunc(c.payload.chunks, isUnsampled) {
 		return body, 0, 0 // before anything is moved
+	}
+	if c.payload.format == FormatV1 {
+		return c.cutV1(body)
 	}
 	at := list.first
 	for i := range c.payload.chunks {

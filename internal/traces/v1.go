@@ -12,10 +12,16 @@ import (
 func (p *payload) walkV1() {
 	p.table.reset()
 	p.numberOf(msgpack.Text{}) // the empty string is number 0
-	for n := p.Map(); n > 0 && !p.Failed(); n-- {
+	count := p.Map()
+	p.list.fields, p.list.behind = count, p.At()
+	for i := 0; i < count && !p.Failed(); i++ {
 		switch p.number() {
 		case 1:
+			if i > 0 {
+				p.Fail() // no tracer writes them elsewhere
+			}
 			p.stringsV1()
+			p.list.fields, p.list.behind = count-1, p.At()
 		case 2:
 			p.facts.container = p.streamedText()
 		case 3:
@@ -35,18 +41,21 @@ func (p *payload) walkV1() {
 		case 10:
 			p.factsV1()
 		case 11:
-			p.each((*payload).chunkV1)
+			if p.list.end != 0 {
+				p.Fail() // a second list
+			}
+			for n := p.begin(); n > 0 && !p.Failed(); n-- {
+				p.chunkV1()
+			}
+			p.list.end = p.At()
 		default:
 			p.skipStreamed()
 		}
 	}
 }
 
-// stringsV1 reads strings that were sent ahead. They have to be the first.
+// stringsV1 reads strings that were sent ahead.
 func (p *payload) stringsV1() {
-	if len(p.strings) > 1 {
-		p.Fail()
-	}
 	for n := p.Array(); n > 0 && !p.Failed(); n-- {
 		if s := p.Str(); s.Len > 0 && !p.Failed() {
 			if _, isNew := p.numberOf(s); !isNew {
@@ -71,7 +80,7 @@ func (p *payload) factsV1() {
 }
 
 func (p *payload) chunkV1() {
-	c := chunk{first: len(p.records), hasPriority: true}
+	c := chunk{first: len(p.records), at: p.At(), hasPriority: true}
 	for n := p.Map(); n > 0 && !p.Failed(); n-- {
 		switch p.number() {
 		case 1:
