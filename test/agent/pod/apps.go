@@ -12,14 +12,14 @@ type app struct {
 	name    string
 	rate    int           // requests a second
 	warm    time.Duration // at least
-	warming int           // requests a second until it is warm
+	lives   time.Duration // on behind its load, until it has sent what it does not send when it ends
 	heaps   []int         // MiB; 0 where it has no such limit
 	spans   int           // of a request that count
 	tracer  []string      // what else is set of it
 	command func(places, launch) []string
 }
 
-// launch is what a turn chooses.
+// launch is what a side chooses.
 type launch struct {
 	traced      bool
 	port, heap  int
@@ -29,16 +29,17 @@ type launch struct {
 // places are where things were installed and built.
 type places struct{ tracers, built string }
 
+// Java's tracer sends its statistics every ten seconds, and not when it ends; the others' do.
 var apps = []app{
-	{name: "java", rate: 300, warm: 12 * time.Second, warming: 600, heaps: []int{64, 128, 256}, spans: 4, command: spring},
-	{name: "python", rate: 100, warm: 6 * time.Second, warming: 100, heaps: []int{0}, spans: 3, command: flask},
-	{name: "go", rate: 1000, warm: 3 * time.Second, warming: 1000, heaps: []int{0}, spans: 3, command: goshop},
-	{name: "go v0.4", rate: 1000, warm: 3 * time.Second, warming: 1000, heaps: []int{0}, spans: 3, command: goshop, tracer: []string{"DD_TRACE_AGENT_PROTOCOL_VERSION=0.4"}},
+	{name: "java", rate: 300, warm: 12 * time.Second, lives: 12 * time.Second, heaps: []int{64, 128, 256}, spans: 4, command: spring},
+	{name: "python", rate: 100, warm: 6 * time.Second, lives: 2 * time.Second, heaps: []int{0}, spans: 3, command: flask},
+	{name: "go", rate: 1000, warm: 3 * time.Second, lives: 2 * time.Second, heaps: []int{0}, spans: 3, command: goshop},
+	{name: "go v0.4", rate: 1000, warm: 3 * time.Second, lives: 2 * time.Second, heaps: []int{0}, spans: 3, command: goshop, tracer: []string{"DD_TRACE_AGENT_PROTOCOL_VERSION=0.4"}},
 }
 
 func spring(p places, l launch) []string {
 	command := []string{
-		"java", "-XX:+UseG1GC", fmt.Sprintf("-Xms%dm", l.heap), fmt.Sprintf("-Xmx%dm", l.heap), "-Xlog:gc:file=" + l.collections,
+		"java", "-XX:-UseDynamicNumberOfCompilerThreads", "-XX:+UseG1GC", fmt.Sprintf("-Xms%dm", l.heap), fmt.Sprintf("-Xmx%dm", l.heap), "-Xlog:gc:file=" + l.collections,
 	}
 	if l.traced {
 		command = append(command, "-javaagent:"+filepath.Join(p.tracers, "java/dd-java-agent.jar"))
@@ -81,8 +82,8 @@ func (c cell) path(number int) string {
 	return fmt.Sprint("/orders/", number%100)
 }
 
-// warmPath is answered by the same code, and has a name of its own in the statistics.
-func (c cell) warmPath(number int) string { return "/warm" + c.path(number) }
+// namedPath is answered by the same code, and has a name of its own in the statistics.
+func (c cell) namedPath(number int) string { return "/named" + c.path(number) }
 
 func cells() (all []cell) {
 	for _, a := range apps {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -29,7 +30,8 @@ type backend struct {
 type counts struct {
 	Hits     int // of spans of requests
 	Requests int // those of roots that are servers
-	Named    int // of those, the window's, under their own name
+	Named    int // of those, the interval's, under their own name
+	Folded   int // under a template's
 }
 
 func startBackend() (*backend, error) {
@@ -72,7 +74,8 @@ func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (b *backend) note(c counts, traces int, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.counted = counts{b.counted.Hits + c.Hits, b.counted.Requests + c.Requests, b.counted.Named + c.Named}
+	all := &b.counted
+	*all = counts{all.Hits + c.Hits, all.Requests + c.Requests, all.Named + c.Named, all.Folded + c.Folded}
 	b.traces += traces
 	if b.trouble == nil {
 		b.trouble = err
@@ -101,6 +104,9 @@ func countsOf(body io.Reader) (c counts, err error) {
 	return c, nil
 }
 
+// ownName is what namedPath's requests are called: by a route, or by a path of their own.
+var ownName = regexp.MustCompile(`^GET /named/(orders/.*|pages/[0-9]+)$`)
+
 func (c *counts) add(g *pb.ClientGroupedStats) {
 	root, hits := g.IsTraceRoot == pb.Trilean_TRUE, int(g.Hits)
 	if root && g.SpanKind == "client" {
@@ -111,8 +117,11 @@ func (c *counts) add(g *pb.ClientGroupedStats) {
 		return
 	}
 	c.Requests += hits
-	if strings.HasPrefix(g.Resource, "GET /orders/") || strings.HasPrefix(g.Resource, "GET /pages/") {
+	switch {
+	case ownName.MatchString(g.Resource):
 		c.Named += hits
+	case strings.HasPrefix(g.Resource, "GET /named/"):
+		c.Folded += hits
 	}
 }
 

@@ -43,9 +43,10 @@ func TestBackendCounts(t *testing.T) {
 	var b backend
 	body := statistics(
 		t,
-		&pb.ClientGroupedStats{Resource: "GET /orders/{id}", SpanKind: "server", IsTraceRoot: yes, Hits: 5},
-		&pb.ClientGroupedStats{Resource: "GET /pages/7", SpanKind: "server", IsTraceRoot: yes, Hits: 2},
-		&pb.ClientGroupedStats{Resource: "GET /warm/pages/8", SpanKind: "server", IsTraceRoot: yes, Hits: 11},
+		&pb.ClientGroupedStats{Resource: "GET /named/orders/{id}", SpanKind: "server", IsTraceRoot: yes, Hits: 5},
+		&pb.ClientGroupedStats{Resource: "GET /named/pages/7", SpanKind: "server", IsTraceRoot: yes, Hits: 2},
+		&pb.ClientGroupedStats{Resource: "GET /named/pages/{id}", SpanKind: "server", IsTraceRoot: yes, Hits: 3},
+		&pb.ClientGroupedStats{Resource: "GET /pages/8", SpanKind: "server", IsTraceRoot: yes, Hits: 11},
 		&pb.ClientGroupedStats{Resource: "tracer_blocked_value", SpanKind: "server", IsTraceRoot: yes, Hits: 13},
 		&pb.ClientGroupedStats{Resource: "SELECT", SpanKind: "client", IsTraceRoot: no, Hits: 100},
 		&pb.ClientGroupedStats{Resource: "CREATE TABLE", SpanKind: "client", IsTraceRoot: yes, Hits: 1000},
@@ -58,7 +59,7 @@ func TestBackendCounts(t *testing.T) {
 	}
 	send(t, &b, "/api/v0.2/traces", traces)
 	got, n, err := b.seen()
-	if want := (counts{Hits: 262, Requests: 62, Named: 14}); got != want || n != 4 || err != nil {
+	if want := (counts{Hits: 268, Requests: 68, Named: 14, Folded: 6}); got != want || n != 4 || err != nil {
 		t.Errorf("%+v, %d, %v", got, n, err)
 	}
 }

@@ -8,38 +8,9 @@ import (
 	"time"
 )
 
-// slice is how long a warm-up lasts at a time.
-const slice = 3 * time.Second
-
-// warm sends requests until the application is warm, but no longer than is given.
-func (p *pod) warm(load *load, c cell, most time.Duration) error {
-	before, err := p.app.compiling()
-	if err != nil {
-		return err
-	}
-	for warmed := slice; ; warmed += slice {
-		load.run(c.warmPath, c.app.warming, min(slice, most))
-		after, err := p.app.compiling()
-		if err != nil {
-			return err
-		}
-		if warmed >= most || c.app.isWarm(warmed, after-before) {
-			return nil
-		}
-		before = after
-	}
-}
-
-// isWarm says whether an application's compilers rest: whether they took less than a tenth of
-// a processor in the last slice. It takes as long as is said of the application, and
-// three times as long at most.
-func (a app) isWarm(warmed, compiled time.Duration) bool {
-	return warmed >= a.warm && compiled < slice/10 || warmed >= 3*a.warm
-}
-
 // compiling is the processor's time that Java's compilers have taken. It is on no bill,
 // because a process pays it once: it goes on for minutes, less and less, and how far it is
-// when a window begins is chance.
+// when a bill begins is chance. Its threads live as long as their process, see spring.
 func (p *process) compiling() (sum time.Duration, err error) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", p.command.Process.Pid))
 	if err != nil {
@@ -47,7 +18,7 @@ func (p *process) compiling() (sum time.Duration, err error) {
 	}
 	for _, thread := range threads {
 		took, err := compilerTime(thread)
-		if err != nil && !os.IsNotExist(err) { // a thread may have ended; those don't
+		if err != nil && !os.IsNotExist(err) { // a thread may have ended; these don't
 			return 0, fmt.Errorf("read thread of %s: %w", p.name, err)
 		}
 		sum += took

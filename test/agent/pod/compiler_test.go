@@ -7,24 +7,6 @@ import (
 	"time"
 )
 
-func TestIsWarm(t *testing.T) {
-	a := app{warm: 12 * time.Second}
-	for _, at := range []struct {
-		warmed, compiled time.Duration
-		want             bool
-	}{
-		{9 * time.Second, 0, false},
-		{12 * time.Second, slice/10 - 1, true},
-		{12 * time.Second, slice / 10, false},
-		{33 * time.Second, slice / 10, false},
-		{36 * time.Second, slice, true},
-	} {
-		if got := a.isWarm(at.warmed, at.compiled); got != at.want {
-			t.Errorf("%+v: %v", at, got)
-		}
-	}
-}
-
 func TestCompilerTime(t *testing.T) {
 	for _, thread := range []struct {
 		name string

@@ -50,8 +50,8 @@ func (l *load) get(path string) error {
 }
 
 // run sends for a while, and waits for the answers. What an application that is too slow has
-// not been sent after three times as long is not sent.
-func (l *load) run(path func(number int) string, rate int, lasts time.Duration) window {
+// not been sent when the most that is given is over is not sent.
+func (l *load) run(path func(number int) string, rate int, lasts, most time.Duration) window {
 	requests := int(lasts.Seconds() * float64(rate))
 	latencies := make([]time.Duration, requests) // 0 of what was not sent
 	var next, failed atomic.Int64
@@ -62,7 +62,7 @@ func (l *load) run(path func(number int) string, rate int, lasts time.Duration) 
 			for {
 				number := int(next.Add(1) - 1)
 				due := begun.Add(time.Duration(number) * time.Second / time.Duration(rate))
-				if number >= requests || time.Since(begun) > 3*lasts {
+				if number >= requests || time.Since(begun) > most {
 					return
 				}
 				time.Sleep(time.Until(due))
@@ -80,6 +80,13 @@ func (l *load) run(path func(number int) string, rate int, lasts time.Duration) 
 	l.number, l.sent = l.number+requests, l.sent+w.requests
 	slices.Sort(w.latencies)
 	return w
+}
+
+// add adds what became of later requests.
+func (w *window) add(later window) {
+	w.requests, w.failed, w.lasted = w.requests+later.requests, w.failed+later.failed, w.lasted+later.lasted
+	w.latencies = append(w.latencies, later.latencies...)
+	slices.Sort(w.latencies)
 }
 
 // share is the latency that a share of the requests stayed below.

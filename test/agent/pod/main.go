@@ -28,8 +28,8 @@ func main() {
 	flag.StringVar(&o.at.tracers, "tracers", "bin/tracers", "where the tracers were installed")
 	flag.StringVar(&o.at.built, "built", "bin/pod", "where agent, daemon and applications were built; raw figures are written there")
 	flag.StringVar(&o.only, "only", "", "cells whose names match")
-	flag.IntVar(&o.turns, "turns", 1, "turns a way, of which the middle one is shown")
-	flag.BoolVar(&o.quick, "quick", false, "short windows, to see that it works")
+	flag.IntVar(&o.turns, "turns", 1, "times a cell, of which the middle one is shown")
+	flag.BoolVar(&o.quick, "quick", false, "few slices, to see that it works")
 	flag.BoolVar(&o.keep, "keep", false, "add to the raw figures that there are")
 	flag.BoolVar(&o.show, "show", false, "measure nothing; show the raw figures that there are")
 	flag.Parse()
@@ -53,7 +53,7 @@ func (o options) run() error {
 	return failed
 }
 
-// measure takes every turn, cell by cell, and writes what it showed at once, so that whoever
+// measure takes cell by cell, and writes what it showed at once, so that whoever
 // stops halfway has what was measured.
 func (o options) measure(raw string) error {
 	names, err := regexp.Compile(o.only)
@@ -75,30 +75,28 @@ func (o options) measure(raw string) error {
 			continue
 		}
 		for range o.turns {
-			for _, w := range ways {
-				failed = append(failed, o.take(to, c, w))
-			}
+			failed = append(failed, o.take(to, c))
 		}
 	}
 	return errors.Join(failed...)
 }
 
-// take takes one turn.
-func (o options) take(to io.Writer, c cell, w way) error {
-	lasts := windows{time.Minute, 10 * time.Second}
+// take takes one cell.
+func (o options) take(to io.Writer, c cell) error {
+	lasts := schedule{warm: 45 * time.Second, interval: 10 * time.Second, slice: time.Second, settle: 4, rounds: 10}
 	if o.quick {
-		lasts = windows{3 * time.Second, 3 * time.Second}
+		lasts = schedule{warm: 3 * time.Second, interval: 2 * time.Second, slice: time.Second, rounds: 3}
 	}
 	begun := time.Now()
-	t, err := take(o.at, c, w, lasts)
-	fmt.Fprintf(os.Stderr, "%-30s %-20s %4.0f s  %s\n", c, w.name, time.Since(begun).Seconds(), t.CPU)
-	if err != nil {
-		return err
+	turns, failed := take(o.at, c, ways, lasts)
+	fmt.Fprintf(os.Stderr, "%s: %.0f s\n", c, time.Since(begun).Seconds())
+	for _, t := range turns {
+		fmt.Fprintf(os.Stderr, "    %-20s %s\n", t.Way, t.CPU)
+		if err := json.NewEncoder(to).Encode(t); err != nil {
+			return errors.Join(failed, fmt.Errorf("write raw figures: %w", err))
+		}
 	}
-	if err := json.NewEncoder(to).Encode(t); err != nil {
-		return fmt.Errorf("write raw figures: %w", err)
-	}
-	return nil
+	return failed
 }
 
 func readTurns(raw string) (turns []turn, err error) {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// pod is the processes of one turn, new ones.
+// pod is the processes of one side, new ones.
 type pod struct {
 	dir                string // their sockets and logs
 	backend            *backend
@@ -20,8 +20,9 @@ type pod struct {
 	collections        collectionLog
 }
 
-// raise starts what a way needs, from the agent on.
-func raise(p places, c cell, w way) (raised *pod, err error) {
+// raise starts what a way needs, from the agent on; the application may not listen yet. Its
+// port is the first from here on that is free.
+func raise(p places, c cell, w way, from int) (raised *pod, err error) {
 	dir, err := os.MkdirTemp("", "pod")
 	if err != nil {
 		return nil, fmt.Errorf("make directory of sockets: %w", err)
@@ -46,7 +47,7 @@ func raise(p places, c cell, w way) (raised *pod, err error) {
 			return nil, err
 		}
 	}
-	return all, all.startApp(p, c, w, socket)
+	return all, all.startApp(p, c, w, socket, from)
 }
 
 func (p *pod) startAgent(at places) (socket string, err error) {
@@ -55,7 +56,7 @@ func (p *pod) startAgent(at places) (socket string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return socket, p.await(p.agent, "unix", socket)
+	return socket, await(p.agent, "unix", socket)
 }
 
 func (p *pod) startDaemon(at places, agent string, flags []string) (socket string, err error) {
@@ -68,26 +69,38 @@ func (p *pod) startDaemon(at places, agent string, flags []string) (socket strin
 	if err != nil {
 		return "", err
 	}
-	return socket, p.await(p.daemon, "unix", socket)
+	return socket, await(p.daemon, "unix", socket)
 }
 
-func (p *pod) startApp(at places, c cell, w way, agent string) error {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+func (p *pod) startApp(at places, c cell, w way, agent string, from int) (err error) {
+	port, err := freePort(from)
 	if err != nil {
-		return fmt.Errorf("find a port: %w", err)
+		return err
 	}
-	p.address = listener.Addr().String()
-	port := listener.Addr().(*net.TCPAddr).Port
-	_ = listener.Close() // it is the application's from here on
+	p.address = fmt.Sprint("127.0.0.1:", port)
 	env := environment()
 	if w.traced {
 		env = slices.Concat(env, tracerSettings(agent, w.computes), c.app.tracer)
 	}
 	p.app, err = start(p.dir, "application", env, c.app.command(at, launch{w.traced, port, c.heap, string(p.collections)})...)
-	if err != nil {
-		return err
+	return err
+}
+
+// Applications listen below what the kernel gives to connections, each side of each run in a range
+// of its own: that a port is free still holds when its application has started.
+const portsApart = 20
+
+func firstPort(side int) int { return 20000 + portsApart*(10*(os.Getpid()%50)+side) }
+
+func freePort(from int) (port int, err error) {
+	for port = from; port < from+portsApart; port++ {
+		listener, failed := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port))
+		if failed == nil {
+			return port, listener.Close()
+		}
+		err = failed
 	}
-	return p.await(p.app, "tcp", p.address)
+	return 0, fmt.Errorf("find a port from %d on: %w", from, err)
 }
 
 // environment is this process's, without what would set up a tracer.
@@ -112,9 +125,12 @@ func tracerSettings(agent string, computes bool) []string {
 	}
 }
 
+// raising is how long that may take: five applications that start at once on a busy machine have little of it.
+const raising = 5 * time.Minute
+
 // await waits until a process listens.
-func (p *pod) await(who *process, network, address string) error {
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+func await(who *process, network, address string) error {
+	for deadline := time.Now().Add(raising); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if err := who.alive(); err != nil {
 			return err
 		}
@@ -122,7 +138,7 @@ func (p *pod) await(who *process, network, address string) error {
 			return conn.Close()
 		}
 	}
-	return fmt.Errorf("start %s: it does not listen within two minutes", who.name)
+	return fmt.Errorf("start %s: it does not listen within %s", who.name, raising)
 }
 
 // processes are those that there are, in the order in which they end: each before the one

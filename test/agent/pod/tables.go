@@ -17,13 +17,13 @@ var tables = []table{
 	{"CPU µs a request: all (application + daemon + agent)", func(t turn) string { return t.CPU.String() }},
 	{"peak memory MiB: all (application + daemon + agent)", func(t turn) string { return t.Peak.String() }},
 	{"p99 ms, and what was answered a second where it is less than was due", latency},
-	{"Java's pauses for collections in the window: number, ms in all", func(t turn) string {
+	{"Java's pauses for collections in its slices: number, ms in all", func(t turn) string {
 		if t.Pauses == 0 {
 			return ""
 		}
 		return fmt.Sprintf("%d, %.0f", t.Pauses, t.PauseMs)
 	}},
-	{"requests that the statistics have under their own name; spans that they have lost", named},
+	{"requests that the statistics have under their own name, and under a template's; spans that they have lost", named},
 }
 
 // String is the sum, and of what.
@@ -52,7 +52,10 @@ func named(t turn) string {
 	if t.Traces == 0 {
 		return ""
 	}
-	said := share(t.Counted.Named, t.Window)
+	said := share(t.Counted.Named, t.Interval)
+	if t.Counted.Folded > 0 {
+		said += ", folded " + share(t.Counted.Folded, t.Interval)
+	}
 	if lost := t.Spans - t.Counted.Hits; lost > 0 {
 		said += ", lost " + share(lost, t.Spans)
 	}

@@ -9,11 +9,11 @@ import (
 func TestTables(t *testing.T) {
 	stable, many := cells()[0].String(), cells()[1].String()
 	turns := []turn{
-		{Cell: stable, Way: ways[0].name, CPU: parts{App: 100}, P99: 1.25, Rate: 300, Served: 299, Window: 10, Requests: 20, Spans: 80},
+		{Cell: stable, Way: ways[0].name, CPU: parts{App: 100}, P99: 1.25, Rate: 300, Served: 299, Interval: 10, Requests: 20, Spans: 80},
 		{Cell: stable, Way: ways[3].name, CPU: parts{App: 900, Daemon: 1, Agent: 1}}, // not in the middle
-		{Cell: stable, Way: ways[3].name, CPU: parts{App: 500, Daemon: 20, Agent: 30}, Traces: 1, Window: 10, Spans: 80, Counted: counts{80, 20, 5}},
+		{Cell: stable, Way: ways[3].name, CPU: parts{App: 500, Daemon: 20, Agent: 30}, Traces: 1, Interval: 10, Spans: 80, Counted: counts{80, 20, 5, 3}},
 		{Cell: stable, Way: ways[3].name, CPU: parts{App: 1, Daemon: 1, Agent: 1}},
-		{Cell: many, Way: ways[1].name, CPU: parts{App: 300, Agent: 40}, Rate: 300, Served: 120, P99: 2000, Failed: 3, Pauses: 7, PauseMs: 44.6, Traces: 1, Window: 10, Spans: 80, Counted: counts{60, 20, 10}},
+		{Cell: many, Way: ways[1].name, CPU: parts{App: 300, Agent: 40}, Rate: 300, Served: 120, P99: 2000, Failed: 3, Pauses: 7, PauseMs: 44.6, Traces: 1, Interval: 10, Spans: 80, Counted: counts{60, 20, 10, 0}},
 	}
 	var got bytes.Buffer
 	write(&got, turns)
@@ -22,7 +22,7 @@ func TestTables(t *testing.T) {
 		"| java 64 MiB, high cardinality |  | 340 (300 + 0 + 40) |  |  |  |\n",
 		"| java 64 MiB, high cardinality |  | 2000.0, 120/s of 300, 3 failed |  |  |  |\n",
 		"| java 64 MiB, high cardinality |  | 7, 45 |  |  |  |\n",
-		"| java 64 MiB, stable |  |  |  | 50.0 % |  |\n",
+		"| java 64 MiB, stable |  |  |  | 50.0 %, folded 30.0 % |  |\n",
 		"| java 64 MiB, high cardinality |  | 100.0 %, lost 25.0 % |  |  |  |\n",
 	} {
 		if !strings.Contains(got.String(), line) {

@@ -2,78 +2,97 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
-// turn is what one turn showed: the raw figures.
+// turn is what one way showed in one run of a cell: the raw figures.
 type turn struct {
 	Cell, Way string
 	Rate      int     // requests a second that were due
 	Served    float64 // and that were answered
 	Failed    int     // answered wrongly, or not
 	CPU       parts   // µs a request
+	Idle      parts   // µs a second
 	Peak      parts   // MiB
 	P50, P99  float64 // ms
-	Pauses    int     // for collections, within the window
+	Pauses    int     // for collections, within its slices
 	PauseMs   float64
-	Window    int // requests
+	Billed    int // requests
+	Interval  int // requests whose names are looked for
 	Requests  int // from first to last
 	Spans     int // of them that count
 	Counted   counts
 	Traces    int // that the agent sent on
 }
 
-// windows are how long a turn warms up at most, and measures.
-type windows struct{ warm, measured time.Duration }
-
-// take runs a turn.
-func take(p places, c cell, w way, lasts windows) (t turn, err error) {
-	pod, err := raise(p, c, w)
-	if err != nil {
-		return t, err
-	}
-	defer pod.clear()
-	load := newLoad(pod.address)
-	if err := pod.warm(load, c, lasts.warm); err != nil {
-		return t, err
-	}
-	before, err := pod.read()
-	if err != nil {
-		return t, err
-	}
-	window := load.run(c.path, c.app.rate, lasts.measured)
-	after, err := pod.read()
-	if err != nil {
-		return t, err
-	}
-	t = turn{
-		Cell: c.String(), Way: w.name, Rate: c.app.rate, Served: float64(window.requests) / window.lasted.Seconds(), Failed: window.failed,
-		CPU: after.cpu.since(before.cpu, window.requests), P50: ms(window.share(0.5)), P99: ms(window.share(0.99)), Window: window.requests, Requests: load.sent, Spans: load.sent * c.app.spans,
-	}
-	if t.Pauses, t.PauseMs, err = pod.collections.between(before.log, after.log); err != nil {
-		return t, err
-	}
-	if t.Peak, err = pod.each((*process).peak); err != nil {
-		return t, err
-	}
-	time.Sleep(w.rest())
-	if err := pod.stop(); err != nil {
-		return t, err
-	}
-	t.Counted, t.Traces, err = pod.backend.seen()
-	if err != nil {
-		return t, err
-	}
-	return t, t.check(w)
+// schedule is how long the parts of a run last.
+type schedule struct {
+	warm     time.Duration // at most
+	interval time.Duration
+	slice    time.Duration
+	settle   int // rounds before the bill begins
+	rounds   int // that are billed
 }
 
-// rest is how long an application lives on, so that all it has is sent. A tracer that
-// counts sends every ten seconds, and Java's not when it ends.
-func (w way) rest() time.Duration {
-	if w.computes {
-		return 12 * time.Second
+// take runs a cell, all ways side by side. Whose books or processes fail has no turn.
+func take(p places, c cell, ways []way, lasts schedule) (turns []turn, err error) {
+	all, err := raiseAll(p, c, ways)
+	if err != nil {
+		return nil, err
 	}
-	return 2 * time.Second
+	defer clearAll(all)
+	if err := warm(all, lasts.warm); err != nil {
+		return nil, err
+	}
+	// From one multiple of ten seconds to the next, as statistics are kept.
+	time.Sleep(time.Until(time.Now().Truncate(lasts.interval).Add(lasts.interval)))
+	_ = together(all, func(s *side) error {
+		s.interval = s.send(c.namedPath, lasts.interval)
+		return nil
+	})
+	if err := run(all, lasts.settle, lasts.slice); err != nil {
+		return nil, err
+	}
+	for _, s := range all {
+		s.begin()
+	}
+	if err := run(all, lasts.rounds, lasts.slice); err != nil {
+		return nil, err
+	}
+	time.Sleep(c.app.lives)
+	turns = make([]turn, len(all))
+	failed := together(all, func(s *side) (err error) {
+		turns[slices.Index(all, s)], err = s.end()
+		return err
+	})
+	return slices.DeleteFunc(turns, func(t turn) bool { return t.Cell == "" }), failed
+}
+
+// begin begins the bill.
+func (s *side) begin() { s.slices, s.billed, s.pauses, s.pauseMs = nil, window{}, 0, 0 }
+
+// end stops the pod, closes its books and says what it showed.
+func (s *side) end() (t turn, err error) {
+	requests := s.billed.requests
+	t = turn{
+		Cell: s.cell.String(), Way: s.way.name, Rate: s.cell.app.rate, Served: float64(requests) / s.billed.lasted.Seconds(), Failed: s.billed.failed,
+		CPU: parts{}.plus(1/float64(max(requests, 1)), bill(s.slices)), Idle: idle(s.slices), P50: ms(s.billed.share(0.5)), P99: ms(s.billed.share(0.99)),
+		Pauses: s.pauses, PauseMs: s.pauseMs, Billed: requests, Interval: s.interval.requests, Requests: s.load.sent, Spans: s.load.sent * s.cell.app.spans,
+	}
+	if t.Peak, err = s.pod.each((*process).peak); err != nil {
+		return turn{}, err
+	}
+	if err := s.pod.stop(); err != nil {
+		return turn{}, err
+	}
+	if t.Counted, t.Traces, err = s.pod.backend.seen(); err != nil {
+		return turn{}, err
+	}
+	if err := t.check(s.way); err != nil {
+		return turn{}, err
+	}
+	return t, nil
 }
 
 // check says what can't be: more was counted than was sent, or no traces. What was lost, and

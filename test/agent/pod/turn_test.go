@@ -17,30 +17,37 @@ func TestEveryRequestIsCounted(t *testing.T) {
 		if c.app.name != "go v0.4" {
 			continue
 		}
-		for _, w := range ways {
-			if w.computes {
-				continue // that takes its tracer's ten seconds
+		t.Run(c.String(), func(t *testing.T) {
+			short := schedule{warm: 500 * time.Millisecond, interval: 500 * time.Millisecond, slice: 100 * time.Millisecond, settle: 1, rounds: 5}
+			turns, err := take(at, c, ways, short)
+			if err != nil || len(turns) != len(ways) {
+				t.Fatal(len(turns), err)
 			}
-			t.Run(c.String()+"/"+w.name, func(t *testing.T) {
-				got, err := take(at, c, w, windows{500 * time.Millisecond, 500 * time.Millisecond})
-				if err != nil {
-					t.Fatal(err)
-				}
-				want := counts{Hits: got.Spans, Requests: got.Requests, Named: got.Counted.Named}
-				if !w.traced {
-					want = counts{}
-				}
-				if got.Counted != want || got.Requests == 0 || got.Failed != 0 || got.CPU.App <= 0 || got.Peak.App <= 0 {
-					t.Errorf("%+v", got)
-				}
-				if !c.many && w.traced && got.Counted.Named != got.Window {
-					t.Errorf("of %d requests %d have their own name", got.Window, got.Counted.Named)
-				}
-				if (got.Peak.Agent > 0) != w.traced || (got.Peak.Daemon > 0) != (w.daemon != nil) {
-					t.Errorf("on the bill are %+v", got)
-				}
-			})
-		}
+			for i, got := range turns {
+				checkTurn(t, c, ways[i], got)
+			}
+		})
+	}
+}
+
+func checkTurn(t *testing.T, c cell, w way, got turn) {
+	t.Helper()
+	want := counts{Hits: got.Spans, Requests: got.Requests, Named: got.Counted.Named, Folded: got.Counted.Folded}
+	if !w.traced {
+		want = counts{}
+	}
+	if got.Way != w.name || got.Counted != want || got.Failed != 0 || got.CPU.App <= 0 || got.Peak.App <= 0 {
+		t.Errorf("%+v", got)
+	}
+	// Warming, one round and the interval go before those that are billed.
+	if got.Billed == 0 || got.Interval == 0 || got.Requests <= got.Billed+got.Interval {
+		t.Errorf("%+v", got)
+	}
+	if !c.many && w.traced && got.Counted.Named != got.Interval {
+		t.Errorf("of %d requests %d have their own name", got.Interval, got.Counted.Named)
+	}
+	if (got.Peak.Agent > 0) != w.traced || (got.Peak.Daemon > 0) != (w.daemon != nil) {
+		t.Errorf("on the bill are %+v", got)
 	}
 }
 

@@ -45,14 +45,14 @@ def find(number):
 
 
 @app.get("/orders/<int:number>")
-@app.get("/warm/orders/<int:number>")
+@app.get("/named/orders/<int:number>")
 def stable(number):
     return find(number)
 
 
 # Names each request by what it asks for, as applications do that don't know better.
 @app.get("/pages/<int:number>")
-@app.get("/warm/pages/<int:number>")
+@app.get("/named/pages/<int:number>")
 def many(number):
     if tracer:
         tracer.current_root_span().resource = "GET " + request.path

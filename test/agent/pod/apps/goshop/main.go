@@ -90,7 +90,7 @@ func main() {
 		}
 		routes = httptrace.NewServeMux()
 	}
-	for _, when := range []string{"", "/warm"} {
+	for _, when := range []string{"", "/named"} {
 		routes.HandleFunc("GET "+when+"/orders/{id}", answer)
 		routes.HandleFunc("GET "+when+"/pages/{id}", many)
 	}

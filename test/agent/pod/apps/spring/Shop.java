@@ -38,13 +38,13 @@ public class Shop {
     database.execute("INSERT INTO items SELECT x / 8, 'item ' || MOD(x, 8), x * 100 FROM SYSTEM_RANGE(0, 7999)");
   }
 
-  @GetMapping({"/orders/{id}", "/warm/orders/{id}"})
+  @GetMapping({"/orders/{id}", "/named/orders/{id}"})
   public Map<String, Object> stable(@PathVariable("id") int id) {
     return find(id);
   }
 
   /** Names each request by what it asks for, as applications do that don't know better. */
-  @GetMapping({"/pages/{id}", "/warm/pages/{id}"})
+  @GetMapping({"/pages/{id}", "/named/pages/{id}"})
   public Map<String, Object> many(@PathVariable("id") int id, HttpServletRequest request) {
     if (GlobalTracer.get().activeSpan() instanceof MutableSpan span) {
       span.getLocalRootSpan().setResourceName("GET " + request.getRequestURI());

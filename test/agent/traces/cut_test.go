@@ -1,0 +1,82 @@
+package traces
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/DataDog/datadog-agent/pkg/proto/pbgo/trace/idx"
+	"github.com/spanstatsd/spanstatsd/internal/traces"
+	"google.golang.org/protobuf/proto"
+)
+
+// TestWhatIsLeftOfABodyIsToTheAgentWhatItWas: of random bodies of v1.0 whose unsampled traces
+// were cut out the agent reads the same facts and the same traces that are left, each string
+// by the number that it had.
+func TestWhatIsLeftOfABodyIsToTheAgentWhatItWas(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(10, 77))
+	c, policy := traces.NewCounter(), agentPolicy(t, makeOracle().conf)
+	cuts, saved, left := 0, 0, 0
+	for i := range 5_000 {
+		body := randomPayload(rnd, time.Now()).v1(rnd)
+		if err := c.Count(traces.FormatV1, body, "go", true, policy); err != nil {
+			left++
+			continue
+		}
+		whole := bytes.Clone(body)
+		rest, cutTraces, cutSpans := c.Cut(body)
+		if cutTraces == 0 {
+			if !bytes.Equal(rest, whole) {
+				t.Fatalf("case %d: nothing was cut, and it is another body", i)
+			}
+			continue
+		}
+		cuts++
+		saved += len(whole) - len(rest)
+		before, after := decodeV1(t, whole), decodeV1(t, rest)
+		kept, spans := keptOf(before)
+		if len(before.Chunks)-len(kept) != cutTraces || spans != cutSpans || len(rest) > len(whole) {
+			t.Fatalf("case %d: %d traces with %d spans were cut of %d", i, cutTraces, cutSpans, len(before.Chunks))
+		}
+		before.Chunks = kept
+		was, is := before.ToProto(), after.ToProto()
+		if len(is.Strings) > len(was.Strings) || !slices.Equal(is.Strings, was.Strings[:len(is.Strings)]) {
+			t.Fatalf("case %d: the strings are %q, and were %q", i, is.Strings, was.Strings)
+		}
+		if was.Strings, is.Strings = nil, nil; !proto.Equal(was, is) {
+			t.Fatalf("case %d: it is\n%v, and was\n%v", i, is, was)
+		}
+	}
+	t.Logf("%d of the bodies were cut, by %d bytes each; %d left to the agent", cuts, saved/max(1, cuts), left)
+	if cuts < 500 {
+		t.Errorf("only %d bodies were cut: this shows little", cuts)
+	}
+}
+
+func decodeV1(t *testing.T, body []byte) *idx.InternalTracerPayload {
+	t.Helper()
+	p, err := decode(traces.FormatV1, body, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// keptOf are the traces that stay, and how many spans the others have.
+func keptOf(p *idx.InternalTracerPayload) (kept []*idx.InternalTraceChunk, spans int) {
+	for _, chunk := range p.Chunks {
+		asks := slices.ContainsFunc(chunk.Spans, func(s *idx.InternalSpan) bool {
+			_, isSampled := s.GetAttributeAsString("_dd.span_sampling.mechanism")
+			_, isEvent := s.GetAttributeAsString("_dd1.sr.eausr")
+			return s.Error() || isSampled || isEvent
+		})
+		if chunk.Priority > 0 || asks || len(chunk.Spans) == 0 {
+			kept = append(kept, chunk)
+		} else {
+			spans += len(chunk.Spans)
+		}
+	}
+	return kept, spans
+}
