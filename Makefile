@@ -77,13 +77,23 @@ test-whole: # each test with the race detector, and each without it
 	$(GO) test ./...
 
 test-modules: # tests with dependencies of their own, not from the cache: some build the daemon
-	@set -e; for module in $(filter-out test/deploy/ test/page/,$(TEST_MODULES)); do echo "$$module"; (cd $$module && $(GO) test -count=1 $(RACE) ./...); done
+	@set -e; for module in $(filter-out test/deploy/ test/page/ test/fleet/,$(TEST_MODULES)); do echo "$$module"; (cd $$module && $(GO) test -count=1 $(RACE) ./...); done
 
 test-faults: ## every fault of docs/faults.md, in a table of fault, promise and verdict (2 minutes)
 	cd tools && $(GO) run ./faults ..
 
 test-agent: ## the built daemon before the real trace agent, ROUNDS times over random spans
 	cd test/agent && ROUNDS=$(ROUNDS) $(GO) test -count=1 ./stats
+
+# Collectors and Prometheus, from their modules, without the service discovery of clouds.
+fleet-programs:
+	@mkdir -p bin/fleet
+	$(GO) build -o bin/fleet/spanstatsd ./cmd/spanstatsd
+	cd test/fleet && $(GO) build -o $(CURDIR)/bin/fleet/ ./collector
+	cd test/fleet/prometheus && CGO_ENABLED=0 $(GO) build -tags remove_all_sd -o $(CURDIR)/bin/fleet/ github.com/prometheus/prometheus/cmd/prometheus
+
+test-fleet: fleet-programs ## daemons before real collectors and a real Prometheus, while gateways die and come; builds those into bin/fleet (2 minutes; the first time ten more)
+	cd test/fleet && FLEET_DIR=$(CURDIR)/bin/fleet $(GO) test -count=1 -timeout 20m -v ./...
 
 # Without the race detector: there is no concurrency of ours in it, and half a
 # cloud would be compiled a second time. Not from the cache: the go command does
@@ -161,16 +171,17 @@ bench-tracers: ## what computing statistics costs the processes of three tracers
 	sh test/agent/tracers/languages.sh $(CURDIR)/bin/tracers
 	cd test/agent/tracers && TRACERS_DIR=$(CURDIR)/bin/tracers $(GO) test -tags languages -timeout 30m -run '^$$' -bench Saving -benchtime 1x -v .
 
-bench-pod: build ## what statistics cost a whole pod in Java, Python and Go, five ways; of cells that match ONLY, QUICK=1, TURNS=3 (35 minutes)
+bench-pod: build ## what statistics cost a whole pod in Java, Python and Go, five ways side by side; of cells that match ONLY, QUICK=1, TURNS=3 (26 minutes)
 	sh test/agent/tracers/languages.sh $(CURDIR)/bin/tracers
 	sh test/agent/pod/install.sh $(CURDIR)/bin/tracers
 	@mkdir -p bin/pod && cp bin/spanstatsd bin/pod/
 	cd test/agent && $(GO) build -o $(CURDIR)/bin/pod/ ./pod ./pod/agent ./pod/apps/goshop
 	bin/pod/pod -only '$(ONLY)' $(if $(QUICK),-quick) -turns $(or $(TURNS),1) $(if $(KEEP),-keep) $(if $(SHOW),-show)
 
-bench-sketch: ## our sketches beside the library's: bins of 100 million durations compared, memory, time
-	$(GO) test -v -run 'BinTableAgrees|EveryPrefix|MemoryOfAThousand' ./internal/aggregate -durations 100000000
-	$(GO) test -run '^$$' -bench Sketch -benchtime 2s ./internal/aggregate
+bench-sketch: ## our sketches beside the library's: bins of 100 million durations compared, memory, time; in both grids
+	$(GO) test -v -run 'BinTableAgrees|EveryPrefix' ./internal/sketch -durations 100000000
+	$(GO) test -v -run MemoryOfAThousand ./internal/aggregate
+	$(GO) test -run '^$$' -bench 'Sketch|TableRow' -benchtime 2s ./internal/sketch ./internal/aggregate
 
 bench-flush: ## merging and encoding 2048 aggregates beside the agent's own code, in one run
 	cd bench/peers && $(GO) run ./flush
@@ -193,7 +204,7 @@ bench-scale: build ## cost by connections, origins, keys and cores, in one table
 bench-rates: build ## what publishing costs a process and the daemon at the rates that pods have (5 minutes)
 	bin/spanstatsd bench rates
 
-bench-docs: ## measure again what docs/benchmarks.md shows and write its tables, or of ONLY=bench,bench-peers,… (27 minutes); FILE=docs/pod.md, its (35 minutes)
+bench-docs: ## measure again what docs/benchmarks.md shows and write its tables, or of ONLY=bench,bench-peers,… (27 minutes); FILE=docs/pod.md, its (26 minutes)
 	cd tools && $(GO) build -o ../bin/ ./benchdocs
 	bin/benchdocs -file '$(or $(FILE),docs/benchmarks.md)' -only '$(ONLY)'
 

@@ -21,7 +21,7 @@ type flush struct {
 }
 
 // Flush sends everything that was published before, asks the daemon to report
-// now, and returns nil when the daemon says that the agent accepted it. While
+// now, and returns nil when the daemon says that every destination accepted it. While
 // the daemon is away it waits for it, as long as ctx lasts.
 func (c *Client) Flush(ctx context.Context) error {
 	f := &flush{ctx: ctx, answer: make(chan error, 1)}

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spanstatsd/spanstatsd/internal/demo"
 	"github.com/spf13/cobra"
@@ -16,9 +18,9 @@ func newDemoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Watch the spans of a small web shop go all the way",
-		Long: `Start a stand-in agent, the daemon and the tracers of a small web shop, and
+		Long: `Start a stand-in agent or Collector, the daemon and the tracers of a small web shop, and
 show what arrives: at each flush a table by service and resource, and the books
-under it. Nothing else is needed. Exits 0 only if the books balance and the agent
+under it. Nothing else is needed. Exits 0 only if the books balance and the stand-in
 counted exactly what the tracers sent.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -27,6 +29,9 @@ counted exactly what the tracers sent.`,
 			}
 			if config.For < 0 {
 				return usageError{fmt.Errorf("parse --for: %s is negative", config.For)}
+			}
+			if !slices.Contains(demo.Destinations, config.Destination) {
+				return usageError{fmt.Errorf("parse --destination: %q is none of %s", config.Destination, strings.Join(demo.Destinations, ", "))}
 			}
 			var err error
 			if config.Log, err = newLogger(cmd.ErrOrStderr(), level, format); err != nil {
@@ -39,6 +44,7 @@ counted exactly what the tracers sent.`,
 		},
 	}
 	f := cmd.Flags()
+	f.StringVar(&config.Destination, "destination", demo.Destinations[0], "where statistics go: agent, a stand-in for Datadog's, or otlp, one for a Collector")
 	f.DurationVar(&config.For, "for", 0, "how long, such as 15s (default: until it is interrupted)")
 	f.IntVar(&config.Rate, "rate", 2000, "spans a second, about")
 	f.BoolVar(&config.JSON, "json", false, "one JSON object a flush, then one with the books")

@@ -146,6 +146,10 @@ func (o *runOptions) settings(flags *pflag.FlagSet) (settings []health.Setting) 
 			if s.Origin == health.FromDefault && o.agentVariables != "" {
 				s.Origin, s.Variable = health.FromEnvironment, o.agentVariables
 			}
+		case "otlp-metrics-endpoint":
+			if s.Origin == health.FromDefault && o.otlp.variable != "" {
+				s.Origin, s.Variable = health.FromEnvironment, o.otlp.variable
+			}
 		case "cardinality-limit":
 			limits, variables := strings.Join(o.limits, ","), strings.Join(o.limitVariables, ", ")
 			switch {

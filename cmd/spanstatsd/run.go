@@ -9,7 +9,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	"github.com/spanstatsd/spanstatsd/internal/dump"
-	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
 	"github.com/spanstatsd/spanstatsd/internal/logqueue"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/systemd"
@@ -21,6 +21,7 @@ import (
 type runOptions struct {
 	config   daemon.Config
 	socket   socketOptions
+	otlp     otlpOptions
 	agentURL string
 	// agentVariables are those that chose it, where no flag did.
 	agentVariables string
@@ -77,10 +78,11 @@ func (o *runOptions) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&agg.ConflateRuntimes, "conflate-runtimes", agg.ConflateRuntimes, "send origins that differ only in runtime id as one")
 	f.BoolVar(&agg.FoldNames, "fold-names", agg.FoldNames, "count resources and endpoints that have no room for their own name under that of a template, as /users/{id}, where one explains them")
 	f.DurationVar(&agg.FlushInterval, "flush-interval", agg.FlushInterval, "length of an interval, 1s to 10s")
-	f.StringVar(&o.agentURL, "agent-url", "", "where the agent is, http://host:port or unix:///path (default: DD_TRACE_AGENT_URL, DD_AGENT_HOST and DD_TRACE_AGENT_PORT, else http://127.0.0.1:8126)")
-	sizeVar(f, &out.RetryBytes, "retry-bytes", "bytes of payloads that may wait for the agent")
-	f.DurationVar(&out.RetryAge, "retry-age", out.RetryAge, "how long a payload may wait for the agent")
-	f.StringVar(&out.DebugDir, "debug-dir", "", "directory to keep payloads in that the agent refuses, for spanstatsd dump (default: with --debug that of temporary files, else none)")
+	f.StringVar(&o.agentURL, "agent-url", "", "where the agent is, http://host:port or unix:///path; off for none (default: DD_TRACE_AGENT_URL, DD_AGENT_HOST and DD_TRACE_AGENT_PORT, else http://127.0.0.1:8126)")
+	o.otlp.addFlags(f)
+	sizeVar(f, &out.RetryBytes, "retry-bytes", "bytes of payloads that may wait for a destination, for each")
+	f.DurationVar(&out.RetryAge, "retry-age", out.RetryAge, "how long a payload may wait for its destination")
+	f.StringVar(&o.config.Agent.DebugDir, "debug-dir", "", "directory to keep payloads in that the agent refuses, for spanstatsd dump (default: with --debug that of temporary files, else none)")
 	f.StringVar(&o.config.HTTPAddr, "http-addr", o.config.HTTPAddr, "address of metrics, probes, /status and the page for a person at /")
 	f.StringVar(&o.config.WebConfigFile, "web-config-file", "", "TLS and basic auth of that address, a file in the Prometheus ecosystem's format")
 	f.BoolVar(&o.config.Debug, "debug", false, "answer what only a developer asks for: /debug/pprof")
@@ -97,9 +99,9 @@ func (o *runOptions) complete() error {
 	if o.agentURL == "" {
 		o.agentURL, o.agentVariables = agentFromEnvironment()
 	}
-	o.config.Flush.Agent = defaultAgent
-	badAgent := readInto(&o.config.Flush.Agent, o.agentURL, flush.ParseAgentURL)
-	if out := &o.config.Flush; o.config.Debug && out.DebugDir == "" {
+	badAgent := o.chooseAgent()
+	badOTLP := o.addOTLP()
+	if out := &o.config.Agent; o.config.Debug && out.DebugDir == "" {
 		// Under a read-only root there may be no such place; then none are kept.
 		if _, err := dump.Open(os.TempDir()); err == nil {
 			out.DebugDir = os.TempDir()
@@ -108,11 +110,31 @@ func (o *runOptions) complete() error {
 	o.config.Admit.DefaultHost, o.config.Admit.DefaultEnv = os.Getenv("DD_HOSTNAME"), os.Getenv("DD_ENV")
 	o.config.Version = version
 	return errors.Join(o.socket.complete(&o.config.Ingest), o.chooseBuffer(), badDrainers, badPartitions,
-		o.limitCardinalities(), o.completeLabels(), o.checkRetry(), badAgent)
+		o.limitCardinalities(), o.completeLabels(), o.checkRetry(), badAgent, badOTLP)
 }
 
 // defaultAgent is where the agent is if nobody says otherwise.
-var defaultAgent = flush.AgentURL{Network: "tcp", Address: "127.0.0.1:8126"}
+var defaultAgent = agent.URL{Network: "tcp", Address: "127.0.0.1:8126"}
+
+// off stands for no destination.
+const off = "off"
+
+func (o *runOptions) chooseAgent() error {
+	if o.agentURL == off {
+		return nil
+	}
+	o.config.Agent.URL = defaultAgent
+	return readInto(&o.config.Agent.URL, o.agentURL, agent.ParseURL)
+}
+
+// addOTLP adds the OTLP destination, where there is one.
+func (o *runOptions) addOTLP() error {
+	exporter, err := o.otlp.exporter()
+	if exporter != nil {
+		o.config.Exporters = append(o.config.Exporters, exporter)
+	}
+	return err
+}
 
 // readInto reads a text, and leaves what is there where it can't.
 func readInto[T any](into *T, text string, read func(string) (T, error)) error {

@@ -279,9 +279,15 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
-// TestDemo runs the demo for a moment and reads what it says.
+// TestDemo runs the demo of each destination for a moment and reads what it says.
 func TestDemo(t *testing.T) {
-	cmd := program(t, "demo", "--for", "3s", "--rate", "5000", "--json")
+	for _, destination := range []string{"agent", "otlp"} {
+		t.Run(destination, func(t *testing.T) { testDemo(t, destination) })
+	}
+}
+
+func testDemo(t *testing.T, destination string) {
+	cmd := program(t, "demo", "--destination", destination, "--for", "3s", "--rate", "5000", "--json")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -309,7 +315,7 @@ func TestDemo(t *testing.T) {
 			t.Errorf("dropped[%s] is %v", reason, count)
 		}
 	}
-	table, err := program(t, "demo", "--for", "1s", "--rate", "3000").Output()
+	table, err := program(t, "demo", "--destination", destination, "--for", "1s", "--rate", "3000").Output()
 	if err != nil || !strings.Contains(string(table), "SERVICE") || !strings.Contains(string(table), "every span is accounted for") {
 		t.Errorf("%v\n%s", err, table)
 	}

@@ -143,19 +143,54 @@ func TestStatusTextIsSafe(t *testing.T) {
 // shown as well, though nothing is lost yet.
 func TestStatusSaysWhatTheAgentDoes(t *testing.T) {
 	for want, agent := range map[string]health.Agent{
-		"the agent answers, and does not take payloads": {Reachable: true, Stats: true, State: flush.AgentAnswers},
-		"the agent does not answer":                     {Stats: true, State: flush.AgentSilent},
-		"the agent takes no statistics":                 {Reachable: true, State: flush.AgentAnswers},
-		"Every span is accounted for":                   {Reachable: true, Stats: true, State: flush.AgentTakes},
+		"the agent answers, and does not take payloads": {Reachable: true, Stats: true, State: flush.Answers},
+		"the agent does not answer":                     {Stats: true, State: flush.Silent},
+		"the agent takes no statistics":                 {Reachable: true, State: flush.Answers},
+		"Every span is accounted for":                   {Reachable: true, Stats: true, State: flush.Takes},
 	} {
 		text := renderStatus(&health.Status{
-			Agent: agent, Books: health.Books{Received: 7, Aggregated: 7, Held: 7, HeldInPayloads: 7, Balanced: true},
+			Agent: agent, Books: health.Books{
+				Received: 7, Aggregated: 7, Balanced: true,
+				DeliveryBooks: health.DeliveryBooks{Held: 7, HeldInPayloads: 7},
+			},
 			Retry: health.Retry{Payloads: 1, Bytes: 100, MaxBytes: 1000, OldestSeconds: 61, MaxSeconds: 120},
 		}, nil, false)
-		if !strings.Contains(text, want) || strings.Contains(text, "accounted for") != (agent.State == flush.AgentTakes) ||
+		if !strings.Contains(text, want) || strings.Contains(text, "accounted for") != (agent.State == flush.Takes) ||
 			!strings.Contains(text, "the oldest for 1m 1s of 2m 0s") {
 			t.Errorf("want %q:\n%s", want, text)
 		}
+	}
+}
+
+// TestStatusSaysWhatEachDestinationDoes: one that is away beside an agent that is well is
+// never overlooked, and without an agent there is no word of one.
+func TestStatusSaysWhatEachDestinationDoes(t *testing.T) {
+	status := health.Status{
+		Books: health.Books{Received: 7, Aggregated: 7, Balanced: true, DeliveryBooks: health.DeliveryBooks{Flushed: 7}},
+		Agent: health.Agent{URL: "unix:///agent", Reachable: true, Stats: true, State: flush.Takes},
+		Destinations: []health.Destination{
+			{Name: "agent", State: flush.Takes, Books: health.DeliveryBooks{Flushed: 7}},
+			{
+				Name: "otlp", URL: "http://collector:4318", State: flush.Silent, Books: health.DeliveryBooks{Held: 7, HeldInPayloads: 7},
+				Retry: health.Retry{Payloads: 1, Bytes: 100, MaxBytes: 1000, OldestSeconds: 61, MaxSeconds: 120},
+			},
+		},
+	}
+	text := renderStatus(&status, nil, false)
+	for _, want := range []string{
+		"No span is lost yet, but the destination otlp does not answer.", "Agent  unix:///agent",
+		"Destination otlp  http://collector:4318  does not answer", "0 flushed, 7 held, 0 unsent", "the oldest for 1m 1s of 2m 0s",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("want %q:\n%s", want, text)
+		}
+	}
+	status.Agent, status.Destinations = health.Agent{State: health.AgentOff}, status.Destinations[1:]
+	lost := &status.Destinations[0].Books
+	lost.Held, lost.Unsent, lost.UnsentBy = 0, 7, map[string]uint64{"expired": 7}
+	if text = renderStatus(&status, nil, false); strings.Contains(strings.ToLower(text), "agent") ||
+		!strings.Contains(text, "7 of 7 spans are lost") || !strings.Contains(text, "7 unsent  expired 7") {
+		t.Errorf("without an agent:\n%s", text)
 	}
 }
 

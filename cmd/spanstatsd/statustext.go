@@ -38,6 +38,7 @@ func renderStatus(s *health.Status, last *health.Status, p paint) string {
 	t.books()
 	t.rings()
 	t.agent()
+	t.others()
 	t.flushes()
 	t.busiest()
 	t.tracers()
@@ -95,14 +96,14 @@ func (t *statusText) books() {
 // verdict is the first thing to know. While spans move the books are off by those
 // between two rooms, which one look can't tell from a defect.
 func (t *statusText) verdict(b *health.Books) string {
-	agent, well := agentState(&t.now.Agent)
-	switch lost := b.DroppedTotal() + b.Unsent; {
+	trouble := t.trouble()
+	switch lost := b.DroppedTotal() + t.mostUnsent(); {
 	case b.Received == 0:
 		return t.dim("No span has come yet.")
 	case lost > 0:
 		return t.warn(fmt.Sprintf("%s of %s spans are lost, by the reasons below.", count(lost), count(b.Received)))
-	case !well:
-		return t.warn("No span is lost yet, but the agent " + agent + ".")
+	case trouble != "":
+		return t.warn("No span is lost yet, but the " + trouble + ".")
 	case b.Balanced:
 		return t.good("Every span is accounted for, and none is lost.")
 	}
@@ -155,34 +156,6 @@ func (t *statusText) rings() {
 		t.line("  %3d  %s  %s of %s slots, at most %s  aggregated %s", i, text,
 			count(d.Ring.Used), count(d.Ring.Slots), count(d.Ring.HighWater), count(d.Aggregated))
 	}
-}
-
-func (t *statusText) agent() {
-	a := &t.now.Agent
-	state, well := agentState(a)
-	if well {
-		state = t.good(state)
-	} else {
-		state = t.bad(state)
-	}
-	t.line("\n%s  %s %s  %s", t.bold("Agent"), shown.Text(a.URL), shown.Text(a.Version), state)
-	if r := t.now.Retry; r.Payloads > 0 {
-		t.line("  %s", t.warn(fmt.Sprintf("%s payloads wait, %s of %s, the oldest for %s of %s", count(r.Payloads),
-			bytesText(r.Bytes), bytesText(r.MaxBytes), ago(seconds(r.OldestSeconds)), ago(seconds(r.MaxSeconds)))))
-	}
-}
-
-// agentState is how the agent does, and whether that is well.
-func agentState(a *health.Agent) (text string, well bool) {
-	switch {
-	case !a.Reachable:
-		return "does not answer", false
-	case !a.Stats:
-		return "takes no statistics", false
-	case a.State == flush.AgentAnswers:
-		return "answers, and does not take payloads", false
-	}
-	return "takes payloads", true
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

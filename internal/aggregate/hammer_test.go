@@ -18,6 +18,7 @@ import (
 	"github.com/DataDog/sketches-go/ddsketch/pb/sketchpb"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
+	exporter "github.com/spanstatsd/spanstatsd/internal/flush/agent"
 	"github.com/spanstatsd/spanstatsd/internal/ring"
 	"github.com/spanstatsd/spanstatsd/internal/routing"
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -136,11 +137,15 @@ func newChain(t *testing.T, config aggregate.Config) *chain {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.agent.Close() })
-	agent, err := flush.ParseAgentURL(c.agent.URL())
+	url, err := exporter.ParseURL(c.agent.URL())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.flusher, err = flush.New(flush.Config{Agent: agent}); err != nil {
+	agent, err := exporter.New(exporter.Config{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.flusher, err = flush.New(flush.Config{}, agent); err != nil {
 		t.Fatal(err)
 	}
 	config.Deliver = func(s *aggregate.Sealed) {
@@ -240,7 +245,7 @@ func (c *chain) end() {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	c.flusher.Close(ctx)
-	counts, sent := c.Stats(), c.flusher.Stats()
+	counts, sent := c.Stats(), c.flusher.Destinations()[0].Stats()
 	if counts.Aggregated() != c.sent || counts.Held != 0 || sent.Flushed != c.sent || sent.Held != 0 {
 		c.t.Errorf("books: sent %d, aggregated %d, held %d and %d, flushed %d", c.sent, counts.Aggregated(), counts.Held, sent.Held, sent.Flushed)
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	"github.com/spanstatsd/spanstatsd/internal/eventually"
-	"github.com/spanstatsd/spanstatsd/internal/flush"
+	exporter "github.com/spanstatsd/spanstatsd/internal/flush/agent"
 )
 
 // slowAgent is a stand-in that answers a request with traces when a test says so.
@@ -230,7 +230,7 @@ func TestAConnectionThatBreaksBeforeItIsWrittenToCountsOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := start(t, agent, func(c *daemon.Config) { c.Flush.Agent = flush.AgentURL{Network: "unix", Address: socket} })
+	p := start(t, agent, func(c *daemon.Config) { c.Agent.URL = exporter.URL{Network: "unix", Address: socket} })
 	ended, behind := make(chan struct{}), &http.Server{Handler: agent.Handler}
 	var isBack atomic.Bool
 	go func() {

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
-	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
 )
 
 // before starts a daemon before a rude agent.
@@ -22,7 +22,7 @@ func before(t *testing.T, rude func(net.Conn, *bufio.Reader)) *proxied {
 	t.Helper()
 	good := startAgent(t)
 	socket, _ := rudeAgent(t, good, rude)
-	return start(t, good, func(c *daemon.Config) { c.Flush.Agent = flush.AgentURL{Network: "unix", Address: socket} })
+	return start(t, good, func(c *daemon.Config) { c.Agent.URL = agent.URL{Network: "unix", Address: socket} })
 }
 
 // receiveWhole reads a request to its end.

@@ -16,7 +16,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/apm"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	"github.com/spanstatsd/spanstatsd/internal/eventually"
-	"github.com/spanstatsd/spanstatsd/internal/flush"
+	exporter "github.com/spanstatsd/spanstatsd/internal/flush/agent"
 	"github.com/vmihailenco/msgpack/v5"
 )
 
@@ -185,7 +185,7 @@ func TestRudeAgents(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			good := startAgent(t)
 			socket, met := rudeAgent(t, good, test.rude)
-			p := start(t, good, func(c *daemon.Config) { c.Flush.Agent = flush.AgentURL{Network: "unix", Address: socket} })
+			p := start(t, good, func(c *daemon.Config) { c.Agent.URL = exporter.URL{Network: "unix", Address: socket} })
 			if code := p.attempt(test.body); !strings.Contains(test.codes, code) {
 				t.Errorf("answered %s", code)
 			}
@@ -266,7 +266,7 @@ func TestTracerLeavesAnAgentThatHangs(t *testing.T) {
 	good := startAgent(t)
 	left := make(chan struct{})
 	socket, met := rudeAgent(t, good, func(conn net.Conn, _ *bufio.Reader) { <-left })
-	p := start(t, good, func(c *daemon.Config) { c.Flush.Agent = flush.AgentURL{Network: "unix", Address: socket} })
+	p := start(t, good, func(c *daemon.Config) { c.Agent.URL = exporter.URL{Network: "unix", Address: socket} })
 	body := padded(t, 3<<20)
 	conn, err := net.Dial("unix", p.socket)
 	if err != nil {

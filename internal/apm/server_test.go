@@ -19,7 +19,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/apm"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
-	"github.com/spanstatsd/spanstatsd/internal/flush"
+	exporter "github.com/spanstatsd/spanstatsd/internal/flush/agent"
 	"github.com/spanstatsd/spanstatsd/internal/health"
 	"github.com/vmihailenco/msgpack/v5"
 )
@@ -124,7 +124,7 @@ func prepare(t *testing.T, agent *fakeAgent, change func(*daemon.Config)) *proxi
 	config.Ingest.Socket.Path = filepath.Join(dir, "spans.sock")
 	config.APM.Socket.Path = filepath.Join(dir, "apm.sock")
 	config.HTTPAddr, config.Log = "127.0.0.1:0", slog.New(slog.DiscardHandler)
-	config.Flush.Agent = flush.AgentURL{Network: "unix", Address: agent.socket}
+	config.Agent.URL = exporter.URL{Network: "unix", Address: agent.socket}
 	if change != nil {
 		change(&config)
 	}

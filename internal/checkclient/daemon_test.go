@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
-	"github.com/spanstatsd/spanstatsd/internal/flush"
+	exporter "github.com/spanstatsd/spanstatsd/internal/flush/agent"
 	"github.com/spanstatsd/spanstatsd/internal/standin"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
@@ -30,7 +30,7 @@ func startDaemon(t *testing.T) string {
 	config := daemon.DefaultConfig()
 	config.HTTPAddr, config.Version, config.Log = "127.0.0.1:0", "test", slog.New(slog.DiscardHandler)
 	config.Ingest.Socket.Path = filepath.Join(dir, "s")
-	if config.Flush.Agent, err = flush.ParseAgentURL(agent.URL()); err != nil {
+	if config.Agent.URL, err = exporter.ParseURL(agent.URL()); err != nil {
 		t.Fatal(err)
 	}
 	config.Aggregate.Drainers = 1

@@ -20,7 +20,7 @@ func (c *Config) addresses() []address {
 		{"apm-socket", "unix", c.APM.Socket.Path},
 		{"http-addr", "tcp", c.HTTPAddr},
 		{"apm-addr", "tcp", c.APM.Addr},
-		{agentFlag, c.Flush.Agent.Network, c.Flush.Agent.Address},
+		{agentFlag, c.Agent.URL.Network, c.Agent.URL.Address},
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/flush"
+	exporter "github.com/spanstatsd/spanstatsd/internal/flush/agent"
 )
 
 // TestNoTwoListenAtOneAddress: the same path or address twice is named with both flags,
@@ -32,7 +32,7 @@ func TestNoTwoListenAtOneAddress(t *testing.T) {
 		config.Ingest.Socket.Path, config.APM.Socket.Path = c.socket, c.apmSocket
 		config.HTTPAddr, config.APM.Addr = c.http, c.apmAddr
 		var err error
-		if config.Flush.Agent, err = flush.ParseAgentURL(c.agent); err != nil {
+		if config.Agent.URL, err = exporter.ParseURL(c.agent); err != nil {
 			t.Fatal(err)
 		}
 		err = config.Check()

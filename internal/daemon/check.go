@@ -8,10 +8,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/apm"
 	"github.com/spanstatsd/spanstatsd/internal/check"
-	"github.com/spanstatsd/spanstatsd/internal/dump"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/ring"
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
 )
 
 // Check says everything that is unusable, one reason a line, and makes nothing:
@@ -19,7 +19,7 @@ import (
 // not be written, an address in use) it does not see.
 func (c Config) Check() error {
 	return errors.Join(
-		c.checkRooms(), c.checkGrace(), c.checkHTTP(), c.checkDebugDir(), c.checkAddresses(), c.checkMemory(), c.checkDescriptors(),
+		c.checkRooms(), c.checkDestinations(), c.checkGrace(), c.checkHTTP(), c.checkAddresses(), c.checkMemory(), c.checkDescriptors(),
 	)
 }
 
@@ -29,16 +29,33 @@ func (c *Config) checkRooms() error {
 	counting.Deliver = func(*aggregate.Sealed) {} // who makes a daemon sets it
 	counting.LimitDrainers()                      // and warns of it
 	return errors.Join(
-		c.Ingest.Check(), c.Admit.Check(), counting.Check(), ring.CheckSlots(counting.RingSlots), c.Flush.Check(),
+		c.Ingest.Check(), c.Admit.Check(), counting.Check(), ring.CheckSlots(counting.RingSlots), c.Flush.Check(), c.Agent.Check(),
 		c.checkBatch(), c.checkAPM(),
 	)
 }
 
-func (c *Config) checkDebugDir() error {
-	if c.Flush.DebugDir == "" {
+// checkDestinations refuses a daemon whose statistics would go nowhere, or whose traces
+// would: nobody but the agent takes those.
+func (c *Config) checkDestinations() (err error) {
+	if !c.Agent.Off() {
 		return nil
 	}
-	return dump.Check(c.Flush.DebugDir)
+	if len(c.Exporters) == 0 {
+		err = errors.New("check agent-url: it is off, and there is no other destination, so that statistics would go nowhere; give the agent's URL")
+	}
+	if c.APM.Enabled() {
+		err = errors.Join(err, errors.New("check agent-url: it is off, and --apm-socket and --apm-addr forward traces to the agent; give its URL, or leave them out"))
+	}
+	return err
+}
+
+// destinations is how many there are.
+func (c *Config) destinations() int {
+	n := len(c.Exporters)
+	if !c.Agent.Off() {
+		n++
+	}
+	return n
 }
 
 func (c *Config) checkGrace() error {
@@ -89,17 +106,21 @@ func (c *Config) Memory() memory.Budget {
 	publisher := c.Admit.PublisherBytes(c.Aggregate.Drainers)
 	return memory.Sum(c.Ingest.Memory(publisher), counting.Memory(), traces.Memory(publisher), []memory.Part{
 		{Name: "keys of connections", Bytes: int64(c.Admit.MaxKeyBytesInAll), Flag: "max-key-bytes-in-all"},
-		{Name: "payloads being made", Bytes: int64(encoding), Flag: "sketch-bytes"},
-		{Name: "payloads that wait", Bytes: int64(c.Flush.RetryBytes), Flag: "retry-bytes"},
+		{Name: "payloads being made", Bytes: int64(encoding * c.destinations()), Flag: "sketch-bytes"},
+		{Name: "payloads that wait", Bytes: int64(c.Flush.RetryBytes * c.destinations()), Flag: "retry-bytes"},
 		{Name: "the program itself", Bytes: programBytes},
 	})
 }
 
 // counting is the aggregates' configuration: tracers that compute their statistics
-// send them where they send their traces.
+// send them where they send their traces, and a destination beside the agent is sent
+// histograms, so that durations are counted in cells that give those exactly too.
 func (c *Config) counting() aggregate.Config {
 	counting := c.Aggregate
 	counting.Merge = c.APM.Enabled()
+	if len(c.Exporters) > 0 {
+		counting.Grid = sketch.CommonGrid()
+	}
 	return counting
 }
 

@@ -3,7 +3,7 @@ package daemon
 import (
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/routing"
 )
@@ -12,7 +12,7 @@ import (
 func usable(t *testing.T) Config {
 	t.Helper()
 	config := DefaultConfig()
-	config.Flush.Agent = flush.AgentURL{Network: "tcp", Address: "127.0.0.1:8126"}
+	config.Agent.URL = agent.URL{Network: "tcp", Address: "127.0.0.1:8126"}
 	if err := config.Check(); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/apm"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
 	"github.com/spanstatsd/spanstatsd/internal/health"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
@@ -24,6 +25,8 @@ type Config struct {
 	Admit         admit.Config
 	Aggregate     aggregate.Config
 	Flush         flush.Config
+	Agent         agent.Config
+	Exporters     []flush.Exporter // of the destinations beside the agent
 	APM           apm.Config
 	HTTPAddr      string
 	WebConfigFile string           // TLS and basic auth of the HTTP address
@@ -54,6 +57,7 @@ func DefaultConfig() Config {
 type Daemon struct {
 	config    Config
 	flusher   *flush.Flusher
+	agent     *agent.Exporter // nil where there is none
 	aggregate *aggregate.Aggregator
 	admit     *admit.Publishers
 	ingest    *ingest.Server
@@ -72,7 +76,8 @@ type Daemon struct {
 // already what the agent wants.
 func (d *Daemon) Start() {
 	d.aggregate.Start()
-	d.admit.SetWanted(d.flusher.Features().Stats)
+	features, _ := d.wanted()
+	d.admit.SetWanted(features.Stats)
 	d.ingest.Start()
 	if d.apm != nil {
 		d.apm.Start()
@@ -91,8 +96,11 @@ func (d *Daemon) Start() {
 // be used for them, and where to look for more.
 func (d *Daemon) announce() {
 	c := &d.config
+	for _, other := range c.Exporters {
+		d.config.Log.Info("sending statistics by this exporter", "destination", other.Name(), "url", other.URL())
+	}
 	d.config.Log.Info("listening for tracers",
-		"socket", c.Ingest.Socket.Path, "agent", c.Flush.Agent.String(), "http", d.health.Addr(),
+		"socket", c.Ingest.Socket.Path, "agent", c.Agent.URL.String(), "http", d.health.Addr(),
 		"drainers", d.aggregate.Drainers(), "ring_slots", c.Aggregate.RingSlots,
 		"max_aggregates", c.Aggregate.MaxAggregates, "max_aggregates_from", c.aggregatesFrom(), "max_connections", c.Ingest.MaxConnections,
 		"retry_bytes", memory.SizeText(c.Flush.RetryBytes), "memory_at_most", memory.Text(c.Memory().Total), "version", c.Version,
@@ -130,13 +138,13 @@ func (d *Daemon) logDrops() {
 	log.Run(d.stopping)
 }
 
-// followWanted has batches admitted only while the agent takes statistics, and empties
-// the tables each time that it stops: their memory is of use to nobody until it does
-// again.
+// followWanted has batches admitted only while a destination takes statistics, and
+// empties the tables each time that none does any more: their memory is of use to nobody
+// until one does again.
 func (d *Daemon) followWanted() {
 	wanted := true
 	for {
-		features, changed := d.flusher.WatchFeatures()
+		features, changed := d.wanted()
 		d.admit.SetWanted(features.Stats)
 		if wanted && !features.Stats {
 			d.aggregate.Clear()
@@ -171,6 +179,10 @@ func (d *Daemon) Stop() health.Books {
 	d.config.Log.Info("stopped", "received", books.Received, "aggregated", books.Aggregated,
 		"dropped", books.DroppedTotal(), "flushed", books.Flushed, "unsent", books.Unsent,
 		"held", books.Held, "balanced", books.Balanced)
+	for _, other := range d.sources.Others() {
+		d.config.Log.Info("stopped: another destination", "destination", other.Name,
+			"flushed", other.Books.Flushed, "unsent", other.Books.Unsent, "held", other.Books.Held)
+	}
 	if err := d.running.Done(); err != nil {
 		d.config.Log.Warn("the next daemon will take this one for one that was killed", "error", err)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/client"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/eventually"
-	"github.com/spanstatsd/spanstatsd/internal/flush"
+	exporter "github.com/spanstatsd/spanstatsd/internal/flush/agent"
 	"github.com/spanstatsd/spanstatsd/internal/standin"
 )
 
@@ -62,7 +62,7 @@ func testConfig(t *testing.T, dir, agent string) Config {
 	config.ShutdownGrace = 20 * time.Second
 	config.Aggregate.FlushInterval = time.Second
 	var err error
-	if config.Flush.Agent, err = flush.ParseAgentURL(agent); err != nil {
+	if config.Agent.URL, err = exporter.ParseURL(agent); err != nil {
 		t.Fatal(err)
 	}
 	return config

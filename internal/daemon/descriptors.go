@@ -13,13 +13,14 @@ import (
 // and as many again.
 const ownDescriptors = 40
 
-// deliveryDescriptors are kept for what asks the agent, and for the names that lead to it.
+// deliveryDescriptors are kept for what a destination is brought and asked, and for the
+// names that lead to it.
 const deliveryDescriptors = flush.MaxConnections + 2
 
 // Descriptors is how many file descriptors the configuration may come to use. Each
 // listener closes what is over its limit, so one more of each may be open for a moment.
 func (c *Config) Descriptors() int {
-	n := ownDescriptors + deliveryDescriptors + health.MaxConnections + 1 + c.Ingest.MaxConnections + 1
+	n := ownDescriptors + c.destinations()*deliveryDescriptors + health.MaxConnections + 1 + c.Ingest.MaxConnections + 1
 	if c.APM.Enabled() {
 		n += c.APM.MaxConnections + apm.AgentConnections(c.APM.MaxConnections) + 2
 	}

@@ -70,8 +70,8 @@ func TestFaultyAgent(t *testing.T) {
 			go func() { told <- p.tryReport("during", resources) }()
 			p.mustServe()
 			if fault.reason == "" && !fault.smooth {
-				eventually.True(t, "a retry", func() bool { return p.flusher.Stats().Payloads[flush.ResultRetried] > 0 })
-				if p.flusher.Stats().Takes {
+				eventually.True(t, "a retry", func() bool { return p.flusher.Destinations()[0].Stats().Payloads[flush.ResultRetried] > 0 })
+				if p.flusher.Destinations()[0].Stats().Takes {
 					t.Error("an agent that did not take the last payload is shown as one that does")
 				}
 				c.heal()
@@ -80,7 +80,7 @@ func TestFaultyAgent(t *testing.T) {
 				t.Errorf("the tracer was told %v", err)
 			}
 			c.heal()
-			eventually.True(t, "statistics to be wanted", func() bool { return p.flusher.Features().Stats })
+			eventually.True(t, "statistics to be wanted", func() bool { return p.Daemon.agent.Features().Stats })
 			p.report("after", 1)
 			p.expect(fault)
 		})
@@ -95,9 +95,9 @@ const phase = 600
 func startCrossed(t *testing.T, info meeting) (p *pair, c *crossing) {
 	t.Helper()
 	p = startPair(t, func(config *Config) {
-		c = newCrossing(t, config.Flush.Agent.Address)
+		c = newCrossing(t, config.Agent.URL.Address)
 		c.meetInfo(info)
-		config.Flush.Agent.Address = c.path
+		config.Agent.URL.Address = c.path
 		config.Flush.Timeout = time.Second
 		neverEnd(&config.Aggregate) // or a part of a phase would be a payload of its own
 	})
@@ -156,15 +156,15 @@ func (p *pair) mustServe() {
 // expect stops the daemon and compares its books with the agent's.
 func (p *pair) expect(f fault) {
 	p.t.Helper()
-	if s := p.flusher.Stats(); s.QueuePayloads != 0 || s.QueueBytes != 0 || s.Agent() != flush.AgentTakes {
-		p.t.Errorf("when all is over %d payloads wait, and the agent's state is %s", s.QueuePayloads, s.Agent())
+	if s := p.flusher.Destinations()[0].Stats(); s.QueuePayloads != 0 || s.QueueBytes != 0 || s.State() != flush.Takes {
+		p.t.Errorf("when all is over %d payloads wait, and the agent's state is %s", s.QueuePayloads, s.State())
 	}
 	books := p.Stop()
 	lost := uint64(0)
 	if f.reason != "" {
 		lost = phase
 	}
-	unsent := p.flusher.Stats().Unsent[f.reason]
+	unsent := p.flusher.Destinations()[0].Stats().Unsent[f.reason]
 	if !books.Balanced || books.Held != 0 || books.Flushed != 3*phase-lost || books.Unsent != lost || unsent != lost {
 		p.t.Errorf("the books are %+v, with %d unsent as %q", books, unsent, f.reason)
 	}
@@ -209,7 +209,7 @@ func TestFaultyInfo(t *testing.T) {
 			if row.reason == "" {
 				p.report("during", 1)
 			} else {
-				eventually.True(t, "the downgrade", func() bool { return !p.flusher.Features().Stats })
+				eventually.True(t, "the downgrade", func() bool { return !p.Daemon.agent.Features().Stats })
 			}
 			info := standin.DefaultInfo()
 			info.PeerTags = []string{"my.peer"}

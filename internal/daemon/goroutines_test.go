@@ -19,7 +19,7 @@ var (
 	// request while it lasts.
 	others = regexp.MustCompile(`created by net/http|testing\.tRunner|daemon\.Test|spanstatsd/client\.|internal/standin\.`)
 	// Those that bring a payload to the agent, while its request lasts.
-	delivering = regexp.MustCompile(`flush\.\(\*Flusher\)\.(deliver|begin\.func1)`)
+	delivering = regexp.MustCompile(`flush\.\(\*Destination\)\.(deliver|begin\.func1)`)
 )
 
 // mostDeliveries is how many of those docs/architecture.md allows.

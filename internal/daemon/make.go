@@ -8,6 +8,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/apm"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
 	"github.com/spanstatsd/spanstatsd/internal/health"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
 	"github.com/spanstatsd/spanstatsd/internal/socket"
@@ -17,19 +18,32 @@ import (
 // New makes every room. Its error says what the operator can do.
 func New(config Config) (*Daemon, error) {
 	d := &Daemon{config: config, stopping: make(chan struct{})}
-	if err := errors.Join(config.checkGrace(), config.checkMemory(), config.checkDescriptors()); err != nil {
+	if err := errors.Join(config.checkDestinations(), config.checkGrace(), config.checkMemory(), config.checkDescriptors()); err != nil {
 		return nil, err
 	}
-	config.Flush.Version, config.Flush.Log = config.Version, config.Log
-	var err error
-	if d.flusher, err = flush.New(config.Flush); err != nil {
+	if err := d.makeFlush(config); err != nil {
 		return nil, err
 	}
-	if err = d.makeRest(config); err != nil {
+	if err := d.makeRest(config); err != nil {
 		d.flusher.Close(context.Background()) // it has nothing to send yet
 		return nil, err
 	}
 	return d, nil
+}
+
+// makeFlush makes the destinations, the agent first.
+func (d *Daemon) makeFlush(config Config) (err error) {
+	exporters := config.Exporters
+	if !config.Agent.Off() {
+		config.Agent.Version, config.Agent.Log = config.Version, config.Log
+		if d.agent, err = agent.New(config.Agent); err != nil {
+			return err
+		}
+		exporters = append([]flush.Exporter{d.agent}, exporters...)
+	}
+	config.Flush.Log = config.Log
+	d.flusher, err = flush.New(config.Flush, exporters...)
+	return err
 }
 
 // makeRest makes what stands before the flush.
@@ -76,11 +90,11 @@ func (d *Daemon) makeHealth(config Config) (err error) {
 	if d.running, err = socket.NewRunning(config.Ingest.Socket.Path); err != nil {
 		return err
 	}
-	d.sources = health.Sources{Ingest: d.ingest, Admit: d.admit, Aggregate: d.aggregate, Flush: d.flusher, APM: d.apm}
+	d.sources = health.Sources{Ingest: d.ingest, Admit: d.admit, Aggregate: d.aggregate, Flush: d.flusher, Agent: d.agent, APM: d.apm}
 	d.health, err = health.New(health.Config{
 		Addr: config.HTTPAddr, WebConfigFile: config.WebConfigFile, Debug: config.Debug,
 		Version: config.Version, FlushInterval: config.Aggregate.FlushInterval,
-		AgentURL: config.Flush.Agent.String(), Settings: config.Settings,
+		Settings: config.Settings,
 		Limits: health.Limits{
 			Aggregates: config.Aggregate.MaxAggregates, Origins: config.Aggregate.MaxOrigins,
 			Connections: config.Ingest.MaxConnections, APMConnections: config.APM.MaxConnections,
@@ -118,9 +132,9 @@ func (d *Daemon) makeAPM(config Config) (err error) {
 	c.Socket = config.Ingest.Socket
 	c.Socket.Path, c.Socket.Given = own.Path, own.Given
 	c.AllowUIDs, c.Admit, c.Log = config.Ingest.AllowUIDs, d.admit, config.Log
-	c.Agent = apm.Agent{Network: config.Flush.Agent.Network, Address: config.Flush.Agent.Address}
+	c.Agent = apm.Agent{Network: config.Agent.URL.Network, Address: config.Agent.URL.Address}
 	c.Features = func() (apm.Features, <-chan struct{}) {
-		f, changed := d.flusher.WatchFeatures()
+		f, changed := d.agent.WatchFeatures()
 		return apm.Features{
 			Stats: f.Stats, PeerTags: f.PeerTags, SpanKinds: f.SpanKinds,
 			IgnoreResources: f.IgnoreResources, FiltersTags: f.FiltersTags, DropsP0s: f.DropsP0s,
@@ -130,9 +144,20 @@ func (d *Daemon) makeAPM(config Config) (err error) {
 	return err
 }
 
-// features is what the agent wants, in the words that tracers are told.
+// wanted is what is wanted of tracers: what the agent wants, and statistics in any case
+// where they go elsewhere too. Without an agent it is what one wants as it is shipped.
+func (d *Daemon) wanted() (agent.Features, <-chan struct{}) {
+	if d.agent == nil {
+		return agent.DefaultFeatures(), nil
+	}
+	f, changed := d.agent.WatchFeatures()
+	f.Stats = f.Stats || len(d.config.Exporters) > 0
+	return f, changed
+}
+
+// features is what is wanted, in the words that tracers are told.
 func (d *Daemon) features() (wire.Features, <-chan struct{}) {
-	f, changed := d.flusher.WatchFeatures()
+	f, changed := d.wanted()
 	return wire.Features{
 		Stats: f.Stats, PeerTags: f.PeerTags, SpanKinds: f.SpanKinds,
 		IgnoreResources: f.IgnoreResources, ObfuscationVersion: f.ObfuscationVersion,

@@ -13,40 +13,40 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
-	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/health"
-	"github.com/spanstatsd/spanstatsd/internal/standin"
 )
 
 // Config is what a person may choose.
 type Config struct {
-	For     time.Duration // 0: until the context ends
-	Rate    int           // spans a second
-	JSON    bool
-	Version string
-	Out     io.Writer
-	Log     *slog.Logger
+	Destination string        // one of Destinations
+	For         time.Duration // 0: until the context ends
+	Rate        int           // spans a second
+	JSON        bool
+	Version     string
+	Out         io.Writer
+	Log         *slog.Logger
 }
 
 // Outcome is the last object of a demo: the books, and beside them what the
-// tracers sent and what the agent counted.
+// tracers sent and what the destination counted.
 type Outcome struct {
 	health.Books
-	Tracers Sent     `json:"tracers"`
-	Agent   Sent     `json:"agent"`
-	Equal   bool     `json:"equal"`
-	Faults  []string `json:"faults"`
+	Tracers     Sent     `json:"tracers"`
+	Destination string   `json:"destination"`
+	Agent       Sent     `json:"agent"` // or whatever stands in its place
+	Equal       bool     `json:"equal"`
+	Faults      []string `json:"faults"`
 }
 
 // demo is one run.
 type demo struct {
-	config Config
-	agent  *standin.Agent
-	daemon *daemon.Daemon
-	shop   *traffic
+	config      Config
+	destination destination
+	daemon      *daemon.Daemon
+	shop        *traffic
 
-	payloads chan *standin.Payload // that the agent accepted
-	stopped  chan struct{}         // closed when the daemon has delivered everything
+	arrivals chan any      // what the destination accepted
+	stopped  chan struct{} // closed when the daemon has delivered everything
 	flushes  int
 	faults   []string
 
@@ -60,11 +60,11 @@ func Run(ctx context.Context, config Config) error {
 		return fmt.Errorf("make directory for the sockets: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	d := &demo{config: config, payloads: make(chan *standin.Payload), stopped: make(chan struct{}), faults: []string{}}
+	d := &demo{config: config, arrivals: make(chan any), stopped: make(chan struct{}), faults: []string{}}
 	if err := d.start(dir); err != nil {
 		return err
 	}
-	defer d.agent.Close()
+	defer d.destination.Close()
 	if config.For > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, config.For)
@@ -80,36 +80,33 @@ func Run(ctx context.Context, config Config) error {
 	return d.finish(&showing)
 }
 
-// start runs an agent, a daemon before it and the shop before that.
+// start runs a destination, a daemon before it and the shop before that.
 func (d *demo) start(dir string) (err error) {
-	d.agent, err = standin.Start(standin.Config{
-		Network: "unix", Address: filepath.Join(dir, "agent.sock"), OnPayload: d.take,
-	})
-	if err != nil {
+	if d.destination, err = startDestination(d.config.Destination, dir, d.take); err != nil {
 		return err
 	}
 	config := daemon.DefaultConfig()
 	config.Version, config.Log, config.HTTPAddr = d.config.Version, d.config.Log, "127.0.0.1:0"
 	config.Ingest.Socket.Path = filepath.Join(dir, "spans.sock")
-	if config.Flush.Agent, err = flush.ParseAgentURL(d.agent.URL()); err == nil {
+	if err = d.destination.choose(&config); err == nil {
 		d.daemon, err = daemon.New(config)
 	}
 	if err != nil {
-		d.agent.Close()
+		d.destination.Close()
 		return err
 	}
 	d.daemon.Start()
 	if d.shop, err = openShop(config.Ingest.Socket.Path); err != nil {
 		d.daemon.Stop()
-		d.agent.Close()
+		d.destination.Close()
 	}
 	return err
 }
 
-// take is called for each payload that the agent accepted, before that answers.
-func (d *demo) take(received standin.Received) {
+// take is called for all that the destination accepted, before it answers.
+func (d *demo) take(arrived any) {
 	select {
-	case d.payloads <- received.Payload:
+	case d.arrivals <- arrived:
 	case <-d.stopped:
 	}
 }
@@ -120,26 +117,26 @@ const quiet = 200 * time.Millisecond
 
 // show writes a report for each flush until the daemon has stopped.
 func (d *demo) show() {
-	rows := &standin.Rows{}
+	arrived := d.destination.newReport()
 	var over <-chan time.Time
 	for {
 		select {
-		case payload := <-d.payloads:
-			rows.Add(payload)
+		case one := <-d.arrivals:
+			arrived.add(one)
 			over = time.After(quiet)
 		case <-over:
-			d.write(rows)
-			rows = &standin.Rows{}
+			d.write(arrived)
+			arrived = d.destination.newReport()
 		case <-d.stopped:
-			d.write(rows)
+			d.write(arrived)
 			return
 		}
 	}
 }
 
 // write shows what has arrived since the last report.
-func (d *demo) write(arrived *standin.Rows) {
-	rows, books, at := report(arrived), d.daemon.Books(), time.Now()
+func (d *demo) write(arrived report) {
+	rows, books, at := busiestFirst(arrived), d.daemon.Books(), time.Now()
 	if len(rows) == 0 {
 		return
 	}
@@ -193,11 +190,10 @@ func (d *demo) finish(showing *sync.WaitGroup) error {
 }
 
 func (d *demo) outcome(books health.Books) Outcome {
-	totals := d.agent.Totals()
+	counted, problems := d.destination.counted(d.shop.sent)
 	o := Outcome{
-		Books: books, Tracers: d.shop.sent,
-		Agent:  Sent{Spans: totals.Hits, Errors: totals.Errors, TopLevel: totals.TopLevel, Duration: totals.Duration},
-		Faults: append(d.faults, totals.Problems...),
+		Books: books, Tracers: d.shop.sent, Destination: d.config.Destination, Agent: counted,
+		Faults: append(d.faults, problems...),
 	}
 	o.Equal = o.Tracers == o.Agent && o.Flushed == o.Tracers.Spans
 	return o
@@ -207,7 +203,7 @@ func (o *Outcome) holds() bool { return o.Balanced && o.Equal && len(o.Faults) =
 
 func writeOutcome(w io.Writer, o *Outcome) {
 	fmt.Fprintf(w, "\ntracers sent    %d spans, %d errors, %d top-level\n", o.Tracers.Spans, o.Tracers.Errors, o.Tracers.TopLevel)
-	fmt.Fprintf(w, "agent accepted  %d spans, %d errors, %d top-level\n", o.Agent.Spans, o.Agent.Errors, o.Agent.TopLevel)
+	fmt.Fprintf(w, "%-5s accepted  %d spans, %d errors, %d top-level\n", o.Destination, o.Agent.Spans, o.Agent.Errors, o.Agent.TopLevel)
 	for _, fault := range o.Faults {
 		fmt.Fprintf(w, "fault: %s\n", fault)
 	}

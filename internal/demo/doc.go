@@ -1,9 +1,9 @@
 // Package demo shows the whole program at work with nothing else needed: a
-// stand-in agent, the daemon as it is, and the synthetic tracers of a small web
+// stand-in agent or collector, the daemon as it is, and the synthetic tracers of a small web
 // shop that link the real client and write to the real socket.
 //
 // It owns the shop and the counts of what the shop's tracers sent. At
-// the end it holds that against what the stand-in agent counted, figure by
+// the end it holds that against what the stand-in counted, figure by
 // figure, and against the daemon's books. It is a test that a person can watch:
 // it passes only if nothing was lost.
 //

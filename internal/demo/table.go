@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/health"
-	"github.com/spanstatsd/spanstatsd/internal/standin"
 )
 
 // Row is one line of a report: a service and a resource.
@@ -24,15 +23,17 @@ type Row struct {
 	P99      float64 `json:"p99_ms"`
 }
 
-// report makes rows with quantiles, the busiest first.
-func report(received *standin.Rows) []Row {
-	var rows []Row
-	for _, row := range received.All() {
-		rows = append(rows, Row{
-			Service: row.Service, Resource: row.Resource, Hits: row.Hits, Errors: row.Errors,
-			P50: milliseconds(row.Quantile(0.5)), P95: milliseconds(row.Quantile(0.95)), P99: milliseconds(row.Quantile(0.99)),
-		})
+// newRow makes a row of counts and of quantiles in nanoseconds.
+func newRow(service, resource string, hits, errors uint64, quantile func(float64) float64) Row {
+	return Row{
+		Service: service, Resource: resource, Hits: hits, Errors: errors,
+		P50: milliseconds(quantile(0.5)), P95: milliseconds(quantile(0.95)), P99: milliseconds(quantile(0.99)),
 	}
+}
+
+// busiestFirst are the rows of a report.
+func busiestFirst(r report) []Row {
+	rows := r.rows()
 	slices.SortFunc(rows, func(a, b Row) int {
 		return cmp.Or(cmp.Compare(b.Hits, a.Hits), strings.Compare(a.Service, b.Service), strings.Compare(a.Resource, b.Resource))
 	})

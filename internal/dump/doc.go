@@ -7,7 +7,7 @@
 // was not on the wire (when, to whom, how many spans) stands in headers of the
 // request that begin with Spanstatsd-.
 //
-// A Dir has one user at a time, the sender of the flush. It writes to disk in
+// A Dir has one user at a time, a delivery of the flush. It writes to disk in
 // that goroutine: once a minute at most, and never on the way of a span.
 //
 // Bounds: one file in Pause, MaxFiles files and MaxBytes bytes in a directory.

@@ -10,12 +10,12 @@ const (
 	longestPause  = 30 * time.Second
 )
 
-// backoff is the pause between failures. It belongs to the way to the agent,
-// not to a payload: when one cannot get through, the next cannot either.
+// backoff is the pause between failures. It belongs to the way to a
+// destination, not to a payload: when one cannot get through, the next cannot either.
 //
-// Several deliveries are begun between two pauses, and when the agent goes they all
-// fail. That is one failure, not many: what was begun before the present pause says
-// nothing of what comes after it, but how long the agent asks us to wait.
+// Several deliveries are begun between two pauses, and when the destination goes they
+// all fail. That is one failure, not many: what was begun before the present pause says
+// nothing of what comes after it, but how long the destination asks us to wait.
 type backoff struct {
 	until    time.Time
 	failures int // in a row
@@ -26,8 +26,8 @@ type backoff struct {
 func (b *backoff) over(now time.Time) bool { return !now.Before(b.until) }
 
 // extend begins a pause: twice as long with each failure in a row, less up to
-// half at random, so that many daemons do not come back to one agent together;
-// and never shorter than the agent asked for.
+// half at random, so that many daemons do not come back to one destination together;
+// and never shorter than the destination asked for.
 func (b *backoff) extend(now time.Time, atLeast time.Duration, began int) {
 	if began != b.pauses {
 		if until := now.Add(atLeast); until.After(b.until) && atLeast > 0 {
@@ -45,7 +45,7 @@ func (b *backoff) extend(now time.Time, atLeast time.Duration, began int) {
 	b.until = now.Add(max(pause, atLeast))
 }
 
-// succeeded notes that the agent took what was begun after so many pauses.
+// succeeded notes that the destination took what was begun after so many pauses.
 func (b *backoff) succeeded(began int) {
 	if began == b.pauses {
 		b.end()

@@ -12,6 +12,7 @@ import (
 	"github.com/DataDog/sketches-go/ddsketch"
 	"github.com/DataDog/sketches-go/ddsketch/store"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/flush/testcycle"
 	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -21,14 +22,14 @@ import (
 // the sketch library, over keys that several drainers and buckets have parts of.
 func TestBusiestAgreesWithTheLibrary(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
-	var c cycle
+	var c testcycle.Cycle
 	type truth struct {
 		hits, errors float64
 		sketch       *ddsketch.DDSketch
 	}
 	var origins [3]registry.OriginID
 	for i := range origins {
-		origins[i] = c.origin(span.Origin{Service: fmt.Sprint("origin-", i), Env: "prod"})
+		origins[i] = c.Origin(span.Origin{Service: fmt.Sprint("origin-", i), Env: "prod"})
 	}
 	truths := map[string]*truth{}
 	perOrigin := map[string]uint64{}
@@ -39,7 +40,7 @@ func TestBusiestAgreesWithTheLibrary(t *testing.T) {
 	for i := range 50 {
 		origin := i % 3
 		resource := fmt.Sprint("r", i)
-		id := c.key(origins[origin], span.Key{Service: "s", Operation: "o", Resource: resource})
+		id := c.Key(origins[origin], span.Key{Service: "s", Operation: "o", Resource: resource})
 		now := &truth{sketch: ddsketch.NewDDSketch(own, store.NewDenseStore(), store.NewDenseStore())}
 		for range 20 + 13*i {
 			ns, flags := uint64(math.Exp(random.Float64()*25)), span.Flags(0)
@@ -50,7 +51,7 @@ func TestBusiestAgreesWithTheLibrary(t *testing.T) {
 			if random.IntN(20) == 0 {
 				ns = 0
 			}
-			c.add(random.IntN(3), id, 0, ns, flags, 1)
+			c.Add(random.IntN(3), id, 0, ns, flags, 1)
 			now.hits++
 			if err := now.sketch.Add(truncated(ns)); err != nil {
 				t.Fatal(err)
@@ -59,7 +60,7 @@ func TestBusiestAgreesWithTheLibrary(t *testing.T) {
 		}
 		truths[resource] = now
 	}
-	b := new(busiestReader).busiest(c.seal())
+	b := new(busiestReader).busiest(c.Seal())
 	if len(b.Rows) != busiestAggregates || b.Aggregates != 50 {
 		t.Fatalf("%d rows of %d aggregates", len(b.Rows), b.Aggregates)
 	}
@@ -142,10 +143,10 @@ func TestColumnStaysWithinTheCurve(t *testing.T) {
 }
 
 func TestBusiestBoundsLabels(t *testing.T) {
-	var c cycle
-	key := c.key(c.origin(span.Origin{}), span.Key{Resource: strings.Repeat("é", 5000)})
-	c.add(0, key, 0, 1, 0, 1)
-	if got := len(new(busiestReader).busiest(c.seal()).Rows[0].Resource); got > busiestLabel {
+	var c testcycle.Cycle
+	key := c.Key(c.Origin(span.Origin{}), span.Key{Resource: strings.Repeat("é", 5000)})
+	c.Add(0, key, 0, 1, 0, 1)
+	if got := len(new(busiestReader).busiest(c.Seal()).Rows[0].Resource); got > busiestLabel {
 		t.Errorf("a resource of %d bytes", got)
 	}
 	if empty := new(busiestReader).busiest(&aggregate.Sealed{}); len(empty.Rows) != 0 || empty.Rows == nil || empty.Origins == nil {
@@ -156,15 +157,15 @@ func TestBusiestBoundsLabels(t *testing.T) {
 // BenchmarkBusiest is what a flush of 2048 aggregates pays for being looked at.
 func BenchmarkBusiest(b *testing.B) {
 	random := rand.New(rand.NewPCG(7, 8))
-	var c cycle
-	origin := c.origin(span.Origin{Service: "web", Env: "prod"})
+	var c testcycle.Cycle
+	origin := c.Origin(span.Origin{Service: "web", Env: "prod"})
 	for i := range 2048 {
-		key := c.key(origin, span.Key{Service: "s", Operation: "o", Resource: fmt.Sprint("GET /", i)})
+		key := c.Key(origin, span.Key{Service: "s", Operation: "o", Resource: fmt.Sprint("GET /", i)})
 		for range 20 {
-			c.add(0, key, 0, uint64(1e6+20e6*random.ExpFloat64()), 0, 1)
+			c.Add(0, key, 0, uint64(1e6+20e6*random.ExpFloat64()), 0, 1)
 		}
 	}
-	sealed, l := c.seal(), new(busiestReader)
+	sealed, l := c.Seal(), new(busiestReader)
 	b.ReportAllocs()
 	for b.Loop() {
 		l.busiest(sealed)

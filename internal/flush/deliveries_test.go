@@ -2,35 +2,24 @@ package flush
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/flush/testcycle"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// origins is a sealed cycle with one span of each of n origins.
-func origins(n int) *aggregate.Sealed {
-	var c cycle
-	for i := range n {
-		key := c.key(c.origin(span.Origin{Service: fmt.Sprint("s", i)}), span.Key{Service: "web", Operation: "op", Resource: "r"})
-		c.add(0, key, time.Second, 1000, 0, 1)
-	}
-	return c.seal()
-}
-
 // answersAfter is an agent's answer that takes so long, unless the client leaves first.
-func answersAfter(wait time.Duration, a attempt) func(context.Context, *payload) attempt {
-	return func(ctx context.Context, _ *payload) attempt {
+func answersAfter(wait time.Duration, a Attempt) func(context.Context, *Payload) Attempt {
+	return func(ctx context.Context, _ *Payload) Attempt {
 		select {
 		case <-time.After(wait):
 			return a
 		case <-ctx.Done():
-			return attempt{outcome: unknown, silent: true, err: ctx.Err()}
+			return Attempt{Outcome: OutcomeUnknown, Silent: true, Err: ctx.Err()}
 		}
 	}
 }
@@ -40,9 +29,9 @@ func answersAfter(wait time.Duration, a attempt) func(context.Context, *payload)
 // cycles wait.
 func TestStopDelivers256OriginsToAnAgentOf200Milliseconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, _ := startScripted(t, &scripted{answer: answersAfter(200*time.Millisecond, attempt{})}, nil)
-		f.Accept(origins(256))
-		f.Accept(origins(256))
+		f, _ := startScripted(t, &scripted{answer: answersAfter(200*time.Millisecond, Attempt{})}, nil)
+		f.Accept(testcycle.Origins(256))
+		f.Accept(testcycle.Origins(256))
 		grace, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		f.Close(grace)
@@ -55,16 +44,16 @@ func TestStopDelivers256OriginsToAnAgentOf200Milliseconds(t *testing.T) {
 // road records who is under way when.
 type road struct {
 	mu       sync.Mutex
-	now      []*payload
+	now      []*Payload
 	most     int
 	arrived  map[span.Origin][]uint64
 	overtook bool
 }
 
-func (r *road) travel(_ context.Context, p *payload) attempt {
+func (r *road) travel(_ context.Context, p *Payload) Attempt {
 	r.mu.Lock()
 	for _, other := range r.now {
-		r.overtook = r.overtook || other.origin == p.origin
+		r.overtook = r.overtook || other.Origin == p.Origin
 	}
 	r.now = append(r.now, p)
 	r.most = max(r.most, len(r.now))
@@ -72,9 +61,9 @@ func (r *road) travel(_ context.Context, p *payload) attempt {
 	time.Sleep(time.Duration(p.sequence%7) * time.Millisecond)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.now = slices.DeleteFunc(r.now, func(other *payload) bool { return other == p })
-	r.arrived[p.origin] = append(r.arrived[p.origin], p.sequence)
-	return attempt{}
+	r.now = slices.DeleteFunc(r.now, func(other *Payload) bool { return other == p })
+	r.arrived[p.Origin] = append(r.arrived[p.Origin], p.sequence)
+	return Attempt{}
 }
 
 // Payloads of one origin arrive in the order in which they were made, however long
@@ -86,7 +75,7 @@ func TestPayloadsOfOneOriginDoNotOvertakeEachOther(t *testing.T) {
 		f, _ := startScripted(t, &scripted{answer: r.travel}, nil)
 		const cycles, many = 5, 2 * maxDeliveries
 		for range cycles {
-			f.Accept(origins(many))
+			f.Accept(testcycle.Origins(many))
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -105,9 +94,9 @@ func TestPayloadsOfOneOriginDoNotOvertakeEachOther(t *testing.T) {
 // the shortest, and behind it one payload alone finds out whether the agent is back.
 func TestDeliveriesThatFailTogetherAreOneFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agent := &scripted{answer: answersAfter(time.Millisecond, attempt{outcome: notYet, err: errDown})}
+		agent := &scripted{answer: answersAfter(time.Millisecond, Attempt{Outcome: OutcomeNotYet, Err: errDown})}
 		f, _ := startScripted(t, agent, nil)
-		f.Accept(origins(2 * maxDeliveries))
+		f.Accept(testcycle.Origins(2 * maxDeliveries))
 		time.Sleep(2 * time.Millisecond)
 		synctest.Wait()
 		if got := agent.tried(); got != maxDeliveries {
@@ -118,7 +107,7 @@ func TestDeliveriesThatFailTogetherAreOneFailure(t *testing.T) {
 		if got := agent.tried(); got != maxDeliveries+1 {
 			t.Errorf("%d tried after the shortest pause, want one more", got-maxDeliveries)
 		}
-		agent.answers(answersAfter(time.Millisecond, attempt{}))
+		agent.answers(answersAfter(time.Millisecond, Attempt{}))
 		time.Sleep(2 * longestPause)
 		synctest.Wait()
 		if s := balanced(t, f, 2*maxDeliveries); s.Flushed != 2*maxDeliveries || agent.tried() != 3*maxDeliveries+1 {
@@ -132,14 +121,14 @@ func TestDeliveriesThatFailTogetherAreOneFailure(t *testing.T) {
 func TestRetryAfterHoldsWhileOthersArrive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{}
-		agent.answers(func(ctx context.Context, p *payload) attempt {
+		agent.answers(func(ctx context.Context, p *Payload) Attempt {
 			if p.sequence == 0 && p.tries == 0 {
-				return answersAfter(time.Second, attempt{outcome: notYet, err: errDown, after: 45 * time.Second})(ctx, p)
+				return answersAfter(time.Second, Attempt{Outcome: OutcomeNotYet, Err: errDown, After: 45 * time.Second})(ctx, p)
 			}
-			return answersAfter(2*time.Second, attempt{})(ctx, p) // all have begun by the first answer
+			return answersAfter(2*time.Second, Attempt{})(ctx, p) // all have begun by the first answer
 		})
 		f, _ := startScripted(t, agent, nil)
-		f.Accept(origins(2 * maxDeliveries))
+		f.Accept(testcycle.Origins(2 * maxDeliveries))
 		time.Sleep(44 * time.Second)
 		synctest.Wait()
 		if s := balanced(t, f, 2*maxDeliveries); agent.tried() != maxDeliveries || s.Flushed != maxDeliveries-1 {
@@ -156,16 +145,37 @@ func TestRetryAfterHoldsWhileOthersArrive(t *testing.T) {
 // One payload that the agent hangs on does not hold up those of other origins.
 func TestHangingDeliveryHoldsUpNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, _ := startScripted(t, &scripted{answer: func(ctx context.Context, p *payload) attempt {
+		f, _ := startScripted(t, &scripted{answer: func(ctx context.Context, p *Payload) Attempt {
 			if p.sequence == 0 {
-				return answersAfter(time.Hour, attempt{})(ctx, p)
+				return answersAfter(time.Hour, Attempt{})(ctx, p)
 			}
-			return attempt{}
+			return Attempt{}
 		}}, nil)
-		f.Accept(origins(100))
+		f.Accept(testcycle.Origins(100))
 		synctest.Wait()
 		if s := balanced(t, f, 100); s.Flushed != 99 || s.Held != 1 {
 			t.Errorf("stats %+v", s)
+		}
+	})
+}
+
+// How old the oldest payload is can be seen long before it is given up, also while it is
+// under way.
+func TestAgeOfTheOldestPayload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agent := &scripted{answer: answersAfter(7*time.Second, Attempt{Outcome: OutcomeNotYet, Err: errDown})}
+		f, _ := startScripted(t, agent, nil)
+		if s := f.Stats(); s.OldestAge != 0 || s.MaxAge != DefaultRetryAge || s.QueueMaxBytes != DefaultRetryBytes {
+			t.Errorf("stats %+v", s)
+		}
+		f.Accept(testcycle.Spans(1))
+		for age := 5 * time.Second; age < DefaultRetryAge; age += 5 * time.Second {
+			time.Sleep(5 * time.Second)
+			f.Accept(testcycle.Spans(1))
+			synctest.Wait()
+			if s := f.Stats(); s.OldestAge != age {
+				t.Errorf("the oldest is %v old, want %v", s.OldestAge, age)
+			}
 		}
 	})
 }

@@ -1,132 +1,22 @@
 package flush
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"log/slog"
+	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/flush/testcycle"
 )
-
-// scripted is an agent that answers as it is told, without a network, so that
-// tests can run in synthetic time.
-type scripted struct {
-	mu     sync.Mutex
-	answer func(ctx context.Context, p *payload) attempt
-	said   func() (info, error)
-	tries  []try
-	asked  []time.Time // when /info was read
-}
-
-type try struct {
-	sequence uint64
-	at       time.Time
-}
-
-func (s *scripted) post(ctx context.Context, p *payload) attempt {
-	s.mu.Lock()
-	s.tries = append(s.tries, try{p.sequence, time.Now()})
-	reply := s.answer
-	s.mu.Unlock()
-	if reply == nil {
-		return attempt{}
-	}
-	return reply(ctx, p)
-}
-
-func (s *scripted) info(context.Context) (info, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.asked = append(s.asked, time.Now())
-	if s.said == nil {
-		return info{features: DefaultFeatures(), state: "first"}, nil
-	}
-	return s.said()
-}
-
-// answers changes what the agent does from now on.
-func (s *scripted) answers(reply func(ctx context.Context, p *payload) attempt) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.answer = reply
-}
-
-// comesBack ends whatever was wrong.
-func (s *scripted) comesBack() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.answer, s.said = nil, nil
-}
-
-func (s *scripted) tried() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.tries)
-}
-
-func always(a attempt) func(context.Context, *payload) attempt {
-	return func(context.Context, *payload) attempt { return a }
-}
-
-var (
-	errDown = errors.New("connection refused")
-	down    = always(attempt{outcome: notYet, silent: true, err: errDown})
-	away    = func() (info, error) { return info{}, errDown }
-)
-
-// startScripted runs a flusher whose log is returned, and closes it at the end.
-func startScripted(t *testing.T, agent agentClient, edit func(*Config)) (*Flusher, *bytes.Buffer) {
-	t.Helper()
-	var log bytes.Buffer
-	cfg := Config{Agent: AgentURL{"unix", "/nowhere"}, Log: slog.New(slog.NewTextHandler(&log, nil))}
-	if edit != nil {
-		edit(&cfg)
-	}
-	cfg, err := cfg.withDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := start(cfg, agent, nil)
-	t.Cleanup(func() { f.Close(t.Context()) })
-	return f, &log
-}
-
-// resolution is a delivery's, if it has one yet.
-func resolution(d *aggregate.Delivery) (err error, resolved bool) {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	for range 20 { // both cases of Wait may be ready; it then picks either
-		if err = d.Wait(ctx); !errors.Is(err, context.Canceled) {
-			return err, true
-		}
-	}
-	return nil, false
-}
-
-// balanced fails the test if a span is not in exactly one place.
-func balanced(t *testing.T, f *Flusher, accepted uint64) Stats {
-	t.Helper()
-	s := f.Stats()
-	sum := s.Flushed + s.Held
-	for _, n := range s.Unsent {
-		sum += n
-	}
-	if sum != accepted {
-		t.Errorf("%d flushed, %d held, unsent %v: %d in all, want %d", s.Flushed, s.Held, s.Unsent, sum, accepted)
-	}
-	return s
-}
 
 func TestAcceptedCycleIsFlushed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, _ := startScripted(t, &scripted{}, nil)
-		sealed := someSpans(5)
+		sealed := testcycle.Spans(5)
 		f.Accept(sealed)
 		synctest.Wait()
 		if err, resolved := resolution(sealed.Delivery); err != nil || !resolved {
@@ -145,8 +35,8 @@ func TestEmptyCycleSendsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{answer: down}
 		f, _ := startScripted(t, agent, nil)
-		var c cycle
-		sealed := c.seal()
+		var c testcycle.Cycle
+		sealed := c.Seal()
 		f.Accept(sealed)
 		if err, resolved := resolution(sealed.Delivery); err != nil || !resolved {
 			t.Errorf("delivery %v, resolved %v", err, resolved)
@@ -160,20 +50,20 @@ func TestEmptyCycleSendsNothing(t *testing.T) {
 
 func TestFinalOutcomes(t *testing.T) {
 	for name, test := range map[string]struct {
-		answer attempt
+		answer Attempt
 		reason Reason
 		result Result
 		logged string
 	}{
-		"refused":    {attempt{outcome: refused, err: errors.New("bad payload")}, Rejected, ResultRejected, "rejects"},
-		"not wanted": {attempt{outcome: notWanted, err: errors.New("404")}, NotWanted, ResultNotWanted, "downgraded"},
-		"unknown":    {attempt{outcome: unknown, err: errNoAnswer}, Ambiguous, ResultAmbiguous, "did not answer"},
+		"refused":    {Attempt{Outcome: OutcomeRefused, Err: errors.New("bad payload")}, Rejected, ResultRejected, "rejects"},
+		"not wanted": {Attempt{Outcome: OutcomeNotWanted, Err: errors.New("404")}, NotWanted, ResultNotWanted, ""},
+		"unknown":    {Attempt{Outcome: OutcomeUnknown, Err: errNoAnswer}, Ambiguous, ResultAmbiguous, "did not answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				agent := &scripted{answer: always(test.answer)}
 				f, log := startScripted(t, agent, nil)
-				sealed := someSpans(7)
+				sealed := testcycle.Spans(7)
 				f.Accept(sealed)
 				time.Sleep(time.Minute)
 				synctest.Wait()
@@ -184,8 +74,8 @@ func TestFinalOutcomes(t *testing.T) {
 				if s.Unsent[test.reason] != 7 || s.Payloads[test.result] != 1 || s.Payloads[ResultRetried] != 0 {
 					t.Errorf("stats %+v", s)
 				}
-				if err, _ := resolution(sealed.Delivery); !errors.Is(err, test.answer.err) {
-					t.Errorf("delivery %v, want %v", err, test.answer.err)
+				if err, _ := resolution(sealed.Delivery); !errors.Is(err, test.answer.Err) {
+					t.Errorf("delivery %v, want %v", err, test.answer.Err)
 				}
 				if strings.Count(log.String(), test.logged) != 1 {
 					t.Errorf("log:\n%s", log)
@@ -195,41 +85,11 @@ func TestFinalOutcomes(t *testing.T) {
 	}
 }
 
-func TestPayloadIsTriedAgainUntilItArrives(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		agent := &scripted{answer: down, said: away}
-		f, log := startScripted(t, agent, nil)
-		sealed := someSpans(3)
-		f.Accept(sealed)
-		time.Sleep(20 * time.Second)
-		synctest.Wait()
-		if _, resolved := resolution(sealed.Delivery); resolved {
-			t.Error("the delivery was resolved before the outcome")
-		}
-		if s := balanced(t, f, 3); s.Held != 3 || s.Reachable || s.QueuePayloads != 1 || s.QueueBytes == 0 {
-			t.Errorf("stats %+v", s)
-		}
-		agent.comesBack()
-		time.Sleep(longestPause)
-		synctest.Wait()
-		if err, resolved := resolution(sealed.Delivery); err != nil || !resolved {
-			t.Errorf("delivery %v, resolved %v", err, resolved)
-		}
-		s := balanced(t, f, 3)
-		if s.Flushed != 3 || s.QueueBytes != 0 || !s.Reachable || s.Payloads[ResultRetried] != uint64(agent.tried()-1) {
-			t.Errorf("stats %+v after %d tries", s, agent.tried())
-		}
-		if lines := strings.Count(log.String(), "\n"); lines != 4 || !strings.Contains(log.String(), "again\" waiting") {
-			t.Errorf("%d lines, want who is missing, the outage, who answers, the outage's end:\n%s", lines, log)
-		}
-	})
-}
-
 func TestPausesGrowAndStayWithinTheirBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{answer: down}
 		f, _ := startScripted(t, agent, func(c *Config) { c.RetryAge = 10 * time.Minute })
-		f.Accept(someSpans(1))
+		f.Accept(testcycle.Spans(1))
 		time.Sleep(5 * time.Minute)
 		synctest.Wait()
 		pause := shortestPause
@@ -247,9 +107,9 @@ func TestPausesGrowAndStayWithinTheirBounds(t *testing.T) {
 
 func TestRetryAfterIsHonoured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agent := &scripted{answer: always(attempt{outcome: notYet, err: errDown, after: 45 * time.Second})}
+		agent := &scripted{answer: always(Attempt{Outcome: OutcomeNotYet, Err: errDown, After: 45 * time.Second})}
 		f, _ := startScripted(t, agent, nil)
-		f.Accept(someSpans(1))
+		f.Accept(testcycle.Spans(1))
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if len(agent.tries) != 2 || agent.tries[1].at.Sub(agent.tries[0].at) != 45*time.Second {
@@ -263,10 +123,10 @@ func TestPayloadExpires(t *testing.T) {
 		agent := &scripted{answer: down}
 		f, log := startScripted(t, agent, nil)
 		began := time.Now()
-		first := someSpans(3)
+		first := testcycle.Spans(3)
 		f.Accept(first)
 		time.Sleep(time.Minute)
-		f.Accept(someSpans(4))
+		f.Accept(testcycle.Spans(4))
 		if err := first.Delivery.Wait(t.Context()); !errors.Is(err, errDown) || !strings.Contains(err.Error(), "expired") {
 			t.Errorf("delivery %v", err)
 		}
@@ -292,7 +152,7 @@ func TestFullQueueGivesUpTheOldest(t *testing.T) {
 		f.queue.maxBytes = 1000 // less than New would take
 		var deliveries []*aggregate.Delivery
 		for range 6 {
-			sealed := someSpans(2)
+			sealed := testcycle.Spans(2)
 			deliveries = append(deliveries, sealed.Delivery)
 			f.Accept(sealed)
 			synctest.Wait()
@@ -312,15 +172,15 @@ func TestFullQueueGivesUpTheOldest(t *testing.T) {
 // A payload that the agent keeps failing on must not hold up the others.
 func TestFailingPayloadLetsOthersPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agent := &scripted{answer: func(_ context.Context, p *payload) attempt {
+		agent := &scripted{answer: func(_ context.Context, p *Payload) Attempt {
 			if p.sequence == 0 {
-				return attempt{outcome: notYet, err: errDown}
+				return Attempt{Outcome: OutcomeNotYet, Err: errDown}
 			}
-			return attempt{}
+			return Attempt{}
 		}}
 		f, _ := startScripted(t, agent, nil)
 		for range 5 {
-			f.Accept(someSpans(1))
+			f.Accept(testcycle.Spans(1))
 		}
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
@@ -332,15 +192,15 @@ func TestFailingPayloadLetsOthersPass(t *testing.T) {
 
 func TestAcceptDoesNotWaitForTheAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agent := &scripted{answer: func(ctx context.Context, _ *payload) attempt {
+		agent := &scripted{answer: func(ctx context.Context, _ *Payload) Attempt {
 			<-ctx.Done()
-			return attempt{outcome: unknown, err: errNoAnswer}
+			return Attempt{Outcome: OutcomeUnknown, Err: errNoAnswer}
 		}}
 		f, _ := startScripted(t, agent, nil)
 		began := time.Now()
-		f.Accept(someSpans(1))
+		f.Accept(testcycle.Spans(1))
 		synctest.Wait()
-		f.Accept(someSpans(1))
+		f.Accept(testcycle.Spans(1))
 		if waited := time.Since(began); waited != 0 {
 			t.Errorf("waited %v", waited)
 		}
@@ -358,9 +218,9 @@ func TestCloseTriesWhatWaitsOnceWithoutPause(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				agent := &scripted{answer: down}
 				f, _ := startScripted(t, agent, nil)
-				sealed := someSpans(1)
+				sealed := testcycle.Spans(1)
 				f.Accept(sealed)
-				f.Accept(someSpans(2))
+				f.Accept(testcycle.Spans(2))
 				synctest.Wait()
 				before := agent.tried()
 				if up {
@@ -388,13 +248,13 @@ func TestCloseTriesWhatWaitsOnceWithoutPause(t *testing.T) {
 
 func TestCloseEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agent := &scripted{answer: func(ctx context.Context, _ *payload) attempt {
+		agent := &scripted{answer: func(ctx context.Context, _ *Payload) Attempt {
 			<-ctx.Done()
-			return attempt{outcome: notYet, err: ctx.Err()}
+			return Attempt{Outcome: OutcomeNotYet, Err: ctx.Err()}
 		}}
 		f, _ := startScripted(t, agent, nil)
 		for range 3 {
-			f.Accept(someSpans(1))
+			f.Accept(testcycle.Spans(1))
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
@@ -403,7 +263,7 @@ func TestCloseEndsWithItsContext(t *testing.T) {
 		if took := time.Since(began); took != 2*time.Second {
 			t.Errorf("closing took %v", took)
 		}
-		late := someSpans(4)
+		late := testcycle.Spans(4)
 		f.Accept(late)
 		if s := balanced(t, f, 7); s.Unsent[Shutdown] != 7 || agent.tried() != 1 {
 			t.Errorf("stats %+v after %d tries", s, agent.tried())
@@ -416,15 +276,15 @@ func TestCloseEndsWithItsContext(t *testing.T) {
 
 func TestUnencodableSpansAreCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, log := startScripted(t, &scripted{}, func(c *Config) { c.MaxPayloadBytes = minPayloadBytes })
-		var c cycle
-		origin := c.origin(golden().Origins[0])
-		for _, resource := range []string{"r", strings.Repeat("r", minPayloadBytes)} {
-			key := golden().Keys[0].Key
+		f, log := startScripted(t, &scripted{}, func(c *Config) { c.MaxPayloadBytes = MinPayloadBytes })
+		var c testcycle.Cycle
+		origin := c.Origin(testcycle.Golden().Origins[0])
+		for _, resource := range []string{"r", strings.Repeat("r", MinPayloadBytes)} {
+			key := testcycle.Golden().Keys[0].Key
 			key.Resource = resource
-			c.add(0, c.key(origin, key), 0, 1, 0, 1)
+			c.Add(0, c.Key(origin, key), 0, 1, 0, 1)
 		}
-		sealed := c.seal()
+		sealed := c.Seal()
 		f.Accept(sealed)
 		synctest.Wait()
 		if s := balanced(t, f, 2); s.Unsent[Unencodable] != 1 || s.Flushed != 1 {
@@ -444,4 +304,73 @@ func TestEveryReasonAndResultIsThereFromTheStart(t *testing.T) {
 			t.Errorf("stats %+v", s)
 		}
 	})
+}
+
+func TestDestinationsOwnLimitIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for said, want := range map[int]int{
+			0: DefaultMaxPayloadBytes, 25 << 20: DefaultMaxPayloadBytes, 1 << 20: 1 << 20, 300 << 10: 300 << 10, 5: MinPayloadBytes,
+		} {
+			exporter := &scripted{takes: said}
+			f, _ := startScripted(t, exporter, nil)
+			f.Accept(testcycle.Spans(1))
+			if exporter.limits[0] != want {
+				t.Errorf("one that takes %d: limit %d, want %d", said, exporter.limits[0], want)
+			}
+		}
+	})
+}
+
+// A payload of which a part was left out is not tried again, and that part is unsent.
+func TestWhatADestinationLeavesOutIsUnsent(t *testing.T) {
+	for rejected, want := range map[uint64]uint64{0: 0, 2: 2, 5: 5, 9: 5} {
+		synctest.Test(t, func(t *testing.T) {
+			answer := Attempt{Rejected: rejected}
+			if rejected > 0 {
+				answer.Err = errors.New("some are too old")
+			}
+			exporter := &scripted{answer: always(answer)}
+			f, log := startScripted(t, exporter, nil)
+			sealed := testcycle.Spans(5)
+			f.Accept(sealed)
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if s := balanced(t, f, 5); s.Unsent[Rejected] != want || s.Payloads[ResultAccepted] != 1 || exporter.tried() != 1 {
+				t.Errorf("%d left out: stats %+v after %d tries", rejected, s, exporter.tried())
+			}
+			if err, resolved := resolution(sealed.Delivery); !resolved || (err == nil) != (want == 0) {
+				t.Errorf("%d left out: delivery %v", rejected, err)
+			}
+			if strings.Contains(log.String(), "leaves out a part") != (want > 0) {
+				t.Errorf("%d left out, log:\n%s", rejected, log)
+			}
+		})
+	}
+}
+
+// lingering is closed while it encodes.
+type lingering struct {
+	*scripted
+	close func()
+}
+
+func (l *lingering) Encode(sealed *aggregate.Sealed, rows []Row, limit int, emit func(*Payload)) uint64 {
+	go l.close()
+	for range 1000 { // whoever closes gets as far as it can
+		runtime.Gosched()
+	}
+	return l.scripted.Encode(sealed, rows, limit, emit)
+}
+
+// A cycle that is being encoded when the daemon stops has an outcome like any other.
+func TestCloseWhileACycleIsAccepted(t *testing.T) {
+	exporter := &lingering{scripted: &scripted{}}
+	f, _ := startScripted(t, exporter, nil)
+	closed := make(chan struct{})
+	exporter.close = func() { f.Close(t.Context()); close(closed) }
+	f.Accept(testcycle.Spans(5))
+	<-closed
+	if s := balanced(t, f, 5); s.Flushed != 5 {
+		t.Errorf("stats %+v", s)
+	}
 }

@@ -13,7 +13,7 @@ import (
 // minutes of them at the usual interval.
 const keptFlushes = 20
 
-// Flush is what became of one sealed cycle that held spans.
+// Flush is what became of one sealed cycle that held spans, for one destination.
 type Flush struct {
 	Cycle         uint64         `json:"cycle"`
 	Start         time.Time      `json:"start"`
@@ -26,7 +26,7 @@ type Flush struct {
 	Pending       int            `json:"pending"`                     // payloads without an outcome yet
 	Outcomes      map[Result]int `json:"outcomes"`                    // of the others
 	SettleSeconds float64        `json:"settle_seconds"`              // from the seal to the last outcome so far
-	Said          string         `json:"said,omitempty"`              // by the agent, or by the way to it, where that was not yes
+	Said          string         `json:"said,omitempty"`              // by the destination, or by the way to it, where that was not yes
 	Unencodable   uint64         `json:"unencodable_spans,omitempty"` // that fit in no payload
 }
 
@@ -83,36 +83,4 @@ func (h *history) look() []Flush {
 }
 
 // Flushes are the last ones, the newest first. A cycle without spans is none.
-func (f *Flusher) Flushes() []Flush { return f.history.look() }
-
-// cycleDelivery resolves the delivery of one sealed cycle when the last of its
-// payloads has an outcome.
-type cycleDelivery struct {
-	delivery *aggregate.Delivery
-	flush    *Flush // the cycle's line in the history
-
-	mu      sync.Mutex
-	pending int
-	err     error // of the first payload that failed
-}
-
-// add counts one more payload.
-func (c *cycleDelivery) add() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.pending++
-}
-
-// resolve notes the outcome of one payload.
-func (c *cycleDelivery) resolve(err error) {
-	c.mu.Lock()
-	if c.err == nil {
-		c.err = err
-	}
-	c.pending--
-	last, first := c.pending == 0, c.err
-	c.mu.Unlock()
-	if last {
-		c.delivery.Resolve(first)
-	}
-}
+func (d *Destination) Flushes() []Flush { return d.history.look() }

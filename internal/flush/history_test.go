@@ -4,15 +4,17 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/flush/testcycle"
 )
 
-// TestFlushesSayWhatBecameOfThem follows one flush through a refused try to its
+// TestFlushesSayWhatBecameOfThem follows one flush through a OutcomeRefused try to its
 // acceptance, and one that the agent rejects.
 func TestFlushesSayWhatBecameOfThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent := &scripted{answer: down}
 		f, _ := startScripted(t, agent, nil)
-		f.Accept(someSpans(7))
+		f.Accept(testcycle.Spans(7))
 		synctest.Wait()
 		got := f.Flushes()
 		if len(got) != 1 || got[0].Spans != 7 || got[0].Payloads != 1 || got[0].Pending != 1 || got[0].Tries != 1 ||
@@ -26,8 +28,8 @@ func TestFlushesSayWhatBecameOfThem(t *testing.T) {
 		if got[0].Pending != 0 || got[0].Outcomes[ResultAccepted] != 1 || got[0].Tries < 2 {
 			t.Errorf("after it came back: %+v", got[0])
 		}
-		agent.answers(always(attempt{outcome: refused, err: errDown}))
-		f.Accept(someSpans(3))
+		agent.answers(always(Attempt{Outcome: OutcomeRefused, Err: errDown}))
+		f.Accept(testcycle.Spans(3))
 		synctest.Wait()
 		if got = f.Flushes(); len(got) != 2 || got[0].Spans != 3 || got[0].Outcomes[ResultRejected] != 1 {
 			t.Errorf("the newest comes first: %+v", got)
@@ -40,8 +42,8 @@ func TestFlushesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, _ := startScripted(t, &scripted{}, nil)
 		for n := range keptFlushes + 5 {
-			f.Accept(someSpans(n + 1))
-			f.Accept(someSpans(0))
+			f.Accept(testcycle.Spans(n + 1))
+			f.Accept(testcycle.Spans(0))
 		}
 		synctest.Wait()
 		got := f.Flushes()

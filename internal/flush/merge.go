@@ -11,29 +11,59 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// row is one key's counts in one bucket and mapping, with the aggregates that they
-// are the sum of. Usually that is one; a key that several drainers have counted, or
-// a tracer too, has more.
-type row struct {
+// Row is one key's counts in one bucket and mapping: the sum of the aggregates that
+// are its parts. Usually that is one; a key that several drainers have counted, or a
+// tracer too, has more.
+type Row struct {
 	aggregate.Counts
 	parts []part
 }
 
-func (r *row) key() *span.Key            { return r.parts[0].key }
-func (r *row) origin() registry.OriginID { return r.parts[0].origin }
-func (r *row) bucket() int64             { return r.parts[0].Bucket }
-func (r *row) mapping() sketch.MappingID { return r.parts[0].Mapping }
+// Key is that of all its parts.
+func (r *Row) Key() *span.Key { return r.parts[0].key }
 
-// part is one aggregate beside what decides its place in the payloads.
+// Origin is the place of the key's origin in Sealed.Origins.
+func (r *Row) Origin() registry.OriginID { return r.parts[0].origin }
+
+// Bucket is when it begins, nanoseconds since the Unix epoch.
+func (r *Row) Bucket() int64 { return r.parts[0].Bucket }
+
+// Mapping is that of its distributions, the place in Sealed.Mappings.
+func (r *Row) Mapping() sketch.MappingID { return r.parts[0].Mapping }
+
+// ReadOK adds the distribution of the spans without an error to a histogram, or to a
+// sketch, which holds nothing of another mapping.
+func (r *Row) ReadOK(to sketch.Sum) {
+	for i := range r.parts {
+		r.parts[i].ReadOK(to)
+	}
+}
+
+// ReadErrors does the same for the spans with an error.
+func (r *Row) ReadErrors(to sketch.Sum) {
+	for i := range r.parts {
+		r.parts[i].ReadErrors(to)
+	}
+}
+
+// ErrorDuration is what of its Duration the spans with an error took.
+func (r *Row) ErrorDuration() (nanoseconds float64) {
+	for i := range r.parts {
+		nanoseconds += r.parts[i].ErrorDuration()
+	}
+	return nanoseconds
+}
+
+// part is one aggregate beside what decides its place among the rows.
 type part struct {
 	aggregate.Part
 	origin registry.OriginID
 	key    *span.Key
 }
 
-// compareParts is the order of rows in the payloads: by origin, then bucket, then
-// mapping, then type, because each of these changes opens a new payload or bucket.
-// Equal parts are of one row.
+// compareParts is the order of rows: by origin, then bucket, then mapping, then type,
+// because each of these changes opens a new payload or a bucket of one. Equal parts
+// are of one row.
 func compareParts(a, b part) int {
 	if order := cmp.Or(cmp.Compare(a.origin, b.origin), cmp.Compare(a.Bucket, b.Bucket), cmp.Compare(a.Mapping, b.Mapping)); order != 0 {
 		return order
@@ -44,16 +74,17 @@ func compareParts(a, b part) int {
 	return cmp.Compare(a.Key, b.Key)
 }
 
-// merger makes rows of a sealed cycle. It reads the tables and writes nothing to
-// them: counts are added up here, sketches while they are encoded.
-type merger struct {
+// Merger makes rows of a sealed cycle. It reads the tables and writes nothing to
+// them: counts are added up here, sketches while they are encoded. Its memory is
+// reused from cycle to cycle; it has one user at a time.
+type Merger struct {
 	parts []part
-	rows  []row
+	rows  []Row
 }
 
-// merge returns one row for each (key, bucket, mapping) of the sealed cycle, in
-// payload order. They are valid until forget.
-func (m *merger) merge(sealed *aggregate.Sealed) []row {
+// Merge returns one row for each (key, bucket, mapping) of the sealed cycle, sorted by
+// origin, bucket, mapping, type and key. They are valid until Forget.
+func (m *Merger) Merge(sealed *aggregate.Sealed) []Row {
 	for counted := range sealed.Parts {
 		entry := &sealed.Keys[counted.Key]
 		m.parts = append(m.parts, part{Part: counted, origin: entry.Origin, key: &entry.Key})
@@ -64,7 +95,7 @@ func (m *merger) merge(sealed *aggregate.Sealed) []row {
 		for last < len(m.parts) && compareParts(m.parts[first], m.parts[last]) == 0 {
 			last++
 		}
-		r := row{parts: m.parts[first:last]}
+		r := Row{parts: m.parts[first:last]}
 		for i := range r.parts {
 			counts := r.parts[i].Counts()
 			r.Add(&counts)
@@ -75,9 +106,9 @@ func (m *merger) merge(sealed *aggregate.Sealed) []row {
 	return m.rows
 }
 
-// forget lets go of what the rows point to, which is about to be released, and
+// Forget lets go of what the rows point to, which is about to be released, and
 // keeps the memory.
-func (m *merger) forget() {
+func (m *Merger) Forget() {
 	clear(m.parts)
 	clear(m.rows)
 	m.parts, m.rows = m.parts[:0], m.rows[:0]

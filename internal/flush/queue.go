@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// maxDeliveries is how many payloads may be under way to the agent at once. An agent
+// maxDeliveries is how many payloads may be under way to a destination at once. One
 // that answers within 200 ms is brought 140 payloads a second: at a stop just after a
 // seal, two cycles of 256 origins take it 4 s of the 5 s of grace.
 const maxDeliveries = 28
 
-// MaxConnections is how many connections to the agent may be open at once: one for each
-// payload under way, one for a probe, one for the question what it wants.
+// MaxConnections is how many connections to a destination may be open at once: one for
+// each payload under way, one for a probe, one for the question what it wants.
 const MaxConnections = maxDeliveries + 2
 
 // queue holds the payloads that have no outcome yet: those that wait for their turn,
@@ -23,47 +23,44 @@ const MaxConnections = maxDeliveries + 2
 type queue struct {
 	maxBytes    int // of those that wait
 	maxUnderWay int // bytes of those under way, where they are several
+	inOrder     bool
 
 	mu       sync.Mutex
-	waiting  []*payload
+	waiting  []*Payload
 	bytes    int // of waiting
-	underWay []*payload
+	underWay []*Payload
 }
 
 // put adds a payload and returns what had to give way to it: the oldest, which
 // may be the payload itself.
-func (q *queue) put(p *payload) (evicted []*payload) {
+func (q *queue) put(p *Payload) (evicted []*Payload) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	at, _ := slices.BinarySearchFunc(q.waiting, p.sequence, func(w *payload, sequence uint64) int {
+	at, _ := slices.BinarySearchFunc(q.waiting, p.sequence, func(w *Payload, sequence uint64) int {
 		return cmp.Compare(w.sequence, sequence)
 	})
 	q.waiting = slices.Insert(q.waiting, at, p)
-	q.bytes += len(p.body)
+	q.bytes += len(p.Body)
 	n := 0
 	for over := q.bytes; over > q.maxBytes || len(q.waiting)-n > maxWaiting; n++ {
-		over -= len(q.waiting[n].body)
+		over -= len(q.waiting[n].Body)
 	}
 	return q.remove(0, n)
 }
 
 // take moves the payload whose turn it is from those that wait to those under way:
-// the one that has been tried least, since a payload that the agent keeps failing on
-// must not stand before all others; the oldest of several. Of one origin only one is
-// under way at a time, or a later one could arrive first. It returns nil where there
-// is none, or where it must wait for others to return.
-func (q *queue) take() *payload {
+// the one that has been tried least, since a payload that the destination keeps
+// failing on must not stand before all others; the oldest of several. Of one origin
+// only one is under way at a time, or a later one could arrive first. Where all must
+// arrive in order it is the oldest, alone. It returns nil where there is none, or where
+// it must wait for others to return.
+func (q *queue) take() *Payload {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	at := -1
-	for i, p := range q.waiting {
-		if (at < 0 || p.tries < q.waiting[at].tries) && !q.originUnderWay(p) {
-			at = i
-		}
-	}
+	at := q.next()
 	// A large one is not overtaken by smaller ones that would fit: it would wait as
 	// long as any of those came.
-	if at < 0 || len(q.waiting[at].body) > q.roomUnderWay() {
+	if at < 0 || len(q.waiting[at].Body) > q.roomUnderWay() {
 		return nil
 	}
 	p := q.remove(at, at+1)[0]
@@ -71,10 +68,25 @@ func (q *queue) take() *payload {
 	return p
 }
 
+// next is the place among those that wait of the one whose turn it is, -1 where it is
+// nobody's. The caller holds the lock.
+func (q *queue) next() int {
+	at := -1
+	for i, p := range q.waiting {
+		if q.inOrder && (i > 0 || len(q.underWay) > 0) {
+			break
+		}
+		if (at < 0 || p.tries < q.waiting[at].tries) && !q.originUnderWay(p) {
+			at = i
+		}
+	}
+	return at
+}
+
 // originUnderWay says whether a payload of the same origin is. The caller holds the
 // lock.
-func (q *queue) originUnderWay(p *payload) bool {
-	return slices.ContainsFunc(q.underWay, func(u *payload) bool { return u.origin == p.origin })
+func (q *queue) originUnderWay(p *Payload) bool {
+	return slices.ContainsFunc(q.underWay, func(u *Payload) bool { return u.Origin == p.Origin })
 }
 
 // roomUnderWay is how many bytes the next one may have. One alone may have any
@@ -89,20 +101,20 @@ func (q *queue) roomUnderWay() int {
 	}
 	room := q.maxUnderWay
 	for _, u := range q.underWay {
-		room -= len(u.body)
+		room -= len(u.Body)
 	}
 	return room
 }
 
 // returned ends a delivery. The payload is in nobody's hands then.
-func (q *queue) returned(p *payload) {
+func (q *queue) returned(p *Payload) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.underWay = slices.DeleteFunc(q.underWay, func(u *payload) bool { return u == p })
+	q.underWay = slices.DeleteFunc(q.underWay, func(u *Payload) bool { return u == p })
 }
 
 // expire removes the waiting payloads born before a time.
-func (q *queue) expire(before time.Time) []*payload {
+func (q *queue) expire(before time.Time) []*Payload {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	n := 0
@@ -113,7 +125,7 @@ func (q *queue) expire(before time.Time) []*payload {
 }
 
 // drain removes all that wait.
-func (q *queue) drain() []*payload {
+func (q *queue) drain() []*Payload {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.remove(0, len(q.waiting))
@@ -157,10 +169,10 @@ func (q *queue) deliveries() int {
 }
 
 // remove takes out a run of those that wait. The caller holds the lock.
-func (q *queue) remove(from, to int) []*payload {
+func (q *queue) remove(from, to int) []*Payload {
 	removed := slices.Clone(q.waiting[from:to])
 	for _, p := range removed {
-		q.bytes -= len(p.body)
+		q.bytes -= len(p.Body)
 	}
 	q.waiting = slices.Delete(q.waiting, from, to)
 	return removed

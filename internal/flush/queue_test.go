@@ -20,8 +20,8 @@ func TestQueueAgainstItsRules(t *testing.T) {
 	for step := range 5000 {
 		switch random.IntN(6) {
 		case 0, 1, 2:
-			p := &payload{sequence: uint64(step), body: make([]byte, random.IntN(1000)), born: time.Unix(int64(step), 0)}
-			p.origin.Service = fmt.Sprint(random.IntN(8))
+			p := &Payload{sequence: uint64(step), Body: make([]byte, random.IntN(1000)), born: time.Unix(int64(step), 0)}
+			p.Origin.Service = fmt.Sprint(random.IntN(8))
 			in++
 			out += len(q.put(p))
 		case 3:
@@ -44,12 +44,12 @@ func TestQueueAgainstItsRules(t *testing.T) {
 		}
 		bytes := 0
 		for _, p := range q.waiting {
-			bytes += len(p.body)
+			bytes += len(p.Body)
 		}
 		if n, size := q.size(); size != bytes || size > q.maxBytes || n != len(q.waiting) {
 			t.Fatalf("step %d: %d bytes announced, %d there", step, size, bytes)
 		}
-		if !slices.IsSortedFunc(q.waiting, func(a, b *payload) int { return int(a.sequence) - int(b.sequence) }) {
+		if !slices.IsSortedFunc(q.waiting, func(a, b *Payload) int { return int(a.sequence) - int(b.sequence) }) {
 			t.Fatalf("step %d: out of order", step)
 		}
 		if in-out != len(q.waiting)+q.deliveries() {
@@ -57,8 +57,8 @@ func TestQueueAgainstItsRules(t *testing.T) {
 		}
 		origins, bytes := map[span.Origin]bool{}, 0
 		for _, p := range q.underWay {
-			origins[p.origin] = true
-			bytes += len(p.body)
+			origins[p.Origin] = true
+			bytes += len(p.Body)
 		}
 		if len(origins) != q.deliveries() || bytes > q.maxUnderWay {
 			t.Fatalf("step %d: %d bytes of %d origins are under way in %d payloads", step, bytes, len(origins), q.deliveries())
@@ -71,8 +71,8 @@ func TestQueueAgainstItsRules(t *testing.T) {
 func TestLargePayloadGetsItsTurn(t *testing.T) {
 	q := &queue{maxBytes: 1 << 20, maxUnderWay: 1000}
 	for i, size := range []int{600, 900, 100, 100} {
-		p := &payload{sequence: uint64(i), body: make([]byte, size)}
-		p.origin.Service = fmt.Sprint(i)
+		p := &Payload{sequence: uint64(i), Body: make([]byte, size)}
+		p.Origin.Service = fmt.Sprint(i)
 		q.put(p)
 	}
 	first := q.take()
@@ -89,11 +89,35 @@ func TestLargePayloadGetsItsTurn(t *testing.T) {
 func TestQueueBoundsTheNumberOfPayloads(t *testing.T) {
 	q := &queue{maxBytes: 1 << 30}
 	for i := range maxWaiting {
-		if evicted := q.put(&payload{sequence: uint64(i)}); len(evicted) != 0 {
+		if evicted := q.put(&Payload{sequence: uint64(i)}); len(evicted) != 0 {
 			t.Fatalf("payload %d evicted another", i)
 		}
 	}
-	if evicted := q.put(&payload{sequence: maxWaiting}); len(evicted) != 1 || evicted[0].sequence != 0 {
+	if evicted := q.put(&Payload{sequence: maxWaiting}); len(evicted) != 1 || evicted[0].sequence != 0 {
 		t.Errorf("evicted %v, want the oldest", evicted)
+	}
+}
+
+// Where all must arrive in order, one goes at a time, and one that failed is tried again
+// before any other.
+func TestInOrderNoneGoesBesideOrPassesAnother(t *testing.T) {
+	q := &queue{maxBytes: 1 << 20, maxUnderWay: 1 << 20, inOrder: true}
+	for i := range 3 {
+		p := &Payload{sequence: uint64(i)}
+		p.Origin.Service = fmt.Sprint(i)
+		q.put(p)
+	}
+	for _, want := range []uint64{0, 0, 1, 2} {
+		p := q.take()
+		if beside := q.take(); p.sequence != want || beside != nil {
+			t.Fatalf("%d went, and beside it %v; want %d alone", p.sequence, beside, want)
+		}
+		q.returned(p)
+		if p.tries++; want == 0 && p.tries == 1 {
+			q.put(p)
+		}
+	}
+	if p := q.take(); p != nil {
+		t.Errorf("%d went twice", p.sequence)
 	}
 }

@@ -1,11 +1,11 @@
 package flush
 
-// Reason names why spans that were aggregated did not reach the agent.
+// Reason names why spans that were aggregated did not reach a destination.
 type Reason string
 
 const (
-	Rejected    Reason = "rejected"    // the agent answered that it will not take the payload
-	NotWanted   Reason = "not_wanted"  // this agent takes no statistics
+	Rejected    Reason = "rejected"    // the destination answered that it will not take them
+	NotWanted   Reason = "not_wanted"  // the destination takes no statistics
 	Ambiguous   Reason = "ambiguous"   // written whole, never answered
 	Expired     Reason = "expired"     // waited longer than the retry age
 	QueueFull   Reason = "queue_full"  // the oldest, when too much waited

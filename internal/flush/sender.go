@@ -5,106 +5,106 @@ import (
 	"time"
 )
 
-// delivery is one payload on its way to the agent.
+// delivery is one payload on its way to a destination.
 type delivery struct {
-	payload *payload
+	payload *Payload
 	pauses  int // how many there had been when it began
 }
 
 // answered is a delivery that has returned, and what became of it.
 type answered struct {
 	delivery
-	attempt
+	Attempt
 }
 
 // send is the sender: it alone decides which payload goes when, and what an answer
 // means. A delivery is a goroutine that lasts for one request, and decides nothing.
-func (f *Flusher) send() {
-	for f.begin(); !f.finished(); f.begin() {
-		f.wait(time.Now())
+func (d *Destination) send() {
+	for d.begin(); !d.finished(); d.begin() {
+		d.wait(time.Now())
 	}
-	f.giveUp(Shutdown, f.queue.drain())
+	d.giveUp(Shutdown, d.queue.drain())
 }
 
 // begin begins the deliveries whose turn has come.
-func (f *Flusher) begin() {
+func (d *Destination) begin() {
 	now := time.Now()
-	if f.closing.Err() == nil {
-		f.giveUp(Expired, f.queue.expire(now.Add(-f.cfg.RetryAge)))
+	if d.closing.Err() == nil {
+		d.giveUp(Expired, d.queue.expire(now.Add(-d.cfg.RetryAge)))
 	}
-	for f.mayBegin(now) {
-		p := f.queue.take()
+	for d.mayBegin(now) {
+		p := d.queue.take()
 		if p == nil {
 			return
 		}
-		d := delivery{p, f.backoff.pauses}
-		f.running.Go(func() { f.deliver(d) })
+		one := delivery{p, d.backoff.pauses}
+		d.running.Go(func() { d.deliver(one) })
 	}
 }
 
 // mayBegin says whether another delivery may. Where the last one failed, the next
-// goes alone, to find out whether the agent is back. While closing nobody pauses.
-func (f *Flusher) mayBegin(now time.Time) bool {
+// goes alone, to find out whether the destination is back. While closing nobody pauses.
+func (d *Destination) mayBegin(now time.Time) bool {
 	switch {
-	case f.hard.Err() != nil:
+	case d.hard.Err() != nil:
 		return false
-	case f.closing.Err() != nil:
+	case d.closing.Err() != nil:
 		return true
 	}
-	return f.backoff.over(now) && (f.backoff.failures == 0 || f.queue.deliveries() == 0)
+	return d.backoff.over(now) && (d.backoff.failures == 0 || d.queue.deliveries() == 0)
 }
 
-// deliver offers the agent a payload once.
-func (f *Flusher) deliver(d delivery) {
-	ctx, cancel := context.WithTimeout(f.hard, f.cfg.Timeout)
+// deliver offers the destination a payload once.
+func (d *Destination) deliver(one delivery) {
+	ctx, cancel := context.WithTimeout(d.hard, d.cfg.Timeout)
 	defer cancel()
-	f.answers <- answered{d, f.agent.post(ctx, d.payload)}
+	d.answers <- answered{one, d.exporter.Deliver(ctx, one.payload)}
 }
 
-// finished says whether the flusher is closed and nothing is left, or no time to
+// finished says whether the destination is closed and nothing is left, or no time to
 // send it.
-func (f *Flusher) finished() bool {
-	if f.closing.Err() == nil || f.queue.deliveries() > 0 {
+func (d *Destination) finished() bool {
+	if d.closing.Err() == nil || d.queue.deliveries() > 0 {
 		return false
 	}
-	_, waits := f.queue.oldest()
-	return !waits || f.hard.Err() != nil
+	_, waits := d.queue.oldest()
+	return !waits || d.hard.Err() != nil
 }
 
 // wait returns when something can have changed: an answer, a new payload, the end of
-// the pause, the oldest payload's last moment, or Close. An agent that was asked in
-// vain and now says what it wants ends the pause, because what waits may be about
-// to expire.
-func (f *Flusher) wait(now time.Time) {
-	due, ends := f.due(now), f.closing.Done()
-	if f.closing.Err() != nil {
-		due, ends = nil, f.hard.Done()
+// the pause, the oldest payload's last moment, or the end. A destination
+// that was asked in vain and now answers ends the pause, because what waits may be
+// about to expire.
+func (d *Destination) wait(now time.Time) {
+	due, ends := d.due(now), d.closing.Done()
+	if d.closing.Err() != nil {
+		due, ends = nil, d.hard.Done()
 	}
-	if f.hard.Err() != nil {
+	if d.hard.Err() != nil {
 		ends = nil
 	}
 	select {
-	case a := <-f.answers:
-		f.queue.returned(a.payload)
-		f.conclude(a.delivery, a.attempt)
+	case a := <-d.answers:
+		d.queue.returned(a.payload)
+		d.conclude(a.delivery, a.Attempt)
 	case <-due:
-	case <-f.arrived:
-	case <-f.returned:
-		f.backoff.end()
+	case <-d.arrived:
+	case <-d.link.returned:
+		d.backoff.end()
 	case <-ends:
 	}
 }
 
 // due fires at the end of the pause, or at the oldest payload's last moment. It
 // never does where nothing waits.
-func (f *Flusher) due(now time.Time) <-chan time.Time {
-	born, any := f.queue.oldest()
+func (d *Destination) due(now time.Time) <-chan time.Time {
+	born, any := d.queue.oldest()
 	if !any {
 		return nil
 	}
-	wait := born.Add(f.cfg.RetryAge).Sub(now)
-	if !f.backoff.over(now) {
-		wait = min(wait, f.backoff.until.Sub(now))
+	wait := born.Add(d.cfg.RetryAge).Sub(now)
+	if !d.backoff.over(now) {
+		wait = min(wait, d.backoff.until.Sub(now))
 	}
 	return time.After(wait)
 }

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Stats is one consistent look at the flusher: at any moment each span that
+// Stats is one consistent look at a destination: at any moment each span that
 // was ever accepted is in exactly one of Flushed, Unsent and Held.
 type Stats struct {
-	Flushed  uint64            // spans in payloads that the agent accepted
+	Flushed  uint64            // spans in payloads that the destination accepted
 	Unsent   map[Reason]uint64 // spans that will never be
 	Held     uint64            // spans in payloads without an outcome
 	Payloads map[Result]uint64
@@ -21,22 +21,30 @@ type Stats struct {
 	OldestAge     time.Duration // of the payloads without an outcome; 0 where there is none
 	MaxAge        time.Duration // when one that waits is given up
 
-	Reachable bool // the agent answered the last request, for its info or with a payload
-	Takes     bool // the agent takes statistics, and took the last payload that it was offered, if any
+	Reachable bool // the destination answered the last request, a payload or a question
+	Takes     bool // it takes statistics, and took the last payload that it was offered, if any
 
 	PayloadBytes Histogram // of each payload made
-	FlushSeconds Histogram // of merging and encoding one sealed cycle
 }
 
-// Agent is how the agent does.
-func (s *Stats) Agent() AgentState {
+// State is how a destination does, in one word.
+type State string
+
+const (
+	Silent  State = "silent"  // it did not answer the last request
+	Answers State = "answers" // and does not take payloads
+	Takes   State = "takes"   // it took the last payload, or was offered none yet
+)
+
+// State is how the destination does.
+func (s *Stats) State() State {
 	switch {
 	case !s.Reachable:
-		return AgentSilent
+		return Silent
 	case !s.Takes:
-		return AgentAnswers
+		return Answers
 	}
-	return AgentTakes
+	return Takes
 }
 
 // Histogram counts values at or below each bound, and above the last.
@@ -64,6 +72,11 @@ func (h *Histogram) observe(v float64) {
 	h.Sum += v
 }
 
+func (h Histogram) clone() Histogram {
+	h.Counts = slices.Clone(h.Counts)
+	return h
+}
+
 // books count spans and payloads. All changes go through one lock: there are a
 // few a payload, and a reader must never see a span twice or not at all.
 type books struct {
@@ -76,7 +89,6 @@ func newBooks() *books {
 		Unsent:       map[Reason]uint64{},
 		Payloads:     map[Result]uint64{},
 		PayloadBytes: newHistogram(1<<10, 4<<10, 16<<10, 64<<10, 256<<10, 1<<20, 4<<20, 16<<20),
-		FlushSeconds: newHistogram(.0001, .0005, .001, .005, .01, .05, .1, .5, 1),
 	}}
 	for _, reason := range Reasons {
 		b.stats.Unsent[reason] = 0
@@ -87,6 +99,9 @@ func newBooks() *books {
 	return b
 }
 
+// hold takes spans over.
+func (b *books) hold(spans uint64) { b.change(func(s *Stats) { s.Held += spans }) }
+
 // change makes one change of the books.
 func (b *books) change(edit func(*Stats)) {
 	b.mu.Lock()
@@ -94,7 +109,7 @@ func (b *books) change(edit func(*Stats)) {
 	edit(&b.stats)
 }
 
-// unsent moves spans to what the agent will never have.
+// unsent moves spans to what the destination will never have.
 func (b *books) unsent(reason Reason, spans uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -108,7 +123,6 @@ func (b *books) look() Stats {
 	defer b.mu.Unlock()
 	s := b.stats
 	s.Unsent, s.Payloads = maps.Clone(s.Unsent), maps.Clone(s.Payloads)
-	s.PayloadBytes.Counts = slices.Clone(s.PayloadBytes.Counts)
-	s.FlushSeconds.Counts = slices.Clone(s.FlushSeconds.Counts)
+	s.PayloadBytes = s.PayloadBytes.clone()
 	return s
 }

@@ -1,98 +1,81 @@
 package flush
 
 import (
-	"errors"
 	"fmt"
 	"time"
-
-	"github.com/spanstatsd/spanstatsd/internal/dump"
 )
 
-// errNotWanted is why a payload to an agent without the endpoint was dropped.
-var errNotWanted = errors.New("the agent takes no statistics")
-
 // conclude resolves a payload by what became of an attempt, or keeps it for another.
-func (f *Flusher) conclude(d delivery, a attempt) {
-	p := d.payload
-	f.outcomes.tried(a, f.Stats())
-	f.noticeState(a.state)
-	if f.reachability.payloadTried(a) {
-		notify(f.rediscover)
-	}
+func (d *Destination) conclude(one delivery, a Attempt) {
+	p := one.payload
+	d.outcomes.tried(a, d.Stats())
+	d.link.tried(a)
 	p.tries++
-	p.lastErr = a.err
-	f.history.change(p.cycle.flush, func(f *Flush) {
+	p.lastErr = a.Err
+	d.history.change(p.flush, func(f *Flush) {
 		f.Tries++
-		if a.err != nil {
-			f.Said = a.err.Error()
+		if a.Err != nil {
+			f.Said = a.Err.Error()
 		}
 	})
-	switch a.outcome {
-	case accepted:
-		f.backoff.succeeded(d.pauses)
-		f.books.change(func(s *Stats) {
-			s.Held -= p.spans
-			s.Flushed += p.spans
-			s.Payloads[ResultAccepted]++
-		})
-		f.history.resolved(p.cycle.flush, ResultAccepted)
-		p.cycle.resolve(nil)
-	case notYet:
-		f.keep(d, a.after)
-	case refused:
-		f.keepRefused(p, a.refusal)
-		f.giveUp(Rejected, []*payload{p})
-	case notWanted:
-		f.downgrade()
-		f.giveUp(NotWanted, []*payload{p})
-	case unknown:
-		f.giveUp(Ambiguous, []*payload{p})
+	switch a.Outcome {
+	case OutcomeAccepted:
+		d.backoff.succeeded(one.pauses)
+		d.take(p, min(a.Rejected, p.Spans))
+	case OutcomeNotYet:
+		d.keep(one, a.After)
+	case OutcomeRefused:
+		d.giveUp(Rejected, []*Payload{p})
+	case OutcomeNotWanted:
+		d.giveUp(NotWanted, []*Payload{p})
+	case OutcomeUnknown:
+		d.giveUp(Ambiguous, []*Payload{p})
 	}
+}
+
+// take resolves a payload that the destination has, but for what it left out.
+func (d *Destination) take(p *Payload, rejected uint64) {
+	d.books.change(func(s *Stats) {
+		s.Held -= p.Spans
+		s.Flushed += p.Spans - rejected
+		s.Unsent[Rejected] += rejected
+		s.Payloads[ResultAccepted]++
+	})
+	d.history.resolved(p.flush, ResultAccepted)
+	if rejected > 0 {
+		p.cycle.resolve(d.failure(Rejected, p))
+		return
+	}
+	p.cycle.resolve(nil)
 }
 
 // keep puts a payload back that did not arrive. While closing there is no
 // second try.
-func (f *Flusher) keep(d delivery, after time.Duration) {
-	if f.closing.Err() != nil {
-		f.giveUp(Shutdown, []*payload{d.payload})
+func (d *Destination) keep(one delivery, after time.Duration) {
+	if d.closing.Err() != nil {
+		d.giveUp(Shutdown, []*Payload{one.payload})
 		return
 	}
-	f.books.change(func(s *Stats) { s.Payloads[ResultRetried]++ })
-	f.backoff.extend(time.Now(), after, d.pauses)
-	f.giveUp(QueueFull, f.queue.put(d.payload))
+	d.books.change(func(s *Stats) { s.Payloads[ResultRetried]++ })
+	d.backoff.extend(time.Now(), after, one.pauses)
+	d.giveUp(QueueFull, d.queue.put(one.payload))
 }
 
 // giveUp resolves payloads as unsent.
-func (f *Flusher) giveUp(reason Reason, payloads []*payload) {
+func (d *Destination) giveUp(reason Reason, payloads []*Payload) {
 	for _, p := range payloads {
-		f.books.unsent(reason, p.spans)
-		f.books.change(func(s *Stats) { s.Payloads[reason.result()]++ })
-		f.history.resolved(p.cycle.flush, reason.result())
-		f.outcomes.lost(reason, p)
-		p.cycle.resolve(p.failure(reason))
+		d.books.unsent(reason, p.Spans)
+		d.books.change(func(s *Stats) { s.Payloads[reason.result()]++ })
+		d.history.resolved(p.flush, reason.result())
+		d.outcomes.lost(reason, p)
+		p.cycle.resolve(d.failure(reason, p))
 	}
 }
 
 // failure is what a tracer that waits for this payload is told.
-func (p *payload) failure(reason Reason) error {
+func (d *Destination) failure(reason Reason, p *Payload) error {
 	if p.lastErr == nil {
-		return fmt.Errorf("send payload: %s before the first try", reason)
+		return fmt.Errorf("send payload to %s: %s before the first try", d.Name(), reason)
 	}
-	return fmt.Errorf("send payload: %s after %d tries: %w", reason, p.tries, p.lastErr)
-}
-
-// keepRefused puts what the agent refused where a person can look at it, if the
-// operator named a place. The spans are lost all the same.
-func (f *Flusher) keepRefused(p *payload, refusal *dump.Refusal) {
-	if f.dumps == nil || refusal == nil {
-		return
-	}
-	refusal.Time, refusal.Agent, refusal.Spans, refusal.Body = time.Now(), f.cfg.Agent.String(), p.spans, p.body
-	file, err := f.dumps.Keep(refusal)
-	switch {
-	case err != nil:
-		f.cfg.Log.Warn("refused payload is not kept", "error", err)
-	case file != "":
-		f.cfg.Log.Info("refused payload is kept; look at it with: spanstatsd dump FILE", "file", file)
-	}
+	return fmt.Errorf("send payload to %s: %s after %d tries: %w", d.Name(), reason, p.tries, p.lastErr)
 }

@@ -5,6 +5,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/apm"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
 )
 
@@ -14,7 +15,8 @@ type Sources struct {
 	Admit     *admit.Publishers
 	Aggregate *aggregate.Aggregator
 	Flush     *flush.Flusher
-	APM       *apm.Server // nil where it is off
+	Agent     *agent.Exporter // nil where there is none
+	APM       *apm.Server     // nil where it is off
 }
 
 // look is every room's statistics, read once.
@@ -22,15 +24,26 @@ type look struct {
 	in       ingest.Stats
 	admitted admit.Stats
 	agg      aggregate.Stats
-	out      flush.Stats
+	out      []destination
+
+	flushSeconds flush.Histogram
 
 	late, early uint64 // of all drainers
+}
+
+// destination is what a destination says of itself, read once.
+type destination struct {
+	*flush.Destination
+	flush.Stats
 }
 
 // look reads downstream first: a span that moves on meanwhile is then missing
 // from a part, never counted in a part before it is in the whole.
 func (s *Sources) look() (l look) {
-	l.out = s.Flush.Stats()
+	for _, d := range s.Flush.Destinations() {
+		l.out = append(l.out, destination{d, d.Stats()})
+	}
+	l.flushSeconds = s.Flush.Durations()
 	l.agg = s.Aggregate.Stats()
 	for _, d := range l.agg.Drainers {
 		l.late, l.early = l.late+d.Late, l.early+d.Early
@@ -44,37 +57,58 @@ func (s *Sources) look() (l look) {
 // counted where it happens and none is made from the others, so that an
 // imbalance shows a defect. Only the last two are computed.
 type Books struct {
-	Received       uint64            `json:"received"`
-	Aggregated     uint64            `json:"aggregated"`
-	Dropped        map[string]uint64 `json:"dropped"`
+	Received      uint64            `json:"received"`
+	Aggregated    uint64            `json:"aggregated"`
+	Dropped       map[string]uint64 `json:"dropped"`
+	DeliveryBooks                   // of the first destination
+	HeldInTables  uint64            `json:"held_in_tables"`
+	// InTransit is what was received and is neither aggregated nor dropped yet:
+	// what stands in the rings, give or take what moved while this was read.
+	InTransit int64 `json:"in_transit"`
+	Balanced  bool  `json:"balanced"` // of every destination
+}
+
+// DeliveryBooks say what became of every aggregated span at one destination.
+type DeliveryBooks struct {
 	Flushed        uint64            `json:"flushed"`
 	Unsent         uint64            `json:"unsent"`
 	UnsentBy       map[string]uint64 `json:"unsent_by_reason"`
 	Held           uint64            `json:"held"`
-	HeldInTables   uint64            `json:"held_in_tables"`
 	HeldInPayloads uint64            `json:"held_in_payloads"`
-	// InTransit is what was received and is neither aggregated nor dropped yet:
-	// what stands in the rings, give or take what moved while this was read.
-	InTransit int64 `json:"in_transit"`
-	Balanced  bool  `json:"balanced"`
 }
 
 // Books reads them. While spans are on their way between two rooms they may be
 // off by those; at a quiet moment they balance exactly.
-func (s *Sources) Books() Books { return s.look().books() }
+func (s *Sources) Books() Books {
+	now := s.look()
+	return now.books()
+}
 
-func (l look) books() Books {
+func (l *look) books() Books {
 	b := Books{
 		Received: l.admitted.Received, Aggregated: l.agg.Aggregated(), Dropped: l.admitted.Dropped,
-		Flushed: l.out.Flushed, UnsentBy: make(map[string]uint64, len(l.out.Unsent)),
-		Held: l.agg.Held + l.out.Held, HeldInTables: l.agg.Held, HeldInPayloads: l.out.Held,
+		DeliveryBooks: l.deliveryBooks(0), HeldInTables: l.agg.Held,
 	}
-	for reason, spans := range l.out.Unsent {
+	b.InTransit = int64(b.Received - b.Aggregated - b.DroppedTotal())
+	b.Balanced = b.InTransit == 0
+	for i := range l.out {
+		at := l.deliveryBooks(i)
+		b.Balanced = b.Balanced && b.Aggregated == at.Flushed+at.Unsent+at.Held
+	}
+	return b
+}
+
+// deliveryBooks are those of one destination.
+func (l *look) deliveryBooks(i int) DeliveryBooks {
+	out := &l.out[i]
+	b := DeliveryBooks{
+		Flushed: out.Flushed, UnsentBy: make(map[string]uint64, len(out.Unsent)),
+		Held: l.agg.Held + out.Held, HeldInPayloads: out.Held,
+	}
+	for reason, spans := range out.Unsent {
 		b.UnsentBy[string(reason)] = spans
 		b.Unsent += spans
 	}
-	b.InTransit = int64(b.Received - b.Aggregated - b.DroppedTotal())
-	b.Balanced = b.InTransit == 0 && b.Aggregated == b.Flushed+b.Unsent+b.Held
 	return b
 }
 

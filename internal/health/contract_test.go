@@ -121,6 +121,10 @@ func paths(t reflect.Type, at string, into map[string]bool) {
 		paths(t.Elem(), at+"{}", into)
 	case t.Kind() == reflect.Struct:
 		for i := range t.NumField() {
+			if t.Field(i).Anonymous { // its fields stand among these
+				paths(t.Field(i).Type, at, into)
+				continue
+			}
 			name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
 			paths(t.Field(i).Type, strings.TrimPrefix(at+"."+name, "."), into)
 		}

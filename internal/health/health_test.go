@@ -19,6 +19,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
@@ -27,11 +28,11 @@ import (
 // rooms makes everything that is shown, with nothing running through it.
 func rooms(t *testing.T) Sources {
 	t.Helper()
-	agent, err := flush.ParseAgentURL("unix://" + filepath.Join(t.TempDir(), "none"))
+	to, err := agent.New(agent.Config{URL: agent.URL{Network: "unix", Address: filepath.Join(t.TempDir(), "none")}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	flusher, err := flush.New(flush.Config{Agent: agent})
+	flusher, err := flush.New(flush.Config{}, to)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +62,7 @@ func rooms(t *testing.T) Sources {
 		aggregator.Stop()
 		flusher.Close(t.Context())
 	})
-	return Sources{Ingest: server, Admit: publishers, Aggregate: aggregator, Flush: flusher}
+	return Sources{Ingest: server, Admit: publishers, Aggregate: aggregator, Flush: flusher, Agent: to}
 }
 
 func TestMetricNames(t *testing.T) {

@@ -20,9 +20,9 @@ var metrics = []metric{
 	counter("spans_late_total", "Spans that ended before the window and were raised into its oldest bucket.", func(s *scrape) uint64 { return s.late }),
 	counter("spans_early_total", "Spans that claim to end in the future and were lowered into the bucket of now.", func(s *scrape) uint64 { return s.early }),
 	gauge("span_age_max_seconds", "Longest of those times since the start.", func(s *scrape) float64 { return s.agg.Ages.Highest }),
-	counter("spans_flushed_total", "Spans in payloads that the agent accepted.", func(s *scrape) uint64 { return s.out.Flushed }),
-	counters("spans_unsent_total", "Spans in payloads that were given up, by reason.", "reason", func(s *scrape) map[flush.Reason]uint64 { return s.out.Unsent }),
-	gauge("spans_held", "Spans in open tables and in payloads not delivered yet.", func(s *scrape) uint64 { return s.agg.Held + s.out.Held }),
+	ofDestinations(prometheus.CounterValue, "spans_flushed_total", "Spans in payloads that the destination accepted.", func(_ *scrape, d *flush.Stats) uint64 { return d.Flushed }),
+	byReason("spans_unsent_total", "Spans in payloads that were given up, by reason.", "reason", func(d *flush.Stats) map[flush.Reason]uint64 { return d.Unsent }),
+	ofDestinations(prometheus.GaugeValue, "spans_held", "Spans in open tables and in payloads not delivered yet.", func(s *scrape, d *flush.Stats) uint64 { return s.agg.Held + d.Held }),
 	counters("client_lost_spans_total", "Spans that tracers themselves could not send, as they report it, by reason.", "reason", func(s *scrape) map[string]uint64 { return s.in.ClientLost }),
 
 	ofRings("ring_slots", "Size of a ring.", func(d *aggregate.DrainerStats) int { return d.Ring.Slots }),
@@ -70,13 +70,13 @@ var metrics = []metric{
 	gauge("apm_origins", "Origins of traces that are known.", func(s *scrape) int64 { return int64(s.apm.Origins) }),
 	gauge("apm_buffered_bytes", "Bytes of requests that are held while they are counted and forwarded.", func(s *scrape) int64 { return int64(s.apm.BufferedBytes) }),
 
-	counters("payloads_total", "Outcomes of payloads, by result.", "result", func(s *scrape) map[flush.Result]uint64 { return s.out.Payloads }),
-	gauge("retry_queue_bytes", "Bytes of payloads that wait for the agent.", func(s *scrape) int { return s.out.QueueBytes }),
-	gauge("retry_queue_limit_bytes", "What may wait, as --retry-bytes says.", func(s *scrape) int { return s.out.QueueMaxBytes }),
-	gauge("retry_oldest_seconds", "Age of the oldest payload without an outcome, 0 where there is none.", func(s *scrape) float64 { return s.out.OldestAge.Seconds() }),
-	gauge("retry_age_limit_seconds", "Age at which a payload that waits is given up, as --retry-age says.", func(s *scrape) float64 { return s.out.MaxAge.Seconds() }),
-	gauge("agent_reachable", "1 if the agent answered the last request, else 0.", func(s *scrape) int { return oneIf(s.out.Reachable) }),
-	gauge("agent_takes", "1 if the agent took the last payload that it was offered, or was offered none, else 0.", func(s *scrape) int { return oneIf(s.out.Takes) }),
+	byReason("payloads_total", "Outcomes of payloads, by result.", "result", func(d *flush.Stats) map[flush.Result]uint64 { return d.Payloads }),
+	ofDestinations(prometheus.GaugeValue, "retry_queue_bytes", "Bytes of payloads that wait for the destination.", func(_ *scrape, d *flush.Stats) int { return d.QueueBytes }),
+	ofDestinations(prometheus.GaugeValue, "retry_queue_limit_bytes", "What may wait, as --retry-bytes says.", func(_ *scrape, d *flush.Stats) int { return d.QueueMaxBytes }),
+	ofDestinations(prometheus.GaugeValue, "retry_oldest_seconds", "Age of the oldest payload without an outcome, 0 where there is none.", func(_ *scrape, d *flush.Stats) float64 { return d.OldestAge.Seconds() }),
+	ofDestinations(prometheus.GaugeValue, "retry_age_limit_seconds", "Age at which a payload that waits is given up, as --retry-age says.", func(_ *scrape, d *flush.Stats) float64 { return d.MaxAge.Seconds() }),
+	ofDestinations(prometheus.GaugeValue, "destination_reachable", "1 if the destination answered the last request, else 0.", func(_ *scrape, d *flush.Stats) int { return oneIf(d.Reachable) }),
+	ofDestinations(prometheus.GaugeValue, "destination_takes", "1 if the destination took the last payload that it was offered, or was offered none, else 0.", func(_ *scrape, d *flush.Stats) int { return oneIf(d.Takes) }),
 
 	gauge("memory_budget_bytes", "What the limits of the configuration may come to.", func(s *scrape) int64 { return s.budget }),
 	gauge("memory_limit_bytes", "What the process may use by its control groups or GOMEMLIMIT; 0 where nothing says so.", func(s *scrape) (bytes int64) {
@@ -92,11 +92,17 @@ var metrics = []metric{
 		emit.value(prometheus.GaugeValue, 1, s.version, runtime.Version())
 	}},
 
-	histogram("span_age_seconds", "Time from a span's end to its being counted, of one span in 1024.", func(s *scrape) flush.Histogram {
-		return flush.Histogram{Bounds: s.agg.Ages.Bounds, Counts: s.agg.Ages.Counts, Sum: s.agg.Ages.Sum}
-	}),
-	histogram("payload_bytes", "Sizes of encoded payloads.", func(s *scrape) flush.Histogram { return s.out.PayloadBytes }),
-	histogram("flush_seconds", "Time to merge and encode one sealed cycle.", func(s *scrape) flush.Histogram { return s.out.FlushSeconds }),
+	{describe("span_age_seconds", "Time from a span's end to its being counted, of one span in 1024."), func(s *scrape, emit emitter) {
+		emit.histogram(flush.Histogram{Bounds: s.agg.Ages.Bounds, Counts: s.agg.Ages.Counts, Sum: s.agg.Ages.Sum})
+	}},
+	{describe("payload_bytes", "Sizes of encoded payloads.", "destination"), func(s *scrape, emit emitter) {
+		for i := range s.out {
+			emit.histogram(s.out[i].PayloadBytes, s.out[i].Name())
+		}
+	}},
+	{describe("flush_seconds", "Time to merge and encode one sealed cycle for all destinations."), func(s *scrape, emit emitter) {
+		emit.histogram(s.flushSeconds)
+	}},
 }
 
 // oneIf is a gauge of what is so or not.
@@ -156,6 +162,16 @@ func (e emitter) value(kind prometheus.ValueType, value float64, labels ...strin
 	e.to <- prometheus.MustNewConstMetric(e.desc, kind, value, labels...)
 }
 
+// histogram has counts by bound.
+func (e emitter) histogram(h flush.Histogram, labels ...string) {
+	cumulative, below := map[float64]uint64{}, uint64(0)
+	for i, bound := range h.Bounds {
+		below += h.Counts[i]
+		cumulative[bound] = below
+	}
+	e.to <- prometheus.MustNewConstHistogram(e.desc, h.Count(), h.Sum, cumulative, labels...)
+}
+
 // Describe implements prometheus.Collector.
 func (c *collector) Describe(to chan<- *prometheus.Desc) {
 	for _, m := range metrics {
@@ -205,14 +221,22 @@ func ofRings(name, help string, of func(*aggregate.DrainerStats) int) metric {
 	}}
 }
 
-// histogram has counts by bound.
-func histogram(name, help string, of func(*scrape) flush.Histogram) metric {
-	return metric{describe(name, help), func(s *scrape, emit emitter) {
-		h, cumulative, below := of(s), map[float64]uint64{}, uint64(0)
-		for i, bound := range h.Bounds {
-			below += h.Counts[i]
-			cumulative[bound] = below
+// ofDestinations has one value for each destination.
+func ofDestinations[N number](kind prometheus.ValueType, name, help string, of func(*scrape, *flush.Stats) N) metric {
+	return metric{describe(name, help, "destination"), func(s *scrape, emit emitter) {
+		for i := range s.out {
+			emit.value(kind, float64(of(s, &s.out[i].Stats)), s.out[i].Name())
 		}
-		emit.to <- prometheus.MustNewConstHistogram(emit.desc, h.Count(), h.Sum, cumulative)
+	}}
+}
+
+// byReason has one value for each destination and reason or result.
+func byReason[K ~string](name, help, label string, of func(*flush.Stats) map[K]uint64) metric {
+	return metric{describe(name, help, "destination", label), func(s *scrape, emit emitter) {
+		for i := range s.out {
+			for key, value := range of(&s.out[i].Stats) {
+				emit.value(prometheus.CounterValue, float64(value), s.out[i].Name(), string(key))
+			}
+		}
 	}}
 }

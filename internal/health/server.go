@@ -26,7 +26,6 @@ type Config struct {
 	Debug         bool   // answer /debug/pprof
 	Version       string
 	FlushInterval time.Duration
-	AgentURL      string
 	Limits        Limits
 	Memory        memory.Budget // what the limits may come to
 	MemoryLimit   memory.Limit

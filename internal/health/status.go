@@ -43,8 +43,9 @@ type Status struct {
 	APM             *APM              `json:"apm,omitempty"` // where it is on
 	TracersNotShown int               `json:"tracers_not_shown"`
 	Agent           Agent             `json:"agent"`
-	Retry           Retry             `json:"retry"`
-	Flushes         []flush.Flush     `json:"flushes"`
+	Retry           Retry             `json:"retry"`   // of the first destination
+	Flushes         []flush.Flush     `json:"flushes"` // to the first destination
+	Destinations    []Destination     `json:"destinations"`
 	Busiest         flush.Busiest     `json:"busiest"`
 	Memory          Memory            `json:"memory"`
 	Config          []Setting         `json:"config"`
@@ -92,17 +93,6 @@ type Ring struct {
 	HighWater int `json:"high_water"`
 }
 
-// Agent is the way to the agent and what it wants.
-type Agent struct {
-	URL       string           `json:"url"`
-	State     flush.AgentState `json:"state"`
-	Reachable bool             `json:"reachable"`
-	Version   string           `json:"version"`
-	Stats     bool             `json:"stats"` // whether it takes any
-	PeerTags  []string         `json:"peer_tags"`
-	SpanKinds []string         `json:"span_kinds"`
-}
-
 // APM is the agent's API towards tracers as they are.
 type APM struct {
 	Requests      map[string]uint64 `json:"requests"` // with traces, by result
@@ -128,19 +118,9 @@ func (s *Server) apm() *APM {
 	}
 }
 
-// Retry is what waits for the agent.
-type Retry struct {
-	Payloads      int     `json:"payloads"`
-	Bytes         int     `json:"bytes"`
-	MaxBytes      int     `json:"max_bytes"`
-	OldestSeconds float64 `json:"oldest_seconds"`
-	MaxSeconds    float64 `json:"max_seconds"`
-}
-
 // Status is what /status answers.
 func (s *Server) Status() Status {
 	now, l, from := time.Now(), s.config.Sources.look(), &s.config.Sources
-	features := from.Flush.Features()
 	status := Status{
 		Schema: StatusSchema, At: now, Version: s.config.Version,
 		Started: s.started, UptimeSeconds: now.Sub(s.started).Seconds(),
@@ -152,13 +132,11 @@ func (s *Server) Status() Status {
 		Connections: Connections{l.in.Connections, s.config.Limits.Connections, l.in.ConnectionsTotal, l.in.Faults},
 		Partitions:  l.agg.Partitions,
 		APM:         s.apm(),
-		Agent: Agent{
-			URL: s.config.AgentURL, State: l.out.Agent(), Reachable: l.out.Reachable, Version: from.Flush.AgentVersion(),
-			Stats: features.Stats, PeerTags: list(features.PeerTags), SpanKinds: list(features.SpanKinds),
-		},
-		Retry:   Retry{l.out.QueuePayloads, l.out.QueueBytes, l.out.QueueMaxBytes, l.out.OldestAge.Seconds(), l.out.MaxAge.Seconds()},
-		Flushes: from.Flush.Flushes(), Busiest: from.Flush.Busiest(), Config: list(s.config.Settings),
+		Agent:       s.agent(&l), Destinations: l.destinations(),
+		Busiest: from.Flush.Busiest(), Config: list(s.config.Settings),
 	}
+	first := &status.Destinations[0]
+	status.Retry, status.Flushes = first.Retry, first.Flushes
 	for _, d := range l.agg.Drainers {
 		status.Drainers = append(status.Drainers, Drainer{d.Aggregated, Ring{d.Ring.Slots, d.Ring.Used, d.Ring.HighWater}})
 	}

@@ -15,8 +15,8 @@ type room struct{ imports, why string }
 // docs/architecture.md in words.
 var rooms = map[string]room{
 	"cmd/spanstatsd":  {"internal/*", "the command line names what it starts"},
-	"internal/daemon": {"internal/admit internal/aggregate internal/apm internal/check internal/dump internal/flush internal/health internal/ingest internal/memory internal/ring internal/socket internal/systemd internal/wire", "makes, starts and stops all rooms, in one place"},
-	"internal/health": {"internal/admit internal/aggregate internal/apm internal/flush internal/ingest internal/memory internal/routing internal/shown", "reads the others' stats"},
+	"internal/daemon": {"internal/admit internal/aggregate internal/apm internal/check internal/flush internal/flush/agent internal/health internal/ingest internal/memory internal/ring internal/sketch internal/socket internal/systemd internal/wire", "makes, starts and stops all rooms, in one place"},
+	"internal/health": {"internal/admit internal/aggregate internal/apm internal/flush internal/flush/agent internal/ingest internal/memory internal/routing internal/shown", "reads the others' stats"},
 
 	"client":       {"internal/span internal/wire", "a tracer speaks the protocol and uses the vocabulary"},
 	"client/rules": {"", "what of a span counts is a table of the agent's"},
@@ -32,7 +32,13 @@ var rooms = map[string]room{
 	"internal/routing":     {"", "names no key, table or cycle"},
 	"internal/sketch":      {"", "names nothing of spans"},
 	"internal/aggregate":   {"internal/check internal/memory internal/registry internal/ring internal/routing internal/sketch internal/span", "tables are written by drainers and sealed each interval"},
-	"internal/flush":       {"internal/aggregate internal/check internal/dump internal/memory internal/registry internal/sketch internal/span", "merges what is sealed and delivers it"},
+	"internal/flush":       {"internal/aggregate internal/check internal/memory internal/registry internal/sketch internal/span", "merges what is sealed and delivers it, whatever the destination"},
+
+	"internal/flush/agent":     {"internal/aggregate internal/dump internal/flush internal/flush/request internal/sketch internal/span", "encodes for the agent and speaks to it"},
+	"internal/flush/otlp":      {"internal/aggregate internal/flush internal/flush/request internal/flush/totals internal/sketch internal/span", "encodes OTLP metrics and speaks to a receiver"},
+	"internal/flush/request":   {"", "watches one HTTP request"},
+	"internal/flush/totals":    {"internal/sketch", "adds up series, whatever their bytes mean"},
+	"internal/flush/testcycle": {"internal/aggregate internal/registry internal/sketch internal/span", "makes sealed cycles for tests"},
 
 	"internal/dump":     {"", "keeps refused payloads, as bytes"},
 	"internal/systemd":  {"", "speaks to the service manager"},
@@ -46,13 +52,14 @@ var rooms = map[string]room{
 	"internal/ring":     {"", "slots without pointers, of any meaning"},
 	"internal/span":     {"", "the vocabulary"},
 
-	"internal/bench":         {"client internal/bench/measure internal/health internal/socket internal/span internal/standin internal/traces internal/wire internal/workload", "measures a whole daemon from outside"},
-	"internal/bench/measure": {"", "what measuring needs, of ours or not"},
-	"internal/demo":          {"client internal/daemon internal/flush internal/health internal/standin", "shows a whole daemon"},
-	"internal/standin":       {"", "must share no code with the encoder that it checks"},
-	"internal/workload":      {"internal/span", "makes spans"},
-	"internal/structure":     {"", "reads source"},
-	"internal/eventually":    {"", "waits in tests, with a deadline"},
+	"internal/bench":             {"client internal/bench/measure internal/health internal/socket internal/span internal/standin internal/traces internal/wire internal/workload", "measures a whole daemon from outside"},
+	"internal/bench/measure":     {"", "what measuring needs, of ours or not"},
+	"internal/demo":              {"client internal/daemon internal/flush internal/flush/agent internal/flush/otlp internal/health internal/standin internal/standin/collector", "shows a whole daemon"},
+	"internal/standin":           {"", "must share no code with the encoder that it checks"},
+	"internal/standin/collector": {"", "the same of OTLP's"},
+	"internal/workload":          {"internal/span", "makes spans"},
+	"internal/structure":         {"", "reads source"},
+	"internal/eventually":        {"", "waits in tests, with a deadline"},
 }
 
 func (r room) allows(imported string) bool {

@@ -9,7 +9,7 @@ import (
 	pb "github.com/DataDog/datadog-agent/pkg/proto/pbgo/trace"
 	"github.com/DataDog/datadog-agent/pkg/trace/stats"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
 	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -36,13 +36,13 @@ type work struct {
 	keys   []registry.KeyEntry
 	slots  []aggregate.Slot
 	table  *aggregate.Table
-	coder  *flush.Encoder
+	coder  *agent.Encoder
 }
 
 func newWork(shape shape, spans int) *work {
 	w := &work{
-		shape: shape, spans: spans, opened: time.Now().Truncate(width), coder: flush.NewEncoder(),
-		table: aggregate.NewTable(aggregates, width, sketch.NewMemory(16<<20)),
+		shape: shape, spans: spans, opened: time.Now().Truncate(width), coder: agent.NewEncoder(),
+		table: aggregate.NewTable(aggregates, width, sketch.NewMemory(16<<20, sketch.AgentGrid())),
 	}
 	for i := range aggregates {
 		w.keys = append(w.keys, registry.KeyEntry{Key: span.Key{

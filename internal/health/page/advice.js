@@ -15,12 +15,12 @@ export const advice = {
     bug: "A defect of ours. Please report it with the log.",
   },
   unsent: {
-    rejected: "The agent refused the payload; below it says why.",
-    not_wanted: "The agent takes no statistics.",
-    ambiguous: "The agent was sent the payload whole and never answered. It may have been counted.",
-    expired: "The agent was away, or did not take it, for longer than --retry-age.",
-    queue_full: "The agent was away, or did not take it, for longer than --retry-bytes lasts.",
-    shutdown: "The agent did not take it while we stopped. Raise --shutdown-grace.",
+    rejected: "The destination refused the payload; below it says why.",
+    not_wanted: "The destination takes no statistics.",
+    ambiguous: "The destination was sent the payload whole and never answered. It may have been counted.",
+    expired: "The destination was away, or did not take it, for longer than --retry-age.",
+    queue_full: "The destination was away, or did not take it, for longer than --retry-bytes lasts.",
+    shutdown: "The destination did not take it while we stopped. Raise --shutdown-grace.",
     unencodable: "Please report it.",
   },
   "lost by a tracer": {

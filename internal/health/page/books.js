@@ -1,7 +1,7 @@
 // The first thing a person looks for: is anything lost, and why.
 
 import { advice } from "./advice.js";
-import { agentState } from "./agent.js";
+import { hasAgent, troubled } from "./destination.js";
 import { byId, cell, figure, make, prose, rows, set, write } from "./dom.js";
 import { drawFlow } from "./flow.js";
 import { count, rate, span } from "./format.js";
@@ -10,17 +10,21 @@ const sum = (by) => Object.values(by).reduce((a, b) => a + b, 0);
 
 /** The state of the books in one word, and the sentences for it. */
 function verdict(status, pace) {
-  const b = status.books, lost = sum(b.dropped) + b.unsent;
+  // A span that is unsent to two destinations is one span.
+  const b = status.books, lost = sum(b.dropped) + Math.max(...status.destinations.map((d) => d.books.unsent));
   const taken = `${count(b.received)} spans in ${span(status.uptime_seconds)}`;
   if (!status.ready) return ["unready", "Not ready.", `The daemon says: ${status.not_ready}.`];
   // While spans move, the books are off by those between two rooms. Off while
   // none moves is a defect.
   if (!b.balanced && pace === 0) return ["wrong", "The books do not balance.", "No span moves, and the figures disagree. That is a defect of ours: please report it with the log."];
   if (b.received === 0) return ["empty", "Waiting for spans.", status.connections.live ? "Tracers are connected and have sent none yet." : "No tracer has connected yet."];
-  const [agent, well] = agentState(status), retry = status.retry;
-  const waiting = b.held_in_payloads === 0 ? "" : ` ${count(b.held_in_payloads)} wait for it, the oldest for ${span(retry.oldest_seconds)}; after ${span(retry.max_seconds)} they are given up.`;
-  if (lost === 0 && !well) return ["waiting", `The agent ${agent}.`, `${taken}, and none lost yet.${waiting}`];
-  if (!well) return ["lossy", `${count(lost)} spans are lost.`, `The agent ${agent}.${waiting} ${taken}; every one is accounted for, and below is why.`];
+  const trouble = troubled(status);
+  if (trouble) {
+    const { books, retry } = trouble.destination;
+    const waiting = books.held_in_payloads === 0 ? "" : ` ${count(books.held_in_payloads)} wait for it, the oldest for ${span(retry.oldest_seconds)}; after ${span(retry.max_seconds)} they are given up.`;
+    if (lost === 0) return ["waiting", trouble.text, `${taken}, and none lost yet.${waiting}`];
+    return ["lossy", `${count(lost)} spans are lost.`, `${trouble.text}${waiting} ${taken}; every one is accounted for, and below is why.`];
+  }
   if (lost === 0) return ["good", "Every span is accounted for.", `${taken}, and none lost.`];
   return ["lossy", `${count(lost)} spans are lost.`, `${taken}; every one is accounted for, and below is why.`];
 }
@@ -49,7 +53,7 @@ export function drawBooks(status, since) {
     unsent: node("books.unsent", (s) => s.books.unsent),
     dropped: node("sum books.dropped", (s) => sum(s.books.dropped)),
   };
-  books.held.note = b.held_in_payloads > 0 ? `${count(b.held_in_payloads)} wait for the agent` : "until the next flush";
+  books.held.note = b.held_in_payloads > 0 ? `${count(b.held_in_payloads)} wait for the ${hasAgent(status) ? "agent" : status.destinations[0].name}` : "until the next flush";
   drawFlow(books);
   drawLedger(books);
   drawLosses(status, since);
@@ -66,19 +70,24 @@ function drawLedger(books) {
   });
 }
 
-const kinds = [
-  ["dropped", "books.dropped", (s) => s.books.dropped],
-  ["unsent", "books.unsent_by_reason", (s) => s.books.unsent_by_reason],
-  ["lost by a tracer", "client_lost", (s) => s.client_lost],
-  ["collapsed", "collapsed", (s) => s.collapsed],
-];
+/** What may be lost or changed: how it is called and advised on, where it stands in status. */
+function kinds(status) {
+  const unsent = status.destinations.length === 1 ? [["unsent", "unsent", "books.unsent_by_reason", (s) => s.books.unsent_by_reason]]
+    : status.destinations.map((d, i) => ["unsent", `unsent to ${d.name}`, `destinations.${i}.books.unsent_by_reason`, (s) => s.destinations[i]?.books.unsent_by_reason ?? {}]);
+  return [
+    ["dropped", "dropped", "books.dropped", (s) => s.books.dropped],
+    ...unsent,
+    ["lost by a tracer", "lost by a tracer", "client_lost", (s) => s.client_lost],
+    ["collapsed", "collapsed", "collapsed", (s) => s.collapsed],
+  ];
+}
 
 function drawLosses(status, since) {
   const losses = [], quiet = [];
-  for (const [what, path, of] of kinds) {
+  for (const [kind, what, path, of] of kinds(status)) {
     for (const [reason, spans] of Object.entries(of(status))) {
       if (spans === 0) quiet.push(reason);
-      else losses.push({ what, reason, spans, path: `${path}.${reason}`, rate: since((s) => of(s)[reason] || 0) });
+      else losses.push({ kind, what, reason, spans, path: `${path}.${reason}`, rate: since((s) => of(s)[reason] || 0) });
     }
   }
   byId("losses").hidden = losses.length === 0;
@@ -93,7 +102,7 @@ function drawLosses(status, since) {
       set(cells[1], { class: "reason" });
       figure(cells[2], loss.path, count(loss.spans));
       write(cells[3], rate(loss.rate));
-      const known = advice[loss.what];
+      const known = advice[loss.kind];
       prose(cells[4], known[loss.reason] || known[""] || "");
     });
 }

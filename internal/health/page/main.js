@@ -7,7 +7,7 @@ import { drawBooks } from "./books.js";
 import { drawHistory } from "./curve.js";
 import { clock, count, span } from "./format.js";
 import { drawPartitions } from "./partitions.js";
-import { drawAgent, drawBusiest, drawConfig, drawFlushes, drawOrigins, drawRings, drawTracers } from "./sections.js";
+import { drawAgent, drawBusiest, drawConfig, drawDestinations, drawFlushes, drawOrigins, drawRings, drawTracers } from "./sections.js";
 
 const LOOK = 1500, HIDDEN = 30000, SLOWEST = 15000, TIMEOUT = 8000;
 const ROOM = 160; // samples of the pace that are kept, four minutes of them
@@ -51,6 +51,7 @@ function draw() {
   drawRings(status, since);
   drawPartitions(status);
   drawAgent(status);
+  drawDestinations(status);
   drawBusiest(status);
   drawFlushes(status);
   drawOrigins(status);

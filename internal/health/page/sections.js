@@ -1,7 +1,7 @@
 // The sections under the books, one function each. Every figure is one of
 // /status; what comes from a tracer stands in a bdi.
 
-import { agentState } from "./agent.js";
+import { agentState, destinationState, hasAgent } from "./destination.js";
 import { byId, cell, figure, make, rows, set, write } from "./dom.js";
 import { drawAxis, drawCurve, makeCurve, usedDecades } from "./curve.js";
 import { owner } from "./partitions.js";
@@ -50,7 +50,43 @@ export function drawRings(status, since) {
     });
 }
 
+/** What waits for a destination. */
+const waiting = (retry) => retry.payloads === 0 ? "nothing"
+  : `${count(retry.payloads)} payloads, ${bytes(retry.bytes)} of ${bytes(retry.max_bytes)}, the oldest for ${span(retry.oldest_seconds)} of ${span(retry.max_seconds)}`;
+
+/** All destinations, where there are several or one that is no agent. */
+export function drawDestinations(status) {
+  const all = status.destinations;
+  byId("destinations").hidden = all.length === 1 && hasAgent(status);
+  rows(byId("destination-rows"), all,
+    () => {
+      const how = cell("", "wide");
+      how.append(make("span"), make("bdi", { class: "second" }));
+      return [cell("", "head"), cell("State"), cell("Flushed", "n"), cell("Held", "n"), cell("Unsent", "n"), cell("Waiting"), how];
+    },
+    (d, cells, i) => {
+      labelled(cells[0], d.name);
+      set(cells[0], { title: d.url });
+      const [text, well] = i === 0 && hasAgent(status) ? agentState(status) : destinationState(d);
+      write(cells[1], text);
+      set(cells[1], { class: well ? "is-good" : "is-lost" });
+      figure(cells[2], `destinations.${i}.books.flushed`, count(d.books.flushed));
+      figure(cells[3], `destinations.${i}.books.held`, count(d.books.held));
+      figure(cells[4], `destinations.${i}.books.unsent`, count(d.books.unsent));
+      set(cells[4], { class: d.books.unsent > 0 ? "n is-lost" : "n none" });
+      write(cells[5], waiting(d.retry));
+      const [how, said] = cells[6].children, last = d.flushes[0];
+      const [became, kind] = last ? outcome(last) : ["–", ""];
+      write(how, became);
+      set(how, { class: kind });
+      write(said, last?.said || "");
+      said.hidden = !last?.said;
+    });
+}
+
 export function drawAgent(status) {
+  byId("agent").hidden = !hasAgent(status);
+  if (!hasAgent(status)) return;
   const a = status.agent, retry = status.retry;
   const state = byId("agent-state");
   const [text, well] = agentState(status);
@@ -58,7 +94,7 @@ export function drawAgent(status) {
   set(state, { class: `state ${well ? "is-good" : "is-lost"}` });
   const facts = [
     ["Address", a.url, "agent.url"], ["Version", a.version || "not known yet", ""],
-    ["Waiting", retry.payloads === 0 ? "nothing" : `${count(retry.payloads)} payloads, ${bytes(retry.bytes)} of ${bytes(retry.max_bytes)}, the oldest for ${span(retry.oldest_seconds)} of ${span(retry.max_seconds)}`, ""],
+    ["Waiting", waiting(retry), ""],
     ["Kinds", a.span_kinds.join(", ") || "none", ""],
     ["Peer tags", `${a.peer_tags.length} wanted`, ""],
     ["Next flush", `every ${span(status.cycle.interval_seconds)}, in about ${span(Math.max(0, status.cycle.interval_seconds - (Date.parse(status.at) - Date.parse(status.cycle.last_seal)) / 1000))}`, ""],
@@ -120,7 +156,8 @@ function outcome(flush) {
 
 export function drawFlushes(status) {
   byId("flushes").hidden = status.flushes.length === 0;
-  write(byId("flushes-lead"), `The last ${count(status.flushes.length)}, the newest first. A flush has one payload an origin.`);
+  const to = status.destinations.length > 1 ? ` to the destination ${status.destinations[0].name}` : "";
+  write(byId("flushes-lead"), `The last ${count(status.flushes.length)}${to}, the newest first.` + (hasAgent(status) ? " A flush has one payload an origin." : ""));
   rows(byId("flush-rows"), status.flushes,
     () => {
       const how = cell("Outcome");

@@ -112,7 +112,7 @@ func (d *daemon) books() books {
 // unsent is how many spans were given up for a reason.
 func (d *daemon) unsent(reason string) string {
 	d.t.Helper()
-	return d.metric(fmt.Sprintf("spanstatsd_spans_unsent_total{reason=%q}", reason))
+	return d.metric(fmt.Sprintf("spanstatsd_spans_unsent_total{destination=\"agent\",reason=%q}", reason))
 }
 
 // metric is a value as /metrics says it.

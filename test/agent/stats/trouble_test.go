@@ -99,7 +99,7 @@ func TestTheAgentIsReplaced(t *testing.T) {
 	publish(t, c, shopSpans(100, "meanwhile"))
 	flushed := make(chan error, 1)
 	go func() { flushed <- c.Flush(t.Context()) }()
-	eventually.True(t, "a payload is retried", func() bool { return d.metric(`spanstatsd_payloads_total{result="retried"}`) != "0" })
+	eventually.True(t, "a payload is retried", func() bool { return d.metric(`spanstatsd_payloads_total{destination="agent",result="retried"}`) != "0" })
 	new := startOracle(t, socket, nil)
 	if err := <-flushed; err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/apm"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
-	"github.com/spanstatsd/spanstatsd/internal/flush"
+	exporter "github.com/spanstatsd/spanstatsd/internal/flush/agent"
 	"github.com/spanstatsd/spanstatsd/internal/health"
 )
 
@@ -32,7 +32,7 @@ func startDaemon(t testing.TB, agent string, edit func(*apm.Config)) *runningDae
 		config.Aggregate.Budgets[label] = 1 << 16 // what comes once keeps its label, as in the tracer
 	}
 	config.HTTPAddr, config.Log = "127.0.0.1:0", slog.New(slog.DiscardHandler)
-	config.Flush.Agent = flush.AgentURL{Network: "unix", Address: agent}
+	config.Agent.URL = exporter.URL{Network: "unix", Address: agent}
 	d, err := daemon.New(config)
 	if err != nil {
 		t.Fatal(err)

@@ -99,6 +99,7 @@ func TestGo(t *testing.T) {
 		{protocol: "0.4", drop: true},
 		{protocol: "1.0"},
 		{protocol: "1.0", computes: true},
+		{protocol: "1.0", drop: true},
 	} {
 		t.Run(s.String(), func(t *testing.T) {
 			t.Setenv("DD_TRACE_AGENT_PROTOCOL_VERSION", s.protocol)

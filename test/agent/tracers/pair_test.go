@@ -90,7 +90,7 @@ func (p *pair) compare(t *testing.T, s setting) outcome {
 	if sent := p.fork.count("/v0.6/stats"); (sent > 0) != s.computes || counters[mergedStatistics] != float64(sent) {
 		t.Errorf("of %d requests with statistics %v were merged", sent, counters[mergedStatistics])
 	}
-	if cut := counters[unsampledTraces]; (cut > 0) != (s.drop && s.protocol != "1.0") {
+	if cut := counters[unsampledTraces]; (cut > 0) != s.drop {
 		t.Errorf("%v traces were not forwarded", cut)
 	}
 

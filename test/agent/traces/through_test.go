@@ -16,7 +16,7 @@ import (
 
 	"github.com/DataDog/sketches-go/ddsketch/pb/sketchpb"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
-	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
 	"github.com/spanstatsd/spanstatsd/internal/traces"
 	"github.com/spanstatsd/spanstatsd/test/agent/realagent"
 	"google.golang.org/protobuf/proto"
@@ -71,7 +71,7 @@ func startDaemon(t *testing.T, a *realagent.Agent) (d *daemon.Daemon, socket str
 	socket = filepath.Join(dir, "apm.sock")
 	config.Ingest.Socket.Path, config.APM.Socket.Path = filepath.Join(dir, "spans.sock"), socket
 	config.HTTPAddr, config.Log = "127.0.0.1:0", slog.New(slog.DiscardHandler)
-	config.Flush.Agent = flush.AgentURL{Network: "unix", Address: a.Socket}
+	config.Agent.URL = agent.URL{Network: "unix", Address: a.Socket}
 	config.Aggregate.MaxAggregates, config.Aggregate.MaxOrigins = 1<<16, 4096
 	for field := range config.Aggregate.Budgets {
 		config.Aggregate.Budgets[field] = 1 << 16

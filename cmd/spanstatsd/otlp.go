@@ -1,0 +1,83 @@
+package main
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spanstatsd/spanstatsd/internal/flush/otlp"
+	"github.com/spf13/pflag"
+)
+
+// otlpOptions are the flags of the OTLP exporter as they were given.
+type otlpOptions struct {
+	endpoint   string
+	dialect    string
+	dimensions string
+	instance   string
+	// variable is that which named the endpoint, where no flag did.
+	variable string
+}
+
+// noInstance is the instance that stands for none.
+const noInstance = "none"
+
+func (o *otlpOptions) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.endpoint, "otlp-metrics-endpoint", "", "where statistics go as OTLP metrics too, http://host:4318/v1/metrics, https://... or unix:///path; off for nowhere (default: OTEL_EXPORTER_OTLP_METRICS_ENDPOINT, or OTEL_EXPORTER_OTLP_ENDPOINT and /v1/metrics, else nowhere)")
+	f.StringVar(&o.dialect, "otlp-dialect", string(otlp.Spanmetrics), "what metrics and attributes are called there: spanmetrics, as the Collector's connector, or datadog, as Datadog's tracers")
+	f.StringVar(&o.dimensions, "otlp-dimensions", otlp.AllDimensions, "attributes of the dialect spanmetrics beside service, name, kind and status: all, none, or names with commas as http.route,peer.service")
+	f.StringVar(&o.instance, "otlp-instance-id", "", "collector.instance.id of that dialect, which tells daemons apart; none to leave it out (default: drawn at each start)")
+}
+
+// exporter makes the exporter that the flags and OpenTelemetry's variables ask for, or
+// none. It returns all that is wrong.
+func (o *otlpOptions) exporter() (*otlp.Exporter, error) {
+	config := otlp.Config{Version: version}
+	if o.endpoint == off {
+		return nil, nil
+	}
+	var mistakes error
+	config.Variables, mistakes = otlp.ReadVariables(os.Getenv)
+	switch {
+	case o.endpoint != "":
+		mistakes = errors.Join(mistakes, readInto(&config.Endpoint, o.endpoint, otlp.ParseEndpoint))
+		o.endpoint = config.Endpoint.String() // without what nobody should see
+	case config.From == "":
+		return nil, nil
+	default:
+		o.endpoint, o.variable = config.Endpoint.String(), config.From
+	}
+	mistakes = errors.Join(mistakes,
+		readInto(&config.Dialect, o.dialect, otlp.ParseDialect),
+		readInto(&config.Dimensions, o.dimensions, otlp.ParseDimensions),
+		o.checkDialect(config.Dialect))
+	switch o.instance {
+	case "":
+		config.Instance = newInstance()
+	case noInstance:
+	default:
+		config.Instance = o.instance
+	}
+	if mistakes != nil {
+		return nil, mistakes
+	}
+	return otlp.New(config)
+}
+
+// checkDialect refuses flags that a dialect has no use for: they would change nothing, and
+// nobody would see it.
+func (o *otlpOptions) checkDialect(d otlp.Dialect) error {
+	if d == otlp.Datadog && (o.dimensions != otlp.AllDimensions || o.instance != "") {
+		return fmt.Errorf("check --otlp-dimensions and --otlp-instance-id: they are of the dialect %s only", otlp.Spanmetrics)
+	}
+	return nil
+}
+
+// newInstance is a random UUID.
+func newInstance() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/health"
+)
+
+// TestWhereOTLPGoes: by a flag, by OpenTelemetry's variables, or nowhere; and config shows
+// where, but nothing that is secret.
+func TestWhereOTLPGoes(t *testing.T) {
+	const general, metrics = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"
+	for _, c := range []struct {
+		args, variables []string
+		value, origin   string
+		variable        string
+	}{
+		{nil, nil, "", health.FromDefault, ""},
+		{[]string{"--otlp-metrics-endpoint=http://h:4318"}, nil, "http://h:4318/v1/metrics", health.FromFlag, ""},
+		{[]string{"--otlp-metrics-endpoint=https://h/x?key=hunter2"}, nil, "https://h/x", health.FromFlag, ""},
+		{nil, []string{general + "=http://h:4318"}, "http://h:4318/v1/metrics", health.FromEnvironment, general},
+		{nil, []string{general + "=http://h:4318", metrics + "=http://m/"}, "http://m/", health.FromEnvironment, metrics},
+		{nil, []string{"SPANSTATSD_OTLP_METRICS_ENDPOINT=unix:///s"}, "unix:///s", health.FromEnvironment, "SPANSTATSD_OTLP_METRICS_ENDPOINT"},
+		{[]string{"--otlp-metrics-endpoint=off"}, []string{general + "=http://h:4318"}, "off", health.FromFlag, ""},
+	} {
+		cmd := program(t, append([]string{"config", "--json"}, c.args...)...)
+		cmd.Env = append(append(cmd.Env, c.variables...), "OTEL_EXPORTER_OTLP_HEADERS=api-key=hunter2")
+		out, err := cmd.CombinedOutput()
+		var settings []health.Setting
+		if err != nil || json.Unmarshal(out, &settings) != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		if strings.Contains(string(out), "hunter2") {
+			t.Errorf("%v %v: a secret is shown", c.args, c.variables)
+		}
+		for _, s := range settings {
+			if s.Name == "otlp-metrics-endpoint" && (s.Value != c.value || s.Origin != c.origin || s.Variable != c.variable) {
+				t.Errorf("%v %v: %+v", c.args, c.variables, s)
+			}
+		}
+	}
+}
+
+// TestWhatOTLPCannotUseIsNamed.
+func TestWhatOTLPCannotUseIsNamed(t *testing.T) {
+	const endpoint = "--otlp-metrics-endpoint=http://h:4318"
+	for _, c := range []struct {
+		args, variables []string
+		says            string
+	}{
+		{[]string{"--otlp-metrics-endpoint=ftp://user:hunter2@h"}, nil, "parse OTLP endpoint"},
+		{[]string{endpoint, "--otlp-dialect=klingon"}, nil, "klingon"},
+		{[]string{endpoint, "--otlp-dimensions=a b"}, nil, `"a b"`},
+		{[]string{endpoint, "--otlp-dialect=datadog", "--otlp-dimensions=none"}, nil, "otlp-dimensions"},
+		{[]string{endpoint, "--otlp-dialect=datadog", "--otlp-instance-id=x"}, nil, "otlp-instance-id"},
+		{[]string{endpoint}, []string{"OTEL_EXPORTER_OTLP_HEADERS=hunter2"}, "OTEL_EXPORTER_OTLP_HEADERS"},
+		{[]string{endpoint}, []string{"OTEL_EXPORTER_OTLP_CERTIFICATE=/none"}, "/none"},
+		{[]string{"--agent-url=off"}, nil, "agent-url"},
+		{[]string{"--agent-url=off", endpoint, "--apm-socket=/s"}, nil, "agent-url"},
+	} {
+		cmd := program(t, append([]string{"config", "--check"}, c.args...)...)
+		cmd.Env = append(cmd.Env, c.variables...)
+		out, err := cmd.CombinedOutput()
+		if err == nil || !strings.Contains(string(out), c.says) || strings.Contains(string(out), "hunter2") {
+			t.Errorf("%v %v: %v, %s", c.args, c.variables, err, out)
+		}
+	}
+	if out, err := program(t, "config", "--check", "--agent-url=off", endpoint).CombinedOutput(); err != nil {
+		t.Errorf("OTLP alone: %v, %s", err, out)
+	}
+}
+
+func TestAnInstanceIsARandomUUID(t *testing.T) {
+	uuid := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
+	if a, b := newInstance(), newInstance(); !uuid.MatchString(a) || a == b {
+		t.Errorf("instances %s and %s", a, b)
+	}
+}

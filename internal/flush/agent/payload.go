@@ -1,0 +1,151 @@
+package agent
+
+import (
+	"bytes"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// encoder makes payloads of sealed cycles. Its memory is reused from cycle to
+// cycle; it has one user at a time.
+type encoder struct {
+	groups   groupEncoder
+	bounds   []int        // between the encoded groups in groups, from 0
+	fitting  []*flush.Row // of which they are
+	whole    *fields
+	parts    [][]byte // of the payload, in whole and in groups
+	sequence uint64   // of the next payload; one count for all origins, from 0
+}
+
+func newEncoder() *encoder {
+	return &encoder{
+		groups: groupEncoder{fields: newFields()},
+		whole:  newFields(),
+	}
+}
+
+// Encode implements flush.Exporter.
+func (e *encoder) Encode(sealed *aggregate.Sealed, rest []flush.Row, limit int, emit func(*flush.Payload)) (unencodable uint64) {
+	e.groups.sketches.of(sealed)
+	for len(rest) > 0 {
+		n := 1
+		for n < len(rest) && rest[n].Origin() == rest[0].Origin() {
+			n++
+		}
+		origin, rows := &sealed.Origins[rest[0].Origin()], rest[:n]
+		rest = rest[n:]
+		for room := limit - e.headSize(origin); len(rows) > 0; {
+			done, unfit := e.fill(rows, room)
+			if len(e.fitting) > 0 {
+				emit(e.payload(origin, uint64(sealed.Width)))
+			}
+			rows, unencodable = rows[done:], unencodable+unfit
+		}
+	}
+	return unencodable
+}
+
+// bucketHead is more than a bucket's own entries take.
+const bucketHead = 64
+
+// fill encodes groups until the room of one payload is used up, and returns how
+// many rows it is done with, and the spans of those that fit in no payload. A
+// group that goes beyond is encoded again for the next one.
+func (e *encoder) fill(rows []flush.Row, room int) (done int, lost uint64) {
+	e.groups.Reset()
+	e.bounds, e.fitting = append(e.bounds[:0], 0), e.fitting[:0]
+	left := room
+	for i := range rows {
+		start := e.groups.Len()
+		e.groups.group(&rows[i])
+		size := e.groups.Len() - start
+		if size+bucketHead > room {
+			e.groups.Truncate(start)
+			lost += rows[i].Spans
+			continue
+		}
+		if n := len(e.fitting); n == 0 || !sameBucket(e.fitting[n-1], &rows[i]) {
+			size += bucketHead
+		}
+		if left -= size; left < 0 {
+			return i, lost // what is behind the last bound is not looked at
+		}
+		e.bounds = append(e.bounds, e.groups.Len())
+		e.fitting = append(e.fitting, &rows[i])
+	}
+	return len(rows), lost
+}
+
+// sameBucket says whether two neighbours share a bucket of the payload. The
+// agent folds groups of one bucket that differ in nothing but their type, or the
+// mapping of their sketches, and compares them only after it has rewritten their
+// names. So each type and mapping gets a bucket of its own with the same start, and
+// there is nothing left to fold. (What differs only in mapping the agent then adds
+// up, as it would have added up what its tracers sent.)
+func sameBucket(a, b *flush.Row) bool {
+	return a.Bucket() == b.Bucket() && a.Mapping() == b.Mapping() && a.Key().Type == b.Key().Type
+}
+
+// payload assembles what fill has encoded.
+func (e *encoder) payload(o *span.Origin, width uint64) *flush.Payload {
+	buckets, spans := 0, uint64(0)
+	for i, r := range e.fitting {
+		buckets += present(i == 0 || !sameBucket(e.fitting[i-1], r))
+		spans += r.Spans
+	}
+	heads := e.headSize(o) + buckets*bucketHead
+	e.whole.Reset()
+	e.whole.Grow(heads) // at once, or what is in parts would be overwritten
+	e.head(o, e.sequence)
+	e.whole.array("Stats", buckets)
+	e.parts = e.parts[:0]
+	for first := 0; first < len(e.fitting); {
+		last := first + 1
+		for last < len(e.fitting) && sameBucket(e.fitting[first], e.fitting[last]) {
+			last++
+		}
+		e.bucket(e.fitting[first].Bucket(), width, first, last)
+		first = last
+	}
+	// Joined, the bytes are copied once into memory that was not cleared before.
+	p := &flush.Payload{Origin: *o, Body: bytes.Join(e.parts, nil), Spans: spans}
+	e.sequence++
+	clear(e.fitting)
+	return p
+}
+
+// bucket adds one bucket of the groups from first up to last to the parts: what
+// was written since the last one, and the groups as they stand.
+func (e *encoder) bucket(start int64, width uint64, first, last int) {
+	e.whole.mapping(3)
+	e.whole.number("Start", uint64(max(0, start)))
+	e.whole.number("Duration", width)
+	e.whole.array("Stats", last-first)
+	e.parts = append(e.parts, e.whole.Next(e.whole.Len()), e.groups.Bytes()[e.bounds[first]:e.bounds[last]])
+}
+
+// head writes all of a payload but its buckets. ContainerID and the agent's
+// own fields are left out: the agent sets them.
+func (e *encoder) head(o *span.Origin, sequence uint64) {
+	w := e.whole
+	w.mapping(11)
+	w.text("Hostname", o.Host)
+	w.text("Env", o.Env)
+	w.text("Version", o.Version)
+	w.text("Lang", o.Lang)
+	w.text("TracerVersion", o.TracerVersion)
+	w.text("RuntimeID", o.RuntimeID)
+	w.number("Sequence", sequence)
+	w.text("Service", o.Service)
+	w.text("GitCommitSha", o.GitCommitSHA)
+	w.text("ProcessTags", o.ProcessTags)
+}
+
+// headSize is the most that head and the length of the buckets can take.
+func (e *encoder) headSize(o *span.Origin) int {
+	e.whole.Reset()
+	e.head(o, ^uint64(0))
+	return e.whole.Len() + len("Stats") + 8
+}

@@ -1,0 +1,44 @@
+package otlp
+
+import (
+	"fmt"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// Dialect is what metrics and their attributes are called.
+type Dialect string
+
+const (
+	Spanmetrics Dialect = "spanmetrics" // as the Collector's connector of that name
+	Datadog     Dialect = "datadog"     // as Datadog's tracers
+)
+
+// ParseDialect reads a dialect's name.
+func ParseDialect(text string) (Dialect, error) {
+	if d := Dialect(text); d == Spanmetrics || d == Datadog {
+		return d, nil
+	}
+	return "", fmt.Errorf("parse dialect %q: it is neither %s nor %s", text, Spanmetrics, Datadog)
+}
+
+// The names that the attributes of an outcome have.
+const (
+	statusName   = "status.code"
+	topLevelName = "datadog.span.top_level"
+)
+
+// dialect writes the series of a key. It has one user at a time.
+type dialect interface {
+	// metrics are the names of those that count spans and durations. Where the first is
+	// empty, the count of durations says both.
+	metrics() (calls, durations string)
+
+	// key writes the attributes that all spans of a key have, none with a name that
+	// outcome uses.
+	key(to *attributes, service string, key *span.Key)
+
+	// outcome writes those that only some of them have. Of all that have the attributes
+	// of a key, isTopLevel says whether each was top-level.
+	outcome(to *attributes, isError, isTopLevel bool)
+}

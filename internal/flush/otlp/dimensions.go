@@ -1,0 +1,46 @@
+package otlp
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Dimensions are the attributes of a series beside the four that each has, in the dialect
+// spanmetrics.
+type Dimensions struct {
+	all   bool // that we know, but the resource
+	names []string
+}
+
+// resourceDimension is the resource of a Datadog span, as the Collector's receiver names
+// it. It has as many values as all other dimensions together, so it must be asked for.
+const resourceDimension = "dd.span.Resource"
+
+// AllDimensions are all but the resource.
+const AllDimensions = "all"
+
+// ParseDimensions reads names with commas; "all" is one of them, and "none" stands alone.
+func ParseDimensions(text string) (d Dimensions, err error) {
+	if text == "none" {
+		return d, nil
+	}
+	for name := range strings.SplitSeq(text, ",") {
+		switch name = strings.TrimSpace(name); {
+		case name == "" || name == "none" || strings.ContainsAny(name, " \t=:"):
+			return Dimensions{}, fmt.Errorf("parse dimensions %q: %q is no attribute's name; give all, none, or names with commas as http.route,http.response.status_code", text, name)
+		case name == AllDimensions:
+			d.all = true
+		default:
+			d.names = append(d.names, name)
+		}
+	}
+	return d, nil
+}
+
+// has says whether an attribute is a dimension. What tracers keep to themselves must be
+// asked for by name.
+func (d *Dimensions) has(name string) bool {
+	return slices.Contains(d.names, name) ||
+		d.all && name != resourceDimension && !strings.HasPrefix(name, "_dd.")
+}

@@ -1,0 +1,31 @@
+// Package otlp is an exporter of package flush: it makes OTLP metrics of sealed cycles and
+// brings them to a receiver, an OpenTelemetry Collector or a Prometheus, over HTTP.
+//
+// What it sends is one request a cycle, or several where one would be too long: for each
+// resource, who sent the spans, the metrics of a Dialect; for each series of it, the spans
+// with one set of attributes, at most two points a metric, of the spans without an error
+// and of those with one.
+//
+//	rows of a cycle -> grouper: the rows of one series -> encoder: points -> body: requests
+//
+// A series is what has one resource and one list of attributes. Several rows are of one:
+// those of its buckets, because a window is the time in which spans were counted, not that
+// in which they ended; and those of keys that differ in nothing that the dialect says.
+// Points are deltas of base-2 exponential histograms in seconds. Their windows neither
+// overlap nor leave gaps; see windows. Where a receiver takes no deltas they are running
+// totals, see package totals: then each cycle has a point of every series there is.
+//
+// It writes protobuf without making the library's messages, of which there would be some
+// for each attribute of each point, and reads the little that an answer says the same way.
+//
+// The rule on sending again: what certainly did not arrive is tried again, and nothing
+// else. manner says how that is known, and readAnswer what an answer means.
+//
+// Threading: Encode is called by one goroutine at a time, and computes. Deliver makes one
+// request; what several of them know together is one atomic number.
+//
+// Bounds: the length of a request before it is compressed (the caller's limit), the memory
+// of an encoder (two requests, and some 60 bytes a row), one request's time (Timeout), what
+// is read of an answer (maxAnswer) and shown of it (maxSaid), how long an answer can make us
+// wait (request.MaxRetryAfter).
+package otlp

@@ -1,0 +1,24 @@
+package otlp
+
+import (
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/flush"
+)
+
+// BenchmarkEncode is what a cycle of a thousand series takes, merged already.
+func BenchmarkEncode(b *testing.B) {
+	for name, d := range map[string]dialect{"spanmetrics": withAll(), "datadog": datadog{}} {
+		b.Run(name, func(b *testing.B) {
+			sealed := many(1000).Seal()
+			var m flush.Merger
+			rows, e, bytes := m.Merge(sealed), newEncoder(d, "", nil), 0
+			b.ReportAllocs()
+			for range b.N {
+				bytes = 0
+				e.encode(sealed, rows, flush.DefaultMaxPayloadBytes, func(body []byte, _ uint64) { bytes += len(body) })
+			}
+			b.ReportMetric(float64(bytes), "bytes")
+		})
+	}
+}

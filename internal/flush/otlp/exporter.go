@@ -1,0 +1,84 @@
+package otlp
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/flush"
+)
+
+// Config is what an Exporter needs to know.
+type Config struct {
+	Variables
+	Dialect    Dialect    // Spanmetrics if empty
+	Dimensions Dimensions // of Spanmetrics
+	Instance   string     // collector.instance.id of Spanmetrics; none if empty
+	Version    string     // of the daemon
+}
+
+// Exporter sends metrics to an OTLP receiver. See the package comment.
+type Exporter struct {
+	client   *client
+	encoder  *encoder
+	askEvery time.Duration // a receiver that was silent
+	packer   *gzip.Writer  // nil where requests are not compressed
+}
+
+// New makes an exporter. It opens no connection.
+func New(c Config) (*Exporter, error) {
+	if c.Endpoint.IsZero() {
+		return nil, errors.New("configure OTLP: no endpoint; take one from ParseEndpoint")
+	}
+	secure, err := tlsConfig(&c.Variables)
+	if err != nil {
+		return nil, fmt.Errorf("configure OTLP: %w", err)
+	}
+	x := &Exporter{client: newClient(&c, secure, askPatience), encoder: newEncoder(c.dialect(), c.Version, nil), askEvery: askEvery}
+	if c.Compress {
+		x.packer, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed)
+	}
+	return x, nil
+}
+
+func (c *Config) dialect() dialect {
+	if c.Dialect == Datadog {
+		return datadog{}
+	}
+	return &spanmetrics{dimensions: c.Dimensions, instance: c.Instance}
+}
+
+// Name implements flush.Exporter, as do all below.
+func (*Exporter) Name() string { return "otlp" }
+
+// URL is the endpoint.
+func (x *Exporter) URL() string { return x.client.endpoint.String() }
+
+// InOrder is true: who adds up deltas drops a window that is older than the last.
+func (*Exporter) InOrder() bool { return true }
+
+// Wants is always true: OTLP has no way to ask.
+func (*Exporter) Wants() (statistics bool, payloadBytes int) { return true, 0 }
+
+// Encode makes requests of a cycle. Each is of several origins. The limit is of
+// a request before it is compressed, because a receiver has one of its own for that.
+func (x *Exporter) Encode(sealed *aggregate.Sealed, rows []flush.Row, limit int, emit func(*flush.Payload)) (unencodable uint64) {
+	return x.encoder.encode(sealed, rows, limit, func(body []byte, spans uint64) {
+		p := &flush.Payload{Spans: spans}
+		if x.packer != nil {
+			p.Body = packed(x.packer, body)
+		} else {
+			p.Body = bytes.Clone(body)
+		}
+		emit(p)
+	})
+}
+
+// Deliver offers the receiver a payload once.
+func (x *Exporter) Deliver(ctx context.Context, p *flush.Payload) flush.Attempt {
+	return x.client.deliver(ctx, p)
+}

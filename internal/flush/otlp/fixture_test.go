@@ -1,0 +1,49 @@
+package otlp
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/flush/testcycle"
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// newCycle is a cycle whose durations are counted so that histograms are exact.
+func newCycle() *testcycle.Cycle { return &testcycle.Cycle{Grid: sketch.CommonGrid()} }
+
+// sent is one request as the tests read it.
+type sent struct {
+	body  []byte
+	spans uint64
+}
+
+// encodeWith encodes a cycle.
+func encodeWith(e *encoder, sealed *aggregate.Sealed, limit int) (requests []sent, unencodable uint64) {
+	var m flush.Merger
+	defer m.Forget()
+	unencodable = e.encode(sealed, m.Merge(sealed), limit, func(body []byte, spans uint64) {
+		requests = append(requests, sent{slices.Clone(body), spans})
+	})
+	return requests, unencodable
+}
+
+// encodeAll encodes a cycle of which every span must fit in one request.
+func encodeAll(t testing.TB, d dialect, c *testcycle.Cycle) []byte {
+	t.Helper()
+	requests, unencodable := encodeWith(newEncoder(d, "1.2.3", nil), c.Seal(), flush.DefaultMaxPayloadBytes)
+	if len(requests) != 1 || unencodable != 0 {
+		t.Fatalf("%d requests, and %d spans in none", len(requests), unencodable)
+	}
+	return requests[0].body
+}
+
+func withAll() *spanmetrics { return &spanmetrics{dimensions: Dimensions{all: true}} }
+
+var testOrigin = span.Origin{Service: "web", Host: "h"}
+
+func testKey(operation string) span.Key {
+	return span.Key{Service: "web", Operation: operation, Resource: "r"}
+}

@@ -1,0 +1,71 @@
+package otlp
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/flush/testcycle"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden requests")
+
+// golden is a cycle with every field of an origin and of a key, in a form that comes out
+// the same each time: whole weights, two drainers, two buckets.
+func golden() *testcycle.Cycle {
+	c := newCycle()
+	full := c.Origin(span.Origin{
+		Host: "node-1", Env: "prod", Version: "1.2.3", Service: "shop", Lang: "jvm", LangVersion: "17",
+		LangInterpreter: "OpenJDK", TracerVersion: "1.50.0", RuntimeID: "rid", ContainerID: "cid", EntityID: "in-7",
+		ExternalEnv: "it-false", ProcessTags: "entrypoint.name:shop, entrypoint.type:jar", GitCommitSHA: "abc", ObfuscationVersion: "1",
+	})
+	bare := c.Origin(span.Origin{})
+	rich := c.Key(full, span.Key{
+		Service: "carts", Operation: "http.request", Resource: "GET /cart", Type: "web", Kind: "client",
+		TraceRoot: span.TraceRootFalse, HTTPStatus: 200, PeerTags: []string{"db.instance:carts", "peer.service:db"},
+		HTTPMethod: "GET", HTTPEndpoint: "/cart", GRPCStatus: "5", ServiceSource: "m", Synthetics: true,
+		AdditionalTags: []string{"tenant:a"},
+	})
+	plain := c.Key(bare, span.Key{Service: "s", Operation: "o", Resource: "r", TraceRoot: span.TraceRootTrue})
+	for drainer := range 2 {
+		for i := range 40 {
+			c.Add(drainer, rich, time.Second, uint64(time.Millisecond+time.Duration(i)*25*time.Microsecond), span.TopLevel, 1)
+		}
+		c.Add(drainer, rich, time.Second, uint64(9*time.Second), span.Error|span.TopLevel, 1)
+	}
+	c.Add(0, rich, -time.Second, 0, span.TopLevel, 1)
+	c.Add(1, plain, time.Second, uint64(time.Millisecond), span.Error|span.TopLevel, 1)
+	c.Add(1, plain, 2*time.Second, uint64(time.Millisecond), 0, 3)
+	return c
+}
+
+// TestGoldenRequests pins the bytes of a request of each dialect, and beside them what is
+// read in them, for a person to review.
+func TestGoldenRequests(t *testing.T) {
+	for name, d := range map[string]dialect{"spanmetrics": &spanmetrics{dimensions: Dimensions{all: true}, instance: "i-1"}, "datadog": datadog{}} {
+		body := encodeAll(t, d, golden())
+		compareGolden(t, name+".binpb", body)
+		compareGolden(t, name+".json", mustRead(t, body).shown(t))
+	}
+}
+
+func compareGolden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("read golden request: %v; run the test with -update", err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs: %d bytes, want %d; see what -update changes in it", name, len(got), len(want))
+	}
+}

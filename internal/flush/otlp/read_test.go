@@ -1,0 +1,219 @@
+package otlp
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// What follows reads requests as plainly as it can be done, for the tests of this room.
+// test/otlp reads the same requests with the library of OpenTelemetry.
+
+type readRequest []readResource
+
+type readResource struct {
+	Attributes map[string]any
+	Scope      string
+	Metrics    map[string]readMetric
+}
+
+type readMetric struct {
+	Unit        string `json:",omitempty"`
+	Temporality uint64
+	Monotonic   bool        `json:",omitempty"`
+	Points      []readPoint `json:",omitempty"`
+}
+
+type readPoint struct {
+	Attributes map[string]any
+	Start, End uint64
+	Calls      *uint64  `json:",omitempty"` // of a NumberDataPoint
+	Count      *uint64  `json:",omitempty"` // of a histogram, as all below
+	Sum        float64  `json:",omitempty"`
+	Scale      int64    `json:",omitempty"`
+	Zeros      uint64   `json:",omitempty"`
+	Offset     int64    `json:",omitempty"`
+	Counts     []uint64 `json:",omitempty"`
+}
+
+func mustRead(t testing.TB, body []byte) (r readRequest) {
+	t.Helper()
+	for f := range fields(body) {
+		if f.number != fieldResourceMetrics {
+			t.Fatalf("a request has a field %d", f.number)
+		}
+		r = append(r, readOneResource(t, f.bytes))
+	}
+	return r
+}
+
+func readOneResource(t testing.TB, message []byte) (r readResource) {
+	r.Metrics = map[string]readMetric{}
+	for f := range fields(message) {
+		switch f.number {
+		case fieldResource:
+			r.Attributes = readAttributes(t, f.bytes, fieldResourceAttributes)
+		case fieldScopeMetrics:
+			for f := range fields(f.bytes) {
+				switch f.number {
+				case fieldScope:
+					for f := range fields(f.bytes) {
+						r.Scope += string(f.bytes) + " "
+					}
+				case fieldMetrics:
+					name, m := readOneMetric(t, f.bytes)
+					r.Metrics[name] = m
+				}
+			}
+		}
+	}
+	return r
+}
+
+func readOneMetric(t testing.TB, message []byte) (name string, m readMetric) {
+	for f := range fields(message) {
+		switch f.number {
+		case fieldMetricName:
+			name = string(f.bytes)
+		case fieldMetricUnit:
+			m.Unit = string(f.bytes)
+		case fieldMetricSum, fieldMetricHistogram:
+			attributes, of := protowire.Number(fieldNumberAttributes), f.bytes
+			if f.number == fieldMetricHistogram {
+				attributes = fieldPointAttributes
+			}
+			for f := range fields(of) {
+				switch f.number {
+				case fieldPoints:
+					m.Points = append(m.Points, readOnePoint(t, f.bytes, attributes))
+				case fieldTemporality:
+					m.Temporality = f.value
+				case fieldIsMonotonic:
+					m.Monotonic = f.value == 1
+				}
+			}
+		}
+	}
+	return name, m
+}
+
+func readOnePoint(t testing.TB, message []byte, attributes protowire.Number) (p readPoint) {
+	p.Attributes = readAttributes(t, message, attributes)
+	isNumber := attributes == fieldNumberAttributes
+	for f := range fields(message) {
+		switch f.number {
+		case fieldStart:
+			p.Start = f.value
+		case fieldTime:
+			p.End = f.value
+		case fieldPointCount:
+			p.Count = &f.value
+		case fieldPointSum:
+			p.Sum = math.Float64frombits(f.value)
+		case fieldNumberInt: // fieldPointScale has the same number
+			if isNumber {
+				p.Calls = &f.value
+			} else {
+				p.Scale = protowire.DecodeZigZag(f.value)
+			}
+		case fieldPointZeros:
+			if !isNumber {
+				p.Zeros = f.value
+			}
+		case fieldPointPositive:
+			p.Offset, p.Counts = readBuckets(f.bytes)
+		}
+	}
+	return p
+}
+
+func readBuckets(message []byte) (offset int64, counts []uint64) {
+	for f := range fields(message) {
+		switch f.number {
+		case fieldBucketOffset:
+			offset = protowire.DecodeZigZag(f.value)
+		case fieldBucketCounts:
+			for packed := f.bytes; len(packed) > 0; {
+				n, size := protowire.ConsumeVarint(packed)
+				counts, packed = append(counts, n), packed[size:]
+			}
+		}
+	}
+	return offset, counts
+}
+
+// readAttributes reads a list of attributes, in which no name may come twice.
+func readAttributes(t testing.TB, message []byte, number protowire.Number) map[string]any {
+	t.Helper()
+	list := map[string]any{}
+	for f := range fields(message) {
+		if f.number != number || f.bytes == nil {
+			continue
+		}
+		var key string
+		var value any
+		for f := range fields(f.bytes) {
+			switch f.number {
+			case fieldKey:
+				key = string(f.bytes)
+			case fieldValue:
+				value = readValue(f.bytes)
+			}
+		}
+		if _, twice := list[key]; twice || value == nil {
+			t.Errorf("attribute %q comes twice, or without a value", key)
+		}
+		list[key] = value
+	}
+	return list
+}
+
+func readValue(message []byte) (value any) {
+	for f := range fields(message) {
+		switch f.number {
+		case fieldText:
+			return string(f.bytes)
+		case fieldBool:
+			return f.value == 1
+		case fieldInt:
+			return int64(f.value)
+		case fieldArray:
+			list := []any{}
+			for f := range fields(f.bytes) {
+				list = append(list, readValue(f.bytes))
+			}
+			return list
+		}
+	}
+	return nil
+}
+
+// shown is a request as a person reads it.
+func (r readRequest) shown(t testing.TB) []byte {
+	t.Helper()
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(text, '\n')
+}
+
+// points are the points of a metric of one resource, by one attribute.
+func (r readResource) points(t testing.TB, metric string, by ...string) map[string]readPoint {
+	t.Helper()
+	points := map[string]readPoint{}
+	for _, p := range r.Metrics[metric].Points {
+		name := ""
+		for _, attribute := range by {
+			name += fmt.Sprint(p.Attributes[attribute], " ")
+		}
+		if _, twice := points[name]; twice {
+			t.Fatalf("two points of %s are called %q", metric, name)
+		}
+		points[name] = p
+	}
+	return points
+}

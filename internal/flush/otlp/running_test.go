@@ -1,0 +1,131 @@
+package otlp
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+var roomForAll = totals.Limits{Series: 1000, Bytes: 1 << 20, Idle: time.Hour, Buckets: sketch.DefaultMaxBuckets}
+
+// running is a series as deltas add up to it.
+type running struct {
+	start   uint64
+	calls   uint64
+	seconds float64
+	buckets sketch.Buckets
+}
+
+// points visits the points of requests by the name of their series.
+func points(t *testing.T, requests []sent, temporality uint64, visit func(series, metric string, p *readPoint)) (spans uint64) {
+	t.Helper()
+	for _, request := range requests {
+		spans += request.spans
+		for _, r := range mustRead(t, request.body) {
+			for name, m := range r.Metrics {
+				if m.Temporality != temporality {
+					t.Fatalf("temporality %d", m.Temporality)
+				}
+				for i := range m.Points {
+					visit(fmt.Sprint(r.Attributes, m.Points[i].Attributes), name, &m.Points[i])
+				}
+			}
+		}
+	}
+	return spans
+}
+
+// TestRunningTotalsAreSumsOfDeltas encodes random cycles twice, as deltas and as running
+// totals, in requests of several lengths: in each cycle the totals of all series are there,
+// and each is what its deltas come to.
+func TestRunningTotalsAreSumsOfDeltas(t *testing.T) {
+	for seed := range uint64(8) {
+		rnd := rand.New(rand.NewPCG(seed, 2))
+		limit := []int{1 << 20, 4000}[seed%2]
+		deltas, totals := newEncoder(withAll(), "", nil), newEncoder(withAll(), "", &roomForAll)
+		want := map[string]*running{}
+		for range 6 {
+			c := newCycle()
+			counted := uint64(0)
+			for o := range 1 + rnd.IntN(3) {
+				origin := c.Origin(span.Origin{Service: "web", Host: fmt.Sprint(o)})
+				for range 1 + rnd.IntN(6) {
+					key := c.Key(origin, testKey(fmt.Sprint("op", rnd.IntN(8))))
+					for range 1 + rnd.IntN(20) {
+						c.Add(rnd.IntN(2), key, time.Second, rnd.Uint64()>>(20+rnd.IntN(44)), span.Flags(rnd.IntN(4)), 1)
+						counted++
+					}
+				}
+			}
+			sealed := c.Seal()
+			requests, _ := encodeWith(deltas, sealed, limit)
+			var end uint64
+			points(t, requests, delta, func(series, metric string, p *readPoint) {
+				w := want[series]
+				if w == nil {
+					w = &running{start: p.Start, buckets: sketch.Buckets{Scale: sketch.MaxScale}}
+					want[series] = w
+				}
+				end = p.End
+				if metric == callsName {
+					w.calls += *p.Calls
+					return
+				}
+				w.seconds += p.Sum
+				w.buckets.Add(&sketch.Buckets{
+					Scale: int32(p.Scale), Offset: int32(p.Offset), Counts: p.Counts, Zeros: p.Zeros, Spans: *p.Count,
+				}, sketch.DefaultMaxBuckets)
+			})
+			requests, unencodable := encodeWith(totals, sealed, limit)
+			seen := map[string]bool{}
+			spans := points(t, requests, cumulative, func(series, metric string, p *readPoint) {
+				w := want[series]
+				seen[series+metric] = true
+				if w == nil || p.Start != w.start || p.End != end {
+					t.Fatalf("seed %d: %s from %d to %d, want %v to %d", seed, series, p.Start, p.End, w, end)
+				}
+				if metric == callsName {
+					if *p.Calls != w.calls {
+						t.Fatalf("seed %d: %d calls of %s, want %d", seed, *p.Calls, series, w.calls)
+					}
+				} else if got := fmt.Sprint(p.Scale, p.Offset, p.Counts, p.Zeros, *p.Count); math.Abs(p.Sum-w.seconds) > 1e-9*w.seconds ||
+					got != fmt.Sprint(w.buckets.Scale, w.buckets.Offset, w.buckets.Counts, w.buckets.Zeros, w.buckets.Spans) {
+					t.Fatalf("seed %d: %s is %v with a sum of %v, want %v", seed, series, got, p.Sum, w)
+				}
+			})
+			if len(seen) != 2*len(want) || spans != counted || unencodable != 0 {
+				t.Fatalf("seed %d: %d points of %d series for %d spans of %d", seed, len(seen), len(want), spans, counted)
+			}
+			if limit < 1<<20 && len(requests) < 2 && len(want) > 20 {
+				t.Errorf("seed %d: one request of %d bytes", seed, len(requests[0].body))
+			}
+		}
+	}
+}
+
+// TestWhatFindsNoRoomOverflows: its spans are in the one series of its resource for that.
+func TestWhatFindsNoRoomOverflows(t *testing.T) {
+	limits := roomForAll
+	limits.Series = 2
+	c := newCycle()
+	origin := c.Origin(testOrigin)
+	for i := range 5 {
+		c.Add(0, c.Key(origin, testKey(fmt.Sprint("op", i))), 0, 1000, 0, 1)
+	}
+	requests, _ := encodeWith(newEncoder(withAll(), "", &limits), c.Seal(), 1<<20)
+	calls := map[string]uint64{}
+	points(t, requests, cumulative, func(_, metric string, p *readPoint) {
+		if metric == callsName {
+			calls[fmt.Sprint(p.Attributes["span.name"], p.Attributes["otel.metric.overflow"])] += *p.Calls
+		}
+	})
+	if got := fmt.Sprint(calls); got != "map[<nil> true:3 op0<nil>:1 op1<nil>:1]" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,71 @@
+package health
+
+import "github.com/spanstatsd/spanstatsd/internal/flush"
+
+// Destination is one place that statistics are sent to, and what became of them there.
+type Destination struct {
+	Name      string        `json:"name"`
+	URL       string        `json:"url"`
+	State     flush.State   `json:"state"`
+	Reachable bool          `json:"reachable"`
+	Takes     bool          `json:"takes"`
+	Books     DeliveryBooks `json:"books"`
+	Retry     Retry         `json:"retry"`
+	Flushes   []flush.Flush `json:"flushes"`
+}
+
+// Retry is what waits for a destination.
+type Retry struct {
+	Payloads      int     `json:"payloads"`
+	Bytes         int     `json:"bytes"`
+	MaxBytes      int     `json:"max_bytes"`
+	OldestSeconds float64 `json:"oldest_seconds"`
+	MaxSeconds    float64 `json:"max_seconds"`
+}
+
+// destinations are all of them, the agent first where there is one.
+func (l *look) destinations() (all []Destination) {
+	for i := range l.out {
+		d := &l.out[i]
+		all = append(all, Destination{
+			Name: d.Name(), URL: d.URL(), State: d.State(), Reachable: d.Reachable, Takes: d.Takes,
+			Books:   l.deliveryBooks(i),
+			Retry:   Retry{d.QueuePayloads, d.QueueBytes, d.QueueMaxBytes, d.OldestAge.Seconds(), d.MaxAge.Seconds()},
+			Flushes: d.Flushes(),
+		})
+	}
+	return all
+}
+
+// Others are the destinations beside the first, whose books are Books.
+func (s *Sources) Others() []Destination {
+	now := s.look()
+	return now.destinations()[1:]
+}
+
+// Agent is the way to the agent and what it wants.
+type Agent struct {
+	URL       string      `json:"url"`
+	State     flush.State `json:"state"`
+	Reachable bool        `json:"reachable"`
+	Version   string      `json:"version"`
+	Stats     bool        `json:"stats"` // whether it takes any
+	PeerTags  []string    `json:"peer_tags"`
+	SpanKinds []string    `json:"span_kinds"`
+}
+
+// AgentOff is the agent's state where there is none.
+const AgentOff flush.State = "off"
+
+// agent is what status says of it. Where there is one it is the first destination.
+func (s *Server) agent(l *look) Agent {
+	exporter := s.config.Sources.Agent
+	if exporter == nil {
+		return Agent{State: AgentOff, PeerTags: []string{}, SpanKinds: []string{}}
+	}
+	wants, out := exporter.Features(), &l.out[0]
+	return Agent{
+		URL: exporter.URL(), State: out.State(), Reachable: out.Reachable, Version: exporter.Version(),
+		Stats: wants.Stats, PeerTags: list(wants.PeerTags), SpanKinds: list(wants.SpanKinds),
+	}
+}

@@ -1,0 +1,159 @@
+package collector
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// checks are what is remembered from request to request, to tell whether windows follow
+// one another.
+type checks struct {
+	problem func(format string, args ...any)
+	window  [2]uint64 // of the last request
+}
+
+// delta is AGGREGATION_TEMPORALITY_DELTA.
+const delta = 1
+
+// maxBuckets and maxScale are what the OpenTelemetry SDK has.
+const (
+	maxBuckets = 160
+	maxScale   = 20
+)
+
+// request checks one, and calls count for each series of it.
+func (c *checks) request(r Request, count func(service string, m *Metric, p *Point)) {
+	resources := map[string]bool{}
+	for i := range r {
+		resource := &r[i]
+		name := c.identity("a resource", resource.Attributes)
+		if resources[name] {
+			c.problem("resource %s stands twice in a request", name)
+		}
+		resources[name] = true
+		service, _ := attribute(resource.Attributes, "service.name").(string)
+		if service == "" {
+			c.problem("resource %s has no service.name", name)
+		}
+		if len(resource.Scopes) != 1 {
+			c.problem("resource %s has %d scopes", name, len(resource.Scopes))
+		}
+		for j := range resource.Scopes {
+			c.scope(&resource.Scopes[j], func(m *Metric, p *Point) { count(service, m, p) })
+		}
+	}
+}
+
+func (c *checks) scope(s *Scope, count func(*Metric, *Point)) {
+	if s.Name == "" {
+		c.problem("a scope without a name")
+	}
+	names := map[string]bool{}
+	for i := range s.Metrics {
+		m := &s.Metrics[i]
+		if m.Name == "" || names[m.Name] {
+			c.problem("metric %q has no name, or comes twice in a scope", m.Name)
+		}
+		names[m.Name] = true
+		c.metric(m, count)
+	}
+}
+
+func (c *checks) metric(m *Metric, count func(*Metric, *Point)) {
+	if m.Temporality != delta {
+		c.problem("%s has temporality %d, want delta", m.Name, m.Temporality)
+	}
+	if m.IsHistogram && m.Unit != "s" || !m.IsHistogram && !m.IsMonotonic {
+		c.problem("%s has unit %q, and is monotonic: %t", m.Name, m.Unit, m.IsMonotonic)
+	}
+	if len(m.Points) == 0 {
+		c.problem("%s has no points", m.Name)
+	}
+	series := map[string]bool{}
+	for i := range m.Points {
+		p := &m.Points[i]
+		name := c.identity("a point of "+m.Name, p.Attributes)
+		if series[name] {
+			c.problem("series %s of %s stands twice in a request", name, m.Name)
+		}
+		series[name] = true
+		c.follow(p)
+		if m.IsHistogram {
+			c.histogram(name, p)
+		} else if p.Value <= 0 {
+			c.problem("series %s counts %d", name, p.Value)
+		}
+		count(m, p)
+	}
+}
+
+// follow checks that windows neither overlap nor leave gaps: a point has the window of the
+// one before it, or the next.
+func (c *checks) follow(p *Point) {
+	now := [2]uint64{p.Start, p.End}
+	switch {
+	case p.End <= p.Start:
+		c.problem("a window from %d to %d", p.Start, p.End)
+	case now == c.window:
+		return
+	case c.window[1] != 0 && p.Start < c.window[1]:
+		c.problem("a window begins at %d, and the last ended at %d: they overlap", p.Start, c.window[1])
+	case c.window[1] != 0 && p.Start > c.window[1]:
+		c.problem("a window begins at %d, and the last ended at %d: there is a gap", p.Start, c.window[1])
+	}
+	c.window = now
+}
+
+// histogram checks that buckets, count and sum say the same.
+func (c *checks) histogram(name string, p *Point) {
+	if n := len(p.Counts); n > maxBuckets || p.Scale > maxScale {
+		c.problem("series %s has %d buckets at scale %d", name, n, p.Scale)
+	} else if n > 0 && (p.Counts[0] == 0 || p.Counts[n-1] == 0) {
+		c.problem("series %s has empty buckets at its ends", name)
+	}
+	spans, least, most := p.Zeros, 0.0, 0.0
+	for i, n := range p.Counts {
+		spans += n
+		least += float64(n) * p.bound(i)
+		most += float64(n) * p.bound(i+1)
+	}
+	if spans != p.Count || p.Count == 0 {
+		c.problem("series %s counts %d, and its buckets %d", name, p.Count, spans)
+	}
+	// A duration is counted without the bits that follow the first ten.
+	const truncated, rounded = 1 + 1.0/512, 1e-9
+	if math.IsNaN(p.Sum) || p.Sum < least*(1-rounded) || p.Sum > most*truncated*(1+rounded)+float64(p.Zeros)*1e-9 {
+		c.problem("series %s has a sum of %v s, and its buckets are from %v to %v", name, p.Sum, least, most)
+	}
+}
+
+// bound is the lower bound of a bucket, in seconds.
+func (p *Point) bound(bucket int) float64 {
+	return math.Exp2(math.Ldexp(float64(int(p.Offset)+bucket), -int(p.Scale)))
+}
+
+// identity is a list of attributes as a text, in any order the same.
+func (c *checks) identity(of string, list []Attribute) string {
+	texts, names := make([]string, len(list)), map[string]bool{}
+	for i, a := range list {
+		texts[i] = fmt.Sprintf("%s=%v", a.Key, a.Value)
+		if a.Key == "" || a.Value == nil || names[a.Key] {
+			c.problem("%s has attribute %q twice, or without a name or value", of, a.Key)
+		}
+		names[a.Key] = true
+	}
+	slices.Sort(texts)
+	return "{" + strings.Join(texts, ", ") + "}"
+}
+
+// attribute is the value of an attribute, or nil.
+func attribute(list []Attribute, key string) any {
+	for _, a := range list {
+		if a.Key == key {
+			return a.Value
+		}
+	}
+	return nil
+}

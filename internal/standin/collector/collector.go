@@ -1,0 +1,169 @@
+package collector
+
+import (
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Config says where the collector listens. The zero Config is a port of its own choice on
+// the loopback interface.
+type Config struct {
+	Network   string        // "tcp", the default, or "unix"
+	Address   string        // host:port, by default 127.0.0.1:0, or a socket's path
+	OnRequest func(Request) // is called for each request that is accepted, concurrently
+}
+
+// Totals is all that has been accepted so far.
+type Totals struct {
+	Requests uint64
+	Probes   uint64 // requests of no metric, which ask whether anybody is there
+	Refused  uint64
+	Counts
+
+	Problems     []string // the first maxProblems of them
+	ProblemCount uint64
+}
+
+const maxProblems = 100
+
+// maxBytes is what a Collector reads of a request by default, compressed or not.
+const maxBytes = 20 << 20
+
+// Collector is a running stand-in.
+type Collector struct {
+	cfg      Config
+	listener net.Listener
+	server   *http.Server
+	serving  sync.WaitGroup
+
+	mu     sync.Mutex // guards the next three
+	totals Totals
+	rows   Rows
+	checks checks
+}
+
+// Start listens and serves until Close.
+func Start(cfg Config) (*Collector, error) {
+	if cfg.Network == "" {
+		cfg.Network = "tcp"
+	}
+	if cfg.Network == "tcp" && cfg.Address == "" {
+		cfg.Address = "127.0.0.1:0"
+	}
+	listener, err := net.Listen(cfg.Network, cfg.Address)
+	if err != nil {
+		return nil, fmt.Errorf("start stand-in collector: %w", err)
+	}
+	c := &Collector{cfg: cfg, listener: listener}
+	c.checks.problem = c.problem
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/metrics", c.serve)
+	c.server = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	c.serving.Go(func() { _ = c.server.Serve(listener) })
+	return c, nil
+}
+
+// URL is how an exporter names this collector.
+func (c *Collector) URL() string {
+	if c.cfg.Network == "unix" {
+		return "unix://" + c.cfg.Address
+	}
+	return "http://" + c.listener.Addr().String() + "/v1/metrics"
+}
+
+// Close ends the collector, its connections included.
+func (c *Collector) Close() error {
+	err := c.server.Close()
+	c.serving.Wait()
+	if err != nil {
+		return fmt.Errorf("close stand-in collector: %w", err)
+	}
+	return nil
+}
+
+// Totals is what has been accepted so far.
+func (c *Collector) Totals() Totals {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.totals
+	t.Problems = slices.Clone(t.Problems)
+	return t
+}
+
+// problem notes one. The caller holds the lock.
+func (c *Collector) problem(format string, args ...any) {
+	c.totals.ProblemCount++
+	if len(c.totals.Problems) < maxProblems {
+		c.totals.Problems = append(c.totals.Problems, fmt.Sprintf(format, args...))
+	}
+}
+
+func (c *Collector) serve(w http.ResponseWriter, r *http.Request) {
+	request, err := read(r)
+	if err != nil {
+		c.mu.Lock()
+		c.totals.Refused++
+		c.mu.Unlock()
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	c.accept(request)
+	if c.cfg.OnRequest != nil {
+		c.cfg.OnRequest(request)
+	}
+	w.Header().Set("Content-Type", "application/x-protobuf") // of an empty message
+}
+
+// read reads a request's body.
+func read(r *http.Request) (Request, error) {
+	if kind := r.Header.Get("Content-Type"); kind != "application/x-protobuf" {
+		return nil, fmt.Errorf("content type %q", kind)
+	}
+	from := io.LimitReader(r.Body, maxBytes+1)
+	switch encoding := r.Header.Get("Content-Encoding"); encoding {
+	case "", "identity":
+	case "gzip":
+		unpacked, err := gzip.NewReader(from)
+		if err != nil {
+			return nil, fmt.Errorf("read gzip: %w", err)
+		}
+		from = io.LimitReader(unpacked, maxBytes+1)
+	default:
+		return nil, fmt.Errorf("content encoding %q", encoding)
+	}
+	body, err := io.ReadAll(from)
+	if err != nil {
+		return nil, fmt.Errorf("read body: %w", err)
+	}
+	if len(body) > maxBytes {
+		return nil, errors.New("the body is too long")
+	}
+	return Decode(body)
+}
+
+func (c *Collector) accept(r Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if isProbe(r) {
+		c.totals.Probes++
+		return
+	}
+	c.totals.Requests++
+	c.checks.request(r, func(service string, m *Metric, p *Point) {
+		c.totals.add(c.rows.count(service, m, p))
+	})
+}
+
+// isProbe says whether a request has no metric at all.
+func isProbe(r Request) bool {
+	return !slices.ContainsFunc(r, func(resource Resource) bool {
+		return len(resource.Attributes) > 0 || len(resource.Scopes) > 0
+	})
+}

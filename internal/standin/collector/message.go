@@ -1,0 +1,44 @@
+package collector
+
+// Request is an ExportMetricsServiceRequest.
+type Request []Resource
+
+// Resource is a ResourceMetrics.
+type Resource struct {
+	Attributes []Attribute
+	Scopes     []Scope
+}
+
+// Scope is a ScopeMetrics.
+type Scope struct {
+	Name, Version string
+	Metrics       []Metric
+}
+
+// Metric is a sum of integers or an exponential histogram.
+type Metric struct {
+	Name, Unit  string
+	IsHistogram bool
+	Temporality uint64
+	IsMonotonic bool
+	Points      []Point
+}
+
+// Point is a NumberDataPoint or an ExponentialHistogramDataPoint.
+type Point struct {
+	Attributes []Attribute
+	Start, End uint64
+	Value      int64 // of a number; all below of a histogram
+
+	Count, Zeros uint64
+	Sum          float64
+	Scale        int32
+	Offset       int32
+	Counts       []uint64 // of the positive buckets
+}
+
+// Attribute is a KeyValue. Its value is a string, bool, int64 or []string.
+type Attribute struct {
+	Key   string
+	Value any
+}

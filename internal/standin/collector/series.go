@@ -1,0 +1,119 @@
+package collector
+
+import (
+	"math"
+)
+
+// maxSeries bounds the rows that are kept.
+const maxSeries = 10_000
+
+// Other is the name of the row that takes what has no room in one of its own.
+const Other = "(other)"
+
+// Counts are sums over points.
+type Counts struct {
+	Calls    uint64 // of the metric that counts them, where there is one
+	Spans    uint64 // of the histograms
+	Errors   uint64 // of those
+	Duration uint64 // nanoseconds
+}
+
+// Row is what arrived for one service and name of spans.
+type Row struct {
+	Service, Name string
+	Counts
+	buckets map[int32]uint64 // by their index at rowScale
+	zeros   uint64
+}
+
+// rowScale is that of a row's buckets: nobody sends a finer one.
+const rowScale = 5
+
+// Quantile is the upper bound, in nanoseconds, of the bucket in which the share q of the
+// row's spans ends.
+func (r *Row) Quantile(q float64) float64 {
+	rank := uint64(math.Ceil(q * float64(r.Spans)))
+	below, lowest, highest := r.zeros, int32(math.MaxInt32), int32(math.MinInt32)
+	for index := range r.buckets {
+		lowest, highest = min(lowest, index), max(highest, index)
+	}
+	if below >= rank {
+		return 0
+	}
+	for index := lowest; index <= highest; index++ {
+		if below += r.buckets[index]; below >= rank {
+			return 1e9 * math.Exp2(math.Ldexp(float64(index+1), -rowScale))
+		}
+	}
+	return 0
+}
+
+// Rows are what series count, by service and name of spans. They have one user at a time.
+type Rows struct {
+	byName map[[2]string]*Row
+	order  []*Row
+}
+
+// Add counts all series of a request.
+func (r *Rows) Add(request Request) {
+	c := checks{problem: func(string, ...any) {}}
+	c.request(request, func(service string, m *Metric, p *Point) { r.count(service, m, p) })
+}
+
+// All are the rows, in the order of their first appearance.
+func (r *Rows) All() []*Row { return r.order }
+
+// count adds a point to its row, and returns what it counts.
+func (r *Rows) count(service string, m *Metric, p *Point) (counts Counts) {
+	name, _ := attribute(p.Attributes, "span.name").(string)
+	row := r.row(service, name)
+	if m.IsHistogram {
+		counts = Counts{Spans: p.Count, Duration: uint64(math.Round(max(0, p.Sum) * 1e9))}
+		if attribute(p.Attributes, "status.code") == "STATUS_CODE_ERROR" {
+			counts.Errors = p.Count
+		}
+		row.addBuckets(p)
+	} else {
+		counts.Calls = uint64(max(0, p.Value))
+	}
+	row.add(counts)
+	return counts
+}
+
+// addBuckets adds a point's buckets, a coarser one at its upper end.
+func (r *Row) addBuckets(p *Point) {
+	r.zeros += p.Zeros
+	for i, n := range p.Counts {
+		index := p.Offset + int32(i)
+		if finer := rowScale - p.Scale; finer > 0 {
+			index = (index+1)<<finer - 1
+		}
+		r.buckets[index] += n
+	}
+}
+
+func (c *Counts) add(more Counts) {
+	c.Calls += more.Calls
+	c.Spans += more.Spans
+	c.Errors += more.Errors
+	c.Duration += more.Duration
+}
+
+func (r *Rows) row(service, name string) *Row {
+	key := [2]string{service, name}
+	if row, ok := r.byName[key]; ok {
+		return row
+	}
+	if len(r.byName) >= maxSeries {
+		if key = [2]string{Other, Other}; r.byName[key] != nil {
+			return r.byName[key]
+		}
+	}
+	if r.byName == nil {
+		r.byName = map[[2]string]*Row{}
+	}
+	row := &Row{Service: key[0], Name: key[1], buckets: map[int32]uint64{}}
+	r.byName[key] = row
+	r.order = append(r.order, row)
+	return row
+}

@@ -1,0 +1,291 @@
+package otlp
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/flush/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	common "go.opentelemetry.io/proto/otlp/common/v1"
+	metrics "go.opentelemetry.io/proto/otlp/metrics/v1"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// read decodes a request with the library of OpenTelemetry, as a MetricsData, which has
+// the same bytes. The library must know every field in it, and write it as it came.
+func read(t testing.TB, body []byte) *metrics.MetricsData {
+	t.Helper()
+	var data metrics.MetricsData
+	if err := proto.Unmarshal(body, &data); err != nil {
+		t.Fatal(err)
+	}
+	if unknown := unknownIn(data.ProtoReflect()); unknown > 0 {
+		t.Fatalf("%d bytes of fields that OTLP does not have", unknown)
+	}
+	again, err := proto.MarshalOptions{Deterministic: true}.Marshal(&data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(again, body) {
+		t.Fatalf("the library writes %d bytes otherwise than they came, as %d", len(body), len(again))
+	}
+	return &data
+}
+
+// unknownIn is how many bytes of a message, and of those in it, the library did not know.
+func unknownIn(m protoreflect.Message) (unknown int) {
+	unknown = len(m.GetUnknown())
+	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		if f.Kind() != protoreflect.MessageKind {
+			return true
+		}
+		if !f.IsList() {
+			unknown += unknownIn(v.Message())
+			return true
+		}
+		for i := range v.List().Len() {
+			unknown += unknownIn(v.List().Get(i).Message())
+		}
+		return true
+	})
+	return unknown
+}
+
+// TestTheLibraryReadsTheGoldenRequests: byte for byte.
+func TestTheLibraryReadsTheGoldenRequests(t *testing.T) {
+	for name, metricNames := range map[string][]string{
+		"spanmetrics": {"traces.span.metrics.calls", "traces.span.metrics.duration"},
+		"datadog":     {"traces.span.sdk.metrics.duration"},
+	} {
+		body, err := os.ReadFile("../../internal/flush/otlp/testdata/" + name + ".binpb")
+		if err != nil {
+			t.Fatal(err)
+		}
+		data := read(t, body)
+		if len(data.ResourceMetrics) != 2 {
+			t.Fatalf("%s: %d resources", name, len(data.ResourceMetrics))
+		}
+		for _, r := range data.ResourceMetrics {
+			var names []string
+			for _, m := range r.ScopeMetrics[0].Metrics {
+				names = append(names, m.Name)
+			}
+			if !slices.Equal(names, metricNames) || r.ScopeMetrics[0].Scope.Name != "spanstatsd" {
+				t.Errorf("%s: metrics %v of %v", name, names, r.ScopeMetrics[0].Scope)
+			}
+		}
+	}
+}
+
+// oneSpan is what a test counts.
+type oneSpan struct {
+	origin, operation int
+	failed            bool
+	ns                uint64
+	weight            float64
+	after             time.Duration // of the cycle's begin
+	drainer           int
+}
+
+// sealedOf is a sealed cycle of spans.
+func sealedOf(spans []oneSpan, opened time.Time) *aggregate.Sealed {
+	const width, keys = 10 * time.Second, 1 << 10
+	memory := sketch.NewMemory(64<<20, sketch.CommonGrid())
+	var tables []*aggregate.Table
+	for range 2 {
+		table := aggregate.NewTable(keys, width, memory)
+		table.Begin(opened)
+		tables = append(tables, table)
+	}
+	var origins []span.Origin
+	var entries []registry.KeyEntry
+	for i := range 4 {
+		origins = append(origins, span.Origin{Service: fmt.Sprint("service", i), Host: "h"})
+	}
+	known := map[[2]int]registry.KeyID{}
+	window := aggregate.NewWindow(0, opened, width)
+	for _, s := range spans {
+		at := [2]int{s.origin, s.operation}
+		id, is := known[at]
+		if !is {
+			id = registry.KeyID(len(entries))
+			known[at] = id
+			entries = append(entries, registry.KeyEntry{
+				Origin: registry.OriginID(s.origin),
+				Key:    span.Key{Service: "s", Operation: operation(s.operation), Resource: "r", Kind: "server", HTTPStatus: 200},
+			})
+		}
+		end := opened.Add(s.after).UnixNano()
+		slot := aggregate.Slot{Key: id, Duration: s.ns, End: end, Weight: s.weight, Place: window.Place(end)}
+		if s.failed {
+			slot.Flags = span.Error
+		}
+		tables[s.drainer].Add(&slot)
+	}
+	return aggregate.NewSealed(1, opened, opened.Add(width), width, origins, entries, tables...)
+}
+
+func operation(i int) string { return fmt.Sprint("operation", i) }
+
+// seriesName tells a series apart in these tests.
+type seriesName struct {
+	service, operation string
+	failed             bool
+}
+
+// expected is what a series counts, by no code of ours.
+type expected struct {
+	calls, sum float64
+	durations  []uint64
+}
+
+func expectedOf(spans []oneSpan) map[seriesName]*expected {
+	all := map[seriesName]*expected{}
+	for _, s := range spans {
+		name := seriesName{fmt.Sprint("service", s.origin), operation(s.operation), s.failed}
+		if all[name] == nil {
+			all[name] = &expected{}
+		}
+		e := all[name]
+		e.calls += s.weight
+		e.sum += float64(s.ns) * s.weight / 1e9
+		e.durations = append(e.durations, s.ns)
+	}
+	return all
+}
+
+// randomSpans are those of an interval: long and short ones, zeros, few and many.
+func randomSpans(rnd *rand.Rand, n int) (spans []oneSpan) {
+	weight := float64(1 + rnd.IntN(3))
+	for range n {
+		s := oneSpan{
+			origin: rnd.IntN(4), operation: rnd.IntN(1 + rnd.IntN(30)), failed: rnd.IntN(4) == 0, weight: weight,
+			ns: rnd.Uint64N(1 << rnd.IntN(45)), after: time.Duration(rnd.IntN(25)-12) * time.Second, drainer: rnd.IntN(2),
+		}
+		spans = append(spans, s)
+	}
+	return spans
+}
+
+// TestTheLibraryReadsWhatWasCounted: of random intervals, in requests of random length, each
+// series once, with the calls, durations, buckets and window that its spans have.
+func TestTheLibraryReadsWhatWasCounted(t *testing.T) {
+	for seed := range uint64(60) {
+		rnd := rand.New(rand.NewPCG(seed, 7))
+		spans := randomSpans(rnd, 1+rnd.IntN(2000))
+		dialect := []otlp.Dialect{otlp.Spanmetrics, otlp.Datadog}[seed%2]
+		opened := time.Unix(1_700_000_000, 0).Add(time.Duration(rnd.IntN(9)) * time.Second)
+		checkRound(t, spans, dialect, opened, 2000+rnd.IntN(100_000))
+	}
+}
+
+// FuzzTheLibraryReadsWhatWasCounted is the same of intervals that the fuzzer thinks of.
+func FuzzTheLibraryReadsWhatWasCounted(f *testing.F) {
+	f.Add(uint64(1), 10, 3000)
+	f.Fuzz(func(t *testing.T, seed uint64, n, limit int) {
+		rnd := rand.New(rand.NewPCG(seed, 8))
+		checkRound(t, randomSpans(rnd, 1+min(max(n, 0), 300)), otlp.Spanmetrics, time.Unix(1_700_000_000, 0), min(max(limit, 2000), 1<<20))
+	})
+}
+
+func checkRound(t *testing.T, spans []oneSpan, dialect otlp.Dialect, opened time.Time, limit int) {
+	t.Helper()
+	endpoint, err := otlp.ParseEndpoint("http://localhost:4318")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dimensions, err := otlp.ParseDimensions("all")
+	if err != nil {
+		t.Fatal(err)
+	}
+	exporter, err := otlp.New(otlp.Config{Variables: otlp.Variables{Endpoint: endpoint}, Dialect: dialect, Dimensions: dimensions, Version: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var merger flush.Merger
+	sealed := sealedOf(spans, opened)
+	want, counted := expectedOf(spans), uint64(0)
+	seen := map[seriesName]bool{}
+	calls := map[seriesName]float64{}
+	lost := exporter.Encode(sealed, merger.Merge(sealed), limit, func(p *flush.Payload) {
+		if len(p.Body) > limit {
+			t.Errorf("a request of %d bytes, at most %d", len(p.Body), limit)
+		}
+		counted += p.Spans
+		for _, resource := range read(t, p.Body).ResourceMetrics {
+			for _, m := range resource.ScopeMetrics[0].Metrics {
+				for _, p := range m.GetSum().GetDataPoints() {
+					calls[nameOf(resource, p.Attributes)] += float64(p.GetAsInt())
+				}
+				for _, p := range m.GetExponentialHistogram().GetDataPoints() {
+					name := nameOf(resource, p.Attributes)
+					if seen[name] || want[name] == nil {
+						t.Fatalf("%+v comes twice, or was not counted", name)
+					}
+					seen[name] = true
+					checkPoint(t, p, want[name], opened)
+				}
+			}
+		}
+	})
+	if lost != 0 || counted != uint64(len(spans)) || len(seen) != len(want) {
+		t.Fatalf("%d of %d series, %d of %d spans, %d in no request", len(seen), len(want), counted, len(spans), lost)
+	}
+	if dialect == otlp.Spanmetrics {
+		for name, e := range want {
+			if calls[name] != e.calls {
+				t.Errorf("%+v has %v calls, want %v", name, calls[name], e.calls)
+			}
+		}
+	}
+}
+
+func checkPoint(t *testing.T, p *metrics.ExponentialHistogramDataPoint, want *expected, opened time.Time) {
+	t.Helper()
+	if p.StartTimeUnixNano != uint64(opened.UnixNano()) || p.TimeUnixNano != uint64(opened.Add(10*time.Second).UnixNano()) {
+		t.Errorf("a window from %d to %d", p.StartTimeUnixNano, p.TimeUnixNano)
+	}
+	spans := float64(len(want.durations))
+	if sum := want.sum * spans / want.calls; math.Abs(p.GetSum()-sum) > sum*1e-9 {
+		t.Errorf("a sum of %v s, want %v", p.GetSum(), sum)
+	}
+	sdk := ofTheSDK(t, want.durations, sketch.DefaultMaxBuckets)
+	if p.Count != sdk.Count || p.ZeroCount != sdk.ZeroCount || p.Scale != sdk.Scale || p.Negative != nil {
+		t.Fatalf("%d spans, %d zeros at scale %d; the SDK has %d, %d at %d", p.Count, p.ZeroCount, p.Scale, sdk.Count, sdk.ZeroCount, sdk.Scale)
+	}
+	if got := p.GetPositive().GetBucketCounts(); !slices.Equal(got, sdk.PositiveBucket.Counts) || len(got) > 0 && p.Positive.Offset != sdk.PositiveBucket.Offset {
+		t.Fatalf("buckets from %d on %v\nthe SDK has them from %d on %v", p.GetPositive().GetOffset(), got, sdk.PositiveBucket.Offset, sdk.PositiveBucket.Counts)
+	}
+}
+
+func nameOf(r *metrics.ResourceMetrics, attributes []*common.KeyValue) (name seriesName) {
+	for _, a := range r.Resource.Attributes {
+		if a.Key == "service.name" {
+			name.service = a.Value.GetStringValue()
+		}
+	}
+	for _, a := range attributes {
+		switch a.Key {
+		case "span.name":
+			if name.operation == "" {
+				name.operation = a.Value.GetStringValue()
+			}
+		case "datadog.operation.name":
+			name.operation = a.Value.GetStringValue()
+		case "status.code":
+			name.failed = a.Value.GetStringValue() == "STATUS_CODE_ERROR"
+		}
+	}
+	return name
+}
