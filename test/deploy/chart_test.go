@@ -95,6 +95,16 @@ func TestChart(t *testing.T) {
 			mount := mountAt(&m.pods[0].pod.Spec.Containers[0], "/var/run/datadog")
 			return mount != nil && volume(&m.pods[0].pod.Spec, mount.Name).HostPath.Path == "/var/run/datadog" && len(m.policies[0].Spec.Egress) == 0
 		}},
+		"OTLP": {"otlp: {endpoint: 'http://loadbalancer.observability:4318/v1/metrics'}", func(m *manifests) bool {
+			return environment(&m.pods[0].pod.Spec.Containers[0], "SPANSTATSD_OTLP_METRICS_ENDPOINT") == "http://loadbalancer.observability:4318/v1/metrics" &&
+				slices.Equal(egressPorts(m), []int{4318, 8126, 53, 53})
+		}},
+		"OTLP without a port": {"otlp: {endpoint: 'https://otlp.example/v1/metrics'}", func(m *manifests) bool {
+			return slices.Equal(egressPorts(m), []int{443, 8126, 53, 53})
+		}},
+		"OTLP beside an agent behind a socket": {"otlp: {endpoint: 'http://otlp.example'}\nagent: {url: 'unix:///var/run/datadog/apm.socket'}", func(m *manifests) bool {
+			return slices.Equal(egressPorts(m), []int{80, 53, 53})
+		}},
 		"socket": {"socket: {directory: /run/stats, mode: '0666'}", func(m *manifests) bool {
 			return volume(&m.pods[0].pod.Spec, "spanstatsd").HostPath.Path == "/run/stats"
 		}},
@@ -184,6 +194,14 @@ func TestChart(t *testing.T) {
 	}
 }
 
+// egressPorts are those that the policy lets the daemon out to.
+func egressPorts(m *manifests) (ports []int) {
+	for _, port := range m.policies[0].Spec.Egress[0].Ports {
+		ports = append(ports, port.Port.IntValue())
+	}
+	return ports
+}
+
 // TestSidecarTemplates renders an application's chart with each kind of sidecar.
 func TestSidecarTemplates(t *testing.T) {
 	for values, kind := range map[string]bool{
@@ -241,6 +259,7 @@ func TestWhatHasItsOwnValueIsRefusedElsewhere(t *testing.T) {
 	for values, says := range map[string]string{
 		"config: {agent-url: 'http://agent:1'}": "agent.url", "config: {socket-mode: '0660'}": "socket.mode",
 		"config: {apm-socket: /s}": "apm.enabled", "config: {web-config-file: /w}": "web.secret",
+		"config: {otlp-metrics-endpoint: 'http://c:1'}":           "otlp.endpoint",
 		"extraEnv: [{name: SPANSTATSD_HTTP_ADDR, value: ':1'}]":   "config.http-addr",
 		"extraEnv: [{name: SPANSTATSD_SOCKET, value: /s}]":        "config.socket",
 		"extraEnv: [{name: SPANSTATSD_AGENT_URL, value: /s}]":     "agent.url",
@@ -318,7 +337,7 @@ func tellsTracers(t *testing.T, m *manifests, want string) {
 // TestUnusableValuesAreRefused by the schema, before anything is applied.
 func TestUnusableValuesAreRefused(t *testing.T) {
 	for _, values := range []string{
-		"mode: sidecar", "modus: node", "socket: {mode: rw}", "socket: {directory: run/}", "agent: {url: 'ftp://x'}",
+		"mode: sidecar", "modus: node", "socket: {mode: rw}", "socket: {directory: run/}", "agent: {url: 'ftp://x'}", "otlp: {endpoint: 'grpc://x'}",
 		"config: {Ring_Slots: 1}", "config: {ring-slot: 1}", "config: {sketch-bytes: 16MB}", "config: {http-addr: '127.0.0.1:9126'}", "config: {http-addr: '9126'}", "config: {socket: spans.sock}", "config: {ring-slots: [1]}", "config: {ring-slots: 0.5}", "image: {digest: latest}", "node: {hostNetwork: true}",
 		"podMonitor: {interval: often}", "networkPolicy: {monitoringNamespace: ''}",
 	} {

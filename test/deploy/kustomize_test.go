@@ -78,6 +78,19 @@ func TestTracersAsTheyAre(t *testing.T) {
 	}
 }
 
+// TestStatisticsAsOTLP adds the second destination to the example.
+func TestStatisticsAsOTLP(t *testing.T) {
+	m := build(t, "testdata/otlp")
+	m.keepPromises(t)
+	daemon, native := daemonOf(&m.pods[0].pod.Spec)
+	if endpoint := environment(daemon, "SPANSTATSD_OTLP_METRICS_ENDPOINT"); !native || endpoint != "http://loadbalancer.observability:4318/v1/metrics" {
+		t.Errorf("metrics go to %q", endpoint)
+	}
+	if environment(daemon, "SPANSTATSD_SOCKET") == "" {
+		t.Error("the component took the daemon's own socket away")
+	}
+}
+
 // TestPodMonitorIsAComponent: it is the one part that needs the operator's CRDs, and finds
 // the pods of the examples.
 func TestPodMonitorIsAComponent(t *testing.T) {

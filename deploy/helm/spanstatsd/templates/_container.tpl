@@ -32,7 +32,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- /* One place for each: what the chart sets from a value of its own stands only there. */ -}}
 
 {{- define "spanstatsd.oneplace" -}}
-{{- $own := dict "agent-url" "agent.url" "socket-mode" "socket.mode" "apm-socket" "apm.enabled" "web-config-file" "web.secret" }}
+{{- $own := dict "agent-url" "agent.url" "socket-mode" "socket.mode" "apm-socket" "apm.enabled" "otlp-metrics-endpoint" "otlp.endpoint" "web-config-file" "web.secret" }}
 {{- range $flag, $value := $own }}
 {{- if hasKey $.Values.config $flag }}{{ fail (printf "config.%s: set %s instead, which mounts, policies and probes follow" $flag $value) }}{{ end }}
 {{- end }}
@@ -47,6 +47,11 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if hasPrefix "unix://" .Values.agent.url -}}
 {{ dir (trimPrefix "unix://" .Values.agent.url) }}
 {{- end -}}
+{{- end -}}
+
+{{- define "spanstatsd.otlpPort" -}}
+{{- $standard := ternary "443" "80" (hasPrefix "https:" .Values.otlp.endpoint) -}}
+{{ regexFind ":[0-9]+$" (get (urlParse .Values.otlp.endpoint) "host") | trimPrefix ":" | default $standard }}
 {{- end -}}
 
 {{- define "spanstatsd.annotations" -}}
@@ -85,6 +90,10 @@ env:
     valueFrom:
       fieldRef:
         fieldPath: status.hostIP
+  {{- end }}
+  {{- with .Values.otlp.endpoint }}
+  - name: SPANSTATSD_OTLP_METRICS_ENDPOINT
+    value: {{ . | quote }}
   {{- end }}
   {{- range $flag, $value := omit .Values.config "socket" }}
   - name: SPANSTATSD_{{ $flag | upper | replace "-" "_" }}

@@ -1,0 +1,17 @@
+package deploy
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestFleetDocument: docs/fleet.md shows the configurations that `make test-fleet` runs, to the letter.
+func TestFleetDocument(t *testing.T) {
+	document := string(readFile(t, "../../docs/fleet.md"))
+	for _, name := range []string{"loadbalancer.yaml", "gateway.yaml", "prometheus.yaml"} {
+		if config := string(readFile(t, filepath.Join("../fleet/config", name))); !strings.Contains(document, "```yaml\n"+config+"```\n") {
+			t.Errorf("docs/fleet.md shows another %s than test/fleet/config has", name)
+		}
+	}
+}

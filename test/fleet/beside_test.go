@@ -1,0 +1,120 @@
+package fleet
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/client"
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
+	"github.com/spanstatsd/spanstatsd/internal/standin"
+	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
+)
+
+// trouble is what befalls a collector.
+type trouble struct {
+	away   time.Duration                    // from the beginning; for ever if less than 0
+	befall func(w http.ResponseWriter) fate // of a request, nil for none
+	args   []string                         // of the daemon
+	unsent string                           // the reason of what the collector does not have in the end
+}
+
+// fate is what becomes of a request.
+type fate int
+
+const (
+	taken     fate = iota
+	answered       // already, and not taken
+	leavesOut      // one point of it
+)
+
+var troubles = map[string]trouble{
+	"it is away, and comes back":        {away: 3 * time.Second},
+	"it is away for too long":           {away: -1, args: []string{"--retry-age=3s"}, unsent: "expired"},
+	"it has too much to do for a while": {befall: overloaded(3)},
+	"it leaves out a part":              {befall: leavingOut, unsent: "rejected"},
+	"it refuses everything":             {befall: refusing, unsent: "rejected"},
+	"it is well":                        {},
+}
+
+// A collector in trouble beside an agent that is well: the agent has every span as ever, and the
+// daemon's books say of the collector what became of each.
+func TestACollectorInTroubleBesideTheAgent(t *testing.T) {
+	const spans = 400
+	for name, row := range troubles {
+		t.Run(name, func(t *testing.T) {
+			agent, err := standin.Start(standin.Config{Network: "tcp", Address: "127.0.0.1:0"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { agent.Close() })
+			r := newReceiver(t)
+			r.befall = row.befall
+			if row.away >= 0 {
+				time.AfterFunc(row.away, r.start)
+			}
+			d := startDaemon(t, "node-1", 4, append(row.args, "--agent-url", agent.URL(), "--otlp-metrics-endpoint", r.url()+"/v1/metrics")...)
+			for pod, c := range d.clients {
+				if !c.Publish(snapshots(spans / len(d.clients))) {
+					t.Fatalf("pod %d: the client refused spans", pod)
+				}
+			}
+			d.hands(t)
+			eventually.True(t, "the agent has every span", func() bool { return d.counted("spans_flushed_total", "agent", "") == spans })
+			if hits := agent.Totals().Hits; hits != spans {
+				t.Errorf("the agent counted %d spans", hits)
+			}
+			eventually.True(t, "nothing is held for the collector", func() bool {
+				return d.counted("spans_flushed_total", "otlp", "")+d.counted("spans_unsent_total", "otlp", "") == spans
+			})
+			flushed, unsent := d.counted("spans_flushed_total", "otlp", ""), d.counted("spans_unsent_total", "otlp", row.unsent)
+			switch has := r.taken(); {
+			case flushed+unsent != spans || (unsent > 0) != (row.unsent != ""):
+				t.Errorf("flushed are %d, unsent as %q %d", flushed, row.unsent, unsent)
+			case flushed > has, row.befall == nil && flushed != has: // of points left out the books may say too many, never too few
+				t.Errorf("flushed are %d, the collector has %d", flushed, has)
+			}
+			d.stop()
+		})
+	}
+}
+
+// overloaded sends so many requests away for a second.
+func overloaded(requests int) func(http.ResponseWriter) fate {
+	return func(w http.ResponseWriter) fate {
+		if requests--; requests < 0 {
+			return taken
+		}
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return answered
+	}
+}
+
+func refusing(w http.ResponseWriter) fate {
+	w.WriteHeader(http.StatusBadRequest)
+	return answered
+}
+
+func leavingOut(w http.ResponseWriter) fate {
+	response := pmetricotlp.NewExportResponse()
+	response.PartialSuccess().SetRejectedDataPoints(1)
+	response.PartialSuccess().SetErrorMessage("one point too many")
+	body, err := response.MarshalProto()
+	if err != nil {
+		panic(err)
+	}
+	w.Header().Set("Content-Type", "application/x-protobuf")
+	_, _ = w.Write(body) // a daemon that left shows in its books
+	return leavesOut
+}
+
+func snapshots(n int) []client.Snapshot {
+	spans := make([]client.Snapshot, n)
+	for i := range spans {
+		s := &shapes[i%len(shapes)]
+		spans[i] = client.Snapshot{Key: s.key, Duration: s.from, End: time.Now(), Error: s.isError, TopLevel: true}
+		spans[i].Key.Service = "shop"
+	}
+	return spans
+}
