@@ -12,52 +12,72 @@ import (
 	"github.com/DataDog/datadog-agent/pkg/trace/info"
 	"github.com/DataDog/datadog-agent/pkg/trace/stats"
 	"github.com/DataDog/datadog-go/v5/statsd"
+	"github.com/spanstatsd/spanstatsd/internal/bench"
 	"github.com/spanstatsd/spanstatsd/internal/traces"
 )
 
 // BenchmarkBody is one request from its bytes to its statistics: by our counter, up
-// to the batch that a ring takes, and by the agent's receiver and concentrator.
+// to the batch that a ring takes, and by the agent's receiver and concentrator. The
+// requests are some that tracers have sent, and such of random traces, whose spans have
+// about twenty random tags each and hardly a key in common.
 func BenchmarkBody(b *testing.B) {
 	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
-	o := makeOracle()
-	policy := agentPolicy(b, o.conf)
 	for _, format := range []traces.Format{traces.FormatV04, traces.FormatV05, traces.FormatV1} {
-		rnd := rand.New(rand.NewPCG(1, 2))
-		now := time.Now()
-		p := &fakePayload{}
-		spans := 0
-		for spans < 1000 {
-			trace := randomTrace(rnd, now)
-			p.traces, p.origins = append(p.traces, trace), append(p.origins, "")
-			spans += len(trace)
-		}
-		body := formats[format](p, rnd)
-		c := traces.NewCounter()
-		run := func(name string, count func()) {
-			b.Run(format.String()+"/"+name, func(b *testing.B) {
-				before := used(b)
-				for b.Loop() {
-					count()
+		body, lang, spans := recordedBody(b, format)
+		b.Run(format.String()+"/recorded", func(b *testing.B) { countBeside(b, format, body, lang, spans) })
+		body, spans = randomBody(format)
+		b.Run(format.String()+"/random", func(b *testing.B) { countBeside(b, format, body, "go", spans) })
+	}
+}
+
+// recordedBody is what a tracer has sent, with the language that it named.
+func recordedBody(b *testing.B, format traces.Format) (body []byte, lang string, spans int) {
+	r, spans, err := bench.Request(format.String(), time.Now())
+	if err != nil {
+		b.Fatal(err)
+	}
+	if body, err = io.ReadAll(r.Body); err != nil {
+		b.Fatal(err)
+	}
+	return body, r.Header.Get("Datadog-Meta-Lang"), spans
+}
+
+func randomBody(format traces.Format) (body []byte, spans int) {
+	rnd, now := rand.New(rand.NewPCG(1, 2)), time.Now()
+	p := &fakePayload{}
+	for spans < 1000 {
+		trace := randomTrace(rnd, now)
+		p.traces, p.origins = append(p.traces, trace), append(p.origins, "")
+		spans += len(trace)
+	}
+	return formats[format](p, rnd), spans
+}
+
+// countBeside counts a body, which has so many spans, in both ways.
+func countBeside(b *testing.B, format traces.Format, body []byte, lang string, spans int) {
+	o := makeOracle()
+	policy, c := agentPolicy(b, o.conf), traces.NewCounter()
+	run := func(name string, count func() error) {
+		b.Run(name, func(b *testing.B) {
+			before := used(b)
+			for b.Loop() {
+				if err := count(); err != nil {
+					b.Fatal(err)
 				}
-				b.ReportMetric(float64(used(b)-before)/float64(spans*b.N), "cpu-ns/span")
-			})
-		}
-		run("ours", func() {
-			if err := c.Count(format, body, "go", true, policy); err != nil {
-				b.Fatal(err)
 			}
-		})
-		concentrator := stats.NewConcentrator(o.conf, noStats{}, now.Add(-2*time.Hour), &statsd.NoOpClient{})
-		ts := info.NewReceiverStats(false).GetTagStats(info.Tags{})
-		run("agent", func() {
-			o.agent.Concentrator = concentrator
-			tp, err := decode(format, body, "go")
-			if err != nil {
-				b.Fatal(err)
-			}
-			o.agent.ProcessV1(&api.PayloadV1{Source: ts, TracerPayload: tp, ClientComputedTopLevel: true})
+			b.ReportMetric(float64(used(b)-before)/float64(spans*b.N), "cpu-ns/span")
 		})
 	}
+	run("ours", func() error { return c.Count(format, body, lang, true, policy) })
+	o.agent.Concentrator = stats.NewConcentrator(o.conf, noStats{}, time.Now().Add(-2*time.Hour), &statsd.NoOpClient{})
+	ts := info.NewReceiverStats(false).GetTagStats(info.Tags{})
+	run("agent", func() error {
+		tp, err := decode(format, body, lang)
+		if err == nil {
+			o.agent.ProcessV1(&api.PayloadV1{Source: ts, TracerPayload: tp, ClientComputedTopLevel: true})
+		}
+		return err
+	})
 }
 
 // used is the processor's time that this process has used.
