@@ -7,7 +7,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/intake"
 )
 
 // harness is a server before rings that nobody empties.
@@ -41,11 +41,9 @@ func newHarness(t *testing.T) *harness {
 	return &harness{s, publishers}
 }
 
-func origin(service string) span.Origin { return span.Origin{Service: service} }
-
 func (h *harness) job(t *testing.T, start int64) *job {
-	held := &body{buf: bodyOf(t, 4, start)}
-	held.send = held.buf
+	held := &intake.Body{Bytes: bodyOf(t, 4, start)}
+	held.Send = held.Bytes
 	return &job{server: h.Server, body: held}
 }
 
@@ -68,7 +66,7 @@ func TestPanicsWhileCounting(t *testing.T) {
 	}
 	late := h.job(t, 1)
 	late.drops = true
-	counter.Now = func() time.Time { late.body.buf = late.body.buf[:10]; return time.Now() } // what is cut is not there
+	counter.Now = func() time.Time { late.body.Bytes = late.body.Bytes[:10]; return time.Now() } // what is cut is not there
 	if result := late.count(); result != ResultBug || late.sum == 0 {
 		t.Errorf("a panic after: %s, marked %v", result, late.sum != 0)
 	}
@@ -78,5 +76,15 @@ func TestPanicsWhileCounting(t *testing.T) {
 	counter.Now = time.Now
 	if result := h.job(t, time.Now().UnixNano()).count(); result != ResultCounted {
 		t.Errorf("the next is %s", result)
+	}
+}
+
+// TestARequestIsDecidedOnce: where another connection is taken, a body
+// that was decided upon is not counted again.
+func TestARequestIsDecidedOnce(t *testing.T) {
+	j := &job{decided: true, result: ResultNoRoom} // of no server that could count it
+	j.decide()
+	if j.result != ResultNoRoom || j.sum != 0 {
+		t.Errorf("it became %s", j.result)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/check"
 	"github.com/spanstatsd/spanstatsd/internal/clientstats"
+	"github.com/spanstatsd/spanstatsd/internal/intake"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/socket"
 	"github.com/spanstatsd/spanstatsd/internal/traces"
@@ -75,7 +76,7 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Buffer: defaultBuffer, MaxConnections: 512, MaxBody: 25 << 20, MaxBodyBytes: 64 << 20,
-		MaxOrigins: maxPublishers, Counters: min(maxCounters, runtime.GOMAXPROCS(0)),
+		MaxOrigins: intake.MaxPublishers, Counters: min(maxCounters, runtime.GOMAXPROCS(0)),
 	}
 }
 
@@ -111,7 +112,7 @@ func (c *Config) Check() (err error) {
 	return errors.Join(err, c.Labels.Check(),
 		check.Number("apm-max-connections", c.MaxConnections, 1, 1<<20),
 		check.Number("apm-counters", c.Counters, 1, 1<<10),
-		check.Size("apm-max-body", c.MaxBody, firstBuffer, 1<<30),
+		check.Size("apm-max-body", c.MaxBody, intake.FirstBuffer, 1<<30),
 		check.AtMost("apm-max-body-bytes", c.MaxBodyBytes, memory.MostBytes),
 		check.Time("apm-buffer", c.Buffer, 0, maxBuffer),
 	)
@@ -134,7 +135,9 @@ func (c *Config) Memory(publisher int) []memory.Part {
 }
 
 // publishers bounds the origins that are remembered. One body may need them all.
-func (c *Config) publishers() int { return max(traces.MaxBatches, min(maxPublishers, c.MaxOrigins)) }
+func (c *Config) publishers() int {
+	return max(traces.MaxBatches, min(intake.MaxPublishers, c.MaxOrigins))
+}
 
 // connectionBytes is about what a connection takes in the midst of a request, with one
 // to the agent: six goroutines, their buffers, and a header as long as can be.

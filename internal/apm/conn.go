@@ -2,8 +2,11 @@ package apm
 
 import (
 	"net"
+	"net/http"
+	"sync"
 	"syscall"
-	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/intake"
 )
 
 // conn is a tracer's connection, limited in number and in the lines of its headers.
@@ -15,16 +18,13 @@ import (
 //
 // The connection's goroutine uses it, and while a request of net/http is under way the one
 // that watches for the tracer's leaving, which has ended when the next request is waited
-// for. The limiter's lock guards what another goroutine may ask.
+// for. A lock guards what another goroutine may ask.
 type conn struct {
-	net.Conn
-	raw       syscall.RawConn // nil where there is no socket
-	server    *Server
-	limiter   *connLimiter
-	pid       int32 // 0 where the kernel does not tell
-	container string
-	header    headerLimit // the goroutine that reads uses it
-	receipt   receipt
+	*intake.Conn
+	raw     syscall.RawConn // nil where there is no socket
+	server  *Server
+	header  intake.HeaderLimit // the goroutine that reads uses it
+	receipt intake.Receipt
 
 	isBetween bool   // net/http waits for a next request
 	rest      int    // of what comes so much belongs to the request that net/http has
@@ -32,22 +32,21 @@ type conn struct {
 	in        []byte // received, and not passed on
 	head      head   // of the request that was looked at last
 
-	// The limiter's lock guards these.
-	idleSince   time.Time // zero while a request is under way
-	isAnswering bool      // a plain request is under way, of which net/http does not know
-	isClosing   bool      // it was closed meanwhile
-	begun       *job      // that net/http has to go on with
+	mu          sync.Mutex // guards what follows
+	isAnswering bool       // a plain request is under way, of which net/http does not know
+	isClosing   bool       // it was closed meanwhile
+	begun       *job       // that net/http has to go on with
 }
 
 // toTheEnd is all that comes.
 const toTheEnd = -1
 
-func (s *Server) newConn(accepted net.Conn) *conn {
+func (s *Server) newConn(accepted *intake.Conn) *conn {
 	c := &conn{
-		Conn: accepted, server: s, limiter: &s.limiter, receipt: receipt{bodies: s.counted},
+		Conn: accepted, server: s, receipt: intake.Receipt{Bodies: s.counted},
 		isBetween: true, buffer: make([]byte, maxPlainHead),
 	}
-	c.raw = rawOf(accepted)
+	c.raw = rawOf(accepted.Conn)
 	return c
 }
 
@@ -65,17 +64,17 @@ func rawOf(c net.Conn) syscall.RawConn {
 func (c *conn) Read(p []byte) (int, error) {
 	if c.isBetween {
 		if err := c.answerPlain(); err != nil {
-			c.receipt.failed(err)
+			c.receipt.Failed(err)
 			return 0, err
 		}
 		c.isBetween = false
 	}
 	n, err := c.pass(p)
 	if err != nil {
-		c.receipt.failed(err)
+		c.receipt.Failed(err)
 	}
-	if !c.header.done.Load() && !c.header.count(p[:n]) {
-		return 0, errManyLines
+	if !c.header.Done.Load() && !c.header.Count(p[:n]) {
+		return 0, intake.ErrManyLines
 	}
 	return n, err
 }
@@ -118,39 +117,52 @@ func (c *conn) watch() error {
 
 // Write writes to the tracer.
 func (c *conn) Write(p []byte) (int, error) {
-	c.receipt.writing()
+	c.receipt.Writing()
 	return c.Conn.Write(p)
 }
 
 // Close closes the connection and makes room for another. It may be called repeatedly. Where
 // net/http closes it as an idle one, and it answers a request, it is closed behind that.
 func (c *conn) Close() error {
-	l := c.limiter
-	l.mu.Lock()
+	c.mu.Lock()
 	if c.isAnswering {
 		c.isClosing = true
-		l.mu.Unlock()
+		c.mu.Unlock()
 		return nil
 	}
 	begun := c.begun
 	c.begun = nil
-	delete(l.conns, c)
-	if c.idleSince.IsZero() {
-		l.markIdle(c)
-	}
-	l.mu.Unlock()
+	c.mu.Unlock()
+	c.server.limiter.Remove(c.Conn)
 	if begun != nil {
 		begun.abandon()
 	}
-	c.receipt.closed()
+	c.receipt.Closed()
 	return c.Conn.Close()
 }
 
 // takeBegun returns the request that net/http has to go on with, nil where there is none.
 func (c *conn) takeBegun() *job {
-	c.limiter.mu.Lock()
-	defer c.limiter.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	j := c.begun
 	c.begun = nil
 	return j
+}
+
+// follow notes how a connection goes from request to request, for http.Server.
+func (s *Server) follow(followed net.Conn, state http.ConnState) {
+	c, ok := followed.(*conn)
+	if !ok {
+		return
+	}
+	switch state {
+	case http.StateIdle:
+		c.receipt.Idle()
+		c.isBetween = c.rest == 0
+		c.header.Reset()
+		s.limiter.SetIdle(c.Conn)
+	case http.StateActive:
+		s.limiter.SetBusy(c.Conn)
+	}
 }

@@ -1,11 +1,13 @@
 package apm
 
 import (
+	"iter"
 	"log/slog"
 	"strconv"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
+	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/traces"
 )
 
@@ -28,7 +30,7 @@ func (j *job) count() (result Result) {
 	defer func() {
 		if p := recover(); p != nil {
 			result = ResultBug
-			s.log.bug(p)
+			s.log.Bug(p)
 		}
 	}()
 	policy := s.policy.Load()
@@ -37,9 +39,9 @@ func (j *job) count() (result Result) {
 	}
 	c := <-s.counting
 	defer func() { s.counting <- c.Next() }()
-	s.counters.bytes.Add(uint64(len(j.body.buf)))
-	if err := c.Count(j.format, j.body.buf, j.header.Get(headerLang), isTrue(j.header.Get(headerComputedTop)), policy); err != nil {
-		s.log.write(slog.LevelWarn, "traces are left to the agent to count", "error", err, "format", j.format.String())
+	s.counters.bytes.Add(uint64(len(j.body.Bytes)))
+	if err := c.Count(j.format, j.body.Bytes, j.header.Get(headerLang), isTrue(j.header.Get(headerComputedTop)), policy); err != nil {
+		s.log.Write(slog.LevelWarn, "traces are left to the agent to count", "error", err, "format", j.format.String())
 		return ResultUnread
 	}
 	before, result := j.publish(c)
@@ -55,12 +57,12 @@ func (j *job) count() (result Result) {
 // publish publishes what was counted, unless it was before. From there on the request is
 // marked, whatever goes wrong.
 func (j *job) publish(c *traces.Counter) (before bool, result Result) {
-	s, sum := j.server, j.server.counted.sum(j.body.buf)
+	s, sum := j.server, j.server.counted.Sum(j.body.Bytes)
 	result = ResultCountedBefore
-	before = s.counted.once(sum, func(counted func()) {
+	before = s.counted.Once(sum, func(counted func()) {
 		result = ResultCounted
 		commit := func() { counted(); j.sum = sum }
-		reason, ok := s.publishers.publish(commit, c, c.Origin(originOf(&j.header)), time.Now())
+		reason, ok := s.publishers.Publish(commit, batchesOf(c, c.Origin(originOf(&j.header))), time.Now())
 		switch {
 		case ok:
 		case reason == admit.DropNotWanted:
@@ -75,11 +77,23 @@ func (j *job) publish(c *traces.Counter) (before bool, result Result) {
 	return before, result
 }
 
+// batchesOf are the batches of a counted body, each with its origin.
+func batchesOf(c *traces.Counter, origin span.Origin) iter.Seq2[span.Origin, []byte] {
+	origin.Normalize()
+	return func(yield func(span.Origin, []byte) bool) {
+		for baseService, spans := range c.Batches {
+			if origin.Service = baseService; !yield(origin, spans) {
+				return
+			}
+		}
+	}
+}
+
 // dropUnsampled cuts the body and tells the agent how much was cut, on top of what
 // the tracer says that it did not send itself. What the agent refused was told to
 // nobody, so the next try tells it again; but it is one trace in our own counters.
 func (j *job) dropUnsampled(c *traces.Counter, before bool) {
-	left, cutTraces, cutSpans := c.Cut(j.body.buf)
+	left, cutTraces, cutSpans := c.Cut(j.body.Bytes)
 	if cutTraces == 0 {
 		return
 	}
@@ -88,8 +102,8 @@ func (j *job) dropUnsampled(c *traces.Counter, before bool) {
 		s.counters.unsampledTraces.Add(uint64(cutTraces))
 		s.counters.unsampledSpans.Add(uint64(cutSpans))
 	}
-	s.counters.savedBytes.Add(uint64(len(j.body.buf) - len(left)))
-	j.body.send = left
+	s.counters.savedBytes.Add(uint64(len(j.body.Bytes) - len(left)))
+	j.body.Send = left
 	add(&j.header, headerDroppedTraces, cutTraces)
 	add(&j.header, headerDroppedSpans, cutSpans)
 	if j.header.Get(headerTraceCount) != "" {

@@ -4,12 +4,12 @@
 //
 // # A request's way
 //
-// It owns HTTP and nothing else. A listener accepts connections as far as the connLimiter
-// admits them. net/http serves them; but a plain request with traces, which is what tracers
+// It owns HTTP and nothing else. Package intake has what it shares with others that
+// take traces over HTTP: its limiter admits connections. net/http serves them; but a plain request with traces, which is what tracers
 // send all day, is answered by the connection itself while net/http waits for the next one
 // (conn.go, plain.go), for net/http needs a second goroutine and eighty objects a request.
 // Where anything takes its time, or is odd, net/http goes on with it. A request to one of the trace endpoints becomes a job: its body is read into
-// a buffer of the bodyPool, and when the agentPool has a connection to the agent, a
+// memory that is bounded in all, and when the agentPool has a connection to the agent, a
 // traces.Counter makes batches of snapshots of it. Those are published as the batches of a
 // tracer that speaks our own protocol are, with the same keys, budgets, rings and books.
 // Statistics that a tracer computed itself are read by package clientstats and merged.
@@ -26,7 +26,7 @@
 // What can't be read, or holds what only the agent can judge, or finds no room, goes on to
 // the agent without a mark, and the agent counts it; the books say left_to_agent. A body
 // that was counted is recognised when its tracer sends it again, until the tracer is known
-// to have the answer: countedBodies remembers it, and a connection's receipt finds out.
+// to have the answer: package intake remembers it, and finds that out.
 // So nothing is lost here, and nothing is counted twice. A panic while counting costs that
 // request its count, and its body is forwarded all the same.
 //

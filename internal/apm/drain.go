@@ -2,10 +2,10 @@ package apm
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/intake"
 )
 
 // Drain stops accepting and lets the requests that are here come to their end,
@@ -19,15 +19,15 @@ func (s *Server) Drain(ctx context.Context) error {
 	close(s.stopping)
 	s.endAccepting(ctx)
 	s.http.SetKeepAlivesEnabled(false) // closes who waits for a next request,
-	s.limiter.closeIdles()             // also where net/http has not had one yet
+	s.limiter.CloseIdles(everyone)     // also where net/http has not had one yet
 	s.endRequests(ctx)
 	err := s.http.Shutdown(ctx)
 	if err != nil {
 		err = fmt.Errorf("drain traces: %w; raise --shutdown-grace", err)
 		s.http.Close()
-		s.limiter.closeAll()
+		s.limiter.CloseAll()
 	}
-	s.publishers.close()
+	s.publishers.Close()
 	s.unwatch()
 	s.accepting.Wait()
 	s.loops.Wait()
@@ -60,7 +60,7 @@ func (s *Server) endAccepting(ctx context.Context) {
 func (s *Server) endRequests(ctx context.Context) {
 	looking := time.NewTicker(time.Millisecond)
 	defer looking.Stop()
-	for open, _ := s.limiter.count(); open > 0; open, _ = s.limiter.count() {
+	for open, _ := s.limiter.Count(); open > 0; open, _ = s.limiter.Count() {
 		select {
 		case <-looking.C:
 		case <-ctx.Done():
@@ -69,9 +69,8 @@ func (s *Server) endRequests(ctx context.Context) {
 	}
 }
 
-// isStopped says whether a listener's error is that it was told to stop. net/http takes a
-// deadline for an error that passes.
-func isStopped(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
+// everyone is every connection.
+func everyone(*intake.Conn) bool { return true }
 
 // isStopping says whether the daemon has begun to stop.
 func (s *Server) isStopping() bool {

@@ -25,7 +25,7 @@ func (j *job) forward(w http.ResponseWriter, r *http.Request) {
 	c.unwatch = context.AfterFunc(r.Context(), func() { c.Close() })
 	c.finish()
 	answer, err := c.receive(r, func(early *http.Response) { showEarly(w, early) })
-	j.body.release() // the agent has it, or wants no more of it
+	j.body.Release() // the agent has it, or wants no more of it
 	if err != nil {
 		s.unanswered(w, r, err)
 	}
@@ -50,7 +50,7 @@ func (j *job) forwardAtOnce() bool {
 	if answer == nil {
 		return false
 	}
-	j.body.release()
+	j.body.Release()
 	s.noteAgentState(c.answer.fields.Get)
 	j.accepted = status/100 == 2
 	err := j.conn.writeWhole(answer)
@@ -67,7 +67,7 @@ func (j *job) forwardAtOnce() bool {
 func (j *job) start(c *agentConn) bool {
 	j.decide()
 	j.writeHead(&c.head)
-	if !c.start(c.head.Bytes(), j.body.send) {
+	if !c.start(c.head.Bytes(), j.body.Send) {
 		j.server.agents.giveBack(c)
 		return false
 	}
@@ -77,7 +77,7 @@ func (j *job) start(c *agentConn) bool {
 
 // end ends a request, of which the tracer has been written an answer or not.
 func (j *job) end(isAnswered bool) {
-	j.body.release()
+	j.body.Release()
 	if j.sum != 0 {
 		j.server.awaitReceipt(j.conn, j.sum, isAnswered && j.accepted)
 	}
@@ -97,7 +97,7 @@ func (j *job) writeHead(head *bytes.Buffer) {
 	j.conn.identifyIn(&j.header)
 	head.Reset()
 	for _, text := range [...]string{
-		j.target, " HTTP/1.1\r\nHost: ", j.server.config.Agent.host(), "\r\nContent-Length: ", strconv.Itoa(len(j.body.send)), "\r\n",
+		j.target, " HTTP/1.1\r\nHost: ", j.server.config.Agent.host(), "\r\nContent-Length: ", strconv.Itoa(len(j.body.Send)), "\r\n",
 	} {
 		head.WriteString(text)
 	}

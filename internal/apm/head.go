@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/spanstatsd/spanstatsd/internal/intake"
 )
 
 // head is the first line and the fields of a plain message: one that states the length of
@@ -40,7 +42,7 @@ func (h *head) parse(text []byte) bool {
 	}
 	for line := ""; rest != ""; {
 		line, rest, _ = strings.Cut(rest, endOfLine)
-		if len(h.fields) == maxHeaderLines-1 || !h.add(line) {
+		if len(h.fields) == intake.MaxHeaderLines-1 || !h.add(line) {
 			return false
 		}
 	}

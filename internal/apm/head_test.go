@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/intake"
 )
 
 // heads begin messages that are plain, or just not.
@@ -39,8 +41,8 @@ var heads = map[string]bool{
 	"PUT / HTTP/1.1\r\nHost: x\r\nX(A): b\r\n\r\n":                                                      false,
 	"PUT / HTTP/1.1\r\nHost: x\r\nno field\r\n\r\n":                                                     false,
 	"PUT /\x01 HTTP/1.1\r\nHost: x\r\n\r\n":                                                             false,
-	"GET / HTTP/1.1\r\nHost: x\r\n" + strings.Repeat("a:\r\n", maxHeaderLines-2) + "\r\n":               true,
-	"GET / HTTP/1.1\r\nHost: x\r\n" + strings.Repeat("a:\r\n", maxHeaderLines-1) + "\r\n":               false,
+	"GET / HTTP/1.1\r\nHost: x\r\n" + strings.Repeat("a:\r\n", intake.MaxHeaderLines-2) + "\r\n":        true,
+	"GET / HTTP/1.1\r\nHost: x\r\n" + strings.Repeat("a:\r\n", intake.MaxHeaderLines-1) + "\r\n":        false,
 }
 
 func TestHeadsThatArePlain(t *testing.T) {

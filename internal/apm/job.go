@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 
+	"github.com/spanstatsd/spanstatsd/internal/intake"
 	"github.com/spanstatsd/spanstatsd/internal/traces"
 )
 
@@ -17,7 +18,7 @@ type job struct {
 	format  traces.Format
 	target  string // method and path
 	header  fields // what goes on to the agent
-	body    *body
+	body    *intake.Body
 	broken  error      // with which its body broke off
 	agent   *agentConn // that it goes on with, nil before
 	drops   bool       // the traces that sampling threw away
@@ -58,7 +59,7 @@ func (s *Server) newJob(format traces.Format, c *conn, target string, header fie
 // has broken off.
 func (s *Server) resume(j *job, w http.ResponseWriter, r *http.Request) {
 	if j.broken != nil {
-		j.body.release()
+		j.body.Release()
 		s.counters.requests[ResultIncomplete].Add(1)
 		w.Header().Set("Connection", "close")
 		refuse(w, j.broken)
@@ -81,10 +82,10 @@ func refuse(w http.ResponseWriter, broken error) {
 // connection finds out whether the tracer has it.
 func (s *Server) awaitReceipt(c *conn, sum uint64, isAnswered bool) {
 	if c != nil && isAnswered {
-		c.receipt.await(sum)
+		c.receipt.Await(sum)
 		return
 	}
-	s.counted.close(sum, false)
+	s.counted.Close(sum, false)
 }
 
 // leaves says which requests are handed on without a look at their bodies.

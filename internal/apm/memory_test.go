@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spanstatsd/spanstatsd/internal/intake"
 	"github.com/spanstatsd/spanstatsd/internal/socket"
 )
 
@@ -74,12 +75,12 @@ func inUse() int {
 func TestConnectionsKeepTheirPromise(t *testing.T) {
 	const connections = 60
 	long := "POST /telemetry/x HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n"
-	for i := range maxHeaderLines - 5 {
-		long += fmt.Sprintf("X-Header-%d: %s\r\n", i, strings.Repeat("x", maxHeaderBytes/maxHeaderLines-20))
+	for i := range intake.MaxHeaderLines - 5 {
+		long += fmt.Sprintf("X-Header-%d: %s\r\n", i, strings.Repeat("x", intake.MaxHeaderBytes/intake.MaxHeaderLines-20))
 	}
 	long += "\r\n" + strings.Repeat("x", 1<<16)
 	short := "POST /telemetry/x HTTP/1.1\r\n"
-	for i := 0; len(short) < maxHeaderBytes+4000; i++ {
+	for i := 0; len(short) < intake.MaxHeaderBytes+4000; i++ {
 		short += fmt.Sprintf("%x:\r\n", i)
 	}
 	for name, request := range map[string]string{"streaming": long, "in its header": short} {

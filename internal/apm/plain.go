@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/intake"
 	"golang.org/x/sys/unix"
 )
 
@@ -17,7 +18,7 @@ import (
 // from its head on, or, where the agent takes its time, as a request that was begun.
 
 // maxPlainBody is up to which length a body's buffer is taken at once.
-const maxPlainBody = trustedLength
+const maxPlainBody = intake.TrustedLength
 
 // answerPlain answers plain requests with traces until something else comes, which is left
 // in c.in with c.rest for net/http, or an error. Which time may pass until a request comes
@@ -70,8 +71,8 @@ func (c *conn) answer() (isOver bool) {
 	received := c.in
 	c.in = c.in[h.length:]
 	_ = c.Conn.SetReadDeadline(time.Now().Add(readTimeout)) // none where it can't be set
-	held, err := s.bodies.read(&plainBody{c, h.body}, int64(h.body))
-	if errors.Is(err, errNoRoom) {
+	held, err := s.bodies.Read(&plainBody{c, h.body}, int64(h.body))
+	if errors.Is(err, intake.ErrNoRoom) {
 		c.in = received // nothing was read of it
 		return false
 	}
@@ -87,36 +88,35 @@ const begun = "PUT / HTTP/1.1\r\nHost: x\r\n\r\n"
 func (c *conn) handOver(j *job) {
 	c.in = append([]byte(begun), c.in...)
 	c.rest = len(begun)
-	c.limiter.mu.Lock()
-	defer c.limiter.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.begun = j
 }
 
 // begin notes that a plain request is under way.
 func (c *conn) begin() {
-	c.receipt.nextRequest()
-	c.limiter.mu.Lock()
-	defer c.limiter.mu.Unlock()
-	c.idleSince, c.isAnswering = time.Time{}, true
+	c.receipt.NextRequest()
+	c.server.limiter.SetBusy(c.Conn)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.isAnswering = true
 }
 
 // end notes that it is no more: it is over, or net/http has it now.
 func (c *conn) end(isOver bool) {
 	if isOver {
-		c.receipt.idle()
+		c.receipt.Idle()
+		c.server.limiter.SetIdle(c.Conn)
 	}
-	c.limiter.mu.Lock()
-	defer c.limiter.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.isAnswering = false
-	if isOver {
-		c.limiter.markIdle(c)
-	}
 }
 
 // isLast says whether no other request may follow.
 func (c *conn) isLast() bool {
-	c.limiter.mu.Lock()
-	defer c.limiter.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	return c.isClosing || c.server.isStopping()
 }
 
@@ -135,7 +135,7 @@ func (c *conn) hasLeft() (left bool) {
 // writeWhole writes an answer that is whole.
 func (c *conn) writeWhole(answer []byte) error {
 	if c.hasLeft() {
-		c.receipt.failed(io.EOF)
+		c.receipt.Failed(io.EOF)
 	}
 	_ = c.Conn.SetWriteDeadline(time.Now().Add(writeTimeout)) // none where it can't be set
 	_, err := c.Write(answer)
@@ -154,7 +154,7 @@ func (b *plainBody) Read(p []byte) (n int, err error) {
 	}
 	p = p[:min(len(p), b.left)]
 	if n, err = b.from.receive(p); err != nil {
-		b.from.receipt.failed(err)
+		b.from.receipt.Failed(err)
 	}
 	if b.left -= n; b.left > 0 && errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF

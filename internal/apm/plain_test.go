@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/intake"
 )
 
 // echo is an agent that says what it got, after a while.
@@ -173,8 +175,8 @@ func TestEachRequestOfAConnectionIsAnswered(t *testing.T) {
 			}
 			conn.Close()
 			synctest.Wait()
-			if open, _ := s.limiter.count(); open != 0 || s.bodies.memory.Held() != 0 || len(s.counted.open) != 0 {
-				t.Errorf("round %d: %d connections, %d bytes of bodies and %d bodies are left", seed, open, s.bodies.memory.Held(), len(s.counted.open))
+			if open, _ := s.limiter.Count(); open != 0 || s.bodies.Held() != 0 || s.counted.Open() != 0 {
+				t.Errorf("round %d: %d connections, %d bytes of bodies and %d bodies are left", seed, open, s.bodies.Held(), s.counted.Open())
 			}
 		})
 	}
@@ -194,13 +196,13 @@ func TestARequestThatNobodyGoesOnWithIsEnded(t *testing.T) {
 	defer stop()
 	ours := newPipes()
 	go ours.dial()
-	c := s.newConn(<-ours.conns)
-	held, err := s.bodies.read(strings.NewReader("body"), 4)
-	if err != nil || s.bodies.memory.Held() == 0 {
+	c := s.newConn(&intake.Conn{Conn: <-ours.conns})
+	held, err := s.bodies.Read(strings.NewReader("body"), 4)
+	if err != nil || s.bodies.Held() == 0 {
 		t.Fatal(err)
 	}
 	const sum = 7
-	s.counted.once(sum, func(counted func()) { counted() })
+	s.counted.Once(sum, func(counted func()) { counted() })
 	go ours.dial()
 	j := &job{server: s, conn: c, body: held, sum: sum, agent: newAgentConn(<-ours.conns), result: ResultCounted}
 	c.handOver(j)
@@ -208,8 +210,8 @@ func TestARequestThatNobodyGoesOnWithIsEnded(t *testing.T) {
 	if err := j.agent.SetDeadline(time.Now()); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("the connection to the agent is open: %v", err)
 	}
-	if s.bodies.memory.Held() != 0 || len(s.counted.open) != 0 || !s.counted.once(sum, nil) {
-		t.Errorf("%d bytes are held, %v are open", s.bodies.memory.Held(), s.counted.open)
+	if s.bodies.Held() != 0 || s.counted.Open() != 0 || !s.counted.Once(sum, nil) {
+		t.Errorf("%d bytes are held, %d are open", s.bodies.Held(), s.counted.Open())
 	}
 	if s.Stats().Requests["counted"] != 1 || c.takeBegun() != nil {
 		t.Errorf("it is counted as %v", s.Stats().Requests)

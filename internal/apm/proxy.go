@@ -43,15 +43,15 @@ func (s *Server) unanswered(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	s.counters.failed.Add(1)
-	s.log.write(slog.LevelWarn, "the agent did not answer a tracer's request, whose connection is closed", "error", err)
+	s.log.Write(slog.LevelWarn, "the agent did not answer a tracer's request, whose connection is closed", "error", err)
 	panic(http.ErrAbortHandler)
 }
 
 // identifyIn says which container a request came from where its tracer does not:
 // behind us the agent can't ask the kernel.
 func (c *conn) identifyIn(h header) {
-	if c != nil && c.container != "" && h.Get(headerContainer) == "" && h.Get(headerEntity) == "" {
-		h.Set(headerContainer, c.container)
+	if c != nil && c.Container != "" && h.Get(headerContainer) == "" && h.Get(headerEntity) == "" {
+		h.Set(headerContainer, c.Container)
 	}
 }
 

@@ -111,8 +111,8 @@ func (s *Server) Stats() Stats {
 	stats.DropsUnsampled = s.drops.Load()
 	stats.UnsampledTraces, stats.UnsampledSpans, stats.SavedBytes = c.unsampledTraces.Load(), c.unsampledSpans.Load(), c.savedBytes.Load()
 	stats.Waited, stats.Waiting = s.agents.waited.Load(), int(s.agents.waiting.Load())
-	stats.Origins, stats.BufferedBytes = s.publishers.count(), s.bodies.memory.Held()
-	stats.Connections, stats.LastHeard = s.limiter.count()
-	stats.Refused = s.limiter.rejected.Load()
+	stats.Origins, stats.BufferedBytes = s.publishers.Count(), s.bodies.Held()
+	stats.Connections, stats.LastHeard = s.limiter.Count()
+	stats.Refused = s.limiter.Rejected()
 	return stats
 }

@@ -14,20 +14,20 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/clientstats"
+	"github.com/spanstatsd/spanstatsd/internal/intake"
 	"github.com/spanstatsd/spanstatsd/internal/socket"
-	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/traces"
 )
 
 // Server is the agent's API towards tracers.
 type Server struct {
 	config     Config
-	log        *requestLog
+	log        *intake.RequestLog
 	counters   counters
-	limiter    connLimiter
-	bodies     bodyPool
-	publishers publishers
-	counted    *countedBodies
+	limiter    *intake.Limiter
+	bodies     intake.Bodies
+	publishers *intake.Publishers
+	counted    *intake.CountedBodies
 	counting   chan *traces.Counter
 	policy     atomic.Pointer[traces.Policy]
 	drops      atomic.Bool // traces that sampling threw away, once they are counted
@@ -55,13 +55,13 @@ func New(config Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		config: config, log: newRequestLog(config.Log), transport: newTransport(config.Agent.dial),
-		limiter:    connLimiter{max: config.MaxConnections, conns: map[*conn]struct{}{}},
-		bodies:     newBodyPool(config.MaxBody, config.MaxBodyBytes),
-		publishers: publishers{admit: config.Admit, max: config.publishers(), byOrigin: map[span.Origin]*publisher{}},
+		config: config, log: intake.NewRequestLog(config.Log), transport: newTransport(config.Agent.dial),
+		limiter:    intake.NewLimiter(config.MaxConnections),
+		bodies:     intake.NewBodies(config.MaxBody, config.MaxBodyBytes),
+		publishers: intake.NewPublishers(config.Admit, config.publishers()),
 		merging:    merging{payload: &clientstats.Payload{}},
 		stopping:   make(chan struct{}),
-		counted:    newCountedBodies(),
+		counted:    intake.NewCountedBodies(),
 		counting:   make(chan *traces.Counter, config.Counters),
 	}
 	for range cap(s.counting) {
@@ -71,7 +71,7 @@ func New(config Config) (*Server, error) {
 	s.proxy = s.newProxy()
 	s.http = &http.Server{
 		Handler: http.HandlerFunc(s.serve), ReadHeaderTimeout: readTimeout, IdleTimeout: betweenRequests,
-		MaxHeaderBytes: maxHeaderBytes, ConnContext: connContext, ConnState: s.limiter.connState,
+		MaxHeaderBytes: intake.MaxHeaderBytes, ConnContext: connContext, ConnState: s.follow,
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
 	s.watching, s.unwatch = context.WithCancel(context.Background())
@@ -92,10 +92,10 @@ func (s *Server) listen() error {
 		s.addListener(unix, func(context.Context) { unix.Shut() }, unix.Close)
 	}
 	if s.config.Addr != "" {
-		tcp, shut, err := s.config.Given, leaveQueue, error(nil)
+		tcp, shut, err := s.config.Given, intake.LeaveQueue, error(nil)
 		if tcp == nil {
-			shut = stopTCP
-			tcp, err = listenTCP(s.config.Addr)
+			shut = intake.StopTCP
+			tcp, err = intake.ListenTCP(s.config.Addr)
 		}
 		if err != nil {
 			return fmt.Errorf("listen for traces: %w; choose another --apm-addr", err)
@@ -106,8 +106,15 @@ func (s *Server) listen() error {
 }
 
 func (s *Server) addListener(from net.Listener, shut func(context.Context), release func() error) {
-	s.listeners = append(s.listeners, &listener{from, s})
+	s.listeners = append(s.listeners, s.newListener(from))
 	s.shut, s.release = append(s.shut, shut), append(s.release, release)
+}
+
+func (s *Server) newListener(from net.Listener) *intake.Listener {
+	return &intake.Listener{
+		Listener: from, Limiter: s.limiter, AllowUIDs: s.config.AllowUIDs,
+		Wrap: func(c *intake.Conn) net.Conn { return s.newConn(c) },
+	}
 }
 
 // Abandon gives the sockets back where nothing was started.
@@ -133,8 +140,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	to := newResponseWriter(w)
 	defer to.extendDeadline() // for the end of the answer, which net/http writes
 	if c := connOf(r.Context()); c != nil {
-		c.header.done.Store(true) // also where it came together with the request before
-		c.receipt.nextRequest()
+		c.header.Done.Store(true) // also where it came together with the request before
+		c.receipt.NextRequest()
 		if j := c.takeBegun(); j != nil {
 			s.resume(j, to, r)
 			return
@@ -173,8 +180,8 @@ func (s *Server) Start() {
 			case <-changed:
 				changed = s.updatePolicy()
 			case now := <-expiring.C:
-				s.publishers.expire(now)
-				s.bodies.memory.DropSpares()
+				s.publishers.Expire(now)
+				s.bodies.DropSpares()
 				s.agents.expire(now)
 			case <-s.watching.Done():
 				return

@@ -59,7 +59,7 @@ func serveInMemory(t *testing.T, address string, agent *http.Server) (s *Server,
 	s.transport = newTransport(s.agents.dial)
 	s.proxy.Transport = s.transport
 	tracers = newPipes()
-	go func() { _ = s.http.Serve(&listener{tracers, s}) }()
+	go func() { _ = s.http.Serve(s.newListener(tracers)) }()
 	return s, tracers, func() {
 		s.http.Close()
 		s.transport.CloseIdleConnections()
@@ -189,3 +189,7 @@ func TestStreamedBodyEndsOnce(t *testing.T) {
 		}
 	}
 }
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }

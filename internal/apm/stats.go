@@ -30,10 +30,10 @@ func (s *Server) serveStats(w http.ResponseWriter, r *http.Request) {
 	if held == nil {
 		return
 	}
-	result, sum := s.merge(r, held.buf)
+	result, sum := s.merge(r, held.Bytes)
 	s.counters.stats[result].Add(1)
 	if sum != 0 {
-		held.release()
+		held.Release()
 		s.agentState.Load().write(w.Header())
 		s.awaitReceipt(connOf(r.Context()), sum, true)
 		return
@@ -48,7 +48,7 @@ func (s *Server) merge(r *http.Request, body []byte) (result StatsResult, sum ui
 	defer func() {
 		if p := recover(); p != nil {
 			result = StatsBug
-			s.log.bug(p)
+			s.log.Bug(p)
 		}
 	}()
 	if r.Header.Get(headerEncoding) != "" {
@@ -66,9 +66,11 @@ func (s *Server) merge(r *http.Request, body []byte) (result StatsResult, sum ui
 	if err != nil {
 		return mergeResult(err), 0
 	}
-	own := s.counted.sum(body)
-	if s.counted.once(own, func(counted func()) {
-		err = s.publishers.merge(func() { counted(); sum = own }, p, time.Now())
+	own := s.counted.Sum(body)
+	if s.counted.Once(own, func(counted func()) {
+		origin := p.Origin
+		origin.Normalize()
+		err = s.publishers.Merge(func() { counted(); sum = own }, origin, p.Groups, p.Width, time.Now())
 	}) {
 		return StatsMergedBefore, own
 	}

@@ -8,6 +8,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/intake"
 )
 
 // streamedBody is a tracer's body that is forwarded while it comes. It may take any time
@@ -94,8 +96,8 @@ func limitRest(r *http.Request) {
 
 // streamJoined forwards a request of whose body a part was read. That part makes room
 // for other bodies as soon as it is forwarded.
-func (s *Server) streamJoined(w http.ResponseWriter, r *http.Request, head *body) {
-	from := head.newReader()
+func (s *Server) streamJoined(w http.ResponseWriter, r *http.Request, head *intake.Body) {
+	from := head.NewReader()
 	defer from.Close()
 	r.Body = struct {
 		io.Reader

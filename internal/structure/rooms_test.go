@@ -23,7 +23,8 @@ var rooms = map[string]room{
 
 	"internal/checkclient": {"internal/admit internal/ingest internal/msgpack internal/shown internal/span internal/wire", "tells what a client sends, as the rooms that it names would read it"},
 	"internal/ingest":      {"internal/admit internal/check internal/memory internal/socket internal/span internal/wire", "takes frames apart and hands batches on to be admitted"},
-	"internal/apm":         {"internal/admit internal/aggregate internal/check internal/clientstats internal/memory internal/socket internal/span internal/traces", "takes HTTP requests and hands their bodies on to be counted"},
+	"internal/apm":         {"internal/admit internal/aggregate internal/check internal/clientstats internal/intake internal/memory internal/socket internal/span internal/traces", "takes HTTP requests and hands their bodies on to be counted"},
+	"internal/intake":      {"internal/admit internal/aggregate internal/memory internal/socket internal/span", "bounds requests, holds their bodies and publishes what was counted of them"},
 	"internal/traces":      {"client/rules internal/msgpack internal/span internal/wire", "walks a body and decides what of it counts"},
 	"internal/clientstats": {"internal/aggregate internal/msgpack internal/sketch internal/span", "reads tracers' own statistics"},
 	"internal/admit":       {"internal/aggregate internal/check internal/memory internal/registry internal/ring internal/routing internal/span internal/wire", "finds keys and publishes slots"},

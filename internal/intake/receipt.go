@@ -1,4 +1,4 @@
-package apm
+package intake
 
 import (
 	"errors"
@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// receipt finds out whether a connection's tracer has received the last answer. That the
+// Receipt finds out whether a connection's tracer has received the last answer. That the
 // answer was written does not say so: a tracer whose time is over leaves with the answer
 // unread in its socket. What says so is its next request, since a tracer that did not get
 // an answer sends nothing more on that connection; or its leaving with nothing unread: if
@@ -15,8 +15,8 @@ import (
 //
 // The goroutine of the connection uses it, and while a request is under way also the one
 // that watches for the tracer's leaving; whoever closes the connection may be a third.
-type receipt struct {
-	bodies *countedBodies
+type Receipt struct {
+	Bodies *CountedBodies
 
 	mu      sync.Mutex
 	sum     uint64 // of the counted body whose answer was written, 0 for none
@@ -25,26 +25,26 @@ type receipt struct {
 	isOver  bool   // something was written behind that, or the connection is closed
 }
 
-// await takes over an open body whose answer was written.
-func (r *receipt) await(sum uint64) {
+// Await takes over an open body whose answer was written.
+func (r *Receipt) Await(sum uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.isOver {
-		r.bodies.close(sum, false)
+		r.Bodies.Close(sum, false)
 		return
 	}
 	r.sum = sum
 }
 
-// writing notes that a piece of an answer is about to be written.
-func (r *receipt) writing() {
+// Writing notes that a piece of an answer is about to be written.
+func (r *Receipt) Writing() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.isOver = r.isOver || r.hasLeft
 }
 
-// idle notes that nothing is left to be written.
-func (r *receipt) idle() {
+// Idle notes that nothing is left to be written.
+func (r *Receipt) Idle() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.isIdle = true; r.hasLeft && !r.isOver {
@@ -52,16 +52,16 @@ func (r *receipt) idle() {
 	}
 }
 
-// nextRequest notes that the tracer sends another one.
-func (r *receipt) nextRequest() {
+// NextRequest notes that the tracer sends another one.
+func (r *Receipt) NextRequest() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.isIdle = false
 	r.resolve(true)
 }
 
-// failed notes with what reading from the tracer failed.
-func (r *receipt) failed(err error) {
+// Failed notes with what reading from the tracer failed.
+func (r *Receipt) Failed(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
@@ -75,8 +75,8 @@ func (r *receipt) failed(err error) {
 	}
 }
 
-// closed notes that nothing more will be known.
-func (r *receipt) closed() {
+// Closed notes that nothing more will be known.
+func (r *Receipt) Closed() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.isOver = true
@@ -84,9 +84,9 @@ func (r *receipt) closed() {
 }
 
 // resolve closes the body, if there is one.
-func (r *receipt) resolve(hasAnswer bool) {
+func (r *Receipt) resolve(hasAnswer bool) {
 	if r.sum != 0 {
-		r.bodies.close(r.sum, hasAnswer)
+		r.Bodies.Close(r.sum, hasAnswer)
 		r.sum = 0
 	}
 }

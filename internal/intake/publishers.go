@@ -1,27 +1,24 @@
-package apm
+package intake
 
 import (
+	"iter"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
-	"github.com/spanstatsd/spanstatsd/internal/clientstats"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/span"
-	"github.com/spanstatsd/spanstatsd/internal/traces"
 )
-
-// maxPublishers bounds the publishers that are kept. Each has its keys.
-const maxPublishers = 256
 
 // publisherTimeout is how long a publisher is kept that nobody uses: its keys are found
 // again in one request.
 const publisherTimeout = 5 * time.Minute
 
-// publishers keeps a publisher for each origin that was met, up to max; one more replaces
+// Publishers keeps a publisher for each origin that was met, up to max; one more replaces
 // the one that was used longest ago. One lock guards all of it, because publishing under
 // it takes little beside counting.
-type publishers struct {
+type Publishers struct {
 	admit *admit.Publishers
 	max   int
 
@@ -36,39 +33,44 @@ type publisher struct {
 	used time.Time
 }
 
-// publish admits all batches of a counted body, or leaves all to the agent. It calls
-// commit when all are certain to be admitted, before the first is published.
-func (p *publishers) publish(commit func(), c *traces.Counter, origin span.Origin, now time.Time) (admit.Drop, bool) {
+// MaxPublishers is how many are kept where an interval has room for more origins. Each has
+// its keys.
+const MaxPublishers = 256
+
+// NewPublishers keeps so many publishers that publish by way of those.
+func NewPublishers(by *admit.Publishers, most int) *Publishers {
+	return &Publishers{admit: by, max: most, byOrigin: map[span.Origin]*publisher{}}
+}
+
+// Publish admits all batches of a counted body, or none. It calls commit when all are
+// certain to be admitted, before the first is published.
+func (p *Publishers) Publish(commit func(), batches iter.Seq2[span.Origin, []byte], now time.Time) (admit.Drop, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		return admit.DropShutdown, false
 	}
-	origin.Normalize()
 	p.parts = p.parts[:0]
-	for baseService, spans := range c.Batches {
-		origin.Service = baseService
+	for origin, spans := range batches {
 		p.parts = append(p.parts, admit.Part{Publisher: p.get(origin, now), Spans: spans})
 	}
 	defer clear(p.parts)
 	return p.admit.PublishTogether(commit, p.parts...)
 }
 
-// merge adds what a tracer has counted itself, or nothing of it, and calls commit
-// before it does.
-func (p *publishers) merge(commit func(), stats *clientstats.Payload, now time.Time) error {
+// Merge adds what a tracer of that origin has counted itself, or nothing of it, and calls
+// commit before it does.
+func (p *Publishers) Merge(commit func(), origin span.Origin, groups []aggregate.Group, width uint64, now time.Time) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		return admit.ErrStopping
 	}
-	origin := stats.Origin
-	origin.Normalize()
-	return p.get(origin, now).Merge(commit, stats.Groups, stats.Width, now)
+	return p.get(origin, now).Merge(commit, groups, width, now) //nolint:wrapcheck // its own words
 }
 
 // get returns the publisher of an origin that is bounded, since it may be kept.
-func (p *publishers) get(origin span.Origin, now time.Time) *admit.Publisher {
+func (p *Publishers) get(origin span.Origin, now time.Time) *admit.Publisher {
 	kept := p.byOrigin[origin]
 	if kept == nil {
 		if len(p.byOrigin) >= p.max {
@@ -84,7 +86,7 @@ func (p *publishers) get(origin span.Origin, now time.Time) *admit.Publisher {
 
 // evict closes the publisher that was used longest ago, of those that the current body
 // does not need.
-func (p *publishers) evict() {
+func (p *Publishers) evict() {
 	var origin span.Origin
 	var oldest *publisher
 	for o, candidate := range p.byOrigin {
@@ -98,8 +100,8 @@ func (p *publishers) evict() {
 	}
 }
 
-// expire closes those that nobody has used for publisherTimeout.
-func (p *publishers) expire(now time.Time) {
+// Expire closes those that nobody has used for publisherTimeout.
+func (p *Publishers) Expire(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for origin, kept := range p.byOrigin {
@@ -109,8 +111,8 @@ func (p *publishers) expire(now time.Time) {
 	}
 }
 
-// close closes them all. What comes later is left to the agent.
-func (p *publishers) close() {
+// Close closes them all. Nothing is published later.
+func (p *Publishers) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
@@ -119,12 +121,13 @@ func (p *publishers) close() {
 	}
 }
 
-func (p *publishers) remove(origin span.Origin, kept *publisher) {
+func (p *Publishers) remove(origin span.Origin, kept *publisher) {
 	kept.Close()
 	delete(p.byOrigin, origin)
 }
 
-func (p *publishers) count() int {
+// Count is how many are kept.
+func (p *Publishers) Count() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.byOrigin)

@@ -2,14 +2,12 @@ package apm
 
 import (
 	"bufio"
-	"context"
 	"io"
 	"log/slog"
 	"net"
 	"net/http/httptest"
 	"sync"
 	"testing"
-	"time"
 )
 
 // TestWhoConnectedOverTCPBeforeTheStopIsAnswered: two hundred tracers have connected and
@@ -50,22 +48,5 @@ func TestWhoConnectedOverTCPBeforeTheStopIsAnswered(t *testing.T) {
 	if conn, err := net.Dial("tcp", s.Addr()); err == nil {
 		conn.Close()
 		t.Error("somebody connected behind the stop")
-	}
-}
-
-// TestNobodyElseGetsIntoTheQueue of a socket that is about to be closed, where a connection
-// would be thrown away.
-func TestNobodyElseGetsIntoTheQueue(t *testing.T) {
-	listener, err := listenTCP("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	over, end := context.WithCancel(t.Context())
-	end()
-	stopTCP(over, listener)
-	if conn, err := net.DialTimeout("tcp", listener.Addr().String(), 100*time.Millisecond); err == nil {
-		conn.Close()
-		t.Error("somebody got in")
 	}
 }

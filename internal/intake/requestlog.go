@@ -1,4 +1,4 @@
-package apm
+package intake
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 // them could make us write one a request.
 const logEvery = 10 * time.Second
 
-// requestLog writes what tracers' requests cause, each line rarely.
-type requestLog struct {
+// RequestLog writes what tracers' requests cause, each line rarely.
+type RequestLog struct {
 	logger *slog.Logger
 
 	mu     sync.Mutex
@@ -22,12 +22,12 @@ type requestLog struct {
 	hidden map[string]int
 }
 
-func newRequestLog(logger *slog.Logger) *requestLog {
-	return &requestLog{logger: logger, last: map[string]time.Time{}, hidden: map[string]int{}}
+func NewRequestLog(logger *slog.Logger) *RequestLog {
+	return &RequestLog{logger: logger, last: map[string]time.Time{}, hidden: map[string]int{}}
 }
 
-// write writes a line, and how many of the same message were not written before it.
-func (l *requestLog) write(level slog.Level, message string, fields ...any) {
+// Write writes a line, and how many of the same message were not written before it.
+func (l *RequestLog) Write(level slog.Level, message string, fields ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if time.Since(l.last[message]) < logEvery {
@@ -38,8 +38,8 @@ func (l *requestLog) write(level slog.Level, message string, fields ...any) {
 	l.last[message], l.hidden[message] = time.Now(), 0
 }
 
-// bug writes that counting has panicked.
-func (l *requestLog) bug(panicked any) {
-	l.write(slog.LevelError, "counting traces failed; they are left to the agent. Please report this",
+// Bug writes that counting has panicked.
+func (l *RequestLog) Bug(panicked any) {
+	l.Write(slog.LevelError, "counting traces failed; they go on uncounted. Please report this",
 		"panic", fmt.Sprint(panicked), "stack", string(debug.Stack()))
 }

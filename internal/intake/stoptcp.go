@@ -1,4 +1,4 @@
-package apm
+package intake
 
 import (
 	"context"
@@ -9,19 +9,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// listenTCP opens a socket without multipath TCP, of which the kernel can't be told to let
+// ListenTCP opens a socket without multipath TCP, of which the kernel can't be told to let
 // nothing more through.
-func listenTCP(addr string) (net.Listener, error) {
+func ListenTCP(addr string) (net.Listener, error) {
 	var config net.ListenConfig
 	config.SetMultipathTCP(false)
 	return config.Listen(context.Background(), "tcp", addr)
 }
 
-// stopTCP ends accepting of TCP behind who has connected, as far as the context lasts.
+// StopTCP ends accepting of TCP behind who has connected, as far as the context lasts.
 // Shutting the socket down, as it is done with a Unix one, would throw away who waits in its
 // queue. So the kernel is told to let nothing more through to it: whoever knocks from then on
 // is refused when it is closed.
-func stopTCP(ctx context.Context, from net.Listener) {
+func StopTCP(ctx context.Context, from net.Listener) {
 	tcp, ok := from.(*net.TCPListener)
 	if !ok {
 		return
@@ -38,7 +38,7 @@ func stopTCP(ctx context.Context, from net.Listener) {
 			<-looking.C
 		}
 	}
-	leaveQueue(ctx, tcp)
+	LeaveQueue(ctx, tcp)
 }
 
 // hasWaiting says whether somebody has connected who is not accepted yet.
@@ -51,8 +51,8 @@ func hasWaiting(raw syscall.RawConn) (waits bool) {
 	return waits
 }
 
-// leaveQueue has an accept of TCP end at once, and leaves who waits.
-func leaveQueue(_ context.Context, from net.Listener) {
+// LeaveQueue has an accept of TCP end at once, and leaves who waits.
+func LeaveQueue(_ context.Context, from net.Listener) {
 	if tcp, ok := from.(*net.TCPListener); ok {
 		_ = tcp.SetDeadline(time.Unix(1, 0)) // fails only where it is closed already
 	}

@@ -1,4 +1,4 @@
-package apm
+package intake
 
 import (
 	"hash/maphash"
@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// countedBodies holds the hashes of bodies that were counted, each from the moment it is
+// CountedBodies holds the hashes of bodies that were counted, each from the moment it is
 // counted until its tracer is known to have the agent's answer. A tracer that does not get
 // one sends the body again, byte for byte, and perhaps while the first request is still
 // under way; its spans must be counted once.
@@ -16,7 +16,7 @@ import (
 //
 // The open ones are as many as there are connections at most. Of those that ended without
 // an answer the newest replaces the oldest, so a tracer that gives up leaves nothing behind.
-type countedBodies struct {
+type CountedBodies struct {
 	seed maphash.Seed
 
 	mu         sync.Mutex
@@ -29,16 +29,16 @@ type countedBodies struct {
 // the time after which they try again.
 const maxUnanswered = 1024
 
-func newCountedBodies() *countedBodies {
-	return &countedBodies{seed: maphash.MakeSeed(), open: map[uint64]int{}}
+func NewCountedBodies() *CountedBodies {
+	return &CountedBodies{seed: maphash.MakeSeed(), open: map[uint64]int{}}
 }
 
-// sum tells bodies apart. 0 is none's.
-func (b *countedBodies) sum(body []byte) uint64 { return max(1, maphash.Bytes(b.seed, body)) }
+// Sum tells bodies apart. 0 is none's.
+func (b *CountedBodies) Sum(body []byte) uint64 { return max(1, maphash.Bytes(b.seed, body)) }
 
-// once has a body published that was not counted before, and reports whether it was. Such
+// Once has a body published that was not counted before, and reports whether it was. Such
 // a one is open, and so is one for which publish calls counted. Who opens a body closes it.
-func (b *countedBodies) once(sum uint64, publish func(counted func())) (before bool) {
+func (b *CountedBodies) Once(sum uint64, publish func(counted func())) (before bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if before = b.takeUnanswered(sum) || b.open[sum] > 0; before {
@@ -51,15 +51,15 @@ func (b *countedBodies) once(sum uint64, publish func(counted func())) (before b
 
 // takeUnanswered removes a body that ended without an answer, and reports whether there
 // was one: if it ends like that once more, it is added once more.
-func (b *countedBodies) takeUnanswered(sum uint64) (found bool) {
+func (b *CountedBodies) takeUnanswered(sum uint64) (found bool) {
 	for at := slices.Index(b.unanswered[:], sum); at >= 0; at = slices.Index(b.unanswered[:], sum) {
 		b.unanswered[at], found = 0, true
 	}
 	return found
 }
 
-// close ends a body's being open. One whose tracer does not have the answer is held on.
-func (b *countedBodies) close(sum uint64, hasAnswer bool) {
+// Close ends a body's being open. One whose tracer does not have the answer is held on.
+func (b *CountedBodies) Close(sum uint64, hasAnswer bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.open[sum]--; b.open[sum] == 0 {
@@ -69,4 +69,11 @@ func (b *countedBodies) close(sum uint64, hasAnswer bool) {
 		b.unanswered[b.next] = sum
 		b.next = (b.next + 1) % maxUnanswered
 	}
+}
+
+// Open is how many bodies are open.
+func (b *CountedBodies) Open() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.open)
 }
