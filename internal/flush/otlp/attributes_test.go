@@ -94,7 +94,7 @@ func TestSpanKindsAreThoseOfTheCollectorsReceiver(t *testing.T) {
 			t.Errorf("kind %q of %+v, want %q", got, k, test.want)
 		}
 		var a attributes
-		datadog{}.key(&a, "", k)
+		datadog{}.key(&a, &span.Origin{}, k)
 		if got := readAttributes(t, a.bytes, fieldPointAttributes)["span.kind"]; got != test.datadog {
 			t.Errorf("as Datadog has it, kind %q of %+v, want %q", got, k, test.datadog)
 		}
@@ -121,7 +121,7 @@ func TestDimensionsAreThoseThatAreNamed(t *testing.T) {
 			t.Fatal(err)
 		}
 		var a attributes
-		(&spanmetrics{dimensions: dimensions}).key(&a, "s", k)
+		(&spanmetrics{dimensions: dimensions}).key(&a, &span.Origin{Service: "s"}, k)
 		got := readAttributes(t, a.bytes, fieldPointAttributes)
 		for _, always := range []string{"service.name", "span.name", "span.kind"} {
 			if got[always] == nil {

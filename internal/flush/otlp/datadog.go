@@ -12,7 +12,7 @@ type datadog struct{}
 
 func (datadog) metrics() (calls, durations string) { return "", "traces.span.sdk.metrics.duration" }
 
-func (datadog) key(to *attributes, _ string, k *span.Key) {
+func (datadog) key(to *attributes, _ *span.Origin, k *span.Key) {
 	to.begin(statusName, topLevelName)
 	to.text("service.name", k.Service)
 	to.text("span.kind", kindNamed(k.Kind, spanKinds["internal"]))

@@ -36,9 +36,9 @@ type dialect interface {
 
 	// key writes the attributes that all spans of a key have, none with a name that
 	// outcome uses.
-	key(to *attributes, service string, key *span.Key)
+	key(to *attributes, origin *span.Origin, key *span.Key)
 
-	// outcome writes those that only some of them have. Of all that have the attributes
-	// of a key, isTopLevel says whether each was top-level.
+	// outcome writes those that only some spans of that key have. Of all that have the
+	// attributes of a key, isTopLevel says whether each was top-level.
 	outcome(to *attributes, isError, isTopLevel bool)
 }

@@ -102,7 +102,7 @@ type point struct {
 func (e *encoder) outcomes(sealed *aggregate.Sealed, rows []flush.Row, g group, total *counts, visit func(*point)) {
 	key := rows[g.first].Key()
 	e.list.bytes = e.list.bytes[:0]
-	e.dialect.key(&e.list, service(&sealed.Origins[rows[g.first].Origin()], key), key)
+	e.dialect.key(&e.list, &sealed.Origins[rows[g.first].Origin()], key)
 	ofKey := len(e.list.bytes)
 	isTopLevel := total.Hits > 0 && total.TopLevel >= total.Hits
 	for _, isError := range [...]bool{false, true} {

@@ -63,7 +63,7 @@ func (g *grouper) group(sealed *aggregate.Sealed, rows []flush.Row) []group {
 		if i == 0 || rows[i-1].Origin() != r.Origin() || origin.Service == "" {
 			resource = g.resource(origin, name)
 		}
-		g.add(int32(i), g.series(resource, name, r.Key()))
+		g.add(int32(i), g.series(resource, origin, r.Key()))
 	}
 	slices.SortStableFunc(g.groups, func(a, b group) int { return cmp.Compare(a.resource, b.resource) })
 	return g.groups
@@ -83,9 +83,13 @@ func (g *grouper) resource(o *span.Origin, service string) int32 {
 	return place
 }
 
-func (g *grouper) series(resource int32, service string, k *span.Key) (s series) {
+// series tells a key's series apart. Spans without an error have different outcomes where
+// some are OK and some are not said to be, so one of those belongs to it.
+func (g *grouper) series(resource int32, origin *span.Origin, k *span.Key) (s series) {
 	g.written.bytes = g.written.bytes[:0]
-	g.dialect.key(&g.written, service, k)
+	g.dialect.key(&g.written, origin, k)
+	g.written.begin()
+	g.dialect.outcome(&g.written, false, false)
 	s.resource = resource
 	for i, seed := range g.seeds {
 		s.hashes[i] = maphash.Bytes(seed, g.written.bytes)

@@ -14,6 +14,9 @@ var spanKinds = map[string]string{
 	"consumer": "SPAN_KIND_CONSUMER",
 }
 
+// kindUnsaid is the name of none of them.
+const kindUnsaid = "SPAN_KIND_UNSPECIFIED"
+
 // kindNamed is the name of a kind, or otherwise where it is none.
 func kindNamed(kind, otherwise string) string {
 	if name, known := spanKinds[strings.ToLower(kind)]; known {

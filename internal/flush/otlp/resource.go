@@ -7,8 +7,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// resource writes who sent a series: what Datadog's tracers say of themselves over OTLP,
-// and what tells two instances of a service apart.
+// resource writes who sent a series: what Datadog's tracers, or OpenTelemetry's SDKs, say of
+// themselves over OTLP, and what tells two instances of a service apart.
 func (a *attributes) resource(o *span.Origin, service string) {
 	a.begin()
 	a.text("service.name", service)
@@ -17,13 +17,22 @@ func (a *attributes) resource(o *span.Origin, service string) {
 	a.text("deployment.environment.name", o.Env)
 	a.text("host.name", o.Host)
 	a.text("container.id", o.ContainerID)
-	a.text("telemetry.sdk.name", "datadog")
-	a.text("telemetry.sdk.language", sdkLanguage(o.Lang))
-	a.text("telemetry.sdk.version", o.TracerVersion)
+	version, isOTLP := o.OTLP()
+	if isOTLP {
+		a.text("telemetry.sdk.name", "opentelemetry")
+		a.text("telemetry.sdk.language", o.Lang)
+		a.text("telemetry.sdk.version", version)
+	} else {
+		a.text("telemetry.sdk.name", "datadog")
+		a.text("telemetry.sdk.language", sdkLanguage(o.Lang))
+		a.text("telemetry.sdk.version", o.TracerVersion)
+	}
 	a.text("process.runtime.name", o.LangInterpreter)
 	a.text("process.runtime.version", o.LangVersion)
 	a.text("vcs.ref.head.revision", o.GitCommitSHA)
-	a.text("datadog.runtime_id", o.RuntimeID)
+	if !isOTLP {
+		a.text("datadog.runtime_id", o.RuntimeID)
+	}
 	a.texts("datadog.process_tags", processTags(o.ProcessTags))
 }
 

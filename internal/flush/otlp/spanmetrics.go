@@ -1,6 +1,7 @@
 package otlp
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -9,22 +10,30 @@ import (
 
 // spanmetrics is the dialect of the Collector's connector of that name, for spans that its
 // receiver for Datadog's traces would have made of ours: a span's name, kind and service
-// are what that makes of operation, resource, type and base service.
+// are what that makes of operation, resource, type and base service. Spans of OpenTelemetry's
+// SDKs are called here what they are called there.
 type spanmetrics struct {
 	dimensions Dimensions
 	instance   string // of the daemon, "" where it is no attribute
 	tags       tagList
+	isOK       bool // the spans of the key that was written last have the status OK
 }
 
 func (*spanmetrics) metrics() (calls, durations string) {
 	return "traces.span.metrics.calls", "traces.span.metrics.duration"
 }
 
-func (d *spanmetrics) key(to *attributes, service string, k *span.Key) {
+func (d *spanmetrics) key(to *attributes, origin *span.Origin, k *span.Key) {
 	to.begin(statusName)
-	to.text("service.name", service)
-	to.text("span.name", spanName(k))
-	to.text("span.kind", spanKind(k))
+	to.text("service.name", service(origin, k))
+	_, isOTLP := origin.OTLP()
+	if isOTLP {
+		to.text("span.name", k.Resource)
+		to.text("span.kind", kindNamed(k.Kind, kindUnsaid))
+	} else {
+		to.text("span.name", spanName(k))
+		to.text("span.kind", spanKind(k))
+	}
 	to.text("collector.instance.id", d.instance)
 	d.text(to, "http.request.method", k.HTTPMethod)
 	d.text(to, "http.route", k.HTTPEndpoint)
@@ -36,6 +45,9 @@ func (d *spanmetrics) key(to *attributes, service string, k *span.Key) {
 	}
 	d.text(to, resourceDimension, k.Resource)
 	d.tags = d.tags[:0].add(k.PeerTags, &d.dimensions).add(k.AdditionalTags, &d.dimensions)
+	if d.isOK = isOTLP && slices.Contains(k.AdditionalTags, span.StatusOK); d.isOK {
+		d.tags = slices.DeleteFunc(d.tags, tag.isStatus)
+	}
 	d.tags.write(to)
 }
 
@@ -47,8 +59,11 @@ func (d *spanmetrics) text(to *attributes, name, value string) {
 
 func (d *spanmetrics) outcome(to *attributes, isError, _ bool) {
 	status := statusUnset
-	if isError {
+	switch {
+	case isError:
 		status = statusError
+	case d.isOK:
+		status = statusOK
 	}
 	to.text(statusName, status)
 }
@@ -87,7 +102,7 @@ func spanKind(k *span.Key) string {
 	if k.Operation == "spring.handler" {
 		return spanKinds["internal"]
 	}
-	otherwise := "SPAN_KIND_UNSPECIFIED"
+	otherwise := kindUnsaid
 	switch k.Type {
 	case "web":
 		otherwise = spanKinds["server"]

@@ -4,10 +4,15 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
 // tag is one attribute that a tracer or an operator chose.
 type tag struct{ name, value string }
+
+// isStatus says whether it is the status of a span, which has an attribute of its own.
+func (t tag) isStatus() bool { return t.name+":"+t.value == span.StatusOK }
 
 // tagList is the tags of a key as attributes.
 type tagList []tag
