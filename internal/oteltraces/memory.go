@@ -1,0 +1,56 @@
+package oteltraces
+
+import "unsafe"
+
+// limits is how much a body may make a counter hold, by how long it is: about twice what
+// any SDK packs into so many bytes. Without it a megabyte of spans of two bytes each would
+// take as much as the largest body.
+type limits struct {
+	spans, tags int
+	parts       int // resources, and scopes
+	made        int // bytes of messages, and of what is written for them
+}
+
+// The limits for the longest bodies.
+const (
+	maxSpans = 1 << 16
+	maxTags  = 1 << 19
+	maxParts = 1 << 15
+	maxMade  = 12 << 20
+)
+
+func limitsOf(body int) limits {
+	return limits{
+		spans: min(maxSpans, 1<<12+body/48), tags: min(maxTags, 1<<12+body/12),
+		parts: min(maxParts, 1<<8+body/64), made: min(maxMade, 1<<18+4*body),
+	}
+}
+
+// grown is what a slice takes for each element that it has come to have: room for a
+// quarter more, and as much again for what it grew out of.
+const grown = 1.5
+
+// MaxSpans is the most spans that are counted of a body of that length.
+func MaxSpans(body int) int { return limitsOf(body).spans }
+
+// CounterBytes is the most that a counter takes for bodies of that length.
+func CounterBytes(body int) int {
+	l := limitsOf(body)
+	const (
+		span = int(unsafe.Sizeof(record{})) + 8*slotBytes // with its trace, in a table that is a quarter full at least, and the one before
+		part = int(unsafe.Sizeof(resource{}) + unsafe.Sizeof(part{}))
+	)
+	return int(grown*float64(l.spans*span+(l.tags+attributesAhead)*int(unsafe.Sizeof(tag{}))+l.parts*part+l.made)) + anyCounter
+}
+
+// anyCounter is what a counter takes for any body: what it remembers of keys and of
+// origins, and the labels of a span.
+const anyCounter = 3 << 20
+
+// KeptBytes is the most that Keep writes of a body of that length: each span may have a
+// tracestate where it had none.
+func KeptBytes(body int) int { return body + MaxSpans(body)*raisedBytes }
+
+// raisedBytes is by how much a span may become longer: by the tag and the length of a
+// tracestate, what is written into it, and the length of what it is in.
+const raisedBytes = 2 + len("ot=th:,") + digits + 6

@@ -1,0 +1,51 @@
+package oteltraces
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// Policy is what of a span its labels are made of.
+type Policy struct {
+	names *nameTable
+	tags  []label // of peer tags
+}
+
+// Labels are which labels spans have.
+type Labels struct {
+	// Attributes are the names of attributes that become tags, beside those that always do.
+	Attributes []string
+}
+
+// Check says what is unusable.
+func (l *Labels) Check() (err error) {
+	for _, name := range l.Attributes {
+		if name == "" || len(name) > span.MaxLabel || strings.Contains(name, ":") {
+			err = errors.Join(err, fmt.Errorf("check attributes of spans: %q is no name of an attribute: it has 1 to %d bytes and no colon", name, span.MaxLabel))
+		}
+	}
+	if most := maxLabels - int(fixedLabels); len(l.Attributes) > most {
+		err = errors.Join(err, fmt.Errorf("check attributes of spans: there are %d, at most %d", len(l.Attributes), most))
+	}
+	return err
+}
+
+// NewPolicy makes a policy of labels that Check finds nothing wrong with.
+func NewPolicy(l Labels) *Policy {
+	names, tags := slices.Clone(attributeNames[:]), slices.Clone(tagLabels[:])
+	for _, name := range l.Attributes {
+		at := label(slices.Index(names, name))
+		if !slices.Contains(names, name) {
+			at = label(len(names))
+			names = append(names, name)
+		}
+		if !slices.Contains(tags, at) && !oldLabels.has(at) {
+			tags = append(tags, at)
+		}
+	}
+	return &Policy{names: newNameTable(names), tags: tags}
+}
