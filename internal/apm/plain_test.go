@@ -107,6 +107,54 @@ func TestPlainRequestsAreAnsweredWhereNetHTTPWaits(t *testing.T) {
 	})
 }
 
+// TestABodyIsNoRequest: net/http has read the head of a second request together with the end of
+// a first one in chunks. What that one's body says is no request of the tracer's.
+func TestABodyIsNoRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, tracers, stop := serveInMemory(t, "agent", echo(atOnce))
+		defer stop()
+		conn := tracers.dial()
+		defer conn.Close()
+		from := bufio.NewReader(conn)
+		inside := requestOf("PUT", "/v0.4/traces", "", 1).text
+		chunked := requestOf("POST", "/telemetry/x", "Transfer-Encoding: chunked\r\n", 9)
+		head := fmt.Sprintf("POST /telemetry/y HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n", len(inside))
+		_, _ = io.WriteString(conn, chunked.text+head)
+		if got := answerOf(t, from); got != chunked.answer {
+			t.Fatalf("the first request was answered %q, want %q", got, chunked.answer)
+		}
+		synctest.Wait()
+		_, _ = io.WriteString(conn, inside)
+		if got, want := answerOf(t, from), fmt.Sprintf("POST /telemetry/y %d", len(inside)); got != want {
+			t.Errorf("the second request was answered %q, want %q", got, want)
+		}
+	})
+}
+
+// TestAnAnswerThatIsNotWholeIsWaitedFor: of an agent that writes it in two pieces.
+func TestAnAnswerThatIsNotWholeIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inPieces := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", "8")
+			_, _ = io.WriteString(w, "half")
+			w.(http.Flusher).Flush()
+			time.Sleep(time.Millisecond)
+			_, _ = io.WriteString(w, "half")
+		})}
+		_, tracers, stop := serveInMemory(t, "agent", inPieces)
+		defer stop()
+		conn := tracers.dial()
+		defer conn.Close()
+		from := bufio.NewReader(conn)
+		for i := range 3 { // behind the first there is a connection to the agent
+			_, _ = io.WriteString(conn, requestOf("PUT", "/v0.4/traces", "", 1).text)
+			if got := answerOf(t, from); got != "halfhalf" {
+				t.Fatalf("request %d was answered %q", i, got)
+			}
+		}
+	})
+}
+
 // answerOf reads the body of a good answer.
 func answerOf(t *testing.T, from *bufio.Reader) string {
 	t.Helper()
