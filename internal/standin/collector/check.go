@@ -10,12 +10,17 @@ import (
 // checks are what is remembered from request to request, to tell whether windows follow
 // one another.
 type checks struct {
-	problem func(format string, args ...any)
-	window  [2]uint64 // of the last request
+	problem     func(format string, args ...any)
+	window      [2]uint64         // of the last request of deltas
+	temporality uint64            // of the present request
+	lives       map[string]*Point // the last of each series of running totals
 }
 
-// delta is AGGREGATION_TEMPORALITY_DELTA.
-const delta = 1
+// delta and cumulative are values of AggregationTemporality.
+const (
+	delta      = 1
+	cumulative = 2
+)
 
 // maxBuckets and maxScale are what the OpenTelemetry SDK has.
 const (
@@ -23,9 +28,11 @@ const (
 	maxScale   = 20
 )
 
-// request checks one, and calls count for each series of it.
-func (c *checks) request(r Request, count func(service string, m *Metric, p *Point)) {
+// request checks one, and calls count for each series of it, where it is a running total
+// with the one before it.
+func (c *checks) request(r Request, count func(service string, m *Metric, p, before *Point)) {
 	resources := map[string]bool{}
+	c.temporality = 0
 	for i := range r {
 		resource := &r[i]
 		name := c.identity("a resource", resource.Attributes)
@@ -41,12 +48,12 @@ func (c *checks) request(r Request, count func(service string, m *Metric, p *Poi
 			c.problem("resource %s has %d scopes", name, len(resource.Scopes))
 		}
 		for j := range resource.Scopes {
-			c.scope(&resource.Scopes[j], func(m *Metric, p *Point) { count(service, m, p) })
+			c.scope(name, &resource.Scopes[j], func(m *Metric, p, before *Point) { count(service, m, p, before) })
 		}
 	}
 }
 
-func (c *checks) scope(s *Scope, count func(*Metric, *Point)) {
+func (c *checks) scope(resource string, s *Scope, count func(m *Metric, p, before *Point)) {
 	if s.Name == "" {
 		c.problem("a scope without a name")
 	}
@@ -57,13 +64,16 @@ func (c *checks) scope(s *Scope, count func(*Metric, *Point)) {
 			c.problem("metric %q has no name, or comes twice in a scope", m.Name)
 		}
 		names[m.Name] = true
-		c.metric(m, count)
+		c.metric(resource, m, count)
 	}
 }
 
-func (c *checks) metric(m *Metric, count func(*Metric, *Point)) {
-	if m.Temporality != delta {
-		c.problem("%s has temporality %d, want delta", m.Name, m.Temporality)
+func (c *checks) metric(resource string, m *Metric, count func(m *Metric, p, before *Point)) {
+	if c.temporality == 0 {
+		c.temporality = m.Temporality
+	}
+	if m.Temporality != c.temporality || m.Temporality != delta && m.Temporality != cumulative {
+		c.problem("%s has temporality %d, and the metric before it %d", m.Name, m.Temporality, c.temporality)
 	}
 	if m.IsHistogram && m.Unit != "s" || !m.IsHistogram && !m.IsMonotonic {
 		c.problem("%s has unit %q, and is monotonic: %t", m.Name, m.Unit, m.IsMonotonic)
@@ -79,13 +89,18 @@ func (c *checks) metric(m *Metric, count func(*Metric, *Point)) {
 			c.problem("series %s of %s stands twice in a request", name, m.Name)
 		}
 		series[name] = true
-		c.follow(p)
+		before := (*Point)(nil)
+		if m.Temporality == cumulative {
+			before = c.live(resource+m.Name+name, p)
+		} else {
+			c.follow(p)
+		}
 		if m.IsHistogram {
 			c.histogram(name, p)
 		} else if p.Value <= 0 {
 			c.problem("series %s counts %d", name, p.Value)
 		}
-		count(m, p)
+		count(m, p, before)
 	}
 }
 

@@ -156,8 +156,8 @@ func (c *Collector) accept(r Request) {
 		return
 	}
 	c.totals.Requests++
-	c.checks.request(r, func(service string, m *Metric, p *Point) {
-		c.totals.add(c.rows.count(service, m, p))
+	c.checks.request(r, func(service string, m *Metric, p, before *Point) {
+		c.totals.add(c.rows.count(service, m, p, before))
 	})
 }
 

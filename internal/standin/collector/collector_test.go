@@ -199,7 +199,7 @@ func TestRowsAreBounded(t *testing.T) {
 	var rows Rows
 	for i := range maxSeries + 10 {
 		m := &Metric{IsHistogram: true}
-		rows.count(strings.Repeat("x", i%200)+string(rune('a'+i/200)), m, &Point{Count: 1, Zeros: 1})
+		rows.count(strings.Repeat("x", i%200)+string(rune('a'+i/200)), m, &Point{Count: 1, Zeros: 1}, nil)
 	}
 	if n := len(rows.All()); n != maxSeries+1 {
 		t.Errorf("%d rows", n)

@@ -54,42 +54,64 @@ type Rows struct {
 	order  []*Row
 }
 
-// Add counts all series of a request.
+// Add counts all series of a request of deltas.
 func (r *Rows) Add(request Request) {
 	c := checks{problem: func(string, ...any) {}}
-	c.request(request, func(service string, m *Metric, p *Point) { r.count(service, m, p) })
+	c.request(request, func(service string, m *Metric, p, before *Point) { r.count(service, m, p, before) })
 }
 
 // All are the rows, in the order of their first appearance.
 func (r *Rows) All() []*Row { return r.order }
 
-// count adds a point to its row, and returns what it counts.
-func (r *Rows) count(service string, m *Metric, p *Point) (counts Counts) {
+// count adds a point to its row, less the running total before it where there is one,
+// and returns what it counts.
+func (r *Rows) count(service string, m *Metric, p, before *Point) (counts Counts) {
 	name, _ := attribute(p.Attributes, "span.name").(string)
 	row := r.row(service, name)
-	if m.IsHistogram {
-		counts = Counts{Spans: p.Count, Duration: uint64(math.Round(max(0, p.Sum) * 1e9))}
-		if attribute(p.Attributes, "status.code") == "STATUS_CODE_ERROR" {
-			counts.Errors = p.Count
-		}
-		row.addBuckets(p)
-	} else {
-		counts.Calls = uint64(max(0, p.Value))
+	counts = m.counts(p)
+	row.eachBucket(p, func(bucket *uint64, n uint64) { *bucket += n })
+	if before != nil {
+		counts.subtract(m.counts(before))
+		row.eachBucket(before, func(bucket *uint64, n uint64) { *bucket -= n })
 	}
 	row.add(counts)
 	return counts
 }
 
-// addBuckets adds a point's buckets, a coarser one at its upper end.
-func (r *Row) addBuckets(p *Point) {
-	r.zeros += p.Zeros
+// counts is what a point counts.
+func (m *Metric) counts(p *Point) (counts Counts) {
+	if !m.IsHistogram {
+		return Counts{Calls: uint64(max(0, p.Value))}
+	}
+	counts = Counts{Spans: p.Count, Duration: uint64(math.Round(max(0, p.Sum) * 1e9))}
+	if attribute(p.Attributes, "status.code") == "STATUS_CODE_ERROR" {
+		counts.Errors = p.Count
+	}
+	return counts
+}
+
+// eachBucket visits the row's bucket of each of a point's, of a coarser one that at its
+// upper end.
+func (r *Row) eachBucket(p *Point, visit func(bucket *uint64, n uint64)) {
+	visit(&r.zeros, p.Zeros)
 	for i, n := range p.Counts {
 		index := p.Offset + int32(i)
 		if finer := rowScale - p.Scale; finer > 0 {
 			index = (index+1)<<finer - 1
 		}
-		r.buckets[index] += n
+		bucket := r.buckets[index]
+		visit(&bucket, n)
+		if r.buckets[index] = bucket; bucket == 0 {
+			delete(r.buckets, index)
+		}
 	}
+}
+
+func (c *Counts) subtract(less Counts) {
+	c.Calls -= less.Calls
+	c.Spans -= less.Spans
+	c.Errors -= less.Errors
+	c.Duration -= less.Duration
 }
 
 func (c *Counts) add(more Counts) {

@@ -1,0 +1,53 @@
+package collector
+
+// maxLives bounds the running totals that are remembered.
+const maxLives = 100_000
+
+// live checks a running total against the one before it, and returns that. While a series
+// lives its start does not change, no figure of it falls and its time does not go back; at
+// the same time it may only be the same again. It may end, and begin anew behind that.
+func (c *checks) live(name string, p *Point) (before *Point) {
+	if p.End <= p.Start {
+		c.problem("series %s from %d to %d", name, p.Start, p.End)
+	}
+	before = c.lives[name]
+	switch {
+	case before == nil:
+		if len(c.lives) >= maxLives {
+			c.problem("series %s is one of more than %d", name, maxLives)
+			return nil
+		}
+	case p.Start != before.Start && p.Start < before.End:
+		c.problem("series %s began at %d and lived until %d, and now it began at %d", name, before.Start, before.End, p.Start)
+	case p.Start != before.Start:
+		before = nil // that was another life
+	case p.End < before.End || p.fallsBelow(before) || p.End == before.End && before.fallsBelow(p):
+		c.problem("series %s was %+v, and falls to %+v", name, *before, *p)
+	}
+	if c.lives == nil {
+		c.lives = map[string]*Point{}
+	}
+	c.lives[name] = p
+	return before
+}
+
+// fallsBelow says whether a point counts less than another one of its series, anywhere.
+func (p *Point) fallsBelow(before *Point) bool {
+	if p.Value < before.Value || p.Count < before.Count || p.Zeros < before.Zeros || p.Sum < before.Sum || p.Scale > before.Scale && len(before.Counts) > 0 {
+		return true
+	}
+	now := map[int]uint64{}
+	for i, n := range p.Counts {
+		now[int(p.Offset)+i] += n
+	}
+	then := map[int]uint64{}
+	for i, n := range before.Counts {
+		then[(int(before.Offset)+i)>>(before.Scale-p.Scale)] += n
+	}
+	for bucket, n := range then {
+		if now[bucket] < n {
+			return true
+		}
+	}
+	return false
+}
