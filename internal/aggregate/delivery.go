@@ -8,7 +8,7 @@ import "context"
 type Delivery struct {
 	done    chan struct{}
 	err     error
-	settled func() // is told when the promise is kept; nil for nobody
+	settled func() // is told when every span has its outcome; nil for nobody
 }
 
 // NewDelivery returns a promise that is not kept yet.
@@ -17,8 +17,20 @@ func NewDelivery() *Delivery { return &Delivery{done: make(chan struct{})} }
 // Resolve keeps the promise; nil means that every destination accepted everything.
 // It is called once.
 func (d *Delivery) Resolve(err error) {
+	d.Answer(err)
+	d.Settle()
+}
+
+// Answer tells who waits how it went. It is the first half of Resolve, for spans that are
+// held all the same and may arrive later.
+func (d *Delivery) Answer(err error) {
 	d.err = err
 	close(d.done)
+}
+
+// Settle says that every span of the cycle has its outcome. It is the second half of
+// Resolve.
+func (d *Delivery) Settle() {
 	if d.settled != nil {
 		d.settled()
 	}

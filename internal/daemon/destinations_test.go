@@ -27,6 +27,7 @@ type plain struct {
 func (p *plain) Name() string                               { return p.name }
 func (p *plain) URL() string                                { return "memory://" + p.name }
 func (p *plain) InOrder() bool                              { return false }
+func (p *plain) SendsTotals() bool                          { return false }
 func (p *plain) Wants() (statistics bool, payloadBytes int) { return true, 0 }
 func (p *plain) Watch(_ context.Context, link *flush.Link)  { link.Answers() }
 func (p *plain) Deliver(_ context.Context, one *flush.Payload) flush.Attempt {
@@ -39,11 +40,11 @@ func (p *plain) Deliver(_ context.Context, one *flush.Payload) flush.Attempt {
 	return flush.Attempt{}
 }
 
-func (p *plain) Encode(_ *aggregate.Sealed, rows []flush.Row, _ int, emit func(*flush.Payload)) (unencodable uint64) {
+func (p *plain) Encode(_ *aggregate.Sealed, rows []flush.Row, _ int, emit func(*flush.Payload)) flush.Lost {
 	for i := range rows {
 		emit(&flush.Payload{Body: []byte(rows[i].Key().Resource), Spans: rows[i].Spans})
 	}
-	return 0
+	return nil
 }
 
 func (p *plain) taken() uint64 {

@@ -24,6 +24,7 @@ type Destination struct {
 
 	link     *Link
 	queue    queue
+	copies   copies // of running totals
 	books    *books
 	history  history
 	sequence uint64 // of the next payload; whoever accepts counts it
@@ -42,9 +43,10 @@ type Destination struct {
 func start(cfg Config, exporter Exporter) *Destination {
 	d := &Destination{
 		exporter: exporter, cfg: cfg, log: cfg.Log,
-		outcomes: outcomeLog{log: cfg.Log, name: exporter.Name(), began: map[trouble]time.Time{}},
+		outcomes: outcomeLog{log: cfg.Log, name: exporter.Name(), totals: exporter.SendsTotals(), began: map[trouble]time.Time{}},
 		link:     newLink(),
 		queue:    queue{maxBytes: cfg.RetryBytes, maxUnderWay: cfg.MaxPayloadBytes, inOrder: exporter.InOrder()},
+		copies:   copies{retryAge: cfg.RetryAge},
 		books:    newBooks(),
 		answers:  make(chan answered),
 		arrived:  make(chan struct{}, 1),
@@ -71,6 +73,7 @@ var (
 	errClosed      = errors.New("the daemon is shutting down")
 	errNotWanted   = errors.New("the destination takes no statistics")
 	errUnencodable = errors.New("some groups fit in no payload; raise the payload limit")
+	errEnded       = errors.New("some running totals ended before they arrived; see --max-aggregates")
 )
 
 // accept encodes a cycle, whose spans the destination holds already, and leaves its
@@ -84,17 +87,34 @@ func (d *Destination) accept(c *cycle) {
 		return
 	}
 	began := time.Now()
-	unencodable := d.exporter.Encode(c.Sealed, c.rows, d.payloadLimit(), func(p *Payload) {
-		p.born, p.cycle, p.flush = began, c.delivery, flush
+	var totals *totalsCopy
+	if d.exporter.SendsTotals() {
+		totals = d.copies.begin(c.delivery, c.spans, began)
+		defer totals.resolve(nil)
+		d.supersede(d.queue.drain())
+	}
+	lost := d.exporter.Encode(c.Sealed, c.rows, d.payloadLimit(), func(p *Payload) {
+		p.born, p.cycle, p.copy, p.flush = began, c.delivery, totals, flush
 		d.enqueue(p)
 	})
 	took := c.merging + time.Since(began)
-	d.history.change(flush, func(f *Flush) { f.Unencodable, f.EncodeSeconds = unencodable, took.Seconds() })
-	if unencodable > 0 {
-		d.books.unsent(Unencodable, unencodable)
-		d.log.Error("statistics fit in no payload and are lost", "destination", d.Name(), "spans", unencodable, "error", errUnencodable)
-		c.delivery.fail(d.cycleError(errUnencodable))
+	d.history.change(flush, func(f *Flush) { f.Unencodable, f.EncodeSeconds = lost[Unencodable], took.Seconds() })
+	for reason, spans := range lost {
+		if spans > 0 {
+			d.lose(c, reason, spans)
+		}
 	}
+}
+
+// lose notes spans of which there will be no payload.
+func (d *Destination) lose(c *cycle, reason Reason, spans uint64) {
+	d.books.unsent(reason, spans)
+	err := errEnded
+	if reason == Unencodable {
+		err = errUnencodable
+	}
+	d.log.Error("statistics are in no payload and are lost", "destination", d.Name(), "reason", string(reason), "spans", spans, "error", err)
+	c.delivery.fail(d.cycleError(err))
 }
 
 // unwelcome says why nothing can be sent at present, if so.
@@ -122,7 +142,7 @@ func (d *Destination) cycleError(err error) error { return fmt.Errorf("send to %
 
 // enqueue hands a payload to the sender.
 func (d *Destination) enqueue(p *Payload) {
-	p.cycle.add()
+	p.wait()
 	p.sequence = d.sequence
 	d.sequence++
 	d.books.change(func(s *Stats) { s.PayloadBytes.observe(float64(len(p.Body))) })
@@ -145,6 +165,16 @@ func (d *Destination) end(ctx context.Context) {
 	d.abort()
 }
 
+// settle gives up what is held when nothing can be sent any more: of deltas nothing, and
+// of running totals the spans that no payload has brought. end comes before.
+func (d *Destination) settle() {
+	d.books.unsent(Shutdown, d.books.look().Held)
+	d.copies.end(d.cycleError(errClosed))
+}
+
+// takesIdle says whether a cycle without spans is encoded.
+func (d *Destination) takesIdle() bool { return d.exporter.SendsTotals() && d.closing.Err() == nil }
+
 // Name is what the destination is called in metrics, the log and status.
 func (d *Destination) Name() string { return d.exporter.Name() }
 
@@ -158,6 +188,9 @@ func (d *Destination) Stats() Stats {
 	s.QueueMaxBytes, s.MaxAge = d.cfg.RetryBytes, d.cfg.RetryAge
 	if born, any := d.queue.eldest(); any {
 		s.OldestAge = time.Since(born)
+	}
+	if born, any := d.copies.oldest(); any {
+		s.OldestAge = max(s.OldestAge, time.Since(born))
 	}
 	wanted, _ := d.exporter.Wants()
 	s.Reachable = d.link.answers.Load()

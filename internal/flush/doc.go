@@ -25,10 +25,16 @@
 // nothing else. What may have arrived is given up as ambiguous, because a second copy
 // would be counted again. Which is which the exporter says of each attempt.
 //
+// Where payloads have running totals (Exporter.SendsTotals) each cycle's say all that those
+// before said. So they take the place of those that wait, and what is given up of them is
+// no loss: its spans stay held until a payload that says them too has arrived, or their
+// total has ended; see copies.
+//
 // The books: each span accepted is held by each destination until its payload there has
-// an outcome, then it is flushed or unsent under exactly one Reason. The three are
-// counted where they happen, none is computed from the others. A cycle's delivery is
-// resolved when it has its outcome at every destination, with the first failure at any.
+// an outcome (of totals: until it has arrived or never will), then it is flushed or unsent
+// under exactly one Reason. The three are counted where they happen, none is computed from
+// the others. A cycle's delivery is resolved when it has its outcome at every destination,
+// with the first failure at any.
 //
 // Bounds, of each destination: a payload (Config.MaxPayloadBytes), the payloads waiting
 // (Config.RetryBytes, Config.RetryAge, and maxWaiting of them), those under way

@@ -23,16 +23,22 @@ type Exporter interface {
 	// It does not change.
 	InOrder() bool
 
+	// SendsTotals says whether payloads have running totals: all that was counted since a
+	// series began. Then the payloads of a cycle say all that those of earlier ones did,
+	// cycles without spans have payloads too, because a reader forgets what it is not told
+	// of, and a second copy changes nothing. It does not change, and it needs InOrder.
+	SendsTotals() bool
+
 	// Wants says whether the destination wants statistics at present, and the longest
 	// payload that it takes, 0 where it did not say. Any goroutine may ask.
 	Wants() (statistics bool, payloadBytes int)
 
 	// Encode makes payloads of a sealed cycle's rows, none longer than limit, and
 	// hands each to emit as soon as it is made, so that not all need memory at once.
-	// It returns the spans of what fits in none. The goroutine that seals calls it, so
+	// It returns the spans that will be in none. The goroutine that seals calls it, so
 	// it computes and waits for nobody; it only reads, and keeps nothing of sealed and
 	// rows but their texts.
-	Encode(sealed *aggregate.Sealed, rows []Row, limit int, emit func(*Payload)) (unencodable uint64)
+	Encode(sealed *aggregate.Sealed, rows []Row, limit int, emit func(*Payload)) Lost
 
 	// Deliver offers the destination a payload once. Several calls may be under way,
 	// of payloads of different origins, unless InOrder; each ends soon after its context.
@@ -48,16 +54,28 @@ type Exporter interface {
 type Payload struct {
 	Origin span.Origin // of all that is in it; without a name where it is of several
 	Body   []byte
-	Spans  uint64 // that its body stands for
+	Spans  uint64 // that its body stands for; 0 of running totals
+	Totals Totals // that its body says, nil where it has deltas
 
 	// Of the Destination only.
 	sequence uint64 // in the order in which they were made, from 0
 	born     time.Time
 	cycle    *cycleDelivery
-	flush    *Flush // the cycle's line in the history
-	tries    int    // how often the destination was asked to take it
-	lastErr  error  // why it did not at the last of them
+	copy     *totalsCopy // that it is of; nil of deltas
+	flush    *Flush      // the cycle's line in the history
+	tries    int         // how often the destination was asked to take it
+	lastErr  error       // why it did not at the last of them
 }
+
+// Totals are the running totals that a payload says. The sender and the exporter use them.
+type Totals interface {
+	// Arrive notes that the destination has them, and returns the spans that it did not
+	// have before.
+	Arrive() (spans uint64)
+}
+
+// Lost is spans by the reason why they will be in no payload.
+type Lost map[Reason]uint64
 
 // Outcome is what one try to deliver a payload means for it.
 type Outcome int

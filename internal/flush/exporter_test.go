@@ -36,6 +36,8 @@ func (s *scripted) Name() string  { return cmp.Or(s.name, "agent") }
 func (s *scripted) URL() string   { return "unix:///nowhere" }
 func (s *scripted) InOrder() bool { return s.inOrder }
 
+func (s *scripted) SendsTotals() bool { return false }
+
 func (s *scripted) Wants() (statistics bool, payloadBytes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,7 +48,8 @@ func (s *scripted) Wants() (statistics bool, payloadBytes int) {
 func (s *scripted) Watch(_ context.Context, link *Link) { link.Answers() }
 
 // Encode writes a row as so many bytes as its texts have, and a hundred.
-func (s *scripted) Encode(sealed *aggregate.Sealed, rows []Row, limit int, emit func(*Payload)) (unencodable uint64) {
+func (s *scripted) Encode(sealed *aggregate.Sealed, rows []Row, limit int, emit func(*Payload)) Lost {
+	unencodable := uint64(0)
 	s.limits = append(s.limits, limit)
 	var open *Payload
 	for i := range rows {
@@ -68,7 +71,7 @@ func (s *scripted) Encode(sealed *aggregate.Sealed, rows []Row, limit int, emit 
 	if open != nil {
 		emit(open)
 	}
-	return unencodable
+	return Lost{Unencodable: unencodable}
 }
 
 func (s *scripted) Deliver(ctx context.Context, p *Payload) Attempt {

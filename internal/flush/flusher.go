@@ -46,20 +46,29 @@ func (f *Flusher) Accept(sealed *aggregate.Sealed) {
 			d.books.unsent(NotWanted, sealed.Cleared)
 		}
 	}
-	if spans == 0 {
+	var to []*Destination
+	for _, d := range f.destinations {
+		if spans > 0 || d.takesIdle() {
+			to = append(to, d)
+		}
+	}
+	if len(to) == 0 {
 		sealed.Release()
 		delivery.Resolve(nil)
 		return
 	}
-	for _, d := range f.destinations {
+	for _, d := range to {
 		d.books.hold(spans)
 	}
-	f.busiest.Store(f.busiestReader.busiest(sealed))
+	if spans > 0 {
+		f.busiest.Store(f.busiestReader.busiest(sealed))
+	}
 	// It counts one payload more while they are made, so that it is not resolved
 	// before all of them are.
-	c := &cycle{Sealed: sealed, rows: f.merger.Merge(sealed), spans: spans, delivery: &cycleDelivery{delivery: delivery, pending: 1}}
+	c := &cycle{Sealed: sealed, rows: f.merger.Merge(sealed), spans: spans, delivery: &cycleDelivery{delivery: delivery}}
+	c.delivery.add()
 	c.merging = time.Since(began)
-	for _, d := range f.destinations {
+	for _, d := range to {
 		d.accept(c)
 	}
 	f.merger.Forget()
@@ -82,6 +91,11 @@ func (f *Flusher) Close(ctx context.Context) {
 		ending.Go(func() { d.end(ctx) })
 	}
 	ending.Wait()
+	f.accepting.Lock()
+	defer f.accepting.Unlock()
+	for _, d := range f.destinations {
+		d.settle()
+	}
 }
 
 // Destinations are all of them, in the order of their exporters.

@@ -15,6 +15,8 @@ const troubleEvery = 10 * time.Second
 type outcomeLog struct {
 	log  *slog.Logger
 	name string // of the destination
+	// totals says that what is not taken is in the next payload too.
+	totals bool
 
 	mu     sync.Mutex
 	last   trouble
@@ -60,6 +62,10 @@ func (l *outcomeLog) tried(a Attempt, s Stats) {
 			l.log.Warn(l.name+" answers and does not take payloads; they are kept and tried again", "error", a.Err)
 		}
 	case OutcomeRefused:
+		if l.totals {
+			l.log.Error(l.name+" rejects payloads; their spans are held for the next", "error", a.Err)
+			return
+		}
 		l.log.Error(l.name+" rejects payloads; their spans are lost", "error", a.Err)
 	case OutcomeUnknown:
 		l.log.Warn(l.name+" did not answer; whether it counted the payload is unknown", "error", a.Err)

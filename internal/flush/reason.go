@@ -7,8 +7,8 @@ const (
 	Rejected    Reason = "rejected"    // the destination answered that it will not take them
 	NotWanted   Reason = "not_wanted"  // the destination takes no statistics
 	Ambiguous   Reason = "ambiguous"   // written whole, never answered
-	Expired     Reason = "expired"     // waited longer than the retry age
-	QueueFull   Reason = "queue_full"  // the oldest, when too much waited
+	Expired     Reason = "expired"     // waited longer than the retry age, or than their running total lasts
+	QueueFull   Reason = "queue_full"  // the oldest, when too much waited, or too many running totals
 	Shutdown    Reason = "shutdown"    // still waiting when the daemon ended
 	Unencodable Reason = "unencodable" // fits in no payload
 )
@@ -27,11 +27,14 @@ const (
 	ResultNotWanted Result = "not_wanted"
 	ResultAmbiguous Result = "ambiguous"
 	ResultGivenUp   Result = "given_up" // expired, queue_full or shutdown
+
+	// ResultSuperseded is of running totals that a newer payload says too.
+	ResultSuperseded Result = "superseded"
 )
 
 // Results are all of them.
 var Results = []Result{
-	ResultAccepted, ResultRetried, ResultRejected, ResultNotWanted, ResultAmbiguous, ResultGivenUp,
+	ResultAccepted, ResultRetried, ResultRejected, ResultNotWanted, ResultAmbiguous, ResultGivenUp, ResultSuperseded,
 }
 
 // result is the payload's final result when its spans are unsent for r.

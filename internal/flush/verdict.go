@@ -21,7 +21,7 @@ func (d *Destination) conclude(one delivery, a Attempt) {
 	switch a.Outcome {
 	case OutcomeAccepted:
 		d.backoff.succeeded(one.pauses)
-		d.take(p, min(a.Rejected, p.Spans))
+		d.take(p, a.Rejected)
 	case OutcomeNotYet:
 		d.keep(one, a.After)
 	case OutcomeRefused:
@@ -33,25 +33,36 @@ func (d *Destination) conclude(one delivery, a Attempt) {
 	}
 }
 
-// take resolves a payload that the destination has, but for what it left out.
+// take resolves a payload that the destination has, but for what it left out. Of running
+// totals the spans of earlier payloads arrive too that did not before.
 func (d *Destination) take(p *Payload, rejected uint64) {
+	spans := p.Spans
+	if p.Totals != nil {
+		spans = p.Totals.Arrive()
+	}
+	rejected = min(rejected, spans)
 	d.books.change(func(s *Stats) {
-		s.Held -= p.Spans
-		s.Flushed += p.Spans - rejected
+		s.Held -= spans
+		s.Flushed += spans - rejected
 		s.Unsent[Rejected] += rejected
 		s.Payloads[ResultAccepted]++
 	})
 	d.history.resolved(p.flush, ResultAccepted)
+	var err error
 	if rejected > 0 {
-		p.cycle.resolve(d.failure(Rejected, p))
-		return
+		err = d.failure(Rejected, p)
 	}
-	p.cycle.resolve(nil)
+	p.resolve(err)
 }
 
-// keep puts a payload back that did not arrive. While closing there is no
-// second try.
+// keep puts a payload back that did not arrive, unless a newer one says its totals too.
+// While closing there is no second try.
 func (d *Destination) keep(one delivery, after time.Duration) {
+	if p := one.payload; p.copy != nil && !p.copy.isNewest() {
+		d.backoff.extend(time.Now(), after, one.pauses)
+		d.supersede([]*Payload{p})
+		return
+	}
 	if d.closing.Err() != nil {
 		d.giveUp(Shutdown, []*Payload{one.payload})
 		return
@@ -61,15 +72,34 @@ func (d *Destination) keep(one delivery, after time.Duration) {
 	d.giveUp(QueueFull, d.queue.put(one.payload))
 }
 
-// giveUp resolves payloads as unsent.
+// giveUp resolves payloads as unsent. The spans of running totals are held all the same,
+// because the next payloads say them too.
 func (d *Destination) giveUp(reason Reason, payloads []*Payload) {
 	for _, p := range payloads {
+		if p.copy != nil {
+			d.drop(p, reason.result(), d.failure(reason, p))
+			continue
+		}
 		d.books.unsent(reason, p.Spans)
 		d.books.change(func(s *Stats) { s.Payloads[reason.result()]++ })
 		d.history.resolved(p.flush, reason.result())
 		d.outcomes.lost(reason, p)
-		p.cycle.resolve(d.failure(reason, p))
+		p.resolve(d.failure(reason, p))
 	}
+}
+
+// supersede resolves payloads in whose place newer ones are.
+func (d *Destination) supersede(payloads []*Payload) {
+	for _, p := range payloads {
+		d.drop(p, ResultSuperseded, nil)
+	}
+}
+
+// drop resolves a payload of running totals that will not be sent.
+func (d *Destination) drop(p *Payload, result Result, err error) {
+	d.books.change(func(s *Stats) { s.Payloads[result]++ })
+	d.history.resolved(p.flush, result)
+	p.copy.miss(err)
 }
 
 // failure is what a tracer that waits for this payload is told.

@@ -96,6 +96,9 @@ func (e *Exporter) URL() string { return e.cfg.URL.String() }
 // InOrder implements flush.Exporter. The agent adds up what it is sent, in any order.
 func (e *Exporter) InOrder() bool { return false }
 
+// SendsTotals implements flush.Exporter.
+func (e *Exporter) SendsTotals() bool { return false }
+
 // Wants implements flush.Exporter.
 func (e *Exporter) Wants() (statistics bool, payloadBytes int) {
 	now := e.Features()

@@ -27,7 +27,8 @@ func newEncoder() *encoder {
 }
 
 // Encode implements flush.Exporter.
-func (e *encoder) Encode(sealed *aggregate.Sealed, rest []flush.Row, limit int, emit func(*flush.Payload)) (unencodable uint64) {
+func (e *encoder) Encode(sealed *aggregate.Sealed, rest []flush.Row, limit int, emit func(*flush.Payload)) flush.Lost {
+	unencodable := uint64(0)
 	e.groups.sketches.of(sealed)
 	for len(rest) > 0 {
 		n := 1
@@ -44,7 +45,7 @@ func (e *encoder) Encode(sealed *aggregate.Sealed, rest []flush.Row, limit int, 
 			rows, unencodable = rows[done:], unencodable+unfit
 		}
 	}
-	return unencodable
+	return flush.Lost{flush.Unencodable: unencodable}
 }
 
 // bucketHead is more than a bucket's own entries take.

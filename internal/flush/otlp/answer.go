@@ -12,6 +12,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/request"
+	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
 )
 
 const (
@@ -55,15 +56,23 @@ func readSuccess(answer []byte, p *flush.Payload, compressed bool) flush.Attempt
 	if partial.rejected == 0 {
 		return flush.Attempt{Outcome: flush.OutcomeAccepted}
 	}
+	return flush.Attempt{
+		Outcome:  flush.OutcomeAccepted,
+		Err:      fmt.Errorf("receiver rejected %d data points of a payload%s", partial.rejected, quoted(partial.said)),
+		Rejected: mostLeftOut(p, partial.rejected, compressed),
+	}
+}
+
+// mostLeftOut is how many spans of a payload at most are lost with so many of its points.
+func mostLeftOut(p *flush.Payload, points uint64, compressed bool) uint64 {
+	if said, is := p.Totals.(*totals.Said); is {
+		return said.Most(points)
+	}
 	sent := p.Body
 	if compressed {
 		sent = unpacked(sent)
 	}
-	return flush.Attempt{
-		Outcome:  flush.OutcomeAccepted,
-		Err:      fmt.Errorf("receiver rejected %d data points of a payload%s", partial.rejected, quoted(partial.said)),
-		Rejected: min(p.Spans, max(1, mostSpans(sent, partial.rejected))),
-	}
+	return min(p.Spans, max(1, mostSpans(sent, points)))
 }
 
 // readRefusal is what a receiver says in the body of an answer, a google.rpc.Status or a

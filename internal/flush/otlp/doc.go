@@ -12,20 +12,23 @@
 // those of its buckets, because a window is the time in which spans were counted, not that
 // in which they ended; and those of keys that differ in nothing that the dialect says.
 // Points are deltas of base-2 exponential histograms in seconds. Their windows neither
-// overlap nor leave gaps; see windows. Where a receiver takes no deltas they are running
-// totals, see package totals: then each cycle has a point of every series there is.
+// overlap nor leave gaps; see windows. Where a receiver takes no deltas (Temporality) they
+// are running totals, see package totals: then each cycle, also one without spans, has a
+// point of every series there is.
 //
 // It writes protobuf without making the library's messages, of which there would be some
 // for each attribute of each point, and reads the little that an answer says the same way.
 //
 // The rule on sending again: what certainly did not arrive is tried again, and nothing
-// else. manner says how that is known, and readAnswer what an answer means.
+// else. manner says how that is known, and readAnswer what an answer means. A running total
+// is sent again also where it may have arrived, for a second copy changes nothing.
 //
 // Threading: Encode is called by one goroutine at a time, and computes. Deliver makes one
-// request; what several of them know together is one atomic number.
+// request; what several of them know together is one atomic number, and of running totals
+// how many spans of each series have arrived, an atomic number too.
 //
 // Bounds: the length of a request before it is compressed (the caller's limit), the memory
-// of an encoder (two requests, and some 60 bytes a row), one request's time (Timeout), what
+// of an encoder (two requests, some 60 bytes a row, and the running totals of LimitTotals), one request's time (Timeout), what
 // is read of an answer (maxAnswer) and shown of it (maxSaid), how long an answer can make us
 // wait (request.MaxRetryAfter).
 package otlp

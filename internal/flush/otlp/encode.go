@@ -33,7 +33,7 @@ func newEncoder(d dialect, version string, limits *totals.Limits) *encoder {
 	temporality := uint64(delta)
 	e := &encoder{dialect: d, grouper: newGrouper(d)}
 	if limits != nil {
-		e.totals, temporality = totals.New(*limits, overflowAttributes()), cumulative
+		e.totals, temporality = totals.New(*limits, overflowAttributes(), commonResource()), cumulative
 	}
 	e.durations = newHistogram(durations, temporality)
 	e.body = body{scope: appendMessage(nil, fieldScope, scope), metrics: []*metric{e.durations}}
@@ -45,20 +45,22 @@ func newEncoder(d dialect, version string, limits *totals.Limits) *encoder {
 }
 
 // encode makes requests of a sealed cycle's rows, none longer than limit, and hands each
-// to emit with the spans that it stands for; its bytes are good until emit returns. It
-// counts the spans of what fits in none.
-func (e *encoder) encode(sealed *aggregate.Sealed, rows []flush.Row, limit int, emit func(body []byte, spans uint64)) (unencodable uint64) {
+// to emit with the spans that it stands for, or what its running totals say; its bytes are
+// good until emit returns. It counts the spans that will be in none.
+func (e *encoder) encode(sealed *aggregate.Sealed, rows []flush.Row, limit int, emit func(body []byte, spans uint64, said *totals.Said)) flush.Lost {
 	w := e.windows.next(sealed.Start, sealed.End)
 	r := outgoing{body: &e.body, limit: limit, emit: emit}
 	e.body.begin()
-	if e.totals != nil {
-		e.addUp(sealed, rows, w)
-		e.writeTotals(&r, rows, w)
-	} else {
+	if e.totals == nil {
 		e.writeDeltas(&r, sealed, rows, w)
+		r.end()
+		return flush.Lost{flush.Unencodable: r.unencodable}
 	}
+	r.unencodable = e.addUp(sealed, rows, w)
+	e.writeTotals(&r, w)
 	r.end()
-	return r.unencodable
+	ended := e.totals.Lost()
+	return flush.Lost{flush.Unencodable: r.unencodable, flush.Expired: ended.Idle, flush.QueueFull: ended.PushedOut}
 }
 
 // writeDeltas writes what the cycle counted.
@@ -70,7 +72,7 @@ func (e *encoder) writeDeltas(r *outgoing, sealed *aggregate.Sealed, rows []flus
 			r.of([]byte(e.grouper.resources[resource]))
 		}
 		total := e.total(rows, g)
-		r.add(total.Spans, func() {
+		r.addDelta(total.Spans, func() {
 			e.outcomes(sealed, rows, g, &total, func(p *point) { e.write(p, w) })
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
 )
 
 // BenchmarkEncode is what a cycle of a thousand series takes, merged already.
@@ -16,7 +17,7 @@ func BenchmarkEncode(b *testing.B) {
 			b.ReportAllocs()
 			for range b.N {
 				bytes = 0
-				e.encode(sealed, rows, flush.DefaultMaxPayloadBytes, func(body []byte, _ uint64) { bytes += len(body) })
+				e.encode(sealed, rows, flush.DefaultMaxPayloadBytes, func(body []byte, _ uint64, _ *totals.Said) { bytes += len(body) })
 			}
 			b.ReportMetric(float64(bytes), "bytes")
 		})

@@ -7,6 +7,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/testcycle"
+	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
@@ -24,10 +25,13 @@ type sent struct {
 func encodeWith(e *encoder, sealed *aggregate.Sealed, limit int) (requests []sent, unencodable uint64) {
 	var m flush.Merger
 	defer m.Forget()
-	unencodable = e.encode(sealed, m.Merge(sealed), limit, func(body []byte, spans uint64) {
+	lost := e.encode(sealed, m.Merge(sealed), limit, func(body []byte, spans uint64, said *totals.Said) {
+		if said != nil {
+			spans = said.Arrive()
+		}
 		requests = append(requests, sent{slices.Clone(body), spans})
 	})
-	return requests, unencodable
+	return requests, lost[flush.Unencodable]
 }
 
 // encodeAll encodes a cycle of which every span must fit in one request.

@@ -20,6 +20,8 @@ type Variables struct {
 	Certificate string // file of those that the receiver's certificate is checked by
 	ClientCert  string // files of our own certificate, and of its key
 	ClientKey   string
+
+	Preference Temporality // empty where no variable says
 }
 
 const (
@@ -69,6 +71,11 @@ func ReadVariables(getenv func(string) string) (v Variables, err error) {
 	}
 	if variable, text := look("PROTOCOL"); text != "" && text != "http/protobuf" && !v.Endpoint.IsZero() {
 		note(variable, fmt.Errorf("%q is not spoken here; set it, or %sPROTOCOL, to http/protobuf, whose port is 4318", text, metricsPrefix))
+	}
+	if text := strings.TrimSpace(getenv(TemporalityVariable)); text != "" {
+		var mistake error
+		v.Preference, mistake = parsePreference(text)
+		note(TemporalityVariable, mistake)
 	}
 	_, v.Certificate = look("CERTIFICATE")
 	_, v.ClientCert = look("CLIENT_CERTIFICATE")

@@ -8,16 +8,22 @@
 // From then on it is there in each cycle, counted or not, for a reader forgets what it is not
 // told of. It ends when it was not counted for Limits.Idle, or earlier, when there is no room
 // for one that is counted now: then the one that was not counted for the longest time ends.
-// Nothing is lost by that, because a total that ends was sent. One that is counted again
-// begins anew, which its start says.
+// One that is counted again begins anew, which its start says.
 //
 // No series ends in the cycle in which it is counted. What finds no room in a cycle is counted
 // in one more series of its resource, that with the overflow attributes, as in the
-// OpenTelemetry SDKs.
+// OpenTelemetry SDKs; beyond Limits.Resources of those, or where a resource is longer than
+// Limits.ResourceBytes, in that of one common resource.
 //
 // A histogram adds up to what one histogram of all spans would be, at its scale.
 //
-// Threading: one user at a time, the goroutine that encodes.
+// What has arrived is known for each series: Said is what a payload says of some, and Arrive
+// notes that a reader has it. A later payload says all that an earlier one did, so spans
+// arrive with whichever comes first, and count as arrived once. What has not arrived when
+// its series ends never will, which Lost says.
+//
+// Threading: one user at a time, the goroutine that encodes. Only Said may be used by
+// another one meanwhile: how many spans of a series have arrived is an atomic number.
 //
 // Bounds: Limits, of which Memory says what they come to.
 package totals

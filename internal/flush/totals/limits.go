@@ -12,9 +12,10 @@ type Limits struct {
 	Idle    time.Duration // how long a series lasts that is not counted any more
 	Buckets int           // of a histogram
 
-	// What comes on top: a series for each resource of one cycle, for what finds no room.
-	Resources     int // that a cycle can have
-	ResourceBytes int // the longest, encoded, and the overflow attributes
+	// What comes on top: a series for a resource of one cycle, for what finds no room, and
+	// one of the common resource.
+	Resources     int // so many
+	ResourceBytes int // the longest of them, encoded, and the overflow attributes
 }
 
 const (
@@ -23,15 +24,19 @@ const (
 	listBytes      = 64
 	mapBytes       = 96
 	referenceBytes = 16
-	seriesBytes    = int(unsafe.Sizeof(Series{})) + listBytes + mapBytes + referenceBytes
-	resourceBytes  = int(unsafe.Sizeof(Resource{})) + emptyMapBytes + mapBytes + referenceBytes
-	emptyMapBytes  = 512
-	counterBytes   = 8
+	// saidBytes is a series in what the waiting payloads say, and as much in what those
+	// say that take their place.
+	saidBytes     = 4 * int(unsafe.Sizeof(saying{}))
+	seriesBytes   = int(unsafe.Sizeof(Series{})) + listBytes + mapBytes + referenceBytes + saidBytes
+	resourceBytes = int(unsafe.Sizeof(Resource{})) + emptyMapBytes + mapBytes + referenceBytes
+	emptyMapBytes = 512
+	counterBytes  = 8
 )
 
 // Memory is the most that Totals of these limits take. A series may have a resource of its
 // own.
 func (l *Limits) Memory() int {
 	each := seriesBytes + resourceBytes + l.Buckets*counterBytes
-	return (l.Series+l.Resources)*each + l.Bytes + l.Resources*l.ResourceBytes
+	overflows := l.Resources + 1
+	return (l.Series+overflows)*each + l.Bytes + overflows*l.ResourceBytes
 }

@@ -2,6 +2,7 @@ package totals
 
 import (
 	"container/list"
+	"sync/atomic"
 
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
 )
@@ -10,6 +11,7 @@ import (
 type Series struct {
 	Attributes string // encoded
 	Start      int64  // of the window in which it was counted first
+	Spans      uint64 // as the books count them
 	Calls      uint64
 	Seconds    float64
 	Buckets    sketch.Buckets
@@ -17,8 +19,8 @@ type Series struct {
 	resource *Resource
 	place    int           // in Resource.Series
 	cycle    uint64        // in which it was counted last
-	added    uint64        // spans, in that cycle
 	end      int64         // of that one's window
+	arrived  atomic.Uint64 // of its Spans, or all of them when it has ended
 	recent   *list.Element // of Totals.recent
 }
 
@@ -35,14 +37,23 @@ type Resource struct {
 type Totals struct {
 	limits    Limits
 	overflow  string      // attributes
+	common    string      // resource
 	resources []*Resource // each with a series, in no order
 	byEncoded map[string]*Resource
 	recent    list.List // of *Series, the one that was counted last at the front
 	bytes     int       // of their attributes and resources
 
-	cycle      uint64
-	start, end int64 // of its window
-	counts     Counts
+	cycle       uint64
+	start, end  int64 // of its window
+	overflowing int   // resources whose overflow began in it
+	lost        Lost  // in it
+	counts      Counts
+}
+
+// Lost is spans that had not arrived when their series ended.
+type Lost struct {
+	Idle      uint64 // because it was not counted any more
+	PushedOut uint64 // to make room
 }
 
 // Counts say what became of series since New.
@@ -52,9 +63,10 @@ type Counts struct {
 	Overflowed uint64 // additions that found no room for a series of their own
 }
 
-// New returns totals without a series.
-func New(limits Limits, overflow []byte) *Totals {
-	return &Totals{limits: limits, overflow: string(overflow), byEncoded: map[string]*Resource{}}
+// New returns totals without a series. Overflow is the attributes of what finds no room,
+// common the resource for where that finds none either.
+func New(limits Limits, overflow, common []byte) *Totals {
+	return &Totals{limits: limits, overflow: string(overflow), common: string(common), byEncoded: map[string]*Resource{}}
 }
 
 // Counts are those of all cycles.
@@ -68,48 +80,62 @@ func (t *Totals) Counts() Counts {
 // nanoseconds since the Unix epoch.
 func (t *Totals) Begin(start, end int64) {
 	t.cycle, t.start, t.end = t.cycle+1, start, end
+	t.overflowing, t.lost = 0, Lost{}
 	for {
 		oldest := t.oldest()
 		if oldest == nil || start-oldest.end < int64(t.limits.Idle) {
 			return
 		}
-		t.finish(oldest)
+		t.lost.Idle += t.finish(oldest)
 	}
 }
 
-// Add adds what the cycle has counted of a series. It keeps nothing of what it is given.
-func (t *Totals) Add(resource, attributes []byte, calls uint64, seconds float64, buckets *sketch.Buckets) {
+// Lost is what has not arrived of the series that the cycle ended.
+func (t *Totals) Lost() Lost { return t.lost }
+
+// Add adds what the cycle has counted of a series, and returns the series that has it. It
+// keeps nothing of what it is given.
+func (t *Totals) Add(resource, attributes []byte, spans, calls uint64, seconds float64, buckets *sketch.Buckets) *Series {
 	s := t.find(resource, attributes)
 	if s == nil && t.makeRoom(resource, attributes) {
 		s = t.begin(resource, attributes)
 	}
 	if s == nil {
-		t.counts.Overflowed++
-		if s = t.find(resource, []byte(t.overflow)); s == nil {
-			s = t.begin(resource, []byte(t.overflow))
-		}
+		s = t.overflowOf(resource)
 	}
-	if s.cycle != t.cycle {
-		s.added = 0
-	}
-	s.added += buckets.Spans
+	s.Spans += spans
 	s.Calls += calls
 	s.Seconds += seconds
 	s.Buckets.Add(buckets, t.limits.Buckets)
 	s.cycle, s.end = t.cycle, t.end
 	t.recent.MoveToFront(s.recent)
+	return s
 }
 
 // Resources are all that have a series, with all of them. They are only read, and valid until
 // the next call.
 func (t *Totals) Resources() []*Resource { return t.resources }
 
-// Added is how many spans of a series this cycle has counted.
-func (t *Totals) Added(s *Series) uint64 {
-	if s.cycle != t.cycle {
-		return 0
+// overflowOf is the series of what finds no room. There is always room for it, because
+// there are few of them in a cycle, and those that are not of this cycle have made room.
+func (t *Totals) overflowOf(resource []byte) *Series {
+	t.counts.Overflowed++
+	overflow := []byte(t.overflow)
+	s := t.find(resource, overflow)
+	if s == nil && (t.overflowing >= t.limits.Resources || len(resource)+len(overflow) > t.limits.ResourceBytes) {
+		resource = []byte(t.common)
+		s = t.find(resource, overflow)
 	}
-	return s.added
+	if s == nil {
+		s = t.begin(resource, overflow)
+		t.overflowing++
+	}
+	return s
+}
+
+// forget lets go of what a payload that says the series needs no more.
+func (s *Series) forget() {
+	s.Attributes, s.Buckets, s.resource, s.recent = "", sketch.Buckets{}, nil, nil
 }
 
 func (t *Totals) find(resource, attributes []byte) *Series {
@@ -142,7 +168,7 @@ func (t *Totals) makeRoom(resource, attributes []byte) bool {
 		if oldest == nil || oldest.cycle == t.cycle {
 			return false
 		}
-		t.finish(oldest)
+		t.lost.PushedOut += t.finish(oldest)
 	}
 }
 
@@ -165,18 +191,21 @@ func (t *Totals) begin(resource, attributes []byte) *Series {
 	return s
 }
 
-// finish ends a series, and its resource with the last.
-func (t *Totals) finish(s *Series) {
+// finish ends a series, and its resource with the last. It returns the spans that have not
+// arrived, which nobody counts as arrived any more.
+func (t *Totals) finish(s *Series) (lost uint64) {
 	t.counts.Ended++
+	lost = s.Spans - s.arrived.Swap(s.Spans)
 	t.recent.Remove(s.recent)
 	t.bytes -= len(s.Attributes)
 	r := s.resource
 	delete(r.byAttributes, s.Attributes)
+	defer s.forget()
 	last := len(r.Series) - 1
 	r.Series[last].place = s.place
 	r.Series[s.place], r.Series[last] = r.Series[last], nil
 	if r.Series = r.Series[:last]; last > 0 {
-		return
+		return lost
 	}
 	t.bytes -= len(r.Encoded)
 	delete(t.byEncoded, r.Encoded)
@@ -184,4 +213,5 @@ func (t *Totals) finish(s *Series) {
 	t.resources[last].place = r.place
 	t.resources[r.place], t.resources[last] = t.resources[last], nil
 	t.resources = t.resources[:last]
+	return lost
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
 )
 
-const overflow = "overflow"
+const overflow, common = "overflow", "common"
 
 // The model: a list that is searched, and histograms that have room for everything.
 type model struct {
@@ -22,7 +22,9 @@ type model struct {
 	series            []*modelSeries // the one that was counted last at the end
 	cycle             int
 	start, end        int64
+	overflows         int // that began in the cycle
 	ended, overflowed uint64
+	lost              Lost // in the cycle
 }
 
 type modelSeries struct {
@@ -31,15 +33,36 @@ type modelSeries struct {
 	cycle                int
 	calls                uint64
 	seconds              float64
-	added                uint64
+	spans, arrived       uint64
+	hasEnded             bool
 	histogram            sketch.Histogram
 }
 
+// finish ends it, and returns what has not arrived.
+func (s *modelSeries) finish() uint64 {
+	s.hasEnded = true
+	return s.spans - s.arrived
+}
+
+// modelSaid is a series and the spans that a payload says.
+type modelSaid struct {
+	series *modelSeries
+	spans  uint64
+}
+
+func (s modelSaid) arrive() (spans uint64) {
+	if !s.series.hasEnded && s.spans > s.series.arrived {
+		spans, s.series.arrived = s.spans-s.series.arrived, s.spans
+	}
+	return spans
+}
+
 func (m *model) begin(start, end int64) {
-	m.cycle, m.start, m.end = m.cycle+1, start, end
+	m.cycle, m.start, m.end, m.overflows, m.lost = m.cycle+1, start, end, 0, Lost{}
 	m.series = slices.DeleteFunc(m.series, func(s *modelSeries) bool {
 		if start-s.end >= int64(m.limits.Idle) {
 			m.ended++
+			m.lost.Idle += s.finish()
 			return true
 		}
 		return false
@@ -68,16 +91,24 @@ func (m *model) fits(resource, attributes string) bool {
 	return len(m.series) < m.limits.Series && bytes <= m.limits.Bytes
 }
 
-func (m *model) add(resource, attributes string, calls uint64, seconds float64, bins []sketch.Bin) {
+func (m *model) add(resource, attributes string, spans, calls uint64, seconds float64, bins []sketch.Bin) {
 	s := m.find(resource, attributes)
 	if s == nil {
 		for !m.fits(resource, attributes) && len(m.series) > 0 && m.series[0].cycle != m.cycle {
+			m.lost.PushedOut += m.series[0].finish()
 			m.series = m.series[1:]
 			m.ended++
 		}
 		if !m.fits(resource, attributes) {
 			m.overflowed++
 			attributes = overflow
+			isFull := m.overflows >= m.limits.Resources || len(resource+overflow) > m.limits.ResourceBytes
+			if m.find(resource, overflow) == nil && isFull {
+				resource = common
+			}
+			if m.find(resource, overflow) == nil {
+				m.overflows++
+			}
 		}
 		s = m.find(resource, attributes)
 	}
@@ -85,13 +116,8 @@ func (m *model) add(resource, attributes string, calls uint64, seconds float64, 
 		s = &modelSeries{resource: resource, attributes: attributes, start: m.start}
 	}
 	m.series = append(slices.DeleteFunc(m.series, func(other *modelSeries) bool { return other == s }), s)
-	if s.cycle != m.cycle {
-		s.added = 0
-	}
-	for _, bin := range bins {
-		s.added += bin.Spans
-	}
 	s.cycle, s.end = m.cycle, m.end
+	s.spans += spans
 	s.calls += calls
 	s.seconds += seconds
 	s.histogram.AddBins(sketch.OwnMapping, bins)
@@ -102,17 +128,14 @@ type seen struct {
 	start   int64
 	calls   uint64
 	seconds float64
-	added   uint64
+	spans   uint64
 	buckets string
 }
 
 func (m *model) all() map[string]seen {
 	all := map[string]seen{}
 	for _, s := range m.series {
-		if s.cycle != m.cycle {
-			s.added = 0
-		}
-		all[s.resource+" "+s.attributes] = seen{s.start, s.calls, s.seconds, s.added, fmt.Sprint(s.histogram.Buckets(m.limits.Buckets))}
+		all[s.resource+" "+s.attributes] = seen{s.start, s.calls, s.seconds, s.spans, fmt.Sprint(s.histogram.Buckets(m.limits.Buckets))}
 	}
 	return all
 }
@@ -121,25 +144,66 @@ func (t *Totals) all() map[string]seen {
 	all := map[string]seen{}
 	for _, r := range t.Resources() {
 		for _, s := range r.Series {
-			all[r.Encoded+" "+s.Attributes] = seen{s.Start, s.Calls, s.Seconds, t.Added(s), fmt.Sprint(s.Buckets)}
+			all[r.Encoded+" "+s.Attributes] = seen{s.Start, s.Calls, s.Seconds, s.Spans, fmt.Sprint(s.Buckets)}
 		}
 	}
 	return all
 }
 
+// said is what a payload says, and the model of it.
+type said struct {
+	real  Said
+	model []modelSaid
+}
+
+// say makes a payload of a part of all series.
+func say(rnd *rand.Rand, t *Totals, m *model) (s said) {
+	for _, r := range t.Resources() {
+		for _, one := range r.Series {
+			if rnd.IntN(4) > 0 {
+				s.real.Add(one)
+				is := m.find(r.Encoded, one.Attributes)
+				s.model = append(s.model, modelSaid{is, is.spans})
+			}
+		}
+	}
+	return s
+}
+
+// arrive has it arrive, and says whether it makes the difference that it should.
+func (s *said) arrive(rnd *rand.Rand) (spans uint64, asExpected bool) {
+	missing, want, most := []uint64{}, uint64(0), uint64(0)
+	for _, one := range s.model {
+		spans := one.arrive()
+		missing, want = append(missing, spans), want+spans
+	}
+	slices.Sort(missing)
+	slices.Reverse(missing)
+	points := rnd.IntN(len(missing) + 2)
+	for _, n := range missing[:min(points, len(missing))] {
+		most += n
+	}
+	mostSaid := s.real.Most(uint64(points))
+	spans = s.real.Arrive()
+	return spans, spans == want && mostSaid == most
+}
+
 // TestTotalsAreTheModels adds random histograms of random series over many cycles, with more
-// or less room, and expects what a list of everything has.
+// or less room, and expects what a list of everything has. Of what is said some arrives, in
+// any order and more than once: each span has arrived once, is lost, or is waited for.
 func TestTotalsAreTheModels(t *testing.T) {
 	var counts Counts
-	restarts := 0
+	var lost Lost
+	restarts, repeated := 0, 0
 	for seed := range uint64(30) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		limits := Limits{
 			Series: 1 + rnd.IntN(80), Bytes: 20 + rnd.IntN(2000), Idle: time.Duration(1 + rnd.IntN(100)),
-			Buckets: []int{160, 2, 12}[seed%3],
+			Buckets: []int{160, 2, 12}[seed%3], Resources: rnd.IntN(4), ResourceBytes: len("resource 1overflow") - int(seed%5/4),
 		}
-		totals, want := New(limits, []byte(overflow)), &model{limits: limits}
+		totals, want := New(limits, []byte(overflow), []byte(common)), &model{limits: limits}
 		began := map[string]int64{}
+		payloads, added, settled := []said{}, uint64(0), uint64(0)
 		now := int64(1000)
 		for range 40 {
 			end := now + 1 + rnd.Int64N(20)
@@ -155,9 +219,32 @@ func TestTotalsAreTheModels(t *testing.T) {
 				var h sketch.Histogram
 				h.AddBins(sketch.OwnMapping, bins)
 				b := h.Buckets(limits.Buckets)
-				calls, seconds := rnd.Uint64N(10), float64(rnd.IntN(1000))
-				totals.Add([]byte(resource), []byte(attributes), calls, seconds, &b)
-				want.add(resource, attributes, calls, seconds, bins)
+				spans, calls, seconds := rnd.Uint64N(9), rnd.Uint64N(10), float64(rnd.IntN(1000))
+				totals.Add([]byte(resource), []byte(attributes), spans, calls, seconds, &b)
+				want.add(resource, attributes, spans, calls, seconds, bins)
+				added += spans
+			}
+			settled += want.lost.Idle + want.lost.PushedOut
+			lost.Idle, lost.PushedOut = lost.Idle+want.lost.Idle, lost.PushedOut+want.lost.PushedOut
+			if got := totals.Lost(); got != want.lost {
+				t.Fatalf("seed %d: lost %+v, want %+v", seed, got, want.lost)
+			}
+			payloads = append(payloads, say(rnd, totals, want))
+			for range rnd.IntN(3) {
+				spans, asExpected := payloads[rnd.IntN(len(payloads))].arrive(rnd)
+				if !asExpected {
+					t.Fatalf("seed %d: %d have arrived, and the model says otherwise", seed, spans)
+				}
+				if settled += spans; spans == 0 {
+					repeated++
+				}
+			}
+			waiting := uint64(0)
+			for _, s := range want.series {
+				waiting += s.spans - s.arrived
+			}
+			if settled+waiting != added {
+				t.Fatalf("seed %d: %d spans arrived or were lost, %d wait, of %d", seed, settled, waiting, added)
 			}
 			if got, want := totals.all(), want.all(); !maps.Equal(got, want) {
 				t.Fatalf("seed %d: %v\nwant %v", seed, got, want)
@@ -176,17 +263,17 @@ func TestTotalsAreTheModels(t *testing.T) {
 		counts.Ended += totals.Counts().Ended
 		counts.Overflowed += totals.Counts().Overflowed
 	}
-	if counts.Ended < 100 || counts.Overflowed < 100 || restarts < 100 {
-		t.Errorf("too little happened: %+v, %d restarts", counts, restarts)
+	if counts.Ended < 100 || counts.Overflowed < 100 || restarts < 100 || repeated < 10 || lost.Idle == 0 || lost.PushedOut == 0 {
+		t.Errorf("too little happened: %+v, %d restarts, lost %+v, %d said in vain", counts, restarts, lost, repeated)
 	}
 }
 
 // TestTotalsKeepNothingThatTheyAreGiven: all of it is used for the next series.
 func TestTotalsKeepNothingThatTheyAreGiven(t *testing.T) {
-	totals := New(Limits{Series: 10, Bytes: 100, Idle: time.Hour, Buckets: 160}, []byte(overflow))
+	totals := New(Limits{Series: 10, Bytes: 100, Idle: time.Hour, Buckets: 160}, []byte(overflow), []byte(common))
 	totals.Begin(1, 2)
 	resource, attributes, counts := []byte("r"), []byte("a"), []uint64{7}
-	totals.Add(resource, attributes, 1, 1, &sketch.Buckets{Scale: 5, Counts: counts, Spans: 7})
+	totals.Add(resource, attributes, 7, 1, 1, &sketch.Buckets{Scale: 5, Counts: counts, Spans: 7})
 	resource[0], attributes[0], counts[0] = 'x', 'x', 100
 	want := map[string]seen{"r a": {1, 1, 1, 7, fmt.Sprint(sketch.Buckets{Scale: 5, Counts: []uint64{7}, Spans: 7})}}
 	if got := totals.all(); !reflect.DeepEqual(got, want) {
@@ -197,12 +284,12 @@ func TestTotalsKeepNothingThatTheyAreGiven(t *testing.T) {
 // TestTotalsOfOneCycleNeverEndInIt: with room for two, the third of a cycle is counted with
 // what overflows, and in the next cycle, when the two are not counted, it gets their place.
 func TestTotalsOfOneCycleNeverEndInIt(t *testing.T) {
-	totals := New(Limits{Series: 2, Bytes: 100, Idle: time.Hour, Buckets: 160}, []byte(overflow))
+	totals := New(Limits{Series: 2, Bytes: 100, Idle: time.Hour, Buckets: 160, Resources: 1, ResourceBytes: 100}, []byte(overflow), []byte(common))
 	none := &sketch.Buckets{}
 	for cycle, attributes := range [][]string{{"a", "b", "c", "d"}, {"c"}, {"a", "c"}} {
 		totals.Begin(int64(cycle), int64(cycle)+1)
 		for _, a := range attributes {
-			totals.Add([]byte("r"), []byte(a), 1, 1, none)
+			totals.Add([]byte("r"), []byte(a), 1, 1, 1, none)
 		}
 		var names []string
 		for name := range totals.all() {
@@ -227,19 +314,23 @@ func TestMemory(t *testing.T) {
 	b := h.Buckets(160)
 	for _, shared := range []bool{false, true} {
 		before := liveBytes()
-		totals := New(limits, []byte(overflow))
+		totals := New(limits, []byte(overflow), []byte(common))
 		for cycle := range int64(3) { // the second and the third end what was before them
 			totals.Begin(cycle, cycle+1)
-			for n := range series + resources {
+			for n := range series + resources + 7 { // those beyond meet in one
 				resource := fmt.Sprintf("%0*d", long, n)
 				if shared {
 					resource = fmt.Sprintf("%0*d", long, n%resources)
 				}
-				totals.Add([]byte(resource), fmt.Appendf(nil, "%0*d", long, int(cycle)*(series+resources)+n), 1, 1, &b)
+				totals.Add([]byte(resource), fmt.Appendf(nil, "%0*d", long, int(cycle)*2*series+n), 1, 1, 1, &b)
 			}
 		}
 		taken := liveBytes() - before
-		if c := totals.Counts(); c.Series != series+resources || c.Overflowed == 0 {
+		want := series + resources
+		if !shared {
+			want++ // the common one
+		}
+		if c := totals.Counts(); c.Series != want || c.Overflowed == 0 {
 			t.Fatalf("%+v", c)
 		}
 		t.Logf("shared resources %t: %d bytes of %d", shared, taken, limits.Memory())
@@ -260,9 +351,9 @@ func liveBytes() int {
 
 // TestTotalsDoNotEndWithinTheirTime: to the nanosecond.
 func TestTotalsDoNotEndWithinTheirTime(t *testing.T) {
-	totals := New(Limits{Series: 2, Bytes: 100, Idle: time.Hour, Buckets: 160}, []byte(overflow))
+	totals := New(Limits{Series: 2, Bytes: 100, Idle: time.Hour, Buckets: 160}, []byte(overflow), []byte(common))
 	totals.Begin(0, 10)
-	totals.Add([]byte("r"), []byte("a"), 1, 1, &sketch.Buckets{})
+	totals.Add([]byte("r"), []byte("a"), 1, 1, 1, &sketch.Buckets{})
 	for _, step := range []struct {
 		start int64
 		there int

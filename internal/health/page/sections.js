@@ -141,7 +141,7 @@ export function drawBusiest(status) {
 
 const outcomes = {
   accepted: ["accepted", "is-good"], rejected: ["rejected", "is-lost"], not_wanted: ["not wanted", "is-lost"],
-  ambiguous: ["not answered", "is-lost"], given_up: ["given up", "is-lost"],
+  ambiguous: ["not answered", "is-lost"], given_up: ["given up", "is-lost"], superseded: ["superseded", "is-held"],
 };
 
 function outcome(flush) {

@@ -1,0 +1,38 @@
+package otlp
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Temporality is what a point says: what was counted in its window, or since its series
+// began.
+type Temporality string
+
+const (
+	Delta      Temporality = "delta"
+	Cumulative Temporality = "cumulative"
+)
+
+// ParseTemporality reads a temporality's name.
+func ParseTemporality(text string) (Temporality, error) {
+	if t := Temporality(text); t == Delta || t == Cumulative {
+		return t, nil
+	}
+	return "", fmt.Errorf("parse temporality %q: it is neither %s nor %s", text, Delta, Cumulative)
+}
+
+// TemporalityVariable is the variable of OpenTelemetry for it. It has no general form.
+const TemporalityVariable = metricsPrefix + "TEMPORALITY_PREFERENCE"
+
+// parsePreference reads the variable's value, in any case. To save memory an exporter of
+// counters and histograms, which is what we have, sends deltas.
+func parsePreference(text string) (Temporality, error) {
+	switch strings.ToLower(text) {
+	case "cumulative":
+		return Cumulative, nil
+	case "delta", "lowmemory":
+		return Delta, nil
+	}
+	return "", fmt.Errorf("%q is neither cumulative nor delta nor lowmemory", text)
+}
