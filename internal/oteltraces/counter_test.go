@@ -129,8 +129,8 @@ func randomSpan(rnd *rand.Rand, names []string) (s madeSpan) {
 // what one makes that has met none, whatever policy came before.
 func TestACachedKeyIsTheKeyThatWouldBeMade(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
-	names := append(slices.Clone(attributeNames[1:]), "tenant")
-	policies := []*Policy{standard(), NewPolicy(Labels{[]string{"tenant"}})}
+	names := append([]string{"tenant", "zone"}, attributeNames[1:]...)
+	policies := []*Policy{NewPolicy(Labels{[]string{"zone", "http.route"}}), NewPolicy(Labels{[]string{"tenant"}})}
 	c, found := NewCounter(), 0
 	for range 200 {
 		var spans []madeSpan
@@ -178,7 +178,15 @@ func TestSpansThatAreAlikeKeepTheirKeys(t *testing.T) {
 		"the text of a tag":         {tagged("db.namespace", "a"), tagged("db.namespace", "b")},
 		"the number of a tag":       {tagged("db.namespace", 1), tagged("db.namespace", 2)},
 		"what a tag was written as": {tagged("db.namespace", 1), tagged("db.namespace", true)},
-		"what is too long":          {tagged("db.namespace", long+"a"), tagged("db.namespace", long+"b")},
+		"what is longer than is remembered": {
+			with(func(s *madeSpan) {
+				s.attributes = []attribute{{"graphql.operation.type", long[:maxSource-42]}, {"db.namespace", long[:40] + "a"}}
+			}),
+			with(func(s *madeSpan) {
+				s.attributes = []attribute{{"graphql.operation.type", long[:maxSource-42]}, {"db.namespace", long[:40] + "b"}}
+			}),
+		},
+		"what is too long": {tagged("db.namespace", long+"a"), tagged("db.namespace", long+"b")},
 	} {
 		one, other := only(t, pair[0], standard()), only(t, pair[1], standard())
 		if bytes.Equal(one.Key, other.Key) {

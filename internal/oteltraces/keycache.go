@@ -78,10 +78,7 @@ func (m *keyCache) source(p *payload, rec *record, service string) bool {
 		}
 		value := t.text()
 		binary.LittleEndian.PutUint64(m.next[n:], head|uint64(value.len)<<16)
-		if n += 8; int(value.len) > len(m.next)-n {
-			return false
-		}
-		n += copy(m.next[n:], value.of(p.body))
+		n += 8 + copy(m.next[n+8:], value.of(p.body))
 	}
 	m.n = n
 	return n <= maxSource

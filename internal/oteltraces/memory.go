@@ -21,7 +21,7 @@ const (
 
 func limitsOf(body int) limits {
 	return limits{
-		spans: min(maxSpans, 1<<12+body/48), tags: min(maxTags, 1<<12+body/12),
+		spans: min(maxSpans, 1<<12+body/48), tags: min(maxTags, 1<<12+body/24),
 		parts: min(maxParts, 1<<8+body/64), made: min(maxMade, 1<<18+4*body),
 	}
 }
@@ -37,11 +37,14 @@ func MaxSpans(body int) int { return limitsOf(body).spans }
 func CounterBytes(body int) int {
 	l := limitsOf(body)
 	const (
-		span = int(unsafe.Sizeof(record{})) + 8*slotBytes // with its trace, in a table that is a quarter full at least, and the one before
+		span = int(unsafe.Sizeof(record{})) + traceBytes + snapshotBytes
 		part = int(unsafe.Sizeof(resource{}) + unsafe.Sizeof(part{}))
 	)
 	return int(grown*float64(l.spans*span+(l.tags+attributesAhead)*int(unsafe.Sizeof(tag{}))+l.parts*part+l.made)) + anyCounter
 }
+
+// snapshotBytes is the most that a snapshot takes beside its key.
+const snapshotBytes = 1 + 5 + 3*9 + 1
 
 // anyCounter is what a counter takes for any body: what it remembers of keys and of
 // origins, and the labels of a span.

@@ -21,8 +21,8 @@ type trace struct {
 	isKept    bool   // at least one span of it
 }
 
-// slotBytes is what a trace takes at most.
-const slotBytes = int(unsafe.Sizeof(trace{})) + 4*4
+// traceBytes is what a trace takes at most: itself, and slots of which a quarter is used.
+const traceBytes = int(unsafe.Sizeof(trace{})) + 4*4
 
 // firstSlots is the size of a table to begin with.
 const firstSlots = 64

@@ -1,0 +1,169 @@
+package oteltraces
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// exampleJSON is a request as a browser's SDK writes one, with what the encoding allows.
+const exampleJSON = `{
+	"resourceSpans": [{
+		"resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "shop"}}], "droppedAttributesCount": 0},
+		"scopeSpans": [{
+			"scope": {"name": "tracer", "version": null, "attributes": []},
+			"spans": [{
+				"traceId": "5B8EFFF798038103D269B633813FC60C", "spanId": "eee19b7ec3c1b174", "parentSpanId": "", "traceState": "ot=th:8",
+				"name": "a \u00e9", "kind": 2, "startTimeUnixNano": "1544712660000000000", "endTimeUnixNano": 1544712661000000000,
+				"attributes": [
+					{"key": "http.response.status_code", "value": {"intValue": "200"}},
+					{"key": "i", "value": {"intValue": -5}},
+					{"key": "d", "value": {"doubleValue": 1.5}},
+					{"key": "inf", "value": {"doubleValue": "-Infinity"}},
+					{"key": "b", "value": {"boolValue": true}},
+					{"key": "bytes", "value": {"bytesValue": "AQI="}},
+					{"key": "list", "value": {"arrayValue": {"values": [{"stringValue": "x"}, {"kvlistValue": {"values": [{"key": "k", "value": {}}]}}]}}}
+				],
+				"droppedAttributesCount": 1, "flags": 257,
+				"events": [{"timeUnixNano": "7", "name": "e", "attributes": [], "droppedAttributesCount": 2, "later": {"x": [[1], {"y": null}]}}], "droppedEventsCount": 3,
+				"links": [{"traceId": "5b8efff798038103d269b633813fc60c", "spanId": "eee19b7ec3c1b174", "traceState": "", "flags": 1}], "droppedLinksCount": 4,
+				"status": {"message": "m", "code": 2}, "unknown": [1, 2, {"a": "b"}]
+			}],
+			"schemaUrl": "u"
+		}]
+	}]
+}`
+
+// TestJSONIsReadAsItsProtobuf, field for field.
+func TestJSONIsReadAsItsProtobuf(t *testing.T) {
+	tag := func(b []byte, number protowire.Number, n uint64) []byte {
+		return protowire.AppendVarint(protowire.AppendTag(b, number, protowire.VarintType), n)
+	}
+	fixed := func(b []byte, number protowire.Number, n uint64) []byte {
+		return protowire.AppendFixed64(protowire.AppendTag(b, number, protowire.Fixed64Type), n)
+	}
+	pair := func(b []byte, name string, value []byte) []byte {
+		return submessage(b, 9, submessage(submessage(nil, 1, []byte(name)), 2, value))
+	}
+	text := func(s string) []byte { return submessage(nil, 1, []byte(s)) }
+	id := []byte("\x5b\x8e\xff\xf7\x98\x03\x81\x03\xd2\x69\xb6\x33\x81\x3f\xc6\x0c")
+	spanID := []byte("\xee\xe1\x9b\x7e\xc3\xc1\xb1\x74")
+	span := submessage(submessage(nil, 1, id), 2, spanID)
+	span = submessage(submessage(submessage(span, 4, nil), 3, []byte("ot=th:8")), 5, []byte("a é"))
+	span = fixed(fixed(tag(span, 6, 2), 7, 1544712660000000000), 8, 1544712661000000000)
+	span = pair(span, "http.response.status_code", tag(nil, 3, 200))
+	span = pair(span, "i", tag(nil, 3, 1<<64-5))
+	span = pair(span, "d", fixed(nil, 4, 0x3ff8<<48))
+	span = pair(span, "inf", fixed(nil, 4, 0xfff<<52))
+	span = pair(span, "b", tag(nil, 2, 1))
+	span = pair(span, "bytes", submessage(nil, 7, []byte{1, 2}))
+	span = pair(span, "list", submessage(nil, 5, submessage(submessage(nil, 1, text("x")), 1,
+		submessage(nil, 6, submessage(nil, 1, submessage(text("k"), 2, nil))))))
+	span = protowire.AppendFixed32(protowire.AppendTag(tag(span, 10, 1), 16, protowire.Fixed32Type), 257)
+	span = tag(submessage(span, 11, tag(submessage(fixed(nil, 1, 7), 2, []byte("e")), 4, 2)), 12, 3)
+	link := submessage(submessage(submessage(nil, 1, id), 2, spanID), 3, nil)
+	link = protowire.AppendFixed32(protowire.AppendTag(link, 6, protowire.Fixed32Type), 1)
+	span = tag(submessage(span, 13, link), 14, 4)
+	span = submessage(span, 15, tag(submessage(nil, 2, []byte("m")), 3, 2))
+	scope := submessage(submessage(submessage(nil, 1, text("tracer")), 2, span), 3, []byte("u"))
+	resource := tag(submessage(nil, 1, submessage(text("service.name"), 2, text("shop"))), 2, 0)
+	want := submessage(nil, 1, submessage(submessage(nil, 1, resource), 2, scope))
+
+	got, err := FromJSON([]byte("before"), []byte(exampleJSON))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, append([]byte("before"), want...)) {
+		t.Errorf("%q, want\n%q", got, want)
+	}
+	s := countedOf(t, NewCounter(), want, standard())[0]
+	if s.key.Resource != "a é" || s.key.HTTPStatus != 200 || s.Duration != 1e9 || s.Weight != 2 || s.origin.Service != "shop" {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestNumbersInJSONAreReadAsTheyMayStand, and no other way.
+func TestNumbersInJSONAreReadAsTheyMayStand(t *testing.T) {
+	for text, want := range map[string]uint64{
+		`"5"`: 5, `5`: 5, `5.0`: 5, `"5e3"`: 5000, `1.8446744073709551615e1`: 0, `18446744073709551615`: 1<<64 - 1, `"-1"`: 1<<64 - 1, `-3.0`: 1<<64 - 3,
+	} {
+		got, ok := jsonInteger(token(t, text))
+		if got != want || ok != (text != `1.8446744073709551615e1`) {
+			t.Errorf("%s is %d, %v, want %d", text, got, ok, want)
+		}
+	}
+	for _, text := range []string{`""`, `"x"`, `true`, `1e30`, `"NaN"`, `0.5`, `{`} {
+		if n, ok := jsonInteger(token(t, text)); ok {
+			t.Errorf("%s is %d", text, n)
+		}
+	}
+}
+
+func token(t *testing.T, text string) json.Token {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	token, err := d.Token()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+// TestJSONThatIsNoRequestIsRefused, and what was written before it stays.
+func TestJSONThatIsNoRequestIsRefused(t *testing.T) {
+	span := func(fields string) string {
+		return `{"resourceSpans":[{"scopeSpans":[{"spans":[{` + fields + `}]}]}]}`
+	}
+	deep := func(open, shut string, n int) string { return strings.Repeat(open, n) + strings.Repeat(shut, n) }
+	for _, text := range []string{
+		``, `[]`, `null`, `5`, `{`, `{} {}`, `{}]`, `{"resourceSpans":5}`, `{"resourceSpans":[5]}`, `{"resourceSpans":[[{}]]}`, `{"a":}`,
+		span(`"traceId":"5b8"`), span(`"traceId":"xy"`), span(`"traceId":5`), span(`"kind":"SPAN_KIND_SERVER"`), span(`"startTimeUnixNano":"soon"`),
+		span(`"attributes":[{"value":{"boolValue":1}}]`), span(`"attributes":[{"value":{"bytesValue":"?"}}]`), span(`"attributes":[{"value":{"doubleValue":"?"}}]`),
+		span(`"name":{}`), span(`"later":` + deep("[", "]", maxJSONDepth+1)),
+		span(`"attributes":[{"value":` + deep(`{"arrayValue":{"values":[`, `]}}`, MaxDepth) + `}]`),
+	} {
+		if got, err := FromJSON([]byte("x"), []byte(text)); err == nil || string(got) != "x" {
+			t.Errorf("%s was read as %q", text, got)
+		}
+	}
+	if _, err := FromJSON(nil, []byte(span(`"later":`+deep("[", "]", 20)))); err != nil {
+		t.Error(err)
+	}
+	if got, err := FromJSON(nil, []byte(` { "resourceSpans" : null , "x" : {"y":[]} } `)); err != nil || len(got) != 0 {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// FuzzFromJSON: whatever it takes is JSON, is read again to the same, and is a request in
+// protobuf, unless it is more than a body may hold.
+func FuzzFromJSON(f *testing.F) {
+	f.Add([]byte(exampleJSON))
+	f.Add([]byte(`{"resourceSpans":[{"resource":{},"scopeSpans":[{"spans":[{"name":null,"kind":"3","attributes":{"key":"x"}}]}]}]}`))
+	c, policy := NewCounter(), standard()
+	f.Fuzz(func(t *testing.T, body []byte) {
+		got, err := FromJSON(nil, body)
+		if err != nil {
+			return
+		}
+		if !json.Valid(body) {
+			t.Fatalf("no JSON was read: %q", body)
+		}
+		switch err := c.Count(got, policy); {
+		case err == nil, errors.Is(err, ErrTooMuch):
+		case isOdd(body):
+		default:
+			t.Fatalf("%q is written as %q: %v", body, got, err)
+		}
+	})
+}
+
+// isOdd says whether a request may have what the walk refuses though it is OTLP: ids of another
+// length, values nested too deep, or a resource twice.
+func isOdd(body []byte) bool {
+	return bytes.Contains(body, []byte("Id")) || bytes.Count(body, []byte("{")) > MaxDepth || bytes.Count(body, []byte(`esource"`)) > 1 || bytes.Contains(body, []byte(`\u`))
+}
