@@ -20,15 +20,24 @@ type buffers struct {
 // their room need only be read, so it is short.
 const bufferPause = time.Millisecond
 
+// spareBuffers is how many buffers are kept for the next large frames, while there are
+// connections: who sends one mostly sends more.
+const spareBuffers = 4
+
 // newBuffers have so many bytes together, and wait for them until stopped is closed.
 func newBuffers(bytes int64, stopped <-chan struct{}) *buffers {
-	return &buffers{pool: memory.NewPool(bytes, 0), stopped: stopped}
+	return &buffers{pool: memory.NewPool(bytes, spareBuffers), stopped: stopped}
 }
 
-// take returns a buffer of n bytes, waiting for as long as a frame may take; nil where
-// there was no room until then. A frame takes all that it needs at once, so whoever has
-// some can be completed.
-func (b *buffers) take(n int, within time.Duration) *memory.Buffer {
+// take returns a buffer of at least n bytes, waiting for as long as a frame may take; nil
+// where there was no room until then. A frame takes all that it needs at once, so whoever
+// has some can be completed. Where there is room it takes somewhat more, at most what the
+// largest frame needs, so that the buffer fits the next frame too.
+func (b *buffers) take(n, most int, within time.Duration) *memory.Buffer {
+	rounded := (n + baseBuffer - 1) / baseBuffer * baseBuffer
+	if taken := b.pool.Take(max(n, min(rounded, most))); taken != nil {
+		return taken
+	}
 	if taken := b.pool.Take(n); taken != nil {
 		return taken
 	}

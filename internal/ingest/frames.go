@@ -153,7 +153,7 @@ func (f *frames) setDeadline(isPartial bool) error {
 func (f *frames) makeRoom(need int) error {
 	target := f.buf
 	if f.start == 0 {
-		if f.large = f.buffers.take(need, f.timeout); f.large == nil {
+		if f.large = f.buffers.take(need, f.max+wire.HeaderLen, f.timeout); f.large == nil {
 			return faultf(FaultNoSpace, "read frame: no room for its %d bytes among the buffers of others; "+
 				"keep frames under %d bytes or raise --max-buffer-bytes", need, baseBuffer)
 		}

@@ -155,6 +155,9 @@ func (s *Server) remove(c *conn) {
 	if s.ofProcess[c.peer.PID]--; s.ofProcess[c.peer.PID] == 0 {
 		delete(s.ofProcess, c.peer.PID)
 	}
+	if len(s.conns) == 0 {
+		s.buffers.pool.DropSpares()
+	}
 	s.mu.Unlock()
 	s.serving.Done()
 }
