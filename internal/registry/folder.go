@@ -20,23 +20,25 @@ type folder struct {
 	last      [len(folded)]lesson     // of its labels, what asked has kept
 	came      []template.Sight        // of its labels that got no number
 	sights    []template.Sight        // of all keys that are not reported
-	reported  int                     // sights of the interval
+	lost      int                     // how many got none
+	looks     int                     // at such values, of all keys that are not reported
+	looked    int                     // the same before it, in the interval
 	keys      [span.LabelCount]uint64 // that were folded, of those
 	hasKeys   bool
 }
 
-// What is kept of a batch is bounded, for of a flood a part shows as much. It is less once an
-// interval has shown so many sights that most of what there was to learn has been learnt.
+// How many values of a batch are looked at for what they teach is bounded, for of a flood a
+// part shows as much, also that it teaches nothing. It is fewer once an interval has shown so
+// many that most of what there was to learn has been learnt.
 const (
-	mostSights = 32
-	manySights = 2048 // of a publisher in an interval
-	fewSights  = 4    // of a batch after these
+	mostLooks = 32
+	manyLooks = 2048 // of a publisher in an interval
+	fewLooks  = 4    // of a batch after these
 )
 
-// isFull says whether no more is kept of the batch.
+// isFull says whether no more values of the batch are looked at.
 func (f *folder) isFull() bool {
-	kept := len(f.sights) + len(f.came)
-	return kept >= mostSights || kept >= fewSights && f.reported >= manySights
+	return f.looks >= mostLooks || f.looks >= fewLooks && f.looked >= manyLooks
 }
 
 // lesson is what there is to learn of a value, if there is anything.
@@ -46,7 +48,7 @@ type lesson struct {
 }
 
 // begin begins a key.
-func (f *folder) begin() { f.labels, f.came = 0, f.came[:0] }
+func (f *folder) begin() { f.labels, f.came, f.lost = 0, f.came[:0], 0 }
 
 // isAsked says whether the folder is asked for the names of a label's values.
 func (f *folder) isAsked(l span.Label) bool {
@@ -80,6 +82,7 @@ func (f *folder) asked(l span.Label) {
 // sees has it learnt of a value that asked has kept, for it got no number.
 func (f *folder) sees(l span.Label) {
 	f.labels &^= setOf(l)
+	f.lost++
 	if last := &f.last[slices.Index(folded[:], l)]; last.teaches {
 		f.came = append(f.came, last.sight)
 	}
@@ -87,6 +90,9 @@ func (f *folder) sees(l span.Label) {
 
 // note counts the key.
 func (f *folder) note() {
+	if !f.isFull() {
+		f.looks += f.lost
+	}
 	f.sights = append(f.sights, f.came...)
 	if f.labels != 0 {
 		for _, l := range folded {
@@ -104,7 +110,7 @@ func (f *folder) report() {
 		return
 	}
 	f.templates.Learn(f.sights)
-	f.reported += len(f.sights)
+	f.looked += f.looks
 	if f.hasKeys {
 		for _, l := range folded {
 			f.templates.CountFolded(uint8(l), f.keys[l])
@@ -117,12 +123,12 @@ func (f *folder) report() {
 // reported.
 func (f *folder) beginInterval() {
 	f.clear()
-	f.reported = 0
+	f.looked = 0
 }
 
 func (f *folder) clear() {
 	f.fold.Forget()
-	f.sights = f.sights[:0]
+	f.sights, f.looks = f.sights[:0], 0
 	if f.hasKeys {
 		f.keys, f.hasKeys = [span.LabelCount]uint64{}, false
 	}

@@ -215,10 +215,10 @@ func TestAFloodThatTeachesNothingIsLookedAtRarely(t *testing.T) {
 		origin, _ := r.AdmitOrigin(span.Origin{})
 		p := newPublisher(r, origin)
 		p.admit(keyOf(span.LabelResource, "GET /honest"))
-		for batch := range manySights/mostSights + 20 {
-			want := mostSights
-			if batch >= manySights/mostSights {
-				want = fewSights
+		for batch := range manyLooks/mostLooks + 20 {
+			want := mostLooks
+			if batch >= manyLooks/mostLooks {
+				want = fewLooks
 			}
 			if got := sights(p, func() string { return "GET /" + word() + "/1234567" }); got != want {
 				t.Fatalf("of batch %d %d sights are kept", batch, got)
@@ -230,7 +230,7 @@ func TestAFloodThatTeachesNothingIsLookedAtRarely(t *testing.T) {
 	r := intervals.Registry()
 	origin, _ := r.AdmitOrigin(span.Origin{})
 	p := newPublisher(r, origin)
-	p.lookup.folder.reported = manySights
+	p.lookup.folder.looked = manyLooks
 	p.admit(keyOf(span.LabelResource, "GET /honest"))
 	for range 12 {
 		sights(p, func() string { value, _ := floodOfUsers(rnd); return value })
@@ -241,6 +241,21 @@ func TestAFloodThatTeachesNothingIsLookedAtRarely(t *testing.T) {
 	}
 	if intervals.Folding().Templates["resource"] != 1 {
 		t.Error("nothing was learnt")
+	}
+}
+
+// TestWordsAreLookedAtAsRarely: a value that can teach nothing has been looked at too.
+func TestWordsAreLookedAtAsRarely(t *testing.T) {
+	intervals, _ := folding(span.LabelResource, 1)
+	r := intervals.Registry()
+	origin, _ := r.AdmitOrigin(span.Origin{})
+	p := newPublisher(r, origin)
+	p.admit(keyOf(span.LabelResource, "GET /honest"))
+	for i := range 64 {
+		p.admit(keyOf(span.LabelResource, "GET /"+string(rune('a'+i%26))))
+		if isFull := p.lookup.folder.isFull(); isFull != (i >= mostLooks) {
+			t.Fatalf("after %d words no more are looked at: %t", i+1, isFull)
+		}
 	}
 }
 

@@ -35,7 +35,7 @@ type judge struct {
 	undecided  []unnumbered // labels that were searched for
 	fresh      []hashedText // hashes of the texts of what has no number yet, see freshID
 	bytes      int          // of what got a number
-	unplaced   []uint64     // identities of labels that have no place
+	unplaced   []spot       // of labels that have no place, in the sights
 	waits      bool         // it may get more when it comes again
 	known      sight        // of its labels that had to be known, what is known of the best
 	collapsed  Collapsed

@@ -94,9 +94,10 @@ func (j *judge) tagKey(list span.Label, text string, last *found) labelID {
 	}
 	hash := textHash(text)
 	identity := hash.identity(j.identity, tagKeyKind(list))
-	known := j.sight(gate.asks(), j.came(gate.asks(), identity), identity)
+	at := j.registry.sights.spotOf(identity)
+	known := j.sight(gate.asks(), j.came(gate.asks(), at), identity)
 	switch {
-	case !j.pass(gate.asks(), known, identity):
+	case !j.pass(gate.asks(), known, at):
 		return blockedID
 	case !j.gives:
 		j.freshBy.labels = append(j.freshBy.labels, list)

@@ -5,47 +5,59 @@ import "github.com/spanstatsd/spanstatsd/internal/span"
 // unnumbered is a label of the judged key that was searched for, and has no number. What
 // becomes of it is decided when all labels of the key were searched for: its sights lie where
 // nobody has looked for long, and a processor waits for those of all labels at once if it is
-// asked for them one behind the other.
+// asked for them one behind the other, with little to do between.
 type unnumbered struct {
-	hash   hashedText
-	tagKey labelID // of a tag, the number of its tag key or what stands for it
-	at     uint32  // of the words, where its number belongs
-	label  span.Label
-	gate   sight
-	came   came
-	known  sight
+	hash     hashedText
+	identity uint64  // the same in every interval
+	spot     spot    // in the sights
+	tagKey   labelID // of a tag, the number of its tag key or what stands for it
+	at       uint32  // of the words, where its number belongs
+	label    span.Label
+	gate     sight
+	came     came
+	known    sight
 }
-
-func (j *judge) identityOf(u *unnumbered) uint64 { return u.hash.identity(j.identity, int(u.label)) }
 
 // later leaves a label to be decided; where numbers are given, that is at once. It returns the
 // label's number as far as there is one.
 func (j *judge) later(u unnumbered, text string) labelID {
+	u.identity = u.hash.identity(j.identity, int(u.label))
+	u.spot = j.registry.sights.spotOf(u.identity)
 	if !j.gives {
 		j.undecided = append(j.undecided, u)
 		return absentID
 	}
-	u.came = j.came(u.gate, j.identityOf(&u))
+	u.came = j.came(u.gate, u.spot)
 	return j.decide(&u, text)
 }
 
 // decideAll decides what becomes of all labels that have no number.
 func (j *judge) decideAll() {
-	for i := range j.undecided {
-		u := &j.undecided[i]
-		u.came = j.came(u.gate, j.identityOf(u))
-	}
+	j.lookAtSights()
 	for i := range j.undecided {
 		u := &j.undecided[i]
 		j.words[u.at] = j.decide(u, "")
 	}
 }
 
+// lookAtSights notes of all these labels what the sights say of them.
+func (j *judge) lookAtSights() {
+	pairs, now := j.registry.sights.pairs(), j.registry.generation
+	if pairs == nil {
+		return
+	}
+	for i := range j.undecided {
+		if u := &j.undecided[i]; u.gate.looksAtSights() {
+			u.came = u.spot.cameIn(&pairs[u.spot.pair], now)
+		}
+	}
+}
+
 // decide passes a label or lets it collapse. It needs the text where numbers are given.
 func (j *judge) decide(u *unnumbered, text string) labelID {
-	identity, isTag := j.identityOf(u), isList(u.label)
-	u.known = j.sight(u.gate, u.came, identity)
-	switch passes := j.pass(u.gate, u.known, identity); {
+	isTag := isList(u.label)
+	u.known = j.sight(u.gate, u.came, u.identity)
+	switch passes := j.pass(u.gate, u.known, u.spot); {
 	case !passes && isTag:
 		return j.loseTag(u.label, u.tagKey)
 	case !passes:
@@ -63,7 +75,7 @@ func (j *judge) decide(u *unnumbered, text string) labelID {
 }
 
 // pass says whether a value that has no number passes a gate, being known so well.
-func (j *judge) pass(gate, known sight, identity uint64) (passes bool) {
+func (j *judge) pass(gate, known sight, at spot) (passes bool) {
 	switch passes = known >= gate; {
 	case !passes:
 		j.waits = j.waits || j.mayWait(gate)
@@ -71,18 +83,21 @@ func (j *judge) pass(gate, known sight, identity uint64) (passes bool) {
 		j.known = max(j.known, known)
 	}
 	if gate < repeated && !(j.gives && passes) {
-		j.unplaced = append(j.unplaced, identity)
+		j.unplaced = append(j.unplaced, at)
 	}
 	return passes
 }
 
 // came is what the sights say of a value, if the gate asks for it.
-func (j *judge) came(gate sight, identity uint64) came {
-	if r := j.registry; gate == cameAgain || gate == cameBefore {
-		return r.sights.has(r.generation, identity)
+func (j *judge) came(gate sight, at spot) came {
+	if r := j.registry; gate.looksAtSights() {
+		return r.sights.has(r.generation, at)
 	}
 	return came{}
 }
+
+// looksAtSights says whether a gate asks for what the sights say.
+func (gate sight) looksAtSights() bool { return gate == cameAgain || gate == cameBefore }
 
 // sight is what is known of a value, or of a key, as far as the gate asks for it. Of an
 // origin that was not there nothing can have come before, so what comes again is as good.
@@ -109,5 +124,6 @@ func (j *judge) sight(gate sight, came came, identity uint64) sight {
 // rowSight is what is known of the judged key as a whole. Where one of its labels has waited,
 // the key had another name meanwhile, so it is known as well as that label.
 func (j *judge) rowSight(identity uint64, gate sight) sight {
-	return max(j.sight(gate, j.came(gate, identity), identity), min(j.known, cameBefore))
+	came := j.came(gate, j.registry.sights.spotOf(identity))
+	return max(j.sight(gate, came, identity), min(j.known, cameBefore))
 }

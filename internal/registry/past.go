@@ -59,7 +59,7 @@ func (r *Registry) leave() *past {
 func (p *past) leaveHash(r *Registry, hash uint64, isRepeated bool) {
 	p.known.put(hash, isRepeated)
 	if p.isInSights {
-		r.sights.add(r.generation, hash)
+		r.sights.add(r.generation, r.sights.spotOf(hash))
 	}
 }
 

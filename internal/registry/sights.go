@@ -52,16 +52,28 @@ func (c *Config) sightBytes() int {
 
 func newSights(config *Config) *sights { return &sights{count: config.sightBytes() / 8} }
 
-func (s *sights) add(to generation, hash uint64) {
+// spot is where the sights have a value: the number of its pair, and its bits in each word.
+type spot struct {
+	bits uint64
+	pair uint32
+}
+
+// spotOf is that of a value, by its hash.
+func (s *sights) spotOf(hash uint64) spot {
+	hash *= spread
+	bits := uint64(1)<<(hash>>6&63) | 1<<(hash>>12&63) | 1<<(hash>>18&63) | 1<<(hash&63)
+	return spot{bits, uint32(hash>>32) & uint32(s.count-1)}
+}
+
+func (s *sights) add(to generation, at spot) {
 	words := s.words.Load()
 	if words == nil {
 		made := make([]wordPair, s.count)
 		s.words.CompareAndSwap(nil, &made)
 		words = s.words.Load()
 	}
-	pair, bits := pairOf(*words, hash)
-	if word := &pair[to]; word.Load()&bits != bits {
-		word.Or(bits)
+	if word := &(*words)[at.pair][to]; word.Load()&at.bits != at.bits {
+		word.Or(at.bits)
 	}
 }
 
@@ -72,12 +84,25 @@ func (s *sights) isEmpty() bool { return s.words.Load() == nil }
 type came struct{ inThis, inOther bool }
 
 // has says whether a value came in an interval, and whether it came in the other.
-func (s *sights) has(in generation, hash uint64) (c came) {
-	if words := s.words.Load(); words != nil {
-		pair, bits := pairOf(*words, hash)
-		c = came{pair[in].Load()&bits == bits, pair[in.other()].Load()&bits == bits}
+func (s *sights) has(in generation, at spot) came {
+	pairs := s.pairs()
+	if pairs == nil {
+		return came{}
 	}
-	return c
+	return at.cameIn(&pairs[at.pair], in)
+}
+
+// pairs are all pairs, or nil before the first value.
+func (s *sights) pairs() []wordPair {
+	if words := s.words.Load(); words != nil {
+		return *words
+	}
+	return nil
+}
+
+// cameIn is has by the value's pair.
+func (at spot) cameIn(pair *wordPair, in generation) came {
+	return came{pair[in].Load()&at.bits == at.bits, pair[in.other()].Load()&at.bits == at.bits}
 }
 
 // clear empties a generation, also while somebody asks. It costs nothing where nothing was
@@ -90,11 +115,4 @@ func (s *sights) clear(of generation) {
 			}
 		}
 	}
-}
-
-// pairOf are the words of a value, and its bits in each.
-func pairOf(words []wordPair, hash uint64) (pair *wordPair, bits uint64) {
-	hash *= spread
-	bits = 1<<(hash>>6&63) | 1<<(hash>>12&63) | 1<<(hash>>18&63) | 1<<(hash&63)
-	return &words[hash>>32&uint64(len(words)-1)], bits
 }

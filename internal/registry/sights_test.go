@@ -13,19 +13,19 @@ func TestSightsHaveAllThatWasAddedAndLittleElse(t *testing.T) {
 	s := sights{count: mostSightBytes / 8}
 	const now, before generation = 1, 0
 	const added, adders = 500_000, 4
-	hash := func(i int) uint64 { return textHash(fmt.Sprint("GET /orders/", i)).identity(7, 2) }
+	at := func(i int) spot { return s.spotOf(textHash(fmt.Sprint("GET /orders/", i)).identity(7, 2)) }
 	var all sync.WaitGroup
 	for a := range adders {
 		all.Go(func() {
 			for i := a; i < added; i += adders {
-				s.add(now, hash(i))
+				s.add(now, at(i))
 			}
 		})
 	}
 	all.Wait()
 	wrong := 0
 	for i := range 2 * added {
-		switch is := s.has(now, hash(i)); {
+		switch is := s.has(now, at(i)); {
 		case is.inOther:
 			t.Fatalf("value %d was added to another interval", i)
 		case i < added && !is.inThis:
@@ -33,7 +33,7 @@ func TestSightsHaveAllThatWasAddedAndLittleElse(t *testing.T) {
 		case i >= added && is.inThis:
 			wrong++
 		}
-		if i < added && !s.has(before, hash(i)).inOther {
+		if i < added && !s.has(before, at(i)).inOther {
 			t.Fatalf("value %d is not there for the other interval", i)
 		}
 	}
@@ -41,10 +41,10 @@ func TestSightsHaveAllThatWasAddedAndLittleElse(t *testing.T) {
 	if wrong > added/1000 {
 		t.Errorf("%d of %d values that were not added are there", wrong, added)
 	}
-	s.add(before, hash(0))
+	s.add(before, at(0))
 	s.clear(now)
 	for i := range added {
-		if is := s.has(now, hash(i)); is != (came{inOther: i == 0}) {
+		if is := s.has(now, at(i)); is != (came{inOther: i == 0}) {
 			t.Fatalf("value %d is there after a clear: %+v", i, is)
 		}
 	}

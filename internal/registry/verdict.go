@@ -23,7 +23,7 @@ func (j *judge) found(id KeyID, partition uint32) Admission {
 // rows. It may the next time, if that is not closed.
 func (j *judge) overflow(gate sight, identity uint64) Admission {
 	if gate < repeated {
-		j.unplaced = append(j.unplaced, identity)
+		j.unplaced = append(j.unplaced, j.registry.sights.spotOf(identity))
 	}
 	j.markLabels()
 	j.folder.labels = 0
@@ -38,8 +38,8 @@ func (j *judge) overflow(gate sight, identity uint64) Admission {
 func (j *judge) note() {
 	j.losses.count(&j.lostBy)
 	if !j.isRetry {
-		for _, identity := range j.unplaced {
-			j.registry.sights.add(j.registry.generation, identity)
+		for _, at := range j.unplaced {
+			j.registry.sights.add(j.registry.generation, at)
 		}
 		j.folder.note()
 	}
