@@ -147,8 +147,12 @@ func (o *runOptions) settings(flags *pflag.FlagSet) (settings []health.Setting) 
 				s.Origin, s.Variable = health.FromEnvironment, o.agentVariables
 			}
 		case "otlp-metrics-endpoint":
-			if s.Origin == health.FromDefault && o.otlp.variable != "" {
-				s.Origin, s.Variable = health.FromEnvironment, o.otlp.variable
+			if s.Origin == health.FromDefault && o.otlp.endpointVariable != "" {
+				s.Origin, s.Variable = health.FromEnvironment, o.otlp.endpointVariable
+			}
+		case "otlp-temporality":
+			if s.Origin == health.FromDefault && o.otlp.temporalityVariable != "" {
+				s.Origin, s.Variable = health.FromEnvironment, o.otlp.temporalityVariable
 			}
 		case "cardinality-limit":
 			limits, variables := strings.Join(o.limits, ","), strings.Join(o.limitVariables, ", ")

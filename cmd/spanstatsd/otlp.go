@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -12,12 +13,13 @@ import (
 
 // otlpOptions are the flags of the OTLP exporter as they were given.
 type otlpOptions struct {
-	endpoint   string
-	dialect    string
-	dimensions string
-	instance   string
-	// variable is that which named the endpoint, where no flag did.
-	variable string
+	endpoint    string
+	temporality string
+	dialect     string
+	dimensions  string
+	instance    string
+	// Those that named the endpoint and the temporality, where no flag did.
+	endpointVariable, temporalityVariable string
 }
 
 // noInstance is the instance that stands for none.
@@ -25,6 +27,7 @@ const noInstance = "none"
 
 func (o *otlpOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.endpoint, "otlp-metrics-endpoint", "", "where statistics go as OTLP metrics too, http://host:4318/v1/metrics, https://... or unix:///path; off for nowhere (default: OTEL_EXPORTER_OTLP_METRICS_ENDPOINT, or OTEL_EXPORTER_OTLP_ENDPOINT and /v1/metrics, else nowhere)")
+	f.StringVar(&o.temporality, "otlp-temporality", "", "what is sent there: delta, what an interval has counted, or cumulative, running totals (default: OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE, else delta)")
 	f.StringVar(&o.dialect, "otlp-dialect", string(otlp.Spanmetrics), "what metrics and attributes are called there: spanmetrics, as the Collector's connector, or datadog, as Datadog's tracers")
 	f.StringVar(&o.dimensions, "otlp-dimensions", otlp.AllDimensions, "attributes of the dialect spanmetrics beside service, name, kind and status: all, none, or names with commas as http.route,peer.service")
 	f.StringVar(&o.instance, "otlp-instance-id", "", "collector.instance.id of that dialect, which tells daemons apart; none to leave it out (default: drawn at each start)")
@@ -46,9 +49,10 @@ func (o *otlpOptions) exporter() (*otlp.Exporter, error) {
 	case config.From == "":
 		return nil, nil
 	default:
-		o.endpoint, o.variable = config.Endpoint.String(), config.From
+		o.endpoint, o.endpointVariable = config.Endpoint.String(), config.From
 	}
 	mistakes = errors.Join(mistakes,
+		o.chooseTemporality(&config),
 		readInto(&config.Dialect, o.dialect, otlp.ParseDialect),
 		readInto(&config.Dimensions, o.dimensions, otlp.ParseDimensions),
 		o.checkDialect(config.Dialect))
@@ -63,6 +67,15 @@ func (o *otlpOptions) exporter() (*otlp.Exporter, error) {
 		return nil, mistakes
 	}
 	return otlp.New(config)
+}
+
+// chooseTemporality takes the flag's before the variable's.
+func (o *otlpOptions) chooseTemporality(config *otlp.Config) error {
+	if o.temporality == "" && config.Preference != "" {
+		o.temporalityVariable = otlp.TemporalityVariable
+	}
+	o.temporality = cmp.Or(o.temporality, string(config.Preference), string(otlp.Delta))
+	return readInto(&config.Temporality, o.temporality, otlp.ParseTemporality)
 }
 
 // checkDialect refuses flags that a dialect has no use for: they would change nothing, and

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -44,6 +45,65 @@ func TestWhereOTLPGoes(t *testing.T) {
 	}
 }
 
+// TestTheTemporalityIsTheFlags, else the variable's, else delta; and config shows which.
+func TestTheTemporalityIsTheFlags(t *testing.T) {
+	const preference = "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE"
+	endpoint := "--otlp-metrics-endpoint=http://h:4318"
+	for _, c := range []struct {
+		args      []string
+		variables []string
+		value     string
+		origin    string
+		variable  string
+	}{
+		{[]string{endpoint}, nil, "delta", health.FromDefault, ""},
+		{[]string{endpoint, "--otlp-temporality=cumulative"}, nil, "cumulative", health.FromFlag, ""},
+		{[]string{endpoint}, []string{preference + "=Cumulative"}, "cumulative", health.FromEnvironment, preference},
+		{[]string{endpoint}, []string{preference + "=lowmemory"}, "delta", health.FromEnvironment, preference},
+		{[]string{endpoint, "--otlp-temporality=delta"}, []string{preference + "=cumulative"}, "delta", health.FromFlag, ""},
+	} {
+		cmd := program(t, append([]string{"config", "--json"}, c.args...)...)
+		cmd.Env = append(cmd.Env, c.variables...)
+		out, err := cmd.CombinedOutput()
+		var settings []health.Setting
+		if err != nil || json.Unmarshal(out, &settings) != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		for _, s := range settings {
+			if s.Name == "otlp-temporality" && (s.Value != c.value || s.Origin != c.origin || s.Variable != c.variable) {
+				t.Errorf("%v %v: %+v", c.args, c.variables, s)
+			}
+		}
+	}
+}
+
+// TestRunningTotalsFitTheMemoryThereIs: fewer aggregates make room for their totals.
+func TestRunningTotalsFitTheMemoryThereIs(t *testing.T) {
+	aggregates := map[string]int{}
+	for _, temporality := range []string{"delta", "cumulative"} {
+		cmd := program(t, "config", "--json", "--otlp-metrics-endpoint=http://h:4318", "--otlp-temporality="+temporality)
+		cmd.Env = append(cmd.Env, "GOMEMLIMIT=128MiB")
+		out, err := cmd.CombinedOutput()
+		var settings []health.Setting
+		if err != nil || json.Unmarshal(out, &settings) != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		for _, s := range settings {
+			if s.Name == "max-aggregates" {
+				aggregates[temporality], _ = strconv.Atoi(s.Value)
+			}
+		}
+	}
+	if aggregates["cumulative"] < 1024 || aggregates["cumulative"] >= aggregates["delta"] {
+		t.Errorf("%v", aggregates)
+	}
+	cmd := program(t, "config", "--check", "--otlp-metrics-endpoint=http://h:4318", "--otlp-temporality=cumulative", "--max-aggregates=1000000")
+	cmd.Env = append(cmd.Env, "GOMEMLIMIT=2GiB")
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "running totals") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
 // TestWhatOTLPCannotUseIsNamed.
 func TestWhatOTLPCannotUseIsNamed(t *testing.T) {
 	const endpoint = "--otlp-metrics-endpoint=http://h:4318"
@@ -54,6 +114,8 @@ func TestWhatOTLPCannotUseIsNamed(t *testing.T) {
 		{[]string{"--otlp-metrics-endpoint=ftp://user:hunter2@h"}, nil, "parse OTLP endpoint"},
 		{[]string{endpoint, "--otlp-dialect=klingon"}, nil, "klingon"},
 		{[]string{endpoint, "--otlp-dimensions=a b"}, nil, `"a b"`},
+		{[]string{endpoint, "--otlp-temporality=lowmemory"}, nil, `"lowmemory"`},
+		{[]string{endpoint}, []string{"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE=both"}, "TEMPORALITY_PREFERENCE"},
 		{[]string{endpoint, "--otlp-dialect=datadog", "--otlp-dimensions=none"}, nil, "otlp-dimensions"},
 		{[]string{endpoint, "--otlp-dialect=datadog", "--otlp-instance-id=x"}, nil, "otlp-instance-id"},
 		{[]string{endpoint}, []string{"OTEL_EXPORTER_OTLP_HEADERS=hunter2"}, "OTEL_EXPORTER_OTLP_HEADERS"},

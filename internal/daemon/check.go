@@ -3,12 +3,14 @@ package daemon
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/prometheus/exporter-toolkit/web"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/apm"
 	"github.com/spanstatsd/spanstatsd/internal/check"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/ring"
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
@@ -104,12 +106,39 @@ func (c *Config) Memory() memory.Budget {
 	encoding := min(payloadOfSketch*c.Aggregate.SketchBytes+2*c.Aggregate.LabelBytes, 3*flush.DefaultMaxPayloadBytes)
 	traces := c.traces()
 	publisher := c.Admit.PublisherBytes(c.Aggregate.Drainers)
-	return memory.Sum(c.Ingest.Memory(publisher), counting.Memory(), traces.Memory(publisher), []memory.Part{
+	return memory.Sum(c.Ingest.Memory(publisher), counting.Memory(), traces.Memory(publisher), c.totalsMemory(), []memory.Part{
 		{Name: "keys of connections", Bytes: int64(c.Admit.MaxKeyBytesInAll), Flag: "max-key-bytes-in-all"},
 		{Name: "payloads being made", Bytes: int64(encoding * c.destinations()), Flag: "sketch-bytes"},
 		{Name: "payloads that wait", Bytes: int64(c.Flush.RetryBytes * c.destinations()), Flag: "retry-bytes"},
 		{Name: "the program itself", Bytes: programBytes},
 	})
+}
+
+// A series whose total nobody adds to ends after totalsIdle. Of the resource of what finds
+// no room, and what it overflows to, no more than totalsResource is encoded.
+const (
+	totalsIdle     = time.Hour
+	totalsResource = 4 << 10
+)
+
+// totals is how many running totals a destination may have: as many series as an interval
+// has aggregates, with texts as long.
+func (c *Config) totals() totals.Limits {
+	return totals.Limits{
+		Series: c.Aggregate.MaxAggregates, Bytes: c.Aggregate.LabelBytes, Idle: totalsIdle, Buckets: sketch.DefaultMaxBuckets,
+		Resources: c.Aggregate.MaxOrigins, ResourceBytes: totalsResource,
+	}
+}
+
+// totalsMemory is what they take in all.
+func (c *Config) totalsMemory() (parts []memory.Part) {
+	limits := c.totals()
+	for _, x := range c.Exporters {
+		if x.SendsTotals() {
+			parts = append(parts, memory.Part{Name: "running totals of " + x.Name(), Bytes: int64(limits.Memory()), Flag: "max-aggregates"})
+		}
+	}
+	return parts
 }
 
 // counting is the aggregates' configuration: tracers that compute their statistics

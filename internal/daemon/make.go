@@ -9,6 +9,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/apm"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
+	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
 	"github.com/spanstatsd/spanstatsd/internal/health"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
 	"github.com/spanstatsd/spanstatsd/internal/socket"
@@ -41,10 +42,18 @@ func (d *Daemon) makeFlush(config Config) (err error) {
 		}
 		exporters = append([]flush.Exporter{d.agent}, exporters...)
 	}
+	for _, x := range exporters {
+		if keeps, is := x.(totalsKeeper); is {
+			keeps.LimitTotals(config.totals())
+		}
+	}
 	config.Flush.Log = config.Log
 	d.flusher, err = flush.New(config.Flush, exporters...)
 	return err
 }
+
+// totalsKeeper is an exporter that may keep running totals.
+type totalsKeeper interface{ LimitTotals(limits totals.Limits) }
 
 // makeRest makes what stands before the flush.
 func (d *Daemon) makeRest(config Config) (err error) {

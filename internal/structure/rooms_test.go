@@ -15,7 +15,7 @@ type room struct{ imports, why string }
 // docs/architecture.md in words.
 var rooms = map[string]room{
 	"cmd/spanstatsd":  {"internal/*", "the command line names what it starts"},
-	"internal/daemon": {"internal/admit internal/aggregate internal/apm internal/check internal/flush internal/flush/agent internal/health internal/ingest internal/memory internal/ring internal/sketch internal/socket internal/systemd internal/wire", "makes, starts and stops all rooms, in one place"},
+	"internal/daemon": {"internal/admit internal/aggregate internal/apm internal/check internal/flush internal/flush/agent internal/flush/totals internal/health internal/ingest internal/memory internal/ring internal/sketch internal/socket internal/systemd internal/wire", "makes, starts and stops all rooms, in one place"},
 	"internal/health": {"internal/admit internal/aggregate internal/apm internal/flush internal/flush/agent internal/ingest internal/memory internal/routing internal/shown", "reads the others' stats"},
 
 	"client":       {"internal/span internal/wire", "a tracer speaks the protocol and uses the vocabulary"},

@@ -11,35 +11,66 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/eventually"
 )
 
-// A few daemons need no collector where Prometheus adds up deltas itself: it has every bucket, and
-// says each quantile within the bounds of the bucket that holds it.
+// A few daemons need no collector: Prometheus takes their running totals as they are, or
+// adds up their deltas itself. Either way it has every bucket, and says each quantile
+// within the bounds of the bucket that holds it, though a daemon is replaced by the next;
+// and though Prometheus itself goes for a while, where it is sent running totals.
 func TestPrometheusWithoutACollector(t *testing.T) {
-	p := startPrometheus(t, "--enable-feature=otlp-deltatocumulative")
-	const pods = 3
-	d := startDaemon(t, "node-1", pods, "--otlp-metrics-endpoint", p.url+"/api/v1/otlp/v1/metrics")
+	t.Run("cumulative", func(t *testing.T) {
+		p := startPrometheus(t)
+		direct(t, p, func(int) {}, "--otlp-temporality=cumulative")
+	})
+	t.Run("cumulative, and Prometheus goes for a while", func(t *testing.T) {
+		p := startPrometheus(t)
+		direct(t, p, func(round int) {
+			switch round {
+			case 2:
+				p.stop()
+			case 4:
+				p.begin(t)
+			}
+		}, "--otlp-temporality=cumulative")
+	})
+	t.Run("delta", func(t *testing.T) {
+		p := startPrometheus(t, "--enable-feature=otlp-deltatocumulative")
+		direct(t, p, func(int) {})
+	})
+}
+
+// direct publishes spans of three pods to one daemon and to the next, in rounds before which
+// something may happen, and holds what Prometheus has of them against the oracle.
+func direct(t *testing.T, p *prometheus, before func(round int), args ...string) {
+	const pods, daemons, rounds, spansOfRound = 3, 2, 5, 1000
+	args = append(args, "--otlp-metrics-endpoint", p.url+"/api/v1/otlp/v1/metrics")
 	o := newOracle(t)
 	r := rand.New(rand.NewPCG(22, 3))
 	exact := []float64{} // of one shape, over all pods
-	for range 5 {        // rounds, so that totals run over several intervals
-		spans := []loadedSpan{}
-		for range 2000 {
-			s := loadedSpan{r.IntN(pods), &shapes[r.IntN(len(shapes))], 0}
-			s.duration = s.shape.duration(r)
-			spans = append(spans, s)
-			o.count(t, d.name(&s), s.duration)
-			if s.shape == &shapes[0] {
-				exact = append(exact, float64(cut(s.duration))/1e9)
+	for range daemons {
+		d := startDaemon(t, "node-1", pods, args...)
+		for round := range rounds { // so that totals run over several intervals
+			before(round)
+			spans := []loadedSpan{}
+			for range spansOfRound {
+				s := loadedSpan{r.IntN(pods), &shapes[r.IntN(len(shapes))], 0}
+				s.duration = s.shape.duration(r)
+				spans = append(spans, s)
+				o.count(t, d.name(&s), s.duration)
+				if s.shape == &shapes[0] {
+					exact = append(exact, float64(cut(s.duration))/1e9)
+				}
 			}
+			if err := d.publish(spans); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
 		}
-		if err := d.publish(spans); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Second)
+		d.hands(t)
+		eventually.True(t, "the daemon has delivered every span", func() bool { return d.books().Flushed == rounds*spansOfRound })
+		d.mustBalance(rounds * spansOfRound)
+		d.stop()
 	}
-	d.hands(t)
 	want := o.counted(t)
-	eventually.True(t, "Prometheus has every span", func() bool { return p.total() == 10_000 })
-	d.mustBalance(10_000)
+	eventually.True(t, "Prometheus has every span", func() bool { return p.total() == daemons*rounds*spansOfRound })
 	has, counts := p.of(durations, ""), p.of(calls, "")
 	for name, distribution := range want {
 		if has[name] == nil || counts[name] == nil {
