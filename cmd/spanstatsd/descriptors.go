@@ -18,6 +18,9 @@ func (o *runOptions) fitDescriptors(flags *pflag.FlagSet, limit uint64) {
 	if o.config.APM.Enabled() {
 		names = append(names, "apm-max-connections")
 	}
+	if o.config.OTLP.Enabled() {
+		names = append(names, "otlp-max-connections")
+	}
 	for o.config.DescriptorLimit > 0 && uint64(o.config.Descriptors()) > limit {
 		var largest *pflag.Flag
 		for _, name := range names {

@@ -38,6 +38,12 @@ var smaller = []struct {
 	{"apm-max-body", 4 << 20, false, ""}, // what is larger loses nothing, since the agent counts it
 	{"apm-max-body-bytes", 8 << 20, false, "apm-max-body"},
 	{"apm-counters", 1, true, ""},
+	{"otlp-max-connections", 32, true, ""},
+	{"otlp-max-body", 4 << 20, false, ""}, // what most servers of gRPC take
+	{"otlp-max-body-bytes", 16 << 20, false, "otlp-max-body"},
+	{"otlp-counters", 1, true, ""},
+	{"otlp-max-body", 1 << 20, false, ""},
+	{"otlp-max-body-bytes", 4 << 20, false, "otlp-max-body"},
 	{sketchesOfOne, 1 << 10, false, ""},
 	{"apm-max-body", 1 << 20, false, ""},
 	{"apm-max-body-bytes", 4 << 20, false, "apm-max-body"},
@@ -54,6 +60,10 @@ var smaller = []struct {
 	{"apm-max-body", 128 << 10, false, ""},
 	{"apm-max-body-bytes", 1 << 20, false, "apm-max-body"},
 	{"apm-max-connections", 32, false, ""},
+	{"otlp-max-body", 512 << 10, false, ""},
+	{"otlp-max-body-bytes", 2 << 20, false, "otlp-max-body"},
+	{"otlp-max-connections", 16, false, ""},
+	{"otlp-max-streams", 4, false, ""},
 	{"max-connections", 32, false, ""},
 	{"retry-bytes", 4 << 20, false, ""},
 	{"max-key-bytes", 1 << 20, false, ""},

@@ -55,6 +55,7 @@ func (o *runOptions) addFlags(f *pflag.FlagSet) {
 	f.IntVar(&traces.Counters, "apm-counters", traces.Counters, "requests with traces that are counted at a time")
 	sizeVar(f, &traces.MaxBody, "apm-max-body", "longest request with traces that is counted; a longer one is left to the agent")
 	sizeVar(f, &traces.MaxBodyBytes, "apm-max-body-bytes", "the same for all requests at a time")
+	addTakingFlags(f, &o.config.OTLP)
 	f.IntVar(&in.MaxConnections, "max-connections", in.MaxConnections, "tracers connected at once")
 	sizeVar(f, &in.MaxFrame, "max-frame", "longest frame")
 	f.IntVar(&adm.MaxBatch, "max-batch", adm.MaxBatch, "most snapshots in one batch")

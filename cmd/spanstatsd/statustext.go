@@ -243,6 +243,9 @@ func (t *statusText) tracers() {
 	if s.APM != nil {
 		t.line("  through the agent's API: %s", nonZeroCounts(s.APM.Requests))
 	}
+	if s.OTLP != nil {
+		t.line("  by OTLP: %s", nonZeroCounts(s.OTLP.Requests))
+	}
 	rows := [][]string{{"SERVICE", "ENV", "LANG", "PID", "UID", "SPANS", "DROPPED", "CONNECTED"}}
 	for _, tracer := range s.Tracers[:min(len(s.Tracers), shownTracers)] {
 		rows = append(rows, []string{

@@ -101,6 +101,9 @@ func isIdle(s *health.Status) error {
 	if s.APM != nil {
 		connected += s.APM.Connections.Live
 	}
+	if s.OTLP != nil {
+		connected += s.OTLP.Connections.Live
+	}
 	switch {
 	case connected > 0:
 		return fmt.Errorf("tracers are connected: %d", connected)

@@ -18,8 +18,10 @@ func (c *Config) addresses() []address {
 	return []address{
 		{"socket", "unix", c.Ingest.Socket.Path},
 		{"apm-socket", "unix", c.APM.Socket.Path},
+		{"otlp-socket", "unix", c.OTLP.Socket.Path},
 		{"http-addr", "tcp", c.HTTPAddr},
 		{"apm-addr", "tcp", c.APM.Addr},
+		{"otlp-addr", "tcp", c.OTLP.Addr},
 		{agentFlag, c.Agent.URL.Network, c.Agent.URL.Address},
 	}
 }

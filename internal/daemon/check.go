@@ -12,6 +12,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
+	"github.com/spanstatsd/spanstatsd/internal/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/ring"
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
 )
@@ -32,7 +33,7 @@ func (c *Config) checkRooms() error {
 	counting.LimitDrainers()                      // and warns of it
 	return errors.Join(
 		c.Ingest.Check(), c.Admit.Check(), counting.Check(), ring.CheckSlots(counting.RingSlots), c.Flush.Check(), c.Agent.Check(),
-		c.checkBatch(), c.checkAPM(),
+		c.checkBatch(), c.checkAPM(), c.checkOTLP(),
 	)
 }
 
@@ -82,6 +83,14 @@ func (c *Config) checkAPM() error {
 	return traces.Check()
 }
 
+func (c *Config) checkOTLP() error {
+	taking := c.OTLP
+	if !taking.Enabled() {
+		return nil
+	}
+	return taking.Check()
+}
+
 func (c *Config) checkHTTP() error {
 	err := check.Address("http-addr", c.HTTPAddr)
 	if bad := web.Validate(c.WebConfigFile); bad != nil {
@@ -104,9 +113,9 @@ const payloadOfSketch = 2 * 4
 func (c *Config) Memory() memory.Budget {
 	counting := c.counting()
 	encoding := min(payloadOfSketch*c.Aggregate.SketchBytes+2*c.Aggregate.LabelBytes, 3*flush.DefaultMaxPayloadBytes)
-	traces := c.traces()
+	traces, taking := c.traces(), c.openTelemetry()
 	publisher := c.Admit.PublisherBytes(c.Aggregate.Drainers)
-	return memory.Sum(c.Ingest.Memory(publisher), counting.Memory(), traces.Memory(publisher), c.totalsMemory(), []memory.Part{
+	return memory.Sum(c.Ingest.Memory(publisher), counting.Memory(), traces.Memory(publisher), taking.Memory(publisher), c.totalsMemory(), []memory.Part{
 		{Name: "keys of connections", Bytes: int64(c.Admit.MaxKeyBytesInAll), Flag: "max-key-bytes-in-all"},
 		{Name: "payloads being made", Bytes: int64(encoding * c.destinations()), Flag: "sketch-bytes"},
 		{Name: "payloads that wait", Bytes: int64(c.Flush.RetryBytes * c.destinations()), Flag: "retry-bytes"},
@@ -171,6 +180,7 @@ func (c Config) canBeLower(flag string) bool {
 		"max-key-bytes-in-all": &c.Admit.MaxKeyBytesInAll, "max-connections": &c.Ingest.MaxConnections,
 		"max-buffer-bytes": &c.Ingest.MaxBufferBytes, "apm-max-body": &c.APM.MaxBody,
 		"apm-max-body-bytes": &c.APM.MaxBodyBytes, "apm-max-connections": &c.APM.MaxConnections,
+		"otlp-max-body": &c.OTLP.MaxBody, "otlp-max-body-bytes": &c.OTLP.MaxBodyBytes, "otlp-max-connections": &c.OTLP.MaxConnections,
 	}[flag]
 	for *limit > 1 {
 		*limit /= 2
@@ -190,4 +200,11 @@ func (c *Config) traces() apm.Config {
 	traces := c.APM
 	traces.MaxOrigins = c.Aggregate.MaxOrigins
 	return traces
+}
+
+// openTelemetry is the same of what takes OTLP.
+func (c *Config) openTelemetry() otlp.Config {
+	taking := c.OTLP
+	taking.MaxOrigins = c.Aggregate.MaxOrigins
+	return taking
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/health"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
+	"github.com/spanstatsd/spanstatsd/internal/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/socket"
 	"github.com/spanstatsd/spanstatsd/internal/systemd"
 )
@@ -28,6 +29,7 @@ type Config struct {
 	Agent         agent.Config
 	Exporters     []flush.Exporter // of the destinations beside the agent
 	APM           apm.Config
+	OTLP          otlp.Config // that is taken; what is sent is an exporter's
 	HTTPAddr      string
 	WebConfigFile string           // TLS and basic auth of the HTTP address
 	Debug         bool             // what only a developer asks for
@@ -47,8 +49,8 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		Ingest: ingest.DefaultConfig(), Admit: admit.DefaultConfig(), Aggregate: aggregate.DefaultConfig(),
-		Flush:    flush.Config{RetryBytes: flush.DefaultRetryBytes, RetryAge: flush.DefaultRetryAge},
-		APM:      apm.DefaultConfig(),
+		Flush: flush.Config{RetryBytes: flush.DefaultRetryBytes, RetryAge: flush.DefaultRetryAge},
+		APM:   apm.DefaultConfig(), OTLP: otlp.DefaultConfig(),
 		HTTPAddr: ":9126", MemoryLimit: memory.None, ShutdownGrace: 5 * time.Second, Log: slog.Default(),
 	}
 }
@@ -61,7 +63,8 @@ type Daemon struct {
 	aggregate *aggregate.Aggregator
 	admit     *admit.Publishers
 	ingest    *ingest.Server
-	apm       *apm.Server // nil where it is off
+	apm       *apm.Server  // nil where it is off
+	otlp      *otlp.Server // the same
 	health    *health.Server
 	sources   health.Sources
 
@@ -82,6 +85,10 @@ func (d *Daemon) Start() {
 	if d.apm != nil {
 		d.apm.Start()
 		d.config.Log.Info("taking traces for the agent", "socket", d.config.APM.Socket.Path, "addr", d.apm.Addr())
+	}
+	if d.otlp != nil {
+		d.otlp.Start()
+		d.config.Log.Info("taking OTLP", "socket", d.config.OTLP.Socket.Path, "addr", d.otlp.Addr())
 	}
 	d.health.Start()
 	d.health.SetReady(true)
@@ -166,7 +173,7 @@ func (d *Daemon) Stop() health.Books {
 	close(d.stopping)
 	d.watching.Wait()
 	d.config.Supervisor.Stopping(d.config.ShutdownGrace)
-	d.drainAPM(ctx)
+	d.drainHTTP(ctx)
 	reading, stopReading := context.WithTimeout(ctx, d.config.ShutdownGrace/2)
 	defer stopReading()
 	if err := d.ingest.Drain(reading); err != nil {
@@ -199,14 +206,22 @@ func (d *Daemon) look() (string, error) {
 		b.Received, b.DroppedTotal(), b.Flushed, b.Unsent, b.Held), d.health.Alive()
 }
 
-func (d *Daemon) drainAPM(ctx context.Context) {
-	if d.apm == nil {
-		return
-	}
+// drainHTTP has the requests of tracers and of SDKs end, side by side.
+func (d *Daemon) drainHTTP(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, d.config.ShutdownGrace/4)
 	defer cancel()
-	if err := d.apm.Drain(ctx); err != nil {
-		d.config.Log.Warn("not every tracer's request came to its end in time", "error", err)
+	var draining sync.WaitGroup
+	defer draining.Wait()
+	drain := func(room interface{ Drain(context.Context) error }) {
+		if err := room.Drain(ctx); err != nil {
+			d.config.Log.Warn("not every tracer's request came to its end in time", "error", err)
+		}
+	}
+	if d.apm != nil {
+		draining.Go(func() { drain(d.apm) })
+	}
+	if d.otlp != nil {
+		draining.Go(func() { drain(d.otlp) })
 	}
 }
 

@@ -24,6 +24,9 @@ func (c *Config) Descriptors() int {
 	if c.APM.Enabled() {
 		n += c.APM.MaxConnections + apm.AgentConnections(c.APM.MaxConnections) + 2
 	}
+	if c.OTLP.Enabled() {
+		n += c.OTLP.MaxConnections + 3
+	}
 	return n
 }
 
@@ -37,6 +40,9 @@ func (c *Config) checkDescriptors() error {
 	lower := "--max-connections"
 	if c.APM.Enabled() {
 		lower += " or --apm-max-connections"
+	}
+	if c.OTLP.Enabled() {
+		lower += " or --otlp-max-connections"
 	}
 	return fmt.Errorf("check descriptors: the connections that are allowed may need %d with what deliveries and probes need, and the process may open %d; raise the limit (ulimit -n, LimitNOFILE) or lower %s", need, limit, lower)
 }

@@ -7,7 +7,7 @@
 //  1. flush, so that a sealed cycle has somewhere to go
 //  2. aggregate, so that a published slot is counted
 //  3. ingest, so that the socket exists only when what it takes is counted
-//  4. apm, where it is on, so that traces are counted from the first one on
+//  4. apm and otlp, where they are on, so that traces are counted from the first one on
 //  5. health says ready, and the service manager, if there is one, is told
 //
 // Everything that can be refused (an address, a socket, a size) is refused while
@@ -16,8 +16,8 @@
 // # Stop, in the order of the data's way, first first
 //
 //  1. health says not ready: nobody new is sent here; the service manager is told
-//  2. apm stops accepting and lets the requests that are here come to their end,
-//     within a quarter of the grace; a tracer that comes later waits in a socket that
+//  2. apm and otlp, side by side, stop accepting and let the requests that are here come to
+//     their end, within a quarter of the grace; a tracer that comes later waits in a socket that
 //     was given, and else finds none and keeps its traces for the next try, or goes
 //     without
 //  3. ingest stops accepting, closes its read sides and reads what was written

@@ -12,6 +12,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
 	"github.com/spanstatsd/spanstatsd/internal/health"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
+	"github.com/spanstatsd/spanstatsd/internal/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/socket"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
@@ -84,13 +85,24 @@ func (d *Daemon) makeRest(config Config) (err error) {
 		d.ingest.Abandon()
 		return err
 	}
-	if err = d.makeHealth(config); err != nil {
-		if d.apm != nil {
-			d.apm.Abandon()
-		}
+	if err = d.makeOTLP(config); err == nil {
+		err = d.makeHealth(config)
+	}
+	if err != nil {
+		d.abandonHTTP()
 		d.ingest.Abandon()
 	}
 	return err
+}
+
+// abandonHTTP gives back what takes HTTP where the daemon can't be made.
+func (d *Daemon) abandonHTTP() {
+	if d.otlp != nil {
+		d.otlp.Abandon()
+	}
+	if d.apm != nil {
+		d.apm.Abandon()
+	}
 }
 
 // makeHealth makes what shows the rest, and finds out how the daemon before this one
@@ -99,14 +111,14 @@ func (d *Daemon) makeHealth(config Config) (err error) {
 	if d.running, err = socket.NewRunning(config.Ingest.Socket.Path); err != nil {
 		return err
 	}
-	d.sources = health.Sources{Ingest: d.ingest, Admit: d.admit, Aggregate: d.aggregate, Flush: d.flusher, Agent: d.agent, APM: d.apm}
+	d.sources = health.Sources{Ingest: d.ingest, Admit: d.admit, Aggregate: d.aggregate, Flush: d.flusher, Agent: d.agent, APM: d.apm, OTLP: d.otlp}
 	d.health, err = health.New(health.Config{
 		Addr: config.HTTPAddr, WebConfigFile: config.WebConfigFile, Debug: config.Debug,
 		Version: config.Version, FlushInterval: config.Aggregate.FlushInterval,
 		Settings: config.Settings,
 		Limits: health.Limits{
 			Aggregates: config.Aggregate.MaxAggregates, Origins: config.Aggregate.MaxOrigins,
-			Connections: config.Ingest.MaxConnections, APMConnections: config.APM.MaxConnections,
+			Connections: config.Ingest.MaxConnections, APMConnections: config.APM.MaxConnections, OTLPConnections: config.OTLP.MaxConnections,
 		},
 		Memory: config.Memory(), MemoryLimit: config.MemoryLimit,
 		Sources: d.sources, Log: config.Log, LogLinesLost: config.LogLinesLost, Died: func() int { return d.died },
@@ -150,6 +162,20 @@ func (d *Daemon) makeAPM(config Config) (err error) {
 		}, changed
 	}
 	d.apm, err = apm.New(c)
+	return err
+}
+
+// makeOTLP makes what takes OTLP, where it is on. Who may use its socket is as with ours.
+func (d *Daemon) makeOTLP(config Config) (err error) {
+	c := config.openTelemetry()
+	if !c.Enabled() {
+		return nil
+	}
+	path := c.Socket.Path
+	c.Socket = config.Ingest.Socket
+	c.Socket.Path, c.Socket.Given = path, nil
+	c.AllowUIDs, c.Admit, c.Log = config.Ingest.AllowUIDs, d.admit, config.Log
+	d.otlp, err = otlp.New(c)
 	return err
 }
 

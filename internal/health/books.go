@@ -7,6 +7,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
+	"github.com/spanstatsd/spanstatsd/internal/otlp"
 )
 
 // Sources are the rooms whose statistics are shown.
@@ -17,6 +18,7 @@ type Sources struct {
 	Flush     *flush.Flusher
 	Agent     *agent.Exporter // nil where there is none
 	APM       *apm.Server     // nil where it is off
+	OTLP      *otlp.Server    // the same
 }
 
 // look is every room's statistics, read once.

@@ -9,6 +9,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/apm"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
+	"github.com/spanstatsd/spanstatsd/internal/otlp"
 )
 
 // metrics are all of ours. docs/metrics.md says what to do about each.
@@ -69,6 +70,13 @@ var metrics = []metric{
 	counter("apm_saved_bytes_total", "Bytes of those traces.", func(s *scrape) uint64 { return s.apm.SavedBytes }),
 	gauge("apm_origins", "Origins of traces that are known.", func(s *scrape) int64 { return int64(s.apm.Origins) }),
 	gauge("apm_buffered_bytes", "Bytes of requests that are held while they are counted and forwarded.", func(s *scrape) int64 { return int64(s.apm.BufferedBytes) }),
+
+	counters("otlp_requests_total", "Requests of OTLP, by what became of the count of their spans.", "result", func(s *scrape) map[string]uint64 { return s.otlp.Requests }),
+	gauge("otlp_connections", "Connections of SDKs.", func(s *scrape) int64 { return int64(s.otlp.Connections) }),
+	counter("otlp_refused_connections_total", "Connections of SDKs that were refused because there were too many.", func(s *scrape) uint64 { return s.otlp.Refused }),
+	counter("otlp_walked_bytes_total", "Bytes of OTLP that were walked to be counted.", func(s *scrape) uint64 { return s.otlp.Bytes }),
+	gauge("otlp_origins", "Origins of OTLP that are known.", func(s *scrape) int64 { return int64(s.otlp.Origins) }),
+	gauge("otlp_buffered_bytes", "Bytes of requests of OTLP that are held.", func(s *scrape) int64 { return s.otlp.BufferedBytes }),
 
 	byReason("payloads_total", "Outcomes of payloads, by result.", "result", func(d *flush.Stats) map[flush.Result]uint64 { return d.Payloads }),
 	ofDestinations(prometheus.GaugeValue, "retry_queue_bytes", "Bytes of payloads that wait for the destination.", func(_ *scrape, d *flush.Stats) int { return d.QueueBytes }),
@@ -142,7 +150,8 @@ type collector struct {
 // scrape is all that metrics are made of, read once.
 type scrape struct {
 	look
-	apm apm.Stats
+	apm  apm.Stats
+	otlp otlp.Stats
 	*collector
 }
 
@@ -181,7 +190,7 @@ func (c *collector) Describe(to chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *collector) Collect(to chan<- prometheus.Metric) {
-	s := &scrape{c.sources.look(), c.sources.APM.Stats(), c}
+	s := &scrape{c.sources.look(), c.sources.APM.Stats(), c.sources.OTLP.Stats(), c}
 	for _, m := range metrics {
 		m.emit(s, emitter{m.desc, to})
 	}

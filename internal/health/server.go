@@ -38,10 +38,11 @@ type Config struct {
 
 // Limits are the bounds that status shows beside what is used of them.
 type Limits struct {
-	Aggregates     int
-	Origins        int
-	Connections    int
-	APMConnections int
+	Aggregates      int
+	Origins         int
+	Connections     int
+	APMConnections  int
+	OTLPConnections int
 }
 
 // Server answers /metrics, /livez, /readyz, /status and the page at /.
@@ -191,6 +192,9 @@ func (s *Server) lack() string {
 	err := s.config.Sources.Ingest.Lack()
 	if err == nil && s.config.Sources.APM != nil {
 		err = s.config.Sources.APM.Lack()
+	}
+	if err == nil && s.config.Sources.OTLP != nil {
+		err = s.config.Sources.OTLP.Lack()
 	}
 	if err == nil {
 		return ""

@@ -40,7 +40,8 @@ type Status struct {
 	Drainers        []Drainer         `json:"drainers"`
 	Partitions      routing.Stats     `json:"partitions"`
 	Tracers         []ingest.Tracer   `json:"tracers"`
-	APM             *APM              `json:"apm,omitempty"` // where it is on
+	APM             *APM              `json:"apm,omitempty"`  // where it is on
+	OTLP            *OTLP             `json:"otlp,omitempty"` // the same
 	TracersNotShown int               `json:"tracers_not_shown"`
 	Agent           Agent             `json:"agent"`
 	Retry           Retry             `json:"retry"`   // of the first destination
@@ -93,6 +94,29 @@ type Ring struct {
 	HighWater int `json:"high_water"`
 }
 
+// OTLP is what takes OTLP of SDKs.
+type OTLP struct {
+	Requests      map[string]uint64 `json:"requests"` // by what became of their count
+	Origins       int               `json:"origins"`
+	BufferedBytes int64             `json:"buffered_bytes"`
+	Connections   Bounded           `json:"connections"`
+	Refused       uint64            `json:"refused_connections"`
+	LastHeard     time.Time         `json:"last_heard"` // of an SDK; zero before the first
+}
+
+// otlp is nil where no SDK can come that way.
+func (s *Server) otlp() *OTLP {
+	if s.config.Sources.OTLP == nil {
+		return nil
+	}
+	now := s.config.Sources.OTLP.Stats()
+	return &OTLP{
+		now.Requests, now.Origins, now.BufferedBytes,
+		Bounded{now.Connections, s.config.Limits.OTLPConnections},
+		now.Refused, now.LastHeard,
+	}
+}
+
 // APM is the agent's API towards tracers as they are.
 type APM struct {
 	Requests      map[string]uint64 `json:"requests"` // with traces, by result
@@ -131,8 +155,8 @@ func (s *Server) Status() Status {
 		Origins:     Bounded{l.agg.Origins, s.config.Limits.Origins},
 		Connections: Connections{l.in.Connections, s.config.Limits.Connections, l.in.ConnectionsTotal, l.in.Faults},
 		Partitions:  l.agg.Partitions,
-		APM:         s.apm(),
-		Agent:       s.agent(&l), Destinations: l.destinations(),
+		APM:         s.apm(), OTLP: s.otlp(),
+		Agent: s.agent(&l), Destinations: l.destinations(),
 		Busiest: from.Flush.Busiest(), Config: list(s.config.Settings),
 	}
 	first := &status.Destinations[0]

@@ -62,6 +62,16 @@ func (b *Bodies) Read(from io.Reader, length int64) (*Body, error) {
 	return held, err
 }
 
+// Take returns a body with room for so many bytes and none in it, nil where there is no
+// room.
+func (b *Bodies) Take(size int) *Body {
+	buffer := b.memory.Take(size)
+	if buffer == nil {
+		return nil
+	}
+	return &Body{buffer: buffer, Bytes: buffer.Bytes()[:0]}
+}
+
 // Held is the bytes of all bodies that somebody has.
 func (b *Bodies) Held() int64 { return b.memory.Held() }
 

@@ -15,8 +15,8 @@ type room struct{ imports, why string }
 // docs/architecture.md in words.
 var rooms = map[string]room{
 	"cmd/spanstatsd":  {"internal/*", "the command line names what it starts"},
-	"internal/daemon": {"internal/admit internal/aggregate internal/apm internal/check internal/flush internal/flush/agent internal/flush/totals internal/health internal/ingest internal/memory internal/ring internal/sketch internal/socket internal/systemd internal/wire", "makes, starts and stops all rooms, in one place"},
-	"internal/health": {"internal/admit internal/aggregate internal/apm internal/flush internal/flush/agent internal/ingest internal/memory internal/routing internal/shown", "reads the others' stats"},
+	"internal/daemon": {"internal/admit internal/aggregate internal/apm internal/check internal/flush internal/flush/agent internal/flush/totals internal/health internal/ingest internal/memory internal/otlp internal/ring internal/sketch internal/socket internal/systemd internal/wire", "makes, starts and stops all rooms, in one place"},
+	"internal/health": {"internal/admit internal/aggregate internal/apm internal/flush internal/flush/agent internal/ingest internal/memory internal/otlp internal/routing internal/shown", "reads the others' stats"},
 
 	"client":       {"internal/span internal/wire", "a tracer speaks the protocol and uses the vocabulary"},
 	"client/rules": {"", "what of a span counts is a table of the agent's"},
@@ -24,6 +24,7 @@ var rooms = map[string]room{
 	"internal/checkclient": {"internal/admit internal/ingest internal/msgpack internal/shown internal/span internal/wire", "tells what a client sends, as the rooms that it names would read it"},
 	"internal/ingest":      {"internal/admit internal/check internal/memory internal/socket internal/span internal/wire", "takes frames apart and hands batches on to be admitted"},
 	"internal/apm":         {"internal/admit internal/aggregate internal/check internal/clientstats internal/intake internal/memory internal/socket internal/span internal/traces", "takes HTTP requests and hands their bodies on to be counted"},
+	"internal/otlp":        {"internal/admit internal/check internal/intake internal/memory internal/oteltraces internal/socket internal/span", "takes OTLP and hands what it brings on to be counted"},
 	"internal/intake":      {"internal/admit internal/aggregate internal/memory internal/socket internal/span", "bounds requests, holds their bodies and publishes what was counted of them"},
 	"internal/traces":      {"client/rules internal/msgpack internal/span internal/wire", "walks a body and decides what of it counts"},
 	"internal/oteltraces":  {"client/rules internal/span internal/wire", "walks a body of OTLP, counts its spans and says which go on"},

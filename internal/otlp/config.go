@@ -1,0 +1,107 @@
+package otlp
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/admit"
+	"github.com/spanstatsd/spanstatsd/internal/check"
+	"github.com/spanstatsd/spanstatsd/internal/intake"
+	"github.com/spanstatsd/spanstatsd/internal/memory"
+	"github.com/spanstatsd/spanstatsd/internal/socket"
+)
+
+// Config is what this room may use.
+type Config struct {
+	Socket    socket.Config // an empty path: none
+	Addr      string        // empty: none
+	AllowUIDs []uint32
+	// MaxConnections is how many SDKs may be connected at a time, MaxStreams how many
+	// requests one connection of HTTP/2 may have under way.
+	MaxConnections int
+	MaxStreams     int
+	MaxBody        int // bytes of a body, as it comes and as it is without gzip
+	MaxBodyBytes   int // of all bodies at a time
+	MaxOrigins     int // that an interval has room for, and that are remembered
+	Counters       int // bodies counted at a time
+	Admit          *admit.Publishers
+	Log            *slog.Logger
+
+	readTimeout time.Duration // how long an SDK may take to send a body
+}
+
+// DefaultConfig is the defaults of the command line: it listens nowhere. An SDK's batch of
+// 512 spans is some hundred KiB; gRPC servers take 4 MiB of anybody.
+func DefaultConfig() Config {
+	return Config{
+		MaxConnections: 128, MaxStreams: 8, MaxBody: 8 << 20, MaxBodyBytes: 32 << 20,
+		readTimeout: 10 * time.Second, // about as long as an SDK waits for its answer
+		MaxOrigins:  intake.MaxPublishers, Counters: min(maxCounters, runtime.GOMAXPROCS(0)),
+	}
+}
+
+// maxCounters is more than a program is fed with that counts millions of spans a second
+// with each.
+const maxCounters = 8
+
+// leastBody is what any request fits that holds a span or two.
+const leastBody = intake.FirstBuffer
+
+// Enabled says whether there is anything to listen on.
+func (c *Config) Enabled() bool { return c.Socket.Path != "" || c.Addr != "" }
+
+// Check says everything that is unusable.
+func (c *Config) Check() (err error) {
+	if c.Socket.Path != "" {
+		err = c.Socket.Check("otlp-socket")
+	}
+	if c.Addr != "" {
+		err = errors.Join(err, check.Address("otlp-addr", c.Addr))
+	}
+	if c.MaxBodyBytes < c.MaxBody {
+		err = errors.Join(err, fmt.Errorf("check otlp-max-body-bytes: %s is less than the %s of one body",
+			memory.SizeText(c.MaxBodyBytes), memory.SizeText(c.MaxBody)))
+	}
+	return errors.Join(err,
+		check.Number("otlp-max-connections", c.MaxConnections, 1, 1<<20),
+		check.Number("otlp-max-streams", c.MaxStreams, 1, 1<<10),
+		check.Number("otlp-counters", c.Counters, 1, 1<<10),
+		check.Size("otlp-max-body", c.MaxBody, leastBody, 1<<30),
+		check.AtMost("otlp-max-body-bytes", c.MaxBodyBytes, memory.MostBytes),
+	)
+}
+
+// Memory is the most that this room may come to use where it is on: what its limits
+// add up to. publisher is what an origin takes to be published.
+func (c *Config) Memory(publisher int) []memory.Part {
+	if !c.Enabled() {
+		return nil
+	}
+	return []memory.Part{
+		{Name: "bodies of OTLP", Bytes: int64(c.MaxBodyBytes), Flag: "otlp-max-body-bytes"},
+		{Name: "counting of OTLP", Bytes: int64(c.Counters) * int64(countingBytes(c.MaxBody)), Flag: "otlp-max-body"},
+		{Name: "connections with OTLP", Bytes: int64(c.MaxConnections) * int64(c.connectionBytes()), Flag: "otlp-max-connections"},
+		{Name: "origins of OTLP", Bytes: int64(c.publishers()) * int64(publisher), Flag: "max-origins"},
+	}
+}
+
+// publishers bounds the origins that are remembered. One body may need maxBatches.
+func (c *Config) publishers() int { return max(maxBatches, min(intake.MaxPublishers, c.MaxOrigins)) }
+
+// plainBytes is about what a connection takes beside its requests: of HTTP/1.1 one with a
+// header as long as can be, of HTTP/2 two goroutines, their buffers and the tables of
+// headers. streamBytes is what a request takes: a goroutine, a header as long as can be,
+// and what net/http buffers of its body. waitingStreams is how many times as many headers
+// net/http keeps of streams that were given up while their handlers run.
+const (
+	plainBytes     = 160 << 10
+	streamBytes    = 48 << 10
+	waitingStreams = 4
+)
+
+func (c *Config) connectionBytes() int {
+	return plainBytes + c.MaxStreams*streamBytes*(1+waitingStreams)
+}

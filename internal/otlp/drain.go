@@ -1,0 +1,70 @@
+package otlp
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/intake"
+)
+
+// Drain stops accepting and lets the requests that are here come to their end, until the
+// context ends; what is left is cut off then, and its SDKs try again. Nothing is published
+// after it.
+//
+// A connection of HTTP/1.1 is closed behind its request, as if all were well, because
+// net/http cuts off what it has not read yet once it is shut down. One of HTTP/2 is told
+// which of its requests are answered still.
+func (s *Server) Drain(ctx context.Context) error {
+	close(s.stopping)
+	s.endAccepting(ctx)
+	s.http.SetKeepAlivesEnabled(false)
+	s.limiter.CloseIdles(isOfLines) // also where net/http has not had a request yet
+	s.endRequests(ctx)
+	err := s.http.Shutdown(ctx)
+	if err != nil {
+		err = fmt.Errorf("drain OTLP: %w; raise --shutdown-grace", err)
+		s.http.Close()
+		s.limiter.CloseAll()
+	}
+	s.publishers.Close()
+	s.unwatch()
+	s.accepting.Wait()
+	s.loops.Wait()
+	for _, release := range s.release {
+		_ = release() // a listener that was served is closed already
+	}
+	return err
+}
+
+// endAccepting returns when whoever connected before is accepted, or the context has ended.
+func (s *Server) endAccepting(ctx context.Context) {
+	for _, shut := range s.shut {
+		shut(ctx)
+	}
+	accepted := make(chan struct{})
+	go func() {
+		s.accepting.Wait()
+		close(accepted)
+	}()
+	select {
+	case <-accepted:
+	case <-ctx.Done(): // for want of file descriptors; closing the listeners ends it
+	}
+}
+
+// endRequests returns when no connection of HTTP/1.1 is left, or the context has ended.
+func (s *Server) endRequests(ctx context.Context) {
+	looking := time.NewTicker(time.Millisecond)
+	defer looking.Stop()
+	for s.limiter.CountOf(isOfLines) > 0 {
+		select {
+		case <-looking.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// isOfLines says whether a connection speaks HTTP/1.1, as far as it has spoken.
+func isOfLines(c *intake.Conn) bool { return !c.HTTP2.Load() }

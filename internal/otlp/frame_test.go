@@ -1,0 +1,38 @@
+package otlp
+
+import (
+	"bytes"
+	"encoding/binary"
+	"testing"
+)
+
+// FuzzFrame holds what is read of gRPC's framing against what is written again, and against
+// the framing's definition: a flag, four bytes of length, and so many bytes.
+func FuzzFrame(f *testing.F) {
+	for _, seed := range [][]byte{
+		nil, {0, 0, 0, 0, 0}, {1, 0, 0, 0, 1, 'x'}, {0, 0, 0, 0, 2, 'x'}, {0, 0, 0, 0, 0, 'x'}, {2, 0, 0, 0, 0}, {0, 255, 255, 255, 255, 'x'}, {0, 0, 0, 0},
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		message, isPacked, err := unframe(body)
+		is := len(body) >= 5 && body[0] <= 1 && uint64(binary.BigEndian.Uint32(body[1:5])) == uint64(len(body)-5)
+		if is != (err == nil) {
+			t.Fatalf("%x: %v", body, err)
+		}
+		if is && !bytes.Equal(framed(message, isPacked), body) {
+			t.Errorf("%x is read as %x, %v", body, message, isPacked)
+		}
+	})
+}
+
+// FuzzAnswers: whatever stands in the answer of a destination, it is made JSON of.
+func FuzzAnswers(f *testing.F) {
+	f.Add([]byte{})
+	f.Add(nested(nil, 1, nested([]byte{8, 3}, 2, []byte("too old"))))
+	f.Fuzz(func(t *testing.T, message []byte) {
+		if text := responseJSON(message, traces); len(text) < 2 || text[0] != '{' {
+			t.Errorf("%x: %s", message, text)
+		}
+	})
+}

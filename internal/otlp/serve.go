@@ -1,0 +1,60 @@
+package otlp
+
+import (
+	"net/http"
+	"time"
+)
+
+// serve answers a request.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	conn := connOf(r.Context())
+	if conn != nil && !conn.HTTP2.Load() {
+		conn.header.Done.Store(true) // also where it came together with the request before
+		conn.receipt.NextRequest()
+	}
+	c, no := open(r)
+	defer c.release()
+	if no == nil && c.signal != traces {
+		no = notServed(c.signal)
+	}
+	if no == nil {
+		no = s.read(c, w, r)
+	}
+	var answer *reply
+	result := ResultRefused
+	if no != nil {
+		answer, result = no.reply, no.result
+	} else {
+		answer, result = s.take(c, r)
+	}
+	s.counters.requests[result].Add(1)
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout)) // none where it can't be set
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+	}
+	err := answer.write(w, c.encoding, c.signal)
+	if c.sum != 0 {
+		s.awaitReceipt(conn, c.sum, err == nil && r.Context().Err() == nil, answer.isFinal())
+	}
+}
+
+// isFinal says whether an answer ends the matter for its sender: it has no reason to send
+// the same again.
+func (a *reply) isFinal() bool { return !a.code.isRetryable(a.retry > 0) }
+
+// notServed is what is said of what nobody takes here.
+func notServed(s signal) *refusal {
+	return refused(http.StatusNotFound, codeUnimplemented,
+		s.String()+" are not taken here, as there is nowhere to forward them to; give the daemon --otlp-forward, or switch that exporter of the SDK off")
+}
+
+// awaitReceipt ends a request whose body was counted. Of HTTP/1.1 the connection finds out
+// whether the SDK has an answer that was written; of HTTP/2, where an SDK that gives a
+// request up says so, it has it unless it said that.
+func (s *Server) awaitReceipt(c *conn, sum uint64, isWritten, isFinal bool) {
+	if c == nil || c.HTTP2.Load() || !isWritten || !isFinal {
+		s.counted.Close(sum, isWritten && isFinal)
+		return
+	}
+	c.receipt.Await(sum)
+}

@@ -1,0 +1,196 @@
+package otlp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/intake"
+	"github.com/spanstatsd/spanstatsd/internal/oteltraces"
+	"github.com/spanstatsd/spanstatsd/internal/socket"
+)
+
+// Server is a collector towards SDKs.
+type Server struct {
+	config     Config
+	log        *intake.RequestLog
+	counters   counters
+	limiter    *intake.Limiter
+	bodies     intake.Bodies
+	publishers *intake.Publishers
+	counted    *intake.CountedBodies
+	counting   chan *worker
+	policy     *oteltraces.Policy
+	http       *http.Server
+	listeners  []net.Listener
+	socket     *socket.Listener        // of listeners; nil where there is none
+	shut       []func(context.Context) // ends accepting, of each of listeners
+	release    []func() error
+	watching   context.Context
+	unwatch    context.CancelFunc
+	stopping   chan struct{}  // the daemon has begun to stop
+	accepting  sync.WaitGroup // until nobody waits in a listener any more
+	loops      sync.WaitGroup
+}
+
+// worker is what the counting of one body needs.
+type worker struct {
+	counter  *oteltraces.Counter
+	inflater inflater
+}
+
+// New opens what SDKs connect to. Nothing is accepted before Start.
+func New(config Config) (*Server, error) {
+	if err := config.Check(); err != nil {
+		return nil, err
+	}
+	s := &Server{
+		config: config, log: intake.NewRequestLog(config.Log),
+		limiter:    intake.NewLimiter(config.MaxConnections),
+		bodies:     intake.NewBodies(config.MaxBody, config.MaxBodyBytes),
+		publishers: intake.NewPublishers(config.Admit, config.publishers()),
+		counted:    intake.NewCountedBodies(),
+		counting:   make(chan *worker, config.Counters),
+		policy:     oteltraces.NewPolicy(oteltraces.Labels{}),
+		stopping:   make(chan struct{}),
+	}
+	for range cap(s.counting) {
+		s.counting <- &worker{counter: oteltraces.NewCounter()}
+	}
+	s.http = s.newHTTP()
+	s.watching, s.unwatch = context.WithCancel(context.Background())
+	if err := s.listen(); err != nil {
+		s.Abandon()
+		return nil, err
+	}
+	return s, nil
+}
+
+const (
+	// headerTimeout is how long a header may take, betweenRequests how long an SDK may take
+	// to send another request: most export every five seconds, metrics every minute.
+	headerTimeout   = 5 * time.Second
+	betweenRequests = 2 * time.Minute
+	// silence is after which an SDK that speaks HTTP/2 is asked whether it is there, and
+	// writeTimeout how long it may take to read a piece of an answer.
+	silence      = 30 * time.Second
+	writeTimeout = 30 * time.Second
+	// windowBytes is what net/http buffers of a body, and of all of a connection's;
+	// frameBytes is the longest piece that it takes. Both are the least there are.
+	windowBytes = 64 << 10
+	frameBytes  = 16 << 10
+)
+
+// newHTTP serves both versions without TLS.
+func (s *Server) newHTTP() *http.Server {
+	speaks := &http.Protocols{}
+	speaks.SetHTTP1(true)
+	speaks.SetUnencryptedHTTP2(true)
+	return &http.Server{
+		Handler: http.HandlerFunc(s.serve), Protocols: speaks,
+		ReadHeaderTimeout: headerTimeout, IdleTimeout: betweenRequests, MaxHeaderBytes: intake.MaxHeaderBytes,
+		ConnContext: connContext, ConnState: s.follow, ErrorLog: log.New(io.Discard, "", 0),
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams: s.config.MaxStreams, MaxReadFrameSize: frameBytes,
+			MaxReceiveBufferPerConnection: windowBytes, MaxReceiveBufferPerStream: windowBytes,
+			SendPingTimeout: silence, WriteByteTimeout: writeTimeout,
+		},
+	}
+}
+
+func (s *Server) listen() error {
+	if s.config.Socket.Path != "" {
+		unix, err := socket.Listen(s.config.Socket)
+		if err != nil {
+			return fmt.Errorf("listen for OTLP: %w", err)
+		}
+		s.socket = unix
+		s.addListener(unix, func(context.Context) { unix.Shut() }, unix.Close)
+	}
+	if s.config.Addr != "" {
+		tcp, err := intake.ListenTCP(s.config.Addr)
+		if err != nil {
+			return fmt.Errorf("listen for OTLP: %w; choose another --otlp-addr", err)
+		}
+		s.addListener(tcp, func(ctx context.Context) { intake.StopTCP(ctx, tcp) }, tcp.Close)
+	}
+	return nil
+}
+
+func (s *Server) addListener(from net.Listener, shut func(context.Context), release func() error) {
+	s.listeners = append(s.listeners, &intake.Listener{
+		Listener: from, Limiter: s.limiter, AllowUIDs: s.config.AllowUIDs, Wrap: s.newConn,
+	})
+	s.shut, s.release = append(s.shut, shut), append(s.release, release)
+}
+
+// Abandon gives the sockets back where nothing was started.
+func (s *Server) Abandon() {
+	s.unwatch()
+	for _, release := range s.release {
+		_ = release() // closed already, or of a process that ends
+	}
+}
+
+// expireEvery is how often publishers are looked through for those that nobody uses, and
+// buffers that nobody uses are let go of.
+const expireEvery = time.Minute
+
+// Start accepts SDKs.
+func (s *Server) Start() {
+	s.loops.Go(func() {
+		expiring := time.NewTicker(expireEvery)
+		defer expiring.Stop()
+		for {
+			select {
+			case now := <-expiring.C:
+				s.publishers.Expire(now)
+				s.bodies.DropSpares()
+			case <-s.watching.Done():
+				return
+			}
+		}
+	})
+	if s.socket != nil {
+		s.loops.Go(func() { s.socket.Watch(s.watching.Done(), s.config.Log) })
+	}
+	for _, listener := range s.listeners {
+		s.accepting.Go(func() {
+			if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) && !s.isStopping() {
+				s.config.Log.Error("listening for OTLP ended; SDKs can't reach this daemon any more", "error", err)
+			}
+		})
+	}
+}
+
+// Lack is why SDKs can't find the socket, nil where they can or there is none.
+func (s *Server) Lack() error {
+	if s.socket == nil {
+		return nil
+	}
+	return s.socket.Lack() //nolint:wrapcheck // it says what to do
+}
+
+// Addr is where OTLP is taken over TCP, "" where it is not.
+func (s *Server) Addr() string {
+	if s.config.Addr == "" {
+		return ""
+	}
+	return s.listeners[len(s.listeners)-1].Addr().String()
+}
+
+// isStopping says whether the daemon has begun to stop.
+func (s *Server) isStopping() bool {
+	select {
+	case <-s.stopping:
+		return true
+	default:
+		return false
+	}
+}

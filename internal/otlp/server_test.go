@@ -1,0 +1,239 @@
+package otlp
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// TestEverySpanIsCounted, whatever the words, and however often the connection is used.
+func TestEverySpanIsCounted(t *testing.T) {
+	h := newHarness(t, nil)
+	plain, streams := h.client(false), h.client(true)
+	want := map[string]uint64{}
+	for i := range 20 {
+		body := exported("shop", 1000*i, 30, 3)
+		for _, a := range []answered{
+			post(t, plain, body),
+			post(t, plain, packed(exported("shop", 1000*i+100, 30, 3)), "Content-Encoding", "gzip"),
+			post(t, streams, exported("cart", 1000*i+200, 30, 3), "Content-Type", "application/x-protobuf; charset=utf-8"),
+		} {
+			if a.status != http.StatusOK || len(a.body) != 0 || a.header.Get("Content-Type") != mediaProtobuf {
+				t.Fatalf("answered %+v", a)
+			}
+		}
+		for _, a := range []answered{
+			postGRPC(t, streams, framed(exported("shop", 1000*i+300, 30, 3), false)),
+			postGRPC(t, streams, framed(packed(exported("shop", 1000*i+400, 30, 3)), true), headerGRPCEncoding, "gzip"),
+			postGRPC(t, streams, framed(exported("shop", 1000*i+500, 30, 3), false), headerGRPCEncoding, "gzip", "Content-Type", mediaGRPC+"+proto"),
+		} {
+			if a.status != http.StatusOK || a.grpc != "0" || !slices.Equal(a.body, make([]byte, prefixLen)) {
+				t.Fatalf("answered %+v", a)
+			}
+		}
+		for n := range 3 {
+			want[fmt.Sprint("name ", n)] += 60
+		}
+	}
+	h.stop()
+	for name, spans := range want {
+		if h.rows[name] != spans {
+			t.Errorf("%q: %d spans, want %d", name, h.rows[name], spans)
+		}
+	}
+	if got := h.Stats().Requests["counted"]; got != 120 {
+		t.Errorf("%d requests were counted, want 120", got)
+	}
+}
+
+// TestWhatIsNotTakenIsSaid in the words of the specification and of who asks.
+func TestWhatIsNotTakenIsSaid(t *testing.T) {
+	h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.MaxBody = leastBody })
+	plain, streams := h.client(false), h.client(true)
+	bomb := packed(make([]byte, 8<<20))
+	good := exported("shop", 0, 1, 1)
+	for name, test := range map[string]struct {
+		client       *http.Client
+		method, path string
+		body         []byte
+		header       []string
+		status       int
+		grpc         string // of gRPC; the status stands in trailers
+		code         code   // in the body
+		result       Result
+	}{
+		"no such path":        {client: plain, path: "/v1/profiles", body: good, status: 404, code: 12},
+		"the old path":        {client: plain, path: "/v1/trace", body: good, status: 404, code: 12},
+		"metrics":             {client: plain, path: "/v1/metrics", body: good, status: 404, code: 12},
+		"logs":                {client: plain, path: "/v1/logs", body: good, status: 404, code: 12},
+		"another method":      {client: plain, method: http.MethodGet, status: 405, code: 12},
+		"another type":        {client: plain, header: []string{"Content-Type", "text/plain"}, body: good, status: 415, code: 12},
+		"no type":             {client: plain, header: []string{"Content-Type", ""}, body: good, status: 415, code: 12},
+		"another compression": {client: plain, header: []string{"Content-Encoding", "zstd"}, body: good, status: 415, code: 12},
+		"gRPC's type":         {client: plain, header: []string{"Content-Type", mediaGRPC}, body: good, status: 415, code: 12},
+		"nothing to read":     {client: plain, body: []byte("nonsense"), status: 400, code: 3, result: ResultUnread},
+		"no gzip":             {client: plain, header: []string{"Content-Encoding", "gzip"}, body: good, status: 400, code: 3, result: ResultUnread},
+		"half a gzip":         {client: plain, header: []string{"Content-Encoding", "gzip"}, body: packed(good)[:20], status: 400, code: 3, result: ResultUnread},
+		"a bomb":              {client: plain, header: []string{"Content-Encoding", "gzip"}, body: bomb, status: 413, code: 8, result: ResultTooLarge},
+		"too large":           {client: plain, body: make([]byte, leastBody+1), status: 413, code: 8, result: ResultTooLarge},
+
+		"a service that is none":     {client: streams, path: "/opentelemetry.proto.collector.x/Export", body: framed(good, false), grpc: "12"},
+		"metrics by gRPC":            {client: streams, path: grpcPaths[metrics], body: framed(good, false), grpc: "12"},
+		"another compression's name": {client: streams, header: []string{headerGRPCEncoding, "zstd"}, body: framed(good, true), grpc: "12"},
+		"no name of one":             {client: streams, body: framed(packed(good), true), grpc: "13", result: ResultUnread},
+		"no prefix":                  {client: streams, body: []byte{0, 0, 0}, grpc: "3", result: ResultUnread},
+		"a prefix too long":          {client: streams, body: framed(good, false)[:20], grpc: "3", result: ResultUnread},
+		"two messages":               {client: streams, body: append(framed(good, false), framed(good, false)...), grpc: "3", result: ResultUnread},
+		"another flag":               {client: streams, body: append([]byte{2}, framed(good, false)[1:]...), grpc: "3", result: ResultUnread},
+		"nonsense by gRPC":           {client: streams, body: framed([]byte("nonsense"), false), grpc: "3", result: ResultUnread},
+		"a bomb by gRPC":             {client: streams, header: []string{headerGRPCEncoding, "gzip"}, body: framed(bomb, true), grpc: "8", result: ResultTooLarge},
+		"too large by gRPC":          {client: streams, body: framed(make([]byte, leastBody+1), false), grpc: "8", result: ResultTooLarge},
+	} {
+		if test.result == ResultCounted {
+			test.result = ResultRefused
+		}
+		before := h.Stats().Requests[test.result.String()]
+		method, path := test.method, test.path
+		if method == "" {
+			method = http.MethodPost
+		}
+		if path == "" && test.grpc != "" {
+			path = grpcPaths[traces]
+		} else if path == "" {
+			path = httpPaths[traces]
+		}
+		header := []string{"Content-Type", mediaProtobuf}
+		if test.grpc != "" {
+			header = []string{"Content-Type", mediaGRPC, "Te", "trailers"}
+		}
+		a := send(t, test.client, method, path, bytes.NewReader(test.body), append(header, test.header...)...)
+		if test.grpc != "" {
+			if a.status != http.StatusOK || a.grpc != test.grpc || a.message == "" || a.header.Get(headerGRPCDetails) == "" || len(a.body) != 0 {
+				t.Errorf("%s: answered %+v", name, a)
+			}
+		} else if a.status != test.status || statusIn(a) != test.code || a.header.Get("Retry-After") != "" {
+			t.Errorf("%s: answered %+v with code %d", name, a, statusIn(a))
+		}
+		if got := h.Stats().Requests[test.result.String()]; got != before+1 {
+			t.Errorf("%s: %d requests are %s, want one more than %d", name, got, test.result, before)
+		}
+	}
+	if a := send(t, plain, http.MethodGet, "/v1/traces", nil); a.header.Get("Allow") != http.MethodPost {
+		t.Errorf("another method is answered with %v", a.header)
+	}
+	h.stop()
+	if stats := h.admit.Stats(); stats.Received != 0 {
+		t.Errorf("%d spans were received", stats.Received)
+	}
+}
+
+// statusIn is the code of the status in a body, whatever its type.
+func statusIn(a answered) (c code) {
+	if a.header.Get("Content-Type") == mediaJSON {
+		_, text, _ := strings.Cut(string(a.body), `"code":`)
+		_, _ = fmt.Sscan(text, &c)
+		return c
+	}
+	eachField(a.body, func(n protowire.Number, number uint64, _ []byte) {
+		if n == fieldStatusCode {
+			c = code(number)
+		}
+	})
+	return c
+}
+
+// TestManyAtATime: connections of both kinds, with several streams each, lose nothing.
+func TestManyAtATime(t *testing.T) {
+	h := newHarness(t, nil)
+	const clients, requests, spans = 8, 25, 40
+	var sending sync.WaitGroup
+	for i := range clients {
+		client := h.client(i%2 == 0)
+		for stream := range 2 {
+			sending.Go(func() {
+				for n := range requests {
+					body := exported("shop", i*1_000_000+stream*100_000+n*100, spans, 5)
+					if i%2 == 0 {
+						if a := postGRPC(t, client, framed(body, false)); a.grpc != "0" {
+							t.Errorf("answered %+v", a)
+						}
+					} else if a := post(t, client, body); a.status != http.StatusOK {
+						t.Errorf("answered %+v", a)
+					}
+				}
+			})
+		}
+	}
+	sending.Wait()
+	h.stop()
+	total := uint64(0)
+	for _, n := range h.rows {
+		total += n
+	}
+	if want := uint64(clients * 2 * requests * spans); total != want {
+		t.Errorf("%d spans were counted, want %d", total, want)
+	}
+}
+
+// TestWhatIsSentAgainIsCountedOnce where its sender got no answer, and as often as it comes
+// where it did.
+func TestWhatIsSentAgainIsCountedOnce(t *testing.T) {
+	h := newHarness(t, nil)
+	body := exported("shop", 0, 7, 1)
+	sum := h.counted.Sum(body)
+	plain, streams := h.client(false), h.client(true)
+	for range 3 { // who has the answer sends something else, were it the same
+		if a := post(t, plain, body); a.status != http.StatusOK {
+			t.Fatalf("answered %+v", a)
+		}
+	}
+	plain.CloseIdleConnections() // having read the answer
+	eventually.True(t, "no body is open", func() bool { return h.counted.Open() == 0 })
+	for range 3 {
+		if a := postGRPC(t, streams, framed(body, false)); a.grpc != "0" {
+			t.Fatalf("answered %+v", a)
+		}
+		eventually.True(t, "no body is open", func() bool { return h.counted.Open() == 0 })
+	}
+	h.counted.Once(sum, func(counted func()) { counted() }) // one whose sender left
+	h.counted.Close(sum, false)
+	if a := post(t, h.client(false), body); a.status != http.StatusOK {
+		t.Fatalf("answered %+v", a)
+	}
+	h.stop()
+	if h.rows["name 0"] != 6*7 || h.Stats().Requests["counted_before"] != 1 {
+		t.Errorf("counted %v, requests %v", h.rows, h.Stats().Requests)
+	}
+}
+
+// TestOneThatLeavesIsKnownAgain: an SDK gives its request up after it was counted, and
+// sends it on another connection.
+func TestOneThatLeavesIsKnownAgain(t *testing.T) {
+	h := newHarness(t, nil)
+	body := exported("shop", 0, 7, 1)
+	c := h.dial()
+	fmt.Fprintf(c, "POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-protobuf\r\nContent-Length: %d\r\n\r\n", len(body))
+	if _, err := c.Write(body); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(c, make([]byte, 1)); err != nil { // the answer is here, and is not read
+		t.Fatal(err)
+	}
+	c.Close()
+	if a := post(t, h.client(false), body); a.status != http.StatusOK {
+		t.Fatalf("answered %+v", a)
+	}
+	h.stop()
+	if h.rows["name 0"] != 7 {
+		t.Errorf("counted %v, requests %v", h.rows, h.Stats().Requests)
+	}
+}
