@@ -106,16 +106,26 @@ func (p *Publisher) admitKnown(cycle *aggregate.Cycle, known *knownKey) error {
 // admit charges a raw key to its origin's budgets. It takes no lock where that changes
 // nothing in the interval's registry.
 func (p *Publisher) admit(cycle *aggregate.Cycle, raw []byte, to *resolved) (changed bool, err error) {
-	if err := wire.ReadKey(&p.key, raw); err != nil {
+	again, err := p.reader.Read(&p.key, raw, p.kept)
+	p.kept = 0
+	if err != nil {
 		return false, err //nolint:wrapcheck // the message's own words
 	}
-	changed = p.mend(&p.mender, &p.key)
-	admission, ok := p.lookup.Admit(&p.key, p.isRetry)
+	mended := p.mend(&p.mender, &p.key, again)
+	admission, ok := p.lookup.Admit(&p.key, again, p.isRetry)
+	p.kept = p.lookup.Numbered() &^ mended
 	if !ok {
 		admission = cycle.Admit(p.originID, &p.key, p.isRetry)
 	}
 	*to = p.resolved(admission)
-	return changed, nil
+	return mended != 0, nil
+}
+
+// forgetKey lets go of the last key, or its message's buffer would be kept, and what is
+// written there next be taken for it.
+func (p *Publisher) forgetKey() {
+	p.kept = 0
+	p.reader.Forget()
 }
 
 func (p *Publisher) resolved(a registry.Admission) resolved {
@@ -123,11 +133,11 @@ func (p *Publisher) resolved(a registry.Admission) resolved {
 }
 
 // mend makes of a key what the statistics will show, but for the order of its tags, which
-// means nothing to a registry.
-func (p *Publisher) mend(m *span.Mender, k *span.Key) (changed bool) {
-	changed = m.Mend(k, p.origin.Lang)
+// means nothing to a registry. Some labels are known to be so already.
+func (p *Publisher) mend(m *span.Mender, k *span.Key, normal span.Labels) (changed span.Labels) {
+	changed = m.MendBut(normal, k, p.origin.Lang)
 	if most := p.shared.config.MaxResource; len(k.Resource) > most {
-		k.Resource, changed = span.Shorten(k.Resource, most), true
+		k.Resource, changed = span.Shorten(k.Resource, most), changed.With(span.LabelResource)
 	}
 	return changed
 }

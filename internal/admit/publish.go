@@ -284,6 +284,7 @@ func (p *Publisher) leave() {
 		p.batch.runs[i].claim.Abandon()
 	}
 	p.snapshot.Key = nil // or it would keep the message's buffer
+	p.forgetKey()
 	p.mender.Release()
 	p.guard.Exit()
 }

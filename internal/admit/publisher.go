@@ -30,7 +30,9 @@ type Publisher struct {
 
 	// Scratch of the snapshot at hand. After each batch it holds nothing of its bytes.
 	snapshot wire.Snapshot
-	key      span.Key
+	reader   wire.KeyReader
+	key      span.Key    // that was read last
+	kept     span.Labels // of it, that were normal as they came, and have numbers
 	mender   span.Mender
 	uncached resolved // what a key is that has no place in the table
 

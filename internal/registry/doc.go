@@ -27,8 +27,9 @@
 // and admits keys that change nothing, so that a flood takes no lock. The sealer alone
 // begins an interval, when nobody is inside a cycle of the one before the last.
 //
-// What a Lookup reads only grows until the interval ends. It relies on these orders of
-// publication, each held by the test behind it:
+// What a Lookup reads only grows until the interval ends, so what has a number has it in the
+// next key too, and is not searched for where the publisher knows that it is the same. It
+// relies on these orders of publication, each held by the test behind it:
 //
 //   - A label's text and scope are in the list, and the list is published, before its
 //     number is in the hash table (TestALabelIsCompleteBeforeItIsFindable).

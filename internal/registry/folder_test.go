@@ -155,7 +155,7 @@ func TestAFoldedFloodCostsNoLockAndNoMemory(t *testing.T) {
 	}
 	next := 1000
 	allocations := testing.AllocsPerRun(900, func() {
-		if a, ok := p.lookup.Admit(keys[next], false); !ok || !a.Folded.Has(span.LabelResource) {
+		if a, ok := p.lookup.Admit(keys[next], 0, false); !ok || !a.Folded.Has(span.LabelResource) {
 			t.Fatalf("%s is %+v, known: %t", keys[next].Resource, a, ok)
 		}
 		next++
@@ -180,6 +180,7 @@ func TestAFolderKeepsNoMessage(t *testing.T) {
 		p.admit(keyOf(span.LabelResource, unsafe.String(unsafe.SliceData(message), len(message))))
 		p.lookup.Report()
 	}
+	p.last = span.Key{}
 	runtime.GC()
 	kept := 0
 	for _, message := range messages {

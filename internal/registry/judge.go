@@ -31,6 +31,7 @@ type judge struct {
 	gates      gates // read before anything is searched for
 	gives      bool  // numbers to what is fresh
 	words      []uint32
+	numbered   span.Labels  // texts with numbers of their own, at first those of the last key that came again
 	anyBlocked [lists]bool  // of these, whether tags collapsed
 	undecided  []unnumbered // labels that were searched for
 	fresh      []hashedText // hashes of the texts of what has no number yet, see freshID
@@ -85,8 +86,14 @@ func (j *judge) key(k *span.Key) {
 	j.freshBy.clear()
 	j.status(k.HTTPStatus)
 	for l := range span.FirstList {
+		if j.numbered.Has(l) {
+			j.words = j.words[:len(j.words)+1] // where the last key has the same
+			continue
+		}
 		id := absentID
-		if text := *k.Text(l); text != "" {
+		if text := *k.Text(l); text == "" {
+			j.numbered = j.numbered.With(l)
+		} else {
 			id = j.text(l, text)
 		}
 		j.words = append(j.words, id)
@@ -104,14 +111,17 @@ func (j *judge) order() { j.words = orderTags(j.words, &j.anyBlocked) }
 func (j *judge) text(l span.Label, text string) labelID {
 	last := &j.last[l]
 	if j.gates.of(l).asks() == firstSight && text == last.text {
+		j.numbered = j.numbered.With(l)
 		return last.id
 	}
 	if id, ok := j.lookUp(l, text); ok {
+		j.numbered = j.numbered.With(l)
 		*last = found{j.registry.budgets.labels.at(id).text, id}
 		return id
 	}
 	if text == span.Blocked {
 		// The tracer has budgets too. What it collapsed meets what we do.
+		j.numbered = j.numbered.With(l)
 		return blockedID
 	}
 	if name, ok := j.fold(l, text); ok {

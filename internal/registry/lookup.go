@@ -37,9 +37,10 @@ func (l *Lookup) Begin(r *Registry, origin OriginID) {
 }
 
 // Admit says what Registry.Admit would say of the key, or reports false where it doesn't
-// know.
-func (l *Lookup) Admit(k *span.Key, isRetry bool) (a Admission, ok bool) {
-	l.isRetry = isRetry
+// know. Of the labels that were Numbered in the last key, those that it has again are not
+// searched for.
+func (l *Lookup) Admit(k *span.Key, again span.Labels, isRetry bool) (a Admission, ok bool) {
+	l.isRetry, l.numbered = isRetry, again
 	l.key(k)
 	if l.findRow() {
 		return l.found(l.lastRow.id, l.lastRow.partition), true
@@ -54,6 +55,10 @@ func (l *Lookup) Admit(k *span.Key, isRetry bool) (a Admission, ok bool) {
 	}
 	return l.overflow(gate, identity), true
 }
+
+// Numbered are the texts of the last key that have numbers of their own, which they keep
+// until the interval ends.
+func (l *Lookup) Numbered() span.Labels { return l.numbered }
 
 // findRow makes lastRow the row with the key's words, and reports whether there is one. Where
 // not, the words are in order.

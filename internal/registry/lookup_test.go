@@ -20,7 +20,8 @@ type publisher struct {
 	lookup   Lookup
 	origin   OriginID
 	isRetry  bool
-	lookups  int // keys that a lookup was enough for
+	last     span.Key // that was looked up
+	lookups  int      // keys that a lookup was enough for
 }
 
 func newPublisher(r *Registry, origin OriginID) *publisher {
@@ -36,11 +37,23 @@ func (p *publisher) begin(r *Registry, origin OriginID) {
 
 func (p *publisher) admit(key *span.Key) Admission {
 	key = normalized(key)
-	if a, ok := p.lookup.Admit(key, p.isRetry); ok {
+	if a, ok := p.lookUp(key); ok {
 		p.lookups++
 		return a
 	}
 	return p.registry.Admit(p.origin, key, p.isRetry)
+}
+
+// lookUp looks a key up, with what it has of the last one.
+func (p *publisher) lookUp(key *span.Key) (a Admission, ok bool) {
+	again := span.Labels(0)
+	for l := range span.FirstList {
+		if p.lookup.Numbered().Has(l) && *key.Text(l) == *p.last.Text(l) {
+			again = again.With(l)
+		}
+	}
+	p.last = *key
+	return p.lookup.Admit(key, again, p.isRetry)
 }
 
 const testMaxResource = 220

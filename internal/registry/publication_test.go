@@ -194,7 +194,7 @@ func lookUpBesideAdmissions(t *testing.T, change func(*Config), before []span.Ke
 	}, func(i int) {
 		for isKnown := false; !isKnown && !t.Failed(); {
 			var got Admission
-			if got, isKnown = lookups[i].Admit(last, false); isKnown && (got.Collapsed != lost || got != r.Admit(lookups[i].origin, last, false)) {
+			if got, isKnown = lookups[i].Admit(last, 0, false); isKnown && (got.Collapsed != lost || got != r.Admit(lookups[i].origin, last, false)) {
 				t.Errorf("origin %d: the key became %+v", i, got)
 			}
 		}

@@ -83,7 +83,7 @@ func (r *Registry) Admit(origin OriginID, key *span.Key, isRetry bool) Admission
 		return j.overflow(gate, identity)
 	}
 	j.markLabels()
-	j.gives = true
+	j.gives, j.numbered = true, 0
 	j.key(key)
 	j.order()
 	if id, partition, known := j.find(); known { // two labels of the key were one too many

@@ -31,7 +31,7 @@ func BenchmarkFlood(b *testing.B) {
 	unknown := 0
 	for i := 0; b.Loop(); i++ {
 		key := &keys[i%len(keys)]
-		if _, ok := l.Admit(key, false); !ok {
+		if _, ok := l.Admit(key, 0, false); !ok {
 			unknown++
 		}
 	}

@@ -79,7 +79,7 @@ func TestTagsInAnyOrderCostNoLock(t *testing.T) {
 		for _, i := range rnd.Perm(20) {
 			key.PeerTags = append(key.PeerTags, fmt.Sprintf("key%d:%d", i, n))
 		}
-		a, ok := p.lookup.Admit(&key, false)
+		a, ok := p.lookup.Admit(&key, 0, false)
 		if !ok {
 			a = r.Admit(origin, &key, false)
 		}

@@ -39,23 +39,30 @@ func (m *Mender) memory() []byte {
 // UTF-8, no label over its limit, service and operation as the agent writes them, no
 // resource missing. lang names the service of a span that has none. It reports whether it
 // changed any label.
-func (m *Mender) Mend(k *Key, lang string) (changed bool) {
+func (m *Mender) Mend(k *Key, lang string) (changed bool) { return m.MendBut(0, k, lang) != 0 }
+
+// MendBut is Mend where some texts are known to be normal. It returns which labels it
+// changed, with WholeKey in the place of what is none.
+func (m *Mender) MendBut(normal Labels, k *Key, lang string) (changed Labels) {
 	m.rewritten = m.rewritten[:0]
 	for l := range FirstList {
+		if normal.Has(l) {
+			continue
+		}
 		if text := k.Text(l); (*text != "" || labels[l].required) && !l.IsNormal(*text) && m.text(l, text, lang) {
-			changed = true
+			changed = changed.With(l)
 		}
 	}
 	for l := FirstList; l < EndOfLists; l++ {
 		if m.tags(l, k.Tags(l)) {
-			changed = true
+			changed = changed.With(l)
 		}
 	}
 	if k.Resource == "" {
-		k.Resource, changed = k.Operation, true
+		k.Resource, changed = k.Operation, changed.With(LabelResource)
 	}
 	if k.TraceRoot > TraceRootFalse {
-		k.TraceRoot, changed = TraceRootNotSet, true
+		k.TraceRoot, changed = TraceRootNotSet, changed.With(WholeKey)
 	}
 	return changed
 }

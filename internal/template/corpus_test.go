@@ -142,7 +142,7 @@ func (n *namer) begin() {
 
 func (n *namer) name(value string) string {
 	key := span.Key{Service: "corpus", Operation: "serve", Resource: value}
-	admission, ok := n.lookup.Admit(&key, false)
+	admission, ok := n.lookup.Admit(&key, 0, false)
 	if !ok {
 		key.Normalize("go")
 		admission = n.intervals.Registry().Admit(n.origin, &key, false)

@@ -1,0 +1,64 @@
+package admit
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// TestABuffersNextMessageIsNoneBefore: a connection's messages lie one after the other in the
+// same memory, so what stands where the last key stood says nothing of the next.
+func TestABuffersNextMessageIsNoneBefore(t *testing.T) {
+	h := newHarness(t, nil)
+	h.aggregator.Start()
+	p := h.NewPublisher(span.Origin{Service: "shop"})
+	buffer := make([]byte, 1<<10)
+	for i := range 40 { // at first new resources, then new keys of these
+		k := span.Key{Service: "shop", Operation: "op", Resource: fmt.Sprint("resource ", 10+i%20), Type: fmt.Sprint(i / 20)}
+		body := spans(1, wire.AppendKey(nil, &k))
+		copy(buffer, body)
+		if reason, ok := h.offer(p, buffer[:len(body)]); !ok {
+			t.Fatalf("refused as %s", reason)
+		}
+	}
+	h.stop(p)
+	for i := range 20 {
+		if resource := fmt.Sprint("resource ", 10+i); h.rows[resource] != 2 {
+			t.Errorf("%d spans of %s", h.rows[resource], resource)
+		}
+	}
+}
+
+// TestALabelThatWasMendedIsMendedAgain: its mended text lay in memory that the next key's
+// labels are mended in.
+func TestALabelThatWasMendedIsMendedAgain(t *testing.T) {
+	services := map[string]uint64{}
+	h := newHarness(t, func(_ *Config, a *aggregate.Config) {
+		a.Deliver = func(s *aggregate.Sealed) {
+			for part := range s.Parts {
+				services[s.Keys[part.Key].Key.Service] += part.Counts().Spans
+			}
+			s.Delivery.Resolve(nil)
+			s.Release()
+		}
+	})
+	h.aggregator.Start()
+	p := h.NewPublisher(span.Origin{Service: "shop"})
+	const keys = 100
+	reason, ok := h.offer(p, bodyOf(keys, func(i int, frame []byte) []byte {
+		k := span.Key{Service: "SHOP", Operation: fmt.Sprintf("op %d", i%7), Resource: fmt.Sprint("GET /page/", i)}
+		return wire.AppendWhole(frame, wire.AppendKey(nil, &k), 1000, time.Now().UnixNano(), 0, 1)
+	}))
+	if !ok {
+		t.Fatalf("refused as %s", reason)
+	}
+	p.Close()
+	h.aggregator.Stop()
+	if len(services) != 1 || services["shop"] != keys {
+		t.Errorf("the services are %v", services)
+	}
+}
