@@ -43,7 +43,7 @@ func (c *Counter) Count(body []byte, policy *Policy) error {
 	c.states.forget()
 	c.made = 0
 	p := &c.payload
-	if err := p.walk(body, policy.names); err != nil {
+	if err := p.walk(body, policy); err != nil {
 		return err
 	}
 	for i := range p.records {
@@ -74,7 +74,7 @@ func (c *Counter) count(rec *record) {
 	if rec.state.len > 0 {
 		weight = min(c.states.read(rec.state.of(c.payload.body)).weight(), wire.MaxWeight)
 	}
-	key := c.encode(rec, c.batches.all[r.batch].origin.Service)
+	key := c.encode(rec, r, c.batches.all[r.batch].origin.Service)
 	c.batches.add(r.batch, key, rec.duration(), endOf(rec), flags, weight)
 	if c.made += len(key); c.made > c.payload.limits.made {
 		c.payload.fail(ErrTooMuch)

@@ -13,8 +13,8 @@ import (
 
 // FromJSON appends the protobuf of a request that is written as OTLP/JSON has it: names in
 // lowerCamelCase, ids in hexadecimal, integers of 64 bits as text or as numbers, enumerations
-// as numbers. A name that it does not know is skipped, as the specification wants it. It
-// allocates: SDKs that send JSON run in browsers.
+// as numbers. A name that it does not know is skipped, as the specification wants it. What it
+// appends is no longer than the body. It allocates: SDKs that send JSON run in browsers.
 func FromJSON(dst, body []byte) ([]byte, error) {
 	r := jsonReader{Decoder: json.NewDecoder(bytes.NewReader(body))}
 	r.UseNumber()
@@ -86,6 +86,9 @@ func (r *jsonReader) field(dst []byte, f jsonField, value json.Token, depth int)
 	}
 	if value != json.Delim('[') {
 		return r.value(dst, f, value, depth)
+	}
+	if f.kind != jsonMessage && f.kind != jsonText {
+		return dst, errJSONShape // no other field is a list
 	}
 	for {
 		element, err := r.Token()

@@ -122,7 +122,7 @@ func TestJSONThatIsNoRequestIsRefused(t *testing.T) {
 	deep := func(open, shut string, n int) string { return strings.Repeat(open, n) + strings.Repeat(shut, n) }
 	for _, text := range []string{
 		``, `[]`, `null`, `5`, `{`, `{} {}`, `{}]`, `{"resourceSpans":5}`, `{"resourceSpans":[5]}`, `{"resourceSpans":[[{}]]}`, `{"a":}`,
-		span(`"traceId":"5b8"`), span(`"traceId":"xy"`), span(`"traceId":5`), span(`"kind":"SPAN_KIND_SERVER"`), span(`"startTimeUnixNano":"soon"`),
+		span(`"traceId":"5b8"`), span(`"endTimeUnixNano":[1,2]`), span(`"traceId":["00"]`), span(`"traceId":"xy"`), span(`"traceId":5`), span(`"kind":"SPAN_KIND_SERVER"`), span(`"startTimeUnixNano":"soon"`),
 		span(`"attributes":[{"value":{"boolValue":1}}]`), span(`"attributes":[{"value":{"bytesValue":"?"}}]`), span(`"attributes":[{"value":{"doubleValue":"?"}}]`),
 		span(`"name":{}`), span(`"later":` + deep("[", "]", maxJSONDepth+1)),
 		span(`"attributes":[{"value":` + deep(`{"arrayValue":{"values":[`, `]}}`, MaxDepth) + `}]`),
@@ -149,6 +149,9 @@ func FuzzFromJSON(f *testing.F) {
 		got, err := FromJSON(nil, body)
 		if err != nil {
 			return
+		}
+		if len(got) > len(body) {
+			t.Fatalf("%d bytes became %d: %q", len(body), len(got), body)
 		}
 		if !json.Valid(body) {
 			t.Fatalf("no JSON was read: %q", body)

@@ -7,8 +7,8 @@ import (
 
 // label makes the key of a span. It is good until the next, and its labels until the body
 // is used again.
-func (c *Counter) label(rec *record, service string) *span.Key {
-	c.selected.choose(&c.payload, rec)
+func (c *Counter) label(rec *record, r *resource, service string) *span.Key {
+	c.selected.choose(&c.payload, rec, r)
 	k := &c.key
 	peers, additional := k.PeerTags[:0], k.AdditionalTags[:0]
 	*k = span.Key{

@@ -199,6 +199,28 @@ func TestWhatAnOperatorNamesBecomesATag(t *testing.T) {
 	if want := []string{"db.system.name:redis", "tenant:a", "http.route:/"}; !reflect.DeepEqual(got.PeerTags, want) {
 		t.Errorf("%q, want %q", got.PeerTags, want)
 	}
+	of := func(s madeSpan, said ...attribute) []string {
+		body := request(madeResource{append(sdkResource("shop"), said...), [][]madeSpan{{s}}})
+		return countedOf(t, NewCounter(), body, NewPolicy(Labels{Attributes: []string{"k8s.namespace.name", "host.name"}}))[0].key.PeerTags
+	}
+	if got := of(madeSpan{name: "x"}, attribute{"k8s.namespace.name", "here"}, attribute{"http.route", "/"}); !reflect.DeepEqual(got, []string{"k8s.namespace.name:here"}) {
+		t.Errorf("of a resource: %q", got)
+	}
+	said := []attribute{{"k8s.namespace.name", "mine"}, {"host.name", "h"}}
+	if got := of(madeSpan{name: "x", attributes: said}, attribute{"k8s.namespace.name", "here"}); !reflect.DeepEqual(got, []string{"k8s.namespace.name:mine", "host.name:h"}) {
+		t.Errorf("of a span before its resource: %q", got)
+	}
+	two := []madeResource{
+		{append(sdkResource("shop"), attribute{"zone", "a"}, attribute{"zone", "b"}), [][]madeSpan{{{name: "x"}}}},
+		{append(sdkResource("shop"), attribute{"zone", "c"}), [][]madeSpan{{{name: "x"}}}},
+	}
+	var tags []string
+	for _, s := range countedOf(t, NewCounter(), request(two...), NewPolicy(Labels{Attributes: []string{"zone"}})) {
+		tags = append(tags, s.key.PeerTags...)
+	}
+	if !reflect.DeepEqual(tags, []string{"zone:a", "zone:c"}) {
+		t.Errorf("of two resources: %q", tags)
+	}
 	many := make([]string, maxLabels)
 	for i := range many {
 		many[i] = "x"

@@ -49,8 +49,9 @@ func (m *keyCache) reset(policy *Policy) {
 }
 
 // source collects what a span's key is made of: its facts, its service and name, and its tags
-// as they stand in the body. It reports false where that is too much to be cached.
-func (m *keyCache) source(p *payload, rec *record, service string) bool {
+// and those of its resource, as they stand in the body. It reports false where that is too
+// much to be cached.
+func (m *keyCache) source(p *payload, rec *record, r *resource, service string) bool {
 	if uint64(len(service))+uint64(rec.name.len) > maxSource-8 {
 		return false
 	}
@@ -64,10 +65,18 @@ func (m *keyCache) source(p *payload, rec *record, service string) bool {
 	binary.LittleEndian.PutUint64(m.next[:], facts)
 	n := 8 + copy(m.next[8:], service)
 	n += copy(m.next[n:], rec.name.of(p.body))
-	for i := rec.first; i < rec.last; i++ {
-		t := &p.tags[i]
+	n = m.put(n, p, p.tags[rec.first:rec.last])
+	n = m.put(n, p, p.tags[r.ownTag:r.lastTag])
+	m.n = n
+	return n <= maxSource
+}
+
+// put appends tags, up to where it is too much.
+func (m *keyCache) put(n int, p *payload, tags []tag) int {
+	for i := range tags {
+		t := &tags[i]
 		if n > maxSource {
-			return false
+			break
 		}
 		head := uint64(t.label) | uint64(t.kind)<<8
 		if t.kind != isText {
@@ -80,8 +89,7 @@ func (m *keyCache) source(p *payload, rec *record, service string) bool {
 		binary.LittleEndian.PutUint64(m.next[n:], head|uint64(value.len)<<16)
 		n += 8 + copy(m.next[n+8:], value.of(p.body))
 	}
-	m.n = n
-	return n <= maxSource
+	return n
 }
 
 // find returns the key that was made of the same, nil if there is none, and the place for
@@ -109,14 +117,14 @@ func (m *keyCache) keep(slot *keySlot, hash uint64, key []byte) {
 }
 
 // encode makes a span's key. It is good until the next.
-func (c *Counter) encode(rec *record, service string) []byte {
-	if !c.keys.source(&c.payload, rec, service) {
-		c.encoded = wire.AppendKey(c.encoded[:0], c.label(rec, service))
+func (c *Counter) encode(rec *record, r *resource, service string) []byte {
+	if !c.keys.source(&c.payload, rec, r, service) {
+		c.encoded = wire.AppendKey(c.encoded[:0], c.label(rec, r, service))
 		return c.encoded
 	}
 	key, slot, hash := c.keys.find()
 	if key == nil {
-		c.encoded = wire.AppendKey(c.encoded[:0], c.label(rec, service))
+		c.encoded = wire.AppendKey(c.encoded[:0], c.label(rec, r, service))
 		key = c.encoded
 		c.keys.keep(slot, hash, key)
 	}

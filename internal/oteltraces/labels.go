@@ -86,7 +86,7 @@ var tagLabels = [...]label{
 
 // The attributes of a resource that an origin is made of.
 const (
-	labelService label = iota + 1
+	labelService = iota + fixedLabels
 	labelServiceVersion
 	labelInstance
 	labelEnvironment
@@ -98,18 +98,18 @@ const (
 	labelRuntimeName
 	labelRuntimeVersion
 	labelCommit
-	resourceLabels
+	ownLabels // of those, of a span or its resource, that an operator names
 )
 
-// resourceNames finds them.
-var resourceNames = newNameTable([]string{
+// resourceNames are the names of the attributes above.
+var resourceNames = [ownLabels]string{
 	labelService: "service.name", labelServiceVersion: "service.version", labelInstance: "service.instance.id",
 	labelEnvironment: "deployment.environment.name", labelOldEnvironment: "deployment.environment",
 	labelHost: "host.name", labelContainer: "container.id",
 	labelLanguage: "telemetry.sdk.language", labelSDKVersion: "telemetry.sdk.version",
 	labelRuntimeName: "process.runtime.name", labelRuntimeVersion: "process.runtime.version",
 	labelCommit: "vcs.ref.head.revision",
-})
+}
 
 // maxLabels bounds them, and with them what an operator may ask for.
 const maxLabels = 128

@@ -47,10 +47,14 @@ func (e ends) slot() uint64 {
 	return (e.first + bits.RotateLeft64(e.last, 29) + uint64(e.length)) * 0x9e3779b97f4a7c15 >> (64 - slotBits)
 }
 
-// newNameTable makes a table of at most maxLabels names. The first one is not looked up.
+// newNameTable makes a table of at most maxLabels names. Those that are empty are not looked
+// up, and the first one is.
 func newNameTable(names []string) *nameTable {
 	t := &nameTable{names: names, entries: make([]nameEntry, len(names))}
 	for number := len(names) - 1; number > 0; number-- {
+		if names[number] == "" {
+			continue
+		}
 		e := nameEntry{ends: endsOf([]byte(names[number]))}
 		slot := &t.slots[e.ends.slot()]
 		e.next = *slot

@@ -1,6 +1,7 @@
 package oteltraces
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -11,7 +12,7 @@ type payload struct {
 	body      []byte
 	err       error // why it is not read any further
 	limits    limits
-	names     *nameTable // of spans' attributes
+	policy    *Policy
 	resources []resource
 	scopes    []part
 	records   []record
@@ -19,8 +20,8 @@ type payload struct {
 }
 
 // walk reads a body. What it finds is valid until the body is used again.
-func (p *payload) walk(body []byte, names *nameTable) error {
-	p.body, p.err, p.names, p.limits = body, nil, names, limitsOf(len(body))
+func (p *payload) walk(body []byte, policy *Policy) error {
+	p.body, p.err, p.policy, p.limits = body, nil, policy, limitsOf(len(body))
 	p.resources, p.scopes, p.records, p.tags = p.resources[:0], p.scopes[:0], p.records[:0], p.tags[:0]
 	if len(body) > math.MaxInt32 {
 		p.fail(ErrTooMuch)
@@ -74,7 +75,13 @@ func (p *payload) resourceSpans(at, begin, end int) {
 	r.last = len(p.scopes)
 	r.firstTag = len(p.tags)
 	p.resourceAttributes(&r)
+	tags := p.tags[r.firstTag:]
+	slices.SortStableFunc(tags, func(a, b tag) int { return cmp.Compare(a.label, b.label) })
 	r.lastTag = len(p.tags)
+	r.ownTag = r.lastTag
+	for r.ownTag > r.firstTag && p.tags[r.ownTag-1].label >= ownLabels {
+		r.ownTag--
+	}
 	p.resources[place] = r
 }
 
@@ -87,7 +94,7 @@ func (p *payload) resourceAttributes(r *resource) {
 		case next == 0:
 			p.fail(ErrUnread)
 		case f.tag == resourceAttributes:
-			p.attribute(b[:next], f.at, resourceNames)
+			p.attribute(b[:next], f.at, p.policy.resourceNames)
 		case f.tag == resourceEntities && !isMessage(b[:next], f.at, messageEntity, 0):
 			p.fail(ErrUnread)
 		}
@@ -133,7 +140,7 @@ func (p *payload) span(at, begin, end int, resource uint32) {
 	b := p.body[:end]
 	for at := begin; at < end; {
 		if b[at] == byte(spanAttributes) {
-			if at = p.commonAttributes(b, at, byte(spanAttributes), p.names); at == end {
+			if at = p.commonAttributes(b, at, byte(spanAttributes), p.policy.names); at == end {
 				break
 			}
 		}
@@ -179,7 +186,7 @@ func (p *payload) spanField(rec *record, f field, b []byte) bool {
 	case spanEnd:
 		rec.end = f.value
 	case spanAttributes:
-		p.attribute(b, f.at, p.names)
+		p.attribute(b, f.at, p.policy.names)
 		return p.err == nil
 	case spanEvents:
 		return isMessage(b, f.at, messageEvent, 0)

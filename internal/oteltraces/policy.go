@@ -11,13 +11,15 @@ import (
 
 // Policy is what of a span its labels are made of.
 type Policy struct {
-	names *nameTable
-	tags  []label // of peer tags
+	names         *nameTable // of a span's attributes
+	resourceNames *nameTable // of a resource's
+	tags          []label    // of peer tags
 }
 
 // Labels are which labels spans have.
 type Labels struct {
 	// Attributes are the names of attributes that become tags, beside those that always do.
+	// What a span does not say its resource may.
 	Attributes []string
 }
 
@@ -28,7 +30,7 @@ func (l *Labels) Check() (err error) {
 			err = errors.Join(err, fmt.Errorf("check attributes of spans: %q is no name of an attribute: it has 1 to %d bytes and no colon", name, span.MaxLabel))
 		}
 	}
-	if most := maxLabels - int(fixedLabels); len(l.Attributes) > most {
+	if most := maxLabels - int(ownLabels); len(l.Attributes) > most {
 		err = errors.Join(err, fmt.Errorf("check attributes of spans: there are %d, at most %d", len(l.Attributes), most))
 	}
 	return err
@@ -36,16 +38,21 @@ func (l *Labels) Check() (err error) {
 
 // NewPolicy makes a policy of labels that Check finds nothing wrong with.
 func NewPolicy(l Labels) *Policy {
-	names, tags := slices.Clone(attributeNames[:]), slices.Clone(tagLabels[:])
+	names, ofResource, tags := make([]string, ownLabels), slices.Clone(resourceNames[:]), slices.Clone(tagLabels[:])
+	copy(names, attributeNames[:])
 	for _, name := range l.Attributes {
 		at := label(slices.Index(names, name))
 		if !slices.Contains(names, name) {
 			at = label(len(names))
 			names = append(names, name)
+			if slices.Contains(ofResource, name) {
+				name = "" // the origin says it
+			}
+			ofResource = append(ofResource, name)
 		}
 		if !slices.Contains(tags, at) && !oldLabels.has(at) {
 			tags = append(tags, at)
 		}
 	}
-	return &Policy{names: newNameTable(names), tags: tags}
+	return &Policy{names: newNameTable(names), resourceNames: newNameTable(ofResource), tags: tags}
 }

@@ -37,10 +37,12 @@ type part struct {
 
 // resource is what spans were sent by.
 type resource struct {
-	part                   // with its scopes
-	firstTag, lastTag int  // of its attributes
-	said              text // the message that says who it is
-	batch             int  // of its spans, -1 where there is none yet
+	part          // with its scopes
+	firstTag int  // of its attributes, in the order of their labels
+	ownTag   int  // where those begin that an operator named
+	lastTag  int  // where they end
+	said     text // the message that says who it is
+	batch    int  // of its spans, -1 where there is none yet
 }
 
 // kind is a span's kind by OTLP's number.

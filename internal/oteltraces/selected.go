@@ -13,13 +13,18 @@ type selected struct {
 	at  [maxLabels]uint32 // by label in the set: the place of its tag
 }
 
-// choose makes a span's attributes findable by their labels. Of two with one label the
-// first counts, as in OpenTelemetry's own decoders.
-func (s *selected) choose(p *payload, rec *record) {
+// choose makes a span's attributes findable by their labels, and its resource's behind them.
+// Of two with one label the first counts, as in OpenTelemetry's own decoders.
+func (s *selected) choose(p *payload, rec *record, r *resource) {
 	s.set = labelSet{}
-	for i := rec.first; i < rec.last; i++ {
-		if l := p.tags[i].label; !s.set.has(l) {
-			s.at[l] = i
+	s.add(p.tags, int(rec.first), int(rec.last))
+	s.add(p.tags, r.ownTag, r.lastTag)
+}
+
+func (s *selected) add(tags []tag, first, last int) {
+	for i := first; i < last; i++ {
+		if l := tags[i].label; !s.set.has(l) {
+			s.at[l] = uint32(i)
 			s.set.add(l)
 		}
 	}
