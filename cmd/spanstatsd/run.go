@@ -22,6 +22,7 @@ type runOptions struct {
 	config   daemon.Config
 	socket   socketOptions
 	otlp     otlpOptions
+	taking   takingOptions
 	agentURL string
 	// agentVariables are those that chose it, where no flag did.
 	agentVariables string
@@ -55,7 +56,7 @@ func (o *runOptions) addFlags(f *pflag.FlagSet) {
 	f.IntVar(&traces.Counters, "apm-counters", traces.Counters, "requests with traces that are counted at a time")
 	sizeVar(f, &traces.MaxBody, "apm-max-body", "longest request with traces that is counted; a longer one is left to the agent")
 	sizeVar(f, &traces.MaxBodyBytes, "apm-max-body-bytes", "the same for all requests at a time")
-	addTakingFlags(f, &o.config.OTLP)
+	o.taking.addFlags(f, &o.config.OTLP)
 	f.IntVar(&in.MaxConnections, "max-connections", in.MaxConnections, "tracers connected at once")
 	sizeVar(f, &in.MaxFrame, "max-frame", "longest frame")
 	f.IntVar(&adm.MaxBatch, "max-batch", adm.MaxBatch, "most snapshots in one batch")
@@ -111,7 +112,7 @@ func (o *runOptions) complete() error {
 	o.config.Admit.DefaultHost, o.config.Admit.DefaultEnv = os.Getenv("DD_HOSTNAME"), os.Getenv("DD_ENV")
 	o.config.Version = version
 	return errors.Join(o.socket.complete(&o.config.Ingest), o.chooseBuffer(), badDrainers, badPartitions,
-		o.limitCardinalities(), o.completeLabels(), o.checkRetry(), badAgent, badOTLP)
+		o.limitCardinalities(), o.completeLabels(), o.checkRetry(), badAgent, badOTLP, o.taking.complete(&o.config.OTLP))
 }
 
 // defaultAgent is where the agent is if nobody says otherwise.

@@ -4,8 +4,9 @@ import (
 	"context"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/intake"
 )
 
 // agentPool makes connections to the agent and keeps them for the next request. While the
@@ -14,16 +15,12 @@ import (
 //
 // mu guards the connections that nobody uses.
 type agentPool struct {
-	dial     func(context.Context) (net.Conn, error)
-	maxWait  time.Duration   // of one request; 0: none waits
-	stopping <-chan struct{} // closed when no request may wait any more
+	dial  func(context.Context) (net.Conn, error)
+	waits intake.Waiting
 
 	mu       sync.Mutex
 	idle     []*agentConn // the one that was used last is the last
 	isClosed bool
-
-	waiting atomic.Int64
-	waited  atomic.Uint64 // requests
 }
 
 const (
@@ -39,25 +36,12 @@ const (
 // tracer's connection has one at a time, and those kept.
 func AgentConnections(tracers int) int { return tracers + 2*idleToAgent }
 
-// maxWaiting bounds the requests that wait at a time, besides the bytes of their bodies.
-// One more is answered at once.
-const maxWaiting = 256
-
-// The pauses between two attempts to connect.
-const (
-	firstPause = 20 * time.Millisecond
-	lastPause  = 500 * time.Millisecond
-)
-
 // connect returns a connection that was kept, or makes one.
 func (p *agentPool) connect(ctx context.Context) (*agentConn, error) {
 	if c := p.takeUsable(); c != nil {
 		return c, nil
 	}
-	conn, err := p.dial(ctx)
-	if err != nil && p.maxWait > 0 {
-		conn, err = p.await(ctx, err)
-	}
+	conn, err := p.waits.Dial(ctx, p.dial)
 	if err != nil {
 		return nil, err
 	}
@@ -74,32 +58,6 @@ func (p *agentPool) takeUsable() *agentConn {
 		c.Close()
 	}
 	return nil
-}
-
-// await tries again until the agent is there, or the request's time is over.
-func (p *agentPool) await(ctx context.Context, err error) (net.Conn, error) {
-	defer p.waiting.Add(-1)
-	if p.waiting.Add(1) > maxWaiting {
-		return nil, err
-	}
-	p.waited.Add(1)
-	timeout := time.NewTimer(p.maxWait)
-	defer timeout.Stop()
-	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		select {
-		case <-timeout.C:
-			return nil, err
-		case <-p.stopping:
-			return nil, err
-		case <-ctx.Done():
-			return nil, err
-		case <-time.After(pause):
-		}
-		var conn net.Conn
-		if conn, err = p.dial(ctx); err == nil {
-			return conn, nil
-		}
-	}
 }
 
 func (p *agentPool) takeIdle() *agentConn {

@@ -110,7 +110,7 @@ func (s *Server) Stats() Stats {
 	stats.Other, stats.Failed, stats.Bytes = c.other.Load(), c.failed.Load(), c.bytes.Load()
 	stats.DropsUnsampled = s.drops.Load()
 	stats.UnsampledTraces, stats.UnsampledSpans, stats.SavedBytes = c.unsampledTraces.Load(), c.unsampledSpans.Load(), c.savedBytes.Load()
-	stats.Waited, stats.Waiting = s.agents.waited.Load(), int(s.agents.waiting.Load())
+	stats.Waited, stats.Waiting = s.agents.waits.Waited(), s.agents.waits.Now()
 	stats.Origins, stats.BufferedBytes = s.publishers.Count(), s.bodies.Held()
 	stats.Connections, stats.LastHeard = s.limiter.Count()
 	stats.Refused = s.limiter.Rejected()

@@ -67,7 +67,7 @@ func New(config Config) (*Server, error) {
 	for range cap(s.counting) {
 		s.counting <- traces.NewCounter()
 	}
-	s.agents = agentPool{dial: config.Agent.dial, maxWait: config.Buffer, stopping: s.stopping}
+	s.agents = agentPool{dial: config.Agent.dial, waits: intake.Waiting{MaxWait: config.Buffer, Stopping: s.stopping}}
 	s.proxy = s.newProxy()
 	s.http = &http.Server{
 		Handler: http.HandlerFunc(s.serve), ReadHeaderTimeout: readTimeout, IdleTimeout: betweenRequests,

@@ -7,8 +7,11 @@ import (
 	"path/filepath"
 )
 
-// agentFlag is the one address where somebody else listens.
-const agentFlag = "agent-url"
+// Addresses where somebody else listens.
+const (
+	agentFlag   = "agent-url"
+	forwardFlag = "otlp-forward"
+)
 
 // address is where somebody listens.
 type address struct{ flag, network, name string }
@@ -23,6 +26,7 @@ func (c *Config) addresses() []address {
 		{"apm-addr", "tcp", c.APM.Addr},
 		{"otlp-addr", "tcp", c.OTLP.Addr},
 		{agentFlag, c.Agent.URL.Network, c.Agent.URL.Address},
+		{forwardFlag, c.OTLP.Forward.Network, c.OTLP.Forward.Address},
 	}
 }
 
@@ -42,7 +46,7 @@ func (c *Config) checkAddresses() (err error) {
 
 // isAlso says whether two addresses are the same, as far as their names show.
 func (a address) isAlso(other address) bool {
-	if a.name == "" || other.name == "" || a.network != other.network {
+	if a.name == "" || other.name == "" || a.network != other.network || a.isOthers() && other.isOthers() {
 		return false
 	}
 	if a.network == "unix" {
@@ -70,8 +74,11 @@ func isEvery(host string) bool {
 	return host == "" || ip != nil && ip.IsUnspecified()
 }
 
+// isOthers says whether somebody else listens there.
+func (a address) isOthers() bool { return a.flag == agentFlag || a.flag == forwardFlag }
+
 // isHere says whether a host is this machine for certain: where we listen it is.
 func (a address) isHere(host string) bool {
 	ip := net.ParseIP(named(host))
-	return a.flag != agentFlag || isEvery(host) || ip != nil && ip.IsLoopback()
+	return !a.isOthers() || isEvery(host) || ip != nil && ip.IsLoopback()
 }

@@ -25,7 +25,7 @@ func (c *Config) Descriptors() int {
 		n += c.APM.MaxConnections + apm.AgentConnections(c.APM.MaxConnections) + 2
 	}
 	if c.OTLP.Enabled() {
-		n += c.OTLP.MaxConnections + 3
+		n += c.OTLP.MaxConnections + c.OTLP.Forwards() + 3
 	}
 	return n
 }

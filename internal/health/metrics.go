@@ -72,6 +72,9 @@ var metrics = []metric{
 	gauge("apm_buffered_bytes", "Bytes of requests that are held while they are counted and forwarded.", func(s *scrape) int64 { return int64(s.apm.BufferedBytes) }),
 
 	counters("otlp_requests_total", "Requests of OTLP, by what became of the count of their spans.", "result", func(s *scrape) map[string]uint64 { return s.otlp.Requests }),
+	counters("otlp_forwarded_total", "Requests of OTLP that were to go on, by what became of them.", "result", func(s *scrape) map[string]uint64 { return s.otlp.Forwarded }),
+	counter("otlp_waited_requests_total", "Requests of OTLP that waited for a destination that was away.", func(s *scrape) uint64 { return s.otlp.Waited }),
+	gauge("otlp_waiting_requests", "Requests of OTLP that wait for the destination.", func(s *scrape) int64 { return int64(s.otlp.Waiting) }),
 	gauge("otlp_connections", "Connections of SDKs.", func(s *scrape) int64 { return int64(s.otlp.Connections) }),
 	counter("otlp_refused_connections_total", "Connections of SDKs that were refused because there were too many.", func(s *scrape) uint64 { return s.otlp.Refused }),
 	counter("otlp_walked_bytes_total", "Bytes of OTLP that were walked to be counted.", func(s *scrape) uint64 { return s.otlp.Bytes }),

@@ -96,7 +96,8 @@ type Ring struct {
 
 // OTLP is what takes OTLP of SDKs.
 type OTLP struct {
-	Requests      map[string]uint64 `json:"requests"` // by what became of their count
+	Requests      map[string]uint64 `json:"requests"`  // by what became of their count
+	Forwarded     map[string]uint64 `json:"forwarded"` // that were to go on, by what became of them
 	Origins       int               `json:"origins"`
 	BufferedBytes int64             `json:"buffered_bytes"`
 	Connections   Bounded           `json:"connections"`
@@ -111,7 +112,7 @@ func (s *Server) otlp() *OTLP {
 	}
 	now := s.config.Sources.OTLP.Stats()
 	return &OTLP{
-		now.Requests, now.Origins, now.BufferedBytes,
+		now.Requests, now.Forwarded, now.Origins, now.BufferedBytes,
 		Bounded{now.Connections, s.config.Limits.OTLPConnections},
 		now.Refused, now.LastHeard,
 	}

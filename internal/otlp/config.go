@@ -23,10 +23,12 @@ type Config struct {
 	// requests one connection of HTTP/2 may have under way.
 	MaxConnections int
 	MaxStreams     int
-	MaxBody        int // bytes of a body, as it comes and as it is without gzip
-	MaxBodyBytes   int // of all bodies at a time
-	MaxOrigins     int // that an interval has room for, and that are remembered
-	Counters       int // bodies counted at a time
+	MaxBody        int           // bytes of a body, as it comes and as it is without gzip
+	MaxBodyBytes   int           // of all bodies at a time
+	MaxOrigins     int           // that an interval has room for, and that are remembered
+	Counters       int           // bodies counted at a time
+	Forward        Destination   // where requests go on to
+	Buffer         time.Duration // how long a request waits for a destination that is away
 	Admit          *admit.Publishers
 	Log            *slog.Logger
 
@@ -37,11 +39,18 @@ type Config struct {
 // 512 spans is some hundred KiB; gRPC servers take 4 MiB of anybody.
 func DefaultConfig() Config {
 	return Config{
-		MaxConnections: 128, MaxStreams: 8, MaxBody: 8 << 20, MaxBodyBytes: 32 << 20,
+		MaxConnections: 128, MaxStreams: 8, Buffer: defaultBuffer, MaxBody: 8 << 20, MaxBodyBytes: 32 << 20,
 		readTimeout: 10 * time.Second, // about as long as an SDK waits for its answer
 		MaxOrigins:  intake.MaxPublishers, Counters: min(maxCounters, runtime.GOMAXPROCS(0)),
 	}
 }
+
+// defaultBuffer is shorter than SDKs wait for an answer, which is 10 s if nobody says
+// otherwise; maxBuffer is far beyond.
+const (
+	defaultBuffer = 3 * time.Second
+	maxBuffer     = time.Minute
+)
 
 // maxCounters is more than a program is fed with that counts millions of spans a second
 // with each.
@@ -67,6 +76,7 @@ func (c *Config) Check() (err error) {
 	}
 	return errors.Join(err,
 		check.Number("otlp-max-connections", c.MaxConnections, 1, 1<<20),
+		check.Time("otlp-buffer", c.Buffer, 0, maxBuffer),
 		check.Number("otlp-max-streams", c.MaxStreams, 1, 1<<10),
 		check.Number("otlp-counters", c.Counters, 1, 1<<10),
 		check.Size("otlp-max-body", c.MaxBody, leastBody, 1<<30),
@@ -80,7 +90,12 @@ func (c *Config) Memory(publisher int) []memory.Part {
 	if !c.Enabled() {
 		return nil
 	}
+	forwarding := int64(0)
+	if c.Forward.IsSet() {
+		forwarding = maxForwards * forwardBytes
+	}
 	return []memory.Part{
+		{Name: "connections to the destination of OTLP", Bytes: forwarding},
 		{Name: "bodies of OTLP", Bytes: int64(c.MaxBodyBytes), Flag: "otlp-max-body-bytes"},
 		{Name: "counting of OTLP", Bytes: int64(c.Counters) * int64(countingBytes(c.MaxBody)), Flag: "otlp-max-body"},
 		{Name: "connections with OTLP", Bytes: int64(c.MaxConnections) * int64(c.connectionBytes()), Flag: "otlp-max-connections"},
@@ -101,6 +116,17 @@ const (
 	streamBytes    = 48 << 10
 	waitingStreams = 4
 )
+
+// forwardBytes is about what a connection to the destination takes, with its answer.
+const forwardBytes = maxAnswer + maxAnswerHeader + 64<<10
+
+// Forwards is how many connections to the destination there are at most.
+func (c *Config) Forwards() int {
+	if !c.Forward.IsSet() {
+		return 0
+	}
+	return maxForwards
+}
 
 func (c *Config) connectionBytes() int {
 	return plainBytes + c.MaxStreams*streamBytes*(1+waitingStreams)

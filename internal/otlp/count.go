@@ -32,10 +32,17 @@ const inflaterBytes = 64 << 10
 // and from what computes its statistics itself.
 const headerComputedStats = "Datadog-Client-Computed-Stats"
 
-// take has a request counted, and says what its sender is told.
+// take has a request counted and handed on, and says what its sender is told. What can't be
+// counted goes on without the mark, but for what is beyond the bounds of a body.
 func (s *Server) take(c *call, r *http.Request) (*reply, Result) {
-	result, why := s.count(c, r)
-	return s.endsHere(result, why), result
+	result, why := ResultOther, error(nil)
+	if c.signal == traces {
+		result, why = s.count(c, r)
+	}
+	if s.forward == nil || result == ResultTooLarge || result == ResultBusy {
+		return s.endsHere(result, why), result
+	}
+	return s.forward.send(r, c), result
 }
 
 // endsHere is what is said of a request that goes nowhere else.
@@ -43,7 +50,7 @@ func (s *Server) endsHere(result Result, why error) *reply {
 	switch result {
 	case ResultUnread:
 		return refuse(codeInvalidArgument, why.Error())
-	case ResultTooLarge, ResultBusy, ResultIncomplete:
+	case ResultTooLarge, ResultBusy:
 		return s.notRead(why).reply
 	case ResultNoRoom:
 		return later("there is no room to count these spans just now: " + why.Error())

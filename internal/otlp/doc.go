@@ -12,7 +12,9 @@
 // where its spans have to be counted, and each of these has room of its own within the same bound. A Counter
 // of package oteltraces makes batches of snapshots of it, and those are published as the
 // batches of a tracer that speaks our own protocol are. Then the call goes on to the
-// destination of --otlp-forward, or ends here.
+// destination of --otlp-forward, or ends here: the bytes that came, with what its protocol
+// has around them (outgoing.go), and its answer goes back in the words of who asked
+// (translate.go).
 //
 // # What is counted
 //
@@ -25,13 +27,14 @@
 //
 // # Threading
 //
-// The goroutine of a request does all of its work. Counting waits for no ring and no network, only
+// The goroutine of a request does all of its work, but for what net/http does beside it on a
+// connection to the destination; the bytes of a body stay until that is over. Counting waits for no ring and no network, only
 // for one of the Counters. Locks are those of package intake.
 //
 // # Bounds
 //
 // Connections, in all and of a process; streams of a connection; a header's bytes and
 // lines; the bytes of one body and of all, also of what they are inflated to; the time that
-// a body takes; Counters and what each may hold; publishers; the bodies that are remembered.
+// a body takes; connections to the destination, and requests that wait for it; Counters and what each may hold; publishers; the bodies that are remembered.
 // Config.Memory adds them up.
 package otlp

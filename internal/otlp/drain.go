@@ -31,6 +31,9 @@ func (s *Server) Drain(ctx context.Context) error {
 	s.unwatch()
 	s.accepting.Wait()
 	s.loops.Wait()
+	if s.forward != nil {
+		s.forward.transport.CloseIdleConnections()
+	}
 	for _, release := range s.release {
 		_ = release() // a listener that was served is closed already
 	}

@@ -52,10 +52,10 @@ func TestBrokenConnectionsLeaveNothing(t *testing.T) {
 		}
 		c.Close()
 	}
+	eventually.True(t, "no connection is left", func() bool { return h.Stats().Connections == 0 && h.bodies.Held() == 0 })
 	if a := post(t, h.client(false), body); a.status != http.StatusOK {
 		t.Errorf("answered %+v", a)
 	}
-	eventually.True(t, "one connection is left", func() bool { return h.Stats().Connections == 1 && h.bodies.Held() == 0 })
 	h.stop()
 	if h.rows["name 0"] != 5 {
 		t.Errorf("counted %v", h.rows)

@@ -22,6 +22,7 @@ const (
 	ResultNotWanted            // no destination takes statistics
 	ResultIncomplete           // its SDK did not send all of it
 	ResultRefused              // nothing that is taken here, by its path, method or header
+	ResultOther                // metrics or logs, which have no spans
 	ResultBug                  // a defect of ours, contained
 
 	results = int(ResultBug) + 1
@@ -29,7 +30,7 @@ const (
 
 // resultNames are the results' names in metrics.
 var resultNames = [results]string{
-	"counted", "counted_before", "by_tracer", "unread", "no_room", "too_many", "too_large", "busy", "not_wanted", "incomplete", "refused", "bug",
+	"counted", "counted_before", "by_tracer", "unread", "no_room", "too_many", "too_large", "busy", "not_wanted", "incomplete", "refused", "other", "bug",
 }
 
 // String is the result's name in metrics.
@@ -44,9 +45,12 @@ type counters struct {
 
 // Stats is what the outside sees. Every result is present, also at 0.
 type Stats struct {
-	Requests map[string]uint64 // by result
-	Bytes    uint64            // that were walked
-	Origins  int
+	Requests  map[string]uint64 // by result
+	Bytes     uint64            // that were walked
+	Forwarded map[string]uint64 // requests that were to go on, by outcome
+	Waited    uint64            // of them, that found the destination away and were allowed to wait
+	Waiting   int               // of them, just now
+	Origins   int
 	// Connections are open just now; Refused found no room. LastHeard is when an SDK last
 	// had something to say, zero before the first.
 	Connections   int
@@ -62,8 +66,18 @@ func (s *Server) Stats() Stats {
 	for _, name := range resultNames {
 		stats.Requests[name] = 0
 	}
+	stats.Forwarded = make(map[string]uint64, outcomes)
+	for _, name := range outcomeNames {
+		stats.Forwarded[name] = 0
+	}
 	if s == nil {
 		return stats
+	}
+	if f := s.forward; f != nil {
+		for o, name := range outcomeNames {
+			stats.Forwarded[name] = f.outcomes[o].Load()
+		}
+		stats.Waited, stats.Waiting = f.waits.Waited(), f.waits.Now()
 	}
 	for r, name := range resultNames {
 		stats.Requests[name] = s.counters.requests[r].Load()

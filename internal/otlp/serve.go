@@ -14,7 +14,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	c, no := open(r)
 	defer c.release()
-	if no == nil && c.signal != traces {
+	if no == nil && c.signal != traces && s.forward == nil {
 		no = notServed(c.signal)
 	}
 	if no == nil {

@@ -27,6 +27,7 @@ type Server struct {
 	counted    *intake.CountedBodies
 	counting   chan *worker
 	policy     *oteltraces.Policy
+	forward    *forwarder // nil where traces end here
 	http       *http.Server
 	listeners  []net.Listener
 	socket     *socket.Listener        // of listeners; nil where there is none
@@ -62,6 +63,9 @@ func New(config Config) (*Server, error) {
 	}
 	for range cap(s.counting) {
 		s.counting <- &worker{counter: oteltraces.NewCounter()}
+	}
+	if config.Forward.IsSet() {
+		s.forward = newForwarder(&s.config, s.log, s.stopping)
 	}
 	s.http = s.newHTTP()
 	s.watching, s.unwatch = context.WithCancel(context.Background())

@@ -24,7 +24,7 @@ var rooms = map[string]room{
 	"internal/checkclient": {"internal/admit internal/ingest internal/msgpack internal/shown internal/span internal/wire", "tells what a client sends, as the rooms that it names would read it"},
 	"internal/ingest":      {"internal/admit internal/check internal/memory internal/socket internal/span internal/wire", "takes frames apart and hands batches on to be admitted"},
 	"internal/apm":         {"internal/admit internal/aggregate internal/check internal/clientstats internal/intake internal/memory internal/socket internal/span internal/traces", "takes HTTP requests and hands their bodies on to be counted"},
-	"internal/otlp":        {"internal/admit internal/check internal/intake internal/memory internal/oteltraces internal/socket internal/span", "takes OTLP and hands what it brings on to be counted"},
+	"internal/otlp":        {"internal/admit internal/check internal/flush/request internal/intake internal/memory internal/oteltraces internal/socket internal/span", "takes OTLP and hands what it brings on to be counted"},
 	"internal/intake":      {"internal/admit internal/aggregate internal/memory internal/socket internal/span", "bounds requests, holds their bodies and publishes what was counted of them"},
 	"internal/traces":      {"client/rules internal/msgpack internal/span internal/wire", "walks a body and decides what of it counts"},
 	"internal/oteltraces":  {"client/rules internal/span internal/wire", "walks a body of OTLP, counts its spans and says which go on"},

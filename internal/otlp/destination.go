@@ -1,0 +1,61 @@
+package otlp
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+)
+
+// Destination is where requests go on to: another that takes OTLP. Its zero value is none.
+type Destination struct {
+	Network, Address string // in the form that a dialler takes
+	isGRPC, isTLS    bool
+	host             string // its name in a request
+	base             string // the path before /v1/traces
+}
+
+// The schemes of a destination, and the port where none is given.
+var schemes = map[string]struct {
+	isGRPC, isTLS bool
+	port          string
+}{
+	"http": {false, false, "4318"}, "https": {false, true, "443"}, "grpc": {true, false, "4317"}, "grpcs": {true, true, "443"},
+}
+
+// ParseDestination reads a URL. What it says of one that can't be used does not quote it,
+// since it may hold a password.
+func ParseDestination(text string) (d Destination, err error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return d, errors.New("parse otlp-forward: it is no URL; give http://host:4318, grpc://host:4317, https://, grpcs:// or unix:///path")
+	}
+	switch scheme, known := schemes[u.Scheme]; {
+	case u.User != nil, u.RawQuery != "", u.Fragment != "":
+		return d, errors.New("parse otlp-forward: a user, a query or a fragment has no meaning there; SDKs' own headers go on, OTEL_EXPORTER_OTLP_HEADERS of the application")
+	case u.Scheme == "unix" && u.Path != "" && u.Host == "":
+		return Destination{Network: "unix", Address: u.Path, host: "localhost"}, nil
+	case !known || u.Hostname() == "" || scheme.isGRPC && strings.Trim(u.Path, "/") != "":
+		return d, fmt.Errorf("parse otlp-forward: the scheme %.10q, or what follows it, is none; give http://host:4318, grpc://host:4317, https://, grpcs:// or unix:///path", u.Scheme)
+	default:
+		address := net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), scheme.port))
+		return Destination{"tcp", address, scheme.isGRPC, scheme.isTLS, address, strings.TrimSuffix(u.Path, "/")}, nil
+	}
+}
+
+// IsSet says whether there is one.
+func (d *Destination) IsSet() bool { return d.Address != "" }
+
+// url is that of a signal there.
+func (d *Destination) url(s signal) string {
+	scheme, path := "http", d.base+httpPaths[s]
+	if d.isTLS {
+		scheme = "https"
+	}
+	if d.isGRPC {
+		path = grpcPaths[s]
+	}
+	return scheme + "://" + d.host + path
+}

@@ -1,0 +1,412 @@
+package otlp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
+)
+
+// received is what a destination was sent.
+type received struct {
+	path   string
+	header http.Header
+	body   []byte
+}
+
+// collector is a destination that remembers what it was sent, and answers as told.
+type collector struct {
+	*http.Server
+	listener net.Listener
+	isGRPC   bool
+
+	mu     sync.Mutex
+	got    []received
+	answer func(w http.ResponseWriter, n int) // of the n-th request
+}
+
+func newCollector(t testing.TB, isGRPC bool, answer func(w http.ResponseWriter, n int)) *collector {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &collector{listener: listener, isGRPC: isGRPC, answer: answer}
+	speaks := &http.Protocols{}
+	speaks.SetHTTP1(!isGRPC)
+	speaks.SetUnencryptedHTTP2(isGRPC)
+	c.Server = &http.Server{Handler: http.HandlerFunc(c.serve), Protocols: speaks}
+	go func() { _ = c.Serve(listener) }()
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func (c *collector) serve(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	c.mu.Lock()
+	c.got = append(c.got, received{r.URL.Path, r.Header.Clone(), body})
+	n := len(c.got)
+	c.mu.Unlock()
+	if c.answer != nil {
+		c.answer(w, n)
+	} else if c.isGRPC {
+		_ = taken().write(w, inGRPC, traces)
+	}
+}
+
+func (c *collector) last() received {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.got) == 0 {
+		return received{}
+	}
+	return c.got[len(c.got)-1]
+}
+
+func (c *collector) url() string {
+	if c.isGRPC {
+		return "grpc://" + c.listener.Addr().String()
+	}
+	return "http://" + c.listener.Addr().String()
+}
+
+func forwardTo(t testing.TB, url string) func(*Config, *aggregate.Config) {
+	t.Helper()
+	to, err := ParseDestination(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(c *Config, _ *aggregate.Config) { c.Forward = to }
+}
+
+// inJSONText is a request with one span.
+const inJSONText = `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"b7ad6b7169203331","name":"from JSON","kind":2,"startTimeUnixNano":"1700000000000000000","endTimeUnixNano":"1700000000000001000"}]}]}]}`
+
+// TestBytesGoOnAsTheyCame, in the words of the destination, marked as counted where they
+// are; and its answer goes back.
+func TestBytesGoOnAsTheyCame(t *testing.T) {
+	for _, isGRPC := range []bool{false, true} {
+		to := newCollector(t, isGRPC, nil)
+		h := newHarness(t, forwardTo(t, to.url()))
+		plain, streams := h.client(false), h.client(true)
+		good, nonsense := exported("shop", 0, 5, 1), []byte("nonsense")
+		for name, c := range map[string]struct {
+			signal   signal
+			grpc     bool
+			message  []byte
+			isPacked bool
+			marked   bool
+		}{
+			"traces":               {traces, false, good, false, true},
+			"traces in gzip":       {traces, false, packed(good), true, true},
+			"traces by gRPC":       {traces, true, good, false, true},
+			"gzip by gRPC":         {traces, true, packed(good), true, true},
+			"nonsense":             {traces, false, nonsense, false, false},
+			"nonsense by gRPC":     {traces, true, nonsense, false, false},
+			"metrics":              {metrics, false, nonsense, false, false},
+			"logs in gzip by gRPC": {logs, true, packed(nonsense), true, false},
+		} {
+			header := []string{"X-Api-Key", "k", "Connection", "keep-alive"}
+			var a answered
+			if c.grpc {
+				if c.isPacked {
+					header = append(header, headerGRPCEncoding, "gzip")
+				}
+				a = send(t, streams, http.MethodPost, grpcPaths[c.signal], bytes.NewReader(framed(c.message, c.isPacked)), append(header[:2:2], append(header[4:], "Content-Type", mediaGRPC)...)...)
+			} else {
+				if c.isPacked {
+					header = append(header, "Content-Encoding", "gzip")
+				}
+				a = send(t, plain, http.MethodPost, httpPaths[c.signal], bytes.NewReader(c.message), append(header, "Content-Type", mediaProtobuf)...)
+			}
+			if a.status != http.StatusOK || c.grpc && a.grpc != "0" {
+				t.Errorf("%s, to gRPC %v: answered %+v", name, isGRPC, a)
+			}
+			got := to.last()
+			message, path, encoding, media := c.message, httpPaths[c.signal], got.header.Get("Content-Encoding"), mediaProtobuf
+			if isGRPC {
+				message, path, encoding, media = framed(c.message, c.isPacked), grpcPaths[c.signal], got.header.Get(headerGRPCEncoding), mediaGRPC
+			}
+			if !bytes.Equal(got.body, message) || got.path != path || (encoding == "gzip") != c.isPacked || got.header.Get("Content-Type") != media ||
+				got.header.Get("X-Api-Key") != "k" || (got.header.Get(headerComputedStats) == "yes") != c.marked {
+				t.Errorf("%s, to gRPC %v: %s got %d bytes with %v", name, isGRPC, got.path, len(got.body), got.header)
+			}
+		}
+		if a := send(t, plain, http.MethodPost, "/v1/traces", bytes.NewReader([]byte(inJSONText)), "Content-Type", mediaJSON); a.status != http.StatusOK {
+			t.Errorf("JSON to gRPC %v: answered %+v", isGRPC, a)
+		}
+		if got := to.last(); isGRPC == (string(got.body) == inJSONText) || got.header.Get(headerComputedStats) != "yes" {
+			t.Errorf("JSON to gRPC %v: got %q with %v", isGRPC, got.body, got.header)
+		}
+		want := uint64(outcomeTaken)
+		if a := send(t, plain, http.MethodPost, "/v1/logs", bytes.NewReader([]byte("{}")), "Content-Type", mediaJSON); isGRPC != (a.status == http.StatusUnsupportedMediaType) {
+			t.Errorf("logs in JSON to gRPC %v: answered %+v", isGRPC, a)
+		} else if isGRPC {
+			want = 1
+		}
+		if got := h.Stats().Forwarded; got["unfit"] != want || got["taken"] != 10-want {
+			t.Errorf("to gRPC %v: %v", isGRPC, got)
+		}
+		h.stop()
+		if h.rows["from JSON"] != 1 {
+			t.Errorf("to gRPC %v: counted %v", isGRPC, h.rows)
+		}
+	}
+}
+
+// TestTheDestinationsAnswerGoesBack, whatever it speaks and whoever asks.
+func TestTheDestinationsAnswerGoesBack(t *testing.T) {
+	partial := nested(nil, 1, nested([]byte{8, 3}, 2, []byte("too old")))
+	for name, c := range map[string]struct {
+		answer    *reply
+		http      int
+		grpc      string
+		said      string // of gRPC
+		retry     string // of HTTP
+		isCounted bool   // once more when it comes again
+	}{
+		"taken":       {taken(), 200, "0", "", "", true},
+		"in part":     {&reply{message: partial}, 200, "0", "", "", true},
+		"refused":     {refuse(codeInvalidArgument, "no"), 400, "3", "no", "", false},
+		"not allowed": {refuse(codePermissionDenied, "no"), 403, "7", "no", "", false},
+		"busy":        {&reply{status: status{code: codeUnavailable, said: "busy", retry: 7 * time.Second}}, 503, "14", "busy", "7", false},
+	} {
+		for _, isGRPC := range []bool{false, true} {
+			to := newCollector(t, isGRPC, func(w http.ResponseWriter, _ int) {
+				speaks := inProtobuf
+				if isGRPC {
+					speaks = inGRPC
+				}
+				_ = c.answer.write(w, speaks, traces)
+			})
+			h := newHarness(t, forwardTo(t, to.url()))
+			plain, streams := h.client(false), h.client(true)
+			a := post(t, plain, exported("shop", 0, 1, 1))
+			if a.status != c.http || a.header.Get("Retry-After") != c.retry || c.http == 200 && !bytes.Equal(a.body, c.answer.message) ||
+				c.http != 200 && statusIn(a) != c.answer.code {
+				t.Errorf("%s, of gRPC %v: answered %+v", name, isGRPC, a)
+			}
+			a = postGRPC(t, streams, framed(exported("shop", 10, 1, 1), false))
+			if a.grpc != c.grpc || a.message != c.said || c.grpc == "0" && !bytes.Equal(a.body, framed(c.answer.message, false)) ||
+				c.retry != "" && readStatus(decoded(a.header.Get(headerGRPCDetails))).retry != c.answer.retry {
+				t.Errorf("%s, of gRPC %v: gRPC answered %+v", name, isGRPC, a)
+			}
+			a = send(t, plain, http.MethodPost, "/v1/traces", bytes.NewReader([]byte(inJSONText)), "Content-Type", mediaJSON)
+			if name == "in part" && isGRPC && string(a.body) != `{"partialSuccess":{"errorMessage":"too old","rejectedSpans":"3"}}` || a.status != c.http {
+				t.Errorf("%s, of gRPC %v: JSON answered %+v", name, isGRPC, a)
+			}
+		}
+	}
+}
+
+// TestARefusalIsNoEnd: an SDK sends again what the destination did not take, and it is counted once.
+func TestARefusalIsNoEnd(t *testing.T) {
+	to := newCollector(t, false, func(w http.ResponseWriter, n int) {
+		if n%3 != 0 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+	h := newHarness(t, forwardTo(t, to.url()))
+	for i := range 5 {
+		client := h.client(i%2 == 0)
+		body, tries := exported("shop", 100*i, 10, 1), 0
+		for tries = 1; post(t, client, body).status != http.StatusOK; tries++ {
+		}
+		if tries != 3 || to.last().header.Get(headerComputedStats) != "yes" {
+			t.Errorf("%d tries", tries)
+		}
+	}
+	h.stop()
+	if requests := h.Stats().Requests; h.rows["name 0"] != 50 || requests["counted"] != 5 || requests["counted_before"] != 10 {
+		t.Errorf("counted %v, requests %v", h.rows, requests)
+	}
+}
+
+// TestADestinationThatIsAway: a request waits for it, up to its time; then its SDK is told
+// to try again, and what it sends again is counted once.
+func TestADestinationThatIsAway(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "d")
+	to := forwardTo(t, "unix://"+path)
+	h := newHarness(t, func(c *Config, a *aggregate.Config) { to(c, a); c.Buffer = time.Minute })
+	answers := make(chan answered, 1)
+	body := exported("shop", 0, 10, 1)
+	go func() {
+		a, _ := try(h.client(false), http.MethodPost, "/v1/traces", bytes.NewReader(body), "Content-Type", mediaProtobuf)
+		answers <- a
+	}()
+	eventually.True(t, "a request waits", func() bool { return h.Stats().Waiting == 1 })
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back := &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}
+	go func() { _ = back.Serve(listener) }()
+	defer back.Close()
+	if a := <-answers; a.status != http.StatusOK {
+		t.Errorf("answered %+v", a)
+	}
+	h.stop()
+
+	never := forwardTo(t, "unix://"+filepath.Join(t.TempDir(), "never"))
+	h = newHarness(t, func(c *Config, a *aggregate.Config) { never(c, a); c.Buffer = 0 })
+	for range 2 {
+		if a := post(t, h.client(false), body); a.status != http.StatusServiceUnavailable || a.header.Get("Retry-After") == "" {
+			t.Errorf("answered %+v", a)
+		}
+		if a := postGRPC(t, h.client(true), framed(body, false)); a.grpc != "14" {
+			t.Errorf("answered %+v", a)
+		}
+	}
+	h.stop()
+	if h.rows["name 0"] != 10 || h.Stats().Forwarded["away"] != 4 {
+		t.Errorf("counted %v, forwarded %v", h.rows, h.Stats().Forwarded)
+	}
+}
+
+// TestOneThatLeavesADestinationThatIsSlow holds nothing behind it.
+func TestOneThatLeavesADestinationThatIsSlow(t *testing.T) {
+	release := make(chan struct{})
+	to := newCollector(t, false, func(http.ResponseWriter, int) { <-release })
+	defer close(release)
+	h := newHarness(t, forwardTo(t, to.url()))
+	for i, isHTTP2 := range []bool{false, true} {
+		ctx, leave := context.WithCancel(t.Context())
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/v1/traces", bytes.NewReader(exported("shop", 100*i, 10, 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", mediaProtobuf)
+		gone := make(chan error, 1)
+		go func() {
+			_, err := h.client(isHTTP2).Do(r)
+			gone <- err
+		}()
+		eventually.True(t, "the destination has it", func() bool { to.mu.Lock(); defer to.mu.Unlock(); return len(to.got) == i+1 })
+		leave()
+		if err := <-gone; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		eventually.True(t, "nothing is held", func() bool { return h.Stats().Forwarded["left"] == uint64(i+1) && h.bodies.Held() == 0 })
+	}
+}
+
+// TestAStopLosesNothing: requests are under way on every kind of connection when the server
+// stops. What was answered was taken by the destination, and what was counted is in the books.
+func TestAStopLosesNothing(t *testing.T) {
+	to := newCollector(t, false, nil)
+	h := newHarness(t, forwardTo(t, to.url()))
+	var sending sync.WaitGroup
+	var mu sync.Mutex
+	answers, began := 0, make(chan struct{}, 1000)
+	for i := range 6 {
+		client := h.client(i%2 == 0)
+		sending.Go(func() {
+			for n := 0; ; n++ {
+				a, err := try(client, http.MethodPost, "/v1/traces", bytes.NewReader(exported("shop", i*1_000_000+n*100, 10, 1)), "Content-Type", mediaProtobuf)
+				if err != nil || a.status != http.StatusOK {
+					return // it stopped
+				}
+				mu.Lock()
+				answers++
+				mu.Unlock()
+				select {
+				case began <- struct{}{}:
+				default:
+				}
+			}
+		})
+	}
+	for range 50 {
+		<-began
+	}
+	h.stop()
+	sending.Wait()
+	to.mu.Lock()
+	defer to.mu.Unlock()
+	counted := h.Stats().Requests["counted"]
+	if h.rows["name 0"] != 10*counted || int(counted) < answers || len(to.got) < answers {
+		t.Errorf("%d answers, %d requests counted with %v, %d forwarded", answers, counted, h.rows, len(to.got))
+	}
+}
+
+// TestBooksBalanceUnderFaults: destinations that take, refuse, break off and say nonsense in
+// turns, SDKs that try again until they are told to go on: every span is counted once.
+func TestBooksBalanceUnderFaults(t *testing.T) {
+	for _, isGRPC := range []bool{false, true} {
+		to := newCollector(t, isGRPC, func(w http.ResponseWriter, n int) {
+			switch n * 7919 % 5 {
+			case 0:
+				panic(http.ErrAbortHandler)
+			case 1:
+				w.WriteHeader(http.StatusBadGateway)
+			case 2:
+				w.Header().Set(headerGRPCStatus, "14")
+				w.Header().Set("Content-Type", mediaGRPC)
+				w.WriteHeader(http.StatusServiceUnavailable)
+				_, _ = io.WriteString(w, "nonsense"+strconv.Itoa(n))
+			default:
+				if isGRPC {
+					_ = taken().write(w, inGRPC, traces)
+				}
+			}
+		})
+		h := newHarness(t, forwardTo(t, to.url()))
+		var sending sync.WaitGroup
+		const clients, requests, spans = 4, 20, 10
+		for i := range clients {
+			client := h.client(i%2 == 0)
+			sending.Go(func() {
+				for n := range requests {
+					body := exported("shop", i*1_000_000+n*100, spans, 1)
+					for isDone := false; !isDone; {
+						if i%2 == 0 {
+							a := postGRPC(t, client, framed(body, false))
+							isDone = a.grpc == "0" || a.grpc == "2" // of an answer that is none an SDK knows nothing
+						} else {
+							a := post(t, client, body)
+							isDone = a.status == http.StatusOK || a.status == http.StatusInternalServerError
+						}
+					}
+				}
+			})
+		}
+		sending.Wait()
+		h.stop()
+		if want := uint64(clients * requests * spans); h.rows["name 0"] != want {
+			t.Errorf("to gRPC %v: counted %v, want %d; %v", isGRPC, h.rows, want, fmt.Sprint(h.Stats()))
+		}
+	}
+}
+
+// TestAnAnswerHasItsEnd: one that never ends costs its destination that request.
+func TestAnAnswerHasItsEnd(t *testing.T) {
+	to := newCollector(t, false, func(w http.ResponseWriter, _ int) { _, _ = w.Write(make([]byte, maxAnswer+1)) })
+	h := newHarness(t, forwardTo(t, to.url()))
+	if a := post(t, h.client(false), exported("shop", 0, 1, 1)); a.status != http.StatusServiceUnavailable {
+		t.Errorf("answered %d with %d bytes", a.status, len(a.body))
+	}
+}
+
+// TestABombGoesNowhere: what inflates beyond the bounds of a body is refused, also where
+// requests go on.
+func TestABombGoesNowhere(t *testing.T) {
+	to := newCollector(t, false, nil)
+	h := newHarness(t, forwardTo(t, to.url()))
+	if a := post(t, h.client(false), packed(make([]byte, 8<<20)), "Content-Encoding", "gzip"); a.status != http.StatusRequestEntityTooLarge || to.last().path != "" {
+		t.Errorf("answered %+v, the destination got %q", a, to.last().path)
+	}
+}
