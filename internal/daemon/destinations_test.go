@@ -40,11 +40,11 @@ func (p *plain) Deliver(_ context.Context, one *flush.Payload) flush.Attempt {
 	return flush.Attempt{}
 }
 
-func (p *plain) Encode(_ *aggregate.Sealed, rows []flush.Row, _ int, emit func(*flush.Payload)) flush.Lost {
+func (p *plain) Encode(_ *aggregate.Sealed, rows []flush.Row, _ int, emit func(*flush.Payload)) (made flush.Encoded) {
 	for i := range rows {
 		emit(&flush.Payload{Body: []byte(rows[i].Key().Resource), Spans: rows[i].Spans})
 	}
-	return nil
+	return made
 }
 
 func (p *plain) taken() uint64 {

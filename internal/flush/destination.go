@@ -73,7 +73,7 @@ var (
 	errClosed      = errors.New("the daemon is shutting down")
 	errNotWanted   = errors.New("the destination takes no statistics")
 	errUnencodable = errors.New("some groups fit in no payload; raise the payload limit")
-	errEnded       = errors.New("some running totals ended before they arrived; see --max-aggregates")
+	errEnded       = errors.New("some running totals ended before they arrived: nothing was added to them for an hour, or there are more than --max-aggregates")
 )
 
 // accept encodes a cycle, whose spans the destination holds already, and leaves its
@@ -93,13 +93,14 @@ func (d *Destination) accept(c *cycle) {
 		defer totals.resolve(nil)
 		d.supersede(d.queue.drain())
 	}
-	lost := d.exporter.Encode(c.Sealed, c.rows, d.payloadLimit(), func(p *Payload) {
+	encoded := d.exporter.Encode(c.Sealed, c.rows, d.payloadLimit(), func(p *Payload) {
 		p.born, p.cycle, p.copy, p.flush = began, c.delivery, totals, flush
 		d.enqueue(p)
 	})
 	took := c.merging + time.Since(began)
-	d.history.change(flush, func(f *Flush) { f.Unencodable, f.EncodeSeconds = lost[Unencodable], took.Seconds() })
-	for reason, spans := range lost {
+	d.history.change(flush, func(f *Flush) { f.Unencodable, f.EncodeSeconds = encoded.Lost[Unencodable], took.Seconds() })
+	d.books.change(func(s *Stats) { s.Totals = encoded.Totals })
+	for reason, spans := range encoded.Lost {
 		if spans > 0 {
 			d.lose(c, reason, spans)
 		}
@@ -165,11 +166,13 @@ func (d *Destination) end(ctx context.Context) {
 	d.abort()
 }
 
-// settle gives up what is held when nothing can be sent any more: of deltas nothing, and
-// of running totals the spans that no payload has brought. end comes before.
+// settle gives up the spans of running totals that no payload has brought, when nothing can
+// be sent any more. end comes before.
 func (d *Destination) settle() {
-	d.books.unsent(Shutdown, d.books.look().Held)
-	d.copies.end(d.cycleError(errClosed))
+	if d.exporter.SendsTotals() {
+		d.books.unsent(Shutdown, d.books.look().Held)
+		d.copies.end(d.cycleError(errClosed))
+	}
 }
 
 // takesIdle says whether a cycle without spans is encoded.

@@ -35,10 +35,10 @@ type Exporter interface {
 
 	// Encode makes payloads of a sealed cycle's rows, none longer than limit, and
 	// hands each to emit as soon as it is made, so that not all need memory at once.
-	// It returns the spans that will be in none. The goroutine that seals calls it, so
+	// It returns what else is to be said. The goroutine that seals calls it, so
 	// it computes and waits for nobody; it only reads, and keeps nothing of sealed and
 	// rows but their texts.
-	Encode(sealed *aggregate.Sealed, rows []Row, limit int, emit func(*Payload)) Lost
+	Encode(sealed *aggregate.Sealed, rows []Row, limit int, emit func(*Payload)) Encoded
 
 	// Deliver offers the destination a payload once. Several calls may be under way,
 	// of payloads of different origins, unless InOrder; each ends soon after its context.
@@ -74,8 +74,18 @@ type Totals interface {
 	Arrive() (spans uint64)
 }
 
-// Lost is spans by the reason why they will be in no payload.
-type Lost map[Reason]uint64
+// Encoded is what there is to say of an encoded cycle beside its payloads.
+type Encoded struct {
+	Lost   map[Reason]uint64 // spans that will be in no payload
+	Totals TotalsStats       // of an exporter that sends totals
+}
+
+// TotalsStats is how many running totals an exporter has and had.
+type TotalsStats struct {
+	Series     int    // at present
+	Ended      uint64 // series
+	Overflowed uint64 // spans that found no room in a series of their own
+}
 
 // Outcome is what one try to deliver a payload means for it.
 type Outcome int

@@ -48,7 +48,7 @@ func (s *scripted) Wants() (statistics bool, payloadBytes int) {
 func (s *scripted) Watch(_ context.Context, link *Link) { link.Answers() }
 
 // Encode writes a row as so many bytes as its texts have, and a hundred.
-func (s *scripted) Encode(sealed *aggregate.Sealed, rows []Row, limit int, emit func(*Payload)) Lost {
+func (s *scripted) Encode(sealed *aggregate.Sealed, rows []Row, limit int, emit func(*Payload)) Encoded {
 	unencodable := uint64(0)
 	s.limits = append(s.limits, limit)
 	var open *Payload
@@ -71,7 +71,7 @@ func (s *scripted) Encode(sealed *aggregate.Sealed, rows []Row, limit int, emit 
 	if open != nil {
 		emit(open)
 	}
-	return Lost{Unencodable: unencodable}
+	return Encoded{Lost: map[Reason]uint64{Unencodable: unencodable}}
 }
 
 func (s *scripted) Deliver(ctx context.Context, p *Payload) Attempt {

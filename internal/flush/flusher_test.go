@@ -354,7 +354,7 @@ type lingering struct {
 	close func()
 }
 
-func (l *lingering) Encode(sealed *aggregate.Sealed, rows []Row, limit int, emit func(*Payload)) Lost {
+func (l *lingering) Encode(sealed *aggregate.Sealed, rows []Row, limit int, emit func(*Payload)) Encoded {
 	go l.close()
 	for range 1000 { // whoever closes gets as far as it can
 		runtime.Gosched()

@@ -25,6 +25,7 @@ type Stats struct {
 	Takes     bool // it takes statistics, and took the last payload that it was offered, if any
 
 	PayloadBytes Histogram // of each payload made
+	Totals       TotalsStats
 }
 
 // State is how a destination does, in one word.

@@ -54,7 +54,7 @@ func (s *serviceTotal) Arrive() (spans uint64) {
 func (s *summing) SendsTotals() bool { return true }
 
 // Encode makes a payload of each service there ever was.
-func (s *summing) Encode(sealed *aggregate.Sealed, rows []Row, _ int, emit func(*Payload)) Lost {
+func (s *summing) Encode(sealed *aggregate.Sealed, rows []Row, _ int, emit func(*Payload)) Encoded {
 	for i := range rows {
 		name := sealed.Origins[rows[i].Origin()].Service
 		if _, known := s.spans[name]; !known {
@@ -65,7 +65,7 @@ func (s *summing) Encode(sealed *aggregate.Sealed, rows []Row, _ int, emit func(
 	for _, name := range s.services {
 		emit(&Payload{Body: make([]byte, s.bytes), Totals: &serviceTotal{s, name, s.spans[name]}})
 	}
-	return nil
+	return Encoded{Totals: TotalsStats{Series: len(s.services)}}
 }
 
 // Deliver tells the reader what was taken.
@@ -134,7 +134,7 @@ func TestNewerTotalsTakeThePlaceOfOlder(t *testing.T) {
 				t.Fatalf("after %d cycles %+v", cycle+1, s)
 			}
 		}
-		if s := f.Stats(); s.Payloads[ResultSuperseded] != 49*7 || s.OldestAge < 490*time.Second {
+		if s := f.Stats(); s.Payloads[ResultSuperseded] != 49*7 || s.Totals.Series != 7 || s.OldestAge < 490*time.Second {
 			t.Errorf("%+v", s)
 		}
 		sums.answers(nil)
@@ -348,15 +348,14 @@ func TestTotalsThatDidNotArriveAreUnsentAtTheEnd(t *testing.T) {
 // endsOne is totals of which some had ended before they arrived.
 type endsOne struct{ *summing }
 
-func (e *endsOne) Encode(sealed *aggregate.Sealed, rows []Row, limit int, emit func(*Payload)) Lost {
+func (e *endsOne) Encode(sealed *aggregate.Sealed, rows []Row, limit int, emit func(*Payload)) Encoded {
 	if len(e.services) > 0 {
 		delete(e.spans, e.services[0])
 		e.services = e.services[1:]
 		e.summing.Encode(sealed, nil, limit, emit)
-		return Lost{QueueFull: rows[0].Spans}
+		return Encoded{Lost: map[Reason]uint64{QueueFull: rows[0].Spans}}
 	}
-	e.summing.Encode(sealed, rows, limit, emit)
-	return nil
+	return e.summing.Encode(sealed, rows, limit, emit)
 }
 
 // Spans of a total that ended before it arrived are unsent, and no other ones.

@@ -89,6 +89,10 @@ var metrics = []metric{
 	ofDestinations(prometheus.GaugeValue, "destination_reachable", "1 if the destination answered the last request, else 0.", func(_ *scrape, d *flush.Stats) int { return oneIf(d.Reachable) }),
 	ofDestinations(prometheus.GaugeValue, "destination_takes", "1 if the destination took the last payload that it was offered, or was offered none, else 0.", func(_ *scrape, d *flush.Stats) int { return oneIf(d.Takes) }),
 
+	ofDestinations(prometheus.GaugeValue, "running_totals", "Series of running totals that the destination is sent.", func(_ *scrape, d *flush.Stats) int { return d.Totals.Series }),
+	ofDestinations(prometheus.CounterValue, "running_totals_ended_total", "Running totals that ended, because nothing was added to them or to make room.", func(_ *scrape, d *flush.Stats) uint64 { return d.Totals.Ended }),
+	ofDestinations(prometheus.CounterValue, "spans_overflowed_total", "Spans that found no room in a running total of their own, and were counted in that of their resource.", func(_ *scrape, d *flush.Stats) uint64 { return d.Totals.Overflowed }),
+
 	gauge("memory_budget_bytes", "What the limits of the configuration may come to.", func(s *scrape) int64 { return s.budget }),
 	gauge("memory_limit_bytes", "What the process may use by its control groups or GOMEMLIMIT; 0 where nothing says so.", func(s *scrape) (bytes int64) {
 		if s.limit.Known() {

@@ -238,7 +238,7 @@ func checkRound(t *testing.T, spans []oneSpan, dialect otlp.Dialect, opened time
 				}
 			}
 		}
-	})[flush.Unencodable]
+	}).Lost[flush.Unencodable]
 	if lost != 0 || counted != uint64(len(spans)) || len(seen) != len(want) {
 		t.Fatalf("%d of %d series, %d of %d spans, %d in no request", len(seen), len(want), counted, len(spans), lost)
 	}

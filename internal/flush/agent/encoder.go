@@ -24,5 +24,5 @@ func (e *Encoder) Encode(sealed *aggregate.Sealed) (bodies [][]byte, unencodable
 
 func (e *Encoder) encode(sealed *aggregate.Sealed, limit int, emit func(*flush.Payload)) (unencodable uint64) {
 	defer e.merger.Forget()
-	return e.encoder.Encode(sealed, e.merger.Merge(sealed), limit, emit)[flush.Unencodable]
+	return e.encoder.Encode(sealed, e.merger.Merge(sealed), limit, emit).Lost[flush.Unencodable]
 }

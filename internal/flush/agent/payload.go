@@ -27,7 +27,7 @@ func newEncoder() *encoder {
 }
 
 // Encode implements flush.Exporter.
-func (e *encoder) Encode(sealed *aggregate.Sealed, rest []flush.Row, limit int, emit func(*flush.Payload)) flush.Lost {
+func (e *encoder) Encode(sealed *aggregate.Sealed, rest []flush.Row, limit int, emit func(*flush.Payload)) flush.Encoded {
 	unencodable := uint64(0)
 	e.groups.sketches.of(sealed)
 	for len(rest) > 0 {
@@ -45,7 +45,7 @@ func (e *encoder) Encode(sealed *aggregate.Sealed, rest []flush.Row, limit int, 
 			rows, unencodable = rows[done:], unencodable+unfit
 		}
 	}
-	return flush.Lost{flush.Unencodable: unencodable}
+	return flush.Encoded{Lost: map[flush.Reason]uint64{flush.Unencodable: unencodable}}
 }
 
 // bucketHead is more than a bucket's own entries take.

@@ -47,20 +47,23 @@ func newEncoder(d dialect, version string, limits *totals.Limits) *encoder {
 // encode makes requests of a sealed cycle's rows, none longer than limit, and hands each
 // to emit with the spans that it stands for, or what its running totals say; its bytes are
 // good until emit returns. It counts the spans that will be in none.
-func (e *encoder) encode(sealed *aggregate.Sealed, rows []flush.Row, limit int, emit func(body []byte, spans uint64, said *totals.Said)) flush.Lost {
+func (e *encoder) encode(sealed *aggregate.Sealed, rows []flush.Row, limit int, emit func(body []byte, spans uint64, said *totals.Said)) (made flush.Encoded) {
 	w := e.windows.next(sealed.Start, sealed.End)
 	r := outgoing{body: &e.body, limit: limit, emit: emit}
 	e.body.begin()
 	if e.totals == nil {
 		e.writeDeltas(&r, sealed, rows, w)
 		r.end()
-		return flush.Lost{flush.Unencodable: r.unencodable}
+		made.Lost = map[flush.Reason]uint64{flush.Unencodable: r.unencodable}
+		return made
 	}
 	r.unencodable = e.addUp(sealed, rows, w)
 	e.writeTotals(&r, w)
 	r.end()
-	ended := e.totals.Lost()
-	return flush.Lost{flush.Unencodable: r.unencodable, flush.Expired: ended.Idle, flush.QueueFull: ended.PushedOut}
+	ended, counts := e.totals.Lost(), e.totals.Counts()
+	made.Lost = map[flush.Reason]uint64{flush.Unencodable: r.unencodable, flush.Expired: ended.Idle, flush.QueueFull: ended.PushedOut}
+	made.Totals = flush.TotalsStats{Series: counts.Series, Ended: counts.Ended, Overflowed: counts.Overflowed}
+	return made
 }
 
 // writeDeltas writes what the cycle counted.

@@ -85,7 +85,7 @@ func (*Exporter) Wants() (statistics bool, payloadBytes int) { return true, 0 }
 
 // Encode makes requests of a cycle. Each is of several origins. The limit is of
 // a request before it is compressed, because a receiver has one of its own for that.
-func (x *Exporter) Encode(sealed *aggregate.Sealed, rows []flush.Row, limit int, emit func(*flush.Payload)) flush.Lost {
+func (x *Exporter) Encode(sealed *aggregate.Sealed, rows []flush.Row, limit int, emit func(*flush.Payload)) flush.Encoded {
 	return x.encoder.encode(sealed, rows, limit, func(body []byte, spans uint64, said *totals.Said) {
 		p := &flush.Payload{Spans: spans}
 		if said != nil {

@@ -25,13 +25,13 @@ type sent struct {
 func encodeWith(e *encoder, sealed *aggregate.Sealed, limit int) (requests []sent, unencodable uint64) {
 	var m flush.Merger
 	defer m.Forget()
-	lost := e.encode(sealed, m.Merge(sealed), limit, func(body []byte, spans uint64, said *totals.Said) {
+	made := e.encode(sealed, m.Merge(sealed), limit, func(body []byte, spans uint64, said *totals.Said) {
 		if said != nil {
 			spans = said.Arrive()
 		}
 		requests = append(requests, sent{slices.Clone(body), spans})
 	})
-	return requests, lost[flush.Unencodable]
+	return requests, made.Lost[flush.Unencodable]
 }
 
 // encodeAll encodes a cycle of which every span must fit in one request.

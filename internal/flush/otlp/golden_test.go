@@ -3,11 +3,15 @@ package otlp
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/testcycle"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
@@ -51,6 +55,26 @@ func TestGoldenRequests(t *testing.T) {
 		compareGolden(t, name+".binpb", body)
 		compareGolden(t, name+".json", mustRead(t, body).shown(t))
 	}
+}
+
+// TestGoldenTotals pins what a request of running totals says, as it is read: that of a
+// second cycle without spans. (Its series may stand in any order, so its bytes are not.)
+func TestGoldenTotals(t *testing.T) {
+	e := newEncoder(&spanmetrics{dimensions: Dimensions{all: true}, instance: "i-1"}, "1.2.3", &roomForAll)
+	encodeWith(e, golden().Seal(), flush.DefaultMaxPayloadBytes)
+	requests, _ := encodeWith(e, newCycle().Seal(), flush.DefaultMaxPayloadBytes)
+	r := mustRead(t, requests[0].body)
+	for i := range r {
+		for _, m := range r[i].Metrics {
+			slices.SortFunc(m.Points, func(a, b readPoint) int {
+				return strings.Compare(fmt.Sprint(a.Attributes), fmt.Sprint(b.Attributes))
+			})
+		}
+	}
+	slices.SortFunc(r, func(a, b readResource) int {
+		return strings.Compare(fmt.Sprint(a.Attributes), fmt.Sprint(b.Attributes))
+	})
+	compareGolden(t, "totals.json", r.shown(t))
 }
 
 func compareGolden(t *testing.T, name string, got []byte) {

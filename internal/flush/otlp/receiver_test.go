@@ -112,7 +112,7 @@ func onePayload(t *testing.T, x *Exporter) *flush.Payload {
 	var m flush.Merger
 	var payloads []*flush.Payload
 	sealed := c.Seal()
-	if lost := x.Encode(sealed, m.Merge(sealed), flush.DefaultMaxPayloadBytes, func(p *flush.Payload) { payloads = append(payloads, p) })[flush.Unencodable]; lost != 0 || len(payloads) != 1 {
+	if lost := x.Encode(sealed, m.Merge(sealed), flush.DefaultMaxPayloadBytes, func(p *flush.Payload) { payloads = append(payloads, p) }).Lost[flush.Unencodable]; lost != 0 || len(payloads) != 1 {
 		t.Fatalf("%d payloads, %d spans in none", len(payloads), lost)
 	}
 	return payloads[0]

@@ -2,17 +2,21 @@ package otlp
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-var roomForAll = totals.Limits{Series: 1000, Bytes: 1 << 20, Idle: time.Hour, Buckets: sketch.DefaultMaxBuckets}
+var roomForAll = totals.Limits{
+	Series: 1000, Bytes: 1 << 20, Idle: time.Hour, Buckets: sketch.DefaultMaxBuckets, Resources: 2, ResourceBytes: 1 << 10,
+}
 
 // running is a series as deltas add up to it.
 type running struct {
@@ -109,23 +113,32 @@ func TestRunningTotalsAreSumsOfDeltas(t *testing.T) {
 	}
 }
 
-// TestWhatFindsNoRoomOverflows: its spans are in the one series of its resource for that.
+// TestWhatFindsNoRoomOverflows: its spans are in the one series of its resource for that,
+// or in that of all resources, where there is no room for more of those either.
 func TestWhatFindsNoRoomOverflows(t *testing.T) {
-	limits := roomForAll
-	limits.Series = 2
-	c := newCycle()
-	origin := c.Origin(testOrigin)
-	for i := range 5 {
-		c.Add(0, c.Key(origin, testKey(fmt.Sprint("op", i))), 0, 1000, 0, 1)
-	}
-	requests, _ := encodeWith(newEncoder(withAll(), "", &limits), c.Seal(), 1<<20)
-	calls := map[string]uint64{}
-	points(t, requests, cumulative, func(_, metric string, p *readPoint) {
-		if metric == callsName {
-			calls[fmt.Sprint(p.Attributes["span.name"], p.Attributes["otel.metric.overflow"])] += *p.Calls
+	for resources, want := range map[int]map[string]uint64{
+		1: {"web:op0<nil>": 1, "web:op1<nil>": 1, "web:<nil> true": 3},
+		0: {"web:op0<nil>": 1, "web:op1<nil>": 1, "tracer_blocked_value:<nil> true": 3},
+	} {
+		limits := roomForAll
+		limits.Series, limits.Resources = 2, resources
+		c := newCycle()
+		origin := c.Origin(testOrigin)
+		for i := range 5 {
+			c.Add(0, c.Key(origin, testKey(fmt.Sprint("op", i))), 0, 1000, 0, 1)
 		}
-	})
-	if got := fmt.Sprint(calls); got != "map[<nil> true:3 op0<nil>:1 op1<nil>:1]" {
-		t.Error(got)
+		e, sealed := newEncoder(withAll(), "", &limits), c.Seal()
+		var m flush.Merger
+		calls := map[string]uint64{}
+		made := e.encode(sealed, m.Merge(sealed), 1<<20, func(body []byte, _ uint64, _ *totals.Said) {
+			for _, r := range mustRead(t, body) {
+				for _, p := range r.Metrics[callsName].Points {
+					calls[fmt.Sprint(r.Attributes["service.name"], ":", p.Attributes["span.name"], p.Attributes["otel.metric.overflow"])] += *p.Calls
+				}
+			}
+		})
+		if !maps.Equal(calls, want) || made.Totals != (flush.TotalsStats{Series: 3, Overflowed: 3}) {
+			t.Errorf("%d resources: %v, %+v", resources, calls, made.Totals)
+		}
 	}
 }

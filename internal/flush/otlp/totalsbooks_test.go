@@ -40,8 +40,22 @@ type reader struct {
 	ends   map[string]uint64 // of the last window
 }
 
+func readerOf(t *testing.T, limits totals.Limits, answer func() flush.Attempt) *reader {
+	return &reader{
+		Exporter: cumulativeTo(t, "http://127.0.0.1:1", limits), t: t, answer: answer,
+		totals: map[string]uint64{}, ends: map[string]uint64{},
+	}
+}
+
+// answers changes what the receiver does from now on.
+func (r *reader) answers(a flush.Attempt) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answer = func() flush.Attempt { return a }
+}
+
 // Encode makes several requests even of few series.
-func (r *reader) Encode(sealed *aggregate.Sealed, rows []flush.Row, _ int, emit func(*flush.Payload)) flush.Lost {
+func (r *reader) Encode(sealed *aggregate.Sealed, rows []flush.Row, _ int, emit func(*flush.Payload)) flush.Encoded {
 	return r.Exporter.Encode(sealed, rows, 4000, emit)
 }
 
@@ -105,7 +119,7 @@ func TestBooksOfRunningTotals(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 5))
 			few := seed%3 == 0
-			limits := totals.Limits{Series: 1000, Bytes: 1 << 20, Idle: time.Hour, Buckets: sketch.DefaultMaxBuckets, Resources: 2, ResourceBytes: 1 << 10}
+			limits := roomForAll
 			switch {
 			case few && seed%2 == 0:
 				limits.Series = 1 + rnd.IntN(40)
@@ -113,7 +127,7 @@ func TestBooksOfRunningTotals(t *testing.T) {
 				limits.Idle = 2 // windows of these cycles are a nanosecond long
 			}
 			moods := rand.New(rand.NewPCG(seed, 6))
-			r := &reader{Exporter: cumulativeTo(t, "http://127.0.0.1:1", limits), t: t, totals: map[string]uint64{}, ends: map[string]uint64{}}
+			r := readerOf(t, limits, nil)
 			r.answer = func() flush.Attempt {
 				switch moods.IntN(5) {
 				case 0:
@@ -154,7 +168,7 @@ func TestBooksOfRunningTotals(t *testing.T) {
 				}
 				ended.Unsent[reason] += n
 			}
-			r.answer = func() flush.Attempt { return flush.Attempt{} }
+			r.answers(flush.Attempt{})
 			f.Close(t.Context())
 			if s := f.Destinations()[0].Stats(); s.Held != 0 || s.Flushed != r.told() {
 				t.Errorf("seed %d: at the end %+v, the receiver has %d", seed, s, r.told())
@@ -166,6 +180,43 @@ func TestBooksOfRunningTotals(t *testing.T) {
 	if ended.Unsent[flush.Expired] == 0 || ended.Unsent[flush.QueueFull] == 0 || flushed == 0 {
 		t.Errorf("too little happened: %v, %d flushed", ended.Unsent, flushed)
 	}
+}
+
+// TestACopyThatIsTooLongForTheQueueStarvesNoSeries: whenever totals are made the receiver
+// is away, so that the queue has to give up a part; when it is back it gets the rest. After
+// some cycles it has everything.
+func TestACopyThatIsTooLongForTheQueueStarvesNoSeries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		away := flush.Attempt{Outcome: flush.OutcomeNotYet, Silent: true, Err: errNoAnswer}
+		r := readerOf(t, roomForAll, func() flush.Attempt { return away })
+		f, err := flush.New(flush.Config{MaxPayloadBytes: flush.MinPayloadBytes, RetryBytes: flush.MinPayloadBytes}, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, c := f.Destinations()[0], newCycle()
+		origin := c.Origin(testOrigin)
+		const series = 600
+		for i := range series {
+			c.Add(0, c.Key(origin, testKey(fmt.Sprint("op", i))), 0, uint64(time.Millisecond), 0, 1)
+		}
+		f.Accept(c.Seal())
+		for cycle := range 100 {
+			r.answers(flush.Attempt{})
+			time.Sleep(time.Minute) // longer than any pause
+			synctest.Wait()
+			if s := d.Stats(); s.Flushed == series {
+				break
+			} else if cycle == 0 && s.Flushed == 0 || s.QueueBytes != 0 || s.Payloads[flush.ResultGivenUp] == 0 {
+				t.Errorf("in cycle %d: %+v", cycle, s)
+			}
+			r.answers(away)
+			f.Accept(newCycle().Seal())
+		}
+		if s := d.Stats(); s.Flushed != series || r.told() != series {
+			t.Errorf("%+v, the receiver has %d", s, r.told())
+		}
+		f.Close(t.Context())
+	})
 }
 
 // TestWhatNobodyAnsweredIsSentAgain where it is a running total, and counts once; of

@@ -60,7 +60,7 @@ type Lost struct {
 type Counts struct {
 	Series     int    // at present
 	Ended      uint64 // because they were not counted any more, or to make room
-	Overflowed uint64 // additions that found no room for a series of their own
+	Overflowed uint64 // spans that found no room in a series of their own
 }
 
 // New returns totals without a series. Overflow is the attributes of what finds no room,
@@ -101,6 +101,7 @@ func (t *Totals) Add(resource, attributes []byte, spans, calls uint64, seconds f
 		s = t.begin(resource, attributes)
 	}
 	if s == nil {
+		t.counts.Overflowed += spans
 		s = t.overflowOf(resource)
 	}
 	s.Spans += spans
@@ -119,7 +120,6 @@ func (t *Totals) Resources() []*Resource { return t.resources }
 // overflowOf is the series of what finds no room. There is always room for it, because
 // there are few of them in a cycle, and those that are not of this cycle have made room.
 func (t *Totals) overflowOf(resource []byte) *Series {
-	t.counts.Overflowed++
 	overflow := []byte(t.overflow)
 	s := t.find(resource, overflow)
 	if s == nil && (t.overflowing >= t.limits.Resources || len(resource)+len(overflow) > t.limits.ResourceBytes) {

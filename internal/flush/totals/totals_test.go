@@ -100,7 +100,7 @@ func (m *model) add(resource, attributes string, spans, calls uint64, seconds fl
 			m.ended++
 		}
 		if !m.fits(resource, attributes) {
-			m.overflowed++
+			m.overflowed += spans
 			attributes = overflow
 			isFull := m.overflows >= m.limits.Resources || len(resource+overflow) > m.limits.ResourceBytes
 			if m.find(resource, overflow) == nil && isFull {
