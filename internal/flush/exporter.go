@@ -101,7 +101,7 @@ const (
 // Attempt is what became of one try.
 type Attempt struct {
 	Outcome  Outcome
-	Err      error         // nil only where all was accepted
+	Err      error         // nil only where all was accepted; a warning where it was all the same
 	Silent   bool          // nobody answered
 	After    time.Duration // how long the destination asked us to wait
 	Rejected uint64        // spans of an accepted payload that the destination left out

@@ -10,6 +10,10 @@ import (
 // destination that takes some payloads and others not would have a line for each.
 const troubleEvery = 10 * time.Second
 
+// warningEvery is how often at most the log has a warning that a destination gives with what
+// it takes: one that has something to say says it with each payload.
+const warningEvery = time.Hour
+
 // outcomeLog writes one line when the outcome of tries changes, however many tries
 // and payloads the change lasts.
 type outcomeLog struct {
@@ -21,6 +25,7 @@ type outcomeLog struct {
 	mu     sync.Mutex
 	last   trouble
 	began  map[trouble]time.Time // when the last line of each was written
+	warned time.Time             // when the last warning was written
 	losing bool                  // a line about lost spans was written since the last success
 }
 
@@ -37,6 +42,10 @@ func (l *outcomeLog) tried(a Attempt, s Stats) {
 	now := trouble{a.Outcome, a.Silent, a.Rejected > 0}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if a.Outcome == OutcomeAccepted && !now.partly && a.Err != nil && time.Since(l.warned) >= warningEvery {
+		l.warned = time.Now()
+		l.log.Warn(l.name+" takes payloads, and warns of something", "warning", a.Err)
+	}
 	if now == l.last {
 		return
 	}

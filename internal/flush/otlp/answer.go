@@ -54,7 +54,11 @@ func readAnswer(resp *http.Response, p *flush.Payload, compressed bool, now time
 func readSuccess(answer []byte, p *flush.Payload, compressed bool) flush.Attempt {
 	partial := readPartial(answer)
 	if partial.rejected == 0 {
-		return flush.Attempt{Outcome: flush.OutcomeAccepted}
+		a := flush.Attempt{Outcome: flush.OutcomeAccepted}
+		if partial.said != "" {
+			a.Err = fmt.Errorf("receiver took a payload, and said%s", quoted(partial.said))
+		}
+		return a
 	}
 	return flush.Attempt{
 		Outcome:  flush.OutcomeAccepted,

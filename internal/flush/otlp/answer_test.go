@@ -41,7 +41,8 @@ func TestWhatAnAnswerMeans(t *testing.T) {
 		said     string
 	}{
 		"taken":                         {status: 200, want: flush.OutcomeAccepted},
-		"taken, and said so":            {status: 200, body: string(partialBody(0, "a warning")), want: flush.OutcomeAccepted},
+		"taken, and said so":            {status: 200, body: string(partialBody(0, "a warning")), want: flush.OutcomeAccepted, said: `"a warning"`},
+		"taken, with nothing to say":    {status: 200, body: string(partialBody(0, "")), want: flush.OutcomeAccepted},
 		"taken by another code":         {status: 202, want: flush.OutcomeAccepted},
 		"one point rejected":            {status: 200, body: string(partialBody(1, "too old")), want: flush.OutcomeAccepted, rejected: 5, said: `1 data points of a payload: "too old"`},
 		"two points rejected":           {status: 200, body: string(partialBody(2, "")), want: flush.OutcomeAccepted, rejected: 8, said: "2 data points"},
