@@ -22,6 +22,9 @@ type Row struct {
 // Key is that of all its parts.
 func (r *Row) Key() *span.Key { return r.parts[0].key }
 
+// KeyID is its number in the cycle.
+func (r *Row) KeyID() registry.KeyID { return r.parts[0].Key }
+
 // Origin is the place of the key's origin in Sealed.Origins.
 func (r *Row) Origin() registry.OriginID { return r.parts[0].origin }
 

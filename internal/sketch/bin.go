@@ -40,5 +40,11 @@ func stepOf(nanoseconds uint64) uint16 {
 	return uint16(math.Float64bits(float64(nanoseconds))>>truncatedBits - one)
 }
 
+// Truncate is what truncation leaves of a duration, in nanoseconds: what a bin counts of it, or
+// a histogram's bucket.
+func Truncate(nanoseconds uint64) float64 {
+	return math.Float64frombits(math.Float64bits(float64(nanoseconds)) >> truncatedBits << truncatedBits)
+}
+
 // stepValue is that value, in nanoseconds.
 func stepValue(step int) float64 { return math.Float64frombits((one + uint64(step)) << truncatedBits) }

@@ -149,3 +149,15 @@ func TestNoValueIsNearABound(t *testing.T) {
 		t.Errorf("durations have the buckets %d to %d", lowest, highest)
 	}
 }
+
+// TestTruncateLeavesTenBits: rounding down, as the agent does it, for durations of every size.
+func TestTruncateLeavesTenBits(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 6))
+	for _, fixed := range []uint64{0, 1, 1023, 1024, 1025, 1 << 40, 1<<40 + 1<<30, math.MaxUint64} {
+		for _, ns := range []uint64{fixed, fixed >> 1, rnd.Uint64() >> rnd.IntN(64)} {
+			if got := Truncate(ns); got != truncate(ns) {
+				t.Errorf("%d is truncated to %v, want %v", ns, got, truncate(ns))
+			}
+		}
+	}
+}

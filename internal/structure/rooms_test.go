@@ -23,7 +23,7 @@ var rooms = map[string]room{
 
 	"internal/checkclient": {"internal/admit internal/ingest internal/msgpack internal/shown internal/span internal/wire", "tells what a client sends, as the rooms that it names would read it"},
 	"internal/ingest":      {"internal/admit internal/check internal/memory internal/socket internal/span internal/wire", "takes frames apart and hands batches on to be admitted"},
-	"internal/apm":         {"internal/admit internal/aggregate internal/check internal/clientstats internal/intake internal/memory internal/socket internal/span internal/traces", "takes HTTP requests and hands their bodies on to be counted"},
+	"internal/apm":         {"internal/admit internal/aggregate internal/check internal/clientstats internal/exemplars internal/intake internal/memory internal/socket internal/span internal/traces", "takes HTTP requests and hands their bodies on to be counted"},
 	"internal/otlp":        {"internal/admit internal/check internal/flush/request internal/intake internal/memory internal/oteltraces internal/socket internal/span", "takes OTLP and hands what it brings on to be counted"},
 	"internal/intake":      {"internal/admit internal/aggregate internal/memory internal/socket internal/span", "bounds requests, holds their bodies and publishes what was counted of them"},
 	"internal/traces":      {"client/rules internal/msgpack internal/span internal/wire", "walks a body and decides what of it counts"},
@@ -38,10 +38,12 @@ var rooms = map[string]room{
 	"internal/flush":       {"internal/aggregate internal/check internal/memory internal/registry internal/sketch internal/span", "merges what is sealed and delivers it, whatever the destination"},
 
 	"internal/flush/agent":     {"internal/aggregate internal/dump internal/flush internal/flush/request internal/sketch internal/span", "encodes for the agent and speaks to it"},
-	"internal/flush/otlp":      {"internal/aggregate internal/flush internal/flush/request internal/flush/totals internal/sketch internal/span", "encodes OTLP metrics and speaks to a receiver"},
+	"internal/flush/otlp":      {"internal/aggregate internal/exemplars internal/flush internal/flush/request internal/flush/totals internal/sketch internal/span", "encodes OTLP metrics and speaks to a receiver"},
 	"internal/flush/request":   {"", "watches one HTTP request"},
 	"internal/flush/totals":    {"internal/sketch", "adds up series, whatever their bytes mean"},
 	"internal/flush/testcycle": {"internal/aggregate internal/registry internal/sketch internal/span", "makes sealed cycles for tests"},
+
+	"internal/exemplars": {"", "spans by numbers, of whatever key and trace"},
 
 	"internal/dump":     {"", "keeps refused payloads, as bytes"},
 	"internal/systemd":  {"", "speaks to the service manager"},
