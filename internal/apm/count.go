@@ -61,7 +61,11 @@ func (j *job) publish(c *traces.Counter) (before bool, result Result) {
 	result = ResultCountedBefore
 	before = s.counted.Once(sum, func(counted func()) {
 		result = ResultCounted
-		commit := func() { counted(); j.sum = sum }
+		commit := func() {
+			j.propose(c)
+			counted()
+			j.sum = sum
+		}
 		reason, ok := s.publishers.Publish(commit, batchesOf(c, c.Origin(originOf(&j.header))), time.Now())
 		switch {
 		case ok:

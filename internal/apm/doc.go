@@ -37,7 +37,9 @@
 // leaving, and one that looks for an early answer while a body takes long to be written; both
 // are waited for, and the end of the request's context closes the connection to the agent. Counting waits for no ring and no network, only for one of the Counters. One
 // lock guards the publishers, one the Payload of statistics, one the connections that are
-// kept, one the bodies that were counted; that one is held while a body is published.
+// kept, one the bodies that were counted; that one is held while a body is published. Spans
+// that may become exemplars are proposed to their table while it is published, because only
+// then their slots are there, and resolved when the agent has answered.
 //
 // # Bounds
 //

@@ -30,7 +30,7 @@ func (j *job) forward(w http.ResponseWriter, r *http.Request) {
 		s.unanswered(w, r, err)
 	}
 	s.noteAgentState(answer.Header.Get)
-	j.accepted = answer.StatusCode/100 == 2
+	j.judge(answer.StatusCode)
 	if err := c.handBack(w, answer); err != nil {
 		panic(http.ErrAbortHandler) // a part of the answer may be written
 	}
@@ -52,7 +52,7 @@ func (j *job) forwardAtOnce() bool {
 	}
 	j.body.Release()
 	s.noteAgentState(c.answer.fields.Get)
-	j.accepted = status/100 == 2
+	j.judge(status)
 	err := j.conn.writeWhole(answer)
 	_, _ = c.from.Discard(len(answer)) // it is buffered
 	c.isRead = true
@@ -78,6 +78,7 @@ func (j *job) start(c *agentConn) bool {
 // end ends a request, of which the tracer has been written an answer or not.
 func (j *job) end(isAnswered bool) {
 	j.body.Release()
+	j.resolve()
 	if j.sum != 0 {
 		j.server.awaitReceipt(j.conn, j.sum, isAnswered && j.accepted)
 	}

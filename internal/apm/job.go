@@ -7,24 +7,26 @@ import (
 	"os"
 	"strconv"
 
+	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/intake"
 	"github.com/spanstatsd/spanstatsd/internal/traces"
 )
 
 // job is a request whose body is held until the agent has it.
 type job struct {
-	server  *Server
-	conn    *conn // that it came on; nil where a test made it without one
-	format  traces.Format
-	target  string // method and path
-	header  fields // what goes on to the agent
-	body    *intake.Body
-	broken  error      // with which its body broke off
-	agent   *agentConn // that it goes on with, nil before
-	drops   bool       // the traces that sampling threw away
-	decided bool       // whether it is counted, or that nobody counts it here
-	result  Result
-	sum     uint64 // of a body that is counted, 0 until then
+	server     *Server
+	conn       *conn // that it came on; nil where a test made it without one
+	format     traces.Format
+	target     string // method and path
+	header     fields // what goes on to the agent
+	body       *intake.Body
+	broken     error      // with which its body broke off
+	agent      *agentConn // that it goes on with, nil before
+	drops      bool       // the traces that sampling threw away
+	decided    bool       // whether it is counted, or that nobody counts it here
+	result     Result
+	sum        uint64               // of a body that is counted, 0 until then
+	candidates exemplars.Candidates // of that body, until the agent has answered
 	// accepted says that the agent took it.
 	accepted bool
 }

@@ -209,7 +209,10 @@ func (s *Server) updatePolicy() <-chan struct{} {
 		s.policy.Store(nil)
 		return changed
 	}
-	policy, ok := traces.NewPolicy(f.PeerTags, f.SpanKinds, f.IgnoreResources, s.config.Labels)
+	labels := s.config.Labels
+	// An agent that chooses traces by a sampler of its own heeds no priority, and says so by that.
+	labels.TraceIDs = s.config.Exemplars != nil && f.DropsP0s
+	policy, ok := traces.NewPolicy(f.PeerTags, f.SpanKinds, f.IgnoreResources, labels)
 	if !ok {
 		s.config.Log.Warn("the agent asks for tags that only it can read; traces are left to it to count")
 		policy = nil

@@ -58,6 +58,12 @@ func (p *Publishers) Publish(commit func(), batches iter.Seq2[span.Origin, []byt
 	return p.admit.PublishTogether(commit, p.parts...)
 }
 
+// Counted is a span of one of the batches that are about to be published, and the number of the
+// cycle that it is counted in. Only commit may ask.
+func (p *Publishers) Counted(batch, at int) (cycle uint64, slot *aggregate.Slot) {
+	return p.parts[batch].Publisher.Counted(at)
+}
+
 // Merge adds what a tracer of that origin has counted itself, or nothing of it, and calls
 // commit before it does.
 func (p *Publishers) Merge(commit func(), origin span.Origin, groups []aggregate.Group, width uint64, now time.Time) error {

@@ -18,6 +18,7 @@ type batch struct {
 	baseService string
 	message     []byte // a spans message
 	count       int
+	number      int
 }
 
 // Counter turns bodies into batches of snapshots. One goroutine at a time uses
@@ -46,11 +47,14 @@ type Counter struct {
 	counts       kindSet // for their kind alone
 	tracer       bool    // its tracer marked top-level spans itself
 	messageBytes int
+	kept         []Kept
 
 	// Of the trace that is being counted.
 	current   *batch
 	weight    float64
 	synthetic bool
+	keeps     bool // its spans are noted in kept
+	chunk     int  // its number in the body
 }
 
 // NewCounter makes a counter.
@@ -65,7 +69,7 @@ func (c *Counter) Count(format Format, body []byte, lang string, topLevel bool, 
 	c.counts = policy.kinds & c.rulebook.counts
 	c.tracer = topLevel || !c.rulebook.mending // whose statistics go by its own marks
 	c.services.reset(lang)
-	c.batches = c.batches[:0]
+	c.batches, c.kept = c.batches[:0], c.kept[:0]
 	c.scratch, c.messageBytes = c.scratch[:0], 0
 	c.keys.reset(policy)
 	p := &c.payload
@@ -73,7 +77,7 @@ func (c *Counter) Count(format Format, body []byte, lang string, topLevel bool, 
 		return err
 	}
 	for i := range p.chunks {
-		if c.trace(&p.chunks[i]); p.Failed() {
+		if c.trace(i); p.Failed() {
 			return ErrUnread
 		}
 	}
@@ -101,7 +105,7 @@ func (c *Counter) batch(baseService string) *batch {
 		c.batches = append(c.batches, batch{})
 	}
 	b := &c.batches[len(c.batches)-1]
-	b.baseService, b.count = baseService, 0
+	b.baseService, b.count, b.number = baseService, 0, len(c.batches)-1
 	b.message = wire.BeginSpans(b.message[:0])
 	return b
 }
@@ -140,7 +144,7 @@ func (c *Counter) Next() *Counter {
 	for i := range c.batches {
 		c.batches[i].baseService = ""
 	}
-	c.batches, c.current = c.batches[:0], nil
+	c.batches, c.kept, c.current = c.batches[:0], c.kept[:0], nil
 	return c
 }
 
@@ -149,5 +153,5 @@ func (c *Counter) room() (bytes int) {
 	for _, b := range c.batches[:cap(c.batches)] {
 		bytes += cap(b.message)
 	}
-	return bytes + cap(c.encoded)
+	return bytes + cap(c.encoded) + cap(c.kept)*keptBytes
 }

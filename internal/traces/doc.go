@@ -14,6 +14,9 @@
 // our own protocol (package wire), and the origin that the payload states. Whoever
 // publishes them treats them like those of a tracer that speaks our protocol.
 //
+// Where the policy asks for it, it also notes the counted spans of traces that sampling keeps,
+// with what finds their ids: Counter.Kept.
+//
 // # Whose rules
 //
 // By default a span counts, and has its labels, by the agent's rules. A policy with

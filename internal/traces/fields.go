@@ -118,7 +118,7 @@ func (p *payload) readField(rec *record, f field, at int) (next int) {
 	case fieldType:
 		rec.kindOfWork, next = p.text(at)
 	case fieldTraceID:
-		_, next = p.id(at)
+		p.traceID.low, next = p.id(at)
 	case fieldSpanID:
 		rec.id, next = p.id(at)
 	case fieldParentID:

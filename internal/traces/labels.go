@@ -44,6 +44,7 @@ const (
 	labelBaseService
 	labelPeerService
 	labelProcessTags
+	labelTraceHigh
 	fixedLabels
 )
 
@@ -68,6 +69,7 @@ var fixedTags = [fixedLabels]string{
 	labelRPCSystemName: rules.TagRPCSystemName, labelRPCSystem: rules.TagRPCSystem, labelServiceSource: "_dd.svc_src",
 	labelHTTPMethod: "http.method", labelHTTPEndpoint: "http.endpoint", labelHTTPRoute: "http.route",
 	labelBaseService: rules.TagBaseService, labelPeerService: "peer.service", labelProcessTags: "_dd.tags.process",
+	labelTraceHigh: "_dd.p.tid",
 }
 
 // maxLabels bounds them, and with them what an agent may ask for in peer tags.
@@ -86,6 +88,8 @@ type labels struct {
 	peers []label  // in the order of their names
 	of    [rulebookCount]labelsOf
 	table *nameTable
+
+	traceIDs bool // are asked for
 }
 
 // labelsOf is what keys are made of by the rules of one rulebook.
@@ -106,9 +110,12 @@ type labelAlias struct {
 // tracers add. It reports false where those are too many, or are such as the agent itself no
 // longer keeps among a span's tags.
 func newLabels(peerTags []string, more Labels) (*labels, bool) {
-	l := &labels{names: slices.Clone(fixedTags[:])}
+	l := &labels{names: slices.Clone(fixedTags[:]), traceIDs: more.TraceIDs}
 	if !more.OfTracer {
 		clear(l.names[labelHTTPMethod : labelHTTPRoute+1]) // no tags to look for
+	}
+	if !more.TraceIDs {
+		l.names[labelTraceHigh] = ""
 	}
 	peerTags = slices.Clone(peerTags)
 	slices.Sort(peerTags)

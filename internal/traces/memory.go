@@ -40,6 +40,9 @@ func limitsOf(body int) limits {
 	}
 }
 
+// keptBytes is what a span takes that is kept.
+const keptBytes = int(unsafe.Sizeof(Kept{}))
+
 // grown is what a slice takes for each element that it has come to have: room for a
 // quarter more, and as much again for what it grew out of.
 const grown = 1.5
@@ -47,14 +50,19 @@ const grown = 1.5
 // MaxSpans is the most spans that are counted of a body of that length.
 func MaxSpans(body int) int { return limitsOf(body).spans }
 
-// CounterBytes is the most that a counter takes for bodies of that length.
-func CounterBytes(body int) int {
+// CounterBytes is the most that a counter takes for bodies of that length, where the ids of
+// traces are asked for or not.
+func CounterBytes(body int, traceIDs bool) int {
 	l := limitsOf(body)
 	const (
 		span = int(unsafe.Sizeof(record{})+unsafe.Sizeof(chunk{})+unsafe.Sizeof(rules.Link{})) + 8 // with its place among the trace's
 		text = int(unsafe.Sizeof(msgpack.Text{})+unsafe.Sizeof(label(0))) + 4*4                    // its slots of a table half full, and of the one before
 	)
-	return int(grown*float64(l.spans*span+l.tags*int(unsafe.Sizeof(tag{}))+l.strings*text+l.made)) + anyCounter
+	each := span
+	if traceIDs {
+		each += keptBytes + int(unsafe.Sizeof(traceID{}))
+	}
+	return int(grown*float64(l.spans*each+l.tags*int(unsafe.Sizeof(tag{}))+l.strings*text+l.made)) + anyCounter
 }
 
 // anyCounter is what a counter takes for any body: the names and the labels of a span

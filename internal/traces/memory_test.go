@@ -19,20 +19,26 @@ func inUse() int {
 }
 
 // TestCountersKeepTheirPromise: whatever a body is made of, counting it makes a counter
-// hold no more than its part of the budget.
+// hold no more than its part of the budget, with the ids of traces or without.
 func TestCountersKeepTheirPromise(t *testing.T) {
+	checkPromise(t, policyOf(t), false)
+	checkPromise(t, keepingPolicy(t), true)
+}
+
+func checkPromise(t *testing.T, w *Policy, traceIDs bool) {
+	t.Helper()
 	for _, length := range []int{64 << 10, 1 << 20, 25 << 20} {
 		for name, body := range greedy(length) {
 			format := FormatV05
 			if name == "strings of v1" {
 				format = FormatV1
 			}
-			c, w := NewCounter(), policyOf(t)
+			c := NewCounter()
 			before := inUse()
 			err := c.Count(format, body, "go", false, w)
 			held := inUse() - before
-			t.Logf("%d KiB of %s: %d KiB held, %d promised: %v", len(body)>>10, name, held>>10, CounterBytes(len(body))>>10, err)
-			if held > CounterBytes(length) {
+			t.Logf("%d KiB of %s: %d KiB held, %d promised: %v", len(body)>>10, name, held>>10, CounterBytes(len(body), traceIDs)>>10, err)
+			if held > CounterBytes(length, traceIDs) {
 				t.Errorf("%d bytes of %s made it hold %d", len(body), name, held)
 			}
 			if held := c.Next(); held != c && len(body) < 64<<10 {

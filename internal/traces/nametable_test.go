@@ -38,7 +38,7 @@ func lookUp(t *testing.T, table *nameTable, name string) uint8 {
 // those that agree in all that is hashed.
 func TestANameIsFoundByItselfAlone(t *testing.T) {
 	peers := append([]string{"first.of.1.their.twins", "first.of.2.their.twins", "first.of.3.their.twins", "a"}, agentPeerTags...)
-	l, ok := newLabels(peers, Labels{OfTracer: true})
+	l, ok := newLabels(peers, Labels{OfTracer: true, TraceIDs: true})
 	if !ok {
 		t.Fatal("refused")
 	}
@@ -60,7 +60,7 @@ func TestAnAgentMayAskForAsManyTagsAsThereAreLabels(t *testing.T) {
 		for i := range maxLabels - int(fixedLabels) {
 			peers = append(peers, fmt.Sprintf("peer.%d.of.%d", i, round))
 		}
-		l, ok := newLabels(peers, Labels{OfTracer: true})
+		l, ok := newLabels(peers, Labels{OfTracer: true, TraceIDs: true})
 		if !ok {
 			t.Fatalf("round %d: refused", round)
 		}

@@ -31,6 +31,8 @@ type payload struct {
 	said     [maxLabels]uint64 // by label, the bits of the tag that was read last
 	ofTrace  ofTrace           // of the trace that is being read
 	lastTags field             // of the span that is being read, which of its tags were read last
+	traceID  traceID           // of the trace that is being read
+	ids      []traceID         // of chunks, where the policy asks for them
 }
 
 // walk reads a body. What it finds is valid until the body is used again.
@@ -39,6 +41,7 @@ func (p *payload) walk(format Format, body []byte, labels *labels) error {
 	p.records, p.tags, p.chunks = p.records[:0], p.tags[:0], p.chunks[:0]
 	p.strings, p.numbers, p.misplaced = p.strings[:0], p.numbers[:0], -1
 	p.list, p.facts, p.limits, p.charged = traceList{}, facts{}, limitsOf(len(body)), 0
+	p.ids, p.traceID = p.ids[:0], traceID{}
 	switch format {
 	case FormatV04:
 		p.walkV04()
@@ -72,6 +75,10 @@ func (p *payload) addChunk(c chunk) {
 		return
 	}
 	c.last, c.end, c.strings = len(p.records), p.At(), len(p.strings)
+	if p.labels.traceIDs {
+		p.ids = append(p.ids, p.traceID)
+	}
+	p.traceID = traceID{}
 	p.chunks = append(p.chunks, c)
 }
 

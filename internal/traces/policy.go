@@ -28,6 +28,8 @@ type Labels struct {
 	AdditionalTags []string
 	// RenamesResources: some tracers have HTTP labels only with this.
 	RenamesResources bool
+	// TraceIDs: spans can be asked for the ids of their traces, see Counter.Kept.
+	TraceIDs bool
 }
 
 // Check says what is unusable.

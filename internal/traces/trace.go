@@ -10,7 +10,8 @@ import (
 
 // trace counts the spans of one trace, as one that the agent would take whole or
 // not at all.
-func (c *Counter) trace(t *chunk) {
+func (c *Counter) trace(number int) {
+	t := &c.payload.chunks[number]
 	records := c.payload.records[t.first:t.last]
 	if len(records) == 0 || !c.normalize(records) {
 		return
@@ -23,6 +24,7 @@ func (c *Counter) trace(t *chunk) {
 		return
 	}
 	c.readRoot(root, t)
+	c.chunk, c.keeps = number, c.policy.labels.traceIDs && t.isKept() && c.payload.ids[number].low != 0
 	for i := range records {
 		if c.payload.Failed() {
 			return // it is left to the agent, however much there is left of it
@@ -34,6 +36,9 @@ func (c *Counter) trace(t *chunk) {
 		}
 		if top := c.isTopLevel(i); c.eligible(rec, top) {
 			c.snapshot(rec, top)
+			if c.keeps {
+				c.keep(t.first + i)
+			}
 		}
 	}
 }

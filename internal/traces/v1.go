@@ -94,7 +94,7 @@ func (p *payload) chunkV1() {
 		case 5:
 			p.Bool()
 		case 6:
-			p.Bin()
+			p.traceIDV1()
 		case 7:
 			p.number() // the sampling mechanism
 		default:

@@ -1,0 +1,9 @@
+package admit
+
+import "github.com/spanstatsd/spanstatsd/internal/aggregate"
+
+// Counted is a span of the batch that PublishTogether is about to publish, and the number of
+// the cycle that it is counted in. Only commit may ask.
+func (p *Publisher) Counted(at int) (cycle uint64, slot *aggregate.Slot) {
+	return p.settling.cycle - 1, &p.batch.slots[at]
+}
