@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/spanstatsd/spanstatsd/internal/apm"
+	"github.com/spanstatsd/spanstatsd/internal/check"
+	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/flush/otlp"
 	"github.com/spf13/pflag"
 )
@@ -18,6 +21,7 @@ type otlpOptions struct {
 	dialect     string
 	dimensions  string
 	instance    string
+	exemplars   int
 	// Those that named the endpoint and the temporality, where no flag did.
 	endpointVariable, temporalityVariable string
 }
@@ -30,12 +34,14 @@ func (o *otlpOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.temporality, "otlp-temporality", "", "what is sent there: delta, what an interval has counted, or cumulative, running totals (default: OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE, else delta)")
 	f.StringVar(&o.dialect, "otlp-dialect", string(otlp.Spanmetrics), "what metrics and attributes are called there: spanmetrics, as the Collector's connector, or datadog, as Datadog's tracers")
 	f.StringVar(&o.dimensions, "otlp-dimensions", otlp.AllDimensions, "attributes of the dialect spanmetrics beside service, name, kind and status: all, none, or names with commas as http.route,peer.service")
+	f.IntVar(&o.exemplars, "otlp-exemplars", exemplars.DefaultLimit, "exemplars of an interval at most: slow and failed spans of traces that --apm-socket or --apm-addr has forwarded; 0 for none")
 	f.StringVar(&o.instance, "otlp-instance-id", "", "collector.instance.id of that dialect, which tells daemons apart; none to leave it out (default: drawn at each start)")
 }
 
 // exporter makes the exporter that the flags and OpenTelemetry's variables ask for, or
-// none. It returns all that is wrong.
-func (o *otlpOptions) exporter() (*otlp.Exporter, error) {
+// none, and where traces come by the table that its exemplars go through. It returns all
+// that is wrong.
+func (o *otlpOptions) exporter(traces *apm.Config) (*otlp.Exporter, error) {
 	config := otlp.Config{Version: version}
 	if o.endpoint == off {
 		return nil, nil
@@ -55,7 +61,8 @@ func (o *otlpOptions) exporter() (*otlp.Exporter, error) {
 		o.chooseTemporality(&config),
 		readInto(&config.Dialect, o.dialect, otlp.ParseDialect),
 		readInto(&config.Dimensions, o.dimensions, otlp.ParseDimensions),
-		o.checkDialect(config.Dialect))
+		o.checkDialect(config.Dialect),
+		check.Number("otlp-exemplars", o.exemplars, 0, exemplars.MaxLimit))
 	switch o.instance {
 	case "":
 		config.Instance = newInstance()
@@ -65,6 +72,10 @@ func (o *otlpOptions) exporter() (*otlp.Exporter, error) {
 	}
 	if mistakes != nil {
 		return nil, mistakes
+	}
+	if traces.Enabled() {
+		traces.Exemplars = exemplars.New(o.exemplars)
+		config.Exemplars = traces.Exemplars
 	}
 	return otlp.New(config)
 }

@@ -131,7 +131,7 @@ func (o *runOptions) chooseAgent() error {
 
 // addOTLP adds the OTLP destination, where there is one.
 func (o *runOptions) addOTLP() error {
-	exporter, err := o.otlp.exporter()
+	exporter, err := o.otlp.exporter(&o.config.APM)
 	if exporter != nil {
 		o.config.Exporters = append(o.config.Exporters, exporter)
 	}

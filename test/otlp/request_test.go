@@ -2,6 +2,7 @@ package otlp
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/registry"
@@ -96,10 +98,11 @@ type oneSpan struct {
 	weight            float64
 	after             time.Duration // of the cycle's begin
 	drainer           int
+	isSampled         bool // its trace went on
 }
 
-// sealedOf is a sealed cycle of spans.
-func sealedOf(spans []oneSpan, opened time.Time) *aggregate.Sealed {
+// sealedOf is a sealed cycle of spans, and the exemplars of those that are sampled.
+func sealedOf(spans []oneSpan, opened time.Time) (*aggregate.Sealed, *exemplars.Table) {
 	const width, keys = 10 * time.Second, 1 << 10
 	memory := sketch.NewMemory(64<<20, sketch.CommonGrid())
 	var tables []*aggregate.Table
@@ -114,8 +117,8 @@ func sealedOf(spans []oneSpan, opened time.Time) *aggregate.Sealed {
 		origins = append(origins, span.Origin{Service: fmt.Sprint("service", i), Host: "h"})
 	}
 	known := map[[2]int]registry.KeyID{}
-	window := aggregate.NewWindow(0, opened, width)
-	for _, s := range spans {
+	window, table := aggregate.NewWindow(0, opened, width), exemplars.New(1000)
+	for i, s := range spans {
 		at := [2]int{s.origin, s.operation}
 		id, is := known[at]
 		if !is {
@@ -132,8 +135,15 @@ func sealedOf(spans []oneSpan, opened time.Time) *aggregate.Sealed {
 			slot.Flags = span.Error
 		}
 		tables[s.drainer].Add(&slot)
+		if s.isSampled {
+			table.Resolve(table.Choose(func(b *exemplars.Body) {
+				if e := b.Propose(1, uint32(id), s.failed, s.ns); e != nil {
+					*e = exemplars.Exemplar{TraceHigh: 1 << 60, TraceLow: uint64(i + 1), Span: s.ns + 1, Duration: s.ns, End: end}
+				}
+			}), true)
+		}
 	}
-	return aggregate.NewSealed(1, opened, opened.Add(width), width, origins, entries, tables...)
+	return aggregate.NewSealed(1, opened, opened.Add(width), width, origins, entries, tables...), table
 }
 
 func operation(i int) string { return fmt.Sprint("operation", i) }
@@ -148,6 +158,7 @@ type seriesName struct {
 type expected struct {
 	calls, sum float64
 	durations  []uint64
+	slowest    uint64 // of those that are sampled, and one, 0 where there is none
 }
 
 func expectedOf(spans []oneSpan) map[seriesName]*expected {
@@ -161,6 +172,9 @@ func expectedOf(spans []oneSpan) map[seriesName]*expected {
 		e.calls += s.weight
 		e.sum += float64(s.ns) * s.weight / 1e9
 		e.durations = append(e.durations, s.ns)
+		if s.isSampled {
+			e.slowest = max(e.slowest, s.ns+1)
+		}
 	}
 	return all
 }
@@ -172,6 +186,7 @@ func randomSpans(rnd *rand.Rand, n int) (spans []oneSpan) {
 		s := oneSpan{
 			origin: rnd.IntN(4), operation: rnd.IntN(1 + rnd.IntN(30)), failed: rnd.IntN(4) == 0, weight: weight,
 			ns: rnd.Uint64N(1 << rnd.IntN(45)), after: time.Duration(rnd.IntN(25)-12) * time.Second, drainer: rnd.IntN(2),
+			isSampled: rnd.IntN(5) == 0,
 		}
 		spans = append(spans, s)
 	}
@@ -209,12 +224,14 @@ func checkRound(t *testing.T, spans []oneSpan, dialect otlp.Dialect, opened time
 	if err != nil {
 		t.Fatal(err)
 	}
-	exporter, err := otlp.New(otlp.Config{Variables: otlp.Variables{Endpoint: endpoint}, Dialect: dialect, Dimensions: dimensions, Version: "1"})
+	sealed, table := sealedOf(spans, opened)
+	exporter, err := otlp.New(otlp.Config{
+		Variables: otlp.Variables{Endpoint: endpoint}, Dialect: dialect, Dimensions: dimensions, Version: "1", Exemplars: table,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var merger flush.Merger
-	sealed := sealedOf(spans, opened)
 	want, counted := expectedOf(spans), uint64(0)
 	seen := map[seriesName]bool{}
 	calls := map[seriesName]float64{}
@@ -235,6 +252,7 @@ func checkRound(t *testing.T, spans []oneSpan, dialect otlp.Dialect, opened time
 					}
 					seen[name] = true
 					checkPoint(t, p, want[name], opened)
+					checkExemplars(t, p, want[name].slowest)
 				}
 			}
 		}
@@ -266,6 +284,40 @@ func checkPoint(t *testing.T, p *metrics.ExponentialHistogramDataPoint, want *ex
 	}
 	if got := p.GetPositive().GetBucketCounts(); !slices.Equal(got, sdk.PositiveBucket.Counts) || len(got) > 0 && p.Positive.Offset != sdk.PositiveBucket.Offset {
 		t.Fatalf("buckets from %d on %v\nthe SDK has them from %d on %v", p.GetPositive().GetOffset(), got, sdk.PositiveBucket.Offset, sdk.PositiveBucket.Counts)
+	}
+}
+
+// checkExemplars: a point has the slowest of its sampled spans, and the SDK would have counted
+// its value in a bucket that counts something.
+func checkExemplars(t *testing.T, p *metrics.ExponentialHistogramDataPoint, slowest uint64) {
+	t.Helper()
+	if slowest == 0 {
+		if len(p.Exemplars) != 0 {
+			t.Errorf("an exemplar %v, where no trace went on", p.Exemplars)
+		}
+		return
+	}
+	if len(p.Exemplars) != 1 {
+		t.Fatalf("%d exemplars", len(p.Exemplars))
+	}
+	x := p.Exemplars[0]
+	span := binary.BigEndian.Uint64(x.SpanId)
+	if span != slowest || len(x.TraceId) != 16 || x.TraceId[0] != 1<<4 || x.GetAsDouble() != truncate(slowest-1) || len(x.FilteredAttributes) != 0 {
+		t.Errorf("an exemplar %v, want that of %d ns", x, slowest-1)
+	}
+	if x.TimeUnixNano < p.StartTimeUnixNano || x.TimeUnixNano > p.TimeUnixNano {
+		t.Errorf("an exemplar at %d of a window from %d to %d", x.TimeUnixNano, p.StartTimeUnixNano, p.TimeUnixNano)
+	}
+	sdk := ofTheSDK(t, []uint64{slowest - 1}, sketch.DefaultMaxBuckets)
+	if sdk.ZeroCount > 0 {
+		if p.ZeroCount == 0 {
+			t.Error("an exemplar that took no time, where no span did")
+		}
+		return
+	}
+	bucket := int(sdk.PositiveBucket.Offset>>(sdk.Scale-p.Scale) - p.Positive.Offset)
+	if bucket < 0 || bucket >= len(p.Positive.BucketCounts) || p.Positive.BucketCounts[bucket] == 0 {
+		t.Errorf("the SDK counts %v s in bucket %d of %v", x.GetAsDouble(), bucket, p.Positive.BucketCounts)
 	}
 }
 

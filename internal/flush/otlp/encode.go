@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
@@ -21,6 +22,11 @@ type encoder struct {
 	durations *metric
 	histogram sketch.Histogram // in which the rows of a series are added up; empty in between
 	list      attributes       // of the point that is being written
+
+	exemplars *exemplars.Table                      // nil where there are none
+	sealed    exemplars.Sealed                      // of the cycle that is being encoded
+	counted   window                                // of that cycle
+	ofSeries  map[*totals.Series]exemplars.Exemplar // of that cycle, where points are running totals
 }
 
 // newEncoder makes an encoder of deltas, or where limits are given of running totals.
@@ -34,6 +40,7 @@ func newEncoder(d dialect, version string, limits *totals.Limits) *encoder {
 	e := &encoder{dialect: d, grouper: newGrouper(d)}
 	if limits != nil {
 		e.totals, temporality = totals.New(*limits, overflowAttributes(), commonResource()), cumulative
+		e.ofSeries = map[*totals.Series]exemplars.Exemplar{}
 	}
 	e.durations = newHistogram(durations, temporality)
 	e.body = body{scope: appendMessage(nil, fieldScope, scope), metrics: []*metric{e.durations}}
@@ -49,6 +56,7 @@ func newEncoder(d dialect, version string, limits *totals.Limits) *encoder {
 // good until emit returns. It counts the spans that will be in none.
 func (e *encoder) encode(sealed *aggregate.Sealed, rows []flush.Row, limit int, emit func(body []byte, spans uint64, said *totals.Said)) (made flush.Encoded) {
 	w := e.windows.next(sealed.Start, sealed.End)
+	e.sealed, e.counted = e.exemplars.Seal(sealed.Cycle), w
 	r := outgoing{body: &e.body, limit: limit, emit: emit}
 	e.body.begin()
 	if e.totals == nil {
@@ -101,6 +109,7 @@ type point struct {
 	calls     uint64
 	seconds   float64
 	durations sketch.Buckets
+	exemplar  exemplars.Exemplar // none where its Span is 0
 }
 
 // outcomes visits the spans of a series without an error, and those with one.
@@ -121,11 +130,13 @@ func (e *encoder) outcomes(sealed *aggregate.Sealed, rows []flush.Row, g group, 
 				rows[i].ReadOK(&e.histogram)
 			}
 		}
+		hits, duration := total.Hits-total.Errors, total.Duration-total.errorDuration
 		if isError {
-			visit(e.point(total.Errors, total.errorDuration))
-		} else {
-			visit(e.point(total.Hits-total.Errors, total.Duration-total.errorDuration))
+			hits, duration = total.Errors, total.errorDuration
 		}
+		p := e.point(hits, duration)
+		p.exemplar = e.slowest(rows, g, isError)
+		visit(p)
 		e.histogram.Reset()
 	}
 }
@@ -152,6 +163,9 @@ func (e *encoder) write(p *point, w window) {
 	}
 	if p.durations.Spans > 0 {
 		e.durations.point = appendHistogram(e.durations.point[:0], p.list, w, p.durations, p.seconds)
+		if p.exemplar.Span != 0 {
+			e.durations.point = appendExemplar(e.durations.point, p.exemplar, e.counted)
+		}
 		e.durations.add()
 	}
 }

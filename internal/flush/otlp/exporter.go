@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
 )
@@ -22,6 +23,8 @@ type Config struct {
 	Version    string     // of the daemon
 
 	Temporality Temporality // Delta if empty
+
+	Exemplars *exemplars.Table // of spans whose traces went on; nil: none
 }
 
 // Exporter sends metrics to an OTLP receiver. See the package comment.
@@ -53,11 +56,12 @@ func New(c Config) (*Exporter, error) {
 // LimitTotals says how many running totals there may be, where there are any. It comes
 // before the first cycle; without it one total has all spans.
 func (x *Exporter) LimitTotals(limits totals.Limits) {
-	if x.SendsTotals() {
-		x.encoder = newEncoder(x.config.dialect(), x.config.Version, &limits)
-	} else {
-		x.encoder = newEncoder(x.config.dialect(), x.config.Version, nil)
+	ofTotals := &limits
+	if !x.SendsTotals() {
+		ofTotals = nil
 	}
+	x.encoder = newEncoder(x.config.dialect(), x.config.Version, ofTotals)
+	x.encoder.exemplars = x.config.Exemplars
 }
 
 func (c *Config) dialect() dialect {

@@ -44,9 +44,15 @@ const (
 	fieldPointScale      = 6
 	fieldPointZeros      = 7
 	fieldPointPositive   = 8
+	fieldPointExemplars  = 11
 
 	fieldBucketOffset = 1 // of its Buckets
 	fieldBucketCounts = 2
+
+	fieldExemplarTime    = 2 // of Exemplar
+	fieldExemplarDouble  = 3
+	fieldExemplarSpanID  = 4
+	fieldExemplarTraceID = 5
 
 	fieldKey   = 1 // of KeyValue
 	fieldValue = 2

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/testcycle"
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -47,11 +48,30 @@ func golden() *testcycle.Cycle {
 	return c
 }
 
+// goldenExemplars are those of its first key: of a span that ended within its window, and of
+// one without a high half that ended before.
+func goldenExemplars() *exemplars.Table {
+	opened := testcycle.Opened
+	table := exemplars.New(8)
+	put(table, 0, false, exemplars.Exemplar{
+		TraceHigh: 0x66f0a9b300000000, TraceLow: 0x0123456789abcdef, Span: 0xfedcba9876543210,
+		Duration: uint64(1975 * time.Microsecond), End: opened.Add(time.Second).UnixNano(),
+	})
+	put(table, 0, true, exemplars.Exemplar{TraceLow: 7, Span: 8, Duration: uint64(9 * time.Second), End: opened.Add(-time.Second).UnixNano()})
+	return table
+}
+
 // TestGoldenRequests pins the bytes of a request of each dialect, and beside them what is
 // read in them, for a person to review.
 func TestGoldenRequests(t *testing.T) {
 	for name, d := range map[string]dialect{"spanmetrics": &spanmetrics{dimensions: Dimensions{all: true}, instance: "i-1"}, "datadog": datadog{}} {
-		body := encodeAll(t, d, golden())
+		e := newEncoder(d, "1.2.3", nil)
+		e.exemplars = goldenExemplars()
+		requests, unencodable := encodeWith(e, golden().Seal(), flush.DefaultMaxPayloadBytes)
+		if len(requests) != 1 || unencodable != 0 {
+			t.Fatalf("%d requests, and %d spans in none", len(requests), unencodable)
+		}
+		body := requests[0].body
 		compareGolden(t, name+".binpb", body)
 		compareGolden(t, name+".json", mustRead(t, body).shown(t))
 	}

@@ -1,6 +1,7 @@
 package otlp
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -30,13 +31,20 @@ type readMetric struct {
 type readPoint struct {
 	Attributes map[string]any
 	Start, End uint64
-	Calls      *uint64  `json:",omitempty"` // of a NumberDataPoint
-	Count      *uint64  `json:",omitempty"` // of a histogram, as all below
-	Sum        float64  `json:",omitempty"`
-	Scale      int64    `json:",omitempty"`
-	Zeros      uint64   `json:",omitempty"`
-	Offset     int64    `json:",omitempty"`
-	Counts     []uint64 `json:",omitempty"`
+	Calls      *uint64        `json:",omitempty"` // of a NumberDataPoint
+	Count      *uint64        `json:",omitempty"` // of a histogram, as all below
+	Sum        float64        `json:",omitempty"`
+	Scale      int64          `json:",omitempty"`
+	Zeros      uint64         `json:",omitempty"`
+	Offset     int64          `json:",omitempty"`
+	Counts     []uint64       `json:",omitempty"`
+	Exemplars  []readExemplar `json:",omitempty"`
+}
+
+type readExemplar struct {
+	Time          uint64
+	Value         float64
+	Trace, SpanID string // in hexadecimal digits
 }
 
 func mustRead(t testing.TB, body []byte) (r readRequest) {
@@ -125,9 +133,27 @@ func readOnePoint(t testing.TB, message []byte, attributes protowire.Number) (p 
 			}
 		case fieldPointPositive:
 			p.Offset, p.Counts = readBuckets(f.bytes)
+		case fieldPointExemplars:
+			p.Exemplars = append(p.Exemplars, readOneExemplar(f.bytes))
 		}
 	}
 	return p
+}
+
+func readOneExemplar(message []byte) (x readExemplar) {
+	for f := range fields(message) {
+		switch f.number {
+		case fieldExemplarTime:
+			x.Time = f.value
+		case fieldExemplarDouble:
+			x.Value = math.Float64frombits(f.value)
+		case fieldExemplarSpanID:
+			x.SpanID = hex.EncodeToString(f.bytes)
+		case fieldExemplarTraceID:
+			x.Trace = hex.EncodeToString(f.bytes)
+		}
+	}
+	return x
 }
 
 func readBuckets(message []byte) (offset int64, counts []uint64) {

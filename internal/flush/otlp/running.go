@@ -30,6 +30,7 @@ func commonResource() []byte {
 // in no series: a defect of ours, since whatever is counted makes a point.
 func (e *encoder) addUp(sealed *aggregate.Sealed, rows []flush.Row, w window) (unencodable uint64) {
 	e.totals.Begin(int64(w.start), int64(w.end))
+	clear(e.ofSeries)
 	for _, g := range e.grouper.group(sealed, rows) {
 		total, resource := e.total(rows, g), []byte(e.grouper.resources[g.resource])
 		left, last := total.Spans, (*totals.Series)(nil)
@@ -38,6 +39,9 @@ func (e *encoder) addUp(sealed *aggregate.Sealed, rows []flush.Row, w window) (u
 				spans := min(p.durations.Spans, left)
 				last = e.totals.Add(resource, p.list, spans, p.calls, p.seconds, &p.durations)
 				left -= spans
+				if p.exemplar.Span != 0 {
+					e.ofSeries[last] = slower(e.ofSeries[last], p.exemplar)
+				}
 			}
 		})
 		if last == nil {
@@ -56,7 +60,7 @@ func (e *encoder) writeTotals(r *outgoing, w window) {
 	for of := range rotated(e.totals.Resources()) {
 		r.of([]byte(of.Encoded))
 		for s := range rotated(of.Series) {
-			p := point{list: []byte(s.Attributes), calls: s.Calls, seconds: s.Seconds, durations: s.Buckets}
+			p := point{list: []byte(s.Attributes), calls: s.Calls, seconds: s.Seconds, durations: s.Buckets, exemplar: e.ofSeries[s]}
 			r.addTotal(s, func() { e.write(&p, window{uint64(s.Start), w.end}) })
 		}
 	}

@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"slices"
@@ -27,6 +28,10 @@ const (
 	maxBuckets = 160
 	maxScale   = 20
 )
+
+// maxExemplars is what a histogram may have of an interval, over all of its points, so that
+// storing them costs little beside it.
+const maxExemplars = 2
 
 // request checks one, and calls count for each series of it, where it is a running total
 // with the one before it.
@@ -137,12 +142,41 @@ func (c *checks) histogram(name string, p *Point) {
 	if spans != p.Count || p.Count == 0 {
 		c.problem("series %s counts %d, and its buckets %d", name, p.Count, spans)
 	}
+	if len(p.Exemplars) > maxExemplars {
+		c.problem("series %s has %d exemplars", name, len(p.Exemplars))
+	}
+	for i := range p.Exemplars {
+		c.exemplar(name, p, &p.Exemplars[i])
+	}
 	// A duration is counted without the bits that follow the first ten.
 	const truncated, rounded = 1 + 1.0/512, 1e-9
 	if math.IsNaN(p.Sum) || p.Sum < least*(1-rounded) || p.Sum > most*truncated*(1+rounded)+float64(p.Zeros)*1e-9 {
 		c.problem("series %s has a sum of %v s, and its buckets are from %v to %v", name, p.Sum, least, most)
 	}
 }
+
+// exemplar checks that it is of the series and of the window: a bucket counts it, and a trace
+// can be found by it.
+func (c *checks) exemplar(name string, p *Point, x *Exemplar) {
+	if x.Time < p.Start || x.Time > p.End {
+		c.problem("series %s has an exemplar at %d, and a window from %d to %d", name, x.Time, p.Start, p.End)
+	}
+	if len(x.Span) != 8 || len(x.Trace) != 16 || bytes.Count(x.Span, zero) == 8 || bytes.Count(x.Trace, zero) == 16 {
+		c.problem("series %s has an exemplar of span %x in trace %x", name, x.Span, x.Trace)
+	}
+	if x.Value == 0 && p.Zeros > 0 {
+		return
+	}
+	const rounded = 1e-9 // of a value at a bound
+	for i, n := range p.Counts {
+		if n > 0 && x.Value > p.bound(i)*(1-rounded) && x.Value <= p.bound(i+1)*(1+rounded) {
+			return
+		}
+	}
+	c.problem("series %s has an exemplar of %v s, which no bucket counts", name, x.Value)
+}
+
+var zero = []byte{0}
 
 // bound is the lower bound of a bucket, in seconds.
 func (p *Point) bound(bucket int) float64 {

@@ -3,6 +3,7 @@ package collector
 import (
 	"bytes"
 	"compress/gzip"
+	"math"
 	"net/http"
 	"os"
 	"strings"
@@ -20,6 +21,7 @@ func good() Request {
 		return Point{
 			Attributes: attributes(status), Start: 10, End: 20, Count: 4, Zeros: 1, Sum: 0.0031,
 			Scale: 5, Offset: -319, Counts: []uint64{1, 0, 2}, // from 1 ms
+			Exemplars: []Exemplar{{Time: 10, Value: 0.00105, Span: []byte("12345678"), Trace: []byte("1234567812345678")}},
 		}
 	}
 	return Request{{
@@ -39,6 +41,7 @@ func good() Request {
 func TestWhatIsShownWronglyIsAProblem(t *testing.T) {
 	metric := func(r Request, i int) *Metric { return &r[0].Scopes[0].Metrics[i] }
 	point := func(r Request) *Point { return &metric(r, 1).Points[0] }
+	exemplar := func(r Request) *Exemplar { return &point(r).Exemplars[0] }
 	for name, change := range map[string]func(Request) Request{
 		"a resource twice":          func(r Request) Request { return append(r, good()...) },
 		"a resource without a name": func(r Request) Request { r[0].Attributes[0].Key = "x"; return r },
@@ -79,7 +82,19 @@ func TestWhatIsShownWronglyIsAProblem(t *testing.T) {
 			p.Offset--
 			return r
 		},
-		"an empty bucket behind":  func(r Request) Request { p := point(r); p.Counts = append(p.Counts, 0); return r },
+		"an empty bucket behind":                func(r Request) Request { p := point(r); p.Counts = append(p.Counts, 0); return r },
+		"an exemplar before":                    func(r Request) Request { exemplar(r).Time = 9; return r },
+		"an exemplar behind":                    func(r Request) Request { exemplar(r).Time = 21; return r },
+		"an exemplar of a bucket that is empty": func(r Request) Request { exemplar(r).Value = 0.00103; return r },
+		"an exemplar of no value":               func(r Request) Request { exemplar(r).Value = math.NaN(); return r },
+		"an exemplar of no span":                func(r Request) Request { exemplar(r).Span = make([]byte, 8); return r },
+		"an exemplar of no trace":               func(r Request) Request { exemplar(r).Trace = make([]byte, 16); return r },
+		"half the id of a trace":                func(r Request) Request { exemplar(r).Trace = []byte("12345678"); return r },
+		"three exemplars": func(r Request) Request {
+			p := point(r)
+			p.Exemplars = append(p.Exemplars, p.Exemplars[0], p.Exemplars[0])
+			return r
+		},
 		"a sum below the buckets": func(r Request) Request { point(r).Sum = 0.002; return r },
 		"a sum above the buckets": func(r Request) Request { point(r).Sum = 0.0033; return r },
 		"a sum that is no number": func(r Request) Request { point(r).Sum /= 0; point(r).Sum *= 0; return r },

@@ -191,6 +191,8 @@ func decodeHistogram(message []byte) (p Point, err error) {
 			p.Zeros = v.word
 		case v.is(8, protowire.BytesType):
 			return p.decodeBuckets(v.bytes)
+		case v.is(11, protowire.BytesType):
+			return p.decodeExemplar(v.bytes)
 		default:
 			return errUnknown
 		}
@@ -216,6 +218,27 @@ func (p *Point) decodeBuckets(message []byte) error {
 		}
 		return errUnknown
 	})
+}
+
+func (p *Point) decodeExemplar(message []byte) error {
+	x := Exemplar{Value: math.NaN()} // where none is said
+	err := each("exemplar", message, func(v value) error {
+		switch {
+		case v.is(2, protowire.Fixed64Type):
+			x.Time = v.word
+		case v.is(3, protowire.Fixed64Type):
+			x.Value = math.Float64frombits(v.word)
+		case v.is(4, protowire.BytesType):
+			x.Span = v.bytes
+		case v.is(5, protowire.BytesType):
+			x.Trace = v.bytes
+		default:
+			return errUnknown
+		}
+		return nil
+	})
+	p.Exemplars = append(p.Exemplars, x)
+	return err
 }
 
 func appendAttribute(to *[]Attribute, message []byte) error {

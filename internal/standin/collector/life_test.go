@@ -17,6 +17,9 @@ func later(end uint64, times int) Request {
 			for b := range p.Counts {
 				p.Counts[b] *= uint64(times)
 			}
+			for x := range p.Exemplars {
+				p.Exemplars[x].Time = end
+			}
 		}
 	}
 	return r

@@ -35,6 +35,14 @@ type Point struct {
 	Scale        int32
 	Offset       int32
 	Counts       []uint64 // of the positive buckets
+	Exemplars    []Exemplar
+}
+
+// Exemplar is one of a histogram.
+type Exemplar struct {
+	Time        uint64
+	Value       float64 // seconds
+	Span, Trace []byte
 }
 
 // Attribute is a KeyValue. Its value is a string, bool, int64 or []string.
