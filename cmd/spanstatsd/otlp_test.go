@@ -81,7 +81,7 @@ func TestTheTemporalityIsTheFlags(t *testing.T) {
 func TestRunningTotalsFitTheMemoryThereIs(t *testing.T) {
 	aggregates := map[string]int{}
 	for _, temporality := range []string{"delta", "cumulative"} {
-		cmd := program(t, "config", "--json", "--otlp-metrics-endpoint=http://h:4318", "--otlp-temporality="+temporality)
+		cmd := program(t, "config", "--json", "--drainers=fixed:1", "--otlp-metrics-endpoint=http://h:4318", "--otlp-temporality="+temporality)
 		cmd.Env = append(cmd.Env, "GOMEMLIMIT=128MiB")
 		out, err := cmd.CombinedOutput()
 		var settings []health.Setting
@@ -97,7 +97,7 @@ func TestRunningTotalsFitTheMemoryThereIs(t *testing.T) {
 	if aggregates["cumulative"] < 1024 || aggregates["cumulative"] >= aggregates["delta"] {
 		t.Errorf("%v", aggregates)
 	}
-	cmd := program(t, "config", "--check", "--otlp-metrics-endpoint=http://h:4318", "--otlp-temporality=cumulative", "--max-aggregates=1000000")
+	cmd := program(t, "config", "--check", "--drainers=fixed:1", "--otlp-metrics-endpoint=http://h:4318", "--otlp-temporality=cumulative", "--max-aggregates=1000000")
 	cmd.Env = append(cmd.Env, "GOMEMLIMIT=2GiB")
 	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "running totals") {
 		t.Errorf("%v: %s", err, out)

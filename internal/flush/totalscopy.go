@@ -2,6 +2,7 @@ package flush
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"time"
 )
@@ -89,7 +90,7 @@ func (c *copies) settle(cycles int, err error) {
 		c.open[i].answer(err)
 		c.open[i].delivery.settle()
 	}
-	c.open = append(c.open[:0], c.open[cycles:]...)
+	c.open = slices.Delete(c.open, 0, cycles)
 }
 
 // upTo is how many cycles a copy says the spans of.
