@@ -1,6 +1,10 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+
+	"github.com/spanstatsd/spanstatsd/internal/oteltraces"
 	"github.com/spanstatsd/spanstatsd/internal/otlp"
 	"github.com/spf13/pflag"
 )
@@ -9,12 +13,16 @@ import (
 // what is sent by OTLP are otlpOptions.
 type takingOptions struct {
 	forward string
+	keep    string
+	reading string
 }
 
 func (o *takingOptions) addFlags(f *pflag.FlagSet, c *otlp.Config) {
 	f.StringVar(&c.Addr, "otlp-addr", "", "host:port, on loopback, that takes OTLP of SDKs as they are, HTTP and gRPC: the spans of their traces are counted (default: none)")
 	f.StringVar(&c.Socket.Path, "otlp-socket", "", "the same as a Unix socket (default: none)")
 	f.StringVar(&o.forward, "otlp-forward", "", "where that OTLP goes on to, traces, metrics and logs: http://host:4318, grpc://host:4317, https://, grpcs:// or unix:///path (default: traces end here)")
+	f.StringVar(&o.keep, "otlp-keep", "", "which traces go on there, as a share of all, and what goes on beside it: 0.05, or 0.05,errors,slow:500ms; all are counted (default: all go on)")
+	f.StringVar(&o.reading, "otlp-reading", readingOTel, "by whose rules spans of OTLP get their labels: otel, the semantic conventions")
 	f.DurationVar(&c.Buffer, "otlp-buffer", c.Buffer, "how long a request of OTLP waits here for that destination while it is away; 0 for not at all")
 	f.IntVar(&c.MaxConnections, "otlp-max-connections", c.MaxConnections, "SDKs connected at once to --otlp-addr and --otlp-socket")
 	f.IntVar(&c.MaxStreams, "otlp-max-streams", c.MaxStreams, "requests that one connection of HTTP/2, as of gRPC, may have under way")
@@ -23,14 +31,33 @@ func (o *takingOptions) addFlags(f *pflag.FlagSet, c *otlp.Config) {
 	sizeVar(f, &c.MaxBodyBytes, "otlp-max-body-bytes", "the same for all requests at a time")
 }
 
+// The readings that are asked for; there is one so far.
+const (
+	readingOTel    = "otel"
+	readingDatadog = "datadog"
+)
+
 // complete turns them into the configuration.
-func (o *takingOptions) complete(c *otlp.Config) error {
-	if o.forward == "" || o.forward == off {
-		return nil
+func (o *takingOptions) complete(c *otlp.Config) (mistakes error) {
+	if o.forward != "" && o.forward != off {
+		mistakes = readInto(&c.Forward, o.forward, otlp.ParseDestination)
 	}
-	err := readInto(&c.Forward, o.forward, otlp.ParseDestination)
-	if err != nil {
+	if mistakes != nil {
 		o.forward = "" // it may hold what nobody should see
 	}
-	return err
+	if o.keep != "" {
+		var keep oteltraces.Keeping
+		if err := readInto(&keep, o.keep, otlp.ParseKeeping); err != nil {
+			return errors.Join(mistakes, err)
+		}
+		c.Keep = &keep
+	}
+	switch o.reading {
+	case readingOTel:
+	case readingDatadog:
+		mistakes = errors.Join(mistakes, errors.New("parse --otlp-reading: datadog is not there yet; leave it out, or give otel"))
+	default:
+		mistakes = errors.Join(mistakes, fmt.Errorf("parse --otlp-reading: %q is none; give otel", o.reading))
+	}
+	return mistakes
 }

@@ -73,6 +73,11 @@ var metrics = []metric{
 
 	counters("otlp_requests_total", "Requests of OTLP, by what became of the count of their spans.", "result", func(s *scrape) map[string]uint64 { return s.otlp.Requests }),
 	counters("otlp_forwarded_total", "Requests of OTLP that were to go on, by what became of them.", "result", func(s *scrape) map[string]uint64 { return s.otlp.Forwarded }),
+	counter("otlp_kept_traces_total", "Traces of OTLP of which --otlp-keep had something go on.", func(s *scrape) uint64 { return s.otlp.KeptTraces }),
+	counter("otlp_kept_spans_total", "Spans that it had go on.", func(s *scrape) uint64 { return s.otlp.KeptSpans }),
+	counter("otlp_gone_traces_total", "Traces of OTLP that were counted and went no further, by --otlp-keep.", func(s *scrape) uint64 { return s.otlp.GoneTraces }),
+	counter("otlp_gone_spans_total", "Spans that were counted and went no further, by --otlp-keep.", func(s *scrape) uint64 { return s.otlp.GoneSpans }),
+	counter("otlp_saved_bytes_total", "Bytes that went no further, by --otlp-keep.", func(s *scrape) uint64 { return s.otlp.SavedBytes }),
 	counter("otlp_waited_requests_total", "Requests of OTLP that waited for a destination that was away.", func(s *scrape) uint64 { return s.otlp.Waited }),
 	gauge("otlp_waiting_requests", "Requests of OTLP that wait for the destination.", func(s *scrape) int64 { return int64(s.otlp.Waiting) }),
 	gauge("otlp_connections", "Connections of SDKs.", func(s *scrape) int64 { return int64(s.otlp.Connections) }),

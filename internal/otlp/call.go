@@ -23,11 +23,29 @@ type call struct {
 	plain *intake.Body
 	// protobuf is the message where it came in JSON; nil where it did not, or nobody reads it.
 	protobuf *intake.Body
+	kept     kept
 	sum      uint64 // of a body that is counted, 0 until then
 }
 
 // release gives the call's memory back. It may be called repeatedly.
 func (c *call) release() {
+	c.releaseCame()
+	if c.kept.body != nil {
+		c.kept.body.Release()
+	}
+}
+
+// keepAll has all of a call go on as it came.
+func (c *call) keepAll() {
+	if c.kept.body != nil {
+		c.kept.body.Release()
+	}
+	c.kept = kept{}
+}
+
+// releaseCame gives back what came, where something else goes on in its place.
+func (c *call) releaseCame() {
+	c.message = nil
 	for _, held := range [...]*intake.Body{c.body, c.plain, c.protobuf} {
 		if held != nil {
 			held.Release()

@@ -11,6 +11,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/check"
 	"github.com/spanstatsd/spanstatsd/internal/intake"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
+	"github.com/spanstatsd/spanstatsd/internal/oteltraces"
 	"github.com/spanstatsd/spanstatsd/internal/socket"
 )
 
@@ -23,12 +24,13 @@ type Config struct {
 	// requests one connection of HTTP/2 may have under way.
 	MaxConnections int
 	MaxStreams     int
-	MaxBody        int           // bytes of a body, as it comes and as it is without gzip
-	MaxBodyBytes   int           // of all bodies at a time
-	MaxOrigins     int           // that an interval has room for, and that are remembered
-	Counters       int           // bodies counted at a time
-	Forward        Destination   // where requests go on to
-	Buffer         time.Duration // how long a request waits for a destination that is away
+	MaxBody        int                 // bytes of a body, as it comes and as it is without gzip
+	MaxBodyBytes   int                 // of all bodies at a time
+	MaxOrigins     int                 // that an interval has room for, and that are remembered
+	Counters       int                 // bodies counted at a time
+	Forward        Destination         // where requests go on to
+	Keep           *oteltraces.Keeping // which traces go on; nil: all
+	Buffer         time.Duration       // how long a request waits for a destination that is away
 	Admit          *admit.Publishers
 	Log            *slog.Logger
 
@@ -73,6 +75,13 @@ func (c *Config) Check() (err error) {
 	if c.MaxBodyBytes < c.MaxBody {
 		err = errors.Join(err, fmt.Errorf("check otlp-max-body-bytes: %s is less than the %s of one body",
 			memory.SizeText(c.MaxBodyBytes), memory.SizeText(c.MaxBody)))
+	}
+	if c.Keep != nil && !c.Forward.IsSet() {
+		err = errors.Join(err, errors.New("check otlp-keep: there is no --otlp-forward, so that no trace goes on; give it, or leave --otlp-keep out"))
+	}
+	if need := 2*c.MaxBody + oteltraces.KeptBytes(c.MaxBody); c.Keep != nil && c.MaxBodyBytes < need {
+		err = errors.Join(err, fmt.Errorf("check otlp-max-body-bytes: %s is less than the %s that one request may need with --otlp-keep; raise it, or lower --otlp-max-body",
+			memory.SizeText(c.MaxBodyBytes), memory.SizeText(need)))
 	}
 	return errors.Join(err,
 		check.Number("otlp-max-connections", c.MaxConnections, 1, 1<<20),

@@ -25,8 +25,8 @@ func countingBytes(body int) int {
 // jsonBytes is what reading JSON takes for each of its bytes: its longest text, twice.
 const jsonBytes = 2
 
-// inflaterBytes is what an inflater keeps.
-const inflaterBytes = 64 << 10
+// inflaterBytes is what a worker keeps to undo gzip, and to do it.
+const inflaterBytes = 2 << 20
 
 // headerComputedStats is the mark of what somebody has counted already, for a Datadog agent
 // and from what computes its statistics itself.
@@ -41,6 +41,9 @@ func (s *Server) take(c *call, r *http.Request) (*reply, Result) {
 	}
 	if s.forward == nil || result == ResultTooLarge || result == ResultBusy {
 		return s.endsHere(result, why), result
+	}
+	if c.kept.isEmpty {
+		return taken(), result
 	}
 	return s.forward.send(r, c), result
 }
@@ -69,6 +72,7 @@ func (s *Server) count(c *call, r *http.Request) (result Result, why error) {
 	defer func() {
 		if p := recover(); p != nil {
 			result, why = ResultBug, fmt.Errorf("count spans: %v", p)
+			c.keepAll()
 			s.log.Bug(p)
 		}
 	}()
@@ -84,12 +88,22 @@ func (s *Server) count(c *call, r *http.Request) (result Result, why error) {
 	if why != nil {
 		return result, why
 	}
+	room, why := s.keepRoom(message)
+	if why != nil {
+		return ResultBusy, why
+	}
+	if room != nil {
+		defer room.Release()
+	}
 	s.counters.bytes.Add(uint64(len(message)))
 	if err := w.counter.Count(message, s.policy); err != nil {
 		s.log.Write(slog.LevelWarn, "spans of an SDK can't be read", "error", err)
 		return ResultUnread, err //nolint:wrapcheck // it says what to do
 	}
-	return s.publish(c, w.counter)
+	if result, why = s.publish(c, w.counter); c.sum != 0 && room != nil {
+		s.keep(c, w, message, room, result == ResultCountedBefore)
+	}
+	return result, why
 }
 
 // readable is a call's message as a Counter reads it.

@@ -14,7 +14,8 @@
 // batches of a tracer that speaks our own protocol are. Then the call goes on to the
 // destination of --otlp-forward, or ends here: the bytes that came, with what its protocol
 // has around them (outgoing.go), and its answer goes back in the words of who asked
-// (translate.go).
+// (translate.go). With --otlp-keep a share of its traces goes on, of which the Counter makes
+// another message (keep.go).
 //
 // # What is counted
 //

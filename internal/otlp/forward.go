@@ -175,7 +175,13 @@ type parcel struct {
 // them. It reports false where it can read none.
 func (f *forwarder) parcel(c *call) (parcel, bool) {
 	p := parcel{c.message, c.isPacked, c.encoding}
+	if c.kept.body != nil {
+		p = parcel{c.kept.body.Bytes, c.kept.isPacked, inProtobuf}
+	}
 	switch {
+	case f.to.isGRPC && c.kept.body != nil:
+		p.encoding = inGRPC
+	case c.kept.body != nil:
 	case f.to.isGRPC && c.encoding == inJSON:
 		if c.protobuf == nil || len(c.protobuf.Bytes) == 0 {
 			return p, false

@@ -50,7 +50,9 @@ type Stats struct {
 	Forwarded map[string]uint64 // requests that were to go on, by outcome
 	Waited    uint64            // of them, that found the destination away and were allowed to wait
 	Waiting   int               // of them, just now
-	Origins   int
+	// What --otlp-keep had go on and what not, and the bytes that it saved.
+	KeptTraces, KeptSpans, GoneTraces, GoneSpans, SavedBytes uint64
+	Origins                                                  int
 	// Connections are open just now; Refused found no room. LastHeard is when an SDK last
 	// had something to say, zero before the first.
 	Connections   int
@@ -83,6 +85,9 @@ func (s *Server) Stats() Stats {
 		stats.Requests[name] = s.counters.requests[r].Load()
 	}
 	stats.Bytes = s.counters.bytes.Load()
+	k := &s.kept
+	stats.KeptTraces, stats.KeptSpans = k.keptTraces.Load(), k.keptSpans.Load()
+	stats.GoneTraces, stats.GoneSpans, stats.SavedBytes = k.goneTraces.Load(), k.goneSpans.Load(), k.savedBytes.Load()
 	stats.Origins, stats.BufferedBytes = s.publishers.Count(), s.bodies.Held()
 	stats.Connections, stats.LastHeard = s.limiter.Count()
 	stats.Refused = s.limiter.Rejected()

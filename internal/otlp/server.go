@@ -28,6 +28,7 @@ type Server struct {
 	counting   chan *worker
 	policy     *oteltraces.Policy
 	forward    *forwarder // nil where traces end here
+	kept       keeping
 	http       *http.Server
 	listeners  []net.Listener
 	socket     *socket.Listener        // of listeners; nil where there is none
@@ -44,6 +45,7 @@ type Server struct {
 type worker struct {
 	counter  *oteltraces.Counter
 	inflater inflater
+	packer   packer
 }
 
 // New opens what SDKs connect to. Nothing is accepted before Start.
