@@ -183,7 +183,7 @@ bench-sketch: ## our sketches beside the library's: bins of 100 million duration
 	$(GO) test -v -run MemoryOfAThousand ./internal/aggregate
 	$(GO) test -run '^$$' -bench 'Sketch|TableRow' -benchtime 2s ./internal/sketch ./internal/aggregate
 
-bench-flush: ## merging and encoding 2048 aggregates beside the agent's own code, in one run
+bench-flush: ## merging and encoding 2048 aggregates beside the agent's and the Collector's own code, in one run
 	cd bench/peers && $(GO) run ./flush
 
 bench: build ## every workload through a whole daemon, in one table (2 minutes)

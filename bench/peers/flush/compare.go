@@ -11,12 +11,12 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// compare makes one payload on each side, decodes both with the agent's generated
+// compare makes the payloads of one flush on each side, decodes both with the agent's generated
 // decoder, and says where they differ.
 func compare(w *work) error {
 	ours, err := groups(w.ours()())
 	if err != nil {
-		return fmt.Errorf("decode our payload: %w", err)
+		return fmt.Errorf("decode our payloads: %w", err)
 	}
 	agents, err := groups(w.agents()())
 	if err != nil {
@@ -33,16 +33,18 @@ func compare(w *work) error {
 	return nil
 }
 
-// groups are a payload's groups by resource.
-func groups(body []byte) (map[string]*pb.ClientGroupedStats, error) {
-	var p pb.ClientStatsPayload
-	if _, err := p.UnmarshalMsg(body); err != nil {
-		return nil, err
-	}
+// groups are the groups of payloads by resource.
+func groups(bodies [][]byte) (map[string]*pb.ClientGroupedStats, error) {
 	all := map[string]*pb.ClientGroupedStats{}
-	for _, bucket := range p.Stats {
-		for _, g := range bucket.Stats {
-			all[g.Resource] = g
+	for _, body := range bodies {
+		var p pb.ClientStatsPayload
+		if _, err := p.UnmarshalMsg(body); err != nil {
+			return nil, err
+		}
+		for _, bucket := range p.Stats {
+			for _, g := range bucket.Stats {
+				all[g.Resource] = g
+			}
 		}
 	}
 	return all, nil

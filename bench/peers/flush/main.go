@@ -1,4 +1,4 @@
-// Flush measures what it costs to make a payload of 2048 sealed aggregates, with
+// Flush measures what it costs to make the payloads of 2048 sealed aggregates, with
 // one, twenty and two hundred spans each: through this project's merge and
 // encoding, and through the agent's own code, the SpanConcentrator that its Go
 // tracer embeds, as that tracer sends it.
@@ -9,6 +9,12 @@
 // compared: the same groups, the same counts, the same sketches bin for bin. CPU
 // time is of all threads, so the collector's work is in it. Absolute times do not
 // travel between machines; ratios do.
+//
+// A second table has the same for OTLP metrics, without gzip, beside the OpenTelemetry
+// Collector: its spanmetrics connector, which has counted the same spans in exponential
+// histograms, and behind it the encoding of its otlphttp exporter; and that encoding alone, of
+// our data, which stand in memory as its messages. Before the first round that must be read
+// as the same data, and the connector must have as many spans in each series, and as long ones.
 package main
 
 import (
@@ -36,37 +42,82 @@ func run(out io.Writer, rounds int) error {
 	fmt.Fprintf(out, "%d aggregates, one span in twenty failed, medians of %d rounds\n\n", aggregates, rounds)
 	fmt.Fprintln(out, "| durations | spans | CPU ms, ours | the agent's | times | allocations, ours | the agent's | payload KB, ours | the agent's |")
 	fmt.Fprintln(out, "| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+	for w := range works {
+		if err := compare(w); err != nil {
+			return fmt.Errorf("compare payloads of %d spans, %s: %w", w.spans, w.shape.name, err)
+		}
+		costs, err := compareCosts(rounds, plainly(w.ours), plainly(w.agents))
+		if err != nil {
+			return err
+		}
+		report(out, w, costs[0], costs[1])
+	}
+	return runOTLP(out, rounds)
+}
+
+// works are all workloads.
+func works(yield func(*work) bool) {
 	for _, shape := range shapes {
 		for _, spans := range []int{1, 20, 200} {
-			w := newWork(shape, spans)
-			if err := compare(w); err != nil {
-				return fmt.Errorf("compare payloads of %d spans, %s: %w", spans, shape.name, err)
+			if !yield(newWork(shape, spans)) {
+				return
 			}
-			ours, agents, err := compareCosts(w, rounds)
-			if err != nil {
-				return err
-			}
-			report(out, w, median(ours), median(agents))
 		}
+	}
+}
+
+func runOTLP(out io.Writer, rounds int) error {
+	fmt.Fprintln(out, "\n| OTLP: durations | spans | CPU ms, ours | connector and exporter | times | exporter alone | allocations, ours | connector and exporter | exporter alone | request KB, ours | the connector's |")
+	fmt.Fprintln(out, "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+	for plain := range works {
+		w, err := newOTLPWork(plain)
+		if err != nil {
+			return err
+		}
+		if err := compareOTLP(w); err != nil {
+			return fmt.Errorf("compare requests of %d spans, %s: %w", w.spans, w.shape.name, err)
+		}
+		requests := w.ours()()
+		costs, err := compareCosts(rounds, plainly(w.ours), w.connector, plainly(func() func() [][]byte { return w.encoded(requests) }))
+		if err != nil {
+			return err
+		}
+		ours, connector, exporter := costs[0], costs[1], costs[2]
+		fmt.Fprintf(out, "| %s | %d | %.2f | %.2f | %.1f | %.2f | %.0f | %.0f | %.0f | %.0f | %.0f |\n", w.shape.name, w.spans,
+			ours.cpu, connector.cpu, connector.cpu/ours.cpu, exporter.cpu,
+			ours.allocations, connector.allocations, exporter.allocations, ours.bytes/1e3, connector.bytes/1e3)
 	}
 	return nil
 }
 
-// compareCosts has both sides flush in turns.
-func compareCosts(w *work, rounds int) (ours, agents []sample, err error) {
+// side fills one of those that are compared, and returns its flush.
+type side func() (flush func() [][]byte, err error)
+
+// plainly is a side whose filling cannot fail.
+func plainly(fill func() func() [][]byte) side {
+	return func() (func() [][]byte, error) { return fill(), nil }
+}
+
+// compareCosts has all sides flush in turns, and returns the median of each.
+func compareCosts(rounds int, sides ...side) (medians []sample, err error) {
+	samples := make([][]sample, len(sides))
 	for range rounds {
-		for _, side := range []struct {
-			fill    func() func() []byte
-			samples *[]sample
-		}{{w.ours, &ours}, {w.agents, &agents}} {
-			s, err := measured(side.fill())
+		for i, fill := range sides {
+			flush, err := fill()
 			if err != nil {
-				return nil, nil, err
+				return nil, err
 			}
-			*side.samples = append(*side.samples, s)
+			s, err := measured(flush)
+			if err != nil {
+				return nil, err
+			}
+			samples[i] = append(samples[i], s)
 		}
 	}
-	return ours, agents, nil
+	for _, all := range samples {
+		medians = append(medians, median(all))
+	}
+	return medians, nil
 }
 
 func report(out io.Writer, w *work, ours, agents sample) {

@@ -6,21 +6,23 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/bench/measure"
 )
 
-// sample is one flush: CPU milliseconds, allocations, and the payload's bytes.
+// sample is one flush: CPU milliseconds, allocations, and the bytes of its payloads.
 type sample struct{ cpu, allocations, bytes float64 }
 
 // measured runs one flush on a heap that has just been collected, so that no round pays
 // for what filling has left.
-func measured(flush func() []byte) (sample, error) {
+func measured(flush func() [][]byte) (sample, error) {
 	runtime.GC()
-	var body []byte
+	var bodies [][]byte
 	cost, err := measure.Of(func() error {
-		body = flush()
+		bodies = flush()
 		return nil
 	})
-	return sample{
-		cpu: cost.CPU.Seconds() * 1e3, allocations: float64(cost.Allocs), bytes: float64(len(body)),
-	}, err
+	bytes := 0
+	for _, body := range bodies {
+		bytes += len(body)
+	}
+	return sample{cpu: cost.CPU.Seconds() * 1e3, allocations: float64(cost.Allocs), bytes: float64(bytes)}, err
 }
 
 // median takes each figure's own.

@@ -66,7 +66,7 @@ func newWork(shape shape, spans int) *work {
 }
 
 // ours counts everything and returns what is to be measured.
-func (w *work) ours() func() []byte {
+func (w *work) ours() func() [][]byte {
 	w.table.Reset()
 	w.table.Begin(w.opened)
 	for i := range w.slots {
@@ -74,18 +74,18 @@ func (w *work) ours() func() []byte {
 	}
 	sealed := aggregate.NewSealed(1, w.opened, w.opened.Add(width), width,
 		[]span.Origin{{Service: "web", Env: "prod", Host: "host"}}, w.keys, w.table)
-	return func() []byte {
+	return func() [][]byte {
 		bodies, unencodable := w.coder.Encode(sealed)
-		if len(bodies) != 1 || unencodable != 0 {
-			panic(fmt.Sprintf("BUG: %d payloads, %d spans in none", len(bodies), unencodable))
+		if unencodable != 0 {
+			panic(fmt.Sprintf("BUG: %d spans in no payload", unencodable))
 		}
-		return bodies[0]
+		return bodies
 	}
 }
 
 // agents does the same with the agent's code. Its spans must end in one bucket
 // that has begun, for it looks at the clock itself.
-func (w *work) agents() func() []byte {
+func (w *work) agents() func() [][]byte {
 	concentrator := stats.NewSpanConcentrator(&stats.SpanConcentratorConfig{
 		ComputeStatsBySpanKind: true, BucketInterval: int64(width),
 	}, w.opened)
@@ -103,12 +103,12 @@ func (w *work) agents() func() []byte {
 		}
 		concentrator.AddSpan(counted, stats.PayloadAggregationKey{BaseService: "web", Env: "prod", Hostname: "host"}, "", nil, "")
 	}
-	return func() []byte {
+	return func() [][]byte {
 		payloads := concentrator.Flush(time.Now().UnixNano(), true)
 		if len(payloads) != 1 {
 			panic(fmt.Sprintf("BUG: %d payloads of the agent's code", len(payloads)))
 		}
-		return encode(payloads[0])
+		return [][]byte{encode(payloads[0])}
 	}
 }
 

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/flush/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// otlpWork is a workload for the exporter of OTLP metrics.
+type otlpWork struct {
+	*work
+	table    *aggregate.Table
+	exporter *otlp.Exporter
+	merger   flush.Merger
+}
+
+func newOTLPWork(w *work) (*otlpWork, error) {
+	endpoint, err := otlp.ParseEndpoint("http://localhost:4318")
+	if err != nil {
+		return nil, err
+	}
+	dimensions, err := otlp.ParseDimensions(statusDimension)
+	if err != nil {
+		return nil, err
+	}
+	exporter, err := otlp.New(otlp.Config{
+		Variables: otlp.Variables{Endpoint: endpoint}, Dimensions: dimensions, Instance: instance, Version: "1",
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make exporter: %w", err)
+	}
+	return &otlpWork{
+		work: w, exporter: exporter,
+		table: aggregate.NewTable(aggregates, width, sketch.NewMemory(64<<20, sketch.CommonGrid())),
+	}, nil
+}
+
+// statusDimension and instance are what series have beside their names on both sides.
+const (
+	statusDimension = "http.response.status_code"
+	instance        = "9d3c1c52-2b5d-4f7e-8a52-0c5c4d6f1a3e"
+)
+
+// ours counts everything and returns what is to be measured.
+func (w *otlpWork) ours() func() [][]byte {
+	w.table.Reset()
+	w.table.Begin(w.opened)
+	for i := range w.slots {
+		w.table.Add(&w.slots[i])
+	}
+	sealed := aggregate.NewSealed(1, w.opened, w.opened.Add(width), width, []span.Origin{{Env: "prod"}}, w.keys, w.table)
+	return func() (requests [][]byte) {
+		defer w.merger.Forget()
+		encoded := w.exporter.Encode(sealed, w.merger.Merge(sealed), flush.DefaultMaxPayloadBytes, func(p *flush.Payload) {
+			requests = append(requests, p.Body)
+		})
+		if lost := encoded.Lost[flush.Unencodable]; lost != 0 {
+			panic(fmt.Sprintf("BUG: %d spans in no request", lost))
+		}
+		return requests
+	}
+}
+
+// compareOTLP makes the requests of one flush on each side and says where they differ: what the Collector's
+// exporter makes of our data must be our data, and what its connector has
+// counted must be, series for series, as many spans that took as long.
+func compareOTLP(w *otlpWork) error {
+	ours := w.ours()()
+	for i, theirs := range w.encoded(ours)() {
+		want, got := written(ours[i]), written(theirs)
+		if want != got {
+			return fmt.Errorf("the Collector's exporter makes other data of ours: %d bytes as JSON, want %d, or others", len(got), len(want))
+		}
+	}
+	want, err := seriesOf(ours)
+	if err != nil {
+		return fmt.Errorf("decode our request: %w", err)
+	}
+	connector, err := w.connector()
+	if err != nil {
+		return err
+	}
+	got, err := seriesOf(connector())
+	if err != nil {
+		return fmt.Errorf("decode the connector's request: %w", err)
+	}
+	if len(got) != len(want) {
+		return fmt.Errorf("%d series of ours, %d of the connector", len(want), len(got))
+	}
+	for name, counted := range want {
+		if !got[name].isLike(counted) {
+			return fmt.Errorf("series %q counts %+v here, %+v in the connector", name, counted, got[name])
+		}
+	}
+	return nil
+}
