@@ -24,26 +24,33 @@ func rounds() int {
 }
 
 // Random traces give, through our client and the daemon, what the agent's own
-// concentrator makes of them.
+// concentrator makes of them: also where there is a destination for OTLP beside it, and
+// durations are counted in finer cells. That has then what the spans are.
 func TestTheAgentCountsTheSame(t *testing.T) {
 	for range rounds() {
 		seed := rand.Uint64()
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			for !compared(t, rand.New(rand.NewPCG(seed, 1))) {
-				t.Log("a bucket ended meanwhile; once more")
-			}
-		})
+		for _, withOTLP := range []bool{false, true} {
+			t.Run(fmt.Sprintf("seed %d, OTLP %t", seed, withOTLP), func(t *testing.T) {
+				for !compared(t, rand.New(rand.NewPCG(seed, 1)), withOTLP) {
+					t.Log("a bucket ended meanwhile; once more")
+				}
+			})
+		}
 	}
 }
 
 // compared sends the same spans both ways and compares. It returns false where
 // a bucket ended under it: what is late or early is then another for each.
-func compared(t *testing.T, r *rand.Rand) bool {
+func compared(t *testing.T, r *rand.Rand, withOTLP bool) bool {
 	at := here(t)
 	o := startOracle(t, at.path("agent"), nil)
 	f := startFront(t, at.path("front"), o.Socket)
-	d := startDaemon(t, at.path("spans"), f.url(), "--max-aggregates=65536",
-		"--cardinality-limit=resource=4096,service=4096,operation=4096,type=4096,span_kind=4096")
+	flags := []string{"--max-aggregates=65536", "--cardinality-limit=resource=4096,service=4096,operation=4096,type=4096,span_kind=4096"}
+	beside := startReceiver(t)
+	if withOTLP {
+		flags = append(flags, "--otlp-metrics-endpoint="+beside.URL(), "--otlp-dialect=datadog")
+	}
+	d := startDaemon(t, at.path("spans"), f.url(), flags...)
 	c := d.tracer(origin)
 	began := time.Now().Truncate(bucketWidth)
 	m := makeSpans(r, 500, time.Now())
@@ -60,6 +67,9 @@ func compared(t *testing.T, r *rand.Rand) bool {
 	want := o.Computed.Payloads()
 	mustAgree(t, "groups", sums(t, o.Received.Payloads(), byGroup), sums(t, want, byGroup))
 	mustAgree(t, "buckets", sums(t, f.payloads(t), byBucket), sums(t, want, byBucket))
+	if withOTLP {
+		beside.mustHave(t, m.snapshots)
+	}
 	t.Logf("%d spans, %d of them eligible", m.spans, len(m.snapshots))
 	return true
 }

@@ -133,7 +133,7 @@ func TestStopWhileTheAgentIsAway(t *testing.T) {
 			publish(t, c, shopSpans(100, "lost"))
 			eventually.True(t, "all is received", func() bool { return d.books().Received >= 100 })
 			d.stop()
-			if last := d.last(); last["unsent"] != 100.0 || last["flushed"] != 0.0 || d.cmd.ProcessState.ExitCode() != 0 {
+			if last := d.stopped(); last["unsent"] != 100.0 || last["flushed"] != 0.0 || d.cmd.ProcessState.ExitCode() != 0 {
 				t.Errorf("exit code %d, last line %v", d.cmd.ProcessState.ExitCode(), last)
 			}
 		})
