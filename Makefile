@@ -85,6 +85,9 @@ test-faults: ## every fault of docs/faults.md, in a table of fault, promise and 
 test-agent: ## the built daemon before the real trace agent, ROUNDS times over random spans
 	cd test/agent && ROUNDS=$(ROUNDS) $(GO) test -count=1 ./stats
 
+test-otel: ## OpenTelemetry's SDK for Go, as it is, before the built daemon
+	cd test/otel && $(GO) test -count=1 ./...
+
 # Collectors and Prometheus, from their modules, without the service discovery of clouds.
 fleet-programs:
 	@mkdir -p bin/fleet

@@ -1,0 +1,288 @@
+package otel
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/standin"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	"google.golang.org/grpc"
+	_ "google.golang.org/grpc/encoding/gzip"
+)
+
+// program is the daemon's, built once.
+var program string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "otel")
+	if err != nil {
+		panic(err)
+	}
+	program = filepath.Join(dir, "spanstatsd")
+	build := exec.Command("go", "build", "-o", program, "./cmd/spanstatsd")
+	build.Dir, build.Stderr = "../..", os.Stderr
+	if err := build.Run(); err != nil {
+		panic("build the daemon: " + err.Error())
+	}
+	os.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "120000") // milliseconds, for slow machines
+	os.Setenv("OTEL_BSP_EXPORT_TIMEOUT", "120000")
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// daemon is a running program before a stand-in of the agent.
+type daemon struct {
+	otlp, http string // where it listens
+	agent      *standin.Agent
+	stop       func() // in order
+}
+
+// start runs the program, with free ports.
+func start(t *testing.T, flags ...string) *daemon {
+	t.Helper()
+	agent, err := standin.Start(standin.Config{Network: "tcp", Address: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { agent.Close() })
+	cmd := exec.Command(program, append([]string{
+		"run", "--socket", filepath.Join(t.TempDir(), "s"), "--agent-url", agent.URL(), "--http-addr", "127.0.0.1:0",
+		"--otlp-addr", "127.0.0.1:0", "--log-format", "json", "--shutdown-grace", "30s",
+	}, flags...)...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
+	log, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	d := &daemon{agent: agent}
+	d.stop = sync.OnceFunc(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the daemon ended with %v", err)
+		}
+	})
+	t.Cleanup(d.stop)
+	lines := bufio.NewScanner(log)
+	for d.http == "" && lines.Scan() {
+		var line struct{ Msg, Addr, HTTP string }
+		_ = json.Unmarshal(lines.Bytes(), &line)
+		switch {
+		case line.Msg == "taking OTLP":
+			d.otlp = line.Addr
+		case line.HTTP != "":
+			d.http = line.HTTP
+		}
+	}
+	if d.otlp == "" || d.http == "" {
+		t.Fatal("the daemon says nowhere that it listens")
+	}
+	go func() {
+		for lines.Scan() { // or it would wait for its log's reader
+		}
+	}()
+	return d
+}
+
+// status is what the daemon says of itself.
+func (d *daemon) status(t *testing.T) (s health.Status) {
+	t.Helper()
+	resp, err := http.Get("http://" + d.http + "/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(&s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// newExporter makes one of the SDK's as an application does: by the environment alone.
+func newExporter(t *testing.T, d *daemon, isGRPC, isPacked bool) sdk.SpanExporter {
+	t.Helper()
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+d.otlp)
+	t.Setenv("OTEL_EXPORTER_OTLP_COMPRESSION", map[bool]string{true: "gzip", false: ""}[isPacked])
+	var exporter sdk.SpanExporter
+	var err error
+	if isGRPC {
+		exporter, err = otlptracegrpc.New(t.Context())
+	} else {
+		exporter, err = otlptracehttp.New(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return exporter
+}
+
+// work ends so many traces of two spans, and returns how many spans by name the SDK has ended.
+func work(ctx context.Context, tracer trace.Tracer, traces int) map[string]int {
+	ended := map[string]int{}
+	for i := range traces {
+		name := fmt.Sprint("GET /items/", i%7)
+		ctx, root := tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(
+			attribute.String("http.request.method", "GET"), attribute.String("http.route", "/items/{id}")))
+		_, below := tracer.Start(ctx, "SELECT items", trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attribute.String("db.system.name", "postgresql")))
+		if i%5 == 0 {
+			below.SetStatus(codes.Error, "no such item")
+		}
+		below.End()
+		root.End()
+		ended[name]++
+		ended["SELECT items"]++
+	}
+	return ended
+}
+
+// TestEverySpanOfTheSDKIsCounted by each of its exporters, and reaches the agent by its name.
+func TestEverySpanOfTheSDKIsCounted(t *testing.T) {
+	for _, c := range []struct{ isGRPC, isPacked bool }{{false, false}, {false, true}, {true, false}, {true, true}} {
+		t.Run(fmt.Sprintf("gRPC %v gzip %v", c.isGRPC, c.isPacked), func(t *testing.T) {
+			d := start(t)
+			provider := sdk.NewTracerProvider(sdk.WithBatcher(newExporter(t, d, c.isGRPC, c.isPacked), sdk.WithBlocking()))
+			const traces = 3000
+			ended := work(t.Context(), provider.Tracer("test"), traces)
+			if err := provider.Shutdown(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			s := d.status(t)
+			if s.Books.Received != 2*traces || s.Books.DroppedTotal() != 0 {
+				t.Errorf("books %+v, requests %v", s.Books, s.OTLP.Requests)
+			}
+			d.stop()
+			got := map[string]int{}
+			for _, row := range d.agent.Totals().Rows {
+				got[row.Resource] += int(row.Hits)
+			}
+			for name, spans := range ended {
+				if got[name] != spans {
+					t.Errorf("%q: the agent has %d spans, the SDK ended %d; all: %v", name, got[name], spans, got)
+				}
+			}
+		})
+	}
+}
+
+// receiver is a real one of gRPC, by the library.
+type receiver struct {
+	collector.UnimplementedTraceServiceServer
+	mu    sync.Mutex
+	spans map[string]int // by trace id
+	state map[string]int
+}
+
+func (r *receiver) Export(_ context.Context, request *collector.ExportTraceServiceRequest) (*collector.ExportTraceServiceResponse, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, resource := range request.ResourceSpans {
+		for _, scope := range resource.ScopeSpans {
+			for _, s := range scope.Spans {
+				r.spans[string(s.TraceId)]++
+				r.state[s.TraceState]++
+			}
+		}
+	}
+	return &collector.ExportTraceServiceResponse{}, nil
+}
+
+// TestAShareGoesOnToARealReceiver: whole traces, marked with the threshold of the share, and
+// no span uncounted. Half of 2000 random ids is within six standard deviations of half.
+func TestAShareGoesOnToARealReceiver(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	behind := &receiver{spans: map[string]int{}, state: map[string]int{}}
+	server := grpc.NewServer()
+	collector.RegisterTraceServiceServer(server, behind)
+	go func() { _ = server.Serve(listener) }()
+	defer server.Stop()
+	d := start(t, "--otlp-forward", "grpc://"+listener.Addr().String(), "--otlp-keep", "0.5")
+	const traces = 2000
+	for _, isGRPC := range []bool{false, true} {
+		provider := sdk.NewTracerProvider(sdk.WithBatcher(newExporter(t, d, isGRPC, true), sdk.WithBlocking()))
+		work(t.Context(), provider.Tracer("test"), traces/2)
+		if err := provider.Shutdown(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s := d.status(t); s.Books.Received != 2*traces {
+		t.Errorf("books %+v", s.Books)
+	}
+	d.stop()
+	behind.mu.Lock()
+	defer behind.mu.Unlock()
+	if kept := len(behind.spans); kept < traces/2-6*23 || kept > traces/2+6*23 {
+		t.Errorf("%d of %d traces went on", kept, traces)
+	}
+	for id, spans := range behind.spans {
+		if spans != 2 {
+			t.Errorf("of trace %x %d spans went on", id, spans)
+		}
+	}
+	if len(behind.state) != 1 || behind.state["ot=th:8"] == 0 {
+		t.Errorf("tracestates %v", behind.state)
+	}
+}
+
+// TestTheSDKTriesAgain: while the destination is away the SDK's own retries lose no span and
+// have none counted twice.
+func TestTheSDKTriesAgain(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	tries := 0
+	go func() {
+		_ = http.Serve(listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			if tries++; tries <= 2 {
+				w.Header().Set("Retry-After", "0")
+				w.WriteHeader(http.StatusServiceUnavailable)
+			}
+		}))
+	}()
+	defer listener.Close()
+	d := start(t, "--otlp-forward", "http://"+listener.Addr().String())
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+d.otlp)
+	exporter, err := otlptracehttp.New(t.Context(), otlptracehttp.WithRetry(otlptracehttp.RetryConfig{
+		Enabled: true, InitialInterval: time.Millisecond, MaxInterval: time.Millisecond, MaxElapsedTime: time.Minute,
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	provider := sdk.NewTracerProvider(sdk.WithBatcher(exporter, sdk.WithBlocking()))
+	work(t.Context(), provider.Tracer("test"), 100)
+	if err := provider.Shutdown(t.Context()); err != nil && !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	s := d.status(t)
+	if s.Books.Received != 200 || s.Books.DroppedTotal() != 0 || s.OTLP.Requests["counted_before"] != 2 || s.OTLP.Forwarded["later"] != 2 {
+		t.Errorf("books %+v, %+v", s.Books, s.OTLP)
+	}
+}
