@@ -35,6 +35,7 @@ type reader struct {
 	t *testing.T
 
 	mu     sync.Mutex
+	delay  func() time.Duration // before it answers; nil for none
 	answer func() flush.Attempt
 	totals map[string]uint64 // by series and start
 	ends   map[string]uint64 // of the last window
@@ -62,6 +63,9 @@ func (r *reader) Encode(sealed *aggregate.Sealed, rows []flush.Row, _ int, emit 
 func (r *reader) Watch(_ context.Context, link *flush.Link) { link.Answers() }
 
 func (r *reader) Deliver(_ context.Context, p *flush.Payload) flush.Attempt {
+	if r.delay != nil {
+		time.Sleep(r.delay())
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	a := r.answer()
@@ -112,13 +116,14 @@ func someSpans(rnd *rand.Rand) *aggregate.Sealed {
 // TestBooksOfRunningTotals sends random cycles to a receiver that fails, refuses and comes
 // back, with room for all series or for few. At any moment the books balance, and what
 // they call flushed is, to the span, what the largest totals come to that the receiver
-// took. What they call unsent are totals that ended.
+// took. What they call unsent are totals that ended. Where a receiver takes its time, a total
+// may end while it is under way: then flushed is no more than it took.
 func TestBooksOfRunningTotals(t *testing.T) {
 	ended, flushed := flush.Stats{Unsent: map[flush.Reason]uint64{}}, uint64(0)
 	for seed := range uint64(24) {
 		synctest.Test(t, func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 5))
-			few := seed%3 == 0
+			few, slow := seed%3 == 0, seed%4 > 1
 			limits := roomForAll
 			switch {
 			case few && seed%2 == 0:
@@ -137,6 +142,9 @@ func TestBooksOfRunningTotals(t *testing.T) {
 				}
 				return flush.Attempt{}
 			}
+			if slow {
+				r.delay = func() time.Duration { return time.Duration(moods.IntN(5000)) * time.Millisecond }
+			}
 			f, err := flush.New(flush.Config{}, r)
 			if err != nil {
 				t.Fatal(err)
@@ -149,7 +157,8 @@ func TestBooksOfRunningTotals(t *testing.T) {
 				for _, n := range s.Unsent {
 					sum += n
 				}
-				if sum != accepted || s.Flushed != r.told() || !few && sum != s.Flushed+s.Held {
+				isTold := s.Flushed == r.told() || few && slow && s.Flushed < r.told()
+				if sum != accepted || !isTold || !few && sum != s.Flushed+s.Held {
 					t.Fatalf("seed %d: %+v of %d, and the receiver has %d", seed, s, accepted, r.told())
 				}
 				return s
@@ -170,7 +179,7 @@ func TestBooksOfRunningTotals(t *testing.T) {
 			}
 			r.answers(flush.Attempt{})
 			f.Close(t.Context())
-			if s := f.Destinations()[0].Stats(); s.Held != 0 || s.Flushed != r.told() {
+			if s := f.Destinations()[0].Stats(); s.Held != 0 || s.Flushed > r.told() || !few && s.Flushed != r.told() {
 				t.Errorf("seed %d: at the end %+v, the receiver has %d", seed, s, r.told())
 			} else {
 				flushed += s.Flushed
