@@ -159,7 +159,7 @@ func FuzzCount(f *testing.F) {
 			f.Add(uint8(b.format)+4*id, false, b.body(f, 1))
 		}
 	}
-	agents, tracers := policyOf(f), tracersPolicy(f)
+	agents, tracers, keeping := policyOf(f), tracersPolicy(f), keepingPolicy(f)
 	c := NewCounter()
 	c.Now = func() time.Time { return time.Unix(1e9, 0) }
 	f.Fuzz(func(t *testing.T, format uint8, topLevel bool, body []byte) {
@@ -177,5 +177,29 @@ func FuzzCount(f *testing.F) {
 			countedSpans(t, c)
 			same(t, c, fresh)
 		}
+		keeps := NewCounter()
+		keeps.Now = c.Now
+		if w == agents && keeps.Count(Format(format%4), body, lang, topLevel, keeping) == nil {
+			if err != nil {
+				t.Fatalf("%v, and with the ids of traces none", err)
+			}
+			same(t, c, keeps)
+			checkKept(t, keeps)
+		}
 	})
+}
+
+// checkKept: what is kept are spans of the batches, in their order, of traces that have ids.
+func checkKept(t *testing.T, c *Counter) {
+	t.Helper()
+	next := make([]int32, len(c.batches))
+	for _, k := range c.Kept() {
+		if k.At < next[k.Batch] || int(k.At) >= c.batches[k.Batch].count {
+			t.Fatalf("span %d of batch %d, which has %d, and %d came before", k.At, k.Batch, c.batches[k.Batch].count, next[k.Batch])
+		}
+		next[k.Batch] = k.At + 1
+		if _, low, span := c.IDs(k); low == 0 || span == 0 {
+			t.Fatalf("span %d of trace %d", span, low)
+		}
+	}
 }

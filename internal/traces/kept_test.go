@@ -138,6 +138,7 @@ func TestSpansOfTracesThatAreKept(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("%s keeps %q\nwant %q", format, got, want)
 		}
+		checkKept(t, c)
 	}
 }
 

@@ -29,6 +29,7 @@ type Agent struct {
 	Computed Statistics   // what its concentrator made of traces
 	Received Statistics   // what its aggregator made of clients' statistics
 	Spans    atomic.Int64 // spans of the traces that it would send on
+	Sent     SpanIDs      // of those
 	Stop     func()       // sends all that it holds first; may be called again
 }
 
@@ -59,7 +60,7 @@ func New(conf *config.AgentConfig) *agent.Agent {
 
 func newAgent(ctx context.Context, conf *config.AgentConfig, captured *Agent) *agent.Agent {
 	made := agent.NewAgent(ctx, conf, telemetry.NewNoopCollector(), &statsd.NoOpClient{}, gzip.NewComponent())
-	traces := &countedTraces{spans: &captured.Spans}
+	traces := &countedTraces{captured}
 	made.TraceWriter, made.TraceWriterV1 = traces, traces
 	return made
 }
@@ -137,12 +138,48 @@ func (s *Statistics) Payloads() []*pb.ClientStatsPayload {
 	return s.payloads
 }
 
-// countedTraces takes the traces and counts their spans. It is used as a pointer,
-// because the agent looks whether its writers are nil.
-type countedTraces struct{ spans *atomic.Int64 }
+// SpanID is a span of a trace, by the halves of that one's id.
+type SpanID struct{ TraceHigh, TraceLow, Span uint64 }
 
-func (*countedTraces) Stop()                                     {}
-func (*countedTraces) FlushSync() error                          { return nil }
-func (*countedTraces) UpdateAPIKey(_, _ string)                  {}
-func (w *countedTraces) WriteChunks(c *writer.SampledChunks)     { w.spans.Add(c.SpanCount) }
-func (w *countedTraces) WriteChunksV1(c *writer.SampledChunksV1) { w.spans.Add(c.SpanCount) }
+// SpanIDs are those of the spans that an agent would send to the backend.
+type SpanIDs struct {
+	mu  sync.Mutex
+	all map[SpanID]bool
+}
+
+// Has says whether a span is among them.
+func (s *SpanIDs) Has(id SpanID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all[id]
+}
+
+func (s *SpanIDs) add(id SpanID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all == nil {
+		s.all = map[SpanID]bool{}
+	}
+	s.all[id] = true
+}
+
+// countedTraces takes the traces, counts their spans and keeps their ids. It is used as a
+// pointer, because the agent looks whether its writers are nil.
+type countedTraces struct{ of *Agent }
+
+func (*countedTraces) Stop()                    {}
+func (*countedTraces) FlushSync() error         { return nil }
+func (*countedTraces) UpdateAPIKey(_, _ string) {}
+
+// WriteChunks takes traces in the agent's old form, which it makes of none that it receives.
+func (w *countedTraces) WriteChunks(c *writer.SampledChunks) { w.of.Spans.Add(c.SpanCount) }
+
+// WriteChunksV1 takes all others.
+func (w *countedTraces) WriteChunksV1(c *writer.SampledChunksV1) {
+	w.of.Spans.Add(c.SpanCount)
+	for _, chunk := range c.TracerPayload.Chunks {
+		for _, s := range chunk.Spans {
+			w.of.Sent.add(SpanID{chunk.TraceIDHigh(), chunk.LegacyTraceID(), s.SpanID()})
+		}
+	}
+}

@@ -1,6 +1,8 @@
 package traces
 
 import (
+	"cmp"
+	"encoding/binary"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -14,6 +16,7 @@ import (
 type fakeSpan struct {
 	service, name, resource, typ string
 	id, parent                   uint64
+	traceHigh, traceLow          uint64 // the same for all spans of a trace; 0 where a test does not care
 	start, duration              int64
 	failed                       bool
 	meta                         [][2]string
@@ -172,7 +175,7 @@ func (s *fakeSpan) appendV04(rnd *rand.Rand, b []byte, shuffled bool) []byte {
 		func() { b = appendText(rnd, msgp.AppendString(b, "name"), s.name) },
 		func() { b = appendText(rnd, msgp.AppendString(b, "resource"), s.resource) },
 		func() { b = appendText(rnd, msgp.AppendString(b, "type"), s.typ) },
-		func() { b = msgp.AppendUint64(msgp.AppendString(b, "trace_id"), 77) },
+		func() { b = msgp.AppendUint64(msgp.AppendString(b, "trace_id"), cmp.Or(s.traceLow, 77)) },
 		func() { b = msgp.AppendUint64(msgp.AppendString(b, "span_id"), s.id) },
 		func() { b = msgp.AppendInt64(msgp.AppendString(b, "parent_id"), int64(s.parent)) },
 		func() { b = msgp.AppendInt64(msgp.AppendString(b, "start"), s.start) },
@@ -255,7 +258,7 @@ func (p *fakePayload) v05(rnd *rand.Rand) []byte {
 			b = msgp.AppendUint32(b, number(s.service))
 			b = msgp.AppendUint32(b, number(s.name))
 			b = msgp.AppendUint32(b, number(s.resource))
-			b = msgp.AppendUint64(b, 77)
+			b = msgp.AppendUint64(b, cmp.Or(s.traceLow, 77))
 			b = msgp.AppendUint64(b, s.id)
 			b = msgp.AppendUint64(b, s.parent)
 			b = msgp.AppendInt64(b, s.start)
@@ -403,7 +406,12 @@ func (w *v1Writer) chunk(rnd *rand.Rand, trace []*fakeSpan, origin string) {
 	w.b = msgp.AppendInt32(w.b, int32(rnd.IntN(3)))
 	w.fieldText(2, origin)
 	w.field(6)
-	w.b = msgp.AppendBytes(w.b, make([]byte, 16))
+	id := make([]byte, 16)
+	if len(trace) > 0 {
+		binary.BigEndian.PutUint64(id, trace[0].traceHigh)
+		binary.BigEndian.PutUint64(id[8:], trace[0].traceLow)
+	}
+	w.b = msgp.AppendBytes(w.b, id)
 	w.field(4)
 	w.b = msgp.AppendArrayHeader(w.b, uint32(len(trace)))
 	for _, s := range trace {

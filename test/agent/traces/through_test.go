@@ -64,8 +64,11 @@ func groups(t *testing.T, of *realagent.Statistics) map[string]total {
 	return totals
 }
 
-func startDaemon(t *testing.T, a *realagent.Agent) (d *daemon.Daemon, socket string) {
+func startDaemon(t *testing.T, a *realagent.Agent, change ...func(*daemon.Config)) (d *daemon.Daemon, socket string) {
 	config := daemon.DefaultConfig()
+	for _, change := range change {
+		change(&config)
+	}
 	config.Aggregate.FoldNames = false
 	dir := t.TempDir()
 	socket = filepath.Join(dir, "apm.sock")

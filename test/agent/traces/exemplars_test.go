@@ -1,0 +1,84 @@
+package traces
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/daemon"
+	"github.com/spanstatsd/spanstatsd/internal/exemplars"
+	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/flush/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/traces"
+	"github.com/spanstatsd/spanstatsd/test/agent/realagent"
+)
+
+// lookedAt is an exporter that only notes the exemplars of each cycle, and how many rows had
+// none.
+type lookedAt struct {
+	*otlp.Exporter
+	table *exemplars.Table
+	found []exemplars.Exemplar
+	rows  int
+}
+
+func (l *lookedAt) Encode(sealed *aggregate.Sealed, rows []flush.Row, limit int, emit func(*flush.Payload)) flush.Encoded {
+	of := l.table.Seal(sealed.Cycle)
+	for i := range rows {
+		for _, isError := range []bool{false, true} {
+			if e := of.Of(uint32(rows[i].KeyID()), isError); e.Span != 0 {
+				l.found = append(l.found, e)
+			}
+		}
+	}
+	l.rows += len(rows)
+	return l.Exporter.Encode(sealed, nil, limit, emit)
+}
+
+// TestExemplarsAreOfTracesThatTheAgentSendsOn: of random traces in every format, with
+// priorities of all kinds on any of their spans, sent through the daemon to the real agent,
+// each exemplar is a span of a trace that the agent would send to the backend, by the same id.
+func TestExemplarsAreOfTracesThatTheAgentSendsOn(t *testing.T) {
+	a := startAgent(t)
+	endpoint, err := otlp.ParseEndpoint("http://127.0.0.1:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	exporter, err := otlp.New(otlp.Config{Variables: otlp.Variables{Endpoint: endpoint}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &lookedAt{Exporter: exporter, table: exemplars.New(1 << 16)}
+	d, socket := startDaemon(t, a, func(c *daemon.Config) {
+		c.Exporters, c.APM.Exemplars = []flush.Exporter{l}, l.table
+	})
+	client := clientOf(t, socket)
+	rnd := rand.New(rand.NewPCG(10, 98))
+	for i := range uint64(600) {
+		format := traces.Format(i % 4)
+		p := randomPayload(rnd, time.Now())
+		for number, trace := range p.traces {
+			for _, s := range trace {
+				s.traceHigh, s.traceLow = 1<<60|i, 1000*(i+1)+uint64(number)
+			}
+			if len(trace) > 0 {
+				trace[0].meta = append(trace[0].meta, [2]string{"_dd.p.tid", fmt.Sprintf("%016x", trace[0].traceHigh)})
+			}
+		}
+		s := sent{path: paths[format], body: formats[format](p, rnd), header: map[string]string{"Content-Type": "application/msgpack"}}
+		s.to(t, client)
+	}
+	d.Stop()
+	a.Stop()
+	for _, e := range l.found {
+		if id := (realagent.SpanID{TraceHigh: e.TraceHigh, TraceLow: e.TraceLow, Span: e.Span}); !a.Sent.Has(id) {
+			t.Errorf("the agent does not send %+v", id)
+		}
+	}
+	t.Logf("%d exemplars of %d rows", len(l.found), l.rows)
+	if len(l.found) < l.rows/10 || l.rows == 0 {
+		t.Errorf("only %d exemplars of %d rows: this shows little", len(l.found), l.rows)
+	}
+}
