@@ -12,7 +12,8 @@ const attributesAhead = 64
 type valueKind uint8
 
 const (
-	isNothing valueKind = iota // or a list or bytes, which no label is made of
+	isNothing valueKind = iota
+	isOther             // a list or bytes, which no label is made of
 	isText
 	isInteger
 	isNumber
@@ -131,9 +132,9 @@ func (t *tag) read(b []byte, at int) bool {
 		case valueDouble:
 			t.kind, t.bits = isNumber, f.value
 		case valueBytes, valueIndex:
-			t.kind, t.bits = isNothing, 0
+			t.kind, t.bits = isOther, 0
 		case valueArray, valueList:
-			t.kind, t.bits = isNothing, 0
+			t.kind, t.bits = isOther, 0
 			if !isMessage(b[:next], f.at, parts[messageAnyValue][number(f.tag)], 1) {
 				return false
 			}

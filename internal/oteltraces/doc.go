@@ -26,6 +26,15 @@
 // kept with the probability 1-th/2^56, so it stands for the inverse of that, up to 2^32.
 // A tracestate that is not written as W3C and OpenTelemetry have it says nothing.
 //
+// # The agent's reading
+//
+// Where statistics shall be those of the Datadog agent's own OTLP ingest, a Translator writes
+// a request as that ingest turns it into traces: with the second version of its names, and of
+// the tags those that a rule of statistics asks for. Package traces then counts that, like
+// any payload of the format v0.7, so that there is one code that counts as the agent does.
+// What its resource calls counted already (_dd.stats_computed) is in no payload. The name of
+// the host is left to the agent, which may ask its cloud for it.
+//
 // # Which spans go on
 //
 // Keep samples consistently, as OpenTelemetry's tracestate-probability-sampling says. A
@@ -57,11 +66,12 @@
 // # Bounds
 //
 // Spans, attributes that are kept, and the bytes of messages are bounded in proportion to
-// the body and in all (CounterBytes); what Keep writes is no longer than KeptBytes says.
-// Origins of one body are MaxBatches at most.
+// the body and in all (CounterBytes); what Keep and a Translator write is no longer than
+// KeptBytes and TranslatedBytes say. Origins of one body are MaxBatches at most.
 //
 // # Threading
 //
-// One goroutine at a time uses a Counter. Its memory is used again for the next body, and
-// nothing is allocated a span once it is warm. A Policy and a Keeping never change.
+// One goroutine at a time uses a Counter, or a Translator. Its memory is used again for the
+// next body, and nothing is allocated a span once it is warm. A Policy and a Keeping never
+// change.
 package oteltraces

@@ -112,7 +112,7 @@ var resourceNames = [ownLabels]string{
 }
 
 // maxLabels bounds them, and with them what an operator may ask for.
-const maxLabels = 128
+const maxLabels = 256
 
 // labelSet is a set of labels.
 type labelSet [maxLabels / 64]uint64
@@ -125,4 +125,4 @@ func labelsIn(all ...label) (s labelSet) {
 }
 
 func (s *labelSet) add(l label)      { s[l>>6] |= 1 << (l & 63) }
-func (s *labelSet) has(l label) bool { return l < maxLabels && s[l>>6]&(1<<(l&63)) != 0 }
+func (s *labelSet) has(l label) bool { return s[l>>6]&(1<<(l&63)) != 0 }

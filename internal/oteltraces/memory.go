@@ -57,3 +57,7 @@ func KeptBytes(body int) int { return body + MaxSpans(body)*raisedBytes }
 // raisedBytes is by how much a span may become longer: by the tag and the length of a
 // tracestate, what is written into it, and the length of what it is in.
 const raisedBytes = 2 + len("ot=th:,") + digits + 6
+
+// TranslatedBytes is the most that a Translator writes of a body of that length: what makes it
+// stop, and one span more, of which each text stands in the body, and may become three tags.
+func TranslatedBytes(body int) int { return limitsOf(body).made + 3*body + maxAgentResource + 1<<10 }

@@ -20,7 +20,7 @@ type nameEntry struct {
 	next label // another name with this hash
 }
 
-// slotBits makes room for sixteen times as many names as there can be.
+// slotBits makes room for eight times as many names as there can be.
 const slotBits = 11
 
 // ends are the length of a name and its first and last eight bytes, which overlap in a

@@ -165,16 +165,12 @@ func (p *payload) span(at, begin, end int, resource uint32) {
 func (p *payload) spanField(rec *record, f field, b []byte) bool {
 	switch f.tag {
 	case spanTraceID:
-		rec.traceID = uint32(f.at)
-		if len(b) == f.at {
-			rec.traceID = 0
-		}
-		return len(b)-f.at == traceIDBytes || len(b) == f.at
+		return readID(&rec.traceID, b, f.at, traceIDBytes)
 	case spanID:
-		return len(b)-f.at == spanIDBytes || len(b) == f.at
+		return readID(&rec.id, b, f.at, spanIDBytes)
 	case spanParentID:
 		rec.isRoot = isZero(b[f.at:])
-		return len(b)-f.at == spanIDBytes || len(b) == f.at
+		return readID(&rec.parent, b, f.at, spanIDBytes)
 	case spanTraceState:
 		rec.state = textAt(f.at, len(b))
 	case spanName:
@@ -203,6 +199,15 @@ const (
 	traceIDBytes = 16
 	spanIDBytes  = 8
 )
+
+// readID notes where an id lies, unless it is not there. It reports false where it has
+// another length.
+func readID(to *uint32, b []byte, at, length int) bool {
+	if *to = uint32(at); at == len(b) {
+		*to = 0
+	}
+	return len(b)-at == length || at == len(b)
+}
 
 func isZero(id []byte) bool {
 	for _, c := range id {

@@ -8,6 +8,7 @@ type record struct {
 	state       text   // its tracestate
 	stateField  uint32 // where the field of that begins, 0 where there is none
 	traceID     uint32 // where its 16 bytes lie, 0 where it has none
+	id, parent  uint32 // where those of the span and its parent lie, the same
 	at, behind  uint32 // of its field in the list of spans, with the tag
 	body        uint32 // where its message begins
 	first, last uint32 // tags

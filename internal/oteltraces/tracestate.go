@@ -1,6 +1,9 @@
 package oteltraces
 
-import "bytes"
+import (
+	"bytes"
+	"strconv"
+)
 
 // The limits of a tracestate, those of W3C and of OpenTelemetry's entry in it.
 const (
@@ -128,6 +131,22 @@ func (s *tracestate) weight() float64 {
 	}
 	return never / float64(never-s.threshold)
 }
+
+// power is p of OpenTelemetry's entry, by which older samplers say that one of 2^p was kept.
+func (s *tracestate) power() (p int, ok bool) {
+	for value, more := s.own, s.own != nil; more; {
+		var pair []byte
+		pair, value, more = bytes.Cut(value, []byte{';'})
+		if said, is := bytes.CutPrefix(pair, []byte("p:")); is {
+			p, err := strconv.ParseUint(string(said), 10, 64)
+			return int(p), err == nil && p < notKept
+		}
+	}
+	return 0, false
+}
+
+// notKept is the power that says that a span was not kept at all.
+const notKept = 63
 
 // takes says whether any threshold can be written into it.
 func (s *tracestate) takes() bool {

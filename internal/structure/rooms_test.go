@@ -27,7 +27,7 @@ var rooms = map[string]room{
 	"internal/otlp":        {"internal/admit internal/check internal/flush/request internal/intake internal/memory internal/oteltraces internal/socket internal/span", "takes OTLP and hands what it brings on to be counted"},
 	"internal/intake":      {"internal/admit internal/aggregate internal/memory internal/socket internal/span", "bounds requests, holds their bodies and publishes what was counted of them"},
 	"internal/traces":      {"client/rules internal/msgpack internal/span internal/wire", "walks a body and decides what of it counts"},
-	"internal/oteltraces":  {"client/rules internal/span internal/wire", "walks a body of OTLP, counts its spans and says which go on"},
+	"internal/oteltraces":  {"client/rules internal/msgpack internal/span internal/wire", "walks a body of OTLP, counts its spans and says which go on"},
 	"internal/clientstats": {"internal/aggregate internal/msgpack internal/sketch internal/span", "reads tracers' own statistics"},
 	"internal/admit":       {"internal/aggregate internal/check internal/memory internal/registry internal/ring internal/routing internal/span internal/wire", "finds keys and publishes slots"},
 	"internal/registry":    {"internal/check internal/span internal/template", "an interval's keys and budgets"},

@@ -62,6 +62,12 @@ func NewPolicy(peerTags, spanKinds, ignoreResources []string, more Labels) (*Pol
 	return p, ok
 }
 
+// Tags are the names of all tags that some rule asks for: nothing else of a span's tags
+// changes what it is counted as.
+func (p *Policy) Tags() []string {
+	return slices.DeleteFunc(slices.Clone(p.labels.names), func(name string) bool { return name == "" })
+}
+
 // rulebook is whose rules hold for a tracer of that language.
 func (p *Policy) rulebook(lang string) rulebookID {
 	if p.ofTracer {
