@@ -62,8 +62,8 @@ var smaller = []struct {
 	{"apm-max-connections", 32, false, ""},
 	{"otlp-max-body", 512 << 10, false, ""},
 	{"otlp-max-body-bytes", 2 << 20, false, "otlp-max-body"},
-	{"otlp-max-connections", 16, false, ""},
 	{"otlp-max-streams", 4, false, ""},
+	{"otlp-max-connections", 24, false, ""}, // an idle one gives way to the next
 	{"max-connections", 32, false, ""},
 	{"retry-bytes", 4 << 20, false, ""},
 	{"max-key-bytes", 1 << 20, false, ""},
@@ -71,13 +71,19 @@ var smaller = []struct {
 	{"apm-max-connections", 24, false, ""},
 	{"max-connections", 24, false, ""},
 	{"apm-max-body", 96 << 10, false, ""},
+	{"otlp-max-streams", 2, false, ""},
+	{"otlp-max-connections", 16, false, ""},
+	{"otlp-max-body", 256 << 10, false, ""},
+	{"otlp-max-body-bytes", 1 << 20, false, "otlp-max-body"},
 	{aggregatesFlag, 2048, false, ""},
 	{"apm-max-body", 64 << 10, false, ""},
+	{"otlp-max-connections", 8, false, ""},
 	{"max-origins", 32, false, ""},
 	{"max-key-bytes", 512 << 10, false, ""},
 	{"max-key-bytes-in-all", 1 << 20, false, "max-key-bytes"},
 	{"retry-bytes", 2 << 20, false, ""},
 	{aggregatesFlag, 1024, false, ""},
+	{"otlp-max-body", 128 << 10, false, ""}, // what is larger is lost
 	{aggregatesFlag, 256, false, ""},
 }
 

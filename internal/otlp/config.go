@@ -119,10 +119,11 @@ func (c *Config) publishers() int { return max(maxBatches, min(intake.MaxPublish
 // header as long as can be, of HTTP/2 two goroutines, their buffers and the tables of
 // headers. streamBytes is what a request takes: a goroutine, a header as long as can be,
 // and what net/http buffers of its body. waitingStreams is how many times as many headers
-// net/http keeps of streams that were given up while their handlers run.
+// net/http keeps, while handlers run whose streams were given up, and headerBytes one of them.
 const (
-	plainBytes     = 160 << 10
+	plainBytes     = 96 << 10
 	streamBytes    = 48 << 10
+	headerBytes    = 32 << 10
 	waitingStreams = 4
 )
 
@@ -138,5 +139,5 @@ func (c *Config) Forwards() int {
 }
 
 func (c *Config) connectionBytes() int {
-	return plainBytes + c.MaxStreams*streamBytes*(1+waitingStreams)
+	return plainBytes + c.MaxStreams*(streamBytes+waitingStreams*headerBytes)
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/intake"
@@ -22,8 +23,8 @@ func countingBytes(body int) int {
 	return oteltraces.CounterBytes(body) + oteltraces.MaxSpans(body)*admit.SpanBytes + inflaterBytes + jsonBytes*body
 }
 
-// jsonBytes is what reading JSON takes for each of its bytes: its longest text, twice.
-const jsonBytes = 2
+// jsonBytes is what reading JSON takes for each of its bytes: its buffer, and its longest text.
+const jsonBytes = 3
 
 // inflaterBytes is what a worker keeps to undo gzip, and to do it.
 const inflaterBytes = 2 << 20
@@ -118,10 +119,13 @@ func (s *Server) readable(c *call, w *worker) (message []byte, result Result, wh
 	if c.encoding != inJSON {
 		return message, ResultCounted, nil
 	}
+	if !utf8.Valid(message) { // each wrong byte would become three
+		return nil, ResultUnread, errors.New("read spans in JSON: it is not UTF-8")
+	}
 	if c.protobuf = s.bodies.Take(len(message)); c.protobuf == nil {
 		return nil, ResultBusy, intake.ErrNoRoom
 	}
-	// It is shorter than its JSON.
+	// It is shorter than its JSON, so that it stays where there is room for it.
 	if c.protobuf.Bytes, why = oteltraces.FromJSON(c.protobuf.Bytes, message); why != nil {
 		return nil, ResultUnread, why
 	}
