@@ -203,6 +203,9 @@ func TestWhatTheAgentDidNotTakeIsNoExemplar(t *testing.T) {
 		s := startSampled(t, agent, nil)
 		s.send("/v0.4/traces", bodyOfSpans(sampledSpan{1, "/a", 5, false, 1}))
 		s.send("/v0.4/traces", bodyOfSpans(sampledSpan{2, "/b", 5, false, 1}), mark, "true") // its tracer counts it
+		if got := fmt.Sprint(s.resultsOf("spanstatsd_apm_exemplar_candidates_total")); got != "map[late:0 no_room:0 refused:1 taken:0]" {
+			t.Errorf("an agent that %s: %s", name, got)
+		}
 		if got := s.exemplars(); len(got) != 0 || s.calls != int64(s.stop().Received) {
 			t.Errorf("an agent that %s: %v, %d calls", name, got, s.calls)
 		}

@@ -88,6 +88,7 @@ type Stats struct {
 	DropsUnsampled                              bool
 	UnsampledTraces, UnsampledSpans, SavedBytes uint64
 	BufferedBytes                               int64
+	Exemplars                                   map[string]uint64 // candidates by what became of them
 }
 
 // Stats reads the counters without disturbing those who write them. A nil server, of a
@@ -97,7 +98,7 @@ func (s *Server) Stats() Stats {
 	if s != nil {
 		c = &s.counters
 	}
-	stats := Stats{Requests: make(map[string]uint64, results), Merges: make(map[string]uint64, statsResults)}
+	stats := Stats{Requests: make(map[string]uint64, results), Merges: make(map[string]uint64, statsResults), Exemplars: s.candidates()}
 	for r, name := range resultNames {
 		stats.Requests[name] = c.requests[r].Load()
 	}

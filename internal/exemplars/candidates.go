@@ -60,7 +60,10 @@ func (b *Body) Propose(number uint64, key uint32, isError bool, duration uint64)
 	t := b.table
 	k, place := t.at(number).place(nameOf(key, isError))
 	switch {
-	case k == nil, k.isThere && duration <= k.Duration:
+	case k == nil:
+		t.counts.NoRoom++
+		return nil
+	case k.isThere && duration <= k.Duration:
 		return nil
 	case k.body == t.bodies:
 		if before := &t.candidates.all[k.candidate].Exemplar; duration > before.Duration {
@@ -70,6 +73,7 @@ func (b *Body) Propose(number uint64, key uint32, isError bool, duration uint64)
 	}
 	at := t.candidates.add()
 	if at < 0 {
+		t.counts.NoRoom++
 		return nil
 	}
 	k.body, k.candidate = t.bodies, at
@@ -88,7 +92,13 @@ func (t *Table) Resolve(list Candidates, isTaken bool) {
 	defer t.mu.Unlock()
 	for at := list.first - 1; at >= 0; {
 		one := t.candidates.all[at]
-		if c := &t.cycles[one.cycle&1]; isTaken && one.cycle >= t.sealed && c.number == one.cycle+1 {
+		switch c := &t.cycles[one.cycle&1]; {
+		case !isTaken:
+			t.counts.Refused++
+		case one.cycle < t.sealed || c.number != one.cycle+1:
+			t.counts.Late++
+		default:
+			t.counts.Taken++
 			c.keep(&one)
 		}
 		t.candidates.remove(at)

@@ -19,6 +19,7 @@ type Table struct {
 	cycles     [2]cycle // by the low bit of their numbers: two are open at most
 	sealed     uint64   // the number plus one of the last that was sealed
 	candidates candidates
+	counts     Counts
 	body       Body   // that is proposed, under the lock
 	bodies     uint64 // so far
 }

@@ -113,6 +113,9 @@ func TestWhatFindsNoRoomHasNoExemplar(t *testing.T) {
 	if n := unused(table); n != 2 {
 		t.Errorf("%d candidates are free, want those of the body that was answered", n)
 	}
+	if got := table.Counts(); got != (Counts{Taken: 2, NoRoom: 4}) {
+		t.Errorf("%+v", got)
+	}
 }
 
 // TestWhatComesTooLateIsNoExemplar: neither of the cycle that was taken nor of the one that has
@@ -136,6 +139,11 @@ func TestWhatComesTooLateIsNoExemplar(t *testing.T) {
 	if got := table.Seal(10).Of(2, false); got.Span != 0 {
 		t.Errorf("of a cycle in the memory of one that nobody sealed: %+v", got)
 	}
+	refused := propose(table, []proposed{{series{10, 3, true}, 1}}, &all)
+	table.Resolve(refused.candidates, false)
+	if got := table.Counts(); got != (Counts{Taken: 1, Late: 2, Refused: 1}) {
+		t.Errorf("%+v", got)
+	}
 	if got := table.Seal(5).Of(1, false); got.Span != 0 {
 		t.Errorf("of a cycle of which nothing was proposed: %+v", got)
 	}
@@ -156,7 +164,7 @@ func TestWhatIsNoSlowerIsNotProposed(t *testing.T) {
 func TestATableOfNothing(t *testing.T) {
 	table := New(0)
 	table.Resolve(Candidates{}, true)
-	if table != nil || table.Bytes() != 0 || table.Seal(1).Of(1, false).Span != 0 {
+	if table != nil || table.Bytes() != 0 || table.Seal(1).Of(1, false).Span != 0 || table.Counts() != (Counts{}) {
 		t.Error("there is a table where none is wanted")
 	}
 }

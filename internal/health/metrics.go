@@ -68,6 +68,7 @@ var metrics = []metric{
 	counter("apm_unsampled_traces_total", "Traces that were counted and not forwarded, because sampling threw them away.", func(s *scrape) uint64 { return s.apm.UnsampledTraces }),
 	counter("apm_unsampled_spans_total", "Spans of those traces.", func(s *scrape) uint64 { return s.apm.UnsampledSpans }),
 	counter("apm_saved_bytes_total", "Bytes of those traces.", func(s *scrape) uint64 { return s.apm.SavedBytes }),
+	counters("apm_exemplar_candidates_total", "Slow and failed spans of traces that sampling keeps, by whether they could become exemplars.", "result", func(s *scrape) map[string]uint64 { return s.apm.Exemplars }),
 	gauge("apm_origins", "Origins of traces that are known.", func(s *scrape) int64 { return int64(s.apm.Origins) }),
 	gauge("apm_buffered_bytes", "Bytes of requests that are held while they are counted and forwarded.", func(s *scrape) int64 { return int64(s.apm.BufferedBytes) }),
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
 	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/otlp"
@@ -71,11 +72,9 @@ func TestExemplarsAreOfTracesThatTheAgentSendsOn(t *testing.T) {
 		s.to(t, client)
 	}
 	d.Stop()
-	a.Stop()
 	for _, e := range l.found {
-		if id := (realagent.SpanID{TraceHigh: e.TraceHigh, TraceLow: e.TraceLow, Span: e.Span}); !a.Sent.Has(id) {
-			t.Errorf("the agent does not send %+v", id)
-		}
+		id := realagent.SpanID{TraceHigh: e.TraceHigh, TraceLow: e.TraceLow, Span: e.Span}
+		eventually.True(t, fmt.Sprintf("the agent sends %+v", id), func() bool { return a.Sent.Has(id) })
 	}
 	t.Logf("%d exemplars of %d rows", len(l.found), l.rows)
 	if len(l.found) < l.rows/10 || l.rows == 0 {

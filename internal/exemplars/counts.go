@@ -1,0 +1,19 @@
+package exemplars
+
+// Counts say what became of candidates since New.
+type Counts struct {
+	Taken   uint64 // with their bodies, while their cycle was open
+	Refused uint64 // the agent has not got their bodies
+	Late    uint64 // their cycle was sealed before the agent had answered
+	NoRoom  uint64 // spans that found no room to be one
+}
+
+// Counts are those of all cycles. A nil Table has none.
+func (t *Table) Counts() Counts {
+	if t == nil {
+		return Counts{}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.counts
+}
