@@ -21,7 +21,8 @@ type encoder struct {
 	calls     *metric // nil where the dialect has none
 	durations *metric
 	histogram sketch.Histogram // in which the rows of a series are added up; empty in between
-	list      attributes       // of the point that is being written
+	point     point            // that is being written
+	list      attributes       // of it
 
 	exemplars *exemplars.Table                      // nil where there are none
 	sealed    exemplars.Sealed                      // of the cycle that is being encoded
@@ -112,7 +113,8 @@ type point struct {
 	exemplar  exemplars.Exemplar // none where its Span is 0
 }
 
-// outcomes visits the spans of a series without an error, and those with one.
+// outcomes visits the spans of a series without an error, and those with one, where there are
+// any. A point is valid until the next.
 func (e *encoder) outcomes(sealed *aggregate.Sealed, rows []flush.Row, g group, total *counts, visit func(*point)) {
 	key := rows[g.first].Key()
 	e.list.bytes = e.list.bytes[:0]
@@ -120,9 +122,6 @@ func (e *encoder) outcomes(sealed *aggregate.Sealed, rows []flush.Row, g group, 
 	ofKey := len(e.list.bytes)
 	isTopLevel := total.Hits > 0 && total.TopLevel >= total.Hits
 	for _, isError := range [...]bool{false, true} {
-		e.list.bytes = e.list.bytes[:ofKey]
-		e.list.begin()
-		e.dialect.outcome(&e.list, isError, isTopLevel)
 		for i := g.first; i >= 0; i = e.grouper.next[i] {
 			if isError {
 				rows[i].ReadErrors(&e.histogram)
@@ -134,25 +133,30 @@ func (e *encoder) outcomes(sealed *aggregate.Sealed, rows []flush.Row, g group, 
 		if isError {
 			hits, duration = total.Errors, total.errorDuration
 		}
-		p := e.point(hits, duration)
-		p.exemplar = e.slowest(rows, g, isError)
-		visit(p)
+		if e.readPoint(hits, duration) {
+			e.list.bytes = e.list.bytes[:ofKey]
+			e.list.begin()
+			e.dialect.outcome(&e.list, isError, isTopLevel)
+			e.point.list, e.point.exemplar = e.list.bytes, e.slowest(rows, g, isError)
+			visit(&e.point)
+		}
 		e.histogram.Reset()
 	}
 }
 
-// point is that of the histogram, which has each span once. The sum has it as often as it
-// weighs, so that is scaled to the spans. Where no span weighs more or less than one, that
-// changes nothing.
-func (e *encoder) point(hits, nanoseconds float64) *point {
-	p := &point{list: e.list.bytes, calls: flush.Whole(hits, math.MaxInt64), durations: e.histogram.Buckets(sketch.DefaultMaxBuckets)}
+// readPoint makes a point of the histogram, which has each span once. The sum has it as often as
+// it weighs, so that is scaled to the spans. Where no span weighs more or less than one, that
+// changes nothing. It reports whether anything was counted.
+func (e *encoder) readPoint(hits, nanoseconds float64) bool {
+	e.point = point{calls: flush.Whole(hits, math.MaxInt64), durations: e.histogram.Buckets(sketch.DefaultMaxBuckets)}
+	p := &e.point
 	if spans := float64(p.durations.Spans); hits > 0 && hits != spans {
 		nanoseconds *= spans / hits
 	}
 	if p.durations.Spans > 0 {
 		p.seconds = max(0, nanoseconds) / 1e9
 	}
-	return p
+	return p.durations.Spans > 0 || p.calls > 0
 }
 
 // write adds a point to the metrics of its resource.

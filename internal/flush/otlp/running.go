@@ -35,13 +35,11 @@ func (e *encoder) addUp(sealed *aggregate.Sealed, rows []flush.Row, w window) (u
 		total, resource := e.total(rows, g), []byte(e.grouper.resources[g.resource])
 		left, last := total.Spans, (*totals.Series)(nil)
 		e.outcomes(sealed, rows, g, &total, func(p *point) {
-			if p.durations.Spans > 0 || p.calls > 0 {
-				spans := min(p.durations.Spans, left)
-				last = e.totals.Add(resource, p.list, spans, p.calls, p.seconds, &p.durations)
-				left -= spans
-				if p.exemplar.Span != 0 {
-					e.ofSeries[last] = slower(e.ofSeries[last], p.exemplar)
-				}
+			spans := min(p.durations.Spans, left)
+			last = e.totals.Add(resource, p.list, spans, p.calls, p.seconds, &p.durations)
+			left -= spans
+			if p.exemplar.Span != 0 {
+				e.ofSeries[last] = slower(e.ofSeries[last], p.exemplar)
 			}
 		})
 		if last == nil {
