@@ -1,6 +1,10 @@
 package oteltraces
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/spanstatsd/spanstatsd/client/rules"
+)
 
 // The attributes that the agent's ingest reads of a span, or of its resource, to name it.
 const (
@@ -76,6 +80,28 @@ var agentHTTPTags = map[string]string{
 	"http.route": "http.route", "network.protocol.version": "http.version", "server.address": "http.server_name", "url.full": "http.url",
 	"user_agent.original": "http.useragent",
 }
+
+// numberRule says which value of a tag statistics are made of, where it may be a number.
+type numberRule uint8
+
+const (
+	textAlone   numberRule = iota // as of nearly all
+	textFirst                     // the number where there is no text
+	numberAlone                   //
+	numberFirst                   // which package traces sees to
+)
+
+// numberRules are the tags that may be numbers.
+var numberRules = func() map[string]numberRule {
+	rule := map[string]numberRule{
+		rules.TagMeasured: numberAlone, rules.TagTopLevel: numberAlone, rules.TagTracerTopLevel: numberAlone, rules.TagPartialVersion: numberAlone,
+		rules.TagSampleRate: numberAlone, rules.TagHTTPStatus: numberFirst, rules.TagOTelHTTPStatus: numberFirst,
+	}
+	for _, name := range rules.GRPCStatusTags {
+		rule[name] = textFirst
+	}
+	return rule
+}()
 
 // agentTag is the tag that an attribute becomes, empty where it becomes none.
 func agentTag(attribute string) string {

@@ -62,6 +62,18 @@ func (c *Translator) numberMade() madeTags {
 	}
 }
 
+// choose leaves of each tag the value that counts.
+func (c *Translator) choose() {
+	for number, rule := range c.rules {
+		switch {
+		case rule == numberAlone:
+			c.tags.texts[number] = ""
+		case rule == textFirst && c.tags.texts[number] != "":
+			c.tags.isThere[number] = false
+		}
+	}
+}
+
 // write writes a span.
 func (c *Translator) write(dst []byte, place int) []byte {
 	p := &c.payload
@@ -88,7 +100,7 @@ func (c *Translator) write(dst []byte, place int) []byte {
 	c.collect(rec)
 	c.collectScope(place)
 	c.tags.makeText(c.made.dbName, c.text(agentNamespace))
-	c.tags.texts[0] = ""
+	c.choose()
 	return c.appendTags(dst)
 }
 
@@ -139,10 +151,10 @@ func (c *Translator) collect(rec *record) {
 		case t.kind == isOther:
 			p.fail(ErrUnread) // only the agent can say how that reads
 		default:
-			if n, is := t.number(); is {
-				c.tags.setNumber(number, n)
-			} else {
+			if n, is := t.number(); !is {
 				c.tags.setText(number, c.value(t))
+			} else if c.rules[number] != textAlone {
+				c.tags.setNumber(number, n)
 			}
 		}
 	}

@@ -30,8 +30,9 @@
 //
 // Where statistics shall be those of the Datadog agent's own OTLP ingest, a Translator writes
 // a request as that ingest turns it into traces: with the second version of its names, and of
-// the tags those that a rule of statistics asks for. Package traces then counts that, like
-// any payload of the format v0.7, so that there is one code that counts as the agent does.
+// the tags those that a rule of statistics asks for. Package traces then counts that, nearly
+// like any payload of the format v0.7 (FormatIngest there), so that there is one code that
+// counts as the agent does.
 // What its resource calls counted already (_dd.stats_computed) is in no payload. The name of
 // the host is left to the agent, which may ask its cloud for it.
 //

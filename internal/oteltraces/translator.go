@@ -12,14 +12,16 @@ import (
 
 // Translator turns requests into what the agent's own OTLP ingest makes of them, by the
 // second version of its names: a payload of traces for each resource, in the format v0.7. Of
-// each span it writes those tags that somebody asks for. Package traces then counts them, as
-// the agent counts what its ingest has made. One goroutine at a time uses it.
+// each span it writes those tags that somebody asks for. Package traces then counts them by
+// its FormatIngest, as the agent counts what its ingest has made. One goroutine at a time uses
+// it.
 type Translator struct {
 	payload payload
 	policy  Policy
-	wanted  []string // names of tags, by number; number 0 is none
-	targets []uint8  // by label, the number of the tag that the attribute becomes
-	plain   []uint8  // the same of a scope's attribute
+	wanted  []string     // names of tags, by number; number 0 is none
+	targets []uint8      // by label, the number of the tag that the attribute becomes
+	plain   []uint8      // the same of a scope's attribute
+	rules   []numberRule // of tags, by number
 	made    madeTags
 	tags    agentTags
 	span    selected // attributes of the span that is being written
@@ -48,6 +50,9 @@ func NewTranslator(wanted []string) (*Translator, error) {
 	}
 	if len(names) > maxLabels {
 		return nil, fmt.Errorf("translate spans for the agent: tags need %d attributes, at most %d can be read: ask for fewer tags", len(names), maxLabels)
+	}
+	for _, name := range c.wanted {
+		c.rules = append(c.rules, numberRules[name])
 	}
 	c.targets, c.plain = make([]uint8, len(names)), make([]uint8, len(names))
 	for at, name := range names {

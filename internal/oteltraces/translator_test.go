@@ -129,6 +129,26 @@ func TestWhatWasCountedBeforeIsNotTranslated(t *testing.T) {
 	}
 }
 
+// TestWhichValueOfATagCounts where there is a text and a number: of each kind of tag the one
+// that the agent's statistics read.
+func TestWhichValueOfATagCounts(t *testing.T) {
+	c := translator(t, "_sample_rate", "grpc.code", "http.status_code", "peer.service")
+	both := func(name string) []attribute { return []attribute{{name, 2}, {name, "three"}} }
+	for name, want := range map[string]string{
+		"_sample_rate": "map[] map[_sample_rate:2]", "grpc.code": "map[grpc.code:three] map[]",
+		"http.status_code": "map[http.status_code:three] map[http.status_code:2]", "peer.service": "map[peer.service:three] map[]",
+	} {
+		s := payloadsOf(t, c, madeResource{nil, [][]madeSpan{{{attributes: both(name)}}}})[0].Chunks[0].Spans[0]
+		if got := fmt.Sprint(s.Meta, " ", s.Metrics); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+	s := payloadsOf(t, c, madeResource{nil, [][]madeSpan{{{attributes: []attribute{{"grpc.code", 2}}}}}})[0].Chunks[0].Spans[0]
+	if s.Metrics["grpc.code"] != 2 {
+		t.Errorf("a status that is a number: %v", s.Metrics)
+	}
+}
+
 // TestWhatIsNotTranslated: a list that would become a tag, what would be too long, and tags of
 // too many attributes.
 func TestWhatIsNotTranslated(t *testing.T) {

@@ -1,5 +1,6 @@
 // Package traces walks the body of a request with traces, in any of the agent's four
-// formats, and counts of its spans what the agent would count.
+// formats, and counts of its spans what the agent would count. A fifth is what package
+// oteltraces writes of OTLP.
 //
 // # Walking and counting
 //

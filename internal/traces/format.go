@@ -10,10 +10,13 @@ const (
 	FormatV05
 	FormatV07
 	FormatV1
+	// FormatIngest is no endpoint: it is v0.7 of what package oteltraces translates, whose
+	// spans may have a kind that is not specified, as those of the agent's own OTLP ingest.
+	FormatIngest
 )
 
 // String is the format's endpoint.
-func (f Format) String() string { return [...]string{"v0.4", "v0.5", "v0.7", "v1.0"}[f] }
+func (f Format) String() string { return [...]string{"v0.4", "v0.5", "v0.7", "v1.0", "OTLP"}[f] }
 
 // ErrUnread is what a body gives that is left to the agent: it is no msgpack of
 // its format, or holds what no tracer writes and only the agent can judge.

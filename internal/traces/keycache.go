@@ -67,6 +67,9 @@ func (c *Counter) source(rec *record) bool {
 	if c.synthetic {
 		facts |= 1 << 5
 	}
+	if c.payload.format == FormatIngest {
+		facts |= 1 << 6
+	}
 	binary.LittleEndian.PutUint64(m.next[:], facts)
 	n := m.put(8, b, rec.service)
 	n = m.put(n, b, rec.name)

@@ -24,7 +24,7 @@ func (p *payload) noteOfTrace(rec *record, set uint64, kind kindOf) {
 		o.priority, o.hasPriority = int32(math.Float64frombits(p.said[labelPriority])), true
 	}
 	if has(labelKind, isText) {
-		rec.kind = kindNamed(textOf(p.said[labelKind]).Of(p.body))
+		rec.kind = p.kindNamed(textOf(p.said[labelKind]).Of(p.body))
 	}
 	if has(labelEnv, isText) {
 		o.env = textOf(p.said[labelEnv])

@@ -12,7 +12,7 @@ func (c *Counter) Origin(said span.Origin) span.Origin {
 	f, o := &c.payload.facts, said
 	o.Env, o.Version, o.Host, o.GitCommitSHA = c.clone(f.env), c.clone(f.version), c.clone(f.host), c.clone(f.commit)
 	o.ProcessTags = c.processTags(said.ProcessTags)
-	if c.payload.format == FormatV07 || c.payload.format == FormatV1 {
+	if c.payload.isV07() || c.payload.format == FormatV1 {
 		o.Lang = c.clone(f.lang)
 		if f.langVersion.Len > 0 {
 			o.LangVersion = c.clone(f.langVersion)

@@ -47,7 +47,7 @@ func (p *payload) walk(format Format, body []byte, labels *labels) error {
 		p.walkV04()
 	case FormatV05:
 		p.walkV05()
-	case FormatV07:
+	case FormatV07, FormatIngest:
 		p.walkV07()
 	default:
 		p.walkV1()

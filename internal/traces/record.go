@@ -12,10 +12,11 @@ const (
 	kindClient
 	kindProducer
 	kindConsumer
-	kindOther // one that the agent does not know, to which it is internal
+	kindOther       // one that the agent does not know, to which it is internal
+	kindUnspecified // of OpenTelemetry, which only the agent's OTLP ingest knows
 )
 
-var kindNames = [...]string{"unknown", "internal", "server", "client", "producer", "consumer", "other"}
+var kindNames = [...]string{"unknown", "internal", "server", "client", "producer", "consumer", "other", "unspecified"}
 
 // kindSet is a set of kinds.
 type kindSet uint8
@@ -43,6 +44,14 @@ func kindNamed(name []byte) kind {
 		return kindConsumer
 	}
 	return kindInternal
+}
+
+// kindNamed is the kind of that name in the payload's format.
+func (p *payload) kindNamed(name []byte) kind {
+	if p.format == FormatIngest && string(name) == kindNames[kindUnspecified] {
+		return kindUnspecified
+	}
+	return kindNamed(name)
 }
 
 // kindNumbered is the kind of a number, which are those of OpenTelemetry.

@@ -9,7 +9,7 @@ import (
 // httpStatus is rules.HTTPStatus for a span as the rulebook sees it: the agent's receiver takes
 // away what can't be one.
 func (c *Counter) httpStatus() uint32 {
-	if t := c.tag(labelHTTPStatus); t != nil && (!c.rulebook.mending || rules.ValidHTTPStatus(c.written(labelHTTPStatus))) {
+	if t := c.tag(labelHTTPStatus); t != nil && (!c.mendsStatus(t) || rules.ValidHTTPStatus(c.written(labelHTTPStatus))) {
 		if code, ok := c.whole(t); ok {
 			return rules.StatusOf(code)
 		}
@@ -20,6 +20,12 @@ func (c *Counter) httpStatus() uint32 {
 		}
 	}
 	return 0
+}
+
+// mendsStatus says whether the agent takes away what can't be a status: not where its OTLP
+// ingest has made a number of it.
+func (c *Counter) mendsStatus(t *tag) bool {
+	return c.rulebook.mending && (c.payload.format != FormatIngest || t.kind == isText)
 }
 
 // whole reads a tag as a whole number, also from text.

@@ -162,7 +162,7 @@ func (p *payload) chargeTag(t msgpack.Text) {
 // pairs reads how many tags of a kind follow. Of two tags of one name the agent keeps
 // the later one, but in v0.7 it goes by their kinds, in this order.
 func (p *payload) pairs(kind field) int {
-	if p.format == FormatV07 && kind <= p.lastTags {
+	if p.isV07() && kind <= p.lastTags {
 		p.Fail()
 	}
 	p.lastTags = kind

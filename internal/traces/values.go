@@ -11,7 +11,9 @@ import (
 // so that the place stays in a register. Every other form is the reader's.
 
 // isByName reports whether the format writes strings where they are used.
-func (p *payload) isByName() bool { return p.format == FormatV04 || p.format == FormatV07 }
+func (p *payload) isByName() bool { return p.format == FormatV04 || p.isV07() }
+
+func (p *payload) isV07() bool { return p.format == FormatV07 || p.format == FormatIngest }
 
 // text reads a string of a span.
 func (p *payload) text(at int) (t msgpack.Text, next int) {

@@ -67,6 +67,11 @@ func (o *oracle) count(t testing.TB, format traces.Format, body []byte, lang str
 	o.agent.Concentrator = stats.NewConcentrator(o.conf, noStats{}, since, &statsd.NoOpClient{})
 	ts := info.NewReceiverStats(false).GetTagStats(info.Tags{Lang: lang})
 	o.agent.ProcessV1(&api.PayloadV1{Source: ts, TracerPayload: p, ClientComputedTopLevel: topLevel})
+	return o.totals(t), nil
+}
+
+// totals are what its concentrator has counted.
+func (o *oracle) totals(t testing.TB) map[string]total {
 	totals := map[string]total{}
 	for _, payload := range o.agent.Concentrator.(*stats.Concentrator).Flush(true).Stats {
 		for _, bucket := range payload.Stats {
@@ -79,5 +84,5 @@ func (o *oracle) count(t testing.TB, format traces.Format, body []byte, lang str
 			}
 		}
 	}
-	return totals, nil
+	return totals
 }

@@ -1,0 +1,330 @@
+package traces
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/DataDog/datadog-agent/pkg/opentelemetry-mapping-go/otlp/attributes"
+	pb "github.com/DataDog/datadog-agent/pkg/proto/pbgo/trace"
+	"github.com/DataDog/datadog-agent/pkg/trace/api"
+	"github.com/DataDog/datadog-agent/pkg/trace/config"
+	"github.com/DataDog/datadog-agent/pkg/trace/info"
+	"github.com/DataDog/datadog-agent/pkg/trace/stats"
+	"github.com/DataDog/datadog-agent/pkg/trace/timing"
+	"github.com/DataDog/datadog-agent/pkg/trace/traceutil/normalize"
+	"github.com/DataDog/datadog-agent/pkg/trace/transform"
+	"github.com/DataDog/datadog-go/v5/statsd"
+	"github.com/spanstatsd/spanstatsd/internal/oteltraces"
+	"github.com/spanstatsd/spanstatsd/internal/traces"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+	"go.opentelemetry.io/otel/metric/noop"
+)
+
+// ingestNames are those of attributes that the ingest, or a rule of statistics, asks for, and some
+// that nobody does.
+var ingestNames = []string{
+	"service.name", "operation.name", "resource.name", "span.type", "http.request.method", "http.method", "url.template", "http.route",
+	"http.response.status_code", "http.status_code", "db.system.name", "db.system", "db.statement", "db.query.text", "db.namespace", "db.name",
+	"messaging.system", "messaging.operation", "messaging.destination", "messaging.destination.name", "rpc.system", "rpc.system.name", "rpc.service",
+	"rpc.method", "rpc.grpc.status_code", "grpc.code", "rpc.response.status_code", "faas.invoked_provider", "faas.invoked_name", "faas.trigger",
+	"graphql.operation.type", "graphql.operation.name", "network.protocol.name", "peer.service", "server.address", "net.peer.name", "_dd.measured",
+	"_dd.base_service", "_sample_rate", "deployment.environment.name", "service.version", "version", "env", "out.host", "thread.id", "http.server_name",
+	"client.address", "http.client_ip", "http.request.header.x",
+}
+
+func putAttribute(r *rand.Rand, long bool, to pcommon.Map) {
+	name := pick(r, ingestNames...)
+	switch r.IntN(8) {
+	case 0:
+		to.PutInt(name, pick[int64](r, 0, 1, 200, 5, -1))
+	case 1:
+		to.PutDouble(name, pick(r, 1, 0.5, 200))
+	case 2:
+		to.PutBool(name, r.IntN(2) == 0)
+	case 3:
+		to.PutStr(name, otlpText(r, long))
+	case 4:
+		// The agent obfuscates resources of these, of statistics as well as of spans.
+		if long {
+			to.PutStr(name, pick(r, "postgresql", "redis", "CASSANDRA"))
+		}
+	default:
+		to.PutStr(name, pick(r, "", "GET", "_OTHER", "/carts/{id}", "grpc", "aws-api", "Kafka", "PUBLISH it!", "5", "NOT_FOUND", "200", "Ünï ✓ code__x_"))
+	}
+}
+
+// randomText has letters of several scripts, signs, and what is no character.
+func otlpText(r *rand.Rand, long bool) string {
+	var text []rune
+	most := 16
+	if long {
+		most = 1 << r.IntN(9)
+	}
+	for range r.IntN(most) {
+		text = append(text, pick(r, 'a', 'Z', '_', ' ', '.', ':', '/', '-', '5', 'Ä', 'ß', 'ſ', 'Ⱥ', '✓', '漢', '🍣', '\uFFFD', rune(r.IntN(0x3000))))
+	}
+	return string(text)
+}
+
+func randomTraces(r *rand.Rand, long bool) ptrace.Traces {
+	all := ptrace.NewTraces()
+	for range 1 + r.IntN(3) {
+		resource := all.ResourceSpans().AppendEmpty()
+		for range r.IntN(4) {
+			putAttribute(r, long, resource.Resource().Attributes())
+		}
+		resource.Resource().Attributes().PutStr("telemetry.sdk.version", "1.2")
+		for range r.IntN(3) {
+			scope := resource.ScopeSpans().AppendEmpty()
+			if r.IntN(4) == 0 {
+				scope.Scope().SetName("tracer")
+				for range r.IntN(4) {
+					putAttribute(r, long, scope.Scope().Attributes())
+				}
+			}
+			for range r.IntN(10) {
+				s := scope.Spans().AppendEmpty()
+				s.SetName(pick(r, "a span", "", "GET /x"))
+				s.SetKind(ptrace.SpanKind(r.IntN(6)))
+				s.SetTraceID(pcommon.TraceID{7: byte(r.IntN(2)), 15: byte(1 + r.IntN(3))})
+				s.SetSpanID(pcommon.SpanID{0: 1, 7: byte(r.IntN(256))})
+				if r.IntN(2) == 0 {
+					s.SetParentSpanID(pcommon.SpanID{7: byte(1 + r.IntN(9))})
+				}
+				s.SetStartTimestamp(1_790_000_000_000_000_000)
+				s.SetEndTimestamp(pcommon.Timestamp(1_790_000_000_000_000_000 + r.Int64N(1e9) - 1e8))
+				s.Status().SetCode(ptrace.StatusCode(r.IntN(3)))
+				s.TraceState().FromRaw(pick(r, "", "", "ot=th:8", "ot=p:3", "ot=p:63", "ot=th:c;p:1", "vendor=x", "what"))
+				for range r.IntN(12) {
+					putAttribute(r, long, s.Attributes())
+				}
+			}
+		}
+	}
+	for _, resource := range all.ResourceSpans().All() {
+		addRoots(resource)
+	}
+	return all
+}
+
+// addRoots gives each trace a root where it has none: of several spans without a parent that
+// is there the agent takes any.
+func addRoots(resource ptrace.ResourceSpans) {
+	last, hasRoot := map[pcommon.TraceID]ptrace.Span{}, map[pcommon.TraceID]bool{}
+	for _, scope := range resource.ScopeSpans().All() {
+		for _, s := range scope.Spans().All() {
+			id := s.TraceID()
+			clear(id[:8]) // which Datadog does not tell traces apart by
+			last[id] = s
+			hasRoot[id] = hasRoot[id] || s.ParentSpanID().IsEmpty()
+		}
+	}
+	for id, s := range last {
+		if !hasRoot[id] {
+			s.SetParentSpanID(pcommon.SpanID{})
+		}
+	}
+}
+
+// isNumber says whether statistics are made of a tag that is a number.
+func isNumber(tag string) bool {
+	return strings.Contains(tag, "status") || isStatusOfGRPC(tag) || isNumberAlone(tag)
+}
+
+// isNumberAlone says whether they are made of nothing else.
+func isNumberAlone(tag string) bool { return tag == "_dd.measured" || tag == "_sample_rate" }
+
+// isStatusOfGRPC says whether it is a status that is taken from a number where there is no text.
+func isStatusOfGRPC(tag string) bool {
+	return strings.Contains(tag, "grpc.") || tag == "rpc.response.status_code"
+}
+
+// shown is all that is compared of a span.
+func shown(s *pb.Span, wanted map[string]bool) string {
+	service, _ := normalize.NormalizeService(s.Service, "")
+	name, _ := normalize.NormalizeName(s.Name)
+	var tags []string
+	for k, v := range s.Meta {
+		if wanted[k] && v != "" && !isNumberAlone(k) {
+			tags = append(tags, k+"="+v)
+		}
+	}
+	for k, v := range s.Metrics {
+		if wanted[k] && isNumber(k) && (!isStatusOfGRPC(k) || s.Meta[k] == "") {
+			tags = append(tags, fmt.Sprint(k, "=", v))
+		}
+	}
+	slices.Sort(tags)
+	return fmt.Sprintf("%d/%d/%d %s|%s|%s|%s %d+%d !%d %q", s.TraceID, s.SpanID, s.ParentID, service, name, s.Resource, s.Type, s.Start, s.Duration, s.Error, tags)
+}
+
+// TestSpansAreTranslatedAsTheAgentsIngestDoes, payload by payload.
+func TestSpansAreTranslatedAsTheAgentsIngestDoes(t *testing.T) {
+	o := makeOracle()
+	policy := agentPolicy(t, o.conf)
+	c, err := oteltraces.NewTranslator(policy.Tags())
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted := map[string]bool{}
+	for _, name := range policy.Tags() {
+		wanted[name] = true
+	}
+	conf, counter, spans := config.New(), traces.NewCounter(), 0
+	for seed := range uint64(400) {
+		all := randomTraces(rand.New(rand.NewPCG(seed, 1)), true)
+		body, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []map[string]int
+		for _, resource := range all.ResourceSpans().All() {
+			_, filtered := attributes.ConsumeContainerTagsFromResource(resource.Resource())
+			one := map[string]int{}
+			for _, scope := range resource.ScopeSpans().All() {
+				for _, s := range scope.Spans().All() {
+					one[shown(transform.OtelSpanToDDSpan(s, filtered, scope.Scope(), conf), wanted)]++
+				}
+			}
+			if len(one) > 0 {
+				want = append(want, one)
+			}
+		}
+		if err := c.Translate(body); err != nil {
+			t.Fatal(err)
+		}
+		var got []map[string]int
+		for payload := range c.Payloads {
+			var p pb.TracerPayload
+			if left, err := p.UnmarshalMsg(payload); err != nil || len(left) > 0 {
+				t.Fatalf("%d bytes are left: %v", len(left), err)
+			}
+			one := map[string]int{}
+			for _, chunk := range p.Chunks {
+				for _, s := range chunk.Spans {
+					if s.TraceID != chunk.Spans[0].TraceID {
+						t.Fatal("two traces are in one chunk")
+					}
+					one[shown(s, wanted)]++
+					spans++
+				}
+			}
+			got = append(got, one)
+			if p.TracerVersion != "otlp-1.2" {
+				t.Fatalf("version %q", p.TracerVersion)
+			}
+			if err := counter.Count(traces.FormatIngest, payload, p.LanguageName, false, policy); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(got) != len(want) {
+			t.Fatalf("%d payloads, want %d", len(got), len(want))
+		}
+		for i := range want {
+			if !maps.Equal(got[i], want[i]) {
+				for name, n := range want[i] {
+					if got[i][name] != n {
+						t.Errorf("%d: only the agent has\n%s", seed, name)
+					}
+				}
+				for name, n := range got[i] {
+					if want[i][name] != n {
+						t.Errorf("%d: only the translator has\n%s", seed, name)
+					}
+				}
+				t.FailNow()
+			}
+		}
+	}
+	if spans < 2000 {
+		t.Errorf("only %d spans were compared", spans)
+	}
+}
+
+// ingest is what the agent would count of a request that it takes itself.
+func (o *oracle) ingest(t testing.TB, all ptrace.Traces, since time.Time) map[string]total {
+	out := make(chan *api.Payload, 1)
+	translator, err := attributes.NewTranslator(component.TelemetrySettings{MeterProvider: noop.NewMeterProvider()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	receiver := api.NewOTLPReceiver(out, o.conf, &statsd.NoOpClient{}, &timing.NoopReporter{})
+	receiver.SetOTelAttributeTranslator(translator)
+	o.agent.Concentrator = stats.NewConcentrator(o.conf, noStats{}, since, &statsd.NoOpClient{})
+	for _, resource := range all.ResourceSpans().All() {
+		if _, err := receiver.ReceiveResourceSpans(t.Context(), resource, http.Header{}, nil); err != nil {
+			t.Fatal(err)
+		}
+		payload := <-out
+		payload.Source = info.NewReceiverStats(false).GetTagStats(payload.Source.Tags)
+		o.agent.Process(payload)
+	}
+	return o.totals(t)
+}
+
+// TestRequestsOfOTLPAreCountedAsByTheAgent: from the bytes of random requests to groups, the
+// translator and the counter make what the agent's ingest, its processing and its
+// concentrator make.
+func TestRequestsOfOTLPAreCountedAsByTheAgent(t *testing.T) {
+	o := makeOracle()
+	policy := agentPolicy(t, o.conf)
+	translator, err := oteltraces.NewTranslator(policy.Tags())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, since, groups, left := traces.NewCounter(), time.Unix(1_789_999_000, 0), 0, 0
+	for seed := range uint64(500) {
+		all := randomTraces(rand.New(rand.NewPCG(seed, 2)), false)
+		body, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		withinOneBucket(func() {
+			if err := translator.Translate(body); err != nil {
+				t.Fatal(err)
+			}
+			mine, refused := map[string]total{}, false
+			for payload := range translator.Payloads {
+				if refused = c.Count(traces.FormatIngest, payload, "", false, policy) != nil; refused {
+					break
+				}
+				for key, one := range ours(t, c, "", since) {
+					mine[key] = mine[key].plus(one)
+				}
+			}
+			if refused {
+				left++
+				return
+			}
+			theirs := o.ingest(t, all, since)
+			groups += len(mine)
+			for key := range mine {
+				if mine[key] != theirs[key] {
+					for key := range theirs {
+						if _, ok := mine[key]; !ok {
+							t.Errorf("case %d: only the agent has %s %v", seed, key, theirs[key])
+						}
+					}
+					t.Fatalf("case %d: %s\n ours %v\nagent %v", seed, key, mine[key], theirs[key])
+				}
+			}
+			for key := range theirs {
+				if _, ok := mine[key]; !ok {
+					t.Fatalf("case %d: only the agent has %s %v", seed, key, theirs[key])
+				}
+			}
+		})
+	}
+	t.Logf("%d groups, %d requests left to the agent", groups, left)
+	if groups < 2000 || left > 100 {
+		t.Errorf("only %d groups were compared, and %d requests left: this shows little", groups, left)
+	}
+}
