@@ -12,6 +12,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/testcycle"
+	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
 	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -288,5 +289,21 @@ func TestWindowsNeitherOverlapNorLeaveGaps(t *testing.T) {
 	}
 	if got := (&windows{}).next(time.Time{}, at(1)); got != (window{0, 1e9}) {
 		t.Errorf("before the epoch the window is %v", got)
+	}
+}
+
+// TestEncodingTakesNoMemoryForASeries: only for what a request needs.
+func TestEncodingTakesNoMemoryForASeries(t *testing.T) {
+	const series = 500
+	for name, d := range map[string]dialect{"spanmetrics": withAll(), "datadog": datadog{}} {
+		sealed := many(series).Seal()
+		var m flush.Merger
+		rows, e := m.Merge(sealed), newEncoder(d, "", nil)
+		allocs := testing.AllocsPerRun(10, func() {
+			e.encode(sealed, rows, flush.DefaultMaxPayloadBytes, func([]byte, uint64, *totals.Said) {})
+		})
+		if allocs > series/10 {
+			t.Errorf("%s: %g allocations for %d series", name, allocs, series)
+		}
 	}
 }

@@ -41,6 +41,9 @@ var grpcStatuses = [...]string{
 
 // grpcStatus is the name of a code in decimal text, or empty where it is none.
 func grpcStatus(code string) string {
+	if code == "" { // as of most spans; the error that says so takes memory
+		return ""
+	}
 	if n, err := strconv.ParseUint(code, 10, 8); err == nil && n < uint64(len(grpcStatuses)) {
 		return grpcStatuses[n]
 	}

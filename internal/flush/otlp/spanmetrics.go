@@ -40,8 +40,10 @@ func (d *spanmetrics) key(to *attributes, origin *span.Origin, k *span.Key) {
 	if k.HTTPStatus != 0 && d.dimensions.has("http.response.status_code") {
 		to.number("http.response.status_code", int64(k.HTTPStatus))
 	}
-	if code, err := strconv.ParseInt(k.GRPCStatus, 10, 64); err == nil && d.dimensions.has("rpc.grpc.status_code") {
-		to.number("rpc.grpc.status_code", code)
+	if k.GRPCStatus != "" && d.dimensions.has("rpc.grpc.status_code") {
+		if code, err := strconv.ParseInt(k.GRPCStatus, 10, 64); err == nil {
+			to.number("rpc.grpc.status_code", code)
+		}
 	}
 	d.text(to, resourceDimension, k.Resource)
 	d.tags = d.tags[:0].add(k.PeerTags, &d.dimensions).add(k.AdditionalTags, &d.dimensions)
