@@ -42,6 +42,7 @@ func TestTheAgentCountsTheSame(t *testing.T) {
 // compared sends the same spans both ways and compares. It returns false where
 // a bucket ended under it: what is late or early is then another for each.
 func compared(t *testing.T, r *rand.Rand, withOTLP bool) bool {
+	began := time.Now().Truncate(bucketWidth) // before the agent does: its oldest bucket is by its start
 	at := here(t)
 	o := startOracle(t, at.path("agent"), nil)
 	f := startFront(t, at.path("front"), o.Socket)
@@ -52,7 +53,6 @@ func compared(t *testing.T, r *rand.Rand, withOTLP bool) bool {
 	}
 	d := startDaemon(t, at.path("spans"), f.url(), flags...)
 	c := d.tracer(origin)
-	began := time.Now().Truncate(bucketWidth)
 	m := makeSpans(r, 500, time.Now())
 	o.trace(m.traces)
 	publish(t, c, m.snapshots)
