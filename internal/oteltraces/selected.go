@@ -1,6 +1,7 @@
 package oteltraces
 
 import (
+	"math"
 	"strconv"
 	"unsafe"
 
@@ -65,7 +66,19 @@ func (t *tag) append(dst, body []byte) []byte {
 		return strconv.AppendBool(dst, t.bits == 1)
 	}
 	if n, ok := t.number(); ok {
+		return appendNumber(dst, n)
+	}
+	return dst
+}
+
+// appendNumber appends a number as OpenTelemetry writes one as text, which is as in JSON.
+func appendNumber(dst []byte, n float64) []byte {
+	if abs := math.Abs(n); abs == 0 || abs >= 1e-6 && abs < 1e21 || math.IsNaN(n) || math.IsInf(n, 0) {
 		return strconv.AppendFloat(dst, n, 'f', -1, 64)
+	}
+	dst = strconv.AppendFloat(dst, n, 'e', -1, 64)
+	if end := len(dst); string(dst[end-4:end-1]) == "e-0" {
+		dst = append(dst[:end-2], dst[end-1]) // the exponent has no zero before it
 	}
 	return dst
 }

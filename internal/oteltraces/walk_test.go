@@ -2,7 +2,9 @@ package oteltraces
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -109,6 +111,22 @@ func TestAttributesOfAnyFormAreRead(t *testing.T) {
 				t.Errorf("%s: %q", name, got)
 			}
 		}
+	}
+}
+
+// TestNumbersAreWrittenAsInJSON, which is how OpenTelemetry writes them as text.
+func TestNumbersAreWrittenAsInJSON(t *testing.T) {
+	for _, n := range []float64{0, 1, -1.5, 1e20, 1e21, -1e21, 1e-6, 9.9e-7, 1e-7, 1e-10, 1.5e300, 5e-324, 1 << 53, 0.1} {
+		want, err := json.Marshal(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(appendNumber(nil, n)); got != string(want) {
+			t.Errorf("%v is written as %s, want %s", n, got, want)
+		}
+	}
+	if got := string(appendNumber(appendNumber(nil, math.NaN()), math.Inf(-1))); got != "NaN-Inf" {
+		t.Errorf("%s", got)
 	}
 }
 

@@ -2,7 +2,6 @@ package traces
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -46,7 +45,7 @@ func putAttribute(r *rand.Rand, long bool, to pcommon.Map) {
 	case 0:
 		to.PutInt(name, pick[int64](r, 0, 1, 200, 5, -1))
 	case 1:
-		to.PutDouble(name, pick(r, 1, 0.5, 200))
+		to.PutDouble(name, pick(r, 1, 0.5, 200, 1e30, -1e-9))
 	case 2:
 		to.PutBool(name, r.IntN(2) == 0)
 	case 3:
@@ -134,6 +133,9 @@ func addRoots(resource ptrace.ResourceSpans) {
 	}
 }
 
+// repaired is a text as the readers of msgpack repair it, on one side only.
+func repaired(text string) string { return string([]rune(text)) }
+
 // isNumber says whether statistics are made of a tag that is a number.
 func isNumber(tag string) bool {
 	return strings.Contains(tag, "status") || isStatusOfGRPC(tag) || isNumberAlone(tag)
@@ -154,7 +156,7 @@ func shown(s *pb.Span, wanted map[string]bool) string {
 	var tags []string
 	for k, v := range s.Meta {
 		if wanted[k] && v != "" && !isNumberAlone(k) {
-			tags = append(tags, k+"="+v)
+			tags = append(tags, k+"="+repaired(v))
 		}
 	}
 	for k, v := range s.Metrics {
@@ -163,90 +165,145 @@ func shown(s *pb.Span, wanted map[string]bool) string {
 		}
 	}
 	slices.Sort(tags)
-	return fmt.Sprintf("%d/%d/%d %s|%s|%s|%s %d+%d !%d %q", s.TraceID, s.SpanID, s.ParentID, service, name, s.Resource, s.Type, s.Start, s.Duration, s.Error, tags)
+	return fmt.Sprintf("%d/%d/%d %s|%s|%s|%s %d+%d !%d %q", s.TraceID, s.SpanID, s.ParentID, repaired(service), repaired(name), repaired(s.Resource), repaired(s.Type), s.Start, s.Duration, s.Error, tags)
+}
+
+// translated holds a translator to the agent's code.
+type translated struct {
+	policy     *traces.Policy
+	translator *oteltraces.Translator
+	counter    *traces.Counter
+	conf       *config.AgentConfig
+	wanted     map[string]bool
+}
+
+func newTranslated(t testing.TB) *translated {
+	t.Helper()
+	o := makeOracle()
+	c := &translated{policy: agentPolicy(t, o.conf), counter: traces.NewCounter(), conf: config.New(), wanted: map[string]bool{}}
+	var err error
+	if c.translator, err = oteltraces.NewTranslator(c.policy.Tags()); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range c.policy.Tags() {
+		c.wanted[name] = true
+	}
+	return c
+}
+
+// theirs are the spans of a request as the agent's ingest makes them, by resource.
+func (c *translated) theirs(all ptrace.Traces) (want []map[string]int) {
+	for _, resource := range all.ResourceSpans().All() {
+		_, filtered := attributes.ConsumeContainerTagsFromResource(resource.Resource())
+		one := map[string]int{}
+		for _, scope := range resource.ScopeSpans().All() {
+			for _, s := range scope.Spans().All() {
+				one[shown(transform.OtelSpanToDDSpan(s, filtered, scope.Scope(), c.conf), c.wanted)]++
+			}
+		}
+		if len(one) > 0 {
+			want = append(want, one)
+		}
+	}
+	return want
+}
+
+// ours are those of a translated request, each payload of which the counter can read.
+func (c *translated) ours(t testing.TB) (got []map[string]int) {
+	t.Helper()
+	for payload := range c.translator.Payloads {
+		var p pb.TracerPayload
+		if left, err := p.UnmarshalMsg(payload); err != nil || len(left) > 0 {
+			t.Fatalf("%d bytes are left: %v", len(left), err)
+		}
+		one := map[string]int{}
+		for _, chunk := range p.Chunks {
+			for _, s := range chunk.Spans {
+				if s.TraceID != chunk.Spans[0].TraceID {
+					t.Fatal("two traces are in one chunk")
+				}
+				one[shown(s, c.wanted)]++
+			}
+		}
+		got = append(got, one)
+	}
+	return got
+}
+
+// compare compares what both make of a request.
+func (c *translated) compare(t testing.TB, all ptrace.Traces) (spans int) {
+	t.Helper()
+	got, want := c.ours(t), c.theirs(all)
+	if len(got) != len(want) {
+		t.Fatalf("%d payloads, want %d", len(got), len(want))
+	}
+	for i := range want {
+		for name, n := range want[i] {
+			if spans += n; got[i][name] != n {
+				t.Errorf("only the agent has\n%s", name)
+			}
+		}
+		for name, n := range got[i] {
+			if want[i][name] != n {
+				t.Errorf("only the translator has\n%s", name)
+			}
+		}
+	}
+	return spans
 }
 
 // TestSpansAreTranslatedAsTheAgentsIngestDoes, payload by payload.
 func TestSpansAreTranslatedAsTheAgentsIngestDoes(t *testing.T) {
-	o := makeOracle()
-	policy := agentPolicy(t, o.conf)
-	c, err := oteltraces.NewTranslator(policy.Tags())
-	if err != nil {
-		t.Fatal(err)
-	}
-	wanted := map[string]bool{}
-	for _, name := range policy.Tags() {
-		wanted[name] = true
-	}
-	conf, counter, spans := config.New(), traces.NewCounter(), 0
+	c, spans := newTranslated(t), 0
 	for seed := range uint64(400) {
 		all := randomTraces(rand.New(rand.NewPCG(seed, 1)), true)
 		body, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(all)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var want []map[string]int
-		for _, resource := range all.ResourceSpans().All() {
-			_, filtered := attributes.ConsumeContainerTagsFromResource(resource.Resource())
-			one := map[string]int{}
-			for _, scope := range resource.ScopeSpans().All() {
-				for _, s := range scope.Spans().All() {
-					one[shown(transform.OtelSpanToDDSpan(s, filtered, scope.Scope(), conf), wanted)]++
-				}
-			}
-			if len(one) > 0 {
-				want = append(want, one)
-			}
-		}
-		if err := c.Translate(body); err != nil {
+		if err := c.translator.Translate(body); err != nil {
 			t.Fatal(err)
 		}
-		var got []map[string]int
-		for payload := range c.Payloads {
-			var p pb.TracerPayload
-			if left, err := p.UnmarshalMsg(payload); err != nil || len(left) > 0 {
-				t.Fatalf("%d bytes are left: %v", len(left), err)
-			}
-			one := map[string]int{}
-			for _, chunk := range p.Chunks {
-				for _, s := range chunk.Spans {
-					if s.TraceID != chunk.Spans[0].TraceID {
-						t.Fatal("two traces are in one chunk")
-					}
-					one[shown(s, wanted)]++
-					spans++
-				}
-			}
-			got = append(got, one)
-			if p.TracerVersion != "otlp-1.2" {
-				t.Fatalf("version %q", p.TracerVersion)
-			}
-			if err := counter.Count(traces.FormatIngest, payload, p.LanguageName, false, policy); err != nil {
+		if spans += c.compare(t, all); t.Failed() {
+			t.Fatalf("case %d", seed)
+		}
+		for payload := range c.translator.Payloads {
+			if err := c.counter.Count(traces.FormatIngest, payload, "", false, c.policy); err != nil {
 				t.Fatal(err)
-			}
-		}
-		if len(got) != len(want) {
-			t.Fatalf("%d payloads, want %d", len(got), len(want))
-		}
-		for i := range want {
-			if !maps.Equal(got[i], want[i]) {
-				for name, n := range want[i] {
-					if got[i][name] != n {
-						t.Errorf("%d: only the agent has\n%s", seed, name)
-					}
-				}
-				for name, n := range got[i] {
-					if want[i][name] != n {
-						t.Errorf("%d: only the translator has\n%s", seed, name)
-					}
-				}
-				t.FailNow()
 			}
 		}
 	}
 	if spans < 2000 {
 		t.Errorf("only %d spans were compared", spans)
 	}
+}
+
+// FuzzTranslate: whatever the bytes are, what comes out is read by the agent's own reader, and
+// has each span of the request.
+func FuzzTranslate(f *testing.F) {
+	c := newTranslated(f)
+	for seed := range uint64(10) {
+		body, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(randomTraces(rand.New(rand.NewPCG(seed, 3)), false))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(body)
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		all, err := (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(body)
+		if c.translator.Translate(body) != nil || err != nil {
+			return
+		}
+		spans := c.translator.Counted()
+		for _, payload := range c.ours(t) {
+			for _, n := range payload {
+				spans += n
+			}
+		}
+		if spans != all.SpanCount() {
+			t.Fatalf("%d spans of %d", spans, all.SpanCount())
+		}
+	})
 }
 
 // ingest is what the agent would count of a request that it takes itself.

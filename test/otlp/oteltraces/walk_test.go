@@ -2,6 +2,7 @@ package oteltraces
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -75,7 +76,10 @@ func written(all []*common.KeyValue, names ...string) string {
 		case *common.AnyValue_BoolValue:
 			return strconv.FormatBool(v.BoolValue)
 		case *common.AnyValue_DoubleValue:
-			return strconv.FormatFloat(v.DoubleValue, 'f', -1, 64)
+			if inJSON, err := json.Marshal(v.DoubleValue); err == nil {
+				return string(inJSON)
+			}
+			return strconv.FormatFloat(v.DoubleValue, 'f', -1, 64) // no number, or infinite
 		}
 		return ""
 	}
