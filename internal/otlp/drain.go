@@ -21,12 +21,13 @@ func (s *Server) Drain(ctx context.Context) error {
 	s.http.SetKeepAlivesEnabled(false)
 	s.limiter.CloseIdles(isOfLines) // also where net/http has not had a request yet
 	s.endRequests(ctx)
-	err := s.http.Shutdown(ctx)
+	err := s.endStreams(ctx)
 	if err != nil {
 		err = fmt.Errorf("drain OTLP: %w; raise --shutdown-grace", err)
 		s.http.Close()
 		s.limiter.CloseAll()
 	}
+	s.endServing(ctx)
 	s.publishers.Close()
 	s.unwatch()
 	s.accepting.Wait()
@@ -61,6 +62,45 @@ func (s *Server) endRequests(ctx context.Context) {
 	looking := time.NewTicker(time.Millisecond)
 	defer looking.Stop()
 	for s.limiter.CountOf(isOfLines) > 0 {
+		select {
+		case <-looking.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// farewell is in which an SDK that speaks HTTP/2 hears that its connection takes no more
+// requests, and looks every how often such connections are looked for that have none left.
+const (
+	farewell = 250 * time.Millisecond
+	looks    = 10 * time.Millisecond
+)
+
+// endStreams has every connection of HTTP/2 end behind its last request. net/http alone
+// would wait another second for the SDK to close it.
+func (s *Server) endStreams(ctx context.Context) error {
+	ended := make(chan error, 1)
+	go func() { ended <- s.http.Shutdown(ctx) }()
+	looking := time.NewTimer(farewell)
+	defer looking.Stop()
+	for {
+		select {
+		case err := <-ended:
+			return err
+		case <-looking.C:
+			s.limiter.CloseIdles(func(*intake.Conn) bool { return true })
+			looking.Reset(looks)
+		}
+	}
+}
+
+// endServing returns when no request is served any more, or the context has ended: net/http
+// does not wait for those of HTTP/2 whose connection is gone.
+func (s *Server) endServing(ctx context.Context) {
+	looking := time.NewTicker(time.Millisecond)
+	defer looking.Stop()
+	for s.serving.Load() > 0 {
 		select {
 		case <-looking.C:
 		case <-ctx.Done():

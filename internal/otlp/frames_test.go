@@ -159,3 +159,24 @@ func TestConnectionsKeepTheirPromise(t *testing.T) {
 		}
 	}
 }
+
+// TestAStopWaitsForRequestsWhoseConnectionIsGone: they hold memory, and may publish, until
+// they have found that out.
+func TestAStopWaitsForRequestsWhoseConnectionIsGone(t *testing.T) {
+	for range 10 {
+		h := newHarness(t, nil)
+		for range 8 {
+			c := h.dial()
+			speakFrames(c)
+			for stream := uint32(1); stream < 16; stream += 2 {
+				if _, err := c.Write(appendFrame(opened(stream, 0), frameData, 0, stream, framed(make([]byte, 1000), false)[:500])); err != nil {
+					t.Fatal(err)
+				}
+			}
+			defer c.Close()
+		}
+		eventually.True(t, "all requests have begun", func() bool { return h.bodies.Held() >= 64*intake.FirstBuffer })
+		h.limiter.CloseAll()
+		h.stop() // which looks for what is held
+	}
+}

@@ -67,7 +67,7 @@ func TestBrokenConnectionsLeaveNothing(t *testing.T) {
 func TestAFloodOfStreamsTakesItsTurns(t *testing.T) {
 	h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.MaxStreams = 2 })
 	client := h.client(true)
-	const requests = 100
+	const requests = 20
 	var sending sync.WaitGroup
 	for i := range requests {
 		sending.Go(func() {

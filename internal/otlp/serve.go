@@ -7,6 +7,8 @@ import (
 
 // serve answers a request.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	s.serving.Add(1)
+	defer s.serving.Add(-1)
 	conn := connOf(r.Context())
 	if conn != nil && !conn.HTTP2.Load() {
 		conn.header.Done.Store(true) // also where it came together with the request before

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/intake"
@@ -30,6 +31,7 @@ type Server struct {
 	forward    *forwarder // nil where traces end here
 	kept       keeping
 	http       *http.Server
+	serving    atomic.Int64 // requests
 	listeners  []net.Listener
 	socket     *socket.Listener        // of listeners; nil where there is none
 	shut       []func(context.Context) // ends accepting, of each of listeners
