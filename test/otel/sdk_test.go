@@ -54,13 +54,22 @@ func TestMain(m *testing.M) {
 type daemon struct {
 	otlp, http string // where it listens
 	agent      *standin.Agent
-	stop       func() // in order
+	groups     []standin.Group // that the agent has; read them once it is stopped
+	stop       func()          // in order
 }
 
 // start runs the program, with free ports.
 func start(t *testing.T, flags ...string) *daemon {
 	t.Helper()
-	agent, err := standin.Start(standin.Config{Network: "tcp", Address: "127.0.0.1:0"})
+	d := &daemon{}
+	var mu sync.Mutex
+	agent, err := standin.Start(standin.Config{Network: "tcp", Address: "127.0.0.1:0", OnPayload: func(r standin.Received) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, bucket := range r.Payload.Stats {
+			d.groups = append(d.groups, bucket.Stats...)
+		}
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +86,7 @@ func start(t *testing.T, flags ...string) *daemon {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	d := &daemon{agent: agent}
+	d.agent = agent
 	d.stop = sync.OnceFunc(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		if err := cmd.Wait(); err != nil {
@@ -189,9 +198,24 @@ func TestEverySpanOfTheSDKIsCounted(t *testing.T) {
 // receiver is a real one of gRPC, by the library.
 type receiver struct {
 	collector.UnimplementedTraceServiceServer
+	url   string // of --otlp-forward
 	mu    sync.Mutex
 	spans map[string]int // by trace id
 	state map[string]int
+}
+
+func startReceiver(t *testing.T) *receiver {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &receiver{url: "grpc://" + listener.Addr().String(), spans: map[string]int{}, state: map[string]int{}}
+	server := grpc.NewServer()
+	collector.RegisterTraceServiceServer(server, r)
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(server.Stop)
+	return r
 }
 
 func (r *receiver) Export(_ context.Context, request *collector.ExportTraceServiceRequest) (*collector.ExportTraceServiceResponse, error) {
@@ -211,16 +235,8 @@ func (r *receiver) Export(_ context.Context, request *collector.ExportTraceServi
 // TestAShareGoesOnToARealReceiver: whole traces, marked with the threshold of the share, and
 // no span uncounted. Half of 2000 random ids is within six standard deviations of half.
 func TestAShareGoesOnToARealReceiver(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	behind := &receiver{spans: map[string]int{}, state: map[string]int{}}
-	server := grpc.NewServer()
-	collector.RegisterTraceServiceServer(server, behind)
-	go func() { _ = server.Serve(listener) }()
-	defer server.Stop()
-	d := start(t, "--otlp-forward", "grpc://"+listener.Addr().String(), "--otlp-keep", "0.5")
+	behind := startReceiver(t)
+	d := start(t, "--otlp-forward", behind.url, "--otlp-keep", "0.5")
 	const traces = 2000
 	for _, isGRPC := range []bool{false, true} {
 		provider := sdk.NewTracerProvider(sdk.WithBatcher(newExporter(t, d, isGRPC, true), sdk.WithBlocking()))

@@ -1,0 +1,23 @@
+#!/bin/sh
+# Installs OpenTelemetry's SDKs of other languages, and where they are missing the languages,
+# into a folder of their own, for `make test-otel`.
+set -eu
+dir=$1
+here=$(cd "$(dirname "$0")" && pwd)
+
+# need makes a check hold: need 'CHECK' PACKAGES installs these of Debian if it does not.
+need() {
+	check=$1
+	shift
+	if eval "$check" >/dev/null 2>&1; then return; fi
+	if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+		echo "missing: $check; install what Debian calls $*" >&2
+		exit 1
+	fi
+	apt-get update -qq
+	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+}
+
+need 'python3 -c "import ensurepip, venv"' python3 python3-venv
+[ -x "$dir/python/bin/pip" ] || python3 -m venv "$dir/python"
+"$dir/python/bin/pip" install --quiet --disable-pip-version-check --requirement "$here/apps/requirements.txt"

@@ -1,0 +1,110 @@
+//go:build languages
+
+package otel
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/health"
+)
+
+// pod is an application under an SDK, and its own daemon.
+type pod struct {
+	service string
+	url     string // of the application
+	daemon  *daemon
+	books   health.Books // once it is stopped
+	stop    func(*testing.T) (traceIDs []string)
+}
+
+// start starts both. The SDK is told where the daemon is, in which protocol it shall export,
+// and to write its spans beside that. Its queue is longer than by default, because a
+// slow machine must have it lose no span either.
+func (l language) start(t *testing.T, behind *receiver, service, protocol string, more ...string) *pod {
+	t.Helper()
+	d := start(t, "--otlp-forward", behind.url, "--otlp-keep", share)
+	command := exec.CommandContext(t.Context(), l.command[0], l.command[1:]...)
+	command.Env = append(append(append(command.Environ(), l.env...), more...),
+		"OTEL_EXPORTER_OTLP_ENDPOINT=http://"+d.otlp, "OTEL_EXPORTER_OTLP_PROTOCOL="+protocol,
+		"OTEL_SERVICE_NAME="+service, "OTEL_METRICS_EXPORTER=none", "OTEL_LOGS_EXPORTER=none",
+		"OTEL_TRACES_EXPORTER=otlp,"+l.also, "OTEL_BSP_MAX_QUEUE_SIZE=100000")
+	stdin, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, write := io.Pipe()
+	command.Stdout, command.Stderr = write, write
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		ended <- command.Wait()
+		write.Close()
+	}()
+	said := bufio.NewReader(read)
+	p := &pod{service: service, daemon: d, url: listening(t, said)}
+	output := make(chan string, 1)
+	go func() {
+		rest, _ := io.ReadAll(said)
+		output <- string(rest)
+	}()
+	p.stop = func(t *testing.T) []string {
+		stdin.Close()
+		rest, err := <-output, <-ended
+		if err != nil {
+			t.Errorf("the application ended with %v: %s", err, rest)
+		}
+		p.books = d.status(t).Books
+		d.stop()
+		return l.traceIDs(rest)
+	}
+	return p
+}
+
+// listening reads what an application writes until it says where it listens.
+func listening(t *testing.T, said *bufio.Reader) (url string) {
+	t.Helper()
+	var before strings.Builder
+	for {
+		line, err := said.ReadString('\n')
+		if port, ok := strings.CutPrefix(strings.TrimSpace(line), "listening on "); ok {
+			return "http://127.0.0.1:" + port
+		}
+		before.WriteString(line)
+		if err != nil {
+			t.Fatalf("the application ended: %s", before.String())
+		}
+	}
+}
+
+// request sends so many requests, a few at a time.
+func (p *pod) request(t *testing.T, requests int) {
+	t.Helper()
+	const users = 4
+	var sending sync.WaitGroup
+	for user := range users {
+		sending.Go(func() {
+			for i := user; i < requests; i += users {
+				resp, err := http.Get(fmt.Sprintf("%s/orders/%d", p.url, i))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_, _ = io.Copy(io.Discard, resp.Body)
+				resp.Body.Close()
+				if resp.StatusCode != int(statuses[i%len(statuses)]) {
+					t.Errorf("order %d: %s", i, resp.Status)
+				}
+			}
+		})
+	}
+	sending.Wait()
+}
