@@ -1,0 +1,87 @@
+package otlp
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/admit"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+)
+
+// TestWhatFindsNoRoomIsSaid: more spans than rings can hold are refused for good, where
+// nobody wants statistics a request is taken, and neither is counted. Where requests go on,
+// these do, without the mark.
+func TestWhatFindsNoRoomIsSaid(t *testing.T) {
+	many := exported("shop", 0, 4000, 2)
+	few := exported("shop", 10_000, 10, 2)
+	for _, isForwarding := range []bool{false, true} {
+		to := newCollector(t, false, nil)
+		forward := forwardTo(t, to.url())
+		h := newHarness(t, func(c *Config, a *aggregate.Config) {
+			a.RingSlots = 1024
+			if isForwarding {
+				forward(c, a)
+			}
+		})
+		client, want := h.client(false), http.StatusRequestEntityTooLarge
+		if isForwarding {
+			want = http.StatusOK
+		}
+		if a := post(t, client, many); a.status != want || a.header.Get("Retry-After") != "" {
+			t.Errorf("forwarding %v: too many were answered %d", isForwarding, a.status)
+		}
+		h.admit.SetWanted(false)
+		if a := post(t, client, few); a.status != http.StatusOK {
+			t.Errorf("forwarding %v: what nobody wants was answered %d", isForwarding, a.status)
+		}
+		if got := to.last(); isForwarding != (got.path != "") || got.header.Get(headerComputedStats) != "" {
+			t.Errorf("forwarding %v: %s got %v", isForwarding, got.path, got.header)
+		}
+		h.admit.SetWanted(true)
+		if a := send(t, client, http.MethodPost, "/v1/traces", strings.NewReader(string(few)), "Content-Type", mediaProtobuf, headerComputedStats, "true"); a.status != http.StatusOK {
+			t.Errorf("forwarding %v: what is counted already was answered %d", isForwarding, a.status)
+		}
+		h.stop()
+		stats := h.Stats().Requests
+		if stats["too_many"] != 1 || stats["not_wanted"] != 1 || stats["by_tracer"] != 1 || len(h.rows) != 0 {
+			t.Errorf("forwarding %v: requests %v, counted %v", isForwarding, stats, h.rows)
+		}
+	}
+}
+
+// TestWhatIsNotAdmittedIsTriedAgainWhereThatHelps.
+func TestWhatIsNotAdmittedIsTriedAgainWhereThatHelps(t *testing.T) {
+	h := newHarness(t, nil)
+	for _, reason := range []admit.Drop{admit.DropRingFull, admit.DropOverShare, admit.DropRingContended, admit.DropLeftToAgent, admit.DropShutdown} {
+		result, why := notAdmitted(reason)
+		if a := h.endsHere(result, why); result != ResultNoRoom || a.isFinal() || a.retry == 0 {
+			t.Errorf("%s is %s, answered %+v", reason, result, a)
+		}
+	}
+	for result, final := range map[Result]bool{ResultBug: true, ResultUnread: true, ResultTooMany: true, ResultCounted: true, ResultNotWanted: true} {
+		if a := h.endsHere(result, errors.New("why")); a.isFinal() != final {
+			t.Errorf("%s is answered %+v", result, a)
+		}
+	}
+}
+
+// TestABugCostsOneRequest: a panic while counting is contained, its SDK is told, and the next
+// is counted.
+func TestABugCostsOneRequest(t *testing.T) {
+	h := newHarness(t, nil)
+	policy := h.policy
+	h.policy = nil
+	if a := post(t, h.client(false), exported("shop", 0, 3, 1)); a.status != http.StatusInternalServerError || statusIn(a) != codeInternal {
+		t.Errorf("answered %+v", a)
+	}
+	h.policy = policy
+	if a := post(t, h.client(true), exported("shop", 10, 3, 1)); a.status != http.StatusOK {
+		t.Errorf("answered %+v", a)
+	}
+	h.stop()
+	if h.rows["name 0"] != 3 || h.Stats().Requests["bug"] != 1 {
+		t.Errorf("counted %v, requests %v", h.rows, h.Stats().Requests)
+	}
+}
