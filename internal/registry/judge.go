@@ -48,8 +48,9 @@ type judge struct {
 // found is a text that was found. Types and kinds repeat even in a flood, and so do tag
 // keys, each at its place in the list.
 type found struct {
-	text string // the Registry's own
-	id   labelID
+	text     string // the Registry's own
+	id       labelID
+	isMarked bool // of a tag key: it is noted that it came again
 }
 
 // fewTags is of how many places in a list the tag key that was found is kept.
@@ -116,7 +117,7 @@ func (j *judge) text(l span.Label, text string) labelID {
 	}
 	if id, ok := j.lookUp(l, text); ok {
 		j.numbered = j.numbered.With(l)
-		*last = found{j.registry.budgets.labels.at(id).text, id}
+		*last = found{text: j.registry.budgets.labels.at(id).text, id: id}
 		return id
 	}
 	if text == span.Blocked {
@@ -147,7 +148,7 @@ func (j *judge) newValue(l span.Label, text string, at int) labelID {
 	if gate == shut {
 		return j.lose(l) // whatever it is
 	}
-	return j.later(unnumbered{hash: textHash(text), at: uint32(at), label: l, gate: gate.asks()}, text)
+	return j.later(l, absentID, gate.asks(), at, text)
 }
 
 // fold returns the name that a template gives a text without a number, unless a place is kept

@@ -21,8 +21,13 @@ func (j *judge) tag(list span.Label, tag string, last *found) labelID {
 	if tag == span.Blocked {
 		return j.blocked(list, blockedID)
 	}
-	text, value := last.cut(tag)
-	keyID := j.tagKey(list, text, last)
+	text, value, isLast := last.cut(tag)
+	keyID := last.id
+	if !isLast {
+		keyID = j.tagKey(list, text, last)
+	} else if !last.isMarked {
+		last.isMarked = j.tagKeyAgain(keyID)
+	}
 	switch {
 	case keyID == blockedID:
 		j.collapsed |= setOf(list)
@@ -42,7 +47,7 @@ func (j *judge) tag(list span.Label, tag string, last *found) labelID {
 	if gate == shut {
 		return j.loseTag(list, keyID)
 	}
-	return j.later(unnumbered{hash: textHash(tag), tagKey: keyID, at: uint32(len(j.words)), label: list, gate: gate.asks()}, tag)
+	return j.later(list, keyID, gate.asks(), len(j.words), tag)
 }
 
 // blocked notes that one of a list's tags has collapsed, here or in the tracer, into a label.
@@ -69,25 +74,22 @@ func (j *judge) giveTag(u *unnumbered, tag string) labelID {
 
 // cut cuts a tag behind its tag key, without a search where that is the one that was found
 // last: a tag key has no colon.
-func (f *found) cut(tag string) (key, value string) {
+func (f *found) cut(tag string) (key, value string, isLast bool) {
 	if end := len(f.text); end > 0 && end < len(tag) && tag[end] == ':' && tag[:end] == f.text {
-		return f.text, tag[end+1:]
+		return f.text, tag[end+1:], true
 	}
 	key, value, _ = strings.Cut(tag, ":")
-	return key, value
+	return key, value, key == f.text && key != ""
 }
 
 // tagKey judges a tag key by the gate of its list. One that is found is a tag key that came
 // again, whatever becomes of the tag; one that does not pass is blockedID.
 func (j *judge) tagKey(list span.Label, text string, last *found) labelID {
-	if text == last.text && text != "" {
-		return j.tagKeyAgain(last.id)
-	}
 	gate, where := j.gates.of(list), tagKeyScope(j.origin, list)
 	table := &j.registry.budgets.labels
 	if id, ok := table.lookUp(where, text); ok {
-		*last = found{table.at(id).text, id}
-		return j.tagKeyAgain(id)
+		*last = found{table.at(id).text, id, j.tagKeyAgain(id)}
+		return id
 	}
 	if gate == shut {
 		return blockedID
@@ -113,12 +115,14 @@ func (j *judge) tagKey(list span.Label, text string, last *found) labelID {
 	return id
 }
 
-// tagKeyAgain notes that a tag key came again.
-func (j *judge) tagKeyAgain(id labelID) labelID {
-	if !j.isRetry && !j.gives {
-		j.registry.repeats.labels.mark(id)
+// tagKeyAgain notes that a tag key came again, unless it comes again by a retry or for a number,
+// and reports whether it did.
+func (j *judge) tagKeyAgain(id labelID) bool {
+	if j.isRetry || j.gives {
+		return false
 	}
-	return id
+	j.registry.repeats.labels.mark(id)
+	return true
 }
 
 // blockedTag is what a tag with this key becomes that gets no number of its own. It is

@@ -7,28 +7,32 @@ import "github.com/spanstatsd/spanstatsd/internal/span"
 // nobody has looked for long, and a processor waits for those of all labels at once if it is
 // asked for them one behind the other, with little to do between.
 type unnumbered struct {
-	hash     hashedText
-	identity uint64  // the same in every interval
-	spot     spot    // in the sights
-	tagKey   labelID // of a tag, the number of its tag key or what stands for it
-	at       uint32  // of the words, where its number belongs
-	label    span.Label
-	gate     sight
-	came     came
-	known    sight
+	hash   hashedText
+	spot   spot    // in the sights
+	tagKey labelID // of a tag, the number of its tag key or what stands for it
+	at     uint32  // of the words, where its number belongs
+	label  span.Label
+	gate   sight
+	came   came
+	known  sight
 }
+
+// identityOf is the hash of a label that is the same in every interval.
+func (j *judge) identityOf(u *unnumbered) uint64 { return u.hash.identity(j.identity, int(u.label)) }
 
 // later leaves a label to be decided; where numbers are given, that is at once. It returns the
 // label's number as far as there is one.
-func (j *judge) later(u unnumbered, text string) labelID {
-	u.identity = u.hash.identity(j.identity, int(u.label))
-	u.spot = j.registry.sights.spotOf(u.identity)
+func (j *judge) later(l span.Label, tagKey labelID, gate sight, at int, text string) labelID {
+	n := len(j.undecided)
+	j.undecided = append(j.undecided, unnumbered{hash: textHash(text), tagKey: tagKey, at: uint32(at), label: l, gate: gate})
+	u := &j.undecided[n]
+	u.spot = j.registry.sights.spotOf(j.identityOf(u))
 	if !j.gives {
-		j.undecided = append(j.undecided, u)
 		return absentID
 	}
-	u.came = j.came(u.gate, u.spot)
-	return j.decide(&u, text)
+	j.undecided = j.undecided[:n] // for it is decided here
+	u.came = j.came(gate, u.spot)
+	return j.decide(u, text)
 }
 
 // decideAll decides what becomes of all labels that have no number.
@@ -56,7 +60,7 @@ func (j *judge) lookAtSights() {
 // decide passes a label or lets it collapse. It needs the text where numbers are given.
 func (j *judge) decide(u *unnumbered, text string) labelID {
 	isTag := isList(u.label)
-	u.known = j.sight(u.gate, u.came, u.identity)
+	u.known = j.sight(u.gate, u.came, j.identityOf(u))
 	switch passes := j.pass(u.gate, u.known, u.spot); {
 	case !passes && isTag:
 		return j.loseTag(u.label, u.tagKey)
