@@ -211,10 +211,11 @@ func TestAFloodThatTeachesNothingIsLookedAtRarely(t *testing.T) {
 		defer p.lookup.Report()
 		return len(p.lookup.folder.sights)
 	}
+	p := &publisher{}
 	for range 2 {
 		r := intervals.Registry()
 		origin, _ := r.AdmitOrigin(span.Origin{})
-		p := newPublisher(r, origin)
+		p.begin(r, origin)
 		p.admit(keyOf(span.LabelResource, "GET /honest"))
 		for batch := range manyLooks/mostLooks + 20 {
 			want := mostLooks
@@ -230,7 +231,7 @@ func TestAFloodThatTeachesNothingIsLookedAtRarely(t *testing.T) {
 	}
 	r := intervals.Registry()
 	origin, _ := r.AdmitOrigin(span.Origin{})
-	p := newPublisher(r, origin)
+	p.begin(r, origin)
 	p.lookup.folder.looked = manyLooks
 	p.admit(keyOf(span.LabelResource, "GET /honest"))
 	for range 12 {
