@@ -80,6 +80,8 @@ func TestAHashSetFindsWhatAMapFinds(t *testing.T) {
 func TestMarksAreKeptWhileTheListGrows(t *testing.T) {
 	var m marks
 	const numbers = 20 * chunkMarks
+	m.grow(0)
+	m.mark(0) // however late the other goroutine is
 	var both sync.WaitGroup
 	told := make(chan uint32, numbers)
 	both.Go(func() {
