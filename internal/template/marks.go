@@ -9,9 +9,9 @@ const (
 	cutsLeaves
 	hasDigit
 	hasUpper
-	hasLower
+	hasUnderscore
 	hasAt    // @ or %
-	hasOther // what is not ASCII, or no text
+	hasOther // lower case, what is not ASCII, or no text
 )
 
 // bytes says of each byte which of these it is.
@@ -23,11 +23,11 @@ var bytes = func() (b [256]marks) {
 		case isUpper(c):
 			b[c] = hasUpper
 		case isLetter(c):
-			b[c] = hasLower
+			b[c] = hasOther
 		}
 	}
 	for mark, of := range map[marks]string{
-		cutsPieces: " /?&=,;()[]{}\"'|#<>\\\t\n\r", cutsInner: ":@+~!$*^`", cutsLeaves: ".-_", hasAt: "@%",
+		cutsPieces: " /?&=,;()[]{}\"'|#<>\\\t\n\r", cutsInner: ":@+~!$*^`", cutsLeaves: ".-_", hasAt: "@%", hasUnderscore: "_",
 	} {
 		for i := range len(of) {
 			b[of[i]] |= mark

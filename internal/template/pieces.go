@@ -67,8 +67,8 @@ func (v *value) piece(from, to int, has marks) bool {
 	if from > 0 && to < len(v.text) && isPlaceholder(v.text[from-1:to+1]) {
 		return false // it is a name already
 	}
-	if has&(hasDigit|hasAt) == 0 && has&(hasUpper|cutsLeaves) != hasUpper|cutsLeaves && has&cutsInner == 0 {
-		return true // words
+	if has&(hasDigit|hasAt) == 0 && has&(hasUpper|hasUnderscore) != hasUpper|hasUnderscore && has&cutsInner == 0 {
+		return true // words: without a digit only what follows a prefix may be random, cus_NffrFeUfNVXHib
 	}
 	if has == hasDigit {
 		return v.add(from, to, number, worthOfNumber(text))
