@@ -119,11 +119,11 @@ const (
 
 // textAt is the label of an element that is a text, or else WholeKey.
 func textAt(element int) (l span.Label, isText bool) {
-	l = textLabels[element%maxKeyElements]
+	l = textLabels[uint(element)%uint(len(textLabels))]
 	return l, l != span.WholeKey
 }
 
-var textLabels = func() (at [maxKeyElements]span.Label) {
+var textLabels = func() (at [16]span.Label) { // more than elements, and a power of two
 	for element := range at {
 		switch {
 		case element < elementTraceRoot:
