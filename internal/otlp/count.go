@@ -6,6 +6,7 @@ import (
 	"iter"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"time"
 	"unicode/utf8"
 
@@ -77,7 +78,7 @@ func (s *Server) count(c *call, r *http.Request) (result Result, why error) {
 			s.log.Bug(p)
 		}
 	}()
-	if r.Header.Get(headerComputedStats) != "" {
+	if isTrue(r.Header.Get(headerComputedStats)) {
 		return ResultByTracer, nil
 	}
 	w := <-s.counting
@@ -105,6 +106,12 @@ func (s *Server) count(c *call, r *http.Request) (result Result, why error) {
 		s.keep(c, w, message, room, result == ResultCountedBefore)
 	}
 	return result, why
+}
+
+// isTrue reads a flag in a header as the agent does: whatever does not say false is true.
+func isTrue(value string) bool {
+	said, err := strconv.ParseBool(value)
+	return value != "" && (said || err != nil)
 }
 
 // readable is a call's message as a Counter reads it.

@@ -67,6 +67,15 @@ func TestWhatIsNotAdmittedIsTriedAgainWhereThatHelps(t *testing.T) {
 	}
 }
 
+// TestAFlagIsTrueUnlessItSaysFalse, as the agent reads it.
+func TestAFlagIsTrueUnlessItSaysFalse(t *testing.T) {
+	for value, want := range map[string]bool{"": false, "false": false, "0": false, "true": true, "1": true, "yes": true} {
+		if isTrue(value) != want {
+			t.Errorf("%q is %v", value, !want)
+		}
+	}
+}
+
 // TestABugCostsOneRequest: a panic while counting is contained, its SDK is told, and the next
 // is counted.
 func TestABugCostsOneRequest(t *testing.T) {
