@@ -21,3 +21,8 @@ need() {
 need 'python3 -c "import ensurepip, venv"' python3 python3-venv
 [ -x "$dir/python/bin/pip" ] || python3 -m venv "$dir/python"
 "$dir/python/bin/pip" install --quiet --disable-pip-version-check --requirement "$here/apps/requirements.txt"
+
+need 'command -v node && command -v npm' nodejs npm
+mkdir -p "$dir/node"
+npm install --silent --no-audit --no-fund --prefix "$dir/node" \
+	@opentelemetry/api@1.10.0 @opentelemetry/auto-instrumentations-node@0.82.0 express@5.3.0

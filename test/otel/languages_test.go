@@ -38,6 +38,19 @@ func TestPython(t *testing.T) {
 	}.test(t)
 }
 
+func TestNode(t *testing.T) {
+	language{
+		command: []string{"node", "apps/shop.js"},
+		env: []string{
+			"NODE_PATH=" + sdks + "/node/node_modules", "NODE_OPTIONS=--require @opentelemetry/auto-instrumentations-node/register",
+			"OTEL_NODE_RESOURCE_DETECTORS=env,host,os,process", // without those that ask a cloud over the network
+		},
+		protocols: []string{"http/protobuf", "http/json", "grpc"},
+		also:      "console", made: regexp.MustCompile(`(?m)^  traceId: '([0-9a-f]{32})'`),
+		order: "/orders/:number", stock: "/stock/:number",
+	}.test(t)
+}
+
 // requests are so many that a twentieth of them is some, 50 with a deviation of 6.9.
 const requests = 1000
 
