@@ -54,6 +54,7 @@ func (c *Translator) collectScope(place int) {
 		case t.kind == isOther:
 			p.fail(ErrUnread)
 		default:
+			c.tags.use(number)
 			c.tags.texts[number], c.tags.isSaid[number] = c.value(t), true
 		}
 	}

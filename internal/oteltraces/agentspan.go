@@ -4,6 +4,9 @@ package oteltraces
 // that is not empty.
 func (c *Translator) text(labels ...label) string {
 	for _, l := range labels {
+		if !c.either.has(l) {
+			continue
+		}
 		for _, s := range [...]*selected{&c.span, &c.process} {
 			if t := c.tag(s, l); t != nil && t.kind == isText && t.text().len > 0 {
 				return view(t.text().of(c.payload.body))
@@ -15,6 +18,9 @@ func (c *Translator) text(labels ...label) string {
 
 // integer is an attribute that the span, or else its resource, has as an integer.
 func (c *Translator) integer(l label) (int64, bool) {
+	if !c.either.has(l) {
+		return 0, false
+	}
 	for _, s := range [...]*selected{&c.span, &c.process} {
 		if t := c.tag(s, l); t != nil && t.kind == isInteger {
 			return int64(t.bits), true

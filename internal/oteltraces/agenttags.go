@@ -16,21 +16,35 @@ type agentTags struct {
 	isSaid  []bool // of texts: there is one, though it may be empty
 	numbers []float64
 	isThere []bool // of numbers
+	used    []uint8
+	isUsed  []bool
 }
 
 func (a *agentTags) room(n int) {
 	a.texts, a.isSaid = make([]string, n), make([]bool, n)
 	a.numbers, a.isThere = make([]float64, n), make([]bool, n)
+	a.isUsed = make([]bool, n)
 }
 
 func (a *agentTags) reset() {
-	clear(a.texts)
-	clear(a.isSaid)
-	clear(a.isThere)
+	for _, number := range a.used {
+		a.texts[number], a.isSaid[number], a.isThere[number], a.isUsed[number] = "", false, false, false
+	}
+	a.used = a.used[:0]
+}
+
+// use notes a tag that is about to be set. Number 0, which nobody asks for, is noted as well,
+// and written as little as any without a value.
+func (a *agentTags) use(number uint8) {
+	if !a.isUsed[number] {
+		a.isUsed[number] = true
+		a.used = append(a.used, number)
+	}
 }
 
 // setText sets a text where there is none yet, or an empty one.
 func (a *agentTags) setText(number uint8, text string) {
+	a.use(number)
 	if a.isSaid[number] = true; a.texts[number] == "" {
 		a.texts[number] = text
 	}
@@ -45,6 +59,7 @@ func (a *agentTags) makeText(number uint8, text string) {
 
 // setNumber sets a number where there is none yet.
 func (a *agentTags) setNumber(number uint8, n float64) {
+	a.use(number)
 	if !a.isThere[number] {
 		a.numbers[number], a.isThere[number] = n, true
 	}
@@ -64,8 +79,9 @@ func (c *Translator) numberMade() madeTags {
 
 // choose leaves of each tag the value that counts.
 func (c *Translator) choose() {
-	for number, rule := range c.rules {
-		switch {
+	c.tags.texts[0], c.tags.isThere[0] = "", false
+	for _, number := range c.tags.used {
+		switch rule := c.rules[number]; {
 		case rule == numberAlone:
 			c.tags.texts[number] = ""
 		case rule == textFirst && c.tags.texts[number] != "":
@@ -81,6 +97,9 @@ func (c *Translator) write(dst []byte, place int) []byte {
 	c.scratch = c.scratch[:0]
 	c.span.set = labelSet{}
 	c.span.add(p.tags, int(rec.first), int(rec.last))
+	for i := range c.either {
+		c.either[i] = c.span.set[i] | c.process.set[i]
+	}
 	_, trace := p.idOf(rec)
 	failed := int64(0)
 	if rec.code == codeError {
@@ -115,7 +134,7 @@ func (p *payload) shortID(at uint32) uint64 {
 // appendTags writes what was collected.
 func (c *Translator) appendTags(dst []byte) []byte {
 	texts, numbers := 0, 0
-	for number := 1; number < len(c.wanted); number++ {
+	for _, number := range c.tags.used {
 		if c.tags.texts[number] != "" {
 			texts++
 		}
@@ -124,13 +143,13 @@ func (c *Translator) appendTags(dst []byte) []byte {
 		}
 	}
 	dst = appendMapHeader(appendText(dst, "meta"), texts)
-	for number := 1; number < len(c.wanted); number++ {
+	for _, number := range c.tags.used {
 		if text := c.tags.texts[number]; text != "" {
 			dst = appendText(appendText(dst, c.wanted[number]), text)
 		}
 	}
 	dst = appendMapHeader(appendText(dst, "metrics"), numbers)
-	for number := 1; number < len(c.wanted); number++ {
+	for _, number := range c.tags.used {
 		if c.tags.isThere[number] {
 			dst = appendFloat(appendText(dst, c.wanted[number]), c.tags.numbers[number])
 		}
@@ -193,7 +212,6 @@ func (c *Translator) derive(rec *record) {
 			c.tags.setNumber(c.made.rate, rate)
 		}
 	}
-	c.tags.isThere[0] = false
 }
 
 // value is an attribute as text.

@@ -1,7 +1,6 @@
 package oteltraces
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -26,9 +25,10 @@ type Translator struct {
 	tags    agentTags
 	span    selected // attributes of the span that is being written
 	process selected // of its resource
+	either  labelSet // what one of both has
 	scopes  []scopeTags
-	order   []uint32 // records of the resource, by trace
-	counted int      // spans that somebody has counted already
+	groups  groups
+	counted int // spans that somebody has counted already
 	scratch []byte
 	written []byte
 	ends    []int // of payloads in written
@@ -107,6 +107,16 @@ func (c *Translator) Payloads(yield func(payload []byte) bool) {
 	}
 }
 
+// Release lets go of the last body and its payloads, and of memory that only a very large one
+// needed.
+func (c *Translator) Release() {
+	c.payload.body, c.ends = nil, c.ends[:0]
+	c.tags.reset()
+	if cap(c.payload.tags) > keptTags || cap(c.written)+cap(c.scratch) > keptText {
+		c.payload, c.groups, c.written, c.scratch = payload{}, groups{}, nil, nil
+	}
+}
+
 // Counted is how many spans of the last body are in no payload, because their resource says
 // that statistics of them were made before.
 func (c *Translator) Counted() int { return c.counted }
@@ -123,29 +133,15 @@ func (c *Translator) resource(place uint32) error {
 		return nil
 	}
 	c.readScopes(r)
-	c.order = c.order[:0]
-	for at := p.scopes[r.first].first; at < p.scopes[r.last-1].last; at++ {
-		c.order = append(c.order, uint32(at))
-	}
-	trace := func(at uint32) uint64 { _, low := p.idOf(&p.records[at]); return low }
-	slices.SortStableFunc(c.order, func(a, b uint32) int { return cmp.Compare(trace(a), trace(b)) })
-	traces := 1
-	for i := range c.order[1:] {
-		if trace(c.order[i]) != trace(c.order[i+1]) {
-			traces++
-		}
-	}
+	c.groups.group(p, p.scopes[r.first].first, p.scopes[r.last-1].last)
 	dst := c.facts(c.written)
-	dst = appendArrayHeader(appendText(dst, "chunks"), traces)
-	for first := 0; first < len(c.order); {
-		last := first + 1
-		for last < len(c.order) && trace(c.order[last]) == trace(c.order[first]) {
-			last++
-		}
-		if dst = c.chunk(dst, c.order[first:last]); len(dst) > p.limits.made {
+	dst = appendArrayHeader(appendText(dst, "chunks"), len(c.groups.ends))
+	begin := uint32(0)
+	for _, end := range c.groups.ends {
+		if dst = c.chunk(dst, c.groups.order[begin:end]); len(dst) > p.limits.made {
 			return errTooLong
 		}
-		first = last
+		begin = end
 	}
 	if errors.Is(p.err, ErrUnread) {
 		return p.err
@@ -156,7 +152,7 @@ func (c *Translator) resource(place uint32) error {
 
 // facts begins a payload with what its resource says of the process.
 func (c *Translator) facts(dst []byte) []byte {
-	c.span.set, c.scratch = labelSet{}, c.scratch[:0]
+	c.span.set, c.either, c.scratch = labelSet{}, c.process.set, c.scratch[:0]
 	dst = append(dst, msgpack.FixMap|5)
 	dst = appendText(appendText(dst, "language_name"), c.said(agentLanguage))
 	dst = appendText(appendText(dst, "tracer_version"), c.join(span.OTLPVersion, c.said(agentSDKVersion)))

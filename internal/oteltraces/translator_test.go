@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
+	"weak"
 
 	"github.com/vmihailenco/msgpack/v5"
 )
@@ -207,6 +210,34 @@ func TestRatesAreReadOfTracestates(t *testing.T) {
 		if got, ok := rateOf([]byte(text)); got != want && ok || ok != (want > 0) {
 			t.Errorf("%q: %v, %v, want %v", text, got, ok, want)
 		}
+	}
+}
+
+// TestAReleasedTranslatorHoldsNothing of the last body, and is as good as before.
+func TestAReleasedTranslatorHoldsNothing(t *testing.T) {
+	c := translator(t, wantedTags...)
+	for _, traces := range []int{100, 6000} {
+		last := func() weak.Pointer[byte] {
+			body := slices.Clone(webRequest(traces))
+			if err := c.Translate(body); err != nil {
+				t.Fatal(err)
+			}
+			return weak.Make(&body[0])
+		}()
+		c.Release()
+		runtime.GC()
+		if last.Value() != nil {
+			t.Errorf("%d traces: the last body is still held", traces)
+		}
+		if cap(c.written) > keptText {
+			t.Errorf("%d bytes are kept", cap(c.written))
+		}
+		for range c.Payloads {
+			t.Error("there is a payload")
+		}
+	}
+	if got := payloadsOf(t, c, madeResource{nil, [][]madeSpan{{{name: "x"}}}}); len(got) != 1 {
+		t.Errorf("%+v", got)
 	}
 }
 
