@@ -196,6 +196,7 @@ func TestWhatIsSentAgainIsCountedOnce(t *testing.T) {
 			t.Fatalf("answered %+v", a)
 		}
 	}
+	eventually.True(t, "no request is under way", func() bool { return h.serving.Load() == 0 })
 	plain.CloseIdleConnections() // having read the answer
 	eventually.True(t, "no body is open", func() bool { return h.counted.Open() == 0 })
 	for range 3 {
