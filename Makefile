@@ -85,7 +85,7 @@ test-faults: ## every fault of docs/faults.md, in a table of fault, promise and 
 test-agent: ## the built daemon before the real trace agent, ROUNDS times over random spans
 	cd test/agent && ROUNDS=$(ROUNDS) $(GO) test -count=1 ./stats
 
-test-otel: ## OpenTelemetry's SDKs as they are published, two pods each, before the built daemon; installs them into bin/ (2 minutes)
+test-otel: ## OpenTelemetry's SDKs as they are published, two pods each, before the built daemon; installs them into bin/ (3 minutes)
 	sh test/otel/languages.sh $(CURDIR)/bin/otel
 	cd test/otel && OTEL_DIR=$(CURDIR)/bin/otel $(GO) test -tags languages -timeout 20m -count=1 -v ./...
 

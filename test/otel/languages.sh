@@ -26,3 +26,13 @@ need 'command -v node && command -v npm' nodejs npm
 mkdir -p "$dir/node"
 npm install --silent --no-audit --no-fund --prefix "$dir/node" \
 	@opentelemetry/api@1.10.0 @opentelemetry/auto-instrumentations-node@0.82.0 express@5.3.0
+
+# The version is that of the application's pom.xml.
+need 'command -v javac && command -v mvn' default-jdk-headless maven
+java="$dir/java"
+agent="e43a270df53c6f423e0ab157be9c27ccc01d5dc3232e162fe54777573db2f149  $java/opentelemetry-javaagent.jar"
+if ! echo "$agent" | sha256sum --check --status 2>/dev/null; then
+	mvn --quiet --batch-mode --file "$here/apps/java/pom.xml" dependency:copy-dependencies -Djars="$java"
+	echo "$agent" | sha256sum --check --quiet
+fi
+javac -d "$java/classes" "$here/apps/java/Shop.java"

@@ -51,6 +51,15 @@ func TestNode(t *testing.T) {
 	}.test(t)
 }
 
+func TestJava(t *testing.T) {
+	language{
+		command:   []string{"java", "-javaagent:" + sdks + "/java/opentelemetry-javaagent.jar", "-cp", sdks + "/java/classes", "Shop"},
+		protocols: []string{"http/protobuf", "grpc"},
+		also:      "console", made: regexp.MustCompile(`LoggingSpanExporter - '.*' : ([0-9a-f]{32}) [0-9a-f]{16} `),
+		order: "/orders/", stock: "/stock/",
+	}.test(t)
+}
+
 // requests are so many that a twentieth of them is some, 50 with a deviation of 6.9.
 const requests = 1000
 
