@@ -34,7 +34,7 @@ type Config struct {
 	Admit          *admit.Publishers
 	Log            *slog.Logger
 
-	readTimeout time.Duration // how long an SDK may take to send a body
+	headerTimeout, readTimeout time.Duration // how long an SDK may take to send a header, and a body
 }
 
 // DefaultConfig is the defaults of the command line: it listens nowhere. An SDK's batch of
@@ -42,8 +42,8 @@ type Config struct {
 func DefaultConfig() Config {
 	return Config{
 		MaxConnections: 128, MaxStreams: 8, Buffer: defaultBuffer, MaxBody: 8 << 20, MaxBodyBytes: 32 << 20,
-		readTimeout: 10 * time.Second, // about as long as an SDK waits for its answer
-		MaxOrigins:  intake.MaxPublishers, Counters: min(maxCounters, runtime.GOMAXPROCS(0)),
+		headerTimeout: 5 * time.Second, readTimeout: 10 * time.Second, // about as long as an SDK waits for its answer
+		MaxOrigins: intake.MaxPublishers, Counters: min(maxCounters, runtime.GOMAXPROCS(0)),
 	}
 }
 

@@ -42,6 +42,7 @@ func newHarness(t testing.TB, change func(*Config, *aggregate.Config)) *harness 
 	config := DefaultConfig()
 	config.Socket = socket.Config{Path: h.path, Mode: 0o600}
 	config.MaxBody, config.MaxBodyBytes, config.Counters = 1<<20, 8<<20, 2
+	config.headerTimeout, config.readTimeout = time.Hour, time.Hour // on however slow a machine
 	config.Log = slog.New(slog.DiscardHandler)
 	if change != nil {
 		change(&config, &counting)

@@ -36,7 +36,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	err := answer.write(w, c.encoding, c.signal)
 	if c.sum != 0 {
-		s.awaitReceipt(conn, c.sum, err == nil && r.Context().Err() == nil, answer.isFinal())
+		hasLeft := r.ProtoMajor == 2 && r.Context().Err() != nil // of HTTP/1.1 it may have left having read
+		s.awaitReceipt(conn, c.sum, err == nil && !hasLeft, answer.isFinal())
 	}
 }
 

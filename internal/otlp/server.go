@@ -81,9 +81,8 @@ func New(config Config) (*Server, error) {
 }
 
 const (
-	// headerTimeout is how long a header may take, betweenRequests how long an SDK may take
-	// to send another request: most export every five seconds, metrics every minute.
-	headerTimeout   = 5 * time.Second
+	// betweenRequests is how long an SDK may take to send another request: most export every
+	// five seconds, metrics every minute.
 	betweenRequests = 2 * time.Minute
 	// silence is after which an SDK that speaks HTTP/2 is asked whether it is there, and
 	// writeTimeout how long it may take to read a piece of an answer.
@@ -102,7 +101,7 @@ func (s *Server) newHTTP() *http.Server {
 	speaks.SetUnencryptedHTTP2(true)
 	return &http.Server{
 		Handler: http.HandlerFunc(s.serve), Protocols: speaks,
-		ReadHeaderTimeout: headerTimeout, IdleTimeout: betweenRequests, MaxHeaderBytes: intake.MaxHeaderBytes,
+		ReadHeaderTimeout: s.config.headerTimeout, IdleTimeout: betweenRequests, MaxHeaderBytes: intake.MaxHeaderBytes,
 		ConnContext: connContext, ConnState: s.follow, ErrorLog: log.New(io.Discard, "", 0),
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: s.config.MaxStreams, MaxReadFrameSize: frameBytes,
