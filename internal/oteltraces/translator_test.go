@@ -255,6 +255,35 @@ func TestAWarmTranslatorAllocatesNothing(t *testing.T) {
 	}
 }
 
+// FuzzTranslate: whatever the bytes are, what comes out is msgpack, within its bound, and has
+// each span of the request.
+func FuzzTranslate(f *testing.F) {
+	f.Add(webRequest(2))
+	f.Add(request(madeResource{nil, [][]madeSpan{{{trace: 1, attributes: []attribute{{"http.status_code", 2.5}, {"_dd.stats_computed", true}}}}}}))
+	c := translator(f, wantedTags...)
+	f.Fuzz(func(t *testing.T, body []byte) {
+		if c.Translate(body) != nil {
+			return
+		}
+		if len(c.written) > TranslatedBytes(len(body)) {
+			t.Fatalf("%d bytes of %d", len(c.written), len(body))
+		}
+		spans := c.Counted()
+		for b := range c.Payloads {
+			var p agentPayload
+			if err := msgpack.Unmarshal(b, &p); err != nil {
+				t.Fatal(err)
+			}
+			for _, chunk := range p.Chunks {
+				spans += len(chunk.Spans)
+			}
+		}
+		if spans != len(c.payload.records) {
+			t.Fatalf("%d spans of %d", spans, len(c.payload.records))
+		}
+	})
+}
+
 // BenchmarkTranslate is what it costs to write a request as the agent's ingest would.
 func BenchmarkTranslate(b *testing.B) {
 	const traces = 128

@@ -278,34 +278,6 @@ func TestSpansAreTranslatedAsTheAgentsIngestDoes(t *testing.T) {
 	}
 }
 
-// FuzzTranslate: whatever the bytes are, what comes out is read by the agent's own reader, and
-// has each span of the request.
-func FuzzTranslate(f *testing.F) {
-	c := newTranslated(f)
-	for seed := range uint64(10) {
-		body, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(randomTraces(rand.New(rand.NewPCG(seed, 3)), false))
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(body)
-	}
-	f.Fuzz(func(t *testing.T, body []byte) {
-		all, err := (&ptrace.ProtoUnmarshaler{}).UnmarshalTraces(body)
-		if c.translator.Translate(body) != nil || err != nil {
-			return
-		}
-		spans := c.translator.Counted()
-		for _, payload := range c.ours(t) {
-			for _, n := range payload {
-				spans += n
-			}
-		}
-		if spans != all.SpanCount() {
-			t.Fatalf("%d spans of %d", spans, all.SpanCount())
-		}
-	})
-}
-
 // ingest is what the agent would count of a request that it takes itself.
 func (o *oracle) ingest(t testing.TB, all ptrace.Traces, since time.Time) map[string]total {
 	out := make(chan *api.Payload, 1)
