@@ -165,7 +165,7 @@ func compareForwarded(t *testing.T, behind *receiver, made map[string]int) {
 	if len(got) < requests/20-5*7 || len(got) > requests/20+5*7 {
 		t.Errorf("%d of %d traces went on", len(got), requests)
 	}
-	t.Logf("%d of %d traces went on, whole", len(got), requests)
+	t.Logf("%d of %d traces went on", len(got), requests)
 }
 
 // The share that goes on, and how spans of these traces say so: of the 2^56 ids those from
