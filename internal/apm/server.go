@@ -15,7 +15,6 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/clientstats"
 	"github.com/spanstatsd/spanstatsd/internal/intake"
-	"github.com/spanstatsd/spanstatsd/internal/socket"
 	"github.com/spanstatsd/spanstatsd/internal/traces"
 )
 
@@ -38,14 +37,10 @@ type Server struct {
 	transport  *http.Transport // for those that stream
 	proxy      *httputil.ReverseProxy
 	http       *http.Server
-	listeners  []net.Listener
-	socket     *socket.Listener        // of listeners; nil where there is none
-	shut       []func(context.Context) // ends accepting, of each of listeners
-	release    []func() error
+	listeners  intake.Listeners
 	watching   context.Context
 	unwatch    context.CancelFunc
-	stopping   chan struct{}  // nobody waits for the agent any more
-	accepting  sync.WaitGroup // until nobody waits in a listener any more
+	stopping   chan struct{} // nobody waits for the agent any more
 	loops      sync.WaitGroup
 }
 
@@ -75,6 +70,7 @@ func New(config Config) (*Server, error) {
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
 	s.watching, s.unwatch = context.WithCancel(context.Background())
+	s.listeners.Of = s.admitting()
 	if err := s.listen(); err != nil {
 		s.Abandon()
 		return nil, err
@@ -84,45 +80,27 @@ func New(config Config) (*Server, error) {
 
 func (s *Server) listen() error {
 	if s.config.Socket.Path != "" {
-		unix, err := socket.Listen(s.config.Socket)
-		if err != nil {
+		if err := s.listeners.OpenSocket(s.config.Socket); err != nil {
 			return fmt.Errorf("listen for traces: %w", err)
 		}
-		s.socket = unix
-		s.addListener(unix, func(context.Context) { unix.Shut() }, unix.Close)
 	}
 	if s.config.Addr != "" {
-		tcp, shut, err := s.config.Given, intake.LeaveQueue, error(nil)
-		if tcp == nil {
-			shut = intake.StopTCP
-			tcp, err = intake.ListenTCP(s.config.Addr)
+		if err := s.listeners.OpenTCP(s.config.Addr, s.config.Given); err != nil {
+			return fmt.Errorf("open traces: %w; choose another --apm-addr", err)
 		}
-		if err != nil {
-			return fmt.Errorf("listen for traces: %w; choose another --apm-addr", err)
-		}
-		s.addListener(tcp, func(ctx context.Context) { shut(ctx, tcp) }, tcp.Close)
 	}
 	return nil
 }
 
-func (s *Server) addListener(from net.Listener, shut func(context.Context), release func() error) {
-	s.listeners = append(s.listeners, s.newListener(from))
-	s.shut, s.release = append(s.shut, shut), append(s.release, release)
-}
-
-func (s *Server) newListener(from net.Listener) *intake.Listener {
-	return &intake.Listener{
-		Listener: from, Limiter: s.limiter, AllowUIDs: s.config.AllowUIDs,
-		Wrap: func(c *intake.Conn) net.Conn { return s.newConn(c) },
-	}
+// admitting says how connections are admitted.
+func (s *Server) admitting() intake.Listener {
+	return intake.Listener{Limiter: s.limiter, AllowUIDs: s.config.AllowUIDs, Wrap: func(c *intake.Conn) net.Conn { return s.newConn(c) }}
 }
 
 // Abandon gives the sockets back where nothing was started.
 func (s *Server) Abandon() {
 	s.unwatch()
-	for _, release := range s.release {
-		_ = release() // closed already, or of a process that ends
-	}
+	s.listeners.Release()
 }
 
 // betweenRequests is how long a tracer may take to send another request.
@@ -188,16 +166,14 @@ func (s *Server) Start() {
 			}
 		}
 	})
-	if s.socket != nil {
-		s.loops.Go(func() { s.socket.Watch(s.watching.Done(), s.config.Log) })
+	if s.listeners.HasSocket() {
+		s.loops.Go(func() { s.listeners.Watch(s.watching.Done(), s.config.Log) })
 	}
-	for _, listener := range s.listeners {
-		s.accepting.Go(func() {
-			if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) && !s.isStopping() {
-				s.config.Log.Error("listening for traces ended; tracers can't reach the agent through this daemon any more", "error", err)
-			}
-		})
-	}
+	s.listeners.Serve(func(on net.Listener) {
+		if err := s.http.Serve(on); !errors.Is(err, http.ErrServerClosed) && !s.isStopping() {
+			s.config.Log.Error("listening for traces ended; tracers can't reach the agent through this daemon any more", "error", err)
+		}
+	})
 }
 
 // updatePolicy takes over what the agent wants.
@@ -222,17 +198,7 @@ func (s *Server) updatePolicy() <-chan struct{} {
 }
 
 // Lack is why tracers can't find the socket, nil where they can or there is none.
-func (s *Server) Lack() error {
-	if s.socket == nil {
-		return nil
-	}
-	return s.socket.Lack()
-}
+func (s *Server) Lack() error { return s.listeners.Lack() }
 
 // Addr is where traces are taken over TCP, "" where they are not.
-func (s *Server) Addr() string {
-	if s.config.Addr == "" {
-		return ""
-	}
-	return s.listeners[len(s.listeners)-1].Addr().String()
-}
+func (s *Server) Addr() string { return s.listeners.Addr() }

@@ -59,7 +59,9 @@ func serveInMemory(t *testing.T, address string, agent *http.Server) (s *Server,
 	s.transport = newTransport(s.agents.dial)
 	s.proxy.Transport = s.transport
 	tracers = newPipes()
-	go func() { _ = s.http.Serve(s.newListener(tracers)) }()
+	on := s.admitting()
+	on.Listener = tracers
+	go func() { _ = s.http.Serve(&on) }()
 	return s, tracers, func() {
 		s.http.Close()
 		s.transport.CloseIdleConnections()

@@ -17,57 +17,27 @@ import (
 // which of its requests are answered still.
 func (s *Server) Drain(ctx context.Context) error {
 	close(s.stopping)
-	s.endAccepting(ctx)
+	s.listeners.EndAccepting(ctx)
 	s.http.SetKeepAlivesEnabled(false)
 	s.limiter.CloseIdles(isOfLines) // also where net/http has not had a request yet
-	s.endRequests(ctx)
+	intake.Await(ctx, func() bool { return s.limiter.CountOf(isOfLines) == 0 })
 	err := s.endStreams(ctx)
 	if err != nil {
 		err = fmt.Errorf("drain OTLP: %w; raise --shutdown-grace", err)
 		s.http.Close()
 		s.limiter.CloseAll()
 	}
-	s.endServing(ctx)
+	// net/http does not wait for requests of HTTP/2 whose connection is gone.
+	intake.Await(ctx, func() bool { return s.serving.Load() == 0 })
 	s.publishers.Close()
 	s.unwatch()
-	s.accepting.Wait()
+	s.listeners.Wait()
 	s.loops.Wait()
 	if s.forward != nil {
 		s.forward.transport.CloseIdleConnections()
 	}
-	for _, release := range s.release {
-		_ = release() // a listener that was served is closed already
-	}
+	s.listeners.Release()
 	return err
-}
-
-// endAccepting returns when whoever connected before is accepted, or the context has ended.
-func (s *Server) endAccepting(ctx context.Context) {
-	for _, shut := range s.shut {
-		shut(ctx)
-	}
-	accepted := make(chan struct{})
-	go func() {
-		s.accepting.Wait()
-		close(accepted)
-	}()
-	select {
-	case <-accepted:
-	case <-ctx.Done(): // for want of file descriptors; closing the listeners ends it
-	}
-}
-
-// endRequests returns when no connection of HTTP/1.1 is left, or the context has ended.
-func (s *Server) endRequests(ctx context.Context) {
-	looking := time.NewTicker(time.Millisecond)
-	defer looking.Stop()
-	for s.limiter.CountOf(isOfLines) > 0 {
-		select {
-		case <-looking.C:
-		case <-ctx.Done():
-			return
-		}
-	}
 }
 
 // farewell is in which an SDK that speaks HTTP/2 hears that its connection takes no more
@@ -91,20 +61,6 @@ func (s *Server) endStreams(ctx context.Context) error {
 		case <-looking.C:
 			s.limiter.CloseIdles(func(*intake.Conn) bool { return true })
 			looking.Reset(looks)
-		}
-	}
-}
-
-// endServing returns when no request is served any more, or the context has ended: net/http
-// does not wait for those of HTTP/2 whose connection is gone.
-func (s *Server) endServing(ctx context.Context) {
-	looking := time.NewTicker(time.Millisecond)
-	defer looking.Stop()
-	for s.serving.Load() > 0 {
-		select {
-		case <-looking.C:
-		case <-ctx.Done():
-			return
 		}
 	}
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/intake"
 	"github.com/spanstatsd/spanstatsd/internal/oteltraces"
-	"github.com/spanstatsd/spanstatsd/internal/socket"
 )
 
 // Server is a collector towards SDKs.
@@ -32,14 +31,10 @@ type Server struct {
 	kept       keeping
 	http       *http.Server
 	serving    atomic.Int64 // requests
-	listeners  []net.Listener
-	socket     *socket.Listener        // of listeners; nil where there is none
-	shut       []func(context.Context) // ends accepting, of each of listeners
-	release    []func() error
+	listeners  intake.Listeners
 	watching   context.Context
 	unwatch    context.CancelFunc
-	stopping   chan struct{}  // the daemon has begun to stop
-	accepting  sync.WaitGroup // until nobody waits in a listener any more
+	stopping   chan struct{} // the daemon has begun to stop
 	loops      sync.WaitGroup
 }
 
@@ -73,6 +68,7 @@ func New(config Config) (*Server, error) {
 	}
 	s.http = s.newHTTP()
 	s.watching, s.unwatch = context.WithCancel(context.Background())
+	s.listeners.Of = intake.Listener{Limiter: s.limiter, AllowUIDs: s.config.AllowUIDs, Wrap: s.newConn}
 	if err := s.listen(); err != nil {
 		s.Abandon()
 		return nil, err
@@ -113,36 +109,22 @@ func (s *Server) newHTTP() *http.Server {
 
 func (s *Server) listen() error {
 	if s.config.Socket.Path != "" {
-		unix, err := socket.Listen(s.config.Socket)
-		if err != nil {
+		if err := s.listeners.OpenSocket(s.config.Socket); err != nil {
 			return fmt.Errorf("listen for OTLP: %w", err)
 		}
-		s.socket = unix
-		s.addListener(unix, func(context.Context) { unix.Shut() }, unix.Close)
 	}
 	if s.config.Addr != "" {
-		tcp, err := intake.ListenTCP(s.config.Addr)
-		if err != nil {
-			return fmt.Errorf("listen for OTLP: %w; choose another --otlp-addr", err)
+		if err := s.listeners.OpenTCP(s.config.Addr, nil); err != nil {
+			return fmt.Errorf("open OTLP: %w; choose another --otlp-addr", err)
 		}
-		s.addListener(tcp, func(ctx context.Context) { intake.StopTCP(ctx, tcp) }, tcp.Close)
 	}
 	return nil
-}
-
-func (s *Server) addListener(from net.Listener, shut func(context.Context), release func() error) {
-	s.listeners = append(s.listeners, &intake.Listener{
-		Listener: from, Limiter: s.limiter, AllowUIDs: s.config.AllowUIDs, Wrap: s.newConn,
-	})
-	s.shut, s.release = append(s.shut, shut), append(s.release, release)
 }
 
 // Abandon gives the sockets back where nothing was started.
 func (s *Server) Abandon() {
 	s.unwatch()
-	for _, release := range s.release {
-		_ = release() // closed already, or of a process that ends
-	}
+	s.listeners.Release()
 }
 
 // expireEvery is how often publishers are looked through for those that nobody uses, and
@@ -164,33 +146,21 @@ func (s *Server) Start() {
 			}
 		}
 	})
-	if s.socket != nil {
-		s.loops.Go(func() { s.socket.Watch(s.watching.Done(), s.config.Log) })
+	if s.listeners.HasSocket() {
+		s.loops.Go(func() { s.listeners.Watch(s.watching.Done(), s.config.Log) })
 	}
-	for _, listener := range s.listeners {
-		s.accepting.Go(func() {
-			if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) && !s.isStopping() {
-				s.config.Log.Error("listening for OTLP ended; SDKs can't reach this daemon any more", "error", err)
-			}
-		})
-	}
+	s.listeners.Serve(func(on net.Listener) {
+		if err := s.http.Serve(on); !errors.Is(err, http.ErrServerClosed) && !s.isStopping() {
+			s.config.Log.Error("listening for OTLP ended; SDKs can't reach this daemon any more", "error", err)
+		}
+	})
 }
 
 // Lack is why SDKs can't find the socket, nil where they can or there is none.
-func (s *Server) Lack() error {
-	if s.socket == nil {
-		return nil
-	}
-	return s.socket.Lack() //nolint:wrapcheck // it says what to do
-}
+func (s *Server) Lack() error { return s.listeners.Lack() }
 
 // Addr is where OTLP is taken over TCP, "" where it is not.
-func (s *Server) Addr() string {
-	if s.config.Addr == "" {
-		return ""
-	}
-	return s.listeners[len(s.listeners)-1].Addr().String()
-}
+func (s *Server) Addr() string { return s.listeners.Addr() }
 
 // isStopping says whether the daemon has begun to stop.
 func (s *Server) isStopping() bool {
