@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/spanstatsd/spanstatsd/internal/oteltraces"
 )
@@ -21,9 +20,7 @@ func FuzzJSONStaysInItsRoom(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if !utf8.Valid(body) {
-			t.Skip()
-		}
+		body = bytes.ToValidUTF8(body, []byte("?")) // what is not is refused before
 		if written, err := oteltraces.FromJSON(make([]byte, 0, len(body)), body); err == nil && len(written) > len(body) {
 			t.Errorf("%d bytes of JSON become %d", len(body), len(written))
 		}
