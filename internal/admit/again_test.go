@@ -2,6 +2,7 @@ package admit
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,6 +31,51 @@ func TestABuffersNextMessageIsNoneBefore(t *testing.T) {
 		if resource := fmt.Sprint("resource ", 10+i); h.rows[resource] != 2 {
 			t.Errorf("%d spans of %s", h.rows[resource], resource)
 		}
+	}
+}
+
+// TestAMissingResourceIsItsOwnOperation, not that of the last key, which had none either.
+func TestAMissingResourceIsItsOwnOperation(t *testing.T) {
+	h := newHarness(t, nil)
+	h.aggregator.Start()
+	p := h.NewPublisher(span.Origin{Service: "shop"})
+	const keys = 40
+	reason, ok := h.offer(p, bodyOf(keys, func(i int, frame []byte) []byte {
+		k := span.Key{Service: "shop", Operation: fmt.Sprint("operation.", i%2), Type: fmt.Sprint(i / 2)}
+		return wire.AppendWhole(frame, wire.AppendKey(nil, &k), 1000, time.Now().UnixNano(), 0, 1)
+	}))
+	if !ok {
+		t.Fatalf("refused as %s", reason)
+	}
+	h.stop(p)
+	if h.rows["operation.0"] != keys/2 || h.rows["operation.1"] != keys/2 {
+		t.Errorf("the rows are %v", h.rows)
+	}
+}
+
+// TestAResourceThatGrowsIsCut also where it is found by the spelling that was mended to it.
+func TestAResourceThatGrowsIsCut(t *testing.T) {
+	h := newHarness(t, func(c *Config, a *aggregate.Config) {
+		c.MaxResource = 200
+		a.Budgets[span.LabelResource] = 3
+		a.FoldNames = false
+	})
+	h.aggregator.Start()
+	p := h.NewPublisher(span.Origin{Service: "shop"})
+	const keys = fewKeys + 100
+	reason, ok := h.offer(p, bodyOf(keys, func(i int, frame []byte) []byte {
+		k := span.Key{Service: "shop", Operation: "op", Resource: strings.Repeat("\xfc ", 70), Type: fmt.Sprint(i % 16), Kind: fmt.Sprint(i / 16 % 8), Synthetics: i >= 256}
+		if i%3 == 0 {
+			k.Resource = fmt.Sprint("resource ", i)
+		}
+		return wire.AppendWhole(frame, wire.AppendKey(nil, &k), 1000, time.Now().UnixNano(), 0, 1)
+	}))
+	if !ok {
+		t.Fatalf("refused as %s", reason)
+	}
+	h.stop(p)
+	if want := uint64(keys - (keys+2)/3); h.rows[strings.Repeat("\uFFFD ", 50)] != want {
+		t.Errorf("%d spans of it, in %v", want, h.rows)
 	}
 }
 

@@ -47,6 +47,14 @@ func (e *entry) end() {
 	e.books.received.Add(e.spans)
 }
 
+// refuse has spans that were not admitted dropped under the reason. What passes is no drop:
+// they are refused, so that whoever sent them still has them.
+func (e *entry) refuse(reason Drop) {
+	if e.reason = reason; reason.IsPassing() {
+		e.spans = 0
+	}
+}
+
 // collapse counts the spans that lost labels, by label.
 func (b *books) collapse(spans *[span.WholeKey + 1]uint64) {
 	for f, n := range spans {

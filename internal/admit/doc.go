@@ -16,7 +16,8 @@
 //
 // Whoever admits spans begins an entry with how many they are, and defers its end. What
 // was not published by then is counted as dropped, for the entry's reason: until something
-// else is known, that is a defect of ours, or the spans are left to the agent.
+// else is known, that is a defect of ours, or the spans are left to the agent. Where a request
+// is refused so that it is sent again, its spans are in no book: they were not received.
 //
 // # A flood leaves room for the others
 //

@@ -16,15 +16,25 @@ const (
 	doorkeeperBytes = doorkeeperSets * 2 * 2
 )
 
-// hasSeen says whether a key of that hash came before, and notes that it came.
+// hasSeen says whether a key of that hash was noted before.
 func (d *doorkeeper) hasSeen(hash uint64) bool {
+	if d.sets == nil {
+		return false
+	}
+	set, mark := d.place(hash)
+	return set[0] == mark || set[1] == mark
+}
+
+func (d *doorkeeper) place(hash uint64) (set *[2]uint16, mark uint16) {
+	return &d.sets[hash>>32%doorkeeperSets], uint16(hash>>48) | 1 // 0 is none
+}
+
+// note notes that a key came that was not seen.
+func (d *doorkeeper) note(hash uint64) {
 	if d.sets == nil {
 		d.sets = new([doorkeeperSets][2]uint16)
 	}
-	set, mark := &d.sets[hash>>32%doorkeeperSets], uint16(hash>>48)|1 // 0 is none
-	switch {
-	case set[0] == mark || set[1] == mark:
-		return true
+	switch set, mark := d.place(hash); {
 	case set[0] == 0:
 		set[0] = mark
 	case set[1] == 0:
@@ -35,5 +45,4 @@ func (d *doorkeeper) hasSeen(hash uint64) bool {
 			set[d.dice>>62&1] = mark
 		}
 	}
-	return false
 }

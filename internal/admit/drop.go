@@ -27,6 +27,10 @@ var dropNames = [drops]string{
 // String is the reason's name in metrics.
 func (d Drop) String() string { return dropNames[d] }
 
+// IsPassing says whether the same spans may be admitted at another time, be it by the next
+// daemon.
+func (d Drop) IsPassing() bool { return d.passes() || d == DropShutdown }
+
 // passes says whether the reason goes away by itself, as the drainers go on.
 func (d Drop) passes() bool {
 	return d == DropRingFull || d == DropOverShare || d == DropRingContended

@@ -69,17 +69,18 @@ func (p *Publisher) nameless(cycle *aggregate.Cycle) *resolved {
 	return &p.uncached
 }
 
-// fewKeys is how many keys are put into a table whatever they lost.
-const fewKeys = 256
-
 // findNew admits a key that is not in the table, and puts it there if there is room.
 func (p *Publisher) findNew(cycle *aggregate.Cycle, raw []byte, hash uint64) (*resolved, error) {
-	changed, err := p.admit(cycle, raw, &p.uncached)
+	isKept := p.keys.isSmall() || !p.isRetry && p.doorkeeper.hasSeen(hash) // whatever it loses
+	changed, err := p.admit(cycle, raw, &p.uncached, !isKept && !p.isRetry)
 	if err != nil {
 		return nil, err
 	}
 	p.misses.count(changed)
-	if (p.uncached.collapsed != 0 || p.uncached.folded) && len(p.keys.known) >= fewKeys && (p.isRetry || !p.doorkeeper.hasSeen(hash)) {
+	if (p.uncached.collapsed != 0 || p.uncached.folded) && !isKept {
+		if !p.isRetry {
+			p.doorkeeper.note(hash)
+		}
 		return &p.uncached, nil
 	}
 	index := p.keys.add(raw, hash, keyCached)
@@ -96,7 +97,7 @@ func (p *Publisher) findNew(cycle *aggregate.Cycle, raw []byte, hash uint64) (*r
 // waits.
 func (p *Publisher) admitKnown(cycle *aggregate.Cycle, known *knownKey) error {
 	isFirst := known.used == 0 // it was defined, and not used
-	changed, err := p.admit(cycle, known.raw, &known.resolved)
+	changed, err := p.admit(cycle, known.raw, &known.resolved, false)
 	if isFirst {
 		p.misses.count(changed)
 	}
@@ -105,20 +106,44 @@ func (p *Publisher) admitKnown(cycle *aggregate.Cycle, known *knownKey) error {
 
 // admit charges a raw key to its origin's budgets. It takes no lock where that changes
 // nothing in the interval's registry.
-func (p *Publisher) admit(cycle *aggregate.Cycle, raw []byte, to *resolved) (changed bool, err error) {
+func (p *Publisher) admit(cycle *aggregate.Cycle, raw []byte, to *resolved, isOnce bool) (changed bool, err error) {
 	again, err := p.reader.Read(&p.key, raw, p.kept)
 	p.kept = 0
 	if err != nil {
 		return false, err //nolint:wrapcheck // the message's own words
 	}
-	mended := p.mend(&p.mender, &p.key, again)
-	admission, ok := p.lookup.Admit(&p.key, again, p.isRetry)
+	mended, isNormal := p.beginMending(again)
+	admission, ok := p.look(again, isOnce)
 	p.kept = p.lookup.Numbered() &^ mended
 	if !ok {
+		if !isNormal {
+			mended |= p.mender.MendLabels(again, &p.key, p.origin.Lang)
+		}
 		admission = cycle.Admit(p.originID, &p.key, p.isRetry)
 	}
 	*to = p.resolved(admission)
-	return mended != 0, nil
+	return mended != 0 || p.lookup.AnyMended(), nil
+}
+
+// mostGrowth is how many bytes one becomes at most when a text is mended.
+const mostGrowth = 3
+
+// look has the lookup admit the key at hand.
+func (p *Publisher) look(again span.Labels, isOnce bool) (registry.Admission, bool) {
+	if isOnce {
+		return p.lookup.AdmitOnce(&p.key, again)
+	}
+	return p.lookup.Admit(&p.key, again, p.isRetry)
+}
+
+// beginMending mends of the key what the lookup can't: all of it where a label is missing that
+// none is without, or must be cut that need not be elsewhere.
+func (p *Publisher) beginMending(normal span.Labels) (changed span.Labels, isNormal bool) {
+	k := &p.key
+	if k.Service == "" || k.Operation == "" || k.Resource == "" || len(k.Resource) > p.shared.config.MaxResource/mostGrowth {
+		return p.mend(&p.mender, k, normal), true
+	}
+	return p.mender.Begin(k), false
 }
 
 // forgetKey lets go of the last key, or its message's buffer would be kept, and what is

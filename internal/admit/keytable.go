@@ -157,6 +157,12 @@ func (k *keyTable) take(cost int, use keyUse) bool {
 	return k.share.held+cost <= k.maxBytes && k.share.take(cost, use)
 }
 
+// fewKeys is how many keys are put into a table whatever they lost.
+const fewKeys = 256
+
+// isSmall says whether there is room for a key whatever it lost.
+func (k *keyTable) isSmall() bool { return len(k.known) < fewKeys && !k.full }
+
 // release gives up all keys, and their room with them. The table is not used afterwards.
 func (k *keyTable) release() {
 	k.slots, k.known, k.numbers = nil, nil, nil

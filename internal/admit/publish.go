@@ -49,76 +49,9 @@ func (p *Publisher) try(walker wire.SpansWalker, entry *entry) (Drop, error) {
 	return reason, err
 }
 
-// Part is the batch of one publisher among those that are admitted together.
-type Part struct {
-	Publisher *Publisher
-	Spans     []byte // the body of a spans message
-}
-
-// PublishTogether admits the batches of several publishers, each at most once among
-// them, all or none: what a tracer sent in one request can be left to the agent only
-// whole. It never waits for room.
-//
-// It calls commit once everything that could go wrong has gone well, and before the
-// first span is published. Whoever was told so must not have the spans counted by
-// anybody else, even if a panic comes out of here: what that leaves unpublished is
-// dropped as a defect of ours. Before commit, the spans are left to the agent.
-func (s *Publishers) PublishTogether(commit func(), parts ...Part) (reason Drop, ok bool) {
-	spans := uint64(0)
-	for i := range parts {
-		walker := parts[i].walk()
-		spans += uint64(walker.Len())
-	}
-	if spans == 0 {
-		commit()
-		return 0, true
-	}
-	entry := s.books.begin(spans, DropLeftToAgent)
-	defer entry.end()
-	defer s.leaveAll(parts)
-	if aggregator := s.config.Aggregator; spans > uint64(aggregator.Drainers()*aggregator.RingSlots()) {
-		return DropBatchTooLarge, false
-	}
-	for i := range parts {
-		if reason, _ := parts[i].Publisher.reserve(parts[i].walk()); reason != admitted {
-			return reason, false
-		}
-	}
-	for i := range parts {
-		parts[i].Publisher.fill()
-	}
-	entry.reason = DropBug
-	commit()
-	for i := range parts {
-		parts[i].Publisher.publish(&entry)
-	}
-	return 0, true
-}
-
-func (p *Part) walk() wire.SpansWalker {
-	walker, err := wire.WalkSpans(p.Spans)
-	if err != nil {
-		panic("BUG: a publisher was given what is no batch: " + err.Error())
-	}
-	return walker
-}
-
-func (s *Publishers) leaveAll(parts []Part) {
-	for i := range parts {
-		parts[i].Publisher.leave()
-		parts[i].Publisher.finish(s.config.MaxBatch)
-	}
-}
-
 // Refuse has spans in the books that a connection handed over behind what ended it.
 func (s *Publishers) Refuse(spans uint64) {
 	entry := s.books.begin(spans, DropRefused)
-	entry.end()
-}
-
-// LeaveToAgent has spans in the books that could not even be offered as a batch.
-func (s *Publishers) LeaveToAgent(spans int) {
-	entry := s.books.begin(uint64(spans), DropLeftToAgent)
 	entry.end()
 }
 
@@ -172,7 +105,7 @@ func (p *Publisher) join(cycle *aggregate.Cycle) bool {
 }
 
 func (p *Publisher) joinOrigin(cycle *aggregate.Cycle) (id registry.OriginID, ok bool) {
-	if !p.owned {
+	if !p.last {
 		return cycle.AdmitOrigin(p.origin)
 	}
 	id, p.isCommon = cycle.JoinOrigin(p.origin, p.process)

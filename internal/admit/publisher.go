@@ -18,7 +18,7 @@ type Publisher struct {
 	originID registry.OriginID
 	interval uint64 // number of the interval plus one that originID is valid in
 	process  int32  // whose connection it is, 0 where nobody knows
-	owned    bool   // by a connection: its spans are nobody else's to count
+	last     bool   // its spans are nobody else's to count
 	isCommon bool   // originID is that of all origins that there is no room for
 	guard    *aggregate.Guard
 	route    *routing.Route
@@ -57,7 +57,15 @@ func (s *Publishers) NewPublisher(origin span.Origin) *Publisher {
 // has its share of them, its spans are counted in the common origin.
 func (s *Publishers) NewConnection(origin span.Origin, process int32) *Publisher {
 	p := s.newPublisher(origin, keyShare{memory: &s.keyMemory, own: s.keyMemory.share})
-	p.process, p.owned = process, true
+	p.process, p.last = process, true
+	return p
+}
+
+// NewLastPublisher is NewPublisher for spans that nobody behind counts where they are not
+// admitted: their origin has the common one where there is no room for it.
+func (s *Publishers) NewLastPublisher(origin span.Origin) *Publisher {
+	p := s.NewPublisher(origin)
+	p.last = true
 	return p
 }
 
@@ -71,13 +79,15 @@ func (s *Publishers) newPublisher(origin span.Origin, share keyShare) *Publisher
 	origin.Normalize()
 	s.open.Add(1)
 	aggregator := s.config.Aggregator
-	return &Publisher{
+	p := &Publisher{
 		shared: s, origin: origin,
 		guard: aggregator.NewGuard(), route: aggregator.NewRoute(),
 		keys:   newKeyTable(s.config.MaxKeys, s.config.MaxKeyBytes, share),
 		batch:  batch{runs: make([]run, aggregator.Drainers())},
 		shares: make([]ringShare, aggregator.Drainers()),
 	}
+	p.lookup.MendWith(&p.mender, p.origin.Lang)
+	return p
 }
 
 // Close ends the publisher. What it published stays published.

@@ -40,8 +40,13 @@ func (f *bloomFilter) place(s scope, text string) (word *atomic.Uint64, mask uin
 	if len(text) < filterEnd {
 		return nil, 0, false
 	}
-	end := binary.LittleEndian.Uint64([]byte(text[len(text)-filterEnd:]))
-	upper, lower := bits.Mul64(end^filterSecrets[0], uint64(s)<<32^uint64(len(text))^filterSecrets[1])
-	hash := upper ^ lower
+	hash := endHash(uint64(s)<<32, text)
 	return &f.words[hash%(1<<filterBits)], 1<<(hash>>filterBits%64) | 1<<(hash>>(filterBits+6)%64), true
+}
+
+// endHash is a hash of how a text ends that is not too short, and of where it stands.
+func endHash(in uint64, text string) uint64 {
+	end := binary.LittleEndian.Uint64([]byte(text[len(text)-filterEnd:]))
+	upper, lower := bits.Mul64(end^filterSecrets[0], in^uint64(len(text))^filterSecrets[1])
+	return upper ^ lower
 }

@@ -61,7 +61,7 @@ func (c *Config) MaxKeys() int { return c.MaxAggregates + c.reserve().rows + c.M
 
 // Bytes is the most that the two registries of Intervals can come to hold.
 func (c *Config) Bytes() int {
-	bytes := 2 * (c.LabelBytes + c.reserve().bytes + c.sightBytes() + (c.MaxOrigins+1)*originBytes)
+	bytes := 2 * (c.LabelBytes + c.reserve().bytes + c.sightBytes() + spellingBytes + (c.MaxOrigins+1)*originBytes)
 	if c.FoldNames {
 		bytes += template.Bytes
 	}

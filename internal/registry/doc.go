@@ -19,6 +19,7 @@
 // One place decides (judge.go), with the lock and without. It searches for all labels of a
 // key before it looks at the sights of those that have no number (passing.go), and at none
 // where a gate is shut, as it is once all that repeated are back and there is no room for more.
+// What will collapse in any case it leaves unmended (mending.go).
 //
 // # Threading
 //

@@ -69,6 +69,12 @@ func (f *folder) name(origin uint64, l span.Label, text string) (name string, ok
 	return unsafe.String(unsafe.SliceData(bytes), len(bytes)), ok
 }
 
+// needs says whether values of a label that isAsked is for must be known to the folder before it is decided what
+// becomes of them: a template may name them, or there is something to learn.
+func (f *folder) needs(origin uint64, l span.Label) bool {
+	return !f.isFull() || f.templates.MayName(template.Scope{Origin: uint32(origin), Label: uint8(l)})
+}
+
 // asked keeps what there is to learn of the value that a name was asked for last, until it is
 // decided whether it gets a number.
 func (f *folder) asked(l span.Label) {

@@ -34,6 +34,7 @@ func NewIntervals(config *Config) *Intervals {
 		i.registries[n].templates = i.templates
 	}
 	i.registries[1].sights, i.registries[1].generation = i.registries[0].sights, 1
+	i.registries[1].spellings = i.registries[0].spellings
 	i.current.Store(i.Registry())
 	return i
 }

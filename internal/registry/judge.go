@@ -26,10 +26,14 @@ type judge struct {
 	lastStatus foundStatus
 	digits     [10]byte
 	folder     *folder
+	mender     *span.Mender // nil where keys are normal
+	lang       string       // names what it mends
+	dice       uint64
 
 	// Of the key that is judged:
-	gates      gates // read before anything is searched for
-	gives      bool  // numbers to what is fresh
+	of         *span.Key // itself, where its labels are mended
+	gates      gates     // read before anything is searched for
+	gives      bool      // numbers to what is fresh
 	words      []uint32
 	numbered   span.Labels  // texts with numbers of their own, at first those of the last key that came again
 	anyBlocked [lists]bool  // of these, whether tags collapsed
@@ -38,6 +42,9 @@ type judge struct {
 	bytes      int          // of what got a number
 	unplaced   []spot       // of labels that have no place, in the sights
 	waits      bool         // it may get more when it comes again
+	isOnce     bool         // it probably never comes again
+	isMended   bool         // the label that is judged was mended, and is decided at once
+	anyMended  bool         // of its labels
 	known      sight        // of its labels that had to be known, what is known of the best
 	collapsed  Collapsed
 	lostBy     lostLabels // those that collapsed
@@ -63,7 +70,7 @@ const freshID labelID = 1 << 31
 func (j *judge) begin(r *Registry, origin OriginID, identity uint64) {
 	*j = judge{
 		registry: r, origin: origin, identity: identity,
-		folder: j.folder, words: j.words, undecided: j.undecided, fresh: j.fresh, unplaced: j.unplaced,
+		folder: j.folder, mender: j.mender, lang: j.lang, dice: j.dice, words: j.words, undecided: j.undecided, fresh: j.fresh, unplaced: j.unplaced,
 		lostBy: j.lostBy, freshBy: j.freshBy, losses: j.losses,
 	}
 	if j.folder == nil {
@@ -81,7 +88,7 @@ func (j *judge) key(k *span.Key) {
 	j.gates = j.state().load() // before anything is searched for
 	j.words = beginWords(j.words[:0], j.origin, k)
 	j.undecided, j.fresh, j.unplaced = j.undecided[:0], j.fresh[:0], j.unplaced[:0]
-	j.bytes, j.waits, j.collapsed, j.known = 0, false, 0, firstSight
+	j.bytes, j.waits, j.anyMended, j.collapsed, j.known = 0, false, false, 0, firstSight
 	j.folder.begin()
 	j.lostBy.clear()
 	j.freshBy.clear()
@@ -124,6 +131,14 @@ func (j *judge) text(l span.Label, text string) labelID {
 		// The tracer has budgets too. What it collapsed meets what we do.
 		j.numbered = j.numbered.With(l)
 		return blockedID
+	}
+	if j.mustMend() {
+		if id, ok := j.asItCame(l, 0, absentID, j.gates.of(l), text); ok {
+			return id
+		}
+		if normal := j.mender.Label(l, text, j.lang); normal != text {
+			return j.mended(l, 0, text, normal)
+		}
 	}
 	if name, ok := j.fold(l, text); ok {
 		if id, ok := j.lookUp(l, name); ok {

@@ -11,23 +11,39 @@ func (j *judge) tags(list span.Label, tags []string) {
 	j.words = append(j.words, uint32(len(tags)))
 	j.anyBlocked[list-span.FirstList] = false
 	for i, tag := range tags {
-		id := j.tag(list, tag, &j.tagKeys[list-span.FirstList][i%fewTags])
-		j.words = append(j.words, id)
+		j.words = append(j.words, j.tag(list, i, tag))
 	}
 }
 
-// tag judges a tag by the gate of its tag key, which may be the one that was found last.
-func (j *judge) tag(list span.Label, tag string, last *found) labelID {
+// tag judges a tag, whose tag key may be the one that was found last in its place.
+func (j *judge) tag(list span.Label, place int, tag string) labelID {
 	if tag == span.Blocked {
 		return j.blocked(list, blockedID)
 	}
+	last := &j.tagKeys[list-span.FirstList][place%fewTags]
 	text, value, isLast := last.cut(tag)
-	keyID := last.id
-	if !isLast {
-		keyID = j.tagKey(list, text, last)
-	} else if !last.isMarked {
-		last.isMarked = j.tagKeyAgain(keyID)
+	if !isLast && !j.findTagKey(list, text, last) {
+		return j.tagOfNewKey(list, place, tag)
 	}
+	if !last.isMarked {
+		last.isMarked = j.tagKeyAgain(last.id)
+	}
+	return j.tagOf(last.id, list, place, tag, text, value)
+}
+
+// tagOfNewKey judges a tag whose tag key has no number, once that is normal.
+func (j *judge) tagOfNewKey(list span.Label, place int, tag string) labelID {
+	if j.mustMend() {
+		if normal := j.mender.Label(list, tag, j.lang); normal != tag {
+			return j.mended(list, place, tag, normal)
+		}
+	}
+	text, value, _ := strings.Cut(tag, ":")
+	return j.tagOf(j.newTagKey(list, text), list, place, tag, text, value)
+}
+
+// tagOf judges a tag by the gate of its tag key.
+func (j *judge) tagOf(keyID labelID, list span.Label, place int, tag, text, value string) labelID {
 	switch {
 	case keyID == blockedID:
 		j.collapsed |= setOf(list)
@@ -42,6 +58,14 @@ func (j *judge) tag(list span.Label, tag string, last *found) labelID {
 		gate = table.at(keyID).height() // before the tag is searched for
 		if id, ok := table.lookUp(scopeOf(j.origin, list), tag); ok {
 			return id
+		}
+	}
+	if j.mustMend() {
+		if id, ok := j.asItCame(list, place, keyID, gate, tag); ok {
+			return id
+		}
+		if normal := j.mender.Label(list, tag, j.lang); normal != tag {
+			return j.mended(list, place, tag, normal)
 		}
 	}
 	if gate == shut {
@@ -82,15 +106,21 @@ func (f *found) cut(tag string) (key, value string, isLast bool) {
 	return key, value, key == f.text && key != ""
 }
 
-// tagKey judges a tag key by the gate of its list. One that is found is a tag key that came
-// again, whatever becomes of the tag; one that does not pass is blockedID.
-func (j *judge) tagKey(list span.Label, text string, last *found) labelID {
-	gate, where := j.gates.of(list), tagKeyScope(j.origin, list)
+// findTagKey makes a tag key that has a number the one that was found last. It came again,
+// whatever becomes of the tag.
+func (j *judge) findTagKey(list span.Label, text string, last *found) bool {
 	table := &j.registry.budgets.labels
-	if id, ok := table.lookUp(where, text); ok {
-		*last = found{table.at(id).text, id, j.tagKeyAgain(id)}
-		return id
+	id, ok := table.lookUp(tagKeyScope(j.origin, list), text)
+	if ok {
+		*last = found{text: table.at(id).text, id: id}
 	}
+	return ok
+}
+
+// newTagKey judges a tag key that has no number by the gate of its list. One that does not pass
+// is blockedID.
+func (j *judge) newTagKey(list span.Label, text string) labelID {
+	gate, where := j.gates.of(list), tagKeyScope(j.origin, list)
 	if gate == shut {
 		return blockedID
 	}

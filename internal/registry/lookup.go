@@ -5,9 +5,9 @@ import "github.com/spanstatsd/spanstatsd/internal/span"
 // Lookup admits, without the Registry's lock, the keys that change nothing: those whose
 // every label was admitted before or collapses. In a flood these are nearly all keys, from
 // the first seconds of an interval on. Of any other key it says that it doesn't know, and
-// Registry.Admit must be asked. What it says is what Registry.Admit would have said. Its
-// keys must be mended, as the Registry's own: a label that had to be rewritten is then
-// looked up like any other.
+// Registry.Admit must be asked. What it says is what Registry.Admit would have said, but of
+// labels that it leaves unmended (mending.go). Without a Mender its keys must be mended, as the
+// Registry's own.
 //
 // It needs no lock because what it reads only grows: it reads which budgets are used up,
 // and then searches for labels. A label that it doesn't find after it saw its budget used
@@ -36,12 +36,30 @@ func (l *Lookup) Begin(r *Registry, origin OriginID) {
 	l.folder.beginInterval()
 }
 
+// MendWith has it mend labels by itself, for keys that are normal but for their labels, of which
+// none is missing. It leaves in the key what it has mended.
+func (l *Lookup) MendWith(mender *span.Mender, lang string) { l.mender, l.lang = mender, lang }
+
 // Admit says what Registry.Admit would say of the key, or reports false where it doesn't
 // know. Of the labels that were Numbered in the last key, those that it has again are not
 // searched for.
 func (l *Lookup) Admit(k *span.Key, again span.Labels, isRetry bool) (a Admission, ok bool) {
-	l.isRetry, l.numbered = isRetry, again
+	l.isOnce = false
+	return l.admit(k, again, isRetry)
+}
+
+// AdmitOnce is Admit for a key that probably never comes again: what collapses of it need not
+// be mended.
+func (l *Lookup) AdmitOnce(k *span.Key, again span.Labels) (a Admission, ok bool) {
+	l.isOnce = true
+	l.dice = l.dice*6364136223846793005 + 1442695040888963407
+	return l.admit(k, again, false)
+}
+
+func (l *Lookup) admit(k *span.Key, again span.Labels, isRetry bool) (a Admission, ok bool) {
+	l.isRetry, l.numbered, l.of = isRetry, again, k
 	l.key(k)
+	l.of = nil // or it would keep the message
 	if l.findRow() {
 		return l.found(l.lastRow.id, l.lastRow.partition), true
 	}
@@ -55,6 +73,9 @@ func (l *Lookup) Admit(k *span.Key, again span.Labels, isRetry bool) (a Admissio
 	}
 	return l.overflow(gate, identity), true
 }
+
+// AnyMended says whether a label of the last key was mended to another.
+func (l *Lookup) AnyMended() bool { return l.anyMended }
 
 // Numbered are the texts of the last key that have numbers of their own, which they keep
 // until the interval ends.

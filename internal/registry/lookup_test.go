@@ -21,7 +21,9 @@ type publisher struct {
 	origin   OriginID
 	isRetry  bool
 	last     span.Key // that was looked up
-	lookups  int      // keys that a lookup was enough for
+	mender   span.Mender
+	once     bool // the last was looked up as one that comes once
+	lookups  int  // keys that a lookup was enough for
 }
 
 func newPublisher(r *Registry, origin OriginID) *publisher {
@@ -33,6 +35,7 @@ func newPublisher(r *Registry, origin OriginID) *publisher {
 func (p *publisher) begin(r *Registry, origin OriginID) {
 	p.registry, p.origin = r, origin
 	p.lookup.Begin(r, origin)
+	p.lookup.MendWith(&p.mender, "go")
 }
 
 func (p *publisher) admit(key *span.Key) Admission {
@@ -53,6 +56,9 @@ func (p *publisher) lookUp(key *span.Key) (a Admission, ok bool) {
 		}
 	}
 	p.last = *key
+	if p.once = !p.once && !p.isRetry; p.once {
+		return p.lookup.AdmitOnce(key, again)
+	}
 	return p.lookup.Admit(key, again, p.isRetry)
 }
 

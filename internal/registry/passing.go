@@ -7,27 +7,29 @@ import "github.com/spanstatsd/spanstatsd/internal/span"
 // nobody has looked for long, and a processor waits for those of all labels at once if it is
 // asked for them one behind the other, with little to do between.
 type unnumbered struct {
-	hash   hashedText
-	spot   spot    // in the sights
-	tagKey labelID // of a tag, the number of its tag key or what stands for it
-	at     uint32  // of the words, where its number belongs
-	label  span.Label
-	gate   sight
-	came   came
-	known  sight
+	hash       hashedText
+	spot       spot    // in the sights
+	tagKey     labelID // of a tag, the number of its tag key or what stands for it
+	at         uint32  // of the words, where its number belongs
+	place      uint8   // of a tag, in its list
+	isAsItCame bool    // it was not mended
+	label      span.Label
+	gate       sight
+	came       came
+	known      sight
 }
 
 // identityOf is the hash of a label that is the same in every interval.
 func (j *judge) identityOf(u *unnumbered) uint64 { return u.hash.identity(j.identity, int(u.label)) }
 
-// later leaves a label to be decided; where numbers are given, that is at once. It returns the
+// later leaves a label to be decided; where numbers are given, or it was mended, that is at once. It returns the
 // label's number as far as there is one.
 func (j *judge) later(l span.Label, tagKey labelID, gate sight, at int, text string) labelID {
 	n := len(j.undecided)
 	j.undecided = append(j.undecided, unnumbered{hash: textHash(text), tagKey: tagKey, at: uint32(at), label: l, gate: gate})
 	u := &j.undecided[n]
 	u.spot = j.registry.sights.spotOf(j.identityOf(u))
-	if !j.gives {
+	if !j.gives && !j.isMended {
 		return absentID
 	}
 	j.undecided = j.undecided[:n] // for it is decided here
@@ -40,7 +42,11 @@ func (j *judge) decideAll() {
 	j.lookAtSights()
 	for i := range j.undecided {
 		u := &j.undecided[i]
-		j.words[u.at] = j.decide(u, "")
+		if u.isAsItCame {
+			j.words[u.at] = j.decideAsItCame(u)
+		} else {
+			j.words[u.at] = j.decide(u, "")
+		}
 	}
 }
 
@@ -59,8 +65,13 @@ func (j *judge) lookAtSights() {
 
 // decide passes a label or lets it collapse. It needs the text where numbers are given.
 func (j *judge) decide(u *unnumbered, text string) labelID {
-	isTag := isList(u.label)
 	u.known = j.sight(u.gate, u.came, j.identityOf(u))
+	return j.decideKnown(u, text)
+}
+
+// decideKnown is decide for a label of which it is said what is known.
+func (j *judge) decideKnown(u *unnumbered, text string) labelID {
+	isTag := isList(u.label)
 	switch passes := j.pass(u.gate, u.known, u.spot); {
 	case !passes && isTag:
 		return j.loseTag(u.label, u.tagKey)

@@ -29,6 +29,7 @@ type Registry struct {
 
 	past      *past               // what the last interval has left
 	sights    *sights             // of this interval and the last, what came and got no place
+	spellings *sights             // the same of labels that were mended, and have a number then
 	templates *template.Templates // of all intervals; nil where names are not folded
 	repeats   repeats             // what has a place, and came again
 
@@ -37,7 +38,7 @@ type Registry struct {
 
 // New makes the Registry of an interval.
 func New(config *Config) *Registry {
-	r := &Registry{config: config, sights: newSights(config)}
+	r := &Registry{config: config, sights: newSights(config), spellings: &sights{count: spellingPairs}}
 	r.Reset(noPast())
 	return r
 }
@@ -55,6 +56,7 @@ func (r *Registry) Reset(past *past) {
 	r.past, r.repeats, r.shares = past, repeats{}, newShares(r.config, past)
 	r.repeats.labels.grow(firstID)
 	r.sights.clear(r.generation)
+	r.spellings.clear(r.generation)
 }
 
 // Admit charges a normalised key to its origin's budgets and numbers what is left

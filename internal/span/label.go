@@ -107,6 +107,9 @@ func (l Label) MaxBytes() int {
 	return labels[l].maxBytes
 }
 
+// Fits says whether a text, or a tag of a list, is no longer than is kept of it.
+func (l Label) Fits(text string) bool { return len(text) <= labels[l].maxBytes }
+
 // MaxTags is how many tags of a list are kept.
 func (l Label) MaxTags() int { return labels[l].maxTags }
 
@@ -121,6 +124,14 @@ func (k *Key) Text(l Label) *string {
 // Tags is where a list of tags lies in the key.
 func (k *Key) Tags(l Label) *[]string {
 	return (*[]string)(unsafe.Add(unsafe.Pointer(k), offsets[l]))
+}
+
+// At is where a text lies in the key, or the tag of a list at a place.
+func (k *Key) At(l Label, place int) *string {
+	if l < FirstList {
+		return k.Text(l)
+	}
+	return &(*k.Tags(l))[place]
 }
 
 // ParseLabel finds a label by its name.

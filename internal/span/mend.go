@@ -44,7 +44,11 @@ func (m *Mender) Mend(k *Key, lang string) (changed bool) { return m.MendBut(0, 
 // MendBut is Mend where some texts are known to be normal. It returns which labels it
 // changed, with WholeKey in the place of what is none.
 func (m *Mender) MendBut(normal Labels, k *Key, lang string) (changed Labels) {
-	m.rewritten = m.rewritten[:0]
+	return m.Begin(k) | m.MendLabels(normal, k, lang)
+}
+
+// MendLabels is MendBut behind Begin.
+func (m *Mender) MendLabels(normal Labels, k *Key, lang string) (changed Labels) {
 	for l := range FirstList {
 		if normal.Has(l) {
 			continue
@@ -61,10 +65,35 @@ func (m *Mender) MendBut(normal Labels, k *Key, lang string) (changed Labels) {
 	if k.Resource == "" {
 		k.Resource, changed = k.Operation, changed.With(LabelResource)
 	}
+	return changed
+}
+
+// Begin makes normal what of a key is the text of no label: how many tags it has, and its trace
+// root. It returns what it changed, as MendBut does. What was rewritten before is not good any
+// more.
+func (m *Mender) Begin(k *Key) (changed Labels) {
+	m.rewritten = m.rewritten[:0]
+	for l := FirstList; l < EndOfLists; l++ {
+		if tags, most := k.Tags(l), labels[l].maxTags; len(*tags) > most {
+			*tags, changed = (*tags)[:most], changed.With(l)
+		}
+	}
 	if k.TraceRoot > TraceRootFalse {
 		k.TraceRoot, changed = TraceRootNotSet, changed.With(WholeKey)
 	}
 	return changed
+}
+
+// Label is a text that is not missing, or a tag of a list, as the statistics show it.
+func (m *Mender) Label(l Label, text, lang string) string {
+	switch {
+	case l.IsNormal(text):
+	case l < FirstList:
+		m.text(l, &text, lang)
+	default:
+		m.tag(l, &text)
+	}
+	return text
 }
 
 // text makes a text normal of which IsNormal says no.
@@ -103,11 +132,8 @@ func (m *Mender) cut(s *string, limit int) {
 	*s = stringOf(m.rewritten[begin:])
 }
 
-// tags keeps the first tags of a list, and trims each of these.
+// tags trims each tag of a list.
 func (m *Mender) tags(l Label, tags *[]string) (changed bool) {
-	if most := labels[l].maxTags; len(*tags) > most {
-		*tags, changed = (*tags)[:most], true
-	}
 	for i := range *tags {
 		if tag := &(*tags)[i]; !isText(*tag, labels[l].maxBytes) && m.tag(l, tag) {
 			changed = true
