@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spanstatsd/spanstatsd/internal/bench"
+	"github.com/spanstatsd/spanstatsd/internal/bench/relay"
 	"github.com/spanstatsd/spanstatsd/internal/workload"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -198,7 +199,7 @@ func newBenchRelayCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "relay", Short: "The bare relay of bench, which starts it", Hidden: true, Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return bench.Relay(cmd.InOrStdin(), cmd.OutOrStdout())
+			return relay.Run(cmd.InOrStdin(), cmd.OutOrStdout())
 		},
 	}
 }

@@ -194,8 +194,8 @@ func TestBenchTraces(t *testing.T) {
 			case name != "left" && (b.Received != b.Aggregated+r.Dropped["left_to_agent"] || r.DaemonCPU <= 0 && b.Aggregated > 0):
 				t.Errorf("the books do not agree: %+v", b)
 			}
-			if traces.Rounds != 5 || traces.Counting.CPU <= 0 || traces.Proxied.CPU <= 0 || traces.Counted.CPU <= 0 || traces.Counted.TracerCPU <= 0 ||
-				traces.Relay.CPU <= 0 || traces.Relay.Requests < 6 || traces.Relay.Answer.Samples != traces.Relay.Requests || traces.TimesRelay <= 0 || traces.TimesCounting == 0 ||
+			if traces.Rounds != 5 || traces.Counting.CPU <= 0 || traces.Counting.WholeCPU <= 0 || traces.Proxied.CPU <= 0 || traces.Counted.CPU <= 0 || traces.Counted.TracerCPU <= 0 ||
+				traces.Relay.CPU <= 0 || traces.Relay.Requests < 6 || traces.Relay.Answer.Samples != traces.Relay.Requests || traces.TimesRelay <= 0 || traces.TimesWalk == 0 || traces.TimesWhole == 0 ||
 				traces.Proxied.Answer.Samples != traces.Proxied.Requests || r.Publish.Samples != requests || traces.BytesPerSpan <= 0 {
 				t.Errorf("a figure is missing: %+v", *traces)
 			}

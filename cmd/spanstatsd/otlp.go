@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/spanstatsd/spanstatsd/internal/apm"
 	"github.com/spanstatsd/spanstatsd/internal/check"
+	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/flush/otlp"
 	"github.com/spf13/pflag"
@@ -34,14 +34,14 @@ func (o *otlpOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.temporality, "otlp-temporality", "", "what is sent there: delta, what an interval has counted, or cumulative, running totals (default: OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE, else delta)")
 	f.StringVar(&o.dialect, "otlp-dialect", string(otlp.Spanmetrics), "what metrics and attributes are called there: spanmetrics, as the Collector's connector, or datadog, as Datadog's tracers")
 	f.StringVar(&o.dimensions, "otlp-dimensions", otlp.AllDimensions, "attributes of the dialect spanmetrics beside service, name, kind and status: all, none, or names with commas as http.route,peer.service")
-	f.IntVar(&o.exemplars, "otlp-exemplars", exemplars.DefaultLimit, "exemplars of an interval at most: slow and failed spans of traces that --apm-socket or --apm-addr has forwarded; 0 for none")
+	f.IntVar(&o.exemplars, "otlp-exemplars", exemplars.DefaultLimit, "exemplars of an interval at most: slow and failed spans of traces that --apm-socket, --apm-addr or --otlp-forward has handed on; 0 for none")
 	f.StringVar(&o.instance, "otlp-instance-id", "", "collector.instance.id of that dialect, which tells daemons apart; none to leave it out (default: drawn at each start)")
 }
 
 // exporter makes the exporter that the flags and OpenTelemetry's variables ask for, or
-// none, and where traces come by the table that its exemplars go through. It returns all
+// none, and where traces go on the table that its exemplars go through. It returns all
 // that is wrong.
-func (o *otlpOptions) exporter(traces *apm.Config) (*otlp.Exporter, error) {
+func (o *otlpOptions) exporter(c *daemon.Config) (*otlp.Exporter, error) {
 	config := otlp.Config{Version: version}
 	if o.endpoint == off {
 		return nil, nil
@@ -73,9 +73,9 @@ func (o *otlpOptions) exporter(traces *apm.Config) (*otlp.Exporter, error) {
 	if mistakes != nil {
 		return nil, mistakes
 	}
-	if traces.Enabled() {
-		traces.Exemplars = exemplars.New(o.exemplars)
-		config.Exemplars = traces.Exemplars
+	if c.APM.Enabled() || c.OTLP.Enabled() && c.OTLP.Forward.IsSet() {
+		c.Exemplars = exemplars.New(o.exemplars)
+		config.Exemplars = c.Exemplars
 	}
 	return otlp.New(config)
 }

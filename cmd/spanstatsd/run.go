@@ -102,6 +102,7 @@ func (o *runOptions) complete() error {
 		o.agentURL, o.agentVariables = agentFromEnvironment()
 	}
 	badAgent := o.chooseAgent()
+	badTaking := o.taking.complete(&o.config.OTLP)
 	badOTLP := o.addOTLP()
 	if out := &o.config.Agent; o.config.Debug && out.DebugDir == "" {
 		// Under a read-only root there may be no such place; then none are kept.
@@ -112,7 +113,7 @@ func (o *runOptions) complete() error {
 	o.config.Admit.DefaultHost, o.config.Admit.DefaultEnv = os.Getenv("DD_HOSTNAME"), os.Getenv("DD_ENV")
 	o.config.Version = version
 	return errors.Join(o.socket.complete(&o.config.Ingest), o.chooseBuffer(), badDrainers, badPartitions,
-		o.limitCardinalities(), o.completeLabels(), o.checkRetry(), badAgent, badOTLP, o.taking.complete(&o.config.OTLP))
+		o.limitCardinalities(), o.completeLabels(), o.checkRetry(), badAgent, badOTLP, badTaking)
 }
 
 // defaultAgent is where the agent is if nobody says otherwise.
@@ -131,7 +132,7 @@ func (o *runOptions) chooseAgent() error {
 
 // addOTLP adds the OTLP destination, where there is one.
 func (o *runOptions) addOTLP() error {
-	exporter, err := o.otlp.exporter(&o.config.APM)
+	exporter, err := o.otlp.exporter(&o.config)
 	if exporter != nil {
 		o.config.Exporters = append(o.config.Exporters, exporter)
 	}

@@ -84,9 +84,10 @@ func (o *runOptions) takeSockets() error {
 	if err != nil {
 		return err //nolint:wrapcheck // it says what to do
 	}
-	traces := &o.config.APM
+	traces, taking := &o.config.APM, &o.config.OTLP
 	o.config.Ingest.Socket.Given = sockets.Unix(o.config.Ingest.Socket.Path)
 	traces.Socket.Given, traces.Given = sockets.Unix(traces.Socket.Path), sockets.TCP(traces.Addr)
+	taking.Socket.Given, taking.Given = sockets.Unix(taking.Socket.Path), sockets.TCP(taking.Addr)
 	return sockets.CheckTaken() //nolint:wrapcheck // it says what to do
 }
 

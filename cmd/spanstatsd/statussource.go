@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/check"
 	"github.com/spanstatsd/spanstatsd/internal/health"
 	"github.com/spf13/pflag"
 )
@@ -72,15 +73,7 @@ func readRoots(file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil
 	}
-	pem, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("read --ca-file: %w", err)
-	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("read --ca-file: %s holds no PEM certificate", file)
-	}
-	return roots, nil
+	return check.Authorities("--ca-file", file) //nolint:wrapcheck // it says what to do
 }
 
 // localDaemon is where a daemon of this machine answers that listens on an address.

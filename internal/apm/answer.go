@@ -5,6 +5,8 @@ import (
 	"io"
 	"net/http"
 	"slices"
+
+	"github.com/spanstatsd/spanstatsd/internal/plain"
 )
 
 // notHandedBack are the fields of an answer that are about the connection to the agent.
@@ -34,19 +36,19 @@ func copyHeader(to, from http.Header) {
 // handBack writes an answer to the tracer as it comes: whatever is here before more is
 // waited for, and what has a trailer in pieces, which have room for one. An error says that
 // it broke off, on either side.
-func (c *agentConn) handBack(w http.ResponseWriter, answer *http.Response) error {
+func handBack(c *plain.Upstream, w http.ResponseWriter, answer *http.Response) error {
 	copyHeader(w.Header(), answer.Header)
 	w.WriteHeader(answer.StatusCode)
 	control := http.NewResponseController(w)
 	for answer.Body != http.NoBody {
-		if c.from.Buffered() == 0 || len(answer.Trailer) > 0 {
+		if c.From.Buffered() == 0 || len(answer.Trailer) > 0 {
 			if err := control.Flush(); err != nil {
 				return err
 			}
 		}
-		n, err := answer.Body.Read(c.piece)
+		n, err := answer.Body.Read(c.Piece)
 		if n > 0 {
-			if _, err := w.Write(c.piece[:n]); err != nil {
+			if _, err := w.Write(c.Piece[:n]); err != nil {
 				return err
 			}
 		}
@@ -59,6 +61,6 @@ func (c *agentConn) handBack(w http.ResponseWriter, answer *http.Response) error
 	for name, values := range answer.Trailer {
 		w.Header()[http.TrailerPrefix+name] = values
 	}
-	c.isRead = !answer.Close
+	c.IsRead = !answer.Close
 	return nil
 }

@@ -62,7 +62,7 @@ type Config struct {
 	Counters       int // bodies counted at a time
 	DropUnsampled  Dropping
 	Labels         traces.Labels
-	Exemplars      *exemplars.Table // of spans whose traces went on; nil: nobody wants any
+	Exemplars      *exemplars.Table // of spans whose traces went on, which is its owner's; nil: nobody wants any
 	// Buffer is how long a request with traces waits for an agent that is away.
 	Buffer time.Duration
 	Agent  Agent
@@ -127,17 +127,13 @@ func (c *Config) Memory(publisher int) []memory.Part {
 		return nil
 	}
 	counting := traces.CounterBytes(c.MaxBody, c.Exemplars != nil) + traces.MaxSpans(c.MaxBody)*admit.SpanBytes // and publishing
-	parts := []memory.Part{
+	return []memory.Part{
 		{Name: "bodies of traces", Bytes: int64(c.MaxBodyBytes), Flag: "apm-max-body-bytes"},
 		{Name: "counting of traces", Bytes: int64(c.Counters) * int64(counting), Flag: "apm-max-body"},
 		{Name: "statistics that are read", Bytes: int64(clientstats.Bytes(c.MaxBody)), Flag: "apm-max-body"},
 		{Name: "connections with traces", Bytes: int64(c.MaxConnections) * connectionBytes, Flag: "apm-max-connections"},
 		{Name: "origins of traces", Bytes: int64(c.publishers()) * int64(publisher), Flag: "max-origins"},
 	}
-	if c.Exemplars != nil {
-		parts = append(parts, memory.Part{Name: "exemplars", Bytes: c.Exemplars.Bytes()})
-	}
-	return parts
 }
 
 // publishers bounds the origins that are remembered. One body may need them all.

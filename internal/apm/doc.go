@@ -7,9 +7,9 @@
 // It owns HTTP and nothing else. Package intake has what it shares with others that
 // take traces over HTTP: its limiter admits connections. net/http serves them; but a plain request with traces, which is what tracers
 // send all day, is answered by the connection itself while net/http waits for the next one
-// (conn.go, plain.go), for net/http needs a second goroutine and eighty objects a request.
+// (plain.go, and package plain).
 // Where anything takes its time, or is odd, net/http goes on with it. A request to one of the trace endpoints becomes a job: its body is read into
-// memory that is bounded in all, and when the agentPool has a connection to the agent, a
+// memory that is bounded in all, and when there is a connection to the agent, a
 // traces.Counter makes batches of snapshots of it. Those are published as the batches of a
 // tracer that speaks our own protocol are, with the same keys, budgets, rings and books.
 // Statistics that a tracer computed itself are read by package clientstats and merged.

@@ -31,7 +31,7 @@ func (s *Server) Drain(ctx context.Context) error {
 	s.listeners.Wait()
 	s.loops.Wait()
 	s.transport.CloseIdleConnections()
-	s.agents.close()
+	s.agents.Close()
 	s.listeners.Release()
 	return err
 }
@@ -39,8 +39,8 @@ func (s *Server) Drain(ctx context.Context) error {
 // everyone is every connection.
 func everyone(*intake.Conn) bool { return true }
 
-// isStopping says whether the daemon has begun to stop.
-func (s *Server) isStopping() bool {
+// IsStopping says whether the daemon has begun to stop.
+func (s *Server) IsStopping() bool {
 	select {
 	case <-s.stopping:
 		return true

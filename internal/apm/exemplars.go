@@ -36,12 +36,3 @@ func (j *job) resolve() {
 	j.server.config.Exemplars.Resolve(j.candidates, j.accepted)
 	j.candidates = exemplars.Candidates{}
 }
-
-// candidates are how many spans could have become exemplars, by what became of them.
-func (s *Server) candidates() map[string]uint64 {
-	var counts exemplars.Counts
-	if s != nil {
-		counts = s.config.Exemplars.Counts()
-	}
-	return map[string]uint64{"taken": counts.Taken, "refused": counts.Refused, "late": counts.Late, "no_room": counts.NoRoom}
-}

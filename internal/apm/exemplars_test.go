@@ -56,7 +56,7 @@ func startSampled(t *testing.T, agent *fakeAgent, change func(*daemon.Config)) *
 	}
 	waits := false
 	s.proxied = start(t, agent, func(c *daemon.Config) {
-		c.Exporters, c.APM.Exemplars = []flush.Exporter{exporter}, table
+		c.Exporters, c.Exemplars = []flush.Exporter{exporter}, table
 		if change != nil {
 			change(c)
 		}
@@ -203,7 +203,7 @@ func TestWhatTheAgentDidNotTakeIsNoExemplar(t *testing.T) {
 		s := startSampled(t, agent, nil)
 		s.send("/v0.4/traces", bodyOfSpans(sampledSpan{1, "/a", 5, false, 1}))
 		s.send("/v0.4/traces", bodyOfSpans(sampledSpan{2, "/b", 5, false, 1}), mark, "true") // its tracer counts it
-		if got := fmt.Sprint(s.resultsOf("spanstatsd_apm_exemplar_candidates_total")); got != "map[late:0 no_room:0 refused:1 taken:0]" {
+		if got := fmt.Sprint(s.resultsOf("spanstatsd_exemplar_candidates_total")); got != "map[late:0 no_room:0 refused:1 taken:0]" {
 			t.Errorf("an agent that %s: %s", name, got)
 		}
 		if got := s.exemplars(); len(got) != 0 || s.calls != int64(s.stop().Received) {

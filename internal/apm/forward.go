@@ -5,6 +5,8 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+
+	"github.com/spanstatsd/spanstatsd/internal/plain"
 )
 
 // forward hands on a request whose body is held, and gives back the agent's answer, both on
@@ -14,24 +16,24 @@ func (j *job) forward(w http.ResponseWriter, r *http.Request) {
 	s, isAnswered := j.server, false
 	defer func() { j.end(isAnswered) }()
 	for j.agent == nil {
-		c, err := s.agents.connect(r.Context())
+		c, err := s.agents.Connect(r.Context())
 		if err != nil {
 			s.unanswered(w, r, err)
 		}
 		j.start(c)
 	}
 	c := j.agent
-	defer s.agents.giveBack(c)
-	c.unwatch = context.AfterFunc(r.Context(), func() { c.Close() })
-	c.finish()
-	answer, err := c.receive(r, func(early *http.Response) { showEarly(w, early) })
+	defer s.agents.GiveBack(c)
+	c.Unwatch = context.AfterFunc(r.Context(), func() { c.Close() })
+	c.Finish()
+	answer, err := c.Receive(r, func(early *http.Response) { showEarly(w, early) })
 	j.body.Release() // the agent has it, or wants no more of it
 	if err != nil {
 		s.unanswered(w, r, err)
 	}
 	s.noteAgentState(answer.Header.Get)
 	j.judge(answer.StatusCode)
-	if err := c.handBack(w, answer); err != nil {
+	if err := handBack(c, w, answer); err != nil {
 		panic(http.ErrAbortHandler) // a part of the answer may be written
 	}
 	isAnswered = true
@@ -42,21 +44,21 @@ func (j *job) forward(w http.ResponseWriter, r *http.Request) {
 // request is over; else forward goes on with it.
 func (j *job) forwardAtOnce() bool {
 	s := j.server
-	c := s.agents.takeUsable()
-	if c == nil || !j.start(c) || !c.isSent {
+	c := s.agents.TakeUsable()
+	if c == nil || !j.start(c) || !c.IsSent {
 		return false
 	}
-	answer, status := c.receiveAtOnce()
+	answer, status := c.ReceiveAtOnce()
 	if answer == nil {
 		return false
 	}
 	j.body.Release()
-	s.noteAgentState(c.answer.fields.Get)
+	s.noteAgentState(c.Answer.Fields.Get)
 	j.judge(status)
-	err := j.conn.writeWhole(answer)
-	_, _ = c.from.Discard(len(answer)) // it is buffered
-	c.isRead = true
-	s.agents.giveBack(c)
+	err := j.conn.WriteWhole(answer)
+	_, _ = c.From.Discard(len(answer)) // it is buffered
+	c.IsRead = true
+	s.agents.GiveBack(c)
 	j.end(err == nil)
 	s.counters.requests[j.result].Add(1)
 	return true
@@ -64,11 +66,11 @@ func (j *job) forwardAtOnce() bool {
 
 // start counts the request and begins to send it on a connection, which is its own from
 // then on. It reports false where the agent has ended that before anything was written.
-func (j *job) start(c *agentConn) bool {
+func (j *job) start(c *plain.Upstream) bool {
 	j.decide()
-	j.writeHead(&c.head)
-	if !c.start(c.head.Bytes(), j.body.Send) {
-		j.server.agents.giveBack(c)
+	j.writeHead(&c.Head)
+	if !c.Start(c.Head.Bytes(), j.body.Send) {
+		j.server.agents.GiveBack(c)
 		return false
 	}
 	j.agent = c
@@ -84,8 +86,8 @@ func (j *job) end(isAnswered bool) {
 	}
 }
 
-// abandon ends a request that was begun and that nobody goes on with.
-func (j *job) abandon() {
+// Abandon ends a request that was begun and that nobody goes on with.
+func (j *job) Abandon() {
 	if j.agent != nil {
 		j.agent.Close()
 	}
@@ -95,13 +97,13 @@ func (j *job) abandon() {
 
 // writeHead writes the request up to its body.
 func (j *job) writeHead(head *bytes.Buffer) {
-	j.conn.identifyIn(&j.header)
+	identifyIn(j.conn, &j.header)
 	head.Reset()
 	for _, text := range [...]string{
 		j.target, " HTTP/1.1\r\nHost: ", j.server.config.Agent.host(), "\r\nContent-Length: ", strconv.Itoa(len(j.body.Send)), "\r\n",
 	} {
 		head.WriteString(text)
 	}
-	j.header.write(head)
+	j.header.Write(head, plain.IsForwarded)
 	head.WriteString("\r\n")
 }

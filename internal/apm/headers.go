@@ -29,6 +29,12 @@ const (
 	crossSite           = "cross-site"
 )
 
+// header is the fields of a request, however they are kept.
+type header interface {
+	Get(name string) string
+	Set(name, value string)
+}
+
 // originOf is what a request's headers say of who sent it.
 func originOf(h header) span.Origin {
 	return span.Origin{

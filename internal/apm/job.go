@@ -9,21 +9,22 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/intake"
+	"github.com/spanstatsd/spanstatsd/internal/plain"
 	"github.com/spanstatsd/spanstatsd/internal/traces"
 )
 
 // job is a request whose body is held until the agent has it.
 type job struct {
 	server     *Server
-	conn       *conn // that it came on; nil where a test made it without one
+	conn       *plain.Conn // that it came on; nil where a test made it without one
 	format     traces.Format
-	target     string // method and path
-	header     fields // what goes on to the agent
+	target     string       // method and path
+	header     plain.Fields // what goes on to the agent
 	body       *intake.Body
-	broken     error      // with which its body broke off
-	agent      *agentConn // that it goes on with, nil before
-	drops      bool       // the traces that sampling threw away
-	decided    bool       // whether it is counted, or that nobody counts it here
+	broken     error           // with which its body broke off
+	agent      *plain.Upstream // that it goes on with, nil before
+	drops      bool            // the traces that sampling threw away
+	decided    bool            // whether it is counted, or that nobody counts it here
 	result     Result
 	sum        uint64               // of a body that is counted, 0 until then
 	candidates exemplars.Candidates // of that body, until the agent has answered
@@ -38,7 +39,7 @@ func (s *Server) serveTraces(format traces.Format, w http.ResponseWriter, r *htt
 		s.stream(w, r)
 		return
 	}
-	j := s.newJob(format, connOf(r.Context()), r.Method+" "+r.URL.RequestURI(), fieldsOf(r.Header))
+	j := s.newJob(format, plain.ConnOf(r.Context()), r.Method+" "+r.URL.RequestURI(), plain.FieldsOf(r.Header))
 	tooLarge := ResultTooLarge
 	if j.decided {
 		tooLarge = j.result // nobody would have counted it
@@ -51,7 +52,7 @@ func (s *Server) serveTraces(format traces.Format, w http.ResponseWriter, r *htt
 }
 
 // newJob makes one of a request with traces.
-func (s *Server) newJob(format traces.Format, c *conn, target string, header fields) *job {
+func (s *Server) newJob(format traces.Format, c *plain.Conn, target string, header plain.Fields) *job {
 	j := &job{server: s, conn: c, format: format, target: target, header: header, drops: s.drops.Load()}
 	j.result, j.decided = s.leaves(format, &j.header)
 	return j
@@ -82,9 +83,9 @@ func refuse(w http.ResponseWriter, broken error) {
 
 // awaitReceipt ends a request whose body was counted. Where an answer was written, its
 // connection finds out whether the tracer has it.
-func (s *Server) awaitReceipt(c *conn, sum uint64, isAnswered bool) {
+func (s *Server) awaitReceipt(c *plain.Conn, sum uint64, isAnswered bool) {
 	if c != nil && isAnswered {
-		c.receipt.Await(sum)
+		c.Receipt.Await(sum)
 		return
 	}
 	s.counted.Close(sum, false)

@@ -49,7 +49,7 @@ func serveOnSocket(t *testing.T, change func(*Config)) *Server {
 		s.http.Close()
 		s.Abandon()
 		s.transport.CloseIdleConnections()
-		s.agents.close()
+		s.agents.Close()
 		s.listeners.Wait()
 	})
 	return s

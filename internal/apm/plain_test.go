@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/intake"
+	"github.com/spanstatsd/spanstatsd/internal/plain"
 )
 
 // echo is an agent that says what it got, after a while.
@@ -63,9 +65,9 @@ func TestPlainRequestsAreAnsweredWhereNetHTTPWaits(t *testing.T) {
 		{requestOf("POST", "/telemetry/x", "", 9000), 1},
 		{traces, 0},
 		{requestOf("PUT", "/v0.4/traces?a=b", "", 1), 1},
-		{requestOf("PUT", "/v0.4/traces", "", maxPlainBody), 0},
-		{requestOf("PUT", "/v0.4/traces", "", maxPlainBody+1), 1},
-		{requestOf("PUT", "/v0.4/traces", "X: "+strings.Repeat("x", maxPlainHead), 1), 1},
+		{requestOf("PUT", "/v0.4/traces", "", plain.MaxBody), 0},
+		{requestOf("PUT", "/v0.4/traces", "", plain.MaxBody+1), 1},
+		{requestOf("PUT", "/v0.4/traces", "X: "+strings.Repeat("x", plain.MaxHead), 1), 1},
 		{traces, 1},
 	}
 	all[7].answer = "PUT /v0.4/traces 1"
@@ -183,7 +185,7 @@ func TestEachRequestOfAConnectionIsAnswered(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(10, seed))
 			delay := func() time.Duration { return 0 }
 			if seed%3 == 1 {
-				delay = func() time.Duration { return time.Duration(rand.IntN(3)) * slowAnswer }
+				delay = func() time.Duration { return time.Duration(rand.IntN(3)) * plain.SlowAnswer }
 			}
 			s, tracers, stop := serveInMemory(t, "agent", echo(delay))
 			defer stop()
@@ -244,7 +246,7 @@ func TestARequestThatNobodyGoesOnWithIsEnded(t *testing.T) {
 	defer stop()
 	ours := newPipes()
 	go ours.dial()
-	c := s.newConn(&intake.Conn{Conn: <-ours.conns})
+	c := s.plain.NewConn(&intake.Conn{Conn: <-ours.conns})
 	held, err := s.bodies.Read(strings.NewReader("body"), 4)
 	if err != nil || s.bodies.Held() == 0 {
 		t.Fatal(err)
@@ -252,8 +254,8 @@ func TestARequestThatNobodyGoesOnWithIsEnded(t *testing.T) {
 	const sum = 7
 	s.counted.Once(sum, func(counted func()) { counted() })
 	go ours.dial()
-	j := &job{server: s, conn: c, body: held, sum: sum, agent: newAgentConn(<-ours.conns), result: ResultCounted}
-	c.handOver(j)
+	j := &job{server: s, conn: c, body: held, sum: sum, agent: plain.NewUpstream(<-ours.conns), result: ResultCounted}
+	c.HandOver(j)
 	c.Close()
 	if err := j.agent.SetDeadline(time.Now()); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("the connection to the agent is open: %v", err)
@@ -261,7 +263,7 @@ func TestARequestThatNobodyGoesOnWithIsEnded(t *testing.T) {
 	if s.bodies.Held() != 0 || s.counted.Open() != 0 || !s.counted.Once(sum, nil) {
 		t.Errorf("%d bytes are held, %d are open", s.bodies.Held(), s.counted.Open())
 	}
-	if s.Stats().Requests["counted"] != 1 || c.takeBegun() != nil {
+	if s.Stats().Requests["counted"] != 1 || c.TakeBegun() != nil {
 		t.Errorf("it is counted as %v", s.Stats().Requests)
 	}
 }
@@ -285,12 +287,12 @@ func TestConnectionsOfPlainRequestsEndAtTheStop(t *testing.T) {
 				t.Errorf("answered %q", got)
 			}
 		}
-		delay = slowAnswer / 2
+		delay = plain.SlowAnswer / 2
 		_, _ = io.WriteString(conns[2], request.text)
 		synctest.Wait()
 		begun := time.Now()
 		go func() {
-			if err := s.Drain(t.Context()); err != nil || time.Since(begun) > slowAnswer {
+			if err := s.Drain(t.Context()); err != nil || time.Since(begun) > plain.SlowAnswer {
 				t.Errorf("it ended after %s: %v", time.Since(begun), err)
 			}
 		}()
@@ -304,4 +306,22 @@ func TestConnectionsOfPlainRequestsEndAtTheStop(t *testing.T) {
 		}
 		synctest.Wait()
 	})
+}
+
+// TestARequestOfAConnectionThatIsOverIsNotTaken: net/http has read it, and its connection was
+// closed as an idle one meanwhile. Its tracer sends it again, maybe to the next daemon.
+func TestARequestOfAConnectionThatIsOverIsNotTaken(t *testing.T) {
+	s, _, stop := serveInMemory(t, "agent", echo(atOnce))
+	defer stop()
+	ours := newPipes()
+	go ours.dial()
+	conn := s.plain.NewConn(&intake.Conn{Conn: <-ours.conns})
+	s.limiter.Remove(conn.Conn, true)
+	r := httptest.NewRequest(http.MethodPut, "/v0.4/traces", strings.NewReader("\x90"))
+	defer func() {
+		if p := recover(); p != http.ErrAbortHandler || s.Stats().Requests["counted"] != 0 {
+			t.Errorf("%v, and counted are %v", p, s.Stats().Requests)
+		}
+	}()
+	s.serve(httptest.NewRecorder(), r.WithContext(plain.ConnContext(t.Context(), conn)))
 }

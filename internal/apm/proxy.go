@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+
+	"github.com/spanstatsd/spanstatsd/internal/plain"
 )
 
 // newProxy makes what hands on requests that stream: as they come, unbuffered in both
@@ -19,7 +21,7 @@ func (s *Server) newProxy() *httputil.ReverseProxy {
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
 			r.Out.URL.RawQuery = r.In.URL.RawQuery
-			connOf(r.In.Context()).identifyIn(r.Out.Header)
+			identifyIn(plain.ConnOf(r.In.Context()), r.Out.Header)
 		},
 		Transport: s.transport,
 		ModifyResponse: func(answer *http.Response) error {
@@ -49,11 +51,15 @@ func (s *Server) unanswered(w http.ResponseWriter, r *http.Request, err error) {
 
 // identifyIn says which container a request came from where its tracer does not:
 // behind us the agent can't ask the kernel.
-func (c *conn) identifyIn(h header) {
+func identifyIn(c *plain.Conn, h header) {
 	if c != nil && c.Container != "" && h.Get(headerContainer) == "" && h.Get(headerEntity) == "" {
 		h.Set(headerContainer, c.Container)
 	}
 }
+
+// AgentConnections is the most that are open to the agent: one a request, of which a
+// tracer's connection has one at a time, those kept, and as many kept for what streams.
+func AgentConnections(tracers int) int { return tracers + 2*plain.MaxKept }
 
 // newTransport reaches the agent for what streams. It lets go of idle connections before
 // the agent does, which after a minute closes them under a request.
@@ -61,9 +67,9 @@ func newTransport(dial func(context.Context) (net.Conn, error)) *http.Transport 
 	return &http.Transport{
 		DialContext:            func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
 		DisableCompression:     true, // what a tracer does not ask for it must not get
-		MaxIdleConns:           idleToAgent,
-		MaxIdleConnsPerHost:    idleToAgent,
-		IdleConnTimeout:        idleToAgentTime,
-		MaxResponseHeaderBytes: maxAnswerHeader,
+		MaxIdleConns:           plain.MaxKept,
+		MaxIdleConnsPerHost:    plain.MaxKept,
+		IdleConnTimeout:        plain.KeptFor,
+		MaxResponseHeaderBytes: plain.MaxAnswerHeader,
 	}
 }

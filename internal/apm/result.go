@@ -88,7 +88,6 @@ type Stats struct {
 	DropsUnsampled                              bool
 	UnsampledTraces, UnsampledSpans, SavedBytes uint64
 	BufferedBytes                               int64
-	Exemplars                                   map[string]uint64 // candidates by what became of them
 }
 
 // Stats reads the counters without disturbing those who write them. A nil server, of a
@@ -98,7 +97,7 @@ func (s *Server) Stats() Stats {
 	if s != nil {
 		c = &s.counters
 	}
-	stats := Stats{Requests: make(map[string]uint64, results), Merges: make(map[string]uint64, statsResults), Exemplars: s.candidates()}
+	stats := Stats{Requests: make(map[string]uint64, results), Merges: make(map[string]uint64, statsResults)}
 	for r, name := range resultNames {
 		stats.Requests[name] = c.requests[r].Load()
 	}
@@ -111,7 +110,7 @@ func (s *Server) Stats() Stats {
 	stats.Other, stats.Failed, stats.Bytes = c.other.Load(), c.failed.Load(), c.bytes.Load()
 	stats.DropsUnsampled = s.drops.Load()
 	stats.UnsampledTraces, stats.UnsampledSpans, stats.SavedBytes = c.unsampledTraces.Load(), c.unsampledSpans.Load(), c.savedBytes.Load()
-	stats.Waited, stats.Waiting = s.agents.waits.Waited(), s.agents.waits.Now()
+	stats.Waited, stats.Waiting = s.agents.Waits.Waited(), s.agents.Waits.Now()
 	stats.Origins, stats.BufferedBytes = s.publishers.Count(), s.bodies.Held()
 	stats.Connections, stats.LastHeard = s.limiter.Count()
 	stats.Refused = s.limiter.Rejected()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/clientstats"
 	"github.com/spanstatsd/spanstatsd/internal/intake"
+	"github.com/spanstatsd/spanstatsd/internal/plain"
 	"github.com/spanstatsd/spanstatsd/internal/traces"
 )
 
@@ -33,9 +34,10 @@ type Server struct {
 	merges     atomic.Bool // the agent takes statistics
 	merging    merging
 	agentState atomic.Pointer[agentState]
-	agents     agentPool       // for requests that are held
+	agents     plain.Upstreams // for requests that are held
 	transport  *http.Transport // for those that stream
 	proxy      *httputil.ReverseProxy
+	plain      *plain.Server
 	http       *http.Server
 	listeners  intake.Listeners
 	watching   context.Context
@@ -62,11 +64,15 @@ func New(config Config) (*Server, error) {
 	for range cap(s.counting) {
 		s.counting <- traces.NewCounter()
 	}
-	s.agents = agentPool{dial: config.Agent.dial, waits: intake.Waiting{MaxWait: config.Buffer, Stopping: s.stopping}}
+	s.agents = plain.Upstreams{Dial: config.Agent.dial, Waits: intake.Waiting{MaxWait: config.Buffer, Stopping: s.stopping}}
 	s.proxy = s.newProxy()
+	s.plain = &plain.Server{
+		Handler: s, Limiter: s.limiter, Bodies: &s.bodies, Counted: s.counted,
+		Read: readTimeout, Write: writeTimeout, Between: betweenRequests,
+	}
 	s.http = &http.Server{
 		Handler: http.HandlerFunc(s.serve), ReadHeaderTimeout: readTimeout, IdleTimeout: betweenRequests,
-		MaxHeaderBytes: intake.MaxHeaderBytes, ConnContext: connContext, ConnState: s.follow,
+		MaxHeaderBytes: intake.MaxHeaderBytes, ConnContext: plain.ConnContext, ConnState: s.plain.Follow,
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
 	s.watching, s.unwatch = context.WithCancel(context.Background())
@@ -94,7 +100,7 @@ func (s *Server) listen() error {
 
 // admitting says how connections are admitted.
 func (s *Server) admitting() intake.Listener {
-	return intake.Listener{Limiter: s.limiter, AllowUIDs: s.config.AllowUIDs, Wrap: func(c *intake.Conn) net.Conn { return s.newConn(c) }}
+	return intake.Listener{Limiter: s.limiter, AllowUIDs: s.config.AllowUIDs, Wrap: s.plain.Wrap}
 }
 
 // Abandon gives the sockets back where nothing was started.
@@ -117,10 +123,12 @@ var formats = map[string]traces.Format{
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	to := newResponseWriter(w)
 	defer to.extendDeadline() // for the end of the answer, which net/http writes
-	if c := connOf(r.Context()); c != nil {
-		c.header.Done.Store(true) // also where it came together with the request before
-		c.receipt.NextRequest()
-		if j := c.takeBegun(); j != nil {
+	if c := plain.ConnOf(r.Context()); c != nil {
+		if c.IsOver() {
+			panic(http.ErrAbortHandler)
+		}
+		c.Begins()
+		if j, ok := c.TakeBegun().(*job); ok {
 			s.resume(j, to, r)
 			return
 		}
@@ -160,7 +168,7 @@ func (s *Server) Start() {
 			case now := <-expiring.C:
 				s.publishers.Expire(now)
 				s.bodies.DropSpares()
-				s.agents.expire(now)
+				s.agents.Expire(now)
 			case <-s.watching.Done():
 				return
 			}
@@ -170,7 +178,7 @@ func (s *Server) Start() {
 		s.loops.Go(func() { s.listeners.Watch(s.watching.Done(), s.config.Log) })
 	}
 	s.listeners.Serve(func(on net.Listener) {
-		if err := s.http.Serve(on); !errors.Is(err, http.ErrServerClosed) && !s.isStopping() {
+		if err := s.http.Serve(on); !errors.Is(err, http.ErrServerClosed) && !s.IsStopping() {
 			s.config.Log.Error("listening for traces ended; tracers can't reach the agent through this daemon any more", "error", err)
 		}
 	})

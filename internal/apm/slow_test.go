@@ -55,8 +55,8 @@ func serveInMemory(t *testing.T, address string, agent *http.Server) (s *Server,
 	s.policy.Store(policyOf(t))
 	agents := newPipes()
 	go func() { _ = agent.Serve(agents) }()
-	s.agents.dial = func(context.Context) (net.Conn, error) { return agents.dial(), nil }
-	s.transport = newTransport(s.agents.dial)
+	s.agents.Dial = func(context.Context) (net.Conn, error) { return agents.dial(), nil }
+	s.transport = newTransport(s.agents.Dial)
 	s.proxy.Transport = s.transport
 	tracers = newPipes()
 	on := s.admitting()
@@ -65,7 +65,7 @@ func serveInMemory(t *testing.T, address string, agent *http.Server) (s *Server,
 	return s, tracers, func() {
 		s.http.Close()
 		s.transport.CloseIdleConnections()
-		s.agents.close()
+		s.agents.Close()
 		agent.Close()
 		s.unwatch()
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/clientstats"
+	"github.com/spanstatsd/spanstatsd/internal/plain"
 )
 
 // merging is the one place where statistics of tracers are read: a process sends
@@ -35,10 +36,10 @@ func (s *Server) serveStats(w http.ResponseWriter, r *http.Request) {
 	if sum != 0 {
 		held.Release()
 		s.agentState.Load().write(w.Header())
-		s.awaitReceipt(connOf(r.Context()), sum, true)
+		s.awaitReceipt(plain.ConnOf(r.Context()), sum, true)
 		return
 	}
-	j := &job{server: s, conn: connOf(r.Context()), target: r.Method + " " + r.URL.RequestURI(), header: fieldsOf(r.Header), body: held, decided: true}
+	j := &job{server: s, conn: plain.ConnOf(r.Context()), target: r.Method + " " + r.URL.RequestURI(), header: plain.FieldsOf(r.Header), body: held, decided: true}
 	j.forward(w, r)
 }
 
@@ -54,7 +55,7 @@ func (s *Server) merge(r *http.Request, body []byte) (result StatsResult, sum ui
 	if r.Header.Get(headerEncoding) != "" {
 		return StatsUnread, 0 // the agent does not know of any either
 	}
-	connOf(r.Context()).identifyIn(r.Header)
+	identifyIn(plain.ConnOf(r.Context()), r.Header)
 	m := &s.merging
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -19,7 +19,7 @@
 // real tracer has sent to the agent's API, again and again, with its spans moved to
 // now (traces.go). There the daemon has two loads, requests that it only hands on and
 // requests that it counts as well; they take turns with one another and with a bare relay
-// (relay.go) in the daemon's place, so that what each does besides is the difference of
+// (package relay) in the daemon's place, so that what each does besides is the difference of
 // neighbours.
 //
 // A fourth, "bare", does all that a "client" does but publish. It runs beside one, at the
@@ -47,5 +47,5 @@
 // It imports the rooms that it needs to speak with a daemon (wire, client), to count
 // what is recorded (traces), to stand behind one (standin), to find its process (socket) and to read its words
 // (health's books). Only the command line imports it. What it shares with the
-// comparisons in bench/ is the package measure below it.
+// comparisons in bench/ are the packages measure and relay below it.
 package bench

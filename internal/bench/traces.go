@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/bench/measure"
+	"github.com/spanstatsd/spanstatsd/internal/bench/relay"
 	"github.com/spanstatsd/spanstatsd/internal/traces"
 )
 
@@ -15,8 +16,9 @@ import (
 // tracer says it has counted, so that the daemon only hands them on, the same ones through
 // a bare relay instead of the daemon, and some whose spans the daemon has to count. They
 // take turns, and counting alone, in this process, takes turns with them, so that what else
-// the machine does meets all four alike. The first round is left out of the costs: in it,
-// keys and memory are new.
+// the machine does meets all alike: once the walk from the body to the batch that a ring
+// takes, and once all that a daemon does to count a body that it has. The first round is left
+// out of the costs: in it, keys and memory are new.
 
 // tracesRounds are measured, behind the one that is not.
 const tracesRounds = 5
@@ -26,8 +28,9 @@ type tracesRun struct {
 	*run
 	recording *recording
 	counter   *traces.Counter
+	whole     *wholeCounting
 	policy    *traces.Policy
-	counting  []TracesCounting // a round each
+	counting  []countedAlone // a round each
 	relay     *producer
 	loads     [loads]load // in the order in which they take turns
 	costs     costs       // of the turns in which the daemon counts
@@ -71,6 +74,9 @@ func (r *run) runTraces(ctx context.Context) (*Report, error) {
 	for i := range t.loads {
 		t.loads[i] = load{socket: r.target.apm, did: newResult()}
 	}
+	if t.whole, err = newWholeCounting(); err != nil {
+		return nil, err
+	}
 	if err := t.startRelay(); err != nil {
 		return nil, err
 	}
@@ -95,7 +101,7 @@ func (t *tracesRun) startRelay() (err error) {
 	at := filepath.Join(t.target.dir, "relay.sock")
 	t.loads[relayed].socket = at
 	agent := strings.TrimPrefix(t.target.agent.URL(), "unix://")
-	if t.relay, err = startProducer(&t.config, "relay", &relayJob{Listen: at, Agent: agent}); err != nil {
+	if t.relay, err = startProducer(&t.config, "relay", &relay.Job{Network: "unix", Listen: at, To: agent}); err != nil {
 		return err
 	}
 	if err = t.relay.await(); err != nil {
@@ -108,9 +114,9 @@ func (t *tracesRun) goesOn(ctx context.Context) bool {
 	return ctx.Err() == nil && len(t.report.Faults) == 0
 }
 
-// round has each of the four take its turn.
+// round has each of them take its turn.
 func (t *tracesRun) round(ctx context.Context, isMeasured bool) error {
-	const turns = (1 + loads) * (tracesRounds + 1)
+	const turns = (2 + loads) * (tracesRounds + 1)
 	c := t.config
 	c.For, c.Spans = c.For/turns, (c.Spans+turns-1)/turns
 	if err := t.countAlone(&c, isMeasured); err != nil {
@@ -127,23 +133,37 @@ func (t *tracesRun) round(ctx context.Context, isMeasured bool) error {
 	return nil
 }
 
-// countAlone counts the spans of the recording in this process, from the request's bytes
-// up to the batch that a ring takes, while nothing else of the measurement runs.
+// countedAlone is what counting alone cost in a round.
+type countedAlone struct{ walk, whole measure.Each }
+
+// countAlone counts the spans of the recording in this process, while nothing else of the
+// measurement runs: from the request's bytes up to the batch that a ring takes, and into
+// tables.
 func (t *tracesRun) countAlone(c *Config, isMeasured bool) error {
+	walk, err := t.countBy(c, func() error { return t.recording.count(t.counter, t.policy) })
+	if err != nil {
+		return err
+	}
+	whole, err := t.countBy(c, func() error { return t.whole.count(t.recording, t.policy) })
+	if err == nil && isMeasured {
+		t.counting = append(t.counting, countedAlone{walk, whole})
+	}
+	return err
+}
+
+// countBy counts the recording again and again, and says what a span cost.
+func (t *tracesRun) countBy(c *Config, count func() error) (measure.Each, error) {
 	spans := uint64(0)
 	cost, err := measure.Of(func() error {
 		for begun := time.Now(); spans == 0 || (c.For == 0 || time.Since(begun) < c.For) && (c.Spans == 0 || spans < c.Spans); {
-			if err := t.recording.count(t.counter, t.policy); err != nil {
+			if err := count(); err != nil {
 				return fmt.Errorf("count recording: %w", err)
 			}
 			spans += uint64(t.recording.spans)
 		}
 		return nil
 	})
-	if err == nil && isMeasured {
-		t.counting = append(t.counting, TracesCounting{CPU: float64(cost.CPU) / float64(spans), Allocs: float64(cost.Allocs) / float64(spans)})
-	}
-	return err
+	return cost.Each(spans), err
 }
 
 // turn sends a load with tracers that begin and end with it, and is over when what
@@ -215,6 +235,9 @@ func (t *tracesRun) add(which int, did *result, before, after *reading, isMeasur
 func (t *tracesRun) end() error {
 	after, err := t.flush()
 	if err != nil {
+		return err
+	}
+	if err := t.whole.end(); err != nil {
 		return err
 	}
 	t.report.Seconds = t.loads[counted].seconds

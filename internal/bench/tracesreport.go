@@ -16,8 +16,9 @@ type TracesReport struct {
 	Proxied           TracesLoad     `json:"proxied"`
 	Counted           TracesLoad     `json:"counted"`
 	Counting          TracesCounting `json:"counting"`
-	TimesRelay        float64        `json:"times_relay"`    // handing on over the relay
-	TimesCounting     float64        `json:"times_counting"` // what counting adds over counting alone
+	TimesRelay        float64        `json:"times_relay"`          // handing on over the relay
+	TimesWalk         float64        `json:"times_counting"`       // what counting adds over the walk alone
+	TimesWhole        float64        `json:"times_counting_whole"` // the same over all of counting alone
 	LeftToAgent       uint64         `json:"left_to_agent"`
 	AllAccounted      bool           `json:"all_accounted"`
 }
@@ -34,10 +35,11 @@ type TracesLoad struct {
 	Answer         Times   `json:"answer"`
 }
 
-// TracesCounting is what counting costs: measured alone within a process, and as what
-// it adds to a daemon that hands the requests on.
+// TracesCounting is what counting costs: measured alone within a process, the walk and all
+// of it, and as what it adds to a daemon that hands the requests on.
 type TracesCounting struct {
 	CPU         float64 `json:"cpu_ns_per_span"`
+	WholeCPU    float64 `json:"whole_cpu_ns_per_span"`
 	Allocs      float64 `json:"allocs_per_span"`
 	AddedCPU    float64 `json:"added_cpu_ns_per_span"`
 	AddedAllocs float64 `json:"added_allocs_per_span"`
@@ -57,12 +59,14 @@ func (t *tracesRun) addTraces(r *Report) {
 		BytesPerSpan: float64(len(rec.body)) / float64(rec.spans),
 		Relay:        byRelay, Proxied: handedOn, Counted: andCounted,
 		Counting: TracesCounting{
-			CPU: times(func(c comparison) float64 { return c.alone.CPU }), Allocs: times(func(c comparison) float64 { return c.alone.Allocs }),
+			CPU: times(func(c comparison) float64 { return c.alone.walk.CPU }), Allocs: times(func(c comparison) float64 { return c.alone.walk.Allocs }),
+			WholeCPU: times(func(c comparison) float64 { return c.alone.whole.CPU }),
 			AddedCPU: times(comparison.addedCPU), AddedAllocs: times(func(c comparison) float64 { return c.counted.Allocs - c.proxied.Allocs }),
 		},
-		TimesRelay:    times(func(c comparison) float64 { return c.proxied.CPU / c.relayed.CPU }),
-		TimesCounting: times(func(c comparison) float64 { return c.addedCPU() / c.alone.CPU }),
-		LeftToAgent:   left,
+		TimesRelay:  times(func(c comparison) float64 { return c.proxied.CPU / c.relayed.CPU }),
+		TimesWalk:   times(func(c comparison) float64 { return c.addedCPU() / c.alone.walk.CPU }),
+		TimesWhole:  times(func(c comparison) float64 { return c.addedCPU() / c.alone.whole.CPU }),
+		LeftToAgent: left,
 		AllAccounted: arrived.Hits+left == andCounted.Requests*uint64(rec.counted) &&
 			arrived.Counted.Requests+arrived.Uncounted.Requests == requests &&
 			arrived.Counted.Bytes+arrived.Uncounted.Bytes == requests*uint64(len(rec.body)),
@@ -83,10 +87,10 @@ func (l *load) median(of *recording) TracesLoad {
 	}
 }
 
-// comparison is what the four cost in one round: all of them had the same neighbours.
+// comparison is what all cost in one round, side by side.
 type comparison struct {
 	relayed, proxied, counted TracesLoad
-	alone                     TracesCounting
+	alone                     countedAlone
 }
 
 func (c comparison) addedCPU() float64 { return c.counted.CPU - c.proxied.CPU }

@@ -5,8 +5,8 @@
 // each of its limits: one that is wrong does not hide the next, so an operator mends
 // them all at once. What depends on several settings a room says in its own words.
 //
-// Everything here is a function of its arguments, for any goroutine, and returns nil
-// where there is nothing to say.
+// Everything here is a function of its arguments, or of a file that a setting names, for any
+// goroutine, and returns nil where there is nothing to say.
 package check
 
 import (

@@ -115,7 +115,7 @@ func (c *Config) Memory() memory.Budget {
 	encoding := min(payloadOfSketch*c.Aggregate.SketchBytes+2*c.Aggregate.LabelBytes, 3*flush.DefaultMaxPayloadBytes)
 	traces, taking := c.traces(), c.openTelemetry()
 	publisher := c.Admit.PublisherBytes(c.Aggregate.Drainers)
-	return memory.Sum(c.Ingest.Memory(publisher), counting.Memory(), traces.Memory(publisher), taking.Memory(publisher), c.totalsMemory(), []memory.Part{
+	return memory.Sum(c.Ingest.Memory(publisher), counting.Memory(), traces.Memory(publisher), taking.Memory(publisher), c.totalsMemory(), c.exemplarsMemory(), []memory.Part{
 		{Name: "keys of connections", Bytes: int64(c.Admit.MaxKeyBytesInAll), Flag: "max-key-bytes-in-all"},
 		{Name: "payloads being made", Bytes: int64(encoding * c.destinations()), Flag: "sketch-bytes"},
 		{Name: "payloads that wait", Bytes: int64(c.Flush.RetryBytes * c.destinations()), Flag: "retry-bytes"},
@@ -137,6 +137,14 @@ func (c *Config) totals() totals.Limits {
 		Series: c.Aggregate.MaxAggregates, Bytes: c.Aggregate.LabelBytes, Idle: totalsIdle, Buckets: sketch.DefaultMaxBuckets,
 		Resources: c.Aggregate.MaxOrigins, ResourceBytes: totalsResource,
 	}
+}
+
+// exemplarsMemory is what the table of exemplars takes, where there is one.
+func (c *Config) exemplarsMemory() []memory.Part {
+	if c.Exemplars == nil {
+		return nil
+	}
+	return []memory.Part{{Name: "exemplars", Bytes: c.Exemplars.Bytes()}}
 }
 
 // totalsMemory is what they take in all.
@@ -198,7 +206,7 @@ func (c Config) canBeLower(flag string) bool {
 // origins than an interval has room for.
 func (c *Config) traces() apm.Config {
 	traces := c.APM
-	traces.MaxOrigins = c.Aggregate.MaxOrigins
+	traces.MaxOrigins, traces.Exemplars = c.Aggregate.MaxOrigins, c.Exemplars
 	return traces
 }
 
@@ -206,5 +214,8 @@ func (c *Config) traces() apm.Config {
 func (c *Config) openTelemetry() otlp.Config {
 	taking := c.OTLP
 	taking.MaxOrigins = c.Aggregate.MaxOrigins
+	if taking.Forward.IsSet() {
+		taking.Exemplars = c.Exemplars
+	}
 	return taking
 }

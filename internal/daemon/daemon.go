@@ -10,6 +10,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/apm"
+	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
 	"github.com/spanstatsd/spanstatsd/internal/health"
@@ -28,6 +29,7 @@ type Config struct {
 	Flush         flush.Config
 	Agent         agent.Config
 	Exporters     []flush.Exporter // of the destinations beside the agent
+	Exemplars     *exemplars.Table // that they share with what hands traces on; nil: nobody wants any
 	APM           apm.Config
 	OTLP          otlp.Config // that is taken; what is sent is an exporter's
 	HTTPAddr      string

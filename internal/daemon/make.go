@@ -111,7 +111,7 @@ func (d *Daemon) makeHealth(config Config) (err error) {
 	if d.running, err = socket.NewRunning(config.Ingest.Socket.Path); err != nil {
 		return err
 	}
-	d.sources = health.Sources{Ingest: d.ingest, Admit: d.admit, Aggregate: d.aggregate, Flush: d.flusher, Agent: d.agent, APM: d.apm, OTLP: d.otlp}
+	d.sources = health.Sources{Ingest: d.ingest, Admit: d.admit, Aggregate: d.aggregate, Flush: d.flusher, Agent: d.agent, APM: d.apm, OTLP: d.otlp, Exemplars: config.Exemplars}
 	d.health, err = health.New(health.Config{
 		Addr: config.HTTPAddr, WebConfigFile: config.WebConfigFile, Debug: config.Debug,
 		Version: config.Version, FlushInterval: config.Aggregate.FlushInterval,
@@ -171,10 +171,16 @@ func (d *Daemon) makeOTLP(config Config) (err error) {
 	if !c.Enabled() {
 		return nil
 	}
-	path := c.Socket.Path
+	own := c.Socket
 	c.Socket = config.Ingest.Socket
-	c.Socket.Path, c.Socket.Given = path, nil
+	c.Socket.Path, c.Socket.Given = own.Path, own.Given
 	c.AllowUIDs, c.Admit, c.Log = config.Ingest.AllowUIDs, d.admit, config.Log
+	c.Features = func() (otlp.Features, <-chan struct{}) {
+		f, changed := d.wanted()
+		return otlp.Features{
+			Stats: f.Stats, PeerTags: f.PeerTags, SpanKinds: f.SpanKinds, IgnoreResources: f.IgnoreResources, FiltersTags: f.FiltersTags,
+		}, changed
+	}
 	d.otlp, err = otlp.New(c)
 	return err
 }

@@ -2,9 +2,17 @@ package daemon
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"sync"
 	"testing"
 
+	"github.com/spanstatsd/spanstatsd/internal/exemplars"
+	"github.com/spanstatsd/spanstatsd/internal/flush"
+	exporting "github.com/spanstatsd/spanstatsd/internal/flush/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/standin/collector"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -42,5 +50,66 @@ func TestSpansOfSDKsReachTheAgent(t *testing.T) {
 	books := p.Daemon.Books()
 	if counted := p.Daemon.otlp.Stats().Requests; books.Received != 20*counted["counted"] || !books.Balanced || books.Flushed != books.Received || counted["counted"]+counted["counted_before"] != 10 {
 		t.Errorf("books %+v, requests %v", books, counted)
+	}
+}
+
+// TestSpansThatWentOnAreExemplars, by their ids, in the metrics that leave for a collector.
+func TestSpansThatWentOnAreExemplars(t *testing.T) {
+	var mu sync.Mutex
+	found := map[string]bool{}
+	stand, err := collector.Start(collector.Config{OnRequest: func(r collector.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		for i := range r {
+			for _, scope := range r[i].Scopes { // a probe has none
+				for _, m := range scope.Metrics {
+					for _, p := range m.Points {
+						for _, x := range p.Exemplars {
+							found[fmt.Sprintf("%x %x", x.Trace, x.Span)] = true
+						}
+					}
+				}
+			}
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = stand.Close() })
+	behind := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(behind.Close)
+	p := startPair(t, func(c *Config) {
+		endpoint, err := exporting.ParseEndpoint(stand.URL())
+		if err != nil {
+			t.Fatal(err)
+		}
+		dimensions, err := exporting.ParseDimensions(exporting.AllDimensions)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Exemplars = exemplars.New(8)
+		x, err := exporting.New(exporting.Config{Variables: exporting.Variables{Endpoint: endpoint}, Dimensions: dimensions, Exemplars: c.Exemplars})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Exporters, c.OTLP.Addr = []flush.Exporter{x}, "127.0.0.1:0"
+		if c.OTLP.Forward, err = otlp.ParseDestination(behind.URL); err != nil {
+			t.Fatal(err)
+		}
+		neverEnd(&c.Aggregate)
+	})
+	resp, err := http.Post("http://"+p.Daemon.otlp.Addr()+"/v1/traces", "application/x-protobuf", bytes.NewReader(exported(1, "work")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	p.stop()
+	if totals := stand.Totals(); totals.ProblemCount != 0 {
+		t.Errorf("the collector found %q", totals.Problems)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if want := "00000000000000000100000000000000 0100000000000000"; !found[want] || len(found) != 1 {
+		t.Errorf("exemplars %v, want %s", found, want)
 	}
 }

@@ -8,6 +8,11 @@ type Counts struct {
 	NoRoom  uint64 // spans that found no room to be one
 }
 
+// ByResult are the counts by the results' names in metrics, each present, also at 0.
+func (c Counts) ByResult() map[string]uint64 {
+	return map[string]uint64{"taken": c.Taken, "refused": c.Refused, "late": c.Late, "no_room": c.NoRoom}
+}
+
 // Counts are those of all cycles. A nil Table has none.
 func (t *Table) Counts() Counts {
 	if t == nil {

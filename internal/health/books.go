@@ -4,6 +4,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/apm"
+	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
@@ -16,9 +17,10 @@ type Sources struct {
 	Admit     *admit.Publishers
 	Aggregate *aggregate.Aggregator
 	Flush     *flush.Flusher
-	Agent     *agent.Exporter // nil where there is none
-	APM       *apm.Server     // nil where it is off
-	OTLP      *otlp.Server    // the same
+	Agent     *agent.Exporter  // nil where there is none
+	APM       *apm.Server      // nil where it is off
+	OTLP      *otlp.Server     // the same
+	Exemplars *exemplars.Table // nil where nobody wants any
 }
 
 // look is every room's statistics, read once.

@@ -68,7 +68,6 @@ var metrics = []metric{
 	counter("apm_unsampled_traces_total", "Traces that were counted and not forwarded, because sampling threw them away.", func(s *scrape) uint64 { return s.apm.UnsampledTraces }),
 	counter("apm_unsampled_spans_total", "Spans of those traces.", func(s *scrape) uint64 { return s.apm.UnsampledSpans }),
 	counter("apm_saved_bytes_total", "Bytes of those traces.", func(s *scrape) uint64 { return s.apm.SavedBytes }),
-	counters("apm_exemplar_candidates_total", "Slow and failed spans of traces that sampling keeps, by whether they could become exemplars.", "result", func(s *scrape) map[string]uint64 { return s.apm.Exemplars }),
 	gauge("apm_origins", "Origins of traces that are known.", func(s *scrape) int64 { return int64(s.apm.Origins) }),
 	gauge("apm_buffered_bytes", "Bytes of requests that are held while they are counted and forwarded.", func(s *scrape) int64 { return int64(s.apm.BufferedBytes) }),
 
@@ -98,6 +97,7 @@ var metrics = []metric{
 	ofDestinations(prometheus.GaugeValue, "running_totals", "Series of running totals that the destination is sent.", func(_ *scrape, d *flush.Stats) int { return d.Totals.Series }),
 	ofDestinations(prometheus.CounterValue, "running_totals_ended_total", "Running totals that ended, because nothing was added to them or to make room.", func(_ *scrape, d *flush.Stats) uint64 { return d.Totals.Ended }),
 	ofDestinations(prometheus.CounterValue, "spans_overflowed_total", "Spans that found no room in a running total of their own, and were counted in that of their resource.", func(_ *scrape, d *flush.Stats) uint64 { return d.Totals.Overflowed }),
+	counters("exemplar_candidates_total", "Slow and failed spans of traces that are handed on, by whether they could become exemplars.", "result", func(s *scrape) map[string]uint64 { return s.sources.Exemplars.Counts().ByResult() }),
 
 	gauge("memory_budget_bytes", "What the limits of the configuration may come to.", func(s *scrape) int64 { return s.budget }),
 	gauge("memory_limit_bytes", "What the process may use by its control groups or GOMEMLIMIT; 0 where nothing says so.", func(s *scrape) (bytes int64) {

@@ -57,6 +57,7 @@ func (l *Limiter) closeIdle(matches func(*Conn) bool) bool {
 		return false
 	}
 	delete(l.conns, longest)
+	longest.isOver = true
 	longest.Conn.Close()
 	return true
 }
@@ -74,15 +75,26 @@ func (l *Limiter) CloseAll() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for c := range l.conns {
+		c.isOver = true
 		c.Conn.Close()
 	}
 }
 
-// SetBusy notes that a request of a connection is under way.
+// SetBusy notes that a request of a connection is under way. While one is, the connection
+// does not give way.
 func (l *Limiter) SetBusy(c *Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c.idleSince = time.Time{}
+}
+
+// IsOver says whether a connection was closed by us when it was last made busy. What it had
+// read by then must not be counted: its sender waits for an answer, hears none, and sends it
+// again, maybe to the next daemon. A sender that has left by itself may wait for nothing.
+func (l *Limiter) IsOver(c *Conn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return c.isOver
 }
 
 // SetIdle notes that a connection waits for its next request.
@@ -92,11 +104,13 @@ func (l *Limiter) SetIdle(c *Conn) {
 	l.markIdle(c)
 }
 
-// Remove makes room for another connection. It may be called repeatedly.
-func (l *Limiter) Remove(c *Conn) {
+// Remove makes room for another connection: for one that its sender has left, or that is
+// over. It may be called repeatedly.
+func (l *Limiter) Remove(c *Conn, isOver bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.conns, c)
+	c.isOver = c.isOver || isOver
 	if c.idleSince.IsZero() {
 		l.markIdle(c)
 	}

@@ -29,7 +29,8 @@ func TestAnIdleConnectionGivesWay(t *testing.T) {
 	add(1, false) // it has its half
 	l.SetIdle(second)
 	third := add(1, true)
-	if isOpen(second) || !isOpen(first) {
+	l.SetBusy(second) // which has read a request meanwhile
+	if isOpen(second) || !l.IsOver(second) || !isOpen(first) || l.IsOver(first) {
 		t.Error("it was not the idle one that gave way")
 	}
 	stranger := add(0, true)
@@ -44,11 +45,20 @@ func TestAnIdleConnectionGivesWay(t *testing.T) {
 	}
 	l.SetBusy(stranger)
 	add(2, false)
-	l.Remove(other)
-	l.Remove(other) // which some do twice
+	l.Remove(other, false)
+	l.Remove(other, false) // which some do twice
 	add(2, true)
 	if n, last := l.Count(); n != 4 || last.IsZero() {
 		t.Errorf("%d are open, the last was heard at %v", n, last)
+	}
+	l.CloseAll()
+	if l.IsOver(other) || !l.IsOver(first) {
+		t.Error("who has left is over, or who was closed is not")
+	}
+	l.Remove(other, true)
+	l.Remove(first, false)
+	if !l.IsOver(other) || !l.IsOver(first) {
+		t.Error("who is over does not stay so")
 	}
 }
 

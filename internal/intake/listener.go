@@ -19,7 +19,9 @@ type Conn struct {
 	HTTP2     atomic.Bool // it speaks HTTP/2; who serves it finds out
 	pid       int32       // 0 where the kernel does not tell
 
-	idleSince time.Time // zero while a request is under way; the limiter's lock guards it
+	// The limiter's lock guards these.
+	idleSince time.Time // zero while a request is under way
+	isOver    bool      // we have closed it, or are about to
 }
 
 // Listener accepts connections of users that may connect, as far as the limiter admits

@@ -19,8 +19,9 @@ const publisherTimeout = 5 * time.Minute
 // the one that was used longest ago. One lock guards all of it, because publishing under
 // it takes little beside counting.
 type Publishers struct {
-	admit *admit.Publishers
-	max   int
+	max int
+	new func(span.Origin) *admit.Publisher
+	by  *admit.Publishers
 
 	mu       sync.Mutex
 	byOrigin map[span.Origin]*publisher
@@ -37,9 +38,16 @@ type publisher struct {
 // its keys.
 const MaxPublishers = 256
 
-// NewPublishers keeps so many publishers that publish by way of those.
+// NewPublishers keeps so many publishers that publish by way of those. What they can't admit
+// the agent behind counts.
 func NewPublishers(by *admit.Publishers, most int) *Publishers {
-	return &Publishers{admit: by, max: most, byOrigin: map[span.Origin]*publisher{}}
+	return &Publishers{by: by, new: by.NewPublisher, max: most, byOrigin: map[span.Origin]*publisher{}}
+}
+
+// NewLastPublishers is the same where nobody behind counts: what passes is refused, and
+// whatever is not admitted else is dropped.
+func NewLastPublishers(by *admit.Publishers, most int) *Publishers {
+	return &Publishers{by: by, new: by.NewLastPublisher, max: most, byOrigin: map[span.Origin]*publisher{}}
 }
 
 // Publish admits all batches of a counted body, or none. It calls commit when all are
@@ -55,7 +63,7 @@ func (p *Publishers) Publish(commit func(), batches iter.Seq2[span.Origin, []byt
 		p.parts = append(p.parts, admit.Part{Publisher: p.get(origin, now), Spans: spans})
 	}
 	defer clear(p.parts)
-	return p.admit.PublishTogether(commit, p.parts...)
+	return p.by.PublishTogether(commit, p.parts...)
 }
 
 // Counted is a span of one of the batches that are about to be published, and the number of the
@@ -83,7 +91,7 @@ func (p *Publishers) get(origin span.Origin, now time.Time) *admit.Publisher {
 			p.evict()
 		}
 		origin = origin.Clone() // or it would hold the body that it is a part of
-		kept = &publisher{Publisher: p.admit.NewPublisher(origin)}
+		kept = &publisher{Publisher: p.new(origin)}
 		p.byOrigin[origin] = kept
 	}
 	kept.used = now

@@ -51,6 +51,16 @@ const (
 	agentMeasured
 	agentSampleRate
 	agentComputed
+	agentHost // what the name of a host is found by, in a resource alone
+	agentDatadogHost
+	agentLaunchType
+	agentCloud
+	agentPlatform
+	agentNode
+	agentCluster
+	agentHostID
+	agentHostName
+	agentAccount
 	agentLabels
 )
 
@@ -70,7 +80,9 @@ var agentNames = [agentLabels]string{
 	agentGRPCStatus: "rpc.grpc.status_code", agentGRPCStatus + 1: "grpc.code", agentGRPCStatus + 2: "rpc.grpc.status.code",
 	agentGRPCStatus + 3: "grpc.status.code", agentRPCStatus: "rpc.response.status_code",
 	agentMeasured: "_dd.measured", agentSampleRate: "_sample_rate",
-	agentComputed: "_dd.stats_computed",
+	agentComputed: statsComputed, agentHost: "host", agentDatadogHost: "datadog.host.name", agentLaunchType: "aws.ecs.launchtype",
+	agentCloud: "cloud.provider", agentPlatform: "cloud.platform", agentNode: "k8s.node.name", agentCluster: "k8s.cluster.name",
+	agentHostID: "host.id", agentHostName: "host.name", agentAccount: "cloud.account.id",
 }
 
 // agentHTTPTags are the agent's names for attributes of OpenTelemetry.

@@ -1,12 +1,11 @@
 package oteltraces
 
-import "slices"
-
 // scopeAttributes is the field of an instrumentation scope with its attributes.
 const scopeAttributes = 3<<3 | asBytes
 
-// scopeTags are the places of the tags that a scope gives its spans.
-type scopeTags struct{ firstSpan, first, last int }
+// scopeTags are the tags that a scope gives its spans, by their places, and the bytes that they
+// lie in.
+type scopeTags struct{ first, last, bytes int }
 
 // readScopes reads the attributes of a resource's scopes. Hardly any has some.
 func (c *Translator) readScopes(r *resource) {
@@ -14,15 +13,17 @@ func (c *Translator) readScopes(r *resource) {
 	c.scopes = c.scopes[:0]
 	for i := r.first; i < r.last; i++ {
 		s := &p.scopes[i]
-		first := len(p.tags)
+		of := scopeTags{first: len(p.tags)}
 		for at := s.body; at < s.behind; {
 			f, next := readField(p.body[:s.behind], at)
 			if f.tag == scopeSpansScope {
 				c.readScope(p.body[:next], f.at)
+				of.bytes += next - f.at
 			}
 			at = next
 		}
-		c.scopes = append(c.scopes, scopeTags{s.first, first, len(p.tags)})
+		of.last = len(p.tags)
+		c.scopes = append(c.scopes, of)
 	}
 }
 
@@ -38,16 +39,9 @@ func (c *Translator) readScope(b []byte, at int) {
 
 // collectScope collects what the scope of a span says. It goes before all else, and under the
 // name that it has.
-func (c *Translator) collectScope(place int) {
+func (c *Translator) collectScope(scope scopeTags) {
 	p := &c.payload
-	at, found := slices.BinarySearchFunc(c.scopes, place, func(s scopeTags, place int) int { return s.firstSpan - place })
-	if !found {
-		at--
-	}
-	for at+1 < len(c.scopes) && c.scopes[at+1].firstSpan <= place {
-		at++ // behind scopes without spans
-	}
-	for i := c.scopes[at].first; i < c.scopes[at].last; i++ {
+	for i := scope.first; i < scope.last; i++ {
 		t := &p.tags[i]
 		switch number := c.plain[t.label]; {
 		case number == 0:

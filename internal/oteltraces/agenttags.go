@@ -90,34 +90,38 @@ func (c *Translator) choose() {
 	}
 }
 
-// write writes a span.
-func (c *Translator) write(dst []byte, place int) []byte {
+// own begins a span with what no other has.
+func (c *Translator) own(dst []byte, rec *record) []byte {
 	p := &c.payload
-	rec := &p.records[place]
-	c.scratch = c.scratch[:0]
-	c.span.set = labelSet{}
-	c.span.add(p.tags, int(rec.first), int(rec.last))
-	for i := range c.either {
-		c.either[i] = c.span.set[i] | c.process.set[i]
-	}
 	_, trace := p.idOf(rec)
 	failed := int64(0)
 	if rec.code == codeError {
 		failed = 1
 	}
 	dst = append(dst, msgpack.FixMap|12)
-	dst = appendText(appendText(dst, "service"), c.service())
-	dst = appendText(appendText(dst, "name"), c.operation(rec.kind))
-	dst = appendText(appendText(dst, "resource"), c.resourceName(rec))
-	dst = appendText(appendText(dst, "type"), c.workType(rec.kind))
 	dst = appendUnsigned(appendText(dst, "trace_id"), trace)
 	dst = appendUnsigned(appendText(dst, "span_id"), p.shortID(rec.id))
 	dst = appendUnsigned(appendText(dst, "parent_id"), p.shortID(rec.parent))
 	dst = appendInteger(appendText(dst, "start"), int64(rec.start))
 	dst = appendInteger(appendText(dst, "duration"), max(0, int64(rec.end)-int64(rec.start)))
-	dst = appendInteger(appendText(dst, "error"), failed)
+	return appendInteger(appendText(dst, "error"), failed)
+}
+
+// rest ends a span with its names and its tags.
+func (c *Translator) rest(dst []byte, rec *record, scope scopeTags) []byte {
+	p := &c.payload
+	c.scratch = c.scratch[:0]
+	c.span.set = labelSet{}
+	c.span.add(p.tags, int(rec.first), int(rec.last))
+	for i := range c.either {
+		c.either[i] = c.span.set[i] | c.process.set[i]
+	}
+	dst = appendText(appendText(dst, "service"), c.service())
+	dst = appendText(appendText(dst, "name"), c.operation(rec.kind))
+	dst = appendText(appendText(dst, "resource"), c.resourceName(rec))
+	dst = appendText(appendText(dst, "type"), c.workType(rec.kind))
 	c.collect(rec)
-	c.collectScope(place)
+	c.collectScope(scope)
 	c.tags.makeText(c.made.dbName, c.text(agentNamespace))
 	c.choose()
 	return c.appendTags(dst)

@@ -16,12 +16,10 @@ var (
 // Counter turns bodies into batches of snapshots. One goroutine at a time uses it; its
 // memory is used again for every body.
 type Counter struct {
-	payload payload
+	walked
 	batches batches
-	origins originCache
+	origins saidCache[*span.Origin]
 	keys    keyCache
-	states  stateMemo
-	traces  traceTable
 
 	policy   *Policy
 	selected selected // the attributes of the span whose key is being made
@@ -83,7 +81,7 @@ func (c *Counter) count(rec *record) {
 
 // begin finds the batch of a resource's spans.
 func (c *Counter) begin(r *resource) bool {
-	origin := c.origins.of(&c.payload, r)
+	origin := c.origin(r)
 	batch, ok := c.batches.of(origin)
 	if !ok {
 		c.payload.fail(ErrTooMuch)
@@ -92,9 +90,6 @@ func (c *Counter) begin(r *resource) bool {
 	r.batch = batch
 	return true
 }
-
-// Spans is how many spans the last body held.
-func (c *Counter) Spans() int { return len(c.payload.records) }
 
 // Batches are what the last body held: an origin, and the body of a spans message for it.
 // Both are good until the next Count.
@@ -124,9 +119,8 @@ func (c *Counter) Next() *Counter {
 	if cap(c.payload.tags) > keptTags || c.batches.room()+cap(c.scratch)+cap(c.encoded) > keptText {
 		return NewCounter()
 	}
-	c.payload.body = nil
+	c.release()
 	c.key.Clear()
 	c.batches.reset()
-	c.states.forget()
 	return c
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"weak"
 
+	"github.com/spanstatsd/spanstatsd/internal/bytecache"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
@@ -79,15 +80,15 @@ func TestThereIsABatchAnOrigin(t *testing.T) {
 // TestMoreOriginsThanAreRemembered each have their own spans.
 func TestMoreOriginsThanAreRemembered(t *testing.T) {
 	c := NewCounter()
-	for i := range 3 * mostOrigins {
-		service := fmt.Sprint("s", i%(2*mostOrigins))
+	for i := range 3 * mostResources {
+		service := fmt.Sprint("s", i%(2*mostResources))
 		for _, s := range countedOf(t, c, request(madeResource{sdkResource(service), [][]madeSpan{{{name: "x"}}}}), standard()) {
 			if s.origin.Service != service {
 				t.Fatalf("%s is called %s", service, s.origin.Service)
 			}
 		}
 	}
-	if len(c.origins.known) != mostOrigins {
+	if len(c.origins.known) != mostResources {
 		t.Errorf("%d origins are remembered", len(c.origins.known))
 	}
 	long := append(sdkResource("long"), attribute{"process.command_line", strings.Repeat("x", mostSaid)})
@@ -145,8 +146,9 @@ func TestACachedKeyIsTheKeyThatWouldBeMade(t *testing.T) {
 				t.Fatalf("span %d has the key\n%q, alone\n%q", i, got[i].Key, want[i].Key)
 			}
 		}
-		for i := range fresh.keys.slots {
-			if fresh.keys.slots[i].n > 0 {
+		for i := range fresh.payload.records {
+			rec := &fresh.payload.records[i]
+			if fresh.keys.source(&fresh.payload, rec, &fresh.payload.resources[0], "s") {
 				found++
 			}
 		}
@@ -168,7 +170,7 @@ func TestSpansThatAreAlikeKeepTheirKeys(t *testing.T) {
 	tagged := func(name string, value any) madeSpan {
 		return with(func(s *madeSpan) { s.attributes = []attribute{{name, value}} })
 	}
-	long := strings.Repeat("x", maxSource)
+	long := strings.Repeat("x", bytecache.MaxSource+bytecache.Slack)
 	for what, pair := range map[string][2]madeSpan{
 		"the name":                  {base, with(func(s *madeSpan) { s.name = "ac" })},
 		"the kind":                  {base, with(func(s *madeSpan) { s.kind = kindServer })},
@@ -180,10 +182,10 @@ func TestSpansThatAreAlikeKeepTheirKeys(t *testing.T) {
 		"what a tag was written as": {tagged("db.namespace", 1), tagged("db.namespace", true)},
 		"what is longer than is remembered": {
 			with(func(s *madeSpan) {
-				s.attributes = []attribute{{"graphql.operation.type", long[:maxSource-42]}, {"db.namespace", long[:40] + "a"}}
+				s.attributes = []attribute{{"graphql.operation.type", long[:len(long)-42]}, {"db.namespace", long[:40] + "a"}}
 			}),
 			with(func(s *madeSpan) {
-				s.attributes = []attribute{{"graphql.operation.type", long[:maxSource-42]}, {"db.namespace", long[:40] + "b"}}
+				s.attributes = []attribute{{"graphql.operation.type", long[:len(long)-42]}, {"db.namespace", long[:40] + "b"}}
 			}),
 		},
 		"what is too long": {tagged("db.namespace", long+"a"), tagged("db.namespace", long+"b")},
@@ -210,7 +212,7 @@ func TestTheCounterOfTheNextBodyHoldsNothingOfTheLast(t *testing.T) {
 			if err := c.Count(body, standard()); (err == nil) != (cut == 0) {
 				t.Fatal(err)
 			}
-			c.Keep(nil, &Keeping{Share: 0.5})
+			leftOf(&c.walked, nil, &Keeping{Share: 0.5})
 			return weak.Make(&body[0])
 		}()
 		next := c.Next()

@@ -32,13 +32,14 @@
 // a request as that ingest turns it into traces: with the second version of its names, and of
 // the tags those that a rule of statistics asks for. Package traces then counts that, nearly
 // like any payload of the format v0.7 (FormatIngest there), so that there is one code that
-// counts as the agent does.
-// What its resource calls counted already (_dd.stats_computed) is in no payload. The name of
-// the host is left to the agent, which may ask its cloud for it.
+// counts as the agent does. What was written of a span, but for its ids, times and error, is
+// remembered by what it was made of.
+// What its resource calls counted already (_dd.stats_computed), or its request where the resource
+// says nothing, is in no payload. A host that the resource does not say is left to the agent.
 //
 // # Which spans go on
 //
-// Keep samples consistently, as OpenTelemetry's tracestate-probability-sampling says. A
+// A Keeping samples consistently, as OpenTelemetry's tracestate-probability-sampling says. A
 // trace's randomness R is the rv of its tracestate, else the lowest 56 bits of its id, and
 // a span goes on if R is at least the threshold T of the share that is wanted. So all pods
 // decide alike, and so does a sampler behind us. Its tracestate then says th:T. A
@@ -51,6 +52,9 @@
 // well, since errors would then count for more than there were. What the same trace has in
 // another request, or in another pod, is judged by what is seen there; each span's threshold is
 // true of that span, so sums over spans are right, but the trace may then go on in part.
+//
+// What goes on may say of each resource that its spans are counted (mark.go), by the attribute
+// that the agent's ingest reads.
 //
 // A span whose tracestate cannot be read, or takes no threshold any more, goes on as it is:
 // it would otherwise go on without saying for how many it stands.
@@ -67,8 +71,8 @@
 // # Bounds
 //
 // Spans, attributes that are kept, and the bytes of messages are bounded in proportion to
-// the body and in all (CounterBytes); what Keep and a Translator write is no longer than
-// KeptBytes and TranslatedBytes say. Origins of one body are MaxBatches at most.
+// the body and in all (CounterBytes); what is left of a sample, and what a Translator writes, is no
+// longer than KeptBytes and TranslatedBytes say. Origins of one body are MaxBatches at most.
 //
 // # Threading
 //

@@ -225,3 +225,15 @@ func only(t testing.TB, s madeSpan, policy *Policy) counted {
 }
 
 func standard() *Policy { return NewPolicy(Labels{}) }
+
+// leftOf appends what goes on of the body that was walked last, or is that body where all of it does.
+func leftOf(w *walked, dst []byte, k *Keeping) (left []byte, kept, gone Tally) {
+	found := w.Measure(k, false)
+	if found.IsWhole {
+		return w.payload.body, found.Kept, found.Gone
+	}
+	if left = w.AppendLeft(dst); len(left)-len(dst) != found.Size {
+		panic(fmt.Sprintf("%d bytes were measured, %d written", found.Size, len(left)-len(dst)))
+	}
+	return left, found.Kept, found.Gone
+}

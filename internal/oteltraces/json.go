@@ -1,11 +1,8 @@
 package oteltraces
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -13,133 +10,131 @@ import (
 
 // FromJSON appends the protobuf of a request that is written as OTLP/JSON has it: names in
 // lowerCamelCase, ids in hexadecimal, integers of 64 bits as text or as numbers, enumerations
-// as numbers. A name that it does not know is skipped, as the specification wants it. What it
-// appends is no longer than the body. It allocates: SDKs that send JSON run in browsers.
+// as numbers. A name that it does not know is skipped, as the specification wants it. Where the
+// body is UTF-8, what it appends is no longer than ProtobufBytes says, and nothing is allocated
+// where there is room for it.
 func FromJSON(dst, body []byte) ([]byte, error) {
-	r := jsonReader{Decoder: json.NewDecoder(bytes.NewReader(body))}
-	r.UseNumber()
-	written, err := r.request(dst)
-	if err != nil {
-		return dst, fmt.Errorf("read spans in JSON at byte %d: %w", r.InputOffset(), err)
+	r := jsonReader{jsonScanner: jsonScanner{body: body}, written: dst}
+	if err := r.request(); err != nil {
+		return dst, fmt.Errorf("read spans in JSON at byte %d: %w", r.at, err)
 	}
-	return written, nil
+	return r.written, nil
 }
 
-// jsonReader reads a request, token by token.
-type jsonReader struct{ *json.Decoder }
+// ProtobufBytes is how long the protobuf of so many bytes of JSON may be. It is shorter, since
+// names become numbers, but for lists of texts: of an element two quotes and a comma become a
+// number and a length, and the length of 16 KiB or more has at least three bytes.
+func ProtobufBytes(json int) int { return json + json>>14 }
 
-// maxJSONDepth is how deep objects and lists may be nested.
-const maxJSONDepth = MaxDepth + 8
+// jsonReader reads a request, and writes each field as soon as it is read.
+type jsonReader struct {
+	jsonScanner
+	written []byte
+}
 
 var (
-	errJSONDepth = errors.New("it is nested too deep")
-	errJSONShape = errors.New("a value is not what its name says: see the JSON encoding of OTLP")
+	errJSONShape  = errors.New("a value is not what its name says: see the JSON encoding of OTLP")
+	errJSONFollow = errors.New("something follows the request")
 )
 
-func (r *jsonReader) request(dst []byte) ([]byte, error) {
-	t, err := r.Token()
-	if err != nil {
-		return dst, err
+func (r *jsonReader) request() error {
+	if r.next() != '{' {
+		return errJSONShape
 	}
-	if t != json.Delim('{') {
-		return dst, errJSONShape
+	if err := r.message(jsonRequest, 0); err != nil {
+		return err
 	}
-	if dst, err = r.message(dst, jsonRequest, 0); err != nil {
-		return dst, err
+	if r.next(); r.at < len(r.body) {
+		return errJSONFollow
 	}
-	if _, err = r.Token(); !errors.Is(err, io.EOF) {
-		return dst, errors.New("something follows the request")
-	}
-	return dst, nil
+	return nil
 }
 
-// message writes the fields of a message behind its opening brace.
-func (r *jsonReader) message(dst []byte, fields jsonFields, depth int) ([]byte, error) {
-	for {
-		name, err := r.Token()
+// message writes the fields of a message, which begins here.
+func (r *jsonReader) message(fields jsonFields, depth int) error {
+	r.at++
+	for isFirst := true; ; isFirst = false {
+		more, err := r.more('}', isFirst)
+		if err != nil || !more {
+			return err
+		}
+		name, err := r.name()
 		if err != nil {
-			return dst, err
+			return err
 		}
-		text, isName := name.(string)
-		if !isName {
-			return dst, nil // the closing brace
-		}
-		value, err := r.Token()
-		if err != nil {
-			return dst, err
-		}
-		if f, known := fields[text]; known {
-			dst, err = r.field(dst, f, value, depth)
+		if f := fields.named(r.plain(name)); f != nil {
+			err = r.field(f, depth)
 		} else {
-			err = r.skip(value, depth)
+			err = r.skip(depth)
 		}
 		if err != nil {
-			return dst, err
+			return err
 		}
 	}
 }
 
-// field writes a field that begins with a token: a value, a list of them, or null.
-func (r *jsonReader) field(dst []byte, f jsonField, value json.Token, depth int) ([]byte, error) {
-	if value == nil {
-		return dst, nil
-	}
-	if value != json.Delim('[') {
-		return r.value(dst, f, value, depth)
+// field writes a field: a value, a list of them, or null.
+func (r *jsonReader) field(f *jsonField, depth int) error {
+	switch r.next() {
+	case 'n':
+		return r.word("null")
+	case '[':
+	default:
+		return r.value(f, depth)
 	}
 	if f.kind != jsonMessage && f.kind != jsonText {
-		return dst, errJSONShape // no other field is a list
+		return errJSONShape // no other field is a list
 	}
-	for {
-		element, err := r.Token()
-		if err != nil || element == json.Delim(']') {
-			return dst, err
+	r.at++
+	for isFirst := true; ; isFirst = false {
+		more, err := r.more(']', isFirst)
+		if err != nil || !more {
+			return err
 		}
-		if dst, err = r.value(dst, f, element, depth); err != nil {
-			return dst, err
+		if err = r.value(f, depth); err != nil {
+			return err
 		}
 	}
 }
 
 // value writes one value, and before it the field's tag.
-func (r *jsonReader) value(dst []byte, f jsonField, value json.Token, depth int) ([]byte, error) {
-	if f.kind != jsonMessage {
-		return appendJSON(dst, f, value)
+func (r *jsonReader) value(f *jsonField, depth int) error {
+	switch f.kind {
+	case jsonBool:
+		return r.boolean(f)
+	case jsonVarint, jsonFixed64, jsonFixed32, jsonDouble:
+		return r.numeric(f)
+	case jsonMessage:
+	default:
+		return r.textual(f)
 	}
-	if value != json.Delim('{') {
-		return dst, errJSONShape
+	if r.next() != '{' {
+		return errJSONShape
 	}
 	if depth == maxJSONDepth {
-		return dst, errJSONDepth
+		return errJSONDepth
 	}
-	dst = protowire.AppendTag(dst, f.number, protowire.BytesType)
-	begin := len(dst)
-	dst, err := r.message(dst, *f.of, depth+1)
-	if err != nil {
-		return dst, err
+	begin := r.open(f)
+	if err := r.message(*f.of, depth+1); err != nil {
+		return err
 	}
-	var length [10]byte
-	return slices.Insert(dst, begin, protowire.AppendVarint(length[:0], uint64(len(dst)-begin))...), nil
+	r.close(begin)
+	return nil
 }
 
-// skip steps over a value that begins with a token.
-func (r *jsonReader) skip(value json.Token, depth int) error {
-	for open := 0; ; {
-		switch value {
-		case json.Delim('{'), json.Delim('['):
-			open++
-		case json.Delim('}'), json.Delim(']'):
-			open--
-		}
-		if open == 0 {
-			return nil
-		}
-		if depth+open > maxJSONDepth {
-			return errJSONDepth
-		}
-		var err error
-		if value, err = r.Token(); err != nil {
-			return err
-		}
+// open begins a field whose length shows when all of it is written, close writes the length.
+// There is room for one byte of it. For more, what the field holds moves, once for each message
+// around it, of which there are maxJSONDepth at most.
+func (r *jsonReader) open(f *jsonField) (begin int) {
+	r.written = append(protowire.AppendTag(r.written, f.number, protowire.BytesType), 0)
+	return len(r.written)
+}
+
+func (r *jsonReader) close(begin int) {
+	var room [10]byte
+	length := protowire.AppendVarint(room[:0], uint64(len(r.written)-begin))
+	r.written[begin-1] = length[0]
+	if rest := length[1:]; len(rest) > 0 {
+		r.written = slices.Insert(r.written, begin, rest...)
 	}
 }

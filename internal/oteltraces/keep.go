@@ -36,40 +36,30 @@ const (
 	ended              // goes no further
 )
 
-// Keep says what of the body that was counted last goes on, and appends it to dst. Where all
-// goes on as it is, and where the body was not counted, that is the body itself. A trace of
-// which a span goes on is kept.
-func (c *Counter) Keep(dst []byte, k *Keeping) (left []byte, kept, gone Tally) {
-	p := &c.payload
-	if p.err != nil {
-		return p.body, kept, gone
-	}
-	threshold := thresholdOf(k.Share, precision)
-	isWhole := c.judge(k, threshold)
+// tally counts what was judged. A trace of which a span goes on is kept.
+func (w *walked) tally() (kept, gone Tally) {
+	p := &w.payload
 	for i := range p.records {
 		if p.records[i].fate == ended {
 			gone.Spans++
 		}
 	}
-	for i := range c.traces.traces {
-		if c.traces.traces[i].isKept {
+	for i := range w.traces.traces {
+		if w.traces.traces[i].isKept {
 			kept.Traces++
 		}
 	}
-	kept.Spans, gone.Traces = len(p.records)-gone.Spans, len(c.traces.traces)-kept.Traces
-	if isWhole {
-		return p.body, kept, gone
-	}
-	return c.rewrite(dst, threshold), kept, gone
+	kept.Spans, gone.Traces = len(p.records)-gone.Spans, len(w.traces.traces)-kept.Traces
+	return kept, gone
 }
 
 // judge decides about each span. It reports whether all go on as they are.
-func (c *Counter) judge(k *Keeping, threshold uint64) (isWhole bool) {
-	p := &c.payload
-	c.traces.reset(len(p.records))
+func (w *walked) judge(k *Keeping) (isWhole bool) {
+	p := &w.payload
+	w.traces.reset(len(p.records))
 	for i := range p.records {
 		rec := &p.records[i]
-		t := &c.traces.traces[c.traces.of(p.idOf(rec))]
+		t := &w.traces.traces[w.traces.of(p.idOf(rec))]
 		if k.Errors && rec.code == codeError || k.Slow > 0 && rec.isRoot && rec.duration() >= uint64(k.Slow) {
 			t.isWanted = true
 		}
@@ -78,9 +68,9 @@ func (c *Counter) judge(k *Keeping, threshold uint64) (isWhole bool) {
 	for i := range p.records {
 		rec := &p.records[i]
 		_, low := p.idOf(rec)
-		t := &c.traces.traces[c.traces.of(p.idOf(rec))]
-		if rec.fate = goesOn; !t.isWanted && threshold > 0 {
-			rec.fate = c.states.read(rec.state.of(p.body)).fate(low, threshold)
+		t := &w.traces.traces[w.traces.of(p.idOf(rec))]
+		if rec.fate = goesOn; !t.isWanted && w.threshold > 0 {
+			rec.fate = w.states.read(rec.state.of(p.body)).fate(low, w.threshold)
 		}
 		isWhole = isWhole && rec.fate == goesOn
 		t.isKept = t.isKept || rec.fate != ended

@@ -21,7 +21,7 @@ func keptOf(t *testing.T, body []byte, k Keeping) (names string, weight float64,
 	}
 	before := bytes.Clone(body)
 	prefix := []byte("what was there")
-	left, kept, gone := c.Keep(bytes.Clone(prefix), &k)
+	left, kept, gone := leftOf(&c.walked, bytes.Clone(prefix), &k)
 	if !bytes.Equal(body, before) {
 		t.Fatal("the body was written to")
 	}
@@ -168,7 +168,7 @@ func TestWhereAllGoesOnNothingIsWritten(t *testing.T) {
 		if err := c.Count(body, standard()); err != nil {
 			t.Fatal(err)
 		}
-		left, kept, gone := c.Keep(make([]byte, 0, 1<<10), &test.k)
+		left, kept, gone := leftOf(&c.walked, make([]byte, 0, 1<<10), &test.k)
 		if &left[0] != &body[0] || len(left) != len(body) || kept != (Tally{1, 1}) || gone != (Tally{}) {
 			t.Errorf("%s: %d bytes of %d", name, len(left), len(body))
 		}
@@ -177,7 +177,7 @@ func TestWhereAllGoesOnNothingIsWritten(t *testing.T) {
 	if err := c.Count(cut, standard()); err == nil {
 		t.Fatal("it was counted")
 	}
-	if left, kept, gone := c.Keep(nil, &Keeping{}); !bytes.Equal(left, cut) || kept != (Tally{}) || gone != (Tally{}) {
+	if left, kept, gone := leftOf(&c.walked, nil, &Keeping{}); !bytes.Equal(left, cut) || kept != (Tally{}) || gone != (Tally{}) {
 		t.Errorf("of a body that was not counted goes on %q", left)
 	}
 }
@@ -206,7 +206,7 @@ func TestWhatStandsAroundSpansStays(t *testing.T) {
 	if err := c.Count(body, standard()); err != nil {
 		t.Fatal(err)
 	}
-	if got, _, _ := c.Keep(nil, &Keeping{Share: 0.5}); !bytes.Equal(got, want) {
+	if got, _, _ := leftOf(&c.walked, nil, &Keeping{Share: 0.5}); !bytes.Equal(got, want) {
 		t.Errorf("%q goes on, want\n%q", got, want)
 	}
 }

@@ -1,6 +1,10 @@
 package oteltraces
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/spanstatsd/spanstatsd/internal/bytecache"
+)
 
 // limits is how much a body may make a counter hold, by how long it is: about twice what
 // any SDK packs into so many bytes. Without it a megabyte of spans of two bytes each would
@@ -48,16 +52,22 @@ const snapshotBytes = 1 + 5 + 3*9 + 1
 
 // anyCounter is what a counter takes for any body: what it remembers of keys and of
 // origins, and the labels of a span.
-const anyCounter = 3 << 20
+const anyCounter = bytecache.Bytes + mostResources*mostSaid + 256<<10
 
-// KeptBytes is the most that Keep writes of a body of that length: each span may have a
-// tracestate where it had none.
+// KeptBytes is the most that is left of a body of that length where some of its traces go on:
+// each span may have a tracestate where it had none.
 func KeptBytes(body int) int { return body + MaxSpans(body)*raisedBytes }
 
 // raisedBytes is by how much a span may become longer: by the tag and the length of a
 // tracestate, what is written into it, and the length of what it is in.
 const raisedBytes = 2 + len("ot=th:,") + digits + 6
 
-// TranslatedBytes is the most that a Translator writes of a body of that length: what makes it
-// stop, and one span more, of which each text stands in the body, and may become three tags.
-func TranslatedBytes(body int) int { return limitsOf(body).made + 3*body + maxAgentResource + 1<<10 }
+// TranslatedBytes is the most that a Translator writes of a body of that length.
+func TranslatedBytes(body int) int { return limitsOf(body).made }
+
+// TranslatorBytes is the most that a Translator takes for bodies of that length: as a Counter,
+// with what is written in the place of batches, and places of spans by trace.
+func TranslatorBytes(body int) int { return CounterBytes(body) + limitsOf(body).spans*groupBytes }
+
+// groupBytes is what a span takes in groups.
+const groupBytes = 2 * 3 * 4

@@ -68,7 +68,7 @@ func (p *payload) resourceSpans(at, begin, end int) {
 			if r.said.len > 0 {
 				p.fail(ErrUnread) // who it is in two parts: no SDK writes that
 			}
-			r.said = textAt(f.at, next)
+			r.said, r.saidField = textAt(f.at, next), at
 		}
 		at = next
 	}
@@ -117,7 +117,7 @@ func (p *payload) scopeSpans(at, begin, end int, resource uint32) {
 		case next == 0:
 			p.fail(ErrUnread)
 		case f.tag == scopeSpansSpans:
-			p.span(at, f.at, next, resource)
+			p.span(at, f.at, next, resource, uint32(place))
 		case f.tag == scopeSpansScope && !isMessage(b[:next], f.at, messageScope, 0):
 			p.fail(ErrUnread)
 		}
@@ -127,7 +127,7 @@ func (p *payload) scopeSpans(at, begin, end int, resource uint32) {
 }
 
 // span reads a span.
-func (p *payload) span(at, begin, end int, resource uint32) {
+func (p *payload) span(at, begin, end int, resource, scope uint32) {
 	if len(p.records) >= p.limits.spans {
 		p.fail(ErrTooMuch)
 		return
@@ -135,7 +135,7 @@ func (p *payload) span(at, begin, end int, resource uint32) {
 	p.tags = slices.Grow(p.tags, attributesAhead)
 	rec := record{
 		at: uint32(at), behind: uint32(end), body: uint32(begin), first: uint32(len(p.tags)),
-		resource: resource, isRoot: true,
+		resource: resource, scope: scope, isRoot: true,
 	}
 	b := p.body[:end]
 	for at := begin; at < end; {

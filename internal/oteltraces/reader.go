@@ -34,8 +34,30 @@ type field struct {
 func number(tag uint32) uint32 { return tag >> 3 }
 
 // readField reads the field that begins at a place of a message, which ends where b does,
-// and returns where the next one begins: 0 if it cannot be read.
+// and returns where the next one begins: 0 if it cannot be read. Nearly all have a tag of one
+// byte, and behind it a number of eight, or a number or a length of one.
 func readField(b []byte, at int) (f field, next int) {
+	if len(b)-at < 2 || b[at] < 1<<3 || b[at] >= 0x80 {
+		return readLongField(b, at)
+	}
+	behind := int(b[at+1])
+	switch f.tag = uint32(b[at]); {
+	case f.tag&7 == asFixed64 && len(b)-at > 8:
+		f.value = binary.LittleEndian.Uint64(b[at+1:])
+		return f, at + 9
+	case behind >= 0x80:
+	case f.tag&7 == asVarint:
+		f.value = uint64(behind)
+		return f, at + 2
+	case f.tag&7 == asBytes && behind <= len(b)-at-2:
+		f.at = at + 2
+		return f, f.at + behind
+	}
+	return readLongField(b, at)
+}
+
+// readLongField reads a field of any length.
+func readLongField(b []byte, at int) (f field, next int) {
 	tag, at := readVarint(b, at)
 	if at == 0 || tag>>3 < uint64(protowire.MinValidNumber) || tag>>3 > uint64(protowire.MaxValidNumber) {
 		return f, 0

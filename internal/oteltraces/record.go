@@ -13,10 +13,11 @@ type record struct {
 	body        uint32 // where its message begins
 	first, last uint32 // tags
 	resource    uint32
+	scope       uint32
 	kind        kind
 	code        uint8 // of its status: codeOK, codeError or another
 	isRoot      bool
-	fate        fate // of those that Keep judged last
+	fate        fate // of those that were judged last
 }
 
 // duration is 0 where a span ends before it starts.
@@ -33,17 +34,20 @@ type part struct {
 	at, behind  int // of its field, with the tag
 	body        int // where its message begins
 	first, last int // of what it has
-	size        int // of its message as Keep leaves it, less than 0 where that leaves nothing
+	size        int // of its message as it will be left, less than 0 where nothing is
 }
 
 // resource is what spans were sent by.
 type resource struct {
-	part          // with its scopes
-	firstTag int  // of its attributes, in the order of their labels
-	ownTag   int  // where those begin that an operator named
-	lastTag  int  // where they end
-	said     text // the message that says who it is
-	batch    int  // of its spans, -1 where there is none yet
+	part           // with its scopes
+	firstTag  int  // of its attributes, in the order of their labels
+	ownTag    int  // where those begin that an operator named
+	lastTag   int  // where they end
+	said      text // the message that says who it is
+	saidField int  // where the field of that begins, 0 where there is none
+	batch     int  // of its spans, -1 where there is none yet
+	isCounted bool // somebody has counted its spans already
+	mark      mark
 }
 
 // kind is a span's kind by OTLP's number.

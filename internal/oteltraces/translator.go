@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/spanstatsd/spanstatsd/internal/msgpack"
-	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
 // Translator turns requests into what the agent's own OTLP ingest makes of them, by the
@@ -15,7 +14,7 @@ import (
 // its FormatIngest, as the agent counts what its ingest has made. One goroutine at a time uses
 // it.
 type Translator struct {
-	payload payload
+	walked
 	policy  Policy
 	wanted  []string     // names of tags, by number; number 0 is none
 	targets []uint8      // by label, the number of the tag that the attribute becomes
@@ -28,19 +27,19 @@ type Translator struct {
 	either  labelSet // what one of both has
 	scopes  []scopeTags
 	groups  groups
+	cache   translatedSpans
 	counted int // spans that somebody has counted already
 	scratch []byte
 	written []byte
-	ends    []int // of payloads in written
 }
 
 // NewTranslator makes a translator that writes those tags. It needs several names for some of
-// them, and fails where they are too many.
+// them, and fails where they are too many. The host is said by a resource alone.
 func NewTranslator(wanted []string) (*Translator, error) {
 	c := &Translator{wanted: append([]string{""}, wanted...)}
 	names := slices.Clone(agentNames[:])
 	slices.Sort(c.wanted[1:])
-	c.wanted = slices.Compact(c.wanted)
+	c.wanted = slices.DeleteFunc(slices.Compact(c.wanted), func(name string) bool { return name == "_dd.hostname" })
 	for _, name := range c.wanted[1:] {
 		for _, from := range sourcesOf(name) {
 			if !slices.Contains(names, from) {
@@ -58,10 +57,16 @@ func NewTranslator(wanted []string) (*Translator, error) {
 	for at, name := range names {
 		c.targets[at], c.plain[at] = c.number(agentTag(name)), c.number(name)
 	}
-	table := newNameTable(names)
-	c.policy = Policy{names: table, resourceNames: table}
+	ofSpans := slices.Clone(names)
+	for at := agentComputed; at < agentLabels; at++ {
+		if c.targets[at] == 0 && c.plain[at] == 0 {
+			ofSpans[at] = "" // a resource alone says it
+		}
+	}
+	c.policy = Policy{names: newNameTable(ofSpans), resourceNames: newNameTable(names)}
 	c.made = c.numberMade()
 	c.tags.room(len(c.wanted))
+	c.cache.Reset()
 	return c, nil
 }
 
@@ -76,10 +81,11 @@ func (c *Translator) number(name string) uint8 {
 // errTooLong is why a body is not translated though it is read.
 var errTooLong = fmt.Errorf("translate spans for the agent: it would be too long: %w", ErrTooMuch)
 
-// Translate walks a body and makes the payloads of its resources. With an error there are
-// none.
-func (c *Translator) Translate(body []byte) error {
-	c.written, c.ends, c.counted = c.written[:0], c.ends[:0], 0
+// Translate walks a body and writes the payloads of its resources. isCounted says that
+// statistics of all of it were made before, unless a resource says otherwise. With an error
+// there are none.
+func (c *Translator) Translate(body []byte, isCounted bool) error {
+	c.written, c.counted = c.written[:0], 0
 	p := &c.payload
 	if err := p.walk(body, &c.policy); err != nil {
 		return err
@@ -88,106 +94,81 @@ func (c *Translator) Translate(body []byte) error {
 		r := &p.resources[i]
 		c.process.set = labelSet{}
 		c.process.add(p.tags, r.firstTag, r.lastTag)
-		if err := c.resource(uint32(i)); err != nil {
-			c.ends = c.ends[:0]
+		if err := c.resource(r, isCounted); err != nil {
+			c.written, p.err = c.written[:0], err
 			return err
 		}
 	}
 	return nil
 }
 
-// Payloads are those of the last body. They are good until the next one.
-func (c *Translator) Payloads(yield func(payload []byte) bool) {
-	begin := 0
-	for _, end := range c.ends {
-		if !yield(c.written[begin:end:end]) {
-			return
-		}
-		begin = end
-	}
-}
+// Written is the payloads of the last body, one behind the other. It is good until the next.
+func (c *Translator) Written() []byte { return c.written }
 
 // Release lets go of the last body and its payloads, and of memory that only a very large one
 // needed.
 func (c *Translator) Release() {
-	c.payload.body, c.ends = nil, c.ends[:0]
+	c.release()
+	c.written = c.written[:0]
 	c.tags.reset()
 	if cap(c.payload.tags) > keptTags || cap(c.written)+cap(c.scratch) > keptText {
-		c.payload, c.groups, c.written, c.scratch = payload{}, groups{}, nil, nil
+		c.walked, c.groups, c.written, c.scratch = walked{}, groups{}, nil, nil
 	}
 }
 
-// Counted is how many spans of the last body are in no payload, because their resource says
-// that statistics of them were made before.
+// Counted is how many spans of the last body are in no payload, because statistics of them were
+// made before.
 func (c *Translator) Counted() int { return c.counted }
 
 // resource writes the payload of one, unless it has no spans.
-func (c *Translator) resource(place uint32) error {
+func (c *Translator) resource(r *resource, isCounted bool) error {
 	p := &c.payload
-	r := &p.resources[place]
-	if r.first == r.last || p.scopes[r.first].first == p.scopes[r.last-1].last {
+	if !p.hasSpans(r) {
 		return nil
 	}
-	if said := c.said(agentComputed); said != "" && said != "false" {
+	if r.isCounted = c.isCounted(isCounted); r.isCounted {
 		c.counted += p.scopes[r.last-1].last - p.scopes[r.first].first
 		return nil
 	}
 	c.readScopes(r)
+	c.cache.enter(r.said.of(p.body))
 	c.groups.group(p, p.scopes[r.first].first, p.scopes[r.last-1].last)
-	dst := c.facts(c.written)
-	dst = appendArrayHeader(appendText(dst, "chunks"), len(c.groups.ends))
+	if len(c.written)+2*int(r.said.len)+factsRoom > p.limits.made {
+		return errTooLong
+	}
+	c.written = c.facts(c.written)
+	c.written = appendArrayHeader(appendText(c.written, "chunks"), len(c.groups.ends))
 	begin := uint32(0)
 	for _, end := range c.groups.ends {
-		if dst = c.chunk(dst, c.groups.order[begin:end]); len(dst) > p.limits.made {
-			return errTooLong
-		}
+		c.chunk(c.groups.order[begin:end])
 		begin = end
 	}
-	if errors.Is(p.err, ErrUnread) {
-		return p.err
+	if p.err != nil && !errors.Is(p.err, ErrUnread) {
+		return errTooLong
 	}
-	c.written, c.ends = dst, append(c.ends, len(dst))
-	return nil
+	return p.err
 }
 
-// facts begins a payload with what its resource says of the process.
-func (c *Translator) facts(dst []byte) []byte {
-	c.span.set, c.either, c.scratch = labelSet{}, c.process.set, c.scratch[:0]
-	dst = append(dst, msgpack.FixMap|5)
-	dst = appendText(appendText(dst, "language_name"), c.said(agentLanguage))
-	dst = appendText(appendText(dst, "tracer_version"), c.join(span.OTLPVersion, c.said(agentSDKVersion)))
-	dst = appendText(appendText(dst, "container_id"), c.normal(c.text(agentContainer)))
-	return appendText(appendText(dst, "env"), c.normal(c.text(agentEnvironment, agentOldEnvironment)))
-}
-
-// said is what the resource says, of any type, as the value of a tag.
-func (c *Translator) said(l label) string {
-	if !c.process.set.has(l) {
-		return ""
+// isCounted says whether statistics of the selected resource's spans were made before: what it
+// says itself goes before what its request says, as in the agent's receiver.
+func (c *Translator) isCounted(said bool) bool {
+	if !c.process.set.has(agentComputed) {
+		return said
 	}
-	start := len(c.scratch)
-	c.scratch = c.payload.tags[c.process.at[l]].append(c.scratch, c.payload.body)
-	return c.normal(view(c.scratch[start:]))
-}
-
-// normal is a text as the value of a tag.
-func (c *Translator) normal(text string) string {
-	start := len(c.scratch)
-	c.scratch = appendTagValue(c.scratch, text)
-	return view(c.scratch[start:])
+	value := c.said(agentComputed)
+	return value != "" && value != "false"
 }
 
 // keptByDefault is the priority of a trace of which nobody says whether it is kept.
 const keptByDefault = 1
 
 // chunk writes the spans of one trace.
-func (c *Translator) chunk(dst []byte, spans []uint32) []byte {
-	dst = appendInteger(appendText(append(dst, msgpack.FixMap|2), "priority"), keptByDefault)
-	dst = appendArrayHeader(appendText(dst, "spans"), len(spans))
+func (c *Translator) chunk(spans []uint32) {
+	dst := appendInteger(appendText(append(c.written, msgpack.FixMap|2), "priority"), keptByDefault)
+	c.written = appendArrayHeader(appendText(dst, "spans"), len(spans))
 	for _, at := range spans {
-		if dst = c.write(dst, int(at)); len(dst) > c.payload.limits.made {
-			break
+		if c.payload.err == nil {
+			c.write(int(at))
 		}
 	}
-	return dst
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"runtime"
 	"slices"
@@ -35,6 +36,7 @@ type agentPayload struct {
 	Version   string `msgpack:"tracer_version"`
 	Container string `msgpack:"container_id"`
 	Env       string `msgpack:"env"`
+	Host      string `msgpack:"hostname"`
 	Chunks    []struct {
 		Priority int         `msgpack:"priority"`
 		Spans    []agentSpan `msgpack:"spans"`
@@ -56,17 +58,24 @@ func translator(t testing.TB, wanted ...string) *Translator {
 // payloadsOf are the payloads of a request.
 func payloadsOf(t testing.TB, c *Translator, resources ...madeResource) (all []agentPayload) {
 	t.Helper()
-	if err := c.Translate(request(resources...)); err != nil {
+	if err := c.Translate(request(resources...), false); err != nil {
 		t.Fatal(err)
 	}
-	for b := range c.Payloads {
+	return decoded(t, c)
+}
+
+// decoded are the payloads of the last request.
+func decoded(t testing.TB, c *Translator) (all []agentPayload) {
+	t.Helper()
+	for d := msgpack.NewDecoder(bytes.NewReader(c.Written())); ; {
 		var p agentPayload
-		if err := msgpack.Unmarshal(b, &p); err != nil {
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, p)
 	}
-	return all
 }
 
 // TestARequestBecomesPayloadsOfTraces: one for each resource with spans, with a chunk for each
@@ -120,16 +129,27 @@ func TestARequestBecomesPayloadsOfTraces(t *testing.T) {
 	}
 }
 
-// TestWhatWasCountedBeforeIsNotTranslated: its resource says so.
+// TestWhatWasCountedBeforeIsNotTranslated: its resource says so, or else its request.
 func TestWhatWasCountedBeforeIsNotTranslated(t *testing.T) {
 	c := translator(t)
 	spans := [][]madeSpan{{{name: "x"}}, {{name: "y"}, {name: "z"}}}
-	for value, counted := range map[any]int{true: 3, "true": 3, "what": 3, 1: 3, false: 0, "false": 0, "": 0} {
-		got := payloadsOf(t, c, madeResource{[]attribute{{"_dd.stats_computed", value}}, spans})
-		if c.Counted() != counted || (len(got) == 0) != (counted > 0) {
-			t.Errorf("%v: %d payloads, %d spans counted before", value, len(got), c.Counted())
+	check := func(what any, body []byte, isCounted bool, want int) {
+		t.Helper()
+		if err := c.Translate(body, isCounted); err != nil {
+			t.Fatal(err)
+		}
+		if got := decoded(t, c); c.Counted() != want || (len(got) == 0) != (want > 0) {
+			t.Errorf("%v, of a request that says %v: %d payloads, %d spans counted before", what, isCounted, len(got), c.Counted())
 		}
 	}
+	for value, counted := range map[any]int{true: 3, "true": 3, "what": 3, 1: 3, false: 0, "false": 0, "FALSE": 0, "": 0} {
+		body := request(madeResource{[]attribute{{"_dd.stats_computed", value}}, spans})
+		check(value, body, false, counted)
+		check(value, body, true, counted)
+	}
+	body := request(madeResource{nil, spans})
+	check("nothing", body, false, 0)
+	check("nothing", body, true, 3)
 }
 
 // TestWhichValueOfATagCounts where there is a text and a number: of each kind of tag the one
@@ -169,10 +189,10 @@ func TestWhatIsNotTranslated(t *testing.T) {
 			submessage(nil, 2, bytes.Repeat(submessage(nil, 2, nil), 100))...)), ErrTooMuch},
 		"no request": {[]byte{0x0a}, ErrUnread},
 	} {
-		if err := c.Translate(test.body); !errors.Is(err, test.want) {
+		if err := c.Translate(test.body, false); !errors.Is(err, test.want) {
 			t.Errorf("%s: %v", name, err)
 		}
-		for range c.Payloads {
+		if len(c.Written()) > 0 {
 			t.Errorf("%s: there is a payload", name)
 		}
 	}
@@ -219,7 +239,7 @@ func TestAReleasedTranslatorHoldsNothing(t *testing.T) {
 	for _, traces := range []int{100, 6000} {
 		last := func() weak.Pointer[byte] {
 			body := slices.Clone(webRequest(traces))
-			if err := c.Translate(body); err != nil {
+			if err := c.Translate(body, false); err != nil {
 				t.Fatal(err)
 			}
 			return weak.Make(&body[0])
@@ -232,7 +252,7 @@ func TestAReleasedTranslatorHoldsNothing(t *testing.T) {
 		if cap(c.written) > keptText {
 			t.Errorf("%d bytes are kept", cap(c.written))
 		}
-		for range c.Payloads {
+		if len(c.Written()) > 0 {
 			t.Error("there is a payload")
 		}
 	}
@@ -245,7 +265,7 @@ func TestAReleasedTranslatorHoldsNothing(t *testing.T) {
 func TestAWarmTranslatorAllocatesNothing(t *testing.T) {
 	body, c := webRequest(100), translator(t, wantedTags...)
 	round := func() {
-		if err := c.Translate(body); err != nil {
+		if err := c.Translate(body, false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -262,18 +282,14 @@ func FuzzTranslate(f *testing.F) {
 	f.Add(request(madeResource{nil, [][]madeSpan{{{trace: 1, attributes: []attribute{{"http.status_code", 2.5}, {"_dd.stats_computed", true}}}}}}))
 	c := translator(f, wantedTags...)
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if c.Translate(body) != nil {
+		if c.Translate(body, false) != nil {
 			return
 		}
 		if len(c.written) > TranslatedBytes(len(body)) {
 			t.Fatalf("%d bytes of %d", len(c.written), len(body))
 		}
 		spans := c.Counted()
-		for b := range c.Payloads {
-			var p agentPayload
-			if err := msgpack.Unmarshal(b, &p); err != nil {
-				t.Fatal(err)
-			}
+		for _, p := range decoded(t, c) {
 			for _, chunk := range p.Chunks {
 				spans += len(chunk.Spans)
 			}
@@ -289,7 +305,7 @@ func BenchmarkTranslate(b *testing.B) {
 	const traces = 128
 	c, body := translator(b, wantedTags...), webRequest(traces)
 	measured(b, 4*traces, len(body), func() {
-		if err := c.Translate(body); err != nil {
+		if err := c.Translate(body, false); err != nil {
 			b.Fatal(err)
 		}
 	})

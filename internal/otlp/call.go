@@ -1,6 +1,7 @@
 package otlp
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"mime"
@@ -23,24 +24,29 @@ type call struct {
 	plain *intake.Body
 	// protobuf is the message where it came in JSON; nil where it did not, or nobody reads it.
 	protobuf *intake.Body
+	room     *intake.Body // for what goes on in the place of what came; nil where that does
 	kept     kept
 	sum      uint64 // of a body that is counted, 0 until then
+	begun    begun  // where net/http goes on with it
+	candidates
+	left context.Context // of HTTP/2, ends when the SDK gives the call up; nil of HTTP/1.1
 }
 
 // release gives the call's memory back. It may be called repeatedly.
 func (c *call) release() {
 	c.releaseCame()
-	if c.kept.body != nil {
-		c.kept.body.Release()
-	}
+	c.keepAll()
+	c.resolve(false) // where no destination has answered
 }
 
 // keepAll has all of a call go on as it came.
 func (c *call) keepAll() {
-	if c.kept.body != nil {
-		c.kept.body.Release()
+	for _, held := range [...]*intake.Body{c.room, c.kept.body} {
+		if held != nil {
+			held.Release()
+		}
 	}
-	c.kept = kept{}
+	c.room, c.kept = nil, kept{}
 }
 
 // releaseCame gives back what came, where something else goes on in its place.
@@ -53,16 +59,33 @@ func (c *call) releaseCame() {
 	}
 }
 
+// size is the bytes of the memory that a call has.
+func (c *call) size() (bytes int) {
+	for _, held := range [...]*intake.Body{c.body, c.plain, c.protobuf} {
+		if held != nil {
+			bytes += cap(held.Bytes)
+		}
+	}
+	return bytes
+}
+
 // refusal is why a request does not become a call.
 type refusal struct {
 	*reply
 	result Result
 }
 
+// head is what says of a request how it is to be read.
+type head struct {
+	method, path, contentType     string
+	contentEncoding, grpcEncoding string
+	isHTTP2                       bool
+}
+
 // open makes a call of a request, up to its body.
-func open(r *http.Request) (c *call, no *refusal) {
-	c = &call{encoding: encodingOf(r.Header.Get("Content-Type"))}
-	s, isGRPC, found := signalOf(r.URL.Path)
+func open(h head) (c *call, no *refusal) {
+	c = &call{encoding: encodingOf(h.contentType)}
+	s, isGRPC, found := signalOf(h.path)
 	c.signal = s
 	switch {
 	case isGRPC != (c.encoding == inGRPC) && found:
@@ -71,14 +94,14 @@ func open(r *http.Request) (c *call, no *refusal) {
 			"/v1/... takes application/x-protobuf and application/json, a method of gRPC application/grpc")
 	case !found:
 		no = refused(http.StatusNotFound, codeUnimplemented, "there is no such path here; OTLP has /v1/traces, /v1/metrics and /v1/logs")
-	case r.Method != http.MethodPost:
+	case h.method != http.MethodPost:
 		no = refused(http.StatusMethodNotAllowed, codeUnimplemented, "only POST is taken here")
 	case c.encoding == unknownEncoding:
 		no = refused(http.StatusUnsupportedMediaType, codeUnimplemented, "the content type is neither application/x-protobuf nor application/json")
-	case isGRPC && r.ProtoMajor != 2:
+	case isGRPC && !h.isHTTP2:
 		no = refused(http.StatusHTTPVersionNotSupported, codeUnimplemented, "gRPC needs HTTP/2")
 	default:
-		no = c.openEncoded(r)
+		no = c.openEncoded(h)
 	}
 	if c.encoding == unknownEncoding {
 		c.encoding = inJSON
@@ -93,10 +116,10 @@ func refused(status int, c code, said string) *refusal {
 }
 
 // openEncoded finds out how the message is compressed.
-func (c *call) openEncoded(r *http.Request) *refusal {
-	said := r.Header.Get("Content-Encoding")
+func (c *call) openEncoded(h head) *refusal {
+	said := h.contentEncoding
 	if c.encoding == inGRPC {
-		said = r.Header.Get(headerGRPCEncoding)
+		said = h.grpcEncoding
 	}
 	switch said {
 	case "gzip":
@@ -162,6 +185,8 @@ func (s *Server) read(c *call, w http.ResponseWriter, r *http.Request) *refusal 
 // notRead is the refusal of a body that could not be read, or not be inflated.
 func (s *Server) notRead(err error) *refusal {
 	switch {
+	case errors.Is(err, errNeverFits):
+		return &refusal{refuse(codeResourceExhausted, "what goes on of the request finds no room beside it; have the SDK export less at a time, or raise --otlp-max-body-bytes"), ResultTooLarge}
 	case errors.Is(err, intake.ErrTooLarge):
 		return &refusal{refuse(codeResourceExhausted, fmt.Sprintf(
 			"the request has more than the %d bytes that one may have; have the SDK export less at a time, or raise --otlp-max-body", s.config.MaxBody)), ResultTooLarge}

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"runtime"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/check"
+	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/intake"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/oteltraces"
@@ -19,6 +21,7 @@ import (
 type Config struct {
 	Socket    socket.Config // an empty path: none
 	Addr      string        // empty: none
+	Given     net.Listener  // of Addr, where a service manager made it
 	AllowUIDs []uint32
 	// MaxConnections is how many SDKs may be connected at a time, MaxStreams how many
 	// requests one connection of HTTP/2 may have under way.
@@ -30,20 +33,29 @@ type Config struct {
 	Counters       int                 // bodies counted at a time
 	Forward        Destination         // where requests go on to
 	Keep           *oteltraces.Keeping // which traces go on; nil: all
-	Buffer         time.Duration       // how long a request waits for a destination that is away
-	Admit          *admit.Publishers
-	Log            *slog.Logger
+	Reading        Reading
+	// Marks: what was counted says so by an attribute of its resources too, as it goes on.
+	Marks bool
+	// Features returns what the agent wants and a channel that is closed when that changes.
+	// ReadingDatadog asks it.
+	Features  func() (Features, <-chan struct{})
+	Buffer    time.Duration    // how long a request waits for a destination that is away
+	Exemplars *exemplars.Table // of spans that went on, which is its owner\'s; nil: nobody wants any
+	Admit     *admit.Publishers
+	Log       *slog.Logger
 
 	headerTimeout, readTimeout time.Duration // how long an SDK may take to send a header, and a body
+	forwardTimeout             time.Duration // how long a destination may take to answer
 }
 
 // DefaultConfig is the defaults of the command line: it listens nowhere. An SDK's batch of
 // 512 spans is some hundred KiB; gRPC servers take 4 MiB of anybody.
 func DefaultConfig() Config {
 	return Config{
-		MaxConnections: 128, MaxStreams: 8, Buffer: defaultBuffer, MaxBody: 8 << 20, MaxBodyBytes: 32 << 20,
+		MaxConnections: 128, MaxStreams: 8, Buffer: defaultBuffer, MaxBody: 8 << 20, MaxBodyBytes: 32 << 20, Reading: ReadingOTel,
 		headerTimeout: 5 * time.Second, readTimeout: 10 * time.Second, // about as long as an SDK waits for its answer
-		MaxOrigins: intake.MaxPublishers, Counters: min(maxCounters, runtime.GOMAXPROCS(0)),
+		forwardTimeout: 30 * time.Second, // longer than any SDK waits
+		MaxOrigins:     intake.MaxPublishers, Counters: min(maxCounters, runtime.GOMAXPROCS(0)),
 	}
 }
 
@@ -106,7 +118,7 @@ func (c *Config) Memory(publisher int) []memory.Part {
 	return []memory.Part{
 		{Name: "connections to the destination of OTLP", Bytes: forwarding},
 		{Name: "bodies of OTLP", Bytes: int64(c.MaxBodyBytes), Flag: "otlp-max-body-bytes"},
-		{Name: "counting of OTLP", Bytes: int64(c.Counters) * int64(countingBytes(c.MaxBody)), Flag: "otlp-max-body"},
+		{Name: "counting of OTLP", Bytes: int64(c.Counters) * int64(c.Reading.countingBytes(c.MaxBody)), Flag: "otlp-max-body"},
 		{Name: "connections with OTLP", Bytes: int64(c.MaxConnections) * int64(c.connectionBytes()), Flag: "otlp-max-connections"},
 		{Name: "origins of OTLP", Bytes: int64(c.publishers()) * int64(publisher), Flag: "max-origins"},
 	}
@@ -118,13 +130,23 @@ func (c *Config) publishers() int { return max(maxBatches, min(intake.MaxPublish
 // plainBytes is about what a connection takes beside its requests: of HTTP/1.1 one with a
 // header as long as can be, of HTTP/2 two goroutines, their buffers and the tables of
 // headers. streamBytes is what a request takes: a goroutine, a header as long as can be,
-// and what net/http buffers of its body. waitingStreams is how many times as many headers
+// and its part of leastWindow. waitingStreams is how many times as many headers
 // net/http keeps, while handlers run whose streams were given up, and headerBytes one of them.
 const (
 	plainBytes     = 96 << 10
 	streamBytes    = 48 << 10
 	headerBytes    = 32 << 10
 	waitingStreams = 4
+)
+
+// windowBytes is what net/http buffers of a body, and of all of a connection's. The SDK of a
+// longer one waits to be told that it may send more, again and again, which costs both sides; so
+// it has room for what Java's agent sends with 512 spans, and for no more than a body may have.
+func (c *Config) windowBytes() int { return min(c.MaxBody, mostWindow) }
+
+const (
+	leastWindow = leastBody // that net/http knows, but for a byte
+	mostWindow  = 384 << 10
 )
 
 // forwardBytes is about what a connection to the destination takes, with its answer.
@@ -139,5 +161,5 @@ func (c *Config) Forwards() int {
 }
 
 func (c *Config) connectionBytes() int {
-	return plainBytes + c.MaxStreams*(streamBytes+waitingStreams*headerBytes)
+	return plainBytes + c.windowBytes() - leastWindow + c.MaxStreams*(streamBytes+waitingStreams*headerBytes)
 }

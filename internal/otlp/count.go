@@ -3,7 +3,6 @@ package otlp
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -13,15 +12,19 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/intake"
 	"github.com/spanstatsd/spanstatsd/internal/oteltraces"
-	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/traces"
 )
 
 // maxBatches bounds the origins of one body. Each takes a publisher.
 const maxBatches = oteltraces.MaxBatches
 
 // countingBytes is what counting a body of that length takes, and publishing it.
-func countingBytes(body int) int {
-	return oteltraces.CounterBytes(body) + oteltraces.MaxSpans(body)*admit.SpanBytes + inflaterBytes + jsonBytes*body
+func (r Reading) countingBytes(body int) int {
+	counter := oteltraces.CounterBytes(body)
+	if r == ReadingDatadog {
+		counter = oteltraces.TranslatorBytes(body) + traces.IngestBytes(oteltraces.TranslatedBytes(body), oteltraces.MaxSpans(body))
+	}
+	return counter + oteltraces.MaxSpans(body)*admit.SpanBytes + inflaterBytes + jsonBytes*body
 }
 
 // jsonBytes is what reading JSON takes for each of its bytes: its buffer, and its longest text.
@@ -37,17 +40,26 @@ const headerComputedStats = "Datadog-Client-Computed-Stats"
 // take has a request counted and handed on, and says what its sender is told. What can't be
 // counted goes on without the mark, but for what is beyond the bounds of a body.
 func (s *Server) take(c *call, r *http.Request) (*reply, Result) {
+	answer, result := s.weigh(c, r.Header.Get(headerComputedStats))
+	if answer == nil {
+		answer = s.forward.send(r, c)
+	}
+	return answer, result
+}
+
+// weigh has a request counted, and says what its sender is told where it goes nowhere else.
+func (s *Server) weigh(c *call, computed string) (*reply, Result) {
 	result, why := ResultOther, error(nil)
-	if c.signal == traces {
-		result, why = s.count(c, r)
+	if c.signal == signalTraces {
+		result, why = s.count(c, computed)
 	}
-	if s.forward == nil || result == ResultTooLarge || result == ResultBusy {
+	switch {
+	case s.forward == nil || result == ResultTooLarge || result == ResultBusy || result == ResultNoRoom:
 		return s.endsHere(result, why), result
-	}
-	if c.kept.isEmpty {
+	case c.kept.isEmpty:
 		return taken(), result
 	}
-	return s.forward.send(r, c), result
+	return nil, result
 }
 
 // endsHere is what is said of a request that goes nowhere else.
@@ -70,7 +82,7 @@ func (s *Server) endsHere(result Result, why error) *reply {
 }
 
 // count counts a call's spans. With an error none is counted, and the result says why.
-func (s *Server) count(c *call, r *http.Request) (result Result, why error) {
+func (s *Server) count(c *call, computed string) (result Result, why error) {
 	defer func() {
 		if p := recover(); p != nil {
 			result, why = ResultBug, fmt.Errorf("count spans: %v", p)
@@ -78,33 +90,33 @@ func (s *Server) count(c *call, r *http.Request) (result Result, why error) {
 			s.log.Bug(p)
 		}
 	}()
-	if isTrue(r.Header.Get(headerComputedStats)) {
+	isCounted := isTrue(computed)
+	if isCounted && s.config.Reading == ReadingOTel {
 		return ResultByTracer, nil
 	}
 	w := <-s.counting
-	defer func() {
-		w.counter = w.counter.Next()
-		s.counting <- w
-	}()
+	defer func() { s.counting <- w }()
+	defer w.reader.release()
 	message, result, why := s.readable(c, w)
 	if why != nil {
 		return result, why
 	}
-	room, why := s.keepRoom(message)
-	if why != nil {
-		return ResultBusy, why
-	}
-	if room != nil {
-		defer room.Release()
-	}
 	s.counters.bytes.Add(uint64(len(message)))
-	if err := w.counter.Count(message, s.policy); err != nil {
-		s.log.Write(slog.LevelWarn, "spans of an SDK can't be read", "error", err)
-		return ResultUnread, err //nolint:wrapcheck // it says what to do
+	if result, why = w.reader.read(message, isCounted); result != ResultCounted {
+		if why != nil {
+			s.log.Write(slog.LevelWarn, "spans of an SDK can't be read", "error", why)
+		}
+		return result, why
 	}
-	if result, why = s.publish(c, w.counter); c.sum != 0 && room != nil {
-		s.keep(c, w, message, room, result == ResultCountedBefore)
+	left, why := s.measure(c, w)
+	if why != nil {
+		return resultOf(why), why
 	}
+	if result, why = s.publish(c, w.reader); c.sum == 0 {
+		c.keepAll()
+		return result, why
+	}
+	s.keep(c, w, left, result == ResultCountedBefore)
 	return result, why
 }
 
@@ -129,10 +141,9 @@ func (s *Server) readable(c *call, w *worker) (message []byte, result Result, wh
 	if !utf8.Valid(message) { // each wrong byte would become three
 		return nil, ResultUnread, errors.New("read spans in JSON: it is not UTF-8")
 	}
-	if c.protobuf = s.bodies.Take(len(message)); c.protobuf == nil {
+	if c.protobuf = s.bodies.Take(oteltraces.ProtobufBytes(len(message))); c.protobuf == nil {
 		return nil, ResultBusy, intake.ErrNoRoom
 	}
-	// It is shorter than its JSON, so that it stays where there is room for it.
 	if c.protobuf.Bytes, why = oteltraces.FromJSON(c.protobuf.Bytes, message); why != nil {
 		return nil, ResultUnread, why
 	}
@@ -151,12 +162,16 @@ func resultOf(err error) Result {
 }
 
 // publish publishes what was counted, unless it was before.
-func (s *Server) publish(c *call, counter *oteltraces.Counter) (result Result, why error) {
+func (s *Server) publish(c *call, from reader) (result Result, why error) {
 	sum := s.counted.Sum(c.message)
 	before := s.counted.Once(sum, func(counted func()) {
 		result = ResultCounted
-		commit := func() { counted(); c.sum = sum }
-		reason, ok := s.publishers.Publish(commit, normalized(counter), time.Now())
+		commit := func() {
+			s.propose(c, from)
+			counted()
+			c.sum = sum
+		}
+		reason, ok := s.publishers.Publish(commit, from.batches, time.Now())
 		if !ok {
 			result, why = notAdmitted(reason)
 		}
@@ -170,22 +185,13 @@ func (s *Server) publish(c *call, counter *oteltraces.Counter) (result Result, w
 
 // notAdmitted is what becomes of spans that were read and could not be published.
 func notAdmitted(reason admit.Drop) (Result, error) {
-	switch reason {
-	case admit.DropNotWanted:
+	switch {
+	case reason.IsPassing():
+		return ResultNoRoom, errors.New(reason.String())
+	case reason == admit.DropNotWanted:
 		return ResultNotWanted, nil
-	case admit.DropBatchTooLarge:
+	case reason == admit.DropBatchTooLarge:
 		return ResultTooMany, errors.New("the request has more spans than the rings have slots: have the SDK export less at a time, or raise --ring-slots")
 	}
-	return ResultNoRoom, errors.New(reason.String())
-}
-
-// normalized are the batches of a counted body, each with its origin as it may be kept.
-func normalized(c *oteltraces.Counter) iter.Seq2[span.Origin, []byte] {
-	return func(yield func(span.Origin, []byte) bool) {
-		for origin, spans := range c.Batches {
-			if origin.Normalize(); !yield(origin, spans) {
-				return
-			}
-		}
-	}
+	panic("BUG: a batch that was made here is " + reason.String())
 }

@@ -48,13 +48,50 @@ func TestWhatFindsNoRoomIsSaid(t *testing.T) {
 		if stats["too_many"] != 1 || stats["not_wanted"] != 1 || stats["by_tracer"] != 1 || len(h.rows) != 0 {
 			t.Errorf("forwarding %v: requests %v, counted %v", isForwarding, stats, h.rows)
 		}
+		if in := h.admit.Stats(); in.Dropped["batch_too_large"] != 4000 || in.Dropped["not_wanted"] != 10 || in.DroppedTotal() != 4010 {
+			t.Errorf("forwarding %v: dropped %v", isForwarding, in.Dropped)
+		}
+	}
+}
+
+// TestWhatFindsNoRoomJustNowIsItsSDKs: it is told to try again, also where requests go on,
+// or nobody would count these; and they are in no book yet.
+func TestWhatFindsNoRoomJustNowIsItsSDKs(t *testing.T) {
+	to := newCollector(t, false, nil)
+	h := newHarness(t, forwardTo(t, to.url()))
+	h.admit.Stop()
+	for _, isHTTP2 := range []bool{false, true} {
+		if a := post(t, h.client(isHTTP2), exported("shop", 0, 10, 1)); a.status != http.StatusServiceUnavailable || a.header.Get("Retry-After") == "" {
+			t.Errorf("answered %+v", a)
+		}
+	}
+	if got := to.last(); got.path != "" {
+		t.Errorf("what nobody has counted went on to %s", got.path)
+	}
+	h.stop()
+	if stats := h.admit.Stats(); stats.Received != 0 || h.Stats().Requests["no_room"] != 2 {
+		t.Errorf("received %d, requests %v", stats.Received, h.Stats().Requests)
+	}
+}
+
+// TestTooManyOriginsLoseNoSpan: what has no room for its own has the common one.
+func TestTooManyOriginsLoseNoSpan(t *testing.T) {
+	h := newHarness(t, func(_ *Config, a *aggregate.Config) { a.MaxOrigins = 2 })
+	for i, service := range []string{"a", "b", "c", "d"} {
+		if a := post(t, h.client(false), exported(service, 100*i, 10, 1)); a.status != http.StatusOK {
+			t.Errorf("%s was answered %d", service, a.status)
+		}
+	}
+	h.stop()
+	if h.rows["name 0"] != 40 || h.admit.Stats().Collapsed["origin"] != 20 {
+		t.Errorf("counted %v, collapsed %v", h.rows, h.admit.Stats().Collapsed)
 	}
 }
 
 // TestWhatIsNotAdmittedIsTriedAgainWhereThatHelps.
 func TestWhatIsNotAdmittedIsTriedAgainWhereThatHelps(t *testing.T) {
 	h := newHarness(t, nil)
-	for _, reason := range []admit.Drop{admit.DropRingFull, admit.DropOverShare, admit.DropRingContended, admit.DropLeftToAgent, admit.DropShutdown} {
+	for _, reason := range []admit.Drop{admit.DropRingFull, admit.DropOverShare, admit.DropRingContended, admit.DropShutdown} {
 		result, why := notAdmitted(reason)
 		if a := h.endsHere(result, why); result != ResultNoRoom || a.isFinal() || a.retry == 0 {
 			t.Errorf("%s is %s, answered %+v", reason, result, a)
@@ -76,16 +113,25 @@ func TestAFlagIsTrueUnlessItSaysFalse(t *testing.T) {
 	}
 }
 
+// broken panics in the midst of a message.
+type broken struct{ reader }
+
+func (broken) read([]byte, bool) (Result, error) { panic("BUG") }
+
 // TestABugCostsOneRequest: a panic while counting is contained, its SDK is told, and the next
 // is counted.
 func TestABugCostsOneRequest(t *testing.T) {
-	h := newHarness(t, nil)
-	policy := h.policy
-	h.policy = nil
+	h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.Counters = 1 })
+	w := <-h.counting
+	sound := w.reader
+	w.reader = broken{sound}
+	h.counting <- w
 	if a := post(t, h.client(false), exported("shop", 0, 3, 1)); a.status != http.StatusInternalServerError || statusIn(a) != codeInternal {
 		t.Errorf("answered %+v", a)
 	}
-	h.policy = policy
+	<-h.counting
+	w.reader = sound
+	h.counting <- w
 	if a := post(t, h.client(true), exported("shop", 10, 3, 1)); a.status != http.StatusOK {
 		t.Errorf("answered %+v", a)
 	}

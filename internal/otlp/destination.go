@@ -2,19 +2,23 @@ package otlp
 
 import (
 	"cmp"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
 	"net/url"
 	"strings"
+
+	"github.com/spanstatsd/spanstatsd/internal/check"
 )
 
 // Destination is where requests go on to: another that takes OTLP. Its zero value is none.
 type Destination struct {
 	Network, Address string // in the form that a dialler takes
 	isGRPC, isTLS    bool
-	host             string // its name in a request
-	base             string // the path before /v1/traces
+	host             string         // its name in a request
+	base             string         // the path before /v1/traces
+	authorities      *x509.CertPool // that its certificate is checked by; nil: the system's
 }
 
 // The schemes of a destination, and the port where none is given.
@@ -41,8 +45,17 @@ func ParseDestination(text string) (d Destination, err error) {
 		return d, fmt.Errorf("parse otlp-forward: the scheme %.10q, or what follows it, is none; give http://host:4318, grpc://host:4317, https://, grpcs:// or unix:///path", u.Scheme)
 	default:
 		address := net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), scheme.port))
-		return Destination{"tcp", address, scheme.isGRPC, scheme.isTLS, address, strings.TrimSuffix(u.Path, "/")}, nil
+		return Destination{"tcp", address, scheme.isGRPC, scheme.isTLS, address, strings.TrimSuffix(u.Path, "/"), nil}, nil
 	}
+}
+
+// TrustIn has the destination's certificate checked by the authorities of a file.
+func (d *Destination) TrustIn(file string) (err error) {
+	if !d.isTLS {
+		return errors.New("check otlp-forward-ca: there is no destination that speaks TLS; give https:// or grpcs:// in --otlp-forward, or leave --otlp-forward-ca out")
+	}
+	d.authorities, err = check.Authorities("otlp-forward-ca", file)
+	return err //nolint:wrapcheck // it says what to do
 }
 
 // IsSet says whether there is one.

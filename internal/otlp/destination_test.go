@@ -13,8 +13,8 @@ func TestDestinationsAreRead(t *testing.T) {
 		"http://collector:80/otlp/":         "tcp collector:80 http://collector:80/otlp/v1/traces",
 		"http://[::1]:4318":                 "tcp [::1]:4318 http://[::1]:4318/v1/traces",
 		"https://backend.example":           "tcp backend.example:443 https://backend.example:443/v1/traces",
-		"grpc://collector":                  "tcp collector:4317 http://collector:4317" + grpcPaths[traces],
-		"grpcs://collector:4317/":           "tcp collector:4317 https://collector:4317" + grpcPaths[traces],
+		"grpc://collector":                  "tcp collector:4317 http://collector:4317" + grpcPaths[signalTraces],
+		"grpcs://collector:4317/":           "tcp collector:4317 https://collector:4317" + grpcPaths[signalTraces],
 		"unix:///var/run/otel.sock":         "unix /var/run/otel.sock http://localhost/v1/traces",
 		"collector:4318":                    "",
 		"ftp://collector":                   "",
@@ -28,7 +28,7 @@ func TestDestinationsAreRead(t *testing.T) {
 		d, err := ParseDestination(text)
 		got := ""
 		if err == nil {
-			got = fmt.Sprintf("%s %s %s", d.Network, d.Address, d.url(traces))
+			got = fmt.Sprintf("%s %s %s", d.Network, d.Address, d.url(signalTraces))
 		} else if !strings.HasPrefix(err.Error(), "parse otlp-forward: ") || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: %v", text, err)
 		}

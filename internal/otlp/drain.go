@@ -35,6 +35,9 @@ func (s *Server) Drain(ctx context.Context) error {
 	s.loops.Wait()
 	if s.forward != nil {
 		s.forward.transport.CloseIdleConnections()
+		if s.forward.upstreams != nil {
+			s.forward.upstreams.Close()
+		}
 	}
 	s.listeners.Release()
 	return err

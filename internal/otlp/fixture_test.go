@@ -42,7 +42,7 @@ func newHarness(t testing.TB, change func(*Config, *aggregate.Config)) *harness 
 	config := DefaultConfig()
 	config.Socket = socket.Config{Path: h.path, Mode: 0o600}
 	config.MaxBody, config.MaxBodyBytes, config.Counters = 1<<20, 8<<20, 2
-	config.headerTimeout, config.readTimeout = time.Hour, time.Hour // on however slow a machine
+	config.headerTimeout, config.readTimeout, config.forwardTimeout = time.Hour, time.Hour, time.Hour // on however slow a machine
 	config.Log = slog.New(slog.DiscardHandler)
 	if change != nil {
 		change(&config, &counting)
@@ -172,7 +172,7 @@ func post(t testing.TB, client *http.Client, body []byte, header ...string) answ
 
 func postGRPC(t testing.TB, client *http.Client, body []byte, header ...string) answered {
 	t.Helper()
-	return send(t, client, http.MethodPost, grpcPaths[traces], bytes.NewReader(body), append([]string{"Content-Type", mediaGRPC, "Te", "trailers"}, header...)...)
+	return send(t, client, http.MethodPost, grpcPaths[signalTraces], bytes.NewReader(body), append([]string{"Content-Type", mediaGRPC, "Te", "trailers"}, header...)...)
 }
 
 // framed is a message as gRPC has it.

@@ -2,12 +2,13 @@ package otlp
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -18,8 +19,10 @@ import (
 type forwarder struct {
 	to        Destination
 	transport *http.Transport
+	upstreams *upstreams // nil where plain requests can't go on
 	waits     intake.Waiting
 	log       *intake.RequestLog
+	timeout   time.Duration
 	outcomes  [outcomes]atomic.Uint64
 }
 
@@ -27,9 +30,7 @@ const (
 	// maxForwards bounds the connections to a destination that speaks HTTP/1.1; more requests wait
 	// for one of them to be free.
 	maxForwards = 64
-	// forwardTimeout is longer than any SDK waits for its answer.
-	forwardTimeout = 30 * time.Second
-	dialTimeout    = 5 * time.Second
+	dialTimeout = 5 * time.Second
 	// idleTime is shorter than that after which most servers close a connection, perhaps under
 	// a request.
 	idleTime = 30 * time.Second
@@ -39,7 +40,7 @@ const (
 )
 
 func newForwarder(c *Config, log *intake.RequestLog, stopping <-chan struct{}) *forwarder {
-	f := &forwarder{to: c.Forward, log: log, waits: intake.Waiting{MaxWait: c.Buffer, Stopping: stopping}}
+	f := &forwarder{to: c.Forward, log: log, timeout: c.forwardTimeout, waits: intake.Waiting{MaxWait: c.Buffer, Stopping: stopping}}
 	speaks := &http.Protocols{}
 	speaks.SetHTTP1(!f.to.isGRPC)
 	speaks.SetHTTP2(f.to.isTLS)
@@ -47,12 +48,14 @@ func newForwarder(c *Config, log *intake.RequestLog, stopping <-chan struct{}) *
 	dial := func(ctx context.Context) (net.Conn, error) {
 		return (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, f.to.Network, f.to.Address)
 	}
+	f.upstreams = newUpstreams(&f.to, dial)
 	f.transport = &http.Transport{
 		Protocols:              speaks,
 		DialContext:            func(ctx context.Context, _, _ string) (net.Conn, error) { return f.waits.Dial(ctx, dial) },
+		TLSClientConfig:        &tls.Config{RootCAs: f.to.authorities, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:    dialTimeout,
 		DisableCompression:     true, // what an SDK does not ask for it must not get
-		MaxConnsPerHost:        maxForwards,
+		MaxConnsPerHost:        maxForwards - maxUpstreams,
 		MaxIdleConnsPerHost:    maxForwards,
 		IdleConnTimeout:        idleTime,
 		MaxResponseHeaderBytes: maxAnswerHeader,
@@ -80,8 +83,14 @@ var outcomeNames = [outcomes]string{"taken", "refused", "later", "away", "left",
 // send hands a call on, and returns what its sender is told.
 func (f *forwarder) send(r *http.Request, c *call) *reply {
 	answer, outcome := f.try(r, c)
-	f.outcomes[outcome].Add(1)
+	f.end(c, answer, outcome)
 	return answer
+}
+
+// end notes what became of a call.
+func (f *forwarder) end(c *call, answer *reply, o outcome) {
+	f.outcomes[o].Add(1)
+	c.resolve(o == outcomeTaken && answer.takesAll(c.encoding))
 }
 
 func (f *forwarder) try(r *http.Request, c *call) (*reply, outcome) {
@@ -91,21 +100,27 @@ func (f *forwarder) try(r *http.Request, c *call) (*reply, outcome) {
 		no.http = http.StatusUnsupportedMediaType
 		return no, outcomeUnfit
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), forwardTimeout)
+	ctx, cancel := context.WithTimeout(r.Context(), f.timeout)
 	defer cancel()
 	answer, err := f.exchange(ctx, r.Header, c, p)
+	return f.judge(c, answer, err, r.Context().Err() != nil)
+}
+
+// judge is what became of a call, and what its sender is told.
+func (f *forwarder) judge(c *call, answer *reply, err error, hasLeft bool) (*reply, outcome) {
 	switch {
 	case err == nil && answer.code == codeOK:
 		return answer, outcomeTaken
 	case err == nil && answer.isFinal():
+		f.log.Write(slog.LevelWarn, "the destination of OTLP refused a request; its sender drops it", "signal", c.signal.String(), "answer", answer.said)
 		return answer, outcomeRefused
 	case err == nil:
 		return answer, outcomeLater
-	case r.Context().Err() != nil:
+	case hasLeft:
 		return later("the request was given up"), outcomeLeft // nobody reads it
 	}
-	f.log.Write(slog.LevelWarn, "the destination of OTLP did not answer; its senders are told to try again", "error", err)
-	if errors.Is(err, context.DeadlineExceeded) {
+	f.log.Write(slog.LevelWarn, "the destination of OTLP did not answer; its senders are told to try again", "error", advised(err))
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
 		return refuse(codeDeadlineExceeded, "the destination did not answer in time"), outcomeAway
 	}
 	return later("the destination does not answer"), outcomeAway
@@ -132,13 +147,9 @@ func (f *forwarder) exchange(ctx context.Context, header http.Header, c *call, p
 	if err != nil {
 		return nil, fmt.Errorf("forward: %w", err)
 	}
-	defer resp.Body.Close()
-	said, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("read answer: %w", err)
-	case len(said) > maxAnswer:
-		return nil, fmt.Errorf("read answer: it has more than %d bytes", maxAnswer)
+	said, err := readBody(resp)
+	if err != nil {
+		return nil, err
 	}
 	if f.to.isGRPC {
 		return replyOfGRPC(resp, said, c.encoding), nil

@@ -64,7 +64,7 @@ func (c *collector) serve(w http.ResponseWriter, r *http.Request) {
 	if c.answer != nil {
 		c.answer(w, n)
 	} else if c.isGRPC {
-		_ = taken().write(w, inGRPC, traces)
+		_ = taken().write(w, inGRPC, signalTraces)
 	}
 }
 
@@ -96,6 +96,35 @@ func forwardTo(t testing.TB, url string) func(*Config, *aggregate.Config) {
 // inJSONText is a request with one span.
 const inJSONText = `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"b7ad6b7169203331","name":"from JSON","kind":2,"startTimeUnixNano":"1700000000000000000","endTimeUnixNano":"1700000000000001000"}]}]}]}`
 
+// TestWhatGoesOnFillsItsFrames: each read of what goes on has as much as there is room for, whatever
+// stands before the message, and the last one says that it is.
+func TestWhatGoesOnFillsItsFrames(t *testing.T) {
+	for _, message := range [][]byte{{}, {1}, bytes.Repeat([]byte("span"), 100)} {
+		for _, before := range [][]byte{nil, {0, 0, 0, 1, 0}} {
+			whole := append(bytes.Clone(before), message...)
+			for room := 1; room <= len(whole)+1; room++ {
+				out := &outgoing{prefix: before, message: message}
+				from, _ := out.newReader()
+				var got []byte
+				for err := error(nil); err == nil; {
+					piece := make([]byte, room)
+					var n int
+					n, err = from.Read(piece)
+					got = append(got, piece[:n]...)
+					if isLast := len(got) == len(whole); isLast != errors.Is(err, io.EOF) || !isLast && n != room {
+						t.Fatalf("%d of %d bytes are read into room for %d: %v", n, len(whole), room, err)
+					}
+				}
+				if !bytes.Equal(got, whole) {
+					t.Errorf("read %x, want %x", got, whole)
+				}
+				from.Close()
+				out.readers.Wait()
+			}
+		}
+	}
+}
+
 // TestBytesGoOnAsTheyCame, in the words of the destination, marked as counted where they
 // are; and its answer goes back.
 func TestBytesGoOnAsTheyCame(t *testing.T) {
@@ -111,14 +140,14 @@ func TestBytesGoOnAsTheyCame(t *testing.T) {
 			isPacked bool
 			marked   bool
 		}{
-			"traces":               {traces, false, good, false, true},
-			"traces in gzip":       {traces, false, packed(good), true, true},
-			"traces by gRPC":       {traces, true, good, false, true},
-			"gzip by gRPC":         {traces, true, packed(good), true, true},
-			"nonsense":             {traces, false, nonsense, false, false},
-			"nonsense by gRPC":     {traces, true, nonsense, false, false},
-			"metrics":              {metrics, false, nonsense, false, false},
-			"logs in gzip by gRPC": {logs, true, packed(nonsense), true, false},
+			"traces":               {signalTraces, false, good, false, true},
+			"traces in gzip":       {signalTraces, false, packed(good), true, true},
+			"traces by gRPC":       {signalTraces, true, good, false, true},
+			"gzip by gRPC":         {signalTraces, true, packed(good), true, true},
+			"nonsense":             {signalTraces, false, nonsense, false, false},
+			"nonsense by gRPC":     {signalTraces, true, nonsense, false, false},
+			"metrics":              {signalMetrics, false, nonsense, false, false},
+			"logs in gzip by gRPC": {signalLogs, true, packed(nonsense), true, false},
 		} {
 			header := []string{"X-Api-Key", "k", "Connection", "keep-alive"}
 			var a answered
@@ -191,7 +220,7 @@ func TestTheDestinationsAnswerGoesBack(t *testing.T) {
 				if isGRPC {
 					speaks = inGRPC
 				}
-				_ = c.answer.write(w, speaks, traces)
+				_ = c.answer.write(w, speaks, signalTraces)
 			})
 			h := newHarness(t, forwardTo(t, to.url()))
 			plain, streams := h.client(false), h.client(true)
@@ -360,7 +389,7 @@ func TestBooksBalanceUnderFaults(t *testing.T) {
 				_, _ = io.WriteString(w, "nonsense"+strconv.Itoa(n))
 			default:
 				if isGRPC {
-					_ = taken().write(w, inGRPC, traces)
+					_ = taken().write(w, inGRPC, signalTraces)
 				}
 			}
 		})

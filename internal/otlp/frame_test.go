@@ -31,7 +31,7 @@ func FuzzAnswers(f *testing.F) {
 	f.Add([]byte{})
 	f.Add(nested(nil, 1, nested([]byte{8, 3}, 2, []byte("too old"))))
 	f.Fuzz(func(t *testing.T, message []byte) {
-		if text := responseJSON(message, traces); len(text) < 2 || text[0] != '{' {
+		if text := responseJSON(message, signalTraces); len(text) < 2 || text[0] != '{' {
 			t.Errorf("%x: %s", message, text)
 		}
 	})

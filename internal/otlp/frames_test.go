@@ -13,6 +13,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/eventually"
 	"github.com/spanstatsd/spanstatsd/internal/intake"
+	"github.com/spanstatsd/spanstatsd/internal/plain"
 )
 
 // The frames of HTTP/2 that hostile clients write here by hand.
@@ -53,7 +54,7 @@ func hpackLength(n int) (b []byte) {
 func opened(stream uint32, fields int) []byte {
 	var header []byte
 	for _, field := range [][2]string{
-		{":method", "POST"}, {":scheme", "http"}, {":path", grpcPaths[traces]}, {":authority", "x"}, {"content-type", mediaGRPC}, {"te", "trailers"},
+		{":method", "POST"}, {":scheme", "http"}, {":path", grpcPaths[signalTraces]}, {":authority", "x"}, {"content-type", mediaGRPC}, {"te", "trailers"},
 	} {
 		header = appendField(header, field[0], field[1])
 	}
@@ -65,7 +66,7 @@ func opened(stream uint32, fields int) []byte {
 
 // speakFrames begins HTTP/2 on a connection, and reads and drops what comes.
 func speakFrames(c net.Conn) {
-	_, _ = c.Write(appendFrame([]byte(preface+"\r\n\r\nSM\r\n\r\n"), frameSettings, 0, 0, nil))
+	_, _ = c.Write(appendFrame([]byte(plain.Preface+"\r\n\r\nSM\r\n\r\n"), frameSettings, 0, 0, nil))
 	go func() { _, _ = io.Copy(io.Discard, c) }()
 }
 
@@ -156,6 +157,45 @@ func TestConnectionsKeepTheirPromise(t *testing.T) {
 		t.Logf("%s: %d bytes a connection, %d are promised", name, most/connections, promised)
 		if float64(most/connections) > float64(promised)*(1+detectorShare) {
 			t.Errorf("%s: a connection takes %d bytes, %d are promised", name, most/connections, promised)
+		}
+	}
+}
+
+// TestASenderMaySendAsMuchAheadAsABodyMayHave, up to what a connection is charged with.
+func TestASenderMaySendAsMuchAheadAsABodyMayHave(t *testing.T) {
+	for _, test := range []struct{ maxBody, window int }{{leastBody, 64 << 10}, {100_000, 100_000}, {1 << 20, 384 << 10}} {
+		h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.MaxBody = test.maxBody })
+		c := h.dial()
+		if _, err := c.Write(appendFrame([]byte(plain.Preface+"\r\n\r\nSM\r\n\r\n"), frameSettings, flagNone, 0, nil)); err != nil {
+			t.Fatal(err)
+		}
+		const initialWindow, byDefault = 4, 1<<16 - 1 // of a connection, until it is told that there is more
+		const least = 4 << 10                         // that is told
+		stream, connection := 0, byDefault
+		for stream == 0 || connection+least <= test.window {
+			var head [9]byte
+			if _, err := io.ReadFull(c, head[:]); err != nil {
+				t.Fatalf("%v: the windows are %d and %d", err, stream, connection)
+			}
+			payload := make([]byte, int(head[1])<<8|int(head[2]))
+			if _, err := io.ReadFull(c, payload); err != nil {
+				t.Fatal(err)
+			}
+			switch head[3] {
+			case frameSettings:
+				for ; len(payload) >= 6; payload = payload[6:] {
+					if binary.BigEndian.Uint16(payload) == initialWindow {
+						stream = int(binary.BigEndian.Uint32(payload[2:]))
+					}
+				}
+			case frameWindow:
+				connection += int(binary.BigEndian.Uint32(payload))
+			}
+		}
+		without := h.config
+		without.MaxBody = leastBody
+		if charged := h.config.connectionBytes() - without.connectionBytes(); stream != test.window || connection > test.window || charged != test.window-leastWindow {
+			t.Errorf("of %d bytes %d are sent ahead, and %d are charged", test.maxBody, stream, charged)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/eventually"
+	"github.com/spanstatsd/spanstatsd/internal/plain"
 )
 
 // TestSlowBodiesAreCutOff, whatever they are carried by, and hold no memory behind that.
@@ -46,9 +47,9 @@ func TestBrokenConnectionsLeaveNothing(t *testing.T) {
 		case 0:
 			_, _ = io.WriteString(c, request[:n])
 		case 1:
-			_, _ = io.WriteString(c, preface+"\r\n\r\nSM\r\n\r\n"+request[:n]) // frames that are none
+			_, _ = io.WriteString(c, plain.Preface+"\r\n\r\nSM\r\n\r\n"+request[:n]) // frames that are none
 		case 2:
-			_, _ = io.WriteString(c, preface[:1+n%len(preface)])
+			_, _ = io.WriteString(c, plain.Preface[:1+n%len(plain.Preface)])
 		}
 		c.Close()
 	}
@@ -71,7 +72,7 @@ func TestAFloodOfStreamsTakesItsTurns(t *testing.T) {
 	var sending sync.WaitGroup
 	for i := range requests {
 		sending.Go(func() {
-			if a, err := try(client, http.MethodPost, grpcPaths[traces], bytes.NewReader(framed(exported("shop", i*10, 3, 1), false)),
+			if a, err := try(client, http.MethodPost, grpcPaths[signalTraces], bytes.NewReader(framed(exported("shop", i*10, 3, 1), false)),
 				"Content-Type", mediaGRPC); err != nil || a.grpc != "0" {
 				t.Errorf("answered %+v, %v", a, err)
 			}

@@ -61,52 +61,69 @@ func (k *keeping) note(on, gone oteltraces.Tally, saved int) {
 	k.savedBytes.Add(uint64(max(0, saved)))
 }
 
-// keepRoom takes the room that Keep may need, before anything is counted: a call that
-// finds none is tried again as a whole.
-func (s *Server) keepRoom(message []byte) (*intake.Body, error) {
-	if s.config.Keep == nil {
-		return nil, nil
+// errNeverFits says that there is never room for what goes on of a call beside the call itself.
+var errNeverFits = fmt.Errorf("%w: what goes on of it", intake.ErrTooLarge)
+
+// measure finds out what of a call that was read goes on, and takes the room for it where that
+// is written anew, before anything is counted: a call that finds none is tried again as a
+// whole.
+func (s *Server) measure(c *call, w *worker) (left oteltraces.Left, err error) {
+	left.IsWhole = true
+	if s.config.Keep == nil && !s.config.Marks {
+		return left, nil
 	}
-	room := s.bodies.Take(oteltraces.KeptBytes(len(message)))
-	if room == nil {
-		return nil, intake.ErrNoRoom
+	left = w.reader.left().Measure(s.config.Keep, s.config.Marks)
+	switch {
+	case left.IsWhole || s.endsAll(left):
+		return left, nil
+	case c.size()+left.Size > s.config.MaxBodyBytes:
+		return left, errNeverFits
 	}
-	return room, nil
+	if c.room = s.bodies.Take(left.Size); c.room == nil {
+		return left, intake.ErrNoRoom
+	}
+	return left, nil
 }
 
-// keep leaves of a counted call what goes on, in as much memory as that needs. The rest of the
-// call's memory is given back, since an answer may take its time.
-func (s *Server) keep(c *call, w *worker, message []byte, room *intake.Body, isCountedBefore bool) {
-	left, on, gone := w.counter.Keep(room.Bytes, s.config.Keep)
-	if len(message) == 0 || len(left) > 0 && &left[0] == &message[0] { // all goes on as it is
-		if !isCountedBefore {
-			s.kept.note(on, gone, 0)
-		}
+// endsAll says whether no trace goes on.
+func (s *Server) endsAll(left oteltraces.Left) bool {
+	return s.config.Keep != nil && !left.IsWhole && left.Kept.Spans == 0
+}
+
+// keep leaves of a counted call what goes on. The memory of what came is given back, since an
+// answer may take its time.
+func (s *Server) keep(c *call, w *worker, left oteltraces.Left, isCountedBefore bool) {
+	came := len(c.message)
+	switch {
+	case left.IsWhole:
+		came = 0
+	case s.endsAll(left):
+		c.kept.isEmpty = true
+		c.releaseCame()
+	default:
+		c.room.Bytes = w.reader.left().AppendLeft(c.room.Bytes)
+		c.releaseCame()
+		s.pack(c, w)
+		came -= len(c.kept.body.Bytes)
+	}
+	if s.config.Keep != nil && !isCountedBefore {
+		s.kept.note(left.Kept, left.Gone, came)
+	}
+}
+
+// pack has what was written go on, compressed where the call was and there is room for that.
+func (s *Server) pack(c *call, w *worker) {
+	c.kept.body, c.room = c.room, nil
+	if !c.isPacked {
 		return
 	}
-	saved := len(c.message)
-	if on.Spans == 0 {
-		c.kept.isEmpty = true
-	} else if c.kept.body = s.bodies.Take(packedBytes(len(left))); c.kept.body == nil {
-		return // all goes on, which weighs right as well
-	} else {
-		w.write(c, left)
-		saved -= len(c.kept.body.Bytes)
+	packed := s.bodies.Take(packedBytes(len(c.kept.body.Bytes)))
+	if packed == nil {
+		return
 	}
-	if !isCountedBefore {
-		s.kept.note(on, gone, saved)
-	}
-	c.releaseCame()
-}
-
-// write writes what goes on of a call, compressed where the call was.
-func (w *worker) write(c *call, left []byte) {
-	to := c.kept.body
-	if c.kept.isPacked = c.isPacked; c.isPacked {
-		w.packer.pack(to, left)
-	} else {
-		to.Bytes = append(to.Bytes, left...)
-	}
+	w.packer.pack(packed, c.kept.body.Bytes)
+	c.kept.body.Release()
+	c.kept.body, c.kept.isPacked = packed, true
 }
 
 // packer packs with gzip. Its memory, about a MiB, serves one message after the other.

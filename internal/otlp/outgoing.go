@@ -1,11 +1,13 @@
 package otlp
 
 import (
-	"bytes"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
+
+	"github.com/spanstatsd/spanstatsd/internal/plain"
 )
 
 // outgoing is a request to the destination. Its bytes are the call's, so they stay until
@@ -16,10 +18,11 @@ type outgoing struct {
 	readers sync.WaitGroup // that are not closed
 }
 
-// newReader reads it from the beginning.
+// newReader reads it from the beginning. A read takes of both what it has room for, as net/http
+// writes a frame of HTTP/2 for each, and it says with the last byte that this is the end.
 func (o *outgoing) newReader() (io.ReadCloser, error) {
 	o.readers.Add(1)
-	return &outgoingReader{Reader: io.MultiReader(bytes.NewReader(o.prefix), bytes.NewReader(o.message)), closed: sync.OnceFunc(o.readers.Done)}, nil
+	return &outgoingReader{Reader: &net.Buffers{o.prefix, o.message}, closed: sync.OnceFunc(o.readers.Done)}, nil
 }
 
 type outgoingReader struct {
@@ -32,13 +35,14 @@ func (r *outgoingReader) Close() error {
 	return nil
 }
 
-// notForwarded are the fields of a request that end here, because they are about the
-// connection or about how the body is written, which is said anew.
-var notForwarded = map[string]bool{
-	"Connection": true, "Keep-Alive": true, "Proxy-Connection": true, "Proxy-Authenticate": true, "Proxy-Authorization": true,
-	"Te": true, "Trailer": true, "Transfer-Encoding": true, "Upgrade": true, "Expect": true,
-	"Host": true, "Content-Length": true, "Content-Type": true, "Content-Encoding": true, "Accept-Encoding": true,
-	"Forwarded": true, "X-Forwarded-For": true, "X-Forwarded-Host": true, "X-Forwarded-Proto": true,
+// isForwarded says whether a field of a request goes on: none that is about the connection, or
+// about how the body is written, which is said anew.
+func isForwarded(name string) bool {
+	switch name {
+	case "Content-Type", "Content-Encoding", "Accept-Encoding":
+		return false
+	}
+	return plain.IsForwarded(name) && !strings.HasPrefix(name, "Grpc-")
 }
 
 // forwarded are the fields of a request that go on.
@@ -46,7 +50,7 @@ func forwarded(h http.Header) http.Header {
 	named := h.Values("Connection")
 	on := make(http.Header, len(h)+3)
 	for name, values := range h {
-		if !notForwarded[name] && !strings.HasPrefix(name, "Grpc-") && !isNamed(named, name) {
+		if isForwarded(name) && !isNamed(named, name) {
 			on[name] = values
 		}
 	}

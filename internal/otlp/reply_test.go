@@ -31,7 +31,7 @@ func TestAnswersAreTheSpecifications(t *testing.T) {
 		{"bad", bad, inJSON, 400, "", `{"code":3,"message":"100% bad: é"}`},
 	} {
 		w := httptest.NewRecorder()
-		if err := c.answer.write(w, c.encoding, traces); err != nil {
+		if err := c.answer.write(w, c.encoding, signalTraces); err != nil {
 			t.Fatal(err)
 		}
 		body := w.Body.String()
@@ -52,7 +52,7 @@ func TestAnswersAreTheSpecifications(t *testing.T) {
 		{bad, "", "3", "100%25 bad: %C3%A9", "CAMSDDEwMCUgYmFkOiDDqQ"},
 	} {
 		w := httptest.NewRecorder()
-		if err := c.answer.write(w, inGRPC, traces); err != nil {
+		if err := c.answer.write(w, inGRPC, signalTraces); err != nil {
 			t.Fatal(err)
 		}
 		h := w.Header()

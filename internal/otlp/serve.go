@@ -3,20 +3,31 @@ package otlp
 import (
 	"net/http"
 	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/plain"
 )
 
-// serve answers a request.
+// serve answers a request that net/http has read.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.serving.Add(1)
 	defer s.serving.Add(-1)
-	conn := connOf(r.Context())
-	if conn != nil && !conn.HTTP2.Load() {
-		conn.header.Done.Store(true) // also where it came together with the request before
-		conn.receipt.NextRequest()
+	conn := plain.ConnOf(r.Context())
+	if conn != nil && conn.IsOver() {
+		panic(http.ErrAbortHandler)
 	}
-	c, no := open(r)
+	if conn != nil && !conn.HTTP2.Load() {
+		conn.Begins()
+		if c, ok := conn.TakeBegun().(*call); ok {
+			s.resume(c, w, r)
+			return
+		}
+	}
+	c, no := open(head{
+		method: r.Method, path: r.URL.Path, contentType: r.Header.Get("Content-Type"), contentEncoding: r.Header.Get("Content-Encoding"),
+		grpcEncoding: r.Header.Get(headerGRPCEncoding), isHTTP2: r.ProtoMajor == 2,
+	})
 	defer c.release()
-	if no == nil && c.signal != traces && s.forward == nil {
+	if no == nil && c.signal != signalTraces && s.forward == nil {
 		no = notServed(c.signal)
 	}
 	if no == nil {
@@ -30,13 +41,21 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		answer, result = s.take(c, r)
 	}
 	s.counters.requests[result].Add(1)
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout)) // none where it can't be set
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
 	}
+	if r.ProtoMajor == 2 {
+		c.left = r.Context() // of HTTP/1.1 an SDK may have left having read
+	}
+	s.finish(conn, w, c, answer)
+}
+
+// finish answers a call, and finds out whether its SDK has the answer where that matters.
+func (s *Server) finish(conn *plain.Conn, w http.ResponseWriter, c *call, answer *reply) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout)) // none where it can't be set
 	err := answer.write(w, c.encoding, c.signal)
 	if c.sum != 0 {
-		hasLeft := r.ProtoMajor == 2 && r.Context().Err() != nil // of HTTP/1.1 it may have left having read
+		hasLeft := c.left != nil && c.left.Err() != nil
 		s.awaitReceipt(conn, c.sum, err == nil && !hasLeft, answer.isFinal())
 	}
 }
@@ -54,10 +73,10 @@ func notServed(s signal) *refusal {
 // awaitReceipt ends a request whose body was counted. Of HTTP/1.1 the connection finds out
 // whether the SDK has an answer that was written; of HTTP/2, where an SDK that gives a
 // request up says so, it has it unless it said that.
-func (s *Server) awaitReceipt(c *conn, sum uint64, isWritten, isFinal bool) {
+func (s *Server) awaitReceipt(c *plain.Conn, sum uint64, isWritten, isFinal bool) {
 	if c == nil || c.HTTP2.Load() || !isWritten || !isFinal {
 		s.counted.Close(sum, isWritten && isFinal)
 		return
 	}
-	c.receipt.Await(sum)
+	c.Receipt.Await(sum)
 }

@@ -13,7 +13,8 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/intake"
-	"github.com/spanstatsd/spanstatsd/internal/oteltraces"
+	"github.com/spanstatsd/spanstatsd/internal/plain"
+	"github.com/spanstatsd/spanstatsd/internal/traces"
 )
 
 // Server is a collector towards SDKs.
@@ -26,9 +27,9 @@ type Server struct {
 	publishers *intake.Publishers
 	counted    *intake.CountedBodies
 	counting   chan *worker
-	policy     *oteltraces.Policy
 	forward    *forwarder // nil where traces end here
 	kept       keeping
+	plain      *plain.Server
 	http       *http.Server
 	serving    atomic.Int64 // requests
 	listeners  intake.Listeners
@@ -36,11 +37,13 @@ type Server struct {
 	unwatch    context.CancelFunc
 	stopping   chan struct{} // the daemon has begun to stop
 	loops      sync.WaitGroup
+
+	agentPolicy atomic.Pointer[traces.Policy] // of ReadingDatadog; nil while it is left to the agent
 }
 
 // worker is what the counting of one body needs.
 type worker struct {
-	counter  *oteltraces.Counter
+	reader   reader
 	inflater inflater
 	packer   packer
 }
@@ -54,21 +57,24 @@ func New(config Config) (*Server, error) {
 		config: config, log: intake.NewRequestLog(config.Log),
 		limiter:    intake.NewLimiter(config.MaxConnections),
 		bodies:     intake.NewBodies(config.MaxBody, config.MaxBodyBytes),
-		publishers: intake.NewPublishers(config.Admit, config.publishers()),
+		publishers: intake.NewLastPublishers(config.Admit, config.publishers()),
 		counted:    intake.NewCountedBodies(),
 		counting:   make(chan *worker, config.Counters),
-		policy:     oteltraces.NewPolicy(oteltraces.Labels{}),
 		stopping:   make(chan struct{}),
 	}
 	for range cap(s.counting) {
-		s.counting <- &worker{counter: oteltraces.NewCounter()}
+		s.counting <- &worker{reader: s.newReader()}
 	}
 	if config.Forward.IsSet() {
 		s.forward = newForwarder(&s.config, s.log, s.stopping)
 	}
+	s.plain = &plain.Server{
+		Handler: s, Limiter: s.limiter, Bodies: &s.bodies, Counted: s.counted, HTTP2: true,
+		Read: config.readTimeout, Write: writeTimeout, Between: betweenRequests,
+	}
 	s.http = s.newHTTP()
 	s.watching, s.unwatch = context.WithCancel(context.Background())
-	s.listeners.Of = intake.Listener{Limiter: s.limiter, AllowUIDs: s.config.AllowUIDs, Wrap: s.newConn}
+	s.listeners.Of = intake.Listener{Limiter: s.limiter, AllowUIDs: s.config.AllowUIDs, Wrap: s.plain.Wrap}
 	if err := s.listen(); err != nil {
 		s.Abandon()
 		return nil, err
@@ -84,10 +90,9 @@ const (
 	// writeTimeout how long it may take to read a piece of an answer.
 	silence      = 30 * time.Second
 	writeTimeout = 30 * time.Second
-	// windowBytes is what net/http buffers of a body, and of all of a connection's;
-	// frameBytes is the longest piece that it takes. Both are the least there are.
-	windowBytes = 64 << 10
-	frameBytes  = 16 << 10
+	// frameBytes is the longest piece that net/http takes: the least there is, and all that
+	// gRPC for Go sends.
+	frameBytes = 16 << 10
 )
 
 // newHTTP serves both versions without TLS.
@@ -98,10 +103,10 @@ func (s *Server) newHTTP() *http.Server {
 	return &http.Server{
 		Handler: http.HandlerFunc(s.serve), Protocols: speaks,
 		ReadHeaderTimeout: s.config.headerTimeout, IdleTimeout: betweenRequests, MaxHeaderBytes: intake.MaxHeaderBytes,
-		ConnContext: connContext, ConnState: s.follow, ErrorLog: log.New(io.Discard, "", 0),
+		ConnContext: plain.ConnContext, ConnState: s.plain.Follow, ErrorLog: log.New(io.Discard, "", 0),
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: s.config.MaxStreams, MaxReadFrameSize: frameBytes,
-			MaxReceiveBufferPerConnection: windowBytes, MaxReceiveBufferPerStream: windowBytes,
+			MaxReceiveBufferPerConnection: s.config.windowBytes(), MaxReceiveBufferPerStream: s.config.windowBytes(),
 			SendPingTimeout: silence, WriteByteTimeout: writeTimeout,
 		},
 	}
@@ -114,7 +119,7 @@ func (s *Server) listen() error {
 		}
 	}
 	if s.config.Addr != "" {
-		if err := s.listeners.OpenTCP(s.config.Addr, nil); err != nil {
+		if err := s.listeners.OpenTCP(s.config.Addr, s.config.Given); err != nil {
 			return fmt.Errorf("open OTLP: %w; choose another --otlp-addr", err)
 		}
 	}
@@ -133,14 +138,20 @@ const expireEvery = time.Minute
 
 // Start accepts SDKs.
 func (s *Server) Start() {
+	changed := s.updatePolicy()
 	s.loops.Go(func() {
 		expiring := time.NewTicker(expireEvery)
 		defer expiring.Stop()
 		for {
 			select {
+			case <-changed:
+				changed = s.updatePolicy()
 			case now := <-expiring.C:
 				s.publishers.Expire(now)
 				s.bodies.DropSpares()
+				if s.forward != nil && s.forward.upstreams != nil {
+					s.forward.upstreams.Expire(now)
+				}
 			case <-s.watching.Done():
 				return
 			}
@@ -150,7 +161,7 @@ func (s *Server) Start() {
 		s.loops.Go(func() { s.listeners.Watch(s.watching.Done(), s.config.Log) })
 	}
 	s.listeners.Serve(func(on net.Listener) {
-		if err := s.http.Serve(on); !errors.Is(err, http.ErrServerClosed) && !s.isStopping() {
+		if err := s.http.Serve(on); !errors.Is(err, http.ErrServerClosed) && !s.IsStopping() {
 			s.config.Log.Error("listening for OTLP ended; SDKs can't reach this daemon any more", "error", err)
 		}
 	})
@@ -162,8 +173,8 @@ func (s *Server) Lack() error { return s.listeners.Lack() }
 // Addr is where OTLP is taken over TCP, "" where it is not.
 func (s *Server) Addr() string { return s.listeners.Addr() }
 
-// isStopping says whether the daemon has begun to stop.
-func (s *Server) isStopping() bool {
+// IsStopping says whether the daemon has begun to stop.
+func (s *Server) IsStopping() bool {
 	select {
 	case <-s.stopping:
 		return true

@@ -87,7 +87,7 @@ func TestWhatIsNotTakenIsSaid(t *testing.T) {
 		"too large":           {client: plain, body: make([]byte, leastBody+1), status: 413, code: 8, result: ResultTooLarge},
 
 		"a service that is none":     {client: streams, path: "/opentelemetry.proto.collector.x/Export", body: framed(good, false), grpc: "12"},
-		"metrics by gRPC":            {client: streams, path: grpcPaths[metrics], body: framed(good, false), grpc: "12"},
+		"metrics by gRPC":            {client: streams, path: grpcPaths[signalMetrics], body: framed(good, false), grpc: "12"},
 		"another compression's name": {client: streams, header: []string{headerGRPCEncoding, "zstd"}, body: framed(good, true), grpc: "12"},
 		"no name of one":             {client: streams, body: framed(packed(good), true), grpc: "13", result: ResultUnread},
 		"no prefix":                  {client: streams, body: []byte{0, 0, 0}, grpc: "3", result: ResultUnread},
@@ -107,9 +107,9 @@ func TestWhatIsNotTakenIsSaid(t *testing.T) {
 			method = http.MethodPost
 		}
 		if path == "" && test.grpc != "" {
-			path = grpcPaths[traces]
+			path = grpcPaths[signalTraces]
 		} else if path == "" {
-			path = httpPaths[traces]
+			path = httpPaths[signalTraces]
 		}
 		header := []string{"Content-Type", mediaProtobuf}
 		if test.grpc != "" {

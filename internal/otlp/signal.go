@@ -6,11 +6,11 @@ import "strings"
 type signal uint8
 
 const (
-	traces signal = iota
-	metrics
-	logs
+	signalTraces signal = iota
+	signalMetrics
+	signalLogs
 
-	signals = int(logs) + 1
+	signals = int(signalLogs) + 1
 )
 
 var signalNames = [signals]string{"traces", "metrics", "logs"}

@@ -20,9 +20,7 @@ func replyOfHTTP(resp *http.Response, said []byte, asked, speaks encoding) *repl
 	if resp.StatusCode/100 == 3 { // nobody follows it
 		a.code = codeUnknown
 	}
-	if after := resp.Header.Get("Retry-After"); after != "" && a.code.isRetryable(true) {
-		a.retry = request.RetryAfter(after, time.Now())
-	}
+	a.retry = retryOf(resp, a.code)
 	switch {
 	case asked == speaks:
 		a.asIs, a.asIsType = said, resp.Header.Get("Content-Type")
@@ -42,6 +40,14 @@ func replyOfHTTP(resp *http.Response, said []byte, asked, speaks encoding) *repl
 	return a
 }
 
+// retryOf is when an answer says that a request may be tried again, 0 where it does not.
+func retryOf(resp *http.Response, c code) time.Duration {
+	if after := resp.Header.Get("Retry-After"); after != "" && c.isRetryable(true) {
+		return request.RetryAfter(after, time.Now())
+	}
+	return 0
+}
+
 // replyOfGRPC is the answer of a destination that speaks gRPC. Its status stands in
 // trailers, or in the header where it has no message.
 func replyOfGRPC(resp *http.Response, said []byte, speaks encoding) *reply {
@@ -57,6 +63,7 @@ func replyOfGRPC(resp *http.Response, said []byte, speaks encoding) *reply {
 		if a.code == codeOK {
 			a.code = codeUnknown
 		}
+		a.retry = retryOf(resp, a.code)
 		a.said = "the destination answered " + strconv.Itoa(resp.StatusCode) + " without a status of gRPC"
 		return a
 	}

@@ -15,19 +15,20 @@ type room struct{ imports, why string }
 // docs/architecture.md in words.
 var rooms = map[string]room{
 	"cmd/spanstatsd":  {"internal/*", "the command line names what it starts"},
-	"internal/daemon": {"internal/admit internal/aggregate internal/apm internal/check internal/flush internal/flush/agent internal/flush/totals internal/health internal/ingest internal/memory internal/otlp internal/ring internal/sketch internal/socket internal/systemd internal/wire", "makes, starts and stops all rooms, in one place"},
-	"internal/health": {"internal/admit internal/aggregate internal/apm internal/flush internal/flush/agent internal/ingest internal/memory internal/otlp internal/routing internal/shown", "reads the others' stats"},
+	"internal/daemon": {"internal/admit internal/aggregate internal/apm internal/check internal/exemplars internal/flush internal/flush/agent internal/flush/totals internal/health internal/ingest internal/memory internal/otlp internal/ring internal/sketch internal/socket internal/systemd internal/wire", "makes, starts and stops all rooms, in one place"},
+	"internal/health": {"internal/admit internal/aggregate internal/apm internal/exemplars internal/flush internal/flush/agent internal/ingest internal/memory internal/otlp internal/routing internal/shown", "reads the others' stats"},
 
 	"client":       {"internal/span internal/wire", "a tracer speaks the protocol and uses the vocabulary"},
 	"client/rules": {"", "what of a span counts is a table of the agent's"},
 
 	"internal/checkclient": {"internal/admit internal/ingest internal/msgpack internal/shown internal/span internal/wire", "tells what a client sends, as the rooms that it names would read it"},
 	"internal/ingest":      {"internal/admit internal/check internal/memory internal/socket internal/span internal/wire", "takes frames apart and hands batches on to be admitted"},
-	"internal/apm":         {"internal/admit internal/aggregate internal/check internal/clientstats internal/exemplars internal/intake internal/memory internal/socket internal/span internal/traces", "takes HTTP requests and hands their bodies on to be counted"},
-	"internal/otlp":        {"internal/admit internal/check internal/flush/request internal/intake internal/memory internal/oteltraces internal/socket internal/span", "takes OTLP and hands what it brings on to be counted"},
+	"internal/apm":         {"internal/admit internal/aggregate internal/check internal/clientstats internal/exemplars internal/intake internal/memory internal/plain internal/socket internal/span internal/traces", "takes HTTP requests and hands their bodies on to be counted"},
+	"internal/otlp":        {"internal/admit internal/check internal/exemplars internal/flush/request internal/intake internal/memory internal/oteltraces internal/plain internal/socket internal/span internal/traces", "takes OTLP and hands what it brings on to be counted"},
+	"internal/plain":       {"internal/intake", "carries plain messages past net/http, whatever is in them"},
 	"internal/intake":      {"internal/admit internal/aggregate internal/memory internal/socket internal/span", "bounds requests, holds their bodies and publishes what was counted of them"},
-	"internal/traces":      {"client/rules internal/msgpack internal/span internal/wire", "walks a body and decides what of it counts"},
-	"internal/oteltraces":  {"client/rules internal/msgpack internal/span internal/wire", "walks a body of OTLP, counts its spans and says which go on"},
+	"internal/traces":      {"client/rules internal/bytecache internal/msgpack internal/span internal/wire", "walks a body and decides what of it counts"},
+	"internal/oteltraces":  {"client/rules internal/bytecache internal/msgpack internal/span internal/wire", "walks a body of OTLP, counts its spans and says which go on"},
 	"internal/clientstats": {"internal/aggregate internal/msgpack internal/sketch internal/span", "reads tracers' own statistics"},
 	"internal/admit":       {"internal/aggregate internal/check internal/memory internal/registry internal/ring internal/routing internal/span internal/wire", "finds keys and publishes slots"},
 	"internal/registry":    {"internal/check internal/span internal/template", "an interval's keys and budgets"},
@@ -38,12 +39,14 @@ var rooms = map[string]room{
 	"internal/flush":       {"internal/aggregate internal/check internal/memory internal/registry internal/sketch internal/span", "merges what is sealed and delivers it, whatever the destination"},
 
 	"internal/flush/agent":     {"internal/aggregate internal/dump internal/flush internal/flush/request internal/sketch internal/span", "encodes for the agent and speaks to it"},
-	"internal/flush/otlp":      {"internal/aggregate internal/exemplars internal/flush internal/flush/request internal/flush/totals internal/sketch internal/span", "encodes OTLP metrics and speaks to a receiver"},
+	"internal/flush/otlp":      {"internal/aggregate internal/check internal/exemplars internal/flush internal/flush/request internal/flush/totals internal/sketch internal/span", "encodes OTLP metrics and speaks to a receiver"},
 	"internal/flush/request":   {"", "watches one HTTP request"},
 	"internal/flush/totals":    {"internal/sketch", "adds up series, whatever their bytes mean"},
 	"internal/flush/testcycle": {"internal/aggregate internal/registry internal/sketch internal/span", "makes sealed cycles for tests"},
 
 	"internal/exemplars": {"", "spans by numbers, of whatever key and trace"},
+
+	"internal/bytecache": {"", "remembers bytes, whatever they mean"},
 
 	"internal/dump":     {"", "keeps refused payloads, as bytes"},
 	"internal/systemd":  {"", "speaks to the service manager"},
@@ -57,8 +60,11 @@ var rooms = map[string]room{
 	"internal/ring":     {"", "slots without pointers, of any meaning"},
 	"internal/span":     {"", "the vocabulary"},
 
-	"internal/bench":             {"client internal/bench/measure internal/health internal/socket internal/span internal/standin internal/traces internal/wire internal/workload", "measures a whole daemon from outside"},
+	"internal/bench":             {"client internal/bench/measure internal/bench/relay internal/bench/tables internal/health internal/intake internal/socket internal/span internal/standin internal/traces internal/wire internal/workload", "measures a whole daemon from outside"},
 	"internal/bench/measure":     {"", "what measuring needs, of ours or not"},
+	"internal/bench/recorded":    {"internal/oteltraces", "reads what SDKs have sent"},
+	"internal/bench/relay":       {"", "carries bytes"},
+	"internal/bench/tables":      {"internal/admit internal/aggregate internal/intake internal/span", "counts batches without a daemon around it"},
 	"internal/demo":              {"client internal/daemon internal/flush internal/flush/agent internal/flush/otlp internal/health internal/standin internal/standin/collector", "shows a whole daemon"},
 	"internal/standin":           {"", "must share no code with the encoder that it checks"},
 	"internal/standin/collector": {"", "the same of OTLP's"},

@@ -63,7 +63,7 @@ func (s *Sockets) take(is func(net.Addr) bool) net.Listener {
 func (s *Sockets) CheckTaken() (err error) {
 	for _, listener := range s.given {
 		if listener != nil {
-			err = errors.Join(err, fmt.Errorf("take sockets of the service manager: no flag names %s; give the same in ListenStream= and in --socket, --apm-socket or --apm-addr", listener.Addr()))
+			err = errors.Join(err, fmt.Errorf("take sockets of the service manager: no flag names %s; give the same in ListenStream= and in --socket, or --apm-socket, --apm-addr, --otlp-socket, --otlp-addr", listener.Addr()))
 		}
 	}
 	return err

@@ -3,11 +3,11 @@ package traces
 import (
 	"bytes"
 	"encoding/binary"
-	"hash/maphash"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/spanstatsd/spanstatsd/internal/bytecache"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
@@ -71,7 +71,7 @@ func keysOf(t *testing.T, c *Counter, body []byte, lang string, policy *Policy) 
 // that it has alone.
 func TestSpansThatAreAlikeKeepTheirKeys(t *testing.T) {
 	policy := policyOf(t)
-	long := strings.Repeat("x", maxSource+sourceSlack)
+	long := strings.Repeat("10.0.0.1,", (bytecache.MaxSource+bytecache.Slack)/9+1) // of which the key has a word
 	database := uint64(policy.labels.find([]byte("db.name")))
 	head := string(binary.LittleEndian.AppendUint64(nil, 1<<16|database)) // of a database's name of one byte
 	for what, pair := range map[string][2]alike{
@@ -144,26 +144,5 @@ func TestAKeyIsOfItsLanguageAndPolicy(t *testing.T) {
 		if bytes.Equal(got[0], got[1]) {
 			t.Errorf("%s: both spans have the key %q", what, got[0])
 		}
-	}
-}
-
-// TestSourcesWithOneHashAreTwoKeys: a hash only says where to look. What is there is
-// decided by the source.
-func TestSourcesWithOneHashAreTwoKeys(t *testing.T) {
-	cache := keyCache{seed: maphash.MakeSeed(), slots: make([]keySlot, keySlots)}
-	look := func(source string) (key []byte, slot *keySlot, hash uint64) {
-		cache.n = copy(cache.next[:], source)
-		return cache.find()
-	}
-	const one, other = "a source of one key", "a source of two keys"
-	_, slot, hash := look(other)
-	cache.n = copy(cache.next[:], one)
-	cache.keep(slot, hash, []byte("a key"), "shop")
-	if key, _, _ := look(other); key != nil {
-		t.Errorf("the key of %q is found as that of %q", one, other)
-	}
-	cache.keep(slot, hash, []byte("another"), "shop")
-	if key, _, _ := look(other); string(key) != "another" {
-		t.Errorf("what was kept is %q", key)
 	}
 }

@@ -16,6 +16,7 @@ const MaxBatches = 32
 // roots name the same base service.
 type batch struct {
 	baseService string
+	sender      int    // of FormatIngest, the number of its origin
 	message     []byte // a spans message
 	count       int
 	number      int
@@ -38,6 +39,7 @@ type Counter struct {
 	scratch  []byte // labels that do not stand in the body as they must be
 	encoded  []byte
 	batches  []batch
+	origins  []span.Origin // of FormatIngest
 
 	// Of the body that is being counted.
 	policy       *Policy
@@ -51,6 +53,7 @@ type Counter struct {
 
 	// Of the trace that is being counted.
 	current   *batch
+	sender    int // the number of its origin
 	weight    float64
 	synthetic bool
 	keeps     bool // its spans are noted in kept
@@ -76,6 +79,9 @@ func (c *Counter) Count(format Format, body []byte, lang string, topLevel bool, 
 	if err := p.walk(format, body, policy.labels); err != nil {
 		return err
 	}
+	if c.readSenders(); p.Failed() {
+		return ErrUnread
+	}
 	for i := range p.chunks {
 		if c.trace(i); p.Failed() {
 			return ErrUnread
@@ -91,7 +97,7 @@ func (c *Counter) Count(format Format, body []byte, lang string, topLevel bool, 
 // batch is the batch of a base service, begun if there is none.
 func (c *Counter) batch(baseService string) *batch {
 	for i := range c.batches {
-		if c.batches[i].baseService == baseService {
+		if c.batches[i].baseService == baseService && c.batches[i].sender == c.sender {
 			return &c.batches[i]
 		}
 	}
@@ -105,7 +111,7 @@ func (c *Counter) batch(baseService string) *batch {
 		c.batches = append(c.batches, batch{})
 	}
 	b := &c.batches[len(c.batches)-1]
-	b.baseService, b.count, b.number = baseService, 0, len(c.batches)-1
+	b.baseService, b.sender, b.count, b.number = baseService, c.sender, 0, len(c.batches)-1
 	b.message = wire.BeginSpans(b.message[:0])
 	return b
 }
@@ -115,14 +121,19 @@ func (c *Counter) batch(baseService string) *batch {
 func (c *Counter) Batches(yield func(baseService string, spans []byte) bool) {
 	for i := range c.batches {
 		b := &c.batches[i]
-		_, body, err := wire.Split(b.message[wire.HeaderLen:])
-		if err != nil {
-			panic("BUG: a batch can't be read: " + err.Error())
-		}
-		if !yield(b.baseService, body) {
+		if !yield(b.baseService, b.body()) {
 			return
 		}
 	}
+}
+
+// body is that of its spans message.
+func (b *batch) body() []byte {
+	_, body, err := wire.Split(b.message[wire.HeaderLen:])
+	if err != nil {
+		panic("BUG: a batch can't be read: " + err.Error())
+	}
+	return body
 }
 
 // keptTags and keptText bound the memory that a counter keeps from one body to the next:
@@ -141,10 +152,11 @@ func (c *Counter) Next() *Counter {
 	c.payload.Reader, c.payload.body = msgpack.Reader{}, nil
 	c.key.Clear()
 	clear(c.links[:cap(c.links)])
+	clear(c.origins)
 	for i := range c.batches {
 		c.batches[i].baseService = ""
 	}
-	c.batches, c.kept, c.current = c.batches[:0], c.kept[:0], nil
+	c.batches, c.kept, c.current, c.origins = c.batches[:0], c.kept[:0], nil, c.origins[:0]
 	return c
 }
 

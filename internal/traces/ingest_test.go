@@ -1,6 +1,8 @@
 package traces
 
 import (
+	"maps"
+	"strings"
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -68,5 +70,65 @@ func TestAPolicyNamesItsTags(t *testing.T) {
 	}
 	if !named["span.kind"] || !named["_dd.measured"] || !named["out.host"] || named[""] || named["component"] {
 		t.Errorf("tags %v", named)
+	}
+}
+
+// sentBy is a payload with one span, of a process with this host and environment, whose span
+// says a base service.
+func sentBy(t *testing.T, host, env, baseService string) []byte {
+	t.Helper()
+	meta := map[string]string{"span.kind": "server"}
+	if baseService != "" {
+		meta["_dd.base_service"] = baseService
+	}
+	return encode(t, map[string]any{"tracer_version": "otlp-1", "language_name": "go", "container_id": "c", "hostname": host, "env": env, "chunks": []any{map[string]any{
+		"priority": 1,
+		"spans": []any{ordered{
+			"service", "shop", "name", "op", "resource", host, "span_id", 7, "parent_id", 0, "start", int64(1e18), "duration", 1, "error", 0, "type", "web", "meta", meta,
+		}},
+	}}})
+}
+
+// TestEachSenderOfARequestHasItsOwn: payloads stand one behind the other, and those of senders
+// that nothing tells apart, perhaps because what would is cut off, are one batch.
+func TestEachSenderOfARequestHasItsOwn(t *testing.T) {
+	long := strings.Repeat("x", span.MaxOriginField)
+	var body []byte
+	for _, one := range [][3]string{{"a", "e", ""}, {"b", "e", ""}, {"a", "e", ""}, {"a", "e", "base"}, {"a", "f", ""}, {long + "1", "e", ""}, {long + "2", "e", ""}} {
+		body = append(body, sentBy(t, one[0], one[1], one[2])...)
+	}
+	c := NewCounter()
+	for range 2 {
+		if err := c.Count(FormatIngest, body, "", false, policyOf(t)); err != nil {
+			t.Fatal(err)
+		}
+		got := map[span.Origin]int{}
+		for origin, message := range c.IngestBatches {
+			w, err := wire.WalkSpans(message)
+			if err != nil || got[origin] != 0 {
+				t.Fatalf("%v: %+v has two batches", err, origin)
+			}
+			got[origin] = w.Len()
+		}
+		of := func(host, env, service string) span.Origin {
+			return span.Origin{Host: host, Env: env, Service: service, Lang: "go", TracerVersion: "otlp-1", ContainerID: "c"}
+		}
+		want := map[span.Origin]int{of("a", "e", ""): 2, of("b", "e", ""): 1, of("a", "e", "base"): 1, of("a", "f", ""): 1, of(long, "e", ""): 2}
+		if !maps.Equal(got, want) {
+			t.Errorf("%+v, want\n%+v", got, want)
+		}
+		if c = c.Next(); len(c.origins) != 0 {
+			t.Error("an origin is left")
+		}
+	}
+	body = nil
+	for i := range MaxBatches + 1 {
+		if err := c.Count(FormatIngest, body, "", false, policyOf(t)); err != nil {
+			t.Errorf("%d senders: %v", i, err)
+		}
+		body = append(body, sentBy(t, strings.Repeat("h", i+1), "", "")...)
+	}
+	if err := c.Count(FormatIngest, body, "", false, policyOf(t)); err == nil {
+		t.Error("more senders were taken than there may be batches")
 	}
 }

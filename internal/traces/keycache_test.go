@@ -2,7 +2,6 @@ package traces
 
 import (
 	"bytes"
-	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -73,33 +72,5 @@ func TestACachedKeyIsTheKeyThatWouldBeMade(t *testing.T) {
 			t.Fatal("the second time")
 		}
 		same(t, c, fresh)
-	}
-}
-
-// TestTheKeyCacheIsBounded: whoever makes up labels makes a counter hold no more than the
-// cache may.
-func TestTheKeyCacheIsBounded(t *testing.T) {
-	c, w := NewCounter(), policyOf(t)
-	for round := range 4 {
-		var spans []any
-		for i := range 4 * keySlots / 4 {
-			spans = append(spans, map[string]any{
-				"service": "shop", "name": "op", "resource": fmt.Sprint(strings.Repeat("r", i%(maxSource+100)), round, i), "span_id": i + 1,
-				"start": int64(1e18), "metrics": map[string]float64{"_dd.measured": 1},
-			})
-		}
-		if err := c.Count(FormatV04, encode(t, []any{spans}), "go", true, w); err != nil {
-			t.Fatal(err)
-		}
-	}
-	held, kept := 0, 0
-	for i := range c.keys.slots {
-		held += cap(c.keys.slots[i].text)
-		if c.keys.slots[i].n > 0 {
-			kept++
-		}
-	}
-	if kept < keySlots/2 || len(c.keys.slots) != keySlots || held > keySlots*keyText {
-		t.Errorf("%d keys of %d, %d bytes", kept, len(c.keys.slots), held)
 	}
 }

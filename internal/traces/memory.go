@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/client/rules"
+	"github.com/spanstatsd/spanstatsd/internal/bytecache"
 	"github.com/spanstatsd/spanstatsd/internal/msgpack"
 )
 
@@ -40,6 +41,13 @@ func limitsOf(body int) limits {
 	}
 }
 
+// limitsOfIngest are those of a body of FormatIngest, in which each label of a span stands once.
+func limitsOfIngest(body int) limits {
+	l := limitsOf(body)
+	l.made = min(l.made, 1<<18+2*body)
+	return l
+}
+
 // keptBytes is what a span takes that is kept.
 const keptBytes = int(unsafe.Sizeof(Kept{}))
 
@@ -65,6 +73,14 @@ func CounterBytes(body int, traceIDs bool) int {
 	return int(grown*float64(l.spans*each+l.tags*int(unsafe.Sizeof(tag{}))+l.strings*text+l.made)) + anyCounter
 }
 
+// IngestBytes is the same for bodies of FormatIngest with so many spans at most, which number
+// no strings and have senders.
+func IngestBytes(body, spans int) int {
+	l := limitsOfIngest(body)
+	each := int(unsafe.Sizeof(record{})+unsafe.Sizeof(chunk{})+unsafe.Sizeof(rules.Link{})+unsafe.Sizeof(sender{})) + 8
+	return int(grown*float64(spans*each+l.tags*int(unsafe.Sizeof(tag{}))+l.made)) + anyCounter
+}
+
 // anyCounter is what a counter takes for any body: the names and the labels of a span
 // that it mends, what it remembers of those before, and strings that are sent ahead.
-const anyCounter = 2 << 20
+const anyCounter = bytecache.Bytes + 160<<10

@@ -14,6 +14,7 @@ type payload struct {
 	chunks  []chunk
 	list    traceList
 	facts   facts
+	senders []sender // of FormatIngest
 	limits  limits
 	charged int // bytes of text
 
@@ -41,14 +42,17 @@ func (p *payload) walk(format Format, body []byte, labels *labels) error {
 	p.records, p.tags, p.chunks = p.records[:0], p.tags[:0], p.chunks[:0]
 	p.strings, p.numbers, p.misplaced = p.strings[:0], p.numbers[:0], -1
 	p.list, p.facts, p.limits, p.charged = traceList{}, facts{}, limitsOf(len(body)), 0
-	p.ids, p.traceID = p.ids[:0], traceID{}
+	p.ids, p.traceID, p.senders = p.ids[:0], traceID{}, p.senders[:0]
 	switch format {
 	case FormatV04:
 		p.walkV04()
 	case FormatV05:
 		p.walkV05()
-	case FormatV07, FormatIngest:
+	case FormatV07:
 		p.walkV07()
+	case FormatIngest:
+		p.limits = limitsOfIngest(len(body))
+		p.walkIngest()
 	default:
 		p.walkV1()
 	}
@@ -74,7 +78,7 @@ func (p *payload) addChunk(c chunk) {
 		p.Fail()
 		return
 	}
-	c.last, c.end, c.strings = len(p.records), p.At(), len(p.strings)
+	c.last, c.end, c.strings, c.sender = len(p.records), p.At(), len(p.strings), uint16(len(p.senders))
 	if p.labels.traceIDs {
 		p.ids = append(p.ids, p.traceID)
 	}

@@ -85,6 +85,7 @@ type chunk struct {
 	origin      msgpack.Text
 	priority    int32
 	hasPriority bool
+	sender      uint16 // of the senders of FormatIngest
 }
 
 // facts are what a tracer says of itself: in the payload, or now and then in a

@@ -23,6 +23,7 @@ func (c *Counter) trace(number int) {
 	if c.rulebook.heedsIgnored && c.ignored(root) {
 		return
 	}
+	c.sender = c.payload.originOf(t)
 	c.readRoot(root, t)
 	c.chunk, c.keeps = number, c.policy.labels.traceIDs && t.isKept() && c.payload.ids[number].low != 0
 	for i := range records {

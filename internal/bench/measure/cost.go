@@ -37,6 +37,14 @@ func Of(work func() error) (Cost, error) {
 	return Cost{CPU: now - spent, Wall: wall, Allocs: after.Mallocs - before.Mallocs}, err
 }
 
+// Each is a cost by the thing that was done.
+type Each struct{ CPU, Allocs float64 } // nanoseconds, and a number
+
+// Each is the cost of one of so many.
+func (c Cost) Each(of uint64) Each {
+	return Each{CPU: float64(c.CPU) / float64(of), Allocs: float64(c.Allocs) / float64(of)}
+}
+
 // Median is the middle one of a figure of some samples, 0 of none.
 func Median[T any](samples []T, figure func(T) float64) float64 {
 	if len(samples) == 0 {

@@ -2,10 +2,10 @@ package otlp
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"os"
+
+	"github.com/spanstatsd/spanstatsd/internal/check"
 )
 
 // tlsConfig reads the files with which a receiver is trusted and ours is shown. A
@@ -15,7 +15,7 @@ func tlsConfig(v *Variables) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	var mistakes error
 	if v.Certificate != "" {
-		pool, err := readAuthorities(v.Certificate)
+		pool, err := check.Authorities("certificates of authorities", v.Certificate)
 		mistakes = errors.Join(mistakes, err)
 		config.RootCAs = pool
 	}
@@ -35,16 +35,4 @@ func tlsConfig(v *Variables) (*tls.Config, error) {
 		config.GetClientCertificate = read
 	}
 	return config, mistakes
-}
-
-func readAuthorities(file string) (*x509.CertPool, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("read certificates of authorities: %w", err)
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("read certificates of authorities: %s has none in PEM", file)
-	}
-	return pool, nil
 }

@@ -53,7 +53,7 @@ func TestExemplarsAreOfTracesThatTheAgentSendsOn(t *testing.T) {
 	}
 	l := &lookedAt{Exporter: exporter, table: exemplars.New(1 << 16)}
 	d, socket := startDaemon(t, a, func(c *daemon.Config) {
-		c.Exporters, c.APM.Exemplars = []flush.Exporter{l}, l.table
+		c.Exporters, c.Exemplars = []flush.Exporter{l}, l.table
 	})
 	client := clientOf(t, socket)
 	rnd := rand.New(rand.NewPCG(10, 98))

@@ -21,117 +21,11 @@ import (
 	"github.com/DataDog/datadog-go/v5/statsd"
 	"github.com/spanstatsd/spanstatsd/internal/oteltraces"
 	"github.com/spanstatsd/spanstatsd/internal/traces"
+	"github.com/spanstatsd/spanstatsd/test/agent/otlpspans"
 	"go.opentelemetry.io/collector/component"
-	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/ptrace"
 	"go.opentelemetry.io/otel/metric/noop"
 )
-
-// ingestNames are those of attributes that the ingest, or a rule of statistics, asks for, and some
-// that nobody does.
-var ingestNames = []string{
-	"service.name", "operation.name", "resource.name", "span.type", "http.request.method", "http.method", "url.template", "http.route",
-	"http.response.status_code", "http.status_code", "db.system.name", "db.system", "db.statement", "db.query.text", "db.namespace", "db.name",
-	"messaging.system", "messaging.operation", "messaging.destination", "messaging.destination.name", "rpc.system", "rpc.system.name", "rpc.service",
-	"rpc.method", "rpc.grpc.status_code", "grpc.code", "rpc.response.status_code", "faas.invoked_provider", "faas.invoked_name", "faas.trigger",
-	"graphql.operation.type", "graphql.operation.name", "network.protocol.name", "peer.service", "server.address", "net.peer.name", "_dd.measured",
-	"_dd.base_service", "_sample_rate", "deployment.environment.name", "service.version", "version", "env", "out.host", "thread.id", "http.server_name",
-	"client.address", "http.client_ip", "http.request.header.x",
-}
-
-func putAttribute(r *rand.Rand, long bool, to pcommon.Map) {
-	name := pick(r, ingestNames...)
-	switch r.IntN(8) {
-	case 0:
-		to.PutInt(name, pick[int64](r, 0, 1, 200, 5, -1))
-	case 1:
-		to.PutDouble(name, pick(r, 1, 0.5, 200, 1e30, -1e-9))
-	case 2:
-		to.PutBool(name, r.IntN(2) == 0)
-	case 3:
-		to.PutStr(name, otlpText(r, long))
-	case 4:
-		// The agent obfuscates resources of these, of statistics as well as of spans.
-		if long {
-			to.PutStr(name, pick(r, "postgresql", "redis", "CASSANDRA"))
-		}
-	default:
-		to.PutStr(name, pick(r, "", "GET", "_OTHER", "/carts/{id}", "grpc", "aws-api", "Kafka", "PUBLISH it!", "5", "NOT_FOUND", "200", "Ünï ✓ code__x_"))
-	}
-}
-
-// randomText has letters of several scripts, signs, and what is no character.
-func otlpText(r *rand.Rand, long bool) string {
-	var text []rune
-	most := 16
-	if long {
-		most = 1 << r.IntN(9)
-	}
-	for range r.IntN(most) {
-		text = append(text, pick(r, 'a', 'Z', '_', ' ', '.', ':', '/', '-', '5', 'Ä', 'ß', 'ſ', 'Ⱥ', '✓', '漢', '🍣', '\uFFFD', rune(r.IntN(0x3000))))
-	}
-	return string(text)
-}
-
-func randomTraces(r *rand.Rand, long bool) ptrace.Traces {
-	all := ptrace.NewTraces()
-	for range 1 + r.IntN(3) {
-		resource := all.ResourceSpans().AppendEmpty()
-		for range r.IntN(4) {
-			putAttribute(r, long, resource.Resource().Attributes())
-		}
-		resource.Resource().Attributes().PutStr("telemetry.sdk.version", "1.2")
-		for range r.IntN(3) {
-			scope := resource.ScopeSpans().AppendEmpty()
-			if r.IntN(4) == 0 {
-				scope.Scope().SetName("tracer")
-				for range r.IntN(4) {
-					putAttribute(r, long, scope.Scope().Attributes())
-				}
-			}
-			for range r.IntN(10) {
-				s := scope.Spans().AppendEmpty()
-				s.SetName(pick(r, "a span", "", "GET /x"))
-				s.SetKind(ptrace.SpanKind(r.IntN(6)))
-				s.SetTraceID(pcommon.TraceID{7: byte(r.IntN(2)), 15: byte(1 + r.IntN(3))})
-				s.SetSpanID(pcommon.SpanID{0: 1, 7: byte(r.IntN(256))})
-				if r.IntN(2) == 0 {
-					s.SetParentSpanID(pcommon.SpanID{7: byte(1 + r.IntN(9))})
-				}
-				s.SetStartTimestamp(1_790_000_000_000_000_000)
-				s.SetEndTimestamp(pcommon.Timestamp(1_790_000_000_000_000_000 + r.Int64N(1e9) - 1e8))
-				s.Status().SetCode(ptrace.StatusCode(r.IntN(3)))
-				s.TraceState().FromRaw(pick(r, "", "", "ot=th:8", "ot=p:3", "ot=p:63", "ot=th:c;p:1", "vendor=x", "what"))
-				for range r.IntN(12) {
-					putAttribute(r, long, s.Attributes())
-				}
-			}
-		}
-	}
-	for _, resource := range all.ResourceSpans().All() {
-		addRoots(resource)
-	}
-	return all
-}
-
-// addRoots gives each trace a root where it has none: of several spans without a parent that
-// is there the agent takes any.
-func addRoots(resource ptrace.ResourceSpans) {
-	last, hasRoot := map[pcommon.TraceID]ptrace.Span{}, map[pcommon.TraceID]bool{}
-	for _, scope := range resource.ScopeSpans().All() {
-		for _, s := range scope.Spans().All() {
-			id := s.TraceID()
-			clear(id[:8]) // which Datadog does not tell traces apart by
-			last[id] = s
-			hasRoot[id] = hasRoot[id] || s.ParentSpanID().IsEmpty()
-		}
-	}
-	for id, s := range last {
-		if !hasRoot[id] {
-			s.SetParentSpanID(pcommon.SpanID{})
-		}
-	}
-}
 
 // repaired is a text as the readers of msgpack repair it, on one side only.
 func repaired(text string) string { return string([]rune(text)) }
@@ -211,10 +105,11 @@ func (c *translated) theirs(all ptrace.Traces) (want []map[string]int) {
 // ours are those of a translated request, each payload of which the counter can read.
 func (c *translated) ours(t testing.TB) (got []map[string]int) {
 	t.Helper()
-	for payload := range c.translator.Payloads {
+	for left := c.translator.Written(); len(left) > 0; {
 		var p pb.TracerPayload
-		if left, err := p.UnmarshalMsg(payload); err != nil || len(left) > 0 {
-			t.Fatalf("%d bytes are left: %v", len(left), err)
+		var err error
+		if left, err = p.UnmarshalMsg(left); err != nil {
+			t.Fatal(err)
 		}
 		one := map[string]int{}
 		for _, chunk := range p.Chunks {
@@ -256,21 +151,19 @@ func (c *translated) compare(t testing.TB, all ptrace.Traces) (spans int) {
 func TestSpansAreTranslatedAsTheAgentsIngestDoes(t *testing.T) {
 	c, spans := newTranslated(t), 0
 	for seed := range uint64(400) {
-		all := randomTraces(rand.New(rand.NewPCG(seed, 1)), true)
+		all := otlpspans.Random(rand.New(rand.NewPCG(seed, 1)), otlpspans.Config{IsLong: true, HasDatabases: true})
 		body, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(all)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := c.translator.Translate(body); err != nil {
+		if err := c.translator.Translate(body, false); err != nil {
 			t.Fatal(err)
 		}
 		if spans += c.compare(t, all); t.Failed() {
 			t.Fatalf("case %d", seed)
 		}
-		for payload := range c.translator.Payloads {
-			if err := c.counter.Count(traces.FormatIngest, payload, "", false, c.policy); err != nil {
-				t.Fatal(err)
-			}
+		if err := c.counter.Count(traces.FormatIngest, c.translator.Written(), "", false, c.policy); err != nil {
+			t.Fatal(err)
 		}
 	}
 	if spans < 2000 {
@@ -311,28 +204,20 @@ func TestRequestsOfOTLPAreCountedAsByTheAgent(t *testing.T) {
 	}
 	c, since, groups, left := traces.NewCounter(), time.Unix(1_789_999_000, 0), 0, 0
 	for seed := range uint64(500) {
-		all := randomTraces(rand.New(rand.NewPCG(seed, 2)), false)
+		all := otlpspans.Random(rand.New(rand.NewPCG(seed, 2)), otlpspans.Config{})
 		body, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(all)
 		if err != nil {
 			t.Fatal(err)
 		}
 		withinOneBucket(func() {
-			if err := translator.Translate(body); err != nil {
+			if err := translator.Translate(body, false); err != nil {
 				t.Fatal(err)
 			}
-			mine, refused := map[string]total{}, false
-			for payload := range translator.Payloads {
-				if refused = c.Count(traces.FormatIngest, payload, "", false, policy) != nil; refused {
-					break
-				}
-				for key, one := range ours(t, c, "", since) {
-					mine[key] = mine[key].plus(one)
-				}
-			}
-			if refused {
+			if c.Count(traces.FormatIngest, translator.Written(), "", false, policy) != nil {
 				left++
 				return
 			}
+			mine := ours(t, c, "", since)
 			theirs := o.ingest(t, all, since)
 			groups += len(mine)
 			for key := range mine {

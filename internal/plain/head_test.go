@@ -1,4 +1,4 @@
-package apm
+package plain
 
 import (
 	"bufio"
@@ -47,8 +47,8 @@ var heads = map[string]bool{
 
 func TestHeadsThatArePlain(t *testing.T) {
 	for text, want := range heads {
-		var h head
-		if got := h.parse([]byte(text)); got != want {
+		var h Head
+		if got := h.Parse([]byte(text)); got != want {
 			t.Errorf("%q: plain %v", text, got)
 		}
 	}
@@ -78,13 +78,13 @@ func TestRequestsThatMayBePlain(t *testing.T) {
 		"HTTP/1.1 200 OK\r\nX: y\r\n\r\n":                                        false,
 		"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: keep-alive\r\n\r\n": false,
 	} {
-		var h head
-		if !h.parse([]byte(text)) {
+		var h Head
+		if !h.Parse([]byte(text)) {
 			t.Errorf("%q is not plain", text)
 		}
-		_, _, got := h.request()
+		_, _, got := h.Request()
 		if strings.HasPrefix(text, "HTTP/") {
-			_, got = h.answer()
+			_, got = h.Answer()
 		}
 		if got != want {
 			t.Errorf("%q: %v", text, got)
@@ -99,13 +99,13 @@ func FuzzHead(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		var h head
-		if !h.parse(text) {
+		var h Head
+		if !h.Parse(text) {
 			return
 		}
 		from := bytes.NewReader(text)
 		buffered := bufio.NewReaderSize(from, 1<<16)
-		if method, path, ok := h.request(); ok {
+		if method, path, ok := h.Request(); ok {
 			if strings.ContainsAny(path, "%#?\"<>^`{|}\\[]\x7f ") || strings.IndexFunc(path, func(r rune) bool { return r < '!' || r > '~' }) >= 0 {
 				return // it is no endpoint's, and net/http may refuse it
 			}
@@ -113,32 +113,32 @@ func FuzzHead(f *testing.F) {
 			if err != nil {
 				t.Fatalf("net/http refuses %q: %v", text, err)
 			}
-			if r.Method != method || r.URL.Path != path || r.ContentLength != int64(max(0, h.body)) || r.Close || len(r.TransferEncoding) > 0 || r.Header.Get("Expect") != "" {
+			if r.Method != method || r.URL.Path != path || r.ContentLength != int64(max(0, h.Body)) || r.Close || len(r.TransferEncoding) > 0 || r.Header.Get("Expect") != "" {
 				t.Errorf("%q is another request to net/http: %v", text, r)
 			}
 			r.Header.Set("Host", r.Host) // which net/http takes out
-			sameFields(t, text, h.fields, r.Header)
+			sameFields(t, text, h.Fields, r.Header)
 			sameEnd(t, &h, text, r.Body, buffered)
-		} else if _, ok := h.answer(); ok {
+		} else if _, ok := h.Answer(); ok {
 			r, err := http.ReadResponse(buffered, nil)
 			if err != nil {
 				t.Fatalf("net/http refuses %q: %v", text, err)
 			}
-			if r.StatusCode/100 == 1 || r.ContentLength != int64(h.body) || r.Close || len(r.TransferEncoding) > 0 {
+			if r.StatusCode/100 == 1 || r.ContentLength != int64(h.Body) || r.Close || len(r.TransferEncoding) > 0 {
 				t.Errorf("%q is another answer to net/http: %v", text, r)
 			}
-			sameFields(t, text, h.fields, r.Header)
+			sameFields(t, text, h.Fields, r.Header)
 			sameEnd(t, &h, text, r.Body, buffered)
 		}
 	})
 }
 
 // sameFields holds the fields against those that net/http has read.
-func sameFields(t *testing.T, text []byte, ours fields, theirs http.Header) {
+func sameFields(t *testing.T, text []byte, ours Fields, theirs http.Header) {
 	t.Helper()
 	got := http.Header{}
 	for _, field := range ours {
-		got[field.name] = append(got[field.name], field.value)
+		got[field.Name] = append(got[field.Name], field.Value)
 	}
 	for name, values := range theirs {
 		if name == "Cache-Control" && theirs.Get("Pragma") != "" {
@@ -156,9 +156,9 @@ func sameFields(t *testing.T, text []byte, ours fields, theirs http.Header) {
 }
 
 // sameEnd holds where the message ends against where it does for net/http.
-func sameEnd(t *testing.T, h *head, text []byte, body io.Reader, from *bufio.Reader) {
+func sameEnd(t *testing.T, h *Head, text []byte, body io.Reader, from *bufio.Reader) {
 	t.Helper()
-	end := h.length + max(0, h.body)
+	end := h.Length + max(0, h.Body)
 	if end > len(text) {
 		return
 	}
@@ -174,11 +174,11 @@ func sameEnd(t *testing.T, h *head, text []byte, body io.Reader, from *bufio.Rea
 // TestFields: a name has one value once it is set, and what is about the connection is not
 // handed on.
 func TestFields(t *testing.T) {
-	f := fields{{"A", "1"}, {"B", "2"}, {"A", "3"}, {"Te", "x"}, {"Content-Length", "7"}}
+	f := Fields{{"A", "1"}, {"B", "2"}, {"A", "3"}, {"Te", "x"}, {"Content-Length", "7"}}
 	f.Set("A", "4")
 	f.Set("C", "5")
 	var to bytes.Buffer
-	f.write(&to)
+	f.Write(&to, IsForwarded)
 	if got := to.String(); got != "B: 2\r\nA: 4\r\nC: 5\r\n" || f.Get("A") != "4" || f.Get("D") != "" {
 		t.Errorf("%q", got)
 	}

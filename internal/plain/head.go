@@ -1,4 +1,4 @@
-package apm
+package plain
 
 import (
 	"bytes"
@@ -9,40 +9,40 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/intake"
 )
 
-// head is the first line and the fields of a plain message: one that states the length of
+// Head is the first line and the fields of a plain message: one that states the length of
 // its body, or has none, and asks for nothing else of its connection. Whatever is accepted
 // here net/http reads as the same message; what is not is left to it.
-type head struct {
-	line   string // the first
-	fields fields
-	length int // of the head, in bytes
-	body   int // of the body
+type Head struct {
+	Line   string // the first
+	Fields Fields
+	Length int // of the head, in bytes
+	Body   int // of the body, negative where none is stated
 	host   int // how many there are
 }
 
-// maxPlainHead is longer than the head of any tracer's request. Each connection has room
+// MaxHead is longer than the head of any tracer's or SDK's request. Each connection has room
 // for one.
-const maxPlainHead = 4 << 10
+const MaxHead = 4 << 10
 
 // endOfLine ends each line of a head, and a second one the head.
 const endOfLine = "\r\n"
 
-// parse reads the head that a text begins with, and reports whether it is there whole, and
+// Parse reads the head that a text begins with, and reports whether it is there whole, and
 // plain.
-func (h *head) parse(text []byte) bool {
+func (h *Head) Parse(text []byte) bool {
 	end := bytes.Index(text, []byte(endOfLine+endOfLine))
 	if end < 0 {
 		return false
 	}
-	h.fields, h.length, h.body, h.host = h.fields[:0], end+2*len(endOfLine), -1, 0
+	h.Fields, h.Length, h.Body, h.host = h.Fields[:0], end+2*len(endOfLine), -1, 0
 	rest := string(text[:end])
-	h.line, rest, _ = strings.Cut(rest, endOfLine)
-	if !isPrinted(h.line) {
+	h.Line, rest, _ = strings.Cut(rest, endOfLine)
+	if !isPrinted(h.Line) {
 		return false
 	}
 	for line := ""; rest != ""; {
 		line, rest, _ = strings.Cut(rest, endOfLine)
-		if len(h.fields) == intake.MaxHeaderLines-1 || !h.add(line) {
+		if len(h.Fields) == intake.MaxHeaderLines-1 || !h.add(line) {
 			return false
 		}
 	}
@@ -50,7 +50,7 @@ func (h *head) parse(text []byte) bool {
 }
 
 // add reads the line of a field.
-func (h *head) add(line string) bool {
+func (h *Head) add(line string) bool {
 	name, value, ok := strings.Cut(line, ":")
 	if !ok || !isToken(name) || !isPrinted(value) {
 		return false
@@ -58,7 +58,7 @@ func (h *head) add(line string) bool {
 	name, value = http.CanonicalHeaderKey(name), strings.Trim(value, " \t")
 	switch name {
 	case "Content-Length":
-		if h.body >= 0 || !h.setBody(value) {
+		if h.Body >= 0 || !h.setBody(value) {
 			return false
 		}
 	case "Host":
@@ -72,38 +72,38 @@ func (h *head) add(line string) bool {
 	case "Transfer-Encoding", "Trailer", "Te", "Upgrade", "Expect", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate":
 		return false
 	}
-	h.fields = append(h.fields, field{name, value})
+	h.Fields = append(h.Fields, Field{name, value})
 	return true
 }
 
 // setBody reads the length of the body, which has no more digits than any has.
-func (h *head) setBody(digits string) bool {
-	h.body = 0
+func (h *Head) setBody(digits string) bool {
+	h.Body = 0
 	for _, digit := range []byte(digits) {
 		if digit < '0' || digit > '9' {
 			return false
 		}
-		h.body = 10*h.body + int(digit-'0')
+		h.Body = 10*h.Body + int(digit-'0')
 	}
 	return len(digits) > 0 && len(digits) <= 9
 }
 
-// request reads the first line of a request that has a host.
-func (h *head) request() (method, path string, ok bool) {
-	method, rest, _ := strings.Cut(h.line, " ")
+// Request reads the first line of a request that has a host.
+func (h *Head) Request() (method, path string, ok bool) {
+	method, rest, _ := strings.Cut(h.Line, " ")
 	path, version, _ := strings.Cut(rest, " ")
 	isKnown := method == http.MethodPost || method == http.MethodPut || method == http.MethodGet
 	return method, path, isKnown && strings.HasPrefix(path, "/") && version == "HTTP/1.1" && h.host == 1
 }
 
-// answer reads the first line of an answer that has a length, and is not about the
+// Answer reads the first line of an answer that has a length, and is not about the
 // connection.
-func (h *head) answer() (status int, ok bool) {
-	version, rest, _ := strings.Cut(h.line, " ")
+func (h *Head) Answer() (status int, ok bool) {
+	version, rest, _ := strings.Cut(h.Line, " ")
 	code, _, _ := strings.Cut(rest, " ")
 	status, err := strconv.Atoi(code)
 	isWhole := err == nil && len(code) == 3 && status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
-	return status, isWhole && version == "HTTP/1.1" && h.body >= 0 && h.fields.Get("Connection") == ""
+	return status, isWhole && version == "HTTP/1.1" && h.Body >= 0 && h.Fields.Get("Connection") == ""
 }
 
 // hostCharacters are those of a name or an address with a port.

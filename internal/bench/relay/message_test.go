@@ -1,4 +1,4 @@
-package bench
+package relay
 
 import (
 	"fmt"

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/otlp"
+	"github.com/spf13/pflag"
+)
+
+// TestHowOTLPIsTaken: by which reading, and how what goes on is marked; what can't be is named.
+func TestHowOTLPIsTaken(t *testing.T) {
+	const addr, forward = "--otlp-addr=127.0.0.1:4318", "--otlp-forward=http://collector"
+	for _, c := range []struct {
+		args []string
+		says string // of a mistake, or nothing
+	}{
+		{[]string{addr}, ""},
+		{[]string{addr, "--otlp-reading=datadog"}, ""},
+		{[]string{addr, "--otlp-reading=datadog", "--agent-url=off", "--otlp-metrics-endpoint=http://h:4318"}, ""},
+		{[]string{addr, forward, "--otlp-reading=datadog", "--otlp-mark=header"}, ""},
+		{[]string{addr, forward, "--otlp-mark=attribute"}, ""},
+		{[]string{addr, "--otlp-reading=klingon"}, `"klingon"`},
+		{[]string{addr, forward, "--otlp-mark=klingon"}, `"klingon"`},
+		{[]string{addr, "--otlp-mark=attribute"}, "otlp-forward"},
+	} {
+		out, err := program(t, append([]string{"config", "--check"}, c.args...)...).CombinedOutput()
+		if (err != nil) != (c.says != "") || !strings.Contains(string(out), c.says) {
+			t.Errorf("%v: %v, %s", c.args, err, out)
+		}
+	}
+	for _, c := range []struct {
+		args  []string
+		marks bool
+	}{
+		{[]string{}, false},
+		{[]string{"--otlp-mark=attribute"}, true},
+		{[]string{"--otlp-reading=datadog"}, true},
+		{[]string{"--otlp-reading=datadog", "--otlp-mark=header"}, false},
+	} {
+		var options takingOptions
+		config := otlp.DefaultConfig()
+		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+		options.addFlags(flags, &config)
+		if err := flags.Parse(append(c.args, forward)); err != nil {
+			t.Fatal(err)
+		}
+		if err := options.complete(&config); err != nil || config.Marks != c.marks {
+			t.Errorf("%v: %v, marks %v", c.args, err, config.Marks)
+		}
+	}
+}

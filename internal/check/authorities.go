@@ -1,0 +1,20 @@
+package check
+
+import (
+	"crypto/x509"
+	"fmt"
+	"os"
+)
+
+// Authorities reads the certificates of authorities from a file that a setting names.
+func Authorities(setting, file string) (*x509.CertPool, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", setting, err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("read %s: %s holds no certificate in PEM", setting, file)
+	}
+	return pool, nil
+}

@@ -1,0 +1,328 @@
+package oteltraces
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// isReadAsTheModelReadsIt compares FromJSON with the model, and looks at the room it takes.
+func isReadAsTheModelReadsIt(t *testing.T, body []byte) (isTaken bool) {
+	t.Helper()
+	room := make([]byte, 0, ProtobufBytes(len(body)))
+	got, err := FromJSON(room, body)
+	want, wanted := modelFromJSON(nil, body)
+	switch {
+	case (err == nil) != (wanted == nil):
+		t.Fatalf("%q: %v, the model says %v", body, err, wanted)
+	case err != nil:
+		return false
+	case !bytes.Equal(got, want):
+		t.Fatalf("%q is read as\n%q, the model has\n%q", body, got, want)
+	case utf8.Valid(body) && len(got) > cap(room):
+		t.Fatalf("%d bytes became %d: %q", len(body), len(got), body)
+	}
+	return true
+}
+
+// jsonMaker writes requests that are nearly always well formed, with all that may stand in them.
+type jsonMaker struct {
+	*rand.Rand
+	written []byte
+	wrong   int // of a thousand values
+}
+
+func (m *jsonMaker) add(all ...string) {
+	for _, s := range all {
+		m.written = append(m.written, s...)
+		if m.IntN(20) == 0 {
+			m.written = append(m.written, " \t\r\n"[m.IntN(4)])
+		}
+	}
+}
+
+func (m *jsonMaker) one(of ...string) string { return of[m.IntN(len(of))] }
+
+// list writes so many elements between brackets.
+func (m *jsonMaker) list(brackets string, n int, element func()) {
+	m.add(brackets[:1])
+	for i := range n {
+		if i > 0 {
+			m.add(",")
+		}
+		element()
+	}
+	m.add(brackets[1:])
+}
+
+// text writes a text of pieces: many, so that lengths of two bytes are there as well.
+func (m *jsonMaker) text() {
+	var text strings.Builder
+	for range m.IntN(4) * m.IntN(4) * m.IntN(8) {
+		text.WriteString(m.one("a", "bc", "GET /", "é", "€", "😀", `\n`, `\"`, `\\`, `\/`, `\b\f\r\t`, `\u00e9`, `\uD83D\uDE00`, `\ud83d`, `\udE00`, `\u0000`, "\xff", "\xe2\x82", "\x7f"))
+	}
+	m.add(`"` + text.String() + `"`)
+}
+
+func (m *jsonMaker) number() string {
+	number := m.one("0", "-0", "7", "-12", "1.5", "3.0", "1e3", "2E-2", "-5e+1", "1544712660000000000", "9223372036854775807", "-9223372036854775808", "18446744073709551615",
+		"18446744073709551616", "4294967296", strconv.Itoa(m.Int()), strconv.FormatFloat(m.NormFloat64(), 'g', -1, 64))
+	if m.IntN(2) == 0 {
+		return `"` + number + `"`
+	}
+	return number
+}
+
+// any writes what nothing is made of, or what is wrong here.
+func (m *jsonMaker) any(depth int) {
+	switch m.IntN(8 - min(depth, 3)) {
+	case 0:
+		m.add(m.one("null", "true", "false"))
+	case 1:
+		m.add(m.number())
+	case 2, 3, 4:
+		m.text()
+	case 5:
+		m.list("[]", m.IntN(4), func() { m.any(depth + 1) })
+	default:
+		m.list("{}", m.IntN(4), func() { m.text(); m.add(":"); m.any(depth + 1) })
+	}
+}
+
+func (m *jsonMaker) message(fields jsonFields, depth int) {
+	m.list("{}", m.IntN(5), func() {
+		if m.IntN(12) == 0 {
+			m.add(m.one(`"later"`, `""`, `"Key"`), ":")
+			m.any(0)
+			return
+		}
+		f := fields[m.IntN(len(fields))]
+		name := f.name
+		if m.IntN(30) == 0 {
+			name = `\u00` + strconv.FormatInt(int64(name[0]), 16) + name[1:]
+		}
+		m.add(`"`+name+`"`, ":")
+		switch n := 0; {
+		case m.IntN(20) == 0:
+			m.add("null")
+		case f.kind == jsonMessage && m.IntN(5) > 0, f.kind == jsonText && m.IntN(9) == 0:
+			if depth < 8 {
+				n = 1 + m.IntN(4)
+			}
+			m.list("[]", n, func() { m.value(f, depth) })
+		default:
+			m.value(f, depth)
+		}
+	})
+}
+
+func (m *jsonMaker) value(f jsonField, depth int) {
+	if m.IntN(1000) < m.wrong {
+		m.any(0)
+		return
+	}
+	switch f.kind {
+	case jsonMessage:
+		m.message(*f.of, depth+1)
+	case jsonText:
+		m.text()
+	case jsonHex:
+		m.add(m.one(`""`, `"eee19b7ec3c1b174"`, `"5B8EFFF798038103D269B633813FC60C"`, `"\u0061b"`))
+	case jsonBase64:
+		m.add(m.one(`""`, `"AQI="`, `"AQ=="`, `"QUJD\nREVG"`, `"\/\/\/\/AQ=="`, `"\u0041QIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA="`))
+	case jsonBool:
+		m.add(m.one("true", "false"))
+	case jsonDouble:
+		m.add(m.one(`"NaN"`, `"-Infinity"`, `"\u0035"`, m.number()))
+	default:
+		m.add(strconv.Itoa(m.IntN(1 << 20)))
+	}
+}
+
+// mutated is a body with some bytes gone, doubled or put in.
+func mutated(r *rand.Rand, body []byte) []byte {
+	body = slices.Clone(body)
+	for range 1 + r.IntN(3) {
+		at := r.IntN(len(body) + 1)
+		end := min(len(body), at+r.IntN(6))
+		switch r.IntN(6) {
+		case 0:
+			body = slices.Delete(body, at, end)
+		case 1:
+			body = slices.Insert(body, at, slices.Clone(body[at:end])...)
+		case 2:
+			body = body[:at]
+		case 3:
+			if at < end {
+				body[at] = byte(r.Uint32())
+			}
+		default:
+			pieces := []string{`"`, `\`, `\u`, `\u12`, `\ud83d`, `\ude00`, "\x00", "\x1f", "\xff", "\xc3", ",", ":", "[", "]", "{", "}", " ", "0", "-", "+", ".", "e", "1e400", "tru", "true", "null", `{"a":[]},`, `"key":"x",`, `""`, `/`, "\ufeff"}
+			body = slices.Insert(body, at, []byte(pieces[r.IntN(len(pieces))])...)
+		}
+	}
+	return body
+}
+
+// TestJSONIsReadAsTheModelReadsIt: requests of all that may stand in one, and the same and the
+// request of an SDK with faults.
+func TestJSONIsReadAsTheModelReadsIt(t *testing.T) {
+	sent := recordedJSON(t)
+	if !isReadAsTheModelReadsIt(t, sent) {
+		t.Error("a request of an SDK is not taken")
+	}
+	sent = firstSpans(t, sent)
+	taken, refused := 0, 0
+	for seed := range uint64(1000) {
+		m := jsonMaker{Rand: rand.New(rand.NewPCG(seed, 1)), wrong: int(seed%3) * 10}
+		m.message(jsonRequest, 0)
+		for _, body := range [][]byte{m.written, mutated(m.Rand, m.written), mutated(m.Rand, sent)} {
+			if isReadAsTheModelReadsIt(t, body) {
+				taken++
+			} else {
+				refused++
+			}
+		}
+	}
+	if taken < 600 || refused < 600 {
+		t.Errorf("%d requests were taken and %d refused", taken, refused)
+	}
+}
+
+// TestTheGrammarOfJSONIsTheModels, case by case.
+func TestTheGrammarOfJSONIsTheModels(t *testing.T) {
+	for _, value := range []string{
+		`"\ud800"`, `"\ud800\ud800\udc00"`, `"\udc00\ud800"`, `"\ud800x"`, `"\ud800\u00zz"`, `"\u12"`, `"\u123G"`, `"\uABCDabcd"`, `"\'"`, `"\x"`, `"\`, `"`, `"\"`, `"\\"`, `"\u005c\u0022"`,
+		"\"\x00\"", "\"\x1f\"", "\"\x7f\"", "\"\n\"", "\"\xff\"", "\"\xed\xa0\x80\"", "\"\xc3\xa9\"", "\xff", "\x00",
+		"0", "-0", "00", "01", "-", "-01", "+1", ".5", "5.", "5.0", "1e", "1e+", "1e-", "1E+09", "1e5.0", "0e0", "0x10", "1_000", "Infinity", "NaN", "1e999",
+		"true", "tru", "truex", "true false", "TRUE", "nul", "null", "nulls", "", " ", ",", ":", "//", "/**/1",
+		"[]", "[,]", "[1,]", "[1,,2]", "[1 2]", "[1:2]", "[1", "[", "]", "[}", "{]", "{}", "{,}", `{"a":1,}`, `{"a" 1}`, `{"a":}`, `{"a"}`, `{1:2}`, `{"a":1 "b":2}`, `{a:1}`, `{"a":1,"a":2}`, `{"a":{"b":[{}]}}`,
+	} {
+		for _, name := range []string{"later", "schemaUrl", "resource", "scopeSpans"} {
+			for _, around := range []string{"", " ", "\t\r\n", "\v", "\u00a0"} {
+				isReadAsTheModelReadsIt(t, []byte(`{"resourceSpans":[{"`+name+`":`+around+value+around+`}]}`))
+			}
+		}
+		for _, fields := range []string{`{"key":%}`, `{"value":{"intValue":%}}`, `{"value":{"doubleValue":%}}`, `{"value":{"boolValue":%}}`, `{"value":{"bytesValue":%}}`, `{"key":[%,"x"]}`} {
+			isReadAsTheModelReadsIt(t, []byte(`{"resourceSpans":[{"resource":{"attributes":[`+strings.ReplaceAll(fields, "%", value)+`]}}]}`))
+		}
+		isReadAsTheModelReadsIt(t, []byte(value))
+		isReadAsTheModelReadsIt(t, []byte("{}"+value))
+	}
+	for depth := maxJSONDepth - 3; depth < maxJSONDepth+3; depth++ {
+		for _, in := range []string{`{"later":%}`, `{"resourceSpans":[{"resource":{"later":%}}]}`} {
+			for _, nested := range [][2]string{{"[", "]"}, {`{"a":`, `}`}, {`[{"x":1,"a":`, "}]"}} {
+				isReadAsTheModelReadsIt(t, []byte(strings.ReplaceAll(in, "%", strings.Repeat(nested[0], depth/len(nested[1]))+"1"+strings.Repeat(nested[1], depth/len(nested[1])))))
+			}
+		}
+		open, shut := strings.Repeat(`{"arrayValue":{"values":[`, depth/2), strings.Repeat(`]}}`, depth/2)
+		for _, inner := range []string{"", "{}", `{"arrayValue":{}}`} {
+			isReadAsTheModelReadsIt(t, []byte(`{"resourceSpans":[{"resource":{"attributes":[{"value":`+open+inner+shut+`}]}}]}`))
+			isReadAsTheModelReadsIt(t, []byte(`{"resourceSpans":[{"resource":{"attributes":{"later":1,"value":`+open+inner+shut+`}}}]}`))
+		}
+	}
+}
+
+// TestProtobufOfJSONStaysInItsRoom where it comes nearest to its end: in long texts of a list.
+func TestProtobufOfJSONStaysInItsRoom(t *testing.T) {
+	for _, length := range []int{0, 1, 127, 128, 1<<14 - 1, 1 << 14, 1 << 16, 1<<21 - 1, 1 << 21} {
+		text := `"` + strings.Repeat("x", length) + `",`
+		body := `{"resourceSpans":{"resource":{"entityRefs":{"idKeys":[` + strings.Repeat(text, 1+min(120, 4<<20/(length+1))) + `""]}}}}`
+		if !isReadAsTheModelReadsIt(t, []byte(body)) {
+			t.Errorf("texts of %d bytes are refused", length)
+		}
+	}
+}
+
+// TestReadingJSONAllocatesNothing where there is room for what it writes.
+func TestReadingJSONAllocatesNothing(t *testing.T) {
+	for _, body := range [][]byte{recordedJSON(t), []byte(exampleJSON)} {
+		room := make([]byte, 0, ProtobufBytes(len(body)))
+		if n := testing.AllocsPerRun(20, func() {
+			if _, err := FromJSON(room, body); err != nil {
+				t.Fatal(err)
+			}
+		}); n > 0 {
+			t.Errorf("%v allocations a body of %d bytes", n, len(body))
+		}
+	}
+}
+
+// BenchmarkFromJSON is a request of an SDK, as it is read and as the model reads it.
+func BenchmarkFromJSON(b *testing.B) {
+	body := recordedJSON(b)
+	spans := bytes.Count(body, []byte(`"startTimeUnixNano"`))
+	room := make([]byte, 0, ProtobufBytes(len(body)))
+	for name, read := range map[string]func(dst, body []byte) ([]byte, error){"scanner": FromJSON, "model": modelFromJSON} {
+		b.Run(name, func(b *testing.B) {
+			measured(b, spans, len(body), func() {
+				if _, err := read(room, body); err != nil {
+					b.Fatal(err)
+				}
+			})
+		})
+	}
+}
+
+// recordedJSON is what the SDK for JavaScript has sent, see package recorded.
+func recordedJSON(t testing.TB) []byte {
+	t.Helper()
+	packed, err := os.Open("../bench/recorded/testdata/node-json.http.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packed.Close()
+	unpacked, err := gzip.NewReader(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := http.ReadRequest(bufio.NewReader(unpacked))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(request.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+// firstSpans is of a request its first resource with one span of each scope, so that a fault meets
+// all parts of it.
+func firstSpans(t *testing.T, body []byte) []byte {
+	t.Helper()
+	var request map[string][]map[string]json.RawMessage
+	if err := json.Unmarshal(body, &request); err != nil {
+		t.Fatal(err)
+	}
+	request["resourceSpans"] = request["resourceSpans"][:1]
+	for _, of := range request["resourceSpans"] {
+		var scopes []map[string]json.RawMessage
+		if err := json.Unmarshal(of["scopeSpans"], &scopes); err != nil {
+			t.Fatal(err)
+		}
+		for _, scope := range scopes {
+			var spans []json.RawMessage
+			if err := json.Unmarshal(scope["spans"], &spans); err != nil {
+				t.Fatal(err)
+			}
+			scope["spans"] = append(append([]byte("["), spans[0]...), ']')
+		}
+		of["scopeSpans"], _ = json.Marshal(scopes)
+	}
+	short, err := json.Marshal(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return short
+}

@@ -1,0 +1,111 @@
+package plain
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/intake"
+)
+
+// room takes everything that is plain, and answers how long its body is.
+type room struct {
+	bodies intake.Bodies
+	server Server
+	isLast bool   // it answers no more behind a request
+	came   func() // a request has
+
+	answered   int
+	isStopping bool
+}
+
+func newRoom() *room {
+	r := &room{bodies: intake.NewBodies(1<<20, 1<<20)}
+	r.server = Server{
+		Handler: r, Limiter: intake.NewLimiter(1), Bodies: &r.bodies, Counted: intake.NewCountedBodies(),
+		Read: time.Minute, Write: time.Minute, Between: time.Minute,
+	}
+	return r
+}
+
+func (r *room) Takes(string, string, *Fields) bool {
+	if r.came != nil {
+		r.came()
+	}
+	return true
+}
+
+func (r *room) IsStopping() bool { return r.isStopping }
+
+func (r *room) Answer(c *Conn, request *Request) bool {
+	defer request.Body.Release()
+	r.answered++
+	if r.isLast {
+		c.EndBehind()
+	}
+	w := c.NewWriter()
+	w.Header().Set("Content-Length", "4")
+	w.WriteHeader(http.StatusAccepted)
+	_, _ = w.Write([]byte("done"))
+	return w.FlushError() == nil
+}
+
+// TestAConnectionThatEndsStaysEnded: net/http looks for the beginning of HTTP/2 first, takes
+// what that gives for none, and reads again. What was answered last says that it is the last.
+func TestAConnectionThatEndsStaysEnded(t *testing.T) {
+	r := newRoom()
+	r.isLast = true
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	c := r.server.NewConn(&intake.Conn{Conn: ours})
+	ended := make(chan error, 2)
+	go func() {
+		for range 2 {
+			_, err := c.Read(make([]byte, 64))
+			ended <- err
+		}
+	}()
+	if _, err := io.WriteString(theirs, "PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody"); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(theirs), nil)
+	if err != nil || answer.StatusCode != http.StatusAccepted || !answer.Close || answer.Header.Get("Date") == "" {
+		t.Errorf("answered %+v, %v", answer, err)
+	}
+	for range 2 {
+		if err := <-ended; !errors.Is(err, io.EOF) {
+			t.Errorf("it goes on: %v", err)
+		}
+	}
+	if r.bodies.Held() != 0 {
+		t.Errorf("%d bytes are held", r.bodies.Held())
+	}
+}
+
+// TestARequestOfAConnectionThatIsOverIsNotBegun: it was read, and then its connection was
+// closed as an idle one, for a newcomer or by a daemon that stops. Its sender hears nothing
+// and sends it again, maybe to the next daemon: so it must not be taken here.
+func TestARequestOfAConnectionThatIsOverIsNotBegun(t *testing.T) {
+	r := newRoom()
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	c := r.server.NewConn(&intake.Conn{Conn: ours})
+	r.came = func() {
+		r.isStopping = true
+		c.Close()
+	}
+	go func() {
+		_, _ = io.WriteString(theirs, "PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody")
+	}()
+	if _, err := c.Read(make([]byte, 64)); !errors.Is(err, net.ErrClosed) || r.answered != 0 {
+		t.Errorf("%d requests were answered: %v", r.answered, err)
+	}
+	c.Close() // as net/http does
+	if r.bodies.Held() != 0 {
+		t.Errorf("%d bytes are held", r.bodies.Held())
+	}
+}

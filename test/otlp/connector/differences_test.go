@@ -1,0 +1,135 @@
+package connector
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/collector/pdata/pcommon"
+	"go.opentelemetry.io/collector/pdata/ptrace"
+)
+
+// difference is a span that the connector counts otherwise than the daemon, by design: what of
+// it is not as of every other span here.
+type difference struct {
+	what         string // as the list in docs/otlp-in.md has it
+	change       func(resource pcommon.Map, s ptrace.Span)
+	theirs, ours string
+}
+
+// attributed has an attribute of a span.
+func attributed(name string, value any) func(pcommon.Map, ptrace.Span) {
+	return func(_ pcommon.Map, s ptrace.Span) { put(s.Attributes(), name, value) }
+}
+
+func sampledBy(state string) func(pcommon.Map, ptrace.Span) {
+	return func(_ pcommon.Map, s ptrace.Span) { s.TraceState().FromRaw(state) }
+}
+
+var differences = []difference{
+	{"a span that stands for several", sampledBy("ot=th:c"), "4 calls, 4 spans of 4 s", "4 calls, 1 spans of 1 s"},
+	{"a span that stands for more than 2^32", sampledBy("ot=th:ffffffffffffff"), "72057594037927936 calls, 72057594037927936 spans of 7.205759403792794e+16 s", "4294967296 calls, 1 spans of 1 s"},
+	{"a tracestate with two thresholds", sampledBy("ot=th:8;th:c"), "4 calls, 4 spans of 4 s", ""},
+	{"a duration of more than ten bits", func(_ pcommon.Map, s ptrace.Span) { s.SetStartTimestamp(s.EndTimestamp() - 1e9 - 1) }, "above 1 s, 1 calls, 1 spans of 1.000000001 s", "1 calls, 1 spans of 1.000000001 s"},
+	{"a resource without a service", func(resource pcommon.Map, _ ptrace.Span) { resource.Remove("service.name") }, "nothing", `service.name="unknown_service"`},
+	{"a service whose name is empty", func(resource pcommon.Map, _ ptrace.Span) { resource.PutStr("service.name", "") }, `service.name=""`, `service.name="unknown_service"`},
+	{"a service whose name is no text", func(resource pcommon.Map, _ ptrace.Span) { resource.PutInt("service.name", 5) }, `service.name=""`, `service.name="5"`},
+	{"a span without a name", func(_ pcommon.Map, s ptrace.Span) { s.SetName("") }, `span.name=""`, `span.name="server.request"`},
+	{"a name of more than 5000 bytes", func(_ pcommon.Map, s ptrace.Span) { s.SetName(strings.Repeat("x", 5001)) }, fmt.Sprintf("span.name=%q", strings.Repeat("x", 5001)), fmt.Sprintf("span.name=%q", strings.Repeat("x", 5000))},
+	{"a kind that OTLP does not have", func(_ pcommon.Map, s ptrace.Span) { s.SetKind(6) }, `span.kind=""`, `span.kind="SPAN_KIND_UNSPECIFIED"`},
+	{"a status that OTLP does not have", func(_ pcommon.Map, s ptrace.Span) { s.Status().SetCode(3) }, `status.code=""`, ""},
+	{"an attribute that is empty", attributed("peer.service", ""), `peer.service=""`, ""},
+	{"an attribute that is a list, a map or bytes", attributed("peer.service", []any{"a"}), `peer.service="[\"a\"]"`, ""},
+	{"an attribute of more than 200 bytes", attributed("rpc.service", strings.Repeat("y", 201)), fmt.Sprintf("rpc.service=%q", strings.Repeat("y", 201)), fmt.Sprintf("rpc.service=%q", strings.Repeat("y", 200-len("rpc.service:")))},
+	{"a dimension that only the resource has", func(resource pcommon.Map, _ ptrace.Span) { resource.PutStr("peer.service", "x") }, `peer.service="x"`, ""},
+	{"a status of HTTP that is none", attributed("http.response.status_code", "OK"), `http.response.status_code="OK"`, ""},
+	{"a status of gRPC by its name", attributed("rpc.grpc.status_code", "NOT_FOUND"), `rpc.grpc.status_code="NOT_FOUND"`, `rpc.grpc.status_code="5"`},
+	{"a status of gRPC under its present name", func(_ pcommon.Map, s ptrace.Span) {
+		s.Attributes().PutStr("rpc.system.name", "grpc")
+		s.Attributes().PutStr("rpc.response.status_code", "5")
+	}, `rpc.system.name="grpc"`, `rpc.grpc.status_code="5" rpc.system.name="grpc"`},
+	{"a server under an older name", attributed("net.host.name", "h"), "", `server.address="h"`},
+}
+
+// traces is a request with the span, of a process that a number tells from the others.
+func (d *difference) traces(number int) ptrace.Traces {
+	traces := ptrace.NewTraces()
+	resource := traces.ResourceSpans().AppendEmpty()
+	resource.Resource().Attributes().PutStr("service.instance.id", fmt.Sprint(number))
+	resource.Resource().Attributes().PutStr("service.name", "shop")
+	s := resource.ScopeSpans().AppendEmpty().Spans().AppendEmpty()
+	s.SetName("GET /")
+	s.SetKind(ptrace.SpanKindServer)
+	s.SetTraceID(pcommon.TraceID{1})
+	s.SetSpanID(pcommon.SpanID{1})
+	s.SetEndTimestamp(pcommon.NewTimestampFromTime(time.Now()))
+	s.SetStartTimestamp(s.EndTimestamp() - 1e9)
+	d.change(resource.Resource().Attributes(), s)
+	return traces
+}
+
+// seen is what of the series of a number is not as the others have it.
+func (all allSeries) seen(number int) string {
+	for name, s := range all {
+		resource, attributes, _ := strings.Cut(name, "| ")
+		if !strings.Contains(resource, fmt.Sprintf("service.instance.id=%q ", fmt.Sprint(number))) {
+			continue
+		}
+		var said []string
+		for _, as := range []string{`service.name="shop" `, `span.kind="SPAN_KIND_SERVER" `, `span.name="GET /" `, `status.code="STATUS_CODE_UNSET" `} {
+			attributes = strings.Replace(attributes, as, "", 1)
+		}
+		if attributes = strings.TrimSpace(attributes); attributes != "" {
+			said = append(said, attributes)
+		}
+		if s.at(0)[0] > 0 {
+			said = append(said, "above 1 s")
+		}
+		if s.calls != 1 || s.spans != 1 || s.seconds != 1 {
+			said = append(said, fmt.Sprintf("%d calls, %d spans of %v s", s.calls, s.spans, s.seconds))
+		}
+		return strings.Join(said, ", ")
+	}
+	return "nothing"
+}
+
+// TestWhatDiffersByDesign is what docs/otlp-in.md says of it, line by line.
+func TestWhatDiffersByDesign(t *testing.T) {
+	d := startDaemon(t)
+	s := newSender(t, d)
+	var requests []ptrace.Traces
+	listed := map[string]bool{}
+	for i := range differences {
+		requests = append(requests, differences[i].traces(i))
+		s.send(requests[i], way(i)%ways)
+		listed[differences[i].what] = true
+	}
+	ours, theirs := d.stop(len(differences)), connected(t, requests)
+	for i := range differences {
+		d := &differences[i]
+		if got := theirs.seen(i); got != d.theirs {
+			t.Errorf("%s: the connector has %.200s, want %.200s", d.what, got, d.theirs)
+		}
+		if got := ours.seen(i); got != d.ours {
+			t.Errorf("%s: the daemon has %.200s, want %.200s", d.what, got, d.ours)
+		}
+	}
+	text, err := os.ReadFile("../../../docs/otlp-in.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, found := strings.Cut(string(text), "### What differs from the connector")
+	list, _, _ = strings.Cut(list, "\n## ")
+	documented := map[string]bool{}
+	for _, row := range regexp.MustCompile(`(?m)^\| (an? [^|]*) \|`).FindAllStringSubmatch(list, -1) {
+		documented[row[1]] = true
+	}
+	if !found || !maps.Equal(documented, listed) {
+		t.Errorf("the document lists %q, want %q", slices.Sorted(maps.Keys(documented)), slices.Sorted(maps.Keys(listed)))
+	}
+}
