@@ -105,6 +105,19 @@ func TestChart(t *testing.T) {
 		"OTLP beside an agent behind a socket": {"otlp: {endpoint: 'http://otlp.example'}\nagent: {url: 'unix:///var/run/datadog/apm.socket'}", func(m *manifests) bool {
 			return slices.Equal(egressPorts(m), []int{80, 53, 53})
 		}},
+		"SDKs as they are": {"otlpIn: {enabled: true, forward: 'grpc://collector.observability', keep: 0.05}", func(m *manifests) bool {
+			c := &m.pods[0].pod.Spec.Containers[0]
+			return environment(c, "SPANSTATSD_OTLP_SOCKET") == "/var/run/spanstatsd/otlp.socket" && environment(c, "SPANSTATSD_OTLP_ADDR") == "" &&
+				environment(c, "SPANSTATSD_OTLP_FORWARD") == "grpc://collector.observability" && environment(c, "SPANSTATSD_OTLP_KEEP") == "0.05" &&
+				slices.Equal(egressPorts(m), []int{4317, 8126, 53, 53})
+		}},
+		"SDKs whose traces end here": {"otlpIn: {enabled: true}\nagent: {url: 'unix:///var/run/datadog/apm.socket'}", func(m *manifests) bool {
+			c := &m.pods[0].pod.Spec.Containers[0]
+			return environment(c, "SPANSTATSD_OTLP_FORWARD")+environment(c, "SPANSTATSD_OTLP_KEEP") == "" && len(m.policies[0].Spec.Egress) == 0
+		}},
+		"SDKs before another port": {"otlpIn: {enabled: true, forward: 'https://c:4443', keep: '0.05,errors,slow:500ms'}\nagent: {url: 'unix:///var/run/datadog/apm.socket'}", func(m *manifests) bool {
+			return environment(&m.pods[0].pod.Spec.Containers[0], "SPANSTATSD_OTLP_KEEP") == "0.05,errors,slow:500ms" && slices.Equal(egressPorts(m), []int{4443, 53, 53})
+		}},
 		"socket": {"socket: {directory: /run/stats, mode: '0666'}", func(m *manifests) bool {
 			return volume(&m.pods[0].pod.Spec, "spanstatsd").HostPath.Path == "/run/stats"
 		}},
@@ -260,6 +273,10 @@ func TestWhatHasItsOwnValueIsRefusedElsewhere(t *testing.T) {
 		"config: {agent-url: 'http://agent:1'}": "agent.url", "config: {socket-mode: '0660'}": "socket.mode",
 		"config: {apm-socket: /s}": "apm.enabled", "config: {web-config-file: /w}": "web.secret",
 		"config: {otlp-metrics-endpoint: 'http://c:1'}":           "otlp.endpoint",
+		"config: {otlp-addr: '127.0.0.1:4318'}":                   "otlpIn.enabled",
+		"config: {otlp-forward: 'http://c:1'}":                    "otlpIn.forward",
+		"otlpIn: {forward: 'http://c:1'}":                         "otlpIn.enabled",
+		"otlpIn: {enabled: true, keep: 0.05}":                     "otlpIn.forward",
 		"extraEnv: [{name: SPANSTATSD_HTTP_ADDR, value: ':1'}]":   "config.http-addr",
 		"extraEnv: [{name: SPANSTATSD_SOCKET, value: /s}]":        "config.socket",
 		"extraEnv: [{name: SPANSTATSD_AGENT_URL, value: /s}]":     "agent.url",
@@ -334,10 +351,35 @@ func tellsTracers(t *testing.T, m *manifests, want string) {
 	}
 }
 
+// TestSidecarForSDKsAsTheyAre: an SDK of the application is told where the daemon takes OTLP,
+// on the pod's loopback, and the daemon is told nothing that is meant for SDKs.
+func TestSidecarForSDKsAsTheyAre(t *testing.T) {
+	for values, want := range map[string]string{
+		"": "", "spanstatsd: {otlpIn: {enabled: true, forward: 'http://collector:4318', keep: '0.05,errors'}}": "127.0.0.1:4318",
+		"spanstatsd: {otlpIn: {enabled: true}, sidecar: {native: false}}": "127.0.0.1:4318",
+	} {
+		m, err := render(t, application(t), values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.keepPromises(t)
+		spec := &m.pods[0].pod.Spec
+		daemon, _ := daemonOf(spec)
+		application := &spec.Containers[len(spec.Containers)-1]
+		if got := environment(daemon, "SPANSTATSD_OTLP_ADDR"); got != want {
+			t.Errorf("%q: OTLP is taken at %q, want %q", values, got, want)
+		}
+		if got := strings.TrimPrefix(environment(application, "OTEL_EXPORTER_OTLP_ENDPOINT"), "http://"); got != want {
+			t.Errorf("%q: SDKs export to %q, want %q", values, got, want)
+		}
+	}
+}
+
 // TestUnusableValuesAreRefused by the schema, before anything is applied.
 func TestUnusableValuesAreRefused(t *testing.T) {
 	for _, values := range []string{
 		"mode: sidecar", "modus: node", "socket: {mode: rw}", "socket: {directory: run/}", "agent: {url: 'ftp://x'}", "otlp: {endpoint: 'grpc://x'}",
+		"otlpIn: {forward: 'ftp://x'}", "otlpIn: {keep: many}", "otlpIn: {keep: 5}", "otlpIn: {enabled: maybe}",
 		"config: {Ring_Slots: 1}", "config: {ring-slot: 1}", "config: {sketch-bytes: 16MB}", "config: {http-addr: '127.0.0.1:9126'}", "config: {http-addr: '9126'}", "config: {socket: spans.sock}", "config: {ring-slots: [1]}", "config: {ring-slots: 0.5}", "image: {digest: latest}", "node: {hostNetwork: true}",
 		"podMonitor: {interval: often}", "networkPolicy: {monitoringNamespace: ''}",
 	} {

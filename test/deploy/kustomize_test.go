@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -47,7 +48,7 @@ func TestOverlays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(entries) != 3 {
+	if len(entries) != 4 {
 		t.Errorf("%d overlays", len(entries))
 	}
 	for _, entry := range entries {
@@ -88,6 +89,47 @@ func TestStatisticsAsOTLP(t *testing.T) {
 	}
 	if environment(daemon, "SPANSTATSD_SOCKET") == "" {
 		t.Error("the component took the daemon's own socket away")
+	}
+}
+
+// TestSDKsAsTheyAre adds OTLP to the example: on loopback, going on to a collector.
+func TestSDKsAsTheyAre(t *testing.T) {
+	m := build(t, "testdata/otlp-in")
+	m.keepPromises(t)
+	daemon, native := daemonOf(&m.pods[0].pod.Spec)
+	if address := environment(daemon, "SPANSTATSD_OTLP_ADDR"); !native || address != "127.0.0.1:4318" || environment(daemon, "SPANSTATSD_OTLP_FORWARD") != "http://collector.observability:4318" {
+		t.Errorf("OTLP is taken at %q", address)
+	}
+	if environment(daemon, "SPANSTATSD_SOCKET") == "" {
+		t.Error("the component took the daemon's own socket away")
+	}
+}
+
+// TestOpenTelemetryAlone: the daemon of the example takes its settings as they are, an SDK finds
+// it, and nothing needs an agent.
+func TestOpenTelemetryAlone(t *testing.T) {
+	spec := &overlay(t, "otlp").pods[0].pod.Spec
+	daemon, _ := daemonOf(spec)
+	check := exec.Command(binary, "config", "--check")
+	check.Env = []string{"SPANSTATSD_SOCKET=" + filepath.Join(t.TempDir(), "s")}
+	for _, e := range daemon.Env {
+		if e.Value != "" && e.Name != "SPANSTATSD_SOCKET" {
+			check.Env = append(check.Env, e.Name+"="+e.Value)
+		}
+	}
+	if out, err := check.CombinedOutput(); err != nil {
+		t.Errorf("the daemon refuses %v: %s", check.Env, out)
+	}
+	for name, want := range map[string]string{
+		"SPANSTATSD_AGENT_URL": "off", "SPANSTATSD_OTLP_KEEP": "0.05,errors", "SPANSTATSD_OTLP_FORWARD": "http://collector.observability:4318",
+		"SPANSTATSD_OTLP_METRICS_ENDPOINT": "http://loadbalancer.observability:4318/v1/metrics",
+	} {
+		if got := environment(daemon, name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	if endpoint := environment(&spec.Containers[0], "OTEL_EXPORTER_OTLP_ENDPOINT"); endpoint != "http://127.0.0.1:4318" {
+		t.Errorf("the application exports to %q", endpoint)
 	}
 }
 

@@ -175,13 +175,28 @@ func (f *findings) shared(spec *core.PodSpec, daemon *core.Container) {
 	f.expect(open, "an application of another user may not connect")
 	for i := range spec.Containers {
 		c := &spec.Containers[i]
-		if c == daemon {
+		if c == daemon || f.exports(c, daemon) {
 			continue
 		}
 		m := mountAt(c, path.Dir(socket))
 		f.expect(m != nil && m.Name == mount.Name && m.SubPath == "", "%s does not mount the socket's directory", c.Name)
 		f.expect(environment(c, "SPANSTATSD_SOCKET") == socket, "%s is not told where the socket is", c.Name)
 	}
+}
+
+// exports says whether an application has an SDK that exports to the daemon, and so needs no
+// directory: then it is told where, the daemon is there, and it sends nothing to itself.
+func (f *findings) exports(c, daemon *core.Container) bool {
+	endpoint := environment(c, "OTEL_EXPORTER_OTLP_ENDPOINT")
+	if endpoint == "" {
+		return false
+	}
+	address := environment(daemon, "SPANSTATSD_OTLP_ADDR")
+	f.expect(endpoint == "http://"+address, "%s exports to %s, and the daemon takes OTLP at %q", c.Name, endpoint, address)
+	host, _, _ := net.SplitHostPort(address)
+	f.expect(net.ParseIP(host).IsLoopback(), "whoever reaches the pod is counted")
+	f.expect(environment(daemon, "OTEL_EXPORTER_OTLP_ENDPOINT") == "", "the daemon sends its metrics to itself")
+	return environment(c, "SPANSTATSD_SOCKET") == ""
 }
 
 func (f *findings) resources(c *core.Container) {

@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -61,8 +62,16 @@ func TestPromisesSeeWhenTheyAreBroken(t *testing.T) {
 		"asks elsewhere": {"sidecar", func(_ *core.PodSpec, d *core.Container) {
 			d.Env = append(d.Env, core.EnvVar{Name: "SPANSTATSD_HTTP_ADDR", Value: ":9999"})
 		}, "no port"},
-		"prepares other": {"node", func(s *core.PodSpec, _ *core.Container) { s.InitContainers[0].Args = nil }, "something else"},
-		"no daemon":      {"node", func(s *core.PodSpec, _ *core.Container) { s.Containers[0].Name = "other" }, "no daemon"},
+		"prepares other":    {"node", func(s *core.PodSpec, _ *core.Container) { s.InitContainers[0].Args = nil }, "something else"},
+		"exports elsewhere": {"otlp", func(s *core.PodSpec, _ *core.Container) { s.Containers[0].Env[0].Value = "http://127.0.0.1:4317" }, "exports to"},
+		"open to all": {"otlp", func(s *core.PodSpec, d *core.Container) {
+			setEnvironment(d, "SPANSTATSD_OTLP_ADDR", "0.0.0.0:4318")
+			s.Containers[0].Env[0].Value = "http://0.0.0.0:4318"
+		}, "is counted"},
+		"sends to itself": {"otlp", func(_ *core.PodSpec, d *core.Container) {
+			setEnvironment(d, "OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318")
+		}, "to itself"},
+		"no daemon": {"node", func(s *core.PodSpec, _ *core.Container) { s.Containers[0].Name = "other" }, "no daemon"},
 	} {
 		w := overlay(t, c.overlay).pods[0]
 		if broken := brokenPromises(w); len(broken) > 0 {
@@ -74,4 +83,9 @@ func TestPromisesSeeWhenTheyAreBroken(t *testing.T) {
 			t.Errorf("%s: found %q, want one with %q", name, found, c.finds)
 		}
 	}
+}
+
+// setEnvironment sets a variable of a container.
+func setEnvironment(c *core.Container, name, value string) {
+	c.Env = append(slices.DeleteFunc(c.Env, func(e core.EnvVar) bool { return e.Name == name }), core.EnvVar{Name: name, Value: value})
 }

@@ -32,10 +32,12 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- /* One place for each: what the chart sets from a value of its own stands only there. */ -}}
 
 {{- define "spanstatsd.oneplace" -}}
-{{- $own := dict "agent-url" "agent.url" "socket-mode" "socket.mode" "apm-socket" "apm.enabled" "otlp-metrics-endpoint" "otlp.endpoint" "web-config-file" "web.secret" }}
+{{- $own := dict "agent-url" "agent.url" "socket-mode" "socket.mode" "apm-socket" "apm.enabled" "otlp-metrics-endpoint" "otlp.endpoint" "otlp-addr" "otlpIn.enabled" "otlp-socket" "otlpIn.enabled" "otlp-forward" "otlpIn.forward" "otlp-keep" "otlpIn.keep" "web-config-file" "web.secret" }}
 {{- range $flag, $value := $own }}
 {{- if hasKey $.Values.config $flag }}{{ fail (printf "config.%s: set %s instead, which mounts, policies and probes follow" $flag $value) }}{{ end }}
 {{- end }}
+{{- if and .Values.otlpIn.forward (not .Values.otlpIn.enabled) }}{{ fail "otlpIn.forward: set otlpIn.enabled too, or nothing comes that could go there" }}{{ end }}
+{{- if and (toString .Values.otlpIn.keep) (not .Values.otlpIn.forward) }}{{ fail "otlpIn.keep: set otlpIn.forward too, or no trace goes on" }}{{ end }}
 {{- $follows := merge (dict "socket" "config.socket" "http-addr" "config.http-addr") $own }}
 {{- range .Values.extraEnv }}
 {{- $flag := .name | trimPrefix "SPANSTATSD_" | lower | replace "_" "-" }}
@@ -52,6 +54,16 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- define "spanstatsd.otlpPort" -}}
 {{- $standard := ternary "443" "80" (hasPrefix "https:" .Values.otlp.endpoint) -}}
 {{ regexFind ":[0-9]+$" (get (urlParse .Values.otlp.endpoint) "host") | trimPrefix ":" | default $standard }}
+{{- end -}}
+
+{{- /* The port that OTLP goes on to, "" where it does not. */ -}}
+
+{{- define "spanstatsd.forwardPort" -}}
+{{- with .Values.otlpIn.forward -}}
+{{- $url := urlParse . -}}
+{{- $standard := get (dict "http" "4318" "https" "443" "grpc" "4317" "grpcs" "443") (get $url "scheme") -}}
+{{ regexFind ":[0-9]+$" (get $url "host") | trimPrefix ":" | default $standard }}
+{{- end -}}
 {{- end -}}
 
 {{- define "spanstatsd.annotations" -}}
@@ -77,6 +89,23 @@ env:
   {{- if .Values.apm.enabled }}
   - name: SPANSTATSD_APM_SOCKET
     value: {{ include "spanstatsd.directory" . }}/apm.socket
+  {{- end }}
+  {{- if .Values.otlpIn.enabled }}
+  {{- if eq .Values.mode "node" }}
+  - name: SPANSTATSD_OTLP_SOCKET
+    value: {{ include "spanstatsd.directory" . }}/otlp.socket
+  {{- else }}
+  - name: SPANSTATSD_OTLP_ADDR
+    value: 127.0.0.1:4318
+  {{- end }}
+  {{- with .Values.otlpIn.forward }}
+  - name: SPANSTATSD_OTLP_FORWARD
+    value: {{ . | quote }}
+  {{- end }}
+  {{- with toString .Values.otlpIn.keep }}
+  - name: SPANSTATSD_OTLP_KEEP
+    value: {{ . | quote }}
+  {{- end }}
   {{- end }}
   {{- if .Values.web.secret }}
   - name: SPANSTATSD_WEB_CONFIG_FILE

@@ -59,6 +59,10 @@ none. Each takes the scope of this chart: .Subcharts.spanstatsd
 - name: DD_TRACE_AGENT_URL
   value: unix://{{ include "spanstatsd.directory" . }}/apm.socket
 {{- end }}
+{{- if .Values.otlpIn.enabled }}
+- name: OTEL_EXPORTER_OTLP_ENDPOINT
+  value: http://127.0.0.1:4318
+{{- end }}
 {{- end -}}
 
 {{- define "spanstatsd.sidecar.labels" -}}
