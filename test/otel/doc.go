@@ -6,8 +6,8 @@
 // protobuf and gRPC, with gzip and without), and what goes on must be what a real
 // receiver reads.
 //
-// The SDK for Go is a part of these tests. Those of other languages, with the tag languages,
-// are in two small web applications, of which one calls the other, each with a daemon
-// of its own. They write their spans to their output too, by an exporter that they bring,
-// and what the daemons count and hand on must be what is written there.
+// Whole applications are two small ones of the web, of which one calls the other, each with a
+// daemon of its own. They write their spans to their output too, and what the daemons count and
+// hand on must be what is written there. That of Go is a part of a change's tests; those of
+// other languages have the tag languages.
 package otel

@@ -1,5 +1,3 @@
-//go:build languages
-
 package otel
 
 import (

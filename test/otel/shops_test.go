@@ -1,0 +1,145 @@
+package otel
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// language is a shop in one, under its SDK.
+type language struct {
+	command   []string
+	env       []string
+	protocols []string
+	also      string         // the exporter that writes spans for people, beside OTLP
+	made      *regexp.Regexp // is found once in each span that one writes, with its trace id
+	order     string         // the routes
+	stock     string
+}
+
+// requests are so many that a twentieth of them is some, 50 with a deviation of 6.9.
+const requests = 1000
+
+// statuses are what a stock answers, and an order after it, by the number's remainder.
+var statuses = [5]uint32{200, 200, 201, 404, 500}
+
+// test has two shops, each with a daemon of its own, and the first call the second. What the
+// daemons count, and what goes on, is held against what the SDKs themselves write beside it.
+func (l language) test(t *testing.T) {
+	for _, protocol := range l.protocols {
+		t.Run(protocol, func(t *testing.T) {
+			behind := startReceiver(t)
+			stock := l.start(t, behind, "stock", protocol)
+			orders := l.start(t, behind, "orders", protocol, "STOCK_URL="+stock.url)
+			orders.request(t, requests)
+			made := map[string]int{} // spans, by trace id
+			for _, p := range []*pod{orders, stock} {
+				p.compareCount(t, p.stop(t), made)
+			}
+			each := requests / len(statuses)
+			orders.compareLabels(t, "server", l.order, each)
+			orders.compareLabels(t, "client", "", each)
+			stock.compareLabels(t, "server", l.stock, each)
+			compareForwarded(t, behind, made)
+		})
+	}
+}
+
+// compareCount holds what the daemon counted against what its SDK wrote, and adds that to made.
+func (p *pod) compareCount(t *testing.T, wrote []string, made map[string]int) {
+	t.Helper()
+	for _, id := range wrote {
+		made[id]++
+	}
+	hits := 0
+	for _, g := range p.daemon.groups {
+		hits += int(g.Hits)
+	}
+	b := p.books
+	if len(wrote) < requests || int(b.Received) != len(wrote) || hits != len(wrote) || b.DroppedTotal() != 0 {
+		t.Errorf("%s: the SDK made %d spans, the agent has %d; books %+v", p.service, len(wrote), hits, b)
+	}
+	t.Logf("%s: %d spans made and counted", p.service, len(wrote))
+}
+
+// compareLabels looks for what HTTP says in the groups of one kind: each status so often, and
+// as errors those that the conventions call so.
+func (p *pod) compareLabels(t *testing.T, kind, route string, each int) {
+	t.Helper()
+	type labels struct {
+		method, route string
+		status        uint32
+		failed        bool
+	}
+	want, got := map[labels]int{}, map[labels]int{}
+	for _, status := range statuses {
+		want[labels{"GET", route, status, status >= 500 || kind == "client" && status >= 400}] += each
+	}
+	for _, g := range p.daemon.groups {
+		if g.SpanKind != kind || g.Service != p.service {
+			continue
+		}
+		for n, failed := range map[uint64]bool{g.Hits - g.Errors: false, g.Errors: true} {
+			if n > 0 {
+				got[labels{g.HTTPMethod, g.HTTPEndpoint, g.HTTPStatusCode, failed}] += int(n)
+			}
+		}
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("%s, %s: counted %v, want %v", p.service, kind, got, want)
+	}
+}
+
+// compareForwarded holds what went on against all that was made: of each trace all spans of
+// both pods or none, which by its id; and so many as the share is, within five deviations.
+func compareForwarded(t *testing.T, behind *receiver, made map[string]int) {
+	t.Helper()
+	behind.mu.Lock()
+	defer behind.mu.Unlock()
+	if len(made) != requests {
+		t.Errorf("%d traces were made", len(made))
+	}
+	if len(behind.state) != 1 || behind.state[state] == 0 {
+		t.Fatalf("tracestates %v", behind.state)
+	}
+	want := map[string]int{}
+	for id, spans := range made {
+		randomness, err := strconv.ParseUint(id[len(id)-14:], 16, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if randomness >= threshold {
+			want[id] = spans
+		}
+	}
+	got := map[string]int{}
+	for id, spans := range behind.spans {
+		got[fmt.Sprintf("%x", id)] = spans
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("traces that went on: %v, want %v", got, want)
+	}
+	if len(got) < requests/20-5*7 || len(got) > requests/20+5*7 {
+		t.Errorf("%d of %d traces went on", len(got), requests)
+	}
+	t.Logf("%d of %d traces went on", len(got), requests)
+}
+
+// The share that goes on, and how spans of these traces say so: of the 2^56 ids those from
+// this one on.
+const (
+	share     = "0.05"
+	state     = "ot=th:f3333"
+	threshold = 0xf3333 << 36
+)
+
+// traceIDs are those of the spans that an application's SDK has written.
+func (l language) traceIDs(output string) (ids []string) {
+	for _, found := range l.made.FindAllStringSubmatch(output, -1) {
+		ids = append(ids, strings.ToLower(found[1]))
+	}
+	return ids
+}
