@@ -89,6 +89,13 @@ test-otel: ## OpenTelemetry's SDKs as they are published, two pods each, before 
 	sh test/otel/languages.sh $(CURDIR)/bin/otel
 	cd test/otel && OTEL_DIR=$(CURDIR)/bin/otel $(GO) test -tags languages -timeout 20m -count=1 -v ./...
 
+test-java-client: build ## the client library for Java, before daemons in Java and the built one (1 minute; the first time Maven gets what it needs)
+	SPANSTATSD_BIN=$(CURDIR)/bin/spanstatsd mvn --batch-mode --no-transfer-progress -f clients/java -pl client -am verify
+
+test-java: ## both jars of clients/java with their tests, and a real application under OpenTelemetry's Java agent, span by span against an oracle, while the daemon comes, hangs and goes; installs what it needs into bin/ (7 minutes)
+	sh test/java/install.sh $(CURDIR)/bin/java
+	cd test/java && JAVA_DIR=$(CURDIR)/bin/java $(GO) test -tags languages -timeout 40m -count=1 -v ./...
+
 # Collectors and Prometheus, from their modules, without the service discovery of clouds.
 fleet-programs:
 	@mkdir -p bin/fleet
@@ -127,7 +134,7 @@ fuzz: ## fuzz every target for a minute
 
 # Before a release, and after a change of what a mutants.txt names. Not in ci, which only
 # looks whether each change still fits its file: it takes a third of the time of ci.
-mutants: ## wrong changes of what guards the data, each of which must make a test fail, or those of ONLY=registry (20 minutes)
+mutants: ## wrong changes of what guards the data, each of which must make a test fail, or those of ONLY=registry (an hour)
 	cd tools && $(GO) run ./mutants -only '$(ONLY)' ..
 
 lint: ## formatting, vet and staticcheck, in every module
@@ -141,6 +148,7 @@ lint: ## formatting, vet and staticcheck, in every module
 # What a machine may lack is left out there, and .ci/where-possible says so.
 ci: lint build test-whole test-modules test-deploy test-faults test-fuzz ## everything that must hold: the tests whole, the real agent, what is deployed, fuzz (50 minutes from nothing)
 	@sh .ci/where-possible test-prometheus command -v prometheus
+	@sh .ci/where-possible test-java-client sh -c 'command -v javac && command -v mvn'
 	@sh .ci/where-possible test-container unshare --mount true
 	@sh .ci/where-possible test-page sh -c 'command -v "$${CHROMIUM:-chromium}"'
 
@@ -162,6 +170,13 @@ bench-traces: build ## recorded requests with traces through a whole daemon: han
 bench-traces-slow: ## the same requests at 1,000 spans a second, as most pods have it, beside the agent's own way (2 minutes)
 	cd test/agent && $(GO) test -run '^$$' -bench Slow -benchtime 1x ./traces
 
+bench-otlp: build ## counting what SDKs of OpenTelemetry send, beside spanmetrics, and handing it on, beside a bare relay (4 minutes)
+	cd bench/peers && $(GO) run ./otlp
+
+record-otlp: ## record those requests again, from SDKs as they are published; installs them into bin/
+	sh test/otel/languages.sh $(CURDIR)/bin/otel
+	cd test/otel && $(GO) run ./record
+
 record-traces: ## record those requests again, from tracers as they are published; installs them into bin/
 	sh test/agent/tracers/languages.sh $(CURDIR)/bin/tracers
 	bin/tracers/python/bin/pip install --quiet flask==3.1.3 requests==2.34.2
@@ -171,16 +186,33 @@ test-tracers: ## tracers as they are published (Go, Python, JavaScript, Java), a
 	sh test/agent/tracers/languages.sh $(CURDIR)/bin/tracers
 	cd test/agent/tracers && TRACERS_DIR=$(CURDIR)/bin/tracers $(GO) test -tags languages -timeout 30m -count=1 -v ./...
 
+java-interceptor: ## what dd-java-agent shows to a TraceInterceptor, in the tables of docs/tracers.md (3 minutes)
+	@sh test/agent/tracers/languages.sh $(CURDIR)/bin/tracers >/dev/null
+	cd test/agent/tracers && TRACERS_DIR=$(CURDIR)/bin/tracers $(GO) test -vet=off -tags languages -timeout 20m -count=1 -run JavaInterceptor -v .
+
 bench-tracers: ## what computing statistics costs the processes of three tracers, on and off in turns (5 minutes)
 	sh test/agent/tracers/languages.sh $(CURDIR)/bin/tracers
 	cd test/agent/tracers && TRACERS_DIR=$(CURDIR)/bin/tracers $(GO) test -tags languages -timeout 30m -run '^$$' -bench Saving -benchtime 1x -v .
 
-bench-pod: build ## what statistics cost a whole pod in Java, Python and Go, five ways side by side; of cells that match ONLY, QUICK=1, TURNS=3 (26 minutes)
+# The programs of both, and what is installed for them. For bench-docs ONLY names these targets, not cells.
+pod-programs: build
 	sh test/agent/tracers/languages.sh $(CURDIR)/bin/tracers
 	sh test/agent/pod/install.sh $(CURDIR)/bin/tracers
 	@mkdir -p bin/pod && cp bin/spanstatsd bin/pod/
 	cd test/agent && $(GO) build -o $(CURDIR)/bin/pod/ ./pod ./pod/agent ./pod/apps/goshop
-	bin/pod/pod -only '$(ONLY)' $(if $(QUICK),-quick) -turns $(or $(TURNS),1) $(if $(KEEP),-keep) $(if $(SHOW),-show)
+
+POD = bin/pod/pod -extension $(CURDIR)/clients/java/opentelemetry/target/spanstatsd.jar -only '$(filter-out bench-%,$(ONLY))' -ways '$(WAYS)' $(if $(QUICK),-quick) -turns $(or $(TURNS),1) $(if $(KEEP),-keep) $(if $(SHOW),-show)
+
+bench-pod: bench-pod-java bench-pod-others ## what statistics cost a whole pod, all ways side by side: both of these (45 minutes)
+
+bench-pod-java: pod-programs ## the same of Java, nine ways, of two tracers; cells that match ONLY='64 MiB, stable', QUICK=1, TURNS=3 (35 minutes)
+	@$(POD) -group java
+
+bench-pod-others: pod-programs ## the same of Python and Go, five ways (10 minutes)
+	@$(POD) -group others
+
+bench-java: build ## what publishing a span costs a Java process, beside OpenTelemetry's own histogram, with JMH; QUICK=1 (4 minutes)
+	@QUICK=$(QUICK) sh clients/java/bench/run.sh $(CURDIR)/bin/spanstatsd
 
 bench-sketch: ## our sketches beside the library's: bins of 100 million durations compared, memory, time; in both grids
 	$(GO) test -v -run 'BinTableAgrees|EveryPrefix' ./internal/sketch -durations 100000000
@@ -208,7 +240,7 @@ bench-scale: build ## cost by connections, origins, keys and cores, in one table
 bench-rates: build ## what publishing costs a process and the daemon at the rates that pods have (5 minutes)
 	bin/spanstatsd bench rates
 
-bench-docs: ## measure again what docs/benchmarks.md shows and write its tables, or of ONLY=bench,bench-peers,… (27 minutes); FILE=docs/pod.md, its (26 minutes)
+bench-docs: ## measure again what docs/benchmarks.md shows and write its tables, or of ONLY=bench,bench-peers,… (31 minutes); FILE=docs/pod.md, its (45 minutes)
 	cd tools && $(GO) build -o ../bin/ ./benchdocs
 	bin/benchdocs -file '$(or $(FILE),docs/benchmarks.md)' -only '$(ONLY)'
 

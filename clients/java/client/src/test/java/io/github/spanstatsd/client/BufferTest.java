@@ -1,0 +1,159 @@
+package io.github.spanstatsd.client;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+
+class BufferTest {
+    private final Random r = new Random(5);
+
+    /** A sealed buffer with several messages, all keys whole. */
+    private Buffer filled(Counts model, int spans) {
+        Buffer buffer = new Buffer(0, ByteBuffer.allocateDirect(Buffer.BYTES));
+        buffer.empty(null);
+        for (int i = 0; i < spans; i++) put(buffer, Samples.random(r), model);
+        buffer.seal();
+        return buffer;
+    }
+
+    private static void put(Buffer buffer, Samples.Span s, Counts model) {
+        EncodedKey key = EncodedKey.of(s.inLabels());
+        if (buffer.left() < Buffer.ROOM + key.bytes.length) return;
+        int from = buffer.beginWhole(s.weight);
+        for (int i = 0; i < key.bytes.length; i++) buffer.memory().put(from + i, key.bytes[i]);
+        buffer.endWhole(from, from + key.bytes.length, s.duration, s.end, s.flags, s.weight);
+        s.count(model);
+    }
+
+    private static ByteBuffer copy(ByteBuffer bytes) {
+        return ByteBuffer.allocate(bytes.remaining()).put(bytes).flip();
+    }
+
+    /** What was written of snapshots of any shape is what they say. */
+    @Test
+    void saysWhatItWasTold() {
+        for (int round = 0; round < 50; round++) {
+            Counts model = new Counts();
+            Counts got = new Counts();
+            Buffer buffer = filled(model, r.nextInt(600));
+            got.replay(new Counts.Numbers(), buffer.bytes());
+            assertEquals(model.byKey, got.byKey);
+            assertEquals(model.spans, buffer.spans);
+            assertTrue(got.mostInABatch <= 256);
+        }
+    }
+
+    /** Weights that the daemon would refuse become the nearest that it takes. */
+    @Test
+    void bendsWeights() {
+        double[][] cases = {{0, 1}, {-3, 1}, {Double.NaN, 1}, {Double.POSITIVE_INFINITY, 1L << 32}, {Double.NEGATIVE_INFINITY, 1},
+                {1e12, 1L << 32}, {0.25, 0.25}, {Double.MIN_VALUE, Double.MIN_VALUE}};
+        for (double[] c : cases) {
+            Counts got = new Counts();
+            Buffer buffer = new Buffer(0, ByteBuffer.allocateDirect(Buffer.BYTES));
+            buffer.empty(null);
+            Samples.Span s = Samples.sample(0);
+            s.weight = c[0];
+            s.duration = -5;
+            put(buffer, s, new Counts());
+            buffer.seal();
+            got.replay(new Counts.Numbers(), buffer.bytes());
+            Counts.Tally tally = got.byKey.values().iterator().next();
+            assertEquals(c[1], tally.weight);
+            assertEquals(0, tally.duration);
+        }
+    }
+
+    /** Cut anywhere: what was read of the first part and of what is sent again is together every span, once. */
+    @Test
+    void isHandedOverByWholeMessages() {
+        Counts model = new Counts();
+        Buffer whole = filled(model, 700);
+        byte[] bytes = copy(whole.bytes()).array();
+        List<Integer> cuts = new ArrayList<>();
+        for (int i = 0; i <= bytes.length; i += 97) cuts.add(i);
+        for (int end = 0; end < bytes.length;) {
+            for (int near : new int[] {end, end + 1, end + 4}) cuts.add(near);
+            end += 4 + ByteBuffer.wrap(bytes).getInt(end);
+            cuts.add(end - 1);
+        }
+        cuts.add(bytes.length);
+        for (int cut : cuts) {
+            Buffer buffer = new Buffer(0, ByteBuffer.allocateDirect(Buffer.BYTES));
+            r.setSeed(5);
+            Counts again = new Counts();
+            buffer = filled(again, 700);
+            ByteBuffer sent = copy(buffer.bytes());
+            sent.limit(cut);
+            Counts got = new Counts();
+            int before = buffer.spans;
+            got.replay(new Counts.Numbers(), sent);
+            assertEquals(got.spans, buffer.handOver(cut), "cut at " + cut);
+            assertEquals(before - got.spans, buffer.spans);
+            got.replay(new Counts.Numbers(), buffer.bytes());
+            assertEquals(again.byKey, got.byKey, "cut at " + cut);
+        }
+    }
+
+    /** What is left of a cut buffer is cut again. */
+    @Test
+    void isCutAgain() {
+        Counts model = new Counts();
+        Counts got = new Counts();
+        Buffer buffer = filled(model, 700);
+        while (buffer.spans > 0) {
+            ByteBuffer bytes = copy(buffer.bytes()); // one message and a little of the next
+            bytes.limit(Math.min(bytes.limit(), 4 + bytes.getInt(0) + 20));
+            int cut = bytes.limit();
+            got.replay(new Counts.Numbers(), bytes);
+            assertTrue(buffer.handOver(cut) > 0, "a whole message was not handed over");
+        }
+        assertEquals(model.byKey, got.byKey);
+    }
+
+    @Test
+    void buffersHaveOneOwner() throws Exception {
+        Pool pool = new Pool(5 * Buffer.BYTES);
+        int[] owners = new int[5];
+        List<String> wrong = java.util.Collections.synchronizedList(new ArrayList<>());
+        List<Thread> threads = new ArrayList<>();
+        for (int t = 0; t < 8; t++) {
+            threads.add(new Thread(() -> {
+                for (int i = 0; i < 20_000; i++) {
+                    Buffer b = pool.take(null);
+                    if (b == null) continue;
+                    if (++owners[b.index] != 1) wrong.add("buffer " + b.index + " has two owners");
+                    owners[b.index]--;
+                    pool.give(b);
+                }
+            }));
+        }
+        for (Thread thread : threads) thread.start();
+        for (Thread thread : threads) thread.join();
+        assertEquals(List.of(), wrong);
+        for (int i = 0; i < 5; i++) assertTrue(pool.take(null) != null, i + " of 5 are left");
+        assertEquals(null, pool.take(null));
+    }
+
+    /** Who was stopped between reading a stack's head and replacing it fails, though the same buffer is on top again. */
+    @Test
+    void aHeadThatCameBackIsAnother() {
+        long head = Pool.changed(7, 3);
+        assertEquals(3, (int) head);
+        assertTrue(Pool.changed(head, 3) != head);
+    }
+
+    @Test
+    void sealedComeInOrder() {
+        Pool pool = new Pool(4 * Buffer.BYTES);
+        List<Buffer> sealed = new ArrayList<>();
+        for (int i = 0; i < 3; i++) pool.seal(pool.take(null));
+        pool.takeSealed(sealed);
+        for (int i = 0; i < 3; i++) assertEquals(i, sealed.get(i).index);
+    }
+}

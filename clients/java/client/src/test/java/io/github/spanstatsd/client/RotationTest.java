@@ -1,0 +1,25 @@
+package io.github.spanstatsd.client;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.util.HashSet;
+import java.util.Set;
+import org.junit.jupiter.api.Test;
+
+/** Keys that come in rotation are all learned, though some of them share a place where they are noted. */
+class RotationTest {
+    private static final int KEYS = 4096;
+
+    @Test
+    void everyKeyIsMetAgain() {
+        KeyTable table = new KeyTable(KEYS);
+        Set<Integer> waiting = new HashSet<>();
+        for (int i = 1; i <= KEYS; i++) {
+            waiting.add(i * i * 0x9e3779b1);
+        }
+        for (int round = 0; round < 1000 && !waiting.isEmpty(); round++) {
+            waiting.removeIf(table::isAgain);
+        }
+        assertEquals(Set.of(), waiting);
+    }
+}

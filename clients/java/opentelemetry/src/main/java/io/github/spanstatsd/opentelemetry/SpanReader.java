@@ -1,0 +1,102 @@
+package io.github.spanstatsd.opentelemetry;
+
+import io.github.spanstatsd.client.Labels;
+import io.github.spanstatsd.client.TraceRoot;
+import io.opentelemetry.api.trace.SpanKind;
+import io.opentelemetry.api.trace.StatusCode;
+import io.opentelemetry.sdk.trace.data.SpanData;
+
+/**
+ * Makes the labels of a span: those that the daemon makes of the same span when it comes by OTLP
+ * (internal/oteltraces). One thread at a time uses it; between two spans it refers to neither.
+ */
+final class SpanReader {
+    /** An OK that an application has set itself is a tag, because nobody else sets it. */
+    private static final String STATUS_OK = "otel.status_code:OK";
+
+    /** What becomes a peer tag, in the order of the names, which are those of the tags. */
+    private static final Attribute[] TAGS = {
+        Attribute.DB_COLLECTION, Attribute.DB_NAMESPACE, Attribute.DB_OPERATION, Attribute.DB_SYSTEM,
+        Attribute.MESSAGING_DESTINATION, Attribute.MESSAGING_OPERATION, Attribute.MESSAGING_OPERATION_TYPE,
+        Attribute.MESSAGING_SYSTEM, Attribute.PEER_SERVICE, Attribute.RPC_METHOD, Attribute.RPC_SERVICE,
+        Attribute.RPC_SYSTEM, Attribute.SERVER_ADDRESS,
+    };
+
+    private final String service;
+    private final Work work;
+    private final SpanValues values = new SpanValues();
+    private final Labels labels = new Labels();
+
+    /** Makes one for spans of a service. */
+    SpanReader(String service, Work work) {
+        this.service = service;
+        this.work = work;
+    }
+
+    /** Makes a span's labels. They are good until {@link #clear}. */
+    Labels read(SpanData span) {
+        values.read(span.getAttributes());
+        SpanKind kind = span.getKind();
+        labels.service(service)
+                .operation(work.operation(values, kind))
+                .resource(span.getName())
+                .type(Work.type(values, kind))
+                .kind(name(kind))
+                .traceRoot(isRoot(span) ? TraceRoot.TRUE : TraceRoot.FALSE)
+                .httpStatus(Statuses.http(values))
+                .httpMethod(values.text(Attribute.HTTP_METHOD, Attribute.OLD_HTTP_METHOD))
+                .httpEndpoint(values.text(Attribute.HTTP_ROUTE))
+                .grpcStatus(Statuses.grpc(values));
+        for (Attribute tag : TAGS) {
+            String value = tagged(tag, kind);
+            if (!value.isEmpty()) {
+                labels.peerTag(tag.attributeName(), value);
+            }
+        }
+        if (span.getStatus().getStatusCode() == StatusCode.OK) {
+            labels.additionalTag(STATUS_OK);
+        }
+        return labels;
+    }
+
+    /** Lets go of the span. */
+    void clear() {
+        values.clear();
+        labels.clear();
+    }
+
+    static boolean isRoot(SpanData span) {
+        return !span.getParentSpanContext().isValid();
+    }
+
+    /** Whether a span is the first of its service in its trace. */
+    static boolean isTopLevel(SpanData span) {
+        return isRoot(span) || span.getKind() == SpanKind.SERVER || span.getKind() == SpanKind.CONSUMER;
+    }
+
+    /**
+     * The value of a peer tag. Before there was an attribute for the server's name, a client named
+     * its peer and a server itself.
+     */
+    private String tagged(Attribute tag, SpanKind kind) {
+        if (tag == Attribute.SERVER_ADDRESS) {
+            return values.text(tag, kind == SpanKind.SERVER ? Attribute.OLD_HOST_NAME : Attribute.OLD_PEER_NAME);
+        }
+        return tag.older() == null ? values.text(tag) : values.text(tag, tag.older());
+    }
+
+    private static String name(SpanKind kind) {
+        switch (kind) {
+            case SERVER:
+                return "server";
+            case CLIENT:
+                return "client";
+            case PRODUCER:
+                return "producer";
+            case CONSUMER:
+                return "consumer";
+            default:
+                return "internal";
+        }
+    }
+}

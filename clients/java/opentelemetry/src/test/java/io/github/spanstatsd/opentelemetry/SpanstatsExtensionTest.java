@@ -1,0 +1,60 @@
+package io.github.spanstatsd.opentelemetry;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.opentelemetry.sdk.autoconfigure.AutoConfiguredOpenTelemetrySdk;
+import io.opentelemetry.sdk.autoconfigure.spi.internal.DefaultConfigProperties;
+import io.opentelemetry.sdk.trace.SdkTracerProvider;
+import java.net.URL;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.zip.ZipFile;
+import org.junit.jupiter.api.Test;
+
+class SpanstatsExtensionTest {
+    /** An SDK finds it by itself, and has every span recorded. */
+    @Test
+    void anSdkThatConfiguresItselfFindsIt() {
+        Map<String, String> settings = Map.of(
+                "otel.traces.exporter", "none", "otel.metrics.exporter", "none", "otel.logs.exporter", "none",
+                "otel.traces.sampler", "traceidratio", "otel.traces.sampler.arg", "0.01");
+        SdkTracerProvider provider = AutoConfiguredOpenTelemetrySdk.builder()
+                .addPropertiesSupplier(() -> settings)
+                .build()
+                .getOpenTelemetrySdk()
+                .getSdkTracerProvider();
+        String shown = provider.toString();
+        assertTrue(shown.contains("sampler=AlwaysRecord{TraceIdRatioBased{0.010000}}"), shown);
+        assertTrue(shown.contains("SpanstatsSpanProcessor"), shown);
+        provider.shutdown().join(1, TimeUnit.MINUTES);
+    }
+
+    /** What is exported is marked as counted, beside the headers that are configured. */
+    @Test
+    void theExporterMarksWhatItSends() {
+        assertEquals("Datadog-Client-Computed-Stats=yes", marked(Map.of()));
+        assertEquals("a=b,Datadog-Client-Computed-Stats=yes", marked(Map.of("otel.exporter.otlp.headers", "a=b")));
+        assertEquals(
+                "c=d,Datadog-Client-Computed-Stats=yes",
+                marked(Map.of("otel.exporter.otlp.headers", "a=b", "otel.exporter.otlp.traces.headers", "c=d")));
+    }
+
+    private static String marked(Map<String, String> settings) {
+        return SpanstatsExtension.mark(DefaultConfigProperties.createFromMap(settings)).get("otel.exporter.otlp.traces.headers");
+    }
+
+    /** The Java agent is given one jar with all in it, and each class once: it knows none of several releases. */
+    @Test
+    void theJarForTheAgentHoldsAll() throws Exception {
+        try (ZipFile jar = new ZipFile(System.getProperty("spanstatsd.extension"))) {
+            List<String> names = jar.stream().map(entry -> entry.getName()).filter(name -> name.endsWith(".class")).toList();
+            assertEquals(names.size(), names.stream().distinct().count(), names.toString());
+            assertTrue(names.stream().noneMatch(name -> name.startsWith("META-INF")), names.toString());
+            assertTrue(names.stream().allMatch(name -> name.startsWith("io/github/spanstatsd/")), names.toString());
+            byte[] socket = jar.getInputStream(jar.getEntry("io/github/spanstatsd/client/UnixSocket.class")).readAllBytes();
+            assertEquals(60, socket[7], "the version of Java 16");
+        }
+    }
+}
