@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -17,32 +18,39 @@ type app struct {
 	spans   int           // of a request that count
 	tracer  []string      // what else is set of it
 	command func(places, launch) []string
+	ways    []way
 }
 
 // launch is what a side chooses.
 type launch struct {
-	traced      bool
+	way         way
 	port, heap  int
 	collections string // where Java logs them
 }
 
 // places are where things were installed and built.
-type places struct{ tracers, built string }
+type places struct{ tracers, built, extension string }
 
 // Java's tracer sends its statistics every ten seconds, and not when it ends; the others' do.
 var apps = []app{
-	{name: "java", rate: 300, warm: 12 * time.Second, lives: 12 * time.Second, heaps: []int{64, 128, 256}, spans: 4, command: spring},
-	{name: "python", rate: 100, warm: 6 * time.Second, lives: 2 * time.Second, heaps: []int{0}, spans: 3, command: flask},
-	{name: "go", rate: 1000, warm: 3 * time.Second, lives: 2 * time.Second, heaps: []int{0}, spans: 3, command: goshop},
-	{name: "go v0.4", rate: 1000, warm: 3 * time.Second, lives: 2 * time.Second, heaps: []int{0}, spans: 3, command: goshop, tracer: []string{"DD_TRACE_AGENT_PROTOCOL_VERSION=0.4"}},
+	{name: "java", rate: 300, warm: 12 * time.Second, lives: 12 * time.Second, heaps: []int{48, 64, 128, 256}, spans: 4, command: spring, ways: slices.Concat(ways, otelWays)},
+	{name: "python", rate: 100, warm: 6 * time.Second, lives: 2 * time.Second, heaps: []int{0}, spans: 3, command: flask, ways: ways},
+	{name: "go", rate: 1000, warm: 3 * time.Second, lives: 2 * time.Second, heaps: []int{0}, spans: 3, command: goshop, ways: ways},
+	{name: "go v0.4", rate: 1000, warm: 3 * time.Second, lives: 2 * time.Second, heaps: []int{0}, spans: 3, command: goshop, ways: ways, tracer: []string{"DD_TRACE_AGENT_PROTOCOL_VERSION=0.4"}},
 }
 
 func spring(p places, l launch) []string {
 	command := []string{
 		"java", "-XX:-UseDynamicNumberOfCompilerThreads", "-XX:+UseG1GC", fmt.Sprintf("-Xms%dm", l.heap), fmt.Sprintf("-Xmx%dm", l.heap), "-Xlog:gc:file=" + l.collections,
 	}
-	if l.traced {
+	switch l.way.tracer {
+	case datadog:
 		command = append(command, "-javaagent:"+filepath.Join(p.tracers, "java/dd-java-agent.jar"))
+	case opentelemetry:
+		command = append(command, "-javaagent:"+filepath.Join(p.tracers, "otel/opentelemetry-javaagent.jar"))
+		if l.way.computes {
+			command = append(command, "-Dotel.javaagent.extensions="+p.extension)
+		}
 	}
 	return append(command, "-cp", filepath.Join(p.tracers, "spring/classes")+":"+filepath.Join(p.tracers, "spring/lib/*"), "shop.Shop",
 		"--server.address=127.0.0.1", "--server.port="+strconv.Itoa(l.port), "--spring.main.banner-mode=off")
@@ -84,6 +92,9 @@ func (c cell) path(number int) string {
 
 // namedPath is answered by the same code, and has a name of its own in the statistics.
 func (c cell) namedPath(number int) string { return "/named" + c.path(number) }
+
+// isJava says whether a cell is one of those that have OpenTelemetry's ways too.
+func (c cell) isJava() bool { return c.app.name == "java" }
 
 func cells() (all []cell) {
 	for _, a := range apps {

@@ -19,6 +19,9 @@ import (
 type backend struct {
 	address string
 	server  *http.Server
+	// Of spans within a service the agent counts those of OpenTelemetry whose parent came in another
+	// request. How many that is is chance, so they are left out.
+	ends bool
 
 	mu      sync.Mutex
 	counted counts
@@ -34,12 +37,12 @@ type counts struct {
 	Folded   int // under a template's
 }
 
-func startBackend() (*backend, error) {
+func startBackend(ends bool) (*backend, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("listen for the agent: %w", err)
 	}
-	b := &backend{address: "http://" + listener.Addr().String()}
+	b := &backend{address: "http://" + listener.Addr().String(), ends: ends}
 	b.server = &http.Server{Handler: b}
 	go func() { _ = b.server.Serve(listener) }() // it ends with stop
 	return b, nil
@@ -59,7 +62,7 @@ func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch r.URL.Path {
 	case "/api/v0.2/stats":
-		counted, err := countsOf(body)
+		counted, err := countsOf(body, b.ends)
 		b.note(counted, 0, err)
 	case "/api/v0.2/traces":
 		traces, err := tracesOf(body)
@@ -89,7 +92,7 @@ func (b *backend) seen() (counted counts, traces int, err error) {
 	return b.counted, b.traces, b.trouble
 }
 
-func countsOf(body io.Reader) (c counts, err error) {
+func countsOf(body io.Reader, ends bool) (c counts, err error) {
 	var payload pb.StatsPayload
 	if err := payload.DecodeMsg(msgp.NewReader(body)); err != nil {
 		return c, fmt.Errorf("read statistics: %w", err)
@@ -97,7 +100,9 @@ func countsOf(body io.Reader) (c counts, err error) {
 	for _, client := range payload.Stats {
 		for _, bucket := range client.Stats {
 			for _, g := range bucket.Stats {
-				c.add(g)
+				if !ends || g.SpanKind != "internal" {
+					c.add(g)
+				}
 			}
 		}
 	}

@@ -58,8 +58,12 @@ func TestBackendCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	send(t, &b, "/api/v0.2/traces", traces)
+	within := statistics(t, &pb.ClientGroupedStats{Resource: "find", SpanKind: "internal", IsTraceRoot: no, Hits: 4})
+	send(t, &b, "/api/v0.2/stats", within)
+	b.ends = true
+	send(t, &b, "/api/v0.2/stats", within)
 	got, n, err := b.seen()
-	if want := (counts{Hits: 268, Requests: 68, Named: 14, Folded: 6}); got != want || n != 4 || err != nil {
+	if want := (counts{Hits: 272, Requests: 68, Named: 14, Folded: 6}); got != want || n != 4 || err != nil {
 		t.Errorf("%+v, %d, %v", got, n, err)
 	}
 }

@@ -2,17 +2,18 @@
 // memory in the application, the daemon and the agent together, for each way to have its
 // statistics counted.
 //
-//	make bench-pod                      # all, 26 minutes
-//	make bench-pod ONLY='java 64'       # the cells whose names match
-//	make bench-pod QUICK=1 ONLY=go      # few slices, to see that it works
-//	make bench-pod TURNS=3              # the middle of three
-//	make bench-docs FILE=docs/pod.md    # all, and the tables written into the document
+//	make bench-pod-java                       # the cells in Java, with two tracers
+//	make bench-pod-others                     # those in Python and Go
+//	make bench-pod-java ONLY=64 WAYS=OTel     # cells and ways whose names match
+//	make bench-pod-others QUICK=1 ONLY=go     # few slices, to see that it works
+//	make bench-pod-others TURNS=3             # the middle of three
+//	make bench-docs FILE=docs/pod.md          # all, and the tables written into the document
 //
 // A cell is an application, its heap and a load; each of its ways is a side, with processes of its
 // own, and all sides live at the same time. They are warmed up together, get the load of one whole
 // interval of statistics together, and then take turns: the load is with one of them for a
-// slice of a second, round by round in changing order, so that all meet the same machine. Four rounds
-// pass before the bill begins, because agents hold statistics for twenty seconds. Requests are
+// slice of a second, round by round in changing order, so that all meet the same machine. Twenty seconds
+// pass before the bill begins, because agents hold statistics for so long. Requests are
 // sent at a fixed rate, whatever their answers do, and are timed from when they were due.
 //
 // The bill has all that a side's processes took from its beginning to its end, in the slices of others

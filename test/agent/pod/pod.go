@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -18,6 +17,7 @@ type pod struct {
 	app, daemon, agent *process // the last two may be missing
 	address            string   // the application's
 	collections        collectionLog
+	otlp               string // where the application's tracer exports to, if that is OpenTelemetry's
 }
 
 // raise starts what a way needs, from the agent on; the application may not listen yet. Its
@@ -33,44 +33,69 @@ func raise(p places, c cell, w way, from int) (raised *pod, err error) {
 			all.clear()
 		}
 	}()
-	if all.backend, err = startBackend(); err != nil {
+	if all.backend, err = startBackend(w.spans != 0); err != nil {
 		return nil, err
 	}
-	socket := ""
-	if w.traced {
-		if socket, err = all.startAgent(p); err != nil {
-			return nil, err
-		}
+	if w.tracer == none {
+		return all, all.startApp(p, c, w, "", from)
+	}
+	socket, err := all.startAgent(p, w, from+portsApart/3)
+	if err != nil {
+		return nil, err
 	}
 	if w.daemon != nil {
-		if socket, err = all.startDaemon(p, socket, w.daemon); err != nil {
+		if socket, err = all.startDaemon(p, socket, w, from+2*portsApart/3); err != nil {
 			return nil, err
 		}
 	}
 	return all, all.startApp(p, c, w, socket, from)
 }
 
-func (p *pod) startAgent(at places) (socket string, err error) {
+func (p *pod) startAgent(at places, w way, from int) (socket string, err error) {
 	socket = filepath.Join(p.dir, "agent.sock")
-	p.agent, err = start(p.dir, "agent", environment(), filepath.Join(at.built, "agent"), socket, p.backend.address)
-	if err != nil {
+	command := []string{filepath.Join(at.built, "agent"), socket, p.backend.address}
+	if w.tracer == opentelemetry {
+		port, err := freePort(from)
+		if err != nil {
+			return "", err
+		}
+		p.otlp = fmt.Sprint("127.0.0.1:", port)
+		command = append(command, p.otlp, w.keptByAgent())
+	}
+	if p.agent, err = start(p.dir, "agent", environment(), command...); err != nil {
 		return "", err
 	}
 	return socket, await(p.agent, "unix", socket)
 }
 
-func (p *pod) startDaemon(at places, agent string, flags []string) (socket string, err error) {
+func (p *pod) startDaemon(at places, agent string, w way, from int) (socket string, err error) {
 	socket = filepath.Join(p.dir, "apm.sock")
 	command := []string{
-		filepath.Join(at.built, "spanstatsd"), "run", "--agent-url", "unix://" + agent, "--apm-socket", socket,
-		"--socket", filepath.Join(p.dir, "spans.sock"), "--http-addr", "127.0.0.1:0",
+		filepath.Join(at.built, "spanstatsd"), "run", "--agent-url", "unix://" + agent, "--socket", p.spans(), "--http-addr", "127.0.0.1:0",
 	}
-	p.daemon, err = start(p.dir, "daemon", environment(), append(command, flags...)...)
+	switch {
+	case w.tracer == datadog:
+		command = append(command, "--apm-socket", socket)
+	case w.computes:
+		socket = p.spans()
+	default:
+		port, err := freePort(from)
+		if err != nil {
+			return "", err
+		}
+		command = append(command, "--otlp-forward", "grpc://"+p.otlp)
+		p.otlp, socket = fmt.Sprint("127.0.0.1:", port), p.spans()
+		command = append(command, "--otlp-addr", p.otlp)
+	}
+	p.daemon, err = start(p.dir, "daemon", environment(), append(command, w.daemon...)...)
 	if err != nil {
 		return "", err
 	}
 	return socket, await(p.daemon, "unix", socket)
 }
+
+// spans is the daemon's socket for those who link a client.
+func (p *pod) spans() string { return filepath.Join(p.dir, "spans.sock") }
 
 func (p *pod) startApp(at places, c cell, w way, agent string, from int) (err error) {
 	port, err := freePort(from)
@@ -79,10 +104,13 @@ func (p *pod) startApp(at places, c cell, w way, agent string, from int) (err er
 	}
 	p.address = fmt.Sprint("127.0.0.1:", port)
 	env := environment()
-	if w.traced {
+	switch w.tracer {
+	case datadog:
 		env = slices.Concat(env, tracerSettings(agent, w.computes), c.app.tracer)
+	case opentelemetry:
+		env = slices.Concat(env, otelSettings(p, w))
 	}
-	p.app, err = start(p.dir, "application", env, c.app.command(at, launch{w.traced, port, c.heap, string(p.collections)})...)
+	p.app, err = start(p.dir, "application", env, c.app.command(at, launch{w, port, c.heap, string(p.collections)})...)
 	return err
 }
 
@@ -101,28 +129,6 @@ func freePort(from int) (port int, err error) {
 		err = failed
 	}
 	return 0, fmt.Errorf("find a port from %d on: %w", from, err)
-}
-
-// environment is this process's, without what would set up a tracer.
-func environment() (env []string) {
-	for _, variable := range os.Environ() {
-		if !strings.HasPrefix(variable, "DD_") {
-			env = append(env, variable)
-		}
-	}
-	return env
-}
-
-// tracerSettings are a tracer's: as it comes, but for who counts, what is kept, and what
-// is no part of this.
-func tracerSettings(agent string, computes bool) []string {
-	return []string{
-		"DD_TRACE_AGENT_URL=unix://" + agent, "DD_SERVICE=shop", "DD_ENV=pod", "DD_VERSION=1.2",
-		fmt.Sprint("DD_TRACE_STATS_COMPUTATION_ENABLED=", computes),
-		fmt.Sprintf(`DD_TRACE_SAMPLING_RULES=[{"sample_rate":%v}]`, kept), "DD_TRACE_RATE_LIMIT=100000",
-		"DD_TRACE_STARTUP_LOGS=false", "DD_INSTRUMENTATION_TELEMETRY_ENABLED=false", "DD_REMOTE_CONFIGURATION_ENABLED=false",
-		"DD_JMXFETCH_ENABLED=false", "DD_CRASHTRACKING_ENABLED=false",
-	}
 }
 
 // raising is how long that may take: five applications that start at once on a busy machine have little of it.

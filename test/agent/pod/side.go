@@ -22,13 +22,13 @@ type side struct {
 
 // raiseAll starts the pods of a cell's ways. The applications, which take longest, start
 // at the same time.
-func raiseAll(p places, c cell, ways []way) (all []*side, err error) {
+func raiseAll(p places, c cell) (all []*side, err error) {
 	defer func() {
 		if err != nil {
 			clearAll(all)
 		}
 	}()
-	for i, w := range ways {
+	for i, w := range c.app.ways {
 		raised, err := raise(p, c, w, firstPort(i))
 		if err != nil {
 			return all, err

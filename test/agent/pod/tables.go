@@ -64,30 +64,31 @@ func named(t turn) string {
 
 func share(part, of int) string { return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(of)) }
 
-// write writes every table that has a figure: of several turns that of the one in
-// the middle by their whole processor time.
-func write(to io.Writer, turns []turn) {
+// write writes every table that has a figure, of cells with the same ways: of several turns that
+// of the one in the middle by their whole processor time.
+func write(to io.Writer, of []cell, turns []turn) {
+	all := of[0].app.ways
 	for _, one := range tables {
-		rows, figures := one.rows(turns)
+		rows, figures := one.rows(of, turns)
 		if figures == 0 {
 			continue
 		}
-		fmt.Fprintf(to, "| %s |%s\n|%s\n", one.title, heading(), strings.Repeat(" --- |", len(ways)+1))
+		fmt.Fprintf(to, "| %s |%s\n|%s\n", one.title, heading(all), strings.Repeat(" --- |", len(all)+1))
 		fmt.Fprintf(to, "%s\n", rows)
 	}
 }
 
-func heading() (all string) {
+func heading(ways []way) (all string) {
 	for _, w := range ways {
 		all += " " + w.name + " |"
 	}
 	return all
 }
 
-func (one table) rows(turns []turn) (rows string, figures int) {
-	for _, c := range cells() {
+func (one table) rows(of []cell, turns []turn) (rows string, figures int) {
+	for _, c := range of {
 		row, in := "| "+c.String()+" |", 0
-		for _, w := range ways {
+		for _, w := range c.app.ways {
 			said := ""
 			if t, is := middle(turns, c.String(), w.name); is {
 				said = one.show(t)

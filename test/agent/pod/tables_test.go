@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 )
 
 func TestTables(t *testing.T) {
-	stable, many := cells()[0].String(), cells()[1].String()
+	of := cells()[:2]
+	stable, many := of[0].String(), of[1].String()
 	turns := []turn{
 		{Cell: stable, Way: ways[0].name, CPU: parts{App: 100}, P99: 1.25, Rate: 300, Served: 299, Interval: 10, Requests: 20, Spans: 80},
 		{Cell: stable, Way: ways[3].name, CPU: parts{App: 900, Daemon: 1, Agent: 1}}, // not in the middle
@@ -16,14 +18,14 @@ func TestTables(t *testing.T) {
 		{Cell: many, Way: ways[1].name, CPU: parts{App: 300, Agent: 40}, Rate: 300, Served: 120, P99: 2000, Failed: 3, Pauses: 7, PauseMs: 44.6, Traces: 1, Interval: 10, Spans: 80, Counted: counts{60, 20, 10, 0}},
 	}
 	var got bytes.Buffer
-	write(&got, turns)
+	write(&got, of, turns)
 	for _, line := range []string{
-		"| java 64 MiB, stable | 100 |  |  | 550 (500 + 20 + 30) |  |\n",
-		"| java 64 MiB, high cardinality |  | 340 (300 + 0 + 40) |  |  |  |\n",
-		"| java 64 MiB, high cardinality |  | 2000.0, 120/s of 300, 3 failed |  |  |  |\n",
-		"| java 64 MiB, high cardinality |  | 7, 45 |  |  |  |\n",
-		"| java 64 MiB, stable |  |  |  | 50.0 %, folded 30.0 % |  |\n",
-		"| java 64 MiB, high cardinality |  | 100.0 %, lost 25.0 % |  |  |  |\n",
+		"| java 48 MiB, stable | 100 |  |  | 550 (500 + 20 + 30) |  |  |  |  |  |\n",
+		"| java 48 MiB, high cardinality |  | 340 (300 + 0 + 40) |  |  |  |  |  |  |  |\n",
+		"| java 48 MiB, high cardinality |  | 2000.0, 120/s of 300, 3 failed |  |  |  |  |  |  |  |\n",
+		"| java 48 MiB, high cardinality |  | 7, 45 |  |  |  |  |  |  |  |\n",
+		"| java 48 MiB, stable |  |  |  | 50.0 %, folded 30.0 % |  |  |  |  |  |\n",
+		"| java 48 MiB, high cardinality |  | 100.0 %, lost 25.0 % |  |  |  |  |  |  |  |\n",
 	} {
 		if !strings.Contains(got.String(), line) {
 			t.Errorf("missing: %s", line)
@@ -37,8 +39,8 @@ func TestTables(t *testing.T) {
 // Later ways are lines of a table: what makes them what they are is held here.
 func TestWays(t *testing.T) {
 	names := map[string]bool{}
-	for _, w := range ways {
-		if names[w.name] || !w.traced && (w.computes || w.daemon != nil) {
+	for _, w := range slices.Concat(ways, otelWays) {
+		if names[w.name] || w.tracer == none && (w.computes || w.daemon != nil) || w.tracer != opentelemetry && w.samples {
 			t.Errorf("%+v", w)
 		}
 		names[w.name] = true

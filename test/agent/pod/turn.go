@@ -31,13 +31,13 @@ type schedule struct {
 	warm     time.Duration // at most
 	interval time.Duration
 	slice    time.Duration
-	settle   int // rounds before the bill begins
-	rounds   int // that are billed
+	settle   time.Duration // before the bill begins
+	rounds   int           // that are billed
 }
 
 // take runs a cell, all ways side by side. Whose books or processes fail has no turn.
-func take(p places, c cell, ways []way, lasts schedule) (turns []turn, err error) {
-	all, err := raiseAll(p, c, ways)
+func take(p places, c cell, lasts schedule) (turns []turn, err error) {
+	all, err := raiseAll(p, c)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,8 @@ func take(p places, c cell, ways []way, lasts schedule) (turns []turn, err error
 		s.interval = s.send(c.namedPath, lasts.interval)
 		return nil
 	})
-	if err := run(all, lasts.settle, lasts.slice); err != nil {
+	round := time.Duration(len(all)) * lasts.slice
+	if err := run(all, int((lasts.settle+round-1)/round), lasts.slice); err != nil {
 		return nil, err
 	}
 	for _, s := range all {
@@ -78,7 +79,7 @@ func (s *side) end() (t turn, err error) {
 	t = turn{
 		Cell: s.cell.String(), Way: s.way.name, Rate: s.cell.app.rate, Served: float64(requests) / s.billed.lasted.Seconds(), Failed: s.billed.failed,
 		CPU: parts{}.plus(1/float64(max(requests, 1)), bill(s.slices)), Idle: idle(s.slices), P50: ms(s.billed.share(0.5)), P99: ms(s.billed.share(0.99)),
-		Pauses: s.pauses, PauseMs: s.pauseMs, Billed: requests, Interval: s.interval.requests, Requests: s.load.sent, Spans: s.load.sent * s.cell.app.spans,
+		Pauses: s.pauses, PauseMs: s.pauseMs, Billed: requests, Interval: s.interval.requests, Requests: s.load.sent, Spans: s.load.sent * s.spans(),
 	}
 	if t.Peak, err = s.pod.each((*process).peak); err != nil {
 		return turn{}, err
@@ -95,13 +96,21 @@ func (s *side) end() (t turn, err error) {
 	return t, nil
 }
 
+// spans are those of a request that count.
+func (s *side) spans() int {
+	if s.way.spans != 0 {
+		return s.way.spans
+	}
+	return s.cell.app.spans
+}
+
 // check says what can't be: more was counted than was sent, or no traces. What was lost, and
 // requests that failed, are figures.
 func (t turn) check(w way) error {
 	switch {
 	case t.Counted.Requests > t.Requests || t.Counted.Hits > t.Spans:
 		return fmt.Errorf("%s, %s: of %d requests and %d spans %+v counted", t.Cell, t.Way, t.Requests, t.Spans, t.Counted)
-	case w.traced != (t.Traces > 0):
+	case (w.tracer != none) != (t.Traces > 0):
 		return fmt.Errorf("%s, %s: the agent sent %d traces", t.Cell, t.Way, t.Traces)
 	}
 	return nil

@@ -18,8 +18,8 @@ func TestEveryRequestIsCounted(t *testing.T) {
 			continue
 		}
 		t.Run(c.String(), func(t *testing.T) {
-			short := schedule{warm: 500 * time.Millisecond, interval: 500 * time.Millisecond, slice: 100 * time.Millisecond, settle: 1, rounds: 5}
-			turns, err := take(at, c, ways, short)
+			short := schedule{warm: 500 * time.Millisecond, interval: 500 * time.Millisecond, slice: 100 * time.Millisecond, settle: 100 * time.Millisecond, rounds: 5}
+			turns, err := take(at, c, short)
 			if err != nil || len(turns) != len(ways) {
 				t.Fatal(len(turns), err)
 			}
@@ -33,7 +33,7 @@ func TestEveryRequestIsCounted(t *testing.T) {
 func checkTurn(t *testing.T, c cell, w way, got turn) {
 	t.Helper()
 	want := counts{Hits: got.Spans, Requests: got.Requests, Named: got.Counted.Named, Folded: got.Counted.Folded}
-	if !w.traced {
+	if w.tracer == none {
 		want = counts{}
 	}
 	if got.Way != w.name || got.Counted != want || got.Failed != 0 || got.CPU.App <= 0 || got.Peak.App <= 0 {
@@ -43,10 +43,10 @@ func checkTurn(t *testing.T, c cell, w way, got turn) {
 	if got.Billed == 0 || got.Interval == 0 || got.Requests <= got.Billed+got.Interval {
 		t.Errorf("%+v", got)
 	}
-	if !c.many && w.traced && got.Counted.Named != got.Interval {
+	if !c.many && (w.tracer != none) && got.Counted.Named != got.Interval {
 		t.Errorf("of %d requests %d have their own name", got.Interval, got.Counted.Named)
 	}
-	if (got.Peak.Agent > 0) != w.traced || (got.Peak.Daemon > 0) != (w.daemon != nil) {
+	if (got.Peak.Agent > 0) != (w.tracer != none) || (got.Peak.Daemon > 0) != (w.daemon != nil) {
 		t.Errorf("on the bill are %+v", got)
 	}
 }

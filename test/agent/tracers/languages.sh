@@ -30,10 +30,11 @@ npm install --silent --no-audit --no-fund --prefix "$dir/node" dd-trace@5.132.0
 need 'command -v javac && command -v mvn' default-jdk-headless maven
 java="$dir/java"
 agent="86c97c1348277bb024f6185c4fd15a5567c50ab648f88277dffc429adb4bf927  $java/dd-java-agent.jar"
-if ! echo "$agent" | sha256sum --check --status 2>/dev/null; then
+if ! cmp -s "$apps/java/pom.xml" "$java/pom.xml" || ! echo "$agent" | sha256sum --check --status 2>/dev/null; then
 	rm -rf "$java"
 	mvn --quiet --batch-mode --file "$apps/java/pom.xml" dependency:copy-dependencies -Djars="$java/lib"
 	mv "$java/lib/dd-java-agent.jar" "$java/"
 	echo "$agent" | sha256sum --check --quiet
+	cp "$apps/java/pom.xml" "$java/"
 fi
-javac -d "$java/classes" -cp "$java/lib/*" "$apps/java/Shop.java"
+javac -d "$java/classes" -cp "$java/lib/*" "$apps/java/Shop.java" "$apps/java/Seen.java"

@@ -1,40 +1,77 @@
 // Command agent is the Datadog trace agent as a process of its own, so that what it costs
 // can be told from what others cost. Nothing of it is replaced: it samples, counts,
 // packs and sends to the address that stands in the place of Datadog's own.
+//
+// It takes OTLP too if it is told where, and keeps so many percent of the traces that come there.
 package main
 
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 
 	gzip "github.com/DataDog/datadog-agent/comp/trace/compression/impl-gzip"
+	"github.com/DataDog/datadog-agent/pkg/opentelemetry-mapping-go/otlp/attributes"
 	"github.com/DataDog/datadog-agent/pkg/trace/agent"
 	"github.com/DataDog/datadog-agent/pkg/trace/config"
 	"github.com/DataDog/datadog-agent/pkg/trace/telemetry"
 	"github.com/DataDog/datadog-go/v5/statsd"
 	"github.com/spanstatsd/spanstatsd/test/agent/realagent"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/otel/metric/noop"
 )
 
 func main() {
-	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: agent SOCKET BACKEND")
+	if len(os.Args) != 3 && len(os.Args) != 5 {
+		fmt.Fprintln(os.Stderr, "usage: agent SOCKET BACKEND [OTLP-ADDRESS PERCENT]")
 		os.Exit(2)
 	}
-	conf := realagent.Served(os.Args[1])
-	conf.Endpoints = []*config.Endpoint{{Host: os.Args[2], APIKey: "k"}}
+	if err := run(os.Args[1], os.Args[2], os.Args[3:]); err != nil {
+		fmt.Fprintln(os.Stderr, "run agent:", err)
+		os.Exit(1)
+	}
+}
+
+func run(socket, backend string, otlp []string) error {
+	conf := realagent.Served(socket)
+	conf.Endpoints = []*config.Endpoint{{Host: backend, APIKey: "k"}}
+	if len(otlp) != 0 {
+		if err := takeOTLP(conf, otlp[0], otlp[1]); err != nil {
+			return err
+		}
+	}
 	stop, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer cancel()
 	ctx, end := context.WithCancel(context.Background())
+	defer end()
 	running := agent.NewAgent(ctx, conf, telemetry.NewNoopCollector(), &statsd.NoOpClient{}, gzip.NewComponent())
 	go running.Run()
 	<-stop.Done()
 	realagent.TakeIn(running)
 	end()
-	if err := running.WaitForStopped(context.Background()); err != nil {
-		fmt.Fprintln(os.Stderr, "stop agent:", err)
-		os.Exit(1)
+	return running.WaitForStopped(context.Background())
+}
+
+func takeOTLP(conf *config.AgentConfig, address, percent string) (err error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("read address of OTLP: %w", err)
 	}
+	otlp := &config.OTLP{BindHost: host}
+	if otlp.GRPCPort, err = strconv.Atoi(port); err != nil {
+		return fmt.Errorf("read port of OTLP: %w", err)
+	}
+	if otlp.ProbabilisticSampling, err = strconv.ParseFloat(percent, 64); err != nil {
+		return fmt.Errorf("read share of traces: %w", err)
+	}
+	otlp.AttributesTranslator, err = attributes.NewTranslator(component.TelemetrySettings{MeterProvider: noop.NewMeterProvider()})
+	if err != nil {
+		return fmt.Errorf("make translator of attributes: %w", err)
+	}
+	conf.OTLPReceiver = otlp
+	return nil
 }

@@ -2,6 +2,7 @@ package shop;
 
 import datadog.trace.api.Trace;
 import datadog.trace.api.interceptor.MutableSpan;
+import io.opentelemetry.api.trace.Span;
 import io.opentracing.util.GlobalTracer;
 import jakarta.servlet.http.HttpServletRequest;
 import java.util.List;
@@ -16,8 +17,9 @@ import org.springframework.web.bind.annotation.PathVariable;
 import org.springframework.web.bind.annotation.RestController;
 
 /**
- * The application of the bill in Java: Spring Boot with a database in memory. dd-java-agent makes
- * its spans by itself: of the request, its handler, two queries and what is annotated.
+ * The application of the bill in Java: Spring Boot with a database in memory. Datadog's agent for
+ * Java makes its spans by itself: of the request, its handler, two queries and what is annotated;
+ * OpenTelemetry's all of these but the handler's.
  */
 @SpringBootApplication(exclude = DataSourceAutoConfiguration.class)
 @RestController
@@ -46,8 +48,10 @@ public class Shop {
   /** Names each request by what it asks for, as applications do that don't know better. */
   @GetMapping({"/pages/{id}", "/named/pages/{id}"})
   public Map<String, Object> many(@PathVariable("id") int id, HttpServletRequest request) {
+    String name = "GET " + request.getRequestURI();
+    Span.current().updateName(name); // of OpenTelemetry's agent; without it there is no span, and nothing happens
     if (GlobalTracer.get().activeSpan() instanceof MutableSpan span) {
-      span.getLocalRootSpan().setResourceName("GET " + request.getRequestURI());
+      span.getLocalRootSpan().setResourceName(name);
     }
     return find(id);
   }

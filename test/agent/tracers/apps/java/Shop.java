@@ -47,6 +47,9 @@ public class Shop extends Handler.Abstract {
     server.setHandler(new Shop());
     server.start();
     port = connector.getLocalPort();
+    if (System.getenv("SEEN") != null) {
+      Seen.begin(port);
+    }
     String each = System.getenv("SHOP_MEASURE");
     if (each != null) {
       measure(Integer.parseInt(each));
