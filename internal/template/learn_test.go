@@ -170,7 +170,7 @@ func TestLearningIsBounded(t *testing.T) {
 	const origins = 3
 	for origin := range uint32(origins) {
 		for route := range templatesEach + 100 {
-			for i := range 10 {
+			for i := range 30 { // some fill the same bit of the evidence
 				see(templates, &f, Scope{Origin: origin, Label: 2}, fmt.Sprintf("/r%d/%d", route, 1_000_000+i))
 			}
 		}
