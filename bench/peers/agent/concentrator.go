@@ -72,21 +72,15 @@ func NewConcentrator(spans []workload.Snapshot) (count func(), err error) {
 // newPath has each span treated before the Concentrator counts it, by the additional tags
 // of these names too.
 func newPath(spans []workload.Snapshot, additional []string, treat func(*pb.Span)) (func(), error) {
-	conf := config.New()
-	conf.SpanDerivedPrimaryTagKeys = additional
-	conf.PeerTagsAggregation, conf.ComputeStatsBySpanKind = true, true
-	conf.Hostname, conf.DefaultEnv = "bench", "bench"
-	if keys := len(conf.PeerTagsCache().Keys); keys != peerTagsOfAgent {
-		return nil, fmt.Errorf("configure agent: it looks for %d peer tags, not for the %d of the table", keys, peerTagsOfAgent)
+	concentrator, err := newConcentrator(additional)
+	if err != nil {
+		return nil, err
 	}
-	concentrator := stats.NewConcentrator(conf, nil, time.Now(), &statsd.NoOpClient{})
 	var inputs []stats.Input
 	for made := Spans(spans); len(made) > 0; {
 		trace := made[:min(TraceSpans, len(made))]
 		made = made[len(trace):]
-		inputs = append(inputs, stats.Input{Traces: []traceutil.ProcessedTrace{{
-			TraceChunk: &pb.TraceChunk{Spans: trace}, Root: trace[0], TracerEnv: "bench", TracerHostname: "bench", Lang: "go",
-		}}})
+		inputs = append(inputs, inputOf(trace))
 	}
 	return func() {
 		for i := range inputs {
@@ -96,4 +90,23 @@ func newPath(spans []workload.Snapshot, additional []string, treat func(*pb.Span
 			concentrator.Add(inputs[i])
 		}
 	}, nil
+}
+
+// newConcentrator is the agent's, of a configuration as it comes.
+func newConcentrator(additional []string) (*stats.Concentrator, error) {
+	conf := config.New()
+	conf.SpanDerivedPrimaryTagKeys = additional
+	conf.PeerTagsAggregation, conf.ComputeStatsBySpanKind = true, true
+	conf.Hostname, conf.DefaultEnv = "bench", "bench"
+	if keys := len(conf.PeerTagsCache().Keys); keys != peerTagsOfAgent {
+		return nil, fmt.Errorf("configure agent: it looks for %d peer tags, not for the %d of the table", keys, peerTagsOfAgent)
+	}
+	return stats.NewConcentrator(conf, nil, time.Now(), &statsd.NoOpClient{}), nil
+}
+
+// inputOf is a trace as the agent hands it to its Concentrator.
+func inputOf(trace []*pb.Span) stats.Input {
+	return stats.Input{Traces: []traceutil.ProcessedTrace{{
+		TraceChunk: &pb.TraceChunk{Spans: trace}, Root: trace[0], TracerEnv: "bench", TracerHostname: "bench", Lang: "go",
+	}}}
 }

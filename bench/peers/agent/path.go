@@ -15,8 +15,13 @@ import (
 // status are made normal, and the resources of SQL obfuscated. The spans are changed by
 // that, so they can be counted once.
 func NewPath(spans []workload.Snapshot) (count func(), err error) {
+	return newPath(spans, workload.AdditionalTags[:], newTreatment())
+}
+
+// newTreatment is what becomes of a span before it is counted.
+func newTreatment() func(*pb.Span) {
 	obfuscator := obfuscate.NewObfuscator(obfuscate.Config{})
-	return newPath(spans, workload.AdditionalTags[:], func(s *pb.Span) {
+	return func(s *pb.Span) {
 		repair(s)
 		s.Service, _ = normalize.NormalizeService(s.Service, "go")
 		s.Name, _ = normalize.NormalizeName(s.Name)
@@ -35,7 +40,7 @@ func NewPath(spans []workload.Snapshot) (count func(), err error) {
 			}
 		}
 		s.Resource = normalize.TruncateUTF8(s.Resource, maxResource)
-	})
+	}
 }
 
 // The agent's own limits, which it does not export.

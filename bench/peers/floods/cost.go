@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"time"
 
 	"github.com/spanstatsd/spanstatsd/bench/peers/agent"
 	"github.com/spanstatsd/spanstatsd/internal/bench/measure"
@@ -15,9 +14,10 @@ import (
 
 // cost is what one round has found of one shape, of a span but for the memory.
 type cost struct {
-	ours, agents float64 // CPU ns
-	allocs       float64
-	peak         float64 // bytes
+	ours        float64 // CPU ns
+	whole, path float64 // the same of the agent's code, from socket to payload and on spans in memory
+	allocs      float64
+	peak        float64 // bytes
 }
 
 // costs are the samples of all rounds, by shape.
@@ -27,10 +27,11 @@ func (c costs) median(shape string, of func(cost) float64) float64 {
 	return measure.Median(c[shape], of)
 }
 
-// ratio is what the agent pays for a span over what we do, round by round.
-func (c costs) ratio(shape string) float64 {
-	return c.median(shape, func(c cost) float64 { return c.agents / c.ours })
-}
+// ratio is what the agent pays for a span over what we do, from socket to payload each.
+func ratio(c cost) float64 { return c.whole / c.ours }
+
+// pathRatio is the same of the agent's own path on spans in memory.
+func pathRatio(c cost) float64 { return c.path / c.ours }
 
 func (c costs) peak(shape string) (most float64) {
 	for _, one := range c[shape] {
@@ -48,8 +49,15 @@ func measureCosts(o *options) (costs, error) {
 			if err != nil {
 				return nil, fmt.Errorf("measure %s: %w", shape, err)
 			}
-			if one.agents, err = measureAgent(shape, uint64(round)); err != nil {
-				return nil, fmt.Errorf("measure the agent on %s: %w", shape, err)
+			spans, err := draw(shape, uint64(round))
+			if err != nil {
+				return nil, err
+			}
+			if one.whole, err = measureWhole(shape, spans); err != nil {
+				return nil, err
+			}
+			if one.path, err = measurePath(spans); err != nil {
+				return nil, fmt.Errorf("measure the agent's own path on %s: %w", shape, err)
 			}
 			all[shape] = append(all[shape], one)
 		}
@@ -86,24 +94,16 @@ func measureDaemon(o *options, shape string) (cost, error) {
 	return cost{ours: report.CPU, allocs: report.Allocs, peak: report.Peak}, nil
 }
 
-// drawn is how many spans the agent counts in a round: each once, because afterwards it
+// drawn is how many spans the agent's code counts in a round: each once, because afterwards it
 // would know their keys. Spans of many labels are fewer, so that they fit into memory.
 const (
 	drawn      = 1 << 15
 	drawnLarge = 1 << 11
 )
 
-// measureAgent is what a span costs the agent's own path, in nanoseconds of CPU time.
-func measureAgent(shape string, seed uint64) (float64, error) {
-	generator, err := workload.New(workload.Flood(shape, whole), seed)
-	if err != nil {
-		return 0, fmt.Errorf("draw spans: %w", err)
-	}
-	spans := make([]workload.Snapshot, drawn)
-	if workload.IsHostile(shape) {
-		spans = spans[:drawnLarge]
-	}
-	generator.Fill(spans, time.Now().UnixNano())
+// measurePath is what a span costs the agent's own path on spans in memory, in nanoseconds of
+// CPU time.
+func measurePath(spans []workload.Snapshot) (float64, error) {
 	count, err := agent.NewPath(spans)
 	if err != nil {
 		return 0, err
