@@ -133,8 +133,10 @@ func (c *Conn) Close() error {
 	}
 	begun := c.begun
 	c.begun = nil
+	// A daemon that stops closes whatever seems idle. A request that begins now waits for the lock,
+	// so that it sees that.
+	c.server.Limiter.Remove(c.Conn, c.server.Handler.IsStopping())
 	c.mu.Unlock()
-	c.server.Limiter.Remove(c.Conn, c.server.Handler.IsStopping()) // which closes whatever seems idle
 	if begun != nil {
 		begun.Abandon()
 	}

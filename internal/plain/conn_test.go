@@ -18,6 +18,7 @@ type room struct {
 	server Server
 	isLast bool   // it answers no more behind a request
 	came   func() // a request has
+	asked  func() // somebody has asked whether it stops
 
 	answered   int
 	isStopping bool
@@ -39,7 +40,12 @@ func (r *room) Takes(string, string, *Fields) bool {
 	return true
 }
 
-func (r *room) IsStopping() bool { return r.isStopping }
+func (r *room) IsStopping() bool {
+	if r.asked != nil {
+		r.asked()
+	}
+	return r.isStopping
+}
 
 func (r *room) Answer(c *Conn, request *Request) bool {
 	defer request.Body.Release()
@@ -107,5 +113,27 @@ func TestARequestOfAConnectionThatIsOverIsNotBegun(t *testing.T) {
 	c.Close() // as net/http does
 	if r.bodies.Held() != 0 {
 		t.Errorf("%d bytes are held", r.bodies.Held())
+	}
+}
+
+// TestARequestIsBegunBeforeItsConnectionIsClosedOrNotAtAll: it was read while its connection was
+// being closed as an idle one.
+func TestARequestIsBegunBeforeItsConnectionIsClosedOrNotAtAll(t *testing.T) {
+	r := newRoom()
+	r.isStopping = true
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	c := r.server.NewConn(&intake.Conn{Conn: ours})
+	isBegun := false
+	r.asked = func() {
+		if c.mu.TryLock() { // else a request would wait
+			c.mu.Unlock()
+			c.begin()
+			isBegun = !c.IsOver()
+		}
+	}
+	c.Close()
+	if isBegun && c.IsOver() {
+		t.Error("a request was begun, and its sender will hear nothing")
 	}
 }
