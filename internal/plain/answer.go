@@ -87,10 +87,14 @@ func (c *Conn) HandOver(b Begun) {
 // for its end, and who did before is seen by IsOver.
 func (c *Conn) begin() {
 	c.Receipt.NextRequest()
-	c.mu.Lock()
-	c.isAnswering = true
-	c.mu.Unlock()
+	c.setAnswering(true)
 	c.server.Limiter.SetBusy(c.Conn)
+}
+
+func (c *Conn) setAnswering(is bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.isAnswering = is
 }
 
 // IsOver says whether the connection gave way to another, or was closed by a daemon that stops,
@@ -98,7 +102,8 @@ func (c *Conn) begin() {
 // nothing may.
 func (c *Conn) IsOver() bool { return c.server.Limiter.IsOver(c.Conn) }
 
-// end notes that it is no more: it is over, or net/http has it now.
+// end notes that it is no more: it is over, or net/http has it now from its head on. One that is
+// handed over stays under way until net/http's handler has it, as it may be counted.
 func (c *Conn) end(isOver bool) {
 	if isOver {
 		c.Receipt.Idle()
@@ -106,7 +111,7 @@ func (c *Conn) end(isOver bool) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.isAnswering = false
+	c.isAnswering = c.begun != nil
 }
 
 // EndBehind has the connection closed behind the request that is being answered.

@@ -34,7 +34,7 @@ type Conn struct {
 	head      Head   // of the request that was looked at last
 
 	mu          sync.Mutex // guards what follows
-	isAnswering bool       // a plain request is under way, of which net/http does not know
+	isAnswering bool       // a request is under way, here or at net/http, or between the two
 	isClosing   bool       // it was closed meanwhile
 	begun       Begun      // that net/http has to go on with
 }
@@ -123,7 +123,8 @@ func (c *Conn) Write(p []byte) (int, error) {
 }
 
 // Close closes the connection and makes room for another. It may be called repeatedly. Where
-// net/http closes it as an idle one, and it answers a request, it is closed behind that.
+// net/http closes it as an idle one, and it answers a request, it is closed behind that: net/http
+// looks first and closes then, and knows nothing of a plain request.
 func (c *Conn) Close() error {
 	c.mu.Lock()
 	if c.isAnswering {

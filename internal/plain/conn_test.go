@@ -17,6 +17,7 @@ type room struct {
 	bodies intake.Bodies
 	server Server
 	isLast bool   // it answers no more behind a request
+	begun  Begun  // what it hands over in the place of an answer, where there is one
 	came   func() // a request has
 	asked  func() // somebody has asked whether it stops
 
@@ -49,6 +50,10 @@ func (r *room) IsStopping() bool {
 
 func (r *room) Answer(c *Conn, request *Request) bool {
 	defer request.Body.Release()
+	if r.begun != nil {
+		c.HandOver(r.begun)
+		return false
+	}
 	r.answered++
 	if r.isLast {
 		c.EndBehind()
@@ -135,5 +140,58 @@ func TestARequestIsBegunBeforeItsConnectionIsClosedOrNotAtAll(t *testing.T) {
 	c.Close()
 	if isBegun && c.IsOver() {
 		t.Error("a request was begun, and its sender will hear nothing")
+	}
+}
+
+// kept is a request that was begun.
+type kept struct{ isAbandoned bool }
+
+func (k *kept) Abandon() { k.isAbandoned = true }
+
+// TestARequestThatIsHandedOverIsUnderWay: net/http takes its connection for an idle one until it
+// has read what is handed over, and may close it meanwhile. The request was counted, so its sender
+// must hear of it; and whoever ends the connection behind it ends it.
+func TestARequestThatIsHandedOverIsUnderWay(t *testing.T) {
+	r, k := newRoom(), &kept{}
+	r.begun = k
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	c := r.server.NewConn(&intake.Conn{Conn: ours})
+	go func() {
+		_, _ = io.WriteString(theirs, "PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody")
+	}()
+	if n, err := c.Read(make([]byte, 64)); n != len(begun) || err != nil {
+		t.Fatalf("net/http is given %d bytes: %v", n, err)
+	}
+	r.isStopping = true
+	c.Close() // as net/http closes what is idle
+	if k.isAbandoned || c.IsOver() {
+		t.Fatal("the request is abandoned")
+	}
+	r.server.Follow(c, http.StateActive)
+	c.Close() // as if it had looked before that
+	if c.TakeBegun() != k || c.IsOver() {
+		t.Fatal("the request is over, or lost")
+	}
+	r.server.Follow(c, http.StateClosed)
+	if err := ours.SetDeadline(time.Now()); !errors.Is(err, io.ErrClosedPipe) || !c.IsOver() {
+		t.Errorf("the connection stays: %v", err)
+	}
+}
+
+// TestARequestThatIsHandedOverIsAbandonedWithItsConnection, where net/http ends that before its
+// handler has it.
+func TestARequestThatIsHandedOverIsAbandonedWithItsConnection(t *testing.T) {
+	r, k := newRoom(), &kept{}
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	c := r.server.NewConn(&intake.Conn{Conn: ours})
+	c.begin()
+	c.HandOver(k)
+	c.end(false)
+	c.Close()
+	r.server.Follow(c, http.StateClosed)
+	if err := ours.SetDeadline(time.Now()); !errors.Is(err, io.ErrClosedPipe) || !k.isAbandoned {
+		t.Errorf("the connection or its request stays: %v", err)
 	}
 }

@@ -65,8 +65,15 @@ func (s *Server) Follow(followed net.Conn, state http.ConnState) {
 			c.Header.Reset()
 		}
 		s.Limiter.SetIdle(c.Conn)
+		c.setAnswering(false)
 	case http.StateActive:
+		c.setAnswering(!c.HTTP2.Load()) // whose requests net/http waits for itself
 		s.Limiter.SetBusy(c.Conn)
+	case http.StateHijacked: // its handler closes it
+		c.setAnswering(false)
+	case http.StateClosed: // by its own goroutine, so that nothing is under way
+		c.setAnswering(false)
+		c.Close()
 	}
 }
 
