@@ -12,6 +12,7 @@ type lexer struct {
 	comment   int    // where the last comment's text begins
 	closing   string // and what ends it
 	escapes   bool   // there is a backslash
+	isOpen    bool   // there are quotes that nothing closes
 }
 
 func newLexer(text string) lexer {
@@ -186,6 +187,9 @@ func nameEnd(text string, at int) int {
 // backslash.
 func (l *lexer) quoteEnd(at int) int {
 	text, quote, end := l.text, l.text[at], at
+	if l.escapes && isEscapeOfLike(text, at) {
+		return at + len(escapeOfLike)
+	}
 	for at++; at < len(text); {
 		if end < at {
 			next := strings.IndexByte(text[at:], quote)
@@ -207,7 +211,20 @@ func (l *lexer) quoteEnd(at int) int {
 			return end + 1
 		}
 	}
+	l.isOpen = true
 	return len(text)
+}
+
+// escapeOfLike is what LIKE 'x' ESCAPE '\' ends with: there a backslash stands for itself.
+const escapeOfLike = `'\'`
+
+func isEscapeOfLike(text string, at int) bool {
+	const word = "escape"
+	if !strings.HasPrefix(text[at:], escapeOfLike) {
+		return false
+	}
+	before := strings.TrimRight(text[:at], " \t\r\n")
+	return len(before) >= len(word) && strings.EqualFold(before[len(before)-len(word):], word)
 }
 
 // numberEnd is where a number ends: 17, 1.5e-3, 0x1f.

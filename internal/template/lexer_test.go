@@ -90,3 +90,20 @@ func TestWhatIsPlainIsSkippedAsByteByByte(t *testing.T) {
 		}
 	}
 }
+
+// TestABackslashMayBeTheLastByteInQuotes: what stands behind is no part of a literal, or two
+// statements would become one.
+func TestABackslashMayBeTheLastByteInQuotes(t *testing.T) {
+	for text, want := range map[string]string{
+		`SELECT a FROM t WHERE b LIKE 'x%' ESCAPE '\' AND c = 'y'`:       `SELECT a FROM t WHERE b LIKE ? ESCAPE ? AND c = ?`,
+		`SELECT a FROM t WHERE b LIKE 'x%' escape  '\' ORDER BY d`:       `SELECT a FROM t WHERE b LIKE ? escape  ? ORDER BY d`,
+		`SELECT a FROM t WHERE b = 'x%' AND c LIKE 'y' ESCAPE '\\' OR d`: `SELECT a FROM t WHERE b = ? AND c LIKE ? ESCAPE ? OR d`,
+		`SELECT a FROM t WHERE b = 'C:\' AND c = 'x' AND d = 'D:\'`:      "",
+		`SELECT a FROM t WHERE b = 'it\'s' AND c = 'cut he`:              "",
+	} {
+		var v value
+		if got := v.parse(text); got != (want != "") || got && string(v.statement) != want {
+			t.Errorf("%s became %s, %t; want %s", text, v.statement, got, want)
+		}
+	}
+}

@@ -66,7 +66,8 @@ func isSpace(c byte) bool { return c <= ' ' && (c == ' ' || c == '\t' || c == '\
 
 // parseSQL writes the statement with a question mark for each of its literals, which is its
 // skeleton. The word that makes it a statement must stand in none of them. It reports false
-// where there are no literals, or no word.
+// where there are no literals, or no word, or where quotes stay open in a text with a
+// backslash: not every database has it escape a quote, so nobody knows where its literals end.
 func (v *value) parseSQL(word string) bool {
 	v.statement = v.statement[:0]
 	found, isStatement := false, false
@@ -79,6 +80,9 @@ func (v *value) parseSQL(word string) bool {
 		}
 	}
 	if !found || !isStatement {
+		return false
+	}
+	if l.isOpen && l.escapes {
 		return false
 	}
 	v.skeleton, v.count, v.isSQL = mix(maphash.Bytes(seed, v.statement), uint64(literals)), 1, true
