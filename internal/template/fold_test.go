@@ -169,7 +169,7 @@ func FuzzFold(f *testing.F) {
 	for _, text := range []string{
 		"GET /users/17?a=b", "/a/550e8400-e29b-41d4-a716-446655440000.png", "{id}", "/{id}/{uuid}?x={value}", "SELECT 1, 'a' FROM t WHERE x IN (1,(2", "select from $$ ? ?1",
 		"update/* -- */ t set x = '\\", "a:b:c::1", "cus_{id}_{hex}", "1.2.3.4:80", strings.Repeat("(1,", 1600), strings.Repeat("$a", 2000), strings.Repeat("/*", 2000),
-		"with a as " + strings.Repeat("$a$ ", 1000), strings.Repeat("1-", 2400), strings.Repeat("@a.bc ", 16),
+		"with a as " + strings.Repeat("$a$ ", 1000), strings.Repeat("1-", 2400), strings.Repeat("@a.bc ", 16), "with As 0$$",
 	} {
 		f.Add(text)
 	}

@@ -227,27 +227,65 @@ func isEscapeOfLike(text string, at int) bool {
 	return len(before) >= len(word) && strings.EqualFold(before[len(before)-len(word):], word)
 }
 
-// numberEnd is where a number ends: 17, 1.5e-3, 0x1f.
-func numberEnd(text string, at int) int {
-	for at < len(text) {
-		c := text[at]
-		isSign := (c == '-' || c == '+') && text[at-1]|0x20 == 'e' && at+1 < len(text) && isDigit(text[at+1])
-		if !isNameByte(c) && c != '.' && !isSign {
-			break
-		}
+// numberEnd is where a number ends: 17, 1.5e-3, 0x1f, 15ms. It is where it begins where a name
+// goes on behind it, as of a table: 2024_orders.
+func numberEnd(text string, from int) int {
+	at := from
+	for at < len(text) && (isDigit(text[at]) || text[at] == '.') {
 		at++
+	}
+	if at == len(text) || !isNameByte(text[at]) {
+		return at
+	}
+	if at == from+1 && text[from] == '0' && strings.IndexByte("xXbBoO", text[at]) >= 0 {
+		for at++; at < len(text) && isHex(text[at]); at++ {
+		}
+	}
+	at = exponentEnd(text, at)
+	for most := at + 2; at < most && at < len(text) && isLetter(text[at]); at++ { // of a unit
+	}
+	if at < len(text) && isNameByte(text[at]) {
+		return from
 	}
 	return at
 }
 
-// dollarEnd is where $$text$$ or $tag$text$tag$ ends. A parameter, $1, is no literal.
+// exponentEnd is where the exponent of a number ends that may begin here.
+func exponentEnd(text string, at int) int {
+	if at == len(text) || text[at]|0x20 != 'e' {
+		return at
+	}
+	end := at + 1
+	if end < len(text) && (text[end] == '-' || text[end] == '+') {
+		end++
+	}
+	if end == len(text) || !isDigit(text[end]) {
+		return at
+	}
+	for end < len(text) && isDigit(text[end]) {
+		end++
+	}
+	return end
+}
+
+// dollarEnd is where $$text$$ or $tag$text$tag$ ends. A parameter, $1, is no literal, nor is
+// what stands within a name, as of Oracle's DR$I$K.
 func dollarEnd(text string, at int) int {
 	tag := nameEnd(text, at+1)
-	if tag == len(text) || text[tag] != '$' {
+	if tag == len(text) || text[tag] != '$' || isDigit(text[at+1]) || at > 0 && beforeNoQuote[text[at-1]] {
 		return at
 	}
 	return until(text, tag+1, text[at:tag+1])
 }
+
+// beforeNoQuote says whether what stands behind a byte is a part of a name, or of the name of a
+// statement that had one there.
+var beforeNoQuote = func() (is [256]bool) {
+	for c := range is {
+		is[c] = isNameByte(byte(c)) || c == '$' || c == '?'
+	}
+	return is
+}()
 
 // until is where an end begins, or behind it where that is a dollar, or the text's end.
 func until(text string, at int, end string) int {

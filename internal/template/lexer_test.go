@@ -107,3 +107,22 @@ func TestABackslashMayBeTheLastByteInQuotes(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatIsPartOfANameIsNoLiteral, or statements about two tables would become one.
+func TestWhatIsPartOfANameIsNoLiteral(t *testing.T) {
+	for text, want := range map[string]string{
+		"select a from 2024_orders where b = 1":                 "select a from 2024_orders where b = ?",
+		"select a from db.2024_orders, 4users where b=1":        "select a from db.2024_orders, 4users where b=?",
+		"select a from t where b=1and c=2":                      "select a from t where b=1and c=?",
+		"select a from t where b in (1, 0x1F, 0b101, 2.5e+3)":   "select a from t where b in (?)",
+		"select a from t where b = 1e5 and c > now() - 15ms":    "select a from t where b = ? and c > now() - ?",
+		"select a from dr$idx$i where b = 1 order by c":         "select a from dr$idx$i where b = ? order by c",
+		"select a from b$$c where d = $1$2 and e = '1'":         "select a from b$$c where d = $1$2 and e = ?",
+		"select a from t where b = $$it's$$ and c=$x1$it's$x1$": "select a from t where b = ? and c=?",
+	} {
+		var v value
+		if !v.parse(text) || string(v.statement) != want {
+			t.Errorf("%s became %s, want %s", text, v.statement, want)
+		}
+	}
+}
