@@ -48,6 +48,23 @@ func TestHowMuchEvidenceATemplateNeeds(t *testing.T) {
 	}
 }
 
+// TestMethodsWithVersionsKeepTheirNames: letters and digits alternate in them, and they are words.
+func TestMethodsWithVersionsKeepTheirNames(t *testing.T) {
+	templates, f := New(), Fold{}
+	for _, verb := range []string{"Get", "Set", "Put", "Add", "List", "Find", "Drop", "Send", "Create", "Update", "Delete"} {
+		for _, noun := range []string{"User", "Item", "Order", "Group"} {
+			for _, method := range []string{
+				"/shop.Users/" + verb + noun + "V2", "UserController." + strings.ToLower(verb) + "V2" + noun, "job:" + verb + "S3" + noun,
+				"UsersApi_" + verb + noun + "ByIdV2", "/soap/" + verb + "B2B" + noun, "POST /rpc/" + verb + "Base64" + noun,
+			} {
+				if name := see(templates, &f, anyScope, method); name != method {
+					t.Fatalf("%s became %s", method, name)
+				}
+			}
+		}
+	}
+}
+
 // TestWhatIsNotUnderstoodTeachesNothing, nor does what was forgotten.
 func TestWhatIsNotUnderstoodTeachesNothing(t *testing.T) {
 	templates, f := New(), Fold{}

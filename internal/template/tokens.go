@@ -13,7 +13,7 @@ func token(text string) (kind, worth) {
 		return k, w
 	}
 	if len(text) >= 20 && l.others == 0 && l.dashes > 0 && l.dashes*10 <= len(text) &&
-		l.digits > 0 && l.uppers > 1 && l.lowers > 1 && l.changes*5 >= 2*len(text) {
+		l.digits > 0 && l.uppers > 1 && l.lowers > 1 && l.changes*5 >= 2*len(text) && !isWords(text) {
 		return tokenFill, strong // base64 of URLs
 	}
 	return fixed, 0
@@ -38,7 +38,7 @@ func (l *looks) leaf(text string) (k kind, w worth, skip int) {
 		return number, worthOfNumber(text), 0
 	case l.isHex(len(text)):
 		return hexFill, strong, 0
-	case l.isToken(len(text)) && !isVersion(text):
+	case l.isToken(len(text)) && !isVersion(text) && !isWords(text):
 		return tokenFill, l.worthOfToken(len(text)), 0
 	case l.digits >= 5 && l.borders == 1 && isDigit(text[len(text)-1]):
 		skip = len(text) - l.digits
@@ -84,6 +84,40 @@ func (l *looks) isToken(length int) bool {
 
 // isVersion says whether a text is one, as v2beta1 is.
 func isVersion(text string) bool { return text[0]|0x20 == 'v' && isDigit(text[1]) && len(text) < 10 }
+
+// isWords says whether a text is words of which one has a short number behind it, each with a
+// capital or behind a dash: GetUserV2, Users_createB2BOrder. A random one rarely looks so.
+func isWords(text string) bool {
+	hasNumber, isBehind := false, false // whether a number was there, and was the last
+	for at := 0; at < len(text); {
+		capitals := run(text, at, isUpper)
+		letters := capitals + run(text, at+capitals, isLower)
+		digits := run(text, at+letters, isDigit)
+		switch {
+		case letters == 0, capitals == 0 && (letters == 1 || isBehind):
+			return false
+		case capitals > 2, !isBehind && (capitals == 2 || letters == 1 && digits == 0):
+			return false
+		case digits > 3, digits > 0 && hasNumber:
+			return false
+		}
+		at += letters + digits
+		hasNumber, isBehind = hasNumber || digits > 0, digits > 0
+		if at < len(text) && (text[at] == '-' || text[at] == '_') {
+			at, isBehind = at+1, false
+		}
+	}
+	return hasNumber
+}
+
+// run is how many bytes of a class there are from here on.
+func run(text string, from int, is func(byte) bool) int {
+	to := from
+	for to < len(text) && is(text[to]) {
+		to++
+	}
+	return to - from
+}
 
 // worthOfToken: log4j2 is a word.
 func (l *looks) worthOfToken(length int) worth {
