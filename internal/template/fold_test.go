@@ -81,7 +81,7 @@ func TestWhatMayNotVary(t *testing.T) {
 		"", "x", "GET /", "GET /v1/users", "GET /v2beta1/x", "GET /oauth2/token", "GET /s3/k8s/utf8/2fa/i18n", "GET /en-us/x",
 		"GET /not.html/x.y.z", "GET /docs/1.2.3/x", "GET /docs/v1.2.3/x", "GET /assets/main.3f2a9c1b.js", "GET /assets/logo-3f2a9c1b.png",
 		"GET /users/{userId}", "GET /users/{id}/orders/12345678", "GET /users/:id", "UserController.show", "shop.v1.Orders/Get", "PING", "tracer_blocked_value",
-		"GET /fa%C3%A7ade%202", "GET /blog/my-first-post", "SELECT a FROM t WHERE b = $1 AND c = :c AND d = @p1", "GET /top10/web3/h264",
+		"GET /fa%C3%A7ade%202", "GET /blog/my-first-post", "SELECT a FROM t WHERE b = $1 AND c = :c AND d = @p1", "GET /top10/web3/h264", "Db::Add", "GET /Ad::Feed/x",
 		"GET" + strings.Repeat("/a", 40) + "/12345678", strings.Repeat("/12345678", 9), "/" + strings.Repeat("1", maxText),
 	} {
 		if v.parse(text) {

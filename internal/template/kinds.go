@@ -54,7 +54,7 @@ func whole(text string, has marks) (kind, worth) {
 		return dateFill, fair
 	case isAddress(text):
 		return addressFill, strong
-	case isAddress6(text):
+	case has&hasDigit != 0 && isAddress6(text): // or it is a class: Db::Add
 		return address6Fill, strong
 	case strings.HasPrefix(text, "eyJ") && len(text) > 40 && strings.Count(text, ".") == 2:
 		return tokenFill, strong
