@@ -6,7 +6,7 @@
 //   - each package opens with an essay
 //   - a package imports of ours only what the table of rooms allows, so that
 //     references point downwards, as the way of a span does
-//   - the walk of a span in docs/architecture.md names functions that are there and
+//   - each walk in docs/architecture.md names functions that are there and
 //     that call one another in this order
 //
 // The tests read the source of client, cmd and internal with go/parser and change
