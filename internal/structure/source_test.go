@@ -1,11 +1,14 @@
 package structure
 
 import (
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,8 +23,10 @@ const module = "github.com/spanstatsd/spanstatsd/"
 // file is one Go file that is no test.
 type file struct {
 	path   string // from the root, with slashes
+	text   string
 	syntax *ast.File
 	tokens *token.File
+	set    *token.FileSet
 }
 
 // room is the directory of a package.
@@ -62,30 +67,49 @@ func receiver(of ast.Expr) string {
 	return ""
 }
 
+// sourceDirs are where our source is. The lab is a module of its own, so it is no room of
+// the daemon's, but it keeps the same limits.
+var sourceDirs = []string{"client", "cmd", "internal", labDir}
+
+const labDir = "lab"
+
 // source reads all files once.
 var source = sync.OnceValues(func() (files []*file, err error) {
 	set := token.NewFileSet()
-	for _, dir := range []string{"client", "cmd", "internal"} {
+	for _, dir := range sourceDirs {
 		err = filepath.WalkDir(filepath.Join(root, dir), func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
 			}
-			syntax, err := parser.ParseFile(set, path, nil, parser.ParseComments|parser.SkipObjectResolution)
+			from, err := filepath.Rel(root, path)
 			if err != nil {
 				return err
 			}
-			from, err := filepath.Rel(root, path)
-			files = append(files, &file{filepath.ToSlash(from), syntax, set.File(syntax.FileStart)})
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			f, err := parse(set, filepath.ToSlash(from), string(text))
+			files = append(files, f)
 			return err
 		})
-		if err != nil {
+		if err != nil && !(dir == labDir && errors.Is(err, fs.ErrNotExist)) {
 			return nil, err
 		}
 	}
 	return files, nil
 })
 
-func readSource(t *testing.T) []*file {
+func parse(set *token.FileSet, path, text string) (*file, error) {
+	syntax, err := parser.ParseFile(set, path, text, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	return &file{path, text, syntax, set.File(syntax.FileStart), set}, nil
+}
+
+// readAll returns all files of ours.
+func readAll(t *testing.T) []*file {
 	t.Helper()
 	files, err := source()
 	if err != nil {
@@ -93,6 +117,27 @@ func readSource(t *testing.T) []*file {
 	}
 	if len(files) < 100 {
 		t.Fatalf("%d files were found in %s; there are more", len(files), root)
+	}
+	return files
+}
+
+// readSource returns those of the daemon's module, which are the rooms.
+func readSource(t *testing.T) []*file {
+	t.Helper()
+	isLab := func(f *file) bool { return strings.HasPrefix(f.path, labDir+"/") }
+	return slices.DeleteFunc(slices.Clone(readAll(t)), isLab)
+}
+
+// parseAll parses texts by their paths, which are in order.
+func parseAll(t *testing.T, texts ...string) (files []*file) {
+	t.Helper()
+	set := token.NewFileSet()
+	for i := 0; i < len(texts); i += 2 {
+		f, err := parse(set, texts[i], texts[i+1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, f)
 	}
 	return files
 }
