@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -24,11 +25,17 @@ func stalledPipe(t *testing.T) (write, read *os.File) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { read.Close(); write.Close() })
-	if err := write.SetWriteDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
+	raw, err := write.SyscallConn()
+	if err != nil {
 		t.Fatal(err)
 	}
-	for err == nil {
-		_, err = write.Write(make([]byte, 4096))
+	var full error
+	if err := raw.Control(func(fd uintptr) {
+		for full == nil {
+			_, full = syscall.Write(int(fd), make([]byte, 4096))
+		}
+	}); err != nil || !errors.Is(full, syscall.EAGAIN) {
+		t.Fatal(err, full)
 	}
 	return write, read
 }

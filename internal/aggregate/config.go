@@ -12,11 +12,12 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
 )
 
-// Config is what the aggregates may use. Every field must be set.
+// Config is what the aggregates may use. Every field but Looks must be set.
 type Config struct {
 	Drainers          int                  // goroutines that count, and rings
 	Partitions        routing.Partitioning // into how many the key space is cut
 	RebalanceInterval time.Duration        // how often the drainers are levelled; 0: never
+	Looks             <-chan time.Time     // see routing.Config
 	RingSlots         int                  // slots a ring, a power of two
 	registry.Config                        // of each interval
 	SketchBytes       int                  // of the bins of all sketches, see sketch.Memory

@@ -3,9 +3,13 @@ package ingest
 import (
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"os"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
@@ -105,16 +109,26 @@ func TestResourceIsCut(t *testing.T) {
 // TestPaceIsNotTheTracersFault: a frame takes longer than the read timeout only
 // because the daemon puts its reading off.
 func TestPaceIsNotTheTracersFault(t *testing.T) {
-	h := start(t, func(c *configs, _ *aggregate.Config) {
-		c.MaxByteRate, c.ReadTimeout = 100_000, 100*time.Millisecond
+	synctest.Test(t, func(t *testing.T) {
+		ours, tracers := net.Pipe()
+		defer ours.Close()
+		frame := spans(40, key(strings.Repeat("r", 4000))) // 160 KB
+		go func() {
+			for piece := range slices.Chunk(frame, 16<<10) { // a read each
+				_, _ = tracers.Write(piece)
+			}
+		}()
+		var throttled atomic.Uint64
+		begun, timeout := time.Now(), 100*time.Millisecond
+		f := newFrames(ours, 1<<20, timeout, newThrottle(100_000, nil, &throttled), ample())
+		message, err := f.next()
+		if err != nil || len(message) != len(frame)-wire.HeaderLen {
+			t.Errorf("read %d of %d bytes: %v", len(message), len(frame)-wire.HeaderLen, err)
+		}
+		if throttled.Load() == 0 || time.Since(begun) <= timeout {
+			t.Errorf("the frame was read within %s, and its reading put off %d times", time.Since(begun), throttled.Load())
+		}
 	})
-	c := h.connect("large")
-	c.send(spans(40, key(strings.Repeat("r", 4000)))) // 160 KB
-	c.settle()
-	h.stop()
-	if stats := h.Stats(); stats.Received != 40 || stats.ReadsThrottled == 0 {
-		t.Errorf("received %d, faults %v", stats.Received, stats.Faults)
-	}
 }
 
 // TestAnnouncedLengthCostsNothing: the buffer grows with what comes.

@@ -33,6 +33,9 @@ type Config struct {
 	Drainers   int
 	Partitions Partitioning
 	Interval   time.Duration // between two looks at the loads; 0: partitions grow, but never move
+	// Looks says when to look instead of each Interval, where a test decides that. Else it
+	// is nil.
+	Looks <-chan time.Time
 }
 
 // Balancer owns the current routing: how many partitions there are, and who owns which.
@@ -98,15 +101,19 @@ func (b *Balancer) Stop() {
 
 func (b *Balancer) run() {
 	defer close(b.ended)
-	ticker := time.NewTicker(cmp.Or(b.config.Interval, statsInterval))
-	defer ticker.Stop()
+	looks := b.config.Looks
+	if looks == nil {
+		ticker := time.NewTicker(cmp.Or(b.config.Interval, statsInterval))
+		defer ticker.Stop()
+		looks = ticker.C
+	}
 	for {
 		select {
 		case <-b.stop:
 			return
 		case <-b.grow:
 			b.growTo(int(b.peak.Load()))
-		case now := <-ticker.C:
+		case now := <-looks:
 			b.level()
 			b.shrink(now)
 		}
