@@ -27,6 +27,7 @@ var rooms = map[string]room{
 	"internal/otlp":        {"internal/admit internal/check internal/exemplars internal/flush/request internal/intake internal/memory internal/oteltraces internal/plain internal/socket internal/span internal/traces", "takes OTLP and hands what it brings on to be counted"},
 	"internal/plain":       {"internal/intake", "carries plain messages past net/http, whatever is in them"},
 	"internal/intake":      {"internal/admit internal/aggregate internal/memory internal/socket internal/span", "bounds requests, holds their bodies and publishes what was counted of them"},
+	"internal/spantable":   {"", "lays the spans of a body flat, whatever the format"},
 	"internal/traces":      {"client/rules internal/bytecache internal/msgpack internal/span internal/wire", "walks a body and decides what of it counts"},
 	"internal/oteltraces":  {"client/rules internal/bytecache internal/msgpack internal/span internal/wire", "walks a body of OTLP, counts its spans and says which go on"},
 	"internal/clientstats": {"internal/aggregate internal/msgpack internal/sketch internal/span", "reads tracers' own statistics"},
