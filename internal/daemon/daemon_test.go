@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -20,6 +21,16 @@ import (
 	exporter "github.com/spanstatsd/spanstatsd/internal/flush/agent"
 	"github.com/spanstatsd/spanstatsd/internal/standin"
 )
+
+// TestMain runs more of the parallel tests at a time than there are processors, for most of
+// them wait.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
+	m.Run()
+}
 
 // pair is a daemon before a stand-in agent.
 type pair struct {
@@ -141,6 +152,7 @@ func TestManyFlushesAtOnce(t *testing.T) {
 
 // TestAgentComesBack refuses for a while; nothing is lost and nothing doubled.
 func TestAgentComesBack(t *testing.T) {
+	t.Parallel()
 	p := startPair(t, nil)
 	var refused atomic.Int32
 	p.agent.SetFault(func(r *http.Request) standin.Fault {

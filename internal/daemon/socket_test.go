@@ -12,6 +12,7 @@ import (
 // TestADaemonWhoseSocketIsGoneIsNotReady, and is again once tracers can find it, at either
 // of its sockets.
 func TestADaemonWhoseSocketIsGoneIsNotReady(t *testing.T) {
+	t.Parallel()
 	var sockets []string
 	p := startPair(t, func(c *Config) {
 		for _, path := range []*string{&c.Ingest.Socket.Path, &c.APM.Socket.Path} {

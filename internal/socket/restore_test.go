@@ -10,8 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/spanstatsd/spanstatsd/internal/eventually"
 )
 
 // lines is a log in memory.
@@ -32,16 +30,15 @@ func (l *lines) count(text string) int {
 	return strings.Count(l.text.String(), text)
 }
 
-// watched is a listener that is watched, answers whoever connects, and logs into memory.
-func watched(t *testing.T, path string) (*Listener, *lines) {
+// served is a listener that answers whoever connects. look looks for its file as Watch does
+// every second, and logs into memory.
+func served(t *testing.T, path string) (l *Listener, look func(), log *lines) {
 	t.Helper()
 	l, err := Listen(Config{Path: path, Mode: 0o600})
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, stop := &lines{}, make(chan struct{})
 	var running sync.WaitGroup
-	running.Go(func() { l.Watch(stop, slog.New(slog.NewTextHandler(log, nil))) })
 	running.Go(func() {
 		for {
 			conn, err := l.Accept()
@@ -53,11 +50,12 @@ func watched(t *testing.T, path string) (*Listener, *lines) {
 		}
 	})
 	t.Cleanup(func() {
-		close(stop)
 		l.Close()
 		running.Wait()
 	})
-	return l, log
+	log = &lines{}
+	logger := slog.New(slog.NewTextHandler(log, nil))
+	return l, func() { l.look(logger) }, log
 }
 
 // answers says whether somebody answers at the path.
@@ -79,13 +77,14 @@ func TestARemovedSocketIsMadeAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "s")
-	l, log := watched(t, path)
+	l, look, log := served(t, path)
 	for times := 1; times <= 3; times++ {
 		if err := os.Remove(path); err != nil {
 			t.Fatal(err)
 		}
-		eventually.True(t, "the socket is there again", func() bool { return answers(path) })
-		eventually.True(t, "the log says so", func() bool { return log.count("is made again") == times })
+		if look(); !answers(path) || log.count("is made again") != times {
+			t.Fatalf("the socket is not there again, or nothing says so:\n%s", log.text.String())
+		}
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("it has %v, %v", info, err)
@@ -93,12 +92,16 @@ func TestARemovedSocketIsMadeAgain(t *testing.T) {
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	eventually.True(t, "it is known that the socket can't be found", func() bool { return l.Lack() != nil })
+	look()
+	if look(); l.Lack() == nil {
+		t.Error("nobody knows that the socket can't be found")
+	}
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	eventually.True(t, "the socket is there again", func() bool { return answers(path) })
-	eventually.True(t, "that is known too", func() bool { return l.Lack() == nil })
+	if look(); !answers(path) || l.Lack() != nil {
+		t.Errorf("the socket is not there again: %v", l.Lack())
+	}
 	if n := log.count("can't be made again"); n != 1 {
 		t.Errorf("%d lines say that it is away:\n%s", n, log.text.String())
 	}
@@ -166,7 +169,7 @@ func TestADaemonThatStopsRemovesOnlyItsOwnSocket(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	watched(t, path)
+	served(t, path)
 	if restored, err := first.restore(); restored || err == nil {
 		t.Errorf("the successor's socket was replaced: %v, %v", restored, err)
 	}
