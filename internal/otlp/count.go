@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
+	"github.com/spanstatsd/spanstatsd/internal/decode/otlpjson"
 	"github.com/spanstatsd/spanstatsd/internal/intake"
 	"github.com/spanstatsd/spanstatsd/internal/oteltraces"
 	"github.com/spanstatsd/spanstatsd/internal/traces"
@@ -141,10 +142,10 @@ func (s *Server) readable(c *call, w *worker) (message []byte, result Result, wh
 	if !utf8.Valid(message) { // each wrong byte would become three
 		return nil, ResultUnread, errors.New("read spans in JSON: it is not UTF-8")
 	}
-	if c.protobuf = s.bodies.Take(oteltraces.ProtobufBytes(len(message))); c.protobuf == nil {
+	if c.protobuf = s.bodies.Take(otlpjson.ProtobufBytes(len(message))); c.protobuf == nil {
 		return nil, ResultBusy, intake.ErrNoRoom
 	}
-	if c.protobuf.Bytes, why = oteltraces.FromJSON(c.protobuf.Bytes, message); why != nil {
+	if c.protobuf.Bytes, why = otlpjson.FromJSON(c.protobuf.Bytes, message); why != nil {
 		return nil, ResultUnread, why
 	}
 	return c.protobuf.Bytes, ResultCounted, nil

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/oteltraces"
+	"github.com/spanstatsd/spanstatsd/internal/decode/otlpjson"
 )
 
 // FuzzJSONStaysInItsRoom: the protobuf of a request in JSON is no longer than the room that it is
@@ -21,8 +21,8 @@ func FuzzJSONStaysInItsRoom(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		body = bytes.ToValidUTF8(body, []byte("?")) // what is not is refused before
-		room := oteltraces.ProtobufBytes(len(body))
-		if written, err := oteltraces.FromJSON(make([]byte, 0, room), body); err == nil && len(written) > room {
+		room := otlpjson.ProtobufBytes(len(body))
+		if written, err := otlpjson.FromJSON(make([]byte, 0, room), body); err == nil && len(written) > room {
 			t.Errorf("%d bytes of JSON become %d", len(body), len(written))
 		}
 	})

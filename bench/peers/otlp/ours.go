@@ -10,6 +10,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/bench/recorded"
 	"github.com/spanstatsd/spanstatsd/internal/bench/tables"
+	"github.com/spanstatsd/spanstatsd/internal/decode/otlpjson"
 	"github.com/spanstatsd/spanstatsd/internal/oteltraces"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/standin"
@@ -82,7 +83,7 @@ func (o *ours) count(r *recorded.Request) (err error) {
 	message := r.Message
 	switch {
 	case r.IsJSON():
-		o.message, err = oteltraces.FromJSON(o.message[:0], message)
+		o.message, err = otlpjson.FromJSON(o.message[:0], message)
 		message = o.message
 	case isPacked(r):
 		err = o.inflate(r.Body)

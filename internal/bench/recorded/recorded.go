@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/decode/otlpjson"
 	"github.com/spanstatsd/spanstatsd/internal/oteltraces"
 )
 
@@ -102,7 +103,7 @@ func inflated(packed []byte) ([]byte, error) {
 func (r *Request) count() (err error) {
 	message := r.Message
 	if r.IsJSON() {
-		if message, err = oteltraces.FromJSON(nil, message); err != nil {
+		if message, err = otlpjson.FromJSON(nil, message); err != nil {
 			return err
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/oteltraces"
+	"github.com/spanstatsd/spanstatsd/internal/decode/otlpjson"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 )
@@ -53,7 +53,7 @@ func TestJSONIsReadAsTheLibraryReadsIt(t *testing.T) {
 		if written, err = json.Marshal(all); err != nil {
 			t.Fatal(err)
 		}
-		body, err := oteltraces.FromJSON(nil, written)
+		body, err := otlpjson.FromJSON(nil, written)
 		if err != nil {
 			t.Fatalf("%v: %s", err, written)
 		}

@@ -1,4 +1,4 @@
-package oteltraces
+package otlpjson
 
 import (
 	"bytes"
@@ -30,9 +30,9 @@ func (r *tokenReader) request(dst []byte) ([]byte, error) {
 		return dst, err
 	}
 	if t != json.Delim('{') {
-		return dst, errJSONShape
+		return dst, errShape
 	}
-	if dst, err = r.message(dst, jsonRequest, 0); err != nil {
+	if dst, err = r.message(dst, requestFields, 0); err != nil {
 		return dst, err
 	}
 	if _, err = r.Token(); !errors.Is(err, io.EOF) {
@@ -42,7 +42,7 @@ func (r *tokenReader) request(dst []byte) ([]byte, error) {
 }
 
 // message writes the fields of a message behind its opening brace.
-func (r *tokenReader) message(dst []byte, fields jsonFields, depth int) ([]byte, error) {
+func (r *tokenReader) message(dst []byte, fields fields, depth int) ([]byte, error) {
 	for {
 		name, err := r.Token()
 		if err != nil {
@@ -68,15 +68,15 @@ func (r *tokenReader) message(dst []byte, fields jsonFields, depth int) ([]byte,
 }
 
 // field writes a field that begins with a token: a value, a list of them, or null.
-func (r *tokenReader) field(dst []byte, f jsonField, value json.Token, depth int) ([]byte, error) {
+func (r *tokenReader) field(dst []byte, f field, value json.Token, depth int) ([]byte, error) {
 	if value == nil {
 		return dst, nil
 	}
 	if value != json.Delim('[') {
 		return r.value(dst, f, value, depth)
 	}
-	if f.kind != jsonMessage && f.kind != jsonText {
-		return dst, errJSONShape // no other field is a list
+	if f.form != asMessage && f.form != asText {
+		return dst, errShape // no other field is a list
 	}
 	for {
 		element, err := r.Token()
@@ -90,15 +90,15 @@ func (r *tokenReader) field(dst []byte, f jsonField, value json.Token, depth int
 }
 
 // value writes one value, and before it the field's tag.
-func (r *tokenReader) value(dst []byte, f jsonField, value json.Token, depth int) ([]byte, error) {
-	if f.kind != jsonMessage {
+func (r *tokenReader) value(dst []byte, f field, value json.Token, depth int) ([]byte, error) {
+	if f.form != asMessage {
 		return appendModel(dst, f, value)
 	}
 	if value != json.Delim('{') {
-		return dst, errJSONShape
+		return dst, errShape
 	}
-	if depth == maxJSONDepth {
-		return dst, errJSONDepth
+	if depth == MaxDepth {
+		return dst, errDepth
 	}
 	dst = protowire.AppendTag(dst, f.number, protowire.BytesType)
 	begin := len(dst)
@@ -122,8 +122,8 @@ func (r *tokenReader) skip(value json.Token, depth int) error {
 		if open == 0 {
 			return nil
 		}
-		if depth+open > maxJSONDepth {
-			return errJSONDepth
+		if depth+open > MaxDepth {
+			return errDepth
 		}
 		var err error
 		if value, err = r.Token(); err != nil {
@@ -133,37 +133,37 @@ func (r *tokenReader) skip(value json.Token, depth int) error {
 }
 
 // appendModel writes a value that is no message as a field.
-func appendModel(dst []byte, f jsonField, value json.Token) ([]byte, error) {
-	switch f.kind {
-	case jsonBool:
+func appendModel(dst []byte, f field, value json.Token) ([]byte, error) {
+	switch f.form {
+	case asBool:
 		is, ok := value.(bool)
 		if !ok {
-			return dst, errJSONShape
+			return dst, errShape
 		}
 		return protowire.AppendVarint(protowire.AppendTag(dst, f.number, protowire.VarintType), protowire.EncodeBool(is)), nil
-	case jsonVarint, jsonFixed64, jsonFixed32:
+	case asVarint, asFixed64, asFixed32:
 		n, ok := modelInteger(value)
 		if !ok {
-			return dst, errJSONShape
+			return dst, errShape
 		}
 		return appendModelInteger(dst, f, n), nil
-	case jsonDouble:
+	case asDouble:
 		n, ok := modelFloat(value)
 		if !ok {
-			return dst, errJSONShape
+			return dst, errShape
 		}
 		return protowire.AppendFixed64(protowire.AppendTag(dst, f.number, protowire.Fixed64Type), math.Float64bits(n)), nil
 	}
 	text, ok := value.(string)
 	if !ok {
-		return dst, errJSONShape
+		return dst, errShape
 	}
 	written := []byte(text)
 	var err error
-	switch f.kind {
-	case jsonHex:
+	switch f.form {
+	case asHex:
 		written, err = hex.DecodeString(text)
-	case jsonBase64:
+	case asBase64:
 		written, err = base64.StdEncoding.DecodeString(text)
 	}
 	if err != nil {
@@ -172,11 +172,11 @@ func appendModel(dst []byte, f jsonField, value json.Token) ([]byte, error) {
 	return protowire.AppendBytes(protowire.AppendTag(dst, f.number, protowire.BytesType), written), nil
 }
 
-func appendModelInteger(dst []byte, f jsonField, n uint64) []byte {
-	switch f.kind {
-	case jsonFixed64:
+func appendModelInteger(dst []byte, f field, n uint64) []byte {
+	switch f.form {
+	case asFixed64:
 		return protowire.AppendFixed64(protowire.AppendTag(dst, f.number, protowire.Fixed64Type), n)
-	case jsonFixed32:
+	case asFixed32:
 		return protowire.AppendFixed32(protowire.AppendTag(dst, f.number, protowire.Fixed32Type), uint32(n))
 	}
 	return protowire.AppendVarint(protowire.AppendTag(dst, f.number, protowire.VarintType), n)

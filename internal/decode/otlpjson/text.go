@@ -1,6 +1,7 @@
-package oteltraces
+package otlpjson
 
 import (
+	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -20,9 +21,9 @@ var isPlainByte = func() (is [256]bool) {
 }()
 
 // text steps over a text.
-func (s *jsonScanner) text() (quoted, error) {
+func (s *scanner) text() (quoted, error) {
 	if s.next() != '"' {
-		return quoted{}, errJSONSyntax
+		return quoted{}, errSyntax
 	}
 	b, isPlain := s.body[s.at+1:], true
 	for i := 0; i < len(b); i++ {
@@ -34,17 +35,27 @@ func (s *jsonScanner) text() (quoted, error) {
 		case c == '\\':
 			length := escapeLen(b[i:])
 			if length == 0 {
-				return quoted{}, errJSONSyntax
+				return quoted{}, errSyntax
 			}
 			i += length - 1
 			isPlain = false
 		case c < ' ':
-			return quoted{}, errJSONSyntax
+			return quoted{}, errSyntax
 		default:
 			isPlain = false
 		}
 	}
-	return quoted{}, errJSONSyntax
+	return quoted{}, errSyntax
+}
+
+// name steps over a name and the colon behind it.
+func (s *scanner) name() (quoted, error) {
+	name, err := s.text()
+	if err == nil && s.next() != ':' {
+		err = errSyntax
+	}
+	s.at++
+	return name, err
 }
 
 // escapeLen is the length of an escape that begins with its backslash, 0 where it is none.
@@ -64,22 +75,15 @@ func escapeLen(b []byte) int {
 }
 
 // codeUnit is what \u with four digits stands for, -1 where there is none.
-func codeUnit(b []byte) (unit rune) {
+func codeUnit(b []byte) rune {
 	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
 		return -1
 	}
-	for _, c := range b[2:6] {
-		switch {
-		case isDigit(c):
-			c -= '0'
-		case 'a' <= c|0x20 && c|0x20 <= 'f':
-			c = (c | 0x20) - 'a' + 10
-		default:
-			return -1
-		}
-		unit = unit<<4 | rune(c)
+	unit, err := strconv.ParseUint(string(b[2:6]), 16, 16)
+	if err != nil {
+		return -1
 	}
-	return unit
+	return rune(unit)
 }
 
 // appendTo appends what the text says. A surrogate without its other half, and a byte that is

@@ -1,4 +1,4 @@
-package oteltraces
+package otlpjson
 
 import (
 	"bufio"
@@ -35,14 +35,14 @@ func isReadAsTheModelReadsIt(t *testing.T, body []byte) (isTaken bool) {
 	return true
 }
 
-// jsonMaker writes requests that are nearly always well formed, with all that may stand in them.
-type jsonMaker struct {
+// maker writes requests that are nearly always well formed, with all that may stand in them.
+type maker struct {
 	*rand.Rand
 	written []byte
 	wrong   int // of a thousand values
 }
 
-func (m *jsonMaker) add(all ...string) {
+func (m *maker) add(all ...string) {
 	for _, s := range all {
 		m.written = append(m.written, s...)
 		if m.IntN(20) == 0 {
@@ -51,10 +51,10 @@ func (m *jsonMaker) add(all ...string) {
 	}
 }
 
-func (m *jsonMaker) one(of ...string) string { return of[m.IntN(len(of))] }
+func (m *maker) one(of ...string) string { return of[m.IntN(len(of))] }
 
 // list writes so many elements between brackets.
-func (m *jsonMaker) list(brackets string, n int, element func()) {
+func (m *maker) list(brackets string, n int, element func()) {
 	m.add(brackets[:1])
 	for i := range n {
 		if i > 0 {
@@ -66,7 +66,7 @@ func (m *jsonMaker) list(brackets string, n int, element func()) {
 }
 
 // text writes a text of pieces: many, so that lengths of two bytes are there as well.
-func (m *jsonMaker) text() {
+func (m *maker) text() {
 	var text strings.Builder
 	for range m.IntN(4) * m.IntN(4) * m.IntN(8) {
 		text.WriteString(m.one("a", "bc", "GET /", "é", "€", "😀", `\n`, `\"`, `\\`, `\/`, `\b\f\r\t`, `\u00e9`, `\uD83D\uDE00`, `\ud83d`, `\udE00`, `\u0000`, "\xff", "\xe2\x82", "\x7f"))
@@ -74,7 +74,7 @@ func (m *jsonMaker) text() {
 	m.add(`"` + text.String() + `"`)
 }
 
-func (m *jsonMaker) number() string {
+func (m *maker) number() string {
 	number := m.one("0", "-0", "7", "-12", "1.5", "3.0", "1e3", "2E-2", "-5e+1", "1544712660000000000", "9223372036854775807", "-9223372036854775808", "18446744073709551615",
 		"18446744073709551616", "4294967296", strconv.Itoa(m.Int()), strconv.FormatFloat(m.NormFloat64(), 'g', -1, 64))
 	if m.IntN(2) == 0 {
@@ -84,7 +84,7 @@ func (m *jsonMaker) number() string {
 }
 
 // any writes what nothing is made of, or what is wrong here.
-func (m *jsonMaker) any(depth int) {
+func (m *maker) any(depth int) {
 	switch m.IntN(8 - min(depth, 3)) {
 	case 0:
 		m.add(m.one("null", "true", "false"))
@@ -99,7 +99,7 @@ func (m *jsonMaker) any(depth int) {
 	}
 }
 
-func (m *jsonMaker) message(fields jsonFields, depth int) {
+func (m *maker) message(fields fields, depth int) {
 	m.list("{}", m.IntN(5), func() {
 		if m.IntN(12) == 0 {
 			m.add(m.one(`"later"`, `""`, `"Key"`), ":")
@@ -115,7 +115,7 @@ func (m *jsonMaker) message(fields jsonFields, depth int) {
 		switch n := 0; {
 		case m.IntN(20) == 0:
 			m.add("null")
-		case f.kind == jsonMessage && m.IntN(5) > 0, f.kind == jsonText && m.IntN(9) == 0:
+		case f.form == asMessage && m.IntN(5) > 0, f.form == asText && m.IntN(9) == 0:
 			if depth < 8 {
 				n = 1 + m.IntN(4)
 			}
@@ -126,23 +126,23 @@ func (m *jsonMaker) message(fields jsonFields, depth int) {
 	})
 }
 
-func (m *jsonMaker) value(f jsonField, depth int) {
+func (m *maker) value(f field, depth int) {
 	if m.IntN(1000) < m.wrong {
 		m.any(0)
 		return
 	}
-	switch f.kind {
-	case jsonMessage:
+	switch f.form {
+	case asMessage:
 		m.message(*f.of, depth+1)
-	case jsonText:
+	case asText:
 		m.text()
-	case jsonHex:
+	case asHex:
 		m.add(m.one(`""`, `"eee19b7ec3c1b174"`, `"5B8EFFF798038103D269B633813FC60C"`, `"\u0061b"`))
-	case jsonBase64:
+	case asBase64:
 		m.add(m.one(`""`, `"AQI="`, `"AQ=="`, `"QUJD\nREVG"`, `"\/\/\/\/AQ=="`, `"\u0041QIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA="`))
-	case jsonBool:
+	case asBool:
 		m.add(m.one("true", "false"))
-	case jsonDouble:
+	case asDouble:
 		m.add(m.one(`"NaN"`, `"-Infinity"`, `"\u0035"`, m.number()))
 	default:
 		m.add(strconv.Itoa(m.IntN(1 << 20)))
@@ -184,8 +184,8 @@ func TestJSONIsReadAsTheModelReadsIt(t *testing.T) {
 	sent = firstSpans(t, sent)
 	taken, refused := 0, 0
 	for seed := range uint64(1000) {
-		m := jsonMaker{Rand: rand.New(rand.NewPCG(seed, 1)), wrong: int(seed%3) * 10}
-		m.message(jsonRequest, 0)
+		m := maker{Rand: rand.New(rand.NewPCG(seed, 1)), wrong: int(seed%3) * 10}
+		m.message(requestFields, 0)
 		for _, body := range [][]byte{m.written, mutated(m.Rand, m.written), mutated(m.Rand, sent)} {
 			if isReadAsTheModelReadsIt(t, body) {
 				taken++
@@ -219,7 +219,7 @@ func TestTheGrammarOfJSONIsTheModels(t *testing.T) {
 		isReadAsTheModelReadsIt(t, []byte(value))
 		isReadAsTheModelReadsIt(t, []byte("{}"+value))
 	}
-	for depth := maxJSONDepth - 3; depth < maxJSONDepth+3; depth++ {
+	for depth := MaxDepth - 3; depth < MaxDepth+3; depth++ {
 		for _, in := range []string{`{"later":%}`, `{"resourceSpans":[{"resource":{"later":%}}]}`} {
 			for _, nested := range [][2]string{{"[", "]"}, {`{"a":`, `}`}, {`[{"x":1,"a":`, "}]"}} {
 				isReadAsTheModelReadsIt(t, []byte(strings.ReplaceAll(in, "%", strings.Repeat(nested[0], depth/len(nested[1]))+"1"+strings.Repeat(nested[1], depth/len(nested[1])))))
@@ -261,15 +261,15 @@ func TestReadingJSONAllocatesNothing(t *testing.T) {
 // BenchmarkFromJSON is a request of an SDK, as it is read and as the model reads it.
 func BenchmarkFromJSON(b *testing.B) {
 	body := recordedJSON(b)
-	spans := bytes.Count(body, []byte(`"startTimeUnixNano"`))
 	room := make([]byte, 0, ProtobufBytes(len(body)))
 	for name, read := range map[string]func(dst, body []byte) ([]byte, error){"scanner": FromJSON, "model": modelFromJSON} {
 		b.Run(name, func(b *testing.B) {
-			measured(b, spans, len(body), func() {
+			b.SetBytes(int64(len(body)))
+			for b.Loop() {
 				if _, err := read(room, body); err != nil {
 					b.Fatal(err)
 				}
-			})
+			}
 		})
 	}
 }
@@ -277,7 +277,7 @@ func BenchmarkFromJSON(b *testing.B) {
 // recordedJSON is what the SDK for JavaScript has sent, see package recorded.
 func recordedJSON(t testing.TB) []byte {
 	t.Helper()
-	packed, err := os.Open("../bench/recorded/testdata/node-json.http.gz")
+	packed, err := os.Open("../../bench/recorded/testdata/node-json.http.gz")
 	if err != nil {
 		t.Fatal(err)
 	}
