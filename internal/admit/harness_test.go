@@ -54,9 +54,43 @@ func (h *harness) deliver(s *aggregate.Sealed) {
 	s.Release()
 }
 
-// offer publishes a batch by itself as one that can be left to the agent.
+// offer publishes a batch by itself as one that can be left to the agent, unless it has keys by
+// their numbers, which only a connection sends.
 func (h *harness) offer(p *Publisher, body []byte) (Drop, bool) {
-	return h.PublishTogether(func() {}, Part{p, body})
+	list, ok := listed(body)
+	if !ok {
+		dropped := p.Dropped()
+		err := p.Publish(body)
+		return DropMalformed, err == nil && p.Dropped() == dropped
+	}
+	return h.PublishTogether(func() {}, Part{p, list})
+}
+
+// listed is the batch in a body, unless that has keys by their numbers.
+func listed(body []byte) (list *span.Batch, ok bool) {
+	walker, err := wire.WalkSpans(body)
+	if err != nil {
+		panic(err)
+	}
+	list = &span.Batch{}
+	for s := (wire.Snapshot{}); walker.Next(&s); {
+		if s.Numbered {
+			return nil, false
+		}
+		key := len(list.Keys)
+		list.Keys = append(list.Keys, s.Key...)
+		list.Snapshots = append(list.Snapshots, span.Snapshot{
+			Key: uint32(key), KeyEnd: uint32(len(list.Keys)),
+			Duration: s.Duration, End: s.End, Weight: s.Weight, Flags: s.Flags,
+		})
+	}
+	return list, walker.Err() == nil
+}
+
+// batchOf is a batch of n spans with one key.
+func batchOf(n int) *span.Batch {
+	list, _ := listed(body(n))
+	return list
 }
 
 // finish counts everything that was published, and checks the books.

@@ -45,7 +45,7 @@ func TestALastPublisherPanics(t *testing.T) {
 	p := h.NewLastPublisher(span.Origin{Service: "a"})
 	shares := p.shares
 	p.shares = nil
-	if !panics(func() { h.PublishTogether(never(t), Part{p, body(100)}) }) {
+	if !panics(func() { h.PublishTogether(never(t), Part{p, batchOf(100)}) }) {
 		t.Error("a publisher without shares did not panic")
 	}
 	p.shares = shares

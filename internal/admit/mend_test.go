@@ -38,20 +38,21 @@ func aFloodAllocatesNothing(t *testing.T, shape string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	batch, bodies := make([]workload.Snapshot, 32), [][]byte(nil)
+	batch, lists := make([]workload.Snapshot, 32), []*span.Batch(nil)
 	for range 240 {
 		g.Fill(batch, time.Now().UnixNano())
-		bodies = append(bodies, bodyOf(len(batch), func(i int, frame []byte) []byte {
+		list, _ := listed(bodyOf(len(batch), func(i int, frame []byte) []byte {
 			return wire.AppendWhole(frame, wire.AppendKey(nil, batch[i].Key), 1000, batch[i].End, 0, 1)
 		}))
+		lists = append(lists, list)
 	}
 	publish := func() {
-		if reason, ok := h.offer(p, bodies[0]); !ok {
+		if reason, ok := h.PublishTogether(func() {}, Part{p, lists[0]}); !ok {
 			t.Fatalf("a batch was refused as %s", reason)
 		}
-		bodies = bodies[1:]
+		lists = lists[1:]
 	}
-	for len(bodies) > 60 {
+	for len(lists) > 60 {
 		publish()
 	}
 	if allocs := testing.AllocsPerRun(50, publish); allocs > 1 {

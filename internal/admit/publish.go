@@ -27,7 +27,7 @@ func (p *Publisher) Publish(body []byte) error {
 	defer p.finish(p.shared.config.MaxBatch)
 	reason := DropBatchTooLarge
 	for again := walker.Len() <= p.shared.config.MaxBatch; again; p.isRetry = again {
-		reason, err = p.try(walker, &entry)
+		reason, err = p.try(source{walker: walker}, &entry)
 		reason, again = p.waitForRoom(reason)
 	}
 	p.received.Store(p.received.Load() + spans) // now that it has joined their cycle, see Settled
@@ -39,9 +39,9 @@ func (p *Publisher) Publish(body []byte) error {
 }
 
 // try admits a batch within one cycle, or nothing of it.
-func (p *Publisher) try(walker wire.SpansWalker, entry *entry) (Drop, error) {
+func (p *Publisher) try(from source, entry *entry) (Drop, error) {
 	defer p.leave()
-	reason, err := p.reserve(walker)
+	reason, err := p.reserve(from)
 	if reason == admitted {
 		p.fill()
 		p.publish(entry)
@@ -57,7 +57,7 @@ func (s *Publishers) Refuse(spans uint64) {
 
 // reserve enters the cycle, resolves a whole batch and claims room for it. Whatever it
 // returns, leave must follow; fill and publish may come before only if it is admitted.
-func (p *Publisher) reserve(walker wire.SpansWalker) (Drop, error) {
+func (p *Publisher) reserve(from source) (Drop, error) {
 	switch {
 	case p.shared.isStopped():
 		return DropShutdown, nil
@@ -71,7 +71,7 @@ func (p *Publisher) reserve(walker wire.SpansWalker) (Drop, error) {
 	if !p.join(cycle) {
 		return DropLeftToAgent, nil
 	}
-	err := p.resolve(cycle, &walker)
+	err := p.resolve(cycle, &from)
 	p.countMisses()
 	if err != nil {
 		return DropMalformed, err
@@ -113,11 +113,11 @@ func (p *Publisher) joinOrigin(cycle *aggregate.Cycle) (id registry.OriginID, ok
 }
 
 // resolve makes the slot of each snapshot. It is the hot path.
-func (p *Publisher) resolve(cycle *aggregate.Cycle, walker *wire.SpansWalker) error {
+func (p *Publisher) resolve(cycle *aggregate.Cycle, from *source) error {
 	b, s, window := &p.batch, &p.snapshot, cycle.Window()
-	b.reset(walker.Len())
+	b.reset(from.len())
 	p.route.Begin()
-	for i := 0; walker.Next(s); i++ {
+	for i := 0; from.read(s, i) || from.walker.Next(s); i++ {
 		key, err := p.find(cycle, s)
 		if err != nil {
 			return err
@@ -132,7 +132,7 @@ func (p *Publisher) resolve(cycle *aggregate.Cycle, walker *wire.SpansWalker) er
 		slot.Duration, slot.End, slot.Weight, slot.Flags = s.Duration, s.End, s.Weight, s.Flags
 		slot.Key, slot.Place = key.id, window.Place(s.End)
 	}
-	if err := walker.Err(); err != nil {
+	if err := from.walker.Err(); err != nil {
 		return err //nolint:wrapcheck // the message's own words
 	}
 	if !p.isRetry {

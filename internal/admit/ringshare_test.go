@@ -171,10 +171,10 @@ func TestTogetherAllOrNone(t *testing.T) {
 		t.Errorf("a small batch was refused as %s", reason)
 	}
 	committed := 0
-	if reason, ok := h.PublishTogether(never(t), Part{a, body(100)}, Part{b, body(slots - 100)}); ok || reason != DropRingFull {
+	if reason, ok := h.PublishTogether(never(t), Part{a, batchOf(100)}, Part{b, batchOf(slots - 100)}); ok || reason != DropRingFull {
 		t.Errorf("more than a ring has room for was answered with %s", reason)
 	}
-	if reason, ok := h.PublishTogether(func() { committed++ }, Part{a, body(100)}, Part{b, body(50)}); !ok || committed != 1 {
+	if reason, ok := h.PublishTogether(func() { committed++ }, Part{a, batchOf(100)}, Part{b, batchOf(50)}); !ok || committed != 1 {
 		t.Errorf("two small batches were refused as %s", reason)
 	}
 	if _, ok := h.PublishTogether(func() { committed++ }); !ok || committed != 2 {

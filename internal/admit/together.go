@@ -1,11 +1,11 @@
 package admit
 
-import "github.com/spanstatsd/spanstatsd/internal/wire"
+import "github.com/spanstatsd/spanstatsd/internal/span"
 
 // Part is the batch of one publisher among those that are admitted together.
 type Part struct {
 	Publisher *Publisher
-	Spans     []byte // the body of a spans message
+	Batch     *span.Batch
 }
 
 // PublishTogether admits the batches of several publishers, each at most once among
@@ -23,8 +23,7 @@ type Part struct {
 func (s *Publishers) PublishTogether(commit func(), parts ...Part) (reason Drop, ok bool) {
 	spans := uint64(0)
 	for i := range parts {
-		walker := parts[i].walk()
-		spans += uint64(walker.Len())
+		spans += uint64(len(parts[i].Batch.Snapshots))
 	}
 	if spans == 0 {
 		commit()
@@ -60,19 +59,11 @@ func (s *Publishers) reserveAll(spans uint64, parts []Part) Drop {
 		return DropBatchTooLarge
 	}
 	for i := range parts {
-		if reason, _ := parts[i].Publisher.reserve(parts[i].walk()); reason != admitted {
+		if reason, _ := parts[i].Publisher.reserve(source{list: parts[i].Batch}); reason != admitted {
 			return reason
 		}
 	}
 	return admitted
-}
-
-func (p *Part) walk() wire.SpansWalker {
-	walker, err := wire.WalkSpans(p.Spans)
-	if err != nil {
-		panic("BUG: a publisher was given what is no batch: " + err.Error())
-	}
-	return walker
 }
 
 func (s *Publishers) leaveAll(parts []Part) {

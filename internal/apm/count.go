@@ -66,7 +66,8 @@ func (j *job) publish(c *traces.Counter) (before bool, result Result) {
 			counted()
 			j.sum = sum
 		}
-		reason, ok := s.publishers.Publish(commit, batchesOf(c, c.Origin(originOf(&j.header))), time.Now())
+		batches := batchesOf(c, c.Origin(originOf(&j.header)))
+		reason, ok := s.publishers.Publish(commit, admit.Walked(batches), time.Now())
 		switch {
 		case ok:
 		case reason == admit.DropNotWanted:

@@ -52,15 +52,15 @@ func NewLastPublishers(by *admit.Publishers, most int) *Publishers {
 
 // Publish admits all batches of a counted body, or none. It calls commit when all are
 // certain to be admitted, before the first is published.
-func (p *Publishers) Publish(commit func(), batches iter.Seq2[span.Origin, []byte], now time.Time) (admit.Drop, bool) {
+func (p *Publishers) Publish(commit func(), batches iter.Seq2[span.Origin, *span.Batch], now time.Time) (admit.Drop, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		return admit.DropShutdown, false
 	}
 	p.parts = p.parts[:0]
-	for origin, spans := range batches {
-		p.parts = append(p.parts, admit.Part{Publisher: p.get(origin, now), Spans: spans})
+	for origin, batch := range batches {
+		p.parts = append(p.parts, admit.Part{Publisher: p.get(origin, now), Batch: batch})
 	}
 	defer clear(p.parts)
 	return p.by.PublishTogether(commit, p.parts...)

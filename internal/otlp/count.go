@@ -172,7 +172,7 @@ func (s *Server) publish(c *call, from reader) (result Result, why error) {
 			counted()
 			c.sum = sum
 		}
-		reason, ok := s.publishers.Publish(commit, from.batches, time.Now())
+		reason, ok := s.publishers.Publish(commit, admit.Walked(from.batches), time.Now())
 		if !ok {
 			result, why = notAdmitted(reason)
 		}
