@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/spanstatsd/spanstatsd/internal/door/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/oteltraces"
-	"github.com/spanstatsd/spanstatsd/internal/otlp"
 	"github.com/spf13/pflag"
 )
 

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/door/otlp"
 	"github.com/spf13/pflag"
 )
 

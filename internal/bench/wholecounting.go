@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/spanstatsd/spanstatsd/internal/bench/tables"
-	"github.com/spanstatsd/spanstatsd/internal/intake"
+	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/traces"
 )
@@ -13,7 +13,7 @@ import (
 // it is known again, publishing, and the drainers that count into tables.
 type wholeCounting struct {
 	counter *traces.Counter
-	bodies  *intake.CountedBodies
+	bodies  *bodies.Counted
 	tables  *tables.Tables
 	sums    uint64 // of all bodies, so that they are made
 	spans   uint64
@@ -24,7 +24,7 @@ func newWholeCounting() (*wholeCounting, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make tables: %w", err)
 	}
-	return &wholeCounting{counter: traces.NewCounter(), bodies: intake.NewCountedBodies(), tables: into}, nil
+	return &wholeCounting{counter: traces.NewCounter(), bodies: bodies.NewCounted(), tables: into}, nil
 }
 
 // count counts a recording as one more request.

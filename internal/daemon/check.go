@@ -7,12 +7,12 @@ import (
 
 	"github.com/prometheus/exporter-toolkit/web"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	"github.com/spanstatsd/spanstatsd/internal/apm"
 	"github.com/spanstatsd/spanstatsd/internal/check"
+	"github.com/spanstatsd/spanstatsd/internal/door/datadog"
+	"github.com/spanstatsd/spanstatsd/internal/door/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
-	"github.com/spanstatsd/spanstatsd/internal/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/ring"
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
 )
@@ -204,7 +204,7 @@ func (c Config) canBeLower(flag string) bool {
 
 // traces is the configuration of the agent's API towards tracers: it needs no more
 // origins than an interval has room for.
-func (c *Config) traces() apm.Config {
+func (c *Config) traces() datadog.Config {
 	traces := c.APM
 	traces.MaxOrigins, traces.Exemplars = c.Aggregate.MaxOrigins, c.Exemplars
 	return traces

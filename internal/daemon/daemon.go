@@ -9,14 +9,14 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	"github.com/spanstatsd/spanstatsd/internal/apm"
+	"github.com/spanstatsd/spanstatsd/internal/door/datadog"
+	"github.com/spanstatsd/spanstatsd/internal/door/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
 	"github.com/spanstatsd/spanstatsd/internal/health"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
-	"github.com/spanstatsd/spanstatsd/internal/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/socket"
 	"github.com/spanstatsd/spanstatsd/internal/systemd"
 )
@@ -30,7 +30,7 @@ type Config struct {
 	Agent         agent.Config
 	Exporters     []flush.Exporter // of the destinations beside the agent
 	Exemplars     *exemplars.Table // that they share with what hands traces on; nil: nobody wants any
-	APM           apm.Config
+	APM           datadog.Config
 	OTLP          otlp.Config // that is taken; what is sent is an exporter's
 	HTTPAddr      string
 	WebConfigFile string           // TLS and basic auth of the HTTP address
@@ -52,7 +52,7 @@ func DefaultConfig() Config {
 	return Config{
 		Ingest: ingest.DefaultConfig(), Admit: admit.DefaultConfig(), Aggregate: aggregate.DefaultConfig(),
 		Flush: flush.Config{RetryBytes: flush.DefaultRetryBytes, RetryAge: flush.DefaultRetryAge},
-		APM:   apm.DefaultConfig(), OTLP: otlp.DefaultConfig(),
+		APM:   datadog.DefaultConfig(), OTLP: otlp.DefaultConfig(),
 		HTTPAddr: ":9126", MemoryLimit: memory.None, ShutdownGrace: 5 * time.Second, Log: slog.Default(),
 	}
 }
@@ -65,8 +65,8 @@ type Daemon struct {
 	aggregate *aggregate.Aggregator
 	admit     *admit.Publishers
 	ingest    *ingest.Server
-	apm       *apm.Server  // nil where it is off
-	otlp      *otlp.Server // the same
+	apm       *datadog.Server // nil where it is off
+	otlp      *otlp.Server    // the same
 	health    *health.Server
 	sources   health.Sources
 

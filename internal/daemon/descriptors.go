@@ -3,7 +3,7 @@ package daemon
 import (
 	"fmt"
 
-	"github.com/spanstatsd/spanstatsd/internal/apm"
+	"github.com/spanstatsd/spanstatsd/internal/door/datadog"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/health"
 )
@@ -22,7 +22,7 @@ const deliveryDescriptors = flush.MaxConnections + 2
 func (c *Config) Descriptors() int {
 	n := ownDescriptors + c.destinations()*deliveryDescriptors + health.MaxConnections + 1 + c.Ingest.MaxConnections + 1
 	if c.APM.Enabled() {
-		n += c.APM.MaxConnections + apm.AgentConnections(c.APM.MaxConnections) + 2
+		n += c.APM.MaxConnections + datadog.AgentConnections(c.APM.MaxConnections) + 2
 	}
 	if c.OTLP.Enabled() {
 		n += c.OTLP.MaxConnections + c.OTLP.Forwards() + 3

@@ -6,13 +6,13 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	"github.com/spanstatsd/spanstatsd/internal/apm"
+	"github.com/spanstatsd/spanstatsd/internal/door/datadog"
+	"github.com/spanstatsd/spanstatsd/internal/door/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
 	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
 	"github.com/spanstatsd/spanstatsd/internal/health"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
-	"github.com/spanstatsd/spanstatsd/internal/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/socket"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
@@ -153,15 +153,15 @@ func (d *Daemon) makeAPM(config Config) (err error) {
 	c.Socket = config.Ingest.Socket
 	c.Socket.Path, c.Socket.Given = own.Path, own.Given
 	c.AllowUIDs, c.Admit, c.Log = config.Ingest.AllowUIDs, d.admit, config.Log
-	c.Agent = apm.Agent{Network: config.Agent.URL.Network, Address: config.Agent.URL.Address}
-	c.Features = func() (apm.Features, <-chan struct{}) {
+	c.Agent = datadog.Agent{Network: config.Agent.URL.Network, Address: config.Agent.URL.Address}
+	c.Features = func() (datadog.Features, <-chan struct{}) {
 		f, changed := d.agent.WatchFeatures()
-		return apm.Features{
+		return datadog.Features{
 			Stats: f.Stats, PeerTags: f.PeerTags, SpanKinds: f.SpanKinds,
 			IgnoreResources: f.IgnoreResources, FiltersTags: f.FiltersTags, DropsP0s: f.DropsP0s,
 		}, changed
 	}
-	d.apm, err = apm.New(c)
+	d.apm, err = datadog.New(c)
 	return err
 }
 

@@ -8,10 +8,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/spanstatsd/spanstatsd/internal/door/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	exporting "github.com/spanstatsd/spanstatsd/internal/flush/otlp"
-	"github.com/spanstatsd/spanstatsd/internal/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/standin/collector"
 	"google.golang.org/protobuf/encoding/protowire"
 )

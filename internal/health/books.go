@@ -3,12 +3,12 @@ package health
 import (
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	"github.com/spanstatsd/spanstatsd/internal/apm"
+	"github.com/spanstatsd/spanstatsd/internal/door/datadog"
+	"github.com/spanstatsd/spanstatsd/internal/door/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
-	"github.com/spanstatsd/spanstatsd/internal/otlp"
 )
 
 // Sources are the rooms whose statistics are shown.
@@ -18,7 +18,7 @@ type Sources struct {
 	Aggregate *aggregate.Aggregator
 	Flush     *flush.Flusher
 	Agent     *agent.Exporter  // nil where there is none
-	APM       *apm.Server      // nil where it is off
+	APM       *datadog.Server  // nil where it is off
 	OTLP      *otlp.Server     // the same
 	Exemplars *exemplars.Table // nil where nobody wants any
 }

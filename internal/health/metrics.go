@@ -6,10 +6,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	"github.com/spanstatsd/spanstatsd/internal/apm"
+	"github.com/spanstatsd/spanstatsd/internal/door/datadog"
+	"github.com/spanstatsd/spanstatsd/internal/door/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
-	"github.com/spanstatsd/spanstatsd/internal/otlp"
 )
 
 // metrics are all of ours. docs/metrics.md says what to do about each.
@@ -163,7 +163,7 @@ type collector struct {
 // scrape is all that metrics are made of, read once.
 type scrape struct {
 	look
-	apm  apm.Stats
+	apm  datadog.Stats
 	otlp otlp.Stats
 	*collector
 }

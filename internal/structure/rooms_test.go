@@ -15,18 +15,22 @@ type room struct{ imports, why string }
 // docs/architecture.md in words.
 var rooms = map[string]room{
 	"cmd/spanstatsd":  {"internal/*", "the command line names what it starts"},
-	"internal/daemon": {"internal/admit internal/aggregate internal/apm internal/check internal/exemplars internal/flush internal/flush/agent internal/flush/totals internal/health internal/ingest internal/memory internal/otlp internal/ring internal/sketch internal/socket internal/systemd internal/wire", "makes, starts and stops all rooms, in one place"},
-	"internal/health": {"internal/admit internal/aggregate internal/apm internal/exemplars internal/flush internal/flush/agent internal/ingest internal/memory internal/otlp internal/routing internal/shown", "reads the others' stats"},
+	"internal/daemon": {"internal/admit internal/aggregate internal/check internal/door/datadog internal/door/otlp internal/exemplars internal/flush internal/flush/agent internal/flush/totals internal/health internal/ingest internal/memory internal/ring internal/sketch internal/socket internal/systemd internal/wire", "makes, starts and stops all rooms, in one place"},
+	"internal/health": {"internal/admit internal/aggregate internal/door/datadog internal/door/otlp internal/exemplars internal/flush internal/flush/agent internal/ingest internal/memory internal/routing internal/shown", "reads the others' stats"},
 
 	"client":       {"internal/span internal/wire", "a tracer speaks the protocol and uses the vocabulary"},
 	"client/rules": {"", "what of a span counts is a table of the agent's"},
 
 	"internal/checkclient": {"internal/admit internal/ingest internal/msgpack internal/shown internal/span internal/wire", "tells what a client sends, as the rooms that it names would read it"},
 	"internal/ingest":      {"internal/admit internal/check internal/memory internal/socket internal/span internal/wire", "takes frames apart and hands batches on to be admitted"},
-	"internal/apm":         {"internal/admit internal/aggregate internal/check internal/clientstats internal/exemplars internal/intake internal/memory internal/plain internal/socket internal/span internal/traces", "takes HTTP requests and hands their bodies on to be counted"},
-	"internal/otlp":        {"internal/admit internal/check internal/decode/otlpjson internal/exemplars internal/flush/request internal/intake internal/memory internal/oteltraces internal/plain internal/socket internal/span internal/traces", "takes OTLP and hands what it brings on to be counted"},
-	"internal/plain":       {"internal/intake", "carries plain messages past net/http, whatever is in them"},
-	"internal/intake":      {"internal/admit internal/aggregate internal/memory internal/socket internal/span", "bounds requests, holds their bodies and publishes what was counted of them"},
+
+	"internal/door/datadog": {"internal/admit internal/aggregate internal/check internal/clientstats internal/door internal/door/bodies internal/door/conns internal/door/http1 internal/exemplars internal/memory internal/socket internal/span internal/traces", "takes HTTP requests and hands their bodies on to be counted"},
+	"internal/door/otlp":    {"internal/admit internal/check internal/decode/otlpjson internal/door internal/door/bodies internal/door/conns internal/door/http1 internal/exemplars internal/flush/request internal/memory internal/oteltraces internal/socket internal/span internal/traces", "takes OTLP and hands what it brings on to be counted"},
+	"internal/door":         {"internal/admit internal/aggregate internal/span", "publishes what was counted of requests"},
+	"internal/door/http1":   {"internal/door/bodies internal/door/conns", "carries plain messages past net/http, whatever is in them"},
+	"internal/door/conns":   {"internal/socket", "admits connections, whatever they bring"},
+	"internal/door/bodies":  {"internal/memory", "holds and remembers bodies, whatever is in them"},
+
 	"internal/spantable":   {"", "lays the spans of a body flat, whatever the format"},
 	"internal/traces":      {"client/rules internal/bytecache internal/msgpack internal/span internal/wire", "walks a body and decides what of it counts"},
 	"internal/oteltraces":  {"client/rules internal/bytecache internal/msgpack internal/span internal/wire", "walks a body of OTLP, counts its spans and says which go on"},
@@ -62,11 +66,11 @@ var rooms = map[string]room{
 	"internal/ring":     {"", "slots without pointers, of any meaning"},
 	"internal/span":     {"", "the vocabulary"},
 
-	"internal/bench":             {"client internal/bench/measure internal/bench/relay internal/bench/tables internal/health internal/intake internal/socket internal/span internal/standin internal/traces internal/wire internal/workload", "measures a whole daemon from outside"},
+	"internal/bench":             {"client internal/bench/measure internal/bench/relay internal/bench/tables internal/door internal/door/bodies internal/health internal/socket internal/span internal/standin internal/traces internal/wire internal/workload", "measures a whole daemon from outside"},
 	"internal/bench/measure":     {"", "what measuring needs, of ours or not"},
 	"internal/bench/recorded":    {"internal/decode/otlpjson internal/oteltraces", "reads what SDKs have sent"},
 	"internal/bench/relay":       {"", "carries bytes"},
-	"internal/bench/tables":      {"internal/admit internal/aggregate internal/intake internal/span", "counts batches without a daemon around it"},
+	"internal/bench/tables":      {"internal/admit internal/aggregate internal/door internal/span", "counts batches without a daemon around it"},
 	"internal/demo":              {"client internal/daemon internal/flush internal/flush/agent internal/flush/otlp internal/health internal/standin internal/standin/collector", "shows a whole daemon"},
 	"internal/standin":           {"", "must share no code with the encoder that it checks"},
 	"internal/standin/collector": {"", "the same of OTLP's"},

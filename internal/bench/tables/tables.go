@@ -16,7 +16,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	"github.com/spanstatsd/spanstatsd/internal/intake"
+	"github.com/spanstatsd/spanstatsd/internal/door"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
@@ -24,7 +24,7 @@ import (
 type Tables struct {
 	aggregator *aggregate.Aggregator
 	admitted   *admit.Publishers
-	publishers *intake.Publishers
+	publishers *door.Publishers
 }
 
 // New starts them.
@@ -45,7 +45,7 @@ func New() (*Tables, error) {
 		return nil, fmt.Errorf("make publishers: %w", err)
 	}
 	aggregator.Start()
-	return &Tables{aggregator, admitted, intake.NewPublishers(admitted, intake.MaxPublishers)}, nil
+	return &Tables{aggregator, admitted, door.NewPublishers(admitted, door.MaxPublishers)}, nil
 }
 
 // Publish publishes the batches of one request. It waits for room in the rings, as a sender

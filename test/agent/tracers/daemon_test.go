@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/apm"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
+	"github.com/spanstatsd/spanstatsd/internal/door/datadog"
 	exporter "github.com/spanstatsd/spanstatsd/internal/flush/agent"
 	"github.com/spanstatsd/spanstatsd/internal/health"
 )
@@ -21,7 +21,7 @@ type runningDaemon struct {
 	socket string
 }
 
-func startDaemon(t testing.TB, agent string, edit func(*apm.Config)) *runningDaemon {
+func startDaemon(t testing.TB, agent string, edit func(*datadog.Config)) *runningDaemon {
 	t.Helper()
 	dir := t.TempDir()
 	config := daemon.DefaultConfig()

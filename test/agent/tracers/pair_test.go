@@ -6,7 +6,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/apm"
+	"github.com/spanstatsd/spanstatsd/internal/door/datadog"
 	"github.com/spanstatsd/spanstatsd/internal/traces"
 	"github.com/spanstatsd/spanstatsd/test/agent/realagent"
 )
@@ -54,9 +54,9 @@ type pair struct {
 func startPair(t *testing.T, s setting) *pair {
 	t.Helper()
 	p := &pair{through: startAgent(t), direct: startAgent(t)}
-	p.daemon = startDaemon(t, p.through.Socket, func(c *apm.Config) {
+	p.daemon = startDaemon(t, p.through.Socket, func(c *datadog.Config) {
 		if !s.drop {
-			c.DropUnsampled = apm.DropOff // by default the agent decides, and this one does without
+			c.DropUnsampled = datadog.DropOff // by default the agent decides, and this one does without
 		}
 		if s.labels {
 			c.Labels = traces.Labels{OfTracer: true, AdditionalTags: additionalTags, RenamesResources: s.renames}

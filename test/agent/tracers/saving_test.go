@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/apm"
+	"github.com/spanstatsd/spanstatsd/internal/door/datadog"
 )
 
 // BenchmarkSaving runs each application with its tracer's statistics on and off, in
@@ -40,7 +40,7 @@ func BenchmarkSaving(b *testing.B) {
 func costOf(b *testing.B, a app, each int, computes bool) (us float64) {
 	b.Helper()
 	agent := startAgent(b)
-	daemon := startDaemon(b, agent.Socket, func(c *apm.Config) { c.DropUnsampled = apm.DropOff })
+	daemon := startDaemon(b, agent.Socket, func(c *datadog.Config) { c.DropUnsampled = datadog.DropOff })
 	defer agent.Stop()
 	defer daemon.Stop()
 	command := a.start(b, setting{protocol: "0.4", computes: computes}, daemon.socket)

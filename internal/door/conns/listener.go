@@ -1,0 +1,83 @@
+package conns
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/socket"
+)
+
+// Conn is an accepted connection, and what the kernel says of who is at its other end.
+type Conn struct {
+	net.Conn
+	Container string      // "" where the kernel does not tell
+	HTTP2     atomic.Bool // it speaks HTTP/2; who serves it finds out
+	pid       int32       // 0 where the kernel does not tell
+
+	// The limiter's lock guards these.
+	idleSince time.Time // zero while a request is under way
+	isOver    bool      // we have closed it, or are about to
+}
+
+// Listener accepts connections of users that may connect, as far as the limiter admits
+// them.
+type Listener struct {
+	net.Listener
+	Limiter   *Limiter
+	AllowUIDs []uint32 // nil: whoever can connect
+	// Wrap makes of an admitted connection the one that is served. Its Close has the
+	// limiter remove the connection.
+	Wrap func(*Conn) net.Conn
+}
+
+// Accept returns the next connection that is admitted.
+func (l *Listener) Accept() (net.Conn, error) {
+	for {
+		accepted, err := l.Listener.Accept()
+		if isStopped(err) {
+			return nil, net.ErrClosed
+		}
+		if err != nil {
+			return nil, err //nolint:wrapcheck // net/http asks whether it passes
+		}
+		c := &Conn{Conn: accepted}
+		switch {
+		case !c.identify(l.AllowUIDs):
+			accepted.Close()
+		case !l.Limiter.add(c):
+			l.Limiter.rejected.Add(1)
+			reject(accepted)
+		default:
+			return l.Wrap(c), nil
+		}
+	}
+}
+
+// identify asks the kernel for the peer of a Unix socket, and reports whether it may
+// connect.
+func (c *Conn) identify(allow []uint32) bool {
+	unix, ok := c.Conn.(*net.UnixConn)
+	if !ok {
+		return true
+	}
+	peer, err := socket.PeerOf(unix)
+	c.pid, c.Container = peer.PID, peer.Container
+	return len(allow) == 0 || err == nil && slices.Contains(allow, peer.UID)
+}
+
+// reject answers 503 before a request came. The answer fits into any socket's buffer, so
+// that writing it does not block.
+func reject(accepted net.Conn) {
+	_ = accepted.SetWriteDeadline(time.Now().Add(time.Second))
+	_, _ = io.WriteString(accepted, "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+	accepted.Close()
+}
+
+// isStopped says whether a listener's error is that it was told to stop. net/http takes a
+// deadline for an error that passes.
+func isStopped(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }

@@ -1,0 +1,59 @@
+package conns
+
+import (
+	"context"
+	"net"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ListenTCP opens a socket without multipath TCP, of which the kernel can't be told to let
+// nothing more through.
+func ListenTCP(addr string) (net.Listener, error) {
+	var config net.ListenConfig
+	config.SetMultipathTCP(false)
+	return config.Listen(context.Background(), "tcp", addr)
+}
+
+// StopTCP ends accepting of TCP behind who has connected, as far as the context lasts.
+// Shutting the socket down, as it is done with a Unix one, would throw away who waits in its
+// queue. So the kernel is told to let nothing more through to it: whoever knocks from then on
+// is refused when it is closed.
+func StopTCP(ctx context.Context, from net.Listener) {
+	tcp, ok := from.(*net.TCPListener)
+	if !ok {
+		return
+	}
+	if raw, err := tcp.SyscallConn(); err == nil {
+		nothing := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K} // no byte of a packet
+		filter := unix.SockFprog{Len: 1, Filter: &nothing}
+		_ = raw.Control(func(fd uintptr) { // fails where the kernel has no filters; then some may be thrown away
+			_ = unix.SetsockoptSockFprog(int(fd), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &filter)
+		})
+		looking := time.NewTicker(time.Millisecond)
+		defer looking.Stop()
+		for hasWaiting(raw) && ctx.Err() == nil {
+			<-looking.C
+		}
+	}
+	LeaveQueue(ctx, tcp)
+}
+
+// hasWaiting says whether somebody has connected who is not accepted yet.
+func hasWaiting(raw syscall.RawConn) (waits bool) {
+	_ = raw.Control(func(fd uintptr) {
+		events := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		n, err := unix.Poll(events[:], 0)
+		waits = n > 0 && err == nil && events[0].Revents == unix.POLLIN
+	})
+	return waits
+}
+
+// LeaveQueue has an accept of TCP end at once, and leaves who waits.
+func LeaveQueue(_ context.Context, from net.Listener) {
+	if tcp, ok := from.(*net.TCPListener); ok {
+		_ = tcp.SetDeadline(time.Unix(1, 0)) // fails only where it is closed already
+	}
+}

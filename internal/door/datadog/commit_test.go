@@ -1,0 +1,90 @@
+package datadog
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/admit"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
+)
+
+// harness is a server before rings that nobody empties.
+type harness struct {
+	*Server
+	admit *admit.Publishers
+}
+
+func newHarness(t *testing.T) *harness {
+	t.Helper()
+	counting := aggregate.DefaultConfig()
+	counting.Deliver, counting.Merge = func(*aggregate.Sealed) {}, true
+	aggregator, err := aggregate.New(counting)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := admit.DefaultConfig()
+	config.Aggregator = aggregator
+	publishers, err := admit.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := DefaultConfig()
+	own.Log, own.Admit = slog.New(slog.DiscardHandler), publishers
+	s, err := New(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.policy.Store(policyOf(t))
+	s.merges.Store(true)
+	return &harness{s, publishers}
+}
+
+func (h *harness) job(t *testing.T, start int64) *job {
+	held := &bodies.Body{Bytes: bodyOf(t, 4, start)}
+	held.Send = held.Bytes
+	return &job{server: h.Server, body: held}
+}
+
+// TestPanicsWhileCounting: one before the spans are published leaves the request to the
+// agent, one after it leaves it marked, and neither leaves a lock behind.
+func TestPanicsWhileCounting(t *testing.T) {
+	h := newHarness(t)
+	counter := <-h.counting
+	counter.Now = nil
+	for range cap(h.counting) - 1 {
+		<-h.counting
+	}
+	h.counting <- counter
+	early := h.job(t, 1) // a start that asks for the clock
+	if result := early.count(); result != ResultBug || early.sum != 0 {
+		t.Errorf("a panic before: %s, marked %v", result, early.sum != 0)
+	}
+	if received := h.admit.Stats().Received; received != 0 {
+		t.Errorf("%d spans were received", received)
+	}
+	late := h.job(t, 1)
+	late.drops = true
+	counter.Now = func() time.Time { late.body.Bytes = late.body.Bytes[:10]; return time.Now() } // what is cut is not there
+	if result := late.count(); result != ResultBug || late.sum == 0 {
+		t.Errorf("a panic after: %s, marked %v", result, late.sum != 0)
+	}
+	if stats := h.admit.Stats(); stats.Received == 0 || stats.DroppedTotal() != 0 {
+		t.Errorf("received %d, dropped %v", stats.Received, stats.Dropped)
+	}
+	counter.Now = time.Now
+	if result := h.job(t, time.Now().UnixNano()).count(); result != ResultCounted {
+		t.Errorf("the next is %s", result)
+	}
+}
+
+// TestARequestIsDecidedOnce: where another connection is taken, a body
+// that was decided upon is not counted again.
+func TestARequestIsDecidedOnce(t *testing.T) {
+	j := &job{decided: true, result: ResultNoRoom} // of no server that could count it
+	j.decide()
+	if j.result != ResultNoRoom || j.sum != 0 {
+		t.Errorf("it became %s", j.result)
+	}
+}

@@ -1,0 +1,47 @@
+package datadog
+
+import (
+	"net/http/httptest"
+	"testing"
+)
+
+// TestWhatSaysThatATracerHasCounted: at each endpoint with traces the header says so with
+// anything but a false value, as to the agent, whose answers these are; the first of two lines
+// counts, and a name in any spelling.
+func TestWhatSaysThatATracerHasCounted(t *testing.T) {
+	s := &Server{}
+	s.policy.Store(policyOf(t))
+	for path, format := range formats {
+		for _, c := range []struct {
+			name   string
+			values []string
+			says   bool
+		}{
+			{"Datadog-Client-Computed-Stats", nil, false},
+			{"Datadog-Client-Computed-Stats", []string{""}, false},
+			{"Datadog-Client-Computed-Stats", []string{"true"}, true},
+			{"datadog-client-computed-stats", []string{"T"}, true},
+			{"DATADOG-CLIENT-COMPUTED-STATS", []string{"1"}, true},
+			{"Datadog-Client-Computed-Stats", []string{"yes"}, true},
+			{"Datadog-Client-Computed-Stats", []string{"no"}, true},
+			{"Datadog-Client-Computed-Stats", []string{"2"}, true},
+			{"Datadog-Client-Computed-Stats", []string{"false"}, false},
+			{"Datadog-Client-Computed-Stats", []string{"False"}, false},
+			{"Datadog-Client-Computed-Stats", []string{"f"}, false},
+			{"Datadog-Client-Computed-Stats", []string{"0"}, false},
+			{"Datadog-Client-Computed-Stats", []string{"false", "true"}, false},
+			{"Datadog-Client-Computed-Stats", []string{"true", "false"}, true},
+			{"Datadog-Client-Computed-Top-Level", []string{"true"}, false},
+			{"_dd.stats_computed", []string{"true"}, false}, // which is of OpenTelemetry's protocol
+		} {
+			r := httptest.NewRequest("PUT", path, nil)
+			r.Header.Set(headerContentType, mediaMsgpack)
+			for _, value := range c.values {
+				r.Header.Add(c.name, value)
+			}
+			if result, leaves := s.leaves(format, r.Header); leaves != c.says || leaves && result != ResultByTracer {
+				t.Errorf("%s: %s: %q: left %v, %v", path, c.name, c.values, leaves, result)
+			}
+		}
+	}
+}

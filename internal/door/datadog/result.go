@@ -1,0 +1,118 @@
+package datadog
+
+import (
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/cpu"
+)
+
+// Result is what became of a request that brought traces.
+type Result uint8
+
+const (
+	ResultCounted       Result = iota // and forwarded with the mark
+	ResultCountedBefore               // and forwarded with the mark: its tracer has no answer to it yet, and tries again
+	ResultByTracer                    // its tracer computes its statistics itself
+	ResultUnread                      // left to the agent: not read, or only the agent can judge it
+	ResultNoRoom                      // left: a ring has no room, or the daemon stops
+	ResultTooLarge                    // left: over --apm-max-body, or no buffer is free
+	ResultNotWanted                   // left: the agent takes no statistics, or filters traces in a way of its own
+	ResultAgentAway                   // not counted: there was no connection to the agent
+	ResultIncomplete                  // its tracer did not send all of it
+	ResultBug                         // left: a defect of ours, contained
+
+	results = int(ResultBug) + 1
+)
+
+// resultNames are the results' names in metrics.
+var resultNames = [results]string{
+	"counted", "counted_before", "by_tracer", "unread", "no_room", "too_large", "not_wanted", "agent_away", "incomplete", "bug",
+}
+
+// String is the result's name in metrics.
+func (r Result) String() string { return resultNames[r] }
+
+// StatsResult is what became of a request that brought statistics.
+type StatsResult uint8
+
+const (
+	StatsMerged       StatsResult = iota // into our own; the agent gets them with those
+	StatsMergedBefore                    // the same: its tracer did not get our answer, and tries again
+	StatsUnfit                           // forwarded: what can't be added up exactly, such as half a span
+	StatsMapping                         // forwarded: sketches of a mapping that the agent does not know, or of one too many
+	StatsOtherTime                       // forwarded: of no bucket of ours, and not just sent either
+	StatsUnread                          // forwarded: the agent says what is wrong with it
+	StatsNoRoom                          // forwarded: too many origins, groups or bins, or the daemon stops
+	StatsTooLarge                        // forwarded: over --apm-max-body, or no buffer is free
+	StatsNotWanted                       // forwarded: the agent takes no statistics
+	StatsIncomplete                      // its tracer did not send all of it
+	StatsBug                             // forwarded: a defect of ours, contained
+
+	statsResults = int(StatsBug) + 1
+)
+
+var statsResultNames = [statsResults]string{
+	"merged", "merged_before", "unfit", "mapping", "other_time", "unread", "no_room", "too_large", "not_wanted", "incomplete", "bug",
+}
+
+// counters are added to once a request.
+type counters struct {
+	_        cpu.CacheLinePad
+	requests [results]atomic.Uint64
+	stats    [statsResults]atomic.Uint64
+	other    atomic.Uint64
+	failed   atomic.Uint64 // forwarded without an answer
+	bytes    atomic.Uint64
+
+	unsampledTraces, unsampledSpans, savedBytes atomic.Uint64 // not forwarded
+}
+
+// Stats is what the outside sees. Every result is present, also at 0.
+type Stats struct {
+	Requests map[string]uint64 // with traces, by result
+	Merges   map[string]uint64 // requests with statistics, by result
+	Other    uint64            // requests of any other kind
+	Failed   uint64            // requests that the agent did not answer
+	Bytes    uint64            // of bodies that were walked
+	Waited   uint64            // requests that found the agent away and were allowed to wait
+	Waiting  int               // of them, just now
+	Origins  int
+	// Connections are open just now; Refused found no room. LastHeard is when a tracer
+	// last had something to say, zero before the first.
+	Connections int
+	Refused     uint64
+	LastHeard   time.Time
+	// What was counted and not forwarded, because sampling threw it away, and whether what
+	// comes now is not.
+	DropsUnsampled                              bool
+	UnsampledTraces, UnsampledSpans, SavedBytes uint64
+	BufferedBytes                               int64
+}
+
+// Stats reads the counters without disturbing those who write them. A nil server, of a
+// daemon that does not listen for traces, has counted nothing.
+func (s *Server) Stats() Stats {
+	c := &counters{}
+	if s != nil {
+		c = &s.counters
+	}
+	stats := Stats{Requests: make(map[string]uint64, results), Merges: make(map[string]uint64, statsResults)}
+	for r, name := range resultNames {
+		stats.Requests[name] = c.requests[r].Load()
+	}
+	for r, name := range statsResultNames {
+		stats.Merges[name] = c.stats[r].Load()
+	}
+	if s == nil {
+		return stats
+	}
+	stats.Other, stats.Failed, stats.Bytes = c.other.Load(), c.failed.Load(), c.bytes.Load()
+	stats.DropsUnsampled = s.drops.Load()
+	stats.UnsampledTraces, stats.UnsampledSpans, stats.SavedBytes = c.unsampledTraces.Load(), c.unsampledSpans.Load(), c.savedBytes.Load()
+	stats.Waited, stats.Waiting = s.agents.Waits.Waited(), s.agents.Waits.Now()
+	stats.Origins, stats.BufferedBytes = s.publishers.Count(), s.bodies.Held()
+	stats.Connections, stats.LastHeard = s.limiter.Count()
+	stats.Refused = s.limiter.Rejected()
+	return stats
+}

@@ -1,0 +1,172 @@
+package http1
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
+	"golang.org/x/sys/unix"
+)
+
+// MaxBody is up to which length a body's buffer is taken at once.
+const MaxBody = bodies.TrustedLength
+
+// answerPlain answers plain requests until something else comes, which is left in c.in with
+// c.rest for net/http, or an error. Which time may pass until a request comes net/http has
+// said, and behind one that is answered here its IdleTimeout.
+func (c *Conn) answerPlain() error {
+	for {
+		if c.isEnded {
+			return io.EOF
+		}
+		if len(c.in) == 0 {
+			n, err := c.Conn.Read(c.buffer)
+			if err != nil {
+				return err //nolint:wrapcheck // net/http asks what it is
+			}
+			c.in = c.buffer[:n]
+		}
+		isOver, err := c.answer()
+		if !isOver || err != nil {
+			return err
+		}
+		c.isEnded = c.isLast()
+		_ = c.Conn.SetReadDeadline(time.Now().Add(c.server.Between))
+		c.in = bytes.TrimLeft(c.in, "\r\n") // with which some end a body, as net/http tolerates it
+	}
+}
+
+// answer answers the request that c.in begins with. It reports false where that is for
+// net/http to do, and an error where the connection is over.
+func (c *Conn) answer() (isOver bool, err error) {
+	h, s := &c.head, c.server
+	c.rest = toTheEnd
+	if !h.Parse(c.in) {
+		return false, nil
+	}
+	method, path, ok := h.Request()
+	if !ok {
+		return false, nil
+	}
+	c.rest = h.Length + max(0, h.Body)
+	if h.Body < 0 || h.Body > MaxBody || s.Handler.IsStopping() || !s.Handler.Takes(method, path, &h.Fields) {
+		return false, nil
+	}
+	c.begin()
+	defer func() { c.end(isOver) }()
+	if c.IsOver() {
+		return false, net.ErrClosed
+	}
+	received := c.in
+	c.in = c.in[h.Length:]
+	_ = c.Conn.SetReadDeadline(time.Now().Add(s.Read)) // none where it can't be set
+	held, err := s.Bodies.Read(&plainBody{c, h.Body}, int64(h.Body))
+	if errors.Is(err, bodies.ErrNoRoom) {
+		c.in = received // nothing was read of it
+		return false, nil
+	}
+	return s.Handler.Answer(c, &Request{Method: method, Path: path, Fields: h.Fields, Body: held, Broken: err}), nil
+}
+
+// begun is the request that net/http is given in the place of one whose body is read.
+const begun = "PUT / HTTP/1.1\r\nHost: x\r\n\r\n"
+
+// HandOver has net/http go on with a request, whose handler finds it by TakeBegun.
+func (c *Conn) HandOver(b Begun) {
+	c.in = append([]byte(begun), c.in...)
+	c.rest = len(begun)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.begun = b
+}
+
+// begin notes that a plain request is under way. Who closes the connection from then on waits
+// for its end, and who did before is seen by IsOver.
+func (c *Conn) begin() {
+	c.Receipt.NextRequest()
+	c.setAnswering(true)
+	c.server.Limiter.SetBusy(c.Conn)
+}
+
+func (c *Conn) setAnswering(is bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.isAnswering = is
+}
+
+// IsOver says whether the connection gave way to another, or was closed by a daemon that stops,
+// while the request that is here was on its way. Its sender won't hear what became of it, so
+// nothing may.
+func (c *Conn) IsOver() bool { return c.server.Limiter.IsOver(c.Conn) }
+
+// end notes that it is no more: it is over, or net/http has it now from its head on. One that is
+// handed over stays under way until net/http's handler has it, as it may be counted.
+func (c *Conn) end(isOver bool) {
+	if isOver {
+		c.Receipt.Idle()
+		c.server.Limiter.SetIdle(c.Conn)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.isAnswering = c.begun != nil
+}
+
+// EndBehind has the connection closed behind the request that is being answered.
+func (c *Conn) EndBehind() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.isClosing = true
+}
+
+// isLast says whether no other request may follow.
+func (c *Conn) isLast() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.isClosing || c.server.Handler.IsStopping()
+}
+
+// HasLeft asks the kernel whether the sender has ended what it sends, or is gone.
+func (c *Conn) HasLeft() (left bool) {
+	if c.raw == nil {
+		return false
+	}
+	err := c.raw.Control(func(fd uintptr) {
+		events := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
+		n, err := unix.Poll(events[:], 0)
+		left = n > 0 && err == nil
+	})
+	return left || err != nil
+}
+
+// WriteWhole writes an answer that is whole.
+func (c *Conn) WriteWhole(answer []byte) error {
+	if c.HasLeft() {
+		c.Receipt.Failed(io.EOF)
+	}
+	_ = c.Conn.SetWriteDeadline(time.Now().Add(c.server.Write)) // none where it can't be set
+	_, err := c.Write(answer)
+	return err
+}
+
+// plainBody reads a body of which so many bytes are left.
+type plainBody struct {
+	from *Conn
+	left int
+}
+
+func (b *plainBody) Read(p []byte) (n int, err error) {
+	if b.left == 0 {
+		return 0, io.EOF
+	}
+	p = p[:min(len(p), b.left)]
+	if n, err = b.from.receive(p); err != nil {
+		b.from.Receipt.Failed(err)
+	}
+	if b.left -= n; b.left > 0 && errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}

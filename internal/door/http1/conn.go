@@ -1,0 +1,180 @@
+package http1
+
+import (
+	"net"
+	"sync"
+	"syscall"
+
+	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
+	"github.com/spanstatsd/spanstatsd/internal/door/conns"
+)
+
+// Conn is a sender's connection, limited in number and in the lines of its headers.
+//
+// net/http reads from it; but where net/http waits for a next request, what comes is looked
+// at first: a plain request that is taken is answered right there (answer.go), and net/http
+// sees a connection that stays idle. Any other request is passed on to net/http, and nothing
+// behind it, so that the one after it is looked at again.
+//
+// The connection's goroutine uses it, and while a request of net/http is under way the one
+// that watches for the sender's leaving, which has ended when the next request is waited
+// for. A lock guards what another goroutine may ask.
+type Conn struct {
+	*conns.Conn
+	Receipt bodies.Receipt // of HTTP/1.1
+	Header  HeaderLimit    // the same; the goroutine that reads uses it
+	server  *Server
+	raw     syscall.RawConn // nil where there is no socket
+	matched int             // bytes of HTTP/2's preface that came; it is that of another protocol where it is -1
+
+	isBetween bool   // net/http waits for a next request
+	isEnded   bool   // net/http was told that there is none: it may ask again
+	rest      int    // of what comes so much belongs to the request that net/http has
+	buffer    []byte // what is received where net/http waits
+	in        []byte // received, and not passed on
+	head      Head   // of the request that was looked at last
+
+	mu          sync.Mutex // guards what follows
+	isAnswering bool       // a request is under way, here or at net/http, or between the two
+	isClosing   bool       // it was closed meanwhile
+	begun       Begun      // that net/http has to go on with
+}
+
+// Begun is a request that was begun without net/http.
+type Begun interface {
+	// Abandon ends it, where nobody goes on with it.
+	Abandon()
+}
+
+// toTheEnd is all that comes.
+const toTheEnd = -1
+
+// rawOf is the socket of a connection, nil where it has none.
+func rawOf(c net.Conn) syscall.RawConn {
+	if inKernel, ok := c.(syscall.Conn); ok {
+		if raw, err := inKernel.SyscallConn(); err == nil {
+			return raw
+		}
+	}
+	return nil
+}
+
+// Read reads from the sender, for net/http.
+func (c *Conn) Read(p []byte) (int, error) {
+	if c.isBetween {
+		if err := c.answerPlain(); err != nil {
+			c.Receipt.Failed(err)
+			return 0, err
+		}
+		c.isBetween = false
+	}
+	n, err := c.pass(p)
+	if err != nil {
+		c.Receipt.Failed(err)
+	}
+	if c.server.HTTP2 {
+		c.compare(p[:n])
+	}
+	if !c.HTTP2.Load() && !c.Header.Done.Load() && !c.Header.Count(p[:n]) {
+		return 0, ErrManyLines
+	}
+	return n, err
+}
+
+// pass reads what belongs to net/http's request.
+func (c *Conn) pass(p []byte) (n int, err error) {
+	if c.rest == 0 {
+		return 0, c.watch()
+	}
+	if c.rest > 0 {
+		p = p[:min(len(p), c.rest)]
+	}
+	n, err = c.receive(p)
+	if c.rest > 0 {
+		c.rest -= n
+	}
+	return n, err
+}
+
+// receive reads what was received and not passed on, or else from the sender.
+func (c *Conn) receive(p []byte) (n int, err error) {
+	if len(c.in) > 0 {
+		n = copy(p, c.in)
+		c.in = c.in[n:]
+		return n, nil
+	}
+	return c.Conn.Read(p) //nolint:wrapcheck // net/http asks what it is
+}
+
+// watch waits for the sender's leaving, behind the request that net/http has. What comes
+// instead belongs to the next request: net/http is given nothing, and watches no more.
+func (c *Conn) watch() error {
+	if len(c.in) > 0 {
+		return nil
+	}
+	n, err := c.Conn.Read(c.buffer)
+	c.in = c.buffer[:n]
+	return err //nolint:wrapcheck // the same
+}
+
+// Write writes to the sender.
+func (c *Conn) Write(p []byte) (int, error) {
+	c.Receipt.Writing()
+	return c.Conn.Write(p) //nolint:wrapcheck // the same
+}
+
+// Close closes the connection and makes room for another. It may be called repeatedly. Where
+// net/http closes it as an idle one, and it answers a request, it is closed behind that: net/http
+// looks first and closes then, and knows nothing of a plain request.
+func (c *Conn) Close() error {
+	c.mu.Lock()
+	if c.isAnswering {
+		c.isClosing = true
+		c.mu.Unlock()
+		return nil
+	}
+	begun := c.begun
+	c.begun = nil
+	// A daemon that stops closes whatever seems idle. A request that begins now waits for the lock,
+	// so that it sees that.
+	c.server.Limiter.Remove(c.Conn, c.server.Handler.IsStopping())
+	c.mu.Unlock()
+	if begun != nil {
+		begun.Abandon()
+	}
+	c.Receipt.Closed()
+	return c.Conn.Close() //nolint:wrapcheck // nobody reads it
+}
+
+// TakeBegun returns the request that net/http has to go on with, nil where there is none.
+func (c *Conn) TakeBegun() Begun {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	begun := c.begun
+	c.begun = nil
+	return begun
+}
+
+// Begins notes that net/http has read the header of a request, also where that came together
+// with the request before.
+func (c *Conn) Begins() {
+	c.Header.Done.Store(true)
+	c.Receipt.NextRequest()
+}
+
+// Preface is what a connection of HTTP/2 begins with, whose bytes hold no lines to be bounded,
+// and whose requests run side by side, so that none of them shows that the answer before was
+// received.
+const Preface = "PRI * HTTP/2.0"
+
+// compare holds the first bytes against the preface.
+func (c *Conn) compare(came []byte) {
+	for i := 0; i < len(came) && c.matched >= 0 && c.matched < len(Preface); i++ {
+		if c.matched++; came[i] != Preface[c.matched-1] {
+			c.matched = -1
+		}
+	}
+	if c.matched == len(Preface) {
+		c.HTTP2.Store(true)
+	}
+}

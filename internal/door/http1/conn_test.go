@@ -1,0 +1,198 @@
+package http1
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
+	"github.com/spanstatsd/spanstatsd/internal/door/conns"
+)
+
+// room takes everything that is plain, and answers how long its body is.
+type room struct {
+	bodies bodies.Pool
+	server Server
+	isLast bool   // it answers no more behind a request
+	begun  Begun  // what it hands over in the place of an answer, where there is one
+	came   func() // a request has
+	asked  func() // somebody has asked whether it stops
+
+	answered   int
+	isStopping bool
+}
+
+func newRoom() *room {
+	r := &room{bodies: bodies.NewPool(1<<20, 1<<20)}
+	r.server = Server{
+		Handler: r, Limiter: conns.NewLimiter(1), Bodies: &r.bodies, Counted: bodies.NewCounted(),
+		Read: time.Minute, Write: time.Minute, Between: time.Minute,
+	}
+	return r
+}
+
+func (r *room) Takes(string, string, *Fields) bool {
+	if r.came != nil {
+		r.came()
+	}
+	return true
+}
+
+func (r *room) IsStopping() bool {
+	if r.asked != nil {
+		r.asked()
+	}
+	return r.isStopping
+}
+
+func (r *room) Answer(c *Conn, request *Request) bool {
+	defer request.Body.Release()
+	if r.begun != nil {
+		c.HandOver(r.begun)
+		return false
+	}
+	r.answered++
+	if r.isLast {
+		c.EndBehind()
+	}
+	w := c.NewWriter()
+	w.Header().Set("Content-Length", "4")
+	w.WriteHeader(http.StatusAccepted)
+	_, _ = w.Write([]byte("done"))
+	return w.FlushError() == nil
+}
+
+// TestAConnectionThatEndsStaysEnded: net/http looks for the beginning of HTTP/2 first, takes
+// what that gives for none, and reads again. What was answered last says that it is the last.
+func TestAConnectionThatEndsStaysEnded(t *testing.T) {
+	r := newRoom()
+	r.isLast = true
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	c := r.server.NewConn(&conns.Conn{Conn: ours})
+	ended := make(chan error, 2)
+	go func() {
+		for range 2 {
+			_, err := c.Read(make([]byte, 64))
+			ended <- err
+		}
+	}()
+	if _, err := io.WriteString(theirs, "PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody"); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(theirs), nil)
+	if err != nil || answer.StatusCode != http.StatusAccepted || !answer.Close || answer.Header.Get("Date") == "" {
+		t.Errorf("answered %+v, %v", answer, err)
+	}
+	for range 2 {
+		if err := <-ended; !errors.Is(err, io.EOF) {
+			t.Errorf("it goes on: %v", err)
+		}
+	}
+	if r.bodies.Held() != 0 {
+		t.Errorf("%d bytes are held", r.bodies.Held())
+	}
+}
+
+// TestARequestOfAConnectionThatIsOverIsNotBegun: it was read, and then its connection was
+// closed as an idle one, for a newcomer or by a daemon that stops. Its sender hears nothing
+// and sends it again, maybe to the next daemon: so it must not be taken here.
+func TestARequestOfAConnectionThatIsOverIsNotBegun(t *testing.T) {
+	r := newRoom()
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	c := r.server.NewConn(&conns.Conn{Conn: ours})
+	r.came = func() {
+		r.isStopping = true
+		c.Close()
+	}
+	go func() {
+		_, _ = io.WriteString(theirs, "PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody")
+	}()
+	if _, err := c.Read(make([]byte, 64)); !errors.Is(err, net.ErrClosed) || r.answered != 0 {
+		t.Errorf("%d requests were answered: %v", r.answered, err)
+	}
+	c.Close() // as net/http does
+	if r.bodies.Held() != 0 {
+		t.Errorf("%d bytes are held", r.bodies.Held())
+	}
+}
+
+// TestARequestIsBegunBeforeItsConnectionIsClosedOrNotAtAll: it was read while its connection was
+// being closed as an idle one.
+func TestARequestIsBegunBeforeItsConnectionIsClosedOrNotAtAll(t *testing.T) {
+	r := newRoom()
+	r.isStopping = true
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	c := r.server.NewConn(&conns.Conn{Conn: ours})
+	isBegun := false
+	r.asked = func() {
+		if c.mu.TryLock() { // else a request would wait
+			c.mu.Unlock()
+			c.begin()
+			isBegun = !c.IsOver()
+		}
+	}
+	c.Close()
+	if isBegun && c.IsOver() {
+		t.Error("a request was begun, and its sender will hear nothing")
+	}
+}
+
+// kept is a request that was begun.
+type kept struct{ isAbandoned bool }
+
+func (k *kept) Abandon() { k.isAbandoned = true }
+
+// TestARequestThatIsHandedOverIsUnderWay: net/http takes its connection for an idle one until it
+// has read what is handed over, and may close it meanwhile. The request was counted, so its sender
+// must hear of it; and whoever ends the connection behind it ends it.
+func TestARequestThatIsHandedOverIsUnderWay(t *testing.T) {
+	r, k := newRoom(), &kept{}
+	r.begun = k
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	c := r.server.NewConn(&conns.Conn{Conn: ours})
+	go func() {
+		_, _ = io.WriteString(theirs, "PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody")
+	}()
+	if n, err := c.Read(make([]byte, 64)); n != len(begun) || err != nil {
+		t.Fatalf("net/http is given %d bytes: %v", n, err)
+	}
+	r.isStopping = true
+	c.Close() // as net/http closes what is idle
+	if k.isAbandoned || c.IsOver() {
+		t.Fatal("the request is abandoned")
+	}
+	r.server.Follow(c, http.StateActive)
+	c.Close() // as if it had looked before that
+	if c.TakeBegun() != k || c.IsOver() {
+		t.Fatal("the request is over, or lost")
+	}
+	r.server.Follow(c, http.StateClosed)
+	if err := ours.SetDeadline(time.Now()); !errors.Is(err, io.ErrClosedPipe) || !c.IsOver() {
+		t.Errorf("the connection stays: %v", err)
+	}
+}
+
+// TestARequestThatIsHandedOverIsAbandonedWithItsConnection, where net/http ends that before its
+// handler has it.
+func TestARequestThatIsHandedOverIsAbandonedWithItsConnection(t *testing.T) {
+	r, k := newRoom(), &kept{}
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	c := r.server.NewConn(&conns.Conn{Conn: ours})
+	c.begin()
+	c.HandOver(k)
+	c.end(false)
+	c.Close()
+	r.server.Follow(c, http.StateClosed)
+	if err := ours.SetDeadline(time.Now()); !errors.Is(err, io.ErrClosedPipe) || !k.isAbandoned {
+		t.Errorf("the connection or its request stays: %v", err)
+	}
+}

@@ -1,0 +1,93 @@
+package http1
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
+	"github.com/spanstatsd/spanstatsd/internal/door/conns"
+)
+
+// Server is whose connections carry plain requests. Every field must be set, but for HTTP2.
+type Server struct {
+	Handler Handler
+	Limiter *conns.Limiter
+	Bodies  *bodies.Pool
+	Counted *bodies.Counted
+	HTTP2   bool // net/http speaks it as well, without TLS
+	// How long a sender may take to send a body, to read an answer, and to send another
+	// request.
+	Read, Write, Between time.Duration
+}
+
+// Handler takes plain requests.
+type Handler interface {
+	// Takes says whether one is answered here. Its body is not longer than may be.
+	Takes(method, path string, fields *Fields) bool
+	// Answer answers one. It reports false where it has handed it over to net/http.
+	Answer(c *Conn, r *Request) (isOver bool)
+	// IsStopping says whether no more are taken.
+	IsStopping() bool
+}
+
+// Request is a plain one. Its fields are good until it is answered.
+type Request struct {
+	Method, Path string
+	Fields       Fields
+	Body         *bodies.Body // whoever answers releases it
+	Broken       error        // with which the body broke off
+}
+
+// Wrap makes of an admitted connection one that carries plain requests, for conns.Listener.
+func (s *Server) Wrap(accepted *conns.Conn) net.Conn { return s.NewConn(accepted) }
+
+// NewConn does the same.
+func (s *Server) NewConn(accepted *conns.Conn) *Conn {
+	return &Conn{
+		Conn: accepted, server: s, raw: rawOf(accepted.Conn), Receipt: bodies.Receipt{Bodies: s.Counted},
+		isBetween: true, buffer: make([]byte, MaxHead),
+	}
+}
+
+// Follow notes how a connection goes from request to request, for http.Server. One of HTTP/2 is
+// idle while it has none.
+func (s *Server) Follow(followed net.Conn, state http.ConnState) {
+	c, ok := followed.(*Conn)
+	if !ok {
+		return
+	}
+	switch state {
+	case http.StateIdle:
+		if !c.HTTP2.Load() { // of which another goroutine reads
+			c.Receipt.Idle()
+			c.isBetween = c.rest == 0
+			c.Header.Reset()
+		}
+		s.Limiter.SetIdle(c.Conn)
+		c.setAnswering(false)
+	case http.StateActive:
+		c.setAnswering(!c.HTTP2.Load()) // whose requests net/http waits for itself
+		s.Limiter.SetBusy(c.Conn)
+	case http.StateHijacked: // its handler closes it
+		c.setAnswering(false)
+	case http.StateClosed: // by its own goroutine, so that nothing is under way
+		c.setAnswering(false)
+		c.Close()
+	}
+}
+
+// connKey is where the context of a connection's requests holds the connection.
+type connKey struct{}
+
+// ConnContext is for http.Server.
+func ConnContext(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, c)
+}
+
+// ConnOf returns the connection of a request, nil where a test made it without one.
+func ConnOf(ctx context.Context) *Conn {
+	c, _ := ctx.Value(connKey{}).(*Conn)
+	return c
+}

@@ -1,0 +1,72 @@
+package otlp
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/door/conns"
+)
+
+// Drain stops accepting and lets the requests that are here come to their end, until the
+// context ends; what is left is cut off then, and its SDKs try again. Nothing is published
+// after it.
+//
+// A connection of HTTP/1.1 is closed behind its request, as if all were well, because
+// net/http cuts off what it has not read yet once it is shut down. One of HTTP/2 is told
+// which of its requests are answered still.
+func (s *Server) Drain(ctx context.Context) error {
+	close(s.stopping)
+	s.listeners.EndAccepting(ctx)
+	s.http.SetKeepAlivesEnabled(false)
+	s.limiter.CloseIdles(isOfLines) // also where net/http has not had a request yet
+	conns.Await(ctx, func() bool { return s.limiter.CountOf(isOfLines) == 0 })
+	err := s.endStreams(ctx)
+	if err != nil {
+		err = fmt.Errorf("drain OTLP: %w; raise --shutdown-grace", err)
+		s.http.Close()
+		s.limiter.CloseAll()
+	}
+	// net/http does not wait for requests of HTTP/2 whose connection is gone.
+	conns.Await(ctx, func() bool { return s.serving.Load() == 0 })
+	s.publishers.Close()
+	s.unwatch()
+	s.listeners.Wait()
+	s.loops.Wait()
+	if s.forward != nil {
+		s.forward.transport.CloseIdleConnections()
+		if s.forward.upstreams != nil {
+			s.forward.upstreams.Close()
+		}
+	}
+	s.listeners.Release()
+	return err
+}
+
+// farewell is in which an SDK that speaks HTTP/2 hears that its connection takes no more
+// requests, and looks every how often such connections are looked for that have none left.
+const (
+	farewell = 250 * time.Millisecond
+	looks    = 10 * time.Millisecond
+)
+
+// endStreams has every connection of HTTP/2 end behind its last request. net/http alone
+// would wait another second for the SDK to close it.
+func (s *Server) endStreams(ctx context.Context) error {
+	ended := make(chan error, 1)
+	go func() { ended <- s.http.Shutdown(ctx) }()
+	looking := time.NewTimer(farewell)
+	defer looking.Stop()
+	for {
+		select {
+		case err := <-ended:
+			return err
+		case <-looking.C:
+			s.limiter.CloseIdles(func(*conns.Conn) bool { return true })
+			looking.Reset(looks)
+		}
+	}
+}
+
+// isOfLines says whether a connection speaks HTTP/1.1, as far as it has spoken.
+func isOfLines(c *conns.Conn) bool { return !c.HTTP2.Load() }

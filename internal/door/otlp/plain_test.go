@@ -1,0 +1,261 @@
+package otlp
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/door/conns"
+	"github.com/spanstatsd/spanstatsd/internal/door/http1"
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
+)
+
+// text is a request as an SDK writes it.
+func text(path, media string, body []byte, fields ...string) string {
+	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nConnection: keep-alive\r\n%sContent-Length: %d\r\n\r\n%s",
+		path, media, strings.Join(fields, ""), len(body), body)
+}
+
+// inChunks is one whose length only its end says.
+func inChunks(body []byte) string {
+	return fmt.Sprintf("POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", mediaProtobuf, len(body), body)
+}
+
+// statusOf reads an answer to its end.
+func statusOf(t *testing.T, from *bufio.Reader) int {
+	t.Helper()
+	resp, err := http.ReadResponse(from, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.Header.Get("Date") == "" {
+		t.Fatalf("answered %v: %v", resp, err)
+	}
+	return resp.StatusCode
+}
+
+// TestPlainRequestsAreAnsweredWhereNetHTTPWaits: on a connection that carries others as well;
+// behind one whose end only net/http knows all are net/http's, and so are those that go on in
+// another way.
+func TestPlainRequestsAreAnsweredWhereNetHTTPWaits(t *testing.T) {
+	good := exported("shop", 0, 5, 1)
+	requests := []struct {
+		text                     string
+		status, forwarded        int
+		byNetHTTP, byWhereItEnds int32 // that net/http answers, where requests go on and where they do not
+	}{
+		{text("/v1/traces", mediaProtobuf, good), 200, 200, 0, 0},
+		{text("/v1/traces", mediaProtobuf+"; charset=x", good), 200, 200, 0, 0},
+		{text("/v1/traces", mediaProtobuf, packed(good), "Content-Encoding: gzip\r\n"), 200, 200, 0, 0},
+		{text("/v1/traces", mediaJSON, []byte(inJSONText)), 200, 200, 0, 0},
+		{text("/v1/traces", mediaProtobuf, good, headerComputedStats+": yes\r\n"), 200, 200, 0, 0},
+		{text("/v1/traces", "text/plain", good), 415, 415, 1, 1},
+		{text("/v1/metrics", mediaProtobuf, good), 404, 200, 0, 1},
+		{strings.Replace(text("/v1/traces", mediaProtobuf, good), "POST", "PUT", 1), 405, 405, 1, 1},
+		{text("/v1/traces", mediaProtobuf, []byte("nonsense")), 400, 200, 0, 0},
+		{text("/v1/traces", mediaProtobuf, good), 200, 200, 0, 0},
+		{inChunks(good), 200, 200, 1, 1},
+		{text("/v1/traces", mediaProtobuf, good), 200, 200, 1, 1},
+	}
+	for name, to := range map[string]*collector{"ends here": nil, "by HTTP": newCollector(t, false, nil), "by gRPC": newCollector(t, true, nil)} {
+		var change func(*Config, *aggregate.Config)
+		if to != nil {
+			change = forwardTo(t, to.url())
+		}
+		h := newHarness(t, change)
+		var passed atomic.Int32
+		h.http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			passed.Add(1)
+			h.serve(w, r)
+		})
+		conn := h.dial()
+		from := bufio.NewReader(conn)
+		for i, r := range requests {
+			status, byNetHTTP := r.status, r.byWhereItEnds
+			if to != nil {
+				status, byNetHTTP = r.forwarded, r.byNetHTTP
+			}
+			if name == "by gRPC" {
+				byNetHTTP = 1
+			}
+			before := passed.Load()
+			_, _ = io.WriteString(conn, r.text)
+			if got, by := statusOf(t, from), passed.Load()-before; got != status || by != byNetHTTP {
+				t.Errorf("%s: request %d was answered %d, by net/http %d; want %d, %d", name, i, got, by, status, byNetHTTP)
+			}
+		}
+	}
+}
+
+// TestMoreThanThereAreConnectionsGoOn: so many requests at a time that plain ones have no
+// connection to the destination left, which has them all before it answers one.
+func TestMoreThanThereAreConnectionsGoOn(t *testing.T) {
+	const most = maxUpstreams + 8
+	var here sync.WaitGroup
+	here.Add(most)
+	to := newCollector(t, false, func(http.ResponseWriter, int) {
+		here.Done()
+		here.Wait()
+	})
+	h := newHarness(t, forwardTo(t, to.url()))
+	var passed atomic.Int32
+	h.http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		passed.Add(1)
+		h.serve(w, r)
+	})
+	var sending sync.WaitGroup
+	for i := range most {
+		conn := h.dial()
+		_, _ = io.WriteString(conn, text("/v1/traces", mediaProtobuf, exported("shop", 100*i, 5, 1)))
+		sending.Go(func() {
+			if got := statusOf(t, bufio.NewReader(conn)); got != http.StatusOK {
+				t.Errorf("answered %d", got)
+			}
+		})
+	}
+	sending.Wait()
+	if by := passed.Load(); by < 8 {
+		t.Errorf("of %d requests net/http answered %d", most, by)
+	}
+	h.stop()
+	if h.rows["name 0"] != 5*most {
+		t.Errorf("counted %v", h.rows)
+	}
+}
+
+// TestAConnectionThatTheDestinationHasEndedIsPassedOver: it ends each behind its answer, or says
+// so and reads no more.
+func TestAConnectionThatTheDestinationHasEndedIsPassedOver(t *testing.T) {
+	for _, said := range []string{"", "Connection: close\r\n"} {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer listener.Close()
+		ended := make(chan struct{}, 1)
+		go func() {
+			for {
+				c, err := listener.Accept()
+				if err != nil {
+					return
+				}
+				if r, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
+					_, _ = io.Copy(io.Discard, r.Body)
+					_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\n"+said+"Content-Length: 0\r\n\r\n")
+				}
+				if said == "" {
+					c.Close()
+				} else {
+					t.Cleanup(func() { c.Close() })
+				}
+				ended <- struct{}{}
+			}
+		}()
+		h := newHarness(t, forwardTo(t, "http://"+listener.Addr().String()))
+		conn := h.dial()
+		from := bufio.NewReader(conn)
+		for i := range 5 {
+			_, _ = io.WriteString(conn, text("/v1/traces", mediaProtobuf, exported("shop", 100*i, 5, 1)))
+			if got := statusOf(t, from); got != http.StatusOK {
+				t.Fatalf("%q: request %d was answered %d", said, i, got)
+			}
+			<-ended
+		}
+		if got := h.Stats().Forwarded["taken"]; got != 5 {
+			t.Errorf("%q: %v", said, h.Stats().Forwarded)
+		}
+	}
+}
+
+// TestAnAnswerThatTakesItsTimeIsWaitedFor, and one that comes before all of the request is
+// read is heard.
+func TestAnAnswerThatTakesItsTimeIsWaitedFor(t *testing.T) {
+	to := newCollector(t, false, func(http.ResponseWriter, int) { time.Sleep(2 * http1.SlowAnswer) })
+	h := newHarness(t, forwardTo(t, to.url()))
+	conn := h.dial()
+	from := bufio.NewReader(conn)
+	for i := range 3 {
+		_, _ = io.WriteString(conn, text("/v1/traces", mediaProtobuf, exported("shop", 100*i, 5, 1)))
+		if got := statusOf(t, from); got != http.StatusOK {
+			t.Errorf("answered %d", got)
+		}
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	go func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(c, "HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n")
+			_, _ = io.Copy(io.Discard, c)
+		}
+	}()
+	early := newHarness(t, forwardTo(t, "http://"+listener.Addr().String()))
+	conn = early.dial()
+	_, _ = io.WriteString(conn, text("/v1/traces", mediaProtobuf, bytes.Repeat([]byte("x"), http1.MaxBody-1)))
+	if got := statusOf(t, bufio.NewReader(conn)); got != http.StatusRequestEntityTooLarge {
+		t.Errorf("answered %d", got)
+	}
+}
+
+// TestACallThatNobodyGoesOnWithIsEnded: its connection is closed before net/http's handler has
+// it. What it holds is given back, and its body is known when it comes again.
+func TestACallThatNobodyGoesOnWithIsEnded(t *testing.T) {
+	h := newHarness(t, nil)
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	conn := h.plain.NewConn(&conns.Conn{Conn: ours})
+	held, err := h.bodies.Read(strings.NewReader("body"), 4)
+	if err != nil || h.bodies.Held() == 0 {
+		t.Fatal(err)
+	}
+	const sum = 7
+	h.counted.Once(sum, func(counted func()) { counted() })
+	conn.HandOver(&call{body: held, sum: sum, begun: begun{server: h.Server, conn: conn}})
+	conn.Close()
+	if h.bodies.Held() != 0 || h.counted.Open() != 0 || !h.counted.Once(sum, nil) {
+		t.Errorf("%d bytes are held, %d are open", h.bodies.Held(), h.counted.Open())
+	}
+	h.counted.Close(sum, true)
+	eventually.True(t, "nothing is begun", func() bool { return conn.TakeBegun() == nil })
+}
+
+// TestARequestOfAConnectionThatIsOverIsNotTaken: net/http has read it, and its connection was
+// closed as an idle one meanwhile. Its SDK sends it again, maybe to the next daemon. One that
+// has left by itself may not: its request is taken.
+func TestARequestOfAConnectionThatIsOverIsNotTaken(t *testing.T) {
+	h := newHarness(t, nil)
+	serve := func(end func(*http1.Conn)) (panicked any) {
+		ours, theirs := net.Pipe()
+		defer theirs.Close()
+		conn := h.plain.NewConn(&conns.Conn{Conn: ours})
+		end(conn)
+		r := httptest.NewRequest(http.MethodPost, "/v1/traces", bytes.NewReader(exported("shop", 1, 3, 1)))
+		r.Header.Set("Content-Type", mediaProtobuf)
+		defer func() { panicked = recover() }()
+		h.serve(httptest.NewRecorder(), r.WithContext(http1.ConnContext(t.Context(), conn)))
+		return nil
+	}
+	if p := serve(func(c *http1.Conn) { h.limiter.Remove(c.Conn, true) }); p != http.ErrAbortHandler || h.Stats().Requests["counted"] != 0 {
+		t.Errorf("%v, and counted are %v", p, h.Stats().Requests)
+	}
+	if p := serve(func(c *http1.Conn) { c.Close() }); p != nil || h.Stats().Requests["counted"] != 1 {
+		t.Errorf("%v, and counted are %v", p, h.Stats().Requests)
+	}
+}
