@@ -16,7 +16,7 @@ PLAIN := Alloc|Agrees
 
 # Modules of their own, so that what they need never enters the daemon's.
 TEST_MODULES  := $(dir $(wildcard test/*/go.mod))
-OTHER_MODULES := $(TEST_MODULES) $(dir $(wildcard bench/go.mod bench/*/go.mod))
+OTHER_MODULES := $(TEST_MODULES) $(dir $(wildcard lab/go.mod lab/*/go.mod))
 
 .DEFAULT_GOAL := help
 # No target is a file.
@@ -30,18 +30,20 @@ help: ## list the targets
 # the daemon needs once more.
 PROFILE := cmd/spanstatsd/bench.pgo
 
-build: ## build the static binary into bin/
+build: ## build the static binaries into bin/: the daemon's, and what measures it
 	CGO_ENABLED=0 $(GO) build -trimpath -pgo=$(PROFILE) -ldflags '$(LDFLAGS)' -o bin/spanstatsd ./cmd/spanstatsd
+	cd lab && CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o ../bin/ ./cmd/spanstatsd-lab
 
 # What is released says no more of where it was built than the same commit built
 # elsewhere: no paths, no working tree, the time of the commit.
 EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 ARCHITECTURES := amd64 arm64
 
-binaries: $(ARCHITECTURES:%=binary-%) ## build the static binary for each architecture into dist/
+binaries: $(ARCHITECTURES:%=binary-%) ## build the static binaries for each architecture into dist/
 
 binary-%:
 	CGO_ENABLED=0 GOOS=linux GOARCH=$* GOFLAGS= $(GO) build -trimpath -buildvcs=false -pgo=$(PROFILE) -ldflags '$(LDFLAGS) -buildid=' -o dist/linux-$*/spanstatsd ./cmd/spanstatsd
+	cd lab && CGO_ENABLED=0 GOOS=linux GOARCH=$* GOFLAGS= $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS) -buildid=' -o ../dist/linux-$*/spanstatsd-lab ./cmd/spanstatsd-lab
 
 release-tools:
 	cd tools && $(GO) build -o ../dist/parts/ ./image ./sbom
@@ -57,27 +59,31 @@ dist-check: ## build a release twice, in two places, and compare the bytes
 	@GO=$(GO) VERSION=$(VERSION) EPOCH=$(EPOCH) sh test/deploy/reproducible.sh
 
 demo: ## watch spans of a small web shop go all the way, for 25 seconds
-	$(GO) run ./cmd/spanstatsd demo --for 25s
+	cd lab && $(GO) run ./cmd/spanstatsd-lab demo --for 25s
+
+# What make test runs: the daemon's module, the lab's, and the daemon as a whole.
+TESTED := . lab test/daemon
 
 # Some packages' tests mostly wait, so four run at a time, on two processors too.
-test: ## what every change must pass: each test of the daemon's module once (6 minutes from nothing, on two cores)
+test: ## what every change must pass: each test of the daemon and of the lab once (6 minutes from nothing, on two cores)
 ifneq ($(RACE),)
-	$(GO) test -vet=off -race -p 4 -skip '$(PLAIN)' ./...
+	@set -e; for module in $(TESTED); do echo "test $$module"; (cd $$module && $(GO) test -vet=off -race -p 4 -skip '$(PLAIN)' ./...); done
 	@$(MAKE) --no-print-directory test-plain
 else
 	@echo "NOT RUN: the race detector, which needs a C compiler" >&2
-	$(GO) test -vet=off ./...
+	@set -e; for module in $(TESTED); do echo "test $$module"; (cd $$module && $(GO) test -vet=off ./...); done
 endif
 
 test-plain: # allocations, and comparisons of thousands of values
-	$(GO) test -vet=off -run '$(PLAIN)' $$(grep -rlE '^func Test[A-Za-z]*($(PLAIN))' --include=*_test.go client cmd internal | xargs -n1 dirname | sort -u | sed 's,^,./,')
+	@set -e; for module in $(TESTED); do echo "test $$module, $(PLAIN)"; (cd $$module && \
+		$(GO) test -vet=off -run '$(PLAIN)' $$($(GO) list -f '{{.Dir}}' ./... | xargs -I{} grep -lE '^func Test[A-Za-z]*($(PLAIN))' -r --include=*_test.go {} | xargs -n1 dirname | sort -u)); done
 
 test-whole: # each test with the race detector, and each without it
-	$(if $(RACE),$(GO) test -race ./...,@echo "NOT RUN: the race detector, which needs a C compiler" >&2)
-	$(GO) test ./...
+	$(if $(RACE),,@echo "NOT RUN: the race detector, which needs a C compiler" >&2)
+	@set -e; for module in $(TESTED); do echo "test $$module"; (cd $$module && $(if $(RACE),$(GO) test -race ./... && )$(GO) test ./...); done
 
 test-modules: # tests with dependencies of their own, not from the cache: some build the daemon
-	@set -e; for module in $(filter-out test/deploy/ test/page/ test/fleet/,$(TEST_MODULES)); do echo "$$module"; (cd $$module && $(GO) test -count=1 $(RACE) ./...); done
+	@set -e; for module in $(filter-out test/daemon/ test/deploy/ test/page/ test/fleet/,$(TEST_MODULES)); do echo "$$module"; (cd $$module && $(GO) test -count=1 $(RACE) ./...); done
 
 test-faults: ## every fault of docs/faults.md, in a table of fault, promise and verdict (2 minutes)
 	cd tools && $(GO) run ./faults ..
@@ -153,25 +159,25 @@ ci: lint build test-whole test-modules test-deploy test-faults test-fuzz ## ever
 	@sh .ci/where-possible test-page sh -c 'command -v "$${CHROMIUM:-chromium}"'
 
 bench-ring: ## the ring beside channels and another queue, in one run
-	cd bench && $(GO) run ./ring
+	cd lab && $(GO) run ./bench/ring
 
 bench-ingest: ## what a snapshot costs on each path, in one table
-	$(GO) test -run '^$$' -bench '^BenchmarkSnapshot$$/^stable$$' -benchtime 1.5s ./internal/ingest
+	cd lab && $(GO) test -run '^$$' -bench '^BenchmarkSnapshot$$/^stable$$' -benchtime 1.5s ./bench/snapshot
 
 bench-balance: ## what levelling the drainers gains, static against balanced, in one run (4 minutes)
-	cd bench && $(GO) run ./balance
+	cd lab && $(GO) run ./bench/balance
 
 bench-apm: ## counting the spans of a tracer's request, beside the agent's own way
 	cd test/agent && $(GO) test -run '^$$' -bench Body -benchtime 1s ./traces
 
 bench-traces: build ## recorded requests with traces through a whole daemon: handed on, beside a bare relay, and counted as well
-	bin/spanstatsd bench traces
+	bin/spanstatsd-lab bench traces
 
 bench-traces-slow: ## the same requests at 1,000 spans a second, as most pods have it, beside the agent's own way (2 minutes)
 	cd test/agent && $(GO) test -run '^$$' -bench Slow -benchtime 1x ./traces
 
 bench-otlp: build ## counting what SDKs of OpenTelemetry send, beside spanmetrics, and handing it on, beside a bare relay (4 minutes)
-	cd bench/peers && $(GO) run ./otlp
+	cd lab/peers && $(GO) run ./otlp
 
 record-otlp: ## record those requests again, from SDKs as they are published; installs them into bin/
 	sh test/otel/languages.sh $(CURDIR)/bin/otel
@@ -220,25 +226,25 @@ bench-sketch: ## our sketches beside the library's: bins of 100 million duration
 	$(GO) test -run '^$$' -bench 'Sketch|TableRow' -benchtime 2s ./internal/sketch ./internal/aggregate
 
 bench-flush: ## merging and encoding 2048 aggregates beside the agent's and the Collector's own code, in one run
-	cd bench/peers && $(GO) run ./flush
+	cd lab/peers && $(GO) run ./flush
 
 bench: build ## every workload through a whole daemon, in one table (2 minutes)
-	bin/spanstatsd bench all -- --buffer=block
+	bin/spanstatsd-lab bench all -- --buffer=block
 
 bench-adversarial: build ## a minute of spans that are all new: a line each 5 s, the books, memory
-	bin/spanstatsd bench --workload adversarial --for 60s --every 5s
+	bin/spanstatsd-lab bench --workload adversarial --for 60s --every 5s
 
 bench-peers: build ## a span's cost beside the agent's code and spanmetrics in one run, and the budgets (6 minutes)
-	cd bench/peers && $(GO) run .
+	cd lab/peers && $(GO) run .
 
 bench-floods: build ## what floods of sixteen shapes cost beside the agent's code, and which honest keys keep their rows (6 minutes)
-	cd bench/peers && $(GO) run ./floods
+	cd lab/peers && $(GO) run ./floods
 
 bench-scale: build ## cost by connections, origins, keys and cores, in one table (7 minutes)
-	bin/spanstatsd bench scale
+	bin/spanstatsd-lab bench scale
 
 bench-rates: build ## what publishing costs a process and the daemon at the rates that pods have (5 minutes)
-	bin/spanstatsd bench rates
+	bin/spanstatsd-lab bench rates
 
 bench-docs: ## measure again what docs/benchmarks.md shows and write its tables, or of ONLY=bench,bench-peers,… (31 minutes); FILE=docs/pod.md, its (45 minutes)
 	cd tools && $(GO) build -o ../bin/ ./benchdocs
@@ -247,14 +253,14 @@ bench-docs: ## measure again what docs/benchmarks.md shows and write its tables,
 pgo: build ## renew the profile that the daemon is compiled with, after its hot paths have changed
 	@GO=$(GO) PROFILE=$(PROFILE) sh .ci/pgo
 
-bench-save: ## make what is now the baseline, bench/baseline.txt
+bench-save: ## make what is now the baseline, lab/bench/baseline.txt
 	@mkdir -p bin
-	GO=$(GO) sh .ci/bench > bin/bench.txt && mv bin/bench.txt bench/baseline.txt
+	GO=$(GO) sh .ci/bench > bin/bench.txt && mv bin/bench.txt lab/bench/baseline.txt
 
 bench-compare: ## ten runs beside the baseline, with benchstat
 	@mkdir -p bin
 	GO=$(GO) sh .ci/bench > bin/bench.txt
-	cd tools && $(GO) tool benchstat baseline=../bench/baseline.txt now=../bin/bench.txt
+	cd tools && $(GO) tool benchstat baseline=../lab/bench/baseline.txt now=../bin/bench.txt
 
 model: ## check the model of the ring's protocol with spin
 	sh internal/ring/model/run.sh

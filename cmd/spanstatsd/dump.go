@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/dump"
+	"github.com/spanstatsd/spanstatsd/internal/payload"
 	"github.com/spanstatsd/spanstatsd/internal/shown"
-	"github.com/spanstatsd/spanstatsd/internal/standin"
 	"github.com/spf13/cobra"
 )
 
@@ -51,7 +51,7 @@ func printRefusal(to io.Writer, r *dump.Refusal) error {
 	printHeaders(&b, r.Answer)
 	fmt.Fprintf(&b, "sent     %d bytes for %d spans\n", len(r.Body), r.Spans)
 	printHeaders(&b, r.Sent)
-	payload, err := standin.DecodePayload(r.Body)
+	payload, err := payload.Decode(r.Body)
 	if err != nil {
 		first := r.Body[:min(len(r.Body), 256)]
 		fmt.Fprintf(&b, "\nThe payload can't be decoded: %s\nIt begins with\n%s", shown.Text(err.Error()), hex.Dump(first))
@@ -68,7 +68,7 @@ func printHeaders(b *bytes.Buffer, header http.Header) {
 	}
 }
 
-func printPayload(b *bytes.Buffer, p *standin.Payload) {
+func printPayload(b *bytes.Buffer, p *payload.Payload) {
 	b.WriteString("origin  ")
 	facts{b}.print(
 		"host", p.Hostname, "env", p.Env, "version", p.Version, "service", p.Service, "lang", p.Lang,
@@ -87,7 +87,7 @@ func printPayload(b *bytes.Buffer, p *standin.Payload) {
 	}
 }
 
-func printGroup(b *bytes.Buffer, g *standin.Group) {
+func printGroup(b *bytes.Buffer, g *payload.Group) {
 	fmt.Fprintf(b, "\n  %s  %s  %s\n   ", plain(g.Service), plain(g.Name), plain(g.Resource))
 	facts{b}.print(
 		"type", g.Type, "kind", g.SpanKind, "status", nonZero(g.HTTPStatusCode), "grpc", g.GRPCStatusCode,
@@ -105,7 +105,7 @@ func printGroup(b *bytes.Buffer, g *standin.Group) {
 	printLatency(b, "failed", failed, len(g.ErrorSummary))
 }
 
-func printLatency(b *bytes.Buffer, name string, l standin.Latency, size int) {
+func printLatency(b *bytes.Buffer, name string, l payload.Latency, size int) {
 	fmt.Fprintf(b, "    %-6s %g spans in %d bytes", name, l.Count, size)
 	if l.Count > 0 {
 		short := func(ns float64) time.Duration { return time.Duration(ns).Round(time.Microsecond) }

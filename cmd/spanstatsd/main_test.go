@@ -65,9 +65,6 @@ func TestUnusableCommandLines(t *testing.T) {
 		{"run --log-level=loud", "", 2, "debug, info, warn, error"},
 		{"run --log-format=xml", "", 2, "text, json, auto"},
 		{"run --flush-interval=soon", "", 2, "invalid"},
-		{"demo --rate=0", "", 2, "--rate"},
-		{"demo --for=-1s", "", 2, "--for"},
-		{"demo --destination=nowhere", "", 2, "--destination"},
 		{"run", "SPANSTATSD_RING_SLOTS=lots", 2, "SPANSTATSD_RING_SLOTS"},
 		{"run --socket=" + socket + " --ring-slots=1000 --max-batch=256", "", 2, "power of two"},
 		{"run --socket=" + socket + " --flush-interval=1h", "", 2, "flush-interval"},
@@ -99,7 +96,7 @@ func TestUnusableCommandLines(t *testing.T) {
 
 func TestVersionAndHelp(t *testing.T) {
 	for args, says := range map[string]string{
-		"version": "spanstatsd ", "--help": "demo", "run --help": "--ring-slots", "completion bash": "bash",
+		"version": "spanstatsd ", "--help": "status", "run --help": "--ring-slots", "completion bash": "bash",
 	} {
 		out, err := program(t, strings.Fields(args)...).Output()
 		if err != nil || !strings.Contains(string(out), says) {

@@ -31,12 +31,9 @@ and says of every span what became of it.`,
 	root.SetFlagErrorFunc(flagMistake)
 	root.AddCommand(
 		newRunCommand(),
-		newDemoCommand(),
-		newBenchCommand(),
 		newStatusCommand(),
 		newConfigCommand(),
 		newDumpCommand(),
-		newCheckClientCommand(),
 		newPrepareCommand(),
 		newWaitCommand(),
 		newManCommand(),

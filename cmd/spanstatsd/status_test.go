@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync/atomic"
@@ -15,66 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/client"
 	"github.com/spanstatsd/spanstatsd/internal/eventually"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/health"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
 	"github.com/spanstatsd/spanstatsd/internal/shown"
 )
-
-// TestStatusCommand asks a daemon that has counted something.
-func TestStatusCommand(t *testing.T) {
-	dir := sockets(t)
-	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
-	socket := filepath.Join(dir, "s")
-	daemon, first := daemonWithLog(t, agent.URL(), socket, "--flush-interval", "1s")
-	for _, key := range []string{"socket", "agent", "http", "drainers", "ring_slots", "max_aggregates", "see"} {
-		if first[key] == nil {
-			t.Errorf("the line at start does not say %s: %v", key, first)
-		}
-	}
-	c, err := client.Open(client.Config{Socket: socket, Origin: client.Origin{Service: "shop\x1b[2J"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.Publish([]client.Snapshot{{Key: client.Key{Service: "shop", Operation: "op", Resource: "GET /\x1b]0;x\a\u202e"}, Duration: time.Millisecond, End: time.Now()}})
-	if err := c.Flush(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	url := "http://" + first["http"].(string)
-	out, err := program(t, "status", "--url", url, "--json").Output()
-	var status health.Status
-	if err != nil || json.Unmarshal(out, &status) != nil || status.Schema != health.StatusSchema || status.Books.Flushed != 1 || len(status.Tracers) != 1 {
-		t.Errorf("--json: %v, %s", err, out)
-	}
-	origins := map[string]string{}
-	for _, s := range status.Config {
-		origins[s.Name] = s.Origin
-	}
-	if origins["socket"] != health.FromFlag || origins["max-origins"] != health.FromDefault {
-		t.Errorf("the settings come from %v", origins)
-	}
-	out, err = program(t, "status", "--url", url).Output()
-	for _, says := range []string{"Every span is accounted for", "received", "Last flushes", "1 accepted", "GET /", "takes payloads", "1 of 1,024 connections"} {
-		if !strings.Contains(string(out), says) {
-			t.Errorf("status does not say %q: %v\n%s", says, err, out)
-		}
-	}
-	if found := controls.Find(out); found != nil {
-		t.Errorf("what is no terminal got %q", found)
-	}
-	if err := daemon.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	daemon.exit()
-	c.Close(t.Context())
-	cmd := program(t, "status", "--url", url)
-	out, err = cmd.CombinedOutput()
-	if err == nil || cmd.ProcessState.ExitCode() != exitUnreachable || !strings.Contains(string(out), "is it running") || strings.Count(string(out), "\n") != 1 {
-		t.Errorf("without a daemon: %v, %s", err, out)
-	}
-}
 
 // controls is everything but lines of text.
 var controls = regexp.MustCompile(`[^\P{C}\n]`)
@@ -317,41 +262,4 @@ func TestWatch(t *testing.T) {
 	if !strings.Contains(said.String(), "no answer") || controls.Match(out.Bytes()) {
 		t.Errorf("the gap is told as %q", said.String())
 	}
-}
-
-// TestStatusCountsLive publishes three keys of one origin until /status shows them
-// in a cycle that is open.
-func TestStatusCountsLive(t *testing.T) {
-	dir := sockets(t)
-	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
-	socket := filepath.Join(dir, "s")
-	daemon := daemonProcess(t, agent.URL(), socket, "--max-aggregates", "99", "--max-origins", "9", "--max-connections", "7")
-	c, err := client.Open(client.Config{Socket: socket, MaxAge: time.Millisecond, Origin: client.Origin{Service: "shop"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close(t.Context())
-	want := [3]health.Bounded{{Live: 3, Max: 99}, {Live: 1, Max: 9}, {Live: 1, Max: 7}}
-	var got [3]health.Bounded
-	for range 2_000 {
-		for _, resource := range []string{"a", "b", "c"} {
-			c.Publish([]client.Snapshot{{Key: client.Key{Service: "shop", Operation: "op", Resource: resource}, End: time.Now()}})
-		}
-		time.Sleep(20 * time.Millisecond)
-		response, err := http.Get("http://" + daemon.http + "/status")
-		if err != nil {
-			t.Fatal(err)
-		}
-		var status health.Status
-		err = json.NewDecoder(response.Body).Decode(&status)
-		response.Body.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
-		got = [3]health.Bounded{status.Aggregates, status.Origins, {Live: status.Connections.Live, Max: status.Connections.Max}}
-		if got == want {
-			return
-		}
-	}
-	t.Errorf("aggregates, origins and connections are %v, want %v", got, want)
 }

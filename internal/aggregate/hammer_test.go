@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -19,10 +18,11 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	exporter "github.com/spanstatsd/spanstatsd/internal/flush/agent"
+	"github.com/spanstatsd/spanstatsd/internal/flush/testagent"
+	"github.com/spanstatsd/spanstatsd/internal/payload"
 	"github.com/spanstatsd/spanstatsd/internal/ring"
 	"github.com/spanstatsd/spanstatsd/internal/routing"
 	"github.com/spanstatsd/spanstatsd/internal/span"
-	"github.com/spanstatsd/spanstatsd/internal/standin"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -113,10 +113,9 @@ type chain struct {
 	*aggregate.Aggregator
 	t       *testing.T
 	flusher *flush.Flusher
-	agent   *standin.Agent
 
 	mu       sync.Mutex
-	payloads []*standin.Payload
+	payloads []*payload.Payload
 	cycles   []uint64 // sealed with something in them, in their order
 	want     reference
 	sent     uint64
@@ -124,20 +123,12 @@ type chain struct {
 
 func newChain(t *testing.T, config aggregate.Config) *chain {
 	c := &chain{t: t, want: reference{}}
-	var err error
-	c.agent, err = standin.Start(standin.Config{
-		Network: "unix", Address: filepath.Join(t.TempDir(), "a"),
-		OnPayload: func(r standin.Received) {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.payloads = append(c.payloads, r.Payload)
-		},
+	standin := testagent.Start(t, "", func(r testagent.Received) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.payloads = append(c.payloads, r.Payload)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.agent.Close() })
-	url, err := exporter.ParseURL(c.agent.URL())
+	url, err := exporter.ParseURL(standin.URL())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +241,7 @@ func (c *chain) end() {
 		c.t.Errorf("books: sent %d, aggregated %d, held %d and %d, flushed %d", c.sent, counts.Aggregated(), counts.Held, sent.Held, sent.Flushed)
 	}
 	got := reference{}
-	slices.SortFunc(c.payloads, func(a, b *standin.Payload) int { return int(a.Sequence) - int(b.Sequence) })
+	slices.SortFunc(c.payloads, func(a, b *payload.Payload) int { return int(a.Sequence) - int(b.Sequence) })
 	if len(c.payloads) != len(c.cycles) {
 		c.t.Fatalf("%d payloads of %d cycles", len(c.payloads), len(c.cycles))
 	}

@@ -230,5 +230,8 @@ func (d *Daemon) drainHTTP(ctx context.Context) {
 // Books are what became of every span so far.
 func (d *Daemon) Books() health.Books { return d.sources.Books() }
 
+// Status is what /status answers.
+func (d *Daemon) Status() health.Status { return d.health.Status() }
+
 // HTTPAddr is where metrics and probes are answered.
 func (d *Daemon) HTTPAddr() string { return d.health.Addr() }

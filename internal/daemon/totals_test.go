@@ -3,65 +3,23 @@ package daemon
 import (
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/eventually"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/otlp"
-	"github.com/spanstatsd/spanstatsd/internal/standin/collector"
 )
-
-// cumulativeTo is an exporter of running totals.
-func cumulativeTo(t *testing.T, url string) *otlp.Exporter {
-	t.Helper()
-	endpoint, err := otlp.ParseEndpoint(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dimensions, err := otlp.ParseDimensions(otlp.AllDimensions)
-	if err != nil {
-		t.Fatal(err)
-	}
-	x, err := otlp.New(otlp.Config{Variables: otlp.Variables{Endpoint: endpoint}, Dimensions: dimensions, Temporality: otlp.Cumulative})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return x
-}
-
-// TestRunningTotalsReachACollector: each series has its own, they are sent also when nothing
-// is counted, and each span is in them once.
-func TestRunningTotalsReachACollector(t *testing.T) {
-	stand, err := collector.Start(collector.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = stand.Close() })
-	p := startPair(t, func(c *Config) { c.Exporters = []flush.Exporter{cumulativeTo(t, stand.URL())} })
-	c := p.client("shop")
-	for range 3 {
-		c.Publish(batch(100, "a"))
-		c.Publish(batch(50, "b"))
-		if err := c.Flush(t.Context()); err != nil {
-			t.Error(err)
-		}
-	}
-	requests := stand.Totals().Requests
-	eventually.True(t, "totals are sent of cycles without spans", func() bool { return stand.Totals().Requests > requests+1 })
-	got := stand.Totals()
-	if got.Spans != 450 || got.Calls != 450 || got.ProblemCount != 0 {
-		t.Errorf("%+v", got)
-	}
-	all := p.flusher.Destinations()
-	if s := all[1].Stats(); s.Flushed != 450 || s.Held != 0 {
-		t.Errorf("%+v", s)
-	}
-	p.stop()
-}
 
 // TestRunningTotalsAreInTheSum of all limits, where there are any.
 func TestRunningTotalsAreInTheSum(t *testing.T) {
 	one, two := usable(t), usable(t)
-	one.Exporters = []flush.Exporter{&plain{name: "good"}}
-	two.Exporters = []flush.Exporter{cumulativeTo(t, "http://127.0.0.1:4318")}
+	one.Exporters = []flush.Exporter{elsewhere{}}
+	endpoint, err := otlp.ParseEndpoint("http://127.0.0.1:4318")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cumulative, err := otlp.New(otlp.Config{Variables: otlp.Variables{Endpoint: endpoint}, Temporality: otlp.Cumulative})
+	if err != nil {
+		t.Fatal(err)
+	}
+	two.Exporters = []flush.Exporter{cumulative}
 	limits := two.totals()
 	if more := two.Memory().Total - one.Memory().Total; more != int64(limits.Memory()) || more < 1<<20 {
 		t.Errorf("%d bytes more for running totals, want %d", more, limits.Memory())

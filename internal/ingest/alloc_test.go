@@ -12,7 +12,6 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
-	"github.com/spanstatsd/spanstatsd/internal/workload"
 )
 
 // warm is a connection in a cycle that knows its keys, and a batch of them by
@@ -82,25 +81,22 @@ func allocationsOfAMiss(t *testing.T, isNumbered bool) {
 		h.aggregator.Stop()
 		h.Abandon()
 	})
-	generator, err := workload.New(workload.Adversarial, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	batch, messages := make([]workload.Snapshot, 64), [][]byte(nil)
+	const batch = 64
+	serial, messages := 0, [][]byte(nil)
 	unique := func() {
-		generator.Fill(batch, time.Now().UnixNano())
 		defined, message := wire.BeginDefine(nil), wire.BeginSpans(nil)
 		for i := range batch {
-			raw := wire.AppendKey(nil, batch[i].Key)
+			raw := neverAgain(serial)
+			serial++
 			defined = wire.AppendDefinition(defined, uint32(i), raw)
 			if isNumbered {
-				message = wire.AppendNumbered(message, uint32(i), batch[i].Duration, batch[i].End, 0, 1)
+				message = wire.AppendNumbered(message, uint32(i), 1e6, time.Now().UnixNano(), 0, 1)
 			} else {
-				message = wire.AppendWhole(message, raw, batch[i].Duration, batch[i].End, 0, 1)
+				message = wire.AppendWhole(message, raw, 1e6, time.Now().UnixNano(), 0, 1)
 			}
 		}
-		wire.EndDefine(defined, 0, len(batch))
-		wire.EndSpans(message, 0, len(batch))
+		wire.EndDefine(defined, 0, batch)
+		wire.EndSpans(message, 0, batch)
 		if isNumbered {
 			messages = append(messages, defined[wire.HeaderLen:])
 		}
@@ -138,4 +134,13 @@ func allocationsOfAMiss(t *testing.T, isNumbered bool) {
 	if stats := h.Stats(); least != 0 || stats.KeysUncached != 0 || stats.Collapsed["resource"] == 0 {
 		t.Errorf("%v allocations a batch of 64; uncached %d, collapsed %v", least, stats.KeysUncached, stats.Collapsed)
 	}
+}
+
+// neverAgain is a key whose service, operation, resource and peer no other has.
+func neverAgain(serial int) []byte {
+	return wire.AppendKey(nil, &span.Key{
+		Service: fmt.Sprintf("service-%012x", serial), Operation: fmt.Sprintf("operation.%012x", serial),
+		Resource: fmt.Sprintf("GET /resource/%012x", serial), Type: "http", Kind: "client", TraceRoot: span.TraceRootFalse,
+		PeerTags: []string{fmt.Sprintf("peer.hostname:host-%012x", serial)},
+	})
 }

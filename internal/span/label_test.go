@@ -10,7 +10,7 @@ import (
 const places = `
 	internal/span     offsets
 	internal/wire     keyElements, AppendKey and keyReader.labels with keyLabels; docs/protocol.md
-	internal/standin  Group.key
+	internal/payload  Group.key
 	internal/traces   Counter.label: from which tags of a span it is taken
 	client            labels.set and labels.are, keyBound`
 

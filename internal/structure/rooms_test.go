@@ -21,8 +21,7 @@ var rooms = map[string]room{
 	"client":       {"internal/span internal/wire", "a tracer speaks the protocol and uses the vocabulary"},
 	"client/rules": {"", "what of a span counts is a table of the agent's"},
 
-	"internal/checkclient": {"internal/admit internal/ingest internal/msgpack internal/shown internal/span internal/wire", "tells what a client sends, as the rooms that it names would read it"},
-	"internal/ingest":      {"internal/admit internal/check internal/memory internal/socket internal/span internal/wire", "takes frames apart and hands batches on to be admitted"},
+	"internal/ingest": {"internal/admit internal/check internal/memory internal/socket internal/span internal/wire", "takes frames apart and hands batches on to be admitted"},
 
 	"internal/door/datadog": {"internal/admit internal/aggregate internal/check internal/clientstats internal/door internal/door/bodies internal/door/conns internal/door/http1 internal/exemplars internal/memory internal/socket internal/span internal/traces", "takes HTTP requests and hands their bodies on to be counted"},
 	"internal/door/otlp":    {"internal/admit internal/check internal/decode/otlpjson internal/door internal/door/bodies internal/door/conns internal/door/http1 internal/exemplars internal/flush/request internal/memory internal/oteltraces internal/socket internal/span internal/traces", "takes OTLP and hands what it brings on to be counted"},
@@ -31,18 +30,18 @@ var rooms = map[string]room{
 	"internal/door/conns":   {"internal/socket", "admits connections, whatever they bring"},
 	"internal/door/bodies":  {"internal/memory", "holds and remembers bodies, whatever is in them"},
 
-	"internal/spantable":   {"", "lays the spans of a body flat, whatever the format"},
-	"internal/traces":      {"client/rules internal/bytecache internal/msgpack internal/span internal/wire", "walks a body and decides what of it counts"},
-	"internal/oteltraces":  {"client/rules internal/bytecache internal/msgpack internal/span internal/wire", "walks a body of OTLP, counts its spans and says which go on"},
+	"internal/spantable":       {"", "lays the spans of a body flat, whatever the format"},
+	"internal/traces":          {"client/rules internal/bytecache internal/msgpack internal/span internal/wire", "walks a body and decides what of it counts"},
+	"internal/oteltraces":      {"client/rules internal/bytecache internal/msgpack internal/span internal/wire", "walks a body of OTLP, counts its spans and says which go on"},
 	"internal/decode/otlpjson": {"", "makes protobuf of JSON"},
-	"internal/clientstats": {"internal/aggregate internal/msgpack internal/sketch internal/span", "reads tracers' own statistics"},
-	"internal/admit":       {"internal/aggregate internal/check internal/memory internal/registry internal/ring internal/routing internal/span internal/wire", "finds keys and publishes slots"},
-	"internal/registry":    {"internal/check internal/span internal/template", "an interval's keys and budgets"},
-	"internal/template":    {"", "knows texts, whatever label they are of"},
-	"internal/routing":     {"", "names no key, table or cycle"},
-	"internal/sketch":      {"", "names nothing of spans"},
-	"internal/aggregate":   {"internal/check internal/memory internal/registry internal/ring internal/routing internal/sketch internal/span", "tables are written by drainers and sealed each interval"},
-	"internal/flush":       {"internal/aggregate internal/check internal/memory internal/registry internal/sketch internal/span", "merges what is sealed and delivers it, whatever the destination"},
+	"internal/clientstats":     {"internal/aggregate internal/msgpack internal/sketch internal/span", "reads tracers' own statistics"},
+	"internal/admit":           {"internal/aggregate internal/check internal/memory internal/registry internal/ring internal/routing internal/span internal/wire", "finds keys and publishes slots"},
+	"internal/registry":        {"internal/check internal/span internal/template", "an interval's keys and budgets"},
+	"internal/template":        {"", "knows texts, whatever label they are of"},
+	"internal/routing":         {"", "names no key, table or cycle"},
+	"internal/sketch":          {"", "names nothing of spans"},
+	"internal/aggregate":       {"internal/check internal/memory internal/registry internal/ring internal/routing internal/sketch internal/span", "tables are written by drainers and sealed each interval"},
+	"internal/flush":           {"internal/aggregate internal/check internal/memory internal/registry internal/sketch internal/span", "merges what is sealed and delivers it, whatever the destination"},
 
 	"internal/flush/agent":     {"internal/aggregate internal/dump internal/flush internal/flush/request internal/sketch internal/span", "encodes for the agent and speaks to it"},
 	"internal/flush/otlp":      {"internal/aggregate internal/check internal/exemplars internal/flush internal/flush/request internal/flush/totals internal/sketch internal/span", "encodes OTLP metrics and speaks to a receiver"},
@@ -66,17 +65,32 @@ var rooms = map[string]room{
 	"internal/ring":     {"", "slots without pointers, of any meaning"},
 	"internal/span":     {"", "the vocabulary"},
 
-	"internal/bench":             {"client internal/bench/measure internal/bench/relay internal/bench/tables internal/door internal/door/bodies internal/health internal/socket internal/span internal/standin internal/traces internal/wire internal/workload", "measures a whole daemon from outside"},
-	"internal/bench/measure":     {"", "what measuring needs, of ours or not"},
-	"internal/bench/recorded":    {"internal/decode/otlpjson internal/oteltraces", "reads what SDKs have sent"},
-	"internal/bench/relay":       {"", "carries bytes"},
-	"internal/bench/tables":      {"internal/admit internal/aggregate internal/door internal/span", "counts batches without a daemon around it"},
-	"internal/demo":              {"client internal/daemon internal/flush internal/flush/agent internal/flush/otlp internal/health internal/standin internal/standin/collector", "shows a whole daemon"},
-	"internal/standin":           {"", "must share no code with the encoder that it checks"},
-	"internal/standin/collector": {"", "the same of OTLP's"},
-	"internal/workload":          {"internal/span", "makes spans"},
-	"internal/structure":         {"", "reads source"},
-	"internal/eventually":        {"", "waits in tests, with a deadline"},
+	"internal/payload":         {"", "reads what the encoder writes, and shares no code with it"},
+	"internal/flush/testagent": {"internal/payload", "an agent for tests"},
+	"internal/structure":       {"", "reads source"},
+	"internal/eventually":      {"", "waits in tests, with a deadline"},
+
+	// Those of the lab's modules, which the daemon's does not need.
+	"lab/cmd/spanstatsd-lab": {"client internal/aggregate internal/shown internal/socket internal/wire lab/*", "the command line names what it starts"},
+	"lab/bench":              {"client internal/health internal/door internal/door/bodies internal/socket internal/span internal/traces internal/wire lab/bench/* lab/standin lab/workload", "measures a whole daemon from outside"},
+	"lab/bench/balance":      {"internal/*", "measures what levels drainers"},
+	"lab/bench/measure":      {"", "what measuring needs, of ours or not"},
+	"lab/bench/recorded":     {"internal/decode/otlpjson internal/oteltraces", "reads what SDKs have sent"},
+	"lab/bench/relay":        {"", "carries bytes"},
+	"lab/bench/ring":         {"internal/ring lab/bench/measure", "measures the ring beside others"},
+	"lab/bench/snapshot":     {"", "its benchmarks stand where a door does"},
+	"lab/bench/tables":       {"internal/admit internal/aggregate internal/door internal/door/bodies internal/span", "counts batches without a daemon around it"},
+	"lab/built":              {"", "builds programs"},
+	"lab/checkclient":        {"internal/admit internal/ingest internal/msgpack internal/shown internal/span internal/wire", "tells what a client sends, as the rooms that it names would read it"},
+	"lab/demo":               {"client internal/daemon internal/flush internal/flush/agent internal/flush/otlp internal/health internal/payload lab/standin lab/standin/collector", "shows a whole daemon"},
+	"lab/peers":              {"internal/* lab/bench/measure lab/peers/agent lab/workload", "measures beside others"},
+	"lab/peers/agent":        {"internal/* lab/bench/measure lab/workload", "is the agent's way"},
+	"lab/peers/floods":       {"internal/* lab/bench/measure lab/peers/agent lab/workload", "measures beside the agent's way"},
+	"lab/peers/flush":        {"internal/* lab/bench/measure", "measures encoders beside others"},
+	"lab/peers/otlp":         {"internal/* lab/bench/measure lab/bench/recorded lab/bench/relay lab/bench/tables lab/standin", "measures beside a collector's way"},
+	"lab/standin":            {"internal/payload", "must share no code with the encoder that it checks"},
+	"lab/standin/collector":  {"", "the same of OTLP's"},
+	"lab/workload":           {"internal/span", "makes spans"},
 }
 
 func (r room) allows(imported string) bool {
@@ -87,7 +101,7 @@ func (r room) allows(imported string) bool {
 }
 
 func TestARoomImportsOnlyWhatStandsBelowIt(t *testing.T) {
-	for _, f := range readSource(t) {
+	for _, f := range readAll(t) {
 		room, known := rooms[f.room()]
 		if !known {
 			t.Errorf("%s is no room of the table: give it a line here and in docs/architecture.md", f.room())

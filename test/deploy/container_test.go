@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/client"
-	"github.com/spanstatsd/spanstatsd/internal/standin"
+	"github.com/spanstatsd/spanstatsd/lab/standin"
 )
 
 // applicationUser is any but the daemon's.

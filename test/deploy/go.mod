@@ -7,7 +7,7 @@ require (
 	github.com/prometheus/client_golang v1.25.0
 	github.com/prometheus/common v0.72.0
 	github.com/prometheus/prometheus v0.315.0
-	github.com/spanstatsd/spanstatsd v0.0.0-00010101000000-000000000000
+	github.com/spanstatsd/spanstatsd v0.0.0
 	helm.sh/helm/v4 v4.3.1
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2
@@ -114,6 +114,7 @@ require (
 	github.com/prometheus/sigv4 v0.5.0 // indirect
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // indirect
 	github.com/shopspring/decimal v1.4.0 // indirect
+	github.com/spanstatsd/spanstatsd/lab v0.0.0
 	github.com/spf13/cast v1.7.0 // indirect
 	github.com/stretchr/testify v1.12.1 // indirect
 	github.com/vmihailenco/msgpack/v5 v5.4.1 // indirect
@@ -154,3 +155,5 @@ require (
 )
 
 replace github.com/spanstatsd/spanstatsd => ../..
+
+replace github.com/spanstatsd/spanstatsd/lab => ../../lab

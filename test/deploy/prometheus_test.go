@@ -20,8 +20,8 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/client"
 	"github.com/spanstatsd/spanstatsd/internal/span"
-	"github.com/spanstatsd/spanstatsd/internal/standin"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
+	"github.com/spanstatsd/spanstatsd/lab/standin"
 )
 
 // TestPrometheus has a real server scrape a daemon under load, and asks it over

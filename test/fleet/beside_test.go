@@ -7,7 +7,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/client"
 	"github.com/spanstatsd/spanstatsd/internal/eventually"
-	"github.com/spanstatsd/spanstatsd/internal/standin"
+	"github.com/spanstatsd/spanstatsd/lab/standin"
 	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
 )
 

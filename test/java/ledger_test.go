@@ -10,7 +10,8 @@ import (
 	"testing"
 
 	"github.com/DataDog/sketches-go/ddsketch/pb/sketchpb"
-	"github.com/spanstatsd/spanstatsd/internal/standin"
+	"github.com/spanstatsd/spanstatsd/internal/payload"
+	"github.com/spanstatsd/spanstatsd/lab/standin"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -53,7 +54,7 @@ func newLedger(t *testing.T) *ledger {
 	return l
 }
 
-func (l *ledger) add(p *standin.Payload, g *standin.Group) error {
+func (l *ledger) add(p *payload.Payload, g *payload.Group) error {
 	at := key{
 		origin:  strings.Join([]string{p.Service, p.Env, p.Version, p.Lang, p.TracerVersion, p.RuntimeID, p.ContainerID}, "|"),
 		service: g.Service, operation: g.Name, resource: g.Resource, kind: g.SpanKind,

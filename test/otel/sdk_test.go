@@ -17,7 +17,8 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/health"
-	"github.com/spanstatsd/spanstatsd/internal/standin"
+	"github.com/spanstatsd/spanstatsd/internal/payload"
+	"github.com/spanstatsd/spanstatsd/lab/standin"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
@@ -54,7 +55,7 @@ func TestMain(m *testing.M) {
 type daemon struct {
 	otlp, http string // where it listens
 	agent      *standin.Agent
-	groups     []standin.Group // that the agent has; read them once it is stopped
+	groups     []payload.Group // that the agent has; read them once it is stopped
 	stop       func()          // in order
 }
 

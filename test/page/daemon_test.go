@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/client"
-	"github.com/spanstatsd/spanstatsd/internal/standin"
+	"github.com/spanstatsd/spanstatsd/lab/standin"
 )
 
 // hostile are labels that a browser would act on if it took one for markup, and

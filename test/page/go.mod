@@ -15,6 +15,7 @@ require (
 	github.com/gobwas/httphead v0.1.0 // indirect
 	github.com/gobwas/pool v0.2.1 // indirect
 	github.com/gobwas/ws v1.4.0 // indirect
+	github.com/spanstatsd/spanstatsd/lab v0.0.0
 	github.com/vmihailenco/msgpack/v5 v5.4.1 // indirect
 	github.com/vmihailenco/tagparser/v2 v2.0.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
@@ -22,3 +23,5 @@ require (
 )
 
 replace github.com/spanstatsd/spanstatsd => ../..
+
+replace github.com/spanstatsd/spanstatsd/lab => ../../lab

@@ -16,7 +16,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/spanstatsd/spanstatsd/internal/standin"
+	"github.com/spanstatsd/spanstatsd/lab/standin"
 )
 
 // shown is what the page shows of one answer.

@@ -1,7 +1,6 @@
 package datadog_test
 
 import (
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -17,7 +16,6 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/otlp"
-	"github.com/spanstatsd/spanstatsd/internal/standin/collector"
 	"github.com/vmihailenco/msgpack/v5"
 )
 
@@ -25,22 +23,13 @@ import (
 // resource and outcome.
 type sampled struct {
 	*proxied
-	collector *collector.Collector
-
-	mu    sync.Mutex
-	found map[string]string // the ids of trace and span
-	calls int64
+	collector *metricsCollector
 }
 
 func startSampled(t *testing.T, agent *fakeAgent, change func(*daemon.Config)) *sampled {
 	t.Helper()
-	s := &sampled{found: map[string]string{}}
-	var err error
-	if s.collector, err = collector.Start(collector.Config{OnRequest: s.read}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.collector.Close() })
-	endpoint, err := otlp.ParseEndpoint(s.collector.URL())
+	s := &sampled{collector: startCollector(t)}
+	endpoint, err := otlp.ParseEndpoint(s.collector.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,40 +57,13 @@ func startSampled(t *testing.T, agent *fakeAgent, change func(*daemon.Config)) *
 	return s
 }
 
-func (s *sampled) read(r collector.Request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i := range r {
-		if len(r[i].Scopes) == 0 {
-			return // a probe
-		}
-		for _, m := range r[i].Scopes[0].Metrics {
-			for _, p := range m.Points {
-				s.calls += p.Value
-				name := ""
-				for _, a := range p.Attributes {
-					if a.Key == "dd.span.Resource" || a.Key == "status.code" {
-						name += fmt.Sprint(a.Value, " ")
-					}
-				}
-				for _, x := range p.Exemplars {
-					s.found[name] = hex.EncodeToString(x.Trace) + " " + hex.EncodeToString(x.Span)
-				}
-			}
-		}
-	}
-}
-
 // exemplars stops the daemon and returns what came.
 func (s *sampled) exemplars() map[string]string {
 	s.t.Helper()
 	s.stop()
-	if totals := s.collector.Totals(); totals.ProblemCount != 0 {
-		s.t.Errorf("the collector found %q", totals.Problems)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return maps.Clone(s.found)
+	s.collector.mu.Lock()
+	defer s.collector.mu.Unlock()
+	return maps.Clone(s.collector.found)
 }
 
 // sampledSpan is the only span of a trace, of a server. Its trace has the same number.
@@ -206,8 +168,8 @@ func TestWhatTheAgentDidNotTakeIsNoExemplar(t *testing.T) {
 		if got := fmt.Sprint(s.resultsOf("spanstatsd_exemplar_candidates_total")); got != "map[late:0 no_room:0 refused:1 taken:0]" {
 			t.Errorf("an agent that %s: %s", name, got)
 		}
-		if got := s.exemplars(); len(got) != 0 || s.calls != int64(s.stop().Received) {
-			t.Errorf("an agent that %s: %v, %d calls", name, got, s.calls)
+		if got := s.exemplars(); len(got) != 0 || s.collector.calls != int64(s.stop().Received) {
+			t.Errorf("an agent that %s: %v, %d calls", name, got, s.collector.calls)
 		}
 	}
 }
@@ -233,7 +195,7 @@ func TestAnExemplarIsOfTheSeriesThatCountedItsSpan(t *testing.T) {
 		})
 	}
 	sending.Wait()
-	if got := s.exemplars(); len(got) < 10 || s.calls != int64(s.stop().Received) {
-		t.Errorf("%d series have an exemplar, of %d spans", len(got), s.calls)
+	if got := s.exemplars(); len(got) < 10 || s.collector.calls != int64(s.stop().Received) {
+		t.Errorf("%d series have an exemplar, of %d spans", len(got), s.collector.calls)
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
-	"github.com/spanstatsd/spanstatsd/internal/standin"
+	"github.com/spanstatsd/spanstatsd/internal/payload"
 )
 
 // scripted is an agent that answers as it is told, without a network, so that
@@ -152,7 +152,7 @@ func (e *Encoder) all(sealed *aggregate.Sealed, limit int) (payloads []*flush.Pa
 // sequence is what a payload says of its place among all.
 func sequence(t testing.TB, p *flush.Payload) uint64 {
 	t.Helper()
-	decoded, err := standin.DecodePayload(p.Body)
+	decoded, err := payload.Decode(p.Body)
 	if err != nil {
 		t.Fatal(err)
 	}

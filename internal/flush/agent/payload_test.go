@@ -16,10 +16,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/testcycle"
+	"github.com/spanstatsd/spanstatsd/internal/payload"
 	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
 	"github.com/spanstatsd/spanstatsd/internal/span"
-	"github.com/spanstatsd/spanstatsd/internal/standin"
 	"github.com/vmihailenco/msgpack/v5"
 )
 
@@ -64,13 +64,13 @@ func compareGolden(t *testing.T, name string, got []byte) {
 }
 
 func TestPayloadHoldsEveryLabel(t *testing.T) {
-	p, err := standin.DecodePayload(mustEncode(t, testcycle.Golden(), flush.DefaultMaxPayloadBytes)[0].Body)
+	p, err := payload.Decode(mustEncode(t, testcycle.Golden(), flush.DefaultMaxPayloadBytes)[0].Body)
 	if err != nil {
 		t.Fatal(err)
 	}
 	buckets := p.Stats
 	p.Stats = nil
-	if want := (&standin.Payload{
+	if want := (&payload.Payload{
 		Hostname: "node-1", Env: "prod", Version: "1.2.3", Service: "shop", Lang: "java", TracerVersion: "1.50.0",
 		RuntimeID: "rid", ProcessTags: "entrypoint.name:shop", GitCommitSha: "abc",
 	}); !reflect.DeepEqual(p, want) {
@@ -86,7 +86,7 @@ func TestPayloadHoldsEveryLabel(t *testing.T) {
 	}
 	g := web.Stats[0]
 	g.OkSummary, g.ErrorSummary = nil, nil
-	if want := (standin.Group{
+	if want := (payload.Group{
 		Service: "shop", Name: "http.request", Resource: "GET /cart", Type: "web", SpanKind: "client",
 		GRPCStatusCode: "0", HTTPMethod: "GET", HTTPEndpoint: "/cart", ServiceSource: "m", HTTPStatusCode: 200,
 		Hits: 84, Errors: 2, TopLevelHits: 82, Duration: 2 * (40*1_000_000 + 25_000*780 + 250_000_000 + 9_000_000_000),
@@ -102,7 +102,7 @@ func tally(t *testing.T, payloads []*flush.Payload) map[string][4]uint64 {
 	t.Helper()
 	counts := map[string][4]uint64{}
 	for _, p := range payloads {
-		decoded, err := standin.DecodePayload(p.Body)
+		decoded, err := payload.Decode(p.Body)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -261,7 +261,7 @@ func TestCountsSaturate(t *testing.T) {
 		c.Add(0, key, 0, math.MaxInt64, span.Error|span.TopLevel, 1<<62)
 		c.Add(1, key, 0, math.MaxInt64, 0, 1<<62)
 	}
-	p, err := standin.DecodePayload(mustEncode(t, c.Seal(), flush.DefaultMaxPayloadBytes)[0].Body)
+	p, err := payload.Decode(mustEncode(t, c.Seal(), flush.DefaultMaxPayloadBytes)[0].Body)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/client"
-	"github.com/spanstatsd/spanstatsd/internal/standin/collector"
+	"github.com/spanstatsd/spanstatsd/lab/standin/collector"
 )
 
 // receiver is a collector beside the agent. It checks what it is sent, and keeps it by series.

@@ -14,7 +14,7 @@ import (
 
 	pb "github.com/DataDog/datadog-agent/pkg/proto/pbgo/trace"
 	"github.com/spanstatsd/spanstatsd/client"
-	"github.com/spanstatsd/spanstatsd/internal/standin"
+	"github.com/spanstatsd/spanstatsd/internal/payload"
 	"github.com/vmihailenco/msgpack/v5"
 )
 
@@ -131,7 +131,7 @@ func TestGoldenPayloadsAreTheAgents(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ours, err := standin.DecodePayload(body)
+		ours, err := payload.Decode(body)
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
@@ -157,16 +157,16 @@ func checkFieldsKnown(t *testing.T, file string, body []byte) {
 }
 
 // asOurs is a payload in the stand-in agent's words.
-func asOurs(p *pb.ClientStatsPayload) *standin.Payload {
-	to := &standin.Payload{
+func asOurs(p *pb.ClientStatsPayload) *payload.Payload {
+	to := &payload.Payload{
 		Hostname: p.Hostname, Env: p.Env, Version: p.Version, Lang: p.Lang, TracerVersion: p.TracerVersion,
 		RuntimeID: p.RuntimeID, Service: p.Service, GitCommitSha: p.GitCommitSha, ProcessTags: p.ProcessTags,
 		Sequence: p.Sequence,
 	}
 	for _, b := range p.Stats {
-		bucket := standin.Bucket{Start: b.Start, Duration: b.Duration}
+		bucket := payload.Bucket{Start: b.Start, Duration: b.Duration}
 		for _, g := range b.Stats {
-			bucket.Stats = append(bucket.Stats, standin.Group{
+			bucket.Stats = append(bucket.Stats, payload.Group{
 				Service: g.Service, Name: g.Name, Resource: g.Resource, Type: g.Type, SpanKind: g.SpanKind,
 				GRPCStatusCode: g.GRPCStatusCode, HTTPMethod: g.HTTPMethod, HTTPEndpoint: g.HTTPEndpoint,
 				ServiceSource: g.ServiceSource, HTTPStatusCode: g.HTTPStatusCode, Hits: g.Hits, Errors: g.Errors,

@@ -12,8 +12,8 @@ import (
 	"github.com/DataDog/datadog-agent/pkg/trace/info"
 	"github.com/DataDog/datadog-agent/pkg/trace/stats"
 	"github.com/DataDog/datadog-go/v5/statsd"
-	"github.com/spanstatsd/spanstatsd/internal/bench"
 	"github.com/spanstatsd/spanstatsd/internal/traces"
+	"github.com/spanstatsd/spanstatsd/lab/bench"
 )
 
 // BenchmarkBody is one request from its bytes to its statistics: by our counter, up

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/bench"
-	"github.com/spanstatsd/spanstatsd/internal/bench/measure"
+	"github.com/spanstatsd/spanstatsd/lab/bench"
+	"github.com/spanstatsd/spanstatsd/lab/bench/measure"
 )
 
 // BenchmarkSlow is what a pod pays for a thousand spans a second, in the requests that

@@ -46,7 +46,7 @@ var manyAttributes = []string{
 }
 
 func main() {
-	out := flag.String("out", "../../internal/bench/recorded/testdata", "directory for the recordings")
+	out := flag.String("out", "../../lab/bench/recorded/testdata", "directory for the recordings")
 	sdks := flag.String("sdks", "../../bin/otel", "where languages.sh has installed the SDKs")
 	only := flag.String("only", "", "one recording")
 	flag.Parse()

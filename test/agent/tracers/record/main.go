@@ -1,4 +1,4 @@
-// Command record makes the requests that `spanstatsd bench --workload traces` sends:
+// Command record makes the requests that `spanstatsd-lab bench --workload traces` sends:
 // it runs small web applications under tracers as they are published, with the
 // instrumentation that these bring for their frameworks, and keeps the largest
 // request with traces that each of them sends.
@@ -32,7 +32,7 @@ var recordings = []struct {
 }
 
 func main() {
-	out := flag.String("out", "../../../internal/bench/testdata", "directory for the recordings")
+	out := flag.String("out", "../../../lab/bench/testdata", "directory for the recordings")
 	python := flag.String("python", "python3", "an interpreter that has ddtrace, flask and requests")
 	flag.Parse()
 	log.SetFlags(0)

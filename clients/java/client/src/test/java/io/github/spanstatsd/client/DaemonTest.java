@@ -24,7 +24,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIfEnvironmentVariable;
 
-/** The client before the built daemon, which SPANSTATSD_BIN names: what the one sent the other has counted, to the span. */
+/** The client before the built daemon, which SPANSTATSD_BIN names, and spanstatsd-lab beside it: what the one sent the other has counted, to the span. */
 @EnabledIfEnvironmentVariable(named = "SPANSTATSD_BIN", matches = ".+")
 class DaemonTest {
     private static final String PROGRAM = System.getenv("SPANSTATSD_BIN");
@@ -45,7 +45,11 @@ class DaemonTest {
     }
 
     private Process start(Path output, String... arguments) throws Exception {
-        List<String> command = new ArrayList<>(List.of(PROGRAM));
+        return startProgram(output, PROGRAM, arguments);
+    }
+
+    private Process startProgram(Path output, String program, String... arguments) throws Exception {
+        List<String> command = new ArrayList<>(List.of(program));
         command.addAll(List.of(arguments));
         ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true)
                 .redirectOutput(ProcessBuilder.Redirect.appendTo(output.toFile()));
@@ -60,7 +64,7 @@ class DaemonTest {
     @Test
     void isWellByTheDaemonsOwnReading() throws Exception {
         Path output = directory.resolve("check.txt");
-        Process check = start(output, "check-client", "--connections", "1", "--json", "--quiet", "--socket", socket.toString());
+        Process check = startProgram(output, PROGRAM + "-lab", "check-client", "--connections", "1", "--json", "--quiet", "--socket", socket.toString());
         SpanstatsClient c = open(Duration.ofMillis(1));
         c.flush().get();
         Random r = new Random(10);

@@ -1,0 +1,71 @@
+package bench
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/lab/bench/measure"
+)
+
+// progress writes a line about a run under way at each interval that was asked for.
+type progress struct {
+	run    *run
+	ticker *time.Ticker // zero: nothing is said
+	last   reading
+}
+
+func newProgress(r *run) *progress {
+	p := &progress{run: r, ticker: &time.Ticker{}, last: r.before}
+	if r.config.Every > 0 {
+		p.ticker = time.NewTicker(r.config.Every)
+		fmt.Fprintf(r.config.Out, "%6s %14s %9s %9s %11s  %s\n", "second", "accepted/s", "heap MiB", "RSS MiB", "collector", "drops and collapses a second")
+	}
+	return p
+}
+
+func (p *progress) end() {
+	if p.ticker.C != nil {
+		p.ticker.Stop()
+		p.line()
+		fmt.Fprintln(p.run.config.Out)
+	}
+}
+
+// line says what happened since the line before. A daemon that does not answer now may
+// answer at the end.
+func (p *progress) line() {
+	now, err := p.run.read()
+	if err != nil {
+		return
+	}
+	used, err := measure.MemoryOf(p.run.target.pid)
+	if err != nil {
+		return
+	}
+	grown, spent := now.metrics.since(p.last.metrics), now.cpu.Minus(p.last.cpu)
+	seconds := now.at.Sub(p.last.at).Seconds()
+	fmt.Fprintf(p.run.config.Out, "%6.0f %14s %9.1f %9.1f %10.2f%%  %s\n", now.at.Sub(p.run.before.at).Seconds(),
+		thousands(float64(now.books.Aggregated-p.last.books.Aggregated)/seconds),
+		now.metrics["go_memstats_heap_inuse_bytes"]/(1<<20), float64(used.Resident)/(1<<20),
+		100*grown[collectorSeconds]/spent.All.Seconds(), losses(grown, seconds))
+	p.last = now
+}
+
+// losses are the drops and collapses that there were, a second.
+func losses(grown metrics, seconds float64) string {
+	said := happened("dropped ", grown.by("spanstatsd_spans_dropped_total"), seconds)
+	return strings.Join(append(said, happened("collapsed ", grown.by("spanstatsd_spans_collapsed_total"), seconds)...), ", ")
+}
+
+// happened is what counts above zero say, in some seconds.
+func happened(what string, counts map[string]uint64, seconds float64) (said []string) {
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		if n := counts[name]; n > 0 {
+			said = append(said, what+name+" "+thousands(float64(n)/seconds))
+		}
+	}
+	return said
+}

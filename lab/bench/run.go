@@ -1,0 +1,213 @@
+package bench
+
+import (
+	"context"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/client"
+	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/lab/bench/measure"
+	"github.com/spanstatsd/spanstatsd/lab/workload"
+)
+
+// run is one measurement under way.
+type run struct {
+	config Config
+	target *target
+	report *Report
+	before reading // when the tracers may start
+	warm   reading // when the costs begin to count
+}
+
+// reading is everything that can be read of a daemon at one moment.
+type reading struct {
+	at      time.Time
+	cpu     measure.CPU
+	metrics metrics
+	books   health.Books
+}
+
+// Run measures once. An error says why there are no figures; that spans were
+// lost is no error but a finding.
+func Run(ctx context.Context, config Config) (*Report, error) {
+	if err := config.Check(); err != nil {
+		return nil, err
+	}
+	if workload.UsesNumbers(config.Workload) {
+		config.Keys = Numbered
+	}
+	r := &run{config: config}
+	if config.Workload == Traces {
+		return r.runTraces(ctx)
+	}
+	return r.runSpans(ctx)
+}
+
+// drive has tracers do their jobs, and returns what they did together. They have
+// connected when ready is called, which says that they may start. What goes wrong behind
+// that is a fault of the report.
+func (r *run) drive(ctx context.Context, jobs []job, ready func() error) (did result, err error) {
+	var producers []*producer
+	defer func() {
+		for _, p := range producers {
+			p.kill()
+		}
+	}()
+	for _, j := range jobs {
+		p, err := startProducer(&r.config, "tracer", &j)
+		if err != nil {
+			return did, err
+		}
+		producers = append(producers, p)
+	}
+	for _, p := range producers {
+		if err := p.await(); err != nil {
+			return did, err
+		}
+	}
+	if err := ready(); err != nil {
+		return did, err
+	}
+	for _, p := range producers {
+		if err := p.begin(); err != nil {
+			return did, err
+		}
+	}
+	if err := r.watch(ctx, producers); err != nil {
+		r.report.fault(err)
+	}
+	did = newResult()
+	for _, p := range producers {
+		did.merge(&p.result)
+	}
+	return did, nil
+}
+
+// read looks at the daemon, even when a signal has ended the load.
+func (r *run) read() (n reading, err error) {
+	if n.metrics, err = scrape(r.target.http); err != nil {
+		return n, err
+	}
+	if n.books, err = status(r.target.http); err != nil {
+		return n, err
+	}
+	n.at = time.Now()
+	n.cpu, err = measure.CPUOf(r.target.pid)
+	return n, err
+}
+
+// runSpans drives the load and reads the figures before, after it was counted, and
+// after it was reported.
+func (r *run) runSpans(ctx context.Context) (report *Report, err error) {
+	if r.target, err = startTarget(&r.config); err != nil {
+		return nil, err
+	}
+	defer r.target.kill()
+	r.report = r.newReport()
+	var profiled <-chan error
+	did, err := r.drive(ctx, r.config.jobs(r.target.socket), func() (err error) {
+		r.before, err = r.read()
+		profiled = r.profile(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := <-profiled; err != nil {
+		r.report.fault(err)
+	}
+	r.report.addTracers(&did)
+	if err := r.drain(did.Handed); err != nil {
+		return nil, err
+	}
+	return r.report, nil
+}
+
+// drain waits until everything is counted, has it reported, ends the daemon, and takes
+// in what it cost. With a warm-up the costs end before that report: then they are those
+// of a time that has its own share of reports.
+func (r *run) drain(handed uint64) error {
+	if err := r.target.awaitBooks(r.before.books.Received + handed); err != nil {
+		r.report.fault(err)
+	}
+	r.report.Seconds = time.Since(r.before.at).Seconds()
+	drained, err := r.read()
+	if err != nil {
+		return err
+	}
+	after, err := r.flush()
+	if err != nil {
+		return err
+	}
+	last := after
+	if r.config.WarmUp > 0 {
+		last = drained
+	}
+	var cost costs
+	cost.add(&r.warm, &last)
+	return r.finish(&after, &cost)
+}
+
+// watch waits for the tracers, and says meanwhile how it goes.
+func (r *run) watch(ctx context.Context, producers []*producer) error {
+	show := newProgress(r)
+	defer show.end()
+	running := len(producers)
+	ended := make(chan error, running)
+	for _, p := range producers {
+		go func() { ended <- <-p.done }()
+	}
+	var warm <-chan time.Time
+	if r.warm = r.before; r.config.WarmUp > 0 {
+		warm = time.After(r.config.WarmUp)
+	}
+	interrupted := ctx.Done()
+	var failed error
+	for running > 0 {
+		select {
+		case err := <-ended:
+			running--
+			if failed == nil {
+				failed = err
+			}
+		case <-interrupted:
+			interrupted = nil
+			for _, p := range producers {
+				p.end()
+			}
+		case <-warm:
+			now, err := r.read()
+			if err != nil {
+				return err
+			}
+			r.warm = now
+		case <-show.ticker.C:
+			show.line()
+		}
+	}
+	return failed
+}
+
+// flush has the daemon report what it holds, as a tracer would ask for it, and reads it
+// then. Where a report is due anyway it may wait a second for that one.
+func (r *run) flush() (reading, error) {
+	begun := time.Now()
+	if err := r.askFlush(); err != nil {
+		r.report.fault(err)
+	}
+	r.report.FlushAnswer = time.Since(begun).Seconds()
+	return r.read()
+}
+
+func (r *run) askFlush() error {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	c, err := client.Open(client.Config{Socket: r.target.socket, Name: "spanstatsd-bench"})
+	if err != nil {
+		return err
+	}
+	if err := c.Flush(ctx); err != nil {
+		return err
+	}
+	return c.Close(ctx)
+}

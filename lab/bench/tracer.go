@@ -1,0 +1,200 @@
+package bench
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/client"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/lab/bench/measure"
+	"github.com/spanstatsd/spanstatsd/lab/workload"
+)
+
+// job is what one tracer's process is told to do. Of its Config, Connections are its own,
+// and Spans and Rate are of one connection.
+type job struct {
+	Config
+	First         int    // number of its first connection among all
+	All           int    // connections of all tracers
+	Burst         uint64 // spans of a connection's burst; 0: none
+	ComputesStats bool   // requests with traces are marked as counted
+	OneClient     bool   // its connections are goroutines that publish through one client
+
+	shared []message      // encoded for all of its wire tracers
+	client *client.Client // of all of its client tracers, where it is one
+}
+
+// result is what it did.
+type result struct {
+	Error     string            `json:"error,omitempty"`
+	Attempted uint64            `json:"attempted"` // spans that it had
+	Handed    uint64            `json:"handed"`    // spans that the socket took
+	Refused   map[string]uint64 `json:"refused"`   // the others, by the client's reasons
+	CPU       time.Duration     `json:"cpu"`
+	Publish   *latencies        `json:"publish"` // what handing a batch over took
+}
+
+func newResult() result { return result{Refused: map[string]uint64{}, Publish: newLatencies()} }
+
+func (r *result) did() *result { return r }
+
+func (r *result) merge(other *result) {
+	r.Attempted += other.Attempted
+	r.Handed += other.Handed
+	r.CPU += other.CPU
+	if other.Publish != nil { // else it ended before it could say what it did
+		r.Publish.merge(other.Publish)
+	}
+	for reason, spans := range other.Refused {
+		r.Refused[reason] += spans
+	}
+}
+
+// emitter sends the batches of one connection.
+type emitter interface {
+	// publish hands a batch over that ended now.
+	publish(now time.Time) error
+	// flush sends what publish has kept.
+	flush() error
+	// close says bye, and returns when the daemon has read everything.
+	close() error
+	// did is what was done, complete when it was closed.
+	did() *result
+}
+
+// Tracer is the process of a tracer: it reads its job, does it, and writes the
+// result.
+func Tracer(in io.Reader, out io.Writer) error {
+	var j job
+	words := json.NewDecoder(in)
+	if err := words.Decode(&j); err != nil {
+		return fmt.Errorf("read job: %w; this command is started by spanstatsd-lab bench", err)
+	}
+	r := newResult()
+	if err := j.run(words, in, json.NewEncoder(out), &r); err != nil {
+		r.Error = err.Error()
+	}
+	return json.NewEncoder(out).Encode(&r)
+}
+
+// run makes every connection, says so with an empty result, waits for the start, and
+// goes on until the job is done or the input ends.
+func (j *job) run(words *json.Decoder, in io.Reader, out *json.Encoder, r *result) error {
+	emitters := make([]emitter, j.Connections)
+	for i := range emitters {
+		var err error
+		if emitters[i], err = j.connect(j.First + i); err != nil {
+			return err
+		}
+	}
+	if err := out.Encode(&result{}); err != nil {
+		return fmt.Errorf("say ready: %w", err)
+	}
+	var start bool
+	if err := words.Decode(&start); err != nil {
+		return fmt.Errorf("wait for the start: %w", err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	go func() {
+		_, _ = io.Copy(io.Discard, in) // its end says that whoever started us wants no more
+		stop()
+	}()
+	return j.drive(ctx, emitters, r)
+}
+
+// drive runs one goroutine a connection.
+func (j *job) drive(ctx context.Context, emitters []emitter, r *result) error {
+	before, err := measure.OwnCPU()
+	if err != nil {
+		return err
+	}
+	begun := time.Now()
+	failed := make([]error, len(emitters))
+	var running sync.WaitGroup
+	for i, e := range emitters {
+		running.Go(func() { failed[i] = j.send(ctx, e, begun.Add(j.stagger(j.First+i))) })
+	}
+	running.Wait()
+	for i, e := range emitters {
+		failed[i] = cmp.Or(failed[i], e.close())
+		r.merge(e.did())
+	}
+	after, err := measure.OwnCPU()
+	r.CPU = after - before
+	return cmp.Or(append(failed, err)...)
+}
+
+// lull is the shortest sleep of a tracer that is held to a rate.
+const lull = time.Millisecond
+
+// send publishes batches when they are due, and one in any case.
+func (j *job) send(ctx context.Context, e emitter, begun time.Time) error {
+	var isOver atomic.Bool
+	defer context.AfterFunc(ctx, func() { isOver.Store(true) })()
+	for sent := uint64(0); j.Spans == 0 || sent < j.Spans; sent += uint64(j.Batch) {
+		now := time.Now()
+		for due := j.due(sent, begun); due.After(now) && !isOver.Load(); now = time.Now() {
+			if err := e.flush(); err != nil {
+				return err
+			}
+			time.Sleep(min(max(due.Sub(now), lull), 100*lull))
+		}
+		if isOver.Load() || j.For > 0 && sent > 0 && now.Sub(begun) >= j.For {
+			break
+		}
+		if err := e.publish(now); err != nil {
+			return err
+		}
+	}
+	return e.flush()
+}
+
+// stagger is how much later than the first a connection that is held to a rate
+// begins, so that not all of them send at one moment and then none.
+func (j *job) stagger(number int) time.Duration {
+	if j.Rate == 0 {
+		return 0
+	}
+	interval := float64(j.Batch) / j.Rate * float64(time.Second)
+	return time.Duration(interval * float64(number) / float64(max(j.All, 1)))
+}
+
+// due is when the next batch may go, after so many spans.
+func (j *job) due(sent uint64, begun time.Time) time.Time {
+	switch {
+	case j.Burst > 0:
+		return begun.Add(time.Duration(sent/j.Burst) * workload.BurstEvery)
+	case j.Rate > 0:
+		return begun.Add(time.Duration(float64(sent) / j.Rate * float64(time.Second)))
+	}
+	return time.Time{}
+}
+
+// connect makes the tracer of a number.
+func (j *job) connect(number int) (emitter, error) {
+	if j.Tracer == HTTP {
+		return newHTTPTracer(j)
+	}
+	generator, err := workload.New(j.Workload, uint64(number))
+	if j.KeyCount > 0 {
+		generator, err = workload.NewKeys(j.KeyCount, uint64(number)), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	origin := span.Origin{
+		Service: fmt.Sprintf("bench-%d", number%j.Origins), Env: "bench", Lang: "go",
+		ContainerID: fmt.Sprintf("bench-container-%d", number%j.Origins),
+	}
+	if j.Tracer == Client || j.Tracer == Bare {
+		return connectClient(j, origin, generator)
+	}
+	return connectWire(j, number, origin, generator)
+}

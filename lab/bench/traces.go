@@ -1,0 +1,251 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/traces"
+	"github.com/spanstatsd/spanstatsd/lab/bench/measure"
+	"github.com/spanstatsd/spanstatsd/lab/bench/relay"
+)
+
+// The workload of traces is three loads of the same requests: some whose spans their
+// tracer says it has counted, so that the daemon only hands them on, the same ones through
+// a bare relay instead of the daemon, and some whose spans the daemon has to count. They
+// take turns, and counting alone, in this process, takes turns with them, so that what else
+// the machine does meets all alike: once the walk from the body to the batch that a ring
+// takes, and once all that a daemon does to count a body that it has. The first round is left
+// out of the costs: in it, keys and memory are new.
+
+// tracesRounds are measured, behind the one that is not.
+const tracesRounds = 5
+
+// tracesRun is such a measurement under way.
+type tracesRun struct {
+	*run
+	recording *recording
+	counter   *traces.Counter
+	whole     *wholeCounting
+	policy    *traces.Policy
+	counting  []countedAlone // a round each
+	relay     *producer
+	loads     [loads]load // in the order in which they take turns
+	costs     costs       // of the turns in which the daemon counts
+}
+
+// The loads.
+const (
+	relayed = iota
+	proxied
+	counted
+
+	loads = counted + 1
+)
+
+// load is what became of one of them.
+type load struct {
+	socket  string // that its tracers connect to
+	did     result // by its tracers
+	seconds float64
+	turns   []TracesLoad // but for the first
+}
+
+// runTraces measures what the spans of tracers' requests cost.
+func (r *run) runTraces(ctx context.Context) (*Report, error) {
+	recording, err := loadRecording(r.config.Format)
+	if err != nil {
+		return nil, err
+	}
+	r.config.Tracer, r.config.Batch = HTTP, recording.spans
+	if r.target, err = startTarget(&r.config); err != nil {
+		return nil, err
+	}
+	defer r.target.kill()
+	if r.before, err = r.read(); err != nil {
+		return nil, err
+	}
+	r.report = r.newReport()
+	t := &tracesRun{
+		run: r, recording: recording, counter: traces.NewCounter(), policy: defaultPolicy(),
+	}
+	for i := range t.loads {
+		t.loads[i] = load{socket: r.target.apm, did: newResult()}
+	}
+	if t.whole, err = newWholeCounting(); err != nil {
+		return nil, err
+	}
+	if err := t.startRelay(); err != nil {
+		return nil, err
+	}
+	defer t.relay.kill()
+	profiled := r.profile(ctx)
+	for round := 0; round <= tracesRounds && t.goesOn(ctx); round++ {
+		if err := t.round(ctx, round > 0); err != nil {
+			return nil, err
+		}
+	}
+	if err := <-profiled; err != nil {
+		r.report.fault(err)
+	}
+	if len(t.loads[counted].turns) == 0 {
+		return nil, fmt.Errorf("measure traces: it ended before a round was over: %q", t.report.Faults)
+	}
+	return t.report, t.end()
+}
+
+// startRelay starts the bare relay before the stand-in that the daemon has.
+func (t *tracesRun) startRelay() (err error) {
+	at := filepath.Join(t.target.dir, "relay.sock")
+	t.loads[relayed].socket = at
+	agent := strings.TrimPrefix(t.target.agent.URL(), "unix://")
+	if t.relay, err = startProducer(&t.config, "relay", &relay.Job{Network: "unix", Listen: at, To: agent}); err != nil {
+		return err
+	}
+	if err = t.relay.await(); err != nil {
+		t.relay.kill()
+	}
+	return err
+}
+
+func (t *tracesRun) goesOn(ctx context.Context) bool {
+	return ctx.Err() == nil && len(t.report.Faults) == 0
+}
+
+// round has each of them take its turn.
+func (t *tracesRun) round(ctx context.Context, isMeasured bool) error {
+	const turns = (2 + loads) * (tracesRounds + 1)
+	c := t.config
+	c.For, c.Spans = c.For/turns, (c.Spans+turns-1)/turns
+	if err := t.countAlone(&c, isMeasured); err != nil {
+		return err
+	}
+	for i := range t.loads {
+		if !t.goesOn(ctx) {
+			return nil
+		}
+		if err := t.turn(ctx, &c, i, isMeasured); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// countedAlone is what counting alone cost in a round.
+type countedAlone struct{ walk, whole measure.Each }
+
+// countAlone counts the spans of the recording in this process, while nothing else of the
+// measurement runs: from the request's bytes up to the batch that a ring takes, and into
+// tables.
+func (t *tracesRun) countAlone(c *Config, isMeasured bool) error {
+	walk, err := t.countBy(c, func() error { return t.recording.count(t.counter, t.policy) })
+	if err != nil {
+		return err
+	}
+	whole, err := t.countBy(c, func() error { return t.whole.count(t.recording, t.policy) })
+	if err == nil && isMeasured {
+		t.counting = append(t.counting, countedAlone{walk, whole})
+	}
+	return err
+}
+
+// countBy counts the recording again and again, and says what a span cost.
+func (t *tracesRun) countBy(c *Config, count func() error) (measure.Each, error) {
+	spans := uint64(0)
+	cost, err := measure.Of(func() error {
+		for begun := time.Now(); spans == 0 || (c.For == 0 || time.Since(begun) < c.For) && (c.Spans == 0 || spans < c.Spans); {
+			if err := count(); err != nil {
+				return fmt.Errorf("count recording: %w", err)
+			}
+			spans += uint64(t.recording.spans)
+		}
+		return nil
+	})
+	return cost.Each(spans), err
+}
+
+// turn sends a load with tracers that begin and end with it, and is over when what
+// they sent is counted. Reports come when they are due: they cost a span a nanosecond,
+// so it is no matter in whose turn.
+func (t *tracesRun) turn(ctx context.Context, c *Config, which int, isMeasured bool) error {
+	jobs := c.jobs(t.loads[which].socket)
+	for i := range jobs {
+		jobs[i].ComputesStats = which != counted
+	}
+	var before reading
+	var arrived uint64
+	did, err := t.drive(ctx, jobs, func() (err error) {
+		arrived = t.target.agent.Totals().Counted.Requests
+		before, err = t.readFor(which)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	sending := time.Since(before.at)
+	if which == counted {
+		arrived = t.target.agent.Totals().Counted.Requests - arrived
+		if err := t.target.awaitBooks(before.books.Received + arrived*uint64(t.recording.counted)); err != nil {
+			t.report.fault(err)
+		}
+	}
+	after, err := t.readFor(which)
+	if err != nil {
+		return err
+	}
+	after.at = before.at.Add(sending) // what was waited for behind that is no time of the load
+	t.add(which, &did, &before, &after, isMeasured)
+	return nil
+}
+
+// readFor looks at the process that has the turn: a relay has nothing but its costs.
+func (t *tracesRun) readFor(which int) (n reading, err error) {
+	if which != relayed {
+		return t.read()
+	}
+	n.at = time.Now()
+	n.cpu, err = measure.CPUOf(t.relay.cmd.Process.Pid)
+	return n, err
+}
+
+// add takes in what a turn was, and if it is measured what it cost.
+func (t *tracesRun) add(which int, did *result, before, after *reading, isMeasured bool) {
+	l := &t.loads[which]
+	l.did.merge(did)
+	l.seconds += after.at.Sub(before.at).Seconds()
+	if !isMeasured || did.Handed == 0 {
+		return
+	}
+	var cost costs
+	cost.add(before, after)
+	if which == counted {
+		t.costs.add(before, after)
+	}
+	spans := float64(did.Handed)
+	l.turns = append(l.turns, TracesLoad{
+		SpansPerSecond: spans / cost.seconds, CPU: float64(cost.cpu.All) / spans, SystemCPU: float64(cost.cpu.System) / spans,
+		CPUPerSecond: float64(cost.cpu.All) / cost.seconds,
+		TracerCPU:    float64(did.CPU) / spans, Allocs: cost.grown[mallocs] / spans,
+	})
+}
+
+// end has the daemon report, ends it and fills the report.
+func (t *tracesRun) end() error {
+	after, err := t.flush()
+	if err != nil {
+		return err
+	}
+	if err := t.whole.end(); err != nil {
+		return err
+	}
+	t.report.Seconds = t.loads[counted].seconds
+	t.report.addTracers(&t.loads[counted].did)
+	if err := t.finish(&after, &t.costs); err != nil {
+		return err
+	}
+	t.addTraces(t.report)
+	t.report.TracerCPU = t.report.Traces.Counted.TracerCPU
+	return nil
+}

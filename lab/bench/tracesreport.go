@@ -1,0 +1,104 @@
+package bench
+
+import (
+	"github.com/spanstatsd/spanstatsd/lab/bench/measure"
+)
+
+// TracesReport is what a run of the workload of traces found besides. Its figures are
+// medians of the rounds, a span of all that a request brings, counted or not.
+type TracesReport struct {
+	Format            string         `json:"format"`
+	Rounds            int            `json:"rounds"`
+	SpansPerRequest   int            `json:"spans_per_request"`
+	CountedPerRequest int            `json:"counted_per_request"`
+	BytesPerSpan      float64        `json:"bytes_per_span"`
+	Relay             TracesLoad     `json:"relay"`
+	Proxied           TracesLoad     `json:"proxied"`
+	Counted           TracesLoad     `json:"counted"`
+	Counting          TracesCounting `json:"counting"`
+	TimesRelay        float64        `json:"times_relay"`          // handing on over the relay
+	TimesWalk         float64        `json:"times_counting"`       // what counting adds over the walk alone
+	TimesWhole        float64        `json:"times_counting_whole"` // the same over all of counting alone
+	LeftToAgent       uint64         `json:"left_to_agent"`
+	AllAccounted      bool           `json:"all_accounted"`
+}
+
+// TracesLoad is what requests cost that were relayed, only handed on, or counted as well.
+type TracesLoad struct {
+	Requests       uint64  `json:"requests"`
+	SpansPerSecond float64 `json:"spans_per_second"`
+	CPU            float64 `json:"cpu_ns_per_span"`
+	SystemCPU      float64 `json:"system_cpu_ns_per_span"`
+	CPUPerSecond   float64 `json:"cpu_ns_per_second"`
+	TracerCPU      float64 `json:"tracer_cpu_ns_per_span"`
+	Allocs         float64 `json:"allocs_per_span"` // 0 of a relay, which does not tell
+	Answer         Times   `json:"answer"`
+}
+
+// TracesCounting is what counting costs: measured alone within a process, the walk and all
+// of it, and as what it adds to a daemon that hands the requests on.
+type TracesCounting struct {
+	CPU         float64 `json:"cpu_ns_per_span"`
+	WholeCPU    float64 `json:"whole_cpu_ns_per_span"`
+	Allocs      float64 `json:"allocs_per_span"`
+	AddedCPU    float64 `json:"added_cpu_ns_per_span"`
+	AddedAllocs float64 `json:"added_allocs_per_span"`
+}
+
+// addTraces takes in the figures, and holds what arrived at the agent against what
+// was sent.
+func (t *tracesRun) addTraces(r *Report) {
+	arrived, rec := t.target.agent.Totals(), t.recording
+	byRelay, handedOn, andCounted := t.loads[relayed].median(rec), t.loads[proxied].median(rec), t.loads[counted].median(rec)
+	requests := byRelay.Requests + handedOn.Requests + andCounted.Requests
+	rounds := t.compare()
+	times := func(figure func(comparison) float64) float64 { return measure.Median(rounds, figure) }
+	left := arrived.Uncounted.Requests * uint64(rec.counted)
+	r.Traces = &TracesReport{
+		Format: rec.name, Rounds: len(rounds), SpansPerRequest: rec.spans, CountedPerRequest: rec.counted,
+		BytesPerSpan: float64(len(rec.body)) / float64(rec.spans),
+		Relay:        byRelay, Proxied: handedOn, Counted: andCounted,
+		Counting: TracesCounting{
+			CPU: times(func(c comparison) float64 { return c.alone.walk.CPU }), Allocs: times(func(c comparison) float64 { return c.alone.walk.Allocs }),
+			WholeCPU: times(func(c comparison) float64 { return c.alone.whole.CPU }),
+			AddedCPU: times(comparison.addedCPU), AddedAllocs: times(func(c comparison) float64 { return c.counted.Allocs - c.proxied.Allocs }),
+		},
+		TimesRelay:  times(func(c comparison) float64 { return c.proxied.CPU / c.relayed.CPU }),
+		TimesWalk:   times(func(c comparison) float64 { return c.addedCPU() / c.alone.walk.CPU }),
+		TimesWhole:  times(func(c comparison) float64 { return c.addedCPU() / c.alone.whole.CPU }),
+		LeftToAgent: left,
+		AllAccounted: arrived.Hits+left == andCounted.Requests*uint64(rec.counted) &&
+			arrived.Counted.Requests+arrived.Uncounted.Requests == requests &&
+			arrived.Counted.Bytes+arrived.Uncounted.Bytes == requests*uint64(len(rec.body)),
+	}
+}
+
+func (l *load) median(of *recording) TracesLoad {
+	middle := func(figure func(TracesLoad) float64) float64 { return measure.Median(l.turns, figure) }
+	return TracesLoad{
+		Requests:       l.did.Handed / uint64(of.spans),
+		SpansPerSecond: middle(func(t TracesLoad) float64 { return t.SpansPerSecond }),
+		CPU:            middle(func(t TracesLoad) float64 { return t.CPU }),
+		SystemCPU:      middle(func(t TracesLoad) float64 { return t.SystemCPU }),
+		CPUPerSecond:   middle(func(t TracesLoad) float64 { return t.CPUPerSecond }),
+		TracerCPU:      middle(func(t TracesLoad) float64 { return t.TracerCPU }),
+		Allocs:         middle(func(t TracesLoad) float64 { return t.Allocs }),
+		Answer:         l.did.Publish.times(),
+	}
+}
+
+// comparison is what all cost in one round, side by side.
+type comparison struct {
+	relayed, proxied, counted TracesLoad
+	alone                     countedAlone
+}
+
+func (c comparison) addedCPU() float64 { return c.counted.CPU - c.proxied.CPU }
+
+// compare lays the rounds that are whole side by side.
+func (t *tracesRun) compare() (rounds []comparison) {
+	for i, last := range t.loads[counted].turns {
+		rounds = append(rounds, comparison{t.loads[relayed].turns[i], t.loads[proxied].turns[i], last, t.counting[i]})
+	}
+	return rounds
+}

@@ -1,0 +1,55 @@
+package bench
+
+import (
+	"fmt"
+
+	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/traces"
+	"github.com/spanstatsd/spanstatsd/lab/bench/tables"
+)
+
+// wholeCounting is all that a daemon does with a body to count it: the walk, the sum by which
+// it is known again, publishing, and the drainers that count into tables.
+type wholeCounting struct {
+	counter *traces.Counter
+	bodies  *bodies.Counted
+	tables  *tables.Tables
+	sums    uint64 // of all bodies, so that they are made
+	spans   uint64
+}
+
+func newWholeCounting() (*wholeCounting, error) {
+	into, err := tables.New()
+	if err != nil {
+		return nil, fmt.Errorf("make tables: %w", err)
+	}
+	return &wholeCounting{counter: traces.NewCounter(), bodies: bodies.NewCounted(), tables: into}, nil
+}
+
+// count counts a recording as one more request.
+func (w *wholeCounting) count(r *recording, policy *traces.Policy) error {
+	if err := r.count(w.counter, policy); err != nil {
+		return err
+	}
+	w.sums += w.bodies.Sum(r.body)
+	w.spans += uint64(r.counted)
+	return w.tables.Publish(w.batches) //nolint:wrapcheck // it says what it does
+}
+
+func (w *wholeCounting) batches(yield func(span.Origin, []byte) bool) {
+	for service, spans := range w.counter.Batches {
+		if !yield(span.Origin{Service: service, Lang: "go"}, spans) {
+			return
+		}
+	}
+}
+
+// end ends it, and looks whether every span is in the tables.
+func (w *wholeCounting) end() error {
+	got, err := w.tables.Close()
+	if err == nil && got != w.spans {
+		return fmt.Errorf("count recordings: %d of %d spans are in the tables", got, w.spans)
+	}
+	return err //nolint:wrapcheck // it says what it does
+}

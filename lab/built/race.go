@@ -1,0 +1,5 @@
+//go:build race
+
+package built
+
+const isRaced = true

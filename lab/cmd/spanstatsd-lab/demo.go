@@ -1,0 +1,51 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/spanstatsd/spanstatsd/lab/demo"
+	"github.com/spf13/cobra"
+)
+
+// maxDemoRate keeps a demo from being a benchmark of its own tracers.
+const maxDemoRate = 1_000_000
+
+func newDemoCommand() *cobra.Command {
+	config := demo.Config{Version: version}
+	level := slog.LevelWarn
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Watch the spans of a small web shop go all the way",
+		Long: `Start a stand-in agent or Collector, the daemon and the tracers of a small web shop, and
+show what arrives: at each flush a table by service and resource, and the books
+under it. Nothing else is needed. Exits 0 only if the books balance and the stand-in
+counted exactly what the tracers sent.`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if config.Rate < 1 || config.Rate > maxDemoRate {
+				return usageError{fmt.Errorf("parse --rate: %d is not between 1 and %d spans a second", config.Rate, maxDemoRate)}
+			}
+			if config.For < 0 {
+				return usageError{fmt.Errorf("parse --for: %s is negative", config.For)}
+			}
+			if !slices.Contains(demo.Destinations, config.Destination) {
+				return usageError{fmt.Errorf("parse --destination: %q is none of %s", config.Destination, strings.Join(demo.Destinations, ", "))}
+			}
+			config.Log = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
+			config.Out = cmd.OutOrStdout()
+			ctx, stop := untilInterrupted(cmd.Context())
+			defer stop()
+			return demo.Run(ctx, config)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&config.Destination, "destination", demo.Destinations[0], "where statistics go: agent, a stand-in for Datadog's, or otlp, one for a Collector")
+	f.DurationVar(&config.For, "for", 0, "how long, such as 15s (default: until it is interrupted)")
+	f.IntVar(&config.Rate, "rate", 2000, "spans a second, about")
+	f.BoolVar(&config.JSON, "json", false, "one JSON object a flush, then one with the books")
+	f.TextVar(&level, "log-level", level, "least important line of the daemon to log: debug, info, warn, error")
+	return cmd
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spanstatsd/spanstatsd/internal/shown"
+)
+
+// Exit codes: 2 for a command line that can't be used, 1 for everything that fails
+// afterwards.
+const (
+	exitFailure = 1
+	exitUsage   = 2
+)
+
+// usageError is a mistake in the command line.
+type usageError struct{ error }
+
+func (u usageError) Unwrap() error { return u.error }
+
+func main() { os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// execute runs one command line and returns the exit code. An error is on stderr, with what
+// can't be shown on a terminal made visible.
+func execute(args []string, stdout, stderr io.Writer) int {
+	root := newRootCommand()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.Execute()
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintf(stderr, "spanstatsd-lab: %s\n", shown.Lines(err.Error()))
+	var usage usageError
+	if errors.As(err, &usage) {
+		return exitUsage
+	}
+	return exitFailure
+}

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/lab/built"
+)
+
+// runsMain makes the test binary be the program, so that the tests have a real
+// process with the race detector in it.
+const runsMain = "TEST_RUNS_SPANSTATSD_LAB"
+
+// daemonProgram is the daemon's, built once.
+var daemonProgram string
+
+func TestMain(m *testing.M) {
+	if os.Getenv(runsMain) != "" {
+		main()
+	}
+	os.Exit(testsWithADaemon(m))
+}
+
+func testsWithADaemon(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "lab")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	if daemonProgram, err = built.Into(dir, built.Daemon); err != nil {
+		panic(err)
+	}
+	return m.Run()
+}
+
+// program is a command line of this program as a process, not started yet. Bench finds the
+// daemon's in PATH.
+func program(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, args...)
+	// The race detector otherwise lets each process sleep for a second at its end.
+	cmd.Env = append(os.Environ(), runsMain+"=1", "GORACE=atexit_sleep_ms=0", "PATH="+filepath.Dir(daemonProgram)+":"+os.Getenv("PATH"))
+	return cmd
+}
+
+func TestVersionAndHelp(t *testing.T) {
+	for args, says := range map[string]string{
+		"version": "spanstatsd-lab ", "--help": "check-client", "bench --help": "--workload", "completion bash": "bash",
+	} {
+		out, err := program(t, strings.Fields(args)...).Output()
+		if err != nil || !strings.Contains(string(out), says) {
+			t.Errorf("%s: %v, %q", args, err, out)
+		}
+	}
+}
+
+func TestUnusableCommandLines(t *testing.T) {
+	for args, says := range map[string]string{
+		"dance":                      `there is no command "dance"`,
+		"bench --no-such-flag":       "unknown flag: --no-such-flag; see spanstatsd-lab bench --help",
+		"demo --rate=0":              "--rate",
+		"demo --for=-1s":             "--for",
+		"demo --destination=nowhere": "--destination",
+		"demo --log-level=loud":      "--log-level",
+		"version now":                "takes no argument",
+	} {
+		cmd := program(t, strings.Fields(args)...)
+		out, _ := cmd.CombinedOutput() // the code says it
+		if cmd.ProcessState.ExitCode() != exitUsage || !strings.Contains(string(out), says) || strings.Count(string(out), "\n") != 1 {
+			t.Errorf("%s: code %d, %q; want one line with %q", args, cmd.ProcessState.ExitCode(), out, says)
+		}
+	}
+}

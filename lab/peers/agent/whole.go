@@ -1,0 +1,91 @@
+package agent
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	pb "github.com/DataDog/datadog-agent/pkg/proto/pbgo/trace"
+	"github.com/DataDog/datadog-agent/pkg/trace/stats"
+	"github.com/spanstatsd/spanstatsd/lab/bench/measure"
+	"github.com/spanstatsd/spanstatsd/lab/workload"
+	"github.com/tinylib/msgp/msgp"
+)
+
+// The whole of it begins and ends where the daemon does: at the bytes that a tracer writes into
+// a socket, and at the payload with what was counted of them. The agent's HTTP around bodies,
+// its sampling of traces, and its gzip around the payload are left out.
+
+// AppendBody appends a trace as a tracer sends it (/v0.4/traces), behind its length.
+func AppendBody(to []byte, spans []workload.Snapshot) ([]byte, error) {
+	at := len(to)
+	to, err := pb.Traces{Spans(spans)}.MarshalMsg(append(to, make([]byte, 4)...))
+	if err != nil {
+		return nil, fmt.Errorf("encode trace: %w", err)
+	}
+	binary.BigEndian.PutUint32(to[at:], uint32(len(to)-at-4))
+	return to, nil
+}
+
+// Whole is what was counted so, and what that took of this process.
+type Whole struct {
+	Spans, Groups uint64
+	CPU           float64 // nanoseconds a span
+
+	body []byte // that is read
+}
+
+// CountWhole counts the spans of all bodies from a socket.
+func CountWhole(from io.Reader) (w Whole, err error) {
+	concentrator, err := newConcentrator(workload.AdditionalTags[:])
+	if err != nil {
+		return w, err
+	}
+	treat := newTreatment()
+	spent, err := measure.Of(func() error {
+		for bodies := bufio.NewReaderSize(from, 64<<10); err == nil; {
+			err = w.countBody(bodies, concentrator, treat)
+		}
+		if !errors.Is(err, io.EOF) {
+			return err
+		}
+		payload := concentrator.Flush(true)
+		for _, client := range payload.Stats {
+			for i := range client.Stats {
+				w.Groups += uint64(len(client.Stats[i].Stats))
+			}
+		}
+		if err := msgp.Encode(io.Discard, payload); err != nil {
+			return fmt.Errorf("encode payload: %w", err)
+		}
+		return nil
+	})
+	w.CPU = float64(spent.CPU) / float64(max(w.Spans, 1))
+	return w, err
+}
+
+// countBody counts the next body, as the agent's receiver reads it: whole, and then decoded.
+func (w *Whole) countBody(from io.Reader, concentrator *stats.Concentrator, treat func(*pb.Span)) error {
+	var length [4]byte
+	if _, err := io.ReadFull(from, length[:]); err != nil {
+		return err //nolint:wrapcheck // its end
+	}
+	w.body = append(w.body[:0], make([]byte, binary.BigEndian.Uint32(length[:]))...)
+	if _, err := io.ReadFull(from, w.body); err != nil {
+		return fmt.Errorf("read body: %w", err)
+	}
+	var traces pb.Traces
+	if _, err := traces.UnmarshalMsg(w.body); err != nil {
+		return fmt.Errorf("decode body: %w", err)
+	}
+	for _, trace := range traces {
+		for _, s := range trace {
+			treat(s)
+		}
+		concentrator.Add(inputOf(trace))
+		w.Spans += uint64(len(trace))
+	}
+	return nil
+}

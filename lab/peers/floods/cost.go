@@ -1,0 +1,117 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+
+	"github.com/spanstatsd/spanstatsd/lab/bench/measure"
+	"github.com/spanstatsd/spanstatsd/lab/peers/agent"
+	"github.com/spanstatsd/spanstatsd/lab/workload"
+)
+
+// cost is what one round has found of one shape, of a span but for the memory.
+type cost struct {
+	ours        float64 // CPU ns
+	whole, path float64 // the same of the agent's code, from socket to payload and on spans in memory
+	allocs      float64
+	peak        float64 // bytes
+}
+
+// costs are the samples of all rounds, by shape.
+type costs map[string][]cost
+
+func (c costs) median(shape string, of func(cost) float64) float64 {
+	return measure.Median(c[shape], of)
+}
+
+// ratio is what the agent pays for a span over what we do, from socket to payload each.
+func ratio(c cost) float64 { return c.whole / c.ours }
+
+// pathRatio is the same of the agent's own path on spans in memory.
+func pathRatio(c cost) float64 { return c.path / c.ours }
+
+func (c costs) peak(shape string) (most float64) {
+	for _, one := range c[shape] {
+		most = max(most, one.peak)
+	}
+	return most
+}
+
+// measureCosts has ours and the agent's take turns.
+func measureCosts(o *options) (costs, error) {
+	all := costs{}
+	for round := range o.rounds {
+		for _, shape := range o.shapes {
+			one, err := measureDaemon(o, shape)
+			if err != nil {
+				return nil, fmt.Errorf("measure %s: %w", shape, err)
+			}
+			spans, err := draw(shape, uint64(round))
+			if err != nil {
+				return nil, err
+			}
+			if one.whole, err = measureWhole(shape, spans); err != nil {
+				return nil, err
+			}
+			if one.path, err = measurePath(spans); err != nil {
+				return nil, fmt.Errorf("measure the agent's own path on %s: %w", shape, err)
+			}
+			all[shape] = append(all[shape], one)
+		}
+	}
+	return all, nil
+}
+
+// memoryLimit is that of the smallest pod of docs/tuning.md.
+const memoryLimit = "64MiB"
+
+// measureDaemon floods a whole daemon as fast as it goes. Its tracer waits for room, so that
+// nothing is dropped.
+func measureDaemon(o *options, shape string) (cost, error) {
+	command := exec.Command(o.program, "bench", "--json", "--workload="+workload.Flood(shape, whole), "--for="+o.least.String(), "--", "--buffer=block")
+	command.Env = append(os.Environ(), "GOMEMLIMIT="+memoryLimit)
+	out, err := command.Output()
+	if err != nil {
+		return cost{}, fmt.Errorf("run daemon: %w: %s", err, out)
+	}
+	var report struct {
+		CPU    float64 `json:"daemon_cpu_ns_per_span"`
+		Allocs float64 `json:"daemon_allocs_per_span"`
+		Peak   float64 `json:"daemon_peak_rss_bytes"`
+		Books  struct {
+			Dropped uint64 `json:"dropped"`
+		} `json:"books"`
+	}
+	if err := json.Unmarshal(out, &report); err != nil {
+		return cost{}, fmt.Errorf("read report: %w", err)
+	}
+	if report.CPU == 0 || report.Books.Dropped > 0 {
+		return cost{}, fmt.Errorf("read report: %s", out)
+	}
+	return cost{ours: report.CPU, allocs: report.Allocs, peak: report.Peak}, nil
+}
+
+// drawn is how many spans the agent's code counts in a round: each once, because afterwards it
+// would know their keys. Spans of many labels are fewer, so that they fit into memory.
+const (
+	drawn      = 1 << 15
+	drawnLarge = 1 << 11
+)
+
+// measurePath is what a span costs the agent's own path on spans in memory, in nanoseconds of
+// CPU time.
+func measurePath(spans []workload.Snapshot) (float64, error) {
+	count, err := agent.NewPath(spans)
+	if err != nil {
+		return 0, err
+	}
+	runtime.GC() // the garbage of the preparation is not the agent's
+	spent, err := measure.Of(func() error {
+		count()
+		return nil
+	})
+	return float64(spent.CPU) / float64(len(spans)), err
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/open-telemetry/opentelemetry-collector-contrib/connector/spanmetricsconnector"
+	"github.com/spanstatsd/spanstatsd/lab/bench/recorded"
+	"go.opentelemetry.io/collector/component"
+	"go.opentelemetry.io/collector/component/componenttest"
+	"go.opentelemetry.io/collector/config/configoptional"
+	"go.opentelemetry.io/collector/connector"
+	"go.opentelemetry.io/collector/consumer/consumertest"
+	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
+)
+
+// asItComes is the connector's own default: keyed by service, span name, kind and status,
+// with the fixed buckets of its histogram.
+func asItComes(*spanmetricsconnector.Config) {}
+
+// withOurLabels has it count by the attributes that our labels are made of, by their present
+// names and those of before 2023, into buckets that grow as those of a sketch do.
+func withOurLabels(c *spanmetricsconnector.Config) {
+	for _, name := range []string{
+		"deployment.environment.name", "service.version", "host.name", "container.id", "service.instance.id",
+		"http.request.method", "http.method", "http.route", "http.response.status_code", "http.status_code",
+		"rpc.grpc.status_code", "rpc.response.status_code", "rpc.system", "rpc.service", "rpc.method",
+		"db.system.name", "db.system", "db.namespace", "db.name", "db.collection.name", "db.operation.name",
+		"messaging.system", "messaging.destination.name", "messaging.operation.name", "peer.service", "server.address",
+	} {
+		c.Dimensions = append(c.Dimensions, spanmetricsconnector.Dimension{Name: name})
+	}
+	c.Histogram.Exponential = configoptional.Some(spanmetricsconnector.ExponentialHistogramConfig{MaxSize: 160})
+}
+
+// newConnector makes one that counts a request from its bytes, as a Collector's receiver
+// hands it on.
+func newConnector(change func(*spanmetricsconnector.Config)) (count func(*recorded.Request) error, err error) {
+	factory := spanmetricsconnector.NewFactory()
+	config := factory.CreateDefaultConfig().(*spanmetricsconnector.Config)
+	change(config)
+	if err := config.Validate(); err != nil {
+		return nil, fmt.Errorf("configure spanmetrics: %w", err)
+	}
+	settings := connector.Settings{ID: component.NewID(factory.Type()), TelemetrySettings: componenttest.NewNopTelemetrySettings()}
+	sink, err := factory.CreateTracesToMetrics(context.Background(), settings, config, consumertest.NewNop())
+	if err != nil {
+		return nil, fmt.Errorf("make spanmetrics: %w", err)
+	}
+	return func(r *recorded.Request) error {
+		request, err := decoded(r)
+		if err != nil {
+			return err
+		}
+		if got := request.Traces().SpanCount(); got != r.Spans {
+			return fmt.Errorf("decode request: it has %d spans, not %d", got, r.Spans)
+		}
+		return sink.ConsumeTraces(context.Background(), request.Traces())
+	}, nil
+}
+
+// decoded decodes a request with the Collector's library.
+func decoded(r *recorded.Request) (ptraceotlp.ExportRequest, error) {
+	request, message := ptraceotlp.NewExportRequest(), r.Message
+	if isPacked(r) {
+		from, err := gzip.NewReader(bytes.NewReader(r.Body))
+		if err != nil {
+			return request, err
+		}
+		if message, err = io.ReadAll(from); err != nil {
+			return request, err
+		}
+	}
+	if r.IsJSON() {
+		return request, request.UnmarshalJSON(message)
+	}
+	return request, request.UnmarshalProto(message)
+}

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spanstatsd/spanstatsd/lab/bench/measure"
+	"github.com/spanstatsd/spanstatsd/lab/bench/recorded"
+	"github.com/spanstatsd/spanstatsd/lab/standin"
+)
+
+// The loads, in the order in which they take turns.
+const (
+	relayed   = iota // by the bare relay
+	handedOn         // by a daemon that does not count them
+	counted          // by one that does
+	keptShare        // by one that lets a share go on
+
+	loads = keptShare + 1
+)
+
+// share is what of the traces goes on in the last of them.
+const share = "0.05"
+
+// load is one of them: who is sent requests, and how.
+type load struct {
+	to       *process
+	by       *sender
+	isMarked bool
+	spans    uint64 // that the daemon is to have counted
+	turns    []turn // but for the first
+}
+
+// turn is what a request cost in one.
+type turn struct{ cpu, allocs float64 }
+
+func turnCPU(t turn) float64    { return t.cpu }
+func turnAllocs(t turn) float64 { return t.allocs }
+
+// row is a request, in one protocol, that all loads send.
+type row struct {
+	options
+	request *recorded.Request
+	isGRPC  bool
+	to      *receiver
+	loads   [loads]load
+	ends    []func() error
+}
+
+// compareHandingOn prints a row for each request in protobuf and protocol.
+func compareHandingOn(out io.Writer, o options, requests []*recorded.Request) error {
+	fmt.Fprintln(out, "| request | protocol | KB | a bare relay, CPU µs a request | handing on | times | allocations | and counting | a share of "+share+" goes on | times a bare relay |")
+	fmt.Fprintln(out, "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+	for _, isGRPC := range []bool{false, true} {
+		for _, r := range requests {
+			if r.IsJSON() || isPacked(r) {
+				continue
+			}
+			one := &row{options: o, request: r, isGRPC: isGRPC}
+			err := one.run()
+			if err = errors.Join(err, one.close()); err != nil {
+				return fmt.Errorf("%s, %s: %w", r.Name, one.protocol(), err)
+			}
+			one.print(out)
+		}
+	}
+	return nil
+}
+
+func (r *row) protocol() string {
+	if r.isGRPC {
+		return "gRPC"
+	}
+	return "HTTP/1.1"
+}
+
+// run starts everybody, has the loads take turns, and looks at the daemons' books.
+func (r *row) run() error {
+	if err := r.start(); err != nil {
+		return err
+	}
+	for round := range r.rounds + 1 {
+		for which := range r.loads {
+			if err := r.turn(which, round > 0); err != nil { // in the first one keys and memory are new
+				return err
+			}
+		}
+	}
+	return r.check()
+}
+
+// start starts a receiver, and before it a relay and two daemons.
+func (r *row) start() (err error) {
+	dir, err := os.MkdirTemp("", "bench-otlp")
+	if err != nil {
+		return fmt.Errorf("make directory: %w", err)
+	}
+	r.atEnd(func() error { return os.RemoveAll(dir) })
+	agent, err := standin.Start(standin.Config{Network: "unix", Address: filepath.Join(dir, "agent")})
+	if err != nil {
+		return err
+	}
+	r.atEnd(agent.Close)
+	if r.to, err = startReceiver(r.isGRPC); err != nil {
+		return err
+	}
+	r.atEnd(func() error { r.to.close(); return nil })
+	relay, err := startRelay(r.to.address, r.isGRPC)
+	if err != nil {
+		return err
+	}
+	r.atEnd(relay.end)
+	forward := "http://" + r.to.address
+	if r.isGRPC {
+		forward = "grpc://" + r.to.address
+	}
+	all, err := startDaemon(r.options, filepath.Join(dir, "all.sock"), agent.URL(), forward)
+	if err != nil {
+		return err
+	}
+	r.atEnd(all.end)
+	sampling, err := startDaemon(r.options, filepath.Join(dir, "share.sock"), agent.URL(), forward, "--otlp-keep", share)
+	if err != nil {
+		return err
+	}
+	r.atEnd(sampling.end)
+	r.loads = [loads]load{relayed: {to: relay}, handedOn: {to: all, isMarked: true}, counted: {to: all}, keptShare: {to: sampling}}
+	for i := range r.loads {
+		l := &r.loads[i]
+		if l.by, err = newSender(r.request, l.to.address, r.isGRPC); err != nil {
+			return err
+		}
+		r.atEnd(func() error { l.by.close(); return nil })
+	}
+	return nil
+}
+
+func (r *row) atEnd(end func() error) { r.ends = append(r.ends, end) }
+
+// close ends all that was started, what began last first.
+func (r *row) close() (err error) {
+	for i := len(r.ends) - 1; i >= 0; i-- {
+		err = errors.Join(err, r.ends[i]())
+	}
+	return err
+}
+
+// turn sends a load, and holds what arrived against it.
+func (r *row) turn(which int, isMeasured bool) error {
+	l := &r.loads[which]
+	requests, bytes := r.to.requests.Load(), r.to.bytes.Load()
+	before, err := l.to.figures()
+	if err != nil {
+		return err
+	}
+	spent, err := measure.CPUOf(l.to.cmd.Process.Pid)
+	if err != nil {
+		return err
+	}
+	sent, err := l.by.sendFor(r.least, l.isMarked)
+	if err != nil {
+		return err
+	}
+	now, err := measure.CPUOf(l.to.cmd.Process.Pid)
+	if err != nil {
+		return err
+	}
+	after, err := l.to.figures()
+	if err != nil {
+		return err
+	}
+	requests, bytes = r.to.requests.Load()-requests, r.to.bytes.Load()-bytes
+	if want := uint64(sent); which != keptShare && (requests != want || bytes != want*uint64(len(r.request.Message))) {
+		return fmt.Errorf("%d requests were sent, %d with %d bytes arrived", sent, requests, bytes)
+	}
+	if !l.isMarked && which != relayed {
+		l.spans += uint64(sent * r.request.Spans)
+	}
+	if isMeasured {
+		l.turns = append(l.turns, turn{
+			cpu: float64((now.All - spent.All).Nanoseconds()) / 1e3 / float64(sent), allocs: (after.mallocs - before.mallocs) / float64(sent),
+		})
+	}
+	return nil
+}
+
+// check looks at the books: a span of each request that is not marked was counted, and no other.
+func (r *row) check() error {
+	for _, which := range []int{counted, keptShare} {
+		l := &r.loads[which]
+		f, err := l.to.figures()
+		if err == nil && (f.spans != l.spans || f.dropped != 0) {
+			err = fmt.Errorf("%d spans were sent to be counted, %d received, %d of them dropped", l.spans, f.spans, f.dropped)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *row) print(out io.Writer) {
+	var cpu [loads]float64
+	var times [loads]float64 // a bare relay, round by round
+	for i := range r.loads {
+		cpu[i] = measure.Median(r.loads[i].turns, turnCPU)
+		ratios := make([]float64, len(r.loads[i].turns))
+		for round := range ratios {
+			ratios[round] = r.loads[i].turns[round].cpu / r.loads[relayed].turns[round].cpu
+		}
+		times[i] = measure.Median(ratios, func(ratio float64) float64 { return ratio })
+	}
+	cells := []string{
+		"`" + r.request.Name + "`", r.protocol(), fmt.Sprint(len(r.request.Message) / 1000),
+		fmt.Sprintf("%.1f", cpu[relayed]), fmt.Sprintf("%.1f", cpu[handedOn]), fmt.Sprintf("%.2f", times[handedOn]),
+		fmt.Sprintf("%.0f", measure.Median(r.loads[handedOn].turns, turnAllocs)), fmt.Sprintf("%.1f", cpu[counted]),
+		fmt.Sprintf("%.1f", cpu[keptShare]), fmt.Sprintf("%.2f", times[keptShare]),
+	}
+	fmt.Fprintln(out, "| "+strings.Join(cells, " | ")+" |")
+}

@@ -1,0 +1,92 @@
+// Otlp measures what it costs to count and to hand on what SDKs of OpenTelemetry send: requests
+// that real ones have sent (package recorded), each from its bytes.
+//
+// The first table is of counting. Ours goes from the bytes to the rings and out of them: the
+// walk, the publishers, and the drainers, which count into tables. Beside it the
+// Collector's spanmetrics connector, as it comes and with our labels: from the same bytes,
+// which the Collector's library decodes first, into its histograms. Making and sending the
+// results is in no figure.
+//
+// The second is of handing on, through whole daemons that are processes of their own, before a
+// receiver in this one, all over TCP on loopback. A bare relay in the daemon's place
+// (package relay) says what carrying the bytes costs at least. The daemon has three loads: requests
+// marked as counted by their sender, which it only hands on; the same without the mark, which
+// it counts as well; and those where --otlp-keep lets one trace in twenty go on.
+//
+// All take turns within one run. Every figure is the median of the rounds, and CPU time of all
+// threads, kernel and garbage collector included. The run fails unless every request that was to
+// arrive did, whole, and every span was counted that was to be.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/lab/bench/recorded"
+	"github.com/spanstatsd/spanstatsd/lab/bench/relay"
+)
+
+func main() {
+	var o options
+	var only string
+	flag.IntVar(&o.rounds, "rounds", 7, "rounds of each figure")
+	flag.DurationVar(&o.least, "time", 300*time.Millisecond, "how long a turn lasts at least")
+	flag.StringVar(&only, "requests", strings.Join(recorded.Names, ","), "requests, separated by commas")
+	flag.StringVar(&o.program, "program", "../../bin/spanstatsd", "the daemon's program")
+	flag.StringVar(&o.table, "table", "", "only that table: counting, handing-on")
+	isRelay := flag.Bool("relay", false, "be the bare relay, which a run starts")
+	flag.Parse()
+	if *isRelay {
+		exit(relay.Run(os.Stdin, os.Stdout))
+	}
+	o.requests = strings.Split(only, ",")
+	exit(run(os.Stdout, o))
+}
+
+func exit(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench otlp:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// options are what a run can be told.
+type options struct {
+	rounds   int
+	least    time.Duration
+	requests []string
+	program  string
+	table    string
+}
+
+// run measures everything and prints the tables.
+func run(out io.Writer, o options) error {
+	if o.rounds < 1 {
+		return fmt.Errorf("read flags: %d rounds; give at least 1", o.rounds)
+	}
+	var requests []*recorded.Request
+	for _, name := range o.requests {
+		r, err := recorded.Load(name)
+		if err != nil {
+			return err
+		}
+		requests = append(requests, r)
+	}
+	if o.table != "handing-on" {
+		if err := compareCounting(out, o, requests); err != nil {
+			return fmt.Errorf("compare counting: %w", err)
+		}
+		fmt.Fprintln(out)
+	}
+	if o.table != "counting" {
+		if err := compareHandingOn(out, o, requests); err != nil {
+			return fmt.Errorf("compare handing on: %w", err)
+		}
+	}
+	return nil
+}

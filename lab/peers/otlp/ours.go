@@ -1,0 +1,122 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/spanstatsd/spanstatsd/internal/decode/otlpjson"
+	"github.com/spanstatsd/spanstatsd/internal/oteltraces"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/traces"
+	"github.com/spanstatsd/spanstatsd/lab/bench/recorded"
+	"github.com/spanstatsd/spanstatsd/lab/bench/tables"
+	"github.com/spanstatsd/spanstatsd/lab/standin"
+)
+
+// batches are what a reading makes of a message, an origin each.
+type batches = iter.Seq2[span.Origin, []byte]
+
+// reading is by whose rules ours counts: it makes what walks a message.
+type reading struct {
+	name      string
+	countsAll bool // each span counts
+	new       func() (func(message []byte) (batches, error), error)
+}
+
+var readings = []reading{{"otel", true, newOTelReading}, {"datadog", false, newDatadogReading}}
+
+// newOTelReading reads spans by the semantic conventions.
+func newOTelReading() (func(message []byte) (batches, error), error) {
+	counter, policy := oteltraces.NewCounter(), oteltraces.NewPolicy(oteltraces.Labels{})
+	return func(message []byte) (batches, error) { return counter.Batches, counter.Count(message, policy) }, nil
+}
+
+// newDatadogReading reads them as the agent's own ingest does, for an agent that nobody has
+// configured: 44 peer tags. Only there some spans don't count, those of no kind that it names.
+func newDatadogReading() (func(message []byte) (batches, error), error) {
+	info := standin.DefaultInfo()
+	policy, ok := traces.NewPolicy(info.PeerTags, info.SpanKinds, nil, traces.Labels{})
+	if !ok {
+		return nil, errors.New("make policy: the default agent's is left to it")
+	}
+	translator, err := oteltraces.NewTranslator(policy.Tags())
+	if err != nil {
+		return nil, fmt.Errorf("make translator: %w", err)
+	}
+	counter := traces.NewCounter()
+	return func(message []byte) (batches, error) {
+		if err := translator.Translate(message, false); err != nil {
+			return nil, err
+		}
+		return counter.IngestBatches, counter.Count(traces.FormatIngest, translator.Written(), "", false, policy)
+	}, nil
+}
+
+// ours is what of a daemon counts a request, in one process.
+type ours struct {
+	reading
+	spans   uint64 // of the requests
+	read    func(message []byte) (batches, error)
+	tables  *tables.Tables
+	message []byte // that was in JSON, or packed
+	packed  gzip.Reader
+}
+
+func newOurs(r reading) (*ours, error) {
+	read, err := r.new()
+	if err != nil {
+		return nil, err
+	}
+	into, err := tables.New()
+	if err != nil {
+		return nil, fmt.Errorf("make tables: %w", err)
+	}
+	return &ours{reading: r, read: read, tables: into}, nil
+}
+
+// count counts a request from its bytes.
+func (o *ours) count(r *recorded.Request) (err error) {
+	message := r.Message
+	switch {
+	case r.IsJSON():
+		o.message, err = otlpjson.FromJSON(o.message[:0], message)
+		message = o.message
+	case isPacked(r):
+		err = o.inflate(r.Body)
+		message = o.message
+	}
+	if err != nil {
+		return err
+	}
+	made, err := o.read(message)
+	if err != nil {
+		return err
+	}
+	o.spans += uint64(r.Spans)
+	return o.tables.Publish(made)
+}
+
+func isPacked(r *recorded.Request) bool { return r.Header.Get("Content-Encoding") == "gzip" }
+
+func (o *ours) inflate(body []byte) error {
+	if err := o.packed.Reset(bytes.NewReader(body)); err != nil {
+		return err
+	}
+	into := bytes.NewBuffer(o.message[:0])
+	_, err := io.Copy(into, &o.packed)
+	o.message = into.Bytes()
+	return err
+}
+
+// end ends it, and looks whether all that was published is in the tables.
+func (o *ours) end() error {
+	got, err := o.tables.Close()
+	if err == nil && o.countsAll && got != o.spans {
+		return fmt.Errorf("count spans: %d of %d are in the tables", got, o.spans)
+	}
+	return err
+}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/lab/peers/agent"
+)
+
+// The systems that the ratios are of: the agent's own path, and ours with a key's bytes
+// in each span, or its number.
+const (
+	agentsPath  = "agent, Concentrator.Add, 44 peer tags"
+	wholeDaemon = "spanstatsd, whole daemon"
+	numbered    = "the same, keys as numbers"
+)
+
+// libraries are the peers.
+func libraries() []system {
+	return []system{
+		{name: agentsPath, prepare: agent.NewConcentrator},
+		{name: "agent, SpanConcentrator, one peer tag", prepare: newTracerPath},
+		{name: "agent, only AddSpan of a prepared span", prepare: newAddSpan},
+		{name: "spanmetrics connector, as it comes", prepare: newSpanMetrics},
+		{name: "spanmetrics connector, our labels", prepare: newSpanMetricsLabels},
+	}
+}
+
+// daemons are ours.
+func daemons(o *options) []system {
+	return []system{
+		{name: wholeDaemon, measure: func(name string, least time.Duration) (sample, error) {
+			return runBench(o.program, name, "raw", least)
+		}},
+		{name: numbered, measure: func(name string, least time.Duration) (sample, error) {
+			return runBench(o.program, name, "numbered", least)
+		}},
+	}
+}
+
+// runBench drives a whole daemon as fast as it goes. Its tracers wait for room,
+// so that nothing is dropped.
+func runBench(program, name, keys string, least time.Duration) (sample, error) {
+	out, err := exec.Command(program, "bench", "--json", "--workload="+name, "--keys="+keys,
+		"--for="+max(least, time.Second).String(), "--", "--buffer=block").Output()
+	if err != nil {
+		return sample{}, fmt.Errorf("run daemon: %w: %s", err, out)
+	}
+	var report struct {
+		CPU    float64 `json:"daemon_cpu_ns_per_span"`
+		Allocs float64 `json:"daemon_allocs_per_span"`
+		Books  struct {
+			Dropped uint64 `json:"dropped"`
+		} `json:"books"`
+	}
+	if err := json.Unmarshal(out, &report); err != nil {
+		return sample{}, fmt.Errorf("read report: %w", err)
+	}
+	if report.CPU == 0 || report.Books.Dropped > 0 {
+		return sample{}, fmt.Errorf("read report: %s", out)
+	}
+	return sample{report.CPU, report.Allocs}, nil
+}

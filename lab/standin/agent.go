@@ -1,0 +1,172 @@
+package standin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/payload"
+)
+
+// Config says where the agent listens. The zero Config is a port of its own
+// choice on the loopback interface.
+type Config struct {
+	Network   string         // "tcp", the default, or "unix"
+	Address   string         // host:port, by default 127.0.0.1:0, or a socket's path
+	Weighted  bool           // spans may have weights, so sketches need not count as many as hits
+	OnPayload func(Received) // is called for each payload that is accepted, concurrently
+}
+
+// Received is one accepted payload.
+type Received struct {
+	Header  http.Header
+	Payload *payload.Payload
+	Body    []byte
+}
+
+// Agent is a running stand-in agent.
+type Agent struct {
+	cfg      Config
+	listener net.Listener
+	server   *http.Server
+	ledger   *ledger
+	info     atomic.Pointer[Info]
+	fault    atomic.Pointer[func(*http.Request) Fault]
+	closed   context.Context
+	end      context.CancelFunc
+	serving  sync.WaitGroup
+}
+
+// Start listens and serves until Close.
+func Start(cfg Config) (*Agent, error) {
+	if cfg.Network == "" {
+		cfg.Network = "tcp"
+	}
+	if cfg.Network == "tcp" && cfg.Address == "" {
+		cfg.Address = "127.0.0.1:0"
+	}
+	listener, err := net.Listen(cfg.Network, cfg.Address)
+	if err != nil {
+		return nil, fmt.Errorf("start stand-in agent: %w", err)
+	}
+	a := &Agent{cfg: cfg, listener: listener, ledger: &ledger{}}
+	a.closed, a.end = context.WithCancel(context.Background())
+	a.SetFault(nil)
+	a.SetInfo(DefaultInfo())
+	mux := http.NewServeMux()
+	mux.HandleFunc("/info", a.serveInfo)
+	mux.HandleFunc("/v0.6/stats", a.offered(a.serveStats))
+	for _, path := range tracePaths {
+		mux.HandleFunc(path, a.offered(a.serveTraces))
+	}
+	a.server = &http.Server{Handler: a.faulty(mux), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
+	a.serving.Go(func() { _ = a.server.Serve(listener) })
+	return a, nil
+}
+
+// URL is how a client names this agent.
+func (a *Agent) URL() string {
+	if a.cfg.Network == "unix" {
+		return "unix://" + a.cfg.Address
+	}
+	return "http://" + a.listener.Addr().String()
+}
+
+// Totals is what has been accepted so far.
+func (a *Agent) Totals() Totals { return a.ledger.look() }
+
+// SetInfo changes what /info says, and with it the state header. Where its
+// endpoints leave /v0.6/stats out, payloads are answered 404.
+func (a *Agent) SetInfo(i Info) { a.info.Store(&i) }
+
+// Close ends the agent, its connections included, however busy.
+func (a *Agent) Close() error {
+	a.end()
+	err := a.server.Close()
+	a.serving.Wait()
+	if err != nil {
+		return fmt.Errorf("close stand-in agent: %w", err)
+	}
+	return nil
+}
+
+// faulty asks for a fault before every request.
+func (a *Agent) faulty(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fault := (*a.fault.Load())(r)
+		if a.misbehave(w, r, fault) {
+			return
+		}
+		if fault.Kind == CloseRead {
+			next.ServeHTTP(discarded{}, r)
+			closeNow(w)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// discarded is an answer that nobody gets.
+type discarded struct{}
+
+func (discarded) Header() http.Header         { return http.Header{} }
+func (discarded) Write(p []byte) (int, error) { return len(p), nil }
+func (discarded) WriteHeader(int)             {}
+
+func (a *Agent) serveInfo(w http.ResponseWriter, _ *http.Request) {
+	body, _ := a.info.Load().render()
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = w.Write(body)
+}
+
+func (a *Agent) refuse(w http.ResponseWriter, status int, why string) {
+	a.ledger.refused()
+	http.Error(w, why, status)
+}
+
+// offered serves an endpoint as long as /info names it.
+func (a *Agent) offered(serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		now := a.info.Load()
+		now.say(w.Header())
+		if !slices.Contains(now.Endpoints, r.URL.Path) {
+			a.refuse(w, http.StatusNotFound, "404 page not found")
+			return
+		}
+		serve(w, r)
+	}
+}
+
+// serveStats takes one payload.
+func (a *Agent) serveStats(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxRequestBytes+1))
+	if err != nil {
+		a.refuse(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	if len(body) > maxRequestBytes {
+		a.refuse(w, http.StatusBadRequest, fmt.Sprintf("read limit reached at %d", maxRequestBytes))
+		return
+	}
+	decoded, err := payload.Decode(body)
+	switch {
+	case errors.Is(err, payload.ErrNilElement):
+		a.ledger.problem("%v", err)
+		a.ledger.refused()
+		panic(http.ErrAbortHandler)
+	case err != nil:
+		a.refuse(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	a.ledger.accept(decoded, len(body), a.cfg.Weighted)
+	if a.cfg.OnPayload != nil {
+		a.cfg.OnPayload(Received{Header: r.Header.Clone(), Payload: decoded, Body: body})
+	}
+}

@@ -1,0 +1,84 @@
+package standin
+
+import (
+	"fmt"
+	"reflect"
+	"sync"
+
+	"github.com/DataDog/sketches-go/ddsketch"
+	"github.com/spanstatsd/spanstatsd/internal/payload"
+)
+
+// Totals is all that has been accepted so far.
+type Totals struct {
+	Payloads uint64
+	Probes   uint64 // payloads of no field, which ask whether anybody is there
+	Refused  uint64 // answered with a status other than 200, by rule or by fault
+	Bytes    uint64 // of the payloads
+	Counts
+	Rows []Row // in the order of their first appearance
+
+	Counted, Uncounted TraceTotals // traces, with and without the mark of counted ones
+
+	Problems     []string // the first payload.MaxProblems of them
+	ProblemCount uint64
+}
+
+// ledger collects totals.
+type ledger struct {
+	mu     sync.Mutex
+	totals Totals
+	rows   Rows
+}
+
+func (l *ledger) problem(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.totals.ProblemCount++
+	if len(l.totals.Problems) < payload.MaxProblems {
+		l.totals.Problems = append(l.totals.Problems, fmt.Sprintf(format, args...))
+	}
+}
+
+func (l *ledger) refused() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.totals.Refused++
+}
+
+func (l *ledger) probed() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.totals.Probes++
+}
+
+// accept checks and counts a payload.
+func (l *ledger) accept(p *payload.Payload, bytes int, weighted bool) {
+	if reflect.ValueOf(p).Elem().IsZero() {
+		l.probed()
+		return
+	}
+	if len(p.Stats) == 0 {
+		l.problem("a payload without buckets")
+	}
+	p.Check(weighted, l.problem, l.count)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.totals.Payloads++
+	l.totals.Bytes += uint64(bytes)
+}
+
+func (l *ledger) count(g *payload.Group, sketches ...*ddsketch.DDSketch) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.totals.add(l.rows.count(g, sketches...))
+}
+
+func (l *ledger) look() Totals {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := l.totals
+	t.Problems = append([]string(nil), t.Problems...)
+	t.Rows = l.rows.All()
+	return t
+}

@@ -1,0 +1,292 @@
+package daemon_test
+
+import (
+	"bufio"
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/client"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/daemon"
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
+	exporter "github.com/spanstatsd/spanstatsd/internal/flush/agent"
+	"github.com/spanstatsd/spanstatsd/lab/standin"
+)
+
+// TestMain runs more of the parallel tests at a time than there are processors, for most of
+// them wait.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
+	m.Run()
+}
+
+// pair is a daemon before a stand-in agent.
+type pair struct {
+	*daemon.Daemon
+	t      *testing.T
+	agent  *standin.Agent
+	socket string
+}
+
+func startPair(t *testing.T, change func(*daemon.Config)) *pair {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "dp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	agent, err := standin.Start(standin.Config{Network: "unix", Address: filepath.Join(dir, "a")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { agent.Close() })
+	config := testConfig(t, dir, agent.URL())
+	if change != nil {
+		change(&config)
+	}
+	d, err := daemon.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Start()
+	return &pair{Daemon: d, t: t, agent: agent, socket: config.Ingest.Socket.Path}
+}
+
+func testConfig(t *testing.T, dir, agent string) daemon.Config {
+	t.Helper()
+	config := daemon.DefaultConfig()
+	config.HTTPAddr, config.Version = "127.0.0.1:0", "test"
+	config.Log = slog.New(slog.DiscardHandler)
+	config.Ingest.Socket.Path = filepath.Join(dir, "s")
+	config.ShutdownGrace = 20 * time.Second
+	config.Aggregate.FlushInterval = time.Second
+	var err error
+	if config.Agent.URL, err = exporter.ParseURL(agent); err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
+// metric is a line of the daemon's metrics, 0 where there is none.
+func (p *pair) metric(name string) float64 {
+	p.t.Helper()
+	answer, err := http.Get("http://" + p.HTTPAddr() + "/metrics")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
+		if value, is := strings.CutPrefix(lines.Text(), name+" "); is {
+			number, err := strconv.ParseFloat(value, 64)
+			if err != nil {
+				p.t.Fatal(err)
+			}
+			return number
+		}
+	}
+	return 0
+}
+
+func (p *pair) client(service string) *client.Client {
+	p.t.Helper()
+	c, err := client.Open(client.Config{Socket: p.socket, MaxAge: time.Millisecond, Origin: client.Origin{Service: service}})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() { _ = c.Close(context.Background()) })
+	return c
+}
+
+func batch(n int, resource string) []client.Snapshot {
+	snapshots := make([]client.Snapshot, n)
+	for i := range snapshots {
+		snapshots[i] = client.Snapshot{
+			Key:      client.Key{Service: "shop", Operation: "op", Resource: resource},
+			Duration: time.Millisecond, End: time.Now(),
+		}
+	}
+	return snapshots
+}
+
+// stop ends the daemon and expects balanced books and an agent that agrees.
+func (p *pair) stop() {
+	p.t.Helper()
+	books := p.Stop()
+	if !books.Balanced || books.Held != 0 {
+		p.t.Errorf("the books do not balance: %+v", books)
+	}
+	totals := p.agent.Totals()
+	if totals.Hits != books.Flushed || len(totals.Problems) > 0 {
+		p.t.Errorf("the agent counted %d hits, %d were flushed; problems %v", totals.Hits, books.Flushed, totals.Problems)
+	}
+}
+
+// TestBooksAtQuietMoments publishes, reports, and looks at the books each time.
+func TestBooksAtQuietMoments(t *testing.T) {
+	p := startPair(t, nil)
+	c := p.client("shop")
+	for i := range 5 {
+		c.Publish(batch(100, fmt.Sprint(i)))
+		if err := c.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		want := uint64(100 * (i + 1))
+		if b := p.Books(); !b.Balanced || b.Received != want || b.Flushed != want || b.Held != 0 {
+			t.Errorf("after %d spans: %+v", want, b)
+		}
+	}
+	p.stop()
+}
+
+// TestManyFlushesAtOnce: each of several callers gets its answer.
+func TestManyFlushesAtOnce(t *testing.T) {
+	p := startPair(t, nil)
+	c := p.client("shop")
+	var flushing sync.WaitGroup
+	for i := range 6 {
+		flushing.Go(func() {
+			c.Publish(batch(10, fmt.Sprint(i)))
+			if err := c.Flush(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	flushing.Wait()
+	if b := p.Books(); b.Flushed != 60 {
+		t.Errorf("after all answers: %+v", b)
+	}
+	p.stop()
+}
+
+// TestAgentComesBack refuses for a while; nothing is lost and nothing doubled.
+func TestAgentComesBack(t *testing.T) {
+	t.Parallel()
+	p := startPair(t, nil)
+	var refused atomic.Int32
+	p.agent.SetFault(func(r *http.Request) standin.Fault {
+		if r.URL.Path == "/info" || refused.Add(1) > 4 {
+			return standin.Fault{}
+		}
+		status := http.StatusServiceUnavailable
+		if refused.Load()%2 == 0 {
+			status = http.StatusTooManyRequests
+		}
+		return standin.Fault{Kind: standin.Answer, Status: status}
+	})
+	c := p.client("shop")
+	c.Publish(batch(500, "r"))
+	if err := c.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if b := p.Books(); b.Flushed != 500 || !b.Balanced {
+		t.Errorf("the books of an agent that came back: %+v", b)
+	}
+	p.stop()
+}
+
+// TestAgentWithoutStatistics: tracers are told, and what still comes is dropped
+// under its own reason.
+func TestAgentWithoutStatistics(t *testing.T) {
+	p := startPair(t, nil)
+	info := standin.DefaultInfo()
+	info.Endpoints = []string{"/v0.4/traces"}
+	p.agent.SetInfo(info)
+	c := p.client("shop")
+	c.Publish(batch(10, "r"))
+	_ = c.Flush(t.Context()) // the agent's 404 is what the daemon learns it from
+	eventually.True(t, "the tracer is told that nobody wants spans", func() bool { return !c.Features().Stats })
+	if c.Publish(batch(10, "r")) {
+		t.Error("the client took spans that nobody wants")
+	}
+	p.stop()
+}
+
+// neverEnd makes the current interval one that began long ago and ends in decades, so that
+// nothing is sealed but on request, whenever the test starts.
+func neverEnd(config *aggregate.Config) {
+	config.BucketWidth = time.Duration(time.Now().UnixNano() / 3 * 2)
+	config.FlushInterval = config.BucketWidth
+}
+
+// TestDowngradeClears: what is in the tables when the agent stops taking
+// statistics is given up at once, not at the next seal.
+func TestDowngradeClears(t *testing.T) {
+	p := startPair(t, func(c *daemon.Config) { neverEnd(&c.Aggregate) })
+	counted := make(chan struct{})
+	p.agent.SetFault(func(r *http.Request) standin.Fault {
+		if r.URL.Path == "/info" {
+			return standin.Fault{}
+		}
+		<-counted
+		return standin.Fault{Kind: standin.Answer, Status: http.StatusNotFound}
+	})
+	c := p.client("shop")
+	c.Publish(batch(100, "before the report"))
+	flushed := make(chan error)
+	go func() { flushed <- c.Flush(t.Context()) }()
+	eventually.True(t, "the report seals", func() bool { return p.Status().Cycle.Sealed > 0 })
+	c.Publish(batch(500, "after it"))
+	eventually.True(t, "all is aggregated", func() bool { return p.Books().Aggregated == 600 })
+	close(counted)
+	if err := <-flushed; err == nil {
+		t.Error("a report that the agent refused was called delivered")
+	}
+	eventually.True(t, "nothing is held", func() bool { b := p.Books(); return b.Held == 0 && b.Balanced })
+	if seals := p.Status().Cycle.Sealed; seals != 1 {
+		t.Errorf("%d seals; the clear was not needed", seals)
+	}
+	if b := p.Books(); b.Unsent != 600 {
+		t.Errorf("the books after a downgrade: %+v", b)
+	}
+	p.stop()
+}
+
+// TestManyOriginsUnderLoad has several tracers, flush boundaries and reports at
+// once, over several drainers.
+func TestManyOriginsUnderLoad(t *testing.T) {
+	p := startPair(t, func(c *daemon.Config) { c.Aggregate.Drainers, c.Aggregate.RingSlots = 3, 1<<16 })
+	var publishing sync.WaitGroup
+	var published atomic.Uint64
+	for i := range 6 {
+		c := p.client(fmt.Sprint("service-", i))
+		publishing.Go(func() {
+			for j := range 300 {
+				if c.Publish(batch(20, fmt.Sprint(j%40))) {
+					published.Add(20)
+				}
+				if j%100 == 50 {
+					if err := c.Flush(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
+				time.Sleep(time.Millisecond)
+			}
+			if err := c.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	publishing.Wait()
+	books := p.Books()
+	if books.Received != published.Load() || books.DroppedTotal() != 0 {
+		t.Errorf("received %d of %d, dropped %v", books.Received, published.Load(), books.Dropped)
+	}
+	p.stop()
+	if hits := p.agent.Totals().Hits; hits != published.Load() {
+		t.Errorf("the agent counted %d of %d", hits, published.Load())
+	}
+}

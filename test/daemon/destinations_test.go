@@ -1,0 +1,151 @@
+package daemon_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/daemon"
+	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
+	"github.com/spanstatsd/spanstatsd/lab/standin"
+)
+
+// plain is an exporter whose destination has whatever it is offered, or refuses it.
+type plain struct {
+	name    string
+	refuses bool
+
+	mu    sync.Mutex
+	spans uint64
+}
+
+func (p *plain) Name() string                               { return p.name }
+func (p *plain) URL() string                                { return "memory://" + p.name }
+func (p *plain) InOrder() bool                              { return false }
+func (p *plain) SendsTotals() bool                          { return false }
+func (p *plain) Wants() (statistics bool, payloadBytes int) { return true, 0 }
+func (p *plain) Watch(_ context.Context, link *flush.Link)  { link.Answers() }
+func (p *plain) Deliver(_ context.Context, one *flush.Payload) flush.Attempt {
+	if p.refuses {
+		return flush.Attempt{Outcome: flush.OutcomeRefused, Err: errors.New("it will not have it")}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.spans += one.Spans
+	return flush.Attempt{}
+}
+
+func (p *plain) Encode(_ *aggregate.Sealed, rows []flush.Row, _ int, emit func(*flush.Payload)) (made flush.Encoded) {
+	for i := range rows {
+		emit(&flush.Payload{Body: []byte(rows[i].Key().Resource), Spans: rows[i].Spans})
+	}
+	return made
+}
+
+func (p *plain) taken() uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.spans
+}
+
+// TestEveryDestinationHasEverything: the agent and two others are sent each span, the
+// books of each balance, and metrics and status tell them apart. A tracer that waits is
+// told that one has refused.
+func TestEveryDestinationHasEverything(t *testing.T) {
+	good, refusing := &plain{name: "good"}, &plain{name: "refusing", refuses: true}
+	p := startPair(t, func(c *daemon.Config) { c.Exporters = []flush.Exporter{good, refusing} })
+	c := p.client("shop")
+	c.Publish(batch(100, "a"))
+	if err := c.Flush(t.Context()); err == nil || !strings.Contains(err.Error(), "send payload to refusing") {
+		t.Errorf("a tracer that waits is told: %v", err)
+	}
+	if good.taken() != 100 || p.agent.Totals().Hits != 100 {
+		t.Errorf("the agent has %d spans and the good one %d, of 100", p.agent.Totals().Hits, good.taken())
+	}
+	status := p.Status()
+	for i, want := range []struct {
+		name            string
+		flushed, unsent uint64
+		state           flush.State
+	}{{"agent", 100, 0, flush.Takes}, {"good", 100, 0, flush.Takes}, {"refusing", 0, 100, flush.Answers}} {
+		d := &status.Destinations[i]
+		if d.Name != want.name || d.Books.Flushed != want.flushed || d.Books.Unsent != want.unsent ||
+			d.Books.UnsentBy["rejected"] != want.unsent || d.Books.Held != 0 || d.State != want.state || len(d.Flushes) != 1 {
+			t.Errorf("destination %d: %+v, want %+v", i, d, want)
+		}
+	}
+	if !status.Books.Balanced || status.Agent.State != flush.Takes {
+		t.Errorf("books %+v, agent %+v", status.Books, status.Agent)
+	}
+	answer, err := http.Get("http://" + p.HTTPAddr() + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	metrics, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		`spanstatsd_spans_flushed_total{destination="agent"} 100`, `spanstatsd_spans_flushed_total{destination="good"} 100`,
+		`spanstatsd_spans_flushed_total{destination="refusing"} 0`, `spanstatsd_spans_unsent_total{destination="refusing",reason="rejected"} 100`,
+		`spanstatsd_spans_held{destination="refusing"} 0`, `spanstatsd_destination_takes{destination="refusing"} 0`,
+		`spanstatsd_destination_takes{destination="good"} 1`, `spanstatsd_payload_bytes_count{destination="good"} 1`,
+	} {
+		if !strings.Contains(string(metrics), "\n"+line+"\n") {
+			t.Errorf("metrics lack %s", line)
+		}
+	}
+	p.stop()
+}
+
+// TestWithoutAnAgent: statistics go to the other destination, and tracers are asked for
+// them as an agent would as it is shipped.
+func TestWithoutAnAgent(t *testing.T) {
+	good := &plain{name: "good"}
+	p := startPair(t, func(c *daemon.Config) {
+		c.Agent.URL, c.Exporters = agent.URL{}, []flush.Exporter{good}
+	})
+	c := p.client("shop")
+	c.Publish(batch(100, "a"))
+	if err := c.Flush(t.Context()); err != nil {
+		t.Error(err)
+	}
+	status := p.Status()
+	if good.taken() != 100 || status.Books.Flushed != 100 || status.Agent.State != "off" || len(status.Destinations) != 1 {
+		t.Errorf("the good one has %d spans; %+v, agent %+v", good.taken(), status.Books, status.Agent)
+	}
+	if books := p.Stop(); !books.Balanced || p.agent.Totals().Payloads != 0 {
+		t.Errorf("books %+v", books)
+	}
+}
+
+// TestAnotherDestinationHasWhatTheAgentDoesNotWant: statistics go on to it when the agent
+// is found to have no endpoint, and only the agent's are unsent.
+func TestAnotherDestinationHasWhatTheAgentDoesNotWant(t *testing.T) {
+	good := &plain{name: "good"}
+	p := startPair(t, func(c *daemon.Config) { c.Exporters = []flush.Exporter{good} })
+	p.agent.SetFault(func(*http.Request) standin.Fault {
+		return standin.Fault{Kind: standin.Answer, Status: http.StatusNotFound}
+	})
+	c := p.client("shop")
+	for range 3 {
+		c.Publish(batch(100, "a"))
+		if err := c.Flush(t.Context()); err == nil {
+			t.Error("the agent has it")
+		}
+	}
+	if agent := p.Status().Destinations[0]; agent.Books.UnsentBy[string(flush.NotWanted)] != 300 {
+		t.Errorf("the agent's books %+v", agent.Books)
+	}
+	if books := p.Books(); good.taken() != 300 || books.DroppedTotal() != 0 {
+		t.Errorf("the good one has %d of 300 spans; books %+v", good.taken(), books)
+	}
+	p.stop()
+}

@@ -1,0 +1,29 @@
+package daemon_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/daemon"
+)
+
+// TestADeathIsNotForgottenByAStartThatFails: the daemon that runs says it, and not only one
+// that found its HTTP address in use.
+func TestADeathIsNotForgottenByAStartThatFails(t *testing.T) {
+	other := startPair(t, nil)
+	p := startPair(t, func(c *daemon.Config) {
+		if err := os.WriteFile(c.Ingest.Socket.Path+".running-1", nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		inUse := *c
+		inUse.HTTPAddr = other.HTTPAddr()
+		if _, err := daemon.New(inUse); err == nil {
+			t.Fatal("two daemons listen at one address")
+		}
+	})
+	if died := p.Status().Died; died != 1 {
+		t.Errorf("%d daemons died", died)
+	}
+	p.stop()
+	other.stop()
+}

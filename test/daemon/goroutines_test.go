@@ -1,0 +1,89 @@
+package daemon_test
+
+import (
+	"maps"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/client"
+	"github.com/spanstatsd/spanstatsd/internal/daemon"
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
+)
+
+var (
+	room = regexp.MustCompile(`spanstatsd/internal/(aggregate|routing|ingest|flush|health|daemon)\.`)
+	// Those of the test, of a tracer and an agent in the same process, and of an HTTP
+	// request while it lasts.
+	others = regexp.MustCompile(`created by net/http|testing\.tRunner|daemon_test\.|spanstatsd/client\.|lab/standin\.`)
+	// Those that bring a payload to the agent, while its request lasts.
+	delivering = regexp.MustCompile(`flush\.\(\*Destination\)\.(deliver|begin\.func1)`)
+)
+
+// mostDeliveries is how many of those docs/architecture.md allows.
+const mostDeliveries = 28
+
+// goroutines counts the daemon's own that last, by room, and the deliveries.
+func goroutines() (rooms map[string]int, deliveries int) {
+	stacks := make([]byte, 4<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	rooms = map[string]int{}
+	for stack := range strings.SplitSeq(string(stacks), "\n\n") {
+		of := room.FindAllStringSubmatch(stack, -1)
+		switch {
+		case of == nil || others.MatchString(stack):
+		case delivering.MatchString(stack):
+			deliveries++
+		default:
+			rooms[of[len(of)-1][1]]++ // the last is where it began
+		}
+	}
+	return rooms, deliveries
+}
+
+// TestGoroutinesAreConstant: the daemon has as many goroutines as docs/architecture.md
+// says, one for each connection beside them, and not one more under load, while
+// partitions grow and cycles are sealed and sent, but one for each payload under way.
+func TestGoroutinesAreConstant(t *testing.T) {
+	const drainers, connections = 3, 4
+	p := startPair(t, func(c *daemon.Config) {
+		c.Aggregate.Drainers, c.Aggregate.RebalanceInterval = drainers, 100*time.Millisecond
+	})
+	want := map[string]int{"aggregate": drainers + 1, "routing": 1, "ingest": 3 + connections, "flush": 2, "health": 1, "daemon": 3}
+	var clients []*client.Client
+	for range connections {
+		clients = append(clients, p.client("shop"))
+	}
+	eventually.True(t, "all tracers are connected", func() bool { return p.daemonConnections() == connections })
+	check := func(when string) {
+		t.Helper()
+		if got, deliveries := goroutines(); !maps.Equal(got, want) || deliveries > mostDeliveries {
+			t.Errorf("%s: goroutines %v, want %v, and %d deliveries", when, got, want, deliveries)
+		}
+	}
+	// Tracers are told of the agent's first answer side by side.
+	eventually.True(t, "the goroutines are as many as documented", func() bool {
+		got, _ := goroutines()
+		return maps.Equal(got, want)
+	})
+	var sending sync.WaitGroup
+	for i, c := range clients {
+		sending.Go(func() {
+			for n := range 500 {
+				c.Publish(batch(64, string(rune('a'+(n*7+i)%200))))
+			}
+		})
+	}
+	for range 20 {
+		time.Sleep(5 * time.Millisecond)
+		check("under load")
+	}
+	sending.Wait()
+	check("after it")
+	p.stop()
+}
+
+func (p *pair) daemonConnections() int { return p.Status().Connections.Live }

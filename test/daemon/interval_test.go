@@ -1,0 +1,25 @@
+package daemon_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/client"
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
+)
+
+// A client learns from the welcome when the daemon reports, and sends before that what it
+// would else keep for an hour.
+func TestAClientSendsBeforeTheDaemonReports(t *testing.T) {
+	p := startPair(t, nil)
+	c, err := client.Open(client.Config{Socket: p.socket, MaxAge: time.Hour, Origin: client.Origin{Service: "shop"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Publish(batch(3, "r"))
+	eventually.True(t, "what was published has come", func() bool { return p.Books().Received == 3 })
+	if err := c.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	p.stop()
+}

@@ -1,0 +1,42 @@
+package daemon_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/client"
+	"github.com/spanstatsd/spanstatsd/internal/daemon"
+)
+
+// TestAFloodOfOriginsLosesNoSpan: containers come and go faster than --max-origins has room
+// for, and the agent has every hit, error and nanosecond.
+func TestAFloodOfOriginsLosesNoSpan(t *testing.T) {
+	p := startPair(t, func(c *daemon.Config) { c.Aggregate.MaxOrigins = 4 })
+	const containers, each = 40, 100
+	for i := range containers {
+		c, err := client.Open(client.Config{
+			Socket: p.socket, Origin: client.Origin{Service: "shop", ContainerID: fmt.Sprintf("%064d", i)},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		spans := batch(each, "r")
+		spans[0].Error = true
+		if !c.Publish(spans) {
+			t.Fatal("not published")
+		}
+		if err := c.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.stop()
+	totals := p.agent.Totals()
+	want := uint64(containers * each)
+	if totals.Hits != want || totals.Errors != containers || totals.Duration != want*uint64(time.Millisecond) {
+		t.Errorf("the agent has %+v of %d spans", totals.Counts, want)
+	}
+	if books := p.Books(); books.DroppedTotal() != 0 {
+		t.Errorf("dropped %v", books.Dropped)
+	}
+}

@@ -1,0 +1,131 @@
+package daemon_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/daemon"
+	"github.com/spanstatsd/spanstatsd/internal/door/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/exemplars"
+	"github.com/spanstatsd/spanstatsd/internal/flush"
+	exporting "github.com/spanstatsd/spanstatsd/internal/flush/otlp"
+	"github.com/spanstatsd/spanstatsd/lab/standin/collector"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// exported is a request of OTLP with so many spans that have a name.
+func exported(spans int, name string) []byte {
+	nested := func(b []byte, n protowire.Number, message []byte) []byte {
+		return protowire.AppendBytes(protowire.AppendTag(b, n, protowire.BytesType), message)
+	}
+	var scope []byte
+	for i := range spans {
+		id := protowire.AppendFixed64(nil, uint64(i+1))
+		scope = nested(scope, 2, nested(nested(nested(nil, 1, append(make([]byte, 8), id...)), 2, id), 5, []byte(name)))
+	}
+	return nested(nil, 1, nested(nil, 2, scope))
+}
+
+// takesOTLP has a daemon take OTLP at a socket of its own.
+func takesOTLP(c *daemon.Config) (at string) {
+	c.OTLP.Socket.Path = c.Ingest.Socket.Path + "o"
+	return c.OTLP.Socket.Path
+}
+
+// export sends a request, which must be answered 200.
+func export(t *testing.T, socket string, body []byte) {
+	t.Helper()
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}}
+	defer transport.CloseIdleConnections()
+	resp, err := (&http.Client{Transport: transport}).Post("http://otlp/v1/traces", "application/x-protobuf", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Fatal(resp.Status)
+	}
+}
+
+// TestSpansOfSDKsReachTheAgent, and the books hold them.
+func TestSpansOfSDKsReachTheAgent(t *testing.T) {
+	var at string
+	p := startPair(t, func(c *daemon.Config) { at = takesOTLP(c) })
+	for range 10 {
+		export(t, at, exported(20, "work"))
+	}
+	if got := p.Status().OTLP; got == nil || got.Requests["counted"] == 0 {
+		t.Errorf("the status has %+v", got)
+	}
+	p.stop()
+	books := p.Daemon.Books()
+	if counted := p.Status().OTLP.Requests; books.Received != 20*counted["counted"] || !books.Balanced || books.Flushed != books.Received || counted["counted"]+counted["counted_before"] != 10 {
+		t.Errorf("books %+v, requests %v", books, counted)
+	}
+}
+
+// TestSpansThatWentOnAreExemplars, by their ids, in the metrics that leave for a collector.
+func TestSpansThatWentOnAreExemplars(t *testing.T) {
+	var mu sync.Mutex
+	found := map[string]bool{}
+	stand, err := collector.Start(collector.Config{OnRequest: func(r collector.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		for i := range r {
+			for _, scope := range r[i].Scopes { // a probe has none
+				for _, m := range scope.Metrics {
+					for _, p := range m.Points {
+						for _, x := range p.Exemplars {
+							found[fmt.Sprintf("%x %x", x.Trace, x.Span)] = true
+						}
+					}
+				}
+			}
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = stand.Close() })
+	behind := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(behind.Close)
+	var at string
+	p := startPair(t, func(c *daemon.Config) {
+		endpoint, err := exporting.ParseEndpoint(stand.URL())
+		if err != nil {
+			t.Fatal(err)
+		}
+		dimensions, err := exporting.ParseDimensions(exporting.AllDimensions)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Exemplars = exemplars.New(8)
+		x, err := exporting.New(exporting.Config{Variables: exporting.Variables{Endpoint: endpoint}, Dimensions: dimensions, Exemplars: c.Exemplars})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Exporters, at = []flush.Exporter{x}, takesOTLP(c)
+		if c.OTLP.Forward, err = otlp.ParseDestination(behind.URL); err != nil {
+			t.Fatal(err)
+		}
+		neverEnd(&c.Aggregate)
+	})
+	export(t, at, exported(1, "work"))
+	p.stop()
+	if totals := stand.Totals(); totals.ProblemCount != 0 {
+		t.Errorf("the collector found %q", totals.Problems)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if want := "00000000000000000100000000000000 0100000000000000"; !found[want] || len(found) != 1 {
+		t.Errorf("exemplars %v, want %s", found, want)
+	}
+}

@@ -1,0 +1,192 @@
+package program
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/client"
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
+	"github.com/vmihailenco/msgpack/v5"
+)
+
+// manager stands for a service manager that keeps sockets while daemons come and go.
+type manager struct {
+	t     *testing.T
+	files []*os.File
+	args  []string
+}
+
+func newManager(t *testing.T, args ...string) *manager { return &manager{t: t, args: args} }
+
+// listen makes a socket that every daemon is given.
+func (m *manager) listen(network, address string) net.Addr {
+	m.t.Helper()
+	listener, err := net.Listen(network, address)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.t.Cleanup(func() { listener.Close() })
+	file, err := listener.(interface{ File() (*os.File, error) }).File()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.t.Cleanup(func() { file.Close() })
+	m.files = append(m.files, file)
+	return listener.Addr()
+}
+
+// start runs a daemon that is given the sockets.
+func (m *manager) start(more ...string) *process {
+	m.t.Helper()
+	cmd := program(m.t, append(m.args, more...)...)
+	cmd.Env = append(cmd.Env, fmt.Sprintf("LISTEN_FDS=%d", len(m.files)))
+	cmd.ExtraFiles = m.files
+	cmd.Args = append([]string{"sh", "-c", `LISTEN_PID=$$ exec "$0" "$@"`, cmd.Path}, cmd.Args[1:]...)
+	cmd.Path = "/bin/sh"
+	daemon, _ := listening(m.t, cmd)
+	return daemon
+}
+
+// stop ends a daemon in order, and has its books.
+func (m *manager) stop(daemon *process) map[string]any {
+	m.t.Helper()
+	if err := daemon.Process.Signal(syscall.SIGTERM); err != nil {
+		m.t.Fatal(err)
+	}
+	code, log := daemon.exit()
+	books := log[len(log)-1]
+	if code != 0 || books["balanced"] != true || books["received"] == 0.0 {
+		m.t.Errorf("exit code %d, last line %v", code, books)
+	}
+	return books
+}
+
+// tracesOf is a body of v0.4 with so many traces that no other body has.
+func tracesOf(t *testing.T, number uint64, count int) []byte {
+	all := make([]any, count)
+	for i := range all {
+		all[i] = []any{map[string]any{
+			"service": "shop", "name": "http.request", "resource": "GET /", "trace_id": number + 1, "span_id": i + 1,
+			"start": time.Now().UnixNano(), "duration": 1000,
+			"meta": map[string]string{"span.kind": "server"}, "metrics": map[string]float64{"_sampling_priority_v1": 1},
+		}}
+	}
+	body, err := msgpack.Marshal(all)
+	if err != nil {
+		t.Error(err)
+	}
+	return body
+}
+
+// TestARestartWithGivenSocketsIsSeenByNoTracer: traces over the agent's API, on both of its
+// sockets and a connection each, and spans of our own client come all the time while three
+// daemons follow each other. Each request has its answer, each span is counted once, and
+// the books of all daemons balance.
+func TestARestartWithGivenSocketsIsSeenByNoTracer(t *testing.T) {
+	dir := sockets(t)
+	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
+	spans, traces := filepath.Join(dir, "s"), filepath.Join(dir, "a")
+	m := newManager(t, "run", "--socket", spans, "--apm-socket", traces, "--agent-url", agent.URL(), "--http-addr", "127.0.0.1:0", "--log-format", "json")
+	m.listen("unix", spans)
+	addr := m.listen("tcp", "127.0.0.1:0").String()
+	m.listen("unix", traces)
+	daemon := m.start("--apm-addr", addr)
+	var sent, answered atomic.Uint64
+	stop, sending := make(chan struct{}), sync.WaitGroup{}
+	for i := range 6 {
+		sending.Go(func() { sendTraces(t, stop, []string{"unix " + traces, "tcp " + addr}[i%2], &sent, &answered) })
+	}
+	c, err := client.Open(client.Config{Socket: spans, MaxBackoff: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	published := uint64(0)
+	for restarts := 0; restarts < 3; restarts++ {
+		for before := answered.Load(); answered.Load() < before+200; published++ {
+			c.Publish([]client.Snapshot{{Key: client.Key{Service: "a", Operation: "b", Resource: "c"}, End: time.Now()}})
+			time.Sleep(time.Millisecond)
+		}
+		eventually.True(t, "spans are received", func() bool { return metric(daemon.get("/metrics"), "spanstatsd_spans_received_total") > 0 })
+		if restarts < 2 {
+			m.stop(daemon)
+			daemon = m.start("--apm-addr", addr)
+		}
+	}
+	close(stop)
+	sending.Wait()
+	if err := c.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	m.stop(daemon)
+	got := agent.Totals()
+	t.Logf("%d requests with 10 traces each, of which %d were left to the agent; %d spans of our client", sent.Load(), got.Uncounted.Requests, published)
+	if sent.Load() != answered.Load() || got.Counted.Requests+got.Uncounted.Requests != sent.Load() {
+		t.Errorf("%d requests, %d answers, and the agent has %d and %d", sent.Load(), answered.Load(), got.Counted.Requests, got.Uncounted.Requests)
+	}
+	if want := published + 10*got.Counted.Requests; got.Hits != want {
+		t.Errorf("the agent has %d hits, not %d", got.Hits, want)
+	}
+}
+
+// sendTraces sends one request after the other until stop is closed, each on a connection
+// of its own, as a tracer does whose connection was closed.
+func sendTraces(t *testing.T, stop chan struct{}, to string, sent, answered *atomic.Uint64) {
+	network, address, _ := strings.Cut(to, " ")
+	tracer := http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, network, address)
+		},
+	}}
+	for {
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://agent/v0.4/traces", bytes.NewReader(tracesOf(t, sent.Add(1), 10)))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		request.Header.Set("Content-Type", "application/msgpack")
+		request.Header.Set("X-Datadog-Trace-Count", "10")
+		answer, err := tracer.Do(request)
+		if err != nil {
+			t.Errorf("a tracer sees the restart: %v", err)
+			return
+		}
+		answer.Body.Close()
+		if answer.StatusCode != http.StatusOK {
+			t.Errorf("a tracer is answered %s", answer.Status)
+		}
+		answered.Add(1)
+	}
+}
+
+// TestASocketThatNoFlagNamesIsRefused: who connects to it would wait for ever.
+func TestASocketThatNoFlagNamesIsRefused(t *testing.T) {
+	dir := sockets(t)
+	m := newManager(t)
+	m.listen("unix", filepath.Join(dir, "other"))
+	cmd := program(t, "run", "--socket", filepath.Join(dir, "s"), "--http-addr", "127.0.0.1:0")
+	cmd.Env = append(cmd.Env, "LISTEN_FDS=1")
+	cmd.ExtraFiles = m.files
+	cmd.Args = append([]string{"sh", "-c", `LISTEN_PID=$$ exec "$0" "$@"`, cmd.Path}, cmd.Args[1:]...)
+	cmd.Path = "/bin/sh"
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "no flag names "+filepath.Join(dir, "other")) {
+		t.Errorf("%v: %s", err, out)
+	}
+}

@@ -1,0 +1,77 @@
+package program
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
+)
+
+// TestLibrariesLogAsTheDaemonDoes: of an agent that answers what nobody asked, net/http
+// prints a line, and it comes as all others do. By itself it would wait for whoever reads
+// the log, and so would who delivers.
+func TestLibrariesLogAsTheDaemonDoes(t *testing.T) {
+	dir := sockets(t)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go answerTwice(conn)
+		}
+	}()
+	daemon, _ := daemonWithLog(t, "http://"+listener.Addr().String(), filepath.Join(dir, "s"), "--apm-socket", filepath.Join(dir, "t"), "--log-level", "debug")
+	tracer, err := net.Dial("unix", filepath.Join(dir, "t"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tracer.Close()
+	if _, err := io.WriteString(tracer, "GET /other HTTP/1.1\r\nHost: agent\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	var line map[string]any
+	eventually.True(t, "the line of net/http", func() bool {
+		select {
+		case line = <-daemon.lines:
+			msg, _ := line["msg"].(string)
+			return strings.Contains(msg, "Unsolicited response")
+		default:
+			return false
+		}
+	})
+	if line["level"] != "DEBUG" {
+		t.Errorf("it is %v", line)
+	}
+	if err := daemon.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code, _ := daemon.exit(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// answerTwice answers one request, and a while later once more.
+func answerTwice(conn net.Conn) {
+	defer conn.Close()
+	in := bufio.NewReader(conn)
+	if _, err := http.ReadRequest(in); err != nil {
+		return
+	}
+	_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+	time.Sleep(50 * time.Millisecond) // what comes at once could be taken for a longer body
+	_, _ = io.WriteString(conn, "HTTP/1.1 400 Bad Request\r\n\r\n")
+	_, _ = in.ReadByte() // until the daemon closes it
+}

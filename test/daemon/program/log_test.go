@@ -1,0 +1,153 @@
+package program
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/client"
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
+	"github.com/spanstatsd/spanstatsd/lab/standin"
+)
+
+// stalledPipe is the writing end of a pipe that is full, and its reading end.
+func stalledPipe(t *testing.T) (write, read *os.File) {
+	t.Helper()
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { read.Close(); write.Close() })
+	raw, err := write.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var full error
+	if err := raw.Control(func(fd uintptr) {
+		for full == nil {
+			_, full = syscall.Write(int(fd), make([]byte, 4096))
+		}
+	}); err != nil || !errors.Is(full, syscall.EAGAIN) {
+		t.Fatal(err, full)
+	}
+	return write, read
+}
+
+// silentDaemon starts a daemon whose log is not ours to read, and waits until it answers.
+func silentDaemon(t *testing.T, stderr *os.File, agent, socket string) *process {
+	t.Helper()
+	address := freePort(t)
+	cmd := program(t, "run", "--socket", socket, "--agent-url", agent, "--http-addr", address, "--log-level", "debug", "--flush-interval", "1s")
+	cmd.Stderr = stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	p := &process{Cmd: cmd, t: t, http: address}
+	eventually.True(t, "the daemon is ready", func() bool { return strings.Contains(p.get("/readyz"), "ok") })
+	return p
+}
+
+// get is an answer of the HTTP address, "" for none.
+func (p *process) get(path string) string {
+	response, err := http.Get("http://" + p.http + path)
+	if err != nil {
+		return ""
+	}
+	defer response.Body.Close()
+	body, _ := io.ReadAll(response.Body)
+	return string(body)
+}
+
+// A log that nobody reads stops neither deliveries nor the stop: an agent that fails at
+// first, which is worth warnings, gets every span, and SIGTERM ends the daemon.
+func TestAStalledLogStopsNothing(t *testing.T) {
+	dir := sockets(t)
+	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
+	failures := 0
+	agent.SetFault(func(*http.Request) standin.Fault {
+		if failures++; failures < 3 {
+			return standin.Fault{Kind: standin.Answer, Status: http.StatusServiceUnavailable}
+		}
+		return standin.Fault{}
+	})
+	stderr, _ := stalledPipe(t)
+	socket := filepath.Join(dir, "s")
+	daemon := silentDaemon(t, stderr, agent.URL(), socket)
+	publishOne(t, socket)
+	eventually.True(t, "the agent has the span", func() bool { return agent.Totals().Hits == 1 })
+	if err := daemon.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := daemon.Wait(); err != nil {
+		t.Errorf("the daemon ended with %v", err)
+	}
+}
+
+// A log whose reader is gone kills nothing, and the lost lines are counted.
+func TestABrokenLogKillsNothing(t *testing.T) {
+	dir := sockets(t)
+	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
+	read, stderr, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read.Close()
+	defer stderr.Close()
+	socket := filepath.Join(dir, "s")
+	daemon := silentDaemon(t, stderr, agent.URL(), socket)
+	eventually.True(t, "a lost line is counted", func() bool { return metric(daemon.get("/metrics"), "spanstatsd_log_lines_lost_total") > 0 })
+	publishOne(t, socket)
+	if err := daemon.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := daemon.Wait(); err != nil || agent.Totals().Hits != 1 {
+		t.Errorf("the daemon ended with %v; the agent counted %d of 1 span", err, agent.Totals().Hits)
+	}
+}
+
+// A terminal that closes stops the daemon in order, as SIGTERM does.
+func TestHangupStopsInOrder(t *testing.T) {
+	dir := sockets(t)
+	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
+	socket := filepath.Join(dir, "s")
+	daemon := daemonProcess(t, agent.URL(), socket)
+	publishOne(t, socket)
+	if err := daemon.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	code, log := daemon.exit()
+	if last := log[len(log)-1]; code != 0 || last["msg"] != "stopped" || last["flushed"] != 1.0 {
+		t.Errorf("exit code %d, last line %v", code, last)
+	}
+}
+
+func publishOne(t *testing.T, socket string) {
+	t.Helper()
+	c, err := client.Open(client.Config{Socket: socket})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Publish([]client.Snapshot{{Key: client.Key{Service: "a", Operation: "b", Resource: "c"}, End: time.Now()}})
+	if err := c.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// metric is a value of an exposition, 0 for none.
+func metric(exposition, name string) float64 {
+	for line := range strings.Lines(exposition) {
+		if value, found := strings.CutPrefix(line, name+" "); found {
+			number, _ := strconv.ParseFloat(strings.TrimSpace(value), 64)
+			return number
+		}
+	}
+	return 0
+}

@@ -1,0 +1,179 @@
+package program
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// spansOf is a request of OTLP with so many spans of a service, which no other number's has.
+func spansOf(number uint64, count int) []byte {
+	nested := func(b []byte, n protowire.Number, message []byte) []byte {
+		return protowire.AppendBytes(protowire.AppendTag(b, n, protowire.BytesType), message)
+	}
+	named := nested(nested(nil, 1, []byte("service.name")), 2, nested(nil, 1, []byte("shop")))
+	var scope []byte
+	for i := range count {
+		id := binary.BigEndian.AppendUint64(nil, uint64(i+1))
+		span := nested(nested(nested(nil, 1, append(binary.BigEndian.AppendUint64(nil, number+1), id...)), 2, id), 5, []byte("GET /"))
+		for field, at := range map[protowire.Number]time.Time{7: time.Now().Add(-time.Millisecond), 8: time.Now()} {
+			span = protowire.AppendFixed64(protowire.AppendTag(span, field, protowire.Fixed64Type), uint64(at.UnixNano()))
+		}
+		scope = nested(scope, 2, span)
+	}
+	return nested(nil, 1, nested(nested(nil, 1, nested(nil, 1, named)), 2, scope))
+}
+
+// exporter is an SDK's: it sends one request after the other.
+type exporter struct {
+	network, address string
+	isGRPC           bool
+	isKept           bool // its connection, from one request to the next
+	transport        *http.Transport
+}
+
+// connect has the next request on a connection of its own.
+func (e *exporter) connect() {
+	speaks := &http.Protocols{}
+	speaks.SetHTTP1(!e.isGRPC)
+	speaks.SetUnencryptedHTTP2(e.isGRPC)
+	e.transport = &http.Transport{Protocols: speaks, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, e.network, e.address)
+	}}
+}
+
+// post sends a request, and has an error where it was not taken.
+func (e *exporter) post(ctx context.Context, body []byte) error {
+	if !e.isKept {
+		e.transport.CloseIdleConnections()
+		e.connect()
+	}
+	path, media := "/v1/traces", "application/x-protobuf"
+	if e.isGRPC {
+		path, media = "/opentelemetry.proto.collector.trace.v1.TraceService/Export", "application/grpc"
+		body = append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(body))), body...)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://collector"+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", media)
+	answer, err := e.transport.RoundTrip(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if _, err := io.Copy(io.Discard, answer.Body); err != nil {
+		return err
+	}
+	if answer.StatusCode != http.StatusOK || e.isGRPC && answer.Trailer.Get("Grpc-Status") != "0" {
+		return fmt.Errorf("answered %s, %v", answer.Status, answer.Trailer)
+	}
+	return nil
+}
+
+// send exports until stop is closed, bodies with numbers from first on, each as often as it
+// takes; maySee says whether a request may fail.
+func (e *exporter) send(t *testing.T, first uint64, stop chan struct{}, maySee bool, taken *atomic.Uint64) {
+	e.connect()
+	defer func() { e.transport.CloseIdleConnections() }()
+	for number := first; ; number++ {
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		body := spansOf(number, 10)
+		for err := e.post(t.Context(), body); err != nil; err = e.post(t.Context(), body) {
+			if !maySee || t.Context().Err() != nil {
+				t.Errorf("an SDK at %s (gRPC %v, connection kept %v) sees the restart: %v", e.network, e.isGRPC, e.isKept, err)
+				return
+			}
+			time.Sleep(time.Millisecond) // the next daemon is not there yet
+		}
+		taken.Add(1)
+	}
+}
+
+// takesThrice waits until 200 more requests are taken by each of three daemons, which follow
+// each other; ending is called before the last one ends.
+func takesThrice(t *testing.T, m *manager, start func() *process, taken *atomic.Uint64, ending func()) {
+	t.Helper()
+	for restarts := range 3 {
+		daemon := start()
+		for before := taken.Load(); taken.Load() < before+200 && !t.Failed(); {
+			time.Sleep(time.Millisecond)
+		}
+		if restarts == 2 {
+			ending()
+		}
+		m.stop(daemon)
+	}
+}
+
+// TestARestartWithGivenSocketsIsSeenByNoSDK: OTLP over HTTP and gRPC comes all the time, on a
+// socket and an address that a service manager keeps, while three daemons follow each other.
+// Each request is taken at its first try, each span is counted once, and the books of all
+// daemons balance.
+func TestARestartWithGivenSocketsIsSeenByNoSDK(t *testing.T) {
+	dir := sockets(t)
+	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
+	socket := filepath.Join(dir, "o")
+	m := newManager(t, "run", "--socket", filepath.Join(dir, "s"), "--otlp-socket", socket, "--agent-url", agent.URL(), "--http-addr", "127.0.0.1:0", "--log-format", "json")
+	addr := m.listen("tcp", "127.0.0.1:0").String()
+	m.listen("unix", socket)
+	var taken atomic.Uint64
+	stop, sending := make(chan struct{}), sync.WaitGroup{}
+	for i, e := range []*exporter{
+		{network: "unix", address: socket},
+		{network: "tcp", address: addr},
+		{network: "unix", address: socket, isGRPC: true},
+		{network: "tcp", address: addr, isGRPC: true},
+		{network: "tcp", address: addr, isGRPC: true, isKept: true},
+	} {
+		sending.Go(func() { e.send(t, uint64(i)<<32, stop, false, &taken) })
+	}
+	takesThrice(t, m, func() *process { return m.start("--otlp-addr", addr) }, &taken, func() {
+		close(stop)
+		sending.Wait()
+	})
+	if got := agent.Totals(); got.Hits != 10*taken.Load() {
+		t.Errorf("%d requests with 10 spans each, and the agent has %d hits", taken.Load(), got.Hits)
+	}
+}
+
+// TestAnOrderedRestartCountsEachSpanOnce: without a service manager the socket goes with its
+// daemon. What was taken is counted, and what was not is nobody's: its SDK sends it again, to
+// the next daemon.
+func TestAnOrderedRestartCountsEachSpanOnce(t *testing.T) {
+	dir := sockets(t)
+	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
+	socket := filepath.Join(dir, "o")
+	var taken atomic.Uint64
+	stop, sending := make(chan struct{}), sync.WaitGroup{}
+	for i := range uint64(4) {
+		e := &exporter{network: "unix", address: socket, isGRPC: i%2 == 0, isKept: i < 2}
+		sending.Go(func() { e.send(t, i<<32, stop, true, &taken) })
+	}
+	start := func() *process {
+		return daemonProcess(t, agent.URL(), filepath.Join(dir, "s"), "--otlp-socket", socket)
+	}
+	takesThrice(t, newManager(t), start, &taken, func() {
+		close(stop)
+		sending.Wait()
+	})
+	if got := agent.Totals(); got.Hits != 10*taken.Load() {
+		t.Errorf("%d requests with 10 spans each were taken, and the agent has %d hits", taken.Load(), got.Hits)
+	}
+}

@@ -1,0 +1,104 @@
+package program
+
+import (
+	"fmt"
+	"net"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// TestWhatIsWrittenToAPausedDaemonIsCounted: while the daemon stands still, tracers
+// connect, write and leave or stay; then it is told to stop before it has seen any of
+// them. All of it is in its books.
+func TestWhatIsWrittenToAPausedDaemonIsCounted(t *testing.T) {
+	dir := sockets(t)
+	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
+	socket := filepath.Join(dir, "s")
+	daemon := daemonProcess(t, agent.URL(), socket)
+	signal := func(signals ...syscall.Signal) {
+		t.Helper()
+		for _, s := range signals {
+			if err := daemon.Process.Signal(s); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	signal(syscall.SIGSTOP)
+	const tracers, each = 40, 100
+	for i := range tracers {
+		conn, err := net.Dial("unix", socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		if _, err := conn.Write(helloAndSpans(fmt.Sprint("tracer ", i%7), each)); err != nil {
+			t.Fatal(err)
+		}
+		if i%2 == 0 {
+			conn.Close()
+		}
+	}
+	signal(syscall.SIGTERM, syscall.SIGCONT)
+	code, log := daemon.exit()
+	last := log[len(log)-1]
+	if code != 0 || last["received"] != float64(tracers*each) || last["flushed"] != float64(tracers*each) || last["balanced"] != true {
+		t.Errorf("exit code %d; of %d spans: %v", code, tracers*each, last)
+	}
+}
+
+// helloAndSpans is all that a short process says.
+func helloAndSpans(service string, n int) []byte {
+	frames := wire.AppendHello(nil, &wire.Hello{Version: wire.Version, Origin: span.Origin{Service: service}})
+	key := wire.AppendKey(nil, &span.Key{Service: service, Operation: "op", Resource: "r"})
+	start := len(frames)
+	frames = wire.BeginSpans(frames)
+	for range n {
+		frames = wire.AppendWhole(frames, key, 1000, time.Now().UnixNano(), span.TopLevel, 1)
+	}
+	wire.EndSpans(frames, start, n)
+	return frames
+}
+
+// TestShortProcessesAtAStopAreCounted: processes connect, write and leave all the time, and
+// the daemon is told to stop at some moment. Whoever could connect and write was counted.
+func TestShortProcessesAtAStopAreCounted(t *testing.T) {
+	const each = 20
+	dir := sockets(t)
+	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
+	socket := filepath.Join(dir, "s")
+	daemon := daemonProcess(t, agent.URL(), socket)
+	var handedOver atomic.Uint64
+	var running sync.WaitGroup
+	for i := range 8 {
+		running.Go(func() {
+			for {
+				conn, err := net.Dial("unix", socket)
+				if err != nil {
+					return // the daemon stops
+				}
+				if _, err := conn.Write(helloAndSpans(fmt.Sprint("short ", i), each)); err == nil {
+					handedOver.Add(each)
+				}
+				conn.Close()
+			}
+		})
+	}
+	eventually.True(t, "they have come and gone", func() bool { return handedOver.Load() > 1000*each })
+	if err := daemon.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	code, log := daemon.exit()
+	running.Wait()
+	last, want := log[len(log)-1], float64(handedOver.Load())
+	if code != 0 || last["received"] != want || last["balanced"] != true {
+		t.Errorf("exit code %d; of %.0f spans: %v", code, want, last)
+	}
+}

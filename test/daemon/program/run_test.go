@@ -1,0 +1,278 @@
+package program
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/client"
+	"github.com/spanstatsd/spanstatsd/lab/standin"
+)
+
+// process is a daemon that runs.
+type process struct {
+	*exec.Cmd
+	t     *testing.T
+	lines chan map[string]any // its log
+	http  string              // where it answers
+}
+
+// daemonProcess runs the daemon before an agent and waits until it listens.
+func daemonProcess(t *testing.T, agent, socket string, args ...string) *process {
+	t.Helper()
+	p, _ := daemonWithLog(t, agent, socket, args...)
+	return p
+}
+
+// daemonWithLog is the same, with the line that says where it listens.
+func daemonWithLog(t *testing.T, agent, socket string, args ...string) (*process, map[string]any) {
+	t.Helper()
+	return listening(t, program(t, append([]string{
+		"run", "--socket", socket, "--agent-url", agent, "--http-addr", "127.0.0.1:0", "--log-format", "json",
+	}, args...)...))
+}
+
+// listening starts a daemon's command and waits until it listens.
+func listening(t *testing.T, cmd *exec.Cmd) (*process, map[string]any) {
+	t.Helper()
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	p := &process{Cmd: cmd, t: t, lines: make(chan map[string]any, 100)}
+	go func() {
+		defer close(p.lines)
+		for scanner := bufio.NewScanner(stderr); scanner.Scan(); {
+			line := map[string]any{}
+			if json.Unmarshal(scanner.Bytes(), &line) != nil {
+				line["msg"] = scanner.Text()
+			}
+			p.lines <- line
+		}
+	}()
+	said := p.await("listening for tracers")
+	p.http, _ = said["http"].(string)
+	return p, said
+}
+
+// await reads the log up to a message.
+func (p *process) await(message string) map[string]any {
+	p.t.Helper()
+	for line := range p.lines {
+		if line["msg"] == message {
+			return line
+		}
+	}
+	p.t.Fatalf("the daemon ended without saying %q", message)
+	return nil
+}
+
+// exit waits for the end and returns the exit code and the rest of the log.
+func (p *process) exit() (code int, log []map[string]any) {
+	p.t.Helper()
+	for line := range p.lines {
+		log = append(log, line)
+	}
+	_ = p.Wait() // the code says it
+	return p.ProcessState.ExitCode(), log
+}
+
+// sockets is a directory with a path short enough for sockets.
+func sockets(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "sd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+func startAgent(t *testing.T, network, address string) *standin.Agent {
+	t.Helper()
+	agent, err := standin.Start(standin.Config{Network: network, Address: address})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { agent.Close() })
+	return agent
+}
+
+// load publishes from several goroutines until stop is closed.
+func load(t *testing.T, c *client.Client, stop chan struct{}) *sync.WaitGroup {
+	var publishing sync.WaitGroup
+	for g := range 3 {
+		publishing.Go(func() {
+			batch := make([]client.Snapshot, 10)
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				for j := range batch {
+					batch[j] = client.Snapshot{
+						Key:      client.Key{Service: "shop", Operation: "op", Resource: fmt.Sprint("r", (i+j)%50), Kind: "server"},
+						Duration: time.Duration(1+i%1000) * time.Microsecond, End: time.Now(), Error: j == g,
+					}
+				}
+				c.Publish(batch)
+				if i%20 == 0 {
+					time.Sleep(time.Millisecond)
+				}
+			}
+		})
+	}
+	return &publishing
+}
+
+// TestStopUnderLoad ends the daemon with SIGTERM in the middle of load, over
+// both kinds of agent address: every span whose frame a socket took is in the
+// stand-in agent, and the last log line has the balanced books.
+func TestStopUnderLoad(t *testing.T) {
+	for _, network := range []string{"unix", "tcp"} {
+		t.Run(network, func(t *testing.T) {
+			dir := sockets(t)
+			address := "127.0.0.1:0"
+			if network == "unix" {
+				address = filepath.Join(dir, "agent")
+			}
+			agent := startAgent(t, network, address)
+			socket := filepath.Join(dir, "s")
+			daemon := daemonProcess(t, agent.URL(), socket, "--shutdown-grace", "30s", "--drainers", "fixed:2", "--ring-slots", "65536")
+			var clients []*client.Client
+			stop := make(chan struct{})
+			var loads []*sync.WaitGroup
+			for i := range 3 {
+				c, err := client.Open(client.Config{Socket: socket, MaxAge: 5 * time.Millisecond, Origin: client.Origin{Service: fmt.Sprint("svc", i)}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				clients = append(clients, c)
+				loads = append(loads, load(t, c, stop))
+			}
+			for sent := uint64(0); sent < 20_000; time.Sleep(time.Millisecond) {
+				sent = 0
+				for _, c := range clients {
+					sent += c.Stats().Sent
+				}
+			}
+			if err := daemon.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			code, log := daemon.exit()
+			close(stop)
+			sent := uint64(0)
+			for i, c := range clients {
+				loads[i].Wait()
+				sent += c.Stats().Sent
+			}
+			last := log[len(log)-1]
+			totals := agent.Totals()
+			if code != 0 || last["msg"] != "stopped" || last["balanced"] != true || last["dropped"] != 0.0 || last["flushed"] != float64(sent) {
+				t.Errorf("exit code %d, last line %v; %d spans were handed over", code, last, sent)
+			}
+			if totals.Hits != sent || len(totals.Problems) != 0 {
+				t.Errorf("the agent counted %d of %d spans; problems: %v", totals.Hits, sent, totals.Problems)
+			}
+			if _, err := os.Lstat(socket); err == nil {
+				t.Error("the socket is still there")
+			}
+		})
+	}
+}
+
+// TestStopWithoutAgent: what could not be delivered is counted in the last line.
+func TestStopWithoutAgent(t *testing.T) {
+	dir := sockets(t)
+	socket := filepath.Join(dir, "s")
+	daemon := daemonProcess(t, "unix://"+filepath.Join(dir, "nobody"), socket)
+	c, err := client.Open(client.Config{Socket: socket})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Publish([]client.Snapshot{{Key: client.Key{Service: "a", Operation: "b", Resource: "c"}, End: time.Now()}})
+	if err := c.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := daemon.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	code, log := daemon.exit()
+	last := log[len(log)-1]
+	if code != 0 || last["received"] != 1.0 || last["unsent"] != 1.0 || last["balanced"] != true {
+		t.Errorf("exit code %d, last line %v", code, last)
+	}
+}
+
+// TestSecondSignal ends a stop that waits for a hanging agent.
+func TestSecondSignal(t *testing.T) {
+	dir := sockets(t)
+	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
+	socket := filepath.Join(dir, "s")
+	daemon := daemonProcess(t, agent.URL(), socket, "--shutdown-grace", "10m")
+	agent.SetFault(func(*http.Request) standin.Fault { return standin.Fault{Kind: standin.Hang} })
+	c, err := client.Open(client.Config{Socket: socket})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Publish([]client.Snapshot{{Key: client.Key{Service: "a", Operation: "b", Resource: "c"}, End: time.Now()}})
+	if err := c.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		if err := daemon.Process.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+		if sig == syscall.SIGTERM {
+			daemon.await("stopping")
+		}
+	}
+	code, log := daemon.exit()
+	if last := log[len(log)-1]; code != 1 || !strings.Contains(fmt.Sprint(last["msg"]), "second signal") {
+		t.Errorf("exit code %d, log %v", code, log)
+	}
+}
+
+// TestTakeOver: a second daemon refuses a live socket and replaces a stale one.
+func TestTakeOver(t *testing.T) {
+	dir := sockets(t)
+	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
+	socket := filepath.Join(dir, "s")
+	first := daemonProcess(t, agent.URL(), socket)
+	out, err := program(t, "run", "--socket", socket, "--http-addr", "127.0.0.1:0").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "another process listens") {
+		t.Errorf("a second daemon: %v, %s", err, out)
+	}
+	if err := first.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	first.exit()
+	second := daemonProcess(t, agent.URL(), socket)
+	if died := metric(second.get("/metrics"), "spanstatsd_predecessors_died"); died != 1 {
+		t.Errorf("after one was killed, the second daemon says that %g were", died)
+	}
+	if err := second.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code, _ := second.exit(); code != 0 {
+		t.Errorf("the second daemon ended with %d", code)
+	}
+	third := daemonProcess(t, agent.URL(), socket)
+	if died := metric(third.get("/metrics"), "spanstatsd_predecessors_died"); died != 0 {
+		t.Errorf("after one that stopped in order, the third daemon says that %g were killed", died)
+	}
+}
