@@ -30,6 +30,7 @@ var rooms = map[string]room{
 	"internal/door/conns":   {"internal/socket", "admits connections, whatever they bring"},
 	"internal/door/bodies":  {"internal/memory", "holds and remembers bodies, whatever is in them"},
 
+	"internal/rules":           {"internal/bytecache internal/span internal/spantable internal/wire", "remembers keys and collects snapshots, whatever the rule"},
 	"internal/spantable":       {"", "lays the spans of a body flat, whatever the format"},
 	"internal/traces":          {"client/rules internal/bytecache internal/msgpack internal/span internal/wire", "walks a body and decides what of it counts"},
 	"internal/oteltraces":      {"client/rules internal/bytecache internal/msgpack internal/span internal/wire", "walks a body of OTLP, counts its spans and says which go on"},
