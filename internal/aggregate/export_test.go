@@ -3,12 +3,12 @@ package aggregate
 import "math/rand/v2"
 
 // Reroute gives partitions other owners at random, spreads some, and now and then
-// changes their number. The balancer must not be at work.
+// makes more of them. The balancer must not be at work.
 func (a *Aggregator) Reroute(rnd *rand.Rand) {
 	now := a.balancer.Routing()
 	next := now.Next(anyOwners(rnd, now.Partitions(), a.Drainers()))
-	if rnd.IntN(4) == 0 {
-		next = next.Resized(1 << rnd.IntN(8))
+	if rnd.IntN(4) == 0 && next.Partitions() < 128 {
+		next = next.Grown(2 * next.Partitions())
 	}
 	a.balancer.Install(next)
 }

@@ -33,7 +33,7 @@ func (c *Config) checkRooms() error {
 	counting.LimitDrainers()                      // and warns of it
 	return errors.Join(
 		c.Ingest.Check(), c.Admit.Check(), counting.Check(), ring.CheckSlots(counting.RingSlots), c.Flush.Check(), c.Agent.Check(),
-		c.checkBatch(), c.checkAPM(), c.checkOTLP(),
+		c.checkBatch(), c.checkDoors(),
 	)
 }
 
@@ -75,20 +75,15 @@ func (c *Config) checkBatch() error {
 	return nil
 }
 
-func (c *Config) checkAPM() error {
-	traces := c.APM
-	if !traces.Enabled() {
-		return nil
+// checkDoors looks at what takes traces, where it is on.
+func (c *Config) checkDoors() (err error) {
+	if c.APM.Enabled() {
+		err = c.APM.Check()
 	}
-	return traces.Check()
-}
-
-func (c *Config) checkOTLP() error {
-	taking := c.OTLP
-	if !taking.Enabled() {
-		return nil
+	if c.OTLP.Enabled() {
+		err = errors.Join(err, c.OTLP.Check())
 	}
-	return taking.Check()
+	return err
 }
 
 func (c *Config) checkHTTP() error {

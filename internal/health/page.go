@@ -1,10 +1,8 @@
 package health
 
 import (
-	"cmp"
 	"embed"
 	"net/http"
-	"path"
 )
 
 // The page is a few files as they are: no build step, nothing from elsewhere,
@@ -20,19 +18,11 @@ var pageFiles embed.FS
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-var pageTypes = map[string]string{
-	".html": "text/html; charset=utf-8",
-	".css":  "text/css; charset=utf-8",
-	".js":   "text/javascript; charset=utf-8",
-	".svg":  "image/svg+xml",
-}
-
 // addPage answers the page at / and its files at /page/.
 func addPage(mux *http.ServeMux) {
 	files := http.FileServerFS(pageFiles)
 	serve := func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
-		header.Set("Content-Type", cmp.Or(pageTypes[path.Ext(r.URL.Path)], pageTypes[".html"]))
 		header.Set("Content-Security-Policy", pagePolicy)
 		header.Set("X-Content-Type-Options", "nosniff")
 		header.Set("Referrer-Policy", "no-referrer")

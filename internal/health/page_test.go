@@ -27,7 +27,12 @@ func TestPageIsWhole(t *testing.T) {
 			if policy := response.Header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'") {
 				t.Errorf("/%s has the policy %q", at, policy)
 			}
-			if want := pageTypes[path.Ext(at)]; at != "" && response.Header.Get("Content-Type") != want {
+			if want := map[string]string{
+				".html": "text/html; charset=utf-8",
+				".css":  "text/css; charset=utf-8",
+				".js":   "text/javascript; charset=utf-8",
+				".svg":  "image/svg+xml",
+			}[path.Ext(at)]; at != "" && response.Header.Get("Content-Type") != want {
 				t.Errorf("/%s is %q, want %q", at, response.Header.Get("Content-Type"), want)
 			}
 			for _, match := range references.FindAllStringSubmatch(body, -1) {

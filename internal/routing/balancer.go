@@ -21,8 +21,6 @@ const (
 	MinInterval = 100 * time.Millisecond
 	// statsInterval is how often the loads are read where levelling is switched off.
 	statsInterval = 10 * time.Second
-	// shrinkAfter is how long partitions must have been too many before there are fewer.
-	shrinkAfter = time.Hour
 	// maxGathers is how many partitions one plan tries to gather: each try costs a look at
 	// all of them. Where partitions were doubled, thousands may be spread.
 	maxGathers = 128
@@ -48,7 +46,7 @@ type Balancer struct {
 	stats   atomic.Pointer[Stats]
 
 	capacity atomic.Int64 // live aggregates for which the partitions are enough
-	peak     atomic.Int64 // most live aggregates since the last attempt to shrink
+	peak     atomic.Int64 // most live aggregates so far
 	grow     chan struct{}
 	stop     chan struct{}
 	ended    chan struct{}
@@ -59,8 +57,7 @@ type Balancer struct {
 	sum       []uint64              // of each partition's loads in them
 	reached   float64               // load ratio that the last plan led to
 	lowFor    map[int]int           // by spread partition, intervals of low load
-	resizedAt time.Time
-	known     Stats // what is published after each interval
+	known     Stats                 // what is published after each interval
 }
 
 // NewBalancer returns a balancer with a first routing. Start runs it.
@@ -88,10 +85,7 @@ func (b *Balancer) Install(r *Routing) {
 }
 
 // Start runs the balancer's goroutine.
-func (b *Balancer) Start() {
-	b.resizedAt = time.Now()
-	go b.run()
-}
+func (b *Balancer) Start() { go b.run() }
 
 // Stop ends it. The last routing stays.
 func (b *Balancer) Stop() {
@@ -113,9 +107,8 @@ func (b *Balancer) run() {
 			return
 		case <-b.grow:
 			b.growTo(int(b.peak.Load()))
-		case now := <-looks:
+		case <-looks:
 			b.level()
-			b.shrink(now)
 		}
 	}
 }
@@ -138,32 +131,17 @@ func (b *Balancer) SetLive(aggregates int) {
 }
 
 // growTo makes as many partitions as so many aggregates should have. That moves
-// no key: it only lets the next plan move less at a time.
+// no key: it only lets the next plan move less at a time. There are never fewer again: what
+// is too many costs nothing.
 func (b *Balancer) growTo(aggregates int) {
 	now := b.Routing()
 	partitions := b.config.Partitions.Count(b.config.Drainers, aggregates)
-	if partitions > now.Partitions() {
-		b.resize(now.Resized(partitions))
-	}
-}
-
-// shrink makes fewer partitions where an hour needed fewer.
-func (b *Balancer) shrink(now time.Time) {
-	if now.Sub(b.resizedAt) < shrinkAfter {
+	if partitions <= now.Partitions() {
 		return
 	}
-	partitions := b.config.Partitions.Count(b.config.Drainers, int(b.peak.Swap(0)))
-	b.resizedAt = now
-	if current := b.Routing(); partitions < current.Partitions() {
-		b.resize(current.Resized(partitions))
-	}
-}
-
-func (b *Balancer) resize(to *Routing) {
 	clear(b.lowFor) // partitions have other numbers
 	b.reached = 1   // and can be levelled otherwise
-	b.resizedAt = time.Now()
-	b.Install(to)
+	b.Install(now.Grown(partitions))
 }
 
 // level reads what was offered to each partition since the last time, and levels the

@@ -47,10 +47,9 @@ func (r *Routing) Owners(partition int) []uint16 {
 
 func (r *Routing) isSpread(partition int) bool { return int(r.owner[partition]) >= r.drainers }
 
-// Resized is the routing with twice as many partitions or more, or half as many
-// or fewer. A finer one cuts each partition in two that have its owners, so no
-// key changes its drainer. A coarser one gives both halves to the first's.
-func (r *Routing) Resized(partitions int) *Routing {
+// Grown is the routing with twice as many partitions or more. It cuts each partition in two
+// that have its owners, so no key changes its drainer.
+func (r *Routing) Grown(partitions int) *Routing {
 	owners := make([][]uint16, partitions)
 	for p := range owners {
 		owners[p] = r.Owners(p & int(r.mask))
