@@ -11,6 +11,10 @@
 // Where a loop keeps its place in a register, CommonStr and its siblings read values of
 // their most common forms at that place, and leave every other form to a Reader.
 //
+// It is for package client, which has no dependencies, and for the bodies of traces, whose
+// values it reads without a call of an interface or a copy. Whatever else only the daemon
+// reads, package payload reads with a library.
+//
 // # Bounds
 //
 // No length and no count is believed beyond the bytes that are left: a string lies

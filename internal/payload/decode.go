@@ -5,7 +5,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"reflect"
+	"unsafe"
 
 	"github.com/vmihailenco/msgpack/v5"
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
@@ -37,13 +40,20 @@ func Decode(body []byte) (*Payload, error) {
 // nil for anything and converts between types.
 type decoder struct {
 	*msgpack.Decoder
-	body *bytes.Reader
+	bytes []byte
+	body  *bytes.Reader // of them
+	// visit, unless it is nil, is handed each element of a list and says whether it is kept.
+	// Then texts are parts of the body, and an unknown field is ErrLoses.
+	visit func(element any) (isKept bool, err error)
 }
 
 func newDecoder(body []byte) *decoder {
 	r := bytes.NewReader(body)
-	return &decoder{msgpack.NewDecoder(r), r}
+	return &decoder{Decoder: msgpack.NewDecoder(r), bytes: body, body: r}
 }
+
+// ErrLoses is what would lose something of a payload that is visited.
+var ErrLoses = errors.New("there is no place for it")
 
 // value reads one value into a field of a payload. It compares the value's lead
 // byte with the field's type first.
@@ -54,11 +64,20 @@ func (d *decoder) value(to reflect.Value) error {
 	}
 	kind, isBytes := to.Kind(), to.Type() == reflect.TypeFor[[]byte]()
 	switch {
-	case kind == reflect.String && msgpcode.IsString(lead), isBytes && msgpcode.IsBin(lead),
-		kind == reflect.Bool && (lead == msgpcode.True || lead == msgpcode.False):
-		return d.Decode(to.Addr().Interface())
+	case kind == reflect.String && msgpcode.IsString(lead):
+		text, err := d.raw()
+		to.SetString(unsafe.String(unsafe.SliceData(text), len(text)))
+		return err
+	case isBytes && msgpcode.IsBin(lead):
+		raw, err := d.raw()
+		to.SetBytes(raw)
+		return err
+	case kind == reflect.Bool && (lead == msgpcode.True || lead == msgpcode.False):
+		is, err := d.DecodeBool()
+		to.SetBool(is)
+		return err
 	case (to.CanUint() || to.CanInt()) && isInteger(lead):
-		return d.integer(to)
+		return d.integer(to, lead)
 	case kind == reflect.Struct && isMap(lead):
 		return d.object(to)
 	case kind == reflect.Slice && !isBytes && isArray(lead):
@@ -79,12 +98,37 @@ func isArray(lead byte) bool {
 	return msgpcode.IsFixedArray(lead) || lead == msgpcode.Array16 || lead == msgpcode.Array32
 }
 
-// integer reads an integer of any width. Scanning its digits refuses those that the
-// field has no room for, and a sign where it has none.
-func (d *decoder) integer(to reflect.Value) error {
-	n, err := d.DecodeInterface()
-	if err == nil {
-		_, err = fmt.Sscan(fmt.Sprint(n), to.Addr().Interface())
+// raw is a string or bytes: where they lie in the body, or for who keeps them a copy.
+func (d *decoder) raw() ([]byte, error) {
+	n, err := d.DecodeBytesLen()
+	if err == nil && n > d.body.Len() {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return nil, err
+	}
+	at := len(d.bytes) - d.body.Len()
+	raw := d.bytes[at : at+n : at+n]
+	if d.visit == nil {
+		raw = bytes.Clone(raw)
+	}
+	_, err = d.body.Seek(int64(n), io.SeekCurrent)
+	return raw, err
+}
+
+// integer reads an integer of any width, but none that the field has no room for. The library
+// has a negative one as its two's complement.
+func (d *decoder) integer(to reflect.Value, lead byte) error {
+	n, err := d.DecodeUint64()
+	isNegative := int64(n) < 0 && lead != msgpcode.Uint64
+	switch {
+	case err != nil:
+	case to.CanUint() && !isNegative && !to.OverflowUint(n):
+		to.SetUint(n)
+	case to.CanInt() && (isNegative || n <= math.MaxInt64) && !to.OverflowInt(int64(n)):
+		to.SetInt(int64(n))
+	default:
+		err = fmt.Errorf("the integer %d where %s is expected", int64(n), to.Type())
 	}
 	return err
 }
@@ -101,10 +145,17 @@ func (d *decoder) list(to reflect.Value) error {
 		if lead, _ := d.PeekCode(); lead == msgpcode.Nil && element.Kind() == reflect.Struct {
 			return fmt.Errorf("[%d]: %w", i, ErrNilElement)
 		}
-		if err := d.value(element); err != nil {
+		err := d.value(element)
+		isKept := true
+		if err == nil && d.visit != nil {
+			isKept, err = d.visit(element.Addr().Interface())
+		}
+		if err != nil {
 			return fmt.Errorf("[%d]: %w", i, err)
 		}
-		to.Set(reflect.Append(to, element))
+		if isKept {
+			to.Set(reflect.Append(to, element))
+		}
 	}
 	return nil
 }
@@ -115,14 +166,19 @@ func (d *decoder) object(to reflect.Value) error {
 	if err != nil {
 		return err
 	}
+	var name string
+	fields := fields[to.Type()]
 	for range n {
-		var name string
 		if err := d.value(reflect.ValueOf(&name).Elem()); err != nil {
 			return err
 		}
-		if field, known := fields[to.Type()][name]; known {
+		field, known := fields[name]
+		switch {
+		case known:
 			err = d.value(to.Field(field))
-		} else {
+		case d.visit != nil:
+			err = ErrLoses
+		default:
 			err = d.skip(maxDepth)
 		}
 		if err != nil {

@@ -1,6 +1,8 @@
 // Package payload reads the statistics that go to a Datadog agent as the agent itself would:
 // `spanstatsd dump` prints them with it, and the stand-in agent of lab/ and the tests of the
-// encoder hold the encoder to it.
+// encoder hold the encoder to it. A Walk reads those that tracers write, in place and a group
+// at a time, for who adds them up: with it nothing is lost, and nothing is kept but tags, of
+// which Walk.MaxTags says how many there may be.
 //
 // It is at least as strict as the real one. A nil where a string, array or map belongs, text
 // for binary, a float for an integer and a negative count are refused. What the real one takes

@@ -136,17 +136,8 @@ func (k *Key) At(l Label, place int) *string {
 
 // ParseLabel finds a label by its name.
 func ParseLabel(name string) (Label, bool) {
-	return findLabel(func(spec *labelSpec) bool { return spec.name == name })
-}
-
-// LabelOfAgent finds a text or list by the agent's name for it.
-func LabelOfAgent(name string) (Label, bool) {
-	return findLabel(func(spec *labelSpec) bool { return spec.agentName == name && name != "" })
-}
-
-func findLabel(is func(*labelSpec) bool) (Label, bool) {
 	for l := range WholeKey {
-		if is(&labels[l]) {
+		if labels[l].name == name {
 			return l, true
 		}
 	}

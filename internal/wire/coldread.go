@@ -21,6 +21,9 @@ const maxDepth = 8
 
 // coldReader reads the fields of a cold message into values of their own. A nil reads
 // as the zero value everywhere. The first fault sticks, and nothing is read after it.
+//
+// It reads with our own reader and not with a library, because tracers link it as part of
+// package client, which has no dependencies.
 type coldReader struct {
 	msgpack.Reader
 	doing string

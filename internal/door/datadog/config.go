@@ -11,7 +11,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/check"
-	"github.com/spanstatsd/spanstatsd/internal/clientstats"
+	"github.com/spanstatsd/spanstatsd/internal/decode/clientstats"
 	"github.com/spanstatsd/spanstatsd/internal/door"
 	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
 	"github.com/spanstatsd/spanstatsd/internal/exemplars"

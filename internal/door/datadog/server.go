@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/clientstats"
+	"github.com/spanstatsd/spanstatsd/internal/decode/clientstats"
 	"github.com/spanstatsd/spanstatsd/internal/door"
 	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
 	"github.com/spanstatsd/spanstatsd/internal/door/conns"

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	"github.com/spanstatsd/spanstatsd/internal/clientstats"
+	"github.com/spanstatsd/spanstatsd/internal/decode/clientstats"
 	"github.com/spanstatsd/spanstatsd/internal/door/http1"
 )
 

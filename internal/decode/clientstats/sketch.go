@@ -1,6 +1,7 @@
 package clientstats
 
 import (
+	"errors"
 	"maps"
 	"math"
 	"slices"
@@ -10,9 +11,20 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
+// Why a body can't be merged.
+var (
+	ErrUnread  = errors.New("read statistics: the body is not what the endpoint takes")
+	ErrUnfit   = errors.New("read statistics: they can't be added up exactly")
+	ErrMapping = errors.New("read statistics: a sketch has a mapping that the agent does not know")
+)
+
 // maxSketchBytes bounds what one sketch makes the protobuf library hold. One with all
 // bins that there can be, each written by itself, takes half of it.
 const maxSketchBytes = 1 << 18
+
+// maxHits is how many spans a group or a bin may have: far beyond what anybody counts
+// in ten seconds, and few enough that a million such can be added up exactly.
+const maxHits = 1 << 40
 
 // wholeSketch is whole counts of durations, in bins that its mapping has.
 type wholeSketch struct {
@@ -31,7 +43,9 @@ func (s *wholeSketch) read(encoded []byte) error {
 	}
 	s.mapping = sketch.Mapping{}
 	if m := message.Mapping; m != nil {
-		s.mapping = sketch.Mapping{Gamma: m.Gamma, Offset: m.IndexOffset, Interpolation: int32(m.Interpolation)}
+		s.mapping = sketch.Mapping{
+			Gamma: m.Gamma, Offset: m.IndexOffset, Interpolation: int32(m.Interpolation),
+		}
 	}
 	var err error
 	if s.first, s.last, err = s.mapping.Range(); err != nil {

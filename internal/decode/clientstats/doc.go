@@ -1,7 +1,8 @@
 // Package clientstats reads the statistics that a tracer computes itself: a body of
 // /v0.6/stats, as groups that can be added to our own.
 //
-// A Payload reads one body in place and checks it whole before anything is made of it.
+// A Payload reads one body in place, with package payload, and checks it whole before
+// anything is made of it.
 // It accepts what can be added up exactly and nothing else: whole counts, one bucket
 // width, sketches of a mapping that the agent accepts, no field that we have no place
 // for. What it does not accept goes on to the agent as it came; the error says for

@@ -20,7 +20,9 @@ const (
 
 func limitsOf(body int) limits {
 	return limits{
-		groups: min(maxGroups, 64+body/128), tags: min(maxTags, 1<<10+body/16), bins: min(maxBins, 1<<12+body/8),
+		groups: min(maxGroups, 64+body/128),
+		tags:   min(maxTags, 1<<10+body/16),
+		bins:   min(maxBins, 1<<12+body/8),
 	}
 }
 
@@ -28,16 +30,7 @@ func limitsOf(body int) limits {
 func Bytes(body int) int {
 	const grown = 1.5 // a slice grows by a quarter, and out of one that is still there
 	l := limitsOf(body)
-	return int(grown * float64(l.groups*int(unsafe.Sizeof(aggregate.Group{}))+
-		l.tags*int(unsafe.Sizeof(""))+l.bins*int(unsafe.Sizeof(sketch.Bin{}))))
-}
-
-// Next is the Payload for the next body. It holds nothing of the last one, nor the memory
-// that only a very large one needed.
-func (p *Payload) Next() *Payload {
-	if cap(p.bins) > maxBins/8 || cap(p.Groups) > maxGroups/4 || cap(p.tags) > maxTags/4 {
-		return &Payload{}
-	}
-	p.forget()
-	return p
+	groups, bins := l.groups*int(unsafe.Sizeof(aggregate.Group{})), l.bins*int(unsafe.Sizeof(sketch.Bin{}))
+	tags := 2 * l.tags * int(unsafe.Sizeof("")) // short lists double
+	return int(grown*float64(groups+bins)) + tags
 }
