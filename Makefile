@@ -148,7 +148,7 @@ lint: ## formatting, vet and staticcheck, in every module
 	if [ -n "$$unformatted" ]; then echo "not formatted by gofumpt:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
 	cd tools && $(GO) build -o ../bin/staticcheck honnef.co/go/tools/cmd/staticcheck
-	bin/staticcheck ./...
+	@set -e; for module in $(TESTED); do echo "staticcheck $$module"; (cd $$module && $(CURDIR)/bin/staticcheck ./...); done
 	@set -e; for module in $(OTHER_MODULES); do echo "vet $$module"; (cd $$module && $(GO) vet -tags browser,container,languages,prometheus ./...); done
 
 # What a machine may lack is left out there, and .ci/where-possible says so.

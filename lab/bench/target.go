@@ -125,17 +125,24 @@ func follow(logs io.Reader, warnings io.Writer, listening chan<- string) {
 	_, _ = io.Copy(io.Discard, logs) // after a line too long, so that the daemon can go on
 }
 
-// awaitBooks waits until the books are at rest and balance with so many spans received.
-// The limit is for a daemon that has lost some.
+// atRest is how long the books may stand still before they are as they will be.
+const atRest = 30 * time.Second
+
+// awaitBooks waits until the books are at rest and balance with so many spans received. That
+// they stand still without is for a daemon that has lost some.
 func (t *target) awaitBooks(received uint64) error {
-	for begun := time.Now(); ; time.Sleep(2 * time.Millisecond) {
+	var moved uint64
+	for since := time.Now(); ; time.Sleep(2 * time.Millisecond) {
 		books, err := status(t.http)
 		if err != nil || books.Balanced && books.Received >= received {
 			return err
 		}
-		if time.Since(begun) > limit {
-			return fmt.Errorf("wait for the books: after %s the daemon has received %d of %d spans, and its books say balanced: %v",
-				limit, books.Received, received, books.Balanced)
+		if now := books.Received + books.Aggregated; now != moved {
+			moved, since = now, time.Now()
+		}
+		if time.Since(since) > atRest {
+			return fmt.Errorf("wait for the books: the daemon has received %d of %d spans and no more for %s, and its books say balanced: %v",
+				books.Received, received, atRest, books.Balanced)
 		}
 	}
 }
