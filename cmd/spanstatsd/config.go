@@ -16,8 +16,9 @@ import (
 // newConfigCommand has the flags of run, so that a command line is looked at by
 // putting config where run stood.
 func newConfigCommand() *cobra.Command {
-	o, flags := newRunOptions(), pflag.NewFlagSet("run", pflag.ContinueOnError)
-	o.addFlags(flags)
+	o, flags := &runOptions{}, pflag.NewFlagSet("run", pflag.ContinueOnError)
+	groups := o.groups()
+	addGroups(flags, groups)
 	var check, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "config",
@@ -45,10 +46,12 @@ descriptors, for which a default was made smaller.
 			return writeSettings(cmd.OutOrStdout(), o.config.Settings)
 		},
 	}
+	cmd.Flags().SortFlags = false
 	cmd.Flags().AddFlagSet(flags)
 	cmd.Flags().BoolVar(&check, "check", false, "say what is unusable, and nothing else")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "show the values as JSON")
 	o.namesAll(cmd, flags)
+	showGroups(cmd, groups)
 	return cmd
 }
 

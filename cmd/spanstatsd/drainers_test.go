@@ -3,8 +3,6 @@ package main
 import (
 	"runtime"
 	"testing"
-
-	"github.com/spanstatsd/spanstatsd/internal/routing"
 )
 
 // TestParseDrainers: the policies, in a container of eight cores.
@@ -25,25 +23,6 @@ func TestParseDrainers(t *testing.T) {
 	} {
 		if n, err := parseDrainers(text); err == nil {
 			t.Errorf("%q was taken for %d drainers", text, n)
-		}
-	}
-}
-
-func TestParsePartitions(t *testing.T) {
-	for text, want := range map[string]routing.Partitioning{
-		"adaptive":      {Adaptive: 25},
-		"adaptive:7":    {Adaptive: 7},
-		"fixed:1":       {Fixed: 1},
-		"fixed:4096":    {Fixed: 4096},
-		"per-drainer:4": {PerDrainer: 4},
-	} {
-		if got, err := parsePartitions(text); err != nil || got != want {
-			t.Errorf("%s: %v, want %v; %v", text, got, want, err)
-		}
-	}
-	for _, text := range []string{"", "fixed", "fixed:", "fixed:0", "fixed:x", "gpu:1", "cpu:1e9", "fixed:4097", "fixed:-1", "per-drainer:x", "adaptive:", "adaptive:0", "16"} {
-		if p, err := parsePartitions(text); err == nil {
-			t.Errorf("%q was taken for %v", text, p)
 		}
 	}
 }

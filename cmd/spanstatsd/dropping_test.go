@@ -39,7 +39,7 @@ func TestDropUnsampledIsAutoOnOrOff(t *testing.T) {
 			}
 		}
 	}
-	if says := refusal(t, []string{"config", "--check", "--drop-unsampled=maybe"}); !strings.Contains(says, `"maybe" is none of auto, on and off`) {
+	if says := refusal(t, []string{"config", "--check", "--drop-unsampled=maybe"}); !strings.Contains(says, `"maybe" is none of auto, on, off`) {
 		t.Errorf("it says %s", says)
 	}
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"io"
 	"log"
 	"log/slog"
@@ -13,25 +11,27 @@ import (
 )
 
 func addLogFlags(f *pflag.FlagSet, level, format *string, least string) {
-	f.StringVar(level, "log-level", least, "least important line to log: debug, info, warn, error")
-	f.StringVar(format, "log-format", "auto", "text, json, or auto: text on a terminal and JSON elsewhere")
+	f.Var(choose(level, least, logLevels...), "log-level", "least important line that is logged")
+	f.Var(choose(format, "auto", logFormats...), "log-format", "how lines are logged: auto for text on a terminal and JSON elsewhere")
 }
 
-// newLogger writes to w in the given format.
-func newLogger(w io.Writer, level, format string) (*slog.Logger, error) {
+// The words of --log-level and --log-format.
+var (
+	logLevels  = []string{"debug", "info", "warn", "error"}
+	logFormats = []string{"auto", "text", "json"}
+)
+
+// newLogger writes to w lines of a level and in a format that are among those words.
+func newLogger(w io.Writer, level, format string) *slog.Logger {
 	var least slog.Level
-	badLevel := least.UnmarshalText([]byte(level))
-	if badLevel != nil {
-		badLevel = fmt.Errorf("parse --log-level: %q is none of debug, info, warn, error", level)
+	if err := least.UnmarshalText([]byte(level)); err != nil {
+		panic("BUG: a level of the log is none: " + err.Error())
 	}
 	options := &slog.HandlerOptions{Level: least}
-	switch {
-	case format == "text", format == "auto" && isTerminal(w):
-		return slog.New(slog.NewTextHandler(w, options)), badLevel
-	case format == "json", format == "auto":
-		return slog.New(slog.NewJSONHandler(shown.JSONLines(w), options)), badLevel
+	if format == "text" || format == "auto" && isTerminal(w) {
+		return slog.New(slog.NewTextHandler(w, options))
 	}
-	return nil, errors.Join(badLevel, fmt.Errorf("parse --log-format: %q is none of text, json, auto", format))
+	return slog.New(slog.NewJSONHandler(shown.JSONLines(w), options))
 }
 
 // takeLibraryLog has what libraries print, such as net/http of an agent that answers what

@@ -50,12 +50,12 @@ func TestUnusableCommandLines(t *testing.T) {
 		code int
 		says string
 	}{
-		{"run --no-such-flag", "", 2, "unknown flag: --no-such-flag; see spanstatsd run --help"},
+		{"run --no-such-flag", "", 2, "unknown flag: --no-such-flag; see spanstatsd run --help --all"},
 		{"dance", "", 2, `there is no command "dance"`},
 		{"run now", "", 2, "takes no argument"},
 		{"run --drainers=many", "", 2, "cpu:1"},
 		{"run --drainers=fixed:0", "", 2, "cpu:1"},
-		{"run --buffer=keep", "", 2, "neither drop nor block"},
+		{"run --buffer=keep", "", 2, "none of drop, block"},
 		{"run --socket-mode=rw", "", 2, "octal"},
 		{"run --agent-url=ftp://x", "", 2, "ftp"},
 		{"run --agent-url=off", "", 2, "statistics would go nowhere"},
@@ -63,13 +63,23 @@ func TestUnusableCommandLines(t *testing.T) {
 		{"run --cardinality-limit=resource", "", 2, "field=N"},
 		{"run --retry-age=0s", "", 2, "--retry-age"},
 		{"run --log-level=loud", "", 2, "debug, info, warn, error"},
-		{"run --log-format=xml", "", 2, "text, json, auto"},
-		{"run --flush-interval=soon", "", 2, "invalid"},
-		{"run", "SPANSTATSD_RING_SLOTS=lots", 2, "SPANSTATSD_RING_SLOTS"},
-		{"run --socket=" + socket + " --ring-slots=1000 --max-batch=256", "", 2, "power of two"},
+		{"run --log-format=xml", "", 2, "auto, text, json"},
+		{"run --flush-interval=soon", "", 2, `--flush-interval: "soon" is no duration: write`},
+		{"run --retry-bytes=12x", "", 2, `--retry-bytes: "12x" is no size: write`},
+		{"run --ring-slots=99999999999999999999", "", 2, "is too large"},
+		{"run --conflate-runtimes=perhaps", "", 2, "neither true nor false"},
+		{"run --ringslots=3", "", 2, "did you mean --ring-slots?"},
+		{"run --all", "", 2, "--help"},
+		{"stats", "", 2, "did you mean status?"},
+		{"help stats", "", 2, "did you mean status?"},
+		{"run", "SPANSTATSD_RING_SLOTS=lots", 2, `SPANSTATSD_RING_SLOTS: "lots" is no number: write`},
+		{"run", "SPANSTATSD_RETRY_BYTES=12x", 2, `SPANSTATSD_RETRY_BYTES: "12x" is no size: write`},
+		{"run", "SPANSTATSD_RETRY_AGE=2", 2, `SPANSTATSD_RETRY_AGE: "2" is no duration: write`},
+		{"run", "SPANSTATSD_BUFFER=keep", 2, `SPANSTATSD_BUFFER: "keep" is none of drop, block`},
+		{"run", "SPANSTATSD_RETRY_BITES=1", 2, "did you mean SPANSTATSD_RETRY_BYTES?"},
+		{"run --socket=" + socket + " --ring-slots=1000", "", 2, "power of two"},
 		{"run --socket=" + socket + " --flush-interval=1h", "", 2, "flush-interval"},
-		{"run --socket=" + socket + " --max-batch=70000", "", 2, "max-batch"},
-		{"run --socket=" + socket + " --max-frame=10", "", 2, "max-frame"},
+		{"run --socket=" + socket + " --ring-slots=128", "", 2, "a batch of 256"},
 		{"run --socket=" + socket + " --retry-bytes=1", "", 2, "retry-bytes"},
 		{"run --socket=" + socket + " --shutdown-grace=0s", "", 2, "shutdown-grace"},
 		{"run --socket=" + socket + " --http-addr=nowhere:none", "", 2, "http-addr"},
@@ -96,7 +106,7 @@ func TestUnusableCommandLines(t *testing.T) {
 
 func TestVersionAndHelp(t *testing.T) {
 	for args, says := range map[string]string{
-		"version": "spanstatsd ", "--help": "status", "run --help": "--ring-slots", "completion bash": "bash",
+		"version": "spanstatsd ", "--help": "status", "run --help": "--socket", "run --help --all": "--ring-slots", "--version": "spanstatsd ", "completion bash": "bash",
 	} {
 		out, err := program(t, strings.Fields(args)...).Output()
 		if err != nil || !strings.Contains(string(out), says) {
@@ -129,17 +139,16 @@ func TestPrecedence(t *testing.T) {
 	t.Setenv("SPANSTATSD_BUFFER", "block")
 	t.Setenv("SPANSTATSD_MAX_ORIGINS", "")
 	t.Setenv("SPANSTATSD_CARDINALITY_LIMIT", "resource=10,service=5")
-	o := newRunOptions()
-	cmd := newRunCommand()
+	o, cmd := &runOptions{}, newRunCommand()
 	cmd.ResetFlags()
-	o.addFlags(cmd.Flags())
+	addGroups(cmd.Flags(), o.groups())
 	if err := cmd.ParseFlags([]string{"--ring-slots=2048"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := applyEnvironment(cmd); err != nil {
 		t.Fatal(err)
 	}
-	if err := o.complete(); err != nil {
+	if err := o.complete(cmd.Flags()); err != nil {
 		t.Fatal(err)
 	}
 	agg := o.config.Aggregate

@@ -69,7 +69,20 @@ func writePage(w io.Writer, cmd *cobra.Command) {
 	fmt.Fprintf(w, ".SH DESCRIPTION\n.nf\n%s\n.fi\n", escape(description))
 	cmd.InitDefaultHelpFlag()
 	fmt.Fprint(w, ".SH OPTIONS\n")
-	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) { writeFlag(w, f) })
+	title := ""
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if group := note(f, inGroup); group != title && group != "" {
+			title = group
+			fmt.Fprintf(w, ".SS %s\n", escape(title))
+		}
+		if title == note(f, inGroup) {
+			writeFlag(w, f)
+		}
+	})
+	if title != "" {
+		fmt.Fprint(w, ".SS Beside these\n")
+		ungrouped(cmd.LocalFlags()).VisitAll(func(f *pflag.Flag) { writeFlag(w, f) })
+	}
 	fmt.Fprint(w, ".SH EXIT STATUS\n0 if it did what was asked, 2 for a command line or a variable that can't be used, 3 where no daemon answers, 1 for any other failure.\n")
 	fmt.Fprint(w, ".SH SEE ALSO\n")
 	if cmd.HasParent() {
@@ -84,16 +97,17 @@ func writeFlag(w io.Writer, f *pflag.Flag) {
 	if f.Hidden {
 		return
 	}
-	kind, usage := pflag.UnquoteUsage(f)
+	kind, _ := pflag.UnquoteUsage(f)
+	text, standard := textAndDefault(f)
 	term := "--" + f.Name
 	if f.Shorthand != "" {
 		term = "-" + f.Shorthand + ", " + term
 	}
-	fmt.Fprintf(w, ".TP\n.B %s\n%s.", strings.TrimSpace(escape(term+" "+kind)), escape(usage))
-	if f.DefValue != "" && f.DefValue != "[]" && f.Name != "help" {
-		fmt.Fprintf(w, " Default: %s.", escape(f.DefValue))
+	fmt.Fprintf(w, ".TP\n.B %s\n%s.", strings.TrimSpace(escape(term+" "+kind)), escape(text))
+	if standard != "" && hasVariable(f) {
+		fmt.Fprintf(w, " Default: %s.", escape(standard))
 	}
-	if f.Name != "help" {
+	if hasVariable(f) {
 		fmt.Fprintf(w, " Environment: %s.", environmentName(f.Name))
 	}
 	fmt.Fprintln(w)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,9 +18,86 @@ func withArguments(ctx context.Context, args []string) context.Context {
 	return context.WithValue(ctx, argumentsKey{}, args)
 }
 
-// flagMistake is a usage error that says where the flags are listed.
+// flagMistake is a usage error that says what to do: which value a flag takes, which flag may
+// have been meant, and where the flags are listed.
 func flagMistake(cmd *cobra.Command, err error) error {
-	return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		f := invalid.GetFlag()
+		return usageError{fmt.Errorf("--%s: %w", f.Name, inWords(f, invalid.GetValue(), err))}
+	}
+	see := cmd.CommandPath() + " --help"
+	if cmd.Flags().Lookup(allFlag) != nil {
+		see += " --" + allFlag
+	}
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		return usageError{fmt.Errorf("%w%s; see %s", err, didYouMean("--", nearest(unknown.GetSpecifiedName(), names)), see)}
+	}
+	return usageError{fmt.Errorf("%w; see %s", err, see)}
+}
+
+// inWords says why a flag's value can't be used, where the library says it in its own words.
+func inWords(f *pflag.Flag, given string, err error) error {
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		err = invalid.Unwrap()
+	}
+	switch kind := f.Value.Type(); {
+	case errors.Is(err, strconv.ErrRange):
+		return fmt.Errorf("%q is too large", given)
+	case kind == "duration":
+		return fmt.Errorf("%q is no duration: write a number with ms, s, m or h, as 1.5s or 2m30s", given)
+	case kind == "int":
+		return fmt.Errorf("%q is no number: write digits alone, as 1024", given)
+	case kind == "uintSlice":
+		return fmt.Errorf("%q is no list of numbers: write them with commas, as 1000,1001", given)
+	case kind == "bool":
+		return fmt.Errorf("%q is neither true nor false", given)
+	}
+	return err
+}
+
+// nearest is the name that is most like a given one, "" where none is like it.
+func nearest(given string, names []string) (name string) {
+	least := 1 + max(2, len(given)/4) // changes of a letter
+	for _, candidate := range names {
+		if n := changes(given, candidate); n < least {
+			least, name = n, candidate
+		}
+	}
+	return name
+}
+
+// changes is how many letters must be added, left out or replaced to make one text of another.
+func changes(from, to string) int {
+	row := make([]int, len(to)+1)
+	for i := range row {
+		row[i] = i
+	}
+	for i := range len(from) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(to) {
+			replaced := diagonal
+			if from[i] != to[j] {
+				replaced++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replaced, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(to)]
+}
+
+// didYouMean asks for a name, where there is one.
+func didYouMean(prefix, name string) string {
+	if name == "" {
+		return ""
+	}
+	return "; did you mean " + prefix + name + "?"
 }
 
 // everyFlagMistake reads the flags of a command line one after the other, where the

@@ -4,8 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/door/otlp"
-	"github.com/spf13/pflag"
+	"github.com/spanstatsd/spanstatsd/internal/daemon"
 )
 
 // TestHowOTLPIsTaken: by which reading, and how what goes on is marked; what can't be is named.
@@ -38,15 +37,14 @@ func TestHowOTLPIsTaken(t *testing.T) {
 		{[]string{"--otlp-reading=datadog"}, true},
 		{[]string{"--otlp-reading=datadog", "--otlp-mark=header"}, false},
 	} {
-		var options takingOptions
-		config := otlp.DefaultConfig()
-		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-		options.addFlags(flags, &config)
+		var options spanOptions
+		config := daemon.DefaultConfig()
+		flags := options.group(&config).all()
 		if err := flags.Parse(append(c.args, forward)); err != nil {
 			t.Fatal(err)
 		}
-		if err := options.complete(&config); err != nil || config.Marks != c.marks {
-			t.Errorf("%v: %v, marks %v", c.args, err, config.Marks)
+		if err := options.complete(&config, flags); err != nil || config.OTLP.Marks != c.marks {
+			t.Errorf("%v: %v, marks %v", c.args, err, config.OTLP.Marks)
 		}
 	}
 }

@@ -21,10 +21,11 @@ and says of every span what became of it.`,
 		SilenceUsage: true, SilenceErrors: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError{fmt.Errorf("there is no command %q; see spanstatsd --help", args[0])}
+				return noCommand(cmd, args)
 			}
 			return nil
 		},
+		Version: version, SuggestionsMinimumDistance: 2,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return applyEnvironment(cmd) },
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -41,7 +42,9 @@ and says of every span what became of it.`,
 	)
 	root.SetHelpCommand(newHelpCommand())
 	root.InitDefaultCompletionCmd()
+	root.SetVersionTemplate(versionText())
 	usageOf(root)
+	completeValues(root)
 	return root
 }
 
@@ -53,11 +56,20 @@ func newHelpCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			asked, left, err := cmd.Root().Find(args)
 			if err != nil || len(left) > 0 {
-				return usageError{fmt.Errorf("there is no command %q; see spanstatsd --help", strings.Join(args, " "))}
+				return noCommand(asked, args)
 			}
 			return asked.Help()
 		},
 	}
+}
+
+// noCommand says that there is no such command, and which may have been meant.
+func noCommand(parent *cobra.Command, args []string) error {
+	var near string
+	if names := parent.SuggestionsFor(args[len(args)-1]); len(names) > 0 {
+		near = names[0]
+	}
+	return usageError{fmt.Errorf("there is no command %q%s; see spanstatsd --help", strings.Join(args, " "), didYouMean("", near))}
 }
 
 // untilInterrupted is a context that also ends with SIGTERM or SIGINT. A second signal

@@ -18,11 +18,14 @@ func newVersionCommand() *cobra.Command {
 		Short: "Print the version, the commit and the Go that built it",
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "spanstatsd %s %s %s/%s%s\n",
-				version, runtime.Version(), runtime.GOOS, runtime.GOARCH, commit())
+			_, err := fmt.Fprint(cmd.OutOrStdout(), versionText())
 			return err
 		},
 	}
+}
+
+func versionText() string {
+	return fmt.Sprintf("spanstatsd %s %s %s/%s%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH, commit())
 }
 
 // commit is the revision that Go recorded while building, if it did.

@@ -29,7 +29,6 @@ func floodsAmongUsualKeys(t *testing.T, rnd *rand.Rand) {
 			a.Budgets[f] = keptLabels
 		}
 		a.FoldNames = false
-		a.LimitDrainers()
 		a.Deliver = func(s *aggregate.Sealed) {
 			for part := range s.Parts {
 				got[nameOf(&s.Keys[part.Key].Key)] += part.Counts().Spans

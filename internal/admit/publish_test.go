@@ -22,7 +22,6 @@ func TestShapesOfSnapshots(t *testing.T) {
 		var spans uint64
 		h := newHarness(t, func(_ *Config, a *aggregate.Config) {
 			a.Drainers = []int{1, 2, 3, 40}[rnd.IntN(4)]
-			a.LimitDrainers()
 			a.Deliver = func(s *aggregate.Sealed) {
 				for part := range s.Parts {
 					sum, counts := got[s.Keys[part.Key].Key.Resource], part.Counts()

@@ -40,10 +40,10 @@ func DefaultConfig() Config {
 // Check says everything that is unusable.
 func (c *Config) Check() (err error) {
 	if partitions := c.Partitions.Count(c.Drainers, 0); c.Drainers > partitions {
-		err = fmt.Errorf("check drainers: %d are more than the %d partitions; LimitDrainers would have lowered them", c.Drainers, partitions)
+		err = fmt.Errorf("BUG: %d drainers are more than the %d partitions", c.Drainers, partitions)
 	}
 	if c.RebalanceInterval != 0 && (c.RebalanceInterval < routing.MinInterval || c.RebalanceInterval > time.Hour) {
-		err = errors.Join(err, fmt.Errorf("check rebalance-interval: %s is neither 0 nor between %s and 1h", c.RebalanceInterval, routing.MinInterval))
+		err = errors.Join(err, fmt.Errorf("BUG: the interval of levelling, %s, is neither 0 nor between %s and 1h", c.RebalanceInterval, routing.MinInterval))
 	}
 	if c.Deliver == nil {
 		err = errors.Join(err, errors.New("BUG: no one to deliver sealed cycles to"))
@@ -58,16 +58,4 @@ func (c *Config) Check() (err error) {
 		check.Time("flush-interval", c.FlushInterval, time.Second, c.BucketWidth), // no longer than a bucket
 		c.Partitions.Check(), c.Config.Check(),
 	)
-}
-
-// LimitDrainers lowers the drainers to the number of partitions, and says so.
-func (c *Config) LimitDrainers() (warning string) {
-	partitions := c.Partitions.Count(c.Drainers, 0)
-	if c.Drainers <= partitions {
-		return ""
-	}
-	warning = fmt.Sprintf("%d drainers are more than the %d partitions of --partitions=%s; there will be %d drainers",
-		c.Drainers, partitions, c.Partitions, partitions)
-	c.Drainers = partitions
-	return warning
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/prometheus/exporter-toolkit/web"
+	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/check"
 	"github.com/spanstatsd/spanstatsd/internal/door/datadog"
@@ -15,6 +16,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/ring"
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
 // Check says everything that is unusable, one reason a line, and makes nothing:
@@ -28,12 +30,11 @@ func (c Config) Check() error {
 
 // checkRooms looks at the limits of each room.
 func (c *Config) checkRooms() error {
-	counting := c.Aggregate
+	counting, admitting := c.Aggregate, c.admitting()
 	counting.Deliver = func(*aggregate.Sealed) {} // who makes a daemon sets it
-	counting.LimitDrainers()                      // and warns of it
 	return errors.Join(
-		c.Ingest.Check(), c.Admit.Check(), counting.Check(), ring.CheckSlots(counting.RingSlots), c.Flush.Check(), c.Agent.Check(),
-		c.checkBatch(), c.checkDoors(),
+		c.Ingest.Check(), admitting.Check(), counting.Check(), ring.CheckSlots(counting.RingSlots), c.Flush.Check(), c.Agent.Check(),
+		c.checkRings(), c.checkDoors(),
 	)
 }
 
@@ -68,9 +69,9 @@ func (c *Config) checkGrace() error {
 	return nil
 }
 
-func (c *Config) checkBatch() error {
-	if c.Admit.MaxBatch > c.Aggregate.RingSlots {
-		return errors.New("check max-batch: it is larger than a ring, so the largest batches could never be admitted; lower it or raise --ring-slots")
+func (c *Config) checkRings() error {
+	if c.Aggregate.RingSlots < wire.MinMaxBatch {
+		return fmt.Errorf("check ring-slots: %d do not hold a batch of %d, which any tracer may send", c.Aggregate.RingSlots, wire.MinMaxBatch)
 	}
 	return nil
 }
@@ -153,6 +154,17 @@ func (c *Config) totalsMemory() (parts []memory.Part) {
 	return parts
 }
 
+// admitting is the configuration of the publishers. No batch is larger than a ring, a connection
+// may number as many keys as an interval has aggregates, and each connection has its share of the
+// memory for keys.
+func (c *Config) admitting() admit.Config {
+	admitting := c.Admit
+	admitting.MaxBatch = min(c.Admit.MaxBatch, max(c.Aggregate.RingSlots, wire.MinMaxBatch))
+	admitting.MaxKeys = max(c.Admit.MaxKeys, c.Aggregate.MaxAggregates)
+	admitting.Connections = c.Ingest.MaxConnections
+	return admitting
+}
+
 // counting is the aggregates' configuration: tracers that compute their statistics
 // send them where they send their traces, and a destination beside the agent is sent
 // histograms, so that durations are counted in cells that give those exactly too.
@@ -177,14 +189,7 @@ func (c *Config) checkMemory() error {
 // and takes less.
 func (c Config) canBeLower(flag string) bool {
 	total, mistakes := c.Memory().Total, c.checkRooms()
-	limit := map[string]*int{
-		"ring-slots": &c.Aggregate.RingSlots, "max-aggregates": &c.Aggregate.MaxAggregates, "sketch-bytes": &c.Aggregate.SketchBytes,
-		"label-bytes": &c.Aggregate.LabelBytes, "max-origins": &c.Aggregate.MaxOrigins, "retry-bytes": &c.Flush.RetryBytes,
-		"max-key-bytes-in-all": &c.Admit.MaxKeyBytesInAll, "max-connections": &c.Ingest.MaxConnections,
-		"max-buffer-bytes": &c.Ingest.MaxBufferBytes, "apm-max-body": &c.APM.MaxBody,
-		"apm-max-body-bytes": &c.APM.MaxBodyBytes, "apm-max-connections": &c.APM.MaxConnections,
-		"otlp-max-body": &c.OTLP.MaxBody, "otlp-max-body-bytes": &c.OTLP.MaxBodyBytes, "otlp-max-connections": &c.OTLP.MaxConnections,
-	}[flag]
+	limit := c.limits()[flag]
 	for *limit > 1 {
 		*limit /= 2
 		if fmt.Sprint(c.checkRooms()) != fmt.Sprint(mistakes) {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
-	"github.com/spanstatsd/spanstatsd/internal/routing"
 )
 
 // usable is the configuration of the command line's defaults.
@@ -17,15 +16,6 @@ func usable(t *testing.T) Config {
 		t.Fatal(err)
 	}
 	return config
-}
-
-// TestFewerPartitionsThanDrainersCanBeUsed: a start lowers the drainers and warns of it.
-func TestFewerPartitionsThanDrainersCanBeUsed(t *testing.T) {
-	config := usable(t)
-	config.Aggregate.Drainers, config.Aggregate.Partitions = 4, routing.Partitioning{Fixed: 2}
-	if err := config.Check(); err != nil {
-		t.Error(err)
-	}
 }
 
 // TestEachPartOfTheMemoryHasAFlagThatCanBeLower, as long as it is at its default: there

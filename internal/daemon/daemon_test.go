@@ -41,7 +41,6 @@ func TestNothingIsLeft(t *testing.T) {
 		{func(c *Config) { c.HTTPAddr = "256.0.0.1:1" }, "--http-addr"},
 		{func(c *Config) { c.Aggregate.RingSlots = 3000 }, "power of two"},
 		{func(c *Config) { c.Ingest.Socket.Path = filepath.Join(dir, "no", "s") }, "create the directory"},
-		{func(c *Config) { c.Admit.MaxBatch = 1 << 20 }, "max-batch"},
 		{func(c *Config) { c.ShutdownGrace = 0 }, "shutdown-grace"},
 	} {
 		c := config

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/spanstatsd/spanstatsd/internal/door/datadog"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
@@ -28,6 +29,41 @@ func (c *Config) Descriptors() int {
 		n += c.OTLP.MaxConnections + c.OTLP.Forwards() + 3
 	}
 	return n
+}
+
+// leastConnections is where making limits smaller ends; Check then says what to do.
+const leastConnections = 16
+
+// FitDescriptors halves the limits of connections, the larger first, until the process may open
+// as many files as all of them together need. A limit that is set by hand stays. It returns the
+// names of those that it has changed.
+func (c *Config) FitDescriptors(limit uint64, byHand func(limit string) bool) (changed []string) {
+	c.DescriptorLimit = limit
+	names := []string{"max-connections"}
+	if c.APM.Enabled() {
+		names = append(names, "apm-max-connections")
+	}
+	if c.OTLP.Enabled() {
+		names = append(names, "otlp-max-connections")
+	}
+	names = slices.DeleteFunc(names, byHand)
+	limits := c.limits()
+	for limit > 0 && uint64(c.Descriptors()) > limit {
+		largest := ""
+		for _, name := range names {
+			if *limits[name] > leastConnections && (largest == "" || *limits[name] > *limits[largest]) {
+				largest = name
+			}
+		}
+		if largest == "" {
+			break
+		}
+		*limits[largest] = max(leastConnections, *limits[largest]/2)
+		if !slices.Contains(changed, largest) {
+			changed = append(changed, largest)
+		}
+	}
+	return changed
 }
 
 // checkDescriptors refuses what would leave deliveries and probes none. A limit of 0 is

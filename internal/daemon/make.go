@@ -60,17 +60,11 @@ type totalsKeeper interface{ LimitTotals(limits totals.Limits) }
 func (d *Daemon) makeRest(config Config) (err error) {
 	config.Aggregate = config.counting()
 	config.Aggregate.Deliver = d.flusher.Accept
-	if warning := config.Aggregate.LimitDrainers(); warning != "" {
-		config.Log.Warn(warning)
-	}
 	if d.aggregate, err = aggregate.New(config.Aggregate); err != nil {
 		return err
 	}
-	if err = config.checkBatch(); err != nil {
-		return err
-	}
-	// Each connection has its share of the memory for keys.
-	config.Admit.Connections, config.Admit.Aggregator = config.Ingest.MaxConnections, d.aggregate
+	config.Admit = config.admitting()
+	config.Admit.Aggregator = d.aggregate
 	if d.admit, err = admit.New(config.Admit); err != nil {
 		return err
 	}

@@ -48,18 +48,17 @@ func DefaultConfig() Config {
 // Check says everything that is unusable.
 func (c *Config) Check() (err error) {
 	if c.MaxBufferBytes < c.MaxFrame+wire.HeaderLen {
-		err = fmt.Errorf("check max-buffer-bytes: %s does not hold one frame of --max-frame and its length, %s",
+		err = fmt.Errorf("BUG: the buffers of large frames, %s, do not hold one frame and its length, %s",
 			memory.SizeText(c.MaxBufferBytes), memory.SizeText(c.MaxFrame+wire.HeaderLen))
 	}
 	if c.ReadTimeout <= 0 {
-		err = errors.Join(err, fmt.Errorf("check read-timeout: %s is not positive", c.ReadTimeout))
+		err = errors.Join(err, fmt.Errorf("BUG: the time for a frame, %s, is not positive", c.ReadTimeout))
 	}
 	return errors.Join(err,
 		c.Socket.Check("socket"),
 		check.Number("max-connections", c.MaxConnections, 1, 1<<16),
-		check.Size("max-frame", c.MaxFrame, wire.MinMaxFrame, 1<<30),
+		check.Size("frame", c.MaxFrame, wire.MinMaxFrame, 1<<30),
 		check.Size("max-byte-rate", c.MaxByteRate, 0, memory.MostBytes), // 0 stands for any rate
-		check.AtMost("max-buffer-bytes", c.MaxBufferBytes, memory.MostBytes),
 	)
 }
 
@@ -79,6 +78,6 @@ func (c *Config) Memory(publisherBytes int) []memory.Part {
 	each := publisherBytes + connBytes + baseBuffer + goroutineBytes + maxOpenFlushes*answerBytes
 	return []memory.Part{
 		{Name: "connections", Bytes: int64(c.MaxConnections) * int64(each), Flag: "max-connections"},
-		{Name: "buffers over 64 KiB", Bytes: int64(c.MaxBufferBytes), Flag: "max-buffer-bytes"},
+		{Name: "buffers over 64 KiB", Bytes: int64(c.MaxBufferBytes)},
 	}
 }

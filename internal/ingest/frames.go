@@ -155,7 +155,7 @@ func (f *frames) makeRoom(need int) error {
 	if f.start == 0 {
 		if f.large = f.buffers.take(need, f.max+wire.HeaderLen, f.timeout); f.large == nil {
 			return faultf(FaultNoSpace, "read frame: no room for its %d bytes among the buffers of others; "+
-				"keep frames under %d bytes or raise --max-buffer-bytes", need, baseBuffer)
+				"keep frames under %d bytes", need, baseBuffer)
 		}
 		target = f.large.Bytes()
 		f.isStale = true // the tracer has not spent the time of that wait

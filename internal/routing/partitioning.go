@@ -14,29 +14,24 @@ const DefaultDensity = 25
 // Partitioning is the policy for the number of partitions. Exactly one of its
 // fields is set.
 type Partitioning struct {
-	Adaptive   int // grows with the live aggregates, of that density
-	Fixed      int // that many
-	PerDrainer int // that many for each drainer
+	Adaptive int // grows with the live aggregates, of that density
+	Fixed    int // that many: of a model, which says what goes where
 }
 
-// String is the policy as --partitions takes it.
+// String is the policy as the status shows it.
 func (p Partitioning) String() string {
-	switch {
-	case p.Fixed > 0:
+	if p.Fixed > 0 {
 		return fmt.Sprintf("fixed:%d", p.Fixed)
-	case p.PerDrainer > 0:
-		return fmt.Sprintf("per-drainer:%d", p.PerDrainer)
-	default:
-		return fmt.Sprintf("adaptive:%d", p.Adaptive)
 	}
+	return fmt.Sprintf("adaptive:%d", p.Adaptive)
 }
 
 // Check says what is unusable.
 func (p Partitioning) Check() error {
 	set := 0
-	for _, n := range [...]int{p.Adaptive, p.Fixed, p.PerDrainer} {
+	for _, n := range [...]int{p.Adaptive, p.Fixed} {
 		if n < 0 || n > MaxPartitions {
-			return fmt.Errorf("check partitions: %s is not between 1 and %d", p, MaxPartitions)
+			return fmt.Errorf("BUG: the partitions, %s, are not between 1 and %d", p, MaxPartitions)
 		}
 		if n > 0 {
 			set++
@@ -59,11 +54,8 @@ func (p Partitioning) Count(drainers, aggregates int) int {
 }
 
 func (p Partitioning) wanted(drainers, aggregates int) int {
-	switch {
-	case p.Fixed > 0:
+	if p.Fixed > 0 {
 		return p.Fixed
-	case p.PerDrainer > 0:
-		return p.PerDrainer * drainers
 	}
 	dense := p.Adaptive * drainers
 	if aggregates <= dense {

@@ -286,8 +286,6 @@ func TestPartitionCount(t *testing.T) {
 		{Partitioning{Adaptive: 1}, 2, 100, 64}, // 2 + 49
 		{Partitioning{Fixed: 1}, 4, 5000, 1},
 		{Partitioning{Fixed: 100}, 4, 0, 128},
-		{Partitioning{PerDrainer: 4}, 3, 9, 16},
-		{Partitioning{PerDrainer: 4096}, 2, 9, MaxPartitions},
 	} {
 		if got := c.policy.Count(c.drainers, c.aggregates); got != c.want {
 			t.Errorf("%s, %d drainers, %d aggregates: %d partitions, want %d", c.policy, c.drainers, c.aggregates, got, c.want)
@@ -314,7 +312,7 @@ func TestRoomIsWhatCountAllows(t *testing.T) {
 	if (Partitioning{Adaptive: 25}).Check() != nil || (Partitioning{}).Check() == nil || (Partitioning{Fixed: MaxPartitions + 1}).Check() == nil {
 		t.Error("check accepts or refuses the wrong ones")
 	}
-	if text := fmt.Sprint(Partitioning{PerDrainer: 4}, Partitioning{Fixed: 8}, Partitioning{Adaptive: 25}); text != "per-drainer:4 fixed:8 adaptive:25" {
+	if text := fmt.Sprint(Partitioning{Fixed: 8}, Partitioning{Adaptive: 25}); text != "fixed:8 adaptive:25" {
 		t.Error(text)
 	}
 }

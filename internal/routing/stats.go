@@ -12,7 +12,7 @@ const busiestShown = 10
 // Stats is how the key space is shared among the drainers. Loads are
 // those of the last interval that the balancer looked at, estimated from a sample.
 type Stats struct {
-	Policy     string          `json:"policy"` // of --partitions
+	Policy     string          `json:"policy"` // for the number of partitions
 	Partitions int             `json:"partitions"`
 	Epoch      uint64          `json:"epoch"` // of the routing; it rises with each change
 	Spread     int             `json:"spread"`

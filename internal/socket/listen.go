@@ -83,7 +83,7 @@ func (s *Config) PrepareDirectory() error {
 	}
 	info, err := os.Stat(dir)
 	if err != nil {
-		return fmt.Errorf("listen on socket: %w; create the directory, or have it made with --directory-mode", err)
+		return fmt.Errorf("listen on socket: %w; create the directory, or have spanstatsd prepare make it", err)
 	}
 	if !info.IsDir() {
 		return fmt.Errorf("listen on socket: %s is not a directory; choose another --socket", dir)

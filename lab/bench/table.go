@@ -108,7 +108,7 @@ type sweep struct {
 // roomForAll lifts every limit that would turn a question of speed into one of
 // limits.
 var roomForAll = []string{
-	"--max-aggregates=131072", "--max-origins=2048", "--max-keys=131072", "--max-connections=2048",
+	"--max-aggregates=131072", "--max-origins=2048", "--max-connections=2048",
 	"--max-key-bytes=268435456", "--max-key-bytes-in-all=1073741824",
 	"--label-bytes=268435456", "--sketch-bytes=1073741824", "--retry-bytes=1073741824",
 	"--cardinality-limit=resource=131072,http_endpoint=131072",

@@ -31,10 +31,14 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// daemonHelp is what the program says of a command line, which it must know.
+// daemonHelp is what the program says of a command line, which it must know, with every flag.
 func daemonHelp(t *testing.T, args ...string) string {
 	t.Helper()
-	out, err := exec.Command(binary, append(args, "--help")...).CombinedOutput()
+	args = append(args, "--help")
+	if args[0] == "run" {
+		args = append(args, "--all")
+	}
+	out, err := exec.Command(binary, args...).CombinedOutput()
 	if err != nil {
 		t.Errorf("spanstatsd %v: %v, %s", args, err, out)
 	}

@@ -8,7 +8,7 @@ export const advice = {
     left_to_agent: "Traces that could not be counted here and were forwarded, so that the agent counts them.",
     ring_contended: "Please report it.",
     malformed: "A tracer is broken; the log says which kind of fault.",
-    batch_too_large: "A tracer ignores the welcome's largest batch; see --max-batch.",
+    batch_too_large: "A tracer ignores the welcome's largest batch; see docs/protocol.md.",
     not_wanted: "The agent takes no statistics: it is too old, or has them off.",
     refused: "Written on a connection that was refused, or behind the fault that ended it; the protocol errors say which.",
     shutdown: "Raise --shutdown-grace.",

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+// listed is a flag as a list shows it: under a heading, with a text.
+type listed struct{ group, name, text string }
+
+// wanted are the flags of run as their groups have them.
+func wanted() (all, first []listed) {
+	for _, g := range (&runOptions{}).groups() {
+		of := func(flags *pflag.FlagSet) (list []listed) {
+			flags.VisitAll(func(f *pflag.Flag) {
+				text, _ := textAndDefault(f)
+				list = append(list, listed{g.title, f.Name, text})
+			})
+			return list
+		}
+		all, first = append(all, of(g.all())...), append(first, of(g.first)...)
+	}
+	return all, first
+}
+
+// TestHelpManualAndTuningListTheSameFlags under the same headings, in the same order and with
+// the same texts; and help without --all those that people turn first, and says so.
+func TestHelpManualAndTuningListTheSameFlags(t *testing.T) {
+	all, first := wanted()
+	if len(first) != 15 {
+		t.Errorf("people turn %d flags first, and help has room for 15", len(first))
+	}
+	dir := t.TempDir()
+	if err := writePages(newRootCommand(), dir); err != nil {
+		t.Fatal(err)
+	}
+	for _, list := range []struct {
+		of   string
+		got  []listed
+		want []listed
+	}{
+		{"run --help", listedInHelp(t, "run", "--help"), first},
+		{"run --help --all", listedInHelp(t, "run", "--help", "--all"), all},
+		{"config --help --all", listedInHelp(t, "config", "--all", "--help"), all},
+		{"the manual page", listedInPage(t, filepath.Join(dir, "spanstatsd-run.1")), all},
+		{"docs/tuning.md", listedInTables(t, "../../docs/tuning.md"), all},
+	} {
+		if len(list.got) != len(list.want) {
+			t.Errorf("%s lists %d flags of %d", list.of, len(list.got), len(list.want))
+		}
+		for i := range min(len(list.got), len(list.want)) {
+			got, want := list.got[i], list.want[i]
+			if got.group != want.group || got.name != want.name || !strings.HasPrefix(got.text, want.text) {
+				t.Fatalf("%s, flag %d:\n%+v\nwant\n%+v", list.of, i, got, want)
+			}
+		}
+	}
+	out, err := program(t, "run", "--help").Output()
+	if err != nil || !strings.Contains(string(out), "spanstatsd run --help --all") {
+		t.Errorf("help does not say how to see every flag: %v, %s", err, out)
+	}
+}
+
+// listedInHelp are the flags that help shows under headings.
+func listedInHelp(t *testing.T, args ...string) (list []listed) {
+	t.Helper()
+	out, err := program(t, args...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	group, flag := "", regexp.MustCompile(`^ +(?:-h, )?--([a-z-]+)(?: [^ ]+)?   ? *(.*)$`)
+	for line := range strings.Lines(string(out)) {
+		line = strings.TrimRight(line, "\n")
+		if title, is := strings.CutSuffix(line, ":"); is && !strings.HasPrefix(line, " ") {
+			group = title
+		} else if parts := flag.FindStringSubmatch(line); parts != nil {
+			list = append(list, listed{group, parts[1], parts[2]})
+		} else if len(list) > 0 && strings.HasPrefix(line, "   ") {
+			list[len(list)-1].text += " " + strings.TrimSpace(line)
+		}
+	}
+	return slices.DeleteFunc(list, func(l listed) bool { return l.group == "Beside these" })
+}
+
+// listedInPage are the flags of a manual page.
+func listedInPage(t *testing.T, file string) (list []listed) {
+	t.Helper()
+	page, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.NewReplacer(`\-`, "-", `\e`, `\`).Replace(string(page))
+	entry := regexp.MustCompile(`(?m)^\.SS (.*)$|^\.B (?:-h, )?--([a-z-]+).*\n(.*)$`)
+	group := ""
+	for _, parts := range entry.FindAllStringSubmatch(text, -1) {
+		if parts[1] != "" {
+			group = parts[1]
+		} else if group != "Beside these" {
+			list = append(list, listed{group, parts[2], parts[3]})
+			if !strings.Contains(parts[3], "Environment: "+environmentName(parts[2])) {
+				t.Errorf("the manual page has no variable for --%s", parts[2])
+			}
+		}
+	}
+	return list
+}
+
+// listedInTables are the flags in the first column of tables, and the texts in the third.
+func listedInTables(t *testing.T, file string) (list []listed) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := regexp.MustCompile("(?m)^## (.*)$|^\\| `--([a-z-]+)` \\| [^|]+ \\| (.*) \\|$")
+	group := ""
+	for _, parts := range row.FindAllStringSubmatch(string(text), -1) {
+		if parts[1] != "" {
+			group = parts[1]
+			continue
+		}
+		list = append(list, listed{group, parts[2], strings.ReplaceAll(parts[3], "`", "")})
+	}
+	return list
+}
+
+// TestAFlagsTextStandsAlone: none leans on a neighbour that stands elsewhere in another list.
+func TestAFlagsTextStandsAlone(t *testing.T) {
+	leans := regexp.MustCompile(`\b(the same|called there|sent there|for it|of it|that (address|destination|dialect|OTLP))\b`)
+	all, _ := wanted()
+	for _, f := range all {
+		if words := leans.FindString(f.text); words != "" || f.text == "" {
+			t.Errorf("--%s: %q says %q", f.name, f.text, words)
+		}
+	}
+}
+
+// TestAShellCompletesWhatAFlagTakes: each word of a few, files, directories, and else nothing.
+func TestAShellCompletesWhatAFlagTakes(t *testing.T) {
+	for line, want := range map[string]string{
+		"--buffer":            "drop\nblock\n:4\n",
+		"--otlp-temporality=": "delta\ncumulative\n:4\n",
+		"--drop-unsampled=":   "auto\non\noff\n:4\n",
+		"--socket":            ":0\n",
+		"--web-config-file":   ":0\n",
+		"--debug-dir":         ":16\n",
+		"--retry-bytes":       ":4\n",
+	} {
+		args := []string{"__complete", "run", line}
+		if !strings.HasSuffix(line, "=") {
+			args = append(args, "")
+		}
+		if out, err := program(t, args...).Output(); err != nil || string(out) != want {
+			t.Errorf("%s: %v, %q, want %q", line, err, out, want)
+		}
+	}
+}

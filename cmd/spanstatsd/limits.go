@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/spanstatsd/spanstatsd/internal/daemon"
+)
+
+// limitOptions are flags about limits, as far as they are to be read.
+type limitOptions struct {
+	buffer string
+}
+
+func (o *limitOptions) group(c *daemon.Config) *flagGroup {
+	g := newFlagGroup("Limits")
+	in, adm, agg, out, apm, otel := &c.Ingest, &c.Admit, &c.Aggregate, &c.Flush, &c.APM, &c.OTLP
+	f := g.first
+	f.IntVar(&in.MaxConnections, "max-connections", in.MaxConnections, "most tracers that are connected to --socket at once")
+
+	f = g.rest
+	f.Var(parse(&agg.Drainers, "cpu:1", "policy", parseDrainers), drainersFlag, "how many goroutines count: cpu:1 for one a core, "+
+		"cpu+1:0.25 for one and a quarter of the cores, fixed:4 for four")
+	f.IntVar(&agg.RingSlots, "ring-slots", agg.RingSlots, "slots of the ring before each drainer, a power of two")
+	f.Var(choose(&o.buffer, "drop", "drop", "block"), "buffer", "what happens to a batch that finds a ring full: "+
+		"drop loses it, block lets its tracer wait")
+	f.Var((*size)(&in.MaxByteRate), "max-byte-rate", "most bytes a second that are read from one connection to --socket; 0 for any")
+	f.Var((*size)(&adm.MaxKeyBytes), "max-key-bytes", "memory for the keys that one connection to --socket has remembered, "+
+		"of which tracers are told seven eighths")
+	f.Var((*size)(&adm.MaxKeyBytesInAll), "max-key-bytes-in-all", "memory for the keys that all connections have remembered")
+	f.Var((*size)(&out.RetryBytes), "retry-bytes", "memory for payloads that wait for a destination, for each destination")
+	f.DurationVar(&out.RetryAge, "retry-age", out.RetryAge, "how long a payload may wait for its destination")
+	f.IntVar(&apm.MaxConnections, "apm-max-connections", apm.MaxConnections,
+		"most tracers that are connected to --apm-socket and --apm-addr at once")
+	f.Var((*size)(&apm.MaxBody), "apm-max-body", "longest request with traces to --apm-socket or --apm-addr that is counted; "+
+		"a longer one is left to the agent")
+	f.Var((*size)(&apm.MaxBodyBytes), "apm-max-body-bytes", "memory for all requests to --apm-socket and --apm-addr at a time")
+	f.IntVar(&otel.MaxConnections, "otlp-max-connections", otel.MaxConnections,
+		"most SDKs that are connected to --otlp-addr and --otlp-socket at once")
+	f.Var((*size)(&otel.MaxBody), "otlp-max-body", "longest request of OTLP that is taken, as it comes and without its gzip")
+	f.Var((*size)(&otel.MaxBodyBytes), "otlp-max-body-bytes", "memory for all requests of OTLP at a time")
+	return g
+}
+
+func (o *limitOptions) complete(c *daemon.Config) error {
+	c.Admit.Block = o.buffer == "block"
+	if out := &c.Flush; out.RetryAge == 0 || out.RetryBytes == 0 { // the flush takes 0 for its default
+		return fmt.Errorf("parse --retry-age and --retry-bytes: %s and %d must be positive", out.RetryAge, out.RetryBytes)
+	}
+	return nil
+}
+
+// drainersFlag is the flag of which help shows a policy, and the configuration has a number.
+const drainersFlag = "drainers"
+
+// parseDrainers reads the policy for the number of drainers. Cores are those
+// that the container may use, as Go sees them.
+func parseDrainers(given string) (int, error) {
+	bad := fmt.Errorf("%q is none of cpu:1, cpu+1:0.25 and fixed:4", given)
+	kind, number, found := strings.Cut(given, ":")
+	if !found {
+		return 0, bad
+	}
+	if kind == "fixed" {
+		n, err := strconv.Atoi(number)
+		if err != nil || n < 1 {
+			return 0, bad
+		}
+		return n, nil
+	}
+	share, err := strconv.ParseFloat(number, 64)
+	if err != nil || math.IsNaN(share) || share < 0 || share > 16 {
+		return 0, bad
+	}
+	base := 0
+	if rest, ok := strings.CutPrefix(kind, "cpu+"); ok {
+		if base, err = strconv.Atoi(rest); err != nil || base < 0 || base > 1024 {
+			return 0, bad
+		}
+	} else if kind != "cpu" {
+		return 0, bad
+	}
+	return max(1, base+int(math.Round(share*float64(runtime.GOMAXPROCS(0))))), nil
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spanstatsd/spanstatsd/internal/daemon"
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spf13/pflag"
+)
+
+// nameOptions are flags about names and their budgets, as far as they are to be read.
+type nameOptions struct {
+	cardinality []string
+}
+
+func (o *nameOptions) group(c *daemon.Config) *flagGroup {
+	g := newFlagGroup("Names and budgets")
+	agg := &c.Aggregate
+	f := g.first
+	f.IntVar(&agg.MaxAggregates, "max-aggregates", agg.MaxAggregates, "most aggregates of an interval, of all origins together; "+
+		"a key beyond them is counted in its origin's overflow aggregate")
+	f.StringSliceVar(&o.cardinality, "cardinality-limit", nil, "most distinct values of a field, for each origin and interval, "+
+		"as field=N,field=N; may be repeated (default: a budget for each field, see docs/tuning.md)")
+	f.BoolVar(&agg.FoldNames, "fold-names", agg.FoldNames, "count resources and endpoints that have no room for their own name "+
+		"under that of a template, as /users/{id}, where one explains them")
+
+	f = g.rest
+	f.Var((*size)(&agg.LabelBytes), "label-bytes", "memory for the labels of an interval's keys; "+
+		"a key beyond it is counted in its origin's overflow aggregate")
+	f.Var((*size)(&agg.SketchBytes), "sketch-bytes", "memory for the bins of all sketches; "+
+		"beyond it the lowest bins of a sketch become one")
+	f.IntVar(&agg.MaxOrigins, "max-origins", agg.MaxOrigins, "most origins of an interval; those beyond them are counted as one")
+	return g
+}
+
+// limitVariables are the limits that tracers can be told, and their labels here.
+var limitVariables = []struct {
+	name  string
+	field span.Label
+}{
+	{"DD_TRACE_STATS_RESOURCE_CARDINALITY_LIMIT", span.LabelResource},
+	{"DD_TRACE_STATS_HTTP_ENDPOINT_CARDINALITY_LIMIT", span.LabelHTTPEndpoint},
+	{"DD_TRACE_STATS_PEER_TAGS_CARDINALITY_LIMIT", span.LabelPeerTag},
+	{"DD_TRACE_STATS_ADDITIONAL_TAGS_CARDINALITY_LIMIT", span.LabelAdditionalTag},
+}
+
+// complete reads the flag and, for fields that it leaves out, tracers' variables.
+func (o *nameOptions) complete(c *daemon.Config, flags *pflag.FlagSet) (failed error) {
+	budgets := &c.Aggregate.Budgets
+	var said [span.LabelCount]bool
+	for _, given := range o.cardinality {
+		name, number, _ := strings.Cut(given, "=")
+		field, known := span.ParseLabel(name)
+		limit, err := strconv.Atoi(number)
+		if !known || err != nil {
+			failed = errors.Join(failed, fmt.Errorf("parse --cardinality-limit: %q is not field=N with a field of %s",
+				given, strings.Join(span.LabelNames(), ", ")))
+			continue
+		}
+		budgets[field], said[field] = limit, true
+	}
+	var limits, variables []string
+	for _, v := range limitVariables {
+		given := os.Getenv(v.name)
+		if given == "" || said[v.field] {
+			continue
+		}
+		limit, err := strconv.Atoi(given)
+		if err != nil || limit < 1 || limit > registry.MaxBudget {
+			failed = errors.Join(failed, fmt.Errorf("read environment variable %s: %q is not a number from 1 to %d; "+
+				"mend it, or set --cardinality-limit %s=N", v.name, given, registry.MaxBudget, v.field))
+			continue
+		}
+		budgets[v.field] = limit
+		limits = append(limits, fmt.Sprintf("%s=%d", v.field, limit))
+		variables = append(variables, v.name)
+	}
+	if len(limits) > 0 {
+		noteLimits(flags.Lookup("cardinality-limit"), strings.Join(limits, ","), strings.Join(variables, ", "))
+	}
+	return failed
+}
+
+// noteLimits notes limits that variables set instead of the flag, or beside it.
+func noteLimits(f *pflag.Flag, limits, variables string) {
+	if f.Changed {
+		annotate(f, effective, fmt.Sprintf("and %s by %s", limits, variables))
+		return
+	}
+	annotate(f, effective, limits)
+	annotate(f, fromVariable, variables)
+}

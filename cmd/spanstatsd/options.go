@@ -1,0 +1,150 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"strconv"
+	"syscall"
+
+	"github.com/spanstatsd/spanstatsd/internal/daemon"
+	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/memory"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// runOptions are the flags of run as they were given, and the configuration that they come to.
+type runOptions struct {
+	config     daemon.Config
+	spans      spanOptions
+	statistics statisticsOptions
+	names      nameOptions
+	limits     limitOptions
+	process    processOptions
+}
+
+// groups are the flags of run, as help, the manual page and docs/tuning.md show them.
+func (o *runOptions) groups() []*flagGroup {
+	o.config = daemon.DefaultConfig()
+	return []*flagGroup{
+		o.spans.group(&o.config),
+		o.statistics.group(&o.config),
+		o.names.group(&o.config),
+		o.limits.group(&o.config),
+		o.process.group(&o.config),
+	}
+}
+
+// complete turns the flags into a configuration, or says of each that can't be
+// used why. What can't be read leaves its default, so that nothing follows from it.
+func (o *runOptions) complete(flags *pflag.FlagSet) error {
+	o.process.complete(&o.config)
+	o.config.Admit.DefaultHost, o.config.Admit.DefaultEnv = os.Getenv("DD_HOSTNAME"), os.Getenv("DD_ENV")
+	return errors.Join(
+		o.spans.complete(&o.config, flags),
+		o.statistics.complete(&o.config, flags),
+		o.names.complete(&o.config, flags),
+		o.limits.complete(&o.config),
+	)
+}
+
+// readInto reads a text, and leaves what is there where it can't.
+func readInto[T any](into *T, given string, read func(string) (T, error)) error {
+	value, err := read(given)
+	if err == nil {
+		*into = value
+	}
+	return err
+}
+
+// fit makes defaults smaller, or larger, for the memory and the descriptors that there are.
+// What was set by hand stays.
+func (o *runOptions) fit(flags *pflag.FlagSet) {
+	byHand := func(name string) bool {
+		f := flags.Lookup(name)
+		return f != nil && f.Changed
+	}
+	noteFit := func(changed []string, from, source string) {
+		for _, name := range changed {
+			f := flags.Lookup(name)
+			if f == nil {
+				continue // a limit without a flag
+			}
+			if name == drainersFlag {
+				_ = f.Value.Set("fixed:" + strconv.Itoa(o.config.Aggregate.Drainers)) // it is a policy
+			}
+			annotate(f, from, source)
+		}
+	}
+	limit := memory.Find(os.DirFS("/"))
+	noteFit(o.config.FitMemory(limit, byHand), forMemory, limit.Source)
+	noteFit(o.config.FitDescriptors(descriptorLimit(), byHand), forDescriptors, "descriptors")
+}
+
+// descriptorLimit is how many files the process may open, 0 if the kernel does not say.
+// The Go runtime has raised it as far as it may.
+func descriptorLimit() uint64 {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return 0
+	}
+	return limit.Cur
+}
+
+// read makes the configuration of the flags and of their variables. It returns all that
+// is wrong, and has read the rest.
+func (o *runOptions) read(cmd *cobra.Command, flags *pflag.FlagSet) error {
+	mistakes := errors.Join(applyEnvironment(cmd), o.complete(flags))
+	o.fit(flags)
+	annotate(flags.Lookup(drainersFlag), effective, strconv.Itoa(o.config.Aggregate.Drainers))
+	o.config.Settings = settings(flags)
+	o.config.Log = o.process.logger(cmd.ErrOrStderr())
+	return asUsage(mistakes)
+}
+
+// check returns all that is wrong with what was read.
+func (o *runOptions) check(cmd *cobra.Command, flags *pflag.FlagSet) error {
+	return asUsage(o.read(cmd, flags), o.config.Check())
+}
+
+// The annotations of a flag whose value is not what its text says: the variable that chose it,
+// what it comes to, and what its default was chosen anew for.
+const (
+	fromVariable   = "spanstatsd_from_variable"
+	effective      = "spanstatsd_effective"
+	forMemory      = "spanstatsd_for_memory"
+	forDescriptors = "spanstatsd_for_descriptors"
+)
+
+// settings are the flags of run after they were completed: what the daemon runs with and
+// where each value came from.
+func settings(flags *pflag.FlagSet) (settings []health.Setting) {
+	flags.VisitAll(func(f *pflag.Flag) {
+		if note(f, inGroup) != "" {
+			settings = append(settings, setting(f))
+		}
+	})
+	return settings
+}
+
+// setting is a flag's value and who chose it.
+func setting(f *pflag.Flag) health.Setting {
+	s := health.Setting{
+		Name: f.Name, Value: f.Value.String(), Default: f.DefValue, Effective: note(f, effective),
+		Origin: health.FromDefault, Variable: note(f, fromVariable),
+	}
+	switch {
+	case s.Variable != "":
+		s.Origin = health.FromEnvironment
+	case note(f, forDescriptors) != "":
+		s.Origin = health.FromDescriptors
+	case note(f, forMemory) != "":
+		s.Origin = health.FromMemory
+	case f.Changed:
+		s.Origin = health.FromFlag
+	}
+	if s.Effective == s.Value {
+		s.Effective = ""
+	}
+	return s
+}

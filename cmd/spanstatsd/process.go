@@ -1,0 +1,46 @@
+package main
+
+import (
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/spanstatsd/spanstatsd/internal/daemon"
+	"github.com/spanstatsd/spanstatsd/internal/dump"
+)
+
+// processOptions are flags about the process, as far as they are to be read.
+type processOptions struct {
+	logLevel, logFormat string
+}
+
+func (o *processOptions) group(c *daemon.Config) *flagGroup {
+	g := newFlagGroup("The process")
+	f := g.first
+	f.Var(text{&c.HTTPAddr, "host:port"}, "http-addr", "address that answers metrics, probes, /status, and a page for a person at /")
+	f.Var(choose(&o.logLevel, "info", logLevels...), "log-level", "least important line that is logged")
+
+	f = g.rest
+	f.Var(choose(&o.logFormat, "auto", logFormats...), "log-format", "how lines are logged: auto for text on a terminal and JSON elsewhere")
+	f.Var(text{&c.WebConfigFile, pathKind}, "web-config-file", "file with TLS and basic auth of --http-addr, "+
+		"in the format that Prometheus's exporters have in common (default: none)")
+	f.DurationVar(&c.ShutdownGrace, "shutdown-grace", c.ShutdownGrace, "time to deliver everything after SIGTERM, SIGINT or SIGHUP")
+	f.BoolVar(&c.Debug, "debug", false, "answer /debug/pprof at --http-addr, which only a developer asks for")
+	f.Var(text{&c.Agent.DebugDir, directoryKind}, "debug-dir", "directory that keeps payloads which the agent refuses, "+
+		"for spanstatsd dump (default: with --debug the directory of temporary files, else none)")
+	return g
+}
+
+func (o *processOptions) complete(c *daemon.Config) {
+	if c.Debug && c.Agent.DebugDir == "" {
+		// Under a read-only root there may be no such place; then none are kept.
+		if _, err := dump.Open(os.TempDir()); err == nil {
+			c.Agent.DebugDir = os.TempDir()
+		}
+	}
+	c.Version = version
+}
+
+func (o *processOptions) logger(w io.Writer) *slog.Logger {
+	return newLogger(w, o.logLevel, o.logFormat)
+}

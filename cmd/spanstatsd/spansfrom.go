@@ -1,0 +1,168 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spanstatsd/spanstatsd/internal/daemon"
+	"github.com/spanstatsd/spanstatsd/internal/oteltraces"
+	"github.com/spanstatsd/spanstatsd/internal/door/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/traces"
+	"github.com/spf13/pflag"
+)
+
+// spanOptions are flags about where spans come from, as far as they are to be read.
+type spanOptions struct {
+	allow     []uint
+	labels    string
+	forward   string
+	authority string // of the certificate of the destination
+	keep      string
+	reading   string
+	mark      string
+}
+
+// The words of --apm-labels and of --otlp-mark.
+const (
+	labelsOfAgent  = "agent"
+	labelsOfTracer = "tracer"
+	markHeader     = "header"
+	markAttribute  = "attribute"
+)
+
+func (o *spanOptions) group(c *daemon.Config) *flagGroup {
+	g := newFlagGroup("Where spans come from")
+	own, apm, otel := &c.Ingest.Socket, &c.APM, &c.OTLP
+	f := g.first
+	f.Var(text{&own.Path, pathKind}, "socket", "Unix socket that tracers write their spans to")
+	f.Var(parse(&own.Mode, "0660", "octal", parseMode), "socket-mode",
+		"permissions of --socket, --apm-socket and --otlp-socket")
+	f.Var(text{&apm.Socket.Path, pathKind}, "apm-socket", "Unix socket that takes the agent's place "+
+		"for Datadog's tracers: their traces are counted and forwarded to the agent (default: none)")
+	f.Var(text{&apm.Addr, "host:port"}, "apm-addr", "address on loopback that takes the agent's place "+
+		"for Datadog's tracers: their traces are counted and forwarded to the agent (default: none)")
+	f.Var(text{&otel.Addr, "host:port"}, "otlp-addr", "address on loopback that takes OTLP from OpenTelemetry's SDKs, "+
+		"by HTTP and gRPC, and counts the spans of their traces (default: none)")
+	f.Var(text{&o.forward, "url"}, "otlp-forward", "where OTLP goes on to from --otlp-addr and --otlp-socket, "+
+		"traces, metrics and logs: http://host:4318, grpc://host:4317, https://, grpcs:// or unix:///path (default: it ends here)")
+	f.Var(text{&o.keep, "share"}, "otlp-keep", "which traces go on to --otlp-forward: a share of all, "+
+		"and what goes on beside it, as 0.05 or 0.05,errors,slow:500ms; all are counted (default: all go on)")
+
+	f = g.rest
+	f.Var(parse(&own.Owner, "", "UID:GID", parseOwner), "socket-owner",
+		"owner of --socket, --apm-socket and --otlp-socket (default: the daemon's own)")
+	f.UintSliceVar(&o.allow, "allow-uid", nil, "user, by number, that may connect to --socket, --apm-socket and "+
+		"--otlp-socket; may be repeated (default: whoever may open the socket)")
+	f.Lookup("allow-uid").DefValue = ""
+	f.VarPF((*dropping)(&apm.DropUnsampled), "drop-unsampled", "", "whether traces that sampling threw away are counted "+
+		"and not forwarded to the agent: auto where the agent says that it does without them, on, off").NoOptDefVal = "on"
+	f.Var(choose(&o.labels, labelsOfAgent, labelsOfAgent, labelsOfTracer), "apm-labels", "labels of traces from --apm-socket "+
+		"and --apm-addr: agent for those that the agent gives them, tracer for those that the statistics of tracers have, "+
+		"HTTP method and endpoint for instance")
+	f.StringSliceVar(&apm.Labels.AdditionalTags, "apm-additional-tags", nil,
+		"tags that become labels with --apm-labels=tracer, as tag,tag (default: DD_TRACE_STATS_ADDITIONAL_TAGS)")
+	f.DurationVar(&apm.Buffer, "apm-buffer", apm.Buffer,
+		"how long a request to --apm-socket or --apm-addr waits for an agent that is away; 0 for not at all")
+	f.Var(text{&otel.Socket.Path, pathKind}, "otlp-socket", "Unix socket that takes OTLP from OpenTelemetry's SDKs, "+
+		"by HTTP and gRPC, and counts the spans of their traces (default: none)")
+	f.Var(choose(&o.reading, string(otel.Reading), string(otlp.ReadingOTel), string(otlp.ReadingDatadog)), "otlp-reading",
+		"whose rules say which spans of OTLP count, and under which labels: otel for OpenTelemetry's semantic conventions, "+
+			"datadog for the OTLP ingest of Datadog's agent")
+	f.Var(choose(&o.mark, "", markHeader, markAttribute), "otlp-mark", "how OTLP is marked as counted where it goes on to "+
+		"--otlp-forward: by a header of its request, or by an attribute of each resource too "+
+		"(default: header, with --otlp-reading=datadog attribute)")
+	f.Var(text{&o.authority, pathKind}, "otlp-forward-ca",
+		"file in PEM with the authorities that the certificate of --otlp-forward is checked by (default: the system's)")
+	f.DurationVar(&otel.Buffer, "otlp-buffer", otel.Buffer,
+		"how long a request of OTLP waits for a --otlp-forward that is away; 0 for not at all")
+	return g
+}
+
+// complete turns them into the configuration.
+func (o *spanOptions) complete(c *daemon.Config, flags *pflag.FlagSet) error {
+	var badUID error
+	for _, uid := range o.allow {
+		if uint64(uid) > math.MaxUint32 {
+			badUID = fmt.Errorf("parse --allow-uid: %d is no user's number", uid)
+		}
+		c.Ingest.AllowUIDs = append(c.Ingest.AllowUIDs, uint32(uid))
+	}
+	if c.APM.DropUnsampled.String() == "auto" {
+		annotate(flags.Lookup("drop-unsampled"), effective, "on where the agent says client_drop_p0s")
+	}
+	return errors.Join(badUID, o.completeLabels(&c.APM.Labels, flags), o.completeOTLP(&c.OTLP))
+}
+
+func (o *spanOptions) completeOTLP(c *otlp.Config) (mistakes error) {
+	if o.forward != "" && o.forward != off {
+		mistakes = readInto(&c.Forward, o.forward, otlp.ParseDestination)
+	}
+	if mistakes != nil {
+		o.forward = "" // it may hold what nobody should see
+	} else if o.authority != "" {
+		mistakes = c.Forward.TrustIn(o.authority)
+	}
+	if o.keep != "" {
+		var keep oteltraces.Keeping
+		if err := readInto(&keep, o.keep, otlp.ParseKeeping); err != nil {
+			return errors.Join(mistakes, err)
+		}
+		c.Keep = &keep
+	}
+	return errors.Join(mistakes, readInto(&c.Reading, o.reading, otlp.ParseReading), o.chooseMark(c))
+}
+
+// chooseMark finds out how what goes on is marked.
+func (o *spanOptions) chooseMark(c *otlp.Config) error {
+	if o.mark != "" && !c.Forward.IsSet() {
+		return errors.New("parse --otlp-mark: there is no --otlp-forward, so that nothing goes on; give it, or leave --otlp-mark out")
+	}
+	attribute := o.mark == markAttribute || o.mark == "" && c.Reading == otlp.ReadingDatadog
+	c.Marks = attribute && c.Forward.IsSet()
+	return nil
+}
+
+// The variables that tell tracers what their statistics hold. Where they are set for the
+// daemon too, it does the same.
+const (
+	additionalTagsVariable = "DD_TRACE_STATS_ADDITIONAL_TAGS"
+	renamingVariable       = "DD_TRACE_RESOURCE_RENAMING_ENABLED"
+)
+
+// completeLabels takes from tracers' variables what no flag said of labels.
+func (o *spanOptions) completeLabels(labels *traces.Labels, flags *pflag.FlagSet) error {
+	labels.OfTracer = o.labels == labelsOfTracer
+	if !labels.OfTracer {
+		return nil
+	}
+	if given := os.Getenv(additionalTagsVariable); given != "" && len(labels.AdditionalTags) == 0 {
+		said := traces.Labels{AdditionalTags: tagNames(given)}
+		if err := said.Check(); err != nil {
+			return fmt.Errorf("read environment variable %s: %w", additionalTagsVariable, err)
+		}
+		labels.AdditionalTags = said.AdditionalTags
+		annotate(flags.Lookup("apm-additional-tags"), fromVariable, additionalTagsVariable)
+	}
+	renames, err := strconv.ParseBool(cmp.Or(os.Getenv(renamingVariable), "false"))
+	if err != nil {
+		return fmt.Errorf("read environment variable %s: %q is neither true nor false", renamingVariable, os.Getenv(renamingVariable))
+	}
+	labels.RenamesResources = renames
+	return nil
+}
+
+// tagNames are the names of a list, each once.
+func tagNames(list string) (names []string) {
+	for name := range strings.SplitSeq(list, ",") {
+		if name = strings.TrimSpace(name); name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+
+	"github.com/spanstatsd/spanstatsd/internal/check"
+	"github.com/spanstatsd/spanstatsd/internal/daemon"
+	"github.com/spanstatsd/spanstatsd/internal/exemplars"
+	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
+	"github.com/spanstatsd/spanstatsd/internal/flush/otlp"
+	"github.com/spf13/pflag"
+)
+
+// statisticsOptions are flags about where statistics go, as far as they are to be read.
+type statisticsOptions struct {
+	agentURL    string
+	endpoint    string
+	temporality string
+	dialect     string
+	dimensions  string
+	instance    string
+	exemplars   int
+}
+
+const (
+	off        = "off"  // stands for no destination
+	noInstance = "none" // stands for no instance
+)
+
+func (o *statisticsOptions) group(c *daemon.Config) *flagGroup {
+	g := newFlagGroup("Where statistics go")
+	o.dimensions = otlp.AllDimensions
+	f := g.first
+	f.Var(text{&o.agentURL, "url"}, "agent-url", "where the agent takes statistics, http://host:port or unix:///path; "+
+		"off for no agent (default: DD_TRACE_AGENT_URL, DD_AGENT_HOST and DD_TRACE_AGENT_PORT, else http://127.0.0.1:8126)")
+	f.Var(text{&o.endpoint, "url"}, "otlp-metrics-endpoint", "where statistics go as OTLP metrics, "+
+		"http://host:4318/v1/metrics, https://... or unix:///path; off for nowhere "+
+		"(default: OTEL_EXPORTER_OTLP_METRICS_ENDPOINT, or OTEL_EXPORTER_OTLP_ENDPOINT and /v1/metrics, else nowhere)")
+
+	f = g.rest
+	f.DurationVar(&c.Aggregate.FlushInterval, "flush-interval", c.Aggregate.FlushInterval,
+		"how often statistics are sent, and how long an interval is, 1s to 10s")
+	f.BoolVar(&c.Aggregate.ConflateRuntimes, "conflate-runtimes", c.Aggregate.ConflateRuntimes,
+		"send origins that differ only in runtime id as one")
+	f.Var(choose(&o.temporality, "", string(otlp.Delta), string(otlp.Cumulative)), "otlp-temporality",
+		"what OTLP metrics hold: delta for what an interval has counted, cumulative for running totals "+
+			"(default: OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE, else delta)")
+	f.Var(choose(&o.dialect, string(otlp.Spanmetrics), string(otlp.Spanmetrics), string(otlp.Datadog)), "otlp-dialect",
+		"names of OTLP metrics and their attributes: spanmetrics as the Collector's connector has them, "+
+			"datadog as Datadog's tracers have them")
+	f.Var(text{&o.dimensions, "names"}, "otlp-dimensions", "attributes of OTLP metrics in the dialect spanmetrics, beside "+
+		"service, name, kind and status: all, none, or names with commas as http.route,peer.service")
+	f.IntVar(&o.exemplars, "otlp-exemplars", exemplars.DefaultLimit, "most exemplars of an interval in OTLP metrics, which are "+
+		"slow and failed spans of traces that --apm-socket, --apm-addr or --otlp-forward has handed on; 0 for none")
+	f.Var(text{&o.instance, "name"}, "otlp-instance-id", "attribute collector.instance.id of OTLP metrics in the dialect "+
+		"spanmetrics, which tells daemons apart; none to leave it out (default: drawn at each start)")
+	return g
+}
+
+// complete turns them into the configuration.
+func (o *statisticsOptions) complete(c *daemon.Config, flags *pflag.FlagSet) error {
+	badAgent := o.chooseAgent(c, flags)
+	exporter, badOTLP := o.exporter(c, flags)
+	if exporter != nil {
+		c.Exporters = append(c.Exporters, exporter)
+	}
+	return errors.Join(badAgent, badOTLP)
+}
+
+// defaultAgent is where the agent is if nobody says otherwise.
+var defaultAgent = agent.URL{Network: "tcp", Address: "127.0.0.1:8126"}
+
+func (o *statisticsOptions) chooseAgent(c *daemon.Config, flags *pflag.FlagSet) error {
+	if o.agentURL == "" {
+		var variables string
+		o.agentURL, variables = agentFromEnvironment()
+		annotate(flags.Lookup("agent-url"), fromVariable, variables)
+	}
+	if o.agentURL == off {
+		return nil
+	}
+	c.Agent.URL = defaultAgent
+	return readInto(&c.Agent.URL, o.agentURL, agent.ParseURL)
+}
+
+// agentFromEnvironment is the agent's address as Datadog's tracers are told it, and the
+// variables that said so.
+func agentFromEnvironment() (url, variables string) {
+	if url := os.Getenv("DD_TRACE_AGENT_URL"); url != "" {
+		return url, "DD_TRACE_AGENT_URL"
+	}
+	var said []string
+	for _, name := range []string{"DD_AGENT_HOST", "DD_TRACE_AGENT_PORT"} {
+		if os.Getenv(name) != "" {
+			said = append(said, name)
+		}
+	}
+	host := strings.Trim(cmp.Or(os.Getenv("DD_AGENT_HOST"), "127.0.0.1"), "[]") // an IPv6 address may have brackets already
+	return "http://" + net.JoinHostPort(host, cmp.Or(os.Getenv("DD_TRACE_AGENT_PORT"), "8126")), strings.Join(said, ", ")
+}
+
+// exporter makes the exporter that the flags and OpenTelemetry's variables ask for, or
+// none, and the table of exemplars where traces go on. It returns all that is wrong.
+func (o *statisticsOptions) exporter(c *daemon.Config, flags *pflag.FlagSet) (*otlp.Exporter, error) {
+	config := otlp.Config{Version: version}
+	if o.endpoint == off {
+		return nil, nil
+	}
+	var mistakes error
+	config.Variables, mistakes = otlp.ReadVariables(os.Getenv)
+	switch {
+	case o.endpoint != "":
+		mistakes = errors.Join(mistakes, readInto(&config.Endpoint, o.endpoint, otlp.ParseEndpoint))
+		o.endpoint = config.Endpoint.String() // without what nobody should see
+	case config.From == "":
+		return nil, nil
+	default:
+		o.endpoint = config.Endpoint.String()
+		annotate(flags.Lookup("otlp-metrics-endpoint"), fromVariable, config.From)
+	}
+	mistakes = errors.Join(mistakes,
+		o.chooseTemporality(&config, flags),
+		readInto(&config.Dialect, o.dialect, otlp.ParseDialect),
+		readInto(&config.Dimensions, o.dimensions, otlp.ParseDimensions),
+		o.checkDialect(config.Dialect),
+		check.Number("otlp-exemplars", o.exemplars, 0, exemplars.MaxLimit))
+	switch o.instance {
+	case "":
+		config.Instance = newInstance()
+	case noInstance:
+	default:
+		config.Instance = o.instance
+	}
+	if mistakes != nil {
+		return nil, mistakes
+	}
+	if c.APM.Enabled() || c.OTLP.Enabled() && c.OTLP.Forward.IsSet() {
+		c.Exemplars = exemplars.New(o.exemplars)
+		config.Exemplars = c.Exemplars
+	}
+	return otlp.New(config)
+}
+
+// chooseTemporality takes the flag's before the variable's.
+func (o *statisticsOptions) chooseTemporality(config *otlp.Config, flags *pflag.FlagSet) error {
+	if o.temporality == "" && config.Preference != "" {
+		annotate(flags.Lookup("otlp-temporality"), fromVariable, otlp.TemporalityVariable)
+	}
+	o.temporality = cmp.Or(o.temporality, string(config.Preference), string(otlp.Delta))
+	return readInto(&config.Temporality, o.temporality, otlp.ParseTemporality)
+}
+
+// checkDialect refuses flags that a dialect has no use for: they would change nothing, and
+// nobody would see it.
+func (o *statisticsOptions) checkDialect(d otlp.Dialect) error {
+	if d == otlp.Datadog && (o.dimensions != otlp.AllDimensions || o.instance != "") {
+		return fmt.Errorf("check --otlp-dimensions and --otlp-instance-id: they are of the dialect %s only", otlp.Spanmetrics)
+	}
+	return nil
+}
+
+// newInstance is a random UUID.
+func newInstance() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
