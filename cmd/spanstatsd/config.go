@@ -7,6 +7,7 @@ import (
 	"io"
 	"text/tabwriter"
 
+	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/health"
 	"github.com/spanstatsd/spanstatsd/internal/shown"
 	"github.com/spf13/cobra"
@@ -18,7 +19,7 @@ import (
 func newConfigCommand() *cobra.Command {
 	o, flags := &runOptions{}, pflag.NewFlagSet("run", pflag.ContinueOnError)
 	groups := o.groups()
-	addGroups(flags, groups)
+	commandline.AddGroups(flags, groups)
 	var check, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "config",
@@ -28,7 +29,7 @@ environment, and where it comes from: a flag, an environment variable, the
 default; or memory, where a limit on it chose another than the default; or
 descriptors, for which a default was made smaller.
 --check starts nothing and names everything that is unusable.`,
-		Args: noArguments,
+		Args: commandline.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if check {
 				if err := o.check(cmd, flags); err != nil {
@@ -50,8 +51,8 @@ descriptors, for which a default was made smaller.
 	cmd.Flags().AddFlagSet(flags)
 	cmd.Flags().BoolVar(&check, "check", false, "say what is unusable, and nothing else")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "show the values as JSON")
-	o.namesAll(cmd, flags)
-	showGroups(cmd, groups)
+	commandline.NameAll(cmd, func(cmd *cobra.Command) error { return o.check(cmd, flags) })
+	commandline.ShowGroups(cmd, groups)
 	return cmd
 }
 

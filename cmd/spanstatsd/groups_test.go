@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spf13/pflag"
 )
 
@@ -19,12 +20,12 @@ func wanted() (all, first []listed) {
 	for _, g := range (&runOptions{}).groups() {
 		of := func(flags *pflag.FlagSet) (list []listed) {
 			flags.VisitAll(func(f *pflag.Flag) {
-				text, _ := textAndDefault(f)
-				list = append(list, listed{g.title, f.Name, text})
+				text, _ := commandline.TextAndDefault(f)
+				list = append(list, listed{g.Title, f.Name, text})
 			})
 			return list
 		}
-		all, first = append(all, of(g.all())...), append(first, of(g.first)...)
+		all, first = append(all, of(g.All())...), append(first, of(g.First)...)
 	}
 	return all, first
 }
@@ -37,7 +38,7 @@ func TestHelpManualAndTuningListTheSameFlags(t *testing.T) {
 		t.Errorf("people turn %d flags first, and help has room for 15", len(first))
 	}
 	dir := t.TempDir()
-	if err := writePages(newRootCommand(), dir); err != nil {
+	if err := commandline.WritePages(newRootCommand(), dir); err != nil {
 		t.Fatal(err)
 	}
 	for _, list := range []struct {
@@ -103,7 +104,7 @@ func listedInPage(t *testing.T, file string) (list []listed) {
 			group = parts[1]
 		} else if group != "Beside these" {
 			list = append(list, listed{group, parts[2], parts[3]})
-			if !strings.Contains(parts[3], "Environment: "+environmentName(parts[2])) {
+			if !strings.Contains(parts[3], "Environment: "+commandline.Variable(parts[2])) {
 				t.Errorf("the manual page has no variable for --%s", parts[2])
 			}
 		}

@@ -6,13 +6,14 @@ import (
 	"log/slog"
 	"os"
 
+	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/shown"
 	"github.com/spf13/pflag"
 )
 
 func addLogFlags(f *pflag.FlagSet, level, format *string, least string) {
-	f.Var(choose(level, least, logLevels...), "log-level", "least important line that is logged")
-	f.Var(choose(format, "auto", logFormats...), "log-format", "how lines are logged: auto for text on a terminal and JSON elsewhere")
+	f.Var(commandline.Choice(level, least, logLevels...), "log-level", "least important line that is logged")
+	f.Var(commandline.Choice(format, "auto", logFormats...), "log-format", "how lines are logged: auto for text on a terminal and JSON elsewhere")
 }
 
 // The words of --log-level and --log-format.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/logqueue"
 	"github.com/spanstatsd/spanstatsd/internal/shown"
 )
@@ -19,11 +20,6 @@ const (
 	exitUsage       = 2
 	exitUnreachable = 3
 )
-
-// usageError is a mistake in the command line or the environment.
-type usageError struct{ error }
-
-func (u usageError) Unwrap() error { return u.error }
 
 func main() { os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr)) }
 
@@ -41,7 +37,7 @@ func execute(args []string, stdout, to io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(withArguments(context.Background(), args))
+	err := root.ExecuteContext(commandline.WithArguments(context.Background(), args))
 	if err == nil {
 		err = out.failure()
 	}
@@ -49,7 +45,7 @@ func execute(args []string, stdout, to io.Writer) int {
 		return 0
 	}
 	fmt.Fprintf(stderr, "spanstatsd: %s\n", shown.Lines(err.Error()))
-	var usage usageError
+	var usage commandline.UsageError
 	var unreachable unreachableError
 	switch {
 	case errors.As(err, &usage):

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
@@ -141,11 +142,11 @@ func TestPrecedence(t *testing.T) {
 	t.Setenv("SPANSTATSD_CARDINALITY_LIMIT", "resource=10,service=5")
 	o, cmd := &runOptions{}, newRunCommand()
 	cmd.ResetFlags()
-	addGroups(cmd.Flags(), o.groups())
+	commandline.AddGroups(cmd.Flags(), o.groups())
 	if err := cmd.ParseFlags([]string{"--ring-slots=2048"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := applyEnvironment(cmd); err != nil {
+	if err := commandline.ApplyEnvironment(cmd); err != nil {
 		t.Fatal(err)
 	}
 	if err := o.complete(cmd.Flags()); err != nil {

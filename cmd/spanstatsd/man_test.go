@@ -6,38 +6,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spf13/pflag"
+	"github.com/spanstatsd/spanstatsd/internal/commandline"
 )
 
-// TestManualPages: each command that help shows has a page, and each of run's
-// flags a place on it with its variable.
+// TestManualPages: each command that help shows has a page.
 func TestManualPages(t *testing.T) {
 	dir := t.TempDir()
-	if err := writePages(newRootCommand(), dir); err != nil {
+	if err := commandline.WritePages(newRootCommand(), dir); err != nil {
 		t.Fatal(err)
 	}
-	for _, below := range documented(newRootCommand()) {
+	for _, below := range commandline.Documented(newRootCommand()) {
 		if _, err := os.Stat(filepath.Join(dir, "spanstatsd-"+below.Name()+".1")); err != nil {
 			t.Error(err)
-		}
-	}
-	page, err := os.ReadFile(filepath.Join(dir, "spanstatsd-run.1"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	newRunCommand().Flags().VisitAll(func(f *pflag.Flag) {
-		if !strings.Contains(string(page), ".B "+escape("--"+f.Name)) || !strings.Contains(string(page), environmentName(f.Name)) {
-			t.Errorf("--%s or its variable is not on the page of run", f.Name)
-		}
-	})
-}
-
-func TestEscape(t *testing.T) {
-	for text, want := range map[string]string{
-		"a-b": `a\-b`, ".TH\n'x\ny": "\\&.TH\n\\&'x\ny", `\n`: `\en`,
-	} {
-		if got := escape(text); got != want {
-			t.Errorf("%q became %q", text, got)
 		}
 	}
 }

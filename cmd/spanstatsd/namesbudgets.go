@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -18,10 +19,10 @@ type nameOptions struct {
 	cardinality []string
 }
 
-func (o *nameOptions) group(c *daemon.Config) *flagGroup {
-	g := newFlagGroup("Names and budgets")
+func (o *nameOptions) group(c *daemon.Config) *commandline.Group {
+	g := commandline.NewGroup("Names and budgets")
 	agg := &c.Aggregate
-	f := g.first
+	f := g.First
 	f.IntVar(&agg.MaxAggregates, "max-aggregates", agg.MaxAggregates, "most aggregates of an interval, of all origins together; "+
 		"a key beyond them is counted in its origin's overflow aggregate")
 	f.StringSliceVar(&o.cardinality, "cardinality-limit", nil, "most distinct values of a field, for each origin and interval, "+
@@ -29,10 +30,10 @@ func (o *nameOptions) group(c *daemon.Config) *flagGroup {
 	f.BoolVar(&agg.FoldNames, "fold-names", agg.FoldNames, "count resources and endpoints that have no room for their own name "+
 		"under that of a template, as /users/{id}, where one explains them")
 
-	f = g.rest
-	f.Var((*size)(&agg.LabelBytes), "label-bytes", "memory for the labels of an interval's keys; "+
+	f = g.Rest
+	f.Var(commandline.Size(&agg.LabelBytes), "label-bytes", "memory for the labels of an interval's keys; "+
 		"a key beyond it is counted in its origin's overflow aggregate")
-	f.Var((*size)(&agg.SketchBytes), "sketch-bytes", "memory for the bins of all sketches; "+
+	f.Var(commandline.Size(&agg.SketchBytes), "sketch-bytes", "memory for the bins of all sketches; "+
 		"beyond it the lowest bins of a sketch become one")
 	f.IntVar(&agg.MaxOrigins, "max-origins", agg.MaxOrigins, "most origins of an interval; those beyond them are counted as one")
 	return g
@@ -89,9 +90,9 @@ func (o *nameOptions) complete(c *daemon.Config, flags *pflag.FlagSet) (failed e
 // noteLimits notes limits that variables set instead of the flag, or beside it.
 func noteLimits(f *pflag.Flag, limits, variables string) {
 	if f.Changed {
-		annotate(f, effective, fmt.Sprintf("and %s by %s", limits, variables))
+		commandline.Annotate(f, effective, fmt.Sprintf("and %s by %s", limits, variables))
 		return
 	}
-	annotate(f, effective, limits)
-	annotate(f, fromVariable, variables)
+	commandline.Annotate(f, effective, limits)
+	commandline.Annotate(f, commandline.FromVariable, variables)
 }

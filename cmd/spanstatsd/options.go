@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"syscall"
 
+	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	"github.com/spanstatsd/spanstatsd/internal/health"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
@@ -24,9 +25,9 @@ type runOptions struct {
 }
 
 // groups are the flags of run, as help, the manual page and docs/tuning.md show them.
-func (o *runOptions) groups() []*flagGroup {
+func (o *runOptions) groups() []*commandline.Group {
 	o.config = daemon.DefaultConfig()
-	return []*flagGroup{
+	return []*commandline.Group{
 		o.spans.group(&o.config),
 		o.statistics.group(&o.config),
 		o.names.group(&o.config),
@@ -73,7 +74,7 @@ func (o *runOptions) fit(flags *pflag.FlagSet) {
 			if name == drainersFlag {
 				_ = f.Value.Set("fixed:" + strconv.Itoa(o.config.Aggregate.Drainers)) // it is a policy
 			}
-			annotate(f, from, source)
+			commandline.Annotate(f, from, source)
 		}
 	}
 	limit := memory.Find(os.DirFS("/"))
@@ -94,23 +95,22 @@ func descriptorLimit() uint64 {
 // read makes the configuration of the flags and of their variables. It returns all that
 // is wrong, and has read the rest.
 func (o *runOptions) read(cmd *cobra.Command, flags *pflag.FlagSet) error {
-	mistakes := errors.Join(applyEnvironment(cmd), o.complete(flags))
+	mistakes := errors.Join(commandline.ApplyEnvironment(cmd), o.complete(flags))
 	o.fit(flags)
-	annotate(flags.Lookup(drainersFlag), effective, strconv.Itoa(o.config.Aggregate.Drainers))
+	commandline.Annotate(flags.Lookup(drainersFlag), effective, strconv.Itoa(o.config.Aggregate.Drainers))
 	o.config.Settings = settings(flags)
 	o.config.Log = o.process.logger(cmd.ErrOrStderr())
-	return asUsage(mistakes)
+	return commandline.AsUsage(mistakes)
 }
 
 // check returns all that is wrong with what was read.
 func (o *runOptions) check(cmd *cobra.Command, flags *pflag.FlagSet) error {
-	return asUsage(o.read(cmd, flags), o.config.Check())
+	return commandline.AsUsage(o.read(cmd, flags), o.config.Check())
 }
 
 // The annotations of a flag whose value is not what its text says: the variable that chose it,
 // what it comes to, and what its default was chosen anew for.
 const (
-	fromVariable   = "spanstatsd_from_variable"
 	effective      = "spanstatsd_effective"
 	forMemory      = "spanstatsd_for_memory"
 	forDescriptors = "spanstatsd_for_descriptors"
@@ -120,7 +120,7 @@ const (
 // where each value came from.
 func settings(flags *pflag.FlagSet) (settings []health.Setting) {
 	flags.VisitAll(func(f *pflag.Flag) {
-		if note(f, inGroup) != "" {
+		if commandline.Note(f, commandline.InGroup) != "" {
 			settings = append(settings, setting(f))
 		}
 	})
@@ -130,15 +130,15 @@ func settings(flags *pflag.FlagSet) (settings []health.Setting) {
 // setting is a flag's value and who chose it.
 func setting(f *pflag.Flag) health.Setting {
 	s := health.Setting{
-		Name: f.Name, Value: f.Value.String(), Default: f.DefValue, Effective: note(f, effective),
-		Origin: health.FromDefault, Variable: note(f, fromVariable),
+		Name: f.Name, Value: f.Value.String(), Default: f.DefValue, Effective: commandline.Note(f, effective),
+		Origin: health.FromDefault, Variable: commandline.Note(f, commandline.FromVariable),
 	}
 	switch {
 	case s.Variable != "":
 		s.Origin = health.FromEnvironment
-	case note(f, forDescriptors) != "":
+	case commandline.Note(f, forDescriptors) != "":
 		s.Origin = health.FromDescriptors
-	case note(f, forMemory) != "":
+	case commandline.Note(f, forMemory) != "":
 		s.Origin = health.FromMemory
 	case f.Changed:
 		s.Origin = health.FromFlag

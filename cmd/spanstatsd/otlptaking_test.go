@@ -39,7 +39,7 @@ func TestHowOTLPIsTaken(t *testing.T) {
 	} {
 		var options spanOptions
 		config := daemon.DefaultConfig()
-		flags := options.group(&config).all()
+		flags := options.group(&config).All()
 		if err := flags.Parse(append(c.args, forward)); err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
 	"github.com/spanstatsd/spanstatsd/internal/socket"
 	"github.com/spf13/cobra"
@@ -22,10 +23,10 @@ func newPrepareCommand() *cobra.Command {
 		Long: `Make the directory of --socket if it is missing, and set its mode and owner, for
 a daemon that runs as another user. This needs root, or the capability to change
 owners; the daemon itself then needs neither.`,
-		Args: noArguments,
+		Args: commandline.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
 			if err := directory.Check("socket"); err != nil {
-				return usageError{err}
+				return commandline.AsUsage(err)
 			}
 			if err := directory.PrepareDirectory(); err != nil {
 				return fmt.Errorf("prepare directory: %w", err)
@@ -34,9 +35,9 @@ owners; the daemon itself then needs neither.`,
 		},
 	}
 	f := cmd.Flags()
-	f.Var(text{&directory.Path, pathKind}, "socket", "Unix socket that the daemon will listen on")
-	f.Var(parse(&directory.DirectoryMode, "0755", "octal", parseMode), "directory-mode", "permissions of the socket's directory")
-	f.Var(parse(&directory.DirectoryOwner, "65532:65532", "UID:GID", parseOwner), "directory-owner", "owner of the socket's directory")
+	f.Var(commandline.Text(&directory.Path, commandline.Path), "socket", "Unix socket that the daemon will listen on")
+	f.Var(commandline.Parsed(&directory.DirectoryMode, "0755", "octal", parseMode), "directory-mode", "permissions of the socket's directory")
+	f.Var(commandline.Parsed(&directory.DirectoryOwner, "65532:65532", "UID:GID", parseOwner), "directory-owner", "owner of the socket's directory")
 	return cmd
 }
 

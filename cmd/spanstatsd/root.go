@@ -2,11 +2,10 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os/signal"
-	"strings"
 	"syscall"
 
+	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spf13/cobra"
 )
 
@@ -21,15 +20,15 @@ and says of every span what became of it.`,
 		SilenceUsage: true, SilenceErrors: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return noCommand(cmd, args)
+				return commandline.NoCommand(cmd, args)
 			}
 			return nil
 		},
 		Version: version, SuggestionsMinimumDistance: 2,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return applyEnvironment(cmd) },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return commandline.ApplyEnvironment(cmd) },
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(flagMistake)
+	root.SetFlagErrorFunc(commandline.FlagMistake)
 	root.AddCommand(
 		newRunCommand(),
 		newStatusCommand(),
@@ -43,8 +42,8 @@ and says of every span what became of it.`,
 	root.SetHelpCommand(newHelpCommand())
 	root.InitDefaultCompletionCmd()
 	root.SetVersionTemplate(versionText())
-	usageOf(root)
-	completeValues(root)
+	commandline.UsageOf(root)
+	commandline.CompleteValues(root)
 	return root
 }
 
@@ -56,20 +55,11 @@ func newHelpCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			asked, left, err := cmd.Root().Find(args)
 			if err != nil || len(left) > 0 {
-				return noCommand(asked, args)
+				return commandline.NoCommand(asked, args)
 			}
 			return asked.Help()
 		},
 	}
-}
-
-// noCommand says that there is no such command, and which may have been meant.
-func noCommand(parent *cobra.Command, args []string) error {
-	var near string
-	if names := parent.SuggestionsFor(args[len(args)-1]); len(names) > 0 {
-		near = names[0]
-	}
-	return usageError{fmt.Errorf("there is no command %q%s; see spanstatsd --help", strings.Join(args, " "), didYouMean("", near))}
 }
 
 // untilInterrupted is a context that also ends with SIGTERM or SIGINT. A second signal
@@ -79,16 +69,3 @@ func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc)
 	context.AfterFunc(ctx, stop)
 	return ctx, stop
 }
-
-// takes refuses all words but so many, and says what they are.
-func takes(count int, what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != count {
-			return usageError{fmt.Errorf("%s takes %s, but got %q; see %s --help", cmd.Name(), what, args, cmd.CommandPath())}
-		}
-		return nil
-	}
-}
-
-// noArguments refuses words that no flag takes.
-var noArguments = takes(0, "no argument")

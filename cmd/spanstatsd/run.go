@@ -6,6 +6,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	"github.com/spanstatsd/spanstatsd/internal/logqueue"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
@@ -27,10 +28,10 @@ capitals, with _ for -. A flag goes before the variable, the variable before the
 default. A variable that begins so and is no flag's is an error. A size is a number
 of bytes, or of KiB, MiB or GiB: 16MiB. Whatever can't be used is named at once, one
 reason a line, and ends it with 2.`,
-		Args: noArguments,
+		Args: commandline.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if cmd.Flags().Changed(allFlag) {
-				return usageError{errors.New("--all shows every flag with --help; leave it out to run the daemon")}
+			if cmd.Flags().Changed(commandline.AllFlag) {
+				return commandline.Mistake("--all shows every flag with --help; leave it out to run the daemon")
 			}
 			if err = o.check(cmd, cmd.Flags()); err != nil {
 				return err
@@ -43,18 +44,18 @@ reason a line, and ends it with 2.`,
 			}
 			takeLibraryLog(o.config.Log)
 			if o.config.Supervisor, err = systemd.Open(o.config.Log); err != nil {
-				return usageError{err}
+				return commandline.AsUsage(err)
 			}
 			if err = o.takeSockets(); err != nil {
-				return usageError{err}
+				return commandline.AsUsage(err)
 			}
 			return run(o.config)
 		},
 	}
 	groups := o.groups()
-	addGroups(cmd.Flags(), groups)
-	o.namesAll(cmd, cmd.Flags())
-	showGroups(cmd, groups)
+	commandline.AddGroups(cmd.Flags(), groups)
+	commandline.NameAll(cmd, func(cmd *cobra.Command) error { return o.check(cmd, cmd.Flags()) })
+	commandline.ShowGroups(cmd, groups)
 	return cmd
 }
 

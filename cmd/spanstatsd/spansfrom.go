@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	"github.com/spanstatsd/spanstatsd/internal/oteltraces"
 	"github.com/spanstatsd/spanstatsd/internal/door/otlp"
@@ -36,48 +37,48 @@ const (
 	markAttribute  = "attribute"
 )
 
-func (o *spanOptions) group(c *daemon.Config) *flagGroup {
-	g := newFlagGroup("Where spans come from")
+func (o *spanOptions) group(c *daemon.Config) *commandline.Group {
+	g := commandline.NewGroup("Where spans come from")
 	own, apm, otel := &c.Ingest.Socket, &c.APM, &c.OTLP
-	f := g.first
-	f.Var(text{&own.Path, pathKind}, "socket", "Unix socket that tracers write their spans to")
-	f.Var(parse(&own.Mode, "0660", "octal", parseMode), "socket-mode",
+	f := g.First
+	f.Var(commandline.Text(&own.Path, commandline.Path), "socket", "Unix socket that tracers write their spans to")
+	f.Var(commandline.Parsed(&own.Mode, "0660", "octal", parseMode), "socket-mode",
 		"permissions of --socket, --apm-socket and --otlp-socket")
-	f.Var(text{&apm.Socket.Path, pathKind}, "apm-socket", "Unix socket that takes the agent's place "+
+	f.Var(commandline.Text(&apm.Socket.Path, commandline.Path), "apm-socket", "Unix socket that takes the agent's place "+
 		"for Datadog's tracers: their traces are counted and forwarded to the agent (default: none)")
-	f.Var(text{&apm.Addr, "host:port"}, "apm-addr", "address on loopback that takes the agent's place "+
+	f.Var(commandline.Text(&apm.Addr, "host:port"), "apm-addr", "address on loopback that takes the agent's place "+
 		"for Datadog's tracers: their traces are counted and forwarded to the agent (default: none)")
-	f.Var(text{&otel.Addr, "host:port"}, "otlp-addr", "address on loopback that takes OTLP from OpenTelemetry's SDKs, "+
+	f.Var(commandline.Text(&otel.Addr, "host:port"), "otlp-addr", "address on loopback that takes OTLP from OpenTelemetry's SDKs, "+
 		"by HTTP and gRPC, and counts the spans of their traces (default: none)")
-	f.Var(text{&o.forward, "url"}, "otlp-forward", "where OTLP goes on to from --otlp-addr and --otlp-socket, "+
+	f.Var(commandline.Text(&o.forward, "url"), "otlp-forward", "where OTLP goes on to from --otlp-addr and --otlp-socket, "+
 		"traces, metrics and logs: http://host:4318, grpc://host:4317, https://, grpcs:// or unix:///path (default: it ends here)")
-	f.Var(text{&o.keep, "share"}, "otlp-keep", "which traces go on to --otlp-forward: a share of all, "+
+	f.Var(commandline.Text(&o.keep, "share"), "otlp-keep", "which traces go on to --otlp-forward: a share of all, "+
 		"and what goes on beside it, as 0.05 or 0.05,errors,slow:500ms; all are counted (default: all go on)")
 
-	f = g.rest
-	f.Var(parse(&own.Owner, "", "UID:GID", parseOwner), "socket-owner",
+	f = g.Rest
+	f.Var(commandline.Parsed(&own.Owner, "", "UID:GID", parseOwner), "socket-owner",
 		"owner of --socket, --apm-socket and --otlp-socket (default: the daemon's own)")
 	f.UintSliceVar(&o.allow, "allow-uid", nil, "user, by number, that may connect to --socket, --apm-socket and "+
 		"--otlp-socket; may be repeated (default: whoever may open the socket)")
 	f.Lookup("allow-uid").DefValue = ""
 	f.VarPF((*dropping)(&apm.DropUnsampled), "drop-unsampled", "", "whether traces that sampling threw away are counted "+
 		"and not forwarded to the agent: auto where the agent says that it does without them, on, off").NoOptDefVal = "on"
-	f.Var(choose(&o.labels, labelsOfAgent, labelsOfAgent, labelsOfTracer), "apm-labels", "labels of traces from --apm-socket "+
+	f.Var(commandline.Choice(&o.labels, labelsOfAgent, labelsOfAgent, labelsOfTracer), "apm-labels", "labels of traces from --apm-socket "+
 		"and --apm-addr: agent for those that the agent gives them, tracer for those that the statistics of tracers have, "+
 		"HTTP method and endpoint for instance")
 	f.StringSliceVar(&apm.Labels.AdditionalTags, "apm-additional-tags", nil,
 		"tags that become labels with --apm-labels=tracer, as tag,tag (default: DD_TRACE_STATS_ADDITIONAL_TAGS)")
 	f.DurationVar(&apm.Buffer, "apm-buffer", apm.Buffer,
 		"how long a request to --apm-socket or --apm-addr waits for an agent that is away; 0 for not at all")
-	f.Var(text{&otel.Socket.Path, pathKind}, "otlp-socket", "Unix socket that takes OTLP from OpenTelemetry's SDKs, "+
+	f.Var(commandline.Text(&otel.Socket.Path, commandline.Path), "otlp-socket", "Unix socket that takes OTLP from OpenTelemetry's SDKs, "+
 		"by HTTP and gRPC, and counts the spans of their traces (default: none)")
-	f.Var(choose(&o.reading, string(otel.Reading), string(otlp.ReadingOTel), string(otlp.ReadingDatadog)), "otlp-reading",
+	f.Var(commandline.Choice(&o.reading, string(otel.Reading), string(otlp.ReadingOTel), string(otlp.ReadingDatadog)), "otlp-reading",
 		"whose rules say which spans of OTLP count, and under which labels: otel for OpenTelemetry's semantic conventions, "+
 			"datadog for the OTLP ingest of Datadog's agent")
-	f.Var(choose(&o.mark, "", markHeader, markAttribute), "otlp-mark", "how OTLP is marked as counted where it goes on to "+
+	f.Var(commandline.Choice(&o.mark, "", markHeader, markAttribute), "otlp-mark", "how OTLP is marked as counted where it goes on to "+
 		"--otlp-forward: by a header of its request, or by an attribute of each resource too "+
 		"(default: header, with --otlp-reading=datadog attribute)")
-	f.Var(text{&o.authority, pathKind}, "otlp-forward-ca",
+	f.Var(commandline.Text(&o.authority, commandline.Path), "otlp-forward-ca",
 		"file in PEM with the authorities that the certificate of --otlp-forward is checked by (default: the system's)")
 	f.DurationVar(&otel.Buffer, "otlp-buffer", otel.Buffer,
 		"how long a request of OTLP waits for a --otlp-forward that is away; 0 for not at all")
@@ -94,7 +95,7 @@ func (o *spanOptions) complete(c *daemon.Config, flags *pflag.FlagSet) error {
 		c.Ingest.AllowUIDs = append(c.Ingest.AllowUIDs, uint32(uid))
 	}
 	if c.APM.DropUnsampled.String() == "auto" {
-		annotate(flags.Lookup("drop-unsampled"), effective, "on where the agent says client_drop_p0s")
+		commandline.Annotate(flags.Lookup("drop-unsampled"), effective, "on where the agent says client_drop_p0s")
 	}
 	return errors.Join(badUID, o.completeLabels(&c.APM.Labels, flags), o.completeOTLP(&c.OTLP))
 }
@@ -147,7 +148,7 @@ func (o *spanOptions) completeLabels(labels *traces.Labels, flags *pflag.FlagSet
 			return fmt.Errorf("read environment variable %s: %w", additionalTagsVariable, err)
 		}
 		labels.AdditionalTags = said.AdditionalTags
-		annotate(flags.Lookup("apm-additional-tags"), fromVariable, additionalTagsVariable)
+		commandline.Annotate(flags.Lookup("apm-additional-tags"), commandline.FromVariable, additionalTagsVariable)
 	}
 	renames, err := strconv.ParseBool(cmp.Or(os.Getenv(renamingVariable), "false"))
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spanstatsd/spanstatsd/internal/check"
+	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
@@ -33,32 +34,32 @@ const (
 	noInstance = "none" // stands for no instance
 )
 
-func (o *statisticsOptions) group(c *daemon.Config) *flagGroup {
-	g := newFlagGroup("Where statistics go")
+func (o *statisticsOptions) group(c *daemon.Config) *commandline.Group {
+	g := commandline.NewGroup("Where statistics go")
 	o.dimensions = otlp.AllDimensions
-	f := g.first
-	f.Var(text{&o.agentURL, "url"}, "agent-url", "where the agent takes statistics, http://host:port or unix:///path; "+
+	f := g.First
+	f.Var(commandline.Text(&o.agentURL, "url"), "agent-url", "where the agent takes statistics, http://host:port or unix:///path; "+
 		"off for no agent (default: DD_TRACE_AGENT_URL, DD_AGENT_HOST and DD_TRACE_AGENT_PORT, else http://127.0.0.1:8126)")
-	f.Var(text{&o.endpoint, "url"}, "otlp-metrics-endpoint", "where statistics go as OTLP metrics, "+
+	f.Var(commandline.Text(&o.endpoint, "url"), "otlp-metrics-endpoint", "where statistics go as OTLP metrics, "+
 		"http://host:4318/v1/metrics, https://... or unix:///path; off for nowhere "+
 		"(default: OTEL_EXPORTER_OTLP_METRICS_ENDPOINT, or OTEL_EXPORTER_OTLP_ENDPOINT and /v1/metrics, else nowhere)")
 
-	f = g.rest
+	f = g.Rest
 	f.DurationVar(&c.Aggregate.FlushInterval, "flush-interval", c.Aggregate.FlushInterval,
 		"how often statistics are sent, and how long an interval is, 1s to 10s")
 	f.BoolVar(&c.Aggregate.ConflateRuntimes, "conflate-runtimes", c.Aggregate.ConflateRuntimes,
 		"send origins that differ only in runtime id as one")
-	f.Var(choose(&o.temporality, "", string(otlp.Delta), string(otlp.Cumulative)), "otlp-temporality",
+	f.Var(commandline.Choice(&o.temporality, "", string(otlp.Delta), string(otlp.Cumulative)), "otlp-temporality",
 		"what OTLP metrics hold: delta for what an interval has counted, cumulative for running totals "+
 			"(default: OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE, else delta)")
-	f.Var(choose(&o.dialect, string(otlp.Spanmetrics), string(otlp.Spanmetrics), string(otlp.Datadog)), "otlp-dialect",
+	f.Var(commandline.Choice(&o.dialect, string(otlp.Spanmetrics), string(otlp.Spanmetrics), string(otlp.Datadog)), "otlp-dialect",
 		"names of OTLP metrics and their attributes: spanmetrics as the Collector's connector has them, "+
 			"datadog as Datadog's tracers have them")
-	f.Var(text{&o.dimensions, "names"}, "otlp-dimensions", "attributes of OTLP metrics in the dialect spanmetrics, beside "+
+	f.Var(commandline.Text(&o.dimensions, "names"), "otlp-dimensions", "attributes of OTLP metrics in the dialect spanmetrics, beside "+
 		"service, name, kind and status: all, none, or names with commas as http.route,peer.service")
 	f.IntVar(&o.exemplars, "otlp-exemplars", exemplars.DefaultLimit, "most exemplars of an interval in OTLP metrics, which are "+
 		"slow and failed spans of traces that --apm-socket, --apm-addr or --otlp-forward has handed on; 0 for none")
-	f.Var(text{&o.instance, "name"}, "otlp-instance-id", "attribute collector.instance.id of OTLP metrics in the dialect "+
+	f.Var(commandline.Text(&o.instance, "name"), "otlp-instance-id", "attribute collector.instance.id of OTLP metrics in the dialect "+
 		"spanmetrics, which tells daemons apart; none to leave it out (default: drawn at each start)")
 	return g
 }
@@ -80,7 +81,7 @@ func (o *statisticsOptions) chooseAgent(c *daemon.Config, flags *pflag.FlagSet) 
 	if o.agentURL == "" {
 		var variables string
 		o.agentURL, variables = agentFromEnvironment()
-		annotate(flags.Lookup("agent-url"), fromVariable, variables)
+		commandline.Annotate(flags.Lookup("agent-url"), commandline.FromVariable, variables)
 	}
 	if o.agentURL == off {
 		return nil
@@ -122,7 +123,7 @@ func (o *statisticsOptions) exporter(c *daemon.Config, flags *pflag.FlagSet) (*o
 		return nil, nil
 	default:
 		o.endpoint = config.Endpoint.String()
-		annotate(flags.Lookup("otlp-metrics-endpoint"), fromVariable, config.From)
+		commandline.Annotate(flags.Lookup("otlp-metrics-endpoint"), commandline.FromVariable, config.From)
 	}
 	mistakes = errors.Join(mistakes,
 		o.chooseTemporality(&config, flags),
@@ -150,7 +151,7 @@ func (o *statisticsOptions) exporter(c *daemon.Config, flags *pflag.FlagSet) (*o
 // chooseTemporality takes the flag's before the variable's.
 func (o *statisticsOptions) chooseTemporality(config *otlp.Config, flags *pflag.FlagSet) error {
 	if o.temporality == "" && config.Preference != "" {
-		annotate(flags.Lookup("otlp-temporality"), fromVariable, otlp.TemporalityVariable)
+		commandline.Annotate(flags.Lookup("otlp-temporality"), commandline.FromVariable, otlp.TemporalityVariable)
 	}
 	o.temporality = cmp.Or(o.temporality, string(config.Preference), string(otlp.Delta))
 	return readInto(&config.Temporality, o.temporality, otlp.ParseTemporality)

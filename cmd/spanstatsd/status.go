@@ -1,11 +1,11 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/health"
 	"github.com/spf13/cobra"
 )
@@ -31,17 +31,17 @@ func newStatusCommand() *cobra.Command {
 or at the address in SPANSTATSD_HTTP_ADDR, or at http://127.0.0.1:9126.
 
 Exits with 3 if no daemon answers there.`,
-		Args: noArguments,
+		Args: commandline.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.watch && o.interval < shortestWatch {
-				return usageError{fmt.Errorf("parse --interval: %s is not at least %s", o.interval, shortestWatch)}
+				return commandline.Mistake("parse --interval: %s is not at least %s", o.interval, shortestWatch)
 			}
 			if o.timeout <= 0 {
-				return usageError{fmt.Errorf("parse --timeout: %s is not positive", o.timeout)}
+				return commandline.Mistake("parse --timeout: %s is not positive", o.timeout)
 			}
 			source, err := o.daemon.source(o.timeout)
 			if err != nil {
-				return usageError{err}
+				return commandline.AsUsage(err)
 			}
 			return o.show(cmd, source)
 		},

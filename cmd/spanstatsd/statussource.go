@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/check"
+	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/health"
 	"github.com/spf13/pflag"
 )
@@ -46,7 +47,7 @@ func (d *daemonFlags) add(f *pflag.FlagSet) {
 func (d *daemonFlags) source(timeout time.Duration) (*statusSource, error) {
 	address := d.url
 	if address == "" {
-		address = localDaemon(os.Getenv(environmentName("http-addr")))
+		address = localDaemon(os.Getenv(commandline.Variable("http-addr")))
 	}
 	if !strings.Contains(address, "://") {
 		address = "http://" + address

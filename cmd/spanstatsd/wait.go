@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/health"
 	"github.com/spf13/cobra"
 )
@@ -34,17 +35,17 @@ func newWaitCommand() *cobra.Command {
 The daemon is found as status finds it. Exits 1 if it takes longer than --at-most.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 || args[0] != "ready" && args[0] != "idle" {
-				return usageError{fmt.Errorf("wait takes one word, ready or idle, but got %q; see %s --help", args, cmd.CommandPath())}
+				return commandline.Mistake("wait takes one word, ready or idle, but got %q; see %s --help", args, cmd.CommandPath())
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if atMost <= 0 {
-				return usageError{fmt.Errorf("parse --at-most: %s is not positive", atMost)}
+				return commandline.Mistake("parse --at-most: %s is not positive", atMost)
 			}
 			source, err := daemon.source(waitTimeout)
 			if err != nil {
-				return usageError{err}
+				return commandline.AsUsage(err)
 			}
 			reached := isReady
 			if args[0] == "idle" {

@@ -1,4 +1,4 @@
-package main
+package commandline
 
 import (
 	"fmt"
@@ -6,9 +6,12 @@ import (
 	"strings"
 
 	"github.com/spanstatsd/spanstatsd/internal/memory"
+	"github.com/spf13/pflag"
 )
 
-// text is the value of a flag that takes any text. The kind is what help calls that text.
+// Text is the value of a flag that takes any text. The kind is what help calls that text.
+func Text(value *string, kind string) pflag.Value { return text{value, kind} }
+
 type text struct {
 	value *string
 	kind  string
@@ -20,21 +23,21 @@ func (t text) Type() string           { return t.kind }
 
 // The kinds of text that a shell completes: as a file, as a directory.
 const (
-	pathKind      = "path"
-	directoryKind = "directory"
+	Path      = "path"
+	Directory = "directory"
 )
 
-// choice is the value of a flag that takes one of a few words, in lower or upper case.
+// Choice sets a default, and returns the value of a flag that takes one of a few words, in lower
+// or upper case.
+func Choice(value *string, from string, of ...string) pflag.Value {
+	*value = from
+	return choice{value, from, of}
+}
+
 type choice struct {
 	value *string
 	from  string // the default
 	of    []string
-}
-
-// choose sets a default, and returns the value of a flag that takes one of these words.
-func choose(value *string, from string, of ...string) choice {
-	*value = from
-	return choice{value, from, of}
 }
 
 func (c choice) Set(given string) error {
@@ -49,22 +52,21 @@ func (c choice) Set(given string) error {
 func (c choice) String() string { return *c.value }
 func (c choice) Type() string   { return strings.Join(c.of, "|") }
 
-// parsed is the value of a flag whose text is read as soon as it is given, so that a mistake
-// names the flag or the variable that made it.
+// Parsed sets a default, where it is not empty, and returns the value of a flag whose text is read
+// as soon as it is given, so that a mistake names the flag or the variable that made it.
+func Parsed[T any](into *T, from, kind string, parse func(string) (T, error)) pflag.Value {
+	p := &parsed[T]{into: into, kind: kind, parse: parse}
+	if err := p.Set(from); err != nil && from != "" {
+		panic("BUG: a default can't be used: " + err.Error())
+	}
+	return p
+}
+
 type parsed[T any] struct {
 	into  *T
 	kind  string
 	parse func(string) (T, error)
 	given string
-}
-
-// parse sets a default where it is not empty, and returns the value of a flag that is read so.
-func parse[T any](into *T, from, kind string, read func(string) (T, error)) *parsed[T] {
-	p := &parsed[T]{into: into, kind: kind, parse: read}
-	if err := p.Set(from); err != nil && from != "" {
-		panic("BUG: a default can't be used: " + err.Error())
-	}
-	return p
 }
 
 func (p *parsed[T]) Set(given string) error {
@@ -78,8 +80,10 @@ func (p *parsed[T]) Set(given string) error {
 func (p *parsed[T]) String() string { return p.given }
 func (p *parsed[T]) Type() string   { return p.kind }
 
-// size is the value of a flag that takes a number of bytes: 16MiB or 16777216. It is shown in
+// Size is the value of a flag that takes a number of bytes: 16MiB or 16777216. It is shown in
 // the largest unit that divides it.
+func Size(bytes *int) pflag.Value { return (*size)(bytes) }
+
 type size int
 
 func (s *size) Set(given string) error {

@@ -1,4 +1,4 @@
-package main
+package commandline
 
 import (
 	"errors"
@@ -12,36 +12,40 @@ import (
 	"github.com/spf13/pflag"
 )
 
+// FromVariable is the annotation of a flag whose value a variable chose, which it names.
+const FromVariable = "spanstatsd_from_variable"
+
 // ourPrefix and a flag's name make the environment variable of every flag:
 // --ring-slots is SPANSTATSD_RING_SLOTS.
 const ourPrefix = "SPANSTATSD_"
 
-func environmentName(flag string) string {
+// Variable is the environment variable of a flag.
+func Variable(flag string) string {
 	return ourPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
 // hasVariable says whether a flag is a setting. Those that only ask for a text are none.
 func hasVariable(f *pflag.Flag) bool {
-	return f.Name != "help" && f.Name != "version" && f.Name != allFlag
+	return f.Name != "help" && f.Name != "version" && f.Name != AllFlag
 }
 
-// applyEnvironment sets each flag that the command line did not from its
+// ApplyEnvironment sets each flag that the command line did not from its
 // variable: flag, then environment, then default. It returns all that is wrong.
-func applyEnvironment(cmd *cobra.Command) (mistakes error) {
+func ApplyEnvironment(cmd *cobra.Command) (mistakes error) {
 	flags, any := cmd.Flags(), false
 	flags.VisitAll(func(f *pflag.Flag) {
 		any = any || hasVariable(f)
-		name := environmentName(f.Name)
+		name := Variable(f.Name)
 		value := os.Getenv(name)
 		if f.Changed || value == "" || !hasVariable(f) {
 			return
 		}
 		if err := flags.Set(f.Name, value); err != nil {
-			mistakes = errors.Join(mistakes, usageError{fmt.Errorf("read environment variable %s: %w", name, inWords(f, value, err))})
+			mistakes = errors.Join(mistakes, UsageError{fmt.Errorf("read environment variable %s: %w", name, inWords(f, value, err))})
 			backToDefault(f)
 			return
 		}
-		annotate(f, fromVariable, name)
+		Annotate(f, FromVariable, name)
 	})
 	if any { // what has no flag, such as version, misses no variable
 		mistakes = errors.Join(mistakes, unknownVariables(cmd.Root(), os.Environ()))
@@ -58,7 +62,7 @@ func unknownVariables(root *cobra.Command, environment []string) (mistakes error
 	find = func(cmd *cobra.Command) {
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			if hasVariable(f) {
-				known = append(known, environmentName(f.Name))
+				known = append(known, strings.TrimPrefix(Variable(f.Name), ourPrefix))
 			}
 		})
 		for _, below := range cmd.Commands() {
@@ -69,9 +73,10 @@ func unknownVariables(root *cobra.Command, environment []string) (mistakes error
 	slices.Sort(environment)
 	for _, variable := range environment {
 		name, value, _ := strings.Cut(variable, "=")
-		if strings.HasPrefix(name, ourPrefix) && !slices.Contains(known, name) && !isServiceLink(name, value) {
-			mistakes = errors.Join(mistakes, usageError{fmt.Errorf("read environment variable %s: no flag has this name%s; see spanstatsd run --help --all",
-				name, didYouMean("", nearest(name, known)))})
+		ours, isOurs := strings.CutPrefix(name, ourPrefix)
+		if isOurs && !slices.Contains(known, ours) && !isServiceLink(name, value) {
+			mistakes = errors.Join(mistakes, UsageError{fmt.Errorf("read environment variable %s: no flag has this name%s; see spanstatsd run --help --all",
+				name, didYouMean(ourPrefix, nearest(ours, known)))})
 		}
 	}
 	return mistakes

@@ -1,4 +1,4 @@
-package main
+package commandline
 
 import (
 	"context"
@@ -11,32 +11,41 @@ import (
 	"github.com/spf13/pflag"
 )
 
+// UsageError is a mistake in the command line or the environment.
+type UsageError struct{ error }
+
+func (u UsageError) Unwrap() error { return u.error }
+
+// Mistake is a UsageError of a text.
+func Mistake(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
+
 // argumentsKey is where the context of a command has the words of its command line.
 type argumentsKey struct{}
 
-func withArguments(ctx context.Context, args []string) context.Context {
+// WithArguments has a command know the words of its command line.
+func WithArguments(ctx context.Context, args []string) context.Context {
 	return context.WithValue(ctx, argumentsKey{}, args)
 }
 
-// flagMistake is a usage error that says what to do: which value a flag takes, which flag may
+// FlagMistake is a usage error that says what to do: which value a flag takes, which flag may
 // have been meant, and where the flags are listed.
-func flagMistake(cmd *cobra.Command, err error) error {
+func FlagMistake(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
 		f := invalid.GetFlag()
-		return usageError{fmt.Errorf("--%s: %w", f.Name, inWords(f, invalid.GetValue(), err))}
+		return UsageError{fmt.Errorf("--%s: %w", f.Name, inWords(f, invalid.GetValue(), err))}
 	}
 	see := cmd.CommandPath() + " --help"
-	if cmd.Flags().Lookup(allFlag) != nil {
-		see += " --" + allFlag
+	if cmd.Flags().Lookup(AllFlag) != nil {
+		see += " --" + AllFlag
 	}
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		return usageError{fmt.Errorf("%w%s; see %s", err, didYouMean("--", nearest(unknown.GetSpecifiedName(), names)), see)}
+		return UsageError{fmt.Errorf("%w%s; see %s", err, didYouMean("--", nearest(unknown.GetSpecifiedName(), names)), see)}
 	}
-	return usageError{fmt.Errorf("%w; see %s", err, see)}
+	return UsageError{fmt.Errorf("%w; see %s", err, see)}
 }
 
 // inWords says why a flag's value can't be used, where the library says it in its own words.
@@ -60,46 +69,6 @@ func inWords(f *pflag.Flag, given string, err error) error {
 	return err
 }
 
-// nearest is the name that is most like a given one, "" where none is like it.
-func nearest(given string, names []string) (name string) {
-	least := 1 + max(2, len(given)/4) // changes of a letter
-	for _, candidate := range names {
-		if n := changes(given, candidate); n < least {
-			least, name = n, candidate
-		}
-	}
-	return name
-}
-
-// changes is how many letters must be added, left out or replaced to make one text of another.
-func changes(from, to string) int {
-	row := make([]int, len(to)+1)
-	for i := range row {
-		row[i] = i
-	}
-	for i := range len(from) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(to) {
-			replaced := diagonal
-			if from[i] != to[j] {
-				replaced++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(to)]
-}
-
-// didYouMean asks for a name, where there is one.
-func didYouMean(prefix, name string) string {
-	if name == "" {
-		return ""
-	}
-	return "; did you mean " + prefix + name + "?"
-}
-
 // everyFlagMistake reads the flags of a command line one after the other, where the
 // library would stop at the first that can't be used, and returns all that can't.
 func everyFlagMistake(cmd *cobra.Command) (mistakes error) {
@@ -115,7 +84,7 @@ func everyFlagMistake(cmd *cobra.Command) (mistakes error) {
 			words = 2
 		}
 		if err := cmd.Flags().Parse(args[:words]); err != nil {
-			mistakes = errors.Join(mistakes, flagMistake(cmd, err))
+			mistakes = errors.Join(mistakes, FlagMistake(cmd, err))
 			var invalid *pflag.InvalidValueError
 			if errors.As(err, &invalid) {
 				backToDefault(invalid.GetFlag())
@@ -141,40 +110,40 @@ func takesNextWord(flags *pflag.FlagSet, word string) bool {
 	return isFlag && flag != nil && flag.NoOptDefVal == ""
 }
 
-// asUsage joins what is wrong with a command line, nil for nothing.
-func asUsage(mistakes ...error) error {
+// AsUsage joins what is wrong with a command line, nil for nothing.
+func AsUsage(mistakes ...error) error {
 	if all := errors.Join(mistakes...); all != nil {
-		return usageError{all}
+		return UsageError{all}
 	}
 	return nil
 }
 
-// namesAll has a command with the flags of run name all that is wrong with its command
-// line, its variables and what comes of them at once.
-func (o *runOptions) namesAll(cmd *cobra.Command, flags *pflag.FlagSet) {
-	cmd.PersistentPreRunE = func(*cobra.Command, []string) error { return nil } // read does it
+// NameAll has a command name all that is wrong with its command line, its variables and what
+// comes of them at once. The check applies the environment, and returns all that is wrong then.
+func NameAll(cmd *cobra.Command, check func(*cobra.Command) error) {
+	cmd.PersistentPreRunE = func(*cobra.Command, []string) error { return nil } // the check does it
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, _ error) error {
-		return asUsage(everyFlagMistake(cmd), o.check(cmd, flags))
+		return AsUsage(everyFlagMistake(cmd), check(cmd))
 	})
 }
 
-// usageOf makes usage errors of what a command says of its words, those of the library
+// UsageOf makes usage errors of what a command says of its words, those of the library
 // included, and has a command that only leads to others refuse any word that is none.
-func usageOf(cmd *cobra.Command) {
+func UsageOf(cmd *cobra.Command) {
 	checked := cmd.Args
 	if !cmd.Runnable() {
-		checked = noArguments
+		checked = NoArguments
 		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	}
 	if checked != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			if err := checked(cmd, args); err != nil {
-				return usageError{err}
+				return UsageError{err}
 			}
 			return nil
 		}
 	}
 	for _, below := range cmd.Commands() {
-		usageOf(below)
+		UsageOf(below)
 	}
 }
