@@ -15,7 +15,8 @@ import (
 // TestConfigCommand reads values and who chose them.
 func TestConfigCommand(t *testing.T) {
 	cmd := program(t, "config", "--json", "--ring-slots=1024", "--drainers=fixed:3")
-	cmd.Env = append(cmd.Env, "SPANSTATSD_MAX_ORIGINS=7", "DD_AGENT_HOST=agent.local", "SPANSTATSD_RING_SLOTS=2048")
+	cmd.Env = append(cmd.Env, "SPANSTATSD_MAX_ORIGINS=7", "DD_AGENT_HOST=agent.local",
+		"SPANSTATSD_RING_SLOTS=2048")
 	out, err := cmd.Output()
 	var settings []health.Setting
 	if err != nil || json.Unmarshal(out, &settings) != nil {
@@ -26,9 +27,15 @@ func TestConfigCommand(t *testing.T) {
 		got[s.Name] = s
 	}
 	for name, want := range map[string]health.Setting{
-		"ring-slots":     {Value: "1024", Default: "65536", Origin: health.FromFlag},
-		"max-origins":    {Value: "7", Default: "256", Origin: health.FromEnvironment, Variable: "SPANSTATSD_MAX_ORIGINS"},
-		"agent-url":      {Value: "http://agent.local:8126", Origin: health.FromEnvironment, Variable: "DD_AGENT_HOST"},
+		"ring-slots": {Value: "1024", Default: "65536", Origin: health.FromFlag},
+		"max-origins": {
+			Value: "7", Default: "256", Origin: health.FromEnvironment,
+			Variable: "SPANSTATSD_MAX_ORIGINS",
+		},
+		"agent-url": {
+			Value: "http://agent.local:8126", Origin: health.FromEnvironment,
+			Variable: "DD_AGENT_HOST",
+		},
 		"max-aggregates": {Value: "8192", Default: "8192", Origin: health.FromDefault},
 		"drainers":       {Value: "fixed:3", Effective: "3", Default: "cpu:1", Origin: health.FromFlag},
 	} {
@@ -55,19 +62,24 @@ func TestConfigCheck(t *testing.T) {
 	if cmd.ProcessState.ExitCode() != exitUsage {
 		t.Errorf("exit code %d", cmd.ProcessState.ExitCode())
 	}
-	for _, says := range []string{"1000 slots", "shutdown-grace", "http-addr", "retry-bytes", "flush-interval", "web-config-file", "apm-max-body"} {
+	for _, says := range []string{
+		"1000 slots", "shutdown-grace", "http-addr", "retry-bytes",
+		"flush-interval", "web-config-file", "apm-max-body",
+	} {
 		if !strings.Contains(string(out), says) {
 			t.Errorf("nothing about %s in %s", says, out)
 		}
 	}
-	cmd = program(t, "config", "--check", "--buffer=keep", "--cardinality-limit=colour=3,shape=4", "--agent-url=ftp://x")
+	cmd = program(t, "config", "--check", "--buffer=keep", "--cardinality-limit=colour=3,shape=4",
+		"--agent-url=ftp://x")
 	out, _ = cmd.CombinedOutput()
 	for _, says := range []string{"--buffer", "colour", "shape", "ftp"} {
 		if !strings.Contains(string(out), says) {
 			t.Errorf("nothing about %s in %s", says, out)
 		}
 	}
-	if out, err := program(t, "config", "--check").Output(); err != nil || !strings.Contains(string(out), "can be used") {
+	if out, err := program(t, "config", "--check").Output(); err != nil ||
+		!strings.Contains(string(out), "can be used") {
 		t.Errorf("the defaults: %v, %s", err, out)
 	}
 }
@@ -81,13 +93,42 @@ func TestMemoryMakesDefaultsSmaller(t *testing.T) {
 		want  map[string]string // flag to value and origin
 		says  string            // where it is refused
 	}{
-		{"10GiB", nil, map[string]string{"max-aggregates": "32768 memory", "ring-slots": "65536 default"}, ""},
-		{"200MiB", nil, map[string]string{"max-aggregates": "at least 6000", "max-connections": "256 memory"}, ""},
-		{"128MiB", nil, map[string]string{"max-aggregates": "at least 5000", "ring-slots": "4096 memory", "drainers": "fixed:1 (1) memory"}, ""},
-		{"128MiB", []string{"--max-aggregates=2000"}, map[string]string{"max-aggregates": "2000 flag", "label-bytes": "1500KiB memory"}, ""},
-		{"128MiB", []string{"--label-bytes=2MiB", "--sketch-bytes=3MiB"}, map[string]string{"label-bytes": "2MiB flag", "sketch-bytes": "3MiB flag"}, ""},
-		{"64MiB", nil, map[string]string{"max-aggregates": "at least 3000", "max-connections": "64 memory", "retry-bytes": "8MiB memory"}, ""},
-		{"64MiB", []string{"--apm-socket=/s"}, map[string]string{"max-aggregates": "at least 3000", "apm-max-body": "96KiB memory"}, ""},
+		{
+			"10GiB", nil,
+			map[string]string{"max-aggregates": "32768 memory", "ring-slots": "65536 default"},
+			"",
+		},
+		{
+			"200MiB", nil,
+			map[string]string{"max-aggregates": "at least 6000", "max-connections": "256 memory"},
+			"",
+		},
+		{"128MiB", nil, map[string]string{
+			"max-aggregates": "at least 5000", "ring-slots": "4096 memory",
+			"drainers": "fixed:1 (1) memory",
+		}, ""},
+		{
+			"128MiB",
+			[]string{"--max-aggregates=2000"},
+			map[string]string{"max-aggregates": "2000 flag", "label-bytes": "1500KiB memory"},
+			"",
+		},
+		{
+			"128MiB",
+			[]string{"--label-bytes=2MiB", "--sketch-bytes=3MiB"},
+			map[string]string{"label-bytes": "2MiB flag", "sketch-bytes": "3MiB flag"},
+			"",
+		},
+		{"64MiB", nil, map[string]string{
+			"max-aggregates": "at least 3000", "max-connections": "64 memory",
+			"retry-bytes": "8MiB memory",
+		}, ""},
+		{
+			"64MiB",
+			[]string{"--apm-socket=/s"},
+			map[string]string{"max-aggregates": "at least 3000", "apm-max-body": "96KiB memory"},
+			"",
+		},
 		{"64MiB", []string{"--max-connections=1000"}, nil, "lower --max-connections (connections of "},
 		{"30MiB", nil, nil, "GOMEMLIMIT allows 30 MiB"},
 	} {
@@ -104,7 +145,8 @@ func TestMemoryMakesDefaultsSmaller(t *testing.T) {
 				t.Fatalf("%v: %s", err, out)
 			}
 			for flag, want := range c.want {
-				line := strings.Join(regexp.MustCompile(`(?m)^--` + flag + ` +(.*)$`).FindStringSubmatch(string(out))[1:], "")
+				line := strings.Join(regexp.MustCompile(`(?m)^--` + flag +
+					` +(.*)$`).FindStringSubmatch(string(out))[1:], "")
 				got, _, _ := strings.Cut(strings.Join(strings.Fields(line), " "), ",")
 				var least, number int
 				if n, _ := fmt.Sscanf(want, "at least %d", &least); n == 1 {
@@ -144,19 +186,24 @@ func TestAdviceAtTheMemoryLimitCanBeFollowed(t *testing.T) {
 			for _, flag := range advised {
 				lower := fmt.Sprintf("--%s=%d", flag, valueAt(t, limit, flag, args)/2)
 				if _, then := adviceAt(t, limit, append(args, lower)); then > needed {
-					t.Errorf("%s %v: with %s as advised, %d MiB are needed instead of %d", limit, args, lower, then, needed)
+					t.Errorf("%s %v: with %s as advised, %d MiB are needed instead of %d", limit, args, lower,
+						then, needed)
 				}
 			}
 		}
 	}
 }
 
+// neededMemory is a refusal that says how much memory all limits may come to.
+var neededMemory = regexp.MustCompile(
+	`^spanstatsd: check memory: the limits may come to ([0-9]+) MiB and .*\n$`)
+
 // adviceAt is which flags config --check would have lowered at a limit, and how much it
 // says that all limits may come to. It must have nothing else to say.
 func adviceAt(t *testing.T, limit string, args []string) (flags []string, mebibytes int) {
 	t.Helper()
 	says := refusal(t, append([]string{"config", "--check"}, args...), "GOMEMLIMIT="+limit)
-	parts := regexp.MustCompile(`^spanstatsd: check memory: the limits may come to ([0-9]+) MiB and .*\n$`).FindStringSubmatch(says)
+	parts := neededMemory.FindStringSubmatch(says)
 	if parts == nil {
 		t.Fatalf("%s %v: %s", limit, args, says)
 	}

@@ -24,7 +24,12 @@ func TestDropUnsampledIsAutoOnOrOff(t *testing.T) {
 		{[]string{"--drop-unsampled=false"}, nil, "off", ""},
 		{nil, []string{"SPANSTATSD_DROP_UNSAMPLED=true"}, "on", ""},
 		{nil, []string{"SPANSTATSD_DROP_UNSAMPLED=off"}, "off", ""},
-		{[]string{"--drop-unsampled=auto"}, []string{"SPANSTATSD_DROP_UNSAMPLED=off"}, "auto", "on where the agent says client_drop_p0s"},
+		{
+			[]string{"--drop-unsampled=auto"},
+			[]string{"SPANSTATSD_DROP_UNSAMPLED=off"},
+			"auto",
+			"on where the agent says client_drop_p0s",
+		},
 	} {
 		cmd := program(t, append([]string{"config", "--json"}, c.args...)...)
 		cmd.Env = append(cmd.Env, c.variables...)
@@ -34,12 +39,14 @@ func TestDropUnsampledIsAutoOnOrOff(t *testing.T) {
 			t.Fatalf("%v: %s", err, out)
 		}
 		for _, s := range settings {
-			if s.Name == "drop-unsampled" && (s.Value != c.value || s.Effective != c.means || s.Default != "auto") {
+			if s.Name == "drop-unsampled" && (s.Value != c.value || s.Effective != c.means ||
+				s.Default != "auto") {
 				t.Errorf("%v %v: %+v", c.args, c.variables, s)
 			}
 		}
 	}
-	if says := refusal(t, []string{"config", "--check", "--drop-unsampled=maybe"}); !strings.Contains(says, `"maybe" is none of auto, on, off`) {
+	if says := refusal(t, []string{"config", "--check", "--drop-unsampled=maybe"}); !strings.Contains(says,
+		`"maybe" is none of auto, on, off`) {
 		t.Errorf("it says %s", says)
 	}
 }

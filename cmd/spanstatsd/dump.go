@@ -55,7 +55,8 @@ func printRefusal(to io.Writer, r *dump.Refusal) error {
 	payload, err := payload.Decode(r.Body)
 	if err != nil {
 		first := r.Body[:min(len(r.Body), 256)]
-		fmt.Fprintf(&b, "\nThe payload can't be decoded: %s\nIt begins with\n%s", shown.Text(err.Error()), hex.Dump(first))
+		fmt.Fprintf(&b, "\nThe payload can't be decoded: %s\nIt begins with\n%s", shown.Text(err.Error()),
+			hex.Dump(first))
 	} else {
 		printPayload(&b, payload)
 	}
@@ -80,7 +81,8 @@ func printPayload(b *bytes.Buffer, p *payload.Payload) {
 		fmt.Fprintf(b, "problem  %s\n", plain(problem))
 	}
 	for _, bucket := range p.Stats {
-		fmt.Fprintf(b, "\nbucket   %s, %v, groups %d\n", time.Unix(0, int64(bucket.Start)).UTC().Format("2006-01-02 15:04:05 MST"),
+		fmt.Fprintf(b, "\nbucket   %s, %v, groups %d\n",
+			time.Unix(0, int64(bucket.Start)).UTC().Format("2006-01-02 15:04:05 MST"),
 			time.Duration(bucket.Duration), len(bucket.Stats))
 		for i := range bucket.Stats {
 			printGroup(b, &bucket.Stats[i])
@@ -93,10 +95,12 @@ func printGroup(b *bytes.Buffer, g *payload.Group) {
 	facts{b}.print(
 		"type", g.Type, "kind", g.SpanKind, "status", nonZero(g.HTTPStatusCode), "grpc", g.GRPCStatusCode,
 		"method", g.HTTPMethod, "endpoint", g.HTTPEndpoint, "source", g.ServiceSource,
-		"root", [...]string{"", "yes", "no"}[max(0, g.IsTraceRoot)%3], "synthetics", map[bool]string{true: "yes"}[g.Synthetics],
+		"root", [...]string{"", "yes", "no"}[max(0, g.IsTraceRoot)%3], "synthetics",
+		map[bool]string{true: "yes"}[g.Synthetics],
 		"peers", strings.Join(g.PeerTags, ","), "tags", strings.Join(g.AdditionalMetricTags, ","),
 	)
-	fmt.Fprintf(b, "\n    hits %d, errors %d, top-level %d, in all %v\n", g.Hits, g.Errors, g.TopLevelHits, time.Duration(g.Duration))
+	fmt.Fprintf(b, "\n    hits %d, errors %d, top-level %d, in all %v\n", g.Hits, g.Errors, g.TopLevelHits,
+		time.Duration(g.Duration))
 	ok, failed, err := g.Latencies()
 	if err != nil {
 		fmt.Fprintf(b, "    sketches: %s\n", shown.Text(err.Error()))
@@ -110,7 +114,8 @@ func printLatency(b *bytes.Buffer, name string, l payload.Latency, size int) {
 	fmt.Fprintf(b, "    %-6s %g spans in %d bytes", name, l.Count, size)
 	if l.Count > 0 {
 		short := func(ns float64) time.Duration { return time.Duration(ns).Round(time.Microsecond) }
-		fmt.Fprintf(b, ": min %v, p50 %v, p99 %v, max %v", short(l.Min), short(l.P50), short(l.P99), short(l.Max))
+		fmt.Fprintf(b, ": min %v, p50 %v, p99 %v, max %v", short(l.Min), short(l.P50), short(l.P99),
+			short(l.Max))
 	}
 	b.WriteByte('\n')
 }

@@ -133,7 +133,8 @@ func listedInTables(t *testing.T, file string) (list []listed) {
 
 // TestAFlagsTextStandsAlone: none leans on a neighbour that stands elsewhere in another list.
 func TestAFlagsTextStandsAlone(t *testing.T) {
-	leans := regexp.MustCompile(`\b(the same|called there|sent there|for it|of it|that (address|destination|dialect|OTLP))\b`)
+	leans := regexp.MustCompile(
+		`\b(the same|called there|sent there|for it|of it|that (address|destination|OTLP))\b`)
 	all, _ := wanted()
 	for _, f := range all {
 		if words := leans.FindString(f.text); words != "" || f.text == "" {

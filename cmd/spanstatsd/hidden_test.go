@@ -20,7 +20,8 @@ func TestControlCharactersAreShownInLogs(t *testing.T) {
 			t.Errorf("%s: %q", format, line)
 		}
 		var read struct{ Msg, Value string }
-		if format == "json" && (json.Unmarshal(log.Bytes(), &read) != nil || read.Value != label || !strings.HasSuffix(read.Msg, label)) {
+		if format == "json" && (json.Unmarshal(log.Bytes(), &read) != nil || read.Value != label ||
+			!strings.HasSuffix(read.Msg, label)) {
 			t.Errorf("a program reads %q", read)
 		}
 	}

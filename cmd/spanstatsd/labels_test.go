@@ -18,19 +18,52 @@ func TestVariablesOfTracersAreDefaults(t *testing.T) {
 		want
 	}{
 		{nil, nil, want{"cardinality-limit", "[]", "", health.FromDefault, ""}},
-		{nil, []string{limit + "=300"}, want{"cardinality-limit", "[]", "resource=300", health.FromEnvironment, limit}},
+		{nil, []string{limit + "=300"}, want{
+			"cardinality-limit", "[]", "resource=300",
+			health.FromEnvironment, limit,
+		}},
 		{
 			nil,
 			[]string{limit + "=300", "DD_TRACE_STATS_PEER_TAGS_CARDINALITY_LIMIT=7"},
-			want{"cardinality-limit", "[]", "resource=300,peer_tag=7", health.FromEnvironment, limit + ", DD_TRACE_STATS_PEER_TAGS_CARDINALITY_LIMIT"},
+			want{
+				"cardinality-limit", "[]", "resource=300,peer_tag=7", health.FromEnvironment,
+				limit + ", DD_TRACE_STATS_PEER_TAGS_CARDINALITY_LIMIT",
+			},
 		},
-		{[]string{"--cardinality-limit=resource=5"}, []string{limit + "=300"}, want{"cardinality-limit", "[resource=5]", "", health.FromFlag, ""}},
-		{[]string{"--cardinality-limit=resource=5"}, []string{limit + "=lots"}, want{"cardinality-limit", "[resource=5]", "", health.FromFlag, ""}},
-		{nil, []string{"SPANSTATSD_CARDINALITY_LIMIT=resource=5", limit + "=300"}, want{"cardinality-limit", "[resource=5]", "", health.FromEnvironment, "SPANSTATSD_CARDINALITY_LIMIT"}},
-		{[]string{"--cardinality-limit=type=5"}, []string{limit + "=300"}, want{"cardinality-limit", "[type=5]", "and resource=300 by " + limit, health.FromFlag, ""}},
+		{
+			[]string{"--cardinality-limit=resource=5"},
+			[]string{limit + "=300"},
+			want{"cardinality-limit", "[resource=5]", "", health.FromFlag, ""},
+		},
+		{
+			[]string{"--cardinality-limit=resource=5"},
+			[]string{limit + "=lots"},
+			want{"cardinality-limit", "[resource=5]", "", health.FromFlag, ""},
+		},
+		{
+			nil,
+			[]string{"SPANSTATSD_CARDINALITY_LIMIT=resource=5", limit + "=300"},
+			want{
+				"cardinality-limit", "[resource=5]", "", health.FromEnvironment,
+				"SPANSTATSD_CARDINALITY_LIMIT",
+			},
+		},
+		{
+			[]string{"--cardinality-limit=type=5"},
+			[]string{limit + "=300"},
+			want{"cardinality-limit", "[type=5]", "and resource=300 by " + limit, health.FromFlag, ""},
+		},
 		{nil, []string{tags + "=tier"}, want{"apm-additional-tags", "[]", "", health.FromDefault, ""}},
-		{[]string{"--apm-labels=tracer"}, []string{tags + "= tier,,region,tier "}, want{"apm-additional-tags", "[tier,region]", "", health.FromEnvironment, tags}},
-		{[]string{"--apm-labels=tracer", "--apm-additional-tags=zone"}, []string{tags + "=tier"}, want{"apm-additional-tags", "[zone]", "", health.FromFlag, ""}},
+		{
+			[]string{"--apm-labels=tracer"},
+			[]string{tags + "= tier,,region,tier "},
+			want{"apm-additional-tags", "[tier,region]", "", health.FromEnvironment, tags},
+		},
+		{
+			[]string{"--apm-labels=tracer", "--apm-additional-tags=zone"},
+			[]string{tags + "=tier"},
+			want{"apm-additional-tags", "[zone]", "", health.FromFlag, ""},
+		},
 	} {
 		cmd := program(t, append([]string{"config", "--json"}, c.args...)...)
 		cmd.Env = append(cmd.Env, c.variables...)
@@ -40,7 +73,8 @@ func TestVariablesOfTracersAreDefaults(t *testing.T) {
 			t.Fatalf("%v: %s", err, out)
 		}
 		for _, s := range settings {
-			if got := (want{s.Name, s.Value, s.Effective, s.Origin, s.Variable}); s.Name == c.name && got != c.want {
+			if got := (want{s.Name, s.Value, s.Effective, s.Origin, s.Variable}); s.Name == c.name &&
+				got != c.want {
 				t.Errorf("%v %v: %+v, want %+v", c.args, c.variables, got, c.want)
 			}
 		}
@@ -52,14 +86,19 @@ func TestAVariableOfTracersThatCanNotBeUsedIsNamed(t *testing.T) {
 	for _, v := range limitVariables {
 		for _, value := range []string{"many", "0", "-1", "1048577", "1.5"} {
 			says := refusal(t, []string{"config", "--check"}, v.name+"="+value)
-			if !strings.Contains(says, v.name) || !strings.Contains(says, value) || !strings.Contains(says, "--cardinality-limit "+v.field.String()) {
+			if !strings.Contains(says, v.name) || !strings.Contains(says, value) ||
+				!strings.Contains(says, "--cardinality-limit "+v.field.String()) {
 				t.Errorf("%s=%s: it says %s", v.name, value, says)
 			}
 		}
 	}
-	for _, variable := range []string{"DD_TRACE_STATS_ADDITIONAL_TAGS=a:b", "DD_TRACE_RESOURCE_RENAMING_ENABLED=perhaps"} {
+	for _, variable := range []string{
+		"DD_TRACE_STATS_ADDITIONAL_TAGS=a:b",
+		"DD_TRACE_RESOURCE_RENAMING_ENABLED=perhaps",
+	} {
 		name, _, _ := strings.Cut(variable, "=")
-		if says := refusal(t, []string{"config", "--check", "--apm-labels=tracer"}, variable); !strings.Contains(says, name) {
+		if says := refusal(t, []string{"config", "--check", "--apm-labels=tracer"},
+			variable); !strings.Contains(says, name) {
 			t.Errorf("%s: it says %s", variable, says)
 		}
 		cmd := program(t, "config", "--check")
@@ -69,9 +108,11 @@ func TestAVariableOfTracersThatCanNotBeUsedIsNamed(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"--apm-labels=both": `"both" is none of agent, tracer`, "--apm-socket=/a --apm-additional-tags=a:b": `"a:b" is no name of a tag`,
+		"--apm-labels=both": `"both" is none of agent, tracer`, "--apm-socket=/a " +
+			"--apm-additional-tags=a:b": `"a:b" is no name of a tag`,
 	} {
-		if says := refusal(t, append([]string{"config", "--check"}, strings.Fields(args)...)); !strings.Contains(says, want) {
+		if says := refusal(t, append([]string{"config", "--check"},
+			strings.Fields(args)...)); !strings.Contains(says, want) {
 			t.Errorf("%s: it says %s", args, says)
 		}
 	}

@@ -20,36 +20,48 @@ func (o *limitOptions) group(c *daemon.Config) *commandline.Group {
 	g := commandline.NewGroup("Limits")
 	in, adm, agg, out, apm, otel := &c.Ingest, &c.Admit, &c.Aggregate, &c.Flush, &c.APM, &c.OTLP
 	f := g.First
-	f.IntVar(&in.MaxConnections, "max-connections", in.MaxConnections, "most tracers that are connected to --socket at once")
+	f.IntVar(&in.MaxConnections, "max-connections", in.MaxConnections,
+		"most tracers that are connected to --socket at once")
 
 	f = g.Rest
-	f.Var(commandline.Parsed(&agg.Drainers, "cpu:1", "policy", parseDrainers), drainersFlag, "how many goroutines count: cpu:1 for one a core, "+
-		"cpu+1:0.25 for one and a quarter of the cores, fixed:4 for four")
-	f.IntVar(&agg.RingSlots, "ring-slots", agg.RingSlots, "slots of the ring before each drainer, a power of two")
-	f.Var(commandline.Choice(&o.buffer, "drop", "drop", "block"), "buffer", "what happens to a batch that finds a ring full: "+
-		"drop loses it, block lets its tracer wait")
-	f.Var(commandline.Size(&in.MaxByteRate), "max-byte-rate", "most bytes a second that are read from one connection to --socket; 0 for any")
-	f.Var(commandline.Size(&adm.MaxKeyBytes), "max-key-bytes", "memory for the keys that one connection to --socket has remembered, "+
-		"of which tracers are told seven eighths")
-	f.Var(commandline.Size(&adm.MaxKeyBytesInAll), "max-key-bytes-in-all", "memory for the keys that all connections have remembered")
-	f.Var(commandline.Size(&out.RetryBytes), "retry-bytes", "memory for payloads that wait for a destination, for each destination")
+	f.Var(commandline.Parsed(&agg.Drainers, "cpu:1", "policy", parseDrainers), drainersFlag,
+		"how many goroutines count: cpu:1 for one a core, cpu+1:0.25 for one and a quarter of the cores, "+
+			"fixed:4 for four")
+	f.IntVar(&agg.RingSlots, "ring-slots", agg.RingSlots,
+		"slots of the ring before each drainer, a power of two")
+	f.Var(commandline.Choice(&o.buffer, "drop", "drop", "block"), "buffer",
+		"what happens to a batch that finds a ring full: drop loses it, block lets its tracer wait")
+	f.Var(commandline.Size(&in.MaxByteRate), "max-byte-rate",
+		"most bytes a second that are read from one connection to --socket; 0 for any")
+	f.Var(commandline.Size(&adm.MaxKeyBytes), "max-key-bytes",
+		"memory for the keys that one connection to --socket has remembered, of which tracers are told "+
+			"seven eighths")
+	f.Var(commandline.Size(&adm.MaxKeyBytesInAll), "max-key-bytes-in-all",
+		"memory for the keys that all connections have remembered")
+	f.Var(commandline.Size(&out.RetryBytes), "retry-bytes",
+		"memory for payloads that wait for a destination, for each destination")
 	f.DurationVar(&out.RetryAge, "retry-age", out.RetryAge, "how long a payload may wait for its destination")
 	f.IntVar(&apm.MaxConnections, "apm-max-connections", apm.MaxConnections,
 		"most tracers that are connected to --apm-socket and --apm-addr at once")
-	f.Var(commandline.Size(&apm.MaxBody), "apm-max-body", "longest request with traces to --apm-socket or --apm-addr that is counted; "+
-		"a longer one is left to the agent")
-	f.Var(commandline.Size(&apm.MaxBodyBytes), "apm-max-body-bytes", "memory for all requests to --apm-socket and --apm-addr at a time")
+	f.Var(commandline.Size(&apm.MaxBody), "apm-max-body",
+		"longest request with traces to --apm-socket or --apm-addr that is counted; a longer one is left "+
+			"to the agent")
+	f.Var(commandline.Size(&apm.MaxBodyBytes), "apm-max-body-bytes",
+		"memory for all requests to --apm-socket and --apm-addr at a time")
 	f.IntVar(&otel.MaxConnections, "otlp-max-connections", otel.MaxConnections,
 		"most SDKs that are connected to --otlp-addr and --otlp-socket at once")
-	f.Var(commandline.Size(&otel.MaxBody), "otlp-max-body", "longest request of OTLP that is taken, as it comes and without its gzip")
-	f.Var(commandline.Size(&otel.MaxBodyBytes), "otlp-max-body-bytes", "memory for all requests of OTLP at a time")
+	f.Var(commandline.Size(&otel.MaxBody), "otlp-max-body",
+		"longest request of OTLP that is taken, as it comes and without its gzip")
+	f.Var(commandline.Size(&otel.MaxBodyBytes), "otlp-max-body-bytes",
+		"memory for all requests of OTLP at a time")
 	return g
 }
 
 func (o *limitOptions) complete(c *daemon.Config) error {
 	c.Admit.Block = o.buffer == "block"
 	if out := &c.Flush; out.RetryAge == 0 || out.RetryBytes == 0 { // the flush takes 0 for its default
-		return fmt.Errorf("parse --retry-age and --retry-bytes: %s and %d must be positive", out.RetryAge, out.RetryBytes)
+		return fmt.Errorf("parse --retry-age and --retry-bytes: %s and %d must be positive", out.RetryAge,
+			out.RetryBytes)
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"io"
 	"log"
 	"log/slog"
-	"os"
 
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/shown"
@@ -13,7 +12,8 @@ import (
 
 func addLogFlags(f *pflag.FlagSet, level, format *string, least string) {
 	f.Var(commandline.Choice(level, least, logLevels...), "log-level", "least important line that is logged")
-	f.Var(commandline.Choice(format, "auto", logFormats...), "log-format", "how lines are logged: auto for text on a terminal and JSON elsewhere")
+	f.Var(commandline.Choice(format, "auto", logFormats...), "log-format",
+		"how lines are logged: auto for text on a terminal and JSON elsewhere")
 }
 
 // The words of --log-level and --log-format.
@@ -40,14 +40,4 @@ func newLogger(w io.Writer, level, format string) *slog.Logger {
 func takeLibraryLog(to *slog.Logger) {
 	log.SetFlags(0)
 	log.SetOutput(slog.NewLogLogger(to.Handler(), slog.LevelDebug).Writer())
-}
-
-// isTerminal tells a terminal from a file or a pipe.
-func isTerminal(w io.Writer) bool {
-	file, ok := fileOf(w)
-	if !ok {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

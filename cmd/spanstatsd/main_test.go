@@ -96,8 +96,10 @@ func TestUnusableCommandLines(t *testing.T) {
 		cmd.Stderr = &stderr
 		err := cmd.Run()
 		line := stderr.String()
-		if cmd.ProcessState.ExitCode() != test.code || !strings.Contains(line, test.says) || strings.Count(line, "\n") != 1 {
-			t.Errorf("%s %s: %v, %q; want code %d and one line with %q", test.env, test.args, err, line, test.code, test.says)
+		if cmd.ProcessState.ExitCode() != test.code || !strings.Contains(line, test.says) ||
+			strings.Count(line, "\n") != 1 {
+			t.Errorf("%s %s: %v, %q; want code %d and one line with %q", test.env, test.args, err, line,
+				test.code, test.says)
 		}
 	}
 	if _, err := os.Lstat(socket); err == nil {
@@ -107,7 +109,8 @@ func TestUnusableCommandLines(t *testing.T) {
 
 func TestVersionAndHelp(t *testing.T) {
 	for args, says := range map[string]string{
-		"version": "spanstatsd ", "--help": "status", "run --help": "--socket", "run --help --all": "--ring-slots", "--version": "spanstatsd ", "completion bash": "bash",
+		"version": "spanstatsd ", "--help": "status", "run --help": "--socket",
+		"run --help --all": "--ring-slots", "--version": "spanstatsd ", "completion bash": "bash",
 	} {
 		out, err := program(t, strings.Fields(args)...).Output()
 		if err != nil || !strings.Contains(string(out), says) {
@@ -153,10 +156,12 @@ func TestPrecedence(t *testing.T) {
 		t.Fatal(err)
 	}
 	agg := o.config.Aggregate
-	if agg.Budgets[span.LabelResource] != 10 || agg.Budgets[span.LabelService] != 5 || agg.Budgets[span.LabelType] != span.LabelType.Budget() {
+	if agg.Budgets[span.LabelResource] != 10 || agg.Budgets[span.LabelService] != 5 ||
+		agg.Budgets[span.LabelType] != span.LabelType.Budget() {
 		t.Errorf("budgets %v", agg.Budgets)
 	}
 	if agg.RingSlots != 2048 || agg.MaxAggregates != 77 || agg.MaxOrigins != 256 || !o.config.Admit.Block {
-		t.Errorf("ring slots %d, aggregates %d, origins %d, block %t", agg.RingSlots, agg.MaxAggregates, agg.MaxOrigins, o.config.Admit.Block)
+		t.Errorf("ring slots %d, aggregates %d, origins %d, block %t", agg.RingSlots, agg.MaxAggregates,
+			agg.MaxOrigins, o.config.Admit.Block)
 	}
 }

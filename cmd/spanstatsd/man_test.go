@@ -29,7 +29,8 @@ func TestPrepare(t *testing.T) {
 	if os.Getuid() != 0 {
 		owner = ""
 	}
-	out, err := program(t, "prepare", "--socket", filepath.Join(dir, "s"), "--directory-mode", "0711", "--directory-owner", owner).CombinedOutput()
+	out, err := program(t, "prepare", "--socket", filepath.Join(dir, "s"), "--directory-mode", "0711",
+		"--directory-owner", owner).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

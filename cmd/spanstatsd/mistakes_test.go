@@ -28,22 +28,34 @@ func TestConfigCheckNamesEverythingAtOnce(t *testing.T) {
 	says := refusal(t,
 		[]string{
 			"config", "--check", "--colour", "--ring-slots", "many", "--flush-interval=1h", "--shape=round",
-			"--max-aggregates=0", "--label-bytes=1KiB", "--max-origins=0", "--cardinality-limit=resource=0,shape=4",
-			"--max-key-bytes=4KiB", "--max-key-bytes-in-all=2KiB", "--max-connections=0", "--sketch-bytes=1", "--drainers=none",
-			"--socket-mode=rw", "--socket-owner=me", "--buffer=keep", "--retry-bytes=100KiB", "--retry-age=-1s", "--agent-url=http://agent:99999",
-			"--http-addr=:99999", "--apm-socket=/s", "--apm-addr=9999", "--apm-max-body=1", "--apm-max-connections=0",
-			"--apm-buffer=2m", "--debug-dir=/no/such/directory", "--web-config-file=/no/such/file", "--shutdown-grace=0s", "--log-format=xml",
+			"--max-aggregates=0", "--label-bytes=1KiB", "--max-origins=0",
+			"--cardinality-limit=resource=0,shape=4",
+			"--max-key-bytes=4KiB", "--max-key-bytes-in-all=2KiB", "--max-connections=0", "--sketch-bytes=1",
+			"--drainers=none",
+			"--socket-mode=rw", "--socket-owner=me", "--buffer=keep", "--retry-bytes=100KiB",
+			"--retry-age=-1s", "--agent-url=http://agent:99999",
+			"--http-addr=:99999", "--apm-socket=/s", "--apm-addr=9999", "--apm-max-body=1",
+			"--apm-max-connections=0",
+			"--apm-buffer=2m", "--debug-dir=/no/such/directory", "--web-config-file=/no/such/file",
+			"--shutdown-grace=0s", "--log-format=xml",
 		},
-		"SPANSTATSD_MAX_BYTE_RATE=fast", "SPANSTATSD_RING_SLOT=1024", "SPANSTATSD_SOCKET=/s", "SPANSTATSD_LOG_LEVEL=loud",
+		"SPANSTATSD_MAX_BYTE_RATE=fast", "SPANSTATSD_RING_SLOT=1024", "SPANSTATSD_SOCKET=/s",
+		"SPANSTATSD_LOG_LEVEL=loud",
 	)
 	lines := strings.Split(strings.TrimSpace(says), "\n")
 	for _, want := range []string{
-		"unknown flag: --colour", `--ring-slots: "many" is no number`, "check flush-interval: 1h", "unknown flag: --shape",
-		"check max-aggregates: 0", "check label-bytes: 1KiB", "check max-origins: 0", "check cardinality-limit of resource: 0", `"shape=4"`,
-		"check max-key-bytes: 4KiB", "check max-key-bytes-in-all: 2KiB", "check max-connections: 0", "check sketch-bytes: 1 ",
-		`--drainers: "none"`, `--socket-mode: "rw"`, `--socket-owner: "me"`, `--buffer: "keep"`, "check retry-bytes: 100KiB", "check retry-age and", "port 99999 is not between",
-		"check http-addr: address 99999: invalid port", "check apm-socket: /s is that of --socket", "check apm-addr: address 9999: missing port",
-		"check apm-max-body: 1 ", "check apm-max-connections: 0", "check apm-buffer: 2m0s", "check debug-dir", "check web-config-file",
+		"unknown flag: --colour", `--ring-slots: "many" is no number`, "check flush-interval: 1h",
+		"unknown flag: --shape",
+		"check max-aggregates: 0", "check label-bytes: 1KiB", "check max-origins: 0",
+		"check cardinality-limit of resource: 0", `"shape=4"`,
+		"check max-key-bytes: 4KiB", "check max-key-bytes-in-all: 2KiB", "check max-connections: 0",
+		"check sketch-bytes: 1 ",
+		`--drainers: "none"`, `--socket-mode: "rw"`, `--socket-owner: "me"`, `--buffer: "keep"`,
+		"check retry-bytes: 100KiB", "check retry-age and", "port 99999 is not between",
+		"check http-addr: address 99999: invalid port", "check apm-socket: /s is that of --socket",
+		"check apm-addr: address 9999: missing port",
+		"check apm-max-body: 1 ", "check apm-max-connections: 0", "check apm-buffer: 2m0s", "check debug-dir",
+		"check web-config-file",
 		"check shutdown-grace", `SPANSTATSD_LOG_LEVEL: "loud"`, `--log-format: "xml"`,
 		"SPANSTATSD_MAX_BYTE_RATE", "SPANSTATSD_RING_SLOT: no flag has this name",
 	} {
@@ -77,7 +89,8 @@ func TestWhatCanNotBeUsedIsRefused(t *testing.T) {
 		{"--sketch-bytes=16MB", "as 64MiB"},
 	} {
 		for _, command := range []string{"config --check ", "run "} {
-			if says := refusal(t, strings.Fields(command+c.args)); !strings.Contains(says, c.says) || strings.Count(says, "\n") != 1 {
+			if says := refusal(t, strings.Fields(command+c.args)); !strings.Contains(says, c.says) ||
+				strings.Count(says, "\n") != 1 {
 				t.Errorf("%s%s: %q, want one line with %q", command, c.args, says, c.says)
 			}
 		}
@@ -89,7 +102,8 @@ func TestWhatCanNotBeUsedIsRefused(t *testing.T) {
 func TestNoLimitIsTooLargeToBeAddedUp(t *testing.T) {
 	args := []string{"config", "--check", "--apm-addr=127.0.0.1:0"}
 	limits := []string{
-		"max-key-bytes", "max-key-bytes-in-all", "max-byte-rate", "retry-bytes", "sketch-bytes", "label-bytes",
+		"max-key-bytes", "max-key-bytes-in-all", "max-byte-rate", "retry-bytes", "sketch-bytes",
+		"label-bytes",
 		"apm-max-body", "apm-max-body-bytes", "apm-max-connections", "max-connections",
 		"max-aggregates", "max-origins", "ring-slots",
 	}
@@ -102,10 +116,12 @@ func TestNoLimitIsTooLargeToBeAddedUp(t *testing.T) {
 			t.Errorf("nothing is said of %s", limit)
 		}
 	}
-	if !strings.Contains(says, "size ring: ") || strings.Contains(says, "need -") || strings.Contains(says, " -9223") {
+	if !strings.Contains(says, "size ring: ") || strings.Contains(says, "need -") ||
+		strings.Contains(says, " -9223") {
 		t.Error(says)
 	}
-	if says := refusal(t, []string{"config", "--check", "--retry-bytes=2GiB"}, "GOMEMLIMIT=400MiB"); !strings.Contains(says, "lower --retry-bytes") {
+	if says := refusal(t, []string{"config", "--check", "--retry-bytes=2GiB"},
+		"GOMEMLIMIT=400MiB"); !strings.Contains(says, "lower --retry-bytes") {
 		t.Errorf("more than the memory there is: %s", says)
 	}
 }
@@ -114,14 +130,18 @@ func TestNoLimitIsTooLargeToBeAddedUp(t *testing.T) {
 // Kubernetes makes of the name of a Service.
 func TestAnUnknownVariableIsAnError(t *testing.T) {
 	for _, command := range []string{"run", "config", "config --check", "status", "wait ready"} {
-		if says := refusal(t, strings.Fields(command), "SPANSTATSD_RING_SLOT=1024"); !strings.Contains(says, "SPANSTATSD_RING_SLOT: ") {
+		if says := refusal(t, strings.Fields(command), "SPANSTATSD_RING_SLOT=1024"); !strings.Contains(says,
+			"SPANSTATSD_RING_SLOT: ") {
 			t.Errorf("%s: %s", command, says)
 		}
 	}
 	cmd := program(t, "config", "--check")
-	cmd.Env = append(cmd.Env, "SPANSTATSD_URL=http://x:1", "SPANSTATSD_AT_MOST=3s", "SPANSTATSD_SERVICE_HOST=10.0.0.1",
-		"SPANSTATSD_SERVICE_PORT=9126", "SPANSTATSD_SERVICE_PORT_HTTP_METRICS=9126", "SPANSTATSD_PORT=tcp://10.0.0.1:9126",
-		"SPANSTATSD_PORT_9126_TCP=tcp://10.0.0.1:9126", "SPANSTATSD_PORT_9126_TCP_ADDR=10.0.0.1", "SPANSTATSD_NODE_PORT_9126_TCP_PORT=9126")
+	cmd.Env = append(cmd.Env, "SPANSTATSD_URL=http://x:1", "SPANSTATSD_AT_MOST=3s",
+		"SPANSTATSD_SERVICE_HOST=10.0.0.1",
+		"SPANSTATSD_SERVICE_PORT=9126", "SPANSTATSD_SERVICE_PORT_HTTP_METRICS=9126",
+		"SPANSTATSD_PORT=tcp://10.0.0.1:9126",
+		"SPANSTATSD_PORT_9126_TCP=tcp://10.0.0.1:9126", "SPANSTATSD_PORT_9126_TCP_ADDR=10.0.0.1",
+		"SPANSTATSD_NODE_PORT_9126_TCP_PORT=9126")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
@@ -142,7 +162,10 @@ func TestSizesTakeUnits(t *testing.T) {
 			t.Fatal(err)
 		}
 		shown := strings.Join(strings.Fields(string(out)), " ")
-		for _, want := range []string{"--sketch-bytes 3MiB flag", "--label-bytes 3MiB environment", "--retry-bytes 16MiB default"} {
+		for _, want := range []string{
+			"--sketch-bytes 3MiB flag", "--label-bytes 3MiB environment",
+			"--retry-bytes 16MiB default",
+		} {
 			if !strings.Contains(shown, want) {
 				t.Errorf("given %s, config does not show %s: %s", given, want, out)
 			}
@@ -153,16 +176,24 @@ func TestSizesTakeUnits(t *testing.T) {
 // TestMistakesOfUseEndWithTwo, whichever command it is.
 func TestMistakesOfUseEndWithTwo(t *testing.T) {
 	for _, line := range []string{
-		"--no", "no", "help no", "help run no", "completion no", "completion bash no", "version no", "version --no", "man", "man --no x", "man a b",
-		"run no", "run --no", "config no", "config --no", "demo no", "demo --rate=none", "demo --for=-1s", "demo --log-format=no",
-		"status no", "status --url=ftp://x", "status --timeout=0s", "status --timeout=-1s", "status --ca-file=/no/such/file", "status --watch --interval=1ms",
-		"dump", "dump --no x", "prepare no", "prepare --socket=", "prepare --directory-mode=x", "prepare --directory-owner=x",
-		"wait", "wait no", "wait ready idle", "wait ready --at-most=-1s", "wait idle --at-most=0s", "wait ready --url=:::",
+		"--no", "no", "help no", "help run no", "completion no", "completion bash no", "version no",
+		"version --no", "man", "man --no x", "man a b",
+		"run no", "run --no", "config no", "config --no", "demo no", "demo --rate=none", "demo --for=-1s",
+		"demo --log-format=no",
+		"status no", "status --url=ftp://x", "status --timeout=0s", "status --timeout=-1s",
+		"status --ca-file=/no/such/file", "status --watch --interval=1ms",
+		"dump", "dump --no x", "prepare no", "prepare --socket=", "prepare --directory-mode=x",
+		"prepare --directory-owner=x",
+		"wait", "wait no", "wait ready idle", "wait ready --at-most=-1s", "wait idle --at-most=0s",
+		"wait ready --url=:::",
 		"bench no", "bench --no", "bench --for=-1s", "bench --workload=no", "bench --rate=none",
-		"bench all no", "bench all --for=-1s", "bench all --for=0s", "bench traces no", "bench traces --for=0s",
-		"bench scale no", "bench rates no", "bench scale --for=0s", "bench scale --only=no", "bench tracer no",
+		"bench all no", "bench all --for=-1s", "bench all --for=0s", "bench traces no",
+		"bench traces --for=0s",
+		"bench scale no", "bench rates no", "bench scale --for=0s", "bench scale --only=no",
+		"bench tracer no",
 	} {
-		if says := refusal(t, strings.Fields(line)); !strings.HasPrefix(says, "spanstatsd: ") || strings.Count(says, "\n") != 1 {
+		if says := refusal(t, strings.Fields(line)); !strings.HasPrefix(says, "spanstatsd: ") ||
+			strings.Count(says, "\n") != 1 {
 			t.Errorf("%s: %q", line, says)
 		}
 	}

@@ -23,19 +23,24 @@ func (o *nameOptions) group(c *daemon.Config) *commandline.Group {
 	g := commandline.NewGroup("Names and budgets")
 	agg := &c.Aggregate
 	f := g.First
-	f.IntVar(&agg.MaxAggregates, "max-aggregates", agg.MaxAggregates, "most aggregates of an interval, of all origins together; "+
-		"a key beyond them is counted in its origin's overflow aggregate")
-	f.StringSliceVar(&o.cardinality, "cardinality-limit", nil, "most distinct values of a field, for each origin and interval, "+
-		"as field=N,field=N; may be repeated (default: a budget for each field, see docs/tuning.md)")
-	f.BoolVar(&agg.FoldNames, "fold-names", agg.FoldNames, "count resources and endpoints that have no room for their own name "+
-		"under that of a template, as /users/{id}, where one explains them")
+	f.IntVar(&agg.MaxAggregates, "max-aggregates", agg.MaxAggregates,
+		"most aggregates of an interval, of all origins together; a key beyond them is counted in its "+
+			"origin's overflow aggregate")
+	f.StringSliceVar(&o.cardinality, "cardinality-limit", nil,
+		"most distinct values of a field, for each origin and interval, as field=N,field=N; may be "+
+			"repeated (default: a budget for each field, see docs/tuning.md)")
+	f.BoolVar(&agg.FoldNames, "fold-names", agg.FoldNames,
+		"count resources and endpoints that have no room for their own name under that of a template, as "+
+			"/users/{id}, where one explains them")
 
 	f = g.Rest
-	f.Var(commandline.Size(&agg.LabelBytes), "label-bytes", "memory for the labels of an interval's keys; "+
-		"a key beyond it is counted in its origin's overflow aggregate")
-	f.Var(commandline.Size(&agg.SketchBytes), "sketch-bytes", "memory for the bins of all sketches; "+
-		"beyond it the lowest bins of a sketch become one")
-	f.IntVar(&agg.MaxOrigins, "max-origins", agg.MaxOrigins, "most origins of an interval; those beyond them are counted as one")
+	f.Var(commandline.Size(&agg.LabelBytes), "label-bytes",
+		"memory for the labels of an interval's keys; a key beyond it is counted in its origin's overflow "+
+			"aggregate")
+	f.Var(commandline.Size(&agg.SketchBytes), "sketch-bytes",
+		"memory for the bins of all sketches; beyond it the lowest bins of a sketch become one")
+	f.IntVar(&agg.MaxOrigins, "max-origins", agg.MaxOrigins,
+		"most origins of an interval; those beyond them are counted as one")
 	return g
 }
 
@@ -59,7 +64,8 @@ func (o *nameOptions) complete(c *daemon.Config, flags *pflag.FlagSet) (failed e
 		field, known := span.ParseLabel(name)
 		limit, err := strconv.Atoi(number)
 		if !known || err != nil {
-			failed = errors.Join(failed, fmt.Errorf("parse --cardinality-limit: %q is not field=N with a field of %s",
+			failed = errors.Join(failed, fmt.Errorf("parse --cardinality-limit: %q is not field=N with a "+
+				"field of %s",
 				given, strings.Join(span.LabelNames(), ", ")))
 			continue
 		}
@@ -73,7 +79,8 @@ func (o *nameOptions) complete(c *daemon.Config, flags *pflag.FlagSet) (failed e
 		}
 		limit, err := strconv.Atoi(given)
 		if err != nil || limit < 1 || limit > registry.MaxBudget {
-			failed = errors.Join(failed, fmt.Errorf("read environment variable %s: %q is not a number from 1 to %d; "+
+			failed = errors.Join(failed, fmt.Errorf("read environment variable %s: %q is not a number from "+
+				"1 to %d; "+
 				"mend it, or set --cardinality-limit %s=N", v.name, given, registry.MaxBudget, v.field))
 			continue
 		}
@@ -82,7 +89,8 @@ func (o *nameOptions) complete(c *daemon.Config, flags *pflag.FlagSet) (failed e
 		variables = append(variables, v.name)
 	}
 	if len(limits) > 0 {
-		noteLimits(flags.Lookup("cardinality-limit"), strings.Join(limits, ","), strings.Join(variables, ", "))
+		noteLimits(flags.Lookup("cardinality-limit"), strings.Join(limits, ","),
+			strings.Join(variables, ", "))
 	}
 	return failed
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
-	"github.com/spanstatsd/spanstatsd/internal/health"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -49,15 +48,6 @@ func (o *runOptions) complete(flags *pflag.FlagSet) error {
 	)
 }
 
-// readInto reads a text, and leaves what is there where it can't.
-func readInto[T any](into *T, given string, read func(string) (T, error)) error {
-	value, err := read(given)
-	if err == nil {
-		*into = value
-	}
-	return err
-}
-
 // fit makes defaults smaller, or larger, for the memory and the descriptors that there are.
 // What was set by hand stays.
 func (o *runOptions) fit(flags *pflag.FlagSet) {
@@ -78,8 +68,8 @@ func (o *runOptions) fit(flags *pflag.FlagSet) {
 		}
 	}
 	limit := memory.Find(os.DirFS("/"))
-	noteFit(o.config.FitMemory(limit, byHand), forMemory, limit.Source)
-	noteFit(o.config.FitDescriptors(descriptorLimit(), byHand), forDescriptors, "descriptors")
+	noteFit(daemon.FitMemory(&o.config, limit, byHand), forMemory, limit.Source)
+	noteFit(daemon.FitDescriptors(&o.config, descriptorLimit(), byHand), forDescriptors, "descriptors")
 }
 
 // descriptorLimit is how many files the process may open, 0 if the kernel does not say.
@@ -106,45 +96,4 @@ func (o *runOptions) read(cmd *cobra.Command, flags *pflag.FlagSet) error {
 // check returns all that is wrong with what was read.
 func (o *runOptions) check(cmd *cobra.Command, flags *pflag.FlagSet) error {
 	return commandline.AsUsage(o.read(cmd, flags), o.config.Check())
-}
-
-// The annotations of a flag whose value is not what its text says: the variable that chose it,
-// what it comes to, and what its default was chosen anew for.
-const (
-	effective      = "spanstatsd_effective"
-	forMemory      = "spanstatsd_for_memory"
-	forDescriptors = "spanstatsd_for_descriptors"
-)
-
-// settings are the flags of run after they were completed: what the daemon runs with and
-// where each value came from.
-func settings(flags *pflag.FlagSet) (settings []health.Setting) {
-	flags.VisitAll(func(f *pflag.Flag) {
-		if commandline.Note(f, commandline.InGroup) != "" {
-			settings = append(settings, setting(f))
-		}
-	})
-	return settings
-}
-
-// setting is a flag's value and who chose it.
-func setting(f *pflag.Flag) health.Setting {
-	s := health.Setting{
-		Name: f.Name, Value: f.Value.String(), Default: f.DefValue, Effective: commandline.Note(f, effective),
-		Origin: health.FromDefault, Variable: commandline.Note(f, commandline.FromVariable),
-	}
-	switch {
-	case s.Variable != "":
-		s.Origin = health.FromEnvironment
-	case commandline.Note(f, forDescriptors) != "":
-		s.Origin = health.FromDescriptors
-	case commandline.Note(f, forMemory) != "":
-		s.Origin = health.FromMemory
-	case f.Changed:
-		s.Origin = health.FromFlag
-	}
-	if s.Effective == s.Value {
-		s.Effective = ""
-	}
-	return s
 }

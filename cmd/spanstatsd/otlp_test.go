@@ -20,12 +20,40 @@ func TestWhereOTLPGoes(t *testing.T) {
 		variable        string
 	}{
 		{nil, nil, "", health.FromDefault, ""},
-		{[]string{"--otlp-metrics-endpoint=http://h:4318"}, nil, "http://h:4318/v1/metrics", health.FromFlag, ""},
-		{[]string{"--otlp-metrics-endpoint=https://h/x?key=hunter2"}, nil, "https://h/x", health.FromFlag, ""},
-		{nil, []string{general + "=http://h:4318"}, "http://h:4318/v1/metrics", health.FromEnvironment, general},
-		{nil, []string{general + "=http://h:4318", metrics + "=http://m/"}, "http://m/", health.FromEnvironment, metrics},
-		{nil, []string{"SPANSTATSD_OTLP_METRICS_ENDPOINT=unix:///s"}, "unix:///s", health.FromEnvironment, "SPANSTATSD_OTLP_METRICS_ENDPOINT"},
-		{[]string{"--otlp-metrics-endpoint=off"}, []string{general + "=http://h:4318"}, "off", health.FromFlag, ""},
+		{
+			[]string{"--otlp-metrics-endpoint=http://h:4318"},
+			nil, "http://h:4318/v1/metrics", health.FromFlag,
+			"",
+		},
+		{
+			[]string{"--otlp-metrics-endpoint=https://h/x?key=hunter2"},
+			nil, "https://h/x", health.FromFlag,
+			"",
+		},
+		{
+			nil,
+			[]string{general + "=http://h:4318"},
+			"http://h:4318/v1/metrics", health.FromEnvironment,
+			general,
+		},
+		{
+			nil,
+			[]string{general + "=http://h:4318", metrics + "=http://m/"},
+			"http://m/",
+			health.FromEnvironment, metrics,
+		},
+		{
+			nil,
+			[]string{"SPANSTATSD_OTLP_METRICS_ENDPOINT=unix:///s"},
+			"unix:///s", health.FromEnvironment,
+			"SPANSTATSD_OTLP_METRICS_ENDPOINT",
+		},
+		{
+			[]string{"--otlp-metrics-endpoint=off"},
+			[]string{general + "=http://h:4318"},
+			"off",
+			health.FromFlag, "",
+		},
 	} {
 		cmd := program(t, append([]string{"config", "--json"}, c.args...)...)
 		cmd.Env = append(append(cmd.Env, c.variables...), "OTEL_EXPORTER_OTLP_HEADERS=api-key=hunter2")
@@ -38,7 +66,8 @@ func TestWhereOTLPGoes(t *testing.T) {
 			t.Errorf("%v %v: a secret is shown", c.args, c.variables)
 		}
 		for _, s := range settings {
-			if s.Name == "otlp-metrics-endpoint" && (s.Value != c.value || s.Origin != c.origin || s.Variable != c.variable) {
+			if s.Name == "otlp-metrics-endpoint" &&
+				(s.Value != c.value || s.Origin != c.origin || s.Variable != c.variable) {
 				t.Errorf("%v %v: %+v", c.args, c.variables, s)
 			}
 		}
@@ -58,9 +87,24 @@ func TestTheTemporalityIsTheFlags(t *testing.T) {
 	}{
 		{[]string{endpoint}, nil, "delta", health.FromDefault, ""},
 		{[]string{endpoint, "--otlp-temporality=cumulative"}, nil, "cumulative", health.FromFlag, ""},
-		{[]string{endpoint}, []string{preference + "=Cumulative"}, "cumulative", health.FromEnvironment, preference},
-		{[]string{endpoint}, []string{preference + "=lowmemory"}, "delta", health.FromEnvironment, preference},
-		{[]string{endpoint, "--otlp-temporality=delta"}, []string{preference + "=cumulative"}, "delta", health.FromFlag, ""},
+		{
+			[]string{endpoint},
+			[]string{preference + "=Cumulative"},
+			"cumulative", health.FromEnvironment,
+			preference,
+		},
+		{
+			[]string{endpoint},
+			[]string{preference + "=lowmemory"},
+			"delta", health.FromEnvironment,
+			preference,
+		},
+		{
+			[]string{endpoint, "--otlp-temporality=delta"},
+			[]string{preference + "=cumulative"},
+			"delta",
+			health.FromFlag, "",
+		},
 	} {
 		cmd := program(t, append([]string{"config", "--json"}, c.args...)...)
 		cmd.Env = append(cmd.Env, c.variables...)
@@ -70,7 +114,8 @@ func TestTheTemporalityIsTheFlags(t *testing.T) {
 			t.Fatalf("%v: %s", err, out)
 		}
 		for _, s := range settings {
-			if s.Name == "otlp-temporality" && (s.Value != c.value || s.Origin != c.origin || s.Variable != c.variable) {
+			if s.Name == "otlp-temporality" &&
+				(s.Value != c.value || s.Origin != c.origin || s.Variable != c.variable) {
 				t.Errorf("%v %v: %+v", c.args, c.variables, s)
 			}
 		}
@@ -81,7 +126,8 @@ func TestTheTemporalityIsTheFlags(t *testing.T) {
 func TestRunningTotalsFitTheMemoryThereIs(t *testing.T) {
 	aggregates := map[string]int{}
 	for _, temporality := range []string{"delta", "cumulative"} {
-		cmd := program(t, "config", "--json", "--drainers=fixed:1", "--otlp-metrics-endpoint=http://h:4318", "--otlp-temporality="+temporality)
+		cmd := program(t, "config", "--json", "--drainers=fixed:1", "--otlp-metrics-endpoint=http://h:4318",
+			"--otlp-temporality="+temporality)
 		cmd.Env = append(cmd.Env, "GOMEMLIMIT=128MiB")
 		out, err := cmd.CombinedOutput()
 		var settings []health.Setting
@@ -97,7 +143,8 @@ func TestRunningTotalsFitTheMemoryThereIs(t *testing.T) {
 	if aggregates["cumulative"] < 1024 || aggregates["cumulative"] >= aggregates["delta"] {
 		t.Errorf("%v", aggregates)
 	}
-	cmd := program(t, "config", "--check", "--drainers=fixed:1", "--otlp-metrics-endpoint=http://h:4318", "--otlp-temporality=cumulative", "--max-aggregates=1000000")
+	cmd := program(t, "config", "--check", "--drainers=fixed:1", "--otlp-metrics-endpoint=http://h:4318",
+		"--otlp-temporality=cumulative", "--max-aggregates=1000000")
 	cmd.Env = append(cmd.Env, "GOMEMLIMIT=2GiB")
 	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "running totals") {
 		t.Errorf("%v: %s", err, out)
@@ -115,7 +162,11 @@ func TestWhatOTLPCannotUseIsNamed(t *testing.T) {
 		{[]string{endpoint, "--otlp-dialect=klingon"}, nil, "klingon"},
 		{[]string{endpoint, "--otlp-dimensions=a b"}, nil, `"a b"`},
 		{[]string{endpoint, "--otlp-temporality=lowmemory"}, nil, `"lowmemory"`},
-		{[]string{endpoint}, []string{"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE=both"}, "TEMPORALITY_PREFERENCE"},
+		{
+			[]string{endpoint},
+			[]string{"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE=both"},
+			"TEMPORALITY_PREFERENCE",
+		},
 		{[]string{endpoint, "--otlp-dialect=datadog", "--otlp-dimensions=none"}, nil, "otlp-dimensions"},
 		{[]string{endpoint, "--otlp-dialect=datadog", "--otlp-instance-id=x"}, nil, "otlp-instance-id"},
 		{[]string{endpoint}, []string{"OTEL_EXPORTER_OTLP_HEADERS=hunter2"}, "OTEL_EXPORTER_OTLP_HEADERS"},

@@ -16,7 +16,13 @@ func TestHowOTLPIsTaken(t *testing.T) {
 	}{
 		{[]string{addr}, ""},
 		{[]string{addr, "--otlp-reading=datadog"}, ""},
-		{[]string{addr, "--otlp-reading=datadog", "--agent-url=off", "--otlp-metrics-endpoint=http://h:4318"}, ""},
+		{
+			[]string{
+				addr, "--otlp-reading=datadog", "--agent-url=off",
+				"--otlp-metrics-endpoint=http://h:4318",
+			},
+			"",
+		},
 		{[]string{addr, forward, "--otlp-reading=datadog", "--otlp-mark=header"}, ""},
 		{[]string{addr, forward, "--otlp-mark=attribute"}, ""},
 		{[]string{addr, "--otlp-reading=klingon"}, `"klingon"`},

@@ -23,7 +23,8 @@ func TestWhatCanNotBeShownIsAnError(t *testing.T) {
 		var stderr bytes.Buffer
 		cmd.Stdout, cmd.Stderr = full, &stderr
 		_ = cmd.Run() // the code says it
-		if code, says := cmd.ProcessState.ExitCode(), stderr.String(); code != exitFailure || !strings.Contains(says, "no space left") || strings.Contains(says, "defect") {
+		if code, says := cmd.ProcessState.ExitCode(), stderr.String(); code != exitFailure ||
+			!strings.Contains(says, "no space left") || strings.Contains(says, "defect") {
 			t.Errorf("%s: exit code %d: %s", line, code, says)
 		}
 	}

@@ -18,17 +18,23 @@ type processOptions struct {
 func (o *processOptions) group(c *daemon.Config) *commandline.Group {
 	g := commandline.NewGroup("The process")
 	f := g.First
-	f.Var(commandline.Text(&c.HTTPAddr, "host:port"), "http-addr", "address that answers metrics, probes, /status, and a page for a person at /")
-	f.Var(commandline.Choice(&o.logLevel, "info", logLevels...), "log-level", "least important line that is logged")
+	f.Var(commandline.Text(&c.HTTPAddr, "host:port"), "http-addr",
+		"address that answers metrics, probes, /status, and a page for a person at /")
+	f.Var(commandline.Choice(&o.logLevel, "info", logLevels...), "log-level",
+		"least important line that is logged")
 
 	f = g.Rest
-	f.Var(commandline.Choice(&o.logFormat, "auto", logFormats...), "log-format", "how lines are logged: auto for text on a terminal and JSON elsewhere")
-	f.Var(commandline.Text(&c.WebConfigFile, commandline.Path), "web-config-file", "file with TLS and basic auth of --http-addr, "+
-		"in the format that Prometheus's exporters have in common (default: none)")
-	f.DurationVar(&c.ShutdownGrace, "shutdown-grace", c.ShutdownGrace, "time to deliver everything after SIGTERM, SIGINT or SIGHUP")
+	f.Var(commandline.Choice(&o.logFormat, "auto", logFormats...), "log-format",
+		"how lines are logged: auto for text on a terminal and JSON elsewhere")
+	f.Var(commandline.Text(&c.WebConfigFile, commandline.Path), "web-config-file",
+		"file with TLS and basic auth of --http-addr, in the format that Prometheus's exporters have in "+
+			"common (default: none)")
+	f.DurationVar(&c.ShutdownGrace, "shutdown-grace", c.ShutdownGrace,
+		"time to deliver everything after SIGTERM, SIGINT or SIGHUP")
 	f.BoolVar(&c.Debug, "debug", false, "answer /debug/pprof at --http-addr, which only a developer asks for")
-	f.Var(commandline.Text(&c.Agent.DebugDir, commandline.Directory), "debug-dir", "directory that keeps payloads which the agent refuses, "+
-		"for spanstatsd dump (default: with --debug the directory of temporary files, else none)")
+	f.Var(commandline.Text(&c.Agent.DebugDir, commandline.Directory), "debug-dir",
+		"directory that keeps payloads which the agent refuses, for spanstatsd dump (default: with "+
+			"--debug the directory of temporary files, else none)")
 	return g
 }
 

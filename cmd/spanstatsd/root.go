@@ -1,10 +1,6 @@
 package main
 
 import (
-	"context"
-	"os/signal"
-	"syscall"
-
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spf13/cobra"
 )
@@ -25,8 +21,12 @@ and says of every span what became of it.`,
 			return nil
 		},
 		Version: version, SuggestionsMinimumDistance: 2,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return commandline.ApplyEnvironment(cmd) },
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command,
+			_ []string,
+		) error {
+			return commandline.ApplyEnvironment(cmd)
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(commandline.FlagMistake)
 	root.AddCommand(
@@ -60,12 +60,4 @@ func newHelpCommand() *cobra.Command {
 			return asked.Help()
 		},
 	}
-}
-
-// untilInterrupted is a context that also ends with SIGTERM or SIGINT. A second signal
-// ends the process, whatever it then still waits for.
-func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
-	context.AfterFunc(ctx, stop)
-	return ctx, stop
 }

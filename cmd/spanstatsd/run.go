@@ -2,9 +2,7 @@ package main
 
 import (
 	"errors"
-	"os"
 	"os/signal"
-	"syscall"
 
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
@@ -31,7 +29,8 @@ reason a line, and ends it with 2.`,
 		Args: commandline.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if cmd.Flags().Changed(commandline.AllFlag) {
-				return commandline.Mistake("--all shows every flag with --help; leave it out to run the daemon")
+				return commandline.Mistake("--all shows every flag with --help; leave it out to run the " +
+					"daemon")
 			}
 			if err = o.check(cmd, cmd.Flags()); err != nil {
 				return err
@@ -59,25 +58,14 @@ reason a line, and ends it with 2.`,
 	return cmd
 }
 
-// stopSignals is told of each signal that means an end. A terminal that closes is one,
-// unless it was set aside (nohup); a log's end that is gone is none.
-func stopSignals() chan os.Signal {
-	signal.Ignore(syscall.SIGPIPE)
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
-	if !signal.Ignored(syscall.SIGHUP) {
-		signal.Notify(signals, syscall.SIGHUP)
-	}
-	return signals
-}
-
 // run holds the daemon until a signal. A second signal ends the process where
 // it stands, with what is not delivered lost.
 func run(config daemon.Config) error {
 	signals := stopSignals()
 	defer signal.Stop(signals)
 	if told := memory.Tell(config.MemoryLimit); told > 0 {
-		config.Log.Info("the collector was told of the memory limit", "limit", memory.Text(config.MemoryLimit.Bytes),
+		config.Log.Info("the collector was told of the memory limit", "limit",
+			memory.Text(config.MemoryLimit.Bytes),
 			"from", config.MemoryLimit.Source, "told", memory.Text(told))
 	}
 	d, err := daemon.New(config)

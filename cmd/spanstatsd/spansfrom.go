@@ -12,8 +12,9 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
-	"github.com/spanstatsd/spanstatsd/internal/oteltraces"
 	"github.com/spanstatsd/spanstatsd/internal/door/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/oteltraces"
+	"github.com/spanstatsd/spanstatsd/internal/socket"
 	"github.com/spanstatsd/spanstatsd/internal/traces"
 	"github.com/spf13/pflag"
 )
@@ -25,7 +26,6 @@ type spanOptions struct {
 	forward   string
 	authority string // of the certificate of the destination
 	keep      string
-	reading   string
 	mark      string
 }
 
@@ -41,45 +41,60 @@ func (o *spanOptions) group(c *daemon.Config) *commandline.Group {
 	g := commandline.NewGroup("Where spans come from")
 	own, apm, otel := &c.Ingest.Socket, &c.APM, &c.OTLP
 	f := g.First
-	f.Var(commandline.Text(&own.Path, commandline.Path), "socket", "Unix socket that tracers write their spans to")
-	f.Var(commandline.Parsed(&own.Mode, "0660", "octal", parseMode), "socket-mode",
+	f.Var(commandline.Text(&own.Path, commandline.Path), "socket",
+		"Unix socket that tracers write their spans to")
+	f.Var(commandline.Parsed(&own.Mode, "0660", "octal", socket.ParseMode), "socket-mode",
 		"permissions of --socket, --apm-socket and --otlp-socket")
-	f.Var(commandline.Text(&apm.Socket.Path, commandline.Path), "apm-socket", "Unix socket that takes the agent's place "+
-		"for Datadog's tracers: their traces are counted and forwarded to the agent (default: none)")
-	f.Var(commandline.Text(&apm.Addr, "host:port"), "apm-addr", "address on loopback that takes the agent's place "+
-		"for Datadog's tracers: their traces are counted and forwarded to the agent (default: none)")
-	f.Var(commandline.Text(&otel.Addr, "host:port"), "otlp-addr", "address on loopback that takes OTLP from OpenTelemetry's SDKs, "+
-		"by HTTP and gRPC, and counts the spans of their traces (default: none)")
-	f.Var(commandline.Text(&o.forward, "url"), "otlp-forward", "where OTLP goes on to from --otlp-addr and --otlp-socket, "+
-		"traces, metrics and logs: http://host:4318, grpc://host:4317, https://, grpcs:// or unix:///path (default: it ends here)")
-	f.Var(commandline.Text(&o.keep, "share"), "otlp-keep", "which traces go on to --otlp-forward: a share of all, "+
-		"and what goes on beside it, as 0.05 or 0.05,errors,slow:500ms; all are counted (default: all go on)")
+	f.Var(commandline.Text(&apm.Socket.Path, commandline.Path), "apm-socket",
+		"Unix socket that takes the agent's place for Datadog's tracers: their traces are counted and "+
+			"forwarded to the agent (default: none)")
+	f.Var(commandline.Text(&apm.Addr, "host:port"), "apm-addr",
+		"address on loopback that takes the agent's place for Datadog's tracers: their traces are counted "+
+			"and forwarded to the agent (default: none)")
+	f.Var(commandline.Text(&otel.Addr, "host:port"), "otlp-addr",
+		"address on loopback that takes OTLP from OpenTelemetry's SDKs, by HTTP and gRPC, and counts the "+
+			"spans of their traces (default: none)")
+	f.Var(commandline.Text(&o.forward, "url"), "otlp-forward",
+		"where OTLP goes on to from --otlp-addr and --otlp-socket, traces, metrics and logs: "+
+			"http://host:4318, grpc://host:4317, https://, grpcs:// or unix:///path (default: it ends "+
+			"here)")
+	f.Var(commandline.Text(&o.keep, "share"), "otlp-keep",
+		"which traces go on to --otlp-forward: a share of all, and what goes on beside it, as 0.05 or "+
+			"0.05,errors,slow:500ms; all are counted (default: all go on)")
 
 	f = g.Rest
-	f.Var(commandline.Parsed(&own.Owner, "", "UID:GID", parseOwner), "socket-owner",
+	f.Var(commandline.Parsed(&own.Owner, "", "UID:GID", socket.ParseOwner), "socket-owner",
 		"owner of --socket, --apm-socket and --otlp-socket (default: the daemon's own)")
-	f.UintSliceVar(&o.allow, "allow-uid", nil, "user, by number, that may connect to --socket, --apm-socket and "+
-		"--otlp-socket; may be repeated (default: whoever may open the socket)")
+	f.UintSliceVar(&o.allow, "allow-uid", nil,
+		"user, by number, that may connect to --socket, --apm-socket and --otlp-socket; may be repeated "+
+			"(default: whoever may open the socket)")
 	f.Lookup("allow-uid").DefValue = ""
-	f.VarPF((*dropping)(&apm.DropUnsampled), "drop-unsampled", "", "whether traces that sampling threw away are counted "+
-		"and not forwarded to the agent: auto where the agent says that it does without them, on, off").NoOptDefVal = "on"
-	f.Var(commandline.Choice(&o.labels, labelsOfAgent, labelsOfAgent, labelsOfTracer), "apm-labels", "labels of traces from --apm-socket "+
-		"and --apm-addr: agent for those that the agent gives them, tracer for those that the statistics of tracers have, "+
-		"HTTP method and endpoint for instance")
+	f.VarPF((*dropping)(&apm.DropUnsampled), "drop-unsampled", "",
+		"whether traces that sampling threw away are counted and not forwarded to the agent: auto where "+
+			"the agent says that it does without them, on, off").NoOptDefVal = "on"
+	f.Var(commandline.Choice(&o.labels, labelsOfAgent, labelsOfAgent, labelsOfTracer), "apm-labels",
+		"labels of traces from --apm-socket and --apm-addr: agent for those that the agent gives them, "+
+			"tracer for those that the statistics of tracers have, HTTP method and endpoint for instance")
 	f.StringSliceVar(&apm.Labels.AdditionalTags, "apm-additional-tags", nil,
-		"tags that become labels with --apm-labels=tracer, as tag,tag (default: DD_TRACE_STATS_ADDITIONAL_TAGS)")
+		"tags that become labels with --apm-labels=tracer, as tag,tag (default: "+
+			"DD_TRACE_STATS_ADDITIONAL_TAGS)")
 	f.DurationVar(&apm.Buffer, "apm-buffer", apm.Buffer,
-		"how long a request to --apm-socket or --apm-addr waits for an agent that is away; 0 for not at all")
-	f.Var(commandline.Text(&otel.Socket.Path, commandline.Path), "otlp-socket", "Unix socket that takes OTLP from OpenTelemetry's SDKs, "+
-		"by HTTP and gRPC, and counts the spans of their traces (default: none)")
-	f.Var(commandline.Choice(&o.reading, string(otel.Reading), string(otlp.ReadingOTel), string(otlp.ReadingDatadog)), "otlp-reading",
-		"whose rules say which spans of OTLP count, and under which labels: otel for OpenTelemetry's semantic conventions, "+
-			"datadog for the OTLP ingest of Datadog's agent")
-	f.Var(commandline.Choice(&o.mark, "", markHeader, markAttribute), "otlp-mark", "how OTLP is marked as counted where it goes on to "+
-		"--otlp-forward: by a header of its request, or by an attribute of each resource too "+
-		"(default: header, with --otlp-reading=datadog attribute)")
+		"how long a request to --apm-socket or --apm-addr waits for an agent that is away; 0 for not at "+
+			"all")
+	f.Var(commandline.Text(&otel.Socket.Path, commandline.Path), "otlp-socket",
+		"Unix socket that takes OTLP from OpenTelemetry's SDKs, by HTTP and gRPC, and counts the spans of "+
+			"their traces (default: none)")
+	rules := commandline.Choice(&otel.Reading, otel.Reading, otlp.ReadingOTel, otlp.ReadingDatadog)
+	f.Var(rules, "otlp-reading",
+		"whose rules say which spans of OTLP count, and under which labels: otel for OpenTelemetry's "+
+			"semantic conventions, datadog for the OTLP ingest of Datadog's agent")
+	f.Var(commandline.Choice(&o.mark, "", markHeader, markAttribute), "otlp-mark",
+		"how OTLP is marked as counted where it goes on to --otlp-forward: by a header of its request, or "+
+			"by an attribute of each resource too (default: header, with --otlp-reading=datadog "+
+			"attribute)")
 	f.Var(commandline.Text(&o.authority, commandline.Path), "otlp-forward-ca",
-		"file in PEM with the authorities that the certificate of --otlp-forward is checked by (default: the system's)")
+		"file in PEM with the authorities that the certificate of --otlp-forward is checked by (default: "+
+			"the system's)")
 	f.DurationVar(&otel.Buffer, "otlp-buffer", otel.Buffer,
 		"how long a request of OTLP waits for a --otlp-forward that is away; 0 for not at all")
 	return g
@@ -95,7 +110,8 @@ func (o *spanOptions) complete(c *daemon.Config, flags *pflag.FlagSet) error {
 		c.Ingest.AllowUIDs = append(c.Ingest.AllowUIDs, uint32(uid))
 	}
 	if c.APM.DropUnsampled.String() == "auto" {
-		commandline.Annotate(flags.Lookup("drop-unsampled"), effective, "on where the agent says client_drop_p0s")
+		commandline.Annotate(flags.Lookup("drop-unsampled"), effective,
+			"on where the agent says client_drop_p0s")
 	}
 	return errors.Join(badUID, o.completeLabels(&c.APM.Labels, flags), o.completeOTLP(&c.OTLP))
 }
@@ -116,13 +132,14 @@ func (o *spanOptions) completeOTLP(c *otlp.Config) (mistakes error) {
 		}
 		c.Keep = &keep
 	}
-	return errors.Join(mistakes, readInto(&c.Reading, o.reading, otlp.ParseReading), o.chooseMark(c))
+	return errors.Join(mistakes, o.chooseMark(c))
 }
 
 // chooseMark finds out how what goes on is marked.
 func (o *spanOptions) chooseMark(c *otlp.Config) error {
 	if o.mark != "" && !c.Forward.IsSet() {
-		return errors.New("parse --otlp-mark: there is no --otlp-forward, so that nothing goes on; give it, or leave --otlp-mark out")
+		return errors.New("parse --otlp-mark: there is no --otlp-forward, so that nothing goes on; give " +
+			"it, or leave --otlp-mark out")
 	}
 	attribute := o.mark == markAttribute || o.mark == "" && c.Reading == otlp.ReadingDatadog
 	c.Marks = attribute && c.Forward.IsSet()
@@ -148,11 +165,13 @@ func (o *spanOptions) completeLabels(labels *traces.Labels, flags *pflag.FlagSet
 			return fmt.Errorf("read environment variable %s: %w", additionalTagsVariable, err)
 		}
 		labels.AdditionalTags = said.AdditionalTags
-		commandline.Annotate(flags.Lookup("apm-additional-tags"), commandline.FromVariable, additionalTagsVariable)
+		commandline.Annotate(flags.Lookup("apm-additional-tags"), commandline.FromVariable,
+			additionalTagsVariable)
 	}
 	renames, err := strconv.ParseBool(cmp.Or(os.Getenv(renamingVariable), "false"))
 	if err != nil {
-		return fmt.Errorf("read environment variable %s: %q is neither true nor false", renamingVariable, os.Getenv(renamingVariable))
+		return fmt.Errorf("read environment variable %s: %q is neither true nor false", renamingVariable,
+			os.Getenv(renamingVariable))
 	}
 	labels.RenamesResources = renames
 	return nil

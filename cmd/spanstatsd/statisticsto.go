@@ -22,8 +22,8 @@ import (
 type statisticsOptions struct {
 	agentURL    string
 	endpoint    string
-	temporality string
-	dialect     string
+	temporality otlp.Temporality
+	dialect     otlp.Dialect
 	dimensions  string
 	instance    string
 	exemplars   int
@@ -38,29 +38,34 @@ func (o *statisticsOptions) group(c *daemon.Config) *commandline.Group {
 	g := commandline.NewGroup("Where statistics go")
 	o.dimensions = otlp.AllDimensions
 	f := g.First
-	f.Var(commandline.Text(&o.agentURL, "url"), "agent-url", "where the agent takes statistics, http://host:port or unix:///path; "+
-		"off for no agent (default: DD_TRACE_AGENT_URL, DD_AGENT_HOST and DD_TRACE_AGENT_PORT, else http://127.0.0.1:8126)")
-	f.Var(commandline.Text(&o.endpoint, "url"), "otlp-metrics-endpoint", "where statistics go as OTLP metrics, "+
-		"http://host:4318/v1/metrics, https://... or unix:///path; off for nowhere "+
-		"(default: OTEL_EXPORTER_OTLP_METRICS_ENDPOINT, or OTEL_EXPORTER_OTLP_ENDPOINT and /v1/metrics, else nowhere)")
+	f.Var(commandline.Text(&o.agentURL, "url"), "agent-url",
+		"where the agent takes statistics, http://host:port or unix:///path; off for no agent (default: "+
+			"DD_TRACE_AGENT_URL, DD_AGENT_HOST and DD_TRACE_AGENT_PORT, else http://127.0.0.1:8126)")
+	f.Var(commandline.Text(&o.endpoint, "url"), "otlp-metrics-endpoint",
+		"where statistics go as OTLP metrics, http://host:4318/v1/metrics, https://... or unix:///path; "+
+			"off for nowhere (default: OTEL_EXPORTER_OTLP_METRICS_ENDPOINT, or "+
+			"OTEL_EXPORTER_OTLP_ENDPOINT and /v1/metrics, else nowhere)")
 
 	f = g.Rest
 	f.DurationVar(&c.Aggregate.FlushInterval, "flush-interval", c.Aggregate.FlushInterval,
 		"how often statistics are sent, and how long an interval is, 1s to 10s")
 	f.BoolVar(&c.Aggregate.ConflateRuntimes, "conflate-runtimes", c.Aggregate.ConflateRuntimes,
 		"send origins that differ only in runtime id as one")
-	f.Var(commandline.Choice(&o.temporality, "", string(otlp.Delta), string(otlp.Cumulative)), "otlp-temporality",
+	f.Var(commandline.Choice(&o.temporality, "", otlp.Delta, otlp.Cumulative), "otlp-temporality",
 		"what OTLP metrics hold: delta for what an interval has counted, cumulative for running totals "+
 			"(default: OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE, else delta)")
-	f.Var(commandline.Choice(&o.dialect, string(otlp.Spanmetrics), string(otlp.Spanmetrics), string(otlp.Datadog)), "otlp-dialect",
+	f.Var(commandline.Choice(&o.dialect, otlp.Spanmetrics, otlp.Spanmetrics, otlp.Datadog), "otlp-dialect",
 		"names of OTLP metrics and their attributes: spanmetrics as the Collector's connector has them, "+
 			"datadog as Datadog's tracers have them")
-	f.Var(commandline.Text(&o.dimensions, "names"), "otlp-dimensions", "attributes of OTLP metrics in the dialect spanmetrics, beside "+
-		"service, name, kind and status: all, none, or names with commas as http.route,peer.service")
-	f.IntVar(&o.exemplars, "otlp-exemplars", exemplars.DefaultLimit, "most exemplars of an interval in OTLP metrics, which are "+
-		"slow and failed spans of traces that --apm-socket, --apm-addr or --otlp-forward has handed on; 0 for none")
-	f.Var(commandline.Text(&o.instance, "name"), "otlp-instance-id", "attribute collector.instance.id of OTLP metrics in the dialect "+
-		"spanmetrics, which tells daemons apart; none to leave it out (default: drawn at each start)")
+	f.Var(commandline.Text(&o.dimensions, "names"), "otlp-dimensions",
+		"attributes of OTLP metrics in the dialect spanmetrics, beside service, name, kind and status: "+
+			"all, none, or names with commas as http.route,peer.service")
+	f.IntVar(&o.exemplars, "otlp-exemplars", exemplars.DefaultLimit,
+		"most exemplars of an interval in OTLP metrics, which are slow and failed spans of traces that "+
+			"--apm-socket, --apm-addr or --otlp-forward has handed on; 0 for none")
+	f.Var(commandline.Text(&o.instance, "name"), "otlp-instance-id",
+		"attribute collector.instance.id of OTLP metrics in the dialect spanmetrics, which tells daemons "+
+			"apart; none to leave it out (default: drawn at each start)")
 	return g
 }
 
@@ -102,14 +107,16 @@ func agentFromEnvironment() (url, variables string) {
 			said = append(said, name)
 		}
 	}
-	host := strings.Trim(cmp.Or(os.Getenv("DD_AGENT_HOST"), "127.0.0.1"), "[]") // an IPv6 address may have brackets already
-	return "http://" + net.JoinHostPort(host, cmp.Or(os.Getenv("DD_TRACE_AGENT_PORT"), "8126")), strings.Join(said, ", ")
+	// an IPv6 address may have brackets already
+	host := strings.Trim(cmp.Or(os.Getenv("DD_AGENT_HOST"), "127.0.0.1"), "[]")
+	return "http://" + net.JoinHostPort(host, cmp.Or(os.Getenv("DD_TRACE_AGENT_PORT"), "8126")),
+		strings.Join(said, ", ")
 }
 
 // exporter makes the exporter that the flags and OpenTelemetry's variables ask for, or
 // none, and the table of exemplars where traces go on. It returns all that is wrong.
 func (o *statisticsOptions) exporter(c *daemon.Config, flags *pflag.FlagSet) (*otlp.Exporter, error) {
-	config := otlp.Config{Version: version}
+	config := otlp.Config{Version: version, Dialect: o.dialect}
 	if o.endpoint == off {
 		return nil, nil
 	}
@@ -125,9 +132,8 @@ func (o *statisticsOptions) exporter(c *daemon.Config, flags *pflag.FlagSet) (*o
 		o.endpoint = config.Endpoint.String()
 		commandline.Annotate(flags.Lookup("otlp-metrics-endpoint"), commandline.FromVariable, config.From)
 	}
+	o.chooseTemporality(&config, flags)
 	mistakes = errors.Join(mistakes,
-		o.chooseTemporality(&config, flags),
-		readInto(&config.Dialect, o.dialect, otlp.ParseDialect),
 		readInto(&config.Dimensions, o.dimensions, otlp.ParseDimensions),
 		o.checkDialect(config.Dialect),
 		check.Number("otlp-exemplars", o.exemplars, 0, exemplars.MaxLimit))
@@ -149,19 +155,21 @@ func (o *statisticsOptions) exporter(c *daemon.Config, flags *pflag.FlagSet) (*o
 }
 
 // chooseTemporality takes the flag's before the variable's.
-func (o *statisticsOptions) chooseTemporality(config *otlp.Config, flags *pflag.FlagSet) error {
+func (o *statisticsOptions) chooseTemporality(config *otlp.Config, flags *pflag.FlagSet) {
 	if o.temporality == "" && config.Preference != "" {
-		commandline.Annotate(flags.Lookup("otlp-temporality"), commandline.FromVariable, otlp.TemporalityVariable)
+		commandline.Annotate(flags.Lookup("otlp-temporality"), commandline.FromVariable,
+			otlp.TemporalityVariable)
 	}
-	o.temporality = cmp.Or(o.temporality, string(config.Preference), string(otlp.Delta))
-	return readInto(&config.Temporality, o.temporality, otlp.ParseTemporality)
+	o.temporality = cmp.Or(o.temporality, config.Preference, otlp.Delta)
+	config.Temporality = o.temporality
 }
 
 // checkDialect refuses flags that a dialect has no use for: they would change nothing, and
 // nobody would see it.
 func (o *statisticsOptions) checkDialect(d otlp.Dialect) error {
 	if d == otlp.Datadog && (o.dimensions != otlp.AllDimensions || o.instance != "") {
-		return fmt.Errorf("check --otlp-dimensions and --otlp-instance-id: they are of the dialect %s only", otlp.Spanmetrics)
+		return fmt.Errorf("check --otlp-dimensions and --otlp-instance-id: they are of the dialect %s only",
+			otlp.Spanmetrics)
 	}
 	return nil
 }

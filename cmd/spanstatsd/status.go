@@ -1,12 +1,10 @@
 package main
 
 import (
-	"io"
-	"os"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
-	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/statustext"
 	"github.com/spf13/cobra"
 )
 
@@ -34,7 +32,8 @@ Exits with 3 if no daemon answers there.`,
 		Args: commandline.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.watch && o.interval < shortestWatch {
-				return commandline.Mistake("parse --interval: %s is not at least %s", o.interval, shortestWatch)
+				return commandline.Mistake("parse --interval: %s is not at least %s", o.interval,
+					shortestWatch)
 			}
 			if o.timeout <= 0 {
 				return commandline.Mistake("parse --timeout: %s is not positive", o.timeout)
@@ -58,35 +57,11 @@ Exits with 3 if no daemon answers there.`,
 func (o *statusOptions) show(cmd *cobra.Command, source *statusSource) error {
 	out := cmd.OutOrStdout()
 	if o.watch {
-		return o.watchStatus(cmd.Context(), out, source)
+		return watch(cmd.Context(), out, source, o.interval, o.asJSON)
 	}
 	body, status, err := source.get(cmd.Context())
 	if err != nil {
 		return err
 	}
-	return o.write(out, body, renderStatus(status, nil, newPaint(out)))
-}
-
-// write shows one status.
-func (o *statusOptions) write(w io.Writer, body []byte, text string) (err error) {
-	if o.asJSON {
-		_, err = w.Write(body)
-	} else {
-		_, err = io.WriteString(w, text)
-	}
-	return err
-}
-
-// newPaint colours a terminal whose user did not ask it not to.
-func newPaint(w io.Writer) paint {
-	return paint(isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb")
-}
-
-// rateSince is how fast a count rose since an earlier status; false where there was
-// none, or where the daemon is another one since.
-func rateSince(last, now *health.Status, count func(*health.Status) uint64) (perSecond float64, known bool) {
-	if last == nil || !last.Started.Equal(now.Started) || !now.At.After(last.At) {
-		return 0, false
-	}
-	return (float64(count(now)) - float64(count(last))) / now.At.Sub(last.At).Seconds(), true
+	return writeStatus(out, o.asJSON, body, statustext.Render(status, nil, coloured(out)))
 }

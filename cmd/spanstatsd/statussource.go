@@ -40,8 +40,10 @@ type statusSource struct {
 type daemonFlags struct{ url, caFile string }
 
 func (d *daemonFlags) add(f *pflag.FlagSet) {
-	f.StringVar(&d.url, "url", "", "where the daemon answers, http://host:port; user:password@ before the host where it asks for them")
-	f.StringVar(&d.caFile, "ca-file", "", "certificate authority of an https:// address, PEM (default: the system's)")
+	f.StringVar(&d.url, "url", "", "where the daemon answers, http://host:port; user:password@ before the "+
+		"host where it asks for them")
+	f.StringVar(&d.caFile, "ca-file", "", "certificate authority of an https:// address, PEM (default: the "+
+		"system's)")
 }
 
 func (d *daemonFlags) source(timeout time.Duration) (*statusSource, error) {
@@ -54,7 +56,8 @@ func (d *daemonFlags) source(timeout time.Duration) (*statusSource, error) {
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, errors.New("parse --url: it is not http://host:port or https://host:port") // not quoted: it may hold a password
+		// not quoted: it may hold a password
+		return nil, errors.New("parse --url: it is not http://host:port or https://host:port")
 	}
 	roots, err := readRoots(d.caFile)
 	if err != nil {
@@ -101,7 +104,8 @@ func (s *statusSource) get(ctx context.Context) ([]byte, *health.Status, error) 
 	}
 	response, err := s.client.Do(request)
 	if err != nil {
-		return nil, nil, unreachableError{fmt.Errorf("ask daemon: %w; is it running, and does --url name the --http-addr of its run?", err)}
+		return nil, nil, unreachableError{fmt.Errorf("ask daemon: %w; is it running, and does --url name "+
+			"the --http-addr of its run?", err)}
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxStatusBytes))
@@ -109,16 +113,20 @@ func (s *statusSource) get(ctx context.Context) ([]byte, *health.Status, error) 
 	case err != nil:
 		return nil, nil, unreachableError{fmt.Errorf("ask daemon: read the answer of %s: %w", s.url, err)}
 	case response.StatusCode == http.StatusUnauthorized:
-		return nil, nil, fmt.Errorf("ask daemon: %s asks for a password; put user:password@ before the host in --url, or in SPANSTATSD_URL", s.url)
+		return nil, nil, fmt.Errorf("ask daemon: %s asks for a password; put user:password@ before the "+
+			"host in --url, or in SPANSTATSD_URL", s.url)
 	case response.StatusCode != http.StatusOK:
-		return nil, nil, unreachableError{fmt.Errorf("ask daemon: %s answered %s; is this a spanstatsd?", s.url, response.Status)}
+		return nil, nil, unreachableError{fmt.Errorf("ask daemon: %s answered %s; is this a spanstatsd?",
+			s.url, response.Status)}
 	}
 	status := &health.Status{}
 	if err := json.Unmarshal(body, status); err != nil || status.Schema == 0 {
-		return nil, nil, unreachableError{fmt.Errorf("ask daemon: what %s answered is no status; is this a spanstatsd?", s.url)}
+		return nil, nil, unreachableError{fmt.Errorf("ask daemon: what %s answered is no status; is this a "+
+			"spanstatsd?", s.url)}
 	}
 	if status.Schema > health.StatusSchema {
-		return nil, nil, fmt.Errorf("ask daemon: its status has schema %d, this program knows %d; use the daemon's own spanstatsd status", status.Schema, health.StatusSchema)
+		return nil, nil, fmt.Errorf("ask daemon: its status has schema %d, this program knows %d; use the "+
+			"daemon's own spanstatsd status", status.Schema, health.StatusSchema)
 	}
 	return body, status, nil
 }

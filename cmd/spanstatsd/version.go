@@ -26,7 +26,8 @@ func newVersionCommand() *cobra.Command {
 }
 
 func versionText() string {
-	return fmt.Sprintf("spanstatsd %s %s %s/%s%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH, commit())
+	return fmt.Sprintf("spanstatsd %s %s %s/%s%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH,
+		commit())
 }
 
 // commit is the revision that Go recorded while building, if it did.

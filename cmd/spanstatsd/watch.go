@@ -7,30 +7,21 @@ import (
 	"os"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spanstatsd/spanstatsd/internal/health"
 	"github.com/spanstatsd/spanstatsd/internal/shown"
-	"golang.org/x/sys/unix"
+	"github.com/spanstatsd/spanstatsd/internal/statustext"
 )
 
-// What a terminal is told: another screen and no cursor while watching, and
-// back again after it.
-const (
-	enterScreen = "\x1b[?1049h\x1b[?25l"
-	leaveScreen = "\x1b[?25h\x1b[?1049l"
-	goHome      = "\x1b[H"
-	clearLine   = "\x1b[K"
-	clearBelow  = "\x1b[J"
-)
-
-// watchStatus looks again and again until it is interrupted. A daemon that was
+// watch shows the status again and again until it is interrupted. A daemon that was
 // there and is away is waited for: watching an upgrade is what this is for.
-func (o *statusOptions) watchStatus(ctx context.Context, w io.Writer, source *statusSource) error {
+func watch(ctx context.Context, w io.Writer, source *statusSource, interval time.Duration,
+	asJSON bool,
+) error {
 	ctx, stop := untilInterrupted(ctx)
 	defer stop()
-	inPlace := isTerminal(w) && !o.asJSON
-	ticker := time.NewTicker(o.interval)
+	inPlace := isTerminal(w) && !asJSON
+	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	var last *health.Status
 	for first := true; ; first = false {
@@ -49,16 +40,17 @@ func (o *statusOptions) watchStatus(ctx context.Context, w io.Writer, source *st
 		}
 		var text string
 		if err != nil {
-			text = fmt.Sprintf("%s  no answer: %s\n", time.Now().Format(time.TimeOnly), shown.Text(err.Error()))
+			text = fmt.Sprintf("%s  no answer: %s\n", time.Now().Format(time.TimeOnly),
+				shown.Text(err.Error()))
 		} else {
-			text = renderStatus(status, last, newPaint(w))
+			text = statustext.Render(status, last, coloured(w))
 			last = status
 		}
 		switch {
 		case inPlace:
 			err = drawFrame(w, text)
 		case err == nil:
-			err = o.write(w, body, text+"\n")
+			err = writeStatus(w, asJSON, body, text+"\n")
 		default:
 			_, err = fmt.Fprint(os.Stderr, text)
 		}
@@ -92,36 +84,12 @@ func drawFrame(w io.Writer, text string) error {
 	return err
 }
 
-// window is the size of a terminal, or a usual one.
-func window(w io.Writer) (width, height int) {
-	if file, ok := fileOf(w); ok {
-		if size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ); err == nil && size.Col > 0 && size.Row > 0 {
-			return int(size.Col), int(size.Row)
-		}
+// writeStatus shows one status.
+func writeStatus(w io.Writer, asJSON bool, body []byte, text string) (err error) {
+	if asJSON {
+		_, err = w.Write(body)
+	} else {
+		_, err = io.WriteString(w, text)
 	}
-	return 80, 24
-}
-
-// cut keeps as much of a line as fits. Our own colour sequences take no room,
-// and are kept, so that a colour that began also ends.
-func cut(line string, width int) string {
-	var kept strings.Builder
-	for used := 0; line != ""; {
-		if strings.HasPrefix(line, "\x1b[") {
-			end := strings.IndexByte(line, 'm') + 1
-			if end == 0 {
-				break
-			}
-			kept.WriteString(line[:end])
-			line = line[end:]
-			continue
-		}
-		_, size := utf8.DecodeRuneInString(line)
-		if used < width {
-			kept.WriteString(line[:size])
-			used++
-		}
-		line = line[size:]
-	}
-	return kept.String()
+	return err
 }

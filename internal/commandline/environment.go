@@ -41,7 +41,8 @@ func ApplyEnvironment(cmd *cobra.Command) (mistakes error) {
 			return
 		}
 		if err := flags.Set(f.Name, value); err != nil {
-			mistakes = errors.Join(mistakes, UsageError{fmt.Errorf("read environment variable %s: %w", name, inWords(f, value, err))})
+			mistakes = errors.Join(mistakes, UsageError{fmt.Errorf("read environment variable %s: %w", name,
+				inWords(f, value, err))})
 			backToDefault(f)
 			return
 		}
@@ -75,7 +76,8 @@ func unknownVariables(root *cobra.Command, environment []string) (mistakes error
 		name, value, _ := strings.Cut(variable, "=")
 		ours, isOurs := strings.CutPrefix(name, ourPrefix)
 		if isOurs && !slices.Contains(known, ours) && !isServiceLink(name, value) {
-			mistakes = errors.Join(mistakes, UsageError{fmt.Errorf("read environment variable %s: no flag has this name%s; see spanstatsd run --help --all",
+			mistakes = errors.Join(mistakes, UsageError{fmt.Errorf("read environment variable %s: no flag "+
+				"has this name%s; see spanstatsd run --help --all",
 				name, didYouMean(ourPrefix, nearest(ours, known)))})
 		}
 	}
@@ -84,7 +86,8 @@ func unknownVariables(root *cobra.Command, environment []string) (mistakes error
 
 // serviceLink is how Kubernetes names, in every container, the addresses of a Service
 // that is called spanstatsd, or spanstatsd and something more.
-var serviceLink = regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_[0-9]+_(TCP|UDP|SCTP)_(PROTO|PORT|ADDR))$`)
+var serviceLink = regexp.MustCompile(
+	`_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_[0-9]+_(TCP|UDP|SCTP)_(PROTO|PORT|ADDR))$`)
 
 // serviceAddress is the value of a service link whose name could be a flag's.
 var serviceAddress = regexp.MustCompile(`^(tcp|udp|sctp)://`)

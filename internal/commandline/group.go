@@ -18,7 +18,10 @@ type Group struct {
 
 // NewGroup returns a group without flags.
 func NewGroup(title string) *Group {
-	g := &Group{title, pflag.NewFlagSet(title, pflag.ContinueOnError), pflag.NewFlagSet(title, pflag.ContinueOnError)}
+	g := &Group{
+		title, pflag.NewFlagSet(title, pflag.ContinueOnError),
+		pflag.NewFlagSet(title, pflag.ContinueOnError),
+	}
 	g.First.SortFlags, g.Rest.SortFlags = false, false
 	return g
 }

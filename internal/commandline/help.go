@@ -39,7 +39,8 @@ func writeUsage(w io.Writer, cmd *cobra.Command, groups []*Group, all bool) {
 	}
 	fmt.Fprintf(w, "\nBeside these:\n%s", ungrouped(cmd.Flags()).FlagUsagesWrapped(columns))
 	if !all {
-		fmt.Fprintf(w, "\nThese are the flags that people turn first. There are %d more: %s --help --all\n", hidden, cmd.CommandPath())
+		fmt.Fprintf(w, "\nThese are the flags that people turn first. There are %d more: %s --help --all\n",
+			hidden, cmd.CommandPath())
 	}
 }
 

@@ -46,7 +46,8 @@ func pageName(cmd *cobra.Command) string { return strings.ReplaceAll(cmd.Command
 
 func writePage(w io.Writer, cmd *cobra.Command) {
 	name := pageName(cmd)
-	fmt.Fprintf(w, ".TH \"%s\" \"1\" \"\" \"spanstatsd %s\" \"spanstatsd\"\n", strings.ToUpper(name), escape(cmd.Root().Version))
+	fmt.Fprintf(w, ".TH \"%s\" \"1\" \"\" \"spanstatsd %s\" \"spanstatsd\"\n", strings.ToUpper(name),
+		escape(cmd.Root().Version))
 	fmt.Fprintf(w, ".SH NAME\n%s \\- %s\n", escape(name), escape(cmd.Short))
 	fmt.Fprintf(w, ".SH SYNOPSIS\n.B %s\n", escape(cmd.UseLine()))
 	description := cmd.Long
@@ -70,7 +71,8 @@ func writePage(w io.Writer, cmd *cobra.Command) {
 		fmt.Fprint(w, ".SS Beside these\n")
 		ungrouped(cmd.LocalFlags()).VisitAll(func(f *pflag.Flag) { writeFlag(w, f) })
 	}
-	fmt.Fprint(w, ".SH EXIT STATUS\n0 if it did what was asked, 2 for a command line or a variable that can't be used, 3 where no daemon answers, 1 for any other failure.\n")
+	fmt.Fprint(w, ".SH EXIT STATUS\n0 if it did what was asked, 2 for a command line or a variable that "+
+		"can't be used, 3 where no daemon answers, 1 for any other failure.\n")
 	fmt.Fprint(w, ".SH SEE ALSO\n")
 	if cmd.HasParent() {
 		fmt.Fprintf(w, ".BR %s (1)\n", escape(pageName(cmd.Parent())))

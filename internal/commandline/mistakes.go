@@ -43,7 +43,14 @@ func FlagMistake(cmd *cobra.Command, err error) error {
 	if errors.As(err, &unknown) {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		return UsageError{fmt.Errorf("%w%s; see %s", err, didYouMean("--", nearest(unknown.GetSpecifiedName(), names)), see)}
+		return UsageError{
+			fmt.Errorf(
+				"%w%s; see %s",
+				err,
+				didYouMean("--", nearest(unknown.GetSpecifiedName(), names)),
+				see,
+			),
+		}
 	}
 	return UsageError{fmt.Errorf("%w; see %s", err, see)}
 }
@@ -125,25 +132,4 @@ func NameAll(cmd *cobra.Command, check func(*cobra.Command) error) {
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, _ error) error {
 		return AsUsage(everyFlagMistake(cmd), check(cmd))
 	})
-}
-
-// UsageOf makes usage errors of what a command says of its words, those of the library
-// included, and has a command that only leads to others refuse any word that is none.
-func UsageOf(cmd *cobra.Command) {
-	checked := cmd.Args
-	if !cmd.Runnable() {
-		checked = NoArguments
-		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-	}
-	if checked != nil {
-		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			if err := checked(cmd, args); err != nil {
-				return UsageError{err}
-			}
-			return nil
-		}
-	}
-	for _, below := range cmd.Commands() {
-		UsageOf(below)
-	}
 }

@@ -29,28 +29,36 @@ const (
 
 // Choice sets a default, and returns the value of a flag that takes one of a few words, in lower
 // or upper case.
-func Choice(value *string, from string, of ...string) pflag.Value {
+func Choice[T ~string](value *T, from T, of ...T) pflag.Value {
 	*value = from
-	return choice{value, from, of}
+	return choice[T]{value, from, of}
 }
 
-type choice struct {
-	value *string
-	from  string // the default
-	of    []string
+type choice[T ~string] struct {
+	value *T
+	from  T // the default
+	of    []T
 }
 
-func (c choice) Set(given string) error {
-	word := strings.ToLower(given)
+func (c choice[T]) Set(given string) error {
+	word := T(strings.ToLower(given))
 	if word != c.from && !slices.Contains(c.of, word) {
-		return fmt.Errorf("%q is none of %s", given, strings.Join(c.of, ", "))
+		return fmt.Errorf("%q is none of %s", given, c.list(", "))
 	}
 	*c.value = word
 	return nil
 }
 
-func (c choice) String() string { return *c.value }
-func (c choice) Type() string   { return strings.Join(c.of, "|") }
+func (c choice[T]) String() string { return string(*c.value) }
+func (c choice[T]) Type() string   { return c.list("|") }
+
+func (c choice[T]) list(between string) string {
+	words := make([]string, len(c.of))
+	for i, word := range c.of {
+		words[i] = string(word)
+	}
+	return strings.Join(words, between)
+}
 
 // Parsed sets a default, where it is not empty, and returns the value of a flag whose text is read
 // as soon as it is given, so that a mistake names the flag or the variable that made it.

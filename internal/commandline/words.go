@@ -11,7 +11,15 @@ import (
 func Takes(count int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != count {
-			return UsageError{fmt.Errorf("%s takes %s, but got %q; see %s --help", cmd.Name(), what, args, cmd.CommandPath())}
+			return UsageError{
+				fmt.Errorf(
+					"%s takes %s, but got %q; see %s --help",
+					cmd.Name(),
+					what,
+					args,
+					cmd.CommandPath(),
+				),
+			}
 		}
 		return nil
 	}
@@ -26,5 +34,32 @@ func NoCommand(parent *cobra.Command, args []string) error {
 	if names := parent.SuggestionsFor(args[len(args)-1]); len(names) > 0 {
 		near = names[0]
 	}
-	return UsageError{fmt.Errorf("there is no command %q%s; see spanstatsd --help", strings.Join(args, " "), didYouMean("", near))}
+	return UsageError{
+		fmt.Errorf(
+			"there is no command %q%s; see spanstatsd --help",
+			strings.Join(args, " "),
+			didYouMean("", near),
+		),
+	}
+}
+
+// UsageOf makes usage errors of what a command says of its words, those of the library
+// included, and has a command that only leads to others refuse any word that is none.
+func UsageOf(cmd *cobra.Command) {
+	checked := cmd.Args
+	if !cmd.Runnable() {
+		checked = NoArguments
+		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	}
+	if checked != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			if err := checked(cmd, args); err != nil {
+				return UsageError{err}
+			}
+			return nil
+		}
+	}
+	for _, below := range cmd.Commands() {
+		UsageOf(below)
+	}
 }

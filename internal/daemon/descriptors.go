@@ -37,7 +37,7 @@ const leastConnections = 16
 // FitDescriptors halves the limits of connections, the larger first, until the process may open
 // as many files as all of them together need. A limit that is set by hand stays. It returns the
 // names of those that it has changed.
-func (c *Config) FitDescriptors(limit uint64, byHand func(limit string) bool) (changed []string) {
+func FitDescriptors(c *Config, limit uint64, byHand func(limit string) bool) (changed []string) {
 	c.DescriptorLimit = limit
 	names := []string{"max-connections"}
 	if c.APM.Enabled() {

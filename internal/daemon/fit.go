@@ -1,6 +1,10 @@
 package daemon
 
-import "github.com/spanstatsd/spanstatsd/internal/memory"
+import (
+	"slices"
+
+	"github.com/spanstatsd/spanstatsd/internal/memory"
+)
 
 // smallMemory is the limit up to which what only many tracers need is made smaller even
 // where more would fit.
@@ -14,6 +18,9 @@ const (
 	mostAggregates  = 32768
 	moreAggregates  = 256
 )
+
+// sketchesOfOne is no limit: it is how many bytes of --sketch-bytes there are for each aggregate.
+const sketchesOfOne = "sketches of an aggregate"
 
 // smaller are the limits that give way where memory is short, in this order, until
 // everything fits. A limit that was set by hand stays as it was set, and a limit that must
@@ -88,7 +95,7 @@ var smaller = []struct {
 // aggregates, then smaller limits until everything fits, then as many aggregates more as there
 // is room for. A limit that is set by hand stays. It returns the names of those that it has
 // changed. Whether everything fits in the end, Check says.
-func (c *Config) FitMemory(limit memory.Limit, byHand func(limit string) bool) (changed []string) {
+func FitMemory(c *Config, limit memory.Limit, byHand func(limit string) bool) (changed []string) {
 	c.MemoryLimit = limit
 	if !limit.Known() {
 		return nil
@@ -126,5 +133,55 @@ func (f *memoryFit) addAggregates(most int) {
 		if n <= least || f.fits() {
 			return
 		}
+	}
+}
+
+const (
+	// labelsOfOne is the memory of one aggregate's labels: TestWhatAnAggregateTakes measures it.
+	labelsOfOne  = 768
+	fullSketches = 2 << 10
+	leastBytes   = 1 << 20 // of labels, and of sketches
+)
+
+// memoryFit is the limits that follow the memory there is.
+type memoryFit struct {
+	config  *Config
+	limits  map[string]*int
+	byHand  func(limit string) bool
+	changed []string
+}
+
+func newMemoryFit(c *Config, byHand func(limit string) bool) *memoryFit {
+	f := &memoryFit{config: c, limits: c.limits(), byHand: byHand}
+	sketches := fullSketches
+	f.limits[sketchesOfOne] = &sketches
+	return f
+}
+
+// follow gives the aggregates the memory for labels and sketches that so many need.
+func (f *memoryFit) follow() {
+	aggregates := f.value(aggregatesLimit)
+	f.set("label-bytes", max(leastBytes, aggregates*labelsOfOne))
+	f.set("sketch-bytes", max(leastBytes, aggregates*f.value(sketchesOfOne)))
+}
+
+func (f *memoryFit) fits() bool { return f.config.Memory().Total <= f.config.MemoryLimit.Bytes }
+
+// value is a limit, 0 for none.
+func (f *memoryFit) value(limit string) int {
+	if limit == "" {
+		return 0
+	}
+	return *f.limits[limit]
+}
+
+// set chooses a limit that nobody set by hand.
+func (f *memoryFit) set(limit string, value int) {
+	if f.byHand(limit) || value == f.value(limit) {
+		return
+	}
+	*f.limits[limit] = value
+	if !slices.Contains(f.changed, limit) {
+		f.changed = append(f.changed, limit)
 	}
 }

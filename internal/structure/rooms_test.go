@@ -18,6 +18,9 @@ var rooms = map[string]room{
 	"internal/daemon": {"internal/admit internal/aggregate internal/check internal/door/datadog internal/door/otlp internal/exemplars internal/flush internal/flush/agent internal/flush/totals internal/health internal/ingest internal/memory internal/ring internal/sketch internal/socket internal/systemd internal/wire", "makes, starts and stops all rooms, in one place"},
 	"internal/health": {"internal/admit internal/aggregate internal/door/datadog internal/door/otlp internal/exemplars internal/flush internal/flush/agent internal/ingest internal/memory internal/routing internal/shown", "reads the others' stats"},
 
+	"internal/commandline": {"internal/memory", "what any command has of flags, whatever they mean"},
+	"internal/statustext":  {"internal/flush internal/health internal/shown", "shows a status as text"},
+
 	"client":       {"internal/span internal/wire", "a tracer speaks the protocol and uses the vocabulary"},
 	"client/rules": {"", "what of a span counts is a table of the agent's"},
 

@@ -17,7 +17,8 @@ import (
 func limited(t *testing.T, files int, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := program(t, args...)
-	cmd.Args = append([]string{"sh", "-c", fmt.Sprintf(`ulimit -n %d && exec "$0" "$@"`, files), cmd.Path}, args...)
+	cmd.Args = append([]string{"sh", "-c", fmt.Sprintf(`ulimit -n %d && exec "$0" "$@"`, files), cmd.Path},
+		args...)
 	cmd.Path = "/bin/sh"
 	return cmd
 }
@@ -33,7 +34,12 @@ func TestConnectionsFitTheDescriptors(t *testing.T) {
 	}{
 		{4096, nil, "--max-connections 1024 default", ""},
 		{1024, nil, "--max-connections 512 descriptors, instead of 1024", ""},
-		{1024, []string{"--apm-addr=127.0.0.1:0"}, "--apm-max-connections 128 descriptors, instead of 512", ""},
+		{
+			1024,
+			[]string{"--apm-addr=127.0.0.1:0"},
+			"--apm-max-connections 128 descriptors, instead of 512",
+			"",
+		},
 		{1024, []string{"--max-connections=1000"}, "--max-connections 1000 flag", "lower --max-connections"},
 		{200, nil, "--max-connections 16 descriptors, instead of 1024", "raise the limit"},
 	} {

@@ -19,10 +19,12 @@ func TestAClientKnowsWhatAKilledDaemonTook(t *testing.T) {
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
 	socket := filepath.Join(dir, "s")
 	start := func() *process {
-		return daemonProcess(t, agent.URL(), socket, "--shutdown-grace", "30s", "--drainers", "fixed:2", "--ring-slots", "65536", "--flush-interval", "1s")
+		return daemonProcess(t, agent.URL(), socket, "--shutdown-grace", "30s", "--drainers", "fixed:2",
+			"--ring-slots", "65536", "--flush-interval", "1s")
 	}
 	c, err := client.Open(client.Config{
-		Socket: socket, MaxAge: 5 * time.Millisecond, MaxBackoff: 50 * time.Millisecond, Origin: client.Origin{Service: "shop"},
+		Socket: socket, MaxAge: 5 * time.Millisecond, MaxBackoff: 50 * time.Millisecond,
+		Origin: client.Origin{Service: "shop"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +46,8 @@ func TestAClientKnowsWhatAKilledDaemonTook(t *testing.T) {
 		before := c.Stats()
 		end()
 		next = start()
-		eventually.True(t, "the client is back", func() bool { return c.Stats().Connects == before.Connects+1 })
+		eventually.True(t, "the client is back",
+			func() bool { return c.Stats().Connects == before.Connects+1 })
 		close(stop)
 		publishing.Wait()
 		if err := c.Flush(t.Context()); err != nil {
@@ -64,9 +67,11 @@ func TestAClientKnowsWhatAKilledDaemonTook(t *testing.T) {
 	})
 	taken, died := lost(), c.Stats().Unconfirmed
 	if died < taken || died == 0 || died >= c.Stats().Sent {
-		t.Errorf("the client says that of %d spans at most %d are lost, and %d are", c.Stats().Sent, died, taken)
+		t.Errorf("the client says that of %d spans at most %d are lost, and %d are", c.Stats().Sent, died,
+			taken)
 	}
-	if told := metric(second.get("/metrics"), `spanstatsd_client_lost_spans_total{reason="daemon_died"}`); told != float64(died) {
+	if told := metric(second.get("/metrics"),
+		`spanstatsd_client_lost_spans_total{reason="daemon_died"}`); told != float64(died) {
 		t.Errorf("the next daemon says that %g spans are lost, and the client %d", told, died)
 	}
 	third := during(func() {
@@ -78,7 +83,8 @@ func TestAClientKnowsWhatAKilledDaemonTook(t *testing.T) {
 	if more := c.Stats().Unconfirmed - died; more != 0 || lost() != taken {
 		t.Errorf("after a stop in order, %d spans more are unconfirmed, and %d lost", more, lost()-taken)
 	}
-	if told := metric(third.get("/metrics"), `spanstatsd_client_lost_spans_total{reason="daemon_died"}`); told != 0 {
+	if told := metric(third.get("/metrics"),
+		`spanstatsd_client_lost_spans_total{reason="daemon_died"}`); told != 0 {
 		t.Errorf("after a stop in order, the next daemon says that %g spans are lost", told)
 	}
 }

@@ -77,9 +77,11 @@ func tracesOf(t *testing.T, number uint64, count int) []byte {
 	all := make([]any, count)
 	for i := range all {
 		all[i] = []any{map[string]any{
-			"service": "shop", "name": "http.request", "resource": "GET /", "trace_id": number + 1, "span_id": i + 1,
-			"start": time.Now().UnixNano(), "duration": 1000,
-			"meta": map[string]string{"span.kind": "server"}, "metrics": map[string]float64{"_sampling_priority_v1": 1},
+			"service": "shop", "name": "http.request", "resource": "GET /", "trace_id": number + 1,
+			"span_id": i + 1,
+			"start":   time.Now().UnixNano(), "duration": 1000,
+			"meta":    map[string]string{"span.kind": "server"},
+			"metrics": map[string]float64{"_sampling_priority_v1": 1},
 		}}
 	}
 	body, err := msgpack.Marshal(all)
@@ -97,7 +99,8 @@ func TestARestartWithGivenSocketsIsSeenByNoTracer(t *testing.T) {
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
 	spans, traces := filepath.Join(dir, "s"), filepath.Join(dir, "a")
-	m := newManager(t, "run", "--socket", spans, "--apm-socket", traces, "--agent-url", agent.URL(), "--http-addr", "127.0.0.1:0", "--log-format", "json")
+	m := newManager(t, "run", "--socket", spans, "--apm-socket", traces, "--agent-url", agent.URL(),
+		"--http-addr", "127.0.0.1:0", "--log-format", "json")
 	m.listen("unix", spans)
 	addr := m.listen("tcp", "127.0.0.1:0").String()
 	m.listen("unix", traces)
@@ -105,7 +108,10 @@ func TestARestartWithGivenSocketsIsSeenByNoTracer(t *testing.T) {
 	var sent, answered atomic.Uint64
 	stop, sending := make(chan struct{}), sync.WaitGroup{}
 	for i := range 6 {
-		sending.Go(func() { sendTraces(t, stop, []string{"unix " + traces, "tcp " + addr}[i%2], &sent, &answered) })
+		sending.Go(func() {
+			sendTraces(t, stop, []string{"unix " + traces, "tcp " + addr}[i%2], &sent,
+				&answered)
+		})
 	}
 	c, err := client.Open(client.Config{Socket: spans, MaxBackoff: 50 * time.Millisecond})
 	if err != nil {
@@ -114,10 +120,14 @@ func TestARestartWithGivenSocketsIsSeenByNoTracer(t *testing.T) {
 	published := uint64(0)
 	for restarts := 0; restarts < 3; restarts++ {
 		for before := answered.Load(); answered.Load() < before+200; published++ {
-			c.Publish([]client.Snapshot{{Key: client.Key{Service: "a", Operation: "b", Resource: "c"}, End: time.Now()}})
+			c.Publish([]client.Snapshot{{
+				Key: client.Key{Service: "a", Operation: "b", Resource: "c"},
+				End: time.Now(),
+			}})
 			time.Sleep(time.Millisecond)
 		}
-		eventually.True(t, "spans are received", func() bool { return metric(daemon.get("/metrics"), "spanstatsd_spans_received_total") > 0 })
+		eventually.True(t, "spans are received",
+			func() bool { return metric(daemon.get("/metrics"), "spanstatsd_spans_received_total") > 0 })
 		if restarts < 2 {
 			m.stop(daemon)
 			daemon = m.start("--apm-addr", addr)
@@ -130,9 +140,11 @@ func TestARestartWithGivenSocketsIsSeenByNoTracer(t *testing.T) {
 	}
 	m.stop(daemon)
 	got := agent.Totals()
-	t.Logf("%d requests with 10 traces each, of which %d were left to the agent; %d spans of our client", sent.Load(), got.Uncounted.Requests, published)
+	t.Logf("%d requests with 10 traces each, of which %d were left to the agent; %d spans of our client",
+		sent.Load(), got.Uncounted.Requests, published)
 	if sent.Load() != answered.Load() || got.Counted.Requests+got.Uncounted.Requests != sent.Load() {
-		t.Errorf("%d requests, %d answers, and the agent has %d and %d", sent.Load(), answered.Load(), got.Counted.Requests, got.Uncounted.Requests)
+		t.Errorf("%d requests, %d answers, and the agent has %d and %d", sent.Load(), answered.Load(),
+			got.Counted.Requests, got.Uncounted.Requests)
 	}
 	if want := published + 10*got.Counted.Requests; got.Hits != want {
 		t.Errorf("the agent has %d hits, not %d", got.Hits, want)
@@ -155,7 +167,8 @@ func sendTraces(t *testing.T, stop chan struct{}, to string, sent, answered *ato
 			return
 		default:
 		}
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://agent/v0.4/traces", bytes.NewReader(tracesOf(t, sent.Add(1), 10)))
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://agent/v0.4/traces",
+			bytes.NewReader(tracesOf(t, sent.Add(1), 10)))
 		if err != nil {
 			t.Error(err)
 			return

@@ -33,7 +33,8 @@ func TestLibrariesLogAsTheDaemonDoes(t *testing.T) {
 			go answerTwice(conn)
 		}
 	}()
-	daemon, _ := daemonWithLog(t, "http://"+listener.Addr().String(), filepath.Join(dir, "s"), "--apm-socket", filepath.Join(dir, "t"), "--log-level", "debug")
+	daemon, _ := daemonWithLog(t, "http://"+listener.Addr().String(), filepath.Join(dir, "s"), "--apm-socket",
+		filepath.Join(dir, "t"), "--log-level", "debug")
 	tracer, err := net.Dial("unix", filepath.Join(dir, "t"))
 	if err != nil {
 		t.Fatal(err)

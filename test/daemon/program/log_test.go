@@ -44,7 +44,8 @@ func stalledPipe(t *testing.T) (write, read *os.File) {
 func silentDaemon(t *testing.T, stderr *os.File, agent, socket string) *process {
 	t.Helper()
 	address := freePort(t)
-	cmd := program(t, "run", "--socket", socket, "--agent-url", agent, "--http-addr", address, "--log-level", "debug", "--flush-interval", "1s")
+	cmd := program(t, "run", "--socket", socket, "--agent-url", agent, "--http-addr", address, "--log-level",
+		"debug", "--flush-interval", "1s")
 	cmd.Stderr = stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -103,7 +104,8 @@ func TestABrokenLogKillsNothing(t *testing.T) {
 	defer stderr.Close()
 	socket := filepath.Join(dir, "s")
 	daemon := silentDaemon(t, stderr, agent.URL(), socket)
-	eventually.True(t, "a lost line is counted", func() bool { return metric(daemon.get("/metrics"), "spanstatsd_log_lines_lost_total") > 0 })
+	eventually.True(t, "a lost line is counted",
+		func() bool { return metric(daemon.get("/metrics"), "spanstatsd_log_lines_lost_total") > 0 })
 	publishOne(t, socket)
 	if err := daemon.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -135,7 +137,10 @@ func publishOne(t *testing.T, socket string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Publish([]client.Snapshot{{Key: client.Key{Service: "a", Operation: "b", Resource: "c"}, End: time.Now()}})
+	c.Publish([]client.Snapshot{{
+		Key: client.Key{Service: "a", Operation: "b", Resource: "c"},
+		End: time.Now(),
+	}})
 	if err := c.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -26,9 +26,14 @@ func spansOf(number uint64, count int) []byte {
 	var scope []byte
 	for i := range count {
 		id := binary.BigEndian.AppendUint64(nil, uint64(i+1))
-		span := nested(nested(nested(nil, 1, append(binary.BigEndian.AppendUint64(nil, number+1), id...)), 2, id), 5, []byte("GET /"))
-		for field, at := range map[protowire.Number]time.Time{7: time.Now().Add(-time.Millisecond), 8: time.Now()} {
-			span = protowire.AppendFixed64(protowire.AppendTag(span, field, protowire.Fixed64Type), uint64(at.UnixNano()))
+		span := nested(nested(nested(nil, 1, append(binary.BigEndian.AppendUint64(nil, number+1), id...)), 2,
+			id), 5, []byte("GET /"))
+		for field, at := range map[protowire.Number]time.Time{
+			7: time.Now().Add(-time.Millisecond),
+			8: time.Now(),
+		} {
+			span = protowire.AppendFixed64(protowire.AppendTag(span, field, protowire.Fixed64Type),
+				uint64(at.UnixNano()))
 		}
 		scope = nested(scope, 2, span)
 	}
@@ -48,9 +53,12 @@ func (e *exporter) connect() {
 	speaks := &http.Protocols{}
 	speaks.SetHTTP1(!e.isGRPC)
 	speaks.SetUnencryptedHTTP2(e.isGRPC)
-	e.transport = &http.Transport{Protocols: speaks, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, e.network, e.address)
-	}}
+	e.transport = &http.Transport{
+		Protocols: speaks,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, e.network, e.address)
+		},
+	}
 }
 
 // post sends a request, and has an error where it was not taken.
@@ -64,7 +72,8 @@ func (e *exporter) post(ctx context.Context, body []byte) error {
 		path, media = "/opentelemetry.proto.collector.trace.v1.TraceService/Export", "application/grpc"
 		body = append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(body))), body...)
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://collector"+path, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://collector"+path,
+		bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
@@ -97,7 +106,8 @@ func (e *exporter) send(t *testing.T, first uint64, stop chan struct{}, maySee b
 		body := spansOf(number, 10)
 		for err := e.post(t.Context(), body); err != nil; err = e.post(t.Context(), body) {
 			if !maySee || t.Context().Err() != nil {
-				t.Errorf("an SDK at %s (gRPC %v, connection kept %v) sees the restart: %v", e.network, e.isGRPC, e.isKept, err)
+				t.Errorf("an SDK at %s (gRPC %v, connection kept %v) sees the restart: %v", e.network,
+					e.isGRPC, e.isKept, err)
 				return
 			}
 			time.Sleep(time.Millisecond) // the next daemon is not there yet
@@ -130,7 +140,8 @@ func TestARestartWithGivenSocketsIsSeenByNoSDK(t *testing.T) {
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
 	socket := filepath.Join(dir, "o")
-	m := newManager(t, "run", "--socket", filepath.Join(dir, "s"), "--otlp-socket", socket, "--agent-url", agent.URL(), "--http-addr", "127.0.0.1:0", "--log-format", "json")
+	m := newManager(t, "run", "--socket", filepath.Join(dir, "s"), "--otlp-socket", socket, "--agent-url",
+		agent.URL(), "--http-addr", "127.0.0.1:0", "--log-format", "json")
 	addr := m.listen("tcp", "127.0.0.1:0").String()
 	m.listen("unix", socket)
 	var taken atomic.Uint64
@@ -174,6 +185,7 @@ func TestAnOrderedRestartCountsEachSpanOnce(t *testing.T) {
 		sending.Wait()
 	})
 	if got := agent.Totals(); got.Hits != 10*taken.Load() {
-		t.Errorf("%d requests with 10 spans each were taken, and the agent has %d hits", taken.Load(), got.Hits)
+		t.Errorf("%d requests with 10 spans each were taken, and the agent has %d hits", taken.Load(),
+			got.Hits)
 	}
 }

@@ -49,7 +49,8 @@ func TestWhatIsWrittenToAPausedDaemonIsCounted(t *testing.T) {
 	signal(syscall.SIGTERM, syscall.SIGCONT)
 	code, log := daemon.exit()
 	last := log[len(log)-1]
-	if code != 0 || last["received"] != float64(tracers*each) || last["flushed"] != float64(tracers*each) || last["balanced"] != true {
+	if code != 0 || last["received"] != float64(tracers*each) || last["flushed"] != float64(tracers*each) ||
+		last["balanced"] != true {
 		t.Errorf("exit code %d; of %d spans: %v", code, tracers*each, last)
 	}
 }

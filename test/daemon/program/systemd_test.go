@@ -14,7 +14,8 @@ import (
 // that it stops.
 func TestServiceManager(t *testing.T) {
 	dir := sockets(t)
-	manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: filepath.Join(dir, "n"), Net: "unixgram"})
+	manager, err := net.ListenUnixgram("unixgram",
+		&net.UnixAddr{Name: filepath.Join(dir, "n"), Net: "unixgram"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package main
+package statustext
 
 import (
 	"fmt"
@@ -28,8 +28,13 @@ func (t *statusText) others() {
 		}
 		state, well := destinationState(d)
 		t.state("Destination "+shown.Text(d.Name), shown.Text(d.URL), state, well)
-		t.line("  %s flushed, %s held, %s unsent  %s", count(d.Books.Flushed), count(d.Books.Held), count(d.Books.Unsent),
-			t.warn(nonZeroCounts(d.Books.UnsentBy)))
+		t.line(
+			"  %s flushed, %s held, %s unsent  %s",
+			count(d.Books.Flushed),
+			count(d.Books.Held),
+			count(d.Books.Unsent),
+			t.warn(nonZeroCounts(d.Books.UnsentBy)),
+		)
 		t.waiting(&d.Retry)
 	}
 }
@@ -46,8 +51,19 @@ func (t *statusText) state(name, where, state string, well bool) {
 
 func (t *statusText) waiting(r *health.Retry) {
 	if r.Payloads > 0 {
-		t.line("  %s", t.warn(fmt.Sprintf("%s payloads wait, %s of %s, the oldest for %s of %s", count(r.Payloads),
-			bytesText(r.Bytes), bytesText(r.MaxBytes), ago(seconds(r.OldestSeconds)), ago(seconds(r.MaxSeconds)))))
+		t.line(
+			"  %s",
+			t.warn(fmt.Sprintf(
+				"%s payloads wait, %s of %s, the oldest for %s of %s",
+				count(r.Payloads),
+				bytesText(
+					r.Bytes,
+				),
+				bytesText(r.MaxBytes),
+				ago(seconds(r.OldestSeconds)),
+				ago(seconds(r.MaxSeconds)),
+			)),
+		)
 	}
 }
 

@@ -1,0 +1,168 @@
+package statustext
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/shown"
+)
+
+// Render is the text of a status, with colours for a terminal that shows them; last is an
+// earlier one, for rates, or nil.
+func Render(s *health.Status, last *health.Status, colours bool) string {
+	t := &statusText{paint: paint(colours), now: s, last: last}
+	t.head()
+	t.books()
+	t.rings()
+	t.agent()
+	t.others()
+	t.flushes()
+	t.busiest()
+	t.tracers()
+	return trimLines(t.String())
+}
+
+func (t *statusText) head() {
+	s := t.now
+	ready := t.good("ready")
+	if !s.Ready {
+		ready = t.bad(shown.Text(s.NotReady))
+	}
+	t.line("%s  up %s  %s  %s", t.bold("spanstatsd "+shown.Text(s.Version)),
+		ago(seconds(s.UptimeSeconds)), ready, t.dim(s.At.Local().Format(time.DateTime)))
+	switch {
+	case s.Died == 1:
+		t.line("%s", t.warn("The daemon before this one was killed: what it held is lost, and in no book."))
+	case s.Died > 1:
+		t.line(
+			"%s",
+			t.warn(
+				count(s.Died)+" daemons before this one were killed: what they held is lost, and in no book.",
+			),
+		)
+	}
+}
+
+func (t *statusText) rings() {
+	s := t.now
+	t.section(
+		"Rings",
+		fmt.Sprintf("%d partitions, %s of %s aggregates, %s of %s origins", s.Partitions.Partitions,
+			count(s.Aggregates.Live), count(s.Aggregates.Max), count(s.Origins.Live), count(s.Origins.Max)),
+	)
+	for i, d := range s.Drainers {
+		share := func(n int) float64 { return float64(n) / float64(max(d.Ring.Slots, 1)) }
+		text := bar(share(d.Ring.Used), share(d.Ring.HighWater), 24)
+		switch high := share(d.Ring.HighWater); {
+		case high > .9:
+			text = t.bad(text)
+		case high > .6:
+			text = t.warn(text)
+		default:
+			text = t.accent(text)
+		}
+		t.line("  %3d  %s  %s of %s slots, at most %s  aggregated %s", i, text,
+			count(d.Ring.Used), count(d.Ring.Slots), count(d.Ring.HighWater), count(d.Aggregated))
+	}
+}
+
+func (t *statusText) flushes() {
+	if len(t.now.Flushes) == 0 {
+		return
+	}
+	t.section("Last flushes", "")
+	rows := [][]string{{"SEALED", "SPANS", "PAYLOADS", "SIZE", "OUTCOME", ""}}
+	for _, f := range t.now.Flushes[:min(len(t.now.Flushes), shownFlushes)] {
+		rows = append(rows, []string{
+			f.Sealed.Local().Format(time.TimeOnly), count(f.Spans), count(f.Payloads), bytesText(f.Bytes),
+			outcome(&f), clip(shown.Text(f.Said), 2*shownLabel),
+		})
+	}
+	t.table(rows)
+}
+
+// outcome says what became of a flush's payloads.
+func outcome(f *flush.Flush) string {
+	var parts []string
+	for _, result := range flush.Results {
+		if n := f.Outcomes[result]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, result))
+		}
+	}
+	if f.Pending > 0 {
+		parts = append(parts, fmt.Sprintf("%d waiting", f.Pending))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (t *statusText) busiest() {
+	b := &t.now.Busiest
+	if len(b.Rows) == 0 {
+		return
+	}
+	lasted := b.End.Sub(b.Start).Seconds()
+	first, last := usedColumns(b)
+	t.section("Busiest aggregates", fmt.Sprintf("of %s in the %s to %s", count(b.Aggregates),
+		ago(b.End.Sub(b.Start)), b.End.Local().Format(time.TimeOnly)))
+	rows := [][]string{{"HITS", "ERRORS", "P50", "P95", "P99", "LATENCY", "SERVICE", "OPERATION", "RESOURCE"}}
+	for _, r := range b.Rows[:min(len(b.Rows), shownBusiest)] {
+		errors := "-"
+		if r.Errors > 0 && r.Hits > 0 {
+			errors = fmt.Sprintf("%.1f%%", r.Errors/r.Hits*100)
+		}
+		rows = append(rows, []string{
+			perSecond(r.Hits / max(lasted, 1e-3)), errors, latency(r.P50), latency(r.P95), latency(r.P99),
+			sparkline(r.Latency[first:last]), clip(shown.Text(r.Service), shownLabel),
+			clip(shown.Text(r.Operation), shownLabel), clip(shown.Text(r.Resource), shownLabel),
+		})
+	}
+	t.table(rows)
+}
+
+// usedColumns are the curve's columns that any row has something in, so that
+// the curves are as narrow as they can be and still stand on one axis.
+func usedColumns(b *flush.Busiest) (first, last int) {
+	first = b.Curve.Columns
+	for _, r := range b.Rows {
+		for i, n := range r.Latency {
+			if n > 0 {
+				first, last = min(first, i), max(last, i+1)
+			}
+		}
+	}
+	return min(first, last), last
+}
+
+func (t *statusText) tracers() {
+	s := t.now
+	t.section(
+		"Tracers",
+		fmt.Sprintf("%s of %s connections", count(s.Connections.Live), count(s.Connections.Max)),
+	)
+	if s.APM != nil {
+		t.line("  through the agent's API: %s", nonZeroCounts(s.APM.Requests))
+	}
+	if s.OTLP != nil {
+		t.line("  by OTLP: %s", nonZeroCounts(s.OTLP.Requests))
+	}
+	rows := [][]string{{"SERVICE", "ENV", "LANG", "PID", "UID", "SPANS", "DROPPED", "CONNECTED"}}
+	for _, tracer := range s.Tracers[:min(len(s.Tracers), shownTracers)] {
+		rows = append(rows, []string{
+			clip(
+				shown.Text(tracer.Service),
+				shownLabel,
+			), clip(shown.Text(tracer.Env), shownLabel), shown.Text(tracer.Lang),
+			fmt.Sprint(tracer.PID), fmt.Sprint(tracer.UID), count(tracer.Received), count(tracer.Dropped),
+			ago(s.At.Sub(tracer.Since)),
+		})
+	}
+	if len(rows) > 1 {
+		t.table(rows)
+	}
+	if more := max(len(s.Tracers)-shownTracers, 0) + s.TracersNotShown; more > 0 {
+		t.line("  %s", t.dim("and "+count(more)+" more; --json lists them"))
+	}
+}

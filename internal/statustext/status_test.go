@@ -1,0 +1,136 @@
+package statustext_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/ingest"
+	"github.com/spanstatsd/spanstatsd/internal/statustext"
+)
+
+// controls is everything but lines of text.
+var controls = regexp.MustCompile(`[^\P{C}\n]`)
+
+// TestStatusTextIsSafe gives every text from outside a command for terminals.
+func TestStatusTextIsSafe(t *testing.T) {
+	const hostile = "\x1b[2J\x1b]0;owned\a\u202e\u009b31m\r\nx\x00"
+	now := time.Now()
+	s := &health.Status{
+		Schema: 1, At: now, Started: now.Add(-time.Hour), Version: hostile, NotReady: hostile,
+		Books:     health.Books{Received: 3, Dropped: map[string]uint64{hostile: 3}},
+		Collapsed: map[string]uint64{hostile: 1},
+		Drainers:  []health.Drainer{{Ring: health.Ring{Slots: 8, Used: 9, HighWater: 12}}},
+		Agent:     health.Agent{URL: hostile, Version: hostile},
+		Flushes:   []flush.Flush{{Said: hostile, Outcomes: map[flush.Result]int{flush.ResultAccepted: 1}}},
+		Busiest: flush.Busiest{
+			Rows: []flush.BusyKey{
+				{
+					Service:   hostile,
+					Operation: hostile,
+					Resource:  hostile,
+					Hits:      1,
+					Latency:   []uint64{0, 4, 1},
+				},
+			},
+			Curve: flush.CurveAxis{Columns: 3},
+		},
+		Tracers: []ingest.Tracer{{Service: hostile, Env: hostile, Lang: hostile}},
+	}
+	text := statustext.Render(s, nil, false)
+	if found := controls.FindString(text); found != "" {
+		t.Errorf("the text holds %q:\n%q", found, text)
+	}
+	if !strings.Contains(text, `\x1b[2J`) {
+		t.Errorf("the labels are not shown:\n%s", text)
+	}
+}
+
+// TestStatusSaysWhatTheAgentDoes: an agent that does not take what waits for it is never
+// shown as well, though nothing is lost yet.
+func TestStatusSaysWhatTheAgentDoes(t *testing.T) {
+	for want, agent := range map[string]health.Agent{
+		"the agent answers, and does not take payloads": {Reachable: true, Stats: true, State: flush.Answers},
+		"the agent does not answer":                     {Stats: true, State: flush.Silent},
+		"the agent takes no statistics":                 {Reachable: true, State: flush.Answers},
+		"Every span is accounted for":                   {Reachable: true, Stats: true, State: flush.Takes},
+	} {
+		text := statustext.Render(&health.Status{
+			Agent: agent, Books: health.Books{
+				Received: 7, Aggregated: 7, Balanced: true,
+				DeliveryBooks: health.DeliveryBooks{Held: 7, HeldInPayloads: 7},
+			},
+			Retry: health.Retry{Payloads: 1, Bytes: 100, MaxBytes: 1000, OldestSeconds: 61, MaxSeconds: 120},
+		}, nil, false)
+		if !strings.Contains(text, want) ||
+			strings.Contains(text, "accounted for") != (agent.State == flush.Takes) ||
+			!strings.Contains(text, "the oldest for 1m 1s of 2m 0s") {
+			t.Errorf("want %q:\n%s", want, text)
+		}
+	}
+}
+
+// TestStatusSaysWhatEachDestinationDoes: one that is away beside an agent that is well is
+// never overlooked, and without an agent there is no word of one.
+func TestStatusSaysWhatEachDestinationDoes(t *testing.T) {
+	status := health.Status{
+		Books: health.Books{
+			Received:      7,
+			Aggregated:    7,
+			Balanced:      true,
+			DeliveryBooks: health.DeliveryBooks{Flushed: 7},
+		},
+		Agent: health.Agent{URL: "unix:///agent", Reachable: true, Stats: true, State: flush.Takes},
+		Destinations: []health.Destination{
+			{Name: "agent", State: flush.Takes, Books: health.DeliveryBooks{Flushed: 7}},
+			{
+				Name: "otlp", URL: "http://collector:4318", State: flush.Silent,
+				Books: health.DeliveryBooks{Held: 7, HeldInPayloads: 7},
+				Retry: health.Retry{
+					Payloads:      1,
+					Bytes:         100,
+					MaxBytes:      1000,
+					OldestSeconds: 61,
+					MaxSeconds:    120,
+				},
+			},
+		},
+	}
+	text := statustext.Render(&status, nil, false)
+	for _, want := range []string{
+		"No span is lost yet, but the destination otlp does not answer.", "Agent  unix:///agent",
+		"Destination otlp  http://collector:4318  does not answer", "0 flushed, 7 held, 0 unsent",
+		"the oldest for 1m 1s of 2m 0s",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("want %q:\n%s", want, text)
+		}
+	}
+	status.Agent, status.Destinations = health.Agent{State: health.AgentOff}, status.Destinations[1:]
+	lost := &status.Destinations[0].Books
+	lost.Held, lost.Unsent, lost.UnsentBy = 0, 7, map[string]uint64{"expired": 7}
+	if text = statustext.Render(&status, nil, false); strings.Contains(strings.ToLower(text), "agent") ||
+		!strings.Contains(text, "7 of 7 spans are lost") || !strings.Contains(text, "7 unsent  expired 7") {
+		t.Errorf("without an agent:\n%s", text)
+	}
+}
+
+// TestStatusSaysThatTheDaemonBeforeWasKilled: the books begin anew, and do not show it.
+func TestStatusSaysThatTheDaemonBeforeWasKilled(t *testing.T) {
+	for died, want := range map[int]string{
+		0: "", 1: "The daemon before this one was killed",
+		2: "2 daemons before this one were killed",
+	} {
+		text := statustext.Render(
+			&health.Status{Died: died, Books: health.Books{Received: 7, Balanced: true}},
+			nil,
+			false,
+		)
+		if strings.Contains(text, "killed") != (died > 0) || !strings.Contains(text, want) {
+			t.Errorf("%d daemons died:\n%s", died, text)
+		}
+	}
+}
