@@ -39,8 +39,13 @@ const (
 
 func (o *spanOptions) group(c *daemon.Config) *commandline.Group {
 	g := commandline.NewGroup("Where spans come from")
+	o.addFirst(g.First, c)
+	o.addRest(g.Rest, c)
+	return g
+}
+
+func (o *spanOptions) addFirst(f *pflag.FlagSet, c *daemon.Config) {
 	own, apm, otel := &c.Ingest.Socket, &c.APM, &c.OTLP
-	f := g.First
 	f.Var(commandline.Text(&own.Path, commandline.Path), "socket",
 		"Unix socket that tracers write their spans to")
 	f.Var(commandline.Parsed(&own.Mode, "0660", "octal", socket.ParseMode), "socket-mode",
@@ -61,8 +66,10 @@ func (o *spanOptions) group(c *daemon.Config) *commandline.Group {
 	f.Var(commandline.Text(&o.keep, "share"), "otlp-keep",
 		"which traces go on to --otlp-forward: a share of all, and what goes on beside it, as 0.05 or "+
 			"0.05,errors,slow:500ms; all are counted (default: all go on)")
+}
 
-	f = g.Rest
+func (o *spanOptions) addRest(f *pflag.FlagSet, c *daemon.Config) {
+	own, apm, otel := &c.Ingest.Socket, &c.APM, &c.OTLP
 	f.Var(commandline.Parsed(&own.Owner, "", "UID:GID", socket.ParseOwner), "socket-owner",
 		"owner of --socket, --apm-socket and --otlp-socket (default: the daemon's own)")
 	f.UintSliceVar(&o.allow, "allow-uid", nil,
@@ -97,7 +104,6 @@ func (o *spanOptions) group(c *daemon.Config) *commandline.Group {
 			"the system's)")
 	f.DurationVar(&otel.Buffer, "otlp-buffer", otel.Buffer,
 		"how long a request of OTLP waits for a --otlp-forward that is away; 0 for not at all")
-	return g
 }
 
 // complete turns them into the configuration.

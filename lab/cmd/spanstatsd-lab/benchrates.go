@@ -1,12 +1,7 @@
 package main
 
 import (
-<<<<<<< HEAD:lab/cmd/spanstatsd-lab/benchrates.go
 	"github.com/spanstatsd/spanstatsd/lab/bench"
-=======
-	"github.com/spanstatsd/spanstatsd/internal/bench"
-	"github.com/spanstatsd/spanstatsd/internal/commandline"
->>>>>>> 860372d (Give flags, help and mistakes of a command line a room):cmd/spanstatsd/benchrates.go
 	"github.com/spf13/cobra"
 )
 
@@ -23,7 +18,7 @@ daemon.`,
 		Args: daemonArguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := c.Check(); err != nil {
-				return commandline.AsUsage(err)
+				return usageError{err}
 			}
 			c.Program, c.Flags, c.Out, c.Log = *program, args, cmd.OutOrStdout(), cmd.ErrOrStderr()
 			ctx, stop := untilInterrupted(cmd.Context())

@@ -62,7 +62,8 @@ func TestProbesAndDeliveriesGetThroughAtTheDescriptorLimit(t *testing.T) {
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
 	socket := filepath.Join(dir, "s")
 	daemon, said := listening(t, limited(t, 400, "run", "--socket", socket, "--agent-url", agent.URL(),
-		"--http-addr", "127.0.0.1:0", "--log-format", "json", "--flush-interval", "1s", "--shutdown-grace", "1s"))
+		"--http-addr", "127.0.0.1:0", "--log-format", "json", "--flush-interval", "1s", "--shutdown-grace",
+		"1s"))
 	publishOne(t, socket)
 	for range 500 {
 		for network, address := range map[string]string{"unix": socket, "tcp": fmt.Sprint(said["http"])} {
