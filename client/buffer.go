@@ -29,8 +29,8 @@ type buffer struct {
 	frames      []byte // spans messages, back to back
 	open        mark   // the last of them, which still takes snapshots
 
-	// Of a sealed buffer: what is to be written is memory[head:end], and the
-	// first defined bytes of it are the definitions.
+	// In a sealed buffer memory[head:end] is still to be written, and its first defined bytes
+	// are the definitions.
 	head, defined, end int
 
 	spans int

@@ -18,8 +18,8 @@ import (
 // handshakeLimit bounds the time from connecting to the daemon's welcome.
 const handshakeLimit = 5 * time.Second
 
-// byeLimit bounds the time that a daemon has to say bye once it takes nothing any more.
-// Whoever is still there then has not died.
+// byeLimit bounds the time that a daemon has to say bye once it takes nothing any more. A
+// daemon that is still there after that has not died.
 const byeLimit = 5 * time.Second
 
 // longAgo, as a deadline, ends every read and write that is under way.

@@ -17,22 +17,23 @@
 // sent whole with its snapshot. Small batches share a message of at most 256
 // snapshots; a larger batch is split into several, yet accepted or refused whole.
 //
-// Of the caller's memory a shard keeps strings and nothing else: the labels of the
-// keys that its buffer defines, while that is being filled, to know a key that comes
-// again without encoding it. It may, because a string never changes. Whoever makes
-// one with package unsafe, of memory that is used again, must publish a copy.
+// A shard keeps strings of the caller and no other memory of the caller: the labels of the
+// keys that its buffer defines, while the buffer is being filled, to recognise a key that
+// comes again without encoding it. This is safe because a string never changes. A caller that
+// makes strings with package unsafe, from memory that is used again, must publish copies.
 //
 // # When it sends
 //
-// A full buffer goes at once. What is not full waits for more, because a send wakes this
-// process and the daemon, which at a thousand spans a second costs more than the spans:
-// until it is Config.MaxAge (5 s) old, or the daemon's interval is about to end, in 100 to
-// 300 ms, drawn for each connection. So a report has what ended before that, and the rest
-// of its bucket comes with the next one. Flush and Close send everything at once.
+// A full buffer goes at once. A buffer that is not full waits for more, because a send wakes
+// this process and the daemon, which at a thousand spans a second costs more than the spans.
+// It waits until it is Config.MaxAge (5 s) old, or until the daemon's interval is about to
+// end, in 100 to 300 ms, drawn for each connection. So a report has the spans that ended
+// before that, and the rest of its bucket comes with the next one. Flush and Close send
+// everything at once.
 //
-// What waits is lost with this process: Close it before the process ends, and on SIGTERM
-// too, for which only the program can listen. A SIGKILL takes MaxAge of spans at most; who
-// minds that sets it lower.
+// Spans that wait are lost with this process: Close the client before the process ends, and on
+// SIGTERM too, for which only the program can listen. A SIGKILL takes MaxAge of spans at most;
+// a lower MaxAge loses fewer.
 //
 // # Threading rule
 //
@@ -45,13 +46,12 @@
 // buffers and the writing side of the connection. Goroutines: one, and a second
 // that reads what the daemon says while there is a connection.
 //
-// An idle client costs nothing: the timer runs only while a shard holds
-// something, and the first snapshot after silence starts it. While the daemon is
-// away the one thing that stirs is the next attempt to connect, at most
-// Config.MaxBackoff (5 s) apart once the attempts have slowed down. After the first
-// that fails later than Config.MaxAway (1 min) Publish only counts what it refuses,
-// which takes some nanoseconds a batch, until there is a daemon again. What was
-// buffered before is sent to that one.
+// An idle client costs nothing: the timer runs only while a shard holds something, and the
+// first snapshot after silence starts it. While the daemon is away the one thing that stirs is
+// the next attempt to connect, at most Config.MaxBackoff (5 s) apart once the attempts have
+// slowed down. After the first that fails later than Config.MaxAway (1 min) Publish only
+// counts what it refuses, which takes some nanoseconds a batch, until there is a daemon again.
+// Spans that were buffered before are sent to that daemon.
 //
 // # Bounds
 //

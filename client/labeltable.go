@@ -20,10 +20,10 @@ const (
 // labelTable finds the number that a key has in the buffer that is being filled,
 // by its labels, without encoding them.
 //
-// What it finds was compared label by label, so it can't be wrong, only of no
-// use: the key that followed the last one before is tried, then the one that was
-// learned last at the same place. Where most keys are new to their buffer it costs
-// more than it saves, so it rests for the next buffers and is tried again after them.
+// A key that it finds was compared label by label, so it can't be wrong. The table tries the
+// key that followed the last one before, then the key that was learned last at the same place.
+// Where most keys are new to their buffer it costs more than it saves, so it rests for the
+// next buffers and is tried again after them.
 //
 // It keeps labels of the publishers, as strings, which never change: as many as
 // the buffer defines, and no longer than it is being filled.

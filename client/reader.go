@@ -9,9 +9,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// read is the reader: it takes what the daemon says until there is no more, and
-// then ends whatever write is under way. How far that write came is exact, so
-// nothing is lost by it.
+// read is the reader: it takes what the daemon says until there is no more, and then ends
+// whatever write is under way. The write says exactly how far it came, so nothing is lost.
 func (l *connection) read(c *Client) {
 	defer close(l.gone)
 	for l.ending == nil {

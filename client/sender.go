@@ -85,9 +85,8 @@ func (s *sender) connect() *connection {
 	}
 }
 
-// refuseIfLong shuts the gate once the daemon is away for longer than it is
-// worth waiting for. What was buffered before stays for it, but no shard goes on
-// holding labels.
+// refuseIfLong shuts the gate once the daemon is away for longer than it is worth waiting for.
+// Spans that were buffered before stay for the daemon, but no shard goes on holding labels.
 func (s *sender) refuseIfLong() {
 	if s.hasLeft || time.Since(s.since) < s.c.config.MaxAway {
 		return
@@ -199,7 +198,8 @@ func (s *sender) sealAll() {
 	s.pending = s.c.pool.appendSealed(s.pending)
 }
 
-// write writes what is pending. What fails stays, less what was handed over.
+// write writes what is pending. A buffer whose write fails stays, less the messages that were
+// handed over.
 func (s *sender) write(l *connection) error {
 	done := 0
 	defer func() { s.pending = s.pending[:copy(s.pending, s.pending[done:])] }()

@@ -6,9 +6,9 @@ import (
 	"syscall"
 )
 
-// What a daemon holds when it is killed is in no book but its tracers'. So a connection
-// counts what it handed over and what the daemon said has had its outcome, and the rest is
-// what may be lost where the daemon leaves without a bye.
+// Only the tracers' books have the spans that a daemon holds when it is killed. So a
+// connection counts the spans that it handed over, and those that the daemon said have had
+// their outcome. The rest may be lost if the daemon leaves without a bye.
 
 // settle notes that so many spans of the connection have had their outcome. It is the
 // reader's.

@@ -26,8 +26,9 @@ type Stats struct {
 
 // Stats may be asked at any time, also after Close.
 func (c *Client) Stats() Stats {
-	// What has left is read before what has come, so that a span that passes
-	// through meanwhile is still in the buffers, not there less than no time.
+	// The spans that have left are read before the spans that have come. So a span that passes
+	// through meanwhile counts as buffered, and the number of buffered spans is never
+	// negative.
 	stats := Stats{Sent: c.sent.Load()}
 	var lost [reasons]uint64
 	c.lost.addTo(&lost)

@@ -8,9 +8,9 @@
 // its tags as it likes and shows them through Tags; Maps serves one that keeps
 // two maps, as the agent's own protocol does.
 //
-// Each rule is compared with the agent's own code (v0.85.1) over tables and
-// random spans in test/agent/traces. What the agent rewrites afterwards, such as the names
-// of services and operations, the daemon rewrites; a tracer sends them raw.
+// Each rule is compared with the agent's own code (v0.85.1) over tables and random spans in
+// test/agent/traces. The daemon rewrites the texts that the agent rewrites afterwards, such as
+// the names of services and operations; a tracer sends them raw.
 package rules
 
 // Tags are what a span was tagged with. The agent tells text ("meta") from

@@ -47,7 +47,7 @@ func (s *Spans) Reset(trace []Link) {
 	clear(s.slots)
 	s.mask = uint64(size - 1)
 	for i := range trace {
-		// Of two spans with one id the agent takes the later one.
+		// If two spans have the same id, the agent takes the later one.
 		s.slots[s.slot(trace[i].Span)] = uint32(i) + 1
 	}
 }

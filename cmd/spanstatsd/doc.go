@@ -10,6 +10,5 @@
 // wins. A value that can't be used is refused before anything is opened, with what
 // to do about it, and exit code 2.
 //
-// What a daemon, a file or the environment put into a text is made printable before
-// it reaches a terminal.
+// Text of a daemon, a file or the environment is made printable before it reaches a terminal.
 package main

@@ -35,8 +35,8 @@ func (o *runOptions) groups() []*commandline.Group {
 	}
 }
 
-// complete turns the flags into a configuration, or says of each that can't be
-// used why. What can't be read leaves its default, so that nothing follows from it.
+// complete turns the flags into a configuration, or says of each that can't be used why. A
+// flag that can't be read keeps its default, so that no second mistake follows from it.
 func (o *runOptions) complete(flags *pflag.FlagSet) error {
 	o.process.complete(&o.config)
 	o.config.Admit.DefaultHost, o.config.Admit.DefaultEnv = os.Getenv("DD_HOSTNAME"), os.Getenv("DD_ENV")
@@ -48,8 +48,8 @@ func (o *runOptions) complete(flags *pflag.FlagSet) error {
 	)
 }
 
-// fit makes defaults smaller, or larger, for the memory and the descriptors that there are.
-// What was set by hand stays.
+// fit makes defaults smaller, or larger, for the memory and the descriptors that there are. A
+// flag that was set by hand stays.
 func (o *runOptions) fit(flags *pflag.FlagSet) {
 	byHand := func(name string) bool {
 		f := flags.Lookup(name)

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A directory of the host that Kubernetes makes belongs to root, and the daemon
-// does not run as root. What must be done as root is done here, by an init
-// container that is gone before the daemon starts.
+// A directory of the host that Kubernetes makes belongs to root, and the daemon does not run
+// as root. This command does what needs root, in an init container that ends before the daemon
+// starts.
 func newPrepareCommand() *cobra.Command {
 	directory := ingest.DefaultConfig().Socket
 	cmd := &cobra.Command{

@@ -24,8 +24,8 @@ func coloured(w io.Writer) bool {
 	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// What a terminal is told: another screen and no cursor while watching, and
-// back again after it.
+// Control sequences for a terminal: another screen without a cursor while watching, and back
+// again afterwards.
 const (
 	enterScreen = "\x1b[?1049h\x1b[?25l"
 	leaveScreen = "\x1b[?25h\x1b[?1049l"

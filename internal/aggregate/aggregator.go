@@ -109,10 +109,9 @@ func (a *Aggregator) RingSlots() int { return a.config.RingSlots }
 // Ring is the ring that the drainer of that number empties.
 func (a *Aggregator) Ring(drainer int) *ring.Ring[Slot] { return a.drainers[drainer].ring }
 
-// Clear gives up what the current cycle has counted so far: nobody takes it any
-// more. The receiver of sealed cycles is told how many snapshots that were. What
-// is published meanwhile is on one side of the clear or the other, and a Stop
-// that comes behind it finds it done.
+// Clear gives up what the current cycle has counted so far: nobody takes it any more. The
+// receiver of sealed cycles is told how many snapshots that were. A span that is published
+// meanwhile is either before or after the clear, and a Stop that follows finds the clear done.
 func (a *Aggregator) Clear() {
 	select {
 	case a.sealer.clears <- struct{}{}:

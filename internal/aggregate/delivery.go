@@ -55,9 +55,9 @@ func (d *Delivery) resolved() bool {
 	}
 }
 
-// Reported is the promise of a report that was asked for: its own cycle's delivery,
-// and those of earlier cycles that were still on their way. What a tracer published
-// just before may be in one of those, if an interval ended in between.
+// Reported is the promise of a report that was asked for: its own cycle's delivery, and those
+// of earlier cycles that were still on their way. Spans that a tracer published just before
+// may be in one of those, if an interval ended in between.
 type Reported []*Delivery
 
 // Wait returns the first outcome that is no success once all are known, or the

@@ -41,21 +41,21 @@
 //
 // # Two clocks
 //
-// The cycle is wall-clock: it decides when keys are admitted and when tables
-// are sealed. The bucket is the span's end time. A cycle writes three buckets at
-// most: the one before its own, its own, and the next (for spans that end
-// between a boundary and the seal that follows it). The publisher picks it, see Window.
-// What ended earlier is counted in the oldest, and as late; what ends after now is counted
-// in the bucket of now, and as early. What tracers have counted keeps the bucket that they
-// gave it, or the agent's slot of it.
+// The cycle is wall-clock: it decides when keys are admitted and when tables are sealed. The
+// bucket is the span's end time. A cycle writes three buckets at most: the one before its own,
+// its own, and the next (for spans that end between a boundary and the seal that follows it).
+// The publisher picks it, see Window. A span that ended earlier is counted in the oldest
+// bucket, and as late; a span that ends after now is counted in the bucket of now, and as
+// early. Groups that tracers have counted keep the bucket that their tracer gave them, or the
+// agent's slot of it.
 //
 // # Bounds
 //
 // A table has at most one row for each key of the interval and bucket of the window
-// (registry.Config.MaxKeys), with every drainer, because which one counts a key may
-// change. All sketches share Config.SketchBytes; without more, they collapse their lowest
-// bins early, and no span is lost. What is merged has sketch.MaxMappings mappings and, with
-// its rows, a quarter of the sketch memory a cycle.
-// What finds no room there is refused whole: its tracer has counted it, so the agent can
-// have it as it is. Nothing that a tracer sends can make any of this larger.
+// (registry.Config.MaxKeys), with every drainer, because which one counts a key may change.
+// All sketches share Config.SketchBytes; without more, they collapse their lowest bins early,
+// and no span is lost. Merged statistics have sketch.MaxMappings mappings and, with their
+// rows, a quarter of the sketch memory a cycle. Statistics that find no room there are refused
+// whole: their tracer has counted them, so the agent can have them as they are. Nothing that a
+// tracer sends can make any of this larger.
 package aggregate

@@ -1,9 +1,9 @@
 // Package check says that a setting is not between what it must be between: which
 // setting, what it is, and what it may be, in one sentence, the same for all rooms.
 //
-// Each room has a Check of its own configuration, and joins what this package says of
-// each of its limits: one that is wrong does not hide the next, so an operator mends
-// them all at once. What depends on several settings a room says in its own words.
+// Each room has a Check of its own configuration, and joins what this package says of each of
+// its limits: one that is wrong does not hide the next, so an operator mends them all at once.
+// A room checks limits that depend on several settings in its own words.
 //
 // Everything here is a function of its arguments, or of a file that a setting names, for any
 // goroutine, and returns nil where there is nothing to say.

@@ -19,9 +19,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// Check says everything that is unusable, one reason a line, and makes nothing:
-// no socket, no port, no ring. What only a start can find out (a path that may
-// not be written, an address in use) it does not see.
+// Check says everything that is unusable, one reason a line, and makes nothing: no socket, no
+// port, no ring. It does not see what only a start can find out: a path that may not be
+// written, an address in use.
 func (c Config) Check() error {
 	return errors.Join(
 		c.checkRooms(), c.checkDestinations(), c.checkGrace(), c.checkHTTP(), c.checkAddresses(), c.checkMemory(), c.checkDescriptors(),
@@ -119,8 +119,8 @@ func (c *Config) Memory() memory.Budget {
 	})
 }
 
-// A series whose total nobody adds to ends after totalsIdle. Of the resource of what finds
-// no room, and what it overflows to, no more than totalsResource is encoded.
+// A series whose total nobody adds to ends after totalsIdle. At most totalsResource bytes are
+// encoded of the resource of an overflow series.
 const (
 	totalsIdle     = time.Hour
 	totalsResource = 4 << 10

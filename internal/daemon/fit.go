@@ -10,8 +10,8 @@ import (
 // where more would fit.
 const smallMemory = 128 << 20
 
-// Of a limit, one aggregate has at most aggregateMemory. For half as many as that makes,
-// and for baseAggregates in any case, other limits give way.
+// There is at most one aggregate for each aggregateMemory of a limit. Other limits become
+// smaller for half as many aggregates as that, and for baseAggregates in any case.
 const (
 	aggregateMemory = 16 << 10
 	baseAggregates  = 3072
@@ -94,7 +94,7 @@ var smaller = []struct {
 // FitMemory chooses limits for the memory there is, where there is a limit on it: a number of
 // aggregates, then smaller limits until everything fits, then as many aggregates more as there
 // is room for. A limit that is set by hand stays. It returns the names of those that it has
-// changed. Whether everything fits in the end, Check says.
+// changed. Check says whether everything fits in the end.
 func FitMemory(c *Config, limit memory.Limit, byHand func(limit string) bool) (changed []string) {
 	c.MemoryLimit = limit
 	if !limit.Known() {

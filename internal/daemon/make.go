@@ -136,8 +136,8 @@ func (d *Daemon) countDead(config Config) {
 	}
 }
 
-// makeAPM makes the agent's API towards tracers, where it is on. Who may use its
-// socket is as with ours.
+// makeAPM makes the agent's API towards tracers, where it is on. The users who may connect to
+// our socket may connect to its socket.
 func (d *Daemon) makeAPM(config Config) (err error) {
 	c := config.traces()
 	if !c.Enabled() {
@@ -159,7 +159,8 @@ func (d *Daemon) makeAPM(config Config) (err error) {
 	return err
 }
 
-// makeOTLP makes what takes OTLP, where it is on. Who may use its socket is as with ours.
+// makeOTLP makes what takes OTLP, where it is on. The users who may connect to our socket may
+// connect to its socket.
 func (d *Daemon) makeOTLP(config Config) (err error) {
 	c := config.openTelemetry()
 	if !c.Enabled() {

@@ -55,7 +55,7 @@ func (t *Table) Choose(body func(*Body)) Candidates {
 
 // Propose proposes a span that is counted in a cycle under a key. Where it is slower than the
 // exemplar that there is, and than this body's candidate, it returns where the exemplar is to
-// be written, else nil. That is valid until the next call.
+// be written, else nil. The result is valid until the next call.
 func (b *Body) Propose(number uint64, key uint32, isError bool, duration uint64) *Exemplar {
 	t := b.table
 	k, place := t.at(number).place(nameOf(key, isError))

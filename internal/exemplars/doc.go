@@ -18,15 +18,15 @@
 // One lock guards all of it but what was sealed. It is taken once for a body, once for its
 // answer and once a cycle, and held for some nanoseconds a span.
 //
-// What was sealed is read without it, by the goroutine that seals. Nobody writes to it
+// The goroutine that seals reads what it has sealed without the lock. Nobody writes to it
 // meanwhile: Resolve leaves it alone, and the memory of cycle n is used again by the first
-// Propose of n+2. That comes from a publisher inside n+2, which begins when the flush has
+// Propose of n+2. That call comes from a publisher inside n+2, which begins when the flush has
 // released n, by package aggregate's rule. So whatever the flush reads of n it has read
 // before, and the release orders the two.
 //
 // # Bounds
 //
 // New's limit bounds the exemplars of a cycle, one for each key and outcome, and likewise the
-// candidates whose bodies have no answer yet. Who comes when there is no room has none. Bytes
-// says what that takes, all of it made by New; Propose allocates nothing.
+// candidates whose bodies have no answer yet. A key that comes when there is no room has no
+// exemplar. Bytes says what that takes, all of it made by New; Propose allocates nothing.
 package exemplars

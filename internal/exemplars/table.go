@@ -106,8 +106,8 @@ func (c *cycle) place(name uint64) (*kept, int32) {
 	return &c.kept[at], at
 }
 
-// Seal ends a cycle: no candidate becomes an exemplar of it any more. What is returned is
-// valid until the cycle is released.
+// Seal ends a cycle: no candidate becomes an exemplar of it any more. The result is valid
+// until the cycle is released.
 func (t *Table) Seal(number uint64) Sealed {
 	if t == nil {
 		return Sealed{}

@@ -6,10 +6,10 @@
 // count with plain atomics of their own: the hot path never touches a metrics
 // library, and a scrape never makes it wait. It writes to nobody.
 //
-// The page is a few files in the binary. It knows nothing of its own: it asks
-// /status, which is a contract (docs/status.md), and draws the answer. What comes
-// from tracers goes into it as text and nothing else; the policy that is sent with
-// it has the browser refuse the rest.
+// The page is a few files in the binary. It knows nothing of its own: it asks /status, which
+// is a contract (docs/status.md), and draws the answer. Values from tracers become text in it
+// and nothing else; the policy that is sent with the page has the browser refuse anything
+// else.
 //
 // A status is bounded whatever tracers do: so many connections, flushes and
 // aggregates, labels of so many bytes.

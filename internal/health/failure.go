@@ -42,7 +42,7 @@ type failureLog struct {
 	last time.Time
 }
 
-// Println takes what promhttp has to say, too. That who asked has left is no failure.
+// Println logs what promhttp says. It is no failure if the client has left.
 func (l *failureLog) Println(said ...any) {
 	if slices.ContainsFunc(said, isLeft) {
 		return

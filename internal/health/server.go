@@ -92,7 +92,8 @@ func (s *Server) routes() *http.ServeMux {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
 		&collector{s.config.Sources, s.config.Version, s.config.Memory.Total, s.config.MemoryLimit, s.connections.refused, s.config.LogLinesLost, s.config.Died},
-		// Of the garbage collector, its CPU time too, which the metrics by default do not say.
+		// This adds the CPU time of the garbage collector, which the metrics do not have by
+		// default.
 		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{
 			Matcher: regexp.MustCompile(`^/cpu/classes/gc/total:cpu-seconds$`),
 		})),
@@ -148,8 +149,8 @@ func (s *Server) Close(ctx context.Context) {
 // daemon calls itself stuck.
 const missedSeals = 6
 
-// Alive is an error when a restart would help: when cycles are not sealed any
-// more. That the agent is away is no such reason.
+// Alive is an error when a restart would help: when cycles are not sealed any more. An agent
+// that is away is no such reason.
 func (s *Server) Alive() error {
 	last := s.config.Sources.Aggregate.Stats().LastSeal
 	if stuck := time.Since(last); stuck > missedSeals*s.config.FlushInterval {

@@ -46,7 +46,7 @@ func (b *buffers) take(n, most int, within time.Duration) *memory.Buffer {
 		select {
 		case <-time.After(bufferPause):
 		case <-b.stopped:
-			// What is left in the sockets now is little, and nothing follows it.
+			// Little is left in the sockets now, and nothing follows it.
 			return b.pool.Insist(n)
 		}
 		if taken := b.pool.Take(n); taken != nil {

@@ -72,7 +72,7 @@ func badMessage(err error) error {
 	return &fault{FaultBadMessage, err}
 }
 
-// FaultOf finds the reason in an error. What has none is a defect of ours.
+// FaultOf finds the reason in an error. An error without one is a defect of ours.
 func FaultOf(err error) Fault {
 	var f *fault
 	if errors.As(err, &f) {

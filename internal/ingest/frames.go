@@ -147,9 +147,9 @@ func (f *frames) setDeadline(isPartial bool) error {
 	return nil
 }
 
-// makeRoom moves the begun frame to the front, or into a larger buffer if it
-// stands there already. That happens only once the base buffer is full of it, so
-// a length alone costs nothing.
+// makeRoom moves the begun frame to the front, or into a larger buffer if it stands there
+// already. It takes a larger buffer only once the base buffer is full of the frame, so a
+// length alone costs nothing.
 func (f *frames) makeRoom(need int) error {
 	target := f.buf
 	if f.start == 0 {
@@ -178,7 +178,7 @@ func (f *frames) shrink() {
 	}
 }
 
-// release gives a larger buffer back. What it held is not read any more.
+// release gives a larger buffer back. Nothing reads its bytes any more.
 func (f *frames) release() {
 	f.buf = f.base
 	if f.large != nil {

@@ -59,9 +59,9 @@ func (c *conn) countLost(body []byte) error {
 // maxOpenFlushes bounds the answers that one connection may be owed.
 const maxOpenFlushes = 8
 
-// flush asks for a report and answers when it has arrived. The connection goes
-// on reading meanwhile; one question too many is refused at once. Who waits for the
-// answer ends with the connection.
+// flush asks for a report and answers when it has arrived. The connection goes on reading
+// meanwhile; one question too many is refused at once. The goroutine that waits for the answer
+// ends with the connection.
 func (c *conn) flush(body []byte) error {
 	request, err := wire.DecodeFlush(body)
 	if err != nil {

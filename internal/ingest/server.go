@@ -139,8 +139,8 @@ func (s *Server) register(c *conn) error {
 	return nil
 }
 
-// refuse says bye to a connection that there is no room for. What it has written meanwhile
-// is counted as dropped, by the accepting goroutine, which has a buffer for that.
+// refuse says bye to a connection that there is no room for. The accepting goroutine, which
+// has a buffer for that, counts what the connection has written meanwhile as dropped.
 func (s *Server) refuse(c *conn, err error) {
 	defer c.socket.Close()
 	c.frames = &s.refused
@@ -212,9 +212,9 @@ var byeShutdown = wire.Bye{Reason: "shutdown", Detail: "the daemon stops; what i
 // is still there to be read, and one after it fails on the tracer's side, which then knows
 // that it was not handed over.
 //
-// When the context ends, what is still to be read is read all the same, but only
-// counted, as dropped for the shutdown. That is no more than the sockets hold, and
-// nothing is waited for any more, so it ends by itself.
+// When the context ends, what is still to be read is read all the same, but only counted, as
+// dropped for the shutdown. The sockets hold no more than that, and nothing waits any more, so
+// reading ends by itself.
 func (s *Server) Drain(ctx context.Context) error {
 	s.mu.Lock()
 	s.stopping = true

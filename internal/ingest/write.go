@@ -9,9 +9,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// writeTimeout is for a tracer that does not read. What we write is some
-// hundred bytes into a socket that holds hundreds of kilobytes, so it is only
-// ever met by one that is broken.
+// writeTimeout is for a tracer that does not read. A message has some hundred bytes, and a
+// socket holds hundreds of kilobytes, so only a tracer that is broken reaches this time-out.
 const writeTimeout = 100 * time.Millisecond
 
 // write sends one frame. Any goroutine may call it. A tracer that has left meanwhile does

@@ -2,8 +2,8 @@ package memory
 
 import "sync"
 
-// Pool is a limit on the bytes that several holders have at a time. Whoever takes a Buffer
-// of it is charged for it, and gives back both at once.
+// Pool is a limit on the bytes that several holders have at a time. A holder that takes a
+// Buffer is charged for it, and gives back the buffer and the charge at once.
 //
 // Some of what is given back is kept for who comes next, and counts against the limit as
 // well: no byte of a pool is outside of it. Safe for concurrent use.
@@ -36,8 +36,8 @@ type Buffer struct {
 	bytes []byte
 }
 
-// Take returns a buffer of at least size bytes, or nil where there is no room for it.
-// What stands in it is of no meaning.
+// Take returns a buffer of at least size bytes, or nil where there is no room for it. Its
+// content has no meaning.
 func (p *Pool) Take(size int) *Buffer {
 	if spare := p.takeSpare(size); spare != nil {
 		return &Buffer{p, spare}

@@ -1,12 +1,11 @@
 // Package msgpack reads msgpack in place: values come out of the bytes that were
 // received, where they lie, without being decoded into objects.
 //
-// A Reader stands before one value of a body and steps over it when it is read.
-// What it is asked for is what must stand there: anything else, and anything that is
-// cut short, is a fault. A fault is final. The Reader then stays where the faulty
-// value begins, and everything that is read from it is zero, so a caller may read
-// several values and look for a fault once behind them. A caller that loops must look
-// for it in the loop.
+// A Reader stands before one value of a body and steps over it when it is read. The value that
+// it is asked for must stand there: any other value, and a value that is cut short, is a
+// fault. A fault is final. The Reader then stays where the faulty value begins, and everything
+// that is read from it is zero, so a caller may read several values and look for a fault once
+// behind them. A caller that loops must look for it in the loop.
 //
 // Where a loop keeps its place in a register, CommonStr and its siblings read values of
 // their most common forms at that place, and leave every other form to a Reader.

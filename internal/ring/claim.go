@@ -17,9 +17,9 @@ const (
 // producer's own: one goroutine uses it, ends it with exactly one Publish or
 // Skip, and touches no slot of it afterwards.
 //
-// A claim that is never ended stops the consumer for ever at its first slot.
-// Where code between claim and publish might panic, guard it with a deferred
-// Abandon. Neither form below allocates:
+// A claim that is never ended stops the consumer for ever at its first slot. Where code
+// between claim and publish might panic, guard it with a deferred Abandon. The two forms below
+// allocate nothing:
 //
 //	c, result := r.Claim(n)
 //	if result != ring.Claimed { ... }

@@ -1,8 +1,8 @@
 package ring
 
-// Consume is the consumer's loop, on the caller's goroutine; a ring has one at
-// a time. It returns after it delivered Stop. What is published later stays in
-// the ring, and another Consume would find it.
+// Consume is the consumer's loop, on the caller's goroutine; a ring has one at a time. It
+// returns after it delivered Stop. Slots that are published later stay in the ring, and
+// another Consume would find them.
 //
 // onSlots is given published slots in order, as slices of the ring itself: they
 // are freed after it returned, so it keeps none of them. One turn takes the runs

@@ -41,12 +41,12 @@
 //
 // # Waiting
 //
-// A consumer that finds nothing raises a flag, looks once more, and sleeps. A
-// producer stores its word and then looks at the flag. Of the two stores one is first
-// in the order of all; so either the consumer's last look sees the word, or the
-// producer sees the flag and takes it down, which it alone does, and sends the one
-// token that ends the sleep. No wake is lost, so a park has no end of its own: an idle
-// ring costs nothing.
+// A consumer that finds nothing raises a flag, looks once more, and sleeps. A producer stores
+// its word and then looks at the flag. All stores have one order, and one of these two is
+// first in it. So either the consumer's last look sees the word, or the producer sees the
+// flag; then the producer, and nobody else, takes the flag down and sends the one token that
+// ends the sleep. No wake is lost, so a sleep needs no time-out, and an idle ring costs
+// nothing.
 //
 // The first sleep after work is a nap of a millisecond. Its flag says that only a signal,
 // or a quarter of the ring, is worth a wake; what is less waits for the nap to be over.

@@ -13,7 +13,7 @@ type parking struct {
 	token  chan struct{}
 }
 
-// What the flag says.
+// The values of the flag.
 const (
 	awake   = iota
 	napping // wants to be woken for a backlog or a signal, and is up again soon anyway
@@ -25,9 +25,9 @@ const backlogPart = 4
 
 func (p *parking) init() { p.token = make(chan struct{}, 1) }
 
-// wake ends the consumer's sleep if there is one. Whoever calls it has stored what
-// the consumer waits for before. It can't block: the token of an earlier sleep was
-// received before the flag was raised again.
+// wake ends the consumer's sleep if there is one. The caller has stored before what the
+// consumer waits for. It can't block: the token of an earlier sleep was received before the
+// flag was raised again.
 func (p *parking) wake() {
 	if state := p.parked.Load(); state != awake && p.parked.CompareAndSwap(state, awake) {
 		p.token <- struct{}{}

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// How sure the balancer is before it acts. A gross unevenness is acted on at once, a
-// slight one when it lasts; a spread partition is gathered when its load has been clearly
-// below a fair share for as long. So noise moves nothing.
+// These are the thresholds at which the balancer acts. It acts on a gross unevenness at once,
+// and on a slight one when it lasts; it gathers a spread partition when its load has been
+// clearly below a fair share for as long. So noise moves nothing.
 const (
 	gross      = 1.4  // load ratio
 	lasting    = 3    // intervals
@@ -113,8 +113,8 @@ func (b *Balancer) run() {
 	}
 }
 
-// SetLive says how many aggregates the current interval has. Whoever admits one calls it;
-// mostly it is one comparison.
+// SetLive says how many aggregates the current interval has. It is called at each admission;
+// mostly it costs one comparison.
 func (b *Balancer) SetLive(aggregates int) {
 	for peak := b.peak.Load(); int64(aggregates) > peak; peak = b.peak.Load() {
 		if b.peak.CompareAndSwap(peak, int64(aggregates)) {
@@ -130,9 +130,9 @@ func (b *Balancer) SetLive(aggregates int) {
 	}
 }
 
-// growTo makes as many partitions as so many aggregates should have. That moves
-// no key: it only lets the next plan move less at a time. There are never fewer again: what
-// is too many costs nothing.
+// growTo makes as many partitions as so many aggregates should have. A finer routing moves no
+// key; it lets the next plan move less at a time. The partitions never become fewer again:
+// partitions that are too many cost nothing.
 func (b *Balancer) growTo(aggregates int) {
 	now := b.Routing()
 	partitions := b.config.Partitions.Count(b.config.Drainers, aggregates)

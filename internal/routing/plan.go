@@ -40,11 +40,10 @@ const (
 // plan levels the drainers. It is a function of the loads by partition, of who
 // owns what, and of nothing else.
 //
-// A partition above a drainer's fair share is spread over as many as it takes to
-// bring each share below that. What is left is levelled with whole partitions, by
-// as few moves as do it. Where even that leaves the drainers uneven, because there
-// are few partitions with load and those are heavy, the heaviest are spread over all
-// drainers.
+// A partition above a drainer's fair share is spread over as many as it takes to bring each
+// share below that. The rest is levelled by moving whole partitions, as few as possible. If
+// the drainers are still uneven, because few partitions have load and those are heavy, the
+// heaviest are spread over all drainers.
 func plan(loads []uint64, r *Routing) Plan {
 	now := newLayout(loads, r)
 	fair, ratio := now.fair(), now.ratio()

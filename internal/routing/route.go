@@ -52,9 +52,9 @@ func (r *Route) Offered(hashes []uint32) {
 // rhythm of a tracer meets it; one in sampleEvery is taken on average.
 func (r *Route) gap() int { return r.random.IntN(2*sampleEvery - 1) }
 
-// sampleEvery is of how many spans one is counted as demand. That is evidence enough: a
-// second of a busy daemon has a hundred thousand samples. A counter for every span would
-// either be shared, and cost each span an atomic addition, or be the connection's own.
+// One span in sampleEvery is counted as demand. That is enough: a second of a busy daemon has
+// a hundred thousand samples. A counter for every span would either be shared, and cost each
+// span an atomic addition, or be the connection's own.
 const sampleEvery = 32
 
 // demand counts the sampled spans offered to each part of the key space, those that were

@@ -11,9 +11,9 @@ const (
 	allBuckets   = 2049 // from there to that of the largest uint64
 )
 
-// bucketOf is the bucket of so many nanoseconds: k for what is longer than 2^(k/32) s and
-// not longer than 2^((k+1)/32) s. Of what truncation leaves nothing is so near to such a
-// bound that a logarithm could round it to the other side; a test says how near.
+// bucketOf is the bucket of so many nanoseconds: k for what is longer than 2^(k/32) s and not
+// longer than 2^((k+1)/32) s. No truncated duration is so near to such a bound that a
+// logarithm could round it to the other side; a test says how near the nearest is.
 func bucketOf(nanoseconds float64) int {
 	k := math.Ceil(math.Log2(nanoseconds/1e9)*(1<<MaxScale)) - 1
 	return int(min(max(k, lowestBucket), lowestBucket+allBuckets-1))

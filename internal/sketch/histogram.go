@@ -3,13 +3,13 @@ package sketch
 import "github.com/DataDog/sketches-go/ddsketch/mapping"
 
 // Histogram is a distribution of durations as OpenTelemetry has it: a base-2 exponential
-// histogram of seconds. Of stores that count in a CommonGrid it has, bucket for bucket,
-// what the OpenTelemetry SDK would have counted of the same truncated durations in seconds.
+// histogram of seconds. For stores that count in a CommonGrid it has, bucket for bucket, the
+// counts that the OpenTelemetry SDK would have of the same truncated durations in seconds.
 //
-// What tracers have counted themselves has lost the durations, and no bucket follows from
-// a bin. There each bin is counted in the bucket of the duration that its mapping says that
-// it stands for, which is within the mapping's accuracy of all in it. So is a bin of a store
-// that counts in the AgentGrid.
+// Statistics that tracers have counted have no durations any more, and a bin does not
+// determine a bucket. So each bin is counted in the bucket of the duration that its mapping
+// gives for the bin, which is within the mapping's accuracy of all durations in it. The same
+// holds for a bin of a store that counts in the AgentGrid.
 //
 // It is large and flat, and reused for the next key. The zero value is empty.
 type Histogram struct {

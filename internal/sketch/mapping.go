@@ -58,11 +58,11 @@ func (m Mapping) known() mapping.IndexMapping {
 	return index
 }
 
-// Range is the lowest and the highest bin that can be merged, each of which stands for a
-// time that some span may have taken: up to the largest duration there is, 2^64 ns. Of the
-// agent's own mapping the highest is that of eighteen years, so that nothing that is merged
-// collapses; one that is finer than most has the bins that a Sketch has room for. It fails
-// as Library does.
+// Range is the lowest and the highest bin that can be merged, each of which stands for a time
+// that some span may have taken: up to the largest duration there is, 2^64 ns. In the agent's
+// own mapping the highest bin is that of eighteen years, so that nothing that is merged
+// collapses; a mapping that is finer than most has the bins that a Sketch has room for. It
+// fails as Library does.
 func (m Mapping) Range() (first, last int64, err error) {
 	if m == OwnMapping {
 		return 0, maxBins - 1, nil

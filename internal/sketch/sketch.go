@@ -6,14 +6,14 @@ import "math/bits"
 // stores of one key, which may stand in several drainers' tables, are added up in it. It
 // is large and flat, and reused for the next key.
 //
-// The library collapses while it counts: a duration below the 2048 highest bins that it
-// has seen so far goes into the lowest of them. Here nothing is collapsed before
-// everything has been counted, and then what lies below the 2048 highest. That is the
-// same, because what the library moves early it moves on with the others when the highest
-// bin rises. A test holds both to it in any order.
+// The library collapses while it counts: a duration below the 2048 highest bins that it has
+// seen so far goes into the lowest of them. Here nothing is collapsed before everything has
+// been counted, and then the bins below the 2048 highest are. The result is the same, because
+// the library moves a duration that it has collapsed early on with the others when the highest
+// bin rises. A test compares both, in any order of durations.
 //
-// Tracers that count themselves collapse their sketches themselves, each by its own
-// limit. Of a mapping that is not the agent's, every bin is sent as it came.
+// Tracers that count themselves collapse their sketches themselves, each by its own limit.
+// Every bin of a mapping that is not the agent's is sent as it came.
 type Sketch struct {
 	zeros  uint64
 	counts [sketchBins]uint64

@@ -115,8 +115,8 @@ func (s *Store) lowestPage() int {
 	return -1
 }
 
-// replaceLowestPage makes the lowest page one of higher cells. What it counted goes to
-// the floor, which is the first cell of the lowest page then.
+// replaceLowestPage makes the lowest page one of higher cells. Its counts go to the floor,
+// which is then the first cell of the lowest page.
 func (s *Store) replaceLowestPage(a *Arena, lowest, at int) {
 	place := s.words[lowest]
 	spans := sum(a.page(place))

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// A socket that a service manager has made is given to one daemon after the other, and
-// stays open while there is none. So a daemon that stops leaves it as it is: it is neither
-// shut, which would shut it for the next daemon as well, nor removed. Whoever connected and
-// was not accepted waits in it, with all that was written, and the next daemon accepts and
-// counts that. Its mode and owner, and a lock that keeps others off it, are the service
+// A socket that a service manager has made is given to one daemon after the other, and stays
+// open while there is none. So a daemon that stops leaves it as it is: it is neither shut,
+// which would shut it for the next daemon as well, nor removed. Tracers that connected and
+// were not accepted wait in it, with all that they have written, and the next daemon accepts
+// and counts them. Its mode and owner, and a lock that keeps others off it, are the service
 // manager's business.
 
 // listenGiven takes a socket over.

@@ -143,8 +143,8 @@ func isFile(path string, file fs.FileInfo) bool {
 	return err == nil && os.SameFile(found, file)
 }
 
-// restore makes the socket again if its file is gone. Whoever had connected to the old one
-// is accepted before those of the new one.
+// restore makes the socket again if its file is gone. Tracers that had connected to the old
+// socket are accepted before those of the new one.
 func (l *Listener) restore() (restored bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

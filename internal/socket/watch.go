@@ -8,9 +8,9 @@ import (
 // watchEvery is how often the socket's file is looked for.
 const watchEvery = time.Second
 
-// Watch makes the socket again when somebody removes its file, until stop is closed: a
-// daemon that nobody can find would seem well for ever. What keeps it from that is logged
-// when it begins, and Lack says so.
+// Watch makes the socket again when somebody removes its file, until stop is closed: a daemon
+// that nobody can find would seem well for ever. If it can't make the socket, the reason is
+// logged once, and Lack says so.
 func (l *Listener) Watch(stop <-chan struct{}, log *slog.Logger) {
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()

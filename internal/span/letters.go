@@ -9,9 +9,9 @@ import (
 
 // inService is what a character becomes in the name of a service, 0 where it can't stay. A
 // character takes two searches in the tables of Unicode, and a flood of names in another
-// script hundreds a span. So the answers for 256 neighbouring characters are made
-// together, when the first of them is met: 512 bytes, but where all stay as they are or
-// none stays. That is 60 KiB for all planes with letters in them.
+// script hundreds a span. So the answers for 256 neighbouring characters are made together,
+// when the first of them is met: 512 bytes, but where all stay as they are or none stays. All
+// planes with letters in them take 60 KiB.
 func inService(r rune) rune {
 	if r > lastLetter {
 		return searchInService(r)

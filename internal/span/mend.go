@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Mender makes keys normal in memory of its own, which it uses again for each key: so a
-// flood of keys that must be rewritten allocates nothing. The labels that Mend has rewritten
-// are parts of that memory, and good until its next Mend. What is only cut is a part of
-// what it was.
+// Mender makes keys normal in memory of its own, which it uses again for each key: so a flood
+// of keys that must be rewritten allocates nothing. The labels that Mend has rewritten are
+// parts of that memory, and good until its next Mend. A label that was only cut is a part of
+// the original text.
 //
 // A byte that is kept is looked at a fixed number of times, and one behind a limit never.
 type Mender struct {
@@ -68,9 +68,9 @@ func (m *Mender) MendLabels(normal Labels, k *Key, lang string) (changed Labels)
 	return changed
 }
 
-// Begin makes normal what of a key is the text of no label: how many tags it has, and its trace
-// root. It returns what it changed, as MendBut does. What was rewritten before is not good any
-// more.
+// Begin makes normal what of a key is the text of no label: how many tags it has, and its
+// trace root. It returns what it changed, as MendBut does. Labels that were rewritten before
+// are not valid any more.
 func (m *Mender) Begin(k *Key) (changed Labels) {
 	m.rewritten = m.rewritten[:0]
 	for l := FirstList; l < EndOfLists; l++ {
@@ -176,7 +176,8 @@ func (l Label) Tag(tag string) string {
 }
 
 // Normalize mends a key, and puts its tags in the agent's order, so that two tracers which
-// list the same tags differently mean one key. That is no change. It is idempotent.
+// list the same tags differently mean one key. Such an order does not count as a change. It is
+// idempotent.
 func (k *Key) Normalize(lang string) (changed bool) {
 	var m Mender
 	changed = m.Mend(k, lang)

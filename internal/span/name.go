@@ -126,8 +126,8 @@ func appendOperation(dst []byte, name, _ string) []byte {
 	return dst
 }
 
-// rewriteOperation makes one '_' of each run of other characters, none before or behind a
-// '.'. What it appends is no longer than the name, which may lie where it appends to.
+// rewriteOperation makes one '_' of each run of other characters, none before or behind a '.'.
+// The result is no longer than the name, which may lie where the result is appended.
 func rewriteOperation(dst []byte, name string) []byte {
 	last := byte('.') // of what was appended
 	for i := range len(name) {
@@ -157,9 +157,8 @@ func ServiceName(name, lang string) string {
 // letters, digits and ':', '.', '/', '-', with one '_' for each run of anything else, and
 // none at its end. lang names the service of a tracer that gives it no name.
 //
-// Nobody can foretell where runs begin, a processor neither, so that a byte of ASCII takes
-// no branch. What is appended is no longer than the name, which may lie where it is
-// appended to.
+// A processor can't predict where runs begin, so a byte of ASCII takes no branch. The result
+// is no longer than the name, which may lie where the result is appended.
 func appendService(dst []byte, name, lang string) []byte {
 	dst, name = trimmed(dst, name, MaxService)
 	dst = slices.Grow(dst, len(name))

@@ -2,9 +2,9 @@ package span
 
 import "strings"
 
-// The longest label of each kind, in bytes: the agent's own limits. What is
-// longer is cut, never refused, because a tracer's span is worth counting even
-// where its label is not worth keeping whole.
+// The longest label of each kind, in bytes: the agent's own limits. A longer label is cut,
+// never refused, because a tracer's span is worth counting even where its label is not worth
+// keeping whole.
 const (
 	MaxService        = 100
 	MaxOperation      = 100

@@ -2,8 +2,8 @@ package span
 
 import "strings"
 
-// What a span of an OpenTelemetry SDK is known by, from where it is counted to where it is
-// named again.
+// These are the names by which a span of an OpenTelemetry SDK is known, from where it is
+// counted to where it is named again.
 const (
 	// OTLPVersion begins the tracer's version of such an origin, as the agent writes it.
 	OTLPVersion = "otlp-"

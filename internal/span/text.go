@@ -19,7 +19,7 @@ func Text(s string, limit int) string {
 	return s
 }
 
-// Shorten cuts valid UTF-8 to at most limit bytes. What it returns is a part of the text.
+// Shorten cuts valid UTF-8 to at most limit bytes. The result is a part of the text.
 func Shorten(text string, limit int) string {
 	if len(text) > limit {
 		shorten(&text, limit)
@@ -48,8 +48,8 @@ func shorten(s *string, limit int) bool {
 // no more of them than may be kept: a label of a megabyte must not cost a megabyte of
 // repair.
 //
-// Of a text in another encoding nobody can foretell which bytes are ASCII, a processor
-// neither. So these take no branch, nor do those that are not UTF-8: of a run of them, each
+// In a text in another encoding a processor can't predict which bytes are ASCII. So ASCII
+// bytes take no branch. Bytes that are not UTF-8 take none either: each byte of a run of them
 // writes U+FFFD to the same place.
 func appendText(dst []byte, s string, limit int) []byte {
 	s = s[:min(len(s), limit+utf8.UTFMax)]

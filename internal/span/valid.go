@@ -2,10 +2,10 @@ package span
 
 import "unicode/utf8"
 
-// isValid says whether a text is UTF-8. Nearly all texts are ASCII, which shows eight bytes
-// at a time. What is not goes through an automaton, because in a text of several scripts
-// nobody can foretell how many bytes the next character has, a processor neither; but long
-// texts mostly have one script.
+// isValid says whether a text is UTF-8. Nearly all texts are ASCII, which shows eight bytes at
+// a time. Other texts go through an automaton, because in a text of several scripts a
+// processor can't predict how many bytes the next character has; but long texts mostly have
+// one script.
 func isValid(text string) bool {
 	if len(text) > mixedBytes {
 		return utf8.ValidString(text)

@@ -13,7 +13,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/shown"
 )
 
-// How much of each list a person is shown; --json has all of it.
+// These lengths bound what a person is shown of each list; --json has all of it.
 const (
 	shownBusiest = 8
 	shownFlushes = 5
