@@ -20,7 +20,8 @@ func TestUndecodableDumpIsPrinted(t *testing.T) {
 		Time: time.Unix(0, 0), Agent: "unix:///a", Spans: 1, Status: "400 Bad Request", Said: "\x1b[2J",
 		Sent: http.Header{"X": {"\x1b[2J"}}, Body: []byte("\x81\xa5Stats\x91\xc0"),
 	})
-	if err != nil || !strings.Contains(out.String(), "can't be decoded: decode payload: Stats: [0]: a nil element") || strings.Contains(out.String(), "\x1b") {
+	if err != nil || !strings.Contains(out.String(), "can't be decoded: decode payload: Stats: [0]: a nil "+
+		"element") || strings.Contains(out.String(), "\x1b") {
 		t.Errorf("%v\n%q", err, out.String())
 	}
 }
@@ -43,7 +44,8 @@ func TestUnusableDumps(t *testing.T) {
 	} {
 		cmd := program(t, strings.Fields(test.args)...)
 		out, _ := cmd.CombinedOutput() // the code says it
-		if code := cmd.ProcessState.ExitCode(); code != test.code || !strings.Contains(string(out), test.says) {
+		if code := cmd.ProcessState.ExitCode(); code != test.code ||
+			!strings.Contains(string(out), test.says) {
 			t.Errorf("%s: code %d, %s; want %d and %q", test.args, code, out, test.code, test.says)
 		}
 	}

@@ -5,16 +5,8 @@ import (
 	"log"
 	"log/slog"
 
-	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/shown"
-	"github.com/spf13/pflag"
 )
-
-func addLogFlags(f *pflag.FlagSet, level, format *string, least string) {
-	f.Var(commandline.Choice(level, least, logLevels...), "log-level", "least important line that is logged")
-	f.Var(commandline.Choice(format, "auto", logFormats...), "log-format",
-		"how lines are logged: auto for text on a terminal and JSON elsewhere")
-}
 
 // The words of --log-level and --log-format.
 var (

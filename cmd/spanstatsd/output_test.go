@@ -17,7 +17,6 @@ func TestWhatCanNotBeShownIsAnError(t *testing.T) {
 	defer full.Close()
 	for _, line := range []string{
 		"version", "help", "run --help", "config", "config --check", "config --json", "completion bash",
-		"demo --for=10ms --rate=100", "demo --for=10ms --rate=100 --json",
 	} {
 		cmd := program(t, strings.Fields(line)...)
 		var stderr bytes.Buffer
