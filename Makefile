@@ -46,12 +46,16 @@ binary-%:
 	cd lab && CGO_ENABLED=0 GOOS=linux GOARCH=$* GOFLAGS= $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS) -buildid=' -o ../dist/linux-$*/spanstatsd-lab ./cmd/spanstatsd-lab
 
 release-tools:
-	cd tools && $(GO) build -o ../dist/parts/ ./image ./sbom
+	cd tools && $(GO) build -o ../dist/parts/ ./benchdocs ./image ./sbom
 
 image: binaries release-tools ## build the container image for each architecture, dist/spanstatsd_image.tar, an OCI archive
 	dist/parts/image -version $(VERSION) -epoch $(EPOCH) -out dist/spanstatsd_image.tar
 
-dist: binaries release-tools ## build everything that a release carries into dist/
+# A version without a suffix is a release, which carries no table of other code than its own.
+RELEASE := $(shell echo '$(VERSION)' | grep -xE 'v?[0-9]+(\.[0-9]+)*')
+
+dist: binaries release-tools ## build everything that a release carries into dist/, and name the tables of docs/benchmarks.md that are of other code
+	@dist/parts/benchdocs -stale$(if $(RELEASE),, || echo 'A release would stop here.' >&2)
 	@VERSION=$(VERSION) EPOCH=$(EPOCH) GO=$(GO) sh deploy/dist.sh
 	@cat dist/SHA256SUMS
 

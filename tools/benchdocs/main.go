@@ -4,6 +4,7 @@
 //	make bench-docs                        # everything, in the order of the document
 //	make bench-docs ONLY=bench,bench-peers # some of it
 //	make bench-docs FILE=docs/pod.md       # another document
+//	benchdocs -stale                       # measures nothing: which tables are of other code?
 //
 // The document itself says what it wants. Between the lines
 //
@@ -32,7 +33,15 @@ import (
 func main() {
 	file := flag.String("file", "docs/benchmarks.md", "the document")
 	only := flag.String("only", "", "targets, separated by commas (default: all that the document names)")
+	stale := flag.Bool("stale", false, "measure nothing, and name the tables whose rooms have changed since")
 	flag.Parse()
+	if *stale {
+		if err := tellStale(*file); err != nil {
+			fmt.Fprintln(os.Stderr, "bench docs:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if err := renew(*file, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "bench docs:", err)
 		os.Exit(1)

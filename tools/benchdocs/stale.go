@@ -1,0 +1,145 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// The code that a target measures: packages of the daemon's module, with all of ours that
+// they need, and folders, with all that is below.
+type measured struct{ packages, folders []string }
+
+var (
+	socketWay = measured{packages: []string{"./client", "./internal/ingest", "./internal/flush/agent"}}
+	tracesWay = measured{packages: []string{"./internal/door/datadog", "./internal/flush/agent"}}
+	otlpWay   = measured{packages: []string{"./internal/door/otlp", "./internal/flush/agent"}}
+
+	measures = map[string]measured{
+		"bench":        socketWay,
+		"bench-peers":  socketWay,
+		"bench-floods": socketWay,
+		"bench-rates":  socketWay,
+		"bench-ingest": {packages: []string{"./client", "./internal/ingest"}},
+		"bench-traces": tracesWay,
+		"bench-apm":    tracesWay,
+		"bench-otlp":   otlpWay,
+		"bench-flush":  {packages: []string{"./internal/flush/agent", "./internal/flush/otlp"}},
+		"bench-java":   {folders: []string{"clients/java/client/src/main", "clients/java/opentelemetry/src/main"}},
+	}
+)
+
+var errStale = errors.New("tables are of other code than this")
+
+// tellStale prints which tables of a document are of other code than what lies here, and
+// fails if there are any. Where there is no repository, nobody can know.
+func tellStale(file string) error {
+	if err := exec.Command("git", "rev-parse", "--git-dir").Run(); err != nil {
+		fmt.Println("No repository is here, so it is not known which tables are of this code.")
+		return nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("read document: %w", err)
+	}
+	tables, err := commitsOf(string(text))
+	if err != nil {
+		return err
+	}
+	var stale []string
+	for _, t := range tables {
+		why, err := t.changes()
+		if err != nil {
+			return err
+		}
+		if why == "" {
+			continue
+		}
+		fmt.Printf("%s: make %s was measured at %s; since then: %s\n", file, t.target, t.commit, why)
+		if !slices.Contains(stale, t.target) {
+			stale = append(stale, t.target)
+		}
+	}
+	if stale == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %s; measure again with make bench-docs ONLY=%s", errStale, file, strings.Join(stale, ","))
+}
+
+// table is what a target printed at a commit.
+type table struct{ target, commit string }
+
+var ofCommit = regexp.MustCompile(`^\*Measured .*, commit ([0-9a-f]+),`)
+
+// commitsOf are the tables of a document, those of one target and commit once. Where a place
+// does not say of which commit it is, the commit is empty.
+func commitsOf(text string) (tables []table, err error) {
+	err = places(text, func(target string, lines []string) {
+		t := table{target: target}
+		for _, line := range lines {
+			if found := ofCommit.FindStringSubmatch(line); found != nil {
+				t.commit = found[1]
+			}
+		}
+		if !slices.Contains(tables, t) {
+			tables = append(tables, t)
+		}
+	}, func(string) {})
+	return tables, err
+}
+
+// changes says what of the measured code is not as it was, or nothing.
+func (t table) changes() (string, error) {
+	of, known := measures[t.target]
+	if !known {
+		return "", fmt.Errorf("look at make %s: nobody has said which rooms it measures; do so in tools/benchdocs/stale.go", t.target)
+	}
+	if t.commit == "" || exec.Command("git", "cat-file", "-e", t.commit+"^{commit}").Run() != nil {
+		return "that commit is not in this repository", nil
+	}
+	said, err := exec.Command("git", "diff", "--name-only", t.commit).Output()
+	if err != nil {
+		return "", fmt.Errorf("compare with %s: %w", t.commit, err)
+	}
+	isOf, err := of.rooms()
+	if err != nil {
+		return "", err
+	}
+	var rooms []string
+	for file := range strings.Lines(string(said)) {
+		room := path.Dir(strings.TrimSpace(file))
+		if isCode(strings.TrimSpace(file)) && isOf(room) && !slices.Contains(rooms, room) {
+			rooms = append(rooms, room)
+		}
+	}
+	return strings.Join(rooms, ", "), nil
+}
+
+// rooms says of a folder whether code in it is measured.
+func (m measured) rooms() (isOf func(folder string) bool, err error) {
+	var needed []string
+	if len(m.packages) > 0 {
+		said, err := exec.Command("go", append([]string{"list", "-deps", "-f", "{{if .Module}}{{if .Module.Main}}{{.ImportPath}}{{end}}{{end}}"}, m.packages...)...).Output()
+		if err != nil {
+			return nil, fmt.Errorf("list what %s need: %w", strings.Join(m.packages, " "), err)
+		}
+		for line := range strings.Lines(string(said)) {
+			needed = append(needed, strings.TrimPrefix(strings.TrimSpace(line), "github.com/spanstatsd/spanstatsd/"))
+		}
+	}
+	return func(folder string) bool {
+		return slices.Contains(needed, folder) || slices.ContainsFunc(m.folders, func(of string) bool {
+			return folder == of || strings.HasPrefix(folder, of+"/")
+		})
+	}, nil
+}
+
+// isCode says whether a file is compiled into what is measured.
+func isCode(file string) bool {
+	return strings.HasSuffix(file, ".go") && !strings.HasSuffix(file, "_test.go") || strings.HasSuffix(file, ".java")
+}
