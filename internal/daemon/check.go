@@ -147,7 +147,7 @@ func (c *Config) exemplarsMemory() []memory.Part {
 func (c *Config) totalsMemory() (parts []memory.Part) {
 	limits := c.totals()
 	for _, x := range c.Exporters {
-		if x.SendsTotals() {
+		if flush.SendsTotals(x) {
 			parts = append(parts, memory.Part{Name: "running totals of " + x.Name(), Bytes: int64(limits.Memory()), Flag: "max-aggregates"})
 		}
 	}

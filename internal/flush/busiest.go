@@ -240,6 +240,3 @@ func column(nanoseconds float64) int {
 	}
 	return int(min(math.Log10(nanoseconds/curveFirstNanos)*columnsADecade, curveColumns-1))
 }
-
-// Busiest is that of the last sealed cycle with spans. It is not to be written to.
-func (f *Flusher) Busiest() Busiest { return *f.busiest.Load() }

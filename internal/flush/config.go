@@ -50,7 +50,8 @@ func (c Config) withDefaults() (Config, error) {
 			memory.SizeText(c.RetryBytes), memory.SizeText(c.MaxPayloadBytes))
 	}
 	if c.RetryAge < 0 || c.Timeout < 0 {
-		err = errors.Join(err, fmt.Errorf("check retry-age and timeout: %s and %s must be positive", c.RetryAge, c.Timeout))
+		err = errors.Join(err, fmt.Errorf("check retry-age and timeout: %s and %s must be positive",
+			c.RetryAge, c.Timeout))
 	}
 	return c, errors.Join(err,
 		check.AtMost("retry-bytes", c.RetryBytes, memory.MostBytes),

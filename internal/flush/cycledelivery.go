@@ -63,21 +63,3 @@ func (c *cycleDelivery) settle() {
 		c.delivery.Settle()
 	}
 }
-
-// wait counts a payload among those that have no outcome.
-func (p *Payload) wait() {
-	if p.copy != nil {
-		p.copy.add()
-	} else {
-		p.cycle.add()
-	}
-}
-
-// resolve notes that all of a payload has its outcome.
-func (p *Payload) resolve(err error) {
-	if p.copy != nil {
-		p.copy.resolve(err)
-	} else {
-		p.cycle.resolve(err)
-	}
-}

@@ -13,7 +13,9 @@ import (
 type Flusher struct {
 	destinations []*Destination
 	busiest      atomic.Pointer[Busiest]
-	durations    durations
+
+	measuring sync.Mutex // guards the next one
+	durations Histogram
 
 	accepting     sync.Mutex // guards the next two, and that nothing is accepted after Close
 	merger        Merger
@@ -26,10 +28,10 @@ func New(cfg Config, exporters ...Exporter) (*Flusher, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Flusher{durations: newDurations()}
+	f := &Flusher{durations: newHistogram(.0001, .0005, .001, .005, .01, .05, .1, .5, 1)}
 	f.busiest.Store(f.busiestReader.busiest(&aggregate.Sealed{}))
 	for _, exporter := range exporters {
-		f.destinations = append(f.destinations, start(cfg, exporter))
+		f.destinations = append(f.destinations, newDestination(cfg, exporter))
 	}
 	return f, nil
 }
@@ -65,7 +67,8 @@ func (f *Flusher) Accept(sealed *aggregate.Sealed) {
 	}
 	// It counts one payload more while they are made, so that it is not resolved
 	// before all of them are.
-	c := &cycle{Sealed: sealed, rows: f.merger.Merge(sealed), spans: spans, delivery: &cycleDelivery{delivery: delivery}}
+	c := &cycle{Sealed: sealed, rows: f.merger.Merge(sealed), spans: spans}
+	c.delivery = &cycleDelivery{delivery: delivery}
 	c.delivery.add()
 	c.merging = time.Since(began)
 	for _, d := range to {
@@ -73,7 +76,9 @@ func (f *Flusher) Accept(sealed *aggregate.Sealed) {
 	}
 	f.merger.Forget()
 	sealed.Release()
-	f.durations.observe(time.Since(began))
+	f.measuring.Lock()
+	f.durations.observe(time.Since(began).Seconds())
+	f.measuring.Unlock()
 	c.delivery.resolve(nil)
 }
 
@@ -103,26 +108,11 @@ func (f *Flusher) Destinations() []*Destination { return f.destinations }
 
 // Durations are of merging and encoding one sealed cycle for all destinations, in
 // seconds.
-func (f *Flusher) Durations() Histogram { return f.durations.look() }
-
-// durations are written by who accepts, and read by anybody.
-type durations struct {
-	mu      sync.Mutex
-	seconds Histogram
+func (f *Flusher) Durations() Histogram {
+	f.measuring.Lock()
+	defer f.measuring.Unlock()
+	return f.durations.clone()
 }
 
-func newDurations() durations {
-	return durations{seconds: newHistogram(.0001, .0005, .001, .005, .01, .05, .1, .5, 1)}
-}
-
-func (d *durations) observe(took time.Duration) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.seconds.observe(took.Seconds())
-}
-
-func (d *durations) look() Histogram {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.seconds.clone()
-}
+// Busiest is that of the last sealed cycle with spans. It is not to be written to.
+func (f *Flusher) Busiest() Busiest { return *f.busiest.Load() }

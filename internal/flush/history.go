@@ -25,8 +25,8 @@ type Flush struct {
 	Tries         int            `json:"tries"`                       // requests that were made for them
 	Pending       int            `json:"pending"`                     // payloads without an outcome yet
 	Outcomes      map[Result]int `json:"outcomes"`                    // of the others
-	SettleSeconds float64        `json:"settle_seconds"`              // from the seal to the last outcome so far
-	Said          string         `json:"said,omitempty"`              // by the destination, or by the way to it, where that was not yes
+	SettleSeconds float64        `json:"settle_seconds"`              // from the seal to the last outcome
+	Said          string         `json:"said,omitempty"`              // why not yes, by the destination
 	Unencodable   uint64         `json:"unencodable_spans,omitempty"` // that fit in no payload
 }
 
@@ -81,6 +81,3 @@ func (h *history) look() []Flush {
 	}
 	return flushes
 }
-
-// Flushes are the last ones, the newest first. A cycle without spans is none.
-func (d *Destination) Flushes() []Flush { return d.history.look() }

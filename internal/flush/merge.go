@@ -68,13 +68,14 @@ type part struct {
 // because each of these changes opens a new payload or a bucket of one. Equal parts
 // are of one row.
 func compareParts(a, b part) int {
-	if order := cmp.Or(cmp.Compare(a.origin, b.origin), cmp.Compare(a.Bucket, b.Bucket), cmp.Compare(a.Mapping, b.Mapping)); order != 0 {
+	order := cmp.Or(
+		cmp.Compare(a.origin, b.origin),
+		cmp.Compare(a.Bucket, b.Bucket), cmp.Compare(a.Mapping, b.Mapping),
+	)
+	if order != 0 {
 		return order
 	}
-	if order := strings.Compare(a.key.Type, b.key.Type); order != 0 {
-		return order
-	}
-	return cmp.Compare(a.Key, b.Key)
+	return cmp.Or(strings.Compare(a.key.Type, b.key.Type), cmp.Compare(a.Key, b.Key))
 }
 
 // Merger makes rows of a sealed cycle. It reads the tables and writes nothing to

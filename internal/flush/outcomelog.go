@@ -37,8 +37,12 @@ type trouble struct {
 	partly  bool
 }
 
-// tried notes the outcome of a try.
-func (l *outcomeLog) tried(a Attempt, s Stats) {
+func newOutcomeLog(log *slog.Logger, x Exporter) *outcomeLog {
+	return &outcomeLog{log: log, name: x.Name(), totals: SendsTotals(x), began: map[trouble]time.Time{}}
+}
+
+// tried notes the outcome of a try, and how many payloads wait and spans are held.
+func (l *outcomeLog) tried(a Attempt, waiting int, held uint64) {
 	now := trouble{a.Outcome, a.Silent, a.Rejected > 0}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -63,12 +67,13 @@ func (l *outcomeLog) tried(a Attempt, s Stats) {
 			return
 		}
 		l.losing = false
-		l.log.Info(l.name+" takes payloads again", "waiting_payloads", s.QueuePayloads, "held_spans", s.Held)
+		l.log.Info(l.name+" takes payloads again", "waiting_payloads", waiting, "held_spans", held)
 	case OutcomeNotYet:
 		if a.Silent {
 			l.log.Warn(l.name+" cannot be reached; payloads are kept and tried again", "error", a.Err)
 		} else {
-			l.log.Warn(l.name+" answers and does not take payloads; they are kept and tried again", "error", a.Err)
+			l.log.Warn(l.name+" answers and does not take payloads; they are kept and tried again",
+				"error", a.Err)
 		}
 	case OutcomeRefused:
 		if l.totals {

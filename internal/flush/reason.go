@@ -34,7 +34,8 @@ const (
 
 // Results are all of them.
 var Results = []Result{
-	ResultAccepted, ResultRetried, ResultRejected, ResultNotWanted, ResultAmbiguous, ResultGivenUp, ResultSuperseded,
+	ResultAccepted, ResultRetried, ResultRejected, ResultNotWanted, ResultAmbiguous, ResultGivenUp,
+	ResultSuperseded,
 }
 
 // result is the payload's final result when its spans are unsent for r.

@@ -43,7 +43,8 @@ type totalsCopy struct {
 }
 
 var (
-	errNotYet  = errors.New("the destination does not have its spans yet; they are held, and are in each payload that follows")
+	errNotYet = errors.New("the destination does not have its spans yet; " +
+		"they are held, and are in each payload that follows")
 	errTooMany = errors.New("too many cycles wait for the destination")
 )
 

@@ -83,8 +83,10 @@ func TestWhatIsBeyondALimitIsFound(t *testing.T) {
 		{fileLines, []figure{{"a/middle.go", 5, 300}, {"a/top.go", 8, 300}, {"a/type.go", 13, 300}}},
 		{functionLines, []figure{
 			{"a/middle.go: middle.with", 1, 60},
-			{"a/top.go: end", 1, 60}, {"a/top.go: run", 3, 60},
-			{"a/type.go: T.one", 1, 60}, {"a/type.go: T.two", 1, 60},
+			{"a/top.go: end", 1, 60},
+			{"a/top.go: run", 3, 60},
+			{"a/type.go: T.one", 1, 60},
+			{"a/type.go: T.two", 1, 60},
 		}},
 		{wideLines, []figure{{"a", 1, 0}}},
 		{methods, []figure{{"a: T", 2, 25}, {"a: middle", 1, 25}}},

@@ -27,7 +27,7 @@ var rooms = map[string]room{
 	"internal/ingest": {"internal/admit internal/check internal/memory internal/socket internal/span internal/wire", "takes frames apart and hands batches on to be admitted"},
 
 	"internal/door/datadog": {"internal/admit internal/aggregate internal/check internal/decode/clientstats internal/door internal/door/bodies internal/door/conns internal/door/http1 internal/exemplars internal/memory internal/socket internal/span internal/traces", "takes HTTP requests and hands their bodies on to be counted"},
-	"internal/door/otlp":    {"internal/admit internal/check internal/decode/otlpjson internal/door internal/door/bodies internal/door/conns internal/door/http1 internal/exemplars internal/flush/request internal/memory internal/oteltraces internal/socket internal/span internal/traces", "takes OTLP and hands what it brings on to be counted"},
+	"internal/door/otlp":    {"internal/admit internal/check internal/decode/otlpjson internal/door internal/door/bodies internal/door/conns internal/door/http1 internal/exemplars internal/flush/post internal/memory internal/oteltraces internal/socket internal/span internal/traces", "takes OTLP and hands what it brings on to be counted"},
 	"internal/door":         {"internal/admit internal/aggregate internal/span", "publishes what was counted of requests"},
 	"internal/door/http1":   {"internal/door/bodies internal/door/conns", "carries plain messages past net/http, whatever is in them"},
 	"internal/door/conns":   {"internal/socket", "admits connections, whatever they bring"},
@@ -47,9 +47,9 @@ var rooms = map[string]room{
 	"internal/aggregate":          {"internal/check internal/memory internal/registry internal/ring internal/routing internal/sketch internal/span", "tables are written by drainers and sealed each interval"},
 	"internal/flush":              {"internal/aggregate internal/check internal/memory internal/registry internal/sketch internal/span", "merges what is sealed and delivers it, whatever the destination"},
 
-	"internal/flush/agent":     {"internal/aggregate internal/dump internal/flush internal/flush/request internal/sketch internal/span", "encodes for the agent and speaks to it"},
-	"internal/flush/otlp":      {"internal/aggregate internal/check internal/exemplars internal/flush internal/flush/request internal/flush/totals internal/sketch internal/span", "encodes OTLP metrics and speaks to a receiver"},
-	"internal/flush/request":   {"", "watches one HTTP request"},
+	"internal/flush/agent":     {"internal/aggregate internal/dump internal/flush internal/flush/post internal/sketch internal/span", "encodes for the agent and says what its answers mean"},
+	"internal/flush/otlp":      {"internal/aggregate internal/check internal/exemplars internal/flush internal/flush/post internal/flush/totals internal/sketch internal/span", "encodes OTLP metrics and says what a receiver's answers mean"},
+	"internal/flush/post":      {"internal/flush", "brings bodies to whoever speaks HTTP, whatever is in them"},
 	"internal/flush/totals":    {"internal/sketch", "adds up series, whatever their bytes mean"},
 	"internal/flush/testcycle": {"internal/aggregate internal/registry internal/sketch internal/span", "makes sealed cycles for tests"},
 

@@ -16,6 +16,7 @@ const walkDocument = "docs/architecture.md"
 // walks are those of the document, each under its heading, and how long each may be.
 var walks = []walk{
 	{"## The walk of a span", 35, 20},
+	{"## The walk of a point", 40, 20},
 }
 
 // walk is a section of the document whose steps are held to the code.

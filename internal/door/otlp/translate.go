@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/flush/request"
+	flushpost "github.com/spanstatsd/spanstatsd/internal/flush/post"
 )
 
 // What a destination answers goes back in the words of who asked: as it is where both speak
@@ -43,7 +43,7 @@ func replyOfHTTP(resp *http.Response, said []byte, asked, speaks encoding) *repl
 // retryOf is when an answer says that a request may be tried again, 0 where it does not.
 func retryOf(resp *http.Response, c code) time.Duration {
 	if after := resp.Header.Get("Retry-After"); after != "" && c.isRetryable(true) {
-		return request.RetryAfter(after, time.Now())
+		return flushpost.RetryAfter(after, time.Now())
 	}
 	return 0
 }

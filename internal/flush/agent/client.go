@@ -2,126 +2,95 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/flush"
-	"github.com/spanstatsd/spanstatsd/internal/flush/request"
-	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/flush/post"
 )
 
-// httpAgent is the agent behind its HTTP API. How it takes a body is in ask.go.
-type httpAgent struct {
-	url       URL
-	userAgent string
+// URL is where the agent listens; the zero one is no agent's.
+type URL = post.Endpoint
 
-	manner  atomicManner
-	probing chan struct{} // holds a token while a probe is under way
-
-	patience  time.Duration   // within which an agent that is well asks for a body
-	whenAsked *http.Transport // sends no body that was not asked for
-	unasked   *http.Transport // sends it all the same when that time is over
+// ParseURL reads an agent's URL: http://host:port, where the port is 8126 unless given, or
+// unix:///path. These are the forms of DD_TRACE_AGENT_URL.
+func ParseURL(text string) (URL, error) {
+	give := "give http://host:port or unix:///path/of/socket"
+	return post.Form{What: "agent URL", Give: give, Port: "8126"}.Parse(text)
 }
 
-func newHTTPAgent(url URL, version string, patience time.Duration) *httpAgent {
-	return &httpAgent{
-		url:       url,
-		userAgent: strings.TrimSuffix("spanstatsd/"+headerText(version), "/"),
-
-		probing:   make(chan struct{}, 1),
-		patience:  patience,
-		whenAsked: newTransport(url, forEver),
-		unasked:   newTransport(url, patience),
-	}
+// answers are what the agent means; what it refuses for good has no row.
+var answers = post.Answers{
+	http.StatusNotFound:        {Outcome: flush.OutcomeNotWanted},
+	http.StatusRequestTimeout:  {Outcome: flush.OutcomeNotYet},
+	http.StatusTooManyRequests: {Outcome: flush.OutcomeNotYet},
+	5:                          {Outcome: flush.OutcomeNotYet},
 }
 
-// offer makes one request with a payload, in the manner that the agent is known for. An
-// agent in doubt has little time to ask for the body, then the payload is withdrawn.
-func (h *httpAgent) offer(ctx context.Context, p *flush.Payload, known manner) attempt {
-	ctx, leave := context.WithCancel(ctx)
-	defer leave()
-	var body request.Body
-	req, err := h.request(body.Trace(ctx), http.MethodPost, "/v0.6/stats")
-	if err != nil {
-		return failed(flush.OutcomeRefused, false, err)
-	}
-	body.Reset(p.Body)
-	req.Body, req.ContentLength = &body, int64(len(p.Body))
-	req.Header.Set("Content-Type", "application/msgpack")
-	setOrigin(req.Header, &p.Origin)
-	if known != asksNever {
-		req.Header.Set("Expect", "100-continue")
-	}
-	if known == inDoubt {
-		impatience := time.AfterFunc(h.patience, func() {
-			if body.Withdraw() {
-				leave()
-			}
-		})
-		defer impatience.Stop()
-	}
-	resp, err := h.whenAsked.RoundTrip(req)
-	if body.Asked() {
-		h.manner.store(asksAlways)
-	}
-	if err != nil {
-		return h.unanswered(&body, err)
-	}
-	defer resp.Body.Close()
-	a := readAnswer(resp, time.Now())
-	if a.refusal != nil {
-		a.refusal.Sent = req.Header
-	}
-	return a
+// noStatistics is a payload with none: an empty map.
+var noStatistics = []byte{0x80}
+
+// client is what is asked of the agent.
+type client interface {
+	// deliver offers a payload once.
+	deliver(ctx context.Context, p *flush.Payload) post.Answer
+	// info reads what the agent says of itself.
+	info(ctx context.Context) (info, error)
 }
 
-// unanswered is what a request means that failed.
-func (h *httpAgent) unanswered(body *request.Body, err error) attempt {
-	switch {
-	case body.Withdrawn():
-		return failed(flush.OutcomeNotYet, true, fmt.Errorf("send payload to %s: %w", h.url, errNotAsked))
-	case body.SentWhole():
-		return failed(flush.OutcomeUnknown, true, fmt.Errorf("%w: %w", errNoAnswer, err))
-	}
-	return failed(flush.OutcomeNotYet, true, fmt.Errorf("send payload to %s: %w", h.url, err))
+// httpClient asks it over HTTP.
+type httpClient struct{ poster *post.Poster }
+
+func newHTTPClient(url URL, version string) *httpClient {
+	return &httpClient{post.New(post.Config{
+		Who: "agent", Endpoint: url, Path: "/v0.6/stats", ContentType: "application/msgpack",
+		Nothing: noStatistics, Answers: answers, Version: headerText(version),
+	})}
 }
 
-func (h *httpAgent) request(ctx context.Context, method, path string) (*http.Request, error) {
-	// A body is set by hand: net/http would otherwise learn how to rewind it,
-	// and could send it a second time by itself.
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+h.url.host()+path, nil)
-	if err != nil {
-		return nil, fmt.Errorf("make request: %w", err)
-	}
-	req.Close = true
-	req.Header.Set("User-Agent", h.userAgent)
-	return req, nil
-}
-
-// setOrigin says whose statistics these are. The agent takes the container
-// only from here, whatever the payload says.
-func setOrigin(h http.Header, o *span.Origin) {
-	for _, field := range [...]struct{ name, value string }{
-		{"Datadog-Meta-Lang", o.Lang},
-		{"Datadog-Meta-Lang-Version", o.LangVersion},
-		{"Datadog-Meta-Lang-Interpreter", o.LangInterpreter},
-		{"Datadog-Meta-Tracer-Version", o.TracerVersion},
-		{"Datadog-Container-ID", o.ContainerID},
-		{"Datadog-Entity-ID", o.EntityID},
-		{"Datadog-External-Env", o.ExternalEnv},
-		{"Datadog-Obfuscation-Version", o.ObfuscationVersion},
+// deliver says whose statistics these are. The agent takes the container only from these
+// headers, whatever the payload says.
+func (c *httpClient) deliver(ctx context.Context, p *flush.Payload) post.Answer {
+	header := http.Header{}
+	for name, value := range map[string]string{
+		"Datadog-Meta-Lang":             p.Origin.Lang,
+		"Datadog-Meta-Lang-Version":     p.Origin.LangVersion,
+		"Datadog-Meta-Lang-Interpreter": p.Origin.LangInterpreter,
+		"Datadog-Meta-Tracer-Version":   p.Origin.TracerVersion,
+		"Datadog-Container-ID":          p.Origin.ContainerID,
+		"Datadog-Entity-ID":             p.Origin.EntityID,
+		"Datadog-External-Env":          p.Origin.ExternalEnv,
+		"Datadog-Obfuscation-Version":   p.Origin.ObfuscationVersion,
 	} {
-		if value := headerText(field.value); value != "" {
-			h.Set(field.name, value)
+		if value = headerText(value); value != "" {
+			header.Set(name, value)
 		}
 	}
+	return c.poster.Post(ctx, header, p.Body)
 }
 
-// headerText leaves out what may not stand in a header: a tracer's stray
-// newline must not make its payload impossible to send.
+// maxInfoBytes bounds what is read of /info; a real one has some 4 KB.
+const maxInfoBytes = 1 << 20
+
+// info asks the agent what it wants. An agent without /info is old enough to
+// have no statistics endpoint either, which is an answer and no error.
+func (c *httpClient) info(ctx context.Context) (info, error) {
+	a := c.poster.Get(ctx, "/info", maxInfoBytes+1)
+	switch {
+	case a.Code == http.StatusNotFound:
+		return info{}, nil
+	case a.Err != nil:
+		return info{}, fmt.Errorf("read agent info: %w", a.Err)
+	case len(a.Body) > maxInfoBytes:
+		return info{}, errors.New("read agent info: more than 1 MiB; is this an agent?")
+	}
+	return parseInfo(a.Body)
+}
+
+// headerText leaves out what may not stand in a header: a tracer's stray newline must not
+// make its payload impossible to send.
 func headerText(s string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
@@ -129,31 +98,4 @@ func headerText(s string) string {
 		}
 		return r
 	}, s))
-}
-
-const (
-	askPatience = time.Second    // within which an agent that is well asks for a body
-	forEver     = 24 * time.Hour // longer than any request may take
-)
-
-// newTransport dials the agent and nothing else, anew for each request. An idle
-// connection can be closed by the agent at the moment when it is used again;
-// the request is then written whole to nobody, which cannot be told from one
-// that was counted. A connection for each request is cheap here: there is one
-// request an origin in ten seconds, and the agent is on the same host.
-func newTransport(url URL, patience time.Duration) *http.Transport {
-	var dialer net.Dialer
-	return &http.Transport{
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			conn, err := dialer.DialContext(ctx, url.Network, url.Address)
-			if err != nil {
-				return nil, err
-			}
-			return request.Watch(conn), nil
-		},
-		DisableCompression:     true,
-		DisableKeepAlives:      true,
-		ExpectContinueTimeout:  patience,
-		MaxResponseHeaderBytes: 64 << 10,
-	}
 }

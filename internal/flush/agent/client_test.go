@@ -2,33 +2,27 @@ package agent
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/flush"
-	"github.com/spanstatsd/spanstatsd/internal/flush/request"
 	"github.com/spanstatsd/spanstatsd/internal/flush/testagent"
 	"github.com/spanstatsd/spanstatsd/internal/flush/testcycle"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-func clientOf(t *testing.T, url string) *httpAgent {
+func clientOf(t *testing.T, url string) *httpClient {
 	t.Helper()
 	u, err := ParseURL(url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newHTTPAgent(u, "1.0", askPatience)
+	return newHTTPClient(u, "1.0")
 }
 
 func socketIn(t *testing.T) string { return filepath.Join(t.TempDir(), "a.sock") }
@@ -56,13 +50,8 @@ func spansIn(t *testing.T, r testagent.Received) (spans uint64) {
 	return spans
 }
 
-// bodyOf is a payload whose body is so long. What it says is not looked at.
-func bodyOf(n int) *flush.Payload { return &flush.Payload{Body: make([]byte, n)} }
-
-const (
-	small = 600
-	large = 12 << 20 // more than any socket buffers
-)
+// some is a payload. What it says is not looked at.
+func some() *flush.Payload { return &flush.Payload{Body: make([]byte, 600)} }
 
 // What the daemon made is what an agent as strict as the real one reads.
 func TestFlushToAnAgent(t *testing.T) {
@@ -126,7 +115,7 @@ func TestHeadersOfAStrangeOriginCanBeSent(t *testing.T) {
 	p := &flush.Payload{Body: mustEncode(t, testcycle.Spans(1), flush.MinPayloadBytes)[0].Body, Origin: span.Origin{
 		Lang: "go\r\nX-Evil: 1", ContainerID: "\x00\x7f", EntityID: " caf\u00e9 ",
 	}}
-	if got := clientOf(t, agent.URL()).post(t.Context(), p); got.Outcome != flush.OutcomeAccepted {
+	if got := clientOf(t, agent.URL()).deliver(t.Context(), p); got.Outcome != flush.OutcomeAccepted {
 		t.Errorf("%+v", got)
 	}
 	if agent.Payloads() != 1 {
@@ -145,152 +134,14 @@ func TestStatusDecidesWhetherToTryAgain(t *testing.T) {
 				"Retry-After": {"7"}, "Datadog-Agent-State": {"s"}, "Location": {"/elsewhere"},
 			}}
 		})
-		got := clientOf(t, agent.URL()).post(t.Context(), bodyOf(small))
-		if got.Outcome != want || (got.Err == nil) != (want == flush.OutcomeAccepted) || got.state != "s" {
+		got := clientOf(t, agent.URL()).deliver(t.Context(), some())
+		if got.Outcome != want || (got.Err == nil) != (want == flush.OutcomeAccepted) || stateOf(got) != "s" {
 			t.Errorf("%d: %+v, want flush.Outcome %d", status, got, want)
 		}
 		if waits := got.After == 7*time.Second; waits != (want == flush.OutcomeNotYet) {
 			t.Errorf("%d: wait %v", status, got.After)
 		}
 	}
-}
-
-func TestNobodyListensIsNotYet(t *testing.T) {
-	for _, url := range []string{"unix://" + socketIn(t), "http://127.0.0.1:1"} {
-		if got := clientOf(t, url).post(t.Context(), bodyOf(small)); got.Outcome != flush.OutcomeNotYet || got.Err == nil {
-			t.Errorf("%s: %+v", url, got)
-		}
-	}
-}
-
-// However the connection ends, the payload is sent again only if the agent
-// cannot have all of it.
-func TestHowTheConnectionEndsDecides(t *testing.T) {
-	for name, test := range map[string]struct {
-		fault testagent.FaultKind
-		size  int
-		want  flush.Outcome
-	}{
-		"closed before writing": {testagent.CloseUnread, small, flush.OutcomeNotYet},
-		"closed, much to write": {testagent.CloseUnread, large, flush.OutcomeNotYet},
-		"read and closed":       {testagent.CloseRead, small, flush.OutcomeUnknown},
-		"read whole and closed": {testagent.CloseRead, 1 << 20, flush.OutcomeUnknown},
-	} {
-		for _, network := range []string{"tcp", "unix"} {
-			t.Run(name+" "+network, func(t *testing.T) {
-				agent := testagent.Start(t, addressOf(t, network), nil)
-				agent.SetFault(func(*http.Request) testagent.Fault { return testagent.Fault{Kind: test.fault} })
-				got := clientOf(t, agent.URL()).post(t.Context(), bodyOf(test.size))
-				if got.Outcome != test.want {
-					t.Errorf("%+v, want flush.Outcome %d", got, test.want)
-				}
-				if errors.Is(got.Err, errNoAnswer) != (test.want == flush.OutcomeUnknown) {
-					t.Errorf("error %v", got.Err)
-				}
-			})
-		}
-	}
-}
-
-func TestTimeoutWaitingForTheAnswerIsUnknown(t *testing.T) {
-	agent := testagent.Start(t, "", nil)
-	asked := make(chan struct{})
-	agent.SetFault(func(r *http.Request) testagent.Fault {
-		// The whole body has been read when the client is told to give up.
-		_, _ = io.Copy(io.Discard, r.Body)
-		close(asked)
-		return testagent.Fault{Kind: testagent.Hang}
-	})
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() { <-asked; cancel() }()
-	if got := clientOf(t, agent.URL()).post(ctx, bodyOf(small)); got.Outcome != flush.OutcomeUnknown {
-		t.Errorf("%+v", got)
-	}
-}
-
-func TestTimeoutWhileWritingIsNotYet(t *testing.T) {
-	listener, err := net.Listen("unix", socketIn(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() {
-		conn, err := listener.Accept()
-		if err != nil {
-			return
-		}
-		defer conn.Close()
-		_, _ = io.ReadFull(conn, make([]byte, 1000)) // then no more
-		cancel()
-		<-t.Context().Done()
-	}()
-	got := clientOf(t, "unix://"+listener.Addr().String()).post(ctx, bodyOf(large))
-	if got.Outcome != flush.OutcomeNotYet {
-		t.Errorf("%+v", got)
-	}
-}
-
-// A server that closes idle connections whenever it likes costs nothing: no
-// payload is ever written to one that might be dying.
-func TestNoConnectionIsUsedTwice(t *testing.T) {
-	var connections, requests atomic.Int32
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		requests.Add(1)
-	}))
-	server.Config.ConnState = func(conn net.Conn, state http.ConnState) {
-		switch state {
-		case http.StateNew:
-			connections.Add(1)
-		case http.StateIdle:
-			_ = conn.Close()
-		}
-	}
-	server.Start()
-	defer server.Close()
-	client := clientOf(t, server.URL)
-	for i := range 20 {
-		if got := client.post(t.Context(), bodyOf(small)); got.Outcome != flush.OutcomeAccepted {
-			t.Fatalf("payload %d: %+v", i, got)
-		}
-	}
-	if connections.Load() != 20 || requests.Load() != 20 {
-		t.Errorf("%d connections, %d requests for 20 payloads", connections.Load(), requests.Load())
-	}
-}
-
-// net/http calls a request written when its end is still in a buffer. If that
-// end then cannot be written, the agent has not got the request.
-func TestFailureOfTheLastWriteIsNotYet(t *testing.T) {
-	agent := testagent.Start(t, "", nil)
-	client := clientOf(t, agent.URL())
-	dial := client.whenAsked.DialContext
-	for what, last := range map[string]int{"the header": 0, "the body": 1} {
-		client.whenAsked.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-			conn, err := dial(ctx, network, address)
-			if err != nil {
-				return nil, err
-			}
-			return request.Watch(&broken{Conn: conn, left: last}), nil
-		}
-		if got := client.post(t.Context(), bodyOf(small)); got.Outcome != flush.OutcomeNotYet || !errors.Is(got.Err, net.ErrClosed) {
-			t.Errorf("%s: %+v", what, got)
-		}
-	}
-}
-
-// broken is a connection that only so many writes are left to.
-type broken struct {
-	net.Conn
-	left int
-}
-
-func (b *broken) Write(p []byte) (int, error) {
-	if b.left--; b.left < 0 {
-		return 0, net.ErrClosed
-	}
-	return b.Conn.Write(p)
 }
 
 func TestInfoOverHTTP(t *testing.T) {
@@ -301,8 +152,8 @@ func TestInfoOverHTTP(t *testing.T) {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	body := mustEncode(t, testcycle.Spans(1), flush.MinPayloadBytes)[0].Body
-	if answer := client.post(t.Context(), &flush.Payload{Body: body}); answer.state != got.state || got.state == "" {
-		t.Errorf("the answer's state is %q, /info hashes to %q", answer.state, got.state)
+	if answer := client.deliver(t.Context(), &flush.Payload{Body: body}); stateOf(answer) != got.state || got.state == "" {
+		t.Errorf("the answer's state is %q, /info hashes to %q", stateOf(answer), got.state)
 	}
 	agent.SetFault(func(*http.Request) testagent.Fault { return testagent.Fault{Kind: testagent.Answer, Status: 404} })
 	if got, err := client.info(t.Context()); err != nil || got.features.Stats {
@@ -323,41 +174,5 @@ func TestInfoIsBounded(t *testing.T) {
 	defer server.Close()
 	if _, err := clientOf(t, server.URL).info(t.Context()); err == nil {
 		t.Error("two megabytes were read")
-	}
-}
-
-// A proxy that knows no Expect says so once, and gets the payload.
-func TestExpectationFailed(t *testing.T) {
-	var asked, taken atomic.Int32
-	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Expect") != "" {
-			asked.Add(1)
-			w.WriteHeader(http.StatusExpectationFailed)
-			return
-		}
-		if body, err := io.ReadAll(r.Body); err == nil && len(body) == small {
-			taken.Add(1)
-		}
-	}))
-	defer proxy.Close()
-	client := clientOf(t, proxy.URL)
-	for range 3 {
-		if got := client.post(t.Context(), bodyOf(small)); got.Outcome != flush.OutcomeAccepted || got.Err != nil {
-			t.Errorf("%+v", got)
-		}
-	}
-	if asked.Load() != 1 || taken.Load() != 3 {
-		t.Errorf("asked %d times and took %d payloads", asked.Load(), taken.Load())
-	}
-}
-
-// One that says so of every request is refusing.
-func TestExpectationAlwaysFailed(t *testing.T) {
-	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusExpectationFailed)
-	}))
-	defer proxy.Close()
-	if got := clientOf(t, proxy.URL).post(t.Context(), bodyOf(small)); got.Outcome != flush.OutcomeRefused {
-		t.Errorf("%+v", got)
 	}
 }

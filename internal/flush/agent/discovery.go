@@ -2,33 +2,64 @@ package agent
 
 import (
 	"context"
+	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// discoveryPause is how long discovery waits before it looks again, where the
-// agent could not be asked or wanted no statistics.
-const discoveryPause = 10 * time.Second
+const (
+	// discoveryPause is how long discovery waits before it looks again, where the agent
+	// could not be asked or wanted no statistics.
+	discoveryPause = 10 * time.Second
+	// infoTimeout is how long one reading of /info may take.
+	infoTimeout = 10 * time.Second
+	// maxAgentVersion bounds what is shown of what an agent calls itself.
+	maxAgentVersion = 100
+)
 
-// infoTimeout is how long one reading of /info may take.
-const infoTimeout = 10 * time.Second
+// discovery is what is known of the agent. It reads /info until that has succeeded once,
+// again when the agent's state changes or a payload is not answered, since another agent
+// may come in its place, and every pause while statistics are not wanted, because an agent
+// can be upgraded under a running daemon.
+type discovery struct {
+	log    *slog.Logger
+	client client
+	url    URL
 
-// Watch implements flush.Exporter. It is discovery: it reads /info until that has
-// succeeded once, again when the agent's state changes or a payload is not answered,
-// since another agent may come in its place, and every pause while statistics are not
-// wanted, because an agent can be upgraded under a running daemon.
-func (e *Exporter) Watch(ctx context.Context, link *flush.Link) {
-	for e.awaitDiscovery(ctx, link, e.readInfo(ctx, link)) {
+	features  *featureStore
+	info      atomic.Pointer[info]   // as it was last read
+	lastState atomic.Pointer[string] // of the agent, by an answer
+	changed   chan struct{}          // holds a token when /info is to be read now
+
+	// Of the goroutine that watches.
+	failures int  // to read /info, in a row
+	isLogged bool // the log says that the agent answers
+}
+
+func newDiscovery(log *slog.Logger, c client, url URL) *discovery {
+	d := &discovery{
+		log: log, client: c, url: url,
+		features: newFeatureStore(DefaultFeatures()), changed: make(chan struct{}, 1),
+	}
+	d.info.Store(&info{})
+	d.lastState.Store(new(string))
+	return d
+}
+
+// Watch asks the agent what it wants, until its context ends.
+func (d *discovery) Watch(ctx context.Context, link *flush.Link) {
+	for d.await(ctx, link, d.readInfo(ctx, link)) {
 	}
 }
 
-// awaitDiscovery returns when /info is to be read, false when no more. known
-// says whether the last reading succeeded.
-func (e *Exporter) awaitDiscovery(ctx context.Context, link *flush.Link, known bool) bool {
+// await returns when /info is to be read, false when no more. known says whether the last
+// reading succeeded.
+func (d *discovery) await(ctx context.Context, link *flush.Link, known bool) bool {
 	var again <-chan time.Time
-	if !known || !e.Features().Stats {
+	if !known || !d.Features().Stats {
 		again = time.After(discoveryPause)
 	}
 	for {
@@ -38,9 +69,9 @@ func (e *Exporter) awaitDiscovery(ctx context.Context, link *flush.Link, known b
 		case <-again:
 			return true
 		case <-link.Lost():
-		case <-e.changed:
+		case <-d.changed:
 		}
-		if e.Features().Stats {
+		if d.Features().Stats {
 			return true
 		}
 		// A downgrade was just seen on an answer. Asking at once would find
@@ -52,69 +83,101 @@ func (e *Exporter) awaitDiscovery(ctx context.Context, link *flush.Link, known b
 }
 
 // readInfo asks the agent once and publishes what it says.
-func (e *Exporter) readInfo(ctx context.Context, link *flush.Link) bool {
+func (d *discovery) readInfo(ctx context.Context, link *flush.Link) bool {
 	asking, cancel := context.WithTimeout(ctx, infoTimeout)
 	defer cancel()
-	said, err := e.client.info(asking)
+	said, err := d.client.info(asking)
 	if err != nil {
 		if ctx.Err() == nil {
 			link.Silent()
-			e.contact.failed(err)
+			d.failed(err)
 		}
 		return false
 	}
-	if e.contact.made(said) {
+	if d.failures > 0 {
 		link.Returned()
 	} else {
 		link.Answers()
 	}
-	e.info.Store(&said)
-	e.publish(func(Features) Features { return said.features })
+	d.failures = 0
+	if !d.isLogged {
+		d.isLogged = true
+		d.log.Info("agent answers", "agent", d.url.String(),
+			"agent_version", said.version, "takes_statistics", said.features.Stats)
+	}
+	d.info.Store(&said)
+	d.publish(func(Features) Features { return said.features })
 	return true
 }
 
-// downgrade publishes that this agent has no statistics endpoint. Discovery
-// finds out when it has one.
-func (e *Exporter) downgrade() {
-	e.publish(func(now Features) Features { now.Stats = false; return now })
-	e.lookAgain()
-}
-
-// publish changes the features, with a line in the log where statistics begin
-// or cease to be wanted.
-func (e *Exporter) publish(edit func(Features) Features) {
-	before, after := e.features.change(edit)
-	switch {
-	case before.Stats && !after.Stats:
-		e.cfg.Log.Warn("agent takes no statistics: downgraded; looking again every " + discoveryPause.String())
-	case !before.Stats && after.Stats:
-		e.cfg.Log.Info("agent takes statistics again")
-	}
-}
-
-// noticeState reads /info again where an answer to a payload shows that the
-// agent's configuration has changed. Behind a proxy that rewrites /info its state
-// and the answers' never agree; a state already acted upon is therefore not acted
-// upon again.
-func (e *Exporter) noticeState(state string) {
-	if state == "" || *e.lastState.Swap(&state) == state {
+// failed notes that the agent did not say what it wants. An agent that was never there is
+// the commonest mistake of a new installation, and without traffic nothing else would show
+// it, so it has a line of its own; of others the payloads tell. It comes with the second
+// failure: daemon and agent often start together.
+func (d *discovery) failed(err error) {
+	d.failures++
+	if d.failures != 2 || d.isLogged {
+		d.log.Debug("agent info is not to be had", "agent", d.url.String(), "error", err)
 		return
 	}
-	if state != e.info.Load().state {
-		e.lookAgain()
+	d.log.Warn("agent does not answer; is it running, and is --agent-url where it listens? "+
+		"Until it does, payloads are kept for --retry-age", "agent", d.url.String(), "error", err)
+}
+
+// downgrade publishes that this agent has no statistics endpoint. Discovery finds out when
+// it has one.
+func (d *discovery) downgrade() {
+	d.publish(func(now Features) Features { now.Stats = false; return now })
+	d.lookAgain()
+}
+
+// publish changes the features, with a line in the log where statistics begin or cease to
+// be wanted.
+func (d *discovery) publish(edit func(Features) Features) {
+	before, after := d.features.change(edit)
+	switch {
+	case before.Stats && !after.Stats:
+		d.log.Warn("agent takes no statistics: downgraded; looking again every " + discoveryPause.String())
+	case !before.Stats && after.Stats:
+		d.log.Info("agent takes statistics again")
+	}
+}
+
+// noticeState reads /info again where an answer to a payload shows that the agent's
+// configuration has changed. Behind a proxy that rewrites /info its state and the answers'
+// never agree; a state already acted upon is therefore not acted upon again.
+func (d *discovery) noticeState(state string) {
+	if state == "" || *d.lastState.Swap(&state) == state {
+		return
+	}
+	if state != d.info.Load().state {
+		d.lookAgain()
 	}
 }
 
 // lookAgain has discovery read /info.
-func (e *Exporter) lookAgain() {
+func (d *discovery) lookAgain() {
 	select {
-	case e.changed <- struct{}{}:
+	case d.changed <- struct{}{}:
 	default: // it is about to
 	}
 }
 
-// maxAgentVersion bounds what is shown of what an agent calls itsele.
-const maxAgentVersion = 100
-
 // Version is how the agent last called itself; "" before it was asked.
-func (e *Exporter) Version() string { return span.Text(e.info.Load().version, maxAgentVersion) }
+func (d *discovery) Version() string { return span.Text(d.info.Load().version, maxAgentVersion) }
+
+// Features is what the agent wants at present. It is not to be written to.
+func (d *discovery) Features() Features {
+	now, _ := d.features.load()
+	return now
+}
+
+// WatchFeatures returns the features and a channel that is closed as soon as they are no
+// longer the present ones.
+func (d *discovery) WatchFeatures() (Features, <-chan struct{}) { return d.features.load() }
+
+// Wants implements an optional interface of flush.
+func (d *discovery) Wants() (statistics bool, payloadBytes int) {
+	now := d.Features()
+	return now.Stats, now.MaxRequestBytes
+}

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"errors"
+	"net/http"
 	"reflect"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/flush/post"
 	"github.com/spanstatsd/spanstatsd/internal/flush/testcycle"
 )
 
@@ -60,7 +62,7 @@ func TestInfoIsReadAgainWhenTheStateChanges(t *testing.T) {
 			{"third", 3},
 			{"first", 3},
 		} {
-			agent.answers(always(attempt{state: step.state}))
+			agent.answers(always(post.Answer{Header: http.Header{"Datadog-Agent-State": {step.state}}}))
 			f.Accept(testcycle.Spans(1))
 			synctest.Wait()
 			if len(agent.asked) != step.asked {
@@ -128,7 +130,7 @@ func TestAgentsOwnLimitIsTold(t *testing.T) {
 				return info{features: Features{Stats: true, MaxRequestBytes: said}}, nil
 			}}, nil)
 			synctest.Wait()
-			if wanted, bytes := f.Wants(); !wanted || bytes != said {
+			if wanted, bytes := f.Exporter.Wants(); !wanted || bytes != said {
 				t.Errorf("agent takes %d: wants statistics %v, of %d bytes at most", said, wanted, bytes)
 			}
 		}

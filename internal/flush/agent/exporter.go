@@ -5,11 +5,11 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/dump"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/flush/post"
 )
 
 // Config is what an Exporter needs to know.
@@ -21,7 +21,7 @@ type Config struct {
 }
 
 // Off says whether there is no agent.
-func (c *Config) Off() bool { return c.URL == URL{} }
+func (c *Config) Off() bool { return c.URL.IsZero() }
 
 // Check says everything that is unusable.
 func (c *Config) Check() error {
@@ -34,26 +34,11 @@ func (c *Config) Check() error {
 // Exporter speaks to one agent. See the package comment.
 type Exporter struct {
 	*encoder
-	cfg    Config
-	client client
-
-	// What is known of the agent.
-	features  *featureStore
-	info      atomic.Pointer[info]   // as it was last read
-	lastState atomic.Pointer[string] // of the agent, by an answer
-	changed   chan struct{}          // holds a token when /info is to be read now
-	contact   contact
+	*discovery
+	cfg Config
 
 	keeping sync.Mutex // guards dumps
 	dumps   *dump.Dir  // nil where nothing is to be kept
-}
-
-// client is what is asked of the agent.
-type client interface {
-	// post offers a payload once.
-	post(ctx context.Context, p *flush.Payload) attempt
-	// info reads what the agent says of itself.
-	info(ctx context.Context) (info, error)
 }
 
 // New returns an exporter. Nothing is asked of the agent before a flush watches it.
@@ -64,7 +49,7 @@ func New(cfg Config) (*Exporter, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	e := newExporter(cfg, newHTTPAgent(cfg.URL, cfg.Version, askPatience))
+	e := newExporter(cfg, newHTTPClient(cfg.URL, cfg.Version))
 	if cfg.DebugDir != "" {
 		var err error
 		if e.dumps, err = dump.Open(cfg.DebugDir); err != nil {
@@ -76,15 +61,7 @@ func New(cfg Config) (*Exporter, error) {
 
 // newExporter speaks to any agent, so that tests can bring their own.
 func newExporter(cfg Config, c client) *Exporter {
-	e := &Exporter{
-		encoder: newEncoder(), cfg: cfg, client: c,
-		features: newFeatureStore(DefaultFeatures()),
-		changed:  make(chan struct{}, 1),
-		contact:  contact{log: cfg.Log, url: cfg.URL},
-	}
-	e.info.Store(&info{})
-	e.lastState.Store(new(string))
-	return e
+	return &Exporter{encoder: newEncoder(), discovery: newDiscovery(cfg.Log, c, cfg.URL), cfg: cfg}
 }
 
 // Name implements flush.Exporter.
@@ -93,41 +70,31 @@ func (e *Exporter) Name() string { return "agent" }
 // URL implements flush.Exporter.
 func (e *Exporter) URL() string { return e.cfg.URL.String() }
 
-// InOrder implements flush.Exporter. The agent adds up what it is sent, in any order.
-func (e *Exporter) InOrder() bool { return false }
-
-// SendsTotals implements flush.Exporter.
-func (e *Exporter) SendsTotals() bool { return false }
-
-// Wants implements flush.Exporter.
-func (e *Exporter) Wants() (statistics bool, payloadBytes int) {
-	now := e.Features()
-	return now.Stats, now.MaxRequestBytes
-}
-
 // Deliver implements flush.Exporter.
 func (e *Exporter) Deliver(ctx context.Context, p *flush.Payload) flush.Attempt {
-	a := e.client.post(ctx, p)
-	e.noticeState(a.state)
+	a := e.client.deliver(ctx, p)
+	e.noticeState(a.Header.Get("Datadog-Agent-State"))
 	switch a.Outcome {
 	case flush.OutcomeNotWanted:
 		e.downgrade()
 	case flush.OutcomeRefused:
-		e.keepRefused(p, a.refusal)
+		e.keepRefused(p, &a)
 	}
 	return a.Attempt
 }
 
 // keepRefused puts what the agent refused where a person can look at it, if the
 // operator named a place. The spans are lost all the same.
-func (e *Exporter) keepRefused(p *flush.Payload, refusal *dump.Refusal) {
-	if e.dumps == nil || refusal == nil {
+func (e *Exporter) keepRefused(p *flush.Payload, a *post.Answer) {
+	if e.dumps == nil || a.Code == 0 {
 		return
 	}
 	e.keeping.Lock()
 	defer e.keeping.Unlock()
-	refusal.Time, refusal.Agent, refusal.Spans, refusal.Body = time.Now(), e.cfg.URL.String(), p.Spans, p.Body
-	file, err := e.dumps.Keep(refusal)
+	file, err := e.dumps.Keep(&dump.Refusal{
+		Time: time.Now(), Agent: e.cfg.URL.String(), Spans: p.Spans, Sent: a.Sent, Body: p.Body,
+		Status: a.Status, Answer: a.Header, Said: a.Said,
+	})
 	switch {
 	case err != nil:
 		e.cfg.Log.Warn("refused payload is not kept", "error", err)

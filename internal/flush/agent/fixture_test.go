@@ -11,6 +11,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/flush/post"
 	"github.com/spanstatsd/spanstatsd/internal/payload"
 )
 
@@ -18,19 +19,19 @@ import (
 // tests can run in synthetic time.
 type scripted struct {
 	mu     sync.Mutex
-	answer func(ctx context.Context, p *flush.Payload) attempt
+	answer func(ctx context.Context, p *flush.Payload) post.Answer
 	said   func() (info, error)
 	tries  int
 	asked  []time.Time // when /info was read
 }
 
-func (s *scripted) post(ctx context.Context, p *flush.Payload) attempt {
+func (s *scripted) deliver(ctx context.Context, p *flush.Payload) post.Answer {
 	s.mu.Lock()
 	s.tries++
 	reply := s.answer
 	s.mu.Unlock()
 	if reply == nil {
-		return attempt{}
+		return post.Answer{}
 	}
 	return reply(ctx, p)
 }
@@ -46,7 +47,7 @@ func (s *scripted) info(context.Context) (info, error) {
 }
 
 // answers changes what the agent does from now on.
-func (s *scripted) answers(reply func(ctx context.Context, p *flush.Payload) attempt) {
+func (s *scripted) answers(reply func(ctx context.Context, p *flush.Payload) post.Answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.answer = reply
@@ -65,9 +66,16 @@ func (s *scripted) tried() int {
 	return s.tries
 }
 
-func always(a attempt) func(context.Context, *flush.Payload) attempt {
-	return func(context.Context, *flush.Payload) attempt { return a }
+func always(a post.Answer) func(context.Context, *flush.Payload) post.Answer {
+	return func(context.Context, *flush.Payload) post.Answer { return a }
 }
+
+// failed is an answer without one.
+func failed(outcome flush.Outcome, silent bool, err error) post.Answer {
+	return post.Answer{Attempt: flush.Attempt{Outcome: outcome, Silent: silent, Err: err}}
+}
+
+func stateOf(a post.Answer) string { return a.Header.Get("Datadog-Agent-State") }
 
 var (
 	errDown = errors.New("connection refused")
@@ -94,7 +102,7 @@ func startScripted(t *testing.T, agent client, edit func(*flush.Config)) (runnin
 	if edit != nil {
 		edit(&cfg)
 	}
-	e := newExporter(Config{URL: URL{"unix", "/nowhere"}, Log: cfg.Log}, agent)
+	e := newExporter(Config{URL: URL{Network: "unix", Address: "/nowhere"}, Log: cfg.Log}, agent)
 	return start(t, cfg, e), &log
 }
 
@@ -136,17 +144,28 @@ func balanced(t *testing.T, r running, accepted uint64) flush.Stats {
 
 func mustEncode(t testing.TB, sealed *aggregate.Sealed, limit int) []*flush.Payload {
 	t.Helper()
-	payloads, unencodable := NewEncoder().all(sealed, limit)
+	payloads, unencodable := encodeAll(newEncoder(), sealed, limit)
 	if unencodable != 0 {
 		t.Fatalf("%d spans unencodable", unencodable)
 	}
 	return payloads
 }
 
+func encodeAll(e *encoder, sealed *aggregate.Sealed, limit int) (payloads []*flush.Payload, unencodable uint64) {
+	return (&reused{encoder: e}).all(sealed, limit)
+}
+
+// reused merges and encodes again and again.
+type reused struct {
+	merger  flush.Merger
+	encoder *encoder
+}
+
 // all keeps the payloads instead of shipping them.
-func (e *Encoder) all(sealed *aggregate.Sealed, limit int) (payloads []*flush.Payload, unencodable uint64) {
-	unencodable = e.encode(sealed, limit, func(p *flush.Payload) { payloads = append(payloads, p) })
-	return payloads, unencodable
+func (r *reused) all(sealed *aggregate.Sealed, limit int) (payloads []*flush.Payload, unencodable uint64) {
+	defer r.merger.Forget()
+	made := r.encoder.Encode(sealed, r.merger.Merge(sealed), limit, func(p *flush.Payload) { payloads = append(payloads, p) })
+	return payloads, made.Lost[flush.Unencodable]
 }
 
 // sequence is what a payload says of its place among all.

@@ -125,7 +125,8 @@ func labelsPresent(key *span.Key) (n int) {
 	for l := span.FirstList; l < span.EndOfLists; l++ {
 		n += present(len(*key.Tags(l)) > 0)
 	}
-	return n + present(key.HTTPStatus != 0) + present(key.TraceRoot != span.TraceRootNotSet) + present(key.Synthetics)
+	n += present(key.HTTPStatus != 0) + present(key.TraceRoot != span.TraceRootNotSet)
+	return n + present(key.Synthetics)
 }
 
 func present(is bool) int {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/flush/post"
 	"github.com/spanstatsd/spanstatsd/internal/flush/testcycle"
 )
 
@@ -28,14 +29,14 @@ func (o *outage) set(away bool) {
 	o.away = away
 }
 
-func (o *outage) post(ctx context.Context, p *flush.Payload) attempt {
+func (o *outage) deliver(ctx context.Context, p *flush.Payload) post.Answer {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.away {
 		return down(ctx, p)
 	}
 	o.taken[sequence(o.t, p)]++
-	return attempt{}
+	return post.Answer{}
 }
 
 func (o *outage) info(ctx context.Context) (info, error) {

@@ -27,7 +27,9 @@ func newEncoder() *encoder {
 }
 
 // Encode implements flush.Exporter.
-func (e *encoder) Encode(sealed *aggregate.Sealed, rest []flush.Row, limit int, emit func(*flush.Payload)) flush.Encoded {
+func (e *encoder) Encode(
+	sealed *aggregate.Sealed, rest []flush.Row, limit int, emit func(*flush.Payload),
+) flush.Encoded {
 	unencodable := uint64(0)
 	e.groups.sketches.of(sealed)
 	for len(rest) > 0 {

@@ -31,10 +31,10 @@ func BenchmarkEncode(b *testing.B) {
 					c.Add(0, key, 0, uint64(1e6+20e6*random.ExpFloat64()), flags, 1)
 				}
 			}
-			e, sealed, size := NewEncoder(), c.Seal(), 0
+			m, sealed, size := &reused{encoder: newEncoder()}, c.Seal(), 0
 			b.ReportAllocs()
 			for b.Loop() {
-				payloads, _ := e.all(sealed, flush.DefaultMaxPayloadBytes)
+				payloads, _ := m.all(sealed, flush.DefaultMaxPayloadBytes)
 				size = len(payloads[0].Body)
 			}
 			b.ReportMetric(float64(size), "payload_bytes")

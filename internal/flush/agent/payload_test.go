@@ -187,7 +187,7 @@ func TestGroupThatFitsNowhereIsUnencodable(t *testing.T) {
 	c.Add(0, small, 0, 1, 0, 1)
 	c.Add(0, large, 0, 1, 0, 1)
 	c.Add(0, large, 0, 1, 0, 1)
-	payloads, unencodable := NewEncoder().all(c.Seal(), flush.MinPayloadBytes)
+	payloads, unencodable := encodeAll(newEncoder(), c.Seal(), flush.MinPayloadBytes)
 	if len(payloads) != 1 || payloads[0].Spans != 1 || unencodable != 2 {
 		t.Errorf("%d payloads, %d spans unencodable", len(payloads), unencodable)
 	}
@@ -226,10 +226,10 @@ func TestEncodingAgainAllocatesOnlyPayloads(t *testing.T) {
 		key := c.Key(origin, span.Key{Service: "s", Operation: "o", Resource: fmt.Sprint(i), Kind: "server"})
 		c.Add(0, key, 0, uint64(i)*1000, 0, 1)
 	}
-	e, sealed := NewEncoder(), c.Seal()
-	e.all(sealed, flush.DefaultMaxPayloadBytes)
+	m, sealed := &reused{encoder: newEncoder()}, c.Seal()
+	m.all(sealed, flush.DefaultMaxPayloadBytes)
 	// The payload, its body and the slices that hold it, however many groups.
-	if allocations := testing.AllocsPerRun(10, func() { e.all(sealed, flush.DefaultMaxPayloadBytes) }); allocations > 10 {
+	if allocations := testing.AllocsPerRun(10, func() { m.all(sealed, flush.DefaultMaxPayloadBytes) }); allocations > 10 {
 		t.Errorf("%v allocations for 500 groups", allocations)
 	}
 }
@@ -243,12 +243,12 @@ func TestEncodingIsBoundedByThePayload(t *testing.T) {
 		key := c.Key(origin, span.Key{Service: "s", Operation: "o", Resource: strings.Repeat("r", 1000) + fmt.Sprint(i)})
 		c.Add(0, key, 0, uint64(i)*1000, 0, 1)
 	}
-	e := NewEncoder()
-	payloads, unencodable := e.all(c.Seal(), flush.MinPayloadBytes)
+	e := newEncoder()
+	payloads, unencodable := encodeAll(e, c.Seal(), flush.MinPayloadBytes)
 	if len(payloads) < 20 || unencodable != 0 {
 		t.Fatalf("%d payloads, %d spans in none", len(payloads), unencodable)
 	}
-	if taken := e.encoder.groups.Cap(); taken > 3*flush.MinPayloadBytes {
+	if taken := e.groups.Cap(); taken > 3*flush.MinPayloadBytes {
 		t.Errorf("%d bytes set aside for payloads of %d", taken, flush.MinPayloadBytes)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/flush/post"
 	"github.com/spanstatsd/spanstatsd/internal/flush/testcycle"
 )
 
@@ -91,7 +92,7 @@ func TestSilenceIsLookedInto(t *testing.T) {
 			t.Error("an agent that answers is not reachable")
 		}
 		agent.mu.Lock()
-		agent.answer, agent.said = always(failed(flush.OutcomeUnknown, true, errNoAnswer)), away
+		agent.answer, agent.said = always(failed(flush.OutcomeUnknown, true, errDown)), away
 		agent.mu.Unlock()
 		f.Accept(testcycle.Spans(1))
 		synctest.Wait()
@@ -132,13 +133,13 @@ func TestReturnEndsThePause(t *testing.T) {
 // whatever it answers, and the log says so once. The books hold what waits.
 func TestAgentThatAnswersAndDoesNotTakeIsAStateOfItsOwn(t *testing.T) {
 	for name, test := range map[string]struct {
-		answer attempt
+		answer post.Answer
 		logged string
 	}{
 		"429 or 5xx":                {failed(flush.OutcomeNotYet, false, errDown), "answers and does not take payloads"},
 		"a refusal":                 {failed(flush.OutcomeRefused, false, errDown), "rejects payloads"},
 		"no endpoint":               {failed(flush.OutcomeNotWanted, false, errDown), "downgraded"},
-		"hanging but for its /info": {failed(flush.OutcomeNotYet, true, errNotAsked), "cannot be reached"},
+		"hanging but for its /info": {failed(flush.OutcomeNotYet, true, errDown), "cannot be reached"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

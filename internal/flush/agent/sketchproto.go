@@ -102,7 +102,11 @@ func sparseSize(r sketch.Run) int {
 // appendSparse writes the tags as the bytes that they are: a sketch of spread
 // durations is little else than such entries.
 func appendSparse(b []byte, s *sketch.Sketch, runs []sketch.Run) []byte {
-	const entry, index, count = fieldSparse<<3 | byte(protowire.BytesType), fieldIndex<<3 | byte(protowire.VarintType), fieldCount<<3 | byte(protowire.Fixed64Type)
+	const (
+		entry = fieldSparse<<3 | byte(protowire.BytesType)
+		index = fieldIndex<<3 | byte(protowire.VarintType)
+		count = fieldCount<<3 | byte(protowire.Fixed64Type)
+	)
 	for _, r := range runs {
 		for i, spans := range s.Counts(r) {
 			if at := uint(r.First) + uint(i); at < far {

@@ -7,11 +7,11 @@ import (
 
 func TestParseURL(t *testing.T) {
 	for text, want := range map[string]URL{
-		"http://127.0.0.1:8126":              {"tcp", "127.0.0.1:8126"},
-		"http://agent/":                      {"tcp", "agent:8126"},
-		"http://[::1]:80":                    {"tcp", "[::1]:80"},
-		"http://[fe80::1]":                   {"tcp", "[fe80::1]:8126"},
-		"unix:///var/run/datadog/apm.socket": {"unix", "/var/run/datadog/apm.socket"},
+		"http://127.0.0.1:8126":              {Network: "tcp", Address: "127.0.0.1:8126"},
+		"http://agent/":                      {Network: "tcp", Address: "agent:8126"},
+		"http://[::1]:80":                    {Network: "tcp", Address: "[::1]:80"},
+		"http://[fe80::1]":                   {Network: "tcp", Address: "[fe80::1]:8126"},
+		"unix:///var/run/datadog/apm.socket": {Network: "unix", Address: "/var/run/datadog/apm.socket"},
 	} {
 		got, err := ParseURL(text)
 		if err != nil || got != want {
@@ -29,7 +29,7 @@ func TestParseURL(t *testing.T) {
 	} {
 		if got, err := ParseURL(text); err == nil {
 			t.Errorf("%q was taken as %+v", text, got)
-		} else if !strings.Contains(err.Error(), acceptedURLs) {
+		} else if !strings.Contains(err.Error(), "give http://host:port or unix:///path/of/socket") {
 			t.Errorf("%q: %v does not say what is accepted", text, err)
 		}
 	}

@@ -1,113 +1,155 @@
 package otlp
 
 import (
-	"cmp"
+	"bytes"
+	"compress/gzip"
 	"fmt"
 	"io"
-	"mime"
+	"iter"
 	"net/http"
+	"slices"
 	"strings"
-	"time"
-	"unicode/utf8"
 
 	"github.com/spanstatsd/spanstatsd/internal/flush"
-	"github.com/spanstatsd/spanstatsd/internal/flush/request"
+	"github.com/spanstatsd/spanstatsd/internal/flush/post"
 	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
-const (
-	// maxAnswer bounds what is read of an answer's body.
-	maxAnswer = 64 << 10
-	// maxSaid bounds what is shown of it.
-	maxSaid = 1 << 10
-)
+// answers are what a receiver means, by the specification: what is not sent again is lost.
+var answers = post.Answers{
+	http.StatusTooManyRequests:    {Outcome: flush.OutcomeNotYet},
+	http.StatusBadGateway:         {Outcome: flush.OutcomeNotYet},
+	http.StatusServiceUnavailable: {Outcome: flush.OutcomeNotYet},
+	http.StatusGatewayTimeout:     {Outcome: flush.OutcomeNotYet},
 
-// contentType is that of requests, and of answers in kind.
-const contentType = "application/x-protobuf"
-
-// retryable says whether the specification has a request sent again that was answered so.
-func retryable(code int) bool {
-	switch code {
-	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return true
-	}
-	return false
+	http.StatusUnauthorized:          refused(" (set OTEL_EXPORTER_OTLP_HEADERS)"),
+	http.StatusForbidden:             refused(" (see OTEL_EXPORTER_OTLP_HEADERS)"),
+	http.StatusNotFound:              refused(" (is that its path? most have /v1/metrics)"),
+	http.StatusRequestEntityTooLarge: refused(" (raise what the receiver takes)"),
+	http.StatusUnsupportedMediaType:  refused(" (it takes no http/protobuf, or no gzip)"),
 }
 
-// readAnswer is what an answer means for a payload. Everything but success and what is
-// retryable is for good, redirections too.
-func readAnswer(resp *http.Response, p *flush.Payload, compressed bool, now time.Time) flush.Attempt {
-	answer, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
-		return readSuccess(answer, p, compressed)
+func refused(advice string) post.Meaning {
+	return post.Meaning{Outcome: flush.OutcomeRefused, Advice: advice}
+}
+
+// noMetrics is a request with none: one resource of which nothing is said.
+var noMetrics = []byte{fieldResourceMetrics<<3 | 2, 0}
+
+// hint is what an operator may have mistaken, where nobody answers.
+func hint(e post.Endpoint) string {
+	if strings.HasSuffix(e.Address, ":4317") {
+		return " (4317 is the port of gRPC; http/protobuf has 4318)"
 	}
-	said, wait := readRefusal(resp.Header, answer)
-	a := flush.Attempt{Outcome: flush.OutcomeRefused, Err: fmt.Errorf("receiver answered %s%s%s", resp.Status, quoted(said), advice(resp.StatusCode))}
-	if retryable(resp.StatusCode) {
-		a.Outcome = flush.OutcomeNotYet
-		a.After = min(max(wait, request.RetryAfter(resp.Header.Get("Retry-After"), now)), request.MaxRetryAfter)
-	}
-	return a
+	return ""
 }
 
 // readSuccess counts what a receiver left out of a payload that it took.
-func readSuccess(answer []byte, p *flush.Payload, compressed bool) flush.Attempt {
-	partial := readPartial(answer)
-	if partial.rejected == 0 {
-		a := flush.Attempt{Outcome: flush.OutcomeAccepted}
-		if partial.said != "" {
-			a.Err = fmt.Errorf("receiver took a payload, and said%s", quoted(partial.said))
-		}
-		return a
-	}
-	return flush.Attempt{
-		Outcome:  flush.OutcomeAccepted,
-		Err:      fmt.Errorf("receiver rejected %d data points of a payload%s", partial.rejected, quoted(partial.said)),
-		Rejected: mostLeftOut(p, partial.rejected, compressed),
+func readSuccess(a *post.Answer, p *flush.Payload, isPacked bool) {
+	rejected, said := readPartial(a.Body)
+	switch {
+	case rejected > 0:
+		a.Err = fmt.Errorf("receiver rejected %d data points of a payload%s", rejected, post.Quoted(said))
+		a.Rejected = mostLeftOut(p, rejected, isPacked)
+	case said != "":
+		a.Err = fmt.Errorf("receiver took a payload, and said%s", post.Quoted(said))
 	}
 }
 
 // mostLeftOut is how many spans of a payload at most are lost with so many of its points.
-func mostLeftOut(p *flush.Payload, points uint64, compressed bool) uint64 {
+func mostLeftOut(p *flush.Payload, points uint64, isPacked bool) uint64 {
 	if said, is := p.Totals.(*totals.Said); is {
 		return said.Most(points)
 	}
 	sent := p.Body
-	if compressed {
+	if isPacked {
 		sent = unpacked(sent)
 	}
 	return min(p.Spans, max(1, mostSpans(sent, points)))
 }
 
-// readRefusal is what a receiver says in the body of an answer, a google.rpc.Status or a
-// text, and how long it asks us to wait there.
-func readRefusal(h http.Header, answer []byte) (said string, wait time.Duration) {
-	kind, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
-	switch {
-	case kind == contentType:
-		s := readStatus(answer)
-		return s.said, s.retry
-	case utf8.Valid(answer):
-		return string(answer), 0
+// The fields of ExportMetricsServiceResponse, and of its ExportMetricsPartialSuccess.
+const (
+	fieldPartial  = 1
+	fieldRejected = 1
+	fieldSaid     = 2
+)
+
+// readPartial reads the body of an answer to a request that was accepted: how many data
+// points were not, and why. One that says nothing, and one that cannot be read, rejects
+// nothing.
+func readPartial(answer []byte) (rejected uint64, said string) {
+	for message := range messages(answer, fieldPartial) {
+		for f := range post.Fields(message) {
+			switch f.Number {
+			case fieldRejected:
+				rejected = uint64(max(0, int64(f.Value)))
+			case fieldSaid:
+				said = string(f.Bytes)
+			}
+		}
 	}
-	return "", 0
+	return rejected, said
 }
 
-// quoted is what a receiver said, behind a colon, or nothing.
-func quoted(said string) string {
-	if said = strings.TrimSpace(said); said == "" {
-		return ""
+// mostSpans is how many spans of a request at most are lost with so many of its points.
+// Nobody says which points were rejected. Those of its histograms that have the most spans
+// have so many; a point that counts calls has no spans but those of its histogram.
+func mostSpans(request []byte, points uint64) (spans uint64) {
+	var counts []uint64
+	for point := range messages(
+		request, fieldResourceMetrics, fieldScopeMetrics, fieldMetrics, fieldMetricHistogram, fieldPoints,
+	) {
+		for f := range post.Fields(point) {
+			if f.Number == fieldPointCount {
+				counts = append(counts, f.Value)
+			}
+		}
 	}
-	return fmt.Sprintf(": %q", said[:min(len(said), maxSaid)])
+	slices.Sort(counts)
+	slices.Reverse(counts)
+	for _, n := range counts[:min(points, uint64(len(counts)))] {
+		spans += n
+	}
+	return spans
 }
 
-// advice is what an operator can do about an answer.
-func advice(code int) string {
-	return cmp.Or(map[int]string{
-		http.StatusUnauthorized:          " (set OTEL_EXPORTER_OTLP_HEADERS)",
-		http.StatusForbidden:             " (see OTEL_EXPORTER_OTLP_HEADERS)",
-		http.StatusNotFound:              " (is that its path? most have /v1/metrics)",
-		http.StatusRequestEntityTooLarge: " (raise what the receiver takes)",
-		http.StatusUnsupportedMediaType:  " (it takes no http/protobuf, or no gzip)",
-	}[code])
+// messages goes through what stands in a message below a path of fields.
+func messages(message []byte, path ...protowire.Number) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		if len(path) == 0 {
+			yield(message)
+			return
+		}
+		for f := range post.Fields(message) {
+			if f.Number != path[0] || f.Bytes == nil {
+				continue
+			}
+			for below := range messages(f.Bytes, path[1:]...) {
+				if !yield(below) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// packed is a request with gzip.
+func packed(w *gzip.Writer, request []byte) []byte {
+	var b bytes.Buffer
+	w.Reset(&b)
+	_, _ = w.Write(request) // to memory, which takes everything
+	_ = w.Close()
+	return b.Bytes()
+}
+
+// unpacked is a request without gzip again.
+func unpacked(body []byte) []byte {
+	r, err := gzip.NewReader(bytes.NewReader(body))
+	if err != nil {
+		return nil
+	}
+	request, _ := io.ReadAll(r) // we packed it ourselves, so it is as long as the limit allowed
+	return request
 }

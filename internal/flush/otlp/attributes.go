@@ -60,9 +60,7 @@ func (a *attributes) add(name string, value []byte) {
 		return
 	}
 	a.names = append(a.names, name)
-	size := protowire.SizeTag(fieldKey) + protowire.SizeBytes(len(name)) + protowire.SizeTag(fieldValue) + protowire.SizeBytes(len(value))
-	b := protowire.AppendTag(a.bytes, fieldPointAttributes, protowire.BytesType)
-	b = protowire.AppendVarint(b, uint64(size))
+	b := appendHead(a.bytes, fieldPointAttributes, fieldSize(len(name))+fieldSize(len(value)))
 	b = appendString(b, fieldKey, name)
 	a.bytes = appendMessage(b, fieldValue, value)
 }

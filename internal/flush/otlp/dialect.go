@@ -2,6 +2,7 @@ package otlp
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
@@ -41,4 +42,33 @@ type dialect interface {
 	// outcome writes those that only some spans of that key have. Of all that have the
 	// attributes of a key, isTopLevel says whether each was top-level.
 	outcome(to *attributes, isError, isTopLevel bool)
+}
+
+// Temporality is what a point says: what was counted in its window, or since its series
+// began.
+type Temporality string
+
+const (
+	Delta      Temporality = "delta"
+	Cumulative Temporality = "cumulative"
+)
+
+// ParseTemporality reads a temporality's name.
+func ParseTemporality(text string) (Temporality, error) {
+	if t := Temporality(text); t == Delta || t == Cumulative {
+		return t, nil
+	}
+	return "", fmt.Errorf("parse temporality %q: it is neither %s nor %s", text, Delta, Cumulative)
+}
+
+// parsePreference reads the variable's value, in any case. To save memory an exporter of
+// counters and histograms, which is what we have, sends deltas.
+func parsePreference(_, text string) (Temporality, error) {
+	switch strings.ToLower(text) {
+	case "cumulative":
+		return Cumulative, nil
+	case "delta", "lowmemory":
+		return Delta, nil
+	}
+	return "", fmt.Errorf("%q is neither cumulative nor delta nor lowmemory", text)
 }

@@ -1,9 +1,12 @@
 package otlp
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
 // Dimensions are the attributes of a series beside the four that each has, in the dialect
@@ -28,7 +31,8 @@ func ParseDimensions(text string) (d Dimensions, err error) {
 	for name := range strings.SplitSeq(text, ",") {
 		switch name = strings.TrimSpace(name); {
 		case name == "" || name == "none" || strings.ContainsAny(name, " \t=:"):
-			return Dimensions{}, fmt.Errorf("parse dimensions %q: %q is no attribute's name; give all, none, or names with commas as http.route,http.response.status_code", text, name)
+			return Dimensions{}, fmt.Errorf("parse dimensions %q: %q is no attribute's name; "+
+				"give all, none, or names with commas as http.route,http.response.status_code", text, name)
 		case name == AllDimensions:
 			d.all = true
 		default:
@@ -43,4 +47,35 @@ func ParseDimensions(text string) (d Dimensions, err error) {
 func (d *Dimensions) has(name string) bool {
 	return slices.Contains(d.names, name) ||
 		d.all && name != resourceDimension && !strings.HasPrefix(name, "_dd.")
+}
+
+// tag is one attribute that a tracer or an operator chose.
+type tag struct{ name, value string }
+
+// isStatus says whether it is the status of a span, which has an attribute of its own.
+func (t tag) isStatus() bool { return t.name+":"+t.value == span.StatusOK }
+
+// tagList is the tags of a key as attributes.
+type tagList []tag
+
+// add adds the tags of a list that are dimensions, by OpenTelemetry's names for them.
+func (t tagList) add(list []string, wanted *Dimensions) tagList {
+	for _, text := range list {
+		key, value, isTag := strings.Cut(text, ":")
+		if name := attributeName(key); isTag && wanted.has(name) {
+			t = append(t, tag{name, value})
+		}
+	}
+	return t
+}
+
+// write writes them in the order of their names, so that two keys with the same tags are
+// one series, whatever their tags were called before.
+func (t tagList) write(to *attributes) {
+	slices.SortFunc(t, func(a, b tag) int {
+		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.value, b.value))
+	})
+	for _, tag := range t {
+		to.text(tag.name, tag.value)
+	}
 }

@@ -6,29 +6,28 @@
 // with one set of attributes, at most two points a metric, of the spans without an error
 // and of those with one.
 //
-//	rows of a cycle -> grouper: the rows of one series -> encoder: points -> body: requests
+//	rows of a cycle -> grouper: the rows of one series -> reader: points -> writer: requests
 //
 // A series is what has one resource and one list of attributes. Several rows are of one:
 // those of its buckets, because a window is the time in which spans were counted, not that
 // in which they ended; and those of keys that differ in nothing that the dialect says.
 // Points are deltas of base-2 exponential histograms in seconds. Their windows neither
-// overlap nor leave gaps; see windows. Where a receiver takes no deltas (Temporality) they
+// overlap nor leave gaps; see window. Where a receiver takes no deltas (Temporality) they
 // are running totals, see package totals: then each cycle, also one without spans, has a
 // point of every series there is.
 //
 // It writes protobuf without making the library's messages, of which there would be some
 // for each attribute of each point, and reads the little that an answer says the same way.
 //
-// The rule on sending again: what certainly did not arrive is tried again, and nothing
-// else. manner says how that is known, and readAnswer what an answer means. A running total
-// is sent again also where it may have arrived, for a second copy changes nothing.
+// How a request gets there, and what certainly did not arrive, package post knows; answers is
+// the table of what is tried again. A running total is sent again also where it may have
+// arrived, for a second copy changes nothing.
 //
 // Threading: Encode is called by one goroutine at a time, and computes. Deliver makes one
-// request; what several of them know together is one atomic number, and of running totals
-// how many spans of each series have arrived, an atomic number too.
+// request; of running totals it raises how many spans of each series have arrived, an atomic
+// number.
 //
 // Bounds: the length of a request before it is compressed (the caller's limit), the memory
-// of an encoder (two requests, some 60 bytes a row, and the running totals of LimitTotals), one request's time (Timeout), what
-// is read of an answer (maxAnswer) and shown of it (maxSaid), how long an answer can make us
-// wait (request.MaxRetryAfter).
+// of an encoder (two requests, some 60 bytes a row, and the running totals of LimitTotals), one
+// request's time (Timeout); of an answer, what package post bounds.
 package otlp

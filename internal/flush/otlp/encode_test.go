@@ -265,7 +265,7 @@ func TestWhatFitsInNoRequestIsCounted(t *testing.T) {
 func TestAnEncoderForgetsACycle(t *testing.T) {
 	e := newEncoder(withAll(), "", nil)
 	encodeWith(e, many(50).Seal(), 3000)
-	e.windows = windows{}
+	e.window = window{}
 	again, _ := encodeWith(e, golden().Seal(), flush.DefaultMaxPayloadBytes)
 	fresh, _ := encodeWith(newEncoder(withAll(), "", nil), golden().Seal(), flush.DefaultMaxPayloadBytes)
 	if !reflect.DeepEqual(again, fresh) {
@@ -275,19 +275,19 @@ func TestAnEncoderForgetsACycle(t *testing.T) {
 
 func TestWindowsNeitherOverlapNorLeaveGaps(t *testing.T) {
 	at := func(seconds float64) time.Time { return time.Unix(0, int64(seconds*1e9)) }
-	var w windows
+	var got window
 	last := uint64(10e9)
 	for i, cycle := range [][2]float64{{10, 20}, {20, 25}, {25, 30}, {24, 29}, {29, 40}, {40, 40}, {40, 50}} {
-		got := w.next(at(cycle[0]), at(cycle[1]))
+		got = got.next(at(cycle[0]), at(cycle[1]))
 		if got.start != last || got.end <= got.start {
 			t.Errorf("window %d is from %d to %d, and the last ended at %d", i, got.start, got.end, last)
 		}
 		last = got.end
 	}
-	if got := w.next(at(60), at(70)); got != (window{50e9, 70e9}) {
+	if got := got.next(at(60), at(70)); got != (window{50e9, 70e9}) {
 		t.Errorf("after a cycle without spans the window is %v", got)
 	}
-	if got := (&windows{}).next(time.Time{}, at(1)); got != (window{0, 1e9}) {
+	if got := (window{}).next(time.Time{}, at(1)); got != (window{0, 1e9}) {
 		t.Errorf("before the epoch the window is %v", got)
 	}
 }

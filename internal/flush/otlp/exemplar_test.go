@@ -67,7 +67,7 @@ func TestAnExemplarStandsOnItsSeries(t *testing.T) {
 			e.exemplars = table
 			requests, _ := encodeWith(e, sealed, 1<<20)
 			found := 0
-			points(t, requests, temporality, func(series, metric string, p *readPoint) {
+			visitPoints(t, requests, temporality, func(series, metric string, p *readPoint) {
 				name := fmt.Sprint(p.Attributes["span.name"], p.Attributes[statusName] == statusError)
 				switch want := slowest[name]; {
 				case metric != durationsName || want == 0:
@@ -141,7 +141,7 @@ func TestWhatOverflowsTakesItsExemplarAlong(t *testing.T) {
 	e.exemplars = table
 	requests, _ := encodeWith(e, c.Seal(), 1<<20)
 	got := map[any]string{}
-	points(t, requests, cumulative, func(_, metric string, p *readPoint) {
+	visitPoints(t, requests, cumulative, func(_, metric string, p *readPoint) {
 		if metric == durationsName {
 			got[p.Attributes["span.name"]] = p.Exemplars[0].SpanID
 		}

@@ -6,11 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/flush/post"
 	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
 )
 
@@ -29,12 +31,15 @@ type Config struct {
 
 // Exporter sends metrics to an OTLP receiver. See the package comment.
 type Exporter struct {
-	client   *client
-	encoder  *encoder
 	config   Config
+	poster   *post.Poster
+	encoder  *encoder
 	askEvery time.Duration // a receiver that was silent
 	packer   *gzip.Writer  // nil where requests are not compressed
 }
+
+// askEvery is how often a receiver that was silent is asked whether it is back.
+const askEvery = 10 * time.Second
 
 // New makes an exporter. It opens no connection.
 func New(c Config) (*Exporter, error) {
@@ -45,7 +50,11 @@ func New(c Config) (*Exporter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configure OTLP: %w", err)
 	}
-	x := &Exporter{client: newClient(&c, secure, askPatience), config: c, askEvery: askEvery}
+	x := &Exporter{config: c, askEvery: askEvery, poster: post.New(post.Config{
+		Who: "receiver", Endpoint: c.Endpoint, ContentType: "application/x-protobuf", Nothing: noMetrics,
+		Answers: answers, Hint: hint(c.Endpoint), Header: c.Headers.all, Version: c.Version,
+		TLS: secure, HeedsProxies: true,
+	})}
 	x.LimitTotals(totals.Limits{})
 	if c.Compress {
 		x.packer, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed)
@@ -60,22 +69,19 @@ func (x *Exporter) LimitTotals(limits totals.Limits) {
 	if !x.SendsTotals() {
 		ofTotals = nil
 	}
-	x.encoder = newEncoder(x.config.dialect(), x.config.Version, ofTotals)
+	d := dialect(&spanmetrics{dimensions: x.config.Dimensions, instance: x.config.Instance})
+	if x.config.Dialect == Datadog {
+		d = datadog{}
+	}
+	x.encoder = newEncoder(d, x.config.Version, ofTotals)
 	x.encoder.exemplars = x.config.Exemplars
 }
 
-func (c *Config) dialect() dialect {
-	if c.Dialect == Datadog {
-		return datadog{}
-	}
-	return &spanmetrics{dimensions: c.Dimensions, instance: c.Instance}
-}
-
-// Name implements flush.Exporter, as do all below.
+// Name implements flush.Exporter.
 func (*Exporter) Name() string { return "otlp" }
 
-// URL is the endpoint.
-func (x *Exporter) URL() string { return x.client.endpoint.String() }
+// URL implements flush.Exporter.
+func (x *Exporter) URL() string { return x.config.Endpoint.String() }
 
 // InOrder is true: who adds up deltas drops a window that is older than the last, and who
 // keeps running totals refuses one that is.
@@ -84,12 +90,11 @@ func (*Exporter) InOrder() bool { return true }
 // SendsTotals is as configured.
 func (x *Exporter) SendsTotals() bool { return x.config.Temporality == Cumulative }
 
-// Wants is always true: OTLP has no way to ask.
-func (*Exporter) Wants() (statistics bool, payloadBytes int) { return true, 0 }
-
 // Encode makes requests of a cycle. Each is of several origins. The limit is of
 // a request before it is compressed, because a receiver has one of its own for that.
-func (x *Exporter) Encode(sealed *aggregate.Sealed, rows []flush.Row, limit int, emit func(*flush.Payload)) flush.Encoded {
+func (x *Exporter) Encode(
+	sealed *aggregate.Sealed, rows []flush.Row, limit int, emit func(*flush.Payload),
+) flush.Encoded {
 	return x.encoder.encode(sealed, rows, limit, func(body []byte, spans uint64, said *totals.Said) {
 		p := &flush.Payload{Spans: spans}
 		if said != nil {
@@ -107,9 +112,56 @@ func (x *Exporter) Encode(sealed *aggregate.Sealed, rows []flush.Row, limit int,
 // Deliver offers the receiver a payload once. Of running totals a second copy changes
 // nothing, so one that may have arrived is sent again.
 func (x *Exporter) Deliver(ctx context.Context, p *flush.Payload) flush.Attempt {
-	a := x.client.deliver(ctx, p)
+	if x.config.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, x.config.Timeout)
+		defer cancel()
+	}
+	header := http.Header{}
+	if x.packer != nil {
+		header.Set("Content-Encoding", "gzip")
+	}
+	a := x.poster.Post(ctx, header, p.Body)
 	if a.Outcome == flush.OutcomeUnknown && p.Totals != nil {
 		a.Outcome = flush.OutcomeNotYet
 	}
-	return a
+	if a.Outcome == flush.OutcomeAccepted {
+		readSuccess(&a, p, x.packer != nil)
+	}
+	return a.Attempt
+}
+
+// Watch asks a receiver by probes whether anybody is there: at the start, so that a daemon
+// without traffic knows it too, and from the time when a payload found nobody until it
+// answers again, which ends the pause of what waits.
+func (x *Exporter) Watch(ctx context.Context, link *flush.Link) {
+	for isFirst := true; ; isFirst = false {
+		isThere := x.isThere(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case isThere && isFirst:
+			link.Answers()
+		case isThere:
+			link.Returned()
+		default:
+			link.Silent()
+		}
+		lost, again := link.Lost(), (<-chan time.Time)(nil)
+		if !isThere {
+			lost, again = nil, time.After(x.askEvery)
+		}
+		select {
+		case <-ctx.Done():
+		case <-lost:
+		case <-again:
+		}
+	}
+}
+
+// isThere says whether a receiver answers a probe in time.
+func (x *Exporter) isThere(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, x.askEvery)
+	defer cancel()
+	return x.poster.Probe(ctx) == nil
 }

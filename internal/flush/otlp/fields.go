@@ -89,3 +89,11 @@ func appendFixed(b []byte, field protowire.Number, n uint64) []byte {
 func appendDouble(b []byte, field protowire.Number, f float64) []byte {
 	return appendFixed(b, field, math.Float64bits(f))
 }
+
+// fieldSize is what a message of so many bytes takes as a field, whose tag is one byte here.
+func fieldSize(message int) int { return 1 + protowire.SizeBytes(message) }
+
+// appendHead begins a message of so many bytes.
+func appendHead(b []byte, field protowire.Number, size int) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.BytesType), uint64(size))
+}

@@ -3,6 +3,7 @@ package otlp
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -10,17 +11,17 @@ import (
 )
 
 // Headers go with each request. Their values are secrets: nothing but a request has them.
-type Headers struct{ list []header }
-
-type header struct{ name, value string }
+type Headers struct{ all http.Header }
 
 // ownHeaders are set by the exporter alone.
 var ownHeaders = []string{
-	"Content-Type", "Content-Encoding", "Content-Length", "Transfer-Encoding", "Connection", "Expect", "Te", "Trailer", "Upgrade",
+	"Content-Type", "Content-Encoding", "Content-Length", "Transfer-Encoding", "Connection", "Expect", "Te",
+	"Trailer", "Upgrade",
 }
 
 // parseHeaders reads name=value pairs with commas, the values escaped as in a URL.
-func parseHeaders(text string) (h Headers, err error) {
+func parseHeaders(_, text string) (h Headers, err error) {
+	all := http.Header{}
 	for i, pair := range strings.Split(text, ",") {
 		if strings.TrimSpace(pair) == "" {
 			continue
@@ -34,15 +35,16 @@ func parseHeaders(text string) (h Headers, err error) {
 		case slices.Contains(ownHeaders, name):
 			err = errors.Join(err, fmt.Errorf("parse headers: %s is set by the daemon", name))
 		case unescaped != nil || !isHeaderText(value):
-			err = errors.Join(err, fmt.Errorf("parse headers: the value of %s cannot stand in a header; escape it as in a URL, a space is %%20", name))
+			err = errors.Join(err, fmt.Errorf("parse headers: the value of %s cannot stand in a header; "+
+				"escape it as in a URL, a space is %%20", name))
 		default:
-			h.list = append(h.list, header{name, value})
+			all.Set(name, value)
 		}
 	}
 	if err != nil {
 		return Headers{}, err
 	}
-	return h, nil
+	return Headers{all}, nil
 }
 
 // isToken says whether a text can be a header's name.
@@ -57,22 +59,11 @@ func isHeaderText(value string) bool {
 	return !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
-// set gives them to a request.
-func (h Headers) set(req *http.Request) {
-	for _, one := range h.list {
-		if one.name == "Host" {
-			req.Host = one.value
-			continue
-		}
-		req.Header.Set(one.name, one.value)
-	}
-}
-
 // String names the headers and hides their values.
 func (h Headers) String() string {
-	names := make([]string, len(h.list))
-	for i, one := range h.list {
-		names[i] = one.name + "=(hidden)"
+	names := slices.Sorted(maps.Keys(h.all))
+	for i, name := range names {
+		names[i] = name + "=(hidden)"
 	}
 	return strings.Join(names, ",")
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/spanstatsd/spanstatsd/internal/flush/post"
 )
 
 // What follows reads requests as plainly as it can be done, for the tests of this room.
@@ -49,30 +51,30 @@ type readExemplar struct {
 
 func mustRead(t testing.TB, body []byte) (r readRequest) {
 	t.Helper()
-	for f := range fields(body) {
-		if f.number != fieldResourceMetrics {
-			t.Fatalf("a request has a field %d", f.number)
+	for f := range post.Fields(body) {
+		if f.Number != fieldResourceMetrics {
+			t.Fatalf("a request has a field %d", f.Number)
 		}
-		r = append(r, readOneResource(t, f.bytes))
+		r = append(r, readOneResource(t, f.Bytes))
 	}
 	return r
 }
 
 func readOneResource(t testing.TB, message []byte) (r readResource) {
 	r.Metrics = map[string]readMetric{}
-	for f := range fields(message) {
-		switch f.number {
+	for f := range post.Fields(message) {
+		switch f.Number {
 		case fieldResource:
-			r.Attributes = readAttributes(t, f.bytes, fieldResourceAttributes)
+			r.Attributes = readAttributes(t, f.Bytes, fieldResourceAttributes)
 		case fieldScopeMetrics:
-			for f := range fields(f.bytes) {
-				switch f.number {
+			for f := range post.Fields(f.Bytes) {
+				switch f.Number {
 				case fieldScope:
-					for f := range fields(f.bytes) {
-						r.Scope += string(f.bytes) + " "
+					for f := range post.Fields(f.Bytes) {
+						r.Scope += string(f.Bytes) + " "
 					}
 				case fieldMetrics:
-					name, m := readOneMetric(t, f.bytes)
+					name, m := readOneMetric(t, f.Bytes)
 					r.Metrics[name] = m
 				}
 			}
@@ -82,25 +84,25 @@ func readOneResource(t testing.TB, message []byte) (r readResource) {
 }
 
 func readOneMetric(t testing.TB, message []byte) (name string, m readMetric) {
-	for f := range fields(message) {
-		switch f.number {
+	for f := range post.Fields(message) {
+		switch f.Number {
 		case fieldMetricName:
-			name = string(f.bytes)
+			name = string(f.Bytes)
 		case fieldMetricUnit:
-			m.Unit = string(f.bytes)
+			m.Unit = string(f.Bytes)
 		case fieldMetricSum, fieldMetricHistogram:
-			attributes, of := protowire.Number(fieldNumberAttributes), f.bytes
-			if f.number == fieldMetricHistogram {
+			attributes, of := protowire.Number(fieldNumberAttributes), f.Bytes
+			if f.Number == fieldMetricHistogram {
 				attributes = fieldPointAttributes
 			}
-			for f := range fields(of) {
-				switch f.number {
+			for f := range post.Fields(of) {
+				switch f.Number {
 				case fieldPoints:
-					m.Points = append(m.Points, readOnePoint(t, f.bytes, attributes))
+					m.Points = append(m.Points, readOnePoint(t, f.Bytes, attributes))
 				case fieldTemporality:
-					m.Temporality = f.value
+					m.Temporality = f.Value
 				case fieldIsMonotonic:
-					m.Monotonic = f.value == 1
+					m.Monotonic = f.Value == 1
 				}
 			}
 		}
@@ -111,58 +113,58 @@ func readOneMetric(t testing.TB, message []byte) (name string, m readMetric) {
 func readOnePoint(t testing.TB, message []byte, attributes protowire.Number) (p readPoint) {
 	p.Attributes = readAttributes(t, message, attributes)
 	isNumber := attributes == fieldNumberAttributes
-	for f := range fields(message) {
-		switch f.number {
+	for f := range post.Fields(message) {
+		switch f.Number {
 		case fieldStart:
-			p.Start = f.value
+			p.Start = f.Value
 		case fieldTime:
-			p.End = f.value
+			p.End = f.Value
 		case fieldPointCount:
-			p.Count = &f.value
+			p.Count = &f.Value
 		case fieldPointSum:
-			p.Sum = math.Float64frombits(f.value)
+			p.Sum = math.Float64frombits(f.Value)
 		case fieldNumberInt: // fieldPointScale has the same number
 			if isNumber {
-				p.Calls = &f.value
+				p.Calls = &f.Value
 			} else {
-				p.Scale = protowire.DecodeZigZag(f.value)
+				p.Scale = protowire.DecodeZigZag(f.Value)
 			}
 		case fieldPointZeros:
 			if !isNumber {
-				p.Zeros = f.value
+				p.Zeros = f.Value
 			}
 		case fieldPointPositive:
-			p.Offset, p.Counts = readBuckets(f.bytes)
+			p.Offset, p.Counts = readBuckets(f.Bytes)
 		case fieldPointExemplars:
-			p.Exemplars = append(p.Exemplars, readOneExemplar(f.bytes))
+			p.Exemplars = append(p.Exemplars, readOneExemplar(f.Bytes))
 		}
 	}
 	return p
 }
 
 func readOneExemplar(message []byte) (x readExemplar) {
-	for f := range fields(message) {
-		switch f.number {
+	for f := range post.Fields(message) {
+		switch f.Number {
 		case fieldExemplarTime:
-			x.Time = f.value
+			x.Time = f.Value
 		case fieldExemplarDouble:
-			x.Value = math.Float64frombits(f.value)
+			x.Value = math.Float64frombits(f.Value)
 		case fieldExemplarSpanID:
-			x.SpanID = hex.EncodeToString(f.bytes)
+			x.SpanID = hex.EncodeToString(f.Bytes)
 		case fieldExemplarTraceID:
-			x.Trace = hex.EncodeToString(f.bytes)
+			x.Trace = hex.EncodeToString(f.Bytes)
 		}
 	}
 	return x
 }
 
 func readBuckets(message []byte) (offset int64, counts []uint64) {
-	for f := range fields(message) {
-		switch f.number {
+	for f := range post.Fields(message) {
+		switch f.Number {
 		case fieldBucketOffset:
-			offset = protowire.DecodeZigZag(f.value)
+			offset = protowire.DecodeZigZag(f.Value)
 		case fieldBucketCounts:
-			for packed := f.bytes; len(packed) > 0; {
+			for packed := f.Bytes; len(packed) > 0; {
 				n, size := protowire.ConsumeVarint(packed)
 				counts, packed = append(counts, n), packed[size:]
 			}
@@ -175,18 +177,18 @@ func readBuckets(message []byte) (offset int64, counts []uint64) {
 func readAttributes(t testing.TB, message []byte, number protowire.Number) map[string]any {
 	t.Helper()
 	list := map[string]any{}
-	for f := range fields(message) {
-		if f.number != number || f.bytes == nil {
+	for f := range post.Fields(message) {
+		if f.Number != number || f.Bytes == nil {
 			continue
 		}
 		var key string
 		var value any
-		for f := range fields(f.bytes) {
-			switch f.number {
+		for f := range post.Fields(f.Bytes) {
+			switch f.Number {
 			case fieldKey:
-				key = string(f.bytes)
+				key = string(f.Bytes)
 			case fieldValue:
-				value = readValue(f.bytes)
+				value = readValue(f.Bytes)
 			}
 		}
 		if _, twice := list[key]; twice || value == nil {
@@ -198,18 +200,18 @@ func readAttributes(t testing.TB, message []byte, number protowire.Number) map[s
 }
 
 func readValue(message []byte) (value any) {
-	for f := range fields(message) {
-		switch f.number {
+	for f := range post.Fields(message) {
+		switch f.Number {
 		case fieldText:
-			return string(f.bytes)
+			return string(f.Bytes)
 		case fieldBool:
-			return f.value == 1
+			return f.Value == 1
 		case fieldInt:
-			return int64(f.value)
+			return int64(f.Value)
 		case fieldArray:
 			list := []any{}
-			for f := range fields(f.bytes) {
-				list = append(list, readValue(f.bytes))
+			for f := range post.Fields(f.Bytes) {
+				list = append(list, readValue(f.Bytes))
 			}
 			return list
 		}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
 )
@@ -26,41 +27,72 @@ func commonResource() []byte {
 	return list.bytes
 }
 
+// running keeps running totals, and writes them.
+type running struct {
+	totals  *totals.Totals
+	slowest map[*totals.Series]exemplars.Exemplar // of the cycle that is being encoded
+}
+
+func newRunning(limits totals.Limits) *running {
+	return &running{
+		totals:  totals.New(limits, overflowAttributes(), commonResource()),
+		slowest: map[*totals.Series]exemplars.Exemplar{},
+	}
+}
+
 // addUp adds what the cycle counted to the running totals. It returns the spans that are
 // in no series: a defect of ours, since whatever is counted makes a point.
-func (e *encoder) addUp(sealed *aggregate.Sealed, rows []flush.Row, w window) (unencodable uint64) {
-	e.totals.Begin(int64(w.start), int64(w.end))
-	clear(e.ofSeries)
-	for _, g := range e.grouper.group(sealed, rows) {
-		total, resource := e.total(rows, g), []byte(e.grouper.resources[g.resource])
+func (a *running) addUp(r *reader, sealed *aggregate.Sealed, rows []flush.Row, w window) (lost uint64) {
+	a.totals.Begin(int64(w.start), int64(w.end))
+	clear(a.slowest)
+	for _, g := range r.group(sealed, rows) {
+		total, resource := r.total(rows, g), []byte(r.resources[g.resource])
 		left, last := total.Spans, (*totals.Series)(nil)
-		e.outcomes(sealed, rows, g, &total, func(p *point) {
+		r.outcomes(sealed, rows, g, &total, func(p *point) {
 			spans := min(p.durations.Spans, left)
-			last = e.totals.Add(resource, p.list, spans, p.calls, p.seconds, &p.durations)
+			last = a.totals.Add(resource, p.list, spans, p.calls, p.seconds, &p.durations)
 			left -= spans
 			if p.exemplar.Span != 0 {
-				e.ofSeries[last] = slower(e.ofSeries[last], p.exemplar)
+				a.slowest[last] = slower(a.slowest[last], p.exemplar)
 			}
 		})
 		if last == nil {
-			unencodable += left
+			lost += left
 		} else {
 			last.Spans += left // of tracers whose bins and counts differ
 		}
 	}
-	return unencodable
+	return lost
 }
 
-// writeTotals writes all running totals, those too of series that the cycle has not
-// counted: a reader forgets what it is not told of. Where it begins is drawn anew, so that
-// of totals that together find no room in the queue others do the next time.
-func (e *encoder) writeTotals(r *outgoing, w window) {
-	for of := range rotated(e.totals.Resources()) {
-		r.of([]byte(of.Encoded))
+// write writes all running totals, those too of series that the cycle has not counted: a
+// reader forgets what it is not told of. Where it begins is drawn anew, so that of totals
+// that together find no room in the queue others do the next time. Spans of those that fit
+// in no request are lost too: they will not arrive, so nothing is to wait for them.
+func (a *running) write(w *writer, lost uint64) flush.Encoded {
+	for of := range rotated(a.totals.Resources()) {
+		w.of([]byte(of.Encoded))
 		for s := range rotated(of.Series) {
-			p := point{list: []byte(s.Attributes), calls: s.Calls, seconds: s.Seconds, durations: s.Buckets, exemplar: e.ofSeries[s]}
-			r.addTotal(s, func() { e.write(&p, window{uint64(s.Start), w.end}) })
+			p := point{[]byte(s.Attributes), s.Calls, s.Seconds, s.Buckets, a.slowest[s]}
+			w.write(&p, uint64(s.Start))
+			if !w.add() {
+				said := &totals.Said{}
+				said.Add(s)
+				lost += said.Arrive()
+				continue
+			}
+			if w.said == nil {
+				w.said = &totals.Said{}
+			}
+			w.said.Add(s)
 		}
+	}
+	ended, counts := a.totals.Lost(), a.totals.Counts()
+	return flush.Encoded{
+		Lost: map[flush.Reason]uint64{
+			flush.Unencodable: lost, flush.Expired: ended.Idle, flush.QueueFull: ended.PushedOut,
+		},
+		Totals: flush.TotalsStats{Series: counts.Series, Ended: counts.Ended, Overflowed: counts.Overflowed},
 	}
 }
 

@@ -18,16 +18,16 @@ var roomForAll = totals.Limits{
 	Series: 1000, Bytes: 1 << 20, Idle: time.Hour, Buckets: sketch.DefaultMaxBuckets, Resources: 2, ResourceBytes: 1 << 10,
 }
 
-// running is a series as deltas add up to it.
-type running struct {
+// addedUp is a series as deltas add up to it.
+type addedUp struct {
 	start   uint64
 	calls   uint64
 	seconds float64
 	buckets sketch.Buckets
 }
 
-// points visits the points of requests by the name of their series.
-func points(t *testing.T, requests []sent, temporality uint64, visit func(series, metric string, p *readPoint)) (spans uint64) {
+// visitPoints visits the points of requests by the name of their series.
+func visitPoints(t *testing.T, requests []sent, temporality uint64, visit func(series, metric string, p *readPoint)) (spans uint64) {
 	t.Helper()
 	for _, request := range requests {
 		spans += request.spans
@@ -53,7 +53,7 @@ func TestRunningTotalsAreSumsOfDeltas(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 2))
 		limit := []int{1 << 20, 4000}[seed%2]
 		deltas, totals := newEncoder(withAll(), "", nil), newEncoder(withAll(), "", &roomForAll)
-		want := map[string]*running{}
+		want := map[string]*addedUp{}
 		for range 6 {
 			c := newCycle()
 			counted := uint64(0)
@@ -70,10 +70,10 @@ func TestRunningTotalsAreSumsOfDeltas(t *testing.T) {
 			sealed := c.Seal()
 			requests, _ := encodeWith(deltas, sealed, limit)
 			var end uint64
-			points(t, requests, delta, func(series, metric string, p *readPoint) {
+			visitPoints(t, requests, delta, func(series, metric string, p *readPoint) {
 				w := want[series]
 				if w == nil {
-					w = &running{start: p.Start, buckets: sketch.Buckets{Scale: sketch.MaxScale}}
+					w = &addedUp{start: p.Start, buckets: sketch.Buckets{Scale: sketch.MaxScale}}
 					want[series] = w
 				}
 				end = p.End
@@ -88,7 +88,7 @@ func TestRunningTotalsAreSumsOfDeltas(t *testing.T) {
 			})
 			requests, unencodable := encodeWith(totals, sealed, limit)
 			seen := map[string]bool{}
-			spans := points(t, requests, cumulative, func(series, metric string, p *readPoint) {
+			spans := visitPoints(t, requests, cumulative, func(series, metric string, p *readPoint) {
 				w := want[series]
 				seen[series+metric] = true
 				if w == nil || p.Start != w.start || p.End != end {

@@ -3,10 +3,11 @@ package otlp
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/flush/post"
 )
 
 func TestEndpointsAreReadAndShown(t *testing.T) {
@@ -31,7 +32,7 @@ func TestEndpointsAreReadAndShown(t *testing.T) {
 			t.Errorf("%q was taken as %s", text, e)
 		}
 	}
-	if shown := (Endpoint{}).String(); shown != "" || !(Endpoint{}).IsZero() {
+	if shown := (post.Endpoint{}).String(); shown != "off" || !(post.Endpoint{}).IsZero() {
 		t.Errorf("none is shown as %q", shown)
 	}
 }
@@ -71,8 +72,8 @@ func TestThePathOfAnEndpointIsTheSpecifications(t *testing.T) {
 	} {
 		v, err := ReadVariables(variables(test.variable, test.text))
 		got := v.Endpoint.String()
-		if v.Endpoint.socket != "" {
-			got = v.Endpoint.url.Path
+		if v.Endpoint.Network == "unix" {
+			got = v.Endpoint.Path()
 		}
 		if err != nil || got != test.want || v.From != test.variable {
 			t.Errorf("%s=%s: %s of %s, %v, want %s", test.variable, test.text, got, v.From, err, test.want)
@@ -124,17 +125,15 @@ func TestVariablesThatCannotBeUsedAreNamed(t *testing.T) {
 }
 
 func TestHeadersAreReadAsTheSpecificationSays(t *testing.T) {
-	h, err := parseHeaders(" api-key = value%3D%2C , ,x-scope= a b ")
+	h, err := parseHeaders("", " api-key = value%3D%2C , ,x-scope= a b ")
 	if err != nil {
 		t.Fatal(err)
 	}
-	req := &http.Request{Header: http.Header{}}
-	h.set(req)
-	if req.Header.Get("Api-Key") != "value=," || req.Header.Get("X-Scope") != "a b" || len(req.Header) != 2 {
-		t.Errorf("headers %v", req.Header)
+	if h.all.Get("Api-Key") != "value=," || h.all.Get("X-Scope") != "a b" || len(h.all) != 2 {
+		t.Errorf("headers %v", h.all)
 	}
 	for _, text := range []string{"novalue", "=x", "a b=c", "a=%zz", "a=%0Ab", "a=%7f", "Content-Type=x", "expect=x", "a:b=c"} {
-		if _, err := parseHeaders(text); err == nil {
+		if _, err := parseHeaders("", text); err == nil {
 			t.Errorf("%q was taken", text)
 		}
 	}
@@ -142,7 +141,7 @@ func TestHeadersAreReadAsTheSpecificationSays(t *testing.T) {
 
 // TestHeadersAreSecrets: in none of the ways in which a value is shown, and in no error.
 func TestHeadersAreSecrets(t *testing.T) {
-	h, err := parseHeaders("authorization=Bearer%20hunter2")
+	h, err := parseHeaders("", "authorization=Bearer%20hunter2")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +156,7 @@ func TestHeadersAreSecrets(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"a=hunter2%0A", "bad name=hunter2", "content-type=hunter2", "hunter2"} {
-		if _, err := parseHeaders(text); err == nil || strings.Contains(err.Error(), "hunter2") {
+		if _, err := parseHeaders("", text); err == nil || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

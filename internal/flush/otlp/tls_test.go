@@ -123,7 +123,7 @@ func TestTLSAndBothVersionsOfHTTP(t *testing.T) {
 			}
 		}
 		payloads, probes := r.got()
-		if len(payloads) != 2 || probes != 1 || payloads[0].proto != proto {
+		if len(payloads) != 2 || probes != 0 || payloads[0].proto != proto {
 			t.Errorf("%d payloads and %d probes, the first by %s, want %s", len(payloads), probes, payloads[0].proto, proto)
 		}
 		if len(subjects) != 2 || <-subjects != "daemon" {

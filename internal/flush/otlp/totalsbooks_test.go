@@ -28,9 +28,9 @@ func cumulativeTo(t *testing.T, url string, limits totals.Limits) *Exporter {
 	return x
 }
 
-// reader is an exporter whose receiver answers as it is told, without a network, and
+// naiveReader is an exporter whose receiver answers as it is told, without a network, and
 // remembers the largest total of each series that it took.
-type reader struct {
+type naiveReader struct {
 	*Exporter
 	t *testing.T
 
@@ -41,28 +41,28 @@ type reader struct {
 	ends   map[string]uint64 // of the last window
 }
 
-func readerOf(t *testing.T, limits totals.Limits, answer func() flush.Attempt) *reader {
-	return &reader{
+func readerOf(t *testing.T, limits totals.Limits, answer func() flush.Attempt) *naiveReader {
+	return &naiveReader{
 		Exporter: cumulativeTo(t, "http://127.0.0.1:1", limits), t: t, answer: answer,
 		totals: map[string]uint64{}, ends: map[string]uint64{},
 	}
 }
 
 // answers changes what the receiver does from now on.
-func (r *reader) answers(a flush.Attempt) {
+func (r *naiveReader) answers(a flush.Attempt) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.answer = func() flush.Attempt { return a }
 }
 
 // Encode makes several requests even of few series.
-func (r *reader) Encode(sealed *aggregate.Sealed, rows []flush.Row, _ int, emit func(*flush.Payload)) flush.Encoded {
+func (r *naiveReader) Encode(sealed *aggregate.Sealed, rows []flush.Row, _ int, emit func(*flush.Payload)) flush.Encoded {
 	return r.Exporter.Encode(sealed, rows, 4000, emit)
 }
 
-func (r *reader) Watch(_ context.Context, link *flush.Link) { link.Answers() }
+func (r *naiveReader) Watch(_ context.Context, link *flush.Link) { link.Answers() }
 
-func (r *reader) Deliver(_ context.Context, p *flush.Payload) flush.Attempt {
+func (r *naiveReader) Deliver(_ context.Context, p *flush.Payload) flush.Attempt {
 	if r.delay != nil {
 		time.Sleep(r.delay())
 	}
@@ -76,8 +76,8 @@ func (r *reader) Deliver(_ context.Context, p *flush.Payload) flush.Attempt {
 }
 
 // read takes a request, in which no total may fall and no window end before the last.
-func (r *reader) read(body []byte) {
-	points(r.t, []sent{{body, 0}}, cumulative, func(series, metric string, p *readPoint) {
+func (r *naiveReader) read(body []byte) {
+	visitPoints(r.t, []sent{{body, 0}}, cumulative, func(series, metric string, p *readPoint) {
 		name := fmt.Sprint(series, p.Start)
 		if metric == callsName {
 			return
@@ -89,7 +89,7 @@ func (r *reader) read(body []byte) {
 	})
 }
 
-func (r *reader) told() (spans uint64) {
+func (r *naiveReader) told() (spans uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, n := range r.totals {
@@ -136,7 +136,7 @@ func TestBooksOfRunningTotals(t *testing.T) {
 			r.answer = func() flush.Attempt {
 				switch moods.IntN(5) {
 				case 0:
-					return flush.Attempt{Outcome: flush.OutcomeNotYet, Silent: true, Err: errNoAnswer}
+					return flush.Attempt{Outcome: flush.OutcomeNotYet, Silent: true, Err: errLost}
 				case 1:
 					return flush.Attempt{Outcome: flush.OutcomeRefused, Err: errors.New("out of order")}
 				}
@@ -196,7 +196,7 @@ func TestBooksOfRunningTotals(t *testing.T) {
 // some cycles it has everything.
 func TestACopyThatIsTooLongForTheQueueStarvesNoSeries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		away := flush.Attempt{Outcome: flush.OutcomeNotYet, Silent: true, Err: errNoAnswer}
+		away := flush.Attempt{Outcome: flush.OutcomeNotYet, Silent: true, Err: errLost}
 		r := readerOf(t, roomForAll, func() flush.Attempt { return away })
 		f, err := flush.New(flush.Config{MaxPayloadBytes: flush.MinPayloadBytes, RetryBytes: flush.MinPayloadBytes}, r)
 		if err != nil {
@@ -323,3 +323,6 @@ func TestTheTemporalityOfAVariable(t *testing.T) {
 		t.Error("the flag knows the variable's words")
 	}
 }
+
+// errLost is why nobody knows what became of a payload.
+var errLost = errors.New("no answer")

@@ -1,19 +1,24 @@
 package otlp
 
 import (
+	"cmp"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/check"
+	"github.com/spanstatsd/spanstatsd/internal/flush/post"
 )
 
 // Variables are the settings that OpenTelemetry's variables have. Each has a general form,
 // OTEL_EXPORTER_OTLP_TIMEOUT, and one for metrics, OTEL_EXPORTER_OTLP_METRICS_TIMEOUT,
 // which goes before it.
 type Variables struct {
-	Endpoint    Endpoint // none where no variable names one
-	From        string   // the variable that does
+	Endpoint    post.Endpoint // none where no variable names one
+	From        string        // the variable that does
 	Headers     Headers
 	Timeout     time.Duration // 0 where none is set
 	Compress    bool
@@ -27,80 +32,105 @@ type Variables struct {
 const (
 	generalPrefix = "OTEL_EXPORTER_OTLP_"
 	metricsPrefix = "OTEL_EXPORTER_OTLP_METRICS_"
+
+	// TemporalityVariable is the variable for it. It has no general form.
+	TemporalityVariable = metricsPrefix + "TEMPORALITY_PREFERENCE"
+
+	// metricsPath is where OTLP has metrics, below a base endpoint.
+	metricsPath = "/v1/metrics"
+
+	// longestTimeout bounds the time of one request, so that it ends within a stop's grace
+	// or little later.
+	longestTimeout = time.Minute
 )
 
-// longestTimeout bounds the time of one request, so that it ends within a stop's grace or
-// little later.
-const longestTimeout = time.Minute
+// environment are the variables, and all that is wrong with those that were read.
+type environment struct {
+	getenv   func(string) string
+	mistakes error
+}
+
+// both are the two forms of a variable, in the order in which they are looked for.
+func both(name string) []string { return []string{metricsPrefix + name, generalPrefix + name} }
+
+// look returns the value of the first variable that has one, and which that is.
+func (e *environment) look(variables ...string) (variable, value string) {
+	for _, variable = range variables {
+		if value = strings.TrimSpace(e.getenv(variable)); value != "" {
+			return variable, value
+		}
+	}
+	return "", ""
+}
+
+// read reads a setting, if there is one, and returns the variable that has it.
+func read[T any](
+	e *environment, to *T, variables []string, parse func(variable, text string) (T, error),
+) string {
+	variable, text := e.look(variables...)
+	if text == "" {
+		return ""
+	}
+	value, err := parse(variable, text)
+	if err != nil {
+		e.mistakes = errors.Join(e.mistakes, fmt.Errorf("read %s: %w", variable, err))
+	}
+	*to = value
+	return variable
+}
 
 // ReadVariables reads them. It returns all that is wrong, and has read the rest.
 func ReadVariables(getenv func(string) string) (v Variables, err error) {
-	look := func(name string) (variable, value string) {
-		for _, prefix := range [...]string{metricsPrefix, generalPrefix} {
-			if value = strings.TrimSpace(getenv(prefix + name)); value != "" {
-				return prefix + name, value
-			}
-		}
-		return "", ""
+	e := &environment{getenv: getenv}
+	v.From = read(e, &v.Endpoint, both("ENDPOINT"), endpointOf)
+	read(e, &v.Headers, both("HEADERS"), parseHeaders)
+	read(e, &v.Timeout, both("TIMEOUT"), parseTimeout)
+	read(e, &v.Compress, both("COMPRESSION"), parseCompression)
+	read(e, &v.Preference, []string{TemporalityVariable}, parsePreference)
+	if !v.Endpoint.IsZero() {
+		read(e, new(string), both("PROTOCOL"), checkProtocol)
 	}
-	note := func(variable string, mistake error) {
-		if mistake != nil {
-			err = errors.Join(err, fmt.Errorf("read %s: %w", variable, mistake))
-		}
+	_, v.Certificate = e.look(both("CERTIFICATE")...)
+	_, v.ClientCert = e.look(both("CLIENT_CERTIFICATE")...)
+	_, v.ClientKey = e.look(both("CLIENT_KEY")...)
+	return v, e.mistakes
+}
+
+var endpoints = post.Form{
+	What:  "OTLP endpoint",
+	Give:  "give http://host:4318/v1/metrics, https://host/v1/metrics or unix:///path/of/socket",
+	User:  ", set OTEL_EXPORTER_OTLP_HEADERS",
+	IsWeb: true,
+}
+
+// ParseEndpoint reads the URL of a metrics endpoint. One without a path is that of
+// a receiver, whose metrics are at /v1/metrics.
+func ParseEndpoint(text string) (post.Endpoint, error) {
+	e, err := endpoints.Parse(text)
+	if err == nil && e.Path() == "" {
+		e = e.Below(metricsPath)
 	}
-	if variable, text := look("ENDPOINT"); text != "" {
-		var mistake error
-		v.Endpoint, mistake = endpointOf(variable, text)
-		v.From = variable
-		note(variable, mistake)
-	}
-	if variable, text := look("HEADERS"); text != "" {
-		var mistake error
-		v.Headers, mistake = parseHeaders(text)
-		note(variable, mistake)
-	}
-	if variable, text := look("TIMEOUT"); text != "" {
-		var mistake error
-		v.Timeout, mistake = parseTimeout(text)
-		note(variable, mistake)
-	}
-	if variable, text := look("COMPRESSION"); text != "" {
-		var mistake error
-		v.Compress, mistake = parseCompression(text)
-		note(variable, mistake)
-	}
-	if variable, text := look("PROTOCOL"); text != "" && text != "http/protobuf" && !v.Endpoint.IsZero() {
-		note(variable, fmt.Errorf("%q is not spoken here; set it, or %sPROTOCOL, to http/protobuf, whose port is 4318", text, metricsPrefix))
-	}
-	if text := strings.TrimSpace(getenv(TemporalityVariable)); text != "" {
-		var mistake error
-		v.Preference, mistake = parsePreference(text)
-		note(TemporalityVariable, mistake)
-	}
-	_, v.Certificate = look("CERTIFICATE")
-	_, v.ClientCert = look("CLIENT_CERTIFICATE")
-	_, v.ClientKey = look("CLIENT_KEY")
-	return v, err
+	return e, err
 }
 
 // endpointOf reads an endpoint as the specification has it: what is named for metrics is
 // used as it is, and below a general one metrics have a path of their own. A socket
 // has no path, so its metrics are where they are below any.
-func endpointOf(variable, text string) (Endpoint, error) {
-	e, err := parseEndpoint(text)
+func endpointOf(variable, text string) (post.Endpoint, error) {
+	e, err := endpoints.Parse(text)
 	switch {
 	case err != nil:
-		return Endpoint{}, err
-	case e.socket != "" || !strings.HasPrefix(variable, metricsPrefix):
-		return e.below(metricsPath), nil
-	case e.url.Path == "":
-		e.url.Path = "/"
+		return post.Endpoint{}, err
+	case e.Network == "unix" || !strings.HasPrefix(variable, metricsPrefix):
+		return e.Below(metricsPath), nil
+	case e.Path() == "":
+		return e.Below("/"), nil
 	}
 	return e, nil
 }
 
 // parseTimeout reads milliseconds, as the specification has it.
-func parseTimeout(text string) (time.Duration, error) {
+func parseTimeout(_, text string) (time.Duration, error) {
 	most := longestTimeout.Milliseconds()
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n > 0 && n <= most {
 		return time.Duration(n) * time.Millisecond, nil
@@ -108,12 +138,44 @@ func parseTimeout(text string) (time.Duration, error) {
 	return 0, fmt.Errorf("%q is no number of milliseconds from 1 to %d", text, most)
 }
 
-func parseCompression(text string) (gzip bool, err error) {
-	switch text {
-	case "gzip":
-		return true, nil
-	case "none":
-		return false, nil
+func parseCompression(_, text string) (gzip bool, err error) {
+	if text != "gzip" && text != "none" {
+		err = fmt.Errorf("%q is neither gzip nor none", text)
 	}
-	return false, fmt.Errorf("%q is neither gzip nor none", text)
+	return text == "gzip", err
+}
+
+func checkProtocol(_, text string) (string, error) {
+	if text != "http/protobuf" {
+		return "", fmt.Errorf("%q is not spoken here; "+
+			"set it, or %sPROTOCOL, to http/protobuf, whose port is 4318", text, metricsPrefix)
+	}
+	return text, nil
+}
+
+// tlsConfig reads the files with which a receiver is trusted and ours is shown. A
+// certificate and its key are read again for each connection, so that they may be
+// renewed while the daemon runs.
+func tlsConfig(v *Variables) (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	var mistakes error
+	if v.Certificate != "" {
+		config.RootCAs, mistakes = check.Authorities("certificates of authorities", v.Certificate)
+	}
+	if cmp.Or(v.ClientCert, v.ClientKey) == "" {
+		return config, mistakes
+	}
+	config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		pair, err := tls.LoadX509KeyPair(v.ClientCert, v.ClientKey)
+		if err != nil {
+			return nil, fmt.Errorf("read client certificate: %w", err)
+		}
+		return &pair, nil
+	}
+	if v.ClientCert == "" || v.ClientKey == "" {
+		return nil, errors.Join(mistakes, fmt.Errorf("read client certificate: "+
+			"set both %[1]sCLIENT_CERTIFICATE and %[1]sCLIENT_KEY, or none", generalPrefix))
+	}
+	_, err := config.GetClientCertificate(nil)
+	return config, errors.Join(mistakes, err)
 }

@@ -60,7 +60,9 @@ func (c *Cycle) Key(origin registry.OriginID, k span.Key) registry.KeyID {
 }
 
 // Add counts one span that ended so long after the cycle opened.
-func (c *Cycle) Add(drainer int, key registry.KeyID, after time.Duration, ns uint64, flags span.Flags, weight float64) {
+func (c *Cycle) Add(
+	drainer int, key registry.KeyID, after time.Duration, ns uint64, flags span.Flags, weight float64,
+) {
 	end := Opened.Add(after).UnixNano()
 	window := aggregate.NewWindow(0, Opened, Width) // now is long after it
 	c.table(drainer).Add(&aggregate.Slot{
@@ -73,10 +75,12 @@ func (c *Cycle) Seal() *aggregate.Sealed {
 	return aggregate.NewSealed(1, Opened, Opened.Add(Width), Width, c.origins, c.keys, c.tables...)
 }
 
+var webKey = span.Key{Service: "web", Operation: "op", Resource: "r"}
+
 // Spans is a sealed cycle of one origin and one key with n spans.
 func Spans(n int) *aggregate.Sealed {
 	var c Cycle
-	key := c.Key(c.Origin(span.Origin{Service: "web"}), span.Key{Service: "web", Operation: "op", Resource: "r"})
+	key := c.Key(c.Origin(span.Origin{Service: "web"}), webKey)
 	for i := range n {
 		c.Add(0, key, time.Second, uint64(i+1)*1000, 0, 1)
 	}
@@ -87,7 +91,7 @@ func Spans(n int) *aggregate.Sealed {
 func Origins(n int) *aggregate.Sealed {
 	var c Cycle
 	for i := range n {
-		key := c.Key(c.Origin(span.Origin{Service: fmt.Sprint("s", i)}), span.Key{Service: "web", Operation: "op", Resource: "r"})
+		key := c.Key(c.Origin(span.Origin{Service: fmt.Sprint("s", i)}), webKey)
 		c.Add(0, key, time.Second, 1000, 0, 1)
 	}
 	return c.Seal()
@@ -99,13 +103,15 @@ func Golden() *aggregate.Sealed {
 	var c Cycle
 	full := c.Origin(span.Origin{
 		Host: "node-1", Env: "prod", Version: "1.2.3", Service: "shop", Lang: "java", LangVersion: "17",
-		LangInterpreter: "OpenJDK", TracerVersion: "1.50.0", RuntimeID: "rid", ContainerID: "cid", EntityID: "in-7",
-		ExternalEnv: "it-false", ProcessTags: "entrypoint.name:shop", GitCommitSHA: "abc", ObfuscationVersion: "1",
+		LangInterpreter: "OpenJDK", TracerVersion: "1.50.0", RuntimeID: "rid",
+		ContainerID: "cid", EntityID: "in-7", ExternalEnv: "it-false",
+		ProcessTags: "entrypoint.name:shop", GitCommitSHA: "abc", ObfuscationVersion: "1",
 	})
 	bare := c.Origin(span.Origin{})
 	every := span.Key{
 		Service: "shop", Operation: "http.request", Resource: "GET /cart", Type: "web", Kind: "client",
-		TraceRoot: span.TraceRootFalse, HTTPStatus: 200, PeerTags: []string{"db.name:carts", "peer.service:db"},
+		TraceRoot: span.TraceRootFalse, HTTPStatus: 200,
+		PeerTags:   []string{"db.name:carts", "peer.service:db"},
 		HTTPMethod: "GET", HTTPEndpoint: "/cart", GRPCStatus: "0", ServiceSource: "m", Synthetics: true,
 		AdditionalTags: []string{"tenant:a"},
 	}

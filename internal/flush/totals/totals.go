@@ -3,9 +3,23 @@ package totals
 import (
 	"container/list"
 	"sync/atomic"
+	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
 )
+
+// Limits is what Totals may keep.
+type Limits struct {
+	Series  int           // at a time
+	Bytes   int           // of encoded resources and attributes
+	Idle    time.Duration // how long a series lasts that is not counted any more
+	Buckets int           // of a histogram
+
+	// What comes on top: a series for a resource of one cycle, for what finds no room, and
+	// one of the common resource.
+	Resources     int // so many
+	ResourceBytes int // the longest of them, encoded, and the overflow attributes
+}
 
 // Series is what was counted of one series since it began.
 type Series struct {
@@ -66,7 +80,9 @@ type Counts struct {
 // New returns totals without a series. Overflow is the attributes of what finds no room,
 // common the resource for where that finds none either.
 func New(limits Limits, overflow, common []byte) *Totals {
-	return &Totals{limits: limits, overflow: string(overflow), common: string(common), byEncoded: map[string]*Resource{}}
+	return &Totals{
+		limits: limits, overflow: string(overflow), common: string(common), byEncoded: map[string]*Resource{},
+	}
 }
 
 // Counts are those of all cycles.
@@ -95,7 +111,9 @@ func (t *Totals) Lost() Lost { return t.lost }
 
 // Add adds what the cycle has counted of a series, and returns the series that has it. It
 // keeps nothing of what it is given.
-func (t *Totals) Add(resource, attributes []byte, spans, calls uint64, seconds float64, buckets *sketch.Buckets) *Series {
+func (t *Totals) Add(
+	resource, attributes []byte, spans, calls uint64, seconds float64, buckets *sketch.Buckets,
+) *Series {
 	s := t.find(resource, attributes)
 	if s == nil && t.makeRoom(resource, attributes) {
 		s = t.begin(resource, attributes)
@@ -122,7 +140,8 @@ func (t *Totals) Resources() []*Resource { return t.resources }
 func (t *Totals) overflowOf(resource []byte) *Series {
 	overflow := []byte(t.overflow)
 	s := t.find(resource, overflow)
-	if s == nil && (t.overflowing >= t.limits.Resources || len(resource)+len(overflow) > t.limits.ResourceBytes) {
+	isLong := len(resource)+len(overflow) > t.limits.ResourceBytes
+	if s == nil && (t.overflowing >= t.limits.Resources || isLong) {
 		resource = []byte(t.common)
 		s = t.find(resource, overflow)
 	}

@@ -9,6 +9,7 @@ import (
 	pb "github.com/DataDog/datadog-agent/pkg/proto/pbgo/trace"
 	"github.com/DataDog/datadog-agent/pkg/trace/stats"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
 	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
@@ -36,12 +37,13 @@ type work struct {
 	keys   []registry.KeyEntry
 	slots  []aggregate.Slot
 	table  *aggregate.Table
-	coder  *agent.Encoder
+	merger flush.Merger
+	coder  *agent.Exporter
 }
 
 func newWork(shape shape, spans int) *work {
 	w := &work{
-		shape: shape, spans: spans, opened: time.Now().Truncate(width), coder: agent.NewEncoder(),
+		shape: shape, spans: spans, opened: time.Now().Truncate(width), coder: newCoder(),
 		table: aggregate.NewTable(aggregates, width, sketch.NewMemory(16<<20, sketch.AgentGrid())),
 	}
 	for i := range aggregates {
@@ -65,6 +67,15 @@ func newWork(shape shape, spans int) *work {
 	return w
 }
 
+// newCoder is our exporter, of which only the encoding is used.
+func newCoder() *agent.Exporter {
+	coder, err := agent.New(agent.Config{URL: agent.URL{Network: "unix", Address: "/nowhere"}})
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return coder
+}
+
 // ours counts everything and returns what is to be measured.
 func (w *work) ours() func() [][]byte {
 	w.table.Reset()
@@ -74,10 +85,13 @@ func (w *work) ours() func() [][]byte {
 	}
 	sealed := aggregate.NewSealed(1, w.opened, w.opened.Add(width), width,
 		[]span.Origin{{Service: "web", Env: "prod", Host: "host"}}, w.keys, w.table)
-	return func() [][]byte {
-		bodies, unencodable := w.coder.Encode(sealed)
-		if unencodable != 0 {
-			panic(fmt.Sprintf("BUG: %d spans in no payload", unencodable))
+	return func() (bodies [][]byte) {
+		defer w.merger.Forget()
+		made := w.coder.Encode(sealed, w.merger.Merge(sealed), flush.DefaultMaxPayloadBytes, func(p *flush.Payload) {
+			bodies = append(bodies, p.Body)
+		})
+		if lost := made.Lost[flush.Unencodable]; lost != 0 {
+			panic(fmt.Sprintf("BUG: %d spans in no payload", lost))
 		}
 		return bodies
 	}

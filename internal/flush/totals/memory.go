@@ -1,22 +1,6 @@
 package totals
 
-import (
-	"time"
-	"unsafe"
-)
-
-// Limits is what Totals may keep.
-type Limits struct {
-	Series  int           // at a time
-	Bytes   int           // of encoded resources and attributes
-	Idle    time.Duration // how long a series lasts that is not counted any more
-	Buckets int           // of a histogram
-
-	// What comes on top: a series for a resource of one cycle, for what finds no room, and
-	// one of the common resource.
-	Resources     int // so many
-	ResourceBytes int // the longest of them, encoded, and the overflow attributes
-}
+import "unsafe"
 
 const (
 	// listBytes and mapBytes are what a list's element and a place in a map of texts take,

@@ -1,0 +1,86 @@
+package post
+
+import (
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spanstatsd/spanstatsd/internal/flush"
+)
+
+const (
+	maxRead = 64 << 10 // of an answer's body
+	maxSaid = 1 << 10  // of it that is shown
+)
+
+// Answers say what a destination means by a status or, where the number has one digit, by
+// all statuses that begin with it. A success is accepted, whatever stands here; any other
+// status without a row is refused.
+type Answers map[int]Meaning
+
+// Meaning is what an answer means.
+type Meaning struct {
+	Outcome flush.Outcome
+	Advice  string // what an operator can do about it
+}
+
+func (a Answers) of(status int) Meaning {
+	for _, row := range [...]int{status, status / 100} {
+		if meaning, is := a[row]; is {
+			return meaning
+		}
+	}
+	return Meaning{Outcome: flush.OutcomeRefused}
+}
+
+// Answer is what became of a request.
+type Answer struct {
+	flush.Attempt
+	Code   int         // the status, 0 without an answer
+	Status string      // such as "400 Bad Request"
+	Header http.Header // the answer's
+	Body   []byte      // as far as it was read
+	Said   string      // in a body that is a text or a google.rpc.Status, as far as it is short
+	Sent   http.Header // with the request
+}
+
+// failed is a try without an answer.
+func failed(outcome flush.Outcome, err error) Answer {
+	return Answer{Attempt: flush.Attempt{Outcome: outcome, Silent: true, Err: err}}
+}
+
+// read is what an HTTP response of somebody means, of whose body so many bytes are read.
+func (a Answers) read(who string, resp *http.Response, most int64, now time.Time) Answer {
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, most))
+	answer := Answer{Code: resp.StatusCode, Status: resp.Status, Header: resp.Header, Body: body}
+	if answer.Code >= 200 && answer.Code < 300 {
+		return answer
+	}
+	said, wait := "", time.Duration(0)
+	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "application/x-protobuf" {
+		said, wait = readStatus(body)
+	} else if utf8.Valid(body) {
+		said = string(body)
+	}
+	said = strings.TrimSpace(said)
+	answer.Said = said[:min(len(said), maxSaid)]
+	meaning := a.of(answer.Code)
+	answer.Outcome = meaning.Outcome
+	answer.Err = fmt.Errorf("%s answered %s%s%s", who, answer.Status, Quoted(answer.Said), meaning.Advice)
+	if answer.Outcome == flush.OutcomeNotYet {
+		answer.After = max(wait, RetryAfter(resp.Header.Get("Retry-After"), now))
+	}
+	return answer
+}
+
+// Quoted is what a destination said, behind a colon, or nothing.
+func Quoted(said string) string {
+	if said = strings.TrimSpace(said); said == "" {
+		return ""
+	}
+	return fmt.Sprintf(": %q", said[:min(len(said), maxSaid)])
+}

@@ -1,0 +1,150 @@
+package post_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
+	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/flush/post"
+	"github.com/spanstatsd/spanstatsd/internal/flush/testcycle"
+)
+
+// A server that answers questions and hangs before a payload's body is sent none, however
+// often it is offered one and asked what it wants; so each can be tried again. That it
+// has asked for bodies before changes nothing.
+func TestWhoHangsBeforeBodiesIsSentNone(t *testing.T) {
+	t.Parallel()
+	for name, before := range map[string]conduct{"from the start": hangs, "after it asked": takes} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onBoth(t, before, func(t *testing.T, s *server, p *post.Poster) {
+				taken := 0
+				if before == takes {
+					mustPost(t, p, flush.OutcomeAccepted)
+					taken = 1
+				}
+				s.becomes(hangs)
+				for range 3 {
+					if got := p.Get(t.Context(), "/what", 1); got.Err != nil {
+						t.Fatal(got.Err)
+					}
+					mustPost(t, p, flush.OutcomeNotYet)
+				}
+				s.becomes(takes)
+				mustPost(t, p, flush.OutcomeAccepted)
+				if s.payloads() != taken+1 {
+					t.Errorf("%d payloads read, want %d", s.payloads(), taken+1)
+				}
+			})
+		})
+	}
+}
+
+// exporter is the least that one is: an encoding, and a poster.
+type exporter struct{ *post.Poster }
+
+func (exporter) Name() string { return "server" }
+func (exporter) URL() string  { return "" }
+
+func (exporter) Encode(
+	sealed *aggregate.Sealed, rows []flush.Row, _ int, emit func(*flush.Payload),
+) (made flush.Encoded) {
+	for i := range rows {
+		emit(&flush.Payload{Origin: sealed.Origins[rows[i].Origin()], Body: make([]byte, small), Spans: rows[i].Spans})
+	}
+	return made
+}
+
+func (x exporter) Deliver(ctx context.Context, p *flush.Payload) flush.Attempt {
+	return x.Post(ctx, nil, p.Body).Attempt
+}
+
+// The books of a daemon before such a destination: nothing is ambiguous, all waits and then
+// expires or is still there when the destination takes bodies.
+func TestNothingIsAmbiguousThatNobodyRead(t *testing.T) {
+	t.Parallel()
+	onBoth(t, hangs, func(t *testing.T, s *server, p *post.Poster) {
+		f, err := flush.New(flush.Config{Timeout: 6 * shortPatience, RetryAge: 3 * time.Second}, exporter{p})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := f.Destinations()[0]
+		f.Accept(testcycle.Origins(40))
+		eventually.True(t, "the first to expire", func() bool { return d.Stats().Unsent[flush.Expired] > 0 })
+		s.becomes(takes)
+		f.Accept(testcycle.Origins(40))
+		eventually.True(t, "all to have an outcome", func() bool { return d.Stats().Held == 0 })
+		f.Close(t.Context())
+		if s := d.Stats(); s.Unsent[flush.Ambiguous] != 0 || s.Unsent[flush.Expired]+s.Flushed != 80 || s.Flushed < 40 {
+			t.Errorf("stats %+v", s)
+		}
+	})
+}
+
+// An old proxy that never asks for a body gets every payload, and only the first waits.
+func TestServerThatNeverAsksGetsEverything(t *testing.T) {
+	t.Parallel()
+	onBoth(t, neverAsks, func(t *testing.T, s *server, p *post.Poster) {
+		for range 5 {
+			mustPost(t, p, flush.OutcomeAccepted)
+		}
+		if s.payloads() != 5 || len(s.bodies) != 6 || slices.Contains(s.expects[len(s.expects)-5:], true) {
+			t.Errorf("bodies of %v bytes, want five payloads and one probe; asked for %v", s.bodies, s.expects)
+		}
+	})
+}
+
+// Whoever takes a payload and never answers has one, which is ambiguous. No other
+// follows before it has answered a probe, whether it asks for bodies or not.
+func TestWhoSwallowsOneGetsNoOther(t *testing.T) {
+	t.Parallel()
+	for name, well := range map[string]conduct{"asks": takes, "never asks": neverAsks} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			onBoth(t, well, func(t *testing.T, s *server, p *post.Poster) {
+				steps := []struct {
+					conduct
+					want flush.Outcome
+				}{{well, flush.OutcomeAccepted}, {conduct{asks: well.asks}, flush.OutcomeUnknown}, {conduct{asks: well.asks}, flush.OutcomeNotYet}, {hangs, flush.OutcomeNotYet}, {well, flush.OutcomeAccepted}}
+				for _, step := range steps {
+					s.becomes(step.conduct)
+					mustPost(t, p, step.want)
+				}
+				if s.payloads() != 3 {
+					t.Errorf("%d payloads read, want 3", s.payloads())
+				}
+			})
+		})
+	}
+}
+
+// A destination that takes longer than our patience to ask is not taken for one that never does.
+func TestWhoIsSlowIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	onBoth(t, isSlow, func(t *testing.T, s *server, p *post.Poster) {
+		for range 2 {
+			mustPost(t, p, flush.OutcomeAccepted)
+		}
+		if s.payloads() != 2 || slices.Contains(s.expects, false) {
+			t.Errorf("%d payloads were read, requests waited to be asked: %v", s.payloads(), s.expects)
+		}
+	})
+}
+
+// Another server in the destination's place is found out, without a payload lost on the way.
+func TestServerThatNeverAsksInThePlaceOfOneThatDoes(t *testing.T) {
+	t.Parallel()
+	onBoth(t, takes, func(t *testing.T, s *server, p *post.Poster) {
+		for _, step := range []struct {
+			conduct
+			want flush.Outcome
+		}{{takes, flush.OutcomeAccepted}, {neverAsks, flush.OutcomeNotYet}, {neverAsks, flush.OutcomeAccepted}, {takes, flush.OutcomeAccepted}, {takes, flush.OutcomeAccepted}} {
+			s.becomes(step.conduct)
+			mustPost(t, p, step.want)
+		}
+	})
+}
