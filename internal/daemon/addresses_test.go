@@ -1,9 +1,10 @@
-package daemon
+package daemon_test
 
 import (
 	"strings"
 	"testing"
 
+	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	exporter "github.com/spanstatsd/spanstatsd/internal/flush/agent"
 )
 
@@ -28,7 +29,7 @@ func TestNoTwoListenAtOneAddress(t *testing.T) {
 		{"/a", "", ":8126", "", "http://localhost:8126", "that of --http-addr"},
 		{"/a", "", ":8126", "", "http://10.0.0.2:8126", ""}, // another machine, as a pod's node is
 	} {
-		config := DefaultConfig()
+		config := daemon.DefaultConfig()
 		config.Ingest.Socket.Path, config.APM.Socket.Path = c.socket, c.apmSocket
 		config.HTTPAddr, config.APM.Addr = c.http, c.apmAddr
 		var err error

@@ -1,4 +1,4 @@
-package daemon
+package daemon_test
 
 import (
 	"log/slog"
@@ -9,13 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	"github.com/spanstatsd/spanstatsd/internal/eventually"
 	exporter "github.com/spanstatsd/spanstatsd/internal/flush/agent"
 )
 
-func testConfig(t *testing.T, dir, agent string) Config {
+func testConfig(t *testing.T, dir, agent string) daemon.Config {
 	t.Helper()
-	config := DefaultConfig()
+	config := daemon.DefaultConfig()
 	config.HTTPAddr, config.Version = "127.0.0.1:0", "test"
 	config.Log = slog.New(slog.DiscardHandler)
 	config.Ingest.Socket.Path = filepath.Join(dir, "s")
@@ -35,21 +36,21 @@ func TestNothingIsLeft(t *testing.T) {
 	dir := t.TempDir()
 	config := testConfig(t, dir, "unix://"+filepath.Join(dir, "nobody"))
 	for _, broken := range []struct {
-		change func(*Config)
+		change func(*daemon.Config)
 		says   string
 	}{
-		{func(c *Config) { c.HTTPAddr = "256.0.0.1:1" }, "--http-addr"},
-		{func(c *Config) { c.Aggregate.RingSlots = 3000 }, "power of two"},
-		{func(c *Config) { c.Ingest.Socket.Path = filepath.Join(dir, "no", "s") }, "create the directory"},
-		{func(c *Config) { c.ShutdownGrace = 0 }, "shutdown-grace"},
+		{func(c *daemon.Config) { c.HTTPAddr = "256.0.0.1:1" }, "--http-addr"},
+		{func(c *daemon.Config) { c.Aggregate.RingSlots = 3000 }, "power of two"},
+		{func(c *daemon.Config) { c.Ingest.Socket.Path = filepath.Join(dir, "no", "s") }, "create the directory"},
+		{func(c *daemon.Config) { c.ShutdownGrace = 0 }, "shutdown-grace"},
 	} {
 		c := config
 		broken.change(&c)
-		if d, err := New(c); err == nil || !strings.Contains(err.Error(), broken.says) {
+		if d, err := daemon.New(c); err == nil || !strings.Contains(err.Error(), broken.says) {
 			t.Errorf("got %v, %v; want an error with %q", d, err, broken.says)
 		}
 	}
-	d, err := New(config)
+	d, err := daemon.New(config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package dump
+package dump_test
 
 import (
 	"bytes"
@@ -11,15 +11,17 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/dump"
 )
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 5_000_000, time.UTC)
 
-func sample(size int) *Refusal {
+func sample(size int) *dump.Refusal {
 	body := make([]byte, size)
 	r := rand.NewChaCha8([32]byte{1})
 	_, _ = r.Read(body)
-	return &Refusal{
+	return &dump.Refusal{
 		Time: noon, Agent: "unix:///var/run/datadog/apm.socket", Spans: 17,
 		Sent: http.Header{"Content-Type": {"application/msgpack"}, "Datadog-Container-Id": {"cid"}}, Body: body,
 		Status: "400 Bad Request", Answer: http.Header{"Datadog-Agent-Version": {"7.85.1"}}, Said: "msgp: no\r\n\r\nHTTP/1.1 200",
@@ -29,7 +31,7 @@ func sample(size int) *Refusal {
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	for _, size := range []int{0, 1, 100_000} {
 		want := sample(size)
-		got, err := Read(bytes.NewReader(want.encode()))
+		got, err := dump.Read(bytes.NewReader(written(t, want)))
 		if err != nil {
 			t.Fatalf("%d bytes: %v", size, err)
 		}
@@ -44,38 +46,54 @@ func TestStrangeAnswers(t *testing.T) {
 	r := sample(10)
 	r.Answer = http.Header{"Content-Length": {"99999"}, "Transfer-Encoding": {"chunked"}, "Connection": {"close"}, "X": {"a\r\nSpanstatsd-Spans: 3"}}
 	r.Sent.Set("Spanstatsd-Spans", "1000000")
-	got, err := Read(bytes.NewReader(r.encode()))
+	got, err := dump.Read(bytes.NewReader(written(t, r)))
 	if err != nil || got.Said != r.Said || got.Spans != 17 || len(got.Answer) != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
 
 func TestWhatIsNoDumpIsRefused(t *testing.T) {
-	whole := sample(100).encode()
+	whole := written(t, sample(100))
 	for name, text := range map[string]string{
 		"nothing": "", "another file": "hello, world, this is no dump at all", "half": string(whole[:len(whole)/2]),
 		"no answer":    string(whole[:bytes.Index(whole, []byte("HTTP/1.1 400"))]),
 		"not our time": strings.Replace(string(whole), "Spanstatsd-Time: 2026", "Spanstatsd-Time: soon", 1),
 		"negative":     strings.Replace(string(whole), "Spanstatsd-Spans: 17", "Spanstatsd-Spans: -7", 1),
 	} {
-		if got, err := Read(strings.NewReader(text)); err == nil {
+		if got, err := dump.Read(strings.NewReader(text)); err == nil {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
 }
 
-func open(t *testing.T) *Dir {
+func open(t testing.TB) (d *dump.Dir, path string) {
 	t.Helper()
-	d, err := Open(t.TempDir())
+	path = t.TempDir()
+	d, err := dump.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return d
+	return d, path
 }
 
-func (d *Dir) list(t *testing.T) (names []string, bytes int64) {
+// written is the file that a refusal becomes.
+func written(t testing.TB, r *dump.Refusal) []byte {
 	t.Helper()
-	entries, err := os.ReadDir(d.path)
+	d, _ := open(t)
+	name, err := d.Keep(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func list(t *testing.T, path string) (names []string, bytes int64) {
+	t.Helper()
+	entries, err := os.ReadDir(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,44 +108,44 @@ func (d *Dir) list(t *testing.T) (names []string, bytes int64) {
 }
 
 func TestOneDumpAPause(t *testing.T) {
-	d := open(t)
+	d, path := open(t)
 	for _, step := range []struct {
 		after time.Duration
 		kept  bool
-	}{{0, true}, {time.Second, false}, {Pause - 1, false}, {Pause, true}, {Pause + 1, false}, {3 * Pause, true}} {
+	}{{0, true}, {time.Second, false}, {dump.Pause - 1, false}, {dump.Pause, true}, {dump.Pause + 1, false}, {3 * dump.Pause, true}} {
 		r := sample(10)
 		r.Time = noon.Add(step.after)
 		if file, err := d.Keep(r); (file != "") != step.kept || err != nil {
 			t.Errorf("after %v: file %q, %v", step.after, file, err)
 		}
 	}
-	if names, _ := d.list(t); len(names) != 3 {
+	if names, _ := list(t, path); len(names) != 3 {
 		t.Errorf("files %v", names)
 	}
 }
 
 func TestTheOldestMakesRoom(t *testing.T) {
 	for name, row := range map[string]struct{ size, dumps, left int }{
-		"by count": {10, MaxFiles + 3, MaxFiles}, "by bytes": {25 << 20, 4, 2},
+		"by count": {10, dump.MaxFiles + 3, dump.MaxFiles}, "by bytes": {25 << 20, 4, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := open(t)
-			if err := os.WriteFile(filepath.Join(d.path, "an operator's own"), nil, 0o600); err != nil {
+			d, path := open(t)
+			if err := os.WriteFile(filepath.Join(path, "an operator's own"), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
 			r := sample(row.size)
 			for range row.dumps {
-				r.Time = r.Time.Add(Pause)
+				r.Time = r.Time.Add(dump.Pause)
 				file, err := d.Keep(r)
 				if err != nil {
 					t.Fatal(err)
 				}
-				names, bytes := d.list(t)
-				if len(names) > MaxFiles+1 || bytes > MaxBytes || !slices.Contains(names, filepath.Base(file)) {
+				names, bytes := list(t, path)
+				if len(names) > dump.MaxFiles+1 || bytes > dump.MaxBytes || !slices.Contains(names, filepath.Base(file)) {
 					t.Fatalf("%d files of %d bytes, with the newest: %v", len(names), bytes, slices.Contains(names, filepath.Base(file)))
 				}
 			}
-			names, _ := d.list(t)
+			names, _ := list(t, path)
 			if len(names) != row.left+1 || names[0] != "an operator's own" {
 				t.Errorf("files %v", names)
 			}
@@ -136,7 +154,7 @@ func TestTheOldestMakesRoom(t *testing.T) {
 }
 
 func TestFilesAreTheOwnersAndWhole(t *testing.T) {
-	d := open(t)
+	d, _ := open(t)
 	file, err := d.Keep(sample(1000))
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +168,7 @@ func TestFilesAreTheOwnersAndWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer in.Close()
-	if _, err := Read(in); err != nil {
+	if _, err := dump.Read(in); err != nil {
 		t.Error(err)
 	}
 }
@@ -161,12 +179,12 @@ func TestUnusableDirectories(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{file, filepath.Join(file, "missing"), "/nowhere/at/all"} {
-		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "--debug-dir") {
+		if _, err := dump.Open(path); err == nil || !strings.Contains(err.Error(), "--debug-dir") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	d := open(t)
-	if err := os.RemoveAll(d.path); err != nil {
+	d, path := open(t)
+	if err := os.RemoveAll(path); err != nil {
 		t.Fatal(err)
 	}
 	if file, err := d.Keep(sample(1)); err == nil {
@@ -175,9 +193,9 @@ func TestUnusableDirectories(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
-	f.Add(sample(20).encode())
+	f.Add(written(f, sample(20)))
 	f.Fuzz(func(t *testing.T, file []byte) {
-		if r, err := Read(bytes.NewReader(file)); err == nil && len(r.Body)+len(r.Said) > len(file) {
+		if r, err := dump.Read(bytes.NewReader(file)); err == nil && len(r.Body)+len(r.Said) > len(file) {
 			t.Errorf("%d bytes gave a payload of %d", len(file), len(r.Body))
 		}
 	})

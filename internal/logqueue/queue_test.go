@@ -1,4 +1,4 @@
-package logqueue
+package logqueue_test
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/eventually"
+	"github.com/spanstatsd/spanstatsd/internal/logqueue"
 )
 
 // end is the end of a log that takes lines, stalls, or refuses them.
@@ -49,7 +50,7 @@ func (e *end) lines() int {
 func TestEveryLineArrivesWhole(t *testing.T) {
 	e := newEnd()
 	close(e.stalled)
-	q := New(e)
+	q := logqueue.New(e)
 	var writers sync.WaitGroup
 	for w := range 4 {
 		writers.Go(func() {
@@ -77,7 +78,7 @@ func TestEveryLineArrivesWhole(t *testing.T) {
 // is all that was logged, and who reads again is told first of what is missing.
 func TestAStalledLogCountsWhatItLoses(t *testing.T) {
 	e := newEnd()
-	q := New(e)
+	q := logqueue.New(e)
 	var mu sync.Mutex
 	told := uint64(0)
 	q.OnLost(func(lines uint64) {
@@ -86,15 +87,15 @@ func TestAStalledLogCountsWhatItLoses(t *testing.T) {
 		told += lines
 	})
 	line := []byte(strings.Repeat("x", 99) + "\n")
-	const logged = 3 * Limit / 100
+	const logged = 3 * logqueue.Limit / 100
 	for range logged {
 		if n, err := q.Write(line); n != len(line) || err != nil {
 			t.Fatal(n, err)
 		}
 	}
 	lost := q.Lost()
-	if room := uint64(2*Limit/100 + 2); lost < logged-room {
-		t.Errorf("%d of %d lines lost: more than %d bytes wait", lost, logged, Limit)
+	if room := uint64(2*logqueue.Limit/100 + 2); lost < logged-room {
+		t.Errorf("%d of %d lines lost: more than %d bytes wait", lost, logged, logqueue.Limit)
 	}
 	close(e.stalled)
 	eventually.True(t, "all lines are accounted for", func() bool { return uint64(e.lines())+q.Lost() == logged })
@@ -110,7 +111,7 @@ func TestARefusedLineIsLostAndCounted(t *testing.T) {
 	e := newEnd()
 	close(e.stalled)
 	e.refuse(true)
-	q := New(e)
+	q := logqueue.New(e)
 	fmt.Fprintln(q, "one")
 	fmt.Fprint(q, "two\nthree\n")
 	eventually.True(t, "three lines lost", func() bool { return q.Lost() == 3 })
@@ -121,7 +122,7 @@ func TestARefusedLineIsLostAndCounted(t *testing.T) {
 
 // Close of a stalled log returns, and what comes afterwards is lost.
 func TestCloseDoesNotWaitForAStalledLog(t *testing.T) {
-	q := New(newEnd())
+	q := logqueue.New(newEnd())
 	fmt.Fprintln(q, "never read")
 	q.Close(time.Millisecond)
 	fmt.Fprintln(q, "too late")

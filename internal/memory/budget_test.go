@@ -1,27 +1,29 @@
-package memory
+package memory_test
 
 import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/memory"
 )
 
 func TestBudget(t *testing.T) {
-	b := Sum(
-		[]Part{{"rings", 1 << 20, "ring-slots"}, {"program", 16 << 20, ""}},
-		[]Part{{"connections", 64 << 20, "max-connections"}, {"keys", 32 << 20, "max-key-bytes-in-all"}},
+	b := memory.Sum(
+		[]memory.Part{{"rings", 1 << 20, "ring-slots"}, {"program", 16 << 20, ""}},
+		[]memory.Part{{"connections", 64 << 20, "max-connections"}, {"keys", 32 << 20, "max-key-bytes-in-all"}},
 	)
 	if b.Total != 113<<20 || b.Parts[0].Name != "connections" || b.Parts[3].Name != "rings" {
 		t.Errorf("the sum is %+v", b)
 	}
 	every := func(string) bool { return true }
-	if err := b.Check(Limit{Bytes: 113 << 20}, every); err != nil {
+	if err := b.Check(memory.Limit{Bytes: 113 << 20}, every); err != nil {
 		t.Error(err)
 	}
-	if err := b.Check(Limit{Bytes: math.MaxInt64}, every); err != nil {
+	if err := b.Check(memory.Limit{Bytes: math.MaxInt64}, every); err != nil {
 		t.Error(err)
 	}
-	err := b.Check(Limit{Bytes: 100 << 20, Source: "the cgroup"}, every)
+	err := b.Check(memory.Limit{Bytes: 100 << 20, Source: "the cgroup"}, every)
 	const want = "the limits may come to 113 MiB and the cgroup allows 100 MiB; lower " +
 		"--max-connections (connections of 64 MiB), --max-key-bytes-in-all (keys of 32 MiB), --ring-slots (rings of 1.0 MiB), or allow more"
 	if err == nil || err.Error() != want {
@@ -31,13 +33,13 @@ func TestBudget(t *testing.T) {
 
 // TestAdviceNamesWhatCanBeLower, each flag once, and says so where there is none.
 func TestAdviceNamesWhatCanBeLower(t *testing.T) {
-	b := Sum([]Part{
+	b := memory.Sum([]memory.Part{
 		{"sketches", 8 << 20, "sketch-bytes"},
 		{"payloads being made", 7 << 20, "sketch-bytes"},
 		{"payloads that wait", 6 << 20, "retry-bytes"},
 		{"rings", 5 << 20, "ring-slots"},
 	})
-	limit := Limit{Bytes: 20 << 20, Source: "the cgroup"}
+	limit := memory.Limit{Bytes: 20 << 20, Source: "the cgroup"}
 	for _, c := range []struct{ lowest, want string }{
 		{"", "; lower --sketch-bytes (sketches of 8.0 MiB), --retry-bytes (payloads that wait of 6.0 MiB), --ring-slots (rings of 5.0 MiB), or allow more"},
 		{"retry-bytes", "; lower --sketch-bytes (sketches of 8.0 MiB), --ring-slots (rings of 5.0 MiB), or allow more"},

@@ -1,10 +1,12 @@
-package memory
+package memory_test
 
 import (
 	"math"
 	"runtime/debug"
 	"testing"
 	"testing/fstest"
+
+	"github.com/spanstatsd/spanstatsd/internal/memory"
 )
 
 func TestControlGroups(t *testing.T) {
@@ -59,7 +61,7 @@ func TestControlGroups(t *testing.T) {
 			for name, text := range c.files {
 				root[name] = &fstest.MapFile{Data: []byte(text)}
 			}
-			if got := Find(root); got.Bytes != c.bytes || got.Source != c.source {
+			if got := memory.Find(root); got.Bytes != c.bytes || got.Source != c.source {
 				t.Errorf("found %+v, not %d by %q", got, c.bytes, c.source)
 			}
 		})
@@ -69,16 +71,16 @@ func TestControlGroups(t *testing.T) {
 func TestTellOnlyWhoKnowsNothing(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
 	debug.SetMemoryLimit(math.MaxInt64)
-	if got := Tell(Limit{Bytes: math.MaxInt64}); got != 0 || debug.SetMemoryLimit(-1) != math.MaxInt64 {
+	if got := memory.Tell(memory.Limit{Bytes: math.MaxInt64}); got != 0 || debug.SetMemoryLimit(-1) != math.MaxInt64 {
 		t.Errorf("told %d without a limit", got)
 	}
-	if got := Tell(Limit{Bytes: 1 << 40}); got != 9*(1<<40)/10 || debug.SetMemoryLimit(-1) != got {
+	if got := memory.Tell(memory.Limit{Bytes: 1 << 40}); got != 9*(1<<40)/10 || debug.SetMemoryLimit(-1) != got {
 		t.Errorf("told %d of a limit of %d", got, int64(1<<40))
 	}
-	if got := Tell(Limit{Bytes: 1 << 30}); got != 0 {
+	if got := memory.Tell(memory.Limit{Bytes: 1 << 30}); got != 0 {
 		t.Errorf("told %d to a collector that had its limit", got)
 	}
-	if got := Find(fstest.MapFS{}); got.Source != "GOMEMLIMIT" {
+	if got := memory.Find(fstest.MapFS{}); got.Source != "GOMEMLIMIT" {
 		t.Errorf("GOMEMLIMIT is not found: %+v", got)
 	}
 }

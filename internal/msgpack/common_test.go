@@ -1,10 +1,12 @@
-package msgpack
+package msgpack_test
 
 import (
 	"bytes"
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/msgpack"
 )
 
 // TestCommonFormsAreReadAsTheReaderReadsThem, wherever a value lies, or not at all.
@@ -14,30 +16,30 @@ func TestCommonFormsAreReadAsTheReaderReadsThem(t *testing.T) {
 	for range 3_000 {
 		value := random(rnd, nil, 1)
 		cut := rnd.IntN(len(value) + 1)
-		for _, body := range [][]byte{value, value[:cut], append(bytes.Clone(value), make([]byte, Ahead)...)} {
-			if text, next := CommonStr(body, 0); next != 0 {
-				r := NewReader(body)
+		for _, body := range [][]byte{value, value[:cut], append(bytes.Clone(value), make([]byte, msgpack.Ahead)...)} {
+			if text, next := msgpack.CommonStr(body, 0); next != 0 {
+				r := msgpack.NewReader(body)
 				if r.Str() != text || r.Failed() || r.At() != next {
 					t.Fatalf("%x is read as the string %v, to %d", body, text, next)
 				}
 				met[0]++
 			}
-			if v, next := CommonUint(body, 0); next != 0 {
-				r := NewReader(body)
+			if v, next := msgpack.CommonUint(body, 0); next != 0 {
+				r := msgpack.NewReader(body)
 				if r.Uint(math.MaxUint64) != v || r.Failed() || r.At() != next {
 					t.Fatalf("%x is read as %d, to %d", body, v, next)
 				}
 				met[1]++
 			}
-			if bits, next := CommonNumber(body, 0); next != 0 {
-				r := NewReader(body)
+			if bits, next := msgpack.CommonNumber(body, 0); next != 0 {
+				r := msgpack.NewReader(body)
 				if math.Float64bits(r.Number()) != bits || r.Failed() || r.At() != next {
 					t.Fatalf("%x is read as %v, to %d", body, math.Float64frombits(bits), next)
 				}
 				met[2]++
 			}
-			if v, next := CommonInt(body, 0); next != 0 {
-				r := NewReader(body)
+			if v, next := msgpack.CommonInt(body, 0); next != 0 {
+				r := msgpack.NewReader(body)
 				if got, isNegative := r.Integer(); got != v || isNegative || r.Failed() || r.At() != next {
 					t.Fatalf("%x is read as %d, to %d", body, v, next)
 				}

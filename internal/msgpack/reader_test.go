@@ -1,4 +1,4 @@
-package msgpack
+package msgpack_test
 
 import (
 	"bytes"
@@ -9,22 +9,23 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spanstatsd/spanstatsd/internal/msgpack"
 	reference "github.com/vmihailenco/msgpack/v5"
 )
 
 // isInteger reports whether an integer begins with this byte.
 func isInteger(lead byte) bool {
-	return lead < FixMap || lead >= FixNegative || lead >= Uint8 && lead <= Int64
+	return lead < msgpack.FixMap || lead >= msgpack.FixNegative || lead >= msgpack.Uint8 && lead <= msgpack.Int64
 }
 
 // value reads whatever stands next as the library would give it, by the readers.
-func value(r *Reader, body []byte, depth int) any {
+func value(r *msgpack.Reader, body []byte, depth int) any {
 	switch lead := r.Lead(); {
 	case depth == 0:
 		r.Fail()
-	case lead == Nil:
+	case lead == msgpack.Nil:
 		r.IsNil()
-	case IsBool(lead):
+	case msgpack.IsBool(lead):
 		return r.Bool()
 	case isInteger(lead):
 		v, isNegative := r.Integer()
@@ -32,19 +33,19 @@ func value(r *Reader, body []byte, depth int) any {
 			return int64(v)
 		}
 		return v
-	case lead == Float32 || lead == Float64:
+	case lead == msgpack.Float32 || lead == msgpack.Float64:
 		return r.Number()
-	case IsStr(lead):
+	case msgpack.IsStr(lead):
 		return string(r.Str().Of(body))
-	case IsBin(lead):
+	case msgpack.IsBin(lead):
 		return bytes.Clone(r.Bin().Of(body))
-	case IsArray(lead):
+	case msgpack.IsArray(lead):
 		all := []any{}
 		for n := r.Array(); n > 0 && !r.Failed(); n-- {
 			all = append(all, value(r, body, depth-1))
 		}
 		return all
-	case IsMap(lead):
+	case msgpack.IsMap(lead):
 		all := []any{lead}
 		for n := 2 * r.Map(); n > 0 && !r.Failed(); n-- {
 			all = append(all, value(r, body, depth-1))
@@ -62,7 +63,7 @@ func theirs(d *reference.Decoder) (any, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case isInteger(lead) && lead < Int8:
+	case isInteger(lead) && lead < msgpack.Int8:
 		return d.DecodeUint64()
 	case isInteger(lead):
 		v, err := d.DecodeInt64()
@@ -70,20 +71,20 @@ func theirs(d *reference.Decoder) (any, error) {
 			return uint64(v), err
 		}
 		return v, err
-	case lead == Float32 || lead == Float64:
+	case lead == msgpack.Float32 || lead == msgpack.Float64:
 		return d.DecodeFloat64()
-	case IsStr(lead):
+	case msgpack.IsStr(lead):
 		return d.DecodeString()
-	case IsBin(lead):
+	case msgpack.IsBin(lead):
 		return d.DecodeBytes()
-	case IsBool(lead):
+	case msgpack.IsBool(lead):
 		return d.DecodeBool()
-	case lead == Nil:
+	case lead == msgpack.Nil:
 		return nil, d.DecodeNil()
-	case IsArray(lead):
+	case msgpack.IsArray(lead):
 		n, err := d.DecodeArrayLen()
 		return their(d, []any{}, n, err)
-	case IsMap(lead):
+	case msgpack.IsMap(lead):
 		n, err := d.DecodeMapLen()
 		return their(d, []any{lead}, 2*n, err)
 	}
@@ -106,37 +107,37 @@ func random(rnd *rand.Rand, b []byte, depth int) []byte {
 	count := rnd.IntN(4)
 	switch kind := rnd.IntN(18); {
 	case kind == 0:
-		return append(b, Nil)
+		return append(b, msgpack.Nil)
 	case kind == 1:
-		return append(b, False+byte(rnd.IntN(2)))
+		return append(b, msgpack.False+byte(rnd.IntN(2)))
 	case kind == 2:
 		return append(b, byte(number)&0x7f)
 	case kind == 3:
-		return append(b, FixNegative|byte(number))
+		return append(b, msgpack.FixNegative|byte(number))
 	case kind == 4:
-		return append(b, Uint8+4*byte(rnd.IntN(2)), byte(number))
+		return append(b, msgpack.Uint8+4*byte(rnd.IntN(2)), byte(number))
 	case kind == 5:
-		return binary.BigEndian.AppendUint16(append(b, Uint16+4*byte(rnd.IntN(2))), uint16(number))
+		return binary.BigEndian.AppendUint16(append(b, msgpack.Uint16+4*byte(rnd.IntN(2))), uint16(number))
 	case kind == 6:
-		return binary.BigEndian.AppendUint32(append(b, Uint32+4*byte(rnd.IntN(2))), uint32(number))
+		return binary.BigEndian.AppendUint32(append(b, msgpack.Uint32+4*byte(rnd.IntN(2))), uint32(number))
 	case kind == 7:
-		return binary.BigEndian.AppendUint64(append(b, Uint64+4*byte(rnd.IntN(2))), number)
+		return binary.BigEndian.AppendUint64(append(b, msgpack.Uint64+4*byte(rnd.IntN(2))), number)
 	case kind == 8:
-		return binary.BigEndian.AppendUint32(append(b, Float32), math.Float32bits(float32(number)))
+		return binary.BigEndian.AppendUint32(append(b, msgpack.Float32), math.Float32bits(float32(number)))
 	case kind == 9:
-		return binary.BigEndian.AppendUint64(append(b, Float64), math.Float64bits(float64(number)/7))
+		return binary.BigEndian.AppendUint64(append(b, msgpack.Float64), math.Float64bits(float64(number)/7))
 	case kind < 13:
-		return append(sizedLead(rnd, b, FixStr, Str8, len(text)), text...)
+		return append(sizedLead(rnd, b, msgpack.FixStr, msgpack.Str8, len(text)), text...)
 	case kind == 13:
-		return append(sizedLead(rnd, b, 0, Bin8, len(text)), text...)
+		return append(sizedLead(rnd, b, 0, msgpack.Bin8, len(text)), text...)
 	case depth == 0:
-		return append(b, Nil)
+		return append(b, msgpack.Nil)
 	case kind == 14:
-		return append(append(b, FixExt1+2), 7, 1, 2, 3, 4)
+		return append(append(b, msgpack.FixExt1+2), 7, 1, 2, 3, 4)
 	case kind < 17:
-		b = countLead(rnd, b, FixArray, Array16, count)
+		b = countLead(rnd, b, msgpack.FixArray, msgpack.Array16, count)
 	default:
-		b = countLead(rnd, b, FixMap, Map16, count)
+		b = countLead(rnd, b, msgpack.FixMap, msgpack.Map16, count)
 		count *= 2
 	}
 	for range count {
@@ -172,9 +173,9 @@ func countLead(rnd *rand.Rand, b []byte, fix, lead16 byte, n int) []byte {
 // agree compares what we read of a body with what the library reads of it.
 func agree(t *testing.T, body []byte) (ok bool) {
 	t.Helper()
-	r := NewReader(body)
-	ours := value(&r, body, MaxDepth)
-	skipping := NewReader(body)
+	r := msgpack.NewReader(body)
+	ours := value(&r, body, msgpack.MaxDepth)
+	skipping := msgpack.NewReader(body)
 	skipping.Skip()
 	if skipping.Failed() != r.Failed() || skipping.At() != r.At() && !r.Failed() {
 		t.Fatalf("%x: read to %d (fault: %v), skipped to %d (fault: %v)", body, r.At(), r.Failed(), skipping.At(), skipping.Failed())
@@ -210,12 +211,12 @@ func TestWhatIsCutShortIsAFault(t *testing.T) {
 	for range 300 {
 		body := random(rnd, nil, 2)
 		for cut := 0; cut < len(body); cut += 1 + len(body)/100 {
-			r := NewReader(body[:cut])
+			r := msgpack.NewReader(body[:cut])
 			r.Skip()
 			if !r.Failed() || r.At() > cut {
 				t.Fatalf("%x, cut at %d, was read to %d", body, cut, r.At())
 			}
-			if r.Left() != 0 || r.Lead() != Unused || r.Int() != 0 || r.Str() != (Text{}) || r.Array() != 0 || r.Map() != 0 || r.Number() != 0 || r.Bool() || r.IsNil() {
+			if r.Left() != 0 || r.Lead() != msgpack.Unused || r.Int() != 0 || r.Str() != (msgpack.Text{}) || r.Array() != 0 || r.Map() != 0 || r.Number() != 0 || r.Bool() || r.IsNil() {
 				t.Fatalf("%x, cut at %d: something was read behind the fault", body, cut)
 			}
 		}
@@ -226,17 +227,17 @@ func TestWhatIsCutShortIsAFault(t *testing.T) {
 func TestAFaultStaysWhereItsValueBegins(t *testing.T) {
 	for name, test := range map[string]struct {
 		body []byte
-		read func(*Reader)
+		read func(*msgpack.Reader)
 	}{
-		"too large":           {[]byte{1, Uint16, 1, 0}, func(r *Reader) { r.Uint(255) }},
-		"negative":            {[]byte{1, 0xff}, func(r *Reader) { r.Uint(255) }},
-		"beyond 63 bits":      {[]byte{1, Uint64, 0x80, 0, 0, 0, 0, 0, 0, 0}, func(r *Reader) { r.Int() }},
-		"another kind":        {[]byte{1, 0xa0}, func(r *Reader) { r.Bin() }},
-		"a string cut short":  {[]byte{1, Str8, 2, 'x'}, func(r *Reader) { r.Str() }},
-		"a count too large":   {[]byte{1, 0x92, 1}, func(r *Reader) { r.Array() }},
-		"pairs that can't be": {[]byte{1, Map16, 0, 2, 1}, func(r *Reader) { r.Map() }},
+		"too large":           {[]byte{1, msgpack.Uint16, 1, 0}, func(r *msgpack.Reader) { r.Uint(255) }},
+		"negative":            {[]byte{1, 0xff}, func(r *msgpack.Reader) { r.Uint(255) }},
+		"beyond 63 bits":      {[]byte{1, msgpack.Uint64, 0x80, 0, 0, 0, 0, 0, 0, 0}, func(r *msgpack.Reader) { r.Int() }},
+		"another kind":        {[]byte{1, 0xa0}, func(r *msgpack.Reader) { r.Bin() }},
+		"a string cut short":  {[]byte{1, msgpack.Str8, 2, 'x'}, func(r *msgpack.Reader) { r.Str() }},
+		"a count too large":   {[]byte{1, 0x92, 1}, func(r *msgpack.Reader) { r.Array() }},
+		"pairs that can't be": {[]byte{1, msgpack.Map16, 0, 2, 1}, func(r *msgpack.Reader) { r.Map() }},
 	} {
-		r := NewReader(test.body)
+		r := msgpack.NewReader(test.body)
 		r.Uint(1)
 		if test.read(&r); !r.Failed() || r.At() != 1 {
 			t.Errorf("%s: the reader is at %d", name, r.At())
@@ -246,27 +247,27 @@ func TestAFaultStaysWhereItsValueBegins(t *testing.T) {
 
 // TestNestingIsBounded: no deeper than a caller allows, however short the bytes are.
 func TestNestingIsBounded(t *testing.T) {
-	nested := func(n int) []byte { return append(bytes.Repeat([]byte{FixArray | 1}, n), Nil) }
+	nested := func(n int) []byte { return append(bytes.Repeat([]byte{msgpack.FixArray | 1}, n), msgpack.Nil) }
 	for depth := range 10 {
-		r := NewReader(nested(depth))
+		r := msgpack.NewReader(nested(depth))
 		if r.SkipWithin(depth); r.Failed() {
 			t.Errorf("a nesting of %d is a fault", depth)
 		}
-		r = NewReader(nested(depth + 1))
+		r = msgpack.NewReader(nested(depth + 1))
 		if r.SkipWithin(depth); !r.Failed() {
 			t.Errorf("a nesting of %d was followed", depth+1)
 		}
 	}
-	r := NewReader(nested(1 << 20))
-	if r.Skip(); !r.Failed() || r.At() > MaxDepth+1 {
+	r := msgpack.NewReader(nested(1 << 20))
+	if r.Skip(); !r.Failed() || r.At() > msgpack.MaxDepth+1 {
 		t.Errorf("it was followed to %d", r.At())
 	}
 }
 
 func TestReadingAllocatesNothing(t *testing.T) {
-	body := random(rand.New(rand.NewPCG(8, 9)), []byte{FixArray | 2, 1}, 3)
+	body := random(rand.New(rand.NewPCG(8, 9)), []byte{msgpack.FixArray | 2, 1}, 3)
 	if n := testing.AllocsPerRun(100, func() {
-		r := NewReader(body)
+		r := msgpack.NewReader(body)
 		r.Skip()
 	}); n != 0 {
 		t.Errorf("%v allocations", n)

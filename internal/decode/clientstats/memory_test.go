@@ -1,4 +1,4 @@
-package clientstats
+package clientstats_test
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"github.com/DataDog/sketches-go/ddsketch"
 	"github.com/DataDog/sketches-go/ddsketch/mapping"
 	"github.com/DataDog/sketches-go/ddsketch/store"
+	"github.com/spanstatsd/spanstatsd/internal/decode/clientstats"
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
@@ -30,11 +31,11 @@ func inUse() int {
 func TestPayloadsKeepTheirPromise(t *testing.T) {
 	for _, length := range []int{64 << 10, 1 << 20, 25 << 20} {
 		body := groupsOfNothing(length)
-		p := &Payload{}
+		p := &clientstats.Payload{}
 		before := inUse()
 		err := p.Read(body, span.Origin{})
 		held := inUse() - before
-		if promised := Bytes(length); held > promised {
+		if promised := clientstats.Bytes(length); held > promised {
 			t.Errorf("%d bytes of statistics made us hold %d, %d are promised: %v", length, held, promised, err)
 		}
 		runtime.KeepAlive(p)
@@ -45,7 +46,7 @@ func TestPayloadsKeepTheirPromise(t *testing.T) {
 // it was none.
 func TestThePayloadOfTheNextBodyHoldsNothingOfTheLast(t *testing.T) {
 	for _, cut := range []int{0, 1} {
-		p := &Payload{}
+		p := &clientstats.Payload{}
 		last := func() weak.Pointer[byte] {
 			body := statsOf(t, nil)
 			body = slices.Clone(body[:len(body)-cut])
@@ -90,17 +91,17 @@ func TestABodyHasAsManyGroupsAndBinsAsItMay(t *testing.T) {
 		return object{"Hits": 1, "OkSummary": ok, "ErrorSummary": errors}
 	}
 	check := func(what string, most []any, oneMore any) {
-		var p Payload
+		var p clientstats.Payload
 		if err := p.Read(bodyOf(most...), span.Origin{}); err != nil {
 			t.Errorf("as many %s as there may be: %v", what, err)
 		}
-		if err := p.Read(bodyOf(append(most, oneMore)...), span.Origin{}); !errors.Is(err, ErrUnfit) {
+		if err := p.Read(bodyOf(append(most, oneMore)...), span.Origin{}); !errors.Is(err, clientstats.ErrUnfit) {
 			t.Errorf("one %s more: %v", what, err)
 		}
 	}
 	small := groupOf(sketchBytes(t), sketchBytes(t))
 	most := []any{small}
-	for limitsOf(len(bodyOf(append(most, small)...))).groups > len(most) {
+	for clientstats.GroupsOf(len(bodyOf(append(most, small)...))) > len(most) {
 		most = append(most, small)
 	}
 	check("groups", most, small)
@@ -115,10 +116,10 @@ func TestABodyHasAsManyGroupsAndBinsAsItMay(t *testing.T) {
 	large := marshal(t, full)
 	most = nil
 	bins := len(full.PositiveValues.ContiguousBinCounts)
-	for range maxBins / bins {
+	for range clientstats.MaxBins / bins {
 		most = append(most, groupOf(large, sketchBytes(t)))
 	}
-	full.PositiveValues.ContiguousBinCounts = full.PositiveValues.ContiguousBinCounts[:maxBins%bins]
+	full.PositiveValues.ContiguousBinCounts = full.PositiveValues.ContiguousBinCounts[:clientstats.MaxBins%bins]
 	most = append(most, groupOf(marshal(t, full), sketchBytes(t)))
 	check("bins", most, groupOf(sketchBytes(t, 1000), sketchBytes(t)))
 }

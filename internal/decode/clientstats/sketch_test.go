@@ -1,4 +1,4 @@
-package clientstats
+package clientstats_test
 
 import (
 	"fmt"
@@ -15,6 +15,10 @@ import (
 	"github.com/DataDog/sketches-go/ddsketch/mapping"
 	"github.com/DataDog/sketches-go/ddsketch/pb/sketchpb"
 	"github.com/DataDog/sketches-go/ddsketch/store"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/decode/clientstats"
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
+	"github.com/spanstatsd/spanstatsd/internal/span"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -36,47 +40,58 @@ func TestSketchesOfTracers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var s wholeSketch
-		if err := s.read(encoded); err != nil {
+		group, err := read(t, encoded)
+		if err != nil {
 			t.Errorf("%s: %v", file, err)
 			continue
 		}
-		index, err := s.mapping.Library()
+		index, err := group.Mapping.Library()
 		if err != nil {
 			t.Fatal(err)
 		}
-		var read []float64
-		for bin, spans := range binsOf(s) {
+		var durations []float64
+		for bin, spans := range binsOf(&group.OK) {
 			for range spans {
-				read = append(read, index.Value(bin))
+				durations = append(durations, index.Value(bin))
 			}
 		}
 		if strings.Contains(file, "empty") {
-			if len(read) != 0 {
-				t.Errorf("%s: %v", file, read)
+			if len(durations) != 0 {
+				t.Errorf("%s: %v", file, durations)
 			}
 			continue
 		}
-		slices.Sort(read)
-		if len(read) != len(tracersDurations) || s.zeros != 1 {
-			t.Fatalf("%s: %v", file, read)
+		slices.Sort(durations)
+		if len(durations) != len(tracersDurations) || group.OK.Zeros != 1 {
+			t.Fatalf("%s: %v", file, durations)
 		}
 		const collapsed = 6 // of 11 at most
 		for i, d := range tracersDurations[collapsed:] {
-			if got := read[collapsed+i]; math.Abs(got/d-1) > .03 {
+			if got := durations[collapsed+i]; math.Abs(got/d-1) > .03 {
 				t.Errorf("%s: %v for %v", file, got, d)
 			}
 		}
 	}
 }
 
-// binsOf is how many spans are where, zeros under -1.
-func binsOf(s wholeSketch) map[int]uint64 {
-	all := map[int]uint64{}
-	if s.zeros > 0 {
-		all[-1] = s.zeros
+// read reads a sketch as both of a group of a body, and returns the first.
+func read(t testing.TB, encoded []byte) (aggregate.Group, error) {
+	t.Helper()
+	var p clientstats.Payload
+	body := statsOf(t, func(_, _, group object) { group["OkSummary"], group["ErrorSummary"] = encoded, encoded })
+	if err := p.Read(body, span.Origin{}); err != nil {
+		return aggregate.Group{}, err
 	}
-	for _, bin := range s.bins {
+	return p.Groups[0], nil
+}
+
+// binsOf is how many spans are where, zeros under -1.
+func binsOf(s *sketch.Bins) map[int]uint64 {
+	all := map[int]uint64{}
+	if s.Zeros > 0 {
+		all[-1] = s.Zeros
+	}
+	for _, bin := range s.List {
 		all[int(bin.Index)] += bin.Spans
 	}
 	return all
@@ -113,8 +128,8 @@ func TestSketchesAgreeWithTheLibrary(t *testing.T) {
 			}
 		}
 		encoded := marshal(t, written.ToProto())
-		var s wholeSketch
-		if err := s.read(encoded); err != nil {
+		group, err := read(t, encoded)
+		if err != nil {
 			t.Fatalf("%+v: %v", m, err)
 		}
 		var message sketchpb.DDSketch
@@ -133,11 +148,40 @@ func TestSketchesAgreeWithTheLibrary(t *testing.T) {
 			want[index] = uint64(count)
 			return false
 		})
-		if got := binsOf(s); !reflect.DeepEqual(got, want) {
+		if got := binsOf(&group.OK); !reflect.DeepEqual(got, want) {
 			t.Fatalf("%s\n got %v\nwant %v", fmt.Sprintf("%+v", m), got, want)
 		}
-		if library, err := s.mapping.Library(); err != nil || !library.Equals(m) {
-			t.Fatalf("mapping %+v, want %+v", s.mapping, m)
+		if library, err := group.Mapping.Library(); err != nil || !library.Equals(m) {
+			t.Fatalf("mapping %+v, want %+v", group.Mapping, m)
 		}
 	}
+}
+
+// FuzzSketch reads anything. What it takes, protobuf takes, and finds the same spans in it.
+func FuzzSketch(f *testing.F) {
+	f.Add(sketchBytes(f, 1, 2, 1e9))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, encoded []byte) {
+		group, err := read(t, encoded)
+		if err != nil {
+			return
+		}
+		var reference sketchpb.DDSketch
+		if err := proto.Unmarshal(encoded, &reference); err != nil {
+			t.Fatalf("protobuf does not read it: %v", err)
+		}
+		want, got := reference.ZeroCount, float64(group.OK.Zeros)
+		for _, n := range reference.PositiveValues.GetContiguousBinCounts() {
+			want += n
+		}
+		for _, n := range reference.PositiveValues.GetBinCounts() {
+			want += n
+		}
+		for _, bin := range group.OK.List {
+			got += float64(bin.Spans)
+		}
+		if got != want {
+			t.Errorf("%v spans, protobuf finds %v", got, want)
+		}
+	})
 }
