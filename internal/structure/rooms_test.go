@@ -26,9 +26,9 @@ var rooms = map[string]room{
 
 	"internal/ingest": {"internal/admit internal/check internal/memory internal/socket internal/span internal/wire", "takes frames apart and hands batches on to be admitted"},
 
-	"internal/door/datadog": {"internal/admit internal/aggregate internal/check internal/decode/clientstats internal/door internal/door/bodies internal/door/conns internal/door/http1 internal/exemplars internal/memory internal/socket internal/span internal/traces", "takes HTTP requests and hands their bodies on to be counted"},
-	"internal/door/otlp":    {"internal/admit internal/check internal/decode/otlpjson internal/door internal/door/bodies internal/door/conns internal/door/http1 internal/exemplars internal/flush/post internal/memory internal/oteltraces internal/socket internal/span internal/traces", "takes OTLP and hands what it brings on to be counted"},
-	"internal/door":         {"internal/admit internal/aggregate internal/span", "publishes what was counted of requests"},
+	"internal/door/datadog": {"internal/admit internal/aggregate internal/decode/clientstats internal/door internal/door/bodies internal/door/http1 internal/memory internal/span internal/traces", "takes HTTP requests and hands their bodies on to be counted"},
+	"internal/door/otlp":    {"internal/admit internal/check internal/decode/otlpjson internal/door internal/door/bodies internal/door/http1 internal/flush/post internal/memory internal/oteltraces internal/span internal/traces", "takes OTLP and hands what it brings on to be counted"},
+	"internal/door":         {"internal/admit internal/aggregate internal/check internal/door/bodies internal/door/conns internal/door/http1 internal/exemplars internal/memory internal/socket internal/span", "owns the life of requests with traces, whatever they bring"},
 	"internal/door/http1":   {"internal/door/bodies internal/door/conns", "carries plain messages past net/http, whatever is in them"},
 	"internal/door/conns":   {"internal/socket", "admits connections, whatever they bring"},
 	"internal/door/bodies":  {"internal/memory", "holds and remembers bodies, whatever is in them"},

@@ -10,42 +10,19 @@ import (
 // TestAPriorityThatTheAgentDoesNotHeedMakesNoExemplar: a probabilistic sampler may throw away
 // what the tracer's sampling keeps.
 func TestAPriorityThatTheAgentDoesNotHeedMakesNoExemplar(t *testing.T) {
-	for _, heeds := range []bool{true, false} {
-		h := newHarness(t)
-		h.config.Exemplars = exemplars.New(8)
-		h.config.Features = func() (Features, <-chan struct{}) {
-			return Features{Stats: true, SpanKinds: []string{"server"}, DropsP0s: heeds}, nil
-		}
-		h.updatePolicy()
+	for heeds, want := range map[bool]uint64{true: 1, false: 0} {
+		table := exemplars.New(8)
+		h := newHarness(t, func(c *Config) {
+			c.Exemplars = table
+			c.Features = func() (Features, <-chan struct{}) {
+				return Features{Stats: true, SpanKinds: []string{"server"}, DropsP0s: heeds}, nil
+			}
+		})
+		h.Learn()
 		j := h.job(t, time.Now().UnixNano())
-		if result := j.count(); result != ResultCounted || (j.candidates != exemplars.Candidates{}) != heeds {
-			t.Errorf("%s, candidates %v of an agent that heeds priorities: %t", result, j.candidates, heeds)
+		result := j.count()
+		if j.Abandon(); result != ResultCounted || table.Counts().Refused != want {
+			t.Errorf("%s, of an agent that heeds priorities %t: %+v", result, heeds, table.Counts())
 		}
-	}
-}
-
-// TestCandidatesComeBack, with an answer and without one: there is room for one, and each body
-// finds it.
-func TestCandidatesComeBack(t *testing.T) {
-	h, table := newHarness(t), exemplars.New(1)
-	h.config.Exemplars = table
-	h.config.Features = func() (Features, <-chan struct{}) {
-		return Features{Stats: true, SpanKinds: []string{"server"}, DropsP0s: true}, nil
-	}
-	h.updatePolicy()
-	for _, status := range []int{0, 500, 0, 200} {
-		j := h.job(t, time.Now().UnixNano())
-		if j.count(); (j.candidates == exemplars.Candidates{}) {
-			t.Fatalf("no candidate where %d will be answered", status)
-		}
-		if status != 0 {
-			j.judge(status)
-		}
-		if j.end(false); (j.candidates != exemplars.Candidates{}) {
-			t.Errorf("%d leaves %v", status, j.candidates)
-		}
-	}
-	if table.Seal(0).Of(0, false).Span == 0 {
-		t.Error("what the agent took is no exemplar")
 	}
 }

@@ -16,7 +16,7 @@ type harness struct {
 	admit *admit.Publishers
 }
 
-func newHarness(t *testing.T) *harness {
+func newHarness(t *testing.T, change ...func(*Config)) *harness {
 	t.Helper()
 	counting := aggregate.DefaultConfig()
 	counting.Deliver, counting.Merge = func(*aggregate.Sealed) {}, true
@@ -32,6 +32,9 @@ func newHarness(t *testing.T) *harness {
 	}
 	own := DefaultConfig()
 	own.Log, own.Admit = slog.New(slog.DiscardHandler), publishers
+	for _, change := range change {
+		change(&own)
+	}
 	s, err := New(own)
 	if err != nil {
 		t.Fatal(err)
@@ -42,9 +45,9 @@ func newHarness(t *testing.T) *harness {
 }
 
 func (h *harness) job(t *testing.T, start int64) *job {
-	held := &bodies.Body{Bytes: bodyOf(t, 4, start)}
-	held.Send = held.Bytes
-	return &job{server: h.Server, body: held}
+	j := &job{Held: h.Hold(nil), server: h.Server}
+	j.Body = &bodies.Body{Bytes: bodyOf(t, 4, start)}
+	return j
 }
 
 // TestPanicsWhileCounting: one before the spans are published leaves the request to the
@@ -58,17 +61,17 @@ func TestPanicsWhileCounting(t *testing.T) {
 	}
 	h.counting <- counter
 	early := h.job(t, 1) // a start that asks for the clock
-	if result := early.count(); result != ResultBug || early.sum != 0 {
-		t.Errorf("a panic before: %s, marked %v", result, early.sum != 0)
+	if result := early.count(); result != ResultBug || early.IsCounted() {
+		t.Errorf("a panic before: %s, marked %v", result, early.IsCounted())
 	}
 	if received := h.admit.Stats().Received; received != 0 {
 		t.Errorf("%d spans were received", received)
 	}
 	late := h.job(t, 1)
 	late.drops = true
-	counter.Now = func() time.Time { late.body.Bytes = late.body.Bytes[:10]; return time.Now() } // what is cut is not there
-	if result := late.count(); result != ResultBug || late.sum == 0 {
-		t.Errorf("a panic after: %s, marked %v", result, late.sum != 0)
+	counter.Now = func() time.Time { late.Body.Bytes = late.Body.Bytes[:10]; return time.Now() } // what is cut is not there
+	if result := late.count(); result != ResultBug || !late.IsCounted() {
+		t.Errorf("a panic after: %s, marked %v", result, late.IsCounted())
 	}
 	if stats := h.admit.Stats(); stats.Received == 0 || stats.DroppedTotal() != 0 {
 		t.Errorf("received %d, dropped %v", stats.Received, stats.Dropped)
@@ -76,15 +79,5 @@ func TestPanicsWhileCounting(t *testing.T) {
 	counter.Now = time.Now
 	if result := h.job(t, time.Now().UnixNano()).count(); result != ResultCounted {
 		t.Errorf("the next is %s", result)
-	}
-}
-
-// TestARequestIsDecidedOnce: where another connection is taken, a body
-// that was decided upon is not counted again.
-func TestARequestIsDecidedOnce(t *testing.T) {
-	j := &job{decided: true, result: ResultNoRoom} // of no server that could count it
-	j.decide()
-	if j.result != ResultNoRoom || j.sum != 0 {
-		t.Errorf("it became %s", j.result)
 	}
 }

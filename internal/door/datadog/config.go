@@ -4,24 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
-	"runtime"
+	"slices"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
-	"github.com/spanstatsd/spanstatsd/internal/check"
 	"github.com/spanstatsd/spanstatsd/internal/decode/clientstats"
 	"github.com/spanstatsd/spanstatsd/internal/door"
-	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
-	"github.com/spanstatsd/spanstatsd/internal/exemplars"
+	"github.com/spanstatsd/spanstatsd/internal/door/http1"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
-	"github.com/spanstatsd/spanstatsd/internal/socket"
 	"github.com/spanstatsd/spanstatsd/internal/traces"
 )
 
 // Agent is where the real agent listens, in the form that a dialler takes.
-type Agent struct{ Network, Address string }
+type Agent struct {
+	Network, Address string
+	reach            func(context.Context) (net.Conn, error) // of tests; nil: by those
+}
 
 // host is its name in a request.
 func (a Agent) host() string {
@@ -33,11 +32,18 @@ func (a Agent) host() string {
 
 // dial connects to it.
 func (a Agent) dial(ctx context.Context) (net.Conn, error) {
+	if a.reach != nil {
+		return a.reach(ctx)
+	}
 	return (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, a.Network, a.Address)
 }
 
 // dialTimeout is how long an agent may take to accept a connection.
 const dialTimeout = 5 * time.Second
+
+// AgentConnections is the most that are open to the agent: one a request, of which a
+// tracer's connection has one at a time, those kept, and as many kept for what streams.
+func AgentConnections(tracers int) int { return tracers + 2*http1.MaxKept }
 
 // Features is what the agent wants counted.
 type Features struct {
@@ -49,97 +55,57 @@ type Features struct {
 	DropsP0s        bool // it needs no traces that sampling threw away
 }
 
-// Config is what this room may use.
+// Config is what this door may use.
 type Config struct {
-	Socket    socket.Config // an empty path: none
-	Addr      string        // empty: none
-	Given     net.Listener  // of Addr, where a service manager made it
-	AllowUIDs []uint32
-	// MaxConnections is how many tracers may be connected at a time.
-	MaxConnections int
-	MaxBody        int // bytes of a body that is counted
-	MaxBodyBytes   int // of all bodies at a time
-	MaxOrigins     int // that an interval has room for, and that are remembered
-	Counters       int // bodies counted at a time
-	DropUnsampled  Dropping
-	Labels         traces.Labels
-	Exemplars      *exemplars.Table // of spans whose traces went on, which is its owner's; nil: nobody wants any
-	// Buffer is how long a request with traces waits for an agent that is away.
-	Buffer time.Duration
-	Agent  Agent
-	Admit  *admit.Publishers
+	door.Config
+	DropUnsampled Dropping
+	Labels        traces.Labels
+	Agent         Agent
 	// Features returns what the agent wants and a channel that is closed when
 	// that changes.
 	Features func() (Features, <-chan struct{})
-	Log      *slog.Logger
 }
 
 // DefaultConfig is the defaults of the command line: it listens nowhere. The agent itself
 // takes bodies of 25 MiB.
 func DefaultConfig() Config {
-	return Config{
-		Buffer: defaultBuffer, MaxConnections: 512, MaxBody: 25 << 20, MaxBodyBytes: 64 << 20,
-		MaxOrigins: door.MaxPublishers, Counters: min(maxCounters, runtime.GOMAXPROCS(0)),
-	}
+	c := Config{Config: door.DefaultConfig()}
+	c.Buffer, c.MaxConnections, c.MaxBody, c.MaxBodyBytes = defaultBuffer, 512, 25<<20, 64<<20
+	return c
 }
-
-// maxCounters is more than a program is fed with that counts millions of spans a second
-// with each.
-const maxCounters = 8
 
 // defaultBuffer is shorter than any tracer waits for an answer, which is 2 s at least: a
 // tracer that gives up sends again, and then two requests with the same traces wait.
 const defaultBuffer = 1500 * time.Millisecond
 
-// maxBuffer is far beyond what any tracer waits for an answer.
-const maxBuffer = time.Minute
-
-// Enabled says whether there is anything to listen on.
-func (c *Config) Enabled() bool { return c.Socket.Path != "" || c.Addr != "" }
+// flags begin with this, and brings is what comes by this door.
+const (
+	flags  = "apm"
+	brings = "traces"
+)
 
 // Check says everything that is unusable.
-func (c *Config) Check() (err error) {
-	if c.Socket.Path != "" {
-		err = c.Socket.Check("apm-socket")
-	}
-	if c.Addr != "" {
-		err = errors.Join(err, check.Address("apm-addr", c.Addr))
-	}
-	if c.MaxBodyBytes < c.MaxBody {
-		err = errors.Join(err, fmt.Errorf("check apm-max-body-bytes: %s is less than the %s of one body",
-			memory.SizeText(c.MaxBodyBytes), memory.SizeText(c.MaxBody)))
-	}
+func (c *Config) Check() error {
+	err := errors.Join(c.Config.Check(flags), c.Labels.Check())
 	if c.Agent.Network == "unix" && c.Agent.Address == c.Socket.Path {
-		err = errors.Join(err, fmt.Errorf("check apm-socket: %s is the agent's own socket; choose another one", c.Socket.Path))
+		err = errors.Join(err, fmt.Errorf(
+			"check apm-socket: %s is the agent's own socket; choose another one", c.Socket.Path,
+		))
 	}
-	return errors.Join(err, c.Labels.Check(),
-		check.Number("apm-max-connections", c.MaxConnections, 1, 1<<20),
-		check.Number("apm-counters", c.Counters, 1, 1<<10),
-		check.Size("apm-max-body", c.MaxBody, bodies.FirstBuffer, 1<<30),
-		check.AtMost("apm-max-body-bytes", c.MaxBodyBytes, memory.MostBytes),
-		check.Time("apm-buffer", c.Buffer, 0, maxBuffer),
-	)
+	return err
 }
 
-// Memory is the most that this room may come to use where it is on: what its limits
+// Memory is the most that this door may come to use where it is on: what its limits
 // add up to. publisher is what an origin takes to be published.
 func (c *Config) Memory(publisher int) []memory.Part {
 	if !c.Enabled() {
 		return nil
 	}
 	counting := traces.CounterBytes(c.MaxBody, c.Exemplars != nil) + traces.MaxSpans(c.MaxBody)*admit.SpanBytes // and publishing
-	return []memory.Part{
-		{Name: "bodies of traces", Bytes: int64(c.MaxBodyBytes), Flag: "apm-max-body-bytes"},
-		{Name: "counting of traces", Bytes: int64(c.Counters) * int64(counting), Flag: "apm-max-body"},
-		{Name: "statistics that are read", Bytes: int64(clientstats.Bytes(c.MaxBody)), Flag: "apm-max-body"},
-		{Name: "connections with traces", Bytes: int64(c.MaxConnections) * connectionBytes, Flag: "apm-max-connections"},
-		{Name: "origins of traces", Bytes: int64(c.publishers()) * int64(publisher), Flag: "max-origins"},
-	}
-}
-
-// publishers bounds the origins that are remembered. One body may need them all.
-func (c *Config) publishers() int {
-	return max(traces.MaxBatches, min(door.MaxPublishers, c.MaxOrigins))
+	parts := c.Config.Memory(flags, brings, counting, connectionBytes, c.Publishers(traces.MaxBatches)*publisher)
+	return slices.Insert(parts, 2, memory.Part{
+		Name: "statistics that are read", Bytes: int64(clientstats.Bytes(c.MaxBody)), Flag: "apm-max-body",
+	})
 }
 
 // connectionBytes is about what a connection takes in the midst of a request, with one

@@ -4,25 +4,12 @@ import (
 	"iter"
 	"log/slog"
 	"strconv"
-	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
+	"github.com/spanstatsd/spanstatsd/internal/door"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/traces"
 )
-
-// decide counts the body when there is a connection to the agent, and not before:
-// a request that nobody takes would be counted, and once more when its tracer
-// tries again. It is done before the header is written, so that it can be marked.
-func (j *job) decide() {
-	if j.decided {
-		return // this is another connection
-	}
-	j.decided = true
-	if j.result = j.count(); j.sum != 0 {
-		j.header.Set(headerComputedStats, "true")
-	}
-}
 
 // count counts the body. Whatever happens, the request goes on.
 func (j *job) count() (result Result) {
@@ -30,7 +17,7 @@ func (j *job) count() (result Result) {
 	defer func() {
 		if p := recover(); p != nil {
 			result = ResultBug
-			s.log.Bug(p)
+			s.Log.Bug(p)
 		}
 	}()
 	policy := s.policy.Load()
@@ -39,47 +26,42 @@ func (j *job) count() (result Result) {
 	}
 	c := <-s.counting
 	defer func() { s.counting <- c.Next() }()
-	s.counters.bytes.Add(uint64(len(j.body.Bytes)))
-	if err := c.Count(j.format, j.body.Bytes, j.header.Get(headerLang), isTrue(j.header.Get(headerComputedTop)), policy); err != nil {
-		s.log.Write(slog.LevelWarn, "traces are left to the agent to count", "error", err, "format", j.format.String())
+	body := j.Body.Bytes
+	s.Walked.Add(uint64(len(body)))
+	isTop := door.IsTrue(j.Fields.Get(headerComputedTop))
+	if err := c.Count(j.format, body, j.Fields.Get(headerLang), isTop, policy); err != nil {
+		s.Log.Write(slog.LevelWarn, "traces are left to the agent to count", "error", err, "format", j.format.String())
 		return ResultUnread
 	}
-	before, result := j.publish(c)
-	if j.sum == 0 {
-		return result
-	}
-	if j.drops {
+	batches := batchesOf(c, c.Origin(originOf(&j.Fields)))
+	before, why, ok := j.Publish(body, admit.Walked(batches), goingOn(c))
+	if ok && j.drops {
 		j.dropUnsampled(c, before)
 	}
-	return result
+	switch {
+	case before:
+		return ResultCountedBefore
+	case ok:
+		return ResultCounted
+	case why == admit.DropNotWanted:
+		return ResultNotWanted
+	}
+	return ResultNoRoom
 }
 
-// publish publishes what was counted, unless it was before. From there on the request is
-// marked, whatever goes wrong.
-func (j *job) publish(c *traces.Counter) (before bool, result Result) {
-	s, sum := j.server, j.server.counted.Sum(j.body.Bytes)
-	result = ResultCountedBefore
-	before = s.counted.Once(sum, func(counted func()) {
-		result = ResultCounted
-		commit := func() {
-			j.propose(c)
-			counted()
-			j.sum = sum
-		}
-		batches := batchesOf(c, c.Origin(originOf(&j.header)))
-		reason, ok := s.publishers.Publish(commit, admit.Walked(batches), time.Now())
-		switch {
-		case ok:
-		case reason == admit.DropNotWanted:
-			result = ResultNotWanted
-		default:
-			result = ResultNoRoom
-		}
-	})
-	if before {
-		j.sum = sum
+// goingOn are the spans whose traces sampling keeps, nil where there are none.
+func goingOn(c *traces.Counter) iter.Seq[door.Going] {
+	if len(c.Kept()) == 0 {
+		return nil
 	}
-	return before, result
+	return func(yield func(door.Going) bool) {
+		for _, kept := range c.Kept() {
+			g := door.Going{Batch: int(kept.Batch), At: int(kept.At)}
+			if g.TraceHigh, g.TraceLow, g.Span = c.IDs(kept); !yield(g) {
+				return
+			}
+		}
+	}
 }
 
 // batchesOf are the batches of a counted body, each with its origin.
@@ -98,21 +80,21 @@ func batchesOf(c *traces.Counter, origin span.Origin) iter.Seq2[span.Origin, []b
 // the tracer says that it did not send itself. What the agent refused was told to
 // nobody, so the next try tells it again; but it is one trace in our own counters.
 func (j *job) dropUnsampled(c *traces.Counter, before bool) {
-	left, cutTraces, cutSpans := c.Cut(j.body.Bytes)
+	left, cutTraces, cutSpans := c.Cut(j.Body.Bytes)
 	if cutTraces == 0 {
 		return
 	}
-	s := j.server
+	counters := &j.server.counters
 	if !before {
-		s.counters.unsampledTraces.Add(uint64(cutTraces))
-		s.counters.unsampledSpans.Add(uint64(cutSpans))
+		counters.unsampledTraces.Add(uint64(cutTraces))
+		counters.unsampledSpans.Add(uint64(cutSpans))
 	}
-	s.counters.savedBytes.Add(uint64(len(j.body.Bytes) - len(left)))
-	j.body.Send = left
-	add(&j.header, headerDroppedTraces, cutTraces)
-	add(&j.header, headerDroppedSpans, cutSpans)
-	if j.header.Get(headerTraceCount) != "" {
-		add(&j.header, headerTraceCount, -cutTraces)
+	counters.savedBytes.Add(uint64(len(j.Body.Bytes) - len(left)))
+	j.left = left
+	add(&j.Fields, headerDroppedTraces, cutTraces)
+	add(&j.Fields, headerDroppedSpans, cutSpans)
+	if j.Fields.Get(headerTraceCount) != "" {
+		add(&j.Fields, headerTraceCount, -cutTraces)
 	}
 }
 

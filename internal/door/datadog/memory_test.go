@@ -1,6 +1,7 @@
 package datadog
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -35,8 +36,9 @@ func serveOnSocket(t *testing.T, change func(*Config)) *Server {
 	}()
 	config := DefaultConfig()
 	config.Socket = socket.Config{Path: filepath.Join(dir, "apm"), Mode: 0o600}
-	config.Agent = Agent{"unix", silent.Addr().String()}
+	config.Agent = Agent{Network: "unix", Address: silent.Addr().String()}
 	config.Log = slog.New(slog.DiscardHandler)
+	config.Features = func() (Features, <-chan struct{}) { return Features{}, nil }
 	if change != nil {
 		change(&config)
 	}
@@ -44,15 +46,16 @@ func serveOnSocket(t *testing.T, change func(*Config)) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.listeners.Serve(func(on net.Listener) { _ = s.http.Serve(on) })
-	t.Cleanup(func() {
-		s.http.Close()
-		s.Abandon()
-		s.transport.CloseIdleConnections()
-		s.agents.Close()
-		s.listeners.Wait()
-	})
+	s.Start()
+	t.Cleanup(func() { cut(s) })
 	return s
+}
+
+// cut ends a server with whatever is under way.
+func cut(s *Server) {
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = s.Drain(over)
 }
 
 func (s *Server) dial(t *testing.T) net.Conn {

@@ -2,20 +2,16 @@ package datadog
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/door/conns"
 	"github.com/spanstatsd/spanstatsd/internal/door/http1"
 )
 
@@ -55,9 +51,9 @@ func TestPlainRequestsAreAnsweredWhereNetHTTPWaits(t *testing.T) {
 	traces := requestOf("PUT", "/v0.4/traces", "", 1)
 	all := []struct {
 		sent
-		byNetHTTP int32
+		byNetHTTP uint64
 	}{
-		{traces, 1}, // there is no connection to the agent yet
+		{traces, 0}, // whose connection to the agent is made at once
 		{traces, 0},
 		{requestOf("POST", "/v1.0/traces", "Connection: keep-alive\r\n", 5000), 0},
 		{requestOf("GET", "/info", "", 0), 1},
@@ -75,35 +71,30 @@ func TestPlainRequestsAreAnsweredWhereNetHTTPWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, tracers, stop := serveInMemory(t, "agent", echo(atOnce))
 		defer stop()
-		var passed atomic.Int32
-		s.http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			passed.Add(1)
-			s.serve(w, r)
-		})
 		conn := tracers.dial()
 		defer conn.Close()
 		from := bufio.NewReader(conn)
 		for i, request := range all {
-			before := passed.Load()
+			before := s.Stats().ByNetHTTP
 			_, _ = io.WriteString(conn, request.text)
 			if got := answerOf(t, from); got != request.answer {
 				t.Errorf("request %d was answered %q, want %q", i, got, request.answer)
 			}
-			if by := passed.Load() - before; by != request.byNetHTTP {
+			if by := s.Stats().ByNetHTTP - before; by != request.byNetHTTP {
 				t.Errorf("request %d: net/http answered %d", i, by)
 			}
 		}
 		together := tracers.dial() // three requests at once
 		defer together.Close()
 		from.Reset(together)
-		before, telemetry := passed.Load(), requestOf("POST", "/telemetry/x", "", 9)
+		before, telemetry := s.Stats().ByNetHTTP, requestOf("POST", "/telemetry/x", "", 9)
 		go func() { _, _ = io.WriteString(together, telemetry.text+traces.text+traces.text) }()
 		for _, want := range []string{telemetry.answer, traces.answer, traces.answer} {
 			if got := answerOf(t, from); got != want {
 				t.Errorf("answered %q, want %q", got, want)
 			}
 		}
-		if by := passed.Load() - before; by != 1 {
+		if by := s.Stats().ByNetHTTP - before; by != 1 {
 			t.Errorf("of three requests at once net/http answered %d", by)
 		}
 	})
@@ -225,8 +216,8 @@ func TestEachRequestOfAConnectionIsAnswered(t *testing.T) {
 			}
 			conn.Close()
 			synctest.Wait()
-			if open, _ := s.limiter.Count(); open != 0 || s.bodies.Held() != 0 || s.counted.Open() != 0 {
-				t.Errorf("round %d: %d connections, %d bytes of bodies and %d bodies are left", seed, open, s.bodies.Held(), s.counted.Open())
+			if open := s.Stats().Connections; open != 0 || s.Stats().BufferedBytes != 0 || s.Stats().Remembered != 0 {
+				t.Errorf("round %d: %d connections, %d bytes of bodies and %d bodies are left", seed, open, s.Stats().BufferedBytes, s.Stats().Remembered)
 			}
 		})
 	}
@@ -236,35 +227,6 @@ func TestEachRequestOfAConnectionIsAnswered(t *testing.T) {
 func expectContinue(from *bufio.Reader) {
 	if line, _ := from.Peek(12); string(line) == "HTTP/1.1 100" {
 		_, _ = http.ReadResponse(from, nil)
-	}
-}
-
-// TestARequestThatNobodyGoesOnWithIsEnded: its connection is closed before net/http's
-// handler has it. What it holds is given back, and its body is known when it comes again.
-func TestARequestThatNobodyGoesOnWithIsEnded(t *testing.T) {
-	s, _, stop := serveInMemory(t, "agent", echo(atOnce))
-	defer stop()
-	ours := newPipes()
-	go ours.dial()
-	c := s.plain.NewConn(&conns.Conn{Conn: <-ours.conns})
-	held, err := s.bodies.Read(strings.NewReader("body"), 4)
-	if err != nil || s.bodies.Held() == 0 {
-		t.Fatal(err)
-	}
-	const sum = 7
-	s.counted.Once(sum, func(counted func()) { counted() })
-	go ours.dial()
-	j := &job{server: s, conn: c, body: held, sum: sum, agent: http1.NewUpstream(<-ours.conns), result: ResultCounted}
-	c.HandOver(j)
-	c.Close()
-	if err := j.agent.SetDeadline(time.Now()); !errors.Is(err, io.ErrClosedPipe) {
-		t.Errorf("the connection to the agent is open: %v", err)
-	}
-	if s.bodies.Held() != 0 || s.counted.Open() != 0 || !s.counted.Once(sum, nil) {
-		t.Errorf("%d bytes are held, %d are open", s.bodies.Held(), s.counted.Open())
-	}
-	if s.Stats().Requests["counted"] != 1 || c.TakeBegun() != nil {
-		t.Errorf("it is counted as %v", s.Stats().Requests)
 	}
 }
 
@@ -306,22 +268,4 @@ func TestConnectionsOfPlainRequestsEndAtTheStop(t *testing.T) {
 		}
 		synctest.Wait()
 	})
-}
-
-// TestARequestOfAConnectionThatIsOverIsNotTaken: net/http has read it, and its connection was
-// closed as an idle one meanwhile. Its tracer sends it again, maybe to the next daemon.
-func TestARequestOfAConnectionThatIsOverIsNotTaken(t *testing.T) {
-	s, _, stop := serveInMemory(t, "agent", echo(atOnce))
-	defer stop()
-	ours := newPipes()
-	go ours.dial()
-	conn := s.plain.NewConn(&conns.Conn{Conn: <-ours.conns})
-	s.limiter.Remove(conn.Conn, true)
-	r := httptest.NewRequest(http.MethodPut, "/v0.4/traces", strings.NewReader("\x90"))
-	defer func() {
-		if p := recover(); p != http.ErrAbortHandler || s.Stats().Requests["counted"] != 0 {
-			t.Errorf("%v, and counted are %v", p, s.Stats().Requests)
-		}
-	}()
-	s.serve(httptest.NewRecorder(), r.WithContext(http1.ConnContext(t.Context(), conn)))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"log"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -15,8 +14,8 @@ import (
 
 // newProxy makes what hands on requests that stream: as they come, unbuffered in both
 // directions, with no time-out but the agent's own.
-func (s *Server) newProxy() *httputil.ReverseProxy {
-	target := &url.URL{Scheme: "http", Host: s.config.Agent.host()}
+func (s *Server) newProxy(host string) *httputil.ReverseProxy {
+	target := &url.URL{Scheme: "http", Host: host}
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
@@ -35,31 +34,17 @@ func (s *Server) newProxy() *httputil.ReverseProxy {
 	}
 }
 
-// unanswered ends a tracer's connection where the agent did not answer: that is what it
-// would see without us. Some tracers try again after that and never after an answer, be it
-// a 502. One that stopped within its body is told so, as the agent would do it.
+// unanswered ends a tracer's connection where the agent did not answer, as Unanswered does. A
+// tracer that stopped within its body is told so, as the agent would do it.
 func (s *Server) unanswered(w http.ResponseWriter, r *http.Request, err error) {
 	limitRest(r)
 	if hasStopped(r) {
 		http.Error(w, "timeout", http.StatusRequestTimeout)
 		return
 	}
-	s.counters.failed.Add(1)
-	s.log.Write(slog.LevelWarn, "the agent did not answer a tracer's request, whose connection is closed", "error", err)
+	s.noteFailed(err)
 	panic(http.ErrAbortHandler)
 }
-
-// identifyIn says which container a request came from where its tracer does not:
-// behind us the agent can't ask the kernel.
-func identifyIn(c *http1.Conn, h header) {
-	if c != nil && c.Container != "" && h.Get(headerContainer) == "" && h.Get(headerEntity) == "" {
-		h.Set(headerContainer, c.Container)
-	}
-}
-
-// AgentConnections is the most that are open to the agent: one a request, of which a
-// tracer's connection has one at a time, those kept, and as many kept for what streams.
-func AgentConnections(tracers int) int { return tracers + 2*http1.MaxKept }
 
 // newTransport reaches the agent for what streams. It lets go of idle connections before
 // the agent does, which after a minute closes them under a request.

@@ -2,8 +2,8 @@ package datadog
 
 import (
 	"sync/atomic"
-	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/door"
 	"golang.org/x/sys/cpu"
 )
 
@@ -58,61 +58,38 @@ var statsResultNames = [statsResults]string{
 
 // counters are added to once a request.
 type counters struct {
-	_        cpu.CacheLinePad
-	requests [results]atomic.Uint64
-	stats    [statsResults]atomic.Uint64
-	other    atomic.Uint64
-	failed   atomic.Uint64 // forwarded without an answer
-	bytes    atomic.Uint64
+	_      cpu.CacheLinePad
+	other  atomic.Uint64
+	failed atomic.Uint64 // forwarded without an answer
 
 	unsampledTraces, unsampledSpans, savedBytes atomic.Uint64 // not forwarded
 }
 
 // Stats is what the outside sees. Every result is present, also at 0.
 type Stats struct {
+	door.Stats
 	Requests map[string]uint64 // with traces, by result
 	Merges   map[string]uint64 // requests with statistics, by result
 	Other    uint64            // requests of any other kind
 	Failed   uint64            // requests that the agent did not answer
-	Bytes    uint64            // of bodies that were walked
-	Waited   uint64            // requests that found the agent away and were allowed to wait
-	Waiting  int               // of them, just now
-	Origins  int
-	// Connections are open just now; Refused found no room. LastHeard is when a tracer
-	// last had something to say, zero before the first.
-	Connections int
-	Refused     uint64
-	LastHeard   time.Time
 	// What was counted and not forwarded, because sampling threw it away, and whether what
 	// comes now is not.
 	DropsUnsampled                              bool
 	UnsampledTraces, UnsampledSpans, SavedBytes uint64
-	BufferedBytes                               int64
 }
 
 // Stats reads the counters without disturbing those who write them. A nil server, of a
 // daemon that does not listen for traces, has counted nothing.
 func (s *Server) Stats() Stats {
-	c := &counters{}
-	if s != nil {
-		c = &s.counters
-	}
-	stats := Stats{Requests: make(map[string]uint64, results), Merges: make(map[string]uint64, statsResults)}
-	for r, name := range resultNames {
-		stats.Requests[name] = c.requests[r].Load()
-	}
-	for r, name := range statsResultNames {
-		stats.Merges[name] = c.stats[r].Load()
-	}
 	if s == nil {
-		return stats
+		var off *door.Server
+		return Stats{Requests: off.Results(resultNames[:], 0), Merges: off.Results(statsResultNames[:], results)}
 	}
-	stats.Other, stats.Failed, stats.Bytes = c.other.Load(), c.failed.Load(), c.bytes.Load()
-	stats.DropsUnsampled = s.drops.Load()
-	stats.UnsampledTraces, stats.UnsampledSpans, stats.SavedBytes = c.unsampledTraces.Load(), c.unsampledSpans.Load(), c.savedBytes.Load()
-	stats.Waited, stats.Waiting = s.agents.Waits.Waited(), s.agents.Waits.Now()
-	stats.Origins, stats.BufferedBytes = s.publishers.Count(), s.bodies.Held()
-	stats.Connections, stats.LastHeard = s.limiter.Count()
-	stats.Refused = s.limiter.Rejected()
-	return stats
+	c := &s.counters
+	return Stats{
+		Stats:    s.Server.Stats(),
+		Requests: s.Results(resultNames[:], 0), Merges: s.Results(statsResultNames[:], results),
+		Other: c.other.Load(), Failed: c.failed.Load(), DropsUnsampled: s.drops.Load(),
+		UnsampledTraces: c.unsampledTraces.Load(), UnsampledSpans: c.unsampledSpans.Load(), SavedBytes: c.savedBytes.Load(),
+	}
 }

@@ -2,51 +2,41 @@ package datadog
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
-	"log"
-	"net"
 	"net/http"
 	"net/http/httputil"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/decode/clientstats"
 	"github.com/spanstatsd/spanstatsd/internal/door"
-	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
-	"github.com/spanstatsd/spanstatsd/internal/door/conns"
 	"github.com/spanstatsd/spanstatsd/internal/door/http1"
 	"github.com/spanstatsd/spanstatsd/internal/traces"
 )
 
 // Server is the agent's API towards tracers.
 type Server struct {
+	*door.Server
 	config     Config
-	log        *door.RequestLog
 	counters   counters
-	limiter    *conns.Limiter
-	bodies     bodies.Pool
-	publishers *door.Publishers
-	counted    *bodies.Counted
 	counting   chan *traces.Counter
 	policy     atomic.Pointer[traces.Policy]
 	drops      atomic.Bool // traces that sampling threw away, once they are counted
 	merges     atomic.Bool // the agent takes statistics
 	merging    merging
 	agentState atomic.Pointer[agentState]
-	agents     http1.Upstreams // for requests that are held
-	transport  *http.Transport // for those that stream
+	transport  *http.Transport // for requests that stream
 	proxy      *httputil.ReverseProxy
-	plain      *http1.Server
-	http       *http.Server
-	listeners  conns.Listeners
-	watching   context.Context
-	unwatch    context.CancelFunc
-	stopping   chan struct{} // nobody waits for the agent any more
-	loops      sync.WaitGroup
 }
+
+const (
+	// readTimeout is how long a tracer may take to send a body: the agent's own.
+	readTimeout = 5 * time.Second
+	// writeTimeout is how long a tracer may take to read a piece of an answer that does not
+	// fit into its socket's buffer.
+	writeTimeout = 30 * time.Second
+	// betweenRequests is how long a tracer may take to send another request.
+	betweenRequests = time.Minute
+)
 
 // New opens what tracers connect to. Nothing is accepted before Start.
 func New(config Config) (*Server, error) {
@@ -54,140 +44,62 @@ func New(config Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		config: config, log: door.NewRequestLog(config.Log), transport: newTransport(config.Agent.dial),
-		limiter:    conns.NewLimiter(config.MaxConnections),
-		bodies:     bodies.NewPool(config.MaxBody, config.MaxBodyBytes),
-		publishers: door.NewPublishers(config.Admit, config.publishers()),
-		merging:    merging{payload: &clientstats.Payload{}},
-		stopping:   make(chan struct{}),
-		counted:    bodies.NewCounted(),
-		counting:   make(chan *traces.Counter, config.Counters),
+		config: config, merging: merging{payload: &clientstats.Payload{}},
+		counting: make(chan *traces.Counter, config.Counters),
 	}
 	for range cap(s.counting) {
 		s.counting <- traces.NewCounter()
 	}
-	s.agents = http1.Upstreams{Dial: config.Agent.dial, Waits: http1.Waiting{MaxWait: config.Buffer, Stopping: s.stopping}}
-	s.proxy = s.newProxy()
-	s.plain = &http1.Server{
-		Handler: s, Limiter: s.limiter, Bodies: &s.bodies, Counted: s.counted,
-		Read: readTimeout, Write: writeTimeout, Between: betweenRequests,
-	}
-	s.http = &http.Server{
-		Handler: http.HandlerFunc(s.serve), ReadHeaderTimeout: readTimeout, IdleTimeout: betweenRequests,
-		MaxHeaderBytes: http1.MaxHeaderBytes, ConnContext: http1.ConnContext, ConnState: s.plain.Follow,
-		ErrorLog: log.New(io.Discard, "", 0),
-	}
-	s.watching, s.unwatch = context.WithCancel(context.Background())
-	s.listeners.Of = s.admitting()
-	if err := s.listen(); err != nil {
-		s.Abandon()
-		return nil, err
-	}
-	return s, nil
+	agent := door.Behind{Network: config.Agent.Network, Address: config.Agent.Address, Host: config.Agent.host(), Dial: config.Agent.dial}
+	s.transport = newTransport(config.Agent.dial)
+	s.proxy = s.newProxy(agent.Host)
+	var err error
+	s.Server, err = door.New(s, &config.Config, door.Setup{
+		Flags: flags, Brings: brings, Results: append(resultNames[:], statsResultNames[:]...), Behind: agent,
+		Ended:  "listening for traces ended; tracers can't reach the agent through this daemon any more",
+		Header: readTimeout, Read: readTimeout, Write: writeTimeout, Between: betweenRequests,
+	}, traces.MaxBatches)
+	return s, err
 }
 
-func (s *Server) listen() error {
-	if s.config.Socket.Path != "" {
-		if err := s.listeners.OpenSocket(s.config.Socket); err != nil {
-			return fmt.Errorf("listen for traces: %w", err)
-		}
-	}
-	if s.config.Addr != "" {
-		if err := s.listeners.OpenTCP(s.config.Addr, s.config.Given); err != nil {
-			return fmt.Errorf("open traces: %w; choose another --apm-addr", err)
-		}
-	}
-	return nil
-}
-
-// admitting says how connections are admitted.
-func (s *Server) admitting() conns.Listener {
-	return conns.Listener{Limiter: s.limiter, AllowUIDs: s.config.AllowUIDs, Wrap: s.plain.Wrap}
-}
-
-// Abandon gives the sockets back where nothing was started.
-func (s *Server) Abandon() {
-	s.unwatch()
-	s.listeners.Release()
-}
-
-// betweenRequests is how long a tracer may take to send another request.
-const betweenRequests = time.Minute
-
-// formats are the endpoints that take traces.
+// formats are the endpoints that take traces, statsPath takes statistics.
 var formats = map[string]traces.Format{
 	"/v0.3/traces": traces.FormatV04, "/v0.4/traces": traces.FormatV04, "/v0.5/traces": traces.FormatV05,
 	"/v0.7/traces": traces.FormatV07, "/v1.0/traces": traces.FormatV1,
 }
 
-// serve tells requests whose bodies are counted from everything else. Only a path that
+const statsPath = "/v0.6/stats"
+
+// Open tells requests whose bodies are held from everything else. Only a path that
 // is an endpoint's to the letter is one: what becomes of others is the agent's to say.
-func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	to := newResponseWriter(w)
-	defer to.extendDeadline() // for the end of the answer, which net/http writes
-	if c := http1.ConnOf(r.Context()); c != nil {
-		if c.IsOver() {
-			panic(http.ErrAbortHandler)
-		}
-		c.Begins()
-		if j, ok := c.TakeBegun().(*job); ok {
-			s.resume(j, to, r)
-			return
-		}
+func (s *Server) Open(h *door.Held) (door.Request, *door.Reply) {
+	format, is := formats[h.Path]
+	switch {
+	case is && (h.Method == http.MethodPut || h.Method == http.MethodPost):
+		j := &job{Held: h, server: s, format: format, drops: s.drops.Load()}
+		j.result, j.isDecided = s.leaves(format, &h.Fields)
+		return j, nil
+	case h.Path == statsPath && s.merges.Load():
+		return &statistics{job{Held: h, server: s, isDecided: true}}, nil
 	}
-	if r.ProtoMajor != 1 { // the beginning of another protocol, which the agent speaks neither
-		w.Header().Set("Connection", "close")
-		http.Error(w, "unsupported protocol version", http.StatusHTTPVersionNotSupported)
-		return
-	}
-	keepNamedFields(r.Header)
-	if format, ok := formats[r.URL.Path]; ok {
-		s.serveTraces(format, to, r)
-		return
-	}
-	if r.URL.Path == "/v0.6/stats" {
-		s.serveStats(to, r)
-		return
-	}
-	s.counters.other.Add(1)
-	s.stream(to, r)
+	return nil, nil
 }
 
-// expireEvery is how often publishers are looked through for those that nobody uses, and
-// buffers that nobody uses are let go of.
-const expireEvery = time.Minute
-
-// Start accepts tracers.
-func (s *Server) Start() {
-	changed := s.updatePolicy()
-	s.loops.Go(func() {
-		expiring := time.NewTicker(expireEvery)
-		defer expiring.Stop()
-		for {
-			select {
-			case <-changed:
-				changed = s.updatePolicy()
-			case now := <-expiring.C:
-				s.publishers.Expire(now)
-				s.bodies.DropSpares()
-				s.agents.Expire(now)
-			case <-s.watching.Done():
-				return
-			}
-		}
-	})
-	if s.listeners.HasSocket() {
-		s.loops.Go(func() { s.listeners.Watch(s.watching.Done(), s.config.Log) })
+// Serve hands on everything else.
+func (s *Server) Serve(w http.ResponseWriter, r *http.Request) {
+	switch _, is := formats[r.URL.Path]; {
+	case is:
+		s.Note(int(ResultUnread))
+	case r.URL.Path == statsPath:
+		s.Note(results + int(StatsNotWanted))
+	default:
+		s.counters.other.Add(1)
 	}
-	s.listeners.Serve(func(on net.Listener) {
-		if err := s.http.Serve(on); !errors.Is(err, http.ErrServerClosed) && !s.IsStopping() {
-			s.config.Log.Error("listening for traces ended; tracers can't reach the agent through this daemon any more", "error", err)
-		}
-	})
+	s.stream(w, r)
 }
 
-// updatePolicy takes over what the agent wants.
-func (s *Server) updatePolicy() <-chan struct{} {
+// Learn takes over what the agent wants.
+func (s *Server) Learn() <-chan struct{} {
 	f, changed := s.config.Features()
 	s.drops.Store(s.config.DropUnsampled.drops(f))
 	s.merges.Store(f.Stats)
@@ -207,8 +119,16 @@ func (s *Server) updatePolicy() <-chan struct{} {
 	return changed
 }
 
-// Lack is why tracers can't find the socket, nil where they can or there is none.
-func (s *Server) Lack() error { return s.listeners.Lack() }
+// Drain is the door's, and ends what streams.
+func (s *Server) Drain(ctx context.Context) error {
+	defer s.transport.CloseIdleConnections()
+	return s.Server.Drain(ctx) //nolint:wrapcheck // it says what to do
+}
 
-// Addr is where traces are taken over TCP, "" where they are not.
-func (s *Server) Addr() string { return s.listeners.Addr() }
+// identifyIn says which container a request came from where its tracer does not:
+// behind us the agent can't ask the kernel.
+func identifyIn(c *http1.Conn, h header) {
+	if c != nil && c.Container != "" && h.Get(headerContainer) == "" && h.Get(headerEntity) == "" {
+		h.Set(headerContainer, c.Container)
+	}
+}

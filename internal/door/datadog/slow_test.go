@@ -46,28 +46,22 @@ func newPipes() *pipes {
 // serveInMemory runs a server before an agent, which is away where it has no address.
 func serveInMemory(t *testing.T, address string, agent *http.Server) (s *Server, tracers *pipes, stop func()) {
 	t.Helper()
-	config := DefaultConfig()
-	config.Log, config.Agent = slog.New(slog.DiscardHandler), Agent{"tcp", address}
+	config, agents := DefaultConfig(), newPipes()
+	go func() { _ = agent.Serve(agents) }()
+	config.Log, config.Agent = slog.New(slog.DiscardHandler), Agent{Network: "tcp", Address: address}
+	config.Agent.reach = func(context.Context) (net.Conn, error) { return agents.dial(), nil }
 	var err error
 	if s, err = New(config); err != nil {
 		t.Fatal(err)
 	}
 	s.policy.Store(policyOf(t))
-	agents := newPipes()
-	go func() { _ = agent.Serve(agents) }()
-	s.agents.Dial = func(context.Context) (net.Conn, error) { return agents.dial(), nil }
-	s.transport = newTransport(s.agents.Dial)
-	s.proxy.Transport = s.transport
 	tracers = newPipes()
-	on := s.admitting()
-	on.Listener = tracers
-	go func() { _ = s.http.Serve(&on) }()
+	go func() { _ = s.ServeOn(tracers) }()
 	return s, tracers, func() {
-		s.http.Close()
-		s.transport.CloseIdleConnections()
-		s.agents.Close()
+		if !s.IsStopping() {
+			cut(s)
+		}
 		agent.Close()
-		s.unwatch()
 	}
 }
 

@@ -4,12 +4,11 @@ import (
 	"errors"
 	"net/http"
 	"sync"
-	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/decode/clientstats"
-	"github.com/spanstatsd/spanstatsd/internal/door/http1"
+	"github.com/spanstatsd/spanstatsd/internal/door"
 )
 
 // merging is the one place where statistics of tracers are read: a process sends
@@ -19,63 +18,56 @@ type merging struct {
 	payload *clientstats.Payload
 }
 
-// serveStats merges what a tracer has counted, and answers as the agent would; what
-// can't be merged exactly goes on to the agent as it came.
-func (s *Server) serveStats(w http.ResponseWriter, r *http.Request) {
-	if !s.merges.Load() {
-		s.counters.stats[StatsNotWanted].Add(1)
-		s.stream(w, r)
-		return
+// statistics is a request that brings them. What can't be merged exactly goes on to the agent as it
+// came.
+type statistics struct{ job }
+
+// Read merges what a tracer has counted, and answers as the agent would.
+func (r *statistics) Read(broken error) *door.Reply {
+	if reply := r.notRead(broken, results+int(StatsTooLarge), results+int(StatsIncomplete)); reply != nil {
+		return reply
 	}
-	held := s.hold(w, r, &s.counters.stats[StatsTooLarge], &s.counters.stats[StatsIncomplete])
-	if held == nil {
-		return
+	r.Result = results + int(r.merge())
+	if !r.IsCounted() {
+		return nil
 	}
-	result, sum := s.merge(r, held.Bytes)
-	s.counters.stats[result].Add(1)
-	if sum != 0 {
-		held.Release()
-		s.agentState.Load().write(w.Header())
-		s.awaitReceipt(http1.ConnOf(r.Context()), sum, true)
-		return
-	}
-	j := &job{server: s, conn: http1.ConnOf(r.Context()), target: r.Method + " " + r.URL.RequestURI(), header: http1.FieldsOf(r.Header), body: held, decided: true}
-	j.forward(w, r)
+	state := r.server.agentState.Load()
+	return &door.Reply{IsFinal: true, Write: func(w http.ResponseWriter) error {
+		state.write(w.Header())
+		return nil
+	}}
 }
 
-// merge adds what is in the body, all or nothing, unless it did before. If it began to, it
-// returns the body's sum: then the agent must not get it, whatever went wrong.
-func (s *Server) merge(r *http.Request, body []byte) (result StatsResult, sum uint64) {
+// merge adds what is in the body, all or nothing, unless it did before. If it began to, the request
+// is counted: then the agent must not get it, whatever went wrong.
+func (r *statistics) merge() (result StatsResult) {
 	defer func() {
 		if p := recover(); p != nil {
 			result = StatsBug
-			s.log.Bug(p)
+			r.server.Log.Bug(p)
 		}
 	}()
-	if r.Header.Get(headerEncoding) != "" {
-		return StatsUnread, 0 // the agent does not know of any either
+	if r.Fields.Get(headerEncoding) != "" {
+		return StatsUnread // the agent does not know of any either
 	}
-	identifyIn(http1.ConnOf(r.Context()), r.Header)
-	m := &s.merging
+	identifyIn(r.Conn, &r.Fields)
+	m := &r.server.merging
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p := m.payload
 	defer func() { m.payload = p.Next() }()
-	said := originOf(r.Header)
-	said.ProcessTags, said.ObfuscationVersion = "", r.Header.Get(headerObfuscation)
-	err := p.Read(body, said)
-	if err != nil {
-		return mergeResult(err), 0
+	said := originOf(&r.Fields)
+	said.ProcessTags, said.ObfuscationVersion = "", r.Fields.Get(headerObfuscation)
+	if err := p.Read(r.Body.Bytes, said); err != nil {
+		return mergeResult(err)
 	}
-	own := s.counted.Sum(body)
-	if s.counted.Once(own, func(counted func()) {
-		origin := p.Origin
-		origin.Normalize()
-		err = s.publishers.Merge(func() { counted(); sum = own }, origin, p.Groups, p.Width, time.Now())
-	}) {
-		return StatsMergedBefore, own
+	origin := p.Origin
+	origin.Normalize()
+	before, err := r.Merge(origin, p.Groups, p.Width)
+	if before {
+		return StatsMergedBefore
 	}
-	return mergeResult(err), sum
+	return mergeResult(err)
 }
 
 // mergeResult is what became of a body by the error that reading or merging it gave.

@@ -16,7 +16,7 @@ func TestWhoConnectedOverTCPBeforeTheStopIsAnswered(t *testing.T) {
 	agent := httptest.NewServer(echo(atOnce).Handler)
 	defer agent.Close()
 	config := DefaultConfig()
-	config.Addr, config.Agent = "127.0.0.1:0", Agent{"tcp", agent.Listener.Addr().String()}
+	config.Addr, config.Agent = "127.0.0.1:0", Agent{Network: "tcp", Address: agent.Listener.Addr().String()}
 	config.Log = slog.New(slog.DiscardHandler)
 	config.Features = func() (Features, <-chan struct{}) { return Features{}, nil }
 	s, err := New(config)

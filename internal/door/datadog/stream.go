@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -36,6 +37,7 @@ type streamKey struct{}
 // stream forwards a request without looking at its body.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	// Of a request without a body the connection is watched from the start.
+	keepNamedFields(r.Header)
 	body := &streamedBody{ReadCloser: r.Body, control: http.NewResponseController(w), ended: r.Body == http.NoBody}
 	r = r.WithContext(context.WithValue(r.Context(), streamKey{}, body))
 	r.Body = body
@@ -104,4 +106,19 @@ func (s *Server) streamJoined(w http.ResponseWriter, r *http.Request, head *bodi
 		io.Closer
 	}{io.MultiReader(from, r.Body), r.Body}
 	s.stream(w, r)
+}
+
+// keepNamedFields keeps the header fields that a tracer names in Connection. A proxy has to
+// remove them, among them the mark of a request whose tracer counted it; but to a tracer we
+// are the agent, not a proxy.
+func keepNamedFields(h http.Header) {
+	for _, value := range h["Connection"] {
+		for name := range strings.SplitSeq(value, ",") {
+			if strings.EqualFold(strings.TrimSpace(name), "Upgrade") {
+				h.Set("Connection", "Upgrade")
+				return
+			}
+		}
+	}
+	h.Del("Connection")
 }

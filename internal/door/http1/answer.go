@@ -52,7 +52,11 @@ func (c *Conn) answer() (isOver bool, err error) {
 		return false, nil
 	}
 	c.rest = h.Length + max(0, h.Body)
-	if h.Body < 0 || h.Body > MaxBody || s.Handler.IsStopping() || !s.Handler.Takes(method, path, &h.Fields) {
+	if h.Body < 0 || h.Body > MaxBody || s.Handler.IsStopping() {
+		return false, nil
+	}
+	exchange := s.Handler.Take(c, &Request{Method: method, Path: path, Fields: h.Fields})
+	if exchange == nil {
 		return false, nil
 	}
 	c.begin()
@@ -68,14 +72,17 @@ func (c *Conn) answer() (isOver bool, err error) {
 		c.in = received // nothing was read of it
 		return false, nil
 	}
-	return s.Handler.Answer(c, &Request{Method: method, Path: path, Fields: h.Fields, Body: held, Broken: err}), nil
+	if isOver = exchange.Answer(held, err); !isOver {
+		c.handOver(exchange)
+	}
+	return isOver, nil
 }
 
 // begun is the request that net/http is given in the place of one whose body is read.
 const begun = "PUT / HTTP/1.1\r\nHost: x\r\n\r\n"
 
-// HandOver has net/http go on with a request, whose handler finds it by TakeBegun.
-func (c *Conn) HandOver(b Begun) {
+// handOver has net/http go on with a request, whose handler finds it by TakeBegun.
+func (c *Conn) handOver(b Exchange) {
 	c.in = append([]byte(begun), c.in...)
 	c.rest = len(begun)
 	c.mu.Lock()
@@ -141,8 +148,8 @@ func (c *Conn) HasLeft() (left bool) {
 	return left || err != nil
 }
 
-// WriteWhole writes an answer that is whole.
-func (c *Conn) WriteWhole(answer []byte) error {
+// writeWhole writes an answer that is whole.
+func (c *Conn) writeWhole(answer []byte) error {
 	if c.HasLeft() {
 		c.Receipt.Failed(io.EOF)
 	}

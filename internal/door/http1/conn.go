@@ -37,13 +37,7 @@ type Conn struct {
 	mu          sync.Mutex // guards what follows
 	isAnswering bool       // a request is under way, here or at net/http, or between the two
 	isClosing   bool       // it was closed meanwhile
-	begun       Begun      // that net/http has to go on with
-}
-
-// Begun is a request that was begun without net/http.
-type Begun interface {
-	// Abandon ends it, where nobody goes on with it.
-	Abandon()
+	begun       Exchange   // that net/http has to go on with
 }
 
 // toTheEnd is all that comes.
@@ -147,7 +141,7 @@ func (c *Conn) Close() error {
 }
 
 // TakeBegun returns the request that net/http has to go on with, nil where there is none.
-func (c *Conn) TakeBegun() Begun {
+func (c *Conn) TakeBegun() Exchange {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	begun := c.begun

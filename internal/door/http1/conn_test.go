@@ -18,7 +18,7 @@ type room struct {
 	bodies bodies.Pool
 	server Server
 	isLast bool   // it answers no more behind a request
-	begun  Begun  // what it hands over in the place of an answer, where there is one
+	begun  *kept  // what it hands over in the place of an answer, where there is one
 	came   func() // a request has
 	asked  func() // somebody has asked whether it stops
 
@@ -35,11 +35,14 @@ func newRoom() *room {
 	return r
 }
 
-func (r *room) Takes(string, string, *Fields) bool {
+func (r *room) Take(c *Conn, _ *Request) Exchange {
 	if r.came != nil {
 		r.came()
 	}
-	return true
+	if r.begun != nil {
+		return r.begun
+	}
+	return &answering{r, c}
 }
 
 func (r *room) IsStopping() bool {
@@ -49,22 +52,25 @@ func (r *room) IsStopping() bool {
 	return r.isStopping
 }
 
-func (r *room) Answer(c *Conn, request *Request) bool {
-	defer request.Body.Release()
-	if r.begun != nil {
-		c.HandOver(r.begun)
-		return false
-	}
+// answering is a request that is answered.
+type answering struct {
+	*room
+	conn *Conn
+}
+
+func (r *answering) Answer(body *bodies.Body, _ error) bool {
+	defer body.Release()
 	r.answered++
 	if r.isLast {
-		c.EndBehind()
+		r.conn.EndBehind()
 	}
-	w := c.NewWriter()
-	w.Header().Set("Content-Length", "4")
+	w := r.conn.NewWriter()
 	w.WriteHeader(http.StatusAccepted)
 	_, _ = w.Write([]byte("done"))
 	return w.FlushError() == nil
 }
+
+func (*answering) Abandon() {}
 
 // TestAConnectionThatEndsStaysEnded: net/http looks for the beginning of HTTP/2 first, takes
 // what that gives for none, and reads again. What was answered last says that it is the last.
@@ -147,6 +153,11 @@ func TestARequestIsBegunBeforeItsConnectionIsClosedOrNotAtAll(t *testing.T) {
 // kept is a request that was begun.
 type kept struct{ isAbandoned bool }
 
+func (k *kept) Answer(body *bodies.Body, _ error) bool {
+	body.Release()
+	return false
+}
+
 func (k *kept) Abandon() { k.isAbandoned = true }
 
 // TestARequestThatIsHandedOverIsUnderWay: net/http takes its connection for an idle one until it
@@ -171,7 +182,7 @@ func TestARequestThatIsHandedOverIsUnderWay(t *testing.T) {
 	}
 	r.server.Follow(c, http.StateActive)
 	c.Close() // as if it had looked before that
-	if c.TakeBegun() != k || c.IsOver() {
+	if c.TakeBegun() != Exchange(k) || c.IsOver() {
 		t.Fatal("the request is over, or lost")
 	}
 	r.server.Follow(c, http.StateClosed)
@@ -188,7 +199,7 @@ func TestARequestThatIsHandedOverIsAbandonedWithItsConnection(t *testing.T) {
 	defer theirs.Close()
 	c := r.server.NewConn(&conns.Conn{Conn: ours})
 	c.begin()
-	c.HandOver(k)
+	c.handOver(k)
 	c.end(false)
 	c.Close()
 	r.server.Follow(c, http.StateClosed)

@@ -3,6 +3,7 @@ package http1
 import (
 	"bytes"
 	"net/http"
+	"slices"
 )
 
 // Fields are the fields of a request or an answer in their order, with canonical names.
@@ -33,13 +34,13 @@ func (f *Fields) Get(name string) string {
 
 // Set replaces all values of a name by one.
 func (f *Fields) Set(name, value string) {
-	left := (*f)[:0]
-	for _, field := range *f {
-		if field.Name != name {
-			left = append(left, field)
-		}
-	}
-	*f = append(left, Field{name, value})
+	f.Keep(func(known string) bool { return known != name })
+	*f = append(*f, Field{name, value})
+}
+
+// Keep takes out those whose name may not be.
+func (f *Fields) Keep(mayBe func(name string) bool) {
+	*f = slices.DeleteFunc(*f, func(field Field) bool { return !mayBe(field.Name) })
 }
 
 // Header is the same as net/http has it.
@@ -51,13 +52,10 @@ func (f Fields) Header() http.Header {
 	return h
 }
 
-// Write writes those as lines that may be forwarded.
-func (f Fields) Write(to *bytes.Buffer, mayBe func(name string) bool) {
+// Write writes those as lines.
+func (f Fields) Write(to *bytes.Buffer) {
 	for _, field := range f {
-		if !mayBe(field.Name) {
-			continue
-		}
-		for _, text := range [...]string{field.Name, ": ", field.Value, "\r\n"} {
+		for _, text := range [...]string{field.Name, ": ", field.Value, endOfLine} {
 			to.WriteString(text)
 		}
 	}

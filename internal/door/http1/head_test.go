@@ -176,7 +176,8 @@ func TestFields(t *testing.T) {
 	f.Set("A", "4")
 	f.Set("C", "5")
 	var to bytes.Buffer
-	f.Write(&to, IsForwarded)
+	f.Keep(IsForwarded)
+	f.Write(&to)
 	if got := to.String(); got != "B: 2\r\nA: 4\r\nC: 5\r\n" || f.Get("A") != "4" || f.Get("D") != "" {
 		t.Errorf("%q", got)
 	}

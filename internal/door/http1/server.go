@@ -22,22 +22,29 @@ type Server struct {
 	Read, Write, Between time.Duration
 }
 
-// Handler takes plain requests.
+// Handler says which plain requests are answered on their connection.
 type Handler interface {
-	// Takes says whether one is answered here. Its body is not longer than may be.
-	Takes(method, path string, fields *Fields) bool
-	// Answer answers one. It reports false where it has handed it over to net/http.
-	Answer(c *Conn, r *Request) (isOver bool)
+	// Take returns what answers a request, nil where net/http does. Its body is not longer than
+	// MaxBody.
+	Take(c *Conn, r *Request) Exchange
 	// IsStopping says whether no more are taken.
 	IsStopping() bool
 }
 
-// Request is a plain one. Its fields are good until it is answered.
+// Request is a plain one without its body. Its fields are good until it is answered.
 type Request struct {
 	Method, Path string
 	Fields       Fields
-	Body         *bodies.Body // whoever answers releases it
-	Broken       error        // with which the body broke off
+}
+
+// Exchange answers one request.
+type Exchange interface {
+	// Answer is given the body, or as much as came and the error with which it broke off. It
+	// reports false where net/http has to go on with the request, whose handler finds it by
+	// TakeBegun.
+	Answer(body *bodies.Body, broken error) (isOver bool)
+	// Abandon ends a request that net/http was to go on with, and that nobody goes on with.
+	Abandon()
 }
 
 // Wrap makes of an admitted connection one that carries plain requests, for conns.Listener.

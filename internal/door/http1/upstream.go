@@ -91,8 +91,12 @@ func (c *Upstream) Finish() {
 // ReceiveAtOnce returns an answer that is plain, and is here whole within SlowAnswer, and its
 // status. It stays in the buffer; of any other it returns nil.
 func (c *Upstream) ReceiveAtOnce() (answer []byte, status int) {
-	if !c.AnswersAtOnce() {
+	if !c.IsSent {
 		return nil, 0
+	}
+	_ = c.SetReadDeadline(time.Now().Add(SlowAnswer)) // none where it can't be set
+	if _, err := c.From.Peek(1); err != nil {
+		return nil, 0 // whoever reads on meets it again
 	}
 	answer, _ = c.From.Peek(c.From.Buffered())
 	h := &c.Answer
@@ -104,16 +108,6 @@ func (c *Upstream) ReceiveAtOnce() (answer []byte, status int) {
 		return nil, 0
 	}
 	return answer, status
-}
-
-// AnswersAtOnce says whether a request is sent, and its answer has begun, within SlowAnswer.
-func (c *Upstream) AnswersAtOnce() bool {
-	if !c.IsSent {
-		return false
-	}
-	_ = c.SetReadDeadline(time.Now().Add(SlowAnswer)) // none where it can't be set
-	_, err := c.From.Peek(1)
-	return err == nil // another error whoever reads on will meet again
 }
 
 // Receive reads an answer up to its body. What comes before it, such as early hints, is

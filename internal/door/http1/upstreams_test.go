@@ -13,11 +13,11 @@ import (
 func TestUpstreamsAreKeptForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		made := 0
-		p := &Upstreams{Dial: func(context.Context) (net.Conn, error) {
+		p := NewUpstreams(func(context.Context) (net.Conn, error) {
 			made++
 			ours, _ := net.Pipe()
 			return ours, nil
-		}}
+		}, &Waiting{}, 0)
 		connect := func() *Upstream {
 			c, err := p.Connect(t.Context())
 			if err != nil {
@@ -53,6 +53,41 @@ func TestUpstreamsAreKeptForAWhile(t *testing.T) {
 		p.Close()
 		if p.GiveBack(connect()); len(p.idle) != 0 {
 			t.Error("one is kept of a pool that is closed")
+		}
+	})
+}
+
+// TestConnectionsInUseAreBounded: one more is not at hand, and is waited for until another is given
+// back.
+func TestConnectionsInUseAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := NewUpstreams(func(context.Context) (net.Conn, error) {
+			ours, _ := net.Pipe()
+			return ours, nil
+		}, &Waiting{}, 2)
+		first, second := p.AtHand(), p.AtHand()
+		if first == nil || second == nil || p.AtHand() != nil {
+			t.Fatal("there are not two")
+		}
+		got := make(chan error)
+		go func() {
+			_, err := p.Connect(t.Context())
+			got <- err
+		}()
+		synctest.Wait()
+		select {
+		case <-got:
+			t.Error("there are three")
+		default:
+		}
+		p.GiveBack(first)
+		if err := <-got; err != nil {
+			t.Error(err)
+		}
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := p.Connect(over); err == nil {
+			t.Error("whose time is over got one")
 		}
 	})
 }

@@ -7,18 +7,20 @@ import (
 	"time"
 )
 
-// Writer is what a handler writes an answer by that states its length. It is written at the
-// flush, in one piece.
+// Writer writes an answer to a plain request, as http.ResponseWriter does. All of it is written
+// by FlushError, in one piece that states its length.
 type Writer struct {
 	conn   *Conn
 	header http.Header
-	text   bytes.Buffer
+	status int
+	body   bytes.Buffer
+	isSent bool
 }
 
 // NewWriter writes to the sender of the request that is being answered. An answer that is the
 // last says so.
 func (c *Conn) NewWriter() *Writer {
-	w := &Writer{conn: c, header: http.Header{}}
+	w := &Writer{conn: c, header: http.Header{}, status: http.StatusOK}
 	if c.isLast() {
 		w.header.Set("Connection", "close")
 	}
@@ -28,19 +30,30 @@ func (c *Conn) NewWriter() *Writer {
 // Header is the fields of the answer.
 func (w *Writer) Header() http.Header { return w.header }
 
-// WriteHeader writes them.
-func (w *Writer) WriteHeader(status int) {
+// WriteHeader says what its status is.
+func (w *Writer) WriteHeader(status int) { w.status = status }
+
+// Write appends to the body.
+func (w *Writer) Write(p []byte) (int, error) { return w.body.Write(p) }
+
+// FlushError writes the answer, unless it is written.
+func (w *Writer) FlushError() error {
+	if w.isSent {
+		return nil
+	}
 	w.header.Set("Date", time.Now().UTC().Format(http.TimeFormat))
-	w.text.WriteString("HTTP/1.1 " + strconv.Itoa(status) + " " + http.StatusText(status) + endOfLine)
-	_ = w.header.Write(&w.text) // to memory, which takes everything
-	w.text.WriteString(endOfLine)
+	w.header.Set("Content-Length", strconv.Itoa(w.body.Len()))
+	var all bytes.Buffer
+	all.Grow(MaxHead/8 + w.body.Len())
+	all.WriteString("HTTP/1.1 " + strconv.Itoa(w.status) + " " + http.StatusText(w.status) + endOfLine)
+	_ = w.header.Write(&all) // to memory, which takes everything
+	all.WriteString(endOfLine)
+	all.Write(w.body.Bytes())
+	return w.WriteWhole(all.Bytes())
 }
 
-// Write writes a piece of the body.
-func (w *Writer) Write(p []byte) (int, error) { return w.text.Write(p) }
-
-// SetWriteDeadline is for http.ResponseController. The flush sets its own.
-func (*Writer) SetWriteDeadline(time.Time) error { return nil }
-
-// FlushError sends the answer.
-func (w *Writer) FlushError() error { return w.conn.WriteWhole(w.text.Bytes()) }
+// WriteWhole writes an answer that has its head, in the place of what was said before.
+func (w *Writer) WriteWhole(answer []byte) error {
+	w.isSent = true
+	return w.conn.writeWhole(answer)
+}

@@ -70,8 +70,8 @@ func (r *agentReader) release() {
 	}
 }
 
-// updatePolicy takes over what the agent wants, in the reading that asks it.
-func (s *Server) updatePolicy() (changed <-chan struct{}) {
+// Learn takes over what the agent wants, in the reading that asks it.
+func (s *Server) Learn() (changed <-chan struct{}) {
 	if s.config.Reading != ReadingDatadog {
 		return nil
 	}

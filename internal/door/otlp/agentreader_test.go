@@ -177,8 +177,8 @@ func TestCountedRequestsSayIt(t *testing.T) {
 			got := to.last()
 			body := got.body
 			if got.header.Get("Content-Encoding") == "gzip" {
-				var unpack inflater
-				plain, err := unpack.inflate(body, &h.bodies)
+				var unpack bodies.Inflater
+				plain, err := unpack.Inflate(body, &h.Bodies)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -229,7 +229,7 @@ func TestAMarkHasItsRoomBeforeAnythingIsCounted(t *testing.T) {
 	})
 	small := exported("shop", 0, 100, 1)
 	client := h.client(false)
-	held := h.bodies.Take(256<<10 - 2*len(small))
+	held := h.Bodies.Take(256<<10 - 2*len(small))
 	if a := post(t, client, small); a.status != http.StatusServiceUnavailable {
 		t.Errorf("answered %+v", a)
 	}
@@ -237,7 +237,8 @@ func TestAMarkHasItsRoomBeforeAnythingIsCounted(t *testing.T) {
 	if a := post(t, client, small); a.status != http.StatusOK {
 		t.Errorf("answered %+v", a)
 	}
-	c := &call{body: &bodies.Body{Bytes: make([]byte, 256<<10-len(small))}, message: small}
+	c := &call{Held: h.Hold(nil), message: small}
+	c.Body = &bodies.Body{Bytes: make([]byte, 256<<10-len(small))}
 	w := <-h.counting
 	if _, err := w.reader.read(small, false); err != nil {
 		t.Fatal(err)
@@ -252,7 +253,7 @@ func TestAMarkHasItsRoomBeforeAnythingIsCounted(t *testing.T) {
 // TestAWarmAgentReaderAllocatesNothingASpan: a few things a request, for each process in it.
 func TestAWarmAgentReaderAllocatesNothingASpan(t *testing.T) {
 	s := &Server{config: Config{Reading: ReadingDatadog, Features: newWishes().features}}
-	s.updatePolicy()
+	s.Learn()
 	r, body := s.newReader(), exported("shop", 0, 500, 5)
 	round := func() {
 		if result, err := r.read(body, false); result != ResultCounted {
@@ -273,7 +274,7 @@ func TestAWarmAgentReaderAllocatesNothingASpan(t *testing.T) {
 func TestATranslatorIsOfItsPolicy(t *testing.T) {
 	w := newWishes()
 	s := &Server{config: Config{Reading: ReadingDatadog, Features: w.features}}
-	s.updatePolicy()
+	s.Learn()
 	r, body := s.newReader(), webRequest(1)
 	keys := func() string {
 		if result, err := r.read(body, false); result != ResultCounted {
@@ -291,7 +292,7 @@ func TestATranslatorIsOfItsPolicy(t *testing.T) {
 		t.Error("a tag is a label that nobody asks for")
 	}
 	w.change(func(f *Features) { f.PeerTags = []string{"db.namespace"} })
-	s.updatePolicy()
+	s.Learn()
 	if !strings.Contains(keys(), tag) {
 		t.Error("a tag is no label that the agent asks for")
 	}
@@ -320,7 +321,7 @@ func TestAgentReadersKeepTheirPromise(t *testing.T) {
 		"spans and nothing beside": nested(nil, 1, nested(nil, 2, bytes.Repeat(nested(nil, 2, nil), 100_000))),
 	} {
 		s := &Server{config: Config{Reading: ReadingDatadog, Features: agentsWishes().features}}
-		s.updatePolicy()
+		s.Learn()
 		before := inUse()
 		r := s.newReader()
 		result, err := r.read(body, false)

@@ -1,72 +1,28 @@
 package otlp
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"mime"
 	"net/http"
 	"os"
 	"strings"
-	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/door"
 	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
 )
 
 // call is a request that brings a signal, in whatever words.
 type call struct {
+	*door.Held
+	server   *Server
 	signal   signal
 	encoding encoding
-	isPacked bool // the message is compressed with gzip
-	body     *bodies.Body
+	isPacked bool   // the message is compressed with gzip
 	message  []byte // of the body, as it came: without what gRPC has before it
-	// plain is the message without gzip, in a body of its own; nil where it came so.
-	plain *bodies.Body
-	// protobuf is the message where it came in JSON; nil where it did not, or nobody reads it.
-	protobuf *bodies.Body
-	room     *bodies.Body // for what goes on in the place of what came; nil where that does
+	protobuf []byte // the message where it came in JSON; nil where it did not, or nobody reads it
 	kept     kept
-	sum      uint64 // of a body that is counted, 0 until then
-	begun    begun  // where net/http goes on with it
-	candidates
-	left context.Context // of HTTP/2, ends when the SDK gives the call up; nil of HTTP/1.1
-}
-
-// release gives the call's memory back. It may be called repeatedly.
-func (c *call) release() {
-	c.releaseCame()
-	c.keepAll()
-	c.resolve(false) // where no destination has answered
-}
-
-// keepAll has all of a call go on as it came.
-func (c *call) keepAll() {
-	for _, held := range [...]*bodies.Body{c.room, c.kept.body} {
-		if held != nil {
-			held.Release()
-		}
-	}
-	c.room, c.kept = nil, kept{}
-}
-
-// releaseCame gives back what came, where something else goes on in its place.
-func (c *call) releaseCame() {
-	c.message = nil
-	for _, held := range [...]*bodies.Body{c.body, c.plain, c.protobuf} {
-		if held != nil {
-			held.Release()
-		}
-	}
-}
-
-// size is the bytes of the memory that a call has.
-func (c *call) size() (bytes int) {
-	for _, held := range [...]*bodies.Body{c.body, c.plain, c.protobuf} {
-		if held != nil {
-			bytes += cap(held.Bytes)
-		}
-	}
-	return bytes
+	parcel   parcel // that goes on
 }
 
 // refusal is why a request does not become a call.
@@ -157,17 +113,9 @@ func encodingOf(contentType string) encoding {
 	return unknownEncoding
 }
 
-// read reads the body of a call.
-func (s *Server) read(c *call, w http.ResponseWriter, r *http.Request) *refusal {
-	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Now().Add(s.config.readTimeout)) // none where it can't be set
-	var err error
-	c.body, err = s.bodies.Read(r.Body, r.ContentLength)
-	if err != nil {
-		return s.notRead(err)
-	}
-	_ = control.SetReadDeadline(time.Time{})
-	c.message = c.body.Bytes
+// unframe takes the message out of a body that is here.
+func (c *call) unframe() *refusal {
+	c.message = c.Body.Bytes
 	if c.encoding != inGRPC {
 		return nil
 	}
@@ -198,4 +146,10 @@ func (s *Server) notRead(err error) *refusal {
 		return no
 	}
 	return &refusal{refuse(codeInvalidArgument, "the request is not whole: "+err.Error()), ResultIncomplete}
+}
+
+// notServed is what is said of what nobody takes here.
+func notServed(s signal) *refusal {
+	return refused(http.StatusNotFound, codeUnimplemented, s.String()+" are not taken here, as there is nowhere to forward them to; "+
+		"give the daemon --otlp-forward, or switch that exporter of the SDK off")
 }

@@ -3,14 +3,14 @@ package otlp
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"net/http"
-	"strconv"
-	"time"
 	"unicode/utf8"
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlpjson"
+	"github.com/spanstatsd/spanstatsd/internal/door"
 	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
 	"github.com/spanstatsd/spanstatsd/internal/oteltraces"
 	"github.com/spanstatsd/spanstatsd/internal/traces"
@@ -25,42 +25,44 @@ func (r Reading) countingBytes(body int) int {
 	if r == ReadingDatadog {
 		counter = oteltraces.TranslatorBytes(body) + traces.IngestBytes(oteltraces.TranslatedBytes(body), oteltraces.MaxSpans(body))
 	}
-	return counter + oteltraces.MaxSpans(body)*admit.SpanBytes + inflaterBytes + jsonBytes*body
+	return counter + oteltraces.MaxSpans(body)*admit.SpanBytes + bodies.InflaterBytes + jsonBytes*body
 }
 
 // jsonBytes is what reading JSON takes for each of its bytes: its buffer, and its longest text.
 const jsonBytes = 3
 
-// inflaterBytes is what a worker keeps to undo gzip, and to do it.
-const inflaterBytes = 2 << 20
-
 // headerComputedStats is the mark of what somebody has counted already, for a Datadog agent
 // and from what computes its statistics itself.
 const headerComputedStats = "Datadog-Client-Computed-Stats"
 
-// take has a request counted and handed on, and says what its sender is told. What can't be
-// counted goes on without the mark, but for what is beyond the bounds of a body.
-func (s *Server) take(c *call, r *http.Request) (*reply, Result) {
-	answer, result := s.weigh(c, r.Header.Get(headerComputedStats))
-	if answer == nil {
-		answer = s.forward.send(r, c)
+// Read has a request counted, and refuses what can't be held. What can't be counted goes on without
+// the mark, but for what is beyond the bounds of a body.
+func (c *call) Read(broken error) *door.Reply {
+	s := c.server
+	var no *refusal
+	if broken != nil {
+		no = s.notRead(broken)
+	} else {
+		no = c.unframe()
 	}
-	return answer, result
-}
-
-// weigh has a request counted, and says what its sender is told where it goes nowhere else.
-func (s *Server) weigh(c *call, computed string) (*reply, Result) {
+	if no != nil {
+		c.Result = int(no.result)
+		return c.say(no.reply)
+	}
 	result, why := ResultOther, error(nil)
 	if c.signal == signalTraces {
-		result, why = s.count(c, computed)
+		result, why = s.count(c)
 	}
+	c.Result = int(result)
 	switch {
-	case s.forward == nil || result == ResultTooLarge || result == ResultBusy || result == ResultNoRoom:
-		return s.endsHere(result, why), result
+	case !s.config.Forward.IsSet() || result == ResultTooLarge || result == ResultBusy || result == ResultNoRoom:
+		return c.say(s.endsHere(result, why))
 	case c.kept.isEmpty:
-		return taken(), result
+		return c.say(taken())
+	case !c.wrap():
+		return c.unfit()
 	}
-	return nil, result
+	return nil
 }
 
 // endsHere is what is said of a request that goes nowhere else.
@@ -83,18 +85,19 @@ func (s *Server) endsHere(result Result, why error) *reply {
 }
 
 // count counts a call's spans. With an error none is counted, and the result says why.
-func (s *Server) count(c *call, computed string) (result Result, why error) {
+func (s *Server) count(c *call) (result Result, why error) {
 	defer func() {
 		if p := recover(); p != nil {
 			result, why = ResultBug, fmt.Errorf("count spans: %v", p)
-			c.keepAll()
-			s.log.Bug(p)
+			c.kept = kept{}
+			s.Log.Bug(p)
 		}
 	}()
-	isCounted := isTrue(computed)
+	isCounted := door.IsTrue(c.Fields.Get(headerComputedStats))
 	if isCounted && s.config.Reading == ReadingOTel {
 		return ResultByTracer, nil
 	}
+	defer c.kept.giveUp()
 	w := <-s.counting
 	defer func() { s.counting <- w }()
 	defer w.reader.release()
@@ -102,10 +105,10 @@ func (s *Server) count(c *call, computed string) (result Result, why error) {
 	if why != nil {
 		return result, why
 	}
-	s.counters.bytes.Add(uint64(len(message)))
+	s.Walked.Add(uint64(len(message)))
 	if result, why = w.reader.read(message, isCounted); result != ResultCounted {
 		if why != nil {
-			s.log.Write(slog.LevelWarn, "spans of an SDK can't be read", "error", why)
+			s.Log.Write(slog.LevelWarn, "spans of an SDK can't be read", "error", why)
 		}
 		return result, why
 	}
@@ -113,28 +116,33 @@ func (s *Server) count(c *call, computed string) (result Result, why error) {
 	if why != nil {
 		return resultOf(why), why
 	}
-	if result, why = s.publish(c, w.reader); c.sum == 0 {
-		c.keepAll()
-		return result, why
+	before, drop, ok := c.Publish(c.message, admit.Walked(w.reader.batches), goingOn(w.reader))
+	if !ok {
+		return notAdmitted(drop)
 	}
-	s.keep(c, w, left, result == ResultCountedBefore)
-	return result, why
+	if before {
+		result = ResultCountedBefore
+	}
+	s.keep(c, w, left, before)
+	return result, nil
 }
 
-// isTrue reads a flag in a header as the agent does: whatever does not say false is true.
-func isTrue(value string) bool {
-	said, err := strconv.ParseBool(value)
-	return value != "" && (said || err != nil)
+// goingOn are the spans that go on, for exemplars.
+func goingOn(from reader) iter.Seq[door.Going] {
+	return func(yield func(door.Going) bool) {
+		from.goingOn(func(g oteltraces.Going) bool { return yield(door.Going(g)) })
+	}
 }
 
 // readable is a call's message as a Counter reads it.
 func (s *Server) readable(c *call, w *worker) (message []byte, result Result, why error) {
 	message = c.message
 	if c.isPacked {
-		if c.plain, why = w.inflater.inflate(message, &s.bodies); why != nil {
+		plain, why := w.inflater.Inflate(message, &s.Bodies)
+		if c.Keep(plain); why != nil {
 			return nil, resultOf(why), why
 		}
-		message = c.plain.Bytes
+		message = plain.Bytes
 	}
 	if c.encoding != inJSON {
 		return message, ResultCounted, nil
@@ -142,13 +150,15 @@ func (s *Server) readable(c *call, w *worker) (message []byte, result Result, wh
 	if !utf8.Valid(message) { // each wrong byte would become three
 		return nil, ResultUnread, errors.New("read spans in JSON: it is not UTF-8")
 	}
-	if c.protobuf = s.bodies.Take(otlpjson.ProtobufBytes(len(message))); c.protobuf == nil {
+	written := c.Keep(s.Bodies.Take(otlpjson.ProtobufBytes(len(message))))
+	if written == nil {
 		return nil, ResultBusy, bodies.ErrNoRoom
 	}
-	if c.protobuf.Bytes, why = otlpjson.FromJSON(c.protobuf.Bytes, message); why != nil {
+	if written.Bytes, why = otlpjson.FromJSON(written.Bytes, message); why != nil {
 		return nil, ResultUnread, why
 	}
-	return c.protobuf.Bytes, ResultCounted, nil
+	c.protobuf = written.Bytes
+	return c.protobuf, ResultCounted, nil
 }
 
 // resultOf is what becomes of a body that could not be inflated.
@@ -160,28 +170,6 @@ func resultOf(err error) Result {
 		return ResultBusy
 	}
 	return ResultUnread
-}
-
-// publish publishes what was counted, unless it was before.
-func (s *Server) publish(c *call, from reader) (result Result, why error) {
-	sum := s.counted.Sum(c.message)
-	before := s.counted.Once(sum, func(counted func()) {
-		result = ResultCounted
-		commit := func() {
-			s.propose(c, from)
-			counted()
-			c.sum = sum
-		}
-		reason, ok := s.publishers.Publish(commit, admit.Walked(from.batches), time.Now())
-		if !ok {
-			result, why = notAdmitted(reason)
-		}
-	})
-	if before {
-		c.sum = sum
-		return ResultCountedBefore, nil
-	}
-	return result, why
 }
 
 // notAdmitted is what becomes of spans that were read and could not be published.

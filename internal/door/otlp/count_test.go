@@ -104,15 +104,6 @@ func TestWhatIsNotAdmittedIsTriedAgainWhereThatHelps(t *testing.T) {
 	}
 }
 
-// TestAFlagIsTrueUnlessItSaysFalse, as the agent reads it.
-func TestAFlagIsTrueUnlessItSaysFalse(t *testing.T) {
-	for value, want := range map[string]bool{"": false, "false": false, "0": false, "true": true, "1": true, "yes": true} {
-		if isTrue(value) != want {
-			t.Errorf("%q is %v", value, !want)
-		}
-	}
-}
-
 // broken panics in the midst of a message.
 type broken struct{ reader }
 

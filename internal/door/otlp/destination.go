@@ -45,7 +45,7 @@ func ParseDestination(text string) (d Destination, err error) {
 		return d, fmt.Errorf("parse otlp-forward: the scheme %.10q, or what follows it, is none; give http://host:4318, grpc://host:4317, https://, grpcs:// or unix:///path", u.Scheme)
 	default:
 		address := net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), scheme.port))
-		return Destination{"tcp", address, scheme.isGRPC, scheme.isTLS, address, strings.TrimSuffix(u.Path, "/"), nil}, nil
+		return Destination{"tcp", address, scheme.isGRPC, scheme.isTLS, address, strings.TrimSuffix(u.EscapedPath(), "/"), nil}, nil
 	}
 }
 
@@ -61,14 +61,18 @@ func (d *Destination) TrustIn(file string) (err error) {
 // IsSet says whether there is one.
 func (d *Destination) IsSet() bool { return d.Address != "" }
 
-// url is that of a signal there.
-func (d *Destination) url(s signal) string {
-	scheme, path := "http", d.base+httpPaths[s]
+// scheme is that of a URL there.
+func (d *Destination) scheme() string {
 	if d.isTLS {
-		scheme = "https"
+		return "https://"
 	}
+	return "http://"
+}
+
+// target is a signal's path there.
+func (d *Destination) target(s signal) string {
 	if d.isGRPC {
-		path = grpcPaths[s]
+		return grpcPaths[s]
 	}
-	return scheme + "://" + d.host + path
+	return d.base + httpPaths[s]
 }

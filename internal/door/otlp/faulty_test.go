@@ -136,7 +136,7 @@ func TestAFaultyDestination(t *testing.T) {
 				if a := send(t, plain, http.MethodGet, "/v1/traces", nil); a.status != http.StatusMethodNotAllowed {
 					t.Errorf("to gRPC %v: another is answered %d", isGRPC, a.status)
 				}
-				eventually.True(t, "nothing is held", func() bool { return h.bodies.Held() == 0 })
+				eventually.True(t, "nothing is held", func() bool { return h.Stats().BufferedBytes == 0 })
 				if got := h.Stats().Forwarded[outcomeNames[fault.outcome]]; got != 2 {
 					t.Errorf("to gRPC %v: %v", isGRPC, h.Stats().Forwarded)
 				}

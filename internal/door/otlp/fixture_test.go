@@ -91,9 +91,9 @@ func (h *harness) stop() {
 		for _, spans := range h.rows {
 			delivered += spans
 		}
-		if stats.Received != delivered+stats.DroppedTotal() || counted.Aggregated() != delivered || h.bodies.Held() != 0 || h.counted.Open() != 0 {
+		if stats.Received != delivered+stats.DroppedTotal() || counted.Aggregated() != delivered || h.Stats().BufferedBytes != 0 || h.Stats().Remembered != 0 {
 			h.t.Errorf("received %d = delivered %d + dropped %v; aggregated %d; %d bytes of bodies and %d bodies are left",
-				stats.Received, delivered, stats.Dropped, counted.Aggregated(), h.bodies.Held(), h.counted.Open())
+				stats.Received, delivered, stats.Dropped, counted.Aggregated(), h.Stats().BufferedBytes, h.Stats().Remembered)
 		}
 	})
 }

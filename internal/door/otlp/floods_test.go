@@ -86,7 +86,7 @@ func TestFloodsOfFramesCostOnlyTheirSender(t *testing.T) {
 			for _, c := range all {
 				c.Close()
 			}
-			eventually.True(t, "nothing is held", func() bool { return h.Stats().Connections == 1 && h.bodies.Held() == 0 })
+			eventually.True(t, "nothing is held", func() bool { return h.Stats().Connections == 1 && h.Stats().BufferedBytes == 0 })
 			h.stop()
 			if h.rows["name 0"] != 20 {
 				t.Errorf("counted %v", h.rows)

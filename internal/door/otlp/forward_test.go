@@ -96,35 +96,6 @@ func forwardTo(t testing.TB, url string) func(*Config, *aggregate.Config) {
 // inJSONText is a request with one span.
 const inJSONText = `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"b7ad6b7169203331","name":"from JSON","kind":2,"startTimeUnixNano":"1700000000000000000","endTimeUnixNano":"1700000000000001000"}]}]}]}`
 
-// TestWhatGoesOnFillsItsFrames: each read of what goes on has as much as there is room for, whatever
-// stands before the message, and the last one says that it is.
-func TestWhatGoesOnFillsItsFrames(t *testing.T) {
-	for _, message := range [][]byte{{}, {1}, bytes.Repeat([]byte("span"), 100)} {
-		for _, before := range [][]byte{nil, {0, 0, 0, 1, 0}} {
-			whole := append(bytes.Clone(before), message...)
-			for room := 1; room <= len(whole)+1; room++ {
-				out := &outgoing{prefix: before, message: message}
-				from, _ := out.newReader()
-				var got []byte
-				for err := error(nil); err == nil; {
-					piece := make([]byte, room)
-					var n int
-					n, err = from.Read(piece)
-					got = append(got, piece[:n]...)
-					if isLast := len(got) == len(whole); isLast != errors.Is(err, io.EOF) || !isLast && n != room {
-						t.Fatalf("%d of %d bytes are read into room for %d: %v", n, len(whole), room, err)
-					}
-				}
-				if !bytes.Equal(got, whole) {
-					t.Errorf("read %x, want %x", got, whole)
-				}
-				from.Close()
-				out.readers.Wait()
-			}
-		}
-	}
-}
-
 // TestBytesGoOnAsTheyCame, in the words of the destination, marked as counted where they
 // are; and its answer goes back.
 func TestBytesGoOnAsTheyCame(t *testing.T) {
@@ -329,7 +300,7 @@ func TestOneThatLeavesADestinationThatIsSlow(t *testing.T) {
 		if err := <-gone; !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
-		eventually.True(t, "nothing is held", func() bool { return h.Stats().Forwarded["left"] == uint64(i+1) && h.bodies.Held() == 0 })
+		eventually.True(t, "nothing is held", func() bool { return h.Stats().Forwarded["left"] == uint64(i+1) && h.Stats().BufferedBytes == 0 })
 	}
 }
 

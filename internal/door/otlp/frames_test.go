@@ -93,7 +93,7 @@ func TestStreamsThatAreResetAtOnce(t *testing.T) {
 			t.Fatalf("answered %+v", a)
 		}
 	}
-	eventually.True(t, "nothing is held", func() bool { return h.Stats().Connections == 1 && h.bodies.Held() == 0 })
+	eventually.True(t, "nothing is held", func() bool { return h.Stats().Connections == 1 && h.Stats().BufferedBytes == 0 })
 	h.stop()
 	if h.rows["name 0"] != 50 {
 		t.Errorf("counted %v", h.rows)
@@ -145,10 +145,10 @@ func TestConnectionsKeepTheirPromise(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		eventually.True(t, "all requests have begun", func() bool { return h.bodies.Held() >= int64(connections*test.held) })
+		eventually.True(t, "all requests have begun", func() bool { return h.Stats().BufferedBytes >= int64(connections*test.held) })
 		most := 0
 		for range 5 {
-			most = max(most, inUse()-before-int(h.bodies.Held()))
+			most = max(most, inUse()-before-int(h.Stats().BufferedBytes))
 		}
 		promised := plainBytes
 		if name == "HTTP/2" {
@@ -163,7 +163,7 @@ func TestConnectionsKeepTheirPromise(t *testing.T) {
 
 // TestASenderMaySendAsMuchAheadAsABodyMayHave, up to what a connection is charged with.
 func TestASenderMaySendAsMuchAheadAsABodyMayHave(t *testing.T) {
-	for _, test := range []struct{ maxBody, window int }{{leastBody, 64 << 10}, {100_000, 100_000}, {1 << 20, 384 << 10}} {
+	for _, test := range []struct{ maxBody, window int }{{bodies.FirstBuffer, 64 << 10}, {100_000, 100_000}, {1 << 20, 384 << 10}} {
 		h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.MaxBody = test.maxBody })
 		c := h.dial()
 		if _, err := c.Write(appendFrame([]byte(http1.Preface+"\r\n\r\nSM\r\n\r\n"), frameSettings, flagNone, 0, nil)); err != nil {
@@ -193,7 +193,7 @@ func TestASenderMaySendAsMuchAheadAsABodyMayHave(t *testing.T) {
 			}
 		}
 		without := h.config
-		without.MaxBody = leastBody
+		without.MaxBody = bodies.FirstBuffer
 		if charged := h.config.connectionBytes() - without.connectionBytes(); stream != test.window || connection > test.window || charged != test.window-leastWindow {
 			t.Errorf("of %d bytes %d are sent ahead, and %d are charged", test.maxBody, stream, charged)
 		}
@@ -205,18 +205,21 @@ func TestASenderMaySendAsMuchAheadAsABodyMayHave(t *testing.T) {
 func TestAStopWaitsForRequestsWhoseConnectionIsGone(t *testing.T) {
 	for range 10 {
 		h := newHarness(t, nil)
+		var conns []net.Conn
 		for range 8 {
 			c := h.dial()
+			conns = append(conns, c)
 			speakFrames(c)
 			for stream := uint32(1); stream < 16; stream += 2 {
 				if _, err := c.Write(appendFrame(opened(stream, 0), frameData, 0, stream, framed(make([]byte, 1000), false)[:500])); err != nil {
 					t.Fatal(err)
 				}
 			}
-			defer c.Close()
 		}
-		eventually.True(t, "all requests have begun", func() bool { return h.bodies.Held() >= 64*bodies.FirstBuffer })
-		h.limiter.CloseAll()
+		eventually.True(t, "all requests have begun", func() bool { return h.Stats().BufferedBytes >= 64*bodies.FirstBuffer })
+		for _, c := range conns {
+			c.Close()
+		}
 		h.stop() // which looks for what is held
 	}
 }

@@ -42,9 +42,18 @@ func ParseKeeping(text string) (k oteltraces.Keeping, err error) {
 
 // kept is what of a call goes on where only a part does.
 type kept struct {
+	room     *bodies.Body // for that, before it is written
 	body     *bodies.Body // a message in protobuf, of gzip where the call's was; nil where all goes on as it came
 	isPacked bool
 	isEmpty  bool // nothing goes on
+}
+
+// giveUp gives the room back that nothing was written into.
+func (k *kept) giveUp() {
+	if k.room != nil {
+		k.room.Release()
+		k.room = nil
+	}
 }
 
 // keeping counts what went on and what did not.
@@ -76,10 +85,10 @@ func (s *Server) measure(c *call, w *worker) (left oteltraces.Left, err error) {
 	switch {
 	case left.IsWhole || s.endsAll(left):
 		return left, nil
-	case c.size()+left.Size > s.config.MaxBodyBytes:
+	case c.Size()+left.Size > s.config.MaxBodyBytes:
 		return left, errNeverFits
 	}
-	if c.room = s.bodies.Take(left.Size); c.room == nil {
+	if c.kept.room = s.Bodies.Take(left.Size); c.kept.room == nil {
 		return left, bodies.ErrNoRoom
 	}
 	return left, nil
@@ -99,10 +108,12 @@ func (s *Server) keep(c *call, w *worker, left oteltraces.Left, isCountedBefore 
 		came = 0
 	case s.endsAll(left):
 		c.kept.isEmpty = true
-		c.releaseCame()
+		c.Release()
 	default:
-		c.room.Bytes = w.reader.left().AppendLeft(c.room.Bytes)
-		c.releaseCame()
+		c.kept.room.Bytes = w.reader.left().AppendLeft(c.kept.room.Bytes)
+		c.Release()
+		c.message, c.protobuf = nil, nil
+		c.kept.body, c.kept.room = c.Keep(c.kept.room), nil
 		s.pack(c, w)
 		came -= len(c.kept.body.Bytes)
 	}
@@ -113,11 +124,10 @@ func (s *Server) keep(c *call, w *worker, left oteltraces.Left, isCountedBefore 
 
 // pack has what was written go on, compressed where the call was and there is room for that.
 func (s *Server) pack(c *call, w *worker) {
-	c.kept.body, c.room = c.room, nil
 	if !c.isPacked {
 		return
 	}
-	packed := s.bodies.Take(packedBytes(len(c.kept.body.Bytes)))
+	packed := c.Keep(s.Bodies.Take(packedBytes(len(c.kept.body.Bytes))))
 	if packed == nil {
 		return
 	}

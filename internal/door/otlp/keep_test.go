@@ -162,7 +162,7 @@ func TestPackingHasItsRoom(t *testing.T) {
 		for i := range message {
 			message[i] = byte(random.Uint32())
 		}
-		to := h.bodies.Take(packedBytes(n))
+		to := h.Bodies.Take(packedBytes(n))
 		room := cap(to.Bytes)
 		if p.pack(to, message); cap(to.Bytes) != room {
 			t.Errorf("%d bytes take %d, %d are set aside", n, len(to.Bytes), room)

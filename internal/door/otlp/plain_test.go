@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,9 +14,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	"github.com/spanstatsd/spanstatsd/internal/door/conns"
 	"github.com/spanstatsd/spanstatsd/internal/door/http1"
-	"github.com/spanstatsd/spanstatsd/internal/eventually"
 )
 
 // text is a request as an SDK writes it.
@@ -53,7 +50,7 @@ func TestPlainRequestsAreAnsweredWhereNetHTTPWaits(t *testing.T) {
 	requests := []struct {
 		text                     string
 		status, forwarded        int
-		byNetHTTP, byWhereItEnds int32 // that net/http answers, where requests go on and where they do not
+		byNetHTTP, byWhereItEnds uint64 // that net/http answers, where requests go on and where they do not
 	}{
 		{text("/v1/traces", mediaProtobuf, good), 200, 200, 0, 0},
 		{text("/v1/traces", mediaProtobuf+"; charset=x", good), 200, 200, 0, 0},
@@ -74,11 +71,6 @@ func TestPlainRequestsAreAnsweredWhereNetHTTPWaits(t *testing.T) {
 			change = forwardTo(t, to.url())
 		}
 		h := newHarness(t, change)
-		var passed atomic.Int32
-		h.http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			passed.Add(1)
-			h.serve(w, r)
-		})
 		conn := h.dial()
 		from := bufio.NewReader(conn)
 		for i, r := range requests {
@@ -89,30 +81,31 @@ func TestPlainRequestsAreAnsweredWhereNetHTTPWaits(t *testing.T) {
 			if name == "by gRPC" {
 				byNetHTTP = 1
 			}
-			before := passed.Load()
+			before := h.Stats().ByNetHTTP
 			_, _ = io.WriteString(conn, r.text)
-			if got, by := statusOf(t, from), passed.Load()-before; got != status || by != byNetHTTP {
+			if got, by := statusOf(t, from), h.Stats().ByNetHTTP-before; got != status || by != byNetHTTP {
 				t.Errorf("%s: request %d was answered %d, by net/http %d; want %d, %d", name, i, got, by, status, byNetHTTP)
 			}
 		}
 	}
 }
 
-// TestMoreThanThereAreConnectionsGoOn: so many requests at a time that plain ones have no
-// connection to the destination left, which has them all before it answers one.
+// TestMoreThanThereAreConnectionsGoOn: so many requests at a time that there is no connection to the
+// destination left, which has as many as there are before it answers one. The others wait for one.
 func TestMoreThanThereAreConnectionsGoOn(t *testing.T) {
-	const most = maxUpstreams + 8
-	var here sync.WaitGroup
-	here.Add(most)
+	const most = maxForwards + 8
+	var here atomic.Int32
+	all := make(chan struct{})
 	to := newCollector(t, false, func(http.ResponseWriter, int) {
-		here.Done()
-		here.Wait()
+		if here.Add(1) == maxForwards {
+			close(all)
+		}
+		<-all
 	})
-	h := newHarness(t, forwardTo(t, to.url()))
-	var passed atomic.Int32
-	h.http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		passed.Add(1)
-		h.serve(w, r)
+	forward := forwardTo(t, to.url())
+	h := newHarness(t, func(c *Config, a *aggregate.Config) {
+		forward(c, a)
+		c.MaxConnections = 4 * most
 	})
 	var sending sync.WaitGroup
 	for i := range most {
@@ -125,7 +118,7 @@ func TestMoreThanThereAreConnectionsGoOn(t *testing.T) {
 		})
 	}
 	sending.Wait()
-	if by := passed.Load(); by < 8 {
+	if by := h.Stats().ByNetHTTP; by < 8 {
 		t.Errorf("of %d requests net/http answered %d", most, by)
 	}
 	h.stop()
@@ -211,51 +204,5 @@ func TestAnAnswerThatTakesItsTimeIsWaitedFor(t *testing.T) {
 	_, _ = io.WriteString(conn, text("/v1/traces", mediaProtobuf, bytes.Repeat([]byte("x"), http1.MaxBody-1)))
 	if got := statusOf(t, bufio.NewReader(conn)); got != http.StatusRequestEntityTooLarge {
 		t.Errorf("answered %d", got)
-	}
-}
-
-// TestACallThatNobodyGoesOnWithIsEnded: its connection is closed before net/http's handler has
-// it. What it holds is given back, and its body is known when it comes again.
-func TestACallThatNobodyGoesOnWithIsEnded(t *testing.T) {
-	h := newHarness(t, nil)
-	ours, theirs := net.Pipe()
-	defer theirs.Close()
-	conn := h.plain.NewConn(&conns.Conn{Conn: ours})
-	held, err := h.bodies.Read(strings.NewReader("body"), 4)
-	if err != nil || h.bodies.Held() == 0 {
-		t.Fatal(err)
-	}
-	const sum = 7
-	h.counted.Once(sum, func(counted func()) { counted() })
-	conn.HandOver(&call{body: held, sum: sum, begun: begun{server: h.Server, conn: conn}})
-	conn.Close()
-	if h.bodies.Held() != 0 || h.counted.Open() != 0 || !h.counted.Once(sum, nil) {
-		t.Errorf("%d bytes are held, %d are open", h.bodies.Held(), h.counted.Open())
-	}
-	h.counted.Close(sum, true)
-	eventually.True(t, "nothing is begun", func() bool { return conn.TakeBegun() == nil })
-}
-
-// TestARequestOfAConnectionThatIsOverIsNotTaken: net/http has read it, and its connection was
-// closed as an idle one meanwhile. Its SDK sends it again, maybe to the next daemon. One that
-// has left by itself may not: its request is taken.
-func TestARequestOfAConnectionThatIsOverIsNotTaken(t *testing.T) {
-	h := newHarness(t, nil)
-	serve := func(end func(*http1.Conn)) (panicked any) {
-		ours, theirs := net.Pipe()
-		defer theirs.Close()
-		conn := h.plain.NewConn(&conns.Conn{Conn: ours})
-		end(conn)
-		r := httptest.NewRequest(http.MethodPost, "/v1/traces", bytes.NewReader(exported("shop", 1, 3, 1)))
-		r.Header.Set("Content-Type", mediaProtobuf)
-		defer func() { panicked = recover() }()
-		h.serve(httptest.NewRecorder(), r.WithContext(http1.ConnContext(t.Context(), conn)))
-		return nil
-	}
-	if p := serve(func(c *http1.Conn) { h.limiter.Remove(c.Conn, true) }); p != http.ErrAbortHandler || h.Stats().Requests["counted"] != 0 {
-		t.Errorf("%v, and counted are %v", p, h.Stats().Requests)
-	}
-	if p := serve(func(c *http1.Conn) { c.Close() }); p != nil || h.Stats().Requests["counted"] != 1 {
-		t.Errorf("%v, and counted are %v", p, h.Stats().Requests)
 	}
 }

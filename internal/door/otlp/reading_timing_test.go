@@ -73,7 +73,7 @@ func BenchmarkRead(b *testing.B) {
 		for _, marks := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%s/marks=%v", reading, marks), func(b *testing.B) {
 				s := &Server{config: Config{Reading: reading, Features: agentsWishes().features}}
-				s.updatePolicy()
+				s.Learn()
 				r, body, left := s.newReader(), webRequest(traces), []byte(nil)
 				b.SetBytes(int64(len(body)))
 				b.ReportAllocs()

@@ -52,6 +52,10 @@ const (
 
 var mediaOf = [...]string{inProtobuf: mediaProtobuf, inJSON: mediaJSON, inGRPC: mediaGRPC}
 
+// isFinal says whether an answer ends the matter for its sender: it has no reason to send
+// the same again.
+func (a *reply) isFinal() bool { return !a.code.isRetryable(a.retry > 0) }
+
 // write answers a call, and reports whether all of it was written.
 func (a *reply) write(w http.ResponseWriter, e encoding, s signal) error {
 	if e == inGRPC {

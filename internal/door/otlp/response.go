@@ -1,6 +1,7 @@
 package otlp
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 
@@ -40,6 +41,27 @@ func responseJSON(message []byte, s signal) []byte {
 		panic("BUG: a response has no JSON: " + err.Error())
 	}
 	return b
+}
+
+// takesAll says whether a destination that has taken a request has left nothing of it out. Which
+// spans it left out nobody says.
+func (a *reply) takesAll(e encoding) bool {
+	body, takes := a.message, true
+	if a.asIs != nil {
+		body = a.asIs
+	}
+	if e == inJSON && a.asIs != nil {
+		return !bytes.Contains(body, []byte(`"`+rejectedNames[signalTraces]+`"`))
+	}
+	eachField(body, func(n protowire.Number, _ uint64, value []byte) {
+		if n != fieldPartialSuccess {
+			return
+		}
+		eachField(value, func(n protowire.Number, number uint64, _ []byte) {
+			takes = takes && (n != fieldRejected || number == 0)
+		})
+	})
+	return takes
 }
 
 // eachField calls with each field of a message that is a number of any length or has

@@ -11,7 +11,9 @@ import (
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
 	"github.com/spanstatsd/spanstatsd/internal/eventually"
+	"github.com/spanstatsd/spanstatsd/internal/span"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -57,7 +59,7 @@ func TestEverySpanIsCounted(t *testing.T) {
 
 // TestWhatIsNotTakenIsSaid in the words of the specification and of who asks.
 func TestWhatIsNotTakenIsSaid(t *testing.T) {
-	h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.MaxBody = leastBody })
+	h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.MaxBody = bodies.FirstBuffer })
 	plain, streams := h.client(false), h.client(true)
 	bomb := packed(make([]byte, 8<<20))
 	good := exported("shop", 0, 1, 1)
@@ -84,7 +86,7 @@ func TestWhatIsNotTakenIsSaid(t *testing.T) {
 		"no gzip":             {client: plain, header: []string{"Content-Encoding", "gzip"}, body: good, status: 400, code: 3, result: ResultUnread},
 		"half a gzip":         {client: plain, header: []string{"Content-Encoding", "gzip"}, body: packed(good)[:20], status: 400, code: 3, result: ResultUnread},
 		"a bomb":              {client: plain, header: []string{"Content-Encoding", "gzip"}, body: bomb, status: 413, code: 8, result: ResultTooLarge},
-		"too large":           {client: plain, body: make([]byte, leastBody+1), status: 413, code: 8, result: ResultTooLarge},
+		"too large":           {client: plain, body: make([]byte, bodies.FirstBuffer+1), status: 413, code: 8, result: ResultTooLarge},
 
 		"a service that is none":     {client: streams, path: "/opentelemetry.proto.collector.x/Export", body: framed(good, false), grpc: "12"},
 		"metrics by gRPC":            {client: streams, path: grpcPaths[signalMetrics], body: framed(good, false), grpc: "12"},
@@ -96,7 +98,7 @@ func TestWhatIsNotTakenIsSaid(t *testing.T) {
 		"another flag":               {client: streams, body: append([]byte{2}, framed(good, false)[1:]...), grpc: "3", result: ResultUnread},
 		"nonsense by gRPC":           {client: streams, body: framed([]byte("nonsense"), false), grpc: "3", result: ResultUnread},
 		"a bomb by gRPC":             {client: streams, header: []string{headerGRPCEncoding, "gzip"}, body: framed(bomb, true), grpc: "8", result: ResultTooLarge},
-		"too large by gRPC":          {client: streams, body: framed(make([]byte, leastBody+1), false), grpc: "8", result: ResultTooLarge},
+		"too large by gRPC":          {client: streams, body: framed(make([]byte, bodies.FirstBuffer+1), false), grpc: "8", result: ResultTooLarge},
 	} {
 		if test.result == ResultCounted {
 			test.result = ResultRefused
@@ -189,24 +191,24 @@ func TestManyAtATime(t *testing.T) {
 func TestWhatIsSentAgainIsCountedOnce(t *testing.T) {
 	h := newHarness(t, nil)
 	body := exported("shop", 0, 7, 1)
-	sum := h.counted.Sum(body)
 	plain, streams := h.client(false), h.client(true)
 	for range 3 { // who has the answer sends something else, were it the same
 		if a := post(t, plain, body); a.status != http.StatusOK {
 			t.Fatalf("answered %+v", a)
 		}
 	}
-	eventually.True(t, "no request is under way", func() bool { return h.serving.Load() == 0 })
+	eventually.True(t, "no request is under way", func() bool { return h.Stats().Serving == 0 })
 	plain.CloseIdleConnections() // having read the answer
-	eventually.True(t, "no body is open", func() bool { return h.counted.Open() == 0 })
+	eventually.True(t, "no body is open", func() bool { return h.Stats().Remembered == 0 })
 	for range 3 {
 		if a := postGRPC(t, streams, framed(body, false)); a.grpc != "0" {
 			t.Fatalf("answered %+v", a)
 		}
-		eventually.True(t, "no body is open", func() bool { return h.counted.Open() == 0 })
+		eventually.True(t, "no body is open", func() bool { return h.Stats().Remembered == 0 })
 	}
-	h.counted.Once(sum, func(counted func()) { counted() }) // one whose sender left
-	h.counted.Close(sum, false)
+	left := h.Hold(nil) // of a sender that left
+	left.Publish(body, func(func(span.Origin, *span.Batch) bool) {}, nil)
+	left.Abandon()
 	if a := post(t, h.client(false), body); a.status != http.StatusOK {
 		t.Fatalf("answered %+v", a)
 	}

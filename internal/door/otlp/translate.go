@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/door"
 	flushpost "github.com/spanstatsd/spanstatsd/internal/flush/post"
 )
 
@@ -15,34 +16,34 @@ import (
 
 // replyOfHTTP is the answer of a destination that speaks HTTP and was asked in one encoding, for
 // an SDK that speaks perhaps another.
-func replyOfHTTP(resp *http.Response, said []byte, asked, speaks encoding) *reply {
-	a := &reply{status: status{code: codeOf(resp.StatusCode)}, http: resp.StatusCode}
-	if resp.StatusCode/100 == 3 { // nobody follows it
+func replyOfHTTP(from *door.Answer, said []byte, asked, speaks encoding) *reply {
+	a := &reply{status: status{code: codeOf(from.Status)}, http: from.Status}
+	if from.Status/100 == 3 { // nobody follows it
 		a.code = codeUnknown
 	}
-	a.retry = retryOf(resp, a.code)
+	a.retry = retryOf(from, a.code)
 	switch {
 	case asked == speaks:
-		a.asIs, a.asIsType = said, resp.Header.Get("Content-Type")
+		a.asIs, a.asIsType = said, from.Field("Content-Type")
 		if said == nil {
 			a.asIs = []byte{}
 		}
 	case a.code == codeOK && asked == inProtobuf:
 		a.message = said
 	case a.code == codeOK: // in words that this SDK does not speak; it was taken
-	case asked == inProtobuf && strings.HasPrefix(resp.Header.Get("Content-Type"), mediaProtobuf):
+	case asked == inProtobuf && strings.HasPrefix(from.Field("Content-Type"), mediaProtobuf):
 		s := readStatus(said)
 		a.said, a.retry = s.said, max(a.retry, s.retry)
 	}
 	if a.code != codeOK && a.said == "" {
-		a.said = "the destination answered " + strconv.Itoa(resp.StatusCode) + " " + http.StatusText(resp.StatusCode)
+		a.said = "the destination answered " + strconv.Itoa(from.Status) + " " + http.StatusText(from.Status)
 	}
 	return a
 }
 
 // retryOf is when an answer says that a request may be tried again, 0 where it does not.
-func retryOf(resp *http.Response, c code) time.Duration {
-	if after := resp.Header.Get("Retry-After"); after != "" && c.isRetryable(true) {
+func retryOf(from *door.Answer, c code) time.Duration {
+	if after := from.Field("Retry-After"); after != "" && c.isRetryable(true) {
 		return flushpost.RetryAfter(after, time.Now())
 	}
 	return 0
@@ -50,21 +51,15 @@ func retryOf(resp *http.Response, c code) time.Duration {
 
 // replyOfGRPC is the answer of a destination that speaks gRPC. Its status stands in
 // trailers, or in the header where it has no message.
-func replyOfGRPC(resp *http.Response, said []byte, speaks encoding) *reply {
-	field := func(name string) string {
-		if value := resp.Trailer.Get(name); value != "" {
-			return value
-		}
-		return resp.Header.Get(name)
-	}
-	n, err := strconv.ParseUint(field(headerGRPCStatus), 10, 8)
+func replyOfGRPC(from *door.Answer, said []byte, speaks encoding) *reply {
+	n, err := strconv.ParseUint(from.Field(headerGRPCStatus), 10, 8)
 	if err != nil || n > uint64(codeUnauthenticated) { // something else than gRPC answered
-		a := &reply{status: status{code: codeOf(resp.StatusCode)}}
+		a := &reply{status: status{code: codeOf(from.Status)}}
 		if a.code == codeOK {
 			a.code = codeUnknown
 		}
-		a.retry = retryOf(resp, a.code)
-		a.said = "the destination answered " + strconv.Itoa(resp.StatusCode) + " without a status of gRPC"
+		a.retry = retryOf(from, a.code)
+		a.said = "the destination answered " + strconv.Itoa(from.Status) + " without a status of gRPC"
 		return a
 	}
 	a := &reply{status: status{code: code(n)}}
@@ -75,10 +70,10 @@ func replyOfGRPC(resp *http.Response, said []byte, speaks encoding) *reply {
 		}
 		return a
 	}
-	if text, err := url.PathUnescape(field(headerGRPCMessage)); err == nil {
+	if text, err := url.PathUnescape(from.Field(headerGRPCMessage)); err == nil {
 		a.said = text
 	}
-	details := field(headerGRPCDetails)
+	details := from.Field(headerGRPCDetails)
 	a.retry = readStatus(decoded(details)).retry
 	if speaks == inGRPC {
 		a.asIs = []byte(details)

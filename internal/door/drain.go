@@ -1,4 +1,4 @@
-package otlp
+package door
 
 import (
 	"context"
@@ -9,41 +9,41 @@ import (
 )
 
 // Drain stops accepting and lets the requests that are here come to their end, until the
-// context ends; what is left is cut off then, and its SDKs try again. Nothing is published
+// context ends; what is left is cut off then, and its senders try again. Nothing is published
 // after it.
 //
-// A connection of HTTP/1.1 is closed behind its request, as if all were well, because
-// net/http cuts off what it has not read yet once it is shut down. One of HTTP/2 is told
-// which of its requests are answered still.
+// A connection of HTTP/1.1 is closed behind its request, as if all were well, because net/http
+// cuts off what it has not read yet once it is shut down. One of HTTP/2 is told which of its
+// requests are answered still.
 func (s *Server) Drain(ctx context.Context) error {
 	close(s.stopping)
 	s.listeners.EndAccepting(ctx)
-	s.http.SetKeepAlivesEnabled(false)
-	s.limiter.CloseIdles(isOfLines) // also where net/http has not had a request yet
+	s.http.SetKeepAlivesEnabled(false) // closes who waits for a next request,
+	s.limiter.CloseIdles(isOfLines)    // also where net/http has not had one yet
 	conns.Await(ctx, func() bool { return s.limiter.CountOf(isOfLines) == 0 })
 	err := s.endStreams(ctx)
 	if err != nil {
-		err = fmt.Errorf("drain OTLP: %w; raise --shutdown-grace", err)
+		err = fmt.Errorf("drain %s: %w; raise --shutdown-grace", s.setup.Brings, err)
 		s.http.Close()
 		s.limiter.CloseAll()
 	}
 	// net/http does not wait for requests of HTTP/2 whose connection is gone.
-	conns.Await(ctx, func() bool { return s.serving.Load() == 0 })
+	conns.Await(ctx, func() bool { return s.traffic.serving.Load() == 0 })
 	s.publishers.Close()
-	s.unwatch()
+	close(s.ended)
 	s.listeners.Wait()
 	s.loops.Wait()
-	if s.forward != nil {
-		s.forward.transport.CloseIdleConnections()
-		if s.forward.upstreams != nil {
-			s.forward.upstreams.Close()
-		}
+	if idle, is := s.transport.(interface{ CloseIdleConnections() }); is {
+		idle.CloseIdleConnections()
+	}
+	if s.upstreams != nil {
+		s.upstreams.Close()
 	}
 	s.listeners.Release()
 	return err
 }
 
-// farewell is in which an SDK that speaks HTTP/2 hears that its connection takes no more
+// farewell is in which a sender that speaks HTTP/2 hears that its connection takes no more
 // requests, and looks every how often such connections are looked for that have none left.
 const (
 	farewell = 250 * time.Millisecond
@@ -51,7 +51,7 @@ const (
 )
 
 // endStreams has every connection of HTTP/2 end behind its last request. net/http alone
-// would wait another second for the SDK to close it.
+// would wait another second for the sender to close it.
 func (s *Server) endStreams(ctx context.Context) error {
 	ended := make(chan error, 1)
 	go func() { ended <- s.http.Shutdown(ctx) }()

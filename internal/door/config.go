@@ -1,0 +1,103 @@
+package door
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/admit"
+	"github.com/spanstatsd/spanstatsd/internal/check"
+	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
+	"github.com/spanstatsd/spanstatsd/internal/exemplars"
+	"github.com/spanstatsd/spanstatsd/internal/memory"
+	"github.com/spanstatsd/spanstatsd/internal/socket"
+)
+
+// Config is what every door may use, by its operator's will.
+type Config struct {
+	Socket         socket.Config // an empty path: none
+	Addr           string        // empty: none
+	Given          net.Listener  // of Addr, where a service manager made it
+	AllowUIDs      []uint32
+	MaxConnections int              // senders connected at a time
+	MaxBody        int              // bytes of a body that is held
+	MaxBodyBytes   int              // of all bodies at a time
+	MaxOrigins     int              // that an interval has room for, and that are remembered
+	Counters       int              // bodies counted at a time
+	Buffer         time.Duration    // how long a request waits for who is behind, where that is away
+	Exemplars      *exemplars.Table // of spans that went on, which is its owner's; nil: nobody wants any
+	Admit          *admit.Publishers
+	Log            *slog.Logger
+}
+
+// Setup is what a door has that no operator turns.
+type Setup struct {
+	Flags   string   // the first word of its flags: apm
+	Brings  string   // what comes by it, for errors and the log: traces
+	Ended   string   // the log's words where listening ended by itself
+	Results []string // names of what may become of a request
+	IsLast  bool     // nobody behind it counts what is not counted here
+	Behind  Behind
+	HTTP2   *http.HTTP2Config // nil: it speaks HTTP/1.1 alone
+	// How long a sender may take to send a header, and a body, to read a piece of an answer, and to
+	// send another request.
+	Header, Read, Write, Between time.Duration
+}
+
+// DefaultConfig is what all doors have in common: each listens nowhere.
+func DefaultConfig() Config {
+	return Config{MaxOrigins: MaxPublishers, Counters: min(maxCounters, runtime.GOMAXPROCS(0))}
+}
+
+const (
+	// maxCounters is more than a program is fed with that counts millions of spans a second with
+	// each.
+	maxCounters = 8
+	// maxBuffer is far beyond what any sender waits for an answer.
+	maxBuffer = time.Minute
+)
+
+// Enabled says whether there is anything to listen on.
+func (c *Config) Enabled() bool { return c.Socket.Path != "" || c.Addr != "" }
+
+// Check says everything that is unusable. The flags begin with a word.
+func (c *Config) Check(flags string) (err error) {
+	if c.Socket.Path != "" {
+		err = c.Socket.Check(flags + "-socket")
+	}
+	if c.Addr != "" {
+		err = errors.Join(err, check.Address(flags+"-addr", c.Addr))
+	}
+	if c.MaxBodyBytes < c.MaxBody {
+		err = errors.Join(err, fmt.Errorf("check %s-max-body-bytes: %s is less than the %s of one body",
+			flags, memory.SizeText(c.MaxBodyBytes), memory.SizeText(c.MaxBody)))
+	}
+	return errors.Join(
+		err,
+		check.Number(flags+"-max-connections", c.MaxConnections, 1, 1<<20),
+		check.Number(flags+"-counters", c.Counters, 1, 1<<10),
+		check.Size(flags+"-max-body", c.MaxBody, bodies.FirstBuffer, 1<<30),
+		check.AtMost(flags+"-max-body-bytes", c.MaxBodyBytes, memory.MostBytes),
+		check.Time(flags+"-buffer", c.Buffer, 0, maxBuffer),
+	)
+}
+
+// Publishers bounds the origins that are remembered. One body may need so many.
+func (c *Config) Publishers(batches int) int {
+	return max(batches, min(MaxPublishers, c.MaxOrigins))
+}
+
+// Memory is the most that a door may come to use: what its limits add up to. counting is what
+// counting a body takes, connection a connection, and origins those that are remembered.
+func (c *Config) Memory(flags, brings string, counting, connection, origins int) []memory.Part {
+	return []memory.Part{
+		{Name: "bodies of " + brings, Bytes: int64(c.MaxBodyBytes), Flag: flags + "-max-body-bytes"},
+		{Name: "counting of " + brings, Bytes: int64(c.Counters) * int64(counting), Flag: flags + "-max-body"},
+		{Name: "connections with " + brings, Bytes: int64(c.MaxConnections) * int64(connection), Flag: flags + "-max-connections"},
+		{Name: "origins of " + brings, Bytes: int64(origins), Flag: "max-origins"},
+	}
+}

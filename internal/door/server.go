@@ -1,0 +1,168 @@
+package door
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
+	"github.com/spanstatsd/spanstatsd/internal/door/conns"
+	"github.com/spanstatsd/spanstatsd/internal/door/http1"
+)
+
+// Server is the life of a door.
+type Server struct {
+	Log    *RequestLog
+	Bodies bodies.Pool
+	Walked atomic.Uint64 // bytes that were walked to be counted
+
+	door       Door
+	config     Config
+	setup      Setup
+	results    []atomic.Uint64 // requests by what became of them
+	limiter    *conns.Limiter
+	publishers *Publishers
+	counted    *bodies.Counted
+	waits      http1.Waiting
+	upstreams  *http1.Upstreams  // nil where requests go on otherwise, or nowhere
+	transport  http.RoundTripper // nil where they go on by upstreams, or nowhere
+	plain      *http1.Server
+	http       *http.Server
+	traffic    traffic
+	listeners  conns.Listeners
+	stopping   chan struct{} // the daemon has begun to stop
+	loops      sync.WaitGroup
+	ended      chan struct{} // the loops have nothing to do any more
+}
+
+// traffic is the requests that are under way, and all that net/http has had.
+type traffic struct {
+	serving   atomic.Int64
+	byNetHTTP atomic.Uint64
+}
+
+// New opens what senders connect to. Nothing is accepted before Start. One body may need so many
+// publishers.
+func New(d Door, config *Config, setup Setup, batches int) (*Server, error) {
+	s := &Server{
+		door: d, config: *config, setup: setup, Log: NewRequestLog(config.Log),
+		results:    make([]atomic.Uint64, len(setup.Results)),
+		limiter:    conns.NewLimiter(config.MaxConnections),
+		Bodies:     bodies.NewPool(config.MaxBody, config.MaxBodyBytes),
+		publishers: NewPublishers(config.Admit, config.Publishers(batches)),
+		counted:    bodies.NewCounted(),
+		stopping:   make(chan struct{}),
+		ended:      make(chan struct{}),
+	}
+	if setup.IsLast {
+		s.publishers = NewLastPublishers(config.Admit, config.Publishers(batches))
+	}
+	s.waits.MaxWait, s.waits.Stopping = config.Buffer, s.stopping
+	switch behind := &s.setup.Behind; {
+	case behind.Transport != nil:
+		s.transport = behind.Transport(func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return s.waits.Dial(ctx, behind.dial)
+		})
+	case behind.Address != "":
+		s.upstreams = http1.NewUpstreams(behind.dial, &s.waits, behind.Most)
+	}
+	s.plain = &http1.Server{
+		Handler: s, Limiter: s.limiter, Bodies: &s.Bodies, Counted: s.counted, HTTP2: setup.HTTP2 != nil,
+		Read: setup.Read, Write: setup.Write, Between: setup.Between,
+	}
+	speaks := &http.Protocols{}
+	speaks.SetHTTP1(true)
+	speaks.SetUnencryptedHTTP2(setup.HTTP2 != nil)
+	s.http = &http.Server{
+		Handler: http.HandlerFunc(s.serve), Protocols: speaks, HTTP2: setup.HTTP2,
+		ReadHeaderTimeout: setup.Header, IdleTimeout: setup.Between, MaxHeaderBytes: http1.MaxHeaderBytes,
+		ConnContext: http1.ConnContext, ConnState: s.plain.Follow, ErrorLog: log.New(io.Discard, "", 0),
+	}
+	s.listeners.Of = conns.Listener{Limiter: s.limiter, AllowUIDs: config.AllowUIDs, Wrap: s.plain.Wrap}
+	if err := s.listen(); err != nil {
+		s.Abandon()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Server) listen() error {
+	if s.config.Socket.Path != "" {
+		if err := s.listeners.OpenSocket(s.config.Socket); err != nil {
+			return fmt.Errorf("listen for %s: %w", s.setup.Brings, err)
+		}
+	}
+	if s.config.Addr != "" {
+		if err := s.listeners.OpenTCP(s.config.Addr, s.config.Given); err != nil {
+			return fmt.Errorf("open %s: %w; choose another --%s-addr", s.setup.Brings, err, s.setup.Flags)
+		}
+	}
+	return nil
+}
+
+// Abandon gives the sockets back where nothing was started.
+func (s *Server) Abandon() { s.listeners.Release() }
+
+// expireEvery is how often what nobody uses is let go of: publishers, buffers and connections.
+const expireEvery = time.Minute
+
+// Start accepts senders.
+func (s *Server) Start() {
+	changed := s.door.Learn()
+	s.loops.Go(func() {
+		expiring := time.NewTicker(expireEvery)
+		defer expiring.Stop()
+		for {
+			select {
+			case <-changed:
+				changed = s.door.Learn()
+			case now := <-expiring.C:
+				s.publishers.Expire(now)
+				s.Bodies.DropSpares()
+				if s.upstreams != nil {
+					s.upstreams.Expire(now)
+				}
+			case <-s.ended:
+				return
+			}
+		}
+	})
+	if s.listeners.HasSocket() {
+		s.loops.Go(func() { s.listeners.Watch(s.ended, s.config.Log) })
+	}
+	s.listeners.Serve(func(on net.Listener) {
+		if err := s.http.Serve(on); !errors.Is(err, http.ErrServerClosed) && !s.IsStopping() {
+			s.config.Log.Error(s.setup.Ended, "error", err)
+		}
+	})
+}
+
+// ServeOn accepts senders of another listener, until it ends.
+func (s *Server) ServeOn(from net.Listener) error {
+	on := s.listeners.Of
+	on.Listener = from
+	return s.http.Serve(&on) //nolint:wrapcheck // net/http's own
+}
+
+// Lack is why senders can't find the socket, nil where they can or there is none.
+func (s *Server) Lack() error { return s.listeners.Lack() }
+
+// Addr is where it listens over TCP, "" where it does not.
+func (s *Server) Addr() string { return s.listeners.Addr() }
+
+// IsStopping says whether the daemon has begun to stop.
+func (s *Server) IsStopping() bool {
+	select {
+	case <-s.stopping:
+		return true
+	default:
+		return false
+	}
+}
