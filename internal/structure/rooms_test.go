@@ -75,7 +75,7 @@ var rooms = map[string]room{
 	"internal/eventually":      {"", "waits in tests, with a deadline"},
 
 	// Those of the lab's modules, which the daemon's does not need.
-	"lab/cmd/spanstatsd-lab": {"client internal/aggregate internal/shown internal/socket internal/wire lab/*", "the command line names what it starts"},
+	"lab/cmd/spanstatsd-lab": {"client internal/aggregate internal/commandline internal/shown internal/socket internal/wire lab/*", "the command line names what it starts"},
 	"lab/bench":              {"client internal/health internal/door internal/door/bodies internal/socket internal/span internal/traces internal/wire lab/bench/* lab/standin lab/workload", "measures a whole daemon from outside"},
 	"lab/bench/balance":      {"internal/*", "measures what levels drainers"},
 	"lab/bench/measure":      {"", "what measuring needs, of ours or not"},
