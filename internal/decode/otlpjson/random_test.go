@@ -277,7 +277,7 @@ func BenchmarkFromJSON(b *testing.B) {
 // recordedJSON is what the SDK for JavaScript has sent, see package recorded.
 func recordedJSON(t testing.TB) []byte {
 	t.Helper()
-	packed, err := os.Open("../../bench/recorded/testdata/node-json.http.gz")
+	packed, err := os.Open("../../../lab/bench/recorded/testdata/node-json.http.gz")
 	if err != nil {
 		t.Fatal(err)
 	}
