@@ -1,0 +1,335 @@
+package sampling_test
+
+import (
+	"bytes"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/decode/otlp/otlptest"
+	"github.com/spanstatsd/spanstatsd/internal/sampling"
+	"github.com/spanstatsd/spanstatsd/internal/sampling/tracestate"
+	"github.com/spanstatsd/spanstatsd/internal/spantable"
+)
+
+// tally is so many traces with so many spans.
+func tally(traces, spans int) sampling.Tally { return sampling.Tally{Traces: traces, Spans: spans} }
+
+// names are those of attributes that are asked for: none.
+var names = spantable.NewNames([]string{""})
+
+// decoded is a request, whether it can be read or not.
+func decoded(body []byte) *otlp.Request {
+	r := &otlp.Request{}
+	_ = r.Decode(body, names, names)
+	return r
+}
+
+// leftOf appends what goes on of a body, or is that body where all of it does.
+func leftOf(t testing.TB, dst, body []byte, k *sampling.Keeping, isMarked bool) ([]byte, sampling.Left) {
+	t.Helper()
+	var s sampling.Sample
+	before := bytes.Clone(body)
+	left := s.Measure(decoded(body), k, isMarked)
+	if left.IsWhole {
+		return body, left
+	}
+	got := s.AppendLeft(dst)
+	if len(got)-len(dst) != left.Size {
+		t.Fatalf("%d bytes were measured, %d written", left.Size, len(got)-len(dst))
+	}
+	if !bytes.Equal(body, before) {
+		t.Fatal("the body was written to")
+	}
+	return got, left
+}
+
+// keptOf is what goes on of a body, decoded again: the names and weights of its spans.
+func keptOf(t *testing.T, body []byte, k sampling.Keeping) (said string, weight float64, kept, gone sampling.Tally) {
+	t.Helper()
+	if err := k.Check(); err != nil {
+		t.Fatal(err)
+	}
+	prefix := []byte("what was there")
+	got, left := leftOf(t, bytes.Clone(prefix), body, &k, false)
+	if len(got) == 0 || &got[0] != &body[0] {
+		if !bytes.HasPrefix(got, prefix) {
+			t.Fatalf("it is not appended: %q", got)
+		}
+		got = got[len(prefix):]
+		if len(got) > sampling.LeftBytes(len(body)) {
+			t.Fatalf("%d bytes of %d, %d promised", len(got), len(body), sampling.LeftBytes(len(body)))
+		}
+	}
+	all, r := len(decoded(body).Spans), decoded(got)
+	for i := range r.Spans {
+		state := tracestate.Read(r.Bytes(r.Places[i].State))
+		said += r.String(r.Spans[i].Name)
+		weight += state.Weight()
+	}
+	if kept, gone = left.Kept, left.Gone; kept.Spans != len(r.Spans) || kept.Spans+gone.Spans != all {
+		t.Fatalf("%d spans go on, it says %+v and %+v of %d", len(r.Spans), kept, gone, all)
+	}
+	return said, weight, kept, gone
+}
+
+// TestWhichSpansGoOn: each case has the randomness of its traces in their ids or states, and
+// half of all traces is wanted.
+func TestWhichSpansGoOn(t *testing.T) {
+	const low, high = 0x00_7f_ff_ff_ff_ff_ff_ff, 0x00_80_00_00_00_00_00_00
+	for name, test := range map[string]struct {
+		keeping    sampling.Keeping
+		spans      []otlptest.Span
+		want       string
+		weight     float64
+		kept, gone sampling.Tally
+	}{
+		"by the lowest 56 bits of the id": {
+			sampling.Keeping{Share: 0.5},
+			[]otlptest.Span{{Trace: low, Name: "a"}, {Trace: high, Name: "b"}, {Trace: 0xff<<56 | low, Name: "c"}, {Trace: 0xff<<56 | high, Name: "d"}},
+			"bd", 4,
+			tally(2, 2),
+			tally(2, 2),
+		},
+		"by the randomness that is said": {
+			sampling.Keeping{Share: 0.5},
+			[]otlptest.Span{{Trace: low, State: "ot=rv:80000000000000", Name: "a"}, {Trace: high, State: "ot=rv:7fffffffffffff", Name: "b"}},
+			"a", 2,
+			tally(1, 1),
+			tally(1, 1),
+		},
+		"a higher threshold is honoured, a lower one raised": {
+			sampling.Keeping{Share: 0.5},
+			[]otlptest.Span{
+				{Trace: low, State: "ot=th:c", Name: "a"},
+				{Trace: high, State: "ot=th:c", Name: "b"},
+				{Trace: high + 1, State: "ot=th:4", Name: "c"},
+				{Trace: 1, State: "ot=th:4", Name: "d"},
+				{Trace: 2, State: "ot=th:8", Name: "e"},
+			},
+			"abce", 4 + 4 + 2 + 2,
+			tally(4, 4),
+			tally(1, 1),
+		},
+		"whole traces": {
+			sampling.Keeping{Share: 0.5},
+			[]otlptest.Span{{Trace: low, Name: "a"}, {Trace: high, Name: "b", Parent: 1}, {Trace: low, Name: "c", Parent: 1}, {Trace: high, Name: "d"}},
+			"bd", 4,
+			tally(1, 2),
+			tally(1, 2),
+		},
+		"a trace with an error, whatever its randomness, at its own weight": {
+			sampling.Keeping{Share: 0.5, Errors: true},
+			[]otlptest.Span{
+				{Trace: low, Name: "a"},
+				{Trace: low, Name: "b", Parent: 1, Code: otlptest.Error},
+				{Trace: low, Name: "c", State: "ot=th:4"},
+				{Trace: high, Name: "d", Code: otlptest.Error},
+				{Trace: high + 1, Name: "e"},
+				{Trace: 3, Name: "f"},
+			},
+			"abcde", 1 + 1 + 4./3 + 1 + 2,
+			tally(3, 5),
+			tally(1, 1),
+		},
+		"errors are as others where they are not asked for": {
+			sampling.Keeping{Share: 0.5, Slow: time.Second}, []otlptest.Span{{Trace: low, Name: "a", Code: otlptest.Error}}, "", 0, tally(0, 0), tally(1, 1),
+		},
+		"a trace with a slow root": {
+			sampling.Keeping{Share: 0.5, Slow: time.Second},
+			[]otlptest.Span{
+				{Trace: 1, Name: "a", Start: 5, End: 5 + 1e9},
+				{Trace: 2, Name: "b", Start: 5, End: 4 + 1e9},
+				{Trace: 1, Name: "c", Parent: 1},
+				{Trace: 3, Name: "d", Parent: 1, End: 1 << 40},
+			},
+			"ac", 2,
+			tally(1, 2),
+			tally(2, 2),
+		},
+		"no share, but errors": {
+			sampling.Keeping{Errors: true}, []otlptest.Span{{Trace: math.MaxUint64, Name: "a"}, {Trace: 1, Name: "b", Code: otlptest.Error}}, "b", 1, tally(1, 1), tally(1, 1),
+		},
+		"nothing": {sampling.Keeping{}, []otlptest.Span{{Trace: math.MaxUint64, Name: "a"}}, "", 0, tally(0, 0), tally(1, 1)},
+		"a tracestate that is malformed": {
+			sampling.Keeping{Share: 0.5}, []otlptest.Span{{Trace: low, Name: "a", State: "what"}, {Trace: high, Name: "b", State: "ot=th:8;th:8"}}, "ab", 2, tally(2, 2), tally(0, 0),
+		},
+		"a trace that goes on in part": {
+			sampling.Keeping{Share: 0.5}, []otlptest.Span{{Trace: low, Name: "a"}, {Trace: low, Name: "b", State: "ot=th:c"}}, "b", 4, tally(1, 1), tally(0, 1),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, body := range [][]byte{
+				otlptest.Request(otlptest.Resource{Attributes: otlptest.SDK("s"), Scopes: [][]otlptest.Span{test.spans}}),
+				otlptest.Request(apart(test.spans)...),
+			} {
+				names, weight, kept, gone := keptOf(t, body, test.keeping)
+				if names != test.want || math.Abs(weight-test.weight) > 1e-9 || kept != test.kept || gone != test.gone {
+					t.Errorf("%q goes on, %v in all, %+v, and not %+v; want %q, %v", names, weight, kept, gone, test.want, test.weight)
+				}
+			}
+		})
+	}
+}
+
+// apart has each span in a resource of its own.
+func apart(spans []otlptest.Span) (all []otlptest.Resource) {
+	for _, s := range spans {
+		all = append(all, otlptest.Resource{Attributes: otlptest.SDK("s"), Scopes: [][]otlptest.Span{{s}}})
+	}
+	return all
+}
+
+// TestWhereAllGoesOnNothingIsWritten: the very same bytes, where the share is all, and where
+// no span needs another threshold.
+func TestWhereAllGoesOnNothingIsWritten(t *testing.T) {
+	for name, test := range map[string]struct {
+		k    sampling.Keeping
+		span otlptest.Span
+	}{
+		"all":        {sampling.Keeping{Share: 1}, otlptest.Span{}},
+		"errors":     {sampling.Keeping{Share: 0.5, Errors: true}, otlptest.Span{Code: otlptest.Error}},
+		"thresholds": {sampling.Keeping{Share: 0.5}, otlptest.Span{State: "ot=th:8"}},
+	} {
+		body := otlptest.Request(otlptest.Resource{Attributes: otlptest.SDK("s"), Scopes: [][]otlptest.Span{{test.span}}})
+		got, left := leftOf(t, nil, body, &test.k, false)
+		if &got[0] != &body[0] || len(got) != len(body) || left.Kept != tally(1, 1) || left.Gone != tally(0, 0) {
+			t.Errorf("%s: %d bytes of %d", name, len(got), len(body))
+		}
+	}
+	cut := append(otlptest.Request(otlptest.Resource{Scopes: [][]otlptest.Span{{{}}}}), 0x0a)
+	if decoded(cut).Err() == nil {
+		t.Fatal("it was read")
+	}
+	if got, left := leftOf(t, nil, cut, &sampling.Keeping{}, true); !bytes.Equal(got, cut) || left.Kept != tally(0, 0) || left.Gone != tally(0, 0) {
+		t.Errorf("of a body that was not read goes on %q", got)
+	}
+}
+
+// TestWhatStandsAroundSpansStays: fields that we have no name for, wherever they are, and a
+// scope without spans. What ends takes its scope and its resource along.
+func TestWhatStandsAroundSpansStays(t *testing.T) {
+	unknown := func(text string) []byte { return otlptest.Field(nil, 100, []byte(text)) }
+	here := otlptest.Span{Trace: 1 << 55, Name: "here", More: unknown("in the span")}.Encode()
+	there := otlptest.Span{Trace: 1, Name: "there"}.Encode()
+	join := func(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
+	scope := func(content ...[]byte) []byte { return otlptest.Field(nil, 2, join(content...)) }
+	resource := func(content ...[]byte) []byte { return otlptest.Field(nil, 1, join(content...)) }
+	span := func(b []byte) []byte { return otlptest.Field(nil, 2, b) }
+	raisedHere := otlptest.Span{Trace: 1 << 55, Name: "here", More: unknown("in the span")}.Encode()
+	raisedHere = otlptest.Field(raisedHere, 3, []byte("ot=th:8"))
+	body := join(
+		unknown("1"), resource(unknown("2"), scope(unknown("3"), span(there), unknown("4"), span(here), unknown("5"), span(there)), unknown("6"), scope(span(there)), scope(), unknown("7")),
+		unknown("8"), resource(unknown("gone"), scope(unknown("gone"), span(there))), resource(unknown("9")), unknown("10"),
+	)
+	want := join(
+		unknown("1"), resource(unknown("2"), scope(unknown("3"), unknown("4"), span(raisedHere), unknown("5")), unknown("6"), scope(), unknown("7")),
+		unknown("8"), resource(unknown("9")), unknown("10"),
+	)
+	if got, _ := leftOf(t, nil, body, &sampling.Keeping{Share: 0.5}, false); !bytes.Equal(got, want) {
+		t.Errorf("%q goes on, want\n%q", got, want)
+	}
+}
+
+// TestWeightsStayHonest: over many traces, what goes on stands for as many spans, and as many
+// errors, as there were, whatever is kept beside the share. The bound is six times the
+// deviation of a sum of that many decisions.
+func TestWeightsStayHonest(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(5, 6))
+	const traces = 4000
+	for _, k := range []sampling.Keeping{{Share: 0.25}, {Share: 0.1, Errors: true}, {Share: 0.05, Errors: true, Slow: time.Second}} {
+		var spans []otlptest.Span
+		for range traces {
+			root := otlptest.Span{Trace: rnd.Uint64(), ID: 1, Name: "x", End: 1}
+			switch rnd.IntN(10) {
+			case 0:
+				root.Code = otlptest.Error
+			case 1:
+				root.End = 2e9
+			}
+			spans = append(spans, root)
+		}
+		_, weight, kept, _ := keptOf(t, otlptest.Request(otlptest.Resource{Attributes: otlptest.SDK("s"), Scopes: [][]otlptest.Span{spans}}), k)
+		if bound := 6 * math.Sqrt(traces*(1/k.Share-1)); math.Abs(weight-traces) > bound || kept.Spans == traces {
+			t.Errorf("%+v: what goes on stands for %v of %d spans, within %v", k, weight, traces, bound)
+		}
+	}
+}
+
+// TestKeepingThatCannotBe is refused.
+func TestKeepingThatCannotBe(t *testing.T) {
+	for _, k := range []sampling.Keeping{{Share: -0.1}, {Share: 1.1}, {Share: math.NaN()}, {Slow: -1}} {
+		if k.Check() == nil {
+			t.Errorf("%+v was taken", k)
+		}
+	}
+}
+
+// TestASampleHoldsWhatItPromises, whatever a body is made of, beside what it is decoded to.
+func TestASampleHoldsWhatItPromises(t *testing.T) {
+	for _, length := range []int{64 << 10, 1 << 20, 16 << 20} {
+		for name, body := range otlptest.Greedy(length) {
+			s, r := &sampling.Sample{}, decoded(body)
+			room := make([]byte, 0, sampling.LeftBytes(len(body)))
+			before := otlptest.InUse()
+			left := s.Measure(r, &sampling.Keeping{Share: 0.5}, true)
+			if !left.IsWhole && left.Size <= cap(room) {
+				room = s.AppendLeft(room)
+			}
+			held := otlptest.InUse() - before
+			if held > sampling.Bytes(len(body)) || len(room) > sampling.LeftBytes(len(body)) {
+				t.Errorf("%d bytes of %s made it hold %d, %d promised", len(body), name, held, sampling.Bytes(len(body)))
+			}
+			runtime.KeepAlive(s)
+			runtime.KeepAlive(r)
+		}
+	}
+}
+
+// TestAWarmSampleAllocatesNothing.
+func TestAWarmSampleAllocatesNothing(t *testing.T) {
+	r, k, s, left := decoded(otlptest.Web(100)), &sampling.Keeping{Share: 0.3, Errors: true}, &sampling.Sample{}, []byte(nil)
+	round := func() {
+		if s.Measure(r, k, true).IsWhole {
+			t.Fatal("all goes on")
+		}
+		left = s.AppendLeft(left[:0])
+		s.Release()
+	}
+	for range 3 {
+		round()
+	}
+	if n := testing.AllocsPerRun(20, round); n > 0 {
+		t.Errorf("%v allocations a body of 400 spans", n)
+	}
+}
+
+// TestWhichSpansAreSaidToGoOn: the same that are written, and all where nobody has measured.
+func TestWhichSpansAreSaidToGoOn(t *testing.T) {
+	r := decoded(otlptest.Of(otlptest.Span{Trace: 1}, otlptest.Span{Trace: 1 << 55}))
+	s := &sampling.Sample{}
+	for _, test := range []struct {
+		k             *sampling.Keeping
+		first, second bool
+	}{{nil, true, true}, {&sampling.Keeping{Share: 0.5}, false, true}, {&sampling.Keeping{}, false, false}, {&sampling.Keeping{Share: 1}, true, true}} {
+		if s.Measure(r, test.k, false); s.GoesOn(0) != test.first || s.GoesOn(1) != test.second {
+			t.Errorf("%+v: %v, %v", test.k, s.GoesOn(0), s.GoesOn(1))
+		}
+	}
+	s.Measure(r, &sampling.Keeping{}, false)
+	if s.Release(); !s.GoesOn(1) {
+		t.Error("the last body's fate holds for the next one")
+	}
+}
+
+// BenchmarkKeep is finding out and writing what goes on where one trace in twenty does.
+func BenchmarkKeep(b *testing.B) {
+	r, s, left := decoded(otlptest.Web(128)), &sampling.Sample{}, []byte(nil)
+	for b.Loop() {
+		s.Measure(r, &sampling.Keeping{Share: 0.05, Errors: true, Slow: time.Second}, false)
+		left = s.AppendLeft(left[:0])
+	}
+}

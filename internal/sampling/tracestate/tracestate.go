@@ -1,0 +1,148 @@
+// Package tracestate reads and writes what a tracestate says of sampling: OpenTelemetry's entry
+// in W3C's list, as the specifications tracestate-handling and tracestate-probability-sampling
+// have it.
+//
+// A span with a threshold th of 56 bits was kept with the probability 1-th/2^56, so it stands for
+// the inverse of that. Its trace was kept because its randomness is at least the threshold: rv
+// of the entry, else the lowest 56 bits of its id.
+//
+// A tracestate that is not written as W3C and OpenTelemetry have it says nothing. Nothing is
+// allocated, and a State refers to the text that it was read of.
+package tracestate
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+)
+
+// State is what a tracestate says of sampling.
+type State struct {
+	IsMalformed   bool
+	HasThreshold  bool
+	HasRandomness bool
+	Threshold     uint64
+	Randomness    uint64
+
+	members int // with a key and a value, OpenTelemetry's own among them
+	others  int // bytes of those that are not OpenTelemetry's, with a comma before each
+	own     []byte
+	kept    int // bytes of what own has beside the threshold, with a semicolon behind each
+}
+
+// Read reads a tracestate. One that is malformed says nothing else.
+func Read(text []byte) (s State) {
+	if len(text) > maxBytes || !s.readMembers(text) {
+		return State{IsMalformed: true}
+	}
+	return s
+}
+
+func (s *State) readMembers(text []byte) bool {
+	for more := len(text) > 0; more; {
+		var member []byte
+		member, text, more = bytes.Cut(text, []byte{','})
+		if member = bytes.Trim(member, " \t"); len(member) == 0 {
+			continue
+		}
+		key, value, isPair := bytes.Cut(member, []byte{'='})
+		if s.members++; !isPair || s.members > maxMembers || !isKey(key) || !isValue(value) {
+			return false
+		}
+		if string(key) != "ot" {
+			s.others += 1 + len(member)
+		} else if s.own != nil || !s.readOwn(value) {
+			return false
+		}
+	}
+	return true
+}
+
+// readOwn reads OpenTelemetry's entry: keys with values, and semicolons in between.
+func (s *State) readOwn(value []byte) bool {
+	s.own = value
+	for more := true; more; {
+		var pair []byte
+		pair, value, more = bytes.Cut(value, []byte{';'})
+		key, said, isPair := bytes.Cut(pair, []byte{':'})
+		if !isPair || !isSubkey(key) || !isSaid(said) {
+			return false
+		}
+		switch string(key) {
+		case "th":
+			v, err := strconv.ParseUint(string(said), 16, 64)
+			if err != nil || len(said) > digits || s.HasThreshold {
+				return false
+			}
+			s.Threshold, s.HasThreshold = v<<(4*(digits-len(said))), true
+			continue
+		case "rv":
+			v, err := strconv.ParseUint(string(said), 16, 64)
+			if err != nil || len(said) != digits || s.HasRandomness {
+				return false
+			}
+			s.Randomness, s.HasRandomness = v, true
+		}
+		s.kept += len(pair) + 1
+	}
+	return true
+}
+
+// Weight is how many spans one with this tracestate stands for.
+func (s *State) Weight() float64 {
+	if !s.HasThreshold {
+		return 1
+	}
+	return Never / float64(Never-s.Threshold)
+}
+
+// Rate is the share of spans that were kept: by the threshold, or as older samplers say it, by p
+// of OpenTelemetry's entry, one of 2^p.
+func (s *State) Rate() (rate float64, ok bool) {
+	if s.HasThreshold {
+		return 1 / s.Weight(), true
+	}
+	for value, more := s.own, s.own != nil; more; {
+		var pair []byte
+		pair, value, more = bytes.Cut(value, []byte{';'})
+		if said, is := bytes.CutPrefix(pair, []byte("p:")); is {
+			p, err := strconv.ParseUint(string(said), 10, 64)
+			return math.Ldexp(1, -int(p)), err == nil && p < notKept
+		}
+	}
+	return 0, false
+}
+
+// notKept is the power that says that a span was not kept at all.
+const notKept = 63
+
+// TakesThreshold says whether any threshold can be written into it.
+func (s *State) TakesThreshold() bool {
+	own := s.kept + len("th:") + digits
+	members := s.members
+	if s.own == nil {
+		members++
+	}
+	return !s.IsMalformed && own <= maxValue && members <= maxMembers && len("ot=")+own+s.others <= maxBytes
+}
+
+// AppendWith writes the tracestate, which stands in text, with another threshold. What was
+// changed stands first, as W3C wants it.
+func (s *State) AppendWith(dst, text []byte, threshold uint64) []byte {
+	dst = append(dst, "ot="...)
+	for value, more := s.own, s.own != nil; more; {
+		var pair []byte
+		if pair, value, more = bytes.Cut(value, []byte{';'}); !bytes.HasPrefix(pair, []byte("th:")) {
+			dst = append(append(dst, pair...), ';')
+		}
+	}
+	dst = appendThreshold(append(dst, "th:"...), threshold)
+	for more := true; more; {
+		var member []byte
+		member, text, more = bytes.Cut(text, []byte{','})
+		if member = bytes.Trim(member, " \t"); len(member) > 0 && !bytes.HasPrefix(member, []byte("ot=")) {
+			dst = append(append(dst, ','), member...)
+		}
+	}
+	return dst
+}
