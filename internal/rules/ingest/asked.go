@@ -1,0 +1,119 @@
+package ingest
+
+import (
+	"strconv"
+
+	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/rules/work"
+	"github.com/spanstatsd/spanstatsd/internal/spantable"
+)
+
+// asked is a span and its resource, which are asked for attributes, and where texts are made.
+type asked struct {
+	request *otlp.Request
+	to      *spantable.Table // with the body of the request, so a text of that is one of this
+	span    spantable.Selected
+	process spantable.Selected // its resource
+	either  spantable.LabelSet // what one of both has
+}
+
+// selectProcess selects a resource, and no span.
+func (a *asked) selectProcess(of *otlp.Resource) {
+	a.process.Set = spantable.LabelSet{}
+	a.process.AddMissing(&a.request.Table, of.FirstTag, of.LastTag)
+	a.span.Set, a.either = spantable.LabelSet{}, a.process.Set
+}
+
+// selectSpan selects a span of the selected resource.
+func (a *asked) selectSpan(s *spantable.Span) {
+	a.span.Set = spantable.LabelSet{}
+	a.span.AddMissing(&a.request.Table, s.First, s.Last)
+	for i := range a.either {
+		a.either[i] = a.span.Set[i] | a.process.Set[i]
+	}
+}
+
+// text is the first of some attributes that the span, or else its resource, has as a text that
+// is not empty.
+func (a *asked) text(labels ...spantable.Label) spantable.Text {
+	for _, l := range labels {
+		if !a.either.Has(l) {
+			continue
+		}
+		for _, s := range [...]*spantable.Selected{&a.span, &a.process} {
+			if t := s.Tag(&a.request.Table, l); t != nil && t.Value == spantable.IsText && t.Text().Len > 0 {
+				return t.Text()
+			}
+		}
+	}
+	return spantable.Text{}
+}
+
+// integer is an attribute that the span, or else its resource, has as an integer.
+func (a *asked) integer(l spantable.Label) (int64, bool) {
+	if !a.either.Has(l) {
+		return 0, false
+	}
+	for _, s := range [...]*spantable.Selected{&a.span, &a.process} {
+		if t := s.Tag(&a.request.Table, l); t != nil && t.Value == spantable.IsInteger {
+			return int64(t.Bits), true
+		}
+	}
+	return 0, false
+}
+
+// said is what the resource says, of any type, as the value of a tag.
+func (a *asked) said(l spantable.Label) spantable.Text {
+	t := a.process.Tag(&a.request.Table, l)
+	if t == nil {
+		return spantable.Text{}
+	}
+	return a.normal(a.value(t))
+}
+
+// Said is what package work asks for: as the value of a tag, but for a method, of which it only
+// asks whether there is one.
+func (a *asked) Said(attribute work.Attribute) string {
+	text := a.text(workAttributes[attribute]...)
+	if attribute != work.HTTPMethod {
+		text = a.normal(text)
+	}
+	return a.to.String(text)
+}
+
+// value is an attribute as text.
+func (a *asked) value(t *spantable.Tag) spantable.Text {
+	if t.Value == spantable.IsText {
+		return t.Text()
+	}
+	start := len(a.to.Made)
+	a.to.Made = a.request.AppendValue(a.to.Made, t)
+	return a.to.MadeSince(start)
+}
+
+// normal is a text as the value of a tag, which most are as they are.
+func (a *asked) normal(text spantable.Text) spantable.Text {
+	start := len(a.to.Made)
+	a.to.Made = appendTagValue(a.to.Made, a.to.String(text))
+	if made := a.to.Made[start:]; string(made) == a.to.String(text) {
+		a.to.Made = a.to.Made[:start]
+		return text
+	}
+	return a.to.MadeSince(start)
+}
+
+// join is a text of several parts.
+func (a *asked) join(all ...string) spantable.Text {
+	start := len(a.to.Made)
+	for _, part := range all {
+		a.to.Made = append(a.to.Made, part...)
+	}
+	return a.to.MadeSince(start)
+}
+
+// decimal is an integer as a text.
+func (a *asked) decimal(n int64) spantable.Text {
+	start := len(a.to.Made)
+	a.to.Made = strconv.AppendInt(a.to.Made, n, 10)
+	return a.to.MadeSince(start)
+}

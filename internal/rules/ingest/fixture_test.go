@@ -1,0 +1,125 @@
+package ingest_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/decode/otlp/otlptest"
+	"github.com/spanstatsd/spanstatsd/internal/rules/ingest"
+	"github.com/spanstatsd/spanstatsd/internal/spantable"
+)
+
+// agentSpan is a span of the table, in words.
+type agentSpan struct {
+	Service, Name, Resource, Type    string
+	SpanID, ParentID, Start, Elapsed uint64
+	Kind                             string
+	IsFailed                         bool
+	Texts                            map[string]string
+	Numbers                          map[string]float64
+}
+
+// sent is what one sender sent: its facts, and its traces.
+type sent struct {
+	Lang, TracerVersion, Container, Env, Host, Version, Commit string
+	Origins                                                    []string
+	Traces                                                     [][]agentSpan
+}
+
+// wantedTags are some that statistics are made of.
+var wantedTags = []string{
+	"span.kind", "http.status_code", "_dd.measured", "_sample_rate", "env", "version", "db.name", "peer.service",
+	"http.server_name", "rpc.grpc.status_code", "_dd.base_service", "_dd.origin", "_dd.git.commit.sha",
+}
+
+// translated is a translator with what it translates.
+type translated struct {
+	*ingest.Translator
+	names   *spantable.Names
+	request otlp.Request
+	table   spantable.Table
+}
+
+func translator(t testing.TB, wanted ...string) *translated {
+	t.Helper()
+	names := spantable.NewNames(append([]string{""}, wanted...))
+	c, err := ingest.New(names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &translated{Translator: c, names: names}
+}
+
+// translate decodes and translates a body.
+func (c *translated) translate(body []byte, isCounted bool) error {
+	ofSpans, ofResources := c.Names()
+	if err := c.request.Decode(body, ofSpans, ofResources); err != nil {
+		return err
+	}
+	return c.Translate(&c.request, isCounted, &c.table)
+}
+
+// inWords has copies of texts, which outlive the table.
+type inWords struct{ *spantable.Table }
+
+func (t inWords) String(text spantable.Text) string { return strings.Clone(t.Table.String(text)) }
+
+// sent is what became of the last body, sender by sender.
+func (c *translated) sent() (all []sent) {
+	t := inWords{&c.table}
+	for i := range t.Senders {
+		s := &t.Senders[i]
+		all = append(all, sent{
+			Lang: t.String(s.Lang), TracerVersion: t.String(s.TracerVersion), Container: t.String(s.Container),
+			Env: t.String(s.Env), Host: t.String(s.Host), Version: t.String(s.Version), Commit: t.String(s.Commit),
+		})
+	}
+	for i := range t.Groups {
+		g, trace := &t.Groups[i], []agentSpan(nil)
+		for j := range t.SpansOf(g) {
+			trace = append(trace, c.spanOf(&t.SpansOf(g)[j]))
+		}
+		to := &all[g.Sender]
+		to.Traces, to.Origins = append(to.Traces, trace), append(to.Origins, t.String(g.Origin))
+	}
+	return all
+}
+
+func (c *translated) spanOf(s *spantable.Span) agentSpan {
+	t := inWords{&c.table}
+	words := agentSpan{
+		Service: t.String(s.Service), Name: t.String(s.Name), Resource: t.String(s.Resource), Type: t.String(s.Type),
+		SpanID: s.ID, ParentID: s.Parent, Start: s.Start, Elapsed: s.Duration, Kind: s.Kind.String(),
+		IsFailed: s.Status == spantable.StatusError, Texts: map[string]string{}, Numbers: map[string]float64{},
+	}
+	for _, tag := range t.TagsOf(s) {
+		if name := c.names.Name(tag.Label); tag.Value == spantable.IsText {
+			words.Texts[name] = t.String(tag.Text())
+		} else {
+			words.Numbers[name] = math.Float64frombits(tag.Bits)
+		}
+	}
+	return words
+}
+
+// sentOf is what becomes of resources.
+func sentOf(t testing.TB, c *translated, resources ...otlptest.Resource) []sent {
+	t.Helper()
+	if err := c.translate(otlptest.Request(resources...), false); err != nil {
+		t.Fatal(err)
+	}
+	return c.sent()
+}
+
+// from is a resource with some spans of one scope.
+func from(attributes []otlptest.Attribute, spans ...otlptest.Span) otlptest.Resource {
+	return otlptest.Resource{Attributes: attributes, Scopes: [][]otlptest.Span{spans}}
+}
+
+// scoped is a request with one span, whose scope has an attribute.
+func scoped(a otlptest.Attribute, s otlptest.Span) []byte {
+	scope := otlptest.Field(nil, 1, otlptest.Field(nil, 3, a.Encode()))
+	return otlptest.Field(nil, 1, otlptest.Field(nil, 2, otlptest.Field(scope, 2, s.Encode())))
+}

@@ -1,0 +1,441 @@
+package ingest_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"weak"
+
+	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/decode/otlp/otlptest"
+	"github.com/spanstatsd/spanstatsd/internal/rules/ingest"
+	"github.com/spanstatsd/spanstatsd/internal/spantable"
+)
+
+// TestARequestBecomesTraces: a sender for each resource with spans, with a group for each trace of
+// it. test/agent compares what is in them with the agent's own code.
+func TestARequestBecomesTraces(t *testing.T) {
+	c := translator(t, wantedTags...)
+	spans := []otlptest.Span{
+		{
+			Trace: 7, ID: 1, Name: "x", Kind: spantable.KindServer, Start: 5, End: 8, State: "ot=th:8", Attributes: []otlptest.Attribute{
+				{"http.request.method", "GET"}, {"http.route", "/carts"}, {"http.response.status_code", 200},
+				{"server.address", "shop"}, {"thread.id", 1},
+			},
+		},
+		{
+			Trace: 8, ID: 3, Name: "other", Start: 9, End: 8, Code: otlptest.Error,
+			Attributes: []otlptest.Attribute{{"_dd.measured", 1}, {"env", "mine"}, {"peer.service", "own"}},
+		},
+		{
+			Trace: 7, ID: 2, Parent: 1, Name: "y", Kind: spantable.KindClient,
+			Attributes: []otlptest.Attribute{{"db.system", "PostgreSQL"}, {"db.statement", "SELECT 1"}, {"db.namespace", "shop"}},
+		},
+	}
+	shop := otlptest.Resource{
+		Attributes: append(otlptest.SDK("shop"), otlptest.Attribute{"peer.service", "its"}),
+		Scopes:     [][]otlptest.Span{spans[:1], nil, spans[1:]},
+	}
+	got := sentOf(t, c, otlptest.Resource{Attributes: otlptest.SDK("idle")}, shop, from(nil, spans[0]))
+	if len(got) != 2 || len(got[0].Traces) != 2 || len(got[1].Traces) != 1 {
+		t.Fatalf("%+v", got)
+	}
+	if s := got[0]; s.Lang != "java" || s.TracerVersion != "otlp-1.52.0" || s.Env != "prod" || !strings.HasPrefix(s.Container, "8f1d") {
+		t.Errorf("%+v", s)
+	}
+	if g := c.table.Groups[0]; g.Priority != 1 || !g.HasPriority {
+		t.Errorf("%+v", g)
+	}
+	want := [][]agentSpan{
+		{
+			{
+				"shop", "http.server.request", "GET /carts", "web", 1, 0, 5, 3, "server", false,
+				map[string]string{
+					"span.kind": "server", "env": "prod", "version": "1.4.2", "http.server_name": "shop", "peer.service": "its",
+				},
+				map[string]float64{"http.status_code": 200, "_sample_rate": 0.5},
+			},
+			{
+				"shop", "postgresql.query", "SELECT 1", "sql", 2, 1, 0, 0, "client", false,
+				map[string]string{"span.kind": "client", "env": "prod", "version": "1.4.2", "db.name": "shop", "peer.service": "its"},
+				map[string]float64{},
+			},
+		},
+		{{
+			"shop", "Internal", "other", "custom", 3, 0, 9, 0, "unspecified", true,
+			map[string]string{"span.kind": "unspecified", "env": "mine", "version": "1.4.2", "peer.service": "own"},
+			map[string]float64{"_dd.measured": 1},
+		}},
+	}
+	if !reflect.DeepEqual(got[0].Traces, want) {
+		t.Errorf("%+v, want\n%+v", got[0].Traces, want)
+	}
+	if bare := got[1].Traces[0][0]; bare.Service != "otlpresourcenoservicename" || got[1].TracerVersion != "otlp-" {
+		t.Errorf("%+v", got[1])
+	}
+}
+
+// TestWhatSpansSayOfTheirSender: of a trace the first span that says something counts, and of a
+// sender the last trace, but for what its resource says.
+func TestWhatSpansSayOfTheirSender(t *testing.T) {
+	c := translator(t, wantedTags...)
+	says := func(trace uint64, name, value string) otlptest.Span {
+		return otlptest.Span{Trace: trace, ID: 1, Attributes: []otlptest.Attribute{{name, value}}}
+	}
+	got := sentOf(t, c, from(nil,
+		says(1, "_dd.origin", "first"), says(1, "_dd.origin", "second"), says(2, "env", "a"), says(1, "version", "v1"),
+		says(3, "env", "b"), says(2, "version", "v2"), says(4, "_dd.git.commit.sha", "c"), says(4, "_dd.git.commit.sha", "d"),
+	))[0]
+	if want := []string{"first", "", "", ""}; !slices.Equal(got.Origins, want) {
+		t.Errorf("the origins are %q, want %q", got.Origins, want)
+	}
+	if got.Env != "b" || got.Version != "v2" || got.Commit != "c" {
+		t.Errorf("%+v", got)
+	}
+	if got := sentOf(t, c, from(otlptest.SDK("shop"), says(1, "env", "a")))[0]; got.Env != "prod" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestWhatWasCountedBeforeIsNotTranslated: its resource says so, or else its request.
+func TestWhatWasCountedBeforeIsNotTranslated(t *testing.T) {
+	c := translator(t)
+	spans := [][]otlptest.Span{{{Name: "x"}}, {{Name: "y"}, {Name: "z"}}}
+	check := func(what any, body []byte, isCounted bool, want int) {
+		t.Helper()
+		if err := c.translate(body, isCounted); err != nil {
+			t.Fatal(err)
+		}
+		if got := c.sent(); c.Counted() != want || (len(got) == 0) != (want > 0) || c.request.Resources[0].IsCounted != (want > 0) {
+			t.Errorf("%v, of a request that says %v: %d senders, %d spans counted before", what, isCounted, len(got), c.Counted())
+		}
+	}
+	for value, counted := range map[any]int{true: 3, "true": 3, "what": 3, 1: 3, false: 0, "false": 0, "FALSE": 0, "": 0} {
+		said := []otlptest.Attribute{{otlp.StatsComputed, value}}
+		body := otlptest.Request(otlptest.Resource{Attributes: said, Scopes: spans})
+		check(value, body, false, counted)
+		check(value, body, true, counted)
+	}
+	body := otlptest.Request(otlptest.Resource{Scopes: spans})
+	check("nothing", body, false, 0)
+	check("nothing", body, true, 3)
+}
+
+// TestWhichValueOfATagCounts where there is a text and a number: of each kind of tag the one that
+// the agent's statistics read.
+func TestWhichValueOfATagCounts(t *testing.T) {
+	c := translator(t, "_sample_rate", "grpc.code", "http.status_code", "peer.service")
+	for name, want := range map[string]string{
+		"_sample_rate": "map[] map[_sample_rate:2]", "grpc.code": "map[grpc.code:three] map[]",
+		"http.status_code": "map[http.status_code:three] map[http.status_code:2]", "peer.service": "map[peer.service:three] map[]",
+	} {
+		both := []otlptest.Attribute{{name, 2}, {name, "three"}}
+		s := sentOf(t, c, from(nil, otlptest.Span{Attributes: both}))[0].Traces[0][0]
+		if got := fmt.Sprint(s.Texts, " ", s.Numbers); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+	s := sentOf(t, c, from(nil, otlptest.Span{Attributes: []otlptest.Attribute{{"grpc.code", 2}}}))[0].Traces[0][0]
+	if s.Numbers["grpc.code"] != 2 {
+		t.Errorf("a status that is a number: %v", s.Numbers)
+	}
+}
+
+// TestWhatIsNotTranslated: a list that would become a tag, what would be too long, and tags of too
+// many attributes.
+func TestWhatIsNotTranslated(t *testing.T) {
+	c := translator(t, wantedTags...)
+	list := otlptest.Attribute{"peer.service", otlptest.Field(nil, 5, nil)}
+	many := make([]otlptest.Span, 4000)
+	for i := range many {
+		many[i] = otlptest.Span{Name: fmt.Sprint(i), ID: 1, Code: -1}
+	}
+	var said []otlptest.Attribute
+	for _, tag := range wantedTags {
+		said = append(said, otlptest.Attribute{tag, strings.Repeat("Ä b", 60)})
+	}
+	for _, name := range []string{"operation.name", "deployment.environment.name", "service.version", "db.system.name"} {
+		said = append(said, otlptest.Attribute{name, strings.Repeat("Ä b", 60)})
+	}
+	for name, test := range map[string]struct {
+		body []byte
+		want error
+	}{
+		"a list":               {otlptest.Of(otlptest.Span{Attributes: []otlptest.Attribute{list}}), otlp.ErrUnread},
+		"a list of a resource": {otlptest.Request(from([]otlptest.Attribute{list}, otlptest.Span{})), otlp.ErrUnread},
+		"a list of a scope":    {scoped(list, otlptest.Span{}), otlp.ErrUnread},
+		"a long operation":     {otlptest.Request(from(said, many...)), spantable.ErrTooMuch},
+		"no request":           {[]byte{0x0a}, otlp.ErrUnread},
+	} {
+		if err := c.translate(test.body, false); !errors.Is(err, test.want) || !errors.Is(c.request.Err(), test.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if name != "no request" && len(c.table.Spans)+len(c.table.Groups) > 0 {
+			t.Errorf("%s: there are traces", name)
+		}
+	}
+	names := []string{""}
+	for i := range spantable.MaxLabels - 1 {
+		names = append(names, fmt.Sprint("tag-", i))
+	}
+	if _, err := ingest.New(spantable.NewNames(names)); err == nil {
+		t.Error("too many tags were taken")
+	}
+	if _, err := ingest.New(spantable.NewNames(names[:spantable.MaxLabels-len(ingest.AttributeNames)])); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestValuesOfTagsAreTheAgents, from its own rules.
+func TestValuesOfTagsAreTheAgents(t *testing.T) {
+	long := strings.Repeat("a", 300)
+	for text, want := range map[string]string{
+		"": "", "postgresql": "postgresql", "PostgreSQL": "postgresql", "a b": "a_b", "a  b__c": "a_b_c", "a_": "a", "_a": "_a",
+		"!!": "", "a:/.-1": "a:/.-1", "ÄÖ": "äö", "a\xffb": "a_b", "a\uFFFDb": "a_b", "✓x": "_x", long: long[:200], "ẞ": "ẞ",
+		"1a": "1a", strings.Repeat("a ", 150): strings.TrimSuffix(strings.Repeat("a_", 100), "_"),
+		strings.Repeat("✓", 133) + "abcd": "_a",
+	} {
+		if got := string(ingest.AppendTagValue(nil, text)); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestTheHostIsTheIngests: what a resource says of it, in the order in which the ingest asks.
+func TestTheHostIsTheIngests(t *testing.T) {
+	check := func(want string, said ...otlptest.Attribute) {
+		t.Helper()
+		if got := sentOf(t, translator(t), from(said, otlptest.Span{ID: 1}))[0].Host; got != want {
+			t.Errorf("%v: the host is %q, want %q", said, got, want)
+		}
+	}
+	for want, said := range map[string][]otlptest.Attribute{
+		"":          {},
+		"literal":   {{"host", "literal"}, {"datadog.host.name", "custom"}, {"host.name", "h"}},
+		"5":         {{"host", 5}, {"host.name", "h"}},
+		"custom":    {{"datadog.host.name", "custom"}, {"cloud.provider", "aws"}, {"host.id", "i-1"}, {"host.name", "h"}},
+		"i-1":       {{"cloud.provider", "aws"}, {"host.id", "i-1"}, {"host.name", "h"}, {"k8s.node.name", "n"}},
+		"vm.p":      {{"cloud.provider", "gcp"}, {"host.name", "vm.c.p.internal"}, {"cloud.account.id", "p"}, {"host.id", "4"}},
+		"vm.x.p":    {{"cloud.provider", "gcp"}, {"host.name", "vm.x"}, {"cloud.account.id", "p"}},
+		"id":        {{"cloud.provider", "azure"}, {"host.id", "id"}, {"host.name", "h"}},
+		"n-cluster": {{"k8s.node.name", "n"}, {"k8s.cluster.name", "cluster"}, {"host.name", "pod"}},
+		"n":         {{"k8s.node.name", "n"}, {"host.id", "id"}, {"host.name", "pod"}},
+		"id2":       {{"host.id", "id2"}, {"host.name", "h"}},
+		"h":         {{"host.name", "h"}, {"service.name", "s"}},
+	} {
+		check(want, said...)
+	}
+	for _, said := range [][]otlptest.Attribute{
+		{{"host.name", "localhost"}},
+		{{"aws.ecs.launchtype", "fargate"}, {"host.name", "h"}},
+		{{"cloud.provider", "aws"}, {"host.name", "h"}},
+		{{"cloud.provider", "gcp"}, {"host.name", "h"}},
+		{{"cloud.platform", "gcp_cloud_run"}, {"host.name", "h"}},
+	} {
+		check("", said...)
+	}
+}
+
+// TestASpanIsMadeAsIfItWereTheFirst: a span that refers to an earlier one says what it would say
+// alone, whatever there was before.
+func TestASpanIsMadeAsIfItWereTheFirst(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	names := append(slices.Clone(ingest.AttributeNames), "peer.service", "env", "_dd.origin")
+	values := []any{"a", "b", "ab", "", 200, 1, true, 1.5, strings.Repeat("long", 80), strings.Repeat("longer", 200)}
+	c := translator(t, wantedTags...)
+	for range 300 {
+		var resources []otlptest.Resource
+		var alone [][]byte
+		for range 1 + rnd.IntN(3) {
+			of := otlptest.Resource{Attributes: otlptest.SDK([]string{"a", "b"}[rnd.IntN(2)])[:1+rnd.IntN(8)]}
+			var spans []otlptest.Span
+			for range rnd.IntN(30) {
+				s := otlptest.Span{
+					Trace: rnd.Uint64(), ID: rnd.Uint64(), Name: []string{"a", "b"}[rnd.IntN(2)], Kind: spantable.Kind(rnd.IntN(6)),
+					Code: rnd.IntN(3), State: []string{"", "", "ot=th:8", "ot=th:c"}[rnd.IntN(4)],
+				}
+				for range rnd.IntN(3) {
+					s.Attributes = append(s.Attributes, otlptest.Attribute{names[rnd.IntN(len(names))], values[rnd.IntN(len(values))]})
+				}
+				spans = append(spans, s)
+				alone = append(alone, otlptest.Request(otlptest.Resource{Attributes: of.Attributes, Scopes: [][]otlptest.Span{{s}}}))
+			}
+			of.Scopes = [][]otlptest.Span{spans[:len(spans)/2], spans[len(spans)/2:]}
+			resources = append(resources, of)
+		}
+		want := map[uint64]agentSpan{}
+		for _, body := range alone {
+			if err := c.translate(body, false); err != nil {
+				t.Fatal(err)
+			}
+			s := c.sent()[0].Traces[0][0]
+			want[s.SpanID] = s
+		}
+		got := 0
+		for _, sender := range sentOf(t, c, resources...) {
+			for _, trace := range sender.Traces {
+				for _, s := range trace {
+					if got++; !reflect.DeepEqual(s, want[s.SpanID]) {
+						t.Fatalf("made is\n%+v, alone\n%+v", s, want[s.SpanID])
+					}
+				}
+			}
+		}
+		if got != len(want) {
+			t.Fatalf("%d spans of %d", got, len(want))
+		}
+	}
+}
+
+// TestSpansThatAreAlikeAreMadeApart: two spans that differ in one of all the things that a span is
+// made of are made as each is alone.
+func TestSpansThatAreAlikeAreMadeApart(t *testing.T) {
+	base := otlptest.Span{ID: 1, Name: "ab", Kind: spantable.KindClient}
+	with := func(change func(*otlptest.Span)) otlptest.Resource {
+		s := base
+		change(&s)
+		return from(nil, s)
+	}
+	tagged := func(all ...otlptest.Attribute) otlptest.Resource {
+		return with(func(s *otlptest.Span) { s.Attributes = all })
+	}
+	of := func(service string) otlptest.Resource {
+		return from([]otlptest.Attribute{{"service.name", service}}, base)
+	}
+	long := strings.Repeat("x", 600)
+	type attribute = otlptest.Attribute
+	for what, pair := range map[string][2]otlptest.Resource{
+		"the name":                  {tagged(), with(func(s *otlptest.Span) { s.Name = "ac" })},
+		"the kind":                  {tagged(), with(func(s *otlptest.Span) { s.Kind = spantable.KindServer })},
+		"the tracestate":            {tagged(), with(func(s *otlptest.Span) { s.State = "ot=th:8" })},
+		"the text of a tag":         {tagged(attribute{"peer.service", "a"}), tagged(attribute{"peer.service", "b"})},
+		"the tag of a text":         {tagged(attribute{"peer.service", "a"}), tagged(attribute{"env", "a"})},
+		"what a tag was written as": {tagged(attribute{"http.status_code", 200}), tagged(attribute{"http.status_code", "200"})},
+		"the number of tags":        {tagged(attribute{"env", "a"}), tagged(attribute{"env", "a"}, attribute{"peer.service", "b"})},
+		"the resource":              {of("a"), of("b")},
+		"what is longer than is remembered": {
+			tagged(attribute{"graphql.operation.name", long}, attribute{"peer.service", "a"}),
+			tagged(attribute{"graphql.operation.name", long}, attribute{"peer.service", "b"}),
+		},
+		"what is too long": {tagged(attribute{"peer.service", long + "a"}), tagged(attribute{"peer.service", long + "b"})},
+	} {
+		c := translator(t, wantedTags...)
+		first, second := sentOf(t, c, pair[0])[0].Traces[0][0], sentOf(t, c, pair[1])[0].Traces[0][0]
+		if reflect.DeepEqual(first, second) {
+			t.Errorf("%s: both are %+v", what, first)
+		}
+		together := pair[0] // of one resource where that is alike
+		if together.Scopes = [][]otlptest.Span{append(slices.Clone(pair[0].Scopes[0]), pair[1].Scopes[0]...)}; what == "the resource" {
+			continue
+		}
+		got := sentOf(t, c, together)[0].Traces[0]
+		if !reflect.DeepEqual(got, []agentSpan{first, second}) {
+			t.Errorf("%s: together they are\n%+v, alone\n%+v\n%+v", what, got, first, second)
+		}
+		both := sentOf(t, c, pair[0], pair[1])
+		if !reflect.DeepEqual(both[0].Traces[0][0], first) || !reflect.DeepEqual(both[1].Traces[0][0], second) {
+			t.Errorf("%s: one behind the other they are\n%+v", what, both)
+		}
+	}
+	c := translator(t, wantedTags...)
+	if got := sentOf(t, c, of("a"), of("b")); got[0].Traces[0][0].Service != "a" || got[1].Traces[0][0].Service != "b" {
+		t.Errorf("the resource: %+v", got)
+	}
+	body := append(scoped(attribute{"peer.service", "a"}, base), scoped(attribute{"peer.service", "b"}, base)...)
+	if err := c.translate(body, false); err != nil || c.sent()[1].Traces[0][0].Texts["peer.service"] != "b" {
+		t.Errorf("the scope: %v, %+v", err, c.sent())
+	}
+}
+
+// TestReleasedIsWhatWasTranslated: nothing of the last body is held.
+func TestReleasedIsWhatWasTranslated(t *testing.T) {
+	c := translator(t, wantedTags...)
+	last := func() weak.Pointer[byte] {
+		body := slices.Clone(otlptest.Web(100))
+		if err := c.translate(body, false); err != nil {
+			t.Fatal(err)
+		}
+		return weak.Make(&body[0])
+	}()
+	c.Release()
+	c.request.Release()
+	c.table.Release()
+	if runtime.GC(); last.Value() != nil {
+		t.Error("the last body is still held")
+	}
+	if got := sentOf(t, c, from(nil, otlptest.Span{Name: "x"})); len(got) != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestAWarmTranslatorAllocatesNothing a span.
+func TestAWarmTranslatorAllocatesNothing(t *testing.T) {
+	body, c := otlptest.Web(100), translator(t, wantedTags...)
+	round := func() {
+		if err := c.translate(body, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	round()
+	if n := testing.AllocsPerRun(20, round); n > 0 {
+		t.Errorf("%v allocations a body of 400 spans", n)
+	}
+}
+
+// TestTranslatorsKeepTheirPromise: whatever a body is made of, translating it makes a translator
+// hold no more than its part of the budget.
+func TestTranslatorsKeepTheirPromise(t *testing.T) {
+	for _, length := range []int{64 << 10, 1 << 20, 16 << 20} {
+		for name, body := range otlptest.Greedy(length) {
+			c := translator(t, wantedTags...)
+			before := otlptest.InUse()
+			err := c.translate(body, false)
+			held, promised := otlptest.InUse()-before, ingest.Bytes(len(body), 0)
+			t.Logf("%d KiB of %s: %d KiB held, %d promised: %v", len(body)>>10, name, held>>10, promised>>10, err)
+			if held > promised {
+				t.Errorf("%d bytes of %s made it hold %d", len(body), name, held)
+			}
+			runtime.KeepAlive(c)
+		}
+	}
+}
+
+// FuzzTranslate: whatever the bytes are, each span of the request is in one trace or was counted
+// before, and all texts lie in the table.
+func FuzzTranslate(f *testing.F) {
+	f.Add(otlptest.Web(2))
+	f.Add(otlptest.Of(otlptest.Span{Trace: 1, Attributes: []otlptest.Attribute{{"http.status_code", 2.5}, {otlp.StatsComputed, true}}}))
+	c := translator(f, wantedTags...)
+	f.Fuzz(func(t *testing.T, body []byte) {
+		before := bytes.Clone(body)
+		if c.translate(body, false) != nil {
+			return
+		}
+		spans := c.Counted()
+		for _, sender := range c.sent() {
+			for _, trace := range sender.Traces {
+				spans += len(trace)
+			}
+		}
+		if spans != len(c.request.Spans) || len(c.table.Made) > c.table.Limits.Made || !bytes.Equal(body, before) {
+			t.Fatalf("%d spans of %d, %d bytes are made", spans, len(c.request.Spans), len(c.table.Made))
+		}
+	})
+}
+
+// BenchmarkTranslate is what it costs to decode a request and make traces of it.
+func BenchmarkTranslate(b *testing.B) {
+	c, body := translator(b, wantedTags...), otlptest.Web(128)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := c.translate(body, false); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package ingest
+
+import (
+	"github.com/spanstatsd/spanstatsd/internal/rules/work"
+	"github.com/spanstatsd/spanstatsd/internal/spantable"
+)
+
+// naming is what spans are called.
+type naming struct {
+	asked
+	name []byte // of an operation, while it is made
+}
+
+// names gives a span, which is selected, its names. Its Name is that of OTLP until then.
+func (n *naming) names(s *spantable.Span) {
+	s.Resource = n.resource(s)
+	s.Service = n.service()
+	s.Name = n.operation(s.Kind)
+	s.Type = n.workType(s.Kind)
+}
+
+func (n *naming) service() spantable.Text {
+	if service := n.text(attrService); service.Len > 0 {
+		return service
+	}
+	return n.join("otlpresourcenoservicename")
+}
+
+func (n *naming) operation(kind spantable.Kind) spantable.Text {
+	if name := n.normal(n.text(attrOperation)); name.Len > 0 {
+		return name
+	}
+	n.name = work.AppendOperation(n.name[:0], n, kind)
+	return n.join(spantable.View(n.name))
+}
+
+func (n *naming) workType(kind spantable.Kind) spantable.Text {
+	if name := n.text(attrType); name.Len > 0 {
+		return name
+	}
+	return n.join(work.Type(n, kind))
+}
+
+// maxResource is how much the ingest leaves of a resource.
+const maxResource = 5000
+
+// resource is what the span was about.
+func (n *naming) resource(s *spantable.Span) spantable.Text {
+	name := n.wholeResource(s)
+	name.Len = min(name.Len, maxResource)
+	return name
+}
+
+func (n *naming) wholeResource(s *spantable.Span) spantable.Text {
+	if name := n.text(attrResource); name.Len > 0 {
+		return name
+	}
+	if method := n.text(attrHTTPMethod, attrOldHTTPMethod); method.Len > 0 {
+		if n.to.String(method) == "_OTHER" {
+			method = n.join("HTTP")
+		}
+		switch s.Kind {
+		case spantable.KindClient:
+			return n.with(method, attrTemplate)
+		case spantable.KindServer:
+			return n.with(method, attrRoute)
+		}
+		return method
+	}
+	if done := n.text(attrMessagingOperation); done.Len > 0 {
+		return n.with(done, attrDestination, attrDestinationName)
+	}
+	if method := n.text(attrRPCMethod); method.Len > 0 {
+		return n.with(method, attrRPCService)
+	}
+	if query := n.text(attrGraphQLType); query.Len > 0 {
+		return n.with(query, attrGraphQLName)
+	}
+	if n.text(attrDBSystem, attrOldDBSystem).Len > 0 {
+		if statement := n.text(attrStatement, attrQuery); statement.Len > 0 {
+			return statement
+		}
+	}
+	return s.Name
+}
+
+// with is a text, and behind it the first of some attributes, where there is one.
+func (n *naming) with(text spantable.Text, second ...spantable.Label) spantable.Text {
+	behind := n.text(second...)
+	if behind.Len == 0 {
+		return text
+	}
+	return n.join(n.to.String(text), " ", n.to.String(behind))
+}

@@ -1,0 +1,41 @@
+package ingest
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// The agent looks at no more of a tag's value.
+const (
+	maxTagRunes = 200
+	maxTagBytes = 2 * maxTagRunes
+)
+
+// appendTagValue appends a text as the agent writes the value of a tag: letters in lower
+// case, digits and ./:- as they are, and one underscore for whatever else stands between
+// them.
+func appendTagValue(dst []byte, text string) []byte {
+	runes, gap := 0, false
+	for at := 0; at < len(text); {
+		r, width := utf8.DecodeRuneInString(text[at:])
+		at += width
+		if low := unicode.ToLower(r); unicode.IsUpper(r) && utf8.RuneLen(low) == width {
+			r = low
+		}
+		isError := r == utf8.RuneError && width == 1
+		isKept := unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("./-:", r)
+		if runes++; isKept && !isError {
+			if gap {
+				dst = append(dst, '_')
+			}
+			dst, gap = utf8.AppendRune(dst, r), false
+		} else {
+			gap = true
+		}
+		if at >= maxTagBytes || runes >= maxTagRunes {
+			break
+		}
+	}
+	return dst // a gap at the end is nothing
+}

@@ -1,0 +1,146 @@
+package otel
+
+import (
+	"math"
+
+	"github.com/spanstatsd/spanstatsd/internal/bytecache"
+	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/rules"
+	"github.com/spanstatsd/spanstatsd/internal/sampling/tracestate"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// Counter turns bodies into batches of snapshots.
+type Counter struct {
+	keys      keys
+	service   []byte // of the origin whose spans are being counted
+	origins   origins
+	states    tracestate.Memo
+	batches   rules.Batches
+	ofBatches []*span.Origin // by number
+	resources []int          // by resource, the number of its batch
+}
+
+// NewCounter makes a counter.
+func NewCounter() *Counter { return &Counter{} }
+
+// CounterBytes is the most that a counter takes for bodies of that length.
+func CounterBytes(body int) int { return otlp.Bytes(body, rules.SnapshotBytes) + anyCounter }
+
+// anyCounter is what a counter takes for any body: what it remembers of keys and of origins, and
+// the labels of a span.
+const anyCounter = bytecache.Bytes + mostResources*mostSaid + 256<<10
+
+// Count decodes a body and makes batches of its spans. With an error nothing of it is counted.
+func (c *Counter) Count(body []byte, policy *Policy) error {
+	c.keys.policy = policy
+	c.keys.memory.Use(policy)
+	c.batches.Reset()
+	c.states.Forget()
+	clear(c.ofBatches)
+	c.ofBatches, c.resources = c.ofBatches[:0], c.resources[:0]
+	r := &c.keys.request
+	if err := r.Decode(body, policy.names, policy.resourceNames); err != nil {
+		return err //nolint:wrapcheck // it says what to do
+	}
+	for i := range r.Resources {
+		if c.resource(&r.Resources[i]); r.Err() != nil {
+			c.batches.Reset()
+			return r.Err()
+		}
+	}
+	return nil
+}
+
+// resource counts the spans of a resource.
+func (c *Counter) resource(of *otlp.Resource) {
+	r, batch := &c.keys.request, -1
+	first, last := r.SpansOf(of)
+	if first < last {
+		batch = c.batch(c.origins.of(r, of))
+	}
+	if c.resources = append(c.resources, batch); batch < 0 {
+		return
+	}
+	own := of.LastTag // where the tags begin that an operator named: they are the last ones
+	for own > of.FirstTag && r.Tags[own-1].Label >= ownLabels {
+		own--
+	}
+	c.service = append(c.service[:0], c.ofBatches[batch].Service...)
+	for i := first; i < last; i++ {
+		s := &r.Spans[i]
+		end := int64(min(s.Start+s.Duration, math.MaxInt64))
+		snapshot := span.Snapshot{Duration: s.Duration, End: end, Weight: 1}
+		if s.Status == spantable.StatusError {
+			snapshot.Flags |= span.Error
+		}
+		if s.Parent == 0 || s.Kind == spantable.KindServer || s.Kind == spantable.KindConsumer {
+			snapshot.Flags |= span.TopLevel
+		}
+		if state := r.Places[i].State; state.Len > 0 {
+			snapshot.Weight = min(c.states.Read(r.Bytes(state)).Weight(), wire.MaxWeight)
+		}
+		c.batches.Add(batch, c.keys.of(s, own, of.LastTag, c.service), snapshot)
+		if c.batches.KeyBytes() > r.Limits.Made {
+			r.Fail(spantable.ErrTooMuch)
+			return
+		}
+	}
+}
+
+// batch is the number of an origin's batch, less than 0 where there are too many.
+func (c *Counter) batch(origin *span.Origin) int {
+	for i, known := range c.ofBatches {
+		if known == origin || *known == *origin {
+			return i
+		}
+	}
+	number, ok := c.batches.Of(rules.Origin{Number: len(c.ofBatches)})
+	if !ok {
+		c.keys.request.Fail(spantable.ErrTooMuch)
+		return -1
+	}
+	c.ofBatches = append(c.ofBatches, origin)
+	return number
+}
+
+// Request is the last body, decoded.
+func (c *Counter) Request() *otlp.Request { return &c.keys.request }
+
+// Batches are what the last body held: an origin, and the snapshots of its spans. Both are good
+// until the next Count.
+func (c *Counter) Batches(yield func(span.Origin, *span.Batch) bool) {
+	for of, batch := range c.batches.All {
+		if !yield(*c.ofBatches[of.Number], batch) {
+			return
+		}
+	}
+}
+
+// Counted is a span of a body: its number, the number of its batch, and its place in that.
+type Counted struct{ Span, Batch, At int }
+
+// Counted visits the spans of the last body.
+func (c *Counter) Counted(yield func(Counted) bool) {
+	var next [rules.MaxBatches]int
+	for i := range c.keys.request.Places {
+		batch := c.resources[c.keys.request.Places[i].Resource]
+		if !yield(Counted{i, batch, next[batch]}) {
+			return
+		}
+		next[batch]++
+	}
+}
+
+// Release lets go of the last body, and of the memory that only a very large one needed.
+func (c *Counter) Release() {
+	c.states.Forget()
+	c.keys.key.Clear()
+	c.batches.Release()
+	clear(c.ofBatches)
+	if c.keys.request.Release() {
+		c.keys.scratch, c.resources = nil, nil
+	}
+}

@@ -1,0 +1,225 @@
+package otel_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"weak"
+
+	"github.com/spanstatsd/spanstatsd/internal/bytecache"
+	"github.com/spanstatsd/spanstatsd/internal/decode/otlp/otlptest"
+	"github.com/spanstatsd/spanstatsd/internal/rules"
+	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/spantable"
+)
+
+// TestAnOriginIsWhatItsResourceSays, by the present names and by those before.
+func TestAnOriginIsWhatItsResourceSays(t *testing.T) {
+	of := func(attributes []otlptest.Attribute) span.Origin {
+		return countedOf(t, otel.NewCounter(), otlptest.Request(otlptest.Resource{Attributes: attributes, Scopes: [][]otlptest.Span{{{Name: "x"}}}}), standard())[0].origin
+	}
+	want := span.Origin{
+		Host: "shop-5d9c7b8f4-x2x7q", Env: "prod", Version: "1.4.2", Service: "shop", Lang: "java", LangVersion: "21.0.4+7",
+		LangInterpreter: "OpenJDK Runtime Environment", TracerVersion: "otlp-1.52.0", RuntimeID: "6ad3f3ae-7d1c-4d1b-8e9d-3a0a5fd0a1f2",
+		ContainerID: "8f1d2c3b4a5968778695a4b3c2d1e0f8f1d2c3b4a5968778695a4b3c2d1e0f8",
+	}
+	if got := of(otlptest.SDK("shop")); got != want {
+		t.Errorf("%+v, want\n%+v", got, want)
+	}
+	if got, want := of([]otlptest.Attribute{{"deployment.environment", "old"}, {"vcs.ref.head.revision", "abc"}}), (span.Origin{
+		Service: "unknown_service", Env: "old", TracerVersion: "otlp-", GitCommitSHA: "abc",
+	}); got != want {
+		t.Errorf("%+v, want\n%+v", got, want)
+	}
+	if got := of([]otlptest.Attribute{{"service.name", strings.Repeat("x", 300)}}); len(got.Service) != span.MaxOriginField {
+		t.Errorf("a service of %d bytes", len(got.Service))
+	}
+}
+
+// TestThereIsABatchAnOrigin, however many resources say the same, and in whatever order.
+func TestThereIsABatchAnOrigin(t *testing.T) {
+	resource := func(service string, names ...string) otlptest.Resource {
+		var spans []otlptest.Span
+		for _, name := range names {
+			spans = append(spans, otlptest.Span{Name: name})
+		}
+		return otlptest.Resource{Attributes: otlptest.SDK(service), Scopes: [][]otlptest.Span{spans}}
+	}
+	turned := resource("a", "4")
+	slices.Reverse(turned.Attributes)
+	c := otel.NewCounter()
+	for range 2 {
+		got := map[string]string{}
+		for _, s := range countedOf(t, c, otlptest.Request(resource("a", "1", "2"), resource("b", "3"), turned), standard()) {
+			got[s.origin.Service+s.key.Service] += s.key.Resource
+		}
+		if n := batchesOf(c); n != 2 || got["aa"] != "124" || got["bb"] != "3" || len(c.Request().Spans) != 4 {
+			t.Errorf("%d batches: %v", n, got)
+		}
+	}
+	var many []otlptest.Resource
+	for i := range rules.MaxBatches + 1 {
+		many = append(many, resource(fmt.Sprint(i), "x"))
+	}
+	if err := c.Count(otlptest.Request(many[1:]...), standard()); err != nil {
+		t.Error(err)
+	}
+	if err := c.Count(otlptest.Request(many...), standard()); !errors.Is(err, spantable.ErrTooMuch) {
+		t.Errorf("%d origins: %v", len(many), err)
+	}
+	for range c.Batches {
+		t.Error("a body that was not counted has batches")
+	}
+	if err := c.Count(otlptest.Request(otlptest.Resource{Attributes: otlptest.SDK("idle")}), standard()); err != nil || batchesOf(c) != 0 {
+		t.Errorf("a resource without spans has a batch: %v", err)
+	}
+}
+
+// batchesOf is how many batches a counter has.
+func batchesOf(c *otel.Counter) (n int) {
+	for range c.Batches {
+		n++
+	}
+	return n
+}
+
+// TestMoreOriginsThanAreRemembered each have their own spans.
+func TestMoreOriginsThanAreRemembered(t *testing.T) {
+	const remembered = 64
+	c := otel.NewCounter()
+	for i := range 3 * remembered {
+		service := fmt.Sprint("s", i%(2*remembered))
+		for _, s := range countedOf(t, c, otlptest.Request(otlptest.Resource{Attributes: otlptest.SDK(service), Scopes: [][]otlptest.Span{{{Name: "x"}}}}), standard()) {
+			if s.origin.Service != service {
+				t.Fatalf("%s is called %s", service, s.origin.Service)
+			}
+		}
+	}
+	long := append(otlptest.SDK("long"), otlptest.Attribute{"process.command_line", strings.Repeat("x", 8<<10)})
+	for range 2 {
+		if got := countedOf(t, c, otlptest.Request(otlptest.Resource{Attributes: long, Scopes: [][]otlptest.Span{{{Name: "x"}}}}), standard()); got[0].origin.Service != "long" {
+			t.Errorf("%+v", got[0].origin)
+		}
+	}
+}
+
+// randomSpan has labels of which each is likely to differ from that of another span by
+// little: in one place, in length, in what it was written as.
+func randomSpan(rnd *rand.Rand, names []string) (s otlptest.Span) {
+	text := func() string {
+		return []string{"", "a", "ab", "b", "200", "grpc", strings.Repeat("x", rnd.IntN(700))}[rnd.IntN(7)]
+	}
+	s = otlptest.Span{
+		Trace: rnd.Uint64(), ID: 1, Parent: rnd.Uint64N(2), Name: text(), Kind: spantable.Kind(rnd.IntN(6)), Start: otlptest.Began,
+		End: otlptest.Began + rnd.Uint64N(1e9), Code: rnd.IntN(3),
+	}
+	for range rnd.IntN(6) {
+		a := otlptest.Attribute{names[rnd.IntN(len(names))]}
+		switch rnd.IntN(5) {
+		case 0:
+			a[1] = rnd.IntN(2)
+		case 1:
+			a[1] = rnd.IntN(2) == 0
+		case 2:
+			a[1] = float64(rnd.IntN(3))
+		default:
+			a[1] = text()
+		}
+		s.Attributes = append(s.Attributes, a)
+	}
+	return s
+}
+
+// TestACachedKeyIsTheKeyThatWouldBeMade: a counter that remembers keys makes of each body
+// what one makes that has met none, whatever policy came before.
+func TestACachedKeyIsTheKeyThatWouldBeMade(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	names := append([]string{"tenant", "zone"}, otel.AttributeNames...)
+	policies := []*otel.Policy{otel.NewPolicy(otel.Labels{Attributes: []string{"zone", "http.route"}}), otel.NewPolicy(otel.Labels{Attributes: []string{"tenant"}})}
+	c := otel.NewCounter()
+	for range 200 {
+		var spans []otlptest.Span
+		for range 50 {
+			spans = append(spans, randomSpan(rnd, names[:2+rnd.IntN(len(names)-2)]))
+		}
+		body, policy := otlptest.Request(otlptest.Resource{Attributes: otlptest.SDK("s"), Scopes: [][]otlptest.Span{spans}}), policies[rnd.IntN(2)]
+		fresh := otel.NewCounter()
+		got, want := countedOf(t, c, body, policy), countedOf(t, fresh, body, policy)
+		for i := range want {
+			if !bytes.Equal(got[i].bytes, want[i].bytes) {
+				t.Fatalf("span %d has the key\n%q, alone\n%q", i, got[i].bytes, want[i].bytes)
+			}
+		}
+	}
+}
+
+// TestSpansThatAreAlikeKeepTheirKeys counts two spans after one another that differ in one
+// of all the things that a key is made of: each has the key that it has alone.
+func TestSpansThatAreAlikeKeepTheirKeys(t *testing.T) {
+	base := otlptest.Span{Name: "ab", Kind: spantable.KindClient, Parent: 1}
+	with := func(change func(*otlptest.Span)) otlptest.Span {
+		s := base
+		change(&s)
+		return s
+	}
+	tagged := func(name string, value any) otlptest.Span {
+		return with(func(s *otlptest.Span) { s.Attributes = []otlptest.Attribute{{name, value}} })
+	}
+	long := strings.Repeat("x", bytecache.MaxSource+bytecache.Slack)
+	for what, pair := range map[string][2]otlptest.Span{
+		"the name":                  {base, with(func(s *otlptest.Span) { s.Name = "ac" })},
+		"the kind":                  {base, with(func(s *otlptest.Span) { s.Kind = spantable.KindServer })},
+		"whether it is a root":      {base, with(func(s *otlptest.Span) { s.Parent = 0 })},
+		"whether it is OK":          {base, with(func(s *otlptest.Span) { s.Code = otlptest.OK })},
+		"the label of a tag":        {tagged("db.namespace", "a"), tagged("db.collection.name", "a")},
+		"the text of a tag":         {tagged("db.namespace", "a"), tagged("db.namespace", "b")},
+		"the number of a tag":       {tagged("db.namespace", 1), tagged("db.namespace", 2)},
+		"what a tag was written as": {tagged("db.namespace", 1), tagged("db.namespace", true)},
+		"what is longer than is remembered": {
+			with(func(s *otlptest.Span) {
+				s.Attributes = []otlptest.Attribute{{"graphql.operation.type", long[:len(long)-42]}, {"db.namespace", long[:40] + "a"}}
+			}),
+			with(func(s *otlptest.Span) {
+				s.Attributes = []otlptest.Attribute{{"graphql.operation.type", long[:len(long)-42]}, {"db.namespace", long[:40] + "b"}}
+			}),
+		},
+		"what is too long": {tagged("db.namespace", long+"a"), tagged("db.namespace", long+"b")},
+	} {
+		one, other := only(t, pair[0], standard()), only(t, pair[1], standard())
+		if bytes.Equal(one.bytes, other.bytes) {
+			t.Fatalf("%s: both have the key %q", what, one.bytes)
+		}
+		got := countedOf(t, otel.NewCounter(), otlptest.Request(otlptest.Resource{Attributes: otlptest.SDK("shop"), Scopes: [][]otlptest.Span{pair[:]}}), standard())
+		if !bytes.Equal(got[0].bytes, one.bytes) || !bytes.Equal(got[1].bytes, other.bytes) {
+			t.Errorf("%s: after one another the spans have the keys\n%q\n%q, alone\n%q\n%q", what, got[0].bytes, got[1].bytes, one.bytes, other.bytes)
+		}
+	}
+}
+
+// TestTheCounterOfTheNextBodyHoldsNothingOfTheLast: neither where it was counted, nor where
+// it was not.
+func TestTheCounterOfTheNextBodyHoldsNothingOfTheLast(t *testing.T) {
+	for _, cut := range []int{0, 1} {
+		c := otel.NewCounter()
+		last := func() weak.Pointer[byte] {
+			body := slices.Clone(otlptest.Web(100))
+			body = slices.Clone(body[:len(body)-cut])
+			if err := c.Count(body, standard()); (err == nil) != (cut == 0) {
+				t.Fatal(err)
+			}
+			return weak.Make(&body[0])
+		}()
+		c.Release()
+		runtime.GC()
+		if last.Value() != nil {
+			t.Errorf("cut by %d: the last body is still held", cut)
+		}
+		runtime.KeepAlive(c)
+	}
+}

@@ -1,0 +1,139 @@
+package otel
+
+import (
+	"github.com/spanstatsd/spanstatsd/internal/rules/work"
+	"github.com/spanstatsd/spanstatsd/internal/spantable"
+)
+
+// The attributes of a span that labels are made of. Those that mean the same stand one
+// behind the other, the present name first.
+const (
+	labelHTTPMethod spantable.Label = iota + 1
+	labelOldHTTPMethod
+	labelHTTPRoute
+	labelHTTPStatus
+	labelOldHTTPStatus
+	labelGRPCStatus
+	labelRPCStatus
+	labelDBSystem
+	labelOldDBSystem
+	labelDBNamespace
+	labelOldDBNamespace
+	labelDBCollection
+	labelOldDBCollection
+	labelDBOperation
+	labelOldDBOperation
+	labelMessagingSystem
+	labelMessagingDestination
+	labelOldMessagingDestination
+	labelMessagingOperation
+	labelMessagingOperationType
+	labelOldMessagingOperation
+	labelRPCSystem
+	labelOldRPCSystem
+	labelRPCService
+	labelRPCMethod
+	labelPeerService
+	labelServerAddress
+	labelOldPeerName
+	labelOldHostName
+	labelFaaSProvider
+	labelFaaSName
+	labelFaaSTrigger
+	labelGraphQLType
+	labelProtocol
+	fixedLabels
+)
+
+// attributeNames are the names of the attributes above.
+var attributeNames = [fixedLabels]string{
+	labelHTTPMethod:              "http.request.method",
+	labelOldHTTPMethod:           "http.method",
+	labelHTTPRoute:               "http.route",
+	labelHTTPStatus:              "http.response.status_code",
+	labelOldHTTPStatus:           "http.status_code",
+	labelGRPCStatus:              "rpc.grpc.status_code",
+	labelRPCStatus:               "rpc.response.status_code",
+	labelDBSystem:                "db.system.name",
+	labelOldDBSystem:             "db.system",
+	labelDBNamespace:             "db.namespace",
+	labelOldDBNamespace:          "db.name",
+	labelDBCollection:            "db.collection.name",
+	labelOldDBCollection:         "db.sql.table",
+	labelDBOperation:             "db.operation.name",
+	labelOldDBOperation:          "db.operation",
+	labelMessagingSystem:         "messaging.system",
+	labelMessagingDestination:    "messaging.destination.name",
+	labelOldMessagingDestination: "messaging.destination",
+	labelMessagingOperation:      "messaging.operation.name",
+	labelMessagingOperationType:  "messaging.operation.type",
+	labelOldMessagingOperation:   "messaging.operation",
+	labelRPCSystem:               "rpc.system.name",
+	labelOldRPCSystem:            "rpc.system",
+	labelRPCService:              "rpc.service",
+	labelRPCMethod:               "rpc.method",
+	labelPeerService:             "peer.service",
+	labelServerAddress:           "server.address",
+	labelOldPeerName:             "net.peer.name",
+	labelOldHostName:             "net.host.name",
+	labelFaaSProvider:            "faas.invoked_provider",
+	labelFaaSName:                "faas.invoked_name",
+	labelFaaSTrigger:             "faas.trigger",
+	labelGraphQLType:             "graphql.operation.type",
+	labelProtocol:                "network.protocol.name",
+}
+
+// oldLabels are the labels that are the older name of the one before.
+var oldLabels = spantable.LabelsOf(
+	labelOldHTTPMethod, labelOldHTTPStatus, labelOldDBSystem, labelOldDBNamespace, labelOldDBCollection,
+	labelOldDBOperation,
+	labelOldMessagingDestination, labelOldMessagingOperation, labelOldRPCSystem,
+)
+
+// tagLabels are the labels that are peer tags, in the order of their names.
+var tagLabels = [...]spantable.Label{
+	labelDBCollection, labelDBNamespace, labelDBOperation, labelDBSystem,
+	labelMessagingDestination, labelMessagingOperation, labelMessagingOperationType, labelMessagingSystem,
+	labelPeerService, labelRPCMethod, labelRPCService, labelRPCSystem, labelServerAddress,
+}
+
+// workAttributes are those that a kind of work is named by, each by its names in their order.
+var workAttributes = [work.Attributes][]spantable.Label{
+	work.HTTPMethod: {labelHTTPMethod, labelOldHTTPMethod}, work.DBSystem: {labelDBSystem, labelOldDBSystem},
+	work.MessagingSystem: {labelMessagingSystem},
+	work.MessagingOperation: {
+		labelMessagingOperationType, labelOldMessagingOperation, labelMessagingOperation,
+	},
+	work.RPCSystem: {labelRPCSystem, labelOldRPCSystem}, work.RPCService: {labelRPCService},
+	work.FaaSProvider: {labelFaaSProvider}, work.FaaSName: {labelFaaSName},
+	work.FaaSTrigger: {labelFaaSTrigger}, work.GraphQLType: {labelGraphQLType},
+	work.Protocol: {labelProtocol},
+}
+
+// The attributes of a resource that an origin is made of.
+const (
+	labelService = iota + fixedLabels
+	labelServiceVersion
+	labelInstance
+	labelEnvironment
+	labelOldEnvironment
+	labelHost
+	labelContainer
+	labelLanguage
+	labelSDKVersion
+	labelRuntimeName
+	labelRuntimeVersion
+	labelCommit
+	ownLabels // of those, of a span or its resource, that an operator names
+)
+
+// resourceNames are the names of the attributes above.
+var resourceNames = [ownLabels]string{
+	labelService: "service.name", labelServiceVersion: "service.version",
+	labelInstance:    "service.instance.id",
+	labelEnvironment: "deployment.environment.name", labelOldEnvironment: "deployment.environment",
+	labelHost: "host.name", labelContainer: "container.id",
+	labelLanguage: "telemetry.sdk.language", labelSDKVersion: "telemetry.sdk.version",
+	labelRuntimeName: "process.runtime.name", labelRuntimeVersion: "process.runtime.version",
+	labelCommit: "vcs.ref.head.revision",
+}

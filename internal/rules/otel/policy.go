@@ -1,0 +1,62 @@
+package otel
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/spantable"
+)
+
+// Policy is what of a span its labels are made of.
+type Policy struct {
+	names         *spantable.Names  // of a span's attributes
+	resourceNames *spantable.Names  // of a resource's
+	tags          []spantable.Label // of peer tags
+}
+
+// Labels are which labels spans have.
+type Labels struct {
+	// Attributes are the names of attributes that become tags, beside those that always do.
+	// What a span does not say its resource may.
+	Attributes []string
+}
+
+// Check says what is unusable.
+func (l *Labels) Check() (err error) {
+	for _, name := range l.Attributes {
+		if name == "" || len(name) > span.MaxLabel || strings.Contains(name, ":") {
+			err = errors.Join(err, fmt.Errorf("check attributes of spans: "+
+				"%q is no name of an attribute: it has 1 to %d bytes and no colon", name, span.MaxLabel))
+		}
+	}
+	if most := spantable.MaxLabels - int(ownLabels); len(l.Attributes) > most {
+		err = errors.Join(err,
+			fmt.Errorf("check attributes of spans: there are %d, at most %d", len(l.Attributes), most))
+	}
+	return err
+}
+
+// NewPolicy makes a policy of labels that Check finds nothing wrong with.
+func NewPolicy(l Labels) *Policy {
+	names, ofResource := make([]string, ownLabels), slices.Clone(resourceNames[:])
+	copy(names, attributeNames[:])
+	tags := slices.Clone(tagLabels[:])
+	for _, name := range l.Attributes {
+		at := spantable.Label(slices.Index(names, name))
+		if !slices.Contains(names, name) {
+			at = spantable.Label(len(names))
+			names = append(names, name)
+			if slices.Contains(ofResource, name) {
+				name = "" // the origin says it
+			}
+			ofResource = append(ofResource, name)
+		}
+		if !slices.Contains(tags, at) && !oldLabels.Has(at) {
+			tags = append(tags, at)
+		}
+	}
+	return &Policy{spantable.NewNames(names), spantable.NewNames(ofResource), tags}
+}
