@@ -11,9 +11,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// NoVariables is the annotation of a program's root whose flags have no environment variables.
-const NoVariables = "spanstatsd_no_variables"
-
 // WritePages writes the manual page of a command, and of those below it, into a directory. They
 // come from the commands themselves, so they say what the program does and nothing else, and
 // no date, so that they are the same each time.
@@ -67,12 +64,12 @@ func writePage(w io.Writer, cmd *cobra.Command) {
 			fmt.Fprintf(w, ".SS %s\n", escape(title))
 		}
 		if title == Note(f, InGroup) {
-			writeFlag(w, cmd, f)
+			writeFlag(w, f)
 		}
 	})
 	if title != "" {
 		fmt.Fprint(w, ".SS Beside these\n")
-		ungrouped(cmd.LocalFlags()).VisitAll(func(f *pflag.Flag) { writeFlag(w, cmd, f) })
+		ungrouped(cmd.LocalFlags()).VisitAll(func(f *pflag.Flag) { writeFlag(w, f) })
 	}
 	fmt.Fprint(w, ".SH EXIT STATUS\n0 if it did what was asked, 2 for a command line or a variable that "+
 		"can't be used, 3 where no daemon answers, 1 for any other failure.\n")
@@ -85,7 +82,7 @@ func writePage(w io.Writer, cmd *cobra.Command) {
 	}
 }
 
-func writeFlag(w io.Writer, cmd *cobra.Command, f *pflag.Flag) {
+func writeFlag(w io.Writer, f *pflag.Flag) {
 	if f.Hidden {
 		return
 	}
@@ -99,7 +96,7 @@ func writeFlag(w io.Writer, cmd *cobra.Command, f *pflag.Flag) {
 	if standard != "" && hasVariable(f) {
 		fmt.Fprintf(w, " Default: %s.", escape(standard))
 	}
-	if _, none := cmd.Root().Annotations[NoVariables]; hasVariable(f) && !none {
+	if hasVariable(f) {
 		fmt.Fprintf(w, " Environment: %s.", Variable(f.Name))
 	}
 	fmt.Fprintln(w)

@@ -36,10 +36,9 @@ func NoCommand(parent *cobra.Command, args []string) error {
 	}
 	return UsageError{
 		fmt.Errorf(
-			"there is no command %q%s; see %s --help",
+			"there is no command %q%s; see spanstatsd --help",
 			strings.Join(args, " "),
 			didYouMean("", near),
-			parent.Root().Name(),
 		),
 	}
 }

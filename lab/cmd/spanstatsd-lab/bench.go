@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/lab/bench"
 	"github.com/spanstatsd/spanstatsd/lab/bench/relay"
 	"github.com/spanstatsd/spanstatsd/lab/workload"
@@ -87,7 +86,7 @@ What follows -- goes to the daemon.`)
 // daemonArguments takes words only behind --.
 func daemonArguments(cmd *cobra.Command, args []string) error {
 	if dash := cmd.ArgsLenAtDash(); len(args) > 0 && dash != 0 {
-		return commandline.Mistake("%s takes arguments for the daemon only behind --, but got %q; see %s --help", cmd.Name(), args[0], cmd.CommandPath())
+		return usageError{fmt.Errorf("%s takes arguments for the daemon only behind --, but got %q; see %s --help", cmd.Name(), args[0], cmd.CommandPath())}
 	}
 	return nil
 }
@@ -102,7 +101,7 @@ func (o *benchOptions) complete(cmd *cobra.Command) error {
 		c.For = 0
 	}
 	if err := c.Check(); err != nil {
-		return commandline.AsUsage(err)
+		return usageError{err}
 	}
 	c.Out, c.Log = cmd.OutOrStdout(), cmd.ErrOrStderr()
 	if o.json {
@@ -142,7 +141,7 @@ func newBenchTable(program *string, measure func(context.Context, bench.Config) 
 	cmd := &cobra.Command{Use: name + " [flags] [-- flags of run]", Short: short, Long: long, Args: daemonArguments}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := c.Check(); err != nil {
-			return commandline.AsUsage(err)
+			return usageError{err}
 		}
 		c.Program, c.Flags, c.Out, c.Log = *program, args, cmd.OutOrStdout(), cmd.ErrOrStderr()
 		ctx, stop := untilInterrupted(cmd.Context())
@@ -164,15 +163,15 @@ func newBenchScaleCommand(program *string) *cobra.Command {
 		Long: `Measure what a span costs the daemon with 1 to 1000 connections, 1 to 1000
 origins and 10 to 100,000 keys, the limits raised, and what one processor and more of
 them carry. Prints a table.`,
-		Args: commandline.NoArguments,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, name := range only {
 				if !slices.Contains(bench.ScaleNames(), name) {
-					return commandline.Mistake("parse --only: %q is none of %s", name, strings.Join(bench.ScaleNames(), ", "))
+					return usageError{fmt.Errorf("parse --only: %q is none of %s", name, strings.Join(bench.ScaleNames(), ", "))}
 				}
 			}
 			if c.For <= 0 || !(c.Rate >= 0) {
-				return commandline.Mistake("parse --for and --rate: neither may be negative, nor the first nothing")
+				return usageError{errors.New("parse --for and --rate: neither may be negative, nor the first nothing")}
 			}
 			c.Program, c.Out, c.Log = *program, cmd.OutOrStdout(), cmd.ErrOrStderr()
 			ctx, stop := untilInterrupted(cmd.Context())
@@ -190,7 +189,7 @@ them carry. Prints a table.`,
 // newBenchTracerCommand is how bench starts its tracers.
 func newBenchTracerCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "tracer", Short: "A tracer of bench, which starts it", Hidden: true, Args: commandline.NoArguments,
+		Use: "tracer", Short: "A tracer of bench, which starts it", Hidden: true, Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return bench.Tracer(cmd.InOrStdin(), cmd.OutOrStdout())
 		},
@@ -200,7 +199,7 @@ func newBenchTracerCommand() *cobra.Command {
 // newBenchRelayCommand is how bench starts its relay.
 func newBenchRelayCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "relay", Short: "The bare relay of bench, which starts it", Hidden: true, Args: commandline.NoArguments,
+		Use: "relay", Short: "The bare relay of bench, which starts it", Hidden: true, Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return relay.Run(cmd.InOrStdin(), cmd.OutOrStdout())
 		},

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/lab/bench"
 	"github.com/spf13/cobra"
 )
@@ -19,7 +18,7 @@ daemon.`,
 		Args: daemonArguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := c.Check(); err != nil {
-				return commandline.AsUsage(err)
+				return usageError{err}
 			}
 			c.Program, c.Flags, c.Out, c.Log = *program, args, cmd.OutOrStdout(), cmd.ErrOrStderr()
 			ctx, stop := untilInterrupted(cmd.Context())
