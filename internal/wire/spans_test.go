@@ -65,7 +65,8 @@ func checkSpans(t *testing.T, body []byte) (wellFormed bool) {
 	case ok && !slices.EqualFunc(got, want, sameSnapshot):
 		t.Fatalf("%x:\n got %+v\nwant %+v", body, got, want)
 	}
-	if long, longErr := walkLong(body); fmt.Sprint(long, longErr) != fmt.Sprint(got, err) {
+	long, longErr := walkLong(body)
+	if !slices.EqualFunc(long, got, sameSnapshot) || fmt.Sprint(longErr) != fmt.Sprint(err) {
 		t.Fatalf("%x:\n the long way %+v, %v\n the short one %+v, %v", body, long, longErr, got, err)
 	}
 	return ok
