@@ -51,7 +51,9 @@ func (l *CollapseLog) line() {
 	if keys > 0 {
 		args = append(args, "mostly", label, "mostly_keys", keys)
 	}
-	l.Log.Warn("labels with too many distinct values were collapsed; mend what puts them there, or raise --cardinality-limit, --max-origins for origin, --max-aggregates and --max-key-bytes-in-all for whole_key", args...)
+	l.Log.Warn("labels with too many distinct values were collapsed; mend what puts them there, or raise "+
+		"--cardinality-limit, --max-origins for origin, --max-aggregates and --max-key-bytes-in-all for "+
+		"whole_key", args...)
 }
 
 // templates says which were learnt.
@@ -63,7 +65,8 @@ func (l *CollapseLog) templates() {
 	for i, name := range names {
 		names[i] = shown.Text(name[:min(len(name), mostShownName)])
 	}
-	l.Log.Info("values with no room for names of their own are counted under templates; --fold-names=false has them collapse", "templates", names, "and_more", more)
+	l.Log.Info("values with no room for names of their own are counted under templates; --fold-names=false "+
+		"has them collapse", "templates", names, "and_more", more)
 }
 
 const mostShownName = 200 // bytes

@@ -72,7 +72,8 @@ func TestCollapseLog(t *testing.T) {
 		close(stop)
 		<-stopped
 		lines = strings.Split(strings.TrimSpace(out.String()), "\n")
-		if len(lines) != 3 || !strings.Contains(lines[1], `"resource":40`) || !strings.Contains(lines[1], `"peer_tag":400`) ||
+		if len(lines) != 3 || !strings.Contains(lines[1], `"resource":40`) ||
+			!strings.Contains(lines[1], `"peer_tag":400`) ||
 			!strings.Contains(lines[2], `{"origin":7}`) || strings.Contains(lines[2], "mostly") {
 			t.Errorf("the last lines are\n%s", out.String())
 		}
@@ -99,7 +100,8 @@ func TestTheLogSaysWhichTemplatesWereLearnt(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &line); err != nil {
 		t.Fatal(err)
 	}
-	if len(line.Templates) != 3 || line.Templates[0] != "GET /users/{id}" || line.Templates[1] != `GET /\u202e/{id}` || len(line.Templates[2]) != mostShownName || line.More != 7 {
+	if len(line.Templates) != 3 || line.Templates[0] != "GET /users/{id}" ||
+		line.Templates[1] != `GET /\u202e/{id}` || len(line.Templates[2]) != mostShownName || line.More != 7 {
 		t.Errorf("the line is %s", out.String())
 	}
 	out.Reset()

@@ -53,7 +53,8 @@ func (m *Mender) MendLabels(normal Labels, k *Key, lang string) (changed Labels)
 		if normal.Has(l) {
 			continue
 		}
-		if text := k.Text(l); (*text != "" || labels[l].required) && !l.IsNormal(*text) && m.text(l, text, lang) {
+		if text := k.Text(l); (*text != "" || labels[l].required) && !l.IsNormal(*text) &&
+			m.text(l, text, lang) {
 			changed = changed.With(l)
 		}
 	}
