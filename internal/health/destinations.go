@@ -2,8 +2,8 @@ package health
 
 import "github.com/spanstatsd/spanstatsd/internal/flush"
 
-// Destination is one place that statistics are sent to, and what became of them there.
-type Destination struct {
+// DestinationStatus is one place that statistics are sent to, and what became of them there.
+type DestinationStatus struct {
 	Name      string        `json:"name"`
 	URL       string        `json:"url"`
 	State     flush.State   `json:"state"`
@@ -24,10 +24,10 @@ type Retry struct {
 }
 
 // destinations are all of them, the agent first where there is one.
-func (l *look) destinations() (all []Destination) {
+func (l *look) destinations() (all []DestinationStatus) {
 	for i := range l.out {
 		d := &l.out[i]
-		all = append(all, Destination{
+		all = append(all, DestinationStatus{
 			Name: d.Name(), URL: d.URL(), State: d.State(), Reachable: d.Reachable, Takes: d.Takes,
 			Books: l.deliveryBooks(i),
 			Retry: Retry{
@@ -41,7 +41,7 @@ func (l *look) destinations() (all []Destination) {
 }
 
 // Others are the destinations beside the first, whose books are Books.
-func (s *Sources) Others() []Destination {
+func (s *Sources) Others() []DestinationStatus {
 	now := s.look()
 	return now.destinations()[1:]
 }

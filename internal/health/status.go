@@ -20,36 +20,36 @@ const StatusSchema = 1
 // Status is the daemon at one moment, for a program to read. All of it is
 // bounded, whatever tracers do.
 type Status struct {
-	Schema          int               `json:"schema"`
-	At              time.Time         `json:"at"`
-	Version         string            `json:"version"`
-	Started         time.Time         `json:"started"`
-	UptimeSeconds   float64           `json:"uptime_seconds"`
-	Ready           bool              `json:"ready"`
-	NotReady        string            `json:"not_ready,omitempty"` // why
-	Died            int               `json:"predecessors_died"`
-	Books           Books             `json:"books"`
-	Collapsed       map[string]uint64 `json:"collapsed"`
-	Late            uint64            `json:"late"`
-	Early           uint64            `json:"early"`
-	ClientLost      map[string]uint64 `json:"client_lost"`
-	Cycle           Cycle             `json:"cycle"`
-	Aggregates      Bounded           `json:"aggregates"`
-	Origins         Bounded           `json:"origins"`
-	Connections     Connections       `json:"connections"`
-	Drainers        []Drainer         `json:"drainers"`
-	Partitions      routing.Stats     `json:"partitions"`
-	Tracers         []ingest.Tracer   `json:"tracers"`
-	APM             *APM              `json:"apm,omitempty"`  // where it is on
-	OTLP            *OTLP             `json:"otlp,omitempty"` // the same
-	TracersNotShown int               `json:"tracers_not_shown"`
-	Agent           Agent             `json:"agent"`
-	Retry           Retry             `json:"retry"`   // of the first destination
-	Flushes         []flush.Flush     `json:"flushes"` // to the first destination
-	Destinations    []Destination     `json:"destinations"`
-	Busiest         flush.Busiest     `json:"busiest"`
-	Memory          Memory            `json:"memory"`
-	Config          []Setting         `json:"config"`
+	Schema          int                 `json:"schema"`
+	At              time.Time           `json:"at"`
+	Version         string              `json:"version"`
+	Started         time.Time           `json:"started"`
+	UptimeSeconds   float64             `json:"uptime_seconds"`
+	Ready           bool                `json:"ready"`
+	NotReady        string              `json:"not_ready,omitempty"` // why
+	Died            int                 `json:"predecessors_died"`
+	Books           Books               `json:"books"`
+	Collapsed       map[string]uint64   `json:"collapsed"`
+	Late            uint64              `json:"late"`
+	Early           uint64              `json:"early"`
+	ClientLost      map[string]uint64   `json:"client_lost"`
+	Cycle           Cycle               `json:"cycle"`
+	Aggregates      Bounded             `json:"aggregates"`
+	Origins         Bounded             `json:"origins"`
+	Connections     Connections         `json:"connections"`
+	Drainers        []Drainer           `json:"drainers"`
+	Partitions      routing.Stats       `json:"partitions"`
+	Tracers         []ingest.Tracer     `json:"tracers"`
+	APM             *APM                `json:"apm,omitempty"`  // where it is on
+	OTLP            *OTLP               `json:"otlp,omitempty"` // the same
+	TracersNotShown int                 `json:"tracers_not_shown"`
+	Agent           Agent               `json:"agent"`
+	Retry           Retry               `json:"retry"`   // of the first destination
+	Flushes         []flush.Flush       `json:"flushes"` // to the first destination
+	Destinations    []DestinationStatus `json:"destinations"`
+	Busiest         flush.Busiest       `json:"busiest"`
+	Memory          Memory              `json:"memory"`
+	Config          []Setting           `json:"config"`
 }
 
 // Memory is what the limits may come to, and what they must fit.

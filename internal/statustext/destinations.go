@@ -106,7 +106,7 @@ func agentState(a *health.Agent) (text string, well bool) {
 }
 
 // destinationState is the same of any destination.
-func destinationState(d *health.Destination) (text string, well bool) {
+func destinationState(d *health.DestinationStatus) (text string, well bool) {
 	switch d.State {
 	case flush.Silent:
 		return "does not answer", false

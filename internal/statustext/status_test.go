@@ -84,7 +84,7 @@ func TestStatusSaysWhatEachDestinationDoes(t *testing.T) {
 			DeliveryBooks: health.DeliveryBooks{Flushed: 7},
 		},
 		Agent: health.Agent{URL: "unix:///agent", Reachable: true, Stats: true, State: flush.Takes},
-		Destinations: []health.Destination{
+		Destinations: []health.DestinationStatus{
 			{Name: "agent", State: flush.Takes, Books: health.DeliveryBooks{Flushed: 7}},
 			{
 				Name: "otlp", URL: "http://collector:4318", State: flush.Silent,
