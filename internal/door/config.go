@@ -94,10 +94,13 @@ func (c *Config) Publishers(batches int) int {
 // Memory is the most that a door may come to use: what its limits add up to. counting is what
 // counting a body takes, connection a connection, and origins those that are remembered.
 func (c *Config) Memory(flags, brings string, counting, connection, origins int) []memory.Part {
+	part := func(what string, bytes int, flag string) memory.Part {
+		return memory.Part{Name: what + brings, Bytes: int64(bytes), Flag: flag}
+	}
 	return []memory.Part{
-		{Name: "bodies of " + brings, Bytes: int64(c.MaxBodyBytes), Flag: flags + "-max-body-bytes"},
-		{Name: "counting of " + brings, Bytes: int64(c.Counters) * int64(counting), Flag: flags + "-max-body"},
-		{Name: "connections with " + brings, Bytes: int64(c.MaxConnections) * int64(connection), Flag: flags + "-max-connections"},
-		{Name: "origins of " + brings, Bytes: int64(origins), Flag: "max-origins"},
+		part("bodies of ", c.MaxBodyBytes, flags+"-max-body-bytes"),
+		part("counting of ", c.Counters*counting, flags+"-max-body"),
+		part("connections with ", c.MaxConnections*connection, flags+"-max-connections"),
+		part("origins of ", origins, "max-origins"),
 	}
 }

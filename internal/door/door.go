@@ -3,8 +3,13 @@ package door
 import (
 	"context"
 	"net/http"
+	"sync"
+	"sync/atomic"
 
+	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
+	"github.com/spanstatsd/spanstatsd/internal/door/conns"
 	"github.com/spanstatsd/spanstatsd/internal/door/http1"
+	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 )
 
 // Door is one API that traces come by. A Server owns the life of all its requests; a door says
@@ -67,4 +72,55 @@ type Answer struct {
 	rest   *http.Response           // the answer up to its body, else
 	from   *http1.Upstream          // that it comes from; nil of another transport
 	ctx    context.Context          // of the exchange
+}
+
+// Held is a request whose body is held until it is answered. One goroutine at a time has it: that
+// of its connection, or of net/http's handler.
+type Held struct {
+	Method, Path, Target string       // Target is the path with what follows it
+	Fields               http1.Fields // that came
+	Conn                 *http1.Conn  // that it came on; nil where a test made it without one
+	HTTP                 *http.Request
+	Body                 *bodies.Body // nil where it is not read
+	Result               int          // what became of it, as a place in Setup.Results
+
+	server     *Server
+	request    Request
+	isBegun    bool
+	parcel     Parcel
+	upstream   *http1.Upstream // that it goes on by, nil before
+	more       []*bodies.Body
+	sum        uint64               // of a body that is counted, 0 until then
+	candidates exemplars.Candidates // of that body, until who is behind has answered
+}
+
+// Server is the life of a door.
+type Server struct {
+	Log    *RequestLog
+	Bodies bodies.Pool
+	Walked atomic.Uint64 // bytes that were walked to be counted
+
+	door       Door
+	config     Config
+	setup      Setup
+	results    []atomic.Uint64 // requests by what became of them
+	limiter    *conns.Limiter
+	publishers *Publishers
+	counted    *bodies.Counted
+	waits      http1.Waiting
+	upstreams  *http1.Upstreams  // nil where requests go on otherwise, or nowhere
+	transport  http.RoundTripper // nil where they go on by upstreams, or nowhere
+	plain      *http1.Server
+	http       *http.Server
+	traffic    traffic
+	listeners  conns.Listeners
+	stopping   chan struct{} // the daemon has begun to stop
+	loops      sync.WaitGroup
+	ended      chan struct{} // the loops have nothing to do any more
+}
+
+// traffic is the requests that are under way, and all that net/http has had.
+type traffic struct {
+	serving   atomic.Int64
+	byNetHTTP atomic.Uint64
 }

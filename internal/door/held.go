@@ -14,26 +14,6 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// Held is a request whose body is held until it is answered. One goroutine at a time has it: that
-// of its connection, or of net/http's handler.
-type Held struct {
-	Method, Path, Target string       // Target is the path with what follows it
-	Fields               http1.Fields // that came
-	Conn                 *http1.Conn  // that it came on; nil where a test made it without one
-	HTTP                 *http.Request
-	Body                 *bodies.Body // nil where it is not read
-	Result               int          // what became of it, as a place in Setup.Results
-
-	server     *Server
-	request    Request
-	isBegun    bool
-	parcel     Parcel
-	upstream   *http1.Upstream // that it goes on by, nil before
-	more       []*bodies.Body
-	sum        uint64               // of a body that is counted, 0 until then
-	candidates exemplars.Candidates // of that body, until who is behind has answered
-}
-
 // IsHTTP2 says whether it came by HTTP/2.
 func (h *Held) IsHTTP2() bool { return h.HTTP != nil && h.HTTP.ProtoMajor == 2 }
 
@@ -79,7 +59,7 @@ type Going struct {
 // Publish publishes all that was counted of a message, or nothing, unless it was published before.
 // From there on the request is counted, whatever goes wrong. Spans that go on are proposed as
 // exemplars of the keys that they are counted under.
-func (h *Held) Publish(message []byte, batches iter.Seq2[span.Origin, *span.Batch], going iter.Seq[Going]) (before bool, why admit.Drop, ok bool) {
+func (h *Held) Publish(message []byte, batches Batches, going iter.Seq[Going]) (before bool, why admit.Drop, ok bool) {
 	s := h.server
 	sum := s.counted.Sum(message)
 	before = s.counted.Once(sum, func(counted func()) {

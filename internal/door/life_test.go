@@ -90,7 +90,7 @@ func newPlainDoor(t *testing.T, table *exemplars.Table, reach func(context.Conte
 	}
 	d := &plainDoor{}
 	d.server, err = New(d, &config, Setup{
-		Results: []string{"any"}, Behind: Behind{Address: "behind", Dial: reach},
+		Results: []string{"any"}, Behind: Behind{Address: "behind", Reach: reach},
 		Header: time.Hour, Read: time.Hour, Write: time.Hour, Between: time.Hour,
 	}, 1)
 	if err != nil {

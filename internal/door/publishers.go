@@ -50,9 +50,12 @@ func NewLastPublishers(by *admit.Publishers, most int) *Publishers {
 	return &Publishers{by: by, new: by.NewLastPublisher, max: most, byOrigin: map[span.Origin]*publisher{}}
 }
 
+// Batches are those of one body, each with its origin.
+type Batches = iter.Seq2[span.Origin, *span.Batch]
+
 // Publish admits all batches of a counted body, or none. It calls commit when all are
 // certain to be admitted, before the first is published.
-func (p *Publishers) Publish(commit func(), batches iter.Seq2[span.Origin, *span.Batch], now time.Time) (admit.Drop, bool) {
+func (p *Publishers) Publish(commit func(), batches Batches, now time.Time) (admit.Drop, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -74,7 +77,9 @@ func (p *Publishers) Counted(batch, at int) (cycle uint64, slot *aggregate.Slot)
 
 // Merge adds what a tracer of that origin has counted itself, or nothing of it, and calls
 // commit before it does.
-func (p *Publishers) Merge(commit func(), origin span.Origin, groups []aggregate.Group, width uint64, now time.Time) error {
+func (p *Publishers) Merge(
+	commit func(), origin span.Origin, groups []aggregate.Group, width uint64, now time.Time,
+) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {

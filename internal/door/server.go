@@ -8,7 +8,6 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,37 +15,6 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/door/conns"
 	"github.com/spanstatsd/spanstatsd/internal/door/http1"
 )
-
-// Server is the life of a door.
-type Server struct {
-	Log    *RequestLog
-	Bodies bodies.Pool
-	Walked atomic.Uint64 // bytes that were walked to be counted
-
-	door       Door
-	config     Config
-	setup      Setup
-	results    []atomic.Uint64 // requests by what became of them
-	limiter    *conns.Limiter
-	publishers *Publishers
-	counted    *bodies.Counted
-	waits      http1.Waiting
-	upstreams  *http1.Upstreams  // nil where requests go on otherwise, or nowhere
-	transport  http.RoundTripper // nil where they go on by upstreams, or nowhere
-	plain      *http1.Server
-	http       *http.Server
-	traffic    traffic
-	listeners  conns.Listeners
-	stopping   chan struct{} // the daemon has begun to stop
-	loops      sync.WaitGroup
-	ended      chan struct{} // the loops have nothing to do any more
-}
-
-// traffic is the requests that are under way, and all that net/http has had.
-type traffic struct {
-	serving   atomic.Int64
-	byNetHTTP atomic.Uint64
-}
 
 // New opens what senders connect to. Nothing is accepted before Start. One body may need so many
 // publishers.

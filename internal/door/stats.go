@@ -28,9 +28,11 @@ type Stats struct {
 func (s *Server) Stats() Stats {
 	open, heard := s.limiter.Count()
 	return Stats{
-		Bytes: s.Walked.Load(), Waited: s.waits.Waited(), Waiting: s.waits.Now(), Origins: s.publishers.Count(),
+		Bytes: s.Walked.Load(), Origins: s.publishers.Count(),
+		Waited: s.waits.Waited(), Waiting: s.waits.Now(),
 		Connections: open, LastHeard: heard, Refused: s.limiter.Rejected(), BufferedBytes: s.Bodies.Held(),
-		Serving: s.traffic.serving.Load(), ByNetHTTP: s.traffic.byNetHTTP.Load(), Remembered: s.counted.Open(),
+		Serving: s.traffic.serving.Load(), ByNetHTTP: s.traffic.byNetHTTP.Load(),
+		Remembered: s.counted.Open(),
 	}
 }
 

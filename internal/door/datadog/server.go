@@ -50,7 +50,8 @@ func New(config Config) (*Server, error) {
 	for range cap(s.counting) {
 		s.counting <- traces.NewCounter()
 	}
-	agent := door.Behind{Network: config.Agent.Network, Address: config.Agent.Address, Host: config.Agent.host(), Dial: config.Agent.dial}
+	to := &config.Agent
+	agent := door.Behind{Network: to.Network, Address: to.Address, Host: to.host(), Reach: to.dial}
 	s.transport = newTransport(config.Agent.dial)
 	s.proxy = s.newProxy(agent.Host)
 	var err error

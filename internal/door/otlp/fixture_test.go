@@ -16,6 +16,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	flushpost "github.com/spanstatsd/spanstatsd/internal/flush/post"
 	"github.com/spanstatsd/spanstatsd/internal/socket"
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -213,4 +214,17 @@ func exported(service string, first, spans, names int) []byte {
 		scope = nested(scope, 2, s)
 	}
 	return nested(nil, 1, nested(nested(nil, 1, nested(nil, 1, attribute)), 2, scope))
+}
+
+// eachField visits the fields of a message.
+func eachField(message []byte, with func(n protowire.Number, number uint64, value []byte)) {
+	for f := range flushpost.Fields(message) {
+		with(f.Number, f.Value, f.Bytes)
+	}
+}
+
+// retryIn is when the details of a status of gRPC say that a request may be tried again.
+func retryIn(details string) time.Duration {
+	_, retry := flushpost.ReadStatus(decoded(details))
+	return retry
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -23,16 +22,13 @@ func (c *Config) behind() door.Behind {
 		Most: maxForwards, Patience: c.forwardTimeout,
 	}
 	if to.isGRPC || to.isTLS {
-		b.Transport = to.transport
+		b.Transport = func(dial door.Dial) http.RoundTripper { return to.transport(dial, c.forwardTimeout) }
 	}
 	return b
 }
 
-// handshakeTimeout is how long a destination may take to agree on TLS.
-const handshakeTimeout = 5 * time.Second
-
 // transport carries requests by gRPC or TLS.
-func (d *Destination) transport(dial func(ctx context.Context, network, address string) (net.Conn, error)) http.RoundTripper {
+func (d *Destination) transport(dial door.Dial, patience time.Duration) http.RoundTripper {
 	speaks := &http.Protocols{}
 	speaks.SetHTTP1(!d.isGRPC)
 	speaks.SetHTTP2(d.isTLS)
@@ -41,7 +37,7 @@ func (d *Destination) transport(dial func(ctx context.Context, network, address 
 		Protocols:              speaks,
 		DialContext:            dial,
 		TLSClientConfig:        &tls.Config{RootCAs: d.authorities, MinVersion: tls.VersionTLS12},
-		TLSHandshakeTimeout:    handshakeTimeout,
+		TLSHandshakeTimeout:    patience,
 		DisableCompression:     true, // what an SDK does not ask for it must not get
 		MaxConnsPerHost:        maxForwards,
 		MaxIdleConnsPerHost:    maxForwards,

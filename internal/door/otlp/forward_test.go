@@ -202,7 +202,7 @@ func TestTheDestinationsAnswerGoesBack(t *testing.T) {
 			}
 			a = postGRPC(t, streams, framed(exported("shop", 10, 1, 1), false))
 			if a.grpc != c.grpc || a.message != c.said || c.grpc == "0" && !bytes.Equal(a.body, framed(c.answer.message, false)) ||
-				c.retry != "" && readStatus(decoded(a.header.Get(headerGRPCDetails))).retry != c.answer.retry {
+				c.retry != "" && retryIn(a.header.Get(headerGRPCDetails)) != c.answer.retry {
 				t.Errorf("%s, of gRPC %v: gRPC answered %+v", name, isGRPC, a)
 			}
 			a = send(t, plain, http.MethodPost, "/v1/traces", bytes.NewReader([]byte(inJSONText)), "Content-Type", mediaJSON)

@@ -3,9 +3,10 @@ package otlp
 import (
 	"bytes"
 	"encoding/json"
+	"iter"
 	"strconv"
 
-	"google.golang.org/protobuf/encoding/protowire"
+	flushpost "github.com/spanstatsd/spanstatsd/internal/flush/post"
 )
 
 // The fields of an Export...Response, and of its partial success.
@@ -19,20 +20,15 @@ const (
 func responseJSON(message []byte, s signal) []byte {
 	partial := map[string]string{}
 	has := false
-	eachField(message, func(n protowire.Number, _ uint64, value []byte) {
-		if n != fieldPartialSuccess {
-			return
-		}
+	for in := range partialSuccess(message) {
 		has = true
-		eachField(value, func(n protowire.Number, number uint64, text []byte) {
-			switch n {
-			case fieldRejected:
-				partial[rejectedNames[s]] = strconv.FormatInt(int64(number), 10) // a string, as protobuf has 64 bits in JSON
-			case fieldErrorMessage:
-				partial["errorMessage"] = string(text)
-			}
-		})
-	})
+		switch in.Number {
+		case fieldRejected: // a string, as protobuf has 64 bits in JSON
+			partial[rejectedNames[s]] = strconv.FormatInt(int64(in.Value), 10)
+		case fieldErrorMessage:
+			partial["errorMessage"] = string(in.Bytes)
+		}
+	}
 	if !has {
 		return []byte("{}")
 	}
@@ -53,36 +49,24 @@ func (a *reply) takesAll(e encoding) bool {
 	if e == inJSON && a.asIs != nil {
 		return !bytes.Contains(body, []byte(`"`+rejectedNames[signalTraces]+`"`))
 	}
-	eachField(body, func(n protowire.Number, _ uint64, value []byte) {
-		if n != fieldPartialSuccess {
-			return
-		}
-		eachField(value, func(n protowire.Number, number uint64, _ []byte) {
-			takes = takes && (n != fieldRejected || number == 0)
-		})
-	})
+	for in := range partialSuccess(body) {
+		takes = takes && (in.Number != fieldRejected || in.Value == 0)
+	}
 	return takes
 }
 
-// eachField calls with each field of a message that is a number of any length or has
-// bytes, up to what can't be read.
-func eachField(message []byte, with func(n protowire.Number, number uint64, value []byte)) {
-	for len(message) > 0 {
-		n, kind, length := protowire.ConsumeTag(message)
-		if length < 0 {
-			return
+// partialSuccess goes through the fields of a response's partial success.
+func partialSuccess(message []byte) iter.Seq[flushpost.Field] {
+	return func(yield func(flushpost.Field) bool) {
+		for f := range flushpost.Fields(message) {
+			if f.Number != fieldPartialSuccess {
+				continue
+			}
+			for in := range flushpost.Fields(f.Bytes) {
+				if !yield(in) {
+					return
+				}
+			}
 		}
-		message = message[length:]
-		switch length = protowire.ConsumeFieldValue(n, kind, message); {
-		case length < 0:
-			return
-		case kind == protowire.VarintType:
-			number, _ := protowire.ConsumeVarint(message)
-			with(n, number, nil)
-		case kind == protowire.BytesType:
-			value, _ := protowire.ConsumeBytes(message)
-			with(n, 0, value)
-		}
-		message = message[length:]
 	}
 }

@@ -3,7 +3,6 @@ package otlp
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -214,29 +213,6 @@ func TestWhatIsSentAgainIsCountedOnce(t *testing.T) {
 	}
 	h.stop()
 	if h.rows["name 0"] != 6*7 || h.Stats().Requests["counted_before"] != 1 {
-		t.Errorf("counted %v, requests %v", h.rows, h.Stats().Requests)
-	}
-}
-
-// TestOneThatLeavesIsKnownAgain: an SDK gives its request up after it was counted, and
-// sends it on another connection.
-func TestOneThatLeavesIsKnownAgain(t *testing.T) {
-	h := newHarness(t, nil)
-	body := exported("shop", 0, 7, 1)
-	c := h.dial()
-	fmt.Fprintf(c, "POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-protobuf\r\nContent-Length: %d\r\n\r\n", len(body))
-	if _, err := c.Write(body); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.ReadFull(c, make([]byte, 1)); err != nil { // the answer is here, and is not read
-		t.Fatal(err)
-	}
-	c.Close()
-	if a := post(t, h.client(false), body); a.status != http.StatusOK {
-		t.Fatalf("answered %+v", a)
-	}
-	h.stop()
-	if h.rows["name 0"] != 7 {
 		t.Errorf("counted %v, requests %v", h.rows, h.Stats().Requests)
 	}
 }

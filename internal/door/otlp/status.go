@@ -96,49 +96,6 @@ func (s status) retryAfter() string {
 	return strconv.FormatInt(int64((s.retry+time.Second-1)/time.Second), 10)
 }
 
-// readStatus reads one. What can't be read says nothing.
-func readStatus(message []byte) (s status) {
-	eachField(message, func(n protowire.Number, number uint64, value []byte) {
-		switch n {
-		case fieldStatusCode:
-			s.code = code(min(number, uint64(codeUnknown)))
-		case fieldStatusMessage:
-			s.said = string(value)
-		case fieldStatusDetails:
-			s.retry = max(s.retry, readRetryInfo(value))
-		}
-	})
-	return s
-}
-
-// maxRetry bounds how long a destination can have an SDK wait.
-const maxRetry = time.Hour
-
-// readRetryInfo is the time of an Any that is a RetryInfo, 0 of any other.
-func readRetryInfo(detail []byte) (delay time.Duration) {
-	isIt := false
-	eachField(detail, func(n protowire.Number, _ uint64, value []byte) {
-		switch n {
-		case fieldTypeURL:
-			isIt = strings.HasSuffix(string(value), "/google.rpc.RetryInfo")
-		case fieldAnyValue:
-			eachField(value, func(_ protowire.Number, _ uint64, duration []byte) {
-				eachField(duration, func(n protowire.Number, number uint64, _ []byte) {
-					number = min(number, uint64(maxRetry)) // a negative one is very large
-					if n == fieldSeconds {
-						number = min(number, uint64(maxRetry/time.Second)) * uint64(time.Second)
-					}
-					delay += time.Duration(number)
-				})
-			})
-		}
-	})
-	if !isIt {
-		return 0
-	}
-	return min(delay, maxRetry)
-}
-
 // decoded is what stands in a header that ends in -bin, with or without padding.
 func decoded(text string) []byte {
 	b, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(text, "="))

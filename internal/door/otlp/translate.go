@@ -32,8 +32,8 @@ func replyOfHTTP(from *door.Answer, said []byte, asked, speaks encoding) *reply 
 		a.message = said
 	case a.code == codeOK: // in words that this SDK does not speak; it was taken
 	case asked == inProtobuf && strings.HasPrefix(from.Field("Content-Type"), mediaProtobuf):
-		s := readStatus(said)
-		a.said, a.retry = s.said, max(a.retry, s.retry)
+		text, retry := flushpost.ReadStatus(said)
+		a.said, a.retry = text, max(a.retry, retry)
 	}
 	if a.code != codeOK && a.said == "" {
 		a.said = "the destination answered " + strconv.Itoa(from.Status) + " " + http.StatusText(from.Status)
@@ -74,7 +74,7 @@ func replyOfGRPC(from *door.Answer, said []byte, speaks encoding) *reply {
 		a.said = text
 	}
 	details := from.Field(headerGRPCDetails)
-	a.retry = readStatus(decoded(details)).retry
+	_, a.retry = flushpost.ReadStatus(decoded(details))
 	if speaks == inGRPC {
 		a.asIs = []byte(details)
 	}

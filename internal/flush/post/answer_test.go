@@ -117,7 +117,7 @@ func (*endless) Close() error { return nil }
 func FuzzStatus(f *testing.F) {
 	f.Add(rpcStatus("busy", 3, 5))
 	f.Fuzz(func(t *testing.T, answer []byte) {
-		if _, wait := readStatus(answer); wait < 0 || wait > MaxRetryAfter {
+		if _, wait := ReadStatus(answer); wait < 0 || wait > MaxRetryAfter {
 			t.Errorf("a wait of %s", wait)
 		}
 	})

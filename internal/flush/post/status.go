@@ -53,9 +53,9 @@ const (
 	fieldNanos      = 2
 )
 
-// readStatus reads a google.rpc.Status: what it says, and how long its RetryInfo has its
+// ReadStatus reads a google.rpc.Status: what it says, and how long its RetryInfo has its
 // reader wait. What cannot be read says nothing.
-func readStatus(status []byte) (said string, wait time.Duration) {
+func ReadStatus(status []byte) (said string, wait time.Duration) {
 	for f := range Fields(status) {
 		switch f.Number {
 		case fieldMessage:

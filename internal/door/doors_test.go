@@ -1,0 +1,352 @@
+package door_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/admit"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/door"
+	"github.com/spanstatsd/spanstatsd/internal/door/datadog"
+	"github.com/spanstatsd/spanstatsd/internal/door/http1"
+	"github.com/spanstatsd/spanstatsd/internal/door/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
+	"github.com/spanstatsd/spanstatsd/internal/socket"
+	"github.com/vmihailenco/msgpack/v5"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// api is a door as its senders see it.
+type api struct {
+	path, media string
+	body        func(n int) []byte // of one span that counts, another one for each number
+	open        func(t *testing.T, common func(*door.Config), behind string) server
+}
+
+// server is what the daemon does with any door.
+type server struct {
+	life interface {
+		Start()
+		Drain(ctx context.Context) error
+	}
+	stats    func() door.Stats
+	requests func() map[string]uint64
+}
+
+// doors are all that there are. Each passes the tests of this file.
+var doors = map[string]api{
+	"datadog": {"/v0.4/traces", "application/msgpack", inMsgpack, openDatadog},
+	"otlp":    {"/v1/traces", "application/x-protobuf", inProtobuf, openOTLP},
+}
+
+func inMsgpack(n int) []byte {
+	b, err := msgpack.Marshal([]any{[]any{map[string]any{
+		"service": "shop", "name": "web.request", "resource": "GET /", "trace_id": n + 1, "span_id": n + 1,
+		"start": time.Now().UnixNano(), "duration": 1000, "meta": map[string]string{"span.kind": "server"},
+	}}})
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+func inProtobuf(n int) []byte {
+	nested := func(number protowire.Number, message []byte) []byte {
+		return protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), message)
+	}
+	id := protowire.AppendFixed64(nil, uint64(n+1))
+	s := append(nested(1, append(make([]byte, 8), id...)), nested(2, id)...)
+	s = append(s, nested(5, []byte("GET /"))...)
+	s = protowire.AppendVarint(protowire.AppendTag(s, 6, protowire.VarintType), 2)
+	for number, at := range map[protowire.Number]int64{7: -1000, 8: 0} {
+		s = protowire.AppendFixed64(protowire.AppendTag(s, number, protowire.Fixed64Type), uint64(time.Now().UnixNano()+at))
+	}
+	return nested(1, nested(2, nested(2, s)))
+}
+
+func openDatadog(t *testing.T, common func(*door.Config), behind string) server {
+	config := datadog.DefaultConfig()
+	common(&config.Config)
+	config.Agent = datadog.Agent{Network: "tcp", Address: behind}
+	config.Features = func() (datadog.Features, <-chan struct{}) {
+		return datadog.Features{Stats: true, SpanKinds: []string{"server"}}, nil
+	}
+	s, err := datadog.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server{s, func() door.Stats { return s.Stats().Stats }, func() map[string]uint64 { return s.Stats().Requests }}
+}
+
+func openOTLP(t *testing.T, common func(*door.Config), behind string) server {
+	config := otlp.DefaultConfig()
+	common(&config.Config)
+	to, err := otlp.ParseDestination("http://" + behind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Forward = to
+	s, err := otlp.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server{s, func() door.Stats { return s.Stats().Stats }, func() map[string]uint64 { return s.Stats().Requests }}
+}
+
+// subject is a door on a socket, before somebody who answers as a test says.
+type subject struct {
+	server
+	api
+	t      *testing.T
+	socket string
+}
+
+// each runs a test for each door. Who is behind is answer.
+func each(t *testing.T, change func(*door.Config), answer http.HandlerFunc, test func(*subject)) {
+	t.Helper()
+	for name, a := range doors {
+		t.Run(name, func(t *testing.T) {
+			behind := httptest.NewServer(answer)
+			t.Cleanup(behind.Close)
+			s := &subject{api: a, t: t, socket: filepath.Join(t.TempDir(), "s")}
+			s.server = a.open(t, func(c *door.Config) {
+				c.Socket, c.Log = socket.Config{Path: s.socket, Mode: 0o600}, slog.New(slog.DiscardHandler)
+				c.Admit = publishers(t)
+				if change != nil {
+					change(c)
+				}
+			}, behind.Listener.Addr().String())
+			test(s)
+		})
+	}
+}
+
+// publishers publish into rings that are drained.
+func publishers(t *testing.T) *admit.Publishers {
+	counting := aggregate.DefaultConfig()
+	counting.Deliver = func(s *aggregate.Sealed) {
+		s.Delivery.Resolve(nil)
+		s.Release()
+	}
+	aggregator, err := aggregate.New(counting)
+	if err != nil {
+		t.Fatal(err)
+	}
+	aggregator.Start()
+	t.Cleanup(aggregator.Stop)
+	config := admit.DefaultConfig()
+	config.Aggregator = aggregator
+	by, err := admit.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return by
+}
+
+// start begins to serve, until the test's end.
+func (s *subject) start() {
+	s.life.Start()
+	s.t.Cleanup(func() {
+		if err := s.life.Drain(context.Background()); err != nil {
+			s.t.Error(err)
+		}
+		if got := s.stats(); got.BufferedBytes != 0 || got.Serving != 0 {
+			s.t.Errorf("something is left: %+v", got)
+		}
+	})
+}
+
+func (s *subject) dial() net.Conn {
+	s.t.Helper()
+	c, err := net.Dial("unix", s.socket)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// write writes a request.
+func (s *subject) write(to io.Writer, body []byte) {
+	s.t.Helper()
+	if _, err := fmt.Fprintf(to, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s",
+		s.path, s.media, len(body), body); err != nil {
+		s.t.Error(err)
+	}
+}
+
+// status reads an answer.
+func status(from io.Reader) (int, error) {
+	answer, err := http.ReadResponse(bufio.NewReader(from), nil)
+	if err != nil {
+		return 0, err
+	}
+	_, err = io.Copy(io.Discard, answer.Body)
+	return answer.StatusCode, err
+}
+
+func took(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }
+
+// TestARequestIsCountedAndHandedOn on its connection, again and again.
+func TestARequestIsCountedAndHandedOn(t *testing.T) {
+	each(t, nil, took, func(s *subject) {
+		s.start()
+		c := s.dial()
+		for n := range 10 {
+			s.write(c, s.body(n))
+			if code, err := status(c); code != http.StatusOK || err != nil {
+				s.t.Errorf("request %d: answered %d, %v", n, code, err)
+			}
+		}
+		if got := s.requests(); got["counted"] != 10 {
+			s.t.Errorf("%v; %+v", got, s.stats())
+		}
+		c.Close()
+		eventually.True(s.t, "no body is remembered that was answered", func() bool { return s.stats().Remembered == 0 })
+	})
+}
+
+// TestOneConnectionTooMany: it is told so before it has said anything, and those inside notice
+// nothing.
+func TestOneConnectionTooMany(t *testing.T) {
+	of := func(c *door.Config) { c.MaxConnections = 2 } // and this process has one of them
+	each(t, of, took, func(s *subject) {
+		s.start()
+		inside, whole := s.dial(), s.body(1)
+		half := len(whole) / 2
+		_, _ = fmt.Fprintf(inside, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s",
+			s.path, s.media, len(whole), whole[:half])
+		eventually.True(s.t, "a request is under way", func() bool { return s.stats().BufferedBytes > 0 })
+		answer, _ := io.ReadAll(s.dial())
+		if !strings.HasPrefix(string(answer), "HTTP/1.1 503 ") || s.stats().Refused != 1 || s.stats().Connections != 1 {
+			s.t.Errorf("one too many got %q; %+v", answer, s.stats())
+		}
+		_, _ = inside.Write(whole[half:])
+		if code, err := status(inside); code != http.StatusOK {
+			s.t.Errorf("who was inside is answered %d, %v", code, err)
+		}
+		next := s.dial() // an idle one gives way to it
+		s.write(next, s.body(2))
+		if code, err := status(next); code != http.StatusOK {
+			s.t.Errorf("the next is answered %d, %v", code, err)
+		}
+	})
+}
+
+// TestWhoConnectedBeforeTheStopIsAnswered: two hundred senders have connected and written their
+// request when a door starts that stops at once.
+func TestWhoConnectedBeforeTheStopIsAnswered(t *testing.T) {
+	const senders = 200
+	of := func(c *door.Config) { c.MaxConnections = 2 * senders }
+	each(t, of, took, func(s *subject) {
+		var answering sync.WaitGroup
+		for n := range senders {
+			c := s.dial()
+			s.write(c, s.body(n))
+			answering.Go(func() {
+				if code, err := status(c); code != http.StatusOK {
+					s.t.Errorf("answered %d, %v", code, err)
+				}
+			})
+		}
+		s.life.Start()
+		if err := s.life.Drain(s.t.Context()); err != nil {
+			s.t.Error(err)
+		}
+		answering.Wait()
+		if got := s.requests(); got["counted"] != senders {
+			s.t.Errorf("%v", got)
+		}
+	})
+}
+
+// TestAnAnswerThatNobodyReadIsNone: its sender leaves with it unread, and sends the same again.
+func TestAnAnswerThatNobodyReadIsNone(t *testing.T) {
+	each(t, nil, took, func(s *subject) {
+		s.start()
+		body, left := s.body(1), s.dial()
+		s.write(left, body)
+		if _, err := io.ReadFull(left, make([]byte, 1)); err != nil {
+			s.t.Fatal(err)
+		}
+		left.Close()
+		again := s.dial()
+		s.write(again, body)
+		if code, err := status(again); code != http.StatusOK {
+			s.t.Errorf("answered %d, %v", code, err)
+		}
+		if got := s.requests(); got["counted"] != 1 || got["counted_before"] != 1 {
+			s.t.Errorf("%v", got)
+		}
+	})
+}
+
+// TestABodyThatBreaksOffIsNotCounted, and leaves nothing.
+func TestABodyThatBreaksOffIsNotCounted(t *testing.T) {
+	each(t, nil, took, func(s *subject) {
+		s.start()
+		c := s.dial()
+		fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nContent-Length: 100\r\n\r\nhalf", s.path, s.media)
+		if err := c.(*net.UnixConn).CloseWrite(); err != nil {
+			s.t.Fatal(err)
+		}
+		if code, _ := status(c); code/100 == 2 {
+			s.t.Errorf("answered %d", code)
+		}
+		eventually.True(s.t, "it is incomplete", func() bool { return s.requests()["incomplete"] == 1 })
+	})
+}
+
+// TestWhoIsBehindMayTakeItsTime: net/http goes on with the request then.
+func TestWhoIsBehindMayTakeItsTime(t *testing.T) {
+	slow := func(w http.ResponseWriter, r *http.Request) {
+		took(w, r)
+		time.Sleep(2 * http1.SlowAnswer)
+	}
+	each(t, nil, slow, func(s *subject) {
+		s.start()
+		c := s.dial()
+		for n := range 3 {
+			s.write(c, s.body(n))
+			if code, err := status(c); code != http.StatusOK {
+				s.t.Errorf("answered %d, %v", code, err)
+			}
+		}
+		if got := s.requests(); got["counted"] != 3 || s.stats().ByNetHTTP != 3 {
+			s.t.Errorf("%v; %+v", got, s.stats())
+		}
+	})
+}
+
+// TestASenderThatLeavesIsNotWaitedFor: who is behind hangs, and sees that as well.
+func TestASenderThatLeavesIsNotWaitedFor(t *testing.T) {
+	ended := make(chan struct{}, 2)
+	hangs := func(w http.ResponseWriter, r *http.Request) {
+		took(w, r)
+		<-r.Context().Done()
+		ended <- struct{}{}
+	}
+	each(t, nil, hangs, func(s *subject) {
+		s.start()
+		c := s.dial()
+		s.write(c, s.body(1))
+		eventually.True(s.t, "net/http goes on", func() bool { return s.stats().ByNetHTTP == 1 })
+		c.Close()
+		<-ended
+		eventually.True(s.t, "nothing is under way", func() bool { return s.stats().Serving == 0 })
+		if s.stats().Remembered != 0 {
+			s.t.Errorf("%+v", s.stats())
+		}
+	})
+}
