@@ -29,9 +29,9 @@ func (o *nameOptions) group(c *daemon.Config) *commandline.Group {
 	f.StringSliceVar(&o.cardinality, "cardinality-limit", nil,
 		"most distinct values of a field, for each origin and interval, as field=N,field=N; may be "+
 			"repeated (default: a budget for each field, see docs/tuning.md)")
-	f.BoolVar(&agg.FoldNames, "fold-names", agg.FoldNames,
-		"count resources and endpoints that have no room for their own name under that of a template, as "+
-			"/users/{id}, where one explains them")
+	f.Var(&agg.Masking, "mask-names",
+		"when identifiers in resources and endpoints become placeholders, as in /users/{id}: over-budget "+
+			"where the name would be lost otherwise, always, or never")
 
 	f = g.Rest
 	f.Var(commandline.Size(&agg.LabelBytes), "label-bytes",

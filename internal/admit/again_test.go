@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
@@ -58,11 +59,11 @@ func TestAResourceThatGrowsIsCut(t *testing.T) {
 	h := newHarness(t, func(c *Config, a *aggregate.Config) {
 		c.MaxResource = 200
 		a.Budgets[span.LabelResource] = 3
-		a.FoldNames = false
+		a.Masking = registry.MaskNever
 	})
 	h.aggregator.Start()
 	p := h.NewPublisher(span.Origin{Service: "shop"})
-	const keys = fewKeys + 100
+	const keys = 256 + 100
 	reason, ok := h.offer(p, bodyOf(keys, func(i int, frame []byte) []byte {
 		k := span.Key{Service: "shop", Operation: "op", Resource: strings.Repeat("\xfc ", 70), Type: fmt.Sprint(i % 16), Kind: fmt.Sprint(i / 16 % 8), Synthetics: i >= 256}
 		if i%3 == 0 {

@@ -46,7 +46,7 @@ func (b *batch) trim(most int) {
 }
 
 // collapse counts a span whose key lost labels.
-func (b *batch) collapse(labels registry.Collapsed) {
+func (b *batch) collapse(labels registry.LabelSet) {
 	b.hasCollapsed = true
 	for ; labels != 0; labels &= labels - 1 {
 		b.collapsed[bits.TrailingZeros16(uint16(labels))]++

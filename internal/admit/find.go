@@ -17,14 +17,12 @@ import (
 //	           last one the last time
 //	cached     the key's bytes are in the table     a hash, a comparison            it is predicted the next time
 //	admitted   they are not, or the key is new to   its labels are read, mended     it is put into the table, if
-//	           the interval                         and looked up, and charged if   there is room
-//	                                                there is anything to charge
+//	           the interval                         and looked up in the registry   there is room
 //
-// A key that lost a label to a budget, or has the name of a template, is put into the table when it comes again, or while
-// the table is small: of a flood each key comes once. One that waits is looked up at each
-// use. The second use of any other in an interval is told to the registry, which keeps a
-// place for it in the next. A number that nobody defined is malformed. The answer is valid
-// until the next one.
+// A key that lost a label to a budget, or has a mask, is put into the table when it comes
+// again: of a flood each key comes once. One that waits is admitted at each use. The second
+// use of any other in an interval is told to the registry, which keeps a place for it in the
+// next. A number that nobody defined is malformed. The answer is valid until the next one.
 func (p *Publisher) find(cycle *aggregate.Cycle, s *wire.Snapshot) (*resolved, error) {
 	index, hash := none, uint64(0)
 	if s.Numbered {
@@ -71,16 +69,13 @@ func (p *Publisher) nameless(cycle *aggregate.Cycle) *resolved {
 
 // findNew admits a key that is not in the table, and puts it there if there is room.
 func (p *Publisher) findNew(cycle *aggregate.Cycle, raw []byte, hash uint64) (*resolved, error) {
-	isKept := p.keys.isSmall() || !p.isRetry && p.doorkeeper.hasSeen(hash) // whatever it loses
-	changed, err := p.admit(cycle, raw, &p.uncached, !isKept && !p.isRetry)
+	admission, changed, err := p.admit(cycle, raw)
 	if err != nil {
 		return nil, err
 	}
 	p.misses.count(changed)
-	if (p.uncached.collapsed != 0 || p.uncached.folded) && !isKept {
-		if !p.isRetry {
-			p.doorkeeper.note(hash)
-		}
+	p.uncached = p.resolved(admission)
+	if !admission.Whole() && !admission.CameAgain {
 		return &p.uncached, nil
 	}
 	index := p.keys.add(raw, hash, keyCached)
@@ -97,72 +92,36 @@ func (p *Publisher) findNew(cycle *aggregate.Cycle, raw []byte, hash uint64) (*r
 // waits.
 func (p *Publisher) admitKnown(cycle *aggregate.Cycle, known *knownKey) error {
 	isFirst := known.used == 0 // it was defined, and not used
-	changed, err := p.admit(cycle, known.raw, &known.resolved, false)
+	admission, changed, err := p.admit(cycle, known.raw)
+	if err != nil {
+		return err
+	}
+	known.resolved = p.resolved(admission)
 	if isFirst {
 		p.misses.count(changed)
 	}
-	return err
+	return nil
 }
 
-// admit charges a raw key to its origin's budgets. It takes no lock where that changes
-// nothing in the interval's registry.
-func (p *Publisher) admit(cycle *aggregate.Cycle, raw []byte, to *resolved, isOnce bool) (changed bool, err error) {
-	again, err := p.reader.Read(&p.key, raw, p.kept)
-	p.kept = 0
-	if err != nil {
-		return false, err //nolint:wrapcheck // the message's own words
+// admit charges a raw key to its origin's budgets.
+func (p *Publisher) admit(cycle *aggregate.Cycle, raw []byte) (a registry.Admission, changed bool, err error) {
+	if err = wire.ReadKey(&p.key, raw); err != nil {
+		return a, false, err //nolint:wrapcheck // the message's own words
 	}
-	mended, isNormal := p.beginMending(again)
-	admission, ok := p.look(again, isOnce)
-	p.kept = p.lookup.Numbered() &^ mended
-	if !ok {
-		if !isNormal {
-			mended |= p.mender.MendLabels(again, &p.key, p.origin.Lang)
-		}
-		admission = cycle.Admit(p.originID, &p.key, p.isRetry)
-	}
-	*to = p.resolved(admission)
-	return mended != 0 || p.lookup.AnyMended(), nil
-}
-
-// mostGrowth is how many bytes one becomes at most when a text is mended.
-const mostGrowth = 3
-
-// look has the lookup admit the key at hand.
-func (p *Publisher) look(again span.Labels, isOnce bool) (registry.Admission, bool) {
-	if isOnce {
-		return p.lookup.AdmitOnce(&p.key, again)
-	}
-	return p.lookup.Admit(&p.key, again, p.isRetry)
-}
-
-// beginMending mends of the key what the lookup can't: all of it where a label is missing that
-// none is without, or must be cut that need not be elsewhere.
-func (p *Publisher) beginMending(normal span.Labels) (changed span.Labels, isNormal bool) {
-	k := &p.key
-	if k.Service == "" || k.Operation == "" || k.Resource == "" || len(k.Resource) > p.shared.config.MaxResource/mostGrowth {
-		return p.mend(&p.mender, k, normal), true
-	}
-	return p.mender.Begin(k), false
-}
-
-// forgetKey lets go of the last key, or its message's buffer would be kept, and what is
-// written there next be taken for it.
-func (p *Publisher) forgetKey() {
-	p.kept = 0
-	p.reader.Forget()
+	changed = p.mend(&p.mender, &p.key)
+	return cycle.Admit(p.originID, &p.key, p.isRetry), changed, nil
 }
 
 func (p *Publisher) resolved(a registry.Admission) resolved {
-	return resolved{useIn(p.interval), a.ID, a.Hash, a.Collapsed, a.Folded != 0, a.Waits}
+	return resolved{useIn(p.interval), a.ID, a.Hash, a.Collapsed, a.Waits}
 }
 
 // mend makes of a key what the statistics will show, but for the order of its tags, which
-// means nothing to a registry. Some labels are known to be so already.
-func (p *Publisher) mend(m *span.Mender, k *span.Key, normal span.Labels) (changed span.Labels) {
-	changed = m.MendBut(normal, k, p.origin.Lang)
+// means nothing to a registry.
+func (p *Publisher) mend(m *span.Mender, k *span.Key) (changed bool) {
+	changed = m.Mend(k, p.origin.Lang)
 	if most := p.shared.config.MaxResource; len(k.Resource) > most {
-		k.Resource, changed = span.Shorten(k.Resource, most), changed.With(span.LabelResource)
+		k.Resource, changed = span.Shorten(k.Resource, most), true
 	}
 	return changed
 }
@@ -188,10 +147,8 @@ func (m *misses) count(changed bool) {
 	}
 }
 
-// countMisses ends the finding of a batch's keys: what labels they lost is charged, and
-// misses are made known, once however often the batch is tried.
+// countMisses makes the misses of a batch known, once however often the batch is tried.
 func (p *Publisher) countMisses() {
-	p.lookup.Report()
 	if p.misses == (misses{}) {
 		return
 	}

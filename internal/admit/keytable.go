@@ -14,8 +14,7 @@ type resolved struct {
 	used      use // the interval that the rest is valid in
 	id        registry.KeyID
 	hash      uint32
-	collapsed registry.Collapsed
-	folded    bool // a label has the name of a template
+	collapsed registry.LabelSet
 	waits     bool // it may resolve to something better when it comes again
 }
 
@@ -70,7 +69,7 @@ type keySlot struct {
 // are admitted at each use, which costs their sender, and the hot ones stay. At a
 // new interval a table that ran full keeps only what the last one used; the memory goes
 // too, for it counts as another publisher's from then on. A flood does not fill it, see
-// doorkeeper.
+// Publisher.find.
 type keyTable struct {
 	seed     maphash.Seed
 	slots    []keySlot
@@ -156,12 +155,6 @@ func (k *keyTable) add(raw []byte, hash uint64, use keyUse) int {
 func (k *keyTable) take(cost int, use keyUse) bool {
 	return k.share.held+cost <= k.maxBytes && k.share.take(cost, use)
 }
-
-// fewKeys is how many keys are put into a table whatever they lost.
-const fewKeys = 256
-
-// isSmall says whether there is room for a key whatever it lost.
-func (k *keyTable) isSmall() bool { return len(k.known) < fewKeys && !k.full }
 
 // release gives up all keys, and their room with them. The table is not used afterwards.
 func (k *keyTable) release() {

@@ -21,6 +21,6 @@ func (c *Config) PublisherBytes(drainers int) int {
 		noKeys  = int(leastKeys * (unsafe.Sizeof(knownKey{}) + 2*unsafe.Sizeof(keySlot{})))
 		fixed   = int(unsafe.Sizeof(Publisher{})) + noKeys + pathBytes
 	)
-	bytes := fixed + doorkeeperBytes + span.KeptBytes + drainers*drainer + c.MaxBatch*SpanBytes
+	bytes := fixed + span.KeptBytes + drainers*drainer + c.MaxBatch*SpanBytes
 	return bytes + bytes/8 // which the allocator's size classes may take more
 }

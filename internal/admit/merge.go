@@ -45,7 +45,7 @@ func (p *Publisher) Merge(commit func(), groups []aggregate.Group, width uint64,
 	}
 	books, spans := &p.shared.books, uint64(0)
 	for i := range groups {
-		if p.mend(new(span.Mender), &groups[i].Key, 0) != 0 { // one each, because all are mended before the first is added
+		if p.mend(new(span.Mender), &groups[i].Key) { // one each, because all are mended before the first is added
 			books.normalised.Add(1)
 		}
 		spans += groups[i].Spans

@@ -100,7 +100,6 @@ func (p *Publisher) join(cycle *aggregate.Cycle) bool {
 	}
 	p.keys.sweep(p.interval)
 	p.originID, p.interval = origin, cycle.Interval()+1
-	p.lookup.Begin(cycle.Registry(), origin)
 	return true
 }
 
@@ -217,7 +216,6 @@ func (p *Publisher) leave() {
 		p.batch.runs[i].claim.Abandon()
 	}
 	p.snapshot.Key = nil // or it would keep the message's buffer
-	p.forgetKey()
 	p.mender.Release()
 	p.guard.Exit()
 }

@@ -23,21 +23,17 @@ type Publisher struct {
 	guard    *aggregate.Guard
 	route    *routing.Route
 	keys     *keyTable
-	lookup   registry.Lookup
 	batch    batch
 	shares   []ringShare // by drainer
 	wait     waitBudget
 
 	// Scratch of the snapshot at hand. After each batch it holds nothing of its bytes.
 	snapshot wire.Snapshot
-	reader   wire.KeyReader
-	key      span.Key    // that was read last
-	kept     span.Labels // of it, that were normal as they came, and have numbers
+	key      span.Key
 	mender   span.Mender
 	uncached resolved // what a key is that has no place in the table
 
-	doorkeeper doorkeeper
-	settling   settling
+	settling settling
 
 	misses  misses
 	isRetry bool // the batch was resolved before, and its misses counted
@@ -79,15 +75,13 @@ func (s *Publishers) newPublisher(origin span.Origin, share keyShare) *Publisher
 	origin.Normalize()
 	s.open.Add(1)
 	aggregator := s.config.Aggregator
-	p := &Publisher{
+	return &Publisher{
 		shared: s, origin: origin,
 		guard: aggregator.NewGuard(), route: aggregator.NewRoute(),
 		keys:   newKeyTable(s.config.MaxKeys, s.config.MaxKeyBytes, share),
 		batch:  batch{runs: make([]run, aggregator.Drainers())},
 		shares: make([]ringShare, aggregator.Drainers()),
 	}
-	p.lookup.MendWith(&p.mender, p.origin.Lang)
-	return p
 }
 
 // Close ends the publisher. What it published stays published.

@@ -33,10 +33,7 @@ func New(config Config) (*Aggregator, error) {
 	if err := config.Check(); err != nil {
 		return nil, err
 	}
-	a := &Aggregator{
-		config: config, lastSeal: uatomic.NewTime(time.Time{}), outcomes: newOutcomes(),
-		sketches: sketch.NewMemory(config.SketchBytes, config.Grid),
-	}
+	a := &Aggregator{config: config, lastSeal: uatomic.NewTime(time.Time{}), outcomes: newOutcomes(), sketches: sketch.NewMemory(config.SketchBytes, config.Grid)}
 	a.balancer = routing.NewBalancer(routing.Config{
 		Drainers: config.Drainers, Partitions: config.Partitions,
 		Interval: config.RebalanceInterval, Looks: config.Looks,
@@ -96,9 +93,8 @@ func (a *Aggregator) Stop() {
 // their number.
 func (a *Aggregator) MostCollapsed() (label string, keys uint64) { return a.intervals.MostCollapsed() }
 
-// NewTemplates are names that templates gave to their first values since the last call, and
-// how many more there were.
-func (a *Aggregator) NewTemplates() (names []string, more uint64) { return a.intervals.NewTemplates() }
+// Masked is how many keys were counted with a mask in the place of a label, by label.
+func (a *Aggregator) Masked() map[string]uint64 { return a.intervals.Masked() }
 
 // NewRoute returns a publisher's view of which ring gets which key.
 func (a *Aggregator) NewRoute() *routing.Route { return a.balancer.NewRoute() }

@@ -14,7 +14,7 @@ import (
 // checkLosses expects of the key that a snapshot is counted under that it is its own but for
 // the labels that it is said to have lost. Which ones it loses is the registry's, whose own
 // tests hold that.
-func checkLosses(t *testing.T, sent, counted span.Key, lost registry.Collapsed) {
+func checkLosses(t *testing.T, sent, counted span.Key, lost registry.LabelSet) {
 	t.Helper()
 	for l := range span.FirstList {
 		want := *sent.Text(l)
@@ -86,8 +86,7 @@ func randomKey(rnd *rand.Rand) span.Key {
 		TraceRoot: span.TraceRoot(rnd.IntN(3)), Synthetics: rnd.IntN(9) == 0,
 	}
 	if rnd.IntN(3) == 0 {
-		k.Type, k.HTTPMethod, k.HTTPEndpoint, k.GRPCStatus, k.ServiceSource = pick("t", 5), pick("m", 5),
-			pick("e", 9), pick("g", 5), pick("s", 5)
+		k.Type, k.HTTPMethod, k.HTTPEndpoint, k.GRPCStatus, k.ServiceSource = pick("t", 5), pick("m", 5), pick("e", 9), pick("g", 5), pick("s", 5)
 		k.HTTPStatus = 200 + rnd.Uint32N(3)
 		k.AdditionalTags = tags(span.MaxAdditionalTags)
 	}

@@ -135,7 +135,7 @@ func (m *Merged) reserve(rows, bins int) bool {
 }
 
 // Add admits the key of a group that there is room for, and adds what was counted.
-func (m Merging) Add(origin registry.OriginID, g *Group) registry.Collapsed {
+func (m Merging) Add(origin registry.OriginID, g *Group) registry.LabelSet {
 	mapping := slices.Index(m.mappings, g.Mapping)
 	if mapping < 0 {
 		panic("BUG: a group is added that no room was reserved for")

@@ -3,7 +3,6 @@ package aggregate
 import (
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/ring"
 	"github.com/spanstatsd/spanstatsd/internal/routing"
 )
@@ -12,11 +11,11 @@ import (
 type Stats struct {
 	Drainers    []DrainerStats
 	Ages        Ages
-	Merged      uint64 // spans of groups that tracers have counted
-	Held        uint64 // snapshots in tables that are not sealed
-	Origins     int    // in the current interval
-	Aggregates  int    // keys in the current interval
-	Folding     registry.Folding
+	Merged      uint64            // spans of groups that tracers have counted
+	Held        uint64            // snapshots in tables that are not sealed
+	Origins     int               // in the current interval
+	Aggregates  int               // keys in the current interval
+	Masked      map[string]uint64 // keys with a mask in the place of a label, by label
 	Partitions  routing.Stats
 	SketchBytes int       // that tables hold for the bins of their sketches
 	Coarsened   uint64    // spans put into a higher bin than their own, see sketch.Memory
@@ -49,7 +48,7 @@ func (a *Aggregator) Stats() Stats {
 		LastSeal:    a.lastSeal.Load(),
 		SketchBytes: a.sketches.Taken(),
 		Coarsened:   a.sketches.Coarsened(),
-		Folding:     a.intervals.Folding(),
+		Masked:      a.Masked(),
 	}
 	for _, c := range a.cycles.memory {
 		if c.merged != nil {

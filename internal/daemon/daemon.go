@@ -86,8 +86,7 @@ func (d *Daemon) Start() {
 	d.ingest.Start()
 	if d.apm != nil {
 		d.apm.Start()
-		d.config.Log.Info("taking traces for the agent", "socket", d.config.APM.Socket.Path, "addr",
-			d.apm.Addr())
+		d.config.Log.Info("taking traces for the agent", "socket", d.config.APM.Socket.Path, "addr", d.apm.Addr())
 	}
 	if d.otlp != nil {
 		d.otlp.Start()
@@ -107,16 +106,13 @@ func (d *Daemon) Start() {
 func (d *Daemon) announce() {
 	c := &d.config
 	for _, other := range c.Exporters {
-		d.config.Log.Info("sending statistics by this exporter", "destination", other.Name(), "url",
-			other.URL())
+		d.config.Log.Info("sending statistics by this exporter", "destination", other.Name(), "url", other.URL())
 	}
 	d.config.Log.Info("listening for tracers",
 		"socket", c.Ingest.Socket.Path, "agent", c.Agent.URL.String(), "http", d.health.Addr(),
 		"drainers", d.aggregate.Drainers(), "ring_slots", c.Aggregate.RingSlots,
-		"max_aggregates", c.Aggregate.MaxAggregates, "max_aggregates_from", c.aggregatesFrom(),
-		"max_connections", c.Ingest.MaxConnections,
-		"retry_bytes", memory.SizeText(c.Flush.RetryBytes), "memory_at_most", memory.Text(c.Memory().Total),
-		"version", c.Version,
+		"max_aggregates", c.Aggregate.MaxAggregates, "max_aggregates_from", c.aggregatesFrom(), "max_connections", c.Ingest.MaxConnections,
+		"retry_bytes", memory.SizeText(c.Flush.RetryBytes), "memory_at_most", memory.Text(c.Memory().Total), "version", c.Version,
 		"see", "spanstatsd status, or / on the http address; --log-level=debug says more")
 }
 
@@ -137,7 +133,7 @@ func (c *Config) aggregatesFrom() string {
 func (d *Daemon) logCollapses() {
 	log := health.CollapseLog{
 		Spans:         func() map[string]uint64 { return d.admit.Stats().Collapsed },
-		MostCollapsed: d.aggregate.MostCollapsed, NewTemplates: d.aggregate.NewTemplates, Log: d.config.Log,
+		MostCollapsed: d.aggregate.MostCollapsed, Masked: d.aggregate.Masked, Log: d.config.Log,
 	}
 	log.Run(d.stopping)
 }

@@ -5,20 +5,18 @@ import (
 	"maps"
 	"slices"
 	"time"
-
-	"github.com/spanstatsd/spanstatsd/internal/shown"
 )
 
 // CollapseLog says in one line now and then what labels have collapsed, and which
-// of them did most of it; and in another, which templates were learnt instead. It says
-// nothing while none do.
+// of them did most of it; and in another, what was counted with masks instead. It says
+// nothing while there is nothing of either.
 type CollapseLog struct {
-	Spans         func() map[string]uint64             // collapsed so far, by field
-	MostCollapsed func() (label string, keys uint64)   // since it was last asked
-	NewTemplates  func() (names []string, more uint64) // that explain values now; since it was last asked
+	Spans         func() map[string]uint64           // collapsed so far, by field
+	MostCollapsed func() (label string, keys uint64) // since it was last asked
+	Masked        func() map[string]uint64           // keys with masks so far, by field
 	Log           *slog.Logger
 
-	last map[string]uint64
+	last, lastMasked map[string]uint64
 }
 
 // collapseLogEvery is the time between two lines: collapses go on for as long as
@@ -39,7 +37,7 @@ func (l *CollapseLog) Run(stop <-chan struct{}) {
 }
 
 func (l *CollapseLog) line() {
-	l.templates()
+	l.masks()
 	now := l.Spans()
 	label, keys := l.MostCollapsed()
 	fields := since(l.last, now)
@@ -51,25 +49,19 @@ func (l *CollapseLog) line() {
 	if keys > 0 {
 		args = append(args, "mostly", label, "mostly_keys", keys)
 	}
-	l.Log.Warn("labels with too many distinct values were collapsed; mend what puts them there, or raise "+
-		"--cardinality-limit, --max-origins for origin, --max-aggregates and --max-key-bytes-in-all for "+
-		"whole_key", args...)
+	l.Log.Warn("labels with too many distinct values were collapsed; mend what puts them there, or raise --cardinality-limit, --max-origins for origin, --max-aggregates and --max-key-bytes-in-all for whole_key", args...)
 }
 
-// templates says which were learnt.
-func (l *CollapseLog) templates() {
-	names, more := l.NewTemplates()
-	if len(names) == 0 {
-		return
+// masks says where identifiers have put names over their budgets.
+func (l *CollapseLog) masks() {
+	now := l.Masked()
+	fields := since(l.lastMasked, now)
+	l.lastMasked = now
+	if len(fields) > 0 {
+		l.Log.Info("values with identifiers are counted under masks, such as /users/{id}; --mask-names=never has those that are over their budget collapse instead",
+			slog.Group("keys_since_last_line", fields...))
 	}
-	for i, name := range names {
-		names[i] = shown.Text(name[:min(len(name), mostShownName)])
-	}
-	l.Log.Info("values with no room for names of their own are counted under templates; --fold-names=false "+
-		"has them collapse", "templates", names, "and_more", more)
 }
-
-const mostShownName = 200 // bytes
 
 // since is what has grown, by name and how much, for a group of the log.
 func since(last, now map[string]uint64) (fields []any) {

@@ -32,7 +32,7 @@ func TestCollapseLog(t *testing.T) {
 				label, keys = "", 0
 				return l, n
 			},
-			NewTemplates: func() ([]string, uint64) { return nil, 0 },
+			Masked: func() map[string]uint64 { return nil },
 			Log:          slog.New(slog.NewJSONHandler(&out, nil)),
 		}
 		stop, stopped := make(chan struct{}), make(chan struct{})
@@ -72,42 +72,31 @@ func TestCollapseLog(t *testing.T) {
 		close(stop)
 		<-stopped
 		lines = strings.Split(strings.TrimSpace(out.String()), "\n")
-		if len(lines) != 3 || !strings.Contains(lines[1], `"resource":40`) ||
-			!strings.Contains(lines[1], `"peer_tag":400`) ||
+		if len(lines) != 3 || !strings.Contains(lines[1], `"resource":40`) || !strings.Contains(lines[1], `"peer_tag":400`) ||
 			!strings.Contains(lines[2], `{"origin":7}`) || strings.Contains(lines[2], "mostly") {
 			t.Errorf("the last lines are\n%s", out.String())
 		}
 	})
 }
 
-// TestTheLogSaysWhichTemplatesWereLearnt, of each as much as fits a line, with nothing in
-// it that can't be seen.
-func TestTheLogSaysWhichTemplatesWereLearnt(t *testing.T) {
+// TestTheLogSaysWhatIsMasked since its last line, and nothing where that is nothing.
+func TestTheLogSaysWhatIsMasked(t *testing.T) {
 	var out bytes.Buffer
+	masked := map[string]uint64{"resource": 5, "http_endpoint": 0}
 	log := CollapseLog{
 		Spans:         func() map[string]uint64 { return nil },
 		MostCollapsed: func() (string, uint64) { return "", 0 },
-		NewTemplates: func() ([]string, uint64) {
-			return []string{"GET /users/{id}", "GET /\u202e/{id}", "GET /" + strings.Repeat("long", 1000)}, 7
-		},
-		Log: slog.New(slog.NewJSONHandler(&out, nil)),
+		Masked:        func() map[string]uint64 { return maps.Clone(masked) },
+		Log:           slog.New(slog.NewJSONHandler(&out, nil)),
 	}
-	log.line()
-	var line struct {
-		Templates []string `json:"templates"`
-		More      uint64   `json:"and_more"`
-	}
-	if err := json.Unmarshal(out.Bytes(), &line); err != nil {
-		t.Fatal(err)
-	}
-	if len(line.Templates) != 3 || line.Templates[0] != "GET /users/{id}" ||
-		line.Templates[1] != `GET /\u202e/{id}` || len(line.Templates[2]) != mostShownName || line.More != 7 {
-		t.Errorf("the line is %s", out.String())
-	}
-	out.Reset()
-	log.NewTemplates = func() ([]string, uint64) { return nil, 0 }
-	if log.line(); out.Len() != 0 {
-		t.Errorf("there was nothing new, and it wrote %s", out.String())
+	for _, want := range []string{`"keys_since_last_line":{"resource":5}`, "", `"keys_since_last_line":{"resource":7}`} {
+		if log.line(); !strings.Contains(out.String(), want) || (out.Len() == 0) != (want == "") {
+			t.Errorf("the line is %s, want %s", out.String(), want)
+		}
+		out.Reset()
+		if want == "" {
+			masked["resource"] += 7
+		}
 	}
 }
 

@@ -18,17 +18,20 @@ type KeyEntry struct {
 // Admission is what a key got in one interval.
 type Admission struct {
 	ID        KeyID
-	Hash      uint32 // decides the key's partition; the same in every interval
-	Collapsed Collapsed
-	Folded    Collapsed // labels that have the name of a template
-	Waits     bool      // it may get more when the key comes again, so the next use must ask
+	Hash      uint32   // decides the key's partition; the same in every interval
+	Collapsed LabelSet // labels that were lost to budgets; span.WholeKey where the key lost all
+	Masked    LabelSet // labels with a mask in the place of their value
+	Waits     bool     // it may get more when the key comes again, so the next use must ask
+	CameAgain bool     // whatever has no place of its own came before, in this interval or in the last
 }
 
-// Collapsed is the set of labels that one key lost to its budgets. span.WholeKey is
-// among them where the key lost all.
-type Collapsed uint16
+// Whole says whether the key has all of its labels as they came.
+func (a *Admission) Whole() bool { return a.Collapsed|a.Masked == 0 }
+
+// LabelSet is a set of labels, and of span.WholeKey.
+type LabelSet uint16
 
 // Has reports whether the label is in the set.
-func (c Collapsed) Has(l span.Label) bool { return c&setOf(l) != 0 }
+func (s LabelSet) Has(l span.Label) bool { return s&setOf(l) != 0 }
 
-func setOf(l span.Label) Collapsed { return 1 << l }
+func setOf(l span.Label) LabelSet { return 1 << l }

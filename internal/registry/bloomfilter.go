@@ -1,52 +1,64 @@
 package registry
 
-import (
-	"encoding/binary"
-	"math/bits"
-	"math/rand/v2"
-	"sync/atomic"
-)
-
-// bloomFilter tells most texts that were not added from those that were, by how they end,
-// before they are hashed: those of a flood mostly differ there. A text has two bits of one
-// word. Adding is the Registry's, under its lock; any goroutine may ask without.
+// bloomFilter says whether a hash was probably added, in one of two intervals. It takes no
+// memory a hash: half a million fill a fifth of an interval's bits in the largest filter, and
+// then it takes one new hash in a thousand for one that was added. The Registry's lock guards
+// it.
 type bloomFilter struct {
-	words [1 << filterBits]atomic.Uint64
+	words []wordPair // none until the first hash
+	count int        // of pairs, a power of two
 }
+
+// wordPair has a word of each generation. All four bits of a hash are in one word.
+type wordPair [2]uint64
+
+// generation is one of two intervals that take turns.
+type generation uint8
+
+func (g generation) other() generation { return 1 - g }
 
 const (
-	filterBits = 10 // of the number of a word
-	filterEnd  = 8  // bytes of a text
+	leastFilterBytes = 64 << 10
+	mostFilterBytes  = 2 << 20
 )
 
-// filterSecrets are of one process, so that nobody outside can choose texts that fill few
-// words.
-var filterSecrets = [2]uint64{rand.Uint64(), rand.Uint64()}
-
-func (f *bloomFilter) add(s scope, text string) {
-	if word, mask, ok := f.place(s, text); ok {
-		word.Store(word.Load() | mask)
+// filterBytes is the size of a generation: a power of two that follows the memory for labels.
+func filterBytes(labelBytes int) int {
+	bytes := leastFilterBytes
+	for bytes < mostFilterBytes && 2*bytes <= labelBytes/4 {
+		bytes *= 2
 	}
+	return bytes
 }
 
-// mayHave reports whether a text may have been added. It was not, if the answer is no.
-func (f *bloomFilter) mayHave(s scope, text string) bool {
-	word, mask, ok := f.place(s, text)
-	return !ok || word.Load()&mask == mask
+func newBloomFilter(bytes int) *bloomFilter { return &bloomFilter{count: bytes / 8} }
+
+// place is where the bits of a hash are.
+func (f *bloomFilter) place(hash uint64) (at int, bits uint64) {
+	hash *= spread
+	bits = 1<<(hash>>6&63) | 1<<(hash>>12&63) | 1<<(hash>>18&63) | 1<<(hash&63)
+	return int(hash>>32) & (f.count - 1), bits
 }
 
-// place is the word of a text and its bits there. Texts that are too short have none.
-func (f *bloomFilter) place(s scope, text string) (word *atomic.Uint64, mask uint64, ok bool) {
-	if len(text) < filterEnd {
-		return nil, 0, false
+func (f *bloomFilter) add(to generation, hash uint64) {
+	if f.words == nil {
+		f.words = make([]wordPair, f.count)
 	}
-	hash := endHash(uint64(s)<<32, text)
-	return &f.words[hash%(1<<filterBits)], 1<<(hash>>filterBits%64) | 1<<(hash>>(filterBits+6)%64), true
+	at, bits := f.place(hash)
+	f.words[at][to] |= bits
 }
 
-// endHash is a hash of how a text ends that is not too short, and of where it stands.
-func endHash(in uint64, text string) uint64 {
-	end := binary.LittleEndian.Uint64([]byte(text[len(text)-filterEnd:]))
-	upper, lower := bits.Mul64(end^filterSecrets[0], in^uint64(len(text))^filterSecrets[1])
-	return upper ^ lower
+func (f *bloomFilter) has(in generation, hash uint64) bool {
+	if f.words == nil {
+		return false
+	}
+	at, bits := f.place(hash)
+	return f.words[at][in]&bits == bits
+}
+
+// clear empties a generation. It costs nothing where nothing was added.
+func (f *bloomFilter) clear(of generation) {
+	for i := range f.words {
+		f.words[i][of] = 0
+	}
 }

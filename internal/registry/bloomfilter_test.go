@@ -1,31 +1,40 @@
 package registry
 
 import (
-	"fmt"
+	"math/rand/v2"
 	"testing"
 )
 
-func TestABloomFilterHasAllThatWasAddedAndLittleElse(t *testing.T) {
-	var filter bloomFilter
-	const added = 2000
-	for i := range added {
-		filter.add(scope(i%5), fmt.Sprintf("label-%08d", i))
-		filter.add(scope(i%5), fmt.Sprint(i))
+// TestAFilterHasAllThatWasAddedAndLittleElse fills a generation with as many hashes as the
+// essay says.
+func TestAFilterHasAllThatWasAddedAndLittleElse(t *testing.T) {
+	f := newBloomFilter(mostFilterBytes)
+	const now, before generation = 1, 0
+	const added = 500_000
+	rnd := rand.New(rand.NewPCG(1, 20))
+	hashes := make([]uint64, 2*added)
+	for i := range hashes {
+		hashes[i] = rnd.Uint64()
+		if i < added {
+			f.add(now, hashes[i])
+		}
 	}
 	wrong := 0
-	for i := range 10 * added {
-		has := filter.mayHave(scope(i%5), fmt.Sprintf("label-%08d", i))
+	for i, hash := range hashes {
 		switch {
-		case i < added && !has:
-			t.Errorf("text %d was added, and is not there", i)
-		case i >= added && has:
-			wrong++
-		}
-		if i < added && !filter.mayHave(scope(i%5), fmt.Sprint(i)) {
-			t.Errorf("short text %d was added, and is not there", i)
+		case f.has(before, hash):
+			t.Fatalf("hash %d was added to another interval", i)
+		case f.has(now, hash) != (i < added):
+			if wrong++; i < added {
+				t.Fatalf("hash %d was added, and is not there", i)
+			}
 		}
 	}
-	if wrong > added/5 {
-		t.Errorf("%d of %d texts that were not added may have been", wrong, 9*added)
+	if wrong > added/1000 {
+		t.Errorf("%d of %d hashes that were not added are there", wrong, added)
+	}
+	f.add(before, hashes[0])
+	if f.clear(now); !f.has(before, hashes[0]) || f.has(now, hashes[0]) {
+		t.Error("a clear emptied another interval, or did not empty its own")
 	}
 }

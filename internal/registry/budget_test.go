@@ -1,4 +1,4 @@
-package registry
+package registry_test
 
 import (
 	"bytes"
@@ -7,35 +7,17 @@ import (
 	"testing"
 	"unsafe"
 
+	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-func admitter(t *testing.T, change func(*Config)) (*Registry, OriginID) {
-	t.Helper()
-	config := testConfig()
-	change(&config)
-	r := New(&config)
-	origin, ok := r.AdmitOrigin(span.Origin{Service: "shop"})
-	if !ok {
-		t.Fatal("no room for the first origin")
-	}
-	return r, origin
-}
-
 func TestBudgetsCollapseBeforeTheKeyIsHashed(t *testing.T) {
-	set := func(k *span.Key, l span.Label, value string) {
-		if l < span.FirstList {
-			*k.Text(l) = value
-		} else {
-			*k.Tags(l) = []string{"key:" + value}
-		}
-	}
 	for f := range span.EndOfLists {
-		r, origin := admitter(t, func(c *Config) { c.Budgets[f] = 4 })
-		ids := map[KeyID]bool{}
+		r, origin := one(t, func(c *registry.Config) { c.Budgets[f] = 4 })
+		ids := map[registry.KeyID]bool{}
 		for i := range 20 { // each value twice: two pass at once, and two at their second sight
 			key := span.Key{Service: "a", Operation: "b", Resource: "c"}
-			set(&key, f, fmt.Sprint("value", i%10))
+			with(&key, f, fmt.Sprint("value", i%10))
 			a := r.Admit(origin, &key, false)
 			ids[a.ID] = true
 			if over := i >= 2 && i < 10 || i >= 14; a.Collapsed.Has(f) != over || (a.Collapsed != 0) != over {
@@ -44,7 +26,8 @@ func TestBudgetsCollapseBeforeTheKeyIsHashed(t *testing.T) {
 			if waits := i >= 2 && i < 10; a.Waits != waits {
 				t.Errorf("%s: value %d waits: %t", f, i, a.Waits)
 			}
-			if again := r.Admit(origin, &key, true); again != a {
+			again := r.Admit(origin, &key, true)
+			if again.CameAgain = a.CameAgain; again != a {
 				t.Errorf("%s: value %d got %v, then %v", f, i, a, again)
 			}
 		}
@@ -52,28 +35,28 @@ func TestBudgetsCollapseBeforeTheKeyIsHashed(t *testing.T) {
 			t.Errorf("%s: %d aggregates for a budget of 4, want 5", f, len(ids))
 		}
 		want := span.Key{Service: "a", Operation: "b", Resource: "c"}
-		set(&want, f, span.Blocked)
-		if got := r.keys[2].Key; fmt.Sprint(got) != fmt.Sprint(want) {
+		with(&want, f, span.Blocked)
+		if got := rowsOf(r)[2].Key; fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%s: collapsed into %v, want %v", f, got, want)
 		}
 	}
 }
 
 func TestTagsOfUnboundedKeysCollapseWhole(t *testing.T) {
-	r, origin := admitter(t, func(*Config) {})
+	r, origin := one(t, func(*registry.Config) {})
 	for i := range 400 {
 		a := r.Admit(origin, &span.Key{PeerTags: []string{fmt.Sprintf("key%d:v", i%200)}}, false)
-		if over := i >= MaxTagKeys/2 && i < 200 || i >= 200+MaxTagKeys; a.Collapsed.Has(span.LabelPeerTag) != over {
+		if over := i >= registry.MaxTagKeys/2 && i < 200 || i >= 200+registry.MaxTagKeys; a.Collapsed.Has(span.LabelPeerTag) != over {
 			t.Errorf("tag key %d: collapsed %b", i, a.Collapsed)
 		}
 	}
-	if len(r.keys) != MaxTagKeys+1 {
-		t.Errorf("%d aggregates for 200 tag keys, want %d", len(r.keys), MaxTagKeys+1)
+	if len(rowsOf(r)) != registry.MaxTagKeys+1 {
+		t.Errorf("%d aggregates for 200 tag keys, want %d", len(rowsOf(r)), registry.MaxTagKeys+1)
 	}
 }
 
 func TestCallerKeepsItsTags(t *testing.T) {
-	r, origin := admitter(t, func(c *Config) { c.Budgets[span.LabelPeerTag] = 1 })
+	r, origin := one(t, func(c *registry.Config) { c.Budgets[span.LabelPeerTag] = 1 })
 	tags := []string{"a:1", "a:2"}
 	r.Admit(origin, &span.Key{PeerTags: tags}, false)
 	if tags[1] != "a:2" {
@@ -82,11 +65,15 @@ func TestCallerKeepsItsTags(t *testing.T) {
 }
 
 func TestWholeTableCap(t *testing.T) {
-	r, first := admitter(t, func(c *Config) { c.MaxAggregates = 64 })
+	most := 0
+	r, first := one(t, func(c *registry.Config) {
+		c.MaxAggregates = 64
+		most = c.MaxKeys()
+	})
 	second, _ := r.AdmitOrigin(span.Origin{Service: "cart"})
-	var overflow [2]KeyID
+	var overflow [2]registry.KeyID
 	named := [2]int{}
-	for o, origin := range []OriginID{first, second} {
+	for o, origin := range []registry.OriginID{first, second} {
 		for i := range 400 {
 			a := r.Admit(origin, &span.Key{Resource: fmt.Sprint(o, " ", i%200)}, false)
 			switch {
@@ -99,28 +86,21 @@ func TestWholeTableCap(t *testing.T) {
 			}
 		}
 	}
-	if len(r.keys) > r.config.MaxKeys() || named[0] < 64 || named[1] < 8 || overflow[0] == overflow[1] {
-		t.Fatalf("%d aggregates, of which %v have names, overflow rows %v", len(r.keys), named, overflow)
+	if len(rowsOf(r)) > most || named[0] < 64 || named[1] < 8 || overflow[0] == overflow[1] {
+		t.Fatalf("%d aggregates, of which %v have names, overflow rows %v", len(rowsOf(r)), named, overflow)
 	}
-	if got := r.keys[overflow[1]]; got.Origin != second || got.Key.Service != span.Blocked {
+	if got := rowsOf(r)[overflow[1]]; got.Origin != second || got.Key.Service != span.Blocked {
 		t.Errorf("overflow row is %+v", got)
 	}
 	if a := r.Admit(first, &span.Key{Resource: "0 0"}, false); a.Collapsed != 0 || a.ID != 0 {
 		t.Errorf("a key that was admitted earlier got %+v", a)
-	}
-	r.Reset(noPast())
-	if o, ok := r.AdmitOrigin(span.Origin{Service: "new"}); !ok || o != 0 {
-		t.Fatal("a reset Registry has no room")
-	}
-	if a := r.Admit(0, &span.Key{Resource: "x"}, false); a.ID != 0 || a.Collapsed != 0 {
-		t.Errorf("a reset Registry gave %+v", a)
 	}
 }
 
 // TestLabelBytes floods with long labels from one origin, and expects the memory
 // of labels to be bounded and the others' first keys to keep their names.
 func TestLabelBytes(t *testing.T) {
-	r, flooder := admitter(t, func(c *Config) { c.LabelBytes = 1 << 20 })
+	r, flooder := one(t, func(c *registry.Config) { c.LabelBytes = 1 << 20 })
 	long := strings.Repeat("l", span.MaxResource)
 	overflew := 0
 	for i := range 2000 {
@@ -139,19 +119,12 @@ func TestLabelBytes(t *testing.T) {
 			}
 		}
 	}
-	texts := 0
-	for _, v := range r.budgets.labels.list.items {
-		texts += len(v.text)
-	}
-	if taken := r.shares.others.bytes + r.shares.reserve.taken.bytes; taken < texts || taken > 1<<20+1<<18+2*span.MaxResource {
-		t.Errorf("%d bytes are taken, of which %d of texts", taken, texts)
-	}
 }
 
 // TestBlockedOfTheTracer: what a tracer has collapsed itself is no value of ours,
 // and meets what is collapsed here.
 func TestBlockedOfTheTracer(t *testing.T) {
-	r, origin := admitter(t, func(c *Config) { c.Budgets[span.LabelResource], c.Budgets[span.LabelPeerTag] = 1, 1 })
+	r, origin := one(t, func(c *registry.Config) { c.Budgets[span.LabelResource], c.Budgets[span.LabelPeerTag] = 1, 1 })
 	theirs := r.Admit(origin, &span.Key{Resource: span.Blocked, PeerTags: []string{"k:" + span.Blocked, span.Blocked}}, false)
 	if theirs.Collapsed != 0 {
 		t.Errorf("collapsed %b by the tracer is counted as ours", theirs.Collapsed)
@@ -168,7 +141,7 @@ func TestBlockedOfTheTracer(t *testing.T) {
 
 // TestAdmitKeepsNothingOfTheKey scribbles over the buffer that a key was part of.
 func TestAdmitKeepsNothingOfTheKey(t *testing.T) {
-	r, origin := admitter(t, func(*Config) {})
+	r, origin := one(t, func(*registry.Config) {})
 	buffer := []byte("service operation resource a:peer b:additional")
 	part := func(from, to int) string { return unsafe.String(&buffer[from], to-from) }
 	key := func() *span.Key {
@@ -178,12 +151,12 @@ func TestAdmitKeepsNothingOfTheKey(t *testing.T) {
 		}
 	}
 	first := r.Admit(origin, key(), false)
-	want := fmt.Sprint(r.keys[first.ID])
+	want := fmt.Sprint(*rowOf(r, first))
 	kept := bytes.Clone(buffer)
 	for i := range buffer {
 		buffer[i] = 'x'
 	}
-	if got := fmt.Sprint(r.keys[first.ID]); got != want {
+	if got := fmt.Sprint(*rowOf(r, first)); got != want {
 		t.Errorf("%s became %s", want, got)
 	}
 	copy(buffer, kept)
@@ -192,43 +165,41 @@ func TestAdmitKeepsNothingOfTheKey(t *testing.T) {
 	}
 }
 
-// TestOverflowCostsNoBudget: keys that find no row take no place of a budget.
+// TestOverflowCostsNoBudget: keys that find no row take no place of a budget, so that a key that
+// finds one has all of its labels.
 func TestOverflowCostsNoBudget(t *testing.T) {
-	r, origin := admitter(t, func(c *Config) { c.MaxAggregates = 4 })
-	const rows = 5 // two at once, two at their second sight, and one of the reserve
-	for i := range 1000 {
-		r.Admit(origin, &span.Key{Resource: fmt.Sprint("r", i/2), PeerTags: []string{fmt.Sprint("k:", i/2)}}, false)
+	r, flooder := one(t, func(c *registry.Config) { c.MaxAggregates = 4 })
+	flood := func(i int) registry.Admission {
+		return r.Admit(flooder, &span.Key{Resource: fmt.Sprint("r", i), PeerTags: []string{fmt.Sprint("k:", i), fmt.Sprint("new", i, ":v")}}, false)
 	}
-	resources, tags := r.budgets.used[origin][span.LabelResource].others, r.budgets.tagKeys[0].places.others
-	if resources > rows || tags > rows || len(r.budgets.labels.list.items) > int(firstID)+2*rows+1 {
-		t.Errorf("%d resources, %d tags and %d values are remembered of a table of %d", resources, tags, len(r.budgets.labels.list.items), rows)
+	for i := range 2000 {
+		flood(i / 2)
 	}
-	labels := len(r.budgets.labels.list.items)
-	for i := range 100 {
-		r.Admit(origin, &span.Key{PeerTags: []string{fmt.Sprint("k:new", i), fmt.Sprint("new", i, ":v")}}, false)
+	if a := flood(5000); a.Collapsed != set(span.WholeKey) {
+		t.Fatalf("there is still a row: %+v", a)
 	}
-	if len(r.budgets.labels.list.items) != labels || len(r.budgets.tagKeys) != 1 {
-		t.Errorf("%d values and %d tag keys are remembered", len(r.budgets.labels.list.items), len(r.budgets.tagKeys))
+	quiet, _ := r.AdmitOrigin(span.Origin{Service: "quiet"})
+	if a := r.Admit(quiet, &span.Key{Resource: "GET /", PeerTags: []string{"k:v"}}, false); a.Collapsed != 0 {
+		t.Errorf("another origin's first key lost %b", a.Collapsed)
 	}
-	r.Reset(noPast())
-	if len(r.budgets.labels.list.items) != int(firstID) || len(r.budgets.tagKeys)+len(r.keys)+len(r.rows.list.items)+len(r.budgets.used)+r.shares.others.rows+r.shares.others.bytes != 0 {
-		t.Errorf("after a reset: %+v", r)
+	if _, rows := r.Size(); rows > 4+1+3 {
+		t.Errorf("%d rows", rows)
 	}
 }
 
 // TestCollapsedTagsAreASet: tags that became alike stand once, in order.
 func TestCollapsedTagsAreASet(t *testing.T) {
-	r, origin := admitter(t, func(c *Config) { c.Budgets[span.LabelPeerTag] = 1 })
+	r, origin := one(t, func(c *registry.Config) { c.Budgets[span.LabelPeerTag] = 1 })
 	r.Admit(origin, &span.Key{PeerTags: []string{"a:1", "z:1"}}, false)
 	first := r.Admit(origin, &span.Key{PeerTags: []string{"a:2", "a:3", "z:2"}}, false)
 	second := r.Admit(origin, &span.Key{PeerTags: []string{"a:4", "z:5", "z:6"}}, false)
 	if first.ID != second.ID {
-		t.Errorf("aggregates %v and %v", r.keys[first.ID].Key.PeerTags, r.keys[second.ID].Key.PeerTags)
+		t.Errorf("aggregates %v and %v", rowOf(r, first).PeerTags, rowOf(r, second).PeerTags)
 	}
 }
 
 func TestOrigins(t *testing.T) {
-	r, first := admitter(t, func(c *Config) { c.MaxOrigins = 2 })
+	r, first := one(t, func(c *registry.Config) { c.MaxOrigins = 2 })
 	if same, ok := r.AdmitOrigin(span.Origin{Service: "shop", RuntimeID: "other process"}); !ok || same != first {
 		t.Error("origins that differ only in runtime id were not conflated")
 	}
@@ -245,11 +216,11 @@ func TestOrigins(t *testing.T) {
 func TestAKeyBehindAnOverflowIsFoundAgain(t *testing.T) {
 	config := testConfig()
 	config.MaxAggregates = 64
-	r := New(&config)
+	r := registry.NewIntervals(&config).Registry()
 	flood, _ := r.AdmitOrigin(span.Origin{Service: "flood"})
 	for i := 0; !r.Admit(flood, &span.Key{Resource: fmt.Sprint(i)}, false).Collapsed.Has(span.WholeKey); i++ {
 	}
-	met := map[KeyID]bool{}
+	met := map[registry.KeyID]bool{}
 	for i := range 4 {
 		origin, _ := r.AdmitOrigin(span.Origin{Service: fmt.Sprint(i)})
 		key := &span.Key{Resource: "GET /"}
@@ -264,8 +235,8 @@ func TestAKeyBehindAnOverflowIsFoundAgain(t *testing.T) {
 // TestTheCommonOriginIsTrueOfAllThatHaveIt: it has what all of them have in common, and a
 // cycle that was sealed before keeps what was true of those it counted.
 func TestTheCommonOriginIsTrueOfAllThatHaveIt(t *testing.T) {
-	r, shop := admitter(t, func(c *Config) { c.MaxOrigins = 1 })
-	join := func(o span.Origin) OriginID {
+	r, shop := one(t, func(c *registry.Config) { c.MaxOrigins = 1 })
+	join := func(o span.Origin) registry.OriginID {
 		id, isCommon := r.JoinOrigin(o, 0)
 		if !isCommon || id == shop {
 			t.Fatalf("%+v has origin %d", o, id)
@@ -293,10 +264,5 @@ func TestTheCommonOriginIsTrueOfAllThatHaveIt(t *testing.T) {
 	}
 	if id, isCommon := r.JoinOrigin(span.Origin{Service: "shop"}, 0); isCommon || id != shop {
 		t.Error("an origin that is known has lost its place")
-	}
-	r.Admit(common, &span.Key{Service: "s", Operation: "o", Resource: "r"}, false)
-	r.Reset(noPast())
-	if id, isCommon := r.JoinOrigin(first, 0); isCommon || id != 0 {
-		t.Error("a new interval has no room")
 	}
 }

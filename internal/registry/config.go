@@ -5,7 +5,6 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/check"
 	"github.com/spanstatsd/spanstatsd/internal/span"
-	"github.com/spanstatsd/spanstatsd/internal/template"
 )
 
 // Config is what an interval may hold. Every number must be set.
@@ -15,13 +14,14 @@ type Config struct {
 	LabelBytes       int     // of what keys are named by; see reserve
 	Budgets          Budgets // distinct values a label and origin
 	ConflateRuntimes bool    // origins that differ only in runtime id are one
-	FoldNames        bool    // what has no room for its own name gets that of a template
+	Masking          Masking // of resources and endpoints
 }
 
 // DefaultConfig is the defaults of the command line.
 func DefaultConfig() Config {
 	return Config{
-		MaxAggregates: 8192, MaxOrigins: 256, LabelBytes: 8 << 20, Budgets: DefaultBudgets(), ConflateRuntimes: true, FoldNames: true,
+		MaxAggregates: 8192, MaxOrigins: 256, LabelBytes: 8 << 20,
+		Budgets: DefaultBudgets(), ConflateRuntimes: true,
 	}
 }
 
@@ -47,7 +47,8 @@ func (c *Config) Check() error {
 		check.Number("max-origins", c.MaxOrigins, 1, mostOrigins),
 	)
 	for l, limit := range c.Budgets {
-		err = errors.Join(err, check.Number("cardinality-limit of "+span.Label(l).String(), limit, 1, MaxBudget))
+		field := "cardinality-limit of " + span.Label(l).String()
+		err = errors.Join(err, check.Number(field, limit, 1, MaxBudget))
 	}
 	return err
 }
@@ -61,9 +62,11 @@ func (c *Config) MaxKeys() int { return c.MaxAggregates + c.reserve().rows + c.M
 
 // Bytes is the most that the two registries of Intervals can come to hold.
 func (c *Config) Bytes() int {
-	bytes := 2 * (c.LabelBytes + c.reserve().bytes + c.sightBytes() + spellingBytes + (c.MaxOrigins+1)*originBytes)
-	if c.FoldNames {
-		bytes += template.Bytes
-	}
-	return bytes
+	return 2 * (c.LabelBytes + c.reserve().bytes + filterBytes(c.LabelBytes) + (c.MaxOrigins+1)*originBytes)
 }
+
+// shared is what all origins may take.
+func (c *Config) shared() allowance { return allowance{rows: c.MaxAggregates, bytes: c.LabelBytes} }
+
+// reserve is what there is beyond that.
+func (c *Config) reserve() allowance { return c.shared().over(4) }

@@ -1,9 +1,10 @@
-package registry
+package registry_test
 
 import (
 	"fmt"
 	"testing"
 
+	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
@@ -33,14 +34,13 @@ func floodIn(field string, n int) span.Key {
 // in each interval from its second span on in the first interval, and from its first on later.
 func TestAFloodInAnyFieldLeavesTheNeighbourItsRows(t *testing.T) {
 	for _, field := range append(span.LabelNames(), "facts", "tag keys", "several") {
-		config := DefaultConfig()
+		config := registry.DefaultConfig()
 		config.MaxAggregates = 800
-		intervals, serial := NewIntervals(&config), 0
+		intervals, serial := registry.NewIntervals(&config), 0
 		for interval := range 4 {
 			r := intervals.Registry()
 			noisy, _ := r.AdmitOrigin(span.Origin{Service: "noisy"})
 			quiet, _ := r.AdmitOrigin(span.Origin{Service: "quiet"})
-			flood, honest := newPublisher(r, noisy), newPublisher(r, quiet)
 			named := map[string]int{}
 			const keys, times = 400, 3
 			for time := range times {
@@ -48,13 +48,13 @@ func TestAFloodInAnyFieldLeavesTheNeighbourItsRows(t *testing.T) {
 					for range 10 {
 						serial++
 						key := floodIn(field, serial)
-						flood.admit(&key)
+						r.Admit(noisy, &key, false)
 					}
 					key := span.Key{
 						Service: "s", Operation: "o", Resource: fmt.Sprint("GET /", i), Kind: "server",
 						HTTPStatus: uint32(200 + i%20), PeerTags: []string{fmt.Sprint("host:", i%40)},
 					}
-					if a := honest.admit(&key); a.Collapsed == 0 {
+					if a := r.Admit(quiet, &key, false); a.Collapsed == 0 {
 						named[key.Resource]++
 					} else if time > 1 || interval > 0 {
 						t.Fatalf("a flood in %s: %s lost %b in interval %d, at its span %d", field, key.Resource, a.Collapsed, interval, time+1)
@@ -72,12 +72,11 @@ func TestAFloodInAnyFieldLeavesTheNeighbourItsRows(t *testing.T) {
 // TestStatusesHaveABudget: beyond it a key has none, which is a field of its own in the books,
 // and one that repeats keeps its place.
 func TestStatusesHaveABudget(t *testing.T) {
-	config := DefaultConfig()
-	intervals := NewIntervals(&config)
+	config := registry.DefaultConfig()
+	intervals := registry.NewIntervals(&config)
 	for interval := range 3 {
 		r := intervals.Registry()
 		origin, _ := r.AdmitOrigin(span.Origin{})
-		p := newPublisher(r, origin)
 		told := map[uint32]bool{}
 		for i := range 4000 {
 			status := uint32(1000*interval + i%1000 + 600)
@@ -85,11 +84,11 @@ func TestStatusesHaveABudget(t *testing.T) {
 				status = 200 + uint32(i/2%20)
 			}
 			key := span.Key{Service: "s", Operation: "o", Resource: "r", HTTPStatus: status}
-			a := p.admit(&key)
-			switch got := r.keys[a.ID].Key.HTTPStatus; {
+			a := r.Admit(origin, &key, false)
+			switch got := rowOf(r, a).HTTPStatus; {
 			case a.Collapsed == 0 && got == status:
 				told[status] = true
-			case a.Collapsed != setOf(span.LabelHTTPStatus) || got != 0:
+			case a.Collapsed != set(span.LabelHTTPStatus) || got != 0:
 				t.Fatalf("status %d became %d, lost %b", status, got, a.Collapsed)
 			case status < 600 && interval > 0:
 				t.Fatalf("status %d was lost in interval %d", status, interval)

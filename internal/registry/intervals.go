@@ -1,9 +1,9 @@
 package registry
 
 import (
-	"sync/atomic"
+	"sync"
 
-	"github.com/spanstatsd/spanstatsd/internal/template"
+	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
 // Intervals own the registries: one an interval, two in turn. A report seals a
@@ -16,26 +16,22 @@ import (
 // no publisher is inside that one, and the flush has released it and all before it.
 // Cycle n-1 belongs to the last interval, n-2 and those before to it or to earlier.
 type Intervals struct {
-	number     uint64 // of the current one; the sealer's own
+	mu         sync.Mutex // guards all that is here, and in both registries
+	number     uint64     // of the current one
 	registries [2]*Registry
-	current    atomic.Pointer[Registry] // for those who ask for its size
 	collapses  collapses
-	templates  *template.Templates // of all intervals; nil where names are not folded
+	masked     [span.LabelCount]uint64 // keys
 }
 
 // NewIntervals begins the first interval.
 func NewIntervals(config *Config) *Intervals {
-	i := &Intervals{collapses: newCollapses()}
-	if config.FoldNames {
-		i.templates = template.New()
-	}
+	i := &Intervals{collapses: collapses{}}
+	seen := newBloomFilter(filterBytes(config.LabelBytes))
 	for n := range i.registries {
-		i.registries[n] = New(config)
-		i.registries[n].templates = i.templates
+		i.registries[n] = newRegistry(&i.mu, tables{
+			config: config, seen: seen, masked: &i.masked, generation: generation(n),
+		})
 	}
-	i.registries[1].sights, i.registries[1].generation = i.registries[0].sights, 1
-	i.registries[1].spellings = i.registries[0].spellings
-	i.current.Store(i.Registry())
 	return i
 }
 
@@ -43,14 +39,12 @@ func NewIntervals(config *Config) *Intervals {
 // gets what the last one leaves.
 // The sealer alone calls it.
 func (i *Intervals) Begin() {
-	left := i.Registry().leave()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	left := i.Registry().tables.leave()
 	i.number++
-	i.collapses.take(i.Registry())
-	i.Registry().Reset(left)
-	i.current.Store(i.Registry())
-	if i.templates != nil {
-		i.templates.Begin()
-	}
+	i.collapses.take(&i.Registry().tables)
+	i.Registry().tables.begin(left)
 }
 
 // Number tells the current interval from all others. The sealer alone asks.
@@ -59,15 +53,34 @@ func (i *Intervals) Number() uint64 { return i.number }
 // Registry is that of the current interval. The sealer alone asks.
 func (i *Intervals) Registry() *Registry { return i.registries[i.number%2] }
 
-// Size is the number of origins and of keys in the current interval.
-func (i *Intervals) Size() (origins, keys int) { return i.current.Load().Size() }
+// Size is the number of origins, without the common one, and of keys in the current interval.
+func (i *Intervals) Size() (origins, keys int) {
+	i.mu.Lock()
+	now := i.Registry()
+	i.mu.Unlock()
+	return now.Size()
+}
+
+// Masked is how many keys were counted with a mask, by label. Every label that may be masked is
+// there, also at 0.
+func (i *Intervals) Masked() map[string]uint64 {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	masked := map[string]uint64{}
+	for _, l := range maskedLabels {
+		masked[l.String()] = i.masked[l]
+	}
+	return masked
+}
 
 // MostCollapsed returns the label that most keys have lost a value of since the last
 // call, and their number: a label's name, or a list's name and a tag key. None of them
 // lost any if the number is 0.
 func (i *Intervals) MostCollapsed() (label string, keys uint64) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
 	for _, r := range i.registries {
-		i.collapses.take(r)
+		i.collapses.take(&r.tables)
 	}
 	return i.collapses.most()
 }

@@ -1,228 +1,264 @@
 package registry
 
 import (
-	"slices"
+	"strconv"
+	"strings"
+	"unsafe"
 
+	"github.com/spanstatsd/spanstatsd/internal/mask"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
-// judge finds what becomes of a key: each label is a number already, or passes the gate of
-// its budget and is fresh, or loses its name; then there is a row for the key, or not. There
-// is one for each publisher's lookups, which have no lock and change nothing, and the
-// Registry's own under its lock. It judges a key first; where a row may be had, it does the
-// same once more and gives numbers to what is fresh. So what both say is decided in one
-// place.
-//
-// A key is judged in two steps: each label is searched for, and then it is decided what
-// becomes of those that have no number (passing.go).
+// judge finds what becomes of one key: each label has a number, or gets a place of its budget,
+// or has its mask in its place, or is lost. Places are taken at once and given back where the
+// key finds no row.
 type judge struct {
-	registry   *Registry
-	origin     OriginID
-	identity   uint64 // of the origin, the same in every interval
-	isNew      bool   // the origin was not there in the last interval
-	isRetry    bool   // the batch was judged before: what came with it does not come again
-	last       [span.FirstList]found
-	tagKeys    [lists][fewTags]found
-	lastStatus foundStatus
-	digits     [10]byte
-	folder     *folder
-	mender     *span.Mender // nil where keys are normal
-	lang       string       // names what it mends
-	dice       uint64
-
-	// Of the key that is judged:
-	of         *span.Key // itself, where its labels are mended
-	gates      gates     // read before anything is searched for
-	gives      bool      // numbers to what is fresh
-	words      []uint32
-	numbered   span.Labels  // texts with numbers of their own, at first those of the last key that came again
-	anyBlocked [lists]bool  // of these, whether tags collapsed
-	undecided  []unnumbered // labels that were searched for
-	fresh      []hashedText // hashes of the texts of what has no number yet, see freshID
-	bytes      int          // of what got a number
-	unplaced   []spot       // of labels that have no place, in the sights
-	waits      bool         // it may get more when it comes again
-	isOnce     bool         // it probably never comes again
-	isMended   bool         // the label that is judged was mended, and is decided at once
-	anyMended  bool         // of its labels
-	known      sight        // of its labels that had to be known, what is known of the best
-	collapsed  Collapsed
-	lostBy     lostLabels // those that collapsed
-	freshBy    lostLabels // those that are fresh, and lost where there is no row
-	losses     losses     // of all keys, not yet reported
+	*tables
+	id         OriginID
+	origin     *origin
+	isRetry    bool        // the batch was judged before: what came with it does not come again
+	words      []uint32    // of the key
+	anyBlocked [lists]bool // tags collapsed
+	fresh      []fresh
+	unplaced   []uint64    // identities of what came and got no place
+	needed     familiarity // of the labels that had to be known, how well the best is
+	admission  Admission   // as far as it is known
+	scratch    []byte      // texts that are made for the key, and last as long as it is judged
+	spare      []*tagKey
 }
 
-// found is a text that was found. Types and kinds repeat even in a flood, and so do tag
-// keys, each at its place in the list.
-type found struct {
-	text     string // the Registry's own
-	id       labelID
-	isMarked bool // of a tag key: it is noted that it came again
+// fresh is a label that has a place of its budget and no number before its key has a row.
+type fresh struct {
+	label
+	known  familiarity
+	budget *budget // none of a tag that collapsed
 }
 
-// fewTags is of how many places in a list the tag key that was found is kept.
-const fewTags = 16
-
-// freshID and what follows are in the place of numbers that labels don't have yet.
-const freshID labelID = 1 << 31
-
-// begin makes it one of an origin, whose identity can be had under the Registry's lock alone.
-func (j *judge) begin(r *Registry, origin OriginID, identity uint64) {
-	*j = judge{
-		registry: r, origin: origin, identity: identity,
-		folder: j.folder, mender: j.mender, lang: j.lang, dice: j.dice, words: j.words, undecided: j.undecided, fresh: j.fresh, unplaced: j.unplaced,
-		lostBy: j.lostBy, freshBy: j.freshBy, losses: j.losses,
-	}
-	if j.folder == nil {
-		j.folder = &folder{}
-	}
-	j.folder.templates = r.templates
-	j.isNew = r.past.of(j.identity).isNew
+// begin begins a key.
+func (j *judge) begin(id OriginID, isRetry bool) {
+	j.id, j.origin, j.isRetry = id, &j.origins.list[id], isRetry
+	j.words, j.fresh, j.unplaced, j.scratch = j.words[:0], j.fresh[:0], j.unplaced[:0], j.scratch[:0]
+	j.anyBlocked, j.needed, j.admission = [lists]bool{}, unknown, Admission{CameAgain: true}
 }
 
-// state is what is published of the origin's budgets.
-func (j *judge) state() *publishedGates { return &j.registry.budgets.published[j.origin] }
-
-// key judges a whole key, as far as its words, in which tags stand as they came.
+// key judges the labels of a key.
 func (j *judge) key(k *span.Key) {
-	j.gates = j.state().load() // before anything is searched for
-	j.words = beginWords(j.words[:0], j.origin, k)
-	j.undecided, j.fresh, j.unplaced = j.undecided[:0], j.fresh[:0], j.unplaced[:0]
-	j.bytes, j.waits, j.anyMended, j.collapsed, j.known = 0, false, false, 0, firstSight
-	j.folder.begin()
-	j.lostBy.clear()
-	j.freshBy.clear()
-	j.status(k.HTTPStatus)
+	status := absentID
+	if k.HTTPStatus != 0 { // a number, but nothing keeps a tracer from sending any
+		from := len(j.scratch)
+		j.scratch = strconv.AppendUint(j.scratch, uint64(k.HTTPStatus), 10)
+		status = j.text(span.LabelHTTPStatus, stringOf(j.scratch[from:]))
+	}
+	j.words = append(j.words, uint32(j.id), status, uint32(k.Facts()))
 	for l := range span.FirstList {
-		if j.numbered.Has(l) {
-			j.words = j.words[:len(j.words)+1] // where the last key has the same
-			continue
-		}
 		id := absentID
-		if text := *k.Text(l); text == "" {
-			j.numbered = j.numbered.With(l)
-		} else {
+		if text := *k.Text(l); text != "" {
 			id = j.text(l, text)
 		}
 		j.words = append(j.words, id)
 	}
-	for l := span.FirstList; l < span.EndOfLists; l++ {
-		j.tags(l, *k.Tags(l))
+	for list := span.FirstList; list < span.EndOfLists; list++ {
+		tags := *k.Tags(list)
+		j.words = append(j.words, uint32(len(tags)))
+		for _, tag := range tags {
+			j.words = append(j.words, j.tag(list, tag))
+		}
 	}
-	j.decideAll()
+	j.words = orderTags(j.words, &j.anyBlocked)
 }
 
-// order puts the tags of the judged key in order.
-func (j *judge) order() { j.words = orderTags(j.words, &j.anyBlocked) }
-
-// text judges a text.
+// text judges a text, and masks it only where it would be lost. One that is lost is absent where
+// it is a status, since there is no number that would say that it is blocked.
 func (j *judge) text(l span.Label, text string) labelID {
-	last := &j.last[l]
-	if j.gates.of(l).asks() == firstSight && text == last.text {
-		j.numbered = j.numbered.With(l)
-		return last.id
+	masks := j.config.Masking
+	if masks == MaskAlways && isMaskable(l) {
+		if name, ok := j.mask(l, text); ok {
+			identity := j.origin.identityOf(j.nameOf(int32(l), text))
+			j.cameWithoutPlace(identity, j.familiarity(identity))
+			j.admission.Masked |= setOf(l)
+			text, masks = name, MaskNever
+		}
 	}
-	if id, ok := j.lookUp(l, text); ok {
-		j.numbered = j.numbered.With(l)
-		*last = found{text: j.registry.budgets.labels.at(id).text, id: id}
+	if id, ok := j.named(l, text); ok {
 		return id
 	}
-	if text == span.Blocked {
-		// The tracer has budgets too. What it collapsed meets what we do.
-		j.numbered = j.numbered.With(l)
-		return blockedID
-	}
-	if j.mustMend() {
-		if id, ok := j.asItCame(l, 0, absentID, j.gates.of(l), text); ok {
-			return id
-		}
-		if normal := j.mender.Label(l, text, j.lang); normal != text {
-			return j.mended(l, 0, text, normal)
+	if masks == MaskOverBudget && isMaskable(l) {
+		if name, ok := j.mask(l, text); ok {
+			if id, ok := j.named(l, name); ok {
+				j.admission.Masked |= setOf(l)
+				return id
+			}
 		}
 	}
-	if name, ok := j.fold(l, text); ok {
-		if id, ok := j.lookUp(l, name); ok {
-			return id
-		}
-		text = name
-	}
-	return j.newValue(l, text, len(j.words))
-}
-
-func (j *judge) lookUp(l span.Label, text string) (labelID, bool) {
-	return j.registry.budgets.labels.lookUp(scopeOf(j.origin, l), text)
-}
-
-// newValue judges a value that has no number, by the gate of its label. Its number belongs at
-// one of the words.
-func (j *judge) newValue(l span.Label, text string, at int) labelID {
-	if j.folder.isAsked(l) {
-		j.folder.asked(l)
-	}
-	gate := j.gates.of(l)
-	if gate == shut {
-		return j.lose(l) // whatever it is
-	}
-	return j.later(l, absentID, gate.asks(), at, text)
-}
-
-// fold returns the name that a template gives a text without a number, unless a place is kept
-// for the text.
-func (j *judge) fold(l span.Label, text string) (name string, ok bool) {
-	if !j.folder.isAsked(l) {
-		return "", false
-	}
-	name, ok = j.folder.name(j.identity, l, text)
-	if !ok || j.keeps(l, text) {
-		return "", false
-	}
-	j.folder.labels |= setOf(l)
-	return name, true
-}
-
-// keeps says whether a place is kept for a text without a number: it repeated in the last
-// interval.
-func (j *judge) keeps(l span.Label, text string) bool {
-	return j.gates.of(l)&noneKept == 0 && j.registry.past.known.find(textHash(text).identity(j.identity, int(l))) == repeated
-}
-
-// lose is what becomes of a text that gets no number, nor does its name: it collapses, and
-// teaches what varies. There is no status that would say that it is blocked.
-func (j *judge) lose(l span.Label) labelID {
-	j.collapsed |= setOf(l)
-	j.lostBy.labels = append(j.lostBy.labels, l)
-	if j.folder.isAsked(l) {
-		j.folder.sees(l)
-	}
+	j.lose(l, &j.lost[l])
 	if l == span.LabelHTTPStatus {
 		return absentID
 	}
 	return blockedID
 }
 
-// freshOne stands for a label that has no number yet.
-func (j *judge) freshOne(hash hashedText) labelID {
-	at := slices.Index(j.fresh, hash)
-	if at < 0 {
-		at = len(j.fresh)
-		j.fresh = append(j.fresh, hash)
+// named returns the number of a text, or what stands for one that gets a place.
+func (j *judge) named(l span.Label, text string) (labelID, bool) {
+	if text == span.Blocked {
+		return blockedID, true // the tracer has budgets too: what it collapsed meets what we do
 	}
-	return freshID + labelID(at)
+	return j.place(&j.origin.budgets[l], label{labelName: j.nameOf(int32(l), text)})
 }
 
-// giveText gives a text a number, and charges it to the budget of its label.
-func (j *judge) giveText(u *unnumbered, text string) labelID {
-	where := scopeOf(j.origin, u.label)
-	id := j.give(label{scope: where, hash: u.hash.in(where), text: text})
-	j.registry.budgets.take(j.origin, u.label, u.known)
-	j.gates = j.state().load()
-	return id
+// mask returns the mask of a text, if it has one that fits its label. It may be longer than a
+// text that was cut to the limit, or than what a page shows.
+func (j *judge) mask(l span.Label, text string) (name string, ok bool) {
+	from := len(j.scratch)
+	j.scratch, ok = mask.Append(j.scratch, text)
+	name = stringOf(j.scratch[from:])
+	return name, ok && len(name) <= min(l.MaxBytes(), max(len(text), 100))
 }
 
-// give gives a number.
-func (j *judge) give(added label) labelID {
-	j.bytes += labelBytes(added.text)
-	id := j.registry.budgets.labels.add(added)
-	j.registry.repeats.labels.grow(id)
-	return id
+func (j *judge) nameOf(kind int32, text string) labelName {
+	return labelName{scope{j.id, kind}, text}
 }
+
+// place returns the number of a label, or takes a place for it if it passes the gate of the
+// budget.
+func (j *judge) place(from *budget, l label) (id labelID, ok bool) {
+	l.identity = j.origin.identityOf(l.labelName)
+	if id, ok = j.find(l.labelName, l.identity); ok {
+		return id, true
+	}
+	gate, known := from.gate(), j.familiarity(l.identity)
+	if known < gate {
+		j.waitFor(gate)
+		j.cameWithoutPlace(l.identity, known)
+		return absentID, false
+	}
+	if gate != unknown {
+		j.needed = max(j.needed, known)
+	}
+	from.take(known)
+	j.fresh = append(j.fresh, fresh{l, known, from})
+	return freshID + labelID(len(j.fresh)-1), true
+}
+
+// find returns the number of a label, or what stands for it if the key has it twice.
+func (j *judge) find(name labelName, identity uint64) (id labelID, ok bool) {
+	if id, ok = j.labels.find(name, identity); ok {
+		if !j.isRetry {
+			j.labels.list[id].cameAgain = true
+		}
+		return id, true
+	}
+	for i := range j.fresh {
+		if j.fresh[i].labelName == name {
+			return freshID + labelID(i), true
+		}
+	}
+	return absentID, false
+}
+
+// waitFor notes that something may pass a gate when it comes again in this interval.
+func (j *judge) waitFor(gate familiarity) {
+	j.admission.Waits = j.admission.Waits || gate == cameAgain || gate == cameBefore && j.origin.isNew
+}
+
+// cameWithoutPlace notes that something came which has no place.
+func (j *judge) cameWithoutPlace(identity uint64, known familiarity) {
+	j.admission.CameAgain = j.admission.CameAgain && known != unknown
+	j.unplaced = append(j.unplaced, identity)
+}
+
+// familiarity is how well a value, or the whole key, is known. What came in a batch that is
+// tried again came with the first try, so that says nothing. Of an origin that was not there
+// nothing can have come before, so what comes again is as good.
+func (j *judge) familiarity(identity uint64) familiarity {
+	known, hadPlace := j.past.known[identity]
+	switch {
+	case hadPlace:
+		return known
+	case j.isRetry:
+		return unknown
+	case j.seen.has(j.generation.other(), identity):
+		return cameBefore
+	case !j.seen.has(j.generation, identity):
+		return unknown
+	case j.origin.isNew:
+		return cameBefore
+	}
+	return cameAgain
+}
+
+// lose notes that the key has lost a label, which is counted in keys.
+func (j *judge) lose(l span.Label, keys *uint64) {
+	j.admission.Collapsed |= setOf(l)
+	if !j.isRetry {
+		*keys++
+	}
+}
+
+// tag judges a tag, by the budget of its tag key.
+func (j *judge) tag(list span.Label, tag string) labelID {
+	if tag == span.Blocked {
+		return j.blocked(list, blockedID)
+	}
+	text, value, _ := strings.Cut(tag, ":")
+	key, ok := j.tagKey(list, text)
+	switch {
+	case !ok:
+		j.lose(list, &j.lost[list])
+		return j.blocked(list, blockedID)
+	case value == span.Blocked:
+		return j.blockedTag(list, key, text)
+	}
+	tags := j.tagsOf(key)
+	if id, ok := j.place(&tags.budget, label{labelName: j.nameOf(int32(list), tag), tagKey: key}); ok {
+		return id
+	}
+	j.lose(list, &tags.lost)
+	return j.blockedTag(list, key, text)
+}
+
+// tagKey returns the number of a tag key, or what stands for one that gets a place.
+func (j *judge) tagKey(list span.Label, text string) (labelID, bool) {
+	kind, before := tagKeyKind(list), len(j.fresh)
+	id, ok := j.place(&j.origin.budgets[kind], label{labelName: j.nameOf(kind, text)})
+	if len(j.fresh) > before {
+		key := &j.fresh[before]
+		if len(j.spare) == 0 {
+			j.spare = append(j.spare, new(tagKey))
+		}
+		last := len(j.spare) - 1
+		key.tags, j.spare = j.spare[last], j.spare[:last]
+		*key.tags = tagKey{budget: budget{limit: j.config.Budgets[list], kept: j.past.tagKeys[key.identity]}}
+	}
+	return id, ok
+}
+
+func (j *judge) tagsOf(key labelID) *tagKey {
+	if key >= freshID {
+		return j.fresh[key-freshID].tags
+	}
+	return j.labels.list[key].tags
+}
+
+// blockedTag is what a tag becomes that has lost its value. It takes no place of a budget.
+func (j *judge) blockedTag(list span.Label, key labelID, text string) labelID {
+	from := len(j.scratch)
+	j.scratch = append(append(append(j.scratch, text...), ':'), span.Blocked...)
+	name := j.nameOf(int32(list), stringOf(j.scratch[from:]))
+	identity := j.origin.identityOf(name)
+	id, ok := j.find(name, identity)
+	if !ok {
+		id = freshID + labelID(len(j.fresh))
+		added := label{labelName: name, identity: identity, tagKey: key, isBlocked: true}
+		j.fresh = append(j.fresh, fresh{label: added})
+	}
+	return j.blocked(list, id)
+}
+
+// blocked notes that one of a list's tags has collapsed, here or in the tracer, into a label.
+func (j *judge) blocked(list span.Label, into labelID) labelID {
+	j.anyBlocked[list-span.FirstList] = true
+	return into
+}
+
+// stringOf are the same bytes, not a copy.
+func stringOf(text []byte) string { return unsafe.String(unsafe.SliceData(text), len(text)) }

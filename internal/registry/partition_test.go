@@ -1,9 +1,10 @@
-package registry
+package registry_test
 
 import (
 	"fmt"
 	"testing"
 
+	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
@@ -12,8 +13,11 @@ import (
 func TestHashIsTheSameInEveryCycle(t *testing.T) {
 	config := testConfig()
 	config.MaxAggregates = 20
-	a, b := New(&config), New(&config)
-	shop := func(r *Registry) OriginID { id, _ := r.AdmitOrigin(span.Origin{Service: "shop"}); return id }
+	a, b := registry.NewIntervals(&config).Registry(), registry.NewIntervals(&config).Registry()
+	shop := func(r *registry.Registry) registry.OriginID {
+		id, _ := r.AdmitOrigin(span.Origin{Service: "shop"})
+		return id
+	}
 	b.AdmitOrigin(span.Origin{Service: "came first"})
 	for i := range 20 {
 		key := span.Key{Service: "s", Resource: fmt.Sprint(i), PeerTags: []string{"a:b"}}

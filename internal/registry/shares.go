@@ -12,42 +12,6 @@ package registry
 // least, whatever the others have taken, and a quarter more in each interval until it has
 // all of it.
 
-// allowance is rows, and the memory of their keys.
-type allowance struct{ rows, bytes int }
-
-func (a allowance) isBelow(limit allowance) bool { return a.rows < limit.rows && a.bytes < limit.bytes }
-
-func (a *allowance) add(bytes int) {
-	a.rows++
-	a.bytes += bytes
-}
-
-func (a allowance) plus(b allowance) allowance { return allowance{a.rows + b.rows, a.bytes + b.bytes} }
-
-func (a allowance) minus(b allowance) allowance {
-	return allowance{max(0, a.rows-b.rows), max(0, a.bytes-b.bytes)}
-}
-
-func (a allowance) over(divisor int) allowance {
-	return allowance{rows: max(1, a.rows/divisor), bytes: max(1, a.bytes/divisor)}
-}
-
-func (a allowance) atMost(b allowance) allowance {
-	return allowance{min(a.rows, b.rows), min(a.bytes, b.bytes)}
-}
-
-// gate is the higher of the gates that stand before rows and bytes, of which others have
-// taken so much.
-func (a allowance) gate(others, kept allowance) sight {
-	return max(gateOf(others.rows, kept.rows, a.rows), gateOf(others.bytes, kept.bytes, a.bytes))
-}
-
-// shared is what all origins may take.
-func (c *Config) shared() allowance { return allowance{rows: c.MaxAggregates, bytes: c.LabelBytes} }
-
-// reserve is what there is beyond that.
-func (c *Config) reserve() allowance { return c.shared().over(4) }
-
 // shares are one interval's rows, and who has how many.
 type shares struct {
 	all     allowance
@@ -72,9 +36,9 @@ type originRows struct {
 	taken   allowance // in all
 }
 
-func newShares(config *Config, past *past) shares {
-	s := shares{all: config.shared()}
-	s.reserve.limit = config.reserve()
+func newShares(all, reserve allowance, past *past) shares {
+	s := shares{all: all}
+	s.reserve.limit = reserve
 	for _, left := range past.origins {
 		if left.rows.rows > 0 {
 			s.present++
@@ -105,7 +69,7 @@ func (s *shares) join(left heritage) {
 }
 
 // gate is how well a row of an origin must be known.
-func (s *shares) gate(origin OriginID) sight {
+func (s *shares) gate(origin OriginID) familiarity {
 	gate := s.all.gate(s.others, s.kept)
 	if s.mayReserve(origin) {
 		gate = min(gate, s.fair().gate(s.origins[origin].taken, allowance{}))
@@ -116,7 +80,8 @@ func (s *shares) gate(origin OriginID) sight {
 // mayReserve says whether there is a part of the reserve for an origin.
 func (s *shares) mayReserve(origin OriginID) bool {
 	rows, parts := &s.origins[origin], max(1, s.present)
-	return s.reserve.isOpen() && rows.taken.isBelow(s.fair()) && rows.reserve.isBelow(s.reserve.limit.over(parts))
+	return s.reserve.isOpen() && rows.taken.isBelow(s.fair()) &&
+		rows.reserve.isBelow(s.reserve.limit.over(parts))
 }
 
 // source is where a row is taken from.
@@ -131,7 +96,7 @@ const (
 )
 
 // find returns where an origin may take a row that is known so well.
-func (s *shares) find(origin OriginID, known sight) source {
+func (s *shares) find(origin OriginID, known familiarity) source {
 	rows := &s.origins[origin]
 	switch {
 	case known == repeated && rows.own.isOpen():

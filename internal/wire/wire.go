@@ -5,8 +5,7 @@
 //
 // It owns bytes and nothing else. It opens no socket, reads no clock, starts no
 // goroutine and keeps no state between two calls, so every function may be
-// called from any goroutine as long as no two share a buffer or a walker. A
-// KeyReader alone remembers something, the last key of its one user.
+// called from any goroutine as long as no two share a buffer or a walker.
 //
 // There are two ways through it. What comes once a connection (hello, welcome,
 // features, lost, flush, bye) is cold: it is read field by field into values of its

@@ -16,6 +16,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/vmihailenco/msgpack/v5"
 )
 
@@ -178,7 +179,7 @@ func TestWhatTheAgentDidNotTakeIsNoExemplar(t *testing.T) {
 // than there is room for, sent by several tracers at once, each exemplar has a duration that
 // its histogram counts, which the collector checks.
 func TestAnExemplarIsOfTheSeriesThatCountedItsSpan(t *testing.T) {
-	s := startSampled(t, startAgent(t), func(c *daemon.Config) { c.Aggregate.MaxAggregates, c.Aggregate.FoldNames = 16, false })
+	s := startSampled(t, startAgent(t), func(c *daemon.Config) { c.Aggregate.MaxAggregates, c.Aggregate.Masking = 16, registry.MaskNever })
 	var sending sync.WaitGroup
 	for tracer := range uint64(4) {
 		sending.Go(func() {

@@ -13,6 +13,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/door/datadog"
 	exporter "github.com/spanstatsd/spanstatsd/internal/flush/agent"
 	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/registry"
 )
 
 // runningDaemon is the daemon as it is, in front of an agent.
@@ -25,9 +26,8 @@ func startDaemon(t testing.TB, agent string, edit func(*datadog.Config)) *runnin
 	t.Helper()
 	dir := t.TempDir()
 	config := daemon.DefaultConfig()
-	config.Aggregate.FoldNames = false
-	config.Ingest.Socket.Path, config.APM.Socket.Path = filepath.Join(dir, "spans.sock"),
-		filepath.Join(dir, "apm.sock")
+	config.Aggregate.Masking = registry.MaskNever
+	config.Ingest.Socket.Path, config.APM.Socket.Path = filepath.Join(dir, "spans.sock"), filepath.Join(dir, "apm.sock")
 	edit(&config.APM)
 	for label := range config.Aggregate.Budgets {
 		config.Aggregate.Budgets[label] = 1 << 16 // what comes once keeps its label, as in the tracer

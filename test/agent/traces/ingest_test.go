@@ -59,9 +59,7 @@ func shown(s *pb.Span, wanted map[string]bool) string {
 		}
 	}
 	slices.Sort(tags)
-	return fmt.Sprintf("%d/%d/%d %s|%s|%s|%s %d+%d !%d %q", s.TraceID, s.SpanID, s.ParentID,
-		repaired(service), repaired(name), repaired(s.Resource), repaired(s.Type), s.Start, s.Duration,
-		s.Error, tags)
+	return fmt.Sprintf("%d/%d/%d %s|%s|%s|%s %d+%d !%d %q", s.TraceID, s.SpanID, s.ParentID, repaired(service), repaired(name), repaired(s.Resource), repaired(s.Type), s.Start, s.Duration, s.Error, tags)
 }
 
 // translated holds a translator to the agent's code.
@@ -76,10 +74,7 @@ type translated struct {
 func newTranslated(t testing.TB) *translated {
 	t.Helper()
 	o := makeOracle()
-	c := &translated{
-		policy: agentPolicy(t, o.conf), counter: traces.NewCounter(), conf: config.New(),
-		wanted: map[string]bool{},
-	}
+	c := &translated{policy: agentPolicy(t, o.conf), counter: traces.NewCounter(), conf: config.New(), wanted: map[string]bool{}}
 	var err error
 	if c.translator, err = oteltraces.NewTranslator(c.policy.Tags()); err != nil {
 		t.Fatal(err)
@@ -156,8 +151,7 @@ func (c *translated) compare(t testing.TB, all ptrace.Traces) (spans int) {
 func TestSpansAreTranslatedAsTheAgentsIngestDoes(t *testing.T) {
 	c, spans := newTranslated(t), 0
 	for seed := range uint64(400) {
-		all := otlpspans.Random(rand.New(rand.NewPCG(seed, 1)),
-			otlpspans.Config{IsLong: true, HasDatabases: true})
+		all := otlpspans.Random(rand.New(rand.NewPCG(seed, 1)), otlpspans.Config{IsLong: true, HasDatabases: true})
 		body, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(all)
 		if err != nil {
 			t.Fatal(err)
@@ -168,8 +162,7 @@ func TestSpansAreTranslatedAsTheAgentsIngestDoes(t *testing.T) {
 		if spans += c.compare(t, all); t.Failed() {
 			t.Fatalf("case %d", seed)
 		}
-		if err := c.counter.Count(traces.FormatIngest, c.translator.Written(), "", false,
-			c.policy); err != nil {
+		if err := c.counter.Count(traces.FormatIngest, c.translator.Written(), "", false, c.policy); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -181,8 +174,7 @@ func TestSpansAreTranslatedAsTheAgentsIngestDoes(t *testing.T) {
 // ingest is what the agent would count of a request that it takes itself.
 func (o *oracle) ingest(t testing.TB, all ptrace.Traces, since time.Time) map[string]total {
 	out := make(chan *api.Payload, 1)
-	settings := component.TelemetrySettings{MeterProvider: noop.NewMeterProvider()}
-	translator, err := attributes.NewTranslator(settings)
+	translator, err := attributes.NewTranslator(component.TelemetrySettings{MeterProvider: noop.NewMeterProvider()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,8 +36,7 @@ func repeatedSpan(rnd *rand.Rand, now time.Time) []byte {
 			n := rnd.IntN(4)
 			b = msgp.AppendMapHeader(msgp.AppendString(b, "meta"), uint32(n))
 			for range n {
-				b = text(b, pick(rnd, "span.kind", "http.status_code", "_dd.base_service", "env",
-					"_dd.measured"), pick(rnd, "client", "server", "200", "1"))
+				b = text(b, pick(rnd, "span.kind", "http.status_code", "_dd.base_service", "env", "_dd.measured"), pick(rnd, "client", "server", "200", "1"))
 			}
 			return b
 		},
@@ -45,9 +44,7 @@ func repeatedSpan(rnd *rand.Rand, now time.Time) []byte {
 			n := rnd.IntN(4)
 			b = msgp.AppendMapHeader(msgp.AppendString(b, "metrics"), uint32(n))
 			for range n {
-				b = msgp.AppendFloat64(msgp.AppendString(b,
-					pick(rnd, "_dd.measured", "http.status_code", "_top_level", "_sample_rate")),
-					pick(rnd, 0, 0.5, 1, 404))
+				b = msgp.AppendFloat64(msgp.AppendString(b, pick(rnd, "_dd.measured", "http.status_code", "_top_level", "_sample_rate")), pick(rnd, 0, 0.5, 1, 404))
 			}
 			return b
 		},

@@ -23,10 +23,7 @@ type total struct {
 }
 
 func (a total) plus(b total) total {
-	return total{
-		a.hits + b.hits, a.errors + b.errors, a.topLevel + b.topLevel, a.duration + b.duration,
-		a.fine + b.fine, a.failed + b.failed,
-	}
+	return total{a.hits + b.hits, a.errors + b.errors, a.topLevel + b.topLevel, a.duration + b.duration, a.fine + b.fine, a.failed + b.failed}
 }
 
 // sketched is how many durations a sketch holds.
@@ -64,8 +61,7 @@ func ours(t testing.TB, c *traces.Counter, lang string, since time.Time) map[str
 			}
 			key := fmt.Sprintf("%q", []any{
 				baseService, k.Service, k.Operation, k.Resource, k.Type, k.Kind, fmt.Sprint(k.HTTPStatus),
-				fmt.Sprint(k.Synthetics), fmt.Sprint(k.TraceRoot), k.GRPCStatus, k.ServiceSource, k.PeerTags,
-				fmt.Sprint(bucket),
+				fmt.Sprint(k.Synthetics), fmt.Sprint(k.TraceRoot), k.GRPCStatus, k.ServiceSource, k.PeerTags, fmt.Sprint(bucket),
 			})
 			one := total{hits: s.Weight, duration: s.Weight * float64(s.Duration), fine: 1}
 			if s.Flags&span.Error != 0 {
@@ -84,8 +80,7 @@ func ours(t testing.TB, c *traces.Counter, lang string, since time.Time) map[str
 }
 
 func agentPolicy(t testing.TB, conf *config.AgentConfig) *traces.Policy {
-	policy, ok := traces.NewPolicy(conf.PeerTagsCache().Keys,
-		[]string{"client", "consumer", "producer", "server"}, nil, traces.Labels{})
+	policy, ok := traces.NewPolicy(conf.PeerTagsCache().Keys, []string{"client", "consumer", "producer", "server"}, nil, traces.Labels{})
 	if !ok {
 		t.Fatal("the agent wants more tags than we can tell apart")
 	}

@@ -1,0 +1,220 @@
+package registry_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"unsafe"
+	"weak"
+
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// TestTagsInAnyOrderAreOneKey, also where they have collapsed.
+func TestTagsInAnyOrderAreOneKey(t *testing.T) {
+	r, origin := one(t, func(c *registry.Config) { c.Budgets[span.LabelPeerTag] = 2 })
+	rnd, rows := rand.New(rand.NewPCG(7, 20)), map[registry.KeyID]bool{}
+	for n := range 400 {
+		key := resource("r")
+		for _, i := range rnd.Perm(20) {
+			key.PeerTags = append(key.PeerTags, fmt.Sprintf("key%d:%d", i, n))
+		}
+		if a := r.Admit(origin, key, false); n >= 200 {
+			rows[a.ID] = true
+			if tags := rowOf(r, a).PeerTags; !slices.IsSorted(tags) || len(tags) != 20 {
+				t.Fatalf("key %d has tags %v", n, tags)
+			}
+		}
+	}
+	if len(rows) != 1 {
+		t.Errorf("they are in %d rows", len(rows))
+	}
+}
+
+// TestAStatusWithoutAPlaceIsAbsent: its key has the row of keys without a status.
+func TestAStatusWithoutAPlaceIsAbsent(t *testing.T) {
+	r, origin := one(t, func(c *registry.Config) { c.Budgets[span.LabelHTTPStatus] = 1 })
+	rows := map[registry.KeyID]bool{}
+	for _, status := range []uint32{200, 0, 404, 200, 500} {
+		key := resource("r")
+		key.HTTPStatus = status
+		a := r.Admit(origin, key, false)
+		if rows[a.ID] = true; status != 200 && rowOf(r, a).HTTPStatus != 0 {
+			t.Errorf("status %d became %+v", status, rowOf(r, a))
+		}
+	}
+	if len(rows) != 2 {
+		t.Errorf("they are in %d rows", len(rows))
+	}
+}
+
+// TestARetryDoesNotComeAgain: neither a label, nor a tag key, nor a mask, nor the key does.
+func TestARetryDoesNotComeAgain(t *testing.T) {
+	config := testConfig()
+	config.Budgets[span.LabelResource], config.Budgets[span.LabelPeerTag] = 2, 2
+	intervals := registry.NewIntervals(&config)
+	key := func(value string) *span.Key {
+		k := resource(value)
+		k.PeerTags = []string{"key:" + value}
+		return k
+	}
+	for i, isKept := range []bool{false, true} {
+		r := intervals.Registry()
+		origin, _ := r.AdmitOrigin(span.Origin{})
+		tried := r.Admit(origin, key("tried"), false)
+		for range 3 {
+			r.Admit(origin, key("tried"), !isKept)
+		}
+		if tried.Collapsed != 0 {
+			t.Fatalf("interval %d: it is %+v", i, tried)
+		}
+		intervals.Begin()
+		r = intervals.Registry()
+		origin, _ = r.AdmitOrigin(span.Origin{})
+		for _, value := range []string{"x", "y", "y"} { // take what nothing is kept for
+			r.Admit(origin, key(value), false)
+		}
+		want := set()
+		if !isKept { // all places are taken
+			want = set(span.LabelResource, span.LabelPeerTag)
+		}
+		if a := r.Admit(origin, key("tried"), false); a.Collapsed != want {
+			t.Errorf("a value whose second try was a retry, %t, lost %b, want %b", !isKept, a.Collapsed, want)
+		}
+		intervals.Begin()
+		intervals.Begin()
+		intervals.Begin()
+	}
+	r := intervals.Registry()
+	origin, _ := r.AdmitOrigin(span.Origin{})
+	before := intervals.Masked()["resource"]
+	for i := range 100 {
+		r.Admit(origin, resource(fmt.Sprint("GET /", i)), true)
+	}
+	if masked := intervals.Masked()["resource"]; masked != before {
+		t.Errorf("%d keys of retries are counted as masked", masked-before)
+	}
+	if a := r.Admit(origin, resource("GET /99"), false); a.CameAgain && !a.Whole() {
+		t.Error("a retry has come before")
+	}
+}
+
+// TestWhatCameAgainIsSaid, so that a publisher keeps the key: at the second coming of what it
+// lost, in whatever label, also where it lost its row, and with masks in any case.
+func TestWhatCameAgainIsSaid(t *testing.T) {
+	for l := range span.EndOfLists {
+		for _, mode := range []registry.Masking{registry.MaskOverBudget, registry.MaskAlways} {
+			r, origin := one(t, func(c *registry.Config) { c.Budgets[l], c.Masking = 1, mode })
+			for i, value := range []string{"/fill/word", "/fill/word", "/a/1", "/b/2", "/a/1", "/b/2"} {
+				key := resource("r")
+				with(key, l, value)
+				if a := r.Admit(origin, key, false); !a.Whole() && a.CameAgain != (i > 3) {
+					t.Errorf("%s, %s: coming %d is %+v", l, mode, i, a)
+				}
+			}
+		}
+	}
+	r, origin := one(t, func(c *registry.Config) { c.MaxAggregates = 1 })
+	for i := range 40 {
+		a := r.Admit(origin, resource(fmt.Sprint("word ", i%20)), false)
+		if a.Collapsed.Has(span.WholeKey) && a.CameAgain != (i >= 20) {
+			t.Errorf("key %d is %+v", i, a)
+		}
+	}
+}
+
+// TestARegistryKeepsNoMessage: once its keys are judged, a message may be collected that labels
+// were a part of.
+func TestARegistryKeepsNoMessage(t *testing.T) {
+	r, origin := one(t, func(c *registry.Config) { c.Budgets[span.LabelResource], c.MaxAggregates = 1, 4 })
+	var messages []weak.Pointer[byte]
+	for i := range 100 {
+		message := fmt.Appendf(nil, "GET /users/%d/orders", i)
+		messages = append(messages, weak.Make(unsafe.SliceData(message)))
+		text := unsafe.String(unsafe.SliceData(message), len(message))
+		r.Admit(origin, &span.Key{Service: "s", Operation: "o", Resource: text, PeerTags: []string{text, text[4:]}}, false)
+	}
+	runtime.GC()
+	for i, message := range messages {
+		if message.Value() != nil {
+			t.Fatalf("message %d is kept", i)
+		}
+	}
+	runtime.KeepAlive(r)
+}
+
+// TestAFloodAllocatesNothing once its budgets are used up: neither where labels collapse, nor
+// where they are masked, nor where keys find no row.
+func TestAFloodAllocatesNothing(t *testing.T) {
+	for name, key := range map[string]func(i int) *span.Key{
+		"words": func(i int) *span.Key { return resource(fmt.Sprintf("%x", i*7919) + "-word") },
+		"masks": func(i int) *span.Key { return resource(fmt.Sprint("GET /users/", i, "/orders")) },
+		"tags": func(i int) *span.Key {
+			return &span.Key{PeerTags: []string{fmt.Sprintf("key%d:v", i), fmt.Sprint("host:", i), "host:1"}}
+		},
+		"keys": func(i int) *span.Key {
+			return &span.Key{Resource: fmt.Sprint("r", i%50), Type: fmt.Sprint(i / 50 % 50), HTTPStatus: uint32(i), Kind: fmt.Sprint(i / 2500)}
+		},
+	} {
+		r, origin := one(t, func(c *registry.Config) { c.MaxAggregates = 64 })
+		keys := make([]*span.Key, 40_000)
+		for i := range keys {
+			keys[i] = key(i)
+		}
+		next := 0
+		admit := func() {
+			r.Admit(origin, keys[next], false)
+			next++
+		}
+		for range 30_000 {
+			admit()
+		}
+		if allocs := testing.AllocsPerRun(5000, admit); allocs != 0 {
+			t.Errorf("%s: a key costs %v allocations", name, allocs)
+		}
+	}
+}
+
+// TestManyPublishersAtOnce: what one of them was told stays true, and no budget holds more
+// values than it may.
+func TestManyPublishersAtOnce(t *testing.T) {
+	const budget = 300
+	config := testConfig()
+	config.Masking, config.Budgets[span.LabelResource] = registry.MaskNever, budget
+	intervals := registry.NewIntervals(&config)
+	for range 3 {
+		r := intervals.Registry()
+		origin, _ := r.AdmitOrigin(span.Origin{})
+		var publishers sync.WaitGroup
+		for p := range 4 {
+			publishers.Go(func() {
+				rnd, told := rand.New(rand.NewPCG(9, uint64(p))), map[string]registry.KeyID{}
+				for range 3000 {
+					value := fmt.Sprint("GET /", rnd.IntN(600))
+					a := r.Admit(origin, resource(value), false)
+					if id, is := told[value]; is && (a.ID != id || !a.Whole()) {
+						t.Errorf("%s was %d, and is %+v", value, id, a)
+						return
+					}
+					if a.Whole() {
+						told[value] = a.ID
+						r.Repeat(a.ID)
+					}
+				}
+			})
+		}
+		publishers.Wait()
+		values := map[string]bool{}
+		for _, row := range rowsOf(r) {
+			values[row.Key.Resource] = true
+		}
+		if delete(values, span.Blocked); len(values) != budget {
+			t.Errorf("%d values for a budget of %d", len(values), budget)
+		}
+		intervals.Begin()
+	}
+}

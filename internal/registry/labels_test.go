@@ -1,0 +1,64 @@
+package registry
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// TestLabelsWithOneIdentityStayApart: a hash only says where to look. What is there is decided
+// by text and scope.
+func TestLabelsWithOneIdentityStayApart(t *testing.T) {
+	table, ids := newLabelTable(), map[labelName]labelID{}
+	for kind := range int32(3) {
+		for i := range 100 {
+			name := labelName{scope{0, kind}, fmt.Sprint("text", i)}
+			if id, ok := table.find(name, 42); ok {
+				t.Fatalf("%v is label %d before it was added", name, id)
+			}
+			table.add(label{labelName: name, identity: 42})
+			ids[name] = labelID(len(table.list) - 1)
+		}
+	}
+	for name, want := range ids {
+		if id, ok := table.find(name, 42); !ok || id != want || table.list[id].identity != 42 {
+			t.Errorf("%v is %d, %t; want %d", name, id, ok, want)
+		}
+	}
+}
+
+// TestKeysWithOneIdentityStayApart is the same of keys: of equal length, and one the beginning
+// of another.
+func TestKeysWithOneIdentityStayApart(t *testing.T) {
+	table := newRowTable()
+	wordsOf := func(id KeyID) []uint32 { return []uint32{1, 2, uint32(id) / 2, 7}[:3+id%2] }
+	for id := range KeyID(200) {
+		if found, ok := table.find(wordsOf(id), 42); ok {
+			t.Fatalf("%v is key %d before it was added", wordsOf(id), found)
+		}
+		table.add(wordsOf(id), 42, KeyEntry{})
+	}
+	for want := range KeyID(200) {
+		if id, ok := table.find(wordsOf(want), 42); !ok || id != want {
+			t.Errorf("%v is key %d, %t; want %d", wordsOf(want), id, ok, want)
+		}
+	}
+}
+
+// TestFewNamesAreCounted of what collapses: tracers choose them.
+func TestFewNamesAreCounted(t *testing.T) {
+	c := collapses{}
+	for i := range 10 * maxCollapses {
+		c.add(fmt.Sprint("peer_tag ", i), "peer_tag", 1)
+	}
+	if label, keys := c.most(); len(c) != 0 || label != "peer_tag" || keys != 9*maxCollapses {
+		t.Errorf("%d keys of %q, of %d names", keys, label, len(c))
+	}
+	for i := range 10 * maxCollapses {
+		c.add(fmt.Sprint("peer_tag ", i), "peer_tag", 1)
+	}
+	if len(c) > maxCollapses+span.LabelCount {
+		t.Errorf("%d names are counted", len(c))
+	}
+}
