@@ -12,9 +12,9 @@
 //
 // What is particular to a destination is an Exporter: how rows are encoded, how a
 // payload is delivered, what the destination wants. Each kind has a room of its own
-// below this one, and this one names none. All else a Destination does: it has a queue,
-// a sender, a backoff, a retry age, books, a log of outcomes and a history, and shares
-// none of them. So a destination that is slow or away delays no other.
+// below this one, and this one names none; those that speak HTTP share package post. All
+// else a Destination does: it has a queue, a sender, a backoff, a retry age, books, a log of
+// outcomes and a history, and shares none of them. So a destination that is slow or away delays no other.
 //
 // Accept computes and never waits for a destination. Up to maxDeliveries payloads are
 // under way to each at once, one of each origin; a delivery is a goroutine that makes

@@ -7,19 +7,14 @@
 // and while the agent wants nothing; an agent that it finds back ends the sender's
 // pause.
 //
-// The rule on sending again: what certainly did not arrive is tried again, and
-// nothing else. A body is sent when the agent asks for it, so one that hangs or
-// goes before it reads has nothing; manner says what becomes of those that never ask.
-// A request of which any byte was refused did
-// not arrive either, because the agent counts only whole bodies. A request that
-// was written whole and never answered may have been counted, and the agent does
-// not recognise a second copy, so its outcome is unknown.
+// How a payload gets there, and what certainly did not arrive, package post knows; answers
+// is the table of what is tried again.
 //
 // Threads: Encode has one caller at a time, the goroutine that seals; deliveries run
 // beside each other and share only what is atomic, and the lock of what is kept of
 // refused payloads. Features are read by anybody.
 //
-// Bounds: one request has the time that flush gives it, a reading of /info infoTimeout;
-// 1 KiB of a refusal, 1 MiB of /info and 64 KiB of headers are read; package dump bounds
-// what is kept of refused payloads. What waits, and how much is under way, flush bounds.
+// Bounds: a reading of /info has infoTimeout, and reads maxInfoBytes; package post bounds what
+// else is read of an answer, package dump what is kept of refused payloads. What waits, and
+// how much is under way, flush bounds.
 package agent

@@ -14,10 +14,12 @@ import (
 )
 
 // wholeFlush is a flush with this exporter alone, which looks often whether a receiver is
-// back.
+// back, unless a test says how often.
 func wholeFlush(t *testing.T, x *Exporter) (*flush.Flusher, *flush.Destination) {
 	t.Helper()
-	x.askEvery = 5 * time.Millisecond
+	if x.askEvery == askEvery {
+		x.askEvery = 5 * time.Millisecond
+	}
 	f, err := flush.New(flush.Config{}, x)
 	if err != nil {
 		t.Fatal(err)
@@ -34,6 +36,7 @@ func wholeFlush(t *testing.T, x *Exporter) (*flush.Flusher, *flush.Destination) 
 func TestAReceiverIsKnownBeforeThereIsTraffic(t *testing.T) {
 	r := started(t, nil)
 	x := exporterTo(t, r.URL, nil)
+	x.askEvery = time.Minute // the first probe has the time that it needs
 	_, d := wholeFlush(t, x)
 	eventually.True(t, "the receiver is known", func() bool { return d.Stats().Reachable })
 }
