@@ -14,8 +14,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	"github.com/spanstatsd/spanstatsd/internal/door/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/oteltraces"
+	rules "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
 	"github.com/spanstatsd/spanstatsd/internal/socket"
-	"github.com/spanstatsd/spanstatsd/internal/traces"
 	"github.com/spf13/pflag"
 )
 
@@ -160,13 +160,13 @@ const (
 )
 
 // completeLabels takes from tracers' variables what no flag said of labels.
-func (o *spanOptions) completeLabels(labels *traces.Labels, flags *pflag.FlagSet) error {
+func (o *spanOptions) completeLabels(labels *rules.Labels, flags *pflag.FlagSet) error {
 	labels.OfTracer = o.labels == labelsOfTracer
 	if !labels.OfTracer {
 		return nil
 	}
 	if given := os.Getenv(additionalTagsVariable); given != "" && len(labels.AdditionalTags) == 0 {
-		said := traces.Labels{AdditionalTags: tagNames(given)}
+		said := rules.Labels{AdditionalTags: tagNames(given)}
 		if err := said.Check(); err != nil {
 			return fmt.Errorf("read environment variable %s: %w", additionalTagsVariable, err)
 		}

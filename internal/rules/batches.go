@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/spantable"
 )
 
 // MaxBatches bounds the origins of one body. Each takes a publisher.
@@ -26,7 +27,8 @@ type Origin struct {
 
 type batch struct {
 	span.Batch
-	origin Origin
+	origin  Origin
+	service []byte // of the origin, since the one that is given may lie in memory that is used again
 }
 
 // Reset forgets all of them.
@@ -55,7 +57,9 @@ func (b *Batches) Of(origin Origin) (number int, ok bool) {
 		b.all = append(b.all, batch{})
 	}
 	begun := &b.all[number]
-	begun.origin, begun.Snapshots = origin, begun.Snapshots[:0]
+	begun.service = append(begun.service[:0], origin.Service...)
+	begun.origin = Origin{origin.Number, spantable.View(begun.service)}
+	begun.Snapshots = begun.Snapshots[:0]
 	return number, true
 }
 
@@ -95,7 +99,7 @@ const keptBytes = 4 << 20
 func (b *Batches) Release() {
 	bytes := cap(b.keys)
 	for _, one := range b.all[:cap(b.all)] {
-		bytes += cap(one.Snapshots) * SnapshotBytes
+		bytes += cap(one.Snapshots)*SnapshotBytes + cap(one.service)
 	}
 	if b.Reset(); bytes > keptBytes {
 		*b = Batches{}

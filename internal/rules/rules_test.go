@@ -48,7 +48,10 @@ func TestAKeyIsRememberedByItsSource(t *testing.T) {
 	text := func(at, n uint32) uint64 { return spantable.TextBits(spantable.Text{At: at, Len: n}) }
 	long := strings.Repeat("x", bytecache.MaxSource+bytecache.Slack)
 	sources := []source{
-		{facts: 1}, {facts: 2}, {facts: 1, texts: []string{"a"}}, {facts: 1, texts: []string{"a", "b"}},
+		{facts: 1},
+		{facts: 2},
+		{facts: 1, texts: []string{"a"}},
+		{facts: 1, texts: []string{"a", "b"}},
 		{tags: []spantable.Tag{{Label: 1, Value: spantable.IsText, Bits: text(0, 1)}}},
 		{tags: []spantable.Tag{{Label: 2, Value: spantable.IsText, Bits: text(0, 1)}}},
 		{tags: []spantable.Tag{{Label: 1, Value: spantable.IsText, Bits: text(1, 1)}}},
@@ -56,7 +59,9 @@ func TestAKeyIsRememberedByItsSource(t *testing.T) {
 		{tags: []spantable.Tag{{Label: 1, Value: spantable.IsBytes, Bits: text(0, 1)}}},
 		{tags: []spantable.Tag{{Label: 1, Value: spantable.IsInteger, Bits: 1}}},
 		{tags: []spantable.Tag{{Label: 1, Value: spantable.IsBool, Bits: 1}}},
-		{texts: []string{long}}, {texts: []string{long[1:], "y"}}, {texts: []string{long, "y"}},
+		{texts: []string{long}},
+		{texts: []string{long[1:], "y"}},
+		{texts: []string{long, "y"}},
 	}
 	k := &rules.Keys{}
 	k.Use(table)

@@ -26,7 +26,7 @@ var rooms = map[string]room{
 
 	"internal/ingest": {"internal/admit internal/check internal/memory internal/socket internal/span internal/wire", "takes frames apart and hands batches on to be admitted"},
 
-	"internal/door/datadog": {"internal/admit internal/aggregate internal/decode/clientstats internal/door internal/door/bodies internal/door/http1 internal/memory internal/span internal/traces", "takes HTTP requests and hands their bodies on to be counted"},
+	"internal/door/datadog": {"internal/admit internal/aggregate internal/decode/clientstats internal/decode/datadog internal/door internal/door/bodies internal/door/http1 internal/memory internal/rules/datadog internal/sampling/unsampled internal/span internal/spantable", "takes HTTP requests and hands their bodies on to be counted"},
 	"internal/door/otlp":    {"internal/admit internal/check internal/decode/otlpjson internal/door internal/door/bodies internal/door/http1 internal/flush/post internal/memory internal/oteltraces internal/span internal/traces", "takes OTLP and hands what it brings on to be counted"},
 	"internal/door":         {"internal/admit internal/aggregate internal/check internal/door/bodies internal/door/conns internal/door/http1 internal/exemplars internal/memory internal/socket internal/span", "owns the life of requests with traces, whatever they bring"},
 	"internal/door/http1":   {"internal/door/bodies internal/door/conns", "carries plain messages past net/http, whatever is in them"},
@@ -34,6 +34,9 @@ var rooms = map[string]room{
 	"internal/door/bodies":  {"internal/memory", "holds and remembers bodies, whatever is in them"},
 
 	"internal/rules":                {"internal/bytecache internal/span internal/spantable internal/wire", "remembers keys and collects snapshots, whatever the rule"},
+	"internal/rules/datadog":        {"client/rules internal/bytecache internal/decode/datadog internal/rules internal/span internal/spantable internal/wire", "says what the agent and the tracers count of a table"},
+	"internal/decode/datadog":       {"internal/msgpack internal/spantable", "reads the agent's formats, whatever the rules"},
+	"internal/sampling/unsampled":   {"internal/decode/datadog internal/msgpack internal/spantable", "cuts traces out of a body"},
 	"internal/spantable":            {"", "lays the spans of a body flat, whatever the format"},
 	"internal/traces":               {"client/rules internal/bytecache internal/msgpack internal/span internal/wire", "walks a body and decides what of it counts"},
 	"internal/oteltraces":           {"client/rules internal/bytecache internal/msgpack internal/span internal/wire", "walks a body of OTLP, counts its spans and says which go on"},
@@ -83,7 +86,7 @@ var rooms = map[string]room{
 
 	// Those of the lab's modules, which the daemon's does not need.
 	"lab/cmd/spanstatsd-lab": {"client internal/aggregate internal/shown internal/socket internal/wire lab/*", "the command line names what it starts"},
-	"lab/bench":              {"client internal/health internal/door internal/door/bodies internal/socket internal/span internal/traces internal/wire lab/bench/* lab/standin lab/workload", "measures a whole daemon from outside"},
+	"lab/bench":              {"client internal/health internal/door internal/door/bodies internal/socket internal/span internal/decode/datadog internal/rules/datadog internal/wire lab/bench/* lab/standin lab/workload", "measures a whole daemon from outside"},
 	"lab/bench/balance":      {"internal/*", "measures what levels drainers"},
 	"lab/bench/measure":      {"", "what measuring needs, of ours or not"},
 	"lab/bench/recorded":     {"internal/decode/otlpjson internal/oteltraces", "reads what SDKs have sent"},

@@ -12,8 +12,8 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/traces"
-	"github.com/spanstatsd/spanstatsd/internal/wire"
+	decode "github.com/spanstatsd/spanstatsd/internal/decode/datadog"
+	dd "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
 	"github.com/spanstatsd/spanstatsd/lab/standin"
 )
 
@@ -32,7 +32,7 @@ var recorded embed.FS
 // recording is one of them, and what is in it.
 type recording struct {
 	name    string
-	format  traces.Format
+	format  decode.Format
 	path    string
 	header  http.Header
 	body    []byte
@@ -49,7 +49,7 @@ const (
 	headerComputedTop   = "Datadog-Client-Computed-Top-Level"
 )
 
-var formats = map[string]traces.Format{"v0.4": traces.FormatV04, "v0.5": traces.FormatV05, "v1.0": traces.FormatV1}
+var formats = map[string]decode.Format{"v0.4": decode.FormatV04, "v0.5": decode.FormatV05, "v1.0": decode.FormatV1}
 
 // loadRecording reads a recording, and counts it once.
 func loadRecording(format string) (*recording, error) {
@@ -57,16 +57,12 @@ func loadRecording(format string) (*recording, error) {
 	if err := r.read("testdata/" + format + ".http.gz"); err != nil {
 		return nil, fmt.Errorf("read recording of %s: %w", format, err)
 	}
-	c := traces.NewCounter()
+	c := dd.NewCounter()
 	if err := r.count(c, defaultPolicy()); err != nil {
 		return nil, fmt.Errorf("count recording of %s: %w", format, err)
 	}
-	for _, spans := range c.Batches {
-		walker, err := wire.WalkSpans(spans)
-		if err != nil {
-			return nil, fmt.Errorf("count recording of %s: %w", format, err)
-		}
-		r.counted += walker.Len()
+	for _, batch := range c.Batches {
+		r.counted += len(batch.Snapshots)
 	}
 	return r, nil
 }
@@ -144,15 +140,15 @@ func Request(format string, latest time.Time) (*http.Request, int, error) {
 }
 
 // count counts the body as the daemon does.
-func (r *recording) count(c *traces.Counter, policy *traces.Policy) error {
+func (r *recording) count(c *dd.Counter, policy *dd.Policy) error {
 	return c.Count(r.format, r.body, r.header.Get(headerLang), r.header.Get(headerComputedTop) != "", policy)
 }
 
 // defaultPolicy is that of an agent that nobody has configured, which the
 // stand-in is: 44 peer tags.
-func defaultPolicy() *traces.Policy {
+func defaultPolicy() *dd.Policy {
 	info := standin.DefaultInfo()
-	policy, ok := traces.NewPolicy(info.PeerTags, info.SpanKinds, nil, traces.Labels{})
+	policy, ok := dd.NewPolicy(info.PeerTags, info.SpanKinds, nil, dd.Labels{})
 	if !ok {
 		panic("BUG: the daemon leaves the default agent's policy to it")
 	}

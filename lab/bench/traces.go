@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/traces"
+	dd "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
 	"github.com/spanstatsd/spanstatsd/lab/bench/measure"
 	"github.com/spanstatsd/spanstatsd/lab/bench/relay"
 )
@@ -27,9 +27,9 @@ const tracesRounds = 5
 type tracesRun struct {
 	*run
 	recording *recording
-	counter   *traces.Counter
+	counter   *dd.Counter
 	whole     *wholeCounting
-	policy    *traces.Policy
+	policy    *dd.Policy
 	counting  []countedAlone // a round each
 	relay     *producer
 	loads     [loads]load // in the order in which they take turns
@@ -69,7 +69,7 @@ func (r *run) runTraces(ctx context.Context) (*Report, error) {
 	}
 	r.report = r.newReport()
 	t := &tracesRun{
-		run: r, recording: recording, counter: traces.NewCounter(), policy: defaultPolicy(),
+		run: r, recording: recording, counter: dd.NewCounter(), policy: defaultPolicy(),
 	}
 	for i := range t.loads {
 		t.loads[i] = load{socket: r.target.apm, did: newResult()}

@@ -4,15 +4,15 @@ import (
 	"fmt"
 
 	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
+	dd "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
 	"github.com/spanstatsd/spanstatsd/internal/span"
-	"github.com/spanstatsd/spanstatsd/internal/traces"
 	"github.com/spanstatsd/spanstatsd/lab/bench/tables"
 )
 
 // wholeCounting is all that a daemon does with a body to count it: the walk, the sum by which
 // it is known again, publishing, and the drainers that count into tables.
 type wholeCounting struct {
-	counter *traces.Counter
+	counter *dd.Counter
 	bodies  *bodies.Counted
 	tables  *tables.Tables
 	sums    uint64 // of all bodies, so that they are made
@@ -24,11 +24,11 @@ func newWholeCounting() (*wholeCounting, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make tables: %w", err)
 	}
-	return &wholeCounting{counter: traces.NewCounter(), bodies: bodies.NewCounted(), tables: into}, nil
+	return &wholeCounting{counter: dd.NewCounter(), bodies: bodies.NewCounted(), tables: into}, nil
 }
 
 // count counts a recording as one more request.
-func (w *wholeCounting) count(r *recording, policy *traces.Policy) error {
+func (w *wholeCounting) count(r *recording, policy *dd.Policy) error {
 	if err := r.count(w.counter, policy); err != nil {
 		return err
 	}
@@ -37,9 +37,9 @@ func (w *wholeCounting) count(r *recording, policy *traces.Policy) error {
 	return w.tables.Publish(w.batches) //nolint:wrapcheck // it says what it does
 }
 
-func (w *wholeCounting) batches(yield func(span.Origin, []byte) bool) {
-	for service, spans := range w.counter.Batches {
-		if !yield(span.Origin{Service: service, Lang: "go"}, spans) {
+func (w *wholeCounting) batches(yield func(span.Origin, *span.Batch) bool) {
+	for service, batch := range w.counter.Batches {
+		if !yield(span.Origin{Service: service, Lang: "go"}, batch) {
 			return
 		}
 	}

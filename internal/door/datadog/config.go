@@ -13,7 +13,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/door"
 	"github.com/spanstatsd/spanstatsd/internal/door/http1"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
-	"github.com/spanstatsd/spanstatsd/internal/traces"
+	rules "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
+	"github.com/spanstatsd/spanstatsd/internal/spantable"
 )
 
 // Agent is where the real agent listens, in the form that a dialler takes.
@@ -59,7 +60,7 @@ type Features struct {
 type Config struct {
 	door.Config
 	DropUnsampled Dropping
-	Labels        traces.Labels
+	Labels        rules.Labels
 	Agent         Agent
 	// Features returns what the agent wants and a channel that is closed when
 	// that changes.
@@ -101,8 +102,8 @@ func (c *Config) Memory(publisher int) []memory.Part {
 	if !c.Enabled() {
 		return nil
 	}
-	counting := traces.CounterBytes(c.MaxBody, c.Exemplars != nil) + traces.MaxSpans(c.MaxBody)*admit.SpanBytes // and publishing
-	parts := c.Config.Memory(flags, brings, counting, connectionBytes, c.Publishers(traces.MaxBatches)*publisher)
+	counting := rules.CounterBytes(c.MaxBody, c.Exemplars != nil) + spantable.MaxSpans(c.MaxBody)*admit.SpanBytes // and publishing
+	parts := c.Config.Memory(flags, brings, counting, connectionBytes, c.Publishers(rules.MaxBatches)*publisher)
 	return slices.Insert(parts, 2, memory.Part{
 		Name: "statistics that are read", Bytes: int64(clientstats.Bytes(c.MaxBody)), Flag: "apm-max-body",
 	})

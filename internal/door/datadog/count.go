@@ -7,8 +7,9 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/door"
+	rules "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
+	"github.com/spanstatsd/spanstatsd/internal/sampling/unsampled"
 	"github.com/spanstatsd/spanstatsd/internal/span"
-	"github.com/spanstatsd/spanstatsd/internal/traces"
 )
 
 // count counts the body. Whatever happens, the request goes on.
@@ -25,7 +26,7 @@ func (j *job) count() (result Result) {
 		return ResultNotWanted
 	}
 	c := <-s.counting
-	defer func() { s.counting <- c.Next() }()
+	defer func() { c.Release(); s.counting <- c }()
 	body := j.Body.Bytes
 	s.Walked.Add(uint64(len(body)))
 	isTop := door.IsTrue(j.Fields.Get(headerComputedTop))
@@ -34,7 +35,7 @@ func (j *job) count() (result Result) {
 		return ResultUnread
 	}
 	batches := batchesOf(c, c.Origin(originOf(&j.Fields)))
-	before, why, ok := j.Publish(body, admit.Walked(batches), goingOn(c))
+	before, why, ok := j.Publish(body, batches, goingOn(c))
 	if ok && j.drops {
 		j.dropUnsampled(c, before)
 	}
@@ -50,7 +51,7 @@ func (j *job) count() (result Result) {
 }
 
 // goingOn are the spans whose traces sampling keeps, nil where there are none.
-func goingOn(c *traces.Counter) iter.Seq[door.Going] {
+func goingOn(c *rules.Counter) iter.Seq[door.Going] {
 	if len(c.Kept()) == 0 {
 		return nil
 	}
@@ -65,11 +66,11 @@ func goingOn(c *traces.Counter) iter.Seq[door.Going] {
 }
 
 // batchesOf are the batches of a counted body, each with its origin.
-func batchesOf(c *traces.Counter, origin span.Origin) iter.Seq2[span.Origin, []byte] {
+func batchesOf(c *rules.Counter, origin span.Origin) iter.Seq2[span.Origin, *span.Batch] {
 	origin.Normalize()
-	return func(yield func(span.Origin, []byte) bool) {
-		for baseService, spans := range c.Batches {
-			if origin.Service = baseService; !yield(origin, spans) {
+	return func(yield func(span.Origin, *span.Batch) bool) {
+		for baseService, batch := range c.Batches {
+			if origin.Service = baseService; !yield(origin, batch) {
 				return
 			}
 		}
@@ -79,8 +80,8 @@ func batchesOf(c *traces.Counter, origin span.Origin) iter.Seq2[span.Origin, []b
 // dropUnsampled cuts the body and tells the agent how much was cut, on top of what
 // the tracer says that it did not send itself. What the agent refused was told to
 // nobody, so the next try tells it again; but it is one trace in our own counters.
-func (j *job) dropUnsampled(c *traces.Counter, before bool) {
-	left, cutTraces, cutSpans := c.Cut(j.Body.Bytes)
+func (j *job) dropUnsampled(c *rules.Counter, before bool) {
+	left, cutTraces, cutSpans := unsampled.Cut(c.Decoded())
 	if cutTraces == 0 {
 		return
 	}

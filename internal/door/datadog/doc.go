@@ -3,7 +3,7 @@
 // agent, marked as counted. A tracer needs one setting, where the agent is, and no change.
 //
 // A request to one of the trace endpoints becomes a job, and when there is a connection to the agent,
-// a traces.Counter makes batches of snapshots of its body. Those are published as the batches of a
+// a Counter of the rules makes batches of snapshots of its body. Those are published as the batches of a
 // tracer that speaks our own protocol are, with the same keys, budgets, rings and books.
 // Statistics that a tracer computed itself are read by package clientstats and merged.
 // Everything else streams through in both directions, unbuffered.

@@ -3,13 +3,13 @@ package datadog
 import (
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/traces"
+	rules "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-func policyOf(t testing.TB) *traces.Policy {
+func policyOf(t testing.TB) *rules.Policy {
 	t.Helper()
-	policy, ok := traces.NewPolicy([]string{"db.name", "out.host"}, []string{"client", "consumer", "producer", "server"}, nil, traces.Labels{})
+	policy, ok := rules.NewPolicy([]string{"db.name", "out.host"}, []string{"client", "consumer", "producer", "server"}, nil, rules.Labels{})
 	if !ok {
 		t.Fatal("refused")
 	}

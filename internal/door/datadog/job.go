@@ -7,17 +7,17 @@ import (
 	"net/http"
 	"os"
 
+	decode "github.com/spanstatsd/spanstatsd/internal/decode/datadog"
 	"github.com/spanstatsd/spanstatsd/internal/door"
 	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
 	"github.com/spanstatsd/spanstatsd/internal/door/http1"
-	"github.com/spanstatsd/spanstatsd/internal/traces"
 )
 
 // job is a request with traces, whose body is held until the agent has it.
 type job struct {
 	*door.Held
 	server    *Server
-	format    traces.Format
+	format    decode.Format
 	drops     bool // the traces that sampling threw away
 	isDecided bool // whether it is counted, or that nobody counts it here
 	result    Result
@@ -25,13 +25,13 @@ type job struct {
 }
 
 // leaves says which requests are handed on without a look at their bodies.
-func (s *Server) leaves(format traces.Format, h header) (Result, bool) {
+func (s *Server) leaves(format decode.Format, h header) (Result, bool) {
 	switch {
 	case door.IsTrue(h.Get(headerComputedStats)):
 		return ResultByTracer, true
 	case h.Get(headerEncoding) != "", // the agent does not know of any either
 		h.Get(headerFetchSite) == crossSite,
-		format == traces.FormatV04 && !isMsgpack(h.Get(headerContentType)):
+		format == decode.FormatV04 && !isMsgpack(h.Get(headerContentType)):
 		return ResultUnread, true
 	case s.policy.Load() == nil:
 		return ResultNotWanted, true

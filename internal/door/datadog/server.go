@@ -8,9 +8,10 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/decode/clientstats"
+	decode "github.com/spanstatsd/spanstatsd/internal/decode/datadog"
 	"github.com/spanstatsd/spanstatsd/internal/door"
 	"github.com/spanstatsd/spanstatsd/internal/door/http1"
-	"github.com/spanstatsd/spanstatsd/internal/traces"
+	rules "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
 )
 
 // Server is the agent's API towards tracers.
@@ -18,8 +19,8 @@ type Server struct {
 	*door.Server
 	config     Config
 	counters   counters
-	counting   chan *traces.Counter
-	policy     atomic.Pointer[traces.Policy]
+	counting   chan *rules.Counter
+	policy     atomic.Pointer[rules.Policy]
 	drops      atomic.Bool // traces that sampling threw away, once they are counted
 	merges     atomic.Bool // the agent takes statistics
 	merging    merging
@@ -45,10 +46,10 @@ func New(config Config) (*Server, error) {
 	}
 	s := &Server{
 		config: config, merging: merging{payload: &clientstats.Payload{}},
-		counting: make(chan *traces.Counter, config.Counters),
+		counting: make(chan *rules.Counter, config.Counters),
 	}
 	for range cap(s.counting) {
-		s.counting <- traces.NewCounter()
+		s.counting <- rules.NewCounter()
 	}
 	to := &config.Agent
 	agent := door.Behind{Network: to.Network, Address: to.Address, Host: to.host(), Reach: to.dial}
@@ -59,14 +60,14 @@ func New(config Config) (*Server, error) {
 		Flags: flags, Brings: brings, Results: append(resultNames[:], statsResultNames[:]...), Behind: agent,
 		Ended:  "listening for traces ended; tracers can't reach the agent through this daemon any more",
 		Header: readTimeout, Read: readTimeout, Write: writeTimeout, Between: betweenRequests,
-	}, traces.MaxBatches)
+	}, rules.MaxBatches)
 	return s, err
 }
 
 // formats are the endpoints that take traces, statsPath takes statistics.
-var formats = map[string]traces.Format{
-	"/v0.3/traces": traces.FormatV04, "/v0.4/traces": traces.FormatV04, "/v0.5/traces": traces.FormatV05,
-	"/v0.7/traces": traces.FormatV07, "/v1.0/traces": traces.FormatV1,
+var formats = map[string]decode.Format{
+	"/v0.3/traces": decode.FormatV04, "/v0.4/traces": decode.FormatV04, "/v0.5/traces": decode.FormatV05,
+	"/v0.7/traces": decode.FormatV07, "/v1.0/traces": decode.FormatV1,
 }
 
 const statsPath = "/v0.6/stats"
@@ -111,7 +112,7 @@ func (s *Server) Learn() <-chan struct{} {
 	labels := s.config.Labels
 	// An agent that chooses traces by a sampler of its own heeds no priority, and says so by that.
 	labels.TraceIDs = s.config.Exemplars != nil && f.DropsP0s
-	policy, ok := traces.NewPolicy(f.PeerTags, f.SpanKinds, f.IgnoreResources, labels)
+	policy, ok := rules.NewPolicy(f.PeerTags, f.SpanKinds, f.IgnoreResources, labels)
 	if !ok {
 		s.config.Log.Warn("the agent asks for tags that only it can read; traces are left to it to count")
 		policy = nil

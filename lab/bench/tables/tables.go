@@ -50,9 +50,9 @@ func New() (*Tables, error) {
 
 // Publish publishes the batches of one request. It waits for room in the rings, as a sender
 // does that tries again.
-func (t *Tables) Publish(batches iter.Seq2[span.Origin, []byte]) error {
+func (t *Tables) Publish(batches iter.Seq2[span.Origin, *span.Batch]) error {
 	for {
-		reason, ok := t.publishers.Publish(func() {}, admit.Walked(batches), time.Now())
+		reason, ok := t.publishers.Publish(func() {}, batches, time.Now())
 		switch {
 		case ok:
 			return nil

@@ -8,6 +8,7 @@ import (
 	"io"
 	"iter"
 
+	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlpjson"
 	"github.com/spanstatsd/spanstatsd/internal/oteltraces"
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -97,7 +98,7 @@ func (o *ours) count(r *recorded.Request) (err error) {
 		return err
 	}
 	o.spans += uint64(r.Spans)
-	return o.tables.Publish(made)
+	return o.tables.Publish(admit.Walked(made))
 }
 
 func isPacked(r *recorded.Request) bool { return r.Header.Get("Content-Encoding") == "gzip" }

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/door/datadog"
-	"github.com/spanstatsd/spanstatsd/internal/traces"
+	dd "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
 	"github.com/spanstatsd/spanstatsd/test/agent/realagent"
 )
 
@@ -59,7 +59,7 @@ func startPair(t *testing.T, s setting) *pair {
 			c.DropUnsampled = datadog.DropOff // by default the agent decides, and this one does without
 		}
 		if s.labels {
-			c.Labels = traces.Labels{OfTracer: true, AdditionalTags: additionalTags, RenamesResources: s.renames}
+			c.Labels = dd.Labels{OfTracer: true, AdditionalTags: additionalTags, RenamesResources: s.renames}
 		}
 	})
 	p.fork = startFork(t, p.daemon.socket, p.direct.Socket, s.labels)

@@ -12,7 +12,8 @@ import (
 	"github.com/DataDog/datadog-agent/pkg/trace/info"
 	"github.com/DataDog/datadog-agent/pkg/trace/stats"
 	"github.com/DataDog/datadog-go/v5/statsd"
-	"github.com/spanstatsd/spanstatsd/internal/traces"
+	datadog "github.com/spanstatsd/spanstatsd/internal/decode/datadog"
+	dd "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
 	"github.com/spanstatsd/spanstatsd/lab/bench"
 )
 
@@ -22,7 +23,7 @@ import (
 // about twenty random tags each and hardly a key in common.
 func BenchmarkBody(b *testing.B) {
 	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
-	for _, format := range []traces.Format{traces.FormatV04, traces.FormatV05, traces.FormatV1} {
+	for _, format := range []datadog.Format{datadog.FormatV04, datadog.FormatV05, datadog.FormatV1} {
 		body, lang, spans := recordedBody(b, format)
 		b.Run(format.String()+"/recorded", func(b *testing.B) { countBeside(b, format, body, lang, spans) })
 		body, spans = randomBody(format)
@@ -31,7 +32,7 @@ func BenchmarkBody(b *testing.B) {
 }
 
 // recordedBody is what a tracer has sent, with the language that it named.
-func recordedBody(b *testing.B, format traces.Format) (body []byte, lang string, spans int) {
+func recordedBody(b *testing.B, format datadog.Format) (body []byte, lang string, spans int) {
 	r, spans, err := bench.Request(format.String(), time.Now())
 	if err != nil {
 		b.Fatal(err)
@@ -42,7 +43,7 @@ func recordedBody(b *testing.B, format traces.Format) (body []byte, lang string,
 	return body, r.Header.Get("Datadog-Meta-Lang"), spans
 }
 
-func randomBody(format traces.Format) (body []byte, spans int) {
+func randomBody(format datadog.Format) (body []byte, spans int) {
 	rnd, now := rand.New(rand.NewPCG(1, 2)), time.Now()
 	p := &fakePayload{}
 	for spans < 1000 {
@@ -54,9 +55,9 @@ func randomBody(format traces.Format) (body []byte, spans int) {
 }
 
 // countBeside counts a body, which has so many spans, in both ways.
-func countBeside(b *testing.B, format traces.Format, body []byte, lang string, spans int) {
+func countBeside(b *testing.B, format datadog.Format, body []byte, lang string, spans int) {
 	o := makeOracle()
-	policy, c := agentPolicy(b, o.conf), traces.NewCounter()
+	policy, c := agentPolicy(b, o.conf), dd.NewCounter()
 	run := func(name string, count func() error) {
 		b.Run(name, func(b *testing.B) {
 			before := used(b)

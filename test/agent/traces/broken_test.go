@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/traces"
+	dd "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
 )
 
 // TestBrokenBodiesAreLeftToTheAgent: of bodies with flipped, cut and repeated
@@ -20,7 +20,7 @@ func TestBrokenBodiesAreLeftToTheAgent(t *testing.T) {
 	for format, write := range formats {
 		t.Run(fmt.Sprint(format), func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(11, uint64(format)))
-			c := traces.NewCounter()
+			c := dd.NewCounter()
 			now := time.Now()
 			since := now.Add(-2 * time.Hour)
 			taken, left := 0, 0
@@ -38,7 +38,7 @@ func TestBrokenBodiesAreLeftToTheAgent(t *testing.T) {
 				if refused != nil {
 					t.Fatalf("case %d is counted and the agent refuses it: %v\n%q", i, refused, body)
 				}
-				if mine := ours(t, c, "go", since); !maps.Equal(mine, theirs) && !ambiguous(mine, theirs) {
+				if mine := ours(t, c.Batches, "go", since); !maps.Equal(mine, theirs) && !ambiguous(mine, theirs) {
 					t.Fatalf("case %d:\n ours %v\nagent %v\n%q", i, mine, theirs, body)
 				}
 			}

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/DataDog/datadog-agent/pkg/proto/pbgo/trace/idx"
-	"github.com/spanstatsd/spanstatsd/internal/traces"
+	datadog "github.com/spanstatsd/spanstatsd/internal/decode/datadog"
+	dd "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
+	"github.com/spanstatsd/spanstatsd/internal/sampling/unsampled"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -17,16 +19,16 @@ import (
 // by the number that it had.
 func TestWhatIsLeftOfABodyIsToTheAgentWhatItWas(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(10, 77))
-	c, policy := traces.NewCounter(), agentPolicy(t, makeOracle().conf)
+	c, policy := dd.NewCounter(), agentPolicy(t, makeOracle().conf)
 	cuts, saved, left := 0, 0, 0
 	for i := range 5_000 {
 		body := randomPayload(rnd, time.Now()).v1(rnd)
-		if err := c.Count(traces.FormatV1, body, "go", true, policy); err != nil {
+		if err := c.Count(datadog.FormatV1, body, "go", true, policy); err != nil {
 			left++
 			continue
 		}
 		whole := bytes.Clone(body)
-		rest, cutTraces, cutSpans := c.Cut(body)
+		rest, cutTraces, cutSpans := unsampled.Cut(c.Decoded())
 		if cutTraces == 0 {
 			if !bytes.Equal(rest, whole) {
 				t.Fatalf("case %d: nothing was cut, and it is another body", i)
@@ -57,7 +59,7 @@ func TestWhatIsLeftOfABodyIsToTheAgentWhatItWas(t *testing.T) {
 
 func decodeV1(t *testing.T, body []byte) *idx.InternalTracerPayload {
 	t.Helper()
-	p, err := decode(traces.FormatV1, body, "")
+	p, err := decode(datadog.FormatV1, body, "")
 	if err != nil {
 		t.Fatal(err)
 	}

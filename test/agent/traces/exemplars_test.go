@@ -8,11 +8,11 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
+	datadog "github.com/spanstatsd/spanstatsd/internal/decode/datadog"
 	"github.com/spanstatsd/spanstatsd/internal/eventually"
 	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/otlp"
-	"github.com/spanstatsd/spanstatsd/internal/traces"
 	"github.com/spanstatsd/spanstatsd/test/agent/realagent"
 )
 
@@ -58,7 +58,7 @@ func TestExemplarsAreOfTracesThatTheAgentSendsOn(t *testing.T) {
 	client := clientOf(t, socket)
 	rnd := rand.New(rand.NewPCG(10, 98))
 	for i := range uint64(600) {
-		format := traces.Format(i % 4)
+		format := datadog.Format(i % 4)
 		p := randomPayload(rnd, time.Now())
 		for number, trace := range p.traces {
 			for _, s := range trace {

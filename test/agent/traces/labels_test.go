@@ -11,8 +11,9 @@ import (
 	pb "github.com/DataDog/datadog-agent/pkg/proto/pbgo/trace"
 	"github.com/DataDog/datadog-agent/pkg/trace/stats"
 	"github.com/spanstatsd/spanstatsd/client/rules"
+	datadog "github.com/spanstatsd/spanstatsd/internal/decode/datadog"
+	dd "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
 	"github.com/spanstatsd/spanstatsd/internal/span"
-	"github.com/spanstatsd/spanstatsd/internal/traces"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 	"github.com/tinylib/msgp/msgp"
 )
@@ -52,11 +53,11 @@ func labelsOf(g *pb.ClientGroupedStats) string {
 // and under the labels that, the concentrator gives it in the tracer.
 func TestTracerLabelsAreTheConcentrators(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(21, 7))
-	policy, ok := traces.NewPolicy(peerKeys, rules.Kinds, nil, traces.Labels{OfTracer: true, AdditionalTags: additionalKeys})
+	policy, ok := dd.NewPolicy(peerKeys, rules.Kinds, nil, dd.Labels{OfTracer: true, AdditionalTags: additionalKeys})
 	if !ok {
 		t.Fatal("refused")
 	}
-	c := traces.NewCounter()
+	c := dd.NewCounter()
 	counted, added := 0, 0
 	for range 20_000 {
 		s := randomSpan(rnd)
@@ -76,14 +77,14 @@ func TestTracerLabelsAreTheConcentrators(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Count(traces.FormatV04, body, "go", true, policy); err != nil {
+		if err := c.Count(datadog.FormatV04, body, "go", true, policy); err != nil {
 			t.Fatal(err)
 		}
 		var got []string
-		for _, message := range c.Batches {
-			walker, _ := wire.WalkSpans(message)
-			for one := (wire.Snapshot{}); walker.Next(&one); {
-				got = append(got, labelsOf(groupOf(t, one)))
+		for _, batch := range c.Batches {
+			for i := range batch.Snapshots {
+				one := &batch.Snapshots[i]
+				got = append(got, labelsOf(groupOf(t, batch.KeyOf(one), one)))
 			}
 		}
 		var want []string
@@ -102,10 +103,10 @@ func TestTracerLabelsAreTheConcentrators(t *testing.T) {
 }
 
 // groupOf is a snapshot as a group of one.
-func groupOf(t *testing.T, s wire.Snapshot) *pb.ClientGroupedStats {
+func groupOf(t *testing.T, key []byte, s *span.Snapshot) *pb.ClientGroupedStats {
 	t.Helper()
 	var k span.Key
-	if err := wire.ReadKey(&k, s.Key); err != nil {
+	if err := wire.ReadKey(&k, key); err != nil {
 		t.Fatal(err)
 	}
 	k.Normalize("go")

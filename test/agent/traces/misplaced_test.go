@@ -7,7 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/traces"
+	datadog "github.com/spanstatsd/spanstatsd/internal/decode/datadog"
+	dd "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
 )
 
 // sayAllButTypes leaves nothing of a payload empty but the types of spans.
@@ -37,7 +38,7 @@ func TestMisplacedEmptyString(t *testing.T) {
 	now := time.Now()
 	since := now.Add(-2 * time.Hour)
 	rnd := rand.New(rand.NewPCG(13, 5))
-	c := traces.NewCounter()
+	c := dd.NewCounter()
 	taken, left := 0, 0
 	for i := range 3_000 {
 		p := randomPayload(rnd, now)
@@ -46,10 +47,10 @@ func TestMisplacedEmptyString(t *testing.T) {
 		var mine, theirs map[string]total
 		var err, refused error
 		withinOneBucket(func() {
-			err = c.Count(traces.FormatV05, body, "java", true, policy)
-			theirs, refused = o.count(t, traces.FormatV05, slices.Clone(body), "java", true, since)
+			err = c.Count(datadog.FormatV05, body, "java", true, policy)
+			theirs, refused = o.count(t, datadog.FormatV05, slices.Clone(body), "java", true, since)
 			if err == nil && refused == nil {
-				mine = ours(t, c, "java", since)
+				mine = ours(t, c.Batches, "java", since)
 			}
 		})
 		if err != nil {

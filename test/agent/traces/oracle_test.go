@@ -14,7 +14,7 @@ import (
 	"github.com/DataDog/datadog-agent/pkg/trace/info"
 	"github.com/DataDog/datadog-agent/pkg/trace/stats"
 	"github.com/DataDog/datadog-go/v5/statsd"
-	"github.com/spanstatsd/spanstatsd/internal/traces"
+	datadog "github.com/spanstatsd/spanstatsd/internal/decode/datadog"
 	"github.com/spanstatsd/spanstatsd/test/agent/realagent"
 )
 
@@ -34,15 +34,15 @@ var makeOracle = sync.OnceValue(func() *oracle {
 })
 
 // decode reads a body as the agent's receiver does.
-func decode(format traces.Format, body []byte, lang string) (*idx.InternalTracerPayload, error) {
+func decode(format datadog.Format, body []byte, lang string) (*idx.InternalTracerPayload, error) {
 	p := &idx.InternalTracerPayload{}
 	var err error
 	switch format {
-	case traces.FormatV04:
+	case datadog.FormatV04:
 		_, err = p.UnmarshalMsgConverted(body)
-	case traces.FormatV05:
+	case datadog.FormatV05:
 		err = p.UnmarshalMsgDictionary(body)
-	case traces.FormatV07:
+	case datadog.FormatV07:
 		var old pb.TracerPayload
 		if _, err = old.UnmarshalMsg(body); err != nil {
 			return nil, err
@@ -59,7 +59,7 @@ func decode(format traces.Format, body []byte, lang string) (*idx.InternalTracer
 }
 
 // count is what the agent would count of a body.
-func (o *oracle) count(t testing.TB, format traces.Format, body []byte, lang string, topLevel bool, since time.Time) (map[string]total, error) {
+func (o *oracle) count(t testing.TB, format datadog.Format, body []byte, lang string, topLevel bool, since time.Time) (map[string]total, error) {
 	p, err := decode(format, body, lang)
 	if err != nil {
 		return nil, err

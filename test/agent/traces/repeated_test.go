@@ -8,7 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/traces"
+	datadog "github.com/spanstatsd/spanstatsd/internal/decode/datadog"
+	dd "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
 	"github.com/tinylib/msgp/msgp"
 )
 
@@ -70,10 +71,10 @@ func TestRepeatedFields(t *testing.T) {
 	policy := agentPolicy(t, o.conf)
 	now := time.Now()
 	since := now.Add(-2 * time.Hour)
-	for _, format := range []traces.Format{traces.FormatV04, traces.FormatV07} {
+	for _, format := range []datadog.Format{datadog.FormatV04, datadog.FormatV07} {
 		t.Run(fmt.Sprint(format), func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(12, uint64(format)))
-			c := traces.NewCounter()
+			c := dd.NewCounter()
 			taken := 0
 			for i := range 3_000 {
 				spans := 1 + rnd.IntN(3)
@@ -82,7 +83,7 @@ func TestRepeatedFields(t *testing.T) {
 					list = append(list, repeatedSpan(rnd, now)...)
 				}
 				body := append([]byte{0x91}, list...)
-				if format == traces.FormatV07 {
+				if format == datadog.FormatV07 {
 					body = msgp.AppendString(msgp.AppendMapHeader(nil, 1), "chunks")
 					body = msgp.AppendString(append(body, 0x91, 0x81), "spans")
 					body = append(body, list...)
@@ -95,7 +96,7 @@ func TestRepeatedFields(t *testing.T) {
 				if refused != nil {
 					t.Fatalf("case %d is counted and the agent refuses it: %v\n%q", i, refused, body)
 				}
-				if mine := ours(t, c, "go", since); !maps.Equal(mine, theirs) && !ambiguous(mine, theirs) {
+				if mine := ours(t, c.Batches, "go", since); !maps.Equal(mine, theirs) && !ambiguous(mine, theirs) {
 					t.Fatalf("case %d:\n ours %v\nagent %v\n%q", i, mine, theirs, body)
 				}
 			}

@@ -16,9 +16,9 @@ import (
 
 	"github.com/DataDog/sketches-go/ddsketch/pb/sketchpb"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
+	datadog "github.com/spanstatsd/spanstatsd/internal/decode/datadog"
 	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
 	"github.com/spanstatsd/spanstatsd/internal/registry"
-	"github.com/spanstatsd/spanstatsd/internal/traces"
 	"github.com/spanstatsd/spanstatsd/test/agent/realagent"
 	"google.golang.org/protobuf/proto"
 )
@@ -96,8 +96,8 @@ func clientOf(t *testing.T, socket string) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-var paths = map[traces.Format]string{
-	traces.FormatV04: "/v0.4/traces", traces.FormatV05: "/v0.5/traces", traces.FormatV07: "/v0.7/traces", traces.FormatV1: "/v1.0/traces",
+var paths = map[datadog.Format]string{
+	datadog.FormatV04: "/v0.4/traces", datadog.FormatV05: "/v0.5/traces", datadog.FormatV07: "/v0.7/traces", datadog.FormatV1: "/v1.0/traces",
 }
 
 // sent is one request of a tracer.
@@ -136,12 +136,12 @@ func TestAgentSeesTheSame(t *testing.T) {
 	clients := [2]*http.Client{clientOf(t, socket), clientOf(t, direct.Socket)}
 	rnd := rand.New(rand.NewPCG(10, 99))
 	for i := range 400 {
-		format := traces.Format(i % 4)
+		format := datadog.Format(i % 4)
 		s := sent{path: paths[format], body: formats[format](randomPayload(rnd, time.Now()), rnd), header: map[string]string{
 			"Content-Type": "application/msgpack", "Datadog-Meta-Lang": pick(rnd, "go", "python"),
 			"Datadog-Container-ID": pick(rnd, "", "container-1", "container-2"),
 		}}
-		if format == traces.FormatV07 {
+		if format == datadog.FormatV07 {
 			// The agent takes the container of this format from its body alone.
 			delete(s.header, "Datadog-Container-ID")
 		}

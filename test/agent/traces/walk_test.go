@@ -2,6 +2,7 @@ package traces
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -10,8 +11,9 @@ import (
 
 	"github.com/DataDog/datadog-agent/pkg/trace/config"
 	"github.com/DataDog/sketches-go/ddsketch/pb/sketchpb"
+	datadog "github.com/spanstatsd/spanstatsd/internal/decode/datadog"
+	dd "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
 	"github.com/spanstatsd/spanstatsd/internal/span"
-	"github.com/spanstatsd/spanstatsd/internal/traces"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 	"google.golang.org/protobuf/proto"
 )
@@ -40,18 +42,13 @@ func sketched(t testing.TB, encoded []byte) (count float64) {
 }
 
 // ours is what the daemon would count of what a counter made of a body.
-func ours(t testing.TB, c *traces.Counter, lang string, since time.Time) map[string]total {
+func ours(t testing.TB, batches iter.Seq2[string, *span.Batch], lang string, since time.Time) map[string]total {
 	totals := map[string]total{}
 	oldest := since.UnixNano() - since.UnixNano()%10e9
-	for baseService, body := range c.Batches {
-		walker, err := wire.WalkSpans(body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var s wire.Snapshot
-		for walker.Next(&s) {
-			var k span.Key
-			if err := wire.ReadKey(&k, s.Key); err != nil {
+	for baseService, batch := range batches {
+		for i := range batch.Snapshots {
+			s, k := &batch.Snapshots[i], span.Key{}
+			if err := wire.ReadKey(&k, batch.KeyOf(s)); err != nil {
 				t.Fatal(err)
 			}
 			k.Normalize(lang)
@@ -72,24 +69,21 @@ func ours(t testing.TB, c *traces.Counter, lang string, since time.Time) map[str
 			}
 			totals[key] = totals[key].plus(one)
 		}
-		if walker.Err() != nil {
-			t.Fatal(walker.Err())
-		}
 	}
 	return totals
 }
 
-func agentPolicy(t testing.TB, conf *config.AgentConfig) *traces.Policy {
-	policy, ok := traces.NewPolicy(conf.PeerTagsCache().Keys, []string{"client", "consumer", "producer", "server"}, nil, traces.Labels{})
+func agentPolicy(t testing.TB, conf *config.AgentConfig) *dd.Policy {
+	policy, ok := dd.NewPolicy(conf.PeerTagsCache().Keys, []string{"client", "consumer", "producer", "server"}, nil, dd.Labels{})
 	if !ok {
 		t.Fatal("the agent wants more tags than we can tell apart")
 	}
 	return policy
 }
 
-var formats = map[traces.Format]func(*fakePayload, *rand.Rand) []byte{
-	traces.FormatV04: (*fakePayload).v04, traces.FormatV05: (*fakePayload).v05,
-	traces.FormatV07: (*fakePayload).v07, traces.FormatV1: (*fakePayload).v1,
+var formats = map[datadog.Format]func(*fakePayload, *rand.Rand) []byte{
+	datadog.FormatV04: (*fakePayload).v04, datadog.FormatV05: (*fakePayload).v05,
+	datadog.FormatV07: (*fakePayload).v07, datadog.FormatV1: (*fakePayload).v1,
 }
 
 // withinOneBucket repeats a comparison that the clock took into another bucket:
@@ -113,7 +107,7 @@ func TestBodiesAreCountedAsByTheAgent(t *testing.T) {
 	for format, write := range formats {
 		t.Run(fmt.Sprint(format), func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(10, uint64(format)))
-			c := traces.NewCounter()
+			c := dd.NewCounter()
 			now := time.Now()
 			since := now.Add(-2 * time.Hour)
 			groups, left := 0, 0
@@ -126,7 +120,7 @@ func TestBodiesAreCountedAsByTheAgent(t *testing.T) {
 					err = c.Count(format, body, lang, topLevel, policy)
 					theirs, refused = o.count(t, format, slices.Clone(body), lang, topLevel, since)
 					if err == nil && refused == nil {
-						mine = ours(t, c, lang, since)
+						mine = ours(t, c.Batches, lang, since)
 					}
 				})
 				if err != nil {

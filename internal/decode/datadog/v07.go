@@ -1,0 +1,110 @@
+package datadog
+
+import "github.com/spanstatsd/spanstatsd/internal/spantable"
+
+// v07 is the format of /v0.7/traces: a map by names with the tracer's facts and a list of
+// chunks, each a map with a list of spans as in v0.4.
+type v07 struct{ named }
+
+func (d v07) read() {
+	s := &d.sender
+	for n := d.Map(); n > 0 && !d.Failed(); n-- {
+		switch string(bytesOf(d.body, d.name())) {
+		case "container_id":
+			s.Container = spantable.Text(d.Str())
+		case "language_name":
+			s.Lang = spantable.Text(d.Str())
+		case "language_version":
+			s.LangVersion = spantable.Text(d.Str())
+		case "tracer_version":
+			s.TracerVersion = spantable.Text(d.Str())
+		case "runtime_id":
+			d.Str()
+		case "env":
+			s.Env = spantable.Text(d.Str())
+		case "hostname":
+			s.Host = spantable.Text(d.Str())
+		case "app_version":
+			s.Version = spantable.Text(d.Str())
+		case "tags":
+			d.readMap(true)
+		case "chunks":
+			d.readChunks()
+		default:
+			d.Skip()
+		}
+	}
+	// What the payload says itself goes before what its spans say, but for the commit.
+	own := texts{env: s.Env, version: s.Version, host: s.Host}
+	d.said.override(&own)
+	if d.said.commit.Len == 0 {
+		d.said.commit = s.Commit
+	}
+	d.sayTexts()
+}
+
+// readMap reads the tags of the payload, or of a chunk, where they mean nothing to us.
+func (d v07) readMap(isOfPayload bool) {
+	for n := d.Map(); n > 0 && !d.Failed(); n-- {
+		key, value := d.Str(), spantable.Text(d.Str())
+		if !isOfPayload || d.Failed() {
+			continue
+		}
+		switch d.names.Find(key.Of(d.body)) {
+		case LabelCommit:
+			d.sender.Commit = value
+		case LabelProcessTags:
+			d.sender.ProcessTags, d.sender.HasProcessTags = value, true
+		}
+	}
+}
+
+func (d v07) readChunks() {
+	if d.list.End != 0 {
+		d.Fail() // a second list
+	}
+	for n := d.beginList(); n > 0 && !d.Failed(); n-- {
+		if !d.IsNil() {
+			d.readChunk()
+		}
+	}
+	d.list.End = d.At()
+}
+
+func (d v07) readChunk() {
+	g := d.beginTrace()
+	for n := d.Map(); n > 0 && !d.Failed(); n-- {
+		switch string(bytesOf(d.body, d.name())) {
+		case "priority":
+			g.Priority, g.HasPriority = d.priority(), true
+		case "origin":
+			g.Origin = spantable.Text(d.Str())
+		case "tags":
+			d.readMap(false)
+		case "dropped_trace":
+			d.Bool()
+		case "spans":
+			for n := d.Array(); n > 0 && !d.Failed(); n-- {
+				d.readSpan()
+			}
+		default:
+			d.Skip()
+		}
+	}
+	d.said.override(&d.trace.texts)
+	if len(d.table.Spans) > int(g.First) {
+		d.endTrace(g)
+	}
+}
+
+// readSpan reads a span as in v0.4. What it says of its trace counts where it is the first of
+// the chunk and not, as there, the last. Of the priority the last one counts in both.
+func (d v07) readSpan() {
+	if d.IsNil() {
+		return
+	}
+	earlier := d.trace.texts
+	d.trace.texts = texts{}
+	d.span()
+	d.trace.override(&earlier)
+}

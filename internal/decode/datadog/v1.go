@@ -1,0 +1,180 @@
+package datadog
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/spanstatsd/spanstatsd/internal/msgpack"
+	"github.com/spanstatsd/spanstatsd/internal/spantable"
+)
+
+// v1 is the format of /v1.0/traces: maps by numbers, with strings that are written where they
+// are first used and numbered from then on.
+type v1 struct{ *Decoder }
+
+func (d v1) number() uint64 { return d.Uint(math.MaxUint32) }
+
+func (d v1) read() {
+	d.strings.begin()
+	d.numberOf(spantable.Text{}) // the empty string is number 0
+	s, count := &d.sender, d.Map()
+	d.list.Fields, d.list.Behind = count, d.At()
+	for i := 0; i < count && !d.Failed(); i++ {
+		switch d.number() {
+		case 1:
+			if i > 0 {
+				d.Fail() // no tracer writes them elsewhere
+			}
+			d.stringsAhead()
+			d.list.Fields, d.list.Behind = count-1, d.At()
+		case 2:
+			s.Container = d.anyText()
+		case 3:
+			s.Lang = d.anyText()
+		case 4:
+			s.LangVersion = d.anyText()
+		case 5:
+			s.TracerVersion = d.anyText()
+		case 6:
+			d.streamed() // the runtime id
+		case 7:
+			s.Env = d.anyText()
+		case 8:
+			s.Host = d.anyText()
+		case 9:
+			s.Version = d.anyText()
+		case 10:
+			d.readPayloadAttributes()
+		case 11:
+			d.readChunks()
+		default:
+			d.skipStreamed(msgpack.MaxDepth)
+		}
+	}
+	d.table.Senders = append(d.table.Senders, *s)
+}
+
+// stringsAhead reads strings that were sent ahead.
+func (d v1) stringsAhead() {
+	for n := d.Array(); n > 0 && !d.Failed(); n-- {
+		if s := d.Str(); s.Len > 0 && !d.Failed() {
+			if _, isNew := d.numberOf(spantable.Text(s)); !isNew {
+				d.Fail()
+			}
+		}
+	}
+}
+
+// readPayloadAttributes reads the attributes of the payload.
+func (d v1) readPayloadAttributes() {
+	for _, t := range d.otherAttributes() {
+		switch {
+		case t.Label != LabelCommit && t.Label != LabelProcessTags:
+		case t.Value != spantable.IsText:
+			d.Fail()
+		case t.Label == LabelCommit:
+			d.sender.Commit = t.Text()
+		default:
+			d.sender.ProcessTags, d.sender.HasProcessTags = t.Text(), true
+		}
+	}
+}
+
+// otherAttributes reads those of something else than a span. They are good until the next tag
+// is read.
+func (d v1) otherAttributes() []spantable.Tag {
+	first := len(d.table.Tags)
+	d.readTags(&spantable.Span{}, d.groups(3), isStated)
+	all := d.table.Tags[first:]
+	d.table.Tags = d.table.Tags[:first]
+	return all
+}
+
+func (d v1) readChunks() {
+	if d.list.End != 0 {
+		d.Fail() // a second list
+	}
+	for n := d.beginList(); n > 0 && !d.Failed(); n-- {
+		d.readChunk()
+	}
+	d.list.End = d.At()
+}
+
+func (d v1) readChunk() {
+	g := d.beginTrace()
+	g.HasPriority = true
+	for n := d.Map(); n > 0 && !d.Failed(); n-- {
+		switch d.number() {
+		case 1:
+			g.Priority = d.priority()
+		case 2:
+			g.Origin = d.anyText()
+		case 3:
+			d.otherAttributes()
+		case 4:
+			for n := d.Array(); n > 0 && !d.Failed(); n-- {
+				d.span()
+			}
+		case 5:
+			d.Bool()
+		case 6:
+			g.IsHighRead = true
+			if id := d.Bin().Of(d.body); len(id) == 16 {
+				g.TraceHigh, g.TraceLow = binary.BigEndian.Uint64(id), binary.BigEndian.Uint64(id[8:])
+			}
+		case 7:
+			d.number() // the sampling mechanism
+		default:
+			d.skipStreamed(msgpack.MaxDepth)
+		}
+	}
+	d.endTrace(g)
+}
+
+func (d v1) span() {
+	s := d.beginSpan(spantable.KindUnknown)
+	n, at := d.Map(), d.At()
+	for ; n > 0 && !d.Failed(); n-- {
+		number, next := msgpack.CommonUint(d.body, at)
+		if next == 0 || number > math.MaxUint32 {
+			d.Seek(at)
+			number, next = d.number(), d.At()
+		}
+		f := fieldOther
+		if number < uint64(len(fieldNumbers)) {
+			f = fieldNumbers[number]
+		}
+		if f == fieldLinks || f == fieldEvents {
+			d.Seek(next)
+			d.readBeside(f)
+			at = d.At()
+			continue
+		}
+		at = d.readField(s, f, next)
+	}
+	d.Seek(at)
+}
+
+// readBeside reads the links or the events of a span, which are of no interest but for their
+// strings.
+func (d v1) readBeside(f field) {
+	for n := d.Array(); n > 0 && !d.Failed(); n-- {
+		for n := d.Map(); n > 0 && !d.Failed(); n-- {
+			number := d.number()
+			switch {
+			case f == fieldLinks && number == 1:
+				d.Bin() // the trace
+			case f == fieldLinks && number == 2, f == fieldEvents && number == 1:
+				d.unsigned() // the span; when it was
+			case number == 3:
+				d.otherAttributes()
+			case f == fieldLinks && number == 4, f == fieldEvents && number == 2:
+				d.streamed() // the tracestate; the name
+			case f == fieldLinks && number == 5:
+				d.number()
+			default:
+				d.skipStreamed(msgpack.MaxDepth)
+			}
+		}
+	}
+}

@@ -1,0 +1,192 @@
+package datadog_test
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"strings"
+	"testing"
+
+	decode "github.com/spanstatsd/spanstatsd/internal/decode/datadog"
+	"github.com/spanstatsd/spanstatsd/internal/rules/datadog"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// ingested is a table as the reading of OTLP makes one for the agent's rules.
+type ingested struct {
+	spantable.Table
+	names *spantable.Names
+}
+
+func newIngested(p *datadog.Policy) *ingested {
+	in := &ingested{names: p.Names()}
+	in.Reset(nil, spantable.LimitsOf(1<<16, 8))
+	return in
+}
+
+func (in *ingested) text(s string) spantable.Text {
+	start := len(in.Made)
+	in.Made = append(in.Made, s...)
+	return in.MadeSince(start)
+}
+
+// add adds a trace of one span with these tags: a text, or a number.
+func (in *ingested) add(kind spantable.Kind, tags map[string]any) {
+	g := spantable.Group{First: uint32(len(in.Spans)), Priority: 1, HasPriority: true}
+	s := in.AddSpan(kind)
+	s.ID, s.Start, s.Duration = 7, 1e18, 1
+	s.Service, s.Name, s.Resource, s.Type = in.text("shop"), in.text("op"), in.text("r"), in.text("custom")
+	for name, value := range tags {
+		tag := spantable.Tag{Label: in.names.Find([]byte(name))}
+		if n, is := value.(float64); is {
+			tag.Value, tag.Bits = spantable.IsNumber, math.Float64bits(n)
+		} else {
+			tag.Value, tag.Bits = spantable.IsText, spantable.TextBits(in.text(value.(string)))
+		}
+		in.Tags = append(in.Tags, tag)
+	}
+	s.Last = uint32(len(in.Tags))
+	in.AddGroup(g)
+}
+
+// sentBy says who sent what was added.
+func (in *ingested) sentBy(host, env string) {
+	in.Senders = append(in.Senders, spantable.Sender{
+		Host: in.text(host), Env: in.text(env), Lang: in.text("go"), TracerVersion: in.text("otlp-1"), Container: in.text("c"),
+	})
+}
+
+// TestWhatTheIngestHasMadeIsReadAsThat: a kind that is not specified stays so, and a number is a
+// status whatever it is. One counter tells both from a tracer's body.
+func TestWhatTheIngestHasMadeIsReadAsThat(t *testing.T) {
+	c, policy := datadog.NewCounter(), policyOf(t)
+	for _, test := range []struct {
+		kind   spantable.Kind
+		status any
+		want   span.Key
+	}{
+		{spantable.KindUnspecified, 5.0, span.Key{Kind: "unspecified", HTTPStatus: 5}},
+		{spantable.KindClient, 5.0, span.Key{Kind: "client", HTTPStatus: 5}},
+		{spantable.KindClient, "5", span.Key{Kind: "client"}},
+		{spantable.KindInternal, 200.0, span.Key{Kind: "internal", HTTPStatus: 200}},
+	} {
+		in := newIngested(policy)
+		in.add(test.kind, map[string]any{"_dd.measured": 1.0, "http.status_code": test.status})
+		in.sentBy("h", "e")
+		if err := c.CountIngested(&in.Table, policy); err != nil {
+			t.Fatal(err)
+		}
+		check := func(want span.Key) {
+			t.Helper()
+			for _, s := range countedBy(t, c) {
+				var k span.Key
+				if err := wire.ReadKey(&k, []byte(s.key)); err != nil || k.Kind != want.Kind || k.HTTPStatus != want.HTTPStatus {
+					t.Errorf("it is of kind %q with the status %d, want %q and %d", k.Kind, k.HTTPStatus, want.Kind, want.HTTPStatus)
+				}
+			}
+		}
+		if check(test.want); countedSpans(t, c) != 1 {
+			t.Errorf("%d spans were counted", countedSpans(t, c))
+		}
+		body := encode(t, []any{[]any{ordered{
+			"service", "shop", "name", "op", "resource", "r", "span_id", 7, "parent_id", 0, "start", int64(1e18), "duration", 1,
+			"error", 0, "type", "custom", "meta",
+			map[string]string{"span.kind": test.kind.String()},
+			"metrics",
+			map[string]float64{"_dd.measured": 1, "http.status_code": 5},
+		}}})
+		if err := c.Count(decode.FormatV04, body, "", false, policy); err != nil {
+			t.Fatal(err)
+		}
+		if test.kind == spantable.KindUnspecified {
+			test.kind = spantable.KindInternal
+		}
+		check(span.Key{Kind: test.kind.String()})
+	}
+}
+
+// TestAPolicyNamesItsTags: those that rules ask for, and those of peers.
+func TestAPolicyNamesItsTags(t *testing.T) {
+	named := map[string]bool{}
+	for _, name := range policyOf(t).Tags() {
+		named[name] = true
+	}
+	if !named["span.kind"] || !named["_dd.measured"] || !named["out.host"] || named[""] || named["component"] {
+		t.Errorf("tags %v", named)
+	}
+}
+
+// TestEachSenderOfARequestHasItsOwn batch, and those that nothing tells apart, perhaps because
+// what would is cut off, have one.
+func TestEachSenderOfARequestHasItsOwn(t *testing.T) {
+	long, policy := strings.Repeat("x", span.MaxOriginField), policyOf(t)
+	c := datadog.NewCounter()
+	for range 2 {
+		in := newIngested(policy)
+		for _, one := range [][3]string{
+			{"a", "e", ""}, {"b", "e", ""}, {"a", "e", ""}, {"a", "e", "base"}, {"a", "f", ""}, {long + "1", "e", ""}, {long + "2", "e", ""},
+		} {
+			tags := map[string]any{"_dd.measured": 1.0}
+			if one[2] != "" {
+				tags["_dd.base_service"] = one[2]
+			}
+			in.add(spantable.KindServer, tags)
+			in.sentBy(one[0], one[1])
+		}
+		if err := c.CountIngested(&in.Table, policy); err != nil {
+			t.Fatal(err)
+		}
+		got := map[span.Origin]int{}
+		for origin, batch := range c.IngestedBatches {
+			if got[origin] != 0 {
+				t.Fatalf("%+v has two batches", origin)
+			}
+			got[origin] = len(batch.Snapshots)
+		}
+		of := func(host, env, service string) span.Origin {
+			return span.Origin{Host: host, Env: env, Service: service, Lang: "go", TracerVersion: "otlp-1", ContainerID: "c"}
+		}
+		want := map[span.Origin]int{
+			of("a", "e", ""): 2, of("b", "e", ""): 1, of("a", "e", "base"): 1, of("a", "f", ""): 1, of(long, "e", ""): 2,
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("%+v, want\n%+v", got, want)
+		}
+		c.Release()
+		for origin := range c.IngestedBatches {
+			t.Errorf("%+v is left", origin)
+		}
+	}
+	for _, senders := range []int{datadog.MaxBatches, datadog.MaxBatches + 1} {
+		in := newIngested(policy)
+		for i := range senders {
+			in.add(spantable.KindInternal, nil) // which does not count
+			in.sentBy(fmt.Sprint("h", i), "")
+		}
+		if err := c.CountIngested(&in.Table, policy); (err == nil) != (senders == datadog.MaxBatches) {
+			t.Errorf("%d senders: %v", senders, err)
+		}
+	}
+}
+
+// TestOnlyWhatABodyBringsIsLookedAt: a text of a table that is referred to too often is left to
+// the agent, and so is more than may be made of a body.
+func TestOnlyWhatABodyBringsIsLookedAt(t *testing.T) {
+	policy := policyOf(t)
+	in := newIngested(policy)
+	in.Limits.Made = 100
+	in.add(spantable.KindServer, nil)
+	in.sentBy("h", "e")
+	if err := datadog.NewCounter().CountIngested(&in.Table, policy); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		in.add(spantable.KindServer, nil)
+		in.sentBy("h", "e")
+	}
+	if err := datadog.NewCounter().CountIngested(&in.Table, policy); err == nil {
+		t.Error("more was made than may be")
+	}
+}

@@ -1,0 +1,84 @@
+package datadog
+
+import (
+	"math/bits"
+	"strings"
+
+	"github.com/spanstatsd/spanstatsd/internal/bytecache"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/spantable"
+)
+
+// encode makes the selected span's key. It is good until the next.
+func (r *labeller) encode(s *spantable.Span) []byte {
+	if !r.collect(s) {
+		return r.keys.Encode(r.label(s))
+	}
+	r.table.Charge(r.keys.Length())
+	if key := r.keys.Find(); key != nil {
+		return key
+	}
+	k := r.label(s)
+	encoded := r.keys.Encode(k)
+	// The name of a service without one depends on the language of its tracer, too.
+	if r.table.Err() == nil && !strings.HasPrefix(k.Service, "unnamed-") {
+		r.keys.Keep()
+	}
+	return encoded
+}
+
+// collect collects what the selected span's key is made of. It reports false where that is too
+// much to be remembered, or can't be.
+func (r *labeller) collect(s *spantable.Span) bool {
+	service, name := uint64(s.Service.Len), uint64(s.Name.Len)
+	resource, work := uint64(s.Resource.Len), uint64(s.Type.Len)
+	if service+name+resource+work > bytecache.MaxSource-8 {
+		return false
+	}
+	facts := uint64(s.Kind) | service<<8 | name<<20 | resource<<32 | work<<44 | uint64(r.id)<<56
+	if s.Parent == 0 {
+		facts |= 1 << 4
+	}
+	if r.isSynth {
+		facts |= 1 << 5
+	}
+	if r.source == fromOTLP {
+		facts |= 1 << 6
+	}
+	k, t := &r.keys, r.table
+	k.Begin(facts)
+	k.Put(t.Bytes(s.Service))
+	k.Put(t.Bytes(s.Name))
+	k.Put(t.Bytes(s.Resource))
+	k.Put(t.Bytes(s.Type))
+	wanted := &r.own.inKey[s.Kind]
+	for i := range wanted {
+		for set := r.Set[i] & wanted[i]; set != 0; set &= set - 1 {
+			tag := &t.Tags[r.At(label(i<<6+bits.TrailingZeros64(set)))]
+			if tag.Value == spantable.IsNested || !k.PutTag(t, tag) {
+				return false
+			}
+		}
+	}
+	return k.Length() <= bytecache.MaxSource
+}
+
+// label makes the key of the selected span. It is good until the next, and its labels until the
+// body is used again.
+func (r *labeller) label(s *spantable.Span) *span.Key {
+	k := &r.key
+	peers, additional := k.PeerTags[:0], k.AdditionalTags[:0]
+	*k = span.Key{
+		Service: r.services.service(r.text(s.Service)), Operation: r.view(s.Name),
+		Resource: r.view(s.Resource), Type: r.view(s.Type),
+		Kind: r.kindName(s), TraceRoot: r.traceRoot(s),
+		HTTPStatus: r.httpStatus(), GRPCStatus: r.grpcStatus(s),
+		ServiceSource: r.written(labelServiceSource), Synthetics: r.isSynth,
+	}
+	k.PeerTags = r.peerTags(peers, s.Kind)
+	k.AdditionalTags = r.additionalTags(additional, s.Kind)
+	if r.own.endpoints != nil {
+		k.HTTPMethod, k.HTTPEndpoint = r.plain(labelHTTPMethod), r.endpoint()
+	}
+	return k
+}

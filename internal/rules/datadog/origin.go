@@ -1,0 +1,74 @@
+package datadog
+
+import (
+	"slices"
+
+	decode "github.com/spanstatsd/spanstatsd/internal/decode/datadog"
+	"github.com/spanstatsd/spanstatsd/internal/rules"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/spantable"
+)
+
+// Origin is who sent the last body: said, which are the request's headers, completed by what the
+// payload says, as the agent tells payloads of statistics apart. The base service, which goes by
+// the trace, is each batch's own.
+func (c *Counter) Origin(said span.Origin) span.Origin {
+	s, o := &c.table.Senders[0], said
+	o.Env, o.Version, o.Host = c.clone(s.Env), c.clone(s.Version), c.clone(s.Host)
+	o.GitCommitSHA = c.clone(s.Commit)
+	o.ProcessTags = c.processTags(said.ProcessTags)
+	if format := c.decoder.Format(); format == decode.FormatV07 || format == decode.FormatV1 {
+		o.Lang = c.clone(s.Lang)
+		if s.LangVersion.Len > 0 {
+			o.LangVersion = c.clone(s.LangVersion)
+		}
+		if s.TracerVersion.Len > 0 {
+			o.TracerVersion = c.clone(s.TracerVersion)
+		}
+		if s.Container.Len > 0 {
+			o.ContainerID, o.EntityID = c.clone(s.Container), ""
+		}
+	}
+	if c.book.statsLang != "" {
+		o.Lang = c.book.statsLang
+	}
+	return o
+}
+
+// processTags are the payload's, else its first span's, else those that were said.
+func (c *Counter) processTags(said string) string {
+	if s := &c.table.Senders[0]; s.HasProcessTags {
+		return c.clone(s.ProcessTags)
+	}
+	if len(c.table.Spans) > 0 {
+		for _, t := range c.table.TagsOf(&c.table.Spans[0]) {
+			if t.Label == decode.LabelProcessTags && t.Value == spantable.IsText {
+				return c.clone(t.Text())
+			}
+		}
+	}
+	return said
+}
+
+// readSenders finds out which senders of OTLP are one origin. Each may be kept as it is.
+func (c *Counter) readSenders() {
+	for i := range c.table.Senders {
+		s := &c.table.Senders[i]
+		o := span.Origin{
+			Env: c.clone(s.Env), Version: c.clone(s.Version), Host: c.clone(s.Host),
+			Lang: c.clone(s.Lang), TracerVersion: c.clone(s.TracerVersion),
+			ContainerID: c.clone(s.Container), GitCommitSHA: c.clone(s.Commit),
+		}
+		o.Normalize()
+		number := slices.Index(c.origins, o)
+		if number < 0 {
+			number = len(c.origins)
+			c.origins = append(c.origins, o)
+		}
+		c.senders = append(c.senders, number)
+		if len(c.origins) > rules.MaxBatches {
+			c.table.Fail(spantable.ErrTooMuch)
+			return
+		}
+	}
+}

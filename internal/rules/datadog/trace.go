@@ -1,0 +1,98 @@
+package datadog
+
+import (
+	"math"
+
+	agent "github.com/spanstatsd/spanstatsd/client/rules"
+	decode "github.com/spanstatsd/spanstatsd/internal/decode/datadog"
+	"github.com/spanstatsd/spanstatsd/internal/rules"
+	"github.com/spanstatsd/spanstatsd/internal/spantable"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// countTrace counts the spans of one trace, as one that the agent would take whole or not at all.
+func (c *Counter) countTrace(number int) {
+	g := &c.table.Groups[number]
+	spans := c.table.SpansOf(g)
+	if len(spans) == 0 || !c.normalize(spans) {
+		return
+	}
+	if !c.tracer {
+		c.relate(spans)
+	}
+	root := c.root(spans)
+	if c.book.heedsIgnored && c.ignored(root) {
+		return
+	}
+	c.readRoot(root, g)
+	c.group, c.keeps = number, c.policy.traceIDs && g.HasPriority && g.Priority > 0 && g.TraceLow != 0
+	for i := range spans {
+		if c.table.Err() != nil {
+			return // it is left to the agent, however much there is left of it
+		}
+		s := &spans[i]
+		c.Select(c.table, s.First, s.Last)
+		if !c.book.mending {
+			c.readOwn(s)
+		}
+		if top := c.isTopLevel(i); c.eligible(s, top) {
+			c.add(s, top)
+			if c.keeps {
+				c.keep(int(g.First) + i)
+			}
+		}
+	}
+}
+
+// year2000 is the earliest start of a span that the agent believes.
+const year2000 = 946684800e9
+
+// normalize mends what the agent mends, before anything is asked of the spans. A span without an
+// id costs its trace, as there.
+func (c *Counter) normalize(spans []spantable.Span) bool {
+	for i := range spans {
+		s := &spans[i]
+		if s.ID == 0 {
+			return false
+		}
+		if s.Parent == s.ID {
+			s.Parent = 0
+		}
+		if s.Start > math.MaxInt64 {
+			c.table.Fail(decode.ErrUnread) // before 1970: no tracer writes that
+			return false
+		}
+		if s.Duration > math.MaxInt64-s.Start {
+			s.Duration = 0
+		}
+		if s.Start < year2000 {
+			s.Start = uint64(c.Now().UnixNano())
+			if s.Duration <= s.Start {
+				s.Start -= s.Duration
+			}
+		}
+	}
+	return true
+}
+
+// readRoot reads what a trace's root says for all of its spans.
+func (c *Counter) readRoot(root *spantable.Span, g *spantable.Group) {
+	c.Select(c.table, root.First, root.Last)
+	if c.weight = 1; c.book.weighs {
+		c.weight = agent.WeightOf(c.number(labelSampleRate))
+	}
+	if !wire.ValidWeight(c.weight) {
+		c.table.Fail(decode.ErrUnread)
+		c.weight = 1
+	}
+	origin := 0
+	if len(c.senders) > 0 {
+		origin = c.senders[g.Sender]
+	}
+	number, ok := c.batches.Of(rules.Origin{Number: origin, Service: c.mainService(root)})
+	if !ok {
+		c.table.Fail(spantable.ErrTooMuch)
+	}
+	c.batch = number
+	c.isSynth = c.book.isSynthetic(c.table.String(g.Origin))
+}
