@@ -1,6 +1,8 @@
 package admit
 
-import "github.com/spanstatsd/spanstatsd/internal/span"
+import (
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
 
 // Part is the batch of one publisher among those that are admitted together.
 type Part struct {
@@ -36,7 +38,14 @@ func (s *Publishers) PublishTogether(commit func(), parts ...Part) (reason Drop,
 		entry.reason = DropBug
 	}
 	defer s.leaveAll(parts)
-	if reason = s.reserveAll(spans, parts); reason != admitted {
+	aggregator := s.config.Aggregator
+	if spans > uint64(aggregator.Drainers()*aggregator.RingSlots()) {
+		reason = DropBatchTooLarge
+	}
+	for i := 0; i < len(parts) && reason == admitted; i++ {
+		reason, _ = parts[i].Publisher.reserve(source{list: parts[i].Batch})
+	}
+	if reason != admitted {
 		if isLast {
 			entry.refuse(reason)
 		}
@@ -51,19 +60,6 @@ func (s *Publishers) PublishTogether(commit func(), parts ...Part) (reason Drop,
 		parts[i].Publisher.publish(&entry)
 	}
 	return 0, true
-}
-
-// reserveAll has each publisher resolve its batch and claim room for it, until one finds none.
-func (s *Publishers) reserveAll(spans uint64, parts []Part) Drop {
-	if aggregator := s.config.Aggregator; spans > uint64(aggregator.Drainers()*aggregator.RingSlots()) {
-		return DropBatchTooLarge
-	}
-	for i := range parts {
-		if reason, _ := parts[i].Publisher.reserve(source{list: parts[i].Batch}); reason != admitted {
-			return reason
-		}
-	}
-	return admitted
 }
 
 func (s *Publishers) leaveAll(parts []Part) {

@@ -58,6 +58,7 @@ func TestAKeyIsRememberedByItsSource(t *testing.T) {
 		{tags: []spantable.Tag{{Label: 1, Value: spantable.IsText, Bits: text(0, 2)}}},
 		{tags: []spantable.Tag{{Label: 1, Value: spantable.IsBytes, Bits: text(0, 1)}}},
 		{tags: []spantable.Tag{{Label: 1, Value: spantable.IsInteger, Bits: 1}}},
+		{tags: []spantable.Tag{{Label: 1, Value: spantable.IsInteger, Bits: 2}}},
 		{tags: []spantable.Tag{{Label: 1, Value: spantable.IsBool, Bits: 1}}},
 		{texts: []string{long}},
 		{texts: []string{long[1:], "y"}},

@@ -89,3 +89,15 @@ func TestAnEmptyNameIsNobodys(t *testing.T) {
 		t.Errorf("a has label %d", l)
 	}
 }
+
+// TestANameHasItsLength: of names that begin and end alike, and share a slot, one is no other.
+func TestANameHasItsLength(t *testing.T) {
+	for _, c := range "az" {
+		names := spantable.NewNames([]string{"", strings.Repeat(string(c), 8)})
+		for n := range 6000 { // some of which share its slot
+			if l, _ := lookUp(t, names, strings.Repeat(string(c), n)); (l != spantable.Other) != (n == 8) {
+				t.Errorf("%d times %q is found as %q", n, c, names.Name(l))
+			}
+		}
+	}
+}

@@ -16,6 +16,7 @@ const walkDocument = "docs/architecture.md"
 // walks are those of the document, each under its heading, and how long each may be.
 var walks = []walk{
 	{"## The walk of a span", 35, 20},
+	{"## The walk of a body", 45, 25},
 	{"## The walk of a point", 40, 20},
 }
 

@@ -225,6 +225,7 @@ func TestWhatNoTracerWritesIsNotRead(t *testing.T) {
 		"a span of v1.0":                    {datadog.FormatV1, object{11, []any{object{4, []any{span}}}}, true},
 		"a priority of more than 32 bits":   {datadog.FormatV1, object{11, []any{object{1, int64(1 << 32)}}}, false},
 		"a span of eleven":                  {datadog.FormatV05, []any{[]string{""}, []any{[]any{[]any{0, 0, 0, 1, 1, 0, 1, 1, 0, object{}, object{}}}}}, false},
+		"a span of thirteen":                {datadog.FormatV05, []any{[]string{""}, []any{[]any{[]any{0, 0, 0, 1, 1, 0, 1, 1, 0, object{}, object{}, 0, 0}}}}, false},
 		"a name twice in the dictionary":    {datadog.FormatV05, []any{[]string{"", "env", "env"}, []any{}}, false},
 		"another name twice":                {datadog.FormatV05, []any{[]string{"", "else", "else"}, []any{}}, true},
 		"an error of less than nothing":     {datadog.FormatV04, []any{[]any{object{"error", -1}}}, false},
@@ -305,4 +306,29 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("%q, and where nothing was met before %q", shown(table), shown(fresh))
 		}
 	})
+}
+
+// TestStringsAreBounded in the formats that number them.
+func TestStringsAreBounded(t *testing.T) {
+	var list []string
+	for i := range 1 << 16 {
+		list = append(list, fmt.Sprintf("%03x", i&0xfff)+string(rune('a'+i>>12)))
+	}
+	for format, body := range map[datadog.Format]any{
+		datadog.FormatV05: []any{list, []any{}}, datadog.FormatV1: object{1, list},
+	} {
+		d := &datadog.Decoder{}
+		err := d.Decode(format, encode(t, body), names, &spantable.Table{})
+		if most := spantable.LimitsOf(len(encode(t, body)), 8).Strings; !errors.Is(err, spantable.ErrTooMuch) || len(d.Strings()) > most {
+			t.Errorf("%s: %v, and %d strings are held", format, err, len(d.Strings()))
+		}
+	}
+}
+
+// TestSpansWithoutIDsLeaveNoneToTheNextTrace: the id of a trace is that of its own spans.
+func TestSpansWithoutIDsLeaveNoneToTheNextTrace(t *testing.T) {
+	body := []any{[]any{object{"trace_id", 5}}, []any{object{"span_id", 1}}}
+	if table := decoded(t, datadog.FormatV04, encode(t, body)); table.Groups[0].TraceLow != 5 || table.Groups[1].TraceLow != 0 {
+		t.Errorf("they are of the traces %d and %d", table.Groups[0].TraceLow, table.Groups[1].TraceLow)
+	}
 }
