@@ -83,8 +83,8 @@ func TestEveryLabelTells(t *testing.T) {
 func TestLabelsMakeNoDifference(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(12, 13))
 	for round := range 12 {
-		quick, plain := shardOf(t), shardOf(t)
-		plain.labels.rest = 1 << 30
+		quick, slow := shardOf(t), shardOf(t)
+		slow.labels.rest = 1 << 30
 		keys := make([]Key, 1+rnd.IntN(3*maxKnownKeys))
 		for i := range keys {
 			if round%2 == 0 {
@@ -110,17 +110,17 @@ func TestLabelsMakeNoDifference(t *testing.T) {
 				batch[i].Key = k
 			}
 			_, _, one := quick.put(batch)
-			_, _, other := plain.put(batch)
+			_, _, other := slow.put(batch)
 			if one != other {
 				t.Fatal("only one of the two took the batch")
 			}
 		}
-		if plain.labels.used != 0 || quick.labels.used == 0 && quick.labels.rest == 0 {
-			t.Fatalf("known are %d and %d keys", quick.labels.used, plain.labels.used)
+		if slow.labels.used != 0 || quick.labels.used == 0 && quick.labels.rest == 0 {
+			t.Fatalf("known are %d and %d keys", quick.labels.used, slow.labels.used)
 		}
 		got, want := &fakeDaemon{counts: map[string]tally{}}, &fakeDaemon{counts: map[string]tally{}}
 		replay(t, got, sealedBytes(quick))
-		replay(t, want, sealedBytes(plain))
+		replay(t, want, sealedBytes(slow))
 		if !reflect.DeepEqual(got.counts, want.counts) {
 			t.Fatal("the two shards say different things")
 		}

@@ -47,8 +47,8 @@ named by its place in the payload.`,
 // quoted, so that it can't act on a terminal.
 func printRefusal(to io.Writer, r *dump.Refusal) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "refused  %s by %s\n", r.Time.UTC().Format("2006-01-02 15:04:05.000 MST"), plain(r.Agent))
-	fmt.Fprintf(&b, "answer   %s: %q\n", plain(r.Status), r.Said)
+	fmt.Fprintf(&b, "refused  %s by %s\n", r.Time.UTC().Format("2006-01-02 15:04:05.000 MST"), printable(r.Agent))
+	fmt.Fprintf(&b, "answer   %s: %q\n", printable(r.Status), r.Said)
 	printHeaders(&b, r.Answer)
 	fmt.Fprintf(&b, "sent     %d bytes for %d spans\n", len(r.Body), r.Spans)
 	printHeaders(&b, r.Sent)
@@ -66,7 +66,7 @@ func printRefusal(to io.Writer, r *dump.Refusal) error {
 
 func printHeaders(b *bytes.Buffer, header http.Header) {
 	for _, name := range slices.Sorted(maps.Keys(header)) {
-		fmt.Fprintf(b, "         %s: %s\n", plain(name), plain(strings.Join(header[name], ", ")))
+		fmt.Fprintf(b, "         %s: %s\n", printable(name), printable(strings.Join(header[name], ", ")))
 	}
 }
 
@@ -78,7 +78,7 @@ func printPayload(b *bytes.Buffer, p *payload.Payload) {
 	)
 	fmt.Fprintf(b, "\n         payload %d\n", p.Sequence)
 	for _, problem := range p.Problems() {
-		fmt.Fprintf(b, "problem  %s\n", plain(problem))
+		fmt.Fprintf(b, "problem  %s\n", printable(problem))
 	}
 	for _, bucket := range p.Stats {
 		fmt.Fprintf(b, "\nbucket   %s, %v, groups %d\n",
@@ -91,7 +91,7 @@ func printPayload(b *bytes.Buffer, p *payload.Payload) {
 }
 
 func printGroup(b *bytes.Buffer, g *payload.Group) {
-	fmt.Fprintf(b, "\n  %s  %s  %s\n   ", plain(g.Service), plain(g.Name), plain(g.Resource))
+	fmt.Fprintf(b, "\n  %s  %s  %s\n   ", printable(g.Service), printable(g.Name), printable(g.Resource))
 	facts{b}.print(
 		"type", g.Type, "kind", g.SpanKind, "status", nonZero(g.HTTPStatusCode), "grpc", g.GRPCStatusCode,
 		"method", g.HTTPMethod, "endpoint", g.HTTPEndpoint, "source", g.ServiceSource,
@@ -129,7 +129,7 @@ func (f facts) print(pairs ...string) {
 		case strings.Contains(value, " "):
 			fmt.Fprintf(f, " %s=%q", name, value)
 		case value != "":
-			fmt.Fprintf(f, " %s=%s", name, plain(value))
+			fmt.Fprintf(f, " %s=%s", name, printable(value))
 		}
 	}
 }
@@ -141,8 +141,8 @@ func nonZero(n uint32) string {
 	return fmt.Sprint(n)
 }
 
-// plain is text as it is, or quoted where it holds what is not to be printed.
-func plain(text string) string {
+// printable is a text as it is, or quoted where it holds characters that are not printable.
+func printable(text string) string {
 	quoted := fmt.Sprintf("%q", text)
 	if inner := quoted[1 : len(quoted)-1]; inner == text && text != "" {
 		return text

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is set by the Makefile's build; a plain `go build` or `go run` leaves
+// version is set by the Makefile's build; `go build` or `go run` alone leaves
 // it and names the commit instead where Go recorded one.
 var version = "0.1.0-dev"
 

@@ -6,7 +6,7 @@ import (
 )
 
 // Slot is one snapshot on its way through a ring: all that a drainer needs of it, in
-// plain numbers. It holds no pointer, so the garbage collector has nothing to scan in
+// numbers. It holds no pointer, so the garbage collector has nothing to scan in
 // the rings however large they are, and no write barrier runs when one is published.
 type Slot struct {
 	Duration uint64  // nanoseconds

@@ -3,7 +3,7 @@
 //
 // It owns no state but its HTTP server. Everything that it shows it reads at
 // the moment of the question from the statistics of the other rooms, which
-// count with plain atomics of their own: the hot path never touches a metrics
+// count with atomics of their own: the hot path never touches a metrics
 // library, and a scrape never makes it wait. It writes to nobody.
 //
 // The page is a few files in the binary. It knows nothing of its own: it asks /status, which

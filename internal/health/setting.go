@@ -4,7 +4,7 @@ package health
 type Setting struct {
 	Name  string `json:"name"` // of the flag
 	Value string `json:"value"`
-	// Effective is what the value means on this machine, where that is not plain.
+	// Effective is what the value means on this machine, where that is another.
 	Effective string `json:"effective,omitempty"`
 	Default   string `json:"default"`
 	// Origin is one of the five below.

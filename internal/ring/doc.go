@@ -21,7 +21,7 @@
 //
 // # Why it is right
 //
-// Go's atomics are sequentially consistent, and order the plain reads and writes
+// Go's atomics are sequentially consistent, and order the other reads and writes
 // around them.
 //
 //   - No two producers have a slot at once: only one compare-and-swap moves the
@@ -65,7 +65,7 @@
 //
 // The folder model has the protocol in Promela, where spin tries every
 // interleaving of a small ring, and sees each of several mutants fail. The module
-// test/ring has porcupine judge recorded histories of the real one.
+// test/ring has porcupine check recorded histories of the real one.
 //
 // # Bounds
 //

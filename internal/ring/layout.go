@@ -39,7 +39,7 @@ func checkFlat(t reflect.Type) error {
 	return checkField(t, t.String())
 }
 
-// checkField descends through arrays and structs to the plain numbers.
+// checkField descends through arrays and structs to the numbers.
 func checkField(t reflect.Type, path string) error {
 	switch t.Kind() {
 	case reflect.Bool,

@@ -65,7 +65,7 @@ func methods(files []*file) []figure {
 	return figures(byType, 25)
 }
 
-// fields counts those of each struct that is no plain configuration. An embedded type is one.
+// fields counts those of each struct that is no configuration. An embedded type is one.
 func fields(files []*file) []figure {
 	byType := map[string]int{}
 	for _, f := range files {

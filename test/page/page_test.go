@@ -205,7 +205,7 @@ func TestNoWordIsBroken(t *testing.T) {
 	b := openBrowser(t)
 	b.dress(1280, "light", "no-preference")
 	b.open(p)
-	b.await(`document.body.dataset.verdict === "lossy"`)
+	b.await(`document.body.dataset.books === "lossy"`)
 	b.picture("words")
 	if broken := ask[[]string](b, brokenWords); len(broken) > 0 {
 		t.Errorf("broken over two lines: %q", broken)
@@ -244,10 +244,10 @@ func TestAgentThatDoesNotTakeIsSaidFirst(t *testing.T) {
 	b := openBrowser(t)
 	b.dress(1280, "light", "no-preference")
 	b.open(p)
-	b.await(`document.body.dataset.verdict === "waiting"`)
+	b.await(`document.body.dataset.books === "waiting"`)
 	b.picture("waiting")
 	for id, want := range map[string]string{
-		"verdict": "The agent answers, and does not take payloads.", "summary": "none lost yet.",
+		"books-say": "The agent answers, and does not take payloads.", "summary": "none lost yet.",
 		"agent-state": "Answers, and does not take payloads", "agent-facts": "the oldest for",
 	} {
 		if text := ask[string](b, fmt.Sprintf(`document.getElementById(%q).textContent`, id)); !strings.Contains(text, want) {
@@ -255,7 +255,7 @@ func TestAgentThatDoesNotTakeIsSaidFirst(t *testing.T) {
 		}
 	}
 	well.Store(true)
-	b.await(`document.body.dataset.verdict === "good"`)
+	b.await(`document.body.dataset.books === "good"`)
 	b.expectNoComplaints()
 }
 
@@ -378,9 +378,10 @@ func TestSaysWhatIsLost(t *testing.T) {
 	b := openBrowser(t)
 	b.dress(1280, "light", "no-preference")
 	b.open(p)
-	b.await(`document.body.dataset.verdict === "lossy"`)
+	b.await(`document.body.dataset.books === "lossy"`)
 	for id, says := range map[string]string{
-		"verdict": "are lost", "loss-rows": "rejected", "flush-rows": "403 Forbidden", "agent-state": "does not take", "announce": "are lost",
+		"books-say": "are lost", "loss-rows": "rejected", "flush-rows": "403 Forbidden",
+		"agent-state": "does not take", "announce": "are lost",
 	} {
 		if text := ask[string](b, fmt.Sprintf(`document.getElementById(%q).textContent`, id)); !strings.Contains(text, says) {
 			t.Errorf("%s says %q, not %q", id, text, says)

@@ -9,7 +9,7 @@ import { count, rate, span } from "./format.js";
 const sum = (by) => Object.values(by).reduce((a, b) => a + b, 0);
 
 /** The state of the books in one word, and the sentences for it. */
-function verdict(status, pace) {
+function sentences(status, pace) {
   // A span that is unsent to two destinations is one span.
   const b = status.books, lost = sum(b.dropped) + Math.max(...status.destinations.map((d) => d.books.unsent));
   const taken = `${count(b.received)} spans in ${span(status.uptime_seconds)}`;
@@ -32,9 +32,9 @@ function verdict(status, pace) {
 /** Draws the books; since gives rates by a function of status. */
 export function drawBooks(status, since) {
   const b = status.books;
-  const [state, sentence, summary] = verdict(status, since((s) => s.books.received));
-  document.body.dataset.verdict = state;
-  write(byId("verdict"), sentence);
+  const [state, sentence, summary] = sentences(status, since((s) => s.books.received));
+  document.body.dataset.books = state;
+  write(byId("books-say"), sentence);
   write(byId("summary"), summary);
   const died = status.predecessors_died;
   byId("predecessors").hidden = died === 0;

@@ -242,8 +242,8 @@ export function drawConfig(status) {
     (s, cells, _, row) => {
       set(row, { class: s.origin === "default" ? "by-default" : "" });
       write(cells[0], `--${s.name}`);
-      const plain = s.value === "" || s.value === "[]" ? "" : s.value;
-      labelled(cells[1], s.effective && plain ? `${plain} (${s.effective})` : s.effective || plain);
+      const own = s.value === "" || s.value === "[]" ? "" : s.value;
+      labelled(cells[1], s.effective && own ? `${own} (${s.effective})` : s.effective || own);
       write(cells[2].firstChild, s.origin);
       write(cells[2].lastElementChild, s.variable || (s.origin === "memory" || s.origin === "descriptors" ? `instead of ${s.default}` : ""));
     });
