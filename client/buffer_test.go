@@ -70,7 +70,10 @@ func TestHandOver(t *testing.T) {
 	}
 	memory := make([]byte, bufferBytes)
 	for _, cut := range cuts(whole) {
-		b := &buffer{memory: memory, head: whole.head, defined: whole.defined, end: whole.end, spans: whole.spans}
+		b := &buffer{
+			memory: memory, head: whole.head, defined: whole.defined, end: whole.end,
+			spans: whole.spans,
+		}
 		copy(memory, whole.memory)
 		got := &fakeDaemon{counts: map[string]tally{}}
 		replay(t, got, b.bytes()[:cut])

@@ -52,7 +52,8 @@ func checkBooks(t testing.TB, c *Client, offered uint64) {
 		t.Errorf("published %d + refused %v is not the %d offered", s.Published, s.Refused, offered)
 	}
 	if s.Published != s.Sent+s.Buffered+sum(s.Lost) {
-		t.Errorf("published %d is not sent %d + buffered %d + lost %v", s.Published, s.Sent, s.Buffered, s.Lost)
+		t.Errorf("published %d is not sent %d + buffered %d + lost %v", s.Published, s.Sent, s.Buffered,
+			s.Lost)
 	}
 	select {
 	case <-c.done:
@@ -73,8 +74,9 @@ func checkBooks(t testing.TB, c *Client, offered uint64) {
 // randomKey draws from a small space, now and then from a large or a wild one.
 func randomKey(r *rand.Rand) Key {
 	k := Key{
-		Service: fmt.Sprint("service-", r.IntN(3)), Operation: "op", Resource: fmt.Sprint("resource ", r.IntN(20)),
-		Type: "web", HTTPStatus: uint32(200 + r.IntN(3)), TraceRoot: TraceRoot(r.IntN(3)), Synthetics: r.IntN(10) == 0,
+		Service: fmt.Sprint("service-", r.IntN(3)), Operation: "op",
+		Resource: fmt.Sprint("resource ", r.IntN(20)), Type: "web", HTTPStatus: uint32(200 + r.IntN(3)),
+		TraceRoot: TraceRoot(r.IntN(3)), Synthetics: r.IntN(10) == 0,
 	}
 	switch r.IntN(40) {
 	case 0:
@@ -96,8 +98,9 @@ func randomBatch(r *rand.Rand, size int) []Snapshot {
 	batch := make([]Snapshot, size)
 	for i := range batch {
 		batch[i] = Snapshot{
-			Key: randomKey(r), Duration: time.Duration(r.Int64N(1e10) - 100), End: time.Unix(0, r.Int64N(2e18)),
-			Error: r.IntN(4) == 0, TopLevel: r.IntN(2) == 0, Weight: float64(r.IntN(4)) / 2,
+			Key: randomKey(r), Duration: time.Duration(r.Int64N(1e10) - 100),
+			End: time.Unix(0, r.Int64N(2e18)), Error: r.IntN(4) == 0, TopLevel: r.IntN(2) == 0,
+			Weight: float64(r.IntN(4)) / 2,
 		}
 	}
 	return batch
@@ -136,7 +139,8 @@ func TestArrivesAsPublished(t *testing.T) {
 				weight = 1
 			}
 			key := normalized(batch[i].Key)
-			want[key] = want[key].plus(uint64(max(0, batch[i].Duration)), batch[i].End.UnixNano(), flags, weight)
+			want[key] = want[key].plus(uint64(max(0, batch[i].Duration)), batch[i].End.UnixNano(), flags,
+				weight)
 		}
 	}
 	mustClose(t, c)
@@ -174,7 +178,8 @@ func TestArrivesAsPublished(t *testing.T) {
 
 func TestBatchStaysWithinOneMessage(t *testing.T) {
 	d := newFakeDaemon(t).start()
-	c := open(t, Config{Socket: d.socket, MaxAge: time.Hour, BufferBytes: minBuffers * bufferBytes}) // one shard
+	// one shard
+	c := open(t, Config{Socket: d.socket, MaxAge: time.Hour, BufferBytes: minBuffers * bufferBytes})
 	for _, tc := range []struct {
 		sizes []int
 		want  string
@@ -235,7 +240,8 @@ func TestRefused(t *testing.T) {
 		}
 		checkBooks(t, c, offered)
 		s := c.Stats()
-		if s.Refused[ReasonBufferFull] == 0 || s.Buffered == 0 || sum(s.Refused) != s.Refused[ReasonBufferFull] {
+		if s.Refused[ReasonBufferFull] == 0 || s.Buffered == 0 ||
+			sum(s.Refused) != s.Refused[ReasonBufferFull] {
 			t.Errorf("after the buffers are full: %+v", s)
 		}
 		for range 100_000 {
@@ -270,17 +276,28 @@ func TestRefused(t *testing.T) {
 
 func TestFacts(t *testing.T) {
 	for _, tc := range []struct{ weight, want float64 }{
-		{0, 1}, {1, 1}, {0.5, 0.5}, {-3, 1}, {math.NaN(), 1}, {math.Inf(1), wire.MaxWeight}, {math.Inf(-1), 1}, {1e12, wire.MaxWeight},
+		{0, 1},
+		{1, 1},
+		{0.5, 0.5},
+		{-3, 1},
+		{math.NaN(), 1},
+		{math.Inf(1), wire.MaxWeight},
+		{math.Inf(-1), 1},
+		{1e12, wire.MaxWeight},
 	} {
 		s := Snapshot{Weight: tc.weight, Duration: -5}
 		if duration, _, _, got := s.facts(); got != tc.want || duration != 0 {
-			t.Errorf("weight %v becomes %v, want %v; duration -5 becomes %d", tc.weight, got, tc.want, duration)
+			t.Errorf("weight %v becomes %v, want %v; duration -5 becomes %d", tc.weight, got, tc.want,
+				duration)
 		}
 	}
 }
 
 func TestPublishAllocatesNothing(t *testing.T) {
-	for name, socket := range map[string]string{"connected": drain(t), "away": filepath.Join(t.TempDir(), "nobody")} {
+	for name, socket := range map[string]string{
+		"connected": drain(t),
+		"away":      filepath.Join(t.TempDir(), "nobody"),
+	} {
 		t.Run(name, func(t *testing.T) {
 			c := open(t, Config{Socket: socket, MaxAge: time.Hour, BufferBytes: 64 << 20})
 			if name == "connected" {

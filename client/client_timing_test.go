@@ -19,9 +19,10 @@ func sampleBatch(size int) []Snapshot {
 	for i := range batch {
 		batch[i] = Snapshot{
 			Key: Key{
-				Service: "web-store", Operation: "http.request", Resource: fmt.Sprintf("GET /api/v1/users/%d", i%32),
-				Type: "web", Kind: "server", TraceRoot: TraceRootTrue, HTTPStatus: 200,
-				PeerTags: []string{"peer.service:users-db"}, HTTPMethod: "GET", HTTPEndpoint: "/api/v1/users/?",
+				Service: "web-store", Operation: "http.request",
+				Resource: fmt.Sprintf("GET /api/v1/users/%d", i%32), Type: "web", Kind: "server",
+				TraceRoot: TraceRootTrue, HTTPStatus: 200, PeerTags: []string{"peer.service:users-db"},
+				HTTPMethod: "GET", HTTPEndpoint: "/api/v1/users/?",
 			},
 			Duration: time.Duration(1_000_000 + i*1000),
 			End:      time.Unix(1_700_000_000, int64(i)),

@@ -69,12 +69,14 @@ func (c Config) complete() (Config, error) {
 func (c *Config) check() error {
 	switch {
 	case len(c.Socket) > maxSocketPath:
-		return fmt.Errorf("the socket's path has %d bytes, an address has room for %d: choose a shorter one", len(c.Socket), maxSocketPath)
+		return fmt.Errorf("the socket's path has %d bytes, an address has room for %d: choose a shorter one",
+			len(c.Socket), maxSocketPath)
 	case c.BufferBytes < minBuffers*bufferBytes || int64(c.BufferBytes) > maxBufferBytes:
 		return fmt.Errorf("BufferBytes is %d: choose %d to %d, or 0 for %d",
 			c.BufferBytes, minBuffers*bufferBytes, int64(maxBufferBytes), defaultBufferBytes)
 	case min(c.MaxAge, c.MaxBackoff, c.MaxAway) < 0:
-		return fmt.Errorf("MaxAge, MaxBackoff and MaxAway are %s, %s and %s: choose positive ones, or 0 for the default", c.MaxAge, c.MaxBackoff, c.MaxAway)
+		return fmt.Errorf("MaxAge, MaxBackoff and MaxAway are %s, %s and %s: choose positive ones, or 0 "+
+			"for the default", c.MaxAge, c.MaxBackoff, c.MaxAway)
 	}
 	return nil
 }

@@ -100,11 +100,15 @@ func (l *connection) greet(c *Client) (wire.Welcome, error) {
 	case err != nil:
 		return wire.Welcome{}, err
 	case welcome.Version != wire.Version:
-		return wire.Welcome{}, fmt.Errorf("the daemon speaks version %d of the protocol, this client %d: upgrade the older", welcome.Version, wire.Version)
+		return wire.Welcome{}, fmt.Errorf("the daemon speaks version %d of the protocol, this client %d: "+
+			"upgrade the older", welcome.Version, wire.Version)
 	case welcome.MaxKeys < maxKeys:
-		return wire.Welcome{}, fmt.Errorf("the daemon takes %d keys a connection, a buffer of this client defines up to %d: upgrade the daemon", welcome.MaxKeys, maxKeys)
+		return wire.Welcome{}, fmt.Errorf("the daemon takes %d keys a connection, a buffer of this client "+
+			"defines up to %d: upgrade the daemon", welcome.MaxKeys, maxKeys)
 	case welcome.MaxKeyBytes != 0 && welcome.MaxKeyBytes < maxKeyCost:
-		return wire.Welcome{}, fmt.Errorf("the daemon has room for keys that cost %d a connection, those of a buffer of this client may cost %d: raise its --max-key-bytes", welcome.MaxKeyBytes, maxKeyCost)
+		return wire.Welcome{}, fmt.Errorf("the daemon has room for keys that cost %d a connection, those "+
+			"of a buffer of this client may cost %d: raise its --max-key-bytes", welcome.MaxKeyBytes,
+			maxKeyCost)
 	}
 	return welcome, nil
 }
@@ -117,7 +121,8 @@ func (l *connection) next() (wire.Type, []byte, error) {
 	}
 	length := wire.FrameLength(header[:])
 	if length > wire.DefaultMaxFrame {
-		return 0, nil, fmt.Errorf("a message of %d bytes, where a daemon sends at most %d", length, wire.DefaultMaxFrame)
+		return 0, nil, fmt.Errorf("a message of %d bytes, where a daemon sends at most %d", length,
+			wire.DefaultMaxFrame)
 	}
 	message := make([]byte, length)
 	if _, err := io.ReadFull(l.in, message); err != nil {

@@ -296,7 +296,10 @@ func (d *fakeDaemon) setFeatures(f wire.Features) {
 // settle says that so many spans of each connection have had their outcome.
 func (d *fakeDaemon) settle(spans uint64) {
 	d.each(func(c *fakeConn) {
-		c.Write(wire.AppendFeatures(nil, &wire.Announcement{Features: wire.Features{Stats: true}, Settled: spans}))
+		c.Write(wire.AppendFeatures(nil, &wire.Announcement{
+			Features: wire.Features{Stats: true},
+			Settled:  spans,
+		}))
 	})
 }
 

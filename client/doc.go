@@ -6,8 +6,8 @@
 //
 // Memory, and one connection. A snapshot is encoded, where it is published,
 // straight into a buffer that will be written to the socket as it is: there is
-// no queue of snapshots and no second copy. The way is: shard (where publishers meet it) to sealed (full, or due)
-// to the sender, which writes it, and back to the free ones.
+// no queue of snapshots and no second copy. The way is: shard (where publishers meet it) to sealed
+// (full, or due) to the sender, which writes it, and back to the free ones.
 //
 // A buffer holds one define message and then spans messages that use its
 // numbers, counted from 0. So it means the same on any connection and in any

@@ -53,14 +53,20 @@ func ExampleEncodeKey() {
 		log.Fatal(err)
 	}
 	type route struct{ ok, failed *client.EncodedKey }
-	key := client.Key{Service: "web-store", Operation: "http.request", Resource: "GET /users/?", Kind: "server"}
+	key := client.Key{
+		Service: "web-store", Operation: "http.request", Resource: "GET /users/?",
+		Kind: "server",
+	}
 	users := route{ok: client.EncodeKey(key)}
 	key.HTTPStatus = 500
 	users.failed = client.EncodeKey(key)
 
 	batch := make([]client.Snapshot, 0, 64) // used again, for each trace
 	batch = append(batch, client.Snapshot{Encoded: users.ok, Duration: time.Millisecond, End: time.Now()})
-	batch = append(batch, client.Snapshot{Encoded: users.failed, Duration: time.Second, End: time.Now(), Error: true})
+	batch = append(batch, client.Snapshot{
+		Encoded: users.failed, Duration: time.Second, End: time.Now(),
+		Error: true,
+	})
 	fmt.Println(c.Publish(batch))
 
 	if err := c.Close(context.Background()); err != nil {

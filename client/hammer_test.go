@@ -16,7 +16,10 @@ import (
 // calls sent has been counted by a daemon, and every other is in the books.
 func TestHammer(t *testing.T) {
 	d := newFakeDaemon(t).start()
-	c := open(t, Config{Socket: d.socket, BufferBytes: 8 * bufferBytes, MaxAge: time.Millisecond, MaxBackoff: time.Millisecond, MaxAway: 2 * time.Millisecond})
+	c := open(t, Config{
+		Socket: d.socket, BufferBytes: 8 * bufferBytes, MaxAge: time.Millisecond,
+		MaxBackoff: time.Millisecond, MaxAway: 2 * time.Millisecond,
+	})
 	offered, stop := publishMuch(t, c)
 	r := rand.New(rand.NewPCG(10, 11))
 	for range 40 {

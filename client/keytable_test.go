@@ -24,7 +24,10 @@ func TestKeyTable(t *testing.T) {
 			if !found {
 				number = uint16(len(model))
 				model[string(key)] = number
-				*slot = keySlot{hash: hash, offset: uint16(len(definitions)), size: uint16(len(key)), number: number}
+				*slot = keySlot{
+					hash: hash, offset: uint16(len(definitions)), size: uint16(len(key)),
+					number: number,
+				}
 				definitions = append(definitions, key...)
 			}
 		}
@@ -57,6 +60,7 @@ func TestTheKeysOfABufferFitEveryDaemon(t *testing.T) {
 		most = max(most, keys*wire.KeyCost(length))
 	}
 	if most > maxKeyCost || maxKeyCost > wire.MinMaxKeyBytes {
-		t.Errorf("the keys of a buffer may cost %d; %d is asked of a daemon, %d announced at least", most, maxKeyCost, wire.MinMaxKeyBytes)
+		t.Errorf("the keys of a buffer may cost %d; %d is asked of a daemon, %d announced at least", most,
+			maxKeyCost, wire.MinMaxKeyBytes)
 	}
 }

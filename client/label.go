@@ -32,7 +32,8 @@ func keyBound(k *Key) int {
 
 // isOversized reports whether the key must be cut before it is encoded.
 func isOversized(k *Key, bound int) bool {
-	return bound > maxKeyBytes || len(k.PeerTags) > span.MaxPeerTags || len(k.AdditionalTags) > span.MaxAdditionalTags
+	return bound > maxKeyBytes || len(k.PeerTags) > span.MaxPeerTags ||
+		len(k.AdditionalTags) > span.MaxAdditionalTags
 }
 
 // cutter holds the cut tags of one key, so that cutting allocates nothing.

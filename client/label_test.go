@@ -30,10 +30,11 @@ func TestCutChangesNothing(t *testing.T) {
 	}
 	for range 300 {
 		k := Key{
-			Service: text(span.MaxService), Operation: text(span.MaxOperation), Resource: text(span.MaxResource),
-			Type: text(span.MaxType), Kind: text(span.MaxLabel), HTTPMethod: text(span.MaxLabel),
-			HTTPEndpoint: text(span.MaxLabel), GRPCStatus: text(span.MaxLabel), ServiceSource: text(span.MaxLabel),
-			PeerTags: tags(), AdditionalTags: tags(),
+			Service: text(span.MaxService), Operation: text(span.MaxOperation),
+			Resource: text(span.MaxResource), Type: text(span.MaxType), Kind: text(span.MaxLabel),
+			HTTPMethod: text(span.MaxLabel), HTTPEndpoint: text(span.MaxLabel),
+			GRPCStatus: text(span.MaxLabel), ServiceSource: text(span.MaxLabel), PeerTags: tags(),
+			AdditionalTags: tags(),
 		}
 		var c cutter
 		given := slices.Clone(k.PeerTags)
@@ -56,8 +57,8 @@ func TestLargestKeyFits(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	many := slices.Repeat([]string{long}, 500)
 	k := Key{
-		Service: long, Operation: long, Resource: long, Type: long, Kind: long, HTTPMethod: long, HTTPEndpoint: long,
-		GRPCStatus: long, ServiceSource: long, PeerTags: many, AdditionalTags: many,
+		Service: long, Operation: long, Resource: long, Type: long, Kind: long, HTTPMethod: long,
+		HTTPEndpoint: long, GRPCStatus: long, ServiceSource: long, PeerTags: many, AdditionalTags: many,
 		TraceRoot: TraceRootTrue, HTTPStatus: 1 << 31, Synthetics: true,
 	}
 	var c cutter

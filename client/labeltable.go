@@ -42,12 +42,13 @@ type labelTable struct {
 type labels struct {
 	service, operation, resource, kind, typ             string
 	httpMethod, httpEndpoint, grpcStatus, serviceSource string
-	tags                                                [maxKnownTags]string // peer tags, then additional ones
-	httpStatus                                          uint32
-	peerTags, additionalTags                            uint8 // how many
-	traceRoot                                           TraceRoot
-	synthetics                                          bool
-	isKnown                                             bool
+	// peer tags, then additional ones
+	tags                     [maxKnownTags]string
+	httpStatus               uint32
+	peerTags, additionalTags uint8 // how many
+	traceRoot                TraceRoot
+	synthetics               bool
+	isKnown                  bool
 }
 
 // find returns the key's number, if it is known.
@@ -120,9 +121,10 @@ func ending(s string) uint64 {
 func (l *labels) set(k *Key) {
 	*l = labels{
 		service: k.Service, operation: k.Operation, resource: k.Resource, kind: k.Kind, typ: k.Type,
-		httpMethod: k.HTTPMethod, httpEndpoint: k.HTTPEndpoint, grpcStatus: k.GRPCStatus, serviceSource: k.ServiceSource,
-		httpStatus: k.HTTPStatus, peerTags: uint8(len(k.PeerTags)), additionalTags: uint8(len(k.AdditionalTags)),
-		traceRoot: k.TraceRoot, synthetics: k.Synthetics, isKnown: true,
+		httpMethod: k.HTTPMethod, httpEndpoint: k.HTTPEndpoint, grpcStatus: k.GRPCStatus,
+		serviceSource: k.ServiceSource, httpStatus: k.HTTPStatus, peerTags: uint8(len(k.PeerTags)),
+		additionalTags: uint8(len(k.AdditionalTags)), traceRoot: k.TraceRoot, synthetics: k.Synthetics,
+		isKnown: true,
 	}
 	copy(l.tags[copy(l.tags[:], k.PeerTags):], k.AdditionalTags)
 }

@@ -12,9 +12,10 @@ import (
 // fullKey has something in every label.
 func fullKey() Key {
 	return Key{
-		Service: "web-store", Operation: "http.request", Resource: "GET /users/?", Type: "web", Kind: "server",
-		TraceRoot: TraceRootTrue, HTTPStatus: 200, PeerTags: []string{"peer.service:users", "db.name:users"},
-		HTTPMethod: "GET", HTTPEndpoint: "/users/?", GRPCStatus: "5", ServiceSource: "m", Synthetics: true,
+		Service: "web-store", Operation: "http.request", Resource: "GET /users/?", Type: "web",
+		Kind: "server", TraceRoot: TraceRootTrue, HTTPStatus: 200,
+		PeerTags: []string{"peer.service:users", "db.name:users"}, HTTPMethod: "GET",
+		HTTPEndpoint: "/users/?", GRPCStatus: "5", ServiceSource: "m", Synthetics: true,
 		AdditionalTags: []string{"tier:gold"},
 	}
 }
@@ -64,7 +65,8 @@ func TestEveryLabelTells(t *testing.T) {
 		}
 	}
 	moved := k
-	moved.PeerTags, moved.AdditionalTags = k.PeerTags[:1], append(slices.Clone(k.PeerTags[1:]), k.AdditionalTags...)
+	moved.PeerTags, moved.AdditionalTags = k.PeerTags[:1],
+		append(slices.Clone(k.PeerTags[1:]), k.AdditionalTags...)
 	if l.are(&moved) {
 		t.Error("a tag may be in the other list")
 	}

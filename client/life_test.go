@@ -149,7 +149,10 @@ func TestLostWhileAway(t *testing.T) {
 // again: what is refused meanwhile is counted, and told once it is there.
 func TestDisconnected(t *testing.T) {
 	d := newFakeDaemon(t)
-	c := open(t, Config{Socket: d.socket, MaxAge: time.Millisecond, MaxAway: time.Millisecond, MaxBackoff: time.Millisecond})
+	c := open(t, Config{
+		Socket: d.socket, MaxAge: time.Millisecond, MaxAway: time.Millisecond,
+		MaxBackoff: time.Millisecond,
+	})
 	offered := uint64(0)
 	publish := func() bool {
 		offered += 3
@@ -164,7 +167,8 @@ func TestDisconnected(t *testing.T) {
 			}
 		}
 		checkBooks(t, c, offered)
-		if got := c.Stats().Refused; got[ReasonDisconnected] != before+33 || sum(got) != got[ReasonDisconnected] {
+		if got := c.Stats().Refused; got[ReasonDisconnected] != before+33 ||
+			sum(got) != got[ReasonDisconnected] {
 			t.Errorf("refused are %v, of which %d were before", got, before)
 		}
 		d.start()
@@ -176,7 +180,8 @@ func TestDisconnected(t *testing.T) {
 		s := c.Stats()
 		d.see(func() {
 			if d.lost[ReasonDisconnected] != s.Refused[ReasonDisconnected] || d.spans != s.Published {
-				t.Errorf("round %d: the daemon got %d spans and heard of %v, the client counts %+v", round, d.spans, d.lost, s)
+				t.Errorf("round %d: the daemon got %d spans and heard of %v, the client counts %+v", round,
+					d.spans, d.lost, s)
 			}
 		})
 		d.stop()
@@ -332,7 +337,10 @@ func TestByeEndsBlockedWrite(t *testing.T) {
 // TestGreetings: whatever a daemon says instead of welcome, the client comes
 // again and loses nothing.
 func TestGreetings(t *testing.T) {
-	welcome := wire.Welcome{Version: wire.Version, MaxFrame: wire.MinMaxFrame, MaxBatch: wire.MinMaxBatch, MaxKeys: 1024}
+	welcome := wire.Welcome{
+		Version: wire.Version, MaxFrame: wire.MinMaxFrame, MaxBatch: wire.MinMaxBatch,
+		MaxKeys: 1024,
+	}
 	other, narrow, tight := welcome, welcome, welcome
 	other.Version, narrow.MaxKeys, tight.MaxKeyBytes = 2, 10, 64<<10
 	for name, bytes := range map[string][]byte{
@@ -397,13 +405,19 @@ func TestNonsense(t *testing.T) {
 func TestComesAndGoesAreLogged(t *testing.T) {
 	var log syncBuffer
 	d := newFakeDaemon(t)
-	c := open(t, Config{Socket: d.socket, MaxBackoff: time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	c := open(t, Config{
+		Socket: d.socket, MaxBackoff: time.Millisecond,
+		Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	})
 	eventually(t, "it was tried", func() bool { return strings.Contains(log.String(), "cannot reach") })
 	time.Sleep(20 * time.Millisecond)
 	d.start()
 	eventually(t, "it is connected", func() bool { return c.Stats().Connected })
 	d.stop()
-	eventually(t, "it is away", func() bool { return strings.Contains(log.String(), "the daemon said bye: shutdown") })
+	eventually(t, "it is away", func() bool {
+		return strings.Contains(log.String(),
+			"the daemon said bye: shutdown")
+	})
 	for text, want := range map[string]int{"cannot reach": 1, "msg=\"connected to": 1} {
 		if got := strings.Count(strings.Split(log.String(), "disconnected")[0], text); got != want {
 			t.Errorf("%q is logged %d times, want %d", text, got, want)

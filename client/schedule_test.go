@@ -33,7 +33,8 @@ func TestSchedule(t *testing.T) {
 			}
 			ends := now.Truncate(interval).Add(interval)
 			if last := ends.Add(-s.lead); !now.After(last) && leaves.After(last) && !now.Equal(last) {
-				t.Fatalf("%+v: what was published at %s leaves at %s, and its interval ends at %s", s, now, leaves, ends)
+				t.Fatalf("%+v: what was published at %s leaves at %s, and its interval ends at %s", s, now,
+					leaves, ends)
 			}
 		}
 		if sent == 0 {
@@ -45,7 +46,10 @@ func TestSchedule(t *testing.T) {
 // A schedule goes by no interval that no daemon has, and leads of tracers differ.
 func TestScheduleOfADaemon(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
-	for _, interval := range []uint64{0, 1, uint64(minInterval) - 1, uint64(maxInterval) + 1, math.MaxInt64, math.MaxUint64} {
+	for _, interval := range []uint64{
+		0, 1, uint64(minInterval) - 1, uint64(maxInterval) + 1, math.MaxInt64,
+		math.MaxUint64,
+	} {
 		if s := newSchedule(time.Minute, interval); s.interval != 0 || s.wait(now) != time.Minute {
 			t.Errorf("an interval of %d makes %+v", interval, s)
 		}
@@ -83,7 +87,8 @@ func TestSendsAtOnceWhatIsFullOrAskedFor(t *testing.T) {
 	d := newFakeDaemon(t)
 	d.interval = uint64(maxInterval)
 	d.start()
-	c := open(t, Config{Socket: d.socket, MaxAge: time.Hour, BufferBytes: minBuffers * bufferBytes}) // one shard
+	// one shard
+	c := open(t, Config{Socket: d.socket, MaxAge: time.Hour, BufferBytes: minBuffers * bufferBytes})
 	eventually(t, "connected", func() bool { return c.Stats().Connected })
 	offered := uint64(0)
 	for c.Stats().Sent == 0 { // until a buffer is full

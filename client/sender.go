@@ -103,7 +103,8 @@ func (s *sender) welcome(l *connection) {
 	s.schedule = newSchedule(s.c.config.MaxAge, l.interval)
 	s.c.connects.Add(1)
 	s.c.daemon.Store(&l.daemon)
-	s.c.config.Logger.Info("connected to spanstatsd", slog.String("socket", s.c.config.Socket), slog.String("daemon", l.daemon))
+	s.c.config.Logger.Info("connected to spanstatsd", slog.String("socket", s.c.config.Socket),
+		slog.String("daemon", l.daemon))
 	go l.read(s.c)
 }
 
@@ -114,7 +115,8 @@ func (s *sender) part(l *connection) {
 	s.c.daemon.Store(nil)
 	if lost := l.unconfirmed(); lost > 0 && s.saidBye != l {
 		s.c.unconfirmed.Add(lost)
-		s.c.config.Logger.Warn("spanstatsd died, and may have taken spans with it", slog.Uint64("at_most", lost))
+		s.c.config.Logger.Warn("spanstatsd died, and may have taken spans with it",
+			slog.Uint64("at_most", lost))
 	}
 	s.since = time.Now()
 	s.backoff.reset(time.Since(l.since))

@@ -19,7 +19,8 @@ func (l *connection) settle(spans uint64) {
 // unconfirmed is how many spans of an ended connection the daemon has taken with it, at
 // most: none where it left in order, or never says what becomes of spans.
 func (l *connection) unconfirmed() uint64 {
-	died := errors.Is(l.ending, io.EOF) || errors.Is(l.ending, io.ErrUnexpectedEOF) || errors.Is(l.ending, syscall.ECONNRESET)
+	died := errors.Is(l.ending, io.EOF) || errors.Is(l.ending, io.ErrUnexpectedEOF) ||
+		errors.Is(l.ending, syscall.ECONNRESET)
 	if !died || !l.isSettling {
 		return 0
 	}

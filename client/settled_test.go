@@ -39,7 +39,8 @@ func TestWhatADaemonTookWithItIsReportedToTheNext(t *testing.T) {
 			d.start()
 			c := open(t, Config{Socket: d.socket, MaxAge: time.Millisecond})
 			c.Publish(sampleBatch(handed))
-			eventually(t, "the daemon has all", func() bool { return d.spansSeen() == handed && c.Stats().Sent == handed })
+			eventually(t, "the daemon has all",
+				func() bool { return d.spansSeen() == handed && c.Stats().Sent == handed })
 			if test.before != nil {
 				test.before(t, d, c)
 			}
@@ -59,7 +60,8 @@ func TestWhatADaemonTookWithItIsReportedToTheNext(t *testing.T) {
 				}
 			})
 			stats := c.Stats()
-			if _, is := stats.Lost[ReasonDaemonDied]; is || stats.Sent != handed+1 || stats.Published != handed+1 {
+			if _, is := stats.Lost[ReasonDaemonDied]; is || stats.Sent != handed+1 ||
+				stats.Published != handed+1 {
 				t.Errorf("the books: %+v", stats)
 			}
 		})

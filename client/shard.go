@@ -203,6 +203,9 @@ func (s *shard) number(b *buffer, raw []byte) (uint32, bool) {
 	number := uint32(b.keys)
 	b.definitions = wire.AppendDefinition(b.definitions, number, raw)
 	b.keys++
-	*slot = keySlot{hash: hash, offset: uint16(len(b.definitions) - len(raw)), size: uint16(len(raw)), number: uint16(number)}
+	*slot = keySlot{
+		hash: hash, offset: uint16(len(b.definitions) - len(raw)), size: uint16(len(raw)),
+		number: uint16(number),
+	}
 	return number, true
 }

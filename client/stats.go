@@ -90,7 +90,10 @@ const (
 	reasons
 )
 
-var reasonNames = [reasons]string{none: "", ReasonBufferFull, ReasonDisconnected, ReasonTooLarge, ReasonNotWanted, ReasonClosed}
+var reasonNames = [reasons]string{
+	none: "", ReasonBufferFull, ReasonDisconnected, ReasonTooLarge,
+	ReasonNotWanted, ReasonClosed,
+}
 
 // losses counts spans by reason.
 type losses [reasons]atomic.Uint64

@@ -9,7 +9,8 @@ import (
 // which the agent asks for them. The last one counts only where TagRPCSystemName,
 // or without that TagRPCSystem, is "grpc".
 var GRPCStatusTags = [...]string{
-	"rpc.grpc.status_code", "grpc.code", "rpc.grpc.status.code", "grpc.status.code", "rpc.response.status_code",
+	"rpc.grpc.status_code", "grpc.code", "rpc.grpc.status.code", "grpc.status.code",
+	"rpc.response.status_code",
 }
 
 // The tags that say which system a remote call went through.

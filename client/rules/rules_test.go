@@ -10,7 +10,11 @@ import (
 
 // The agent's own code gave these; test/agent/traces compares many more with it.
 func TestWhatIsCounted(t *testing.T) {
-	number := func(key string, n float64) rules.Maps { return rules.Maps{Metrics: map[string]float64{key: n}} }
+	number := func(key string,
+		n float64,
+	) rules.Maps {
+		return rules.Maps{Metrics: map[string]float64{key: n}}
+	}
 	kind := func(kind string) rules.Maps { return rules.Maps{Meta: map[string]string{rules.TagKind: kind}} }
 	for _, test := range []struct {
 		name string
@@ -25,8 +29,14 @@ func TestWhatIsCounted(t *testing.T) {
 		{"a server", kind("server"), true},
 		{"a server in capitals", kind("SERVER"), true},
 		{"internal", kind("internal"), false},
-		{"partial", rules.Maps{Meta: map[string]string{rules.TagKind: "client"}, Metrics: map[string]float64{rules.TagPartialVersion: 0}}, false},
-		{"partial no more", rules.Maps{Meta: map[string]string{rules.TagKind: "client"}, Metrics: map[string]float64{rules.TagPartialVersion: -1}}, true},
+		{"partial", rules.Maps{
+			Meta:    map[string]string{rules.TagKind: "client"},
+			Metrics: map[string]float64{rules.TagPartialVersion: 0},
+		}, false},
+		{"partial no more", rules.Maps{
+			Meta:    map[string]string{rules.TagKind: "client"},
+			Metrics: map[string]float64{rules.TagPartialVersion: -1},
+		}, true},
 	} {
 		if got := rules.Eligible(test.tags, rules.Kinds); got != test.want {
 			t.Errorf("%s: counted %v", test.name, got)
@@ -48,7 +58,8 @@ func TestPeerTagsByKind(t *testing.T) {
 		"other":    nil,
 	} {
 		meta[rules.TagKind] = kind
-		if got := rules.PeerTags(nil, rules.Maps{Meta: meta}, []string{rules.TagBaseService, "db.name", "peer.hostname"}); !slices.Equal(got, want) {
+		if got := rules.PeerTags(nil, rules.Maps{Meta: meta},
+			[]string{rules.TagBaseService, "db.name", "peer.hostname"}); !slices.Equal(got, want) {
 			t.Errorf("kind %q: %q, want %q", kind, got, want)
 		}
 	}
@@ -56,7 +67,8 @@ func TestPeerTagsByKind(t *testing.T) {
 
 func TestWeight(t *testing.T) {
 	for rate, want := range map[float64]float64{0.25: 4, 1: 1, 0: 1, -1: 1, 2: 1} {
-		if got := rules.Weight(rules.Maps{Metrics: map[string]float64{rules.TagSampleRate: rate}}); got != want {
+		metrics := map[string]float64{rules.TagSampleRate: rate}
+		if got := rules.Weight(rules.Maps{Metrics: metrics}); got != want {
 			t.Errorf("rate %v: weight %v, want %v", rate, got, want)
 		}
 	}
@@ -68,7 +80,10 @@ func TestWeight(t *testing.T) {
 // TestRulesAlloc: what is asked of every span allocates nothing.
 func TestRulesAlloc(t *testing.T) {
 	tags := rules.Maps{
-		Meta:    map[string]string{rules.TagKind: "server", "grpc.code": "StatusCode.NOT_FOUND", rules.TagHTTPStatus: "200"},
+		Meta: map[string]string{
+			rules.TagKind: "server", "grpc.code": "StatusCode.NOT_FOUND",
+			rules.TagHTTPStatus: "200",
+		},
 		Metrics: map[string]float64{rules.TagTopLevel: 1},
 	}
 	trace := make([]rules.Link, 50)
@@ -79,7 +94,8 @@ func TestRulesAlloc(t *testing.T) {
 	spans.Reset(trace)
 	var shown rules.Tags = tags
 	if n := testing.AllocsPerRun(100, func() {
-		if !rules.Eligible(shown, rules.Kinds) || rules.HTTPStatus(shown) != 200 || rules.GRPCStatus(shown) != "5" || rules.QuantizePeer("db.example.com") == "" {
+		if !rules.Eligible(shown, rules.Kinds) || rules.HTTPStatus(shown) != 200 ||
+			rules.GRPCStatus(shown) != "5" || rules.QuantizePeer("db.example.com") == "" {
 			t.Error("a rule changed its mind")
 		}
 		spans.Reset(trace)

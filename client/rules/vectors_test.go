@@ -71,9 +71,10 @@ func (v *vector) snapshotsOf() []snapshot {
 			continue
 		}
 		k := span.Key{
-			Service: s.Service, Operation: s.Name, Resource: s.Resource, Type: s.Type, Kind: s.Meta[rules.TagKind],
-			TraceRoot: span.TraceRootFalse, HTTPStatus: rules.HTTPStatus(tags), PeerTags: rules.PeerTags(nil, tags, v.PeerTags),
-			GRPCStatus: rules.GRPCStatus(tags), ServiceSource: s.Meta["_dd.svc_src"], Synthetics: rules.Synthetics(root.Text("_dd.origin")),
+			Service: s.Service, Operation: s.Name, Resource: s.Resource, Type: s.Type,
+			Kind: s.Meta[rules.TagKind], TraceRoot: span.TraceRootFalse, HTTPStatus: rules.HTTPStatus(tags),
+			PeerTags: rules.PeerTags(nil, tags, v.PeerTags), GRPCStatus: rules.GRPCStatus(tags),
+			ServiceSource: s.Meta["_dd.svc_src"], Synthetics: rules.Synthetics(root.Text("_dd.origin")),
 		}
 		if s.Parent == 0 {
 			k.TraceRoot = span.TraceRootTrue
@@ -87,7 +88,8 @@ func (v *vector) snapshotsOf() []snapshot {
 		}
 		made = append(made, snapshot{
 			Span: s.ID, Labels: labelsOf(&k), Key: hex.EncodeToString(wire.AppendKey(nil, &k)),
-			Duration: uint64(s.Duration), End: s.Start + s.Duration, Flags: uint8(flags), Weight: rules.Weight(root),
+			Duration: uint64(s.Duration), End: s.Start + s.Duration, Flags: uint8(flags),
+			Weight: rules.Weight(root),
 		})
 	}
 	return made
@@ -97,7 +99,8 @@ func (v *vector) snapshotsOf() []snapshot {
 func labelsOf(k *span.Key) map[string]any {
 	labels := map[string]any{}
 	for name, text := range map[string]string{
-		"service": k.Service, "operation": k.Operation, "resource": k.Resource, "type": k.Type, "kind": k.Kind,
+		"service": k.Service, "operation": k.Operation, "resource": k.Resource, "type": k.Type,
+		"kind":        k.Kind,
 		"grpc_status": k.GRPCStatus, "service_source": k.ServiceSource,
 	} {
 		if text != "" {
@@ -153,6 +156,7 @@ func TestSpansFileIsWhatTheRulesSay(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(file, whole) {
-		t.Errorf("%s differs from the rules; run go test ./client/rules -run Spans -update and look at the difference", vectorsFile)
+		t.Errorf("%s differs from the rules; run go test ./client/rules -run Spans -update and look at the "+
+			"difference", vectorsFile)
 	}
 }

@@ -47,7 +47,8 @@ named by its place in the payload.`,
 // quoted, so that it can't act on a terminal.
 func printRefusal(to io.Writer, r *dump.Refusal) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "refused  %s by %s\n", r.Time.UTC().Format("2006-01-02 15:04:05.000 MST"), printable(r.Agent))
+	fmt.Fprintf(&b, "refused  %s by %s\n", r.Time.UTC().Format("2006-01-02 15:04:05.000 MST"),
+		printable(r.Agent))
 	fmt.Fprintf(&b, "answer   %s: %q\n", printable(r.Status), r.Said)
 	printHeaders(&b, r.Answer)
 	fmt.Fprintf(&b, "sent     %d bytes for %d spans\n", len(r.Body), r.Spans)

@@ -15,7 +15,8 @@ func TestAgeBuckets(t *testing.T) {
 		var a ages
 		a.observe(age)
 		for bucket := range a.counts {
-			inside := (bucket == 0 || age > ageBounds[bucket-1]) && (bucket == ageBuckets || age <= ageBounds[bucket])
+			inside := (bucket == 0 || age > ageBounds[bucket-1]) &&
+				(bucket == ageBuckets || age <= ageBounds[bucket])
 			if counted := a.counts[bucket].Load() == 1; counted != inside {
 				t.Errorf("age %d is in bucket %d: %t", age, bucket, counted)
 			}

@@ -33,7 +33,10 @@ func New(config Config) (*Aggregator, error) {
 	if err := config.Check(); err != nil {
 		return nil, err
 	}
-	a := &Aggregator{config: config, lastSeal: uatomic.NewTime(time.Time{}), outcomes: newOutcomes(), sketches: sketch.NewMemory(config.SketchBytes, config.Grid)}
+	a := &Aggregator{
+		config: config, lastSeal: uatomic.NewTime(time.Time{}), outcomes: newOutcomes(),
+		sketches: sketch.NewMemory(config.SketchBytes, config.Grid),
+	}
 	a.balancer = routing.NewBalancer(routing.Config{
 		Drainers: config.Drainers, Partitions: config.Partitions,
 		Interval: config.RebalanceInterval, Looks: config.Looks,

@@ -99,7 +99,8 @@ func TestGoroutinesAreConstant(t *testing.T) {
 	a.Start()
 	r := a.NewGuard()
 	for i := range 20_000 {
-		publish(a, r, span.Origin{}, span.Key{Resource: fmt.Sprint(i % 500)}, Slot{End: time.Now().UnixNano(), Weight: 1})
+		publish(a, r, span.Origin{}, span.Key{Resource: fmt.Sprint(i % 500)},
+			Slot{End: time.Now().UnixNano(), Weight: 1})
 		if i%1000 == 0 && started() != config.Drainers+2 {
 			t.Fatalf("%d goroutines for %d drainers", started(), config.Drainers)
 		}
@@ -112,6 +113,7 @@ func TestGoroutinesAreConstant(t *testing.T) {
 func started() int {
 	stacks := make([]byte, 1<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]
-	return strings.Count(string(stacks), "created by github.com/spanstatsd/spanstatsd/internal/aggregate.(*") +
+	return strings.Count(string(stacks),
+		"created by github.com/spanstatsd/spanstatsd/internal/aggregate.(*") +
 		strings.Count(string(stacks), "created by github.com/spanstatsd/spanstatsd/internal/routing.(*")
 }

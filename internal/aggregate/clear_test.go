@@ -58,7 +58,8 @@ func TestClear(t *testing.T) {
 	a.Stop()
 	a.Clear() // after the end there is nothing to clear, and nobody to wait for
 	if got := sealed.Load() + cleared.Load(); got != publishers*each || hits.Load() != sealed.Load() {
-		t.Errorf("%d sealed with %v hits and %d cleared in %d clears, of %d", sealed.Load(), hits.Load(), cleared.Load(), clears, publishers*each)
+		t.Errorf("%d sealed with %v hits and %d cleared in %d clears, of %d", sealed.Load(), hits.Load(),
+			cleared.Load(), clears, publishers*each)
 	}
 	if cleared.Load() == 0 {
 		t.Error("no clear gave up anything")

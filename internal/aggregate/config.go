@@ -31,9 +31,10 @@ type Config struct {
 // DefaultConfig is the defaults of the command line.
 func DefaultConfig() Config {
 	return Config{
-		Drainers: 1, Partitions: routing.Partitioning{Adaptive: routing.DefaultDensity}, RebalanceInterval: 10 * time.Second,
-		RingSlots: 1 << 16, Config: registry.DefaultConfig(), SketchBytes: 16 << 20, Grid: sketch.AgentGrid(),
-		FlushInterval: 10 * time.Second, BucketWidth: 10 * time.Second,
+		Drainers: 1, Partitions: routing.Partitioning{Adaptive: routing.DefaultDensity},
+		RebalanceInterval: 10 * time.Second, RingSlots: 1 << 16, Config: registry.DefaultConfig(),
+		SketchBytes: 16 << 20, Grid: sketch.AgentGrid(), FlushInterval: 10 * time.Second,
+		BucketWidth: 10 * time.Second,
 	}
 }
 
@@ -42,8 +43,10 @@ func (c *Config) Check() (err error) {
 	if partitions := c.Partitions.Count(c.Drainers, 0); c.Drainers > partitions {
 		err = fmt.Errorf("BUG: %d drainers are more than the %d partitions", c.Drainers, partitions)
 	}
-	if c.RebalanceInterval != 0 && (c.RebalanceInterval < routing.MinInterval || c.RebalanceInterval > time.Hour) {
-		err = errors.Join(err, fmt.Errorf("BUG: the interval of levelling, %s, is neither 0 nor between %s and 1h", c.RebalanceInterval, routing.MinInterval))
+	if c.RebalanceInterval != 0 &&
+		(c.RebalanceInterval < routing.MinInterval || c.RebalanceInterval > time.Hour) {
+		err = errors.Join(err, fmt.Errorf("BUG: the interval of levelling, %s, is neither 0 nor between %s "+
+			"and 1h", c.RebalanceInterval, routing.MinInterval))
 	}
 	if c.Deliver == nil {
 		err = errors.Join(err, errors.New("BUG: no one to deliver sealed cycles to"))

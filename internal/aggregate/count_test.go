@@ -86,7 +86,8 @@ func differ(got, want *Table) string {
 	for at := range got.Len() {
 		a, b := got.Part(at), want.Part(at)
 		if a.Key != b.Key || a.Bucket != b.Bucket || a.Counts() != b.Counts() {
-			return fmt.Sprintf("row %d is %+v and counts %+v, want %+v and %+v", at, a, a.Counts(), b, b.Counts())
+			return fmt.Sprintf("row %d is %+v and counts %+v, want %+v and %+v", at, a, a.Counts(), b,
+				b.Counts())
 		}
 		held += a.Counts().Spans
 		var sketches [4]sketch.Sketch

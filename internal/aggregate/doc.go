@@ -3,9 +3,11 @@
 //
 // # Data flow
 //
-//	publisher: Guard.Enter -> Cycle.Admit (first use of a key in an interval) -> slots into a ring -> Guard.Exit
+//	publisher: Guard.Enter -> Cycle.Admit (first use of a key in an interval) -> slots into a ring ->
+//	           Guard.Exit
 //	drainer:   ring -> its own table of the slot's cycle
-//	sealer:    every interval, and for a report, begins the next cycle, collects the tables of the last, delivers them whole
+//	sealer:    every interval, and for a report, begins the next cycle, collects the tables of the
+//	           last, delivers them whole
 //
 // An interval is the time between two flushes by the clock, and has one registry of keys.
 // A cycle is what is sealed at once: an interval, or the part of one before or after a

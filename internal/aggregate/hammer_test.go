@@ -77,7 +77,8 @@ func (r reference) take(other reference) {
 			r[at] = c
 			continue
 		}
-		mine.hits, mine.errors, mine.duration = mine.hits+c.hits, mine.errors+c.errors, mine.duration+c.duration
+		mine.hits, mine.errors, mine.duration = mine.hits+c.hits, mine.errors+c.errors,
+			mine.duration+c.duration
 		for bin, n := range c.ok {
 			mine.ok[bin] += n
 		}
@@ -174,7 +175,9 @@ func (c *chain) publishing(rnd *rand.Rand, ended *atomic.Bool) {
 }
 
 // batch publishes one, or nothing of it where a ring has no room.
-func (c *chain) batch(rnd *rand.Rand, guard *aggregate.Guard, route *routing.Route, size int, mine reference) bool {
+func (c *chain) batch(rnd *rand.Rand, guard *aggregate.Guard, route *routing.Route, size int,
+	mine reference,
+) bool {
 	cycle := guard.Enter()
 	defer guard.Exit()
 	route.Begin()
@@ -188,7 +191,8 @@ func (c *chain) batch(rnd *rand.Rand, guard *aggregate.Guard, route *routing.Rou
 	}
 	notes := make([]noted, size)
 	for i := range notes {
-		key := span.Key{Service: "s", Operation: "o", Resource: fmt.Sprint("r", rnd.IntN(40)*rnd.IntN(2))} // r0 is hot
+		// r0 is hot
+		key := span.Key{Service: "s", Operation: "o", Resource: fmt.Sprint("r", rnd.IntN(40)*rnd.IntN(2))}
 		admitted := cycle.Admit(origin, &key, false)
 		s := aggregate.Slot{
 			Key: admitted.ID, Weight: 1,
@@ -197,7 +201,11 @@ func (c *chain) batch(rnd *rand.Rand, guard *aggregate.Guard, route *routing.Rou
 		if rnd.IntN(8) == 0 {
 			s.Flags = span.Error
 		}
-		notes[i] = noted{place{cycle.Number(), s.End - s.End%10e9, key.Resource}, s.Duration, s.Flags == span.Error}
+		notes[i] = noted{
+			place{cycle.Number(), s.End - s.End%10e9, key.Resource},
+			s.Duration,
+			s.Flags == span.Error,
+		}
 		route.Offered([]uint32{admitted.Hash})
 		drainer := route.Drainer(admitted.Hash)
 		s.Place = window.Place(s.End)
@@ -238,7 +246,8 @@ func (c *chain) end() {
 	c.flusher.Close(ctx)
 	counts, sent := c.Stats(), c.flusher.Destinations()[0].Stats()
 	if counts.Aggregated() != c.sent || counts.Held != 0 || sent.Flushed != c.sent || sent.Held != 0 {
-		c.t.Errorf("books: sent %d, aggregated %d, held %d and %d, flushed %d", c.sent, counts.Aggregated(), counts.Held, sent.Held, sent.Flushed)
+		c.t.Errorf("books: sent %d, aggregated %d, held %d and %d, flushed %d", c.sent, counts.Aggregated(),
+			counts.Held, sent.Held, sent.Flushed)
 	}
 	got := reference{}
 	slices.SortFunc(c.payloads, func(a, b *payload.Payload) int { return int(a.Sequence) - int(b.Sequence) })
@@ -252,7 +261,10 @@ func (c *chain) end() {
 				if got[at] != nil {
 					c.t.Errorf("%v stands twice in a payload: it was not merged", at)
 				}
-				got[at] = &counted{g.Hits, g.Errors, g.Duration, binsOf(c.t, g.OkSummary), binsOf(c.t, g.ErrorSummary)}
+				got[at] = &counted{
+					g.Hits, g.Errors, g.Duration, binsOf(c.t, g.OkSummary),
+					binsOf(c.t, g.ErrorSummary),
+				}
 			}
 		}
 	}
@@ -292,7 +304,8 @@ func TestHammer(t *testing.T) {
 	})
 	for range 6 {
 		before := c.Stats()
-		for now, end := before, time.Now().Add(time.Minute); (now.Aggregated() < before.Aggregated()+2000 || now.Partitions.Epoch < before.Partitions.Epoch+20) && time.Now().Before(end); now = c.Stats() {
+		for now, end := before, time.Now().Add(time.Minute); (now.Aggregated() < before.Aggregated()+2000 ||
+			now.Partitions.Epoch < before.Partitions.Epoch+20) && time.Now().Before(end); now = c.Stats() {
 			time.Sleep(time.Millisecond)
 		}
 		c.Seal()

@@ -86,7 +86,8 @@ func randomKey(rnd *rand.Rand) span.Key {
 		TraceRoot: span.TraceRoot(rnd.IntN(3)), Synthetics: rnd.IntN(9) == 0,
 	}
 	if rnd.IntN(3) == 0 {
-		k.Type, k.HTTPMethod, k.HTTPEndpoint, k.GRPCStatus, k.ServiceSource = pick("t", 5), pick("m", 5), pick("e", 9), pick("g", 5), pick("s", 5)
+		k.Type, k.HTTPMethod, k.HTTPEndpoint, k.GRPCStatus, k.ServiceSource = pick("t", 5), pick("m", 5),
+			pick("e", 9), pick("g", 5), pick("s", 5)
 		k.HTTPStatus = 200 + rnd.Uint32N(3)
 		k.AdditionalTags = tags(span.MaxAdditionalTags)
 	}

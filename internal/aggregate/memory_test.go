@@ -27,7 +27,8 @@ func TestTableBytes(t *testing.T) {
 			put(table, end, Slot{Key: registry.KeyID(key), End: end, Flags: span.Error, Weight: 2})
 		}
 	}
-	if taken, want := table.bytes(), config.TableBytes()/2; taken != want { // the other half is the other cycle's
+	// the other half is the other cycle's
+	if taken, want := table.bytes(), config.TableBytes()/2; taken != want {
 		t.Errorf("a full table takes %d bytes, want %d", taken, want)
 	}
 }
@@ -75,8 +76,10 @@ func TestMemoryOfAThousandAggregates(t *testing.T) {
 			library := liveBytes() - before
 			runtime.KeepAlive(sketches)
 
-			figures := fmt.Sprintf("%-6s %3d spans: %5d bytes an aggregate (%5d in the common grid), the library's sketches %5d, ratio %.2f",
-				name, spans, ours/aggregates, common/aggregates, library/aggregates, float64(ours)/float64(library))
+			figures := fmt.Sprintf("%-6s %3d spans: %5d bytes an aggregate (%5d in the common grid), the "+
+				"library's sketches %5d, ratio %.2f",
+				name, spans, ours/aggregates, common/aggregates, library/aggregates,
+				float64(ours)/float64(library))
 			t.Log(figures)
 			if 2*ours > library {
 				t.Error("more than half: " + figures)

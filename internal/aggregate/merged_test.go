@@ -103,7 +103,8 @@ func contents(s *Sealed) map[rowOf]*counted {
 			bins[i].Zeros = uint64(added.Zeros())
 			for _, run := range added.AppendRuns(nil, part.Mapping) {
 				for n, spans := range added.Counts(run) {
-					bins[i].List = append(bins[i].List, sketch.Bin{Index: uint16(int(run.First) + n), Spans: spans})
+					bins[i].List = append(bins[i].List,
+						sketch.Bin{Index: uint16(int(run.First) + n), Spans: spans})
 				}
 			}
 		}
@@ -120,7 +121,10 @@ func someBins(rnd *rand.Rand, mapping sketch.Mapping) (b sketch.Bins) {
 		panic(err)
 	}
 	for range rnd.IntN(40) {
-		b.List = append(b.List, sketch.Bin{Index: uint16(rnd.Int64N(last + 1)), Spans: 1 + rnd.Uint64N(1<<(1+rnd.IntN(40)))})
+		b.List = append(b.List, sketch.Bin{
+			Index: uint16(rnd.Int64N(last + 1)),
+			Spans: 1 + rnd.Uint64N(1<<(1+rnd.IntN(40))),
+		})
 	}
 	return b
 }
@@ -139,9 +143,13 @@ func TestMergedModel(t *testing.T) {
 			for i := range groups {
 				m := someMappings[rnd.IntN(len(someMappings))]
 				groups[i] = Group{
-					Key: span.Key{Resource: fmt.Sprint(rnd.IntN(4))}, Mapping: m, OK: someBins(rnd, m), Errors: someBins(rnd, m),
+					Key: span.Key{Resource: fmt.Sprint(rnd.IntN(4))}, Mapping: m, OK: someBins(rnd, m),
+					Errors: someBins(rnd, m),
 					Bucket: []int64{980e9, 1000e9, 1001.5e9, 1003.9e9}[rnd.IntN(4)],
-					Counts: Counts{Spans: 1 + rnd.Uint64N(9), Hits: float64(rnd.IntN(9)), Duration: float64(rnd.IntN(1e9))},
+					Counts: Counts{
+						Spans: 1 + rnd.Uint64N(9), Hits: float64(rnd.IntN(9)),
+						Duration: float64(rnd.IntN(1e9)),
+					},
 				}
 			}
 			merging := c.Merging()
@@ -152,7 +160,10 @@ func TestMergedModel(t *testing.T) {
 				}
 				g := &groups[i]
 				merging.Add(0, g)
-				at := rowOf{g.Key.Resource, map[int64]int64{1001.5e9: 1000e9, 1003.9e9: 1002e9, 980e9: 980e9, 1000e9: 1000e9}[g.Bucket], g.Mapping}
+				at := rowOf{g.Key.Resource, map[int64]int64{
+					1001.5e9: 1000e9, 1003.9e9: 1002e9, 980e9: 980e9,
+					1000e9: 1000e9,
+				}[g.Bucket], g.Mapping}
 				if want[at] == nil {
 					want[at] = &counted{}
 				}
@@ -172,7 +183,8 @@ func TestMergedModel(t *testing.T) {
 			t.Fatalf("seed %d: %d rows, want %d, or others", seed, len(got), len(want))
 		}
 		if s.Spans() != spans || c.merged.held.Load() != spans || c.merged.spans.Load() != spans {
-			t.Errorf("seed %d: %d spans in rows, %d held, %d in all, want %d", seed, s.Spans(), c.merged.held.Load(), c.merged.spans.Load(), spans)
+			t.Errorf("seed %d: %d spans in rows, %d held, %d in all, want %d", seed, s.Spans(),
+				c.merged.held.Load(), c.merged.spans.Load(), spans)
 		}
 		if taken := c.merged.memory.Taken(); taken > c.merged.maxChunks*sketch.ChunkBytes {
 			t.Errorf("seed %d: took %d bytes", seed, taken)
@@ -193,7 +205,10 @@ func TestHistogramsOfMergedRows(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	var want [2]sketch.Histogram
 	for _, m := range someMappings {
-		groups := []Group{{Bucket: 1000e9, Mapping: m, Counts: Counts{Spans: 1}, OK: someBins(rnd, m), Errors: someBins(rnd, m)}}
+		groups := []Group{{
+			Bucket: 1000e9, Mapping: m, Counts: Counts{Spans: 1}, OK: someBins(rnd, m),
+			Errors: someBins(rnd, m),
+		}}
 		merging := c.Merging()
 		if err := merging.Reserve(groups, 10e9, time.Unix(1004, 0)); err != nil {
 			t.Fatal(err)
@@ -239,7 +254,10 @@ func TestErrorDurationOfMergedRows(t *testing.T) {
 		{Counts{Spans: 4, Hits: 4, Errors: 1, Duration: 777}, sketch.Bins{}, 0},
 	} {
 		c := mergingCycle(100)
-		groups := []Group{{Bucket: 1000e9, Mapping: someMappings[1], Counts: test.counts, Errors: test.errors}}
+		groups := []Group{{
+			Bucket: 1000e9, Mapping: someMappings[1], Counts: test.counts,
+			Errors: test.errors,
+		}}
 		merging := c.Merging()
 		if err := merging.Reserve(groups, 10e9, time.Unix(1004, 0)); err != nil {
 			t.Fatal(err)
@@ -259,7 +277,10 @@ func TestErrorDurationOfMergedRows(t *testing.T) {
 func TestMappingsOfACycle(t *testing.T) {
 	c := mergingCycle(100)
 	group := func(n int) Group {
-		return Group{Bucket: 1000e9, Mapping: sketch.Mapping{Gamma: 1.01 + float64(n)/1000}, OK: sketch.Bins{List: []sketch.Bin{{Index: 5, Spans: 1}}}}
+		return Group{
+			Bucket: 1000e9, Mapping: sketch.Mapping{Gamma: 1.01 + float64(n)/1000},
+			OK: sketch.Bins{List: []sketch.Bin{{Index: 5, Spans: 1}}},
+		}
 	}
 	merging := c.Merging()
 	defer merging.End()
@@ -271,11 +292,15 @@ func TestMappingsOfACycle(t *testing.T) {
 		merging.Add(0, &groups[0])
 	}
 	for range 2 {
-		if err := merging.Reserve([]Group{group(100), group(101)}, 10e9, time.Unix(1004, 0)); !errors.Is(err, ErrMappings) {
+		if err := merging.Reserve([]Group{group(100), group(101)}, 10e9, time.Unix(1004, 0)); !errors.Is(err,
+			ErrMappings) {
 			t.Errorf("two more: %v", err)
 		}
 	}
-	if err := merging.Reserve([]Group{group(102), group(102), group(0), {Bucket: 1000e9, Mapping: sketch.OwnMapping}}, 10e9, time.Unix(1004, 0)); err != nil {
+	if err := merging.Reserve([]Group{
+		group(102), group(102), group(0),
+		{Bucket: 1000e9, Mapping: sketch.OwnMapping},
+	}, 10e9, time.Unix(1004, 0)); err != nil {
 		t.Errorf("one more: %v", err)
 	}
 }
@@ -294,14 +319,18 @@ func TestMergedRowsAreBounded(t *testing.T) {
 	merging := c.Merging()
 	defer merging.End()
 	for n := range 10000 {
-		g := []Group{{Key: span.Key{Resource: fmt.Sprint(n % 50)}, Bucket: 1000e9 - int64(n/50%7)*10e9, Mapping: someMappings[n/350%4], OK: bins}}
+		g := []Group{{
+			Key: span.Key{Resource: fmt.Sprint(n % 50)}, Bucket: 1000e9 - int64(n/50%7)*10e9,
+			Mapping: someMappings[n/350%4], OK: bins,
+		}}
 		if err := merging.Reserve(g, 10e9, time.Unix(1004, 0)); err != nil {
 			break
 		}
 		merging.Add(origin, &g[0])
 		added++
 	}
-	if most := config.SketchBytes / mergedShare / (mergedRowBytes + 2*mergedBinBytes); added > most || added < most*9/10 {
+	if most := config.SketchBytes / mergedShare / (mergedRowBytes + 2*mergedBinBytes); added > most ||
+		added < most*9/10 {
 		t.Errorf("%d rows, want %d, or as many as whole chunks leave of them", added, most)
 	}
 }
@@ -322,7 +351,8 @@ func TestMergedBytes(t *testing.T) {
 	}
 	check := func(each, before int) {
 		taken, promised := liveBytes()-before, memory.Taken()
-		t.Logf("%d bins a group: %d rows, %d bins, %d bytes of %d", each, len(m.rows), m.bins, taken, promised)
+		t.Logf("%d bins a group: %d rows, %d bins, %d bytes of %d", each, len(m.rows), m.bins, taken,
+			promised)
 		if taken > promised || memory.Taken() > config.SketchBytes/mergedShare {
 			t.Errorf("%d bins a group take %d bytes, %d are promised", each, taken, promised)
 		}
@@ -332,9 +362,13 @@ func TestMergedBytes(t *testing.T) {
 		merging := c.Merging()
 		refused := false
 		for n := 0; !refused; n++ {
-			g := []Group{{Key: span.Key{Resource: fmt.Sprint(n % 90)}, Bucket: 1000e9 - int64(n/90%6)*10e9, Mapping: sketch.OwnMapping}}
+			g := []Group{{
+				Key: span.Key{Resource: fmt.Sprint(n % 90)}, Bucket: 1000e9 - int64(n/90%6)*10e9,
+				Mapping: sketch.OwnMapping,
+			}}
 			for bin := range each {
-				g[0].OK.List = append(g[0].OK.List, sketch.Bin{Index: uint16((n/540*each + bin) % maxMergedBin), Spans: 1})
+				g[0].OK.List = append(g[0].OK.List,
+					sketch.Bin{Index: uint16((n/540*each + bin) % maxMergedBin), Spans: 1})
 			}
 			refused = merging.Reserve(g, 10e9, time.Unix(1004, 0)) != nil || n > 540*maxMergedBin/each
 			if !refused {
@@ -390,15 +424,20 @@ func TestMerge(t *testing.T) {
 			for i := range 1000 {
 				key := span.Key{Resource: fmt.Sprint(i % 50)}
 				if p == 0 {
-					publish(a, r, span.Origin{Service: "shop"}, key, Slot{Duration: 5, End: time.Now().UnixNano(), Weight: 1})
+					publish(a, r, span.Origin{Service: "shop"}, key,
+						Slot{Duration: 5, End: time.Now().UnixNano(), Weight: 1})
 					sent.Add(1)
 					continue
 				}
 				cycle := r.Enter()
 				origin, _ := cycle.AdmitOrigin(span.Origin{Service: "shop"})
 				now := time.Now()
-				g := []Group{{Key: key, Bucket: now.UnixNano(), Mapping: someMappings[p], Counts: Counts{Spans: 7, Hits: 7}}}
-				g[0].OK, g[0].Errors = sketch.Bins{Zeros: 1, List: []sketch.Bin{{Index: 100, Spans: 4}}}, sketch.Bins{List: []sketch.Bin{{Index: 200, Spans: 2}}}
+				g := []Group{{
+					Key: key, Bucket: now.UnixNano(), Mapping: someMappings[p],
+					Counts: Counts{Spans: 7, Hits: 7},
+				}}
+				g[0].OK, g[0].Errors = sketch.Bins{Zeros: 1, List: []sketch.Bin{{Index: 100, Spans: 4}}},
+					sketch.Bins{List: []sketch.Bin{{Index: 200, Spans: 2}}}
 				merging := cycle.Merging()
 				if err := merging.Reserve(g, 10e9, now); err != nil {
 					t.Error(err)
@@ -421,8 +460,10 @@ func TestMerge(t *testing.T) {
 		}
 	}
 	a.Stop()
-	if got := sealed.Load() + cleared.Load(); got != sent.Load() || hits.Load() != sealed.Load() || binned.Load() != sealed.Load() {
-		t.Errorf("%d spans of %d: %d sealed with %d hits and %d in bins, %d cleared", got, sent.Load(), sealed.Load(), hits.Load(), binned.Load(), cleared.Load())
+	if got := sealed.Load() + cleared.Load(); got != sent.Load() || hits.Load() != sealed.Load() ||
+		binned.Load() != sealed.Load() {
+		t.Errorf("%d spans of %d: %d sealed with %d hits and %d in bins, %d cleared", got, sent.Load(),
+			sealed.Load(), hits.Load(), binned.Load(), cleared.Load())
 	}
 	if s := a.Stats(); s.Aggregated() != sent.Load() || s.Held != 0 {
 		t.Errorf("%d of %d spans aggregated, %d held", s.Aggregated(), sent.Load(), s.Held)

@@ -38,7 +38,8 @@ func TestBucketsOfTracers(t *testing.T) {
 	}
 	merging := mergingCycle(1).Merging()
 	defer merging.End()
-	if merging.Reserve([]Group{{Bucket: 1000e9, Mapping: sketch.OwnMapping}}, 5e9, time.Unix(1004, 0)) == nil {
+	if merging.Reserve([]Group{{Bucket: 1000e9, Mapping: sketch.OwnMapping}}, 5e9,
+		time.Unix(1004, 0)) == nil {
 		t.Error("a bucket of another width is taken")
 	}
 }
@@ -77,7 +78,8 @@ func TestTheAgentKeepsThem(t *testing.T) {
 		direct := agentsTime(start, now, now.Add(-time.Duration(rnd.Int64N(2e9))))
 		through := agentsTime(time.Unix(0, bucket), sent, sent.Add(-time.Duration(rnd.Int64N(2e9))))
 		if !direct.Equal(through) {
-			t.Fatalf("begun %v, sent %v: the agent has it at %v; begun %v and sent %v, at %v", start, now, direct, time.Unix(0, bucket), sent, through)
+			t.Fatalf("begun %v, sent %v: the agent has it at %v; begun %v and sent %v, at %v", start, now,
+				direct, time.Unix(0, bucket), sent, through)
 		}
 	}
 	if merged < 50_000 {

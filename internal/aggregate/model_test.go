@@ -29,7 +29,8 @@ type modelRow struct {
 	hits, errors, topLevel, duration float64
 	errorDuration                    float64
 	ok, err                          *ddsketch.DDSketch
-	okBuckets, errBuckets            map[int]uint64 // of a histogram at its finest scale, zeros under noBucket
+	// of a histogram at its finest scale, zeros under noBucket
+	okBuckets, errBuckets map[int]uint64
 }
 
 const noBucket = math.MinInt
@@ -167,14 +168,18 @@ func (m model) equal(t *testing.T, want model, grid *sketch.Grid) {
 			t.Errorf("no row for %q in bucket %d", k.canonical, k.bucket)
 			continue
 		}
-		if g.spans != w.spans || g.hits != w.hits || g.errors != w.errors || g.topLevel != w.topLevel || g.duration != w.duration || g.errorDuration != w.errorDuration {
+		if g.spans != w.spans || g.hits != w.hits || g.errors != w.errors || g.topLevel != w.topLevel ||
+			g.duration != w.duration || g.errorDuration != w.errorDuration {
 			t.Errorf("%q: counters %+v, want %+v", k.canonical, *g, *w)
 		}
 		if bins(g.ok) != bins(w.ok) || bins(g.err) != bins(w.err) {
-			t.Errorf("%q: sketches differ:\n%s\n%s\nwant\n%s\n%s", k.canonical, bins(g.ok), bins(g.err), bins(w.ok), bins(w.err))
+			t.Errorf("%q: sketches differ:\n%s\n%s\nwant\n%s\n%s", k.canonical, bins(g.ok), bins(g.err),
+				bins(w.ok), bins(w.err))
 		}
-		if grid == sketch.CommonGrid() && !(maps.Equal(g.okBuckets, w.okBuckets) && maps.Equal(g.errBuckets, w.errBuckets)) {
-			t.Errorf("%q: histograms differ: %v %v, want %v %v", k.canonical, g.okBuckets, g.errBuckets, w.okBuckets, w.errBuckets)
+		if grid == sketch.CommonGrid() &&
+			!(maps.Equal(g.okBuckets, w.okBuckets) && maps.Equal(g.errBuckets, w.errBuckets)) {
+			t.Errorf("%q: histograms differ: %v %v, want %v %v", k.canonical, g.okBuckets, g.errBuckets,
+				w.okBuckets, w.errBuckets)
 		}
 	}
 }
@@ -189,7 +194,9 @@ func testConfig(deliver func(*Sealed)) Config {
 
 // publish admits one snapshot and publishes it, waiting for room. It returns what
 // the key got, in which interval, and under which key it is counted.
-func publish(a *Aggregator, r *Guard, origin span.Origin, key span.Key, s Slot) (registry.Admission, uint64, span.Key) {
+func publish(a *Aggregator, r *Guard, origin span.Origin, key span.Key, s Slot) (registry.Admission, uint64,
+	span.Key,
+) {
 	for {
 		cycle := r.Enter()
 		if cycle == nil {
@@ -253,7 +260,11 @@ func runModel(t *testing.T, rnd *rand.Rand, met *[span.WholeKey + 1]int) {
 	}
 	a.Start()
 	r := a.NewGuard()
-	origins := []span.Origin{{Service: "shop"}, {Service: "cart", Env: "prod"}, {Service: "shop", ContainerID: "c2"}}
+	origins := []span.Origin{
+		{Service: "shop"},
+		{Service: "cart", Env: "prod"},
+		{Service: "shop", ContainerID: "c2"},
+	}
 	intervals := map[uint64]bool{}
 	sent, late, early := uint64(0), uint64(0), uint64(0)
 	for range 2000 {
@@ -276,7 +287,10 @@ func runModel(t *testing.T, rnd *rand.Rand, met *[span.WholeKey + 1]int) {
 			origin = origins[0] // the others are its quiet neighbours
 		}
 		key := randomKey(rnd)
-		s := Slot{Duration: rnd.Uint64() >> (24 + rnd.IntN(40)), End: end, Weight: float64(1 + rnd.IntN(3)), Flags: span.Flags(rnd.IntN(4))}
+		s := Slot{
+			Duration: rnd.Uint64() >> (24 + rnd.IntN(40)), End: end, Weight: float64(1 + rnd.IntN(3)),
+			Flags: span.Flags(rnd.IntN(4)),
+		}
 		admission, interval, counted := publish(a, r, origin, key, s)
 		sent++
 		intervals[interval] = true
@@ -290,7 +304,8 @@ func runModel(t *testing.T, rnd *rand.Rand, met *[span.WholeKey + 1]int) {
 		opened := a.cycles.at(a.cycles.current.Load()).started
 		bucket, isLate, isEarly := want.clamp(opened, time.Now(), time.Unix(0, end))
 		late, early = late+isLate, early+isEarly
-		want.add(t, modelKey{origin, string(key.AppendCanonical(nil)), bucket.UnixNano()}, s.Duration, s.Flags, s.Weight)
+		want.add(t, modelKey{origin, string(key.AppendCanonical(nil)), bucket.UnixNano()}, s.Duration,
+			s.Flags, s.Weight)
 	}
 	r.Close()
 	a.Stop()
@@ -348,7 +363,11 @@ func TestBoundaryUnderLoad(t *testing.T) {
 			r := a.NewGuard()
 			defer r.Close()
 			for i := range each {
-				publish(a, r, span.Origin{Service: fmt.Sprint(p % 3)}, span.Key{Resource: fmt.Sprint(i % 50), Type: fmt.Sprint(i / 3000), Operation: fmt.Sprint(i / 20)},
+				publish(a, r, span.Origin{Service: fmt.Sprint(p % 3)},
+					span.Key{
+						Resource: fmt.Sprint(i % 50), Type: fmt.Sprint(i / 3000),
+						Operation: fmt.Sprint(i / 20),
+					},
 					Slot{Duration: uint64(i), End: time.Now().UnixNano(), Weight: 1})
 			}
 		})
@@ -359,8 +378,10 @@ func TestBoundaryUnderLoad(t *testing.T) {
 		select {
 		case <-ended:
 			a.Stop()
-			if stats := a.Stats(); sealed != publishers*each || stats.Aggregated() != publishers*each || stats.Held != 0 {
-				t.Fatalf("sealed %d, aggregated %d, held %d; %d were published", sealed, stats.Aggregated(), stats.Held, publishers*each)
+			if stats := a.Stats(); sealed != publishers*each || stats.Aggregated() != publishers*each ||
+				stats.Held != 0 {
+				t.Fatalf("sealed %d, aggregated %d, held %d; %d were published", sealed, stats.Aggregated(),
+					stats.Held, publishers*each)
 			}
 			return
 		default:

@@ -275,7 +275,8 @@ func TestReportRenewsNothing(t *testing.T) {
 		flood := func() (first registry.Admission) {
 			for i := range 25 {
 				n++
-				admission, _, _ := publish(a, r, span.Origin{}, span.Key{Resource: fmt.Sprint(n)}, Slot{End: time.Now().UnixNano(), Weight: 1})
+				admission, _, _ := publish(a, r, span.Origin{}, span.Key{Resource: fmt.Sprint(n)},
+					Slot{End: time.Now().UnixNano(), Weight: 1})
 				if i == 0 {
 					first = admission
 				}
@@ -303,7 +304,8 @@ func TestReportRenewsNothing(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		if len(resources) != 10+1 {
-			t.Errorf("%d resources of an interval were handed on, for a budget of 20: %v", len(resources), resources)
+			t.Errorf("%d resources of an interval were handed on, for a budget of 20: %v", len(resources),
+				resources)
 		}
 		if first := flood(); first.Collapsed != 0 || first.ID != 0 {
 			t.Errorf("the first key of the next interval got %+v", first)

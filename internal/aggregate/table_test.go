@@ -39,7 +39,8 @@ func TestClamp(t *testing.T) {
 		table.Begin(opened)
 		clamp := put(table, test.now, Slot{Key: 3, End: test.end})
 		if bucket := table.Part(0).Bucket; bucket != test.bucket*second || clamp != test.clamp {
-			t.Errorf("%s: bucket %d, clamp %d; want %d, %d", test.name, bucket/second, clamp, test.bucket, test.clamp)
+			t.Errorf("%s: bucket %d, clamp %d; want %d, %d", test.name, bucket/second, clamp, test.bucket,
+				test.clamp)
 		}
 	}
 }
@@ -70,7 +71,10 @@ func fillTable(table *Table, now time.Time) {
 		for n := range 1 + i {
 			for _, flags := range []span.Flags{0, span.Error} {
 				end := now.UnixNano()
-				table.Add(&Slot{Key: registry.KeyID(i), Duration: uint64(i*n) * 1000, End: end, Weight: 1, Flags: flags, Place: window.Place(end)})
+				table.Add(&Slot{
+					Key: registry.KeyID(i), Duration: uint64(i*n) * 1000, End: end, Weight: 1,
+					Flags: flags, Place: window.Place(end),
+				})
 			}
 		}
 	}
@@ -84,9 +88,13 @@ func TestTableReuse(t *testing.T) {
 	table.Reset()
 	table.Begin(now)
 	for i := range 100 {
-		put(table, now.UnixNano(), Slot{Key: registry.KeyID(99 - i), End: now.UnixNano(), Duration: 7, Flags: span.Error})
+		put(table, now.UnixNano(), Slot{
+			Key: registry.KeyID(99 - i), End: now.UnixNano(), Duration: 7,
+			Flags: span.Error,
+		})
 		row := table.Part(i)
-		if row.Key != registry.KeyID(99-i) || row.Counts() != (Counts{Spans: 1, Hits: 1, Errors: 1, Duration: 7}) {
+		if row.Key != registry.KeyID(99-i) ||
+			row.Counts() != (Counts{Spans: 1, Hits: 1, Errors: 1, Duration: 7}) {
 			t.Fatalf("a reused row counts %+v", row.Counts())
 		}
 		if row.ErrorDuration() != 7 {
@@ -111,10 +119,14 @@ func TestCountersDoNotWrap(t *testing.T) {
 	table := newTestTable(1)
 	table.Begin(time.Unix(1000, 0))
 	for range 10 {
-		put(table, 1001e9, Slot{End: 1000e9, Duration: math.MaxUint64, Flags: span.TopLevel | span.Error, Weight: 1 << 32})
+		put(table, 1001e9, Slot{
+			End: 1000e9, Duration: math.MaxUint64, Flags: span.TopLevel | span.Error,
+			Weight: 1 << 32,
+		})
 	}
 	row := countsOf(table, 0)
-	if row.Duration != 10*(1<<32)*math.MaxUint64 || row.Hits != 10<<32 || row.TopLevel != 10<<32 || row.Errors != 10<<32 || row.Spans != 10 {
+	if row.Duration != 10*(1<<32)*math.MaxUint64 || row.Hits != 10<<32 || row.TopLevel != 10<<32 ||
+		row.Errors != 10<<32 || row.Spans != 10 {
 		t.Errorf("counted %+v", row)
 	}
 	row.Add(&Counts{Spans: 1, Hits: math.MaxFloat64, Duration: math.MaxFloat64})

@@ -54,7 +54,10 @@ func BenchmarkTableRow(b *testing.B) {
 		for t, table := range tables {
 			began := threadTime()
 			for i, ns := range durations {
-				table.Add(&Slot{Key: registry.KeyID(i % keys), Duration: ns, Weight: 1, Flags: span.TopLevel, Place: window.Place(1001e9)})
+				table.Add(&Slot{
+					Key: registry.KeyID(i % keys), Duration: ns, Weight: 1, Flags: span.TopLevel,
+					Place: window.Place(1001e9),
+				})
 			}
 			ours[t] += threadTime() - began
 		}

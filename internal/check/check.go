@@ -38,7 +38,8 @@ func Size(setting string, bytes, least, most int) error {
 // AtMost checks a number of bytes whose least depends on others.
 func AtMost(setting string, bytes, most int) error {
 	if bytes > most {
-		return fmt.Errorf("check %s: %s is more than %s", setting, memory.SizeText(bytes), memory.SizeText(most))
+		return fmt.Errorf("check %s: %s is more than %s", setting, memory.SizeText(bytes),
+			memory.SizeText(most))
 	}
 	return nil
 }

@@ -11,8 +11,10 @@ import (
 // TestTheEndsOfARangeAreWithinIt, and what is outside is named with both ends.
 func TestTheEndsOfARangeAreWithinIt(t *testing.T) {
 	for _, err := range []error{
-		check.Number("n", 1, 1, 5), check.Number("n", 5, 1, 5), check.Size("s", 1<<20, 1<<20, 2<<20), check.Size("s", 2<<20, 1<<20, 2<<20),
-		check.Time("t", time.Second, time.Second, time.Minute), check.Time("t", time.Minute, time.Second, time.Minute),
+		check.Number("n", 1, 1, 5), check.Number("n", 5, 1, 5), check.Size("s", 1<<20, 1<<20, 2<<20),
+		check.Size("s", 2<<20, 1<<20, 2<<20),
+		check.Time("t", time.Second, time.Second, time.Minute),
+		check.Time("t", time.Minute, time.Second, time.Minute),
 		check.AtMost("m", 1<<20, 1<<20), check.AtMost("m", -1, 0),
 	} {
 		if err != nil {
@@ -20,13 +22,15 @@ func TestTheEndsOfARangeAreWithinIt(t *testing.T) {
 		}
 	}
 	for want, err := range map[string]error{
-		"check n: 0 is not between 1 and 5":             check.Number("n", 0, 1, 5),
-		"check n: 6 is not between 1 and 5":             check.Number("n", 6, 1, 5),
-		"check s: 1MiB is not between 2MiB and 1GiB":    check.Size("s", 1<<20, 2<<20, 1<<30),
-		"check s: 1048577 is not between 2 and 1MiB":    check.Size("s", 1<<20+1, 2, 1<<20),
-		"check m: 1025KiB is more than 1MiB":            check.AtMost("m", 1025<<10, 1<<20),
-		"check t: 999ms is not between 1s and 1m0s":     check.Time("t", 999*time.Millisecond, time.Second, time.Minute),
-		"check t: 1m0.000000001s is not between 1s and": check.Time("t", time.Minute+1, time.Second, time.Minute),
+		"check n: 0 is not between 1 and 5":          check.Number("n", 0, 1, 5),
+		"check n: 6 is not between 1 and 5":          check.Number("n", 6, 1, 5),
+		"check s: 1MiB is not between 2MiB and 1GiB": check.Size("s", 1<<20, 2<<20, 1<<30),
+		"check s: 1048577 is not between 2 and 1MiB": check.Size("s", 1<<20+1, 2, 1<<20),
+		"check m: 1025KiB is more than 1MiB":         check.AtMost("m", 1025<<10, 1<<20),
+		"check t: 999ms is not between 1s and 1m0s": check.Time("t", 999*time.Millisecond, time.Second,
+			time.Minute),
+		"check t: 1m0.000000001s is not between 1s and": check.Time("t", time.Minute+1, time.Second,
+			time.Minute),
 	} {
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
@@ -40,7 +44,10 @@ func TestAnAddressHasAPort(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for _, bad := range []string{"", "9999", "127.0.0.1", ":99999", "127.0.0.1:-1", ":none-of-these", "::1:80"} {
+	for _, bad := range []string{
+		"", "9999", "127.0.0.1", ":99999", "127.0.0.1:-1", ":none-of-these",
+		"::1:80",
+	} {
 		if err := check.Address("a", bad); err == nil || !strings.Contains(err.Error(), "check a: ") {
 			t.Errorf("%q: %v", bad, err)
 		}

@@ -37,7 +37,8 @@ func (c *Config) checkAddresses() (err error) {
 	for i, a := range all {
 		for _, b := range all[:i] {
 			if a.isAlso(b) {
-				err = errors.Join(err, fmt.Errorf("check %s: %s is that of --%s too; give each its own", a.flag, a.name, b.flag))
+				err = errors.Join(err, fmt.Errorf("check %s: %s is that of --%s too; give each its own",
+					a.flag, a.name, b.flag))
 			}
 		}
 	}
@@ -57,7 +58,8 @@ func (a address) isAlso(other address) bool {
 	if err != nil || otherErr != nil || port != otherPort || port == "0" { // 0 is any that is free
 		return false
 	}
-	return named(host) == named(otherHost) || isEvery(host) && other.isHere(otherHost) || isEvery(otherHost) && a.isHere(host)
+	return named(host) == named(otherHost) || isEvery(host) && other.isHere(otherHost) ||
+		isEvery(otherHost) && a.isHere(host)
 }
 
 // named is a host by the name that localhost goes by.

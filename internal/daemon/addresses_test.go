@@ -19,7 +19,8 @@ func TestNoTwoListenAtOneAddress(t *testing.T) {
 		{"/a", "", ":0", "127.0.0.1:0", "http://127.0.0.1:8126", ""},
 		{"/a", "/a", ":1", "", "http://127.0.0.1:8126", "apm-socket: /a is that of --socket"},
 		{"/d/../a", "/a", ":1", "", "http://127.0.0.1:8126", "that of --socket"},
-		{"/a", "", ":1", "127.0.0.1:1", "http://127.0.0.1:8126", "apm-addr: 127.0.0.1:1 is that of --http-addr"},
+		{"/a", "", ":1", "127.0.0.1:1", "http://127.0.0.1:8126", "apm-addr: 127.0.0.1:1 is that of " +
+			"--http-addr"},
 		{"/a", "", "10.0.0.1:1", "0.0.0.0:1", "http://127.0.0.1:8126", "that of --http-addr"},
 		{"/a", "", "10.0.0.1:1", "127.0.0.1:1", "http://10.0.0.2:1", ""},
 		{"/a", "", "localhost:1", "127.0.0.1:1", "http://agent:1", "that of --http-addr"},

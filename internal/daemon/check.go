@@ -24,7 +24,8 @@ import (
 // written, an address in use.
 func (c Config) Check() error {
 	return errors.Join(
-		c.checkRooms(), c.checkDestinations(), c.checkGrace(), c.checkHTTP(), c.checkAddresses(), c.checkMemory(), c.checkDescriptors(),
+		c.checkRooms(), c.checkDestinations(), c.checkGrace(), c.checkHTTP(), c.checkAddresses(),
+		c.checkMemory(), c.checkDescriptors(),
 	)
 }
 
@@ -33,7 +34,8 @@ func (c *Config) checkRooms() error {
 	counting, admitting := c.Aggregate, c.admitting()
 	counting.Deliver = func(*aggregate.Sealed) {} // who makes a daemon sets it
 	return errors.Join(
-		c.Ingest.Check(), admitting.Check(), counting.Check(), ring.CheckSlots(counting.RingSlots), c.Flush.Check(), c.Agent.Check(),
+		c.Ingest.Check(), admitting.Check(), counting.Check(), ring.CheckSlots(counting.RingSlots),
+		c.Flush.Check(), c.Agent.Check(),
 		c.checkRings(), c.checkDoors(),
 	)
 }
@@ -45,10 +47,12 @@ func (c *Config) checkDestinations() (err error) {
 		return nil
 	}
 	if len(c.Exporters) == 0 {
-		err = errors.New("check agent-url: it is off, and there is no other destination, so that statistics would go nowhere; give the agent's URL")
+		err = errors.New("check agent-url: it is off, and there is no other destination, so that " +
+			"statistics would go nowhere; give the agent's URL")
 	}
 	if c.APM.Enabled() {
-		err = errors.Join(err, errors.New("check agent-url: it is off, and --apm-socket and --apm-addr forward traces to the agent; give its URL, or leave them out"))
+		err = errors.Join(err, errors.New("check agent-url: it is off, and --apm-socket and --apm-addr "+
+			"forward traces to the agent; give its URL, or leave them out"))
 	}
 	return err
 }
@@ -64,14 +68,16 @@ func (c *Config) destinations() int {
 
 func (c *Config) checkGrace() error {
 	if c.ShutdownGrace <= 0 {
-		return errors.New("check shutdown-grace: it is not positive; give the last report some time, such as 5s")
+		return errors.New("check shutdown-grace: it is not positive; give the last report some time, such " +
+			"as 5s")
 	}
 	return nil
 }
 
 func (c *Config) checkRings() error {
 	if c.Aggregate.RingSlots < wire.MinMaxBatch {
-		return fmt.Errorf("check ring-slots: %d do not hold a batch of %d, which any tracer may send", c.Aggregate.RingSlots, wire.MinMaxBatch)
+		return fmt.Errorf("check ring-slots: %d do not hold a batch of %d, which any tracer may send",
+			c.Aggregate.RingSlots, wire.MinMaxBatch)
 	}
 	return nil
 }
@@ -108,15 +114,23 @@ const payloadOfSketch = 2 * 4
 // Memory is what the limits of a configuration may come to in the worst case.
 func (c *Config) Memory() memory.Budget {
 	counting := c.counting()
-	encoding := min(payloadOfSketch*c.Aggregate.SketchBytes+2*c.Aggregate.LabelBytes, 3*flush.DefaultMaxPayloadBytes)
+	encoding := min(payloadOfSketch*c.Aggregate.SketchBytes+2*c.Aggregate.LabelBytes,
+		3*flush.DefaultMaxPayloadBytes)
 	traces, taking := c.traces(), c.openTelemetry()
 	publisher := c.Admit.PublisherBytes(c.Aggregate.Drainers)
-	return memory.Sum(c.Ingest.Memory(publisher), counting.Memory(), traces.Memory(publisher), taking.Memory(publisher), c.totalsMemory(), c.exemplarsMemory(), []memory.Part{
-		{Name: "keys of connections", Bytes: int64(c.Admit.MaxKeyBytesInAll), Flag: "max-key-bytes-in-all"},
-		{Name: "payloads being made", Bytes: int64(encoding * c.destinations()), Flag: "sketch-bytes"},
-		{Name: "payloads that wait", Bytes: int64(c.Flush.RetryBytes * c.destinations()), Flag: "retry-bytes"},
-		{Name: "the program itself", Bytes: programBytes},
-	})
+	return memory.Sum(c.Ingest.Memory(publisher), counting.Memory(), traces.Memory(publisher),
+		taking.Memory(publisher), c.totalsMemory(), c.exemplarsMemory(), []memory.Part{
+			{
+				Name: "keys of connections", Bytes: int64(c.Admit.MaxKeyBytesInAll),
+				Flag: "max-key-bytes-in-all",
+			},
+			{Name: "payloads being made", Bytes: int64(encoding * c.destinations()), Flag: "sketch-bytes"},
+			{
+				Name: "payloads that wait", Bytes: int64(c.Flush.RetryBytes * c.destinations()),
+				Flag: "retry-bytes",
+			},
+			{Name: "the program itself", Bytes: programBytes},
+		})
 }
 
 // A series whose total nobody adds to ends after totalsIdle. At most totalsResource bytes are
@@ -130,8 +144,8 @@ const (
 // has aggregates, with texts as long.
 func (c *Config) totals() totals.Limits {
 	return totals.Limits{
-		Series: c.Aggregate.MaxAggregates, Bytes: c.Aggregate.LabelBytes, Idle: totalsIdle, Buckets: sketch.DefaultMaxBuckets,
-		Resources: c.Aggregate.MaxOrigins, ResourceBytes: totalsResource,
+		Series: c.Aggregate.MaxAggregates, Bytes: c.Aggregate.LabelBytes, Idle: totalsIdle,
+		Buckets: sketch.DefaultMaxBuckets, Resources: c.Aggregate.MaxOrigins, ResourceBytes: totalsResource,
 	}
 }
 
@@ -148,7 +162,10 @@ func (c *Config) totalsMemory() (parts []memory.Part) {
 	limits := c.totals()
 	for _, x := range c.Exporters {
 		if flush.SendsTotals(x) {
-			parts = append(parts, memory.Part{Name: "running totals of " + x.Name(), Bytes: int64(limits.Memory()), Flag: "max-aggregates"})
+			parts = append(parts, memory.Part{
+				Name:  "running totals of " + x.Name(),
+				Bytes: int64(limits.Memory()), Flag: "max-aggregates",
+			})
 		}
 	}
 	return parts

@@ -86,7 +86,8 @@ func (d *Daemon) Start() {
 	d.ingest.Start()
 	if d.apm != nil {
 		d.apm.Start()
-		d.config.Log.Info("taking traces for the agent", "socket", d.config.APM.Socket.Path, "addr", d.apm.Addr())
+		d.config.Log.Info("taking traces for the agent", "socket", d.config.APM.Socket.Path, "addr",
+			d.apm.Addr())
 	}
 	if d.otlp != nil {
 		d.otlp.Start()
@@ -106,13 +107,16 @@ func (d *Daemon) Start() {
 func (d *Daemon) announce() {
 	c := &d.config
 	for _, other := range c.Exporters {
-		d.config.Log.Info("sending statistics by this exporter", "destination", other.Name(), "url", other.URL())
+		d.config.Log.Info("sending statistics by this exporter", "destination", other.Name(), "url",
+			other.URL())
 	}
 	d.config.Log.Info("listening for tracers",
 		"socket", c.Ingest.Socket.Path, "agent", c.Agent.URL.String(), "http", d.health.Addr(),
 		"drainers", d.aggregate.Drainers(), "ring_slots", c.Aggregate.RingSlots,
-		"max_aggregates", c.Aggregate.MaxAggregates, "max_aggregates_from", c.aggregatesFrom(), "max_connections", c.Ingest.MaxConnections,
-		"retry_bytes", memory.SizeText(c.Flush.RetryBytes), "memory_at_most", memory.Text(c.Memory().Total), "version", c.Version,
+		"max_aggregates", c.Aggregate.MaxAggregates, "max_aggregates_from", c.aggregatesFrom(),
+		"max_connections", c.Ingest.MaxConnections,
+		"retry_bytes", memory.SizeText(c.Flush.RetryBytes), "memory_at_most", memory.Text(c.Memory().Total),
+		"version", c.Version,
 		"see", "spanstatsd status, or / on the http address; --log-level=debug says more")
 }
 

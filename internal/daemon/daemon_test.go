@@ -41,7 +41,9 @@ func TestNothingIsLeft(t *testing.T) {
 	}{
 		{func(c *daemon.Config) { c.HTTPAddr = "256.0.0.1:1" }, "--http-addr"},
 		{func(c *daemon.Config) { c.Aggregate.RingSlots = 3000 }, "power of two"},
-		{func(c *daemon.Config) { c.Ingest.Socket.Path = filepath.Join(dir, "no", "s") }, "create the directory"},
+		{func(c *daemon.Config) {
+			c.Ingest.Socket.Path = filepath.Join(dir, "no", "s")
+		}, "create the directory"},
 		{func(c *daemon.Config) { c.ShutdownGrace = 0 }, "shutdown-grace"},
 	} {
 		c := config

@@ -21,7 +21,8 @@ const deliveryDescriptors = flush.MaxConnections + 2
 // Descriptors is how many file descriptors the configuration may come to use. Each
 // listener closes what is over its limit, so one more of each may be open for a moment.
 func (c *Config) Descriptors() int {
-	n := ownDescriptors + c.destinations()*deliveryDescriptors + health.MaxConnections + 1 + c.Ingest.MaxConnections + 1
+	n := ownDescriptors + c.destinations()*deliveryDescriptors + health.MaxConnections + 1 +
+		c.Ingest.MaxConnections + 1
 	if c.APM.Enabled() {
 		n += c.APM.MaxConnections + datadog.AgentConnections(c.APM.MaxConnections) + 2
 	}
@@ -80,5 +81,7 @@ func (c *Config) checkDescriptors() error {
 	if c.OTLP.Enabled() {
 		lower += " or --otlp-max-connections"
 	}
-	return fmt.Errorf("check descriptors: the connections that are allowed may need %d with what deliveries and probes need, and the process may open %d; raise the limit (ulimit -n, LimitNOFILE) or lower %s", need, limit, lower)
+	return fmt.Errorf("check descriptors: the connections that are allowed may need %d with what "+
+		"deliveries and probes need, and the process may open %d; raise the limit (ulimit -n, LimitNOFILE) "+
+		"or lower %s", need, limit, lower)
 }

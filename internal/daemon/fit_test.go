@@ -23,11 +23,15 @@ func TestWhatAnAggregateTakes(t *testing.T) {
 		{"of a web service", func(n int) span.Key {
 			route := fmt.Sprintf("/api/v1/accounts/section-%d/items", n)
 			return span.Key{
-				Service: "shop", Operation: "http.request", Resource: "GET " + route, Type: "web", Kind: "server", HTTPStatus: 200,
-				HTTPMethod: "GET", HTTPEndpoint: route, PeerTags: []string{"out.host:db-1", "peer.service:db", "zone:a"},
+				Service: "shop", Operation: "http.request", Resource: "GET " + route, Type: "web",
+				Kind: "server", HTTPStatus: 200, HTTPMethod: "GET", HTTPEndpoint: route,
+				PeerTags: []string{"out.host:db-1", "peer.service:db", "zone:a"},
 			}
 		}},
-		{"with a resource of 5000 bytes", func(n int) span.Key { return span.Key{Resource: fmt.Sprintf("%05000d", n)} }},
+		{
+			"with a resource of 5000 bytes",
+			func(n int) span.Key { return span.Key{Resource: fmt.Sprintf("%05000d", n)} },
+		},
 	} {
 		config := registry.DefaultConfig()
 		config.LabelBytes = 64 << 20

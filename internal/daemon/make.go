@@ -20,7 +20,8 @@ import (
 // New makes every room. Its error says what the operator can do.
 func New(config Config) (*Daemon, error) {
 	d := &Daemon{config: config, stopping: make(chan struct{})}
-	if err := errors.Join(config.checkDestinations(), config.checkGrace(), config.checkMemory(), config.checkDescriptors()); err != nil {
+	if err := errors.Join(config.checkDestinations(), config.checkGrace(), config.checkMemory(),
+		config.checkDescriptors()); err != nil {
 		return nil, err
 	}
 	if err := d.makeFlush(config); err != nil {
@@ -105,17 +106,23 @@ func (d *Daemon) makeHealth(config Config) (err error) {
 	if d.running, err = socket.NewRunning(config.Ingest.Socket.Path); err != nil {
 		return err
 	}
-	d.sources = health.Sources{Ingest: d.ingest, Admit: d.admit, Aggregate: d.aggregate, Flush: d.flusher, Agent: d.agent, APM: d.apm, OTLP: d.otlp, Exemplars: config.Exemplars}
+	d.sources = health.Sources{
+		Ingest: d.ingest, Admit: d.admit, Aggregate: d.aggregate, Flush: d.flusher,
+		Agent: d.agent, APM: d.apm, OTLP: d.otlp, Exemplars: config.Exemplars,
+	}
 	d.health, err = health.New(health.Config{
 		Addr: config.HTTPAddr, WebConfigFile: config.WebConfigFile, Debug: config.Debug,
 		Version: config.Version, FlushInterval: config.Aggregate.FlushInterval,
 		Settings: config.Settings,
 		Limits: health.Limits{
 			Aggregates: config.Aggregate.MaxAggregates, Origins: config.Aggregate.MaxOrigins,
-			Connections: config.Ingest.MaxConnections, APMConnections: config.APM.MaxConnections, OTLPConnections: config.OTLP.MaxConnections,
+			Connections: config.Ingest.MaxConnections, APMConnections: config.APM.MaxConnections,
+			OTLPConnections: config.OTLP.MaxConnections,
 		},
 		Memory: config.Memory(), MemoryLimit: config.MemoryLimit,
-		Sources: d.sources, Log: config.Log, LogLinesLost: config.LogLinesLost, Died: func() int { return d.died },
+		Sources: d.sources, Log: config.Log, LogLinesLost: config.LogLinesLost, Died: func() int {
+			return d.died
+		},
 	})
 	if err != nil {
 		return errors.Join(err, d.running.Done())
@@ -129,10 +136,12 @@ func (d *Daemon) makeHealth(config Config) (err error) {
 func (d *Daemon) countDead(config Config) {
 	var unknown error
 	if d.died, unknown = socket.RemoveDead(config.Ingest.Socket.Path); unknown != nil {
-		config.Log.Warn("of a daemon before this one nobody can tell whether it ended without its books", "error", unknown)
+		config.Log.Warn("of a daemon before this one nobody can tell whether it ended without its books",
+			"error", unknown)
 	}
 	if d.died > 0 {
-		config.Log.Warn("the daemon before this one ended without its books: what it held is lost, and counted by nobody; look for a SIGKILL, for want of memory or after the grace", "daemons", d.died)
+		config.Log.Warn("the daemon before this one ended without its books: what it held is lost, and "+
+			"counted by nobody; look for a SIGKILL, for want of memory or after the grace", "daemons", d.died)
 	}
 }
 
@@ -173,7 +182,8 @@ func (d *Daemon) makeOTLP(config Config) (err error) {
 	c.Features = func() (otlp.Features, <-chan struct{}) {
 		f, changed := d.wanted()
 		return otlp.Features{
-			Stats: f.Stats, PeerTags: f.PeerTags, SpanKinds: f.SpanKinds, IgnoreResources: f.IgnoreResources, FiltersTags: f.FiltersTags,
+			Stats: f.Stats, PeerTags: f.PeerTags, SpanKinds: f.SpanKinds,
+			IgnoreResources: f.IgnoreResources, FiltersTags: f.FiltersTags,
 		}, changed
 	}
 	d.otlp, err = otlp.New(c)

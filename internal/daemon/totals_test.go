@@ -15,7 +15,10 @@ func TestRunningTotalsAreInTheSum(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cumulative, err := otlp.New(otlp.Config{Variables: otlp.Variables{Endpoint: endpoint}, Temporality: otlp.Cumulative})
+	cumulative, err := otlp.New(otlp.Config{
+		Variables:   otlp.Variables{Endpoint: endpoint},
+		Temporality: otlp.Cumulative,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,8 @@ func Check(path string) error {
 		err = fmt.Errorf("%s is no directory", path)
 	}
 	if err != nil {
-		return fmt.Errorf("check debug-dir: %w; give a directory that exists and that the daemon's user may write to", err)
+		return fmt.Errorf("check debug-dir: %w; give a directory that exists and that the daemon's user "+
+			"may write to", err)
 	}
 	return nil
 }
@@ -45,7 +46,8 @@ func Open(path string) (*Dir, error) {
 		err = errors.Join(probe.Close(), os.Remove(probe.Name()))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open --debug-dir: %w; give a directory that exists and that the daemon's user may write to", err)
+		return nil, fmt.Errorf("open --debug-dir: %w; give a directory that exists and that the daemon's "+
+			"user may write to", err)
 	}
 	return &Dir{path: path}, nil
 }

@@ -23,8 +23,9 @@ func sample(size int) *dump.Refusal {
 	_, _ = r.Read(body)
 	return &dump.Refusal{
 		Time: noon, Agent: "unix:///var/run/datadog/apm.socket", Spans: 17,
-		Sent: http.Header{"Content-Type": {"application/msgpack"}, "Datadog-Container-Id": {"cid"}}, Body: body,
-		Status: "400 Bad Request", Answer: http.Header{"Datadog-Agent-Version": {"7.85.1"}}, Said: "msgp: no\r\n\r\nHTTP/1.1 200",
+		Sent: http.Header{"Content-Type": {"application/msgpack"}, "Datadog-Container-Id": {"cid"}},
+		Body: body, Status: "400 Bad Request", Answer: http.Header{"Datadog-Agent-Version": {"7.85.1"}},
+		Said: "msgp: no\r\n\r\nHTTP/1.1 200",
 	}
 }
 
@@ -44,7 +45,10 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 // What the agent says may be anything, and must not be taken for something else.
 func TestStrangeAnswers(t *testing.T) {
 	r := sample(10)
-	r.Answer = http.Header{"Content-Length": {"99999"}, "Transfer-Encoding": {"chunked"}, "Connection": {"close"}, "X": {"a\r\nSpanstatsd-Spans: 3"}}
+	r.Answer = http.Header{
+		"Content-Length": {"99999"}, "Transfer-Encoding": {"chunked"},
+		"Connection": {"close"}, "X": {"a\r\nSpanstatsd-Spans: 3"},
+	}
 	r.Sent.Set("Spanstatsd-Spans", "1000000")
 	got, err := dump.Read(bytes.NewReader(written(t, r)))
 	if err != nil || got.Said != r.Said || got.Spans != 17 || len(got.Answer) != 1 {
@@ -55,7 +59,8 @@ func TestStrangeAnswers(t *testing.T) {
 func TestWhatIsNoDumpIsRefused(t *testing.T) {
 	whole := written(t, sample(100))
 	for name, text := range map[string]string{
-		"nothing": "", "another file": "hello, world, this is no dump at all", "half": string(whole[:len(whole)/2]),
+		"nothing": "", "another file": "hello, world, this is no dump at all",
+		"half":         string(whole[:len(whole)/2]),
 		"no answer":    string(whole[:bytes.Index(whole, []byte("HTTP/1.1 400"))]),
 		"not our time": strings.Replace(string(whole), "Spanstatsd-Time: 2026", "Spanstatsd-Time: soon", 1),
 		"negative":     strings.Replace(string(whole), "Spanstatsd-Spans: 17", "Spanstatsd-Spans: -7", 1),
@@ -112,7 +117,14 @@ func TestOneDumpAPause(t *testing.T) {
 	for _, step := range []struct {
 		after time.Duration
 		kept  bool
-	}{{0, true}, {time.Second, false}, {dump.Pause - 1, false}, {dump.Pause, true}, {dump.Pause + 1, false}, {3 * dump.Pause, true}} {
+	}{
+		{0, true},
+		{time.Second, false},
+		{dump.Pause - 1, false},
+		{dump.Pause, true},
+		{dump.Pause + 1, false},
+		{3 * dump.Pause, true},
+	} {
 		r := sample(10)
 		r.Time = noon.Add(step.after)
 		if file, err := d.Keep(r); (file != "") != step.kept || err != nil {
@@ -141,8 +153,10 @@ func TestTheOldestMakesRoom(t *testing.T) {
 					t.Fatal(err)
 				}
 				names, bytes := list(t, path)
-				if len(names) > dump.MaxFiles+1 || bytes > dump.MaxBytes || !slices.Contains(names, filepath.Base(file)) {
-					t.Fatalf("%d files of %d bytes, with the newest: %v", len(names), bytes, slices.Contains(names, filepath.Base(file)))
+				if len(names) > dump.MaxFiles+1 || bytes > dump.MaxBytes ||
+					!slices.Contains(names, filepath.Base(file)) {
+					t.Fatalf("%d files of %d bytes, with the newest: %v", len(names), bytes,
+						slices.Contains(names, filepath.Base(file)))
 				}
 			}
 			names, _ := list(t, path)

@@ -58,7 +58,10 @@ func (r *Refusal) encode() []byte {
 func message(b *bytes.Buffer, start string, header http.Header, body []byte) {
 	b.WriteString(start)
 	// A buffer refuses nothing.
-	_ = header.WriteSubset(b, map[string]bool{"Content-Length": true, "Transfer-Encoding": true, "Connection": true})
+	_ = header.WriteSubset(b, map[string]bool{
+		"Content-Length": true, "Transfer-Encoding": true,
+		"Connection": true,
+	})
 	fmt.Fprintf(b, "Content-Length: %d\r\n\r\n", len(body))
 	b.Write(body)
 }
@@ -67,7 +70,8 @@ func message(b *bytes.Buffer, start string, header http.Header, body []byte) {
 func Read(from io.Reader) (*Refusal, error) {
 	in := bufio.NewReader(io.LimitReader(from, maxFile))
 	if start, _ := in.Peek(len("POST " + target)); string(start) != "POST "+target {
-		return nil, fmt.Errorf("read dump: it does not begin with %q; is it one of --debug-dir?", "POST "+target)
+		return nil, fmt.Errorf("read dump: it does not begin with %q; is it one of --debug-dir?",
+			"POST "+target)
 	}
 	request, err := http.ReadRequest(in)
 	if err != nil {

@@ -3,7 +3,8 @@
 // of those whose traces the backend has. It knows numbers only, no label and no body.
 //
 //	counting:  Table.Choose, and in it Body.Propose for each span of a trace that sampling keeps
-//	the agent, or OTLP's destination, has answered:   Table.Resolve, which makes exemplars of candidates or drops them
+//	the agent, or OTLP's destination, has answered:   Table.Resolve, which makes exemplars of
+//	                                                  candidates or drops them
 //	the cycle is encoded:     Table.Seal
 //
 // # On the series that counted the span, or nowhere

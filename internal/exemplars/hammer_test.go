@@ -50,7 +50,10 @@ func TestTracersAndTheFlush(t *testing.T) {
 					for range 8 {
 						key, isError, ns := uint32(rnd.IntN(keys)), rnd.IntN(2) == 0, rnd.Uint64N(1000)
 						if e := b.Propose(open.cycle, key, isError, ns); e != nil {
-							*e = exemplars.Exemplar{TraceHigh: open.cycle, TraceLow: labelled(key, isError), Span: number + 1, Duration: ns, End: int64(ns)}
+							*e = exemplars.Exemplar{
+								TraceHigh: open.cycle, TraceLow: labelled(key, isError),
+								Span: number + 1, Duration: ns, End: int64(ns),
+							}
 						}
 					}
 				})
@@ -72,7 +75,8 @@ func TestTracersAndTheFlush(t *testing.T) {
 					continue
 				}
 				found++
-				if e.TraceHigh != number || e.TraceLow != labelled(key, isError) || e.Duration != uint64(e.End) || e.Span%2 == 0 {
+				if e.TraceHigh != number || e.TraceLow != labelled(key, isError) ||
+					e.Duration != uint64(e.End) || e.Span%2 == 0 {
 					t.Errorf("key %d of cycle %d has %+v", key, number, e)
 				}
 			}

@@ -8,7 +8,8 @@ func (t *Table) Bytes() (bytes int64) {
 		return 0
 	}
 	for i := range t.cycles {
-		bytes += int64(cap(t.cycles[i].kept))*int64(unsafe.Sizeof(kept{})) + int64(len(t.cycles[i].heads))*int64(unsafe.Sizeof(int32(0)))
+		bytes += int64(cap(t.cycles[i].kept))*int64(unsafe.Sizeof(kept{})) +
+			int64(len(t.cycles[i].heads))*int64(unsafe.Sizeof(int32(0)))
 	}
 	return bytes + int64(cap(t.candidates.all))*int64(unsafe.Sizeof(candidate{}))
 }

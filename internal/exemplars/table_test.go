@@ -30,7 +30,10 @@ func propose(t *Table, spans []proposed, all *[]proposed) body {
 		for _, s := range spans {
 			*all = append(*all, s)
 			if e := b.Propose(s.cycle, s.key, s.isError, s.duration); e != nil {
-				*e = Exemplar{TraceHigh: 1, TraceLow: 2, Span: uint64(len(*all)), Duration: s.duration, End: 3}
+				*e = Exemplar{
+					TraceHigh: 1, TraceLow: 2, Span: uint64(len(*all)), Duration: s.duration,
+					End: 3,
+				}
 			}
 		}
 	})}
@@ -59,7 +62,8 @@ func TestTheSlowestThatWentOnIsTheExemplar(t *testing.T) {
 					waiting = waiting[:len(waiting)-1]
 					table.Resolve(b.candidates, isTaken)
 					for _, s := range b.spans {
-						if before, is := slowest[s.series]; isTaken && s.cycle == cycle && (!is || s.duration > before) {
+						if before, is := slowest[s.series]; isTaken && s.cycle == cycle &&
+							(!is || s.duration > before) {
 							slowest[s.series] = s.duration
 						}
 					}
@@ -71,7 +75,8 @@ func TestTheSlowestThatWentOnIsTheExemplar(t *testing.T) {
 					s := series{cycle, key << apart, isError}
 					got, want, is := sealed.Of(s.key, isError), slowest[s], false
 					_, is = slowest[s]
-					if is != (got.Span != 0) || is && (got.Duration != want || all[got.Span-1] != proposed{s, want}) {
+					if is != (got.Span != 0) ||
+						is && (got.Duration != want || all[got.Span-1] != proposed{s, want}) {
 						t.Fatalf("seed %d: %+v has %+v, want one of %d: %t", seed, s, got, want, is)
 					}
 				}
@@ -155,7 +160,8 @@ func TestWhatIsNoSlowerIsNotProposed(t *testing.T) {
 	one := series{1, 1, false}
 	table.Resolve(propose(table, []proposed{{one, 0}}, &all).candidates, true)
 	table.Choose(func(b *Body) {
-		if b.Propose(1, 1, false, 0) != nil || b.Propose(1, 1, false, 1) == nil || b.Propose(1, 1, true, 0) == nil {
+		if b.Propose(1, 1, false, 0) != nil || b.Propose(1, 1, false, 1) == nil ||
+			b.Propose(1, 1, true, 0) == nil {
 			t.Error("a span is proposed that is no slower than the exemplar, or one is not that is")
 		}
 	})
@@ -164,7 +170,8 @@ func TestWhatIsNoSlowerIsNotProposed(t *testing.T) {
 func TestATableOfNothing(t *testing.T) {
 	table := New(0)
 	table.Resolve(Candidates{}, true)
-	if table != nil || table.Bytes() != 0 || table.Seal(1).Of(1, false).Span != 0 || table.Counts() != (Counts{}) {
+	if table != nil || table.Bytes() != 0 || table.Seal(1).Of(1, false).Span != 0 ||
+		table.Counts() != (Counts{}) {
 		t.Error("there is a table where none is wanted")
 	}
 }

@@ -49,7 +49,9 @@ func (l *CollapseLog) line() {
 	if keys > 0 {
 		args = append(args, "mostly", label, "mostly_keys", keys)
 	}
-	l.Log.Warn("labels with too many distinct values were collapsed; mend what puts them there, or raise --cardinality-limit, --max-origins for origin, --max-aggregates and --max-key-bytes-in-all for whole_key", args...)
+	l.Log.Warn("labels with too many distinct values were collapsed; mend what puts them there, or raise "+
+		"--cardinality-limit, --max-origins for origin, --max-aggregates and --max-key-bytes-in-all for "+
+		"whole_key", args...)
 }
 
 // masks says where identifiers have put names over their budgets.
@@ -58,7 +60,8 @@ func (l *CollapseLog) masks() {
 	fields := since(l.lastMasked, now)
 	l.lastMasked = now
 	if len(fields) > 0 {
-		l.Log.Info("values with identifiers are counted under masks, such as /users/{id}; --mask-names=never has those that are over their budget collapse instead",
+		l.Log.Info("values with identifiers are counted under masks, such as /users/{id}; "+
+			"--mask-names=never has those that are over their budget collapse instead",
 			slog.Group("keys_since_last_line", fields...))
 	}
 }

@@ -33,7 +33,7 @@ func TestCollapseLog(t *testing.T) {
 				return l, n
 			},
 			Masked: func() map[string]uint64 { return nil },
-			Log:          slog.New(slog.NewJSONHandler(&out, nil)),
+			Log:    slog.New(slog.NewJSONHandler(&out, nil)),
 		}
 		stop, stopped := make(chan struct{}), make(chan struct{})
 		go func() { log.Run(stop); close(stopped) }()
@@ -72,7 +72,8 @@ func TestCollapseLog(t *testing.T) {
 		close(stop)
 		<-stopped
 		lines = strings.Split(strings.TrimSpace(out.String()), "\n")
-		if len(lines) != 3 || !strings.Contains(lines[1], `"resource":40`) || !strings.Contains(lines[1], `"peer_tag":400`) ||
+		if len(lines) != 3 || !strings.Contains(lines[1], `"resource":40`) ||
+			!strings.Contains(lines[1], `"peer_tag":400`) ||
 			!strings.Contains(lines[2], `{"origin":7}`) || strings.Contains(lines[2], "mostly") {
 			t.Errorf("the last lines are\n%s", out.String())
 		}
@@ -89,7 +90,10 @@ func TestTheLogSaysWhatIsMasked(t *testing.T) {
 		Masked:        func() map[string]uint64 { return maps.Clone(masked) },
 		Log:           slog.New(slog.NewJSONHandler(&out, nil)),
 	}
-	for _, want := range []string{`"keys_since_last_line":{"resource":5}`, "", `"keys_since_last_line":{"resource":7}`} {
+	for _, want := range []string{
+		`"keys_since_last_line":{"resource":5}`, "",
+		`"keys_since_last_line":{"resource":7}`,
+	} {
 		if log.line(); !strings.Contains(out.String(), want) || (out.Len() == 0) != (want == "") {
 			t.Errorf("the line is %s, want %s", out.String(), want)
 		}

@@ -29,8 +29,11 @@ func (l *look) destinations() (all []DestinationStatus) {
 		d := &l.out[i]
 		all = append(all, DestinationStatus{
 			Name: d.Name(), URL: d.URL(), State: d.State(), Reachable: d.Reachable, Takes: d.Takes,
-			Books:   l.deliveryBooks(i),
-			Retry:   Retry{d.QueuePayloads, d.QueueBytes, d.QueueMaxBytes, d.OldestAge.Seconds(), d.MaxAge.Seconds()},
+			Books: l.deliveryBooks(i),
+			Retry: Retry{
+				d.QueuePayloads, d.QueueBytes, d.QueueMaxBytes, d.OldestAge.Seconds(),
+				d.MaxAge.Seconds(),
+			},
 			Flushes: d.Flushes(),
 		})
 	}

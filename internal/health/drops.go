@@ -62,10 +62,12 @@ func (l *DropLog) line() {
 	most, spans := l.most()
 	args := []any{slog.Group("spans_since_last_line", fields...)}
 	if spans > 0 {
-		args = append(args, "mostly", slog.GroupValue(slog.String("service", most.Service), slog.String("client", most.Client),
+		args = append(args, "mostly", slog.GroupValue(slog.String("service", most.Service),
+			slog.String("client", most.Client),
 			slog.Int("pid", int(most.PID)), slog.String("container", most.Container)), "mostly_spans", spans)
 	}
-	l.Log.Warn("spans were dropped; docs/metrics.md says of each reason what to do, at spanstatsd_spans_dropped_total", args...)
+	l.Log.Warn("spans were dropped; docs/metrics.md says of each reason what to do, at "+
+		"spanstatsd_spans_dropped_total", args...)
 }
 
 // leftToAgent is a reason that loses nothing: the agent counts those spans.

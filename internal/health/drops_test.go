@@ -22,12 +22,25 @@ func TestDropsAreLogged(t *testing.T) {
 		var out lockedBuffer
 		since := time.Now()
 		spans := map[string]uint64{"ring_full": 7, "over_share": 0, leftToAgent: 0}
-		tracers := []ingest.Tracer{{Service: "shop", PID: 1, Since: since}, {Service: "cart", PID: 2, Since: since}}
+		tracers := []ingest.Tracer{
+			{Service: "shop", PID: 1, Since: since},
+			{Service: "cart", PID: 2, Since: since},
+		}
 		locked := func(do func()) { mu.Lock(); defer mu.Unlock(); do() }
 		log := DropLog{
-			Spans:   func() (now map[string]uint64) { locked(func() { now = maps.Clone(spans) }); return now },
-			Tracers: func() (now []ingest.Tracer) { locked(func() { now = append(now, tracers...) }); return now },
-			Log:     slog.New(slog.NewJSONHandler(&out, nil)),
+			Spans: func() (now map[string]uint64) {
+				locked(func() {
+					now = maps.Clone(spans)
+				})
+				return now
+			},
+			Tracers: func() (now []ingest.Tracer) {
+				locked(func() {
+					now = append(now, tracers...)
+				})
+				return now
+			},
+			Log: slog.New(slog.NewJSONHandler(&out, nil)),
 		}
 		stop, stopped := make(chan struct{}), make(chan struct{})
 		go func() { log.Run(stop); close(stopped) }()
@@ -67,7 +80,8 @@ func TestDropsAreLogged(t *testing.T) {
 		}
 		check := func(what string, lines []line, all, most uint64) {
 			t.Helper()
-			if len(lines) != 1 || len(lines[0].Spans) != 1 || lines[0].Spans["over_share"] != all || lines[0].Mostly.Service != "cart" || lines[0].MostlySpans != most {
+			if len(lines) != 1 || len(lines[0].Spans) != 1 || lines[0].Spans["over_share"] != all ||
+				lines[0].Mostly.Service != "cart" || lines[0].MostlySpans != most {
 				t.Errorf("%s: %+v", what, lines)
 			}
 		}

@@ -21,11 +21,13 @@ func TestWhatCantBeEncodedIsAnErrorThatSaysSo(t *testing.T) {
 	for _, value := range []any{math.Inf(1), Status{UptimeSeconds: math.NaN()}} {
 		answer := httptest.NewRecorder()
 		s.answerJSON(answer, value)
-		if text := answer.Body.String(); answer.Code != http.StatusInternalServerError || !strings.Contains(text, "encode status: json: unsupported value") {
+		if text := answer.Body.String(); answer.Code != http.StatusInternalServerError ||
+			!strings.Contains(text, "encode status: json: unsupported value") {
 			t.Errorf("%v is answered with %d: %q", value, answer.Code, text)
 		}
 	}
-	if lines := strings.Count(log.String(), "\n"); lines != 1 || !strings.Contains(log.String(), "unsupported value: +Inf") {
+	if lines := strings.Count(log.String(), "\n"); lines != 1 ||
+		!strings.Contains(log.String(), "unsupported value: +Inf") {
 		t.Errorf("the log says %q", log.String())
 	}
 }

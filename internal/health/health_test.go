@@ -28,7 +28,10 @@ import (
 // rooms makes everything that is shown, with nothing running through it.
 func rooms(t *testing.T) Sources {
 	t.Helper()
-	to, err := agent.New(agent.Config{URL: agent.URL{Network: "unix", Address: filepath.Join(t.TempDir(), "none")}})
+	to, err := agent.New(agent.Config{URL: agent.URL{
+		Network: "unix",
+		Address: filepath.Join(t.TempDir(), "none"),
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +103,8 @@ func TestDocumentListsEveryMetric(t *testing.T) {
 		t.Fatal(err)
 	}
 	document := map[string]string{}
-	for _, row := range regexp.MustCompile("(?m)^\\| `(spanstatsd_[a-z_]+)` \\| ([^|]*)\\|").FindAllStringSubmatch(string(text), -1) {
+	rows := regexp.MustCompile("(?m)^\\| `(spanstatsd_[a-z_]+)` \\| ([^|]*)\\|")
+	for _, row := range rows.FindAllStringSubmatch(string(text), -1) {
 		labels := regexp.MustCompile("[a-z]+").FindAllString(row[2], -1)
 		slices.Sort(labels)
 		document[row[1]] = strings.Join(labels, " ")
@@ -108,7 +112,8 @@ func TestDocumentListsEveryMetric(t *testing.T) {
 	if !maps.Equal(program, document) {
 		for _, name := range slices.Sorted(maps.Keys(program)) {
 			if labels, listed := document[name]; !listed || labels != program[name] {
-				t.Errorf("%s has labels %q, docs/metrics.md says %q (listed: %t)", name, program[name], labels, listed)
+				t.Errorf("%s has labels %q, docs/metrics.md says %q (listed: %t)", name, program[name],
+					labels, listed)
 			}
 		}
 		for name := range document {

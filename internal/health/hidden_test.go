@@ -18,11 +18,15 @@ func TestControlCharactersAreShownInStatus(t *testing.T) {
 	const label = "GET /\u202egpj.exe\u2069\u009b2J"
 	from := rooms(t)
 	var err error
-	if from.Agent, err = agent.New(agent.Config{URL: agent.URL{Network: "unix", Address: "/" + label}}); err != nil {
+	if from.Agent, err = agent.New(agent.Config{URL: agent.URL{
+		Network: "unix",
+		Address: "/" + label,
+	}}); err != nil {
 		t.Fatal(err)
 	}
 	s, err := New(Config{
-		Addr: "127.0.0.1:0", FlushInterval: 10 * time.Second, Sources: from, Log: slog.New(slog.DiscardHandler),
+		Addr: "127.0.0.1:0", FlushInterval: 10 * time.Second, Sources: from,
+		Log:      slog.New(slog.DiscardHandler),
 		Settings: []Setting{{Name: "agent-url", Value: label}},
 	})
 	if err != nil {
@@ -44,7 +48,8 @@ func TestControlCharactersAreShownInStatus(t *testing.T) {
 		t.Errorf("hidden characters are not shown in %s", body)
 	}
 	var status Status
-	if err := json.Unmarshal(said, &status); err != nil || status.Agent.URL != "unix:///"+label || status.Config[0].Value != label {
+	if err := json.Unmarshal(said, &status); err != nil || status.Agent.URL != "unix:///"+label ||
+		status.Config[0].Value != label {
 		t.Errorf("%v: a program reads %q", err, status.Agent.URL)
 	}
 }

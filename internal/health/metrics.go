@@ -6,131 +6,218 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	"github.com/spanstatsd/spanstatsd/internal/door/datadog"
-	"github.com/spanstatsd/spanstatsd/internal/door/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
-	"github.com/spanstatsd/spanstatsd/internal/memory"
 )
 
 // metrics are all of ours. docs/metrics.md says what to do about each.
 var metrics = []metric{
-	counter("spans_received_total", "Spans that tracers handed over.", func(s *scrape) uint64 { return s.admitted.Received }),
+	counter("spans_received_total", "Spans that tracers handed over.",
+		func(s *scrape) uint64 { return s.admitted.Received }),
 	{describe("spans_aggregated_total", "Spans counted into a table.", "drainer"), emitAggregated},
-	counters("spans_dropped_total", "Spans handed over and not counted, by reason.", "reason", func(s *scrape) map[string]uint64 { return s.admitted.Dropped }),
-	counters("spans_collapsed_total", "Spans counted with a label over its budget replaced, by field.", "field", func(s *scrape) map[string]uint64 { return s.admitted.Collapsed }),
-	counter("spans_late_total", "Spans that ended before the window and were raised into its oldest bucket.", func(s *scrape) uint64 { return s.late }),
-	counter("spans_early_total", "Spans that claim to end in the future and were lowered into the bucket of now.", func(s *scrape) uint64 { return s.early }),
-	gauge("span_age_max_seconds", "Longest of those times since the start.", func(s *scrape) float64 { return s.agg.Ages.Highest }),
-	ofDestinations(prometheus.CounterValue, "spans_flushed_total", "Spans in payloads that the destination accepted.", func(_ *scrape, d *flush.Stats) uint64 { return d.Flushed }),
-	byReason("spans_unsent_total", "Spans in payloads that were given up, by reason.", "reason", func(d *flush.Stats) map[flush.Reason]uint64 { return d.Unsent }),
-	ofDestinations(prometheus.GaugeValue, "spans_held", "Spans in open tables and in payloads not delivered yet.", func(s *scrape, d *flush.Stats) uint64 { return s.agg.Held + d.Held }),
-	counters("client_lost_spans_total", "Spans that tracers themselves could not send, as they report it, by reason.", "reason", func(s *scrape) map[string]uint64 { return s.in.ClientLost }),
+	counters("spans_dropped_total", "Spans handed over and not counted, by reason.", "reason",
+		func(s *scrape) map[string]uint64 { return s.admitted.Dropped }),
+	counters("spans_collapsed_total", "Spans counted with a label over its budget replaced, by field.",
+		"field", func(s *scrape) map[string]uint64 { return s.admitted.Collapsed }),
+	counter("spans_late_total", "Spans that ended before the window and were raised into its oldest bucket.",
+		func(s *scrape) uint64 { return s.late }),
+	counter("spans_early_total", "Spans that claim to end in the future and were lowered into the bucket "+
+		"of now.", func(s *scrape) uint64 { return s.early }),
+	gauge("span_age_max_seconds", "Longest of those times since the start.",
+		func(s *scrape) float64 { return s.agg.Ages.Highest }),
+	ofDestinations(prometheus.CounterValue, "spans_flushed_total", "Spans in payloads that the destination "+
+		"accepted.", func(_ *scrape, d *flush.Stats) uint64 { return d.Flushed }),
+	byReason("spans_unsent_total", "Spans in payloads that were given up, by reason.", "reason",
+		func(d *flush.Stats) map[flush.Reason]uint64 { return d.Unsent }),
+	ofDestinations(prometheus.GaugeValue, "spans_held", "Spans in open tables and in payloads not "+
+		"delivered yet.", func(s *scrape, d *flush.Stats) uint64 { return s.agg.Held + d.Held }),
+	counters("client_lost_spans_total", "Spans that tracers themselves could not send, as they report it, "+
+		"by reason.", "reason", func(s *scrape) map[string]uint64 { return s.in.ClientLost }),
 
 	ofRings("ring_slots", "Size of a ring.", func(d *aggregate.DrainerStats) int { return d.Ring.Slots }),
-	ofRings("ring_used_slots", "Slots of a ring that are not drained yet.", func(d *aggregate.DrainerStats) int { return d.Ring.Used }),
-	ofRings("ring_high_water_slots", "Most slots of a ring ever in use at once.", func(d *aggregate.DrainerStats) int { return d.Ring.HighWater }),
+	ofRings("ring_used_slots", "Slots of a ring that are not drained yet.",
+		func(d *aggregate.DrainerStats) int { return d.Ring.Used }),
+	ofRings("ring_high_water_slots", "Most slots of a ring ever in use at once.",
+		func(d *aggregate.DrainerStats) int { return d.Ring.HighWater }),
 
-	gauge("partitions", "Shares that the key space is cut into.", func(s *scrape) int { return s.agg.Partitions.Partitions }),
-	gauge("spread_partitions", "Partitions that several drainers share.", func(s *scrape) int { return s.agg.Partitions.Spread }),
-	counter("partition_moves_total", "Partitions that got another drainer to level the load.", func(s *scrape) uint64 { return s.agg.Partitions.Moves }),
-	counter("partition_spreads_total", "Partitions that were spread over more drainers because they were too much for one.", func(s *scrape) uint64 { return s.agg.Partitions.Spreads }),
-	counter("partition_gathers_total", "Spread partitions that went back to one drainer.", func(s *scrape) uint64 { return s.agg.Partitions.Gathers }),
-	gauge("drainer_load_ratio", "Spans offered to the busiest drainer over those to the idlest, in the last interval of levelling.", func(s *scrape) float64 { return s.agg.Partitions.LoadRatio }),
+	gauge("partitions", "Shares that the key space is cut into.",
+		func(s *scrape) int { return s.agg.Partitions.Partitions }),
+	gauge("spread_partitions", "Partitions that several drainers share.",
+		func(s *scrape) int { return s.agg.Partitions.Spread }),
+	counter("partition_moves_total", "Partitions that got another drainer to level the load.",
+		func(s *scrape) uint64 { return s.agg.Partitions.Moves }),
+	counter("partition_spreads_total", "Partitions that were spread over more drainers because they were "+
+		"too much for one.", func(s *scrape) uint64 { return s.agg.Partitions.Spreads }),
+	counter("partition_gathers_total", "Spread partitions that went back to one drainer.",
+		func(s *scrape) uint64 { return s.agg.Partitions.Gathers }),
+	gauge("drainer_load_ratio", "Spans offered to the busiest drainer over those to the idlest, in the "+
+		"last interval of levelling.", func(s *scrape) float64 { return s.agg.Partitions.LoadRatio }),
 
 	gauge("aggregates", "Keys in the current interval.", func(s *scrape) int { return s.agg.Aggregates }),
 	gauge("origins", "Origins in the current interval.", func(s *scrape) int { return s.agg.Origins }),
-	counters("keys_masked_total", "Keys that were counted with a mask in the place of a value, by field.", "field", func(s *scrape) map[string]uint64 { return s.agg.Masked }),
-	gauge("sketch_bytes", "Memory that tables have taken for the bins of their sketches.", func(s *scrape) int64 { return int64(s.agg.SketchBytes) }),
-	counter("spans_coarsened_total", "Times a span went into a higher bin than its own, for want of memory for that bin.", func(s *scrape) uint64 { return s.agg.Coarsened }),
+	counters("keys_masked_total", "Keys that were counted with a mask in the place of a value, by field.",
+		"field", func(s *scrape) map[string]uint64 { return s.agg.Masked }),
+	gauge("sketch_bytes", "Memory that tables have taken for the bins of their sketches.",
+		func(s *scrape) int64 { return int64(s.agg.SketchBytes) }),
+	counter("spans_coarsened_total", "Times a span went into a higher bin than its own, for want of memory "+
+		"for that bin.", func(s *scrape) uint64 { return s.agg.Coarsened }),
 
 	gauge("connections", "Tracers connected.", func(s *scrape) int64 { return int64(s.in.Connections) }),
-	counter("connections_total", "Connections accepted.", func(s *scrape) uint64 { return s.in.ConnectionsTotal }),
-	counter("keys_decoded_total", "Keys that a connection met for the first time, or had no room to keep.", func(s *scrape) uint64 { return s.admitted.KeysDecoded }),
-	counter("keys_uncached_total", "Keys that found no room in their connection's table.", func(s *scrape) uint64 { return s.admitted.KeysUncached }),
-	counter("keys_unnumbered_total", "Definitions of keys with numbers that found no room, so that their spans are counted without labels.", func(s *scrape) uint64 { return s.admitted.KeysUnnumbered }),
-	counter("keys_normalised_total", "Keys with a label that was cut or rewritten as the agent does it.", func(s *scrape) uint64 { return s.admitted.KeysNormalised }),
-	counter("reads_throttled_total", "Reads put off to hold a connection to its byte rate.", func(s *scrape) uint64 { return s.in.ReadsThrottled }),
-	counter("large_frames_waited_total", "Frames over 64 KiB that waited for room among those of others.", func(s *scrape) uint64 { return s.in.FramesWaited }),
+	counter("connections_total", "Connections accepted.",
+		func(s *scrape) uint64 { return s.in.ConnectionsTotal }),
+	counter("keys_decoded_total", "Keys that a connection met for the first time, or had no room to keep.",
+		func(s *scrape) uint64 { return s.admitted.KeysDecoded }),
+	counter("keys_uncached_total", "Keys that found no room in their connection's table.",
+		func(s *scrape) uint64 { return s.admitted.KeysUncached }),
+	counter("keys_unnumbered_total", "Definitions of keys with numbers that found no room, so that their "+
+		"spans are counted without labels.", func(s *scrape) uint64 { return s.admitted.KeysUnnumbered }),
+	counter("keys_normalised_total", "Keys with a label that was cut or rewritten as the agent does it.",
+		func(s *scrape) uint64 { return s.admitted.KeysNormalised }),
+	counter("reads_throttled_total", "Reads put off to hold a connection to its byte rate.",
+		func(s *scrape) uint64 { return s.in.ReadsThrottled }),
+	counter("large_frames_waited_total", "Frames over 64 KiB that waited for room among those of others.",
+		func(s *scrape) uint64 { return s.in.FramesWaited }),
 	counter("frames_total", "Frames read.", func(s *scrape) uint64 { return s.in.Frames }),
-	counters("protocol_errors_total", "Connections closed on their tracer, by reason.", "reason", func(s *scrape) map[string]uint64 { return s.in.Faults }),
+	counters("protocol_errors_total", "Connections closed on their tracer, by reason.", "reason",
+		func(s *scrape) map[string]uint64 { return s.in.Faults }),
 
-	counters("apm_requests_total", "Requests of tracers with traces, by what became of their count.", "result", func(s *scrape) map[string]uint64 { return s.apm.Requests }),
-	counters("apm_stats_requests_total", "Requests of tracers with statistics of their own, by what became of them.", "result", func(s *scrape) map[string]uint64 { return s.apm.Merges }),
-	gauge("apm_connections", "Connections of tracers to the agent's API.", func(s *scrape) int64 { return int64(s.apm.Connections) }),
-	counter("apm_refused_connections_total", "Connections to the agent's API that were refused because there were too many.", func(s *scrape) uint64 { return s.apm.Refused }),
-	counter("apm_other_requests_total", "Requests of tracers to the agent that brought no traces.", func(s *scrape) uint64 { return s.apm.Other }),
-	counter("apm_failed_requests_total", "Requests of tracers that the agent did not answer.", func(s *scrape) uint64 { return s.apm.Failed }),
-	counter("apm_waited_requests_total", "Requests of tracers that waited for an agent that was away.", func(s *scrape) uint64 { return s.apm.Waited }),
-	gauge("apm_waiting_requests", "Requests of tracers that wait for the agent.", func(s *scrape) int64 { return int64(s.apm.Waiting) }),
-	counter("apm_walked_bytes_total", "Bytes of traces that were walked to be counted.", func(s *scrape) uint64 { return s.apm.Bytes }),
-	gauge("apm_drops_unsampled", "1 if traces that sampling threw away are counted and not forwarded just now, else 0.", func(s *scrape) int { return oneIf(s.apm.DropsUnsampled) }),
-	counter("apm_unsampled_traces_total", "Traces that were counted and not forwarded, because sampling threw them away.", func(s *scrape) uint64 { return s.apm.UnsampledTraces }),
-	counter("apm_unsampled_spans_total", "Spans of those traces.", func(s *scrape) uint64 { return s.apm.UnsampledSpans }),
-	counter("apm_saved_bytes_total", "Bytes of those traces.", func(s *scrape) uint64 { return s.apm.SavedBytes }),
-	gauge("apm_origins", "Origins of traces that are known.", func(s *scrape) int64 { return int64(s.apm.Origins) }),
-	gauge("apm_buffered_bytes", "Bytes of requests that are held while they are counted and forwarded.", func(s *scrape) int64 { return int64(s.apm.BufferedBytes) }),
+	counters("apm_requests_total", "Requests of tracers with traces, by what became of their count.",
+		"result", func(s *scrape) map[string]uint64 { return s.apm.Requests }),
+	counters("apm_stats_requests_total", "Requests of tracers with statistics of their own, by what became "+
+		"of them.", "result", func(s *scrape) map[string]uint64 { return s.apm.Merges }),
+	gauge("apm_connections", "Connections of tracers to the agent's API.",
+		func(s *scrape) int64 { return int64(s.apm.Connections) }),
+	counter("apm_refused_connections_total", "Connections to the agent's API that were refused because "+
+		"there were too many.", func(s *scrape) uint64 { return s.apm.Refused }),
+	counter("apm_other_requests_total", "Requests of tracers to the agent that brought no traces.",
+		func(s *scrape) uint64 { return s.apm.Other }),
+	counter("apm_failed_requests_total", "Requests of tracers that the agent did not answer.",
+		func(s *scrape) uint64 { return s.apm.Failed }),
+	counter("apm_waited_requests_total", "Requests of tracers that waited for an agent that was away.",
+		func(s *scrape) uint64 { return s.apm.Waited }),
+	gauge("apm_waiting_requests", "Requests of tracers that wait for the agent.",
+		func(s *scrape) int64 { return int64(s.apm.Waiting) }),
+	counter("apm_walked_bytes_total", "Bytes of traces that were walked to be counted.",
+		func(s *scrape) uint64 { return s.apm.Bytes }),
+	gauge("apm_drops_unsampled", "1 if traces that sampling threw away are counted and not forwarded just "+
+		"now, else 0.", func(s *scrape) int { return oneIf(s.apm.DropsUnsampled) }),
+	counter("apm_unsampled_traces_total", "Traces that were counted and not forwarded, because sampling "+
+		"threw them away.", func(s *scrape) uint64 { return s.apm.UnsampledTraces }),
+	counter("apm_unsampled_spans_total", "Spans of those traces.",
+		func(s *scrape) uint64 { return s.apm.UnsampledSpans }),
+	counter("apm_saved_bytes_total", "Bytes of those traces.",
+		func(s *scrape) uint64 { return s.apm.SavedBytes }),
+	gauge("apm_origins", "Origins of traces that are known.",
+		func(s *scrape) int64 { return int64(s.apm.Origins) }),
+	gauge("apm_buffered_bytes", "Bytes of requests that are held while they are counted and forwarded.",
+		func(s *scrape) int64 { return int64(s.apm.BufferedBytes) }),
 
-	counters("otlp_requests_total", "Requests of OTLP, by what became of the count of their spans.", "result", func(s *scrape) map[string]uint64 { return s.otlp.Requests }),
-	counters("otlp_forwarded_total", "Requests of OTLP that were to go on, by what became of them.", "result", func(s *scrape) map[string]uint64 { return s.otlp.Forwarded }),
-	counter("otlp_kept_traces_total", "Traces of OTLP of which --otlp-keep had something go on.", func(s *scrape) uint64 { return s.otlp.KeptTraces }),
-	counter("otlp_kept_spans_total", "Spans that it had go on.", func(s *scrape) uint64 { return s.otlp.KeptSpans }),
-	counter("otlp_gone_traces_total", "Traces of OTLP that were counted and went no further, by --otlp-keep.", func(s *scrape) uint64 { return s.otlp.GoneTraces }),
-	counter("otlp_gone_spans_total", "Spans that were counted and went no further, by --otlp-keep.", func(s *scrape) uint64 { return s.otlp.GoneSpans }),
-	counter("otlp_saved_bytes_total", "Bytes that went no further, by --otlp-keep.", func(s *scrape) uint64 { return s.otlp.SavedBytes }),
-	counter("otlp_waited_requests_total", "Requests of OTLP that waited for a destination that was away.", func(s *scrape) uint64 { return s.otlp.Waited }),
-	gauge("otlp_waiting_requests", "Requests of OTLP that wait for the destination.", func(s *scrape) int64 { return int64(s.otlp.Waiting) }),
-	gauge("otlp_connections", "Connections of SDKs.", func(s *scrape) int64 { return int64(s.otlp.Connections) }),
-	counter("otlp_refused_connections_total", "Connections of SDKs that were refused because there were too many.", func(s *scrape) uint64 { return s.otlp.Refused }),
-	counter("otlp_walked_bytes_total", "Bytes of OTLP that were walked to be counted.", func(s *scrape) uint64 { return s.otlp.Bytes }),
-	gauge("otlp_origins", "Origins of OTLP that are known.", func(s *scrape) int64 { return int64(s.otlp.Origins) }),
-	gauge("otlp_buffered_bytes", "Bytes of requests of OTLP that are held.", func(s *scrape) int64 { return s.otlp.BufferedBytes }),
+	counters("otlp_requests_total", "Requests of OTLP, by what became of the count of their spans.", "result",
+		func(s *scrape) map[string]uint64 { return s.otlp.Requests }),
+	counters("otlp_forwarded_total", "Requests of OTLP that were to go on, by what became of them.", "result",
+		func(s *scrape) map[string]uint64 { return s.otlp.Forwarded }),
+	counter("otlp_kept_traces_total", "Traces of OTLP of which --otlp-keep had something go on.",
+		func(s *scrape) uint64 { return s.otlp.KeptTraces }),
+	counter("otlp_kept_spans_total", "Spans that it had go on.",
+		func(s *scrape) uint64 { return s.otlp.KeptSpans }),
+	counter("otlp_gone_traces_total", "Traces of OTLP that were counted and went no further, by --otlp-keep.",
+		func(s *scrape) uint64 { return s.otlp.GoneTraces }),
+	counter("otlp_gone_spans_total", "Spans that were counted and went no further, by --otlp-keep.",
+		func(s *scrape) uint64 { return s.otlp.GoneSpans }),
+	counter("otlp_saved_bytes_total", "Bytes that went no further, by --otlp-keep.",
+		func(s *scrape) uint64 { return s.otlp.SavedBytes }),
+	counter("otlp_waited_requests_total", "Requests of OTLP that waited for a destination that was away.",
+		func(s *scrape) uint64 { return s.otlp.Waited }),
+	gauge("otlp_waiting_requests", "Requests of OTLP that wait for the destination.",
+		func(s *scrape) int64 { return int64(s.otlp.Waiting) }),
+	gauge("otlp_connections", "Connections of SDKs.",
+		func(s *scrape) int64 { return int64(s.otlp.Connections) }),
+	counter("otlp_refused_connections_total", "Connections of SDKs that were refused because there were "+
+		"too many.", func(s *scrape) uint64 { return s.otlp.Refused }),
+	counter("otlp_walked_bytes_total", "Bytes of OTLP that were walked to be counted.",
+		func(s *scrape) uint64 { return s.otlp.Bytes }),
+	gauge("otlp_origins", "Origins of OTLP that are known.",
+		func(s *scrape) int64 { return int64(s.otlp.Origins) }),
+	gauge("otlp_buffered_bytes", "Bytes of requests of OTLP that are held.",
+		func(s *scrape) int64 { return s.otlp.BufferedBytes }),
 
-	byReason("payloads_total", "Outcomes of payloads, by result.", "result", func(d *flush.Stats) map[flush.Result]uint64 { return d.Payloads }),
-	ofDestinations(prometheus.GaugeValue, "retry_queue_bytes", "Bytes of payloads that wait for the destination.", func(_ *scrape, d *flush.Stats) int { return d.QueueBytes }),
-	ofDestinations(prometheus.GaugeValue, "retry_queue_limit_bytes", "What may wait, as --retry-bytes says.", func(_ *scrape, d *flush.Stats) int { return d.QueueMaxBytes }),
-	ofDestinations(prometheus.GaugeValue, "retry_oldest_seconds", "Age of the oldest payload without an outcome, 0 where there is none.", func(_ *scrape, d *flush.Stats) float64 { return d.OldestAge.Seconds() }),
-	ofDestinations(prometheus.GaugeValue, "retry_age_limit_seconds", "Age at which a payload that waits is given up, as --retry-age says.", func(_ *scrape, d *flush.Stats) float64 { return d.MaxAge.Seconds() }),
-	ofDestinations(prometheus.GaugeValue, "destination_reachable", "1 if the destination answered the last request, else 0.", func(_ *scrape, d *flush.Stats) int { return oneIf(d.Reachable) }),
-	ofDestinations(prometheus.GaugeValue, "destination_takes", "1 if the destination took the last payload that it was offered, or was offered none, else 0.", func(_ *scrape, d *flush.Stats) int { return oneIf(d.Takes) }),
+	byReason("payloads_total", "Outcomes of payloads, by result.", "result",
+		func(d *flush.Stats) map[flush.Result]uint64 { return d.Payloads }),
+	ofDestinations(prometheus.GaugeValue, "retry_queue_bytes", "Bytes of payloads that wait for the "+
+		"destination.", func(_ *scrape, d *flush.Stats) int { return d.QueueBytes }),
+	ofDestinations(prometheus.GaugeValue, "retry_queue_limit_bytes", "What may wait, as --retry-bytes says.",
+		func(_ *scrape, d *flush.Stats) int { return d.QueueMaxBytes }),
+	ofDestinations(prometheus.GaugeValue, "retry_oldest_seconds", "Age of the oldest payload without an "+
+		"outcome, 0 where there is none.", func(_ *scrape,
+		d *flush.Stats,
+	) float64 {
+		return d.OldestAge.Seconds()
+	}),
+	ofDestinations(prometheus.GaugeValue, "retry_age_limit_seconds", "Age at which a payload that waits is "+
+		"given up, as --retry-age says.", func(_ *scrape,
+		d *flush.Stats,
+	) float64 {
+		return d.MaxAge.Seconds()
+	}),
+	ofDestinations(prometheus.GaugeValue, "destination_reachable", "1 if the destination answered the last "+
+		"request, else 0.", func(_ *scrape, d *flush.Stats) int { return oneIf(d.Reachable) }),
+	ofDestinations(prometheus.GaugeValue, "destination_takes", "1 if the destination took the last payload "+
+		"that it was offered, or was offered none, else 0.",
+		func(_ *scrape, d *flush.Stats) int { return oneIf(d.Takes) }),
 
-	ofDestinations(prometheus.GaugeValue, "running_totals", "Series of running totals that the destination is sent.", func(_ *scrape, d *flush.Stats) int { return d.Totals.Series }),
-	ofDestinations(prometheus.CounterValue, "running_totals_ended_total", "Running totals that ended, because nothing was added to them or to make room.", func(_ *scrape, d *flush.Stats) uint64 { return d.Totals.Ended }),
-	ofDestinations(prometheus.CounterValue, "spans_overflowed_total", "Spans that found no room in a running total of their own, and were counted in that of their resource.", func(_ *scrape, d *flush.Stats) uint64 { return d.Totals.Overflowed }),
-	counters("exemplar_candidates_total", "Slow and failed spans of traces that are handed on, by whether they could become exemplars.", "result", func(s *scrape) map[string]uint64 { return s.sources.Exemplars.Counts().ByResult() }),
+	ofDestinations(prometheus.GaugeValue, "running_totals", "Series of running totals that the destination "+
+		"is sent.", func(_ *scrape, d *flush.Stats) int { return d.Totals.Series }),
+	ofDestinations(prometheus.CounterValue, "running_totals_ended_total",
+		"Running totals that ended, because nothing was added to them or to make room.",
+		func(_ *scrape, d *flush.Stats) uint64 { return d.Totals.Ended }),
+	ofDestinations(prometheus.CounterValue, "spans_overflowed_total", "Spans that found no room in a "+
+		"running total of their own, and were counted in that of their resource.",
+		func(_ *scrape, d *flush.Stats) uint64 { return d.Totals.Overflowed }),
+	counters("exemplar_candidates_total", "Slow and failed spans of traces that are handed on, by whether "+
+		"they could become exemplars.", "result",
+		func(s *scrape) map[string]uint64 { return s.sources.Exemplars.Counts().ByResult() }),
 
-	gauge("memory_budget_bytes", "What the limits of the configuration may come to.", func(s *scrape) int64 { return s.budget }),
-	gauge("memory_limit_bytes", "What the process may use by its control groups or GOMEMLIMIT; 0 where nothing says so.", func(s *scrape) (bytes int64) {
+	gauge("memory_budget_bytes", "What the limits of the configuration may come to.",
+		func(s *scrape) int64 { return s.budget }),
+	gauge("memory_limit_bytes", "What the process may use by its control groups or GOMEMLIMIT; 0 where "+
+		"nothing says so.", func(s *scrape) (bytes int64) {
 		if s.limit.Known() {
 			bytes = s.limit.Bytes
 		}
 		return bytes
 	}),
-	counter("http_refused_total", "Connections to the HTTP address that were closed because there were too many.", func(s *scrape) uint64 { return s.refused() }),
-	gauge("predecessors_died", "Daemons before this one at its socket that ended without their books.", func(s *scrape) int { return s.died() }),
-	counter("log_lines_lost_total", "Log lines that nobody read in time, or that could not be written.", func(s *scrape) uint64 { return s.logLinesLost() }),
-	{describe("build_info", "Always 1; what was built.", "version", "goversion"), func(s *scrape, emit emitter) {
-		emit.value(prometheus.GaugeValue, 1, s.version, runtime.Version())
-	}},
+	counter("http_refused_total", "Connections to the HTTP address that were closed because there were too "+
+		"many.", func(s *scrape) uint64 { return s.refused() }),
+	gauge("predecessors_died", "Daemons before this one at its socket that ended without their books.",
+		func(s *scrape) int { return s.died() }),
+	counter("log_lines_lost_total", "Log lines that nobody read in time, or that could not be written.",
+		func(s *scrape) uint64 { return s.logLinesLost() }),
+	{
+		describe("build_info", "Always 1; what was built.", "version", "goversion"),
+		func(s *scrape, emit emitter) {
+			emit.value(prometheus.GaugeValue, 1, s.version, runtime.Version())
+		},
+	},
 
-	{describe("span_age_seconds", "Time from a span's end to its being counted, of one span in 1024."), func(s *scrape, emit emitter) {
-		emit.histogram(flush.Histogram{Bounds: s.agg.Ages.Bounds, Counts: s.agg.Ages.Counts, Sum: s.agg.Ages.Sum})
-	}},
+	{
+		describe("span_age_seconds", "Time from a span's end to its being counted, of one span in 1024."),
+		func(s *scrape, emit emitter) {
+			emit.histogram(flush.Histogram{
+				Bounds: s.agg.Ages.Bounds, Counts: s.agg.Ages.Counts,
+				Sum: s.agg.Ages.Sum,
+			})
+		},
+	},
 	{describe("payload_bytes", "Sizes of encoded payloads.", "destination"), func(s *scrape, emit emitter) {
 		for i := range s.out {
 			emit.histogram(s.out[i].PayloadBytes, s.out[i].Name())
 		}
 	}},
-	{describe("flush_seconds", "Time to merge and encode one sealed cycle for all destinations."), func(s *scrape, emit emitter) {
-		emit.histogram(s.flushSeconds)
-	}},
-}
-
-// oneIf is a gauge of what is so or not.
-func oneIf(is bool) int {
-	if is {
-		return 1
-	}
-	return 0
+	{
+		describe("flush_seconds", "Time to merge and encode one sealed cycle for all destinations."),
+		func(s *scrape, emit emitter) {
+			emit.histogram(s.flushSeconds)
+		},
+	},
 }
 
 // emitAggregated adds what was merged without a drainer.
@@ -139,52 +226,6 @@ func emitAggregated(s *scrape, emit emitter) {
 		emit.value(prometheus.CounterValue, float64(s.agg.Drainers[i].Aggregated), strconv.Itoa(i))
 	}
 	emit.value(prometheus.CounterValue, float64(s.agg.Merged), "merged")
-}
-
-// collector turns the rooms' statistics into metrics at each scrape.
-type collector struct {
-	sources Sources
-	version string
-	budget  int64
-	limit   memory.Limit
-	refused func() uint64
-
-	logLinesLost func() uint64
-	died         func() int
-}
-
-// scrape is all that metrics are made of, read once.
-type scrape struct {
-	look
-	apm  datadog.Stats
-	otlp otlp.Stats
-	*collector
-}
-
-// metric is one of ours, and how it is made of a scrape.
-type metric struct {
-	desc *prometheus.Desc
-	emit func(s *scrape, emit emitter)
-}
-
-// emitter takes the values of one metric.
-type emitter struct {
-	desc *prometheus.Desc
-	to   chan<- prometheus.Metric
-}
-
-func (e emitter) value(kind prometheus.ValueType, value float64, labels ...string) {
-	e.to <- prometheus.MustNewConstMetric(e.desc, kind, value, labels...)
-}
-
-// histogram has counts by bound.
-func (e emitter) histogram(h flush.Histogram, labels ...string) {
-	cumulative, below := map[float64]uint64{}, uint64(0)
-	for i, bound := range h.Bounds {
-		below += h.Counts[i]
-		cumulative[bound] = below
-	}
-	e.to <- prometheus.MustNewConstHistogram(e.desc, h.Count(), h.Sum, cumulative, labels...)
 }
 
 // Describe implements prometheus.Collector.
@@ -200,58 +241,4 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	for _, m := range metrics {
 		m.emit(s, emitter{m.desc, to})
 	}
-}
-
-func describe(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc("spanstatsd_"+name, help, labels, nil)
-}
-
-type number interface {
-	~int | ~int64 | ~uint64 | ~float64
-}
-
-func counter[N number](name, help string, of func(*scrape) N) metric {
-	return metric{describe(name, help), func(s *scrape, emit emitter) { emit.value(prometheus.CounterValue, float64(of(s))) }}
-}
-
-func gauge[N number](name, help string, of func(*scrape) N) metric {
-	return metric{describe(name, help), func(s *scrape, emit emitter) { emit.value(prometheus.GaugeValue, float64(of(s))) }}
-}
-
-// counters has one value for each reason, result or field.
-func counters[K ~string](name, help, label string, of func(*scrape) map[K]uint64) metric {
-	return metric{describe(name, help, label), func(s *scrape, emit emitter) {
-		for key, value := range of(s) {
-			emit.value(prometheus.CounterValue, float64(value), string(key))
-		}
-	}}
-}
-
-// ofRings has one value for each drainer's ring.
-func ofRings(name, help string, of func(*aggregate.DrainerStats) int) metric {
-	return metric{describe(name, help, "ring"), func(s *scrape, emit emitter) {
-		for i := range s.agg.Drainers {
-			emit.value(prometheus.GaugeValue, float64(of(&s.agg.Drainers[i])), strconv.Itoa(i))
-		}
-	}}
-}
-
-// ofDestinations has one value for each destination.
-func ofDestinations[N number](kind prometheus.ValueType, name, help string, of func(*scrape, *flush.Stats) N) metric {
-	return metric{describe(name, help, "destination"), func(s *scrape, emit emitter) {
-		for i := range s.out {
-			emit.value(kind, float64(of(s, &s.out[i].Stats)), s.out[i].Name())
-		}
-	}}
-}
-
-// byReason has one value for each destination and reason or result.
-func byReason[K ~string](name, help, label string, of func(*flush.Stats) map[K]uint64) metric {
-	return metric{describe(name, help, "destination", label), func(s *scrape, emit emitter) {
-		for i := range s.out {
-			for key, value := range of(&s.out[i].Stats) {
-				emit.value(prometheus.CounterValue, float64(value), s.out[i].Name(), string(key))
-			}
-		}
-	}}
 }

@@ -15,8 +15,10 @@ var pageFiles embed.FS
 // pagePolicy lets the page load its own files and ask its own daemon, and no more. Values from
 // tracers are shown as text nodes only; trusted types make the browser refuse any code that
 // would read them as markup.
-const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
-	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src " +
+	"'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; " +
+	"trusted-types 'none'"
 
 // addPage answers the page at / and its files at /page/.
 func addPage(mux *http.ServeMux) {

@@ -24,7 +24,8 @@ func TestPageIsWhole(t *testing.T) {
 			continue
 		}
 		if strings.HasPrefix(at, "page/") || at == "" {
-			if policy := response.Header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'") {
+			if policy := response.Header.Get("Content-Security-Policy"); !strings.HasPrefix(policy,
+				"default-src 'none'") {
 				t.Errorf("/%s has the policy %q", at, policy)
 			}
 			if want := map[string]string{
@@ -47,7 +48,10 @@ func TestPageIsWhole(t *testing.T) {
 			}
 		}
 	}
-	for _, file := range []string{"page/main.js", "page/books.js", "page/advice.js", "page/page.css", "page/icon.svg", "status", "metrics"} {
+	for _, file := range []string{
+		"page/main.js", "page/books.js", "page/advice.js", "page/page.css",
+		"page/icon.svg", "status", "metrics",
+	} {
 		if !asked[file] {
 			t.Errorf("the page does not lead to %s", file)
 		}
@@ -64,7 +68,8 @@ func TestPageNeverReadsMarkup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	markup := regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function|style="|\son[a-z]+="|javascript:`)
+	markup := regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|` +
+		`eval\(|new Function|style="|\son[a-z]+="|javascript:`)
 	for _, file := range files {
 		text, err := pageFiles.ReadFile("page/" + file.Name())
 		if err != nil {
@@ -84,7 +89,10 @@ func TestPageHasAdviceForEachReason(t *testing.T) {
 		t.Fatal(err)
 	}
 	status := startServer(t, Config{}).Status()
-	for kind, by := range map[string]map[string]uint64{"dropped": status.Books.Dropped, "unsent": status.Books.UnsentBy} {
+	for kind, by := range map[string]map[string]uint64{
+		"dropped": status.Books.Dropped,
+		"unsent":  status.Books.UnsentBy,
+	} {
 		section := regexp.MustCompile(`(?ms)^  ` + kind + `: \{\n(.*?)^  \}`).FindSubmatch(text)
 		if section == nil {
 			t.Fatalf("advice.js has no section %s", kind)

@@ -68,13 +68,17 @@ func New(config Config) (*Server, error) {
 		config.Died = func() int { return 0 }
 	}
 	if err := web.Validate(config.WebConfigFile); err != nil {
-		return nil, fmt.Errorf("read web config file: %w; mend the file of --web-config-file, or leave the flag out", err)
+		return nil, fmt.Errorf("read web config file: %w; mend the file of --web-config-file, or leave the "+
+			"flag out", err)
 	}
 	listener, err := net.Listen("tcp", config.Addr)
 	if err != nil {
 		return nil, fmt.Errorf("listen for http: %w; choose another --http-addr", err)
 	}
-	s := &Server{config: config, started: time.Now(), listener: listener, served: make(chan struct{}), failures: failureLog{logger: config.Log}}
+	s := &Server{
+		config: config, started: time.Now(), listener: listener, served: make(chan struct{}),
+		failures: failureLog{logger: config.Log},
+	}
 	s.http = &http.Server{
 		Handler: s.routes(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
 		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
@@ -91,7 +95,10 @@ func New(config Config) (*Server, error) {
 func (s *Server) routes() *http.ServeMux {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
-		&collector{s.config.Sources, s.config.Version, s.config.Memory.Total, s.config.MemoryLimit, s.connections.refused, s.config.LogLinesLost, s.config.Died},
+		&collector{
+			s.config.Sources, s.config.Version, s.config.Memory.Total, s.config.MemoryLimit,
+			s.connections.refused, s.config.LogLinesLost, s.config.Died,
+		},
 		// This adds the CPU time of the garbage collector, which the metrics do not have by
 		// default.
 		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{
@@ -100,7 +107,8 @@ func (s *Server) routes() *http.ServeMux {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, ErrorLog: &s.failures}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry,
+		promhttp.HandlerOpts{MaxRequestsInFlight: 4, ErrorLog: &s.failures}))
 	mux.HandleFunc("GET /livez", s.livez)
 	mux.HandleFunc("GET /readyz", s.readyz)
 	mux.HandleFunc("GET /status", s.status)

@@ -147,23 +147,27 @@ func (s *Server) apm() *APM {
 func (s *Server) Status() Status {
 	now, l, from := time.Now(), s.config.Sources.look(), &s.config.Sources
 	status := Status{
-		Schema: StatusSchema, At: now, Version: s.config.Version,
-		Started: s.started, UptimeSeconds: now.Sub(s.started).Seconds(),
-		Died: s.config.Died(), Ready: s.ready.Load(), NotReady: s.notReady(),
-		Books: l.books(), Collapsed: l.admitted.Collapsed, Late: l.late, Early: l.early, ClientLost: l.in.ClientLost,
-		Cycle:       Cycle{l.agg.Sealed, l.agg.LastSeal, s.config.FlushInterval.Seconds()},
-		Aggregates:  Bounded{l.agg.Aggregates, s.config.Limits.Aggregates},
-		Origins:     Bounded{l.agg.Origins, s.config.Limits.Origins},
-		Connections: Connections{l.in.Connections, s.config.Limits.Connections, l.in.ConnectionsTotal, l.in.Faults},
-		Partitions:  l.agg.Partitions,
-		APM:         s.apm(), OTLP: s.otlp(),
+		Schema: StatusSchema, At: now, Version: s.config.Version, Started: s.started,
+		UptimeSeconds: now.Sub(s.started).Seconds(), Died: s.config.Died(), Ready: s.ready.Load(),
+		NotReady: s.notReady(), Books: l.books(), Collapsed: l.admitted.Collapsed, Late: l.late,
+		Early: l.early, ClientLost: l.in.ClientLost,
+		Cycle:      Cycle{l.agg.Sealed, l.agg.LastSeal, s.config.FlushInterval.Seconds()},
+		Aggregates: Bounded{l.agg.Aggregates, s.config.Limits.Aggregates},
+		Origins:    Bounded{l.agg.Origins, s.config.Limits.Origins},
+		Connections: Connections{
+			l.in.Connections, s.config.Limits.Connections, l.in.ConnectionsTotal,
+			l.in.Faults,
+		},
+		Partitions: l.agg.Partitions,
+		APM:        s.apm(), OTLP: s.otlp(),
 		Agent: s.agent(&l), Destinations: l.destinations(),
 		Busiest: from.Flush.Busiest(), Config: list(s.config.Settings),
 	}
 	first := &status.Destinations[0]
 	status.Retry, status.Flushes = first.Retry, first.Flushes
 	for _, d := range l.agg.Drainers {
-		status.Drainers = append(status.Drainers, Drainer{d.Aggregated, Ring{d.Ring.Slots, d.Ring.Used, d.Ring.HighWater}})
+		status.Drainers = append(status.Drainers,
+			Drainer{d.Aggregated, Ring{d.Ring.Slots, d.Ring.Used, d.Ring.HighWater}})
 	}
 	status.Memory = Memory{Parts: list(s.config.Memory.Parts), TotalBytes: s.config.Memory.Total}
 	if limit := s.config.MemoryLimit; limit.Known() {

@@ -87,22 +87,26 @@ func (l *guardedListener) prepareForProbes() {
 	config.GetCertificate = lastGood(config.GetCertificate)
 	config.NextProtos = nil
 	unusable := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		http.Error(w, "the file of --web-config-file can't be used any more; the daemon's log says why", http.StatusInternalServerError)
+		http.Error(w, "the file of --web-config-file can't be used any more; the daemon's log says why",
+			http.StatusInternalServerError)
 	})
 	l.toProbes = make(chan net.Conn)
 	l.forProbes = &http.Server{
 		Handler: l.connections.watch(probesFirst(l.open, unusable)), TLSConfig: config,
-		ReadHeaderTimeout: l.server.ReadHeaderTimeout, ReadTimeout: l.server.ReadTimeout, WriteTimeout: l.server.WriteTimeout,
-		MaxHeaderBytes: l.server.MaxHeaderBytes, ErrorLog: l.server.ErrorLog,
-		ConnState: l.server.ConnState, ConnContext: l.server.ConnContext,
+		ReadHeaderTimeout: l.server.ReadHeaderTimeout, ReadTimeout: l.server.ReadTimeout,
+		WriteTimeout: l.server.WriteTimeout, MaxHeaderBytes: l.server.MaxHeaderBytes,
+		ErrorLog: l.server.ErrorLog, ConnState: l.server.ConnState, ConnContext: l.server.ConnContext,
 	}
 	l.forProbes.SetKeepAlivesEnabled(false) // the next connection may find the file mended
-	go l.forProbes.ServeTLS(&handedListener{addr: l.Addr(), conns: l.toProbes, closed: make(chan struct{})}, "", "")
+	go l.forProbes.ServeTLS(&handedListener{addr: l.Addr(), conns: l.toProbes, closed: make(chan struct{})},
+		"", "")
 }
 
 // lastGood remembers the last certificate that could be read. The first was read when
 // the server began.
-func lastGood(read func(*tls.ClientHelloInfo) (*tls.Certificate, error)) func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+func lastGood(read func(*tls.ClientHelloInfo) (*tls.Certificate,
+	error),
+) func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	var mu sync.Mutex
 	last, _ := read(nil)
 	return func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
@@ -124,7 +128,8 @@ func (l *guardedListener) broken() bool {
 	err := web.Validate(l.file)
 	switch broken := err != nil; {
 	case broken && !l.isBroken:
-		l.log.Error("the web config file can't be used any more: only probes are answered until it is mended", "file", l.file, "error", err)
+		l.log.Error("the web config file can't be used any more: only probes are answered until it is mended",
+			"file", l.file, "error", err)
 	case !broken && l.isBroken:
 		l.log.Info("the web config file can be used again", "file", l.file)
 	}

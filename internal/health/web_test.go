@@ -74,7 +74,10 @@ func TestPassword(t *testing.T) {
 			t.Errorf("%s with the password: %s", path, with.Status)
 		}
 	}
-	if wrong, _ := get(t, s, "/status", func(r *http.Request) { r.SetBasicAuth("operator", "guess") }); wrong.StatusCode != http.StatusUnauthorized {
+	if wrong, _ := get(t, s, "/status", func(r *http.Request) {
+		r.SetBasicAuth("operator",
+			"guess")
+	}); wrong.StatusCode != http.StatusUnauthorized {
 		t.Errorf("a wrong password: %s", wrong.Status)
 	}
 }
@@ -82,7 +85,8 @@ func TestPassword(t *testing.T) {
 // TestTLS serves with a certificate of the file, the probes too.
 func TestTLS(t *testing.T) {
 	certificate, key := selfSigned(t)
-	s := startServer(t, Config{WebConfigFile: webConfig(t, "tls_server_config:\n  cert_file: "+certificate+"\n  key_file: "+key+"\n"+users)})
+	s := startServer(t, Config{WebConfigFile: webConfig(t,
+		"tls_server_config:\n  cert_file: "+certificate+"\n  key_file: "+key+"\n"+users)})
 	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	defer client.CloseIdleConnections()
 	for path, want := range map[string]int{"/livez": http.StatusOK, "/status": http.StatusUnauthorized} {
@@ -110,7 +114,8 @@ func TestProbesGetThroughABrokenWebConfig(t *testing.T) {
 	certificate, key := selfSigned(t)
 	encrypted := "tls_server_config:\n  cert_file: " + certificate + "\n  key_file: " + key + "\n" + users
 	for what, c := range map[string]struct{ scheme, good, broken string }{
-		"password": {"http", users, ""}, "tls": {"https", encrypted, ""}, "certificate": {"https", encrypted, certificate},
+		"password": {"http", users, ""}, "tls": {"https", encrypted, ""},
+		"certificate": {"https", encrypted, certificate},
 	} {
 		t.Run(what, func(t *testing.T) {
 			file := webConfig(t, c.good)
@@ -123,12 +128,20 @@ func TestProbesGetThroughABrokenWebConfig(t *testing.T) {
 			for _, step := range []struct {
 				text   []byte
 				status int
-			}{{good, http.StatusUnauthorized}, {[]byte("no: [sense"), http.StatusInternalServerError}, {good, http.StatusUnauthorized}} {
+			}{
+				{good, http.StatusUnauthorized},
+				{[]byte("no: [sense"), http.StatusInternalServerError},
+				{good, http.StatusUnauthorized},
+			} {
 				// Whole, as the kubelet does it: the server may be reading it just now.
-				if err := errors.Join(os.WriteFile(broken+".new", step.text, 0o600), os.Rename(broken+".new", broken)); err != nil {
+				if err := errors.Join(os.WriteFile(broken+".new", step.text, 0o600),
+					os.Rename(broken+".new", broken)); err != nil {
 					t.Fatal(err)
 				}
-				for path, want := range map[string]int{"/livez": http.StatusOK, "/readyz": http.StatusOK, "/status": step.status} {
+				for path, want := range map[string]int{
+					"/livez": http.StatusOK, "/readyz": http.StatusOK,
+					"/status": step.status,
+				} {
 					if status := statusOf(t, c.scheme+"://"+s.Addr()+path); status != want {
 						t.Errorf("%.10s: %s: %d, want %d", step.text, path, status, want)
 					}
@@ -185,7 +198,8 @@ func selfSigned(t *testing.T) (certificateFile, keyFile string) {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "spanstatsd"}, NotAfter: time.Now().Add(time.Hour),
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "spanstatsd"},
+		NotAfter:    time.Now().Add(time.Hour),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 	}
 	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
@@ -198,7 +212,8 @@ func selfSigned(t *testing.T) (certificateFile, keyFile string) {
 	}
 	dir := t.TempDir()
 	for name, block := range map[string]*pem.Block{
-		"cert.pem": {Type: "CERTIFICATE", Bytes: certificate}, "key.pem": {Type: "PRIVATE KEY", Bytes: private},
+		"cert.pem": {Type: "CERTIFICATE", Bytes: certificate},
+		"key.pem":  {Type: "PRIVATE KEY", Bytes: private},
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)

@@ -68,14 +68,18 @@ func TestAllocationsOfAHit(t *testing.T) {
 // are full: by their bytes, and by numbers that are defined for the sake of one span.
 func TestAllocationsOfAMiss(t *testing.T) {
 	for _, isNumbered := range []bool{false, true} {
-		t.Run(fmt.Sprintf("numbered %t", isNumbered), func(t *testing.T) { allocationsOfAMiss(t, isNumbered) })
+		t.Run(fmt.Sprintf("numbered %t", isNumbered),
+			func(t *testing.T) { allocationsOfAMiss(t, isNumbered) })
 	}
 }
 
 func allocationsOfAMiss(t *testing.T, isNumbered bool) {
 	h := newHarness(t, func(_ *configs, a *aggregate.Config) { a.Drainers = 1 })
 	h.aggregator.Start()
-	c := &conn{server: h.Server, frames: &frames{}, publisher: h.admit.NewConnection(span.Origin{Service: "shop", Lang: "go"}, 0)}
+	c := &conn{
+		server: h.Server, frames: &frames{},
+		publisher: h.admit.NewConnection(span.Origin{Service: "shop", Lang: "go"}, 0),
+	}
 	t.Cleanup(func() {
 		c.release()
 		h.aggregator.Stop()
@@ -111,7 +115,11 @@ func allocationsOfAMiss(t *testing.T, isNumbered bool) {
 		}
 	}
 	settled := func() {
-		for stats := h.aggregator.Stats(); stats.Aggregated()+h.dropped() < h.Stats().Received; stats = h.aggregator.Stats() {
+		for {
+			counted := h.aggregator.Stats()
+			if counted.Aggregated()+h.dropped() >= h.Stats().Received {
+				return
+			}
 			runtime.Gosched()
 		}
 	}
@@ -132,7 +140,8 @@ func allocationsOfAMiss(t *testing.T, isNumbered bool) {
 		settled()
 	}
 	if stats := h.Stats(); least != 0 || stats.KeysUncached != 0 || stats.Collapsed["resource"] == 0 {
-		t.Errorf("%v allocations a batch of 64; uncached %d, collapsed %v", least, stats.KeysUncached, stats.Collapsed)
+		t.Errorf("%v allocations a batch of 64; uncached %d, collapsed %v", least, stats.KeysUncached,
+			stats.Collapsed)
 	}
 }
 
@@ -140,7 +149,8 @@ func allocationsOfAMiss(t *testing.T, isNumbered bool) {
 func neverAgain(serial int) []byte {
 	return wire.AppendKey(nil, &span.Key{
 		Service: fmt.Sprintf("service-%012x", serial), Operation: fmt.Sprintf("operation.%012x", serial),
-		Resource: fmt.Sprintf("GET /resource/%012x", serial), Type: "http", Kind: "client", TraceRoot: span.TraceRootFalse,
-		PeerTags: []string{fmt.Sprintf("peer.hostname:host-%012x", serial)},
+		Resource: fmt.Sprintf("GET /resource/%012x", serial), Type: "http", Kind: "client",
+		TraceRoot: span.TraceRootFalse,
+		PeerTags:  []string{fmt.Sprintf("peer.hostname:host-%012x", serial)},
 	})
 }

@@ -25,13 +25,15 @@ func framesOf(data []byte, maxFrame int, all *buffers) *frames {
 // is refused.
 func TestAFrameIsAsLongAsTheWelcomeSays(t *testing.T) {
 	const most = 200_000
-	if message, err := framesOf(raw(make([]byte, most)...), most, ample()).next(); err != nil || len(message) != most {
+	if message, err := framesOf(raw(make([]byte, most)...), most, ample()).next(); err != nil ||
+		len(message) != most {
 		t.Errorf("%d bytes were read of %d: %v", len(message), most, err)
 	}
 	if _, err := framesOf(raw(make([]byte, most+1)...), most, ample()).next(); FaultOf(err) != FaultTooLarge {
 		t.Errorf("one byte more: %v", err)
 	}
-	if _, err := framesOf(binary.BigEndian.AppendUint32(nil, most+1), most, ample()).next(); FaultOf(err) != FaultTooLarge {
+	if _, err := framesOf(binary.BigEndian.AppendUint32(nil, most+1), most,
+		ample()).next(); FaultOf(err) != FaultTooLarge {
 		t.Errorf("only its length: %v", err)
 	}
 }

@@ -28,7 +28,8 @@ func TestLargeFramesWaitForSpace(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				over := make(chan struct{})
 				s := newBuffers(300_000, over)
-				hog := newFrames(&pieces{rnd: rand.New(rand.NewPCG(1, 1)), data: large[:100_000]}, 1<<20, time.Second, nil, s)
+				hog := newFrames(&pieces{rnd: rand.New(rand.NewPCG(1, 1)), data: large[:100_000]}, 1<<20,
+					time.Second, nil, s)
 				if _, err := hog.next(); FaultOf(err) != FaultHalfFrame {
 					t.Fatal(err)
 				}
@@ -36,9 +37,11 @@ func TestLargeFramesWaitForSpace(t *testing.T) {
 					time.Sleep(time.Second / 2)
 					c.after(hog, over)
 				}()
-				f := newFrames(&pieces{rnd: rand.New(rand.NewPCG(2, 2)), data: large}, 1<<20, time.Second, nil, s)
+				f := newFrames(&pieces{rnd: rand.New(rand.NewPCG(2, 2)), data: large}, 1<<20, time.Second,
+					nil, s)
 				message, err := f.next()
-				if c.want == FaultBug && (err != nil || len(message) != 200_000) || c.want != FaultBug && FaultOf(err) != c.want {
+				if c.want == FaultBug && (err != nil || len(message) != 200_000) ||
+					c.want != FaultBug && FaultOf(err) != c.want {
 					t.Errorf("a message of %d bytes and %v", len(message), err)
 				}
 				if s.waits.Load() != 1 {
@@ -46,7 +49,8 @@ func TestLargeFramesWaitForSpace(t *testing.T) {
 				}
 				before := s.pool.Held()
 				f.release()
-				if took := before - s.pool.Held(); err == nil && took < int64(len(large)) || err != nil && took != 0 {
+				if took := before - s.pool.Held(); err == nil && took < int64(len(large)) ||
+					err != nil && took != 0 {
 					t.Errorf("%d bytes were given back", took)
 				}
 			})

@@ -56,19 +56,38 @@ func TestFaults(t *testing.T) {
 		{name: "spans first", bytes: spans(1, key("r")), reason: FaultNoHello},
 		{name: "nonsense first", bytes: []byte("GET / HTTP/1.1\r\n\r\n"), reason: FaultTooLarge},
 		{name: "no msgpack first", bytes: raw(0xc1), reason: FaultNoHello},
-		{name: "another version", bytes: wire.AppendHello(nil, &wire.Hello{Version: 9}), reason: FaultVersion},
+		{
+			name: "another version", bytes: wire.AppendHello(nil, &wire.Hello{Version: 9}),
+			reason: FaultVersion,
+		},
 		{name: "empty frame", greeted: true, bytes: []byte{0, 0, 0, 0}, reason: FaultBadFrame},
 		{name: "frame too long", greeted: true, bytes: long, reason: FaultTooLarge},
 		{name: "unknown type", greeted: true, bytes: raw(0x92, 0x63, 0xc0), reason: FaultBadMessage},
 		{name: "not an array", greeted: true, bytes: raw(0xc0), reason: FaultBadMessage},
 		{name: "a second hello", greeted: true, bytes: hello("x"), reason: FaultBadMessage},
-		{name: "a welcome", greeted: true, bytes: wire.AppendWelcome(nil, &wire.Welcome{}), reason: FaultBadMessage},
+		{
+			name: "a welcome", greeted: true, bytes: wire.AppendWelcome(nil, &wire.Welcome{}),
+			reason: FaultBadMessage,
+		},
 		{name: "number not defined", greeted: true, bytes: numbered(7), reason: FaultBadMessage, dropped: 1},
 		{name: "number too high", greeted: true, bytes: define(1<<20, key("r")), reason: FaultBadMessage},
-		{name: "key is no array", greeted: true, bytes: spans(3, []byte{0xc0}), reason: FaultBadMessage, dropped: 3},
-		{name: "defined key is no array", greeted: true, bytes: define(1, []byte{0xc0}), reason: FaultBadMessage},
-		{name: "four billion snapshots", greeted: true, bytes: raw(0x92, 0x05, 0xdd, 0xff, 0xff, 0xff, 0xff), reason: FaultBadMessage},
-		{name: "half a frame", greeted: true, bytes: spans(2, key("r"))[:20], leave: true, reason: FaultHalfFrame},
+		{
+			name: "key is no array", greeted: true, bytes: spans(3, []byte{0xc0}), reason: FaultBadMessage,
+			dropped: 3,
+		},
+		{
+			name: "defined key is no array", greeted: true, bytes: define(1, []byte{0xc0}),
+			reason: FaultBadMessage,
+		},
+		{
+			name: "four billion snapshots", greeted: true,
+			bytes:  raw(0x92, 0x05, 0xdd, 0xff, 0xff, 0xff, 0xff),
+			reason: FaultBadMessage,
+		},
+		{
+			name: "half a frame", greeted: true, bytes: spans(2, key("r"))[:20], leave: true,
+			reason: FaultHalfFrame,
+		},
 		{name: "half a length", greeted: true, bytes: []byte{0, 0}, leave: true, reason: FaultHalfFrame},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -152,7 +171,8 @@ func TestTooManyConnections(t *testing.T) {
 		t.Errorf("the third was closed with %q", reason)
 	}
 	first.settle()
-	eventually.True(t, "the place of the closed connection is free", func() bool { return h.Stats().Connections != 2 })
+	eventually.True(t, "the place of the closed connection is free",
+		func() bool { return h.Stats().Connections != 2 })
 	h.connect("3") // fails the test unless welcomed
 }
 
@@ -349,7 +369,10 @@ func TestOriginDefaults(t *testing.T) {
 	origins := make(chan span.Origin, 2)
 	h.connect("silent")
 	c := h.dial()
-	c.send(wire.AppendHello(nil, &wire.Hello{Version: wire.Version, Origin: span.Origin{Host: "own", Env: "test"}}))
+	c.send(wire.AppendHello(nil, &wire.Hello{
+		Version: wire.Version,
+		Origin:  span.Origin{Host: "own", Env: "test"},
+	}))
 	c.read()
 	for _, conn := range h.connections() {
 		origins <- *conn.publisher.Origin()

@@ -14,17 +14,19 @@ import (
 type Fault uint8
 
 const (
-	FaultBadFrame           Fault = iota // a frame without content
-	FaultBadMessage                      // a frame's content is not what the protocol says
-	FaultTooLarge                        // a frame over MaxFrame
-	FaultTooSlow                         // a frame begun and not completed in time, or a tracer that does not read
-	FaultNoHello                         // no hello in time, or something else before it
-	FaultVersion                         // a version that is not spoken here
-	FaultTooManyConnections              // one connection too many
-	FaultNoSpace                         // a frame over 64 KiB that waited in vain for room among the buffers of others
-	FaultHalfFrame                       // the tracer left within a frame
-	FaultNotAllowed                      // a user that is not in AllowUIDs
-	FaultBug                             // a defect of ours, contained
+	FaultBadFrame   Fault = iota // a frame without content
+	FaultBadMessage              // a frame's content is not what the protocol says
+	FaultTooLarge                // a frame over MaxFrame
+	// a frame begun and not completed in time, or a tracer that does not read
+	FaultTooSlow
+	FaultNoHello            // no hello in time, or something else before it
+	FaultVersion            // a version that is not spoken here
+	FaultTooManyConnections // one connection too many
+	// a frame over 64 KiB that waited in vain for room among the buffers of others
+	FaultNoSpace
+	FaultHalfFrame  // the tracer left within a frame
+	FaultNotAllowed // a user that is not in AllowUIDs
+	FaultBug        // a defect of ours, contained
 
 	faults = int(FaultBug) + 1
 )

@@ -36,7 +36,10 @@ type frames struct {
 
 func newFrames(conn net.Conn, maxFrame int, timeout time.Duration, rate *throttle, buffers *buffers) *frames {
 	base := make([]byte, baseBuffer)
-	return &frames{conn: conn, base: base, buf: base, max: maxFrame, timeout: timeout, rate: rate, buffers: buffers}
+	return &frames{
+		conn: conn, base: base, buf: base, max: maxFrame, timeout: timeout, rate: rate,
+		buffers: buffers,
+	}
 }
 
 // first returns the content of the first frame, which must be whole within that
@@ -125,7 +128,8 @@ func (f *frames) readNow() bool {
 		return false
 	}
 	n := 0
-	_ = raw.Control(func(fd uintptr) { n, _ = unix.Read(int(fd), f.buf[f.end:]) }) // fails where the socket is closed
+	// fails where the socket is closed
+	_ = raw.Control(func(fd uintptr) { n, _ = unix.Read(int(fd), f.buf[f.end:]) })
 	f.end += max(0, n)
 	return n > 0
 }

@@ -123,7 +123,8 @@ func TestFramesInAnyPieces(t *testing.T) {
 		for i, content := range want {
 			got, err := f.next()
 			if err != nil || !bytes.Equal(got, content) {
-				t.Fatalf("seed %d: message %d has %d bytes, want %d; %v", seed, i, len(got), len(content), err)
+				t.Fatalf("seed %d: message %d has %d bytes, want %d; %v", seed, i, len(got), len(content),
+					err)
 			}
 			if len(f.buf) > maxFrame+4 {
 				t.Fatalf("seed %d: a buffer of %d bytes", seed, len(f.buf))

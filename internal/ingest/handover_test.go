@@ -49,7 +49,8 @@ func TestATracerThatDoesNotReadIsReadToItsEnd(t *testing.T) {
 		c.send(frame)
 		handedOver += 20
 	}
-	eventually.True(t, "the daemon stops reading for a while", func() bool { return h.Stats().ReadsThrottled > 0 })
+	eventually.True(t, "the daemon stops reading for a while",
+		func() bool { return h.Stats().ReadsThrottled > 0 })
 	long := strings.Split(strings.Repeat(strings.Repeat("x", 99)+",", 600), ",")
 	for i := 0; h.Stats().Faults["too_slow"] == 0; i++ {
 		h.setFeatures(wire.Features{Stats: true, PeerTags: long, ObfuscationVersion: uint64(i)})
@@ -141,8 +142,10 @@ func TestWhatIsWrittenBehindAFaultIsInTheBooks(t *testing.T) {
 			}
 			h.stop()
 			want := test.counts + 7 + 700
-			if stats := h.Stats(); stats.Dropped["refused"] != want || stats.Received != want || stats.ClientLost["closed"] != 3 {
-				t.Errorf("received %d of %d; dropped %v; lost %v", stats.Received, want, stats.Dropped, stats.ClientLost)
+			if stats := h.Stats(); stats.Dropped["refused"] != want || stats.Received != want ||
+				stats.ClientLost["closed"] != 3 {
+				t.Errorf("received %d of %d; dropped %v; lost %v", stats.Received, want, stats.Dropped,
+					stats.ClientLost)
 			}
 		})
 	}
@@ -153,7 +156,8 @@ func TestWhatIsWrittenBehindAFaultIsInTheBooks(t *testing.T) {
 func TestWhatFollowsAByeIsInTheBooks(t *testing.T) {
 	h := start(t, nil)
 	c := h.connect("shop")
-	c.send(append(append(spans(2, key("r")), wire.AppendBye(nil, &wire.Bye{Reason: "closed"})...), spans(3, key("r"))...))
+	c.send(append(append(spans(2, key("r")), wire.AppendBye(nil, &wire.Bye{Reason: "closed"})...),
+		spans(3, key("r"))...))
 	eventually.True(t, "the connection ends", func() bool { return h.Stats().Connections == 0 })
 	h.stop()
 	if stats := h.Stats(); stats.Received != 5 || stats.Dropped["refused"] != 3 || h.rows["r"] != 2 {

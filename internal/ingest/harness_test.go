@@ -59,7 +59,10 @@ func (h *harness) Stats() stats { return stats{h.Server.Stats(), h.admit.Stats()
 // newHarness makes a server; start runs it.
 func newHarness(t testing.TB, change func(*configs, *aggregate.Config)) *harness {
 	t.Helper()
-	h := &harness{t: t, changed: make(chan struct{}), rows: map[string]uint64{}, origins: map[span.Origin]uint64{}, features: wire.Features{Stats: true}}
+	h := &harness{
+		t: t, changed: make(chan struct{}), rows: map[string]uint64{},
+		origins: map[span.Origin]uint64{}, features: wire.Features{Stats: true},
+	}
 	counting := aggregate.DefaultConfig()
 	counting.Deliver = h.deliver
 	config := configs{DefaultConfig(), admit.DefaultConfig()}
@@ -134,7 +137,8 @@ func (h *harness) stop() {
 		h.aggregator.Stop()
 		h.Close()
 		in, agg := h.Stats(), h.aggregator.Stats()
-		if in.Received != agg.Aggregated()+in.DroppedTotal() || agg.Aggregated() != h.sealed || agg.Held != 0 {
+		if in.Received != agg.Aggregated()+in.DroppedTotal() || agg.Aggregated() != h.sealed ||
+			agg.Held != 0 {
 			h.t.Errorf("books: received %d = aggregated %d + dropped %v; sealed %d, held %d",
 				in.Received, agg.Aggregated(), in.Dropped, h.sealed, agg.Held)
 		}
@@ -195,7 +199,10 @@ func (h *harness) connect(service string) *tracer {
 }
 
 func hello(service string) []byte {
-	return wire.AppendHello(nil, &wire.Hello{Version: wire.Version, Client: "test", Origin: span.Origin{Service: service}})
+	return wire.AppendHello(nil, &wire.Hello{
+		Version: wire.Version, Client: "test",
+		Origin: span.Origin{Service: service},
+	})
 }
 
 func (c *tracer) send(frame []byte) {
@@ -293,7 +300,9 @@ func unread(t testing.TB, socket *net.UnixConn) (n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := rawConn.Control(func(fd uintptr) { n, err = unix.IoctlGetInt(int(fd), unix.SIOCINQ) }); err != nil {
+	if err := rawConn.Control(func(fd uintptr) {
+		n, err = unix.IoctlGetInt(int(fd), unix.SIOCINQ)
+	}); err != nil {
 		t.Fatal(err)
 	}
 	return n

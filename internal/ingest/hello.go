@@ -53,7 +53,8 @@ func readHello(f *frames) (hello *wire.Hello, message []byte, err error) {
 		return nil, message, &fault{FaultBadMessage, err}
 	}
 	if decoded.Version != wire.Version {
-		return nil, message, faultf(FaultVersion, "read hello: version %d is not spoken here, %d is", decoded.Version, wire.Version)
+		return nil, message, faultf(FaultVersion, "read hello: version %d is not spoken here, %d is",
+			decoded.Version, wire.Version)
 	}
 	return &decoded, message, nil
 }

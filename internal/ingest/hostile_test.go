@@ -79,7 +79,8 @@ func TestHostile(t *testing.T) {
 			for _, claim := range [][]byte{
 				{0xdd, 0xff, 0xff, 0xff, 0xff},       // a key of four billion labels
 				{0x93, 0xdb, 0xff, 0xff, 0xff, 0xff}, // a label of four billion bytes
-				{0x98, 0xc0, 0xc0, 0xc0, 0xc0, 0xc0, 0xc0, 0xc0, 0xdd, 0xff, 0xff, 0xff, 0xff, 0xa0}, // four billion peer tags
+				// four billion peer tags
+				{0x98, 0xc0, 0xc0, 0xc0, 0xc0, 0xc0, 0xc0, 0xc0, 0xdd, 0xff, 0xff, 0xff, 0xff, 0xa0},
 			} {
 				c := h.connect("claimer")
 				c.send(spans(1, claim))
@@ -191,7 +192,8 @@ func TestHostile(t *testing.T) {
 			close(stop)
 			sending.Wait()
 			healthy.settle()
-			eventually.True(t, "all connections are closed", func() bool { return h.Stats().Connections == 0 })
+			eventually.True(t, "all connections are closed",
+				func() bool { return h.Stats().Connections == 0 })
 			if grown := int64(inUse()) - int64(before); grown > 24<<20 {
 				t.Errorf("%d bytes more are in use than before", grown)
 			}

@@ -76,11 +76,13 @@ func TestANumberWithoutRoomLosesOnlyItsNames(t *testing.T) {
 	h.stop()
 	stats := h.Stats()
 	if unnumbered < 10 || stats.KeysUnnumbered != unnumbered+2 || stats.DroppedTotal() != 0 {
-		t.Errorf("%d keys found no room, %d of the first; dropped %v", stats.KeysUnnumbered, unnumbered, stats.Dropped)
+		t.Errorf("%d keys found no room, %d of the first; dropped %v", stats.KeysUnnumbered, unnumbered,
+			stats.Dropped)
 	}
 	nameless := h.rows[span.Blocked]
 	if nameless != unnumbered+3 || stats.Collapsed["whole_key"] != nameless {
-		t.Errorf("%d spans are counted without names, %d keys of the first found no room; collapsed %v", nameless, unnumbered, stats.Collapsed)
+		t.Errorf("%d spans are counted without names, %d keys of the first found no room; collapsed %v",
+			nameless, unnumbered, stats.Collapsed)
 	}
 	if h.rows[longName(200)] != 1 || h.rows[longName(201)] != 1 {
 		t.Errorf("with room, they are counted %d and %d times", h.rows[longName(200)], h.rows[longName(201)])

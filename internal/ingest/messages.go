@@ -34,7 +34,8 @@ func (c *conn) define(body []byte) error {
 	maxKeys := c.server.config.Admit.MaxKeys()
 	for number, raw, ok := walker.Next(); ok; number, raw, ok = walker.Next() {
 		if int64(number) >= int64(maxKeys) {
-			return faultf(FaultBadMessage, "define key: number %d is not below the %d of the welcome", number, maxKeys)
+			return faultf(FaultBadMessage, "define key: number %d is not below the %d of the welcome", number,
+				maxKeys)
 		}
 		if err := c.publisher.Define(number, raw); err != nil {
 			return badMessage(err)
@@ -69,7 +70,8 @@ func (c *conn) flush(body []byte) error {
 	}
 	if c.reporting.Add(1) > maxOpenFlushes {
 		c.reporting.Add(-1)
-		c.answer(wire.Flush{ID: request.ID, Error: "too many flushes of this connection wait for their answer"})
+		c.answer(wire.Flush{ID: request.ID, Error: "too many flushes of this connection wait for their " +
+			"answer"})
 		return nil
 	}
 	c.answering.Go(func() {

@@ -126,7 +126,8 @@ func TestPaceIsNotTheTracersFault(t *testing.T) {
 			t.Errorf("read %d of %d bytes: %v", len(message), len(frame)-wire.HeaderLen, err)
 		}
 		if throttled.Load() == 0 || time.Since(begun) <= timeout {
-			t.Errorf("the frame was read within %s, and its reading put off %d times", time.Since(begun), throttled.Load())
+			t.Errorf("the frame was read within %s, and its reading put off %d times", time.Since(begun),
+				throttled.Load())
 		}
 	})
 }

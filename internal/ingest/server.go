@@ -51,8 +51,9 @@ func New(config Config) (*Server, error) {
 		return nil, err //nolint:wrapcheck // it says what to do
 	}
 	s := &Server{
-		config: config, listener: listener, conns: map[*conn]struct{}{}, ofProcess: map[int32]int{}, credentials: socket.Credentials,
-		log: faultLog{logger: config.Log}, draining: make(chan struct{}), stopped: make(chan struct{}),
+		config: config, listener: listener, conns: map[*conn]struct{}{}, ofProcess: map[int32]int{},
+		credentials: socket.Credentials, log: faultLog{logger: config.Log}, draining: make(chan struct{}),
+		stopped: make(chan struct{}),
 	}
 	s.refused.base = make([]byte, baseBuffer)
 	s.buffers = newBuffers(int64(config.MaxBufferBytes), s.stopped)
@@ -83,7 +84,8 @@ func (s *Server) accept() {
 		}
 		if err != nil {
 			// Out of file descriptors, most likely: others may leave soon.
-			s.config.Log.Warn("accept connection failed; raise the limit of open files if this lasts", "error", err)
+			s.config.Log.Warn("accept connection failed; raise the limit of open files if this lasts",
+				"error", err)
 			pause := time.Second
 			if s.isDraining() {
 				pause = 10 * time.Millisecond // they all do
@@ -126,9 +128,11 @@ func (s *Server) register(c *conn) error {
 	most, process := s.config.MaxConnections, c.peer.PID
 	switch {
 	case len(s.conns) >= most:
-		return faultf(FaultTooManyConnections, "accept connection: there are %d already; raise --max-connections", most)
+		return faultf(FaultTooManyConnections, "accept connection: there are %d already; raise "+
+			"--max-connections", most)
 	case process != 0 && s.ofProcess[process] >= max(1, most/2):
-		return faultf(FaultTooManyConnections, "accept connection: process %d has %d already, half of --max-connections", process, s.ofProcess[process])
+		return faultf(FaultTooManyConnections, "accept connection: process %d has %d already, half of "+
+			"--max-connections", process, s.ofProcess[process])
 	}
 	s.conns[c] = struct{}{}
 	s.ofProcess[process]++

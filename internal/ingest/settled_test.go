@@ -17,9 +17,13 @@ func TestATracerThatAsksIsToldWhatIsSettled(t *testing.T) {
 	h := start(t, func(c *configs, _ *aggregate.Config) { c.Interval = 7 * time.Second })
 	other := h.connect("other")
 	c := h.dial()
-	c.send(wire.AppendHello(nil, &wire.Hello{Version: wire.Version, Origin: span.Origin{Service: "shop"}, Settled: true}))
+	c.send(wire.AppendHello(nil, &wire.Hello{
+		Version: wire.Version, Origin: span.Origin{Service: "shop"},
+		Settled: true,
+	}))
 	_, body := c.read()
-	if welcome, err := wire.DecodeWelcome(body); err != nil || !welcome.Settled || welcome.Interval != uint64(h.config.Interval) {
+	if welcome, err := wire.DecodeWelcome(body); err != nil || !welcome.Settled ||
+		welcome.Interval != uint64(h.config.Interval) {
 		t.Fatalf("welcome %+v: %v", welcome, err)
 	}
 	told := func(want uint64) {
@@ -53,7 +57,8 @@ func TestATracerThatAsksIsToldWhatIsSettled(t *testing.T) {
 	for c, want := range map[*tracer]uint64{c: 7, other: 0} {
 		kind, body := c.read()
 		features, err := wire.DecodeFeatures(body)
-		if kind != wire.TypeFeatures || features.Settled != want || len(features.PeerTags) != 1 || err != nil {
+		if kind != wire.TypeFeatures || features.Settled != want || len(features.PeerTags) != 1 ||
+			err != nil {
 			t.Errorf("told of %s %+v, want %d: %v", kind, features, want, err)
 		}
 	}

@@ -16,7 +16,9 @@ import (
 // TestBatchesOfTheWelcomeAreAdmitted, as large as they may be.
 func TestBatchesOfTheWelcomeAreAdmitted(t *testing.T) {
 	for _, slots := range []int{1024, 2048, 8192} {
-		h := start(t, func(c *configs, a *aggregate.Config) { c.Block, c.MaxBatch, a.RingSlots = true, 1024, slots })
+		h := start(t, func(c *configs, a *aggregate.Config) {
+			c.Block, c.MaxBatch, a.RingSlots = true, 1024, slots
+		})
 		c := h.dial()
 		c.send(hello("web"))
 		_, body := c.read()
@@ -102,7 +104,9 @@ func TestFloodCostsOthersNothing(t *testing.T) {
 		}
 		sent += frames * batch
 		eventually.True(t, "all of the healthy one is received", func() bool {
-			return slices.ContainsFunc(h.Tracers(), func(tr Tracer) bool { return tr.Service == "healthy" && tr.Received == sent })
+			return slices.ContainsFunc(h.Tracers(), func(tr Tracer) bool {
+				return tr.Service == "healthy" && tr.Received == sent
+			})
 		})
 		passed()
 	}

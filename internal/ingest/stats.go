@@ -7,7 +7,10 @@ import (
 
 // lostReasons are the losses that tracers report under their own names. A loss with another
 // name is counted as other, so that no tracer can make the list longer.
-var lostReasons = [...]string{"buffer_full", "disconnected", "not_wanted", "too_large", "closed", "daemon_died", "other"}
+var lostReasons = [...]string{
+	"buffer_full", "disconnected", "not_wanted", "too_large", "closed",
+	"daemon_died", "other",
+}
 
 // counters are added to once a frame or less, by every connection.
 type counters struct {

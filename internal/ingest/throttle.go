@@ -21,7 +21,10 @@ func newThrottle(rate int, lifted <-chan struct{}, delays *atomic.Uint64) *throt
 		return nil
 	}
 	// A second's worth may come at once.
-	return &throttle{rate: float64(rate), credit: float64(rate), last: time.Now(), lifted: lifted, delays: delays}
+	return &throttle{
+		rate: float64(rate), credit: float64(rate), last: time.Now(), lifted: lifted,
+		delays: delays,
+	}
 }
 
 // spend notes n bytes that were read, and waits until the rate allows the next.

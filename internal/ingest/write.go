@@ -59,7 +59,8 @@ func (c *conn) announce(features *wire.Features) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	if c.greeted {
-		_ = c.writeLocked(wire.AppendFeatures(nil, &wire.Announcement{Features: *features, Settled: c.settled}))
+		_ = c.writeLocked(wire.AppendFeatures(nil,
+			&wire.Announcement{Features: *features, Settled: c.settled}))
 	}
 }
 

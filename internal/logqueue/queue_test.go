@@ -98,7 +98,8 @@ func TestAStalledLogCountsWhatItLoses(t *testing.T) {
 		t.Errorf("%d of %d lines lost: more than %d bytes wait", lost, logged, logqueue.Limit)
 	}
 	close(e.stalled)
-	eventually.True(t, "all lines are accounted for", func() bool { return uint64(e.lines())+q.Lost() == logged })
+	eventually.True(t, "all lines are accounted for",
+		func() bool { return uint64(e.lines())+q.Lost() == logged })
 	eventually.True(t, "the loss is told", func() bool {
 		mu.Lock()
 		defer mu.Unlock()

@@ -47,7 +47,8 @@ func (b Budget) Check(limit Limit, canBeLower func(flag string) bool) error {
 	} else {
 		advice = "lower " + advice + "or allow more"
 	}
-	return fmt.Errorf("the limits may come to %s and %s allows %s; %s", Text(b.Total), limit.Source, Text(limit.Bytes), advice)
+	return fmt.Errorf("the limits may come to %s and %s allows %s; %s", Text(b.Total), limit.Source,
+		Text(limit.Bytes), advice)
 }
 
 // mostAdvised is how many flags a person is told of.

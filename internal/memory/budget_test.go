@@ -11,7 +11,10 @@ import (
 func TestBudget(t *testing.T) {
 	b := memory.Sum(
 		[]memory.Part{{"rings", 1 << 20, "ring-slots"}, {"program", 16 << 20, ""}},
-		[]memory.Part{{"connections", 64 << 20, "max-connections"}, {"keys", 32 << 20, "max-key-bytes-in-all"}},
+		[]memory.Part{
+			{"connections", 64 << 20, "max-connections"},
+			{"keys", 32 << 20, "max-key-bytes-in-all"},
+		},
 	)
 	if b.Total != 113<<20 || b.Parts[0].Name != "connections" || b.Parts[3].Name != "rings" {
 		t.Errorf("the sum is %+v", b)
@@ -25,7 +28,8 @@ func TestBudget(t *testing.T) {
 	}
 	err := b.Check(memory.Limit{Bytes: 100 << 20, Source: "the cgroup"}, every)
 	const want = "the limits may come to 113 MiB and the cgroup allows 100 MiB; lower " +
-		"--max-connections (connections of 64 MiB), --max-key-bytes-in-all (keys of 32 MiB), --ring-slots (rings of 1.0 MiB), or allow more"
+		"--max-connections (connections of 64 MiB), --max-key-bytes-in-all (keys of 32 MiB), --ring-slots " +
+		"(rings of 1.0 MiB), or allow more"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
 	}
@@ -41,8 +45,10 @@ func TestAdviceNamesWhatCanBeLower(t *testing.T) {
 	})
 	limit := memory.Limit{Bytes: 20 << 20, Source: "the cgroup"}
 	for _, c := range []struct{ lowest, want string }{
-		{"", "; lower --sketch-bytes (sketches of 8.0 MiB), --retry-bytes (payloads that wait of 6.0 MiB), --ring-slots (rings of 5.0 MiB), or allow more"},
-		{"retry-bytes", "; lower --sketch-bytes (sketches of 8.0 MiB), --ring-slots (rings of 5.0 MiB), or allow more"},
+		{"", "; lower --sketch-bytes (sketches of 8.0 MiB), --retry-bytes (payloads that wait of 6.0 MiB), " +
+			"--ring-slots (rings of 5.0 MiB), or allow more"},
+		{"retry-bytes", "; lower --sketch-bytes (sketches of 8.0 MiB), --ring-slots (rings of 5.0 MiB), or " +
+			"allow more"},
 		{"sketch-bytes retry-bytes ring-slots", "; allow more; every limit is as low as it can be"},
 	} {
 		err := b.Check(limit, func(flag string) bool { return !strings.Contains(c.lowest, flag) })

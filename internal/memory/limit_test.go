@@ -71,10 +71,12 @@ func TestControlGroups(t *testing.T) {
 func TestTellOnlyWhoKnowsNothing(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
 	debug.SetMemoryLimit(math.MaxInt64)
-	if got := memory.Tell(memory.Limit{Bytes: math.MaxInt64}); got != 0 || debug.SetMemoryLimit(-1) != math.MaxInt64 {
+	if got := memory.Tell(memory.Limit{Bytes: math.MaxInt64}); got != 0 ||
+		debug.SetMemoryLimit(-1) != math.MaxInt64 {
 		t.Errorf("told %d without a limit", got)
 	}
-	if got := memory.Tell(memory.Limit{Bytes: 1 << 40}); got != 9*(1<<40)/10 || debug.SetMemoryLimit(-1) != got {
+	if got := memory.Tell(memory.Limit{Bytes: 1 << 40}); got != 9*(1<<40)/10 ||
+		debug.SetMemoryLimit(-1) != got {
 		t.Errorf("told %d of a limit of %d", got, int64(1<<40))
 	}
 	if got := memory.Tell(memory.Limit{Bytes: 1 << 30}); got != 0 {

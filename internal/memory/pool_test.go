@@ -57,7 +57,8 @@ func TestWhoHoldsBytesIsChargedForThem(t *testing.T) {
 			spared += int64(len(spare))
 		}
 		if pool.Held() != sum || pool.spared != spared || sum+spared > limit || len(pool.spare) > 4 {
-			t.Fatalf("step %d: %d bytes are held and %d charged, %d spared and %d charged", step, sum, pool.Held(), spared, pool.spared)
+			t.Fatalf("step %d: %d bytes are held and %d charged, %d spared and %d charged", step, sum,
+				pool.Held(), spared, pool.spared)
 		}
 	}
 	if refused == 0 || reused == 0 {

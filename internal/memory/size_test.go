@@ -10,7 +10,8 @@ import (
 // TestASizeIsReadAsItIsWritten, in the largest unit that divides it, and bare.
 func TestASizeIsReadAsItIsWritten(t *testing.T) {
 	for text, want := range map[string]int{
-		"0": 0, "5000": 5000, "1KiB": 1 << 10, "16MiB": 16 << 20, "3GiB": 3 << 30, "1025KiB": 1025 << 10, "-1": -1,
+		"0": 0, "5000": 5000, "1KiB": 1 << 10, "16MiB": 16 << 20, "3GiB": 3 << 30, "1025KiB": 1025 << 10,
+		"-1": -1,
 	} {
 		got, err := memory.ParseSize(text)
 		if err != nil || got != want || memory.SizeText(got) != text {
@@ -30,7 +31,10 @@ func TestASizeIsReadAsItIsWritten(t *testing.T) {
 }
 
 func TestWhatIsNoSizeIsRefused(t *testing.T) {
-	for _, text := range []string{"", "MiB", "lots", "1.5MiB", "16Mb", "16 M", "9223372036854775807KiB", "-9223372036854775808GiB", "1MiB2"} {
+	for _, text := range []string{
+		"", "MiB", "lots", "1.5MiB", "16Mb", "16 M", "9223372036854775807KiB",
+		"-9223372036854775808GiB", "1MiB2",
+	} {
 		if got, err := memory.ParseSize(text); err == nil {
 			t.Errorf("%q is read as %d", text, got)
 		}

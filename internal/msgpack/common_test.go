@@ -16,7 +16,10 @@ func TestCommonFormsAreReadAsTheReaderReadsThem(t *testing.T) {
 	for range 3_000 {
 		value := random(rnd, nil, 1)
 		cut := rnd.IntN(len(value) + 1)
-		for _, body := range [][]byte{value, value[:cut], append(bytes.Clone(value), make([]byte, msgpack.Ahead)...)} {
+		for _, body := range [][]byte{
+			value, value[:cut],
+			append(bytes.Clone(value), make([]byte, msgpack.Ahead)...),
+		} {
 			if text, next := msgpack.CommonStr(body, 0); next != 0 {
 				r := msgpack.NewReader(body)
 				if r.Str() != text || r.Failed() || r.At() != next {

@@ -15,7 +15,8 @@ import (
 
 // isInteger reports whether an integer begins with this byte.
 func isInteger(lead byte) bool {
-	return lead < msgpack.FixMap || lead >= msgpack.FixNegative || lead >= msgpack.Uint8 && lead <= msgpack.Int64
+	return lead < msgpack.FixMap || lead >= msgpack.FixNegative ||
+		lead >= msgpack.Uint8 && lead <= msgpack.Int64
 }
 
 // value reads whatever stands next as the library would give it, by the readers.
@@ -178,7 +179,8 @@ func agree(t *testing.T, body []byte) (ok bool) {
 	skipping := msgpack.NewReader(body)
 	skipping.Skip()
 	if skipping.Failed() != r.Failed() || skipping.At() != r.At() && !r.Failed() {
-		t.Fatalf("%x: read to %d (fault: %v), skipped to %d (fault: %v)", body, r.At(), r.Failed(), skipping.At(), skipping.Failed())
+		t.Fatalf("%x: read to %d (fault: %v), skipped to %d (fault: %v)", body, r.At(), r.Failed(),
+			skipping.At(), skipping.Failed())
 	}
 	if r.Failed() {
 		return false
@@ -216,7 +218,8 @@ func TestWhatIsCutShortIsAFault(t *testing.T) {
 			if !r.Failed() || r.At() > cut {
 				t.Fatalf("%x, cut at %d, was read to %d", body, cut, r.At())
 			}
-			if r.Left() != 0 || r.Lead() != msgpack.Unused || r.Int() != 0 || r.Str() != (msgpack.Text{}) || r.Array() != 0 || r.Map() != 0 || r.Number() != 0 || r.Bool() || r.IsNil() {
+			if r.Left() != 0 || r.Lead() != msgpack.Unused || r.Int() != 0 || r.Str() != (msgpack.Text{}) ||
+				r.Array() != 0 || r.Map() != 0 || r.Number() != 0 || r.Bool() || r.IsNil() {
 				t.Fatalf("%x, cut at %d: something was read behind the fault", body, cut)
 			}
 		}
@@ -229,9 +232,12 @@ func TestAFaultStaysWhereItsValueBegins(t *testing.T) {
 		body []byte
 		read func(*msgpack.Reader)
 	}{
-		"too large":           {[]byte{1, msgpack.Uint16, 1, 0}, func(r *msgpack.Reader) { r.Uint(255) }},
-		"negative":            {[]byte{1, 0xff}, func(r *msgpack.Reader) { r.Uint(255) }},
-		"beyond 63 bits":      {[]byte{1, msgpack.Uint64, 0x80, 0, 0, 0, 0, 0, 0, 0}, func(r *msgpack.Reader) { r.Int() }},
+		"too large": {[]byte{1, msgpack.Uint16, 1, 0}, func(r *msgpack.Reader) { r.Uint(255) }},
+		"negative":  {[]byte{1, 0xff}, func(r *msgpack.Reader) { r.Uint(255) }},
+		"beyond 63 bits": {
+			[]byte{1, msgpack.Uint64, 0x80, 0, 0, 0, 0, 0, 0, 0},
+			func(r *msgpack.Reader) { r.Int() },
+		},
 		"another kind":        {[]byte{1, 0xa0}, func(r *msgpack.Reader) { r.Bin() }},
 		"a string cut short":  {[]byte{1, msgpack.Str8, 2, 'x'}, func(r *msgpack.Reader) { r.Str() }},
 		"a count too large":   {[]byte{1, 0x92, 1}, func(r *msgpack.Reader) { r.Array() }},

@@ -100,7 +100,8 @@ func TestProducers(t *testing.T) {
 					}
 				}
 				stats := r.Stats()
-				if stats.Used != 0 || stats.Published != uint64(shape.producers*shape.each) || stats.HighWater > shape.slots {
+				if stats.Used != 0 || stats.Published != uint64(shape.producers*shape.each) ||
+					stats.HighWater > shape.slots {
 					t.Errorf("in the end %+v", stats)
 				}
 			})

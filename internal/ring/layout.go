@@ -58,5 +58,6 @@ func checkField(t reflect.Type, path string) error {
 		}
 		return nil
 	}
-	return fmt.Errorf("%s is a %s, which holds a pointer; keep only numbers, arrays and structs of them", path, t)
+	return fmt.Errorf("%s is a %s, which holds a pointer; keep only numbers, arrays and structs of them",
+		path, t)
 }

@@ -14,7 +14,10 @@ func TestLayout(t *testing.T) {
 		start, end uintptr
 	}{
 		{"fixed", unsafe.Offsetof(s.fixed), unsafe.Offsetof(s.fixed) + unsafe.Sizeof(s.fixed)},
-		{"producers", unsafe.Offsetof(s.producers), unsafe.Offsetof(s.producers) + unsafe.Sizeof(s.producers)},
+		{
+			"producers", unsafe.Offsetof(s.producers),
+			unsafe.Offsetof(s.producers) + unsafe.Sizeof(s.producers),
+		},
 		{"consumer", unsafe.Offsetof(s.consumer), unsafe.Offsetof(s.consumer) + unsafe.Sizeof(s.consumer)},
 		{"parking", unsafe.Offsetof(s.parking), unsafe.Offsetof(s.parking) + unsafe.Sizeof(s.parking)},
 		{"counters", unsafe.Offsetof(s.counters), unsafe.Offsetof(s.counters) + unsafe.Sizeof(s.counters)},

@@ -24,10 +24,16 @@ func TestStats(t *testing.T) {
 		{"new", func() {}, Stats{Slots: 8}},
 		{"two published", func() { put(); put() }, Stats{Slots: 8, Used: 2}},
 		{"both taken", turn(8), Stats{Slots: 8, HighWater: 2, Published: 2}},
-		{"five published", func() { put(); put(); put(); put(); put() }, Stats{Slots: 8, Used: 5, HighWater: 2, Published: 2}},
+		{
+			"five published", func() { put(); put(); put(); put(); put() },
+			Stats{Slots: 8, Used: 5, HighWater: 2, Published: 2},
+		},
 		{"one taken of five in use", turn(1), Stats{Slots: 8, Used: 4, HighWater: 5, Published: 3}},
 		{"a run skipped", skip((*Claim[uint64]).Skip), Stats{Slots: 8, Used: 6, HighWater: 5, Published: 3}},
-		{"a run left by a panic", skip((*Claim[uint64]).Abandon), Stats{Slots: 8, Used: 8, HighWater: 5, Published: 3, Abandoned: 2}},
+		{
+			"a run left by a panic", skip((*Claim[uint64]).Abandon),
+			Stats{Slots: 8, Used: 8, HighWater: 5, Published: 3, Abandoned: 2},
+		},
 		{"all taken", turn(8), Stats{Slots: 8, HighWater: 8, Published: 7, Skipped: 4, Abandoned: 2}},
 	} {
 		step.do()

@@ -10,7 +10,10 @@ import (
 )
 
 func newTestBalancer(drainers, partitions int) *Balancer {
-	return NewBalancer(Config{Drainers: drainers, Partitions: Partitioning{Fixed: partitions}, Interval: 10 * time.Second})
+	return NewBalancer(Config{
+		Drainers: drainers, Partitions: Partitioning{Fixed: partitions},
+		Interval: 10 * time.Second,
+	})
 }
 
 // ask adds noted spans to the demand of partitions.
@@ -74,7 +77,8 @@ func TestSlightUnevennessMustLast(t *testing.T) {
 	}
 	b.ask(slight)
 	b.level()
-	if s := b.Stats(); s.Epoch != 2 || s.Moves == 0 || s.LastPlan.After > levelled || s.LastChange != s.LastPlan {
+	if s := b.Stats(); s.Epoch != 2 || s.Moves == 0 || s.LastPlan.After > levelled ||
+		s.LastChange != s.LastPlan {
 		t.Errorf("three intervals of it: %+v", s)
 	}
 	b = newTestBalancer(2, 16)
@@ -112,7 +116,8 @@ func TestSpreadAndGathered(t *testing.T) {
 		b.ask(cold)
 		b.level()
 	}
-	if s := b.Stats(); b.Routing().isSpread(17) || s.Spread != 0 || s.Gathers != 1 || s.LastPlan.Why != whyGathered {
+	if s := b.Stats(); b.Routing().isSpread(17) || s.Spread != 0 || s.Gathers != 1 ||
+		s.LastPlan.Why != whyGathered {
 		t.Errorf("not gathered: %+v", s)
 	}
 	checkWhole(t, b.Routing())
@@ -147,7 +152,8 @@ func TestLevellingSwitchedOff(t *testing.T) {
 	loads[9] = 1_000_000
 	b.ask(loads)
 	b.level()
-	if s := b.Stats(); s.Partitions != 64 || s.Moves+s.Spreads != 0 || !strings.Contains(s.LastPlan.Why, "switched off") {
+	if s := b.Stats(); s.Partitions != 64 || s.Moves+s.Spreads != 0 ||
+		!strings.Contains(s.LastPlan.Why, "switched off") {
 		t.Errorf("%+v", s)
 	}
 }
@@ -156,7 +162,10 @@ func TestLevellingSwitchedOff(t *testing.T) {
 // them, without the clock moving.
 func TestGrowthAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := NewBalancer(Config{Drainers: 2, Partitions: Partitioning{Adaptive: 25}, Interval: 10 * time.Second})
+		b := NewBalancer(Config{
+			Drainers: 2, Partitions: Partitioning{Adaptive: 25},
+			Interval: 10 * time.Second,
+		})
 		b.Start()
 		defer b.Stop()
 		started := time.Now()
@@ -199,7 +208,8 @@ func TestGrowthAfterRebalance(t *testing.T) {
 		asked := make([]int, 3)
 		for hash := range uint32(MaxPartitions) {
 			if !sameOwners(before.Owners(int(hash&before.mask)), grown.Owners(int(hash&grown.mask))) {
-				t.Fatalf("growth from %d to %d partitions moved hash %d", before.Partitions(), grown.Partitions(), hash)
+				t.Fatalf("growth from %d to %d partitions moved hash %d", before.Partitions(),
+					grown.Partitions(), hash)
 			}
 			asked[route.Drainer(hash)]++
 		}
@@ -269,7 +279,8 @@ func TestDemandIsASample(t *testing.T) {
 		for p, load := range loads {
 			want := asked[p]
 			if got := float64(load * sampleEvery); got < 0.8*want-1000 || got > 1.2*want+1000 {
-				t.Errorf("batches of %d: partition %d was asked for %.0f, the sample says %.0f", size, p, want, got)
+				t.Errorf("batches of %d: partition %d was asked for %.0f, the sample says %.0f", size, p,
+					want, got)
 			}
 		}
 	}
@@ -279,7 +290,10 @@ func TestDemandIsASample(t *testing.T) {
 // that are all spread, and is hot no more.
 func TestThousandsAreGatheredInParts(t *testing.T) {
 	const partitions, drainers = MaxPartitions, 2
-	b := NewBalancer(Config{Drainers: drainers, Partitions: Partitioning{Fixed: partitions}, Interval: time.Second})
+	b := NewBalancer(Config{
+		Drainers: drainers, Partitions: Partitioning{Fixed: partitions},
+		Interval: time.Second,
+	})
 	b.Install(newRouting(1, drainers).Next([][]uint16{{0, 1}}).Grown(partitions))
 	loads := make([]uint64, partitions)
 	for p := range loads {

@@ -10,13 +10,29 @@ import (
 
 // loadShapes are kinds of traffic: the load of partition i, in noted spans.
 var loadShapes = map[string]func(rnd *rand.Rand, i int) uint64{
-	"even":     func(*rand.Rand, int) uint64 { return 5000 },
-	"uniform":  func(rnd *rand.Rand, _ int) uint64 { return 1 + rnd.Uint64N(10_000) },
-	"sparse":   func(rnd *rand.Rand, _ int) uint64 { return rnd.Uint64N(10_000) * rnd.Uint64N(2) * rnd.Uint64N(2) },
-	"power":    func(rnd *rand.Rand, _ int) uint64 { return uint64(1000 / math.Pow(rnd.Float64()+0.001, 1.2)) },
-	"one hot":  func(rnd *rand.Rand, i int) uint64 { return 100 + rnd.Uint64N(100) + uint64(max(0, 1-i))*1_000_000 },
-	"few":      func(rnd *rand.Rand, i int) uint64 { return uint64(max(0, 4-i)) * (10_000 + rnd.Uint64N(5000)) },
-	"two hot":  func(rnd *rand.Rand, i int) uint64 { return 500 + uint64(max(0, 2-i))*(100_000+rnd.Uint64N(50_000)) },
+	"even":    func(*rand.Rand, int) uint64 { return 5000 },
+	"uniform": func(rnd *rand.Rand, _ int) uint64 { return 1 + rnd.Uint64N(10_000) },
+	"sparse": func(rnd *rand.Rand,
+		_ int,
+	) uint64 {
+		return rnd.Uint64N(10_000) * rnd.Uint64N(2) * rnd.Uint64N(2)
+	},
+	"power": func(rnd *rand.Rand, _ int) uint64 {
+		return uint64(1000 / math.Pow(rnd.Float64()+0.001,
+			1.2))
+	},
+	"one hot": func(rnd *rand.Rand, i int) uint64 {
+		return 100 + rnd.Uint64N(100) +
+			uint64(max(0, 1-i))*1_000_000
+	},
+	"few": func(rnd *rand.Rand, i int) uint64 {
+		return uint64(max(0, 4-i)) * (10_000 +
+			rnd.Uint64N(5000))
+	},
+	"two hot": func(rnd *rand.Rand, i int) uint64 {
+		return 500 +
+			uint64(max(0, 2-i))*(100_000+rnd.Uint64N(50_000))
+	},
 	"one only": func(_ *rand.Rand, i int) uint64 { return uint64(max(0, 1-i)) * 100_000 },
 }
 
@@ -51,7 +67,8 @@ func checkWhole(t *testing.T, r *Routing) {
 	t.Helper()
 	for p := range r.Partitions() {
 		owners := slices.Sorted(slices.Values(r.Owners(p)))
-		if len(owners) == 0 || len(slices.Compact(owners)) != len(r.Owners(p)) || int(slices.Max(owners)) >= r.drainers {
+		if len(owners) == 0 || len(slices.Compact(owners)) != len(r.Owners(p)) ||
+			int(slices.Max(owners)) >= r.drainers {
 			t.Fatalf("partition %d is owned by %v of %d drainers", p, r.Owners(p), r.drainers)
 		}
 	}
@@ -65,7 +82,9 @@ func after(r *Routing, p Plan) *Routing {
 	return r.Next(p.owners)
 }
 
-func forEachShape(t *testing.T, seeds uint64, f func(t *testing.T, rnd *rand.Rand, loads []uint64, drainers int)) {
+func forEachShape(t *testing.T, seeds uint64,
+	f func(t *testing.T, rnd *rand.Rand, loads []uint64, drainers int),
+) {
 	for name, shape := range loadShapes {
 		t.Run(name, func(t *testing.T) {
 			for seed := range seeds {
@@ -88,7 +107,8 @@ func TestPlanProperties(t *testing.T) {
 		checkWhole(t, routing)
 		was, is := newLayout(loads, before), newLayout(loads, routing)
 		if is.ratio() > was.ratio()+1e-9 || is.most() > was.most()+1e-6 {
-			t.Fatalf("worse: ratio %.3f -> %.3f, most %.0f -> %.0f", was.ratio(), is.ratio(), was.most(), is.most())
+			t.Fatalf("worse: ratio %.3f -> %.3f, most %.0f -> %.0f", was.ratio(), is.ratio(), was.most(),
+				is.most())
 		}
 		if math.Abs(is.ratio()-p.After) > 1e-9 || math.Abs(was.ratio()-p.Before) > 1e-9 {
 			t.Fatalf("said %.3f -> %.3f, is %.3f -> %.3f", p.Before, p.After, was.ratio(), is.ratio())
@@ -97,7 +117,8 @@ func TestPlanProperties(t *testing.T) {
 		for partition, load := range loads {
 			same := sameOwners(before.Owners(partition), routing.Owners(partition))
 			if load == 0 && !same {
-				t.Fatalf("partition %d has no load and went from %v to %v", partition, before.Owners(partition), routing.Owners(partition))
+				t.Fatalf("partition %d has no load and went from %v to %v", partition,
+					before.Owners(partition), routing.Owners(partition))
 			}
 			if load > 0 {
 				loaded++
@@ -138,7 +159,8 @@ func TestPlanLevels(t *testing.T) {
 		}
 		for partition, load := range loads {
 			if float64(load) > layout.fair()*uneven && !routing.isSpread(partition) {
-				t.Fatalf("partition %d has %d, a fair share is %.0f, and it is not spread", partition, load, layout.fair())
+				t.Fatalf("partition %d has %d, a fair share is %.0f, and it is not spread", partition, load,
+					layout.fair())
 			}
 		}
 	})
@@ -230,7 +252,8 @@ func TestGather(t *testing.T) {
 	}
 	loads[3] = 12_000
 	cooler := gather(loads, r, []int{3})
-	if gathered := after(r, cooler); gathered.isSpread(3) || cooler.Gathers != 1 || cooler.After > levelled || len(gathered.spread) != 0 {
+	if gathered := after(r, cooler); gathered.isSpread(3) || cooler.Gathers != 1 || cooler.After > levelled ||
+		len(gathered.spread) != 0 {
 		t.Errorf("not gathered: %+v", cooler)
 	}
 	few := []uint64{90_000, 90_000, 90_000, 0}
@@ -259,7 +282,8 @@ func TestGrownKeepsOwners(t *testing.T) {
 		checkWhole(t, fine)
 		for range 200 {
 			hash := rnd.Uint32()
-			if before, now := coarse.Owners(int(hash&coarse.mask)), fine.Owners(int(hash&fine.mask)); !sameOwners(before, now) {
+			if before, now := coarse.Owners(int(hash&coarse.mask)),
+				fine.Owners(int(hash&fine.mask)); !sameOwners(before, now) {
 				t.Fatalf("a key of %v went to %v", before, now)
 			}
 		}
@@ -288,7 +312,8 @@ func TestPartitionCount(t *testing.T) {
 		{Partitioning{Fixed: 100}, 4, 0, 128},
 	} {
 		if got := c.policy.Count(c.drainers, c.aggregates); got != c.want {
-			t.Errorf("%s, %d drainers, %d aggregates: %d partitions, want %d", c.policy, c.drainers, c.aggregates, got, c.want)
+			t.Errorf("%s, %d drainers, %d aggregates: %d partitions, want %d", c.policy, c.drainers,
+				c.aggregates, got, c.want)
 		}
 	}
 }
@@ -301,15 +326,18 @@ func TestRoomIsWhatCountAllows(t *testing.T) {
 				partitions := policy.Count(drainers, aggregates)
 				room := policy.capacity(drainers, partitions)
 				if aggregates > room {
-					t.Fatalf("%s, %d drainers: %d partitions have room for %d, and %d live", policy, drainers, partitions, room, aggregates)
+					t.Fatalf("%s, %d drainers: %d partitions have room for %d, and %d live", policy, drainers,
+						partitions, room, aggregates)
 				}
 				if partitions < MaxPartitions && policy.Count(drainers, room+1) <= partitions {
-					t.Fatalf("%s, %d drainers: %d partitions are enough for %d too", policy, drainers, partitions, room+1)
+					t.Fatalf("%s, %d drainers: %d partitions are enough for %d too", policy, drainers,
+						partitions, room+1)
 				}
 			}
 		}
 	}
-	if (Partitioning{Adaptive: 25}).Check() != nil || (Partitioning{}).Check() == nil || (Partitioning{Fixed: MaxPartitions + 1}).Check() == nil {
+	if (Partitioning{Adaptive: 25}).Check() != nil || (Partitioning{}).Check() == nil ||
+		(Partitioning{Fixed: MaxPartitions + 1}).Check() == nil {
 		t.Error("check accepts or refuses the wrong ones")
 	}
 	if text := fmt.Sprint(Partitioning{Fixed: 8}, Partitioning{Adaptive: 25}); text != "fixed:8 adaptive:25" {

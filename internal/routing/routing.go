@@ -16,7 +16,10 @@ type Routing struct {
 
 // newRouting assigns partitions to drainers in turn.
 func newRouting(partitions, drainers int) *Routing {
-	r := &Routing{epoch: 1, mask: uint32(partitions - 1), drainers: drainers, owner: make([]uint16, partitions)}
+	r := &Routing{
+		epoch: 1, mask: uint32(partitions - 1), drainers: drainers,
+		owner: make([]uint16, partitions),
+	}
 	for p := range r.owner {
 		r.owner[p] = uint16(p % drainers)
 	}

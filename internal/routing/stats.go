@@ -86,10 +86,15 @@ func (s *Stats) setLoads(loads []uint64, r *Routing) {
 			s.Drainers[drainer].Partitions++
 		}
 		if load > 0 {
-			s.Busiest = append(s.Busiest, PartitionLoad{p, load * sampleEvery, float64(load) / all, layout.owners[p]})
+			s.Busiest = append(s.Busiest, PartitionLoad{
+				p, load * sampleEvery, float64(load) / all,
+				layout.owners[p],
+			})
 		}
 	}
-	slices.SortStableFunc(s.Busiest, func(a, b PartitionLoad) int { return cmp.Compare(b.Offered, a.Offered) })
+	slices.SortStableFunc(s.Busiest, func(a, b PartitionLoad) int {
+		return cmp.Compare(b.Offered, a.Offered)
+	})
 	s.Busiest = slices.Clone(s.Busiest[:min(busiestShown, len(s.Busiest))])
 }
 

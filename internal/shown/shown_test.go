@@ -10,12 +10,15 @@ import (
 
 // hidden are characters that nobody sees, and that turn around, join or end what stands
 // beside them.
-const hidden = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c\u200b\u2028\x7f\u009b\ufeff\U000e0041"
+const hidden = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069" +
+	"\u200e\u200f\u061c\u200b\u2028\x7f\u009b\ufeff\U000e0041"
 
 func TestWhatCanNotBeSeenIsShownAsItsEscape(t *testing.T) {
 	for text, want := range map[string]string{
-		"": "", "GET /": "GET /", "naïve ✓ 日本 عربي": "naïve ✓ 日本 عربي", "a\tb\x1b[2J": `a\tb\x1b[2J`, "a\nb": `a\nb`,
-		"gpj\u202eexe": `gpj\u202eexe`, "\u2067a\u2069": `\u2067a\u2069`, "\xff": `\ufffd`, "\u009b": `\u009b`, "\U000e0041": `\U000e0041`,
+		"": "", "GET /": "GET /", "naïve ✓ 日本 عربي": "naïve ✓ 日本 عربي", "a\tb\x1b[2J": `a\tb\x1b[2J`,
+		"a\nb":         `a\nb`,
+		"gpj\u202eexe": `gpj\u202eexe`, "\u2067a\u2069": `\u2067a\u2069`, "\xff": `\ufffd`,
+		"\u009b": `\u009b`, "\U000e0041": `\U000e0041`,
 	} {
 		if got := shown.Text(text); got != want {
 			t.Errorf("%q is shown as %s, want %s", text, got, want)
@@ -39,7 +42,8 @@ func TestJSONMeansTheSame(t *testing.T) {
 		}
 	}
 	var read map[string]string
-	if err := json.Unmarshal(document.Bytes(), &read); err != nil || read["resource"] != given["resource"] || read["plain"] != given["plain"] {
+	if err := json.Unmarshal(document.Bytes(), &read); err != nil || read["resource"] != given["resource"] ||
+		read["plain"] != given["plain"] {
 		t.Errorf("%v: %q", err, read)
 	}
 	if !bytes.Contains(document.Bytes(), []byte("naïve ✓")) {

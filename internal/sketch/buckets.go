@@ -25,7 +25,10 @@ func (b *Buckets) Add(other *Buckets, most int) {
 	both := b.stretch().joined(other.stretch())
 	both.fit(most)
 	if both != b.stretch() {
-		sum := Buckets{Scale: int32(both.scale), Offset: int32(both.lowest), Counts: make([]uint64, both.length())}
+		sum := Buckets{
+			Scale: int32(both.scale), Offset: int32(both.lowest),
+			Counts: make([]uint64, both.length()),
+		}
 		sum.pour(b.Counts, int(b.Scale), int(b.Offset))
 		b.Scale, b.Offset, b.Counts = sum.Scale, sum.Offset, sum.Counts
 	}

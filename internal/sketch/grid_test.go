@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-var durations = flag.Int("durations", comparedDurations, "random durations whose bins and buckets are compared with the library's and a logarithm's")
+var durations = flag.Int("durations", comparedDurations, "random durations whose bins and buckets are "+
+	"compared with the library's and a logarithm's")
 
 // truncate is what the agent's code does to a duration before its sketch sees it.
 func truncate(nanoseconds uint64) float64 {
@@ -48,7 +49,8 @@ func TestBinTableAgrees(t *testing.T) {
 				t.Fatalf("%s: %v is in bin %d, want %d", name, value, got, want)
 			}
 		}
-		if got, want := int(CommonGrid().buckets[CommonGrid().cells[step]]), bucketByDefinition(value); got != want {
+		if got, want := int(CommonGrid().buckets[CommonGrid().cells[step]]),
+			bucketByDefinition(value); got != want {
 			t.Fatalf("%v is in bucket %d, want %d", value, got, want)
 		}
 	}
@@ -57,9 +59,11 @@ func TestBinTableAgrees(t *testing.T) {
 	check := func(nanoseconds uint64) {
 		value := truncate(nanoseconds)
 		bin, cell := logarithmic.Index(value), common.cellOf(nanoseconds)
-		if int(binOf(nanoseconds)) != bin || int(common.bins[cell]) != bin || int(common.buckets[cell]) != bucketOf(value) {
+		if int(binOf(nanoseconds)) != bin || int(common.bins[cell]) != bin ||
+			int(common.buckets[cell]) != bucketOf(value) {
 			t.Fatalf("%d ns is in bins %d and %d and in bucket %d, want %d and %d",
-				nanoseconds, binOf(nanoseconds), common.bins[cell], common.buckets[cell], bin, bucketOf(value))
+				nanoseconds, binOf(nanoseconds), common.bins[cell], common.buckets[cell], bin,
+				bucketOf(value))
 		}
 	}
 	for shift := range 64 {
@@ -87,7 +91,8 @@ func TestEveryPrefixIsADurationOrOutside(t *testing.T) {
 		if inside := value >= 1 && value <= math.Exp2(64); inside != (entry < uint64(steps)) {
 			t.Fatalf("prefix %#x of %v: entry %d of %d", prefix, value, int64(entry), steps)
 		}
-		if g := AgentGrid(); entry < uint64(steps) && int(g.bins[g.cells[entry]]) != logarithmic.Index(value) {
+		if g := AgentGrid(); entry < uint64(steps) &&
+			int(g.bins[g.cells[entry]]) != logarithmic.Index(value) {
 			t.Fatalf("prefix %#x of %v: bin %d", prefix, value, g.bins[g.cells[entry]])
 		}
 	}
@@ -145,7 +150,8 @@ func TestNoValueIsNearABound(t *testing.T) {
 			t.Fatalf("%v ns is %v of a bucket's width from a bound", stepValue(step), distance)
 		}
 	}
-	if lowest, highest := bucketOf(1), bucketOf(math.MaxUint64); lowest != lowestBucket || highest != lowestBucket+allBuckets-1 {
+	if lowest, highest := bucketOf(1), bucketOf(math.MaxUint64); lowest != lowestBucket ||
+		highest != lowestBucket+allBuckets-1 {
 		t.Errorf("durations have the buckets %d to %d", lowest, highest)
 	}
 }

@@ -50,7 +50,8 @@ func (m *histogramModel) buckets(most int) Buckets {
 }
 
 func (b *Buckets) equal(other *Buckets) bool {
-	return b.Scale == other.Scale && b.Offset == other.Offset && b.Zeros == other.Zeros && b.Spans == other.Spans &&
+	return b.Scale == other.Scale && b.Offset == other.Offset && b.Zeros == other.Zeros &&
+		b.Spans == other.Spans &&
 		slices.Equal(b.Counts, other.Counts)
 }
 
@@ -78,7 +79,8 @@ func TestHistogramIsTheModels(t *testing.T) {
 				for _, most := range []int{DefaultMaxBuckets, 2, 3, 7, 20, 320, 5000} {
 					got, want := h.Buckets(most), model.buckets(most)
 					if !got.equal(&want) {
-						t.Fatalf("%s, %d spans, seed %d, %d buckets: %v, want %v", name, spans, seed, most, got, want)
+						t.Fatalf("%s, %d spans, seed %d, %d buckets: %v, want %v", name, spans, seed, most,
+							got, want)
 					}
 					scales[got.Scale] = true
 				}
@@ -116,7 +118,8 @@ func TestEveryValueHasItsBucket(t *testing.T) {
 // to the nearest that one can.
 func TestBinsAreCountedAsWhatTheyStandFor(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
-	for _, m := range append(someMappings, Mapping{Gamma: 1.02, Offset: -1e4}, Mapping{Gamma: 1.02, Offset: 300}) {
+	for _, m := range append(someMappings, Mapping{Gamma: 1.02, Offset: -1e4},
+		Mapping{Gamma: 1.02, Offset: 300}) {
 		library, err := m.Library()
 		if err != nil {
 			t.Fatal(err)
@@ -196,7 +199,8 @@ func TestHistogramHoldsTheLargestCounts(t *testing.T) {
 	var h Histogram
 	h.AddBins(OwnMapping, []Bin{{5, 1 << 62}, {6, 1 << 62}})
 	h.AddZeros(1 << 62)
-	if got := h.Buckets(2); got.Spans != 3<<62 || fmt.Sprint(got.Counts) != fmt.Sprint([]uint64{1 << 62, 1 << 62}) {
+	if got := h.Buckets(2); got.Spans != 3<<62 ||
+		fmt.Sprint(got.Counts) != fmt.Sprint([]uint64{1 << 62, 1 << 62}) {
 		t.Errorf("%v", got)
 	}
 }

@@ -37,7 +37,8 @@ const worstAccuracy = 0.5
 // would not read, or not convert to its own where it must, which loses the sketch.
 func (m Mapping) Library() (mapping.IndexMapping, error) {
 	index, err := mapping.FromProto(&sketchpb.IndexMapping{
-		Gamma: m.Gamma, IndexOffset: m.Offset, Interpolation: sketchpb.IndexMapping_Interpolation(m.Interpolation),
+		Gamma: m.Gamma, IndexOffset: m.Offset,
+		Interpolation: sketchpb.IndexMapping_Interpolation(m.Interpolation),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read mapping: %w", err)

@@ -56,7 +56,10 @@ func TestEveryBinStandsForADuration(t *testing.T) {
 	for accuracy := .0001; accuracy < worstAccuracy; accuracy *= 1.1 {
 		for _, offset := range []float64{-1e6, -1000, 0, 1.5, 1000, 1e6} {
 			for interpolation := range int32(4) {
-				m := Mapping{Gamma: (1 + accuracy) / (1 - accuracy), Offset: offset, Interpolation: interpolation}
+				m := Mapping{
+					Gamma: (1 + accuracy) / (1 - accuracy), Offset: offset,
+					Interpolation: interpolation,
+				}
 				library, err := m.Library()
 				if err != nil {
 					continue

@@ -101,7 +101,8 @@ func storeIsTheLibrarys(t *testing.T, grid *Grid) {
 					func([]uint64) {}, slices.Sort[[]uint64],
 					func(all []uint64) { slices.Sort(all); slices.Reverse(all) },
 				}[seed%3]
-				stores, libraries := make([]Store, 3), []*ddsketch.DDSketch{newLibrarySketch(), newLibrarySketch(), newLibrarySketch()}
+				stores, libraries := make([]Store, 3),
+					[]*ddsketch.DDSketch{newLibrarySketch(), newLibrarySketch(), newLibrarySketch()}
 				var merged Sketch
 				for i := range stores {
 					all := make([]uint64, spans)
@@ -129,7 +130,8 @@ func storeIsTheLibrarys(t *testing.T, grid *Grid) {
 						}
 					}
 				}
-				if got, want := merged.content(), libraryContent(libraries[0]); !reflect.DeepEqual(got, want) {
+				if got, want := merged.content(),
+					libraryContent(libraries[0]); !reflect.DeepEqual(got, want) {
 					t.Fatalf("%s, 3 times %d spans, seed %d: %v, want %v", name, spans, seed, got, want)
 				}
 				if rnd.IntN(3) == 0 {
@@ -184,7 +186,8 @@ func storeWithoutMemory(t *testing.T, grid *Grid) {
 				}
 			}
 			if counted := arena.memory.Coarsened(); (counted > 0) != (collapsed > 0) {
-				t.Errorf("%s, %d pages: %d sketches collapsed, %d spans counted as coarsened", name, pages, collapsed, counted)
+				t.Errorf("%s, %d pages: %d sketches collapsed, %d spans counted as coarsened", name, pages,
+					collapsed, counted)
 			}
 		}
 	}
@@ -226,7 +229,10 @@ func spansMoveWhenTheFloorRises(t *testing.T, grid *Grid) {
 		}
 		var got Sketch
 		s.Read(&arena, &got)
-		if want := (content{0, []bin{{int32(binOf(1000)), many}, {int32(binOf(1200)), many}}}); !reflect.DeepEqual(got.content(), want) {
+		if want := (content{0, []bin{
+			{int32(binOf(1000)), many},
+			{int32(binOf(1200)), many},
+		}}); !reflect.DeepEqual(got.content(), want) {
 			t.Errorf("%d bytes: %v, want %v", bytes, got.content(), want)
 		}
 		for arena.next > 0 && arena.newPage() != 0 { // leave none for what is higher

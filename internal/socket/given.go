@@ -18,7 +18,8 @@ import (
 func listenGiven(s Config) (*Listener, error) {
 	file, err := os.Lstat(s.Path)
 	if err != nil {
-		return nil, fmt.Errorf("look at the socket that was given: %w; restart the service manager's socket unit", err)
+		return nil, fmt.Errorf("look at the socket that was given: %w; restart the service manager's "+
+			"socket unit", err)
 	}
 	s.Given.SetUnlinkOnClose(false)
 	return &Listener{config: s, bound: []*net.UnixListener{s.Given}, file: file}, nil
@@ -33,5 +34,6 @@ func (l *Listener) leaveGiven() {
 
 // errGivenGone is what only the service manager can mend.
 func (l *Listener) errGivenGone() error {
-	return fmt.Errorf("look at the socket that was given: %s is gone; restart the service manager's socket unit", l.config.Path)
+	return fmt.Errorf("look at the socket that was given: %s is gone; restart the service manager's socket "+
+		"unit", l.config.Path)
 }

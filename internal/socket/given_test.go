@@ -110,7 +110,8 @@ func TestAGivenSocketIsNotMadeAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.look(slog.New(slog.NewTextHandler(log, nil)))
-	if err := l.Lack(); err == nil || !strings.Contains(err.Error(), "socket unit") || log.count("the socket is gone") != 1 {
+	if err := l.Lack(); err == nil || !strings.Contains(err.Error(), "socket unit") ||
+		log.count("the socket is gone") != 1 {
 		t.Errorf("a given socket that is gone: %v", err)
 	}
 	if _, err := Listen(Config{Path: path, Given: given(t, kept)}); err == nil {

@@ -63,7 +63,8 @@ func (s *Config) Check(flag string) error {
 		return fmt.Errorf("check %s: the path is empty; give one with --%s", flag, flag)
 	}
 	if len(s.Path) > maxSocketPath {
-		return fmt.Errorf("check %s: the path has %d bytes and a socket's may have %d; choose a shorter --%s: %s",
+		return fmt.Errorf("check %s: the path has %d bytes and a socket's may have %d; choose a shorter "+
+			"--%s: %s",
 			flag, len(s.Path), maxSocketPath, flag, s.Path)
 	}
 	return nil
@@ -83,7 +84,8 @@ func (s *Config) PrepareDirectory() error {
 	}
 	info, err := os.Stat(dir)
 	if err != nil {
-		return fmt.Errorf("listen on socket: %w; create the directory, or have spanstatsd prepare make it", err)
+		return fmt.Errorf("listen on socket: %w; create the directory, or have spanstatsd prepare make it",
+			err)
 	}
 	if !info.IsDir() {
 		return fmt.Errorf("listen on socket: %s is not a directory; choose another --socket", dir)
@@ -108,12 +110,14 @@ func lockFor(path string) (*os.File, error) {
 	name := path + ".lock"
 	fd, err := unix.Open(name, unix.O_CREAT|unix.O_RDWR|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("open lock %s: %w; check that the directory may be written, and that this file is not another user's", name, err)
+		return nil, fmt.Errorf("open lock %s: %w; check that the directory may be written, and that this "+
+			"file is not another user's", name, err)
 	}
 	file := os.NewFile(uintptr(fd), name)
 	if err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		file.Close()
-		return nil, fmt.Errorf("listen on socket: another process listens on %s and holds its lock; stop it or choose another --socket", path)
+		return nil, fmt.Errorf("listen on socket: another process listens on %s and holds its lock; stop "+
+			"it or choose another --socket", path)
 	}
 	return file, nil
 }
@@ -150,13 +154,15 @@ func removeStale(path string) error {
 		return fmt.Errorf("look at socket: %w", err)
 	}
 	if info.Mode().Type() != fs.ModeSocket {
-		return fmt.Errorf("listen on socket: %s is there and is no socket; remove it or choose another --socket", path)
+		return fmt.Errorf("listen on socket: %s is there and is no socket; remove it or choose another "+
+			"--socket", path)
 	}
 	conn, err := net.DialTimeout("unix", path, probeTimeout)
 	switch {
 	case err == nil:
 		conn.Close()
-		return fmt.Errorf("listen on socket: another process listens on %s; stop it or choose another --socket", path)
+		return fmt.Errorf("listen on socket: another process listens on %s; stop it or choose another "+
+			"--socket", path)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("remove stale socket: %w", err)

@@ -40,14 +40,24 @@ func TestListen(t *testing.T) {
 			}
 			return filepath.Join(dir, "s")
 		}, "is no socket"},
-		{"no directory", func(_ *testing.T, dir string) string { return filepath.Join(dir, "missing", "s") }, "create the directory"},
+		{
+			"no directory", func(_ *testing.T,
+				dir string,
+			) string {
+				return filepath.Join(dir, "missing", "s")
+			},
+			"create the directory",
+		},
 		{"a file for a directory", func(t *testing.T, dir string) string {
 			if err := os.WriteFile(filepath.Join(dir, "f"), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
 			return filepath.Join(dir, "f", "s")
 		}, "not a directory"},
-		{"too long", func(_ *testing.T, dir string) string { return filepath.Join(dir, strings.Repeat("s", 108)) }, "shorter --socket"},
+		{"too long", func(_ *testing.T, dir string) string {
+			return filepath.Join(dir,
+				strings.Repeat("s", 108))
+		}, "shorter --socket"},
 		{"empty", func(*testing.T, string) string { return "" }, "--socket"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -71,7 +81,8 @@ func TestListen(t *testing.T) {
 				conn.Close()
 				return
 			}
-			if err == nil || !strings.Contains(err.Error(), test.message) || strings.Contains(err.Error(), "\n") {
+			if err == nil || !strings.Contains(err.Error(), test.message) ||
+				strings.Contains(err.Error(), "\n") {
 				t.Errorf("refused with %v", err)
 			}
 			if after := snapshotOf(path); after != before {
@@ -122,7 +133,8 @@ func TestLockKeepsASecondDaemonOff(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Listen(Config{Path: path, Mode: 0o600}); err == nil || !strings.Contains(err.Error(), "holds its lock") {
+	if _, err := Listen(Config{Path: path, Mode: 0o600}); err == nil ||
+		!strings.Contains(err.Error(), "holds its lock") {
 		t.Errorf("a second daemon got %v", err)
 	}
 	first.Close()

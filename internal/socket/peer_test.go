@@ -22,7 +22,10 @@ func TestAPeerIsWhoTheKernelSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer accepted.Close()
-	want := Peer{UID: uint32(os.Getuid()), PID: int32(os.Getpid()), Container: ContainerOf(int32(os.Getpid()))}
+	want := Peer{
+		UID: uint32(os.Getuid()), PID: int32(os.Getpid()),
+		Container: ContainerOf(int32(os.Getpid())),
+	}
 	if peer, err := PeerOf(accepted); err != nil || peer != want {
 		t.Errorf("the peer is %+v, %v; want %+v", peer, err, want)
 	}
@@ -35,8 +38,11 @@ func TestContainerInCgroup(t *testing.T) {
 		"":     "",
 		"0::/user.slice/user-0.slice/session-3.scope": "",
 		"12:memory:/docker/" + id:                     id,
-		"0::/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod2d3da189_6407_48e3_9ab6_78188d75e609.slice/cri-containerd-" + id + ".scope\n": id,
-		"1:name=systemd:/\n11:cpu:/kubepods/besteffort/pod3d274242-8ee0-11e9-a8a6-1e68d864ef1a/" + id + "\n":                                               id,
+		"0::/kubepods.slice/kubepods-besteffort.slice/" +
+			"kubepods-besteffort-pod2d3da189_6407_48e3_9ab6_78188d75e609.slice/" +
+			"cri-containerd-" + id + ".scope\n": id,
+		"1:name=systemd:/\n11:cpu:/kubepods/besteffort/pod3d274242-8ee0-11e9-a8a6-1e68d864ef1a/" + id +
+			"\n": id,
 		"9:cpu:/ecs/" + id[:32] + "-1234567890":          id[:32] + "-1234567890",
 		"9:cpu:/garden/6f265890-5165-7fab-6b52-18d1":     "6f265890-5165-7fab-6b52-18d1",
 		"9:cpu:/garden/6f265890-5165-7fab-6b52-18d1aaaa": "",

@@ -105,7 +105,8 @@ func TestARemovedSocketIsMadeAgain(t *testing.T) {
 	if n := log.count("can't be made again"); n != 1 {
 		t.Errorf("%d lines say that it is away:\n%s", n, log.text.String())
 	}
-	if _, err := Listen(Config{Path: path, Mode: 0o600}); err == nil || !strings.Contains(err.Error(), "holds its lock") {
+	if _, err := Listen(Config{Path: path, Mode: 0o600}); err == nil ||
+		!strings.Contains(err.Error(), "holds its lock") {
 		t.Errorf("the lock was not taken again: a second daemon got %v", err)
 	}
 }

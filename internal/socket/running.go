@@ -21,10 +21,12 @@ type Running struct{ file *os.File }
 func NewRunning(path string) (*Running, error) {
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(runningPrefix(path))+"*")
 	if err != nil {
-		return nil, fmt.Errorf("make running file: %w; check that the directory of --socket may be written", err)
+		return nil, fmt.Errorf("make running file: %w; check that the directory of --socket may be written",
+			err)
 	}
 	if err := tryLock(file); err != nil {
-		return nil, errors.Join(fmt.Errorf("lock running file: %w", err), os.Remove(file.Name()), file.Close())
+		return nil, errors.Join(fmt.Errorf("lock running file: %w", err), os.Remove(file.Name()),
+			file.Close())
 	}
 	return &Running{file}, nil
 }

@@ -92,7 +92,8 @@ func TestAnotherUsersFileKeepsNoDaemonFromRunning(t *testing.T) {
 	}
 	mark(t, filepath.Join(dir, "dead"), 0).file.Close()
 	died, unknown := removeDeadAsAnybody(t, path)
-	if died != 0 || unknown == nil || strings.Count(unknown.Error(), prefix) != 1 || !strings.Contains(unknown.Error(), unreadable) {
+	if died != 0 || unknown == nil || strings.Count(unknown.Error(), prefix) != 1 ||
+		!strings.Contains(unknown.Error(), unreadable) {
 		t.Errorf("%d died, and unknown is %v, want only %s", died, unknown, unreadable)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 5 {

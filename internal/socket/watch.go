@@ -33,7 +33,8 @@ func (l *Listener) look(log *slog.Logger) {
 	l.mu.Unlock()
 	switch {
 	case err != nil && (known == nil || known.Error() != err.Error()):
-		log.Error("the socket is gone and can't be made again, so tracers can't connect; it is tried every second",
+		log.Error("the socket is gone and can't be made again, so tracers can't connect; it is tried every "+
+			"second",
 			"socket", l.config.Path, "error", err)
 	case restored:
 		log.Warn("the socket was gone and is made again; look for what removes it", "socket", l.config.Path)

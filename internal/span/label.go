@@ -61,16 +61,26 @@ var labels = [LabelCount]labelSpec{
 		name: "operation", agentName: "Name", maxBytes: MaxOperation, budget: 128, required: true,
 		names: &nameRules{isOperationName, appendOperation},
 	},
-	LabelResource:      {name: "resource", agentName: "Resource", maxBytes: MaxResource, budget: 1024, required: true},
+	LabelResource: {
+		name: "resource", agentName: "Resource", maxBytes: MaxResource, budget: 1024,
+		required: true,
+	},
 	LabelType:          {name: "type", agentName: "Type", maxBytes: MaxType, budget: 32},
 	LabelKind:          {name: "span_kind", agentName: "SpanKind", maxBytes: MaxLabel, budget: 16},
 	LabelHTTPMethod:    {name: "http_method", agentName: "HTTPMethod", maxBytes: MaxLabel, budget: 32},
 	LabelHTTPEndpoint:  {name: "http_endpoint", agentName: "HTTPEndpoint", maxBytes: MaxLabel, budget: 512},
 	LabelGRPCStatus:    {name: "grpc_status", agentName: "GRPCStatusCode", maxBytes: MaxLabel, budget: 48},
 	LabelServiceSource: {name: "service_source", agentName: "srv_src", maxBytes: MaxLabel, budget: 32},
-	LabelPeerTag:       {name: "peer_tag", agentName: "PeerTags", maxBytes: MaxLabel, maxTags: MaxPeerTags, budget: 512},
-	LabelAdditionalTag: {name: "additional_tag", agentName: "AdditionalMetricTags", maxBytes: MaxLabel, maxTags: MaxAdditionalTags, masks: true, budget: 100},
-	LabelHTTPStatus:    {name: "http_status", budget: 64}, // over it 0, which is none: no number says that it is blocked
+	LabelPeerTag: {
+		name: "peer_tag", agentName: "PeerTags", maxBytes: MaxLabel, maxTags: MaxPeerTags,
+		budget: 512,
+	},
+	LabelAdditionalTag: {
+		name: "additional_tag", agentName: "AdditionalMetricTags", maxBytes: MaxLabel,
+		maxTags: MaxAdditionalTags, masks: true, budget: 100,
+	},
+	// over it 0, which is none: no number says that it is blocked
+	LabelHTTPStatus: {name: "http_status", budget: 64},
 }
 
 // offsets are where the labels lie in a Key: a string, or a []string for a list.

@@ -31,10 +31,12 @@ func TestEveryFieldOfAKeyIsALabelOrAFact(t *testing.T) {
 		}
 		l, ok := described[field.Offset]
 		if !ok {
-			t.Errorf("Key.%s is not in the table of labels. Give it an entry there, and edit:%s", field.Name, places)
+			t.Errorf("Key.%s is not in the table of labels. Give it an entry there, and edit:%s", field.Name,
+				places)
 			continue
 		}
-		if isList := field.Type == reflect.TypeFor[[]string](); isList != (l >= FirstList) || !isList && field.Type.Kind() != reflect.String {
+		if isList := field.Type == reflect.TypeFor[[]string](); isList != (l >= FirstList) ||
+			!isList && field.Type.Kind() != reflect.String {
 			t.Errorf("Key.%s is a %s, which the label %s can't be", field.Name, field.Type, l)
 		}
 	}
@@ -48,7 +50,8 @@ func TestEveryLabelIsDescribed(t *testing.T) {
 	}
 	for l := range EndOfLists {
 		spec := &labels[l]
-		if spec.name == "" || spec.agentName == "" || names[spec.name] || spec.maxBytes == 0 || spec.budget == 0 || (spec.maxTags > 0) != (l >= FirstList) {
+		if spec.name == "" || spec.agentName == "" || names[spec.name] || spec.maxBytes == 0 ||
+			spec.budget == 0 || (spec.maxTags > 0) != (l >= FirstList) {
 			t.Errorf("label %d is described as %+v", l, *spec)
 		}
 		names[spec.name] = true

@@ -43,7 +43,8 @@ func (m *Mender) Mend(k *Key, lang string) (changed bool) {
 	m.rewritten = m.rewritten[:0]
 	for l := range FirstList {
 		text := k.Text(l)
-		changed = (*text != "" || labels[l].required) && !l.IsNormal(*text) && m.text(l, text, lang) || changed
+		changed = (*text != "" || labels[l].required) && !l.IsNormal(*text) && m.text(l, text, lang) ||
+			changed
 	}
 	for l := FirstList; l < EndOfLists; l++ {
 		changed = m.tags(l, k.Tags(l)) || changed

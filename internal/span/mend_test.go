@@ -14,8 +14,9 @@ import (
 // needy is a key each label of which must be rewritten.
 func needy() *Key {
 	k := &Key{
-		Service: "Große Läden #1", Operation: "größe.machen()", Resource: strings.Repeat("gr\xf6\xdfer ", 100), Type: "w\xe4b", Kind: "\xff",
-		HTTPMethod: "G\xcbT", HTTPEndpoint: "/stra\xdfe", GRPCStatus: "\xfe0", ServiceSource: "k\xfcche",
+		Service: "Große Läden #1", Operation: "größe.machen()",
+		Resource: strings.Repeat("gr\xf6\xdfer ", 100), Type: "w\xe4b", Kind: "\xff", HTTPMethod: "G\xcbT",
+		HTTPEndpoint: "/stra\xdfe", GRPCStatus: "\xfe0", ServiceSource: "k\xfcche",
 	}
 	for i := range 256 {
 		k.PeerTags = append(k.PeerTags, fmt.Sprint("name", i, ":b\xfcro"))
@@ -28,12 +29,14 @@ func needy() *Key {
 // that follow.
 func TestMendingAllocatesOnce(t *testing.T) {
 	k, m := needy(), Mender{}
-	tags, lists := [2][]string{slices.Clone(k.PeerTags), slices.Clone(k.AdditionalTags)}, [2][]string{k.PeerTags, k.AdditionalTags}
+	tags, lists := [2][]string{slices.Clone(k.PeerTags), slices.Clone(k.AdditionalTags)},
+		[2][]string{k.PeerTags, k.AdditionalTags}
 	if allocs := testing.AllocsPerRun(100, func() {
 		mended := *k
 		copy(lists[0], tags[0])
 		copy(lists[1], tags[1])
-		if mended.PeerTags, mended.AdditionalTags = lists[0], lists[1]; !m.Mend(&mended, "go") || len(mended.PeerTags) != MaxPeerTags {
+		if mended.PeerTags, mended.AdditionalTags = lists[0], lists[1]; !m.Mend(&mended, "go") ||
+			len(mended.PeerTags) != MaxPeerTags {
 			t.Fatal("nothing was mended")
 		}
 	}); allocs != 0 {
@@ -63,12 +66,17 @@ func TestAMenderKeepsLittle(t *testing.T) {
 // TestWhatIsOnlyCutIsAPartOfWhatItWas: no byte of it is written.
 func TestWhatIsOnlyCutIsAPartOfWhatItWas(t *testing.T) {
 	long, m := strings.Repeat("é", MaxResource), Mender{}
-	k := &Key{Service: "shop", Operation: "web", Resource: long, Type: long, PeerTags: []string{long, "a:" + long}}
+	k := &Key{
+		Service: "shop", Operation: "web", Resource: long, Type: long,
+		PeerTags: []string{long, "a:" + long},
+	}
 	if !m.Mend(k, "") || cap(m.rewritten) != 0 {
 		t.Errorf("%d bytes were written", len(m.rewritten))
 	}
-	if unsafe.StringData(k.Resource) != unsafe.StringData(long) || len(k.Resource) != MaxResource || len(k.Type) != MaxType || len(k.PeerTags[1]) != MaxLabel {
-		t.Errorf("the resource has %d bytes, the type %d, a tag %d", len(k.Resource), len(k.Type), len(k.PeerTags[1]))
+	if unsafe.StringData(k.Resource) != unsafe.StringData(long) || len(k.Resource) != MaxResource ||
+		len(k.Type) != MaxType || len(k.PeerTags[1]) != MaxLabel {
+		t.Errorf("the resource has %d bytes, the type %d, a tag %d", len(k.Resource), len(k.Type),
+			len(k.PeerTags[1]))
 	}
 }
 
@@ -85,11 +93,18 @@ func TestEveryCharacterInAServiceAgrees(t *testing.T) {
 // BenchmarkMend says what mending takes for each byte that is kept.
 func BenchmarkMend(b *testing.B) {
 	for name, k := range map[string]Key{
-		"capitals":   {Service: "Checkout-ABCDEFGHIJKLMNOP", Operation: "web"},
-		"spaces":     {Service: "Payment Worker #184738 (eu-west)", Operation: "Order Service.handle#348373 (abc)"},
-		"unicode":    {Service: "laden-äöüжшящ日本語支付注文東京", Operation: "anfrage.größe"},
-		"invalid":    {Service: "gesch\xe4ft-abc\xf6defg\xfc", Operation: "gr\xfc\xdfe.abc", Resource: "GET /stra\xdfe/abcdefgh\xe4abcdefgh\xe8abcd"},
-		"long":       {Service: "shop", Operation: "web", Resource: strings.Repeat("a value that is like others, ", 300)},
+		"capitals": {Service: "Checkout-ABCDEFGHIJKLMNOP", Operation: "web"},
+		"spaces": {
+			Service:   "Payment Worker #184738 (eu-west)",
+			Operation: "Order Service.handle#348373 (abc)",
+		},
+		"unicode": {Service: "laden-äöüжшящ日本語支付注文東京", Operation: "anfrage.größe"},
+		"invalid": {
+			Service: "gesch\xe4ft-abc\xf6defg\xfc", Operation: "gr\xfc\xdfe.abc",
+			Resource: "GET /stra\xdfe/abcdefgh\xe4abcdefgh\xe8abcd",
+		},
+		"long": {Service: "shop", Operation: "web", Resource: strings.Repeat("a value that is like "+
+			"others, ", 300)},
 		"two to one": {Service: "shop", Operation: "web", Resource: strings.Repeat("a\xff", 2500)},
 	} {
 		b.Run(name, func(b *testing.B) {

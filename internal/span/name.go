@@ -86,7 +86,8 @@ func hasOperationBytes(name string) bool {
 	}
 	last := len(name) - wordBytes
 	for at := 0; at < last; at += wordBytes {
-		if !isOfOperation(wordAt(name, at)) || name[at+wordBytes-1] == '_' && classes[name[at+wordBytes]]&separator != 0 {
+		if !isOfOperation(wordAt(name, at)) ||
+			name[at+wordBytes-1] == '_' && classes[name[at+wordBytes]]&separator != 0 {
 			return false
 		}
 	}

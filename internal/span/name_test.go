@@ -35,7 +35,8 @@ func TestNamesAsTheAgentWritesThem(t *testing.T) {
 		k := Key{Service: test.name, Operation: test.name}
 		k.Normalize("go")
 		if k.Service != test.service || k.Operation != test.operation {
-			t.Errorf("%q: service %q, operation %q; want %q, %q", test.name, k.Service, k.Operation, test.service, test.operation)
+			t.Errorf("%q: service %q, operation %q; want %q, %q", test.name, k.Service, k.Operation,
+				test.service, test.operation)
 		}
 	}
 	k := Key{}
@@ -100,12 +101,14 @@ func TestNormalizeProperties(t *testing.T) {
 		if k.Normalize("go") || string(k.AppendCanonical(nil)) != after {
 			t.Fatalf("%q changed again, to %q", after, k.AppendCanonical(nil))
 		}
-		for _, s := range append([]string{k.Service, k.Operation, k.Resource, k.Type, k.Kind}, k.PeerTags...) {
+		for _, s := range append([]string{k.Service, k.Operation, k.Resource, k.Type, k.Kind},
+			k.PeerTags...) {
 			if !utf8.ValidString(s) || len(s) > MaxResource {
 				t.Fatalf("%q is not bounded text", s)
 			}
 		}
-		if len(k.PeerTags) > MaxPeerTags || len(k.AdditionalTags) > MaxAdditionalTags || k.TraceRoot > TraceRootFalse {
+		if len(k.PeerTags) > MaxPeerTags || len(k.AdditionalTags) > MaxAdditionalTags ||
+			k.TraceRoot > TraceRootFalse {
 			t.Fatalf("%+v is over its bounds", k)
 		}
 	}

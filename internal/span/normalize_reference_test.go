@@ -116,7 +116,8 @@ func referenceKey(k *Key, lang string) Key {
 		Resource: referenceText(k.Resource, MaxResource), Type: referenceText(k.Type, MaxType),
 		Kind: referenceText(k.Kind, MaxLabel), TraceRoot: k.TraceRoot, HTTPStatus: k.HTTPStatus,
 		PeerTags: referenceTags(k.PeerTags, MaxPeerTags), HTTPMethod: referenceText(k.HTTPMethod, MaxLabel),
-		HTTPEndpoint: referenceText(k.HTTPEndpoint, MaxLabel), GRPCStatus: referenceText(k.GRPCStatus, MaxLabel),
+		HTTPEndpoint:  referenceText(k.HTTPEndpoint, MaxLabel),
+		GRPCStatus:    referenceText(k.GRPCStatus, MaxLabel),
 		ServiceSource: referenceText(k.ServiceSource, MaxLabel), Synthetics: k.Synthetics,
 		AdditionalTags: referenceMasked(k.AdditionalTags),
 	}
@@ -140,7 +141,8 @@ func checkNormalize(t *testing.T, k *Key, lang string) {
 	got := *k
 	got.PeerTags, got.AdditionalTags = slices.Clone(k.PeerTags), slices.Clone(k.AdditionalTags)
 	sorted := *k // the order of tags is no change
-	sorted.PeerTags, sorted.AdditionalTags = slices.Sorted(slices.Values(k.PeerTags)), slices.Sorted(slices.Values(k.AdditionalTags))
+	sorted.PeerTags, sorted.AdditionalTags = slices.Sorted(slices.Values(k.PeerTags)),
+		slices.Sorted(slices.Values(k.AdditionalTags))
 	changed := got.Normalize(lang)
 	if len(got.PeerTags)+len(want.PeerTags) == 0 {
 		got.PeerTags, want.PeerTags = nil, nil
@@ -151,7 +153,8 @@ func checkNormalize(t *testing.T, k *Key, lang string) {
 	if !reflect.DeepEqual(got, want) {
 		t.Fatalf("%+v\nbecame %+v\n  want %+v", *k, got, want)
 	}
-	if differs := string(sorted.AppendCanonical(nil)) != string(want.AppendCanonical(nil)); changed != differs {
+	differs := string(sorted.AppendCanonical(nil)) != string(want.AppendCanonical(nil))
+	if changed != differs {
 		t.Fatalf("%+v\nbecame %+v, changed: %v", *k, got, changed)
 	}
 	mended := *k
@@ -169,7 +172,8 @@ func checkNormalize(t *testing.T, k *Key, lang string) {
 func TestNormalizeAgreesWithTheReference(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 9))
 	alphabets := [...]string{
-		"abcdefghijklmnopqrstuvwxyz0123456789-./:", "abcXYZ019_.", "a_.", "aZ é中\xff\xc3", "\xff\xfe\x80", "İKſ🍣\u2028a",
+		"abcdefghijklmnopqrstuvwxyz0123456789-./:", "abcXYZ019_.", "a_.", "aZ é中\xff\xc3", "\xff\xfe\x80",
+		"İKſ🍣\u2028a",
 	}
 	text := func() string {
 		runes := []rune(alphabets[rnd.IntN(len(alphabets))])
@@ -211,7 +215,8 @@ func FuzzNormalize(f *testing.F) {
 	f.Fuzz(func(t *testing.T, service, operation, resource, tag, lang string) {
 		checkNormalize(t, &Key{
 			Service: service, Operation: operation, Resource: resource, Type: resource, Kind: tag,
-			PeerTags: []string{tag, resource, service}, AdditionalTags: []string{tag, operation, tag, service, resource},
+			PeerTags:       []string{tag, resource, service},
+			AdditionalTags: []string{tag, operation, tag, service, resource},
 		}, lang)
 	})
 }

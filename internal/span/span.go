@@ -73,21 +73,22 @@ const (
 // Origin is who sent a snapshot. There is one payload an origin.
 // The tags are the names that a tracer gives the fields in hello.
 type Origin struct {
-	Host               string `wire:"host,omitzero"`
-	Env                string `wire:"env,omitzero"`
-	Version            string `wire:"version,omitzero"`
-	Service            string `wire:"service,omitzero"`
-	Lang               string `wire:"lang,omitzero"`
-	LangVersion        string `wire:"lang_version,omitzero"`
-	LangInterpreter    string `wire:"lang_interpreter,omitzero"`
-	TracerVersion      string `wire:"tracer_version,omitzero"`
-	RuntimeID          string `wire:"runtime_id,omitzero"`
-	ContainerID        string `wire:"container_id,omitzero"`
-	EntityID           string `wire:"entity_id,omitzero"`
-	ExternalEnv        string `wire:"external_env,omitzero"`
-	ProcessTags        string `wire:"process_tags,omitzero"` // comma-separated "key:value"
-	GitCommitSHA       string `wire:"git_commit_sha,omitzero"`
-	ObfuscationVersion string `wire:"obfuscation_version,omitzero"` // non-empty when the tracer obfuscated resources itself
+	Host            string `wire:"host,omitzero"`
+	Env             string `wire:"env,omitzero"`
+	Version         string `wire:"version,omitzero"`
+	Service         string `wire:"service,omitzero"`
+	Lang            string `wire:"lang,omitzero"`
+	LangVersion     string `wire:"lang_version,omitzero"`
+	LangInterpreter string `wire:"lang_interpreter,omitzero"`
+	TracerVersion   string `wire:"tracer_version,omitzero"`
+	RuntimeID       string `wire:"runtime_id,omitzero"`
+	ContainerID     string `wire:"container_id,omitzero"`
+	EntityID        string `wire:"entity_id,omitzero"`
+	ExternalEnv     string `wire:"external_env,omitzero"`
+	ProcessTags     string `wire:"process_tags,omitzero"` // comma-separated "key:value"
+	GitCommitSHA    string `wire:"git_commit_sha,omitzero"`
+	// non-empty when the tracer obfuscated resources itself
+	ObfuscationVersion string `wire:"obfuscation_version,omitzero"`
 }
 
 // Common is what stands for two origins at once: all that they have in common. Where names
@@ -104,11 +105,16 @@ func (o Origin) Common(other Origin) Origin {
 		Env: both(o.Env, other.Env, Blocked), Version: both(o.Version, other.Version, Blocked),
 		Service: both(o.Service, other.Service, Blocked),
 		Host:    both(o.Host, other.Host, ""), Lang: both(o.Lang, other.Lang, ""),
-		LangVersion: both(o.LangVersion, other.LangVersion, ""), LangInterpreter: both(o.LangInterpreter, other.LangInterpreter, ""),
-		TracerVersion: both(o.TracerVersion, other.TracerVersion, ""), RuntimeID: both(o.RuntimeID, other.RuntimeID, ""),
-		ContainerID: both(o.ContainerID, other.ContainerID, ""), EntityID: both(o.EntityID, other.EntityID, ""),
-		ExternalEnv: both(o.ExternalEnv, other.ExternalEnv, ""), ProcessTags: both(o.ProcessTags, other.ProcessTags, ""),
-		GitCommitSHA: both(o.GitCommitSHA, other.GitCommitSHA, ""), ObfuscationVersion: both(o.ObfuscationVersion, other.ObfuscationVersion, ""),
+		LangVersion:        both(o.LangVersion, other.LangVersion, ""),
+		LangInterpreter:    both(o.LangInterpreter, other.LangInterpreter, ""),
+		TracerVersion:      both(o.TracerVersion, other.TracerVersion, ""),
+		RuntimeID:          both(o.RuntimeID, other.RuntimeID, ""),
+		ContainerID:        both(o.ContainerID, other.ContainerID, ""),
+		EntityID:           both(o.EntityID, other.EntityID, ""),
+		ExternalEnv:        both(o.ExternalEnv, other.ExternalEnv, ""),
+		ProcessTags:        both(o.ProcessTags, other.ProcessTags, ""),
+		GitCommitSHA:       both(o.GitCommitSHA, other.GitCommitSHA, ""),
+		ObfuscationVersion: both(o.ObfuscationVersion, other.ObfuscationVersion, ""),
 	}
 }
 

@@ -24,11 +24,13 @@ func TestAnAdditionalTagThatIsTooLongSaysSo(t *testing.T) {
 		{LabelAdditionalTag, x(201) + ":gold", x(200)},
 		{LabelAdditionalTag, x(300), x(200)},
 		{LabelAdditionalTag, "tier:\xff", "tier:\uFFFD"},
-		{LabelAdditionalTag, "tier:" + strings.Repeat("\xff", 1) + x(199), "tier:tracer_blocked_value"}, // 202 bytes once it can be sent
+		// 202 bytes once it can be sent
+		{LabelAdditionalTag, "tier:" + strings.Repeat("\xff", 1) + x(199), "tier:tracer_blocked_value"},
 		{LabelPeerTag, "tier:" + x(200), "tier:" + x(195)},
 	} {
 		if got := c.of.Tag(c.tag); got != c.becomes || c.of.Tag(got) != got {
-			t.Errorf("%s %.30q of %d bytes becomes %.30q of %d, want %.30q", c.of, c.tag, len(c.tag), got, len(got), c.becomes)
+			t.Errorf("%s %.30q of %d bytes becomes %.30q of %d, want %.30q", c.of, c.tag, len(c.tag), got,
+				len(got), c.becomes)
 		}
 		tags, m := []string{c.tag}, Mender{}
 		if changed := m.tags(c.of, &tags); tags[0] != c.becomes || changed != (c.tag != c.becomes) {

@@ -68,7 +68,8 @@ func appendText(dst []byte, s string, limit int) []byte {
 		c := s[at]
 		isReplaced := int(c >> 7)
 		end -= run & -isReplaced
-		binary.LittleEndian.PutUint32(to[end:], uint32(c)&^uint32(-isReplaced)|replacement&uint32(-isReplaced))
+		binary.LittleEndian.PutUint32(to[end:],
+			uint32(c)&^uint32(-isReplaced)|replacement&uint32(-isReplaced))
 		run = replacementBytes * isReplaced
 		end += max(1, run)
 		at++

@@ -16,7 +16,8 @@ func TestEveryPackageOpensWithAnEssay(t *testing.T) {
 	}
 	for room, n := range words {
 		if n < shortestEssay {
-			t.Errorf("%s: its package comment has %d words, at least %d: what does it own, who may call it, what bounds it?", room, n, shortestEssay)
+			t.Errorf("%s: its package comment has %d words, at least %d: what does it own, who may call "+
+				"it, what bounds it?", room, n, shortestEssay)
 		}
 	}
 }

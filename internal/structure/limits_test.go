@@ -42,11 +42,14 @@ func TestTheSourceKeepsItsLimits(t *testing.T) {
 				delete(listed, f.subject)
 				switch {
 				case is && f.has <= f.most:
-					t.Errorf("%s has %d %s and keeps the limit: take its row out of known", f.subject, f.has, l.of)
+					t.Errorf("%s has %d %s and keeps the limit: take its row out of known", f.subject, f.has,
+						l.of)
 				case is && f.has < was:
-					t.Errorf("%s has %d %s: write that into its row of known, in place of %d", f.subject, f.has, l.of, was)
+					t.Errorf("%s has %d %s: write that into its row of known, in place of %d", f.subject,
+						f.has, l.of, was)
 				case f.has > max(f.most, was):
-					t.Errorf("%s has %d %s, at most %d: %s", f.subject, f.has, l.of, max(f.most, was), l.advice)
+					t.Errorf("%s has %d %s, at most %d: %s", f.subject, f.has, l.of, max(f.most, was),
+						l.advice)
 				}
 			}
 			for subject := range listed {
@@ -72,7 +75,8 @@ func TestWhatIsBeyondALimitIsFound(t *testing.T) {
 		t,
 		"a/top.go", "package a\n\n"+wide+"\nfunc run() {\n\tnew(T).one()\n}\n\nfunc end() {}\n",
 		"a/type.go", "package a\n\n"+wide+"w\ntype T[K any] struct {\n\tx, y int\n\tmiddle\n}\n\n"+
-			"func (t *T[K]) one() {}\n\nfunc (t T[K]) two() { end() }\n\ntype RunOptions struct{ x, y, z int }\n",
+			"func (t *T[K]) one() {}\n\nfunc (t T[K]) two() { end() }\n\ntype RunOptions struct{ x, y, z "+
+			"int }\n",
 		"a/middle.go", "package a\n\ntype middle struct{ of int }\n\n"+
 			"func (m middle) with(t *T[int]) { end(); _ = t.of + t.x }\n",
 	)

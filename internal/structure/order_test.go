@@ -124,7 +124,8 @@ func TestTheBestOrderIsFound(t *testing.T) {
 			}
 		}
 		if got, want := upwards(refers), fewestUpwards(refers, nil); got != want {
-			t.Errorf("%v: %d references point up in the order that was found, %d in the best", refers, got, want)
+			t.Errorf("%v: %d references point up in the order that was found, %d in the best", refers, got,
+				want)
 		}
 	}
 }

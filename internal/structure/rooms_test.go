@@ -14,9 +14,14 @@ type room struct{ imports, why string }
 // rooms are all packages, in the order of a span's way. The table stands in
 // docs/architecture.md in words.
 var rooms = map[string]room{
-	"cmd/spanstatsd":  {"internal/*", "the command line names what it starts"},
-	"internal/daemon": {"internal/admit internal/aggregate internal/check internal/door/datadog internal/door/otlp internal/exemplars internal/flush internal/flush/agent internal/flush/totals internal/health internal/ingest internal/memory internal/ring internal/sketch internal/socket internal/systemd internal/wire", "makes, starts and stops all rooms, in one place"},
-	"internal/health": {"internal/admit internal/aggregate internal/door/datadog internal/door/otlp internal/exemplars internal/flush internal/flush/agent internal/ingest internal/memory internal/routing internal/shown", "reads the others' stats"},
+	"cmd/spanstatsd": {"internal/*", "the command line names what it starts"},
+	"internal/daemon": {"internal/admit internal/aggregate internal/check internal/door/datadog " +
+		"internal/door/otlp internal/exemplars internal/flush internal/flush/agent internal/flush/totals " +
+		"internal/health internal/ingest internal/memory internal/ring internal/sketch internal/socket " +
+		"internal/systemd internal/wire", "makes, starts and stops all rooms, in one place"},
+	"internal/health": {"internal/admit internal/aggregate internal/door/datadog internal/door/otlp " +
+		"internal/exemplars internal/flush internal/flush/agent internal/ingest internal/memory " +
+		"internal/routing internal/shown", "reads the others' stats"},
 
 	"internal/commandline": {"internal/memory", "what any command has of flags, whatever they mean"},
 	"internal/statustext":  {"internal/flush internal/health internal/shown", "shows a status as text"},
@@ -24,44 +29,103 @@ var rooms = map[string]room{
 	"client":       {"internal/span internal/wire", "a tracer speaks the protocol and uses the vocabulary"},
 	"client/rules": {"", "what of a span counts is a table of the agent's"},
 
-	"internal/ingest": {"internal/admit internal/check internal/memory internal/socket internal/span internal/wire", "takes frames apart and hands batches on to be admitted"},
+	"internal/ingest": {"internal/admit internal/check internal/memory internal/socket internal/span " +
+		"internal/wire", "takes frames apart and hands batches on to be admitted"},
 
-	"internal/door/datadog": {"internal/admit internal/aggregate internal/decode/clientstats internal/decode/datadog internal/door internal/door/bodies internal/door/http1 internal/memory internal/rules/datadog internal/sampling/unsampled internal/span internal/spantable", "takes HTTP requests and hands their bodies on to be counted"},
-	"internal/door/otlp":    {"internal/admit internal/check internal/decode/otlpjson internal/door internal/door/bodies internal/door/http1 internal/flush/post internal/memory internal/oteltraces internal/span internal/traces", "takes OTLP and hands what it brings on to be counted"},
-	"internal/door":         {"internal/admit internal/aggregate internal/check internal/door/bodies internal/door/conns internal/door/http1 internal/exemplars internal/memory internal/socket internal/span", "owns the life of requests with traces, whatever they bring"},
-	"internal/door/http1":   {"internal/door/bodies internal/door/conns", "carries plain messages past net/http, whatever is in them"},
-	"internal/door/conns":   {"internal/socket", "admits connections, whatever they bring"},
-	"internal/door/bodies":  {"internal/memory", "holds and remembers bodies, whatever is in them"},
+	"internal/door/datadog": {
+		"internal/admit internal/aggregate internal/decode/clientstats " +
+			"internal/decode/datadog internal/door internal/door/bodies internal/door/http1 " +
+			"internal/memory " +
+			"internal/rules/datadog internal/sampling/unsampled internal/span internal/spantable",
+		"takes HTTP requests and hands their bodies on to be counted",
+	},
+	"internal/door/otlp": {"internal/admit internal/check internal/decode/otlpjson internal/door " +
+		"internal/door/bodies internal/door/http1 internal/flush/post internal/memory internal/oteltraces " +
+		"internal/span internal/traces", "takes OTLP and hands what it brings on to be counted"},
+	"internal/door": {"internal/admit internal/aggregate internal/check internal/door/bodies " +
+		"internal/door/conns internal/door/http1 internal/exemplars internal/memory internal/socket " +
+		"internal/span", "owns the life of requests with traces, whatever they bring"},
+	"internal/door/http1": {
+		"internal/door/bodies internal/door/conns",
+		"carries plain messages past net/http, whatever is in them",
+	},
+	"internal/door/conns":  {"internal/socket", "admits connections, whatever they bring"},
+	"internal/door/bodies": {"internal/memory", "holds and remembers bodies, whatever is in them"},
 
-	"internal/rules":                {"internal/bytecache internal/span internal/spantable internal/wire", "remembers keys and collects snapshots, whatever the rule"},
-	"internal/rules/datadog":        {"client/rules internal/bytecache internal/decode/datadog internal/rules internal/span internal/spantable internal/wire", "says what the agent and the tracers count of a table"},
-	"internal/decode/datadog":       {"internal/msgpack internal/spantable", "reads the agent's formats, whatever the rules"},
-	"internal/sampling/unsampled":   {"internal/decode/datadog internal/msgpack internal/spantable", "cuts traces out of a body"},
-	"internal/spantable":            {"", "lays the spans of a body flat, whatever the format"},
-	"internal/traces":               {"client/rules internal/bytecache internal/msgpack internal/span internal/wire", "walks a body and decides what of it counts"},
-	"internal/oteltraces":           {"client/rules internal/bytecache internal/msgpack internal/span internal/wire", "walks a body of OTLP, counts its spans and says which go on"},
+	"internal/rules": {
+		"internal/bytecache internal/span internal/spantable internal/wire",
+		"remembers keys and collects snapshots, whatever the rule",
+	},
+	"internal/rules/datadog": {
+		"client/rules internal/bytecache internal/decode/datadog " +
+			"internal/rules internal/span internal/spantable internal/wire",
+		"says what the agent and the tracers count of a table",
+	},
+	"internal/decode/datadog": {
+		"internal/msgpack internal/spantable",
+		"reads the agent's formats, whatever the rules",
+	},
+	"internal/sampling/unsampled": {
+		"internal/decode/datadog internal/msgpack internal/spantable",
+		"cuts traces out of a body",
+	},
+	"internal/spantable": {"", "lays the spans of a body flat, whatever the format"},
+	"internal/traces": {"client/rules internal/bytecache internal/msgpack internal/span " +
+		"internal/wire", "walks a body and decides what of it counts"},
+	"internal/oteltraces": {"client/rules internal/bytecache internal/msgpack internal/span " +
+		"internal/wire", "walks a body of OTLP, counts its spans and says which go on"},
 	"internal/decode/otlpjson":      {"", "makes protobuf of JSON"},
 	"internal/decode/otlp":          {"internal/spantable", "lays the spans of OTLP flat"},
 	"internal/decode/otlp/otlptest": {"internal/spantable", "writes requests for tests"},
-	"internal/rules/otel":           {"client/rules internal/bytecache internal/decode/otlp internal/rules internal/rules/work internal/sampling/tracestate internal/span internal/spantable internal/wire", "counts by OpenTelemetry's conventions"},
-	"internal/rules/ingest":         {"client/rules internal/decode/otlp internal/rules/work internal/sampling/tracestate internal/span internal/spantable", "makes of OTLP what the agent's ingest makes of it"},
-	"internal/rules/work":           {"internal/spantable", "names what a span did"},
-	"internal/sampling":             {"internal/decode/otlp internal/sampling/tracestate internal/spantable", "says which spans go on, and writes them"},
-	"internal/sampling/tracestate":  {"", "reads and writes a tracestate"},
-	"internal/decode/clientstats":   {"internal/aggregate internal/payload internal/sketch internal/span", "reads tracers' own statistics"},
-	"internal/admit":                {"internal/aggregate internal/check internal/memory internal/registry internal/ring internal/routing internal/span internal/wire", "finds keys and publishes slots"},
-	"internal/registry":             {"internal/check internal/mask internal/span", "an interval's keys and budgets"},
-	"internal/mask":                 {"", "knows texts, whatever label they are of"},
-	"internal/routing":              {"", "names no key, table or cycle"},
-	"internal/sketch":               {"", "names nothing of spans"},
-	"internal/aggregate":            {"internal/check internal/memory internal/registry internal/ring internal/routing internal/sketch internal/span", "tables are written by drainers and sealed each interval"},
-	"internal/flush":                {"internal/aggregate internal/check internal/memory internal/registry internal/sketch internal/span", "merges what is sealed and delivers it, whatever the destination"},
+	"internal/rules/otel": {
+		"client/rules internal/bytecache internal/decode/otlp internal/rules " +
+			"internal/rules/work internal/sampling/tracestate internal/span internal/spantable internal/wire",
+		"counts by OpenTelemetry's conventions",
+	},
+	"internal/rules/ingest": {
+		"client/rules internal/decode/otlp internal/rules/work " +
+			"internal/sampling/tracestate internal/span internal/spantable",
+		"makes of OTLP what the agent's ingest makes of it",
+	},
+	"internal/rules/work": {"internal/spantable", "names what a span did"},
+	"internal/sampling": {
+		"internal/decode/otlp internal/sampling/tracestate internal/spantable",
+		"says which spans go on, and writes them",
+	},
+	"internal/sampling/tracestate": {"", "reads and writes a tracestate"},
+	"internal/decode/clientstats": {
+		"internal/aggregate internal/payload internal/sketch internal/span",
+		"reads tracers' own statistics",
+	},
+	"internal/admit": {"internal/aggregate internal/check internal/memory internal/registry " +
+		"internal/ring internal/routing internal/span internal/wire", "finds keys and publishes slots"},
+	"internal/registry": {
+		"internal/check internal/mask internal/span",
+		"an interval's keys and budgets",
+	},
+	"internal/mask":    {"", "knows texts, whatever label they are of"},
+	"internal/routing": {"", "names no key, table or cycle"},
+	"internal/sketch":  {"", "names nothing of spans"},
+	"internal/aggregate": {"internal/check internal/memory internal/registry internal/ring " +
+		"internal/routing internal/sketch internal/span", "tables are written by drainers and sealed each " +
+		"interval"},
+	"internal/flush": {"internal/aggregate internal/check internal/memory internal/registry " +
+		"internal/sketch internal/span", "merges what is sealed and delivers it, whatever the destination"},
 
-	"internal/flush/agent":     {"internal/aggregate internal/dump internal/flush internal/flush/post internal/sketch internal/span", "encodes for the agent and says what its answers mean"},
-	"internal/flush/otlp":      {"internal/aggregate internal/check internal/exemplars internal/flush internal/flush/post internal/flush/totals internal/sketch internal/span", "encodes OTLP metrics and says what a receiver's answers mean"},
-	"internal/flush/post":      {"internal/flush", "brings bodies to whoever speaks HTTP, whatever is in them"},
-	"internal/flush/totals":    {"internal/sketch", "adds up series, whatever their bytes mean"},
-	"internal/flush/testcycle": {"internal/aggregate internal/registry internal/sketch internal/span", "makes sealed cycles for tests"},
+	"internal/flush/agent": {"internal/aggregate internal/dump internal/flush internal/flush/post " +
+		"internal/sketch internal/span", "encodes for the agent and says what its answers mean"},
+	"internal/flush/otlp": {
+		"internal/aggregate internal/check internal/exemplars internal/flush " +
+			"internal/flush/post internal/flush/totals internal/sketch internal/span",
+		"encodes OTLP metrics and says what a receiver's answers mean",
+	},
+	"internal/flush/post": {"internal/flush", "brings bodies to whoever speaks HTTP, whatever is in " +
+		"them"},
+	"internal/flush/totals": {"internal/sketch", "adds up series, whatever their bytes mean"},
+	"internal/flush/testcycle": {
+		"internal/aggregate internal/registry internal/sketch internal/span",
+		"makes sealed cycles for tests",
+	},
 
 	"internal/exemplars": {"", "spans by numbers, of whatever key and trace"},
 
@@ -85,26 +149,44 @@ var rooms = map[string]room{
 	"internal/eventually":      {"", "waits in tests, with a deadline"},
 
 	// Those of the lab's modules, which the daemon's does not need.
-	"lab/cmd/spanstatsd-lab": {"client internal/aggregate internal/shown internal/socket internal/wire lab/*", "the command line names what it starts"},
-	"lab/bench":              {"client internal/health internal/door internal/door/bodies internal/socket internal/span internal/decode/datadog internal/rules/datadog internal/wire lab/bench/* lab/standin lab/workload", "measures a whole daemon from outside"},
-	"lab/bench/balance":      {"internal/*", "measures what levels drainers"},
-	"lab/bench/measure":      {"", "what measuring needs, of ours or not"},
-	"lab/bench/recorded":     {"internal/decode/otlpjson internal/oteltraces", "reads what SDKs have sent"},
-	"lab/bench/relay":        {"", "carries bytes"},
-	"lab/bench/ring":         {"internal/ring lab/bench/measure", "measures the ring beside others"},
-	"lab/bench/snapshot":     {"", "its benchmarks stand where a door does"},
-	"lab/bench/tables":       {"internal/admit internal/aggregate internal/door internal/door/bodies internal/span", "counts batches without a daemon around it"},
-	"lab/built":              {"", "builds programs"},
-	"lab/checkclient":        {"internal/admit internal/ingest internal/msgpack internal/shown internal/span internal/wire", "tells what a client sends, as the rooms that it names would read it"},
-	"lab/demo":               {"client internal/daemon internal/flush internal/flush/agent internal/flush/otlp internal/health internal/payload lab/standin lab/standin/collector", "shows a whole daemon"},
-	"lab/peers":              {"internal/* lab/bench/measure lab/peers/agent lab/workload", "measures beside others"},
-	"lab/peers/agent":        {"internal/* lab/bench/measure lab/workload", "is the agent's way"},
-	"lab/peers/floods":       {"internal/* lab/bench/measure lab/peers/agent lab/workload", "measures beside the agent's way"},
-	"lab/peers/flush":        {"internal/* lab/bench/measure", "measures encoders beside others"},
-	"lab/peers/otlp":         {"internal/* lab/bench/measure lab/bench/recorded lab/bench/relay lab/bench/tables lab/standin", "measures beside a collector's way"},
-	"lab/standin":            {"internal/payload", "must share no code with the encoder that it checks"},
-	"lab/standin/collector":  {"", "the same of OTLP's"},
-	"lab/workload":           {"internal/span", "makes spans"},
+	"lab/cmd/spanstatsd-lab": {
+		"client internal/aggregate internal/shown internal/socket internal/wire lab/*",
+		"the command line names what it starts",
+	},
+	"lab/bench": {"client internal/health internal/door internal/door/bodies internal/socket " +
+		"internal/span internal/decode/datadog internal/rules/datadog internal/wire lab/bench/* " +
+		"lab/standin lab/workload", "measures a whole daemon from outside"},
+	"lab/bench/balance":  {"internal/*", "measures what levels drainers"},
+	"lab/bench/measure":  {"", "what measuring needs, of ours or not"},
+	"lab/bench/recorded": {"internal/decode/otlpjson internal/oteltraces", "reads what SDKs have sent"},
+	"lab/bench/relay":    {"", "carries bytes"},
+	"lab/bench/ring":     {"internal/ring lab/bench/measure", "measures the ring beside others"},
+	"lab/bench/snapshot": {"", "its benchmarks stand where a door does"},
+	"lab/bench/tables": {"internal/admit internal/aggregate internal/door internal/door/bodies " +
+		"internal/span", "counts batches without a daemon around it"},
+	"lab/built": {"", "builds programs"},
+	"lab/checkclient": {"internal/admit internal/ingest internal/msgpack internal/shown " +
+		"internal/span internal/wire", "tells what a client sends, as the rooms that it names would read it"},
+	"lab/demo": {
+		"client internal/daemon internal/flush internal/flush/agent " +
+			"internal/flush/otlp internal/health internal/payload lab/standin lab/standin/collector",
+		"shows a whole daemon",
+	},
+	"lab/peers": {
+		"internal/* lab/bench/measure lab/peers/agent lab/workload",
+		"measures beside others",
+	},
+	"lab/peers/agent": {"internal/* lab/bench/measure lab/workload", "is the agent's way"},
+	"lab/peers/floods": {
+		"internal/* lab/bench/measure lab/peers/agent lab/workload",
+		"measures beside the agent's way",
+	},
+	"lab/peers/flush": {"internal/* lab/bench/measure", "measures encoders beside others"},
+	"lab/peers/otlp": {"internal/* lab/bench/measure lab/bench/recorded lab/bench/relay " +
+		"lab/bench/tables lab/standin", "measures beside a collector's way"},
+	"lab/standin":           {"internal/payload", "must share no code with the encoder that it checks"},
+	"lab/standin/collector": {"", "the same of OTLP's"},
+	"lab/workload":          {"internal/span", "makes spans"},
 }
 
 func (r room) allows(imported string) bool {

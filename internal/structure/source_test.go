@@ -76,22 +76,24 @@ const labDir = "lab"
 var source = sync.OnceValues(func() (files []*file, err error) {
 	set := token.NewFileSet()
 	for _, dir := range sourceDirs {
-		err = filepath.WalkDir(filepath.Join(root, dir), func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+		err = filepath.WalkDir(filepath.Join(root, dir),
+			func(path string, entry fs.DirEntry, err error) error {
+				if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") ||
+					strings.HasSuffix(path, "_test.go") {
+					return err
+				}
+				from, err := filepath.Rel(root, path)
+				if err != nil {
+					return err
+				}
+				text, err := os.ReadFile(path)
+				if err != nil {
+					return err
+				}
+				f, err := parse(set, filepath.ToSlash(from), string(text))
+				files = append(files, f)
 				return err
-			}
-			from, err := filepath.Rel(root, path)
-			if err != nil {
-				return err
-			}
-			text, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			f, err := parse(set, filepath.ToSlash(from), string(text))
-			files = append(files, f)
-			return err
-		})
+			})
 		if err != nil {
 			return nil, err
 		}

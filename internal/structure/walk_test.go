@@ -89,13 +89,15 @@ func (w walk) check(steps []step, files []*file, wrong func(format string, args 
 				running = running[:len(running)-1]
 			}
 			if len(running) == 0 {
-				wrong("step %d: neither %s nor a step above it calls %s", i+1, steps[i-1].function, s.function)
+				wrong("step %d: neither %s nor a step above it calls %s", i+1, steps[i-1].function,
+					s.function)
 			}
 		}
 		running = append(running, function)
 	}
 	if len(distinct) > w.functions || len(inFiles) > w.files {
-		wrong("the walk takes %d functions in %d files, at most %d in %d", len(distinct), len(inFiles), w.functions, w.files)
+		wrong("the walk takes %d functions in %d files, at most %d in %d", len(distinct), len(inFiles),
+			w.functions, w.files)
 	}
 }
 
@@ -129,7 +131,8 @@ func TestEveryTableOfStepsIsAWalk(t *testing.T) {
 		w := walk{heading: "## " + heading}
 		isKnown := slices.ContainsFunc(walks, func(known walk) bool { return known.heading == w.heading })
 		if steps, _ := w.read(string(text)); len(steps) > 0 && !isKnown {
-			t.Errorf("%s has steps under %q, which walks does not hold to the code: give it a line there", walkDocument, w.heading)
+			t.Errorf("%s has steps under %q, which walks does not hold to the code: give it a line there",
+				walkDocument, w.heading)
 		}
 	}
 }
@@ -137,7 +140,8 @@ func TestEveryTableOfStepsIsAWalk(t *testing.T) {
 func TestAWalkThatIsNotTrueIsFound(t *testing.T) {
 	files := parseAll(
 		t,
-		"a.go", "package a; func (s *S[T]) run() { s.take(); go s.send() }; func (s *S[T]) take() { find() }; func find() {}",
+		"a.go", "package a; func (s *S[T]) run() { s.take(); go s.send() }; func (s *S[T]) take() { find() "+
+			"}; func find() {}",
 		"b.go", "package a; func (s *S[T]) send() { write() }; func write() { end() }; func end() {}",
 	)
 	const (
@@ -161,7 +165,8 @@ func TestAWalkThatIsNotTrueIsFound(t *testing.T) {
 		{run + take + find + send + write + end, "the walk takes 6 functions in 2 files, at most 5 in 2"},
 	} {
 		w := walk{"## A walk", 5, 2}
-		steps, is := w.read("## A walk of another\n" + missing + "\n## A walk\n" + strings.ReplaceAll(c.lines, "||", "|\n|") + "\n\n## Next\n" + missing)
+		steps, is := w.read("## A walk of another\n" + missing + "\n## A walk\n" +
+			strings.ReplaceAll(c.lines, "||", "|\n|") + "\n\n## Next\n" + missing)
 		if !is || len(steps) != strings.Count(c.lines, ".go") {
 			t.Fatalf("%d steps were read of %s", len(steps), c.lines)
 		}

@@ -1,7 +1,8 @@
 // Package systemd tells the service manager that started the daemon how it is:
 // that it starts, that it is ready, what its books say, that it lives, and that it
-// stops; and it takes the sockets that the service manager has given (Sockets). The words of the protocol, sd_notify, and the reading of its environment are
-// the library's (coreos/go-systemd); what is said and when is decided here.
+// stops; and it takes the sockets that the service manager has given (Sockets). The words of the
+// protocol, sd_notify, and the reading of its environment are the library's (coreos/go-systemd);
+// what is said and when is decided here.
 //
 // A nil Supervisor stands for a daemon that no service manager started: every
 // method then does nothing. So nothing else asks whether there is one.

@@ -31,7 +31,10 @@ func TestRealSockets(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	for _, address := range []string{filepath.Join(dir, "n"), fmt.Sprintf("@spanstatsd-test-%d", os.Getpid())} {
+	for _, address := range []string{
+		filepath.Join(dir, "n"),
+		fmt.Sprintf("@spanstatsd-test-%d", os.Getpid()),
+	} {
 		t.Run(address[:1], func(t *testing.T) {
 			manager, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address, Net: "unixgram"})
 			if err != nil {

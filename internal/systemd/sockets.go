@@ -21,7 +21,8 @@ func TakeSockets() (s Sockets, err error) {
 	for _, file := range activation.Files(true) {
 		listener, bad := net.FileListener(file) // of a descriptor of its own
 		if bad != nil {
-			err = errors.Join(err, fmt.Errorf("take socket %s of the service manager: %w; give ListenStream= and nothing else", file.Name(), bad))
+			err = errors.Join(err, fmt.Errorf("take socket %s of the service manager: %w; give "+
+				"ListenStream= and nothing else", file.Name(), bad))
 		} else {
 			s.given = append(s.given, listener)
 		}
@@ -32,7 +33,9 @@ func TakeSockets() (s Sockets, err error) {
 
 // Unix takes the socket at a path, nil where none was given.
 func (s *Sockets) Unix(path string) *net.UnixListener {
-	taken, _ := s.take(func(of net.Addr) bool { return of.Network() == "unix" && isSamePath(of.String(), path) }).(*net.UnixListener)
+	taken, _ := s.take(func(of net.Addr) bool {
+		return of.Network() == "unix" && isSamePath(of.String(), path)
+	}).(*net.UnixListener)
 	return taken
 }
 
@@ -44,7 +47,8 @@ func (s *Sockets) TCP(addr string) net.Listener {
 	}
 	return s.take(func(of net.Addr) bool {
 		tcp, ok := of.(*net.TCPAddr)
-		return ok && tcp.Port == wanted.Port && (tcp.IP.Equal(wanted.IP) || tcp.IP.IsUnspecified() && wanted.IP == nil)
+		return ok && tcp.Port == wanted.Port &&
+			(tcp.IP.Equal(wanted.IP) || tcp.IP.IsUnspecified() && wanted.IP == nil)
 	})
 }
 
@@ -63,7 +67,9 @@ func (s *Sockets) take(is func(net.Addr) bool) net.Listener {
 func (s *Sockets) CheckTaken() (err error) {
 	for _, listener := range s.given {
 		if listener != nil {
-			err = errors.Join(err, fmt.Errorf("take sockets of the service manager: no flag names %s; give the same in ListenStream= and in --socket, or --apm-socket, --apm-addr, --otlp-socket, --otlp-addr", listener.Addr()))
+			err = errors.Join(err, fmt.Errorf("take sockets of the service manager: no flag names %s; give "+
+				"the same in ListenStream= and in --socket, or --apm-socket, --apm-addr, --otlp-socket, "+
+				"--otlp-addr", listener.Addr()))
 		}
 	}
 	return err

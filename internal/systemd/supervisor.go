@@ -28,7 +28,10 @@ type Supervisor struct {
 }
 
 func newSupervisor(send func(string) error, watchdog time.Duration, log *slog.Logger) *Supervisor {
-	return &Supervisor{send: send, watchdog: watchdog, log: log, stop: make(chan struct{}), done: make(chan struct{})}
+	return &Supervisor{
+		send: send, watchdog: watchdog, log: log, stop: make(chan struct{}),
+		done: make(chan struct{}),
+	}
 }
 
 // Ready says that tracers may connect. From then on, until Close, it reports what
@@ -90,7 +93,8 @@ func (s *Supervisor) report(check func() (string, error)) {
 	status, err := check()
 	if err != nil {
 		if !s.unwell {
-			s.log.Error("the watchdog is not fed any more; the service manager will restart the daemon", "error", err)
+			s.log.Error("the watchdog is not fed any more; the service manager will restart the daemon",
+				"error", err)
 		}
 		s.unwell = true
 		s.tell("STATUS=" + oneLine(err.Error()))
@@ -103,7 +107,8 @@ func (s *Supervisor) report(check func() (string, error)) {
 func (s *Supervisor) tell(lines ...string) {
 	err := s.send(strings.Join(lines, "\n"))
 	if err != nil && s.deaf.CompareAndSwap(false, true) {
-		s.log.Warn("the service manager did not take a message; it may end the daemon for not hearing from it", "error", err)
+		s.log.Warn("the service manager did not take a message; it may end the daemon for not hearing from "+
+			"it", "error", err)
 	}
 }
 

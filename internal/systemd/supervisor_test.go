@@ -114,7 +114,8 @@ func TestStatusWithoutAWatchdog(t *testing.T) {
 		time.Sleep(21 * time.Second)
 		synctest.Wait()
 		s.Close()
-		expect(t, "in 21 seconds", to.take(), "READY=1\n--\nWATCHDOG=1\nSTATUS=well\n--\nWATCHDOG=1\nSTATUS=well")
+		expect(t, "in 21 seconds", to.take(),
+			"READY=1\n--\nWATCHDOG=1\nSTATUS=well\n--\nWATCHDOG=1\nSTATUS=well")
 	})
 }
 
@@ -122,7 +123,8 @@ func TestStatusWithoutAWatchdog(t *testing.T) {
 func TestADeafServiceManagerIsLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &bytes.Buffer{}
-		s := newSupervisor((&recorder{fails: true}).send, time.Second, slog.New(slog.NewTextHandler(log, nil)))
+		s := newSupervisor((&recorder{fails: true}).send, time.Second,
+			slog.New(slog.NewTextHandler(log, nil)))
 		s.Ready(func() (string, error) { return "", nil })
 		time.Sleep(10 * time.Second)
 		synctest.Wait()

@@ -169,6 +169,7 @@ func saying(bytes string) meeting {
 
 // answering reads the request and answers with a status, counting nothing.
 func answering(status int, header ...string) meeting {
-	return saying(fmt.Sprintf("HTTP/1.1 %d %s\r\n%s\r\nContent-Length: 0\r\n\r\n", status, http.StatusText(status),
+	return saying(fmt.Sprintf("HTTP/1.1 %d %s\r\n%s\r\nContent-Length: 0\r\n\r\n", status,
+		http.StatusText(status),
 		strings.Join(append(header, "X-Fault: on purpose"), "\r\n")))
 }

@@ -103,7 +103,10 @@ func (p *pair) metric(name string) float64 {
 
 func (p *pair) client(service string) *client.Client {
 	p.t.Helper()
-	c, err := client.Open(client.Config{Socket: p.socket, MaxAge: time.Millisecond, Origin: client.Origin{Service: service}})
+	c, err := client.Open(client.Config{
+		Socket: p.socket, MaxAge: time.Millisecond,
+		Origin: client.Origin{Service: service},
+	})
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -131,7 +134,8 @@ func (p *pair) stop() {
 	}
 	totals := p.agent.Totals()
 	if totals.Hits != books.Flushed || len(totals.Problems) > 0 {
-		p.t.Errorf("the agent counted %d hits, %d were flushed; problems %v", totals.Hits, books.Flushed, totals.Problems)
+		p.t.Errorf("the agent counted %d hits, %d were flushed; problems %v", totals.Hits, books.Flushed,
+			totals.Problems)
 	}
 }
 
@@ -208,7 +212,8 @@ func TestAgentWithoutStatistics(t *testing.T) {
 	c := p.client("shop")
 	c.Publish(batch(10, "r"))
 	_ = c.Flush(t.Context()) // the agent's 404 is what the daemon learns it from
-	eventually.True(t, "the tracer is told that nobody wants spans", func() bool { return !c.Features().Stats })
+	eventually.True(t, "the tracer is told that nobody wants spans",
+		func() bool { return !c.Features().Stats })
 	if c.Publish(batch(10, "r")) {
 		t.Error("the client took spans that nobody wants")
 	}

@@ -41,7 +41,9 @@ func (p *plain) Deliver(_ context.Context, one *flush.Payload) flush.Attempt {
 	return flush.Attempt{}
 }
 
-func (p *plain) Encode(_ *aggregate.Sealed, rows []flush.Row, _ int, emit func(*flush.Payload)) (made flush.Encoded) {
+func (p *plain) Encode(_ *aggregate.Sealed, rows []flush.Row, _ int,
+	emit func(*flush.Payload),
+) (made flush.Encoded) {
 	for i := range rows {
 		emit(&flush.Payload{Body: []byte(rows[i].Key().Resource), Spans: rows[i].Spans})
 	}
@@ -76,7 +78,8 @@ func TestEveryDestinationHasEverything(t *testing.T) {
 	}{{"agent", 100, 0, flush.Takes}, {"good", 100, 0, flush.Takes}, {"refusing", 0, 100, flush.Answers}} {
 		d := &status.Destinations[i]
 		if d.Name != want.name || d.Books.Flushed != want.flushed || d.Books.Unsent != want.unsent ||
-			d.Books.UnsentBy["rejected"] != want.unsent || d.Books.Held != 0 || d.State != want.state || len(d.Flushes) != 1 {
+			d.Books.UnsentBy["rejected"] != want.unsent || d.Books.Held != 0 || d.State != want.state ||
+			len(d.Flushes) != 1 {
 			t.Errorf("destination %d: %+v, want %+v", i, d, want)
 		}
 	}
@@ -93,10 +96,14 @@ func TestEveryDestinationHasEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, line := range []string{
-		`spanstatsd_spans_flushed_total{destination="agent"} 100`, `spanstatsd_spans_flushed_total{destination="good"} 100`,
-		`spanstatsd_spans_flushed_total{destination="refusing"} 0`, `spanstatsd_spans_unsent_total{destination="refusing",reason="rejected"} 100`,
-		`spanstatsd_spans_held{destination="refusing"} 0`, `spanstatsd_destination_takes{destination="refusing"} 0`,
-		`spanstatsd_destination_takes{destination="good"} 1`, `spanstatsd_payload_bytes_count{destination="good"} 1`,
+		`spanstatsd_spans_flushed_total{destination="agent"} 100`,
+		`spanstatsd_spans_flushed_total{destination="good"} 100`,
+		`spanstatsd_spans_flushed_total{destination="refusing"} 0`,
+		`spanstatsd_spans_unsent_total{destination="refusing",reason="rejected"} 100`,
+		`spanstatsd_spans_held{destination="refusing"} 0`,
+		`spanstatsd_destination_takes{destination="refusing"} 0`,
+		`spanstatsd_destination_takes{destination="good"} 1`,
+		`spanstatsd_payload_bytes_count{destination="good"} 1`,
 	} {
 		if !strings.Contains(string(metrics), "\n"+line+"\n") {
 			t.Errorf("metrics lack %s", line)
@@ -118,7 +125,8 @@ func TestWithoutAnAgent(t *testing.T) {
 		t.Error(err)
 	}
 	status := p.Status()
-	if good.taken() != 100 || status.Books.Flushed != 100 || status.Agent.State != "off" || len(status.Destinations) != 1 {
+	if good.taken() != 100 || status.Books.Flushed != 100 || status.Agent.State != "off" ||
+		len(status.Destinations) != 1 {
 		t.Errorf("the good one has %d spans; %+v, agent %+v", good.taken(), status.Books, status.Agent)
 	}
 	if books := p.Stop(); !books.Balanced || p.agent.Totals().Payloads != 0 {

@@ -27,17 +27,26 @@ type fault struct {
 }
 
 var faults = map[string]fault{
-	"refuses connections":      {begin: (*crossing).close},
-	"socket file replaced":     {begin: (*crossing).open, smooth: true},
-	"accepts, never answers":   {begin: meeting(hanging).begin, silent: true},
-	"reads, never answers":     {begin: meeting(swallowing).begin, reason: flush.Ambiguous, silent: true},
-	"reset before reading":     {begin: meeting(cutBeforeReading).begin},
-	"answers too late":         {begin: meeting(tooLate).begin, reason: flush.Ambiguous, counted: true, silent: true},
-	"reset while reading":      {begin: meeting(cutWhileReading).begin, large: true},
-	"reset after reading":      {begin: meeting(cutAfterReading).begin, reason: flush.Ambiguous},
-	"answer is not HTTP":       {begin: saying("220 mail.example ESMTP\r\n").begin, reason: flush.Ambiguous},
-	"answer is half a header":  {begin: saying("HTTP/1.1 200 OK\r\nContent-Le").begin, reason: flush.Ambiguous},
-	"answer has endless head":  {begin: saying("HTTP/1.1 200 OK\r\nX: " + endless).begin, reason: flush.Ambiguous},
+	"refuses connections":    {begin: (*crossing).close},
+	"socket file replaced":   {begin: (*crossing).open, smooth: true},
+	"accepts, never answers": {begin: meeting(hanging).begin, silent: true},
+	"reads, never answers":   {begin: meeting(swallowing).begin, reason: flush.Ambiguous, silent: true},
+	"reset before reading":   {begin: meeting(cutBeforeReading).begin},
+	"answers too late": {
+		begin: meeting(tooLate).begin, reason: flush.Ambiguous, counted: true,
+		silent: true,
+	},
+	"reset while reading": {begin: meeting(cutWhileReading).begin, large: true},
+	"reset after reading": {begin: meeting(cutAfterReading).begin, reason: flush.Ambiguous},
+	"answer is not HTTP":  {begin: saying("220 mail.example ESMTP\r\n").begin, reason: flush.Ambiguous},
+	"answer is half a header": {
+		begin:  saying("HTTP/1.1 200 OK\r\nContent-Le").begin,
+		reason: flush.Ambiguous,
+	},
+	"answer has endless head": {
+		begin:  saying("HTTP/1.1 200 OK\r\nX: " + endless).begin,
+		reason: flush.Ambiguous,
+	},
 	"400":                      {begin: answering(400).begin, reason: flush.Rejected},
 	"404":                      {begin: answering(404).begin, reason: flush.NotWanted},
 	"408":                      {begin: answering(408).begin},
@@ -72,7 +81,10 @@ func TestFaultyAgent(t *testing.T) {
 			go func() { told <- p.tryReport("during", resources) }()
 			p.mustServe()
 			if fault.reason == "" && !fault.smooth {
-				eventually.True(t, "a retry", func() bool { return p.metric(`spanstatsd_payloads_total{destination="agent",result="retried"}`) > 0 })
+				eventually.True(t, "a retry",
+					func() bool {
+						return p.metric(`spanstatsd_payloads_total{destination="agent",result="retried"}`) > 0
+					})
 				if p.Status().Destinations[0].Takes {
 					t.Error("an agent that did not take the last payload is shown as one that does")
 				}
@@ -162,8 +174,10 @@ func (p *pair) mustServe() {
 // expect stops the daemon and compares its books with the agent's.
 func (p *pair) expect(f fault) {
 	p.t.Helper()
-	if d := p.Status().Destinations[0]; d.Retry.Payloads != 0 || d.Retry.Bytes != 0 || d.State != flush.Takes {
-		p.t.Errorf("when all is over %d payloads wait, and the agent's state is %s", d.Retry.Payloads, d.State)
+	if d := p.Status().Destinations[0]; d.Retry.Payloads != 0 || d.Retry.Bytes != 0 ||
+		d.State != flush.Takes {
+		p.t.Errorf("when all is over %d payloads wait, and the agent's state is %s", d.Retry.Payloads,
+			d.State)
 	}
 	books := p.Stop()
 	lost := uint64(0)
@@ -171,7 +185,8 @@ func (p *pair) expect(f fault) {
 		lost = phase
 	}
 	unsent := p.Status().Destinations[0].Books.UnsentBy[string(f.reason)]
-	if !books.Balanced || books.Held != 0 || books.Flushed != 3*phase-lost || books.Unsent != lost || unsent != lost {
+	if !books.Balanced || books.Held != 0 || books.Flushed != 3*phase-lost || books.Unsent != lost ||
+		unsent != lost {
 		p.t.Errorf("the books are %+v, with %d unsent as %q", books, unsent, f.reason)
 	}
 	want := map[string]uint64{"before": phase, "during": phase, "after": phase}
@@ -245,6 +260,10 @@ func TestPeerTagsChange(t *testing.T) {
 	info.PeerTags = []string{"my.peer"}
 	p.agent.SetInfo(info)
 	p.report("shop", 1)
-	eventually.True(t, "the next", func() bool { f := tracer.Features(); return f.Stats && len(f.PeerTags) == 1 })
+	eventually.True(t, "the next", func() bool {
+		f := tracer.Features()
+		return f.Stats &&
+			len(f.PeerTags) == 1
+	})
 	p.stop()
 }

@@ -18,7 +18,8 @@ var (
 	room = regexp.MustCompile(`spanstatsd/internal/(aggregate|routing|ingest|flush|health|daemon)\.`)
 	// Those of the test, of a tracer and an agent in the same process, and of an HTTP
 	// request while it lasts.
-	others = regexp.MustCompile(`created by net/http|testing\.tRunner|daemon_test\.|spanstatsd/client\.|lab/standin\.`)
+	others = regexp.MustCompile(`created by net/http|testing\.tRunner|daemon_test\.|` +
+		`spanstatsd/client\.|lab/standin\.`)
 	// Those that bring a payload to the agent, while its request lasts.
 	delivering = regexp.MustCompile(`flush\.\(\*sender\)\.(deliver|begin\.func1)`)
 )
@@ -52,12 +53,16 @@ func TestGoroutinesAreConstant(t *testing.T) {
 	p := startPair(t, func(c *daemon.Config) {
 		c.Aggregate.Drainers, c.Aggregate.RebalanceInterval = drainers, 100*time.Millisecond
 	})
-	want := map[string]int{"aggregate": drainers + 1, "routing": 1, "ingest": 3 + connections, "flush": 2, "health": 1, "daemon": 3}
+	want := map[string]int{
+		"aggregate": drainers + 1, "routing": 1, "ingest": 3 + connections, "flush": 2,
+		"health": 1, "daemon": 3,
+	}
 	var clients []*client.Client
 	for range connections {
 		clients = append(clients, p.client("shop"))
 	}
-	eventually.True(t, "all tracers are connected", func() bool { return p.daemonConnections() == connections })
+	eventually.True(t, "all tracers are connected",
+		func() bool { return p.daemonConnections() == connections })
 	check := func(when string) {
 		t.Helper()
 		if got, deliveries := goroutines(); !maps.Equal(got, want) || deliveries > mostDeliveries {

@@ -12,7 +12,10 @@ import (
 // would else keep for an hour.
 func TestAClientSendsBeforeTheDaemonReports(t *testing.T) {
 	p := startPair(t, nil)
-	c, err := client.Open(client.Config{Socket: p.socket, MaxAge: time.Hour, Origin: client.Origin{Service: "shop"}})
+	c, err := client.Open(client.Config{
+		Socket: p.socket, MaxAge: time.Hour,
+		Origin: client.Origin{Service: "shop"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

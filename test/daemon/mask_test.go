@@ -34,7 +34,8 @@ func TestAFloodOfIdentifiersArrivesUnderItsMask(t *testing.T) {
 				for i := range spans {
 					spans[i].Key.Resource = fmt.Sprintf("GET /honest/route-%c", 'a'+i/2)
 					if i%2 == 1 {
-						spans[i].Key.Resource = fmt.Sprintf("GET /users/%d/orders/%08x-0000-4000-8000-%012x", 100_000+rnd.IntN(1<<30), rnd.Uint32(), rnd.Uint64()>>16)
+						spans[i].Key.Resource = fmt.Sprintf("GET /users/%d/orders/%08x-0000-4000-8000-%012x",
+							100_000+rnd.IntN(1<<30), rnd.Uint32(), rnd.Uint64()>>16)
 					}
 				}
 				spans[1].Error = true
@@ -53,7 +54,8 @@ func TestAFloodOfIdentifiersArrivesUnderItsMask(t *testing.T) {
 
 	const sent = tracers * batches * 2 * honest
 	totals := p.agent.Totals()
-	if totals.Hits != sent || totals.Errors != tracers*batches || totals.Duration != sent*uint64(time.Millisecond) {
+	if totals.Hits != sent || totals.Errors != tracers*batches ||
+		totals.Duration != sent*uint64(time.Millisecond) {
 		t.Errorf("the agent has %+v of %d spans", totals.Counts, sent)
 	}
 	hits := map[string]uint64{}
@@ -62,12 +64,14 @@ func TestAFloodOfIdentifiersArrivesUnderItsMask(t *testing.T) {
 	}
 	for i := range honest {
 		// The flood may be first, and then a route waits for its second sight.
-		if route := fmt.Sprintf("GET /honest/route-%c", 'a'+i); hits[route] < tracers*(batches-1) || hits[route] > tracers*batches {
+		if route := fmt.Sprintf("GET /honest/route-%c", 'a'+i); hits[route] < tracers*(batches-1) ||
+			hits[route] > tracers*batches {
 			t.Errorf("%s has %d hits", route, hits[route])
 		}
 	}
 	if flood := uint64(sent / 2); hits[mask] < flood*9/10 || hits[mask] > flood {
-		t.Errorf("%d of %d spans are under %s, and %d under %s", hits[mask], flood, mask, hits[span.Blocked], span.Blocked)
+		t.Errorf("%d of %d spans are under %s, and %d under %s", hits[mask], flood, mask, hits[span.Blocked],
+			span.Blocked)
 	}
 	if masked < sent/3 {
 		t.Errorf("%g keys are said to be masked", masked)

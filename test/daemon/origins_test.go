@@ -33,7 +33,8 @@ func TestAFloodOfOriginsLosesNoSpan(t *testing.T) {
 	p.stop()
 	totals := p.agent.Totals()
 	want := uint64(containers * each)
-	if totals.Hits != want || totals.Errors != containers || totals.Duration != want*uint64(time.Millisecond) {
+	if totals.Hits != want || totals.Errors != containers ||
+		totals.Duration != want*uint64(time.Millisecond) {
 		t.Errorf("the agent has %+v of %d spans", totals.Counts, want)
 	}
 	if books := p.Books(); books.DroppedTotal() != 0 {

@@ -27,7 +27,8 @@ func exported(spans int, name string) []byte {
 	var scope []byte
 	for i := range spans {
 		id := protowire.AppendFixed64(nil, uint64(i+1))
-		scope = nested(scope, 2, nested(nested(nested(nil, 1, append(make([]byte, 8), id...)), 2, id), 5, []byte(name)))
+		scope = nested(scope, 2, nested(nested(nested(nil, 1, append(make([]byte, 8), id...)), 2, id), 5,
+			[]byte(name)))
 	}
 	return nested(nil, 1, nested(nil, 2, scope))
 }
@@ -45,7 +46,8 @@ func export(t *testing.T, socket string, body []byte) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}}
 	defer transport.CloseIdleConnections()
-	resp, err := (&http.Client{Transport: transport}).Post("http://otlp/v1/traces", "application/x-protobuf", bytes.NewReader(body))
+	resp, err := (&http.Client{Transport: transport}).Post("http://otlp/v1/traces", "application/x-protobuf",
+		bytes.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +69,8 @@ func TestSpansOfSDKsReachTheAgent(t *testing.T) {
 	}
 	p.stop()
 	books := p.Daemon.Books()
-	if counted := p.Status().OTLP.Requests; books.Received != 20*counted["counted"] || !books.Balanced || books.Flushed != books.Received || counted["counted"]+counted["counted_before"] != 10 {
+	if counted := p.Status().OTLP.Requests; books.Received != 20*counted["counted"] || !books.Balanced ||
+		books.Flushed != books.Received || counted["counted"]+counted["counted_before"] != 10 {
 		t.Errorf("books %+v, requests %v", books, counted)
 	}
 }
@@ -108,7 +111,10 @@ func TestSpansThatWentOnAreExemplars(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Exemplars = exemplars.New(8)
-		x, err := exporting.New(exporting.Config{Variables: exporting.Variables{Endpoint: endpoint}, Dimensions: dimensions, Exemplars: c.Exemplars})
+		x, err := exporting.New(exporting.Config{
+			Variables:  exporting.Variables{Endpoint: endpoint},
+			Dimensions: dimensions, Exemplars: c.Exemplars,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,7 +21,10 @@ func cumulativeTo(t *testing.T, url string) *otlp.Exporter {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := otlp.New(otlp.Config{Variables: otlp.Variables{Endpoint: endpoint}, Dimensions: dimensions, Temporality: otlp.Cumulative})
+	x, err := otlp.New(otlp.Config{
+		Variables: otlp.Variables{Endpoint: endpoint}, Dimensions: dimensions,
+		Temporality: otlp.Cumulative,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +49,8 @@ func TestRunningTotalsReachACollector(t *testing.T) {
 		}
 	}
 	requests := stand.Totals().Requests
-	eventually.True(t, "totals are sent of cycles without spans", func() bool { return stand.Totals().Requests > requests+1 })
+	eventually.True(t, "totals are sent of cycles without spans",
+		func() bool { return stand.Totals().Requests > requests+1 })
 	got := stand.Totals()
 	if got.Spans != 450 || got.Calls != 450 || got.ProblemCount != 0 {
 		t.Errorf("%+v", got)

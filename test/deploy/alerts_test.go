@@ -28,7 +28,8 @@ const (
 // rules are the alerts, as Prometheus reads them.
 func rules(t *testing.T) (alerts []rulefmt.Rule) {
 	t.Helper()
-	groups, problems := rulefmt.ParseFile(rulesFile, false, model.UTF8Validation, promParser, promslog.NewNopLogger())
+	groups, problems := rulefmt.ParseFile(rulesFile, false, model.UTF8Validation, promParser,
+		promslog.NewNopLogger())
 	for _, problem := range problems {
 		t.Fatal(problem)
 	}
@@ -60,7 +61,8 @@ func TestAlertsTellWhatToDo(t *testing.T) {
 // hasSection looks for a heading by the name that a link to it has.
 func hasSection(document, anchor string) bool {
 	for line := range strings.Lines(document) {
-		if title, ok := strings.CutPrefix(strings.TrimSpace(line), "### "); ok && anchor != "" && strings.ToLower(title) == anchor {
+		if title, ok := strings.CutPrefix(strings.TrimSpace(line), "### "); ok && anchor != "" &&
+			strings.ToLower(title) == anchor {
 			return true
 		}
 	}
@@ -110,7 +112,8 @@ func TestAlerts(t *testing.T) {
 			slices.Sort(expected)
 			got := firing(t, &c, want.Name, time.Duration(cases.Every), time.Duration(want.At))
 			if !slices.Equal(got, expected) {
-				t.Errorf("%s: %s after %s\ngot  %q\nwant %q", c.Name, want.Name, time.Duration(want.At), got, expected)
+				t.Errorf("%s: %s after %s\ngot  %q\nwant %q", c.Name, want.Name, time.Duration(want.At), got,
+					expected)
 			}
 			fires[want.Name] = fires[want.Name] || len(expected) > 0
 			silent[want.Name] = silent[want.Name] || len(expected) == 0
@@ -118,7 +121,8 @@ func TestAlerts(t *testing.T) {
 	}
 	for _, rule := range rules(t) {
 		if !fires[rule.Alert] || !silent[rule.Alert] {
-			t.Errorf("%s: a case that fires: %t, one that does not: %t", rule.Alert, fires[rule.Alert], silent[rule.Alert])
+			t.Errorf("%s: a case that fires: %t, one that does not: %t", rule.Alert, fires[rule.Alert],
+				silent[rule.Alert])
 		}
 		delete(fires, rule.Alert)
 	}
@@ -136,7 +140,8 @@ func firing(t *testing.T, c *ruleCase, name string, every, until time.Duration) 
 	for _, s := range c.Series {
 		fmt.Fprintf(&series, "  %s %s\n", s.Series, s.Values)
 	}
-	data, err := promqltest.NewLazyLoader(series.String(), promqltest.LazyLoaderOpts{EnableAtModifier: true, EnableNegativeOffset: true})
+	data, err := promqltest.NewLazyLoader(series.String(),
+		promqltest.LazyLoaderOpts{EnableAtModifier: true, EnableNegativeOffset: true})
 	if err != nil {
 		t.Fatalf("%s: %v", c.Name, err)
 	}
@@ -147,7 +152,8 @@ func firing(t *testing.T, c *ruleCase, name string, every, until time.Duration) 
 		NotifyFunc: func(context.Context, string, ...*promrules.Alert) {},
 		Logger:     promslog.NewNopLogger(),
 	})
-	groups, problems := manager.LoadGroups(every, labels.EmptyLabels(), "", nil, false, filepath.Clean(rulesFile))
+	groups, problems := manager.LoadGroups(every, labels.EmptyLabels(), "", nil, false,
+		filepath.Clean(rulesFile))
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

@@ -49,7 +49,8 @@ func render(t *testing.T, c *chart.Chart, values string) (*manifests, error) {
 	if err := yaml.UnmarshalStrict([]byte(values), &given); err != nil {
 		t.Fatal(err)
 	}
-	all, err := util.ToRenderValues(c, given, common.ReleaseOptions{Name: "release", Namespace: "ns", IsInstall: true}, nil)
+	all, err := util.ToRenderValues(c, given,
+		common.ReleaseOptions{Name: "release", Namespace: "ns", IsInstall: true}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -73,86 +74,137 @@ func TestChart(t *testing.T) {
 		holds  func(*manifests) bool
 	}{
 		"defaults": {"", func(m *manifests) bool {
-			return len(m.pods) == 1 && m.pods[0].kind == "DaemonSet" && len(m.policies) == 1 && len(m.monitors)+len(m.rules)+len(m.maps) == 0
+			return len(m.pods) == 1 && m.pods[0].kind == "DaemonSet" && len(m.policies) == 1 &&
+				len(m.monitors)+len(m.rules)+len(m.maps) == 0
 		}},
 		"no workload": {"mode: none", func(m *manifests) bool { return len(m.pods)+len(m.policies) == 0 }},
 		"image": {"image: {repository: r.example/s, tag: '2', pullPolicy: Always}", func(m *manifests) bool {
 			c := m.pods[0].pod.Spec.Containers[0]
-			return c.Image == "r.example/s:2" && c.ImagePullPolicy == "Always" && m.pods[0].pod.Spec.InitContainers[0].Image == c.Image
+			return c.Image == "r.example/s:2" && c.ImagePullPolicy == "Always" &&
+				m.pods[0].pod.Spec.InitContainers[0].Image == c.Image
 		}},
-		"digest": {"image: {repository: s, digest: 'sha256:" + strings.Repeat("a", 64) + "'}", func(m *manifests) bool {
-			return m.pods[0].pod.Spec.Containers[0].Image == "s@sha256:"+strings.Repeat("a", 64)
-		}},
-		"pull secret": {"imagePullSecrets: [{name: x}]", func(m *manifests) bool { return m.pods[0].pod.Spec.ImagePullSecrets[0].Name == "x" }},
+		"digest": {
+			"image: {repository: s, digest: 'sha256:" + strings.Repeat("a", 64) + "'}",
+			func(m *manifests) bool {
+				return m.pods[0].pod.Spec.Containers[0].Image == "s@sha256:"+strings.Repeat("a", 64)
+			},
+		},
+		"pull secret": {
+			"imagePullSecrets: [{name: x}]",
+			func(m *manifests) bool { return m.pods[0].pod.Spec.ImagePullSecrets[0].Name == "x" },
+		},
 		"agent elsewhere": {"agent: {url: 'http://agent.example:9000'}", func(m *manifests) bool {
-			return environment(&m.pods[0].pod.Spec.Containers[0], "DD_TRACE_AGENT_URL") == "http://agent.example:9000" &&
+			return environment(&m.pods[0].pod.Spec.Containers[0],
+				"DD_TRACE_AGENT_URL") == "http://agent.example:9000" &&
 				m.policies[0].Spec.Egress[0].Ports[0].Port.String() == "9000"
 		}},
 		"agent without a port": {"agent: {url: 'http://agent.example/'}", func(m *manifests) bool {
 			return m.policies[0].Spec.Egress[0].Ports[0].Port.String() == "8126"
 		}},
-		"agent behind a socket": {"agent: {url: 'unix:///var/run/datadog/apm.socket'}", func(m *manifests) bool {
-			mount := mountAt(&m.pods[0].pod.Spec.Containers[0], "/var/run/datadog")
-			return mount != nil && volume(&m.pods[0].pod.Spec, mount.Name).HostPath.Path == "/var/run/datadog" && len(m.policies[0].Spec.Egress) == 0
-		}},
-		"OTLP": {"otlp: {endpoint: 'http://loadbalancer.observability:4318/v1/metrics'}", func(m *manifests) bool {
-			return environment(&m.pods[0].pod.Spec.Containers[0], "SPANSTATSD_OTLP_METRICS_ENDPOINT") == "http://loadbalancer.observability:4318/v1/metrics" &&
-				slices.Equal(egressPorts(m), []int{4318, 8126, 53, 53})
-		}},
-		"OTLP without a port": {"otlp: {endpoint: 'https://otlp.example/v1/metrics'}", func(m *manifests) bool {
-			return slices.Equal(egressPorts(m), []int{443, 8126, 53, 53})
-		}},
-		"OTLP beside an agent behind a socket": {"otlp: {endpoint: 'http://otlp.example'}\nagent: {url: 'unix:///var/run/datadog/apm.socket'}", func(m *manifests) bool {
+		"agent behind a socket": {
+			"agent: {url: 'unix:///var/run/datadog/apm.socket'}",
+			func(m *manifests) bool {
+				mount := mountAt(&m.pods[0].pod.Spec.Containers[0], "/var/run/datadog")
+				return mount != nil &&
+					volume(&m.pods[0].pod.Spec, mount.Name).HostPath.Path == "/var/run/datadog" &&
+					len(m.policies[0].Spec.Egress) == 0
+			},
+		},
+		"OTLP": {
+			"otlp: {endpoint: 'http://loadbalancer.observability:4318/v1/metrics'}",
+			func(m *manifests) bool {
+				return environment(&m.pods[0].pod.Spec.Containers[0],
+					"SPANSTATSD_OTLP_METRICS_ENDPOINT") ==
+					"http://loadbalancer.observability:4318/v1/metrics" &&
+					slices.Equal(egressPorts(m), []int{4318, 8126, 53, 53})
+			},
+		},
+		"OTLP without a port": {
+			"otlp: {endpoint: 'https://otlp.example/v1/metrics'}",
+			func(m *manifests) bool {
+				return slices.Equal(egressPorts(m), []int{443, 8126, 53, 53})
+			},
+		},
+		"OTLP beside an agent behind a socket": {"otlp: {endpoint: 'http://otlp.example'}\nagent: {url: " +
+			"'unix:///var/run/datadog/apm.socket'}", func(m *manifests) bool {
 			return slices.Equal(egressPorts(m), []int{80, 53, 53})
 		}},
-		"SDKs as they are": {"otlpIn: {enabled: true, forward: 'grpc://collector.observability', keep: 0.05}", func(m *manifests) bool {
+		"SDKs as they are": {
+			"otlpIn: {enabled: true, forward: 'grpc://collector.observability', keep: 0.05}",
+			func(m *manifests) bool {
+				c := &m.pods[0].pod.Spec.Containers[0]
+				return environment(c, "SPANSTATSD_OTLP_SOCKET") == "/var/run/spanstatsd/otlp.socket" &&
+					environment(c, "SPANSTATSD_OTLP_ADDR") == "" &&
+					environment(c, "SPANSTATSD_OTLP_FORWARD") == "grpc://collector.observability" &&
+					environment(c, "SPANSTATSD_OTLP_KEEP") == "0.05" &&
+					slices.Equal(egressPorts(m), []int{4317, 8126, 53, 53})
+			},
+		},
+		"SDKs whose traces end here": {"otlpIn: {enabled: true}\nagent: {url: " +
+			"'unix:///var/run/datadog/apm.socket'}", func(m *manifests) bool {
 			c := &m.pods[0].pod.Spec.Containers[0]
-			return environment(c, "SPANSTATSD_OTLP_SOCKET") == "/var/run/spanstatsd/otlp.socket" && environment(c, "SPANSTATSD_OTLP_ADDR") == "" &&
-				environment(c, "SPANSTATSD_OTLP_FORWARD") == "grpc://collector.observability" && environment(c, "SPANSTATSD_OTLP_KEEP") == "0.05" &&
-				slices.Equal(egressPorts(m), []int{4317, 8126, 53, 53})
+			return environment(c, "SPANSTATSD_OTLP_FORWARD")+environment(c, "SPANSTATSD_OTLP_KEEP") == "" &&
+				len(m.policies[0].Spec.Egress) == 0
 		}},
-		"SDKs whose traces end here": {"otlpIn: {enabled: true}\nagent: {url: 'unix:///var/run/datadog/apm.socket'}", func(m *manifests) bool {
-			c := &m.pods[0].pod.Spec.Containers[0]
-			return environment(c, "SPANSTATSD_OTLP_FORWARD")+environment(c, "SPANSTATSD_OTLP_KEEP") == "" && len(m.policies[0].Spec.Egress) == 0
-		}},
-		"SDKs before another port": {"otlpIn: {enabled: true, forward: 'https://c:4443', keep: '0.05,errors,slow:500ms'}\nagent: {url: 'unix:///var/run/datadog/apm.socket'}", func(m *manifests) bool {
-			return environment(&m.pods[0].pod.Spec.Containers[0], "SPANSTATSD_OTLP_KEEP") == "0.05,errors,slow:500ms" && slices.Equal(egressPorts(m), []int{4443, 53, 53})
-		}},
+		"SDKs before another port": {
+			"otlpIn: {enabled: true, forward: 'https://c:4443', keep: " +
+				"'0.05,errors,slow:500ms'}\nagent: {url: 'unix:///var/run/datadog/apm.socket'}",
+			func(m *manifests) bool {
+				return environment(&m.pods[0].pod.Spec.Containers[0],
+					"SPANSTATSD_OTLP_KEEP") == "0.05,errors,slow:500ms" &&
+					slices.Equal(egressPorts(m), []int{4443, 53, 53})
+			},
+		},
 		"socket": {"socket: {directory: /run/stats, mode: '0666'}", func(m *manifests) bool {
 			return volume(&m.pods[0].pod.Spec, "spanstatsd").HostPath.Path == "/run/stats"
 		}},
 		"tracers as they are": {"apm: {enabled: true}", func(m *manifests) bool {
-			return environment(&m.pods[0].pod.Spec.Containers[0], "SPANSTATSD_APM_SOCKET") == "/var/run/spanstatsd/apm.socket"
+			return environment(&m.pods[0].pod.Spec.Containers[0],
+				"SPANSTATSD_APM_SOCKET") == "/var/run/spanstatsd/apm.socket"
 		}},
 		"another address": {"config: {http-addr: ':9999'}", func(m *manifests) bool {
 			c := &m.pods[0].pod.Spec.Containers[0]
 			return environment(c, "SPANSTATSD_HTTP_ADDR") == ":9999" && c.Ports[0].ContainerPort == 9999 &&
-				m.policies[0].Spec.Ingress[0].Ports[0].Port.IntValue() == 9999 && m.pods[0].pod.Annotations["prometheus.io/port"] == "9999"
+				m.policies[0].Spec.Ingress[0].Ports[0].Port.IntValue() == 9999 &&
+				m.pods[0].pod.Annotations["prometheus.io/port"] == "9999"
 		}},
-		"another socket": {"config: {socket: /run/stats/daemon.sock}\napm: {enabled: true}", func(m *manifests) bool {
-			c, sockets := &m.pods[0].pod.Spec.Containers[0], 0
-			for _, e := range c.Env {
-				if e.Name == "SPANSTATSD_SOCKET" {
-					sockets++
+		"another socket": {
+			"config: {socket: /run/stats/daemon.sock}\napm: {enabled: true}",
+			func(m *manifests) bool {
+				c, sockets := &m.pods[0].pod.Spec.Containers[0], 0
+				for _, e := range c.Env {
+					if e.Name == "SPANSTATSD_SOCKET" {
+						sockets++
+					}
 				}
-			}
-			return sockets == 1 && environment(c, "SPANSTATSD_SOCKET") == "/run/stats/daemon.sock" && environment(c, "SPANSTATSD_APM_SOCKET") == "/run/stats/apm.socket" &&
-				environment(&m.pods[0].pod.Spec.InitContainers[0], "SPANSTATSD_SOCKET") == "/run/stats/daemon.sock" &&
-				volume(&m.pods[0].pod.Spec, "spanstatsd").HostPath.Path == "/run/stats"
-		}},
+				return sockets == 1 && environment(c, "SPANSTATSD_SOCKET") == "/run/stats/daemon.sock" &&
+					environment(c, "SPANSTATSD_APM_SOCKET") == "/run/stats/apm.socket" &&
+					environment(&m.pods[0].pod.Spec.InitContainers[0],
+						"SPANSTATSD_SOCKET") == "/run/stats/daemon.sock" &&
+					volume(&m.pods[0].pod.Spec, "spanstatsd").HostPath.Path == "/run/stats"
+			},
+		},
 		"sizes": {"config: {sketch-bytes: 16MiB, label-bytes: 4194304}", func(m *manifests) bool {
 			c := &m.pods[0].pod.Spec.Containers[0]
-			return environment(c, "SPANSTATSD_SKETCH_BYTES") == "16MiB" && environment(c, "SPANSTATSD_LABEL_BYTES") == "4194304"
+			return environment(c, "SPANSTATSD_SKETCH_BYTES") == "16MiB" &&
+				environment(c, "SPANSTATSD_LABEL_BYTES") == "4194304"
 		}},
 		"scraped without an operator": {"", func(m *manifests) bool {
 			a := m.pods[0].pod.Annotations
-			return a["prometheus.io/scrape"] == "true" && a["prometheus.io/port"] == "9126" && a["prometheus.io/scheme"] == "http"
+			return a["prometheus.io/scrape"] == "true" && a["prometheus.io/port"] == "9126" &&
+				a["prometheus.io/scheme"] == "http"
 		}},
-		"scraped by the operator alone": {"podMonitor: {enabled: true}", func(m *manifests) bool { return len(m.pods[0].pod.Annotations) == 0 }},
-		"config": {"config: {ring-slots: 16384, max-byte-rate: 100000000, conflate-runtimes: false, buffer: block, retry-age: 5m}", func(m *manifests) bool {
+		"scraped by the operator alone": {
+			"podMonitor: {enabled: true}",
+			func(m *manifests) bool { return len(m.pods[0].pod.Annotations) == 0 },
+		},
+		"config": {"config: {ring-slots: 16384, max-byte-rate: 100000000, conflate-runtimes: false, " +
+			"buffer: block, retry-age: 5m}", func(m *manifests) bool {
 			c := &m.pods[0].pod.Spec.Containers[0]
-			return environment(c, "SPANSTATSD_RING_SLOTS") == "16384" && environment(c, "SPANSTATSD_MAX_BYTE_RATE") == "100000000" &&
-				environment(c, "SPANSTATSD_CONFLATE_RUNTIMES") == "false" && environment(c, "SPANSTATSD_RETRY_AGE") == "5m"
+			return environment(c, "SPANSTATSD_RING_SLOTS") == "16384" &&
+				environment(c, "SPANSTATSD_MAX_BYTE_RATE") == "100000000" &&
+				environment(c, "SPANSTATSD_CONFLATE_RUNTIMES") == "false" &&
+				environment(c, "SPANSTATSD_RETRY_AGE") == "5m"
 		}},
 		"environment": {"extraEnv: [{name: DD_ENV, value: prod}]", func(m *manifests) bool {
 			return environment(&m.pods[0].pod.Spec.Containers[0], "DD_ENV") == "prod"
@@ -160,29 +212,49 @@ func TestChart(t *testing.T) {
 		"resources": {"resources: {limits: {memory: 256Mi}}", func(m *manifests) bool {
 			return m.pods[0].pod.Spec.Containers[0].Resources.Limits.Memory().String() == "256Mi"
 		}},
-		"host's processes": {"node: {hostPID: true}", func(m *manifests) bool { return m.pods[0].pod.Spec.HostPID }},
-		"placement": {"node: {nodeSelector: {a: b}, tolerations: [], priorityClassName: p, podLabels: {l: m}, podAnnotations: {q: r}, affinity: {nodeAffinity: {}}}", func(m *manifests) bool {
+		"host's processes": {
+			"node: {hostPID: true}",
+			func(m *manifests) bool { return m.pods[0].pod.Spec.HostPID },
+		},
+		"placement": {"node: {nodeSelector: {a: b}, tolerations: [], priorityClassName: p, podLabels: {l: " +
+			"m}, podAnnotations: {q: r}, affinity: {nodeAffinity: {}}}", func(m *manifests) bool {
 			p := m.pods[0].pod
-			return p.Spec.NodeSelector["a"] == "b" && p.Spec.PriorityClassName == "p" && p.Labels["l"] == "m" && p.Annotations["q"] == "r" && p.Spec.Affinity != nil && len(p.Spec.Tolerations) == 0
+			return p.Spec.NodeSelector["a"] == "b" && p.Spec.PriorityClassName == "p" &&
+				p.Labels["l"] == "m" && p.Annotations["q"] == "r" && p.Spec.Affinity != nil &&
+				len(p.Spec.Tolerations) == 0
 		}},
-		"no policy": {"networkPolicy: {enabled: false}", func(m *manifests) bool { return len(m.policies) == 0 }},
+		"no policy": {
+			"networkPolicy: {enabled: false}",
+			func(m *manifests) bool { return len(m.policies) == 0 },
+		},
 		"monitoring elsewhere": {"networkPolicy: {monitoringNamespace: watch}", func(m *manifests) bool {
-			return m.policies[0].Spec.Ingress[0].From[0].NamespaceSelector.MatchLabels["kubernetes.io/metadata.name"] == "watch"
+			from := m.policies[0].Spec.Ingress[0].From[0].NamespaceSelector
+			return from.MatchLabels["kubernetes.io/metadata.name"] == "watch"
 		}},
-		"monitor": {"podMonitor: {enabled: true, interval: 30s, labels: {release: p}}", func(m *manifests) bool { return m.monitors[0].Labels["release"] == "p" }},
-		"certificate": {"web: {secret: web}\npodMonitor: {enabled: true, tlsConfig: {insecureSkipVerify: true}, basicAuth: {username: {name: web, key: user}}}", func(m *manifests) bool {
+		"monitor": {
+			"podMonitor: {enabled: true, interval: 30s, labels: {release: p}}",
+			func(m *manifests) bool { return m.monitors[0].Labels["release"] == "p" },
+		},
+		"certificate": {"web: {secret: web}\npodMonitor: {enabled: true, tlsConfig: {insecureSkipVerify: " +
+			"true}, basicAuth: {username: {name: web, key: user}}}", func(m *manifests) bool {
 			c := &m.pods[0].pod.Spec.Containers[0]
 			mount := mountAt(c, "/etc/spanstatsd")
 			endpoint := m.monitors[0].Spec.PodMetricsEndpoints[0]
-			return environment(c, "SPANSTATSD_WEB_CONFIG_FILE") == "/etc/spanstatsd/web-config.yml" && mount.ReadOnly &&
+			return environment(c, "SPANSTATSD_WEB_CONFIG_FILE") == "/etc/spanstatsd/web-config.yml" &&
+				mount.ReadOnly &&
 				volume(&m.pods[0].pod.Spec, mount.Name).Secret.SecretName == "web" &&
 				c.StartupProbe.HTTPGet.Scheme == "HTTPS" && c.LivenessProbe.HTTPGet.Scheme == "HTTPS" &&
-				*endpoint.Scheme == "https" && *endpoint.TLSConfig.InsecureSkipVerify && endpoint.BasicAuth.Username.Key == "user"
+				*endpoint.Scheme == "https" && *endpoint.TLSConfig.InsecureSkipVerify &&
+				endpoint.BasicAuth.Username.Key == "user"
 		}},
-		"passwords alone": {"web: {secret: web, tls: false}\npodMonitor: {enabled: true}", func(m *manifests) bool {
-			c := &m.pods[0].pod.Spec.Containers[0]
-			return c.StartupProbe.HTTPGet.Scheme == "HTTP" && c.LivenessProbe.HTTPGet.Scheme == "HTTP" && m.monitors[0].Spec.PodMetricsEndpoints[0].Scheme == nil
-		}},
+		"passwords alone": {
+			"web: {secret: web, tls: false}\npodMonitor: {enabled: true}",
+			func(m *manifests) bool {
+				c := &m.pods[0].pod.Spec.Containers[0]
+				return c.StartupProbe.HTTPGet.Scheme == "HTTP" && c.LivenessProbe.HTTPGet.Scheme == "HTTP" &&
+					m.monitors[0].Spec.PodMetricsEndpoints[0].Scheme == nil
+			},
+		},
 		"alerts": {"prometheusRule: {enabled: true, labels: {release: p}}", func(m *manifests) bool {
 			given := 0
 			for _, group := range m.rules[0].Spec.Groups {
@@ -239,10 +311,12 @@ func TestSidecarTemplates(t *testing.T) {
 // the pod from starting, so the chart says it first.
 func TestHooksNeedAnAddressBehindACertificate(t *testing.T) {
 	classic := "spanstatsd: {sidecar: {native: false}, web: {secret: web}%s}"
-	if _, err := render(t, application(t), fmt.Sprintf(classic, "")); err == nil || !strings.Contains(err.Error(), "SPANSTATSD_URL") {
+	if _, err := render(t, application(t), fmt.Sprintf(classic, "")); err == nil ||
+		!strings.Contains(err.Error(), "SPANSTATSD_URL") {
 		t.Errorf("rendered without an address for the hooks: %v", err)
 	}
-	m, err := render(t, application(t), fmt.Sprintf(classic, ", extraEnv: [{name: SPANSTATSD_URL, value: 'https://127.0.0.1:9126'}]"))
+	m, err := render(t, application(t), fmt.Sprintf(classic, ", extraEnv: [{name: SPANSTATSD_URL, value: "+
+		"'https://127.0.0.1:9126'}]"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,14 +327,16 @@ func TestHooksNeedAnAddressBehindACertificate(t *testing.T) {
 // hooks, mounts and what the application is told are the same.
 func TestSidecarFollowsItsConfig(t *testing.T) {
 	for _, native := range []bool{true, false} {
-		m, err := render(t, application(t), fmt.Sprintf("spanstatsd: {apm: {enabled: true}, sidecar: {native: %t}, config: {http-addr: ':9999', socket: /run/stats/daemon.sock}}", native))
+		m, err := render(t, application(t), fmt.Sprintf("spanstatsd: {apm: {enabled: true}, sidecar: "+
+			"{native: %t}, config: {http-addr: ':9999', socket: /run/stats/daemon.sock}}", native))
 		if err != nil {
 			t.Fatal(err)
 		}
 		m.keepPromises(t)
 		tellsTracers(t, m, "/run/stats/apm.socket")
 		daemon, _ := daemonOf(&m.pods[0].pod.Spec)
-		if socket := environment(daemon, "SPANSTATSD_SOCKET"); socket != "/run/stats/daemon.sock" || daemon.Ports[0].ContainerPort != 9999 {
+		if socket := environment(daemon, "SPANSTATSD_SOCKET"); socket != "/run/stats/daemon.sock" ||
+			daemon.Ports[0].ContainerPort != 9999 {
 			t.Errorf("the daemon listens on %s, and its port is %d", socket, daemon.Ports[0].ContainerPort)
 		}
 	}
@@ -282,7 +358,8 @@ func TestWhatHasItsOwnValueIsRefusedElsewhere(t *testing.T) {
 		"extraEnv: [{name: SPANSTATSD_AGENT_URL, value: /s}]":     "agent.url",
 		"extraEnv: [{name: SPANSTATSD_SOCKET_MODE, value: 0666}]": "socket.mode",
 	} {
-		if _, err := render(t, load(t, chartDir), values); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := render(t, load(t, chartDir), values); err == nil ||
+			!strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", values, err)
 		}
 	}
@@ -306,7 +383,8 @@ func TestChartKnowsEveryFlag(t *testing.T) {
 	if config.AdditionalProperties == nil || *config.AdditionalProperties {
 		t.Error("config takes any key")
 	}
-	for _, flag := range regexp.MustCompile(`(?m)^ {2,6}(?:-h, )?--([a-z-]+)`).FindAllStringSubmatch(daemonHelp(t, "run"), -1) {
+	flags := regexp.MustCompile(`(?m)^ {2,6}(?:-h, )?--([a-z-]+)`)
+	for _, flag := range flags.FindAllStringSubmatch(daemonHelp(t, "run"), -1) {
 		if _, known := config.Properties[flag[1]]; !known && flag[1] != "help" && flag[1] != "all" {
 			t.Errorf("config does not take %s", flag[1])
 		}
@@ -322,7 +400,8 @@ func TestChartKnowsEveryFlag(t *testing.T) {
 func TestSidecarForTracersAsTheyAre(t *testing.T) {
 	for values, want := range map[string]string{
 		"": "", "spanstatsd: {apm: {enabled: true}}": "/var/run/spanstatsd/apm.socket",
-		"spanstatsd: {apm: {enabled: true}, sidecar: {native: false}, socket: {directory: /run/stats}}": "/run/stats/apm.socket",
+		"spanstatsd: {apm: {enabled: true}, sidecar: {native: false}, " +
+			"socket: {directory: /run/stats}}": "/run/stats/apm.socket",
 	} {
 		m, err := render(t, application(t), values)
 		if err != nil {
@@ -355,7 +434,8 @@ func tellsTracers(t *testing.T, m *manifests, want string) {
 // on the pod's loopback, and the daemon is told nothing that is meant for SDKs.
 func TestSidecarForSDKsAsTheyAre(t *testing.T) {
 	for values, want := range map[string]string{
-		"": "", "spanstatsd: {otlpIn: {enabled: true, forward: 'http://collector:4318', keep: '0.05,errors'}}": "127.0.0.1:4318",
+		"": "", "spanstatsd: {otlpIn: {enabled: true, forward: 'http://collector:4318', keep: " +
+			"'0.05,errors'}}": "127.0.0.1:4318",
 		"spanstatsd: {otlpIn: {enabled: true}, sidecar: {native: false}}": "127.0.0.1:4318",
 	} {
 		m, err := render(t, application(t), values)
@@ -369,7 +449,8 @@ func TestSidecarForSDKsAsTheyAre(t *testing.T) {
 		if got := environment(daemon, "SPANSTATSD_OTLP_ADDR"); got != want {
 			t.Errorf("%q: OTLP is taken at %q, want %q", values, got, want)
 		}
-		if got := strings.TrimPrefix(environment(application, "OTEL_EXPORTER_OTLP_ENDPOINT"), "http://"); got != want {
+		if got := strings.TrimPrefix(environment(application, "OTEL_EXPORTER_OTLP_ENDPOINT"),
+			"http://"); got != want {
 			t.Errorf("%q: SDKs export to %q, want %q", values, got, want)
 		}
 	}
@@ -378,12 +459,18 @@ func TestSidecarForSDKsAsTheyAre(t *testing.T) {
 // TestUnusableValuesAreRefused by the schema, before anything is applied.
 func TestUnusableValuesAreRefused(t *testing.T) {
 	for _, values := range []string{
-		"mode: sidecar", "modus: node", "socket: {mode: rw}", "socket: {directory: run/}", "agent: {url: 'ftp://x'}", "otlp: {endpoint: 'grpc://x'}",
-		"otlpIn: {forward: 'ftp://x'}", "otlpIn: {keep: many}", "otlpIn: {keep: 5}", "otlpIn: {enabled: maybe}",
-		"config: {Ring_Slots: 1}", "config: {ring-slot: 1}", "config: {sketch-bytes: 16MB}", "config: {http-addr: '127.0.0.1:9126'}", "config: {http-addr: '9126'}", "config: {socket: spans.sock}", "config: {ring-slots: [1]}", "config: {ring-slots: 0.5}", "image: {digest: latest}", "node: {hostNetwork: true}",
+		"mode: sidecar", "modus: node", "socket: {mode: rw}", "socket: {directory: run/}",
+		"agent: {url: 'ftp://x'}", "otlp: {endpoint: 'grpc://x'}",
+		"otlpIn: {forward: 'ftp://x'}", "otlpIn: {keep: many}", "otlpIn: {keep: 5}",
+		"otlpIn: {enabled: maybe}",
+		"config: {Ring_Slots: 1}", "config: {ring-slot: 1}", "config: {sketch-bytes: 16MB}",
+		"config: {http-addr: '127.0.0.1:9126'}", "config: {http-addr: '9126'}",
+		"config: {socket: spans.sock}", "config: {ring-slots: [1]}", "config: {ring-slots: 0.5}",
+		"image: {digest: latest}", "node: {hostNetwork: true}",
 		"podMonitor: {interval: often}", "networkPolicy: {monitoringNamespace: ''}",
 	} {
-		if _, err := render(t, load(t, chartDir), values); err == nil || !strings.Contains(err.Error(), "schema") {
+		if _, err := render(t, load(t, chartDir), values); err == nil ||
+			!strings.Contains(err.Error(), "schema") {
 			t.Errorf("%s: %v", values, err)
 		}
 	}
@@ -392,7 +479,8 @@ func TestUnusableValuesAreRefused(t *testing.T) {
 // TestChartDocumentsItsValues: the README's table and values.yaml are one list.
 func TestChartDocumentsItsValues(t *testing.T) {
 	documented := map[string]bool{}
-	for _, row := range regexp.MustCompile("(?m)^\\| (`[^|]+) \\|").FindAllStringSubmatch(string(readFile(t, chartDir+"/README.md")), -1) {
+	rows := regexp.MustCompile("(?m)^\\| (`[^|]+) \\|")
+	for _, row := range rows.FindAllStringSubmatch(string(readFile(t, chartDir+"/README.md")), -1) {
 		for _, name := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row[1], -1) {
 			documented[name[1]] = true
 		}
@@ -414,7 +502,10 @@ func flatten(prefix string, values map[string]any) map[string]bool {
 	paths := map[string]bool{}
 	for name, value := range values {
 		below, isMap := value.(map[string]any)
-		open := slices.Contains([]string{"resources", "config", "labels", "nodeSelector", "affinity", "podLabels", "podAnnotations", "tlsConfig", "basicAuth"}, name)
+		open := slices.Contains([]string{
+			"resources", "config", "labels", "nodeSelector", "affinity",
+			"podLabels", "podAnnotations", "tlsConfig", "basicAuth",
+		}, name)
 		if isMap && !open {
 			maps.Copy(paths, flatten(prefix+name+".", below))
 		} else {

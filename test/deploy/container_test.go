@@ -49,11 +49,16 @@ func TestContainer(t *testing.T) {
 		t.Fatal(err)
 	}
 	addr := freeAddress(t)
-	daemon, log := startContainer(t, root, shared, "DD_TRACE_AGENT_URL=unix:///var/run/spanstatsd/agent", "SPANSTATSD_HTTP_ADDR="+addr)
-	if out, err := exec.Command(binary, "wait", "ready", "--url", "http://"+addr).CombinedOutput(); err != nil {
+	daemon, log := startContainer(t, root, shared, "DD_TRACE_AGENT_URL=unix:///var/run/spanstatsd/agent",
+		"SPANSTATSD_HTTP_ADDR="+addr)
+	if out, err := exec.Command(binary, "wait", "ready", "--url",
+		"http://"+addr).CombinedOutput(); err != nil {
 		t.Fatalf("%v, %s\n%s", err, out, log)
 	}
-	for path, want := range map[string]int{"/readyz": http.StatusOK, "/livez": http.StatusOK, "/metrics": http.StatusOK} {
+	for path, want := range map[string]int{
+		"/readyz": http.StatusOK, "/livez": http.StatusOK,
+		"/metrics": http.StatusOK,
+	} {
 		response, err := http.Get("http://" + addr + path)
 		if err != nil || response.StatusCode != want {
 			t.Errorf("%s: %v, %v", path, response, err)
@@ -91,7 +96,8 @@ func sharedDirectory(t *testing.T) string {
 func startContainer(t *testing.T, root, shared string, environment ...string) (*exec.Cmd, *strings.Builder) {
 	t.Helper()
 	daemon, _ := daemonOf(&overlay(t, "sidecar").pods[0].pod.Spec)
-	args := append([]string{"container.sh", root, shared, "/var/run/spanstatsd", "/spanstatsd"}, daemon.Args...)
+	args := append([]string{"container.sh", root, shared, "/var/run/spanstatsd", "/spanstatsd"},
+		daemon.Args...)
 	cmd := exec.Command("sh", args...)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, environment...)
 	for _, e := range daemon.Env {
@@ -113,7 +119,8 @@ func confinedProcess(t *testing.T, pid int) {
 	t.Helper()
 	status := string(readFile(t, fmt.Sprintf("/proc/%d/status", pid)))
 	for _, want := range []string{
-		`(?m)^Name:\s+spanstatsd$`, `(?m)^Uid:\s+65532\s+65532\s+65532\s+65532$`, `(?m)^Gid:\s+65532\s+65532\s+65532\s+65532$`,
+		`(?m)^Name:\s+spanstatsd$`, `(?m)^Uid:\s+65532\s+65532\s+65532\s+65532$`,
+		`(?m)^Gid:\s+65532\s+65532\s+65532\s+65532$`,
 		`(?m)^Groups:\s*$`, `(?m)^CapEff:\s+0+$`, `(?m)^CapPrm:\s+0+$`, `(?m)^NoNewPrivs:\s+1$`,
 	} {
 		if !regexp.MustCompile(want).MatchString(status) {
@@ -140,7 +147,10 @@ func publishFrom(t *testing.T, socket string) {
 	}
 	cmd := exec.Command(application)
 	cmd.Env = []string{publishesTo + "=" + socket}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: applicationUser, Gid: applicationUser}}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{
+		Uid: applicationUser,
+		Gid: applicationUser,
+	}}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("the application of another user: %v, %s", err, out)
 	}
@@ -151,7 +161,10 @@ func publishOnce(socket string) int {
 	c, err := client.Open(client.Config{Socket: socket, Origin: client.Origin{Service: "shop"}})
 	if err == nil {
 		for range 100 {
-			c.Publish([]client.Snapshot{{Key: client.Key{Service: "shop", Operation: "op", Resource: "r"}, End: time.Now()}})
+			c.Publish([]client.Snapshot{{
+				Key: client.Key{Service: "shop", Operation: "op", Resource: "r"},
+				End: time.Now(),
+			}})
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()

@@ -21,7 +21,8 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "spanstatsd")
-	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X main.version=test", "-o", binary, "./cmd/spanstatsd")
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags",
+		"-s -w -X main.version=test", "-o", binary, "./cmd/spanstatsd")
 	build.Dir, build.Stderr = "../..", os.Stderr
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if err := build.Run(); err != nil {

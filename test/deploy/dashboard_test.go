@@ -46,7 +46,8 @@ func TestDashboard(t *testing.T) {
 	if d.UID != "spanstatsd" {
 		t.Errorf("uid %q: links to the dashboard break", d.UID)
 	}
-	if first := d.Templating.List[0]; first.Type != "datasource" || first.Name != "datasource" || first.Query != "prometheus" {
+	if first := d.Templating.List[0]; first.Type != "datasource" || first.Name != "datasource" ||
+		first.Query != "prometheus" {
 		t.Errorf("the data source is no variable: %+v", first)
 	}
 	known, ids := metricNames(t), map[int]bool{}
@@ -75,14 +76,18 @@ func TestDashboard(t *testing.T) {
 		}
 		p.check(t, known)
 	}
-	if want := []string{"Is anything lost?", "Who loses it?", "What does it cost?", "What does it do?"}; !slices.Equal(rows, want) {
+	if want := []string{
+		"Is anything lost?", "Who loses it?", "What does it cost?",
+		"What does it do?",
+	}; !slices.Equal(rows, want) {
 		t.Errorf("rows %q", rows)
 	}
 }
 
 func (p *panel) check(t *testing.T, known map[string]bool) {
 	t.Helper()
-	if p.Title == "" || len(p.Description) < 20 || len(p.Targets) == 0 || p.Datasource.UID != "${datasource}" {
+	if p.Title == "" || len(p.Description) < 20 || len(p.Targets) == 0 ||
+		p.Datasource.UID != "${datasource}" {
 		t.Errorf("panel %d, %q: title, description, query or data source is missing", p.ID, p.Title)
 	}
 	for _, target := range p.Targets {

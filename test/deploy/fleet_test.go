@@ -10,7 +10,8 @@ import (
 func TestFleetDocument(t *testing.T) {
 	document := string(readFile(t, "../../docs/fleet.md"))
 	for _, name := range []string{"loadbalancer.yaml", "gateway.yaml", "prometheus.yaml"} {
-		if config := string(readFile(t, filepath.Join("../fleet/config", name))); !strings.Contains(document, "```yaml\n"+config+"```\n") {
+		if config := string(readFile(t, filepath.Join("../fleet/config", name))); !strings.Contains(document,
+			"```yaml\n"+config+"```\n") {
 			t.Errorf("docs/fleet.md shows another %s than test/fleet/config has", name)
 		}
 	}

@@ -22,7 +22,8 @@ func imageRoot(t *testing.T) string {
 	if err := os.Link(binary, filepath.Join(program, "spanstatsd")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(context, "LICENSE"), readFile(t, "../../LICENSE"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(context, "LICENSE"), readFile(t, "../../LICENSE"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	root, err := os.MkdirTemp("", "root")
@@ -37,7 +38,8 @@ func imageRoot(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	build := exec.Command("go", "run", "./image", "-f", file, "-context", context, "-arch", runtime.GOARCH, "-root", root)
+	build := exec.Command("go", "run", "./image", "-f", file, "-context", context, "-arch", runtime.GOARCH,
+		"-root", root)
 	build.Dir, build.Stderr = "../../tools", os.Stderr
 	if err := build.Run(); err != nil {
 		t.Fatal(err)

@@ -10,7 +10,10 @@ import (
 )
 
 // documents are those that say how something is installed.
-var documents = []string{"../../README.md", "../../docs/operations.md", "../../deploy/kubernetes/README.md", "../../deploy/helm/spanstatsd/README.md"}
+var documents = []string{
+	"../../README.md", "../../docs/operations.md", "../../deploy/kubernetes/README.md",
+	"../../deploy/helm/spanstatsd/README.md",
+}
 
 // TestDocumentsNameTheImageThatMakeBuilds, whatever the version: the command that pushes
 // it can be copied.
@@ -27,7 +30,8 @@ func TestDocumentsNameTheImageThatMakeBuilds(t *testing.T) {
 	}
 	named := 0
 	for _, document := range documents {
-		for _, name := range regexp.MustCompile(`\bdist/\S*image\S*\.tar\b`).FindAllString(string(readFile(t, document)), -1) {
+		for _, name := range regexp.MustCompile(`\bdist/\S*image\S*\.tar\b`).FindAllString(string(readFile(t,
+			document)), -1) {
 			named++
 			if name != string(built[1]) {
 				t.Errorf("%s names %s, and make image builds %s", document, name, built[1])
@@ -68,7 +72,10 @@ func TestInstallStepsPutEverythingWhereTheUnitLooks(t *testing.T) {
 	if program == nil || page == nil {
 		t.Fatalf("the unit names no program or no page: %s", unit)
 	}
-	for _, file := range []string{program[1], "/usr/local/share/man/man" + page[2] + "/" + page[1] + "." + page[2]} {
+	for _, file := range []string{
+		program[1],
+		"/usr/local/share/man/man" + page[2] + "/" + page[1] + "." + page[2],
+	} {
 		if info, err := os.Stat(filepath.Join(root, file)); err != nil || info.Size() == 0 {
 			t.Errorf("the unit leads to %s: %v", file, err)
 		}

@@ -55,7 +55,8 @@ func TestOverlays(t *testing.T) {
 		t.Run(entry.Name(), func(t *testing.T) {
 			m := overlay(t, entry.Name())
 			if len(m.pods) != 1 || len(m.policies) != 1 || len(m.monitors) != 0 {
-				t.Fatalf("%d workloads, %d policies, %d monitors", len(m.pods), len(m.policies), len(m.monitors))
+				t.Fatalf("%d workloads, %d policies, %d monitors", len(m.pods), len(m.policies),
+					len(m.monitors))
 			}
 			m.keepPromises(t)
 			daemon, _ := daemonOf(&m.pods[0].pod.Spec)
@@ -71,7 +72,8 @@ func TestTracersAsTheyAre(t *testing.T) {
 	m := build(t, "testdata/apm")
 	m.keepPromises(t)
 	daemon, native := daemonOf(&m.pods[0].pod.Spec)
-	if socket := environment(daemon, "SPANSTATSD_APM_SOCKET"); !native || socket != "/var/run/spanstatsd/apm.socket" || mountAt(daemon, "/var/run/spanstatsd") == nil {
+	if socket := environment(daemon, "SPANSTATSD_APM_SOCKET"); !native ||
+		socket != "/var/run/spanstatsd/apm.socket" || mountAt(daemon, "/var/run/spanstatsd") == nil {
 		t.Errorf("the daemon is the agent at %q", socket)
 	}
 	if environment(daemon, "SPANSTATSD_SOCKET") == "" {
@@ -84,7 +86,8 @@ func TestStatisticsAsOTLP(t *testing.T) {
 	m := build(t, "testdata/otlp")
 	m.keepPromises(t)
 	daemon, native := daemonOf(&m.pods[0].pod.Spec)
-	if endpoint := environment(daemon, "SPANSTATSD_OTLP_METRICS_ENDPOINT"); !native || endpoint != "http://loadbalancer.observability:4318/v1/metrics" {
+	if endpoint := environment(daemon, "SPANSTATSD_OTLP_METRICS_ENDPOINT"); !native ||
+		endpoint != "http://loadbalancer.observability:4318/v1/metrics" {
 		t.Errorf("metrics go to %q", endpoint)
 	}
 	if environment(daemon, "SPANSTATSD_SOCKET") == "" {
@@ -97,7 +100,8 @@ func TestSDKsAsTheyAre(t *testing.T) {
 	m := build(t, "testdata/otlp-in")
 	m.keepPromises(t)
 	daemon, native := daemonOf(&m.pods[0].pod.Spec)
-	if address := environment(daemon, "SPANSTATSD_OTLP_ADDR"); !native || address != "127.0.0.1:4318" || environment(daemon, "SPANSTATSD_OTLP_FORWARD") != "http://collector.observability:4318" {
+	if address := environment(daemon, "SPANSTATSD_OTLP_ADDR"); !native || address != "127.0.0.1:4318" ||
+		environment(daemon, "SPANSTATSD_OTLP_FORWARD") != "http://collector.observability:4318" {
 		t.Errorf("OTLP is taken at %q", address)
 	}
 	if environment(daemon, "SPANSTATSD_SOCKET") == "" {
@@ -121,14 +125,16 @@ func TestOpenTelemetryAlone(t *testing.T) {
 		t.Errorf("the daemon refuses %v: %s", check.Env, out)
 	}
 	for name, want := range map[string]string{
-		"SPANSTATSD_AGENT_URL": "off", "SPANSTATSD_OTLP_KEEP": "0.05,errors", "SPANSTATSD_OTLP_FORWARD": "http://collector.observability:4318",
+		"SPANSTATSD_AGENT_URL": "off", "SPANSTATSD_OTLP_KEEP": "0.05,errors",
+		"SPANSTATSD_OTLP_FORWARD":          "http://collector.observability:4318",
 		"SPANSTATSD_OTLP_METRICS_ENDPOINT": "http://loadbalancer.observability:4318/v1/metrics",
 	} {
 		if got := environment(daemon, name); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
 	}
-	if endpoint := environment(&spec.Containers[0], "OTEL_EXPORTER_OTLP_ENDPOINT"); endpoint != "http://127.0.0.1:4318" {
+	if endpoint := environment(&spec.Containers[0],
+		"OTEL_EXPORTER_OTLP_ENDPOINT"); endpoint != "http://127.0.0.1:4318" {
 		t.Errorf("the application exports to %q", endpoint)
 	}
 }
@@ -146,7 +152,8 @@ func TestPodMonitorIsAComponent(t *testing.T) {
 // TestEveryFileIsUsed: a manifest that no kustomization names is tested by nobody.
 func TestEveryFileIsUsed(t *testing.T) {
 	err := filepath.WalkDir(kubernetes, func(path string, entry os.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || filepath.Ext(path) != ".yaml" || entry.Name() == "kustomization.yaml" {
+		if err != nil || entry.IsDir() || filepath.Ext(path) != ".yaml" ||
+			entry.Name() == "kustomization.yaml" {
 			return err
 		}
 		kustomization, err := os.ReadFile(filepath.Join(filepath.Dir(path), "kustomization.yaml"))
@@ -181,7 +188,8 @@ func (m *manifests) keepPromises(t *testing.T) {
 			if !selects(t, &policy.Spec.PodSelector, w.pod.Labels) {
 				t.Errorf("the policy %s does not select %s", policy.Name, w.name)
 			}
-			if rule := policy.Spec.Ingress[len(policy.Spec.Ingress)-1]; len(rule.From) != 1 || rule.Ports[0].Port.IntValue() != port {
+			if rule := policy.Spec.Ingress[len(policy.Spec.Ingress)-1]; len(rule.From) != 1 ||
+				rule.Ports[0].Port.IntValue() != port {
 				t.Errorf("the policy %s lets others than the monitoring ask for metrics", policy.Name)
 			}
 		}
@@ -199,7 +207,8 @@ func (m *manifests) keepPromises(t *testing.T) {
 
 // isScraped says whether a Prometheus that goes by annotations asks the daemon's port.
 func isScraped(pod *core.PodTemplateSpec, port int) bool {
-	return pod.Annotations["prometheus.io/scrape"] == "true" && pod.Annotations["prometheus.io/port"] == strconv.Itoa(port)
+	return pod.Annotations["prometheus.io/scrape"] == "true" &&
+		pod.Annotations["prometheus.io/port"] == strconv.Itoa(port)
 }
 
 // findsNames says whether a policy lets the name service through, in both of its ways.
@@ -239,8 +248,10 @@ func hooksAndFlags(t *testing.T, spec *core.PodSpec) {
 		}
 		for _, e := range c.Env {
 			if name, ours := strings.CutPrefix(e.Name, "SPANSTATSD_"); ours {
-				if flag := "--" + strings.ToLower(strings.ReplaceAll(name, "_", "-")) + " "; !strings.Contains(help, flag) {
-					t.Errorf("%s sets %s, and neither %v nor a hook has a flag %s", c.Name, e.Name, c.Args, flag)
+				if flag := "--" + strings.ToLower(strings.ReplaceAll(name, "_", "-")) +
+					" "; !strings.Contains(help, flag) {
+					t.Errorf("%s sets %s, and neither %v nor a hook has a flag %s", c.Name, e.Name, c.Args,
+						flag)
 				}
 			}
 		}

@@ -41,7 +41,8 @@ func TestLimitFitsTheDefaults(t *testing.T) {
 		t.Errorf("without a limit %v, with %s %v", free, limit.String(), limited)
 	}
 	// The agent's socket costs requests of more than 4 MiB their count here, and nothing else.
-	if both := settings(strings.TrimSuffix(limit.String(), "Mi")+"MiB", "SPANSTATSD_APM_SOCKET=/run/apm.socket"); strings.Join(both, " ") != strings.Join(free, " ") {
+	if both := settings(strings.TrimSuffix(limit.String(), "Mi")+"MiB",
+		"SPANSTATSD_APM_SOCKET=/run/apm.socket"); strings.Join(both, " ") != strings.Join(free, " ") {
 		t.Errorf("without a limit %v, as the agent with %s %v", free, limit.String(), both)
 	}
 	if small := settings("128MiB"); strings.Join(small, " ") == strings.Join(free, " ") {

@@ -17,7 +17,8 @@ func metricNames(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{"up": true}
 	document := string(readFile(t, "../../docs/metrics.md"))
-	for _, row := range regexp.MustCompile("(?m)^\\| `(spanstatsd_[a-z_]+)` \\|(.*)$").FindAllStringSubmatch(document, -1) {
+	rows := regexp.MustCompile("(?m)^\\| `(spanstatsd_[a-z_]+)` \\|(.*)$")
+	for _, row := range rows.FindAllStringSubmatch(document, -1) {
 		names[row[1]] = true
 		if strings.Contains(row[2], "a histogram") {
 			for _, suffix := range []string{"_bucket", "_sum", "_count"} {
@@ -29,7 +30,8 @@ func metricNames(t *testing.T) map[string]bool {
 		t.Fatalf("docs/metrics.md lists %d metrics: its tables are not read any more", len(names))
 	}
 	standard := prometheus.NewRegistry()
-	standard.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	standard.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	families, err := standard.Gather()
 	if err != nil {
 		t.Fatal(err)

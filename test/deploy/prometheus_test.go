@@ -42,7 +42,8 @@ func TestPrometheus(t *testing.T) {
 	}
 	t.Cleanup(func() { agent.Close() })
 	target := freeAddress(t)
-	start(t, binary, "run", "--socket", filepath.Join(dir, "s"), "--agent-url", agent.URL(), "--http-addr", target,
+	start(t, binary, "run", "--socket", filepath.Join(dir, "s"), "--agent-url", agent.URL(), "--http-addr",
+		target,
 		"--flush-interval", "1s", "--log-level", "error")
 	server := startPrometheus(t, dir, target)
 
@@ -55,7 +56,8 @@ func TestPrometheus(t *testing.T) {
 	refused := uint64(0)
 	publishing.Go(func() { refused = speakAnotherVersion(ctx, filepath.Join(dir, "s")) })
 	server.await(`sum(rate(spanstatsd_spans_dropped_total{reason="refused"}[30s])) > 0`)
-	server.await(`sum(rate(spanstatsd_spans_received_total[30s])) > sum(rate(spanstatsd_spans_dropped_total[30s]))`)
+	server.await(`sum(rate(spanstatsd_spans_received_total[30s])) >
+		sum(rate(spanstatsd_spans_dropped_total[30s]))`)
 	server.await(`ALERTS{alertname="SpanstatsdDropping", alertstate="firing", reason="refused"}`)
 	stop()
 	publishing.Wait()
@@ -68,24 +70,30 @@ func TestPrometheus(t *testing.T) {
 		sent += c.Stats().Sent
 	}
 	// Quiet: what was received is what the tracers know to have sent.
-	server.await(fmt.Sprintf("spanstatsd_spans_received_total == %d and on (instance) spanstatsd_spans_held == 0", sent))
+	server.await(fmt.Sprintf("spanstatsd_spans_received_total == %d and on (instance) "+
+		"spanstatsd_spans_held == 0", sent))
 	received := server.ask("spanstatsd_spans_received_total")
 	aggregated := server.ask("sum(spanstatsd_spans_aggregated_total)")
 	dropped := server.ask("sum(spanstatsd_spans_dropped_total)")
 	flushed := server.ask("spanstatsd_spans_flushed_total")
 	unsent := server.ask("sum(spanstatsd_spans_unsent_total)")
-	if received != aggregated+dropped || aggregated != flushed+unsent || dropped == 0 || flushed != float64(agent.Totals().Hits) {
+	if received != aggregated+dropped || aggregated != flushed+unsent || dropped == 0 ||
+		flushed != float64(agent.Totals().Hits) {
 		t.Errorf("received %v, aggregated %v, dropped %v, flushed %v, unsent %v; the agent counted %d",
 			received, aggregated, dropped, flushed, unsent, agent.Totals().Hits)
 	}
-	t.Logf("books as Prometheus has them: received %.0f = aggregated %.0f + dropped %.0f; flushed %.0f, unsent %.0f", received, aggregated, dropped, flushed, unsent)
+	t.Logf("books as Prometheus has them: received %.0f = aggregated %.0f + dropped %.0f; flushed %.0f, "+
+		"unsent %.0f", received, aggregated, dropped, flushed, unsent)
 	server.answersDashboard()
 	server.rulesAreWell()
 }
 
 func openClient(t *testing.T, dir, service string) *client.Client {
 	t.Helper()
-	c, err := client.Open(client.Config{Socket: filepath.Join(dir, "s"), Origin: client.Origin{Service: service}})
+	c, err := client.Open(client.Config{
+		Socket: filepath.Join(dir, "s"),
+		Origin: client.Origin{Service: service},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +163,8 @@ func startPrometheus(t *testing.T, dir, target string) *server {
 	t.Helper()
 	program, err := exec.LookPath("prometheus")
 	if err != nil {
-		t.Fatal("no prometheus on this machine; on Debian: apt-get install --no-install-recommends prometheus")
+		t.Fatal("no prometheus on this machine; on Debian: apt-get install --no-install-recommends " +
+			"prometheus")
 	}
 	alerts, err := filepath.Abs(rulesFile)
 	if err != nil {

@@ -89,7 +89,8 @@ func (f *findings) order(w workload, daemon *core.Container, native bool) {
 		f.expect(hook(daemon, true, "ready"), "nothing makes the application wait for the socket")
 		f.expect(hook(daemon, false, "idle"), "the daemon is stopped together with the application")
 		grace := w.pod.Spec.TerminationGracePeriodSeconds
-		f.expect(grace == nil || *grace > hookSeconds+graceSeconds, "the pod's grace ends before the daemon's")
+		f.expect(grace == nil || *grace > hookSeconds+graceSeconds, "the pod's grace ends before the "+
+			"daemon's")
 	}
 	grace := w.pod.Spec.TerminationGracePeriodSeconds
 	f.expect(grace == nil || *grace > graceSeconds, "the pod's grace ends before the daemon's")
@@ -116,7 +117,8 @@ func (f *findings) confined(c *core.Container) {
 		return
 	}
 	f.expect(isTrue(s.RunAsNonRoot), "%s may run as root", c.Name)
-	f.expect(s.RunAsUser != nil && *s.RunAsUser == daemonUser, "%s runs as another user than the image's", c.Name)
+	f.expect(s.RunAsUser != nil &&
+		*s.RunAsUser == daemonUser, "%s runs as another user than the image's", c.Name)
 	f.expect(s.Capabilities != nil && len(s.Capabilities.Add) == 0, "%s adds capabilities", c.Name)
 	f.contained(c)
 }
@@ -125,16 +127,20 @@ func (f *findings) confined(c *core.Container) {
 func (f *findings) contained(c *core.Container) {
 	s := c.SecurityContext
 	f.expect(isTrue(s.ReadOnlyRootFilesystem), "%s may write its root", c.Name)
-	f.expect(s.AllowPrivilegeEscalation != nil && !*s.AllowPrivilegeEscalation, "%s may gain privileges", c.Name)
+	f.expect(s.AllowPrivilegeEscalation != nil &&
+		!*s.AllowPrivilegeEscalation, "%s may gain privileges", c.Name)
 	f.expect(s.Privileged == nil || !*s.Privileged, "%s is privileged", c.Name)
-	f.expect(s.Capabilities != nil && slices.Contains(s.Capabilities.Drop, "ALL"), "%s keeps capabilities", c.Name)
-	f.expect(s.SeccompProfile != nil && s.SeccompProfile.Type == core.SeccompProfileTypeRuntimeDefault, "%s has no seccomp profile", c.Name)
+	f.expect(s.Capabilities != nil &&
+		slices.Contains(s.Capabilities.Drop, "ALL"), "%s keeps capabilities", c.Name)
+	f.expect(s.SeccompProfile != nil &&
+		s.SeccompProfile.Type == core.SeccompProfileTypeRuntimeDefault, "%s has no seccomp profile", c.Name)
 }
 
 // preparation runs as root for a moment, with what giving a directory away needs.
 func (f *findings) preparation(c, daemon *core.Container) {
 	socket := cmp.Or(environment(c, "SPANSTATSD_SOCKET"), defaultSocket)
-	f.expect(socket == cmp.Or(environment(daemon, "SPANSTATSD_SOCKET"), defaultSocket) && mountAt(c, path.Dir(socket)) != nil, "the preparation makes another directory")
+	f.expect(socket == cmp.Or(environment(daemon, "SPANSTATSD_SOCKET"), defaultSocket) &&
+		mountAt(c, path.Dir(socket)) != nil, "the preparation makes another directory")
 	f.expect(c.RestartPolicy == nil, "the preparation stays")
 	f.expect(slices.Equal(c.Args, []string{"prepare"}), "the preparation runs something else")
 	f.contained(c)
@@ -167,11 +173,14 @@ func (f *findings) shared(spec *core.PodSpec, daemon *core.Container) {
 		f.expect(false, "the socket's directory %s is no mount", path.Dir(socket))
 		return
 	}
-	f.expect(mount.SubPath == "" && !mount.ReadOnly, "the socket's directory is mounted in part or to be read only")
+	f.expect(mount.SubPath == "" && !mount.ReadOnly, "the socket's directory is mounted in part or to be "+
+		"read only")
 	v := volume(spec, mount.Name)
-	f.expect(v != nil && (v.EmptyDir != nil || v.HostPath != nil && *v.HostPath.Type == core.HostPathDirectoryOrCreate),
+	f.expect(v != nil &&
+		(v.EmptyDir != nil || v.HostPath != nil && *v.HostPath.Type == core.HostPathDirectoryOrCreate),
 		"the socket's directory is no directory that pods share")
-	open := environment(daemon, "SPANSTATSD_SOCKET_MODE") == "0666" || spec.SecurityContext != nil && spec.SecurityContext.FSGroup != nil
+	open := environment(daemon, "SPANSTATSD_SOCKET_MODE") == "0666" ||
+		spec.SecurityContext != nil && spec.SecurityContext.FSGroup != nil
 	f.expect(open, "an application of another user may not connect")
 	for i := range spec.Containers {
 		c := &spec.Containers[i]
@@ -179,7 +188,8 @@ func (f *findings) shared(spec *core.PodSpec, daemon *core.Container) {
 			continue
 		}
 		m := mountAt(c, path.Dir(socket))
-		f.expect(m != nil && m.Name == mount.Name && m.SubPath == "", "%s does not mount the socket's directory", c.Name)
+		f.expect(m != nil && m.Name == mount.Name && m.SubPath == "", "%s does not mount the socket's "+
+			"directory", c.Name)
 		f.expect(environment(c, "SPANSTATSD_SOCKET") == socket, "%s is not told where the socket is", c.Name)
 	}
 }
@@ -192,17 +202,20 @@ func (f *findings) exports(c, daemon *core.Container) bool {
 		return false
 	}
 	address := environment(daemon, "SPANSTATSD_OTLP_ADDR")
-	f.expect(endpoint == "http://"+address, "%s exports to %s, and the daemon takes OTLP at %q", c.Name, endpoint, address)
+	f.expect(endpoint == "http://"+address, "%s exports to %s, and the daemon takes OTLP at %q", c.Name,
+		endpoint, address)
 	host, _, _ := net.SplitHostPort(address)
 	f.expect(net.ParseIP(host).IsLoopback(), "whoever reaches the pod is counted")
-	f.expect(environment(daemon, "OTEL_EXPORTER_OTLP_ENDPOINT") == "", "the daemon sends its metrics to itself")
+	f.expect(environment(daemon, "OTEL_EXPORTER_OTLP_ENDPOINT") == "",
+		"the daemon sends its metrics to itself")
 	return environment(c, "SPANSTATSD_SOCKET") == ""
 }
 
 func (f *findings) resources(c *core.Container) {
 	request, limit := c.Resources.Requests[core.ResourceMemory], c.Resources.Limits[core.ResourceMemory]
 	f.expect(request.Cmp(leastRequest) >= 0, "%s requests %s, less than its budget", c.Name, request.String())
-	f.expect(limit.Cmp(leastLimit) >= 0, "%s is limited to %s, less than its defaults need", c.Name, limit.String())
+	f.expect(limit.Cmp(leastLimit) >= 0, "%s is limited to %s, less than its defaults need", c.Name,
+		limit.String())
 	cpu := c.Resources.Limits[core.ResourceCPU]
 	f.expect(!cpu.IsZero(), "%s has as many drainers as the node has cores", c.Name)
 }
@@ -210,13 +223,15 @@ func (f *findings) resources(c *core.Container) {
 // probes ask the daemon about itself alone, and never take the pod out of service.
 func (f *findings) probes(c *core.Container) {
 	for path, probe := range map[string]*core.Probe{"/readyz": c.StartupProbe, "/livez": c.LivenessProbe} {
-		ok := probe != nil && probe.HTTPGet != nil && probe.HTTPGet.Path == path && probe.HTTPGet.Host == "" &&
+		ok := probe != nil && probe.HTTPGet != nil && probe.HTTPGet.Path == path &&
+			probe.HTTPGet.Host == "" &&
 			probe.HTTPGet.Port.String() == "spanstatsd"
 		f.expect(ok, "no probe asks the daemon for %s", path)
 	}
 	f.expect(c.ReadinessProbe == nil, "the daemon's readiness takes the application out of service")
 	port := slices.IndexFunc(c.Ports, func(p core.ContainerPort) bool { return p.Name == "spanstatsd" })
-	f.expect(port >= 0 && int(c.Ports[port].ContainerPort) == httpPort(c), "no port has the name that probes and scrapes use")
+	f.expect(port >= 0 && int(c.Ports[port].ContainerPort) == httpPort(c), "no port has the name that "+
+		"probes and scrapes use")
 }
 
 // httpPort is where the daemon answers HTTP.

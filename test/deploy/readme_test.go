@@ -13,7 +13,8 @@ import (
 
 // componentAddress is where the documents say that a component is. Here it is in
 // the directory above.
-const componentAddress = "https://github.com/spanstatsd/spanstatsd//deploy/kubernetes/components/sidecar?ref=main"
+const componentAddress = "https://github.com/spanstatsd/spanstatsd//" +
+	"deploy/kubernetes/components/sidecar?ref=main"
 
 // TestReadmeToTheLetter writes the files that the README shows for a pod, applies
 // them as it says, except that the component comes from here, and expects a pod
@@ -57,7 +58,8 @@ func TestReadmeToTheLetter(t *testing.T) {
 		t.Fatal(err, m)
 	}
 	m.keepPromises(t)
-	if daemon, native := daemonOf(&m.pods[0].pod.Spec); !native || daemon.Image != "your-registry.example/spanstatsd:0.1.0" {
+	if daemon, native := daemonOf(&m.pods[0].pod.Spec); !native ||
+		daemon.Image != "your-registry.example/spanstatsd:0.1.0" {
 		t.Errorf("the daemon is %s, native %t", daemon.Image, native)
 	}
 }

@@ -20,9 +20,12 @@ func TestUnit(t *testing.T) {
 	}
 	for _, want := range []string{
 		"Type=notify", "WatchdogSec=30", "Restart=on-failure", "ExecStart=/usr/local/bin/spanstatsd run",
-		"User=spanstatsd", "Group=spanstatsd", "RuntimeDirectory=spanstatsd", "RuntimeDirectoryPreserve=yes", "TimeoutStopSec=15",
-		"NoNewPrivileges=yes", "CapabilityBoundingSet=", "ProtectSystem=strict", "ProtectHome=yes", "PrivateDevices=yes",
-		"MemoryDenyWriteExecute=yes", "RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6", "SystemCallFilter=~@privileged", "MemoryMax=192M",
+		"User=spanstatsd", "Group=spanstatsd", "RuntimeDirectory=spanstatsd", "RuntimeDirectoryPreserve=yes",
+		"TimeoutStopSec=15",
+		"NoNewPrivileges=yes", "CapabilityBoundingSet=", "ProtectSystem=strict", "ProtectHome=yes",
+		"PrivateDevices=yes",
+		"MemoryDenyWriteExecute=yes", "RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6",
+		"SystemCallFilter=~@privileged", "MemoryMax=192M",
 	} {
 		if !has[want] {
 			t.Errorf("the unit does not say %s", want)
@@ -33,7 +36,9 @@ func TestUnit(t *testing.T) {
 			t.Errorf("the unit says %s, and the daemon would not see who connects", not)
 		}
 	}
-	if unit := string(readFile(t, "../../deploy/systemd/spanstatsd.socket")); !strings.Contains(unit, "\nListenStream=/run/spanstatsd/spans.sock\n") || !strings.Contains(unit, "\nSocketUser=spanstatsd\n") {
+	if unit := string(readFile(t, "../../deploy/systemd/spanstatsd.socket")); !strings.Contains(unit,
+		"\nListenStream=/run/spanstatsd/spans.sock\n") ||
+		!strings.Contains(unit, "\nSocketUser=spanstatsd\n") {
 		t.Error("the socket's unit does not listen where the daemon does by default, for its user")
 	}
 	if !strings.Contains(daemonHelp(t, "run"), `/var/run/spanstatsd/spans.sock)`) {

@@ -22,7 +22,8 @@ type account struct {
 }
 
 func (a account) String() string {
-	return fmt.Sprintf("of %d spans in %d series Prometheus has %d; %d a killed gateway had accepted and held, %d it had handed on and not answered; %d points came twice and were left out",
+	return fmt.Sprintf("of %d spans in %d series Prometheus has %d; %d a killed gateway had accepted and "+
+		"held, %d it had handed on and not answered; %d points came twice and were left out",
 		a.counted, a.series, a.kept, a.held, a.doubled, a.repeated)
 }
 
@@ -50,7 +51,8 @@ func (f *tiers) account(t *testing.T, want map[string]*distribution) (a account)
 					t.Errorf("%s, %s of %s: %s", g.name, metric, name, wrong)
 				}
 				if s.overlaps > 0 {
-					t.Errorf("%s, %s of %s: %d windows began before the last one had ended", g.name, metric, name, s.overlaps)
+					t.Errorf("%s, %s of %s: %d windows began before the last one had ended", g.name, metric,
+						name, s.overlaps)
 				}
 				if metric == durations {
 					a.held, a.doubled = a.held+held, a.doubled+doubled
@@ -69,7 +71,8 @@ func (f *tiers) account(t *testing.T, want map[string]*distribution) (a account)
 		a.counted += d.count
 	}
 	if a.kept+a.held != a.counted+a.doubled {
-		t.Errorf("Prometheus has %d spans, and %d were held: that is not the %d that there were and %d that came twice", a.kept, a.held, a.counted, a.doubled)
+		t.Errorf("Prometheus has %d spans, and %d were held: that is not the %d that there were and %d "+
+			"that came twice", a.kept, a.held, a.counted, a.doubled)
 	}
 	t.Log(a)
 	return a
@@ -91,10 +94,12 @@ func compare(t *testing.T, metric string, accepted, want map[string]*distributio
 		case got == nil:
 			t.Errorf("%s: no gateway was given %s", metric, name)
 		case metric == calls && got.count != want[name].count:
-			t.Errorf("%s of %s: the gateways were given %d, the oracle counted %d", metric, name, got.count, want[name].count)
+			t.Errorf("%s of %s: the gateways were given %d, the oracle counted %d", metric, name, got.count,
+				want[name].count)
 		case metric == durations:
 			if differs := got.differs(want[name]); differs != "" {
-				t.Errorf("%s of %s: the gateways were given, and the oracle counted: %s", metric, name, differs)
+				t.Errorf("%s of %s: the gateways were given, and the oracle counted: %s", metric, name,
+					differs)
 			}
 			if fits := want[name].fitting(mostBuckets); got.scale < fits {
 				t.Errorf("%s of %s: scale %d, though %d fits", metric, name, got.scale, fits)
@@ -102,7 +107,8 @@ func compare(t *testing.T, metric string, accepted, want map[string]*distributio
 		}
 	}
 	if len(accepted) != len(want) {
-		t.Errorf("%s: the gateways were given %d series, the oracle counted %d", metric, len(accepted), len(want))
+		t.Errorf("%s: the gateways were given %d series, the oracle counted %d", metric, len(accepted),
+			len(want))
 	}
 }
 
@@ -158,7 +164,8 @@ func (p *tap) streams(metric string) map[string]*stream {
 func (p *prometheus) of(metric, gateway string) map[string]*distribution {
 	p.t.Helper()
 	has := map[string]*distribution{}
-	for _, s := range p.ask(fmt.Sprintf("sum by (%s) (%s{gateway=%q})", strings.Join(identity, ", "), prometheusNames[metric], gateway)) {
+	for _, s := range p.ask(fmt.Sprintf("sum by (%s) (%s{gateway=%q})", strings.Join(identity, ", "),
+		prometheusNames[metric], gateway)) {
 		if s.histogram == nil {
 			s.histogram = newDistribution()
 			s.histogram.count = uint64(s.value)

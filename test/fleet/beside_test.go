@@ -53,25 +53,30 @@ func TestACollectorInTroubleBesideTheAgent(t *testing.T) {
 			if row.away >= 0 {
 				time.AfterFunc(row.away, r.start)
 			}
-			d := startDaemon(t, "node-1", 4, append(row.args, "--agent-url", agent.URL(), "--otlp-metrics-endpoint", r.url()+"/v1/metrics")...)
+			d := startDaemon(t, "node-1", 4, append(row.args, "--agent-url", agent.URL(),
+				"--otlp-metrics-endpoint", r.url()+"/v1/metrics")...)
 			for pod, c := range d.clients {
 				if !c.Publish(snapshots(spans / len(d.clients))) {
 					t.Fatalf("pod %d: the client refused spans", pod)
 				}
 			}
 			d.hands(t)
-			eventually.True(t, "the agent has every span", func() bool { return d.counted("spans_flushed_total", "agent", "") == spans })
+			eventually.True(t, "the agent has every span",
+				func() bool { return d.counted("spans_flushed_total", "agent", "") == spans })
 			if hits := agent.Totals().Hits; hits != spans {
 				t.Errorf("the agent counted %d spans", hits)
 			}
 			eventually.True(t, "nothing is held for the collector", func() bool {
-				return d.counted("spans_flushed_total", "otlp", "")+d.counted("spans_unsent_total", "otlp", "") == spans
+				return d.counted("spans_flushed_total", "otlp", "")+d.counted("spans_unsent_total", "otlp",
+					"") == spans
 			})
-			flushed, unsent := d.counted("spans_flushed_total", "otlp", ""), d.counted("spans_unsent_total", "otlp", row.unsent)
+			flushed, unsent := d.counted("spans_flushed_total", "otlp", ""),
+				d.counted("spans_unsent_total", "otlp", row.unsent)
 			switch has := r.taken(); {
 			case flushed+unsent != spans || (unsent > 0) != (row.unsent != ""):
 				t.Errorf("flushed are %d, unsent as %q %d", flushed, row.unsent, unsent)
-			case flushed > has, row.befall == nil && flushed != has: // of points left out the books may say too many, never too few
+			case flushed > has, row.befall == nil && flushed != has:
+				// The books may say too many points left out, never too few.
 				t.Errorf("flushed are %d, the collector has %d", flushed, has)
 			}
 			d.stop()
@@ -113,7 +118,10 @@ func snapshots(n int) []client.Snapshot {
 	spans := make([]client.Snapshot, n)
 	for i := range spans {
 		s := &shapes[i%len(shapes)]
-		spans[i] = client.Snapshot{Key: s.key, Duration: s.from, End: time.Now(), Error: s.isError, TopLevel: true}
+		spans[i] = client.Snapshot{
+			Key: s.key, Duration: s.from, End: time.Now(), Error: s.isError,
+			TopLevel: true,
+		}
 		spans[i].Key.Service = "shop"
 	}
 	return spans

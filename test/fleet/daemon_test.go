@@ -38,11 +38,15 @@ func startDaemon(t *testing.T, host string, pods int, args ...string) *daemon {
 	d := &daemon{http: freeAddress(t), host: host}
 	socket := filepath.Join(dir, "s")
 	d.process = start(t, host, nil, append([]string{
-		program(t, "spanstatsd"), "run", "--socket", socket, "--http-addr", d.http, "--agent-url", "off", "--flush-interval", "1s", "--mask-names=never",
+		program(t, "spanstatsd"), "run", "--socket", socket, "--http-addr", d.http, "--agent-url", "off",
+		"--flush-interval", "1s", "--mask-names=never",
 	}, args...)...)
 	d.listens(d.http)
 	for pod := range pods {
-		c, err := client.Open(client.Config{Socket: socket, Origin: d.origin(pod), BufferBytes: 256 << 10, MaxAge: 10 * time.Millisecond})
+		c, err := client.Open(client.Config{
+			Socket: socket, Origin: d.origin(pod), BufferBytes: 256 << 10,
+			MaxAge: 10 * time.Millisecond,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +122,8 @@ func (d *daemon) counted(name, destination, reason string) (sum uint64) {
 	isThere := false
 	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
 		labels, value, _ := strings.Cut(lines.Text(), "} ")
-		if !strings.HasPrefix(labels, "spanstatsd_"+name+"{") || !strings.Contains(labels, fmt.Sprintf("destination=%q", destination)) ||
+		if !strings.HasPrefix(labels, "spanstatsd_"+name+"{") ||
+			!strings.Contains(labels, fmt.Sprintf("destination=%q", destination)) ||
 			reason != "" && !strings.Contains(labels, fmt.Sprintf("reason=%q", reason)) {
 			continue
 		}

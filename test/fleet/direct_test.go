@@ -65,17 +65,20 @@ func direct(t *testing.T, p *prometheus, before func(round int), args ...string)
 			time.Sleep(time.Second)
 		}
 		d.hands(t)
-		eventually.True(t, "the daemon has delivered every span", func() bool { return d.books().Flushed == rounds*spansOfRound })
+		eventually.True(t, "the daemon has delivered every span",
+			func() bool { return d.books().Flushed == rounds*spansOfRound })
 		d.mustBalance(rounds * spansOfRound)
 		d.stop()
 	}
 	want := o.counted(t)
-	eventually.True(t, "Prometheus has every span", func() bool { return p.total() == daemons*rounds*spansOfRound })
+	eventually.True(t, "Prometheus has every span",
+		func() bool { return p.total() == daemons*rounds*spansOfRound })
 	has, counts := p.of(durations, ""), p.of(calls, "")
 	for name, distribution := range want {
 		if has[name] == nil || counts[name] == nil {
 			t.Errorf("Prometheus has no %s", name)
-		} else if differs := has[name].differs(distribution); differs != "" || counts[name].count != distribution.count {
+		} else if differs := has[name].differs(distribution); differs != "" ||
+			counts[name].count != distribution.count {
 			t.Errorf("%s: %d calls; %s", name, counts[name].count, differs)
 		}
 	}
@@ -100,14 +103,16 @@ func (p *prometheus) total() uint64 {
 func (p *prometheus) mustSayQuantiles(exact []float64, spanName string) {
 	p.t.Helper()
 	slices.Sort(exact)
-	selector := fmt.Sprintf("%s{span_name=%q, status_code=%q}", prometheusNames[durations], spanName, shapes[0].status())
+	selector := fmt.Sprintf("%s{span_name=%q, status_code=%q}", prometheusNames[durations], spanName,
+		shapes[0].status())
 	scale := p.ask("sum(" + selector + ")")[0].histogram.scale
 	factor := math.Exp2(math.Exp2(-float64(scale))) // of a bucket's bounds
 	for _, q := range []float64{0.01, 0.5, 0.9, 0.99, 1} {
 		got := p.ask(fmt.Sprintf("histogram_quantile(%g, sum(%s))", q, selector))[0].value
 		want := exact[max(0, int(math.Ceil(q*float64(len(exact))))-1)]
 		if got/want > factor || want/got > factor {
-			p.t.Errorf("Prometheus says %g for the quantile %g, exact is %g: more than a bucket of scale %d apart", got, q, want, scale)
+			p.t.Errorf("Prometheus says %g for the quantile %g, exact is %g: more than a bucket of scale "+
+				"%d apart", got, q, want, scale)
 		}
 		p.t.Logf("quantile %g: %.6g, exact %.6g, a bucket is a factor of %.4f", q, got, want, factor)
 	}

@@ -34,7 +34,10 @@ func (d *distribution) at(scale int) *distribution {
 	if scale > d.scale {
 		panic(fmt.Sprintf("BUG: buckets of scale %d say nothing of scale %d", d.scale, scale))
 	}
-	coarse := &distribution{scale: scale, count: d.count, zeros: d.zeros, sum: d.sum, buckets: map[int]uint64{}}
+	coarse := &distribution{
+		scale: scale, count: d.count, zeros: d.zeros, sum: d.sum,
+		buckets: map[int]uint64{},
+	}
 	for i, n := range d.buckets {
 		coarse.buckets[i>>(d.scale-scale)] += n
 	}
@@ -78,7 +81,10 @@ func (d *distribution) text() string {
 
 // fromPoint is a data point of OTLP.
 func fromPoint(p pmetric.ExponentialHistogramDataPoint) *distribution {
-	d := &distribution{scale: int(p.Scale()), count: p.Count(), zeros: p.ZeroCount(), sum: p.Sum(), buckets: map[int]uint64{}}
+	d := &distribution{
+		scale: int(p.Scale()), count: p.Count(), zeros: p.ZeroCount(), sum: p.Sum(),
+		buckets: map[int]uint64{},
+	}
 	for i, n := range p.Positive().BucketCounts().All() {
 		if n > 0 {
 			d.buckets[int(p.Positive().Offset())+i] = n
@@ -89,7 +95,10 @@ func fromPoint(p pmetric.ExponentialHistogramDataPoint) *distribution {
 
 // A bucket of a coarser scale is exactly the buckets that lie in it.
 func TestDistributionsAreBroughtDownExactly(t *testing.T) {
-	d := &distribution{scale: 5, count: 7, zeros: 1, sum: 3, buckets: map[int]uint64{-33: 1, -32: 1, -1: 1, 0: 1, 31: 1, 32: 1}}
+	d := &distribution{
+		scale: 5, count: 7, zeros: 1, sum: 3,
+		buckets: map[int]uint64{-33: 1, -32: 1, -1: 1, 0: 1, 31: 1, 32: 1},
+	}
 	want := map[int]uint64{-2: 1, -1: 2, 0: 2, 1: 1}
 	if got := d.at(0); !maps.Equal(got.buckets, want) {
 		t.Errorf("%v, want %v", got.buckets, want)
@@ -97,7 +106,8 @@ func TestDistributionsAreBroughtDownExactly(t *testing.T) {
 	sum := newDistribution()
 	sum.add(d)
 	sum.add(d.at(3))
-	if twice := d.at(3); sum.scale != 3 || sum.count != 14 || sum.buckets[0] != 2*twice.buckets[0] || sum.differs(twice) == "" {
+	if twice := d.at(3); sum.scale != 3 || sum.count != 14 || sum.buckets[0] != 2*twice.buckets[0] ||
+		sum.differs(twice) == "" {
 		t.Errorf("the sum is %+v", sum)
 	}
 }

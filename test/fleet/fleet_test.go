@@ -41,7 +41,10 @@ func TestTiers(t *testing.T) {
 // span in its bucket, but for what the gateway that was killed had accepted and held.
 func TestFleet(t *testing.T) {
 	f := startTiers(t, 2, true)
-	daemons := []*daemon{f.daemon("node-1", 200), f.daemon("node-2", 5), f.daemon("node-3", 5), f.daemon("node-4", 5)}
+	daemons := []*daemon{
+		f.daemon("node-1", 200), f.daemon("node-2", 5), f.daemon("node-3", 5),
+		f.daemon("node-4", 5),
+	}
 	sources := []source{}
 	for _, d := range daemons {
 		sources = append(sources, d)
@@ -59,7 +62,8 @@ func TestFleet(t *testing.T) {
 	l.stop(t)
 	for _, d := range daemons {
 		d.hands(t)
-		eventually.True(t, d.host+" has delivered all", func() bool { return d.books().Flushed == d.published })
+		eventually.True(t, d.host+" has delivered all",
+			func() bool { return d.books().Flushed == d.published })
 		d.mustBalance(d.published)
 		d.stop()
 	}
@@ -78,6 +82,7 @@ func (f *tiers) daemon(host string, pods int) *daemon {
 func (f *tiers) quiet(daemons []*daemon) {
 	f.t.Helper()
 	for _, d := range daemons {
-		eventually.True(f.t, d.host+" has nothing to send again", func() bool { return d.counted("retry_queue_bytes", "otlp", "") == 0 })
+		eventually.True(f.t, d.host+" has nothing to send again",
+			func() bool { return d.counted("retry_queue_bytes", "otlp", "") == 0 })
 	}
 }

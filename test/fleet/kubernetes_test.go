@@ -39,8 +39,10 @@ func startKubernetes(t *testing.T) *kubernetes {
 func (k *kubernetes) config(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "kubeconfig")
-	text := fmt.Sprintf("{apiVersion: v1, kind: Config, current-context: c, clusters: [{name: c, cluster: {server: %q}}],\n"+
-		"contexts: [{name: c, context: {cluster: c, user: c}}], users: [{name: c, user: {}}]}\n", k.server.URL)
+	text := fmt.Sprintf("{apiVersion: v1, kind: Config, current-context: c, clusters: [{name: c, cluster: "+
+		"{server: %q}}],\n"+
+		"contexts: [{name: c, context: {cluster: c, user: c}}], users: [{name: c, user: {}}]}\n",
+		k.server.URL)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -66,10 +68,14 @@ func (k *kubernetes) now() (slice object, version int, changed <-chan struct{}) 
 	defer k.mu.Unlock()
 	endpoints := []object{}
 	for _, address := range k.addresses {
-		endpoints = append(endpoints, object{"addresses": []string{address}, "conditions": object{"ready": true}})
+		endpoints = append(endpoints, object{
+			"addresses":  []string{address},
+			"conditions": object{"ready": true},
+		})
 	}
 	return object{
-		"kind": "EndpointSlice", "apiVersion": "discovery.k8s.io/v1", "addressType": "IPv4", "endpoints": endpoints,
+		"kind": "EndpointSlice", "apiVersion": "discovery.k8s.io/v1", "addressType": "IPv4",
+		"endpoints": endpoints,
 		"metadata": object{
 			"name": "gateway-1", "namespace": "observability", "resourceVersion": strconv.Itoa(k.version),
 			"labels": object{"kubernetes.io/service-name": "gateway"},
@@ -100,7 +106,8 @@ func (k *kubernetes) watch(w http.ResponseWriter, r *http.Request, initial bool,
 		_ = to.Encode(object{"type": "ADDED", "object": slice})
 		_ = to.Encode(object{"type": "BOOKMARK", "object": object{
 			"kind": "EndpointSlice", "apiVersion": "discovery.k8s.io/v1", "metadata": object{
-				"resourceVersion": strconv.Itoa(version), "annotations": object{"k8s.io/initial-events-end": "true"},
+				"resourceVersion": strconv.Itoa(version),
+				"annotations":     object{"k8s.io/initial-events-end": "true"},
 			},
 		}})
 		seen = version

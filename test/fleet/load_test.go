@@ -31,9 +31,15 @@ var shapes = []shape{
 }
 
 var (
-	cart   = client.Key{Operation: "http.request", Resource: "GET /cart", Type: "web", Kind: "server", HTTPMethod: "GET", HTTPEndpoint: "/cart"}
-	orders = client.Key{Operation: "http.request", Resource: "POST /orders", Type: "web", Kind: "server", HTTPMethod: "POST", HTTPEndpoint: "/orders"}
-	query  = client.Key{Operation: "sql.query", Resource: "SELECT carts", Type: "sql", Kind: "client"}
+	cart = client.Key{
+		Operation: "http.request", Resource: "GET /cart", Type: "web", Kind: "server",
+		HTTPMethod: "GET", HTTPEndpoint: "/cart",
+	}
+	orders = client.Key{
+		Operation: "http.request", Resource: "POST /orders", Type: "web", Kind: "server",
+		HTTPMethod: "POST", HTTPEndpoint: "/orders",
+	}
+	query = client.Key{Operation: "sql.query", Resource: "SELECT carts", Type: "sql", Kind: "client"}
 )
 
 func (s *shape) status() string {

@@ -27,7 +27,8 @@ func newOracle(t *testing.T) *oracle {
 	view := sdk.NewView(sdk.Instrument{Name: "*"}, sdk.Stream{
 		Aggregation: sdk.AggregationBase2ExponentialHistogram{MaxSize: 1 << 14, MaxScale: oracleScale},
 	})
-	provider := sdk.NewMeterProvider(sdk.WithReader(o.reader), sdk.WithView(view), sdk.WithCardinalityLimit(0))
+	provider := sdk.NewMeterProvider(sdk.WithReader(o.reader), sdk.WithView(view),
+		sdk.WithCardinalityLimit(0))
 	var err error
 	if o.durations, err = provider.Meter("oracle").Float64Histogram("durations"); err != nil {
 		t.Fatal(err)
@@ -44,7 +45,8 @@ func cut(d time.Duration) time.Duration {
 
 // count counts a span under the name of its series.
 func (o *oracle) count(t *testing.T, series string, duration time.Duration) {
-	o.durations.Record(t.Context(), float64(cut(duration))/1e9, metric.WithAttributes(attribute.String("series", series)))
+	o.durations.Record(t.Context(), float64(cut(duration))/1e9,
+		metric.WithAttributes(attribute.String("series", series)))
 }
 
 // counted is what was counted by now, by the series' names.
@@ -68,7 +70,10 @@ func (o *oracle) counted(t *testing.T) map[string]*distribution {
 
 func fromSDK(t *testing.T, p metricdata.ExponentialHistogramDataPoint[float64]) *distribution {
 	t.Helper()
-	d := &distribution{scale: int(p.Scale), count: p.Count, zeros: p.ZeroCount, sum: p.Sum, buckets: map[int]uint64{}}
+	d := &distribution{
+		scale: int(p.Scale), count: p.Count, zeros: p.ZeroCount, sum: p.Sum,
+		buckets: map[int]uint64{},
+	}
 	for i, n := range p.PositiveBucket.Counts {
 		if n > 0 {
 			d.buckets[int(p.PositiveBucket.Offset)+i] = n
@@ -88,7 +93,10 @@ func TestOracle(t *testing.T) {
 	}
 	got := o.counted(t)["a"]
 	// 1 ns lies in (2^(-957/32), 2^(-956/32)]; the others likewise.
-	want := &distribution{scale: 5, count: 5, zeros: 1, sum: 3601.001, buckets: map[int]uint64{-957: 1, -319: 1, -1: 1, 378: 1}}
+	want := &distribution{
+		scale: 5, count: 5, zeros: 1, sum: 3601.001,
+		buckets: map[int]uint64{-957: 1, -319: 1, -1: 1, 378: 1},
+	}
 	if differs := got.differs(want); differs != "" {
 		t.Error(differs)
 	}

@@ -35,7 +35,10 @@ type process struct {
 // start runs a program until the end of the test at the latest.
 func start(t *testing.T, name string, env []string, command ...string) *process {
 	t.Helper()
-	p := &process{t: t, name: name, command: exec.Command(command[0], command[1:]...), ended: make(chan struct{})}
+	p := &process{
+		t: t, name: name, command: exec.Command(command[0], command[1:]...),
+		ended: make(chan struct{}),
+	}
 	p.log = filepath.Join(t.TempDir(), name+".log")
 	said, err := os.Create(p.log)
 	if err != nil {

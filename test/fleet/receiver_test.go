@@ -85,7 +85,11 @@ func (r *receiver) take(w http.ResponseWriter, request *http.Request) {
 		for _, scope := range resource.ScopeMetrics().All() {
 			for _, m := range scope.Metrics().All() {
 				if left > 0 && m.Type() == pmetric.MetricTypeExponentialHistogram {
-					m.ExponentialHistogram().DataPoints().RemoveIf(func(pmetric.ExponentialHistogramDataPoint) bool { left--; return left >= 0 })
+					points := m.ExponentialHistogram().DataPoints()
+					points.RemoveIf(func(pmetric.ExponentialHistogramDataPoint) bool {
+						left--
+						return left >= 0
+					})
 				}
 				r.add(resource.Resource().Attributes(), m)
 			}
@@ -111,7 +115,8 @@ func (r *receiver) add(resource pcommon.Map, m pmetric.Metric) {
 	service, _ := resource.Get("service.name")
 	to := func(attributes pcommon.Map, delta *distribution) {
 		r.many++
-		adding(r.points, m.Name()+" "+m.Unit()+" of "+service.AsString()+": "+attributesText(attributes), delta)
+		adding(r.points, m.Name()+" "+m.Unit()+" of "+service.AsString()+": "+attributesText(attributes),
+			delta)
 	}
 	switch m.Type() {
 	case pmetric.MetricTypeSum:

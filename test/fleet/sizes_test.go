@@ -39,7 +39,8 @@ func TestSizes(t *testing.T) {
 			share = float64(f.gateways[i-1].streamCount())
 		}
 		t.Logf("%-10s %7.2f µs a point, %6.2f KiB a stream, %4.0f MiB without any", p.name,
-			float64((ended[i].cpu-begun[i].cpu).Nanoseconds())/1e3/rounds/share, (ended[i].memory-empty[i].memory)*1024/share, empty[i].memory)
+			float64((ended[i].cpu-begun[i].cpu).Nanoseconds())/1e3/rounds/share,
+			(ended[i].memory-empty[i].memory)*1024/share, empty[i].memory)
 	}
 	t.Logf("%d streams, %.0f bytes a point from the sender", streams, float64(s.sent)/float64(s.points))
 	if got := l.oracle.counted(t); len(got) != pods*len(shapes) {
@@ -55,7 +56,8 @@ func TestSizeOfAPoint(t *testing.T) {
 		for _, spans := range []int{1, 10, 1000} {
 			t.Setenv("OTEL_EXPORTER_OTLP_COMPRESSION", compression)
 			r := startReceiver(t)
-			d := startDaemon(t, "node-1", 20, "--otlp-metrics-endpoint", r.url()+"/v1/metrics", "--flush-interval", "10s")
+			d := startDaemon(t, "node-1", 20, "--otlp-metrics-endpoint", r.url()+"/v1/metrics",
+				"--flush-interval", "10s")
 			random := rand.New(rand.NewPCG(22, 5))
 			l := &load{oracle: newOracle(t)}
 			for range spans {
@@ -68,7 +70,8 @@ func TestSizeOfAPoint(t *testing.T) {
 			if r.taken() != l.published {
 				t.Errorf("%d of %d spans arrived", r.taken(), l.published)
 			}
-			t.Logf("%4d spans a series, compression %s: %4.0f bytes a point", spans, compression, float64(r.bytes)/float64(r.many))
+			t.Logf("%4d spans a series, compression %s: %4.0f bytes a point", spans, compression,
+				float64(r.bytes)/float64(r.many))
 		}
 	}
 }

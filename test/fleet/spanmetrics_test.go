@@ -27,13 +27,15 @@ import (
 // send them; that receiver says Ok.
 func TestTheConnectorCountsTheSame(t *testing.T) {
 	for name, dimensions := range map[string]string{
-		"as it comes":     "",
-		"with dimensions": "http.request.method,http.route,http.response.status_code,rpc.grpc.status_code,peer.service",
+		"as it comes": "",
+		"with dimensions": "http.request.method,http.route,http.response.status_code," +
+			"rpc.grpc.status_code,peer.service",
 	} {
 		t.Run(name, func(t *testing.T) {
 			theirs, ours := startReceiver(t), startReceiver(t)
 			connector := startConnector(t, theirs, dimensions)
-			d := startDaemon(t, "node-1", 1, "--otlp-metrics-endpoint", ours.url()+"/v1/metrics", "--otlp-dimensions", orNone(dimensions))
+			d := startDaemon(t, "node-1", 1, "--otlp-metrics-endpoint", ours.url()+"/v1/metrics",
+				"--otlp-dimensions", orNone(dimensions))
 			r := rand.New(rand.NewPCG(22, 2))
 			const batches = 40
 			spans := uint64(0)
@@ -95,7 +97,8 @@ type converted struct {
 func convertedSpans(r *rand.Rand, n int) (spans []converted) {
 	for range n {
 		s := conversions[r.IntN(len(conversions))]
-		s.snapshot.Duration = cut(time.Duration(float64(time.Microsecond) * (1 + 1e6*r.ExpFloat64()*r.Float64())))
+		s.snapshot.Duration = cut(time.Duration(float64(time.Microsecond) * (1 +
+			1e6*r.ExpFloat64()*r.Float64())))
 		s.snapshot.End = time.Now()
 		s.snapshot.TopLevel = true
 		s.snapshot.Error = r.IntN(5) == 0
@@ -114,7 +117,10 @@ var conversions = []converted{
 			HTTPMethod: "GET", HTTPEndpoint: "/cart", HTTPStatus: 200,
 		}},
 		"GET /cart", ptrace.SpanKindServer,
-		map[string]string{"http.request.method": "GET", "http.route": "/cart", "http.response.status_code": "200"},
+		map[string]string{
+			"http.request.method": "GET", "http.route": "/cart",
+			"http.response.status_code": "200",
+		},
 	},
 	{
 		client.Snapshot{Key: client.Key{
@@ -122,26 +128,36 @@ var conversions = []converted{
 			HTTPMethod: "POST", HTTPEndpoint: "/orders/{id}", HTTPStatus: 503,
 		}},
 		"POST /orders/{id}", ptrace.SpanKindServer,
-		map[string]string{"http.request.method": "POST", "http.route": "/orders/{id}", "http.response.status_code": "503"},
+		map[string]string{
+			"http.request.method": "POST", "http.route": "/orders/{id}",
+			"http.response.status_code": "503",
+		},
 	},
 	{
 		client.Snapshot{Key: client.Key{Operation: "spring.handler", Resource: "Shop.cart", Type: "web"}},
 		"Shop.cart", ptrace.SpanKindInternal, nil,
 	},
 	{
-		client.Snapshot{Key: client.Key{Operation: "grpc.client", Resource: "/shop.Carts/Get", Type: "rpc", Kind: "client", GRPCStatus: "14"}},
+		client.Snapshot{Key: client.Key{
+			Operation: "grpc.client", Resource: "/shop.Carts/Get", Type: "rpc",
+			Kind: "client", GRPCStatus: "14",
+		}},
 		"shop.Carts/Get", ptrace.SpanKindClient,
 		map[string]string{"rpc.grpc.status_code": "14"},
 	},
 	{
 		client.Snapshot{Key: client.Key{
-			Operation: "sql.query", Resource: "SELECT carts", Type: "sql", Kind: "client", PeerTags: []string{"peer.service:carts-db"},
+			Operation: "sql.query", Resource: "SELECT carts", Type: "sql", Kind: "client",
+			PeerTags: []string{"peer.service:carts-db"},
 		}},
 		"sql.query", ptrace.SpanKindClient,
 		map[string]string{"peer.service": "carts-db"},
 	},
 	{
-		client.Snapshot{Key: client.Key{Operation: "kafka.consume", Resource: "orders", Type: "queue", Kind: "consumer"}},
+		client.Snapshot{Key: client.Key{
+			Operation: "kafka.consume", Resource: "orders", Type: "queue",
+			Kind: "consumer",
+		}},
 		"kafka.consume", ptrace.SpanKindConsumer, nil,
 	},
 	{

@@ -69,7 +69,9 @@ func startTap(t *testing.T, address, gateway string) *tap {
 }
 
 // Export hands a request on. The gateway's word is the sender's.
-func (p *tap) Export(ctx context.Context, request pmetricotlp.ExportRequest) (pmetricotlp.ExportResponse, error) {
+func (p *tap) Export(ctx context.Context, request pmetricotlp.ExportRequest) (pmetricotlp.ExportResponse,
+	error,
+) {
 	// The points are read first: the gateway's answer is the moment from which on it has them.
 	points := pointsOf(request.Metrics())
 	response, err := p.to.Export(ctx, request)

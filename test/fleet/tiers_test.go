@@ -32,7 +32,10 @@ type gateway struct {
 
 func startTiers(t *testing.T, gateways int, isHolding bool) *tiers {
 	t.Helper()
-	f := &tiers{t: t, prometheus: startPrometheus(t), kubernetes: startKubernetes(t), port: freePort(t), isHolding: isHolding}
+	f := &tiers{
+		t: t, prometheus: startPrometheus(t), kubernetes: startKubernetes(t), port: freePort(t),
+		isHolding: isHolding,
+	}
 	for range gateways {
 		f.addGateway()
 	}
@@ -48,7 +51,8 @@ func (f *tiers) addGateway() *gateway {
 	n := len(f.gateways) + 1
 	g := &gateway{name: fmt.Sprint("gateway-", n), address: fmt.Sprint("127.0.0.", 10+n)}
 	behind := net.JoinHostPort(g.address, freePort(f.t))
-	g.process = f.collector(g.name, "gateway.yaml", "LISTEN="+behind, "POD_NAME="+g.name, "PROMETHEUS_URL="+f.prometheus.url,
+	g.process = f.collector(g.name, "gateway.yaml", "LISTEN="+behind, "POD_NAME="+g.name,
+		"PROMETHEUS_URL="+f.prometheus.url,
 		fmt.Sprint("WAIT_FOR_RESULT=", !f.isHolding))
 	g.listens(behind)
 	g.tap = startTap(f.t, net.JoinHostPort(g.address, f.port), behind)
@@ -59,7 +63,8 @@ func (f *tiers) addGateway() *gateway {
 func (f *tiers) startLoadBalancer() {
 	f.t.Helper()
 	address := f.url[len("http://"):]
-	f.loadBalancer = f.collector("load balancer", "loadbalancer.yaml", "LISTEN="+address, "GATEWAY_PORT="+f.port, "KUBECONFIG="+f.kubernetes.config(f.t))
+	f.loadBalancer = f.collector("load balancer", "loadbalancer.yaml", "LISTEN="+address,
+		"GATEWAY_PORT="+f.port, "KUBECONFIG="+f.kubernetes.config(f.t))
 	f.loadBalancer.listens(address)
 }
 
@@ -83,7 +88,8 @@ func (p *tap) requestsAnswered() int {
 func (f *tiers) lose(g *gateway, meanwhile func()) {
 	f.t.Helper()
 	if before := g.requestsAnswered(); f.isHolding {
-		eventually.True(f.t, g.name+" accepts a request", func() bool { return g.requestsAnswered() > before })
+		eventually.True(f.t, g.name+" accepts a request",
+			func() bool { return g.requestsAnswered() > before })
 	}
 	g.kill()
 	g.server.Stop()
@@ -125,7 +131,8 @@ func (f *tiers) rest() {
 			accepted += s.accepted().count
 		}
 		eventually.True(f.t, "Prometheus has what was accepted by "+g.name, func() bool {
-			has := f.prometheus.ask(fmt.Sprintf("histogram_count(sum(%s{gateway=%q}))", prometheusNames[durations], g.name))
+			has := f.prometheus.ask(fmt.Sprintf("histogram_count(sum(%s{gateway=%q}))",
+				prometheusNames[durations], g.name))
 			return len(has) == 1 && uint64(has[0].value) == accepted
 		})
 	}

@@ -19,7 +19,8 @@ func TestEverySpanIsCounted(t *testing.T) {
 		behind, ours, oracle := newReceiver(t), newLedger(t), newLedger(t)
 		socket := filepath.Join(t.TempDir(), "s")
 		d, o := start(t, ours, socket), start(t, oracle, filepath.Join(t.TempDir(), "o"))
-		s := startShop(t, java, behind, []string{extensions(true)}, "SPANSTATSD_SOCKET="+socket, "ORACLE_ENDPOINT=http://"+o.otlp+"/v1/traces")
+		s := startShop(t, java, behind, []string{extensions(true)}, "SPANSTATSD_SOCKET="+socket,
+			"ORACLE_ENDPOINT=http://"+o.otlp+"/v1/traces")
 		const orders, spun = 8000, 1000
 		s.order(t, orders)
 		s.get(t, "/spin/1000")
@@ -50,7 +51,8 @@ func TestEverySpanIsCounted(t *testing.T) {
 func TestBothWaysCountOnce(t *testing.T) {
 	ours, socket := newLedger(t), filepath.Join(t.TempDir(), "s")
 	d := start(t, ours, socket)
-	s := startShop(t, "java", &receiver{url: "http://" + d.otlp}, []string{extensions(false)}, "SPANSTATSD_SOCKET="+socket, "OTEL_TRACES_SAMPLER=always_on")
+	s := startShop(t, "java", &receiver{url: "http://" + d.otlp}, []string{extensions(false)},
+		"SPANSTATSD_SOCKET="+socket, "OTEL_TRACES_SAMPLER=always_on")
 	const orders = 500
 	s.order(t, orders)
 	s.end(t)
@@ -72,7 +74,8 @@ func TestAnSDKBuiltByHand(t *testing.T) {
 		d := start(t, ours, socket)
 		const spans = 40000
 		jars := []string{installed + "/library", installed + "/clients/*", installed + "/oracle/lib/*"}
-		program := exec.Command(java, "-Xmx64m", "-cp", strings.Join(jars, ":"), "Library", fmt.Sprint(spans), behind.url+"/v1/traces")
+		program := exec.Command(java, "-Xmx64m", "-cp", strings.Join(jars, ":"), "Library", fmt.Sprint(spans),
+			behind.url+"/v1/traces")
 		program.Env = append(program.Environ(), "SPANSTATSD_SOCKET="+socket)
 		var output bytes.Buffer
 		program.Stdout, program.Stderr = &output, &output
@@ -85,7 +88,8 @@ func TestAnSDKBuiltByHand(t *testing.T) {
 		for at, r := range ours.rows {
 			counted[at.operation+" "+at.resource] += r.hits
 		}
-		if len(ours.rows) != 2 || counted["http.server.request GET /carts/{id}"] != spans/2 || counted["postgresql.query SELECT carts"] != spans/2 || sum(lost) != 0 {
+		if len(ours.rows) != 2 || counted["http.server.request GET /carts/{id}"] != spans/2 ||
+			counted["postgresql.query SELECT carts"] != spans/2 || sum(lost) != 0 {
 			t.Errorf("%d spans were made, counted are %v, lost %v: %s", spans, counted, lost, output.String())
 		}
 		behind.holdsTheShare(t, spans/2)

@@ -44,7 +44,8 @@ type daemon struct {
 func start(t *testing.T, l *ledger, socket string) *daemon {
 	t.Helper()
 	d := &daemon{command: exec.Command(program, "run", "--socket", socket, "--agent-url", l.agent.URL(),
-		"--http-addr", "127.0.0.1:0", "--otlp-addr", "127.0.0.1:0", "--log-format", "json", "--shutdown-grace", "2m")}
+		"--http-addr", "127.0.0.1:0", "--otlp-addr", "127.0.0.1:0", "--log-format", "json",
+		"--shutdown-grace", "2m")}
 	d.command.Env = []string{"PATH=" + os.Getenv("PATH")}
 	log, err := d.command.StderrPipe()
 	if err != nil {

@@ -18,7 +18,8 @@ func TestTheDaemonComesAndGoes(t *testing.T) {
 		socket := filepath.Join(t.TempDir(), "s")
 		o := start(t, oracle, filepath.Join(t.TempDir(), "o"))
 		d := start(t, ours, socket)
-		s := startShop(t, java, behind, []string{extensions(true)}, "SPANSTATSD_SOCKET="+socket, "ORACLE_ENDPOINT=http://"+o.otlp+"/v1/traces")
+		s := startShop(t, java, behind, []string{extensions(true)}, "SPANSTATSD_SOCKET="+socket,
+			"ORACLE_ENDPOINT=http://"+o.otlp+"/v1/traces")
 		const orders = 300
 		s.order(t, orders)
 		if lost := d.status(t).ClientLost; sum(lost) != 0 {
@@ -48,7 +49,8 @@ func TestTheDaemonComesAndGoes(t *testing.T) {
 		delete(lost, "daemon_died")
 		counted, all := ours.hits(anyKey), oracle.hits(anyKey)
 		if missing := all - counted; sum(lost) != 0 || counted > all || missing > died {
-			t.Errorf("of %d spans %d are counted; the dead daemon had %d at most, and %v was lost else", all, counted, died, lost)
+			t.Errorf("of %d spans %d are counted; the dead daemon had %d at most, and %v was lost else", all,
+				counted, died, lost)
 		}
 		if requests := oracle.hits(isRequest); requests != 7*orders {
 			t.Errorf("the oracle has %d requests of %d", requests, 7*orders)
@@ -61,7 +63,8 @@ func TestTheDaemonComesAndGoes(t *testing.T) {
 // missing.
 func TestThereIsNoDaemon(t *testing.T) {
 	eachJava(t, func(t *testing.T, java string) {
-		s := startShop(t, java, newReceiver(t), []string{extensions(false)}, "SPANSTATSD_SOCKET="+filepath.Join(t.TempDir(), "s"))
+		s := startShop(t, java, newReceiver(t), []string{extensions(false)},
+			"SPANSTATSD_SOCKET="+filepath.Join(t.TempDir(), "s"))
 		s.order(t, 200)
 		said := 0
 		for line := range strings.Lines(s.end(t)) {

@@ -56,9 +56,13 @@ func newLedger(t *testing.T) *ledger {
 
 func (l *ledger) add(p *payload.Payload, g *payload.Group) error {
 	at := key{
-		origin:  strings.Join([]string{p.Service, p.Env, p.Version, p.Lang, p.TracerVersion, p.RuntimeID, p.ContainerID}, "|"),
+		origin: strings.Join([]string{
+			p.Service, p.Env, p.Version, p.Lang, p.TracerVersion, p.RuntimeID,
+			p.ContainerID,
+		}, "|"),
 		service: g.Service, operation: g.Name, resource: g.Resource, kind: g.SpanKind,
-		rest: fmt.Sprint(g.Type, g.HTTPStatusCode, g.HTTPMethod, g.HTTPEndpoint, g.GRPCStatusCode, g.IsTraceRoot, g.PeerTags, g.AdditionalMetricTags),
+		rest: fmt.Sprint(g.Type, g.HTTPStatusCode, g.HTTPMethod, g.HTTPEndpoint, g.GRPCStatusCode,
+			g.IsTraceRoot, g.PeerTags, g.AdditionalMetricTags),
 	}
 	r := l.rows[at]
 	if r == nil {
@@ -128,7 +132,8 @@ func (l *ledger) equals(t *testing.T, oracle *ledger) {
 			t.Errorf("%+v is missing, with %d hits", at, want.hits)
 			continue
 		}
-		if got.hits != want.hits || got.errors != want.errors || got.topLevel != want.topLevel || got.duration != want.duration ||
+		if got.hits != want.hits || got.errors != want.errors || got.topLevel != want.topLevel ||
+			got.duration != want.duration ||
 			!maps.Equal(got.ok, want.ok) || !maps.Equal(got.failed, want.failed) {
 			t.Errorf("%+v:\n%+v, want\n%+v", at, *got, *want)
 		}

@@ -84,7 +84,8 @@ func (r *receiver) holdsTheShare(t *testing.T, traces uint64) {
 	defer r.mu.Unlock()
 	mean, deviation := share*float64(traces), math.Sqrt(float64(traces)*share*(1-share))
 	if got := float64(len(r.spans)); got == 0 || math.Abs(got-mean) > 6*deviation {
-		t.Errorf("%.0f of %d traces were exported, want %.0f give or take %.0f", got, traces, mean, 6*deviation)
+		t.Errorf("%.0f of %d traces were exported, want %.0f give or take %.0f", got, traces, mean,
+			6*deviation)
 	}
 	t.Logf("%d of %d traces were exported", len(r.spans), traces)
 }

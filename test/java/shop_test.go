@@ -41,7 +41,8 @@ func javas(t *testing.T) map[string]string {
 		}
 		_, version, _ := strings.Cut(string(release), `JAVA_VERSION="`)
 		version, _, _ = strings.Cut(version, ".")
-		if version, _, _ = strings.Cut(version, `"`); all[version] == "" && (least == "" || len(version) >= len(least) && version > least) {
+		if version, _, _ = strings.Cut(version, `"`); all[version] == "" &&
+			(least == "" || len(version) >= len(least) && version > least) {
 			all[version] = java
 		}
 		if java == own {
@@ -82,14 +83,19 @@ type shop struct {
 // more of the environment.
 func startShop(t *testing.T, java string, behind *receiver, settings []string, env ...string) *shop {
 	t.Helper()
-	arguments := slices.Concat([]string{"-Xmx64m", "-XX:+UseG1GC", "-javaagent:" + filepath.Join(installed, "oracle/lib/opentelemetry-javaagent.jar")},
+	arguments := slices.Concat([]string{
+		"-Xmx64m", "-XX:+UseG1GC",
+		"-javaagent:" + filepath.Join(installed, "oracle/lib/opentelemetry-javaagent.jar"),
+	},
 		settings, []string{
-			"-cp", filepath.Join(installed, "shop/classes") + ":" + filepath.Join(installed, "shop/lib/*"), "shop.Shop",
+			"-cp", filepath.Join(installed, "shop/classes") + ":" + filepath.Join(installed, "shop/lib/*"),
+			"shop.Shop",
 			"--server.port=0", "--server.address=127.0.0.1", "--server.shutdown=graceful",
 		})
 	command := exec.CommandContext(t.Context(), java, arguments...)
 	command.Env = append([]string{
-		"PATH=" + os.Getenv("PATH"), "OTEL_SERVICE_NAME=shop", "OTEL_RESOURCE_ATTRIBUTES=deployment.environment.name=test,service.version=1.2",
+		"PATH=" + os.Getenv("PATH"), "OTEL_SERVICE_NAME=shop",
+		"OTEL_RESOURCE_ATTRIBUTES=deployment.environment.name=test,service.version=1.2",
 		"OTEL_TRACES_SAMPLER=parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG=" + fmt.Sprint(share),
 		"OTEL_EXPORTER_OTLP_ENDPOINT=" + behind.url, "OTEL_METRICS_EXPORTER=none", "OTEL_LOGS_EXPORTER=none",
 	}, env...)

@@ -57,7 +57,8 @@ func TestTheApplicationNeverWaits(t *testing.T) {
 type quantiles struct{ median, p99, longest time.Duration }
 
 func (q quantiles) String() string {
-	return fmt.Sprintf("p50 %6v p99 %6v max %6v", q.median.Round(10*time.Microsecond), q.p99.Round(10*time.Microsecond), q.longest.Round(10*time.Microsecond))
+	return fmt.Sprintf("p50 %6v p99 %6v max %6v", q.median.Round(10*time.Microsecond),
+		q.p99.Round(10*time.Microsecond), q.longest.Round(10*time.Microsecond))
 }
 
 func quantilesOf(took []time.Duration) quantiles {

@@ -27,8 +27,10 @@ func TestNode(t *testing.T) {
 	language{
 		command: []string{"node", "apps/shop.js"},
 		env: []string{
-			"NODE_PATH=" + sdks + "/node/node_modules", "NODE_OPTIONS=--require @opentelemetry/auto-instrumentations-node/register",
-			"OTEL_NODE_RESOURCE_DETECTORS=env,host,os,process", // without those that ask a cloud over the network
+			"NODE_PATH=" + sdks + "/node/node_modules", "NODE_OPTIONS=--require " +
+				"@opentelemetry/auto-instrumentations-node/register",
+			// without those that ask a cloud over the network
+			"OTEL_NODE_RESOURCE_DETECTORS=env,host,os,process",
 		},
 		protocols: []string{"http/protobuf", "http/json", "grpc"},
 		also:      "console", made: regexp.MustCompile(`(?m)^  traceId: '([0-9a-f]{32})'`),
@@ -38,9 +40,13 @@ func TestNode(t *testing.T) {
 
 func TestJava(t *testing.T) {
 	language{
-		command:   []string{"java", "-javaagent:" + sdks + "/java/opentelemetry-javaagent.jar", "-cp", sdks + "/java/classes", "Shop"},
+		command: []string{
+			"java", "-javaagent:" + sdks + "/java/opentelemetry-javaagent.jar", "-cp",
+			sdks + "/java/classes", "Shop",
+		},
 		protocols: []string{"http/protobuf", "grpc"},
-		also:      "console", made: regexp.MustCompile(`LoggingSpanExporter - '.*' : ([0-9a-f]{32}) [0-9a-f]{16} `),
-		order: "/orders/", stock: "/stock/",
+		also:      "console",
+		made:      regexp.MustCompile(`LoggingSpanExporter - '.*' : ([0-9a-f]{32}) [0-9a-f]{16} `),
+		order:     "/orders/", stock: "/stock/",
 	}.test(t)
 }

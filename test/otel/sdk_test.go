@@ -64,19 +64,23 @@ func start(t *testing.T, flags ...string) *daemon {
 	t.Helper()
 	d := &daemon{}
 	var mu sync.Mutex
-	agent, err := standin.Start(standin.Config{Network: "tcp", Address: "127.0.0.1:0", OnPayload: func(r standin.Received) {
-		mu.Lock()
-		defer mu.Unlock()
-		for _, bucket := range r.Payload.Stats {
-			d.groups = append(d.groups, bucket.Stats...)
-		}
-	}})
+	agent, err := standin.Start(standin.Config{
+		Network: "tcp", Address: "127.0.0.1:0",
+		OnPayload: func(r standin.Received) {
+			mu.Lock()
+			defer mu.Unlock()
+			for _, bucket := range r.Payload.Stats {
+				d.groups = append(d.groups, bucket.Stats...)
+			}
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { agent.Close() })
 	cmd := exec.Command(program, append([]string{
-		"run", "--socket", filepath.Join(t.TempDir(), "s"), "--agent-url", agent.URL(), "--http-addr", "127.0.0.1:0",
+		"run", "--socket", filepath.Join(t.TempDir(), "s"), "--agent-url", agent.URL(), "--http-addr",
+		"127.0.0.1:0",
 		"--otlp-addr", "127.0.0.1:0", "--log-format", "json", "--shutdown-grace", "30s",
 	}, flags...)...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
@@ -155,7 +159,8 @@ func work(ctx context.Context, tracer trace.Tracer, traces int) map[string]int {
 		name := fmt.Sprint("GET /items/", i%7)
 		ctx, root := tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(
 			attribute.String("http.request.method", "GET"), attribute.String("http.route", "/items/{id}")))
-		_, below := tracer.Start(ctx, "SELECT items", trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attribute.String("db.system.name", "postgresql")))
+		_, below := tracer.Start(ctx, "SELECT items", trace.WithSpanKind(trace.SpanKindClient),
+			trace.WithAttributes(attribute.String("db.system.name", "postgresql")))
 		if i%5 == 0 {
 			below.SetStatus(codes.Error, "no such item")
 		}
@@ -169,10 +174,16 @@ func work(ctx context.Context, tracer trace.Tracer, traces int) map[string]int {
 
 // TestEverySpanOfTheSDKIsCounted by each of its exporters, and reaches the agent by its name.
 func TestEverySpanOfTheSDKIsCounted(t *testing.T) {
-	for _, c := range []struct{ isGRPC, isPacked bool }{{false, false}, {false, true}, {true, false}, {true, true}} {
+	for _, c := range []struct{ isGRPC, isPacked bool }{
+		{false, false},
+		{false, true},
+		{true, false},
+		{true, true},
+	} {
 		t.Run(fmt.Sprintf("gRPC %v gzip %v", c.isGRPC, c.isPacked), func(t *testing.T) {
 			d := start(t)
-			provider := sdk.NewTracerProvider(sdk.WithBatcher(newExporter(t, d, c.isGRPC, c.isPacked), sdk.WithBlocking()))
+			provider := sdk.NewTracerProvider(sdk.WithBatcher(newExporter(t, d, c.isGRPC, c.isPacked),
+				sdk.WithBlocking()))
 			const traces = 3000
 			ended := work(t.Context(), provider.Tracer("test"), traces)
 			if err := provider.Shutdown(t.Context()); err != nil {
@@ -189,7 +200,8 @@ func TestEverySpanOfTheSDKIsCounted(t *testing.T) {
 			}
 			for name, spans := range ended {
 				if got[name] != spans {
-					t.Errorf("%q: the agent has %d spans, the SDK ended %d; all: %v", name, got[name], spans, got)
+					t.Errorf("%q: the agent has %d spans, the SDK ended %d; all: %v", name, got[name], spans,
+						got)
 				}
 			}
 		})
@@ -211,7 +223,10 @@ func startReceiver(t *testing.T) *receiver {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &receiver{url: "grpc://" + listener.Addr().String(), spans: map[string]int{}, state: map[string]int{}}
+	r := &receiver{
+		url: "grpc://" + listener.Addr().String(), spans: map[string]int{},
+		state: map[string]int{},
+	}
 	server := grpc.NewServer()
 	collector.RegisterTraceServiceServer(server, r)
 	go func() { _ = server.Serve(listener) }()
@@ -219,7 +234,9 @@ func startReceiver(t *testing.T) *receiver {
 	return r
 }
 
-func (r *receiver) Export(_ context.Context, request *collector.ExportTraceServiceRequest) (*collector.ExportTraceServiceResponse, error) {
+func (r *receiver) Export(_ context.Context,
+	request *collector.ExportTraceServiceRequest,
+) (*collector.ExportTraceServiceResponse, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, resource := range request.ResourceSpans {
@@ -240,7 +257,8 @@ func TestAShareGoesOnToARealReceiver(t *testing.T) {
 	d := start(t, "--otlp-forward", behind.url, "--otlp-keep", "0.5")
 	const traces = 2000
 	for _, isGRPC := range []bool{false, true} {
-		provider := sdk.NewTracerProvider(sdk.WithBatcher(newExporter(t, d, isGRPC, true), sdk.WithBlocking()))
+		provider := sdk.NewTracerProvider(sdk.WithBatcher(newExporter(t, d, isGRPC, true),
+			sdk.WithBlocking()))
 		work(t.Context(), provider.Tracer("test"), traces/2)
 		if err := provider.Shutdown(t.Context()); err != nil {
 			t.Fatal(err)
@@ -288,7 +306,8 @@ func TestTheSDKTriesAgain(t *testing.T) {
 	d := start(t, "--otlp-forward", "http://"+listener.Addr().String())
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+d.otlp)
 	exporter, err := otlptracehttp.New(t.Context(), otlptracehttp.WithRetry(otlptracehttp.RetryConfig{
-		Enabled: true, InitialInterval: time.Millisecond, MaxInterval: time.Millisecond, MaxElapsedTime: time.Minute,
+		Enabled: true, InitialInterval: time.Millisecond, MaxInterval: time.Millisecond,
+		MaxElapsedTime: time.Minute,
 	}))
 	if err != nil {
 		t.Fatal(err)
@@ -299,7 +318,8 @@ func TestTheSDKTriesAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := d.status(t)
-	if s.Books.Received != 200 || s.Books.DroppedTotal() != 0 || s.OTLP.Requests["counted_before"] != 2 || s.OTLP.Forwarded["later"] != 2 {
+	if s.Books.Received != 200 || s.Books.DroppedTotal() != 0 || s.OTLP.Requests["counted_before"] != 2 ||
+		s.OTLP.Forwarded["later"] != 2 {
 		t.Errorf("books %+v, %+v", s.Books, s.OTLP)
 	}
 }

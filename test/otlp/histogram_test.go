@@ -39,7 +39,10 @@ func sdkHistogram(t *testing.T, most int) (record func([]uint64), collect func()
 	reader := metric.NewManualReader()
 	provider := metric.NewMeterProvider(metric.WithReader(reader), metric.WithView(metric.NewView(
 		metric.Instrument{Name: "*"},
-		metric.Stream{Aggregation: metric.AggregationBase2ExponentialHistogram{MaxSize: int32(most), MaxScale: sketch.MaxScale}},
+		metric.Stream{Aggregation: metric.AggregationBase2ExponentialHistogram{
+			MaxSize:  int32(most),
+			MaxScale: sketch.MaxScale,
+		}},
 	)))
 	histogram, err := provider.Meter("test").Float64Histogram("duration")
 	if err != nil {
@@ -55,7 +58,8 @@ func sdkHistogram(t *testing.T, most int) (record func([]uint64), collect func()
 		if err := reader.Collect(context.Background(), &collected); err != nil {
 			t.Fatal(err)
 		}
-		return collected.ScopeMetrics[0].Metrics[0].Data.(metricdata.ExponentialHistogram[float64]).DataPoints[0]
+		data := collected.ScopeMetrics[0].Metrics[0].Data
+		return data.(metricdata.ExponentialHistogram[float64]).DataPoints[0]
 	}
 	return record, collect
 }
@@ -72,7 +76,10 @@ func counted(durations []uint64) (parts []aggregate.Part) {
 	window := aggregate.NewWindow(0, opened, 10*time.Second)
 	for i, ns := range durations {
 		end := opened.UnixNano()
-		slot := aggregate.Slot{Key: registry.KeyID(0), Duration: ns, End: end, Weight: 1, Place: window.Place(end)}
+		slot := aggregate.Slot{
+			Key: registry.KeyID(0), Duration: ns, End: end, Weight: 1,
+			Place: window.Place(end),
+		}
 		if i%2 == 1 {
 			slot.Flags = span.Error
 		}
@@ -88,11 +95,14 @@ func counted(durations []uint64) (parts []aggregate.Part) {
 
 func compare(t *testing.T, got sketch.Buckets, want point) {
 	t.Helper()
-	if got.Scale != want.Scale || got.Zeros != want.ZeroCount || got.Spans != want.Count || len(want.NegativeBucket.Counts) != 0 {
-		t.Fatalf("scale %d, %d zeros of %d; want %d, %d of %d", got.Scale, got.Zeros, got.Spans, want.Scale, want.ZeroCount, want.Count)
+	if got.Scale != want.Scale || got.Zeros != want.ZeroCount || got.Spans != want.Count ||
+		len(want.NegativeBucket.Counts) != 0 {
+		t.Fatalf("scale %d, %d zeros of %d; want %d, %d of %d", got.Scale, got.Zeros, got.Spans, want.Scale,
+			want.ZeroCount, want.Count)
 	}
 	if got.Offset != want.PositiveBucket.Offset || !slices.Equal(got.Counts, want.PositiveBucket.Counts) {
-		t.Fatalf("buckets from %d on %v\nwant from %d on %v", got.Offset, got.Counts, want.PositiveBucket.Offset, want.PositiveBucket.Counts)
+		t.Fatalf("buckets from %d on %v\nwant from %d on %v", got.Offset, got.Counts,
+			want.PositiveBucket.Offset, want.PositiveBucket.Counts)
 	}
 }
 
@@ -139,7 +149,8 @@ func random(seed uint64) (all []uint64) {
 func TestBucketsAreTheSDKs(t *testing.T) {
 	sets := map[string][]uint64{
 		"every value": everyValue(), "powers of two": powersOfTwo(), "bounds": bounds(),
-		"zeros": {0, 0, 0, 0}, "zeros and one": {0, 0, 0, 1_000_000, 0}, "one": {1_234_567}, "the ends": {1, 1, math.MaxUint64, math.MaxUint64},
+		"zeros": {0, 0, 0, 0}, "zeros and one": {0, 0, 0, 1_000_000, 0}, "one": {1_234_567},
+		"the ends": {1, 1, math.MaxUint64, math.MaxUint64},
 		"a second": {1e9 - 1, 1e9 - 1, 1e9, 1e9, 1e9 + 1, 1e9 + 1},
 	}
 	for seed := range uint64(60) {
@@ -156,7 +167,9 @@ func TestBucketsAreTheSDKs(t *testing.T) {
 				case "falling":
 					slices.Reverse(durations)
 				default:
-					rnd.Shuffle(len(durations), func(i, j int) { durations[i], durations[j] = durations[j], durations[i] })
+					rnd.Shuffle(len(durations), func(i, j int) {
+						durations[i], durations[j] = durations[j], durations[i]
+					})
 				}
 				parts := counted(durations)
 				var ok, failed []uint64

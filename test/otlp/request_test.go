@@ -126,7 +126,10 @@ func sealedOf(spans []oneSpan, opened time.Time) (*aggregate.Sealed, *exemplars.
 			known[at] = id
 			entries = append(entries, registry.KeyEntry{
 				Origin: registry.OriginID(s.origin),
-				Key:    span.Key{Service: "s", Operation: operation(s.operation), Resource: "r", Kind: "server", HTTPStatus: 200},
+				Key: span.Key{
+					Service: "s", Operation: operation(s.operation), Resource: "r",
+					Kind: "server", HTTPStatus: 200,
+				},
 			})
 		}
 		end := opened.Add(s.after).UnixNano()
@@ -138,7 +141,10 @@ func sealedOf(spans []oneSpan, opened time.Time) (*aggregate.Sealed, *exemplars.
 		if s.isSampled {
 			table.Resolve(table.Choose(func(b *exemplars.Body) {
 				if e := b.Propose(1, uint32(id), s.failed, s.ns); e != nil {
-					*e = exemplars.Exemplar{TraceHigh: 1 << 60, TraceLow: uint64(i + 1), Span: s.ns + 1, Duration: s.ns, End: end}
+					*e = exemplars.Exemplar{
+						TraceHigh: 1 << 60, TraceLow: uint64(i + 1), Span: s.ns + 1,
+						Duration: s.ns, End: end,
+					}
 				}
 			}), true)
 		}
@@ -184,8 +190,9 @@ func randomSpans(rnd *rand.Rand, n int) (spans []oneSpan) {
 	weight := float64(1 + rnd.IntN(3))
 	for range n {
 		s := oneSpan{
-			origin: rnd.IntN(4), operation: rnd.IntN(1 + rnd.IntN(30)), failed: rnd.IntN(4) == 0, weight: weight,
-			ns: rnd.Uint64N(1 << rnd.IntN(45)), after: time.Duration(rnd.IntN(25)-12) * time.Second, drainer: rnd.IntN(2),
+			origin: rnd.IntN(4), operation: rnd.IntN(1 + rnd.IntN(30)), failed: rnd.IntN(4) == 0,
+			weight: weight, ns: rnd.Uint64N(1 << rnd.IntN(45)),
+			after: time.Duration(rnd.IntN(25)-12) * time.Second, drainer: rnd.IntN(2),
 			isSampled: rnd.IntN(5) == 0,
 		}
 		spans = append(spans, s)
@@ -210,7 +217,8 @@ func FuzzTheLibraryReadsWhatWasCounted(f *testing.F) {
 	f.Add(uint64(1), 10, 3000)
 	f.Fuzz(func(t *testing.T, seed uint64, n, limit int) {
 		rnd := rand.New(rand.NewPCG(seed, 8))
-		checkRound(t, randomSpans(rnd, 1+min(max(n, 0), 300)), otlp.Spanmetrics, time.Unix(1_700_000_000, 0), min(max(limit, 2000), 1<<20))
+		checkRound(t, randomSpans(rnd, 1+min(max(n, 0), 300)), otlp.Spanmetrics, time.Unix(1_700_000_000, 0),
+			min(max(limit, 2000), 1<<20))
 	})
 }
 
@@ -226,7 +234,8 @@ func checkRound(t *testing.T, spans []oneSpan, dialect otlp.Dialect, opened time
 	}
 	sealed, table := sealedOf(spans, opened)
 	exporter, err := otlp.New(otlp.Config{
-		Variables: otlp.Variables{Endpoint: endpoint}, Dialect: dialect, Dimensions: dimensions, Version: "1", Exemplars: table,
+		Variables: otlp.Variables{Endpoint: endpoint}, Dialect: dialect, Dimensions: dimensions,
+		Version: "1", Exemplars: table,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -258,7 +267,8 @@ func checkRound(t *testing.T, spans []oneSpan, dialect otlp.Dialect, opened time
 		}
 	}).Lost[flush.Unencodable]
 	if lost != 0 || counted != uint64(len(spans)) || len(seen) != len(want) {
-		t.Fatalf("%d of %d series, %d of %d spans, %d in no request", len(seen), len(want), counted, len(spans), lost)
+		t.Fatalf("%d of %d series, %d of %d spans, %d in no request", len(seen), len(want), counted,
+			len(spans), lost)
 	}
 	if dialect == otlp.Spanmetrics {
 		for name, e := range want {
@@ -271,7 +281,8 @@ func checkRound(t *testing.T, spans []oneSpan, dialect otlp.Dialect, opened time
 
 func checkPoint(t *testing.T, p *metrics.ExponentialHistogramDataPoint, want *expected, opened time.Time) {
 	t.Helper()
-	if p.StartTimeUnixNano != uint64(opened.UnixNano()) || p.TimeUnixNano != uint64(opened.Add(10*time.Second).UnixNano()) {
+	if p.StartTimeUnixNano != uint64(opened.UnixNano()) ||
+		p.TimeUnixNano != uint64(opened.Add(10*time.Second).UnixNano()) {
 		t.Errorf("a window from %d to %d", p.StartTimeUnixNano, p.TimeUnixNano)
 	}
 	spans := float64(len(want.durations))
@@ -280,10 +291,13 @@ func checkPoint(t *testing.T, p *metrics.ExponentialHistogramDataPoint, want *ex
 	}
 	sdk := ofTheSDK(t, want.durations, sketch.DefaultMaxBuckets)
 	if p.Count != sdk.Count || p.ZeroCount != sdk.ZeroCount || p.Scale != sdk.Scale || p.Negative != nil {
-		t.Fatalf("%d spans, %d zeros at scale %d; the SDK has %d, %d at %d", p.Count, p.ZeroCount, p.Scale, sdk.Count, sdk.ZeroCount, sdk.Scale)
+		t.Fatalf("%d spans, %d zeros at scale %d; the SDK has %d, %d at %d", p.Count, p.ZeroCount, p.Scale,
+			sdk.Count, sdk.ZeroCount, sdk.Scale)
 	}
-	if got := p.GetPositive().GetBucketCounts(); !slices.Equal(got, sdk.PositiveBucket.Counts) || len(got) > 0 && p.Positive.Offset != sdk.PositiveBucket.Offset {
-		t.Fatalf("buckets from %d on %v\nthe SDK has them from %d on %v", p.GetPositive().GetOffset(), got, sdk.PositiveBucket.Offset, sdk.PositiveBucket.Counts)
+	if got := p.GetPositive().GetBucketCounts(); !slices.Equal(got, sdk.PositiveBucket.Counts) ||
+		len(got) > 0 && p.Positive.Offset != sdk.PositiveBucket.Offset {
+		t.Fatalf("buckets from %d on %v\nthe SDK has them from %d on %v", p.GetPositive().GetOffset(), got,
+			sdk.PositiveBucket.Offset, sdk.PositiveBucket.Counts)
 	}
 }
 
@@ -302,11 +316,13 @@ func checkExemplars(t *testing.T, p *metrics.ExponentialHistogramDataPoint, slow
 	}
 	x := p.Exemplars[0]
 	span := binary.BigEndian.Uint64(x.SpanId)
-	if span != slowest || len(x.TraceId) != 16 || x.TraceId[0] != 1<<4 || x.GetAsDouble() != truncate(slowest-1) || len(x.FilteredAttributes) != 0 {
+	if span != slowest || len(x.TraceId) != 16 || x.TraceId[0] != 1<<4 ||
+		x.GetAsDouble() != truncate(slowest-1) || len(x.FilteredAttributes) != 0 {
 		t.Errorf("an exemplar %v, want that of %d ns", x, slowest-1)
 	}
 	if x.TimeUnixNano < p.StartTimeUnixNano || x.TimeUnixNano > p.TimeUnixNano {
-		t.Errorf("an exemplar at %d of a window from %d to %d", x.TimeUnixNano, p.StartTimeUnixNano, p.TimeUnixNano)
+		t.Errorf("an exemplar at %d of a window from %d to %d", x.TimeUnixNano, p.StartTimeUnixNano,
+			p.TimeUnixNano)
 	}
 	sdk := ofTheSDK(t, []uint64{slowest - 1}, sketch.DefaultMaxBuckets)
 	if sdk.ZeroCount > 0 {

@@ -31,7 +31,8 @@ const testDeadline = 4 * time.Minute
 
 func openBrowser(t *testing.T) *browser {
 	t.Helper()
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.Flag("disable-dev-shm-usage", true))
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox,
+		chromedp.Flag("disable-dev-shm-usage", true))
 	if path := os.Getenv("CHROMIUM"); path != "" {
 		options = append(options, chromedp.ExecPath(path))
 	}
@@ -51,7 +52,8 @@ func openBrowser(t *testing.T) *browser {
 func (b *browser) listen(event any) {
 	switch e := event.(type) {
 	case *runtime.EventConsoleAPICalled:
-		if e.Type == runtime.APITypeError || e.Type == runtime.APITypeWarning || e.Type == runtime.APITypeAssert {
+		if e.Type == runtime.APITypeError || e.Type == runtime.APITypeWarning ||
+			e.Type == runtime.APITypeAssert {
 			b.complain("console: " + string(e.Args[0].Value) + e.Args[0].Description)
 		}
 	case *runtime.EventExceptionThrown:

@@ -23,7 +23,8 @@ import (
 // that would turn a line around if it were not isolated.
 var hostile = []string{
 	`<img src=x onerror=alert(1)>`, `</script><script>alert(1)</script>`, `"><svg onload=alert(1)>`,
-	"\u202egnihton si siht", `{{constructor.constructor('alert(1)')()}}`, `javascript:alert(1)`, "a\x00b\x1b[2J",
+	"\u202egnihton si siht", `{{constructor.constructor('alert(1)')()}}`, `javascript:alert(1)`,
+	"a\x00b\x1b[2J",
 }
 
 // startDaemon builds the program and runs it before an agent with a fault, or
@@ -39,7 +40,9 @@ func startDaemon(t *testing.T, fault func(*http.Request) standin.Fault) (address
 }
 
 // startDaemonIn has the socket, s, in a directory that may hold what was there before.
-func startDaemonIn(t *testing.T, dir string, fault func(*http.Request) standin.Fault) (address, socket string) {
+func startDaemonIn(t *testing.T, dir string, fault func(*http.Request) standin.Fault) (address,
+	socket string,
+) {
 	t.Helper()
 	binary := filepath.Join(dir, "spanstatsd")
 	build := exec.Command("go", "build", "-o", binary, "./cmd/spanstatsd")
@@ -56,7 +59,8 @@ func startDaemonIn(t *testing.T, dir string, fault func(*http.Request) standin.F
 	socket = filepath.Join(dir, "s")
 	daemon := exec.Command(binary, "run", "--socket", socket, "--http-addr", "127.0.0.1:0",
 		"--flush-interval", "2s", "--log-format", "json", "--drainers", "fixed:2")
-	daemon.Env = append(os.Environ(), "DD_TRACE_AGENT_URL="+agent.URL(), "SPANSTATSD_CARDINALITY_LIMIT=http_endpoint=3")
+	daemon.Env = append(os.Environ(), "DD_TRACE_AGENT_URL="+agent.URL(),
+		"SPANSTATSD_CARDINALITY_LIMIT=http_endpoint=3")
 	log, err := daemon.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +114,10 @@ var shop = map[string][]route{
 	},
 	"orders": {
 		{"kafka.consume", "orders.created", "consumer", 5, 60, 55 * time.Millisecond},
-		{"postgres.query", "UPDATE stock SET count = count - ? WHERE product = ?", "client", 9, 0, 7 * time.Millisecond},
+		{
+			"postgres.query", "UPDATE stock SET count = count - ? WHERE product = ?", "client", 9, 0,
+			7 * time.Millisecond,
+		},
 	},
 }
 
@@ -121,10 +128,14 @@ func load(t *testing.T, socket string, withHostile bool) {
 	stop := make(chan struct{})
 	var publishing sync.WaitGroup
 	tracer := func(service, version string, routes []route) {
-		c, err := client.Open(client.Config{Socket: socket, MaxAge: 20 * time.Millisecond, Name: "spanstatsd-go", Origin: client.Origin{
-			Service: service, Env: "prod", Version: version, Lang: "go", Host: "shop-7c9f", TracerVersion: "2.4.0",
-			ContainerID: "4f1d2c3b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f00f",
-		}})
+		c, err := client.Open(client.Config{
+			Socket: socket, MaxAge: 20 * time.Millisecond,
+			Name: "spanstatsd-go", Origin: client.Origin{
+				Service: service, Env: "prod", Version: version, Lang: "go", Host: "shop-7c9f",
+				TracerVersion: "2.4.0",
+				ContainerID:   "4f1d2c3b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f00f",
+			},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,8 +174,12 @@ func publish(c *client.Client, service string, routes []route, stop chan struct{
 			for range 1 + rand.IntN(r.share) {
 				took := r.typical/2 + time.Duration(rand.ExpFloat64()*float64(r.typical/2))
 				batch = append(batch, client.Snapshot{
-					Key:      client.Key{Service: service, Operation: r.operation, Resource: r.resource, Kind: r.kind, HTTPEndpoint: r.resource},
-					Duration: took, End: time.Now(), Error: r.failsOne > 0 && rand.IntN(r.failsOne) == 0, TopLevel: r.kind == "server",
+					Key: client.Key{
+						Service: service, Operation: r.operation, Resource: r.resource,
+						Kind: r.kind, HTTPEndpoint: r.resource,
+					},
+					Duration: took, End: time.Now(), Error: r.failsOne > 0 && rand.IntN(r.failsOne) == 0,
+					TopLevel: r.kind == "server",
 				})
 			}
 		}

@@ -63,9 +63,12 @@ func TestFiguresAreStatus(t *testing.T) {
 		b.await(fmt.Sprintf(`document.documentElement.dataset.at !== %q`, now.At))
 	}
 	for _, path := range []string{
-		"books.received", "books.aggregated", "books.flushed", "books.held", "books.unsent", "sum books.dropped",
-		"drainers.0.ring.slots", "drainers.1.ring.used", "drainers.1.ring.high_water", "aggregates.live", "origins.live",
-		"tracers.4.received", "flushes.0.spans", "busiest.rows.0.resource", "collapsed.http_endpoint", "agent.url", "connections.live",
+		"books.received", "books.aggregated", "books.flushed", "books.held", "books.unsent",
+		"sum books.dropped",
+		"drainers.0.ring.slots", "drainers.1.ring.used", "drainers.1.ring.high_water", "aggregates.live",
+		"origins.live",
+		"tracers.4.received", "flushes.0.spans", "busiest.rows.0.resource", "collapsed.http_endpoint",
+		"agent.url", "connections.live",
 	} {
 		if !seen[path] {
 			t.Errorf("%s is not on the page", path)
@@ -155,15 +158,18 @@ func TestHostileLabelsStayText(t *testing.T) {
 			t.Errorf("%s does not show %s as it is, but %.300s", id, hostile[0], text)
 		}
 	}
-	if made := ask[int](b, `document.querySelectorAll('main script, main img, [onerror], [onload]').length`); made != 0 {
+	if made := ask[int](b,
+		`document.querySelectorAll('main script, main img, [onerror], [onload]').length`); made != 0 {
 		t.Errorf("%d elements were made of labels", made)
 	}
-	refused := ask[bool](b, `(() => { try { document.body.innerHTML += ""; return false } catch { return true } })()`)
+	refused := ask[bool](b,
+		`(() => { try { document.body.innerHTML += ""; return false } catch { return true } })()`)
 	if !refused {
 		t.Error("the browser would take a text for markup: the policy does not hold")
 	}
 	b.takeComplaints() // of the line above
-	b.await(`document.documentElement.dataset.at !== "` + ask[string](b, `document.documentElement.dataset.at`) + `"`)
+	b.await(`document.documentElement.dataset.at !== "` +
+		ask[string](b, `document.documentElement.dataset.at`) + `"`)
 	b.expectNoComplaints()
 }
 
@@ -183,7 +189,8 @@ func TestControlCharactersAreShown(t *testing.T) {
 			t.Errorf("%s is not among the busiest: %s", want, text)
 		}
 	}
-	hidden := ask[[]string](b, `[...document.querySelectorAll("body *")].flatMap((e) => [e.textContent, ...[...e.attributes].map((a) => a.value)])
+	hidden := ask[[]string](b, `[...document.querySelectorAll("body *")]
+		.flatMap((e) => [e.textContent, ...[...e.attributes].map((a) => a.value)])
 		.filter((text) => /[\p{Cc}\p{Cf}]/u.test(text.replaceAll("\n", "")))`)
 	if len(hidden) > 0 {
 		t.Errorf("%d texts of the page hold what nobody sees, such as %q", len(hidden), hidden[0])
@@ -198,7 +205,8 @@ func TestNoWordIsBroken(t *testing.T) {
 		if r.URL.Path == "/info" {
 			return standin.Fault{}
 		}
-		return standin.Fault{Kind: standin.Answer, Status: http.StatusForbidden} // so that every section has rows
+		// so that every section has rows
+		return standin.Fault{Kind: standin.Answer, Status: http.StatusForbidden}
 	})
 	load(t, socket, false)
 	p := newProxy(t, address)
@@ -216,7 +224,8 @@ func TestNoWordIsBroken(t *testing.T) {
 const brokenWords = `(() => {
 	const broken = [], walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 	for (let node; (node = walk.nextNode());) {
-		if (!node.parentElement.checkVisibility() || node.parentElement.closest("script, noscript, .unseen, .ledger")) continue;
+		if (!node.parentElement.checkVisibility()) continue;
+		if (node.parentElement.closest("script, noscript, .unseen, .ledger")) continue;
 		for (const word of node.data.matchAll(/\S+/g)) {
 			const range = document.createRange();
 			range.setStart(node, word.index);
@@ -250,7 +259,8 @@ func TestAgentThatDoesNotTakeIsSaidFirst(t *testing.T) {
 		"books-say": "The agent answers, and does not take payloads.", "summary": "none lost yet.",
 		"agent-state": "Answers, and does not take payloads", "agent-facts": "the oldest for",
 	} {
-		if text := ask[string](b, fmt.Sprintf(`document.getElementById(%q).textContent`, id)); !strings.Contains(text, want) {
+		if text := ask[string](b, fmt.Sprintf(`document.getElementById(%q).textContent`,
+			id)); !strings.Contains(text, want) {
 			t.Errorf("%s says %q, not %q", id, text, want)
 		}
 	}
@@ -276,7 +286,9 @@ func TestSaysThatTheDaemonBeforeWasKilled(t *testing.T) {
 	b := openBrowser(t)
 	b.dress(1280, "light", "no-preference")
 	b.open(newProxy(t, address))
-	b.await(`document.getElementById("predecessors").checkVisibility() && document.getElementById("predecessors").textContent.startsWith("The daemon before this one was killed")`)
+	b.await(`document.getElementById("predecessors").checkVisibility() &&
+		document.getElementById("predecessors").textContent
+			.startsWith("The daemon before this one was killed")`)
 	b.expectNoComplaints()
 }
 
@@ -291,7 +303,9 @@ func TestSaysWhenItIsOutOfDate(t *testing.T) {
 	b.open(p)
 	p.away.Store(true)
 	b.await(`document.body.dataset.state === "stale"`)
-	if text := ask[string](b, `document.getElementById("stale").checkVisibility() && document.getElementById("stale").textContent`); !strings.Contains(text, "does not answer") {
+	if text := ask[string](b,
+		`document.getElementById("stale").checkVisibility() &&
+			document.getElementById("stale").textContent`); !strings.Contains(text, "does not answer") {
 		t.Errorf("the banner says %q", text)
 	}
 	b.picture("stale")
@@ -337,19 +351,26 @@ func TestFitsAndCanBeReached(t *testing.T) {
 		if wide := ask[int64](b, `document.documentElement.scrollWidth`); wide > dress.width {
 			t.Errorf("%s: the page is %d wide in a window of %d", dress.name, wide, dress.width)
 		}
-		moves := ask[bool](b, `[...document.querySelectorAll(".stream")].some((e) => e.checkVisibility() && e.getAnimations().length > 0)`)
+		moves := ask[bool](b,
+			`[...document.querySelectorAll(".stream")]
+				.some((e) => e.checkVisibility() && e.getAnimations().length > 0)`)
 		if want := dress.motion != "reduce" && dress.width > 760; moves != want {
 			t.Errorf("%s: the river moves: %t, want %t", dress.name, moves, want)
 		}
 		b.picture(dress.name)
 	}
 	for what, expression := range map[string]string{
-		"a table without a caption":          `[...document.querySelectorAll("table")].filter((e) => !e.caption).length`,
-		"a picture without words":            `[...document.querySelectorAll("svg")].filter((e) => !e.ariaLabel && e.ariaHidden !== "true").length`,
-		"a section without a name":           `[...document.querySelectorAll("section")].filter((e) => !document.getElementById(e.getAttribute("aria-labelledby"))).length`,
-		"not exactly one main and one h1":    `+(document.querySelectorAll("main").length !== 1 || document.querySelectorAll("h1").length !== 1)`,
-		"a column without its scope":         `document.querySelectorAll("th:not([scope])").length`,
-		"an anchor that leads nowhere":       `[...document.querySelectorAll('a[href^="#"]')].filter((e) => !document.querySelector(e.getAttribute("href"))).length`,
+		"a table without a caption": `[...document.querySelectorAll("table")]
+			.filter((e) => !e.caption).length`,
+		"a picture without words": `[...document.querySelectorAll("svg")]
+			.filter((e) => !e.ariaLabel && e.ariaHidden !== "true").length`,
+		"a section without a name": `[...document.querySelectorAll("section")]
+			.filter((e) => !document.getElementById(e.getAttribute("aria-labelledby"))).length`,
+		"not exactly one main and one h1": `+(document.querySelectorAll("main").length !== 1 ||
+			document.querySelectorAll("h1").length !== 1)`,
+		"a column without its scope": `document.querySelectorAll("th:not([scope])").length`,
+		"an anchor that leads nowhere": `[...document.querySelectorAll('a[href^="#"]')]
+			.filter((e) => !document.querySelector(e.getAttribute("href"))).length`,
 		"more than one thing read out aloud": `+(document.querySelectorAll("[aria-live]").length !== 1)`,
 	} {
 		if n := ask[int](b, expression); n != 0 {
@@ -383,7 +404,8 @@ func TestSaysWhatIsLost(t *testing.T) {
 		"books-say": "are lost", "loss-rows": "rejected", "flush-rows": "403 Forbidden",
 		"agent-state": "does not take", "announce": "are lost",
 	} {
-		if text := ask[string](b, fmt.Sprintf(`document.getElementById(%q).textContent`, id)); !strings.Contains(text, says) {
+		if text := ask[string](b, fmt.Sprintf(`document.getElementById(%q).textContent`,
+			id)); !strings.Contains(text, says) {
 			t.Errorf("%s says %q, not %q", id, text, says)
 		}
 	}

@@ -11,7 +11,8 @@ import (
 func (b *browser) open(p *proxy) {
 	b.t.Helper()
 	b.run(chromedp.Navigate(p.URL + prefix))
-	b.await(`document.querySelectorAll("#flush-rows tr").length > 1 && document.querySelectorAll("#busiest-rows tr").length > 3`)
+	b.await(`document.querySelectorAll("#flush-rows tr").length > 1 &&
+		document.querySelectorAll("#busiest-rows tr").length > 3`)
 }
 
 // tab presses the tabulator on a page without focus and returns what then has it,
@@ -19,5 +20,8 @@ func (b *browser) open(p *proxy) {
 func (b *browser) tab() string {
 	b.t.Helper()
 	b.run(chromedp.KeyEvent(kb.Tab))
-	return ask[string](b, `document.activeElement.checkVisibility() && getComputedStyle(document.activeElement).outlineStyle !== "none" ? document.activeElement.textContent : ""`)
+	return ask[string](b,
+		`document.activeElement.checkVisibility() &&
+			getComputedStyle(document.activeElement).outlineStyle !== "none" ?
+			document.activeElement.textContent : ""`)
 }

@@ -28,9 +28,15 @@ func TestTheJudgeCanSayNo(t *testing.T) {
 		}, true},
 		{"refused with room", []step{do(claim, 1), refused(2)}, false},
 		{"claimed without room", []step{do(claim, 1), do(claim, 2), do(claim, 3)}, false},
-		{"claimed before it was freed", []step{do(claim, 1), do(publish, 1), do(take, 1), do(claim, 2), do(claim, 3)}, false},
+		{"claimed before it was freed", []step{
+			do(claim, 1), do(publish, 1), do(take, 1), do(claim, 2),
+			do(claim, 3),
+		}, false},
 		{"taken before it was published", []step{do(claim, 1), do(take, 1), do(publish, 1)}, false},
-		{"taken out of order", []step{do(claim, 1), do(claim, 2), do(publish, 1), do(publish, 2), do(take, 2), do(take, 1)}, false},
+		{"taken out of order", []step{
+			do(claim, 1), do(claim, 2), do(publish, 1), do(publish, 2), do(take, 2),
+			do(take, 1),
+		}, false},
 		{"taken twice", []step{do(claim, 1), do(publish, 1), do(take, 1), do(take, 1)}, false},
 		{"skipped and taken", []step{do(claim, 1), do(skip, 1), do(take, 1)}, false},
 		{"a report too early", []step{do(claim, 1), do(publish, 1), do(send, 9), do(deliver, 9)}, false},

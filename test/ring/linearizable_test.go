@@ -136,7 +136,8 @@ func TestHistoriesAreLinearizable(t *testing.T) {
 func describe(h *history, info porcupine.LinearizationInfo) string {
 	text := fmt.Sprintf("longest explained: %v\n", info.PartialLinearizations())
 	for i, o := range h.operations {
-		text += fmt.Sprintf("%3d client %d [%d, %d] %+v: %v\n", i, o.ClientId, o.Call, o.Return, o.Input, o.Output)
+		text += fmt.Sprintf("%3d client %d [%d, %d] %+v: %v\n", i, o.ClientId, o.Call, o.Return, o.Input,
+			o.Output)
 	}
 	return text
 }

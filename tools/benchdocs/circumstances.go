@@ -18,7 +18,8 @@ func circumstances() string {
 		commit = strings.TrimSpace(string(said))
 	}
 	return fmt.Sprintf("Measured %s, commit %s, %s, %d processors (%s), load %s before.",
-		time.Now().UTC().Format("2006-01-02 15:04 UTC"), commit, runtime.Version(), runtime.NumCPU(), processor(), load())
+		time.Now().UTC().Format("2006-01-02 15:04 UTC"), commit, runtime.Version(), runtime.NumCPU(),
+		processor(), load())
 }
 
 var modelName = regexp.MustCompile(`(?m)^model name\s*:\s*(.*)$`)

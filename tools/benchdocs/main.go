@@ -62,7 +62,8 @@ func renew(file, only string) error {
 		wanted := strings.Split(only, ",")
 		for _, name := range wanted {
 			if !slices.Contains(targets, name) {
-				return fmt.Errorf("read -only: the document has no place for %s, only for %s", name, strings.Join(targets, ", "))
+				return fmt.Errorf("read -only: the document has no place for %s, only for %s", name,
+					strings.Join(targets, ", "))
 			}
 		}
 		targets = wanted

@@ -27,11 +27,13 @@ func TestReplace(t *testing.T) {
 		t.Fatalf("%q, %v", targets, err)
 	}
 	got, err := replace(document, "bench-one", []string{"| a |\n", "| b |\n"}, "then")
-	want := strings.NewReplacer("| old |\n", "| a |\n\n*then*\n", "older\n", "| b |\n\n*then*\n").Replace(document)
+	want := strings.NewReplacer("| old |\n", "| a |\n\n*then*\n", "older\n",
+		"| b |\n\n*then*\n").Replace(document)
 	if err != nil || got != want {
 		t.Errorf("%v\n%s", err, got)
 	}
-	if again, err := replace(got, "bench-one", []string{"| old |\n", "older\n"}, "then"); err != nil || strings.Contains(again, "| a |") {
+	if again, err := replace(got, "bench-one", []string{"| old |\n", "older\n"}, "then"); err != nil ||
+		strings.Contains(again, "| a |") {
 		t.Errorf("what was written can't be written over: %v\n%s", err, again)
 	}
 	for _, tables := range [][]string{nil, {"| a |\n"}, {"| a |\n", "| b |\n", "| c |\n"}} {
@@ -42,7 +44,10 @@ func TestReplace(t *testing.T) {
 }
 
 func TestMarkersOutOfOrder(t *testing.T) {
-	for _, text := range []string{"<!-- end -->\n", "<!-- make a -->\n", "<!-- make a -->\n<!-- make b -->\n<!-- end -->\n"} {
+	for _, text := range []string{
+		"<!-- end -->\n", "<!-- make a -->\n",
+		"<!-- make a -->\n<!-- make b -->\n<!-- end -->\n",
+	} {
 		if targets, err := targetsOf(text); err == nil {
 			t.Errorf("%q has the targets %q", text, targets)
 		}
@@ -66,7 +71,8 @@ PASS
 `)
 	want := []string{
 		"| a | b |\n| --- | -- |\n| 1 | |\n",
-		"| | | allocs | cpu-ns |\n| --- | --- | --- | --- |\n| stable | whole | 0 | 65.92 |\n| pool | whole | 1 | 70 |\n",
+		"| | | allocs | cpu-ns |\n| --- | --- | --- | --- |\n| stable | whole | 0 | 65.92 |\n| pool | " +
+			"whole | 1 | 70 |\n",
 		"| | | cpu-ns/span |\n| --- | --- | --- |\n| v0.4 | ours | 12 |\n",
 		"| | library-ns/span |\n| --- | --- |\n| Bin | 15.11 |\n",
 		"| c |\n",

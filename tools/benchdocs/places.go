@@ -66,7 +66,8 @@ func replace(text, target string, tables []string, note string) (string, error) 
 		b.WriteString(end + "\n")
 	}, func(line string) { b.WriteString(line) })
 	if err == nil && next != len(tables) {
-		err = fmt.Errorf("make %s printed %d tables, and the document has %d places for them", target, len(tables), next)
+		err = fmt.Errorf("make %s printed %d tables, and the document has %d places for them", target,
+			len(tables), next)
 	}
 	return b.String(), err
 }

@@ -30,7 +30,10 @@ var (
 		"bench-apm":    tracesWay,
 		"bench-otlp":   otlpWay,
 		"bench-flush":  {packages: []string{"./internal/flush/agent", "./internal/flush/otlp"}},
-		"bench-java":   {folders: []string{"clients/java/client/src/main", "clients/java/opentelemetry/src/main"}},
+		"bench-java": {folders: []string{
+			"clients/java/client/src/main",
+			"clients/java/opentelemetry/src/main",
+		}},
 	}
 )
 
@@ -68,7 +71,8 @@ func tellStale(file string) error {
 	if stale == nil {
 		return nil
 	}
-	return fmt.Errorf("%w: %s; measure again with make bench-docs ONLY=%s", errStale, file, strings.Join(stale, ","))
+	return fmt.Errorf("%w: %s; measure again with make bench-docs ONLY=%s", errStale, file,
+		strings.Join(stale, ","))
 }
 
 // table is what a target printed at a commit.
@@ -97,7 +101,8 @@ func commitsOf(text string) (tables []table, err error) {
 func (t table) changes() (string, error) {
 	of, known := measures[t.target]
 	if !known {
-		return "", fmt.Errorf("look at make %s: nobody has said which rooms it measures; do so in tools/benchdocs/stale.go", t.target)
+		return "", fmt.Errorf("look at make %s: nobody has said which rooms it measures; do so in "+
+			"tools/benchdocs/stale.go", t.target)
 	}
 	if t.commit == "" || exec.Command("git", "cat-file", "-e", t.commit+"^{commit}").Run() != nil {
 		return "that commit is not in this repository", nil
@@ -124,12 +129,16 @@ func (t table) changes() (string, error) {
 func (m measured) rooms() (isOf func(folder string) bool, err error) {
 	var needed []string
 	if len(m.packages) > 0 {
-		said, err := exec.Command("go", append([]string{"list", "-deps", "-f", "{{if .Module}}{{if .Module.Main}}{{.ImportPath}}{{end}}{{end}}"}, m.packages...)...).Output()
+		said, err := exec.Command("go", append([]string{
+			"list", "-deps", "-f",
+			"{{if .Module}}{{if .Module.Main}}{{.ImportPath}}{{end}}{{end}}",
+		}, m.packages...)...).Output()
 		if err != nil {
 			return nil, fmt.Errorf("list what %s need: %w", strings.Join(m.packages, " "), err)
 		}
 		for line := range strings.Lines(string(said)) {
-			needed = append(needed, strings.TrimPrefix(strings.TrimSpace(line), "github.com/spanstatsd/spanstatsd/"))
+			needed = append(needed, strings.TrimPrefix(strings.TrimSpace(line),
+				"github.com/spanstatsd/spanstatsd/"))
 		}
 	}
 	return func(folder string) bool {
@@ -141,5 +150,6 @@ func (m measured) rooms() (isOf func(folder string) bool, err error) {
 
 // isCode says whether a file is compiled into what is measured.
 func isCode(file string) bool {
-	return strings.HasSuffix(file, ".go") && !strings.HasSuffix(file, "_test.go") || strings.HasSuffix(file, ".java")
+	return strings.HasSuffix(file, ".go") && !strings.HasSuffix(file, "_test.go") ||
+		strings.HasSuffix(file, ".java")
 }

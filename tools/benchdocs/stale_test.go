@@ -58,7 +58,10 @@ func TestATableIsStaleOnceItsRoomsChange(t *testing.T) {
 	t.Chdir(t.TempDir())
 	git := func(args ...string) string {
 		t.Helper()
-		out, err := exec.Command("git", append([]string{"-c", "user.name=a", "-c", "user.email=a@b", "-c", "core.hooksPath=/dev/null"}, args...)...).CombinedOutput()
+		out, err := exec.Command("git", append([]string{
+			"-c", "user.name=a", "-c", "user.email=a@b", "-c",
+			"core.hooksPath=/dev/null",
+		}, args...)...).CombinedOutput()
 		if err != nil {
 			t.Fatalf("git %v: %v\n%s", args, err, out)
 		}
@@ -76,7 +79,8 @@ func TestATableIsStaleOnceItsRoomsChange(t *testing.T) {
 	const needed = "internal/ring/ring.go"
 	write("go.mod", "module github.com/spanstatsd/spanstatsd\n\ngo 1.26.0\n")
 	write("client/client.go", "package client\n")
-	write("internal/ingest/ingest.go", "package ingest\n\nimport _ \"github.com/spanstatsd/spanstatsd/internal/ring\"\n")
+	write("internal/ingest/ingest.go", "package ingest\n\nimport _ "+
+		"\"github.com/spanstatsd/spanstatsd/internal/ring\"\n")
 	write(needed, "package ring\n")
 	write("internal/health/health.go", "package health\n")
 	git("init", "-q")
@@ -98,7 +102,8 @@ func TestATableIsStaleOnceItsRoomsChange(t *testing.T) {
 			t.Errorf("%s was changed: %q, %v; want %q", c.file, why, err, c.why)
 		}
 	}
-	if why, err := (table{"bench-ingest", "0123456"}).changes(); err != nil || !strings.Contains(why, "not in this repository") {
+	if why, err := (table{"bench-ingest", "0123456"}).changes(); err != nil ||
+		!strings.Contains(why, "not in this repository") {
 		t.Errorf("of an unknown commit: %q, %v", why, err)
 	}
 	if _, err := (table{"bench-unheard-of", of.commit}).changes(); err == nil {

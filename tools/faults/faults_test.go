@@ -59,10 +59,11 @@ func repository(t *testing.T, rows string) string {
 	t.Helper()
 	root := t.TempDir()
 	for name, text := range map[string]string{
-		"go.mod":          "module example.org/m\n\ngo 1.26\n",
-		"docs/faults.md":  "# Faults\n\n| fault | promise | test |\n| --- | --- | --- |\n" + rows,
-		"room/it.go":      "package room\n",
-		"room/it_test.go": "package room\n\nimport \"testing\"\n\nfunc TestGood(t *testing.T) { t.Run(\"a b\", func(t *testing.T) {}) }\n\nfunc TestBad(t *testing.T) { t.Error(\"it broke\") }\n",
+		"go.mod":         "module example.org/m\n\ngo 1.26\n",
+		"docs/faults.md": "# Faults\n\n| fault | promise | test |\n| --- | --- | --- |\n" + rows,
+		"room/it.go":     "package room\n",
+		"room/it_test.go": "package room\n\nimport \"testing\"\n\nfunc TestGood(t *testing.T) { t.Run(\"a " +
+			"b\", func(t *testing.T) {}) }\n\nfunc TestBad(t *testing.T) { t.Error(\"it broke\") }\n",
 	} {
 		path := filepath.Join(root, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -90,7 +91,8 @@ func TestEachPromiseGetsItsVerdict(t *testing.T) {
 	} {
 		var out strings.Builder
 		err := run(repository(t, c.rows), "", &out)
-		if errors.Is(err, errBroken) != c.broken || !c.broken && err != nil || !strings.Contains(out.String(), c.says) {
+		if errors.Is(err, errBroken) != c.broken || !c.broken && err != nil ||
+			!strings.Contains(out.String(), c.says) {
 			t.Errorf("%s: %v\n%s", what, err, out.String())
 		}
 		if c.says == "BROKEN: TestBad" && !strings.Contains(out.String(), "it broke") {

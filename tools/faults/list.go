@@ -28,7 +28,8 @@ func readFaults(root, only string) (faults []fault, err error) {
 	}
 	for line := range strings.Lines(string(text)) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
-		if !strings.HasPrefix(line, "|") || strings.Contains(line, "---") || strings.TrimSpace(cells[0]) == "fault" {
+		if !strings.HasPrefix(line, "|") || strings.Contains(line, "---") ||
+			strings.TrimSpace(cells[0]) == "fault" {
 			continue
 		}
 		if len(cells) != 3 {
@@ -39,7 +40,8 @@ func readFaults(root, only string) (faults []fault, err error) {
 			return nil, fmt.Errorf("read %s: want `folder Test` in the third cell of %q", document, line)
 		}
 		if strings.Contains(line, only) {
-			faults = append(faults, fault{strings.TrimSpace(cells[0]), strings.TrimSpace(cells[1]), folder, test})
+			said, promised := strings.TrimSpace(cells[0]), strings.TrimSpace(cells[1])
+			faults = append(faults, fault{said, promised, folder, test})
 		}
 	}
 	if len(faults) == 0 {

@@ -40,7 +40,8 @@ type event struct {
 }
 
 func tryFolder(root, folder string, tests []string, results map[string]string, out io.Writer) error {
-	cmd := exec.Command("go", "test", "-json", "-count=1", "-vet=off", "-timeout=10m", "-run", "^("+strings.Join(tests, "|")+")$", ".")
+	cmd := exec.Command("go", "test", "-json", "-count=1", "-vet=off", "-timeout=10m", "-run",
+		"^("+strings.Join(tests, "|")+")$", ".")
 	cmd.Dir = filepath.Join(root, folder)
 	cmd.Stderr = out
 	lines, err := cmd.StdoutPipe()
@@ -56,7 +57,8 @@ func tryFolder(root, folder string, tests []string, results map[string]string, o
 		if err := decoder.Decode(&e); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
-			return errors.Join(fmt.Errorf("read tests of %s: %w", folder, err), cmd.Process.Kill(), cmd.Wait())
+			return errors.Join(fmt.Errorf("read tests of %s: %w", folder, err), cmd.Process.Kill(),
+				cmd.Wait())
 		}
 		printed[e.Test] += e.Output
 		if e.Action == "pass" || e.Action == "fail" {

@@ -57,9 +57,12 @@ func (a *archive) add(i *image, context, architecture string) error {
 	_ = zip.Close()
 	config := map[string]any{
 		"architecture": architecture, "os": "linux", "created": a.at.Format(time.RFC3339),
-		"config":  i.config,
-		"rootfs":  map[string]any{"type": "layers", "diff_ids": []string{digest(layer)}},
-		"history": []any{map[string]any{"created": a.at.Format(time.RFC3339), "created_by": "deploy/Containerfile"}},
+		"config": i.config,
+		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{digest(layer)}},
+		"history": []any{map[string]any{
+			"created":    a.at.Format(time.RFC3339),
+			"created_by": "deploy/Containerfile",
+		}},
 	}
 	manifest := a.putJSON(mediaManifest, map[string]any{
 		"schemaVersion": 2, "mediaType": mediaManifest,
@@ -82,7 +85,9 @@ func (i *image) layer(context string, at time.Time) ([]byte, error) {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
 	made := map[string]bool{"/": true}
-	for _, file := range slices.SortedFunc(slices.Values(i.files), func(a, b copied) int { return strings.Compare(a.to, b.to) }) {
+	for _, file := range slices.SortedFunc(slices.Values(i.files), func(a, b copied) int {
+		return strings.Compare(a.to, b.to)
+	}) {
 		body, mode, err := read(context, file.from)
 		if err != nil {
 			return nil, err
@@ -90,7 +95,10 @@ func (i *image) layer(context string, at time.Time) ([]byte, error) {
 		for _, dir := range parents(file.to) {
 			if !made[dir] {
 				made[dir] = true
-				_ = w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir[1:] + "/", Mode: 0o755, ModTime: at})
+				_ = w.WriteHeader(&tar.Header{
+					Typeflag: tar.TypeDir, Name: dir[1:] + "/", Mode: 0o755,
+					ModTime: at,
+				})
 			}
 		}
 		if err := writeFile(w, file.to[1:], mode, at, body); err != nil {
@@ -145,11 +153,20 @@ func encode(value any) []byte {
 
 // write makes the file.
 func (a *archive) write(name string) error {
-	all := a.putJSON(mediaIndex, map[string]any{"schemaVersion": 2, "mediaType": mediaIndex, "manifests": a.manifests})
-	all.Annotations = map[string]string{"org.opencontainers.image.ref.name": a.version, "io.containerd.image.name": "spanstatsd:" + a.version}
+	all := a.putJSON(mediaIndex, map[string]any{
+		"schemaVersion": 2, "mediaType": mediaIndex,
+		"manifests": a.manifests,
+	})
+	all.Annotations = map[string]string{
+		"org.opencontainers.image.ref.name": a.version,
+		"io.containerd.image.name":          "spanstatsd:" + a.version,
+	}
 	files := maps.Clone(a.blobs)
 	files["oci-layout"] = []byte(`{"imageLayoutVersion":"1.0.0"}`)
-	files["index.json"] = encode(map[string]any{"schemaVersion": 2, "mediaType": mediaIndex, "manifests": []descriptor{all}})
+	files["index.json"] = encode(map[string]any{
+		"schemaVersion": 2, "mediaType": mediaIndex,
+		"manifests": []descriptor{all},
+	})
 	file, err := os.Create(name)
 	if err != nil {
 		return fmt.Errorf("write archive: %w", err)

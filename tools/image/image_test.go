@@ -22,7 +22,8 @@ func place(t *testing.T, mode os.FileMode) string {
 	if err := os.WriteFile(filepath.Join(dir, "program-arm64"), []byte("arm"), mode); err != nil {
 		t.Fatal(err)
 	}
-	steps := "# a comment\nFROM scratch\nARG TARGETARCH\nCOPY program-${TARGETARCH} /bin/program\nUSER 1:2\nEXPOSE 80\nENTRYPOINT [\"/bin/program\"]\nCMD [\"run\"]\n"
+	steps := "# a comment\nFROM scratch\nARG TARGETARCH\nCOPY program-${TARGETARCH} /bin/program\nUSER " +
+		"1:2\nEXPOSE 80\nENTRYPOINT [\"/bin/program\"]\nCMD [\"run\"]\n"
 	if err := os.WriteFile(filepath.Join(dir, "Containerfile"), []byte(steps), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +32,10 @@ func place(t *testing.T, mode os.FileMode) string {
 
 func build(t *testing.T, dir string) []byte {
 	t.Helper()
-	o := options{containerfile: filepath.Join(dir, "Containerfile"), context: dir, version: "1", architectures: "amd64,arm64", out: filepath.Join(dir, "out.tar"), epoch: 1700000000}
+	o := options{
+		containerfile: filepath.Join(dir, "Containerfile"), context: dir, version: "1",
+		architectures: "amd64,arm64", out: filepath.Join(dir, "out.tar"), epoch: 1700000000,
+	}
 	if err := o.build(); err != nil {
 		t.Fatal(err)
 	}
@@ -96,8 +100,10 @@ func TestLayout(t *testing.T) {
 				follow(l, architecture)
 			}
 		case mediaConfig:
-			want := `"config":{"User":"1:2","ExposedPorts":{"80/tcp":{}},"Entrypoint":["/bin/program"],"Cmd":["run"]}`
-			if !bytes.Contains(blob, []byte(want)) || !bytes.Contains(blob, []byte(`"architecture":"`+architecture+`"`)) {
+			want := `"config":{"User":"1:2","ExposedPorts":{"80/tcp":{}},` +
+				`"Entrypoint":["/bin/program"],"Cmd":["run"]}`
+			if !bytes.Contains(blob, []byte(want)) ||
+				!bytes.Contains(blob, []byte(`"architecture":"`+architecture+`"`)) {
 				t.Errorf("configuration of %s: %s", architecture, blob)
 			}
 		case mediaLayer:
@@ -120,8 +126,12 @@ func TestLayout(t *testing.T) {
 
 // TestUnknownStepsAreRefused rather than left out.
 func TestUnknownStepsAreRefused(t *testing.T) {
-	for _, step := range []string{"RUN make", "FROM debian", "COPY a b /c", "COPY a relative", "ARG OTHER", "COPY --chown=1 a /b", "ADD a /b"} {
-		if _, err := parse(step, map[string]string{"TARGETARCH": "amd64"}); err == nil || !strings.Contains(err.Error(), "line 1") {
+	for _, step := range []string{
+		"RUN make", "FROM debian", "COPY a b /c", "COPY a relative", "ARG OTHER",
+		"COPY --chown=1 a /b", "ADD a /b",
+	} {
+		if _, err := parse(step, map[string]string{"TARGETARCH": "amd64"}); err == nil ||
+			!strings.Contains(err.Error(), "line 1") {
 			t.Errorf("%s: %v", step, err)
 		}
 	}

@@ -25,8 +25,9 @@ func module(t *testing.T, test, list string) string {
 	t.Helper()
 	root := t.TempDir()
 	for name, text := range map[string]string{
-		"go.mod":      "module example.org/m\n\ngo 1.26\n",
-		"max.go":      "package m\n\nfunc Max(a, b int) int {\n\tif a > b {\n\t\treturn a\n\t}\n\treturn b\n}\n",
+		"go.mod": "module example.org/m\n\ngo 1.26\n",
+		"max.go": "package m\n\nfunc Max(a, b int) int {\n\tif a > b {\n\t\treturn a\n\t}\n\treturn " +
+			"b\n}\n",
 		"max_test.go": "package m\n\nimport \"testing\"\n\n" + test,
 		listName:      list,
 	} {
@@ -47,12 +48,14 @@ const (
 // run; and the tree stays as it was.
 func TestAChangeSurvivesOnlyWeakTests(t *testing.T) {
 	var out strings.Builder
-	if err := run(module(t, good, list), "", false, &out); err != nil || !strings.Contains(out.String(), "TestMax") {
+	if err := run(module(t, good, list), "", false, &out); err != nil ||
+		!strings.Contains(out.String(), "TestMax") {
 		t.Errorf("with a good test: %v\n%s", err, out.String())
 	}
 	root := module(t, weak, list)
 	before, _ := os.ReadFile(filepath.Join(root, "max.go"))
-	if err := run(root, "", false, &out); !errors.Is(err, errSurvived) || !strings.Contains(out.String(), "SURVIVED") {
+	if err := run(root, "", false, &out); !errors.Is(err, errSurvived) ||
+		!strings.Contains(out.String(), "SURVIVED") {
 		t.Errorf("with a weak test: %v\n%s", err, out.String())
 	}
 	if after, _ := os.ReadFile(filepath.Join(root, "max.go")); string(after) != string(before) {
@@ -63,13 +66,19 @@ func TestAChangeSurvivesOnlyWeakTests(t *testing.T) {
 // A list that proves nothing is an error of its own, and is not taken for a kill.
 func TestAWrongListIsRefused(t *testing.T) {
 	for what, c := range map[string]struct{ test, list, want string }{
-		"the text is not there":         {good, "max.go: x\n- a >= b\n+ a\n", "want it once"},
-		"the text is there twice":       {good, "max.go: x\n- return\n+ a\n", "want it once"},
-		"nothing changes":               {good, "max.go: x\n- a > b\n+ a > b\n", "changes nothing"},
-		"it does not compile":           {good, "max.go: x\n- a > b\n+ a > c\n", "does not compile"},
-		"the tests fail without it":     {strings.Replace(good, "!= 2", "== 2", 1), list, "fail without the change"},
-		"a line that is no instruction": {good, "max.go: x\n- a > b\n+ a < b\nrace detector\n", "unknown line"},
-		"no list at all":                {good, "# nothing yet\n", "no mutants.txt"},
+		"the text is not there":   {good, "max.go: x\n- a >= b\n+ a\n", "want it once"},
+		"the text is there twice": {good, "max.go: x\n- return\n+ a\n", "want it once"},
+		"nothing changes":         {good, "max.go: x\n- a > b\n+ a > b\n", "changes nothing"},
+		"it does not compile":     {good, "max.go: x\n- a > b\n+ a > c\n", "does not compile"},
+		"the tests fail without it": {
+			strings.Replace(good, "!= 2", "== 2", 1), list,
+			"fail without the change",
+		},
+		"a line that is no instruction": {
+			good, "max.go: x\n- a > b\n+ a < b\nrace detector\n",
+			"unknown line",
+		},
+		"no list at all": {good, "# nothing yet\n", "no mutants.txt"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			var out strings.Builder

@@ -96,7 +96,8 @@ func (t *trial) goCommand(args ...string) ([]byte, error) {
 
 var (
 	failedTest = regexp.MustCompile(`--- FAIL: (\S+)`)
-	otherEnd   = regexp.MustCompile(`(?m)^(panic: test timed out|panic: .*|fatal error: .*|WARNING: DATA RACE)`)
+	otherEnd   = regexp.MustCompile(`(?m)^(panic: test timed out|panic: .*|` +
+		`fatal error: .*|WARNING: DATA RACE)`)
 )
 
 // nameOf says which test failed, or how the tests ended.

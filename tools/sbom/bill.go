@@ -14,7 +14,10 @@ import (
 // library is a module. Go's checksum is over a list of files, none of the
 // algorithms that the format knows, and stands as a property.
 func library(path, version, sum string) cdx.Component {
-	c := cdx.Component{Type: cdx.ComponentTypeLibrary, Name: path, Version: version, BOMRef: purl(path, version)}
+	c := cdx.Component{
+		Type: cdx.ComponentTypeLibrary, Name: path, Version: version,
+		BOMRef: purl(path, version),
+	}
 	c.PackageURL = c.BOMRef
 	if sum != "" {
 		c.Properties = &[]cdx.Property{{Name: "go:sum", Value: sum}}

@@ -44,11 +44,14 @@ func TestBillOfTheDaemon(t *testing.T) {
 	if err := json.Unmarshal(first.Bytes(), &b); err != nil {
 		t.Fatal(err)
 	}
-	if !regexp.MustCompile(`^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`).MatchString(b.SerialNumber) {
+	uuid := regexp.MustCompile(
+		`^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
+	if !uuid.MatchString(b.SerialNumber) {
 		t.Errorf("serial number %s", b.SerialNumber)
 	}
 	want := map[string]bool{"stdlib": true}
-	for _, line := range strings.Fields(string(command("list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}@{{.Version}}{{end}}{{end}}", "./cmd/spanstatsd"))) {
+	for _, line := range strings.Fields(string(command("list", "-deps", "-f",
+		"{{with .Module}}{{if not .Main}}{{.Path}}@{{.Version}}{{end}}{{end}}", "./cmd/spanstatsd"))) {
 		want[line] = true
 	}
 	required := map[string]bool{}

@@ -14,12 +14,18 @@ import (
 // names are those of attributes that the ingest, or a rule of statistics, asks for, and some
 // that nobody does.
 var names = []string{
-	"service.name", "operation.name", "resource.name", "span.type", "http.request.method", "http.method", "url.template", "http.route",
-	"http.response.status_code", "http.status_code", "db.system.name", "db.system", "db.statement", "db.query.text", "db.namespace", "db.name",
-	"messaging.system", "messaging.operation", "messaging.destination", "messaging.destination.name", "rpc.system", "rpc.system.name", "rpc.service",
-	"rpc.method", "rpc.grpc.status_code", "grpc.code", "rpc.response.status_code", "faas.invoked_provider", "faas.invoked_name", "faas.trigger",
-	"graphql.operation.type", "graphql.operation.name", "network.protocol.name", "peer.service", "server.address", "net.peer.name", "_dd.measured",
-	"_dd.base_service", "_sample_rate", "deployment.environment.name", "service.version", "version", "env", "out.host", "thread.id", "http.server_name",
+	"service.name", "operation.name", "resource.name", "span.type", "http.request.method", "http.method",
+	"url.template", "http.route",
+	"http.response.status_code", "http.status_code", "db.system.name", "db.system", "db.statement",
+	"db.query.text", "db.namespace", "db.name",
+	"messaging.system", "messaging.operation", "messaging.destination", "messaging.destination.name",
+	"rpc.system", "rpc.system.name", "rpc.service",
+	"rpc.method", "rpc.grpc.status_code", "grpc.code", "rpc.response.status_code", "faas.invoked_provider",
+	"faas.invoked_name", "faas.trigger",
+	"graphql.operation.type", "graphql.operation.name", "network.protocol.name", "peer.service",
+	"server.address", "net.peer.name", "_dd.measured",
+	"_dd.base_service", "_sample_rate", "deployment.environment.name", "service.version", "version", "env",
+	"out.host", "thread.id", "http.server_name",
 	"client.address", "http.client_ip", "http.request.header.x",
 }
 
@@ -29,7 +35,8 @@ var ofProcess = []string{"deployment.environment.name", "service.version", "vers
 
 // ofHost are those that a resource may have besides, by which the ingest finds the host.
 var ofHost = []string{
-	"host", "datadog.host.name", "cloud.provider", "k8s.node.name", "k8s.cluster.name", "host.id", "host.name", "cloud.account.id", "container.id", "telemetry.sdk.language",
+	"host", "datadog.host.name", "cloud.provider", "k8s.node.name", "k8s.cluster.name", "host.id",
+	"host.name", "cloud.account.id", "container.id", "telemetry.sdk.language",
 }
 
 // pick is one of some.
@@ -52,7 +59,8 @@ func (c Config) put(r *rand.Rand, to pcommon.Map, names []string) {
 			to.PutStr(name, pick(r, "postgresql", "redis", "CASSANDRA"))
 		}
 	default:
-		to.PutStr(name, pick(r, "", "GET", "_OTHER", "/carts/{id}", "grpc", "aws-api", "Kafka", "PUBLISH it!", "5", "NOT_FOUND", "200", "Ünï ✓ code__x_"))
+		to.PutStr(name, pick(r, "", "GET", "_OTHER", "/carts/{id}", "grpc", "aws-api", "Kafka", "PUBLISH it!",
+			"5", "NOT_FOUND", "200", "Ünï ✓ code__x_"))
 	}
 }
 
@@ -64,7 +72,8 @@ func text(r *rand.Rand, isLong bool) string {
 		most = 1 << r.IntN(9)
 	}
 	for range r.IntN(most) {
-		all = append(all, pick(r, 'a', 'Z', '_', ' ', '.', ':', '/', '-', '5', 'Ä', 'ß', 'ſ', 'Ⱥ', '✓', '漢', '🍣', '\uFFFD', rune(r.IntN(0x3000))))
+		all = append(all, pick(r, 'a', 'Z', '_', ' ', '.', ':', '/', '-', '5', 'Ä', 'ß', 'ſ', 'Ⱥ', '✓', '漢',
+			'🍣', '\uFFFD', rune(r.IntN(0x3000))))
 	}
 	return string(all)
 }
@@ -87,7 +96,9 @@ func Random(r *rand.Rand, c Config) ptrace.Traces {
 	}
 	ofSpans := names
 	if c.OneEach {
-		ofSpans = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(ofProcess, name) })
+		ofSpans = slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+			return slices.Contains(ofProcess, name)
+		})
 	}
 	all := ptrace.NewTraces()
 	for range 1 + r.IntN(3) {
@@ -116,7 +127,8 @@ func Random(r *rand.Rand, c Config) ptrace.Traces {
 				s.SetStartTimestamp(began)
 				s.SetEndTimestamp(began + pcommon.Timestamp(r.Int64N(1e9)-1e8))
 				s.Status().SetCode(ptrace.StatusCode(r.IntN(3)))
-				s.TraceState().FromRaw(pick(r, "", "", "ot=th:8", "ot=p:3", "ot=p:63", "ot=th:c;p:1", "vendor=x", "what"))
+				s.TraceState().FromRaw(pick(r, "", "", "ot=th:8", "ot=p:3", "ot=p:63", "ot=th:c;p:1",
+					"vendor=x", "what"))
 				for range r.IntN(12) {
 					c.put(r, s.Attributes(), ofSpans)
 				}

@@ -33,15 +33,28 @@ type places struct{ tracers, built, extension string }
 
 // Java's tracer sends its statistics every ten seconds, and not when it ends; the others' do.
 var apps = []app{
-	{name: "java", rate: 300, warm: 12 * time.Second, lives: 12 * time.Second, heaps: []int{48, 64, 128, 256}, spans: 4, command: spring, ways: slices.Concat(ways, otelWays)},
-	{name: "python", rate: 100, warm: 6 * time.Second, lives: 2 * time.Second, heaps: []int{0}, spans: 3, command: flask, ways: ways},
-	{name: "go", rate: 1000, warm: 3 * time.Second, lives: 2 * time.Second, heaps: []int{0}, spans: 3, command: goshop, ways: ways},
-	{name: "go v0.4", rate: 1000, warm: 3 * time.Second, lives: 2 * time.Second, heaps: []int{0}, spans: 3, command: goshop, ways: ways, tracer: []string{"DD_TRACE_AGENT_PROTOCOL_VERSION=0.4"}},
+	{
+		name: "java", rate: 300, warm: 12 * time.Second, lives: 12 * time.Second,
+		heaps: []int{48, 64, 128, 256}, spans: 4, command: spring, ways: slices.Concat(ways, otelWays),
+	},
+	{
+		name: "python", rate: 100, warm: 6 * time.Second, lives: 2 * time.Second, heaps: []int{0}, spans: 3,
+		command: flask, ways: ways,
+	},
+	{
+		name: "go", rate: 1000, warm: 3 * time.Second, lives: 2 * time.Second, heaps: []int{0}, spans: 3,
+		command: goshop, ways: ways,
+	},
+	{
+		name: "go v0.4", rate: 1000, warm: 3 * time.Second, lives: 2 * time.Second, heaps: []int{0}, spans: 3,
+		command: goshop, ways: ways, tracer: []string{"DD_TRACE_AGENT_PROTOCOL_VERSION=0.4"},
+	},
 }
 
 func spring(p places, l launch) []string {
 	command := []string{
-		"java", "-XX:-UseDynamicNumberOfCompilerThreads", "-XX:+UseG1GC", fmt.Sprintf("-Xms%dm", l.heap), fmt.Sprintf("-Xmx%dm", l.heap), "-Xlog:gc:file=" + l.collections,
+		"java", "-XX:-UseDynamicNumberOfCompilerThreads", "-XX:+UseG1GC", fmt.Sprintf("-Xms%dm", l.heap),
+		fmt.Sprintf("-Xmx%dm", l.heap), "-Xlog:gc:file=" + l.collections,
 	}
 	switch l.way.tracer {
 	case datadog:
@@ -52,12 +65,16 @@ func spring(p places, l launch) []string {
 			command = append(command, "-Dotel.javaagent.extensions="+p.extension)
 		}
 	}
-	return append(command, "-cp", filepath.Join(p.tracers, "spring/classes")+":"+filepath.Join(p.tracers, "spring/lib/*"), "shop.Shop",
+	return append(command, "-cp", filepath.Join(p.tracers, "spring/classes")+":"+filepath.Join(p.tracers,
+		"spring/lib/*"), "shop.Shop",
 		"--server.address=127.0.0.1", "--server.port="+strconv.Itoa(l.port), "--spring.main.banner-mode=off")
 }
 
 func flask(p places, l launch) []string {
-	return []string{filepath.Join(p.tracers, "python/bin/python"), "test/agent/pod/apps/flask/shop.py", strconv.Itoa(l.port)}
+	return []string{
+		filepath.Join(p.tracers, "python/bin/python"), "test/agent/pod/apps/flask/shop.py",
+		strconv.Itoa(l.port),
+	}
 }
 
 func goshop(p places, l launch) []string {

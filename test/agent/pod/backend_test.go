@@ -31,7 +31,8 @@ func send(t *testing.T, b *backend, path string, body []byte) {
 func statistics(t *testing.T, groups ...*pb.ClientGroupedStats) []byte {
 	t.Helper()
 	var body bytes.Buffer
-	payload := pb.StatsPayload{Stats: []*pb.ClientStatsPayload{{Stats: []*pb.ClientStatsBucket{{Stats: groups}}}}}
+	of := &pb.ClientStatsPayload{Stats: []*pb.ClientStatsBucket{{Stats: groups}}}
+	payload := pb.StatsPayload{Stats: []*pb.ClientStatsPayload{of}}
 	if err := msgp.Encode(&body, &payload); err != nil {
 		t.Fatal(err)
 	}
@@ -43,22 +44,36 @@ func TestBackendCounts(t *testing.T) {
 	var b backend
 	body := statistics(
 		t,
-		&pb.ClientGroupedStats{Resource: "GET /named/orders/{id}", SpanKind: "server", IsTraceRoot: yes, Hits: 5},
+		&pb.ClientGroupedStats{
+			Resource: "GET /named/orders/{id}", SpanKind: "server", IsTraceRoot: yes,
+			Hits: 5,
+		},
 		&pb.ClientGroupedStats{Resource: "GET /named/pages/7", SpanKind: "server", IsTraceRoot: yes, Hits: 2},
-		&pb.ClientGroupedStats{Resource: "GET /named/pages/{id}", SpanKind: "server", IsTraceRoot: yes, Hits: 3},
+		&pb.ClientGroupedStats{
+			Resource: "GET /named/pages/{id}", SpanKind: "server", IsTraceRoot: yes,
+			Hits: 3,
+		},
 		&pb.ClientGroupedStats{Resource: "GET /pages/8", SpanKind: "server", IsTraceRoot: yes, Hits: 11},
-		&pb.ClientGroupedStats{Resource: "tracer_blocked_value", SpanKind: "server", IsTraceRoot: yes, Hits: 13},
+		&pb.ClientGroupedStats{
+			Resource: "tracer_blocked_value", SpanKind: "server", IsTraceRoot: yes,
+			Hits: 13,
+		},
 		&pb.ClientGroupedStats{Resource: "SELECT", SpanKind: "client", IsTraceRoot: no, Hits: 100},
 		&pb.ClientGroupedStats{Resource: "CREATE TABLE", SpanKind: "client", IsTraceRoot: yes, Hits: 1000},
 	)
 	send(t, &b, "/api/v0.2/stats", body)
 	send(t, &b, "/api/v0.2/stats", body)
-	traces, err := proto.Marshal(&pb.AgentPayload{TracerPayloads: []*pb.TracerPayload{{Chunks: []*pb.TraceChunk{{}, {}, {}}}, {Chunks: []*pb.TraceChunk{{}}}}})
+	traces, err := proto.Marshal(&pb.AgentPayload{TracerPayloads: []*pb.TracerPayload{
+		{Chunks: []*pb.TraceChunk{{}, {}, {}}}, {Chunks: []*pb.TraceChunk{{}}},
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	send(t, &b, "/api/v0.2/traces", traces)
-	within := statistics(t, &pb.ClientGroupedStats{Resource: "find", SpanKind: "internal", IsTraceRoot: no, Hits: 4})
+	within := statistics(t, &pb.ClientGroupedStats{
+		Resource: "find", SpanKind: "internal", IsTraceRoot: no,
+		Hits: 4,
+	})
 	send(t, &b, "/api/v0.2/stats", within)
 	b.ends = true
 	send(t, &b, "/api/v0.2/stats", within)

@@ -31,7 +31,11 @@ func TestBillInSlices(t *testing.T) {
 		all = append(all, s)
 	}
 	got := bill(all)
-	for _, part := range []struct{ got, want float64 }{{got.App, want}, {got.Daemon, want / 10}, {got.Agent, want / 100}} {
+	for _, part := range []struct{ got, want float64 }{
+		{got.App, want},
+		{got.Daemon, want / 10},
+		{got.Agent, want / 100},
+	} {
 		if math.Abs(part.got-part.want) > 1e-6*part.want {
 			t.Errorf("%v, not %v, of %+v", part.got, part.want, got)
 		}

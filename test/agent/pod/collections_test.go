@@ -8,9 +8,12 @@ import (
 
 // As Java 17 writes it.
 const (
-	before = "[0.011s][info][gc] Using G1\n[2.1s][info][gc] GC(0) Pause Young (Normal) (G1 Evacuation Pause) 23M->5M(64M) 4.051ms\n"
-	within = "[3.2s][info][gc] GC(1) Concurrent Mark Cycle\n[3.3s][info][gc] GC(1) Pause Remark 21M->20M(64M) 2.500ms\n" +
-		"[3.4s][info][gc] GC(1) Concurrent Mark Cycle 40.120ms\n[3.5s][info][gc] GC(2) Pause Full (G1 Compaction Pause) 60M->31M(64M) 31.250ms\n"
+	before = "[0.011s][info][gc] Using G1\n[2.1s][info][gc] GC(0) Pause Young (Normal) (G1 Evacuation " +
+		"Pause) 23M->5M(64M) 4.051ms\n"
+	within = "[3.2s][info][gc] GC(1) Concurrent Mark Cycle\n[3.3s][info][gc] GC(1) Pause Remark " +
+		"21M->20M(64M) 2.500ms\n" +
+		"[3.4s][info][gc] GC(1) Concurrent Mark Cycle 40.120ms\n[3.5s][info][gc] GC(2) Pause Full (G1 " +
+		"Compaction Pause) 60M->31M(64M) 31.250ms\n"
 )
 
 func TestCollections(t *testing.T) {

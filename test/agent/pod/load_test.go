@@ -25,9 +25,11 @@ func TestLoadSendsEachRequestOnce(t *testing.T) {
 	defer server.Close()
 	l := newLoad(strings.TrimPrefix(server.URL, "http://"))
 	path := func(number int) string { return fmt.Sprint("/", number) }
-	first, second := l.run(path, 1000, 100*time.Millisecond, time.Second), l.run(path, 1000, 50*time.Millisecond, time.Second)
+	first, second := l.run(path, 1000, 100*time.Millisecond, time.Second),
+		l.run(path, 1000, 50*time.Millisecond, time.Second)
 	// On a busy machine some are not sent any more.
-	if first.requests > 100 || second.requests > 50 || first.requests*second.requests == 0 || l.sent != first.requests+second.requests {
+	if first.requests > 100 || second.requests > 50 || first.requests*second.requests == 0 ||
+		l.sent != first.requests+second.requests {
 		t.Errorf("%d and %d requests, %d in all", first.requests, second.requests, l.sent)
 	}
 	failed := 0
@@ -40,7 +42,8 @@ func TestLoadSendsEachRequestOnce(t *testing.T) {
 		}
 	}
 	if len(seen) != l.sent || first.failed+second.failed != failed || !slices.IsSorted(first.latencies) {
-		t.Errorf("%d requests of %d paths, %d and %d failed of %d", l.sent, len(seen), first.failed, second.failed, failed)
+		t.Errorf("%d requests of %d paths, %d and %d failed of %d", l.sent, len(seen), first.failed,
+			second.failed, failed)
 	}
 }
 
@@ -60,7 +63,8 @@ func TestShare(t *testing.T) {
 func TestWindowsAdd(t *testing.T) {
 	w := window{2, 1, time.Second, []time.Duration{3, 5}}
 	w.add(window{3, 1, time.Minute, []time.Duration{1, 4, 6}})
-	if w.requests != 5 || w.failed != 2 || w.lasted != time.Second+time.Minute || !slices.Equal(w.latencies, []time.Duration{1, 3, 4, 5, 6}) {
+	if w.requests != 5 || w.failed != 2 || w.lasted != time.Second+time.Minute ||
+		!slices.Equal(w.latencies, []time.Duration{1, 3, 4, 5, 6}) {
 		t.Errorf("%+v", w)
 	}
 }

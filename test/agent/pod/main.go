@@ -28,7 +28,8 @@ func main() {
 	runtime.LockOSThread() // whose end would be that of the processes that it started
 	var o options
 	flag.StringVar(&o.at.tracers, "tracers", "bin/tracers", "where the tracers were installed")
-	flag.StringVar(&o.at.built, "built", "bin/pod", "where agent, daemon and applications were built; raw figures are written there")
+	flag.StringVar(&o.at.built, "built", "bin/pod", "where agent, daemon and applications were built; raw "+
+		"figures are written there")
 	flag.StringVar(&o.at.extension, "extension", "", "our extension of OpenTelemetry's agent for Java, a jar")
 	flag.StringVar(&o.group, "group", "java", "whose cells: java, or others")
 	flag.StringVar(&o.only, "only", "", "cells whose names match")
@@ -86,7 +87,9 @@ func (o options) measure(raw string) error {
 		if !names.MatchString(c.String()) {
 			continue
 		}
-		c.app.ways = slices.DeleteFunc(slices.Clone(c.app.ways), func(w way) bool { return !ways.MatchString(w.name) })
+		c.app.ways = slices.DeleteFunc(slices.Clone(c.app.ways), func(w way) bool {
+			return !ways.MatchString(w.name)
+		})
 		for range o.turns {
 			failed = append(failed, o.take(to, c))
 		}
@@ -106,7 +109,10 @@ func (o options) cells() (of []cell) {
 
 // take takes one cell.
 func (o options) take(to io.Writer, c cell) error {
-	lasts := schedule{warm: 45 * time.Second, interval: 10 * time.Second, slice: 750 * time.Millisecond, settle: 20 * time.Second, rounds: 12}
+	lasts := schedule{
+		warm: 45 * time.Second, interval: 10 * time.Second, slice: 750 * time.Millisecond,
+		settle: 20 * time.Second, rounds: 12,
+	}
 	if o.quick {
 		lasts = schedule{warm: 3 * time.Second, interval: 2 * time.Second, slice: time.Second, rounds: 3}
 	}

@@ -71,7 +71,8 @@ func (p *pod) startAgent(at places, w way, from int) (socket string, err error) 
 func (p *pod) startDaemon(at places, agent string, w way, from int) (socket string, err error) {
 	socket = filepath.Join(p.dir, "apm.sock")
 	command := []string{
-		filepath.Join(at.built, "spanstatsd"), "run", "--agent-url", "unix://" + agent, "--socket", p.spans(), "--http-addr", "127.0.0.1:0",
+		filepath.Join(at.built, "spanstatsd"), "run", "--agent-url", "unix://" + agent, "--socket", p.spans(),
+		"--http-addr", "127.0.0.1:0",
 	}
 	switch {
 	case w.tracer == datadog:
@@ -110,7 +111,8 @@ func (p *pod) startApp(at places, c cell, w way, agent string, from int) (err er
 	case opentelemetry:
 		env = slices.Concat(env, otelSettings(p, w))
 	}
-	p.app, err = start(p.dir, "application", env, c.app.command(at, launch{w, port, c.heap, string(p.collections)})...)
+	p.app, err = start(p.dir, "application", env,
+		c.app.command(at, launch{w, port, c.heap, string(p.collections)})...)
 	return err
 }
 
@@ -131,7 +133,8 @@ func freePort(from int) (port int, err error) {
 	return 0, fmt.Errorf("find a port from %d on: %w", from, err)
 }
 
-// raising is how long that may take: five applications that start at once on a busy machine have little of it.
+// raising is how long that may take: five applications that start at once on a busy machine have
+// little of it.
 const raising = 5 * time.Minute
 
 // await waits until a process listens.

@@ -23,7 +23,10 @@ type process struct {
 }
 
 func start(dir, name string, env []string, command ...string) (*process, error) {
-	p := &process{name: name, command: exec.Command(command[0], command[1:]...), log: filepath.Join(dir, name+".log"), ended: make(chan struct{})}
+	p := &process{
+		name: name, command: exec.Command(command[0], command[1:]...),
+		log: filepath.Join(dir, name+".log"), ended: make(chan struct{}),
+	}
 	said, err := os.Create(p.log)
 	if err != nil {
 		return nil, fmt.Errorf("make log: %w", err)

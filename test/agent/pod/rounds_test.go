@@ -11,7 +11,8 @@ func TestOrder(t *testing.T) {
 		var places, follows [5][5]int
 		for round := range 2 * sides {
 			all := order(round, sides)
-			if sorted := slices.Sorted(slices.Values(all)); len(sorted) != sides || sorted[0] != 0 || len(slices.Compact(sorted)) != sides || sorted[sides-1] != sides-1 {
+			if sorted := slices.Sorted(slices.Values(all)); len(sorted) != sides || sorted[0] != 0 ||
+				len(slices.Compact(sorted)) != sides || sorted[sides-1] != sides-1 {
 				t.Fatalf("%v are not %d sides", all, sides)
 			}
 			for place, one := range all {

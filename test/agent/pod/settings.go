@@ -9,7 +9,8 @@ import (
 // environment is this process's, without what would set up a tracer or a daemon.
 func environment() (env []string) {
 	for _, variable := range os.Environ() {
-		if !strings.HasPrefix(variable, "DD_") && !strings.HasPrefix(variable, "OTEL_") && !strings.HasPrefix(variable, "SPANSTATSD_") {
+		if !strings.HasPrefix(variable, "DD_") && !strings.HasPrefix(variable, "OTEL_") &&
+			!strings.HasPrefix(variable, "SPANSTATSD_") {
 			env = append(env, variable)
 		}
 	}
@@ -23,7 +24,8 @@ func tracerSettings(agent string, computes bool) []string {
 		"DD_TRACE_AGENT_URL=unix://" + agent, "DD_SERVICE=shop", "DD_ENV=pod", "DD_VERSION=1.2",
 		fmt.Sprint("DD_TRACE_STATS_COMPUTATION_ENABLED=", computes),
 		fmt.Sprintf(`DD_TRACE_SAMPLING_RULES=[{"sample_rate":%v}]`, kept), "DD_TRACE_RATE_LIMIT=100000",
-		"DD_TRACE_STARTUP_LOGS=false", "DD_INSTRUMENTATION_TELEMETRY_ENABLED=false", "DD_REMOTE_CONFIGURATION_ENABLED=false",
+		"DD_TRACE_STARTUP_LOGS=false", "DD_INSTRUMENTATION_TELEMETRY_ENABLED=false",
+		"DD_REMOTE_CONFIGURATION_ENABLED=false",
 		"DD_JMXFETCH_ENABLED=false", "DD_CRASHTRACKING_ENABLED=false",
 	}
 }
@@ -36,11 +38,13 @@ func otelSettings(p *pod, w way) []string {
 		resource += ",_dd.stats_computed=true"
 	}
 	env := []string{
-		"OTEL_SERVICE_NAME=shop", "OTEL_RESOURCE_ATTRIBUTES=" + resource, "OTEL_METRICS_EXPORTER=none", "OTEL_LOGS_EXPORTER=none",
+		"OTEL_SERVICE_NAME=shop", "OTEL_RESOURCE_ATTRIBUTES=" + resource, "OTEL_METRICS_EXPORTER=none",
+		"OTEL_LOGS_EXPORTER=none",
 		"OTEL_EXPORTER_OTLP_PROTOCOL=grpc", "OTEL_EXPORTER_OTLP_ENDPOINT=http://" + p.otlp,
 	}
 	if w.samples {
-		env = append(env, "OTEL_TRACES_SAMPLER=parentbased_traceidratio", fmt.Sprint("OTEL_TRACES_SAMPLER_ARG=", kept))
+		env = append(env, "OTEL_TRACES_SAMPLER=parentbased_traceidratio",
+			fmt.Sprint("OTEL_TRACES_SAMPLER_ARG=", kept))
 	}
 	if w.computes {
 		env = append(env, "SPANSTATSD_SOCKET="+p.spans())

@@ -23,7 +23,8 @@ var tables = []table{
 		}
 		return fmt.Sprintf("%d, %.0f", t.Pauses, t.PauseMs)
 	}},
-	{"requests that the statistics have under their own name, and under a template's; spans that they have lost", named},
+	{"requests that the statistics have under their own name, and under a template's; spans that they have " +
+		"lost", named},
 }
 
 // String is the sum, and of what.

@@ -11,11 +11,21 @@ func TestTables(t *testing.T) {
 	of := cells()[:2]
 	stable, many := of[0].String(), of[1].String()
 	turns := []turn{
-		{Cell: stable, Way: ways[0].name, CPU: parts{App: 100}, P99: 1.25, Rate: 300, Served: 299, Interval: 10, Requests: 20, Spans: 80},
+		{
+			Cell: stable, Way: ways[0].name, CPU: parts{App: 100}, P99: 1.25, Rate: 300, Served: 299,
+			Interval: 10, Requests: 20, Spans: 80,
+		},
 		{Cell: stable, Way: ways[3].name, CPU: parts{App: 900, Daemon: 1, Agent: 1}}, // not in the middle
-		{Cell: stable, Way: ways[3].name, CPU: parts{App: 500, Daemon: 20, Agent: 30}, Traces: 1, Interval: 10, Spans: 80, Counted: counts{80, 20, 5, 3}},
+		{
+			Cell: stable, Way: ways[3].name, CPU: parts{App: 500, Daemon: 20, Agent: 30}, Traces: 1,
+			Interval: 10, Spans: 80, Counted: counts{80, 20, 5, 3},
+		},
 		{Cell: stable, Way: ways[3].name, CPU: parts{App: 1, Daemon: 1, Agent: 1}},
-		{Cell: many, Way: ways[1].name, CPU: parts{App: 300, Agent: 40}, Rate: 300, Served: 120, P99: 2000, Failed: 3, Pauses: 7, PauseMs: 44.6, Traces: 1, Interval: 10, Spans: 80, Counted: counts{60, 20, 10, 0}},
+		{
+			Cell: many, Way: ways[1].name, CPU: parts{App: 300, Agent: 40}, Rate: 300, Served: 120, P99: 2000,
+			Failed: 3, Pauses: 7, PauseMs: 44.6, Traces: 1, Interval: 10, Spans: 80,
+			Counted: counts{60, 20, 10, 0},
+		},
 	}
 	var got bytes.Buffer
 	write(&got, of, turns)
@@ -40,7 +50,8 @@ func TestTables(t *testing.T) {
 func TestWays(t *testing.T) {
 	names := map[string]bool{}
 	for _, w := range slices.Concat(ways, otelWays) {
-		if names[w.name] || w.tracer == none && (w.computes || w.daemon != nil) || w.tracer != opentelemetry && w.samples {
+		if names[w.name] || w.tracer == none && (w.computes || w.daemon != nil) ||
+			w.tracer != opentelemetry && w.samples {
 			t.Errorf("%+v", w)
 		}
 		names[w.name] = true

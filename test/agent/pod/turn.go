@@ -77,9 +77,12 @@ func (s *side) begin() { s.slices, s.billed, s.pauses, s.pauseMs = nil, window{}
 func (s *side) end() (t turn, err error) {
 	requests := s.billed.requests
 	t = turn{
-		Cell: s.cell.String(), Way: s.way.name, Rate: s.cell.app.rate, Served: float64(requests) / s.billed.lasted.Seconds(), Failed: s.billed.failed,
-		CPU: parts{}.plus(1/float64(max(requests, 1)), bill(s.slices)), Idle: idle(s.slices), P50: ms(s.billed.share(0.5)), P99: ms(s.billed.share(0.99)),
-		Pauses: s.pauses, PauseMs: s.pauseMs, Billed: requests, Interval: s.interval.requests, Requests: s.load.sent, Spans: s.load.sent * s.spans(),
+		Cell: s.cell.String(), Way: s.way.name, Rate: s.cell.app.rate,
+		Served: float64(requests) / s.billed.lasted.Seconds(), Failed: s.billed.failed,
+		CPU: parts{}.plus(1/float64(max(requests, 1)), bill(s.slices)), Idle: idle(s.slices),
+		P50: ms(s.billed.share(0.5)), P99: ms(s.billed.share(0.99)), Pauses: s.pauses, PauseMs: s.pauseMs,
+		Billed: requests, Interval: s.interval.requests, Requests: s.load.sent,
+		Spans: s.load.sent * s.spans(),
 	}
 	if t.Peak, err = s.pod.each((*process).peak); err != nil {
 		return turn{}, err
@@ -109,7 +112,8 @@ func (s *side) spans() int {
 func (t turn) check(w way) error {
 	switch {
 	case t.Counted.Requests > t.Requests || t.Counted.Hits > t.Spans:
-		return fmt.Errorf("%s, %s: of %d requests and %d spans %+v counted", t.Cell, t.Way, t.Requests, t.Spans, t.Counted)
+		return fmt.Errorf("%s, %s: of %d requests and %d spans %+v counted", t.Cell, t.Way, t.Requests,
+			t.Spans, t.Counted)
 	case (w.tracer != none) != (t.Traces > 0):
 		return fmt.Errorf("%s, %s: the agent sent %d traces", t.Cell, t.Way, t.Traces)
 	}

@@ -18,7 +18,10 @@ func TestEveryRequestIsCounted(t *testing.T) {
 			continue
 		}
 		t.Run(c.String(), func(t *testing.T) {
-			short := schedule{warm: 500 * time.Millisecond, interval: 500 * time.Millisecond, slice: 100 * time.Millisecond, settle: 100 * time.Millisecond, rounds: 5}
+			short := schedule{
+				warm: 500 * time.Millisecond, interval: 500 * time.Millisecond,
+				slice: 100 * time.Millisecond, settle: 100 * time.Millisecond, rounds: 5,
+			}
 			turns, err := take(at, c, short)
 			if err != nil || len(turns) != len(ways) {
 				t.Fatal(len(turns), err)
@@ -32,7 +35,10 @@ func TestEveryRequestIsCounted(t *testing.T) {
 
 func checkTurn(t *testing.T, c cell, w way, got turn) {
 	t.Helper()
-	want := counts{Hits: got.Spans, Requests: got.Requests, Named: got.Counted.Named, Folded: got.Counted.Folded}
+	want := counts{
+		Hits: got.Spans, Requests: got.Requests, Named: got.Counted.Named,
+		Folded: got.Counted.Folded,
+	}
 	if w.tracer == none {
 		want = counts{}
 	}
@@ -53,7 +59,8 @@ func checkTurn(t *testing.T, c cell, w way, got turn) {
 
 func build(t *testing.T, dir, into string, packages ...string) {
 	t.Helper()
-	command := exec.Command("go", append([]string{"build", "-o", into + string(filepath.Separator)}, packages...)...)
+	command := exec.Command("go", append([]string{"build", "-o", into + string(filepath.Separator)},
+		packages...)...)
 	command.Dir = dir
 	if said, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, said)

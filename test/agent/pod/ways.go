@@ -39,5 +39,8 @@ var otelWays = []way{
 	{name: "OTel samples, who counts sees one in ten", tracer: opentelemetry, samples: true, spans: 3},
 	{name: "OTel exports all, agent counts", tracer: opentelemetry, spans: 3},
 	{name: "OTel exports all, spanstatsd counts", tracer: opentelemetry, daemon: []string{"--otlp-keep=0.1"}},
-	{name: "OTel samples, our extension counts", tracer: opentelemetry, samples: true, computes: true, daemon: []string{}},
+	{
+		name: "OTel samples, our extension counts", tracer: opentelemetry, samples: true, computes: true,
+		daemon: []string{},
+	},
 }

@@ -78,7 +78,8 @@ func Start(t testing.TB, socket string, edit func(*config.AgentConfig)) *Agent {
 	running := newAgent(ctx, conf, a)
 	running.ClientStatsAggregator = stats.NewClientStatsAggregator(conf, &a.Received, &statsd.NoOpClient{})
 	// One bucket back, as far as the daemon's window reaches.
-	running.Concentrator = stats.NewConcentrator(conf, &a.Computed, time.Now().Add(-BucketWidth), &statsd.NoOpClient{})
+	running.Concentrator = stats.NewConcentrator(conf, &a.Computed, time.Now().Add(-BucketWidth),
+		&statsd.NoOpClient{})
 	go running.Run()
 	a.Stop = sync.OnceFunc(func() {
 		TakeIn(running)

@@ -53,7 +53,10 @@ func shopSpans(n int, resource string) []client.Snapshot {
 	spans := make([]client.Snapshot, n)
 	for i := range spans {
 		spans[i] = client.Snapshot{
-			Key:      client.Key{Service: "shop", Operation: "http.request", Resource: resource, Kind: "server"},
+			Key: client.Key{
+				Service: "shop", Operation: "http.request", Resource: resource,
+				Kind: "server",
+			},
 			Duration: time.Duration(i) * time.Millisecond, End: time.Now(),
 		}
 	}

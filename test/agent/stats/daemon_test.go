@@ -57,7 +57,8 @@ func startDaemon(t *testing.T, socket, agent string, args ...string) *daemon {
 	t.Helper()
 	d := &daemon{t: t, socket: socket, end: make(chan struct{})}
 	d.cmd = exec.Command(program, append([]string{
-		"run", "--socket", socket, "--agent-url", agent, "--http-addr", "127.0.0.1:0", "--log-format", "json", "--mask-names=never",
+		"run", "--socket", socket, "--agent-url", agent, "--http-addr", "127.0.0.1:0", "--log-format", "json",
+		"--mask-names=never",
 	}, args...)...)
 	stderr, err := d.cmd.StderrPipe()
 	if err != nil {
@@ -158,7 +159,10 @@ func (d *daemon) stopped() map[string]any {
 // tracer links our client to a daemon.
 func (d *daemon) tracer(origin client.Origin) *client.Client {
 	d.t.Helper()
-	c, err := client.Open(client.Config{Socket: d.socket, Origin: origin, MaxAge: time.Millisecond, BufferBytes: 16 << 20})
+	c, err := client.Open(client.Config{
+		Socket: d.socket, Origin: origin, MaxAge: time.Millisecond,
+		BufferBytes: 16 << 20,
+	})
 	if err != nil {
 		d.t.Fatal(err)
 	}

@@ -46,7 +46,10 @@ func compared(t *testing.T, r *rand.Rand, withOTLP bool) bool {
 	at := here(t)
 	o := startOracle(t, at.path("agent"), nil)
 	f := startFront(t, at.path("front"), o.Socket)
-	flags := []string{"--max-aggregates=65536", "--cardinality-limit=resource=4096,service=4096,operation=4096,type=4096,span_kind=4096"}
+	flags := []string{
+		"--max-aggregates=65536",
+		"--cardinality-limit=resource=4096,service=4096,operation=4096,type=4096,span_kind=4096",
+	}
 	beside := startReceiver(t)
 	if withOTLP {
 		flags = append(flags, "--otlp-metrics-endpoint="+beside.URL(), "--otlp-dialect=datadog")
@@ -107,15 +110,19 @@ func (o *oracle) trace(traces pb.Traces) {
 	for name, value := range map[string]string{
 		"Content-Type": "application/msgpack", "X-Datadog-Trace-Count": strconv.Itoa(len(traces)),
 		"Datadog-Meta-Lang": origin.Lang, "Datadog-Meta-Lang-Version": origin.LangVersion,
-		"Datadog-Meta-Lang-Interpreter": origin.LangInterpreter, "Datadog-Meta-Tracer-Version": origin.TracerVersion,
-		"Datadog-Container-ID": origin.ContainerID, "X-Datadog-Process-Tags": origin.ProcessTags,
+		"Datadog-Meta-Lang-Interpreter": origin.LangInterpreter,
+		"Datadog-Meta-Tracer-Version":   origin.TracerVersion,
+		"Datadog-Container-ID":          origin.ContainerID, "X-Datadog-Process-Tags": origin.ProcessTags,
 		"Datadog-Send-Real-Http-Status": "true",
 	} {
 		post.Header.Set(name, value)
 	}
-	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", o.Socket)
-	}}
+	transport := &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", o.Socket)
+		},
+	}
 	resp, err := transport.RoundTrip(post)
 	if err != nil {
 		o.t.Fatal(err)

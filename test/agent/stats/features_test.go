@@ -58,7 +58,8 @@ func TestDowngradeAndRecovery(t *testing.T) {
 			f := startFront(t, at.path("front"), o.Socket)
 			d := startDaemon(t, at.path("spans"), f.url())
 			c := d.tracer(origin)
-			for d.metric(`spanstatsd_destination_reachable{destination="agent"}`) != "1" { // it has asked, and been told all is well
+			// it has asked, and been told all is well
+			for d.metric(`spanstatsd_destination_reachable{destination="agent"}`) != "1" {
 				time.Sleep(time.Millisecond)
 			}
 			f.befall(kind)

@@ -45,9 +45,12 @@ const (
 func startFront(t *testing.T, socket, agent string) *front {
 	t.Helper()
 	f := &front{socket: socket}
-	f.agent = &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", agent)
-	}}
+	f.agent = &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", agent)
+		},
+	}
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		t.Fatal(err)

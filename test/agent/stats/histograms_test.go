@@ -115,10 +115,15 @@ func seriesOf(s *client.Snapshot) string {
 	k := s.Key
 	k.Normalize(origin.Lang) // to which the agent's groups are held as well
 	attributes := map[string]any{
-		"service.name": k.Service, "span.name": k.Resource, "datadog.operation.name": k.Operation, "datadog.span.type": k.Type,
-		"span.kind": "SPAN_KIND_" + strings.ToUpper(k.Kind), "status.code": "STATUS_CODE_OK", "datadog.svc_src": k.ServiceSource,
-		"rpc.response.status_code": map[string]string{"0": "OK", "1": "CANCELLED", "4": "DEADLINE_EXCEEDED", "14": "UNAVAILABLE"}[k.GRPCStatus],
-		"datadog.is_trace_root":    k.TraceRoot == client.TraceRootTrue,
+		"service.name": k.Service, "span.name": k.Resource, "datadog.operation.name": k.Operation,
+		"datadog.span.type": k.Type,
+		"span.kind":         "SPAN_KIND_" + strings.ToUpper(k.Kind), "status.code": "STATUS_CODE_OK",
+		"datadog.svc_src": k.ServiceSource,
+		"rpc.response.status_code": map[string]string{
+			"0": "OK", "1": "CANCELLED", "4": "DEADLINE_EXCEEDED",
+			"14": "UNAVAILABLE",
+		}[k.GRPCStatus],
+		"datadog.is_trace_root": k.TraceRoot == client.TraceRootTrue,
 	}
 	maps.DeleteFunc(attributes, func(_ string, value any) bool { return value == "" })
 	if s.Error {

@@ -34,7 +34,8 @@ func takingOTLP(t *testing.T) (address string, edit func(*config.AgentConfig)) {
 	}
 	address = free.Addr().String()
 	_ = free.Close()
-	translator, err := attributes.NewTranslator(component.TelemetrySettings{MeterProvider: noop.NewMeterProvider()})
+	settings := component.TelemetrySettings{MeterProvider: noop.NewMeterProvider()}
+	translator, err := attributes.NewTranslator(settings)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,10 +67,14 @@ func overGRPC(ctx context.Context, c ptraceotlp.GRPCClient, all ptrace.Traces) e
 // overHTTP posts a message to a socket.
 func overHTTP(t *testing.T, socket, media string, message []byte) error {
 	t.Helper()
-	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", socket)
-	}}
-	resp, err := (&http.Client{Transport: transport}).Post("http://localhost/v1/traces", media, bytes.NewReader(message))
+	transport := &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		},
+	}
+	resp, err := (&http.Client{Transport: transport}).Post("http://localhost/v1/traces", media,
+		bytes.NewReader(message))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,11 +132,17 @@ func comparedOTLP(t *testing.T, r *rand.Rand, export func(*testing.T, string, pt
 	address, edit := takingOTLP(t)
 	o := startOracle(t, at.path("agent"), edit)
 	direct, f := grpcClient(t, address), startFront(t, at.path("front"), o.Socket)
-	d := startDaemon(t, at.path("spans"), f.url(), "--otlp-socket", at.path("otlp"), "--otlp-reading=datadog", "--max-aggregates=65536",
-		"--max-origins=4096", "--cardinality-limit=resource=4096,service=4096,operation=4096,type=4096,span_kind=4096,peer_tag=4096")
+	d := startDaemon(t, at.path("spans"), f.url(), "--otlp-socket", at.path("otlp"), "--otlp-reading=datadog",
+		"--max-aggregates=65536",
+		"--max-origins=4096",
+		"--cardinality-limit=resource=4096,service=4096,operation=4096,type=4096,"+
+			"span_kind=4096,peer_tag=4096")
 	spans, refused := 0, 0
 	for range 60 {
-		all := otlpspans.Random(r, otlpspans.Config{HasDatabases: true, Began: time.Now().Add(-2 * time.Second), OneEach: true})
+		all := otlpspans.Random(r, otlpspans.Config{
+			HasDatabases: true,
+			Began:        time.Now().Add(-2 * time.Second), OneEach: true,
+		})
 		if err := export(t, at.path("otlp"), all); err != nil {
 			refused++
 			continue
@@ -154,7 +165,8 @@ func comparedOTLP(t *testing.T, r *rand.Rand, export func(*testing.T, string, pt
 	}
 	mustAgree(t, "groups", sums(t, got, byGroup), sums(t, want, byGroup))
 	mustAgree(t, "buckets", sums(t, f.payloads(t), byBucket), sums(t, want, byBucket))
-	if t.Logf("%d spans in %d groups, %d requests refused", spans, len(sums(t, want, byGroup)), refused); refused > 10 {
+	if t.Logf("%d spans in %d groups, %d requests refused", spans, len(sums(t, want, byGroup)),
+		refused); refused > 10 {
 		t.Errorf("%d requests of 60 were refused: this shows little", refused)
 	}
 	return true
@@ -169,7 +181,8 @@ func TestTheAgentBehindIsToldWhatIsCounted(t *testing.T) {
 				at := here(t)
 				address, edit := takingOTLP(t)
 				o := startOracle(t, at.path("agent"), edit)
-				d := startDaemon(t, at.path("spans"), "unix://"+o.Socket, "--otlp-socket", at.path("otlp"), "--otlp-reading", reading,
+				d := startDaemon(t, at.path("spans"), "unix://"+o.Socket, "--otlp-socket", at.path("otlp"),
+					"--otlp-reading", reading,
 					"--otlp-forward", "grpc://"+address, "--otlp-mark", mark)
 				r, spans := rand.New(rand.NewPCG(5, 6)), 0
 				for range 10 {
@@ -182,10 +195,12 @@ func TestTheAgentBehindIsToldWhatIsCounted(t *testing.T) {
 				d.stop()
 				o.Stop()
 				if counted := hits(o.Computed.Payloads()) > 0; counted != again {
-					t.Errorf("the agent counts again: %v; if it reads the header of gRPC by this version, say so in docs/otlp-in.md", counted)
+					t.Errorf("the agent counts again: %v; if it reads the header of gRPC by this version, "+
+						"say so in docs/otlp-in.md", counted)
 				}
 				if hits(o.Received.Payloads()) == 0 || o.Spans.Load() != int64(spans) {
-					t.Errorf("%d spans of %d went on, and %d were counted", o.Spans.Load(), spans, hits(o.Received.Payloads()))
+					t.Errorf("%d spans of %d went on, and %d were counted", o.Spans.Load(), spans,
+						hits(o.Received.Payloads()))
 				}
 			})
 		}

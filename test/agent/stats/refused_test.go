@@ -31,7 +31,10 @@ func TestRefusedPayloadIsKept(t *testing.T) {
 		}
 	}
 	out, err := exec.Command(program, "dump", file).CombinedOutput()
-	for _, says := range []string{"400 Bad Request", "read limit reached", "Datadog-Agent-Version: 7.85.1", "GET /cart", "hits 100"} {
+	for _, says := range []string{
+		"400 Bad Request", "read limit reached", "Datadog-Agent-Version: 7.85.1",
+		"GET /cart", "hits 100",
+	} {
 		if err != nil || !strings.Contains(string(out), says) {
 			t.Errorf("%v, %q is not in\n%s", err, says, out)
 		}

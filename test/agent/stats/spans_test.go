@@ -86,7 +86,8 @@ func newSpan(r *rand.Rand, now time.Time) *span {
 func (s *span) names(r *rand.Rand) {
 	k := &s.snapshot.Key
 	k.Service = pick(r, "shop", "cart-db", "Web Store", "s+1h", "caf\u00e9", "a/b:c.d", "", "__x__", "日本")
-	k.Operation = pick(r, "http.request", "sql query", "", "9lives", "a..b", "a_.b", "Über.op", "grpc.server/call")
+	k.Operation = pick(r, "http.request", "sql query", "", "9lives", "a..b", "a_.b", "Über.op",
+		"grpc.server/call")
 	k.Type, k.Resource = pick(r, "", "web", "custom"), pick(r, "GET /cart", "GET /cart/{id}", "", "日本 語", "x")
 	switch r.IntN(6) {
 	case 0: // the agent folds these, long after they were counted apart
@@ -96,8 +97,10 @@ func (s *span) names(r *rand.Rand) {
 	}
 	if r.IntN(10) == 0 { // names that no tracer should send, and some do
 		label := pick(r, &k.Service, &k.Operation, &k.Resource, &k.Type)
-		*label = pick(r, strings.Repeat("long name ", 12), strings.Repeat("\u00e9", 70), strings.Repeat("日本", 900),
-			"caf\xe9 \xff", "\x00", " ", "\u2028", "a\nb", "%s", "DROP TABLE", "\ufffd", "1.2.3.4", "___", "a-b/c", "ÀÉ", "İx")
+		*label = pick(r, strings.Repeat("long name ", 12), strings.Repeat("\u00e9", 70),
+			strings.Repeat("日本", 900),
+			"caf\xe9 \xff", "\x00", " ", "\u2028", "a\nb", "%s", "DROP TABLE", "\ufffd", "1.2.3.4", "___",
+			"a-b/c", "ÀÉ", "İx")
 	}
 	s.raw.Service, s.raw.Name, s.raw.Resource, s.raw.Type = k.Service, k.Operation, k.Resource, k.Type
 }
@@ -109,7 +112,8 @@ func (s *span) when(r *rand.Rand, now time.Time) {
 	if r.IntN(20) == 0 {
 		length = time.Duration(r.IntN(3))
 	}
-	end := now.Add(pick(r, 0, 0, 0, -time.Millisecond, -time.Second, -9*time.Second, -10*time.Second, -25*time.Second, -time.Hour, time.Hour))
+	end := now.Add(pick(r, 0, 0, 0, -time.Millisecond, -time.Second, -9*time.Second, -10*time.Second,
+		-25*time.Second, -time.Hour, time.Hour))
 	s.snapshot.Duration, s.snapshot.End = length, end
 	s.raw.Start, s.raw.Duration = end.Add(-length).UnixNano(), int64(length)
 	if r.IntN(5) == 0 {
@@ -224,7 +228,8 @@ func service(s *pb.Span) string {
 // root puts on the first span what is said once a trace.
 func (s *span) root(rate float64, synthetic bool) {
 	for name, value := range map[string]string{
-		"env": origin.Env, "version": origin.Version, "_dd.hostname": origin.Host, "_dd.git.commit.sha": origin.GitCommitSHA,
+		"env": origin.Env, "version": origin.Version, "_dd.hostname": origin.Host,
+		"_dd.git.commit.sha": origin.GitCommitSHA,
 	} {
 		s.raw.Meta[name] = value
 	}

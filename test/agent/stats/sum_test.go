@@ -25,7 +25,9 @@ type bins map[int]float64
 const zeroBin = -1 << 30
 
 // sums adds up payloads under the names that name gives their groups.
-func sums(t *testing.T, payloads []*pb.ClientStatsPayload, name func(*pb.ClientStatsPayload, *pb.ClientStatsBucket, *pb.ClientGroupedStats) string) map[string]*sum {
+func sums(t *testing.T, payloads []*pb.ClientStatsPayload,
+	name func(*pb.ClientStatsPayload, *pb.ClientStatsBucket, *pb.ClientGroupedStats) string,
+) map[string]*sum {
 	t.Helper()
 	all := map[string]*sum{}
 	for _, p := range payloads {
@@ -58,7 +60,8 @@ func (b bins) add(t *testing.T, encoded []byte) {
 	if err := proto.Unmarshal(encoded, &sketch); err != nil {
 		t.Fatalf("decode sketch: %v", err)
 	}
-	if m := sketch.Mapping; m != nil && (m.Gamma != gamma || m.IndexOffset != 0 || m.Interpolation != sketchpb.IndexMapping_NONE) {
+	if m := sketch.Mapping; m != nil &&
+		(m.Gamma != gamma || m.IndexOffset != 0 || m.Interpolation != sketchpb.IndexMapping_NONE) {
 		t.Fatalf("the sketch's mapping is %v", m)
 	}
 	for i, count := range sketch.PositiveValues.GetContiguousBinCounts() {
@@ -68,7 +71,8 @@ func (b bins) add(t *testing.T, encoded []byte) {
 		b.count(int(index), count)
 	}
 	b.count(zeroBin, sketch.ZeroCount)
-	if n := sketch.NegativeValues; len(n.GetBinCounts()) > 0 || slices.ContainsFunc(n.GetContiguousBinCounts(), func(c float64) bool { return c != 0 }) {
+	if n := sketch.NegativeValues; len(n.GetBinCounts()) > 0 ||
+		slices.ContainsFunc(n.GetContiguousBinCounts(), func(c float64) bool { return c != 0 }) {
 		t.Fatal("a sketch of durations has bins below 0")
 	}
 }
@@ -127,7 +131,8 @@ func byGroup(p *pb.ClientStatsPayload, _ *pb.ClientStatsBucket, g *pb.ClientGrou
 	return fmt.Sprintf("%q %q %q %d %v %v", []string{
 		p.Hostname, p.Env, p.Version, p.ContainerID, p.Lang, p.GitCommitSha, p.ImageTag, p.ProcessTags,
 	}, []string{
-		g.Service, g.Name, g.Resource, g.Type, g.SpanKind, g.GRPCStatusCode, g.HTTPMethod, g.HTTPEndpoint, g.ServiceSource,
+		g.Service, g.Name, g.Resource, g.Type, g.SpanKind, g.GRPCStatusCode, g.HTTPMethod, g.HTTPEndpoint,
+		g.ServiceSource,
 	}, [][]string{g.PeerTags, g.AdditionalMetricTags}, g.HTTPStatusCode, g.Synthetics, g.IsTraceRoot)
 }
 

@@ -70,7 +70,8 @@ func (c *tracer) add(s *span) (eligible bool) {
 func tracerSpan(r *rand.Rand, now time.Time) *span {
 	s := newSpan(r, now)
 	k := &s.snapshot.Key
-	k.Service, k.Operation, k.Resource = pick(r, "shop", "cart-db"), pick(r, "http.request", "sql.query"), pick(r, "GET /cart", "日本")
+	k.Service, k.Operation, k.Resource = pick(r, "shop", "cart-db"), pick(r, "http.request", "sql.query"),
+		pick(r, "GET /cart", "日本")
 	k.Type = pick(r, "", "web", "sql")
 	s.raw.Service, s.raw.Name, s.raw.Resource, s.raw.Type = k.Service, k.Operation, k.Resource, k.Type
 	k.Kind = s.raw.Meta["span.kind"]
@@ -98,7 +99,8 @@ func comparedWithTracer(t *testing.T, r *rand.Rand) bool {
 	at := here(t)
 	o := startOracle(t, at.path("agent"), nil)
 	f := startFront(t, at.path("front"), o.Socket)
-	d := startDaemon(t, at.path("spans"), f.url(), "--max-aggregates=65536", "--cardinality-limit=span_kind=64")
+	d := startDaemon(t, at.path("spans"), f.url(), "--max-aggregates=65536",
+		"--cardinality-limit=span_kind=64")
 	c := d.tracer(origin)
 	now := time.Now()
 	began := now.Truncate(bucketWidth)
@@ -124,7 +126,8 @@ func comparedWithTracer(t *testing.T, r *rand.Rand) bool {
 	for _, p := range sent { // a tracer's encoder adds these to its concentrator's payloads
 		p.ProcessTags = ""
 	}
-	mustAgree(t, "groups", sums(t, sent, byBucketAndGroup), sums(t, want.Flush(now.UnixNano(), true), byBucketAndGroup))
+	mustAgree(t, "groups", sums(t, sent, byBucketAndGroup),
+		sums(t, want.Flush(now.UnixNano(), true), byBucketAndGroup))
 	return true
 }
 

@@ -22,8 +22,11 @@ func TestTheAgentCountsNothingTwice(t *testing.T) {
 	}{
 		"the connection ends before the agent hears": {trouble: cutBefore, reason: "ambiguous"},
 		"the answer is lost":                         {trouble: cutAfter, reason: "ambiguous", arrives: 100},
-		"the answer is not HTTP":                     {trouble: unreadable, reason: "ambiguous", arrives: 100},
-		"the agent is overloaded":                    {trouble: overloaded, passes: true, arrives: 100},
+		"the answer is not HTTP": {
+			trouble: unreadable, reason: "ambiguous",
+			arrives: 100,
+		},
+		"the agent is overloaded": {trouble: overloaded, passes: true, arrives: 100},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -99,7 +102,10 @@ func TestTheAgentIsReplaced(t *testing.T) {
 	publish(t, c, shopSpans(100, "meanwhile"))
 	flushed := make(chan error, 1)
 	go func() { flushed <- c.Flush(t.Context()) }()
-	eventually.True(t, "a payload is retried", func() bool { return d.metric(`spanstatsd_payloads_total{destination="agent",result="retried"}`) != "0" })
+	eventually.True(t, "a payload is retried",
+		func() bool {
+			return d.metric(`spanstatsd_payloads_total{destination="agent",result="retried"}`) != "0"
+		})
 	new := startOracle(t, socket, nil)
 	if err := <-flushed; err != nil {
 		t.Fatal(err)
@@ -109,7 +115,8 @@ func TestTheAgentIsReplaced(t *testing.T) {
 	}
 	d.stop()
 	new.Stop()
-	if first, second := old.hits(), new.hits(); first["before"] != 100 || second["meanwhile"] != 100 || len(first)+len(second) != 2 {
+	if first, second := old.hits(), new.hits(); first["before"] != 100 || second["meanwhile"] != 100 ||
+		len(first)+len(second) != 2 {
 		t.Errorf("the old agent counted %v, the new one %v", first, second)
 	}
 }
@@ -133,7 +140,8 @@ func TestStopWhileTheAgentIsAway(t *testing.T) {
 			publish(t, c, shopSpans(100, "lost"))
 			eventually.True(t, "all is received", func() bool { return d.books().Received >= 100 })
 			d.stop()
-			if last := d.stopped(); last["unsent"] != 100.0 || last["flushed"] != 0.0 || d.cmd.ProcessState.ExitCode() != 0 {
+			if last := d.stopped(); last["unsent"] != 100.0 || last["flushed"] != 0.0 ||
+				d.cmd.ProcessState.ExitCode() != 0 {
 				t.Errorf("exit code %d, last line %v", d.cmd.ProcessState.ExitCode(), last)
 			}
 		})

@@ -25,7 +25,8 @@ func TestTheRequestIsATracers(t *testing.T) {
 	f := startFront(t, at.path("front"), o.Socket)
 	d := startDaemon(t, at.path("spans"), f.url())
 	from := origin
-	from.EntityID, from.ExternalEnv, from.ObfuscationVersion, from.RuntimeID = "in-7", "it-false,cn-shop", "1", "not sent"
+	from.EntityID, from.ExternalEnv, from.ObfuscationVersion, from.RuntimeID = "in-7", "it-false,cn-shop",
+		"1", "not sent"
 	c := d.tracer(from)
 	publish(t, c, []client.Snapshot{everyLabel()})
 	if err := c.Flush(t.Context()); err != nil {
@@ -36,8 +37,10 @@ func TestTheRequestIsATracers(t *testing.T) {
 		t.Fatalf("%d requests for one origin", len(posted))
 	}
 	r := posted[0]
-	if r.Method != http.MethodPost || r.URL.Path != "/v0.6/stats" || r.ContentLength != int64(len(r.body)) || len(r.TransferEncoding) > 0 {
-		t.Errorf("%s %s, %d of %d bytes announced, transfer encoding %v", r.Method, r.URL, r.ContentLength, len(r.body), r.TransferEncoding)
+	if r.Method != http.MethodPost || r.URL.Path != "/v0.6/stats" || r.ContentLength != int64(len(r.body)) ||
+		len(r.TransferEncoding) > 0 {
+		t.Errorf("%s %s, %d of %d bytes announced, transfer encoding %v", r.Method, r.URL, r.ContentLength,
+			len(r.body), r.TransferEncoding)
 	}
 	want := map[string]string{
 		"Content-Type": "application/msgpack", "Content-Length": strconv.Itoa(len(r.body)),
@@ -59,11 +62,15 @@ func TestTheRequestIsATracers(t *testing.T) {
 
 // everyLabel is a span of which everything is known.
 func everyLabel() client.Snapshot {
-	return client.Snapshot{Duration: time.Millisecond, End: time.Now(), Error: true, TopLevel: true, Key: client.Key{
-		Service: "shop", Operation: "http.request", Resource: "GET /cart", Type: "web", Kind: "client",
-		TraceRoot: client.TraceRootFalse, HTTPStatus: 200, PeerTags: []string{"db.name:carts"}, HTTPMethod: "GET",
-		HTTPEndpoint: "/cart", GRPCStatus: "0", ServiceSource: "m", Synthetics: true, AdditionalTags: []string{"tenant:a"},
-	}}
+	return client.Snapshot{
+		Duration: time.Millisecond, End: time.Now(), Error: true, TopLevel: true,
+		Key: client.Key{
+			Service: "shop", Operation: "http.request", Resource: "GET /cart", Type: "web", Kind: "client",
+			TraceRoot: client.TraceRootFalse, HTTPStatus: 200, PeerTags: []string{"db.name:carts"},
+			HTTPMethod: "GET", HTTPEndpoint: "/cart", GRPCStatus: "0", ServiceSource: "m", Synthetics: true,
+			AdditionalTags: []string{"tenant:a"},
+		},
+	}
 }
 
 // checkFields holds the names of a payload's fields against those that the
@@ -144,7 +151,8 @@ func TestGoldenPayloadsAreTheAgents(t *testing.T) {
 
 func checkFieldsKnown(t *testing.T, file string, body []byte) {
 	t.Helper()
-	full, err := (&pb.ClientStatsPayload{Stats: []*pb.ClientStatsBucket{{Stats: []*pb.ClientGroupedStats{{}}}}}).MarshalMsg(nil)
+	bucket := &pb.ClientStatsBucket{Stats: []*pb.ClientGroupedStats{{}}}
+	full, err := (&pb.ClientStatsPayload{Stats: []*pb.ClientStatsBucket{bucket}}).MarshalMsg(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,9 +177,10 @@ func asOurs(p *pb.ClientStatsPayload) *payload.Payload {
 			bucket.Stats = append(bucket.Stats, payload.Group{
 				Service: g.Service, Name: g.Name, Resource: g.Resource, Type: g.Type, SpanKind: g.SpanKind,
 				GRPCStatusCode: g.GRPCStatusCode, HTTPMethod: g.HTTPMethod, HTTPEndpoint: g.HTTPEndpoint,
-				ServiceSource: g.ServiceSource, HTTPStatusCode: g.HTTPStatusCode, Hits: g.Hits, Errors: g.Errors,
-				TopLevelHits: g.TopLevelHits, Duration: g.Duration, OkSummary: g.OkSummary, ErrorSummary: g.ErrorSummary,
-				Synthetics: g.Synthetics, IsTraceRoot: int32(g.IsTraceRoot), PeerTags: g.PeerTags,
+				ServiceSource: g.ServiceSource, HTTPStatusCode: g.HTTPStatusCode, Hits: g.Hits,
+				Errors: g.Errors, TopLevelHits: g.TopLevelHits, Duration: g.Duration,
+				OkSummary: g.OkSummary, ErrorSummary: g.ErrorSummary, Synthetics: g.Synthetics,
+				IsTraceRoot: int32(g.IsTraceRoot), PeerTags: g.PeerTags,
 				AdditionalMetricTags: g.AdditionalMetricTags,
 			})
 		}

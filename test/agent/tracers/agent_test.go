@@ -24,7 +24,10 @@ func startAgent(t testing.TB) *realagent.Agent {
 type group struct{ hits, errors, topLevel, duration, fine, failed float64 }
 
 func (a group) plus(b group) group {
-	return group{a.hits + b.hits, a.errors + b.errors, a.topLevel + b.topLevel, a.duration + b.duration, a.fine + b.fine, a.failed + b.failed}
+	return group{
+		a.hits + b.hits, a.errors + b.errors, a.topLevel + b.topLevel, a.duration + b.duration,
+		a.fine + b.fine, a.failed + b.failed,
+	}
 }
 
 // groupsOf are the groups of statistics, added up, and how many spans they count.
@@ -37,7 +40,8 @@ func groupsOf(t *testing.T, all ...*realagent.Statistics) (groups map[string]gro
 				for _, g := range bucket.Stats {
 					key := keyOf(p, g)
 					groups[key] = groups[key].plus(group{
-						float64(g.Hits), float64(g.Errors), float64(g.TopLevelHits), float64(g.Duration), binned(t, g.OkSummary), binned(t, g.ErrorSummary),
+						float64(g.Hits), float64(g.Errors), float64(g.TopLevelHits), float64(g.Duration),
+						binned(t, g.OkSummary), binned(t, g.ErrorSummary),
 					})
 					spans += float64(g.Hits)
 				}
@@ -51,8 +55,10 @@ func groupsOf(t *testing.T, all ...*realagent.Statistics) (groups map[string]gro
 func keyOf(p *pb.ClientStatsPayload, g *pb.ClientGroupedStats) string {
 	return fmt.Sprintf("%q", []any{
 		p.Env, p.Version, p.Lang, p.Service, p.ContainerID, p.GitCommitSha, p.ProcessTags,
-		g.Service, g.Name, g.Resource, g.Type, g.SpanKind, fmt.Sprint(g.HTTPStatusCode), fmt.Sprint(g.Synthetics),
-		fmt.Sprint(int(g.IsTraceRoot)), g.GRPCStatusCode, g.ServiceSource, g.PeerTags, g.HTTPMethod, g.HTTPEndpoint, g.AdditionalMetricTags,
+		g.Service, g.Name, g.Resource, g.Type, g.SpanKind, fmt.Sprint(g.HTTPStatusCode),
+		fmt.Sprint(g.Synthetics),
+		fmt.Sprint(int(g.IsTraceRoot)), g.GRPCStatusCode, g.ServiceSource, g.PeerTags, g.HTTPMethod,
+		g.HTTPEndpoint, g.AdditionalMetricTags,
 	})
 }
 
@@ -76,7 +82,8 @@ func binned(t *testing.T, encoded []byte) (sum float64) {
 		t.Fatal(err)
 	}
 	if !sketch.IndexMapping.Equals(canonical) {
-		sketch = sketch.ChangeMapping(canonical, store.NewCollapsingLowestDenseStore(2048), store.NewCollapsingLowestDenseStore(2048), 1)
+		sketch = sketch.ChangeMapping(canonical, store.NewCollapsingLowestDenseStore(2048),
+			store.NewCollapsingLowestDenseStore(2048), 1)
 	}
 	sketch.GetPositiveValueStore().ForEach(func(index int, count float64) bool {
 		sum += count * float64(1+index*index)

@@ -27,7 +27,8 @@ func startDaemon(t testing.TB, agent string, edit func(*datadog.Config)) *runnin
 	dir := t.TempDir()
 	config := daemon.DefaultConfig()
 	config.Aggregate.Masking = registry.MaskNever
-	config.Ingest.Socket.Path, config.APM.Socket.Path = filepath.Join(dir, "spans.sock"), filepath.Join(dir, "apm.sock")
+	config.Ingest.Socket.Path, config.APM.Socket.Path = filepath.Join(dir, "spans.sock"),
+		filepath.Join(dir, "apm.sock")
 	edit(&config.APM)
 	for label := range config.Aggregate.Budgets {
 		config.Aggregate.Budgets[label] = 1 << 16 // what comes once keeps its label, as in the tracer

@@ -33,7 +33,8 @@ func shop(w http.ResponseWriter, r *http.Request) {
 }
 
 func query(ctx context.Context, path string) (err error) {
-	span, _ := tracer.StartSpanFromContext(ctx, "postgres.query", tracer.ServiceName("shop-db"), tracer.SpanType("db"),
+	span, _ := tracer.StartSpanFromContext(ctx, "postgres.query", tracer.ServiceName("shop-db"),
+		tracer.SpanType("db"),
 		tracer.ResourceName("orders of "+path), tracer.Tag(ext.SpanKind, ext.SpanKindClient),
 		tracer.Tag("out.host", "10.1.2.3:5432"), tracer.Tag("db.name", "orders"))
 	if strings.HasSuffix(path, "3") {
@@ -127,8 +128,10 @@ func testGo(t *testing.T, s setting) {
 // runGoShop runs the application once, with its tracer before the pair.
 func runGoShop(t *testing.T, p *pair, s setting) {
 	var said complaints
-	if err := tracer.Start(tracer.WithUDS(p.fork.socket), tracer.WithService("shop"), tracer.WithEnv("test"), tracer.WithServiceVersion("1.2"),
-		tracer.WithStatsComputation(s.computes), tracer.WithLogger(&said), tracer.WithLogStartup(false)); err != nil {
+	if err := tracer.Start(tracer.WithUDS(p.fork.socket), tracer.WithService("shop"), tracer.WithEnv("test"),
+		tracer.WithServiceVersion("1.2"),
+		tracer.WithStatsComputation(s.computes), tracer.WithLogger(&said),
+		tracer.WithLogStartup(false)); err != nil {
 		t.Fatal(err)
 	}
 	app := httptest.NewServer(http.HandlerFunc(shop))

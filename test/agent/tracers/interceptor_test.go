@@ -52,31 +52,50 @@ var facts = []fact{
 	{"start, duration (ns)", "`getStartTime`, `getDurationNano`", func(s sentSpan) string {
 		return fmt.Sprint(s.Start, s.Duration)
 	}, func(s seen) string { return fmt.Sprint(s.Start, s.Duration) }, true},
-	{"error", "`isError`", func(s sentSpan) string { return ifTrue(s.Error != 0) }, func(s seen) string { return ifTrue(s.Error) }, true},
+	{
+		"error", "`isError`", func(s sentSpan) string { return ifTrue(s.Error != 0) },
+		func(s seen) string { return ifTrue(s.Error) }, true,
+	},
 	{"kind", "`span.kind`", meta("span.kind"), tag("span.kind"), true},
 	{"HTTP status", "`http.status_code`", meta("http.status_code"), tag("http.status_code"), true},
 	{"HTTP method", "`http.method`", meta("http.method"), tag("http.method"), true},
-	{"gRPC status", "`rpc.grpc.status_code`", meta("rpc.grpc.status_code"), tag("rpc.grpc.status_code"), true},
+	{
+		"gRPC status", "`rpc.grpc.status_code`", meta("rpc.grpc.status_code"), tag("rpc.grpc.status_code"),
+		true,
+	},
 	{"top-level", "`_dd.top_level`", metric("_dd.top_level"), tag("_dd.top_level"), false},
-	{"top-level, guessed", "is the local root, or has another service", metric("_dd.top_level"), func(s seen) string {
-		if s.LocalRoot || s.Service != s.RootService {
-			return "1"
-		}
-		return ""
-	}, false},
+	{
+		"top-level, guessed", "is the local root, or has another service", metric("_dd.top_level"),
+		func(s seen) string {
+			if s.LocalRoot || s.Service != s.RootService {
+				return "1"
+			}
+			return ""
+		}, false,
+	},
 	{"measured", "`_dd.measured`", metric("_dd.measured"), tag("_dd.measured"), false},
-	{"root of its trace", "none", func(s sentSpan) string { return ifTrue(s.ParentID == 0) }, func(seen) string { return "" }, false},
-	{"root, guessed", "is the local root", func(s sentSpan) string { return ifTrue(s.ParentID == 0) }, func(s seen) string { return ifTrue(s.LocalRoot) }, false},
+	{
+		"root of its trace", "none", func(s sentSpan) string { return ifTrue(s.ParentID == 0) },
+		func(seen) string { return "" }, false,
+	},
+	{
+		"root, guessed", "is the local root", func(s sentSpan) string { return ifTrue(s.ParentID == 0) },
+		func(s seen) string { return ifTrue(s.LocalRoot) }, false,
+	},
 	{"peer tag", "`peer.service`", meta("peer.service"), tag("peer.service"), false},
 	{"base service", "`_dd.base_service`", meta("_dd.base_service"), tag("_dd.base_service"), false},
 	{"source of the service's name", "`_dd.svc_src`", meta("_dd.svc_src"), tag("_dd.svc_src"), false},
 	{"origin, of synthetic tests", "`_dd.origin`", meta("_dd.origin"), tag("_dd.origin"), false},
-	{"sampling priority", "`getSamplingPriority`", func(s sentSpan) string { return fmt.Sprint(s.priority) }, func(s seen) string {
-		if s.Priority == nil {
-			return ""
-		}
-		return fmt.Sprint(*s.Priority)
-	}, false},
+	{
+		"sampling priority", "`getSamplingPriority`",
+		func(s sentSpan) string { return fmt.Sprint(s.priority) },
+		func(s seen) string {
+			if s.Priority == nil {
+				return ""
+			}
+			return fmt.Sprint(*s.Priority)
+		}, false,
+	},
 }
 
 // measured is how often a fact that a span has is shown as it is, and how often it is shown of a
@@ -113,7 +132,9 @@ func (m measured) String() string {
 
 func TestJavaInterceptor(t *testing.T) {
 	shown(t, interceptorRun(t, "", false))
-	fmt.Println("| what is done to every second trace | the tracer's statistics | of its spans, sent | of the others | all spans that count, in its statistics | spans that its headers say are dropped | its mark |")
+	fmt.Println("| what is done to every second trace | the tracer's statistics | of its spans, sent | of " +
+		"the others | all spans that count, in its statistics | spans that its headers say are dropped | " +
+		"its mark |")
 	fmt.Println("| --- | --- | --- | --- | --- | --- | --- |")
 	for _, a := range answers {
 		for _, computes := range []bool{false, true} {
@@ -124,7 +145,8 @@ func TestJavaInterceptor(t *testing.T) {
 
 // shown looks at each fact.
 func shown(t *testing.T, r run) {
-	fmt.Println("| what a span is counted by | through the interface | shown as it left the tracer, of the spans that have it |")
+	fmt.Println("| what a span is counted by | through the interface | shown as it left the tracer, of the " +
+		"spans that have it |")
 	fmt.Println("| --- | --- | --- |")
 	for _, f := range facts {
 		m := f.measure(r)
@@ -140,8 +162,10 @@ func shown(t *testing.T, r run) {
 		}
 		threads[digits.ReplaceAllString(s.Thread, "N")] = true
 	}
-	fmt.Printf("| the whole trace | the collection | %s calls without its local root |\n", of(len(parts), r.calls()))
-	fmt.Printf("| whose thread it is | `Thread.currentThread` | %s |\n\n", strings.Join(slices.Sorted(maps.Keys(threads)), ", "))
+	fmt.Printf("| the whole trace | the collection | %s calls without its local root |\n",
+		of(len(parts), r.calls()))
+	fmt.Printf("| whose thread it is | `Thread.currentThread` | %s |\n\n",
+		strings.Join(slices.Sorted(maps.Keys(threads)), ", "))
 	if len(r.sent.spans) != len(r.seen) || len(parts) == 0 {
 		t.Errorf("%d spans shown, %d left the tracer, %d parts", len(r.seen), len(r.sent.spans), len(parts))
 	}
@@ -152,7 +176,11 @@ var digits = regexp.MustCompile(`[0-9]+`)
 // answer is what the interceptor does to every second trace.
 type answer struct{ does, name string }
 
-var answers = []answer{{"", "nothing"}, {"empty", "an empty collection is returned"}, {"drop", "its spans are tagged `manual.drop`"}}
+var answers = []answer{
+	{"", "nothing"},
+	{"empty", "an empty collection is returned"},
+	{"drop", "its spans are tagged `manual.drop`"},
+}
 
 // check looks at what becomes of it: whether traces that an interceptor throws away could be counted
 // as dropped, as those are that the tracer throws away.
@@ -165,13 +193,16 @@ func (a answer) check(t *testing.T, r run, computes bool) {
 			left[done]++
 		}
 	}
-	fmt.Printf("| %s | %s | %s | %s | %d | %d | %s |\n", a.name, map[bool]string{true: "on", false: "off"}[computes],
-		of(left[1], spans[1]), of(left[0], spans[0]), r.sent.statistics, r.sent.dropped, strings.Join(slices.Sorted(maps.Keys(r.sent.marks)), ", "))
+	fmt.Printf("| %s | %s | %s | %s | %d | %d | %s |\n", a.name,
+		map[bool]string{true: "on", false: "off"}[computes],
+		of(left[1], spans[1]), of(left[0], spans[0]), r.sent.statistics, r.sent.dropped,
+		strings.Join(slices.Sorted(maps.Keys(r.sent.marks)), ", "))
 	missing := spans[0] + spans[1] - left[0] - left[1]
 	switch {
 	case computes != (r.sent.statistics > 0), computes != (r.sent.marks["true"] > 0):
 		t.Errorf("%s: statistics %v, marks %v", a.name, computes, r.sent.marks)
 	case a.does == "empty" && (left[1] != 0 || missing <= r.sent.dropped):
-		t.Errorf("%s: %d spans sent, %d missing, of which headers say %d", a.name, left[1], missing, r.sent.dropped)
+		t.Errorf("%s: %d spans sent, %d missing, of which headers say %d", a.name, left[1], missing,
+			r.sent.dropped)
 	}
 }

@@ -29,8 +29,9 @@ func labelVariables(t testing.TB, s setting) []string {
 		t.Fatal(err)
 	}
 	lines := slices.DeleteFunc(strings.SplitAfter(string(text), "\n"), func(line string) bool {
-		return s.protocol == "1.0" && (strings.HasPrefix(line, "span.kind=CLIENT\t") || strings.HasPrefix(line, "span.kind=batch\t") ||
-			s.renames && strings.Contains(line, "_dd.measured"))
+		return s.protocol == "1.0" &&
+			(strings.HasPrefix(line, "span.kind=CLIENT\t") || strings.HasPrefix(line, "span.kind=batch\t") ||
+				s.renames && strings.Contains(line, "_dd.measured"))
 	})
 	odd := filepath.Join(t.TempDir(), "odd.tsv")
 	if err := os.WriteFile(odd, []byte(strings.Join(lines, "")), 0o600); err != nil {
@@ -62,7 +63,8 @@ func compareLabels(t *testing.T, s setting, sameBins bool, run func(*pair, setti
 		}
 	}
 	if !maps.Equal(on, off) {
-		t.Errorf("counted by the daemon where the tracer computes nothing, and by the tracer\n%s", difference(off, on))
+		t.Errorf("counted by the daemon where the tracer computes nothing, and by the tracer\n%s",
+			difference(off, on))
 	}
 }
 
@@ -95,7 +97,8 @@ func (p *pair) groupsOfTracer(t *testing.T, sameBins bool) (groups map[string]gr
 		}
 	}
 	if spans != counted || counted == 0 || !maps.EqualFunc(ours, theirs, group.is) {
-		t.Errorf("%v spans counted by the daemon, %v by the tracer\n%s", spans, counted, difference(ours, theirs))
+		t.Errorf("%v spans counted by the daemon, %v by the tracer\n%s", spans, counted,
+			difference(ours, theirs))
 	}
 	if !books.Balanced || float64(books.Flushed) != spans {
 		t.Errorf("the books: %+v", books)
@@ -109,8 +112,10 @@ func TestGoLabels(t *testing.T) {
 	for _, s := range []setting{{protocol: "0.4", labels: true}, {protocol: "1.0", labels: true}} {
 		t.Run(s.String(), func(t *testing.T) {
 			for _, variable := range append(labelVariables(t, s),
-				"DD_TRACE_AGENT_PROTOCOL_VERSION="+s.protocol, "DD_TRACE_SAMPLE_RATE=1", "DD_TRACE_RATE_LIMIT=100000",
-				"DD_INSTRUMENTATION_TELEMETRY_ENABLED=false", "DD_REMOTE_CONFIGURATION_ENABLED=false", "DD_TRACE_EXPERIMENTAL_FEATURES_ENABLED=true") {
+				"DD_TRACE_AGENT_PROTOCOL_VERSION="+s.protocol, "DD_TRACE_SAMPLE_RATE=1",
+				"DD_TRACE_RATE_LIMIT=100000",
+				"DD_INSTRUMENTATION_TELEMETRY_ENABLED=false", "DD_REMOTE_CONFIGURATION_ENABLED=false",
+				"DD_TRACE_EXPERIMENTAL_FEATURES_ENABLED=true") {
 				name, value, _ := strings.Cut(variable, "=")
 				t.Setenv(name, value)
 			}

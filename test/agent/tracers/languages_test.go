@@ -25,13 +25,17 @@ type app struct {
 var tracers = os.Getenv("TRACERS_DIR")
 
 func pythonShop() app {
-	return app{command: []string{tracers + "/python/bin/python", "apps/shop.py"}, spans: 4 * 50 * 3, counted: 4 * 50 * 2}
+	return app{
+		command: []string{tracers + "/python/bin/python", "apps/shop.py"}, spans: 4 * 50 * 3,
+		counted: 4 * 50 * 2,
+	}
 }
 
 func nodeShop() app {
 	return app{
-		command: []string{"node", "apps/shop.js"}, env: []string{"NODE_PATH=" + tracers + "/node/node_modules"},
-		spans: 4 * 50 * 3, counted: 4 * 50 * 3,
+		command: []string{"node", "apps/shop.js"},
+		env:     []string{"NODE_PATH=" + tracers + "/node/node_modules"}, spans: 4 * 50 * 3,
+		counted: 4 * 50 * 3,
 	}
 }
 
@@ -39,7 +43,10 @@ func nodeShop() app {
 // there six; two are of making the database.
 func javaShop(arguments ...string) app {
 	folder := tracers + "/java"
-	command := []string{"java", "-javaagent:" + folder + "/dd-java-agent.jar", "-cp", folder + "/classes:" + folder + "/lib/*", "Shop"}
+	command := []string{
+		"java", "-javaagent:" + folder + "/dd-java-agent.jar", "-cp",
+		folder + "/classes:" + folder + "/lib/*", "Shop",
+	}
 	return app{command: append(command, arguments...), spans: 2 + 640*8 + 160*6, counted: 2 + 640*5 + 160*3}
 }
 
@@ -86,7 +93,11 @@ func TestNodeLabels(t *testing.T) {
 }
 
 func TestJavaLabels(t *testing.T) {
-	for _, s := range []setting{{protocol: "0.4", renames: true}, {protocol: "0.4"}, {protocol: "1.0", renames: true}} {
+	for _, s := range []setting{
+		{protocol: "0.4", renames: true},
+		{protocol: "0.4"},
+		{protocol: "1.0", renames: true},
+	} {
 		t.Run(s.String(), func(t *testing.T) { javaShop().testLabels(t, s) })
 	}
 }
@@ -96,7 +107,8 @@ func (a app) testLabels(t *testing.T, s setting) {
 	compareLabels(t, s, false, func(p *pair, s setting) {
 		command := a.start(t, s, p.fork.socket)
 		command.Env = append(command.Env, labelVariables(t, s)...)
-		command.Env = append(command.Env, "DD_TRACE_EXPERIMENTAL_FEATURES_ENABLED=DD_TRACE_STATS_ADDITIONAL_TAGS")
+		command.Env = append(command.Env,
+			"DD_TRACE_EXPERIMENTAL_FEATURES_ENABLED=DD_TRACE_STATS_ADDITIONAL_TAGS")
 		if said, err := command.CombinedOutput(); err != nil || complains(string(said)) {
 			t.Errorf("the application ended with %v: %s", err, said)
 		}
@@ -106,7 +118,8 @@ func (a app) testLabels(t *testing.T, s setting) {
 // settings are all for some protocols.
 func settings(protocols ...string) (all []setting) {
 	for _, protocol := range protocols {
-		all = append(all, setting{protocol: protocol}, setting{protocol: protocol, computes: true}, setting{protocol: protocol, drop: true})
+		all = append(all, setting{protocol: protocol}, setting{protocol: protocol, computes: true},
+			setting{protocol: protocol, drop: true})
 	}
 	return all
 }
@@ -144,8 +157,10 @@ func (a app) start(t testing.TB, s setting, agent string) *exec.Cmd {
 	command := exec.CommandContext(t.Context(), a.command[0], a.command[1:]...)
 	command.Env = append(append(command.Environ(), a.env...),
 		"DD_TRACE_AGENT_URL=unix://"+agent, "DD_SERVICE=shop", "DD_ENV=test", "DD_VERSION=1.2",
-		"DD_TRACE_API_VERSION=v"+s.protocol, "DD_TRACE_AGENT_PROTOCOL_VERSION="+s.protocol, "DD_TRACE_STATS_COMPUTATION_ENABLED="+fmt.Sprint(s.computes),
+		"DD_TRACE_API_VERSION=v"+s.protocol, "DD_TRACE_AGENT_PROTOCOL_VERSION="+s.protocol,
+		"DD_TRACE_STATS_COMPUTATION_ENABLED="+fmt.Sprint(s.computes),
 		`DD_TRACE_SAMPLING_RULES=[{"sample_rate":`+s.rate()+"}]", "DD_TRACE_RATE_LIMIT=100000",
-		"DD_TRACE_STARTUP_LOGS=false", "DD_INSTRUMENTATION_TELEMETRY_ENABLED=false", "DD_REMOTE_CONFIGURATION_ENABLED=false")
+		"DD_TRACE_STARTUP_LOGS=false", "DD_INSTRUMENTATION_TELEMETRY_ENABLED=false",
+		"DD_REMOTE_CONFIGURATION_ENABLED=false")
 	return command
 }

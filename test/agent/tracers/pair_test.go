@@ -87,7 +87,8 @@ func (p *pair) compare(t *testing.T, s setting) outcome {
 	if got != want || got == 0 {
 		t.Errorf("%d spans of traces reached the agent through the daemon, %d without it", got, want)
 	}
-	if sent := p.fork.count("/v0.6/stats"); (sent > 0) != s.computes || counters[mergedStatistics] != float64(sent) {
+	if sent := p.fork.count("/v0.6/stats"); (sent > 0) != s.computes ||
+		counters[mergedStatistics] != float64(sent) {
 		t.Errorf("of %d requests with statistics %v were merged", sent, counters[mergedStatistics])
 	}
 	if cut := counters[unsampledTraces]; (cut > 0) != s.drop {
@@ -103,10 +104,12 @@ func (p *pair) compare(t *testing.T, s setting) outcome {
 	if spans != counted || !maps.EqualFunc(ours, theirs, group.is) {
 		t.Errorf("%v spans through the daemon, %v without it\n%s", spans, counted, difference(ours, theirs))
 	}
-	if !books.Balanced || books.Flushed != books.Aggregated || !s.computes && float64(books.Flushed) != spans-left {
+	if !books.Balanced || books.Flushed != books.Aggregated ||
+		!s.computes && float64(books.Flushed) != spans-left {
 		t.Errorf("the books: %+v", books)
 	}
-	t.Logf("%d spans in traces; %v in the statistics' %d groups, %v of them left to the agent, %d through the books", got, spans, len(ours), left, books.Flushed)
+	t.Logf("%d spans in traces; %v in the statistics' %d groups, %v of them left to the agent, %d through "+
+		"the books", got, spans, len(ours), left, books.Flushed)
 	return outcome{spans, byTracer, left, got}
 }
 
@@ -116,7 +119,8 @@ func difference(ours, theirs map[string]group) (text string) {
 	maps.Copy(all, theirs)
 	for key := range all {
 		if !ours[key].is(theirs[key]) {
-			text += fmt.Sprintf("%s\n\tthrough the daemon %+v\n\twithout it         %+v\n", key, ours[key], theirs[key])
+			text += fmt.Sprintf("%s\n\tthrough the daemon %+v\n\twithout it         %+v\n", key, ours[key],
+				theirs[key])
 		}
 	}
 	return text

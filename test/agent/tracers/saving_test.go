@@ -24,10 +24,13 @@ func BenchmarkSaving(b *testing.B) {
 			costs := map[bool][]float64{}
 			for range turns {
 				for _, computes := range []bool{true, false} {
-					costs[computes] = append(costs[computes], costOf(b, language.app, language.each, computes))
+					costs[computes] = append(costs[computes],
+						costOf(b, language.app, language.each, computes))
 				}
 			}
-			middle := func(computes bool) float64 { return slices.Sorted(slices.Values(costs[computes]))[turns/2] }
+			middle := func(computes bool) float64 {
+				return slices.Sorted(slices.Values(costs[computes]))[turns/2]
+			}
 			b.Logf("on %.1f off %.1f", costs[true], costs[false])
 			b.ReportMetric(0, "ns/op")
 			b.ReportMetric(middle(true), "on-cpu-us/request")

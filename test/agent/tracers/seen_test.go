@@ -41,7 +41,8 @@ func interceptorRun(t *testing.T, does string, computes bool) run {
 	tap := startTap(t, agent.Socket)
 	shop, file := javaShop("measured"), filepath.Join(t.TempDir(), "seen.jsonl")
 	command := shop.start(t, setting{protocol: "0.4", computes: computes, drop: true}, tap.socket)
-	command.Env = append(command.Env, "SEEN="+file, "SEEN_DOES="+does, "DD_TRACE_PEER_SERVICE_DEFAULTS_ENABLED=true")
+	command.Env = append(command.Env, "SEEN="+file, "SEEN_DOES="+does,
+		"DD_TRACE_PEER_SERVICE_DEFAULTS_ENABLED=true")
 	if said, err := command.CombinedOutput(); err != nil || complains(string(said)) {
 		t.Errorf("the application ended with %v: %s", err, said)
 	}

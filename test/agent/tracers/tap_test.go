@@ -42,7 +42,10 @@ type tap struct {
 
 func startTap(t *testing.T, agent string) *tap {
 	t.Helper()
-	p := &tap{socket: filepath.Join(t.TempDir(), "tap.sock"), sent: sent{spans: map[int]sentSpan{}, marks: map[string]int{}}}
+	p := &tap{
+		socket: filepath.Join(t.TempDir(), "tap.sock"),
+		sent:   sent{spans: map[int]sentSpan{}, marks: map[string]int{}},
+	}
 	listener, err := net.Listen("unix", p.socket)
 	if err != nil {
 		t.Fatal(err)

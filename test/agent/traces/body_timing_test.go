@@ -70,7 +70,8 @@ func countBeside(b *testing.B, format datadog.Format, body []byte, lang string, 
 		})
 	}
 	run("ours", func() error { return c.Count(format, body, lang, true, policy) })
-	o.agent.Concentrator = stats.NewConcentrator(o.conf, noStats{}, time.Now().Add(-2*time.Hour), &statsd.NoOpClient{})
+	o.agent.Concentrator = stats.NewConcentrator(o.conf, noStats{}, time.Now().Add(-2*time.Hour),
+		&statsd.NoOpClient{})
 	ts := info.NewReceiverStats(false).GetTagStats(info.Tags{})
 	run("agent", func() error {
 		tp, err := decode(format, body, lang)

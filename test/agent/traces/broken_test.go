@@ -38,7 +38,8 @@ func TestBrokenBodiesAreLeftToTheAgent(t *testing.T) {
 				if refused != nil {
 					t.Fatalf("case %d is counted and the agent refuses it: %v\n%q", i, refused, body)
 				}
-				if mine := ours(t, c.Batches, "go", since); !maps.Equal(mine, theirs) && !ambiguous(mine, theirs) {
+				if mine := ours(t, c.Batches, "go", since); !maps.Equal(mine, theirs) &&
+					!ambiguous(mine, theirs) {
 					t.Fatalf("case %d:\n ours %v\nagent %v\n%q", i, mine, theirs, body)
 				}
 			}

@@ -40,7 +40,8 @@ func TestWhatIsLeftOfABodyIsToTheAgentWhatItWas(t *testing.T) {
 		before, after := decodeV1(t, whole), decodeV1(t, rest)
 		kept, spans := keptOf(before)
 		if len(before.Chunks)-len(kept) != cutTraces || spans != cutSpans || len(rest) > len(whole) {
-			t.Fatalf("case %d: %d traces with %d spans were cut of %d", i, cutTraces, cutSpans, len(before.Chunks))
+			t.Fatalf("case %d: %d traces with %d spans were cut of %d", i, cutTraces, cutSpans,
+				len(before.Chunks))
 		}
 		before.Chunks = kept
 		was, is := before.ToProto(), after.ToProto()
@@ -51,7 +52,8 @@ func TestWhatIsLeftOfABodyIsToTheAgentWhatItWas(t *testing.T) {
 			t.Fatalf("case %d: it is\n%v, and was\n%v", i, is, was)
 		}
 	}
-	t.Logf("%d of the bodies were cut, by %d bytes each; %d left to the agent", cuts, saved/max(1, cuts), left)
+	t.Logf("%d of the bodies were cut, by %d bytes each; %d left to the agent", cuts, saved/max(1, cuts),
+		left)
 	if cuts < 500 {
 		t.Errorf("only %d bodies were cut: this shows little", cuts)
 	}

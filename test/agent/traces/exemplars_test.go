@@ -25,7 +25,9 @@ type lookedAt struct {
 	rows  int
 }
 
-func (l *lookedAt) Encode(sealed *aggregate.Sealed, rows []flush.Row, limit int, emit func(*flush.Payload)) flush.Encoded {
+func (l *lookedAt) Encode(sealed *aggregate.Sealed, rows []flush.Row, limit int,
+	emit func(*flush.Payload),
+) flush.Encoded {
 	of := l.table.Seal(sealed.Cycle)
 	for i := range rows {
 		for _, isError := range []bool{false, true} {
@@ -65,10 +67,14 @@ func TestExemplarsAreOfTracesThatTheAgentSendsOn(t *testing.T) {
 				s.traceHigh, s.traceLow = 1<<60|i, 1000*(i+1)+uint64(number)
 			}
 			if len(trace) > 0 {
-				trace[0].meta = append(trace[0].meta, [2]string{"_dd.p.tid", fmt.Sprintf("%016x", trace[0].traceHigh)})
+				trace[0].meta = append(trace[0].meta,
+					[2]string{"_dd.p.tid", fmt.Sprintf("%016x", trace[0].traceHigh)})
 			}
 		}
-		s := sent{path: paths[format], body: formats[format](p, rnd), header: map[string]string{"Content-Type": "application/msgpack"}}
+		s := sent{
+			path: paths[format], body: formats[format](p, rnd),
+			header: map[string]string{"Content-Type": "application/msgpack"},
+		}
 		s.to(t, client)
 	}
 	d.Stop()

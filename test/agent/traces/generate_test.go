@@ -68,8 +68,9 @@ func randomTrace(rnd *rand.Rand, now time.Time) []*fakeSpan {
 			resource: pick(rnd, "GET /", "GET /cart", "SELECT 1", "", "bad\xff\xfe\xfdresource",
 				"a long one that is longer than thirty-two bytes by far"),
 			typ: pick(rnd, "web", "rpc", "", "custom"), id: uint64(i + 1), parent: uint64(root + 1),
-			start: now.Add(-time.Duration(rnd.IntN(3600)) * time.Second).UnixNano(), duration: rnd.Int64N(5e9),
-			failed: rnd.IntN(5) == 0,
+			start:    now.Add(-time.Duration(rnd.IntN(3600)) * time.Second).UnixNano(),
+			duration: rnd.Int64N(5e9),
+			failed:   rnd.IntN(5) == 0,
 		}
 		// One root only, or one lost parent: of several the agent takes any.
 		switch {
@@ -118,7 +119,10 @@ func (s *fakeSpan) randomTags(rnd *rand.Rand) {
 	number(6, "http.status_code", anyNumbers...)
 	text(6, "http.response.status_code", "200", "404.0", "1e2", "-1", "abc", "4294967296")
 	number(6, "http.response.status_code", anyNumbers...)
-	for _, key := range []string{"rpc.grpc.status_code", "grpc.code", "rpc.grpc.status.code", "grpc.status.code", "rpc.response.status_code"} {
+	for _, key := range []string{
+		"rpc.grpc.status_code", "grpc.code", "rpc.grpc.status.code",
+		"grpc.status.code", "rpc.response.status_code",
+	} {
 		text(8, key, "0", "16", "17", "NOT_FOUND", "StatusCode.Canceled", "deadlineexceeded", "nope", "")
 		number(8, key, anyNumbers...)
 	}
@@ -205,7 +209,8 @@ func (s *fakeSpan) appendV04(rnd *rand.Rand, b []byte, shuffled bool) []byte {
 		},
 		func() {
 			b = msgp.AppendMapHeader(msgp.AppendString(b, "meta_struct"), 1)
-			b = msgp.AppendBytes(msgp.AppendString(b, pick(rnd, "appsec", "appsec", "appsec", "db.name")), []byte("blob"))
+			b = msgp.AppendBytes(msgp.AppendString(b, pick(rnd, "appsec", "appsec", "appsec", "db.name")),
+				[]byte("blob"))
 		},
 		func() {
 			b = msgp.AppendArrayHeader(msgp.AppendString(b, "span_links"), 1)

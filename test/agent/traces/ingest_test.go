@@ -62,7 +62,9 @@ func shown(s *pb.Span, wanted map[string]bool) string {
 		}
 	}
 	slices.Sort(tags)
-	return fmt.Sprintf("%d/%d/%d %s|%s|%s|%s %d+%d !%d %q", s.TraceID, s.SpanID, s.ParentID, repaired(service), repaired(name), repaired(s.Resource), repaired(s.Type), s.Start, s.Duration, s.Error, tags)
+	return fmt.Sprintf("%d/%d/%d %s|%s|%s|%s %d+%d !%d %q", s.TraceID, s.SpanID, s.ParentID,
+		repaired(service), repaired(name), repaired(s.Resource), repaired(s.Type), s.Start, s.Duration,
+		s.Error, tags)
 }
 
 // oldPolicy is agentPolicy for the room that still counts OTLP by the agent's rules.
@@ -106,7 +108,10 @@ type translated struct {
 func newTranslated(t testing.TB) *translated {
 	t.Helper()
 	o := makeOracle()
-	c := &translated{policy: oldPolicy(t, o.conf), counter: traces.NewCounter(), conf: config.New(), wanted: map[string]bool{}}
+	c := &translated{
+		policy: oldPolicy(t, o.conf), counter: traces.NewCounter(), conf: config.New(),
+		wanted: map[string]bool{},
+	}
 	var err error
 	if c.translator, err = oteltraces.NewTranslator(c.policy.Tags()); err != nil {
 		t.Fatal(err)
@@ -183,7 +188,8 @@ func (c *translated) compare(t testing.TB, all ptrace.Traces) (spans int) {
 func TestSpansAreTranslatedAsTheAgentsIngestDoes(t *testing.T) {
 	c, spans := newTranslated(t), 0
 	for seed := range uint64(400) {
-		all := otlpspans.Random(rand.New(rand.NewPCG(seed, 1)), otlpspans.Config{IsLong: true, HasDatabases: true})
+		all := otlpspans.Random(rand.New(rand.NewPCG(seed, 1)),
+			otlpspans.Config{IsLong: true, HasDatabases: true})
 		body, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(all)
 		if err != nil {
 			t.Fatal(err)
@@ -194,7 +200,8 @@ func TestSpansAreTranslatedAsTheAgentsIngestDoes(t *testing.T) {
 		if spans += c.compare(t, all); t.Failed() {
 			t.Fatalf("case %d", seed)
 		}
-		if err := c.counter.Count(traces.FormatIngest, c.translator.Written(), "", false, c.policy); err != nil {
+		if err := c.counter.Count(traces.FormatIngest, c.translator.Written(), "", false,
+			c.policy); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -206,7 +213,8 @@ func TestSpansAreTranslatedAsTheAgentsIngestDoes(t *testing.T) {
 // ingest is what the agent would count of a request that it takes itself.
 func (o *oracle) ingest(t testing.TB, all ptrace.Traces, since time.Time) map[string]total {
 	out := make(chan *api.Payload, 1)
-	translator, err := attributes.NewTranslator(component.TelemetrySettings{MeterProvider: noop.NewMeterProvider()})
+	settings := component.TelemetrySettings{MeterProvider: noop.NewMeterProvider()}
+	translator, err := attributes.NewTranslator(settings)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,11 +24,15 @@ var additionalKeys = []string{"region", "tier"}
 // gives it one; nil where it counts none.
 func linked(t *testing.T, s *pb.Span) *pb.ClientGroupedStats {
 	t.Helper()
-	c := stats.NewSpanConcentrator(&stats.SpanConcentratorConfig{ComputeStatsBySpanKind: true, BucketInterval: 10e9}, time.Now())
+	c := stats.NewSpanConcentrator(&stats.SpanConcentratorConfig{
+		ComputeStatsBySpanKind: true,
+		BucketInterval:         10e9,
+	}, time.Now())
 	statSpan, ok := c.NewStatSpanWithConfig(stats.StatSpanConfig{
-		Service: s.Service, Resource: s.Resource, Name: s.Name, Type: s.Type, ParentID: s.ParentID, Start: s.Start, Duration: s.Duration,
-		Error: s.Error, Meta: s.Meta, Metrics: s.Metrics, PeerTags: peerKeys, AdditionalMetricTagKeys: additionalKeys,
-		HTTPMethod: s.Meta["http.method"], HTTPEndpoint: s.Meta["http.endpoint"],
+		Service: s.Service, Resource: s.Resource, Name: s.Name, Type: s.Type, ParentID: s.ParentID,
+		Start: s.Start, Duration: s.Duration, Error: s.Error, Meta: s.Meta, Metrics: s.Metrics,
+		PeerTags: peerKeys, AdditionalMetricTagKeys: additionalKeys, HTTPMethod: s.Meta["http.method"],
+		HTTPEndpoint: s.Meta["http.endpoint"],
 	})
 	if !ok {
 		return nil
@@ -44,8 +48,10 @@ func linked(t *testing.T, s *pb.Span) *pb.ClientGroupedStats {
 // labelsOf are those of a group, additional tags among them.
 func labelsOf(g *pb.ClientGroupedStats) string {
 	return fmt.Sprintf("%q", []any{
-		g.Service, g.Name, g.Resource, g.Type, g.SpanKind, fmt.Sprint(g.HTTPStatusCode), fmt.Sprint(g.Synthetics), fmt.Sprint(int(g.IsTraceRoot)),
-		g.GRPCStatusCode, g.ServiceSource, g.PeerTags, g.HTTPMethod, g.HTTPEndpoint, g.AdditionalMetricTags, fmt.Sprint(g.TopLevelHits, g.Hits),
+		g.Service, g.Name, g.Resource, g.Type, g.SpanKind, fmt.Sprint(g.HTTPStatusCode),
+		fmt.Sprint(g.Synthetics), fmt.Sprint(int(g.IsTraceRoot)),
+		g.GRPCStatusCode, g.ServiceSource, g.PeerTags, g.HTTPMethod, g.HTTPEndpoint, g.AdditionalMetricTags,
+		fmt.Sprint(g.TopLevelHits, g.Hits),
 	})
 }
 
@@ -53,7 +59,8 @@ func labelsOf(g *pb.ClientGroupedStats) string {
 // and under the labels that, the concentrator gives it in the tracer.
 func TestTracerLabelsAreTheConcentrators(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(21, 7))
-	policy, ok := dd.NewPolicy(peerKeys, rules.Kinds, nil, dd.Labels{OfTracer: true, AdditionalTags: additionalKeys})
+	policy, ok := dd.NewPolicy(peerKeys, rules.Kinds, nil,
+		dd.Labels{OfTracer: true, AdditionalTags: additionalKeys})
 	if !ok {
 		t.Fatal("refused")
 	}
@@ -63,8 +70,10 @@ func TestTracerLabelsAreTheConcentrators(t *testing.T) {
 		s := randomSpan(rnd)
 		s.SpanID, s.TraceID = 7, 9
 		for key, of := range map[string][]string{
-			"http.method": {"GET", ""}, "http.endpoint": {"/a", ""}, "http.route": {"/b"}, "_dd.svc_src": {"m"}, "_dd.origin": {"synthetics", "synthetics-browser", "rum"},
-			"region": {"eu", "", strings.Repeat("x", 200), strings.Repeat("x", 201)}, "tier": {"gold", "silver"},
+			"http.method": {"GET", ""}, "http.endpoint": {"/a", ""}, "http.route": {"/b"},
+			"_dd.svc_src": {"m"}, "_dd.origin": {"synthetics", "synthetics-browser", "rum"},
+			"region": {"eu", "", strings.Repeat("x", 200), strings.Repeat("x", 201)},
+			"tier":   {"gold", "silver"},
 		} {
 			if rnd.IntN(2) == 0 {
 				s.Meta[key] = pick(rnd, of...)
@@ -111,9 +120,11 @@ func groupOf(t *testing.T, key []byte, s *span.Snapshot) *pb.ClientGroupedStats 
 	}
 	k.Normalize("go")
 	g := &pb.ClientGroupedStats{
-		Service: k.Service, Name: k.Operation, Resource: k.Resource, Type: k.Type, SpanKind: k.Kind, HTTPStatusCode: k.HTTPStatus,
-		Synthetics: k.Synthetics, IsTraceRoot: pb.Trilean(k.TraceRoot), GRPCStatusCode: k.GRPCStatus, ServiceSource: k.ServiceSource,
-		PeerTags: k.PeerTags, HTTPMethod: k.HTTPMethod, HTTPEndpoint: k.HTTPEndpoint, AdditionalMetricTags: k.AdditionalTags, Hits: 1,
+		Service: k.Service, Name: k.Operation, Resource: k.Resource, Type: k.Type, SpanKind: k.Kind,
+		HTTPStatusCode: k.HTTPStatus, Synthetics: k.Synthetics, IsTraceRoot: pb.Trilean(k.TraceRoot),
+		GRPCStatusCode: k.GRPCStatus, ServiceSource: k.ServiceSource, PeerTags: k.PeerTags,
+		HTTPMethod: k.HTTPMethod, HTTPEndpoint: k.HTTPEndpoint, AdditionalMetricTags: k.AdditionalTags,
+		Hits: 1,
 	}
 	if s.Flags&span.TopLevel != 0 {
 		g.TopLevelHits = 1

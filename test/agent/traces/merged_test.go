@@ -32,17 +32,21 @@ var agentsMapping = must(mapping.NewLogarithmicMapping(.01))
 // counters are the ways in which tracers sketch.
 var counters = map[string]func() *ddsketch.DDSketch{
 	"go": func() *ddsketch.DDSketch {
-		return ddsketch.NewDDSketch(agentsMapping, store.NewCollapsingLowestDenseStore(2048), store.NewCollapsingLowestDenseStore(2048))
+		return ddsketch.NewDDSketch(agentsMapping, store.NewCollapsingLowestDenseStore(2048),
+			store.NewCollapsingLowestDenseStore(2048))
 	},
 	"java": func() *ddsketch.DDSketch {
 		m := must(mapping.NewLinearlyInterpolatedMappingWithGamma(math.Exp2(1./64), 0))
-		return ddsketch.NewDDSketch(m, store.NewCollapsingLowestDenseStore(1024), store.NewCollapsingLowestDenseStore(1024))
+		return ddsketch.NewDDSketch(m, store.NewCollapsingLowestDenseStore(1024),
+			store.NewCollapsingLowestDenseStore(1024))
 	},
 	"python": func() *ddsketch.DDSketch {
-		return ddsketch.NewDDSketch(must(mapping.NewLogarithmicMapping(.00775)), store.NewDenseStore(), store.NewDenseStore())
+		return ddsketch.NewDDSketch(must(mapping.NewLogarithmicMapping(.00775)), store.NewDenseStore(),
+			store.NewDenseStore())
 	},
 	"cubic": func() *ddsketch.DDSketch {
-		return ddsketch.NewDDSketch(must(mapping.NewCubicallyInterpolatedMapping(.01)), store.NewSparseStore(), store.NewSparseStore())
+		return ddsketch.NewDDSketch(must(mapping.NewCubicallyInterpolatedMapping(.01)),
+			store.NewSparseStore(), store.NewSparseStore())
 	},
 }
 
@@ -55,9 +59,10 @@ func worker(rnd *rand.Rand, lang string, start time.Time) (p *pb.ClientStatsPayl
 			continue
 		}
 		g := &pb.ClientGroupedStats{
-			Service: "shop", Name: "web.request", Resource: fmt.Sprint("GET /", resource), HTTPStatusCode: 200,
-			Type: pick(rnd, "web", "http"), SpanKind: "server", IsTraceRoot: pb.Trilean_TRUE,
-			PeerTags: []string{"db.name:carts", "peer.service:" + pick(rnd, "db", "cache")},
+			Service: "shop", Name: "web.request", Resource: fmt.Sprint("GET /", resource),
+			HTTPStatusCode: 200, Type: pick(rnd, "web", "http"), SpanKind: "server",
+			IsTraceRoot: pb.Trilean_TRUE,
+			PeerTags:    []string{"db.name:carts", "peer.service:" + pick(rnd, "db", "cache")},
 		}
 		fine, failed := counters[lang](), counters[lang]()
 		for range 1 + rnd.IntN(60) {
@@ -78,13 +83,15 @@ func worker(rnd *rand.Rand, lang string, start time.Time) (p *pb.ClientStatsPayl
 			g.TopLevelHits += rnd.Uint64N(2)
 			g.Duration += d
 		}
-		g.OkSummary, g.ErrorSummary = must(proto.Marshal(fine.ToProto())), must(proto.Marshal(failed.ToProto()))
+		g.OkSummary, g.ErrorSummary = must(proto.Marshal(fine.ToProto())),
+			must(proto.Marshal(failed.ToProto()))
 		bucket.Stats = append(bucket.Stats, g)
 		hits += g.Hits
 	}
 	return &pb.ClientStatsPayload{
-		Hostname: "h", Env: "prod", Version: "1", Service: "shop", RuntimeID: fmt.Sprint(rnd.Uint64()), Sequence: rnd.Uint64N(9),
-		ProcessTags: "entrypoint.name:shop", Tags: pick(rnd, nil, []string{"team:shop", "tier:1"}), Stats: []*pb.ClientStatsBucket{bucket},
+		Hostname: "h", Env: "prod", Version: "1", Service: "shop", RuntimeID: fmt.Sprint(rnd.Uint64()),
+		Sequence: rnd.Uint64N(9), ProcessTags: "entrypoint.name:shop",
+		Tags: pick(rnd, nil, []string{"team:shop", "tier:1"}), Stats: []*pb.ClientStatsBucket{bucket},
 	}, hits
 }
 
@@ -96,7 +103,11 @@ func groupsAt(t *testing.T, of *realagent.Statistics) map[string]*pb.ClientGroup
 		for _, bucket := range p.Stats {
 			for _, g := range bucket.Stats {
 				tags := slices.Sorted(slices.Values(g.PeerTags))
-				key := fmt.Sprintf("%d %q", bucket.Start, []any{p.Hostname, p.Env, p.Version, p.Lang, p.Service, p.ContainerID, p.ProcessTags, g.Service, g.Name, g.Resource, g.Type, g.SpanKind, tags})
+				key := fmt.Sprintf("%d %q", bucket.Start,
+					[]any{
+						p.Hostname, p.Env, p.Version, p.Lang, p.Service, p.ContainerID, p.ProcessTags,
+						g.Service, g.Name, g.Resource, g.Type, g.SpanKind, tags,
+					})
 				if all[key] != nil {
 					t.Errorf("%s stands twice in what the agent sends on", key)
 				}
@@ -121,7 +132,8 @@ func asAgents(s *ddsketch.DDSketch) *ddsketch.DDSketch {
 	if s.IndexMapping.Equals(agentsMapping) {
 		return s
 	}
-	return s.ChangeMapping(agentsMapping, store.NewCollapsingLowestDenseStore(2048), store.NewCollapsingLowestDenseStore(2048), 1)
+	return s.ChangeMapping(agentsMapping, store.NewCollapsingLowestDenseStore(2048),
+		store.NewCollapsingLowestDenseStore(2048), 1)
 }
 
 // differ says in which bin two sketches differ, if in any. Whole counts differ or do
@@ -130,7 +142,10 @@ func asAgents(s *ddsketch.DDSketch) *ddsketch.DDSketch {
 func differ(a, b *ddsketch.DDSketch) string {
 	bins := func(s *ddsketch.DDSketch) map[int]float64 {
 		all := map[int]float64{-1: s.GetZeroCount()}
-		s.GetPositiveValueStore().ForEach(func(bin int, count float64) bool { all[bin] = count; return false })
+		s.GetPositiveValueStore().ForEach(func(bin int, count float64) bool {
+			all[bin] = count
+			return false
+		})
 		return all
 	}
 	ours, theirs := bins(a), bins(b)
@@ -178,7 +193,10 @@ func sameOfWorkers(t *testing.T, langs []string, try uint64) bool {
 			// In two slots of the agent's, so that some groups come once and some often.
 			start := began.Add(-2 * time.Second * time.Duration(n%8/7))
 			p, of := worker(rnd, langs[n%len(langs)], start)
-			s := sent{path: "/v0.6/stats", body: must(p.MarshalMsg(nil)), header: map[string]string{"Datadog-Meta-Lang": "jvm", "Datadog-Container-ID": "container-1"}}
+			s := sent{
+				path: "/v0.6/stats", body: must(p.MarshalMsg(nil)),
+				header: map[string]string{"Datadog-Meta-Lang": "jvm", "Datadog-Container-ID": "container-1"},
+			}
 			for _, client := range clients {
 				if answer := s.to(t, client); answer != "200 " {
 					t.Errorf("answered %q", answer)
@@ -212,7 +230,8 @@ func sameOfWorkers(t *testing.T, langs []string, try uint64) bool {
 			t.Errorf("%s is missing", key)
 			continue
 		}
-		if g.Hits != w.Hits || g.Errors != w.Errors || g.TopLevelHits != w.TopLevelHits || g.Duration != w.Duration {
+		if g.Hits != w.Hits || g.Errors != w.Errors || g.TopLevelHits != w.TopLevelHits ||
+			g.Duration != w.Duration {
 			t.Errorf("%s\n got %v\nwant %v", key, g, w)
 		}
 		for _, encoded := range [][2][]byte{{g.OkSummary, w.OkSummary}, {g.ErrorSummary, w.ErrorSummary}} {
@@ -227,7 +246,8 @@ func sameOfWorkers(t *testing.T, langs []string, try uint64) bool {
 			}
 		}
 	}
-	t.Logf("%d groups of %d spans; %d sketches compared as they are, %d converted", len(want), hits, asTheyAre, converted)
+	t.Logf("%d groups of %d spans; %d sketches compared as they are, %d converted", len(want), hits,
+		asTheyAre, converted)
 	if asTheyAre == 0 || len(langs) == 1 && langs[0] != "go" && converted == 0 {
 		t.Error("not all ways of the agent were seen")
 	}

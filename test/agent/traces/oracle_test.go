@@ -59,7 +59,9 @@ func decode(format datadog.Format, body []byte, lang string) (*idx.InternalTrace
 }
 
 // count is what the agent would count of a body.
-func (o *oracle) count(t testing.TB, format datadog.Format, body []byte, lang string, topLevel bool, since time.Time) (map[string]total, error) {
+func (o *oracle) count(t testing.TB, format datadog.Format, body []byte, lang string, topLevel bool,
+	since time.Time,
+) (map[string]total, error) {
 	p, err := decode(format, body, lang)
 	if err != nil {
 		return nil, err
@@ -77,10 +79,16 @@ func (o *oracle) totals(t testing.TB) map[string]total {
 		for _, bucket := range payload.Stats {
 			for _, g := range bucket.Stats {
 				key := fmt.Sprintf("%q", []any{
-					payload.Service, g.Service, g.Name, g.Resource, g.Type, g.SpanKind, fmt.Sprint(g.HTTPStatusCode),
-					fmt.Sprint(g.Synthetics), fmt.Sprint(int(g.IsTraceRoot)), g.GRPCStatusCode, g.ServiceSource, g.PeerTags, fmt.Sprint(bucket.Start),
+					payload.Service, g.Service, g.Name, g.Resource, g.Type, g.SpanKind,
+					fmt.Sprint(g.HTTPStatusCode),
+					fmt.Sprint(g.Synthetics), fmt.Sprint(int(g.IsTraceRoot)), g.GRPCStatusCode,
+					g.ServiceSource, g.PeerTags, fmt.Sprint(bucket.Start),
 				})
-				totals[key] = totals[key].plus(total{float64(g.Hits), float64(g.Errors), float64(g.TopLevelHits), float64(g.Duration), sketched(t, g.OkSummary), sketched(t, g.ErrorSummary)})
+				totals[key] = totals[key].plus(total{
+					float64(g.Hits), float64(g.Errors),
+					float64(g.TopLevelHits), float64(g.Duration), sketched(t, g.OkSummary),
+					sketched(t, g.ErrorSummary),
+				})
 			}
 		}
 	}

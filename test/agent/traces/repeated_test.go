@@ -37,7 +37,8 @@ func repeatedSpan(rnd *rand.Rand, now time.Time) []byte {
 			n := rnd.IntN(4)
 			b = msgp.AppendMapHeader(msgp.AppendString(b, "meta"), uint32(n))
 			for range n {
-				b = text(b, pick(rnd, "span.kind", "http.status_code", "_dd.base_service", "env", "_dd.measured"), pick(rnd, "client", "server", "200", "1"))
+				b = text(b, pick(rnd, "span.kind", "http.status_code", "_dd.base_service", "env",
+					"_dd.measured"), pick(rnd, "client", "server", "200", "1"))
 			}
 			return b
 		},
@@ -45,7 +46,9 @@ func repeatedSpan(rnd *rand.Rand, now time.Time) []byte {
 			n := rnd.IntN(4)
 			b = msgp.AppendMapHeader(msgp.AppendString(b, "metrics"), uint32(n))
 			for range n {
-				b = msgp.AppendFloat64(msgp.AppendString(b, pick(rnd, "_dd.measured", "http.status_code", "_top_level", "_sample_rate")), pick(rnd, 0, 0.5, 1, 404))
+				b = msgp.AppendFloat64(msgp.AppendString(b,
+					pick(rnd, "_dd.measured", "http.status_code", "_top_level", "_sample_rate")),
+					pick(rnd, 0, 0.5, 1, 404))
 			}
 			return b
 		},
@@ -96,7 +99,8 @@ func TestRepeatedFields(t *testing.T) {
 				if refused != nil {
 					t.Fatalf("case %d is counted and the agent refuses it: %v\n%q", i, refused, body)
 				}
-				if mine := ours(t, c.Batches, "go", since); !maps.Equal(mine, theirs) && !ambiguous(mine, theirs) {
+				if mine := ours(t, c.Batches, "go", since); !maps.Equal(mine, theirs) &&
+					!ambiguous(mine, theirs) {
 					t.Fatalf("case %d:\n ours %v\nagent %v\n%q", i, mine, theirs, body)
 				}
 			}

@@ -25,11 +25,13 @@ var peerKeys = []string{"_dd.base_service", "db.name", "out.host", "peer.hostnam
 func randomHost(rnd *rand.Rand) string {
 	octet := func() string { return fmt.Sprint(rnd.IntN(pick(rnd, 10, 256, 300))) }
 	separator := pick(rnd, ".", ".", "-", "_")
-	host := pick(rnd, "", "ip-", "http://", "https://", "ftp:///", "dnspoll:///", "x-https://", "[", ":", "a") +
+	host := pick(rnd, "", "ip-", "http://", "https://", "ftp:///", "dnspoll:///", "x-https://", "[", ":",
+		"a") +
 		pick(rnd,
 			strings.Join([]string{octet(), octet(), octet(), octet()}, separator),
 			strings.Join([]string{octet(), octet(), octet()}, separator),
-			"127.0.0.1", "169.254.169.254", "::1", "fe80::1", "2001:db8::8a2e:370:7334", "fe80::1%eth0", "db.example.com", "d.b", "", "abc", "0"+octet()) +
+			"127.0.0.1", "169.254.169.254", "::1", "fe80::1", "2001:db8::8a2e:370:7334", "fe80::1%eth0",
+			"db.example.com", "d.b", "", "abc", "0"+octet()) +
 		pick(rnd, "", "", "]", ":80", "]:443", ".internal", ".5.6", ":", ":[80", "/path", "-x")
 	if rnd.IntN(4) == 0 {
 		return host + "," + randomHost(rnd)
@@ -38,12 +40,15 @@ func randomHost(rnd *rand.Rand) string {
 }
 
 func randomText(rnd *rand.Rand) string {
-	return pick(rnd, "", "0", "1", "1.0", "200", "404", "404.0", "99", "600", "+200", "0200", "-1", "1e2", "4294967296", "abc",
-		"OK", "ok", "Canceled", "CANCELLED", "StatusCode.NOT_FOUND", "StatusCode.NotFound", "DeadlineExceeded", "StatusCode.", "Unavailable", "17", "grpc", "http")
+	return pick(rnd, "", "0", "1", "1.0", "200", "404", "404.0", "99", "600", "+200", "0200", "-1", "1e2",
+		"4294967296", "abc",
+		"OK", "ok", "Canceled", "CANCELLED", "StatusCode.NOT_FOUND", "StatusCode.NotFound",
+		"DeadlineExceeded", "StatusCode.", "Unavailable", "17", "grpc", "http")
 }
 
 func randomNumber(rnd *rand.Rand) float64 {
-	return pick(rnd, 0, 1, -1, 2, 0.5, 200, 404, 404.5, 99, 600, 4294967295, 4294967296, math.Copysign(0, -1), 1e300, math.Inf(1), math.NaN())
+	return pick(rnd, 0, 1, -1, 2, 0.5, 200, 404, 404.5, 99, 600, 4294967295, 4294967296, math.Copysign(0, -1),
+		1e300, math.Inf(1), math.NaN())
 }
 
 // statusTags are where a status may stand.
@@ -61,12 +66,16 @@ func randomSpan(rnd *rand.Rand) *pb.Span {
 			set()
 		}
 	}
-	for _, key := range []string{rules.TagTopLevel, rules.TagTracerTopLevel, rules.TagMeasured, rules.TagPartialVersion} {
+	for _, key := range []string{
+		rules.TagTopLevel, rules.TagTracerTopLevel, rules.TagMeasured,
+		rules.TagPartialVersion,
+	} {
 		maybe(4, func() { s.Metrics[key] = randomNumber(rnd) })
 		maybe(9, func() { s.Meta[key] = randomText(rnd) })
 	}
 	maybe(2, func() {
-		s.Meta[rules.TagKind] = pick(rnd, "client", "server", "Client", "PRODUCER", "consumer", "internal", "Internal", "other", "", "ſerver")
+		s.Meta[rules.TagKind] = pick(rnd, "client", "server", "Client", "PRODUCER", "consumer", "internal",
+			"Internal", "other", "", "ſerver")
 	})
 	for _, key := range statusTags {
 		maybe(5, func() { s.Meta[key] = randomText(rnd) })
@@ -84,7 +93,10 @@ func randomSpan(rnd *rand.Rand) *pb.Span {
 // none.
 func counted(t *testing.T, s *pb.Span, origin string) *pb.ClientGroupedStats {
 	t.Helper()
-	c := stats.NewSpanConcentrator(&stats.SpanConcentratorConfig{ComputeStatsBySpanKind: true, BucketInterval: 10e9}, time.Now())
+	c := stats.NewSpanConcentrator(&stats.SpanConcentratorConfig{
+		ComputeStatsBySpanKind: true,
+		BucketInterval:         10e9,
+	}, time.Now())
 	statSpan, ok := c.NewStatSpanFromPB(s, peerKeys, nil)
 	if !ok {
 		return nil
@@ -157,7 +169,10 @@ func TestTopLevelAsTheAgentFindsIt(t *testing.T) {
 		trace := make(pb.Trace, n)
 		links := make([]rules.Link, n)
 		for i := range trace {
-			links[i] = rules.Link{Span: 1 + rnd.Uint64N(uint64(2*n)), Parent: rnd.Uint64N(uint64(2 * n)), Service: pick(rnd, "a", "a", "b")}
+			links[i] = rules.Link{
+				Span: 1 + rnd.Uint64N(uint64(2*n)), Parent: rnd.Uint64N(uint64(2 * n)),
+				Service: pick(rnd, "a", "a", "b"),
+			}
 			trace[i] = &pb.Span{SpanID: links[i].Span, ParentID: links[i].Parent, Service: links[i].Service}
 		}
 		var spans rules.Spans

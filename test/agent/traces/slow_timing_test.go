@@ -27,11 +27,14 @@ func BenchmarkSlow(b *testing.B) {
 	for _, format := range bench.Recorded {
 		at := filepath.Join(dir, format)
 		alone, behind, daemon := at+"alone", at+"behind", at+"daemon"
-		intake := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
+		intake := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+		}))
 		processes := []process{
 			{"agent-that-counts", started(b, alone, filepath.Join(dir, "agent"), alone, intake.URL)},
 			{"agent-behind-us", started(b, behind, filepath.Join(dir, "agent"), behind, intake.URL)},
-			{"daemon", started(b, daemon, filepath.Join(dir, "spanstatsd"), "run", "--socket="+at+"spans", "--apm-socket="+daemon,
+			{"daemon", started(b, daemon, filepath.Join(dir, "spanstatsd"), "run", "--socket="+at+"spans",
+				"--apm-socket="+daemon,
 				"--agent-url=unix://"+behind, "--http-addr=127.0.0.1:0", "--drop-unsampled=off")},
 		}
 		time.Sleep(2 * time.Second) // the daemon learns what the agent wants
@@ -107,7 +110,9 @@ func stop(cmd *exec.Cmd) {
 }
 
 func tracerOf(socket string) *http.Client {
-	return &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	return &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _,
+		_ string,
+	) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}}}
 }

@@ -56,16 +56,23 @@ func groups(t *testing.T, of *realagent.Statistics) map[string]total {
 				key := fmt.Sprintf("%q", []any{
 					p.Env, p.Version, p.Lang, p.Service, p.ContainerID, p.GitCommitSha, p.ProcessTags,
 					g.Service, g.Name, g.Resource, g.Type, g.SpanKind, fmt.Sprint(g.HTTPStatusCode),
-					fmt.Sprint(g.Synthetics), fmt.Sprint(int(g.IsTraceRoot)), g.GRPCStatusCode, g.ServiceSource, g.PeerTags,
+					fmt.Sprint(g.Synthetics), fmt.Sprint(int(g.IsTraceRoot)), g.GRPCStatusCode,
+					g.ServiceSource, g.PeerTags,
 				})
-				totals[key] = totals[key].plus(total{float64(g.Hits), float64(g.Errors), float64(g.TopLevelHits), float64(g.Duration), binned(t, g.OkSummary), binned(t, g.ErrorSummary)})
+				totals[key] = totals[key].plus(total{
+					float64(g.Hits), float64(g.Errors),
+					float64(g.TopLevelHits), float64(g.Duration), binned(t, g.OkSummary),
+					binned(t, g.ErrorSummary),
+				})
 			}
 		}
 	}
 	return totals
 }
 
-func startDaemon(t *testing.T, a *realagent.Agent, change ...func(*daemon.Config)) (d *daemon.Daemon, socket string) {
+func startDaemon(t *testing.T, a *realagent.Agent, change ...func(*daemon.Config)) (d *daemon.Daemon,
+	socket string,
+) {
 	config := daemon.DefaultConfig()
 	for _, change := range change {
 		change(&config)
@@ -97,7 +104,8 @@ func clientOf(t *testing.T, socket string) *http.Client {
 }
 
 var paths = map[datadog.Format]string{
-	datadog.FormatV04: "/v0.4/traces", datadog.FormatV05: "/v0.5/traces", datadog.FormatV07: "/v0.7/traces", datadog.FormatV1: "/v1.0/traces",
+	datadog.FormatV04: "/v0.4/traces", datadog.FormatV05: "/v0.5/traces", datadog.FormatV07: "/v0.7/traces",
+	datadog.FormatV1: "/v1.0/traces",
 }
 
 // sent is one request of a tracer.
@@ -137,10 +145,13 @@ func TestAgentSeesTheSame(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(10, 99))
 	for i := range 400 {
 		format := datadog.Format(i % 4)
-		s := sent{path: paths[format], body: formats[format](randomPayload(rnd, time.Now()), rnd), header: map[string]string{
-			"Content-Type": "application/msgpack", "Datadog-Meta-Lang": pick(rnd, "go", "python"),
-			"Datadog-Container-ID": pick(rnd, "", "container-1", "container-2"),
-		}}
+		s := sent{
+			path: paths[format], body: formats[format](randomPayload(rnd, time.Now()), rnd),
+			header: map[string]string{
+				"Content-Type": "application/msgpack", "Datadog-Meta-Lang": pick(rnd, "go", "python"),
+				"Datadog-Container-ID": pick(rnd, "", "container-1", "container-2"),
+			},
+		}
 		if format == datadog.FormatV07 {
 			// The agent takes the container of this format from its body alone.
 			delete(s.header, "Datadog-Container-ID")
@@ -164,7 +175,8 @@ func TestAgentSeesTheSame(t *testing.T) {
 	}
 	through.Stop()
 	direct.Stop()
-	ours, left, theirs := groups(t, &through.Received), groups(t, &through.Computed), groups(t, &direct.Computed)
+	ours, left, theirs := groups(t, &through.Received), groups(t, &through.Computed),
+		groups(t, &direct.Computed)
 	if len(ours) < 500 {
 		t.Errorf("only %d groups were counted here", len(ours))
 	}

@@ -25,7 +25,10 @@ type total struct {
 }
 
 func (a total) plus(b total) total {
-	return total{a.hits + b.hits, a.errors + b.errors, a.topLevel + b.topLevel, a.duration + b.duration, a.fine + b.fine, a.failed + b.failed}
+	return total{
+		a.hits + b.hits, a.errors + b.errors, a.topLevel + b.topLevel, a.duration + b.duration,
+		a.fine + b.fine, a.failed + b.failed,
+	}
 }
 
 // sketched is how many durations a sketch holds.
@@ -42,7 +45,9 @@ func sketched(t testing.TB, encoded []byte) (count float64) {
 }
 
 // ours is what the daemon would count of what a counter made of a body.
-func ours(t testing.TB, batches iter.Seq2[string, *span.Batch], lang string, since time.Time) map[string]total {
+func ours(t testing.TB, batches iter.Seq2[string, *span.Batch], lang string,
+	since time.Time,
+) map[string]total {
 	totals := map[string]total{}
 	oldest := since.UnixNano() - since.UnixNano()%10e9
 	for baseService, batch := range batches {
@@ -58,7 +63,8 @@ func ours(t testing.TB, batches iter.Seq2[string, *span.Batch], lang string, sin
 			}
 			key := fmt.Sprintf("%q", []any{
 				baseService, k.Service, k.Operation, k.Resource, k.Type, k.Kind, fmt.Sprint(k.HTTPStatus),
-				fmt.Sprint(k.Synthetics), fmt.Sprint(k.TraceRoot), k.GRPCStatus, k.ServiceSource, k.PeerTags, fmt.Sprint(bucket),
+				fmt.Sprint(k.Synthetics), fmt.Sprint(k.TraceRoot), k.GRPCStatus, k.ServiceSource, k.PeerTags,
+				fmt.Sprint(bucket),
 			})
 			one := total{hits: s.Weight, duration: s.Weight * float64(s.Duration), fine: 1}
 			if s.Flags&span.Error != 0 {
@@ -74,7 +80,8 @@ func ours(t testing.TB, batches iter.Seq2[string, *span.Batch], lang string, sin
 }
 
 func agentPolicy(t testing.TB, conf *config.AgentConfig) *dd.Policy {
-	policy, ok := dd.NewPolicy(conf.PeerTagsCache().Keys, []string{"client", "consumer", "producer", "server"}, nil, dd.Labels{})
+	policy, ok := dd.NewPolicy(conf.PeerTagsCache().Keys,
+		[]string{"client", "consumer", "producer", "server"}, nil, dd.Labels{})
 	if !ok {
 		t.Fatal("the agent wants more tags than we can tell apart")
 	}

@@ -15,7 +15,10 @@ import (
 // A payload that the agent refuses can be looked at afterwards, where it was asked
 // to be kept: in a directory of its own, or that of temporary files.
 func TestRefusedPayloadIsKeptAndPrinted(t *testing.T) {
-	for name, args := range map[string][]string{"debug-dir": {"--debug-dir", t.TempDir()}, "debug": {"--debug"}} {
+	for name, args := range map[string][]string{
+		"debug-dir": {"--debug-dir", t.TempDir()},
+		"debug":     {"--debug"},
+	} {
 		t.Run(name, func(t *testing.T) { keepAndPrint(t, args...) })
 	}
 }
@@ -31,13 +34,22 @@ func keepAndPrint(t *testing.T, args ...string) {
 		return standin.Fault{Kind: standin.Answer, Status: http.StatusBadRequest}
 	})
 	p := daemonProcess(t, agent.URL(), filepath.Join(dir, "s"), args...)
-	c, err := client.Open(client.Config{Socket: filepath.Join(dir, "s"), Origin: client.Origin{Service: "shop", ContainerID: "cid"}})
+	c, err := client.Open(client.Config{
+		Socket: filepath.Join(dir, "s"),
+		Origin: client.Origin{Service: "shop", ContainerID: "cid"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.Publish([]client.Snapshot{
-		{Key: client.Key{Service: "shop", Operation: "op", Resource: "GET /cart", HTTPStatus: 200}, Duration: time.Millisecond, End: time.Now()},
-		{Key: client.Key{Service: "shop", Operation: "op", Resource: "GET /cart", HTTPStatus: 200}, Duration: time.Second, End: time.Now(), Error: true},
+		{
+			Key:      client.Key{Service: "shop", Operation: "op", Resource: "GET /cart", HTTPStatus: 200},
+			Duration: time.Millisecond, End: time.Now(),
+		},
+		{
+			Key:      client.Key{Service: "shop", Operation: "op", Resource: "GET /cart", HTTPStatus: 200},
+			Duration: time.Second, End: time.Now(), Error: true,
+		},
 	})
 	if err := c.Flush(t.Context()); err == nil {
 		t.Error("the tracer was told that a refused payload was taken")
@@ -49,8 +61,10 @@ func keepAndPrint(t *testing.T, args ...string) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	for _, says := range []string{
-		"answer   400 Bad Request: \"a fault on purpose\"", "bytes for 2 spans", "Datadog-Container-Id: cid", "origin   service=shop",
-		"shop  op  GET /cart", "status=200", "hits 2, errors 1, top-level 0, in all 1.001s", "ok     1 spans", "failed 1 spans", "p99 99",
+		"answer   400 Bad Request: \"a fault on purpose\"", "bytes for 2 spans", "Datadog-Container-Id: cid",
+		"origin   service=shop",
+		"shop  op  GET /cart", "status=200", "hits 2, errors 1, top-level 0, in all 1.001s", "ok     1 spans",
+		"failed 1 spans", "p99 99",
 	} {
 		if !strings.Contains(string(out), says) {
 			t.Errorf("%q is not in:\n%s", says, out)

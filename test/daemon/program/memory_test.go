@@ -36,7 +36,8 @@ func TestSmallMemoryAgrees(t *testing.T) {
 		t.Errorf("it says that it may use %s", at)
 	}
 	flood := exec.Command(labProgram, "bench", "--daemon", "http://"+daemon.http, "--socket", socket,
-		"--workload", "adversarial", "--producers", "2", "--connections", "20", "--origins", "10", "--spans", "3000000", "--for", "60s")
+		"--workload", "adversarial", "--producers", "2", "--connections", "20", "--origins", "10", "--spans",
+		"3000000", "--for", "60s")
 	if out, err := flood.CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
@@ -62,7 +63,10 @@ func TestSmallMemoryAgrees(t *testing.T) {
 // durations of each, a daemon of 64 MiB keeps all names in one interval after the other,
 // also where it is the agent to tracers as well.
 func TestHonestRowsFitInSmallMemory(t *testing.T) {
-	for name, more := range map[string][]string{"spans": nil, "spans and traces": {"--apm-addr=127.0.0.1:0"}} {
+	for name, more := range map[string][]string{
+		"spans":            nil,
+		"spans and traces": {"--apm-addr=127.0.0.1:0"},
+	} {
 		t.Run(name, func(t *testing.T) {
 			dir := sockets(t)
 			agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
@@ -91,7 +95,8 @@ func TestHonestRowsFitInSmallMemory(t *testing.T) {
 				before, wasWhole = after, isWhole
 			}
 			exposed, peak := daemon.get("/metrics"), peakResident(t, daemon.Process.Pid)
-			t.Logf("%s: --max-aggregates=%v, chosen for %v; %d rounds, %d of them with all names: at most %d MiB resident",
+			t.Logf("%s: --max-aggregates=%v, chosen for %v; %d rounds, %d of them with all names: at most "+
+				"%d MiB resident",
 				source, said["max_aggregates"], said["max_aggregates_from"], rounds, kept, peak>>20)
 			if kept < 3 || peak > smallest {
 				t.Errorf("%d rounds of 3000 rows kept all names, %d bytes were resident", kept, peak)
@@ -110,7 +115,8 @@ func TestHonestRowsFitInSmallMemory(t *testing.T) {
 			if code, log := daemon.exit(); code != 0 || log[len(log)-1]["balanced"] != true {
 				t.Errorf("exit code %d, last line %v", code, log[len(log)-1])
 			}
-			if got := agent.Totals(); got.Hits != uint64(published) || len(got.Rows) < 3000 || len(got.Rows) > 3001 {
+			if got := agent.Totals(); got.Hits != uint64(published) || len(got.Rows) < 3000 ||
+				len(got.Rows) > 3001 {
 				t.Errorf("the agent has %d of %d hits in %d rows", got.Hits, published, len(got.Rows))
 			}
 		})
@@ -130,10 +136,12 @@ func publishRows(t *testing.T, socket, service string, resources, spans int) int
 		for i := range batch {
 			batch[i] = client.Snapshot{
 				Key: client.Key{
-					Service: service, Operation: "http.request", Resource: fmt.Sprintf("GET /api/v1/accounts/section-%d/items", resource),
-					Type: "web", Kind: "server", HTTPStatus: 200, HTTPMethod: "GET",
+					Service: service, Operation: "http.request",
+					Resource: fmt.Sprintf("GET /api/v1/accounts/section-%d/items", resource), Type: "web",
+					Kind: "server", HTTPStatus: 200, HTTPMethod: "GET",
 				},
-				Duration: time.Millisecond << (i % 12) * time.Duration(100+i) / 100, End: time.Now(), Error: i == 7, TopLevel: true,
+				Duration: time.Millisecond << (i % 12) * time.Duration(100+i) / 100, End: time.Now(),
+				Error: i == 7, TopLevel: true,
 			}
 		}
 		if !c.Publish(batch) {
@@ -159,10 +167,12 @@ func confine(t *testing.T, cmd *exec.Cmd) string {
 			continue
 		}
 		t.Cleanup(func() { _ = os.Remove(group) }) // it is empty once the daemon has ended
-		if os.WriteFile(filepath.Join(group, version.limit), strconv.AppendInt(nil, smallest, 10), 0o644) != nil {
+		if os.WriteFile(filepath.Join(group, version.limit), strconv.AppendInt(nil, smallest, 10),
+			0o644) != nil {
 			continue // a directory, but no controller in it
 		}
-		cmd.Args = append([]string{"sh", "-c", `echo $$ > "$0/cgroup.procs" && exec "$@"`, group, cmd.Path}, cmd.Args[1:]...)
+		cmd.Args = append([]string{"sh", "-c", `echo $$ > "$0/cgroup.procs" && exec "$@"`, group, cmd.Path},
+			cmd.Args[1:]...)
 		cmd.Path = "/bin/sh"
 		return "a control group"
 	}

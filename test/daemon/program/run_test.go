@@ -125,7 +125,10 @@ func load(t *testing.T, c *client.Client, stop chan struct{}) *sync.WaitGroup {
 				}
 				for j := range batch {
 					batch[j] = client.Snapshot{
-						Key:      client.Key{Service: "shop", Operation: "op", Resource: fmt.Sprint("r", (i+j)%50), Kind: "server"},
+						Key: client.Key{
+							Service: "shop", Operation: "op",
+							Resource: fmt.Sprint("r", (i+j)%50), Kind: "server",
+						},
 						Duration: time.Duration(1+i%1000) * time.Microsecond, End: time.Now(), Error: j == g,
 					}
 				}
@@ -152,12 +155,16 @@ func TestStopUnderLoad(t *testing.T) {
 			}
 			agent := startAgent(t, network, address)
 			socket := filepath.Join(dir, "s")
-			daemon := daemonProcess(t, agent.URL(), socket, "--shutdown-grace", "30s", "--drainers", "fixed:2", "--ring-slots", "65536")
+			daemon := daemonProcess(t, agent.URL(), socket, "--shutdown-grace", "30s", "--drainers",
+				"fixed:2", "--ring-slots", "65536")
 			var clients []*client.Client
 			stop := make(chan struct{})
 			var loads []*sync.WaitGroup
 			for i := range 3 {
-				c, err := client.Open(client.Config{Socket: socket, MaxAge: 5 * time.Millisecond, Origin: client.Origin{Service: fmt.Sprint("svc", i)}})
+				c, err := client.Open(client.Config{
+					Socket: socket, MaxAge: 5 * time.Millisecond,
+					Origin: client.Origin{Service: fmt.Sprint("svc", i)},
+				})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -182,7 +189,8 @@ func TestStopUnderLoad(t *testing.T) {
 			}
 			last := log[len(log)-1]
 			totals := agent.Totals()
-			if code != 0 || last["msg"] != "stopped" || last["balanced"] != true || last["dropped"] != 0.0 || last["flushed"] != float64(sent) {
+			if code != 0 || last["msg"] != "stopped" || last["balanced"] != true || last["dropped"] != 0.0 ||
+				last["flushed"] != float64(sent) {
 				t.Errorf("exit code %d, last line %v; %d spans were handed over", code, last, sent)
 			}
 			if totals.Hits != sent || len(totals.Problems) != 0 {
@@ -204,7 +212,10 @@ func TestStopWithoutAgent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Publish([]client.Snapshot{{Key: client.Key{Service: "a", Operation: "b", Resource: "c"}, End: time.Now()}})
+	c.Publish([]client.Snapshot{{
+		Key: client.Key{Service: "a", Operation: "b", Resource: "c"},
+		End: time.Now(),
+	}})
 	if err := c.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +240,10 @@ func TestSecondSignal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Publish([]client.Snapshot{{Key: client.Key{Service: "a", Operation: "b", Resource: "c"}, End: time.Now()}})
+	c.Publish([]client.Snapshot{{
+		Key: client.Key{Service: "a", Operation: "b", Resource: "c"},
+		End: time.Now(),
+	}})
 	if err := c.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}

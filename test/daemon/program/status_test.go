@@ -20,7 +20,10 @@ func TestStatusCommand(t *testing.T) {
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
 	socket := filepath.Join(dir, "s")
 	daemon, first := daemonWithLog(t, agent.URL(), socket, "--flush-interval", "1s")
-	for _, key := range []string{"socket", "agent", "http", "drainers", "ring_slots", "max_aggregates", "see"} {
+	for _, key := range []string{
+		"socket", "agent", "http", "drainers", "ring_slots", "max_aggregates",
+		"see",
+	} {
 		if first[key] == nil {
 			t.Errorf("the line at start does not say %s: %v", key, first)
 		}
@@ -29,14 +32,18 @@ func TestStatusCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Publish([]client.Snapshot{{Key: client.Key{Service: "shop", Operation: "op", Resource: "GET /\x1b]0;x\a\u202e"}, Duration: time.Millisecond, End: time.Now()}})
+	c.Publish([]client.Snapshot{{Key: client.Key{
+		Service: "shop", Operation: "op",
+		Resource: "GET /\x1b]0;x\a\u202e",
+	}, Duration: time.Millisecond, End: time.Now()}})
 	if err := c.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	url := "http://" + first["http"].(string)
 	out, err := program(t, "status", "--url", url, "--json").Output()
 	var status health.Status
-	if err != nil || json.Unmarshal(out, &status) != nil || status.Schema != health.StatusSchema || status.Books.Flushed != 1 || len(status.Tracers) != 1 {
+	if err != nil || json.Unmarshal(out, &status) != nil || status.Schema != health.StatusSchema ||
+		status.Books.Flushed != 1 || len(status.Tracers) != 1 {
 		t.Errorf("--json: %v, %s", err, out)
 	}
 	origins := map[string]string{}
@@ -47,7 +54,10 @@ func TestStatusCommand(t *testing.T) {
 		t.Errorf("the settings come from %v", origins)
 	}
 	out, err = program(t, "status", "--url", url).Output()
-	for _, says := range []string{"Every span is accounted for", "received", "Last flushes", "1 accepted", "GET /", "takes payloads", "1 of 1,024 connections"} {
+	for _, says := range []string{
+		"Every span is accounted for", "received", "Last flushes", "1 accepted",
+		"GET /", "takes payloads", "1 of 1,024 connections",
+	} {
 		if !strings.Contains(string(out), says) {
 			t.Errorf("status does not say %q: %v\n%s", says, err, out)
 		}
@@ -62,7 +72,8 @@ func TestStatusCommand(t *testing.T) {
 	c.Close(t.Context())
 	cmd := program(t, "status", "--url", url)
 	out, err = cmd.CombinedOutput()
-	if err == nil || cmd.ProcessState.ExitCode() != 3 || !strings.Contains(string(out), "is it running") || strings.Count(string(out), "\n") != 1 {
+	if err == nil || cmd.ProcessState.ExitCode() != 3 || !strings.Contains(string(out), "is it running") ||
+		strings.Count(string(out), "\n") != 1 {
 		t.Errorf("without a daemon: %v, %s", err, out)
 	}
 }
@@ -73,8 +84,12 @@ func TestStatusCountsLive(t *testing.T) {
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
 	socket := filepath.Join(dir, "s")
-	daemon := daemonProcess(t, agent.URL(), socket, "--max-aggregates", "99", "--max-origins", "9", "--max-connections", "7")
-	c, err := client.Open(client.Config{Socket: socket, MaxAge: time.Millisecond, Origin: client.Origin{Service: "shop"}})
+	daemon := daemonProcess(t, agent.URL(), socket, "--max-aggregates", "99", "--max-origins", "9",
+		"--max-connections", "7")
+	c, err := client.Open(client.Config{
+		Socket: socket, MaxAge: time.Millisecond,
+		Origin: client.Origin{Service: "shop"},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +98,10 @@ func TestStatusCountsLive(t *testing.T) {
 	var got [3]health.Bounded
 	for range 2_000 {
 		for _, resource := range []string{"a", "b", "c"} {
-			c.Publish([]client.Snapshot{{Key: client.Key{Service: "shop", Operation: "op", Resource: resource}, End: time.Now()}})
+			c.Publish([]client.Snapshot{{Key: client.Key{
+				Service: "shop", Operation: "op",
+				Resource: resource,
+			}, End: time.Now()}})
 		}
 		time.Sleep(20 * time.Millisecond)
 		response, err := http.Get("http://" + daemon.http + "/status")
@@ -96,7 +114,10 @@ func TestStatusCountsLive(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got = [3]health.Bounded{status.Aggregates, status.Origins, {Live: status.Connections.Live, Max: status.Connections.Max}}
+		got = [3]health.Bounded{
+			status.Aggregates, status.Origins,
+			{Live: status.Connections.Live, Max: status.Connections.Max},
+		}
 		if got == want {
 			return
 		}

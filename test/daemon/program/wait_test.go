@@ -27,12 +27,16 @@ func TestWait(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Publish([]client.Snapshot{{Key: client.Key{Service: "a", Operation: "b", Resource: "c"}, End: time.Now()}})
+	c.Publish([]client.Snapshot{{
+		Key: client.Key{Service: "a", Operation: "b", Resource: "c"},
+		End: time.Now(),
+	}})
 	if err := c.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for atMost := 300 * time.Millisecond; ; atMost *= 2 {
-		out, err := program(t, "wait", "idle", "--url", "http://"+addr, "--at-most", atMost.String()).CombinedOutput()
+		out, err := program(t, "wait", "idle", "--url", "http://"+addr, "--at-most",
+			atMost.String()).CombinedOutput()
 		if err != nil && strings.Contains(string(out), "tracers are connected: 1; raise --at-most") {
 			break
 		}
@@ -58,7 +62,8 @@ func TestWaitWithoutADaemon(t *testing.T) {
 	addr := freePort(t)
 	for _, what := range []string{"ready", "idle"} {
 		out, err := program(t, "wait", what, "--url", "http://"+addr, "--at-most", "10ms").CombinedOutput()
-		if err == nil || !strings.Contains(string(out), "wait for daemon") || strings.Count(string(out), "\n") != 1 {
+		if err == nil || !strings.Contains(string(out), "wait for daemon") ||
+			strings.Count(string(out), "\n") != 1 {
 			t.Errorf("wait %s: %v, %s", what, err, out)
 		}
 	}

@@ -26,7 +26,10 @@ import (
 
 func main() {
 	command := otelcol.NewCommand(otelcol.CollectorSettings{
-		BuildInfo: component.BuildInfo{Command: "collector", Description: "the collector of test/fleet", Version: "0"},
+		BuildInfo: component.BuildInfo{
+			Command: "collector", Description: "the collector of test/fleet",
+			Version: "0",
+		},
 		Factories: factories,
 		ConfigProviderSettings: otelcol.ConfigProviderSettings{ResolverSettings: confmap.ResolverSettings{
 			ProviderFactories: []confmap.ProviderFactory{fileprovider.NewFactory(), envprovider.NewFactory()},
@@ -43,13 +46,16 @@ func factories() (f otelcol.Factories, err error) {
 	if f.Receivers, err = otelcol.MakeFactoryMap[receiver.Factory](otlpreceiver.NewFactory()); err != nil {
 		return f, err
 	}
-	if f.Processors, err = otelcol.MakeFactoryMap[processor.Factory](deltatocumulativeprocessor.NewFactory(), resourceprocessor.NewFactory()); err != nil {
+	if f.Processors, err = otelcol.MakeFactoryMap[processor.Factory](deltatocumulativeprocessor.NewFactory(),
+		resourceprocessor.NewFactory()); err != nil {
 		return f, err
 	}
-	if f.Exporters, err = otelcol.MakeFactoryMap[exporter.Factory](otlphttpexporter.NewFactory(), loadbalancingexporter.NewFactory()); err != nil {
+	if f.Exporters, err = otelcol.MakeFactoryMap[exporter.Factory](otlphttpexporter.NewFactory(),
+		loadbalancingexporter.NewFactory()); err != nil {
 		return f, err
 	}
-	if f.Connectors, err = otelcol.MakeFactoryMap[connector.Factory](spanmetricsconnector.NewFactory()); err != nil {
+	f.Connectors, err = otelcol.MakeFactoryMap[connector.Factory](spanmetricsconnector.NewFactory())
+	if err != nil {
 		return f, err
 	}
 	f.Telemetry = otelconftelemetry.NewFactory()

@@ -16,7 +16,10 @@ import (
 
 // startStock is the service that the applications ask. It is under no SDK.
 func startStock() *httptest.Server {
-	statuses := []int{http.StatusOK, http.StatusOK, http.StatusCreated, http.StatusNotFound, http.StatusInternalServerError}
+	statuses := []int{
+		http.StatusOK, http.StatusOK, http.StatusCreated, http.StatusNotFound,
+		http.StatusInternalServerError,
+	}
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		number := 0
 		_, _ = fmt.Sscanf(r.URL.Path, "/stock/%d", &number)
@@ -26,16 +29,19 @@ func startStock() *httptest.Server {
 
 func pythonShop(ctx context.Context, sdks string, env []string) error {
 	bin := sdks + "/python/bin"
-	return shop(ctx, append(env, "PATH="+bin+":"+os.Getenv("PATH")), bin+"/opentelemetry-instrument", "python", "apps/shop.py")
+	return shop(ctx, append(env, "PATH="+bin+":"+os.Getenv("PATH")), bin+"/opentelemetry-instrument",
+		"python", "apps/shop.py")
 }
 
 func nodeShop(ctx context.Context, sdks string, env []string) error {
-	return shop(ctx, append(env, "NODE_PATH="+sdks+"/node/node_modules", "NODE_OPTIONS=--require @opentelemetry/auto-instrumentations-node/register"),
+	return shop(ctx, append(env, "NODE_PATH="+sdks+"/node/node_modules",
+		"NODE_OPTIONS=--require @opentelemetry/auto-instrumentations-node/register"),
 		"node", "apps/shop.js")
 }
 
 func javaShop(ctx context.Context, sdks string, env []string) error {
-	return shop(ctx, env, "java", "-javaagent:"+sdks+"/java/opentelemetry-javaagent.jar", "-cp", sdks+"/java/classes", "Shop")
+	return shop(ctx, env, "java", "-javaagent:"+sdks+"/java/opentelemetry-javaagent.jar", "-cp",
+		sdks+"/java/classes", "Shop")
 }
 
 // shop runs an application of `make test-otel` until it has been visited.
@@ -101,8 +107,10 @@ func order(ctx context.Context, url string, number int) error {
 		return fmt.Errorf("order: %w", err)
 	}
 	for name, value := range map[string]string{
-		"User-Agent": "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0", "Accept": "text/html,application/xhtml+xml",
-		"Referer": "https://shop.example/orders", "X-Request-Id": fmt.Sprintf("7d1c4f0e-%012d", number), "X-Forwarded-For": "203.0.113.17",
+		"User-Agent": "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0",
+		"Accept":     "text/html,application/xhtml+xml",
+		"Referer":    "https://shop.example/orders", "X-Request-Id": fmt.Sprintf("7d1c4f0e-%012d", number),
+		"X-Forwarded-For": "203.0.113.17",
 	} {
 		request.Header.Set(name, value)
 	}

@@ -33,7 +33,8 @@ func goShop(ctx context.Context, _ string, env []string) error {
 	client := &http.Client{Transport: otelhttp.NewTransport(http.DefaultTransport)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /orders/{number}", func(w http.ResponseWriter, r *http.Request) {
-		asked, err := http.NewRequestWithContext(r.Context(), http.MethodGet, os.Getenv("STOCK_URL")+"/stock/"+r.PathValue("number"), nil)
+		asked, err := http.NewRequestWithContext(r.Context(), http.MethodGet,
+			os.Getenv("STOCK_URL")+"/stock/"+r.PathValue("number"), nil)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return

@@ -30,18 +30,35 @@ var recordings = []struct {
 }{
 	{"go", "512", []string{"OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf"}, goShop},
 	{"java", "512", []string{"OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf"}, javaShop},
-	{"java-all", "512", append([]string{"OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf"}, manyAttributes...), javaShop},
-	{"java-gzip", "512", append([]string{"OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf", "OTEL_EXPORTER_OTLP_COMPRESSION=gzip"}, manyAttributes...), javaShop},
+	{
+		"java-all", "512", append([]string{"OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf"}, manyAttributes...),
+		javaShop,
+	},
+	{"java-gzip", "512", append([]string{
+		"OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf",
+		"OTEL_EXPORTER_OTLP_COMPRESSION=gzip",
+	}, manyAttributes...), javaShop},
 	{"python", "512", []string{"OTEL_EXPORTER_OTLP_PROTOCOL=grpc"}, pythonShop},
-	{"node", "512", []string{"OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf", "OTEL_SEMCONV_STABILITY_OPT_IN=http"}, nodeShop},
-	{"node-16", "16", []string{"OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf", "OTEL_SEMCONV_STABILITY_OPT_IN=http"}, nodeShop},
-	{"node-json", "512", []string{"OTEL_EXPORTER_OTLP_PROTOCOL=http/json", "OTEL_SEMCONV_STABILITY_OPT_IN=http"}, nodeShop},
+	{"node", "512", []string{
+		"OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf",
+		"OTEL_SEMCONV_STABILITY_OPT_IN=http",
+	}, nodeShop},
+	{"node-16", "16", []string{
+		"OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf",
+		"OTEL_SEMCONV_STABILITY_OPT_IN=http",
+	}, nodeShop},
+	{"node-json", "512", []string{
+		"OTEL_EXPORTER_OTLP_PROTOCOL=http/json",
+		"OTEL_SEMCONV_STABILITY_OPT_IN=http",
+	}, nodeShop},
 }
 
 // manyAttributes have the Java agent write all that it may of a request.
 var manyAttributes = []string{
-	"OTEL_INSTRUMENTATION_HTTP_SERVER_EMIT_EXPERIMENTAL_TELEMETRY=true", "OTEL_INSTRUMENTATION_HTTP_CLIENT_EMIT_EXPERIMENTAL_TELEMETRY=true",
-	"OTEL_INSTRUMENTATION_HTTP_SERVER_CAPTURE_REQUEST_HEADERS=accept,accept-encoding,referer,x-request-id,x-forwarded-for",
+	"OTEL_INSTRUMENTATION_HTTP_SERVER_EMIT_EXPERIMENTAL_TELEMETRY=true",
+	"OTEL_INSTRUMENTATION_HTTP_CLIENT_EMIT_EXPERIMENTAL_TELEMETRY=true",
+	"OTEL_INSTRUMENTATION_HTTP_SERVER_CAPTURE_REQUEST_HEADERS=" +
+		"accept,accept-encoding,referer,x-request-id,x-forwarded-for",
 	"OTEL_INSTRUMENTATION_HTTP_SERVER_CAPTURE_RESPONSE_HEADERS=date,content-length",
 }
 
@@ -75,7 +92,8 @@ func record(file, spans string, run func(ctx context.Context, env []string) erro
 	defer r.close()
 	stock := startStock()
 	defer stock.Close()
-	if err := run(ctx, append(settings(), "OTEL_EXPORTER_OTLP_ENDPOINT=http://"+r.address, "OTEL_BSP_MAX_EXPORT_BATCH_SIZE="+spans, "STOCK_URL="+stock.URL)); err != nil {
+	if err := run(ctx, append(settings(), "OTEL_EXPORTER_OTLP_ENDPOINT=http://"+r.address,
+		"OTEL_BSP_MAX_EXPORT_BATCH_SIZE="+spans, "STOCK_URL="+stock.URL)); err != nil {
 		return err
 	}
 	return r.write(file)
@@ -85,12 +103,16 @@ func record(file, spans string, run func(ctx context.Context, env []string) erro
 // a pod as there are many and nothing about this machine.
 func settings() []string {
 	return append(os.Environ(),
-		"OTEL_SERVICE_NAME=orders", "OTEL_METRICS_EXPORTER=none", "OTEL_LOGS_EXPORTER=none", "OTEL_TRACES_EXPORTER=otlp",
+		"OTEL_SERVICE_NAME=orders", "OTEL_METRICS_EXPORTER=none", "OTEL_LOGS_EXPORTER=none",
+		"OTEL_TRACES_EXPORTER=otlp",
 		"OTEL_BSP_SCHEDULE_DELAY=10000", "OTEL_BSP_MAX_QUEUE_SIZE=100000",
 		fmt.Sprint("OTEL_RESOURCE_ATTRIBUTES=",
-			"deployment.environment.name=prod,service.version=1.4.2,host.name=node-17,k8s.namespace.name=shop,k8s.deployment.name=orders,",
-			"k8s.pod.name=orders-5d9c7f6b8-x2x4q,container.id=4bf92f3577b34da6a3ce929d0e0e47364bf92f3577b34da6a3ce929d0e0e4736"),
+			"deployment.environment.name=prod,service.version=1.4.2,host.name=node-17,"+
+				"k8s.namespace.name=shop,k8s.deployment.name=orders,",
+			"k8s.pod.name=orders-5d9c7f6b8-x2x4q,"+
+				"container.id=4bf92f3577b34da6a3ce929d0e0e47364bf92f3577b34da6a3ce929d0e0e4736"),
 		"OTEL_NODE_RESOURCE_DETECTORS=env",
-		"OTEL_RESOURCE_DISABLED_KEYS=process.command_args,process.command_line,process.executable.path,process.pid,os.description",
+		"OTEL_RESOURCE_DISABLED_KEYS=process.command_args,"+
+			"process.command_line,process.executable.path,process.pid,os.description",
 	)
 }

@@ -86,7 +86,8 @@ func (r *receiver) write(file string) error {
 		return fmt.Errorf("write recording: %w", err)
 	}
 	pack.ModTime = time.Now() // its spans are found by their times, which were just before
-	if err := errors.Join(request.Write(pack), pack.Close(), os.WriteFile(file, packed.Bytes(), 0o644)); err != nil {
+	if err := errors.Join(request.Write(pack), pack.Close(),
+		os.WriteFile(file, packed.Bytes(), 0o644)); err != nil {
 		return fmt.Errorf("write recording: %w", err)
 	}
 	fmt.Printf("%s: %d bytes, %d packed\n", file, len(r.body), packed.Len())

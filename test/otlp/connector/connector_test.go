@@ -28,12 +28,14 @@ func connected(t *testing.T, requests []ptrace.Traces) allSeries {
 	factory := spanmetricsconnector.NewFactory()
 	config := factory.CreateDefaultConfig().(*spanmetricsconnector.Config)
 	cache := 1 << 20
-	config.AggregationTemporality, config.TimestampCacheSize, config.MetricsFlushInterval = "AGGREGATION_TEMPORALITY_DELTA", &cache, interval
+	config.AggregationTemporality, config.TimestampCacheSize,
+		config.MetricsFlushInterval = "AGGREGATION_TEMPORALITY_DELTA", &cache, interval
 	config.ExcludeDimensions = []string{"collector.instance.id"}
 	for _, name := range dimensions() {
 		config.Dimensions = append(config.Dimensions, spanmetricsconnector.Dimension{Name: name})
 	}
-	config.Histogram.Exponential = configoptional.Some(spanmetricsconnector.ExponentialHistogramConfig{MaxSize: 160})
+	exponential := spanmetricsconnector.ExponentialHistogramConfig{MaxSize: 160}
+	config.Histogram.Exponential = configoptional.Some(exponential)
 	config.Histogram.Unit = 1 // seconds
 	if err := config.Validate(); err != nil {
 		t.Fatal(err)
@@ -48,8 +50,12 @@ func connected(t *testing.T, requests []ptrace.Traces) allSeries {
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings := connector.Settings{ID: component.NewID(factory.Type()), TelemetrySettings: componenttest.NewNopTelemetrySettings()}
-	counting, err := factory.CreateTracesToMetrics(clockwork.AddToContext(t.Context(), clock), settings, config, to)
+	settings := connector.Settings{
+		ID:                component.NewID(factory.Type()),
+		TelemetrySettings: componenttest.NewNopTelemetrySettings(),
+	}
+	counting, err := factory.CreateTracesToMetrics(clockwork.AddToContext(t.Context(), clock), settings,
+		config, to)
 	if err != nil {
 		t.Fatal(err)
 	}

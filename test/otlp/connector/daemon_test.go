@@ -61,9 +61,12 @@ func startDaemon(t *testing.T) *daemon {
 	d := &daemon{t: t, sent: allSeries{}, ended: make(chan map[string]any, 1)}
 	receiver := httptest.NewServer(http.HandlerFunc(d.receive))
 	t.Cleanup(receiver.Close)
-	d.command = exec.Command(program, "run", "--socket", filepath.Join(t.TempDir(), "s"), "--agent-url", "off", "--http-addr", "127.0.0.1:0",
-		"--otlp-addr", "127.0.0.1:0", "--otlp-metrics-endpoint", receiver.URL+"/v1/metrics", "--otlp-instance-id", "none",
-		"--mask-names=never", "--max-aggregates", "65536", "--conflate-runtimes=false", "--shutdown-grace", "60s", "--log-format", "json")
+	d.command = exec.Command(program, "run", "--socket", filepath.Join(t.TempDir(), "s"), "--agent-url",
+		"off", "--http-addr", "127.0.0.1:0",
+		"--otlp-addr", "127.0.0.1:0", "--otlp-metrics-endpoint", receiver.URL+"/v1/metrics",
+		"--otlp-instance-id", "none",
+		"--mask-names=never", "--max-aggregates", "65536", "--conflate-runtimes=false", "--shutdown-grace",
+		"60s", "--log-format", "json")
 	d.command.Env = []string{"PATH=" + os.Getenv("PATH")}
 	log, err := d.command.StderrPipe()
 	if err != nil {
@@ -117,7 +120,8 @@ func (d *daemon) stop(spans int) allSeries {
 		d.t.Fatal(err)
 	}
 	books := <-d.ended
-	if err := d.command.Wait(); err != nil || books["balanced"] != true || books["flushed"] != float64(spans) || books["received"] != float64(spans) {
+	if err := d.command.Wait(); err != nil || books["balanced"] != true ||
+		books["flushed"] != float64(spans) || books["received"] != float64(spans) {
 		d.t.Errorf("the daemon ended with %v; its books of %d spans: %v", err, spans, books)
 	}
 	d.mu.Lock()
@@ -166,7 +170,8 @@ func (s *sender) send(traces ptrace.Traces, by way) {
 	case httpJSON:
 		encode, media = request.MarshalJSON, "application/json"
 	case byGRPC:
-		media, path, client = "application/grpc", "/opentelemetry.proto.collector.trace.v1.TraceService/Export", &s.stream
+		media, path, client = "application/grpc",
+			"/opentelemetry.proto.collector.trace.v1.TraceService/Export", &s.stream
 	}
 	body, err := encode()
 	if err != nil {
@@ -181,7 +186,8 @@ func (s *sender) send(traces ptrace.Traces, by way) {
 	}
 	defer answer.Body.Close()
 	said, err := io.ReadAll(answer.Body)
-	if err != nil || answer.StatusCode != http.StatusOK || by == byGRPC && answer.Trailer.Get("Grpc-Status") != "0" {
+	if err != nil || answer.StatusCode != http.StatusOK ||
+		by == byGRPC && answer.Trailer.Get("Grpc-Status") != "0" {
 		s.t.Fatalf("a request is answered %s, %v: %q, %v", answer.Status, answer.Trailer, said, err)
 	}
 }

@@ -32,23 +32,86 @@ func sampledBy(state string) func(pcommon.Map, ptrace.Span) {
 }
 
 var differences = []difference{
-	{"a span that stands for several", sampledBy("ot=th:c"), "4 calls, 4 spans of 4 s", "4 calls, 1 spans of 1 s"},
-	{"a span that stands for more than 2^32", sampledBy("ot=th:ffffffffffffff"), "72057594037927936 calls, 72057594037927936 spans of 7.205759403792794e+16 s", "4294967296 calls, 1 spans of 1 s"},
+	{
+		"a span that stands for several", sampledBy("ot=th:c"), "4 calls, 4 spans of 4 s",
+		"4 calls, 1 spans of 1 s",
+	},
+	{
+		"a span that stands for more than 2^32", sampledBy("ot=th:ffffffffffffff"),
+		"72057594037927936 calls, 72057594037927936 spans of 7.205759403792794e+16 s",
+		"4294967296 calls, 1 spans of 1 s",
+	},
 	{"a tracestate with two thresholds", sampledBy("ot=th:8;th:c"), "4 calls, 4 spans of 4 s", ""},
-	{"a duration of more than ten bits", func(_ pcommon.Map, s ptrace.Span) { s.SetStartTimestamp(s.EndTimestamp() - 1e9 - 1) }, "above 1 s, 1 calls, 1 spans of 1.000000001 s", "1 calls, 1 spans of 1.000000001 s"},
-	{"a resource without a service", func(resource pcommon.Map, _ ptrace.Span) { resource.Remove("service.name") }, "nothing", `service.name="unknown_service"`},
-	{"a service whose name is empty", func(resource pcommon.Map, _ ptrace.Span) { resource.PutStr("service.name", "") }, `service.name=""`, `service.name="unknown_service"`},
-	{"a service whose name is no text", func(resource pcommon.Map, _ ptrace.Span) { resource.PutInt("service.name", 5) }, `service.name=""`, `service.name="5"`},
-	{"a span without a name", func(_ pcommon.Map, s ptrace.Span) { s.SetName("") }, `span.name=""`, `span.name="server.request"`},
-	{"a name of more than 5000 bytes", func(_ pcommon.Map, s ptrace.Span) { s.SetName(strings.Repeat("x", 5001)) }, fmt.Sprintf("span.name=%q", strings.Repeat("x", 5001)), fmt.Sprintf("span.name=%q", strings.Repeat("x", 5000))},
-	{"a kind that OTLP does not have", func(_ pcommon.Map, s ptrace.Span) { s.SetKind(6) }, `span.kind=""`, `span.kind="SPAN_KIND_UNSPECIFIED"`},
-	{"a status that OTLP does not have", func(_ pcommon.Map, s ptrace.Span) { s.Status().SetCode(3) }, `status.code=""`, ""},
+	{
+		"a duration of more than ten bits", func(_ pcommon.Map,
+			s ptrace.Span,
+		) {
+			s.SetStartTimestamp(s.EndTimestamp() - 1e9 - 1)
+		},
+		"above 1 s, 1 calls, 1 spans of 1.000000001 s", "1 calls, 1 spans of 1.000000001 s",
+	},
+	{"a resource without a service", func(resource pcommon.Map,
+		_ ptrace.Span,
+	) {
+		resource.Remove("service.name")
+	}, "nothing", `service.name="unknown_service"`},
+	{
+		"a service whose name is empty", func(resource pcommon.Map,
+			_ ptrace.Span,
+		) {
+			resource.PutStr("service.name", "")
+		}, `service.name=""`,
+		`service.name="unknown_service"`,
+	},
+	{"a service whose name is no text", func(resource pcommon.Map,
+		_ ptrace.Span,
+	) {
+		resource.PutInt("service.name", 5)
+	}, `service.name=""`, `service.name="5"`},
+	{
+		"a span without a name", func(_ pcommon.Map, s ptrace.Span) { s.SetName("") }, `span.name=""`,
+		`span.name="server.request"`,
+	},
+	{
+		"a name of more than 5000 bytes", func(_ pcommon.Map,
+			s ptrace.Span,
+		) {
+			s.SetName(strings.Repeat("x", 5001))
+		},
+		fmt.Sprintf("span.name=%q", strings.Repeat("x", 5001)),
+		fmt.Sprintf("span.name=%q", strings.Repeat("x", 5000)),
+	},
+	{
+		"a kind that OTLP does not have", func(_ pcommon.Map, s ptrace.Span) { s.SetKind(6) }, `span.kind=""`,
+		`span.kind="SPAN_KIND_UNSPECIFIED"`,
+	},
+	{
+		"a status that OTLP does not have", func(_ pcommon.Map, s ptrace.Span) { s.Status().SetCode(3) },
+		`status.code=""`, "",
+	},
 	{"an attribute that is empty", attributed("peer.service", ""), `peer.service=""`, ""},
-	{"an attribute that is a list, a map or bytes", attributed("peer.service", []any{"a"}), `peer.service="[\"a\"]"`, ""},
-	{"an attribute of more than 200 bytes", attributed("rpc.service", strings.Repeat("y", 201)), fmt.Sprintf("rpc.service=%q", strings.Repeat("y", 201)), fmt.Sprintf("rpc.service=%q", strings.Repeat("y", 200-len("rpc.service:")))},
-	{"a dimension that only the resource has", func(resource pcommon.Map, _ ptrace.Span) { resource.PutStr("peer.service", "x") }, `peer.service="x"`, ""},
-	{"a status of HTTP that is none", attributed("http.response.status_code", "OK"), `http.response.status_code="OK"`, ""},
-	{"a status of gRPC by its name", attributed("rpc.grpc.status_code", "NOT_FOUND"), `rpc.grpc.status_code="NOT_FOUND"`, `rpc.grpc.status_code="5"`},
+	{
+		"an attribute that is a list, a map or bytes", attributed("peer.service", []any{"a"}),
+		`peer.service="[\"a\"]"`, "",
+	},
+	{
+		"an attribute of more than 200 bytes", attributed("rpc.service", strings.Repeat("y", 201)),
+		fmt.Sprintf("rpc.service=%q", strings.Repeat("y", 201)),
+		fmt.Sprintf("rpc.service=%q", strings.Repeat("y", 200-len("rpc.service:"))),
+	},
+	{
+		"a dimension that only the resource has",
+		func(resource pcommon.Map, _ ptrace.Span) { resource.PutStr("peer.service", "x") },
+		`peer.service="x"`, "",
+	},
+	{
+		"a status of HTTP that is none", attributed("http.response.status_code", "OK"),
+		`http.response.status_code="OK"`, "",
+	},
+	{
+		"a status of gRPC by its name", attributed("rpc.grpc.status_code", "NOT_FOUND"),
+		`rpc.grpc.status_code="NOT_FOUND"`, `rpc.grpc.status_code="5"`,
+	},
 	{"a status of gRPC under its present name", func(_ pcommon.Map, s ptrace.Span) {
 		s.Attributes().PutStr("rpc.system.name", "grpc")
 		s.Attributes().PutStr("rpc.response.status_code", "5")
@@ -81,7 +144,10 @@ func (all allSeries) seen(number int) string {
 			continue
 		}
 		var said []string
-		for _, as := range []string{`service.name="shop" `, `span.kind="SPAN_KIND_SERVER" `, `span.name="GET /" `, `status.code="STATUS_CODE_UNSET" `} {
+		for _, as := range []string{
+			`service.name="shop" `, `span.kind="SPAN_KIND_SERVER" `,
+			`span.name="GET /" `, `status.code="STATUS_CODE_UNSET" `,
+		} {
 			attributes = strings.Replace(attributes, as, "", 1)
 		}
 		if attributes = strings.TrimSpace(attributes); attributes != "" {
@@ -130,6 +196,7 @@ func TestWhatDiffersByDesign(t *testing.T) {
 		documented[row[1]] = true
 	}
 	if !found || !maps.Equal(documented, listed) {
-		t.Errorf("the document lists %q, want %q", slices.Sorted(maps.Keys(documented)), slices.Sorted(maps.Keys(listed)))
+		t.Errorf("the document lists %q, want %q", slices.Sorted(maps.Keys(documented)),
+			slices.Sorted(maps.Keys(listed)))
 	}
 }

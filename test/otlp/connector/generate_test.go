@@ -64,15 +64,18 @@ func fillSpan(r *rand.Rand, s ptrace.Span, state string) {
 	if r.IntN(2) == 0 {
 		s.SetParentSpanID(pcommon.SpanID{7: 1})
 	}
-	s.SetName(oneOf(r, "GET /carts/{id}", "SELECT carts", "orders process", "Cart::add item", "Ünïcode", "http.request"))
+	s.SetName(oneOf(r, "GET /carts/{id}", "SELECT carts", "orders process", "Cart::add item", "Ünïcode",
+		"http.request"))
 	s.SetKind(ptrace.SpanKind(r.IntN(6)))
 	s.Status().SetCode(ptrace.StatusCode(r.IntN(3)))
 	s.TraceState().FromRaw(state)
 	end := time.Now()
 	s.SetEndTimestamp(pcommon.NewTimestampFromTime(end))
-	s.SetStartTimestamp(pcommon.NewTimestampFromTime(end.Add(-cut(time.Duration(r.Uint64N(1 << r.IntN(36)))))))
+	lasted := cut(time.Duration(r.Uint64N(1 << r.IntN(36))))
+	s.SetStartTimestamp(pcommon.NewTimestampFromTime(end.Add(-lasted)))
 	if r.IntN(50) == 0 {
-		s.SetStartTimestamp(pcommon.NewTimestampFromTime(end.Add(time.Second))) // of a clock that was set back
+		// of a clock that was set back
+		s.SetStartTimestamp(pcommon.NewTimestampFromTime(end.Add(time.Second)))
 	}
 	convention := r.IntN(3) // present, old, either
 	for i := range conventions {
@@ -97,7 +100,10 @@ func put(to pcommon.Map, name string, value any) {
 }
 
 // sampled are the tracestates of spans that stand for a whole number of spans.
-var sampled = []string{"", "ot=th:8", "ot=th:c", "ot=th:e", "vendor=x,ot=rv:80000000000000;th:0", "vendor=x", "ot=th:f"}
+var sampled = []string{
+	"", "ot=th:8", "ot=th:c", "ot=th:e", "vendor=x,ot=rv:80000000000000;th:0", "vendor=x",
+	"ot=th:f",
+}
 
 // randomTraces is a request of a few processes. One whose service is named so has spans of
 // many thresholds, each of the others has one, as an SDK's sampler gives it.

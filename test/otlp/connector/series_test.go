@@ -37,9 +37,12 @@ func (all allSeries) of(resource, attributes pcommon.Map) *series {
 
 // present are the names that attributes have by now, and which of two goes first.
 var present = map[string]string{
-	"http.method": "http.request.method", "http.status_code": "http.response.status_code", "db.system": "db.system.name", "db.name": "db.namespace",
-	"db.sql.table": "db.collection.name", "db.operation": "db.operation.name", "messaging.destination": "messaging.destination.name",
-	"messaging.operation": "messaging.operation.type", "rpc.system": "rpc.system.name", "deployment.environment": "deployment.environment.name",
+	"http.method": "http.request.method", "http.status_code": "http.response.status_code",
+	"db.system": "db.system.name", "db.name": "db.namespace",
+	"db.sql.table": "db.collection.name", "db.operation": "db.operation.name",
+	"messaging.destination": "messaging.destination.name",
+	"messaging.operation":   "messaging.operation.type", "rpc.system": "rpc.system.name",
+	"deployment.environment": "deployment.environment.name",
 }
 
 // text is a list of attributes under their present names, in one order.
@@ -111,7 +114,8 @@ func (s *series) differs(other *series) string {
 	scale := min(s.scale, other.scale)
 	switch a, b := s.at(scale), other.at(scale); {
 	case s.spans != other.spans || s.zeros != other.zeros:
-		return fmt.Sprintf("%d and %d spans, %d and %d of no duration", s.spans, other.spans, s.zeros, other.zeros)
+		return fmt.Sprintf("%d and %d spans, %d and %d of no duration", s.spans, other.spans, s.zeros,
+			other.zeros)
 	case !maps.Equal(a, b):
 		return fmt.Sprintf("at scale %d the buckets %v and %v", scale, a, b)
 	case math.Abs(s.seconds-other.seconds) > 1e-9*s.seconds:

@@ -40,7 +40,10 @@ func withHexIDs(t *testing.T, v any) {
 func TestJSONIsReadAsTheLibraryReadsIt(t *testing.T) {
 	for seed := range uint64(200) {
 		request := randomRequest(rand.New(rand.NewPCG(seed, 7)))
-		written, err := protojson.MarshalOptions{UseEnumNumbers: true, EmitUnpopulated: seed%2 == 0}.Marshal(request)
+		written, err := protojson.MarshalOptions{
+			UseEnumNumbers:  true,
+			EmitUnpopulated: seed%2 == 0,
+		}.Marshal(request)
 		if err != nil {
 			t.Fatal(err)
 		}

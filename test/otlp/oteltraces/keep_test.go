@@ -32,8 +32,10 @@ func (k *keeper) wanted(request *trace.TracesData) map[string]bool {
 	wanted := map[string]bool{}
 	eachSpan(request, func(s *trace.Span) {
 		isRoot := strings.Trim(string(s.ParentSpanId), "\x00") == ""
-		isSlow := s.EndTimeUnixNano > s.StartTimeUnixNano && s.EndTimeUnixNano-s.StartTimeUnixNano >= uint64(k.Slow)
-		if k.Errors && s.Status.GetCode() == trace.Status_STATUS_CODE_ERROR || k.Slow > 0 && isRoot && isSlow {
+		isSlow := s.EndTimeUnixNano > s.StartTimeUnixNano &&
+			s.EndTimeUnixNano-s.StartTimeUnixNano >= uint64(k.Slow)
+		if k.Errors && s.Status.GetCode() == trace.Status_STATUS_CODE_ERROR ||
+			k.Slow > 0 && isRoot && isSlow {
 			wanted[idOf(s)] = true
 		}
 	})
@@ -66,7 +68,8 @@ func (k *keeper) goesOn(s *trace.Span, wanted map[string]bool) bool {
 		threshold = 1 << 56
 	}
 	switch {
-	case wanted[idOf(s)] || threshold == 0 || now.isMalformed || len(longest) > 256 || members > 32 || len(whole) > 1024:
+	case wanted[idOf(s)] || threshold == 0 || now.isMalformed || len(longest) > 256 || members > 32 ||
+		len(whole) > 1024:
 		return true
 	case now.th != "" && now.threshold() >= threshold:
 		return true
@@ -115,7 +118,9 @@ func (k *keeper) keep(request *trace.TracesData) (kept, gone oteltraces.Tally) {
 }
 
 // leftOf is what goes on of a body that was counted.
-func leftOf(t testing.TB, c *oteltraces.Counter, body []byte, k *oteltraces.Keeping) (left []byte, kept, gone oteltraces.Tally) {
+func leftOf(t testing.TB, c *oteltraces.Counter, body []byte, k *oteltraces.Keeping) (left []byte, kept,
+	gone oteltraces.Tally,
+) {
 	t.Helper()
 	found := c.Measure(k, false)
 	if left = body; !found.IsWhole {
@@ -164,7 +169,8 @@ func checkKeep(t testing.TB, c *oteltraces.Counter, body []byte, k keeper) {
 
 func randomKeeper(rnd *rand.Rand) (k keeper) {
 	of := shares[rnd.IntN(len(shares))]
-	k.Share, k.th, k.Errors, k.Slow = of.share, of.th, rnd.IntN(2) == 0, time.Duration(rnd.IntN(2)*rnd.IntN(1<<30))
+	k.Share, k.th, k.Errors, k.Slow = of.share, of.th, rnd.IntN(2) == 0,
+		time.Duration(rnd.IntN(2)*rnd.IntN(1<<30))
 	return k
 }
 

@@ -21,9 +21,11 @@ func saying(rnd *rand.Rand, request *trace.TracesData) *trace.TracesData {
 			if r.Resource == nil {
 				r.Resource = &resource.Resource{}
 			}
-			text := &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: oneOf(rnd, "true", "false", "")}}
+			text := &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: oneOf(rnd, "true",
+				"false", "")}}
 			said := &common.KeyValue{Key: statsComputed, Value: oneOf(rnd, text, text, randomValue(rnd, 0))}
-			r.Resource.Attributes = slices.Insert(r.Resource.Attributes, rnd.IntN(len(r.Resource.Attributes)+1), said)
+			r.Resource.Attributes = slices.Insert(r.Resource.Attributes,
+				rnd.IntN(len(r.Resource.Attributes)+1), said)
 		}
 	}
 	return request
@@ -86,8 +88,12 @@ func checkMark(t testing.TB, c *oteltraces.Counter, body []byte, k *keeper) {
 	for i, r := range want.ResourceSpans {
 		before, after := said(r), said(got.ResourceSpans[i])
 		isMarked := len(after) == 1 && after[0].GetStringValue() == "true"
-		if counted[r] && !isMarked || !counted[r] && !slices.EqualFunc(before, after, func(a, b *common.AnyValue) bool { return proto.Equal(a, b) }) {
-			t.Fatalf("resource %d, with spans %v, says %v, and said %v: %q of %q", i, counted[r], after, before, left, body)
+		if counted[r] && !isMarked ||
+			!counted[r] && !slices.EqualFunc(before, after, func(a, b *common.AnyValue) bool {
+				return proto.Equal(a, b)
+			}) {
+			t.Fatalf("resource %d, with spans %v, says %v, and said %v: %q of %q", i, counted[r], after,
+				before, left, body)
 		}
 	}
 	if !proto.Equal(got, want) {

@@ -9,8 +9,9 @@ import (
 
 // The grammar of W3C's tracestate and of OpenTelemetry's entry in it.
 var (
-	member = regexp.MustCompile(`^([a-z][a-z0-9_*/-]{0,255}|[a-z0-9][a-z0-9_*/-]{0,240}@[a-z][a-z0-9_*/-]{0,13})=([ -+\x2d-<>-~]{1,256})$`)
-	pair   = regexp.MustCompile(`^([a-z][a-z0-9]*):([a-zA-Z0-9._-]*)$`)
+	member = regexp.MustCompile(`^([a-z][a-z0-9_*/-]{0,255}|` +
+		`[a-z0-9][a-z0-9_*/-]{0,240}@[a-z][a-z0-9_*/-]{0,13})=([ -+\x2d-<>-~]{1,256})$`)
+	pair = regexp.MustCompile(`^([a-z][a-z0-9]*):([a-zA-Z0-9._-]*)$`)
 )
 
 // state is what a tracestate says of sampling, by the text of its entry.

@@ -48,7 +48,8 @@ func run(socket, backend string, otlp []string) error {
 	defer cancel()
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
-	running := agent.NewAgent(ctx, conf, telemetry.NewNoopCollector(), &statsd.NoOpClient{}, gzip.NewComponent())
+	running := agent.NewAgent(ctx, conf, telemetry.NewNoopCollector(), &statsd.NoOpClient{},
+		gzip.NewComponent())
 	go running.Run()
 	<-stop.Done()
 	realagent.TakeIn(running)
@@ -68,7 +69,8 @@ func takeOTLP(conf *config.AgentConfig, address, percent string) (err error) {
 	if otlp.ProbabilisticSampling, err = strconv.ParseFloat(percent, 64); err != nil {
 		return fmt.Errorf("read share of traces: %w", err)
 	}
-	otlp.AttributesTranslator, err = attributes.NewTranslator(component.TelemetrySettings{MeterProvider: noop.NewMeterProvider()})
+	otlp.AttributesTranslator,
+		err = attributes.NewTranslator(component.TelemetrySettings{MeterProvider: noop.NewMeterProvider()})
 	if err != nil {
 		return fmt.Errorf("make translator of attributes: %w", err)
 	}

@@ -49,7 +49,8 @@ func (a *agent) close() {
 func (a *agent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/info":
-		fmt.Fprintf(w, `{"version":"7.85.1","endpoints":["/v0.3/traces","/v0.4/traces","/v0.5/traces","/v1.0/traces"]}`)
+		fmt.Fprintf(w,
+			`{"version":"7.85.1","endpoints":["/v0.3/traces","/v0.4/traces","/v0.5/traces","/v1.0/traces"]}`)
 	case strings.HasSuffix(r.URL.Path, "/traces"):
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -84,7 +85,8 @@ func (a *agent) write(file string) error {
 	for _, name := range ofThisMachine {
 		a.header.Del(name)
 	}
-	request, err := http.NewRequest(http.MethodPost, "http://localhost"+a.endpoint, bytes.NewReader(a.largest))
+	request, err := http.NewRequest(http.MethodPost, "http://localhost"+a.endpoint,
+		bytes.NewReader(a.largest))
 	if err != nil {
 		return fmt.Errorf("write recording: %w", err)
 	}
@@ -95,9 +97,11 @@ func (a *agent) write(file string) error {
 		return fmt.Errorf("write recording: %w", err)
 	}
 	pack.ModTime = time.Now() // its spans are found by their times, which were just before
-	if err := errors.Join(request.Write(pack), pack.Close(), os.WriteFile(file, packed.Bytes(), 0o644)); err != nil {
+	if err := errors.Join(request.Write(pack), pack.Close(),
+		os.WriteFile(file, packed.Bytes(), 0o644)); err != nil {
 		return fmt.Errorf("write recording: %w", err)
 	}
-	fmt.Printf("%s: %s traces, %d bytes, %d packed\n", file, a.header.Get("X-Datadog-Trace-Count"), len(a.largest), packed.Len())
+	fmt.Printf("%s: %s traces, %d bytes, %d packed\n", file, a.header.Get("X-Datadog-Trace-Count"),
+		len(a.largest), packed.Len())
 	return nil
 }

@@ -36,7 +36,9 @@ func goShop(ctx context.Context, socket, protocol string) error {
 		return fmt.Errorf("start tracer: %w", err)
 	}
 	defer tracer.Stop()
-	stock := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "3") }))
+	stock := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "3")
+	}))
 	defer stock.Close()
 	s := &shop{stock: stock.URL, client: httptrace.WrapClient(&http.Client{}), mux: httptrace.NewServeMux()}
 	for route := range routes {
@@ -52,7 +54,8 @@ func goShop(ctx context.Context, socket, protocol string) error {
 }
 
 func nameOf(route int) string {
-	return []string{"orders", "carts", "products", "customers"}[route%4] + []string{"", "/history", "/price", "/photo"}[route/4]
+	return []string{"orders", "carts", "products", "customers"}[route%4] +
+		[]string{"", "/history", "/price", "/photo"}[route/4]
 }
 
 // visit asks for every route.
@@ -98,17 +101,22 @@ func (s *shop) serve(w http.ResponseWriter, r *http.Request) {
 	if err := get(r.Context(), s.client, s.stock+"/"+table); err != nil {
 		status = http.StatusBadGateway
 	}
-	page, _ := tracer.StartSpanFromContext(r.Context(), "template.render", tracer.ResourceName(table+".html"), tracer.Measured())
+	page, _ := tracer.StartSpanFromContext(r.Context(), "template.render", tracer.ResourceName(table+".html"),
+		tracer.Measured())
 	page.Finish()
 	w.WriteHeader(status)
 }
 
 // query is a span as those of database/sql: one in ten of them fails.
 func query(ctx context.Context, table string, fails bool) {
-	span, _ := tracer.StartSpanFromContext(ctx, "postgres.query", tracer.ServiceName("shop-db"), tracer.SpanType(ext.SpanTypeSQL),
-		tracer.ResourceName("SELECT id, state, total FROM "+table+" WHERE id = ? ORDER BY created DESC LIMIT 10"),
-		tracer.Tag(ext.SpanKind, ext.SpanKindClient), tracer.Tag(ext.Component, "database/sql"), tracer.Tag("sql.query_type", "Query"),
-		tracer.Tag(ext.DBSystem, "postgresql"), tracer.Tag(ext.DBName, "orders"), tracer.Tag(ext.DBUser, "shop"),
+	span, _ := tracer.StartSpanFromContext(ctx, "postgres.query", tracer.ServiceName("shop-db"),
+		tracer.SpanType(ext.SpanTypeSQL),
+		tracer.ResourceName("SELECT id, state, total FROM "+table+" WHERE id = ? ORDER BY created DESC "+
+			"LIMIT 10"),
+		tracer.Tag(ext.SpanKind, ext.SpanKindClient), tracer.Tag(ext.Component, "database/sql"),
+		tracer.Tag("sql.query_type", "Query"),
+		tracer.Tag(ext.DBSystem, "postgresql"), tracer.Tag(ext.DBName, "orders"),
+		tracer.Tag(ext.DBUser, "shop"),
 		tracer.Tag(ext.TargetHost, "orders.db.internal"), tracer.Tag(ext.TargetPort, 5432))
 	if fails {
 		span.SetTag(ext.ErrorMsg, "canceling statement due to statement timeout")

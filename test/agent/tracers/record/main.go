@@ -26,9 +26,17 @@ var recordings = []struct {
 	format, endpoint string
 	run              func(ctx context.Context, socket, python string) error
 }{
-	{"v0.4", "/v0.4/traces", func(ctx context.Context, socket, _ string) error { return goShop(ctx, socket, "0.4") }},
+	{"v0.4", "/v0.4/traces", func(ctx context.Context, socket,
+		_ string,
+	) error {
+		return goShop(ctx, socket, "0.4")
+	}},
 	{"v0.5", "/v0.5/traces", pythonShop},
-	{"v1.0", "/v1.0/traces", func(ctx context.Context, socket, _ string) error { return goShop(ctx, socket, "1.0") }},
+	{"v1.0", "/v1.0/traces", func(ctx context.Context, socket,
+		_ string,
+	) error {
+		return goShop(ctx, socket, "1.0")
+	}},
 }
 
 func main() {
@@ -37,9 +45,10 @@ func main() {
 	flag.Parse()
 	log.SetFlags(0)
 	for _, r := range recordings {
-		if err := record(r.endpoint, filepath.Join(*out, r.format+".http.gz"), func(ctx context.Context, socket string) error {
-			return r.run(ctx, socket, *python)
-		}); err != nil {
+		if err := record(r.endpoint, filepath.Join(*out, r.format+".http.gz"),
+			func(ctx context.Context, socket string) error {
+				return r.run(ctx, socket, *python)
+			}); err != nil {
 			log.Fatalf("record %s: %v", r.format, err)
 		}
 	}
@@ -77,7 +86,8 @@ func settings(socket string) []string {
 	return []string{
 		"DD_TRACE_AGENT_URL=unix://" + socket, "DD_SERVICE=shop", "DD_ENV=prod", "DD_VERSION=1.4.2",
 		"DD_TRACE_STATS_COMPUTATION_ENABLED=false", "DD_INSTRUMENTATION_TELEMETRY_ENABLED=false",
-		"DD_REMOTE_CONFIGURATION_ENABLED=false", "DD_TRACE_GIT_METADATA_ENABLED=false", "DD_RUNTIME_METRICS_ENABLED=false",
+		"DD_REMOTE_CONFIGURATION_ENABLED=false", "DD_TRACE_GIT_METADATA_ENABLED=false",
+		"DD_RUNTIME_METRICS_ENABLED=false",
 		"DD_CODE_ORIGIN_FOR_SPANS_ENABLED=false", "DD_TRACE_STARTUP_LOGS=false",
 	}
 }

@@ -75,7 +75,8 @@ func shop() http.Handler {
 	client := &http.Client{Transport: otelhttp.NewTransport(http.DefaultTransport)}
 	mux := http.NewServeMux()
 	traced(mux, "GET /orders/{number}", func(w http.ResponseWriter, r *http.Request) {
-		ask, err := http.NewRequestWithContext(r.Context(), http.MethodGet, os.Getenv("STOCK_URL")+"/stock/"+r.PathValue("number"), nil)
+		ask, err := http.NewRequestWithContext(r.Context(), http.MethodGet,
+			os.Getenv("STOCK_URL")+"/stock/"+r.PathValue("number"), nil)
 		if err != nil {
 			panic("BUG: " + err.Error())
 		}

@@ -36,8 +36,10 @@ var traced = os.Getenv("DD_TRACE_AGENT_URL") != ""
 // query is one of the database.
 func query(ctx context.Context, statement string, read func()) {
 	if traced {
-		span, _ := tracer.StartSpanFromContext(ctx, "postgres.query", tracer.ResourceName(statement), tracer.SpanType(ext.SpanTypeSQL),
-			tracer.ServiceName("shop-db"), tracer.Tag(ext.SpanKind, ext.SpanKindClient), tracer.Tag(ext.TargetHost, "10.1.2.3"), tracer.Tag(ext.DBName, "orders"))
+		span, _ := tracer.StartSpanFromContext(ctx, "postgres.query", tracer.ResourceName(statement),
+			tracer.SpanType(ext.SpanTypeSQL),
+			tracer.ServiceName("shop-db"), tracer.Tag(ext.SpanKind, ext.SpanKindClient),
+			tracer.Tag(ext.TargetHost, "10.1.2.3"), tracer.Tag(ext.DBName, "orders"))
 		defer span.Finish()
 	}
 	read()
@@ -49,7 +51,8 @@ func find(ctx context.Context, id int) (o order) {
 		defer span.Finish()
 		ctx = inner
 	}
-	query(ctx, "SELECT customer FROM orders WHERE id = ?", func() { o.ID, o.Customer = id, fmt.Sprint("customer ", id%orders) })
+	query(ctx, "SELECT customer FROM orders WHERE id = ?",
+		func() { o.ID, o.Customer = id, fmt.Sprint("customer ", id%orders) })
 	query(ctx, "SELECT name, price FROM items WHERE number = ?", func() {
 		for i := range 8 {
 			o.Items = append(o.Items, item{fmt.Sprint("item ", i), i * 100})

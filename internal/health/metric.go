@@ -1,0 +1,126 @@
+package health
+
+import (
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/door/datadog"
+	"github.com/spanstatsd/spanstatsd/internal/door/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/memory"
+)
+
+// collector turns the rooms' statistics into metrics at each scrape.
+type collector struct {
+	sources Sources
+	version string
+	budget  int64
+	limit   memory.Limit
+	refused func() uint64
+
+	logLinesLost func() uint64
+	died         func() int
+}
+
+// scrape is all that metrics are made of, read once.
+type scrape struct {
+	look
+	apm  datadog.Stats
+	otlp otlp.Stats
+	*collector
+}
+
+// metric is one of ours, and how it is made of a scrape.
+type metric struct {
+	desc *prometheus.Desc
+	emit func(s *scrape, emit emitter)
+}
+
+// emitter takes the values of one metric.
+type emitter struct {
+	desc *prometheus.Desc
+	to   chan<- prometheus.Metric
+}
+
+func (e emitter) value(kind prometheus.ValueType, value float64, labels ...string) {
+	e.to <- prometheus.MustNewConstMetric(e.desc, kind, value, labels...)
+}
+
+// histogram has counts by bound.
+func (e emitter) histogram(h flush.Histogram, labels ...string) {
+	cumulative, below := map[float64]uint64{}, uint64(0)
+	for i, bound := range h.Bounds {
+		below += h.Counts[i]
+		cumulative[bound] = below
+	}
+	e.to <- prometheus.MustNewConstHistogram(e.desc, h.Count(), h.Sum, cumulative, labels...)
+}
+
+func describe(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("spanstatsd_"+name, help, labels, nil)
+}
+
+type number interface {
+	~int | ~int64 | ~uint64 | ~float64
+}
+
+func counter[N number](name, help string, of func(*scrape) N) metric {
+	return metric{describe(name, help), func(s *scrape, emit emitter) {
+		emit.value(prometheus.CounterValue, float64(of(s)))
+	}}
+}
+
+func gauge[N number](name, help string, of func(*scrape) N) metric {
+	return metric{describe(name, help), func(s *scrape, emit emitter) {
+		emit.value(prometheus.GaugeValue, float64(of(s)))
+	}}
+}
+
+// counters has one value for each reason, result or field.
+func counters[K ~string](name, help, label string, of func(*scrape) map[K]uint64) metric {
+	return metric{describe(name, help, label), func(s *scrape, emit emitter) {
+		for key, value := range of(s) {
+			emit.value(prometheus.CounterValue, float64(value), string(key))
+		}
+	}}
+}
+
+// ofRings has one value for each drainer's ring.
+func ofRings(name, help string, of func(*aggregate.DrainerStats) int) metric {
+	return metric{describe(name, help, "ring"), func(s *scrape, emit emitter) {
+		for i := range s.agg.Drainers {
+			emit.value(prometheus.GaugeValue, float64(of(&s.agg.Drainers[i])), strconv.Itoa(i))
+		}
+	}}
+}
+
+// ofDestinations has one value for each destination.
+func ofDestinations[N number](kind prometheus.ValueType, name, help string,
+	of func(*scrape, *flush.Stats) N,
+) metric {
+	return metric{describe(name, help, "destination"), func(s *scrape, emit emitter) {
+		for i := range s.out {
+			emit.value(kind, float64(of(s, &s.out[i].Stats)), s.out[i].Name())
+		}
+	}}
+}
+
+// byReason has one value for each destination and reason or result.
+func byReason[K ~string](name, help, label string, of func(*flush.Stats) map[K]uint64) metric {
+	return metric{describe(name, help, "destination", label), func(s *scrape, emit emitter) {
+		for i := range s.out {
+			for key, value := range of(&s.out[i].Stats) {
+				emit.value(prometheus.CounterValue, float64(value), s.out[i].Name(), string(key))
+			}
+		}
+	}}
+}
+
+// oneIf is a gauge of what is so or not.
+func oneIf(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
