@@ -12,21 +12,28 @@ pack() { # archive directory...
 	tar --dereference --sort=name --mtime="@$EPOCH" --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
 		--format=ustar -cf - "$@" | gzip -n -9 >"$archive"
 }
+bill() { # module program, of one architecture
+	(cd "$1" && GOWORK=off $GO mod graph) | dist/parts/sbom "$VERSION" "dist/linux-$arch/$2"
+}
 
-host=dist/linux-$($GO env GOARCH)/spanstatsd
+host=dist/linux-$($GO env GOARCH)
 for arch in amd64 arm64; do
 	name=spanstatsd_${VERSION}_linux_$arch
 	to=dist/parts/$name
 	rm -rf "$to"
 	mkdir -p "$to/completions" "$to/man/man1"
-	cp "dist/linux-$arch/spanstatsd" LICENSE README.md CHANGELOG.md deploy/systemd/spanstatsd.service deploy/systemd/spanstatsd.socket deploy/systemd/spanstatsd.sysusers "$to/"
+	cp "dist/linux-$arch/spanstatsd" "dist/linux-$arch/spanstatsd-lab" LICENSE README.md CHANGELOG.md deploy/systemd/spanstatsd.service deploy/systemd/spanstatsd.socket deploy/systemd/spanstatsd.sysusers "$to/"
 	cp -R docs "$to/"
-	for shell in bash zsh fish; do
-		"$host" completion "$shell" >"$to/completions/spanstatsd.$shell"
+	for program in spanstatsd spanstatsd-lab; do
+		for shell in bash zsh fish; do
+			"$host/$program" completion "$shell" >"$to/completions/$program.$shell"
+		done
+		"$host/$program" man "$to/man/man1"
 	done
-	"$host" man "$to/man/man1"
-	(GOWORK=off $GO mod graph) | dist/parts/sbom "$VERSION" "dist/linux-$arch/spanstatsd" >"$to/sbom.cdx.json"
+	bill . spanstatsd >"$to/sbom.cdx.json"
+	bill lab spanstatsd-lab >"$to/sbom-lab.cdx.json"
 	cp "$to/sbom.cdx.json" "dist/$name.sbom.cdx.json"
+	cp "$to/sbom-lab.cdx.json" "dist/$name.sbom-lab.cdx.json"
 	pack "dist/$name.tar.gz" -C dist/parts "$name"
 done
 pack "dist/spanstatsd_${VERSION}_chart.tgz" -C deploy/helm spanstatsd

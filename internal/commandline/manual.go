@@ -11,6 +11,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
+// NoVariables is the annotation of a program's root whose flags have no environment variables.
+const NoVariables = "spanstatsd_no_variables"
+
 // WritePages writes the manual page of a command, and of those below it, into a directory. They
 // come from the commands themselves, so they say what the program does and nothing else, and
 // no date, so that they are the same each time.
@@ -64,12 +67,12 @@ func writePage(w io.Writer, cmd *cobra.Command) {
 			fmt.Fprintf(w, ".SS %s\n", escape(title))
 		}
 		if title == Note(f, InGroup) {
-			writeFlag(w, f)
+			writeFlag(w, cmd, f)
 		}
 	})
 	if title != "" {
 		fmt.Fprint(w, ".SS Beside these\n")
-		ungrouped(cmd.LocalFlags()).VisitAll(func(f *pflag.Flag) { writeFlag(w, f) })
+		ungrouped(cmd.LocalFlags()).VisitAll(func(f *pflag.Flag) { writeFlag(w, cmd, f) })
 	}
 	fmt.Fprint(w, ".SH EXIT STATUS\n0 if it did what was asked, 2 for a command line or a variable that "+
 		"can't be used, 3 where no daemon answers, 1 for any other failure.\n")
@@ -82,7 +85,7 @@ func writePage(w io.Writer, cmd *cobra.Command) {
 	}
 }
 
-func writeFlag(w io.Writer, f *pflag.Flag) {
+func writeFlag(w io.Writer, cmd *cobra.Command, f *pflag.Flag) {
 	if f.Hidden {
 		return
 	}
@@ -96,7 +99,7 @@ func writeFlag(w io.Writer, f *pflag.Flag) {
 	if standard != "" && hasVariable(f) {
 		fmt.Fprintf(w, " Default: %s.", escape(standard))
 	}
-	if hasVariable(f) {
+	if _, none := cmd.Root().Annotations[NoVariables]; hasVariable(f) && !none {
 		fmt.Fprintf(w, " Environment: %s.", Variable(f.Name))
 	}
 	fmt.Fprintln(w)

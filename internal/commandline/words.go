@@ -36,9 +36,10 @@ func NoCommand(parent *cobra.Command, args []string) error {
 	}
 	return UsageError{
 		fmt.Errorf(
-			"there is no command %q%s; see spanstatsd --help",
+			"there is no command %q%s; see %s --help",
 			strings.Join(args, " "),
 			didYouMean("", near),
+			parent.Root().Name(),
 		),
 	}
 }

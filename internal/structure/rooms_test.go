@@ -150,7 +150,7 @@ var rooms = map[string]room{
 
 	// Those of the lab's modules, which the daemon's does not need.
 	"lab/cmd/spanstatsd-lab": {
-		"client internal/aggregate internal/shown internal/socket internal/wire lab/*",
+		"client internal/aggregate internal/commandline internal/shown internal/socket internal/wire lab/*",
 		"the command line names what it starts",
 	},
 	"lab/bench": {"client internal/health internal/door internal/door/bodies internal/socket " +

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/lab/bench"
 	"github.com/spanstatsd/spanstatsd/lab/bench/relay"
 	"github.com/spanstatsd/spanstatsd/lab/workload"
@@ -86,7 +87,7 @@ What follows -- goes to the daemon.`)
 // daemonArguments takes words only behind --.
 func daemonArguments(cmd *cobra.Command, args []string) error {
 	if dash := cmd.ArgsLenAtDash(); len(args) > 0 && dash != 0 {
-		return usageError{fmt.Errorf("%s takes arguments for the daemon only behind --, but got %q; see %s --help", cmd.Name(), args[0], cmd.CommandPath())}
+		return commandline.Mistake("%s takes arguments for the daemon only behind --, but got %q; see %s --help", cmd.Name(), args[0], cmd.CommandPath())
 	}
 	return nil
 }
@@ -101,7 +102,7 @@ func (o *benchOptions) complete(cmd *cobra.Command) error {
 		c.For = 0
 	}
 	if err := c.Check(); err != nil {
-		return usageError{err}
+		return commandline.AsUsage(err)
 	}
 	c.Out, c.Log = cmd.OutOrStdout(), cmd.ErrOrStderr()
 	if o.json {
@@ -141,7 +142,7 @@ func newBenchTable(program *string, measure func(context.Context, bench.Config) 
 	cmd := &cobra.Command{Use: name + " [flags] [-- flags of run]", Short: short, Long: long, Args: daemonArguments}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := c.Check(); err != nil {
-			return usageError{err}
+			return commandline.AsUsage(err)
 		}
 		c.Program, c.Flags, c.Out, c.Log = *program, args, cmd.OutOrStdout(), cmd.ErrOrStderr()
 		ctx, stop := untilInterrupted(cmd.Context())
@@ -163,15 +164,15 @@ func newBenchScaleCommand(program *string) *cobra.Command {
 		Long: `Measure what a span costs the daemon with 1 to 1000 connections, 1 to 1000
 origins and 10 to 100,000 keys, the limits raised, and what one processor and more of
 them carry. Prints a table.`,
-		Args: noArguments,
+		Args: commandline.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, name := range only {
 				if !slices.Contains(bench.ScaleNames(), name) {
-					return usageError{fmt.Errorf("parse --only: %q is none of %s", name, strings.Join(bench.ScaleNames(), ", "))}
+					return commandline.Mistake("parse --only: %q is none of %s", name, strings.Join(bench.ScaleNames(), ", "))
 				}
 			}
 			if c.For <= 0 || !(c.Rate >= 0) {
-				return usageError{errors.New("parse --for and --rate: neither may be negative, nor the first nothing")}
+				return commandline.Mistake("parse --for and --rate: neither may be negative, nor the first nothing")
 			}
 			c.Program, c.Out, c.Log = *program, cmd.OutOrStdout(), cmd.ErrOrStderr()
 			ctx, stop := untilInterrupted(cmd.Context())
@@ -189,7 +190,7 @@ them carry. Prints a table.`,
 // newBenchTracerCommand is how bench starts its tracers.
 func newBenchTracerCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "tracer", Short: "A tracer of bench, which starts it", Hidden: true, Args: noArguments,
+		Use: "tracer", Short: "A tracer of bench, which starts it", Hidden: true, Args: commandline.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return bench.Tracer(cmd.InOrStdin(), cmd.OutOrStdout())
 		},
@@ -199,7 +200,7 @@ func newBenchTracerCommand() *cobra.Command {
 // newBenchRelayCommand is how bench starts its relay.
 func newBenchRelayCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "relay", Short: "The bare relay of bench, which starts it", Hidden: true, Args: noArguments,
+		Use: "relay", Short: "The bare relay of bench, which starts it", Hidden: true, Args: commandline.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return relay.Run(cmd.InOrStdin(), cmd.OutOrStdout())
 		},

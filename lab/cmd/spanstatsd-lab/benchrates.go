@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/lab/bench"
 	"github.com/spf13/cobra"
 )
@@ -18,7 +19,7 @@ daemon.`,
 		Args: daemonArguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := c.Check(); err != nil {
-				return usageError{err}
+				return commandline.AsUsage(err)
 			}
 			c.Program, c.Flags, c.Out, c.Log = *program, args, cmd.OutOrStdout(), cmd.ErrOrStderr()
 			ctx, stop := untilInterrupted(cmd.Context())

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/client"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/shown"
 	"github.com/spanstatsd/spanstatsd/internal/socket"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
@@ -30,10 +31,10 @@ needed. docs/protocol.md shows it at work.
 
 It ends after --connections, or when it is interrupted. Exits with 1 if a connection
 sent what is malformed or what would be dropped, or if none came.`,
-		Args: noArguments,
+		Args: commandline.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if connections < 0 || config.PerSecond < 0 {
-				return usageError{fmt.Errorf("parse --connections and --per-second: %d and %d may not be negative", connections, config.PerSecond)}
+				return commandline.Mistake("parse --connections and --per-second: %d and %d may not be negative", connections, config.PerSecond)
 			}
 			listener, err := socket.Listen(at)
 			if err != nil {

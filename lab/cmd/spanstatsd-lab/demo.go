@@ -1,11 +1,11 @@
 package main
 
 import (
-	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
 
+	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/lab/demo"
 	"github.com/spf13/cobra"
 )
@@ -23,16 +23,16 @@ func newDemoCommand() *cobra.Command {
 show what arrives: at each flush a table by service and resource, and the books
 under it. Nothing else is needed. Exits 0 only if the books balance and the stand-in
 counted exactly what the tracers sent.`,
-		Args: noArguments,
+		Args: commandline.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if config.Rate < 1 || config.Rate > maxDemoRate {
-				return usageError{fmt.Errorf("parse --rate: %d is not between 1 and %d spans a second", config.Rate, maxDemoRate)}
+				return commandline.Mistake("parse --rate: %d is not between 1 and %d spans a second", config.Rate, maxDemoRate)
 			}
 			if config.For < 0 {
-				return usageError{fmt.Errorf("parse --for: %s is negative", config.For)}
+				return commandline.Mistake("parse --for: %s is negative", config.For)
 			}
 			if !slices.Contains(demo.Destinations, config.Destination) {
-				return usageError{fmt.Errorf("parse --destination: %q is none of %s", config.Destination, strings.Join(demo.Destinations, ", "))}
+				return commandline.Mistake("parse --destination: %q is none of %s", config.Destination, strings.Join(demo.Destinations, ", "))
 			}
 			config.Log = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
 			config.Out = cmd.OutOrStdout()

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 
+	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/shown"
 )
 
@@ -16,11 +18,6 @@ const (
 	exitUsage   = 2
 )
 
-// usageError is a mistake in the command line.
-type usageError struct{ error }
-
-func (u usageError) Unwrap() error { return u.error }
-
 func main() { os.Exit(execute(os.Args[1:], os.Stdout, os.Stderr)) }
 
 // execute runs one command line and returns the exit code. An error is on stderr, with what
@@ -30,12 +27,12 @@ func execute(args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.Execute()
+	err := root.ExecuteContext(commandline.WithArguments(context.Background(), args))
 	if err == nil {
 		return 0
 	}
 	fmt.Fprintf(stderr, "spanstatsd-lab: %s\n", shown.Lines(err.Error()))
-	var usage usageError
+	var usage commandline.UsageError
 	if errors.As(err, &usage) {
 		return exitUsage
 	}

@@ -52,7 +52,7 @@ func program(t *testing.T, args ...string) *exec.Cmd {
 
 func TestVersionAndHelp(t *testing.T) {
 	for args, says := range map[string]string{
-		"version": "spanstatsd-lab ", "--help": "check-client", "bench --help": "--workload", "completion bash": "bash",
+		"version": "spanstatsd-lab ", "--version": "spanstatsd-lab ", "--help": "check-client", "bench --help": "--workload", "completion bash": "bash",
 	} {
 		out, err := program(t, strings.Fields(args)...).Output()
 		if err != nil || !strings.Contains(string(out), says) {
@@ -64,6 +64,7 @@ func TestVersionAndHelp(t *testing.T) {
 func TestUnusableCommandLines(t *testing.T) {
 	for args, says := range map[string]string{
 		"dance":                      `there is no command "dance"`,
+		"benhc":                      "spanstatsd-lab --help",
 		"bench --no-such-flag":       "unknown flag: --no-such-flag; see spanstatsd-lab bench --help",
 		"demo --rate=0":              "--rate",
 		"demo --for=-1s":             "--for",
@@ -76,5 +77,22 @@ func TestUnusableCommandLines(t *testing.T) {
 		if cmd.ProcessState.ExitCode() != exitUsage || !strings.Contains(string(out), says) || strings.Count(string(out), "\n") != 1 {
 			t.Errorf("%s: code %d, %q; want one line with %q", args, cmd.ProcessState.ExitCode(), out, says)
 		}
+	}
+}
+
+// TestManualPages: each command that help shows has a page.
+func TestManualPages(t *testing.T) {
+	dir := t.TempDir()
+	if out, err := program(t, "man", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, name := range []string{"", "-bench", "-bench-all", "-bench-rates", "-bench-scale", "-bench-traces", "-demo", "-check-client"} {
+		page, err := os.ReadFile(filepath.Join(dir, "spanstatsd-lab"+name+".1"))
+		if err != nil || strings.Contains(string(page), "Environment:") {
+			t.Errorf("%v: %s", err, page)
+		}
+	}
+	if page, _ := os.ReadFile(filepath.Join(dir, "spanstatsd-lab-bench.1")); !strings.Contains(string(page), `.B \-\-workload`) {
+		t.Errorf("--workload is not on the page of bench: %s", page)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"syscall"
 
+	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spf13/cobra"
 )
 
@@ -23,27 +24,49 @@ else, and check-client tells the author of a tracer what a daemon understands of
 		SilenceUsage: true, SilenceErrors: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError{fmt.Errorf("there is no command %q; see spanstatsd-lab --help", args[0])}
+				return commandline.NoCommand(cmd, args)
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Version: version, SuggestionsMinimumDistance: 2,
+		Annotations: map[string]string{commandline.NoVariables: ""},
+		RunE:        func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
-	})
-	root.AddCommand(newBenchCommand(), newDemoCommand(), newCheckClientCommand(), newVersionCommand())
+	root.SetFlagErrorFunc(commandline.FlagMistake)
+	root.AddCommand(newBenchCommand(), newDemoCommand(), newCheckClientCommand(), newManCommand(), newVersionCommand())
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	root.SetVersionTemplate(versionText())
+	commandline.UsageOf(root)
+	commandline.CompleteValues(root)
 	return root
+}
+
+func versionText() string {
+	return fmt.Sprintf("spanstatsd-lab %s %s %s/%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 func newVersionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version and the Go that built it",
-		Args:  noArguments,
+		Args:  commandline.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "spanstatsd-lab %s %s %s/%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprint(cmd.OutOrStdout(), versionText())
 			return err
+		},
+	}
+}
+
+// newManCommand writes the manual pages that a release carries.
+func newManCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "man DIRECTORY",
+		Short:  "Write a manual page for each command into a directory",
+		Hidden: true,
+		Args:   commandline.Takes(1, "one directory"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return commandline.WritePages(cmd.Root(), args[0])
 		},
 	}
 }
@@ -54,12 +77,4 @@ func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc)
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
 	context.AfterFunc(ctx, stop)
 	return ctx, stop
-}
-
-// noArguments refuses words that no flag takes.
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usageError{fmt.Errorf("%s takes no argument, but got %q; see %s --help", cmd.Name(), args, cmd.CommandPath())}
-	}
-	return nil
 }
