@@ -178,19 +178,13 @@ func TestMistakesOfUseEndWithTwo(t *testing.T) {
 	for _, line := range []string{
 		"--no", "no", "help no", "help run no", "completion no", "completion bash no", "version no",
 		"version --no", "man", "man --no x", "man a b",
-		"run no", "run --no", "config no", "config --no", "demo no", "demo --rate=none", "demo --for=-1s",
-		"demo --log-format=no",
+		"run no", "run --no", "config no", "config --no",
 		"status no", "status --url=ftp://x", "status --timeout=0s", "status --timeout=-1s",
 		"status --ca-file=/no/such/file", "status --watch --interval=1ms",
 		"dump", "dump --no x", "prepare no", "prepare --socket=", "prepare --directory-mode=x",
 		"prepare --directory-owner=x",
 		"wait", "wait no", "wait ready idle", "wait ready --at-most=-1s", "wait idle --at-most=0s",
 		"wait ready --url=:::",
-		"bench no", "bench --no", "bench --for=-1s", "bench --workload=no", "bench --rate=none",
-		"bench all no", "bench all --for=-1s", "bench all --for=0s", "bench traces no",
-		"bench traces --for=0s",
-		"bench scale no", "bench rates no", "bench scale --for=0s", "bench scale --only=no",
-		"bench tracer no",
 	} {
 		if says := refusal(t, strings.Fields(line)); !strings.HasPrefix(says, "spanstatsd: ") ||
 			strings.Count(says, "\n") != 1 {

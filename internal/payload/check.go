@@ -12,15 +12,20 @@ import (
 // counts of the second to the first. Nor is the order of tags.
 func (g *Group) key() string {
 	texts := []string{
-		g.Service, g.Name, g.Resource, g.SpanKind, g.GRPCStatusCode, g.HTTPMethod, g.HTTPEndpoint, g.ServiceSource,
+		g.Service, g.Name, g.Resource, g.SpanKind, g.GRPCStatusCode, g.HTTPMethod, g.HTTPEndpoint,
+		g.ServiceSource,
 	}
-	peerTags, additionalTags := slices.Sorted(slices.Values(g.PeerTags)), slices.Sorted(slices.Values(g.AdditionalMetricTags))
-	return fmt.Sprintf("%q %q %q %d %d %t", texts, peerTags, additionalTags, g.HTTPStatusCode, g.IsTraceRoot, g.Synthetics)
+	peerTags := slices.Sorted(slices.Values(g.PeerTags))
+	additionalTags := slices.Sorted(slices.Values(g.AdditionalMetricTags))
+	return fmt.Sprintf("%q %q %q %d %d %t", texts, peerTags, additionalTags, g.HTTPStatusCode, g.IsTraceRoot,
+		g.Synthetics)
 }
 
 // Check notes what the agent would take and show wrongly, and calls count for each
 // group with its sketches.
-func (p *Payload) Check(weighted bool, problem func(format string, args ...any), count func(*Group, ...*ddsketch.DDSketch)) {
+func (p *Payload) Check(weighted bool, problem func(format string, args ...any),
+	count func(*Group, ...*ddsketch.DDSketch),
+) {
 	for i := range p.Stats {
 		p.Stats[i].check(problem)
 		for j := range p.Stats[i].Stats {

@@ -33,7 +33,10 @@ func latency(summary []byte) (l Latency, err error) {
 	if err != nil {
 		return l, fmt.Errorf("read sketch: %w", err)
 	}
-	return Latency{Count: sketch.GetCount(), Min: values[0], P50: values[1], P99: values[2], Max: values[3]}, nil
+	return Latency{
+		Count: sketch.GetCount(), Min: values[0], P50: values[1], P99: values[2],
+		Max: values[3],
+	}, nil
 }
 
 // MaxProblems is how many are kept as texts.

@@ -41,7 +41,8 @@ func decodeSummary(raw []byte) (*ddsketch.DDSketch, error) {
 		return nil, fmt.Errorf("decode sketch: %w", err)
 	}
 	if !s.IndexMapping.Equals(NewSketch().IndexMapping) {
-		return nil, fmt.Errorf("decode sketch: mapping %v is not the agent's, logarithmic to 1 %%", message.Mapping)
+		return nil, fmt.Errorf("decode sketch: mapping %v is not the agent's, logarithmic to 1 %%",
+			message.Mapping)
 	}
 	return s, nil
 }

@@ -61,7 +61,10 @@ type Config struct {
 // DefaultConfig is the defaults of the command line.
 func DefaultConfig() Config {
 	return Config{
-		Load:   Load{Workload: workload.Stable, Tracer: Wire, Keys: Raw, Producers: 1, Connections: 1, Origins: 1, Batch: 64},
+		Load: Load{
+			Workload: workload.Stable, Tracer: Wire, Keys: Raw, Producers: 1, Connections: 1,
+			Origins: 1, Batch: 64,
+		},
 		Format: Recorded[0], For: 10 * time.Second, Socket: "/var/run/spanstatsd/spans.sock",
 		Out: io.Discard, Log: io.Discard,
 	}
@@ -105,13 +108,15 @@ func (c *Config) Check() error {
 	case c.For < 0 || c.Every < 0 || !(c.Rate >= 0):
 		return errors.New("parse --for, --every and --rate: none may be negative")
 	case c.WarmUp < 0 || c.WarmUp > 0 && (c.WarmUp >= c.For || c.Every > 0):
-		return fmt.Errorf("parse --warm-up: %s is not a part of the %s of --for, or there is --every too", c.WarmUp, c.For)
+		return fmt.Errorf("parse --warm-up: %s is not a part of the %s of --for, or there is --every too",
+			c.WarmUp, c.For)
 	case c.For == 0 && c.Spans == 0:
 		return errors.New("parse --for and --spans: one of them must end the run")
 	case c.Profile != "" && c.For < leastProfiled:
 		return fmt.Errorf("parse --profile: give --for %s at least", leastProfiled)
 	case c.Daemon == "" && slices.ContainsFunc(c.Flags, isOurs):
-		return fmt.Errorf("parse arguments for the daemon: %s are set by bench itself", strings.Join(ours[:], ", "))
+		return fmt.Errorf("parse arguments for the daemon: %s are set by bench itself",
+			strings.Join(ours[:], ", "))
 	case c.Daemon != "" && len(c.Flags)+len(c.Env) > 0:
 		return errors.New("parse arguments for the daemon: the one of --daemon runs already and takes none")
 	}
@@ -125,8 +130,10 @@ func (c *Config) checkTraces() error {
 		return fmt.Errorf("parse --format: %q is none of %s", c.Format, strings.Join(Recorded, ", "))
 	}
 	d := DefaultConfig()
-	if c.Tracer != d.Tracer || c.Keys != d.Keys || c.Batch != d.Batch || c.Origins != d.Origins || c.KeyCount != 0 || c.WarmUp != 0 || c.Every != 0 || c.Daemon != "" {
-		return errors.New("parse flags: the recorded requests of traces are sent as they are, over HTTP, to a daemon that bench starts; " +
+	if c.Tracer != d.Tracer || c.Keys != d.Keys || c.Batch != d.Batch || c.Origins != d.Origins ||
+		c.KeyCount != 0 || c.WarmUp != 0 || c.Every != 0 || c.Daemon != "" {
+		return errors.New("parse flags: the recorded requests of traces are sent as they are, over HTTP, " +
+			"to a daemon that bench starts; " +
 			"leave out --tracer, --keys, --key-count, --batch, --origins, --warm-up, --every and --daemon")
 	}
 	return nil

@@ -44,8 +44,8 @@
 // and says so when it is reached. Every process that was started ends with
 // the run, however that ends.
 //
-// It imports the rooms that it needs to speak with a daemon (wire, client), to count
-// what is recorded (traces), to stand behind one (standin), to find its process (socket) and to read its words
-// (health's books). Only the command line imports it. What it shares with the
-// comparisons in bench/ are the packages measure and relay below it.
+// It imports the rooms that it needs to speak with a daemon (wire, client), to count what is
+// recorded (traces), to stand behind one (standin), to find its process (socket) and to read
+// its words (health's books). Only the command line imports it. What it shares with the
+// comparisons in lab/peers are the packages below it.
 package bench

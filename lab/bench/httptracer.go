@@ -31,10 +31,16 @@ func newHTTPTracer(j *job) (*httpTracer, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &httpTracer{result: newResult(), recording: r, request: r.message(j.ComputesStats), body: bytes.Clone(r.body)}
-	t.transport = &http.Transport{DisableCompression: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", j.Socket)
-	}}
+	t := &httpTracer{
+		result: newResult(), recording: r, request: r.message(j.ComputesStats),
+		body: bytes.Clone(r.body),
+	}
+	t.transport = &http.Transport{
+		DisableCompression: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", j.Socket)
+		},
+	}
 	return t, nil
 }
 

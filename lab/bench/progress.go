@@ -21,7 +21,8 @@ func newProgress(r *run) *progress {
 	p := &progress{run: r, ticker: &time.Ticker{}, last: r.before}
 	if r.config.Every > 0 {
 		p.ticker = time.NewTicker(r.config.Every)
-		fmt.Fprintf(r.config.Out, "%6s %14s %9s %9s %11s  %s\n", "second", "accepted/s", "heap MiB", "RSS MiB", "collector", "drops and collapses a second")
+		fmt.Fprintf(r.config.Out, "%6s %14s %9s %9s %11s  %s\n", "second", "accepted/s", "heap MiB",
+			"RSS MiB", "collector", "drops and collapses a second")
 	}
 	return p
 }
@@ -47,7 +48,8 @@ func (p *progress) line() {
 	}
 	grown, spent := now.metrics.since(p.last.metrics), now.cpu.Minus(p.last.cpu)
 	seconds := now.at.Sub(p.last.at).Seconds()
-	fmt.Fprintf(p.run.config.Out, "%6.0f %14s %9.1f %9.1f %10.2f%%  %s\n", now.at.Sub(p.run.before.at).Seconds(),
+	fmt.Fprintf(p.run.config.Out, "%6.0f %14s %9.1f %9.1f %10.2f%%  %s\n",
+		now.at.Sub(p.run.before.at).Seconds(),
 		thousands(float64(now.books.Aggregated-p.last.books.Aggregated)/seconds),
 		now.metrics["go_memstats_heap_inuse_bytes"]/(1<<20), float64(used.Resident)/(1<<20),
 		100*grown[collectorSeconds]/spent.All.Seconds(), losses(grown, seconds))
@@ -57,7 +59,8 @@ func (p *progress) line() {
 // losses are the drops and collapses that there were, a second.
 func losses(grown metrics, seconds float64) string {
 	said := happened("dropped ", grown.by("spanstatsd_spans_dropped_total"), seconds)
-	return strings.Join(append(said, happened("collapsed ", grown.by("spanstatsd_spans_collapsed_total"), seconds)...), ", ")
+	return strings.Join(append(said, happened("collapsed ", grown.by("spanstatsd_spans_collapsed_total"),
+		seconds)...), ", ")
 }
 
 // happened is what counts above zero say, in some seconds.

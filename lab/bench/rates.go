@@ -209,7 +209,10 @@ func ratesFacts(rate float64, turns []rateTurn) []fact {
 	}
 	return []fact{
 		{"spans a second", sent},
-		{"process without publishing, ms", milliseconds(median(func(t rateTurn) time.Duration { return t.bare }))},
+		{
+			"process without publishing, ms",
+			milliseconds(median(func(t rateTurn) time.Duration { return t.bare })),
+		},
 		{"and publishing", milliseconds(median(func(t rateTurn) time.Duration { return t.publishing }))},
 		{"publishing adds", milliseconds(added)},
 		{"ns a span", ofProcess},

@@ -49,7 +49,10 @@ const (
 	headerComputedTop   = "Datadog-Client-Computed-Top-Level"
 )
 
-var formats = map[string]decode.Format{"v0.4": decode.FormatV04, "v0.5": decode.FormatV05, "v1.0": decode.FormatV1}
+var formats = map[string]decode.Format{
+	"v0.4": decode.FormatV04, "v0.5": decode.FormatV05,
+	"v1.0": decode.FormatV1,
+}
 
 // loadRecording reads a recording, and counts it once.
 func loadRecording(format string) (*recording, error) {
@@ -122,7 +125,10 @@ func (r *recording) message(computesStats bool) *http.Request {
 		header.Set(headerComputedStats, "yes")
 	}
 	return &http.Request{
-		Method: http.MethodPost, URL: &url.URL{Scheme: "http", Host: "localhost", Path: r.path}, Header: header, ContentLength: int64(len(r.body)),
+		Method: http.MethodPost, URL: &url.URL{
+			Scheme: "http", Host: "localhost",
+			Path: r.path,
+		}, Header: header, ContentLength: int64(len(r.body)),
 	}
 }
 

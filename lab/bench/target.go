@@ -63,11 +63,15 @@ func startTarget(c *Config) (t *target, err error) {
 		return t, fmt.Errorf("make directory for the sockets: %w", err)
 	}
 	t.socket = filepath.Join(t.dir, "spans.sock")
-	if t.agent, err = standin.Start(standin.Config{Network: "unix", Address: filepath.Join(t.dir, "agent.sock")}); err != nil {
+	if t.agent, err = standin.Start(standin.Config{
+		Network: "unix",
+		Address: filepath.Join(t.dir, "agent.sock"),
+	}); err != nil {
 		return t, err
 	}
 	arguments := append([]string{
-		"run", "--socket=" + t.socket, "--agent-url=" + t.agent.URL(), "--http-addr=127.0.0.1:0", "--log-format=json",
+		"run", "--socket=" + t.socket, "--agent-url=" +
+			t.agent.URL(), "--http-addr=127.0.0.1:0", "--log-format=json",
 	}, c.Flags...)
 	if c.Workload == Traces {
 		t.apm = filepath.Join(t.dir, "apm.sock")
@@ -141,7 +145,8 @@ func (t *target) awaitBooks(received uint64) error {
 			moved, since = now, time.Now()
 		}
 		if time.Since(since) > atRest {
-			return fmt.Errorf("wait for the books: the daemon has received %d of %d spans and no more for %s, and its books say balanced: %v",
+			return fmt.Errorf("wait for the books: the daemon has received %d of %d spans and no more for "+
+				"%s, and its books say balanced: %v",
 				books.Received, received, atRest, books.Balanced)
 		}
 	}

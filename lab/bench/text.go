@@ -47,7 +47,8 @@ func (t *TracesReport) facts() []fact {
 		{"all of counting alone", whole(t.Counting.WholeCPU)},
 		{"times", fmt.Sprintf("%.2f", t.TimesWhole)},
 		{"allocations, alone", fmt.Sprintf("%.4f", t.Counting.Allocs)},
-		{"daemon ms a second", fmt.Sprintf("%.1f / %.1f", t.Proxied.CPUPerSecond/1e6, t.Counted.CPUPerSecond/1e6)},
+		{"daemon ms a second", fmt.Sprintf("%.1f / %.1f", t.Proxied.CPUPerSecond/1e6,
+			t.Counted.CPUPerSecond/1e6)},
 		{"answer, p50 / p99", t.Proxied.Answer.pair()},
 		{"and counting", t.Counted.Answer.pair()},
 		{"left to the agent", fmt.Sprint(t.LeftToAgent)},
@@ -60,17 +61,25 @@ func (r *Report) WriteText(w io.Writer) {
 	if r.Traces != nil {
 		facts = append(facts, r.Traces.facts()...)
 	}
-	facts = append(facts, fact{"accepted", fmt.Sprintf("%s in %.1f s", thousands(float64(r.SpansAccepted)), r.Seconds)},
-		fact{"attempted/s", thousands(r.SpansAttemptedPerSecond)}, fact{"cores", fmt.Sprintf("%.2f", r.DaemonCores)},
-		fact{"flushes", fmt.Sprintf("%d, %s each; the last was answered after %s", r.Flushes, nanoseconds(r.FlushMean*1e9), nanoseconds(r.FlushAnswer*1e9))})
-	for _, what := range slices.Concat(happened("refused by client ", r.Refused, 1), happened("dropped ", r.Dropped, 1), happened("collapsed ", r.Collapsed, 1)) {
+	facts = append(facts, fact{"accepted", fmt.Sprintf("%s in %.1f s", thousands(float64(r.SpansAccepted)),
+		r.Seconds)},
+		fact{"attempted/s", thousands(r.SpansAttemptedPerSecond)}, fact{
+			"cores",
+			fmt.Sprintf("%.2f", r.DaemonCores),
+		},
+		fact{"flushes", fmt.Sprintf("%d, %s each; the last was answered after %s", r.Flushes,
+			nanoseconds(r.FlushMean*1e9), nanoseconds(r.FlushAnswer*1e9))})
+	for _, what := range slices.Concat(happened("refused by client ", r.Refused, 1),
+		happened("dropped ", r.Dropped, 1), happened("collapsed ", r.Collapsed, 1)) {
 		facts = append(facts, fact{"spans", what})
 	}
 	b := &r.Books
-	facts = append(facts, fact{"books", fmt.Sprintf("received %d = aggregated %d + dropped %d; aggregated = flushed %d + unsent %d + held %d; balanced: %v",
+	facts = append(facts, fact{"books", fmt.Sprintf("received %d = aggregated %d + dropped %d; aggregated "+
+		"= flushed %d + unsent %d + held %d; balanced: %v",
 		b.Received, b.Aggregated, b.Dropped, b.Flushed, b.Unsent, b.Held, b.Balanced)})
 	if r.AgentHits != nil {
-		facts = append(facts, fact{"agent", fmt.Sprintf("%d hits, equal to accepted: %v", *r.AgentHits, *r.HitsEqualAccepted)})
+		facts = append(facts, fact{"agent", fmt.Sprintf("%d hits, equal to accepted: %v", *r.AgentHits,
+			*r.HitsEqualAccepted)})
 	}
 	for _, fault := range r.Faults {
 		facts = append(facts, fact{"fault", fault})

@@ -101,7 +101,8 @@ func (t *tracesRun) startRelay() (err error) {
 	at := filepath.Join(t.target.dir, "relay.sock")
 	t.loads[relayed].socket = at
 	agent := strings.TrimPrefix(t.target.agent.URL(), "unix://")
-	if t.relay, err = startProducer(&t.config, "relay", &relay.Job{Network: "unix", Listen: at, To: agent}); err != nil {
+	if t.relay, err = startProducer(&t.config, "relay",
+		&relay.Job{Network: "unix", Listen: at, To: agent}); err != nil {
 		return err
 	}
 	if err = t.relay.await(); err != nil {
@@ -155,7 +156,8 @@ func (t *tracesRun) countAlone(c *Config, isMeasured bool) error {
 func (t *tracesRun) countBy(c *Config, count func() error) (measure.Each, error) {
 	spans := uint64(0)
 	cost, err := measure.Of(func() error {
-		for begun := time.Now(); spans == 0 || (c.For == 0 || time.Since(begun) < c.For) && (c.Spans == 0 || spans < c.Spans); {
+		for begun := time.Now(); spans == 0 || (c.For == 0 || time.Since(begun) < c.For) &&
+			(c.Spans == 0 || spans < c.Spans); {
 			if err := count(); err != nil {
 				return fmt.Errorf("count recording: %w", err)
 			}
@@ -187,7 +189,8 @@ func (t *tracesRun) turn(ctx context.Context, c *Config, which int, isMeasured b
 	sending := time.Since(before.at)
 	if which == counted {
 		arrived = t.target.agent.Totals().Counted.Requests - arrived
-		if err := t.target.awaitBooks(before.books.Received + arrived*uint64(t.recording.counted)); err != nil {
+		if err := t.target.awaitBooks(before.books.Received +
+			arrived*uint64(t.recording.counted)); err != nil {
 			t.report.fault(err)
 		}
 	}
@@ -225,7 +228,8 @@ func (t *tracesRun) add(which int, did *result, before, after *reading, isMeasur
 	}
 	spans := float64(did.Handed)
 	l.turns = append(l.turns, TracesLoad{
-		SpansPerSecond: spans / cost.seconds, CPU: float64(cost.cpu.All) / spans, SystemCPU: float64(cost.cpu.System) / spans,
+		SpansPerSecond: spans / cost.seconds, CPU: float64(cost.cpu.All) / spans,
+		SystemCPU:    float64(cost.cpu.System) / spans,
 		CPUPerSecond: float64(cost.cpu.All) / cost.seconds,
 		TracerCPU:    float64(did.CPU) / spans, Allocs: cost.grown[mallocs] / spans,
 	})

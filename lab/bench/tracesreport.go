@@ -49,7 +49,8 @@ type TracesCounting struct {
 // was sent.
 func (t *tracesRun) addTraces(r *Report) {
 	arrived, rec := t.target.agent.Totals(), t.recording
-	byRelay, handedOn, andCounted := t.loads[relayed].median(rec), t.loads[proxied].median(rec), t.loads[counted].median(rec)
+	byRelay, handedOn := t.loads[relayed].median(rec), t.loads[proxied].median(rec)
+	andCounted := t.loads[counted].median(rec)
 	requests := byRelay.Requests + handedOn.Requests + andCounted.Requests
 	rounds := t.compare()
 	times := func(figure func(comparison) float64) float64 { return measure.Median(rounds, figure) }
@@ -59,9 +60,11 @@ func (t *tracesRun) addTraces(r *Report) {
 		BytesPerSpan: float64(len(rec.body)) / float64(rec.spans),
 		Relay:        byRelay, Proxied: handedOn, Counted: andCounted,
 		Counting: TracesCounting{
-			CPU: times(func(c comparison) float64 { return c.alone.walk.CPU }), Allocs: times(func(c comparison) float64 { return c.alone.walk.Allocs }),
-			WholeCPU: times(func(c comparison) float64 { return c.alone.whole.CPU }),
-			AddedCPU: times(comparison.addedCPU), AddedAllocs: times(func(c comparison) float64 { return c.counted.Allocs - c.proxied.Allocs }),
+			CPU:         times(func(c comparison) float64 { return c.alone.walk.CPU }),
+			Allocs:      times(func(c comparison) float64 { return c.alone.walk.Allocs }),
+			WholeCPU:    times(func(c comparison) float64 { return c.alone.whole.CPU }),
+			AddedCPU:    times(comparison.addedCPU),
+			AddedAllocs: times(func(c comparison) float64 { return c.counted.Allocs - c.proxied.Allocs }),
 		},
 		TimesRelay:  times(func(c comparison) float64 { return c.proxied.CPU / c.relayed.CPU }),
 		TimesWalk:   times(func(c comparison) float64 { return c.addedCPU() / c.alone.walk.CPU }),
@@ -98,7 +101,10 @@ func (c comparison) addedCPU() float64 { return c.counted.CPU - c.proxied.CPU }
 // compare lays the rounds that are whole side by side.
 func (t *tracesRun) compare() (rounds []comparison) {
 	for i, last := range t.loads[counted].turns {
-		rounds = append(rounds, comparison{t.loads[relayed].turns[i], t.loads[proxied].turns[i], last, t.counting[i]})
+		rounds = append(rounds, comparison{
+			t.loads[relayed].turns[i], t.loads[proxied].turns[i], last,
+			t.counting[i],
+		})
 	}
 	return rounds
 }

@@ -54,7 +54,10 @@ func connectWire(j *job, number int, origin span.Origin, generator *workload.Gen
 	_ = conn.SetWriteBuffer(wire.SendBuffer) // as the client does it, too
 	t := &wireTracer{
 		conn: conn, read: make(chan error, 1), result: newResult(),
-		encoder: encoder{generator: generator, batch: make([]workload.Snapshot, j.Batch), isNumbered: j.Keys == Numbered},
+		encoder: encoder{
+			generator: generator, batch: make([]workload.Snapshot, j.Batch),
+			isNumbered: j.Keys == Numbered,
+		},
 	}
 	if err := t.greet(origin); err != nil {
 		return nil, err
@@ -78,7 +81,10 @@ func connectWire(j *job, number int, origin span.Origin, generator *workload.Gen
 }
 
 func (t *wireTracer) greet(origin span.Origin) error {
-	hello := wire.AppendHello(nil, &wire.Hello{Version: wire.Version, Client: "spanstatsd-bench", Origin: origin})
+	hello := wire.AppendHello(nil, &wire.Hello{
+		Version: wire.Version, Client: "spanstatsd-bench",
+		Origin: origin,
+	})
 	if _, err := t.conn.Write(hello); err != nil {
 		return fmt.Errorf("write hello: %w", err)
 	}
@@ -95,7 +101,8 @@ func (t *wireTracer) greet(origin span.Origin) error {
 	}
 	go func() {
 		rest, err := io.ReadAll(t.conn)
-		if kind, body, splitErr := wire.Split(rest[min(len(rest), wire.HeaderLen):]); splitErr == nil && kind == wire.TypeBye {
+		if kind, body, splitErr := wire.Split(rest[min(len(rest), wire.HeaderLen):]); splitErr == nil &&
+			kind == wire.TypeBye {
 			if bye, byeErr := wire.DecodeBye(body); byeErr == nil {
 				err = errors.Join(err, fmt.Errorf("the daemon said bye, %s: %s", bye.Reason, bye.Detail))
 			}
@@ -112,7 +119,8 @@ func (t *wireTracer) define(keys []span.Key) error {
 		all[i].Key = &keys[i]
 	}
 	for first := 0; first < len(all); first += defineKeys {
-		if _, err := t.conn.Write(t.encoder.define(nil, first, all[first:min(first+defineKeys, len(all))])); err != nil {
+		if _, err := t.conn.Write(t.encoder.define(nil, first,
+			all[first:min(first+defineKeys, len(all))])); err != nil {
 			return fmt.Errorf("define keys: %w", err)
 		}
 	}

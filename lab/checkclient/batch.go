@@ -33,7 +33,8 @@ func (s *session) define(e *event, message, body []byte) *ending {
 		}
 		s.sums.definitions++
 		if int64(number) >= int64(s.admit.MaxKeys) {
-			return badMessage(message, at, fmt.Errorf("define key: number %d is not below the %d of the welcome", number, s.admit.MaxKeys))
+			return badMessage(message, at, fmt.Errorf("define key: number %d is not below the %d of the "+
+				"welcome", number, s.admit.MaxKeys))
 		}
 		part := &told{facts: []any{"number", number}}
 		if s.keys.define(number, raw) {
@@ -71,7 +72,8 @@ func (s *session) spans(e *event, message, body []byte) *ending {
 	s.sums.spans += walker.Len()
 	e.add("spans", walker.Len())
 	if walker.Len() > s.admit.MaxBatch {
-		s.note(&e.told, noteDropped, "a batch of %d spans, where welcome says max_batch %d: dropped, as batch_too_large", walker.Len(), s.admit.MaxBatch)
+		s.note(&e.told, noteDropped, "a batch of %d spans, where welcome says max_batch %d: dropped, as "+
+			"batch_too_large", walker.Len(), s.admit.MaxBatch)
 		return nil
 	}
 	if walker.Len() > 0 {
@@ -97,7 +99,8 @@ func (s *session) spans(e *event, message, body []byte) *ending {
 func (s *session) keyOf(part *told, snapshot *wire.Snapshot, message []byte, at int) *ending {
 	switch _, known := s.keys.numbers[snapshot.Number]; {
 	case snapshot.Numbered && !known:
-		return badMessage(message, at, fmt.Errorf("resolve key: number %d is not defined on this connection", snapshot.Number))
+		return badMessage(message, at, fmt.Errorf("resolve key: number %d is not defined on this connection",
+			snapshot.Number))
 	case snapshot.Numbered:
 		s.sums.numbered++
 		part.add("number", snapshot.Number)
@@ -131,11 +134,13 @@ func (s *session) describe(part *told, snapshot *wire.Snapshot) {
 		if s.sums.late++; snapshot.End < year2001 {
 			s.note(part, noteAdvice, "spans end before 2001: an end is in nanoseconds since 1970")
 		} else if s.sums.late == 1 {
-			s.note(part, noteAdvice, "spans end before the window, this one %s ago: they are counted in its oldest bucket", age)
+			s.note(part, noteAdvice, "spans end before the window, this one %s ago: they are counted in "+
+				"its oldest bucket", age)
 		}
 	case ended > 0:
 		if s.sums.early++; s.sums.early == 1 {
-			s.note(part, noteAdvice, "spans end after now, this one in %s: they are counted in the bucket of now. Is a clock wrong?", -age)
+			s.note(part, noteAdvice, "spans end after now, this one in %s: they are counted in the bucket "+
+				"of now. Is a clock wrong?", -age)
 		}
 	}
 }

@@ -41,7 +41,10 @@ type Checker struct {
 
 // New makes a checker.
 func New(config Config) *Checker {
-	return &Checker{config: config, printer: printer{config: &config}, read: ingest.DefaultConfig(), admit: admit.DefaultConfig()}
+	return &Checker{
+		config: config, printer: printer{config: &config}, read: ingest.DefaultConfig(),
+		admit: admit.DefaultConfig(),
+	}
 }
 
 // Serve takes tracers until so many have come and left, or until the context ends; 0
@@ -71,7 +74,8 @@ func (c *Checker) Serve(ctx context.Context, listener net.Listener, connections 
 	case served == 0:
 		return errors.New("check client: no tracer connected")
 	case unwell > 0:
-		return fmt.Errorf("check client: %d of %d connections sent what is malformed or dropped; their last lines say what", unwell, served)
+		return fmt.Errorf("check client: %d of %d connections sent what is malformed or dropped; their "+
+			"last lines say what", unwell, served)
 	}
 	return c.printer.failed
 }
@@ -87,7 +91,8 @@ func (c *Checker) serve(ctx context.Context, conn net.Conn, id int) {
 	if ended := s.run(); ended != nil {
 		s.fail(ended)
 	} else if ctx.Err() != nil {
-		s.answer(wire.AppendBye(nil, &wire.Bye{Reason: "shutdown", Detail: "check-client stops"}), "bye", "reason", "shutdown")
+		s.answer(wire.AppendBye(nil, &wire.Bye{Reason: "shutdown", Detail: "check-client stops"}), "bye",
+			"reason", "shutdown")
 	}
 	if !s.end() {
 		c.unwell.Add(1)

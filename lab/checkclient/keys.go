@@ -26,7 +26,13 @@ type keys struct {
 }
 
 func newKeys() keys {
-	return keys{maphash.MakeSeed(), map[uint32]uint64{}, map[uint64]struct{}{}, map[uint64]struct{}{}, map[string]int{}}
+	return keys{
+		maphash.MakeSeed(),
+		map[uint32]uint64{},
+		map[uint64]struct{}{},
+		map[uint64]struct{}{},
+		map[string]int{},
+	}
 }
 
 // define makes a number stand for a key, and reports whether it did so before.
@@ -67,7 +73,8 @@ func (s *session) readKey(to *told, raw []byte) error {
 		return err //nolint:wrapcheck // the message's own words
 	}
 	if canonical := wire.AppendKey(nil, k); !bytes.Equal(canonical, raw) {
-		s.note(to, noteAdvice, "its %d bytes are not the canonical %d: shortest forms, nil for what is not set, nothing after the last label that is", len(raw), len(canonical))
+		s.note(to, noteAdvice, "its %d bytes are not the canonical %d: shortest forms, nil for what is not "+
+			"set, nothing after the last label that is", len(raw), len(canonical))
 	}
 	normal := *k
 	normal.PeerTags, normal.AdditionalTags = slices.Clone(k.PeerTags), slices.Clone(k.AdditionalTags)
@@ -104,7 +111,9 @@ func (s *session) readTags(to *told, l span.Label, tags []string, kept int) {
 	for i, tag := range tags {
 		list[i] = head(tag)
 		if i > 0 && tag < tags[i-1] {
-			s.note(to, noteAdvice, "%ss are not in the order of their bytes, as %q before %q: the daemon sorts them at each miss, and another order is another key in its table", l, list[i-1], list[i])
+			s.note(to, noteAdvice, "%ss are not in the order of their bytes, as %q before %q: the daemon "+
+				"sorts them at each miss, and another order is another key in its table", l, list[i-1],
+				list[i])
 		}
 		name, _, _ := strings.Cut(tag, ":")
 		s.change(to, l, l.String()+" "+head(name), tag, l.Tag(tag))
@@ -120,6 +129,7 @@ func (s *session) change(to *told, l span.Label, scope, before, after string) {
 		s.note(to, noteNormalised, "%s %q becomes %q", l, head(before), head(after))
 	}
 	if after != "" && s.keys.exceeds(scope, after, l.Budget()) {
-		s.note(to, noteNormalised, "%q has more than %d distinct values: what an interval meets beyond so many becomes %q", scope, l.Budget(), span.Blocked)
+		s.note(to, noteNormalised, "%q has more than %d distinct values: what an interval meets beyond so "+
+			"many becomes %q", scope, l.Budget(), span.Blocked)
 	}
 }

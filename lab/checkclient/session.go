@@ -87,7 +87,8 @@ func (s *session) unread(err error) *ending {
 	case errors.Is(err, io.EOF) && s.sums.messages > 0:
 		return nil
 	case errors.Is(err, io.EOF):
-		return &ending{err: ingest.NewFault(ingest.FaultNoHello, errors.New("read hello: the tracer left before it said anything"))}
+		return &ending{err: ingest.NewFault(ingest.FaultNoHello,
+			errors.New("read hello: the tracer left before it said anything"))}
 	default:
 		s.sums.messages++
 		return &ending{err, s.in.Begun(), 0}
@@ -111,7 +112,8 @@ func (s *session) hello(hello *wire.Hello, message []byte) {
 		}
 	}
 	if least := len(wire.AppendHello(nil, hello)) - wire.HeaderLen; least < len(message) {
-		s.note(&e.told, noteAdvice, "it has %d bytes, where all that was understood takes %d: is a name misspelt?", len(message), least)
+		s.note(&e.told, noteAdvice, "it has %d bytes, where all that was understood takes %d: is a name "+
+			"misspelt?", len(message), least)
 	}
 	s.printer.print(e, false)
 	f := &s.config.Features
@@ -120,7 +122,8 @@ func (s *session) hello(hello *wire.Hello, message []byte) {
 		MaxFrame: s.read.MaxFrame, MaxBatch: s.admit.MaxBatch, MaxKeys: s.admit.MaxKeys,
 		MaxKeyBytes: s.admit.MaxNumberedBytes(), Interval: uint64(s.config.Interval),
 	}), "welcome", "version", wire.Version, "max_frame", s.read.MaxFrame, "max_batch", s.admit.MaxBatch,
-		"max_keys", s.admit.MaxKeys, "max_key_bytes", s.admit.MaxNumberedBytes(), "interval", s.config.Interval, "stats", f.Stats, "span_kinds", f.SpanKinds, "peer_tags", f.PeerTags)
+		"max_keys", s.admit.MaxKeys, "max_key_bytes", s.admit.MaxNumberedBytes(), "interval",
+		s.config.Interval, "stats", f.Stats, "span_kinds", f.SpanKinds, "peer_tags", f.PeerTags)
 }
 
 // handle tells of one message. It reports whether the tracer has left.
@@ -146,7 +149,8 @@ func (s *session) handle(message []byte) (left bool, ended *ending) {
 		flush, err = wire.DecodeFlush(body)
 		e.add("id", flush.ID)
 		if err == nil {
-			defer s.answer(wire.AppendFlushAnswer(nil, &wire.Flush{ID: flush.ID, OK: true}), "flush", "id", flush.ID, "ok", true)
+			defer s.answer(wire.AppendFlushAnswer(nil, &wire.Flush{ID: flush.ID, OK: true}), "flush", "id",
+				flush.ID, "ok", true)
 		}
 	case wire.TypeBye:
 		left = true // the daemon reads no further, not even in it
@@ -189,7 +193,8 @@ func (s *session) fail(ended *ending) {
 	}
 	s.note(&e.told, noteMalformed, "%s", ended.err)
 	if reason == ingest.FaultTooLarge {
-		s.note(&e.told, noteAdvice, "a frame's length is big-endian; little-endian this one says %d", bits.ReverseBytes32(wire.FrameLength(ended.bytes)))
+		s.note(&e.told, noteAdvice, "a frame's length is big-endian; little-endian this one says %d",
+			bits.ReverseBytes32(wire.FrameLength(ended.bytes)))
 	}
 	s.printer.print(e, true)
 	if bye, ok := ingest.ByeOf(ended.err); ok {

@@ -71,8 +71,10 @@ func Run(ctx context.Context, config Config) error {
 		defer cancel()
 	}
 	if !config.JSON {
-		fmt.Fprintf(config.Out, "A web shop of %d services hands over about %d spans a second.\n", services, config.Rate)
-		fmt.Fprintf(config.Out, "Watch it at http://%s/. The first report comes within ten seconds.\n", d.daemon.HTTPAddr())
+		fmt.Fprintf(config.Out, "A web shop of %d services hands over about %d spans a second.\n", services,
+			config.Rate)
+		fmt.Fprintf(config.Out, "Watch it at http://%s/. The first report comes within ten seconds.\n",
+			d.daemon.HTTPAddr())
 	}
 	var showing sync.WaitGroup
 	showing.Go(d.show)
@@ -184,7 +186,8 @@ func (d *demo) finish(showing *sync.WaitGroup) error {
 	case d.unwritten != nil:
 		return d.unwritten
 	case !outcome.holds():
-		return errors.New("run demo: the figures above do not agree; that is a defect, please report it with them")
+		return errors.New("run demo: the figures above do not agree; that is a defect, please report it " +
+			"with them")
 	}
 	return nil
 }
@@ -202,8 +205,10 @@ func (d *demo) outcome(books health.Books) Outcome {
 func (o *Outcome) holds() bool { return o.Balanced && o.Equal && len(o.Faults) == 0 }
 
 func writeOutcome(w io.Writer, o *Outcome) {
-	fmt.Fprintf(w, "\ntracers sent    %d spans, %d errors, %d top-level\n", o.Tracers.Spans, o.Tracers.Errors, o.Tracers.TopLevel)
-	fmt.Fprintf(w, "%-5s accepted  %d spans, %d errors, %d top-level\n", o.Destination, o.Agent.Spans, o.Agent.Errors, o.Agent.TopLevel)
+	fmt.Fprintf(w, "\ntracers sent    %d spans, %d errors, %d top-level\n", o.Tracers.Spans, o.Tracers.Errors,
+		o.Tracers.TopLevel)
+	fmt.Fprintf(w, "%-5s accepted  %d spans, %d errors, %d top-level\n", o.Destination, o.Agent.Spans,
+		o.Agent.Errors, o.Agent.TopLevel)
 	for _, fault := range o.Faults {
 		fmt.Fprintf(w, "fault: %s\n", fault)
 	}

@@ -39,12 +39,14 @@ func startDestination(name, dir string, take func(arrived any)) (destination, er
 	switch name {
 	case "agent":
 		a, err := standin.Start(standin.Config{
-			Network: "unix", Address: filepath.Join(dir, "agent.sock"), OnPayload: func(r standin.Received) { take(r.Payload) },
+			Network: "unix", Address: filepath.Join(dir, "agent.sock"),
+			OnPayload: func(r standin.Received) { take(r.Payload) },
 		})
 		return agentDestination{a}, err
 	case "otlp":
 		c, err := collector.Start(collector.Config{
-			Network: "unix", Address: filepath.Join(dir, "otlp.sock"), OnRequest: func(r collector.Request) { take(r) },
+			Network: "unix", Address: filepath.Join(dir, "otlp.sock"),
+			OnRequest: func(r collector.Request) { take(r) },
 		})
 		return otlpDestination{c}, err
 	}
@@ -90,7 +92,8 @@ func (d otlpDestination) choose(c *daemon.Config) error {
 		return err
 	}
 	exporter, err := otlp.New(otlp.Config{
-		Variables: otlp.Variables{Endpoint: endpoint}, Dimensions: dimensions, Instance: "demo", Version: c.Version,
+		Variables: otlp.Variables{Endpoint: endpoint}, Dimensions: dimensions, Instance: "demo",
+		Version: c.Version,
 	})
 	c.Exporters = []flush.Exporter{exporter}
 	return err

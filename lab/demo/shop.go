@@ -39,7 +39,8 @@ func server(service int, method, endpoint string, status uint32, typical time.Du
 func call(service, to int, method, endpoint string, typical time.Duration) step {
 	return step{service: service, typical: typical, key: client.Key{
 		Service: serviceNames[service], Operation: "http.client", Resource: method + " " + endpoint,
-		Type: "http", Kind: "client", HTTPMethod: method, PeerTags: []string{"peer.service:" + serviceNames[to]},
+		Type: "http", Kind: "client", HTTPMethod: method,
+		PeerTags: []string{"peer.service:" + serviceNames[to]},
 	}}
 }
 

@@ -27,7 +27,8 @@ type Row struct {
 func newRow(service, resource string, hits, errors uint64, quantile func(float64) float64) Row {
 	return Row{
 		Service: service, Resource: resource, Hits: hits, Errors: errors,
-		P50: milliseconds(quantile(0.5)), P95: milliseconds(quantile(0.95)), P99: milliseconds(quantile(0.99)),
+		P50: milliseconds(quantile(0.5)), P95: milliseconds(quantile(0.95)),
+		P99: milliseconds(quantile(0.99)),
 	}
 }
 
@@ -35,7 +36,8 @@ func newRow(service, resource string, hits, errors uint64, quantile func(float64
 func busiestFirst(r report) []Row {
 	rows := r.rows()
 	slices.SortFunc(rows, func(a, b Row) int {
-		return cmp.Or(cmp.Compare(b.Hits, a.Hits), strings.Compare(a.Service, b.Service), strings.Compare(a.Resource, b.Resource))
+		return cmp.Or(cmp.Compare(b.Hits, a.Hits), strings.Compare(a.Service, b.Service),
+			strings.Compare(a.Resource, b.Resource))
 	})
 	return rows
 }
@@ -51,10 +53,12 @@ func writeTable(w io.Writer, flush int, at time.Time, rows []Row, books health.B
 	fmt.Fprintln(table, "SERVICE\tRESOURCE\tHITS\tERRORS\tP50\tP95\tP99")
 	for _, row := range rows {
 		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\t%s\t%s\n",
-			row.Service, row.Resource, row.Hits, row.Errors, readable(row.P50), readable(row.P95), readable(row.P99))
+			row.Service, row.Resource, row.Hits, row.Errors, readable(row.P50), readable(row.P95),
+			readable(row.P99))
 	}
 	table.Flush()
-	fmt.Fprintf(w, "\nbooks: received %d = aggregated %d + dropped %d;  aggregated = flushed %d + unsent %d + held %d\n",
+	fmt.Fprintf(w, "\nbooks: received %d = aggregated %d + dropped %d;  aggregated = flushed %d + unsent "+
+		"%d + held %d\n",
 		books.Received, books.Aggregated, books.DroppedTotal(), books.Flushed, books.Unsent, books.Held)
 }
 

@@ -46,10 +46,13 @@ const liveAge = 100 * time.Millisecond
 func openShop(socket string) (*traffic, error) {
 	t := &traffic{rnd: rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))}
 	for i, name := range serviceNames {
-		c, err := client.Open(client.Config{Socket: socket, Name: "demo", MaxAge: liveAge, Origin: client.Origin{
-			Host: "shop-pod", Env: "demo", Version: "1.0.0", Service: name, Lang: "go",
-			TracerVersion: "demo", RuntimeID: fmt.Sprintf("demo-%s", name), ContainerID: "demo-" + name,
-		}})
+		c, err := client.Open(client.Config{
+			Socket: socket, Name: "demo", MaxAge: liveAge,
+			Origin: client.Origin{
+				Host: "shop-pod", Env: "demo", Version: "1.0.0", Service: name, Lang: "go",
+				TracerVersion: "demo", RuntimeID: fmt.Sprintf("demo-%s", name), ContainerID: "demo-" + name,
+			},
+		})
 		if err != nil {
 			return nil, fmt.Errorf("open tracer of %s: %w", name, err)
 		}

@@ -31,8 +31,12 @@ func main() {
 	var names string
 	flag.IntVar(&o.rounds, "rounds", 7, "rounds of each figure")
 	flag.DurationVar(&o.least, "time", 300*time.Millisecond, "how long a round lasts at least")
-	flag.StringVar(&names, "workloads", strings.Join([]string{workload.Stable, workload.Pool, workload.Skewed, workload.Adversarial}, ","), "workloads, separated by commas")
-	flag.StringVar(&o.program, "program", "../../bin/spanstatsd-lab", "the program that measures the daemon beside it")
+	flag.StringVar(&names, "workloads", strings.Join([]string{
+		workload.Stable, workload.Pool, workload.Skewed,
+		workload.Adversarial,
+	}, ","), "workloads, separated by commas")
+	flag.StringVar(&o.program, "program", "../../bin/spanstatsd-lab",
+		"the program that measures the daemon beside it")
 	flag.Parse()
 	o.workloads = strings.Split(names, ",")
 	if err := run(os.Stdout, o); err != nil {

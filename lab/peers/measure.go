@@ -40,5 +40,8 @@ func (s *system) countFor(name string, spans []workload.Snapshot, least time.Dur
 		}
 		return nil
 	})
-	return sample{cpu: float64(cost.CPU) / float64(counted), allocs: float64(cost.Allocs) / float64(counted)}, err
+	return sample{
+		cpu:    float64(cost.CPU) / float64(counted),
+		allocs: float64(cost.Allocs) / float64(counted),
+	}, err
 }

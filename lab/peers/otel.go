@@ -29,11 +29,13 @@ func newSpanMetrics(spans []workload.Snapshot) (func(), error) {
 func newSpanMetricsLabels(spans []workload.Snapshot) (func(), error) {
 	return spanMetrics(spans, func(c *spanmetricsconnector.Config) {
 		for _, name := range []string{
-			"operation", "span.type", "http.status_code", "http.method", "http.endpoint", "peer.hostname", "peer.service", "db.name",
+			"operation", "span.type", "http.status_code", "http.method", "http.endpoint", "peer.hostname",
+			"peer.service", "db.name",
 		} {
 			c.Dimensions = append(c.Dimensions, spanmetricsconnector.Dimension{Name: name})
 		}
-		c.Histogram.Exponential = configoptional.Some(spanmetricsconnector.ExponentialHistogramConfig{MaxSize: 160})
+		exponential := spanmetricsconnector.ExponentialHistogramConfig{MaxSize: 160}
+		c.Histogram.Exponential = configoptional.Some(exponential)
 	})
 }
 
@@ -44,7 +46,10 @@ func spanMetrics(spans []workload.Snapshot, change func(*spanmetricsconnector.Co
 	if err := config.Validate(); err != nil {
 		return nil, fmt.Errorf("configure spanmetrics: %w", err)
 	}
-	settings := connector.Settings{ID: component.NewID(factory.Type()), TelemetrySettings: componenttest.NewNopTelemetrySettings()}
+	settings := connector.Settings{
+		ID:                component.NewID(factory.Type()),
+		TelemetrySettings: componenttest.NewNopTelemetrySettings(),
+	}
 	sink, err := factory.CreateTracesToMetrics(context.Background(), settings, config, consumertest.NewNop())
 	if err != nil {
 		return nil, fmt.Errorf("make spanmetrics: %w", err)

@@ -64,7 +64,8 @@ func (r *results) print(out io.Writer) error {
 		for _, name := range r.workloads {
 			at := cell{s.name, name}
 			ns := r.median(at, cpu)
-			fmt.Fprintf(table, " %.0f, %.2f, %.1f\t|", ns, r.median(at, allocs), ns/r.median(cell{wholeDaemon, name}, cpu))
+			fmt.Fprintf(table, " %.0f, %.2f, %.1f\t|", ns, r.median(at, allocs),
+				ns/r.median(cell{wholeDaemon, name}, cpu))
 		}
 		fmt.Fprintln(table)
 	}
@@ -90,7 +91,8 @@ var budgets = []struct {
 // printBudgets writes a line for each budget whose workload was measured.
 func (r *results) printBudgets(out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 1, ' ', 0)
-	fmt.Fprintln(table, "| workload\t| the agent's own path, ns\t| ours, ns\t| times\t| before\t| budget\t| \t|")
+	fmt.Fprintln(table, "| workload\t| the agent's own path, ns\t| ours, ns\t| times\t| before\t| "+
+		"budget\t| \t|")
 	fmt.Fprintln(table, "| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t|")
 	for _, b := range budgets {
 		if !slices.Contains(r.workloads, b.workload) {
@@ -105,7 +107,8 @@ func (r *results) printBudgets(out io.Writer) error {
 		if agents < b.least*ours {
 			verdict = "OVER"
 		}
-		fmt.Fprintf(table, "| %s\t| %.0f\t| %.0f\t| %.1f\t| %.0f\t| %.0f\t| %s\t|\n", name, agents, ours, agents/ours, b.before, b.least, verdict)
+		fmt.Fprintf(table, "| %s\t| %.0f\t| %.0f\t| %.1f\t| %.0f\t| %.0f\t| %s\t|\n", name, agents, ours,
+			agents/ours, b.before, b.least, verdict)
 	}
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("write budgets: %w", err)

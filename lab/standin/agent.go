@@ -66,7 +66,10 @@ func Start(cfg Config) (*Agent, error) {
 	for _, path := range tracePaths {
 		mux.HandleFunc(path, a.offered(a.serveTraces))
 	}
-	a.server = &http.Server{Handler: a.faulty(mux), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
+	a.server = &http.Server{
+		Handler: a.faulty(mux), ReadHeaderTimeout: 5 * time.Second,
+		IdleTimeout: time.Minute,
+	}
 	a.serving.Go(func() { _ = a.server.Serve(listener) })
 	return a, nil
 }

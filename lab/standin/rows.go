@@ -45,7 +45,11 @@ type Rows struct {
 
 // Add counts all groups of a payload.
 func (r *Rows) Add(p *payload.Payload) {
-	p.Check(true, func(string, ...any) {}, func(g *payload.Group, sketches ...*ddsketch.DDSketch) { r.count(g, sketches...) })
+	p.Check(true, func(string, ...any) {}, func(g *payload.Group,
+		sketches ...*ddsketch.DDSketch,
+	) {
+		r.count(g, sketches...)
+	})
 }
 
 // All are copies of the rows, in the order of their first appearance.

@@ -40,13 +40,16 @@ func parseFlood(name string) (s *shape, percent int, err error) {
 	of, share, isMixed := strings.Cut(strings.TrimPrefix(name, floodPrefix), ":")
 	at := slices.IndexFunc(shapes, func(s shape) bool { return s.name == of })
 	if at < 0 {
-		return nil, 0, fmt.Errorf("choose workload: %q is no shape of a flood; there are %s", of, strings.Join(Shapes(), ", "))
+		return nil, 0, fmt.Errorf("choose workload: %q is no shape of a flood; there are %s", of,
+			strings.Join(Shapes(), ", "))
 	}
 	percent = wholeFlood
 	if isMixed {
 		digits, isPercent := strings.CutSuffix(share, "%")
-		if percent, err = strconv.Atoi(digits); err != nil || !isPercent || percent < 1 || percent > wholeFlood {
-			return nil, 0, fmt.Errorf("choose workload: %q is no share of a flood; write 1%% to 100%%, such as %s", share, Flood(of, 5))
+		if percent, err = strconv.Atoi(digits); err != nil || !isPercent || percent < 1 ||
+			percent > wholeFlood {
+			return nil, 0, fmt.Errorf("choose workload: %q is no share of a flood; write 1%% to 100%%, "+
+				"such as %s", share, Flood(of, 5))
 		}
 	}
 	return &shapes[at], percent, nil
@@ -91,7 +94,10 @@ func newFlood(name string, seed uint64, rnd *rand.Rand) (*flood, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &flood{rnd: rnd, percent: percent, write: s.write, writer: writer{rnd: rnd, serial: seed << serialBits}}
+	f := &flood{
+		rnd: rnd, percent: percent, write: s.write,
+		writer: writer{rnd: rnd, serial: seed << serialBits},
+	}
 	if percent < wholeFlood {
 		f.honest, f.zipf = Honest(), rand.NewZipf(rnd, zipfExponent, 1, HonestKeys-1)
 	}
@@ -112,7 +118,10 @@ func (f *flood) fill(batch []Snapshot) {
 			continue
 		}
 		key := &f.keys[i]
-		*key = span.Key{Service: "shop-0", Operation: "shop.operation.0", Resource: "GET /api/v1/orders/0/items", TraceRoot: span.TraceRootFalse}
+		*key = span.Key{
+			Service: "shop-0", Operation: "shop.operation.0",
+			Resource: "GET /api/v1/orders/0/items", TraceRoot: span.TraceRootFalse,
+		}
 		f.writer.key(key)
 		f.write(&f.writer, key)
 		batch[i] = Snapshot{Key: key, Index: -1}

@@ -53,7 +53,8 @@ func IsHostile(of string) bool {
 // urls: a server names its resources by what was asked for.
 func urls(w *writer, k *span.Key) {
 	k.Type, k.Kind, k.HTTPStatus, k.HTTPMethod = "web", "server", 200, "GET"
-	w.label(span.LabelResource).text("GET /api/v2/").one("users", "orders", "carts", "invoices").text("/").random(digits, 6, 18)
+	w.label(span.LabelResource).text("GET /api/v2/").one("users", "orders", "carts",
+		"invoices").text("/").random(digits, 6, 18)
 	w.text("/").one("items", "lines", "events").text("/").random(hexes, 4, 32)
 }
 
@@ -88,7 +89,8 @@ func (w *writer) address() *writer {
 func endpoints(w *writer, k *span.Key) {
 	k.Type, k.Kind, k.HTTPStatus, k.HTTPMethod = "web", "server", 200, "POST"
 	begin := len(w.buffer)
-	w.label(span.LabelHTTPEndpoint).text("/api/v1/tenants/").random(lower, 3, 12).text("/jobs/").random(hexes, 6, 32)
+	w.label(span.LabelHTTPEndpoint).text("/api/v1/tenants/").random(lower, 3, 12).text("/jobs/").random(hexes,
+		6, 32)
 	path := w.buffer[begin:]
 	w.label(span.LabelResource).text("POST ")
 	w.buffer = append(w.buffer, path...)
@@ -97,13 +99,15 @@ func endpoints(w *writer, k *span.Key) {
 // newOperations: operations with what was done in them, to be written otherwise.
 func newOperations(w *writer, k *span.Key) {
 	k.Kind = "internal"
-	w.label(span.LabelOperation).text("Order Service.handle#").random(digits, 5, 12).text(" (").random(lower, 3, 10).text(")")
+	w.label(span.LabelOperation).text("Order Service.handle#").random(digits, 5, 12).text(" (").random(lower,
+		3, 10).text(")")
 }
 
 // newServices: a service for each process, to be written otherwise.
 func newServices(w *writer, k *span.Key) {
 	k.Kind = "internal"
-	w.label(span.LabelService).text("Payment Worker #").random(digits, 5, 12).text(" (eu-").random(lower, 3, 20).text(")")
+	w.label(span.LabelService).text("Payment Worker #").random(digits, 5, 12).text(" (eu-").random(lower, 3,
+		20).text(")")
 }
 
 // capitalNames: names that must be written in lower case.
@@ -134,8 +138,10 @@ func invalidUTF8(w *writer, k *span.Key) {
 
 // sixteenTags are of those that agents ask for, in no order.
 var sixteenTags = [...]string{
-	"peer.service", "db.system", "out.host", "aws.s3.bucket", "server.address", "topicname", "db.name", "rpc.service",
-	"mongodb.db", "net.peer.name", "hostname", "queuename", "streamname", "db.instance", "grpc.host", "bucketname",
+	"peer.service", "db.system", "out.host", "aws.s3.bucket", "server.address", "topicname", "db.name",
+	"rpc.service",
+	"mongodb.db", "net.peer.name", "hostname", "queuename", "streamname", "db.instance", "grpc.host",
+	"bucketname",
 }
 
 // unorderedTags: peer tags, each of them new.
@@ -181,14 +187,18 @@ func longResources(w *writer, k *span.Key) {
 func fixedLengths(w *writer, k *span.Key) {
 	k.Type, k.Kind = "http", "client"
 	serial := w.serial
-	for _, l := range [...]span.Label{span.LabelService, span.LabelOperation, span.LabelResource, span.LabelPeerTag} {
+	for _, l := range [...]span.Label{
+		span.LabelService, span.LabelOperation, span.LabelResource,
+		span.LabelPeerTag,
+	} {
 		w.serial = serial
 		w.label(l).text(fixedTexts[l]).count()
 	}
 }
 
 var fixedTexts = map[span.Label]string{
-	span.LabelService: serviceLabel, span.LabelOperation: operationLabel, span.LabelResource: resourceLabel, span.LabelPeerTag: hostLabel,
+	span.LabelService: serviceLabel, span.LabelOperation: operationLabel, span.LabelResource: resourceLabel,
+	span.LabelPeerTag: hostLabel,
 }
 
 // manyTags: as many tags as a message may have, each to be mended.

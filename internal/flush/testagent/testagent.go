@@ -20,7 +20,7 @@ import (
 )
 
 // Info is what /info says.
-const Info = `{"endpoints": ["/v0.6/stats"], "peer_tags": ["db.name", "peer.service"], "obfuscation_version": 1}`
+const Info = `{"endpoints":["/v0.6/stats"],"peer_tags":["db.name","peer.service"],"obfuscation_version":1}`
 
 // Received is one payload that was read.
 type Received struct {

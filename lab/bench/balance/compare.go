@@ -26,7 +26,8 @@ type side struct {
 // newSide runs an engine. An interval of 0 leaves the routing as it was dealt.
 func newSide(o options, l load, drainers int, every time.Duration) (*side, error) {
 	e, err := newEngine(o, routing.Config{
-		Drainers: drainers, Partitions: routing.Partitioning{Adaptive: routing.DefaultDensity}, Interval: every,
+		Drainers: drainers, Partitions: routing.Partitioning{Adaptive: routing.DefaultDensity},
+		Interval: every,
 	}, types, l.hashes(types))
 	if err != nil {
 		return nil, err
@@ -61,7 +62,8 @@ func compare(out io.Writer, o options, l load, drainers int) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "\n%s; %d drainers, %d steps an item\n%8s  %-24s  %s\n", l.name, drainers, o.work, "", "static", "balanced")
+	fmt.Fprintf(out, "\n%s; %d drainers, %d steps an item\n%8s  %-24s  %s\n", l.name, drainers, o.work, "",
+		"static", "balanced")
 	var gains []float64
 	for w := range o.windows {
 		for range turns {
@@ -75,9 +77,12 @@ func compare(out io.Writer, o options, l load, drainers int) error {
 	stats := balanced.engine.balancer.Stats()
 	static.engine.stop()
 	balanced.engine.stop()
-	fmt.Fprintf(out, "%d partitions, %d moves, %d spreads, %d gathers\n", stats.Partitions, stats.Moves, stats.Spreads, stats.Gathers)
-	fmt.Fprintf(out, "with a core for each drainer, by the busiest one's share: %+.0f%%\n", percent(busiest(static.all)/busiest(balanced.all)))
-	fmt.Fprintf(out, "balanced vs static: %+.0f%%, load ratio %.2f -> %.2f\n", percent(median(gains)), ratio(static.all), ratio(balanced.all))
+	fmt.Fprintf(out, "%d partitions, %d moves, %d spreads, %d gathers\n", stats.Partitions, stats.Moves,
+		stats.Spreads, stats.Gathers)
+	fmt.Fprintf(out, "with a core for each drainer, by the busiest one's share: %+.0f%%\n",
+		percent(busiest(static.all)/busiest(balanced.all)))
+	fmt.Fprintf(out, "balanced vs static: %+.0f%%, load ratio %.2f -> %.2f\n", percent(median(gains)),
+		ratio(static.all), ratio(balanced.all))
 	return nil
 }
 

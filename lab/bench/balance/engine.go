@@ -123,7 +123,9 @@ func (e *engine) produce(producer int, stop *atomic.Bool) {
 	}
 }
 
-func (e *engine) publish(route *routing.Route, claims []ring.Claim[uint64], counts []int, hashes []uint32, at int) bool {
+func (e *engine) publish(route *routing.Route, claims []ring.Claim[uint64], counts []int, hashes []uint32,
+	at int,
+) bool {
 	var to [batchLen]uint16
 	clear(counts)
 	route.Begin()

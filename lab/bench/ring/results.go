@@ -92,7 +92,8 @@ func (r results) print(out io.Writer) error {
 func (r results) ratio(one, other int) float64 {
 	ratios := make([]float64, 0, len(producers))
 	for _, count := range producers {
-		ratios = append(ratios, measure.Median(r.through[cell{other, count}], wall)/measure.Median(r.through[cell{one, count}], wall))
+		ratios = append(ratios, measure.Median(r.through[cell{other, count}],
+			wall)/measure.Median(r.through[cell{one, count}], wall))
 	}
 	slices.Sort(ratios)
 	middle := len(ratios) / 2

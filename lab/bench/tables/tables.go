@@ -70,7 +70,8 @@ func (t *Tables) Close() (spans uint64, err error) {
 	t.aggregator.Stop()
 	in, counted := t.admitted.Stats(), t.aggregator.Stats()
 	if spans = counted.Aggregated(); spans == 0 || spans != in.Received-in.DroppedTotal() {
-		return spans, fmt.Errorf("count spans: %d are in the tables, %d were received and %d dropped", spans, in.Received, in.DroppedTotal())
+		return spans, fmt.Errorf("count spans: %d are in the tables, %d were received and %d dropped", spans,
+			in.Received, in.DroppedTotal())
 	}
 	return spans, nil
 }

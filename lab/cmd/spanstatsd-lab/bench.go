@@ -25,24 +25,31 @@ type benchOptions struct {
 
 func (o *benchOptions) addFlags(f *pflag.FlagSet) {
 	c := &o.config
-	f.StringVar(&c.Workload, "workload", c.Workload, "shape of the spans: stable, pool, skewed, burst, adversarial; also unique-resource, unique-peer; flood:SHAPE or flood:SHAPE:5%, see below; or traces, of the agent's API")
-	f.StringVar(&c.Format, "format", c.Format, "of traces: which recorded request is sent, "+strings.Join(bench.Recorded, ", "))
+	f.StringVar(&c.Workload, "workload", c.Workload,
+		"shape of the spans: stable, pool, skewed, burst, adversarial; also unique-resource, unique-peer; "+
+			"flood:SHAPE or flood:SHAPE:5%, see below; or traces, of the agent's API")
+	f.StringVar(&c.Format, "format", c.Format,
+		"of traces: which recorded request is sent, "+strings.Join(bench.Recorded, ", "))
 	f.IntVar(&c.KeyCount, "key-count", 0, "so many keys in the shape of stable, instead of a workload")
 	f.Uint64Var(&c.Spans, "spans", 0, "spans to send in all (default: as many as --for allows)")
 	f.DurationVar(&c.For, "for", c.For, "how long to send; 0 where --spans ends it")
-	f.DurationVar(&c.WarmUp, "warm-up", 0, "leave the first so long of --for out of the costs, and the report at the end")
+	f.DurationVar(&c.WarmUp, "warm-up", 0, "leave the first so long of --for out of the costs, and the "+
+		"report at the end")
 	f.IntVar(&c.CPUs, "cpus", 0, "processors for the daemon and the tracers together (default: all)")
 	f.Float64Var(&c.Rate, "rate", 0, "spans a second in all (default: as fast as it goes)")
-	f.StringVar(&c.Tracer, "tracer", c.Tracer, "what sends: wire (messages encoded before) or client (the client library)")
+	f.StringVar(&c.Tracer, "tracer", c.Tracer,
+		"what sends: wire (messages encoded before) or client (the client library)")
 	f.StringVar(&c.Keys, "keys", c.Keys, "how a tracer names keys: raw or numbered")
 	f.IntVar(&c.Batch, "batch", c.Batch, "spans that are published together")
 	f.IntVar(&c.Producers, "producers", c.Producers, "tracers, a process each")
 	f.IntVar(&c.Connections, "connections", 0, "connections of all tracers (default: one each)")
 	f.IntVar(&c.Origins, "origins", c.Origins, "origins of all connections")
-	f.StringVar(&c.Daemon, "daemon", "", "HTTP address of a daemon that runs already, such as http://127.0.0.1:9126 (default: one is started)")
+	f.StringVar(&c.Daemon, "daemon", "", "HTTP address of a daemon that runs already, such as "+
+		"http://127.0.0.1:9126 (default: one is started)")
 	f.StringVar(&c.Socket, "socket", c.Socket, "its socket, with --daemon")
 	f.DurationVar(&c.Every, "every", 0, "a line about the run under way each so long")
-	f.StringVar(&c.Profile, "profile", "", "write the daemon's CPU profile to this file; one that runs already needs --debug")
+	f.StringVar(&c.Profile, "profile", "", "write the daemon's CPU profile to this file; one that runs "+
+		"already needs --debug")
 	f.BoolVar(&o.json, "json", false, "one JSON object")
 }
 
@@ -70,24 +77,29 @@ Exits 0 only if the books balance and the agent counted exactly what was accepte
 		},
 	}
 	o.addFlags(cmd.Flags())
-	cmd.PersistentFlags().StringVar(program, "program", "", "the daemon's program (default: the spanstatsd beside this one, or of PATH)")
-	all, _ := newBenchTable(program, bench.All, "all", "Measure every workload, in one table", `Measure every workload as fast as it goes, keys by their bytes and by numbers, and
+	cmd.PersistentFlags().StringVar(program, "program", "",
+		"the daemon's program (default: the spanstatsd beside this one, or of PATH)")
+	all, _ := newBenchTable(program, bench.All, "all", "Measure every workload, in one table",
+		`Measure every workload as fast as it goes, keys by their bytes and by numbers, and
 the client library at a rate. What follows -- goes to the daemon; with
 --buffer=block nothing is dropped, and the rate is what it carries.`)
-	traces, tracesConfig := newBenchTable(program, bench.AllTraces, "traces", "Measure traces over the agent's API in every format, in one table",
+	traces, tracesConfig := newBenchTable(program, bench.AllTraces, "traces",
+		"Measure traces over the agent's API in every format, in one table",
 		`Measure the workload of traces with a recorded request of each format: what handing
 it on costs the daemon, and a bare relay; what counting its spans adds, and what counting
 alone costs. With a rate, what that is a second, as in a pod that sends no faster.
 What follows -- goes to the daemon.`)
 	traces.Flags().Float64Var(&tracesConfig.Rate, "rate", 0, "spans a second (default: as fast as it goes)")
-	cmd.AddCommand(all, traces, newBenchScaleCommand(program), newBenchRatesCommand(program), newBenchTracerCommand(), newBenchRelayCommand())
+	cmd.AddCommand(all, traces, newBenchScaleCommand(program), newBenchRatesCommand(program),
+		newBenchTracerCommand(), newBenchRelayCommand())
 	return cmd
 }
 
 // daemonArguments takes words only behind --.
 func daemonArguments(cmd *cobra.Command, args []string) error {
 	if dash := cmd.ArgsLenAtDash(); len(args) > 0 && dash != 0 {
-		return commandline.Mistake("%s takes arguments for the daemon only behind --, but got %q; see %s --help", cmd.Name(), args[0], cmd.CommandPath())
+		return commandline.Mistake("%s takes arguments for the daemon only behind --, but got %q; see %s "+
+			"--help", cmd.Name(), args[0], cmd.CommandPath())
 	}
 	return nil
 }
@@ -136,10 +148,15 @@ func (o *benchOptions) run(cmd *cobra.Command) error {
 }
 
 // newBenchTable is a command that measures several things alike.
-func newBenchTable(program *string, measure func(context.Context, bench.Config) error, name, short, long string) (*cobra.Command, *bench.Config) {
+func newBenchTable(program *string, measure func(context.Context, bench.Config) error, name, short,
+	long string,
+) (*cobra.Command, *bench.Config) {
 	c := new(bench.Config)
 	*c = bench.DefaultConfig()
-	cmd := &cobra.Command{Use: name + " [flags] [-- flags of run]", Short: short, Long: long, Args: daemonArguments}
+	cmd := &cobra.Command{
+		Use: name + " [flags] [-- flags of run]", Short: short, Long: long,
+		Args: daemonArguments,
+	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := c.Check(); err != nil {
 			return commandline.AsUsage(err)
@@ -168,11 +185,13 @@ them carry. Prints a table.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, name := range only {
 				if !slices.Contains(bench.ScaleNames(), name) {
-					return commandline.Mistake("parse --only: %q is none of %s", name, strings.Join(bench.ScaleNames(), ", "))
+					return commandline.Mistake("parse --only: %q is none of %s", name,
+						strings.Join(bench.ScaleNames(), ", "))
 				}
 			}
 			if c.For <= 0 || !(c.Rate >= 0) {
-				return commandline.Mistake("parse --for and --rate: neither may be negative, nor the first nothing")
+				return commandline.Mistake("parse --for and --rate: neither may be negative, nor the first " +
+					"nothing")
 			}
 			c.Program, c.Out, c.Log = *program, cmd.OutOrStdout(), cmd.ErrOrStderr()
 			ctx, stop := untilInterrupted(cmd.Context())
@@ -181,7 +200,8 @@ them carry. Prints a table.`,
 		},
 	}
 	f := cmd.Flags()
-	f.DurationVar(&c.For, "for", c.For, "length of each measurement, behind a warm-up; 10s is one cycle with its flush")
+	f.DurationVar(&c.For, "for", c.For, "length of each measurement, behind a warm-up; 10s is one cycle "+
+		"with its flush")
 	f.Float64Var(&c.Rate, "rate", c.Rate, "spans a second, but for cores")
 	f.StringSliceVar(&only, "only", nil, "what to measure: connections, origins, keys, cores (default: all)")
 	return cmd
@@ -190,7 +210,8 @@ them carry. Prints a table.`,
 // newBenchTracerCommand is how bench starts its tracers.
 func newBenchTracerCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "tracer", Short: "A tracer of bench, which starts it", Hidden: true, Args: commandline.NoArguments,
+		Use: "tracer", Short: "A tracer of bench, which starts it", Hidden: true,
+		Args: commandline.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return bench.Tracer(cmd.InOrStdin(), cmd.OutOrStdout())
 		},
@@ -200,7 +221,8 @@ func newBenchTracerCommand() *cobra.Command {
 // newBenchRelayCommand is how bench starts its relay.
 func newBenchRelayCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "relay", Short: "The bare relay of bench, which starts it", Hidden: true, Args: commandline.NoArguments,
+		Use: "relay", Short: "The bare relay of bench, which starts it", Hidden: true,
+		Args: commandline.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return relay.Run(cmd.InOrStdin(), cmd.OutOrStdout())
 		},

@@ -19,7 +19,10 @@ import (
 
 func newCheckClientCommand() *cobra.Command {
 	at := socket.Config{Mode: 0o660}
-	config := checkclient.Config{Now: time.Now, Version: version, Interval: aggregate.DefaultConfig().FlushInterval}
+	config := checkclient.Config{
+		Now: time.Now, Version: version,
+		Interval: aggregate.DefaultConfig().FlushInterval,
+	}
 	var connections int
 	cmd := &cobra.Command{
 		Use:   "check-client",
@@ -34,7 +37,8 @@ sent what is malformed or what would be dropped, or if none came.`,
 		Args: commandline.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if connections < 0 || config.PerSecond < 0 {
-				return commandline.Mistake("parse --connections and --per-second: %d and %d may not be negative", connections, config.PerSecond)
+				return commandline.Mistake("parse --connections and --per-second: %d and %d may not be "+
+					"negative", connections, config.PerSecond)
 			}
 			listener, err := socket.Listen(at)
 			if err != nil {
@@ -43,7 +47,8 @@ sent what is malformed or what would be dropped, or if none came.`,
 			defer listener.Close()
 			info := standin.DefaultInfo()
 			config.Out, config.Features = cmd.OutOrStdout(), wire.Features{
-				Stats: true, PeerTags: info.PeerTags, SpanKinds: info.SpanKinds, ObfuscationVersion: uint64(info.ObfuscationVersion),
+				Stats: true, PeerTags: info.PeerTags, SpanKinds: info.SpanKinds,
+				ObfuscationVersion: uint64(info.ObfuscationVersion),
 			}
 			fmt.Fprintf(cmd.ErrOrStderr(), "listening on %s\n", shown.Text(at.Path))
 			ctx, stop := untilInterrupted(cmd.Context())
@@ -52,10 +57,12 @@ sent what is malformed or what would be dropped, or if none came.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&at.Path, "socket", cmp.Or(os.Getenv(client.SocketEnv), "/tmp/spanstatsd-check.sock"), "Unix socket that the tracer is to connect to, by default that of "+client.SocketEnv)
+	f.StringVar(&at.Path, "socket", cmp.Or(os.Getenv(client.SocketEnv), "/tmp/spanstatsd-check.sock"),
+		"Unix socket that the tracer is to connect to, by default that of "+client.SocketEnv)
 	f.IntVar(&connections, "connections", 0, "end when so many have come and left; 0: when it is interrupted")
 	f.BoolVar(&config.JSON, "json", false, "one object a line")
 	f.BoolVar(&config.Quiet, "quiet", false, "print only what is malformed, and what each connection came to")
-	f.IntVar(&config.PerSecond, "per-second", 100, "messages that are printed in a second; others are only counted")
+	f.IntVar(&config.PerSecond, "per-second", 100,
+		"messages that are printed in a second; others are only counted")
 	return cmd
 }

@@ -26,13 +26,15 @@ counted exactly what the tracers sent.`,
 		Args: commandline.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if config.Rate < 1 || config.Rate > maxDemoRate {
-				return commandline.Mistake("parse --rate: %d is not between 1 and %d spans a second", config.Rate, maxDemoRate)
+				return commandline.Mistake("parse --rate: %d is not between 1 and %d spans a second",
+					config.Rate, maxDemoRate)
 			}
 			if config.For < 0 {
 				return commandline.Mistake("parse --for: %s is negative", config.For)
 			}
 			if !slices.Contains(demo.Destinations, config.Destination) {
-				return commandline.Mistake("parse --destination: %q is none of %s", config.Destination, strings.Join(demo.Destinations, ", "))
+				return commandline.Mistake("parse --destination: %q is none of %s", config.Destination,
+					strings.Join(demo.Destinations, ", "))
 			}
 			config.Log = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: level}))
 			config.Out = cmd.OutOrStdout()
@@ -42,10 +44,12 @@ counted exactly what the tracers sent.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&config.Destination, "destination", demo.Destinations[0], "where statistics go: agent, a stand-in for Datadog's, or otlp, one for a Collector")
+	f.StringVar(&config.Destination, "destination", demo.Destinations[0],
+		"where statistics go: agent, a stand-in for Datadog's, or otlp, one for a Collector")
 	f.DurationVar(&config.For, "for", 0, "how long, such as 15s (default: until it is interrupted)")
 	f.IntVar(&config.Rate, "rate", 2000, "spans a second, about")
 	f.BoolVar(&config.JSON, "json", false, "one JSON object a flush, then one with the books")
-	f.TextVar(&level, "log-level", level, "least important line of the daemon to log: debug, info, warn, error")
+	f.TextVar(&level, "log-level", level, "least important line of the daemon to log: debug, info, warn, "+
+		"error")
 	return cmd
 }

@@ -71,6 +71,11 @@ func TestUnusableCommandLines(t *testing.T) {
 		"demo --destination=nowhere": "--destination",
 		"demo --log-level=loud":      "--log-level",
 		"version now":                "takes no argument",
+		"demo no":                    "takes no argument",
+		"demo --rate=none":           "--rate",
+		"bench --rate=none":          "--rate",
+		"bench tracer no":            "takes no argument",
+		"check-client no":            "takes no argument",
 	} {
 		cmd := program(t, strings.Fields(args)...)
 		out, _ := cmd.CombinedOutput() // the code says it

@@ -33,7 +33,8 @@ else, and check-client tells the author of a tracer what a daemon understands of
 		RunE:        func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(commandline.FlagMistake)
-	root.AddCommand(newBenchCommand(), newDemoCommand(), newCheckClientCommand(), newManCommand(), newVersionCommand())
+	root.AddCommand(newBenchCommand(), newDemoCommand(), newCheckClientCommand(), newManCommand(),
+		newVersionCommand())
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	root.SetVersionTemplate(versionText())
@@ -43,7 +44,8 @@ else, and check-client tells the author of a tracer what a daemon understands of
 }
 
 func versionText() string {
-	return fmt.Sprintf("spanstatsd-lab %s %s %s/%s\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("spanstatsd-lab %s %s %s/%s\n", version, runtime.Version(), runtime.GOOS,
+		runtime.GOARCH)
 }
 
 func newVersionCommand() *cobra.Command {

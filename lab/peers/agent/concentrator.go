@@ -103,7 +103,8 @@ func newConcentrator(additional []string) (*stats.Concentrator, error) {
 	conf.PeerTagsAggregation, conf.ComputeStatsBySpanKind = true, true
 	conf.Hostname, conf.DefaultEnv = "bench", "bench"
 	if keys := len(conf.PeerTagsCache().Keys); keys != peerTagsOfAgent {
-		return nil, fmt.Errorf("configure agent: it looks for %d peer tags, not for the %d of the table", keys, peerTagsOfAgent)
+		return nil, fmt.Errorf("configure agent: it looks for %d peer tags, not for the %d of the table",
+			keys, peerTagsOfAgent)
 	}
 	return stats.NewConcentrator(conf, nil, time.Now(), &statsd.NoOpClient{}), nil
 }
@@ -111,6 +112,7 @@ func newConcentrator(additional []string) (*stats.Concentrator, error) {
 // inputOf is a trace as the agent hands it to its Concentrator.
 func inputOf(trace []*pb.Span) stats.Input {
 	return stats.Input{Traces: []traceutil.ProcessedTrace{{
-		TraceChunk: &pb.TraceChunk{Spans: trace}, Root: trace[0], TracerEnv: "bench", TracerHostname: "bench", Lang: "go",
+		TraceChunk: &pb.TraceChunk{Spans: trace}, Root: trace[0], TracerEnv: "bench", TracerHostname: "bench",
+		Lang: "go",
 	}}}
 }

@@ -71,7 +71,8 @@ const memoryLimit = "64MiB"
 // measureDaemon floods a whole daemon as fast as it goes. Its tracer waits for room, so that
 // nothing is dropped.
 func measureDaemon(o *options, shape string) (cost, error) {
-	command := exec.Command(o.program, "bench", "--json", "--workload="+workload.Flood(shape, whole), "--for="+o.least.String(), "--", "--buffer=block")
+	command := exec.Command(o.program, "bench", "--json", "--workload="+workload.Flood(shape, whole),
+		"--for="+o.least.String(), "--", "--buffer=block")
 	command.Env = append(os.Environ(), "GOMEMLIMIT="+memoryLimit)
 	out, err := command.Output()
 	if err != nil {

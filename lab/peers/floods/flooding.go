@@ -36,7 +36,10 @@ type sender struct {
 
 // run floods ten intervals and counts what is kept.
 func (f flooding) run() (k kept, err error) {
-	s := &sender{honest: map[string]int{}, numbers: map[*span.Key]int{}, batch: make([]workload.Snapshot, batchSpans)}
+	s := &sender{
+		honest: map[string]int{}, numbers: map[*span.Key]int{},
+		batch: make([]workload.Snapshot, batchSpans),
+	}
 	name := workload.Flood(f.Shape, f.Percent)
 	if s.generator, err = workload.New(name, 1); err != nil {
 		return k, fmt.Errorf("draw spans: %w", err)

@@ -35,11 +35,14 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 3, "rounds of each cost")
 	flag.DurationVar(&o.least, "time", time.Second, "how long the daemon is flooded in a round")
 	flag.StringVar(&shapes, "shapes", strings.Join(workload.Shapes(), ","), "shapes, separated by commas")
-	flag.StringVar(&o.program, "program", "../../bin/spanstatsd-lab", "the program that measures the daemon beside it")
+	flag.StringVar(&o.program, "program", "../../bin/spanstatsd-lab",
+		"the program that measures the daemon beside it")
 	flag.IntVar(&o.slow, "slow", 2_000, "the lower rate at which names are looked at, in spans a second")
 	flag.IntVar(&o.fast, "fast", 100_000, "the higher rate, not of hostile shapes; 0: none")
-	flag.StringVar(&o.names, "names", "", "measure only names, and write them to this file: what this program starts itself for")
-	flag.BoolVar(&isAgent, "whole", false, "count what comes by the input with the agent's code: what this program starts itself for")
+	flag.StringVar(&o.names, "names", "", "measure only names, and write them to this file: what this "+
+		"program starts itself for")
+	flag.BoolVar(&isAgent, "whole", false, "count what comes by the input with the agent's code: what this "+
+		"program starts itself for")
 	flag.Parse()
 	o.shapes = strings.Split(shapes, ",")
 	if isAgent {
@@ -94,7 +97,8 @@ func run(out io.Writer, o *options) error {
 	}
 	inMemory, _ := worstRatio(o.shapes, costs, pathRatio)
 	worst, of := worstRatio(o.shapes, costs, ratio)
-	_, err = fmt.Fprintf(out, "\nthe agent's own path in memory: worst ratio %.1fx\nfloods: worst ratio %.1fx of %d shapes; honest keys kept %.1f %%\n", inMemory, worst, of, 100*names.ofAll())
+	_, err = fmt.Fprintf(out, "\nthe agent's own path in memory: worst ratio %.1fx\nfloods: worst ratio "+
+		"%.1fx of %d shapes; honest keys kept %.1f %%\n", inMemory, worst, of, 100*names.ofAll())
 	if err != nil {
 		return fmt.Errorf("write figures: %w", err)
 	}

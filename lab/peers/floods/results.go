@@ -12,14 +12,16 @@ import (
 // printTable writes a line for each shape, in the form of the documentation.
 func printTable(out io.Writer, shapes []string, c costs, n names) error {
 	table := tabwriter.NewWriter(out, 0, 0, 1, ' ', 0)
-	fmt.Fprintln(table, "| flood\t| daemon CPU ns\t| the agent, socket to payload\t| times\t| its own path in memory\t| times\t| allocations\t| peak MiB\t| honest keys kept at 5 %\t| at 50 %\t|")
+	fmt.Fprintln(table, "| flood\t| daemon CPU ns\t| the agent, socket to payload\t| times\t| its own path "+
+		"in memory\t| times\t| allocations\t| peak MiB\t| honest keys kept at 5 %\t| at 50 %\t|")
 	fmt.Fprintln(table, "| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t|")
 	for _, shape := range shapes {
 		hostile := ""
 		if workload.IsHostile(shape) {
 			hostile = ", hostile"
 		}
-		fmt.Fprintf(table, "| `%s`%s\t| %.0f\t| %.0f\t| %.1f\t| %.0f\t| %.1f\t| %.2f\t| %.0f\t|", shape, hostile,
+		fmt.Fprintf(table, "| `%s`%s\t| %.0f\t| %.0f\t| %.1f\t| %.0f\t| %.1f\t| %.2f\t| %.0f\t|", shape,
+			hostile,
 			c.median(shape, func(c cost) float64 { return c.ours }),
 			c.median(shape, func(c cost) float64 { return c.whole }), c.median(shape, ratio),
 			c.median(shape, func(c cost) float64 { return c.path }), c.median(shape, pathRatio),

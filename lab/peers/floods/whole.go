@@ -33,7 +33,8 @@ func measureWhole(shape string, spans []workload.Snapshot) (float64, error) {
 		return 0, fmt.Errorf("read what the agent counted of %s: %w", shape, err)
 	}
 	if whole.Spans != uint64(len(spans)) || whole.Groups == 0 {
-		return 0, fmt.Errorf("read what the agent counted of %s: %d of %d spans, in %d groups", shape, whole.Spans, len(spans), whole.Groups)
+		return 0, fmt.Errorf("read what the agent counted of %s: %d of %d spans, in %d groups", shape,
+			whole.Spans, len(spans), whole.Groups)
 	}
 	return whole.CPU, nil
 }

@@ -70,7 +70,8 @@ func (w *otlpWork) connector() (func() [][]byte, error) {
 	config.AggregationTemporality, config.TimestampCacheSize = "AGGREGATION_TEMPORALITY_DELTA", &cache
 	config.MetricsFlushInterval = width
 	config.Dimensions = []spanmetricsconnector.Dimension{{Name: statusDimension}}
-	config.Histogram.Exponential = configoptional.Some(spanmetricsconnector.ExponentialHistogramConfig{MaxSize: 160})
+	exponential := spanmetricsconnector.ExponentialHistogramConfig{MaxSize: 160}
+	config.Histogram.Exponential = configoptional.Some(exponential)
 	config.Histogram.Unit = 1 // seconds
 	if err := config.Validate(); err != nil {
 		return nil, fmt.Errorf("configure spanmetrics: %w", err)
@@ -83,9 +84,13 @@ func (w *otlpWork) connector() (func() [][]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make consumer: %w", err)
 	}
-	settings := connector.Settings{ID: component.NewID(factory.Type()), TelemetrySettings: componenttest.NewNopTelemetrySettings()}
+	settings := connector.Settings{
+		ID:                component.NewID(factory.Type()),
+		TelemetrySettings: componenttest.NewNopTelemetrySettings(),
+	}
 	settings.Resource.Attributes().PutStr("collector.instance.id", instance)
-	counting, err := factory.CreateTracesToMetrics(clockwork.AddToContext(context.Background(), clock), settings, config, to)
+	counting, err := factory.CreateTracesToMetrics(clockwork.AddToContext(context.Background(), clock),
+		settings, config, to)
 	if err != nil {
 		return nil, fmt.Errorf("make spanmetrics: %w", err)
 	}
@@ -142,7 +147,8 @@ type series struct {
 
 // isLike allows for sums that were added up in another order.
 func (s series) isLike(other series) bool {
-	return s.calls == other.calls && s.spans == other.spans && math.Abs(s.seconds-other.seconds) <= 1e-9*other.seconds
+	return s.calls == other.calls && s.spans == other.spans &&
+		math.Abs(s.seconds-other.seconds) <= 1e-9*other.seconds
 }
 
 // seriesOf reads requests by their series' names and outcomes.
@@ -160,7 +166,10 @@ func seriesOf(requests [][]byte) (map[string]series, error) {
 
 func addSeries(all map[string]series, data pmetric.Metrics) {
 	name := func(list pcommon.Map) (text string) {
-		for _, attribute := range []string{"service.name", "span.name", "span.kind", "status.code", "collector.instance.id", statusDimension} {
+		for _, attribute := range []string{
+			"service.name", "span.name", "span.kind", "status.code",
+			"collector.instance.id", statusDimension,
+		} {
 			value, _ := list.Get(attribute)
 			text += value.AsString() + " "
 		}

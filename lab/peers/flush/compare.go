@@ -22,7 +22,8 @@ func compare(w *work) error {
 	if err != nil {
 		return fmt.Errorf("decode the agent's payload: %w", err)
 	}
-	if len(ours) != aggregates || !slices.Equal(slices.Sorted(maps.Keys(ours)), slices.Sorted(maps.Keys(agents))) {
+	if len(ours) != aggregates || !slices.Equal(slices.Sorted(maps.Keys(ours)),
+		slices.Sorted(maps.Keys(agents))) {
 		return fmt.Errorf("%d groups of ours, %d of the agent's", len(ours), len(agents))
 	}
 	for resource, want := range agents {
@@ -51,7 +52,10 @@ func groups(bodies [][]byte) (map[string]*pb.ClientGroupedStats, error) {
 }
 
 func compareGroup(got, want *pb.ClientGroupedStats) error {
-	for _, sketches := range [][2][]byte{{got.OkSummary, want.OkSummary}, {got.ErrorSummary, want.ErrorSummary}} {
+	for _, sketches := range [][2][]byte{
+		{got.OkSummary, want.OkSummary},
+		{got.ErrorSummary, want.ErrorSummary},
+	} {
 		ours, err := bins(sketches[0])
 		if err != nil {
 			return fmt.Errorf("decode our sketch: %w", err)

@@ -40,7 +40,8 @@ func run(out io.Writer, rounds int) error {
 		return fmt.Errorf("read flags: %d rounds; give at least 1", rounds)
 	}
 	fmt.Fprintf(out, "%d aggregates, one span in twenty failed, medians of %d rounds\n\n", aggregates, rounds)
-	fmt.Fprintln(out, "| durations | spans | CPU ms, ours | the agent's | times | allocations, ours | the agent's | payload KB, ours | the agent's |")
+	fmt.Fprintln(out, "| durations | spans | CPU ms, ours | the agent's | times | allocations, ours | the "+
+		"agent's | payload KB, ours | the agent's |")
 	fmt.Fprintln(out, "| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
 	for w := range works {
 		if err := compare(w); err != nil {
@@ -67,7 +68,9 @@ func works(yield func(*work) bool) {
 }
 
 func runOTLP(out io.Writer, rounds int) error {
-	fmt.Fprintln(out, "\n| OTLP: durations | spans | CPU ms, ours | connector and exporter | times | exporter alone | allocations, ours | connector and exporter | exporter alone | request KB, ours | the connector's |")
+	fmt.Fprintln(out, "\n| OTLP: durations | spans | CPU ms, ours | connector and exporter | times | "+
+		"exporter alone | allocations, ours | connector and exporter | exporter alone | request KB, ours | "+
+		"the connector's |")
 	fmt.Fprintln(out, "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
 	for plain := range works {
 		w, err := newOTLPWork(plain)
@@ -78,14 +81,17 @@ func runOTLP(out io.Writer, rounds int) error {
 			return fmt.Errorf("compare requests of %d spans, %s: %w", w.spans, w.shape.name, err)
 		}
 		requests := w.ours()()
-		costs, err := compareCosts(rounds, plainly(w.ours), w.connector, plainly(func() func() [][]byte { return w.encoded(requests) }))
+		costs, err := compareCosts(rounds, plainly(w.ours), w.connector,
+			plainly(func() func() [][]byte { return w.encoded(requests) }))
 		if err != nil {
 			return err
 		}
 		ours, connector, exporter := costs[0], costs[1], costs[2]
-		fmt.Fprintf(out, "| %s | %d | %.2f | %.2f | %.1f | %.2f | %.0f | %.0f | %.0f | %.0f | %.0f |\n", w.shape.name, w.spans,
+		fmt.Fprintf(out, "| %s | %d | %.2f | %.2f | %.1f | %.2f | %.0f | %.0f | %.0f | %.0f | %.0f |\n",
+			w.shape.name, w.spans,
 			ours.cpu, connector.cpu, connector.cpu/ours.cpu, exporter.cpu,
-			ours.allocations, connector.allocations, exporter.allocations, ours.bytes/1e3, connector.bytes/1e3)
+			ours.allocations, connector.allocations, exporter.allocations, ours.bytes/1e3,
+			connector.bytes/1e3)
 	}
 	return nil
 }
@@ -122,5 +128,6 @@ func compareCosts(rounds int, sides ...side) (medians []sample, err error) {
 
 func report(out io.Writer, w *work, ours, agents sample) {
 	fmt.Fprintf(out, "| %s | %d | %.2f | %.2f | %.1f | %.0f | %.0f | %.0f | %.0f |\n", w.shape.name, w.spans,
-		ours.cpu, agents.cpu, agents.cpu/ours.cpu, ours.allocations, agents.allocations, ours.bytes/1e3, agents.bytes/1e3)
+		ours.cpu, agents.cpu, agents.cpu/ours.cpu, ours.allocations, agents.allocations, ours.bytes/1e3,
+		agents.bytes/1e3)
 }

@@ -22,7 +22,10 @@ func measured(flush func() [][]byte) (sample, error) {
 	for _, body := range bodies {
 		bytes += len(body)
 	}
-	return sample{cpu: cost.CPU.Seconds() * 1e3, allocations: float64(cost.Allocs), bytes: float64(bytes)}, err
+	return sample{
+		cpu: cost.CPU.Seconds() * 1e3, allocations: float64(cost.Allocs),
+		bytes: float64(bytes),
+	}, err
 }
 
 // median takes each figure's own.

@@ -28,7 +28,8 @@ func newOTLPWork(w *work) (*otlpWork, error) {
 		return nil, err
 	}
 	exporter, err := otlp.New(otlp.Config{
-		Variables: otlp.Variables{Endpoint: endpoint}, Dimensions: dimensions, Instance: instance, Version: "1",
+		Variables: otlp.Variables{Endpoint: endpoint}, Dimensions: dimensions, Instance: instance,
+		Version: "1",
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make exporter: %w", err)
@@ -52,12 +53,14 @@ func (w *otlpWork) ours() func() [][]byte {
 	for i := range w.slots {
 		w.table.Add(&w.slots[i])
 	}
-	sealed := aggregate.NewSealed(1, w.opened, w.opened.Add(width), width, []span.Origin{{Env: "prod"}}, w.keys, w.table)
+	sealed := aggregate.NewSealed(1, w.opened, w.opened.Add(width), width, []span.Origin{{Env: "prod"}},
+		w.keys, w.table)
 	return func() (requests [][]byte) {
 		defer w.merger.Forget()
-		encoded := w.exporter.Encode(sealed, w.merger.Merge(sealed), flush.DefaultMaxPayloadBytes, func(p *flush.Payload) {
-			requests = append(requests, p.Body)
-		})
+		encoded := w.exporter.Encode(sealed, w.merger.Merge(sealed), flush.DefaultMaxPayloadBytes,
+			func(p *flush.Payload) {
+				requests = append(requests, p.Body)
+			})
 		if lost := encoded.Lost[flush.Unencodable]; lost != 0 {
 			panic(fmt.Sprintf("BUG: %d spans in no request", lost))
 		}
@@ -73,7 +76,8 @@ func compareOTLP(w *otlpWork) error {
 	for i, theirs := range w.encoded(ours)() {
 		want, got := written(ours[i]), written(theirs)
 		if want != got {
-			return fmt.Errorf("the Collector's exporter makes other data of ours: %d bytes as JSON, want %d, or others", len(got), len(want))
+			return fmt.Errorf("the Collector's exporter makes other data of ours: %d bytes as JSON, want "+
+				"%d, or others", len(got), len(want))
 		}
 	}
 	want, err := seriesOf(ours)

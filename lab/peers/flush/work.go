@@ -24,7 +24,9 @@ type shape struct {
 
 var shapes = []shape{
 	{"1 ms + exp. 20 ms", func(r *rand.Rand) uint64 { return uint64(1e6 + 20e6*r.ExpFloat64()) }},
-	{"1 µs to 10 s, even in the logarithm", func(r *rand.Rand) uint64 { return uint64(1e3 * math.Exp(r.Float64()*math.Log(1e7))) }},
+	{"1 µs to 10 s, even in the logarithm", func(r *rand.Rand) uint64 {
+		return uint64(1e3 * math.Exp(r.Float64()*math.Log(1e7)))
+	}},
 }
 
 const width = 10 * time.Second
@@ -61,7 +63,8 @@ func newWork(shape shape, spans int) *work {
 		}
 		end := w.opened.UnixNano()
 		w.slots = append(w.slots, aggregate.Slot{
-			Key: registry.KeyID(i % aggregates), Duration: shape.draw(rnd), End: end, Weight: 1, Flags: flags, Place: window.Place(end),
+			Key: registry.KeyID(i % aggregates), Duration: shape.draw(rnd), End: end, Weight: 1, Flags: flags,
+			Place: window.Place(end),
 		})
 	}
 	return w
@@ -87,9 +90,10 @@ func (w *work) ours() func() [][]byte {
 		[]span.Origin{{Service: "web", Env: "prod", Host: "host"}}, w.keys, w.table)
 	return func() (bodies [][]byte) {
 		defer w.merger.Forget()
-		made := w.coder.Encode(sealed, w.merger.Merge(sealed), flush.DefaultMaxPayloadBytes, func(p *flush.Payload) {
-			bodies = append(bodies, p.Body)
-		})
+		made := w.coder.Encode(sealed, w.merger.Merge(sealed), flush.DefaultMaxPayloadBytes,
+			func(p *flush.Payload) {
+				bodies = append(bodies, p.Body)
+			})
 		if lost := made.Lost[flush.Unencodable]; lost != 0 {
 			panic(fmt.Sprintf("BUG: %d spans in no payload", lost))
 		}
@@ -103,7 +107,10 @@ func (w *work) agents() func() [][]byte {
 	concentrator := stats.NewSpanConcentrator(&stats.SpanConcentratorConfig{
 		ComputeStatsBySpanKind: true, BucketInterval: int64(width),
 	}, w.opened)
-	meta, metrics := map[string]string{"span.kind": "server", "http.status_code": "200"}, map[string]float64{"_top_level": 1}
+	meta, metrics := map[string]string{
+		"span.kind":        "server",
+		"http.status_code": "200",
+	}, map[string]float64{"_top_level": 1}
 	for i := range w.slots {
 		s := &w.slots[i]
 		key := &w.keys[s.Key].Key
@@ -115,7 +122,10 @@ func (w *work) agents() func() [][]byte {
 		if !ok {
 			panic("BUG: the agent's code does not count a top-level span")
 		}
-		concentrator.AddSpan(counted, stats.PayloadAggregationKey{BaseService: "web", Env: "prod", Hostname: "host"}, "", nil, "")
+		concentrator.AddSpan(counted, stats.PayloadAggregationKey{
+			BaseService: "web", Env: "prod",
+			Hostname: "host",
+		}, "", nil, "")
 	}
 	return func() [][]byte {
 		payloads := concentrator.Flush(time.Now().UnixNano(), true)

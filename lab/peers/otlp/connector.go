@@ -29,23 +29,30 @@ func withOurLabels(c *spanmetricsconnector.Config) {
 		"http.request.method", "http.method", "http.route", "http.response.status_code", "http.status_code",
 		"rpc.grpc.status_code", "rpc.response.status_code", "rpc.system", "rpc.service", "rpc.method",
 		"db.system.name", "db.system", "db.namespace", "db.name", "db.collection.name", "db.operation.name",
-		"messaging.system", "messaging.destination.name", "messaging.operation.name", "peer.service", "server.address",
+		"messaging.system", "messaging.destination.name", "messaging.operation.name", "peer.service",
+		"server.address",
 	} {
 		c.Dimensions = append(c.Dimensions, spanmetricsconnector.Dimension{Name: name})
 	}
-	c.Histogram.Exponential = configoptional.Some(spanmetricsconnector.ExponentialHistogramConfig{MaxSize: 160})
+	exponential := spanmetricsconnector.ExponentialHistogramConfig{MaxSize: 160}
+	c.Histogram.Exponential = configoptional.Some(exponential)
 }
 
 // newConnector makes one that counts a request from its bytes, as a Collector's receiver
 // hands it on.
-func newConnector(change func(*spanmetricsconnector.Config)) (count func(*recorded.Request) error, err error) {
+func newConnector(change func(*spanmetricsconnector.Config)) (count func(*recorded.Request) error,
+	err error,
+) {
 	factory := spanmetricsconnector.NewFactory()
 	config := factory.CreateDefaultConfig().(*spanmetricsconnector.Config)
 	change(config)
 	if err := config.Validate(); err != nil {
 		return nil, fmt.Errorf("configure spanmetrics: %w", err)
 	}
-	settings := connector.Settings{ID: component.NewID(factory.Type()), TelemetrySettings: componenttest.NewNopTelemetrySettings()}
+	settings := connector.Settings{
+		ID:                component.NewID(factory.Type()),
+		TelemetrySettings: componenttest.NewNopTelemetrySettings(),
+	}
 	sink, err := factory.CreateTracesToMetrics(context.Background(), settings, config, consumertest.NewNop())
 	if err != nil {
 		return nil, fmt.Errorf("make spanmetrics: %w", err)

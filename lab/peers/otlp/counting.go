@@ -44,12 +44,14 @@ func newSystems() (all []system, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(all, system{"spanmetrics connector, as it comes", plain, nothing}, system{"spanmetrics connector, our labels", labels, nothing}), nil
+	return append(all, system{"spanmetrics connector, as it comes", plain, nothing},
+		system{"spanmetrics connector, our labels", labels, nothing}), nil
 }
 
 // compareCounting prints a row for each request and system.
 func compareCounting(out io.Writer, o options, requests []*recorded.Request) error {
-	fmt.Fprintln(out, "| request | spans | bytes a span | counted by | CPU ns a span | to the rings | allocations | times ours |\n| --- | --- | --- | --- | --- | --- | --- | --- |")
+	fmt.Fprintln(out, "| request | spans | bytes a span | counted by | CPU ns a span | to the rings | "+
+		"allocations | times ours |\n| --- | --- | --- | --- | --- | --- | --- | --- |")
 	for _, r := range requests {
 		systems, err := newSystems()
 		if err != nil {
@@ -76,7 +78,8 @@ func compareCounting(out io.Writer, o options, requests []*recorded.Request) err
 			if i < len(readings) {
 				own = fmt.Sprintf("%.0f", measure.Median(samples[i], ownOf))
 			}
-			fmt.Fprintf(out, "| `%s` | %d | %d | %s | %.0f | %s | %.2f | %.1f |\n", r.Name, r.Spans, len(r.Body)/r.Spans, s.name,
+			fmt.Fprintf(out, "| `%s` | %d | %d | %s | %.0f | %s | %.2f | %.1f |\n", r.Name, r.Spans,
+				len(r.Body)/r.Spans, s.name,
 				cpu, own, measure.Median(samples[i], allocsOf), cpu/ours)
 		}
 	}
@@ -104,7 +107,10 @@ func countFor(s system, r *recorded.Request, least time.Duration) (sample, error
 		return err
 	})
 	each := float64(spans)
-	return sample{cpu: float64(cost.CPU) / each, own: float64(own) / each, allocs: float64(cost.Allocs) / each}, err
+	return sample{
+		cpu: float64(cost.CPU) / each, own: float64(own) / each,
+		allocs: float64(cost.Allocs) / each,
+	}, err
 }
 
 // threadCPU is the processor time of this thread.

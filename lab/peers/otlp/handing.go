@@ -53,7 +53,8 @@ type row struct {
 
 // compareHandingOn prints a row for each request in protobuf and protocol.
 func compareHandingOn(out io.Writer, o options, requests []*recorded.Request) error {
-	fmt.Fprintln(out, "| request | protocol | KB | a bare relay, CPU µs a request | handing on | times | allocations | and counting | a share of "+share+" goes on | times a bare relay |")
+	fmt.Fprintln(out, "| request | protocol | KB | a bare relay, CPU µs a request | handing on | times | "+
+		"allocations | and counting | a share of "+share+" goes on | times a bare relay |")
 	fmt.Fprintln(out, "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
 	for _, isGRPC := range []bool{false, true} {
 		for _, r := range requests {
@@ -123,12 +124,16 @@ func (r *row) start() (err error) {
 		return err
 	}
 	r.atEnd(all.end)
-	sampling, err := startDaemon(r.options, filepath.Join(dir, "share.sock"), agent.URL(), forward, "--otlp-keep", share)
+	sampling, err := startDaemon(r.options, filepath.Join(dir, "share.sock"), agent.URL(), forward,
+		"--otlp-keep", share)
 	if err != nil {
 		return err
 	}
 	r.atEnd(sampling.end)
-	r.loads = [loads]load{relayed: {to: relay}, handedOn: {to: all, isMarked: true}, counted: {to: all}, keptShare: {to: sampling}}
+	r.loads = [loads]load{
+		relayed: {to: relay}, handedOn: {to: all, isMarked: true}, counted: {to: all},
+		keptShare: {to: sampling},
+	}
 	for i := range r.loads {
 		l := &r.loads[i]
 		if l.by, err = newSender(r.request, l.to.address, r.isGRPC); err != nil {
@@ -174,7 +179,8 @@ func (r *row) turn(which int, isMeasured bool) error {
 		return err
 	}
 	requests, bytes = r.to.requests.Load()-requests, r.to.bytes.Load()-bytes
-	if want := uint64(sent); which != keptShare && (requests != want || bytes != want*uint64(len(r.request.Message))) {
+	if want := uint64(sent); which != keptShare &&
+		(requests != want || bytes != want*uint64(len(r.request.Message))) {
 		return fmt.Errorf("%d requests were sent, %d with %d bytes arrived", sent, requests, bytes)
 	}
 	if !l.isMarked && which != relayed {
@@ -182,7 +188,8 @@ func (r *row) turn(which int, isMeasured bool) error {
 	}
 	if isMeasured {
 		l.turns = append(l.turns, turn{
-			cpu: float64((now.All - spent.All).Nanoseconds()) / 1e3 / float64(sent), allocs: (after.mallocs - before.mallocs) / float64(sent),
+			cpu:    float64((now.All - spent.All).Nanoseconds()) / 1e3 / float64(sent),
+			allocs: (after.mallocs - before.mallocs) / float64(sent),
 		})
 	}
 	return nil
@@ -194,7 +201,8 @@ func (r *row) check() error {
 		l := &r.loads[which]
 		f, err := l.to.figures()
 		if err == nil && (f.spans != l.spans || f.dropped != 0) {
-			err = fmt.Errorf("%d spans were sent to be counted, %d received, %d of them dropped", l.spans, f.spans, f.dropped)
+			err = fmt.Errorf("%d spans were sent to be counted, %d received, %d of them dropped", l.spans,
+				f.spans, f.dropped)
 		}
 		if err != nil {
 			return err
@@ -216,8 +224,10 @@ func (r *row) print(out io.Writer) {
 	}
 	cells := []string{
 		"`" + r.request.Name + "`", r.protocol(), fmt.Sprint(len(r.request.Message) / 1000),
-		fmt.Sprintf("%.1f", cpu[relayed]), fmt.Sprintf("%.1f", cpu[handedOn]), fmt.Sprintf("%.2f", times[handedOn]),
-		fmt.Sprintf("%.0f", measure.Median(r.loads[handedOn].turns, turnAllocs)), fmt.Sprintf("%.1f", cpu[counted]),
+		fmt.Sprintf("%.1f", cpu[relayed]), fmt.Sprintf("%.1f", cpu[handedOn]), fmt.Sprintf("%.2f",
+			times[handedOn]),
+		fmt.Sprintf("%.0f", measure.Median(r.loads[handedOn].turns, turnAllocs)), fmt.Sprintf("%.1f",
+			cpu[counted]),
 		fmt.Sprintf("%.1f", cpu[keptShare]), fmt.Sprintf("%.2f", times[keptShare]),
 	}
 	fmt.Fprintln(out, "| "+strings.Join(cells, " | ")+" |")

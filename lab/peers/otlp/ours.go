@@ -33,7 +33,10 @@ var readings = []reading{{"otel", true, newOTelReading}, {"datadog", false, newD
 // newOTelReading reads spans by the semantic conventions.
 func newOTelReading() (func(message []byte) (batches, error), error) {
 	counter, policy := oteltraces.NewCounter(), oteltraces.NewPolicy(oteltraces.Labels{})
-	return func(message []byte) (batches, error) { return counter.Batches, counter.Count(message, policy) }, nil
+	return func(message []byte) (batches, error) {
+		return counter.Batches,
+			counter.Count(message, policy)
+	}, nil
 }
 
 // newDatadogReading reads them as the agent's own ingest does, for an agent that nobody has
@@ -53,7 +56,8 @@ func newDatadogReading() (func(message []byte) (batches, error), error) {
 		if err := translator.Translate(message, false); err != nil {
 			return nil, err
 		}
-		return counter.IngestBatches, counter.Count(traces.FormatIngest, translator.Written(), "", false, policy)
+		return counter.IngestBatches, counter.Count(traces.FormatIngest, translator.Written(), "", false,
+			policy)
 	}, nil
 }
 

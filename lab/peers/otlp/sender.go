@@ -51,7 +51,8 @@ func (s *sender) speakHTTP(address string) {
 	transport := &http.Transport{DisableCompression: true}
 	s.close = transport.CloseIdleConnections
 	s.send = func(ctx context.Context, isMarked bool) error {
-		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+"/v1/traces", bytes.NewReader(s.message))
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+"/v1/traces",
+			bytes.NewReader(s.message))
 		if err != nil {
 			return err
 		}
@@ -73,7 +74,9 @@ func (s *sender) speakHTTP(address string) {
 }
 
 func (s *sender) speakGRPC(address string) error {
-	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.ForceCodec(bare{})))
+	conn, err := grpc.NewClient("passthrough:///"+address,
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.ForceCodec(bare{})))
 	if err != nil {
 		return fmt.Errorf("make client: %w", err)
 	}
@@ -83,7 +86,8 @@ func (s *sender) speakGRPC(address string) error {
 			ctx = metadata.AppendToOutgoingContext(ctx, headerComputedStats, "yes")
 		}
 		var answer []byte
-		return conn.Invoke(ctx, "/opentelemetry.proto.collector.trace.v1.TraceService/Export", &s.message, &answer)
+		return conn.Invoke(ctx, "/opentelemetry.proto.collector.trace.v1.TraceService/Export", &s.message,
+			&answer)
 	}
 	return nil
 }

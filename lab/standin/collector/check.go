@@ -53,7 +53,8 @@ func (c *checks) request(r Request, count func(service string, m *Metric, p, bef
 			c.problem("resource %s has %d scopes", name, len(resource.Scopes))
 		}
 		for j := range resource.Scopes {
-			c.scope(name, &resource.Scopes[j], func(m *Metric, p, before *Point) { count(service, m, p, before) })
+			c.scope(name, &resource.Scopes[j],
+				func(m *Metric, p, before *Point) { count(service, m, p, before) })
 		}
 	}
 }
@@ -150,7 +151,8 @@ func (c *checks) histogram(name string, p *Point) {
 	}
 	// A duration is counted without the bits that follow the first ten.
 	const truncated, rounded = 1 + 1.0/512, 1e-9
-	if math.IsNaN(p.Sum) || p.Sum < least*(1-rounded) || p.Sum > most*truncated*(1+rounded)+float64(p.Zeros)*1e-9 {
+	if math.IsNaN(p.Sum) || p.Sum < least*(1-rounded) ||
+		p.Sum > most*truncated*(1+rounded)+float64(p.Zeros)*1e-9 {
 		c.problem("series %s has a sum of %v s, and its buckets are from %v to %v", name, p.Sum, least, most)
 	}
 }
@@ -161,7 +163,8 @@ func (c *checks) exemplar(name string, p *Point, x *Exemplar) {
 	if x.Time < p.Start || x.Time > p.End {
 		c.problem("series %s has an exemplar at %d, and a window from %d to %d", name, x.Time, p.Start, p.End)
 	}
-	if len(x.Span) != 8 || len(x.Trace) != 16 || bytes.Count(x.Span, zero) == 8 || bytes.Count(x.Trace, zero) == 16 {
+	if len(x.Span) != 8 || len(x.Trace) != 16 || bytes.Count(x.Span, zero) == 8 ||
+		bytes.Count(x.Trace, zero) == 16 {
 		c.problem("series %s has an exemplar of span %x in trace %x", name, x.Span, x.Trace)
 	}
 	if x.Value == 0 && p.Zeros > 0 {

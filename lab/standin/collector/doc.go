@@ -13,6 +13,6 @@
 // protobuf's wire format, and neither its messages.
 //
 // Threading: requests are served concurrently; one mutex guards the totals.
-// Bounds: maxLives running totals, maxSeries series and one for all others, maxProblems problems, the size of a
-// body, compressed and not. Requests are not kept; Config.OnRequest sees each.
+// Bounds: maxLives running totals, maxSeries series and one for all others, maxProblems
+// problems, the size of a body, compressed and not. Requests are not kept; Config.OnRequest sees each.
 package collector

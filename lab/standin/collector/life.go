@@ -18,7 +18,8 @@ func (c *checks) live(name string, p *Point) (before *Point) {
 			return nil
 		}
 	case p.Start != before.Start && p.Start < before.End:
-		c.problem("series %s began at %d and lived until %d, and now it began at %d", name, before.Start, before.End, p.Start)
+		c.problem("series %s began at %d and lived until %d, and now it began at %d", name, before.Start,
+			before.End, p.Start)
 	case p.Start != before.Start:
 		before = nil // that was another life
 	case p.End < before.End || p.fallsBelow(before) || p.End == before.End && before.fallsBelow(p):
@@ -33,7 +34,8 @@ func (c *checks) live(name string, p *Point) (before *Point) {
 
 // fallsBelow says whether a point counts less than another one of its series, anywhere.
 func (p *Point) fallsBelow(before *Point) bool {
-	if p.Value < before.Value || p.Count < before.Count || p.Zeros < before.Zeros || p.Sum < before.Sum || p.Scale > before.Scale && len(before.Counts) > 0 {
+	if p.Value < before.Value || p.Count < before.Count || p.Zeros < before.Zeros || p.Sum < before.Sum ||
+		p.Scale > before.Scale && len(before.Counts) > 0 {
 		return true
 	}
 	now := map[int]uint64{}
