@@ -13,8 +13,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	"github.com/spanstatsd/spanstatsd/internal/door/otlp"
-	"github.com/spanstatsd/spanstatsd/internal/oteltraces"
 	rules "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
+	"github.com/spanstatsd/spanstatsd/internal/sampling"
 	"github.com/spanstatsd/spanstatsd/internal/socket"
 	"github.com/spf13/pflag"
 )
@@ -132,7 +132,7 @@ func (o *spanOptions) completeOTLP(c *otlp.Config) (mistakes error) {
 		mistakes = c.Forward.TrustIn(o.authority)
 	}
 	if o.keep != "" {
-		var keep oteltraces.Keeping
+		var keep sampling.Keeping
 		if err := readInto(&keep, o.keep, otlp.ParseKeeping); err != nil {
 			return errors.Join(mistakes, err)
 		}

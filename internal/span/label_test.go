@@ -11,7 +11,7 @@ const places = `
 	internal/span     offsets
 	internal/wire     keyElements, AppendKey and keyReader.labels with keyLabels; docs/protocol.md
 	internal/payload  Group.key
-	internal/traces   Counter.label: from which tags of a span it is taken
+	internal/rules     datadog and otel: from which tags of a span it is taken
 	client            labels.set and labels.are, keyBound`
 
 // TestEveryFieldOfAKeyIsALabelOrAFact: a string or list of a key that the table doesn't

@@ -39,9 +39,13 @@ var rooms = map[string]room{
 			"internal/rules/datadog internal/sampling/unsampled internal/span internal/spantable",
 		"takes HTTP requests and hands their bodies on to be counted",
 	},
-	"internal/door/otlp": {"internal/admit internal/check internal/decode/otlpjson internal/door " +
-		"internal/door/bodies internal/door/http1 internal/flush/post internal/memory internal/oteltraces " +
-		"internal/span internal/traces", "takes OTLP and hands what it brings on to be counted"},
+	"internal/door/otlp": {
+		"internal/admit internal/check internal/decode/otlp internal/decode/otlpjson internal/door " +
+			"internal/door/bodies internal/door/http1 internal/flush/post internal/memory " +
+			"internal/rules internal/rules/datadog internal/rules/ingest internal/rules/otel " +
+			"internal/sampling internal/span internal/spantable",
+		"takes OTLP and hands what it brings on to be counted",
+	},
 	"internal/door": {"internal/admit internal/aggregate internal/check internal/door/bodies " +
 		"internal/door/conns internal/door/http1 internal/exemplars internal/memory internal/socket " +
 		"internal/span", "owns the life of requests with traces, whatever they bring"},
@@ -69,11 +73,7 @@ var rooms = map[string]room{
 		"internal/decode/datadog internal/msgpack internal/spantable",
 		"cuts traces out of a body",
 	},
-	"internal/spantable": {"", "lays the spans of a body flat, whatever the format"},
-	"internal/traces": {"client/rules internal/bytecache internal/msgpack internal/span " +
-		"internal/wire", "walks a body and decides what of it counts"},
-	"internal/oteltraces": {"client/rules internal/bytecache internal/msgpack internal/span " +
-		"internal/wire", "walks a body of OTLP, counts its spans and says which go on"},
+	"internal/spantable":            {"", "lays the spans of a body flat, whatever the format"},
 	"internal/decode/otlpjson":      {"", "makes protobuf of JSON"},
 	"internal/decode/otlp":          {"internal/spantable", "lays the spans of OTLP flat"},
 	"internal/decode/otlp/otlptest": {"internal/spantable", "writes requests for tests"},
@@ -158,7 +158,7 @@ var rooms = map[string]room{
 		"lab/standin lab/workload", "measures a whole daemon from outside"},
 	"lab/bench/balance":  {"internal/*", "measures what levels drainers"},
 	"lab/bench/measure":  {"", "what measuring needs, of ours or not"},
-	"lab/bench/recorded": {"internal/decode/otlpjson internal/oteltraces", "reads what SDKs have sent"},
+	"lab/bench/recorded": {"internal/decode/otlp internal/decode/otlpjson internal/spantable", "reads what SDKs have sent"},
 	"lab/bench/relay":    {"", "carries bytes"},
 	"lab/bench/ring":     {"internal/ring lab/bench/measure", "measures the ring beside others"},
 	"lab/bench/snapshot": {"", "its benchmarks stand where a door does"},

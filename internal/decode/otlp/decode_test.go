@@ -75,6 +75,7 @@ func TestWhatIsNotRead(t *testing.T) {
 		"an entity":                otlptest.Field(nil, 1, otlptest.Field(nil, 1, otlptest.Field(nil, 3, []byte{0x0a, 5}))),
 		"a list of spans":          otlptest.Field(nil, 1, otlptest.Field(nil, 2, []byte{0x12, 5})),
 		"a scope":                  otlptest.Field(nil, 1, otlptest.Field(nil, 2, otlptest.Field(nil, 1, []byte{0x0a, 5}))),
+		"a scope in two parts":     otlptest.Field(nil, 1, otlptest.Field(nil, 2, bytes.Repeat(otlptest.Field(nil, 1, otlptest.Field(nil, 1, nil)), 2))),
 		"a scope's attribute":      otlptest.Field(nil, 1, otlptest.Field(nil, 2, otlptest.Field(nil, 1, otlptest.Field(nil, 3, []byte{0x0a, 5})))),
 	} {
 		if err := read(otlptest.Span{}, more...); !errors.Is(err, otlp.ErrUnread) {

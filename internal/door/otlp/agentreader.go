@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/spanstatsd/spanstatsd/internal/oteltraces"
+	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
+	agent "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
+	"github.com/spanstatsd/spanstatsd/internal/rules/ingest"
+	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
 	"github.com/spanstatsd/spanstatsd/internal/span"
-	"github.com/spanstatsd/spanstatsd/internal/traces"
+	"github.com/spanstatsd/spanstatsd/internal/spantable"
 )
 
 // Features is what the agent wants counted.
@@ -18,17 +21,19 @@ type Features struct {
 	FiltersTags     bool // it leaves out traces by their roots' tags, which only it can
 }
 
-// agentReader is the reading of the agent's own OTLP ingest: a Translator writes what the
-// ingest would make of a message, and that is counted as traces of the agent's API are.
+// agentReader is the reading of the agent's own OTLP ingest: a Translator makes what the ingest
+// would make of a message, and that is counted as traces of the agent's API are.
 type agentReader struct {
-	wanted     *atomic.Pointer[traces.Policy] // just now; nil: nothing that could be counted here
-	policy     *traces.Policy                 // that the translator was made for
-	translator *oteltraces.Translator
-	counter    *traces.Counter
+	wanted     *atomic.Pointer[agent.Policy] // just now; nil: nothing that could be counted here
+	policy     *agent.Policy                 // that the translator was made for
+	message    otlp.Request
+	translator *ingest.Translator
+	traces     spantable.Table
+	counter    *agent.Counter
 }
 
-func newAgentReader(wanted *atomic.Pointer[traces.Policy]) *agentReader {
-	return &agentReader{wanted: wanted, counter: traces.NewCounter()}
+func newAgentReader(wanted *atomic.Pointer[agent.Policy]) *agentReader {
+	return &agentReader{wanted: wanted, counter: agent.NewCounter()}
 }
 
 func (r *agentReader) read(message []byte, isCounted bool) (Result, error) {
@@ -38,36 +43,42 @@ func (r *agentReader) read(message []byte, isCounted bool) (Result, error) {
 	}
 	if policy != r.policy {
 		var err error
-		if r.translator, err = oteltraces.NewTranslator(policy.Tags()); err != nil {
+		if r.translator, err = ingest.New(policy.Names()); err != nil {
 			return ResultNotWanted, fmt.Errorf("BUG: a policy was taken that has no translator: %w", err)
 		}
 		r.policy = policy
 	}
 	t := r.translator
-	if err := t.Translate(message, isCounted); err != nil {
+	ofSpans, ofResources := t.Names()
+	if err := r.message.Decode(message, ofSpans, ofResources); err != nil {
 		return ResultUnread, err //nolint:wrapcheck // it says what to do
 	}
-	if t.Spans() > 0 && t.Counted() == t.Spans() {
+	if err := t.Translate(&r.message, isCounted, &r.traces); err != nil {
+		return ResultUnread, err //nolint:wrapcheck // it says what to do
+	}
+	if spans := len(r.message.Spans); spans > 0 && t.Counted() == spans {
 		return ResultByTracer, nil
 	}
-	if err := r.counter.Count(traces.FormatIngest, t.Written(), "", false, policy); err != nil {
-		return ResultUnread, fmt.Errorf("count spans by the agent's rules: the request holds what only the agent can judge, such as a time before 1970: %w", err)
+	if err := r.counter.CountIngested(&r.traces, policy); err != nil {
+		return ResultUnread, fmt.Errorf("count spans by the agent's rules: "+
+			"the request holds what only the agent can judge, such as a time before 1970: %w", err)
 	}
 	return ResultCounted, nil
 }
 
-func (r *agentReader) batches(yield func(span.Origin, []byte) bool) { r.counter.IngestBatches(yield) }
+func (r *agentReader) batches(yield func(span.Origin, *span.Batch) bool) {
+	r.counter.IngestedBatches(yield)
+}
 
-// goingOn are none: the agent's rules choose among the spans, and number them anew.
-func (r *agentReader) goingOn(func(oteltraces.Going) bool) {}
+// counted are none: the agent's rules choose among the spans, and number them anew.
+func (r *agentReader) counted(func(otel.Counted) bool) {}
 
-func (r *agentReader) left() leaving { return r.translator }
+func (r *agentReader) request() *otlp.Request { return &r.message }
 
 func (r *agentReader) release() {
-	r.counter = r.counter.Next()
-	if r.translator != nil {
-		r.translator.Release()
-	}
+	r.counter.Release()
+	r.traces.Release()
+	r.message.Release()
 }
 
 // Learn takes over what the agent wants, in the reading that asks it.
@@ -76,9 +87,9 @@ func (s *Server) Learn() (changed <-chan struct{}) {
 		return nil
 	}
 	f, changed := s.config.Features()
-	policy, ok := traces.NewPolicy(f.PeerTags, f.SpanKinds, f.IgnoreResources, traces.Labels{})
+	policy, ok := agent.NewPolicy(f.PeerTags, f.SpanKinds, f.IgnoreResources, agent.Labels{})
 	if ok && f.Stats && !f.FiltersTags {
-		if _, err := oteltraces.NewTranslator(policy.Tags()); err == nil {
+		if _, err := ingest.New(policy.Names()); err == nil {
 			s.agentPolicy.Store(policy)
 			return changed
 		}

@@ -254,15 +254,16 @@ func TestAMarkHasItsRoomBeforeAnythingIsCounted(t *testing.T) {
 func TestAWarmAgentReaderAllocatesNothingASpan(t *testing.T) {
 	s := &Server{config: Config{Reading: ReadingDatadog, Features: newWishes().features}}
 	s.Learn()
-	r, body := s.newReader(), exported("shop", 0, 500, 5)
+	w, body := &worker{reader: s.newReader()}, exported("shop", 0, 500, 5)
+	r := w.reader
 	round := func() {
 		if result, err := r.read(body, false); result != ResultCounted {
 			t.Fatal(result, err)
 		}
 		for range r.batches {
 		}
-		r.left().Measure(nil, true)
-		r.release()
+		w.sample.Measure(r.request(), nil, true)
+		w.release()
 	}
 	round()
 	if n := testing.AllocsPerRun(20, round); n > 10 {
@@ -282,8 +283,8 @@ func TestATranslatorIsOfItsPolicy(t *testing.T) {
 		}
 		defer r.release()
 		var all []byte
-		for _, spans := range r.batches {
-			all = append(all, spans...)
+		for _, batch := range r.batches {
+			all = append(all, batch.Keys...)
 		}
 		return string(all)
 	}

@@ -10,15 +10,15 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
 	"github.com/spanstatsd/spanstatsd/internal/door/http1"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
-	"github.com/spanstatsd/spanstatsd/internal/oteltraces"
+	"github.com/spanstatsd/spanstatsd/internal/sampling"
 )
 
 // Config is what this door may use. MaxBody bounds a body as it comes and as it is without gzip.
 type Config struct {
 	door.Config
-	MaxStreams int                 // requests that one connection of HTTP/2 may have under way
-	Forward    Destination         // where requests go on to
-	Keep       *oteltraces.Keeping // which traces go on; nil: all
+	MaxStreams int               // requests that one connection of HTTP/2 may have under way
+	Forward    Destination       // where requests go on to
+	Keep       *sampling.Keeping // which traces go on; nil: all
 	Reading    Reading
 	// Marks: what was counted says so by an attribute of its resources too, as it goes on.
 	Marks bool
@@ -59,7 +59,7 @@ func (c *Config) Check() error {
 		err = errors.Join(err, errors.New("check otlp-keep: there is no --otlp-forward, so that no trace goes on; "+
 			"give it, or leave --otlp-keep out"))
 	}
-	if need := 2*c.MaxBody + oteltraces.KeptBytes(c.MaxBody); c.Keep != nil && c.MaxBodyBytes < need {
+	if need := 2*c.MaxBody + sampling.LeftBytes(c.MaxBody); c.Keep != nil && c.MaxBodyBytes < need {
 		err = errors.Join(err, fmt.Errorf("check otlp-max-body-bytes: %s is less than the %s that one request may need with --otlp-keep; "+
 			"raise it, or lower --otlp-max-body", memory.SizeText(c.MaxBodyBytes), memory.SizeText(need)))
 	}

@@ -3,7 +3,6 @@ package otlp
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"net/http"
 	"unicode/utf8"
@@ -12,20 +11,25 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlpjson"
 	"github.com/spanstatsd/spanstatsd/internal/door"
 	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
-	"github.com/spanstatsd/spanstatsd/internal/oteltraces"
-	"github.com/spanstatsd/spanstatsd/internal/traces"
+	"github.com/spanstatsd/spanstatsd/internal/rules"
+	agent "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
+	"github.com/spanstatsd/spanstatsd/internal/rules/ingest"
+	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
+	"github.com/spanstatsd/spanstatsd/internal/sampling"
+	"github.com/spanstatsd/spanstatsd/internal/spantable"
 )
 
 // maxBatches bounds the origins of one body. Each takes a publisher.
-const maxBatches = oteltraces.MaxBatches
+const maxBatches = rules.MaxBatches
 
 // countingBytes is what counting a body of that length takes, and publishing it.
 func (r Reading) countingBytes(body int) int {
-	counter := oteltraces.CounterBytes(body)
+	counter := otel.CounterBytes(body)
 	if r == ReadingDatadog {
-		counter = oteltraces.TranslatorBytes(body) + traces.IngestBytes(oteltraces.TranslatedBytes(body), oteltraces.MaxSpans(body))
+		counter = ingest.Bytes(body, agent.IngestedBytes) + agent.AnyCounter
 	}
-	return counter + oteltraces.MaxSpans(body)*admit.SpanBytes + bodies.InflaterBytes + jsonBytes*body
+	counter += sampling.Bytes(body)
+	return counter + spantable.MaxSpans(body)*admit.SpanBytes + bodies.InflaterBytes + jsonBytes*body
 }
 
 // jsonBytes is what reading JSON takes for each of its bytes: its buffer, and its longest text.
@@ -100,7 +104,7 @@ func (s *Server) count(c *call) (result Result, why error) {
 	defer c.kept.giveUp()
 	w := <-s.counting
 	defer func() { s.counting <- w }()
-	defer w.reader.release()
+	defer w.release()
 	message, result, why := s.readable(c, w)
 	if why != nil {
 		return result, why
@@ -116,7 +120,7 @@ func (s *Server) count(c *call) (result Result, why error) {
 	if why != nil {
 		return resultOf(why), why
 	}
-	before, drop, ok := c.Publish(c.message, admit.Walked(w.reader.batches), goingOn(w.reader))
+	before, drop, ok := c.Publish(c.message, w.reader.batches, w.goingOn)
 	if !ok {
 		return notAdmitted(drop)
 	}
@@ -127,10 +131,20 @@ func (s *Server) count(c *call) (result Result, why error) {
 	return result, nil
 }
 
-// goingOn are the spans that go on, for exemplars.
-func goingOn(from reader) iter.Seq[door.Going] {
-	return func(yield func(door.Going) bool) {
-		from.goingOn(func(g oteltraces.Going) bool { return yield(door.Going(g)) })
+// goingOn visits the spans that go on and can be found by their ids: they may become exemplars.
+func (w *worker) goingOn(yield func(door.Going) bool) {
+	r := w.reader.request()
+	for s := range w.reader.counted {
+		place, id := &r.Places[s.Span], r.Spans[s.Span].ID
+		if !w.sample.GoesOn(s.Span) || id == 0 || place.TraceHigh|place.TraceLow == 0 {
+			continue
+		}
+		going := door.Going{
+			Batch: s.Batch, At: s.At, TraceHigh: place.TraceHigh, TraceLow: place.TraceLow, Span: id,
+		}
+		if !yield(going) {
+			return
+		}
 	}
 }
 

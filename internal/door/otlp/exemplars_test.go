@@ -8,7 +8,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/exemplars"
-	"github.com/spanstatsd/spanstatsd/internal/oteltraces"
+	"github.com/spanstatsd/spanstatsd/internal/sampling"
 )
 
 // TestWhatTheDestinationTookIsAnExemplar, and nothing else is: not what it refused, or took only
@@ -17,12 +17,12 @@ func TestWhatTheDestinationTookIsAnExemplar(t *testing.T) {
 	in := func(rejected byte) []byte { return nested(nil, 1, []byte{8, rejected}) }
 	for name, c := range map[string]struct {
 		answer func(w http.ResponseWriter)
-		keep   *oteltraces.Keeping
+		keep   *sampling.Keeping
 		isJSON bool
 		want   exemplars.Counts
 	}{
 		"taken":               {want: exemplars.Counts{Taken: 1}},
-		"taken, with a share": {keep: &oteltraces.Keeping{Share: 1}, want: exemplars.Counts{Taken: 1}},
+		"taken, with a share": {keep: &sampling.Keeping{Share: 1}, want: exemplars.Counts{Taken: 1}},
 		"refused":             {answer: func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadRequest) }, want: exemplars.Counts{Refused: 1}},
 		"later":               {answer: func(w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) }, want: exemplars.Counts{Refused: 1}},
 		"broken off":          {answer: func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, want: exemplars.Counts{Refused: 1}},
@@ -30,7 +30,7 @@ func TestWhatTheDestinationTookIsAnExemplar(t *testing.T) {
 		"with a warning":      {answer: func(w http.ResponseWriter) { _, _ = w.Write(in(0)) }, want: exemplars.Counts{Taken: 1}},
 		"in part, JSON":       {isJSON: true, answer: func(w http.ResponseWriter) { _, _ = io.WriteString(w, `{"partialSuccess":{"rejectedSpans":"1"}}`) }, want: exemplars.Counts{Refused: 1}},
 		"taken, JSON":         {isJSON: true, answer: func(w http.ResponseWriter) { _, _ = io.WriteString(w, `{}`) }, want: exemplars.Counts{Taken: 1}},
-		"ended here":          {keep: &oteltraces.Keeping{Share: 0}},
+		"ended here":          {keep: &sampling.Keeping{Share: 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			to := newCollector(t, false, func(w http.ResponseWriter, _ int) {

@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
-	"github.com/spanstatsd/spanstatsd/internal/oteltraces"
+	"github.com/spanstatsd/spanstatsd/internal/sampling"
 )
 
 // ParseKeeping reads which traces go on: a share, and what goes on beside it, such as
 // 0.05,errors,slow:500ms.
-func ParseKeeping(text string) (k oteltraces.Keeping, err error) {
+func ParseKeeping(text string) (k sampling.Keeping, err error) {
 	share, more, hasMore := strings.Cut(text, ",")
 	if k.Share, err = strconv.ParseFloat(share, 64); err != nil {
 		return k, fmt.Errorf("parse otlp-keep: %q does not begin with a share of traces; give 0.05, or 0.05,errors,slow:500ms", text)
@@ -62,7 +62,7 @@ type keeping struct {
 }
 
 // note counts a call's, where it is not counted before.
-func (k *keeping) note(on, gone oteltraces.Tally, saved int) {
+func (k *keeping) note(on, gone sampling.Tally, saved int) {
 	k.keptTraces.Add(uint64(on.Traces))
 	k.keptSpans.Add(uint64(on.Spans))
 	k.goneTraces.Add(uint64(gone.Traces))
@@ -76,12 +76,12 @@ var errNeverFits = fmt.Errorf("%w: what goes on of it", bodies.ErrTooLarge)
 // measure finds out what of a call that was read goes on, and takes the room for it where that
 // is written anew, before anything is counted: a call that finds none is tried again as a
 // whole.
-func (s *Server) measure(c *call, w *worker) (left oteltraces.Left, err error) {
+func (s *Server) measure(c *call, w *worker) (left sampling.Left, err error) {
 	left.IsWhole = true
 	if s.config.Keep == nil && !s.config.Marks {
 		return left, nil
 	}
-	left = w.reader.left().Measure(s.config.Keep, s.config.Marks)
+	left = w.sample.Measure(w.reader.request(), s.config.Keep, s.config.Marks)
 	switch {
 	case left.IsWhole || s.endsAll(left):
 		return left, nil
@@ -95,13 +95,13 @@ func (s *Server) measure(c *call, w *worker) (left oteltraces.Left, err error) {
 }
 
 // endsAll says whether no trace goes on.
-func (s *Server) endsAll(left oteltraces.Left) bool {
+func (s *Server) endsAll(left sampling.Left) bool {
 	return s.config.Keep != nil && !left.IsWhole && left.Kept.Spans == 0
 }
 
 // keep leaves of a counted call what goes on. The memory of what came is given back, since an
 // answer may take its time.
-func (s *Server) keep(c *call, w *worker, left oteltraces.Left, isCountedBefore bool) {
+func (s *Server) keep(c *call, w *worker, left sampling.Left, isCountedBefore bool) {
 	came := len(c.message)
 	switch {
 	case left.IsWhole:
@@ -110,7 +110,7 @@ func (s *Server) keep(c *call, w *worker, left oteltraces.Left, isCountedBefore 
 		c.kept.isEmpty = true
 		c.Release()
 	default:
-		c.kept.room.Bytes = w.reader.left().AppendLeft(c.kept.room.Bytes)
+		c.kept.room.Bytes = w.sample.AppendLeft(c.kept.room.Bytes)
 		c.Release()
 		c.message, c.protobuf = nil, nil
 		c.kept.body, c.kept.room = c.Keep(c.kept.room), nil

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	"github.com/spanstatsd/spanstatsd/internal/oteltraces"
+	"github.com/spanstatsd/spanstatsd/internal/sampling"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -59,7 +59,7 @@ func TestAShareOfTracesGoesOn(t *testing.T) {
 	for _, isGRPC := range []bool{false, true} {
 		to := newCollector(t, isGRPC, nil)
 		forward := forwardTo(t, to.url())
-		h := newHarness(t, func(c *Config, a *aggregate.Config) { forward(c, a); c.Keep = &oteltraces.Keeping{Share: 0.25} })
+		h := newHarness(t, func(c *Config, a *aggregate.Config) { forward(c, a); c.Keep = &sampling.Keeping{Share: 0.25} })
 		plain, streams, random := h.client(false), h.client(true), rand.New(rand.NewPCG(1, 2))
 		on := 0
 		for round := range 6 {
@@ -122,7 +122,7 @@ func TestAShareOfTracesGoesOn(t *testing.T) {
 func TestWhereNothingGoesOnItIsTaken(t *testing.T) {
 	to := newCollector(t, false, nil)
 	forward := forwardTo(t, to.url())
-	h := newHarness(t, func(c *Config, a *aggregate.Config) { forward(c, a); c.Keep = &oteltraces.Keeping{} })
+	h := newHarness(t, func(c *Config, a *aggregate.Config) { forward(c, a); c.Keep = &sampling.Keeping{} })
 	request, _ := randomTraces(rand.New(rand.NewPCG(3, 4)), 10)
 	if a := post(t, h.client(false), request); a.status != http.StatusOK || len(a.body) != 0 || to.last().path != "" {
 		t.Errorf("answered %+v; the destination got %q", a, to.last().path)
@@ -138,7 +138,7 @@ func TestWhereNothingGoesOnItIsTaken(t *testing.T) {
 
 // TestAShareIsRead as it is given, and what is none is refused.
 func TestAShareIsRead(t *testing.T) {
-	for text, want := range map[string]oteltraces.Keeping{
+	for text, want := range map[string]sampling.Keeping{
 		"0.05": {Share: 0.05}, "1,errors": {Share: 1, Errors: true}, "0,slow:500ms,errors": {Errors: true, Slow: 500 * time.Millisecond},
 	} {
 		if got, err := ParseKeeping(text); err != nil || got != want {
@@ -175,7 +175,7 @@ func TestPackingHasItsRoom(t *testing.T) {
 func TestAllThatGoesOnHasItsThreshold(t *testing.T) {
 	to := newCollector(t, false, nil)
 	forward := forwardTo(t, to.url())
-	h := newHarness(t, func(c *Config, a *aggregate.Config) { forward(c, a); c.Keep = &oteltraces.Keeping{Share: 0.25} })
+	h := newHarness(t, func(c *Config, a *aggregate.Config) { forward(c, a); c.Keep = &sampling.Keeping{Share: 0.25} })
 	high := append(make([]byte, 8), bytes.Repeat([]byte{0xff}, 8)...)
 	request := nested(nil, 1, nested(nil, 2, nested(nil, 2, nested(nested(nil, 1, high), 2, high[8:]))))
 	if a := post(t, h.client(false), request); a.status != http.StatusOK {

@@ -3,7 +3,8 @@ package otlp
 import (
 	"fmt"
 
-	"github.com/spanstatsd/spanstatsd/internal/oteltraces"
+	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
@@ -27,23 +28,18 @@ func ParseReading(text string) (Reading, error) {
 
 // reader makes batches of messages by one reading. One goroutine at a time uses it.
 type reader interface {
-	// read walks a message. Its request may say that its spans are counted already. With
-	// another result than ResultCounted there is nothing to be published.
+	// read decodes a message and counts its spans. Its request may say that they are counted
+	// already. With another result than ResultCounted there is nothing to be published.
 	read(message []byte, isCounted bool) (Result, error)
 	// batches are those of the last message, each with an origin that may be kept.
-	batches(yield func(span.Origin, []byte) bool)
-	// goingOn are the spans of the last message that go on, by what left was asked.
-	goingOn(yield func(oteltraces.Going) bool)
-	// left is what of the last message goes on.
-	left() leaving
+	batches(yield func(span.Origin, *span.Batch) bool)
+	// counted are the spans of the last message with their places in the batches, where
+	// each span has one.
+	counted(yield func(otel.Counted) bool)
+	// request is the last message, decoded.
+	request() *otlp.Request
 	// release lets go of the last message.
 	release()
-}
-
-// leaving is what of a message goes on, and is written.
-type leaving interface {
-	Measure(k *oteltraces.Keeping, isMarked bool) oteltraces.Left
-	AppendLeft(dst []byte) []byte
 }
 
 // newReader makes one of the reading that is asked for.
@@ -51,13 +47,13 @@ func (s *Server) newReader() reader {
 	if s.config.Reading == ReadingDatadog {
 		return newAgentReader(&s.agentPolicy)
 	}
-	return &conventions{oteltraces.NewCounter(), oteltraces.NewPolicy(oteltraces.Labels{})}
+	return &conventions{otel.NewCounter(), otel.NewPolicy(otel.Labels{})}
 }
 
 // conventions is the reading by OpenTelemetry's semantic conventions.
 type conventions struct {
-	counter *oteltraces.Counter
-	policy  *oteltraces.Policy
+	counter *otel.Counter
+	policy  *otel.Policy
 }
 
 func (r *conventions) read(message []byte, _ bool) (Result, error) {
@@ -67,7 +63,7 @@ func (r *conventions) read(message []byte, _ bool) (Result, error) {
 	return ResultCounted, nil
 }
 
-func (r *conventions) batches(yield func(span.Origin, []byte) bool) { r.counter.Batches(yield) }
-func (r *conventions) goingOn(yield func(oteltraces.Going) bool)    { r.counter.GoingOn(yield) }
-func (r *conventions) left() leaving                                { return r.counter }
-func (r *conventions) release()                                     { r.counter = r.counter.Next() }
+func (r *conventions) batches(yield func(span.Origin, *span.Batch) bool) { r.counter.Batches(yield) }
+func (r *conventions) counted(yield func(otel.Counted) bool)             { r.counter.Counted(yield) }
+func (r *conventions) request() *otlp.Request                            { return r.counter.Request() }
+func (r *conventions) release()                                          { r.counter.Release() }

@@ -74,7 +74,8 @@ func BenchmarkRead(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/marks=%v", reading, marks), func(b *testing.B) {
 				s := &Server{config: Config{Reading: reading, Features: agentsWishes().features}}
 				s.Learn()
-				r, body, left := s.newReader(), webRequest(traces), []byte(nil)
+				w, body, left := &worker{reader: s.newReader()}, webRequest(traces), []byte(nil)
+				r := w.reader
 				b.SetBytes(int64(len(body)))
 				b.ReportAllocs()
 				before := cpuTime()
@@ -83,10 +84,10 @@ func BenchmarkRead(b *testing.B) {
 						b.Fatal(result, err)
 					}
 					if marks {
-						r.left().Measure(nil, true)
-						left = r.left().AppendLeft(left[:0])
+						w.sample.Measure(r.request(), nil, true)
+						left = w.sample.AppendLeft(left[:0])
 					}
-					r.release()
+					w.release()
 				}
 				b.ReportMetric(float64(cpuTime()-before)/float64(4*traces*b.N), "cpu-ns/span")
 			})

@@ -7,7 +7,8 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/door"
 	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
-	"github.com/spanstatsd/spanstatsd/internal/traces"
+	agent "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
+	"github.com/spanstatsd/spanstatsd/internal/sampling"
 )
 
 // Server is a collector towards SDKs.
@@ -18,14 +19,21 @@ type Server struct {
 	outcomes [outcomes]atomic.Uint64
 	kept     keeping
 	// agentPolicy is of ReadingDatadog; nil while it is left to the agent.
-	agentPolicy atomic.Pointer[traces.Policy]
+	agentPolicy atomic.Pointer[agent.Policy]
 }
 
 // worker is what the counting of one body needs.
 type worker struct {
 	reader   reader
+	sample   sampling.Sample
 	inflater bodies.Inflater
 	packer   packer
+}
+
+// release lets go of the last body.
+func (w *worker) release() {
+	w.reader.release()
+	w.sample.Release()
 }
 
 const (

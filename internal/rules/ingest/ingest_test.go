@@ -49,7 +49,7 @@ func TestARequestBecomesTraces(t *testing.T) {
 	if s := got[0]; s.Lang != "java" || s.TracerVersion != "otlp-1.52.0" || s.Env != "prod" || !strings.HasPrefix(s.Container, "8f1d") {
 		t.Errorf("%+v", s)
 	}
-	if g := c.table.Groups[0]; g.Priority != 1 || !g.HasPriority {
+	if g := c.table.Groups[0]; g.Priority != 1 || !g.HasPriority || g.TraceLow != 7 {
 		t.Errorf("%+v", g)
 	}
 	want := [][]agentSpan{
@@ -353,8 +353,8 @@ func TestSpansThatAreAlikeAreMadeApart(t *testing.T) {
 	}
 }
 
-// TestReleasedIsWhatWasTranslated: nothing of the last body is held.
-func TestReleasedIsWhatWasTranslated(t *testing.T) {
+// TestATranslatorHoldsNothingOfABody that its request and its table have released.
+func TestATranslatorHoldsNothingOfABody(t *testing.T) {
 	c := translator(t, wantedTags...)
 	last := func() weak.Pointer[byte] {
 		body := slices.Clone(otlptest.Web(100))
@@ -363,7 +363,6 @@ func TestReleasedIsWhatWasTranslated(t *testing.T) {
 		}
 		return weak.Make(&body[0])
 	}()
-	c.Release()
 	c.request.Release()
 	c.table.Release()
 	if runtime.GC(); last.Value() != nil {
@@ -403,6 +402,21 @@ func TestTranslatorsKeepTheirPromise(t *testing.T) {
 			}
 			runtime.KeepAlive(c)
 		}
+	}
+}
+
+// TestWhatIsRememberedIsBounded, however many spans are unlike each other.
+func TestWhatIsRememberedIsBounded(t *testing.T) {
+	var spans []otlptest.Span
+	for i := range 5000 {
+		spans = append(spans, otlptest.Span{ID: 1, Name: fmt.Sprint(i, strings.Repeat("x", 300))})
+	}
+	c := translator(t, wantedTags...)
+	if got := sentOf(t, c, from(nil, spans...)); len(got[0].Traces[0]) != len(spans) {
+		t.Errorf("%d spans", len(got[0].Traces[0]))
+	}
+	if got := ingest.RememberedBytes(c.Translator); got == 0 || got > 256<<10 {
+		t.Errorf("%d bytes are remembered", got)
 	}
 }
 

@@ -63,8 +63,7 @@ func (m *memo) find(
 		return 0, false
 	}
 	facts := uint64(s.Kind) | uint64(s.Name.Len)<<8 | uint64(place.State.Len)<<36
-	source := binary.LittleEndian.AppendUint32(m.sources, place.Resource)
-	source = binary.LittleEndian.AppendUint32(source, place.Scope)
+	source := binary.LittleEndian.AppendUint32(m.sources, place.Scope) // which has one resource
 	source = binary.LittleEndian.AppendUint64(source, facts)
 	source = append(append(source, r.Bytes(s.Name)...), r.Bytes(place.State)...)
 	for i := range tags {

@@ -68,9 +68,6 @@ func (t *Translator) Translate(r *otlp.Request, isCounted bool, to *spantable.Ta
 // made before.
 func (t *Translator) Counted() int { return t.counted }
 
-// Release lets go of the last request and its table.
-func (t *Translator) Release() { t.request, t.to = nil, nil }
-
 // isCounted says whether statistics of the selected resource's spans were made before: what it
 // says itself goes before what its request says, as in the agent's receiver.
 func (t *Translator) isCounted(said bool) bool {
@@ -96,6 +93,7 @@ func (t *Translator) addResource(of *otlp.Resource) {
 	begin := uint32(0)
 	for _, end := range t.groups.ends {
 		group := spantable.Group{First: uint32(len(t.to.Spans)), Priority: keptByDefault, HasPriority: true}
+		group.TraceLow = t.request.Places[first+int(t.groups.order[begin])].TraceLow
 		var says ofTrace
 		for _, at := range t.groups.order[begin:end] {
 			if t.to.Err() == nil {

@@ -257,6 +257,6 @@ func TestLabelsFileIsWhatIsCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(file, whole.Bytes()) {
-		t.Errorf("%s is not what is counted; run go test ./internal/oteltraces -run LabelsFile -update and look at the difference", vectorsFile)
+		t.Errorf("%s is not what is counted; run go test ./internal/rules/otel -run LabelsFile -update and look at the difference", vectorsFile)
 	}
 }

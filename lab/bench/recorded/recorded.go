@@ -18,8 +18,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlpjson"
-	"github.com/spanstatsd/spanstatsd/internal/oteltraces"
+	"github.com/spanstatsd/spanstatsd/internal/spantable"
 )
 
 // Names are those of all requests: the language of the SDK, and what is special. java-all and
@@ -107,11 +108,12 @@ func (r *Request) count() (err error) {
 			return err
 		}
 	}
-	c := oteltraces.NewCounter()
-	if err := c.Count(message, oteltraces.NewPolicy(oteltraces.Labels{})); err != nil {
+	var decoded otlp.Request
+	noAttributes := spantable.NewNames([]string{""})
+	if err := decoded.Decode(message, noAttributes, noAttributes); err != nil {
 		return err
 	}
-	r.Spans = c.Spans()
+	r.Spans = len(decoded.Spans)
 	return nil
 }
 

@@ -8,18 +8,20 @@ import (
 	"io"
 	"iter"
 
-	"github.com/spanstatsd/spanstatsd/internal/admit"
+	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlpjson"
-	"github.com/spanstatsd/spanstatsd/internal/oteltraces"
+	"github.com/spanstatsd/spanstatsd/internal/rules/datadog"
+	"github.com/spanstatsd/spanstatsd/internal/rules/ingest"
+	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
 	"github.com/spanstatsd/spanstatsd/internal/span"
-	"github.com/spanstatsd/spanstatsd/internal/traces"
+	"github.com/spanstatsd/spanstatsd/internal/spantable"
 	"github.com/spanstatsd/spanstatsd/lab/bench/recorded"
 	"github.com/spanstatsd/spanstatsd/lab/bench/tables"
 	"github.com/spanstatsd/spanstatsd/lab/standin"
 )
 
 // batches are what a reading makes of a message, an origin each.
-type batches = iter.Seq2[span.Origin, []byte]
+type batches = iter.Seq2[span.Origin, *span.Batch]
 
 // reading is by whose rules ours counts: it makes what walks a message.
 type reading struct {
@@ -32,10 +34,9 @@ var readings = []reading{{"otel", true, newOTelReading}, {"datadog", false, newD
 
 // newOTelReading reads spans by the semantic conventions.
 func newOTelReading() (func(message []byte) (batches, error), error) {
-	counter, policy := oteltraces.NewCounter(), oteltraces.NewPolicy(oteltraces.Labels{})
+	counter, policy := otel.NewCounter(), otel.NewPolicy(otel.Labels{})
 	return func(message []byte) (batches, error) {
-		return counter.Batches,
-			counter.Count(message, policy)
+		return counter.Batches, counter.Count(message, policy)
 	}, nil
 }
 
@@ -43,21 +44,24 @@ func newOTelReading() (func(message []byte) (batches, error), error) {
 // configured: 44 peer tags. Only there some spans don't count, those of no kind that it names.
 func newDatadogReading() (func(message []byte) (batches, error), error) {
 	info := standin.DefaultInfo()
-	policy, ok := traces.NewPolicy(info.PeerTags, info.SpanKinds, nil, traces.Labels{})
+	policy, ok := datadog.NewPolicy(info.PeerTags, info.SpanKinds, nil, datadog.Labels{})
 	if !ok {
 		return nil, errors.New("make policy: the default agent's is left to it")
 	}
-	translator, err := oteltraces.NewTranslator(policy.Tags())
+	translator, err := ingest.New(policy.Names())
 	if err != nil {
 		return nil, fmt.Errorf("make translator: %w", err)
 	}
-	counter := traces.NewCounter()
+	counter, request, table := datadog.NewCounter(), &otlp.Request{}, &spantable.Table{}
+	ofSpans, ofResources := translator.Names()
 	return func(message []byte) (batches, error) {
-		if err := translator.Translate(message, false); err != nil {
+		if err := request.Decode(message, ofSpans, ofResources); err != nil {
 			return nil, err
 		}
-		return counter.IngestBatches, counter.Count(traces.FormatIngest, translator.Written(), "", false,
-			policy)
+		if err := translator.Translate(request, false, table); err != nil {
+			return nil, err
+		}
+		return counter.IngestedBatches, counter.CountIngested(table, policy)
 	}, nil
 }
 
@@ -102,7 +106,7 @@ func (o *ours) count(r *recorded.Request) (err error) {
 		return err
 	}
 	o.spans += uint64(r.Spans)
-	return o.tables.Publish(admit.Walked(made))
+	return o.tables.Publish(made)
 }
 
 func isPacked(r *recorded.Request) bool { return r.Header.Get("Content-Encoding") == "gzip" }

@@ -20,10 +20,11 @@ import (
 	"github.com/DataDog/datadog-agent/pkg/trace/traceutil/normalize"
 	"github.com/DataDog/datadog-agent/pkg/trace/transform"
 	"github.com/DataDog/datadog-go/v5/statsd"
-	"github.com/spanstatsd/spanstatsd/internal/admit"
-	"github.com/spanstatsd/spanstatsd/internal/oteltraces"
+	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
+	dd "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
+	"github.com/spanstatsd/spanstatsd/internal/rules/ingest"
 	"github.com/spanstatsd/spanstatsd/internal/span"
-	"github.com/spanstatsd/spanstatsd/internal/traces"
+	"github.com/spanstatsd/spanstatsd/internal/spantable"
 	"github.com/spanstatsd/spanstatsd/test/agent/otlpspans"
 	"go.opentelemetry.io/collector/component"
 	"go.opentelemetry.io/collector/pdata/ptrace"
@@ -62,64 +63,58 @@ func shown(s *pb.Span, wanted map[string]bool) string {
 		}
 	}
 	slices.Sort(tags)
-	return fmt.Sprintf("%d/%d/%d %s|%s|%s|%s %d+%d !%d %q", s.TraceID, s.SpanID, s.ParentID,
-		repaired(service), repaired(name), repaired(s.Resource), repaired(s.Type), s.Start, s.Duration,
-		s.Error, tags)
-}
-
-// oldPolicy is agentPolicy for the room that still counts OTLP by the agent's rules.
-func oldPolicy(t testing.TB, conf *config.AgentConfig) *traces.Policy {
-	t.Helper()
-	kinds := []string{"client", "consumer", "producer", "server"}
-	policy, ok := traces.NewPolicy(conf.PeerTagsCache().Keys, kinds, nil, traces.Labels{})
-	if !ok {
-		t.Fatal("refused")
-	}
-	return policy
-}
-
-// listed are the batches of a counter as lists.
-func listed(c *traces.Counter) iter.Seq2[string, *span.Batch] {
-	messages := func(yield func(span.Origin, []byte) bool) {
-		for service, body := range c.Batches {
-			if !yield(span.Origin{Service: service}, body) {
-				return
-			}
-		}
-	}
-	return func(yield func(string, *span.Batch) bool) {
-		for origin, batch := range admit.Walked(messages) {
-			if !yield(origin.Service, batch) {
-				return
-			}
-		}
-	}
+	return fmt.Sprintf("%d/%d/%d %s|%s|%s|%s %d+%d !%d %q", s.TraceID, s.SpanID, s.ParentID, repaired(service), repaired(name), repaired(s.Resource), repaired(s.Type), s.Start, s.Duration, s.Error, tags)
 }
 
 // translated holds a translator to the agent's code.
 type translated struct {
-	policy     *traces.Policy
-	translator *oteltraces.Translator
-	counter    *traces.Counter
+	policy     *dd.Policy
+	translator *ingest.Translator
+	request    otlp.Request
+	table      spantable.Table
+	counter    *dd.Counter
 	conf       *config.AgentConfig
 	wanted     map[string]bool
 }
 
-func newTranslated(t testing.TB) *translated {
+func newTranslated(t testing.TB, o *oracle) *translated {
 	t.Helper()
-	o := makeOracle()
-	c := &translated{
-		policy: oldPolicy(t, o.conf), counter: traces.NewCounter(), conf: config.New(),
-		wanted: map[string]bool{},
-	}
+	c := &translated{policy: agentPolicy(t, o.conf), counter: dd.NewCounter(), conf: config.New(), wanted: map[string]bool{}}
 	var err error
-	if c.translator, err = oteltraces.NewTranslator(c.policy.Tags()); err != nil {
+	if c.translator, err = ingest.New(c.policy.Names()); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range c.policy.Tags() {
 		c.wanted[name] = true
 	}
 	return c
+}
+
+// translate makes traces of a request.
+func (c *translated) translate(t testing.TB, all ptrace.Traces) {
+	t.Helper()
+	body, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ofSpans, ofResources := c.translator.Names()
+	if err := c.request.Decode(body, ofSpans, ofResources); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.translator.Translate(&c.request, false, &c.table); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// byService are the batches of a counter, whatever their senders.
+func byService(c *dd.Counter) iter.Seq2[string, *span.Batch] {
+	return func(yield func(string, *span.Batch) bool) {
+		for origin, batch := range c.IngestedBatches {
+			if !yield(origin.Service, batch) {
+				return
+			}
+		}
+	}
 }
 
 // theirs are the spans of a request as the agent's ingest makes them, by resource.
@@ -139,35 +134,48 @@ func (c *translated) theirs(all ptrace.Traces) (want []map[string]int) {
 	return want
 }
 
-// ours are those of a translated request, each payload of which the counter can read.
-func (c *translated) ours(t testing.TB) (got []map[string]int) {
-	t.Helper()
-	for left := c.translator.Written(); len(left) > 0; {
-		var p pb.TracerPayload
-		var err error
-		if left, err = p.UnmarshalMsg(left); err != nil {
-			t.Fatal(err)
+// ours are those of a translated request, by sender.
+func (c *translated) ours() []map[string]int {
+	got := make([]map[string]int, len(c.table.Senders))
+	for i := range c.table.Groups {
+		g := &c.table.Groups[i]
+		if got[g.Sender] == nil {
+			got[g.Sender] = map[string]int{}
 		}
-		one := map[string]int{}
-		for _, chunk := range p.Chunks {
-			for _, s := range chunk.Spans {
-				if s.TraceID != chunk.Spans[0].TraceID {
-					t.Fatal("two traces are in one chunk")
-				}
-				one[shown(s, c.wanted)]++
-			}
+		for _, s := range c.table.SpansOf(g) {
+			got[g.Sender][shown(c.spanOf(g, &s), c.wanted)]++
 		}
-		got = append(got, one)
 	}
 	return got
+}
+
+// spanOf is a span of the table as one of the agent's.
+func (c *translated) spanOf(g *spantable.Group, s *spantable.Span) *pb.Span {
+	t := &c.table
+	made := &pb.Span{
+		Service: t.String(s.Service), Name: t.String(s.Name), Resource: t.String(s.Resource), Type: t.String(s.Type),
+		TraceID: g.TraceLow, SpanID: s.ID, ParentID: s.Parent, Start: int64(s.Start), Duration: int64(s.Duration),
+		Meta: map[string]string{}, Metrics: map[string]float64{},
+	}
+	if s.Status == spantable.StatusError {
+		made.Error = 1
+	}
+	for _, tag := range t.TagsOf(s) {
+		if name := c.policy.Names().Name(tag.Label); tag.Value == spantable.IsText {
+			made.Meta[name] = t.String(tag.Text())
+		} else {
+			made.Metrics[name], _ = tag.Float()
+		}
+	}
+	return made
 }
 
 // compare compares what both make of a request.
 func (c *translated) compare(t testing.TB, all ptrace.Traces) (spans int) {
 	t.Helper()
-	got, want := c.ours(t), c.theirs(all)
+	got, want := c.ours(), c.theirs(all)
 	if len(got) != len(want) {
-		t.Fatalf("%d payloads, want %d", len(got), len(want))
+		t.Fatalf("%d senders, want %d", len(got), len(want))
 	}
 	for i := range want {
 		for name, n := range want[i] {
@@ -184,24 +192,16 @@ func (c *translated) compare(t testing.TB, all ptrace.Traces) (spans int) {
 	return spans
 }
 
-// TestSpansAreTranslatedAsTheAgentsIngestDoes, payload by payload.
+// TestSpansAreTranslatedAsTheAgentsIngestDoes, sender by sender.
 func TestSpansAreTranslatedAsTheAgentsIngestDoes(t *testing.T) {
-	c, spans := newTranslated(t), 0
+	c, spans := newTranslated(t, makeOracle()), 0
 	for seed := range uint64(400) {
-		all := otlpspans.Random(rand.New(rand.NewPCG(seed, 1)),
-			otlpspans.Config{IsLong: true, HasDatabases: true})
-		body, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(all)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.translator.Translate(body, false); err != nil {
-			t.Fatal(err)
-		}
+		all := otlpspans.Random(rand.New(rand.NewPCG(seed, 1)), otlpspans.Config{IsLong: true, HasDatabases: true})
+		c.translate(t, all)
 		if spans += c.compare(t, all); t.Failed() {
 			t.Fatalf("case %d", seed)
 		}
-		if err := c.counter.Count(traces.FormatIngest, c.translator.Written(), "", false,
-			c.policy); err != nil {
+		if err := c.counter.CountIngested(&c.table, c.policy); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -213,8 +213,7 @@ func TestSpansAreTranslatedAsTheAgentsIngestDoes(t *testing.T) {
 // ingest is what the agent would count of a request that it takes itself.
 func (o *oracle) ingest(t testing.TB, all ptrace.Traces, since time.Time) map[string]total {
 	out := make(chan *api.Payload, 1)
-	settings := component.TelemetrySettings{MeterProvider: noop.NewMeterProvider()}
-	translator, err := attributes.NewTranslator(settings)
+	translator, err := attributes.NewTranslator(component.TelemetrySettings{MeterProvider: noop.NewMeterProvider()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,27 +236,16 @@ func (o *oracle) ingest(t testing.TB, all ptrace.Traces, since time.Time) map[st
 // concentrator make.
 func TestRequestsOfOTLPAreCountedAsByTheAgent(t *testing.T) {
 	o := makeOracle()
-	policy := oldPolicy(t, o.conf)
-	translator, err := oteltraces.NewTranslator(policy.Tags())
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, since, groups, left := traces.NewCounter(), time.Unix(1_789_999_000, 0), 0, 0
+	c, since, groups, left := newTranslated(t, o), time.Unix(1_789_999_000, 0), 0, 0
 	for seed := range uint64(500) {
 		all := otlpspans.Random(rand.New(rand.NewPCG(seed, 2)), otlpspans.Config{})
-		body, err := (&ptrace.ProtoMarshaler{}).MarshalTraces(all)
-		if err != nil {
-			t.Fatal(err)
-		}
 		withinOneBucket(func() {
-			if err := translator.Translate(body, false); err != nil {
-				t.Fatal(err)
-			}
-			if c.Count(traces.FormatIngest, translator.Written(), "", false, policy) != nil {
+			c.translate(t, all)
+			if c.counter.CountIngested(&c.table, c.policy) != nil {
 				left++
 				return
 			}
-			mine := ours(t, listed(c), "", since)
+			mine := ours(t, byService(c.counter), "", since)
 			theirs := o.ingest(t, all, since)
 			groups += len(mine)
 			for key := range mine {

@@ -3,7 +3,7 @@ package io.github.spanstatsd.opentelemetry;
 /**
  * The attributes of a span that labels are made of, by OpenTelemetry's semantic conventions. Those
  * that mean the same stand one behind the other, the present name first. The daemon's own list is
- * internal/oteltraces/labels.go; the vectors in internal/oteltraces/testdata hold the two equal.
+ * internal/rules/otel/labels.go; the vectors in internal/rules/otel/testdata hold the two equal.
  */
 enum Attribute {
     HTTP_METHOD("http.request.method"),

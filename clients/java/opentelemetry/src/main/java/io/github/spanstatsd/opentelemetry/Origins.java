@@ -6,7 +6,7 @@ import io.opentelemetry.sdk.resources.Resource;
 import java.util.HashMap;
 import java.util.Map;
 
-/** Who sends: what a resource says, as the daemon reads it of OTLP (internal/oteltraces/origin.go). */
+/** Who sends: what a resource says, as the daemon reads it of OTLP (internal/rules/otel/origin.go). */
 final class Origins {
     /** What OpenTelemetry calls a service that says no name. */
     private static final String UNKNOWN_SERVICE = "unknown_service";

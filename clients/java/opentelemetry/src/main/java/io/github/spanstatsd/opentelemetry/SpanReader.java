@@ -8,7 +8,7 @@ import io.opentelemetry.sdk.trace.data.SpanData;
 
 /**
  * Makes the labels of a span: those that the daemon makes of the same span when it comes by OTLP
- * (internal/oteltraces). One thread at a time uses it; between two spans it refers to neither.
+ * (internal/rules/otel). One thread at a time uses it; between two spans it refers to neither.
  */
 final class SpanReader {
     /** An OK that an application has set itself is a tag, because nobody else sets it. */

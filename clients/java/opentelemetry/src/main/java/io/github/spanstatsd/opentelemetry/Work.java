@@ -5,7 +5,7 @@ import java.util.Set;
 
 /**
  * What kind of work a span is: its operation and its type, as the daemon names them for OTLP
- * (internal/oteltraces/operation.go), which is as the agent does.
+ * (internal/rules/work), which is as the agent does.
  */
 final class Work {
     /** The systems of databases whose type is sql, by OpenTelemetry's present and older names. */

@@ -10,7 +10,7 @@
  * them: {@code SpanValues} takes of its attributes those that labels are made of, {@code Work} and {@code Statuses}
  * say what it did and how that ended, and what comes of it is published and forgotten. The labels
  * are those that the daemon makes of the same span by OTLP. The two share no code and are held equal by the
- * vectors in internal/oteltraces/testdata, so a change of one is a change of both.
+ * vectors in internal/rules/otel/testdata, so a change of one is a change of both.
  *
  * <h2>Threading rule</h2>
  *

@@ -1,0 +1,211 @@
+package spans
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
+	"github.com/spanstatsd/spanstatsd/internal/sampling"
+	trace "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// shares are some with their thresholds, as the specification writes them.
+var shares = []struct {
+	share float64
+	th    string
+}{{1, "0"}, {0.5, "8"}, {0.25, "c"}, {0.1, "e666"}, {0.75, "4"}, {0, ""}}
+
+// keeper is the specification's sampler, for a share with this threshold.
+type keeper struct {
+	sampling.Keeping
+	th string
+}
+
+// wanted are the traces of a request that go on for what they are.
+func (k *keeper) wanted(request *trace.TracesData) map[string]bool {
+	wanted := map[string]bool{}
+	eachSpan(request, func(s *trace.Span) {
+		isRoot := strings.Trim(string(s.ParentSpanId), "\x00") == ""
+		isSlow := s.EndTimeUnixNano > s.StartTimeUnixNano && s.EndTimeUnixNano-s.StartTimeUnixNano >= uint64(k.Slow)
+		if k.Errors && s.Status.GetCode() == trace.Status_STATUS_CODE_ERROR || k.Slow > 0 && isRoot && isSlow {
+			wanted[idOf(s)] = true
+		}
+	})
+	return wanted
+}
+
+// idOf is the id of a span's trace; one without an id is of the trace whose id is all zeros.
+func idOf(s *trace.Span) string {
+	return string(append(slices.Clone(s.TraceId), make([]byte, 16)...)[:16])
+}
+
+func eachSpan(request *trace.TracesData, visit func(*trace.Span)) {
+	for _, r := range request.ResourceSpans {
+		for _, scope := range r.ScopeSpans {
+			for _, s := range scope.Spans {
+				visit(s)
+			}
+		}
+	}
+}
+
+// goesOn says whether a span does, and gives it the tracestate that it has then.
+func (k *keeper) goesOn(s *trace.Span, wanted map[string]bool) bool {
+	now := stateOf(s.TraceState)
+	members := len(now.others) + 1
+	longest := strings.Join(append(slices.Clone(now.own), "th:"+strings.Repeat("0", 14)), ";")
+	whole := "ot=" + strings.Join(append([]string{longest}, now.others...), ",")
+	threshold, _ := strconv.ParseUint((k.th + strings.Repeat("0", 14))[:14], 16, 64)
+	if k.Share == 0 {
+		threshold = 1 << 56
+	}
+	switch {
+	case wanted[idOf(s)] || threshold == 0 || now.isMalformed || len(longest) > 256 || members > 32 || len(whole) > 1024:
+		return true
+	case now.th != "" && now.threshold() >= threshold:
+		return true
+	}
+	randomness := binary.BigEndian.Uint64([]byte(idOf(s)[8:])) & (1<<56 - 1)
+	if now.rv != "" {
+		randomness, _ = strconv.ParseUint(now.rv, 16, 64)
+	}
+	if randomness < threshold {
+		return false
+	}
+	own := strings.Join(append(slices.Clone(now.own), "th:"+k.th), ";")
+	s.TraceState = "ot=" + strings.Join(append([]string{own}, now.others...), ",")
+	return true
+}
+
+// keep takes out of a request what does not go on, and counts.
+func (k *keeper) keep(request *trace.TracesData) (kept, gone sampling.Tally) {
+	wanted, traces := k.wanted(request), map[string]bool{}
+	request.ResourceSpans = slices.DeleteFunc(request.ResourceSpans, func(r *trace.ResourceSpans) bool {
+		scopes := len(r.ScopeSpans)
+		r.ScopeSpans = slices.DeleteFunc(r.ScopeSpans, func(scope *trace.ScopeSpans) bool {
+			spans := len(scope.Spans)
+			scope.Spans = slices.DeleteFunc(scope.Spans, func(s *trace.Span) bool {
+				goes := k.goesOn(s, wanted)
+				traces[idOf(s)] = traces[idOf(s)] || goes
+				if goes {
+					kept.Spans++
+				} else {
+					gone.Spans++
+				}
+				return !goes
+			})
+			return spans > 0 && len(scope.Spans) == 0
+		})
+		return scopes > 0 && len(r.ScopeSpans) == 0
+	})
+	for _, goes := range traces {
+		if goes {
+			kept.Traces++
+		} else {
+			gone.Traces++
+		}
+	}
+	return kept, gone
+}
+
+// leftOf is what goes on of a body that was counted.
+func leftOf(t testing.TB, c *otel.Counter, body []byte, k *sampling.Keeping) (left []byte, kept, gone sampling.Tally) {
+	t.Helper()
+	var sample sampling.Sample
+	found := sample.Measure(c.Request(), k, false)
+	if left = body; !found.IsWhole {
+		left = sample.AppendLeft(nil)
+	}
+	if len(left) != found.Size {
+		t.Fatalf("%d bytes were measured, %d written", found.Size, len(left))
+	}
+	return left, found.Kept, found.Gone
+}
+
+// checkKeep compares what goes on of a body with what a plain sampler leaves of it.
+func checkKeep(t testing.TB, c *otel.Counter, body []byte, k keeper) {
+	t.Helper()
+	if c.Count(body, policy) != nil {
+		return
+	}
+	before := bytes.Clone(body)
+	left, kept, gone := leftOf(t, c, body, &k.Keeping)
+	if !bytes.Equal(body, before) {
+		t.Fatal("the body was written to")
+	}
+	if len(left) > sampling.LeftBytes(len(body)) {
+		t.Fatalf("%d bytes of %d", len(left), len(body))
+	}
+	got, isRequest := decode(left)
+	want, _ := decode(body)
+	if !isRequest || (got == nil) && want != nil {
+		t.Fatalf("what goes on is no request: %q of %q", left, body)
+	}
+	if want == nil {
+		return
+	}
+	whole := proto.Clone(want)
+	wantKept, wantGone := k.keep(want)
+	if kept != wantKept || gone != wantGone {
+		t.Fatalf("%+v: %+v go on and not %+v, want %+v and %+v", k, kept, gone, wantKept, wantGone)
+	}
+	if !proto.Equal(got, want) {
+		t.Fatalf("%+v: goes on\n%v\nwant\n%v", k, got, want)
+	}
+	if proto.Equal(want, whole) && !bytes.Equal(left, body) {
+		t.Fatalf("all goes on, but not as it was:\n%q\n%q", left, body)
+	}
+}
+
+func randomKeeper(rnd *rand.Rand) (k keeper) {
+	of := shares[rnd.IntN(len(shares))]
+	k.Share, k.th, k.Errors, k.Slow = of.share, of.th, rnd.IntN(2) == 0, time.Duration(rnd.IntN(2)*rnd.IntN(1<<30))
+	return k
+}
+
+func TestWhatGoesOnIsWhatThePlainSamplerLeaves(t *testing.T) {
+	c := otel.NewCounter()
+	for seed := range uint64(500) {
+		rnd := rand.New(rand.NewPCG(seed, 3))
+		checkKeep(t, c, encode(t, randomRequest(rnd)), randomKeeper(rnd))
+	}
+}
+
+// FuzzKeep is the same of whatever bytes.
+func FuzzKeep(f *testing.F) {
+	for seed := range uint64(20) {
+		f.Add(encode(f, randomRequest(rand.New(rand.NewPCG(seed, 4)))), seed)
+	}
+	c := otel.NewCounter()
+	f.Fuzz(func(t *testing.T, body []byte, seed uint64) {
+		checkKeep(t, c, body, randomKeeper(rand.New(rand.NewPCG(seed, 5))))
+	})
+}
+
+// TestASampleOfASampleIsTheSmallerOne: what goes on of what went on is what goes on at once,
+// and stands for the same.
+func TestASampleOfASampleIsTheSmallerOne(t *testing.T) {
+	once, then := otel.NewCounter(), otel.NewCounter()
+	for seed := range uint64(100) {
+		body := encode(t, randomRequest(rand.New(rand.NewPCG(seed, 6))))
+		keep := func(c *otel.Counter, body []byte, share float64) []byte {
+			if err := c.Count(body, policy); err != nil {
+				t.Fatal(err)
+			}
+			left, _, _ := leftOf(t, c, body, &sampling.Keeping{Share: share})
+			return left
+		}
+		direct, _ := decode(keep(once, body, 0.25))
+		twice, _ := decode(keep(then, keep(once, body, 0.5), 0.25))
+		if !proto.Equal(direct, twice) {
+			t.Fatalf("at once\n%v\nin two\n%v", direct, twice)
+		}
+	}
+}

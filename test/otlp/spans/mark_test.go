@@ -1,0 +1,135 @@
+package spans
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
+	"github.com/spanstatsd/spanstatsd/internal/sampling"
+	common "go.opentelemetry.io/proto/otlp/common/v1"
+	resource "go.opentelemetry.io/proto/otlp/resource/v1"
+	trace "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+const statsComputed = "_dd.stats_computed"
+
+// saying gives some resources of a request the attribute that says whether they are counted.
+func saying(rnd *rand.Rand, request *trace.TracesData) *trace.TracesData {
+	for _, r := range request.ResourceSpans {
+		for range rnd.IntN(3) {
+			if r.Resource == nil {
+				r.Resource = &resource.Resource{}
+			}
+			text := &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: oneOf(rnd, "true",
+				"false", "")}}
+			said := &common.KeyValue{Key: statsComputed, Value: oneOf(rnd, text, text, randomValue(rnd, 0))}
+			r.Resource.Attributes = slices.Insert(r.Resource.Attributes,
+				rnd.IntN(len(r.Resource.Attributes)+1), said)
+		}
+	}
+	return request
+}
+
+// said takes the attribute out of a resource, and returns what it said, in order.
+func said(r *trace.ResourceSpans) (all []*common.AnyValue) {
+	if r.Resource == nil {
+		r.Resource = &resource.Resource{}
+	}
+	r.Resource.Attributes = slices.DeleteFunc(r.Resource.Attributes, func(a *common.KeyValue) bool {
+		if a.Key == statsComputed {
+			all = append(all, a.Value)
+		}
+		return a.Key == statsComputed
+	})
+	return all
+}
+
+func hasSpans(r *trace.ResourceSpans) bool {
+	return slices.ContainsFunc(r.ScopeSpans, func(s *trace.ScopeSpans) bool { return len(s.Spans) > 0 })
+}
+
+// checkMark compares what goes on of a body, where that says that it is counted, with what the
+// library reads of it.
+func checkMark(t testing.TB, c *otel.Counter, body []byte, k *keeper) {
+	t.Helper()
+	if c.Count(body, policy) != nil {
+		return
+	}
+	var keeping *sampling.Keeping
+	if k != nil {
+		keeping = &k.Keeping
+	}
+	var sample sampling.Sample
+	found, left := sample.Measure(c.Request(), keeping, true), body
+	if !found.IsWhole {
+		left = sample.AppendLeft(nil)
+	}
+	if len(left) != found.Size {
+		t.Fatalf("%d bytes were measured, %d written", found.Size, len(left))
+	}
+	got, isRequest := decode(left)
+	want, _ := decode(body)
+	if !isRequest || (got == nil) && want != nil {
+		t.Fatalf("what goes on is no request: %q of %q", left, body)
+	}
+	if want == nil {
+		return
+	}
+	counted := map[*trace.ResourceSpans]bool{}
+	for _, r := range want.ResourceSpans {
+		counted[r] = hasSpans(r)
+	}
+	if k != nil {
+		k.keep(want)
+	}
+	if len(got.ResourceSpans) != len(want.ResourceSpans) {
+		t.Fatalf("%d resources go on, want %d", len(got.ResourceSpans), len(want.ResourceSpans))
+	}
+	for i, r := range want.ResourceSpans {
+		before, after := said(r), said(got.ResourceSpans[i])
+		isMarked := len(after) == 1 && after[0].GetStringValue() == "true"
+		if counted[r] && !isMarked ||
+			!counted[r] && !slices.EqualFunc(before, after, func(a, b *common.AnyValue) bool {
+				return proto.Equal(a, b)
+			}) {
+			t.Fatalf("resource %d, with spans %v, says %v, and said %v: %q of %q", i, counted[r], after,
+				before, left, body)
+		}
+	}
+	if !proto.Equal(got, want) {
+		t.Fatalf("goes on\n%v\nwant\n%v", got, want)
+	}
+	again := otel.NewCounter()
+	if err := again.Count(left, policy); err != nil {
+		t.Fatalf("what goes on can't be counted: %v", err)
+	}
+	if !sample.Measure(again.Request(), nil, true).IsWhole {
+		t.Fatal("what says that it is counted says so once more")
+	}
+}
+
+func TestWhatIsCountedSaysSo(t *testing.T) {
+	c := otel.NewCounter()
+	for seed := range uint64(500) {
+		rnd := rand.New(rand.NewPCG(seed, 8))
+		body, keeper := encode(t, saying(rnd, randomRequest(rnd))), randomKeeper(rnd)
+		checkMark(t, c, body, nil)
+		checkMark(t, c, body, &keeper)
+	}
+}
+
+// FuzzMark is the same of whatever bytes.
+func FuzzMark(f *testing.F) {
+	for seed := range uint64(20) {
+		rnd := rand.New(rand.NewPCG(seed, 9))
+		f.Add(encode(f, saying(rnd, randomRequest(rnd))), seed)
+	}
+	c := otel.NewCounter()
+	f.Fuzz(func(t *testing.T, body []byte, seed uint64) {
+		keeper := randomKeeper(rand.New(rand.NewPCG(seed, 5)))
+		checkMark(t, c, body, nil)
+		checkMark(t, c, body, &keeper)
+	})
+}

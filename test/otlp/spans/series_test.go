@@ -1,0 +1,250 @@
+package spans
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/flush/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/registry"
+	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+	common "go.opentelemetry.io/proto/otlp/common/v1"
+	metrics "go.opentelemetry.io/proto/otlp/metrics/v1"
+	trace "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+)
+
+// dimensions are those that the connector is told to have, in a configuration for spans by
+// the present conventions.
+var dimensions = []string{
+	"http.request.method", "http.route", "http.response.status_code", "rpc.system.name", "rpc.method", "db.system.name", "db.namespace",
+	"db.collection.name", "messaging.system", "messaging.destination.name", "peer.service", "server.address",
+}
+
+// exporter is the daemon's, with the same dimensions.
+func exporter(t *testing.T) *otlp.Exporter {
+	t.Helper()
+	endpoint, err := otlp.ParseEndpoint("http://localhost:4318")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wanted, err := otlp.ParseDimensions(strings.Join(dimensions, ","))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := otlp.New(otlp.Config{Variables: otlp.Variables{Endpoint: endpoint}, Dialect: otlp.Spanmetrics, Dimensions: wanted, Version: "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// presentSpan is a span as an instrumentation of today writes it: few names, present
+// attributes of the types that they have, and a status.
+func presentSpan(rnd *rand.Rand, start uint64) *trace.Span {
+	s := &trace.Span{
+		Name: oneOf(rnd, "GET /carts/{id}", "SELECT carts", "orders process", "Cart::add item"), Kind: trace.Span_SpanKind(rnd.IntN(6)),
+		StartTimeUnixNano: start, EndTimeUnixNano: start + rnd.Uint64N(1<<rnd.IntN(34)), TraceState: oneOf(rnd, "", "", "ot=th:8", "ot=th:c", "vendor=x"),
+		Status: &trace.Status{Code: trace.Status_StatusCode(rnd.IntN(3))},
+	}
+	maybe := func(name string, values ...string) {
+		if rnd.IntN(3) == 0 {
+			s.Attributes = append(s.Attributes, text(name, oneOf(rnd, values...)))
+		}
+	}
+	maybe("http.request.method", "GET", "POST")
+	maybe("http.route", "/carts/{id}")
+	maybe("db.system.name", "postgresql", "redis")
+	maybe("db.namespace", "shop")
+	maybe("db.collection.name", "carts")
+	maybe("messaging.system", "kafka")
+	maybe("messaging.destination.name", "orders")
+	maybe("rpc.system.name", "grpc")
+	maybe("rpc.method", "shop.Carts/Get")
+	maybe("peer.service", "prices")
+	maybe("server.address", "db.example.com")
+	maybe("url.full", fmt.Sprint("http://x/", rnd.Uint64()))
+	if rnd.IntN(3) == 0 {
+		s.Attributes = append(s.Attributes, &common.KeyValue{
+			Key: "http.response.status_code", Value: &common.AnyValue{Value: &common.AnyValue_IntValue{IntValue: oneOf[int64](rnd, 200, 404)}},
+		})
+	}
+	return s
+}
+
+// total is what a series counts.
+type total struct {
+	calls, spans, seconds float64
+}
+
+// connected is what the connector makes of a request: a series for each set of attributes,
+// in the order in which it puts them, under the resource's. Every span counts as often as its
+// tracestate says. Its histogram has the duration as often as well; ours has it once, and so
+// has the sum, in proportion.
+func connected(request *trace.TracesData, into map[string]*total) {
+	for _, r := range request.ResourceSpans {
+		service := written(r.Resource.Attributes, "service.name")
+		for _, scope := range r.ScopeSpans {
+			for _, s := range scope.Spans {
+				name := []string{
+					"resource " + service + " " + written(r.Resource.Attributes, "service.instance.id"),
+					"service.name=" + service, "span.name=" + s.Name, "span.kind=" + s.Kind.String(), "status.code=" + s.Status.Code.String(),
+				}
+				for _, d := range dimensions {
+					if v := written(s.Attributes, d); v != "" {
+						name = append(name, d+"="+v)
+					}
+				}
+				slices.Sort(name[1:])
+				series := strings.Join(name, "|")
+				if into[series] == nil {
+					into[series] = &total{}
+				}
+				into[series].calls += weightOf(s.TraceState)
+				into[series].spans++
+				into[series].seconds += weightOf(s.TraceState) * float64(s.EndTimeUnixNano-s.StartTimeUnixNano) / 1e9
+			}
+		}
+	}
+}
+
+// sealing counts batches as drainers do: by origin and by key.
+type sealing struct {
+	table   *aggregate.Table
+	window  aggregate.Window
+	origins []span.Origin
+	keys    []registry.KeyEntry
+	known   map[string]registry.KeyID
+}
+
+const width = 10 * time.Second
+
+var opened = time.Unix(1_790_000_000, 0)
+
+func newSealing() *sealing {
+	s := &sealing{known: map[string]registry.KeyID{}, window: aggregate.NewWindow(0, opened, width)}
+	s.table = aggregate.NewTable(1<<14, width, sketch.NewMemory(64<<20, sketch.CommonGrid()))
+	s.table.Begin(opened)
+	return s
+}
+
+func (s *sealing) count(t *testing.T, c *otel.Counter) {
+	t.Helper()
+	for origin, batch := range c.Batches {
+		place := slices.Index(s.origins, origin)
+		if place < 0 {
+			place = len(s.origins)
+			s.origins = append(s.origins, origin)
+		}
+		for i := range batch.Snapshots {
+			snapshot := &batch.Snapshots[i]
+			name := fmt.Sprint(place, string(batch.KeyOf(snapshot)))
+			id, is := s.known[name]
+			if !is {
+				id = registry.KeyID(len(s.keys))
+				entry := registry.KeyEntry{Origin: registry.OriginID(place)}
+				if err := wire.ReadKey(&entry.Key, bytes.Clone(batch.KeyOf(snapshot))); err != nil {
+					t.Fatal(err)
+				}
+				entry.Key.Normalize(origin.Lang)
+				s.keys, s.known[name] = append(s.keys, entry), id
+			}
+			s.table.Add(&aggregate.Slot{
+				Key: id, Duration: snapshot.Duration, End: snapshot.End, Weight: snapshot.Weight, Flags: snapshot.Flags,
+				Place: s.window.Place(snapshot.End),
+			})
+		}
+	}
+}
+
+// exported are the series of what was counted.
+func (s *sealing) exported(t *testing.T) map[string]*total {
+	t.Helper()
+	var merger flush.Merger
+	sealed := aggregate.NewSealed(1, opened, opened.Add(width), width, s.origins, s.keys, s.table)
+	all := map[string]*total{}
+	exporter(t).Encode(sealed, merger.Merge(sealed), 64<<20, func(p *flush.Payload) {
+		var data metrics.MetricsData
+		if err := proto.Unmarshal(p.Body, &data); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range data.ResourceMetrics {
+			said := r.Resource.Attributes
+			if written(said, "telemetry.sdk.name") != "opentelemetry" || written(said, "telemetry.sdk.version") != "1.52.0" || written(said, "telemetry.sdk.language") != "java" {
+				t.Errorf("the resource is %v", said)
+			}
+			of := func(attributes []*common.KeyValue) *total {
+				name := []string{"resource " + written(said, "service.name") + " " + written(said, "service.instance.id")}
+				for _, a := range attributes {
+					name = append(name, a.Key+"="+written(attributes, a.Key))
+				}
+				slices.Sort(name[1:])
+				series := strings.Join(name, "|")
+				if all[series] == nil {
+					all[series] = &total{}
+				}
+				return all[series]
+			}
+			for _, m := range r.ScopeMetrics[0].Metrics {
+				for _, p := range m.GetSum().GetDataPoints() {
+					of(p.Attributes).calls += float64(p.GetAsInt())
+				}
+				for _, p := range m.GetExponentialHistogram().GetDataPoints() {
+					one := of(p.Attributes)
+					one.spans += float64(p.Count)
+					one.seconds += p.GetSum()
+				}
+			}
+		}
+	})
+	return all
+}
+
+// TestTheSeriesAreTheConnectors: the spans of random requests, from their bytes to the
+// exporter's, are the series that the connector makes of them, and as many.
+func TestTheSeriesAreTheConnectors(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(11, 12))
+	want, sealing, c := map[string]*total{}, newSealing(), otel.NewCounter()
+	for range 40 {
+		request := &trace.TracesData{}
+		for range 1 + rnd.IntN(2) {
+			r := &trace.ResourceSpans{ScopeSpans: []*trace.ScopeSpans{{}, {}}}
+			r.Resource = resourceOf(oneOf(rnd, "Shop Ä", "carts"), oneOf(rnd, "1", "2"))
+			for _, scope := range r.ScopeSpans {
+				for range rnd.IntN(60) {
+					scope.Spans = append(scope.Spans, presentSpan(rnd, uint64(opened.UnixNano())+rnd.Uint64N(1e9)))
+				}
+			}
+			request.ResourceSpans = append(request.ResourceSpans, r)
+		}
+		connected(request, want)
+		if err := c.Count(encode(t, request), policy); err != nil {
+			t.Fatal(err)
+		}
+		sealing.count(t, c)
+		c.Release()
+	}
+	got := sealing.exported(t)
+	if len(want) < 1000 || len(got) != len(want) {
+		t.Errorf("%d series, want %d", len(got), len(want))
+	}
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		w := want[name]
+		g := cmp.Or(got[name], &total{})
+		if seconds := w.seconds * w.spans / w.calls; g.calls != w.calls || g.spans != w.spans || math.Abs(g.seconds-seconds) > 1e-9*seconds {
+			t.Fatalf("%s: %+v, want %+v", name, g, w)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package spans
+
+import (
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// The grammar of W3C's tracestate and of OpenTelemetry's entry in it.
+var (
+	member = regexp.MustCompile(`^([a-z][a-z0-9_*/-]{0,255}|` +
+		`[a-z0-9][a-z0-9_*/-]{0,240}@[a-z][a-z0-9_*/-]{0,13})=([ -+\x2d-<>-~]{1,256})$`)
+	pair = regexp.MustCompile(`^([a-z][a-z0-9]*):([a-zA-Z0-9._-]*)$`)
+)
+
+// state is what a tracestate says of sampling, by the text of its entry.
+type state struct {
+	isMalformed bool
+	th, rv      string
+	own         []string // pairs of OpenTelemetry's entry, beside th
+	others      []string
+}
+
+func stateOf(text string) (s state) {
+	malformed, seen := state{isMalformed: true}, false
+	if len(text) > 1024 {
+		return malformed
+	}
+	members := 0
+	for one := range strings.SplitSeq(text, ",") {
+		if one = strings.Trim(one, " \t"); one == "" {
+			continue
+		}
+		found := member.FindStringSubmatch(one)
+		if members++; found == nil || members > 32 || found[1] == "ot" && seen {
+			return malformed
+		}
+		if found[1] != "ot" {
+			s.others = append(s.others, one)
+			continue
+		}
+		seen = true
+		for one := range strings.SplitSeq(found[2], ";") {
+			found := pair.FindStringSubmatch(one)
+			if found == nil {
+				return malformed
+			}
+			_, err := strconv.ParseUint(found[2], 16, 64)
+			switch found[1] {
+			case "th":
+				if err != nil || len(found[2]) > 14 || s.th != "" {
+					return malformed
+				}
+				s.th = found[2]
+				continue
+			case "rv":
+				if err != nil || len(found[2]) != 14 || s.rv != "" {
+					return malformed
+				}
+				s.rv = found[2]
+			}
+			s.own = append(s.own, one)
+		}
+	}
+	return s
+}
+
+// threshold is that of th, as a part of 2^56.
+func (s *state) threshold() uint64 {
+	v, _ := strconv.ParseUint((s.th + strings.Repeat("0", 14))[:14], 16, 64)
+	return v
+}
+
+func weightOf(text string) float64 {
+	s := stateOf(text)
+	return min(math.Pow(2, 56)/(math.Pow(2, 56)-float64(s.threshold())), 1<<32)
+}
