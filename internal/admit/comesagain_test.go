@@ -1,7 +1,6 @@
 package admit
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
@@ -20,8 +19,8 @@ func TestAKeyThatLostLabelsIsKeptWhenItComesAgain(t *testing.T) {
 			}
 			return len(p.keys.known)
 		}
-		for i := range 20 {
-			publish(fmt.Sprint("word ", string(rune('a'+i)), i%2))
+		for i := range 40 {
+			publish("word " + string(rune('a'+i%20))) // until no place is left
 		}
 		before := len(p.keys.known)
 		for i, want := range []int{before, before + 1, before + 1} {

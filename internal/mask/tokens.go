@@ -8,9 +8,12 @@ func tokenKind(text string) kind {
 	if k, skip := leafKind(text); k != words && skip == 0 {
 		return k
 	}
+	if len(text) < 20 {
+		return words
+	}
 	l := look(text)
-	if len(text) >= 20 && l.others == 0 && l.dashes > 0 && l.dashes*10 <= len(text) &&
-		l.digits > 0 && l.uppers > 1 && l.lowers > 1 && l.changes*5 >= 2*len(text) && !isWords(text) {
+	if l.others == 0 && l.dashes > 0 && l.dashes*10 <= len(text) && l.digits > 0 &&
+		l.uppers > 1 && l.lowers > 1 && l.changes*5 >= 2*len(text) && !isWords(text) {
 		return token // base64 of URLs
 	}
 	return words
@@ -19,9 +22,12 @@ func tokenKind(text string) kind {
 // leafKind is the kind of letters and digits, and how many letters before a long number are a
 // name: R123456789.
 func leafKind(text string) (k kind, skip int) {
+	if !hasDigit(text) {
+		return words, 0
+	}
 	l := look(text)
 	switch {
-	case text == "", l.others+l.dashes > 0, l.digits == 0:
+	case l.others+l.dashes > 0:
 		return words, 0
 	case l.digits == len(text):
 		return number, 0
@@ -33,6 +39,15 @@ func leafKind(text string) (k kind, skip int) {
 		return number, len(text) - l.digits
 	}
 	return words, 0
+}
+
+func hasDigit(text string) bool {
+	for i := range len(text) {
+		if isDigit(text[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // looks is what a text looks like.

@@ -118,6 +118,12 @@ func TestWhatCameAgainIsSaid(t *testing.T) {
 			}
 		}
 	}
+	always, shop := one(t, func(c *registry.Config) { c.Masking = registry.MaskAlways })
+	for i, value := range []string{"/a/1", "/a/2", "/a/1", "/a/2"} {
+		if a := always.Admit(shop, resource(value), false); a.CameAgain != (i > 1) {
+			t.Errorf("%s, which has the place of its mask, is %+v", value, a)
+		}
+	}
 	r, origin := one(t, func(c *registry.Config) { c.MaxAggregates = 1 })
 	for i := range 40 {
 		a := r.Admit(origin, resource(fmt.Sprint("word ", i%20)), false)

@@ -222,10 +222,18 @@ func TestMasksByMode(t *testing.T) {
 			}
 		}
 	}
-	r, origin := one(t, func(c *registry.Config) { c.Masking, c.Budgets[span.LabelResource] = registry.MaskNever, 1 })
-	for i := range 8 {
-		if a := r.Admit(origin, resource(fmt.Sprint("GET /users/", i)), false); a.Masked != 0 {
-			t.Errorf("value %d became %s", i, rowOf(r, a).Resource)
+	for mode, isMasked := range map[registry.Masking]bool{registry.MaskNever: false, registry.MaskOverBudget: true} {
+		r, origin := one(t, func(c *registry.Config) {
+			c.Masking, c.Budgets[span.LabelResource], c.Budgets[span.LabelType] = mode, 8, 8
+		})
+		masked := registry.LabelSet(0)
+		for i := range 40 {
+			key := resource(fmt.Sprint("GET /users/", i))
+			key.Type = key.Resource
+			masked |= r.Admit(origin, key, false).Masked
+		}
+		if want := set(span.LabelResource); isMasked && masked != want || !isMasked && masked != 0 {
+			t.Errorf("%s: %b are masked", mode, masked)
 		}
 	}
 }

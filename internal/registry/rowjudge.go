@@ -23,7 +23,6 @@ func (j *judge) admit(id OriginID, key *span.Key, isRetry bool) Admission {
 		return j.overflow(identity, known)
 	}
 	bytes := j.numberFresh()
-	j.words = orderTags(j.words, &j.anyBlocked)
 	j.shares.take(id, from, bytes+rowBytes(j.words))
 	return j.admitted(j.rows.add(j.words, identity, KeyEntry{id, j.labels.keyOf(j.words)}))
 }
@@ -87,7 +86,8 @@ func (j *judge) note() {
 	}
 }
 
-// numberFresh gives the labels that have places their numbers, and returns their memory.
+// numberFresh gives the labels that have places their numbers, and returns their memory. The
+// numbers are in the order of what stood for them, so tags stay in order.
 func (j *judge) numberFresh() (bytes int) {
 	first := labelID(len(j.labels.list))
 	numbered := func(id labelID) labelID {
