@@ -73,7 +73,7 @@ func (c *Config) transport(patience time.Duration) *http.Transport {
 			}
 			return &watchedConn{Conn: conn}, nil
 		},
-		TLSClientConfig:        c.TLS,
+		TLSClientConfig:        c.TLS.Clone(), // a transport changes its own
 		ForceAttemptHTTP2:      true,
 		DisableCompression:     true,
 		DisableKeepAlives:      true,
