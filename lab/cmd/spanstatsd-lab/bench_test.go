@@ -181,7 +181,7 @@ func TestBenchTraces(t *testing.T) {
 		"v0.5":         {"--format=v0.5", "--spans=60000", "--rate=400000"},
 		"v1.0":         {"--format=v1.0", "--spans=20000"},
 		"left":         {"--spans=10000", "--", "--apm-max-body=65536"},
-		"without room": {"--spans=40000", "--", "--ring-slots=512", "--max-batch=512", "--drainers=fixed:1"},
+		"without room": {"--spans=40000", "--", "--ring-slots=512", "--drainers=fixed:1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
