@@ -10,7 +10,7 @@
 // # Bounds
 //
 // A body has MaxBatches batches at most, and no more bytes of keys than its limits allow. Keys
-// are remembered in bytecache.Bytes.
+// are remembered in KeysBytes.
 //
 // # Threading
 //

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"weak"
 
-	"github.com/spanstatsd/spanstatsd/internal/bytecache"
 	"github.com/spanstatsd/spanstatsd/internal/rules"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/spantable"
@@ -46,7 +45,7 @@ func TestAKeyIsRememberedByItsSource(t *testing.T) {
 	table := &spantable.Table{}
 	table.Reset([]byte("abc"), spantable.LimitsOf(3, 8))
 	text := func(at, n uint32) uint64 { return spantable.TextBits(spantable.Text{At: at, Len: n}) }
-	long := strings.Repeat("x", bytecache.MaxSource+bytecache.Slack)
+	long := strings.Repeat("x", rules.MaxSource+64)
 	sources := []source{
 		{facts: 1},
 		{facts: 2},
@@ -71,14 +70,14 @@ func TestAKeyIsRememberedByItsSource(t *testing.T) {
 			made := &span.Key{Service: fmt.Sprint("made of ", i)}
 			want := string(wire.AppendKey(nil, made))
 			got, isKnown := keyOf(k, table, s, made)
-			isLong := len(strings.Join(s.texts, "")) > bytecache.MaxSource
+			isLong := len(strings.Join(s.texts, "")) > rules.MaxSource
 			if got != want || isKnown != (round > 0 && !isLong) {
 				t.Errorf("round %d: source %d has the key %q, known %v", round, i, got, isKnown)
 			}
 		}
 	}
 	many := source{}
-	for range bytecache.MaxSource {
+	for range rules.MaxSource {
 		many.tags = append(many.tags, spantable.Tag{Label: 1, Value: spantable.IsInteger})
 	}
 	for range 2 {

@@ -42,8 +42,11 @@ func EndsIn(body []byte, at, n int) Ends {
 	return Ends{first, last, n}
 }
 
-// endsOf are the ends of a name that lies anywhere.
-func endsOf[T string | []byte](name T) Ends {
+// Len is the length of the name.
+func (e *Ends) Len() int { return e.length }
+
+// EndsOf are the ends of a name that lies anywhere.
+func EndsOf[T string | []byte](name T) Ends {
 	n := len(name)
 	if n >= endLen {
 		var room [2 * endLen]byte
@@ -69,7 +72,7 @@ func NewNames(names []string) *Names {
 	t := &Names{names: names}
 	for l := 1; l < len(names); l++ {
 		if name := names[l]; name != "" {
-			e := entry{ends: endsOf(name)}
+			e := entry{ends: EndsOf(name)}
 			slot := &t.slots[e.ends.slot()]
 			e.next, e.isShared = *slot, *slot != Other || len(name) > 2*endLen
 			t.entries[l], *slot = e, Label(l)
@@ -86,7 +89,7 @@ func (t *Names) Len() int { return len(t.names) }
 
 // Find returns the label of a name.
 func (t *Names) Find(name []byte) Label {
-	l := t.slots[endsOf(name).slot()]
+	l := t.slots[EndsOf(name).slot()]
 	for l != Other && t.names[l] != string(name) {
 		l = t.entries[l].next
 	}

@@ -57,11 +57,11 @@ var rooms = map[string]room{
 	"internal/door/bodies": {"internal/memory", "holds and remembers bodies, whatever is in them"},
 
 	"internal/rules": {
-		"internal/bytecache internal/span internal/spantable internal/wire",
+		"internal/span internal/spantable internal/wire",
 		"remembers keys and collects snapshots, whatever the rule",
 	},
 	"internal/rules/datadog": {
-		"client/rules internal/bytecache internal/decode/datadog " +
+		"client/rules internal/decode/datadog " +
 			"internal/rules internal/span internal/spantable internal/wire",
 		"says what the agent and the tracers count of a table",
 	},
@@ -78,7 +78,7 @@ var rooms = map[string]room{
 	"internal/decode/otlp":          {"internal/spantable", "lays the spans of OTLP flat"},
 	"internal/decode/otlp/otlptest": {"internal/spantable", "writes requests for tests"},
 	"internal/rules/otel": {
-		"client/rules internal/bytecache internal/decode/otlp internal/rules " +
+		"client/rules internal/decode/otlp internal/rules " +
 			"internal/rules/work internal/sampling/tracestate internal/span internal/spantable internal/wire",
 		"counts by OpenTelemetry's conventions",
 	},
@@ -128,8 +128,6 @@ var rooms = map[string]room{
 	},
 
 	"internal/exemplars": {"", "spans by numbers, of whatever key and trace"},
-
-	"internal/bytecache": {"", "remembers bytes, whatever they mean"},
 
 	"internal/dump":     {"", "keeps refused payloads, as bytes"},
 	"internal/systemd":  {"", "speaks to the service manager"},

@@ -1,7 +1,6 @@
 package datadog
 
 import (
-	"encoding/binary"
 	"math"
 
 	"github.com/spanstatsd/spanstatsd/internal/msgpack"
@@ -59,41 +58,18 @@ var fieldTable = spantable.NewNames(fieldNames[:])
 // fieldRoom is more than there are fields, and a power of two.
 const fieldRoom = 32
 
-// written is the name of a field as it is nearly always written, head and all, in no more than
-// sixteen bytes, and which bits of sixteen bytes are its own.
-type written struct {
-	first, second uint64
-	ownFirst      uint64
-	ownSecond     uint64
-	length        int
-}
-
-const writtenRoom = 16
-
-// writtenNames are those names. Where there is no name, there is what begins none.
-var writtenNames = func() (all [fieldRoom]written) {
+// writtenNames are the ends of those names as they are nearly always written, head and all, which
+// in no more than sixteen bytes is all of them. Where there is no name, there is what begins none.
+var writtenNames = func() (all [fieldRoom]spantable.Ends) {
 	for f := range all {
-		head := []byte{msgpack.Unused}
+		all[f] = spantable.EndsOf([]byte{msgpack.Unused})
 		if f < len(fieldNames) && fieldNames[f] != "" {
-			head = append([]byte{msgpack.FixStr | byte(len(fieldNames[f]))}, fieldNames[f]...)
-		}
-		var room, own [writtenRoom]byte
-		for i := range copy(room[:], head) {
-			own[i] = 0xff
-		}
-		all[f] = written{
-			binary.LittleEndian.Uint64(room[:8]), binary.LittleEndian.Uint64(room[8:]),
-			binary.LittleEndian.Uint64(own[:8]), binary.LittleEndian.Uint64(own[8:]), len(head),
+			head := []byte{msgpack.FixStr | byte(len(fieldNames[f]))}
+			all[f] = spantable.EndsOf(append(head, fieldNames[f]...))
 		}
 	}
 	return all
 }()
-
-// begins says whether the name stands at the beginning of sixteen bytes.
-func (w *written) begins(b *[writtenRoom]byte) bool {
-	first, second := binary.LittleEndian.Uint64(b[:8]), binary.LittleEndian.Uint64(b[8:])
-	return (first&w.ownFirst^w.first)|(second&w.ownSecond^w.second) == 0
-}
 
 // readField reads the value of a field, which begins at a place of the body, and returns where
 // it ends.

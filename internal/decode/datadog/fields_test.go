@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/msgpack"
+	"github.com/spanstatsd/spanstatsd/internal/spantable"
 )
 
 // TestAFieldIsToldByItsNameAlone holds for its name as it is nearly always written.
@@ -12,17 +13,14 @@ func TestAFieldIsToldByItsNameAlone(t *testing.T) {
 		if name != "" && field(fieldTable.Find([]byte(name))) != field(f) {
 			t.Errorf("%q is not field %d", name, f)
 		}
-	}
-	for f := range writtenNames {
-		for g, name := range fieldNames {
-			var b [writtenRoom]byte
-			b[0] = msgpack.FixStr | byte(len(name))
-			for i := range copy(b[1:], name+"xxxxxxxxxxxxxxx") {
-				_ = i
-			}
+		written := string([]byte{msgpack.FixStr | byte(len(name))}) + name
+		if len(written) > 16 {
+			t.Errorf("%q is longer than its ends", written)
+		}
+		for g := range writtenNames {
 			is := name != "" && f == g
-			if writtenNames[f].begins(&b) != is {
-				t.Errorf("field %d is written as %q: %v", f, name, !is)
+			if (writtenNames[g] == spantable.EndsOf(written)) != is {
+				t.Errorf("field %d is written as %q: %v", g, name, !is)
 			}
 		}
 	}

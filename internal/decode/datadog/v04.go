@@ -40,8 +40,8 @@ func (d named) span() *spantable.Span {
 		expected := &d.following[f%fieldRoom]
 		f = *expected
 		name := &writtenNames[f%fieldRoom]
-		if at <= len(body)-writtenRoom && name.begins((*[writtenRoom]byte)(body[at:])) {
-			at += name.length
+		if at >= 8 && at <= len(body)-16 && spantable.EndsIn(body, at, name.Len()) == *name {
+			at += name.Len()
 		} else {
 			d.Seek(at)
 			f = field(fieldTable.Find(bytesOf(body, d.name())))

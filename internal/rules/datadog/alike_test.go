@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/spanstatsd/spanstatsd/internal/bytecache"
+	"github.com/spanstatsd/spanstatsd/internal/rules"
 	"github.com/spanstatsd/spanstatsd/internal/spantable"
 
 	decode "github.com/spanstatsd/spanstatsd/internal/decode/datadog"
@@ -68,7 +68,7 @@ func keysOf(t *testing.T, c *datadog.Counter, body []byte, lang string, policy *
 // that it has alone.
 func TestSpansThatAreAlikeKeepTheirKeys(t *testing.T) {
 	policy := policyOf(t)
-	long := strings.Repeat("10.0.0.1,", (bytecache.MaxSource+bytecache.Slack)/9+1) // of which the key has a word
+	long := strings.Repeat("10.0.0.1,", rules.MaxSource/9+9) // of which the key has a word
 	database := uint64(policy.Names().Find([]byte("db.name")))
 	head := string(binary.LittleEndian.AppendUint64(nil, 1<<16|uint64(spantable.IsText)<<8|database)) // of a database's name of one byte
 	for what, pair := range map[string][2]alike{

@@ -4,7 +4,7 @@ import (
 	"math/bits"
 	"strings"
 
-	"github.com/spanstatsd/spanstatsd/internal/bytecache"
+	"github.com/spanstatsd/spanstatsd/internal/rules"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/spantable"
 )
@@ -32,7 +32,7 @@ func (r *labeller) encode(s *spantable.Span) []byte {
 func (r *labeller) collect(s *spantable.Span) bool {
 	service, name := uint64(s.Service.Len), uint64(s.Name.Len)
 	resource, work := uint64(s.Resource.Len), uint64(s.Type.Len)
-	if service+name+resource+work > bytecache.MaxSource-8 {
+	if service+name+resource+work > rules.MaxSource-8 {
 		return false
 	}
 	facts := uint64(s.Kind) | service<<8 | name<<20 | resource<<32 | work<<44 | uint64(r.id)<<56
@@ -60,7 +60,7 @@ func (r *labeller) collect(s *spantable.Span) bool {
 			}
 		}
 	}
-	return k.Length() <= bytecache.MaxSource
+	return k.Length() <= rules.MaxSource
 }
 
 // label makes the key of the selected span. It is good until the next, and its labels until the

@@ -4,7 +4,6 @@ import (
 	"unsafe"
 
 	agent "github.com/spanstatsd/spanstatsd/client/rules"
-	"github.com/spanstatsd/spanstatsd/internal/bytecache"
 	decode "github.com/spanstatsd/spanstatsd/internal/decode/datadog"
 	"github.com/spanstatsd/spanstatsd/internal/rules"
 )
@@ -39,4 +38,4 @@ const (
 
 // anyCounter is what a counter takes for any body: the names and the labels of a span that it
 // mends, what it remembers of those before, and strings that are sent ahead.
-const anyCounter = bytecache.Bytes + 160<<10
+const anyCounter = rules.KeysBytes + 160<<10

@@ -3,7 +3,6 @@ package otel
 import (
 	"math"
 
-	"github.com/spanstatsd/spanstatsd/internal/bytecache"
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/rules"
 	"github.com/spanstatsd/spanstatsd/internal/sampling/tracestate"
@@ -31,7 +30,7 @@ func CounterBytes(body int) int { return otlp.Bytes(body, rules.SnapshotBytes) +
 
 // anyCounter is what a counter takes for any body: what it remembers of keys and of origins, and
 // the labels of a span.
-const anyCounter = bytecache.Bytes + mostResources*mostSaid + 256<<10
+const anyCounter = rules.KeysBytes + mostResources*mostSaid + 256<<10
 
 // Count decodes a body and makes batches of its spans. With an error nothing of it is counted.
 func (c *Counter) Count(body []byte, policy *Policy) error {

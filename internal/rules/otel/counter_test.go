@@ -11,7 +11,6 @@ import (
 	"testing"
 	"weak"
 
-	"github.com/spanstatsd/spanstatsd/internal/bytecache"
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlp/otlptest"
 	"github.com/spanstatsd/spanstatsd/internal/rules"
 	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
@@ -171,7 +170,7 @@ func TestSpansThatAreAlikeKeepTheirKeys(t *testing.T) {
 	tagged := func(name string, value any) otlptest.Span {
 		return with(func(s *otlptest.Span) { s.Attributes = []otlptest.Attribute{{name, value}} })
 	}
-	long := strings.Repeat("x", bytecache.MaxSource+bytecache.Slack)
+	long := strings.Repeat("x", rules.MaxSource+64)
 	for what, pair := range map[string][2]otlptest.Span{
 		"the name":                  {base, with(func(s *otlptest.Span) { s.Name = "ac" })},
 		"the kind":                  {base, with(func(s *otlptest.Span) { s.Kind = spantable.KindServer })},
