@@ -17,6 +17,7 @@ const walkDocument = "docs/architecture.md"
 var walks = []walk{
 	{"## The walk of a span", 35, 20},
 	{"## The walk of a body", 45, 25},
+	{"## The walk of a request of OTLP", 50, 28},
 	{"## The walk of a point", 40, 20},
 }
 

@@ -100,6 +100,9 @@ func TestMoreOriginsThanAreRemembered(t *testing.T) {
 			}
 		}
 	}
+	if n := otel.RememberedOrigins(c); n != remembered {
+		t.Errorf("%d origins are remembered", n)
+	}
 	long := append(otlptest.SDK("long"), otlptest.Attribute{"process.command_line", strings.Repeat("x", 8<<10)})
 	for range 2 {
 		if got := countedOf(t, c, otlptest.Request(otlptest.Resource{Attributes: long, Scopes: [][]otlptest.Span{{{Name: "x"}}}}), standard()); got[0].origin.Service != "long" {
@@ -207,7 +210,8 @@ func TestTheCounterOfTheNextBodyHoldsNothingOfTheLast(t *testing.T) {
 	for _, cut := range []int{0, 1} {
 		c := otel.NewCounter()
 		last := func() weak.Pointer[byte] {
-			body := slices.Clone(otlptest.Web(100))
+			body := append(otlptest.Of(otlptest.Span{State: "ot=th:8"}), otlptest.Web(100)...)
+			body = append(body, otlptest.Of(otlptest.Span{State: "ot=th:c"})...)
 			body = slices.Clone(body[:len(body)-cut])
 			if err := c.Count(body, standard()); (err == nil) != (cut == 0) {
 				t.Fatal(err)
