@@ -47,45 +47,63 @@ var (
 	arrayFields     = fields{{"values", 1, asMessage, &valueFields}}
 	listFields      = fields{{"values", 1, asMessage, &attributeFields}}
 	eventFields     = fields{
-		{"timeUnixNano", 1, asFixed64, nil}, {"name", 2, asText, nil},
+		{"timeUnixNano", 1, asFixed64, nil},
+		{"name", 2, asText, nil},
 		{"attributes", 3, asMessage, &attributeFields},
 		{"droppedAttributesCount", 4, asVarint, nil},
 	}
 	linkFields = fields{
-		{"traceId", 1, asHex, nil}, {"spanId", 2, asHex, nil}, {"traceState", 3, asText, nil},
+		{"traceId", 1, asHex, nil},
+		{"spanId", 2, asHex, nil},
+		{"traceState", 3, asText, nil},
 		{"attributes", 4, asMessage, &attributeFields},
-		{"droppedAttributesCount", 5, asVarint, nil}, {"flags", 6, asFixed32, nil},
+		{"droppedAttributesCount", 5, asVarint, nil},
+		{"flags", 6, asFixed32, nil},
 	}
 	statusFields = fields{{"message", 2, asText, nil}, {"code", 3, asVarint, nil}}
 	spanFields   = fields{
-		{"traceId", 1, asHex, nil}, {"spanId", 2, asHex, nil}, {"traceState", 3, asText, nil},
-		{"parentSpanId", 4, asHex, nil}, {"name", 5, asText, nil}, {"kind", 6, asVarint, nil},
-		{"startTimeUnixNano", 7, asFixed64, nil}, {"endTimeUnixNano", 8, asFixed64, nil},
+		{"traceId", 1, asHex, nil},
+		{"spanId", 2, asHex, nil},
+		{"traceState", 3, asText, nil},
+		{"parentSpanId", 4, asHex, nil},
+		{"name", 5, asText, nil},
+		{"kind", 6, asVarint, nil},
+		{"startTimeUnixNano", 7, asFixed64, nil},
+		{"endTimeUnixNano", 8, asFixed64, nil},
 		{"attributes", 9, asMessage, &attributeFields},
-		{"droppedAttributesCount", 10, asVarint, nil}, {"events", 11, asMessage, &eventFields},
-		{"droppedEventsCount", 12, asVarint, nil}, {"links", 13, asMessage, &linkFields},
-		{"droppedLinksCount", 14, asVarint, nil}, {"status", 15, asMessage, &statusFields},
+		{"droppedAttributesCount", 10, asVarint, nil},
+		{"events", 11, asMessage, &eventFields},
+		{"droppedEventsCount", 12, asVarint, nil},
+		{"links", 13, asMessage, &linkFields},
+		{"droppedLinksCount", 14, asVarint, nil},
+		{"status", 15, asMessage, &statusFields},
 		{"flags", 16, asFixed32, nil},
 	}
 	scopeFields = fields{
-		{"name", 1, asText, nil}, {"version", 2, asText, nil},
+		{"name", 1, asText, nil},
+		{"version", 2, asText, nil},
 		{"attributes", 3, asMessage, &attributeFields},
 		{"droppedAttributesCount", 4, asVarint, nil},
 	}
 	scopeSpansFields = fields{
-		{"scope", 1, asMessage, &scopeFields}, {"spans", 2, asMessage, &spanFields},
+		{"scope", 1, asMessage, &scopeFields},
+		{"spans", 2, asMessage, &spanFields},
 		{"schemaUrl", 3, asText, nil},
 	}
 	entityFields = fields{
-		{"schemaUrl", 1, asText, nil}, {"type", 2, asText, nil}, {"idKeys", 3, asText, nil},
+		{"schemaUrl", 1, asText, nil},
+		{"type", 2, asText, nil},
+		{"idKeys", 3, asText, nil},
 		{"descriptionKeys", 4, asText, nil},
 	}
 	resourceFields = fields{
 		{"attributes", 1, asMessage, &attributeFields},
-		{"droppedAttributesCount", 2, asVarint, nil}, {"entityRefs", 3, asMessage, &entityFields},
+		{"droppedAttributesCount", 2, asVarint, nil},
+		{"entityRefs", 3, asMessage, &entityFields},
 	}
 	resourceSpansFields = fields{
-		{"resource", 1, asMessage, &resourceFields}, {"scopeSpans", 2, asMessage, &scopeSpansFields},
+		{"resource", 1, asMessage, &resourceFields},
+		{"scopeSpans", 2, asMessage, &scopeSpansFields},
 		{"schemaUrl", 3, asText, nil},
 	}
 	requestFields = fields{{"resourceSpans", 1, asMessage, &resourceSpansFields}}
@@ -93,9 +111,12 @@ var (
 
 func init() {
 	valueFields = fields{
-		{"stringValue", 1, asText, nil}, {"boolValue", 2, asBool, nil},
-		{"intValue", 3, asVarint, nil}, {"doubleValue", 4, asDouble, nil},
-		{"arrayValue", 5, asMessage, &arrayFields}, {"kvlistValue", 6, asMessage, &listFields},
+		{"stringValue", 1, asText, nil},
+		{"boolValue", 2, asBool, nil},
+		{"intValue", 3, asVarint, nil},
+		{"doubleValue", 4, asDouble, nil},
+		{"arrayValue", 5, asMessage, &arrayFields},
+		{"kvlistValue", 6, asMessage, &listFields},
 		{"bytesValue", 7, asBase64, nil},
 	}
 }

@@ -64,6 +64,8 @@ func (r *conventions) read(message []byte, _ bool) (Result, error) {
 }
 
 func (r *conventions) batches(yield func(span.Origin, *span.Batch) bool) { r.counter.Batches(yield) }
-func (r *conventions) counted(yield func(otel.Counted) bool)             { r.counter.Counted(yield) }
-func (r *conventions) request() *otlp.Request                            { return r.counter.Request() }
-func (r *conventions) release()                                          { r.counter.Release() }
+
+func (r *conventions) counted(yield func(otel.Counted) bool) { r.counter.Counted(yield) }
+
+func (r *conventions) request() *otlp.Request { return r.counter.Request() }
+func (r *conventions) release()               { r.counter.Release() }

@@ -25,8 +25,11 @@ func TestARequestBecomesTraces(t *testing.T) {
 	spans := []otlptest.Span{
 		{
 			Trace: 7, ID: 1, Name: "x", Kind: spantable.KindServer, Start: 5, End: 8, State: "ot=th:8", Attributes: []otlptest.Attribute{
-				{"http.request.method", "GET"}, {"http.route", "/carts"}, {"http.response.status_code", 200},
-				{"server.address", "shop"}, {"thread.id", 1},
+				{"http.request.method", "GET"},
+				{"http.route", "/carts"},
+				{"http.response.status_code", 200},
+				{"server.address", "shop"},
+				{"thread.id", 1},
 			},
 		},
 		{

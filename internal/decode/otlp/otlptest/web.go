@@ -60,7 +60,8 @@ func Web(traces int) []byte {
 				{"network.peer.port", 51234},
 				{"network.protocol.version", "1.1"},
 				{"user_agent.original", userAgent},
-				{"url.scheme", "https"}, thread[0], thread[1],
+				{"url.scheme", "https"},
+				thread[0], thread[1],
 			},
 		})
 		inner = append(inner, Span{
