@@ -54,6 +54,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		s.door.Serve(to, r)
 		return
 	}
+	if r.ProtoMajor == 2 {
+		r.Header = nil // a map takes more memory than the fields, and a connection has many requests
+	}
 	if h.request = request; reply == nil {
 		reply = request.Read(h.read(to))
 	}

@@ -13,7 +13,8 @@ type Fields []Field
 type Field struct{ Name, Value string }
 
 // FieldsOf are those of a header that net/http has read.
-func FieldsOf(h http.Header) (all Fields) {
+func FieldsOf(h http.Header) Fields {
+	all := make(Fields, 0, len(h)+1) // often one is set besides
 	for name, values := range h {
 		for _, value := range values {
 			all = append(all, Field{name, value})
