@@ -42,7 +42,7 @@ var rooms = map[string]room{
 	"internal/door/otlp": {
 		"internal/admit internal/check internal/decode/otlp internal/decode/otlpjson internal/door " +
 			"internal/door/bodies internal/door/http1 internal/flush/post internal/memory " +
-			"internal/rules internal/rules/datadog internal/rules/ingest internal/rules/otel " +
+			"internal/rules internal/rules/datadog internal/rules/translate internal/rules/otel " +
 			"internal/sampling internal/span internal/spantable",
 		"takes OTLP and hands what it brings on to be counted",
 	},
@@ -82,7 +82,7 @@ var rooms = map[string]room{
 			"internal/rules/work internal/sampling/tracestate internal/span internal/spantable internal/wire",
 		"counts by OpenTelemetry's conventions",
 	},
-	"internal/rules/ingest": {
+	"internal/rules/translate": {
 		"client/rules internal/decode/otlp internal/rules/work " +
 			"internal/sampling/tracestate internal/span internal/spantable",
 		"makes of OTLP what the agent's ingest makes of it",

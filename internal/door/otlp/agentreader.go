@@ -6,8 +6,8 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
 	agent "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
-	"github.com/spanstatsd/spanstatsd/internal/rules/ingest"
 	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
+	"github.com/spanstatsd/spanstatsd/internal/rules/translate"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/spantable"
 )
@@ -27,7 +27,7 @@ type agentReader struct {
 	wanted     *atomic.Pointer[agent.Policy] // just now; nil: nothing that could be counted here
 	policy     *agent.Policy                 // that the translator was made for
 	message    otlp.Request
-	translator *ingest.Translator
+	translator *translate.Translator
 	traces     spantable.Table
 	counter    *agent.Counter
 }
@@ -43,7 +43,7 @@ func (r *agentReader) read(message []byte, isCounted bool) (Result, error) {
 	}
 	if policy != r.policy {
 		var err error
-		if r.translator, err = ingest.New(policy.Names()); err != nil {
+		if r.translator, err = translate.New(policy.Names()); err != nil {
 			return ResultNotWanted, fmt.Errorf("BUG: a policy was taken that has no translator: %w", err)
 		}
 		r.policy = policy
@@ -89,7 +89,7 @@ func (s *Server) Learn() (changed <-chan struct{}) {
 	f, changed := s.config.Features()
 	policy, ok := agent.NewPolicy(f.PeerTags, f.SpanKinds, f.IgnoreResources, agent.Labels{})
 	if ok && f.Stats && !f.FiltersTags {
-		if _, err := ingest.New(policy.Names()); err == nil {
+		if _, err := translate.New(policy.Names()); err == nil {
 			s.agentPolicy.Store(policy)
 			return changed
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
 	"github.com/spanstatsd/spanstatsd/internal/rules"
 	agent "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
-	"github.com/spanstatsd/spanstatsd/internal/rules/ingest"
 	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
+	"github.com/spanstatsd/spanstatsd/internal/rules/translate"
 	"github.com/spanstatsd/spanstatsd/internal/sampling"
 	"github.com/spanstatsd/spanstatsd/internal/spantable"
 )
@@ -26,7 +26,7 @@ const maxBatches = rules.MaxBatches
 func (r Reading) countingBytes(body int) int {
 	counter := otel.CounterBytes(body)
 	if r == ReadingDatadog {
-		counter = ingest.Bytes(body, agent.IngestedBytes) + agent.AnyCounter
+		counter = translate.Bytes(body, agent.IngestedBytes) + agent.AnyCounter
 	}
 	counter += sampling.Bytes(body)
 	return counter + spantable.MaxSpans(body)*admit.SpanBytes + bodies.InflaterBytes + jsonBytes*body

@@ -11,8 +11,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlpjson"
 	"github.com/spanstatsd/spanstatsd/internal/rules/datadog"
-	"github.com/spanstatsd/spanstatsd/internal/rules/ingest"
 	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
+	"github.com/spanstatsd/spanstatsd/internal/rules/translate"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/spantable"
 	"github.com/spanstatsd/spanstatsd/lab/bench/recorded"
@@ -48,7 +48,7 @@ func newDatadogReading() (func(message []byte) (batches, error), error) {
 	if !ok {
 		return nil, errors.New("make policy: the default agent's is left to it")
 	}
-	translator, err := ingest.New(policy.Names())
+	translator, err := translate.New(policy.Names())
 	if err != nil {
 		return nil, fmt.Errorf("make translator: %w", err)
 	}

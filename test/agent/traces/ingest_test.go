@@ -22,7 +22,7 @@ import (
 	"github.com/DataDog/datadog-go/v5/statsd"
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
 	dd "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
-	"github.com/spanstatsd/spanstatsd/internal/rules/ingest"
+	"github.com/spanstatsd/spanstatsd/internal/rules/translate"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/spantable"
 	"github.com/spanstatsd/spanstatsd/test/agent/otlpspans"
@@ -69,7 +69,7 @@ func shown(s *pb.Span, wanted map[string]bool) string {
 // translated holds a translator to the agent's code.
 type translated struct {
 	policy     *dd.Policy
-	translator *ingest.Translator
+	translator *translate.Translator
 	request    otlp.Request
 	table      spantable.Table
 	counter    *dd.Counter
@@ -81,7 +81,7 @@ func newTranslated(t testing.TB, o *oracle) *translated {
 	t.Helper()
 	c := &translated{policy: agentPolicy(t, o.conf), counter: dd.NewCounter(), conf: config.New(), wanted: map[string]bool{}}
 	var err error
-	if c.translator, err = ingest.New(c.policy.Names()); err != nil {
+	if c.translator, err = translate.New(c.policy.Names()); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range c.policy.Tags() {

@@ -1,4 +1,4 @@
-package ingest_test
+package translate_test
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlp/otlptest"
-	"github.com/spanstatsd/spanstatsd/internal/rules/ingest"
+	"github.com/spanstatsd/spanstatsd/internal/rules/translate"
 	"github.com/spanstatsd/spanstatsd/internal/spantable"
 )
 
@@ -187,10 +187,10 @@ func TestWhatIsNotTranslated(t *testing.T) {
 	for i := range spantable.MaxLabels - 1 {
 		names = append(names, fmt.Sprint("tag-", i))
 	}
-	if _, err := ingest.New(spantable.NewNames(names)); err == nil {
+	if _, err := translate.New(spantable.NewNames(names)); err == nil {
 		t.Error("too many tags were taken")
 	}
-	if _, err := ingest.New(spantable.NewNames(names[:spantable.MaxLabels-len(ingest.AttributeNames)])); err != nil {
+	if _, err := translate.New(spantable.NewNames(names[:spantable.MaxLabels-len(translate.AttributeNames)])); err != nil {
 		t.Error(err)
 	}
 }
@@ -204,7 +204,7 @@ func TestValuesOfTagsAreTheAgents(t *testing.T) {
 		"1a": "1a", strings.Repeat("a ", 150): strings.TrimSuffix(strings.Repeat("a_", 100), "_"),
 		strings.Repeat("✓", 133) + "abcd": "_a",
 	} {
-		if got := string(ingest.AppendTagValue(nil, text)); got != want {
+		if got := string(translate.AppendTagValue(nil, text)); got != want {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
 		}
 	}
@@ -249,7 +249,7 @@ func TestTheHostIsTheIngests(t *testing.T) {
 // alone, whatever there was before.
 func TestASpanIsMadeAsIfItWereTheFirst(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
-	names := append(slices.Clone(ingest.AttributeNames), "peer.service", "env", "_dd.origin")
+	names := append(slices.Clone(translate.AttributeNames), "peer.service", "env", "_dd.origin")
 	values := []any{"a", "b", "ab", "", 200, 1, true, 1.5, strings.Repeat("long", 80), strings.Repeat("longer", 200)}
 	c := translator(t, wantedTags...)
 	for range 300 {
@@ -398,7 +398,7 @@ func TestTranslatorsKeepTheirPromise(t *testing.T) {
 			c := translator(t, wantedTags...)
 			before := otlptest.InUse()
 			err := c.translate(body, false)
-			held, promised := otlptest.InUse()-before, ingest.Bytes(len(body), 0)
+			held, promised := otlptest.InUse()-before, translate.Bytes(len(body), 0)
 			t.Logf("%d KiB of %s: %d KiB held, %d promised: %v", len(body)>>10, name, held>>10, promised>>10, err)
 			if held > promised {
 				t.Errorf("%d bytes of %s made it hold %d", len(body), name, held)
@@ -418,7 +418,7 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	if got := sentOf(t, c, from(nil, spans...)); len(got[0].Traces[0]) != len(spans) {
 		t.Errorf("%d spans", len(got[0].Traces[0]))
 	}
-	if got := ingest.RememberedBytes(c.Translator); got == 0 || got > 256<<10 {
+	if got := translate.RememberedBytes(c.Translator); got == 0 || got > 256<<10 {
 		t.Errorf("%d bytes are remembered", got)
 	}
 }

@@ -1,4 +1,4 @@
-package ingest_test
+package translate_test
 
 import (
 	"math"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlp/otlptest"
-	"github.com/spanstatsd/spanstatsd/internal/rules/ingest"
+	"github.com/spanstatsd/spanstatsd/internal/rules/translate"
 	"github.com/spanstatsd/spanstatsd/internal/spantable"
 )
 
@@ -36,7 +36,7 @@ var wantedTags = []string{
 
 // translated is a translator with what it translates.
 type translated struct {
-	*ingest.Translator
+	*translate.Translator
 	names   *spantable.Names
 	request otlp.Request
 	table   spantable.Table
@@ -45,7 +45,7 @@ type translated struct {
 func translator(t testing.TB, wanted ...string) *translated {
 	t.Helper()
 	names := spantable.NewNames(append([]string{""}, wanted...))
-	c, err := ingest.New(names)
+	c, err := translate.New(names)
 	if err != nil {
 		t.Fatal(err)
 	}

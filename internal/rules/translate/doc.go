@@ -1,4 +1,4 @@
-// Package ingest makes of a request of OTLP what the Datadog agent's own OTLP ingest makes of it
+// Package translate makes of a request of OTLP what the Datadog agent's own OTLP ingest makes of it
 // before it counts: traces of Datadog, with the second version of its names. The agent's rules
 // then count those like traces of any tracer, so there is one code that counts as the agent does.
 //
@@ -22,4 +22,4 @@
 //
 // One goroutine at a time uses a Translator. Its memory is used again for the next request, and
 // nothing is allocated a span once it is warm.
-package ingest
+package translate

@@ -1,4 +1,4 @@
-package ingest
+package translate
 
 import "github.com/spanstatsd/spanstatsd/internal/spantable"
 

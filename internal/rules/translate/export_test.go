@@ -1,4 +1,4 @@
-package ingest
+package translate
 
 // AppendTagValue is tried value by value.
 var AppendTagValue = appendTagValue
