@@ -11,13 +11,13 @@ import (
 
 // A snapshot's key is found in the first of these ways that fits:
 //
-//	way        when                                 cost                            what follows
-//	numbered   the snapshot has a number for a key  an index                        nothing
-//	predicted  it is the key that followed the      a comparison of bytes           nothing
+//	way        when                                 cost                           what follows
+//	numbered   the snapshot has a number for a key  an index                       nothing
+//	predicted  it is the key that followed the      a comparison of bytes          nothing
 //	           last one the last time
-//	cached     the key's bytes are in the table     a hash, a comparison            it is predicted the next time
-//	admitted   they are not, or the key is new to   its labels are read, mended     it is put into the table, if
-//	           the interval                         and looked up in the registry   there is room
+//	cached     the key's bytes are in the table     a hash, a comparison           it is predicted next
+//	admitted   they are not, or the key is new to   its labels are read, mended    the table takes it
+//	           the interval                         and looked up in the registry  if there is room
 //
 // A key that lost a label to a budget, or has a mask, is put into the table when it comes
 // again: of a flood each key comes once. One that waits is admitted at each use. The second
@@ -104,7 +104,9 @@ func (p *Publisher) admitKnown(cycle *aggregate.Cycle, known *knownKey) error {
 }
 
 // admit charges a raw key to its origin's budgets.
-func (p *Publisher) admit(cycle *aggregate.Cycle, raw []byte) (a registry.Admission, changed bool, err error) {
+func (p *Publisher) admit(
+	cycle *aggregate.Cycle, raw []byte,
+) (a registry.Admission, changed bool, err error) {
 	if err = wire.ReadKey(&p.key, raw); err != nil {
 		return a, false, err //nolint:wrapcheck // the message's own words
 	}

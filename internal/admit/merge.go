@@ -45,7 +45,8 @@ func (p *Publisher) Merge(commit func(), groups []aggregate.Group, width uint64,
 	}
 	books, spans := &p.shared.books, uint64(0)
 	for i := range groups {
-		if p.mend(new(span.Mender), &groups[i].Key) { // one each, because all are mended before the first is added
+		// one each, because all are mended before the first is added
+		if p.mend(new(span.Mender), &groups[i].Key) {
 			books.normalised.Add(1)
 		}
 		spans += groups[i].Spans

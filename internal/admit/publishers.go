@@ -54,7 +54,8 @@ func (c *Config) Check() (err error) {
 		check.Number("max-keys", c.MaxKeys, wire.MinMaxKeys, 1<<20),
 		check.Size("max-key-bytes", c.MaxKeyBytes, minKeyBytes, memory.MostBytes),
 		check.AtMost("max-key-bytes-in-all", c.MaxKeyBytesInAll, memory.MostBytes),
-		check.Size("max-resource-bytes", c.MaxResource, span.MaxLabel, span.MaxResource), // the agent keeps no more
+		// the agent keeps no more
+		check.Size("max-resource-bytes", c.MaxResource, span.MaxLabel, span.MaxResource),
 	)
 }
 

@@ -59,7 +59,9 @@ type Going struct {
 // Publish publishes all that was counted of a message, or nothing, unless it was published before.
 // From there on the request is counted, whatever goes wrong. Spans that go on are proposed as
 // exemplars of the keys that they are counted under.
-func (h *Held) Publish(message []byte, batches Batches, going iter.Seq[Going]) (before bool, why admit.Drop, ok bool) {
+func (h *Held) Publish(
+	message []byte, batches Batches, going iter.Seq[Going],
+) (before bool, why admit.Drop, ok bool) {
 	s := h.server
 	sum := s.counted.Sum(message)
 	before = s.counted.Once(sum, func(counted func()) {

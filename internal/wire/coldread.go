@@ -58,7 +58,8 @@ func readMap(t Type, body []byte, entry func(r *coldReader, name string)) error 
 func validate(doing string, body []byte) error {
 	r := msgpack.NewReader(body)
 	if r.SkipWithin(maxDepth); r.Failed() {
-		return malformed(doing, len(body)-r.At(), "expected a whole value, nested no deeper than %d, found %s", maxDepth, found(body, r.At()))
+		return malformed(doing, len(body)-r.At(), "expected a whole value, nested no deeper than %d, "+
+			"found %s", maxDepth, found(body, r.At()))
 	}
 	if r.Left() != 0 {
 		return malformed(doing, r.Left(), "%d bytes follow its one value", r.Left())
@@ -122,7 +123,9 @@ func value[V any](r *coldReader, read func() V, what string) (v V) {
 func (r *coldReader) text() string { return string(value(r, r.Str, "a string").Of(r.body)) }
 
 func (r *coldReader) number(most uint64) uint64 {
-	return value(r, func() uint64 { return r.Uint(most) }, "an integer that is not negative, and a size below 2^31")
+	return value(r, func() uint64 {
+		return r.Uint(most)
+	}, "an integer that is not negative, and a size below 2^31")
 }
 
 func (r *coldReader) texts() []string {

@@ -48,7 +48,8 @@ func (w *DefineWalker) Left() int { return len(w.rest) }
 func (w *DefineWalker) Next() (number uint32, key []byte, ok bool) {
 	if w.left == 0 {
 		if len(w.rest) != 0 && w.err == nil {
-			w.err = malformed("walk define", len(w.rest), "%d bytes follow the last of %d definitions", len(w.rest), w.count)
+			w.err = malformed("walk define", len(w.rest), "%d bytes follow the last of %d definitions",
+				len(w.rest), w.count)
 		}
 		return 0, nil, false
 	}
@@ -59,7 +60,8 @@ func (w *DefineWalker) Next() (number uint32, key []byte, ok bool) {
 	number = uint32(r.Uint(math.MaxUint32))
 	key = r.Bin().Of(w.rest)
 	if r.Failed() {
-		w.err = malformed("walk define", len(w.rest)-r.At(), "definition %d of %d: expected an array of a number below 2^32 and a byte string, found %s",
+		w.err = malformed("walk define", len(w.rest)-r.At(), "definition %d of %d: expected an array of a "+
+			"number below 2^32 and a byte string, found %s",
 			w.count-w.left, w.count, found(w.rest, r.At()))
 		w.rest, w.left = nil, 0
 		return 0, nil, false

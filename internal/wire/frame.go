@@ -29,10 +29,12 @@ func Split(message []byte) (t Type, body []byte, err error) {
 	left := r.Left()
 	number, isNegative := r.Integer()
 	if r.Failed() {
-		return 0, nil, malformed("split message", len(message)-r.At(), "expected an array of two, a number as the type and the body, found %s", found(message, r.At()))
+		return 0, nil, malformed("split message", len(message)-r.At(),
+			"expected an array of two, a number as the type and the body, found %s", found(message, r.At()))
 	}
 	if isNegative || number > uint64(TypeBye) || !Type(number).known() {
-		return 0, nil, malformed("split message", left, "unknown message type %d, version %d has 1 to %d", int64(number), Version, TypeBye)
+		return 0, nil, malformed("split message", left, "unknown message type %d, version %d has 1 to %d",
+			int64(number), Version, TypeBye)
 	}
 	if r.Left() == 0 {
 		return 0, nil, malformed("split message", 0, "%s has no body", Type(number))

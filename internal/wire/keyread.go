@@ -26,13 +26,15 @@ func (r *keyReader) key(k *span.Key, raw []byte) error {
 	r.count = r.Array()
 	if r.count < minKeyElements || r.count > maxKeyElements {
 		k.Clear()
-		return malformed("decode key", len(raw), "expected an array of %d to %d, found %s", minKeyElements, maxKeyElements, found(raw, 0))
+		return malformed("decode key", len(raw), "expected an array of %d to %d, found %s", minKeyElements,
+			maxKeyElements, found(raw, 0))
 	}
 	r.labels(k)
 	switch {
 	case r.Failed():
 		k.Clear()
-		return malformed("decode key", len(raw)-r.At(), "element %d: expected %s, found %s", r.read, keyLabels[r.read], found(raw, r.At()))
+		return malformed("decode key", len(raw)-r.At(), "element %d: expected %s, found %s", r.read,
+			keyLabels[r.read], found(raw, r.At()))
 	case r.Left() != 0:
 		k.Clear()
 		return malformed("decode key", r.Left(), "%d bytes follow the last label", r.Left())
@@ -43,8 +45,10 @@ func (r *keyReader) key(k *span.Key, raw []byte) error {
 // keyLabels says what stands at each place of a key, for an error.
 var keyLabels = [maxKeyElements]string{
 	"the service, a string or nil", "the operation, a string or nil", "the resource, a string or nil",
-	"the type, a string or nil", "the kind, a string or nil", "the trace root, nil, true or false", "the HTTP status, an integer below 2^32 or nil",
-	"the peer tags, at most 256 strings or nil", "the HTTP method, a string or nil", "the HTTP endpoint, a string or nil",
+	"the type, a string or nil", "the kind, a string or nil", "the trace root, nil, true or false",
+	"the HTTP status, an integer below 2^32 or nil",
+	"the peer tags, at most 256 strings or nil", "the HTTP method, a string or nil",
+	"the HTTP endpoint, a string or nil",
 	"the gRPC status, a string or nil", "the service source, a string or nil", "synthetics, a boolean or nil",
 	"the additional tags, at most 256 strings or nil",
 }

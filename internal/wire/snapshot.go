@@ -45,7 +45,9 @@ func AppendWhole(dst, key []byte, duration uint64, end int64, flags span.Flags, 
 }
 
 // AppendNumbered is AppendWhole with the number that stands for the key.
-func AppendNumbered(dst []byte, number uint32, duration uint64, end int64, flags span.Flags, weight float64) []byte {
+func AppendNumbered(
+	dst []byte, number uint32, duration uint64, end int64, flags span.Flags, weight float64,
+) []byte {
 	if weight == 1 && end > math.MaxUint32 && cap(dst)-len(dst) >= commonMost {
 		room := dst[len(dst):cap(dst)]
 		return dst[:len(dst)+putCommon((*[commonMost]byte)(room), number, duration, end, flags)]

@@ -46,7 +46,8 @@ func openArray(doing string, body []byte, minLen int) (count int, rest []byte, e
 	r := msgpack.NewReader(body)
 	count = r.Array()
 	if r.Failed() || count > r.Left()/minLen {
-		return 0, nil, malformed(doing, len(body), "expected an array of no more elements than fit, each of at least %d bytes, found %s", minLen, found(body, 0))
+		return 0, nil, malformed(doing, len(body), "expected an array of no more elements than fit, each "+
+			"of at least %d bytes, found %s", minLen, found(body, 0))
 	}
 	return count, body[r.At():], nil
 }
@@ -141,7 +142,8 @@ func (w *SpansWalker) stop() bool {
 
 // fail ends the walk within a snapshot, behind what of it was right.
 func (w *SpansWalker) fail(expected string) bool {
-	w.err = malformed("walk spans", len(w.body)-w.at, "snapshot %d of %d: expected %s, found %s", w.count-w.left, w.count, expected, found(w.body, w.at))
+	w.err = malformed("walk spans", len(w.body)-w.at, "snapshot %d of %d: expected %s, found %s",
+		w.count-w.left, w.count, expected, found(w.body, w.at))
 	w.at, w.left = len(w.body), 0
 	return false
 }

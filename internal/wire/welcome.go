@@ -16,10 +16,13 @@ type Welcome struct {
 
 // Features is what the agent behind the daemon wants counted.
 type Features struct {
-	Stats              bool     `wire:"stats"`            // whether stats are wanted at all
-	PeerTags           []string `wire:"peer_tags"`        // the tags that make up a key's peer tags, by their names
-	SpanKinds          []string `wire:"span_kinds"`       // the kinds whose spans count even below the top level
-	IgnoreResources    []string `wire:"ignore_resources"` // expressions for resources that are not to be counted
+	Stats bool `wire:"stats"` // whether stats are wanted at all
+	// the tags that make up a key's peer tags, by their names
+	PeerTags []string `wire:"peer_tags"`
+	// the kinds whose spans count even below the top level
+	SpanKinds []string `wire:"span_kinds"`
+	// expressions for resources that are not to be counted
+	IgnoreResources    []string `wire:"ignore_resources"`
 	ObfuscationVersion uint64   `wire:"obfuscation_version"`
 }
 
@@ -35,7 +38,8 @@ func AppendWelcome(dst []byte, m *Welcome) []byte { return appendCold(dst, TypeW
 func DecodeWelcome(body []byte) (Welcome, error) {
 	m, err := readCold[Welcome](TypeWelcome, body)
 	if err == nil && (m.MaxFrame < MinMaxFrame || m.MaxBatch < MinMaxBatch) {
-		return Welcome{}, malformed("decode welcome", len(body), "expected a max_frame of at least %d and a max_batch of at least %d, found %d and %d",
+		return Welcome{}, malformed("decode welcome", len(body), "expected a max_frame of at least %d and "+
+			"a max_batch of at least %d, found %d and %d",
 			MinMaxFrame, MinMaxBatch, m.MaxFrame, m.MaxBatch)
 	}
 	return m, err

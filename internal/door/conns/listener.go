@@ -74,7 +74,8 @@ func (c *Conn) identify(allow []uint32) bool {
 // that writing it does not block.
 func reject(accepted net.Conn) {
 	_ = accepted.SetWriteDeadline(time.Now().Add(time.Second))
-	_, _ = io.WriteString(accepted, "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+	_, _ = io.WriteString(accepted, "HTTP/1.1 503 Service Unavailable\r\n"+
+		"Connection: close\r\nContent-Length: 0\r\n\r\n")
 	accepted.Close()
 }
 

@@ -29,7 +29,8 @@ func StopTCP(ctx context.Context, from net.Listener) {
 	if raw, err := tcp.SyscallConn(); err == nil {
 		nothing := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K} // no byte of a packet
 		filter := unix.SockFprog{Len: 1, Filter: &nothing}
-		_ = raw.Control(func(fd uintptr) { // fails where the kernel has no filters; then some may be thrown away
+		// fails where the kernel has no filters; then some may be thrown away
+		_ = raw.Control(func(fd uintptr) {
 			_ = unix.SetsockoptSockFprog(int(fd), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &filter)
 		})
 		looking := time.NewTicker(time.Millisecond)

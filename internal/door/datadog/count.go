@@ -31,7 +31,8 @@ func (j *job) count() (result Result) {
 	s.Walked.Add(uint64(len(body)))
 	isTop := door.IsTrue(j.Fields.Get(headerComputedTop))
 	if err := c.Count(j.format, body, j.Fields.Get(headerLang), isTop, policy); err != nil {
-		s.Log.Write(slog.LevelWarn, "traces are left to the agent to count", "error", err, "format", j.format.String())
+		s.Log.Write(slog.LevelWarn, "traces are left to the agent to count", "error", err, "format",
+			j.format.String())
 		return ResultUnread
 	}
 	batches := batchesOf(c, c.Origin(originOf(&j.Fields)))

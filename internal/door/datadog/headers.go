@@ -38,8 +38,9 @@ type header interface {
 // originOf is what a request's headers say of who sent it.
 func originOf(h header) span.Origin {
 	return span.Origin{
-		Lang: h.Get(headerLang), LangVersion: h.Get(headerLangVersion), LangInterpreter: h.Get(headerInterpreter),
-		TracerVersion: h.Get(headerTracerVersion), ContainerID: h.Get(headerContainer), EntityID: h.Get(headerEntity),
+		Lang: h.Get(headerLang), LangVersion: h.Get(headerLangVersion),
+		LangInterpreter: h.Get(headerInterpreter), TracerVersion: h.Get(headerTracerVersion),
+		ContainerID: h.Get(headerContainer), EntityID: h.Get(headerEntity),
 		ExternalEnv: h.Get(headerExternalEnv), ProcessTags: h.Get(headerProcessTags),
 	}
 }

@@ -119,5 +119,6 @@ func (j *job) Unanswered(err error) *door.Reply {
 
 func (s *Server) noteFailed(err error) {
 	s.counters.failed.Add(1)
-	s.Log.Write(slog.LevelWarn, "the agent did not answer a tracer's request, whose connection is closed", "error", err)
+	s.Log.Write(slog.LevelWarn, "the agent did not answer a tracer's request, whose connection is closed",
+		"error", err)
 }

@@ -38,7 +38,10 @@ type streamKey struct{}
 func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	// Of a request without a body the connection is watched from the start.
 	keepNamedFields(r.Header)
-	body := &streamedBody{ReadCloser: r.Body, control: http.NewResponseController(w), ended: r.Body == http.NoBody}
+	body := &streamedBody{
+		ReadCloser: r.Body, control: http.NewResponseController(w),
+		ended: r.Body == http.NoBody,
+	}
 	r = r.WithContext(context.WithValue(r.Context(), streamKey{}, body))
 	r.Body = body
 	s.proxy.ServeHTTP(w, r)

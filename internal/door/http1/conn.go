@@ -25,7 +25,8 @@ type Conn struct {
 	Header  HeaderLimit    // the same; the goroutine that reads uses it
 	server  *Server
 	raw     syscall.RawConn // nil where there is no socket
-	matched int             // bytes of HTTP/2's preface that came; it is that of another protocol where it is -1
+	// bytes of HTTP/2's preface that came; it is that of another protocol where it is -1
+	matched int
 
 	isBetween bool   // net/http waits for a next request
 	isEnded   bool   // net/http was told that there is none: it may ask again

@@ -65,8 +65,9 @@ func (f Fields) Write(to *bytes.Buffer) {
 // notForwarded are the fields of a request that end with it, because they are about the
 // connection, or that are written anew.
 var notForwarded = map[string]bool{
-	"Connection": true, "Keep-Alive": true, "Proxy-Connection": true, "Proxy-Authenticate": true, "Proxy-Authorization": true,
-	"Te": true, "Trailer": true, "Transfer-Encoding": true, "Upgrade": true, "Expect": true,
+	"Connection": true, "Keep-Alive": true, "Upgrade": true, "Expect": true,
+	"Proxy-Connection": true, "Proxy-Authenticate": true, "Proxy-Authorization": true,
+	"Te": true, "Trailer": true, "Transfer-Encoding": true,
 	"Forwarded": true, "X-Forwarded-For": true, "X-Forwarded-Host": true, "X-Forwarded-Proto": true,
 	"Host": true, "Content-Length": true,
 }

@@ -67,7 +67,8 @@ func (h *Head) add(line string) bool {
 		if !strings.EqualFold(value, "keep-alive") {
 			return false
 		}
-	case "Transfer-Encoding", "Trailer", "Te", "Upgrade", "Expect", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate":
+	case "Transfer-Encoding", "Trailer", "Te", "Upgrade", "Expect", "Keep-Alive", "Proxy-Connection",
+		"Proxy-Authenticate":
 		return false
 	}
 	h.Fields = append(h.Fields, Field{name, value})
@@ -100,7 +101,8 @@ func (h *Head) Answer() (status int, ok bool) {
 	version, rest, _ := strings.Cut(h.Line, " ")
 	code, _, _ := strings.Cut(rest, " ")
 	status, err := strconv.Atoi(code)
-	isWhole := err == nil && len(code) == 3 && status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
+	isWhole := err == nil && len(code) == 3 && status >= 200 &&
+		status != http.StatusNoContent && status != http.StatusNotModified
 	return status, isWhole && version == "HTTP/1.1" && h.Body >= 0 && h.Fields.Get("Connection") == ""
 }
 

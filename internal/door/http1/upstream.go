@@ -18,13 +18,14 @@ import (
 // another one looks for an answer only while a write takes long.
 type Upstream struct {
 	net.Conn
-	From    *bufio.Reader // of the connection, by way of Read
-	Head    bytes.Buffer  // of a request; its memory serves the next one
-	Answer  Head          // of an answer that was received at once
-	Piece   []byte        // room for a piece of an answer's body
-	Unwatch func() bool   // ends watching for the sender's leaving, or reports that it has left; nil where nobody does
-	IsSent  bool          // all of the request is written
-	IsRead  bool          // all of its answer is read, and another request may follow
+	From   *bufio.Reader // of the connection, by way of Read
+	Head   bytes.Buffer  // of a request; its memory serves the next one
+	Answer Head          // of an answer that was received at once
+	Piece  []byte        // room for a piece of an answer's body
+	// ends watching for the sender's leaving, or reports that it has left; nil where nobody does
+	Unwatch func() bool
+	IsSent  bool // all of the request is written
+	IsRead  bool // all of its answer is read, and another request may follow
 
 	room      int             // bytes that may still be read of the answer's header and what comes before it
 	raw       syscall.RawConn // nil where there is no socket

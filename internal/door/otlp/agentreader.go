@@ -95,7 +95,8 @@ func (s *Server) Learn() (changed <-chan struct{}) {
 		}
 	}
 	if f.Stats {
-		s.config.Log.Warn("the agent asks for tags that only it can read, or leaves out traces by their tags; OTLP is left to it to count")
+		s.config.Log.Warn("the agent asks for tags that only it can read, or leaves out traces by their " +
+			"tags; OTLP is left to it to count")
 	}
 	s.agentPolicy.Store(nil)
 	return changed

@@ -46,14 +46,17 @@ func open(h head) (c *call, no *refusal) {
 	switch {
 	case isGRPC != (c.encoding == inGRPC) && found:
 		c.encoding = inJSON // which anybody can read
-		no = refused(http.StatusUnsupportedMediaType, codeUnimplemented, "the content type is none of this path: "+
-			"/v1/... takes application/x-protobuf and application/json, a method of gRPC application/grpc")
+		no = refused(http.StatusUnsupportedMediaType, codeUnimplemented,
+			"the content type is none of this path: /v1/... takes application/x-protobuf and "+
+				"application/json, a method of gRPC application/grpc")
 	case !found:
-		no = refused(http.StatusNotFound, codeUnimplemented, "there is no such path here; OTLP has /v1/traces, /v1/metrics and /v1/logs")
+		no = refused(http.StatusNotFound, codeUnimplemented, "there is no such path here; OTLP has "+
+			"/v1/traces, /v1/metrics and /v1/logs")
 	case h.method != http.MethodPost:
 		no = refused(http.StatusMethodNotAllowed, codeUnimplemented, "only POST is taken here")
 	case c.encoding == unknownEncoding:
-		no = refused(http.StatusUnsupportedMediaType, codeUnimplemented, "the content type is neither application/x-protobuf nor application/json")
+		no = refused(http.StatusUnsupportedMediaType, codeUnimplemented,
+			"the content type is neither application/x-protobuf nor application/json")
 	case isGRPC && !h.isHTTP2:
 		no = refused(http.StatusHTTPVersionNotSupported, codeUnimplemented, "gRPC needs HTTP/2")
 	default:
@@ -82,7 +85,8 @@ func (c *call) openEncoded(h head) *refusal {
 		c.isPacked = true // of gRPC, if the message says so too
 	case "", "identity":
 	default:
-		return refused(http.StatusUnsupportedMediaType, codeUnimplemented, fmt.Sprintf("the encoding %.20q is not known here; gzip is, and none", said))
+		return refused(http.StatusUnsupportedMediaType, codeUnimplemented,
+			fmt.Sprintf("the encoding %.20q is not known here; gzip is, and none", said))
 	}
 	return nil
 }
@@ -124,7 +128,10 @@ func (c *call) unframe() *refusal {
 	case err != nil:
 		return &refusal{refuse(codeInvalidArgument, err.Error()), ResultUnread}
 	case isPacked && !c.isPacked:
-		return &refusal{refuse(codeInternal, "the message is compressed, and grpc-encoding does not say how"), ResultUnread}
+		return &refusal{
+			refuse(codeInternal, "the message is compressed, and grpc-encoding does not say how"),
+			ResultUnread,
+		}
 	}
 	c.message, c.isPacked = message, isPacked
 	return nil
@@ -134,14 +141,19 @@ func (c *call) unframe() *refusal {
 func (s *Server) notRead(err error) *refusal {
 	switch {
 	case errors.Is(err, errNeverFits):
-		return &refusal{refuse(codeResourceExhausted, "what goes on of the request finds no room beside it; have the SDK export less at a time, or raise --otlp-max-body-bytes"), ResultTooLarge}
+		return &refusal{refuse(codeResourceExhausted, "what goes on of the request finds no room beside "+
+			"it; have the SDK export less at a time, or raise --otlp-max-body-bytes"), ResultTooLarge}
 	case errors.Is(err, bodies.ErrTooLarge):
 		return &refusal{refuse(codeResourceExhausted, fmt.Sprintf(
-			"the request has more than the %d bytes that one may have; have the SDK export less at a time, or raise --otlp-max-body", s.config.MaxBody)), ResultTooLarge}
+			"the request has more than the %d bytes that one may have; have the SDK export less at a time, "+
+				"or raise --otlp-max-body", s.config.MaxBody)), ResultTooLarge}
 	case errors.Is(err, bodies.ErrNoRoom):
 		return &refusal{later("there is no room for this request just now"), ResultBusy}
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		no := &refusal{refuse(codeDeadlineExceeded, "the request did not come to its end in time"), ResultIncomplete}
+		no := &refusal{
+			refuse(codeDeadlineExceeded, "the request did not come to its end in time"),
+			ResultIncomplete,
+		}
 		no.http = http.StatusRequestTimeout
 		return no
 	}
@@ -150,6 +162,7 @@ func (s *Server) notRead(err error) *refusal {
 
 // notServed is what is said of what nobody takes here.
 func notServed(s signal) *refusal {
-	return refused(http.StatusNotFound, codeUnimplemented, s.String()+" are not taken here, as there is nowhere to forward them to; "+
+	return refused(http.StatusNotFound, codeUnimplemented, s.String()+" are not taken here, as there is "+
+		"nowhere to forward them to; "+
 		"give the daemon --otlp-forward, or switch that exporter of the SDK off")
 }

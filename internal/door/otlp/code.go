@@ -62,11 +62,13 @@ func codeOf(status int) code {
 		return codeUnauthenticated
 	case http.StatusForbidden:
 		return codePermissionDenied
-	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusUnsupportedMediaType, http.StatusNotImplemented:
+	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusUnsupportedMediaType,
+		http.StatusNotImplemented:
 		return codeUnimplemented
 	case http.StatusRequestEntityTooLarge:
 		return codeResourceExhausted
-	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable,
+		http.StatusGatewayTimeout:
 		return codeUnavailable
 	}
 	switch status / 100 {

@@ -35,7 +35,8 @@ type Config struct {
 func DefaultConfig() Config {
 	c := Config{
 		Config: door.DefaultConfig(), MaxStreams: 8, Reading: ReadingOTel,
-		headerTimeout: 5 * time.Second, readTimeout: 10 * time.Second, // about as long as an SDK waits for its answer
+		// about as long as an SDK waits for its answer
+		headerTimeout: 5 * time.Second, readTimeout: 10 * time.Second,
 		forwardTimeout: 30 * time.Second, // longer than any SDK waits
 	}
 	c.MaxConnections, c.Buffer, c.MaxBody, c.MaxBodyBytes = 128, defaultBuffer, 8<<20, 32<<20
@@ -56,11 +57,13 @@ const (
 func (c *Config) Check() error {
 	err := errors.Join(c.Config.Check(flags), check.Number("otlp-max-streams", c.MaxStreams, 1, 1<<10))
 	if c.Keep != nil && !c.Forward.IsSet() {
-		err = errors.Join(err, errors.New("check otlp-keep: there is no --otlp-forward, so that no trace goes on; "+
+		err = errors.Join(err, errors.New("check otlp-keep: "+
+			"there is no --otlp-forward, so that no trace goes on; "+
 			"give it, or leave --otlp-keep out"))
 	}
 	if need := 2*c.MaxBody + sampling.LeftBytes(c.MaxBody); c.Keep != nil && c.MaxBodyBytes < need {
-		err = errors.Join(err, fmt.Errorf("check otlp-max-body-bytes: %s is less than the %s that one request may need with --otlp-keep; "+
+		err = errors.Join(err, fmt.Errorf("check otlp-max-body-bytes: %s is less than the %s that one "+
+			"request may need with --otlp-keep; "+
 			"raise it, or lower --otlp-max-body", memory.SizeText(c.MaxBodyBytes), memory.SizeText(need)))
 	}
 	return err
@@ -72,8 +75,12 @@ func (c *Config) Memory(publisher int) []memory.Part {
 	if !c.Enabled() {
 		return nil
 	}
-	parts := c.Config.Memory(flags, brings, c.Reading.countingBytes(c.MaxBody), c.connectionBytes(), c.Publishers(maxBatches)*publisher)
-	forwarding := memory.Part{Name: "connections to the destination of OTLP", Bytes: int64(c.Forwards()) * forwardBytes}
+	parts := c.Config.Memory(flags, brings, c.Reading.countingBytes(c.MaxBody), c.connectionBytes(),
+		c.Publishers(maxBatches)*publisher)
+	forwarding := memory.Part{
+		Name:  "connections to the destination of OTLP",
+		Bytes: int64(c.Forwards()) * forwardBytes,
+	}
 	return append([]memory.Part{forwarding}, parts...)
 }
 

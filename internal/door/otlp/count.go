@@ -59,7 +59,8 @@ func (c *call) Read(broken error) *door.Reply {
 	}
 	c.Result = int(result)
 	switch {
-	case !s.config.Forward.IsSet() || result == ResultTooLarge || result == ResultBusy || result == ResultNoRoom:
+	case !s.config.Forward.IsSet() || result == ResultTooLarge ||
+		result == ResultBusy || result == ResultNoRoom:
 		return c.say(s.endsHere(result, why))
 	case c.kept.isEmpty:
 		return c.say(taken())
@@ -194,7 +195,8 @@ func notAdmitted(reason admit.Drop) (Result, error) {
 	case reason == admit.DropNotWanted:
 		return ResultNotWanted, nil
 	case reason == admit.DropBatchTooLarge:
-		return ResultTooMany, errors.New("the request has more spans than the rings have slots: have the SDK export less at a time, or raise --ring-slots")
+		return ResultTooMany, errors.New("the request has more spans than the rings have slots: have the " +
+			"SDK export less at a time, or raise --ring-slots")
 	}
 	panic("BUG: a batch that was made here is " + reason.String())
 }

@@ -26,7 +26,8 @@ var schemes = map[string]struct {
 	isGRPC, isTLS bool
 	port          string
 }{
-	"http": {false, false, "4318"}, "https": {false, true, "443"}, "grpc": {true, false, "4317"}, "grpcs": {true, true, "443"},
+	"http": {false, false, "4318"}, "https": {false, true, "443"}, "grpc": {true, false, "4317"},
+	"grpcs": {true, true, "443"},
 }
 
 // ParseDestination reads a URL. What it says of one that can't be used does not quote it,
@@ -34,25 +35,32 @@ var schemes = map[string]struct {
 func ParseDestination(text string) (d Destination, err error) {
 	u, err := url.Parse(text)
 	if err != nil {
-		return d, errors.New("parse otlp-forward: it is no URL; give http://host:4318, grpc://host:4317, https://, grpcs:// or unix:///path")
+		return d, errors.New("parse otlp-forward: it is no URL; give http://host:4318, grpc://host:4317, " +
+			"https://, grpcs:// or unix:///path")
 	}
 	switch scheme, known := schemes[u.Scheme]; {
 	case u.User != nil, u.RawQuery != "", u.Fragment != "":
-		return d, errors.New("parse otlp-forward: a user, a query or a fragment has no meaning there; SDKs' own headers go on, OTEL_EXPORTER_OTLP_HEADERS of the application")
+		return d, errors.New("parse otlp-forward: a user, a query or a fragment has no meaning there; " +
+			"SDKs' own headers go on, OTEL_EXPORTER_OTLP_HEADERS of the application")
 	case u.Scheme == "unix" && u.Path != "" && u.Host == "":
 		return Destination{Network: "unix", Address: u.Path, host: "localhost"}, nil
 	case !known || u.Hostname() == "" || scheme.isGRPC && strings.Trim(u.Path, "/") != "":
-		return d, fmt.Errorf("parse otlp-forward: the scheme %.10q, or what follows it, is none; give http://host:4318, grpc://host:4317, https://, grpcs:// or unix:///path", u.Scheme)
+		return d, fmt.Errorf("parse otlp-forward: the scheme %.10q, or what follows it, is none; give "+
+			"http://host:4318, grpc://host:4317, https://, grpcs:// or unix:///path", u.Scheme)
 	default:
 		address := net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), scheme.port))
-		return Destination{"tcp", address, scheme.isGRPC, scheme.isTLS, address, strings.TrimSuffix(u.EscapedPath(), "/"), nil}, nil
+		return Destination{
+			"tcp", address, scheme.isGRPC, scheme.isTLS, address,
+			strings.TrimSuffix(u.EscapedPath(), "/"), nil,
+		}, nil
 	}
 }
 
 // TrustIn has the destination's certificate checked by the authorities of a file.
 func (d *Destination) TrustIn(file string) (err error) {
 	if !d.isTLS {
-		return errors.New("check otlp-forward-ca: there is no destination that speaks TLS; give https:// or grpcs:// in --otlp-forward, or leave --otlp-forward-ca out")
+		return errors.New("check otlp-forward-ca: there is no destination that speaks TLS; give https:// " +
+			"or grpcs:// in --otlp-forward, or leave --otlp-forward-ca out")
 	}
 	d.authorities, err = check.Authorities("otlp-forward-ca", file)
 	return err //nolint:wrapcheck // it says what to do

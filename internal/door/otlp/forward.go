@@ -95,7 +95,8 @@ func (c *call) wrap() bool {
 // unfit is the reply to a call that the destination can't read.
 func (c *call) unfit() *door.Reply {
 	c.server.outcomes[outcomeUnfit].Add(1)
-	no := refuse(codeUnimplemented, c.signal.String()+" in JSON can't go on to a destination that speaks gRPC; have the SDK send protobuf")
+	no := refuse(codeUnimplemented, c.signal.String()+" in JSON can't go on to a destination that speaks "+
+		"gRPC; have the SDK send protobuf")
 	no.http = http.StatusUnsupportedMediaType
 	return c.say(no)
 }
@@ -180,7 +181,8 @@ func (c *call) Unanswered(err error) *door.Reply {
 		return c.say(later("the request was given up")) // nobody reads it
 	}
 	s.outcomes[outcomeAway].Add(1)
-	s.Log.Write(slog.LevelWarn, "the destination of OTLP did not answer; its senders are told to try again", "error", advised(err))
+	s.Log.Write(slog.LevelWarn, "the destination of OTLP did not answer; its senders are told to try again",
+		"error", advised(err))
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
 		return c.say(refuse(codeDeadlineExceeded, "the destination did not answer in time"))
 	}

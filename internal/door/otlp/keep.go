@@ -18,7 +18,8 @@ import (
 func ParseKeeping(text string) (k sampling.Keeping, err error) {
 	share, more, hasMore := strings.Cut(text, ",")
 	if k.Share, err = strconv.ParseFloat(share, 64); err != nil {
-		return k, fmt.Errorf("parse otlp-keep: %q does not begin with a share of traces; give 0.05, or 0.05,errors,slow:500ms", text)
+		return k, fmt.Errorf("parse otlp-keep: %q does not begin with a share of traces; give 0.05, or "+
+			"0.05,errors,slow:500ms", text)
 	}
 	for word := ""; hasMore; {
 		word, more, hasMore = strings.Cut(more, ",")
@@ -42,8 +43,9 @@ func ParseKeeping(text string) (k sampling.Keeping, err error) {
 
 // kept is what of a call goes on where only a part does.
 type kept struct {
-	room     *bodies.Body // for that, before it is written
-	body     *bodies.Body // a message in protobuf, of gzip where the call's was; nil where all goes on as it came
+	room *bodies.Body // for that, before it is written
+	// a message in protobuf, of gzip where the call's was; nil where all goes on as it came
+	body     *bodies.Body
 	isPacked bool
 	isEmpty  bool // nothing goes on
 }

@@ -27,7 +27,8 @@ const (
 
 // resultNames are the results' names in metrics.
 var resultNames = [results]string{
-	"counted", "counted_before", "by_tracer", "unread", "no_room", "too_many", "too_large", "busy", "not_wanted", "incomplete", "refused", "other", "bug",
+	"counted", "counted_before", "by_tracer", "unread", "no_room", "too_many", "too_large", "busy",
+	"not_wanted", "incomplete", "refused", "other", "bug",
 }
 
 // String is the result's name in metrics.
@@ -60,6 +61,7 @@ func (s *Server) Stats() (stats Stats) {
 	stats.Stats, stats.Requests = s.Server.Stats(), s.Results(resultNames[:], 0)
 	k := &s.kept
 	stats.KeptTraces, stats.KeptSpans = k.keptTraces.Load(), k.keptSpans.Load()
-	stats.GoneTraces, stats.GoneSpans, stats.SavedBytes = k.goneTraces.Load(), k.goneSpans.Load(), k.savedBytes.Load()
+	stats.GoneTraces, stats.GoneSpans, stats.SavedBytes = k.goneTraces.Load(), k.goneSpans.Load(),
+		k.savedBytes.Load()
 	return stats
 }

@@ -65,8 +65,9 @@ func New(config Config) (*Server, error) {
 		Header: config.headerTimeout, Read: config.readTimeout, Write: writeTimeout, Between: betweenRequests,
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: config.MaxStreams, MaxReadFrameSize: frameBytes,
-			MaxReceiveBufferPerConnection: config.windowBytes(), MaxReceiveBufferPerStream: config.windowBytes(),
-			SendPingTimeout: silence, WriteByteTimeout: writeTimeout,
+			MaxReceiveBufferPerConnection: config.windowBytes(),
+			MaxReceiveBufferPerStream:     config.windowBytes(), SendPingTimeout: silence,
+			WriteByteTimeout: writeTimeout,
 		},
 	}, maxBatches)
 	return s, err
@@ -76,7 +77,8 @@ func New(config Config) (*Server, error) {
 func (s *Server) Open(h *door.Held) (door.Request, *door.Reply) {
 	c, no := open(head{
 		method: h.Method, path: h.Path, contentType: h.Fields.Get("Content-Type"),
-		contentEncoding: h.Fields.Get("Content-Encoding"), grpcEncoding: h.Fields.Get(headerGRPCEncoding), isHTTP2: h.IsHTTP2(),
+		contentEncoding: h.Fields.Get("Content-Encoding"), grpcEncoding: h.Fields.Get(headerGRPCEncoding),
+		isHTTP2: h.IsHTTP2(),
 	})
 	c.Held, c.server = h, s
 	if no == nil && c.signal != signalTraces && !s.config.Forward.IsSet() {
