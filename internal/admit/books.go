@@ -86,11 +86,10 @@ func (s *Stats) DroppedTotal() (total uint64) {
 	return total
 }
 
-// Stats reads the books without disturbing those who write them. Received is read last: a
+// stats reads the books without disturbing those who write them. Received is read last: a
 // batch counts as received after it was published or dropped, so the parts never exceed
 // the whole by a batch that is not in it yet.
-func (s *Publishers) Stats() Stats {
-	b := &s.books
+func (b *books) stats() Stats {
 	stats := Stats{
 		KeysDecoded: b.decoded.Load(), KeysUncached: b.uncached.Load(),
 		KeysUnnumbered: b.unnumbered.Load(), KeysNormalised: b.normalised.Load(),

@@ -17,12 +17,12 @@ func TestAKeyThatLostLabelsIsKeptWhenItComesAgain(t *testing.T) {
 			if reason, ok := h.offer(p, spans(1, key(resource))); !ok {
 				t.Fatalf("a batch was refused as %s", reason)
 			}
-			return len(p.keys.known)
+			return len(p.finder.keys.known)
 		}
 		for i := range 40 {
 			publish("word " + string(rune('a'+i%20))) // until no place is left
 		}
-		before := len(p.keys.known)
+		before := len(p.finder.keys.known)
 		for i, want := range []int{before, before + 1, before + 1} {
 			if known := publish(resource); known != want {
 				t.Errorf("after coming %d times more %d keys are known, want %d", i, known, want)

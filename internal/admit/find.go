@@ -9,6 +9,28 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
+// finder finds the keys of one publisher's spans. It owns the publisher's key table, with the
+// numbers that stand for keys, and the scratch of the key at hand.
+type finder struct {
+	shared   *Publishers
+	lang     string // of the origin
+	originID registry.OriginID
+	interval uint64 // number of the interval plus one that originID is valid in
+	isRetry  bool   // the batch was resolved before, and its misses counted
+	keys     *keyTable
+	misses   misses
+
+	key      span.Key // after each batch it holds nothing of its bytes
+	mender   span.Mender
+	uncached resolved // what a key is that has no place in the table
+}
+
+// begin begins an interval, in which the origin has that number.
+func (f *finder) begin(interval uint64, origin registry.OriginID) {
+	f.keys.sweep(f.interval)
+	f.originID, f.interval = origin, interval
+}
+
 // A snapshot's key is found in the first of these ways that fits:
 //
 //	way        when                                 cost                           what follows
@@ -23,24 +45,24 @@ import (
 // again: of a flood each key comes once. One that waits is admitted at each use. The second
 // use of any other in an interval is told to the registry, which keeps a place for it in the
 // next. A number that nobody defined is malformed. The answer is valid until the next one.
-func (p *Publisher) find(cycle *aggregate.Cycle, s *wire.Snapshot) (*resolved, error) {
+func (f *finder) find(cycle *aggregate.Cycle, s *wire.Snapshot) (*resolved, error) {
 	index, hash := none, uint64(0)
 	if s.Numbered {
-		if index = p.keys.numbered(s.Number); index == none {
-			if p.keys.isNameless(s.Number) {
-				return p.nameless(cycle), nil
+		if index = f.keys.numbered(s.Number); index == none {
+			if f.keys.isNameless(s.Number) {
+				return f.nameless(cycle), nil
 			}
 			return nil, fmt.Errorf("resolve key: number %d is not defined on this connection", s.Number)
 		}
-	} else if index = p.keys.predict(s.Key); index == none {
-		if index, hash = p.keys.find(s.Key); index == none {
-			return p.findNew(cycle, s.Key, hash)
+	} else if index = f.keys.predict(s.Key); index == none {
+		if index, hash = f.keys.find(s.Key); index == none {
+			return f.findNew(cycle, s.Key, hash)
 		}
-		p.keys.train(index)
+		f.keys.train(index)
 	}
-	known := &p.keys.known[index]
-	if known.used != useIn(p.interval).again() {
-		if err := p.use(cycle, known); err != nil {
+	known := &f.keys.known[index]
+	if known.used != useIn(f.interval).again() {
+		if err := f.use(cycle, known); err != nil {
 			return nil, err
 		}
 	}
@@ -49,11 +71,11 @@ func (p *Publisher) find(cycle *aggregate.Cycle, s *wire.Snapshot) (*resolved, e
 
 // use uses a key of the table for the first or the second time in an interval, or one that
 // waits.
-func (p *Publisher) use(cycle *aggregate.Cycle, known *knownKey) error {
+func (f *finder) use(cycle *aggregate.Cycle, known *knownKey) error {
 	switch {
-	case !known.used.isIn(p.interval) || known.waits:
-		return p.admitKnown(cycle, known)
-	case !p.isRetry:
+	case !known.used.isIn(f.interval) || known.waits:
+		return f.admitKnown(cycle, known)
+	case !f.isRetry:
 		known.used = known.used.again()
 		cycle.Repeat(known.id)
 	}
@@ -61,77 +83,98 @@ func (p *Publisher) use(cycle *aggregate.Cycle, known *knownKey) error {
 }
 
 // nameless is what a number is counted as whose key found no room.
-func (p *Publisher) nameless(cycle *aggregate.Cycle) *resolved {
-	admission := cycle.AdmitNameless(p.originID)
-	p.uncached = p.resolved(admission)
-	return &p.uncached
+func (f *finder) nameless(cycle *aggregate.Cycle) *resolved {
+	admission := cycle.AdmitNameless(f.originID)
+	f.uncached = f.resolved(admission)
+	return &f.uncached
 }
 
 // findNew admits a key that is not in the table, and puts it there if there is room.
-func (p *Publisher) findNew(cycle *aggregate.Cycle, raw []byte, hash uint64) (*resolved, error) {
-	admission, changed, err := p.admit(cycle, raw)
+func (f *finder) findNew(cycle *aggregate.Cycle, raw []byte, hash uint64) (*resolved, error) {
+	admission, changed, err := f.admit(cycle, raw)
 	if err != nil {
 		return nil, err
 	}
-	p.misses.count(changed)
-	p.uncached = p.resolved(admission)
+	f.misses.count(changed)
+	f.uncached = f.resolved(admission)
 	if !admission.Whole() && !admission.CameAgain {
-		return &p.uncached, nil
+		return &f.uncached, nil
 	}
-	index := p.keys.add(raw, hash, keyCached)
+	index := f.keys.add(raw, hash, keyCached)
 	if index == none {
-		p.misses.uncached++
-		return &p.uncached, nil
+		f.misses.uncached++
+		return &f.uncached, nil
 	}
-	known := &p.keys.known[index]
-	known.resolved = p.uncached
+	known := &f.keys.known[index]
+	known.resolved = f.uncached
 	return &known.resolved, nil
 }
 
 // admitKnown admits a key of the table at its first use in an interval, and at each while it
 // waits.
-func (p *Publisher) admitKnown(cycle *aggregate.Cycle, known *knownKey) error {
+func (f *finder) admitKnown(cycle *aggregate.Cycle, known *knownKey) error {
 	isFirst := known.used == 0 // it was defined, and not used
-	admission, changed, err := p.admit(cycle, known.raw)
+	admission, changed, err := f.admit(cycle, known.raw)
 	if err != nil {
 		return err
 	}
-	known.resolved = p.resolved(admission)
+	known.resolved = f.resolved(admission)
 	if isFirst {
-		p.misses.count(changed)
+		f.misses.count(changed)
 	}
 	return nil
 }
 
 // admit charges a raw key to its origin's budgets.
-func (p *Publisher) admit(
+func (f *finder) admit(
 	cycle *aggregate.Cycle, raw []byte,
 ) (a registry.Admission, changed bool, err error) {
-	if err = wire.ReadKey(&p.key, raw); err != nil {
+	if err = wire.ReadKey(&f.key, raw); err != nil {
 		return a, false, err //nolint:wrapcheck // the message's own words
 	}
-	changed = p.mend(&p.mender, &p.key)
-	return cycle.Admit(p.originID, &p.key, p.isRetry), changed, nil
+	changed = f.mend(&f.mender, &f.key)
+	return cycle.Admit(f.originID, &f.key, f.isRetry), changed, nil
 }
 
-func (p *Publisher) resolved(a registry.Admission) resolved {
-	return resolved{useIn(p.interval), a.ID, a.Hash, a.Collapsed, a.Waits}
+func (f *finder) resolved(a registry.Admission) resolved {
+	return resolved{useIn(f.interval), a.ID, a.Hash, a.Collapsed, a.Waits}
 }
 
 // mend makes of a key what the statistics will show, but for the order of its tags, which
 // means nothing to a registry.
-func (p *Publisher) mend(m *span.Mender, k *span.Key) (changed bool) {
-	changed = m.Mend(k, p.origin.Lang)
-	if most := p.shared.config.MaxResource; len(k.Resource) > most {
+func (f *finder) mend(m *span.Mender, k *span.Key) (changed bool) {
+	changed = m.Mend(k, f.lang)
+	if most := f.shared.config.MaxResource; len(k.Resource) > most {
 		k.Resource, changed = span.Shorten(k.Resource, most), true
 	}
 	return changed
 }
 
-// check says what is wrong with the bytes of a key.
-func (p *Publisher) check(raw []byte) error {
-	defer p.key.Clear() // or it would keep the message's buffer
-	return wire.ReadKey(&p.key, raw)
+// define makes a number below MaxKeys stand for a key, making room for both at the cost
+// of keys that have none. Where there is none left, the number is nameless. It admits
+// nothing: a key that is only defined costs no budget. The error says what is malformed
+// about the key.
+func (f *finder) define(number uint32, raw []byte) error {
+	index, hash := f.keys.find(raw)
+	if index == none {
+		defer f.key.Clear() // or it would keep the message's buffer
+		if err := wire.ReadKey(&f.key, raw); err != nil {
+			return err //nolint:wrapcheck // the message's own words
+		}
+	}
+	if f.keys.assign(number, raw, index, hash) {
+		return nil
+	}
+	if f.keys.worthSweeping() {
+		f.keys.sweep(f.interval + 1)
+		index, hash = f.keys.find(raw)
+		if f.keys.assign(number, raw, index, hash) {
+			return nil
+		}
+	}
+	f.keys.disown(number)
+	f.shared.books.unnumbered.Add(1)
+	return nil
 }
 
 // misses are the keys of a batch that were not cached.
@@ -150,15 +193,15 @@ func (m *misses) count(changed bool) {
 }
 
 // countMisses makes the misses of a batch known, once however often the batch is tried.
-func (p *Publisher) countMisses() {
-	if p.misses == (misses{}) {
+func (f *finder) countMisses() {
+	if f.misses == (misses{}) {
 		return
 	}
-	if books := &p.shared.books; !p.isRetry {
-		books.decoded.Add(p.misses.decoded)
-		books.uncached.Add(p.misses.uncached)
-		books.normalised.Add(p.misses.normalised)
+	if books := &f.shared.books; !f.isRetry {
+		books.decoded.Add(f.misses.decoded)
+		books.uncached.Add(f.misses.uncached)
+		books.normalised.Add(f.misses.normalised)
 	}
-	p.misses = misses{}
-	p.key.Clear() // or it would keep the message's buffer
+	f.misses = misses{}
+	f.key.Clear() // or it would keep the message's buffer
 }

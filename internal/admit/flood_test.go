@@ -56,8 +56,8 @@ func floodsAmongUsualKeys(t *testing.T, rnd *rand.Rand) {
 			t.Fatalf("a batch was refused as %s", reason)
 		}
 	}
-	if len(p.keys.known) > 512 {
-		t.Errorf("%d keys of floods are in the table", len(p.keys.known))
+	if len(p.finder.keys.known) > 512 {
+		t.Errorf("%d keys of floods are in the table", len(p.finder.keys.known))
 	}
 	p.Close()
 	h.aggregator.Stop()

@@ -3,6 +3,7 @@ package admit
 import (
 	"bytes"
 	"hash/maphash"
+	"math"
 	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/internal/registry"
@@ -69,7 +70,7 @@ type keySlot struct {
 // are admitted at each use, which costs their sender, and the hot ones stay. At a
 // new interval a table that ran full keeps only what the last one used; the memory goes
 // too, for it counts as another publisher's from then on. A flood does not fill it, see
-// Publisher.find.
+// finder.find.
 type keyTable struct {
 	seed     maphash.Seed
 	slots    []keySlot
@@ -96,6 +97,13 @@ const leastKeys = 32
 
 // none is the index of a key that is not known.
 const none = -1
+
+// numberBytes is what a number costs, used or not.
+const numberBytes = 4
+
+// nameless stands in the place of a number's key where that found no room. Its spans are
+// counted without their labels: the tracer has sent the key, and need not send it again.
+const nameless = math.MaxUint32
 
 // find returns the index of the known key with these bytes, or none, and their
 // hash.

@@ -46,7 +46,7 @@ func (p *Publisher) Merge(commit func(), groups []aggregate.Group, width uint64,
 	books, spans := &p.shared.books, uint64(0)
 	for i := range groups {
 		// one each, because all are mended before the first is added
-		if p.mend(new(span.Mender), &groups[i].Key) {
+		if p.finder.mend(new(span.Mender), &groups[i].Key) {
 			books.normalised.Add(1)
 		}
 		spans += groups[i].Spans
@@ -56,7 +56,7 @@ func (p *Publisher) Merge(commit func(), groups []aggregate.Group, width uint64,
 	defer entry.end()
 	for i := range groups {
 		g := &groups[i]
-		lost := merging.Add(p.originID, g)
+		lost := merging.Add(p.finder.originID, g)
 		entry.published += g.Spans
 		for f := range span.WholeKey + 1 {
 			if lost.Has(span.Label(f)) {

@@ -1,40 +1,5 @@
 package admit
 
-import "math"
-
-// numberBytes is what a number costs, used or not.
-const numberBytes = 4
-
-// nameless stands in the place of a number's key where that found no room. Its spans are
-// counted without their labels: the tracer has sent the key, and need not send it again.
-const nameless = math.MaxUint32
-
-// Define makes a number below MaxKeys stand for a key, making room for both at the cost
-// of keys that have none. Where there is none left, the number is nameless. It admits
-// nothing: a key that is only defined costs no budget. The error says what is malformed
-// about the key.
-func (p *Publisher) Define(number uint32, raw []byte) error {
-	index, hash := p.keys.find(raw)
-	if index == none {
-		if err := p.check(raw); err != nil {
-			return err
-		}
-	}
-	if p.keys.assign(number, raw, index, hash) {
-		return nil
-	}
-	if p.keys.worthSweeping() {
-		p.keys.sweep(p.interval + 1)
-		index, hash = p.keys.find(raw)
-		if p.keys.assign(number, raw, index, hash) {
-			return nil
-		}
-	}
-	p.keys.disown(number)
-	p.shared.books.unnumbered.Add(1)
-	return nil
-}
-
 // numbered returns the index of the key that a number stands for, or none.
 func (k *keyTable) numbered(number uint32) int {
 	if uint64(number) >= uint64(len(k.numbers)) || k.numbers[number] == nameless {

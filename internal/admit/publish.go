@@ -2,6 +2,7 @@ package admit
 
 import (
 	"runtime"
+	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/registry"
@@ -27,7 +28,7 @@ func (p *Publisher) Publish(body []byte) error {
 	defer entry.end()
 	defer p.finish(p.shared.config.MaxBatch)
 	reason := DropBatchTooLarge
-	for again := walker.Len() <= p.shared.config.MaxBatch; again; p.isRetry = again {
+	for again := walker.Len() <= p.shared.config.MaxBatch; again; p.finder.isRetry = again {
 		reason, err = p.try(source{walker: walker}, &entry)
 		reason, again = p.waitForRoom(reason)
 	}
@@ -37,6 +38,33 @@ func (p *Publisher) Publish(body []byte) error {
 		p.dropped.Store(p.dropped.Load() + spans)
 	}
 	return err
+}
+
+// roomPause is how long a publisher waits between two tries while its batch finds no
+// room.
+const roomPause = 200 * time.Microsecond
+
+// waitForRoom waits a little where a try found no room and the publisher may wait, and
+// says whether to try again. Otherwise it says what became of the batch.
+func (p *Publisher) waitForRoom(reason Drop) (last Drop, again bool) {
+	if !reason.passes() {
+		return reason, false
+	}
+	if !p.shared.config.Block && !p.wait.has(time.Now(), p.shared.config.WaitBudget) {
+		// Room is made by the drainers, who wait for a processor behind those
+		// that only drop; a flood would keep it for ten milliseconds.
+		runtime.Gosched()
+		return reason, false
+	}
+	pause := time.NewTimer(roomPause)
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+	case <-p.shared.stopped:
+		return DropShutdown, false
+	}
+	p.wait.spend(time.Now())
+	return reason, true
 }
 
 // try admits a batch within one cycle, or nothing of it.
@@ -73,7 +101,7 @@ func (p *Publisher) reserve(from source) (Drop, error) {
 		return DropLeftToAgent, nil
 	}
 	err := p.resolve(cycle, &from)
-	p.countMisses()
+	p.finder.countMisses()
 	if err != nil {
 		return DropMalformed, err
 	}
@@ -92,16 +120,15 @@ func (p *Publisher) join(cycle *aggregate.Cycle) bool {
 	if number := cycle.Number(); p.settling.cycle != number+1 {
 		p.settling.join(number, p.received.Load())
 	}
-	if p.interval == cycle.Interval()+1 {
+	interval := cycle.Interval() + 1
+	if p.finder.interval == interval {
 		return true
 	}
 	origin, ok := p.joinOrigin(cycle)
-	if !ok {
-		return false
+	if ok {
+		p.finder.begin(interval, origin)
 	}
-	p.keys.sweep(p.interval)
-	p.originID, p.interval = origin, cycle.Interval()+1
-	return true
+	return ok
 }
 
 func (p *Publisher) joinOrigin(cycle *aggregate.Cycle) (id registry.OriginID, ok bool) {
@@ -118,7 +145,7 @@ func (p *Publisher) resolve(cycle *aggregate.Cycle, from *source) error {
 	b.reset(from.len())
 	p.route.Begin()
 	for i := 0; from.read(s, i) || from.walker.Next(s); i++ {
-		key, err := p.find(cycle, s)
+		key, err := p.finder.find(cycle, s)
 		if err != nil {
 			return err
 		}
@@ -135,7 +162,7 @@ func (p *Publisher) resolve(cycle *aggregate.Cycle, from *source) error {
 	if err := from.walker.Err(); err != nil {
 		return err //nolint:wrapcheck // the message's own words
 	}
-	if !p.isRetry {
+	if !p.finder.isRetry {
 		p.route.Offered(b.hashes)
 	}
 	return nil
@@ -217,13 +244,13 @@ func (p *Publisher) leave() {
 		p.batch.runs[i].claim.Abandon()
 	}
 	p.snapshot.Key = nil // or it would keep the message's buffer
-	p.mender.Release()
+	p.finder.mender.Release()
 	p.guard.Exit()
 }
 
 // finish ends a batch, however often it was tried.
 func (p *Publisher) finish(maxBatch int) {
-	p.isRetry = false
+	p.finder.isRetry = false
 	p.batch.trim(maxBatch)
 }
 

@@ -4,7 +4,6 @@ import (
 	"sync/atomic"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/routing"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
@@ -15,29 +14,17 @@ import (
 type Publisher struct {
 	shared   *Publishers
 	origin   span.Origin
-	originID registry.OriginID
-	interval uint64 // number of the interval plus one that originID is valid in
-	process  int32  // whose connection it is, 0 where nobody knows
-	last     bool   // its spans are nobody else's to count
-	isCommon bool   // originID is that of all origins that there is no room for
+	process  int32 // whose connection it is, 0 where nobody knows
+	last     bool  // its spans are nobody else's to count
+	isCommon bool  // its origin is that of all origins that there is no room for
 	guard    *aggregate.Guard
 	route    *routing.Route
-	keys     *keyTable
+	finder   finder
+	snapshot wire.Snapshot // at hand; after each batch it holds nothing of its bytes
 	batch    batch
 	shares   []ringShare // by drainer
 	wait     waitBudget
-
-	// Scratch of the snapshot at hand. After each batch it holds nothing of its bytes.
-	snapshot wire.Snapshot
-	key      span.Key
-	mender   span.Mender
-	uncached resolved // what a key is that has no place in the table
-
 	settling settling
-
-	misses  misses
-	isRetry bool // the batch was resolved before, and its misses counted
-
 	received atomic.Uint64 // spans
 	dropped  atomic.Uint64 // of them
 }
@@ -78,15 +65,21 @@ func (s *Publishers) newPublisher(origin span.Origin, share keyShare) *Publisher
 	return &Publisher{
 		shared: s, origin: origin,
 		guard: aggregator.NewGuard(), route: aggregator.NewRoute(),
-		keys:   newKeyTable(s.config.MaxKeys, s.config.MaxKeyBytes, share),
+		finder: finder{
+			shared: s, lang: origin.Lang, keys: newKeyTable(s.config.MaxKeys, s.config.MaxKeyBytes, share),
+		},
 		batch:  batch{runs: make([]run, aggregator.Drainers())},
 		shares: make([]ringShare, aggregator.Drainers()),
 	}
 }
 
+// Define makes a number below MaxKeys stand for a key. The error says what is malformed about
+// the key.
+func (p *Publisher) Define(number uint32, raw []byte) error { return p.finder.define(number, raw) }
+
 // Close ends the publisher. What it published stays published.
 func (p *Publisher) Close() {
-	p.keys.release()
+	p.finder.keys.release()
 	p.guard.Close()
 	p.shared.open.Add(-1)
 }

@@ -106,5 +106,8 @@ func (s *Publishers) isStopped() bool {
 	}
 }
 
+// Stats is what became of the spans of all publishers.
+func (s *Publishers) Stats() Stats { return s.books.stats() }
+
 // isAlone says whether there is nobody to share the rings with.
 func (s *Publishers) isAlone() bool { return s.open.Load() == 1 }

@@ -25,7 +25,7 @@ func inIntervals(t *testing.T, letters string) (rows map[string]uint64) {
 				synctest.Wait()
 				continue
 			case letter == '!':
-				p.isRetry = true
+				p.finder.isRetry = true
 				continue
 			case letter >= 'A' && letter <= 'Z':
 				if err := p.Define(uint32(letter), key(string(letter))); err != nil {

@@ -193,8 +193,8 @@ func TestPublisherKeepsLittleScratch(t *testing.T) {
 	h := newHarness(t, nil)
 	p := h.NewPublisher(span.Origin{Service: "a"})
 	slots := h.config.Aggregator.RingSlots()
-	if reason, ok := h.offer(p, body(slots+1)); ok || reason != DropBatchTooLarge || len(p.keys.known) > 0 {
-		t.Errorf("more than the rings hold was answered with %s, and %d keys were read", reason, len(p.keys.known))
+	if reason, ok := h.offer(p, body(slots+1)); ok || reason != DropBatchTooLarge || len(p.finder.keys.known) > 0 {
+		t.Errorf("more than the rings hold was answered with %s, and %d keys were read", reason, len(p.finder.keys.known))
 	}
 	if reason, ok := h.offer(p, body(slots)); !ok {
 		t.Errorf("as much as the ring holds was refused as %s", reason)

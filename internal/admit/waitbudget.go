@@ -1,9 +1,6 @@
 package admit
 
-import (
-	"runtime"
-	"time"
-)
+import "time"
 
 // waitBudget is what a publisher has left of Config.WaitBudget: how long it may wait for
 // room before it loses the batches that find none. A drainer that waits for a processor
@@ -29,31 +26,4 @@ func (w *waitBudget) has(now time.Time, most time.Duration) bool {
 func (w *waitBudget) spend(now time.Time) {
 	w.left -= now.Sub(w.last)
 	w.last = now
-}
-
-// roomPause is how long a publisher waits between two tries while its batch finds no
-// room.
-const roomPause = 200 * time.Microsecond
-
-// waitForRoom waits a little where a try found no room and the publisher may wait, and
-// says whether to try again. Otherwise it says what became of the batch.
-func (p *Publisher) waitForRoom(reason Drop) (last Drop, again bool) {
-	if !reason.passes() {
-		return reason, false
-	}
-	if !p.shared.config.Block && !p.wait.has(time.Now(), p.shared.config.WaitBudget) {
-		// Room is made by the drainers, who wait for a processor behind those
-		// that only drop; a flood would keep it for ten milliseconds.
-		runtime.Gosched()
-		return reason, false
-	}
-	pause := time.NewTimer(roomPause)
-	defer pause.Stop()
-	select {
-	case <-pause.C:
-	case <-p.shared.stopped:
-		return DropShutdown, false
-	}
-	p.wait.spend(time.Now())
-	return reason, true
 }

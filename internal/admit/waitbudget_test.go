@@ -98,14 +98,14 @@ func TestABatchIsCountedOnceHoweverOftenItIsTried(t *testing.T) {
 		name        string
 		n, rejected int
 	}{{"fills", 800, 0}, {"no room", 200, 200}, {"none", 200, 200}, {"a little", 5, 0}} {
-		known := len(p.keys.known)
+		known := len(p.finder.keys.known)
 		if err := p.Publish(unique(batch.name, batch.n)); err != nil {
 			t.Fatal(err)
 		}
 		decoded, dropped = decoded+uint64(batch.n), dropped+uint64(batch.rejected)
-		if stats := h.Stats(); stats.KeysDecoded != decoded || stats.Dropped["ring_full"] != dropped || len(p.keys.known) > known+1+mistaken {
+		if stats := h.Stats(); stats.KeysDecoded != decoded || stats.Dropped["ring_full"] != dropped || len(p.finder.keys.known) > known+1+mistaken {
 			t.Errorf("%s: %d keys are known, %d were before; %d were decoded, want %d; dropped %v, want %d",
-				batch.name, len(p.keys.known), known, stats.KeysDecoded, decoded, stats.Dropped, dropped)
+				batch.name, len(p.finder.keys.known), known, stats.KeysDecoded, decoded, stats.Dropped, dropped)
 		}
 	}
 	if p.Received() != 1205 || p.Dropped() != 400 {
