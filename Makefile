@@ -82,10 +82,6 @@ test-plain: # allocations, and comparisons of thousands of values
 	@set -e; for module in $(TESTED); do echo "test $$module, $(PLAIN)"; (cd $$module && \
 		$(GO) test -vet=off -run '$(PLAIN)' $$($(GO) list -f '{{.Dir}}' ./... | xargs -I{} grep -lE '^func Test[A-Za-z]*($(PLAIN))' -r --include=*_test.go {} | xargs -n1 dirname | sort -u)); done
 
-test-whole: # each test with the race detector, and each without it
-	$(if $(RACE),,@echo "NOT RUN: the race detector, which needs a C compiler" >&2)
-	@set -e; for module in $(TESTED); do echo "test $$module"; (cd $$module && $(if $(RACE),$(GO) test -race ./... && )$(GO) test ./...); done
-
 test-modules: # tests with dependencies of their own, not from the cache: some build the daemon
 	@set -e; for module in $(filter-out test/daemon/ test/deploy/ test/page/ test/fleet/,$(TEST_MODULES)); do echo "$$module"; (cd $$module && $(GO) test -count=1 $(RACE) ./...); done
 
@@ -156,7 +152,7 @@ lint: ## formatting, vet and staticcheck, in every module
 	@set -e; for module in $(OTHER_MODULES); do echo "vet $$module"; (cd $$module && $(GO) vet -tags browser,container,languages,prometheus ./...); done
 
 # What a machine may lack is left out there, and .ci/where-possible says so.
-ci: lint build test-whole test-modules test-deploy test-faults test-fuzz ## everything that must hold: the tests whole, the real agent, what is deployed, fuzz (50 minutes from nothing)
+ci: test lint build test-modules test-deploy test-faults test-fuzz ## everything that must hold: make test first, then lint, the real agent, what is deployed, fuzz (50 minutes from nothing)
 	@sh .ci/where-possible test-prometheus command -v prometheus
 	@sh .ci/where-possible test-java-client sh -c 'command -v javac && command -v mvn'
 	@sh .ci/where-possible test-container unshare --mount true

@@ -84,8 +84,8 @@ var budgets = []struct {
 	{workload.Stable, wholeDaemon, 20, 38},
 	{workload.Pool, wholeDaemon, 20, 38},
 	{workload.Skewed, wholeDaemon, 12, 21},
-	{workload.Stable, numbered, 40, 75},
-	{workload.Adversarial, wholeDaemon, 10, 30},
+	{workload.Stable, numbered, 35, 75},
+	{workload.Adversarial, wholeDaemon, 4, 30},
 }
 
 // printBudgets writes a line for each budget whose workload was measured.

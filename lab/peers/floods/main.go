@@ -13,7 +13,8 @@
 // clock.go, so that ten intervals of ten seconds take as long as their spans. Each figure is
 // the worse of the two rates.
 //
-// The ratio of the last line is of the shapes that an application can produce.
+// The last line has the least ratio of the shapes that an application can produce, and that of
+// the hostile ones.
 package main
 
 import (
@@ -95,10 +96,12 @@ func run(out io.Writer, o *options) error {
 	if err := printTable(out, o.shapes, costs, names); err != nil {
 		return err
 	}
-	inMemory, _ := worstRatio(o.shapes, costs, pathRatio)
-	worst, of := worstRatio(o.shapes, costs, ratio)
+	inMemory, _ := worstRatio(o.shapes, false, costs, pathRatio)
+	worst, of := worstRatio(o.shapes, false, costs, ratio)
+	hostile, _ := worstRatio(o.shapes, true, costs, ratio)
 	_, err = fmt.Fprintf(out, "\nthe agent's own path in memory: worst ratio %.1fx\nfloods: worst ratio "+
-		"%.1fx of %d shapes; honest keys kept %.1f %%\n", inMemory, worst, of, 100*names.ofAll())
+		"%.1fx of %d shapes, hostile %.1fx; honest keys kept %.1f %%\n", inMemory, worst, of, hostile,
+		100*names.ofAll())
 	if err != nil {
 		return fmt.Errorf("write figures: %w", err)
 	}

@@ -37,12 +37,12 @@ func printTable(out io.Writer, shapes []string, c costs, n names) error {
 	return nil
 }
 
-// worstRatio is the least of all shapes that an application can produce, and how many these
-// are.
-func worstRatio(shapes []string, c costs, ratio func(cost) float64) (worst float64, of int) {
+// worstRatio is the least of all shapes that an application can produce, or of the hostile
+// ones, and how many these are.
+func worstRatio(shapes []string, hostile bool, c costs, ratio func(cost) float64) (worst float64, of int) {
 	worst = math.Inf(1)
 	for _, shape := range shapes {
-		if !workload.IsHostile(shape) {
+		if workload.IsHostile(shape) == hostile {
 			worst, of = min(worst, c.median(shape, ratio)), of+1
 		}
 	}
