@@ -253,3 +253,32 @@ func TestRedefinedKeysAgainstMap(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatFoundNoRoomIsDefinedAllTheSame: where the list of numbers found no room and has some
+// again, what was defined meanwhile has no name, and is not taken for what nobody defined.
+func TestWhatFoundNoRoomIsDefinedAllTheSame(t *testing.T) {
+	share := testShare(40_000)
+	other := keyShare{memory: share.memory}
+	k := newKeyTable(8192, 8<<20, share)
+	if !k.defined(3, "before") || k.isNameless(100) {
+		t.Fatal("the first number found no room, or one that nobody defined is taken for defined")
+	}
+	for other.take(100, keyNumbered) {
+	}
+	if k.defined(100, "meanwhile") {
+		t.Fatal("there is room")
+	}
+	k.disown(100)
+	other.shrink(0)
+	if !k.defined(200, "afterwards") || !k.isNameless(100) || k.numbered(100) != none {
+		t.Error("a number that was defined is not, or there is no room")
+	}
+	for number, want := range map[uint32]string{3: "before", 200: "afterwards"} {
+		if index := k.numbered(number); index == none || string(k.known[index].raw) != want {
+			t.Errorf("number %d does not stand for the key of %s", number, want)
+		}
+	}
+	if !k.defined(100, "again") || k.isNameless(100) {
+		t.Error("a number without a name gets none when it is defined again")
+	}
+}

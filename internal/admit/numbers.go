@@ -77,7 +77,8 @@ func (k *keyTable) remove(index int) {
 	k.slots[hole] = keySlot{}
 }
 
-// growTo makes room for a number and some that may follow it.
+// growTo makes room for a number and some that may follow it. Which of them were defined while
+// there was no room is not known, so all are taken for such.
 func (k *keyTable) growTo(number uint32) bool {
 	have := len(k.numbers)
 	if int64(number) < int64(have) {
@@ -91,6 +92,9 @@ func (k *keyTable) growTo(number uint32) bool {
 	}
 	k.pinned += cost
 	k.numbers = append(make([]uint32, 0, want), k.numbers...)[:want]
+	for i := have; k.cutShort && i < want; i++ {
+		k.numbers[i] = nameless
+	}
 	return true
 }
 
