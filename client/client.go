@@ -25,21 +25,25 @@ type Client struct {
 	_         cpu.CacheLinePad
 	contended losses // refused while no shard could be locked
 
-	wake           chan struct{} // the sender has something to look at
-	flushes        chan *flush
-	closing        chan struct{}
-	isClosing      atomic.Bool
-	done           chan struct{} // the sender has ended
-	closeErr       error         // set before done
-	aborted        context.Context
-	abort          context.CancelFunc // what is not sent by now is lost
-	features       atomic.Pointer[Features]
-	featureChanges chan struct{}
-	daemon         atomic.Pointer[string] // what it calls itself, nil while it is away
-	connects       atomic.Uint64
-	sent           atomic.Uint64
-	unconfirmed    atomic.Uint64 // of them, handed over to daemons that died
-	lost           losses        // after they were accepted
+	wake      chan struct{} // the sender has something to look at
+	flushes   chan *flush
+	closing   chan struct{}
+	isClosing atomic.Bool
+	done      chan struct{} // the sender has ended
+	closeErr  error         // set before done
+	aborted   context.Context
+	abort     context.CancelFunc // what is not sent by now is lost
+	features  *features
+	progress
+}
+
+// progress is what the sender has done, which Stats tells.
+type progress struct {
+	daemon      atomic.Pointer[string] // what it calls itself, nil while it is away
+	connects    atomic.Uint64
+	sent        atomic.Uint64
+	unconfirmed atomic.Uint64 // of them, handed over to daemons that died
+	lost        losses        // after they were accepted
 }
 
 // Open returns a client, which connects in the background and goes on trying
@@ -50,16 +54,15 @@ func Open(config Config) (*Client, error) {
 		return nil, fmt.Errorf("open client: %w", err)
 	}
 	c := &Client{
-		config:         config,
-		pool:           newPool(config.BufferBytes / bufferBytes),
-		wake:           make(chan struct{}, 1),
-		flushes:        make(chan *flush),
-		closing:        make(chan struct{}),
-		done:           make(chan struct{}),
-		featureChanges: make(chan struct{}, 1),
+		config:   config,
+		pool:     newPool(config.BufferBytes / bufferBytes),
+		wake:     make(chan struct{}, 1),
+		flushes:  make(chan *flush),
+		closing:  make(chan struct{}),
+		done:     make(chan struct{}),
+		features: newFeatures(),
 	}
 	c.aborted, c.abort = context.WithCancel(context.Background())
-	c.features.Store(&Features{Stats: true})
 	c.shards = make([]shard, shardCount(len(c.pool.buffers)))
 	for i := range c.shards {
 		c.shards[i].pool, c.shards[i].gate = c.pool, &c.gate
@@ -144,6 +147,26 @@ func (c *Client) wakeSender() {
 	}
 }
 
+// Flush sends everything that was published before, asks the daemon to report
+// now, and returns nil when the daemon says that every destination accepted it. While
+// the daemon is away it waits for it, as long as ctx lasts.
+func (c *Client) Flush(ctx context.Context) error {
+	f := &flush{ctx: ctx, answer: make(chan error, 1)}
+	select {
+	case c.flushes <- f:
+	case <-c.closing:
+		return fmt.Errorf("flush spans: %w", errClosed)
+	case <-ctx.Done():
+		return fmt.Errorf("flush spans: wait for the daemon: %w", ctx.Err())
+	}
+	select {
+	case err := <-f.answer:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("flush spans: wait for the daemon's answer: %w", ctx.Err())
+	}
+}
+
 // Close refuses what is published from now on, sends what is buffered and waits
 // until the daemon has read it and closed its end. When ctx ends first, what is
 // not sent is counted as lost. If nobody listens on the socket, Close does not
@@ -164,3 +187,11 @@ func (c *Client) Close(ctx context.Context) error {
 	}
 	return c.closeErr
 }
+
+// Features returns what the daemon said last. Before it said anything stats are
+// wanted and the lists are empty. The lists are shared: do not change them.
+func (c *Client) Features() Features { return *c.features.now.Load() }
+
+// FeatureChanges receives when Features has changed since the last receive.
+// There is one channel a client, with room for one notice.
+func (c *Client) FeatureChanges() <-chan struct{} { return c.features.changes }

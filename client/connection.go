@@ -76,7 +76,7 @@ func dial(c *Client) (*connection, error) {
 		return nil, fmt.Errorf("greet daemon: %w", err)
 	}
 	l.daemon, l.interval, l.isSettling = welcome.Daemon, welcome.Interval, welcome.Settled
-	c.setFeatures(welcome.Features)
+	c.features.set(welcome.Features, &c.gate)
 	return l, nil
 }
 

@@ -206,7 +206,7 @@ func (s *sender) write(l *connection) error {
 	done := 0
 	defer func() { s.pending = s.pending[:copy(s.pending, s.pending[done:])] }()
 	for _, b := range s.pending {
-		if !s.c.features.Load().Stats {
+		if !s.c.Features().Stats {
 			s.c.lost.add(notWanted, b.spans)
 		} else if err := s.writeBuffer(l, b); err != nil {
 			return err

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"time"
 )
 
 // A socket that a service manager has made is given to one daemon after the other, and stays
@@ -23,17 +22,4 @@ func listenGiven(s Config) (*Listener, error) {
 	}
 	s.Given.SetUnlinkOnClose(false)
 	return &Listener{config: s, bound: []*net.UnixListener{s.Given}, file: file}, nil
-}
-
-func (l *Listener) isGiven() bool { return l.config.Given != nil }
-
-// leaveGiven ends accepting and leaves those who wait to the next daemon.
-func (l *Listener) leaveGiven() {
-	_ = l.config.Given.SetDeadline(time.Unix(1, 0)) // fails only where it is closed already
-}
-
-// errGivenGone is what only the service manager can mend.
-func (l *Listener) errGivenGone() error {
-	return fmt.Errorf("look at the socket that was given: %s is gone; restart the service manager's socket "+
-		"unit", l.config.Path)
 }

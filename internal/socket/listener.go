@@ -182,3 +182,16 @@ func (l *Listener) holdLock() error {
 	l.lock = lock
 	return nil
 }
+
+func (l *Listener) isGiven() bool { return l.config.Given != nil }
+
+// leaveGiven ends accepting and leaves those who wait to the next daemon.
+func (l *Listener) leaveGiven() {
+	_ = l.config.Given.SetDeadline(time.Unix(1, 0)) // fails only where it is closed already
+}
+
+// errGivenGone is what only the service manager can mend.
+func (l *Listener) errGivenGone() error {
+	return fmt.Errorf("look at the socket that was given: %s is gone; restart the service manager's socket "+
+		"unit", l.config.Path)
+}

@@ -30,10 +30,6 @@ func Open(log *slog.Logger) (*Supervisor, error) {
 	return newSupervisor(send, watchdog, log), nil
 }
 
-// sendTimeout is how long one message may take. A datagram waits only while the
-// receiver's queue is full.
-const sendTimeout = time.Second
-
 // send sends one message with a bound on it, which the library has not: it waits for
 // as long as the service manager's queue is full.
 func send(message string) error {

@@ -14,6 +14,10 @@ import (
 // for more.
 const statusEvery = 10 * time.Second
 
+// sendTimeout is how long one message may take. A datagram waits only while the
+// receiver's queue is full.
+const sendTimeout = time.Second
+
 // Supervisor is the service manager that started us.
 type Supervisor struct {
 	send     func(message string) error

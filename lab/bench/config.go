@@ -146,3 +146,6 @@ func isOurs(argument string) bool {
 	name, _, _ := strings.Cut(argument, "=")
 	return slices.Contains(ours[:], name)
 }
+
+// leastProfiled is how long a load must last that a profile is taken of.
+const leastProfiled = 2 * time.Second

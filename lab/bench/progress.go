@@ -2,8 +2,6 @@ package bench
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -61,14 +59,4 @@ func losses(grown metrics, seconds float64) string {
 	said := happened("dropped ", grown.by("spanstatsd_spans_dropped_total"), seconds)
 	return strings.Join(append(said, happened("collapsed ", grown.by("spanstatsd_spans_collapsed_total"),
 		seconds)...), ", ")
-}
-
-// happened is what counts above zero say, in some seconds.
-func happened(what string, counts map[string]uint64, seconds float64) (said []string) {
-	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		if n := counts[name]; n > 0 {
-			said = append(said, what+name+" "+thousands(float64(n)/seconds))
-		}
-	}
-	return said
 }

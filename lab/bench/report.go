@@ -1,10 +1,7 @@
 package bench
 
 import (
-	"fmt"
-
 	"github.com/spanstatsd/spanstatsd/internal/health"
-	"github.com/spanstatsd/spanstatsd/lab/bench/measure"
 )
 
 // Report is what a run found. Its names in JSON are stable, and stand in
@@ -21,16 +18,8 @@ type Report struct {
 	Dropped                 map[string]uint64 `json:"dropped"`
 	Collapsed               map[string]uint64 `json:"collapsed"`
 
-	DaemonCPU         float64 `json:"daemon_cpu_ns_per_span"`
-	DaemonSystemCPU   float64 `json:"daemon_system_cpu_ns_per_span"`
-	TracerCPU         float64 `json:"tracer_cpu_ns_per_span"`
-	DaemonAllocs      float64 `json:"daemon_allocs_per_span"`
-	DaemonAllocBytes  float64 `json:"daemon_alloc_bytes_per_span"`
-	DaemonPeakRSS     uint64  `json:"daemon_peak_rss_bytes"`
-	DaemonGCCycles    uint64  `json:"daemon_gc_cycles"`
-	DaemonGCSeconds   float64 `json:"daemon_gc_cpu_seconds"`
-	DaemonGCShare     float64 `json:"daemon_gc_cpu_share"`
-	DaemonCores       float64 `json:"daemon_cores"`
+	Costs
+
 	PublishToTable    Times   `json:"publish_to_table"`
 	Publish           Times   `json:"publish"`
 	Flushes           uint64  `json:"flushes"`
@@ -43,6 +32,20 @@ type Report struct {
 	Traces *TracesReport `json:"traces"`
 
 	Faults []string `json:"faults"`
+}
+
+// Costs are what the spans of a run cost the daemon and, where it says so, their tracers.
+type Costs struct {
+	DaemonCPU        float64 `json:"daemon_cpu_ns_per_span"`
+	DaemonSystemCPU  float64 `json:"daemon_system_cpu_ns_per_span"`
+	TracerCPU        float64 `json:"tracer_cpu_ns_per_span"`
+	DaemonAllocs     float64 `json:"daemon_allocs_per_span"`
+	DaemonAllocBytes float64 `json:"daemon_alloc_bytes_per_span"`
+	DaemonPeakRSS    uint64  `json:"daemon_peak_rss_bytes"`
+	DaemonGCCycles   uint64  `json:"daemon_gc_cycles"`
+	DaemonGCSeconds  float64 `json:"daemon_gc_cpu_seconds"`
+	DaemonGCShare    float64 `json:"daemon_gc_cpu_share"`
+	DaemonCores      float64 `json:"daemon_cores"`
 }
 
 // Books are the daemon's for this run alone.
@@ -74,14 +77,6 @@ func (r *Report) Holds() bool {
 
 func (r *Report) fault(err error) { r.Faults = append(r.Faults, err.Error()) }
 
-func (r *run) newReport() *Report {
-	report := &Report{Load: r.config.Load, Refused: map[string]uint64{}, Faults: []string{}}
-	if r.config.KeyCount > 0 {
-		report.Workload = fmt.Sprintf("%d keys", r.config.KeyCount)
-	}
-	return report
-}
-
 func (r *Report) addTracers(did *result) {
 	r.SpansAttempted, r.Refused, r.Publish = did.Attempted, did.Refused, did.Publish.times()
 	if did.Handed > 0 {
@@ -89,80 +84,43 @@ func (r *Report) addTracers(did *result) {
 	}
 }
 
-// finish ends the daemon, and takes in what became of the spans, what they cost, and
-// whether the agent has counted as many.
-func (r *run) finish(after *reading, cost *costs) error {
-	r.addCounts(r.report, after)
-	if err := r.addCosts(r.report, cost); err != nil {
-		return err
-	}
-	if err := r.target.stop(); err != nil {
-		r.report.fault(err)
-	}
-	if r.target.agent != nil {
-		totals := r.target.agent.Totals()
-		equal := totals.Hits == r.report.SpansAccepted
-		r.report.AgentHits, r.report.HitsEqualAccepted = &totals.Hits, &equal
-		r.report.Faults = append(r.report.Faults, totals.Problems...)
-	}
-	return nil
+// TracesReport is what a run of the workload of traces found besides. Its figures are
+// medians of the rounds, a span of all that a request brings, counted or not.
+type TracesReport struct {
+	Format            string         `json:"format"`
+	Rounds            int            `json:"rounds"`
+	SpansPerRequest   int            `json:"spans_per_request"`
+	CountedPerRequest int            `json:"counted_per_request"`
+	BytesPerSpan      float64        `json:"bytes_per_span"`
+	Relay             TracesLoad     `json:"relay"`
+	Proxied           TracesLoad     `json:"proxied"`
+	Counted           TracesLoad     `json:"counted"`
+	Counting          TracesCounting `json:"counting"`
+	TimesRelay        float64        `json:"times_relay"`          // handing on over the relay
+	TimesWalk         float64        `json:"times_counting"`       // what counting adds over the walk alone
+	TimesWhole        float64        `json:"times_counting_whole"` // the same over all of counting alone
+	LeftToAgent       uint64         `json:"left_to_agent"`
+	AllAccounted      bool           `json:"all_accounted"`
 }
 
-func (r *run) addCounts(report *Report, after *reading) {
-	grown := after.metrics.since(r.before.metrics)
-	report.Books = booksSince(&after.books, &r.before.books)
-	report.Dropped = grown.by("spanstatsd_spans_dropped_total")
-	report.Collapsed = grown.by("spanstatsd_spans_collapsed_total")
-	report.SpansAccepted = report.Books.Aggregated
-	report.SpansAcceptedPerSecond = float64(report.SpansAccepted) / report.Seconds
-	report.SpansAttemptedPerSecond = float64(report.SpansAttempted) / report.Seconds
-	ages := newLatencies()
-	ages.addHistogram(grown.histogram("spanstatsd_span_age_seconds"))
-	ages.Longest = after.metrics["spanstatsd_span_age_max_seconds"] * 1e9
-	report.PublishToTable = ages.times()
-	report.Flushes = uint64(grown["spanstatsd_flush_seconds_count"])
-	if report.Flushes > 0 {
-		report.FlushMean = grown["spanstatsd_flush_seconds_sum"] / float64(report.Flushes)
-	}
+// TracesLoad is what requests cost that were relayed, only handed on, or counted as well.
+type TracesLoad struct {
+	Requests       uint64  `json:"requests"`
+	SpansPerSecond float64 `json:"spans_per_second"`
+	CPU            float64 `json:"cpu_ns_per_span"`
+	SystemCPU      float64 `json:"system_cpu_ns_per_span"`
+	CPUPerSecond   float64 `json:"cpu_ns_per_second"`
+	TracerCPU      float64 `json:"tracer_cpu_ns_per_span"`
+	Allocs         float64 `json:"allocs_per_span"` // 0 of a relay, which does not tell
+	Answer         Times   `json:"answer"`
 }
 
-// costs are what the daemon spent between pairs of readings.
-type costs struct {
-	grown      metrics
-	cpu        measure.CPU
-	aggregated uint64
-	seconds    float64
+// TracesCounting is what counting costs: measured alone within a process, the walk and all
+// of it, and as what it adds to a daemon that hands the requests on.
+type TracesCounting struct {
+	CPU         float64 `json:"cpu_ns_per_span"`
+	WholeCPU    float64 `json:"whole_cpu_ns_per_span"`
+	Allocs      float64 `json:"allocs_per_span"`
+	AddedCPU    float64 `json:"added_cpu_ns_per_span"`
+	AddedAllocs float64 `json:"added_allocs_per_span"`
 }
-
-func (c *costs) add(before, after *reading) {
-	if c.grown == nil {
-		c.grown = metrics{}
-	}
-	for name, value := range after.metrics.since(before.metrics) {
-		c.grown[name] += value
-	}
-	c.cpu = c.cpu.Plus(after.cpu.Minus(before.cpu))
-	c.aggregated += after.books.Aggregated - before.books.Aggregated
-	c.seconds += after.at.Sub(before.at).Seconds()
-}
-
-func (r *run) addCosts(report *Report, c *costs) error {
-	if spans := float64(c.aggregated); spans > 0 {
-		report.DaemonCPU = float64(c.cpu.All) / spans
-		report.DaemonSystemCPU = float64(c.cpu.System) / spans
-		report.DaemonAllocs = c.grown[mallocs] / spans
-		report.DaemonAllocBytes = c.grown["go_memstats_alloc_bytes_total"] / spans
-	}
-	report.DaemonGCCycles = uint64(c.grown["go_gc_duration_seconds_count"])
-	report.DaemonGCSeconds = c.grown[collectorSeconds]
-	report.DaemonGCShare = c.grown[collectorSeconds] / c.cpu.All.Seconds()
-	report.DaemonCores = c.cpu.All.Seconds() / c.seconds
-	used, err := measure.MemoryOf(r.target.pid)
-	report.DaemonPeakRSS = used.Peak
-	return err
-}
-
-const (
-	mallocs          = "go_memstats_mallocs_total"
-	collectorSeconds = "go_cpu_classes_gc_total_cpu_seconds_total"
-)

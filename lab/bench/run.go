@@ -5,27 +5,8 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/client"
-	"github.com/spanstatsd/spanstatsd/internal/health"
-	"github.com/spanstatsd/spanstatsd/lab/bench/measure"
 	"github.com/spanstatsd/spanstatsd/lab/workload"
 )
-
-// run is one measurement under way.
-type run struct {
-	config Config
-	target *target
-	report *Report
-	before reading // when the tracers may start
-	warm   reading // when the costs begin to count
-}
-
-// reading is everything that can be read of a daemon at one moment.
-type reading struct {
-	at      time.Time
-	cpu     measure.CPU
-	metrics metrics
-	books   health.Books
-}
 
 // Run measures once. An error says why there are no figures; that spans were
 // lost is no error but a finding.
@@ -81,19 +62,6 @@ func (r *run) drive(ctx context.Context, jobs []job, ready func() error) (did re
 		did.merge(&p.result)
 	}
 	return did, nil
-}
-
-// read looks at the daemon, even when a signal has ended the load.
-func (r *run) read() (n reading, err error) {
-	if n.metrics, err = scrape(r.target.http); err != nil {
-		return n, err
-	}
-	if n.books, err = status(r.target.http); err != nil {
-		return n, err
-	}
-	n.at = time.Now()
-	n.cpu, err = measure.CPUOf(r.target.pid)
-	return n, err
 }
 
 // runSpans drives the load and reads the figures before, after it was counted, and

@@ -11,9 +11,6 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/workload"
 )
 
-// fact is a figure of a report with its name, which heads a column of a table.
-type fact struct{ name, value string }
-
 // table is one in the form of the documentation, its columns lined up for a terminal.
 type table struct {
 	out     *tabwriter.Writer

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
-	"time"
 )
 
 // costs are the figures that every table has.
@@ -89,25 +87,5 @@ func (r *Report) WriteText(w io.Writer) {
 	}
 }
 
-func whole(n float64) string { return fmt.Sprintf("%.0f", n) }
-
 // pair is the median and the slowest hundredth.
 func (t Times) pair() string { return nanoseconds(t.P50) + " / " + nanoseconds(t.P99) }
-
-func nanoseconds(ns float64) string {
-	d := time.Duration(ns)
-	for unit := time.Duration(1); ; unit *= 10 {
-		if d < 1000*unit {
-			return d.Round(unit).String()
-		}
-	}
-}
-
-// thousands groups the digits of a whole number.
-func thousands(n float64) string {
-	digits := strconv.FormatFloat(n, 'f', 0, 64)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + " " + digits[i:]
-	}
-	return digits
-}

@@ -23,36 +23,6 @@ import (
 // tracesRounds are measured, behind the one that is not.
 const tracesRounds = 5
 
-// tracesRun is such a measurement under way.
-type tracesRun struct {
-	*run
-	recording *recording
-	counter   *dd.Counter
-	whole     *wholeCounting
-	policy    *dd.Policy
-	counting  []countedAlone // a round each
-	relay     *producer
-	loads     [loads]load // in the order in which they take turns
-	costs     costs       // of the turns in which the daemon counts
-}
-
-// The loads.
-const (
-	relayed = iota
-	proxied
-	counted
-
-	loads = counted + 1
-)
-
-// load is what became of one of them.
-type load struct {
-	socket  string // that its tracers connect to
-	did     result // by its tracers
-	seconds float64
-	turns   []TracesLoad // but for the first
-}
-
 // runTraces measures what the spans of tracers' requests cost.
 func (r *run) runTraces(ctx context.Context) (*Report, error) {
 	recording, err := loadRecording(r.config.Format)
@@ -133,9 +103,6 @@ func (t *tracesRun) round(ctx context.Context, isMeasured bool) error {
 	}
 	return nil
 }
-
-// countedAlone is what counting alone cost in a round.
-type countedAlone struct{ walk, whole measure.Each }
 
 // countAlone counts the spans of the recording in this process, while nothing else of the
 // measurement runs: from the request's bytes up to the batch that a ring takes, and into

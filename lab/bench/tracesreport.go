@@ -4,47 +4,6 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/bench/measure"
 )
 
-// TracesReport is what a run of the workload of traces found besides. Its figures are
-// medians of the rounds, a span of all that a request brings, counted or not.
-type TracesReport struct {
-	Format            string         `json:"format"`
-	Rounds            int            `json:"rounds"`
-	SpansPerRequest   int            `json:"spans_per_request"`
-	CountedPerRequest int            `json:"counted_per_request"`
-	BytesPerSpan      float64        `json:"bytes_per_span"`
-	Relay             TracesLoad     `json:"relay"`
-	Proxied           TracesLoad     `json:"proxied"`
-	Counted           TracesLoad     `json:"counted"`
-	Counting          TracesCounting `json:"counting"`
-	TimesRelay        float64        `json:"times_relay"`          // handing on over the relay
-	TimesWalk         float64        `json:"times_counting"`       // what counting adds over the walk alone
-	TimesWhole        float64        `json:"times_counting_whole"` // the same over all of counting alone
-	LeftToAgent       uint64         `json:"left_to_agent"`
-	AllAccounted      bool           `json:"all_accounted"`
-}
-
-// TracesLoad is what requests cost that were relayed, only handed on, or counted as well.
-type TracesLoad struct {
-	Requests       uint64  `json:"requests"`
-	SpansPerSecond float64 `json:"spans_per_second"`
-	CPU            float64 `json:"cpu_ns_per_span"`
-	SystemCPU      float64 `json:"system_cpu_ns_per_span"`
-	CPUPerSecond   float64 `json:"cpu_ns_per_second"`
-	TracerCPU      float64 `json:"tracer_cpu_ns_per_span"`
-	Allocs         float64 `json:"allocs_per_span"` // 0 of a relay, which does not tell
-	Answer         Times   `json:"answer"`
-}
-
-// TracesCounting is what counting costs: measured alone within a process, the walk and all
-// of it, and as what it adds to a daemon that hands the requests on.
-type TracesCounting struct {
-	CPU         float64 `json:"cpu_ns_per_span"`
-	WholeCPU    float64 `json:"whole_cpu_ns_per_span"`
-	Allocs      float64 `json:"allocs_per_span"`
-	AddedCPU    float64 `json:"added_cpu_ns_per_span"`
-	AddedAllocs float64 `json:"added_allocs_per_span"`
-}
-
 // addTraces takes in the figures, and holds what arrived at the agent against what
 // was sent.
 func (t *tracesRun) addTraces(r *Report) {

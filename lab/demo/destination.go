@@ -25,12 +25,6 @@ type destination interface {
 	Close() error
 }
 
-// report sums up what arrived since the one before.
-type report interface {
-	add(arrived any)
-	rows() []Row
-}
-
 // Destinations are the names of those that a demo can have.
 var Destinations = []string{"agent", "otlp"}
 

@@ -45,14 +45,6 @@ func main() {
 	}
 }
 
-// options are what a run can be told.
-type options struct {
-	rounds    int
-	least     time.Duration
-	workloads []string
-	program   string
-}
-
 // run measures everything and prints the table.
 func run(out io.Writer, o options) error {
 	if o.rounds < 1 {

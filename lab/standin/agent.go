@@ -10,7 +10,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/payload"
 )
@@ -44,36 +43,6 @@ type Agent struct {
 	serving  sync.WaitGroup
 }
 
-// Start listens and serves until Close.
-func Start(cfg Config) (*Agent, error) {
-	if cfg.Network == "" {
-		cfg.Network = "tcp"
-	}
-	if cfg.Network == "tcp" && cfg.Address == "" {
-		cfg.Address = "127.0.0.1:0"
-	}
-	listener, err := net.Listen(cfg.Network, cfg.Address)
-	if err != nil {
-		return nil, fmt.Errorf("start stand-in agent: %w", err)
-	}
-	a := &Agent{cfg: cfg, listener: listener, ledger: &ledger{}}
-	a.closed, a.end = context.WithCancel(context.Background())
-	a.SetFault(nil)
-	a.SetInfo(DefaultInfo())
-	mux := http.NewServeMux()
-	mux.HandleFunc("/info", a.serveInfo)
-	mux.HandleFunc("/v0.6/stats", a.offered(a.serveStats))
-	for _, path := range tracePaths {
-		mux.HandleFunc(path, a.offered(a.serveTraces))
-	}
-	a.server = &http.Server{
-		Handler: a.faulty(mux), ReadHeaderTimeout: 5 * time.Second,
-		IdleTimeout: time.Minute,
-	}
-	a.serving.Go(func() { _ = a.server.Serve(listener) })
-	return a, nil
-}
-
 // URL is how a client names this agent.
 func (a *Agent) URL() string {
 	if a.cfg.Network == "unix" {
@@ -99,29 +68,6 @@ func (a *Agent) Close() error {
 	}
 	return nil
 }
-
-// faulty asks for a fault before every request.
-func (a *Agent) faulty(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		fault := (*a.fault.Load())(r)
-		if a.misbehave(w, r, fault) {
-			return
-		}
-		if fault.Kind == CloseRead {
-			next.ServeHTTP(discarded{}, r)
-			closeNow(w)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// discarded is an answer that nobody gets.
-type discarded struct{}
-
-func (discarded) Header() http.Header         { return http.Header{} }
-func (discarded) Write(p []byte) (int, error) { return len(p), nil }
-func (discarded) WriteHeader(int)             {}
 
 func (a *Agent) serveInfo(w http.ResponseWriter, _ *http.Request) {
 	body, _ := a.info.Load().render()
@@ -172,4 +118,13 @@ func (a *Agent) serveStats(w http.ResponseWriter, r *http.Request) {
 	if a.cfg.OnPayload != nil {
 		a.cfg.OnPayload(Received{Header: r.Header.Clone(), Payload: decoded, Body: body})
 	}
+}
+
+// SetFault has f asked about every request from now on, /info included; nil
+// ends all faults.
+func (a *Agent) SetFault(f func(*http.Request) Fault) {
+	if f == nil {
+		f = func(*http.Request) Fault { return Fault{} }
+	}
+	a.fault.Store(&f)
 }

@@ -1,7 +1,6 @@
 package standin
 
 import (
-	"io"
 	"net"
 	"net/http"
 )
@@ -23,41 +22,6 @@ const (
 	CloseUnread           // close the connection without reading the body
 	CloseRead             // count the payload, then close the connection without an answer
 )
-
-// SetFault has f asked about every request from now on, /info included; nil
-// ends all faults.
-func (a *Agent) SetFault(f func(*http.Request) Fault) {
-	if f == nil {
-		f = func(*http.Request) Fault { return Fault{} }
-	}
-	a.fault.Store(&f)
-}
-
-// misbehave carries a fault out before the request is served, and reports
-// whether that was all.
-func (a *Agent) misbehave(w http.ResponseWriter, r *http.Request, fault Fault) bool {
-	switch fault.Kind {
-	case Answer:
-		_, _ = io.Copy(io.Discard, r.Body)
-		for name, values := range fault.Header {
-			w.Header()[name] = values
-		}
-		a.ledger.refused()
-		http.Error(w, "a fault on purpose", fault.Status)
-	case Hang:
-		_, _ = io.Copy(io.Discard, r.Body)
-		select {
-		case <-r.Context().Done():
-		case <-a.closed.Done():
-		}
-		panic(http.ErrAbortHandler)
-	case CloseUnread:
-		closeNow(w)
-	default:
-		return false
-	}
-	return true
-}
 
 // closeNow closes the connection as a killed process does: with what was not
 // read still in it, so that the client's writing fails.

@@ -82,3 +82,17 @@ func (l *ledger) look() Totals {
 	t.Rows = l.rows.All()
 	return t
 }
+
+// TraceTotals is the requests with traces that arrived, by what they say of
+// themselves: their bodies are read to the end and not looked at.
+type TraceTotals struct{ Requests, Traces, Bytes uint64 }
+
+func (l *ledger) acceptTraces(more TraceTotals, counted bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	into := &l.totals.Uncounted
+	if counted {
+		into = &l.totals.Counted
+	}
+	*into = TraceTotals{into.Requests + more.Requests, into.Traces + more.Traces, into.Bytes + more.Bytes}
+}

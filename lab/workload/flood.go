@@ -128,3 +128,9 @@ func (f *flood) fill(batch []Snapshot) {
 	}
 	f.writer.end()
 }
+
+// IsHostile says whether only a tracer that means harm makes a flood of that shape.
+func IsHostile(of string) bool {
+	s, _, err := parseFlood(floodPrefix + of)
+	return err == nil && s.hostile
+}

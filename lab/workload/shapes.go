@@ -44,12 +44,6 @@ func Shapes() (names []string) {
 	return names
 }
 
-// IsHostile says whether only a tracer that means harm makes a flood of that shape.
-func IsHostile(of string) bool {
-	s, _, err := parseFlood(floodPrefix + of)
-	return err == nil && s.hostile
-}
-
 // urls: a server names its resources by what was asked for.
 func urls(w *writer, k *span.Key) {
 	k.Type, k.Kind, k.HTTPStatus, k.HTTPMethod = "web", "server", 200, "GET"

@@ -29,15 +29,6 @@ import (
 	"time"
 )
 
-// options are what a run can be told.
-type options struct {
-	window    time.Duration
-	windows   int
-	work      int
-	producers int
-	wait      time.Duration
-}
-
 func main() {
 	var o options
 	flag.DurationVar(&o.window, "window", 2*time.Second, "length of a window")

@@ -31,12 +31,6 @@ func main() {
 	}
 }
 
-// options are what a run can be told.
-type options struct{ slots, fill, rounds int }
-
-// producers are the crowds that are measured.
-var producers = []int{1, 2, 8, 16}
-
 // run measures everything and prints the table.
 func run(out io.Writer, o options) error {
 	if o.rounds < 1 {

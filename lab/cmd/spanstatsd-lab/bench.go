@@ -95,15 +95,6 @@ What follows -- goes to the daemon.`)
 	return cmd
 }
 
-// daemonArguments takes words only behind --.
-func daemonArguments(cmd *cobra.Command, args []string) error {
-	if dash := cmd.ArgsLenAtDash(); len(args) > 0 && dash != 0 {
-		return commandline.Mistake("%s takes arguments for the daemon only behind --, but got %q; see %s "+
-			"--help", cmd.Name(), args[0], cmd.CommandPath())
-	}
-	return nil
-}
-
 // complete turns the flags into a configuration, or says which can't be used.
 func (o *benchOptions) complete(cmd *cobra.Command) error {
 	c := &o.config

@@ -1,18 +1,9 @@
 package main
 
 import (
-	"context"
-	"fmt"
-	"os/signal"
-	"runtime"
-	"syscall"
-
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spf13/cobra"
 )
-
-// version is set by the Makefile's build.
-var version = "0.1.0-dev"
 
 func newRootCommand() *cobra.Command {
 	root := &cobra.Command{
@@ -43,23 +34,6 @@ else, and check-client tells the author of a tracer what a daemon understands of
 	return root
 }
 
-func versionText() string {
-	return fmt.Sprintf("spanstatsd-lab %s %s %s/%s\n", version, runtime.Version(), runtime.GOOS,
-		runtime.GOARCH)
-}
-
-func newVersionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version and the Go that built it",
-		Args:  commandline.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprint(cmd.OutOrStdout(), versionText())
-			return err
-		},
-	}
-}
-
 // newManCommand writes the manual pages that a release carries.
 func newManCommand() *cobra.Command {
 	return &cobra.Command{
@@ -71,12 +45,4 @@ func newManCommand() *cobra.Command {
 			return commandline.WritePages(cmd.Root(), args[0])
 		},
 	}
-}
-
-// untilInterrupted is a context that also ends with SIGTERM or SIGINT. A second signal
-// ends the process, whatever it then still waits for.
-func untilInterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
-	context.AfterFunc(ctx, stop)
-	return ctx, stop
 }

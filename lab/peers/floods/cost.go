@@ -95,13 +95,6 @@ func measureDaemon(o *options, shape string) (cost, error) {
 	return cost{ours: report.CPU, allocs: report.Allocs, peak: report.Peak}, nil
 }
 
-// drawn is how many spans the agent's code counts in a round: each once, because afterwards it
-// would know their keys. Spans of many labels are fewer, so that they fit into memory.
-const (
-	drawn      = 1 << 15
-	drawnLarge = 1 << 11
-)
-
 // measurePath is what a span costs the agent's own path on spans in memory, in nanoseconds of
 // CPU time.
 func measurePath(spans []workload.Snapshot) (float64, error) {

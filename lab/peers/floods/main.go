@@ -64,16 +64,6 @@ func exitOn(err error) {
 	}
 }
 
-// options are what a run can be told.
-type options struct {
-	rounds     int
-	least      time.Duration
-	shapes     []string
-	program    string
-	slow, fast int
-	names      string
-}
-
 // run measures everything and prints the tables.
 func run(out io.Writer, o *options) error {
 	for _, shape := range o.shapes {
@@ -107,6 +97,3 @@ func run(out io.Writer, o *options) error {
 	}
 	return nil
 }
-
-// whole is the share of a flood that has nothing beside it, in percent.
-const whole = 100

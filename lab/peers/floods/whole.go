@@ -83,3 +83,10 @@ func draw(shape string, seed uint64) ([]workload.Snapshot, error) {
 	generator.Fill(spans, time.Now().UnixNano())
 	return spans, nil
 }
+
+// drawn is how many spans the agent's code counts in a round: each once, because afterwards it
+// would know their keys. Spans of many labels are fewer, so that they fit into memory.
+const (
+	drawn      = 1 << 15
+	drawnLarge = 1 << 11
+)

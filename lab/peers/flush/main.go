@@ -33,8 +33,6 @@ func main() {
 	}
 }
 
-const aggregates = 2048
-
 func run(out io.Writer, rounds int) error {
 	if rounds < 1 {
 		return fmt.Errorf("read flags: %d rounds; give at least 1", rounds)

@@ -144,3 +144,5 @@ func encode(p *pb.ClientStatsPayload) []byte {
 	}
 	return body
 }
+
+const aggregates = 2048

@@ -55,15 +55,6 @@ func exit(err error) {
 	os.Exit(0)
 }
 
-// options are what a run can be told.
-type options struct {
-	rounds   int
-	least    time.Duration
-	requests []string
-	program  string
-	table    string
-}
-
 // run measures everything and prints the tables.
 func run(out io.Writer, o options) error {
 	if o.rounds < 1 {

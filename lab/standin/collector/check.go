@@ -12,9 +12,9 @@ import (
 // one another.
 type checks struct {
 	problem     func(format string, args ...any)
-	window      [2]uint64         // of the last request of deltas
-	temporality uint64            // of the present request
-	lives       map[string]*Point // the last of each series of running totals
+	window      [2]uint64 // of the last request of deltas
+	temporality uint64    // of the present request
+	lives       lives     // of running totals
 }
 
 // delta and cumulative are values of AggregationTemporality.
@@ -97,7 +97,10 @@ func (c *checks) metric(resource string, m *Metric, count func(m *Metric, p, bef
 		series[name] = true
 		before := (*Point)(nil)
 		if m.Temporality == cumulative {
-			before = c.live(resource+m.Name+name, p)
+			if c.lives == nil {
+				c.lives = lives{}
+			}
+			before = c.lives.next(resource+m.Name+name, p, c.problem)
 		} else {
 			c.follow(p)
 		}

@@ -3,32 +3,32 @@ package collector
 // maxLives bounds the running totals that are remembered.
 const maxLives = 100_000
 
-// live checks a running total against the one before it, and returns that. While a series
+// lives are the running totals that are remembered: the last point of each series.
+type lives map[string]*Point
+
+// next checks a running total against the one before it, and returns that. While a series
 // lives its start does not change, no figure of it falls and its time does not go back; at
 // the same time it may only be the same again. It may end, and begin anew behind that.
-func (c *checks) live(name string, p *Point) (before *Point) {
+func (l lives) next(name string, p *Point, problem func(format string, args ...any)) (before *Point) {
 	if p.End <= p.Start {
-		c.problem("series %s from %d to %d", name, p.Start, p.End)
+		problem("series %s from %d to %d", name, p.Start, p.End)
 	}
-	before = c.lives[name]
+	before = l[name]
 	switch {
 	case before == nil:
-		if len(c.lives) >= maxLives {
-			c.problem("series %s is one of more than %d", name, maxLives)
+		if len(l) >= maxLives {
+			problem("series %s is one of more than %d", name, maxLives)
 			return nil
 		}
 	case p.Start != before.Start && p.Start < before.End:
-		c.problem("series %s began at %d and lived until %d, and now it began at %d", name, before.Start,
+		problem("series %s began at %d and lived until %d, and now it began at %d", name, before.Start,
 			before.End, p.Start)
 	case p.Start != before.Start:
 		before = nil // that was another life
 	case p.End < before.End || p.fallsBelow(before) || p.End == before.End && before.fallsBelow(p):
-		c.problem("series %s was %+v, and falls to %+v", name, *before, *p)
+		problem("series %s was %+v, and falls to %+v", name, *before, *p)
 	}
-	if c.lives == nil {
-		c.lives = map[string]*Point{}
-	}
-	c.lives[name] = p
+	l[name] = p
 	return before
 }
 

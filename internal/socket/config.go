@@ -1,0 +1,72 @@
+package socket
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+)
+
+// Config says where a socket is and who may connect to it.
+type Config struct {
+	Path           string
+	Mode           fs.FileMode
+	Owner          *Owner            // nil: the daemon's own
+	DirectoryMode  fs.FileMode       // 0: the directory must be there, and is left as it is
+	DirectoryOwner *Owner            // nil: left as it is
+	Given          *net.UnixListener // the socket itself, where a service manager made it
+}
+
+// Owner is a user and a group, by number: there are no names in an empty image.
+type Owner struct{ UID, GID int }
+
+// maxSocketPath is what the kernel has room for in a Unix address.
+const maxSocketPath = 107
+
+// Check says why there can be no socket at the path that a flag gives.
+func (s *Config) Check(flag string) error {
+	if s.Path == "" {
+		return fmt.Errorf("check %s: the path is empty; give one with --%s", flag, flag)
+	}
+	if len(s.Path) > maxSocketPath {
+		return fmt.Errorf("check %s: the path has %d bytes and a socket's may have %d; choose a shorter "+
+			"--%s: %s",
+			flag, len(s.Path), maxSocketPath, flag, s.Path)
+	}
+	return nil
+}
+
+// PrepareDirectory makes the directory if it was given a mode, and otherwise
+// expects it.
+func (s *Config) PrepareDirectory() error {
+	if err := s.Check("socket"); err != nil {
+		return err
+	}
+	dir := filepath.Dir(s.Path)
+	if s.DirectoryMode != 0 {
+		if err := os.Mkdir(dir, s.DirectoryMode); err != nil && !errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("make socket directory: %w; make its parent or choose another --socket", err)
+		}
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return fmt.Errorf("listen on socket: %w; create the directory, or have spanstatsd prepare make it",
+			err)
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("listen on socket: %s is not a directory; choose another --socket", dir)
+	}
+	if s.DirectoryMode != 0 && info.Mode().Perm() != s.DirectoryMode {
+		if err := os.Chmod(dir, s.DirectoryMode); err != nil {
+			return fmt.Errorf("set directory mode: %w; leave --directory-mode out to take it as it is", err)
+		}
+	}
+	if s.DirectoryOwner != nil {
+		if err := os.Chown(dir, s.DirectoryOwner.UID, s.DirectoryOwner.GID); err != nil {
+			return fmt.Errorf("set directory owner: %w; leave --directory-owner out to take it as it is", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,42 @@
+package bench
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+)
+
+func whole(n float64) string { return fmt.Sprintf("%.0f", n) }
+
+func nanoseconds(ns float64) string {
+	d := time.Duration(ns)
+	for unit := time.Duration(1); ; unit *= 10 {
+		if d < 1000*unit {
+			return d.Round(unit).String()
+		}
+	}
+}
+
+// thousands groups the digits of a whole number.
+func thousands(n float64) string {
+	digits := strconv.FormatFloat(n, 'f', 0, 64)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + " " + digits[i:]
+	}
+	return digits
+}
+
+// happened is what counts above zero say, in some seconds.
+func happened(what string, counts map[string]uint64, seconds float64) (said []string) {
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		if n := counts[name]; n > 0 {
+			said = append(said, what+name+" "+thousands(float64(n)/seconds))
+		}
+	}
+	return said
+}
+
+// fact is a figure of a report with its name, which heads a column of a table.
+type fact struct{ name, value string }

@@ -1,0 +1,34 @@
+package checkclient
+
+import "fmt"
+
+// Where advice begins: so many spans a batch, batches, and spans whose key came again.
+const fewSpans, someBatches, manyAgain = 8, 8, 64
+
+// end tells what the connection came to, and reports whether all was well.
+func (s *session) end() (well bool) {
+	t := &s.sums
+	well = t.notes[noteMalformed]+t.notes[noteDropped] == 0
+	e := &event{s.id, "end", told{facts: []any{
+		"well", well, "messages", t.messages, "bytes", t.bytes, "batches", t.batches, "spans", t.spans,
+		"by_number", t.numbered, "whole_again", t.repeated, "definitions", t.definitions,
+		"defined_again", t.redefinitions,
+		"late", t.late, "early", t.early, "normalised", t.notes[noteNormalised],
+		"dropped_batches", t.notes[noteDropped],
+	}}}
+	advise := func(format string, args ...any) {
+		e.notes = append(e.notes, note{noteAdvice, fmt.Sprintf(format, args...)})
+	}
+	if t.batches >= someBatches && t.spans < fewSpans*t.batches {
+		advise("%.1f spans a batch, %.0f bytes a span: in batches of 1 a span costs six to seven times the "+
+			"processor time that it costs among 64. Buffer spans",
+			float64(t.spans)/float64(t.batches), float64(t.batchBytes)/float64(max(t.spans, 1)))
+	}
+	if t.repeated >= manyAgain && 2*t.repeatedBytes > t.batchBytes {
+		advise("%d spans brought a key whole that had come before: %d of the %d bytes of all batches. "+
+			"Define the keys that come often; a number takes 1 to 3 bytes",
+			t.repeated, t.repeatedBytes, t.batchBytes)
+	}
+	s.printer.print(e, true)
+	return well
+}

@@ -1,0 +1,79 @@
+package checkclient
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// readKey tells of a key that is new, and of what the daemon makes of its labels. An
+// error is about its bytes.
+func (s *session) readKey(to *told, raw []byte) error {
+	k := &s.key
+	if err := wire.ReadKey(k, raw); err != nil {
+		return err //nolint:wrapcheck // the message's own words
+	}
+	if canonical := wire.AppendKey(nil, k); !bytes.Equal(canonical, raw) {
+		s.note(to, noteAdvice, "its %d bytes are not the canonical %d: shortest forms, nil for what is not "+
+			"set, nothing after the last label that is", len(raw), len(canonical))
+	}
+	normal := *k
+	normal.PeerTags, normal.AdditionalTags = slices.Clone(k.PeerTags), slices.Clone(k.AdditionalTags)
+	normal.Normalize(s.lang)
+	for l := range span.FirstList {
+		before, after := *k.Text(l), *normal.Text(l)
+		if before != "" {
+			to.add(l.String(), head(before))
+		}
+		s.change(to, l, l.String(), before, after)
+	}
+	for l := span.FirstList; l < span.EndOfLists; l++ {
+		s.readTags(to, l, *k.Tags(l), len(*normal.Tags(l)))
+	}
+	if k.TraceRoot != span.TraceRootNotSet {
+		to.add("trace_root", k.TraceRoot == span.TraceRootTrue)
+	}
+	if k.HTTPStatus != 0 {
+		to.add("http_status", k.HTTPStatus)
+	}
+	if k.Synthetics {
+		to.add("synthetics", true)
+	}
+	return nil
+}
+
+// readTags tells of a list of tags, of which the daemon keeps the first.
+func (s *session) readTags(to *told, l span.Label, tags []string, kept int) {
+	if kept < len(tags) {
+		s.note(to, noteNormalised, "of %d %ss the first %d are kept", len(tags), l, kept)
+		tags = tags[:kept]
+	}
+	list := make([]string, len(tags))
+	for i, tag := range tags {
+		list[i] = head(tag)
+		if i > 0 && tag < tags[i-1] {
+			s.note(to, noteAdvice, "%ss are not in the order of their bytes, as %q before %q: the daemon "+
+				"sorts them at each miss, and another order is another key in its table", l, list[i-1],
+				list[i])
+		}
+		name, _, _ := strings.Cut(tag, ":")
+		s.change(to, l, l.String()+" "+head(name), tag, l.Tag(tag))
+	}
+	if kept > 0 {
+		to.add(l.String()+"s", list)
+	}
+}
+
+// change notes that a label becomes another text, or one too many for its budget.
+func (s *session) change(to *told, l span.Label, scope, before, after string) {
+	if before != after {
+		s.note(to, noteNormalised, "%s %q becomes %q", l, head(before), head(after))
+	}
+	if after != "" && s.keys.exceeds(scope, after, l.Budget()) {
+		s.note(to, noteNormalised, "%q has more than %d distinct values: what an interval meets beyond so "+
+			"many becomes %q", scope, l.Budget(), span.Blocked)
+	}
+}

@@ -1,0 +1,7 @@
+package demo
+
+// report sums up what arrived since the one before.
+type report interface {
+	add(arrived any)
+	rows() []Row
+}

@@ -1,0 +1,25 @@
+package demo
+
+// Row is one line of a report: a service and a resource.
+type Row struct {
+	Service  string  `json:"service"`
+	Resource string  `json:"resource"`
+	Hits     uint64  `json:"hits"`
+	Errors   uint64  `json:"errors"`
+	P50      float64 `json:"p50_ms"`
+	P95      float64 `json:"p95_ms"`
+	P99      float64 `json:"p99_ms"`
+}
+
+// newRow makes a row of counts and of quantiles in nanoseconds.
+func newRow(service, resource string, hits, errors uint64, quantile func(float64) float64) Row {
+	return Row{
+		Service: service, Resource: resource, Hits: hits, Errors: errors,
+		P50: milliseconds(quantile(0.5)), P95: milliseconds(quantile(0.95)),
+		P99: milliseconds(quantile(0.99)),
+	}
+}
+
+func milliseconds(nanoseconds float64) float64 {
+	return float64(int64(nanoseconds/1e3+0.5)) / 1e3
+}

@@ -1,0 +1,11 @@
+package main
+
+import "time"
+
+// options are what a run can be told.
+type options struct {
+	rounds    int
+	least     time.Duration
+	workloads []string
+	program   string
+}
