@@ -98,9 +98,9 @@ func (o *runOptions) takeSockets() error {
 	if err != nil {
 		return err //nolint:wrapcheck // it says what to do
 	}
-	traces, taking := &o.config.APM, &o.config.OTLP
 	o.config.Ingest.Socket.Given = sockets.Unix(o.config.Ingest.Socket.Path)
-	traces.Socket.Given, traces.Given = sockets.Unix(traces.Socket.Path), sockets.TCP(traces.Addr)
-	taking.Socket.Given, taking.Given = sockets.Unix(taking.Socket.Path), sockets.TCP(taking.Addr)
+	for _, door := range o.config.Doors() {
+		door.Socket.Given, door.Given = sockets.Unix(door.Socket.Path), sockets.TCP(door.Addr)
+	}
 	return sockets.CheckTaken() //nolint:wrapcheck // it says what to do
 }

@@ -18,16 +18,14 @@ type address struct{ flag, network, name string }
 
 // addresses are those that a configuration names: where the daemon listens, and the agent.
 func (c *Config) addresses() []address {
-	return []address{
-		{"socket", "unix", c.Ingest.Socket.Path},
-		{"apm-socket", "unix", c.APM.Socket.Path},
-		{"otlp-socket", "unix", c.OTLP.Socket.Path},
-		{"http-addr", "tcp", c.HTTPAddr},
-		{"apm-addr", "tcp", c.APM.Addr},
-		{"otlp-addr", "tcp", c.OTLP.Addr},
-		{agentFlag, c.Agent.URL.Network, c.Agent.URL.Address},
-		{forwardFlag, c.OTLP.Forward.Network, c.OTLP.Forward.Address},
+	all := []address{{"socket", "unix", c.Ingest.Socket.Path}, {"http-addr", "tcp", c.HTTPAddr}}
+	for _, k := range doorKinds {
+		in := k.common(c)
+		all = append(all, address{k.name + "-socket", "unix", in.Socket.Path},
+			address{k.name + "-addr", "tcp", in.Addr})
 	}
+	return append(all, address{agentFlag, c.Agent.URL.Network, c.Agent.URL.Address},
+		address{forwardFlag, c.OTLP.Forward.Network, c.OTLP.Forward.Address})
 }
 
 // checkAddresses names every two that are one: a second listener would fail, and a daemon

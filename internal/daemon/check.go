@@ -9,8 +9,6 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/check"
-	"github.com/spanstatsd/spanstatsd/internal/door/datadog"
-	"github.com/spanstatsd/spanstatsd/internal/door/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
@@ -57,15 +55,6 @@ func (c *Config) checkDestinations() (err error) {
 	return err
 }
 
-// destinations is how many there are.
-func (c *Config) destinations() int {
-	n := len(c.Exporters)
-	if !c.Agent.Off() {
-		n++
-	}
-	return n
-}
-
 func (c *Config) checkGrace() error {
 	if c.ShutdownGrace <= 0 {
 		return errors.New("check shutdown-grace: it is not positive; give the last report some time, such " +
@@ -84,11 +73,10 @@ func (c *Config) checkRings() error {
 
 // checkDoors looks at what takes traces, where it is on.
 func (c *Config) checkDoors() (err error) {
-	if c.APM.Enabled() {
-		err = c.APM.Check()
-	}
-	if c.OTLP.Enabled() {
-		err = errors.Join(err, c.OTLP.Check())
+	for _, k := range doorKinds {
+		if d := k.config(c); d.Enabled() {
+			err = errors.Join(err, d.Check())
+		}
 	}
 	return err
 }
@@ -116,10 +104,13 @@ func (c *Config) Memory() memory.Budget {
 	counting := c.counting()
 	encoding := min(payloadOfSketch*c.Aggregate.SketchBytes+2*c.Aggregate.LabelBytes,
 		3*flush.DefaultMaxPayloadBytes)
-	traces, taking := c.traces(), c.openTelemetry()
 	publisher := c.Admit.PublisherBytes(c.Aggregate.Drainers)
-	return memory.Sum(c.Ingest.Memory(publisher), counting.Memory(), traces.Memory(publisher),
-		taking.Memory(publisher), c.totalsMemory(), c.exemplarsMemory(), []memory.Part{
+	var doors []memory.Part
+	for _, k := range doorKinds {
+		doors = append(doors, k.config(c).Memory(publisher)...)
+	}
+	return memory.Sum(c.Ingest.Memory(publisher), counting.Memory(), doors, c.totalsMemory(),
+		c.exemplarsMemory(), []memory.Part{
 			{
 				Name: "keys of connections", Bytes: int64(c.Admit.MaxKeyBytesInAll),
 				Flag: "max-key-bytes-in-all",
@@ -217,22 +208,4 @@ func (c Config) canBeLower(flag string) bool {
 		}
 	}
 	return false
-}
-
-// traces is the configuration of the agent's API towards tracers: it needs no more
-// origins than an interval has room for.
-func (c *Config) traces() datadog.Config {
-	traces := c.APM
-	traces.MaxOrigins, traces.Exemplars = c.Aggregate.MaxOrigins, c.Exemplars
-	return traces
-}
-
-// openTelemetry is the same of what takes OTLP.
-func (c *Config) openTelemetry() otlp.Config {
-	taking := c.OTLP
-	taking.MaxOrigins = c.Aggregate.MaxOrigins
-	if taking.Forward.IsSet() {
-		taking.Exemplars = c.Exemplars
-	}
-	return taking
 }

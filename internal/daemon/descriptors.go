@@ -3,8 +3,8 @@ package daemon
 import (
 	"fmt"
 	"slices"
+	"strings"
 
-	"github.com/spanstatsd/spanstatsd/internal/door/datadog"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/health"
 )
@@ -18,18 +18,31 @@ const ownDescriptors = 40
 // names that lead to it.
 const deliveryDescriptors = flush.MaxConnections + 2
 
+// doorDescriptors are what a door opens besides connections: two listeners, and one connection too many.
+const doorDescriptors = 3
+
 // Descriptors is how many file descriptors the configuration may come to use. Each
 // listener closes what is over its limit, so one more of each may be open for a moment.
 func (c *Config) Descriptors() int {
 	n := ownDescriptors + c.destinations()*deliveryDescriptors + health.MaxConnections + 1 +
 		c.Ingest.MaxConnections + 1
-	if c.APM.Enabled() {
-		n += c.APM.MaxConnections + datadog.AgentConnections(c.APM.MaxConnections) + 2
-	}
-	if c.OTLP.Enabled() {
-		n += c.OTLP.MaxConnections + c.OTLP.Forwards() + 3
+	for _, k := range doorKinds {
+		if d := k.config(c); d.Enabled() {
+			n += k.common(c).MaxConnections + d.Forwards() + doorDescriptors
+		}
 	}
 	return n
+}
+
+// connectionLimits are the flags that bound connections of senders.
+func (c *Config) connectionLimits() []string {
+	names := []string{"max-connections"}
+	for _, k := range doorKinds {
+		if k.common(c).Enabled() {
+			names = append(names, k.name+"-max-connections")
+		}
+	}
+	return names
 }
 
 // leastConnections is where making limits smaller ends; Check then says what to do.
@@ -40,14 +53,7 @@ const leastConnections = 16
 // names of those that it has changed.
 func FitDescriptors(c *Config, limit uint64, byHand func(limit string) bool) (changed []string) {
 	c.DescriptorLimit = limit
-	names := []string{"max-connections"}
-	if c.APM.Enabled() {
-		names = append(names, "apm-max-connections")
-	}
-	if c.OTLP.Enabled() {
-		names = append(names, "otlp-max-connections")
-	}
-	names = slices.DeleteFunc(names, byHand)
+	names := slices.DeleteFunc(c.connectionLimits(), byHand)
 	limits := c.limits()
 	for limit > 0 && uint64(c.Descriptors()) > limit {
 		largest := ""
@@ -74,14 +80,7 @@ func (c *Config) checkDescriptors() error {
 	if limit == 0 || need < 0 || uint64(need) <= limit {
 		return nil
 	}
-	lower := "--max-connections"
-	if c.APM.Enabled() {
-		lower += " or --apm-max-connections"
-	}
-	if c.OTLP.Enabled() {
-		lower += " or --otlp-max-connections"
-	}
 	return fmt.Errorf("check descriptors: the connections that are allowed may need %d with what "+
 		"deliveries and probes need, and the process may open %d; raise the limit (ulimit -n, LimitNOFILE) "+
-		"or lower %s", need, limit, lower)
+		"or lower --%s", need, limit, strings.Join(c.connectionLimits(), " or --"))
 }

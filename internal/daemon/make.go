@@ -6,15 +6,12 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	"github.com/spanstatsd/spanstatsd/internal/door/datadog"
-	"github.com/spanstatsd/spanstatsd/internal/door/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
 	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
 	"github.com/spanstatsd/spanstatsd/internal/health"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
 	"github.com/spanstatsd/spanstatsd/internal/socket"
-	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
 // New makes every room. Its error says what the operator can do.
@@ -76,28 +73,15 @@ func (d *Daemon) makeRest(config Config) (err error) {
 	if d.ingest, err = ingest.New(config.Ingest); err != nil {
 		return err
 	}
-	if err = d.makeAPM(config); err != nil {
-		d.ingest.Abandon()
-		return err
-	}
-	if err = d.makeOTLP(config); err == nil {
-		err = d.makeHealth(config)
+	if err = d.makeDoors(&config); err == nil {
+		if err = d.makeHealth(config); err != nil {
+			d.abandonDoors()
+		}
 	}
 	if err != nil {
-		d.abandonHTTP()
 		d.ingest.Abandon()
 	}
 	return err
-}
-
-// abandonHTTP gives back what takes HTTP where the daemon can't be made.
-func (d *Daemon) abandonHTTP() {
-	if d.otlp != nil {
-		d.otlp.Abandon()
-	}
-	if d.apm != nil {
-		d.apm.Abandon()
-	}
 }
 
 // makeHealth makes what shows the rest, and finds out how the daemon before this one
@@ -106,10 +90,8 @@ func (d *Daemon) makeHealth(config Config) (err error) {
 	if d.running, err = socket.NewRunning(config.Ingest.Socket.Path); err != nil {
 		return err
 	}
-	d.sources = health.Sources{
-		Ingest: d.ingest, Admit: d.admit, Aggregate: d.aggregate, Flush: d.flusher,
-		Agent: d.agent, APM: d.apm, OTLP: d.otlp, Exemplars: config.Exemplars,
-	}
+	d.sources.Ingest, d.sources.Admit, d.sources.Aggregate = d.ingest, d.admit, d.aggregate
+	d.sources.Flush, d.sources.Agent, d.sources.Exemplars = d.flusher, d.agent, config.Exemplars
 	d.health, err = health.New(health.Config{
 		Addr: config.HTTPAddr, WebConfigFile: config.WebConfigFile, Debug: config.Debug,
 		Version: config.Version, FlushInterval: config.Aggregate.FlushInterval,
@@ -143,71 +125,6 @@ func (d *Daemon) countDead(config Config) {
 		config.Log.Warn("the daemon before this one ended without its books: what it held is lost, and "+
 			"counted by nobody; look for a SIGKILL, for want of memory or after the grace", "daemons", d.died)
 	}
-}
-
-// makeAPM makes the agent's API towards tracers, where it is on. The users who may connect to
-// our socket may connect to its socket.
-func (d *Daemon) makeAPM(config Config) (err error) {
-	c := config.traces()
-	if !c.Enabled() {
-		return nil
-	}
-	own := c.Socket
-	c.Socket = config.Ingest.Socket
-	c.Socket.Path, c.Socket.Given = own.Path, own.Given
-	c.AllowUIDs, c.Admit, c.Log = config.Ingest.AllowUIDs, d.admit, config.Log
-	c.Agent = datadog.Agent{Network: config.Agent.URL.Network, Address: config.Agent.URL.Address}
-	c.Features = func() (datadog.Features, <-chan struct{}) {
-		f, changed := d.agent.WatchFeatures()
-		return datadog.Features{
-			Stats: f.Stats, PeerTags: f.PeerTags, SpanKinds: f.SpanKinds,
-			IgnoreResources: f.IgnoreResources, FiltersTags: f.FiltersTags, DropsP0s: f.DropsP0s,
-		}, changed
-	}
-	d.apm, err = datadog.New(c)
-	return err
-}
-
-// makeOTLP makes what takes OTLP, where it is on. The users who may connect to our socket may
-// connect to its socket.
-func (d *Daemon) makeOTLP(config Config) (err error) {
-	c := config.openTelemetry()
-	if !c.Enabled() {
-		return nil
-	}
-	own := c.Socket
-	c.Socket = config.Ingest.Socket
-	c.Socket.Path, c.Socket.Given = own.Path, own.Given
-	c.AllowUIDs, c.Admit, c.Log = config.Ingest.AllowUIDs, d.admit, config.Log
-	c.Features = func() (otlp.Features, <-chan struct{}) {
-		f, changed := d.wanted()
-		return otlp.Features{
-			Stats: f.Stats, PeerTags: f.PeerTags, SpanKinds: f.SpanKinds,
-			IgnoreResources: f.IgnoreResources, FiltersTags: f.FiltersTags,
-		}, changed
-	}
-	d.otlp, err = otlp.New(c)
-	return err
-}
-
-// wanted is what is wanted of tracers: what the agent wants, and statistics in any case
-// where they go elsewhere too. Without an agent it is what one wants as it is shipped.
-func (d *Daemon) wanted() (agent.Features, <-chan struct{}) {
-	if d.agent == nil {
-		return agent.DefaultFeatures(), nil
-	}
-	f, changed := d.agent.WatchFeatures()
-	f.Stats = f.Stats || len(d.config.Exporters) > 0
-	return f, changed
-}
-
-// features is what is wanted, in the words that tracers are told.
-func (d *Daemon) features() (wire.Features, <-chan struct{}) {
-	f, changed := d.wanted()
-	return wire.Features{
-		Stats: f.Stats, PeerTags: f.PeerTags, SpanKinds: f.SpanKinds,
-		IgnoreResources: f.IgnoreResources, ObfuscationVersion: f.ObfuscationVersion,
-	}, changed
 }
 
 // report seals now, and returns when what was counted before is delivered, or nobody

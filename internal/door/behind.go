@@ -16,7 +16,6 @@ type Dial = func(ctx context.Context, network, address string) (net.Conn, error)
 // value is nobody.
 type Behind struct {
 	Network, Address string        // in the form that a dialler takes
-	Host             string        // its name in a request
 	Most             int           // connections at a time, 0 for any number
 	Patience         time.Duration // how long it may take to answer, 0 for any time
 	// Transport makes what carries requests in another way than by HTTP/1.1 without TLS, from what
@@ -30,7 +29,16 @@ type Behind struct {
 // dialTimeout is how long who is behind may take to accept a connection.
 const dialTimeout = 5 * time.Second
 
-func (b *Behind) dial(ctx context.Context) (net.Conn, error) {
+// Host is its name in a request.
+func (b *Behind) Host() string {
+	if b.Network == "unix" {
+		return "localhost" // a socket has no name
+	}
+	return b.Address
+}
+
+// Connect makes a connection to it.
+func (b *Behind) Connect(ctx context.Context) (net.Conn, error) {
 	if b.Reach != nil {
 		return b.Reach(ctx)
 	}
@@ -41,7 +49,7 @@ func (b *Behind) dial(ctx context.Context) (net.Conn, error) {
 func (b *Behind) writeHead(head *bytes.Buffer, p *Parcel) {
 	head.Reset()
 	for _, text := range [...]string{
-		p.Method, " ", p.Target, " HTTP/1.1\r\nHost: ", b.Host,
+		p.Method, " ", p.Target, " HTTP/1.1\r\nHost: ", b.Host(),
 		"\r\nContent-Length: ", strconv.Itoa(len(p.Message)), "\r\n",
 	} {
 		head.WriteString(text)

@@ -30,8 +30,20 @@ type Config struct {
 	Counters       int              // bodies counted at a time
 	Buffer         time.Duration    // how long a request waits for who is behind, where that is away
 	Exemplars      *exemplars.Table // of spans that went on, which is its owner's; nil: nobody wants any
-	Admit          *admit.Publishers
-	Log            *slog.Logger
+	// Features returns what the agent wants and a channel that is closed when that changes.
+	Features func() (Features, <-chan struct{})
+	Admit    *admit.Publishers
+	Log      *slog.Logger
+}
+
+// Features is what the agent wants counted, of every door whose rules are the agent's.
+type Features struct {
+	Stats           bool
+	PeerTags        []string
+	SpanKinds       []string
+	IgnoreResources []string
+	FiltersTags     bool // it leaves out traces by their roots' tags, which only it can
+	DropsP0s        bool // it needs no traces that sampling threw away
 }
 
 // Setup is what a door has that no operator turns.

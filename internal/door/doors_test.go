@@ -17,6 +17,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	"github.com/spanstatsd/spanstatsd/internal/door"
 	"github.com/spanstatsd/spanstatsd/internal/door/datadog"
 	"github.com/spanstatsd/spanstatsd/internal/door/http1"
@@ -44,10 +45,11 @@ type server struct {
 	requests func() map[string]uint64
 }
 
-// doors are all that there are. Each passes the tests of this file.
-var doors = map[string]api{
-	"datadog": {"/v0.4/traces", "application/msgpack", inMsgpack, openDatadog},
-	"otlp":    {"/v1/traces", "application/x-protobuf", inProtobuf, openOTLP},
+// senders are those of all doors, by the first word of their flags. Each door passes the tests of
+// this file.
+var senders = map[string]api{
+	"apm":  {"/v0.4/traces", "application/msgpack", inMsgpack, openDatadog},
+	"otlp": {"/v1/traces", "application/x-protobuf", inProtobuf, openOTLP},
 }
 
 func inMsgpack(n int) []byte {
@@ -78,9 +80,9 @@ func inProtobuf(n int) []byte {
 func openDatadog(t *testing.T, common func(*door.Config), behind string) server {
 	config := datadog.DefaultConfig()
 	common(&config.Config)
-	config.Agent = datadog.Agent{Network: "tcp", Address: behind}
-	config.Features = func() (datadog.Features, <-chan struct{}) {
-		return datadog.Features{Stats: true, SpanKinds: []string{"server"}}, nil
+	config.Agent = door.Behind{Network: "tcp", Address: behind}
+	config.Features = func() (door.Features, <-chan struct{}) {
+		return door.Features{Stats: true, SpanKinds: []string{"server"}}, nil
 	}
 	s, err := datadog.New(config)
 	if err != nil {
@@ -115,8 +117,12 @@ type subject struct {
 // each runs a test for each door. Who is behind is answer.
 func each(t *testing.T, change func(*door.Config), answer http.HandlerFunc, test func(*subject)) {
 	t.Helper()
-	for name, a := range doors {
+	for name := range new(daemon.Config).Doors() {
 		t.Run(name, func(t *testing.T) {
+			a, known := senders[name]
+			if !known {
+				t.Fatal("nobody has said what its senders send")
+			}
 			behind := httptest.NewServer(answer)
 			t.Cleanup(behind.Close)
 			s := &subject{api: a, t: t, socket: filepath.Join(t.TempDir(), "s")}

@@ -36,10 +36,10 @@ func New(d Door, config *Config, setup Setup, batches int) (*Server, error) {
 	switch behind := &s.setup.Behind; {
 	case behind.Transport != nil:
 		s.transport = behind.Transport(func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return s.waits.Dial(ctx, behind.dial)
+			return s.waits.Dial(ctx, behind.Connect)
 		})
 	case behind.Address != "":
-		s.upstreams = http1.NewUpstreams(behind.dial, &s.waits, behind.Most)
+		s.upstreams = http1.NewUpstreams(behind.Connect, &s.waits, behind.Most)
 	}
 	s.plain = &http1.Server{
 		Handler: s, Limiter: s.limiter, Bodies: &s.Bodies, Counted: s.counted, HTTP2: setup.HTTP2 != nil,
@@ -110,6 +110,7 @@ func (s *Server) Start() {
 			s.config.Log.Error(s.setup.Ended, "error", err)
 		}
 	})
+	s.config.Log.Info("taking "+s.setup.Brings, "socket", s.config.Socket.Path, "addr", s.Addr())
 }
 
 // ServeOn accepts senders of another listener, until it ends.

@@ -12,11 +12,7 @@ var known = map[string]map[string]int{
 	},
 	"references upwards between files": {
 		"internal/aggregate":       11,
-		"internal/daemon":          3,
-		"internal/door/conns":      1,
-		"internal/door/datadog":    8,
-		"internal/door/http1":      3,
-		"internal/door/otlp":       15,
+		"internal/door/otlp":       14,
 		"internal/exemplars":       2,
 		"internal/flush/testagent": 1,
 		"internal/health":          4,

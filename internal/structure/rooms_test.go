@@ -15,8 +15,8 @@ type room struct{ imports, why string }
 // docs/architecture.md in words.
 var rooms = map[string]room{
 	"cmd/spanstatsd": {"internal/*", "the command line names what it starts"},
-	"internal/daemon": {"internal/admit internal/aggregate internal/check internal/door/datadog " +
-		"internal/door/otlp internal/exemplars internal/flush internal/flush/agent internal/flush/totals " +
+	"internal/daemon": {"internal/admit internal/aggregate internal/check internal/door " +
+		"internal/door/datadog internal/door/otlp internal/exemplars internal/flush internal/flush/agent internal/flush/totals " +
 		"internal/health internal/ingest internal/memory internal/ring internal/sketch internal/socket " +
 		"internal/systemd internal/wire", "makes, starts and stops all rooms, in one place"},
 	"internal/health": {"internal/admit internal/aggregate internal/door/datadog internal/door/otlp " +

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/door"
 	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 )
 
@@ -14,8 +15,8 @@ func TestAPriorityThatTheAgentDoesNotHeedMakesNoExemplar(t *testing.T) {
 		table := exemplars.New(8)
 		h := newHarness(t, func(c *Config) {
 			c.Exemplars = table
-			c.Features = func() (Features, <-chan struct{}) {
-				return Features{Stats: true, SpanKinds: []string{"server"}, DropsP0s: heeds}, nil
+			c.Features = func() (door.Features, <-chan struct{}) {
+				return door.Features{Stats: true, SpanKinds: []string{"server"}, DropsP0s: heeds}, nil
 			}
 		})
 		h.Learn()

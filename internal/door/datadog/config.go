@@ -1,10 +1,8 @@
 package datadog
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"time"
 
@@ -17,54 +15,24 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/spantable"
 )
 
-// Agent is where the real agent listens, in the form that a dialler takes.
-type Agent struct {
-	Network, Address string
-	reach            func(context.Context) (net.Conn, error) // of tests; nil: by those
-}
+// How long a tracer may take: to send a body, which is the agent's own time; to read a piece of an
+// answer that does not fit into its socket's buffer; and to send another request.
+const (
+	readTimeout     = 5 * time.Second
+	writeTimeout    = 30 * time.Second
+	betweenRequests = time.Minute
+)
 
-// host is its name in a request.
-func (a Agent) host() string {
-	if a.Network == "unix" {
-		return "localhost" // a socket has no name
-	}
-	return a.Address
-}
-
-// dial connects to it.
-func (a Agent) dial(ctx context.Context) (net.Conn, error) {
-	if a.reach != nil {
-		return a.reach(ctx)
-	}
-	return (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, a.Network, a.Address)
-}
-
-// dialTimeout is how long an agent may take to accept a connection.
-const dialTimeout = 5 * time.Second
-
-// AgentConnections is the most that are open to the agent: one a request, of which a
+// Forwards is the most connections that are open to the agent: one a request, of which a
 // tracer's connection has one at a time, those kept, and as many kept for what streams.
-func AgentConnections(tracers int) int { return tracers + 2*http1.MaxKept }
-
-// Features is what the agent wants counted.
-type Features struct {
-	Stats           bool
-	PeerTags        []string
-	SpanKinds       []string
-	IgnoreResources []string
-	FiltersTags     bool // it leaves out traces by their roots' tags
-	DropsP0s        bool // it needs no traces that sampling threw away
-}
+func (c *Config) Forwards() int { return c.MaxConnections + 2*http1.MaxKept }
 
 // Config is what this door may use.
 type Config struct {
 	door.Config
 	DropUnsampled Dropping
 	Labels        rules.Labels
-	Agent         Agent
-	// Features returns what the agent wants and a channel that is closed when
-	// that changes.
-	Features func() (Features, <-chan struct{})
+	Agent         door.Behind
 }
 
 // DefaultConfig is the defaults of the command line: it listens nowhere. The agent itself

@@ -7,10 +7,31 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/door"
+	"github.com/spanstatsd/spanstatsd/internal/door/http1"
 	rules "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
 	"github.com/spanstatsd/spanstatsd/internal/sampling/unsampled"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
+
+// Begin counts the body now that there is a connection to the agent, and not before: a request
+// that nobody takes would be counted, and once more when its tracer tries again. It is done before
+// the header is written, so that it can be marked.
+func (j *job) Begin() door.Parcel {
+	if !j.isDecided {
+		j.result = j.count()
+		j.Result = int(j.result)
+	}
+	message := j.Body.Bytes
+	if j.IsCounted() {
+		j.Fields.Set(headerComputedStats, "true")
+		if j.left != nil {
+			message = j.left
+		}
+	}
+	identifyIn(j.Conn, &j.Fields)
+	j.Fields.Keep(http1.IsForwarded)
+	return door.Parcel{Method: j.Method, Target: j.Target, Fields: j.Fields, Message: message}
+}
 
 // count counts the body. Whatever happens, the request goes on.
 func (j *job) count() (result Result) {

@@ -35,7 +35,5 @@ func ParseDropping(text string) (Dropping, error) {
 	return DropOff, nil
 }
 
-// drops says what that comes to before an agent that wants this.
-func (d Dropping) drops(wants Features) bool {
-	return d == DropOn || d == DropAuto && wants.DropsP0s
-}
+// drops says what that comes to before an agent that does without them, or not.
+func (d Dropping) drops(isSpared bool) bool { return d == DropOn || d == DropAuto && isSpared }

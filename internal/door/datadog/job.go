@@ -2,7 +2,6 @@ package datadog
 
 import (
 	"errors"
-	"log/slog"
 	"mime"
 	"net/http"
 	"os"
@@ -10,7 +9,6 @@ import (
 	decode "github.com/spanstatsd/spanstatsd/internal/decode/datadog"
 	"github.com/spanstatsd/spanstatsd/internal/door"
 	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
-	"github.com/spanstatsd/spanstatsd/internal/door/http1"
 )
 
 // job is a request with traces, whose body is held until the agent has it.
@@ -82,30 +80,10 @@ func (j *job) notRead(broken error, tooLarge, incomplete int) *door.Reply {
 	}}
 }
 
-// Begin counts the body now that there is a connection to the agent, and not before: a request
-// that nobody takes would be counted, and once more when its tracer tries again. It is done before
-// the header is written, so that it can be marked.
-func (j *job) Begin() door.Parcel {
-	if !j.isDecided {
-		j.result = j.count()
-		j.Result = int(j.result)
-	}
-	message := j.Body.Bytes
-	if j.IsCounted() {
-		j.Fields.Set(headerComputedStats, "true")
-		if j.left != nil {
-			message = j.left
-		}
-	}
-	identifyIn(j.Conn, &j.Fields)
-	j.Fields.Keep(http1.IsForwarded)
-	return door.Parcel{Method: j.Method, Target: j.Target, Fields: j.Fields, Message: message}
-}
-
 // Answer hands back what the agent has answered. A refusal, or an answer that breaks off, is as good
 // as none: its tracer may try again.
 func (j *job) Answer(a *door.Answer) *door.Reply {
-	j.server.noteAgentState(a.Field)
+	j.server.agentState.note(a.Field)
 	isTaken := a.Status/100 == 2
 	return &door.Reply{Write: a.HandBack, IsFinal: isTaken, IsTaken: isTaken}
 }
@@ -115,10 +93,4 @@ func (j *job) Answer(a *door.Answer) *door.Reply {
 func (j *job) Unanswered(err error) *door.Reply {
 	j.server.noteFailed(err)
 	return &door.Reply{}
-}
-
-func (s *Server) noteFailed(err error) {
-	s.counters.failed.Add(1)
-	s.Log.Write(slog.LevelWarn, "the agent did not answer a tracer's request, whose connection is closed",
-		"error", err)
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spanstatsd/spanstatsd/internal/door"
 	"github.com/spanstatsd/spanstatsd/internal/door/http1"
 	"github.com/spanstatsd/spanstatsd/internal/socket"
 )
@@ -36,9 +37,9 @@ func serveOnSocket(t *testing.T, change func(*Config)) *Server {
 	}()
 	config := DefaultConfig()
 	config.Socket = socket.Config{Path: filepath.Join(dir, "apm"), Mode: 0o600}
-	config.Agent = Agent{Network: "unix", Address: silent.Addr().String()}
+	config.Agent = door.Behind{Network: "unix", Address: silent.Addr().String()}
 	config.Log = slog.New(slog.DiscardHandler)
-	config.Features = func() (Features, <-chan struct{}) { return Features{}, nil }
+	config.Features = func() (door.Features, <-chan struct{}) { return door.Features{}, nil }
 	if change != nil {
 		change(&config)
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 
+	"github.com/spanstatsd/spanstatsd/internal/door"
 	"github.com/spanstatsd/spanstatsd/internal/door/http1"
 )
 
@@ -24,7 +25,7 @@ func (s *Server) newProxy(host string) *httputil.ReverseProxy {
 		},
 		Transport: s.transport,
 		ModifyResponse: func(answer *http.Response) error {
-			s.noteAgentState(answer.Header.Get)
+			s.agentState.note(answer.Header.Get)
 			limitRest(answer.Request)
 			return nil
 		},
@@ -48,9 +49,11 @@ func (s *Server) unanswered(w http.ResponseWriter, r *http.Request, err error) {
 
 // newTransport reaches the agent for what streams. It lets go of idle connections before
 // the agent does, which after a minute closes them under a request.
-func newTransport(dial func(context.Context) (net.Conn, error)) *http.Transport {
+func newTransport(agent *door.Behind) *http.Transport {
 	return &http.Transport{
-		DialContext:            func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return agent.Connect(ctx)
+		},
 		DisableCompression:     true, // what a tracer does not ask for it must not get
 		MaxIdleConns:           http1.MaxKept,
 		MaxIdleConnsPerHost:    http1.MaxKept,

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/door"
 )
 
 // pipes is a listener whose connections are in memory, so that time can be a test's
@@ -48,8 +50,8 @@ func serveInMemory(t *testing.T, address string, agent *http.Server) (s *Server,
 	t.Helper()
 	config, agents := DefaultConfig(), newPipes()
 	go func() { _ = agent.Serve(agents) }()
-	config.Log, config.Agent = slog.New(slog.DiscardHandler), Agent{Network: "tcp", Address: address}
-	config.Agent.reach = func(context.Context) (net.Conn, error) { return agents.dial(), nil }
+	config.Log, config.Agent = slog.New(slog.DiscardHandler), door.Behind{Network: "tcp", Address: address}
+	config.Agent.Reach = func(context.Context) (net.Conn, error) { return agents.dial(), nil }
 	var err error
 	if s, err = New(config); err != nil {
 		t.Fatal(err)

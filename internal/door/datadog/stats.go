@@ -1,111 +1,36 @@
 package datadog
 
-import (
-	"errors"
-	"net/http"
-	"sync"
+import "github.com/spanstatsd/spanstatsd/internal/door"
 
-	"github.com/spanstatsd/spanstatsd/internal/admit"
-	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	"github.com/spanstatsd/spanstatsd/internal/decode/clientstats"
-	"github.com/spanstatsd/spanstatsd/internal/door"
-)
-
-// merging is the one place where statistics of tracers are read: a process sends
-// them once in ten seconds, so they may wait for one another.
-type merging struct {
-	mu      sync.Mutex
-	payload *clientstats.Payload
+// Stats is what the outside sees. Every result is present, also at 0.
+type Stats struct {
+	door.Stats
+	Requests map[string]uint64 // with traces, by result
+	Merges   map[string]uint64 // requests with statistics, by result
+	Other    uint64            // requests of any other kind
+	Failed   uint64            // requests that the agent did not answer
+	// What was counted and not forwarded, because sampling threw it away, and whether what
+	// comes now is not.
+	DropsUnsampled                              bool
+	UnsampledTraces, UnsampledSpans, SavedBytes uint64
 }
 
-// statistics is a request that brings them. What can't be merged exactly goes on to the agent as it
-// came.
-type statistics struct{ job }
-
-// Read merges what a tracer has counted, and answers as the agent would.
-func (r *statistics) Read(broken error) *door.Reply {
-	if reply := r.notRead(broken, results+int(StatsTooLarge), results+int(StatsIncomplete)); reply != nil {
-		return reply
-	}
-	r.Result = results + int(r.merge())
-	if !r.IsCounted() {
-		return nil
-	}
-	state := r.server.agentState.Load()
-	return &door.Reply{IsFinal: true, Write: func(w http.ResponseWriter) error {
-		state.write(w.Header())
-		return nil
-	}}
-}
-
-// merge adds what is in the body, all or nothing, unless it did before. If it began to, the request
-// is counted: then the agent must not get it, whatever went wrong.
-func (r *statistics) merge() (result StatsResult) {
-	defer func() {
-		if p := recover(); p != nil {
-			result = StatsBug
-			r.server.Log.Bug(p)
+// Stats reads the counters without disturbing those who write them. A nil server, of a
+// daemon that does not listen for traces, has counted nothing.
+func (s *Server) Stats() Stats {
+	if s == nil {
+		var off *door.Server
+		return Stats{
+			Requests: off.Results(resultNames[:], 0),
+			Merges:   off.Results(statsResultNames[:], results),
 		}
-	}()
-	if r.Fields.Get(headerEncoding) != "" {
-		return StatsUnread // the agent does not know of any either
 	}
-	identifyIn(r.Conn, &r.Fields)
-	m := &r.server.merging
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	p := m.payload
-	defer func() { m.payload = p.Next() }()
-	said := originOf(&r.Fields)
-	said.ProcessTags, said.ObfuscationVersion = "", r.Fields.Get(headerObfuscation)
-	if err := p.Read(r.Body.Bytes, said); err != nil {
-		return mergeResult(err)
+	c := &s.counters
+	return Stats{
+		Stats:    s.Server.Stats(),
+		Requests: s.Results(resultNames[:], 0), Merges: s.Results(statsResultNames[:], results),
+		Other: c.other.Load(), Failed: c.failed.Load(), DropsUnsampled: s.drops.Load(),
+		UnsampledTraces: c.unsampledTraces.Load(), UnsampledSpans: c.unsampledSpans.Load(),
+		SavedBytes: c.savedBytes.Load(),
 	}
-	origin := p.Origin
-	origin.Normalize()
-	before, err := r.Merge(origin, p.Groups, p.Width)
-	if before {
-		return StatsMergedBefore
-	}
-	return mergeResult(err)
-}
-
-// mergeResult is what became of a body by the error that reading or merging it gave.
-func mergeResult(err error) StatsResult {
-	switch {
-	case err == nil:
-		return StatsMerged
-	case errors.Is(err, clientstats.ErrUnread):
-		return StatsUnread
-	case errors.Is(err, clientstats.ErrUnfit):
-		return StatsUnfit
-	case errors.Is(err, clientstats.ErrMapping), errors.Is(err, aggregate.ErrMappings):
-		return StatsMapping
-	case errors.Is(err, aggregate.ErrOtherTime):
-		return StatsOtherTime
-	case errors.Is(err, admit.ErrNotWanted):
-		return StatsNotWanted
-	}
-	return StatsNoRoom // or the daemon stops
-}
-
-// agentState is what the agent says of itself in every answer. Tracers fetch /info again
-// when it changes, so our own answers say the same.
-type agentState struct{ version, state string }
-
-// noteAgentState keeps what an answer of the agent says.
-func (s *Server) noteAgentState(field func(name string) string) {
-	now := agentState{field(headerAgentVersion), field(headerAgentState)}
-	if before := s.agentState.Load(); now != (agentState{}) && (before == nil || *before != now) {
-		s.agentState.Store(&now)
-	}
-}
-
-// write adds it to an answer of ours, if the agent has answered yet.
-func (a *agentState) write(h http.Header) {
-	if a == nil {
-		return
-	}
-	h.Set(headerAgentVersion, a.version)
-	h.Set(headerAgentState, a.state)
 }

@@ -8,6 +8,8 @@ import (
 	"net/http/httptest"
 	"sync"
 	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/door"
 )
 
 // TestWhoConnectedOverTCPBeforeTheStopIsAnswered: two hundred tracers have connected and
@@ -16,9 +18,9 @@ func TestWhoConnectedOverTCPBeforeTheStopIsAnswered(t *testing.T) {
 	agent := httptest.NewServer(echo(atOnce).Handler)
 	defer agent.Close()
 	config := DefaultConfig()
-	config.Addr, config.Agent = "127.0.0.1:0", Agent{Network: "tcp", Address: agent.Listener.Addr().String()}
+	config.Addr, config.Agent = "127.0.0.1:0", door.Behind{Network: "tcp", Address: agent.Listener.Addr().String()}
 	config.Log = slog.New(slog.DiscardHandler)
-	config.Features = func() (Features, <-chan struct{}) { return Features{}, nil }
+	config.Features = func() (door.Features, <-chan struct{}) { return door.Features{}, nil }
 	s, err := New(config)
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,28 @@ import (
 // MaxBody is up to which length a body's buffer is taken at once.
 const MaxBody = bodies.TrustedLength
 
+// Read reads from the sender, for net/http.
+func (c *Conn) Read(p []byte) (int, error) {
+	if c.isBetween {
+		if err := c.answerPlain(); err != nil {
+			c.Receipt.Failed(err)
+			return 0, err
+		}
+		c.isBetween = false
+	}
+	n, err := c.pass(p)
+	if err != nil {
+		c.Receipt.Failed(err)
+	}
+	if c.server.HTTP2 {
+		c.compare(p[:n])
+	}
+	if !c.HTTP2.Load() && !c.Header.Done.Load() && !c.Header.Count(p[:n]) {
+		return 0, ErrManyLines
+	}
+	return n, err
+}
+
 // answerPlain answers plain requests until something else comes, which is left in c.in with
 // c.rest for net/http, or an error. Which time may pass until a request comes net/http has
 // said, and behind one that is answered here its IdleTimeout.

@@ -4,6 +4,7 @@ import (
 	"net"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
 	"github.com/spanstatsd/spanstatsd/internal/door/conns"
@@ -41,6 +42,43 @@ type Conn struct {
 	begun       Exchange   // that net/http has to go on with
 }
 
+// Server is whose connections carry plain requests. Every field must be set, but for HTTP2.
+type Server struct {
+	Handler Handler
+	Limiter *conns.Limiter
+	Bodies  *bodies.Pool
+	Counted *bodies.Counted
+	HTTP2   bool // net/http speaks it as well, without TLS
+	// How long a sender may take to send a body, to read an answer, and to send another
+	// request.
+	Read, Write, Between time.Duration
+}
+
+// Handler says which plain requests are answered on their connection.
+type Handler interface {
+	// Take returns what answers a request, nil where net/http does. Its body is not longer than
+	// MaxBody.
+	Take(c *Conn, r *Request) Exchange
+	// IsStopping says whether no more are taken.
+	IsStopping() bool
+}
+
+// Request is a plain one without its body. Its fields are good until it is answered.
+type Request struct {
+	Method, Path string
+	Fields       Fields
+}
+
+// Exchange answers one request.
+type Exchange interface {
+	// Answer is given the body, or as much as came and the error with which it broke off. It
+	// reports false where net/http has to go on with the request, whose handler finds it by
+	// TakeBegun.
+	Answer(body *bodies.Body, broken error) (isOver bool)
+	// Abandon ends a request that net/http was to go on with, and that nobody goes on with.
+	Abandon()
+}
+
 // toTheEnd is all that comes.
 const toTheEnd = -1
 
@@ -52,28 +90,6 @@ func rawOf(c net.Conn) syscall.RawConn {
 		}
 	}
 	return nil
-}
-
-// Read reads from the sender, for net/http.
-func (c *Conn) Read(p []byte) (int, error) {
-	if c.isBetween {
-		if err := c.answerPlain(); err != nil {
-			c.Receipt.Failed(err)
-			return 0, err
-		}
-		c.isBetween = false
-	}
-	n, err := c.pass(p)
-	if err != nil {
-		c.Receipt.Failed(err)
-	}
-	if c.server.HTTP2 {
-		c.compare(p[:n])
-	}
-	if !c.HTTP2.Load() && !c.Header.Done.Load() && !c.Header.Count(p[:n]) {
-		return 0, ErrManyLines
-	}
-	return n, err
 }
 
 // pass reads what belongs to net/http's request.

@@ -12,6 +12,9 @@ type Fields []Field
 // Field is one of them.
 type Field struct{ Name, Value string }
 
+// endOfLine ends each line of a head, and a second one the head.
+const endOfLine = "\r\n"
+
 // FieldsOf are those of a header that net/http has read.
 func FieldsOf(h http.Header) Fields {
 	all := make(Fields, 0, len(h)+1) // often one is set besides

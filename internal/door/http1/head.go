@@ -22,9 +22,6 @@ type Head struct {
 // for one.
 const MaxHead = 4 << 10
 
-// endOfLine ends each line of a head, and a second one the head.
-const endOfLine = "\r\n"
-
 // Parse reads the head that a text begins with, and reports whether it is there whole, and
 // plain.
 func (h *Head) Parse(text []byte) bool {

@@ -4,48 +4,10 @@ import (
 	"context"
 	"net"
 	"net/http"
-	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
 	"github.com/spanstatsd/spanstatsd/internal/door/conns"
 )
-
-// Server is whose connections carry plain requests. Every field must be set, but for HTTP2.
-type Server struct {
-	Handler Handler
-	Limiter *conns.Limiter
-	Bodies  *bodies.Pool
-	Counted *bodies.Counted
-	HTTP2   bool // net/http speaks it as well, without TLS
-	// How long a sender may take to send a body, to read an answer, and to send another
-	// request.
-	Read, Write, Between time.Duration
-}
-
-// Handler says which plain requests are answered on their connection.
-type Handler interface {
-	// Take returns what answers a request, nil where net/http does. Its body is not longer than
-	// MaxBody.
-	Take(c *Conn, r *Request) Exchange
-	// IsStopping says whether no more are taken.
-	IsStopping() bool
-}
-
-// Request is a plain one without its body. Its fields are good until it is answered.
-type Request struct {
-	Method, Path string
-	Fields       Fields
-}
-
-// Exchange answers one request.
-type Exchange interface {
-	// Answer is given the body, or as much as came and the error with which it broke off. It
-	// reports false where net/http has to go on with the request, whose handler finds it by
-	// TakeBegun.
-	Answer(body *bodies.Body, broken error) (isOver bool)
-	// Abandon ends a request that net/http was to go on with, and that nobody goes on with.
-	Abandon()
-}
 
 // Wrap makes of an admitted connection one that carries plain requests, for conns.Listener.
 func (s *Server) Wrap(accepted *conns.Conn) net.Conn { return s.NewConn(accepted) }

@@ -12,15 +12,6 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/spantable"
 )
 
-// Features is what the agent wants counted.
-type Features struct {
-	Stats           bool
-	PeerTags        []string
-	SpanKinds       []string
-	IgnoreResources []string
-	FiltersTags     bool // it leaves out traces by their roots' tags, which only it can
-}
-
 // agentReader is the reading of the agent's own OTLP ingest: a Translator makes what the ingest
 // would make of a message, and that is counted as traces of the agent's API are.
 type agentReader struct {

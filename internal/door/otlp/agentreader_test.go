@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/door"
 	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
 	"github.com/spanstatsd/spanstatsd/internal/eventually"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -17,21 +18,21 @@ import (
 // wishes are an agent's, which change.
 type wishes struct {
 	mu      sync.Mutex
-	now     Features
+	now     door.Features
 	changed chan struct{}
 }
 
 func newWishes() *wishes {
-	return &wishes{now: Features{Stats: true, PeerTags: []string{"peer.service"}, SpanKinds: []string{"server", "client"}}, changed: make(chan struct{})}
+	return &wishes{now: door.Features{Stats: true, PeerTags: []string{"peer.service"}, SpanKinds: []string{"server", "client"}}, changed: make(chan struct{})}
 }
 
-func (w *wishes) features() (Features, <-chan struct{}) {
+func (w *wishes) features() (door.Features, <-chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.now, w.changed
 }
 
-func (w *wishes) change(to func(*Features)) {
+func (w *wishes) change(to func(*door.Features)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	to(&w.now)
@@ -107,14 +108,14 @@ func TestWhatAgentsWantIsFollowed(t *testing.T) {
 	if got := sendOne(); got.header.Get(headerComputedStats) != "yes" || bytes.Count(got.body, []byte(mark)) != 1 {
 		t.Errorf("%v, %q", got.header, got.body)
 	}
-	for _, change := range []func(*Features){
-		func(f *Features) { f.FiltersTags = true },
-		func(f *Features) { f.FiltersTags, f.PeerTags = false, []string{"span.kind"} },
-		func(f *Features) { f.PeerTags, f.Stats = nil, false },
+	for _, change := range []func(*door.Features){
+		func(f *door.Features) { f.FiltersTags = true },
+		func(f *door.Features) { f.FiltersTags, f.PeerTags = false, []string{"span.kind"} },
+		func(f *door.Features) { f.PeerTags, f.Stats = nil, false },
 	} {
 		before := h.agentPolicy.Load()
 		if before == nil {
-			w.change(func(f *Features) { *f = newWishes().now })
+			w.change(func(f *door.Features) { *f = newWishes().now })
 			eventually.True(t, "it counts again", func() bool { return h.agentPolicy.Load() != nil })
 		}
 		w.change(change)
@@ -252,7 +253,7 @@ func TestAMarkHasItsRoomBeforeAnythingIsCounted(t *testing.T) {
 
 // TestAWarmAgentReaderAllocatesNothingASpan: a few things a request, for each process in it.
 func TestAWarmAgentReaderAllocatesNothingASpan(t *testing.T) {
-	s := &Server{config: Config{Reading: ReadingDatadog, Features: newWishes().features}}
+	s := &Server{config: Config{Reading: ReadingDatadog, Config: door.Config{Features: newWishes().features}}}
 	s.Learn()
 	w, body := &worker{reader: s.newReader()}, exported("shop", 0, 500, 5)
 	r := w.reader
@@ -274,7 +275,7 @@ func TestAWarmAgentReaderAllocatesNothingASpan(t *testing.T) {
 // TestATranslatorIsOfItsPolicy: tags that an agent asks for later are labels from then on.
 func TestATranslatorIsOfItsPolicy(t *testing.T) {
 	w := newWishes()
-	s := &Server{config: Config{Reading: ReadingDatadog, Features: w.features}}
+	s := &Server{config: Config{Reading: ReadingDatadog, Config: door.Config{Features: w.features}}}
 	s.Learn()
 	r, body := s.newReader(), webRequest(1)
 	keys := func() string {
@@ -292,7 +293,7 @@ func TestATranslatorIsOfItsPolicy(t *testing.T) {
 	if strings.Contains(keys(), tag) {
 		t.Error("a tag is a label that nobody asks for")
 	}
-	w.change(func(f *Features) { f.PeerTags = []string{"db.namespace"} })
+	w.change(func(f *door.Features) { f.PeerTags = []string{"db.namespace"} })
 	s.Learn()
 	if !strings.Contains(keys(), tag) {
 		t.Error("a tag is no label that the agent asks for")
@@ -321,7 +322,7 @@ func TestAgentReadersKeepTheirPromise(t *testing.T) {
 		"a process for each span":  bytes.Repeat(nested(nil, 1, nested(nested(nil, 1, said), 2, tiny[:len(tiny)/4000])), 300),
 		"spans and nothing beside": nested(nil, 1, nested(nil, 2, bytes.Repeat(nested(nil, 2, nil), 100_000))),
 	} {
-		s := &Server{config: Config{Reading: ReadingDatadog, Features: agentsWishes().features}}
+		s := &Server{config: Config{Reading: ReadingDatadog, Config: door.Config{Features: agentsWishes().features}}}
 		s.Learn()
 		before := inUse()
 		r := s.newReader()

@@ -22,9 +22,6 @@ type Config struct {
 	Reading    Reading
 	// Marks: what was counted says so by an attribute of its resources too, as it goes on.
 	Marks bool
-	// Features returns what the agent wants and a channel that is closed when that changes.
-	// ReadingDatadog asks it.
-	Features func() (Features, <-chan struct{})
 
 	headerTimeout, readTimeout time.Duration // how long an SDK may take to send a header, and a body
 	forwardTimeout             time.Duration // how long a destination may take to answer

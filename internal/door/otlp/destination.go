@@ -16,7 +16,6 @@ import (
 type Destination struct {
 	Network, Address string // in the form that a dialler takes
 	isGRPC, isTLS    bool
-	host             string         // its name in a request
 	base             string         // the path before /v1/traces
 	authorities      *x509.CertPool // that its certificate is checked by; nil: the system's
 }
@@ -43,14 +42,14 @@ func ParseDestination(text string) (d Destination, err error) {
 		return d, errors.New("parse otlp-forward: a user, a query or a fragment has no meaning there; " +
 			"SDKs' own headers go on, OTEL_EXPORTER_OTLP_HEADERS of the application")
 	case u.Scheme == "unix" && u.Path != "" && u.Host == "":
-		return Destination{Network: "unix", Address: u.Path, host: "localhost"}, nil
+		return Destination{Network: "unix", Address: u.Path}, nil
 	case !known || u.Hostname() == "" || scheme.isGRPC && strings.Trim(u.Path, "/") != "":
 		return d, fmt.Errorf("parse otlp-forward: the scheme %.10q, or what follows it, is none; give "+
 			"http://host:4318, grpc://host:4317, https://, grpcs:// or unix:///path", u.Scheme)
 	default:
 		address := net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), scheme.port))
 		return Destination{
-			"tcp", address, scheme.isGRPC, scheme.isTLS, address,
+			"tcp", address, scheme.isGRPC, scheme.isTLS,
 			strings.TrimSuffix(u.EscapedPath(), "/"), nil,
 		}, nil
 	}

@@ -28,7 +28,7 @@ func TestDestinationsAreRead(t *testing.T) {
 		d, err := ParseDestination(text)
 		got := ""
 		if err == nil {
-			got = fmt.Sprintf("%s %s %s", d.Network, d.Address, d.scheme()+d.host+d.target(signalTraces))
+			got = fmt.Sprintf("%s %s %s", d.Network, d.Address, (&Config{Forward: d}).behind().Base+d.target(signalTraces))
 		} else if !strings.HasPrefix(err.Error(), "parse otlp-forward: ") || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: %v", text, err)
 		}

@@ -18,9 +18,9 @@ import (
 func (c *Config) behind() door.Behind {
 	to := &c.Forward
 	b := door.Behind{
-		Network: to.Network, Address: to.Address, Host: to.host, Base: to.scheme() + to.host,
-		Most: maxForwards, Patience: c.forwardTimeout,
+		Network: to.Network, Address: to.Address, Most: maxForwards, Patience: c.forwardTimeout,
 	}
+	b.Base = to.scheme() + b.Host()
 	if to.isGRPC || to.isTLS {
 		b.Transport = func(dial door.Dial) http.RoundTripper { return to.transport(dial, c.forwardTimeout) }
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/spanstatsd/spanstatsd/internal/door"
 )
 
 // attribute is a text of a span or of a resource.
@@ -72,7 +74,7 @@ func BenchmarkRead(b *testing.B) {
 	for _, reading := range []Reading{ReadingOTel, ReadingDatadog} {
 		for _, marks := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%s/marks=%v", reading, marks), func(b *testing.B) {
-				s := &Server{config: Config{Reading: reading, Features: agentsWishes().features}}
+				s := &Server{config: Config{Reading: reading, Config: door.Config{Features: agentsWishes().features}}}
 				s.Learn()
 				w, body, left := &worker{reader: s.newReader()}, webRequest(traces), []byte(nil)
 				r := w.reader
