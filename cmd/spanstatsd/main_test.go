@@ -56,6 +56,7 @@ func TestUnusableCommandLines(t *testing.T) {
 		{"run now", "", 2, "takes no argument"},
 		{"run --drainers=many", "", 2, "cpu:1"},
 		{"run --drainers=fixed:0", "", 2, "cpu:1"},
+		{"run --drainers=fixed:100000", "", 2, "check drainers: 100000 is not between 1 and 1024"},
 		{"run --buffer=keep", "", 2, "none of drop, block"},
 		{"run --socket-mode=rw", "", 2, "octal"},
 		{"run --agent-url=ftp://x", "", 2, "ftp"},

@@ -38,8 +38,7 @@ func New(config Config) (*Aggregator, error) {
 		sketches: sketch.NewMemory(config.SketchBytes, config.Grid),
 	}
 	a.balancer = routing.NewBalancer(routing.Config{
-		Drainers: config.Drainers, Partitions: config.Partitions,
-		Interval: config.RebalanceInterval, Looks: config.Looks,
+		Drainers: config.Drainers, Interval: config.RebalanceInterval, Looks: config.Looks,
 	})
 	a.cycles.exited, a.cycles.guards = make(chan struct{}, 1), map[*Guard]struct{}{}
 	for i := range a.cycles.memory {

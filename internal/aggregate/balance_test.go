@@ -26,7 +26,7 @@ func TestSaturatedDrainersUnderSkew(t *testing.T) {
 			s.Delivery.Resolve(nil)
 			s.Release()
 		})
-		config.Drainers, config.Partitions = 2, routing.Partitioning{Fixed: 32}
+		config.Drainers = 2
 		a, err := New(config)
 		if err != nil {
 			t.Fatal(err)

@@ -14,35 +14,30 @@ import (
 
 // Config is what the aggregates may use. Every field but Looks must be set.
 type Config struct {
-	Drainers          int                  // goroutines that count, and rings
-	Partitions        routing.Partitioning // into how many the key space is cut
-	RebalanceInterval time.Duration        // how often the drainers are levelled; 0: never
-	Looks             <-chan time.Time     // see routing.Config
-	RingSlots         int                  // slots a ring, a power of two
-	registry.Config                        // of each interval
-	SketchBytes       int                  // of the bins of all sketches, see sketch.Memory
-	Grid              *sketch.Grid         // the cells that durations are counted in
-	FlushInterval     time.Duration        // the interval: a cycle is no longer than that
-	BucketWidth       time.Duration        // of a bucket of end times
-	Merge             bool                 // groups that tracers have counted are taken, see Merged
-	Deliver           func(*Sealed)        // takes a sealed cycle; must not wait for the network
+	Drainers          int              // goroutines that count, and rings
+	RebalanceInterval time.Duration    // how often the drainers are levelled; 0: never
+	Looks             <-chan time.Time // see routing.Config
+	RingSlots         int              // slots a ring, a power of two
+	registry.Config                    // of each interval
+	SketchBytes       int              // of the bins of all sketches, see sketch.Memory
+	Grid              *sketch.Grid     // the cells that durations are counted in
+	FlushInterval     time.Duration    // the interval: a cycle is no longer than that
+	BucketWidth       time.Duration    // of a bucket of end times
+	Merge             bool             // groups that tracers have counted are taken, see Merged
+	Deliver           func(*Sealed)    // takes a sealed cycle; must not wait for the network
 }
 
 // DefaultConfig is the defaults of the command line.
 func DefaultConfig() Config {
 	return Config{
-		Drainers: 1, Partitions: routing.Partitioning{Adaptive: routing.DefaultDensity},
-		RebalanceInterval: 10 * time.Second, RingSlots: 1 << 16, Config: registry.DefaultConfig(),
-		SketchBytes: 16 << 20, Grid: sketch.AgentGrid(), FlushInterval: 10 * time.Second,
-		BucketWidth: 10 * time.Second,
+		Drainers: 1, RebalanceInterval: 10 * time.Second, RingSlots: 1 << 16,
+		Config: registry.DefaultConfig(), SketchBytes: 16 << 20, Grid: sketch.AgentGrid(),
+		FlushInterval: 10 * time.Second, BucketWidth: 10 * time.Second,
 	}
 }
 
 // Check says everything that is unusable.
 func (c *Config) Check() (err error) {
-	if partitions := c.Partitions.Count(c.Drainers, 0); c.Drainers > partitions {
-		err = fmt.Errorf("BUG: %d drainers are more than the %d partitions", c.Drainers, partitions)
-	}
 	if c.RebalanceInterval != 0 &&
 		(c.RebalanceInterval < routing.MinInterval || c.RebalanceInterval > time.Hour) {
 		err = errors.Join(err, fmt.Errorf("BUG: the interval of levelling, %s, is neither 0 nor between %s "+
@@ -59,6 +54,6 @@ func (c *Config) Check() (err error) {
 		check.Size("sketch-bytes", c.SketchBytes, minSketchBytes, maxSketchBytes),
 		check.Time("bucket width", c.BucketWidth, 1, math.MaxInt64),
 		check.Time("flush-interval", c.FlushInterval, time.Second, c.BucketWidth), // no longer than a bucket
-		c.Partitions.Check(), c.Config.Check(),
+		c.Config.Check(),
 	)
 }

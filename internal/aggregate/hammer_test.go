@@ -289,7 +289,7 @@ func (c *chain) end() {
 func TestHammer(t *testing.T) {
 	config := aggregate.DefaultConfig()
 	config.Drainers, config.RingSlots = 4, 256
-	config.Partitions, config.RebalanceInterval = routing.Partitioning{Fixed: 16}, 0
+	config.RebalanceInterval = 0
 	c := newChain(t, config)
 	var ended atomic.Bool
 	var running sync.WaitGroup

@@ -1,18 +1,5 @@
 package ring
 
-// Result is what became of a claim.
-type Result uint8
-
-const (
-	// Claimed: the run belongs to the caller, who owes its Publish or Skip.
-	Claimed Result = iota
-	// Full: the ring has no room for the whole run. Nothing was taken.
-	Full
-	// Contended: other producers won every race for the tail, though there may
-	// be room. Nothing was taken, and asking again is reasonable.
-	Contended
-)
-
 // Claim is a run of slots that one producer fills. It is a value of the
 // producer's own: one goroutine uses it, ends it with exactly one Publish or
 // Skip, and touches no slot of it afterwards.
@@ -98,4 +85,10 @@ func (c *Claim[T]) end(skip bool) {
 	}
 	c.ring = nil
 	r.publish(c.at, c.n, skip)
+}
+
+// publish hands a claimed run to the consumer, waking it if it waits for that.
+func (s *sequence) publish(at, n uint64, skip bool) {
+	s.words[at&s.mask].Store(uint64(wordOf(at, n, skip, s.shift)))
+	s.wakeFor()
 }

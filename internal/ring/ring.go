@@ -46,3 +46,13 @@ func (r *Ring[T]) segments(at, n uint64) (a, b []T) {
 	}
 	return r.slots[start:], r.slots[:end-r.size]
 }
+
+// Send gives the consumer a signal and wakes it. It is false when signalDepth
+// signals wait already; nothing was sent then.
+func (r *Ring[T]) Send(signal Signal) bool {
+	if !r.put(signal, &r.tail) {
+		return false
+	}
+	r.wake()
+	return true
+}

@@ -51,6 +51,18 @@ type consumer struct {
 	consuming atomic.Bool // whether somebody runs Consume
 }
 
+// counters are written by the consumer, but for abandoned, and are read by
+// anybody. They stand apart from the cursors, so that reading them costs
+// neither side a line that it needs.
+type counters struct {
+	published atomic.Uint64
+	skipped   atomic.Uint64
+	abandoned atomic.Uint64
+	highWater atomic.Uint64
+	parks     atomic.Uint64
+	wakes     atomic.Uint64
+}
+
 // init makes an empty sequence of 1<<shift positions.
 func (s *sequence) init(shift uint) {
 	s.shift = shift
@@ -63,6 +75,19 @@ func (s *sequence) init(shift uint) {
 	s.parking.init()
 	s.mailbox.init()
 }
+
+// Result is what became of a claim.
+type Result uint8
+
+const (
+	// Claimed: the run belongs to the caller, who owes its Publish or Skip.
+	Claimed Result = iota
+	// Full: the ring has no room for the whole run. Nothing was taken.
+	Full
+	// Contended: other producers won every race for the tail, though there may
+	// be room. Nothing was taken, and asking again is reasonable.
+	Contended
+)
 
 // claim takes n positions for the caller alone, or none.
 func (s *sequence) claim(n uint64) (uint64, Result) {
@@ -97,12 +122,6 @@ func (s *sequence) fits(end uint64) bool {
 		s.freed.Store(head)
 	}
 	return int64(end-head) <= int64(s.size)
-}
-
-// publish hands a claimed run to the consumer, waking it if it waits for that.
-func (s *sequence) publish(at, n uint64, skip bool) {
-	s.words[at&s.mask].Store(uint64(wordOf(at, n, skip, s.shift)))
-	s.wakeFor()
 }
 
 // read returns the word of the run at a position, if it is published.

@@ -88,13 +88,3 @@ func (m *mailbox) take(at uint64) (Signal, bool) {
 	m.first.Store(first)
 	return signal, true
 }
-
-// Send gives the consumer a signal and wakes it. It is false when signalDepth
-// signals wait already; nothing was sent then.
-func (r *Ring[T]) Send(signal Signal) bool {
-	if !r.put(signal, &r.tail) {
-		return false
-	}
-	r.wake()
-	return true
-}

@@ -1,19 +1,5 @@
 package ring
 
-import "sync/atomic"
-
-// counters are written by the consumer, but for abandoned, and are read by
-// anybody. They stand apart from the cursors, so that reading them costs
-// neither side a line that it needs.
-type counters struct {
-	published atomic.Uint64
-	skipped   atomic.Uint64
-	abandoned atomic.Uint64
-	highWater atomic.Uint64
-	parks     atomic.Uint64
-	wakes     atomic.Uint64
-}
-
 // Stats is what a ring did and holds. Counts never go back.
 type Stats struct {
 	Slots     int    // the ring's size

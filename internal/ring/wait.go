@@ -1,38 +1,6 @@
 package ring
 
-import (
-	"sync/atomic"
-	"time"
-)
-
-// parking is where the consumer waits. The flag is not awake from before the
-// consumer's last look until somebody takes it back: the one who does ends the
-// park, and if that was not the consumer, sends it exactly one token.
-type parking struct {
-	parked atomic.Uint32
-	token  chan struct{}
-}
-
-// The values of the flag.
-const (
-	awake   = iota
-	napping // wants to be woken for a backlog or a signal, and is up again soon anyway
-	parked  // wants to be woken for anything
-)
-
-// backlogPart is the part of a ring that is worth waking a napping consumer for.
-const backlogPart = 4
-
-func (p *parking) init() { p.token = make(chan struct{}, 1) }
-
-// wake ends the consumer's sleep if there is one. The caller has stored before what the
-// consumer waits for. It can't block: the token of an earlier sleep was received before the
-// flag was raised again.
-func (p *parking) wake() {
-	if state := p.parked.Load(); state != awake && p.parked.CompareAndSwap(state, awake) {
-		p.token <- struct{}{}
-	}
-}
+import "time"
 
 // wakeFor ends the sleep for a run that was published.
 func (s *sequence) wakeFor() {
@@ -81,14 +49,6 @@ func (s *sequence) await(at uint64, sleeps *idle) {
 // shouldStayAwake tells whether a consumer at a position should not even begin a nap.
 func (s *sequence) shouldStayAwake(at uint64) bool {
 	return s.due(at) || s.backlogged(at) && s.ready(at)
-}
-
-// unpark takes the flag back. If a producer was faster, its token is on the
-// way and is received here, so that none is left for a later sleep.
-func (s *sequence) unpark() {
-	if s.parked.Swap(awake) == awake {
-		<-s.token
-	}
 }
 
 // napTime is the length of a nap. A park has no end but a wake.

@@ -2,6 +2,7 @@ package routing
 
 import (
 	"cmp"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -28,9 +29,8 @@ const (
 
 // Config is what a Balancer needs to know.
 type Config struct {
-	Drainers   int
-	Partitions Partitioning
-	Interval   time.Duration // between two looks at the loads; 0: partitions grow, but never move
+	Drainers int
+	Interval time.Duration // between two looks at the loads; 0: partitions grow, but never move
 	// Looks says when to look instead of each Interval, where a test decides that. Else it
 	// is nil.
 	Looks <-chan time.Time
@@ -66,7 +66,7 @@ func NewBalancer(config Config) *Balancer {
 		config: config, lowFor: map[int]int{}, reached: 1,
 		grow: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{}),
 	}
-	b.Install(newRouting(config.Partitions.Count(config.Drainers, 0), config.Drainers))
+	b.Install(newRouting(partitionsFor(config.Drainers, 0), config.Drainers))
 	none := stay(1, "no look at the loads yet")
 	b.known.addPlan(&none)
 	b.known.LastChange = b.known.LastPlan
@@ -80,8 +80,18 @@ func (b *Balancer) Routing() *Routing { return b.routing.Load() }
 // Install makes a routing the current one. The balancer's own goroutine calls it, or
 // whoever owns a balancer that was not started.
 func (b *Balancer) Install(r *Routing) {
-	b.capacity.Store(int64(b.config.Partitions.capacity(b.config.Drainers, r.Partitions())))
+	b.capacity.Store(int64(capacityOf(r.Partitions(), b.config.Drainers)))
 	b.routing.Store(r)
+}
+
+// Stats is what the balancer knows; it knows nothing of rings.
+func (b *Balancer) Stats() Stats {
+	s := *b.stats.Load()
+	routing := b.Routing()
+	s.Policy = policy
+	s.Partitions, s.Epoch, s.Spread = routing.Partitions(), routing.epoch, len(routing.spread)
+	s.Drainers = slices.Clone(s.Drainers)
+	return s
 }
 
 // Start runs the balancer's goroutine.
@@ -135,7 +145,7 @@ func (b *Balancer) SetLive(aggregates int) {
 // partitions that are too many cost nothing.
 func (b *Balancer) growTo(aggregates int) {
 	now := b.Routing()
-	partitions := b.config.Partitions.Count(b.config.Drainers, aggregates)
+	partitions := partitionsFor(b.config.Drainers, aggregates)
 	if partitions <= now.Partitions() {
 		return
 	}

@@ -10,10 +10,9 @@ import (
 )
 
 func newTestBalancer(drainers, partitions int) *Balancer {
-	return NewBalancer(Config{
-		Drainers: drainers, Partitions: Partitioning{Fixed: partitions},
-		Interval: 10 * time.Second,
-	})
+	b := NewBalancer(Config{Drainers: drainers, Interval: 10 * time.Second})
+	b.Install(newRouting(partitions, drainers))
+	return b
 }
 
 // ask adds noted spans to the demand of partitions.
@@ -146,7 +145,7 @@ func TestWithoutLoadNothingHappens(t *testing.T) {
 
 // TestLevellingSwitchedOff: partitions grow, and nothing moves.
 func TestLevellingSwitchedOff(t *testing.T) {
-	b := NewBalancer(Config{Drainers: 2, Partitions: Partitioning{Adaptive: 25}})
+	b := NewBalancer(Config{Drainers: 2})
 	b.growTo(64)
 	loads := make([]uint64, 64)
 	loads[9] = 1_000_000
@@ -162,10 +161,7 @@ func TestLevellingSwitchedOff(t *testing.T) {
 // them, without the clock moving.
 func TestGrowthAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := NewBalancer(Config{
-			Drainers: 2, Partitions: Partitioning{Adaptive: 25},
-			Interval: 10 * time.Second,
-		})
+		b := NewBalancer(Config{Drainers: 2, Interval: 10 * time.Second})
 		b.Start()
 		defer b.Stop()
 		started := time.Now()
@@ -188,7 +184,7 @@ func TestGrowthAtOnce(t *testing.T) {
 // every share of the key space has an owner at each step, growth moves none, and
 // what is asked of a drainer is what its routing sends it.
 func TestGrowthAfterRebalance(t *testing.T) {
-	b := NewBalancer(Config{Drainers: 3, Partitions: Partitioning{Adaptive: 25}, Interval: 10 * time.Second})
+	b := NewBalancer(Config{Drainers: 3, Interval: 10 * time.Second})
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for aggregates := 10; aggregates < 4000; aggregates *= 2 {
 		b.growTo(aggregates)
@@ -290,10 +286,7 @@ func TestDemandIsASample(t *testing.T) {
 // that are all spread, and is hot no more.
 func TestThousandsAreGatheredInParts(t *testing.T) {
 	const partitions, drainers = MaxPartitions, 2
-	b := NewBalancer(Config{
-		Drainers: drainers, Partitions: Partitioning{Fixed: partitions},
-		Interval: time.Second,
-	})
+	b := NewBalancer(Config{Drainers: drainers, Interval: time.Second})
 	b.Install(newRouting(1, drainers).Next([][]uint16{{0, 1}}).Grown(partitions))
 	loads := make([]uint64, partitions)
 	for p := range loads {

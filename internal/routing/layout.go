@@ -6,6 +6,9 @@ import (
 	"slices"
 )
 
+// levelled is up to which load ratio there is nothing to even out.
+const levelled = 1.05
+
 // layout is an assignment under construction: who owns what, and how much that is.
 type layout struct {
 	loads   []uint64   // by partition

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"time"
 )
 
 // The drainers are levelled from the ratio uneven on, towards levelled. Between the two
@@ -13,7 +14,6 @@ import (
 const (
 	uneven     = 1.15
 	tolerated  = 1.1
-	levelled   = 1.05
 	worthwhile = 0.93 // of the ratio before; a plan that gains less is not worth its moves
 )
 
@@ -21,6 +21,17 @@ const (
 type Plan struct {
 	PlanStats
 	owners [][]uint16 // nil: everything stays
+}
+
+// PlanStats is a plan, and why it was made.
+type PlanStats struct {
+	At      time.Time `json:"at"`
+	Before  float64   `json:"load_ratio_before"` // of the busiest drainer over the idlest
+	After   float64   `json:"load_ratio_after"`  // as planned
+	Moves   int       `json:"moves"`             // partitions that change their owners
+	Spreads int       `json:"spreads"`           // partitions that are owned by more drainers than before
+	Gathers int       `json:"gathers"`           // spread partitions that go back to one owner
+	Why     string    `json:"why"`               // also where nothing is to be done
 }
 
 // stay is the plan that changes nothing.

@@ -1,7 +1,6 @@
 package routing
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -292,56 +291,38 @@ func TestGrownKeepsOwners(t *testing.T) {
 
 // TestPartitionCount is the policy, point by point.
 func TestPartitionCount(t *testing.T) {
-	adaptive := Partitioning{Adaptive: 25}
-	for _, c := range []struct {
-		policy                     Partitioning
-		drainers, aggregates, want int
-	}{
-		{adaptive, 1, 0, 1},
-		{adaptive, 2, 0, 2},
-		{adaptive, 3, 0, 4},
-		{adaptive, 2, 3, 4},
-		{adaptive, 2, 50, 64},
-		{adaptive, 2, 100, 128},       // 50 + 25
-		{adaptive, 2, 500, 512},       // 50 + 225
-		{adaptive, 2, 2048, 2048},     // 50 + 999
-		{adaptive, 8, 1889, 1024 * 2}, // 200 + 844
-		{adaptive, 2, 1 << 20, MaxPartitions},
-		{Partitioning{Adaptive: 1}, 2, 100, 64}, // 2 + 49
-		{Partitioning{Fixed: 1}, 4, 5000, 1},
-		{Partitioning{Fixed: 100}, 4, 0, 128},
+	for _, c := range []struct{ drainers, aggregates, want int }{
+		{1, 0, 1},
+		{2, 0, 2},
+		{3, 0, 4},
+		{2, 3, 4},
+		{2, 50, 64},
+		{2, 100, 128},       // 50 + 25
+		{2, 500, 512},       // 50 + 225
+		{2, 2048, 2048},     // 50 + 999
+		{8, 1889, 1024 * 2}, // 200 + 844
+		{2, 1 << 20, MaxPartitions},
 	} {
-		if got := c.policy.Count(c.drainers, c.aggregates); got != c.want {
-			t.Errorf("%s, %d drainers, %d aggregates: %d partitions, want %d", c.policy, c.drainers,
-				c.aggregates, got, c.want)
+		if got := partitionsFor(c.drainers, c.aggregates); got != c.want {
+			t.Errorf("%d drainers, %d aggregates: %d partitions, want %d", c.drainers, c.aggregates, got, c.want)
 		}
 	}
 }
 
 // TestRoomIsWhatCountAllows: the balancer is told of growth at the right aggregate.
 func TestRoomIsWhatCountAllows(t *testing.T) {
-	for _, policy := range []Partitioning{{Adaptive: 25}, {Adaptive: 1}, {Adaptive: 7}} {
-		for drainers := 1; drainers < 9; drainers++ {
-			for aggregates := range 3000 {
-				partitions := policy.Count(drainers, aggregates)
-				room := policy.capacity(drainers, partitions)
-				if aggregates > room {
-					t.Fatalf("%s, %d drainers: %d partitions have room for %d, and %d live", policy, drainers,
-						partitions, room, aggregates)
-				}
-				if partitions < MaxPartitions && policy.Count(drainers, room+1) <= partitions {
-					t.Fatalf("%s, %d drainers: %d partitions are enough for %d too", policy, drainers,
-						partitions, room+1)
-				}
+	for drainers := 1; drainers < 9; drainers++ {
+		for aggregates := range 3000 {
+			partitions := partitionsFor(drainers, aggregates)
+			room := capacityOf(partitions, drainers)
+			if aggregates > room {
+				t.Fatalf("%d drainers: %d partitions have room for %d, and %d live", drainers, partitions, room,
+					aggregates)
+			}
+			if partitions < MaxPartitions && partitionsFor(drainers, room+1) <= partitions {
+				t.Fatalf("%d drainers: %d partitions are enough for %d too", drainers, partitions, room+1)
 			}
 		}
-	}
-	if (Partitioning{Adaptive: 25}).Check() != nil || (Partitioning{}).Check() == nil ||
-		(Partitioning{Fixed: MaxPartitions + 1}).Check() == nil {
-		t.Error("check accepts or refuses the wrong ones")
-	}
-	if text := fmt.Sprint(Partitioning{Fixed: 8}, Partitioning{Adaptive: 25}); text != "fixed:8 adaptive:25" {
-		t.Error(text)
 	}
 }
 

@@ -12,7 +12,7 @@ const busiestShown = 10
 // Stats is how the key space is shared among the drainers. Loads are
 // those of the last interval that the balancer looked at, estimated from a sample.
 type Stats struct {
-	Policy     string          `json:"policy"` // for the number of partitions
+	Policy     string          `json:"policy"` // how the number of partitions follows the aggregates
 	Partitions int             `json:"partitions"`
 	Epoch      uint64          `json:"epoch"` // of the routing; it rises with each change
 	Spread     int             `json:"spread"`
@@ -46,17 +46,6 @@ type PartitionLoad struct {
 	Offered   uint64   `json:"offered"`
 	Share     float64  `json:"share"`
 	Owners    []uint16 `json:"owners"` // drainers; several where it is spread
-}
-
-// PlanStats is a plan, and why it was made.
-type PlanStats struct {
-	At      time.Time `json:"at"`
-	Before  float64   `json:"load_ratio_before"` // of the busiest drainer over the idlest
-	After   float64   `json:"load_ratio_after"`  // as planned
-	Moves   int       `json:"moves"`             // partitions that change their owners
-	Spreads int       `json:"spreads"`           // partitions that are owned by more drainers than before
-	Gathers int       `json:"gathers"`           // spread partitions that go back to one owner
-	Why     string    `json:"why"`               // also where nothing is to be done
 }
 
 func (s *Stats) addPlan(p *Plan) {
@@ -96,14 +85,4 @@ func (s *Stats) setLoads(loads []uint64, r *Routing) {
 		return cmp.Compare(b.Offered, a.Offered)
 	})
 	s.Busiest = slices.Clone(s.Busiest[:min(busiestShown, len(s.Busiest))])
-}
-
-// Stats is what the balancer knows; it knows nothing of rings.
-func (b *Balancer) Stats() Stats {
-	s := *b.stats.Load()
-	routing := b.Routing()
-	s.Policy = b.config.Partitions.String()
-	s.Partitions, s.Epoch, s.Spread = routing.Partitions(), routing.epoch, len(routing.spread)
-	s.Drainers = slices.Clone(s.Drainers)
-	return s
 }

@@ -22,8 +22,11 @@ type Grid struct {
 	perPage uint                         // cells that a page has room for
 }
 
-// pageCells is the most that a page has room for: 64 bins are 59 buckets wide.
-const pageCells = 128
+const (
+	pageBins  = 64                                  // that a page counts
+	allPages  = (allBins + pageBins - 1) / pageBins // for the bins of all durations
+	pageCells = 128                                 // a page's at most: 64 bins are 59 buckets wide
+)
 
 // AgentGrid has the agent's bins as its cells. A Histogram takes each of them as what the
 // agent's mapping says that it stands for.

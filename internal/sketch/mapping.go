@@ -77,6 +77,11 @@ func (m Mapping) Range() (first, last int64, err error) {
 	return max(0, int64(shortest)), min(int64(longest), sketchBins-1), nil
 }
 
+// sketchBins is what a sketch has room for: the format's bins whose number takes two
+// bytes. Those of the agent's own mapping take a quarter of it, those of any other that
+// maps durations to half a percent all.
+const sketchBins = 1 << 13
+
 // Bins is a distribution that was counted elsewhere.
 type Bins struct {
 	Zeros uint64

@@ -5,11 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// A page counts the spans of 64 neighbouring bins, and a chunk is what an arena takes
-// from the memory at a time.
+// A chunk is what an arena takes from the memory at a time.
 const (
-	pageBits      = 6
-	pageBins      = 1 << pageBits
 	chunkCounters = 1 << 14
 	ChunkBytes    = chunkCounters * 4 // 64 KiB
 )

@@ -21,11 +21,6 @@ type Sketch struct {
 	words  int                     // of used, from the lowest on, that may have a bit
 }
 
-// sketchBins is what a sketch has room for: the format's bins whose number takes two
-// bytes. Those of the agent's own mapping take a quarter of it, those of any other that
-// maps durations to half a percent all.
-const sketchBins = 1 << 13
-
 // Run is some neighbouring bins of a sketch, all in use: from the index First up to End.
 // It holds no pointer, for the flush writes one for every other bin.
 type Run struct{ First, End int32 }

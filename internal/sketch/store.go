@@ -31,10 +31,7 @@ const (
 	inline
 )
 
-const (
-	allPages  = (allBins + pageBins - 1) / pageBins // for the bins of all durations
-	listCells = 2 * allPages
-)
+const listCells = 2 * allPages
 
 // Add counts one span of that many nanoseconds, unweighted, as the agent does.
 func (s *Store) Add(a *Arena, nanoseconds uint64) {

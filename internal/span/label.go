@@ -83,6 +83,10 @@ var labels = [LabelCount]labelSpec{
 	LabelHTTPStatus: {name: "http_status", budget: 64},
 }
 
+// maxMaskedTag is the longest tag whose value may yet be of MaxLabel, and one byte more,
+// which shows that it is longer.
+const maxMaskedTag = MaxLabel + len(":") + MaxLabel + 1
+
 // offsets are where the labels lie in a Key: a string, or a []string for a list.
 var offsets = [LabelCount]uintptr{
 	LabelService:       unsafe.Offsetof(Key{}.Service),

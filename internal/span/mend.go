@@ -58,6 +58,19 @@ func (m *Mender) Mend(k *Key, lang string) (changed bool) {
 	return changed
 }
 
+// IsNormal reports whether a text, or a tag of a list, is what the statistics show. It
+// may say no of one that Normalize would leave as it is.
+func (l Label) IsNormal(text string) bool {
+	spec := &labels[l]
+	switch {
+	case text == "":
+		return !spec.required
+	case spec.names != nil:
+		return spec.names.isName(text)
+	}
+	return isText(text, spec.maxBytes)
+}
+
 // text makes a text normal of which IsNormal says no.
 func (m *Mender) text(l Label, text *string, lang string) (changed bool) {
 	spec := &labels[l]
@@ -126,10 +139,6 @@ func (m *Mender) tag(l Label, tag *string) (changed bool) {
 	}
 	return *tag != before
 }
-
-// maxMaskedTag is the longest tag whose value may yet be of MaxLabel, and one byte more,
-// which shows that it is longer.
-const maxMaskedTag = MaxLabel + len(":") + MaxLabel + 1
 
 // Tag is a tag of a list as it is kept.
 func (l Label) Tag(tag string) string {

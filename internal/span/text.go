@@ -11,12 +11,13 @@ import (
 // Text returns s as valid UTF-8 of at most limit bytes. It cuts before a rune,
 // never within one, and replaces what is not UTF-8 by U+FFFD.
 func Text(s string, limit int) string {
-	var m Mender
-	if m.trim(&s, limit) {
-		// A copy, or the cut text would hold on to all that was cut off.
-		return strings.Clone(s)
+	switch {
+	case isText(s, limit):
+		return s
+	case len(s) > limit && shorten(&s, limit):
+		return strings.Clone(s) // or the cut text would hold on to all that was cut off
 	}
-	return s
+	return string(appendText(nil, s, limit))
 }
 
 // Shorten cuts valid UTF-8 to at most limit bytes. The result is a part of the text.

@@ -17,9 +17,5 @@ var known = map[string]map[string]int{
 		"internal/flush/testagent": 1,
 		"internal/health":          4,
 		"internal/ingest":          12,
-		"internal/ring":            5,
-		"internal/routing":         4,
-		"internal/sketch":          3,
-		"internal/span":            3,
 	},
 }

@@ -26,8 +26,7 @@ type side struct {
 // newSide runs an engine. An interval of 0 leaves the routing as it was dealt.
 func newSide(o options, l load, drainers int, every time.Duration) (*side, error) {
 	e, err := newEngine(o, routing.Config{
-		Drainers: drainers, Partitions: routing.Partitioning{Adaptive: routing.DefaultDensity},
-		Interval: every,
+		Drainers: drainers, Interval: every,
 	}, types, l.hashes(types))
 	if err != nil {
 		return nil, err

@@ -1,0 +1,84 @@
+package span
+
+import "strings"
+
+// Origin is who sent a snapshot. There is one payload an origin.
+// The tags are the names that a tracer gives the fields in hello.
+type Origin struct {
+	Host            string `wire:"host,omitzero"`
+	Env             string `wire:"env,omitzero"`
+	Version         string `wire:"version,omitzero"`
+	Service         string `wire:"service,omitzero"`
+	Lang            string `wire:"lang,omitzero"`
+	LangVersion     string `wire:"lang_version,omitzero"`
+	LangInterpreter string `wire:"lang_interpreter,omitzero"`
+	TracerVersion   string `wire:"tracer_version,omitzero"`
+	RuntimeID       string `wire:"runtime_id,omitzero"`
+	ContainerID     string `wire:"container_id,omitzero"`
+	EntityID        string `wire:"entity_id,omitzero"`
+	ExternalEnv     string `wire:"external_env,omitzero"`
+	ProcessTags     string `wire:"process_tags,omitzero"` // comma-separated "key:value"
+	GitCommitSHA    string `wire:"git_commit_sha,omitzero"`
+	// non-empty when the tracer obfuscated resources itself
+	ObfuscationVersion string `wire:"obfuscation_version,omitzero"`
+}
+
+// Common is what stands for two origins at once: all that they have in common. Where names
+// differ that statistics are told apart by, Blocked stands in their place as in that of a
+// label; of a host, a process or a container nothing is said, since none of that name is.
+func (o Origin) Common(other Origin) Origin {
+	both := func(a, b, otherwise string) string {
+		if a == b {
+			return a
+		}
+		return otherwise
+	}
+	return Origin{
+		Env: both(o.Env, other.Env, Blocked), Version: both(o.Version, other.Version, Blocked),
+		Service: both(o.Service, other.Service, Blocked),
+		Host:    both(o.Host, other.Host, ""), Lang: both(o.Lang, other.Lang, ""),
+		LangVersion:        both(o.LangVersion, other.LangVersion, ""),
+		LangInterpreter:    both(o.LangInterpreter, other.LangInterpreter, ""),
+		TracerVersion:      both(o.TracerVersion, other.TracerVersion, ""),
+		RuntimeID:          both(o.RuntimeID, other.RuntimeID, ""),
+		ContainerID:        both(o.ContainerID, other.ContainerID, ""),
+		EntityID:           both(o.EntityID, other.EntityID, ""),
+		ExternalEnv:        both(o.ExternalEnv, other.ExternalEnv, ""),
+		ProcessTags:        both(o.ProcessTags, other.ProcessTags, ""),
+		GitCommitSHA:       both(o.GitCommitSHA, other.GitCommitSHA, ""),
+		ObfuscationVersion: both(o.ObfuscationVersion, other.ObfuscationVersion, ""),
+	}
+}
+
+// Conflated is the origin without what tells one process from its siblings:
+// sixteen worker processes of one service leave the pod as one payload.
+func (o Origin) Conflated() Origin {
+	o.RuntimeID = ""
+	return o
+}
+
+// Normalize bounds every field of the origin and makes it valid UTF-8.
+func (o *Origin) Normalize() {
+	for _, s := range o.shortFields() {
+		*s = Text(*s, MaxOriginField)
+	}
+	o.ProcessTags = Text(o.ProcessTags, MaxProcessTags)
+}
+
+// Clone is the same origin in memory of its own.
+func (o Origin) Clone() Origin {
+	for _, s := range o.shortFields() {
+		*s = strings.Clone(*s)
+	}
+	o.ProcessTags = strings.Clone(o.ProcessTags)
+	return o
+}
+
+// shortFields are all but the process tags.
+func (o *Origin) shortFields() [14]*string {
+	return [...]*string{
+		&o.Host, &o.Env, &o.Version, &o.Service, &o.Lang, &o.LangVersion, &o.LangInterpreter,
+		&o.TracerVersion, &o.RuntimeID, &o.ContainerID, &o.EntityID, &o.ExternalEnv,
+		&o.GitCommitSHA, &o.ObfuscationVersion,
+	}
+}
