@@ -120,7 +120,9 @@ func TestWatch(t *testing.T) {
 			w.WriteHeader(http.StatusBadGateway)
 			return
 		}
-		status := health.Status{Schema: 1, Started: time.Unix(1, 0), At: time.Unix(int64(100+n), 0)}
+		status := health.Status{
+			Schema: 1, Process: health.Process{Started: time.Unix(1, 0)}, At: time.Unix(int64(100+n), 0),
+		}
 		status.Books.Received = uint64(1000 * n)
 		_ = json.NewEncoder(w).Encode(status)
 	}))

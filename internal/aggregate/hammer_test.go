@@ -3,9 +3,12 @@ package aggregate_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -18,7 +21,6 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	exporter "github.com/spanstatsd/spanstatsd/internal/flush/agent"
-	"github.com/spanstatsd/spanstatsd/internal/flush/testagent"
 	"github.com/spanstatsd/spanstatsd/internal/payload"
 	"github.com/spanstatsd/spanstatsd/internal/ring"
 	"github.com/spanstatsd/spanstatsd/internal/routing"
@@ -124,12 +126,9 @@ type chain struct {
 
 func newChain(t *testing.T, config aggregate.Config) *chain {
 	c := &chain{t: t, want: reference{}}
-	standin := testagent.Start(t, "", func(r testagent.Received) {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.payloads = append(c.payloads, r.Payload)
-	})
-	url, err := exporter.ParseURL(standin.URL())
+	server := httptest.NewServer(http.HandlerFunc(c.takePayload))
+	t.Cleanup(server.Close)
+	url, err := exporter.ParseURL(server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,6 +152,26 @@ func newChain(t *testing.T, config aggregate.Config) *chain {
 	}
 	c.Start()
 	return c
+}
+
+// takePayload is an agent that wants statistics, and keeps what it is sent.
+func (c *chain) takePayload(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/info" {
+		_, _ = io.WriteString(w, `{"endpoints":["/v0.6/stats"]}`)
+		return
+	}
+	body, err := io.ReadAll(r.Body)
+	decoded, unreadable := payload.Decode(body)
+	if err != nil || unreadable != nil {
+		c.t.Errorf("a payload can't be read: %v, %v", err, unreadable)
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	if len(decoded.Stats) > 0 { // else it is a probe
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.payloads = append(c.payloads, decoded)
+	}
 }
 
 // publishing sends batches of random spans, whole or not at all as ingest does,

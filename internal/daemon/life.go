@@ -23,8 +23,7 @@ func (d *Daemon) Start() {
 	d.health.SetReady(true)
 	d.watching.Go(d.followWanted)
 	d.config.Supervisor.Ready(d.look)
-	d.watching.Go(d.logCollapses)
-	d.watching.Go(d.logDrops)
+	d.watching.Go(d.logLosses)
 	d.announce()
 }
 
@@ -59,20 +58,12 @@ func (c *Config) aggregatesFrom() string {
 	return health.FromDefault
 }
 
-// logCollapses says which labels collapse.
-func (d *Daemon) logCollapses() {
-	log := health.CollapseLog{
-		Spans:         func() map[string]uint64 { return d.admit.Stats().Collapsed },
+// logLosses says which spans are dropped, and which labels collapse.
+func (d *Daemon) logLosses() {
+	log := health.LossLog{
+		Dropped: func() map[string]uint64 { return d.admit.Stats().Dropped }, Tracers: d.ingest.Tracers,
+		Collapsed:     func() map[string]uint64 { return d.admit.Stats().Collapsed },
 		MostCollapsed: d.aggregate.MostCollapsed, Masked: d.aggregate.Masked, Log: d.config.Log,
-	}
-	log.Run(d.stopping)
-}
-
-// logDrops says which spans are dropped.
-func (d *Daemon) logDrops() {
-	log := health.DropLog{
-		Spans:   func() map[string]uint64 { return d.admit.Stats().Dropped },
-		Tracers: d.ingest.Tracers, Log: d.config.Log,
 	}
 	log.Run(d.stopping)
 }

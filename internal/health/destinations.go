@@ -1,6 +1,17 @@
 package health
 
-import "github.com/spanstatsd/spanstatsd/internal/flush"
+import (
+	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
+)
+
+// Delivery is where statistics go, and what became of them there.
+type Delivery struct {
+	Agent        Agent               `json:"agent"`
+	Retry        Retry               `json:"retry"`   // of the first destination
+	Flushes      []flush.Flush       `json:"flushes"` // to the first destination
+	Destinations []DestinationStatus `json:"destinations"`
+}
 
 // DestinationStatus is one place that statistics are sent to, and what became of them there.
 type DestinationStatus struct {
@@ -60,9 +71,8 @@ type Agent struct {
 // AgentOff is the agent's state where there is none.
 const AgentOff flush.State = "off"
 
-// agent is what status says of it. Where there is one it is the first destination.
-func (s *Server) agent(l *look) Agent {
-	exporter := s.config.Sources.Agent
+// agentStatus is what status says of it. Where there is one it is the first destination.
+func agentStatus(exporter *agent.Exporter, l *look) Agent {
 	if exporter == nil {
 		return Agent{State: AgentOff, PeerTags: []string{}, SpanKinds: []string{}}
 	}
@@ -71,4 +81,9 @@ func (s *Server) agent(l *look) Agent {
 		URL: exporter.URL(), State: out.State(), Reachable: out.Reachable, Version: exporter.Version(),
 		Stats: wants.Stats, PeerTags: list(wants.PeerTags), SpanKinds: list(wants.SpanKinds),
 	}
+}
+
+func delivery(c *Config, l *look) Delivery {
+	all := l.destinations()
+	return Delivery{agentStatus(c.Sources.Agent, l), all[0].Retry, all[0].Flushes, all}
 }

@@ -14,22 +14,6 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/shown"
 )
 
-// answerJSON answers with a value whole, or with why it can't be written: what is short of
-// its end, or empty, would be taken for all there is.
-func (s *Server) answerJSON(w http.ResponseWriter, value any) {
-	text, err := json.MarshalIndent(value, "", "  ")
-	if err != nil {
-		err = fmt.Errorf("encode status: %w; it is a defect: please report it", err)
-		s.failures.Println(err)
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	_, _ = w.Write(append(shown.JSON(text), '\n')) // an error means that who asked has left
-}
-
 // failureSpacing is the least time between two lines about answers that failed: programs
 // ask every few seconds.
 const failureSpacing = time.Minute
@@ -60,4 +44,20 @@ func isLeft(said any) bool {
 	err, _ := said.(error)
 	var network *net.OpError
 	return errors.As(err, &network) && network.Op == "write"
+}
+
+// answerJSON answers with a value whole, or with why it can't be written: what is short of
+// its end, or empty, would be taken for all there is.
+func (l *failureLog) answerJSON(w http.ResponseWriter, value any) {
+	text, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		err = fmt.Errorf("encode status: %w; it is a defect: please report it", err)
+		l.Println(err)
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	_, _ = w.Write(append(shown.JSON(text), '\n')) // an error means that who asked has left
 }

@@ -17,10 +17,10 @@ import (
 // once, however often somebody asks.
 func TestWhatCantBeEncodedIsAnErrorThatSaysSo(t *testing.T) {
 	var log bytes.Buffer
-	s := &Server{failures: failureLog{logger: slog.New(slog.NewTextHandler(&log, nil))}}
-	for _, value := range []any{math.Inf(1), Status{UptimeSeconds: math.NaN()}} {
+	failures := &failureLog{logger: slog.New(slog.NewTextHandler(&log, nil))}
+	for _, value := range []any{math.Inf(1), Status{Process: Process{UptimeSeconds: math.NaN()}}} {
 		answer := httptest.NewRecorder()
-		s.answerJSON(answer, value)
+		failures.answerJSON(answer, value)
 		if text := answer.Body.String(); answer.Code != http.StatusInternalServerError ||
 			!strings.Contains(text, "encode status: json: unsupported value") {
 			t.Errorf("%v is answered with %d: %q", value, answer.Code, text)

@@ -202,7 +202,8 @@ func TestEndpoints(t *testing.T) {
 
 // TestLivenessNoticesASealerThatStands.
 func TestLivenessNoticesASealerThatStands(t *testing.T) {
-	s := &Server{config: Config{FlushInterval: time.Nanosecond, Sources: rooms(t)}}
+	sources := rooms(t)
+	s := &probes{sources: &sources, interval: time.Nanosecond}
 	time.Sleep(time.Microsecond)
 	answer := httptest.NewRecorder()
 	s.livez(answer, nil)

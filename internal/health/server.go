@@ -15,44 +15,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/exporter-toolkit/web"
-	"github.com/spanstatsd/spanstatsd/internal/memory"
-	"go.uber.org/atomic"
 )
-
-// Config is what the server may use, and what it can't ask of the rooms.
-type Config struct {
-	Addr          string
-	WebConfigFile string // TLS and basic auth, in the Prometheus ecosystem's format; "" for neither
-	Debug         bool   // answer /debug/pprof
-	Version       string
-	FlushInterval time.Duration
-	Limits        Limits
-	Memory        memory.Budget // what the limits may come to
-	MemoryLimit   memory.Limit
-	Settings      []Setting // what the daemon runs with
-	Sources       Sources
-	Log           *slog.Logger
-	LogLinesLost  func() uint64
-	Died          func() int // daemons before this one that ended without their books
-}
-
-// Limits are the bounds that status shows beside what is used of them.
-type Limits struct {
-	Aggregates      int
-	Origins         int
-	Connections     int
-	APMConnections  int
-	OTLPConnections int
-}
 
 // Server answers /metrics, /livez, /readyz, /status and the page at /.
 type Server struct {
+	probes
 	config   Config
 	started  time.Time
 	listener net.Listener
 	http     *http.Server
-	ready    atomic.Bool
-	opened   atomic.Bool // was ready once
 	served   chan struct{}
 	failures failureLog
 
@@ -79,6 +50,7 @@ func New(config Config) (*Server, error) {
 		config: config, started: time.Now(), listener: listener, served: make(chan struct{}),
 		failures: failureLog{logger: config.Log},
 	}
+	s.probes.sources, s.probes.interval = &s.config.Sources, config.FlushInterval
 	s.http = &http.Server{
 		Handler: s.routes(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
 		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
@@ -137,14 +109,6 @@ func (s *Server) Start() {
 	}()
 }
 
-// SetReady says whether tracers may be sent here.
-func (s *Server) SetReady(ready bool) {
-	s.ready.Store(ready)
-	if ready {
-		s.opened.Store(true)
-	}
-}
-
 // Close finishes the requests that are being answered.
 func (s *Server) Close(ctx context.Context) {
 	if s.http.Shutdown(ctx) != nil {
@@ -153,60 +117,21 @@ func (s *Server) Close(ctx context.Context) {
 	<-s.served
 }
 
-// missedSeals is how many flush intervals may pass without a seal before the
-// daemon calls itself stuck.
-const missedSeals = 6
-
-// Alive is an error when a restart would help: when cycles are not sealed any more. An agent
-// that is away is no such reason.
-func (s *Server) Alive() error {
-	last := s.config.Sources.Aggregate.Stats().LastSeal
-	if stuck := time.Since(last); stuck > missedSeals*s.config.FlushInterval {
-		return fmt.Errorf("no cycle was sealed for %s", stuck.Round(time.Second))
+// serve answers until Close, behind what the web config file asks for.
+func (s *Server) serve() error {
+	if s.config.WebConfigFile == "" {
+		s.http.Handler = s.connections.watch(s.http.Handler)
+		return s.http.Serve(s.listener)
 	}
-	return nil
+	guarded := &guardedListener{
+		Listener: s.listener, server: s.http, connections: &s.connections, log: s.config.Log,
+		file: s.config.WebConfigFile, open: s.http.Handler,
+	}
+	defer guarded.end()
+	return web.Serve(guarded, s.http, &web.FlagConfig{WebConfigFile: &s.config.WebConfigFile}, s.config.Log)
 }
 
-func (s *Server) livez(w http.ResponseWriter, _ *http.Request) {
-	if err := s.Alive(); err != nil {
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		return
-	}
-	fmt.Fprintln(w, "ok")
-}
+// Status is what /status answers.
+func (s *Server) Status() Status { return readStatus(&s.config, &s.probes, s.started) }
 
-// readyz is true between the moment that tracers may connect and the moment
-// that the daemon begins to stop, as long as they find the socket.
-func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
-	if why := s.notReady(); why != "" {
-		http.Error(w, why, http.StatusServiceUnavailable)
-		return
-	}
-	fmt.Fprintln(w, "ok")
-}
-
-// notReady is why tracers may not be sent here, "" where they may.
-func (s *Server) notReady() string {
-	switch {
-	case s.ready.Load():
-		return s.lack()
-	case s.opened.Load():
-		return "stopping: tracers are not accepted any more"
-	}
-	return "starting: tracers are not accepted yet"
-}
-
-// lack is why tracers can't find a socket of ours, "" where they can.
-func (s *Server) lack() string {
-	err := s.config.Sources.Ingest.Lack()
-	if err == nil && s.config.Sources.APM != nil {
-		err = s.config.Sources.APM.Lack()
-	}
-	if err == nil && s.config.Sources.OTLP != nil {
-		err = s.config.Sources.OTLP.Lack()
-	}
-	if err == nil {
-		return ""
-	}
-	return "the socket is gone and can't be made again: " + err.Error()
-}
+func (s *Server) status(w http.ResponseWriter, _ *http.Request) { s.failures.answerJSON(w, s.Status()) }

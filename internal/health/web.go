@@ -11,20 +11,6 @@ import (
 	"github.com/prometheus/exporter-toolkit/web"
 )
 
-// serve answers until Close, behind what the web config file asks for.
-func (s *Server) serve() error {
-	if s.config.WebConfigFile == "" {
-		s.http.Handler = s.connections.watch(s.http.Handler)
-		return s.http.Serve(s.listener)
-	}
-	guarded := &guardedListener{
-		Listener: s.listener, server: s.http, connections: &s.connections, log: s.config.Log,
-		file: s.config.WebConfigFile, open: s.http.Handler,
-	}
-	defer guarded.end()
-	return web.Serve(guarded, s.http, &web.FlagConfig{WebConfigFile: &s.config.WebConfigFile}, s.config.Log)
-}
-
 // guardedListener keeps the probes outside of the password. A kubelet has none,
 // and can't be given one without writing it into the pod; what it learns is one
 // word. TLS, and client certificates where the file asks for them, hold for the

@@ -175,7 +175,7 @@ func (d *decoder) object(to reflect.Value) error {
 		field, known := fields[name]
 		switch {
 		case known:
-			err = d.value(to.Field(field))
+			err = d.value(to.FieldByIndex(field))
 		case d.visit != nil:
 			err = ErrLoses
 		default:
@@ -197,16 +197,18 @@ func (d *decoder) length(n int, err error) (int, error) {
 }
 
 // fields are the fields of what a payload is made of, by their keys on the wire.
-var fields = map[reflect.Type]map[string]int{
+var fields = map[reflect.Type]map[string][]int{
 	reflect.TypeFor[Payload](): fieldsOf[Payload](),
 	reflect.TypeFor[Bucket]():  fieldsOf[Bucket](),
 	reflect.TypeFor[Group]():   fieldsOf[Group](),
 }
 
-func fieldsOf[T any]() map[string]int {
-	byKey := map[string]int{}
-	for i, field := range reflect.VisibleFields(reflect.TypeFor[T]()) {
-		byKey[cmp.Or(field.Tag.Get("msgpack"), field.Name)] = i
+func fieldsOf[T any]() map[string][]int {
+	byKey := map[string][]int{}
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[T]()) {
+		if !field.Anonymous {
+			byKey[cmp.Or(field.Tag.Get("msgpack"), field.Name)] = field.Index
+		}
 	}
 	return byKey
 }

@@ -47,10 +47,12 @@ func TestDecodePayloadReadsEveryField(t *testing.T) {
 		AgentAggregation: "aa", Service: "svc", ContainerID: "c", Tags: []string{"t"}, GitCommitSha: "sha",
 		ImageTag: "i", ProcessTagsHash: 9, ProcessTags: "p:q",
 		Stats: []Bucket{{Start: 20, Duration: 10, AgentTimeShift: -3, Stats: []Group{{
-			Service: "s", Name: "n", Resource: "r", Type: "web", DBType: "postgres", SpanKind: "server",
-			GRPCStatusCode: "5", HTTPMethod: "GET", HTTPEndpoint: "/e", ServiceSource: "m", HTTPStatusCode: 200,
+			Labels: Labels{
+				Service: "s", Name: "n", Resource: "r", Type: "web", DBType: "postgres", SpanKind: "server",
+				GRPCStatusCode: "5", HTTPMethod: "GET", HTTPEndpoint: "/e", ServiceSource: "m", HTTPStatusCode: 200,
+				Synthetics: true, IsTraceRoot: 2, PeerTags: []string{"a:b", "c:d"}, AdditionalMetricTags: []string{"x:y"},
+			},
 			Hits: math.MaxUint64, Errors: 2, TopLevelHits: 3, Duration: 4, OkSummary: []byte{1}, ErrorSummary: []byte{},
-			Synthetics: true, IsTraceRoot: 2, PeerTags: []string{"a:b", "c:d"}, AdditionalMetricTags: []string{"x:y"},
 		}}}},
 	}
 	got, err := Decode(append(raw, "bytes after it"...))

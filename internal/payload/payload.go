@@ -18,17 +18,22 @@ type Bucket struct {
 	Stats           []Group
 }
 
-// Group is a ClientGroupedStats.
+// Group is a ClientGroupedStats: what was counted of the spans with these labels.
 type Group struct {
+	Labels
+	Hits, Errors, TopLevelHits, Duration uint64
+	OkSummary, ErrorSummary              []byte
+}
+
+// Labels stand beside the counts on the wire.
+type Labels struct {
 	Service, Name, Resource, Type, DBType, SpanKind string
 	GRPCStatusCode, HTTPMethod, HTTPEndpoint        string
 	ServiceSource                                   string `msgpack:"srv_src"`
 
-	HTTPStatusCode                       uint32
-	Hits, Errors, TopLevelHits, Duration uint64
-	OkSummary, ErrorSummary              []byte
-	Synthetics                           bool
-	IsTraceRoot                          int32
+	HTTPStatusCode uint32
+	Synthetics     bool
+	IsTraceRoot    int32
 
 	PeerTags, AdditionalMetricTags, SpanDerivedPrimaryTags []string
 }

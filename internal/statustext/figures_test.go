@@ -12,8 +12,8 @@ func TestRates(t *testing.T) {
 	at := func(second int64, received uint64, started time.Time) *health.Status {
 		return &health.Status{
 			At:      time.Unix(second, 0),
-			Started: started,
-			Books:   health.Books{Received: received},
+			Process: health.Process{Started: started},
+			Spans:   health.Spans{Books: health.Books{Received: received}},
 		}
 	}
 	received := func(s *health.Status) uint64 { return s.Books.Received }

@@ -20,25 +20,32 @@ func TestStatusTextIsSafe(t *testing.T) {
 	const hostile = "\x1b[2J\x1b]0;owned\a\u202e\u009b31m\r\nx\x00"
 	now := time.Now()
 	s := &health.Status{
-		Schema: 1, At: now, Started: now.Add(-time.Hour), Version: hostile, NotReady: hostile,
-		Books:     health.Books{Received: 3, Dropped: map[string]uint64{hostile: 3}},
-		Collapsed: map[string]uint64{hostile: 1},
-		Drainers:  []health.Drainer{{Ring: health.Ring{Slots: 8, Used: 9, HighWater: 12}}},
-		Agent:     health.Agent{URL: hostile, Version: hostile},
-		Flushes:   []flush.Flush{{Said: hostile, Outcomes: map[flush.Result]int{flush.ResultAccepted: 1}}},
-		Busiest: flush.Busiest{
-			Rows: []flush.BusyKey{
-				{
-					Service:   hostile,
-					Operation: hostile,
-					Resource:  hostile,
-					Hits:      1,
-					Latency:   []uint64{0, 4, 1},
-				},
-			},
-			Curve: flush.CurveAxis{Columns: 3},
+		Schema: 1, At: now,
+		Process: health.Process{Started: now.Add(-time.Hour), Version: hostile, NotReady: hostile},
+		Spans: health.Spans{
+			Books:     health.Books{Received: 3, Dropped: map[string]uint64{hostile: 3}},
+			Collapsed: map[string]uint64{hostile: 1},
 		},
-		Tracers: []ingest.Tracer{{Service: hostile, Env: hostile, Lang: hostile}},
+		Delivery: health.Delivery{
+			Agent:   health.Agent{URL: hostile, Version: hostile},
+			Flushes: []flush.Flush{{Said: hostile, Outcomes: map[flush.Result]int{flush.ResultAccepted: 1}}},
+		},
+		Interval: health.Interval{
+			Drainers: []health.Drainer{{Ring: health.Ring{Slots: 8, Used: 9, HighWater: 12}}},
+			Busiest: flush.Busiest{
+				Rows: []flush.BusyKey{
+					{
+						Service:   hostile,
+						Operation: hostile,
+						Resource:  hostile,
+						Hits:      1,
+						Latency:   []uint64{0, 4, 1},
+					},
+				},
+				Curve: flush.CurveAxis{Columns: 3},
+			},
+		},
+		Senders: health.Senders{Tracers: []ingest.Tracer{{Service: hostile, Env: hostile, Lang: hostile}}},
 	}
 	text := statustext.Render(s, nil, false)
 	if found := controls.FindString(text); found != "" {
@@ -59,11 +66,14 @@ func TestStatusSaysWhatTheAgentDoes(t *testing.T) {
 		"Every span is accounted for":                   {Reachable: true, Stats: true, State: flush.Takes},
 	} {
 		text := statustext.Render(&health.Status{
-			Agent: agent, Books: health.Books{
+			Spans: health.Spans{Books: health.Books{
 				Received: 7, Aggregated: 7, Balanced: true,
 				DeliveryBooks: health.DeliveryBooks{Held: 7, HeldInPayloads: 7},
+			}},
+			Delivery: health.Delivery{
+				Agent: agent,
+				Retry: health.Retry{Payloads: 1, Bytes: 100, MaxBytes: 1000, OldestSeconds: 61, MaxSeconds: 120},
 			},
-			Retry: health.Retry{Payloads: 1, Bytes: 100, MaxBytes: 1000, OldestSeconds: 61, MaxSeconds: 120},
 		}, nil, false)
 		if !strings.Contains(text, want) ||
 			strings.Contains(text, "accounted for") != (agent.State == flush.Takes) ||
@@ -77,24 +87,26 @@ func TestStatusSaysWhatTheAgentDoes(t *testing.T) {
 // never overlooked, and without an agent there is no word of one.
 func TestStatusSaysWhatEachDestinationDoes(t *testing.T) {
 	status := health.Status{
-		Books: health.Books{
+		Spans: health.Spans{Books: health.Books{
 			Received:      7,
 			Aggregated:    7,
 			Balanced:      true,
 			DeliveryBooks: health.DeliveryBooks{Flushed: 7},
-		},
-		Agent: health.Agent{URL: "unix:///agent", Reachable: true, Stats: true, State: flush.Takes},
-		Destinations: []health.DestinationStatus{
-			{Name: "agent", State: flush.Takes, Books: health.DeliveryBooks{Flushed: 7}},
-			{
-				Name: "otlp", URL: "http://collector:4318", State: flush.Silent,
-				Books: health.DeliveryBooks{Held: 7, HeldInPayloads: 7},
-				Retry: health.Retry{
-					Payloads:      1,
-					Bytes:         100,
-					MaxBytes:      1000,
-					OldestSeconds: 61,
-					MaxSeconds:    120,
+		}},
+		Delivery: health.Delivery{
+			Agent: health.Agent{URL: "unix:///agent", Reachable: true, Stats: true, State: flush.Takes},
+			Destinations: []health.DestinationStatus{
+				{Name: "agent", State: flush.Takes, Books: health.DeliveryBooks{Flushed: 7}},
+				{
+					Name: "otlp", URL: "http://collector:4318", State: flush.Silent,
+					Books: health.DeliveryBooks{Held: 7, HeldInPayloads: 7},
+					Retry: health.Retry{
+						Payloads:      1,
+						Bytes:         100,
+						MaxBytes:      1000,
+						OldestSeconds: 61,
+						MaxSeconds:    120,
+					},
 				},
 			},
 		},
@@ -125,7 +137,10 @@ func TestStatusSaysThatTheDaemonBeforeWasKilled(t *testing.T) {
 		2: "2 daemons before this one were killed",
 	} {
 		text := statustext.Render(
-			&health.Status{Died: died, Books: health.Books{Received: 7, Balanced: true}},
+			&health.Status{
+				Process: health.Process{Died: died},
+				Spans:   health.Spans{Books: health.Books{Received: 7, Balanced: true}},
+			},
 			nil,
 			false,
 		)

@@ -19,7 +19,7 @@ var rooms = map[string]room{
 		"internal/door/datadog internal/door/otlp internal/exemplars internal/flush internal/flush/agent internal/flush/totals " +
 		"internal/health internal/ingest internal/memory internal/ring internal/sketch internal/socket " +
 		"internal/systemd internal/wire", "makes, starts and stops all rooms, in one place"},
-	"internal/health": {"internal/admit internal/aggregate internal/door/datadog internal/door/otlp " +
+	"internal/health": {"internal/admit internal/aggregate internal/door internal/door/datadog internal/door/otlp " +
 		"internal/exemplars internal/flush internal/flush/agent internal/ingest internal/memory " +
 		"internal/routing internal/shown", "reads the others' stats"},
 
@@ -141,10 +141,9 @@ var rooms = map[string]room{
 	"internal/ring":     {"", "slots without pointers, of any meaning"},
 	"internal/span":     {"", "the vocabulary"},
 
-	"internal/payload":         {"", "reads what the encoder writes, and shares no code with it"},
-	"internal/flush/testagent": {"internal/payload", "an agent for tests"},
-	"internal/structure":       {"", "reads source"},
-	"internal/eventually":      {"", "waits in tests, with a deadline"},
+	"internal/payload":    {"", "reads what the encoder writes, and shares no code with it"},
+	"internal/structure":  {"", "reads source"},
+	"internal/eventually": {"", "waits in tests, with a deadline"},
 
 	// Those of the lab's modules, which the daemon's does not need.
 	"lab/cmd/spanstatsd-lab": {

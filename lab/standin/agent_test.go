@@ -326,7 +326,7 @@ func TestCloseEndsARequestThatHangs(t *testing.T) {
 func TestRowsAndProblemsAreBounded(t *testing.T) {
 	l := &ledger{}
 	for i := range maxRows + 50 {
-		l.count(&payload.Group{Service: "s", Resource: fmt.Sprint(i), Hits: 1})
+		l.count(&payload.Group{Labels: payload.Labels{Service: "s", Resource: fmt.Sprint(i)}, Hits: 1})
 		l.problem("problem %d", i)
 	}
 	got := l.look()

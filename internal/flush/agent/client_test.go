@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/flush"
-	"github.com/spanstatsd/spanstatsd/internal/flush/testagent"
 	"github.com/spanstatsd/spanstatsd/internal/flush/testcycle"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
@@ -36,9 +35,9 @@ func addressOf(t *testing.T, network string) string {
 }
 
 // spansIn is how many a payload's sketches count.
-func spansIn(t *testing.T, r testagent.Received) (spans uint64) {
+func spansIn(t *testing.T, r received) (spans uint64) {
 	t.Helper()
-	for _, bucket := range r.Payload.Stats {
+	for _, bucket := range r.payload.Stats {
 		for i := range bucket.Stats {
 			ok, failed, err := bucket.Stats[i].Latencies()
 			if err != nil {
@@ -57,9 +56,9 @@ func some() *flush.Payload { return &flush.Payload{Body: make([]byte, 600)} }
 func TestFlushToAnAgent(t *testing.T) {
 	for _, network := range []string{"tcp", "unix"} {
 		t.Run(network, func(t *testing.T) {
-			received := make(chan testagent.Received, 2)
-			agent := testagent.Start(t, addressOf(t, network), func(r testagent.Received) { received <- r })
-			url, err := ParseURL(agent.URL())
+			payloads := make(chan received, 2)
+			agent := startAgent(t, addressOf(t, network), func(r received) { payloads <- r })
+			url, err := ParseURL(agent.url)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,12 +73,12 @@ func TestFlushToAnAgent(t *testing.T) {
 			if err := sealed.Delivery.Wait(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			full, bare := <-received, <-received // at once, in either order
-			if full.Payload.Service == "" {
+			full, bare := <-payloads, <-payloads // at once, in either order
+			if full.payload.Service == "" {
 				full, bare = bare, full
 			}
 			checkHeaders(t, full, bare)
-			problems := append(full.Payload.Problems(), bare.Payload.Problems()...)
+			problems := append(full.payload.Problems(), bare.payload.Problems()...)
 			if arrived := spansIn(t, full) + spansIn(t, bare); len(problems) != 0 || arrived != spans {
 				t.Errorf("%d of %d spans arrived, and there are problems %q", arrived, spans, problems)
 			}
@@ -90,20 +89,20 @@ func TestFlushToAnAgent(t *testing.T) {
 	}
 }
 
-func checkHeaders(t *testing.T, full, bare testagent.Received) {
+func checkHeaders(t *testing.T, full, bare received) {
 	t.Helper()
 	for name, want := range map[string]string{
-		"Content-Type": "application/msgpack", "Content-Length": fmt.Sprint(len(full.Body)), "User-Agent": "spanstatsd/1.0",
+		"Content-Type": "application/msgpack", "Content-Length": fmt.Sprint(len(full.body)), "User-Agent": "spanstatsd/1.0",
 		"Datadog-Meta-Lang": "java", "Datadog-Meta-Lang-Version": "17", "Datadog-Meta-Lang-Interpreter": "OpenJDK",
 		"Datadog-Meta-Tracer-Version": "1.50.0", "Datadog-Container-Id": "cid", "Datadog-Entity-Id": "in-7",
 		"Datadog-External-Env": "it-false", "Datadog-Obfuscation-Version": "1",
 		"Content-Encoding": "", "Accept-Encoding": "", "Idempotency-Key": "",
 	} {
-		if got := full.Header.Get(name); got != want {
+		if got := full.header.Get(name); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
 	}
-	for name := range bare.Header {
+	for name := range bare.header {
 		if strings.HasPrefix(name, "Datadog-") {
 			t.Errorf("an origin that says nothing sent %s", name)
 		}
@@ -111,14 +110,14 @@ func checkHeaders(t *testing.T, full, bare testagent.Received) {
 }
 
 func TestHeadersOfAStrangeOriginCanBeSent(t *testing.T) {
-	agent := testagent.Start(t, "", nil)
+	agent := startAgent(t, "", nil)
 	p := &flush.Payload{Body: mustEncode(t, testcycle.Spans(1), flush.MinPayloadBytes)[0].Body, Origin: span.Origin{
 		Lang: "go\r\nX-Evil: 1", ContainerID: "\x00\x7f", EntityID: " caf\u00e9 ",
 	}}
-	if got := clientOf(t, agent.URL()).deliver(t.Context(), p); got.Outcome != flush.OutcomeAccepted {
+	if got := clientOf(t, agent.url).deliver(t.Context(), p); got.Outcome != flush.OutcomeAccepted {
 		t.Errorf("%+v", got)
 	}
-	if agent.Payloads() != 1 {
+	if agent.payloads.Load() != 1 {
 		t.Error("the payload did not arrive")
 	}
 }
@@ -128,13 +127,14 @@ func TestStatusDecidesWhetherToTryAgain(t *testing.T) {
 		200: flush.OutcomeAccepted, 202: flush.OutcomeAccepted, 301: flush.OutcomeRefused, 400: flush.OutcomeRefused, 401: flush.OutcomeRefused, 403: flush.OutcomeRefused, 404: flush.OutcomeNotWanted,
 		408: flush.OutcomeNotYet, 413: flush.OutcomeRefused, 429: flush.OutcomeNotYet, 500: flush.OutcomeNotYet, 502: flush.OutcomeNotYet, 503: flush.OutcomeNotYet,
 	} {
-		agent := testagent.Start(t, "", nil)
-		agent.SetFault(func(*http.Request) testagent.Fault {
-			return testagent.Fault{Kind: testagent.Answer, Status: status, Header: http.Header{
-				"Retry-After": {"7"}, "Datadog-Agent-State": {"s"}, "Location": {"/elsewhere"},
-			}}
-		})
-		got := clientOf(t, agent.URL()).deliver(t.Context(), some())
+		agent := startAgent(t, "", nil)
+		agent.fault = func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "7")
+			w.Header().Set("Datadog-Agent-State", "s")
+			w.Header().Set("Location", "/elsewhere")
+			w.WriteHeader(status)
+		}
+		got := clientOf(t, agent.url).deliver(t.Context(), some())
 		if got.Outcome != want || (got.Err == nil) != (want == flush.OutcomeAccepted) || stateOf(got) != "s" {
 			t.Errorf("%d: %+v, want flush.Outcome %d", status, got, want)
 		}
@@ -145,8 +145,8 @@ func TestStatusDecidesWhetherToTryAgain(t *testing.T) {
 }
 
 func TestInfoOverHTTP(t *testing.T) {
-	agent := testagent.Start(t, "", nil)
-	client := clientOf(t, agent.URL())
+	agent := startAgent(t, "", nil)
+	client := clientOf(t, agent.url)
 	got, err := client.info(t.Context())
 	if err != nil || !got.features.Stats || got.features.ObfuscationVersion != 1 || len(got.features.PeerTags) != 2 {
 		t.Fatalf("%+v, %v", got, err)
@@ -155,11 +155,11 @@ func TestInfoOverHTTP(t *testing.T) {
 	if answer := client.deliver(t.Context(), &flush.Payload{Body: body}); stateOf(answer) != got.state || got.state == "" {
 		t.Errorf("the answer's state is %q, /info hashes to %q", stateOf(answer), got.state)
 	}
-	agent.SetFault(func(*http.Request) testagent.Fault { return testagent.Fault{Kind: testagent.Answer, Status: 404} })
+	agent.fault = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) }
 	if got, err := client.info(t.Context()); err != nil || got.features.Stats {
 		t.Errorf("404: %+v, %v", got, err)
 	}
-	agent.SetFault(func(*http.Request) testagent.Fault { return testagent.Fault{Kind: testagent.Answer, Status: 500} })
+	agent.fault = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }
 	if _, err := client.info(t.Context()); err == nil {
 		t.Error("500 was taken for info")
 	}

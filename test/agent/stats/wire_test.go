@@ -175,13 +175,14 @@ func asOurs(p *pb.ClientStatsPayload) *payload.Payload {
 		bucket := payload.Bucket{Start: b.Start, Duration: b.Duration}
 		for _, g := range b.Stats {
 			bucket.Stats = append(bucket.Stats, payload.Group{
-				Service: g.Service, Name: g.Name, Resource: g.Resource, Type: g.Type, SpanKind: g.SpanKind,
-				GRPCStatusCode: g.GRPCStatusCode, HTTPMethod: g.HTTPMethod, HTTPEndpoint: g.HTTPEndpoint,
-				ServiceSource: g.ServiceSource, HTTPStatusCode: g.HTTPStatusCode, Hits: g.Hits,
-				Errors: g.Errors, TopLevelHits: g.TopLevelHits, Duration: g.Duration,
-				OkSummary: g.OkSummary, ErrorSummary: g.ErrorSummary, Synthetics: g.Synthetics,
-				IsTraceRoot: int32(g.IsTraceRoot), PeerTags: g.PeerTags,
-				AdditionalMetricTags: g.AdditionalMetricTags,
+				Labels: payload.Labels{
+					Service: g.Service, Name: g.Name, Resource: g.Resource, Type: g.Type, SpanKind: g.SpanKind,
+					GRPCStatusCode: g.GRPCStatusCode, HTTPMethod: g.HTTPMethod, HTTPEndpoint: g.HTTPEndpoint,
+					ServiceSource: g.ServiceSource, HTTPStatusCode: g.HTTPStatusCode, Synthetics: g.Synthetics,
+					IsTraceRoot: int32(g.IsTraceRoot), PeerTags: g.PeerTags,
+					AdditionalMetricTags: g.AdditionalMetricTags,
+				}, Hits: g.Hits, Errors: g.Errors, TopLevelHits: g.TopLevelHits, Duration: g.Duration,
+				OkSummary: g.OkSummary, ErrorSummary: g.ErrorSummary,
 			})
 		}
 		to.Stats = append(to.Stats, bucket)

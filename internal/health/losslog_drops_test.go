@@ -27,8 +27,11 @@ func TestDropsAreLogged(t *testing.T) {
 			{Service: "cart", PID: 2, Since: since},
 		}
 		locked := func(do func()) { mu.Lock(); defer mu.Unlock(); do() }
-		log := DropLog{
-			Spans: func() (now map[string]uint64) {
+		log := LossLog{
+			Collapsed:     func() map[string]uint64 { return nil },
+			Masked:        func() map[string]uint64 { return nil },
+			MostCollapsed: func() (string, uint64) { return "", 0 },
+			Dropped: func() (now map[string]uint64) {
 				locked(func() {
 					now = maps.Clone(spans)
 				})
@@ -85,7 +88,7 @@ func TestDropsAreLogged(t *testing.T) {
 				t.Errorf("%s: %+v", what, lines)
 			}
 		}
-		check("the first loss", lose(10, dropLogLooks), 11, 10)
+		check("the first loss", lose(10, lossLook), 11, 10)
 		if early := lose(20, 50*time.Second); len(early) != 0 {
 			t.Errorf("within the minute: %+v", early)
 		}

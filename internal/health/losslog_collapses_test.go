@@ -12,15 +12,16 @@ import (
 	"time"
 )
 
-// TestCollapseLog runs the log for an hour of an injected clock, in which labels
+// TestCollapsesAreLogged runs the log for an hour of an injected clock, in which labels
 // collapse for some minutes.
-func TestCollapseLog(t *testing.T) {
+func TestCollapsesAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex // a timer of the bubble orders nothing for the race detector
 		var out lockedBuffer
 		spans, label, keys := map[string]uint64{"resource": 0, "peer_tag": 0}, "", uint64(0)
-		log := CollapseLog{
-			Spans: func() map[string]uint64 {
+		log := LossLog{
+			Dropped: func() map[string]uint64 { return nil },
+			Collapsed: func() map[string]uint64 {
 				mu.Lock()
 				defer mu.Unlock()
 				return maps.Clone(spans)
@@ -84,8 +85,8 @@ func TestCollapseLog(t *testing.T) {
 func TestTheLogSaysWhatIsMasked(t *testing.T) {
 	var out bytes.Buffer
 	masked := map[string]uint64{"resource": 5, "http_endpoint": 0}
-	log := CollapseLog{
-		Spans:         func() map[string]uint64 { return nil },
+	log := LossLog{
+		Collapsed:     func() map[string]uint64 { return nil },
 		MostCollapsed: func() (string, uint64) { return "", 0 },
 		Masked:        func() map[string]uint64 { return maps.Clone(masked) },
 		Log:           slog.New(slog.NewJSONHandler(&out, nil)),
@@ -94,7 +95,7 @@ func TestTheLogSaysWhatIsMasked(t *testing.T) {
 		`"keys_since_last_line":{"resource":5}`, "",
 		`"keys_since_last_line":{"resource":7}`,
 	} {
-		if log.line(); !strings.Contains(out.String(), want) || (out.Len() == 0) != (want == "") {
+		if log.names(); !strings.Contains(out.String(), want) || (out.Len() == 0) != (want == "") {
 			t.Errorf("the line is %s, want %s", out.String(), want)
 		}
 		out.Reset()
