@@ -59,8 +59,8 @@ func cuts(b *buffer) (at []int) {
 	return append(at, len(bytes))
 }
 
-// TestHandOver cuts a buffer in many places: what was read of the first part and
-// of what is sent again is together every span, once.
+// TestHandOver cuts a buffer in many places: the messages read before the cut and those that are
+// sent again have every span together, each once.
 func TestHandOver(t *testing.T) {
 	whole := filledBuffer(t)
 	want := &fakeDaemon{counts: map[string]tally{}}

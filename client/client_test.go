@@ -317,8 +317,8 @@ func TestPublishAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestRefusingAllocatesNothing: neither does what a full client or a long absence
-// turns away.
+// TestRefusingAllocatesNothing: a full client and one whose daemon is long away refuse batches
+// without an allocation.
 func TestRefusingAllocatesNothing(t *testing.T) {
 	c := open(t, Config{Socket: filepath.Join(t.TempDir(), "nobody"), BufferBytes: minBuffers * bufferBytes})
 	batch := sampleBatch(100)

@@ -94,8 +94,8 @@ func benchmarkBatch(b *testing.B, c *Client, batch []Snapshot) {
 // buffers hold.
 const pause = 32 << 10
 
-// settle waits until they are sent, where there is somebody to send them to: what
-// is refused costs next to nothing, and is not what is measured.
+// settle waits until they are sent, where there is somebody to send them to: a refused batch costs
+// next to nothing, and is not measured.
 func settle(b *testing.B, c *Client) int {
 	b.StopTimer()
 	for stats := c.Stats(); stats.Connected && stats.Buffered > pause/4; stats = c.Stats() {

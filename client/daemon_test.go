@@ -258,7 +258,7 @@ func (d *fakeDaemon) stop() {
 	d.serving.Wait()
 }
 
-// kill ends at once: what was not read is gone.
+// kill ends at once: spans that it has not read are gone.
 func (d *fakeDaemon) kill() {
 	d.unlisten()
 	d.each(func(c *fakeConn) { c.Close() })

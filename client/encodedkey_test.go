@@ -47,8 +47,8 @@ func TestManyEncodingsOfOneKey(t *testing.T) {
 	}
 }
 
-// TestEncodedKeysWithOnePlaceAreTwo: of two encoded keys whose ids have one place in the
-// table, each is sent as itself.
+// TestEncodedKeysWithOnePlaceAreTwo: two encoded keys whose ids have one place in the table are
+// each sent as themselves.
 func TestEncodedKeysWithOnePlaceAreTwo(t *testing.T) {
 	labels := make([]Snapshot, 4)
 	encoded := make([]Snapshot, len(labels))

@@ -75,7 +75,7 @@ func ExampleEncodeKey() {
 	// Output: true
 }
 
-// What could not be handed over is counted, by reason.
+// Stats counts the spans that could not be handed over, by reason.
 func ExampleClient_Stats() {
 	nobody := filepath.Join(os.TempDir(), "no-daemon-here", "spans.sock")
 	c, err := client.Open(client.Config{Socket: nobody, MaxAway: 10 * time.Second})

@@ -97,8 +97,8 @@ func publishMuch(t *testing.T, c *Client) (offered *atomic.Uint64, stop func()) 
 	}
 }
 
-// TestKilledDaemon: what it had not read is lost with it, the books still hold,
-// and no span is counted twice.
+// TestKilledDaemon: spans that it had not read are lost with it, the books still hold, and no span
+// is counted twice.
 func TestKilledDaemon(t *testing.T) {
 	d := newFakeDaemon(t).start()
 	c := open(t, Config{Socket: d.socket, MaxAge: time.Millisecond, MaxBackoff: time.Millisecond})

@@ -34,8 +34,8 @@ func TestKeyTable(t *testing.T) {
 	}
 }
 
-// TestKeysWithEqualHashesStayApart: a hash only says where to look. What is there is
-// decided by the key's bytes.
+// TestKeysWithEqualHashesStayApart: a hash only says where to look. The key's bytes decide what is
+// there.
 func TestKeysWithEqualHashesStayApart(t *testing.T) {
 	table := &keyTable{}
 	definitions := []byte("onetwo")
@@ -51,7 +51,7 @@ func TestKeysWithEqualHashesStayApart(t *testing.T) {
 	}
 }
 
-// TestTheKeysOfABufferFitEveryDaemon: what a buffer may define costs less than the least
+// TestTheKeysOfABufferFitEveryDaemon: the keys that a buffer may define cost less than the least
 // that a daemon announces, so that no number of a buffer is ever without its key.
 func TestTheKeysOfABufferFitEveryDaemon(t *testing.T) {
 	most := 0

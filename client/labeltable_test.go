@@ -78,10 +78,9 @@ func TestEveryLabelTells(t *testing.T) {
 	}
 }
 
-// TestLabelsMakeNoDifference fills one shard that finds keys by their labels and
-// one that does not, and expects that they say the same: of labels that are the
-// same strings, copies of them, in lists that are used again, cut ones, and more
-// keys and tags than a table knows.
+// TestLabelsMakeNoDifference fills one shard that finds keys by their labels and one that does
+// not, and expects that they say the same. Labels are the same strings, copies of them, in lists
+// that are used again, cut, and more keys and tags than a table knows.
 func TestLabelsMakeNoDifference(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(12, 13))
 	for round := range 12 {

@@ -36,7 +36,7 @@ func TestFlush(t *testing.T) {
 	if err := c.Flush(t.Context()); err == nil || !strings.Contains(err.Error(), "agent said no") {
 		t.Errorf("refused by the agent: %v", err)
 	}
-	// Only an answer to the question counts.
+	// An answer with another id is none.
 	d.see(func() {
 		d.answer = func(id uint64) *wire.Flush { return &wire.Flush{ID: id + 9, OK: true} }
 	})
@@ -118,7 +118,8 @@ func TestNotWanted(t *testing.T) {
 	}
 }
 
-// TestLostWhileAway: what was refused without a daemon is told to the next one, once.
+// TestLostWhileAway: the next daemon is told once of the spans that were refused while there was
+// none.
 func TestLostWhileAway(t *testing.T) {
 	d := newFakeDaemon(t)
 	c := open(t, Config{Socket: d.socket, BufferBytes: minBuffers * bufferBytes, MaxAge: time.Hour})
@@ -145,8 +146,8 @@ func TestLostWhileAway(t *testing.T) {
 	checkBooks(t, c, offered)
 }
 
-// TestDisconnected follows a daemon that is away for too long, comes, and leaves
-// again: what is refused meanwhile is counted, and told once it is there.
+// TestDisconnected follows a daemon that is away for too long, comes, and leaves again: spans
+// refused meanwhile are counted, and the daemon is told of them once it is there.
 func TestDisconnected(t *testing.T) {
 	d := newFakeDaemon(t)
 	c := open(t, Config{

@@ -47,7 +47,7 @@ func TestSealedComeInOrder(t *testing.T) {
 	}
 }
 
-// TestShardsShareNoCacheLine: what publishers write of two shards lies apart.
+// TestShardsShareNoCacheLine: publishers on two shards write to memory that lies apart.
 func TestShardsShareNoCacheLine(t *testing.T) {
 	var two [2]shard
 	end := unsafe.Offsetof(two[0].refused) + unsafe.Sizeof(two[0].refused)

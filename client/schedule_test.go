@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// What is published at random moments leaves with the first of it that the schedule has
-// let wait, is never older than the longest age then, and is on its way before its interval
-// ends, unless it came when the last of that one had left.
+// Spans that are published at random moments leave with the first of them that the schedule has
+// let wait, are never older than the longest age then, and are on their way before their interval
+// ends, except those that come when the last of that one has left.
 func TestSchedule(t *testing.T) {
 	dice := rand.New(rand.NewPCG(21, 5))
 	for range 300 {

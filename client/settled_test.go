@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// TestWhatADaemonTookWithItIsReportedToTheNext: of what a daemon was handed that dies, as
-// much as it did not say has had its outcome, and nothing where it left in order or never
-// says so.
+// TestWhatADaemonTookWithItIsReportedToTheNext: a client reports the spans of a daemon that died
+// without saying that they have had their outcome, and none of a daemon that left in order or that
+// never says so.
 func TestWhatADaemonTookWithItIsReportedToTheNext(t *testing.T) {
 	const handed = 70
 	for name, test := range map[string]struct {

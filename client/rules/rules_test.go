@@ -77,7 +77,7 @@ func TestWeight(t *testing.T) {
 	}
 }
 
-// TestRulesAlloc: what is asked of every span allocates nothing.
+// TestRulesAlloc: the rules that are asked of every span allocate nothing.
 func TestRulesAlloc(t *testing.T) {
 	tags := rules.Maps{
 		Meta: map[string]string{

@@ -120,8 +120,8 @@ func labelsOf(k *span.Key) map[string]any {
 	return labels
 }
 
-// TestSpansFileIsWhatTheRulesSay computes every snapshot of the file for the authors of
-// tracers. What is counted of each trace is said by hand, in the table.
+// TestSpansFileIsWhatTheRulesSay computes every snapshot of the file for the authors of tracers.
+// The table says by hand what is counted of each trace.
 func TestSpansFileIsWhatTheRulesSay(t *testing.T) {
 	var b bytes.Buffer
 	for i, trace := range traces {

@@ -68,8 +68,8 @@ func TestAnotherSocketsFilesAreLeftAlone(t *testing.T) {
 	}
 }
 
-// What stands beside the socket and is no file of ours, or another user's, is left alone,
-// and keeps no daemon from running; what can't be looked at is named.
+// Files beside the socket that are not ours, or another user's, are left alone and keep no daemon
+// from running; one that can't be looked at is named.
 func TestAnotherUsersFileKeepsNoDaemonFromRunning(t *testing.T) {
 	dir, err := os.MkdirTemp("", "so")
 	if err != nil {

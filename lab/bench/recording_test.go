@@ -91,7 +91,7 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// What a tracer sends is a request as the recorded one was, but for the mark.
+// A tracer sends the request as it was recorded, but for the mark.
 func TestMessageIsTheRequest(t *testing.T) {
 	r, err := loadRecording("v0.5")
 	if err != nil {

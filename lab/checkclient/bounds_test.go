@@ -12,8 +12,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// TestWhatASessionKeepsIsBounded: a tracer that makes up keys, tag keys, numbers and labels
-// to normalise fills what is kept of them, and no more. What ends it is told all the same.
+// TestWhatASessionKeepsIsBounded: a tracer that makes up keys, tag keys, numbers and labels to
+// normalise fills what is kept of them, and no more. The message that ends it is told all the
+// same.
 func TestWhatASessionKeepsIsBounded(t *testing.T) {
 	all := hello()
 	for i := range 3 * maxWhole {
@@ -56,8 +57,8 @@ func TestALongTextIsCut(t *testing.T) {
 	}
 }
 
-// TestAnInterruptIsAShutdown: tracers are told bye as by a daemon that stops, what they had
-// written is read, and the verdict is that of those who came.
+// TestAnInterruptIsAShutdown: tracers are told bye as by a daemon that stops, the messages that
+// they had written are read, and the verdict is that of those who came.
 func TestAnInterruptIsAShutdown(t *testing.T) {
 	s := serve(t, 0, nil)
 	conn, err := net.Dial("unix", s.path)

@@ -9,8 +9,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/client"
 )
 
-// TestTheGoClientIsWell: of the client of this repository nothing is malformed, dropped
-// or normalised, and there is no advice to give.
+// TestTheGoClientIsWell: the client of this repository sends nothing that is malformed, dropped or
+// normalised, and gets no advice.
 func TestTheGoClientIsWell(t *testing.T) {
 	s := serve(t, 1, func(c *Config) { c.Now = time.Now })
 	c, err := client.Open(client.Config{Socket: s.path, Origin: client.Origin{Service: "shop", Env: "prod", Lang: "go"}})

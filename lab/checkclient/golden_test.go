@@ -52,8 +52,8 @@ func TestWhatIsPrintedStays(t *testing.T) {
 	}
 }
 
-// TestEachLineIsAnObject: what --json prints is read by any reader of JSON, with the
-// texts as they were sent.
+// TestEachLineIsAnObject: any reader of JSON reads the lines of --json, with the texts as they
+// were sent.
 func TestEachLineIsAnObject(t *testing.T) {
 	s := serve(t, 1, func(c *Config) { c.JSON = true })
 	s.send(t, story()...)
@@ -80,8 +80,8 @@ func TestEachLineIsAnObject(t *testing.T) {
 	}
 }
 
-// TestMessagesBeyondTheRateAreCounted: what is malformed and the end are printed however
-// much there is, and of the rest it is said how much.
+// TestMessagesBeyondTheRateAreCounted: a malformed message and the end are printed however many
+// messages there are, and the number of those not printed is said.
 func TestMessagesBeyondTheRateAreCounted(t *testing.T) {
 	s := serve(t, 1, func(c *Config) { c.PerSecond = 3 })
 	frames := [][]byte{hello()}

@@ -47,8 +47,8 @@ func changing(keys []span.Key) (texts []string) {
 	return texts
 }
 
-// TestAFloodsKeysComeOnceAndHaveManyLengths: of each shape, but that the fixed one has one
-// length, and that of statuses only a number changes.
+// TestAFloodsKeysComeOnceAndHaveManyLengths: every shape does so, but that the fixed one has one
+// length, and that of statuses differs in a number only.
 func TestAFloodsKeysComeOnceAndHaveManyLengths(t *testing.T) {
 	for _, shape := range Shapes() {
 		t.Run(shape, func(t *testing.T) {
@@ -167,7 +167,8 @@ func TestLabelsOfFloodsAreNotReused(t *testing.T) {
 	}
 }
 
-// TestNamesOfFloods: each is its own, and what is none is told what there is.
+// TestNamesOfFloods: each flood has a name of its own, and an unknown name is answered with those
+// that there are.
 func TestNamesOfFloods(t *testing.T) {
 	for _, shape := range Shapes() {
 		for _, percent := range []int{1, 5, 100} {

@@ -188,7 +188,7 @@ func TestNumberOfKeys(t *testing.T) {
 	}
 }
 
-// What was handed out stays as it was, where its strings are kept.
+// A key that was handed out stays as it was, where its strings are kept.
 func TestAdversarialLabelsAreNotReused(t *testing.T) {
 	g, _ := New(Adversarial, 1)
 	batch := make([]Snapshot, 3)

@@ -120,9 +120,9 @@ func (s *stream) accepted() *distribution {
 	return newDistribution()
 }
 
-// held is what Prometheus does not have of a stream that its gateway had accepted, and what it has
-// beyond; and what is wrong where neither a death between two deltas nor one between a
-// delta and its answer explains what it has.
+// held compares what a gateway had accepted of a stream with what Prometheus has: it returns what
+// is missing and what is there beyond, and what is wrong where neither a death between two deltas
+// nor one between a delta and its answer explains the difference.
 func (s *stream) held(has *distribution, isKilled bool) (held, doubled uint64, wrong string) {
 	if has == nil {
 		has = newDistribution()

@@ -12,8 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What docs/fleet.md sizes a fleet by: the processor's time that each tier takes for a point, the
-// memory that it takes for a stream, and the bytes that a point has on its way.
+// TestSizes measures what docs/fleet.md sizes a fleet by: the processor's time that each tier
+// takes for a point, the memory that it takes for a stream, and the bytes that a point has on its
+// way.
 func TestSizes(t *testing.T) {
 	const pods, rounds = 1500, 8
 	f := startTiers(t, 2, true)
@@ -50,7 +51,8 @@ func TestSizes(t *testing.T) {
 	f.account(t, l.oracle.counted(t))
 }
 
-// What a daemon sends for a point: of a pod whose series have few spans an interval, and many.
+// TestSizeOfAPoint measures how many bytes a daemon sends for a point: of a pod whose series have
+// few spans an interval, and of one whose have many.
 func TestSizeOfAPoint(t *testing.T) {
 	for _, compression := range []string{"none", "gzip"} {
 		for _, spans := range []int{1, 10, 1000} {

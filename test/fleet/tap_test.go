@@ -115,7 +115,7 @@ func (p *tap) note(point point, isAnswered bool) {
 	}
 }
 
-// point is one delta of a stream. Of a number it is a distribution without buckets.
+// point is one delta of a stream. A number's is a distribution without buckets.
 type point struct {
 	stream     string
 	start, end pcommon.Timestamp

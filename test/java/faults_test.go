@@ -11,7 +11,7 @@ import (
 )
 
 // TestTheDaemonComesAndGoes while the application works: it is stopped in order, hangs, and is
-// killed. What was counted and what is known to be lost is all that there was.
+// killed. The spans that were counted and those known to be lost are all that there were.
 func TestTheDaemonComesAndGoes(t *testing.T) {
 	eachJava(t, func(t *testing.T, java string) {
 		behind, ours, oracle := newReceiver(t), newLedger(t), newLedger(t)

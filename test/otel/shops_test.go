@@ -26,8 +26,8 @@ const requests = 1000
 // statuses are what a stock answers, and an order after it, by the number's remainder.
 var statuses = [5]uint32{200, 200, 201, 404, 500}
 
-// test has two shops, each with a daemon of its own, and the first call the second. What the
-// daemons count, and what goes on, is held against what the SDKs themselves write beside it.
+// test has two shops, each with a daemon of its own, and the first call the second. It holds what
+// the daemons count and let go on against what the SDKs themselves write beside it.
 func (l language) test(t *testing.T) {
 	for _, protocol := range l.protocols {
 		t.Run(protocol, func(t *testing.T) {
@@ -93,8 +93,8 @@ func (p *pod) compareLabels(t *testing.T, kind, route string, each int) {
 	}
 }
 
-// compareForwarded holds what went on against all that was made: of each trace all spans of
-// both pods or none, which by its id; and so many as the share is, within five deviations.
+// compareForwarded holds what went on against all that was made: all spans of both pods go on of a
+// trace or none, which its id decides; and as many traces as the share is, within five deviations.
 func compareForwarded(t *testing.T, behind *receiver, made map[string]int) {
 	t.Helper()
 	behind.mu.Lock()

@@ -54,7 +54,7 @@ func blobs(t *testing.T, layout string) []string {
 	return found
 }
 
-// unpack has the system's tar unpack a file. What it warns of, it must not have to.
+// unpack has the system's tar unpack a file. A warning of tar is an error.
 func unpack(t *testing.T, archive, into string) {
 	t.Helper()
 	out, err := exec.Command("tar", "-xf", archive, "-C", into).CombinedOutput()

@@ -4,7 +4,7 @@ import "testing"
 
 var sink [][]byte
 
-// What work allocates is counted, and nothing of what measuring takes.
+// The allocations of the work are counted, and none of those that measuring makes.
 func TestAllocationsAreThoseOfTheWork(t *testing.T) {
 	for _, want := range []int{0, 1, 1000} {
 		sink = make([][]byte, 0, want)

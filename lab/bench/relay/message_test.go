@@ -8,8 +8,8 @@ import (
 	"testing/iotest"
 )
 
-// However a message is cut on its way, it is read to its end, and its buffer serves the
-// next one; what states no length is refused.
+// However a message is cut on its way, it is read to its end, and its buffer serves the next one;
+// a message without a length is refused.
 func TestMessagesAreReadWhole(t *testing.T) {
 	buf := make([]byte, 16)
 	for _, size := range []int{0, 1, 100, 70_000} {

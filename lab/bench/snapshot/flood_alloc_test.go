@@ -11,9 +11,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/lab/workload"
 )
 
-// TestAFloodAllocatesNothing: of no shape, once its labels are over their budgets; also
-// where each of them must be mended. Long resources may take memory for mending, once a
-// batch.
+// TestAFloodAllocatesNothing: a flood of any shape allocates nothing once its labels are over
+// their budgets, also where each of them must be mended. Long resources may take memory for
+// mending, once a batch.
 func TestAFloodAllocatesNothing(t *testing.T) {
 	for _, shape := range workload.Shapes() {
 		t.Run(shape, func(t *testing.T) {

@@ -408,8 +408,8 @@ type tracerOf struct {
 	earlier uint64 // taken by clients before this one
 }
 
-// batchesOf has every key of the workload, but no more snapshots than that
-// takes: what a tracer publishes lies in its processor's cache.
+// batchesOf has every key of the workload, but no more snapshots than that takes: a tracer's spans
+// lie in its processor's cache when it publishes them.
 func batchesOf(b *testing.B, name string) (batches [][]client.Snapshot) {
 	gen := newGenerator(b, name)
 	snapshots := max(4*timedBatch, len(gen.Keys()))

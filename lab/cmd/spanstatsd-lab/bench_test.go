@@ -49,8 +49,8 @@ func measured(t *testing.T, args ...string) (report bench.Report, names map[stri
 	return report, names
 }
 
-// addNames collects an object's names, those within by a dot. What is counted by
-// reason or field is one name.
+// addNames collects an object's names, those within by a dot. Counts by reason or field are one
+// name.
 func addNames(names map[string]bool, prefix string, object map[string]any) {
 	for name, value := range object {
 		within, is := value.(map[string]any)
@@ -131,7 +131,7 @@ func TestBench(t *testing.T) {
 	}
 }
 
-// What a key is called in the report is what the documentation says.
+// The documentation has each key of the report by its name.
 func TestBenchNames(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../../docs/benchmarks.md")

@@ -17,8 +17,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/eventually"
 )
 
-// TestCheckClientJudgesATracer: the exit code is what a continuous integration asks for,
-// and one variable tells the command and the tracer where to meet.
+// TestCheckClientJudgesATracer: the exit code tells continuous integration the verdict, and one
+// variable tells the command and the tracer where to meet.
 func TestCheckClientJudgesATracer(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -80,8 +80,8 @@ func sendGarbage(t *testing.T, path string) {
 	}
 }
 
-// TestUnusableChecks: what can't be listened at or understood is said, with the code of
-// its kind.
+// TestUnusableChecks: a socket that can't be listened at and flags that can't be understood have
+// an error, with the code of their kind.
 func TestUnusableChecks(t *testing.T) {
 	for _, test := range []struct {
 		args string

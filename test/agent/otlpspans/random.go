@@ -141,8 +141,8 @@ func Random(r *rand.Rand, c Config) ptrace.Traces {
 	return all
 }
 
-// addRoots gives each trace a root where it has none: of several spans without a parent that
-// is there the agent takes any.
+// addRoots gives each trace a root where it has none: where several spans have no parent that is
+// there, the agent takes any of them.
 func addRoots(resource ptrace.ResourceSpans) {
 	last, hasRoot := map[pcommon.TraceID]ptrace.Span{}, map[pcommon.TraceID]bool{}
 	for _, scope := range resource.ScopeSpans().All() {

@@ -34,7 +34,7 @@ type counts struct {
 	Hits     int // of spans of requests
 	Requests int // those of roots that are servers
 	Named    int // of those, the interval's, under their own name
-	Folded   int // under a template's
+	Masked   int // under a mask
 }
 
 func startBackend(ends bool) (*backend, error) {
@@ -78,7 +78,7 @@ func (b *backend) note(c counts, traces int, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	all := &b.counted
-	*all = counts{all.Hits + c.Hits, all.Requests + c.Requests, all.Named + c.Named, all.Folded + c.Folded}
+	*all = counts{all.Hits + c.Hits, all.Requests + c.Requests, all.Named + c.Named, all.Masked + c.Masked}
 	b.traces += traces
 	if b.trouble == nil {
 		b.trouble = err
@@ -126,7 +126,7 @@ func (c *counts) add(g *pb.ClientGroupedStats) {
 	case ownName.MatchString(g.Resource):
 		c.Named += hits
 	case strings.HasPrefix(g.Resource, "GET /named/"):
-		c.Folded += hits
+		c.Masked += hits
 	}
 }
 

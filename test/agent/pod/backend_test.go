@@ -78,7 +78,7 @@ func TestBackendCounts(t *testing.T) {
 	b.ends = true
 	send(t, &b, "/api/v0.2/stats", within)
 	got, n, err := b.seen()
-	if want := (counts{Hits: 272, Requests: 68, Named: 14, Folded: 6}); got != want || n != 4 || err != nil {
+	if want := (counts{Hits: 272, Requests: 68, Named: 14, Masked: 6}); got != want || n != 4 || err != nil {
 		t.Errorf("%+v, %d, %v", got, n, err)
 	}
 }

@@ -62,9 +62,9 @@ func bill(all []spent) (cpu parts) {
 	return cpu
 }
 
-// idle is what the processes take in a second while nothing comes: the middle of the other
-// ways' slices. What is left of a slice is done in the first of those behind it, and what
-// is done every ten seconds in one of many: neither is in the middle.
+// idle is what the processes take in a second while nothing comes: the median of the other ways'
+// slices. Work left over from a slice is done in the first slice behind it, and work of every ten
+// seconds in one of many: the median has neither.
 func idle(all []spent) parts {
 	middle := func(part func(parts) float64) float64 {
 		var rates []float64

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// A load that one pod bears alone for ten seconds has the same bill in slices: what it leaves to
-// the slices of others, and what is done once in a while, is on it whole, and that all tick
-// for fifty seconds is on it for ten.
+// A load that one pod bears alone for ten seconds has the same bill in slices: the bill has all of
+// the work that the pod leaves to the slices of others or does once in a while, and of the fifty
+// seconds in which all tick only ten.
 func TestBillInSlices(t *testing.T) {
 	const ticks, load, left, flush = 1000, 20000, 3000, 5000 // µs
 	var all []spent

@@ -49,8 +49,8 @@ func (l *load) get(path string) error {
 	return nil
 }
 
-// run sends for a while, and waits for the answers. What an application that is too slow has
-// not been sent when the most that is given is over is not sent.
+// run sends for a while, and waits for the answers. Where an application is too slow, requests
+// that are not sent when the most that is given is over are never sent.
 func (l *load) run(path func(number int) string, rate int, lasts, most time.Duration) window {
 	requests := int(lasts.Seconds() * float64(rate))
 	latencies := make([]time.Duration, requests) // 0 of what was not sent

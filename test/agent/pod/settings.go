@@ -31,7 +31,8 @@ func tracerSettings(agent string, computes bool) []string {
 }
 
 // otelSettings are those of OpenTelemetry's: as it comes, but for where it exports to, what it
-// samples, and what is no part of this. What is counted before it is there is marked for the agent.
+// samples, and what is no part of this. Spans that are counted before they reach the agent are
+// marked.
 func otelSettings(p *pod, w way) []string {
 	resource := "deployment.environment.name=pod,service.version=1.2"
 	if w.daemon != nil {

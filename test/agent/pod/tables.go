@@ -23,7 +23,7 @@ var tables = []table{
 		}
 		return fmt.Sprintf("%d, %.0f", t.Pauses, t.PauseMs)
 	}},
-	{"requests that the statistics have under their own name, and under a template's; spans that they have " +
+	{"requests that the statistics have under their own name, and under a mask; spans that they have " +
 		"lost", named},
 }
 
@@ -54,8 +54,8 @@ func named(t turn) string {
 		return ""
 	}
 	said := share(t.Counted.Named, t.Interval)
-	if t.Counted.Folded > 0 {
-		said += ", folded " + share(t.Counted.Folded, t.Interval)
+	if t.Counted.Masked > 0 {
+		said += ", masked " + share(t.Counted.Masked, t.Interval)
 	}
 	if lost := t.Spans - t.Counted.Hits; lost > 0 {
 		said += ", lost " + share(lost, t.Spans)
@@ -65,8 +65,8 @@ func named(t turn) string {
 
 func share(part, of int) string { return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(of)) }
 
-// write writes every table that has a figure, of cells with the same ways: of several turns that
-// of the one in the middle by their whole processor time.
+// write writes every table that has a figure, of cells with the same ways: of several turns it
+// takes the one in the middle by their whole processor time.
 func write(to io.Writer, of []cell, turns []turn) {
 	all := of[0].app.ways
 	for _, one := range tables {

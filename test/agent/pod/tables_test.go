@@ -34,7 +34,7 @@ func TestTables(t *testing.T) {
 		"| java 48 MiB, high cardinality |  | 340 (300 + 0 + 40) |  |  |  |  |  |  |  |\n",
 		"| java 48 MiB, high cardinality |  | 2000.0, 120/s of 300, 3 failed |  |  |  |  |  |  |  |\n",
 		"| java 48 MiB, high cardinality |  | 7, 45 |  |  |  |  |  |  |  |\n",
-		"| java 48 MiB, stable |  |  |  | 50.0 %, folded 30.0 % |  |  |  |  |  |\n",
+		"| java 48 MiB, stable |  |  |  | 50.0 %, masked 30.0 % |  |  |  |  |  |\n",
 		"| java 48 MiB, high cardinality |  | 100.0 %, lost 25.0 % |  |  |  |  |  |  |  |\n",
 	} {
 		if !strings.Contains(got.String(), line) {
@@ -46,7 +46,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// Later ways are lines of a table: what makes them what they are is held here.
+// Later ways are lines of a table: this test holds the properties that make them what they are.
 func TestWays(t *testing.T) {
 	names := map[string]bool{}
 	for _, w := range slices.Concat(ways, otelWays) {

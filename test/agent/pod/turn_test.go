@@ -37,7 +37,7 @@ func checkTurn(t *testing.T, c cell, w way, got turn) {
 	t.Helper()
 	want := counts{
 		Hits: got.Spans, Requests: got.Requests, Named: got.Counted.Named,
-		Folded: got.Counted.Folded,
+		Masked: got.Counted.Masked,
 	}
 	if w.tracer == none {
 		want = counts{}

@@ -7,7 +7,7 @@ type way struct {
 	// The tracer counts itself, by what its makers gave it or by our extension.
 	computes bool
 	// The tracer makes traces of one request in ten and nothing of the others. Datadog's never does:
-	// what it does not keep it has made all the same.
+	// it makes the traces that it does not keep all the same.
 	samples bool
 	daemon  []string // the daemon's flags, where there is one
 	spans   int      // of a request that count, where they are others than of its application

@@ -39,8 +39,8 @@ func TestTheAgentCountsTheSame(t *testing.T) {
 	}
 }
 
-// compared sends the same spans both ways and compares. It returns false where
-// a bucket ended under it: what is late or early is then another for each.
+// compared sends the same spans both ways and compares. It returns false where a bucket ended
+// under it: other spans are late or early then for each side.
 func compared(t *testing.T, r *rand.Rand, withOTLP bool) bool {
 	began := time.Now().Truncate(bucketWidth) // before the agent does: its oldest bucket is by its start
 	at := here(t)

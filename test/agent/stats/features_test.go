@@ -10,8 +10,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/client"
 )
 
-// What the real agent says of itself reaches the tracers, and again when another
-// configuration takes its place: the state on its answers gives that away.
+// TestTracersHearWhatTheAgentWants: tracers are told what the real agent says of itself, and again
+// when another configuration takes its place, which the state on its answers gives away.
 func TestTracersHearWhatTheAgentWants(t *testing.T) {
 	t.Parallel()
 	at := here(t)
@@ -44,8 +44,8 @@ func awaitFeatures(c *client.Client, are func(client.Features) bool) {
 	}
 }
 
-// An agent without the endpoint is a downgrade: tracers are told to stop, what
-// still came is counted, and an upgrade is found out without a restart.
+// An agent without the endpoint is a downgrade: tracers are told to stop, spans that still come
+// are counted, and an upgrade is found out without a restart.
 func TestDowngradeAndRecovery(t *testing.T) {
 	for name, kind := range map[string]trouble{
 		"neither endpoint nor info":    absent,

@@ -85,8 +85,8 @@ func (f *front) await(n int) {
 	}
 }
 
-// An agent that goes, and another that comes in its place on the same path, as
-// at an upgrade: what came meanwhile waits, and arrives once.
+// An agent that goes, and another that comes in its place on the same path, as at an upgrade:
+// payloads made meanwhile wait, and arrive once.
 func TestTheAgentIsReplaced(t *testing.T) {
 	t.Parallel()
 	at := here(t)

@@ -11,9 +11,8 @@ import (
 	dd "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
 )
 
-// TestBrokenBodiesAreLeftToTheAgent: of bodies with flipped, cut and repeated
-// bytes, the counter takes none that the agent would refuse, and what it takes it
-// counts as the agent does.
+// TestBrokenBodiesAreLeftToTheAgent: of bodies with flipped, cut and repeated bytes, the counter
+// takes none that the agent would refuse, and counts those that it takes as the agent does.
 func TestBrokenBodiesAreLeftToTheAgent(t *testing.T) {
 	o := makeOracle()
 	policy := agentPolicy(t, o.conf)

@@ -14,9 +14,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// TestWhatIsLeftOfABodyIsToTheAgentWhatItWas: of random bodies of v1.0 whose unsampled traces
-// were cut out the agent reads the same facts and the same traces that are left, each string
-// by the number that it had.
+// TestWhatIsLeftOfABodyIsToTheAgentWhatItWas: unsampled traces are cut out of random bodies of
+// v1.0, and the agent reads the same facts and the same other traces, each string by the number
+// that it had.
 func TestWhatIsLeftOfABodyIsToTheAgentWhatItWas(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(10, 77))
 	c, policy := dd.NewCounter(), agentPolicy(t, makeOracle().conf)

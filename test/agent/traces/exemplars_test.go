@@ -40,9 +40,9 @@ func (l *lookedAt) Encode(sealed *aggregate.Sealed, rows []flush.Row, limit int,
 	return l.Exporter.Encode(sealed, nil, limit, emit)
 }
 
-// TestExemplarsAreOfTracesThatTheAgentSendsOn: of random traces in every format, with
-// priorities of all kinds on any of their spans, sent through the daemon to the real agent,
-// each exemplar is a span of a trace that the agent would send to the backend, by the same id.
+// TestExemplarsAreOfTracesThatTheAgentSendsOn sends random traces in every format, with priorities
+// of all kinds on any of their spans, through the daemon to the real agent: each exemplar is a
+// span of a trace that the agent would send to the backend, by the same id.
 func TestExemplarsAreOfTracesThatTheAgentSendsOn(t *testing.T) {
 	a := startAgent(t)
 	endpoint, err := otlp.ParseEndpoint("http://127.0.0.1:1")

@@ -160,12 +160,11 @@ func differ(a, b *ddsketch.DDSketch) string {
 	return ""
 }
 
-// TestAgentSeesTheSameOfWorkers: what sixteen processes of a service have counted
-// reaches one agent through the daemon, which adds it up, and another one as it is.
-// What the two would send on is equal: group by group, second by second, and bin by
-// bin. Where an agent got one payload of a group it hands the sketch on in its own
-// mapping, and where it got several, converted; so two that differ in that are
-// compared as the agent would convert them.
+// TestAgentSeesTheSameOfWorkers: statistics that sixteen processes of a service have computed
+// reach one agent through the daemon, which adds them up, and another one as they are. The two
+// agents would send on the same: group by group, second by second, and bin by bin. Where an agent
+// got one payload of a group it hands the sketch on in its own mapping, and where it got several,
+// converted; so two that differ in that are compared as the agent would convert them.
 func TestAgentSeesTheSameOfWorkers(t *testing.T) {
 	for name, langs := range map[string][]string{
 		"go": {"go"}, "java": {"java"}, "python": {"python"}, "mixed": {"go", "java", "python", "cubic"},

@@ -29,9 +29,9 @@ func (p *fakePayload) sayAllButTypes() {
 	}
 }
 
-// TestMisplacedEmptyString: in v0.5 bodies where only spans without a type refer to
-// the empty string, wherever it stands, what is counted is what the agent counts; and
-// that is more than where it stands first.
+// TestMisplacedEmptyString: v0.5 bodies where only spans without a type refer to the empty string,
+// wherever it stands, are counted as the agent counts them; and that is more than where it stands
+// first.
 func TestMisplacedEmptyString(t *testing.T) {
 	o := makeOracle()
 	policy := agentPolicy(t, o.conf)

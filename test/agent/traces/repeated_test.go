@@ -67,8 +67,8 @@ func repeatedSpan(rnd *rand.Rand, now time.Time) []byte {
 	return append(msgp.AppendMapHeader(nil, n), written...)
 }
 
-// TestRepeatedFields: of a field that stands there twice, that value counts which
-// counts for the agent, or the body is left to it.
+// TestRepeatedFields: where a field stands twice, the value counts that counts for the agent, or
+// the body is left to it.
 func TestRepeatedFields(t *testing.T) {
 	o := makeOracle()
 	policy := agentPolicy(t, o.conf)

@@ -14,8 +14,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/eventually"
 )
 
-// TestLibrariesLogAsTheDaemonDoes: of an agent that answers what nobody asked, net/http
-// prints a line, and it comes as all others do. By itself it would wait for whoever reads
+// TestLibrariesLogAsTheDaemonDoes: net/http prints a line about an agent that answers without a
+// question, and that line comes as all others do. By itself net/http would wait for whoever reads
 // the log, and so would who delivers.
 func TestLibrariesLogAsTheDaemonDoes(t *testing.T) {
 	dir := sockets(t)

@@ -59,9 +59,9 @@ func TestSmallMemoryAgrees(t *testing.T) {
 	}
 }
 
-// TestHonestRowsFitInSmallMemory: of 30 services with 100 resources each and 25 different
-// durations of each, a daemon of 64 MiB keeps all names in one interval after the other,
-// also where it is the agent to tracers as well.
+// TestHonestRowsFitInSmallMemory: a daemon of 64 MiB keeps all names of 30 services with 100
+// resources each and 25 different durations of each, in one interval after the other, also where
+// it is the agent to tracers as well.
 func TestHonestRowsFitInSmallMemory(t *testing.T) {
 	for name, more := range map[string][]string{
 		"spans":            nil,

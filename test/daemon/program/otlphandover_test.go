@@ -165,8 +165,8 @@ func TestARestartWithGivenSocketsIsSeenByNoSDK(t *testing.T) {
 }
 
 // TestAnOrderedRestartCountsEachSpanOnce: without a service manager the socket goes with its
-// daemon. What was taken is counted, and what was not is nobody's: its SDK sends it again, to
-// the next daemon.
+// daemon. Requests that it took are counted; the SDK sends any other one again, to the next
+// daemon.
 func TestAnOrderedRestartCountsEachSpanOnce(t *testing.T) {
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))

@@ -42,7 +42,7 @@ func TestServiceManager(t *testing.T) {
 	if err := daemon.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	// Read before the daemon has ended: what it says goes into a queue of a few messages.
+	// Read before the daemon has ended: its messages go into a queue that has room for a few.
 	for buffer := make([]byte, 1000); ; {
 		n, err := manager.Read(buffer)
 		if err != nil {

@@ -136,7 +136,7 @@ func (d *difference) traces(number int) ptrace.Traces {
 	return traces
 }
 
-// seen is what of the series of a number is not as the others have it.
+// seen says in which respects the series of a number differ from the others.
 func (all allSeries) seen(number int) string {
 	for name, s := range all {
 		resource, attributes, _ := strings.Cut(name, "| ")

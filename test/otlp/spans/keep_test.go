@@ -189,8 +189,8 @@ func FuzzKeep(f *testing.F) {
 	})
 }
 
-// TestASampleOfASampleIsTheSmallerOne: what goes on of what went on is what goes on at once,
-// and stands for the same.
+// TestASampleOfASampleIsTheSmallerOne: to sample by one share and then by a smaller one leaves
+// what the smaller one leaves at once, with the same weights.
 func TestASampleOfASampleIsTheSmallerOne(t *testing.T) {
 	once, then := otel.NewCounter(), otel.NewCounter()
 	for seed := range uint64(100) {
