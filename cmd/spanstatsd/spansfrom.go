@@ -124,7 +124,7 @@ func (o *spanOptions) complete(c *daemon.Config, flags *pflag.FlagSet) error {
 
 func (o *spanOptions) completeOTLP(c *otlp.Config) (mistakes error) {
 	if o.forward != "" && o.forward != off {
-		mistakes = readInto(&c.Forward, o.forward, otlp.ParseDestination)
+		mistakes = readInto(&c.Forward, o.forward, otlp.ParseCollector)
 	}
 	if mistakes != nil {
 		o.forward = "" // it may hold what nobody should see
@@ -133,7 +133,7 @@ func (o *spanOptions) completeOTLP(c *otlp.Config) (mistakes error) {
 	}
 	if o.keep != "" {
 		var keep sampling.Keeping
-		if err := readInto(&keep, o.keep, otlp.ParseKeeping); err != nil {
+		if err := readInto(&keep, o.keep, sampling.ParseKeeping); err != nil {
 			return errors.Join(mistakes, err)
 		}
 		c.Keep = &keep

@@ -94,7 +94,7 @@ func openDatadog(t *testing.T, common func(*door.Config), behind string) server 
 func openOTLP(t *testing.T, common func(*door.Config), behind string) server {
 	config := otlp.DefaultConfig()
 	common(&config.Config)
-	to, err := otlp.ParseDestination("http://" + behind)
+	to, err := otlp.ParseCollector("http://" + behind)
 	if err != nil {
 		t.Fatal(err)
 	}

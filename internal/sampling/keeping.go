@@ -1,8 +1,9 @@
 package sampling
 
 import (
-	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -13,15 +14,27 @@ type Keeping struct {
 	Slow   time.Duration // also those whose root took as long, unless it is 0
 }
 
-// Check says what is unusable.
-func (k *Keeping) Check() (err error) {
-	if !(k.Share >= 0 && k.Share <= 1) {
-		err = fmt.Errorf("check share of traces: %v is none, it is from 0 to 1", k.Share)
+// ParseKeeping reads which traces go on: a share, and what goes on beside it, such as
+// 0.05,errors,slow:500ms.
+func ParseKeeping(text string) (k Keeping, err error) {
+	words := strings.Split(text, ",")
+	if k.Share, err = strconv.ParseFloat(words[0], 64); err != nil || !(k.Share >= 0 && k.Share <= 1) {
+		return k, fmt.Errorf("parse otlp-keep: %q does not begin with a share of traces, from 0 to 1; give "+
+			"0.05, or 0.05,errors,slow:500ms", text)
 	}
-	if k.Slow < 0 {
-		err = errors.Join(err, fmt.Errorf("check slow traces: %v is less than 0", k.Slow))
+	for _, word := range words[1:] {
+		duration, isSlow := strings.CutPrefix(word, "slow:")
+		if isSlow {
+			k.Slow, err = time.ParseDuration(duration)
+		}
+		switch {
+		case word == "errors":
+			k.Errors = true
+		case !isSlow || err != nil || k.Slow <= 0:
+			return k, fmt.Errorf("parse otlp-keep: %q is neither errors nor slow:500ms", word)
+		}
 	}
-	return err
+	return k, nil
 }
 
 // Tally is how many traces there are, and how many spans.

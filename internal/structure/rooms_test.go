@@ -41,7 +41,7 @@ var rooms = map[string]room{
 	},
 	"internal/door/otlp": {
 		"internal/admit internal/check internal/decode/otlp internal/decode/otlpjson internal/door " +
-			"internal/door/bodies internal/door/http1 internal/flush/post internal/memory " +
+			"internal/door/bodies internal/door/http1 internal/memory internal/otlpanswer " +
 			"internal/rules internal/rules/datadog internal/rules/translate internal/rules/otel " +
 			"internal/sampling internal/span internal/spantable",
 		"takes OTLP and hands what it brings on to be counted",
@@ -116,10 +116,10 @@ var rooms = map[string]room{
 		"internal/sketch internal/span", "encodes for the agent and says what its answers mean"},
 	"internal/flush/otlp": {
 		"internal/aggregate internal/check internal/exemplars internal/flush " +
-			"internal/flush/post internal/flush/totals internal/sketch internal/span",
+			"internal/flush/post internal/flush/totals internal/otlpanswer internal/sketch internal/span",
 		"encodes OTLP metrics and says what a receiver's answers mean",
 	},
-	"internal/flush/post": {"internal/flush", "brings bodies to whoever speaks HTTP, whatever is in " +
+	"internal/flush/post": {"internal/flush internal/otlpanswer", "brings bodies to whoever speaks HTTP, whatever is in " +
 		"them"},
 	"internal/flush/totals": {"internal/sketch", "adds up series, whatever their bytes mean"},
 	"internal/flush/testcycle": {
@@ -140,6 +140,8 @@ var rooms = map[string]room{
 	"internal/msgpack":  {"", "reads in place"},
 	"internal/ring":     {"", "slots without pointers, of any meaning"},
 	"internal/span":     {"", "the vocabulary"},
+
+	"internal/otlpanswer": {"", "what a server of OTLP answers, whoever reads or writes it"},
 
 	"internal/payload":    {"", "reads what the encoder writes, and shares no code with it"},
 	"internal/structure":  {"", "reads source"},

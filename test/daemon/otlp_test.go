@@ -119,7 +119,7 @@ func TestSpansThatWentOnAreExemplars(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Exporters, at = []flush.Exporter{x}, takesOTLP(c)
-		if c.OTLP.Forward, err = otlp.ParseDestination(behind.URL); err != nil {
+		if c.OTLP.Forward, err = otlp.ParseCollector(behind.URL); err != nil {
 			t.Fatal(err)
 		}
 		neverEnd(&c.Aggregate)

@@ -6,10 +6,10 @@ import (
 	"mime"
 	"net/http"
 	"os"
-	"strings"
 
 	"github.com/spanstatsd/spanstatsd/internal/door"
 	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
+	"github.com/spanstatsd/spanstatsd/internal/otlpanswer"
 )
 
 // call is a request that brings a signal, in whatever words.
@@ -25,100 +25,92 @@ type call struct {
 	parcel   parcel // that goes on
 }
 
-// refusal is why a request does not become a call.
-type refusal struct {
-	*reply
-	result Result
+// kept is what of a call goes on where only a part does.
+type kept struct {
+	room *bodies.Body // for that, before it is written
+	// a message in protobuf, of gzip where the call's was; nil where all goes on as it came
+	body     *bodies.Body
+	isPacked bool
+	isEmpty  bool // nothing goes on
 }
 
-// head is what says of a request how it is to be read.
-type head struct {
-	method, path, contentType     string
-	contentEncoding, grpcEncoding string
-	isHTTP2                       bool
+// parcel is a call's message as it goes on.
+type parcel struct {
+	message  []byte
+	isPacked bool
+	encoding encoding
 }
 
-// open makes a call of a request, up to its body.
-func open(h head) (c *call, no *refusal) {
-	c = &call{encoding: encodingOf(h.contentType)}
-	s, isGRPC, found := signalOf(h.path)
-	c.signal = s
-	switch {
-	case isGRPC != (c.encoding == inGRPC) && found:
-		c.encoding = inJSON // which anybody can read
-		no = refused(http.StatusUnsupportedMediaType, codeUnimplemented,
-			"the content type is none of this path: /v1/... takes application/x-protobuf and "+
-				"application/json, a method of gRPC application/grpc")
-	case !found:
-		no = refused(http.StatusNotFound, codeUnimplemented, "there is no such path here; OTLP has "+
-			"/v1/traces, /v1/metrics and /v1/logs")
-	case h.method != http.MethodPost:
-		no = refused(http.StatusMethodNotAllowed, codeUnimplemented, "only POST is taken here")
-	case c.encoding == unknownEncoding:
-		no = refused(http.StatusUnsupportedMediaType, codeUnimplemented,
-			"the content type is neither application/x-protobuf nor application/json")
-	case isGRPC && !h.isHTTP2:
-		no = refused(http.StatusHTTPVersionNotSupported, codeUnimplemented, "gRPC needs HTTP/2")
-	default:
-		no = c.openEncoded(h)
+// Open makes a call of a request, or refuses it.
+func (s *Server) Open(h *door.Held) (door.Request, *door.Reply) {
+	c := &call{Held: h, server: s, encoding: encodingOf(h.Fields.Get("Content-Type"))}
+	if no := c.open(); no != nil {
+		return nil, c.refuse(no)
 	}
-	if c.encoding == unknownEncoding {
+	return c, nil
+}
+
+// open reads the head of a request. What is refused in no encoding of its path is in JSON, which
+// anybody can read.
+func (c *call) open() (no *reply) {
+	s, isGRPC, found := signalOf(c.Path)
+	c.signal = s
+	isAnothers := found && isGRPC != (c.encoding == inGRPC) || c.encoding == unknownEncoding
+	if isAnothers {
 		c.encoding = inJSON
 	}
-	return c, no
-}
-
-func refused(status int, c code, said string) *refusal {
-	no := &refusal{refuse(c, said), ResultRefused}
-	no.http = status
-	return no
-}
-
-// openEncoded finds out how the message is compressed.
-func (c *call) openEncoded(h head) *refusal {
-	said := h.contentEncoding
+	said := c.Fields.Get("Content-Encoding")
 	if c.encoding == inGRPC {
-		said = h.grpcEncoding
+		said = c.Fields.Get(headerGRPCEncoding)
 	}
-	switch said {
-	case "gzip":
+	switch {
+	case !found:
+		return refused(http.StatusNotFound, "there is no such path here; OTLP has /v1/traces, /v1/metrics "+
+			"and /v1/logs")
+	case c.Method != http.MethodPost:
+		return refused(http.StatusMethodNotAllowed, "only POST is taken here")
+	case isAnothers:
+		return refused(http.StatusUnsupportedMediaType, "the content type is none of this path: /v1/... "+
+			"takes application/x-protobuf and application/json, a method of gRPC application/grpc")
+	case isGRPC && !c.IsHTTP2():
+		return refused(http.StatusHTTPVersionNotSupported, "gRPC needs HTTP/2")
+	case said == "gzip":
 		c.isPacked = true // of gRPC, if the message says so too
-	case "", "identity":
-	default:
-		return refused(http.StatusUnsupportedMediaType, codeUnimplemented,
+	case said != "" && said != "identity":
+		return refused(http.StatusUnsupportedMediaType,
 			fmt.Sprintf("the encoding %.20q is not known here; gzip is, and none", said))
+	}
+	if c.signal != signalTraces && !c.server.config.Forward.IsSet() {
+		return refused(http.StatusNotFound, signals[s].name+" are not taken here, as there is nowhere to "+
+			"forward them to; give the daemon --otlp-forward, or switch that exporter of the SDK off")
 	}
 	return nil
 }
 
-// unknownEncoding is none of OTLP.
-const unknownEncoding = inGRPC + 1
-
 // encodingOf finds what a content type stands for.
 func encodingOf(contentType string) encoding {
-	switch contentType { // as nearly all write it
-	case mediaProtobuf:
-		return inProtobuf
-	case mediaJSON:
-		return inJSON
-	case mediaGRPC, mediaGRPC + "+proto":
-		return inGRPC
+	media := contentType
+	for again := true; ; again = false {
+		switch media {
+		case mediaProtobuf:
+			return inProtobuf
+		case mediaJSON:
+			return inJSON
+		case mediaGRPC, mediaGRPC + "+proto":
+			return inGRPC
+		}
+		if !again { // nearly all write it without parameters
+			return unknownEncoding
+		}
+		media, _, _ = mime.ParseMediaType(contentType)
 	}
-	media, _, err := mime.ParseMediaType(contentType)
-	switch {
-	case err != nil:
-	case media == mediaProtobuf:
-		return inProtobuf
-	case media == mediaJSON:
-		return inJSON
-	case media == mediaGRPC, strings.HasPrefix(media, mediaGRPC+"+"):
-		return inGRPC
-	}
-	return unknownEncoding
 }
 
-// unframe takes the message out of a body that is here.
-func (c *call) unframe() *refusal {
+// unframe takes the message out of a body that is here, or says why it is not.
+func (c *call) unframe(broken error) (no *reply) {
+	if broken != nil {
+		return c.server.notRead(fmt.Errorf("the request is not whole: %w", broken), ResultIncomplete)
+	}
 	c.message = c.Body.Bytes
 	if c.encoding != inGRPC {
 		return nil
@@ -126,43 +118,45 @@ func (c *call) unframe() *refusal {
 	message, isPacked, err := unframe(c.message)
 	switch {
 	case err != nil:
-		return &refusal{refuse(codeInvalidArgument, err.Error()), ResultUnread}
+		return refuse(ResultUnread, otlpanswer.InvalidArgument, err.Error())
 	case isPacked && !c.isPacked:
-		return &refusal{
-			refuse(codeInternal, "the message is compressed, and grpc-encoding does not say how"),
-			ResultUnread,
-		}
+		return refuse(ResultUnread, otlpanswer.Internal,
+			"the message is compressed, and grpc-encoding does not say how")
 	}
 	c.message, c.isPacked = message, isPacked
 	return nil
 }
 
-// notRead is the refusal of a body that could not be read, or not be inflated.
-func (s *Server) notRead(err error) *refusal {
+// notRead is the reply to a request that could not be read, or not be inflated: it is too large,
+// finds no room, comes too late, or is another result.
+func (s *Server) notRead(err error, result Result) (no *reply) {
 	switch {
-	case errors.Is(err, errNeverFits):
-		return &refusal{refuse(codeResourceExhausted, "what goes on of the request finds no room beside "+
-			"it; have the SDK export less at a time, or raise --otlp-max-body-bytes"), ResultTooLarge}
 	case errors.Is(err, bodies.ErrTooLarge):
-		return &refusal{refuse(codeResourceExhausted, fmt.Sprintf(
+		return refuse(ResultTooLarge, otlpanswer.ResourceExhausted, fmt.Sprintf(
 			"the request has more than the %d bytes that one may have; have the SDK export less at a time, "+
-				"or raise --otlp-max-body", s.config.MaxBody)), ResultTooLarge}
+				"or raise --otlp-max-body", s.config.MaxBody))
 	case errors.Is(err, bodies.ErrNoRoom):
-		return &refusal{later("there is no room for this request just now"), ResultBusy}
+		return later(ResultBusy, "there is no room for this request just now")
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		no := &refusal{
-			refuse(codeDeadlineExceeded, "the request did not come to its end in time"),
-			ResultIncomplete,
-		}
+		no = refuse(result, otlpanswer.DeadlineExceeded, "the request did not come to its end in time")
 		no.http = http.StatusRequestTimeout
 		return no
 	}
-	return &refusal{refuse(codeInvalidArgument, "the request is not whole: "+err.Error()), ResultIncomplete}
+	return refuse(result, otlpanswer.InvalidArgument, err.Error())
 }
 
-// notServed is what is said of what nobody takes here.
-func notServed(s signal) *refusal {
-	return refused(http.StatusNotFound, codeUnimplemented, s.String()+" are not taken here, as there is "+
-		"nowhere to forward them to; "+
-		"give the daemon --otlp-forward, or switch that exporter of the SDK off")
+// refuse has a call answered that ends here.
+func (c *call) refuse(no *reply) *door.Reply {
+	c.Result = int(no.result)
+	return c.say(no)
+}
+
+// say has a call answered.
+func (c *call) say(a *reply) *door.Reply {
+	return &door.Reply{IsFinal: a.isFinal(), Write: func(w http.ResponseWriter) error {
+		if c.Method != http.MethodPost {
+			w.Header().Set("Allow", http.MethodPost)
+		}
+		return a.write(w, c.encoding, c.signal)
+	}}
 }

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/check"
 	"github.com/spanstatsd/spanstatsd/internal/door"
 	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
 	"github.com/spanstatsd/spanstatsd/internal/door/http1"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
+	"github.com/spanstatsd/spanstatsd/internal/rules"
 	"github.com/spanstatsd/spanstatsd/internal/sampling"
 )
 
@@ -17,7 +17,7 @@ import (
 type Config struct {
 	door.Config
 	MaxStreams int               // requests that one connection of HTTP/2 may have under way
-	Forward    Destination       // where requests go on to
+	Forward    Collector         // where requests go on to
 	Keep       *sampling.Keeping // which traces go on; nil: all
 	Reading    Reading
 	// Marks: what was counted says so by an attribute of its resources too, as it goes on.
@@ -44,15 +44,9 @@ func DefaultConfig() Config {
 // otherwise.
 const defaultBuffer = 3 * time.Second
 
-// flags begin with this, and brings is what comes by this door.
-const (
-	flags  = "otlp"
-	brings = "OTLP"
-)
-
 // Check says everything that is unusable.
 func (c *Config) Check() error {
-	err := errors.Join(c.Config.Check(flags), check.Number("otlp-max-streams", c.MaxStreams, 1, 1<<10))
+	err := c.Config.Check("otlp")
 	if c.Keep != nil && !c.Forward.IsSet() {
 		err = errors.Join(err, errors.New("check otlp-keep: "+
 			"there is no --otlp-forward, so that no trace goes on; "+
@@ -72,8 +66,8 @@ func (c *Config) Memory(publisher int) []memory.Part {
 	if !c.Enabled() {
 		return nil
 	}
-	parts := c.Config.Memory(flags, brings, c.Reading.countingBytes(c.MaxBody), c.connectionBytes(),
-		c.Publishers(maxBatches)*publisher)
+	parts := c.Config.Memory("otlp", "OTLP", c.Reading.countingBytes(c.MaxBody), c.connectionBytes(),
+		c.Publishers(rules.MaxBatches)*publisher)
 	forwarding := memory.Part{
 		Name:  "connections to the destination of OTLP",
 		Bytes: int64(c.Forwards()) * forwardBytes,
@@ -104,13 +98,11 @@ const (
 )
 
 func (c *Config) connectionBytes() int {
-	return plainBytes + c.windowBytes() - leastWindow + c.MaxStreams*(streamBytes+waitingStreams*headerBytes)
+	return plainBytes + c.windowBytes() - leastWindow +
+		c.MaxStreams*(streamBytes+waitingStreams*headerBytes)
 }
 
 const (
-	// maxForwards bounds the connections to a destination; more requests wait for one of them to be
-	// free.
-	maxForwards = http1.MaxKept
 	// maxAnswer is many times what anybody answers.
 	maxAnswer = 64 << 10
 	// forwardBytes is about what a connection to the destination takes, with its answer.

@@ -1,13 +1,13 @@
 package otlp
 
 import (
-	"errors"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/otlpanswer"
 )
 
 // TestWhatFindsNoRoomIsSaid: more spans than rings can hold are refused for good, where
@@ -90,17 +90,16 @@ func TestTooManyOriginsLoseNoSpan(t *testing.T) {
 
 // TestWhatIsNotAdmittedIsTriedAgainWhereThatHelps.
 func TestWhatIsNotAdmittedIsTriedAgainWhereThatHelps(t *testing.T) {
-	h := newHarness(t, nil)
 	for _, reason := range []admit.Drop{admit.DropRingFull, admit.DropOverShare, admit.DropRingContended, admit.DropShutdown} {
-		result, why := notAdmitted(reason)
-		if a := h.endsHere(result, why); result != ResultNoRoom || a.isFinal() || a.retry == 0 {
-			t.Errorf("%s is %s, answered %+v", reason, result, a)
+		if _, no := notAdmitted(reason); no.result != ResultNoRoom || no.isFinal() || no.Retry == 0 {
+			t.Errorf("%s is answered %+v", reason, no)
 		}
 	}
-	for result, final := range map[Result]bool{ResultBug: true, ResultUnread: true, ResultTooMany: true, ResultCounted: true, ResultNotWanted: true} {
-		if a := h.endsHere(result, errors.New("why")); a.isFinal() != final {
-			t.Errorf("%s is answered %+v", result, a)
-		}
+	if _, no := notAdmitted(admit.DropBatchTooLarge); no.result != ResultTooMany || !no.isFinal() {
+		t.Errorf("what no ring can hold is answered %+v", no)
+	}
+	if result, no := notAdmitted(admit.DropNotWanted); result != ResultNotWanted || no != nil {
+		t.Errorf("what nobody wants is %s, answered %+v", resultNames[result], no)
 	}
 }
 
@@ -117,7 +116,7 @@ func TestABugCostsOneRequest(t *testing.T) {
 	sound := w.reader
 	w.reader = broken{sound}
 	h.counting <- w
-	if a := post(t, h.client(false), exported("shop", 0, 3, 1)); a.status != http.StatusInternalServerError || statusIn(a) != codeInternal {
+	if a := post(t, h.client(false), exported("shop", 0, 3, 1)); a.status != http.StatusInternalServerError || statusIn(a) != otlpanswer.Internal {
 		t.Errorf("answered %+v", a)
 	}
 	<-h.counting

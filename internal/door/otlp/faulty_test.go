@@ -87,7 +87,7 @@ func newFaulty(t *testing.T, f fault, isGRPC bool) (to *faulty, url string) {
 		}
 		to.taken.Add(1)
 		if isGRPC {
-			_ = taken().write(w, inGRPC, signalTraces)
+			_ = taken().writeGRPC(w)
 		}
 	})}
 	go func() { _ = server.Serve(to) }()
@@ -146,7 +146,7 @@ func TestAFaultyDestination(t *testing.T) {
 					return err == nil && a.status == http.StatusOK
 				})
 				eventually.True(t, "the other is taken", func() bool {
-					a, err := try(streams, http.MethodPost, grpcPaths[signalTraces], bytes.NewReader(framed(other, false)), "Content-Type", mediaGRPC)
+					a, err := try(streams, http.MethodPost, signals[signalTraces].grpc, bytes.NewReader(framed(other, false)), "Content-Type", mediaGRPC)
 					return err == nil && a.grpc == "0"
 				})
 				h.stop()

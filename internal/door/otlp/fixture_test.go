@@ -16,7 +16,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
-	flushpost "github.com/spanstatsd/spanstatsd/internal/flush/post"
+	"github.com/spanstatsd/spanstatsd/internal/otlpanswer"
 	"github.com/spanstatsd/spanstatsd/internal/socket"
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -173,7 +173,7 @@ func post(t testing.TB, client *http.Client, body []byte, header ...string) answ
 
 func postGRPC(t testing.TB, client *http.Client, body []byte, header ...string) answered {
 	t.Helper()
-	return send(t, client, http.MethodPost, grpcPaths[signalTraces], bytes.NewReader(body), append([]string{"Content-Type", mediaGRPC, "Te", "trailers"}, header...)...)
+	return send(t, client, http.MethodPost, signals[signalTraces].grpc, bytes.NewReader(body), append([]string{"Content-Type", mediaGRPC, "Te", "trailers"}, header...)...)
 }
 
 // framed is a message as gRPC has it.
@@ -218,13 +218,12 @@ func exported(service string, first, spans, names int) []byte {
 
 // eachField visits the fields of a message.
 func eachField(message []byte, with func(n protowire.Number, number uint64, value []byte)) {
-	for f := range flushpost.Fields(message) {
+	for f := range otlpanswer.Fields(message) {
 		with(f.Number, f.Value, f.Bytes)
 	}
 }
 
 // retryIn is when the details of a status of gRPC say that a request may be tried again.
 func retryIn(details string) time.Duration {
-	_, retry := flushpost.ReadStatus(decoded(details))
-	return retry
+	return otlpanswer.ReadStatus(decoded(details)).Retry
 }

@@ -1,74 +1,21 @@
 package otlp
 
 import (
+	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/door"
 	"github.com/spanstatsd/spanstatsd/internal/door/http1"
+	"github.com/spanstatsd/spanstatsd/internal/otlpanswer"
 )
-
-// behind is the destination as the door hands requests to it.
-func (c *Config) behind() door.Behind {
-	to := &c.Forward
-	b := door.Behind{
-		Network: to.Network, Address: to.Address, Most: maxForwards, Patience: c.forwardTimeout,
-	}
-	b.Base = to.scheme() + b.Host()
-	if to.isGRPC || to.isTLS {
-		b.Transport = func(dial door.Dial) http.RoundTripper { return to.transport(dial, c.forwardTimeout) }
-	}
-	return b
-}
-
-// transport carries requests by gRPC or TLS.
-func (d *Destination) transport(dial door.Dial, patience time.Duration) http.RoundTripper {
-	speaks := &http.Protocols{}
-	speaks.SetHTTP1(!d.isGRPC)
-	speaks.SetHTTP2(d.isTLS)
-	speaks.SetUnencryptedHTTP2(d.isGRPC && !d.isTLS)
-	return &http.Transport{
-		Protocols:              speaks,
-		DialContext:            dial,
-		TLSClientConfig:        &tls.Config{RootCAs: d.authorities, MinVersion: tls.VersionTLS12},
-		TLSHandshakeTimeout:    patience,
-		DisableCompression:     true, // what an SDK does not ask for it must not get
-		MaxConnsPerHost:        maxForwards,
-		MaxIdleConnsPerHost:    maxForwards,
-		IdleConnTimeout:        http1.KeptFor,
-		MaxResponseHeaderBytes: http1.MaxAnswerHeader,
-		HTTP2:                  &http.HTTP2Config{SendPingTimeout: silence, WriteByteTimeout: writeTimeout},
-	}
-}
-
-// outcome is what became of a request that was to go on.
-type outcome uint8
-
-const (
-	outcomeTaken   outcome = iota
-	outcomeRefused         // by the destination, for good
-	outcomeLater           // the destination says try again
-	outcomeAway            // it did not answer
-	outcomeLeft            // its SDK has left meanwhile
-	outcomeUnfit           // it can't be said in the destination's words
-
-	outcomes = int(outcomeUnfit) + 1
-)
-
-var outcomeNames = [outcomes]string{"taken", "refused", "later", "away", "left", "unfit"}
-
-// parcel is a call's message as it goes on.
-type parcel struct {
-	message  []byte
-	isPacked bool
-	encoding encoding
-}
 
 // wrap chooses the bytes that go on: those that came, wherever the destination can read them. It
 // reports false where it can read none.
@@ -79,10 +26,8 @@ func (c *call) wrap() bool {
 	case c.kept.body != nil:
 		c.parcel = parcel{c.kept.body.Bytes, c.kept.isPacked, inProtobuf}
 	case isGRPC && c.encoding == inJSON:
-		c.parcel = parcel{c.protobuf, false, inProtobuf}
-		if len(c.protobuf) == 0 {
-			return false
-		}
+		c.parcel = parcel{c.protobuf, false, inGRPC}
+		return c.protobuf != nil
 	case c.encoding == inGRPC:
 		c.parcel.encoding = inProtobuf
 	}
@@ -95,10 +40,8 @@ func (c *call) wrap() bool {
 // unfit is the reply to a call that the destination can't read.
 func (c *call) unfit() *door.Reply {
 	c.server.outcomes[outcomeUnfit].Add(1)
-	no := refuse(codeUnimplemented, c.signal.String()+" in JSON can't go on to a destination that speaks "+
-		"gRPC; have the SDK send protobuf")
-	no.http = http.StatusUnsupportedMediaType
-	return c.say(no)
+	return c.say(refused(http.StatusUnsupportedMediaType, signals[c.signal].name+" in JSON can't go on to "+
+		"a destination that speaks gRPC; have the SDK send protobuf"))
 }
 
 // Begin says what goes on: the message, with what the destination's protocol has around it.
@@ -160,12 +103,12 @@ func (c *call) Answer(from *door.Answer) *door.Reply {
 	}
 	outcome := outcomeLater
 	switch {
-	case a.code == codeOK:
+	case a.Code == otlpanswer.OK:
 		outcome = outcomeTaken
 	case a.isFinal():
 		outcome = outcomeRefused
 		c.server.Log.Write(slog.LevelWarn, "the destination of OTLP refused a request; its sender drops it",
-			"signal", c.signal.String(), "answer", a.said)
+			"signal", signals[c.signal].name, "answer", a.Said)
 	}
 	c.server.outcomes[outcome].Add(1)
 	told := c.say(a)
@@ -178,23 +121,76 @@ func (c *call) Unanswered(err error) *door.Reply {
 	s := c.server
 	if c.HasLeft() {
 		s.outcomes[outcomeLeft].Add(1)
-		return c.say(later("the request was given up")) // nobody reads it
+		return c.say(later(0, "the request was given up")) // nobody reads it
 	}
 	s.outcomes[outcomeAway].Add(1)
 	s.Log.Write(slog.LevelWarn, "the destination of OTLP did not answer; its senders are told to try again",
 		"error", advised(err))
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
-		return c.say(refuse(codeDeadlineExceeded, "the destination did not answer in time"))
+		return c.say(refuse(0, otlpanswer.DeadlineExceeded, "the destination did not answer in time"))
 	}
-	return c.say(later("the destination does not answer"))
+	return c.say(later(0, "the destination does not answer"))
 }
 
-// say has a call answered.
-func (c *call) say(a *reply) *door.Reply {
-	return &door.Reply{IsFinal: a.isFinal(), Write: func(w http.ResponseWriter) error {
-		if c.Method != http.MethodPost {
-			w.Header().Set("Allow", http.MethodPost)
+// What a collector answers goes back in the words of who asked: as it is where both speak alike, else
+// by the tables of package otlpanswer.
+
+// replyOfHTTP is the answer of a collector that speaks HTTP and was asked in one encoding, for
+// an SDK that speaks perhaps another.
+func replyOfHTTP(from *door.Answer, said []byte, asked, speaks encoding) *reply {
+	a := &reply{Status: saidByHTTP(from), http: from.Status}
+	switch isProtobuf := strings.HasPrefix(from.Field("Content-Type"), mediaProtobuf); {
+	case asked == speaks:
+		if a.asIs, a.asIsType = said, from.Field("Content-Type"); said == nil {
+			a.asIs = []byte{}
 		}
-		return a.write(w, c.encoding, c.signal)
-	}}
+	case asked != inProtobuf: // in words that this SDK does not speak
+	case a.Code == otlpanswer.OK:
+		a.message = said
+	case isProtobuf:
+		s := otlpanswer.ReadStatus(said)
+		a.Said, a.Retry = cmp.Or(s.Said, a.Said), max(a.Retry, s.Retry)
+	}
+	return a
+}
+
+// saidByHTTP is what a status of HTTP says that is none of success.
+func saidByHTTP(from *door.Answer) (s otlpanswer.Status) {
+	if s.Code = otlpanswer.CodeOf(from.Status); s.Code == otlpanswer.OK {
+		return s
+	}
+	s.Said = "the destination answered " + strconv.Itoa(from.Status) + " " + http.StatusText(from.Status)
+	if s.Code == otlpanswer.ResourceExhausted || s.IsRetryable() {
+		s.Retry = otlpanswer.RetryAfter(from.Field("Retry-After"), time.Now())
+	}
+	return s
+}
+
+// replyOfGRPC is the answer of a collector that speaks gRPC. Its status stands in trailers, or in the
+// header where it has no message.
+func replyOfGRPC(from *door.Answer, said []byte, speaks encoding) *reply {
+	n, err := strconv.ParseUint(from.Field(headerGRPCStatus), 10, 8)
+	if err != nil || n > uint64(otlpanswer.Unauthenticated) { // something else than gRPC answered
+		a := &reply{Status: saidByHTTP(from)}
+		if a.Code == otlpanswer.OK {
+			a.Code, a.Said = otlpanswer.Unknown, "the destination answered without a status of gRPC"
+		}
+		return a
+	}
+	a := &reply{Status: otlpanswer.Status{Code: otlpanswer.Code(n)}}
+	if a.Code == otlpanswer.OK {
+		if message, isPacked, err := unframe(said); err == nil && !isPacked {
+			a.message = message
+		}
+		return a
+	}
+	if text, err := url.PathUnescape(from.Field(headerGRPCMessage)); err == nil {
+		a.Said = text
+	}
+	details := from.Field(headerGRPCDetails)
+	a.Retry = otlpanswer.ReadStatus(decoded(details)).Retry
+	if speaks == inGRPC {
+		a.asIs = []byte(details)
+	}
+	return a
 }

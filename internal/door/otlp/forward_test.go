@@ -16,6 +16,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/eventually"
+	"github.com/spanstatsd/spanstatsd/internal/otlpanswer"
 )
 
 // received is what a destination was sent.
@@ -64,7 +65,7 @@ func (c *collector) serve(w http.ResponseWriter, r *http.Request) {
 	if c.answer != nil {
 		c.answer(w, n)
 	} else if c.isGRPC {
-		_ = taken().write(w, inGRPC, signalTraces)
+		_ = taken().writeGRPC(w)
 	}
 }
 
@@ -86,7 +87,7 @@ func (c *collector) url() string {
 
 func forwardTo(t testing.TB, url string) func(*Config, *aggregate.Config) {
 	t.Helper()
-	to, err := ParseDestination(url)
+	to, err := ParseCollector(url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,20 +127,20 @@ func TestBytesGoOnAsTheyCame(t *testing.T) {
 				if c.isPacked {
 					header = append(header, headerGRPCEncoding, "gzip")
 				}
-				a = send(t, streams, http.MethodPost, grpcPaths[c.signal], bytes.NewReader(framed(c.message, c.isPacked)), append(header[:2:2], append(header[4:], "Content-Type", mediaGRPC)...)...)
+				a = send(t, streams, http.MethodPost, signals[c.signal].grpc, bytes.NewReader(framed(c.message, c.isPacked)), append(header[:2:2], append(header[4:], "Content-Type", mediaGRPC)...)...)
 			} else {
 				if c.isPacked {
 					header = append(header, "Content-Encoding", "gzip")
 				}
-				a = send(t, plain, http.MethodPost, httpPaths[c.signal], bytes.NewReader(c.message), append(header, "Content-Type", mediaProtobuf)...)
+				a = send(t, plain, http.MethodPost, signals[c.signal].http, bytes.NewReader(c.message), append(header, "Content-Type", mediaProtobuf)...)
 			}
 			if a.status != http.StatusOK || c.grpc && a.grpc != "0" {
 				t.Errorf("%s, to gRPC %v: answered %+v", name, isGRPC, a)
 			}
 			got := to.last()
-			message, path, encoding, media := c.message, httpPaths[c.signal], got.header.Get("Content-Encoding"), mediaProtobuf
+			message, path, encoding, media := c.message, signals[c.signal].http, got.header.Get("Content-Encoding"), mediaProtobuf
 			if isGRPC {
-				message, path, encoding, media = framed(c.message, c.isPacked), grpcPaths[c.signal], got.header.Get(headerGRPCEncoding), mediaGRPC
+				message, path, encoding, media = framed(c.message, c.isPacked), signals[c.signal].grpc, got.header.Get(headerGRPCEncoding), mediaGRPC
 			}
 			if !bytes.Equal(got.body, message) || got.path != path || (encoding == "gzip") != c.isPacked || got.header.Get("Content-Type") != media ||
 				got.header.Get("X-Api-Key") != "k" || (got.header.Get(headerComputedStats) == "yes") != c.marked {
@@ -181,9 +182,9 @@ func TestTheDestinationsAnswerGoesBack(t *testing.T) {
 	}{
 		"taken":       {taken(), 200, "0", "", "", true},
 		"in part":     {&reply{message: partial}, 200, "0", "", "", true},
-		"refused":     {refuse(codeInvalidArgument, "no"), 400, "3", "no", "", false},
-		"not allowed": {refuse(codePermissionDenied, "no"), 403, "7", "no", "", false},
-		"busy":        {&reply{status: status{code: codeUnavailable, said: "busy", retry: 7 * time.Second}}, 503, "14", "busy", "7", false},
+		"refused":     {refuse(0, otlpanswer.InvalidArgument, "no"), 400, "3", "no", "", false},
+		"not allowed": {refuse(0, otlpanswer.PermissionDenied, "no"), 403, "7", "no", "", false},
+		"busy":        {&reply{Status: otlpanswer.Status{Code: otlpanswer.Unavailable, Said: "busy", Retry: 7 * time.Second}}, 503, "14", "busy", "7", false},
 	} {
 		for _, isGRPC := range []bool{false, true} {
 			to := newCollector(t, isGRPC, func(w http.ResponseWriter, _ int) {
@@ -197,12 +198,12 @@ func TestTheDestinationsAnswerGoesBack(t *testing.T) {
 			plain, streams := h.client(false), h.client(true)
 			a := post(t, plain, exported("shop", 0, 1, 1))
 			if a.status != c.http || a.header.Get("Retry-After") != c.retry || c.http == 200 && !bytes.Equal(a.body, c.answer.message) ||
-				c.http != 200 && statusIn(a) != c.answer.code {
+				c.http != 200 && statusIn(a) != c.answer.Code {
 				t.Errorf("%s, of gRPC %v: answered %+v", name, isGRPC, a)
 			}
 			a = postGRPC(t, streams, framed(exported("shop", 10, 1, 1), false))
 			if a.grpc != c.grpc || a.message != c.said || c.grpc == "0" && !bytes.Equal(a.body, framed(c.answer.message, false)) ||
-				c.retry != "" && retryIn(a.header.Get(headerGRPCDetails)) != c.answer.retry {
+				c.retry != "" && retryIn(a.header.Get(headerGRPCDetails)) != c.answer.Retry {
 				t.Errorf("%s, of gRPC %v: gRPC answered %+v", name, isGRPC, a)
 			}
 			a = send(t, plain, http.MethodPost, "/v1/traces", bytes.NewReader([]byte(inJSONText)), "Content-Type", mediaJSON)
@@ -360,7 +361,7 @@ func TestBooksBalanceUnderFaults(t *testing.T) {
 				_, _ = io.WriteString(w, "nonsense"+strconv.Itoa(n))
 			default:
 				if isGRPC {
-					_ = taken().write(w, inGRPC, signalTraces)
+					_ = taken().writeGRPC(w)
 				}
 			}
 		})

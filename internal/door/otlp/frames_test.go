@@ -54,7 +54,7 @@ func hpackLength(n int) (b []byte) {
 func opened(stream uint32, fields int) []byte {
 	var header []byte
 	for _, field := range [][2]string{
-		{":method", "POST"}, {":scheme", "http"}, {":path", grpcPaths[signalTraces]}, {":authority", "x"}, {"content-type", mediaGRPC}, {"te", "trailers"},
+		{":method", "POST"}, {":scheme", "http"}, {":path", signals[signalTraces].grpc}, {":authority", "x"}, {"content-type", mediaGRPC}, {"te", "trailers"},
 	} {
 		header = appendField(header, field[0], field[1])
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/door/http1"
 	"github.com/spanstatsd/spanstatsd/internal/eventually"
+	"github.com/spanstatsd/spanstatsd/internal/otlpanswer"
 )
 
 // TestSlowBodiesAreCutOff, whatever they are carried by, and hold no memory behind that.
@@ -23,7 +24,7 @@ func TestSlowBodiesAreCutOff(t *testing.T) {
 	for name, client := range map[string]*http.Client{"HTTP/1.1": h.client(false), "HTTP/2": h.client(true)} {
 		body, half := io.Pipe()
 		go func() { _, _ = half.Write(exported("shop", 0, 1, 1)[:20]) }()
-		if a := send(t, client, http.MethodPost, "/v1/traces", body, "Content-Type", mediaProtobuf); a.status != http.StatusRequestTimeout || statusIn(a) != codeDeadlineExceeded {
+		if a := send(t, client, http.MethodPost, "/v1/traces", body, "Content-Type", mediaProtobuf); a.status != http.StatusRequestTimeout || statusIn(a) != otlpanswer.DeadlineExceeded {
 			t.Errorf("%s: answered %+v", name, a)
 		}
 		half.Close()
@@ -72,7 +73,7 @@ func TestAFloodOfStreamsTakesItsTurns(t *testing.T) {
 	var sending sync.WaitGroup
 	for i := range requests {
 		sending.Go(func() {
-			if a, err := try(client, http.MethodPost, grpcPaths[signalTraces], bytes.NewReader(framed(exported("shop", i*10, 3, 1), false)),
+			if a, err := try(client, http.MethodPost, signals[signalTraces].grpc, bytes.NewReader(framed(exported("shop", i*10, 3, 1), false)),
 				"Content-Type", mediaGRPC); err != nil || a.grpc != "0" {
 				t.Errorf("answered %+v, %v", a, err)
 			}
@@ -97,7 +98,7 @@ func TestWhereThereIsNoRoomItIsTriedAgain(t *testing.T) {
 	if len(body) < 400<<10 {
 		t.Fatalf("a body of %d bytes has room", len(body))
 	}
-	if a := post(t, h.client(false), body); a.status != http.StatusServiceUnavailable || a.header.Get("Retry-After") != "1" || statusIn(a) != codeUnavailable {
+	if a := post(t, h.client(false), body); a.status != http.StatusServiceUnavailable || a.header.Get("Retry-After") != "1" || statusIn(a) != otlpanswer.Unavailable {
 		t.Errorf("answered %d %v", a.status, a.header)
 	}
 	if a := postGRPC(t, h.client(true), framed(body, false)); a.grpc != "14" || a.header.Get(headerGRPCDetails) == "" {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlpjson"
+	"github.com/spanstatsd/spanstatsd/internal/otlpanswer"
 )
 
 // FuzzJSONStaysInItsRoom: the protobuf of a request in JSON is no longer than the room that it is
@@ -42,7 +43,7 @@ func TestJSONIsCountedAndAnswered(t *testing.T) {
 		t.Errorf("answered %+v", a)
 	}
 	for _, bad := range []string{"", "[]", "{", inJSONText + "x", strings.ReplaceAll(inJSONText, "from", "\xff")} {
-		if a := send(bad); a.status != http.StatusBadRequest || statusIn(a) != codeInvalidArgument || !bytes.Contains(a.body, []byte("JSON")) {
+		if a := send(bad); a.status != http.StatusBadRequest || statusIn(a) != otlpanswer.InvalidArgument || !bytes.Contains(a.body, []byte("JSON")) {
 			t.Errorf("%.20q: answered %+v", bad, a)
 		}
 	}

@@ -86,7 +86,7 @@ func BenchmarkRead(b *testing.B) {
 						b.Fatal(result, err)
 					}
 					if marks {
-						w.sample.Measure(r.request(), nil, true)
+						w.sample.Measure(r.Request(), nil, true)
 						left = w.sample.AppendLeft(left[:0])
 					}
 					w.release()

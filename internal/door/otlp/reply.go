@@ -1,15 +1,19 @@
 package otlp
 
 import (
+	"bytes"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/otlpanswer"
 )
 
 // reply is what an SDK is told, whatever it speaks.
 type reply struct {
-	status
+	otlpanswer.Status
+	// result is what became of the request where the reply is a refusal of ours.
+	result Result
 	// http is the status of HTTP where it says more than the code does, 0 elsewhere.
 	http int
 	// message is an Export...Response in protobuf, where the code is OK.
@@ -23,131 +27,73 @@ type reply struct {
 // taken is the reply to a request that was taken whole.
 func taken() *reply { return &reply{} }
 
-func refuse(c code, said string) *reply { return &reply{status: status{code: c, said: said}} }
+func refuse(result Result, c otlpanswer.Code, said string) *reply {
+	return &reply{result: result, Status: otlpanswer.Status{Code: c, Said: said}}
+}
+
+// refused is the reply to a request that is nothing which is taken here.
+func refused(status int, said string) *reply {
+	no := refuse(ResultRefused, otlpanswer.Unimplemented, said)
+	no.http = status
+	return no
+}
 
 // later has an SDK try again.
-func later(said string) *reply {
-	return &reply{status: status{code: codeUnavailable, said: said, retry: retryAfter}}
+func later(result Result, said string) *reply {
+	no := refuse(result, otlpanswer.Unavailable, said)
+	no.Retry = retryAfter
+	return no
 }
 
 // retryAfter is when an SDK may try again what found no room: most SDKs wait for as long or
 // longer by themselves.
 const retryAfter = time.Second
 
-// The encodings of a call.
-type encoding uint8
-
-const (
-	inProtobuf encoding = iota // OTLP/HTTP
-	inJSON
-	inGRPC
-)
-
-// The media types of OTLP.
-const (
-	mediaProtobuf = "application/x-protobuf"
-	mediaJSON     = "application/json"
-	mediaGRPC     = "application/grpc"
-)
-
-var mediaOf = [...]string{inProtobuf: mediaProtobuf, inJSON: mediaJSON, inGRPC: mediaGRPC}
-
 // isFinal says whether an answer ends the matter for its sender: it has no reason to send
 // the same again.
-func (a *reply) isFinal() bool { return !a.code.isRetryable(a.retry > 0) }
+func (a *reply) isFinal() bool { return !a.IsRetryable() }
 
-// write answers a call, and reports whether all of it was written.
-func (a *reply) write(w http.ResponseWriter, e encoding, s signal) error {
-	if e == inGRPC {
-		return a.writeGRPC(w)
+// takesAll says whether a destination that has taken a request has left nothing of it out. Which
+// spans it left out nobody says.
+func (a *reply) takesAll(e encoding) bool {
+	switch {
+	case a.asIs == nil:
+		return otlpanswer.ReadPartial(a.message).Rejected == 0
+	case e == inJSON:
+		return !bytes.Contains(a.asIs, []byte(`"`+signals[signalTraces].rejected+`"`))
 	}
-	return a.writeHTTP(w, e, s)
+	return otlpanswer.ReadPartial(a.asIs).Rejected == 0
 }
 
+// writeHTTP answers a call of OTLP/HTTP.
 func (a *reply) writeHTTP(w http.ResponseWriter, e encoding, s signal) error {
-	h, httpStatus := w.Header(), a.http
-	if httpStatus == 0 {
-		httpStatus = a.code.httpStatus(a.retry > 0)
+	h, status := w.Header(), a.http
+	if status == 0 {
+		status = a.HTTP()
 	}
 	body, media := a.asIs, a.asIsType
 	switch {
 	case a.asIs != nil:
-	case a.code == codeOK && e == inJSON:
-		body = responseJSON(a.message, s)
-	case a.code == codeOK:
+	case a.Code == otlpanswer.OK && e == inJSON:
+		body = otlpanswer.ReadPartial(a.message).JSON(signals[s].rejected)
+	case a.Code == otlpanswer.OK:
 		body = a.message
 	case e == inJSON:
-		body = a.json()
+		body = a.JSON()
 	default:
-		body = a.protobuf()
+		body = a.Protobuf()
 	}
 	if media == "" {
 		media = mediaOf[e]
 	}
 	h.Set("Content-Type", media)
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	if a.retry > 0 {
-		h.Set("Retry-After", a.retryAfter())
+	if a.Retry > 0 {
+		h.Set("Retry-After", a.RetryAfter())
 	}
-	w.WriteHeader(httpStatus)
+	w.WriteHeader(status)
 	if _, err := w.Write(body); err != nil {
 		return err //nolint:wrapcheck // net/http's own; nobody reads it
 	}
 	return http.NewResponseController(w).Flush() //nolint:wrapcheck // the same
-}
-
-// The fields of gRPC's trailers.
-const (
-	headerGRPCStatus   = "Grpc-Status"
-	headerGRPCMessage  = "Grpc-Message"
-	headerGRPCDetails  = "Grpc-Status-Details-Bin"
-	headerGRPCEncoding = "Grpc-Encoding"
-	headerGRPCAccepts  = "Grpc-Accept-Encoding"
-)
-
-// writeGRPC writes the message, where there is one, and the status in trailers.
-func (a *reply) writeGRPC(w http.ResponseWriter) error {
-	h := w.Header()
-	h["Date"] = nil // which gRPC has none of
-	h.Set("Content-Type", mediaGRPC)
-	h["Trailer"] = []string{headerGRPCStatus, headerGRPCMessage, headerGRPCDetails}
-	if a.code == codeUnimplemented {
-		h.Set(headerGRPCAccepts, "gzip")
-	}
-	w.WriteHeader(http.StatusOK)
-	var err error
-	if a.code == codeOK {
-		p := prefix(len(a.message), false)
-		_, err = w.Write(append(p[:], a.message...))
-	}
-	if flushed := http.NewResponseController(w).Flush(); err == nil {
-		err = flushed
-	}
-	h.Set(headerGRPCStatus, strconv.Itoa(int(a.code)))
-	if a.said != "" {
-		h.Set(headerGRPCMessage, percentEncoded(a.said))
-	}
-	switch {
-	case a.asIs != nil:
-		h.Set(headerGRPCDetails, string(a.asIs))
-	case a.code != codeOK:
-		h.Set(headerGRPCDetails, a.header())
-	}
-	return err //nolint:wrapcheck // net/http's own; nobody reads it
-}
-
-// percentEncoded is a text as grpc-message has it: printable ASCII but for the percent sign.
-func percentEncoded(text string) string {
-	const digits = "0123456789ABCDEF"
-	var b strings.Builder
-	for i := range len(text) {
-		if c := text[i]; c >= ' ' && c <= '~' && c != '%' {
-			b.WriteByte(c)
-		} else {
-			b.WriteByte('%')
-			b.WriteByte(digits[c>>4])
-			b.WriteByte(digits[c&15])
-		}
-	}
-	return b.String()
 }

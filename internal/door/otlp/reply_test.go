@@ -6,13 +6,15 @@ import (
 	"net/http/httptest"
 	"testing"
 	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/otlpanswer"
 )
 
 // TestAnswersAreTheSpecifications has each word of them in golden bytes.
 func TestAnswersAreTheSpecifications(t *testing.T) {
 	partial := &reply{message: nested(nil, 1, nested([]byte{8, 3}, 2, []byte("too old")))}
-	busy := &reply{status: status{code: codeUnavailable, said: "busy", retry: 1500 * time.Millisecond}}
-	bad := refuse(codeInvalidArgument, "100% bad: é")
+	busy := &reply{Status: otlpanswer.Status{Code: otlpanswer.Unavailable, Said: "busy", Retry: 1500 * time.Millisecond}}
+	bad := refuse(ResultUnread, otlpanswer.InvalidArgument, "100% bad: é")
 	for _, c := range []struct {
 		name     string
 		answer   *reply
@@ -31,7 +33,7 @@ func TestAnswersAreTheSpecifications(t *testing.T) {
 		{"bad", bad, inJSON, 400, "", `{"code":3,"message":"100% bad: é"}`},
 	} {
 		w := httptest.NewRecorder()
-		if err := c.answer.write(w, c.encoding, signalTraces); err != nil {
+		if err := c.answer.writeHTTP(w, c.encoding, signalTraces); err != nil {
 			t.Fatal(err)
 		}
 		body := w.Body.String()
@@ -49,38 +51,16 @@ func TestAnswersAreTheSpecifications(t *testing.T) {
 		{taken(), "0000000000", "0", "", ""},
 		{partial, "000000000d0a0b08031207746f6f206f6c64", "0", "", ""},
 		{busy, "", "14", "busy", "CA4SBGJ1c3kaNgoodHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUucnBjLlJldHJ5SW5mbxIKCggIARCAyrXuAQ"},
-		{bad, "", "3", "100%25 bad: %C3%A9", "CAMSDDEwMCUgYmFkOiDDqQ"},
+		{bad, "", "3", "100%25%20bad:%20%C3%A9", "CAMSDDEwMCUgYmFkOiDDqQ"},
 	} {
 		w := httptest.NewRecorder()
-		if err := c.answer.write(w, inGRPC, signalTraces); err != nil {
+		if err := c.answer.writeGRPC(w); err != nil {
 			t.Fatal(err)
 		}
 		h := w.Header()
 		if got := hex.EncodeToString(w.Body.Bytes()); w.Code != http.StatusOK || got != c.body || h.Get(headerGRPCStatus) != c.status ||
 			h.Get(headerGRPCMessage) != c.message || h.Get(headerGRPCDetails) != c.details {
 			t.Errorf("status %s: %s\n%v", c.status, got, h)
-		}
-	}
-}
-
-// TestCodesHaveSDKsDoTheSame: what may be tried again by one protocol may be by the other,
-// and nothing else.
-func TestCodesHaveSDKsDoTheSame(t *testing.T) {
-	mayBeTriedAgain := map[int]bool{429: true, 502: true, 503: true, 504: true} // by HTTP
-	for c := codeOK; c <= codeUnauthenticated; c++ {
-		for _, hasRetry := range []bool{false, true} {
-			status := c.httpStatus(hasRetry)
-			if mayBeTriedAgain[status] != c.isRetryable(hasRetry) {
-				t.Errorf("code %d, with a time %v, is %d", c, hasRetry, status)
-			}
-			if (status == 200) != (c == codeOK) {
-				t.Errorf("code %d is %d", c, status)
-			}
-		}
-	}
-	for status := 200; status < 600; status++ {
-		if c := codeOf(status); c.isRetryable(false) != mayBeTriedAgain[status] || (c == codeOK) != (status < 300) {
-			t.Errorf("status %d is code %d", status, c)
 		}
 	}
 }

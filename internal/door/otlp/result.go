@@ -1,9 +1,5 @@
 package otlp
 
-import (
-	"github.com/spanstatsd/spanstatsd/internal/door"
-)
-
 // Result is what became of a request as far as counting goes.
 type Result uint8
 
@@ -31,37 +27,18 @@ var resultNames = [results]string{
 	"not_wanted", "incomplete", "refused", "other", "bug",
 }
 
-// String is the result's name in metrics.
-func (r Result) String() string { return resultNames[r] }
+// outcome is what became of a request that was to go on.
+type outcome uint8
 
-// Stats is what the outside sees. Every result is present, also at 0.
-type Stats struct {
-	door.Stats
-	Requests  map[string]uint64 // by result
-	Forwarded map[string]uint64 // requests that were to go on, by outcome
-	// What --otlp-keep had go on and what not, and the bytes that it saved.
-	KeptTraces, KeptSpans, GoneTraces, GoneSpans, SavedBytes uint64
-}
+const (
+	outcomeTaken   outcome = iota
+	outcomeRefused         // by the destination, for good
+	outcomeLater           // the destination says try again
+	outcomeAway            // it did not answer
+	outcomeLeft            // its SDK has left meanwhile
+	outcomeUnfit           // it can't be said in the destination's words
 
-// Stats reads the counters without disturbing those who write them. A nil server, of a
-// daemon that does not listen for OTLP, has counted nothing.
-func (s *Server) Stats() (stats Stats) {
-	stats.Forwarded = make(map[string]uint64, outcomes)
-	for o, name := range outcomeNames {
-		stats.Forwarded[name] = 0
-		if s != nil {
-			stats.Forwarded[name] = s.outcomes[o].Load()
-		}
-	}
-	if s == nil {
-		var off *door.Server
-		stats.Requests = off.Results(resultNames[:], 0)
-		return stats
-	}
-	stats.Stats, stats.Requests = s.Server.Stats(), s.Results(resultNames[:], 0)
-	k := &s.kept
-	stats.KeptTraces, stats.KeptSpans = k.keptTraces.Load(), k.keptSpans.Load()
-	stats.GoneTraces, stats.GoneSpans, stats.SavedBytes = k.goneTraces.Load(), k.goneSpans.Load(),
-		k.savedBytes.Load()
-	return stats
-}
+	outcomes = int(outcomeUnfit) + 1
+)
+
+var outcomeNames = [outcomes]string{"taken", "refused", "later", "away", "left", "unfit"}

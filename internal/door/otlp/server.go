@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/door"
-	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
+	"github.com/spanstatsd/spanstatsd/internal/rules"
 	agent "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
-	"github.com/spanstatsd/spanstatsd/internal/sampling"
+	"github.com/spanstatsd/spanstatsd/internal/rules/translate"
 )
 
 // Server is a collector towards SDKs.
@@ -22,28 +22,15 @@ type Server struct {
 	agentPolicy atomic.Pointer[agent.Policy]
 }
 
-// worker is what the counting of one body needs.
-type worker struct {
-	reader   reader
-	sample   sampling.Sample
-	inflater bodies.Inflater
-	packer   packer
-}
-
-// release lets go of the last body.
-func (w *worker) release() {
-	w.reader.release()
-	w.sample.Release()
+// keeping counts what went on and what did not.
+type keeping struct {
+	keptTraces, keptSpans, goneTraces, goneSpans, savedBytes atomic.Uint64
 }
 
 const (
 	// betweenRequests is how long an SDK may take to send another request: most export every
 	// five seconds, metrics every minute.
 	betweenRequests = 2 * time.Minute
-	// silence is after which an SDK that speaks HTTP/2 is asked whether it is there, and
-	// writeTimeout how long it may take to read a piece of an answer.
-	silence      = 30 * time.Second
-	writeTimeout = 30 * time.Second
 	// frameBytes is the longest piece that net/http takes: the least there is, and all that
 	// gRPC for Go sends.
 	frameBytes = 16 << 10
@@ -60,36 +47,78 @@ func New(config Config) (*Server, error) {
 	}
 	var err error
 	s.Server, err = door.New(s, &config.Config, door.Setup{
-		Flags: flags, Brings: brings, Results: resultNames[:], IsLast: true, Behind: config.behind(),
+		Flags: "otlp", Brings: "OTLP", Results: resultNames[:], IsLast: true,
+		Behind: config.Forward.behind(config.forwardTimeout),
 		Ended:  "listening for OTLP ended; SDKs can't reach this daemon any more",
-		Header: config.headerTimeout, Read: config.readTimeout, Write: writeTimeout, Between: betweenRequests,
+		Header: config.headerTimeout, Read: config.readTimeout, Write: writeTimeout,
+		Between: betweenRequests,
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: config.MaxStreams, MaxReadFrameSize: frameBytes,
 			MaxReceiveBufferPerConnection: config.windowBytes(),
 			MaxReceiveBufferPerStream:     config.windowBytes(), SendPingTimeout: silence,
 			WriteByteTimeout: writeTimeout,
 		},
-	}, maxBatches)
+	}, rules.MaxBatches)
 	return s, err
 }
 
-// Open makes a call of a request, or refuses it.
-func (s *Server) Open(h *door.Held) (door.Request, *door.Reply) {
-	c, no := open(head{
-		method: h.Method, path: h.Path, contentType: h.Fields.Get("Content-Type"),
-		contentEncoding: h.Fields.Get("Content-Encoding"), grpcEncoding: h.Fields.Get(headerGRPCEncoding),
-		isHTTP2: h.IsHTTP2(),
-	})
-	c.Held, c.server = h, s
-	if no == nil && c.signal != signalTraces && !s.config.Forward.IsSet() {
-		no = notServed(c.signal)
+// newReader makes one of the reading that is asked for.
+func (s *Server) newReader() reader {
+	if s.config.Reading == ReadingDatadog {
+		return newIngest(&s.agentPolicy)
 	}
-	if no != nil {
-		h.Result = int(no.result)
-		return nil, c.say(no.reply)
-	}
-	return c, nil
+	return newConventions()
 }
 
 // Serve is asked nothing: every request is opened or refused.
 func (*Server) Serve(http.ResponseWriter, *http.Request) {}
+
+// Learn takes over what the agent wants, in the reading that asks it.
+func (s *Server) Learn() (changed <-chan struct{}) {
+	if s.config.Reading != ReadingDatadog {
+		return nil
+	}
+	f, changed := s.config.Features()
+	policy, ok := agent.NewPolicy(f.PeerTags, f.SpanKinds, f.IgnoreResources, agent.Labels{})
+	if ok && f.Stats && !f.FiltersTags {
+		if _, err := translate.New(policy.Names()); err == nil {
+			s.agentPolicy.Store(policy)
+			return changed
+		}
+	}
+	if f.Stats {
+		s.config.Log.Warn("the agent asks for tags that only it can read, or leaves out traces by their " +
+			"tags; OTLP is left to it to count")
+	}
+	s.agentPolicy.Store(nil)
+	return changed
+}
+
+// Stats is what the outside sees. Every result is present, also at 0.
+type Stats struct {
+	door.Stats
+	Requests  map[string]uint64 // by result
+	Forwarded map[string]uint64 // requests that were to go on, by outcome
+	// What --otlp-keep had go on and what not, and the bytes that it saved.
+	KeptTraces, KeptSpans, GoneTraces, GoneSpans, SavedBytes uint64
+}
+
+// Stats reads the counters without disturbing those who write them. A nil server, of a
+// daemon that does not listen for OTLP, has counted nothing.
+func (s *Server) Stats() (stats Stats) {
+	var of *door.Server
+	counted := &Server{}
+	if s != nil {
+		of, counted = s.Server, s
+		stats.Stats = of.Stats()
+	}
+	stats.Requests, stats.Forwarded = of.Results(resultNames[:], 0), make(map[string]uint64, outcomes)
+	for o, name := range outcomeNames {
+		stats.Forwarded[name] = counted.outcomes[o].Load()
+	}
+	k := &counted.kept
+	stats.KeptTraces, stats.KeptSpans = k.keptTraces.Load(), k.keptSpans.Load()
+	stats.GoneTraces, stats.GoneSpans, stats.SavedBytes = k.goneTraces.Load(), k.goneSpans.Load(),
+		k.savedBytes.Load()
+	return stats
+}

@@ -12,8 +12,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
 	"github.com/spanstatsd/spanstatsd/internal/eventually"
+	"github.com/spanstatsd/spanstatsd/internal/otlpanswer"
 	"github.com/spanstatsd/spanstatsd/internal/span"
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // TestEverySpanIsCounted, whatever the words, and however often the connection is used.
@@ -68,8 +68,8 @@ func TestWhatIsNotTakenIsSaid(t *testing.T) {
 		body         []byte
 		header       []string
 		status       int
-		grpc         string // of gRPC; the status stands in trailers
-		code         code   // in the body
+		grpc         string          // of gRPC; the status stands in trailers
+		code         otlpanswer.Code // in the body
 		result       Result
 	}{
 		"no such path":        {client: plain, path: "/v1/profiles", body: good, status: 404, code: 12},
@@ -88,7 +88,7 @@ func TestWhatIsNotTakenIsSaid(t *testing.T) {
 		"too large":           {client: plain, body: make([]byte, bodies.FirstBuffer+1), status: 413, code: 8, result: ResultTooLarge},
 
 		"a service that is none":     {client: streams, path: "/opentelemetry.proto.collector.x/Export", body: framed(good, false), grpc: "12"},
-		"metrics by gRPC":            {client: streams, path: grpcPaths[signalMetrics], body: framed(good, false), grpc: "12"},
+		"metrics by gRPC":            {client: streams, path: signals[signalMetrics].grpc, body: framed(good, false), grpc: "12"},
 		"another compression's name": {client: streams, header: []string{headerGRPCEncoding, "zstd"}, body: framed(good, true), grpc: "12"},
 		"no name of one":             {client: streams, body: framed(packed(good), true), grpc: "13", result: ResultUnread},
 		"no prefix":                  {client: streams, body: []byte{0, 0, 0}, grpc: "3", result: ResultUnread},
@@ -102,15 +102,15 @@ func TestWhatIsNotTakenIsSaid(t *testing.T) {
 		if test.result == ResultCounted {
 			test.result = ResultRefused
 		}
-		before := h.Stats().Requests[test.result.String()]
+		before := h.Stats().Requests[resultNames[test.result]]
 		method, path := test.method, test.path
 		if method == "" {
 			method = http.MethodPost
 		}
 		if path == "" && test.grpc != "" {
-			path = grpcPaths[signalTraces]
+			path = signals[signalTraces].grpc
 		} else if path == "" {
-			path = httpPaths[signalTraces]
+			path = signals[signalTraces].http
 		}
 		header := []string{"Content-Type", mediaProtobuf}
 		if test.grpc != "" {
@@ -124,8 +124,8 @@ func TestWhatIsNotTakenIsSaid(t *testing.T) {
 		} else if a.status != test.status || statusIn(a) != test.code || a.header.Get("Retry-After") != "" {
 			t.Errorf("%s: answered %+v with code %d", name, a, statusIn(a))
 		}
-		if got := h.Stats().Requests[test.result.String()]; got != before+1 {
-			t.Errorf("%s: %d requests are %s, want one more than %d", name, got, test.result, before)
+		if got := h.Stats().Requests[resultNames[test.result]]; got != before+1 {
+			t.Errorf("%s: %d requests are %s, want one more than %d", name, got, resultNames[test.result], before)
 		}
 	}
 	if a := send(t, plain, http.MethodGet, "/v1/traces", nil); a.header.Get("Allow") != http.MethodPost {
@@ -138,18 +138,13 @@ func TestWhatIsNotTakenIsSaid(t *testing.T) {
 }
 
 // statusIn is the code of the status in a body, whatever its type.
-func statusIn(a answered) (c code) {
+func statusIn(a answered) (c otlpanswer.Code) {
 	if a.header.Get("Content-Type") == mediaJSON {
 		_, text, _ := strings.Cut(string(a.body), `"code":`)
 		_, _ = fmt.Sscan(text, &c)
 		return c
 	}
-	eachField(a.body, func(n protowire.Number, number uint64, _ []byte) {
-		if n == fieldStatusCode {
-			c = code(number)
-		}
-	})
-	return c
+	return otlpanswer.ReadStatus(a.body).Code
 }
 
 // TestManyAtATime: connections of both kinds, with several streams each, lose nothing.

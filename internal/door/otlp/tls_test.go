@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/otlpanswer"
 )
 
 // lines is a log.
@@ -39,7 +40,7 @@ func overTLS(t *testing.T, isGRPC bool, change func(*tls.Config)) (to *httptest.
 	t.Helper()
 	to = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if isGRPC {
-			_ = taken().write(w, inGRPC, signalTraces)
+			_ = taken().writeGRPC(w)
 		}
 	}))
 	to.EnableHTTP2, to.TLS = isGRPC, &tls.Config{}
@@ -86,7 +87,7 @@ func TestADestinationOverTLS(t *testing.T) {
 				case c.host != "":
 					address = strings.Replace(address, "127.0.0.1", c.host, 1)
 				}
-				to, err := ParseDestination(scheme + address)
+				to, err := ParseCollector(scheme + address)
 				if err == nil && c.trust {
 					err = to.TrustIn(file)
 				}
@@ -124,7 +125,7 @@ func TestAnAuthorityThatCanNotBeUsedIsNamed(t *testing.T) {
 	for _, c := range []struct{ url, file, says string }{
 		{"http://h", "/ca", "speaks TLS"}, {"grpc://h", "/ca", "speaks TLS"}, {"https://h", "/no/such/file", "read otlp-forward-ca"}, {"grpcs://h", empty, "no certificate in PEM"},
 	} {
-		d, err := ParseDestination(c.url)
+		d, err := ParseCollector(c.url)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,7 +133,7 @@ func TestAnAuthorityThatCanNotBeUsedIsNamed(t *testing.T) {
 			t.Errorf("%s with %s: %v", c.url, c.file, err)
 		}
 	}
-	if err := new(Destination).TrustIn("/ca"); err == nil {
+	if err := new(Collector).TrustIn("/ca"); err == nil {
 		t.Error("no destination, and an authority of it")
 	}
 }
@@ -140,7 +141,7 @@ func TestAnAuthorityThatCanNotBeUsedIsNamed(t *testing.T) {
 // TestARefusalIsLogged, in the destination's words: its SDK drops what it refused.
 func TestARefusalIsLogged(t *testing.T) {
 	to := newCollector(t, true, func(w http.ResponseWriter, _ int) {
-		_ = refuse(codeUnauthenticated, "no such key").write(w, inGRPC, signalTraces)
+		_ = refuse(0, otlpanswer.Unauthenticated, "no such key").write(w, inGRPC, signalTraces)
 	})
 	forward, log := forwardTo(t, to.url()), &lines{}
 	h := newHarness(t, func(c *Config, a *aggregate.Config) { forward(c, a); c.Log = slog.New(slog.NewTextHandler(log, nil)) })

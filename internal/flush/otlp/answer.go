@@ -13,6 +13,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/post"
 	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
+	"github.com/spanstatsd/spanstatsd/internal/otlpanswer"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -47,13 +48,13 @@ func hint(e post.Endpoint) string {
 
 // readSuccess counts what a receiver left out of a payload that it took.
 func readSuccess(a *post.Answer, p *flush.Payload, isPacked bool) {
-	rejected, said := readPartial(a.Body)
-	switch {
-	case rejected > 0:
-		a.Err = fmt.Errorf("receiver rejected %d data points of a payload%s", rejected, post.Quoted(said))
-		a.Rejected = mostLeftOut(p, rejected, isPacked)
-	case said != "":
-		a.Err = fmt.Errorf("receiver took a payload, and said%s", post.Quoted(said))
+	switch partial := otlpanswer.ReadPartial(a.Body); {
+	case partial.Rejected > 0:
+		a.Err = fmt.Errorf("receiver rejected %d data points of a payload%s", partial.Rejected,
+			post.Quoted(partial.Said))
+		a.Rejected = mostLeftOut(p, partial.Rejected, isPacked)
+	case partial.Said != "":
+		a.Err = fmt.Errorf("receiver took a payload, and said%s", post.Quoted(partial.Said))
 	}
 }
 
@@ -69,30 +70,6 @@ func mostLeftOut(p *flush.Payload, points uint64, isPacked bool) uint64 {
 	return min(p.Spans, max(1, mostSpans(sent, points)))
 }
 
-// The fields of ExportMetricsServiceResponse, and of its ExportMetricsPartialSuccess.
-const (
-	fieldPartial  = 1
-	fieldRejected = 1
-	fieldSaid     = 2
-)
-
-// readPartial reads the body of an answer to a request that was accepted: how many data
-// points were not, and why. One that says nothing, and one that cannot be read, rejects
-// nothing.
-func readPartial(answer []byte) (rejected uint64, said string) {
-	for message := range messages(answer, fieldPartial) {
-		for f := range post.Fields(message) {
-			switch f.Number {
-			case fieldRejected:
-				rejected = uint64(max(0, int64(f.Value)))
-			case fieldSaid:
-				said = string(f.Bytes)
-			}
-		}
-	}
-	return rejected, said
-}
-
 // mostSpans is how many spans of a request at most are lost with so many of its points.
 // Nobody says which points were rejected. Those of its histograms that have the most spans
 // have so many; a point that counts calls has no spans but those of its histogram.
@@ -101,7 +78,7 @@ func mostSpans(request []byte, points uint64) (spans uint64) {
 	for point := range messages(
 		request, fieldResourceMetrics, fieldScopeMetrics, fieldMetrics, fieldMetricHistogram, fieldPoints,
 	) {
-		for f := range post.Fields(point) {
+		for f := range otlpanswer.Fields(point) {
 			if f.Number == fieldPointCount {
 				counts = append(counts, f.Value)
 			}
@@ -122,7 +99,7 @@ func messages(message []byte, path ...protowire.Number) iter.Seq[[]byte] {
 			yield(message)
 			return
 		}
-		for f := range post.Fields(message) {
+		for f := range otlpanswer.Fields(message) {
 			if f.Number != path[0] || f.Bytes == nil {
 				continue
 			}

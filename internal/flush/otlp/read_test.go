@@ -9,7 +9,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/spanstatsd/spanstatsd/internal/flush/post"
+	"github.com/spanstatsd/spanstatsd/internal/otlpanswer"
 )
 
 // What follows reads requests as plainly as it can be done, for the tests of this room.
@@ -51,7 +51,7 @@ type readExemplar struct {
 
 func mustRead(t testing.TB, body []byte) (r readRequest) {
 	t.Helper()
-	for f := range post.Fields(body) {
+	for f := range otlpanswer.Fields(body) {
 		if f.Number != fieldResourceMetrics {
 			t.Fatalf("a request has a field %d", f.Number)
 		}
@@ -62,15 +62,15 @@ func mustRead(t testing.TB, body []byte) (r readRequest) {
 
 func readOneResource(t testing.TB, message []byte) (r readResource) {
 	r.Metrics = map[string]readMetric{}
-	for f := range post.Fields(message) {
+	for f := range otlpanswer.Fields(message) {
 		switch f.Number {
 		case fieldResource:
 			r.Attributes = readAttributes(t, f.Bytes, fieldResourceAttributes)
 		case fieldScopeMetrics:
-			for f := range post.Fields(f.Bytes) {
+			for f := range otlpanswer.Fields(f.Bytes) {
 				switch f.Number {
 				case fieldScope:
-					for f := range post.Fields(f.Bytes) {
+					for f := range otlpanswer.Fields(f.Bytes) {
 						r.Scope += string(f.Bytes) + " "
 					}
 				case fieldMetrics:
@@ -84,7 +84,7 @@ func readOneResource(t testing.TB, message []byte) (r readResource) {
 }
 
 func readOneMetric(t testing.TB, message []byte) (name string, m readMetric) {
-	for f := range post.Fields(message) {
+	for f := range otlpanswer.Fields(message) {
 		switch f.Number {
 		case fieldMetricName:
 			name = string(f.Bytes)
@@ -95,7 +95,7 @@ func readOneMetric(t testing.TB, message []byte) (name string, m readMetric) {
 			if f.Number == fieldMetricHistogram {
 				attributes = fieldPointAttributes
 			}
-			for f := range post.Fields(of) {
+			for f := range otlpanswer.Fields(of) {
 				switch f.Number {
 				case fieldPoints:
 					m.Points = append(m.Points, readOnePoint(t, f.Bytes, attributes))
@@ -113,7 +113,7 @@ func readOneMetric(t testing.TB, message []byte) (name string, m readMetric) {
 func readOnePoint(t testing.TB, message []byte, attributes protowire.Number) (p readPoint) {
 	p.Attributes = readAttributes(t, message, attributes)
 	isNumber := attributes == fieldNumberAttributes
-	for f := range post.Fields(message) {
+	for f := range otlpanswer.Fields(message) {
 		switch f.Number {
 		case fieldStart:
 			p.Start = f.Value
@@ -143,7 +143,7 @@ func readOnePoint(t testing.TB, message []byte, attributes protowire.Number) (p 
 }
 
 func readOneExemplar(message []byte) (x readExemplar) {
-	for f := range post.Fields(message) {
+	for f := range otlpanswer.Fields(message) {
 		switch f.Number {
 		case fieldExemplarTime:
 			x.Time = f.Value
@@ -159,7 +159,7 @@ func readOneExemplar(message []byte) (x readExemplar) {
 }
 
 func readBuckets(message []byte) (offset int64, counts []uint64) {
-	for f := range post.Fields(message) {
+	for f := range otlpanswer.Fields(message) {
 		switch f.Number {
 		case fieldBucketOffset:
 			offset = protowire.DecodeZigZag(f.Value)
@@ -177,13 +177,13 @@ func readBuckets(message []byte) (offset int64, counts []uint64) {
 func readAttributes(t testing.TB, message []byte, number protowire.Number) map[string]any {
 	t.Helper()
 	list := map[string]any{}
-	for f := range post.Fields(message) {
+	for f := range otlpanswer.Fields(message) {
 		if f.Number != number || f.Bytes == nil {
 			continue
 		}
 		var key string
 		var value any
-		for f := range post.Fields(f.Bytes) {
+		for f := range otlpanswer.Fields(f.Bytes) {
 			switch f.Number {
 			case fieldKey:
 				key = string(f.Bytes)
@@ -200,7 +200,7 @@ func readAttributes(t testing.TB, message []byte, number protowire.Number) map[s
 }
 
 func readValue(message []byte) (value any) {
-	for f := range post.Fields(message) {
+	for f := range otlpanswer.Fields(message) {
 		switch f.Number {
 		case fieldText:
 			return string(f.Bytes)
@@ -210,7 +210,7 @@ func readValue(message []byte) (value any) {
 			return int64(f.Value)
 		case fieldArray:
 			list := []any{}
-			for f := range post.Fields(f.Bytes) {
+			for f := range otlpanswer.Fields(f.Bytes) {
 				list = append(list, readValue(f.Bytes))
 			}
 			return list

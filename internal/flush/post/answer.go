@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/otlpanswer"
 )
 
 const (
@@ -62,7 +63,8 @@ func (a Answers) read(who string, resp *http.Response, most int64, now time.Time
 	}
 	said, wait := "", time.Duration(0)
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "application/x-protobuf" {
-		said, wait = ReadStatus(body)
+		status := otlpanswer.ReadStatus(body)
+		said, wait = status.Said, status.Retry
 	} else if utf8.Valid(body) {
 		said = string(body)
 	}
@@ -72,7 +74,7 @@ func (a Answers) read(who string, resp *http.Response, most int64, now time.Time
 	answer.Outcome = meaning.Outcome
 	answer.Err = fmt.Errorf("%s answered %s%s%s", who, answer.Status, Quoted(answer.Said), meaning.Advice)
 	if answer.Outcome == flush.OutcomeNotYet {
-		answer.After = max(wait, RetryAfter(resp.Header.Get("Retry-After"), now))
+		answer.After = max(wait, otlpanswer.RetryAfter(resp.Header.Get("Retry-After"), now))
 	}
 	return answer
 }

@@ -8,37 +8,12 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/flush"
-	"google.golang.org/protobuf/encoding/protowire"
+	"github.com/spanstatsd/spanstatsd/internal/otlpanswer"
 )
 
-func TestRetryAfterForms(t *testing.T) {
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	for header, want := range map[string]time.Duration{
-		"": 0, "5": 5 * time.Second, "100000": MaxRetryAfter, "-5": 0, "soon": 0,
-		"Fri, 02 Jan 2026 03:04:15 GMT": 10 * time.Second, "Fri, 02 Jan 2026 03:04:00 GMT": 0,
-		"Fri, 02 Jan 2099 03:04:00 GMT": MaxRetryAfter,
-	} {
-		if got := RetryAfter(header, now); got != want {
-			t.Errorf("%q: %v, want %v", header, got, want)
-		}
-	}
-}
-
-// rpcStatus is a google.rpc.Status with a message, a RetryInfo and a detail of another type.
-func rpcStatus(said string, seconds, nanos int64) []byte {
-	number := func(b []byte, field protowire.Number, n int64) []byte {
-		return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), uint64(n))
-	}
-	bytes := func(b []byte, field protowire.Number, value []byte) []byte {
-		return protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), value)
-	}
-	detail := func(kind string, delay []byte) []byte {
-		any := bytes(nil, fieldTypeURL, []byte("type.googleapis.com/google.rpc."+kind))
-		return bytes(any, fieldAny, bytes(nil, fieldRetryDelay, delay))
-	}
-	s := bytes(number(nil, 1, 14), fieldMessage, []byte(said))
-	s = bytes(s, fieldDetails, detail("RetryInfo", number(number(nil, fieldSeconds, seconds), fieldNanos, nanos)))
-	return bytes(s, fieldDetails, detail("Help", number(nil, fieldSeconds, 50)))
+// said is a google.rpc.Status with a text and a RetryInfo.
+func said(text string, retry time.Duration) string {
+	return string(otlpanswer.Status{Code: otlpanswer.Unavailable, Said: text, Retry: retry}.Protobuf())
 }
 
 // TestWhatAnAnswerMeans: by the table, by what stands in it, and how long it is waited.
@@ -65,12 +40,10 @@ func TestWhatAnAnswerMeans(t *testing.T) {
 		"a status of a class":        {code: 502, want: flush.OutcomeNotYet, err: "who answered 502 Bad Gateway"},
 		"one with a row of its own":  {code: 501, want: flush.OutcomeRefused, err: "who answered 501 Not Implemented"},
 		"what is no text":            {code: 400, body: "\xff\xfe", want: flush.OutcomeRefused, err: "who answered 400 Bad Request"},
-		"a wait in a status":         {code: 503, kind: proto, body: string(rpcStatus("busy", 3, 5e8)), want: flush.OutcomeNotYet, after: 3500 * time.Millisecond, err: `who answered 503 Service Unavailable: "busy"`},
-		"the longer of two waits":    {code: 503, kind: proto, retry: "5", body: string(rpcStatus("", 3, 0)), want: flush.OutcomeNotYet, after: 5 * time.Second, err: "who answered 503 Service Unavailable"},
-		"a wait in the past":         {code: 503, kind: proto, body: string(rpcStatus("", -3, 0)), want: flush.OutcomeNotYet, err: "who answered 503 Service Unavailable"},
-		"an absurd wait":             {code: 503, kind: proto, body: string(rpcStatus("", 1<<62, 1<<62)), want: flush.OutcomeNotYet, after: MaxRetryAfter, err: "who answered 503 Service Unavailable"},
-		"a status of another type":   {code: 503, kind: "text/plain", body: string(rpcStatus("\xff", 3, 0)), want: flush.OutcomeNotYet, err: "who answered 503 Service Unavailable"},
-		"a status that is not taken": {code: 400, kind: proto, body: string(rpcStatus("no", 3, 0)), want: flush.OutcomeRefused, err: `who answered 400 Bad Request: "no"`},
+		"a wait in a status":         {code: 503, kind: proto, body: said("busy", 3500*time.Millisecond), want: flush.OutcomeNotYet, after: 3500 * time.Millisecond, err: `who answered 503 Service Unavailable: "busy"`},
+		"the longer of two waits":    {code: 503, kind: proto, retry: "5", body: said("", 3*time.Second), want: flush.OutcomeNotYet, after: 5 * time.Second, err: "who answered 503 Service Unavailable"},
+		"a status of another type":   {code: 503, kind: "text/plain", body: said("\xff", 3*time.Second), want: flush.OutcomeNotYet, err: "who answered 503 Service Unavailable"},
+		"a status that is not taken": {code: 400, kind: proto, body: said("no", 3*time.Second), want: flush.OutcomeRefused, err: `who answered 400 Bad Request: "no"`},
 	} {
 		resp := &http.Response{
 			StatusCode: test.code, Status: strings.TrimSpace(strings.Join([]string{itoa(test.code), http.StatusText(test.code)}, " ")),
@@ -112,13 +85,3 @@ func (e *endless) Read(p []byte) (int, error) {
 }
 
 func (*endless) Close() error { return nil }
-
-// FuzzStatus: nothing that a destination can send is read beyond its end, or takes long.
-func FuzzStatus(f *testing.F) {
-	f.Add(rpcStatus("busy", 3, 5))
-	f.Fuzz(func(t *testing.T, answer []byte) {
-		if _, wait := ReadStatus(answer); wait < 0 || wait > MaxRetryAfter {
-			t.Errorf("a wait of %s", wait)
-		}
-	})
-}

@@ -25,14 +25,3 @@ func FuzzFrame(f *testing.F) {
 		}
 	})
 }
-
-// FuzzAnswers: whatever stands in the answer of a destination, it is made JSON of.
-func FuzzAnswers(f *testing.F) {
-	f.Add([]byte{})
-	f.Add(nested(nil, 1, nested([]byte{8, 3}, 2, []byte("too old"))))
-	f.Fuzz(func(t *testing.T, message []byte) {
-		if text := responseJSON(message, signalTraces); len(text) < 2 || text[0] != '{' {
-			t.Errorf("%x: %s", message, text)
-		}
-	})
-}

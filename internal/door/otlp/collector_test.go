@@ -6,15 +6,15 @@ import (
 	"testing"
 )
 
-// TestDestinationsAreRead, and what is none is refused without being quoted.
-func TestDestinationsAreRead(t *testing.T) {
+// TestCollectorsAreRead, and what is none is refused without being quoted.
+func TestCollectorsAreRead(t *testing.T) {
 	for text, want := range map[string]string{
 		"http://collector":                  "tcp collector:4318 http://collector:4318/v1/traces",
 		"http://collector:80/otlp/":         "tcp collector:80 http://collector:80/otlp/v1/traces",
 		"http://[::1]:4318":                 "tcp [::1]:4318 http://[::1]:4318/v1/traces",
 		"https://backend.example":           "tcp backend.example:443 https://backend.example:443/v1/traces",
-		"grpc://collector":                  "tcp collector:4317 http://collector:4317" + grpcPaths[signalTraces],
-		"grpcs://collector:4317/":           "tcp collector:4317 https://collector:4317" + grpcPaths[signalTraces],
+		"grpc://collector":                  "tcp collector:4317 http://collector:4317" + signals[signalTraces].grpc,
+		"grpcs://collector:4317/":           "tcp collector:4317 https://collector:4317" + signals[signalTraces].grpc,
 		"unix:///var/run/otel.sock":         "unix /var/run/otel.sock http://localhost/v1/traces",
 		"collector:4318":                    "",
 		"ftp://collector":                   "",
@@ -25,10 +25,10 @@ func TestDestinationsAreRead(t *testing.T) {
 		"http://secret\x7f":                 "",
 		"unix://host/path":                  "",
 	} {
-		d, err := ParseDestination(text)
+		d, err := ParseCollector(text)
 		got := ""
 		if err == nil {
-			got = fmt.Sprintf("%s %s %s", d.Network, d.Address, (&Config{Forward: d}).behind().Base+d.target(signalTraces))
+			got = fmt.Sprintf("%s %s %s", d.Network, d.Address, d.behind(0).Base+d.target(signalTraces))
 		} else if !strings.HasPrefix(err.Error(), "parse otlp-forward: ") || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: %v", text, err)
 		}

@@ -244,9 +244,8 @@ func TestAMarkHasItsRoomBeforeAnythingIsCounted(t *testing.T) {
 	if _, err := w.reader.read(small, false); err != nil {
 		t.Fatal(err)
 	}
-	_, err := h.measure(c, w)
-	if a := h.endsHere(resultOf(err), err); resultOf(err) != ResultTooLarge || !a.isFinal() || !strings.Contains(a.said, "--otlp-max-body-bytes") {
-		t.Errorf("what never fits: %v, answered %+v", err, a)
+	if _, no := h.measure(c, w); no.result != ResultTooLarge || !no.isFinal() || !strings.Contains(no.Said, "--otlp-max-body-bytes") {
+		t.Errorf("what never fits is answered %+v", no)
 	}
 	h.counting <- w
 }
@@ -255,15 +254,15 @@ func TestAMarkHasItsRoomBeforeAnythingIsCounted(t *testing.T) {
 func TestAWarmAgentReaderAllocatesNothingASpan(t *testing.T) {
 	s := &Server{config: Config{Reading: ReadingDatadog, Config: door.Config{Features: newWishes().features}}}
 	s.Learn()
-	w, body := &worker{reader: s.newReader()}, exported("shop", 0, 500, 5)
+	w, body := &worker{reader: newIngest(&s.agentPolicy)}, exported("shop", 0, 500, 5)
 	r := w.reader
 	round := func() {
 		if result, err := r.read(body, false); result != ResultCounted {
 			t.Fatal(result, err)
 		}
-		for range r.batches {
+		for range r.Batches {
 		}
-		w.sample.Measure(r.request(), nil, true)
+		w.sample.Measure(r.Request(), nil, true)
 		w.release()
 	}
 	round()
@@ -277,14 +276,14 @@ func TestATranslatorIsOfItsPolicy(t *testing.T) {
 	w := newWishes()
 	s := &Server{config: Config{Reading: ReadingDatadog, Config: door.Config{Features: w.features}}}
 	s.Learn()
-	r, body := s.newReader(), webRequest(1)
+	r, body := newIngest(&s.agentPolicy), webRequest(1)
 	keys := func() string {
 		if result, err := r.read(body, false); result != ResultCounted {
 			t.Fatal(result, err)
 		}
-		defer r.release()
+		defer r.Release()
 		var all []byte
-		for _, batch := range r.batches {
+		for _, batch := range r.Batches {
 			all = append(all, batch.Keys...)
 		}
 		return string(all)
@@ -325,10 +324,10 @@ func TestAgentReadersKeepTheirPromise(t *testing.T) {
 		s := &Server{config: Config{Reading: ReadingDatadog, Config: door.Config{Features: agentsWishes().features}}}
 		s.Learn()
 		before := inUse()
-		r := s.newReader()
+		r := newIngest(&s.agentPolicy)
 		result, err := r.read(body, false)
 		held, promised := inUse()-before, ReadingDatadog.countingBytes(len(body))
-		t.Logf("%d KiB of %s: %d KiB held, %d promised: %s %v", len(body)>>10, name, held>>10, promised>>10, result, err)
+		t.Logf("%d KiB of %s: %d KiB held, %d promised: %s %v", len(body)>>10, name, held>>10, promised>>10, resultNames[result], err)
 		if held > promised {
 			t.Errorf("%d bytes of %s made it hold %d", len(body), name, held)
 		}
