@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"context"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -89,6 +90,32 @@ func (a *Aggregator) Stop() {
 	a.balancer.Stop()
 	close(a.sealer.stop)
 	<-a.sealer.done
+}
+
+// NewGuard returns a publisher's guard.
+func (a *Aggregator) NewGuard() *Guard { return a.cycles.newGuard() }
+
+// Settled returns the number of a cycle before which all have had their outcome, delivered
+// or given up, and a channel that is closed when it rises.
+func (a *Aggregator) Settled() (through uint64, changed <-chan struct{}) { return a.outcomes.settled() }
+
+// Report asks for a seal now and returns the promise of its delivery, which
+// covers everything that was published before the call and is not delivered.
+// Requests that come close together share one seal.
+func (a *Aggregator) Report(ctx context.Context) (Reported, error) {
+	report := a.sealer.reports.ask()
+	select {
+	case <-report.sealed:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-a.sealer.done:
+		select {
+		case <-report.sealed: // by the last seal
+		default:
+			return nil, ErrStopped
+		}
+	}
+	return report.delivered, nil
 }
 
 // MostCollapsed returns the label that most keys have lost a value of since the last call, and

@@ -27,6 +27,13 @@ type Config struct {
 	Deliver           func(*Sealed)    // takes a sealed cycle; must not wait for the network
 }
 
+// The bounds of Config.SketchBytes: a chunk for every table of a few drainers,
+// and as many pages as their numbers can name with room to spare.
+const (
+	minSketchBytes = 1 << 20
+	maxSketchBytes = 1 << 30
+)
+
 // DefaultConfig is the defaults of the command line.
 func DefaultConfig() Config {
 	return Config{

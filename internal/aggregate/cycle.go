@@ -33,6 +33,9 @@ func (c *Cycle) Interval() uint64 { return c.interval }
 // Registry is that of the cycle's interval.
 func (c *Cycle) Registry() *registry.Registry { return c.registry }
 
+// Window is that of the cycle, for one batch.
+func (c *Cycle) Window() Window { return c.window }
+
 // AdmitOrigin numbers an origin for this interval. It reports false where the
 // interval has no room for one more.
 func (c *Cycle) AdmitOrigin(o span.Origin) (registry.OriginID, bool) {

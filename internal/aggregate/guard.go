@@ -35,12 +35,11 @@ type Guard struct {
 	cycles *cycles
 }
 
-// NewGuard returns a publisher's guard.
-func (a *Aggregator) NewGuard() *Guard {
-	g := &Guard{cycles: &a.cycles}
-	a.cycles.mu.Lock()
-	defer a.cycles.mu.Unlock()
-	a.cycles.guards[g] = struct{}{}
+func (c *cycles) newGuard() *Guard {
+	g := &Guard{cycles: c}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.guards[g] = struct{}{}
 	return g
 }
 

@@ -6,13 +6,6 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 )
 
-// The bounds of Config.SketchBytes: a chunk for every table of a few drainers,
-// and as many pages as their numbers can name with room to spare.
-const (
-	minSketchBytes = 1 << 20
-	maxSketchBytes = 1 << 30
-)
-
 // Memory is the most that the aggregates may come to use: what their limits add
 // up to.
 func (c *Config) Memory() []memory.Part {

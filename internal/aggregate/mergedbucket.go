@@ -25,8 +25,19 @@ const (
 	mergedBackBuckets = 6
 )
 
+// mergedBuckets are those that a cycle takes.
+type mergedBuckets struct {
+	width  int64 // of a bucket
+	oldest int64 // start of the oldest bucket of ours that is taken
+}
+
+// begin makes them those of a cycle that begins then.
+func (m *mergedBuckets) begin(now time.Time) {
+	m.oldest = now.UnixNano() - now.UnixNano()%m.width - mergedBackBuckets*m.width
+}
+
 // bucketOf is the start under which a tracer's bucket is kept.
-func (m *Merged) bucketOf(start, now int64) (bucket int64, ok bool) {
+func (m *mergedBuckets) bucketOf(start, now int64) (bucket int64, ok bool) {
 	switch {
 	case start > now:
 		return 0, false

@@ -30,10 +30,8 @@ func (o *outcomes) add(cycle uint64) {
 	}
 }
 
-// Settled returns the number of a cycle before which all have had their outcome, delivered
-// or given up, and a channel that is closed when it rises.
-func (a *Aggregator) Settled() (through uint64, changed <-chan struct{}) {
-	o := &a.outcomes
+// settled is how far they have, and a channel that is closed when that rises.
+func (o *outcomes) settled() (through uint64, changed <-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.through, o.changed

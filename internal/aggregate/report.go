@@ -1,7 +1,6 @@
 package aggregate
 
 import (
-	"context"
 	"errors"
 	"sync"
 )
@@ -57,22 +56,3 @@ func (r *reports) take() *report {
 
 // ErrStopped is what a report gets after the last cycle.
 var ErrStopped = errors.New("the daemon is stopping: the last report is on its way")
-
-// Report asks for a seal now and returns the promise of its delivery, which
-// covers everything that was published before the call and is not delivered.
-// Requests that come close together share one seal.
-func (a *Aggregator) Report(ctx context.Context) (Reported, error) {
-	report := a.sealer.reports.ask()
-	select {
-	case <-report.sealed:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-a.sealer.done:
-		select {
-		case <-report.sealed: // by the last seal
-		default:
-			return nil, ErrStopped
-		}
-	}
-	return report.delivered, nil
-}

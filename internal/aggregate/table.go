@@ -95,12 +95,6 @@ func extend[T any](s []T, element T, most int) []T {
 // Len is the number of rows. They are valid until the table is reset.
 func (t *Table) Len() int { return len(t.rows) }
 
-// Part is a row's.
-func (t *Table) Part(at int) Part {
-	r := &t.rows[at]
-	return Part{Key: r.key, Bucket: t.oldest + int64(r.bucket)*t.width, table: t, row: int32(at)}
-}
-
 // Reset empties the table. It keeps its memory for the next cycle, but gives the pages of
 // its sketches back.
 func (t *Table) Reset() {

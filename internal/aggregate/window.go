@@ -23,9 +23,6 @@ type Window struct {
 	now   int64  // 0 until it was asked for
 }
 
-// Window is that of the cycle, for one batch.
-func (c *Cycle) Window() Window { return c.window }
-
 // NewWindow is the window of a cycle of that number that started then.
 func NewWindow(number uint64, started time.Time, width time.Duration) Window {
 	return Window{
