@@ -18,7 +18,7 @@ import (
 // bytes and by number. (The race detector's own bookkeeping allocates.)
 func warm(t testing.TB) (*harness, *conn, [][]byte) {
 	h := newHarness(t, func(_ *configs, a *aggregate.Config) { a.Drainers = 2 })
-	c := &conn{server: h.Server, frames: &frames{}, publisher: h.admit.NewConnection(span.Origin{}, 0)}
+	c := &conn{shared: &h.shared, frames: &frames{}, publisher: h.admit.NewConnection(span.Origin{}, 0)}
 	whole, numbered := wire.BeginSpans(nil), wire.BeginSpans(nil)
 	for i := range 64 {
 		raw := key(fmt.Sprint("resource ", i))
@@ -77,7 +77,7 @@ func allocationsOfAMiss(t *testing.T, isNumbered bool) {
 	h := newHarness(t, func(_ *configs, a *aggregate.Config) { a.Drainers = 1 })
 	h.aggregator.Start()
 	c := &conn{
-		server: h.Server, frames: &frames{},
+		shared: &h.shared, frames: &frames{},
 		publisher: h.admit.NewConnection(span.Origin{Service: "shop", Lang: "go"}, 0),
 	}
 	t.Cleanup(func() {

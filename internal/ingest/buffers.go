@@ -16,6 +16,9 @@ type buffers struct {
 	stopped <-chan struct{} // closed when nothing is waited for any more
 }
 
+// baseBuffer is what a connection reads into unless one frame needs more.
+const baseBuffer = 64 << 10
+
 // bufferPause is how long a frame waits before it asks again. Those that have
 // their room need only be read, so it is short.
 const bufferPause = time.Millisecond

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -87,8 +88,8 @@ func FaultOf(err error) Fault {
 // faults are caused by traffic, and the log must not become a second one.
 const faultLogSpacing = 10 * time.Second
 
-// faultLog writes one line a reason and spacing, with the number that it kept
-// back.
+// faultLog writes one line a reason and spacing, with what names the connection and the number
+// of lines that it kept back.
 type faultLog struct {
 	logger *slog.Logger
 	mu     sync.Mutex
@@ -96,7 +97,7 @@ type faultLog struct {
 	kept   [faults]int
 }
 
-func (l *faultLog) fault(reason Fault, err error, c *conn) {
+func (l *faultLog) fault(reason Fault, err error, of []any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
@@ -104,7 +105,17 @@ func (l *faultLog) fault(reason Fault, err error, c *conn) {
 		l.kept[reason]++
 		return
 	}
-	l.logger.Warn("connection closed", append(c.attributes(),
+	l.logger.Warn("connection closed", append(of,
 		"reason", reason.String(), "error", err, "alike_since_last_line", l.kept[reason])...)
 	l.last[reason], l.kept[reason] = now, 0
+}
+
+// contain makes a panic an error: it costs one connection and no other.
+func contain(do func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = faultf(FaultBug, "serve connection: panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return do()
 }

@@ -13,9 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// baseBuffer is what a connection reads into unless one frame needs more.
-const baseBuffer = 64 << 10
-
 // frames cuts what a connection reads into messages, in place. It belongs to
 // the connection's goroutine.
 type frames struct {
@@ -190,3 +187,6 @@ func (f *frames) release() {
 		f.large = nil
 	}
 }
+
+// putBack makes the last message the next one again.
+func (f *frames) putBack(message []byte) { f.start -= wire.HeaderLen + len(message) }

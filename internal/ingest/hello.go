@@ -13,12 +13,12 @@ const helloTimeout = 5 * time.Second
 func (c *conn) hello() error {
 	hello, message, err := readHello(c.frames)
 	if message != nil {
-		c.server.counters.frames.Add(1)
+		c.counters.frames.Add(1)
 	}
 	if err != nil {
 		return err
 	}
-	c.publisher = c.server.config.Admit.NewConnection(c.originOf(hello), c.peer.PID)
+	c.publisher = c.config.Admit.NewConnection(c.originOf(hello), c.peer.PID)
 	c.wantsSettled = hello.Settled
 	origin := c.publisher.Origin()
 	c.tracer.Store(&Tracer{
@@ -26,7 +26,7 @@ func (c *conn) hello() error {
 		Lang: origin.Lang, Container: origin.ContainerID,
 		UID: c.peer.UID, PID: c.peer.PID, Since: c.since,
 	})
-	c.server.config.Log.Debug("tracer connected", c.attributes()...)
+	c.config.Log.Debug("tracer connected", c.attributes()...)
 	c.welcome()
 	return nil
 }

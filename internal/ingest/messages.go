@@ -31,7 +31,7 @@ func (c *conn) define(body []byte) error {
 	if err != nil {
 		return badMessage(err)
 	}
-	maxKeys := c.server.config.Admit.MaxKeys()
+	maxKeys := c.config.Admit.MaxKeys()
 	for number, raw, ok := walker.Next(); ok; number, raw, ok = walker.Next() {
 		if int64(number) >= int64(maxKeys) {
 			return faultf(FaultBadMessage, "define key: number %d is not below the %d of the welcome", number,
@@ -51,7 +51,7 @@ func (c *conn) countLost(body []byte) error {
 		return badMessage(err)
 	}
 	for reason, spans := range lost {
-		c.server.counters.countLost(reason, spans)
+		c.counters.countLost(reason, spans)
 		addLost(&c.lost, spans)
 	}
 	return nil
@@ -75,7 +75,7 @@ func (c *conn) flush(body []byte) error {
 		return nil
 	}
 	c.answering.Go(func() {
-		err := c.server.config.Report(c.ended)
+		err := c.config.Report(c.ended)
 		c.reporting.Add(-1)
 		if c.ended.Err() != nil {
 			return

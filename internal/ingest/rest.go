@@ -12,7 +12,7 @@ import (
 // socket holds, and nothing is waited for.
 func (c *conn) countRest() {
 	if err := contain(c.readRest); err != nil {
-		c.server.log.fault(FaultBug, err, c)
+		c.log.fault(FaultBug, err, c.attributes())
 	}
 }
 
@@ -24,7 +24,7 @@ func (c *conn) readRest() error {
 		switch {
 		case err != nil:
 		case kind == wire.TypeSpans:
-			c.server.config.Admit.Refuse(wire.CountSpans(body, length-len(head)))
+			c.config.Admit.Refuse(wire.CountSpans(body, length-len(head)))
 		case kind == wire.TypeLost && len(head) == length:
 			_ = c.countLost(body) // what is malformed here too is no further fault
 		}
@@ -54,9 +54,6 @@ func (f *frames) rest(visit func(head []byte, length int)) {
 		f.start += left
 	}
 }
-
-// putBack makes the last message the next one again.
-func (f *frames) putBack(message []byte) { f.start -= wire.HeaderLen + len(message) }
 
 // readTo reads until so many bytes are there.
 func (f *frames) readTo(n int) bool {

@@ -8,7 +8,6 @@ import (
 	"net"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/socket"
@@ -17,15 +16,9 @@ import (
 
 // Server owns the socket and its connections.
 type Server struct {
-	config   Config
-	log      faultLog
-	counters counters
-	buffers  *buffers
-	features atomic.Pointer[wire.Features]
+	shared
 	listener *socket.Listener
 	refused  frames // of the connection that is refused, the accepting goroutine's own
-
-	credentials func(*net.UnixConn) (socket.Peer, error)
 
 	mu        sync.Mutex
 	conns     map[*conn]struct{}
@@ -37,7 +30,6 @@ type Server struct {
 	loops     sync.WaitGroup  // announcing, and watching the socket
 	closing   context.Context // ends with Close, when no connection is left
 	close     context.CancelFunc
-	draining  chan struct{} // closed when the daemon begins to stop
 	stopped   chan struct{} // closed when none may wait for anything any more
 }
 
@@ -51,8 +43,11 @@ func New(config Config) (*Server, error) {
 		return nil, err //nolint:wrapcheck // it says what to do
 	}
 	s := &Server{
-		config: config, listener: listener, conns: map[*conn]struct{}{}, ofProcess: map[int32]int{},
-		credentials: socket.Credentials, log: faultLog{logger: config.Log}, draining: make(chan struct{}),
+		shared: shared{
+			config: config, log: faultLog{logger: config.Log}, draining: make(chan struct{}),
+			credentials: socket.Credentials,
+		},
+		listener: listener, conns: map[*conn]struct{}{}, ofProcess: map[int32]int{},
 		stopped: make(chan struct{}),
 	}
 	s.refused.base = make([]byte, baseBuffer)
@@ -103,7 +98,7 @@ func (s *Server) accept() {
 
 // add serves a new connection, or tells it that there is no room.
 func (s *Server) add(socket *net.UnixConn) {
-	c := &conn{server: s, socket: socket, since: time.Now()}
+	c := &conn{shared: &s.shared, socket: socket, since: time.Now()}
 	s.counters.accepted.Add(1)
 	err := c.identify()
 	if err == nil {
@@ -116,7 +111,10 @@ func (s *Server) add(socket *net.UnixConn) {
 	rate := newThrottle(s.config.MaxByteRate, s.draining, &s.counters.throttled)
 	c.ended, c.end = context.WithCancel(s.closing)
 	c.frames = newFrames(socket, s.config.MaxFrame, s.config.ReadTimeout, rate, s.buffers)
-	go c.serve()
+	go func() {
+		defer s.remove(c)
+		c.serve()
+	}()
 }
 
 // register makes a connection one of those that are served, of which a process has half at
@@ -247,14 +245,14 @@ func (s *Server) Drain(ctx context.Context) error {
 	return err
 }
 
-// isDraining says whether the daemon has begun to stop.
-func (s *Server) isDraining() bool {
-	select {
-	case <-s.draining:
-		return true
-	default:
-		return false
-	}
+// Stats is what became of connections and frames so far.
+func (s *Server) Stats() Stats {
+	stats := s.counters.stats()
+	stats.FramesWaited = s.buffers.waits.Load()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stats.Connections = len(s.conns)
+	return stats
 }
 
 // Lack is why tracers can't find the socket, nil where they can.

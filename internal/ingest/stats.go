@@ -58,12 +58,10 @@ type Stats struct {
 	FramesWaited     uint64 // large ones, for room
 }
 
-// Stats reads the counters without disturbing those who write them.
-func (s *Server) Stats() Stats {
-	c := &s.counters
+// stats reads the counters without disturbing those who write them.
+func (c *counters) stats() Stats {
 	stats := Stats{
-		Frames: c.frames.Load(), ConnectionsTotal: c.accepted.Load(),
-		ReadsThrottled: c.throttled.Load(), FramesWaited: s.buffers.waits.Load(),
+		Frames: c.frames.Load(), ConnectionsTotal: c.accepted.Load(), ReadsThrottled: c.throttled.Load(),
 		Faults:     make(map[string]uint64, faults),
 		ClientLost: make(map[string]uint64, len(lostReasons)),
 	}
@@ -73,8 +71,5 @@ func (s *Server) Stats() Stats {
 	for i, reason := range lostReasons {
 		stats.ClientLost[reason] = c.lost[i].Load()
 	}
-	s.mu.Lock()
-	stats.Connections = len(s.conns)
-	s.mu.Unlock()
 	return stats
 }

@@ -29,8 +29,8 @@ func (c *conn) writeLocked(frame []byte) error {
 		_, err = c.socket.Write(frame)
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		c.server.counters.faults[FaultTooSlow].Add(1)
-		c.server.log.fault(FaultTooSlow, fmt.Errorf("write to tracer: it does not read: %w", err), c)
+		c.counters.faults[FaultTooSlow].Add(1)
+		c.log.fault(FaultTooSlow, fmt.Errorf("write to tracer: it does not read: %w", err), c.attributes())
 		// Nothing can be handed over from here on; the reads go on to the end of what was.
 		_ = c.socket.CloseRead()
 		_ = c.socket.CloseWrite()
@@ -43,12 +43,12 @@ func (c *conn) writeLocked(frame []byte) error {
 func (c *conn) welcome() {
 	c.writing.Lock()
 	defer c.writing.Unlock()
-	config := &c.server.config
+	config := &c.config
 	err := c.writeLocked(wire.AppendWelcome(nil, &wire.Welcome{
 		Version: wire.Version, Daemon: config.Version,
 		MaxFrame: config.MaxFrame, MaxBatch: config.Admit.MaxBatch(), MaxKeys: config.Admit.MaxKeys(),
 		MaxKeyBytes: config.Admit.MaxKeyBytes(),
-		Features:    *c.server.features.Load(), Settled: c.wantsSettled, Interval: uint64(config.Interval),
+		Features:    *c.features.Load(), Settled: c.wantsSettled, Interval: uint64(config.Interval),
 	}))
 	c.greeted = err == nil
 }

@@ -1,0 +1,66 @@
+package ingest
+
+import (
+	"errors"
+	"io"
+
+	"github.com/spanstatsd/spanstatsd/internal/socket"
+)
+
+// serve reads until the tracer or the daemon ends the connection.
+func (c *conn) serve() {
+	defer c.socket.Close()
+	defer c.release()
+	defer c.endAnswers()
+	err, isDraining := contain(c.read), c.isDraining()
+	switch {
+	case isDraining && (err == nil || errors.Is(err, io.EOF) || FaultOf(err) == FaultHalfFrame):
+		c.bye(byeShutdown) // half a frame is where the daemon has cut it
+	case err != nil && !errors.Is(err, io.EOF):
+		c.fail(err)
+	}
+	c.countRest()
+}
+
+// fail counts and logs why the connection ends, and tells its tracer unless that has left.
+func (c *conn) fail(err error) {
+	reason := FaultOf(err)
+	c.counters.faults[reason].Add(1)
+	c.log.fault(reason, err, c.attributes())
+	if bye, ok := ByeOf(err); ok {
+		c.bye(bye)
+	}
+}
+
+// endAnswers ends those who wait to answer a flush: there is nobody to tell any more.
+func (c *conn) endAnswers() {
+	c.end()
+	c.answering.Wait()
+}
+
+// release gives back what the connection took of what all share.
+func (c *conn) release() {
+	c.frames.release()
+	if c.publisher != nil {
+		c.publisher.Close()
+	}
+}
+
+// read reads until there is nothing more: io.EOF where the tracer just left.
+func (c *conn) read() error {
+	c.peer.Container = socket.ContainerOf(c.peer.PID)
+	if err := c.hello(); err != nil {
+		return err
+	}
+	for {
+		message, err := c.frames.next()
+		if err != nil {
+			return err
+		}
+		c.counters.frames.Add(1)
+		left, err := c.handle(message)
+		if left || err != nil {
+			return err
+		}
+	}
+}
