@@ -1,11 +1,6 @@
 package otlp
 
-import (
-	"cmp"
-	"slices"
-
-	"github.com/spanstatsd/spanstatsd/internal/spantable"
-)
+import "github.com/spanstatsd/spanstatsd/internal/spantable"
 
 // Decode decodes a body. What it finds is valid until the body is used again.
 func (r *Request) Decode(body []byte, ofSpans, ofResources *spantable.Names) error {
@@ -54,9 +49,6 @@ func (r *Request) resourceSpans(at, begin, end int) {
 	of.Last, of.FirstTag = len(r.Scopes), uint32(len(r.Tags))
 	r.attributesOf(of.Said, resourceAttributes, resourceEntities, r.ofResources)
 	of.LastTag = uint32(len(r.Tags))
-	slices.SortStableFunc(r.Tags[of.FirstTag:], func(a, b spantable.Tag) int {
-		return cmp.Compare(a.Label, b.Label)
-	})
 	r.Resources[number] = of
 }
 

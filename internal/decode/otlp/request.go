@@ -47,7 +47,7 @@ type Resource struct {
 	Part
 	Said              spantable.Text // the message that says who it is
 	SaidField         int            // where the field of that begins, 0 where there is none
-	FirstTag, LastTag uint32         // its attributes, in the order of their labels
+	FirstTag, LastTag uint32         // its attributes
 	IsCounted         bool           // a rule has found that somebody has counted its spans already
 }
 

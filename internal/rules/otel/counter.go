@@ -1,7 +1,9 @@
 package otel
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/rules"
@@ -63,10 +65,7 @@ func (c *Counter) resource(of *otlp.Resource) {
 	if c.resources = append(c.resources, batch); batch < 0 {
 		return
 	}
-	own := of.LastTag // where the tags begin that an operator named: they are the last ones
-	for own > of.FirstTag && r.Tags[own-1].Label >= ownLabels {
-		own--
-	}
+	own := ownTags(r, of)
 	c.service = append(c.service[:0], c.ofBatches[batch].Service...)
 	for i := first; i < last; i++ {
 		s := &r.Spans[i]
@@ -87,6 +86,21 @@ func (c *Counter) resource(of *otlp.Resource) {
 			return
 		}
 	}
+}
+
+// ownTags sorts the tags of a resource by their labels, so that those which an operator named are the
+// last ones, and returns where they begin. Of two with one label it leaves the first, which counts:
+// each span may have to look through all that are left.
+func ownTags(r *otlp.Request, of *otlp.Resource) (first uint32) {
+	tags := r.Tags[of.FirstTag:of.LastTag]
+	slices.SortStableFunc(tags, func(a, b spantable.Tag) int { return cmp.Compare(a.Label, b.Label) })
+	tags = slices.CompactFunc(tags, func(a, b spantable.Tag) bool { return a.Label == b.Label })
+	of.LastTag = of.FirstTag + uint32(len(tags))
+	isOwn := func(t spantable.Tag) bool { return t.Label >= ownLabels }
+	if own := slices.IndexFunc(tags, isOwn); own >= 0 {
+		return of.FirstTag + uint32(own)
+	}
+	return of.LastTag
 }
 
 // batch is the number of an origin's batch, less than 0 where there are too many.

@@ -1,6 +1,7 @@
 package otel_test
 
 import (
+	"fmt"
 	"math"
 	"reflect"
 	"testing"
@@ -239,6 +240,23 @@ func TestWhatAnOperatorNamesBecomesATag(t *testing.T) {
 }
 
 // TestFactsOfASpan: when it ended, how long it took, whether it failed, and where its trace
+// TestWhatAResourceSaysOftenIsLookedAtOnce for each of its spans: the first counts.
+func TestWhatAResourceSaysOftenIsLookedAtOnce(t *testing.T) {
+	said := []otlptest.Attribute{{"service.name", "shop"}}
+	for i := range 1000 {
+		said = append(said, otlptest.Attribute{"zone", fmt.Sprint("zone-", i)}, otlptest.Attribute{"tenant", i})
+	}
+	body := otlptest.Request(otlptest.Resource{Attributes: said, Scopes: [][]otlptest.Span{{{Name: "x"}}}})
+	c := otel.NewCounter()
+	counted := countedOf(t, c, body, otel.NewPolicy(otel.Labels{Attributes: []string{"zone", "tenant"}}))
+	if got := fmt.Sprint(counted[0].key.PeerTags); got != "[zone:zone-0 tenant:0]" {
+		t.Errorf("the tags are %s", got)
+	}
+	if of := c.Request().Resources[0]; of.LastTag-of.FirstTag != 3 {
+		t.Errorf("each span looks at %d attributes", of.LastTag-of.FirstTag)
+	}
+}
+
 // entered a service.
 func TestFactsOfASpan(t *testing.T) {
 	for name, test := range map[string]struct {

@@ -15,6 +15,7 @@ type asked struct {
 	span    spantable.Selected
 	process spantable.Selected // its resource
 	either  spantable.LabelSet // what one of both has
+	scratch []byte             // texts that nothing is made of but a name
 }
 
 // selectProcess selects a resource, and no span.
@@ -26,34 +27,40 @@ func (a *asked) selectProcess(of *otlp.Resource) {
 
 // selectSpan selects a span of the selected resource.
 func (a *asked) selectSpan(s *spantable.Span) {
-	a.span.Set = spantable.LabelSet{}
+	a.span.Set, a.scratch = spantable.LabelSet{}, a.scratch[:0]
 	a.span.AddMissing(&a.request.Table, s.First, s.Last)
 	for i := range a.either {
 		a.either[i] = a.span.Set[i] | a.process.Set[i]
 	}
 }
 
-// text is the first of some attributes that the span, or else its resource, has as a text that
-// is not empty.
-func (a *asked) text(labels ...spantable.Label) spantable.Text {
-	for _, l := range labels {
-		if !a.either.Has(l) {
-			continue
-		}
-		for _, s := range [...]*spantable.Selected{&a.span, &a.process} {
-			if t := s.Tag(&a.request.Table, l); t != nil && t.Value == spantable.IsText && t.Text().Len > 0 {
-				return t.Text()
-			}
+// text is an attribute that the span, or else its resource, has as a text that is not empty.
+func (a *asked) text(l spantable.Label) spantable.Text {
+	if !a.either.Has(l) {
+		return spantable.Text{}
+	}
+	return a.found(l)
+}
+
+func (a *asked) found(l spantable.Label) spantable.Text {
+	for _, s := range [...]*spantable.Selected{&a.span, &a.process} {
+		if t := s.Tag(&a.request.Table, l); t != nil && t.Value == spantable.IsText && t.Text().Len > 0 {
+			return t.Text()
 		}
 	}
 	return spantable.Text{}
 }
 
+// first is the first of two attributes that is such a text.
+func (a *asked) first(l, or spantable.Label) spantable.Text {
+	if text := a.text(l); text.Len > 0 {
+		return text
+	}
+	return a.text(or)
+}
+
 // integer is an attribute that the span, or else its resource, has as an integer.
 func (a *asked) integer(l spantable.Label) (int64, bool) {
-	if !a.either.Has(l) {
-		return 0, false
-	}
 	for _, s := range [...]*spantable.Selected{&a.span, &a.process} {
 		if t := s.Tag(&a.request.Table, l); t != nil && t.Value == spantable.IsInteger {
 			return int64(t.Bits), true
@@ -72,13 +79,15 @@ func (a *asked) said(l spantable.Label) spantable.Text {
 }
 
 // Said is what package work asks for: as the value of a tag, but for a method, of which it only
-// asks whether there is one.
+// asks whether there is one. It is good until the next span.
 func (a *asked) Said(attribute work.Attribute) string {
-	text := a.text(workAttributes[attribute]...)
-	if attribute != work.HTTPMethod {
-		text = a.normal(text)
+	text := a.to.Bytes(a.first(workAttributes[attribute][0], workAttributes[attribute][1]))
+	if attribute == work.HTTPMethod || isTagValue(text) {
+		return spantable.View(text)
 	}
-	return a.to.String(text)
+	start := len(a.scratch)
+	a.scratch = appendTagValue(a.scratch, spantable.View(text))
+	return spantable.View(a.scratch[start:])
 }
 
 // value is an attribute as text.
@@ -93,12 +102,11 @@ func (a *asked) value(t *spantable.Tag) spantable.Text {
 
 // normal is a text as the value of a tag, which most are as they are.
 func (a *asked) normal(text spantable.Text) spantable.Text {
-	start := len(a.to.Made)
-	a.to.Made = appendTagValue(a.to.Made, a.to.String(text))
-	if made := a.to.Made[start:]; string(made) == a.to.String(text) {
-		a.to.Made = a.to.Made[:start]
+	if isTagValue(a.to.Bytes(text)) {
 		return text
 	}
+	start := len(a.to.Made)
+	a.to.Made = appendTagValue(a.to.Made, a.to.String(text))
 	return a.to.MadeSince(start)
 }
 

@@ -96,8 +96,8 @@ var attrNames = [attrCount]string{
 	attrHostID:  "host.id", attrHostName: "host.name", attrAccount: "cloud.account.id",
 }
 
-// workAttributes are those that a kind of work is named by, each by its names in their order.
-var workAttributes = [work.Attributes][]spantable.Label{
+// workAttributes are those that a kind of work is named by, each by its present and its older name.
+var workAttributes = [work.Attributes][2]spantable.Label{
 	work.HTTPMethod: {attrHTTPMethod, attrOldHTTPMethod}, work.DBSystem: {attrDBSystem, attrOldDBSystem},
 	work.MessagingSystem: {attrMessaging}, work.MessagingOperation: {attrMessagingOperation},
 	work.RPCSystem: {attrRPCSystem}, work.RPCService: {attrRPCService}, work.FaaSProvider: {attrProvider},

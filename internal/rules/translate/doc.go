@@ -6,9 +6,9 @@
 //
 // A Translator fills a second table of spans from the decoded request. Of the tags of a span it
 // makes those alone that a rule of statistics asks for. Texts stay places in the request's body;
-// what the ingest makes itself stands in what was made for the second table. Of spans that are
-// alike but for their ids, times and errors, the names and tags are made once a request, and the
-// others refer to them (memo.go).
+// what the ingest makes itself stands in what was made for the second table. What a resource and a
+// scope say is read once, into tags of which each label has one, so a request takes time in
+// proportion to its length.
 //
 // A resource whose spans somebody has counted already (_dd.stats_computed), or its request where
 // the resource says nothing, becomes no trace. A host that the resource does not say is left to

@@ -6,5 +6,5 @@ var AppendTagValue = appendTagValue
 // AttributeNames are those of the attributes that are always read.
 var AttributeNames = attrNames[1:]
 
-// RememberedBytes is how much a translator remembers of the spans of a request.
-func RememberedBytes(t *Translator) int { return len(t.memo.sources) }
+// Given is how many tags each span is given by the resource and by the scope that were read last.
+func Given(t *Translator) (ofResource, ofScope int) { return len(t.ofResource), len(t.ofScope) }

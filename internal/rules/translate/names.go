@@ -6,10 +6,7 @@ import (
 )
 
 // naming is what spans are called.
-type naming struct {
-	asked
-	name []byte // of an operation, while it is made
-}
+type naming struct{ asked }
 
 // names gives a span, which is selected, its names. Its Name is that of OTLP until then.
 func (n *naming) names(s *spantable.Span) {
@@ -30,8 +27,9 @@ func (n *naming) operation(kind spantable.Kind) spantable.Text {
 	if name := n.normal(n.text(attrOperation)); name.Len > 0 {
 		return name
 	}
-	n.name = work.AppendOperation(n.name[:0], n, kind)
-	return n.join(spantable.View(n.name))
+	start := len(n.to.Made)
+	n.to.Made = work.AppendOperation(n.to.Made, n, kind)
+	return n.to.MadeSince(start)
 }
 
 func (n *naming) workType(kind spantable.Kind) spantable.Text {
@@ -55,38 +53,37 @@ func (n *naming) wholeResource(s *spantable.Span) spantable.Text {
 	if name := n.text(attrResource); name.Len > 0 {
 		return name
 	}
-	if method := n.text(attrHTTPMethod, attrOldHTTPMethod); method.Len > 0 {
+	if method := n.first(attrHTTPMethod, attrOldHTTPMethod); method.Len > 0 {
 		if n.to.String(method) == "_OTHER" {
 			method = n.join("HTTP")
 		}
 		switch s.Kind {
 		case spantable.KindClient:
-			return n.with(method, attrTemplate)
+			return n.with(method, n.text(attrTemplate))
 		case spantable.KindServer:
-			return n.with(method, attrRoute)
+			return n.with(method, n.text(attrRoute))
 		}
 		return method
 	}
 	if done := n.text(attrMessagingOperation); done.Len > 0 {
-		return n.with(done, attrDestination, attrDestinationName)
+		return n.with(done, n.first(attrDestination, attrDestinationName))
 	}
 	if method := n.text(attrRPCMethod); method.Len > 0 {
-		return n.with(method, attrRPCService)
+		return n.with(method, n.text(attrRPCService))
 	}
 	if query := n.text(attrGraphQLType); query.Len > 0 {
-		return n.with(query, attrGraphQLName)
+		return n.with(query, n.text(attrGraphQLName))
 	}
-	if n.text(attrDBSystem, attrOldDBSystem).Len > 0 {
-		if statement := n.text(attrStatement, attrQuery); statement.Len > 0 {
+	if n.first(attrDBSystem, attrOldDBSystem).Len > 0 {
+		if statement := n.first(attrStatement, attrQuery); statement.Len > 0 {
 			return statement
 		}
 	}
 	return s.Name
 }
 
-// with is a text, and behind it the first of some attributes, where there is one.
-func (n *naming) with(text spantable.Text, second ...spantable.Label) spantable.Text {
-	behind := n.text(second...)
+// with is a text, and behind it another, where there is one.
+func (n *naming) with(text, behind spantable.Text) spantable.Text {
 	if behind.Len == 0 {
 		return text
 	}

@@ -14,7 +14,7 @@ func (a *asked) sender() spantable.Sender {
 		TracerVersion: a.join(span.OTLPVersion, a.to.String(a.said(attrSDKVersion))),
 		Container:     a.normal(a.text(attrContainer)),
 		Host:          a.host(),
-		Env:           a.normal(a.text(attrEnvironment, attrOldEnvironment)),
+		Env:           a.normal(a.first(attrEnvironment, attrOldEnvironment)),
 	}
 }
 

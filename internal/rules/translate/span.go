@@ -1,57 +1,83 @@
 package translate
 
 import (
-	"math"
-
 	"github.com/spanstatsd/spanstatsd/client/rules"
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/sampling/tracestate"
 	"github.com/spanstatsd/spanstatsd/internal/spantable"
 )
 
-// addSpan adds a span of the request to the table, and returns what it says of its trace.
-func (t *Translator) addSpan(number int) ofTrace {
-	from, place := &t.request.Spans[number], &t.request.Places[number]
-	made := t.to.AddSpan(from.Kind)
-	if known, isKnown := t.memo.find(t.request, from, place, len(t.to.Spans)-1); isKnown {
-		*made = t.to.Spans[known]
-	} else {
-		made.Name = from.Name
-		t.selectSpan(from)
-		t.names(made)
-		t.collect(from, place)
-		t.addTags(made)
-	}
-	made.ID, made.Parent, made.Start, made.Duration = from.ID, from.Parent, from.Start, from.Duration
-	if made.Status = spantable.StatusUnset; from.Status == spantable.StatusError {
-		made.Status = spantable.StatusError
-	}
-	return t.ofTrace(t.to.TagsOf(made))
+// maker makes spans of those of a request, resource by resource and scope by scope.
+type maker struct {
+	*vocabulary
+	naming
+	tags collected // of the span that is being made
+	// What a resource and a scope give each of their spans, as tags, each label once.
+	ofResource, ofScope []spantable.Tag
+	said                ofTrace // by the resource
 }
 
-// collect collects a span's tags, each from the first that says something: the scope, what the
-// ingest makes of several attributes, the span's own, and those of its resource.
-func (t *Translator) collect(s *spantable.Span, place *otlp.Place) {
-	r := t.request
+// readResource reads once what the selected resource gives each of its spans: of several attributes
+// that become one tag, the first that says something.
+func (t *maker) readResource(tags []spantable.Tag) {
 	t.tags.reset()
-	t.derive(s, r.Bytes(place.State))
-	t.collectFrom(r.TagsOf(s), true)
-	t.tags.makeText(t.version, t.normal(t.text(attrVersion)))
-	t.tags.makeText(t.env, t.normal(t.text(attrEnvironment, attrOldEnvironment)))
-	of := &r.Resources[place.Resource]
-	t.collectFrom(r.Tags[of.FirstTag:of.LastTag], false)
-	scope := &r.Scopes[place.Scope]
-	for i := scope.FirstTag; i < scope.LastTag; i++ {
-		if tag := &r.Tags[i]; t.isRead(tag, t.plain[tag.Label]) {
-			v := t.tags.of(t.plain[tag.Label])
-			v.text, v.isSaid = t.value(tag), true
+	t.collect(tags, false)
+	t.ofResource = t.tags.appendTexts(t.ofResource[:0])
+	t.said = ofTrace{
+		version: t.normal(t.text(attrVersion)), env: t.normal(t.first(attrEnvironment, attrOldEnvironment)),
+	}
+}
+
+// readScope reads once what a scope gives each of its spans, whatever they say themselves: of
+// several attributes of one name, the last.
+func (t *maker) readScope(tags []spantable.Tag) {
+	t.tags.reset()
+	for i := range tags {
+		if l := t.plain[tags[i].Label]; t.isRead(&tags[i], l) {
+			t.tags.replaceText(l, t.value(&tags[i]))
+		}
+	}
+	t.ofScope = t.tags.appendTexts(t.ofScope[:0])
+}
+
+// fill makes a span of one of the request, of a scope and a resource that were read.
+func (t *maker) fill(made, from *spantable.Span, state []byte) {
+	made.ID, made.Parent, made.Start, made.Duration = from.ID, from.Parent, from.Start, from.Duration
+	made.Name, made.Kind = from.Name, from.Kind
+	if from.Status == spantable.StatusError {
+		made.Status = spantable.StatusError
+	}
+	t.selectSpan(from)
+	t.names(made)
+	// Each tag is that of the first that says something: what the ingest makes of several attributes,
+	// the span's own, and those of its resource. Its scope goes before all.
+	t.tags.reset()
+	t.derive(state)
+	t.collect(t.request.TagsOf(from), true)
+	said := t.said
+	if t.span.Set.Has(attrVersion) {
+		said.version = t.normal(t.text(attrVersion))
+	}
+	if t.span.Set.Has(attrEnvironment) || t.span.Set.Has(attrOldEnvironment) {
+		said.env = t.normal(t.first(attrEnvironment, attrOldEnvironment))
+	}
+	t.tags.makeText(t.version, said.version)
+	t.tags.makeText(t.env, said.env)
+	for i := range t.ofResource {
+		t.tags.setText(t.ofResource[i].Label, t.ofResource[i].Text())
+	}
+	for i := range t.ofScope {
+		l, text := t.ofScope[i].Label, t.ofScope[i].Text()
+		if t.tags.replaceText(l, text); l == t.kind {
+			made.Kind = kindNamed(t.to.String(text))
 		}
 	}
 	t.tags.makeText(t.dbName, t.text(attrNamespace))
+	t.tags.appendTo(t.to, made, &t.rules)
 }
 
-// collectFrom collects attributes of a span or its resource. Those of a span may be numbers.
-func (t *Translator) collectFrom(tags []spantable.Tag, hasNumbers bool) {
+// collect collects attributes of a span or its resource. Those of a span may be numbers.
+func (t *maker) collect(tags []spantable.Tag, hasNumbers bool) {
 	for i := range tags {
 		tag := &tags[i]
 		l := t.targets[tag.Label]
@@ -67,7 +93,7 @@ func (t *Translator) collectFrom(tags []spantable.Tag, hasNumbers bool) {
 }
 
 // isRead says whether an attribute becomes a tag that somebody asks for.
-func (t *Translator) isRead(tag *spantable.Tag, as spantable.Label) bool {
+func (t *maker) isRead(tag *spantable.Tag, as spantable.Label) bool {
 	if as != spantable.Other && tag.Value == spantable.IsNested {
 		t.to.Fail(otlp.ErrUnread) // only the agent can say how that reads
 		return false
@@ -76,8 +102,7 @@ func (t *Translator) isRead(tag *spantable.Tag, as spantable.Label) bool {
 }
 
 // derive collects what the ingest makes of several attributes.
-func (t *Translator) derive(s *spantable.Span, state []byte) {
-	t.tags.makeText(t.kind, t.join(s.Kind.String()))
+func (t *maker) derive(state []byte) {
 	if code, ok := t.httpCode(); ok && code >= 0 {
 		t.tags.setNumber(t.httpStatus, float64(code))
 	}
@@ -85,7 +110,7 @@ func (t *Translator) derive(s *spantable.Span, state []byte) {
 	if n, ok := t.integer(attrMeasured); ok && n == 1 {
 		t.tags.setNumber(t.measured, 1)
 	}
-	tag := t.asked.span.Tag(&t.request.Table, attrSampleRate)
+	tag := t.span.Tag(&t.request.Table, attrSampleRate)
 	if tag != nil && tag.Value != spantable.IsBool {
 		if n, is := tag.Float(); is {
 			t.tags.setNumber(t.rate, n)
@@ -100,8 +125,11 @@ func (t *Translator) derive(s *spantable.Span, state []byte) {
 }
 
 // httpCode is the status of a response over HTTP.
-func (t *Translator) httpCode() (code int64, ok bool) {
+func (t *maker) httpCode() (code int64, ok bool) {
 	for _, l := range [...]spantable.Label{attrHTTPStatus, attrNewHTTPStatus} {
+		if !t.either.Has(l) {
+			continue
+		}
 		if code, ok = t.integer(l); ok {
 			return code, true
 		}
@@ -113,9 +141,12 @@ func (t *Translator) httpCode() (code int64, ok bool) {
 }
 
 // grpcCode is the status of a call by gRPC, as it was written.
-func (t *Translator) grpcCode() spantable.Text {
+func (t *maker) grpcCode() spantable.Text {
 	says := func(l spantable.Label) string { return t.to.String(t.text(l)) }
 	for l := attrGRPCStatus; l <= attrRPCStatus; l++ {
+		if !t.either.Has(l) {
+			continue
+		}
 		if l == attrRPCStatus && !rules.CallsGRPC(says(attrRPCSystemName), says(attrRPCSystem)) {
 			break
 		}
@@ -129,29 +160,6 @@ func (t *Translator) grpcCode() spantable.Text {
 	return spantable.Text{}
 }
 
-// addTags gives a span the tags that were collected, of each the value that counts, and its kind.
-func (t *Translator) addTags(s *spantable.Span) {
-	add := func(l spantable.Label, as spantable.Value, bits uint64) {
-		t.to.Tags = append(t.to.Tags, spantable.Tag{Label: l, Value: as, Bits: bits})
-	}
-	for _, l := range t.tags.used {
-		if v := &t.tags.values[l]; l != spantable.Other && v.text.Len > 0 && t.rules[l] != numberAlone {
-			add(l, spantable.IsText, spantable.TextBits(v.text))
-		}
-	}
-	for _, l := range t.tags.used { // behind texts of the same tag
-		v := &t.tags.values[l]
-		if l == spantable.Other || !v.isNumber || t.rules[l] == textFirst && v.text.Len > 0 {
-			continue
-		}
-		add(l, spantable.IsNumber, math.Float64bits(v.number))
-	}
-	if s.Last = uint32(len(t.to.Tags)); len(t.to.Tags) > t.to.Limits.Tags {
-		t.to.Fail(spantable.ErrTooMuch)
-	}
-	s.Kind = kindNamed(t.to.String(t.tags.values[t.kind].text))
-}
-
 // kindNamed is the kind of a name, as the agent reads it.
 func kindNamed(name string) spantable.Kind {
 	for _, k := range [...]spantable.Kind{
@@ -163,24 +171,4 @@ func kindNamed(name string) spantable.Kind {
 		}
 	}
 	return spantable.KindInternal
-}
-
-// ofTrace is what the tags of a span say of its trace.
-func (t *Translator) ofTrace(tags []spantable.Tag) (says ofTrace) {
-	for i := range tags {
-		if tags[i].Value != spantable.IsText {
-			continue
-		}
-		switch tags[i].Label {
-		case t.env:
-			says.env = tags[i].Text()
-		case t.version:
-			says.version = tags[i].Text()
-		case t.commit:
-			says.commit = tags[i].Text()
-		case t.origin:
-			says.origin = tags[i].Text()
-		}
-	}
-	return says
 }

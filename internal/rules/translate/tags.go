@@ -1,77 +1,106 @@
 package translate
 
 import (
-	"strings"
+	"math"
 
-	"github.com/spanstatsd/spanstatsd/client/rules"
+	"github.com/spanstatsd/spanstatsd/internal/spantable"
 )
 
-// httpTags are the agent's names for attributes of OpenTelemetry.
-var httpTags = map[string]string{
-	"client.address":               "http.client_ip",
-	"http.response.body.size":      "http.response.content_length",
-	"http.response.status_code":    "http.status_code",
-	"http.request.body.size":       "http.request.content_length",
-	"http.request.header.referrer": "http.referrer",
-	"http.request.method":          "http.method",
-	"http.route":                   "http.route",
-	"network.protocol.version":     "http.version",
-	"server.address":               "http.server_name",
-	"url.full":                     "http.url",
-	"user_agent.original":          "http.useragent",
+// collected are the tags of one span, by the labels that rules ask for. A tag may have a text and
+// a number.
+type collected struct {
+	values     [spantable.MaxLabels]value
+	used       []spantable.Label
+	hasNumbers bool
 }
 
-// numberRule says which value of a tag statistics are made of, where it may be a number.
-type numberRule uint8
-
-const (
-	textAlone   numberRule = iota // as of nearly all
-	textFirst                     // the number where there is no text
-	numberAlone                   //
-	numberFirst                   // which package traces sees to
-)
-
-// numberRules are the tags that may be numbers.
-var numberRules = func() map[string]numberRule {
-	rule := map[string]numberRule{
-		rules.TagMeasured: numberAlone, rules.TagTopLevel: numberAlone, rules.TagTracerTopLevel: numberAlone,
-		rules.TagPartialVersion: numberAlone,
-		rules.TagSampleRate:     numberAlone, rules.TagHTTPStatus: numberFirst,
-		rules.TagOTelHTTPStatus: numberFirst,
-	}
-	for _, name := range rules.GRPCStatusTags {
-		rule[name] = textFirst
-	}
-	return rule
-}()
-
-// tagOf is the tag that an attribute becomes, empty where it becomes none.
-func tagOf(attribute string) string {
-	if tag, known := httpTags[attribute]; known {
-		return tag
-	}
-	if header, is := strings.CutPrefix(attribute, "http.request.header."); is {
-		return "http.request.headers." + header
-	}
-	switch attribute {
-	case "service.name", "operation.name", "resource.name", "span.type":
-		return ""
-	}
-	return attribute
+type value struct {
+	text     spantable.Text
+	number   float64
+	isSaid   bool // there is a text, though it may be empty
+	isNumber bool
+	isUsed   bool
 }
 
-// sourcesOf are the attributes that become a tag.
-func sourcesOf(tag string) (all []string) {
-	if tagOf(tag) == tag {
-		all = append(all, tag)
+func (c *collected) reset() {
+	for _, l := range c.used {
+		c.values[l] = value{}
 	}
-	if header, is := strings.CutPrefix(tag, "http.request.headers."); is {
-		all = append(all, "http.request.header."+header)
+	c.used, c.hasNumbers = c.used[:0], false
+}
+
+// of is the value of a tag that is about to be set.
+func (c *collected) of(l spantable.Label) *value {
+	v := &c.values[l]
+	if !v.isUsed {
+		v.isUsed = true
+		c.used = append(c.used, l)
 	}
-	for attribute, becomes := range httpTags {
-		if becomes == tag && attribute != tag {
-			all = append(all, attribute)
+	return v
+}
+
+// setText sets a text where there is none yet, or an empty one.
+func (c *collected) setText(l spantable.Label, text spantable.Text) {
+	v := c.of(l)
+	if v.isSaid = true; v.text.Len == 0 {
+		v.text = text
+	}
+}
+
+// replaceText sets a text whatever there is.
+func (c *collected) replaceText(l spantable.Label, text spantable.Text) {
+	v := c.of(l)
+	v.text, v.isSaid = text, true
+}
+
+// makeText sets a text that the ingest makes itself, unless there is one, or nobody asks for it.
+func (c *collected) makeText(l spantable.Label, text spantable.Text) {
+	if l != spantable.Other && !c.values[l].isSaid && text.Len > 0 {
+		c.setText(l, text)
+	}
+}
+
+// setNumber sets a number where there is none yet, and somebody asks for it.
+func (c *collected) setNumber(l spantable.Label, n float64) {
+	if l == spantable.Other {
+		return
+	}
+	if v := c.of(l); !v.isNumber {
+		v.number, v.isNumber, c.hasNumbers = n, true, true
+	}
+}
+
+// appendTexts appends the texts, also those that are empty, each label once.
+func (c *collected) appendTexts(dst []spantable.Tag) []spantable.Tag {
+	for _, l := range c.used {
+		text := spantable.TextBits(c.values[l].text)
+		dst = append(dst, spantable.Tag{Label: l, Value: spantable.IsText, Bits: text})
+	}
+	return dst
+}
+
+// appendTo gives a span the tags that were collected, of each the value that counts.
+func (c *collected) appendTo(to *spantable.Table, s *spantable.Span, by *[spantable.MaxLabels]numberRule) {
+	s.First = uint32(len(to.Tags))
+	for _, l := range c.used {
+		if v := &c.values[l]; v.text.Len > 0 && by[l] != numberAlone && by[l] != noTag {
+			to.Tags = append(to.Tags, spantable.Tag{
+				Label: l, Value: spantable.IsText, Bits: spantable.TextBits(v.text),
+			})
 		}
 	}
-	return all
+	if c.hasNumbers { // behind texts of the same tag
+		for _, l := range c.used {
+			v := &c.values[l]
+			if !v.isNumber || by[l] == noTag || by[l] == textFirst && v.text.Len > 0 {
+				continue
+			}
+			to.Tags = append(to.Tags, spantable.Tag{
+				Label: l, Value: spantable.IsNumber, Bits: math.Float64bits(v.number),
+			})
+		}
+	}
+	if s.Last = uint32(len(to.Tags)); len(to.Tags) > to.Limits.Tags {
+		to.Fail(spantable.ErrTooMuch)
+	}
 }

@@ -39,3 +39,19 @@ func appendTagValue(dst []byte, text string) []byte {
 	}
 	return dst // a gap at the end is nothing
 }
+
+// isTagValue says of most texts that are values of a tag that they are. Of some it does not.
+func isTagValue(text []byte) bool {
+	gap := false
+	for _, b := range text {
+		switch {
+		case 'a' <= b && b <= 'z', '-' <= b && b <= ':': // and digits, dots and slashes between them
+			gap = false
+		case b == '_' && !gap:
+			gap = true
+		default:
+			return false
+		}
+	}
+	return !gap && len(text) <= maxTagRunes
+}

@@ -2,46 +2,49 @@ package translate
 
 import (
 	"slices"
+	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/spantable"
 )
 
-// groups are the spans of one resource by their traces, which Datadog tells apart by the lower
+// traces are the spans of one resource by their traces, which Datadog tells apart by the lower
 // half of an id.
-type groups struct {
+type traces struct {
 	numbers spantable.TraceNumbers
-	of      []uint32 // by span, the number of its trace
-	order   []uint32 // spans, those of one trace behind one another
-	ends    []uint32 // by trace, behind its last span in order
+	of      []uint32  // by span, the number of its trace
+	place   []uint32  // by span, where it stands when those of one trace stand behind one another
+	ends    []uint32  // by trace, behind its last span's place
+	say     []ofTrace // by trace
 }
 
-// groupBytes is what a span takes in groups.
-const groupBytes = spantable.TraceNumberBytes + 2*3*4
+// traceBytes is what a span takes in traces.
+const traceBytes = spantable.TraceNumberBytes + 2*(3*4+int(unsafe.Sizeof(ofTrace{})))
 
 // group groups spans: it counts those of each trace, and then puts each where those of earlier
 // traces end.
-func (g *groups) group(spans []otlp.Place) {
-	g.numbers.Reset(len(spans))
-	g.of = g.of[:0]
+func (t *traces) group(spans []otlp.Place) {
+	t.numbers.Reset(len(spans))
+	t.of, t.place = t.of[:0], t.place[:0]
 	for i := range spans {
-		g.of = append(g.of, uint32(g.numbers.Of(0, spans[i].TraceLow)))
+		t.of = append(t.of, uint32(t.numbers.Of(0, spans[i].TraceLow)))
 	}
-	traces := g.numbers.Len()
-	g.ends = slices.Grow(g.ends[:0], traces+1)[:traces+1]
-	clear(g.ends)
-	for _, number := range g.of {
-		g.ends[number+1]++
+	count := t.numbers.Len()
+	t.ends = slices.Grow(t.ends[:0], count+1)[:count+1]
+	clear(t.ends)
+	for _, number := range t.of {
+		t.ends[number+1]++
 	}
-	for i := range traces {
-		g.ends[i+1] += g.ends[i]
+	for i := range count {
+		t.ends[i+1] += t.ends[i]
 	}
-	g.order = slices.Grow(g.order[:0], len(spans))[:len(spans)]
-	for i, number := range g.of {
-		g.order[g.ends[number]] = uint32(i)
-		g.ends[number]++
+	for _, number := range t.of {
+		t.place = append(t.place, t.ends[number])
+		t.ends[number]++
 	}
-	g.ends = g.ends[:traces]
+	t.ends = t.ends[:count]
+	t.say = slices.Grow(t.say[:0], count)[:count]
+	clear(t.say)
 }
 
 // ofTrace is what a span says that is its trace's, or its sender's, more than its own. Of a

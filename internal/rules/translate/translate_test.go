@@ -59,20 +59,18 @@ func TestARequestBecomesTraces(t *testing.T) {
 		{
 			{
 				"shop", "http.server.request", "GET /carts", "web", 1, 0, 5, 3, "server", false,
-				map[string]string{
-					"span.kind": "server", "env": "prod", "version": "1.4.2", "http.server_name": "shop", "peer.service": "its",
-				},
+				map[string]string{"http.server_name": "shop", "peer.service": "its"},
 				map[string]float64{"http.status_code": 200, "_sample_rate": 0.5},
 			},
 			{
 				"shop", "postgresql.query", "SELECT 1", "sql", 2, 1, 0, 0, "client", false,
-				map[string]string{"span.kind": "client", "env": "prod", "version": "1.4.2", "db.name": "shop", "peer.service": "its"},
+				map[string]string{"db.name": "shop", "peer.service": "its"},
 				map[string]float64{},
 			},
 		},
 		{{
 			"shop", "Internal", "other", "custom", 3, 0, 9, 0, "unspecified", true,
-			map[string]string{"span.kind": "unspecified", "env": "mine", "version": "1.4.2", "peer.service": "own"},
+			map[string]string{"peer.service": "own"},
 			map[string]float64{"_dd.measured": 1},
 		}},
 	}
@@ -157,13 +155,13 @@ func TestWhatIsNotTranslated(t *testing.T) {
 	list := otlptest.Attribute{"peer.service", otlptest.Field(nil, 5, nil)}
 	many := make([]otlptest.Span, 4000)
 	for i := range many {
-		many[i] = otlptest.Span{Name: fmt.Sprint(i), ID: 1, Code: -1}
+		many[i] = otlptest.Span{Name: fmt.Sprint(i), ID: 1, Kind: spantable.KindServer, Code: -1}
 	}
 	var said []otlptest.Attribute
 	for _, tag := range wantedTags {
 		said = append(said, otlptest.Attribute{tag, strings.Repeat("Ä b", 60)})
 	}
-	for _, name := range []string{"operation.name", "deployment.environment.name", "service.version", "db.system.name"} {
+	for _, name := range []string{"operation.name", "http.request.method", "http.route"} {
 		said = append(said, otlptest.Attribute{name, strings.Repeat("Ä b", 60)})
 	}
 	for name, test := range map[string]struct {
@@ -173,7 +171,7 @@ func TestWhatIsNotTranslated(t *testing.T) {
 		"a list":               {otlptest.Of(otlptest.Span{Attributes: []otlptest.Attribute{list}}), otlp.ErrUnread},
 		"a list of a resource": {otlptest.Request(from([]otlptest.Attribute{list}, otlptest.Span{})), otlp.ErrUnread},
 		"a list of a scope":    {scoped(list, otlptest.Span{}), otlp.ErrUnread},
-		"a long operation":     {otlptest.Request(from(said, many...)), spantable.ErrTooMuch},
+		"long names":           {otlptest.Request(from(said, many...)), spantable.ErrTooMuch},
 		"no request":           {[]byte{0x0a}, otlp.ErrUnread},
 	} {
 		if err := c.translate(test.body, false); !errors.Is(err, test.want) || !errors.Is(c.request.Err(), test.want) {
@@ -296,63 +294,45 @@ func TestASpanIsMadeAsIfItWereTheFirst(t *testing.T) {
 	}
 }
 
-// TestSpansThatAreAlikeAreMadeApart: two spans that differ in one of all the things that a span is
-// made of are made as each is alone.
-func TestSpansThatAreAlikeAreMadeApart(t *testing.T) {
-	base := otlptest.Span{ID: 1, Name: "ab", Kind: spantable.KindClient}
-	with := func(change func(*otlptest.Span)) otlptest.Resource {
-		s := base
-		change(&s)
-		return from(nil, s)
-	}
-	tagged := func(all ...otlptest.Attribute) otlptest.Resource {
-		return with(func(s *otlptest.Span) { s.Attributes = all })
-	}
-	of := func(service string) otlptest.Resource {
-		return from([]otlptest.Attribute{{"service.name", service}}, base)
-	}
-	long := strings.Repeat("x", 600)
-	type attribute = otlptest.Attribute
-	for what, pair := range map[string][2]otlptest.Resource{
-		"the name":                  {tagged(), with(func(s *otlptest.Span) { s.Name = "ac" })},
-		"the kind":                  {tagged(), with(func(s *otlptest.Span) { s.Kind = spantable.KindServer })},
-		"the tracestate":            {tagged(), with(func(s *otlptest.Span) { s.State = "ot=th:8" })},
-		"the text of a tag":         {tagged(attribute{"peer.service", "a"}), tagged(attribute{"peer.service", "b"})},
-		"the tag of a text":         {tagged(attribute{"peer.service", "a"}), tagged(attribute{"env", "a"})},
-		"what a tag was written as": {tagged(attribute{"http.status_code", 200}), tagged(attribute{"http.status_code", "200"})},
-		"the number of tags":        {tagged(attribute{"env", "a"}), tagged(attribute{"env", "a"}, attribute{"peer.service", "b"})},
-		"the resource":              {of("a"), of("b")},
-		"what is longer than is remembered": {
-			tagged(attribute{"graphql.operation.name", long}, attribute{"peer.service", "a"}),
-			tagged(attribute{"graphql.operation.name", long}, attribute{"peer.service", "b"}),
-		},
-		"what is too long": {tagged(attribute{"peer.service", long + "a"}), tagged(attribute{"peer.service", long + "b"})},
-	} {
-		c := translator(t, wantedTags...)
-		first, second := sentOf(t, c, pair[0])[0].Traces[0][0], sentOf(t, c, pair[1])[0].Traces[0][0]
-		if reflect.DeepEqual(first, second) {
-			t.Errorf("%s: both are %+v", what, first)
-		}
-		together := pair[0] // of one resource where that is alike
-		if together.Scopes = [][]otlptest.Span{append(slices.Clone(pair[0].Scopes[0]), pair[1].Scopes[0]...)}; what == "the resource" {
-			continue
-		}
-		got := sentOf(t, c, together)[0].Traces[0]
-		if !reflect.DeepEqual(got, []agentSpan{first, second}) {
-			t.Errorf("%s: together they are\n%+v, alone\n%+v\n%+v", what, got, first, second)
-		}
-		both := sentOf(t, c, pair[0], pair[1])
-		if !reflect.DeepEqual(both[0].Traces[0][0], first) || !reflect.DeepEqual(both[1].Traces[0][0], second) {
-			t.Errorf("%s: one behind the other they are\n%+v", what, both)
-		}
-	}
+// TestWhatAResourceSaysIsReadOnce, and what a scope says: each of its spans is given a tag once, however
+// often it is said, so that a request takes time in proportion to its length.
+func TestWhatAResourceSaysIsReadOnce(t *testing.T) {
 	c := translator(t, wantedTags...)
-	if got := sentOf(t, c, of("a"), of("b")); got[0].Traces[0][0].Service != "a" || got[1].Traces[0][0].Service != "b" {
-		t.Errorf("the resource: %+v", got)
+	var said []otlptest.Attribute
+	for i := range 1002 {
+		value := []string{"", "first", "last"}[i%3]
+		said = append(said, otlptest.Attribute{"peer.service", value}, otlptest.Attribute{"grpc.code", i})
 	}
-	body := append(scoped(attribute{"peer.service", "a"}, base), scoped(attribute{"peer.service", "b"}, base)...)
-	if err := c.translate(body, false); err != nil || c.sent()[1].Traces[0][0].Texts["peer.service"] != "b" {
-		t.Errorf("the scope: %v, %+v", err, c.sent())
+	scope := []byte(nil)
+	for _, a := range said {
+		scope = otlptest.Field(scope, 3, a.Encode())
+	}
+	spans := otlptest.Field(otlptest.Field(nil, 1, scope), 2, otlptest.Span{ID: 1}.Encode())
+	for want, body := range map[string][]byte{
+		"first": otlptest.Request(from(said, otlptest.Span{ID: 1})),
+		"last":  otlptest.Field(nil, 1, otlptest.Field(nil, 2, spans)),
+	} {
+		if err := c.translate(body, false); err != nil {
+			t.Fatal(err)
+		}
+		if ofResource, ofScope := translate.Given(c.Translator); ofResource+ofScope != 1 {
+			t.Errorf("each span is given %d tags by its resource and %d by its scope", ofResource, ofScope)
+		}
+		if got := c.sent()[0].Traces[0][0].Texts["peer.service"]; got != want {
+			t.Errorf("the tag is %q, not %q", got, want)
+		}
+	}
+}
+
+// TestAttributesOfAResourceCountInTheirOrder where two of them become one tag.
+func TestAttributesOfAResourceCountInTheirOrder(t *testing.T) {
+	c := translator(t, wantedTags...)
+	server, host := otlptest.Attribute{"server.address", "server"}, otlptest.Attribute{"http.server_name", "host"}
+	for want, said := range map[string][]otlptest.Attribute{"server": {server, host}, "host": {host, server}} {
+		got := sentOf(t, c, from(said, otlptest.Span{ID: 1}))[0].Traces[0][0].Texts["http.server_name"]
+		if got != want {
+			t.Errorf("%v: the tag is %q", said, got)
+		}
 	}
 }
 
@@ -405,21 +385,6 @@ func TestTranslatorsKeepTheirPromise(t *testing.T) {
 			}
 			runtime.KeepAlive(c)
 		}
-	}
-}
-
-// TestWhatIsRememberedIsBounded, however many spans are unlike each other.
-func TestWhatIsRememberedIsBounded(t *testing.T) {
-	var spans []otlptest.Span
-	for i := range 5000 {
-		spans = append(spans, otlptest.Span{ID: 1, Name: fmt.Sprint(i, strings.Repeat("x", 300))})
-	}
-	c := translator(t, wantedTags...)
-	if got := sentOf(t, c, from(nil, spans...)); len(got[0].Traces[0]) != len(spans) {
-		t.Errorf("%d spans", len(got[0].Traces[0]))
-	}
-	if got := translate.RememberedBytes(c.Translator); got == 0 || got > 256<<10 {
-		t.Errorf("%d bytes are remembered", got)
 	}
 }
 

@@ -7,11 +7,8 @@ import (
 
 // Translator turns requests into what the agent's own OTLP ingest makes of them.
 type Translator struct {
-	*vocabulary
-	naming
-	tags    collected
-	memo    memo
-	groups  groups
+	maker
+	traces  traces
 	counted int
 }
 
@@ -22,18 +19,17 @@ func New(wanted *spantable.Names) (*Translator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Translator{vocabulary: v}, nil
+	return &Translator{maker: maker{vocabulary: v}}, nil
 }
 
-// tagBytes is for how many bytes of a request there may be one tag: a resource may give each of
-// its tags to each span.
+// tagBytes is for how many bytes of a request there may be one tag: a resource gives each of its
+// tags to each span.
 const tagBytes = 2
 
 // Bytes is the most that a Translator takes, with a request of that length and the table that it
 // becomes, and so many bytes more for each span.
 func Bytes(body, perSpan int) int {
-	perSpan += groupBytes
-	return otlp.Bytes(body, perSpan) + spantable.LimitsOf(body, tagBytes).Bytes(0) + memoBytes
+	return otlp.Bytes(body, perSpan+traceBytes) + spantable.LimitsOf(body, tagBytes).Bytes(0)
 }
 
 // Names are those of the attributes that are read.
@@ -45,7 +41,6 @@ func (t *Translator) Names() (ofSpans, ofResources *spantable.Names) { return t.
 func (t *Translator) Translate(r *otlp.Request, isCounted bool, to *spantable.Table) error {
 	t.request, t.to, t.counted = r, to, 0
 	to.Reset(r.Body, spantable.LimitsOf(len(r.Body), tagBytes))
-	t.memo.begin()
 	for i := range r.Resources {
 		of := &r.Resources[i]
 		t.selectProcess(of)
@@ -83,30 +78,52 @@ const keptByDefault = 1
 
 // addResource makes traces of the spans of the selected resource, which become one sender's.
 func (t *Translator) addResource(of *otlp.Resource) {
-	first, last := t.request.SpansOf(of)
+	r, to := t.request, t.to
+	first, last := r.SpansOf(of)
 	if first == last {
 		return
 	}
 	sender := t.sender()
-	var ofSender ofTrace
-	t.groups.group(t.request.Places[first:last])
-	begin := uint32(0)
-	for _, end := range t.groups.ends {
-		group := spantable.Group{First: uint32(len(t.to.Spans)), Priority: keptByDefault, HasPriority: true}
-		group.TraceLow = t.request.Places[first+int(t.groups.order[begin])].TraceLow
-		var says ofTrace
-		for _, at := range t.groups.order[begin:end] {
-			if t.to.Err() == nil {
-				says.addMissing(t.addSpan(first + int(at)))
-			}
+	t.readResource(r.Tags[of.FirstTag:of.LastTag])
+	spans, groups := t.addTraces(r.Places[first:last])
+	for i := of.First; i < of.Last; i++ {
+		scope := &r.Scopes[i]
+		if scope.First < scope.Last {
+			t.readScope(r.Tags[scope.FirstTag:scope.LastTag])
 		}
-		group.Origin = says.origin
-		t.to.AddGroup(group)
+		for from := scope.First; from < scope.Last && to.Err() == nil; from++ {
+			at, place := from-first, &r.Places[from]
+			trace := t.traces.of[at]
+			t.fill(&spans[t.traces.place[at]], &r.Spans[from], r.Bytes(place.State))
+			groups[trace].TraceLow = place.TraceLow
+			t.traces.say[trace].addMissing(ofTrace{
+				t.tags.values[t.env].text, t.tags.values[t.version].text,
+				t.tags.values[t.commit].text, t.tags.values[t.origin].text,
+			})
+		}
+	}
+	var ofSender ofTrace
+	for i, says := range t.traces.say {
+		groups[i].Origin = says.origin
 		says.addMissing(ofSender)
-		ofSender, begin = says, end
+		ofSender = says
 	}
 	if sender.Version, sender.Commit = ofSender.version, ofSender.commit; sender.Env.Len == 0 {
 		sender.Env = ofSender.env
 	}
-	t.to.Senders = append(t.to.Senders, sender)
+	to.Senders = append(to.Senders, sender)
+}
+
+// addTraces adds a group for each trace of some spans, and room for those.
+func (t *Translator) addTraces(all []otlp.Place) ([]spantable.Span, []spantable.Group) {
+	t.traces.group(all)
+	to, begin := t.to, uint32(0)
+	spans, groups := len(to.Spans), len(to.Groups)
+	for _, end := range t.traces.ends {
+		g := spantable.Group{First: uint32(len(to.Spans)), Priority: keptByDefault, HasPriority: true}
+		to.Spans = append(to.Spans, make([]spantable.Span, end-begin)...) // no more than the request has
+		to.AddGroup(g)
+		begin = end
+	}
+	return to.Spans[spans:], to.Groups[groups:]
 }

@@ -3,7 +3,9 @@ package translate
 import (
 	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/spanstatsd/spanstatsd/client/rules"
 	"github.com/spanstatsd/spanstatsd/internal/spantable"
 )
 
@@ -44,7 +46,7 @@ func newVocabulary(wanted *spantable.Names) (*vocabulary, error) {
 		}
 		return wanted.Find([]byte(tag))
 	}
-	for l := range wanted.Len() {
+	for l := 1; l < wanted.Len(); l++ {
 		v.rules[l] = numberRules[wanted.Name(spantable.Label(l))]
 	}
 	ofSpans := slices.Clone(names)
@@ -56,12 +58,93 @@ func newVocabulary(wanted *spantable.Names) (*vocabulary, error) {
 		}
 	}
 	v.ofSpans, v.ofResources = spantable.NewNames(ofSpans), spantable.NewNames(names)
-	v.kind, v.measured, v.rate = find("span.kind"), find("_dd.measured"), find("_sample_rate")
+	v.measured, v.rate = find("_dd.measured"), find("_sample_rate")
 	v.httpStatus, v.grpcStatus = find("http.status_code"), find("rpc.grpc.status_code")
-	v.dbName, v.env, v.version = find("db.name"), find("env"), find("version")
-	v.origin, v.commit = find("_dd.origin"), find("_dd.git.commit.sha")
+	v.dbName, v.kind, v.env, v.version = find("db.name"), find(tagKind), find(tagEnv), find(tagVersion)
+	v.origin, v.commit = find(tagOrigin), find(tagCommit)
 	return v, nil
 }
 
-// hostTag is the tag by which a tracer says its host. Of OTLP a resource alone says it.
-const hostTag = "_dd.hostname"
+// The tags that say what a span is, or its trace and its sender are, and that become no tags.
+const (
+	tagKind    = "span.kind"
+	tagEnv     = "env"
+	tagVersion = "version"
+	tagOrigin  = "_dd.origin"
+	tagCommit  = "_dd.git.commit.sha"
+	hostTag    = "_dd.hostname" // by which a tracer says its host; of OTLP a resource alone says it
+)
+
+// httpTags are the agent's names for attributes of OpenTelemetry.
+var httpTags = map[string]string{
+	"client.address":               "http.client_ip",
+	"http.response.body.size":      "http.response.content_length",
+	"http.response.status_code":    "http.status_code",
+	"http.request.body.size":       "http.request.content_length",
+	"http.request.header.referrer": "http.referrer",
+	"http.request.method":          "http.method",
+	"http.route":                   "http.route",
+	"network.protocol.version":     "http.version",
+	"server.address":               "http.server_name",
+	"url.full":                     "http.url",
+	"user_agent.original":          "http.useragent",
+}
+
+// numberRule says which value of a tag statistics are made of, where it may be a number.
+type numberRule uint8
+
+const (
+	textAlone   numberRule = iota // as of nearly all
+	textFirst                     // the number where there is no text
+	numberAlone                   //
+	numberFirst                   // which the agent's rules see to
+	noTag                         // what is the span's kind, or its trace's
+)
+
+// numberRules are the tags that may be numbers.
+var numberRules = func() map[string]numberRule {
+	rule := map[string]numberRule{
+		rules.TagMeasured: numberAlone, rules.TagTopLevel: numberAlone, rules.TagTracerTopLevel: numberAlone,
+		rules.TagPartialVersion: numberAlone,
+		rules.TagSampleRate:     numberAlone, rules.TagHTTPStatus: numberFirst,
+		rules.TagOTelHTTPStatus: numberFirst,
+	}
+	for _, name := range []string{tagKind, tagEnv, tagVersion, tagOrigin, tagCommit} {
+		rule[name] = noTag
+	}
+	for _, name := range rules.GRPCStatusTags {
+		rule[name] = textFirst
+	}
+	return rule
+}()
+
+// tagOf is the tag that an attribute becomes, empty where it becomes none.
+func tagOf(attribute string) string {
+	if tag, known := httpTags[attribute]; known {
+		return tag
+	}
+	if header, is := strings.CutPrefix(attribute, "http.request.header."); is {
+		return "http.request.headers." + header
+	}
+	switch attribute {
+	case "service.name", "operation.name", "resource.name", "span.type":
+		return ""
+	}
+	return attribute
+}
+
+// sourcesOf are the attributes that become a tag.
+func sourcesOf(tag string) (all []string) {
+	if tagOf(tag) == tag {
+		all = append(all, tag)
+	}
+	if header, is := strings.CutPrefix(tag, "http.request.headers."); is {
+		all = append(all, "http.request.header."+header)
+	}
+	for attribute, becomes := range httpTags {
+		if becomes == tag && attribute != tag {
+			all = append(all, attribute)
+		}
+	}
+	return all
+}

@@ -43,69 +43,74 @@ func AppendOperation(dst []byte, s Span, kind spantable.Kind) []byte {
 	if isRequest && s.Said(HTTPMethod) != "" {
 		return appendRequest(dst, "http", isServer)
 	}
-	if system := s.Said(DBSystem); system != "" && isClient {
-		return join(dst, system, ".query")
-	}
-	system, done := s.Said(MessagingSystem), s.Said(MessagingOperation)
-	if system != "" && done != "" && messaging.Has(kind) {
-		return join(dst, system, ".", done)
-	}
-	if system := s.Said(RPCSystem); system != "" && isRequest {
-		if system != "aws-api" || isServer {
-			return appendRequest(dst, system, isServer)
+	if isClient {
+		if system := s.Said(DBSystem); system != "" {
+			return append(appendLower(dst, system), ".query"...)
 		}
-		if service := s.Said(RPCService); service != "" {
-			return join(dst, "aws.", service, ".request")
+	}
+	if messaging.Has(kind) {
+		if system, done := s.Said(MessagingSystem), s.Said(MessagingOperation); system != "" && done != "" {
+			return appendLower(append(appendLower(dst, system), '.'), done)
 		}
-		return join(dst, "aws.client.request")
-	}
-	if provider, name := s.Said(FaaSProvider), s.Said(FaaSName); provider != "" && name != "" && isClient {
-		return join(dst, provider, ".", name, ".invoke")
-	}
-	if trigger := s.Said(FaaSTrigger); trigger != "" && isServer {
-		return join(dst, trigger, ".invoke")
-	}
-	if s.Said(GraphQLType) != "" {
-		return join(dst, "graphql.server.request")
 	}
 	if isRequest {
-		return appendRequest(dst, s.Said(Protocol), isServer)
+		if system := s.Said(RPCSystem); system != "" {
+			return appendCall(dst, s, system, isServer)
+		}
 	}
-	return append(dst, otherOperation(kind)...)
+	if isClient {
+		if provider, name := s.Said(FaaSProvider), s.Said(FaaSName); provider != "" && name != "" {
+			return append(appendLower(append(appendLower(dst, provider), '.'), name), ".invoke"...)
+		}
+	}
+	if isServer {
+		if trigger := s.Said(FaaSTrigger); trigger != "" {
+			return append(appendLower(dst, trigger), ".invoke"...)
+		}
+	}
+	switch {
+	case s.Said(GraphQLType) != "":
+		return append(dst, "graphql.server.request"...)
+	case isRequest:
+		return appendRequest(dst, s.Said(Protocol), isServer)
+	case kind == spantable.KindProducer:
+		return append(dst, "Producer"...)
+	case kind == spantable.KindConsumer:
+		return append(dst, "Consumer"...)
+	}
+	return append(dst, "Internal"...) // it says no more of itself than its kind
 }
 
-// otherOperation is the name of a span that says no more of itself than its kind.
-func otherOperation(kind spantable.Kind) string {
-	switch kind {
-	case spantable.KindProducer:
-		return "Producer"
-	case spantable.KindConsumer:
-		return "Consumer"
+// appendCall appends the name of a remote call.
+func appendCall(dst []byte, s Span, system string, isServer bool) []byte {
+	if system != "aws-api" || isServer {
+		return appendRequest(dst, system, isServer)
 	}
-	return "Internal"
+	if service := s.Said(RPCService); service != "" {
+		return append(appendLower(append(dst, "aws."...), service), ".request"...)
+	}
+	return append(dst, "aws.client.request"...)
 }
 
 // appendRequest appends the name of a request by a protocol, if that is known.
 func appendRequest(dst []byte, protocol string, isServer bool) []byte {
 	if protocol != "" {
-		dst = join(dst, protocol, ".")
+		dst = append(appendLower(dst, protocol), '.')
 	}
 	if isServer {
-		return join(dst, "server.request")
+		return append(dst, "server.request"...)
 	}
-	return join(dst, "client.request")
+	return append(dst, "client.request"...)
 }
 
-// join appends a name of several parts in lower case.
-func join(dst []byte, all ...string) []byte {
-	for _, part := range all {
-		for i := range len(part) {
-			b := part[i]
-			if 'A' <= b && b <= 'Z' {
-				b += 'a' - 'A'
-			}
-			dst = append(dst, b)
+// appendLower appends what a span has said in lower case.
+func appendLower(dst []byte, said string) []byte {
+	for i := range len(said) {
+		b := said[i]
+		if 'A' <= b && b <= 'Z' {
+			b += 'a' - 'A'
 		}
+		dst = append(dst, b)
 	}
 	return dst
 }
