@@ -48,7 +48,7 @@ type Request interface {
 // Parcel is a request as it goes on.
 type Parcel struct {
 	Method, Target string
-	Fields         http1.Fields // but for Host and Content-Length
+	Fields         http1.Header // but for Host and Content-Length
 	Prefix         []byte       // before the message; nil but for gRPC
 	Message        []byte
 }
@@ -78,7 +78,7 @@ type Answer struct {
 // of its connection, or of net/http's handler.
 type Held struct {
 	Method, Path, Target string       // Target is the path with what follows it
-	Fields               http1.Fields // that came
+	Fields               http1.Header // that came
 	Conn                 *http1.Conn  // that it came on; nil where a test made it without one
 	HTTP                 *http.Request
 	Body                 *bodies.Body // nil where it is not read

@@ -113,6 +113,9 @@ func (h *Held) reply(w http.ResponseWriter, r *Reply) (isWritten bool) {
 	h.server.results[h.Result].Add(1)
 	h.server.config.Exemplars.Resolve(h.candidates, r.IsTaken)
 	h.candidates = exemplars.Candidates{}
+	if h.IsHTTP2() {
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.server.setup.Write))
+	}
 	if r.Write != nil {
 		isWritten = r.Write(w) == nil
 	}

@@ -55,7 +55,7 @@ func (r *plainRequest) Read(broken error) *Reply {
 func (r *plainRequest) Begin() Parcel {
 	r.door.begun++
 	r.Publish(r.Body.Bytes, oneSpan, func(yield func(Going) bool) { yield(Going{Span: 7, TraceLow: 7}) })
-	return Parcel{Method: r.Method, Target: r.Target, Message: r.Body.Bytes}
+	return Parcel{Method: r.Method, Target: r.Target, Fields: http1.Map{}, Message: r.Body.Bytes}
 }
 
 func (r *plainRequest) Answer(a *Answer) *Reply {

@@ -31,7 +31,7 @@ func (h *Held) roundTrip(ctx context.Context) *Reply {
 		body.Close()
 		return h.request.Unanswered(fmt.Errorf("make request: %w", err))
 	}
-	r.GetBody, r.Header = out.newReader, p.Fields.Header()
+	r.GetBody, r.Header = out.newReader, p.Fields.Map()
 	r.ContentLength = int64(len(p.Prefix) + len(p.Message))
 	answer, err := h.server.transport.RoundTrip(r)
 	if err != nil {

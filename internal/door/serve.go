@@ -13,7 +13,7 @@ func (s *Server) Take(c *http1.Conn, r *http1.Request) http1.Exchange {
 		return nil // what goes on otherwise than by HTTP/1.1 is all net/http's
 	}
 	h := s.Hold(c)
-	h.Method, h.Path, h.Target, h.Fields = r.Method, r.Path, r.Path, r.Fields
+	h.Method, h.Path, h.Target, h.Fields = r.Method, r.Path, r.Path, &r.Fields
 	if h.request, _ = s.door.Open(h); h.request == nil {
 		return nil
 	}
@@ -28,8 +28,12 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.traffic.serving.Add(1)
 	defer s.traffic.serving.Add(-1)
 	s.traffic.byNetHTTP.Add(1)
-	to := newResponseWriter(w, s.setup.Write, r.ProtoMajor == 1)
-	defer to.extendDeadline() // for the end of the answer, which net/http writes
+	to := w // of HTTP/2 reply sets the deadline, as an answer there is whole and short
+	if r.ProtoMajor == 1 {
+		pieces := newResponseWriter(w, s.setup.Write)
+		defer pieces.extendDeadline() // for the end of the answer, which net/http writes
+		to = pieces
+	}
 	h := s.Hold(http1.ConnOf(r.Context()))
 	h.HTTP = r
 	if h.Conn != nil && h.Conn.IsOver() {
@@ -48,14 +52,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "unsupported protocol version", http.StatusHTTPVersionNotSupported)
 		return
 	}
-	h.Method, h.Path, h.Target, h.Fields = r.Method, r.URL.Path, r.URL.RequestURI(), http1.FieldsOf(r.Header)
+	h.Method, h.Path, h.Target, h.Fields = r.Method, r.URL.Path, r.URL.RequestURI(), http1.Map(r.Header)
 	request, reply := s.door.Open(h)
 	if request == nil && reply == nil {
 		s.door.Serve(to, r)
 		return
-	}
-	if r.ProtoMajor == 2 {
-		r.Header = nil // a map takes more memory than the fields, and a connection has many requests
 	}
 	if h.request = request; reply == nil {
 		reply = request.Read(h.read(to))
@@ -87,11 +88,9 @@ type responseWriter struct {
 	within  time.Duration
 }
 
-func newResponseWriter(w http.ResponseWriter, within time.Duration, isHTTP1 bool) *responseWriter {
+func newResponseWriter(w http.ResponseWriter, within time.Duration) *responseWriter {
 	to := &responseWriter{w, http.NewResponseController(w), within}
-	if isHTTP1 {
-		to.extendDeadline() // for what net/http writes itself, such as 100 Continue
-	}
+	to.extendDeadline() // for what net/http writes itself, such as 100 Continue
 	return to
 }
 

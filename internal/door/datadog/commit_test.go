@@ -9,6 +9,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
+	"github.com/spanstatsd/spanstatsd/internal/door/http1"
 )
 
 // harness is a server before rings that nobody empties.
@@ -47,6 +48,7 @@ func newHarness(t *testing.T, change ...func(*Config)) *harness {
 
 func (h *harness) job(t *testing.T, start int64) *job {
 	j := &job{Held: h.Hold(nil), server: h.Server}
+	j.Fields = http1.Map{}
 	j.Body = &bodies.Body{Bytes: bodyOf(t, 4, start)}
 	return j
 }

@@ -28,7 +28,7 @@ func (j *job) Begin() door.Parcel {
 			message = j.left
 		}
 	}
-	identifyIn(j.Conn, &j.Fields)
+	identifyIn(j.Conn, j.Fields)
 	j.Fields.Keep(http1.IsForwarded)
 	return door.Parcel{Method: j.Method, Target: j.Target, Fields: j.Fields, Message: message}
 }
@@ -56,7 +56,7 @@ func (j *job) count() (result Result) {
 			j.format.String())
 		return ResultUnread
 	}
-	batches := batchesOf(c, c.Origin(originOf(&j.Fields)))
+	batches := batchesOf(c, c.Origin(originOf(j.Fields)))
 	before, why, ok := j.Publish(body, batches, goingOn(c))
 	if ok && j.drops {
 		j.dropUnsampled(c, before)
@@ -114,10 +114,10 @@ func (j *job) dropUnsampled(c *rules.Counter, before bool) {
 	}
 	counters.savedBytes.Add(uint64(len(j.Body.Bytes) - len(left)))
 	j.left = left
-	add(&j.Fields, headerDroppedTraces, cutTraces)
-	add(&j.Fields, headerDroppedSpans, cutSpans)
+	add(j.Fields, headerDroppedTraces, cutTraces)
+	add(j.Fields, headerDroppedSpans, cutSpans)
 	if j.Fields.Get(headerTraceCount) != "" {
-		add(&j.Fields, headerTraceCount, -cutTraces)
+		add(j.Fields, headerTraceCount, -cutTraces)
 	}
 }
 

@@ -50,7 +50,7 @@ func (s *Server) Open(h *door.Held) (door.Request, *door.Reply) {
 	switch {
 	case is && (h.Method == http.MethodPut || h.Method == http.MethodPost):
 		j := &job{Held: h, server: s, format: format, drops: s.drops.Load()}
-		j.result, j.isDecided = s.leaves(format, &h.Fields)
+		j.result, j.isDecided = s.leaves(format, h.Fields)
 		return j, nil
 	case h.Path == statsPath && s.merges.Load():
 		return &statistics{job{Held: h, server: s, isDecided: true}}, nil

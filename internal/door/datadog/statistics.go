@@ -41,10 +41,10 @@ func (r *statistics) merge() (result StatsResult) {
 	if r.Fields.Get(headerEncoding) != "" {
 		return StatsUnread // the agent does not know of any either
 	}
-	identifyIn(r.Conn, &r.Fields)
+	identifyIn(r.Conn, r.Fields)
 	p := <-r.server.merging
 	defer func() { r.server.merging <- p.Next() }()
-	said := originOf(&r.Fields)
+	said := originOf(r.Fields)
 	said.ProcessTags, said.ObfuscationVersion = "", r.Fields.Get(headerObfuscation)
 	if err := p.Read(r.Body.Bytes, said); err != nil {
 		return mergeResult(err)

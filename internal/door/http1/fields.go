@@ -2,11 +2,51 @@ package http1
 
 import (
 	"bytes"
+	"maps"
 	"net/http"
 	"slices"
 )
 
-// Fields are the fields of a request or an answer in their order, with canonical names.
+// Header is the fields of a request, as who has read it keeps them: this package or net/http.
+type Header interface {
+	// Get returns the first value of a name, "" where there is none; Set replaces all by one.
+	Get(name string) string
+	Set(name, value string)
+	// Keep takes out those whose name may not be.
+	Keep(mayBe func(name string) bool)
+	// Write writes them as lines, and Map returns them as net/http has them.
+	Write(to *bytes.Buffer)
+	Map() http.Header
+}
+
+// Map is those that net/http has read.
+type Map http.Header
+
+func (m Map) Get(name string) string { return http.Header(m).Get(name) }
+
+func (m Map) Set(name, value string) {
+	if before := m[name]; len(before) == 1 {
+		before[0] = value
+	} else {
+		m[name] = []string{value}
+	}
+}
+
+func (m Map) Keep(mayBe func(name string) bool) {
+	maps.DeleteFunc(m, func(name string, _ []string) bool { return !mayBe(name) })
+}
+
+func (m Map) Write(to *bytes.Buffer) {
+	for name, values := range m {
+		for _, value := range values {
+			writeLine(to, name, value)
+		}
+	}
+}
+
+func (m Map) Map() http.Header { return http.Header(m) }
+
+// Fields are those of a plain message in their order, with canonical names.
 type Fields []Field
 
 // Field is one of them.
@@ -15,18 +55,6 @@ type Field struct{ Name, Value string }
 // endOfLine ends each line of a head, and a second one the head.
 const endOfLine = "\r\n"
 
-// FieldsOf are those of a header that net/http has read.
-func FieldsOf(h http.Header) Fields {
-	all := make(Fields, 0, len(h)+1) // often one is set besides
-	for name, values := range h {
-		for _, value := range values {
-			all = append(all, Field{name, value})
-		}
-	}
-	return all
-}
-
-// Get returns the first value of a name, "" where there is none.
 func (f *Fields) Get(name string) string {
 	for i := range *f {
 		if (*f)[i].Name == name {
@@ -36,32 +64,32 @@ func (f *Fields) Get(name string) string {
 	return ""
 }
 
-// Set replaces all values of a name by one.
 func (f *Fields) Set(name, value string) {
 	f.Keep(func(known string) bool { return known != name })
 	*f = append(*f, Field{name, value})
 }
 
-// Keep takes out those whose name may not be.
 func (f *Fields) Keep(mayBe func(name string) bool) {
 	*f = slices.DeleteFunc(*f, func(field Field) bool { return !mayBe(field.Name) })
 }
 
-// Header is the same as net/http has it.
-func (f Fields) Header() http.Header {
-	h := make(http.Header, len(f))
-	for _, field := range f {
+func (f *Fields) Write(to *bytes.Buffer) {
+	for _, field := range *f {
+		writeLine(to, field.Name, field.Value)
+	}
+}
+
+func (f *Fields) Map() http.Header {
+	h := make(http.Header, len(*f))
+	for _, field := range *f {
 		h[field.Name] = append(h[field.Name], field.Value)
 	}
 	return h
 }
 
-// Write writes those as lines.
-func (f Fields) Write(to *bytes.Buffer) {
-	for _, field := range f {
-		for _, text := range [...]string{field.Name, ": ", field.Value, endOfLine} {
-			to.WriteString(text)
-		}
+func writeLine(to *bytes.Buffer, name, value string) {
+	for _, text := range [...]string{name, ": ", value, endOfLine} {
+		to.WriteString(text)
 	}
 }
 

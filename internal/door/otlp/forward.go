@@ -73,7 +73,7 @@ func (c *call) Begin() door.Parcel {
 // about how the body is written, which is said anew.
 func isForwarded(name string) bool {
 	switch name {
-	case "Content-Type", "Content-Encoding", "Accept-Encoding":
+	case "Content-Encoding", "Accept-Encoding":
 		return false
 	}
 	return http1.IsForwarded(name) && !strings.HasPrefix(name, "Grpc-")
