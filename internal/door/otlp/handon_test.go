@@ -29,10 +29,10 @@ func BenchmarkHandOn(b *testing.B) {
 			to.Start()
 			defer to.Close()
 			url := to.URL
-			body, path, media := exported("shop", 0, 20, 5), httpPaths[signalTraces], "application/x-protobuf"
+			body, path, media := exported("shop", 0, 20, 5), "/v1/traces", "application/x-protobuf"
 			if isGRPC {
 				url = strings.Replace(url, "http:", "grpc:", 1)
-				body, path, media = framed(body, false), grpcPaths[signalTraces], "application/grpc"
+				body, path, media = framed(body, false), "/opentelemetry.proto.collector.trace.v1.TraceService/Export", "application/grpc"
 			}
 			h := newHarness(b, forwardTo(b, url))
 			client := h.client(isGRPC)
