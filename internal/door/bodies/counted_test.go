@@ -5,6 +5,8 @@ import (
 	"os"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // TestCountedBodiesAreForgottenInTime: of bodies that end without an answer the newest are
@@ -36,6 +38,27 @@ func TestCountedBodiesAreForgottenInTime(t *testing.T) {
 	if b.Once(all-1, func(func()) {}) || len(b.open) != 0 {
 		t.Error("a body that was left to the agent is held")
 	}
+}
+
+// TestABodyIsKnownAsLongAsAnybodyTriesAgain, and no longer.
+func TestABodyIsKnownAsLongAsAnybodyTriesAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := NewCounted()
+		publish := func(counted func()) { counted() }
+		b.Once(1, publish)
+		for range 5 { // each try ends without an answer that ends the matter
+			b.Close(1, false)
+			time.Sleep(maxAge - time.Second)
+			if !b.Once(1, publish) {
+				t.Fatal("a body that is sent again is not known")
+			}
+		}
+		b.Close(1, false)
+		time.Sleep(maxAge)
+		if b.Once(1, publish) {
+			t.Error("a body is known for ever")
+		}
+	})
 }
 
 // TestAnAnswerIsReceivedOrNot: what shows it, in every order in which a connection can end.

@@ -153,7 +153,7 @@ func (c *call) refuse(no *reply) *door.Reply {
 
 // say has a call answered.
 func (c *call) say(a *reply) *door.Reply {
-	return &door.Reply{IsFinal: a.isFinal(), Write: func(w http.ResponseWriter) error {
+	return &door.Reply{IsFinal: a.isFinal(c.encoding), Write: func(w http.ResponseWriter) error {
 		if c.Method != http.MethodPost {
 			w.Header().Set("Allow", http.MethodPost)
 		}

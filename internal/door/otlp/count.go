@@ -84,7 +84,7 @@ func (s *Server) count(c *call) (result Result, no *reply) {
 	if no != nil {
 		return 0, no
 	}
-	before, drop, ok := c.Publish(c.message, w.reader.Batches, w.goingOn)
+	before, drop, ok := c.Publish(message, w.reader.Batches, w.goingOn)
 	if !ok {
 		return notAdmitted(drop)
 	}

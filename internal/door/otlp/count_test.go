@@ -91,11 +91,11 @@ func TestTooManyOriginsLoseNoSpan(t *testing.T) {
 // TestWhatIsNotAdmittedIsTriedAgainWhereThatHelps.
 func TestWhatIsNotAdmittedIsTriedAgainWhereThatHelps(t *testing.T) {
 	for _, reason := range []admit.Drop{admit.DropRingFull, admit.DropOverShare, admit.DropRingContended, admit.DropShutdown} {
-		if _, no := notAdmitted(reason); no.result != ResultNoRoom || no.isFinal() || no.Retry == 0 {
+		if _, no := notAdmitted(reason); no.result != ResultNoRoom || no.isFinal(inProtobuf) || no.Retry == 0 {
 			t.Errorf("%s is answered %+v", reason, no)
 		}
 	}
-	if _, no := notAdmitted(admit.DropBatchTooLarge); no.result != ResultTooMany || !no.isFinal() {
+	if _, no := notAdmitted(admit.DropBatchTooLarge); no.result != ResultTooMany || !no.isFinal(inProtobuf) {
 		t.Errorf("what no ring can hold is answered %+v", no)
 	}
 	if result, no := notAdmitted(admit.DropNotWanted); result != ResultNotWanted || no != nil {

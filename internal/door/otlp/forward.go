@@ -105,7 +105,7 @@ func (c *call) Answer(from *door.Answer) *door.Reply {
 	switch {
 	case a.Code == otlpanswer.OK:
 		outcome = outcomeTaken
-	case a.isFinal():
+	case !a.IsRetryable():
 		outcome = outcomeRefused
 		c.server.Log.Write(slog.LevelWarn, "the destination of OTLP refused a request; its sender drops it",
 			"signal", signals[c.signal].name, "answer", a.Said)

@@ -244,7 +244,7 @@ func TestAMarkHasItsRoomBeforeAnythingIsCounted(t *testing.T) {
 	if _, err := w.reader.read(small, false); err != nil {
 		t.Fatal(err)
 	}
-	if _, no := h.measure(c, w); no.result != ResultTooLarge || !no.isFinal() || !strings.Contains(no.Said, "--otlp-max-body-bytes") {
+	if _, no := h.measure(c, w); no.result != ResultTooLarge || !no.isFinal(inProtobuf) || !strings.Contains(no.Said, "--otlp-max-body-bytes") {
 		t.Errorf("what never fits is answered %+v", no)
 	}
 	h.counting <- w

@@ -1,6 +1,7 @@
 package otlp
 
 import (
+	"cmp"
 	"bytes"
 	"net/http"
 	"strconv"
@@ -49,9 +50,29 @@ func later(result Result, said string) *reply {
 // longer by themselves.
 const retryAfter = time.Second
 
-// isFinal says whether an answer ends the matter for its sender: it has no reason to send
-// the same again.
-func (a *reply) isFinal() bool { return !a.IsRetryable() }
+// status is the one of HTTP.
+func (a *reply) status() int { return cmp.Or(a.http, a.HTTP()) }
+
+// isFinal says whether an answer ends the matter for every sender: none of those in the table of
+// docs/otlp-in.md sends the same again after a success, nor after these refusals, whatever the
+// specification says of others.
+func (a *reply) isFinal(e encoding) bool {
+	if e == inGRPC {
+		switch a.Code {
+		case otlpanswer.OK, otlpanswer.InvalidArgument, otlpanswer.NotFound, otlpanswer.AlreadyExists,
+			otlpanswer.PermissionDenied, otlpanswer.FailedPrecondition, otlpanswer.Unimplemented,
+			otlpanswer.Unauthenticated:
+			return true
+		}
+		return false
+	}
+	switch status := a.status(); status {
+	case http.StatusRequestTimeout, http.StatusTooManyRequests:
+		return false
+	default:
+		return status/100 == 2 || status/100 == 4
+	}
+}
 
 // takesAll says whether a destination that has taken a request has left nothing of it out. Which
 // spans it left out nobody says.
@@ -67,10 +88,7 @@ func (a *reply) takesAll(e encoding) bool {
 
 // writeHTTP answers a call of OTLP/HTTP.
 func (a *reply) writeHTTP(w http.ResponseWriter, e encoding, s signal) error {
-	h, status := w.Header(), a.http
-	if status == 0 {
-		status = a.HTTP()
-	}
+	h := w.Header()
 	body, media := a.asIs, a.asIsType
 	switch {
 	case a.asIs != nil:
@@ -91,7 +109,7 @@ func (a *reply) writeHTTP(w http.ResponseWriter, e encoding, s signal) error {
 	if a.Retry > 0 {
 		h.Set("Retry-After", a.RetryAfter())
 	}
-	w.WriteHeader(status)
+	w.WriteHeader(a.status())
 	if _, err := w.Write(body); err != nil {
 		return err //nolint:wrapcheck // net/http's own; nobody reads it
 	}
