@@ -12,13 +12,3 @@ type Counts struct {
 func (c Counts) ByResult() map[string]uint64 {
 	return map[string]uint64{"taken": c.Taken, "refused": c.Refused, "late": c.Late, "no_room": c.NoRoom}
 }
-
-// Counts are those of all cycles. A nil Table has none.
-func (t *Table) Counts() Counts {
-	if t == nil {
-		return Counts{}
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.counts
-}

@@ -1,17 +1,9 @@
 package exemplars
 
 import (
-	"math/bits"
 	"sync"
+	"unsafe"
 )
-
-// Exemplar is a span whose trace the backend has.
-type Exemplar struct {
-	TraceHigh, TraceLow uint64
-	Span                uint64
-	Duration            uint64 // nanoseconds
-	End                 int64  // nanoseconds since the Unix epoch
-}
 
 // Table is the exemplars of the open cycles. See the package comment. A nil Table has none.
 type Table struct {
@@ -42,36 +34,6 @@ func New(limit int) *Table {
 	return t
 }
 
-// heads is how many lists the exemplars of a cycle are found in: numbers of keys are dense,
-// so one list has one or two.
-func heads(limit int) int { return 1 << bits.Len(uint(limit-1)) }
-
-// cycle is the exemplars of one.
-type cycle struct {
-	number uint64 // plus one, 0 before the first
-	kept   []kept
-	heads  []int32 // of lists of kept, each the place plus one, by the low bits of a name
-}
-
-// kept is the exemplar of one key and outcome.
-type kept struct {
-	Exemplar
-	name      uint64
-	body      uint64 // that proposed one last, by its number
-	candidate int32  // of that body
-	next      int32  // in its list, the place plus one
-	isThere   bool   // else the agent has taken none yet
-}
-
-// nameOf tells keys and outcomes apart.
-func nameOf(key uint32, isError bool) uint64 {
-	name := uint64(key) << 1
-	if isError {
-		name++
-	}
-	return name
-}
-
 // at is the cycle of a number, begun if it is the first time.
 func (t *Table) at(number uint64) *cycle {
 	c := &t.cycles[number&1]
@@ -82,28 +44,74 @@ func (t *Table) at(number uint64) *cycle {
 	return c
 }
 
-// find is the place of a name, -1 where it has none.
-func (c *cycle) find(name uint64) int32 {
-	at := c.heads[name&uint64(len(c.heads)-1)] - 1
-	for at >= 0 && c.kept[at].name != name {
-		at = c.kept[at].next - 1
-	}
-	return at
+// Body is a body whose spans are proposed, while the table's lock is held.
+type Body struct {
+	table *Table
+	list  Candidates
 }
 
-// place is that of a name and what is there, nil where there is no more room.
-func (c *cycle) place(name uint64) (*kept, int32) {
-	at := c.find(name)
-	if at < 0 {
-		if len(c.kept) == cap(c.kept) {
-			return nil, -1
+// Choose has the spans of one body proposed, and returns what is to be resolved when the
+// agent has answered.
+func (t *Table) Choose(body func(*Body)) Candidates {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.bodies++
+	t.body = Body{table: t}
+	body(&t.body)
+	return t.body.list
+}
+
+// Propose proposes a span that is counted in a cycle under a key. Where it is slower than the
+// exemplar that there is, and than this body's candidate, it returns where the exemplar is to
+// be written, else nil. The result is valid until the next call.
+func (b *Body) Propose(number uint64, key uint32, isError bool, duration uint64) *Exemplar {
+	t := b.table
+	k, place := t.at(number).place(nameOf(key, isError))
+	switch {
+	case k == nil:
+		t.counts.NoRoom++
+		return nil
+	case k.isThere && duration <= k.Duration:
+		return nil
+	case k.body == t.bodies:
+		if before := &t.candidates.all[k.candidate].Exemplar; duration > before.Duration {
+			return before
 		}
-		at = int32(len(c.kept))
-		head := &c.heads[name&uint64(len(c.heads)-1)]
-		c.kept = append(c.kept, kept{name: name, next: *head})
-		*head = at + 1
+		return nil
 	}
-	return &c.kept[at], at
+	at := t.candidates.add()
+	if at < 0 {
+		t.counts.NoRoom++
+		return nil
+	}
+	k.body, k.candidate = t.bodies, at
+	t.candidates.all[at] = candidate{cycle: number, place: place, next: b.list.first}
+	b.list.first = at + 1
+	return &t.candidates.all[at].Exemplar
+}
+
+// Resolve ends a body's candidates. Where the agent has taken the body, the slowest become
+// exemplars, unless their cycle was sealed meanwhile.
+func (t *Table) Resolve(list Candidates, isTaken bool) {
+	if list.first == 0 {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for at := list.first - 1; at >= 0; {
+		one := t.candidates.all[at]
+		switch c := &t.cycles[one.cycle&1]; {
+		case !isTaken:
+			t.counts.Refused++
+		case one.cycle < t.sealed || c.number != one.cycle+1:
+			t.counts.Late++
+		default:
+			t.counts.Taken++
+			c.keep(one.place, &one.Exemplar)
+		}
+		t.candidates.remove(at)
+		at = one.next - 1
+	}
 }
 
 // Seal ends a cycle: no candidate becomes an exemplar of it any more. The result is valid
@@ -121,18 +129,24 @@ func (t *Table) Seal(number uint64) Sealed {
 	return Sealed{}
 }
 
-// Sealed is the exemplars of a sealed cycle. The zero Sealed has none.
-type Sealed struct{ cycle *cycle }
+// Counts are those of all cycles. A nil Table has none.
+func (t *Table) Counts() Counts {
+	if t == nil {
+		return Counts{}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.counts
+}
 
-// Of returns the exemplar of the spans that were counted under a key with one outcome. One
-// whose Span is 0 is none.
-func (s Sealed) Of(key uint32, isError bool) Exemplar {
-	if s.cycle == nil {
-		return Exemplar{}
+// Bytes is what a table takes.
+func (t *Table) Bytes() (bytes int64) {
+	if t == nil {
+		return 0
 	}
-	at := s.cycle.find(nameOf(key, isError))
-	if at < 0 {
-		return Exemplar{}
+	for i := range t.cycles {
+		bytes += int64(cap(t.cycles[i].kept))*int64(unsafe.Sizeof(kept{})) +
+			int64(len(t.cycles[i].heads))*int64(unsafe.Sizeof(int32(0)))
 	}
-	return s.cycle.kept[at].Exemplar // the zero one where none is there
+	return bytes + int64(cap(t.candidates.all))*int64(unsafe.Sizeof(candidate{}))
 }

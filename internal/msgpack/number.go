@@ -55,7 +55,8 @@ func (r *Reader) wideUint(most uint64) uint64 {
 	at := r.at
 	v, isNegative := r.Integer()
 	if isNegative || v > most {
-		r.failAt(at)
+		r.Seek(at) // the fault is the whole value
+		r.Fail()
 		return 0
 	}
 	return v
@@ -66,16 +67,11 @@ func (r *Reader) Int() int64 {
 	at := r.at
 	v, isNegative := r.Integer()
 	if !isNegative && v > math.MaxInt64 {
-		r.failAt(at)
+		r.Seek(at) // the fault is the whole value
+		r.Fail()
 		return 0
 	}
 	return int64(v)
-}
-
-// failAt makes a value a fault that was read already.
-func (r *Reader) failAt(at int) {
-	r.at = at
-	r.Fail()
 }
 
 // Float reads a float of either width.
