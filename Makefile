@@ -88,6 +88,12 @@ test-modules: # tests with dependencies of their own, not from the cache: some b
 test-faults: ## every fault of docs/faults.md, in a table of fault, promise and verdict (2 minutes)
 	cd tools && $(GO) run ./faults ..
 
+TIME ?= 20m
+
+test-hostile: ## a soak that nobody has to watch: senders polite and hostile on all doors, stand-ins that misbehave, restarts; the last line says what was lost, counted twice, past a limit (TIME=20m)
+	@mkdir -p bin
+	cd test/hostile && $(GO) run . -time $(TIME) -log $(CURDIR)/bin/hostile.log
+
 test-agent: ## the built daemon before the real trace agent, ROUNDS times over random spans
 	cd test/agent && ROUNDS=$(ROUNDS) $(GO) test -count=1 ./stats
 

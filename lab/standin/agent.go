@@ -21,6 +21,7 @@ type Config struct {
 	Address   string         // host:port, by default 127.0.0.1:0, or a socket's path
 	Weighted  bool           // spans may have weights, so sketches need not count as many as hits
 	OnPayload func(Received) // is called for each payload that is accepted, concurrently
+	OnTraces  func(Traces)   // the same for each request with traces
 }
 
 // Received is one accepted payload.
@@ -28,6 +29,13 @@ type Received struct {
 	Header  http.Header
 	Payload *payload.Payload
 	Body    []byte
+}
+
+// Traces is one accepted request with traces. IsCounted says whether somebody has counted
+// its spans; else the agent would.
+type Traces struct {
+	Header    http.Header
+	IsCounted bool
 }
 
 // Agent is a running stand-in agent.

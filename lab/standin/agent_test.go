@@ -281,6 +281,7 @@ func TestFaults(t *testing.T) {
 		payloads uint64
 	}{
 		"answer":       {Fault{Kind: Answer, Status: 503, Header: http.Header{"Retry-After": {"7"}}}, 503, 0},
+		"raw":          {Fault{Kind: Raw, Raw: []byte("HTTP/1.1 299 Odd\r\n\r\n")}, 299, 0},
 		"close unread": {Fault{Kind: CloseUnread}, 0, 0},
 		"close read":   {Fault{Kind: CloseRead}, 0, 1},
 		"none":         {Fault{}, 200, 1},

@@ -10,6 +10,7 @@ type Fault struct {
 	Kind   FaultKind
 	Status int         // with Answer
 	Header http.Header // with Answer
+	Raw    []byte      // with Raw
 }
 
 // FaultKind is a way to misbehave.
@@ -18,10 +19,22 @@ type FaultKind int
 const (
 	NoFault     FaultKind = iota
 	Answer                // read the request, answer Status, count nothing
+	Raw                   // read the request, write these bytes and close, count nothing
 	Hang                  // read the request and never answer, until the client leaves or Close
+	HangUnread            // the same, and do not read the body
 	CloseUnread           // close the connection without reading the body
 	CloseRead             // count the payload, then close the connection without an answer
 )
+
+// writeRaw answers bytes that need be no HTTP, and closes.
+func writeRaw(w http.ResponseWriter, bytes []byte) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic("BUG: hijack: " + err.Error())
+	}
+	_, _ = conn.Write(bytes)
+	_ = conn.Close()
+}
 
 // closeNow closes the connection as a killed process does: with what was not
 // read still in it, so that the client's writing fails.

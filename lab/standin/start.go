@@ -75,8 +75,14 @@ func (a *Agent) misbehave(w http.ResponseWriter, r *http.Request, fault Fault) b
 		}
 		a.ledger.refused()
 		http.Error(w, "a fault on purpose", fault.Status)
-	case Hang:
+	case Raw:
 		_, _ = io.Copy(io.Discard, r.Body)
+		a.ledger.refused()
+		writeRaw(w, fault.Raw)
+	case Hang, HangUnread:
+		if fault.Kind == Hang {
+			_, _ = io.Copy(io.Discard, r.Body)
+		}
 		select {
 		case <-r.Context().Done():
 		case <-a.closed.Done():

@@ -39,6 +39,9 @@ func (a *Agent) serveTraces(w http.ResponseWriter, r *http.Request) {
 		a.ledger.problem("traces of an unknown number: %v", err)
 	}
 	a.ledger.acceptTraces(TraceTotals{1, traces, uint64(bytes)}, isCounted(r.Header))
+	if a.cfg.OnTraces != nil {
+		a.cfg.OnTraces(Traces{Header: r.Header.Clone(), IsCounted: isCounted(r.Header)})
+	}
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = io.WriteString(w, `{"rate_by_service":{"service:,env:":1}}`)
 }

@@ -2,13 +2,15 @@ package standin
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 )
 
 // Traces are counted by what their requests say of themselves.
 func TestTraces(t *testing.T) {
-	a := startAgent(t, Config{})
+	var seen []bool
+	a := startAgent(t, Config{OnTraces: func(r Traces) { seen = append(seen, r.IsCounted) }})
 	for _, r := range []struct {
 		method, path, mark, traces, body string
 		status                           int
@@ -40,6 +42,9 @@ func TestTraces(t *testing.T) {
 	totals := a.Totals()
 	if totals.Uncounted != (TraceTotals{3, 6, 7}) || totals.Counted != (TraceTotals{2, 9, 5}) {
 		t.Errorf("%+v without the mark, %+v with it", totals.Uncounted, totals.Counted)
+	}
+	if want := []bool{false, false, false, true, true}; !slices.Equal(seen, want) {
+		t.Errorf("requests that somebody has counted: %v, want %v", seen, want)
 	}
 	info := DefaultInfo()
 	info.Endpoints = []string{"/info", "/v0.6/stats"}

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"net/http"
+	"os"
+
+	"github.com/spanstatsd/spanstatsd/lab/standin"
+)
+
+// agent is a stand-in at a socket's path, which misbehaves in turns. No payload may be lost by
+// it, so towards those it does only what has a daemon send them again; of traces that no daemon
+// has counted it takes care as well.
+type agent struct {
+	*standin.Agent
+	path string
+}
+
+func newAgent(path string, l *ledger) (*agent, error) {
+	a, err := standin.Start(standin.Config{
+		Network: "unix", Address: path, Weighted: true, OnPayload: l.payload, OnTraces: l.traces,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &agent{a, path}, nil
+}
+
+// misbehave begins a fault, which lasts until the next; nil ends it.
+func (a *agent) misbehave(f *fault) error {
+	if f == nil || f.does != isGone {
+		if err := os.Rename(a.path+".away", a.path); err != nil && !os.IsNotExist(err) {
+			return err
+		}
+	}
+	if f == nil {
+		a.SetFault(nil)
+		return nil
+	}
+	a.SetFault(func(r *http.Request) standin.Fault { return f.ofAgent(r) })
+	if f.does == isGone {
+		return os.Rename(a.path, a.path+".away")
+	}
+	return nil
+}
+
+// ofAgent is the fault as the stand-in has it.
+func (f *fault) ofAgent(r *http.Request) standin.Fault {
+	hasTraces := r.URL.Path != "/v0.6/stats" && r.URL.Path != "/info"
+	isCounted := r.Header.Get("Datadog-Client-Computed-Stats") != ""
+	switch {
+	case f.does == hangs && hasTraces:
+		return standin.Fault{Kind: standin.Hang}
+	case f.does == hangs:
+		return standin.Fault{Kind: standin.HangUnread}
+	case f.does == takes && hasTraces && isCounted:
+		return standin.Fault{Kind: standin.CloseRead}
+	case f.does == breaksOff || f.does == isGone || f.does == takes:
+		return standin.Fault{Kind: standin.CloseUnread}
+	case f.raw != nil && hasTraces:
+		return standin.Fault{Kind: standin.Raw, Raw: f.raw}
+	case f.raw != nil:
+		return standin.Fault{Kind: standin.Answer, Status: http.StatusServiceUnavailable}
+	}
+	return standin.Fault{Kind: standin.Answer, Status: f.status}
+}

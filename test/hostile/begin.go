@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"path/filepath"
+	"sync/atomic"
+)
+
+// memoryLimit is what each daemon may use. With all doors open it makes most limits small.
+const memoryLimit = "192MiB"
+
+// begin starts all but the hostile.
+func (s *soak) begin(ctx context.Context) (err error) {
+	if s.agent, err = newAgent(filepath.Join(s.dir, "agent"), s.ledger); err != nil {
+		return err
+	}
+	port, err := freePort()
+	if err != nil {
+		return err
+	}
+	if s.behind, err = newDestination(port, s.ledger); err != nil {
+		return err
+	}
+	for _, one := range []struct {
+		name  string
+		flags []string
+	}{
+		{"otel", []string{"--otlp-forward=http://" + port}},
+		{"datadog", []string{"--otlp-forward=grpc://" + port, "--otlp-reading=datadog"}},
+	} {
+		d, err := s.place(one.name, one.flags...)
+		if err != nil {
+			return err
+		}
+		if err := d.start(); err != nil {
+			return err
+		}
+		s.daemons = append(s.daemons, d)
+		s.startSenders(ctx, d)
+	}
+	return nil
+}
+
+// place makes the addresses of a daemon.
+func (s *soak) place(name string, more ...string) (*daemon, error) {
+	var ports [3]string
+	for i := range ports {
+		var err error
+		if ports[i], err = freePort(); err != nil {
+			return nil, err
+		}
+	}
+	at := target{
+		Spans: filepath.Join(s.dir, name+"-s"), APM: filepath.Join(s.dir, name+"-a"),
+		OTLP: filepath.Join(s.dir, name+"-o"), APMAddr: ports[0], OTLPAddr: ports[1], Page: ports[2],
+	}
+	flags := []string{
+		"run", "--debug", "--agent-url=" + s.agent.URL(), "--socket=" + at.Spans, "--apm-socket=" + at.APM,
+		"--apm-addr=" + at.APMAddr, "--otlp-socket=" + at.OTLP, "--otlp-addr=" + at.OTLPAddr,
+		"--http-addr=" + at.Page, "--log-format=json", "--flush-interval=2s", "--shutdown-grace=20s",
+	}
+	return &daemon{name: name, program: s.program, flags: append(flags, more...), at: at, log: s.log}, nil
+}
+
+// freePort is a port that nobody listens at, and that the kernel does not give to whoever
+// connects, so that it is free as well when a daemon has left it.
+func freePort() (string, error) {
+	for range 1000 {
+		address := fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(10_000))
+		listener, err := net.Listen("tcp", address)
+		if err == nil {
+			return address, listener.Close()
+		}
+	}
+	return "", errors.New("find a free port: there is none")
+}
+
+// startSenders starts the polite senders of a daemon, one on each door in each format.
+func (s *soak) startSenders(ctx context.Context, d *daemon) {
+	never := &atomic.Bool{}
+	begin := func(name, address string, speaks format, hurries *atomic.Bool) {
+		name = d.name + "-" + name
+		p := &polite{
+			name: name, address: address, speaks: speaks, hurries: hurries, ledger: s.ledger,
+			account: s.ledger.open(name),
+		}
+		s.polite.Go(func() { p.run(ctx, s.stop) })
+	}
+	for name, speaks := range tracerFormats {
+		begin("unix-"+name, d.at.APM, speaks, never)
+		begin("tcp-"+name, d.at.APMAddr, speaks, never)
+	}
+	begin("hurried-v04", d.at.APMAddr, tracerFormats["v04"], &s.hurry)
+	for name, speaks := range sdkFormats {
+		begin("unix-"+name, d.at.OTLP, speaks, never)
+		begin("tcp-"+name, d.at.OTLPAddr, speaks, never)
+		begin("hurried-"+name, d.at.OTLPAddr, speaks, &s.hurry)
+	}
+	for _, keys := range []int{20, 400} {
+		name := fmt.Sprintf("%s-ours-%d", d.name, keys)
+		o := &ours{
+			name: name, socket: d.at.Spans, keys: keys, ledger: s.ledger, account: s.ledger.open(name),
+		}
+		s.polite.Go(func() {
+			if err := o.run(ctx, s.stop); err != nil {
+				s.noticed("%v", err)
+			}
+		})
+	}
+}

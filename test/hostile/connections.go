@@ -1,0 +1,176 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// connect makes a connection, which ends with ctx.
+func connect(ctx context.Context, address string) (net.Conn, error) {
+	conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, networkOf(address), address)
+	if err != nil {
+		return nil, err
+	}
+	context.AfterFunc(ctx, func() { conn.Close() })
+	return conn, conn.SetDeadline(time.Now().Add(30 * time.Second))
+}
+
+// doors are all addresses of a daemon; http those that speak HTTP to senders.
+func (t *target) doors() []string { return append(t.http(), t.Spans, t.Page) }
+
+func (t *target) http() []string {
+	return []string{t.APM, t.APMAddr, t.OTLP, t.OTLPAddr, t.OTLPAddr}
+}
+func (t *target) sdks() []string    { return []string{t.OTLP, t.OTLPAddr} }
+func (t *target) tracers() []string { return []string{t.APM, t.APMAddr} }
+
+func anyOf(all []string) string { return all[rand.IntN(len(all))] }
+
+// write connects, writes and then does something with the connection.
+func write(ctx context.Context, address string, bytes []byte, then func(net.Conn) error) error {
+	conn, err := connect(ctx, address)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if _, err := conn.Write(bytes); err != nil {
+		return err
+	}
+	if then == nil {
+		return nil
+	}
+	return then(conn)
+}
+
+// hold keeps a connection for a few seconds, and reads nothing.
+func hold(ctx context.Context) func(net.Conn) error {
+	return func(net.Conn) error {
+		pause(ctx, time.Duration(2000+rand.IntN(6000))*time.Millisecond)
+		return nil
+	}
+}
+
+// readAll reads until the daemon closes, or long enough.
+func readAll(conn net.Conn) error {
+	_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+	_, err := io.Copy(io.Discard, io.LimitReader(conn, 4<<20))
+	return err
+}
+
+// answerTo reads the status of an answer.
+func answerTo(conn net.Conn) (int, error) {
+	_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		return 0, err
+	}
+	return answer.StatusCode, nil
+}
+
+// head is that of a request with a body of so many bytes.
+func head(path, media string, length int, more ...string) []byte {
+	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: daemon\r\nContent-Type: %s\r\n%s: 1\r\n"+
+		"X-Datadog-Trace-Count: 1\r\n%sContent-Length: %d\r\n\r\n", path, media, hostileHeader,
+		strings.Join(more, ""), length)
+}
+
+// whole is a request with its body.
+func whole(path, media string, body []byte, more ...string) []byte {
+	return append(head(path, media, len(body), more...), body...)
+}
+
+const (
+	gzipped  = "Content-Encoding: gzip\r\n"
+	msgpacks = "application/msgpack"
+	protos   = "application/x-protobuf"
+	jsons    = "application/json"
+)
+
+// oddHost asks the page as a browser would that an attacker's name leads there.
+func oddHost(ctx context.Context, t *target) error {
+	name := anyOf([]string{"evil.example", "127.0.0.1.evil.example", "localhost.evil.example:9126"})
+	path := anyOf([]string{"/", "/status"})
+	request := fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", path, name)
+	return write(ctx, t.Page, request, func(conn net.Conn) error {
+		if code, err := answerTo(conn); err == nil && code == http.StatusOK {
+			return fmt.Errorf("%w: 200 to %s for %s", errAnswered, path, name)
+		}
+		return nil
+	})
+}
+
+// withoutLength sends a body whose length nobody says: it must not be taken as if it were empty.
+func withoutLength(ctx context.Context, t *target) error {
+	spans := newSpans("hostile", resources, 10)
+	request := fmt.Appendf(nil, "POST /v1/traces HTTP/1.0\r\nHost: daemon\r\nContent-Type: %s\r\n\r\n%s",
+		protos, spans.protobuf())
+	return write(ctx, anyOf(t.sdks()), request, func(conn net.Conn) error {
+		if code, err := answerTo(conn); err == nil && code == http.StatusOK {
+			return fmt.Errorf("%w: 200 to a request without a length", errAnswered)
+		}
+		return nil
+	})
+}
+
+func sayNothing(ctx context.Context, t *target) error {
+	return write(ctx, anyOf(t.doors()), nil, hold(ctx))
+}
+
+func comeAndGo(ctx context.Context, t *target) error {
+	return write(ctx, anyOf(t.doors()), nil, nil)
+}
+
+func halfHead(ctx context.Context, t *target) error {
+	half := []byte("POST /v1/traces HTTP/1.1\r\nHost: daemon\r\nConte")
+	return write(ctx, anyOf(append(t.http(), t.Page)), half, hold(ctx))
+}
+
+func halfHeadBehind(ctx context.Context, t *target) error {
+	request := append(whole("/v1/traces", protos, nil), "POST /v1/traces HTTP/1.1\r\nHo"...)
+	return write(ctx, anyOf(t.http()), request, hold(ctx))
+}
+
+func slowHead(ctx context.Context, t *target) error {
+	return write(ctx, anyOf(t.http()), nil, func(conn net.Conn) error {
+		for _, b := range head("/v1/traces", protos, 10) {
+			if _, err := conn.Write([]byte{b}); err != nil {
+				return err
+			}
+			pause(ctx, 30*time.Millisecond)
+		}
+		return nil
+	})
+}
+
+func endlessHead(ctx context.Context, t *target) error {
+	long := []byte("POST /v1/traces HTTP/1.1\r\nHost: " + strings.Repeat("x", 1<<20))
+	return write(ctx, anyOf(t.http()), long, readAll)
+}
+
+func prefaceBehind(ctx context.Context, t *target) error {
+	request := append(whole("/v1/traces", protos, nil), "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"+
+		"\x00\x00\x00\x04\x00\x00\x00\x00\x00"...)
+	return write(ctx, anyOf(t.http()), request, readAll)
+}
+
+func noRequest(ctx context.Context, t *target) error {
+	odd := []string{
+		"GET\r\n\r\n", "POST /v1/traces HTTP/9.9\r\n\r\n",
+		"POST /v1/traces HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+		"POST /v1/traces HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nabcdef",
+		"POST /v1/traces HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n" +
+			"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		"POST /v1/traces HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n",
+		"POST /v1/traces HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
+		"\x00\x01\x02", "\r\n\r\n\r\n\r\n",
+		"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "HEAD /v1/traces HTTP/1.1\r\nHost: a\r\n\r\n",
+	}
+	return write(ctx, anyOf(append(t.http(), t.Page)), []byte(anyOf(odd)), readAll)
+}

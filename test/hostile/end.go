@@ -1,0 +1,95 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// end has everybody come to an end: the hostile first, then the polite, then the daemons.
+func (s *soak) end() error {
+	var errs []error
+	for _, c := range s.crowds {
+		r, err := c.leave()
+		errs = append(errs, err)
+		for name, n := range r.Tried {
+			s.tried[name] += n
+		}
+		for _, wrong := range r.Wrong {
+			s.noticed("%s", wrong)
+		}
+	}
+	close(s.stop)
+	senders := make(chan struct{})
+	go func() {
+		s.polite.Wait()
+		close(senders)
+	}()
+	select {
+	case <-senders:
+	case <-time.After(2 * time.Minute):
+		errs = append(errs, errors.New("polite senders do not come to their end within two minutes"))
+	}
+	flushed := uint64(0)
+	for _, d := range s.daemons {
+		if err := d.isEmpty(); err != nil {
+			s.noticed("%v", err)
+			d.dump()
+		}
+		if err := d.stop(); err != nil {
+			s.noticed("%v", err)
+		}
+		flushed += d.flushed
+	}
+	s.ledger.change(func() {
+		for _, fault := range s.ledger.faults {
+			s.noticed("the agent would show wrongly: %s", fault)
+		}
+		if s.ledger.counted != flushed {
+			s.noticed("daemons say that the agent took %d spans, and it has %d", flushed, s.ledger.counted)
+		}
+	})
+	return errors.Join(errs...)
+}
+
+// isEmpty waits until nothing of any sender is held by a daemon that all of them have left.
+func (d *daemon) isEmpty() error {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		s, err := d.status()
+		if err != nil {
+			return fmt.Errorf("%s: look whether it is empty: %w", d.name, err)
+		}
+		held := []int64{
+			int64(s.Connections.Live), int64(s.APM.Connections.Live), int64(s.OTLP.Connections.Live),
+			s.APM.BufferedBytes, s.OTLP.BufferedBytes,
+		}
+		if slices.Max(held) == 0 && s.Books.Balanced && s.Books.InTransit == 0 {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("%s: a minute after everybody left it holds connections and bytes %v, and "+
+				"has the books %+v", d.name, held, s.Books)
+		}
+	}
+}
+
+// judge is the last line.
+func (s *soak) judge(took time.Duration) (line string, isGood bool) {
+	v := s.ledger.judge(s.note)
+	attempts, starts, dropped, peak := uint64(0), 0, uint64(0), int64(0)
+	for _, name := range slices.Sorted(maps.Keys(s.tried)) {
+		attempts += s.tried[name]
+		fmt.Fprintf(s.log, "%9d times: %s\n", s.tried[name], name)
+	}
+	for _, d := range s.daemons {
+		starts, dropped, peak = starts+d.starts, dropped+d.dropped, max(peak, d.peak)
+	}
+	line = fmt.Sprintf("hostile: %d shapes tried %d times, %d faults behind, %d starts of %d daemons of %s (at "+
+		"most %d MiB resident), beside %d spans of %d polite senders in %d tries, in %s; dropped of the hostile "+
+		"%d: lost %d, counted twice %d, past a limit %d", len(s.tried), attempts, len(s.kinds), starts,
+		len(s.daemons), memoryLimit, peak>>20, v.Sent, len(s.ledger.senders), v.Tries,
+		took.Round(time.Second), dropped, v.Lost, v.Twice, s.past)
+	return line, v.Lost+v.Twice+s.past == 0 && v.Sent > 0
+}

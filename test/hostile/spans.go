@@ -1,0 +1,282 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/vmihailenco/msgpack/v5"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// spans are those of one request: traces of a root, which is a server's, and a client's
+// below it. Every reading counts both.
+type spans struct {
+	service string
+	all     []span
+}
+
+type span struct {
+	resource        string
+	trace, id, root uint64
+	start, duration int64
+	failed          bool
+}
+
+func (s *span) isRoot() bool { return s.root == 0 }
+
+// newSpans draws so many spans with a few resources, which end now.
+func newSpans(service string, resources []string, count int) spans {
+	s := spans{service: service}
+	trace := uint64(0)
+	for i := range count {
+		one := span{
+			resource: resources[rand.IntN(len(resources))], id: rand.Uint64() | 1,
+			duration: 1 + rand.Int64N(int64(2*time.Second)), failed: rand.IntN(7) == 0,
+		}
+		if i%2 == 1 {
+			one.root = s.all[i-1].id
+		} else {
+			trace = rand.Uint64() | 1
+		}
+		one.trace = trace
+		one.start = time.Now().UnixNano() - one.duration
+		s.all = append(s.all, one)
+	}
+	return s
+}
+
+func (s *spans) counts() (c counts) {
+	for _, one := range s.all {
+		c.add(counts{1, bit(one.failed), uint64(one.duration)})
+	}
+	return c
+}
+
+func bit(is bool) uint64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// packer writes msgpack. Writing to memory does not fail.
+type packer struct {
+	*msgpack.Encoder
+	bytes.Buffer
+	numbers map[string]uint64 // of v1.0
+}
+
+func newPacker() *packer {
+	p := &packer{numbers: map[string]uint64{"": 0}}
+	p.Encoder = msgpack.NewEncoder(&p.Buffer)
+	p.Encoder.UseCompactInts(true)
+	return p
+}
+
+func (p *packer) list(n int) { _ = p.EncodeArrayLen(n) }
+func (p *packer) dict(n int) { _ = p.EncodeMapLen(n) }
+
+// put writes values one after the other.
+func (p *packer) put(values ...any) {
+	for _, v := range values {
+		_ = p.Encode(v)
+	}
+}
+
+// traces are the spans two by two.
+func (s *spans) traces() (all [][]span) {
+	for i := 0; i < len(s.all); i += 2 {
+		all = append(all, s.all[i:min(i+2, len(s.all))])
+	}
+	return all
+}
+
+func (s *span) kind() string {
+	if s.isRoot() {
+		return "server"
+	}
+	return "client"
+}
+
+func (p *packer) named(service string, s *span) {
+	p.dict(12)
+	p.put("service", service, "name", "http.request", "resource", s.resource, "type", "web", "trace_id",
+		s.trace, "span_id", s.id, "parent_id", s.root, "start", s.start, "duration", s.duration, "error",
+		bit(s.failed))
+	p.put("meta")
+	p.dict(2)
+	p.put("env", service, "span.kind", s.kind(), "metrics")
+	p.dict(2)
+	p.put("_sampling_priority_v1", 1.0, "_top_level", float64(bit(s.isRoot())))
+}
+
+func (s *spans) v04() []byte {
+	p := newPacker()
+	traces := s.traces()
+	p.list(len(traces))
+	for _, trace := range traces {
+		p.list(len(trace))
+		for i := range trace {
+			p.named(s.service, &trace[i])
+		}
+	}
+	return p.Bytes()
+}
+
+func (s *spans) v05() []byte {
+	var names []string
+	numbers := map[string]uint64{}
+	number := func(text string) uint64 {
+		n, ok := numbers[text]
+		if !ok {
+			n = uint64(len(names))
+			numbers[text] = n
+			names = append(names, text)
+		}
+		return n
+	}
+	p := newPacker()
+	traces := s.traces()
+	p.list(len(traces))
+	for _, trace := range traces {
+		p.list(len(trace))
+		for _, one := range trace {
+			p.list(12)
+			p.put(number(s.service), number("http.request"), number(one.resource), one.trace, one.id)
+			p.put(one.root, one.start, one.duration, bit(one.failed))
+			p.dict(2)
+			p.put(number("env"), number(s.service), number("span.kind"), number(one.kind()))
+			p.dict(2)
+			p.put(number("_sampling_priority_v1"), 1.0, number("_top_level"), float64(bit(one.isRoot())),
+				number("web"))
+		}
+	}
+	head := newPacker()
+	head.list(2)
+	head.put(names)
+	return append(head.Bytes(), p.Bytes()...)
+}
+
+func (s *spans) v07() []byte {
+	p := newPacker()
+	p.dict(3)
+	p.put("language_name", "go", "env", s.service, "chunks")
+	traces := s.traces()
+	p.list(len(traces))
+	for _, trace := range traces {
+		p.dict(2)
+		p.put("priority", 1, "spans")
+		p.list(len(trace))
+		for i := range trace {
+			p.named(s.service, &trace[i])
+		}
+	}
+	return p.Bytes()
+}
+
+// text writes a text of v1.0: where it comes first, and its number from then on.
+func (p *packer) text(field int, text string) {
+	p.put(field)
+	p.again(text)
+}
+
+func (p *packer) again(text string) {
+	n, ok := p.numbers[text]
+	if !ok {
+		p.numbers[text] = uint64(len(p.numbers))
+		p.put(text)
+		return
+	}
+	p.put(n)
+}
+
+func (s *spans) v10() []byte {
+	p := newPacker()
+	p.dict(3)
+	p.text(3, "go")
+	p.text(7, s.service)
+	traces := s.traces()
+	p.put(11)
+	p.list(len(traces))
+	for _, trace := range traces {
+		id := binary.BigEndian.AppendUint64(make([]byte, 8), trace[0].trace)
+		p.dict(3)
+		p.put(1, 1, 6, id, 4)
+		p.list(len(trace))
+		for _, one := range trace {
+			p.dict(11)
+			p.text(1, s.service)
+			p.text(2, "http.request")
+			p.text(3, one.resource)
+			p.put(4, one.id, 5, one.root, 6, one.start, 7, one.duration, 8, one.failed)
+			p.text(10, "web")
+			p.put(16, 3-bit(one.isRoot()), 9)
+			p.list(3)
+			p.again("_top_level")
+			p.put(3, float64(bit(one.isRoot())))
+		}
+	}
+	return p.Bytes()
+}
+
+// nested appends a message of protobuf, or a text, as a field.
+func nested(b []byte, field protowire.Number, message []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), message)
+}
+
+// attribute is a KeyValue with a text.
+func attribute(key, value string) []byte {
+	return nested(nested(nil, 1, []byte(key)), 2, nested(nil, 1, []byte(value)))
+}
+
+// protobuf is an ExportTraceServiceRequest.
+func (s *spans) protobuf() []byte {
+	var scope []byte
+	for _, one := range s.all {
+		id := binary.BigEndian.AppendUint64(nil, one.id)
+		b := nested(nil, 1, append(make([]byte, 8), binary.BigEndian.AppendUint64(nil, one.trace)...))
+		b = nested(b, 2, id)
+		if !one.isRoot() {
+			b = nested(b, 4, binary.BigEndian.AppendUint64(nil, one.root))
+		}
+		b = nested(b, 5, []byte(one.resource))
+		b = protowire.AppendVarint(protowire.AppendTag(b, 6, protowire.VarintType), 3-bit(one.isRoot()))
+		b = protowire.AppendFixed64(protowire.AppendTag(b, 7, protowire.Fixed64Type), uint64(one.start))
+		b = protowire.AppendFixed64(protowire.AppendTag(b, 8, protowire.Fixed64Type),
+			uint64(one.start+one.duration))
+		if one.failed {
+			b = nested(b, 15, protowire.AppendVarint(protowire.AppendTag(nil, 3, protowire.VarintType), 2))
+		}
+		scope = nested(scope, 2, b)
+	}
+	resource := nested(nested(nil, 1, attribute("service.name", s.service)), 1,
+		attribute("deployment.environment.name", s.service))
+	return nested(nil, 1, nested(nested(nil, 1, resource), 2, scope))
+}
+
+// json is the same in JSON.
+func (s *spans) json() []byte {
+	b := fmt.Appendf(nil, `{"resourceSpans":[{"resource":{"attributes":[`+
+		`{"key":"service.name","value":{"stringValue":%q}},`+
+		`{"key":"deployment.environment.name","value":{"stringValue":%q}}]},"scopeSpans":[{"spans":[`,
+		s.service, s.service)
+	for i, one := range s.all {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = fmt.Appendf(b, `{"traceId":"%032x","spanId":"%016x","name":%q,"kind":%d,`+
+			`"startTimeUnixNano":"%d","endTimeUnixNano":"%d"`, one.trace, one.id, one.resource,
+			3-bit(one.isRoot()), one.start, one.start+one.duration)
+		if !one.isRoot() {
+			b = fmt.Appendf(b, `,"parentSpanId":"%016x"`, one.root)
+		}
+		if one.failed {
+			b = append(b, `,"status":{"code":2}`...)
+		}
+		b = append(b, '}')
+	}
+	return append(b, `]}]}]}`...)
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/health"
+)
+
+// starved is how long a polite sender may be without an answer where nobody misbehaves.
+const starved = 30 * time.Second
+
+// watch looks at everything each second, until ctx ends.
+func (s *soak) watch(ctx context.Context) {
+	for second := 1; ctx.Err() == nil; second++ {
+		pause(ctx, time.Second)
+		for _, d := range s.daemons {
+			d.look(s.noticed)
+		}
+		s.mu.Lock()
+		past, since := s.past, s.calm
+		s.mu.Unlock()
+		s.ledger.change(func() {
+			spans, arrived := uint64(0), uint64(0)
+			for name, a := range s.ledger.senders {
+				spans, arrived = spans+a.handed.Spans, arrived+a.arrived.Spans+a.byAgent.Spans
+				if !since.IsZero() && time.Since(since) > starved && time.Since(a.last) > starved {
+					s.noticed("%s: no request had its end in %s of nobody misbehaving", name, starved)
+					a.last = time.Now()
+				}
+			}
+			if second%60 == 0 {
+				s.note("%d polite spans, of which %d have arrived; past a limit %d", spans, arrived, past)
+			}
+		})
+	}
+}
+
+// balances is how often in a row books are read until they balance: spans that are just between
+// two rooms have them off by as many.
+const balances = 500
+
+// look reads what a daemon says of itself, and notes what is past a limit.
+func (d *daemon) look(past func(format string, args ...any)) {
+	pid, isSeen := d.pid()
+	if !isSeen {
+		return // it is being restarted
+	}
+	var s *health.Status
+	var err error
+	for try := range balances {
+		if s, err = d.status(); err == nil && s.Books.Balanced {
+			break
+		}
+		if now, isSeen := d.pid(); now != pid || !isSeen {
+			return
+		}
+		time.Sleep(time.Duration(try%10) * time.Millisecond)
+		if err != nil && try > 3 {
+			past("%s: /status is not answered: %v", d.name, err)
+			return
+		}
+	}
+	if !s.Books.Balanced {
+		past("%s: books are not balanced in %d looks: %+v", d.name, balances, s.Books)
+	}
+	for _, bounded := range bounds(s) {
+		if bounded.now > bounded.most {
+			past("%s: %s: %d, and %d at most", d.name, bounded.what, bounded.now, bounded.most)
+		}
+	}
+	resident, err := residentBytes(pid)
+	d.peak = max(d.peak, resident)
+	if err == nil && resident > s.Memory.LimitBytes {
+		past("%s: %d MiB are resident, and %d may be", d.name, resident>>20, s.Memory.LimitBytes>>20)
+	}
+}
+
+type bound struct {
+	what      string
+	now, most int64
+}
+
+// bounds are those that a daemon says of itself.
+func bounds(s *health.Status) (all []bound) {
+	add := func(what string, now, most int64) { all = append(all, bound{what, now, most}) }
+	of := func(what string, b health.Bounded) { add(what, int64(b.Live), int64(b.Max)) }
+	add("memory budget", s.Memory.TotalBytes, s.Memory.LimitBytes)
+	of("aggregates", s.Aggregates)
+	of("origins", s.Origins)
+	of("connections", health.Bounded{Live: s.Connections.Live, Max: s.Connections.Max})
+	add("payloads that wait", int64(s.Retry.Bytes), int64(s.Retry.MaxBytes))
+	slots := int64(0)
+	for _, drainer := range s.Drainers {
+		add("slots of a ring", int64(drainer.Ring.Used), int64(drainer.Ring.Slots))
+		slots += int64(drainer.Ring.Slots)
+	}
+	add("spans in transit", s.Books.InTransit, slots)
+	if s.APM != nil {
+		of("connections of tracers", s.APM.Connections)
+		add("bytes of traces", s.APM.BufferedBytes, setting(s, "apm-max-body-bytes"))
+	}
+	if s.OTLP != nil {
+		of("connections of SDKs", s.OTLP.Connections)
+		add("bytes of OTLP", s.OTLP.BufferedBytes, setting(s, "otlp-max-body-bytes"))
+	}
+	return all
+}
+
+// setting is the bytes that a flag of the daemon says.
+func setting(s *health.Status, flag string) int64 {
+	for _, one := range s.Config {
+		if one.Name != flag {
+			continue
+		}
+		for unit, bytes := range map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "": 1} {
+			if n, err := strconv.ParseInt(strings.TrimSuffix(one.Value, unit), 10, 64); err == nil {
+				return n * bytes
+			}
+		}
+	}
+	return 0
+}
+
+// residentBytes is the most that a process ever had in memory.
+func residentBytes(pid int) (int64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	_, rest, found := bytes.Cut(status, []byte("VmHWM:"))
+	if !found {
+		return 0, errors.New("it has ended")
+	}
+	kibibytes, err := strconv.ParseInt(string(bytes.Fields(rest)[0]), 10, 64)
+	return kibibytes << 10, err
+}
