@@ -12,6 +12,10 @@ var (
 	cutsLeaves    = bytesOf(".-_")
 )
 
+// marks are the bytes of which every identifier has one, but for a UUID of letters alone and a
+// signed token: these are long, and have dashes or dots.
+var marks = bytesOf("0123456789@%_")
+
 func bytesOf(separators string) (is [256]bool) {
 	for i := range len(separators) {
 		is[separators[i]] = true
@@ -75,6 +79,10 @@ func (m *masker) query(from int) {
 // piece masks what stands between slashes.
 func (m *masker) piece(from, to int) {
 	text := m.text[from:to]
+	isShort := len(text) < uuidBytes || end(text, 0, &cutsLeaves) == len(text)
+	if isShort && end(text, 0, &marks) == len(text) {
+		return // most pieces
+	}
 	if k := whole(text); k != words {
 		m.replace(from, to, k)
 		return
@@ -94,6 +102,9 @@ func (m *masker) stretch(from, to int) {
 	text := m.text[from:to]
 	switch {
 	case text == "":
+		return
+	case run(text, 0, isDigit) == len(text):
+		m.replace(from, to, number)
 		return
 	case isAddress4(text):
 		m.replace(from, to, address4)

@@ -48,12 +48,14 @@ func (f *bloomFilter) add(to generation, hash uint64) {
 	f.words[at][to] |= bits
 }
 
-func (f *bloomFilter) has(in generation, hash uint64) bool {
+// has says in which generations a hash was probably added.
+func (f *bloomFilter) has(hash uint64) (in [2]bool) {
 	if f.words == nil {
-		return false
+		return in
 	}
 	at, bits := f.place(hash)
-	return f.words[at][in]&bits == bits
+	pair := &f.words[at]
+	return [2]bool{pair[0]&bits == bits, pair[1]&bits == bits}
 }
 
 // clear empties a generation. It costs nothing where nothing was added.

@@ -22,9 +22,9 @@ func TestAFilterHasAllThatWasAddedAndLittleElse(t *testing.T) {
 	wrong := 0
 	for i, hash := range hashes {
 		switch {
-		case f.has(before, hash):
+		case f.has(hash)[before]:
 			t.Fatalf("hash %d was added to another interval", i)
-		case f.has(now, hash) != (i < added):
+		case f.has(hash)[now] != (i < added):
 			if wrong++; i < added {
 				t.Fatalf("hash %d was added, and is not there", i)
 			}
@@ -34,7 +34,7 @@ func TestAFilterHasAllThatWasAddedAndLittleElse(t *testing.T) {
 		t.Errorf("%d of %d hashes that were not added are there", wrong, added)
 	}
 	f.add(before, hashes[0])
-	if f.clear(now); !f.has(before, hashes[0]) || f.has(now, hashes[0]) {
+	if f.clear(now); !f.has(hashes[0])[before] || f.has(hashes[0])[now] {
 		t.Error("a clear emptied another interval, or did not empty its own")
 	}
 }

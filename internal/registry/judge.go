@@ -170,20 +170,19 @@ func (j *judge) cameWithoutPlace(identity uint64, known familiarity) {
 // tried again came with the first try, so that says nothing. Of an origin that was not there
 // nothing can have come before, so what comes again is as good.
 func (j *judge) familiarity(identity uint64) familiarity {
-	known, hadPlace := j.past.known[identity]
-	switch {
-	case hadPlace:
+	if known, hadPlace := j.past.known[identity]; hadPlace {
 		return known
-	case j.isRetry:
-		return unknown
-	case j.seen.has(j.generation.other(), identity):
-		return cameBefore
-	case !j.seen.has(j.generation, identity):
-		return unknown
-	case j.origin.isNew:
-		return cameBefore
 	}
-	return cameAgain
+	if j.isRetry {
+		return unknown
+	}
+	switch came := j.seen.has(identity); {
+	case came[j.generation.other()], came[j.generation] && j.origin.isNew:
+		return cameBefore
+	case came[j.generation]:
+		return cameAgain
+	}
+	return unknown
 }
 
 // lose notes that the key has lost a label, which is counted in keys.

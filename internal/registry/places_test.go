@@ -47,7 +47,7 @@ func TestPlacesAreThoseOfLabels(t *testing.T) {
 	}
 	name := labelName{scope{id, int32(span.LabelResource)}, last.Resource}
 	identity := r.tables.origins.list[id].identityOf(name)
-	if !r.tables.seen.has(r.tables.generation, identity) {
+	if !r.tables.seen.has(identity)[r.tables.generation] {
 		t.Error("what gave its place back is not known")
 	}
 }
