@@ -40,6 +40,7 @@ type server struct {
 	life interface {
 		Start()
 		Drain(ctx context.Context) error
+		Addr() string
 	}
 	stats    func() door.Stats
 	requests func() map[string]uint64
@@ -128,6 +129,7 @@ func each(t *testing.T, change func(*door.Config), answer http.HandlerFunc, test
 			s := &subject{api: a, t: t, socket: filepath.Join(t.TempDir(), "s")}
 			s.server = a.open(t, func(c *door.Config) {
 				c.Socket, c.Log = socket.Config{Path: s.socket, Mode: 0o600}, slog.New(slog.DiscardHandler)
+				c.Addr = "127.0.0.1:0"
 				c.Admit = publishers(t)
 				if change != nil {
 					change(c)
@@ -173,14 +175,21 @@ func (s *subject) start() {
 	})
 }
 
-func (s *subject) dial() net.Conn {
+func (s *subject) dial() net.Conn { return s.dialBy("unix", s.socket) }
+
+func (s *subject) dialBy(network, address string) net.Conn {
 	s.t.Helper()
-	c, err := net.Dial("unix", s.socket)
+	c, err := net.Dial(network, address)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() { c.Close() })
 	return c
+}
+
+// networks are a door's, by their addresses.
+func (s *subject) networks() map[string]string {
+	return map[string]string{"unix": s.socket, "tcp": s.life.Addr()}
 }
 
 // text is a request.
@@ -287,18 +296,20 @@ func TestWhoConnectedBeforeTheStopIsAnswered(t *testing.T) {
 func TestAnAnswerThatNobodyReadIsNone(t *testing.T) {
 	each(t, nil, took, func(s *subject) {
 		s.start()
-		body, left := s.body(1), s.dial()
-		s.write(left, body)
-		if _, err := io.ReadFull(left, make([]byte, 1)); err != nil {
-			s.t.Fatal(err)
+		for network, address := range s.networks() {
+			body, left := s.body(len(network)), s.dialBy(network, address)
+			s.write(left, body)
+			if _, err := io.ReadFull(left, make([]byte, 1)); err != nil {
+				s.t.Fatal(err)
+			}
+			left.Close()
+			again := s.dialBy(network, address)
+			s.write(again, body)
+			if code, err := status(again); code != http.StatusOK {
+				s.t.Errorf("answered %d, %v", code, err)
+			}
 		}
-		left.Close()
-		again := s.dial()
-		s.write(again, body)
-		if code, err := status(again); code != http.StatusOK {
-			s.t.Errorf("answered %d, %v", code, err)
-		}
-		if got := s.requests(); got["counted"] != 1 || got["counted_before"] != 1 {
+		if got := s.requests(); got["counted"] != 2 || got["counted_before"] != 2 {
 			s.t.Errorf("%v", got)
 		}
 	})

@@ -1,25 +1,32 @@
 package conns
 
 import (
+	"io"
 	"net"
 	"slices"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/socket"
+	"golang.org/x/sys/unix"
 )
 
 // Conn is an accepted connection, and what the kernel says of who is at its other end.
 type Conn struct {
 	net.Conn
-	Container string      // "" where the kernel does not tell
-	HTTP2     atomic.Bool // it speaks HTTP/2; who serves it finds out
-	pid       int32       // 0 where the kernel does not tell
+	Container string          // "" where the kernel does not tell
+	HTTP2     atomic.Bool     // it speaks HTTP/2; who serves it finds out
+	pid       int32           // 0 where the kernel does not tell
+	raw       syscall.RawConn // nil where there is no socket
 
 	// The limiter's lock guards these.
 	idleSince time.Time // zero while a request is under way
 	isOver    bool      // we have closed it, or are about to
 }
+
+// NewConn makes one of a connection that was accepted.
+func NewConn(accepted net.Conn) *Conn { return &Conn{Conn: accepted, raw: RawOf(accepted)} }
 
 // identify asks the kernel for the peer of a Unix socket, and reports whether it may
 // connect.
@@ -31,4 +38,26 @@ func (c *Conn) identify(allow []uint32) bool {
 	peer, err := socket.PeerOf(unix)
 	c.pid, c.Container = peer.PID, peer.Container
 	return len(allow) == 0 || err == nil && slices.Contains(allow, peer.UID)
+}
+
+// HasLeft asks the kernel whether the sender has ended what it sends, or is gone.
+func (c *Conn) HasLeft() bool { return happened(c.raw, unix.POLLRDHUP) != 0 }
+
+// EndOf is what the end of what a sender sends means, and any other error as it is. A sender that
+// leaves before it has all of an answer is answered by its kernel with a reset, which reading does not
+// tell of where the end of the sender's came before. The end is then a broken pipe.
+func (c *Conn) EndOf(err error) error {
+	if err != io.EOF || c.raw == nil { //nolint:errorlint // as a connection has it
+		return err
+	}
+	hasAll := true
+	_ = c.raw.Control(func(fd uintptr) {
+		unread, asked := unix.IoctlGetInt(int(fd), unix.SIOCOUTQ)
+		broken, told := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_ERROR)
+		hasAll = (asked != nil || unread == 0) && (told != nil || broken == 0)
+	})
+	if !hasAll {
+		return syscall.EPIPE
+	}
+	return err
 }

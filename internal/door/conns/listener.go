@@ -29,7 +29,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err //nolint:wrapcheck // net/http asks whether it passes
 		}
-		c := &Conn{Conn: accepted}
+		c := NewConn(accepted)
 		switch {
 		case !c.identify(l.AllowUIDs):
 			accepted.Close()

@@ -3,7 +3,6 @@ package conns
 import (
 	"context"
 	"net"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -26,7 +25,7 @@ func StopTCP(ctx context.Context, from net.Listener) {
 	if !ok {
 		return
 	}
-	if raw, err := tcp.SyscallConn(); err == nil {
+	if raw := RawOf(tcp); raw != nil {
 		nothing := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K} // no byte of a packet
 		filter := unix.SockFprog{Len: 1, Filter: &nothing}
 		// fails where the kernel has no filters; then some may be thrown away
@@ -35,21 +34,12 @@ func StopTCP(ctx context.Context, from net.Listener) {
 		})
 		looking := time.NewTicker(time.Millisecond)
 		defer looking.Stop()
-		for hasWaiting(raw) && ctx.Err() == nil {
+		// while somebody has connected who is not accepted yet
+		for happened(raw, unix.POLLIN) == unix.POLLIN && ctx.Err() == nil {
 			<-looking.C
 		}
 	}
 	LeaveQueue(ctx, tcp)
-}
-
-// hasWaiting says whether somebody has connected who is not accepted yet.
-func hasWaiting(raw syscall.RawConn) (waits bool) {
-	_ = raw.Control(func(fd uintptr) {
-		events := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
-		n, err := unix.Poll(events[:], 0)
-		waits = n > 0 && err == nil && events[0].Revents == unix.POLLIN
-	})
-	return waits
 }
 
 // LeaveQueue has an accept of TCP end at once, and leaves who waits.

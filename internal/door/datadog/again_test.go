@@ -174,31 +174,6 @@ func TestTriesAtTheSameTimeAreCountedOnce(t *testing.T) {
 	p.countedOnce(tries)
 }
 
-// TestAnAnswerThatNobodyReadIsNone: a tracer whose time is over leaves with the answer
-// unread in its socket. What it sends again was counted before.
-func TestAnAnswerThatNobodyReadIsNone(t *testing.T) {
-	agent := startAgent(t)
-	p := start(t, agent, nil)
-	body := trace()
-	first := p.dial()
-	first.put("/v0.4/traces", body)
-	if _, err := first.from.Peek(1); err != nil { // it is here, and its tracer does not look at it
-		t.Fatal(err)
-	}
-	second := p.dial()
-	second.put("/v0.4/traces", body)
-	second.answered()
-	unread := p.dial()
-	unread.put("/v0.4/traces", body)
-	p.await("counted_before", 2)
-	unread.Close()
-	third := p.dial()
-	third.put("/v0.4/traces", body)
-	third.answered()
-	p.await("counted_before", 3)
-	p.countedOnce(4)
-}
-
 // TestABodyWhoseAnswerWasReadIsCountedAnew: the same bytes are another request where their
 // tracer has the answer to the first: it sent another request behind it, or left with
 // nothing unread.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
-	"golang.org/x/sys/unix"
 )
 
 // MaxBody is up to which length a body's buffer is taken at once.
@@ -18,14 +17,14 @@ const MaxBody = bodies.TrustedLength
 func (c *Conn) Read(p []byte) (int, error) {
 	if c.isBetween {
 		if err := c.answerPlain(); err != nil {
-			c.Receipt.Failed(err)
+			c.Receipt.Failed(c.Conn.EndOf(err))
 			return 0, err
 		}
 		c.isBetween = false
 	}
 	n, err := c.pass(p)
 	if err != nil {
-		c.Receipt.Failed(err)
+		c.Receipt.Failed(c.Conn.EndOf(err))
 	}
 	if c.server.HTTP2 {
 		c.compare(p[:n])
@@ -157,22 +156,9 @@ func (c *Conn) isLast() bool {
 	return c.isClosing || c.server.Handler.IsStopping()
 }
 
-// HasLeft asks the kernel whether the sender has ended what it sends, or is gone.
-func (c *Conn) HasLeft() (left bool) {
-	if c.raw == nil {
-		return false
-	}
-	err := c.raw.Control(func(fd uintptr) {
-		events := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
-		n, err := unix.Poll(events[:], 0)
-		left = n > 0 && err == nil
-	})
-	return left || err != nil
-}
-
 // writeWhole writes an answer that is whole.
 func (c *Conn) writeWhole(answer []byte) error {
-	if c.HasLeft() {
+	if c.Conn.HasLeft() {
 		c.Receipt.Failed(io.EOF)
 	}
 	_ = c.Conn.SetWriteDeadline(time.Now().Add(c.server.Write)) // none where it can't be set
@@ -192,7 +178,7 @@ func (b *plainBody) Read(p []byte) (n int, err error) {
 	}
 	p = p[:min(len(p), b.left)]
 	if n, err = b.from.receive(p); err != nil {
-		b.from.Receipt.Failed(err)
+		b.from.Receipt.Failed(b.from.Conn.EndOf(err))
 	}
 	if b.left -= n; b.left > 0 && errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF

@@ -1,9 +1,7 @@
 package http1
 
 import (
-	"net"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
@@ -25,7 +23,6 @@ type Conn struct {
 	Receipt bodies.Receipt // of HTTP/1.1
 	Header  HeaderLimit    // the same; the goroutine that reads uses it
 	server  *Server
-	raw     syscall.RawConn // nil where there is no socket
 	// bytes of HTTP/2's preface that came; it is that of another protocol where it is -1
 	matched int
 
@@ -81,16 +78,6 @@ type Exchange interface {
 
 // toTheEnd is all that comes.
 const toTheEnd = -1
-
-// rawOf is the socket of a connection, nil where it has none.
-func rawOf(c net.Conn) syscall.RawConn {
-	if inKernel, ok := c.(syscall.Conn); ok {
-		if raw, err := inKernel.SyscallConn(); err == nil {
-			return raw
-		}
-	}
-	return nil
-}
 
 // pass reads what belongs to net/http's request.
 func (c *Conn) pass(p []byte) (n int, err error) {

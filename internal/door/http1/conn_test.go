@@ -11,6 +11,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
 	"github.com/spanstatsd/spanstatsd/internal/door/conns"
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
 )
 
 // room takes everything that is plain, and answers how long its body is.
@@ -205,5 +206,51 @@ func TestARequestThatIsHandedOverIsAbandonedWithItsConnection(t *testing.T) {
 	r.server.Follow(c, http.StateClosed)
 	if err := ours.SetDeadline(time.Now()); !errors.Is(err, io.ErrClosedPipe) || !k.isAbandoned {
 		t.Errorf("the connection or its request stays: %v", err)
+	}
+}
+
+// TestWhoLeavesWhileItsAnswerIsWrittenHasNone: over TCP the sender's end comes before the answer is
+// written, and the reset with which its kernel takes that behind it. Who has read all of it has it.
+func TestWhoLeavesWhileItsAnswerIsWrittenHasNone(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	answer := []byte("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+	for _, reads := range []bool{false, true} {
+		theirs, err := net.Dial("tcp", listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ours, err := listener.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := newRoom()
+		c := r.server.NewConn(conns.NewConn(ours))
+		r.server.Counted.Once(7, func(counted func()) { counted() })
+		if !reads {
+			theirs.Close()
+			eventually.True(t, "its end is here", c.HasLeft)
+		}
+		if _, err := c.Write(answer); err != nil {
+			t.Fatal(err)
+		}
+		if reads {
+			if _, err := io.ReadFull(theirs, make([]byte, len(answer))); err != nil {
+				t.Fatal(err)
+			}
+			theirs.Close()
+		}
+		c.Receipt.Await(7)
+		c.Receipt.Idle()
+		if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil {
+			t.Errorf("read %d bytes, %v", n, err)
+		}
+		c.Close()
+		if known := r.server.Counted.Once(7, func(func()) {}); known == reads {
+			t.Errorf("it has read its answer: %t; what it sends again is known: %t", reads, known)
+		}
 	}
 }

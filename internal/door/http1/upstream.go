@@ -11,6 +11,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/door/conns"
 )
 
 // Upstream is a connection to whoever is behind, an agent or a collector, that carries held
@@ -38,7 +40,7 @@ type Upstream struct {
 
 // NewUpstream makes one of a connection.
 func NewUpstream(c net.Conn) *Upstream {
-	u := &Upstream{Conn: c, raw: rawOf(c), Piece: make([]byte, answerPiece)}
+	u := &Upstream{Conn: c, raw: conns.RawOf(c), Piece: make([]byte, answerPiece)}
 	u.From = bufio.NewReader(u)
 	return u
 }
