@@ -2,6 +2,7 @@ package io.github.spanstatsd.client;
 
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
 
 /** How a client is to run. Every default is a good choice. Immutable. */
 public final class Config {
@@ -13,7 +14,7 @@ public final class Config {
     private static final int MOST_PATH_BYTES = 107;
 
     final String socket;
-    final Origin origin;
+    final CompletableFuture<Origin> origin;
     final String name;
     final int bufferBytes;
     final int maxKeys;
@@ -26,7 +27,7 @@ public final class Config {
 
     private Config(Builder b) {
         socket = orDefault(orDefault(b.socket, System.getenv(SOCKET_VARIABLE)), SOCKET);
-        origin = b.origin == null ? Origin.detect() : b.origin;
+        origin = b.origin == null ? CompletableFuture.completedFuture(Origin.detect()) : b.origin;
         name = orDefault(b.name, "spanstatsd-java");
         bufferBytes = b.bufferBytes;
         maxKeys = b.maxKeys;
@@ -70,7 +71,7 @@ public final class Config {
     /** Makes a {@link Config}. */
     public static final class Builder {
         private String socket;
-        private Origin origin;
+        private CompletableFuture<Origin> origin;
         private String name;
         private int bufferBytes = 2 << 20;
         private int maxKeys = 4096;
@@ -91,6 +92,11 @@ public final class Config {
 
         /** Who publishes, {@link Origin#detect} by default. It is sent once a connection. */
         public Builder origin(Origin origin) {
+            return origin(CompletableFuture.completedFuture(origin));
+        }
+
+        /** The same where it is known later: the client connects once it is. */
+        public Builder origin(CompletableFuture<Origin> origin) {
             this.origin = origin;
             return this;
         }

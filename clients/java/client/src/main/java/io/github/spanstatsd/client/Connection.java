@@ -124,6 +124,7 @@ final class Connection {
         if (millis <= 0) {
             selector.selectNow();
         } else {
+            Thread.interrupted(); // a listener may have left that behind, and the selector would never wait again
             selector.select(millis);
         }
         selector.selectedKeys().clear();

@@ -5,10 +5,10 @@ import java.nio.ByteBuffer;
 import java.nio.channels.Selector;
 import java.time.Duration;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Deque;
-import java.util.Queue;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
@@ -16,6 +16,9 @@ import java.util.function.Consumer;
 
 /** The thread that owns sealed buffers and the connection. */
 final class Sender {
+    /** How many flushes wait to be asked, so that callers who never come back for the answer take bounded memory. */
+    static final int MOST_FLUSHES = 1024;
+
     /** What is far enough away to be never, and near enough to be added to. */
     static final long NEVER = Long.MAX_VALUE / 4;
 
@@ -27,7 +30,7 @@ final class Sender {
     private final Herald herald;
     private final Thread thread = new Thread(null, this::run, "spanstatsd-client", 0, false);
     private final CountDownLatch ended = new CountDownLatch(1);
-    private final Queue<CompletableFuture<Void>> flushes = new ConcurrentLinkedQueue<>();
+    private final Deque<CompletableFuture<Void>> flushes = new ArrayDeque<>(); // guarded by itself
     private final AtomicLong abortAt = new AtomicLong(System.nanoTime() + NEVER);
     private volatile boolean isClosing;
     private volatile boolean lostNothing = true;
@@ -67,12 +70,22 @@ final class Sender {
             throw new IllegalStateException("open client: no selector: " + e.getMessage(), e);
         }
         shared.wakeBy(selector::wakeup);
+        config.origin.whenComplete((known, failure) -> selector.wakeup());
         thread.start();
     }
 
     CompletableFuture<Void> flush() {
         CompletableFuture<Void> answer = new CompletableFuture<>();
-        flushes.add(answer);
+        synchronized (flushes) {
+            if (flushes.size() == MOST_FLUSHES) {
+                flushes.removeIf(CompletableFuture::isDone); // their callers have let go of them
+            }
+            if (flushes.size() == MOST_FLUSHES) {
+                answer.completeExceptionally(new FlushException("flush spans: " + MOST_FLUSHES + " flushes wait for a daemon already"));
+                return answer;
+            }
+            flushes.add(answer);
+        }
         shared.wake();
         if (ended.getCount() == 0) {
             failFlushes();
@@ -136,7 +149,11 @@ final class Sender {
 
     /** Tries until there is a connection. Once the client is closing it tries one last time, and only if there is something to send. */
     private Connection connect() throws IOException {
-        while (true) {
+        while (!config.origin.isDone() && !isClosing) {
+            Connection.select(selector, NEVER);
+            shared.looks();
+        }
+        while (config.origin.isDone()) {
             boolean isLast = isClosing;
             if (isLast) {
                 outgoing.sealAll();
@@ -145,7 +162,7 @@ final class Sender {
                 }
             }
             try {
-                Connection connection = Connection.open(config.socket, Messages.hello(scratch, config.name, config.origin, true), selector,
+                Connection connection = Connection.open(config.socket, Messages.hello(scratch, config.name, config.origin.join(), true), selector,
                         abortAt::get, inbox, shared);
                 welcome(connection);
                 return connection;
@@ -162,6 +179,7 @@ final class Sender {
             refuseIfLong();
             pause(backoff.next());
         }
+        return null; // it is closed before anybody has said whose spans these are
     }
 
     private void pause(long nanos) throws IOException {
@@ -216,9 +234,7 @@ final class Sender {
             if (isClosing) {
                 return bye(c);
             }
-            for (CompletableFuture<Void> f = flushes.poll(); f != null; f = flushes.poll()) {
-                asking.add(f);
-            }
+            takeFlushes();
             if (shared.isArmed() && !isDue) {
                 isDue = true;
                 dueAt = System.nanoTime() + schedule.delay(TimeUnit.MILLISECONDS.toNanos(System.currentTimeMillis()));
@@ -270,7 +286,6 @@ final class Sender {
     private void giveUp() {
         shared.gate.shut(Reason.CLOSED);
         lostNothing &= outgoing.loseAll(Reason.CLOSED);
-        flushes.addAll(asking);
         ended.countDown();
         failFlushes();
         try {
@@ -280,8 +295,22 @@ final class Sender {
         }
     }
 
+    private void takeFlushes() {
+        synchronized (flushes) {
+            asking.addAll(flushes);
+            flushes.clear();
+        }
+    }
+
+    /** Fails what nobody will ask any more. Any thread may, once the sender has ended. */
     private void failFlushes() {
-        for (CompletableFuture<Void> f = flushes.poll(); f != null; f = flushes.poll()) {
+        List<CompletableFuture<Void>> left;
+        synchronized (flushes) {
+            takeFlushes();
+            left = new ArrayList<>(asking);
+            asking.clear();
+        }
+        for (CompletableFuture<Void> f : left) {
             f.completeExceptionally(new FlushException("flush spans: the client is closed"));
         }
     }

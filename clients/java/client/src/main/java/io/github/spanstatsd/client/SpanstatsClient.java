@@ -173,7 +173,8 @@ public final class SpanstatsClient implements AutoCloseable {
     /**
      * Sends everything that was published before and asks the daemon to report now. The answer comes when every
      * destination has accepted everything, and is a {@link FlushException} where one has not, or the connection ended
-     * before. While the daemon is away it waits for it: get it with a time limit, and cancel it to let go of it.
+     * before. While the daemon is away it waits for it: get it with a time limit, and cancel it to let go of it. At most
+     * 1024 wait; one more fails at once.
      * What is chained to it runs on the client's own thread, which sends nothing meanwhile, unless it is chained as async.
      */
     public CompletableFuture<Void> flush() {

@@ -13,6 +13,7 @@ import java.util.Random;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.Test;
 
@@ -147,6 +148,49 @@ class ClientTest {
         }
     }
 
+    /** Flushes that nobody answers take bounded memory: those that were cancelled make room, and beyond so many one fails at once. */
+    @Test
+    void flushesThatWaitForADaemonAreBounded() throws Exception {
+        try (FakeDaemon d = new FakeDaemon()) {
+            SpanstatsClient c = Samples.open(d, b -> {});
+            for (int i = 0; i < 3 * Sender.MOST_FLUSHES; i++) {
+                CompletableFuture<Void> flush = c.flush();
+                assertFalse(flush.isDone(), "flush " + i + " failed, though those before it were cancelled");
+                flush.cancel(false);
+            }
+            List<CompletableFuture<Void>> waiting = new ArrayList<>();
+            for (int i = 0; i < Sender.MOST_FLUSHES; i++) waiting.add(c.flush());
+            assertTrue(failure(c.flush()).contains("wait for a daemon already"));
+            d.start();
+            for (CompletableFuture<Void> flush : waiting) flush.get(1, TimeUnit.MINUTES);
+            c.flush().get(1, TimeUnit.MINUTES);
+            assertTrue(c.close(Duration.ofMinutes(1)));
+        }
+    }
+
+    /** A client whose origin is known later buffers until then, and closes without it. */
+    @Test
+    void waitsForItsOrigin() throws Exception {
+        try (FakeDaemon d = new FakeDaemon().start()) {
+            CompletableFuture<Origin> origin = new CompletableFuture<>();
+            SpanstatsClient c = Samples.open(d, b -> b.origin(origin));
+            assertEquals(3, Samples.publish(c, 3));
+            CompletableFuture<Void> flush = c.flush();
+            assertEquals(0, c.stats().connects());
+            origin.complete(Origin.detect());
+            flush.get(1, TimeUnit.MINUTES);
+            assertEquals(3, d.spans());
+            assertTrue(c.close(Duration.ofMinutes(1)));
+
+            SpanstatsClient never = Samples.open(d, b -> b.origin(new CompletableFuture<>()));
+            assertEquals(2, Samples.publish(never, 2));
+            flush = never.flush();
+            assertFalse(never.close(Duration.ofMinutes(1)));
+            assertTrue(failure(flush).contains("closed"));
+            assertEquals(2, never.stats().lost(Reason.CLOSED));
+        }
+    }
+
     private static BooleanSupplier asked(FakeDaemon d, int times) {
         return () -> {
             synchronized (d) {
@@ -156,7 +200,7 @@ class ClientTest {
     }
 
     private static String failure(CompletableFuture<Void> flush) {
-        Throwable cause = assertThrows(ExecutionException.class, flush::get).getCause();
+        Throwable cause = assertThrows(ExecutionException.class, () -> flush.get(1, TimeUnit.MINUTES)).getCause();
         assertTrue(cause instanceof FlushException);
         return cause.getMessage();
     }

@@ -14,6 +14,8 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
 /** Daemons that come and go, and a client that closes. */
@@ -77,6 +79,28 @@ class LifeTest {
             assertEquals(9, d.counts.spans);
             assertEquals(1, d.counts.byes);
             assertEquals(2, c.stats().refused(Reason.CLOSED));
+        }
+    }
+
+    /** A listener, or what is chained to a flush, leaves the client's thread interrupted: its selector waits all the same. */
+    @Test
+    void anInterruptDoesNotStay() throws Exception {
+        try (FakeDaemon d = new FakeDaemon().start()) {
+            CompletableFuture<Thread> interrupted = new CompletableFuture<>();
+            SpanstatsClient c = Samples.open(d, b -> b.listener((event, message) -> {
+                if (interrupted.complete(Thread.currentThread())) Thread.currentThread().interrupt();
+            }));
+            Thread client = interrupted.get(1, TimeUnit.MINUTES);
+            Samples.eventually("the interrupt is gone", () -> !client.isInterrupted());
+            for (int i = 0; i < 3; i++) {
+                c.flush().thenRun(() -> Thread.currentThread().interrupt()).get(1, TimeUnit.MINUTES);
+                Thread.interrupted(); // it was this thread's, where the answer was there first
+                Samples.eventually("the interrupt is gone", () -> !client.isInterrupted());
+            }
+            Samples.publish(c, 5);
+            assertTrue(c.close(Duration.ofMinutes(1)));
+            assertEquals(1, c.stats().connects());
+            assertEquals(5, d.spans());
         }
     }
 

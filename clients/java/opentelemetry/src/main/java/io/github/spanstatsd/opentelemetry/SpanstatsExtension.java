@@ -29,8 +29,7 @@ public final class SpanstatsExtension implements AutoConfigurationCustomizerProv
     private static final String TRACES_HEADERS = "otel.exporter.otlp.traces.headers";
 
     private Resource resource = Resource.empty();
-    private SpanstatsSpanProcessor processor;
-    private boolean isTried; // to make it
+    private SpanstatsSpanProcessor processor; // null where it can't work: then nothing is marked
 
     @Override
     public void customize(AutoConfigurationCustomizer customizer) {
@@ -38,9 +37,9 @@ public final class SpanstatsExtension implements AutoConfigurationCustomizerProv
             return;
         }
         customizer
-                .addPropertiesCustomizer(SpanstatsExtension::mark)
+                .addPropertiesCustomizer(config -> open(config) ? mark(config) : Map.of())
                 .addResourceCustomizer((all, config) -> resource = all)
-                .addSpanExporterCustomizer((exporter, config) -> open() ? new MarkingExporter(exporter) : exporter)
+                .addSpanExporterCustomizer((exporter, config) -> processor != null ? new MarkingExporter(exporter) : exporter)
                 .addSamplerCustomizer((sampler, config) -> wrap(sampler))
                 .addTracerProviderCustomizer((builder, config) -> add(builder));
     }
@@ -66,20 +65,20 @@ public final class SpanstatsExtension implements AutoConfigurationCustomizerProv
     }
 
     private Sampler wrap(Sampler sampler) {
-        return open() ? AlwaysRecordSampler.of(sampler) : sampler;
+        return processor != null ? AlwaysRecordSampler.of(sampler) : sampler;
     }
 
     private SdkTracerProviderBuilder add(SdkTracerProviderBuilder builder) {
-        return open() ? builder.addSpanProcessor(processor) : builder;
+        return processor != null ? builder.addSpanProcessor(processor.begin(resource)) : builder;
     }
 
-    private boolean open() {
-        if (isTried) {
-            return processor != null;
+    /** Takes all that counting needs, a thread too, before anything is marked as counted. */
+    private boolean open(ConfigProperties config) {
+        if (config.getBoolean("otel.sdk.disabled", false)) {
+            return false;
         }
-        isTried = true;
         try {
-            processor = SpanstatsSpanProcessor.create(resource);
+            processor = SpanstatsSpanProcessor.open(Config.builder());
         } catch (RuntimeException | LinkageError | OutOfMemoryError e) { // the last where memory off the heap is short
             LOG.log(Level.WARNING, NOT_COUNTED, e.toString());
         }

@@ -2,6 +2,7 @@ package io.github.spanstatsd.opentelemetry;
 
 import io.github.spanstatsd.client.Config;
 import io.github.spanstatsd.client.Labels;
+import io.github.spanstatsd.client.Origin;
 import io.github.spanstatsd.client.SpanstatsClient;
 import io.github.spanstatsd.client.Stats;
 import io.opentelemetry.api.trace.StatusCode;
@@ -12,6 +13,7 @@ import io.opentelemetry.sdk.trace.ReadWriteSpan;
 import io.opentelemetry.sdk.trace.ReadableSpan;
 import io.opentelemetry.sdk.trace.SpanProcessor;
 import io.opentelemetry.sdk.trace.data.SpanData;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.logging.Level;
 import java.util.logging.Logger;
@@ -31,16 +33,32 @@ public final class SpanstatsSpanProcessor implements SpanProcessor {
     private static final Logger LOG = Logger.getLogger(SpanstatsSpanProcessor.class.getName());
 
     private final SpanstatsClient client;
-    private final SpanReaders readers;
+    private final CompletableFuture<Origin> origin;
+    private volatile SpanReaders readers = new SpanReaders("");
     private final ConnectionLog log;
     private final AtomicBoolean isClosing = new AtomicBoolean();
     private final AtomicBoolean isBroken = new AtomicBoolean();
     private final CompletableResultCode closed = new CompletableResultCode();
 
-    private SpanstatsSpanProcessor(SpanstatsClient client, String service, ConnectionLog log) {
+    private SpanstatsSpanProcessor(SpanstatsClient client, CompletableFuture<Origin> origin, ConnectionLog log) {
         this.client = client;
+        this.origin = origin;
         this.log = log;
-        readers = new SpanReaders(service);
+    }
+
+    /** Makes one that has all the memory that it needs, and connects when {@link #begin} says whose spans these are. */
+    static SpanstatsSpanProcessor open(Config.Builder config) {
+        ConnectionLog log = new ConnectionLog(LOG);
+        CompletableFuture<Origin> origin = new CompletableFuture<>();
+        SpanstatsClient client = SpanstatsClient.open(config.origin(origin).listener(log).shutdownHook(false).build());
+        return new SpanstatsSpanProcessor(client, origin, log);
+    }
+
+    /** Has it count for a provider with that resource. */
+    SpanstatsSpanProcessor begin(Resource resource) {
+        readers = new SpanReaders(Origins.service(resource));
+        origin.complete(Origins.of(resource));
+        return this;
     }
 
     /**
@@ -55,10 +73,7 @@ public final class SpanstatsSpanProcessor implements SpanProcessor {
 
     /** The same with a configuration, of which the origin, the listener and the hook are set here. */
     public static SpanstatsSpanProcessor create(Resource resource, Config.Builder config) {
-        ConnectionLog log = new ConnectionLog(LOG);
-        SpanstatsClient client =
-                SpanstatsClient.open(config.origin(Origins.of(resource)).listener(log).shutdownHook(false).build());
-        return new SpanstatsSpanProcessor(client, Origins.service(resource), log);
+        return open(config).begin(resource);
     }
 
     @Override
@@ -76,6 +91,7 @@ public final class SpanstatsSpanProcessor implements SpanProcessor {
 
     @Override
     public void onEnd(ReadableSpan ended) {
+        SpanReaders readers = this.readers;
         int place = readers.take();
         SpanReader reader = readers.at(place);
         try {

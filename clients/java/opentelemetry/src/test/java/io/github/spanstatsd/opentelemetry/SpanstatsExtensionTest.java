@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.opentelemetry.sdk.autoconfigure.AutoConfiguredOpenTelemetrySdk;
 import io.opentelemetry.sdk.autoconfigure.spi.internal.DefaultConfigProperties;
 import io.opentelemetry.sdk.trace.SdkTracerProvider;
-import java.net.URL;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
@@ -29,6 +29,40 @@ class SpanstatsExtensionTest {
         assertTrue(shown.contains("sampler=AlwaysRecord{TraceIdRatioBased{0.010000}}"), shown);
         assertTrue(shown.contains("SpanstatsSpanProcessor"), shown);
         provider.shutdown().join(1, TimeUnit.MINUTES);
+    }
+
+    /** What runs in a virtual machine of its own: it prints the headers that an exporter of traces is configured with. */
+    public static void main(String[] arguments) {
+        String[] headers = {null};
+        AutoConfiguredOpenTelemetrySdk.builder()
+                .addPropertiesSupplier(() -> Map.of(
+                        "otel.traces.exporter", "none", "otel.metrics.exporter", "none", "otel.logs.exporter", "none",
+                        "otel.exporter.otlp.headers", "a=b"))
+                .addTracerProviderCustomizer((builder, config) -> {
+                    headers[0] = config.getString("otel.exporter.otlp.traces.headers");
+                    return builder;
+                })
+                .disableShutdownHook()
+                .build()
+                .getOpenTelemetrySdk()
+                .close();
+        System.out.print(headers[0]);
+    }
+
+    private static String headers(String option) throws Exception {
+        Path java = Path.of(System.getProperty("java.home"), "bin", "java");
+        Process process = new ProcessBuilder(java.toString(), "-Xshare:auto", option, "-cp", System.getProperty("java.class.path"),
+                SpanstatsExtensionTest.class.getName()).redirectError(ProcessBuilder.Redirect.INHERIT).start();
+        assertTrue(process.waitFor(5, TimeUnit.MINUTES), "the virtual machine has not ended");
+        assertEquals(0, process.exitValue());
+        return new String(process.getInputStream().readAllBytes());
+    }
+
+    /** Where there is no memory for the client's buffers, nothing is counted, and nothing is marked as counted. */
+    @Test
+    void withoutAClientNothingIsMarked() throws Exception {
+        assertEquals("a=b,Datadog-Client-Computed-Stats=yes", headers("-Dsome=thing"));
+        assertEquals("null", headers("-XX:MaxDirectMemorySize=1m"));
     }
 
     /** What is exported is marked as counted, beside the headers that are configured. */
