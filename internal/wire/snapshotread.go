@@ -43,8 +43,9 @@ func readSnapshot(r *msgpack.Reader, body []byte, s *Snapshot) (expected string)
 	}
 	s.Weight = 1
 	if count == 5 {
-		s.Weight = r.Number()
-		if !ValidWeight(s.Weight) {
+		before := *r
+		if s.Weight = r.Number(); !ValidWeight(s.Weight) {
+			*r = before // the fault is this number, not what follows it
 			r.Fail()
 		}
 	}

@@ -90,6 +90,7 @@ func (s *session) spans(e *event, message, body []byte) *ending {
 			return ended
 		}
 		s.describe(part, &snapshot)
+		s.doubt(part, &snapshot, message, at)
 		e.show(part, index)
 	}
 	return malformed(message, walker.Err())
@@ -114,6 +115,27 @@ func (s *session) keyOf(part *told, snapshot *wire.Snapshot, message []byte, at 
 		}
 	}
 	return nil
+}
+
+// longest is beyond what a span lasts, and below what has passed since 1970 in microseconds.
+const longest = 7 * 24 * time.Hour
+
+// doubt notes what a daemon takes as it is and an author will not have meant.
+func (s *session) doubt(part *told, snapshot *wire.Snapshot, message []byte, at int) {
+	r := msgpack.NewReaderAt(message, at)
+	r.Array()
+	r.Skip() // the key
+	if duration, isNegative := r.Integer(); isNegative {
+		s.note(part, noteNormalised, "a duration of %d becomes 0: is the clock monotonic?", int64(duration))
+	}
+	if snapshot.Duration > uint64(longest) {
+		s.note(part, noteAdvice, "spans last longer than a week: a duration is nanoseconds from a span's start "+
+			"to its end, not since 1970")
+	}
+	if snapshot.Weight < 1 {
+		s.note(part, noteAdvice, "weights are below 1: a weight is how many spans one stands for, 1 / rate where "+
+			"that is the rate at which it was sampled")
+	}
 }
 
 // bucket is the agent's unit of time. A daemon's window is the bucket of now and the one

@@ -12,7 +12,7 @@ import (
 // TestTheGoClientIsWell: the client of this repository sends nothing that is malformed, dropped or
 // normalised, and gets no advice.
 func TestTheGoClientIsWell(t *testing.T) {
-	s := serve(t, 1, func(c *Config) { c.Now = time.Now })
+	s := serve(t, 1, func(c *Config) { c.Now, c.Features.PeerTags = time.Now, []string{"db.name", "out.host"} })
 	c, err := client.Open(client.Config{Socket: s.path, Origin: client.Origin{Service: "shop", Env: "prod", Lang: "go"}})
 	if err != nil {
 		t.Fatal(err)

@@ -38,6 +38,12 @@ func (s *session) readKey(to *told, raw []byte) error {
 	}
 	if k.HTTPStatus != 0 {
 		to.add("http_status", k.HTTPStatus)
+		if k.HTTPStatus < 100 || k.HTTPStatus > 599 {
+			s.note(to, noteAdvice, "http_status %d is none of HTTP: 100 to 599, or nil", k.HTTPStatus)
+		}
+	}
+	if k.Kind != "" && !slices.Contains(kinds, k.Kind) {
+		s.note(to, noteAdvice, "span_kind %q is none of %s", head(k.Kind), strings.Join(kinds, ", "))
 	}
 	if k.Synthetics {
 		to.add("synthetics", true)
@@ -59,13 +65,37 @@ func (s *session) readTags(to *told, l span.Label, tags []string, kept int) {
 				"sorts them at each miss, and another order is another key in its table", l, list[i-1],
 				list[i])
 		}
-		name, _, _ := strings.Cut(tag, ":")
+		name, _, hasValue := strings.Cut(tag, ":")
+		s.doubtTag(to, l, tags[:i], name, hasValue)
 		s.change(to, l, l.String()+" "+head(name), tag, l.Tag(tag))
 	}
 	if kept > 0 {
 		to.add(l.String()+"s", list)
 	}
 }
+
+// kinds are those that an agent knows.
+var kinds = []string{"client", "consumer", "internal", "producer", "server"}
+
+// doubtTag notes what an author will not have meant by a tag, behind the earlier ones of its list.
+func (s *session) doubtTag(to *told, l span.Label, earlier []string, name string, hasValue bool) {
+	isTwice := slices.ContainsFunc(earlier, func(tag string) bool {
+		other, _, _ := strings.Cut(tag, ":")
+		return other == name
+	})
+	asked := s.config.Features.PeerTags
+	switch {
+	case !hasValue:
+		s.note(to, noteAdvice, "%s %q has no colon: a tag is key:value", l, head(name))
+	case isTwice:
+		s.note(to, noteAdvice, "%s %q stands twice in a list", l, head(name))
+	case l == span.LabelPeerTag && !slices.Contains(asked, name) && (name != baseService || len(asked) == 0):
+		s.note(to, noteAdvice, "%s %q is none that features asks for", l, head(name))
+	}
+}
+
+// baseService is the peer tag of a span within a service, which features does not name.
+const baseService = "_dd.base_service"
 
 // change notes that a label becomes another text, or one too many for its budget.
 func (s *session) change(to *told, l span.Label, scope, before, after string) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"slices"
 
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
@@ -27,9 +28,38 @@ func (s *session) run() *ending {
 		if err != nil {
 			return s.unread(err)
 		}
-		if left, ended := s.handle(message); left || ended != nil {
+		left, ended := s.handle(message)
+		if left {
+			s.behindBye()
+		}
+		if left || ended != nil {
 			return ended
 		}
+	}
+}
+
+// behindBye tells of what lies behind a bye, which a daemon drops. From here on the tracer can write
+// no more.
+func (s *session) behindBye() {
+	socket, is := s.conn.(*net.UnixConn)
+	if !is || socket.CloseRead() != nil {
+		return
+	}
+	for {
+		message, err := s.in.Next()
+		if err != nil {
+			return
+		}
+		kind, body, _ := wire.Split(message)
+		e := s.event(kind.String(), message)
+		if kind == wire.TypeSpans {
+			spans := wire.CountSpans(body, 0)
+			s.note(&e.told, noteDropped, "%d spans behind the bye: dropped, as refused", spans)
+			s.sums.spans += int(spans)
+		} else {
+			s.note(&e.told, noteAdvice, "%s behind the bye: the daemon does not read it", kind)
+		}
+		s.printer.print(e, false)
 	}
 }
 

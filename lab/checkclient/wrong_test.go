@@ -33,6 +33,13 @@ func endingAt(end int64) []byte {
 	return b
 }
 
+// spanOf is a batch of one span that lasts so long and stands for so many.
+func spanOf(duration uint64, weight float64) []byte {
+	b := wire.AppendWhole(wire.BeginSpans(nil), webKey(), duration, noon.UnixNano(), 0, weight)
+	wire.EndSpans(b, 0, 1)
+	return b
+}
+
 func distinct(n int) []byte {
 	var all []byte
 	for i := range n {
@@ -72,13 +79,27 @@ var wrongClients = []struct {
 	{name: "a string as a key", frames: [][]byte{hello(), framed(0x92, 5, 0x91, 0x94, 0xa2, 'a', 'b', 1, 2, 0)}, says: []string{`byte 4, hex "92 05 91 94 [a2]`, "a key, as a byte string or a number"}},
 	{name: "a duration in seconds", frames: [][]byte{hello(), framed(0x92, 5, 0x91, 0x94, 0xc4, 4, 0x93, 0xa0, 0xa0, 0xa0, 0xcb, 0x3f, 0xe0, 0, 0, 0, 0, 0, 0, 2, 0)}, says: []string{`byte 10, hex`, "[cb]", "an integer as the duration"}},
 	{name: "an unknown flag", frames: [][]byte{hello(), framed(0x92, 5, 0x91, 0x94, 0xc4, 4, 0x93, 0xa0, 0xa0, 0xa0, 1, 2, 4)}, says: []string{`byte 12, hex`, "[04]", "flags with no bits but 0 and 1"}},
-	{name: "a weight of zero", frames: [][]byte{hello(), framed(0x92, 5, 0x91, 0x95, 0xc4, 4, 0x93, 0xa0, 0xa0, 0xa0, 1, 2, 0, 0)}, says: []string{`a weight above 0`}},
+	{name: "a weight of NaN", frames: [][]byte{hello(), framed(0x92, 5, 0x91, 0x95, 0xc4, 4, 0x93, 0xa0, 0xa0, 0xa0, 1, 2, 0, 0xca, 0x7f, 0xc0, 0, 0)}, says: []string{`byte 13, hex`, "[ca]", "a weight above 0 and at most 2^32, found lead byte 0xca"}},
+	{name: "a weight below zero", frames: [][]byte{hello(), framed(0x92, 5, 0x91, 0x95, 0xc4, 4, 0x93, 0xa0, 0xa0, 0xa0, 1, 2, 0, 0xff)}, says: []string{`byte 13, hex`, "[ff]", "a weight above 0 and at most 2^32, found lead byte 0xff"}},
+	{name: "spans behind a bye", frames: [][]byte{hello(), wire.AppendBye(nil, &wire.Bye{Reason: "exit"}), batchOf(3, webKey())}, says: []string{"dropped: 3 spans behind the bye", "spans 3", "well false"}},
+	{name: "a report behind a bye", well: true, frames: [][]byte{hello(), wire.AppendBye(nil, &wire.Bye{Reason: "exit"}), wire.AppendLost(nil, wire.Lost{"buffer_full": 7})}, says: []string{"advice: lost behind the bye"}},
+	{name: "a weight that is the rate", well: true, frames: [][]byte{hello(), spanOf(1, 0.1)}, says: []string{"advice: weights are below 1: a weight is how many spans one stands for, 1 / rate"}},
+	{name: "a negative duration", well: true, frames: [][]byte{hello(), framed(0x92, 5, 0x91, 0x94, 0xc4, 4, 0x93, 0xa0, 0xa0, 0xa0, 0xd1, 0xfc, 0x18, 2, 0)}, says: []string{"normalised: a duration of -1000 becomes 0"}},
+	{name: "an end as the duration", well: true, frames: [][]byte{hello(), spanOf(uint64(noon.UnixNano()), 1)}, says: []string{"advice: spans last longer than a week: a duration is nanoseconds from a span's start"}},
+	{name: "the same in microseconds", well: true, frames: [][]byte{hello(), spanOf(uint64(noon.UnixMicro()), 1)}, says: []string{"advice: spans last longer than a week"}},
+	{name: "a kind in capitals", well: true, frames: [][]byte{hello(), batch(keyWith(func(k *span.Key) { k.Kind = "Client" }))}, says: []string{`advice: span_kind "Client" is none of client, consumer, internal, producer, server`}},
+	{name: "a status of no HTTP", well: true, frames: [][]byte{hello(), batch(keyWith(func(k *span.Key) { k.HTTPStatus = 99999 }))}, says: []string{"advice: http_status 99999 is none of HTTP"}},
+	{name: "a peer tag that nobody asked for", well: true, frames: [][]byte{hello(), batch(keyWith(func(k *span.Key) { k.PeerTags = []string{"_dd.base_service:shop", "user.id:7"} }))}, says: []string{`advice: peer_tag "user.id" is none that features asks for`}},
+	{name: "a tag twice", well: true, frames: [][]byte{hello(), batch(keyWith(func(k *span.Key) { k.PeerTags = []string{"db.name:a", "db.name:b"} }))}, says: []string{`advice: peer_tag "db.name" stands twice in a list`}},
+	{name: "a tag without a colon", well: true, frames: [][]byte{hello(), batch(keyWith(func(k *span.Key) { k.AdditionalTags = []string{"premium"} }))}, says: []string{`advice: additional_tag "premium" has no colon`}},
+	{name: "a weight of zero", frames: [][]byte{hello(), framed(0x92, 5, 0x91, 0x95, 0xc4, 4, 0x93, 0xa0, 0xa0, 0xa0, 1, 2, 0, 0)}, says: []string{`byte 13, hex`, "[00]", "a weight above 0 and at most 2^32, found lead byte 0x00"}},
 	{name: "a status as text", frames: [][]byte{hello(), framed(0x92, 5, 0x91, 0x94, 0xc4, 9, 0x97, 0xa0, 0xa0, 0xa0, 0xc0, 0xc0, 0xc0, 0xa1, '2', 1, 2, 0)}, says: []string{`byte 13, hex`, "[a1] 32", "element 6: expected the HTTP status"}},
 	{name: "the same in a definition", frames: [][]byte{hello(), framed(0x92, 4, 0x91, 0x92, 7, 0xc4, 9, 0x97, 0xa0, 0xa0, 0xa0, 0xc0, 0xc0, 0xc0, 0xa1, '2')}, says: []string{`byte 14, hex`, "[a1] 32", "element 6"}},
 	{name: "bytes behind a message", frames: [][]byte{hello(), framed(0x92, 5, 0x90, 1, 2)}, says: []string{`byte 3, hex "92 05 90 [01] 02"`, "2 bytes follow"}},
 	{name: "a number that nobody defined", frames: [][]byte{hello(), numbered(3)}, says: []string{"number 3 is not defined on this connection", "byte 7"}},
 	{name: "a number beyond max_keys", frames: [][]byte{hello(), define(8192, webKey())}, says: []string{"number 8192 is not below the 8192 of the welcome"}},
 	{name: "a batch beyond max_batch", frames: [][]byte{hello(), batchOf(1025, webKey())}, says: []string{"dropped: a batch of 1025 spans, where welcome says max_batch 1024", "batch_too_large", "well false"}},
+	{name: "messages of nothing", well: true, frames: [][]byte{hello(), framed(0x92, 4, 0x90), framed(0x92, 5, 0x90), framed(0x92, 6, 0x80)}, says: []string{"definitions 0", "#1 lost"}},
 	{name: "a misspelt field", well: true, frames: [][]byte{framed(append([]byte{0x92, 1, 0x83, 0xa7}, "version\x01\xa6client\xa1c\xa5orgin\x81\xa3env\xa4prod"...)...)}, says: []string{"is a name misspelt?"}},
 	{name: "an origin that is too long", well: true, frames: [][]byte{helloOf(wire.Hello{Version: 1, Origin: span.Origin{Env: strings.Repeat("e", 300)}})}, says: []string{`normalised: origin env "eee`, "(300 bytes)", "(200 bytes)"}},
 	{name: "a service in capitals", well: true, frames: [][]byte{hello(), batch(keyWith(func(k *span.Key) { k.Service = "My Shop!" }))}, says: []string{`normalised: service "My Shop!" becomes "my_shop"`}},
