@@ -129,12 +129,12 @@ func (s *session) doubt(part *told, snapshot *wire.Snapshot, message []byte, at 
 		s.note(part, noteNormalised, "a duration of %d becomes 0: is the clock monotonic?", int64(duration))
 	}
 	if snapshot.Duration > uint64(longest) {
-		s.note(part, noteAdvice, "spans last longer than a week: a duration is nanoseconds from a span's start "+
-			"to its end, not since 1970")
+		s.note(part, noteAdvice, "spans last longer than a week: a duration is nanoseconds from a span's "+
+			"start to its end, not since 1970")
 	}
 	if snapshot.Weight < 1 {
-		s.note(part, noteAdvice, "weights are below 1: a weight is how many spans one stands for, 1 / rate where "+
-			"that is the rate at which it was sampled")
+		s.note(part, noteAdvice, "weights are below 1: a weight is how many spans one stands for, 1 / rate "+
+			"where that is the rate at which it was sampled")
 	}
 }
 
