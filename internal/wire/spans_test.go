@@ -229,6 +229,20 @@ func TestValidWeight(t *testing.T) {
 	}
 }
 
+// TestAWeightThatIsNoneIsTheFault: the error is about the weight's own bytes, however many it has.
+func TestAWeightThatIsNoneIsTheFault(t *testing.T) {
+	for _, weight := range [][]byte{{0}, {0xff}, {0xca, 0x7f, 0xc0, 0, 0}, {0xcf, 1, 0, 0, 0, 0, 0, 0, 0}} {
+		body := append([]byte{0x91, 0x95, 0xc4, 4, 0x93, 0xa0, 0xa0, 0xa0, 1, 2, 0}, weight...)
+		walker, err := WalkSpans(body)
+		if err != nil || walker.Next(new(Snapshot)) {
+			t.Fatalf("a weight of % x is taken: %v", weight, err)
+		}
+		if left, ok := Left(walker.Err()); !ok || left != len(weight) {
+			t.Errorf("the fault is %d bytes before the end, and the weight has %d", left, len(weight))
+		}
+	}
+}
+
 // TestNumberedWithRoomAgrees: a numbered snapshot is the same bytes, whether there
 // was room for it or not.
 func TestNumberedWithRoomAgrees(t *testing.T) {
