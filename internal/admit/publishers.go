@@ -46,7 +46,8 @@ const minKeyBytes = wire.MinMaxKeyBytes * 5 / 4
 // Check says everything that is unusable.
 func (c *Config) Check() (err error) {
 	if c.MaxKeyBytesInAll < c.MaxKeyBytes {
-		err = fmt.Errorf("check max-key-bytes-in-all: %s is less than the %s of one connection",
+		err = fmt.Errorf("check max-key-bytes-in-all: %s is less than the %s of one connection; "+
+			"raise it, or lower --max-key-bytes",
 			memory.SizeText(c.MaxKeyBytesInAll), memory.SizeText(c.MaxKeyBytes))
 	}
 	return errors.Join(err,

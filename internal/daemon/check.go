@@ -3,6 +3,7 @@ package daemon
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/prometheus/exporter-toolkit/web"
@@ -11,6 +12,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/check"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
+	"github.com/spanstatsd/spanstatsd/internal/health"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/ring"
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
@@ -100,7 +102,10 @@ const programBytes = 16 << 20
 const payloadOfSketch = 2 * 4
 
 // Memory is what the limits of a configuration may come to in the worst case.
-func (c *Config) Memory() memory.Budget {
+func (c *Config) Memory() memory.Budget { return memory.Sum(c.parts()) }
+
+// parts are what that is the sum of.
+func (c *Config) parts() []memory.Part {
 	counting := c.counting()
 	encoding := min(payloadOfSketch*c.Aggregate.SketchBytes+2*c.Aggregate.LabelBytes,
 		3*flush.DefaultMaxPayloadBytes)
@@ -109,7 +114,7 @@ func (c *Config) Memory() memory.Budget {
 	for _, k := range doorKinds {
 		doors = append(doors, k.config(c).Memory(publisher)...)
 	}
-	return memory.Sum(c.Ingest.Memory(publisher), counting.Memory(), doors, c.totalsMemory(),
+	return slices.Concat(c.Ingest.Memory(publisher), counting.Memory(), doors, c.totalsMemory(),
 		c.exemplarsMemory(), []memory.Part{
 			{
 				Name: "keys of connections", Bytes: int64(c.Admit.MaxKeyBytesInAll),
@@ -187,10 +192,23 @@ func (c *Config) counting() aggregate.Config {
 
 // checkMemory refuses what can't fit, before anything is made.
 func (c *Config) checkMemory() error {
-	if err := c.Memory().Check(c.MemoryLimit, c.canBeLower); err != nil {
+	if err := c.Memory().Check(c.MemoryLimit, chosenLimits(c), c.canBeLower); err != nil {
 		return fmt.Errorf("check memory: %w", err)
 	}
 	return nil
+}
+
+// chosenLimits are those that the operator has set. FitMemory has made all others as small as it can.
+func chosenLimits(c *Config) (flags []string) {
+	limits := c.limits()
+	for i := range c.Settings {
+		s := &c.Settings[i]
+		isSet := s.Origin == health.FromFlag || s.Origin == health.FromEnvironment
+		if _, is := limits[s.Name]; is && isSet {
+			flags = append(flags, s.Name)
+		}
+	}
+	return flags
 }
 
 // canBeLower says whether a limit that is halved, once or more often, can be used as well

@@ -24,7 +24,8 @@ type doorConfig interface {
 	Enabled() bool
 	Check() error
 	Memory(publisher int) []memory.Part
-	Forwards() int // connections to who is behind, at most
+	LeastBodyBytes() int // which --...-max-body-bytes must allow
+	Forwards() int       // connections to who is behind, at most
 }
 
 // doorKinds are all that there are, in the order in which they are opened.

@@ -28,67 +28,67 @@ const sketchesOfOne = "sketches of an aggregate"
 var smaller = []struct {
 	limit string
 	value int
-	small bool   // also wherever there is no more than smallMemory
-	holds string // a limit whose value it must hold
+	small bool // also wherever there is no more than smallMemory
 }{
-	{"max-connections", 256, true, ""},
-	{"max-key-bytes", 2 << 20, true, ""},
-	{"max-key-bytes-in-all", 8 << 20, true, "max-key-bytes"},
-	{drainersLimit, 4, true, ""}, // each has tables for all aggregates
-	{drainersLimit, 2, true, ""},
-	{drainersLimit, 1, true, ""}, // which counts millions of spans a second
-	{buffersLimit, 4 << 20, false, ""},
-	{"apm-max-connections", 128, true, ""},
-	{"apm-max-body", 4 << 20, false, ""}, // what is larger loses nothing, since the agent counts it
-	{"apm-max-body-bytes", 8 << 20, false, "apm-max-body"},
-	{apmCountersLimit, 1, true, ""},
-	{"otlp-max-connections", 32, true, ""},
-	{"otlp-max-body", 4 << 20, false, ""}, // what most servers of gRPC take
-	{"otlp-max-body-bytes", 16 << 20, false, "otlp-max-body"},
-	{otlpCountersLimit, 1, true, ""},
-	{"otlp-max-body", 1 << 20, false, ""},
-	{"otlp-max-body-bytes", 4 << 20, false, "otlp-max-body"},
-	{sketchesOfOne, 1 << 10, false, ""},
-	{"apm-max-body", 1 << 20, false, ""},
-	{"apm-max-body-bytes", 4 << 20, false, "apm-max-body"},
-	{"apm-max-connections", 64, false, ""}, // an idle one gives way to the next
-	{"max-connections", 128, false, ""},
-	{"retry-bytes", 8 << 20, false, ""},
-	{"ring-slots", 8192, false, ""},
-	{"ring-slots", 4096, true, ""},
-	{"max-connections", 64, false, ""},
-	{"max-key-bytes-in-all", 4 << 20, false, "max-key-bytes"},
-	{buffersLimit, 2 << 20, false, ""},
-	{"max-origins", 64, false, ""},
-	{sketchesOfOne, 640, false, ""},
-	{"apm-max-body", 128 << 10, false, ""},
-	{"apm-max-body-bytes", 1 << 20, false, "apm-max-body"},
-	{"apm-max-connections", 32, false, ""},
-	{"otlp-max-body", 512 << 10, false, ""},
-	{"otlp-max-body-bytes", 2 << 20, false, "otlp-max-body"},
-	{otlpStreamsLimit, 4, false, ""},
-	{"otlp-max-connections", 24, false, ""}, // an idle one gives way to the next
-	{"max-connections", 32, false, ""},
-	{"retry-bytes", 4 << 20, false, ""},
-	{"max-key-bytes", 1 << 20, false, ""},
-	{"max-key-bytes-in-all", 2 << 20, false, "max-key-bytes"},
-	{"apm-max-connections", 24, false, ""},
-	{"max-connections", 24, false, ""},
-	{"apm-max-body", 96 << 10, false, ""},
-	{otlpStreamsLimit, 2, false, ""},
-	{"otlp-max-connections", 16, false, ""},
-	{"otlp-max-body", 256 << 10, false, ""},
-	{"otlp-max-body-bytes", 1 << 20, false, "otlp-max-body"},
-	{aggregatesLimit, 2048, false, ""},
-	{"apm-max-body", 64 << 10, false, ""},
-	{"otlp-max-connections", 8, false, ""},
-	{"max-origins", 32, false, ""},
-	{"max-key-bytes", 512 << 10, false, ""},
-	{"max-key-bytes-in-all", 1 << 20, false, "max-key-bytes"},
-	{"retry-bytes", 2 << 20, false, ""},
-	{aggregatesLimit, 1024, false, ""},
-	{"otlp-max-body", 128 << 10, false, ""}, // what is larger is lost
-	{aggregatesLimit, 256, false, ""},
+	{"max-connections", 256, true},
+	{"max-key-bytes", 2 << 20, true},
+	{"max-key-bytes-in-all", 8 << 20, true},
+	{drainersLimit, 4, true}, // each has tables for all aggregates
+	{drainersLimit, 2, true},
+	{drainersLimit, 1, true}, // which counts millions of spans a second
+	{buffersLimit, 4 << 20, false},
+	{"apm-max-connections", 128, true},
+	{"apm-max-body", 4 << 20, false}, // what is larger loses nothing, since the agent counts it
+	{"apm-max-body-bytes", 8 << 20, false},
+	{apmCountersLimit, 1, true},
+	{"otlp-max-connections", 32, true},
+	{"otlp-max-body", 4 << 20, false}, // what most servers of gRPC take
+	{"otlp-max-body-bytes", 16 << 20, false},
+	{otlpCountersLimit, 1, true},
+	{"otlp-max-body", 1 << 20, false},
+	{"otlp-max-body-bytes", 4 << 20, false},
+	{sketchesOfOne, 1 << 10, false},
+	{"apm-max-body", 1 << 20, false},
+	{"apm-max-body-bytes", 4 << 20, false},
+	{"apm-max-connections", 64, false}, // an idle one gives way to the next
+	{"max-connections", 128, false},
+	{"retry-bytes", 8 << 20, false},
+	{"ring-slots", 8192, false},
+	{"ring-slots", 4096, true},
+	{"max-connections", 64, false},
+	{"max-key-bytes-in-all", 4 << 20, false},
+	{buffersLimit, 2 << 20, false},
+	{"max-origins", 64, false},
+	{sketchesOfOne, 640, false},
+	{"apm-max-body", 128 << 10, false},
+	{"apm-max-body-bytes", 1 << 20, false},
+	{"apm-max-connections", 32, false},
+	{"otlp-max-body", 512 << 10, false},
+	{"otlp-max-body-bytes", 2 << 20, false},
+	{otlpStreamsLimit, 4, false},
+	{"otlp-max-connections", 24, false}, // an idle one gives way to the next
+	{"max-connections", 32, false},
+	{"retry-bytes", 4 << 20, false},
+	{"max-key-bytes", 1 << 20, false},
+	{"max-key-bytes-in-all", 2 << 20, false},
+	{"apm-max-connections", 24, false},
+	{"max-connections", 24, false},
+	{"apm-max-body", 96 << 10, false},
+	{otlpStreamsLimit, 2, false},
+	{"otlp-max-connections", 16, false},
+	{"otlp-max-body", 256 << 10, false},
+	{"otlp-max-body-bytes", 1 << 20, false},
+	{aggregatesLimit, 2048, false},
+	{"apm-max-body", 64 << 10, false},
+	{"otlp-max-connections", 8, false},
+	{"max-origins", 32, false},
+	{"max-key-bytes", 512 << 10, false},
+	{"max-key-bytes-in-all", 1 << 20, false},
+	{"retry-bytes", 2 << 20, false},
+	{aggregatesLimit, 1024, false},
+	{"otlp-max-body", 128 << 10, false}, // what is larger is lost
+	{"otlp-max-body-bytes", 1 << 20, false},
+	{aggregatesLimit, 256, false},
 }
 
 // FitMemory chooses limits for the memory there is, where there is a limit on it: a number of
@@ -108,11 +108,7 @@ func FitMemory(c *Config, limit memory.Limit, byHand func(limit string) bool) (c
 		if f.byHand(s.limit) || f.fits() && !(s.small && limit.Bytes <= smallMemory) {
 			continue
 		}
-		value, before := s.value, f.value(s.limit)
-		for value <= f.value(s.holds) && value < before {
-			value *= 2
-		}
-		if value < before {
+		if value := max(s.value, f.least(s.limit)); value < f.value(s.limit) {
 			f.set(s.limit, value)
 			f.follow()
 		}
@@ -165,14 +161,21 @@ func (f *memoryFit) follow() {
 	f.set("sketch-bytes", max(leastBytes, aggregates*f.value(sketchesOfOne)))
 }
 
-func (f *memoryFit) fits() bool { return f.config.Memory().Total <= f.config.MemoryLimit.Bytes }
+func (f *memoryFit) fits() bool { return memory.Total(f.config.parts()) <= f.config.MemoryLimit.Bytes }
 
-// value is a limit, 0 for none.
-func (f *memoryFit) value(limit string) int {
-	if limit == "" {
-		return 0
+func (f *memoryFit) value(limit string) int { return *f.limits[limit] }
+
+// least is what a limit must be for others that it has to hold.
+func (f *memoryFit) least(limit string) int {
+	if limit == "max-key-bytes-in-all" {
+		return f.value("max-key-bytes")
 	}
-	return *f.limits[limit]
+	for _, k := range doorKinds {
+		if limit == k.name+"-max-body-bytes" {
+			return k.config(f.config).LeastBodyBytes()
+		}
+	}
+	return 0
 }
 
 // set chooses a limit that nobody set by hand.

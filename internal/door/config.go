@@ -85,7 +85,8 @@ func (c *Config) Check(flags string) (err error) {
 		err = errors.Join(err, check.Address(flags+"-addr", c.Addr))
 	}
 	if c.MaxBodyBytes < c.MaxBody {
-		err = errors.Join(err, fmt.Errorf("check %s-max-body-bytes: %s is less than the %s of one body",
+		err = errors.Join(err, fmt.Errorf("check %s-max-body-bytes: %s is less than the %s of one body; "+
+			"raise it, or lower --%[1]s-max-body",
 			flags, memory.SizeText(c.MaxBodyBytes), memory.SizeText(c.MaxBody)))
 	}
 	return errors.Join(
@@ -97,6 +98,9 @@ func (c *Config) Check(flags string) (err error) {
 		check.Time(flags+"-buffer", c.Buffer, 0, maxBuffer),
 	)
 }
+
+// LeastBodyBytes is what all bodies together must be allowed for one to be held.
+func (c *Config) LeastBodyBytes() int { return c.MaxBody }
 
 // Publishers bounds the origins that are remembered. One body may need so many.
 func (c *Config) Publishers(batches int) int {

@@ -19,28 +19,41 @@ type Budget struct {
 	Total int64  `json:"total_bytes"`
 }
 
-// Sum makes a budget of the rooms' parts.
-func Sum(parts ...[]Part) (b Budget) {
-	b.Parts = slices.Concat(parts...)
-	slices.SortStableFunc(b.Parts, func(x, y Part) int { return cmp.Compare(y.Bytes, x.Bytes) })
-	for _, part := range b.Parts {
-		b.Total += part.Bytes
-	}
-	return b
+// Sum makes a budget of the rooms' parts, which it sorts.
+func Sum(parts []Part) Budget {
+	slices.SortStableFunc(parts, func(x, y Part) int { return cmp.Compare(y.Bytes, x.Bytes) })
+	return Budget{parts, Total(parts)}
 }
 
-// Check says what to lower where the budget does not fit a limit: the flags of the
-// largest parts, of those that can be lower than they are.
-func (b Budget) Check(limit Limit, canBeLower func(flag string) bool) error {
+// Total is what parts come to.
+func Total(parts []Part) (bytes int64) {
+	for _, part := range parts {
+		bytes += part.Bytes
+	}
+	return bytes
+}
+
+// Check says what to lower where the budget does not fit a limit: flags that somebody has chosen
+// first, then those of the largest parts, of all that can be lower than they are.
+func (b Budget) Check(limit Limit, chosen []string, canBeLower func(flag string) bool) error {
 	if b.Total <= limit.Bytes {
 		return nil
 	}
 	advice, named := "", map[string]bool{"": true}
+	flags := slices.Clone(chosen)
 	for _, part := range b.Parts {
-		if !named[part.Flag] && len(named) <= mostAdvised && canBeLower(part.Flag) {
-			advice += fmt.Sprintf("--%s (%s of %s), ", part.Flag, part.Name, Text(part.Bytes))
-			named[part.Flag] = true
+		flags = append(flags, part.Flag)
+	}
+	for _, flag := range flags {
+		if named[flag] || len(named) > mostAdvised || !canBeLower(flag) {
+			continue
 		}
+		named[flag] = true
+		advice += "--" + flag
+		if i := slices.IndexFunc(b.Parts, func(p Part) bool { return p.Flag == flag }); i >= 0 {
+			advice += fmt.Sprintf(" (%s of %s)", b.Parts[i].Name, Text(b.Parts[i].Bytes))
+		}
+		advice += ", "
 	}
 	if advice == "" {
 		advice = "allow more; every limit is as low as it can be"

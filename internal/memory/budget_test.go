@@ -2,6 +2,7 @@ package memory_test
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,24 +10,24 @@ import (
 )
 
 func TestBudget(t *testing.T) {
-	b := memory.Sum(
+	b := memory.Sum(slices.Concat(
 		[]memory.Part{{"rings", 1 << 20, "ring-slots"}, {"program", 16 << 20, ""}},
 		[]memory.Part{
 			{"connections", 64 << 20, "max-connections"},
 			{"keys", 32 << 20, "max-key-bytes-in-all"},
 		},
-	)
+	))
 	if b.Total != 113<<20 || b.Parts[0].Name != "connections" || b.Parts[3].Name != "rings" {
 		t.Errorf("the sum is %+v", b)
 	}
 	every := func(string) bool { return true }
-	if err := b.Check(memory.Limit{Bytes: 113 << 20}, every); err != nil {
+	if err := b.Check(memory.Limit{Bytes: 113 << 20}, nil, every); err != nil {
 		t.Error(err)
 	}
-	if err := b.Check(memory.Limit{Bytes: math.MaxInt64}, every); err != nil {
+	if err := b.Check(memory.Limit{Bytes: math.MaxInt64}, nil, every); err != nil {
 		t.Error(err)
 	}
-	err := b.Check(memory.Limit{Bytes: 100 << 20, Source: "the cgroup"}, every)
+	err := b.Check(memory.Limit{Bytes: 100 << 20, Source: "the cgroup"}, nil, every)
 	const want = "the limits may come to 113 MiB and the cgroup allows 100 MiB; lower " +
 		"--max-connections (connections of 64 MiB), --max-key-bytes-in-all (keys of 32 MiB), --ring-slots " +
 		"(rings of 1.0 MiB), or allow more"
@@ -51,7 +52,7 @@ func TestAdviceNamesWhatCanBeLower(t *testing.T) {
 			"allow more"},
 		{"sketch-bytes retry-bytes ring-slots", "; allow more; every limit is as low as it can be"},
 	} {
-		err := b.Check(limit, func(flag string) bool { return !strings.Contains(c.lowest, flag) })
+		err := b.Check(limit, nil, func(flag string) bool { return !strings.Contains(c.lowest, flag) })
 		if err == nil || !strings.HasSuffix(err.Error(), c.want) {
 			t.Errorf("where %q can't be lower: %v", c.lowest, err)
 		}

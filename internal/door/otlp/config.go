@@ -52,12 +52,22 @@ func (c *Config) Check() error {
 			"there is no --otlp-forward, so that no trace goes on; "+
 			"give it, or leave --otlp-keep out"))
 	}
-	if need := 2*c.MaxBody + sampling.LeftBytes(c.MaxBody); c.Keep != nil && c.MaxBodyBytes < need {
+	if need := c.LeastBodyBytes(); c.Keep != nil && c.MaxBodyBytes < need {
 		err = errors.Join(err, fmt.Errorf("check otlp-max-body-bytes: %s is less than the %s that one "+
 			"request may need with --otlp-keep; "+
 			"raise it, or lower --otlp-max-body", memory.SizeText(c.MaxBodyBytes), memory.SizeText(need)))
 	}
 	return err
+}
+
+// LeastBodyBytes is what all bodies together must be allowed for one to be held: with Keep as it
+// came, without its gzip, and what is left of it.
+func (c *Config) LeastBodyBytes() int {
+	if c.Keep == nil {
+		return c.MaxBody
+	}
+	const step = 64 << 10 // a number that a person can read
+	return (2*c.MaxBody + sampling.LeftBytes(c.MaxBody) + step - 1) / step * step
 }
 
 // Memory is the most that this door may come to use where it is on: what its limits

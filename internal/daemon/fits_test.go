@@ -1,0 +1,159 @@
+//go:build !race
+
+package daemon
+
+import (
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	doorotlp "github.com/spanstatsd/spanstatsd/internal/door/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/exemplars"
+	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
+	"github.com/spanstatsd/spanstatsd/internal/flush/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/memory"
+	"github.com/spanstatsd/spanstatsd/internal/sampling"
+)
+
+// combinations are configurations with each set of doors and of exits that an operator can
+// choose, by what is chosen.
+func combinations(t *testing.T) map[string]Config {
+	t.Helper()
+	endpoint, badEndpoint := otlp.ParseEndpoint("http://127.0.0.1:4318")
+	forward, badForward := doorotlp.ParseCollector("http://127.0.0.1:4318")
+	metrics, badMetrics := otlp.New(otlp.Config{Variables: otlp.Variables{Endpoint: endpoint}})
+	totals, badTotals := otlp.New(otlp.Config{
+		Variables: otlp.Variables{Endpoint: endpoint}, Temporality: otlp.Cumulative,
+	})
+	if err := errors.Join(badEndpoint, badForward, badMetrics, badTotals); err != nil {
+		t.Fatal(err)
+	}
+	table := exemplars.New(exemplars.DefaultLimit)
+	type choice struct {
+		name   string
+		choose func(c *Config)
+	}
+	none := choice{"", func(*Config) {}}
+	takes := func(c *Config) { c.OTLP.Addr = "127.0.0.1:4319" }
+	forwards := func(c *Config) { takes(c); c.OTLP.Forward = forward }
+	all := map[string]Config{"": usable(t)}
+	for _, choices := range [][]choice{
+		{none, {"datadog's door ", func(c *Config) { c.APM.Addr = "127.0.0.1:8127" }}},
+		{
+			none,
+			{"OTLP ", takes},
+			{"OTLP that goes on ", forwards},
+			{"OTLP that is kept ", func(c *Config) { forwards(c); c.OTLP.Keep = &sampling.Keeping{} }},
+		},
+		{none, {"by datadog's reading ", func(c *Config) {
+			c.OTLP.Reading, c.OTLP.Marks = doorotlp.ReadingDatadog, c.OTLP.Forward.IsSet()
+		}}},
+		{
+			none,
+			{"to metrics ", func(c *Config) { c.Exporters = []flush.Exporter{metrics} }},
+			{"to running totals ", func(c *Config) { c.Exporters = []flush.Exporter{totals} }},
+			{"to running totals alone ", func(c *Config) {
+				c.Exporters, c.Agent.URL = []flush.Exporter{totals}, agent.URL{}
+			}},
+		},
+	} {
+		further := map[string]Config{}
+		for before, config := range all {
+			for _, c := range choices {
+				made := config
+				c.choose(&made)
+				if len(made.Exporters) > 0 && (made.APM.Enabled() || made.OTLP.Forward.IsSet()) {
+					made.Exemplars = table
+				}
+				further[before+c.name] = made
+			}
+		}
+		all = further
+	}
+	maps.DeleteFunc(all, func(name string, c Config) bool {
+		return c.checkDestinations() != nil || strings.Contains(name, "reading") && !c.OTLP.Enabled()
+	})
+	return all
+}
+
+// TestDefaultsFitAnyLimit, from the least on that they can be made to fit, whatever doors and
+// exits there are: below it the memory alone is in the way, and an operator is told so.
+func TestDefaultsFitAnyLimit(t *testing.T) {
+	for name, config := range combinations(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fitsFrom := 0
+			for mib := 1; mib <= 512; mib++ {
+				c := config
+				FitMemory(&c, memory.Limit{Bytes: int64(mib) << 20, Source: "a test"}, nobody)
+				wrong, tooMuch := c.checkRooms(), c.checkMemory()
+				switch {
+				case wrong != nil:
+					t.Errorf("at %d MiB: %v", mib, wrong)
+				case tooMuch == nil && fitsFrom == 0:
+					fitsFrom = mib
+				case tooMuch != nil && (fitsFrom > 0 || !strings.Contains(tooMuch.Error(), "allow more")):
+					t.Errorf("it fits from %d MiB on, and at %d MiB: %v", fitsFrom, mib, tooMuch)
+				}
+			}
+			if fitsFrom == 0 || fitsFrom > 90 {
+				t.Errorf("it fits from %d MiB on", fitsFrom)
+			}
+		})
+	}
+}
+
+// nobody has set a limit by hand.
+func nobody(string) bool { return false }
+
+// TestWhatIsSetByHandFitsOrIsNamed sets some limits to anything from a 64th to 64 times their
+// defaults, in any memory: then either all of it can be used, or what can't be says of a limit
+// that was set what is wrong with it.
+func TestWhatIsSetByHandFitsOrIsNamed(t *testing.T) {
+	configs := combinations(t)
+	names := slices.Sorted(maps.Keys(configs))
+	for seed := range uint64(4000) {
+		random := rand.New(rand.NewPCG(seed, 32))
+		name := names[random.IntN(len(names))]
+		c := configs[name]
+		set := map[string]bool{}
+		for range 1 + random.IntN(3) {
+			limits := c.limits()
+			limit := flagsWithLimits[random.IntN(len(flagsWithLimits))]
+			if value := limits[limit]; !set[limit] {
+				*value = max(1, *value<<random.IntN(7)>>random.IntN(7))
+				set[limit] = true
+				c.Settings = append(c.Settings, health.Setting{Name: limit, Origin: health.FromFlag})
+			}
+		}
+		mib := 1 + random.IntN(512)
+		FitMemory(&c, memory.Limit{Bytes: int64(mib) << 20, Source: "a test"}, func(limit string) bool {
+			return set[limit]
+		})
+		wrong := errors.Join(c.checkRooms(), c.checkMemory())
+		if wrong == nil {
+			continue
+		}
+		isNamed := mib < 90 // where the defaults alone may be too much
+		for limit := range set {
+			isNamed = isNamed || regexp.MustCompile(`(check |--)`+limit+`([^-a-z]|$)`).MatchString(wrong.Error())
+		}
+		if !isNamed {
+			t.Errorf("seed %d: %q at %d MiB with %v: %v", seed, name, mib, slices.Collect(maps.Keys(set)), wrong)
+		}
+	}
+}
+
+// flagsWithLimits are the flags that memory decides where nobody has set them.
+var flagsWithLimits = []string{
+	"max-aggregates", "label-bytes", "sketch-bytes", "max-origins", "drainers", "ring-slots",
+	"max-key-bytes", "max-key-bytes-in-all", "retry-bytes", "max-connections", "apm-max-body",
+	"apm-max-body-bytes", "apm-max-connections", "otlp-max-body", "otlp-max-body-bytes",
+	"otlp-max-connections",
+}
