@@ -35,6 +35,13 @@ func showEarly(w http.ResponseWriter, early *http.Response) {
 	clear(w.Header())
 }
 
+// ErrLongAnswer is of a body that is longer than it may be. It was read to its end, and what stands
+// behind it is there, unless it is much longer.
+var ErrLongAnswer = errors.New("read answer: it is too long")
+
+// farther is how many times as long a body may be for what stands behind it to be read.
+const farther = 16
+
 // ReadAll reads the body of an answer that has no more than so many bytes.
 func (a *Answer) ReadAll(most int) ([]byte, error) {
 	if a.whole != nil {
@@ -48,7 +55,8 @@ func (a *Answer) ReadAll(most int) ([]byte, error) {
 	case err != nil:
 		return nil, fmt.Errorf("read answer: %w", err)
 	case len(said) > most:
-		return nil, fmt.Errorf("read answer: it has more than %d bytes", most)
+		_, _ = io.CopyN(io.Discard, a.rest.Body, farther*int64(most))
+		return nil, ErrLongAnswer
 	}
 	if a.from != nil {
 		a.from.IsRead = !a.rest.Close

@@ -6,6 +6,7 @@ import (
 	"mime"
 	"net/http"
 	"os"
+	"strings"
 
 	"github.com/spanstatsd/spanstatsd/internal/door"
 	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
@@ -51,13 +52,16 @@ func (s *Server) Open(h *door.Held) (door.Request, *door.Reply) {
 }
 
 // open reads the head of a request. What is refused in no encoding of its path is in JSON, which
-// anybody can read.
+// anybody can read, but for gRPC in another form than protobuf.
 func (c *call) open() (no *reply) {
 	s, isGRPC, found := signalOf(c.Path)
 	c.signal = s
 	isAnothers := found && isGRPC != (c.encoding == inGRPC) || c.encoding == unknownEncoding
 	if isAnothers {
 		c.encoding = inJSON
+		if isGRPC && strings.HasPrefix(c.Fields.Get("Content-Type"), mediaGRPC+"+") {
+			c.encoding = inGRPC
+		}
 	}
 	said := c.Fields.Get("Content-Encoding")
 	if c.encoding == inGRPC {
@@ -72,6 +76,8 @@ func (c *call) open() (no *reply) {
 	case isAnothers:
 		return refused(http.StatusUnsupportedMediaType, "the content type is none of this path: /v1/... "+
 			"takes application/x-protobuf and application/json, a method of gRPC application/grpc")
+	case c.hasNoLength():
+		return refuse(ResultRefused, otlpanswer.InvalidArgument, "a request of HTTP/1.0 must say its length")
 	case isGRPC && !c.IsHTTP2():
 		return refused(http.StatusHTTPVersionNotSupported, "gRPC needs HTTP/2")
 	case said == "gzip":
@@ -85,6 +91,13 @@ func (c *call) open() (no *reply) {
 			"forward them to; give the daemon --otlp-forward, or switch that exporter of the SDK off")
 	}
 	return nil
+}
+
+// hasNoLength says whether nobody can tell where a body ends: in HTTP/1.0 without a length, it ends
+// before its first byte to whoever reads it.
+func (c *call) hasNoLength() bool {
+	r := c.HTTP
+	return r != nil && !r.ProtoAtLeast(1, 1) && r.ContentLength == 0 && c.Fields.Get("Content-Length") == ""
 }
 
 // encodingOf finds what a content type stands for.
@@ -157,6 +170,9 @@ func (c *call) say(a *reply) *door.Reply {
 		if c.Method != http.MethodPost {
 			w.Header().Set("Allow", http.MethodPost)
 		}
-		return a.write(w, c.encoding, c.signal)
+		if c.encoding == inGRPC {
+			return a.writeGRPC(w, c.Method == http.MethodHead)
+		}
+		return a.writeHTTP(w, c.encoding, c.signal)
 	}}
 }

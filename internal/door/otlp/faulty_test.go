@@ -87,7 +87,7 @@ func newFaulty(t *testing.T, f fault, isGRPC bool) (to *faulty, url string) {
 		}
 		to.taken.Add(1)
 		if isGRPC {
-			_ = taken().writeGRPC(w)
+			_ = taken().writeGRPC(w, false)
 		}
 	})}
 	go func() { _ = server.Serve(to) }()

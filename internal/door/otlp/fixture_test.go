@@ -227,3 +227,11 @@ func eachField(message []byte, with func(n protowire.Number, number uint64, valu
 func retryIn(details string) time.Duration {
 	return otlpanswer.ReadStatus(decoded(details)).Retry
 }
+
+// write has a collector of a test answer.
+func (a *reply) write(w http.ResponseWriter, e encoding, s signal) error {
+	if e == inGRPC {
+		return a.writeGRPC(w, false)
+	}
+	return a.writeHTTP(w, e, s)
+}

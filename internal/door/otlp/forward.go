@@ -92,14 +92,18 @@ func isNamed(named, field string) bool {
 // Answer makes a reply of what the destination has answered, in the words of who asked.
 func (c *call) Answer(from *door.Answer) *door.Reply {
 	said, err := from.ReadAll(maxAnswer)
-	if err != nil {
+	isLong := errors.Is(err, door.ErrLongAnswer)
+	if err != nil && !isLong {
 		return c.Unanswered(err)
 	}
 	var a *reply
-	if c.parcel.encoding == inGRPC {
+	switch {
+	case c.parcel.encoding != inGRPC:
+		a = replyOfHTTP(from, said, c.parcel.encoding, c.encoding, isLong)
+	case isLong && from.Field(headerGRPCStatus) == "": // its end did not come
+		return c.Unanswered(err)
+	default:
 		a = replyOfGRPC(from, said, c.encoding)
-	} else {
-		a = replyOfHTTP(from, said, c.parcel.encoding, c.encoding)
 	}
 	outcome := outcomeLater
 	switch {
@@ -136,18 +140,28 @@ func (c *call) Unanswered(err error) *door.Reply {
 // by the tables of package otlpanswer.
 
 // replyOfHTTP is the answer of a collector that speaks HTTP and was asked in one encoding, for
-// an SDK that speaks perhaps another.
-func replyOfHTTP(from *door.Answer, said []byte, asked, speaks encoding) *reply {
-	a := &reply{Status: saidByHTTP(from), http: from.Status}
-	switch isProtobuf := strings.HasPrefix(from.Field("Content-Type"), mediaProtobuf); {
+// an SDK that speaks perhaps another. Of one that is too long to be kept the status says all. A page is
+// no answer of OTLP, whatever its status: it goes back as it is, and took nothing.
+func replyOfHTTP(from *door.Answer, said []byte, asked, speaks encoding, isLong bool) *reply {
+	a, media := &reply{Status: saidByHTTP(from), http: from.Status}, from.Field("Content-Type")
+	isProtobuf := strings.HasPrefix(media, mediaProtobuf)
+	isPage := a.Code == otlpanswer.OK && strings.HasPrefix(media, mediaPage)
+	if isPage {
+		a.Code = otlpanswer.Unknown
+		a.Said = "the destination answered with a page, which is none of OTLP: look at --otlp-forward"
+	}
+	switch {
+	case isLong:
 	case asked == speaks:
-		if a.asIs, a.asIsType = said, from.Field("Content-Type"); said == nil {
+		if a.asIs, a.asIsType = said, media; said == nil {
 			a.asIs = []byte{}
 		}
-	case asked != inProtobuf: // in words that this SDK does not speak
+	case isPage:
+		a.http = 0
+	case asked != inProtobuf || !isProtobuf: // in words that this SDK does not speak
 	case a.Code == otlpanswer.OK:
 		a.message = said
-	case isProtobuf:
+	default:
 		s := otlpanswer.ReadStatus(said)
 		a.Said, a.Retry = cmp.Or(s.Said, a.Said), max(a.Retry, s.Retry)
 	}

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -66,7 +67,7 @@ func (c *collector) serve(w http.ResponseWriter, r *http.Request) {
 	if c.answer != nil {
 		c.answer(w, n)
 	} else if c.isGRPC {
-		_ = taken().writeGRPC(w)
+		_ = taken().writeGRPC(w, false)
 	}
 }
 
@@ -226,9 +227,9 @@ func TestARefusalIsNoEnd(t *testing.T) {
 		to := newCollector(t, answer.http == 0, func(w http.ResponseWriter, n int) {
 			switch {
 			case answer.http == 0 && n%3 == 0:
-				_ = taken().writeGRPC(w)
+				_ = taken().writeGRPC(w, false)
 			case answer.http == 0:
-				_ = answer.writeGRPC(w)
+				_ = answer.writeGRPC(w, false)
 			case n%3 != 0:
 				w.WriteHeader(answer.http)
 			}
@@ -397,7 +398,7 @@ func TestBooksBalanceUnderFaults(t *testing.T) {
 				_, _ = io.WriteString(w, "nonsense"+strconv.Itoa(n))
 			default:
 				if isGRPC {
-					_ = taken().writeGRPC(w)
+					_ = taken().writeGRPC(w, false)
 				}
 			}
 		})
@@ -429,12 +430,90 @@ func TestBooksBalanceUnderFaults(t *testing.T) {
 	}
 }
 
-// TestAnAnswerHasItsEnd: one that never ends costs its destination that request.
+// TestAnAnswerHasItsEnd: of one that is too long to be kept the status says all, and it is read no farther
+// than so many bytes.
 func TestAnAnswerHasItsEnd(t *testing.T) {
-	to := newCollector(t, false, func(w http.ResponseWriter, _ int) { _, _ = w.Write(make([]byte, maxAnswer+1)) })
+	for name, c := range map[string]struct {
+		isGRPC   bool
+		status   int // of a collector
+		bytes    int
+		http     int // of the answer
+		outcome  outcome
+		speaking string
+	}{
+		"taken":            {false, 200, maxAnswer + 1, 200, outcomeTaken, mediaProtobuf},
+		"taken, in JSON":   {false, 200, maxAnswer + 1, 200, outcomeTaken, mediaJSON},
+		"refused":          {false, 400, maxAnswer + 1, 400, outcomeRefused, mediaProtobuf},
+		"taken, by gRPC":   {true, 200, maxAnswer + 1, 200, outcomeTaken, mediaProtobuf},
+		"endless, by gRPC": {true, 200, 32 * maxAnswer, 503, outcomeAway, mediaProtobuf},
+	} {
+		to := newCollector(t, c.isGRPC, func(w http.ResponseWriter, _ int) {
+			w.Header().Set("Trailer", headerGRPCStatus)
+			w.WriteHeader(c.status)
+			for range c.bytes / 1024 {
+				_, _ = w.Write(make([]byte, 1024))
+			}
+			_, _ = w.Write(make([]byte, 1))
+			w.Header().Set(headerGRPCStatus, "0")
+		})
+		h := newHarness(t, forwardTo(t, to.url()))
+		body := exported("shop", 0, 1, 1)
+		if c.speaking == mediaJSON {
+			body = []byte(inJSONText)
+		}
+		a := send(t, h.client(false), http.MethodPost, "/v1/traces", bytes.NewReader(body), "Content-Type", c.speaking)
+		if a.status != c.http || h.outcomes[c.outcome].Load() != 1 || len(a.body) > 1024 || c.speaking == mediaJSON && string(a.body) != "{}" {
+			t.Errorf("%s: answered %d with %q, %v", name, a.status, a.body, h.Stats().Forwarded)
+		}
+	}
+}
+
+// TestAPageIsNoAnswerOfOTLP: it has taken nothing, and an SDK that speaks in another way hears that.
+func TestAPageIsNoAnswerOfOTLP(t *testing.T) {
+	to := newCollector(t, false, func(w http.ResponseWriter, _ int) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = w.Write([]byte("<html>log in</html>"))
+	})
 	h := newHarness(t, forwardTo(t, to.url()))
-	if a := post(t, h.client(false), exported("shop", 0, 1, 1)); a.status != http.StatusServiceUnavailable {
-		t.Errorf("answered %d with %d bytes", a.status, len(a.body))
+	body := exported("shop", 0, 1, 1)
+	if a := post(t, h.client(false), body); a.status != 200 || string(a.body) != "<html>log in</html>" {
+		t.Errorf("an SDK that speaks as it is answered %+v", a)
+	}
+	a := postGRPC(t, h.client(true), framed(body, false))
+	if a.grpc != "2" || len(a.body) != 0 || !strings.Contains(a.message, "--otlp-forward") {
+		t.Errorf("an SDK that speaks gRPC is answered %+v", a)
+	}
+	if got := h.Stats().Forwarded; got["refused"] != 2 || got["taken"] != 0 {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestJSONGoesOnByGRPC, whatever is in it, as long as it is a request.
+func TestJSONGoesOnByGRPC(t *testing.T) {
+	to := newCollector(t, true, nil)
+	h := newHarness(t, forwardTo(t, to.url()))
+	for name, c := range map[string]struct {
+		body   string
+		marked string
+		status int
+	}{
+		"counted here":      {inJSONText, "", 200},
+		"counted elsewhere": {inJSONText, "yes", 200},
+		"empty":             {"{}", "", 200},
+		"without spans":     {`{"resourceSpans":[]}`, "", 200},
+		"no request":        {`{"resourceSpans":7}`, "", 415},
+	} {
+		a := send(t, h.client(false), http.MethodPost, "/v1/traces", strings.NewReader(c.body),
+			"Content-Type", mediaJSON, headerComputedStats, c.marked)
+		if a.status != c.status {
+			t.Errorf("%s: answered %+v", name, a)
+		}
+		if last := to.last(); c.status == 200 && (last.path != signals[signalTraces].grpc || c.body == inJSONText != (len(last.body) > prefixLen)) {
+			t.Errorf("%s: %q came with %d bytes", name, last.path, len(last.body))
+		}
+	}
+	if got := h.Stats().Requests; got["by_tracer"] != 1 || got["counted"]+got["counted_before"] != 3 {
+		t.Errorf("%v", got)
 	}
 }
 

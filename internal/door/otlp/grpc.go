@@ -57,23 +57,21 @@ const (
 	headerGRPCAccepts  = "Grpc-Accept-Encoding"
 )
 
-// write answers a call, and reports whether all of it was written.
-func (a *reply) write(w http.ResponseWriter, e encoding, s signal) error {
-	if e == inGRPC {
-		return a.writeGRPC(w)
-	}
-	return a.writeHTTP(w, e, s)
-}
-
-// writeGRPC writes the message, where there is one, and the status in trailers.
-func (a *reply) writeGRPC(w http.ResponseWriter) error {
+// writeGRPC writes the message, where there is one, and the status in trailers, or in the header of
+// an answer that has nothing but one.
+func (a *reply) writeGRPC(w http.ResponseWriter, isHead bool) error {
 	h := w.Header()
 	h["Date"] = nil // which gRPC has none of
 	h.Set("Content-Type", mediaGRPC)
-	h["Trailer"] = []string{headerGRPCStatus, headerGRPCMessage, headerGRPCDetails}
 	if a.Code == otlpanswer.Unimplemented {
 		h.Set(headerGRPCAccepts, "gzip")
 	}
+	if isHead {
+		a.writeStatus(h)
+		w.WriteHeader(http.StatusOK)
+		return http.NewResponseController(w).Flush() //nolint:wrapcheck // net/http's own; nobody reads it
+	}
+	h["Trailer"] = []string{headerGRPCStatus, headerGRPCMessage, headerGRPCDetails}
 	w.WriteHeader(http.StatusOK)
 	var err error
 	if a.Code == otlpanswer.OK {
@@ -83,6 +81,12 @@ func (a *reply) writeGRPC(w http.ResponseWriter) error {
 	if flushed := http.NewResponseController(w).Flush(); err == nil {
 		err = flushed
 	}
+	a.writeStatus(h)
+	return err //nolint:wrapcheck // the same
+}
+
+// writeStatus sets the fields of a status.
+func (a *reply) writeStatus(h http.Header) {
 	h.Set(headerGRPCStatus, strconv.Itoa(int(a.Code)))
 	if a.Said != "" {
 		h.Set(headerGRPCMessage, url.PathEscape(a.Said)) // of which it asks no more than the percent sign
@@ -93,7 +97,6 @@ func (a *reply) writeGRPC(w http.ResponseWriter) error {
 	case a.Code != otlpanswer.OK:
 		h.Set(headerGRPCDetails, base64.RawStdEncoding.EncodeToString(a.Protobuf()))
 	}
-	return err //nolint:wrapcheck // net/http's own; nobody reads it
 }
 
 // decoded is what stands in a header that ends in -bin, with or without padding.

@@ -1,8 +1,8 @@
 package otlp
 
 import (
-	"cmp"
 	"bytes"
+	"cmp"
 	"net/http"
 	"strconv"
 	"time"

@@ -54,7 +54,7 @@ func TestAnswersAreTheSpecifications(t *testing.T) {
 		{bad, "", "3", "100%25%20bad:%20%C3%A9", "CAMSDDEwMCUgYmFkOiDDqQ"},
 	} {
 		w := httptest.NewRecorder()
-		if err := c.answer.writeGRPC(w); err != nil {
+		if err := c.answer.writeGRPC(w, false); err != nil {
 			t.Fatal(err)
 		}
 		h := w.Header()

@@ -1,10 +1,13 @@
 package otlp
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -91,6 +94,8 @@ func TestWhatIsNotTakenIsSaid(t *testing.T) {
 		"metrics by gRPC":            {client: streams, path: signals[signalMetrics].grpc, body: framed(good, false), grpc: "12"},
 		"another compression's name": {client: streams, header: []string{headerGRPCEncoding, "zstd"}, body: framed(good, true), grpc: "12"},
 		"no name of one":             {client: streams, body: framed(packed(good), true), grpc: "13", result: ResultUnread},
+		"HEAD by gRPC":               {client: streams, method: http.MethodHead, grpc: "12"},
+		"JSON by gRPC":               {client: streams, header: []string{"Content-Type", mediaGRPC + "+json"}, body: framed([]byte("{}"), false), grpc: "12"},
 		"no prefix":                  {client: streams, body: []byte{0, 0, 0}, grpc: "3", result: ResultUnread},
 		"a prefix too long":          {client: streams, body: framed(good, false)[:20], grpc: "3", result: ResultUnread},
 		"two messages":               {client: streams, body: append(framed(good, false), framed(good, false)...), grpc: "3", result: ResultUnread},
@@ -209,5 +214,28 @@ func TestWhatIsSentAgainIsCountedOnce(t *testing.T) {
 	h.stop()
 	if h.rows["name 0"] != 6*7 || h.Stats().Requests["counted_before"] != 1 {
 		t.Errorf("counted %v, requests %v", h.rows, h.Stats().Requests)
+	}
+}
+
+// TestARequestOfHTTP10SaysItsLength, or it would be empty to whoever reads it, and be lost as one that was
+// taken.
+func TestARequestOfHTTP10SaysItsLength(t *testing.T) {
+	h := newHarness(t, nil)
+	body := exported("shop", 0, 3, 1)
+	for length, want := range map[string]int{
+		"": 400, "Content-Length: " + strconv.Itoa(len(body)) + "\r\n": 200,
+	} {
+		c := h.dial()
+		head := "POST /v1/traces HTTP/1.0\r\nContent-Type: " + mediaProtobuf + "\r\n" + length + "\r\n"
+		if _, err := io.WriteString(c, head+string(body)); err != nil {
+			t.Fatal(err)
+		}
+		if status := statusOf(t, bufio.NewReader(c)); status != want {
+			t.Errorf("with %q: answered %d, want %d", length, status, want)
+		}
+	}
+	h.stop()
+	if h.rows["name 0"] != 3 {
+		t.Errorf("counted %v", h.rows)
 	}
 }

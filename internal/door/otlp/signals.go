@@ -51,6 +51,7 @@ const (
 	mediaProtobuf = "application/x-protobuf"
 	mediaJSON     = "application/json"
 	mediaGRPC     = "application/grpc"
+	mediaPage     = "text/html" // which is none of them
 )
 
 var mediaOf = [...]string{inProtobuf: mediaProtobuf, inJSON: mediaJSON, inGRPC: mediaGRPC}
