@@ -11,7 +11,6 @@
 //   - each walk in docs/architecture.md names functions that are there and
 //     that call one another in this order
 //
-//
 // The tests read the source of client, cmd, internal and lab with go/parser and change
 // nothing. Tests are not measured: a table of cases may be as long as it likes.
 package structure

@@ -50,7 +50,7 @@ func (d *values) attribute(depth int) (t spantable.Tag) {
 	case 7:
 		t.Value = spantable.IsNested
 		for n := d.groups(3); n > 0 && !d.Failed(); n-- {
-			d.streamed()
+			d.number()
 			d.attribute(depth + 2)
 		}
 	default:
@@ -74,7 +74,7 @@ func (d *values) skipStreamed(depth int) {
 	elements := 0
 	switch lead := d.Lead(); {
 	case msgpack.IsStr(lead):
-		d.streamed()
+		d.number()
 	case msgpack.IsArray(lead):
 		elements = d.Array()
 	case msgpack.IsMap(lead):

@@ -16,6 +16,7 @@ const (
 	LabelTraceHigh    // the upper half of the trace's id
 	LabelSpanSampling // the span was sampled for itself
 	LabelEventRate    // the span is an event
+	labelMisplaced    // no name: the empty string of a v0.5 body that is not the first
 	TraceLabels       // how many there are, with spantable.Other
 )
 

@@ -1,60 +1,56 @@
 package datadog
 
 import (
-	"math"
+	"bytes"
+	"hash/maphash"
 
 	"github.com/spanstatsd/spanstatsd/internal/msgpack"
 	"github.com/spanstatsd/spanstatsd/internal/spantable"
 )
 
-// addString gives a string the next number, if there may be one more.
-func (d *values) addString(t spantable.Text, l spantable.Label) {
-	s := &d.strings
-	if len(s.texts) >= d.table.Limits.Strings {
-		d.table.Fail(spantable.ErrTooMuch)
-		d.Fail()
-		return
-	}
-	s.texts, s.labels = append(s.texts, t), append(s.labels, l)
+// strings are those that a body numbers, and by string the label of the tag with that name.
+type strings struct {
+	texts  []spantable.Text
+	labels []spantable.Label
+	// slots find the number of a string that a v1 body has brought already: a string that stands
+	// in it twice keeps its first number, and gets no second one. It is a flat hash table of
+	// numbers, each one more than its string's, so that 0 is an empty slot.
+	slots []uint32
+	seed  maphash.Seed
+	// misplaced says that a v0.5 body has an empty string that is not the first.
+	misplaced bool
 }
 
-// numberOf is the number of a string, a new one where the body has not had it. It reports
-// whether it is new.
-func (d *values) numberOf(t spantable.Text) (number int, isNew bool) {
-	s, text := &d.strings, bytesOf(d.body, t)
-	if 2*(len(s.texts)+1) > len(s.slots) {
-		s.grow(d.body)
+// firstSlots is the size of a table to begin with.
+const firstSlots = 256
+
+func (s *strings) reset() { s.texts, s.labels, s.misplaced = s.texts[:0], s.labels[:0], false }
+
+// begin makes the strings findable by their bytes.
+func (s *strings) begin() {
+	if s.slots == nil {
+		s.seed, s.slots = maphash.MakeSeed(), make([]uint32, firstSlots)
 	}
-	slot := s.slot(d.body, text)
-	if *slot != 0 {
-		return int(*slot - 1), false
-	}
-	number = len(s.texts)
-	if d.addString(t, d.names.Find(text)); !d.Failed() {
-		*slot = uint32(number + 1)
-	}
-	return number, true
+	clear(s.slots)
 }
 
-// index reads the number of a string.
-func (d *values) index() int {
-	n := d.Uint(math.MaxUint64)
-	if n >= uint64(len(d.strings.texts)) {
-		d.Fail()
-		return 0
+// slot is where a string is, or where it belongs.
+func (s *strings) slot(body, text []byte) *uint32 {
+	mask := uint64(len(s.slots) - 1)
+	for at := maphash.Bytes(s.seed, text) & mask; ; at = (at + 1) & mask {
+		slot := &s.slots[at]
+		if *slot == 0 || bytes.Equal(bytesOf(body, s.texts[*slot-1]), text) {
+			return slot
+		}
 	}
-	return int(n)
 }
 
-// streamed reads a string, or the number of one that the body has had.
-func (d *values) streamed() int {
-	if !msgpack.IsStr(d.Lead()) {
-		return d.index()
+// grow makes the table twice as large.
+func (s *strings) grow(body []byte) {
+	s.slots = make([]uint32, 2*len(s.slots))
+	for i := range s.texts {
+		*s.slot(body, bytesOf(body, s.texts[i])) = uint32(i + 1)
 	}
-	text := d.Str()
-	if d.Failed() {
-		return 0
-	}
-	n, _ := d.numberOf(spantable.Text(text))
-	return n
 }
+
+func bytesOf(body []byte, t spantable.Text) []byte { return msgpack.Text(t).Of(body) }

@@ -1,9 +1,6 @@
 package datadog
 
-import (
-	"github.com/spanstatsd/spanstatsd/internal/msgpack"
-	"github.com/spanstatsd/spanstatsd/internal/spantable"
-)
+import "github.com/spanstatsd/spanstatsd/internal/spantable"
 
 // v05 is the format of /v0.5/traces: a dictionary of strings, then traces as arrays of spans as
 // arrays of twelve, with numbers for strings.
@@ -37,17 +34,17 @@ func (d v05) dictionary() {
 		}
 		seen.Add(l)
 		if s := &d.strings; text.Len == 0 && len(s.texts) > 0 {
-			if s.misplaced > 0 || s.texts[0].Len == 0 {
+			if s.misplaced || s.texts[0].Len == 0 {
 				d.Fail() // a second empty one
 			}
-			s.misplaced = len(s.texts)
+			s.misplaced, l = true, labelMisplaced
 		}
 		d.addString(text, l)
 	}
 }
 
 func (d v05) span() {
-	s, start := d.beginSpan(spantable.KindUnknown), d.At()
+	s := d.beginSpan(spantable.KindUnknown)
 	if d.Array() != int(fieldsV05) {
 		d.Fail()
 	}
@@ -57,38 +54,24 @@ func (d v05) span() {
 	}
 	d.Seek(at)
 	d.trace.reconcile(s.Parent)
-	if d.strings.misplaced > 0 && !d.Failed() {
-		d.readAgain(s, start)
+	if d.strings.misplaced {
+		d.judge(s)
 	}
 }
 
-// readAgain reads a span once more, which begins at start, where the body has a misplaced empty
-// string. dd-trace-java writes the empty string of a v0.5 body where it first needs it, for a
-// span without a type, and not first in the dictionary. Agents of today move it there, and then
-// read the string that was the first where a span means the empty one; older ones do not. So
-// who means it is left to the agent, but for what does not count: the type of a span that is not
-// counted, and tags that no rule asks for.
-func (d v05) readAgain(s *spantable.Span, start int) {
-	behind, misplaced := d.Reader, d.strings.misplaced
-	d.Reader = msgpack.NewReaderAt(d.body, start)
-	d.Array()
-	means := false
-	for range 3 { // service, name, resource
-		means = d.index() == misplaced || means
+// judge looks whether a span means the empty string of a body that has a misplaced one, which is the
+// only empty one then. dd-trace-java writes the empty string of a v0.5 body where it first needs it,
+// for a span without a type, and not first in the dictionary. Agents of today move it there, and then
+// read the string that was the first where a span means the empty one; older ones do not. So who
+// means it is left to the agent, but for what does not count: the type of a span that is not counted,
+// and the value of a tag that no rule asks for.
+func (d v05) judge(s *spantable.Span) {
+	means := s.Service.Len == 0 || s.Name.Len == 0 || s.Resource.Len == 0
+	for _, t := range d.table.TagsOf(s) {
+		means = means || t.Label == labelMisplaced || t.Value == spantable.IsText && t.Text().Len == 0
 	}
-	for range 6 { // ids, times, error
-		d.Skip()
-	}
-	for n := d.Map(); n > 0; n-- {
-		key, value := d.index(), d.index()
-		means = means || key == misplaced || value == misplaced && d.strings.labels[key] != spantable.Other
-	}
-	for n := d.Map(); n > 0; n-- {
-		means = d.index() == misplaced || means
-		d.Skip()
-	}
-	s.IsDoubtful = d.index() == misplaced
-	if d.Reader = behind; means {
+	s.IsDoubtful = s.Type.Len == 0
+	if means {
 		d.Fail()
 	}
 }

@@ -1,34 +1,35 @@
 package datadog
 
-import "github.com/spanstatsd/spanstatsd/internal/spantable"
+import (
+	"slices"
+
+	"github.com/spanstatsd/spanstatsd/internal/spantable"
+)
 
 // v07 is the format of /v0.7/traces: a map by names with the tracer's facts and a list of
 // chunks, each a map with a list of spans as in v0.4.
 type v07 struct{ named }
 
+// textNames are what a payload calls its texts.
+var textNames = [...]string{
+	"container_id", "language_name", "language_version", "tracer_version", "runtime_id", "env", "hostname",
+	"app_version",
+}
+
 func (d v07) read() {
 	s := &d.sender
+	var runtime spantable.Text
+	fields := [...]*spantable.Text{
+		&s.Container, &s.Lang, &s.LangVersion, &s.TracerVersion, &runtime, &s.Env, &s.Host, &s.Version,
+	}
 	for n := d.Map(); n > 0 && !d.Failed(); n-- {
-		switch string(bytesOf(d.body, d.name())) {
-		case "container_id":
-			s.Container = spantable.Text(d.Str())
-		case "language_name":
-			s.Lang = spantable.Text(d.Str())
-		case "language_version":
-			s.LangVersion = spantable.Text(d.Str())
-		case "tracer_version":
-			s.TracerVersion = spantable.Text(d.Str())
-		case "runtime_id":
-			d.Str()
-		case "env":
-			s.Env = spantable.Text(d.Str())
-		case "hostname":
-			s.Host = spantable.Text(d.Str())
-		case "app_version":
-			s.Version = spantable.Text(d.Str())
-		case "tags":
+		name := spantable.View(bytesOf(d.body, d.name()))
+		switch at := slices.Index(textNames[:], name); {
+		case at >= 0:
+			*fields[at] = spantable.Text(d.Str())
+		case name == "tags":
 			d.readMap(true)
-		case "chunks":
+		case name == "chunks":
 			d.readChunks()
 		default:
 			d.Skip()

@@ -12,40 +12,33 @@ import (
 // are first used and numbered from then on.
 type v1 struct{ *Decoder }
 
-func (d v1) number() uint64 { return d.Uint(math.MaxUint32) }
+// index reads what is no number of a string: that of a field, or of what has a list.
+func (d v1) index() uint64 { return d.Uint(math.MaxUint32) }
 
 func (d v1) read() {
 	d.strings.begin()
 	d.numberOf(spantable.Text{}) // the empty string is number 0
 	s, count := &d.sender, d.Map()
+	texts := [...]*spantable.Text{
+		2: &s.Container, 3: &s.Lang, 4: &s.LangVersion, 5: &s.TracerVersion,
+		7: &s.Env, 8: &s.Host, 9: &s.Version,
+	}
 	d.list.Fields, d.list.Behind = count, d.At()
 	for i := 0; i < count && !d.Failed(); i++ {
-		switch d.number() {
-		case 1:
+		switch field := d.index(); {
+		case field < uint64(len(texts)) && texts[field] != nil:
+			*texts[field] = d.anyText()
+		case field == 1:
 			if i > 0 {
 				d.Fail() // no tracer writes them elsewhere
 			}
 			d.stringsAhead()
 			d.list.Fields, d.list.Behind = count-1, d.At()
-		case 2:
-			s.Container = d.anyText()
-		case 3:
-			s.Lang = d.anyText()
-		case 4:
-			s.LangVersion = d.anyText()
-		case 5:
-			s.TracerVersion = d.anyText()
-		case 6:
-			d.streamed() // the runtime id
-		case 7:
-			s.Env = d.anyText()
-		case 8:
-			s.Host = d.anyText()
-		case 9:
-			s.Version = d.anyText()
-		case 10:
+		case field == 6:
+			d.number() // the runtime id
+		case field == 10:
 			d.readPayloadAttributes()
-		case 11:
+		case field == 11:
 			d.readChunks()
 		default:
 			d.skipStreamed(msgpack.MaxDepth)
@@ -104,7 +97,7 @@ func (d v1) readChunk() {
 	g := d.beginTrace()
 	g.HasPriority = true
 	for n := d.Map(); n > 0 && !d.Failed(); n-- {
-		switch d.number() {
+		switch d.index() {
 		case 1:
 			g.Priority = d.priority()
 		case 2:
@@ -123,7 +116,7 @@ func (d v1) readChunk() {
 				g.TraceHigh, g.TraceLow = binary.BigEndian.Uint64(id), binary.BigEndian.Uint64(id[8:])
 			}
 		case 7:
-			d.number() // the sampling mechanism
+			d.index() // the sampling mechanism
 		default:
 			d.skipStreamed(msgpack.MaxDepth)
 		}
@@ -138,7 +131,7 @@ func (d v1) span() {
 		number, next := msgpack.CommonUint(d.body, at)
 		if next == 0 || number > math.MaxUint32 {
 			d.Seek(at)
-			number, next = d.number(), d.At()
+			number, next = d.index(), d.At()
 		}
 		f := fieldOther
 		if number < uint64(len(fieldNumbers)) {
@@ -160,7 +153,7 @@ func (d v1) span() {
 func (d v1) readBeside(f field) {
 	for n := d.Array(); n > 0 && !d.Failed(); n-- {
 		for n := d.Map(); n > 0 && !d.Failed(); n-- {
-			number := d.number()
+			number := d.index()
 			switch {
 			case f == fieldLinks && number == 1:
 				d.Bin() // the trace
@@ -169,9 +162,9 @@ func (d v1) readBeside(f field) {
 			case number == 3:
 				d.otherAttributes()
 			case f == fieldLinks && number == 4, f == fieldEvents && number == 2:
-				d.streamed() // the tracestate; the name
+				d.number() // the tracestate; the name
 			case f == fieldLinks && number == 5:
-				d.number()
+				d.index()
 			default:
 				d.skipStreamed(msgpack.MaxDepth)
 			}

@@ -7,6 +7,52 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/spantable"
 )
 
+// values reads the values of a body, each as its format writes it.
+type values struct {
+	msgpack.Reader
+	body    []byte
+	format  Format
+	table   *spantable.Table
+	names   *spantable.Names // of the tags that are kept
+	strings strings          // of the formats that number them
+}
+
+// check ends the reading of a body that exceeds its limits.
+func (d *values) check() {
+	if d.table.Err() != nil {
+		d.Fail()
+	}
+}
+
+// addString gives a string the next number, if there may be one more.
+func (d *values) addString(t spantable.Text, l spantable.Label) {
+	s := &d.strings
+	if len(s.texts) >= d.table.Limits.Strings {
+		d.table.Fail(spantable.ErrTooMuch)
+		d.Fail()
+		return
+	}
+	s.texts, s.labels = append(s.texts, t), append(s.labels, l)
+}
+
+// numberOf is the number of a string, a new one where the body has not had it. It reports
+// whether it is new.
+func (d *values) numberOf(t spantable.Text) (number int, isNew bool) {
+	s, text := &d.strings, bytesOf(d.body, t)
+	if 2*(len(s.texts)+1) > len(s.slots) {
+		s.grow(d.body)
+	}
+	slot := s.slot(d.body, text)
+	if *slot != 0 {
+		return int(*slot - 1), false
+	}
+	number = len(s.texts)
+	if d.addString(t, d.names.Find(text)); !d.Failed() {
+		*slot = uint32(number + 1)
+	}
+	return number, true
+}
+
 // The functions with a place read the value that begins there and return where it ends. Each
 // tries the most common form of the body's format first, without the general reader, so that the
 // place stays in a register. Every other form is the general reader's.
@@ -26,36 +72,40 @@ func (d *values) text(at int) (t spantable.Text, next int) {
 
 // anyText reads a string of any form.
 func (d *values) anyText() spantable.Text {
-	n := 0
-	switch d.format {
-	case FormatV05:
-		n = d.index()
-	case FormatV1:
-		n = d.streamed()
-	default:
+	if d.format.isByName() {
 		return d.looseText()
 	}
-	if d.Failed() {
-		return spantable.Text{}
+	if n := d.number(); !d.Failed() {
+		return d.strings.texts[n]
 	}
-	return d.strings.texts[n]
+	return spantable.Text{}
 }
 
 // anyLabel reads the name of a tag.
 func (d *values) anyLabel() spantable.Label {
-	n := 0
-	switch d.format {
-	case FormatV05:
-		n = d.index()
-	case FormatV1:
-		n = d.streamed()
-	default:
+	if d.format.isByName() {
 		return d.names.Find(bytesOf(d.body, d.looseText()))
 	}
-	if d.Failed() {
-		return spantable.Other
+	if n := d.number(); !d.Failed() {
+		return d.strings.labels[n]
 	}
-	return d.strings.labels[n]
+	return spantable.Other
+}
+
+// number reads the number of a string, or in v1.0 a string that the body may not have had.
+func (d *values) number() (number int) {
+	if d.format == FormatV1 && msgpack.IsStr(d.Lead()) {
+		if text := d.Str(); !d.Failed() {
+			number, _ = d.numberOf(spantable.Text(text))
+		}
+		return number
+	}
+	n := d.Uint(math.MaxUint64)
+	if n >= uint64(len(d.strings.texts)) {
+		d.Fail()
+		return 0
+	}
+	return int(n)
 }
 
 // looseText reads what the older formats take for a string: one, bytes, or nothing.
