@@ -1,6 +1,7 @@
 package datadog_test
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -14,30 +15,35 @@ import (
 // are made of later spans, it stays, and is one for all traces that have it.
 func TestAMainServiceIsItsBatchsOwn(t *testing.T) {
 	for name, policy := range map[string]*datadog.Policy{"agent": policyOf(t), "tracer": tracersPolicy(t)} {
-		traces := webTraces(40)
-		for _, trace := range traces {
-			for i := range trace {
-				s := &trace[i]
-				s.Meta = maps.Clone(s.Meta)
-				s.Service = "shop-of-\xff-a-long-name"
-				if name == "agent" {
-					s.Meta["_dd.base_service"] = s.Service
-				}
-				s.Meta["db.name"], s.Meta["peer.service"] = "orders-\xff", "other\xff-another"
-			}
-		}
 		c := datadog.NewCounter()
-		if err := c.Count(decode.FormatV04, encode(t, traces), "go", true, policy); err != nil {
-			t.Fatal(err)
-		}
-		var services []string
-		c.Batches(func(service string, _ *span.Batch) bool {
-			services = append(services, service)
-			return true
-		})
-		want := map[string]string{"agent": "shop-of-_-a-long-name", "tracer": "shop-of-\uFFFD-a-long-name"}[name]
-		if !slices.Equal(services, []string{want}) {
-			t.Errorf("%s: the main services are %q, want %q", name, services, want)
+		for round := range 4 { // so that there is memory, and new keys
+			traces := webTraces(40)
+			for _, trace := range traces {
+				for i := range trace {
+					s := &trace[i]
+					s.Meta = maps.Clone(s.Meta)
+					switch {
+					case i > 0:
+						s.Meta["db.name"] = fmt.Sprintf("orders-of-\xff-in-round-%d", round)
+					case name == "agent":
+						s.Meta["_dd.base_service"] = "shop-of-\xff-a-long-name"
+					default:
+						s.Service = "shop-of-\xff-a-long-name"
+					}
+				}
+			}
+			if err := c.Count(decode.FormatV04, encode(t, traces), "go", true, policy); err != nil {
+				t.Fatal(err)
+			}
+			var services []string
+			c.Batches(func(service string, _ *span.Batch) bool {
+				services = append(services, service)
+				return true
+			})
+			want := map[string]string{"agent": "shop-of-_-a-long-name", "tracer": "shop-of-\uFFFD-a-long-name"}[name]
+			if !slices.Equal(services, []string{want}) {
+				t.Errorf("%s: the main services are %q, want %q", name, services, want)
+			}
 		}
 	}
 }
