@@ -124,7 +124,7 @@ func readValue(t *spantable.Tag, b []byte, at int) bool {
 			t.Value, t.Bits = spantable.IsNested, 0
 		case valueArray, valueList:
 			t.Value, t.Bits = spantable.IsNested, 0
-			if !isMessage(b[:next], f.at, parts[messageAnyValue][number(f.tag)], 1) {
+			if !isMessage(b[:next], f.at, parts[messageAnyValue][number(f.tag)]) {
 				return false
 			}
 		}
@@ -147,7 +147,7 @@ func (r *Request) attributesOf(said spantable.Text, attributes, entities uint32,
 			r.Fail(ErrUnread)
 		case f.tag == attributes:
 			r.attribute(b[:next], f.at, names)
-		case f.tag == entities && !isMessage(b[:next], f.at, messageEntity, 0):
+		case f.tag == entities && !isMessage(b[:next], f.at, messageEntity):
 			r.Fail(ErrUnread)
 		}
 		at = next

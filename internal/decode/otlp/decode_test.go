@@ -67,7 +67,8 @@ func TestWhatIsNotRead(t *testing.T) {
 	}
 	for name, more := range map[string][]byte{
 		"a tag of two bytes": {0x80}, "a field 0": {0x02, 0}, "a field beyond all": {0xfa, 0xff, 0xff, 0xff, 0x1f, 0}, "a way of writing that there is not": {0x0f},
-		"a group": {0x0b, 0x0c}, "the end of a group": {0x0c}, "a number without end": {0x08, 0x80}, "a number of eleven bytes": append([]byte{8}, bytes.Repeat([]byte{0x80}, 10)...),
+		"a group without an end": {0x0b, 8, 1}, "a group with another's end": {0x0b, 0x14}, "one in it with another's": {0x0b, 0x13, 0x1c, 0x0c},
+		"a group with a field that is cut": {0x0b, 0x0a, 5, 0x0c}, "the end of a group": {0x0c}, "a number without end": {0x08, 0x80}, "a number of eleven bytes": append([]byte{8}, bytes.Repeat([]byte{0x80}, 10)...),
 		"a message that is cut": {0x0a, 5, 0}, "a length beyond all": append([]byte{0x0a}, protowire.AppendVarint(nil, 1<<63)...),
 		"eight bytes that are seven": {0x09, 0, 0, 0, 0, 0, 0, 0}, "four bytes that are three": {0x0d, 0, 0, 0}, "a resource that is cut": {0x0a, 2, 0x0a, 1},
 		"a resource in two parts":  otlptest.Field(nil, 1, bytes.Repeat(otlptest.Field(nil, 1, otlptest.Field(nil, 1, nil)), 2)),
@@ -85,14 +86,11 @@ func TestWhatIsNotRead(t *testing.T) {
 	for name, more := range map[string][]byte{
 		"a trace's id of 15 bytes": otlptest.Field(nil, 1, make([]byte, 15)), "a span's of 7": otlptest.Field(nil, 2, make([]byte, 7)), "a parent's of 9": otlptest.Field(nil, 4, make([]byte, 9)),
 		"a value that is shorter than it says": otlptest.Field(nil, 9, []byte{0x0a, 1, 'x', 0x12, 3, 0x0a, 3, 'a', 'b', 'c'}),
-		"a list in pairs that is too deep":     otlptest.Field(nil, 9, otlptest.Field(nil, 2, otlptest.Field(nil, 6, otlptest.Field(nil, 1, otlptest.Field(nil, 2, nested(otlp.MaxDepth-2)))))),
 		"a field":                              {0x0a, 5}, "an attribute": otlptest.Field(nil, 9, []byte{0x0a, 5}), "a value": otlptest.Field(nil, 9, otlptest.Field(nil, 2, []byte{0x0a, 5})),
 		"a status": otlptest.Field(nil, 15, []byte{0x18}), "an event": otlptest.Field(nil, 11, []byte{0x0a, 5}), "a link": otlptest.Field(nil, 13, []byte{0x0a, 5}),
 		"an event's attribute": otlptest.Field(nil, 11, otlptest.Field(nil, 3, []byte{0x0a, 5})), "a link's": otlptest.Field(nil, 13, otlptest.Field(nil, 4, []byte{0x0a, 5})),
-		"a list in a value":            otlptest.Field(nil, 9, otlptest.Field(nil, 2, otlptest.Field(nil, 5, otlptest.Field(nil, 1, []byte{0x0a, 5})))),
-		"pairs in a value":             otlptest.Field(nil, 9, otlptest.Field(nil, 2, otlptest.Field(nil, 6, otlptest.Field(nil, 1, []byte{0x0a, 5})))),
-		"what is too deep":             otlptest.Field(nil, 9, otlptest.Field(nil, 2, nested(otlp.MaxDepth+2))),
-		"what is too deep in an event": otlptest.Field(nil, 11, otlptest.Field(nil, 3, otlptest.Field(nil, 2, nested(otlp.MaxDepth)))),
+		"a list in a value": otlptest.Field(nil, 9, otlptest.Field(nil, 2, otlptest.Field(nil, 5, otlptest.Field(nil, 1, []byte{0x0a, 5})))),
+		"pairs in a value":  otlptest.Field(nil, 9, otlptest.Field(nil, 2, otlptest.Field(nil, 6, otlptest.Field(nil, 1, []byte{0x0a, 5})))),
 	} {
 		if err := read(otlptest.Span{More: more}); !errors.Is(err, otlp.ErrUnread) {
 			t.Errorf("%s in a span: %v", name, err)
@@ -100,11 +98,43 @@ func TestWhatIsNotRead(t *testing.T) {
 	}
 	for name, more := range map[string][]byte{
 		"nothing": nil, "a field that nobody knows": otlptest.Field(nil, 1000, []byte{0xff}), "a name that is a number": {0x28, 5},
-		"ids that are not there": otlptest.Field(otlptest.Field(otlptest.Field(nil, 1, nil), 2, nil), 4, nil), "what is deep": otlptest.Field(nil, 9, otlptest.Field(nil, 2, nested(otlp.MaxDepth))),
+		"ids that are not there": otlptest.Field(otlptest.Field(otlptest.Field(nil, 1, nil), 2, nil), 4, nil), "a group": {0x0b, 8, 1, 0x13, 0x14, 0x0c}, "a span's name that is a group": {0x2b, 0x2c},
 		"an attribute of nothing": otlptest.Field(nil, 9, nil), "a long number": {0x30, 0x82, 0x80, 0}, "text that is no UTF-8": otlptest.Field(nil, 5, []byte{0xff}),
 	} {
 		if err := read(otlptest.Span{More: more}); err != nil {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestWhatIsDeepIsSteppedOver, however deep it is: lists, pairs and groups. It is no label, and the rest
+// of its request counts. What is wrong in it is found up to a depth.
+func TestWhatIsDeepIsSteppedOver(t *testing.T) {
+	list := func(inner []byte) []byte { return otlptest.Field(nil, 5, otlptest.Field(nil, 1, inner)) }
+	pairs := func(inner []byte) []byte {
+		return otlptest.Field(nil, 6, otlptest.Field(nil, 1, otlptest.Field(nil, 2, inner)))
+	}
+	group := func(inner []byte) []byte { return append(append([]byte{0x4b}, inner...), 0x4c) }
+	for what, in := range map[string]func([]byte) []byte{"lists": list, "pairs": pairs, "groups": group} {
+		for _, depth := range []int{1, 20, 50, 1000, 5000} {
+			for _, core := range [][]byte{nil, {0x0a, 5}} {
+				value := core
+				for range depth {
+					value = in(value)
+				}
+				pair := otlptest.Field(otlptest.Field(nil, 1, []byte("peer.service")), 2, value)
+				isSound := core == nil || what != "groups" && depth > otlp.MaxDepth/2
+				for where, more := range map[string][]byte{
+					"an attribute": otlptest.Field(nil, 9, pair), "an event": otlptest.Field(nil, 11, otlptest.Field(nil, 3, pair)),
+					"a link": otlptest.Field(nil, 13, otlptest.Field(nil, 4, pair)),
+				} {
+					r := &otlp.Request{}
+					err := r.Decode(otlptest.Of(otlptest.Span{More: more}, otlptest.Span{Name: "next"}), names, names)
+					if (err == nil) != isSound || err == nil && len(r.Spans) != 2 {
+						t.Errorf("%d %s in %s around %x: %v", depth, what, where, core, err)
+					}
+				}
+			}
 		}
 	}
 }

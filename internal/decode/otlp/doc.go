@@ -15,9 +15,10 @@
 //
 // # What is not read
 //
-// A body is read whole or not at all: an error says that it is left to whoever takes it. Texts
-// are not checked to be UTF-8. A group, which OTLP has none of, an id of another length than its
-// own, a resource or a scope in two parts, and messages nested deeper than MaxDepth are not read.
+// A body is read whole or not at all: an error says that it is left to whoever takes it. An id of
+// another length than its own, and a resource or a scope in two parts are not read. Texts are not
+// checked to be UTF-8. A group, which OTLP has none of, is stepped over, and so are messages nested
+// deeper than MaxDepth: neither says anything to a rule, and no depth takes stack or memory.
 //
 // # Bounds
 //

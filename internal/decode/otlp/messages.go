@@ -1,7 +1,7 @@
 package otlp
 
-// MaxDepth is how deep messages may be nested in an attribute, an event or a link. A list in a
-// list takes two.
+// MaxDepth is how deep messages are looked at that are nested in an attribute, an event or a link. A
+// list in a list takes two. What is deeper says nothing to anybody, and is stepped over as it is.
 const MaxDepth = 64
 
 // message is a kind of message of which nothing is read, but which has to be one.
@@ -34,22 +34,34 @@ var parts = [messages][partsRoom]message{
 
 // isMessage says whether what lies from a place to the end of b is written as a message of a
 // kind, with all that is in it.
-func isMessage(b []byte, at int, m message, depth int) bool {
-	if depth > MaxDepth {
-		return false
+func isMessage(b []byte, at int, m message) bool {
+	var around [MaxDepth]struct {
+		end int
+		of  message
 	}
-	for at < len(b) {
-		f, next := readField(b, at)
+	depth, end := 0, len(b)
+	for {
+		for at == end {
+			if depth == 0 {
+				return true
+			}
+			depth--
+			end, m = around[depth].end, around[depth].of
+		}
+		f, next := readField(b[:end], at)
 		if next == 0 {
 			return false
 		}
+		part := noMessage
 		if f.tag&7 == asBytes && number(f.tag) < partsRoom {
-			part := parts[m][number(f.tag)]
-			if part != noMessage && !isMessage(b[:next], f.at, part, depth+1) {
-				return false
-			}
+			part = parts[m][number(f.tag)]
+		}
+		if part != noMessage && depth < MaxDepth {
+			around[depth].end, around[depth].of = end, m
+			depth++
+			at, end, m = f.at, next, part
+			continue
 		}
 		at = next
 	}
-	return true
 }

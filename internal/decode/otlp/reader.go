@@ -12,6 +12,9 @@ const (
 	asFixed64 = uint32(protowire.Fixed64Type)
 	asBytes   = uint32(protowire.BytesType)
 	asFixed32 = uint32(protowire.Fixed32Type)
+
+	asGroup  = uint32(protowire.StartGroupType) // of which OTLP has none
+	endGroup = uint32(protowire.EndGroupType)
 )
 
 // field is a field of a message. Its tag holds its number and how it is written, so that
@@ -49,13 +52,11 @@ func readField(b []byte, at int) (f field, next int) {
 	return readLongField(b, at)
 }
 
-// readLongField reads a field of any length.
+// readLongField reads a field of any length, or a group.
 func readLongField(b []byte, at int) (f field, next int) {
-	tag, at := readVarint(b, at)
-	if at == 0 || tag>>3 < uint64(protowire.MinValidNumber) || tag>>3 > uint64(protowire.MaxValidNumber) {
+	if f.tag, at = readTag(b, at); at == 0 {
 		return f, 0
 	}
-	f.tag = uint32(tag)
 	switch f.tag & 7 {
 	case asVarint:
 		f.value, next = readVarint(b, at)
@@ -73,8 +74,46 @@ func readLongField(b []byte, at int) (f field, next int) {
 		if len(b)-at >= 4 {
 			f.value, next = uint64(binary.LittleEndian.Uint32(b[at:])), at+4
 		}
+	case asGroup:
+		next = readGroup(b, at, number(f.tag))
 	}
-	return f, next // a group has no next
+	return f, next
+}
+
+func readTag(b []byte, at int) (tag uint32, next int) {
+	v, next := readVarint(b, at)
+	if v>>3 < uint64(protowire.MinValidNumber) || v>>3 > uint64(protowire.MaxValidNumber) {
+		return 0, 0
+	}
+	return uint32(v), next
+}
+
+// readGroup steps over a group behind the tag that begins it, with all groups in it, and returns where
+// it ends. Of those that are nested deeper than MaxDepth it does not look whose end is whose.
+func readGroup(b []byte, at int, of uint32) (next int) {
+	open := [MaxDepth]uint32{of}
+	for depth := 1; depth > 0; {
+		tag, behind := readTag(b, at)
+		switch {
+		case behind == 0:
+			return 0
+		case tag&7 == asGroup:
+			if depth < MaxDepth {
+				open[depth] = number(tag)
+			}
+			depth++
+		case tag&7 == endGroup:
+			if depth--; depth < MaxDepth && open[depth] != number(tag) {
+				return 0
+			}
+		default:
+			if _, behind = readField(b, at); behind == 0 {
+				return 0
+			}
+		}
+		at = behind
+	}
+	return at
 }
 
 // readVarint reads a number and returns where it ends, 0 if it does not.

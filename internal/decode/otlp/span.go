@@ -45,9 +45,9 @@ func (r *Request) span(place Place) {
 		case spanAttributes:
 			r.attribute(b[:next], f.at, r.ofSpans)
 		case spanEvents:
-			isRead = isMessage(b[:next], f.at, messageEvent, 0)
+			isRead = isMessage(b[:next], f.at, messageEvent)
 		case spanLinks:
-			isRead = isMessage(b[:next], f.at, messageLink, 0)
+			isRead = isMessage(b[:next], f.at, messageLink)
 		case spanStatus:
 			isRead = readStatus(&s.Status, b[:next], f.at)
 		}

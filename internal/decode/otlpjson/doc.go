@@ -13,8 +13,9 @@
 //
 // # Bounds
 //
-// Values are nested no deeper than MaxDepth. What is written of a body in UTF-8 is no longer
-// than ProtobufBytes says, and nothing is allocated where there is room for it.
+// What is nested deeper than MaxDepth is stepped over, as deep as it is, and written as an empty list.
+// What is written of a body in UTF-8 is no longer than ProtobufBytes says, and nothing is allocated
+// where there is room for it.
 //
 // # Threading
 //

@@ -6,15 +6,16 @@ import "google.golang.org/protobuf/encoding/protowire"
 type form uint8
 
 const (
-	asText    form = iota
-	asHex          // an id, as hexadecimal digits
-	asBase64       // any other bytes
-	asBool         //
-	asVarint       // an integer, or an enumeration
-	asFixed64      // an integer of 64 bits
-	asFixed32      // an integer of 32 bits
-	asDouble       //
-	asMessage      // of a kind of its own
+	asText     form = iota
+	asHex           // an id, as hexadecimal digits
+	asBase64        // any other bytes
+	asBool          //
+	asVarint64      // an integer of 64 bits
+	asVarint32      // an enumeration, or a count
+	asFixed64       // an integer of 64 bits
+	asFixed32       // an integer of 32 bits
+	asDouble        //
+	asMessage       // of a kind of its own
 )
 
 // field is a field of a message. Whether it is a list shows in what stands there.
@@ -50,32 +51,32 @@ var (
 		{"timeUnixNano", 1, asFixed64, nil},
 		{"name", 2, asText, nil},
 		{"attributes", 3, asMessage, &attributeFields},
-		{"droppedAttributesCount", 4, asVarint, nil},
+		{"droppedAttributesCount", 4, asVarint32, nil},
 	}
 	linkFields = fields{
 		{"traceId", 1, asHex, nil},
 		{"spanId", 2, asHex, nil},
 		{"traceState", 3, asText, nil},
 		{"attributes", 4, asMessage, &attributeFields},
-		{"droppedAttributesCount", 5, asVarint, nil},
+		{"droppedAttributesCount", 5, asVarint32, nil},
 		{"flags", 6, asFixed32, nil},
 	}
-	statusFields = fields{{"message", 2, asText, nil}, {"code", 3, asVarint, nil}}
+	statusFields = fields{{"message", 2, asText, nil}, {"code", 3, asVarint32, nil}}
 	spanFields   = fields{
 		{"traceId", 1, asHex, nil},
 		{"spanId", 2, asHex, nil},
 		{"traceState", 3, asText, nil},
 		{"parentSpanId", 4, asHex, nil},
 		{"name", 5, asText, nil},
-		{"kind", 6, asVarint, nil},
+		{"kind", 6, asVarint32, nil},
 		{"startTimeUnixNano", 7, asFixed64, nil},
 		{"endTimeUnixNano", 8, asFixed64, nil},
 		{"attributes", 9, asMessage, &attributeFields},
-		{"droppedAttributesCount", 10, asVarint, nil},
+		{"droppedAttributesCount", 10, asVarint32, nil},
 		{"events", 11, asMessage, &eventFields},
-		{"droppedEventsCount", 12, asVarint, nil},
+		{"droppedEventsCount", 12, asVarint32, nil},
 		{"links", 13, asMessage, &linkFields},
-		{"droppedLinksCount", 14, asVarint, nil},
+		{"droppedLinksCount", 14, asVarint32, nil},
 		{"status", 15, asMessage, &statusFields},
 		{"flags", 16, asFixed32, nil},
 	}
@@ -83,7 +84,7 @@ var (
 		{"name", 1, asText, nil},
 		{"version", 2, asText, nil},
 		{"attributes", 3, asMessage, &attributeFields},
-		{"droppedAttributesCount", 4, asVarint, nil},
+		{"droppedAttributesCount", 4, asVarint32, nil},
 	}
 	scopeSpansFields = fields{
 		{"scope", 1, asMessage, &scopeFields},
@@ -98,7 +99,7 @@ var (
 	}
 	resourceFields = fields{
 		{"attributes", 1, asMessage, &attributeFields},
-		{"droppedAttributesCount", 2, asVarint, nil},
+		{"droppedAttributesCount", 2, asVarint32, nil},
 		{"entityRefs", 3, asMessage, &entityFields},
 	}
 	resourceSpansFields = fields{
@@ -113,7 +114,7 @@ func init() {
 	valueFields = fields{
 		{"stringValue", 1, asText, nil},
 		{"boolValue", 2, asBool, nil},
-		{"intValue", 3, asVarint, nil},
+		{"intValue", 3, asVarint64, nil},
 		{"doubleValue", 4, asDouble, nil},
 		{"arrayValue", 5, asMessage, &arrayFields},
 		{"kvlistValue", 6, asMessage, &listFields},

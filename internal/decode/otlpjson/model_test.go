@@ -59,7 +59,7 @@ func (r *tokenReader) message(dst []byte, fields fields, depth int) ([]byte, err
 		if f := fields.named([]byte(text)); f != nil {
 			dst, err = r.field(dst, *f, value, depth)
 		} else {
-			err = r.skip(value, depth)
+			err = r.skip(value)
 		}
 		if err != nil {
 			return dst, err
@@ -97,10 +97,10 @@ func (r *tokenReader) value(dst []byte, f field, value json.Token, depth int) ([
 	if value != json.Delim('{') {
 		return dst, errShape
 	}
-	if depth == MaxDepth {
-		return dst, errDepth
-	}
 	dst = protowire.AppendTag(dst, f.number, protowire.BytesType)
+	if depth == MaxDepth {
+		return append(dst, 0), r.skip(value)
+	}
 	begin := len(dst)
 	dst, err := r.message(dst, *f.of, depth+1)
 	if err != nil {
@@ -111,7 +111,7 @@ func (r *tokenReader) value(dst []byte, f field, value json.Token, depth int) ([
 }
 
 // skip steps over a value that begins with a token.
-func (r *tokenReader) skip(value json.Token, depth int) error {
+func (r *tokenReader) skip(value json.Token) error {
 	for open := 0; ; {
 		switch value {
 		case json.Delim('{'), json.Delim('['):
@@ -121,9 +121,6 @@ func (r *tokenReader) skip(value json.Token, depth int) error {
 		}
 		if open == 0 {
 			return nil
-		}
-		if depth+open > MaxDepth {
-			return errDepth
 		}
 		var err error
 		if value, err = r.Token(); err != nil {
@@ -141,7 +138,7 @@ func appendModel(dst []byte, f field, value json.Token) ([]byte, error) {
 			return dst, errShape
 		}
 		return protowire.AppendVarint(protowire.AppendTag(dst, f.number, protowire.VarintType), protowire.EncodeBool(is)), nil
-	case asVarint, asFixed64, asFixed32:
+	case asVarint64, asVarint32, asFixed64, asFixed32:
 		n, ok := modelInteger(value)
 		if !ok {
 			return dst, errShape
@@ -174,6 +171,8 @@ func appendModel(dst []byte, f field, value json.Token) ([]byte, error) {
 
 func appendModelInteger(dst []byte, f field, n uint64) []byte {
 	switch f.form {
+	case asVarint32:
+		n = uint64(uint32(n))
 	case asFixed64:
 		return protowire.AppendFixed64(protowire.AppendTag(dst, f.number, protowire.Fixed64Type), n)
 	case asFixed32:

@@ -114,18 +114,66 @@ func TestJSONThatIsNoRequestIsRefused(t *testing.T) {
 		``, `[]`, `null`, `5`, `{`, `{} {}`, `{}]`, `{"resourceSpans":5}`, `{"resourceSpans":[5]}`, `{"resourceSpans":[[{}]]}`, `{"a":}`,
 		span(`"traceId":"5b8"`), span(`"endTimeUnixNano":[1,2]`), span(`"traceId":["00"]`), span(`"traceId":"xy"`), span(`"traceId":5`), span(`"kind":"SPAN_KIND_SERVER"`), span(`"kind":true`), span(`"kind":{}`), span(`"startTimeUnixNano":"soon"`),
 		span(`"attributes":[{"value":{"boolValue":1}}]`), span(`"attributes":[{"value":{"bytesValue":"?"}}]`), span(`"attributes":[{"value":{"doubleValue":"?"}}]`),
-		span(`"name":{}`), span(`"later":` + deep("[", "]", MaxDepth+1)),
-		span(`"attributes":[{"value":` + deep(`{"arrayValue":{"values":[`, `]}}`, MaxDepth) + `}]`),
+		span(`"name":{}`), span(`"later":` + deep("[", "]", 20) + `]`), span(`"later":` + deep("[", "]", 1000) + `]`),
+		span(`"attributes":[{"value":` + deep(`{"arrayValue":{"values":[`, `]}}`, 1000) + `,1}]`),
 	} {
 		if got, err := FromJSON([]byte("x"), []byte(text)); err == nil || string(got) != "x" {
 			t.Errorf("%s was read as %q", text, got)
 		}
 	}
-	if _, err := FromJSON(nil, []byte(span(`"later":`+deep("[", "]", 20)))); err != nil {
-		t.Error(err)
-	}
 	if got, err := FromJSON(nil, []byte(` { "resourceSpans" : null , "x" : {"y":[]} } `)); err != nil || len(got) != 0 {
 		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// TestWhatIsDeepIsSteppedOver in JSON, however deep it is, and takes no memory of its own.
+func TestWhatIsDeepIsSteppedOver(t *testing.T) {
+	for _, around := range [][2]string{
+		{`{"resourceSpans":{"later":`, `}}`}, {`{"resourceSpans":{"resource":{"attributes":{"value":`, `}}}}`},
+	} {
+		for _, deep := range [][2]string{
+			{`{"arrayValue":{"values":[`, `]}}`}, {`{"kvlistValue":{"values":[{"value":`, `}]}}`}, {`{"x":[{"y":`, `}]}`},
+		} {
+			for _, depth := range []int{20, 50, 1000, 200_000} {
+				body := []byte(around[0] + strings.Repeat(deep[0], depth) + "{}" + strings.Repeat(deep[1], depth) + around[1])
+				room := make([]byte, 0, ProtobufBytes(len(body)))
+				written, err := FromJSON(room, body)
+				if err != nil || &written[:1][0] != &room[:1][0] {
+					t.Errorf("%d times %s: %v, %d bytes of %d", depth, deep[0], err, len(written), cap(room))
+				}
+				if depth <= 1000 {
+					isReadAsTheModelReadsIt(t, body)
+				}
+				body[len(body)-len(around[1])-1] = ']' + '}' - body[len(body)-len(around[1])-1] // the other end
+				if _, err := FromJSON(room, body); err == nil {
+					t.Errorf("%d times %s: a wrong end is taken", depth, deep[0])
+				}
+			}
+		}
+	}
+}
+
+// TestNoFieldIsLongerThanItsJSON, whatever a value is: what is charged for its protobuf suffices.
+func TestNoFieldIsLongerThanItsJSON(t *testing.T) {
+	longest := map[form][]string{
+		asVarint64: {"-1", `"-1"`, "9e18"}, asVarint32: {"-1", `"-1"`, "-1e9", "4294967295", "9e18"},
+		asFixed64: {"1"}, asFixed32: {"1"}, asDouble: {"1"}, asBool: {"true"},
+		asText: {`""`, `["",""]`}, asHex: {`""`}, asBase64: {`""`}, asMessage: {"{}", "[{},{}]"},
+	}
+	for _, of := range []fields{
+		requestFields, resourceSpansFields, resourceFields, entityFields, scopeSpansFields, scopeFields, spanFields,
+		statusFields, linkFields, eventFields, listFields, arrayFields, attributeFields, valueFields,
+	} {
+		for _, f := range of {
+			for _, value := range longest[f.form] {
+				const n = 100
+				body := []byte("{" + strings.Repeat(`"`+f.name+`":`+value+",", n-1) + `"` + f.name + `":` + value + "}")
+				r := reader{scanner: scanner{body: body}}
+				if r.next(); r.message(of, 0) != nil || len(r.written) > len(body) {
+					t.Errorf("%d bytes of %s: %s become %d", len(body), f.name, value, len(r.written))
+				}
+			}
+		}
 	}
 }
 

@@ -145,7 +145,7 @@ func (m *maker) value(f field, depth int) {
 	case asDouble:
 		m.add(m.one(`"NaN"`, `"-Infinity"`, `"\u0035"`, m.number()))
 	default:
-		m.add(strconv.Itoa(m.IntN(1 << 20)))
+		m.add(m.one("-1", `"-7"`, "4294967297", strconv.Itoa(m.IntN(1<<20))))
 	}
 }
 
@@ -207,6 +207,7 @@ func TestTheGrammarOfJSONIsTheModels(t *testing.T) {
 		"0", "-0", "00", "01", "-", "-01", "+1", ".5", "5.", "5.0", "1e", "1e+", "1e-", "1E+09", "1e5.0", "0e0", "0x10", "1_000", "Infinity", "NaN", "1e999",
 		"true", "tru", "truex", "true false", "TRUE", "nul", "null", "nulls", "", " ", ",", ":", "//", "/**/1",
 		"[]", "[,]", "[1,]", "[1,,2]", "[1 2]", "[1:2]", "[1", "[", "]", "[}", "{]", "{}", "{,}", `{"a":1,}`, `{"a" 1}`, `{"a":}`, `{"a"}`, `{1:2}`, `{"a":1 "b":2}`, `{a:1}`, `{"a":1,"a":2}`, `{"a":{"b":[{}]}}`,
+		`{"a"x1}`, `{"attributes":[{"key":"a"};{"key":"b"}]}`, `{"attributes":[];"x":1}`, `{"attributes":[{"key" "a"}]}`,
 	} {
 		for _, name := range []string{"later", "schemaUrl", "resource", "scopeSpans"} {
 			for _, around := range []string{"", " ", "\t\r\n", "\v", "\u00a0"} {

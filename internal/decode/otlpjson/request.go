@@ -2,6 +2,10 @@ package otlpjson
 
 import "fmt"
 
+// MaxDepth is how deep messages are nested that are written: somewhat deeper than what package otlp
+// looks at. A list that is deeper is empty.
+const MaxDepth = 72
+
 // FromJSON appends the protobuf of a request. With an error it appends nothing.
 func FromJSON(dst, body []byte) ([]byte, error) {
 	r := reader{scanner: scanner{body: body}, written: dst}
@@ -34,7 +38,7 @@ func (r *reader) message(of fields, depth int) error {
 		if f := of.named(r.plain(name)); f != nil {
 			return r.field(f, depth)
 		}
-		return r.skip(depth)
+		return r.skip()
 	})
 }
 
@@ -58,7 +62,7 @@ func (r *reader) value(f *field, depth int) error {
 	switch f.form {
 	case asBool:
 		return r.boolean(f)
-	case asVarint, asFixed64, asFixed32, asDouble:
+	case asVarint64, asVarint32, asFixed64, asFixed32, asDouble:
 		return r.numeric(f)
 	case asMessage:
 	default:
@@ -67,10 +71,10 @@ func (r *reader) value(f *field, depth int) error {
 	if r.next() != '{' {
 		return errShape
 	}
-	if depth == MaxDepth {
-		return errDepth
-	}
 	begin := r.open(f)
+	if depth == MaxDepth {
+		return r.skip() // it is a list in lists, which says nothing to anybody
+	}
 	if err := r.message(*f.of, depth+1); err != nil {
 		return err
 	}

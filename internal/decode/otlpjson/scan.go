@@ -6,14 +6,7 @@ import (
 	"strings"
 )
 
-var (
-	errSyntax = errors.New("this is no JSON, or its end is missing")
-	errDepth  = errors.New("it is nested too deep")
-)
-
-// MaxDepth is how deep objects and lists may be nested: somewhat deeper than what package otlp
-// reads of them.
-const MaxDepth = 72
+var errSyntax = errors.New("this is no JSON, or its end is missing")
 
 // scanner steps through JSON in place, and takes what RFC 8259 does. Texts and numbers that it
 // returns lie in the body.

@@ -63,9 +63,12 @@ func (r *reader) numeric(f *field) error {
 		return errShape
 	}
 	switch f.form {
-	case asVarint:
+	case asVarint64:
 		r.tag(f, protowire.VarintType)
 		r.written = protowire.AppendVarint(r.written, n)
+	case asVarint32: // without the sign's upper half, which would be longer than what was said
+		r.tag(f, protowire.VarintType)
+		r.written = protowire.AppendVarint(r.written, uint64(uint32(n)))
 	case asFixed32:
 		r.tag(f, protowire.Fixed32Type)
 		r.written = protowire.AppendFixed32(r.written, uint32(n))
