@@ -8,6 +8,8 @@ import (
 	"net"
 	"path/filepath"
 	"sync/atomic"
+
+	"github.com/spanstatsd/spanstatsd/lab/standin/collector"
 )
 
 // memoryLimit is what each daemon may use. With all doors open it makes most limits small.
@@ -25,16 +27,27 @@ func (s *soak) begin(ctx context.Context) (err error) {
 	if s.behind, err = newDestination(port, s.ledger); err != nil {
 		return err
 	}
+	if s.metrics, err = collector.Start(collector.Config{OnRequest: s.ledger.metricsOf}); err != nil {
+		return err
+	}
 	for _, one := range []struct {
-		name  string
-		flags []string
+		name                string
+		isGiven, hasMetrics bool
+		flags               []string
 	}{
-		{"otel", []string{"--otlp-forward=http://" + port}},
-		{"datadog", []string{"--otlp-forward=grpc://" + port, "--otlp-reading=datadog"}},
+		{"otel", false, true, []string{
+			"--otlp-forward=http://" + port, "--otlp-metrics-endpoint=" + s.metrics.URL(),
+		}},
+		{"datadog", true, false, []string{"--otlp-forward=grpc://" + port, "--otlp-reading=datadog"}},
 	} {
 		d, err := s.place(one.name, one.flags...)
 		if err != nil {
 			return err
+		}
+		if d.hasMetrics = one.hasMetrics; one.isGiven {
+			if err := d.listen(); err != nil {
+				return err
+			}
 		}
 		if err := d.start(); err != nil {
 			return err
@@ -88,6 +101,7 @@ func (s *soak) startSenders(ctx context.Context, d *daemon) {
 			name: name, address: address, speaks: speaks, hurries: hurries, ledger: s.ledger,
 			account: s.ledger.open(name),
 		}
+		p.account.isMerged, p.account.hasMetrics = speaks.path == "/v0.6/stats", d.hasMetrics
 		s.polite.Go(func() { p.run(ctx, s.stop) })
 	}
 	for name, speaks := range tracerFormats {
@@ -105,6 +119,7 @@ func (s *soak) startSenders(ctx context.Context, d *daemon) {
 		o := &ours{
 			name: name, socket: d.at.Spans, keys: keys, ledger: s.ledger, account: s.ledger.open(name),
 		}
+		o.account.hasMetrics = d.hasMetrics
 		s.polite.Go(func() {
 			if err := o.run(ctx, s.stop); err != nil {
 				s.noticed("%v", err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -26,15 +27,17 @@ type target struct {
 
 // daemon is a place where one process follows the other.
 type daemon struct {
-	name    string
-	program string
-	flags   []string
-	at      target
-	log     io.Writer
+	name       string
+	program    string
+	flags      []string
+	at         target
+	log        io.Writer
+	files      []*os.File // sockets that a service manager would keep
+	hasMetrics bool       // it sends metrics of OTLP too
 
 	mu      sync.Mutex
 	process *exec.Cmd
-	last    string // line of the log
+	last    string // line of the log, but for what follows the books of the first destination
 	ended   chan struct{}
 	isSeen  bool   // it is looked at each second
 	flushed uint64 // by the processes before
@@ -43,10 +46,35 @@ type daemon struct {
 	starts  int
 }
 
+// listen makes all sockets but the page's, to be given to one process after the other.
+func (d *daemon) listen() error {
+	for _, address := range []string{d.at.Spans, d.at.APM, d.at.OTLP, d.at.APMAddr, d.at.OTLPAddr} {
+		listener, err := net.Listen(networkOf(address), address)
+		if err != nil {
+			return fmt.Errorf("keep a socket: %w", err)
+		}
+		if unix, is := listener.(*net.UnixListener); is {
+			unix.SetUnlinkOnClose(false)
+		}
+		file, err := listener.(interface{ File() (*os.File, error) }).File()
+		if err != nil {
+			return fmt.Errorf("keep a socket: %w", err)
+		}
+		d.files = append(d.files, file)
+		listener.Close() // the file is another descriptor of it
+	}
+	return nil
+}
+
 // start runs a process and waits until it listens.
 func (d *daemon) start() error {
 	cmd := exec.Command(d.program, d.flags...)
-	cmd.Env = append(os.Environ(), "GOMEMLIMIT="+memoryLimit, "GORACE=atexit_sleep_ms=0")
+	cmd.Env = append(os.Environ(), "GOMEMLIMIT="+memoryLimit)
+	if len(d.files) > 0 {
+		cmd = exec.Command("sh", append([]string{"-c", `LISTEN_PID=$$ exec "$0" "$@"`}, cmd.Args...)...)
+		cmd.Env = append(os.Environ(), "GOMEMLIMIT="+memoryLimit, fmt.Sprint("LISTEN_FDS=", len(d.files)))
+		cmd.ExtraFiles = d.files
+	}
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		return err
@@ -67,7 +95,9 @@ func (d *daemon) start() error {
 		for lines.Scan() {
 			fmt.Fprintf(d.log, "%s %s\n", d.name, lines.Bytes())
 			d.mu.Lock()
-			d.last = lines.Text()
+			if !strings.Contains(lines.Text(), `"stopped: another destination"`) {
+				d.last = lines.Text()
+			}
 			d.mu.Unlock()
 			if strings.Contains(lines.Text(), `"listening for tracers"`) {
 				said()
@@ -114,7 +144,7 @@ func (d *daemon) stop() error {
 	d.flushed += books.Flushed
 	d.dropped += books.Dropped
 	if err != nil || books.Msg != "stopped" || !books.Balanced || books.Unsent > 0 {
-		return fmt.Errorf("daemon %s ended with %w: %s", d.name, err, d.last)
+		return fmt.Errorf("daemon %s ended with %v: %s", d.name, err, d.last)
 	}
 	return nil
 }

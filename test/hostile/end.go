@@ -86,10 +86,11 @@ func (s *soak) judge(took time.Duration) (line string, isGood bool) {
 	for _, d := range s.daemons {
 		starts, dropped, peak = starts+d.starts, dropped+d.dropped, max(peak, d.peak)
 	}
-	line = fmt.Sprintf("hostile: %d shapes tried %d times, %d faults behind, %d starts of %d daemons of %s (at "+
-		"most %d MiB resident), beside %d spans of %d polite senders in %d tries, in %s; dropped of the hostile "+
-		"%d: lost %d, counted twice %d, past a limit %d", len(s.tried), attempts, len(s.kinds), starts,
-		len(s.daemons), memoryLimit, peak>>20, v.Sent, len(s.ledger.senders), v.Tries,
-		took.Round(time.Second), dropped, v.Lost, v.Twice, s.past)
+	tried := fmt.Sprintf("%d shapes tried %d times, %d faults behind, %d starts of %d daemons of %s",
+		len(s.tried), attempts, len(s.kinds), starts, len(s.daemons), memoryLimit)
+	came := fmt.Sprintf("at most %d MiB resident, %d hostile spans dropped, %d spans of %d polite senders "+
+		"in %d tries", peak>>20, dropped, v.Sent, len(s.ledger.senders), v.Tries)
+	line = fmt.Sprintf("hostile, %s: %s, %s: lost %d, counted twice %d, past a limit %d",
+		took.Round(time.Second), tried, came, v.Lost, v.Twice, s.past)
 	return line, v.Lost+v.Twice+s.past == 0 && v.Sent > 0
 }

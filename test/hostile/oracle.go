@@ -14,6 +14,7 @@ import (
 	"github.com/DataDog/sketches-go/ddsketch"
 	"github.com/spanstatsd/spanstatsd/internal/payload"
 	"github.com/spanstatsd/spanstatsd/lab/standin"
+	"github.com/spanstatsd/spanstatsd/lab/standin/collector"
 )
 
 // counts are sums over spans. Durations are drawn at random, so that a span which is lost
@@ -39,11 +40,15 @@ type ledger struct {
 type account struct {
 	handed  counts          // each span when it was first sent
 	arrived counts          // in statistics
+	metrics uint64          // spans that arrived in metrics of OTLP
 	byAgent counts          // in traces that came to the agent without a mark
 	taken   map[uint64]bool // requests that the sender was told are taken
 	came    map[uint64]bool // requests that their destination took
 	tries   uint64
-	last    time.Time // when a request had its end
+
+	isMerged   bool      // its requests go no further than the daemon
+	hasMetrics bool      // its daemon sends metrics as well
+	last       time.Time // when a request had its end
 }
 
 func newLedger() *ledger { return &ledger{senders: map[string]*account{}} }
@@ -72,6 +77,12 @@ func (l *ledger) payload(r standin.Received) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if name, number, what, ok := readTag(r.Header); ok { // a tracer's, which its daemon passed on
+		a := l.senders[name]
+		a.came[number] = true
+		a.byAgent.add(what)
+		return
+	}
 	r.Payload.Check(true, l.fault, func(g *payload.Group, sketches ...*ddsketch.DDSketch) {
 		for _, sketch := range sketches {
 			if sketch != nil {
@@ -84,6 +95,34 @@ func (l *ledger) payload(r standin.Received) {
 		}
 		into.add(counts{g.Hits, g.Errors, g.Duration})
 	})
+}
+
+// metricsOf counts what a daemon sends as metrics of OTLP, beside its statistics.
+func (l *ledger) metricsOf(request collector.Request) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, resource := range request {
+		a := l.senders[serviceOf(resource)]
+		if a == nil {
+			continue
+		}
+		for _, scope := range resource.Scopes {
+			for _, metric := range scope.Metrics {
+				for _, point := range metric.Points { // a sum has no count
+					a.metrics += point.Count
+				}
+			}
+		}
+	}
+}
+
+func serviceOf(r collector.Resource) (name string) {
+	for _, a := range r.Attributes {
+		if a.Key == "service.name" {
+			name, _ = a.Value.(string)
+		}
+	}
+	return name
 }
 
 // fault notes what the agent would show wrongly. The caller holds the lock.
@@ -161,12 +200,17 @@ func (l *ledger) judge(say func(format string, args ...any)) (v verdict) {
 			v.Lost += max(a.handed.Spans, got.Spans) - got.Spans
 			v.Twice += max(a.handed.Spans, got.Spans) - a.handed.Spans
 		}
+		if a.hasMetrics && a.metrics != a.arrived.Spans {
+			say("of %s %d spans arrived in statistics, and %d in metrics", name, a.arrived.Spans, a.metrics)
+			v.Lost += max(a.arrived.Spans, a.metrics) - a.metrics
+			v.Twice += max(a.arrived.Spans, a.metrics) - a.arrived.Spans
+		}
 		if got != a.handed && got.Spans == a.handed.Spans { // one for the other
 			v.Lost++
 			v.Twice++
 		}
 		for number := range a.taken {
-			if !a.came[number] {
+			if !a.came[number] && !a.isMerged {
 				say("%s was told that its request %d is taken, and it never came", name, number)
 				v.Lost++
 			}

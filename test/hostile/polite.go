@@ -38,10 +38,11 @@ type format struct {
 
 // tracerFormats are those of the agent's API.
 var tracerFormats = map[string]format{
-	"v04": ofTracer("/v0.4/traces", http.MethodPut, (*spans).v04),
-	"v05": ofTracer("/v0.5/traces", http.MethodPost, (*spans).v05),
-	"v07": ofTracer("/v0.7/traces", http.MethodPost, (*spans).v07),
-	"v10": ofTracer("/v1.0/traces", http.MethodPut, (*spans).v10),
+	"v04":   ofTracer("/v0.4/traces", http.MethodPut, (*spans).v04),
+	"v05":   ofTracer("/v0.5/traces", http.MethodPost, (*spans).v05),
+	"v07":   ofTracer("/v0.7/traces", http.MethodPost, (*spans).v07),
+	"stats": ofTracer("/v0.6/stats", http.MethodPost, (*spans).statistics),
+	"v10":   ofTracer("/v1.0/traces", http.MethodPut, (*spans).v10),
 }
 
 func ofTracer(path, method string, encode func(*spans) []byte) format {
@@ -98,7 +99,10 @@ func (p *polite) run(ctx context.Context, stop chan struct{}) {
 	p.client = newClient(p.address, p.speaks.isGRPC)
 	defer p.client.CloseIdleConnections()
 	for number := uint64(0); ctx.Err() == nil; number++ {
-		request := newSpans(p.name, resources, 2+rand.IntN(40))
+		if rand.IntN(10) == 0 {
+			p.client.CloseIdleConnections()
+		}
+		request := newSpans(p.name, resources, 2+rand.IntN(40)*(1+rand.IntN(20)/19*9))
 		what := request.counts()
 		body := p.speaks.encode(&request)
 		p.ledger.change(func() { p.account.handed.add(what) })

@@ -31,6 +31,9 @@ var crowds = [][]shape{
 		{"HTTP/1.0 without a length", 1, 50 * time.Millisecond, withoutLength},
 		{"HTTP/2's preface behind a request", 1, 50 * time.Millisecond, prefaceBehind},
 		{"requests that are none", 1, 20 * time.Millisecond, noRequest},
+		{"frames of HTTP/2 without an end", 2, 50 * time.Millisecond, floodFrames},
+		{"requests one behind the other, no answer read", 2, 50 * time.Millisecond, pipeline},
+		{"bodies that are asked for and do not come", 4, 0, expectAndStall},
 	},
 	{
 		{"stalled bodies of a large length", 12, 0, stallBody},
@@ -44,6 +47,7 @@ var crowds = [][]shape{
 		{"lengths that lie within a body", 1, 30 * time.Millisecond, lies},
 		{"odd calls of gRPC", 1, 30 * time.Millisecond, oddCall},
 		{"streams that are given up", 2, 2 * time.Millisecond, resetStream},
+		{"lists of nothing, and tags without an end", 1, 200 * time.Millisecond, emptyTraces},
 		{"statistics that lie", 1, 100 * time.Millisecond, statistics},
 		{"metrics, logs and paths that nobody serves", 1, 50 * time.Millisecond, askElsewhere},
 	},
@@ -59,6 +63,7 @@ var crowds = [][]shape{
 		{"frames that stop", 6, 0, stopInFrame},
 		{"weights and durations that nobody has", 1, 50 * time.Millisecond, oddWeights},
 		{"flushes in a loop, unread", 1, 100 * time.Millisecond, flushUnread},
+		{"talking on behind a bye", 1, 50 * time.Millisecond, talkOn},
 		{"spans of every moment, then gone", 2, 20 * time.Millisecond, sendAndGo},
 	},
 }

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/spanstatsd/spanstatsd/lab/standin/collector"
 )
 
 // soak is one run.
@@ -18,6 +20,7 @@ type soak struct {
 	ledger  *ledger
 	agent   *agent
 	behind  *destination
+	metrics *collector.Collector // takes one daemon's
 	daemons []*daemon
 	crowds  []*crowd
 	polite  sync.WaitGroup
@@ -108,5 +111,8 @@ func (s *soak) killAll() {
 	}
 	if s.behind != nil {
 		s.behind.close()
+	}
+	if s.metrics != nil {
+		_ = s.metrics.Close()
 	}
 }

@@ -7,8 +7,11 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/DataDog/sketches-go/ddsketch"
+	"github.com/spanstatsd/spanstatsd/internal/payload"
 	"github.com/vmihailenco/msgpack/v5"
 	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
 )
 
 // spans are those of one request: traces of a root, which is a server's, and a client's
@@ -173,6 +176,47 @@ func (s *spans) v07() []byte {
 		for i := range trace {
 			p.named(s.service, &trace[i])
 		}
+	}
+	return p.Bytes()
+}
+
+// statistics are those that a tracer computes itself, of ten seconds.
+func (s *spans) statistics() []byte {
+	type group struct {
+		counts
+		roots    uint64
+		ok, errs *ddsketch.DDSketch
+	}
+	groups := map[string]*group{}
+	for _, one := range s.all {
+		g := groups[one.resource]
+		if g == nil {
+			g = &group{ok: payload.NewSketch(), errs: payload.NewSketch()}
+			groups[one.resource] = g
+		}
+		g.add(counts{1, bit(one.failed), uint64(one.duration)})
+		g.roots += bit(one.isRoot())
+		sketch := g.ok
+		if one.failed {
+			sketch = g.errs
+		}
+		_ = sketch.Add(float64(one.duration)) // it is positive
+	}
+	p := newPacker()
+	p.dict(4)
+	p.put("Env", s.service, "Service", s.service, "Lang", "go", "Stats")
+	p.list(1)
+	p.dict(3)
+	const width = 10_000_000_000
+	p.put("Start", time.Now().UnixNano()/width*width, "Duration", uint64(width), "Stats")
+	p.list(len(groups))
+	for resource, g := range groups {
+		p.dict(9)
+		p.put("Service", s.service, "Name", "http.request", "Resource", resource, "Hits", g.Spans, "Errors",
+			g.Errors, "TopLevelHits", g.roots, "Duration", g.Duration)
+		ok, _ := proto.Marshal(g.ok.ToProto()) // these are whole
+		errs, _ := proto.Marshal(g.errs.ToProto())
+		p.put("OkSummary", ok, "ErrorSummary", errs)
 	}
 	return p.Bytes()
 }

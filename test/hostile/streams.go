@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// Shapes of frames, of HTTP/2 and of our own socket, and of requests that follow one another.
+
+// frame is one of HTTP/2.
+func frame(kind, flags byte, stream uint32, payload []byte) []byte {
+	b := binary.BigEndian.AppendUint32(nil, uint32(len(payload)))[1:]
+	b = append(b, kind, flags)
+	return append(binary.BigEndian.AppendUint32(b, stream), payload...)
+}
+
+const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+
+// floodFrames writes frames that cost their sender nothing, and reads no answer.
+func floodFrames(ctx context.Context, t *target) error {
+	// The method of a request, and no end of the header.
+	begun := frame(1, 0, 1, append([]byte{0x40, 7}, ":method\x04POST"...))
+	floods := [][2][]byte{
+		{nil, frame(6, 0, 0, make([]byte, 8))},              // PING
+		{nil, frame(4, 0, 0, nil)},                          // SETTINGS
+		{begun, frame(9, 0, 1, nil)},                        // CONTINUATION
+		{begun, frame(9, 0, 1, bytes.Repeat([]byte{0}, 9))}, // the same, broken
+		{nil, frame(2, 0, 1, []byte{0, 0, 0, 0, 1})},        // PRIORITY
+		{nil, frame(8, 0, 0, []byte{0, 0, 0, 1})},           // a window a byte at a time
+		{nil, frame(3, 0, 1, []byte{0, 0, 0, 8})},           // RST_STREAM of none
+	}
+	f := floods[rand.IntN(len(floods))]
+	all := append([]byte(preface), frame(4, 0, 0, nil)...)
+	all = append(append(all, f[0]...), bytes.Repeat(f[1], 5000)...)
+	return write(ctx, anyOf(t.sdks()), all, hold(ctx))
+}
+
+// pipeline sends many requests at once, and reads no answer.
+func pipeline(ctx context.Context, t *target) error {
+	s := newSpans("hostile", resources, 4)
+	address, one := anyOf(t.sdks()), whole("/v1/traces", protos, s.protobuf())
+	if rand.IntN(2) == 0 {
+		address, one = anyOf(t.tracers()), whole("/v0.4/traces", msgpacks, s.v04())
+	}
+	return write(ctx, address, bytes.Repeat(one, 50), hold(ctx))
+}
+
+// expectAndStall asks whether it may send a body, and sends none, or sends it in pieces.
+func expectAndStall(ctx context.Context, t *target) error {
+	more := anyOf([]string{"Expect: 100-continue\r\n", "Transfer-Encoding: chunked\r\n"})
+	path, media, address := "/v1/traces", protos, anyOf(t.sdks())
+	if rand.IntN(2) == 0 {
+		path, media, address = "/v0.5/traces", msgpacks, anyOf(t.tracers())
+	}
+	begun := fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: daemon\r\nContent-Type: %s\r\n%s%s: 1\r\n\r\n",
+		path, media, more, hostileHeader)
+	return write(ctx, address, begun, func(conn net.Conn) error {
+		for range 20 {
+			if _, err := conn.Write([]byte("1\r\nx\r\n")); err != nil {
+				return err
+			}
+			pause(ctx, 200*time.Millisecond)
+		}
+		return nil
+	})
+}
+
+// emptyTraces are a great many lists with nothing in them, and spans with a great many tags.
+func emptyTraces(ctx context.Context, t *target) error {
+	p := newPacker()
+	if rand.IntN(2) == 0 {
+		p.list(100_000)
+		p.Write(bytes.Repeat([]byte{0x90}, 100_000))
+	} else {
+		p.list(1)
+		p.list(1)
+		p.dict(2)
+		p.put("service", "hostile", "meta")
+		p.dict(5000)
+		for i := range 5000 {
+			p.put(fmt.Sprint("tag", i), "x")
+		}
+	}
+	return write(ctx, anyOf(t.tracers()), whole("/v0.4/traces", msgpacks, p.Bytes()), readAll)
+}
+
+// talkOn goes on behind its bye, says hello again, or tells of losses that nobody had.
+func talkOn(ctx context.Context, t *target) error {
+	spans := wire.BeginSpans(nil)
+	spans = wire.AppendWhole(spans, wire.AppendKey(nil, newKey()), 1, time.Now().UnixNano(), 0, 1)
+	wire.EndSpans(spans, 0, 1)
+	frames := hello()
+	switch rand.IntN(4) {
+	case 0:
+		frames = append(wire.AppendBye(frames, &wire.Bye{Reason: "done"}), bytes.Repeat(spans, 20)...)
+	case 1:
+		frames = append(append(frames, hello()...), spans...)
+	case 2:
+		for range 100 {
+			frames = wire.AppendLost(frames, wire.Lost{fmt.Sprint(rand.Uint64()): wire.MaxLostSpans})
+		}
+	default:
+		frames = append(spans, frames...)
+	}
+	return write(ctx, t.Spans, frames, readAll)
+}
