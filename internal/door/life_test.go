@@ -110,7 +110,7 @@ func TestARequestThatNobodyGoesOnWithIsEnded(t *testing.T) {
 	c := s.plain.NewConn(&conns.Conn{Conn: sender})
 	h := s.Hold(c)
 	h.Method, h.request = http.MethodPost, &plainRequest{h, d}
-	body, err := s.Bodies.Read(strings.NewReader("body"), 4)
+	body, err := s.Bodies.Read(strings.NewReader("body"), 4, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package door
 
 import (
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/door/http1"
@@ -73,7 +74,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 func (h *Held) read(w http.ResponseWriter) (err error) {
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(h.server.setup.Read)) // none where it can't be set
-	if h.Body, err = h.server.Bodies.Read(h.HTTP.Body, h.HTTP.ContentLength); err == nil {
+	var has *atomic.Int64
+	if h.Conn != nil {
+		has = h.Conn.HasOfBodies
+	}
+	if h.Body, err = h.server.Bodies.Read(h.HTTP.Body, h.HTTP.ContentLength, has); err == nil {
 		_ = control.SetReadDeadline(time.Time{})
 	}
 	return err

@@ -111,13 +111,14 @@ func (p *Pool) charge(size int64) bool {
 	return true
 }
 
-// takeSpare returns the smallest spare of at least size bytes, or nil.
+// takeSpare returns the smallest spare of at least size bytes, or nil. Who asks for little is not
+// charged for more than twice as much.
 func (p *Pool) takeSpare(size int) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	best := -1
 	for i, spare := range p.spare {
-		if len(spare) >= size && (best < 0 || len(spare) < len(p.spare[best])) {
+		if len(spare) >= size && len(spare) <= 2*size && (best < 0 || len(spare) < len(p.spare[best])) {
 			best = i
 		}
 	}

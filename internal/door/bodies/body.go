@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 )
@@ -12,13 +13,17 @@ import (
 // Pool is the buffers that requests are read into. All of them together hold no more
 // than the memory's limit.
 type Pool struct {
-	maxBody int64
-	memory  *memory.Pool
+	maxBody  int64
+	maxOfOne int64 // of one sender
+	memory   *memory.Pool
 }
 
 // NewPool has so many bytes for all bodies, and reads none that is longer than maxBody.
 func NewPool(maxBody, maxTotal int) Pool {
-	return Pool{maxBody: int64(maxBody), memory: memory.NewPool(int64(maxTotal), spareBodies)}
+	return Pool{
+		maxBody: int64(maxBody), maxOfOne: int64(max(maxTotal/2, maxBody+1)),
+		memory: memory.NewPool(int64(maxTotal), spareBodies),
+	}
 }
 
 // Body is a request's body in memory. One goroutine at a time has it.
@@ -26,19 +31,16 @@ type Body struct {
 	Bytes  []byte         // what was read, a part of the buffer
 	Send   []byte         // what is left to be sent
 	buffer *memory.Buffer // nil before a byte is read, and after the release
+	sender *atomic.Int64  // what its sender has of the pool; nil where nobody knows one
 }
 
-// FirstBuffer is what a body of unknown length begins with, spareBodies how many buffers
-// wait for another body.
+// FirstBuffer is what a body begins with, whatever its length is said to be: its bytes have to come
+// before it has more. Else a few requests that state a length and send nothing would take all room.
+// spareBodies is how many buffers wait for another body.
 const (
 	FirstBuffer = 64 << 10
 	spareBodies = 16
 )
-
-// TrustedLength is up to which length room is taken because a request states it. Beyond
-// that its bytes have to come: otherwise three requests that state the maximum and send
-// nothing would take all room.
-const TrustedLength = 1 << 20
 
 // ErrNoRoom says that a body did not fit; what was read of it is in the body. ErrTooLarge
 // is the same of one that never will.
@@ -47,17 +49,18 @@ var (
 	ErrTooLarge = fmt.Errorf("%w for one that is so long", ErrNoRoom)
 )
 
-// Read reads a body to its end. length is what the request said, -1 for nothing.
-func (b *Pool) Read(from io.Reader, length int64) (*Body, error) {
-	held := &Body{}
+// Read reads a body to its end. length is what the request said, -1 for nothing. What its sender has
+// of the pool is half of it at most, or the room of one body.
+func (b *Pool) Read(from io.Reader, length int64, of *atomic.Int64) (*Body, error) {
+	held := &Body{sender: of}
 	if length > b.maxBody {
 		return held, ErrTooLarge
 	}
-	size := int64(FirstBuffer)
+	most := b.maxBody + 1
 	if length >= 0 {
-		size = min(length, TrustedLength) + 1 // so that the end is met without growing
+		most = length + 1 // so that the end is met without growing
 	}
-	err := b.fill(held, from, size)
+	err := b.fill(held, from, most)
 	held.Send = held.Bytes
 	return held, err
 }
@@ -78,14 +81,16 @@ func (b *Pool) Held() int64 { return b.memory.Held() }
 // DropSpares lets go of the buffers that nobody has.
 func (b *Pool) DropSpares() { b.memory.DropSpares() }
 
-// fill reads into a buffer that begins with a size and doubles.
-func (b *Pool) fill(held *Body, from io.Reader, size int64) error {
+// fill reads into a buffer that doubles until it has as many bytes as the most.
+func (b *Pool) fill(held *Body, from io.Reader, most int64) error {
 	for {
-		if len(held.Bytes) == cap(held.Bytes) {
-			if err := b.grow(held, min(size, b.maxBody+1)); err != nil {
-				return err
+		if read := int64(len(held.Bytes)); read == int64(cap(held.Bytes)) {
+			if read >= most {
+				return ErrTooLarge
 			}
-			size = 2 * int64(cap(held.Bytes))
+			if !b.grow(held, int(min(max(FirstBuffer, 2*read), most))) {
+				return ErrNoRoom
+			}
 		}
 		n, err := from.Read(held.Bytes[len(held.Bytes):cap(held.Bytes)])
 		held.Bytes = held.Bytes[:len(held.Bytes)+n]
@@ -98,26 +103,40 @@ func (b *Pool) fill(held *Body, from io.Reader, size int64) error {
 	}
 }
 
-// grow makes room for so many bytes in all.
-func (b *Pool) grow(held *Body, size int64) error {
+// grow makes room for so many bytes in all, if there is any.
+func (b *Pool) grow(held *Body, size int) bool {
+	more := int64(size - cap(held.Bytes))
+	if held.charge(more) > b.maxOfOne {
+		held.charge(-more)
+		return false
+	}
 	read := len(held.Bytes)
-	if int64(read) >= size {
-		return ErrTooLarge
+	switch grown := b.memory.Take(size); { // that somebody gave back, most of the time
+	case grown != nil:
+		copy(grown.Bytes(), held.Bytes)
+		if held.buffer != nil {
+			held.buffer.Release()
+		}
+		held.buffer = grown
+	case held.buffer == nil || !held.buffer.Grow(size, read): // beside what it has there may be no room
+		held.charge(-more)
+		return false
 	}
-	if held.buffer == nil {
-		held.buffer = b.memory.Take(int(size))
-	} else if !held.buffer.Grow(int(size), read) {
-		return ErrNoRoom
+	held.Bytes = held.buffer.Bytes()[:read:size]
+	return true
+}
+
+// charge counts so many bytes more as its sender's, and returns what that has.
+func (h *Body) charge(bytes int64) int64 {
+	if h.sender == nil {
+		return 0
 	}
-	if held.buffer == nil {
-		return ErrNoRoom
-	}
-	held.Bytes = held.buffer.Bytes()[:read]
-	return nil
+	return h.sender.Add(bytes)
 }
 
 // Release gives the body's memory back. It may be called repeatedly.
 func (h *Body) Release() {
+	h.charge(-int64(cap(h.Bytes)))
 	h.Bytes, h.Send = nil, nil
 	if h.buffer != nil {
 		h.buffer.Release()

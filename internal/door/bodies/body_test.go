@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
 )
@@ -13,12 +14,12 @@ import (
 func TestRoomIsTakenForWhatComes(t *testing.T) {
 	b := NewPool(25<<20, 64<<20)
 	from := io.MultiReader(bytes.NewReader(make([]byte, 100)), readerFunc(func([]byte) (int, error) {
-		if used := b.Held(); used > 2*TrustedLength {
+		if used := b.Held(); used > 2*FirstBuffer {
 			t.Errorf("%d bytes are taken for 100 that came", used)
 		}
 		return 0, errors.New("the tracer is gone")
 	}))
-	held, err := b.Read(from, b.maxBody)
+	held, err := b.Read(from, b.maxBody, nil)
 	if err == nil {
 		t.Error("a body that broke off was read")
 	}
@@ -36,14 +37,14 @@ func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 // bodies are read to their end, or over to who forwards them without a byte lost.
 func TestBodiesAreReadWhole(t *testing.T) {
 	b := NewPool(5<<20, 16<<20)
-	for _, size := range []int{0, 1, FirstBuffer - 1, FirstBuffer, FirstBuffer + 1, TrustedLength, 3<<20 + 7, 5<<20 - 1, 5 << 20, 5<<20 + 1, 6 << 20} {
+	for _, size := range []int{0, 1, FirstBuffer - 1, FirstBuffer, FirstBuffer + 1, 1 << 20, 3<<20 + 7, 5<<20 - 1, 5 << 20, 5<<20 + 1, 6 << 20} {
 		sent := make([]byte, size)
 		for i := range sent {
 			sent[i] = byte(i ^ i>>8 ^ i>>16)
 		}
 		for _, length := range []int64{-1, int64(size)} {
 			from := iotest.HalfReader(bytes.NewReader(sent))
-			held, err := b.Read(from, length)
+			held, err := b.Read(from, length, nil)
 			if fits := size <= 5<<20; fits != (err == nil) || !fits && !errors.Is(err, ErrNoRoom) {
 				t.Errorf("%d bytes, announced as %d: %v", size, length, err)
 			}
@@ -59,5 +60,35 @@ func TestBodiesAreReadWhole(t *testing.T) {
 				t.Fatalf("%d bytes, announced as %d: %d are still taken", size, length, used)
 			}
 		}
+	}
+}
+
+// TestOneSenderHasHalf of the room at most, and others find the rest; what it gives back it may take
+// again.
+func TestOneSenderHasHalf(t *testing.T) {
+	b := NewPool(FirstBuffer, 8*FirstBuffer)
+	var one, other atomic.Int64
+	var held []*Body
+	read := func(of *atomic.Int64) error {
+		body, err := b.Read(bytes.NewReader(make([]byte, FirstBuffer-1)), FirstBuffer-1, of)
+		held = append(held, body)
+		return err
+	}
+	for _, of := range []*atomic.Int64{&one, &other} {
+		for n := range 4 {
+			if err := read(of); err != nil {
+				t.Errorf("body %d: %v", n+1, err)
+			}
+		}
+		if err := read(of); !errors.Is(err, ErrNoRoom) {
+			t.Errorf("one has more than half: %v", err)
+		}
+	}
+	for _, body := range held {
+		body.Release()
+		body.Release()
+	}
+	if err := read(&one); err != nil || one.Load() != FirstBuffer || other.Load() != 0 || b.Held() != FirstBuffer {
+		t.Errorf("%v; they have %d and %d of %d bytes", err, one.Load(), other.Load(), b.Held())
 	}
 }

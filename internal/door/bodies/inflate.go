@@ -28,7 +28,7 @@ func (i *Inflater) Inflate(message []byte, into *Pool) (*Body, error) {
 	if err := i.gzip.Reset(&i.from); err != nil {
 		return &Body{}, errPacked
 	}
-	plain, err := into.Read(&i.gzip, -1)
+	plain, err := into.Read(&i.gzip, -1, nil)
 	if err != nil && !errors.Is(err, ErrNoRoom) {
 		return plain, fmt.Errorf("%w: %w", errPacked, err)
 	}

@@ -20,6 +20,10 @@ type Conn struct {
 	pid       int32           // 0 where the kernel does not tell
 	raw       syscall.RawConn // nil where there is no socket
 
+	// HasOfBodies is the memory for bodies that its process has, or it alone where the kernel does not
+	// tell; nil before it is admitted.
+	HasOfBodies *atomic.Int64
+
 	// The limiter's lock guards these.
 	idleSince time.Time // zero while a request is under way
 	isOver    bool      // we have closed it, or are about to

@@ -30,9 +30,11 @@ func (l *Limiter) add(c *Conn) bool {
 	defer l.mu.Unlock()
 	sameProcess := func(other *Conn) bool { return c.pid != 0 && other.pid == c.pid }
 	own := 0
+	c.HasOfBodies = &atomic.Int64{}
 	for other := range l.conns {
 		if sameProcess(other) {
 			own++
+			c.HasOfBodies = other.HasOfBodies
 		}
 	}
 	if own >= max(1, l.max/2) && !l.closeIdle(sameProcess) {

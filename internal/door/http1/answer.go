@@ -10,8 +10,8 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
 )
 
-// MaxBody is up to which length a body's buffer is taken at once.
-const MaxBody = bodies.TrustedLength
+// MaxBody is the longest body of a plain request.
+const MaxBody = 1 << 20
 
 // Read reads from the sender, for net/http.
 func (c *Conn) Read(p []byte) (int, error) {
@@ -88,9 +88,10 @@ func (c *Conn) answer() (isOver bool, err error) {
 	received := c.in
 	c.in = c.in[h.Length:]
 	_ = c.Conn.SetReadDeadline(time.Now().Add(s.Read)) // none where it can't be set
-	held, err := s.Bodies.Read(&plainBody{c, h.Body}, int64(h.Body))
-	if errors.Is(err, bodies.ErrNoRoom) {
-		c.in = received // nothing was read of it
+	held, err := s.Bodies.Read(&plainBody{c, h.Body}, int64(h.Body), c.HasOfBodies)
+	if errors.Is(err, bodies.ErrNoRoom) { // net/http reads all of it again
+		c.in, c.more = received, held
+		held.Send = held.Bytes[min(len(held.Bytes), len(received)-h.Length):]
 		return false, nil
 	}
 	if isOver = exchange.Answer(held, err); !isOver {

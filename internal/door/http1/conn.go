@@ -26,12 +26,13 @@ type Conn struct {
 	// bytes of HTTP/2's preface that came; it is that of another protocol where it is -1
 	matched int
 
-	isBetween bool   // net/http waits for a next request
-	isEnded   bool   // net/http was told that there is none: it may ask again
-	rest      int    // of what comes so much belongs to the request that net/http has
-	buffer    []byte // what is received where net/http waits
-	in        []byte // received, and not passed on
-	head      Head   // of the request that was looked at last
+	isBetween bool         // net/http waits for a next request
+	isEnded   bool         // net/http was told that there is none: it may ask again
+	rest      int          // of what comes so much belongs to the request that net/http has
+	buffer    []byte       // what is received where net/http waits
+	in        []byte       // received, and not passed on
+	more      *bodies.Body // the same, of a body behind that; nil where there is none
+	head      Head         // of the request that was looked at last
 
 	mu          sync.Mutex // guards what follows
 	isAnswering bool       // a request is under way, here or at net/http, or between the two
@@ -101,7 +102,24 @@ func (c *Conn) receive(p []byte) (n int, err error) {
 		c.in = c.in[n:]
 		return n, nil
 	}
+	if c.more != nil {
+		n = copy(p, c.more.Send)
+		if c.more.Send = c.more.Send[n:]; len(c.more.Send) == 0 {
+			c.dropMore()
+		}
+		if n > 0 {
+			return n, nil
+		}
+	}
 	return c.Conn.Read(p) //nolint:wrapcheck // net/http asks what it is
+}
+
+// dropMore lets go of what was read of a body.
+func (c *Conn) dropMore() {
+	if c.more != nil {
+		c.more.Release()
+		c.more = nil
+	}
 }
 
 // watch waits for the sender's leaving, behind the request that net/http has. What comes

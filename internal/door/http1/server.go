@@ -42,6 +42,7 @@ func (s *Server) Follow(followed net.Conn, state http.ConnState) {
 	case http.StateHijacked: // its handler closes it
 		c.setAnswering(false)
 	case http.StateClosed: // by its own goroutine, so that nothing is under way
+		c.dropMore()
 		c.setAnswering(false)
 		c.Close()
 	}
