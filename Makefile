@@ -59,6 +59,10 @@ dist: binaries release-tools ## build everything that a release carries into dis
 	@VERSION=$(VERSION) EPOCH=$(EPOCH) GO=$(GO) sh deploy/dist.sh
 	@cat dist/SHA256SUMS
 
+licences: ## write THIRD_PARTY_LICENSES anew, after a module has come, gone or changed
+	@mkdir -p bin
+	cd tools && $(GO) run ./licences > ../bin/licences && mv ../bin/licences ../THIRD_PARTY_LICENSES
+
 dist-check: ## build a release twice, in two places, and compare the bytes
 	@GO=$(GO) VERSION=$(VERSION) EPOCH=$(EPOCH) sh test/deploy/reproducible.sh
 

@@ -22,7 +22,7 @@ for arch in amd64 arm64; do
 	to=dist/parts/$name
 	rm -rf "$to"
 	mkdir -p "$to/completions" "$to/man/man1"
-	cp "dist/linux-$arch/spanstatsd" "dist/linux-$arch/spanstatsd-lab" LICENSE README.md CHANGELOG.md deploy/systemd/spanstatsd.service deploy/systemd/spanstatsd.socket deploy/systemd/spanstatsd.sysusers "$to/"
+	cp "dist/linux-$arch/spanstatsd" "dist/linux-$arch/spanstatsd-lab" LICENSE THIRD_PARTY_LICENSES README.md CHANGELOG.md deploy/systemd/spanstatsd.service deploy/systemd/spanstatsd.socket deploy/systemd/spanstatsd.sysusers "$to/"
 	cp -R docs "$to/"
 	for program in spanstatsd spanstatsd-lab; do
 		for shell in bash zsh fish; do

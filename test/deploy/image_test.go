@@ -22,9 +22,10 @@ func imageRoot(t *testing.T) string {
 	if err := os.Link(binary, filepath.Join(program, "spanstatsd")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(context, "LICENSE"), readFile(t, "../../LICENSE"),
-		0o600); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"LICENSE", "THIRD_PARTY_LICENSES"} {
+		if err := os.WriteFile(filepath.Join(context, name), readFile(t, "../../"+name), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	root, err := os.MkdirTemp("", "root")
 	if err != nil {
@@ -47,7 +48,7 @@ func imageRoot(t *testing.T) string {
 	return root
 }
 
-// TestImageHoldsNothingElse: the program and its licence; no shell, no library,
+// TestImageHoldsNothingElse: the program, its licence and those of what it links; no shell, no library,
 // and nothing that the program would load.
 func TestImageHoldsNothingElse(t *testing.T) {
 	root := imageRoot(t)
@@ -58,7 +59,7 @@ func TestImageHoldsNothingElse(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil || !slices.Equal(files, []string{"/LICENSE", "/spanstatsd"}) {
+	if err != nil || !slices.Equal(files, []string{"/LICENSE", "/THIRD_PARTY_LICENSES", "/spanstatsd"}) {
 		t.Errorf("the image holds %v, %v", files, err)
 	}
 	program, err := elf.Open(filepath.Join(root, "spanstatsd"))

@@ -1,0 +1,134 @@
+// Command licences writes the licences of all code of others that is in the programs of a
+// release: of the modules that they link, on each architecture, and of Go's own library.
+//
+//	licences > ../THIRD_PARTY_LICENSES
+//
+// It asks the go command which modules those are, and takes the files that they state their
+// terms in. A module that has none is an error: somebody has to look. Texts that several
+// modules share stand there once. Nothing of the machine enters, so the same modules give the
+// same bytes; a test holds the file in the repository to them.
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// program is one of a release, by its module's directory and its package.
+type program struct{ module, of string }
+
+var (
+	programs      = []program{{"..", "./cmd/spanstatsd"}, {"../lab", "./cmd/spanstatsd-lab"}}
+	architectures = []string{"amd64", "arm64"}
+)
+
+const ours = "github.com/spanstatsd/spanstatsd"
+
+func main() {
+	if err := write(os.Stdout, "."); err != nil {
+		fmt.Fprintln(os.Stderr, "licences:", err)
+		os.Exit(1)
+	}
+}
+
+// write writes the file, from the directory of the tools.
+func write(out io.Writer, tools string) error {
+	directories, err := linked(tools)
+	if err != nil {
+		return err
+	}
+	var texts []string               // in the order of the modules that have them first
+	holders := map[string][]string{} // the files of modules, by their text
+	for _, module := range slices.Sorted(maps.Keys(directories)) {
+		files, err := terms(directories[module])
+		if err != nil {
+			return fmt.Errorf("read the terms of %s: %w", module, err)
+		}
+		for _, f := range files {
+			if holders[f.text] == nil {
+				texts = append(texts, f.text)
+			}
+			holders[f.text] = append(holders[f.text], module+", "+f.name)
+		}
+	}
+	fmt.Fprint(out, "The programs of spanstatsd contain code of others, under the terms that follow.\n"+
+		"Written by `make licences` from the modules that the programs link.\n")
+	for _, text := range texts {
+		_, err = fmt.Fprintf(out, "\n%s\n%s\n%[1]s\n\n%[3]s\n", strings.Repeat("=", 80),
+			strings.Join(holders[text], "\n"), text)
+	}
+	return err
+}
+
+// linked are the directories of what the programs link, by module and version.
+func linked(tools string) (map[string]string, error) {
+	root, err := ask(tools, "amd64", "env", "GOROOT")
+	if err != nil {
+		return nil, err
+	}
+	directories := map[string]string{"the standard library of Go": strings.TrimSpace(root)}
+	for _, p := range programs {
+		for _, architecture := range architectures {
+			list, err := ask(filepath.Join(tools, p.module), architecture, "list", "-deps", "-f",
+				"{{with .Module}}{{.Path}} {{.Version}} {{.Dir}}{{end}}", p.of)
+			if err != nil {
+				return nil, err
+			}
+			for line := range strings.Lines(list) {
+				parts := strings.SplitN(strings.TrimSpace(line), " ", 3)
+				if len(parts) == 3 && !strings.HasPrefix(parts[0], ours) {
+					directories[parts[0]+" "+parts[1]] = parts[2]
+				}
+			}
+		}
+	}
+	return directories, nil
+}
+
+// ask runs the go command for an architecture.
+func ask(in, architecture string, arguments ...string) (string, error) {
+	command := exec.Command("go", arguments...)
+	command.Dir, command.Stderr = in, os.Stderr
+	command.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+architecture, "CGO_ENABLED=0", "GOFLAGS=")
+	said, err := command.Output()
+	if err != nil {
+		return "", fmt.Errorf("run go %s: %w", arguments[0], err)
+	}
+	return string(said), nil
+}
+
+// termsFile is the name of a file that states a licence, or a notice that goes with it.
+var termsFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([.-].*)?$`)
+
+type file struct{ name, text string }
+
+// terms are the files that a module states its terms in.
+func terms(directory string) (files []file, err error) {
+	entries, err := os.ReadDir(directory)
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range entries {
+		if entry.IsDir() || !termsFile.MatchString(entry.Name()) {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(directory, entry.Name()))
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file{entry.Name(), string(bytes.TrimSpace(text))})
+	}
+	if len(files) == 0 {
+		return nil, errors.New("it states none: find out under which it may be given on")
+	}
+	return files, nil
+}
