@@ -1,10 +1,13 @@
 package door
 
 import (
+	"errors"
+	"io"
 	"net/http"
 	"sync/atomic"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
 	"github.com/spanstatsd/spanstatsd/internal/door/http1"
 )
 
@@ -59,15 +62,29 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		s.door.Serve(to, r)
 		return
 	}
+	isLeft := true // a part of the body, which nobody takes
 	if h.request = request; reply == nil {
-		reply = request.Read(h.read(to))
+		err := h.read(to)
+		isLeft = errors.Is(err, bodies.ErrNoRoom)
+		reply = request.Read(err)
 	}
 	if reply == nil {
 		h.finish(to)
-	} else if !h.reply(to, reply) {
+		return
+	}
+	if !h.reply(to, reply) {
 		panic(http.ErrAbortHandler)
 	}
+	if isLeft && r.ProtoMajor == 1 && r.Header.Get("Expect") == "" {
+		control := http.NewResponseController(w)
+		_ = control.SetReadDeadline(time.Now().Add(s.setup.Read)) // none where it can't be set
+		_, _ = io.CopyN(io.Discard, r.Body, mostLeft)
+	}
 }
+
+// mostLeft is how much is read of a body that is not taken. A sender that reads its answer behind its
+// body would else find it gone with the connection.
+const mostLeft = 64 << 20
 
 // read reads the body of a request that net/http has. Where it breaks off the deadline stays:
 // nothing more is waited for.

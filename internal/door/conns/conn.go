@@ -32,6 +32,22 @@ type Conn struct {
 // NewConn makes one of a connection that was accepted.
 func NewConn(accepted net.Conn) *Conn { return &Conn{Conn: accepted, raw: RawOf(accepted)} }
 
+// Sender tells senders apart: by their processes, or by their connections where no process is known.
+func (c *Conn) Sender() any {
+	if c.pid != 0 {
+		return c.pid
+	}
+	return c
+}
+
+// Who says in the log who sends.
+func (c *Conn) Who() []any {
+	if c.pid != 0 {
+		return []any{"pid", c.pid, "container", c.Container}
+	}
+	return []any{"from", c.RemoteAddr().String()}
+}
+
 // identify asks the kernel for the peer of a Unix socket, and reports whether it may
 // connect.
 func (c *Conn) identify(allow []uint32) bool {

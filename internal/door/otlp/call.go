@@ -158,6 +158,26 @@ func (s *Server) notRead(err error, result Result) (no *reply) {
 	return refuse(result, otlpanswer.InvalidArgument, err.Error())
 }
 
+// sender is whose call it is, nil where that is not known.
+func (c *call) sender() any {
+	if c.Conn == nil {
+		return nil
+	}
+	return c.Conn.Sender()
+}
+
+// who says in the log who sends: a process or an address, and the SDK by its own words.
+func (c *call) who() (said []any) {
+	if c.Conn != nil {
+		said = c.Conn.Who()
+	}
+	agent := c.Fields.Get("User-Agent")
+	return append(said, "user-agent", agent[:min(len(agent), maxAgent)])
+}
+
+// maxAgent is how much of an SDK's name is logged.
+const maxAgent = 100
+
 // refuse has a call answered that ends here.
 func (c *call) refuse(no *reply) *door.Reply {
 	c.Result = int(no.result)

@@ -36,7 +36,8 @@ func (c *call) Read(broken error) *door.Reply {
 	case ResultTooLarge, ResultBusy, ResultNoRoom:
 		endsHere = true
 	case ResultUnread:
-		c.server.Log.Write(slog.LevelWarn, "spans of an SDK can't be read", "error", no.Said)
+		c.server.Log.Write(slog.LevelWarn, "spans of an SDK can't be read",
+			append(c.who(), "error", no.Said)...)
 	}
 	switch {
 	case endsHere && no != nil:
@@ -65,8 +66,8 @@ func (s *Server) count(c *call) (result Result, no *reply) {
 		return ResultByTracer, nil
 	}
 	defer c.kept.giveUp()
-	w := <-s.counting
-	defer func() { s.counting <- w }()
+	w := s.turns.take(c.sender())
+	defer s.turns.give(w)
 	defer w.release()
 	message, no := s.readable(c, w)
 	if no != nil {

@@ -112,16 +112,16 @@ func (broken) read([]byte, bool) (Result, error) { panic("BUG") }
 // is counted.
 func TestABugCostsOneRequest(t *testing.T) {
 	h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.Counters = 1 })
-	w := <-h.counting
+	w := h.turns.take(nil)
 	sound := w.reader
 	w.reader = broken{sound}
-	h.counting <- w
+	h.turns.give(w)
 	if a := post(t, h.client(false), exported("shop", 0, 3, 1)); a.status != http.StatusInternalServerError || statusIn(a) != otlpanswer.Internal {
 		t.Errorf("answered %+v", a)
 	}
-	<-h.counting
+	h.turns.take(nil)
 	w.reader = sound
-	h.counting <- w
+	h.turns.give(w)
 	if a := post(t, h.client(true), exported("shop", 10, 3, 1)); a.status != http.StatusOK {
 		t.Errorf("answered %+v", a)
 	}

@@ -19,10 +19,10 @@
 //
 // # Threading
 //
-// As package door. Counting waits for one of the readers.
+// As package door. Counting waits for one of the workers, which senders are given in turn (turns.go).
 //
 // # Bounds
 //
-// Those of package door, streams of a connection, and readers and what each may hold. Config.Memory
+// Those of package door, streams of a connection, and workers and what each may hold. Config.Memory
 // adds them up.
 package otlp

@@ -240,14 +240,14 @@ func TestAMarkHasItsRoomBeforeAnythingIsCounted(t *testing.T) {
 	}
 	c := &call{Held: h.Hold(nil), message: small}
 	c.Body = &bodies.Body{Bytes: make([]byte, 256<<10-len(small))}
-	w := <-h.counting
+	w := h.turns.take(nil)
 	if _, err := w.reader.read(small, false); err != nil {
 		t.Fatal(err)
 	}
 	if _, no := h.measure(c, w); no.result != ResultTooLarge || !no.isFinal(inProtobuf) || !strings.Contains(no.Said, "--otlp-max-body-bytes") {
 		t.Errorf("what never fits is answered %+v", no)
 	}
-	h.counting <- w
+	h.turns.give(w)
 }
 
 // TestAWarmAgentReaderAllocatesNothingASpan: a few things a request, for each process in it.

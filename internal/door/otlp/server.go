@@ -15,7 +15,7 @@ import (
 type Server struct {
 	*door.Server
 	config   Config
-	counting chan *worker
+	turns    turns
 	outcomes [outcomes]atomic.Uint64
 	kept     keeping
 	// agentPolicy is of ReadingDatadog; nil while it is left to the agent.
@@ -41,9 +41,9 @@ func New(config Config) (*Server, error) {
 	if err := config.Check(); err != nil {
 		return nil, err
 	}
-	s := &Server{config: config, counting: make(chan *worker, config.Counters)}
-	for range cap(s.counting) {
-		s.counting <- &worker{reader: s.newReader()}
+	s := &Server{config: config}
+	for range config.Counters {
+		s.turns.give(&worker{reader: s.newReader()})
 	}
 	var err error
 	s.Server, err = door.New(s, &config.Config, door.Setup{

@@ -5,7 +5,10 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"log/slog"
+	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -237,5 +240,41 @@ func TestARequestOfHTTP10SaysItsLength(t *testing.T) {
 	h.stop()
 	if h.rows["name 0"] != 3 {
 		t.Errorf("counted %v", h.rows)
+	}
+}
+
+// TestARefusalReachesWhoSendsOn: a sender that writes all of its body before it reads finds its answer.
+func TestARefusalReachesWhoSendsOn(t *testing.T) {
+	h := newHarness(t, func(c *Config, _ *aggregate.Config) { c.Addr = "127.0.0.1:0" })
+	for path, want := range map[string]int{signals[signalTraces].http: 413, "/v1/profiles": 404} {
+		for network, address := range map[string]string{"tcp": h.Addr(), "unix": h.path} {
+			c, err := net.Dial(network, address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			body := make([]byte, 8<<20)
+			head := "POST " + path + " HTTP/1.1\r\nHost: x\r\nContent-Type: " + mediaProtobuf +
+				"\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n"
+			if _, err := c.Write(append([]byte(head), body...)); err != nil {
+				t.Errorf("%s, %s: the body can't be written: %v", network, path, err)
+				continue
+			}
+			if status := statusOf(t, bufio.NewReader(c)); status != want {
+				t.Errorf("%s, %s: answered %d, want %d", network, path, status, want)
+			}
+		}
+	}
+}
+
+// TestWhoCanNotBeReadIsNamed in the log, by its process or address, and as it calls itself.
+func TestWhoCanNotBeReadIsNamed(t *testing.T) {
+	var log lines
+	h := newHarness(t, func(c *Config, _ *aggregate.Config) {
+		c.Addr, c.Log = "127.0.0.1:0", slog.New(slog.NewTextHandler(&log, nil))
+	})
+	a := post(t, h.client(false), []byte("nonsense"), "User-Agent", "an-sdk/1.0")
+	if pid := "pid=" + strconv.Itoa(os.Getpid()); a.status != 400 || !log.has(pid) || !log.has("an-sdk/1.0") {
+		t.Errorf("the log has %q", log.text.String())
 	}
 }
