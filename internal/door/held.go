@@ -130,14 +130,16 @@ func (h *Held) reply(w http.ResponseWriter, r *Reply) (isWritten bool) {
 }
 
 // awaitReceipt ends a request whose body was counted. Of HTTP/1.1 the connection finds out whether
-// the sender has an answer that was written; of HTTP/2, where a sender that gives a request up says
-// so, it has it unless it said that.
+// the sender has an answer that was written; of HTTP/2 nothing shows that.
 func (h *Held) awaitReceipt(isWritten, isFinal bool) {
-	if h.Conn != nil && !h.Conn.HTTP2.Load() && isWritten && isFinal {
+	switch {
+	case !isWritten || !isFinal:
+		h.server.counted.Close(h.sum, false)
+	case h.Conn != nil && !h.Conn.HTTP2.Load():
 		h.Conn.Receipt.Await(h.sum)
-		return
+	default:
+		h.server.counted.CloseUnseen(h.sum)
 	}
-	h.server.counted.Close(h.sum, isWritten && isFinal && !h.HasLeft())
 }
 
 // Abandon ends a request that was begun and that nobody goes on with.

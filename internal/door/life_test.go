@@ -177,16 +177,32 @@ func TestARequestOfAConnectionThatIsOverIsNotTaken(t *testing.T) {
 }
 
 // TestAnAnswerThatIsNoEndIsNone: what was counted is known again where its answer was not
-// written, or says try again.
+// written, or says try again, and over HTTP/2, where nothing shows that it was read, in any case.
 func TestAnAnswerThatIsNoEndIsNone(t *testing.T) {
 	d := newPlainDoor(t, nil, nil)
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	plain := d.server.plain.NewConn(&conns.Conn{Conn: ours})
+	streams := d.server.plain.NewConn(&conns.Conn{Conn: ours})
+	streams.HTTP2.Store(true)
 	for _, c := range []struct {
+		on                          *http1.Conn
 		isWritten, isFinal, isKnown bool
-	}{{true, true, false}, {false, true, true}, {true, false, true}, {false, false, true}} {
-		h := d.server.Hold(nil)
+	}{
+		{plain, true, true, false},
+		{plain, false, true, true},
+		{plain, true, false, true},
+		{plain, false, false, true},
+		{streams, true, true, true},
+		{streams, false, true, true},
+		{streams, true, false, true},
+		{streams, false, false, true},
+	} {
+		h := d.server.Hold(c.on)
 		h.sum = 7
 		d.server.counted.Once(h.sum, func(counted func()) { counted() })
 		h.awaitReceipt(c.isWritten, c.isFinal)
+		plain.Receipt.NextRequest() // so the answer before was read
 		if known := d.server.counted.Once(7, func(func()) {}); known != c.isKnown {
 			t.Errorf("%+v: known %v", c, known)
 		} else if known {

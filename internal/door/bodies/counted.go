@@ -17,16 +17,23 @@ import (
 //
 // The open ones are as many as there are connections at most. Of those that ended without such
 // an answer the newest replaces the oldest, and none is known for longer than maxAge, so a sender
-// that gives up leaves nothing behind.
+// that gives up leaves nothing behind. The same holds, apart from them, for those with an answer of
+// which nothing shows whether it was read.
 type Counted struct {
 	seed  maphash.Seed
 	start time.Time
 
 	mu         sync.Mutex
 	open       map[uint64]int // requests under way, or answered and perhaps not read
-	unanswered [maxUnanswered]uint64
-	endedAt    [maxUnanswered]time.Duration // since the start
-	next       int
+	unanswered ended
+	unseen     ended // answered, and perhaps not read
+}
+
+// ended are bodies that are known for a while.
+type ended struct {
+	sums [maxUnanswered]uint64
+	at   [maxUnanswered]time.Duration // since the start
+	next int
 }
 
 // maxUnanswered is how many are held that ended: more than the tracers of a pod send in
@@ -48,7 +55,10 @@ func (b *Counted) Sum(body []byte) uint64 { return max(1, maphash.Bytes(b.seed, 
 func (b *Counted) Once(sum uint64, publish func(counted func())) (before bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if before = b.takeUnanswered(sum) || b.open[sum] > 0; before {
+	now := time.Since(b.start)
+	isKnown := b.unanswered.take(sum, now)
+	isKnown = b.unseen.take(sum, now) || isKnown
+	if before = isKnown || b.open[sum] > 0; before {
 		b.open[sum]++
 		return true
 	}
@@ -56,26 +66,43 @@ func (b *Counted) Once(sum uint64, publish func(counted func())) (before bool) {
 	return false
 }
 
-// takeUnanswered removes a body that ended without an answer, and reports whether there
-// was one: if it ends like that once more, it is added once more.
-func (b *Counted) takeUnanswered(sum uint64) (found bool) {
-	for at := slices.Index(b.unanswered[:], sum); at >= 0; at = slices.Index(b.unanswered[:], sum) {
-		b.unanswered[at] = 0
-		found = found || time.Since(b.start)-b.endedAt[at] < maxAge
+// take removes a body, and reports whether there was one: if it ends like that once more, it is
+// added once more.
+func (e *ended) take(sum uint64, now time.Duration) (found bool) {
+	for at := slices.Index(e.sums[:], sum); at >= 0; at = slices.Index(e.sums[:], sum) {
+		e.sums[at] = 0
+		found = found || now-e.at[at] < maxAge
 	}
 	return found
+}
+
+func (e *ended) add(sum uint64, now time.Duration) {
+	e.sums[e.next], e.at[e.next] = sum, now
+	e.next = (e.next + 1) % maxUnanswered
 }
 
 // Close ends a body's being open. One whose tracer does not have the answer is held on.
 func (b *Counted) Close(sum uint64, hasAnswer bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.close(sum)
+	if !hasAnswer {
+		b.unanswered.add(sum, time.Since(b.start))
+	}
+}
+
+// CloseUnseen does the same of one that was answered, where nothing shows whether its sender read
+// that: over HTTP/2 it may give a request up while the answer is on its way.
+func (b *Counted) CloseUnseen(sum uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.close(sum)
+	b.unseen.add(sum, time.Since(b.start))
+}
+
+func (b *Counted) close(sum uint64) {
 	if b.open[sum]--; b.open[sum] == 0 {
 		delete(b.open, sum)
-	}
-	if !hasAnswer {
-		b.unanswered[b.next], b.endedAt[b.next] = sum, time.Since(b.start)
-		b.next = (b.next + 1) % maxUnanswered
 	}
 }
 

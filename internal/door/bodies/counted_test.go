@@ -38,6 +38,16 @@ func TestCountedBodiesAreForgottenInTime(t *testing.T) {
 	if b.Once(all-1, func(func()) {}) || len(b.open) != 0 {
 		t.Error("a body that was left to the agent is held")
 	}
+	// One whose answer perhaps nobody read is known, and takes no place of those without one.
+	b.Once(1, publish)
+	b.Close(1, false)
+	for sum := uint64(2); sum <= all; sum++ {
+		b.Once(sum, publish)
+		b.CloseUnseen(sum)
+	}
+	if !b.Once(1, publish) || !b.Once(all, publish) || b.Once(2, publish) {
+		t.Error("answers that perhaps nobody read hide requests without one, or are not known, or for ever")
+	}
 }
 
 // TestABodyIsKnownAsLongAsAnybodyTriesAgain, and no longer.
