@@ -83,7 +83,7 @@ var rooms = map[string]room{
 		"counts by OpenTelemetry's conventions",
 	},
 	"internal/rules/translate": {
-		"client/rules internal/decode/otlp internal/rules/work " +
+		"client/rules internal/decode/otlp internal/rules internal/rules/work " +
 			"internal/sampling/tracestate internal/span internal/spantable",
 		"makes of OTLP what the agent's ingest makes of it",
 	},

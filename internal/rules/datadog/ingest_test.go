@@ -170,6 +170,38 @@ func TestEachSenderOfARequestHasItsOwn(t *testing.T) {
 	}
 }
 
+// TestAnEnvironmentThatTheAgentWritesAsNothingIsNone, of what tracers send and of OTLP: the agent has its
+// own then, and would have none if it were told.
+func TestAnEnvironmentThatTheAgentWritesAsNothingIsNone(t *testing.T) {
+	c, policy := datadog.NewCounter(), policyOf(t)
+	for env, want := range map[string]string{
+		"prod": "prod", "Pröd!": "Pröd!", "": "", "!!": "", "\uFFFD": "", "\xff\xfe": "", " _": "", "_a": "_a",
+		strings.Repeat("!", 400) + "a": "",
+	} {
+		in := newIngested(policy)
+		in.add(spantable.KindServer, map[string]any{"_dd.measured": 1.0})
+		in.sentBy("host", env)
+		if err := c.CountIngested(&in.Table, policy); err != nil {
+			t.Fatal(err)
+		}
+		for origin := range c.IngestedBatches {
+			if origin.Env != want {
+				t.Errorf("%q of OTLP is %q, want %q", env, origin.Env, want)
+			}
+		}
+		traces := webTraces(1)
+		for i := range traces[0] {
+			traces[0][i].Meta["env"] = env
+		}
+		if err := c.Count(decode.FormatV04, encode(t, traces), "go", true, policy); err != nil {
+			t.Fatal(err)
+		}
+		if got := c.Origin(span.Origin{}).Env; got != want {
+			t.Errorf("%q of a tracer is %q, want %q", env, got, want)
+		}
+	}
+}
+
 // TestOnlyWhatABodyBringsIsLookedAt: a text of a table that is referred to too often is left to
 // the agent, and so is more than may be made of a body.
 func TestOnlyWhatABodyBringsIsLookedAt(t *testing.T) {

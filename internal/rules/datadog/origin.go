@@ -14,7 +14,7 @@ import (
 // the trace, is each batch's own.
 func (c *Counter) Origin(said span.Origin) span.Origin {
 	s, o := &c.table.Senders[0], said
-	o.Env, o.Version, o.Host = c.clone(s.Env), c.clone(s.Version), c.clone(s.Host)
+	o.Env, o.Version, o.Host = c.env(s.Env), c.clone(s.Version), c.clone(s.Host)
 	o.GitCommitSHA = c.clone(s.Commit)
 	o.ProcessTags = c.processTags(said.ProcessTags)
 	if format := c.decoder.Format(); format == decode.FormatV07 || format == decode.FormatV1 {
@@ -33,6 +33,16 @@ func (c *Counter) Origin(said span.Origin) span.Origin {
 		o.Lang = c.book.statsLang
 	}
 	return o
+}
+
+// env is an environment. The agent writes that of traces as the value of a tag before it looks whether
+// there is one, and that of statistics behind: so what becomes nothing there is none here.
+func (c *Counter) env(said spantable.Text) string {
+	env := c.clone(said)
+	if !rules.IsTagValue([]byte(env)) && len(rules.AppendTagValue(nil, env)) == 0 {
+		return ""
+	}
+	return env
 }
 
 // processTags are the payload's, else its first span's, else those that were said.
@@ -55,7 +65,7 @@ func (c *Counter) readSenders() {
 	for i := range c.table.Senders {
 		s := &c.table.Senders[i]
 		o := span.Origin{
-			Env: c.clone(s.Env), Version: c.clone(s.Version), Host: c.clone(s.Host),
+			Env: c.env(s.Env), Version: c.clone(s.Version), Host: c.clone(s.Host),
 			Lang: c.clone(s.Lang), TracerVersion: c.clone(s.TracerVersion),
 			ContainerID: c.clone(s.Container), GitCommitSHA: c.clone(s.Commit),
 		}

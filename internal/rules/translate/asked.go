@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/rules"
 	"github.com/spanstatsd/spanstatsd/internal/rules/work"
 	"github.com/spanstatsd/spanstatsd/internal/spantable"
 )
@@ -82,11 +83,11 @@ func (a *asked) said(l spantable.Label) spantable.Text {
 // asks whether there is one. It is good until the next span.
 func (a *asked) Said(attribute work.Attribute) string {
 	text := a.to.Bytes(a.first(workAttributes[attribute][0], workAttributes[attribute][1]))
-	if attribute == work.HTTPMethod || isTagValue(text) {
+	if attribute == work.HTTPMethod || rules.IsTagValue(text) {
 		return spantable.View(text)
 	}
 	start := len(a.scratch)
-	a.scratch = appendTagValue(a.scratch, spantable.View(text))
+	a.scratch = rules.AppendTagValue(a.scratch, spantable.View(text))
 	return spantable.View(a.scratch[start:])
 }
 
@@ -102,11 +103,11 @@ func (a *asked) value(t *spantable.Tag) spantable.Text {
 
 // normal is a text as the value of a tag, which most are as they are.
 func (a *asked) normal(text spantable.Text) spantable.Text {
-	if isTagValue(a.to.Bytes(text)) {
+	if rules.IsTagValue(a.to.Bytes(text)) {
 		return text
 	}
 	start := len(a.to.Made)
-	a.to.Made = appendTagValue(a.to.Made, a.to.String(text))
+	a.to.Made = rules.AppendTagValue(a.to.Made, a.to.String(text))
 	return a.to.MadeSince(start)
 }
 

@@ -1,8 +1,5 @@
 package translate
 
-// AppendTagValue is tried value by value.
-var AppendTagValue = appendTagValue
-
 // AttributeNames are those of the attributes that are always read.
 var AttributeNames = attrNames[1:]
 

@@ -3,15 +3,15 @@ package translate
 import (
 	"math"
 
+	"github.com/spanstatsd/spanstatsd/client/rules"
 	"github.com/spanstatsd/spanstatsd/internal/spantable"
 )
 
 // collected are the tags of one span, by the labels that rules ask for. A tag may have a text and
 // a number.
 type collected struct {
-	values     [spantable.MaxLabels]value
-	used       []spantable.Label
-	hasNumbers bool
+	values [spantable.MaxLabels]value
+	used   []spantable.Label
 }
 
 type value struct {
@@ -26,7 +26,7 @@ func (c *collected) reset() {
 	for _, l := range c.used {
 		c.values[l] = value{}
 	}
-	c.used, c.hasNumbers = c.used[:0], false
+	c.used = c.used[:0]
 }
 
 // of is the value of a tag that is about to be set.
@@ -66,7 +66,7 @@ func (c *collected) setNumber(l spantable.Label, n float64) {
 		return
 	}
 	if v := c.of(l); !v.isNumber {
-		v.number, v.isNumber, c.hasNumbers = n, true, true
+		v.number, v.isNumber = n, true
 	}
 }
 
@@ -83,24 +83,30 @@ func (c *collected) appendTexts(dst []spantable.Tag) []spantable.Tag {
 func (c *collected) appendTo(to *spantable.Table, s *spantable.Span, by *[spantable.MaxLabels]numberRule) {
 	s.First = uint32(len(to.Tags))
 	for _, l := range c.used {
-		if v := &c.values[l]; v.text.Len > 0 && by[l] != numberAlone && by[l] != noTag {
-			to.Tags = append(to.Tags, spantable.Tag{
-				Label: l, Value: spantable.IsText, Bits: spantable.TextBits(v.text),
-			})
+		v := &c.values[l]
+		tag := spantable.Tag{Label: l, Value: spantable.IsText, Bits: spantable.TextBits(v.text)}
+		if v.isNumber && by[l].takesNumber(v) {
+			tag.Value, tag.Bits = spantable.IsNumber, math.Float64bits(v.number)
+		} else if v.text.Len == 0 || by[l] == numberAlone || by[l] == noTag {
+			continue
 		}
-	}
-	if c.hasNumbers { // behind texts of the same tag
-		for _, l := range c.used {
-			v := &c.values[l]
-			if !v.isNumber || by[l] == noTag || by[l] == textFirst && v.text.Len > 0 {
-				continue
-			}
-			to.Tags = append(to.Tags, spantable.Tag{
-				Label: l, Value: spantable.IsNumber, Bits: math.Float64bits(v.number),
-			})
-		}
+		to.Tags = append(to.Tags, tag)
 	}
 	if s.Last = uint32(len(to.Tags)); len(to.Tags) > to.Limits.Tags {
 		to.Fail(spantable.ErrTooMuch)
 	}
+}
+
+// takesNumber says whether the number of a tag counts, and not its text.
+func (r numberRule) takesNumber(v *value) bool {
+	switch r {
+	case numberAlone:
+		return true
+	case textFirst:
+		return v.text.Len == 0
+	case wholeFirst:
+		_, isWhole := rules.WholeNumber(v.number)
+		return isWhole
+	}
+	return false
 }

@@ -134,7 +134,7 @@ func TestWhichValueOfATagCounts(t *testing.T) {
 	c := translator(t, "_sample_rate", "grpc.code", "http.status_code", "peer.service")
 	for name, want := range map[string]string{
 		"_sample_rate": "map[] map[_sample_rate:2]", "grpc.code": "map[grpc.code:three] map[]",
-		"http.status_code": "map[http.status_code:three] map[http.status_code:2]", "peer.service": "map[peer.service:three] map[]",
+		"http.status_code": "map[] map[http.status_code:2]", "peer.service": "map[peer.service:three] map[]",
 	} {
 		both := []otlptest.Attribute{{name, 2}, {name, "three"}}
 		s := sentOf(t, c, from(nil, otlptest.Span{Attributes: both}))[0].Traces[0][0]
@@ -145,6 +145,21 @@ func TestWhichValueOfATagCounts(t *testing.T) {
 	s := sentOf(t, c, from(nil, otlptest.Span{Attributes: []otlptest.Attribute{{"grpc.code", 2}}}))[0].Traces[0][0]
 	if s.Numbers["grpc.code"] != 2 {
 		t.Errorf("a status that is a number: %v", s.Numbers)
+	}
+	alone := otlptest.Span{Attributes: []otlptest.Attribute{{"_sample_rate", "0.5"}, {"peer.service", 2}}}
+	if s := sentOf(t, c, from(nil, alone))[0].Traces[0][0]; len(s.Texts)+len(s.Numbers) > 0 {
+		t.Errorf("a rate that is a text, and a peer that is a number: %v, %v", s.Texts, s.Numbers)
+	}
+	for number, want := range map[float64]string{0.5: "map[http.status_code:200] map[]", 1e30: "map[http.status_code:200] map[]", 404: "map[] map[http.status_code:404]"} {
+		both := otlptest.Span{Attributes: []otlptest.Attribute{{"http.response.status_code", number}}}
+		body := scoped(otlptest.Attribute{"http.status_code", "200"}, both)
+		if err := c.translate(body, false); err != nil {
+			t.Fatal(err)
+		}
+		s := c.sent()[0].Traces[0][0]
+		if got := fmt.Sprint(s.Texts, " ", s.Numbers); got != want {
+			t.Errorf("%v and 200: %s, want %s", number, got, want)
+		}
 	}
 }
 
@@ -190,21 +205,6 @@ func TestWhatIsNotTranslated(t *testing.T) {
 	}
 	if _, err := translate.New(spantable.NewNames(names[:spantable.MaxLabels-len(translate.AttributeNames)])); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestValuesOfTagsAreTheAgents, from its own rules.
-func TestValuesOfTagsAreTheAgents(t *testing.T) {
-	long := strings.Repeat("a", 300)
-	for text, want := range map[string]string{
-		"": "", "postgresql": "postgresql", "PostgreSQL": "postgresql", "a b": "a_b", "a  b__c": "a_b_c", "a_": "a", "_a": "_a",
-		"!!": "", "a:/.-1": "a:/.-1", "ÄÖ": "äö", "a\xffb": "a_b", "a\uFFFDb": "a_b", "✓x": "_x", long: long[:200], "ẞ": "ẞ",
-		"1a": "1a", strings.Repeat("a ", 150): strings.TrimSuffix(strings.Repeat("a_", 100), "_"),
-		strings.Repeat("✓", 133) + "abcd": "_a",
-	} {
-		if got := string(translate.AppendTagValue(nil, text)); got != want {
-			t.Errorf("%q becomes %q, want %q", text, got, want)
-		}
 	}
 }
 

@@ -97,7 +97,7 @@ const (
 	textAlone   numberRule = iota // as of nearly all
 	textFirst                     // the number where there is no text
 	numberAlone                   //
-	numberFirst                   // which the agent's rules see to
+	wholeFirst                    // the text where there is no whole number
 	noTag                         // what is the span's kind, or its trace's
 )
 
@@ -106,8 +106,8 @@ var numberRules = func() map[string]numberRule {
 	rule := map[string]numberRule{
 		rules.TagMeasured: numberAlone, rules.TagTopLevel: numberAlone, rules.TagTracerTopLevel: numberAlone,
 		rules.TagPartialVersion: numberAlone,
-		rules.TagSampleRate:     numberAlone, rules.TagHTTPStatus: numberFirst,
-		rules.TagOTelHTTPStatus: numberFirst,
+		rules.TagSampleRate:     numberAlone, rules.TagHTTPStatus: wholeFirst,
+		rules.TagOTelHTTPStatus: wholeFirst,
 	}
 	for _, name := range []string{tagKind, tagEnv, tagVersion, tagOrigin, tagCommit} {
 		rule[name] = noTag

@@ -176,6 +176,23 @@ func TestABodyThatWouldGrowStaysAsItIs(t *testing.T) {
 	}
 }
 
+// TestFieldsBehindTheListKeepTheirStrings where a trace that is cut, though it is the last one, has
+// brought them.
+func TestFieldsBehindTheListKeepTheirStrings(t *testing.T) {
+	var spans []any
+	for i := range 10 {
+		spans = append(spans, object{1, 2, 4, i + 1, 5, 1 << 40, 6, 1 << 40})
+	}
+	spans[0] = object{1, "shop", 3, "e", 4, 1}
+	body, err := msgpack.Marshal(object{3, "go", 11, []any{object{1, 0, 4, spans}}, 7, 3, 9, "1.4"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, traces, _, services := cut(t, datadog.FormatV1, body); traces != 1 || len(services) != 0 {
+		t.Errorf("%d traces were cut, left are %q", traces, services)
+	}
+}
+
 // TestATraceWithoutAPriorityIsTheAgents to judge.
 func TestATraceWithoutAPriorityIsTheAgents(t *testing.T) {
 	for priority, stays := range map[int]bool{-129: false, -128: true, -127: false, 0: false, 1: true} {

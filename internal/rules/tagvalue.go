@@ -1,4 +1,4 @@
-package translate
+package rules
 
 import (
 	"strings"
@@ -12,10 +12,10 @@ const (
 	maxTagBytes = 2 * maxTagRunes
 )
 
-// appendTagValue appends a text as the agent writes the value of a tag: letters in lower
+// AppendTagValue appends a text as the agent writes the value of a tag: letters in lower
 // case, digits and ./:- as they are, and one underscore for whatever else stands between
 // them.
-func appendTagValue(dst []byte, text string) []byte {
+func AppendTagValue(dst []byte, text string) []byte {
 	runes, gap := 0, false
 	for at := 0; at < len(text); {
 		r, width := utf8.DecodeRuneInString(text[at:])
@@ -40,8 +40,8 @@ func appendTagValue(dst []byte, text string) []byte {
 	return dst // a gap at the end is nothing
 }
 
-// isTagValue says of most texts that are values of a tag that they are. Of some it does not.
-func isTagValue(text []byte) bool {
+// IsTagValue says of most texts that are values of a tag that they are. Of some it does not.
+func IsTagValue(text []byte) bool {
 	gap := false
 	for _, b := range text {
 		switch {
