@@ -17,11 +17,10 @@ import (
 type Counter struct {
 	keys      keys
 	service   []byte // of the origin whose spans are being counted
-	origins   origins
 	states    tracestate.Memo
 	batches   rules.Batches
-	ofBatches []*span.Origin // by number
-	resources []int          // by resource, the number of its batch
+	ofBatches []span.Origin // by number
+	resources []int         // by resource, the number of its batch
 }
 
 // NewCounter makes a counter.
@@ -30,9 +29,9 @@ func NewCounter() *Counter { return &Counter{} }
 // CounterBytes is the most that a counter takes for bodies of that length.
 func CounterBytes(body int) int { return otlp.Bytes(body, rules.SnapshotBytes) + anyCounter }
 
-// anyCounter is what a counter takes for any body: what it remembers of keys and of origins, and
-// the labels of a span.
-const anyCounter = rules.KeysBytes + mostResources*mostSaid + 256<<10
+// anyCounter is what a counter takes for any body: what it remembers of keys, its origins, and the
+// labels of a span.
+const anyCounter = rules.KeysBytes + 256<<10
 
 // Count decodes a body and makes batches of its spans. With an error nothing of it is counted.
 func (c *Counter) Count(body []byte, policy *Policy) error {
@@ -60,7 +59,7 @@ func (c *Counter) resource(of *otlp.Resource) {
 	r, batch := &c.keys.request, -1
 	first, last := r.SpansOf(of)
 	if first < last {
-		batch = c.batch(c.origins.of(r, of))
+		batch = c.batch(origin(r, of))
 	}
 	if c.resources = append(c.resources, batch); batch < 0 {
 		return
@@ -104,11 +103,9 @@ func ownTags(r *otlp.Request, of *otlp.Resource) (first uint32) {
 }
 
 // batch is the number of an origin's batch, less than 0 where there are too many.
-func (c *Counter) batch(origin *span.Origin) int {
-	for i, known := range c.ofBatches {
-		if known == origin || *known == *origin {
-			return i
-		}
+func (c *Counter) batch(origin span.Origin) int {
+	if i := slices.Index(c.ofBatches, origin); i >= 0 {
+		return i
 	}
 	number, ok := c.batches.Of(rules.Origin{Number: len(c.ofBatches)})
 	if !ok {
@@ -126,7 +123,7 @@ func (c *Counter) Request() *otlp.Request { return &c.keys.request }
 // until the next Count.
 func (c *Counter) Batches(yield func(span.Origin, *span.Batch) bool) {
 	for of, batch := range c.batches.All {
-		if !yield(*c.ofBatches[of.Number], batch) {
+		if !yield(c.ofBatches[of.Number], batch) {
 			return
 		}
 	}

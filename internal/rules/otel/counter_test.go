@@ -88,29 +88,6 @@ func batchesOf(c *otel.Counter) (n int) {
 	return n
 }
 
-// TestMoreOriginsThanAreRemembered each have their own spans.
-func TestMoreOriginsThanAreRemembered(t *testing.T) {
-	const remembered = 64
-	c := otel.NewCounter()
-	for i := range 3 * remembered {
-		service := fmt.Sprint("s", i%(2*remembered))
-		for _, s := range countedOf(t, c, otlptest.Request(otlptest.Resource{Attributes: otlptest.SDK(service), Scopes: [][]otlptest.Span{{{Name: "x"}}}}), standard()) {
-			if s.origin.Service != service {
-				t.Fatalf("%s is called %s", service, s.origin.Service)
-			}
-		}
-	}
-	if n := otel.RememberedOrigins(c); n != remembered {
-		t.Errorf("%d origins are remembered", n)
-	}
-	long := append(otlptest.SDK("long"), otlptest.Attribute{"process.command_line", strings.Repeat("x", 8<<10)})
-	for range 2 {
-		if got := countedOf(t, c, otlptest.Request(otlptest.Resource{Attributes: long, Scopes: [][]otlptest.Span{{{Name: "x"}}}}), standard()); got[0].origin.Service != "long" {
-			t.Errorf("%+v", got[0].origin)
-		}
-	}
-}
-
 // randomSpan has labels of which each is likely to differ from that of another span by
 // little: in one place, in length, in what it was written as.
 func randomSpan(rnd *rand.Rand, names []string) (s otlptest.Span) {
