@@ -7,9 +7,10 @@
 // It reads into one buffer of its own and handles each frame in place, one after the other.
 // Others write to the same connection: answers to flushes, features that have changed, and to
 // a tracer that asked for it how many of its spans are settled. A lock guards the write side,
-// and a tracer that does not read loses its connection instead of holding it. A goroutine that
-// waits to answer a flush ends with the connection, before another connection gets its place
-// and its memory.
+// and a tracer that does not read loses its connection instead of holding it. A tracer that has
+// said bye, or has shut its write side, gets the answers to its flushes all the same, as long as
+// it is there and the daemon does not stop. A goroutine that waits to answer a flush ends with
+// the connection, before another connection gets its place and its memory.
 //
 // # What is malformed costs its sender its connection
 //

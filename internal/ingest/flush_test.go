@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/eventually"
@@ -55,6 +56,75 @@ func TestAFlushEndsWithItsConnection(t *testing.T) {
 	}
 	if grown := heapInUse() - before; grown > 4<<20 {
 		t.Errorf("%d visits left %d bytes", visits, grown)
+	}
+}
+
+// TestWhoIsDoneIsAnswered: a tracer that asks for a flush and has nothing more to say still gets
+// the answer, and the connection ends behind it.
+func TestWhoIsDoneIsAnswered(t *testing.T) {
+	for name, done := range map[string]func(c *tracer){
+		"bye":      func(c *tracer) { c.send(wire.AppendBye(nil, &wire.Bye{})) },
+		"shutdown": func(c *tracer) { _ = c.CloseWrite() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, nil)
+			h.config.Report = func(ctx context.Context) error {
+				select {
+				case <-ctx.Done(): // at once, if the connection ends with what its tracer says
+					return ctx.Err()
+				case <-time.After(200 * time.Millisecond):
+					return h.report(ctx)
+				}
+			}
+			h.run(nil)
+			c := h.connect("job")
+			c.send(spans(3, key("r")))
+			for id := range uint64(2) {
+				c.send(wire.AppendFlush(nil, &wire.Flush{ID: id}))
+			}
+			done(c)
+			ids := map[uint64]bool{}
+			for kind, body := c.read(); kind != 0; kind, body = c.read() {
+				answer, err := wire.DecodeFlush(body)
+				if kind != wire.TypeFlush || err != nil || !answer.OK {
+					t.Fatalf("read %s: %+v, %v", kind, answer, err)
+				}
+				ids[answer.ID] = true
+			}
+			if len(ids) != 2 {
+				t.Errorf("answered are %v of two", ids)
+			}
+			eventually.True(t, "the connection is gone", func() bool { return h.Stats().Connections == 0 })
+			h.stop()
+			if h.rows["r"] != 3 {
+				t.Errorf("%d spans arrived", h.rows["r"])
+			}
+		})
+	}
+}
+
+// TestAnswersThatNobodyGetsAreNotWaitedFor: who has said bye and leaves, or is there when the
+// daemon stops, holds nothing up.
+func TestAnswersThatNobodyGetsAreNotWaitedFor(t *testing.T) {
+	h := newHarness(t, nil)
+	var asked atomic.Int64
+	h.config.Report = func(ctx context.Context) error { // an agent that never answers
+		asked.Add(1)
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	h.run(nil)
+	leaves, stays := h.connect("leaves"), h.connect("stays")
+	for _, c := range []*tracer{leaves, stays} {
+		c.send(wire.AppendFlush(nil, &wire.Flush{ID: 1}))
+		c.send(wire.AppendBye(nil, &wire.Bye{}))
+	}
+	eventually.True(t, "both flushes wait", func() bool { return asked.Load() == 2 })
+	leaves.Close()
+	eventually.True(t, "one is gone", func() bool { return h.Stats().Connections == 1 })
+	h.stop()
+	if kind, _ := stays.read(); kind != 0 && kind != wire.TypeBye {
+		t.Errorf("the other one is told %s", kind)
 	}
 }
 

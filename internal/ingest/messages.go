@@ -61,8 +61,7 @@ func (c *conn) countLost(body []byte) error {
 const maxOpenFlushes = 8
 
 // flush asks for a report and answers when it has arrived. The connection goes on reading
-// meanwhile; one question too many is refused at once. The goroutine that waits for the answer
-// ends with the connection.
+// meanwhile; one question too many is refused at once.
 func (c *conn) flush(body []byte) error {
 	request, err := wire.DecodeFlush(body)
 	if err != nil {

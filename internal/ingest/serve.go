@@ -13,13 +13,17 @@ func (c *conn) serve() {
 	defer c.release()
 	defer c.endAnswers()
 	err, isDraining := contain(c.read), c.isDraining()
+	isDone := err == nil || errors.Is(err, io.EOF)
 	switch {
-	case isDraining && (err == nil || errors.Is(err, io.EOF) || FaultOf(err) == FaultHalfFrame):
+	case isDraining && (isDone || FaultOf(err) == FaultHalfFrame):
 		c.bye(byeShutdown) // half a frame is where the daemon has cut it
-	case err != nil && !errors.Is(err, io.EOF):
+	case !isDone:
 		c.fail(err)
 	}
 	c.countRest()
+	if isDone && c.reporting.Load() > 0 {
+		c.awaitAnswers()
+	}
 }
 
 // fail counts and logs why the connection ends, and tells its tracer unless that has left.
@@ -30,12 +34,6 @@ func (c *conn) fail(err error) {
 	if bye, ok := ByeOf(err); ok {
 		c.bye(bye)
 	}
-}
-
-// endAnswers ends those who wait to answer a flush: there is nobody to tell any more.
-func (c *conn) endAnswers() {
-	c.end()
-	c.answering.Wait()
 }
 
 // release gives back what the connection took of what all share.
