@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -33,8 +34,8 @@ func init() {
 
 // TestContainer runs the image's root with the environment of the sidecar's
 // manifest: alone, read-only, as its user. An application of another user, which
-// shares the directory, publishes; the agent counts what it sent; and the stop
-// that a pod gets ends it in order.
+// sees the directory read-only, as the examples have it, publishes; the agent counts what it
+// sent; and the stop that a pod gets ends it in order.
 func TestContainer(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Fatal("a container without a runtime needs root: run `make test-container` as root")
@@ -65,7 +66,7 @@ func TestContainer(t *testing.T) {
 		}
 	}
 	confinedProcess(t, daemon.Process.Pid)
-	publishFrom(t, filepath.Join(shared, "spans.sock"))
+	publishFrom(t, shared)
 	if err := daemon.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -133,24 +134,28 @@ func confinedProcess(t *testing.T, pid int) {
 	}
 }
 
-// publishFrom runs the application: this test's binary as another user.
-func publishFrom(t *testing.T, socket string) {
+// publishFrom runs the application: this test's binary as another user, with the directory of the
+// socket mounted read-only. Not even root may write there.
+func publishFrom(t *testing.T, shared string) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	application := filepath.Join(filepath.Dir(socket), "application")
-	body := readFile(t, self)
-	if err := os.WriteFile(application, body, 0o755); err != nil {
+	room := sharedDirectory(t)
+	application, directory := filepath.Join(room, "application"), filepath.Join(room, "mounted")
+	if err := os.WriteFile(application, readFile(t, self), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(application)
-	cmd.Env = []string{publishesTo + "=" + socket}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{
-		Uid: applicationUser,
-		Gid: applicationUser,
-	}}
+	if err := os.Mkdir(directory, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("unshare", "--mount", "--propagation", "private", "sh", "-euc", `mount --bind "$1" "$2"
+mount -o remount,bind,ro "$2"
+if touch "$2/file" 2>/dev/null; then echo "the directory can be written"; exit 1; fi
+exec setpriv --reuid="$4" --regid="$4" --clear-groups "$3"`, "sh", shared, directory, application,
+		strconv.Itoa(applicationUser))
+	cmd.Env = append(os.Environ(), publishesTo+"="+filepath.Join(directory, "spans.sock"))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("the application of another user: %v, %s", err, out)
 	}

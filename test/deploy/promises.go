@@ -190,6 +190,7 @@ func (f *findings) shared(spec *core.PodSpec, daemon *core.Container) {
 		m := mountAt(c, path.Dir(socket))
 		f.expect(m != nil && m.Name == mount.Name && m.SubPath == "", "%s does not mount the socket's "+
 			"directory", c.Name)
+		f.expect(m == nil || m.ReadOnly, "%s may put another socket in the daemon's place", c.Name)
 		f.expect(environment(c, "SPANSTATSD_SOCKET") == socket, "%s is not told where the socket is", c.Name)
 	}
 }

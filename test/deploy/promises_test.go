@@ -79,6 +79,9 @@ func TestPromisesSeeWhenTheyAreBroken(t *testing.T) {
 		) {
 			s.Containers[0].VolumeMounts = nil
 		}, "does not mount"},
+		"writes beside the socket": {"sidecar", func(s *core.PodSpec, _ *core.Container) {
+			s.Containers[0].VolumeMounts[0].ReadOnly = false
+		}, "another socket"},
 		"not told": {
 			"sidecar", func(s *core.PodSpec, _ *core.Container) { s.Containers[0].Env = nil },
 			"is not told",

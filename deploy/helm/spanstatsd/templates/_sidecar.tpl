@@ -50,6 +50,7 @@ none. Each takes the scope of this chart: .Subcharts.spanstatsd
 {{- define "spanstatsd.sidecar.applicationMounts" -}}
 - name: spanstatsd
   mountPath: {{ include "spanstatsd.directory" . }}
+  readOnly: true
 {{- end -}}
 
 {{- define "spanstatsd.sidecar.applicationEnv" -}}
