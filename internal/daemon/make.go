@@ -95,7 +95,7 @@ func (d *Daemon) makeHealth(config Config) (err error) {
 	d.health, err = health.New(health.Config{
 		Addr: config.HTTPAddr, WebConfigFile: config.WebConfigFile, Debug: config.Debug,
 		Version: config.Version, FlushInterval: config.Aggregate.FlushInterval,
-		Settings: config.Settings,
+		Settings: config.Settings, OTLPForward: config.OTLP.Forward.String(),
 		Limits: health.Limits{
 			Aggregates: config.Aggregate.MaxAggregates, Origins: config.Aggregate.MaxOrigins,
 			Connections: config.Ingest.MaxConnections, APMConnections: config.APM.MaxConnections,

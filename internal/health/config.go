@@ -18,6 +18,7 @@ type Config struct {
 	Memory        memory.Budget // what the limits may come to
 	MemoryLimit   memory.Limit
 	Settings      []Setting // what the daemon runs with
+	OTLPForward   string    // the URL that OTLP goes on to, "" for none
 	Sources       Sources
 	Log           *slog.Logger
 	LogLinesLost  func() uint64

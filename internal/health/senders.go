@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/door"
+	"github.com/spanstatsd/spanstatsd/internal/door/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
 )
 
@@ -47,6 +49,27 @@ type APM struct {
 type OTLP struct {
 	Door
 	Forwarded map[string]uint64 `json:"forwarded"` // requests that were to go on, by what became of them
+	Forward   *Forward          `json:"forward,omitempty"`
+}
+
+// Forward is where OTLP goes on to.
+type Forward struct {
+	URL   string      `json:"url"`
+	State flush.State `json:"state"`
+	Said  string      `json:"said,omitempty"` // why it did not take the last request
+}
+
+// forward is what status says of a destination of OTLP, nil where there is none.
+func forward(url string, last *otlp.Refusal) *Forward {
+	switch {
+	case url == "":
+		return nil
+	case last == nil:
+		return &Forward{url, flush.Takes, ""}
+	case last.Answered:
+		return &Forward{url, flush.Answers, last.Said}
+	}
+	return &Forward{url, flush.Silent, last.Said}
 }
 
 func doorStatus(s door.Stats, requests map[string]uint64, most int) Door {
@@ -67,7 +90,10 @@ func senders(c *Config, l *look) (all Senders) {
 	}
 	if c.Sources.OTLP != nil {
 		now := c.Sources.OTLP.Stats()
-		all.OTLP = &OTLP{doorStatus(now.Stats, now.Requests, c.Limits.OTLPConnections), now.Forwarded}
+		all.OTLP = &OTLP{
+			doorStatus(now.Stats, now.Requests, c.Limits.OTLPConnections), now.Forwarded,
+			forward(c.OTLPForward, now.Refusal),
+		}
 	}
 	return all
 }

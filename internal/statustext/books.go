@@ -51,7 +51,7 @@ func (t *statusText) books() {
 // summary is the first thing to know. While spans move the books are off by those
 // between two rooms, which one look can't tell from a defect.
 func (t *statusText) summary(b *health.Books) string {
-	trouble := t.trouble()
+	trouble, onward := t.trouble(), t.forwardTrouble()
 	switch lost := b.DroppedTotal() + t.mostUnsent(); {
 	case b.Received == 0:
 		return t.dim("No span has come yet.")
@@ -61,6 +61,8 @@ func (t *statusText) summary(b *health.Books) string {
 		)
 	case trouble != "":
 		return t.warn("No span is lost yet, but the " + trouble + ".")
+	case onward != "":
+		return t.warn("No span is lost, but the " + onward + ".")
 	case b.Balanced:
 		return t.good("Every span is accounted for, and none is lost.")
 	}

@@ -39,6 +39,43 @@ func (t *statusText) others() {
 	}
 }
 
+// forward is where OTLP goes on to, and what became of requests there.
+func (t *statusText) forward() {
+	if t.now.OTLP == nil || t.now.OTLP.Forward == nil {
+		return
+	}
+	to := t.now.OTLP.Forward
+	state, well := forwardState(to)
+	t.state("OTLP goes on to", shown.Text(to.URL), state, well)
+	if requests := nonZeroCounts(t.now.OTLP.Forwarded); requests != "" {
+		t.line("  requests: %s", requests)
+	}
+	if to.Said != "" {
+		t.line("  %s", t.warn(clip(shown.Text(to.Said), 4*shownLabel)))
+	}
+}
+
+// forwardState is how a destination of OTLP does, and whether that is well.
+func forwardState(to *health.Forward) (text string, well bool) {
+	switch to.State {
+	case flush.Silent:
+		return "does not answer", false
+	case flush.Answers:
+		return "answers, and did not take the last request", false
+	}
+	return "takes requests", true
+}
+
+// forwardTrouble is the same in a sentence, "" where it is well or where there is none.
+func (t *statusText) forwardTrouble() string {
+	if t.now.OTLP != nil && t.now.OTLP.Forward != nil {
+		if state, well := forwardState(t.now.OTLP.Forward); !well {
+			return "destination of OTLP " + state
+		}
+	}
+	return ""
+}
+
 // state is the head of a destination.
 func (t *statusText) state(name, where, state string, well bool) {
 	if well {

@@ -19,6 +19,7 @@ func Render(s *health.Status, last *health.Status, colours bool) string {
 	t.rings()
 	t.agent()
 	t.others()
+	t.forward()
 	t.flushes()
 	t.busiest()
 	t.tracers()
@@ -143,10 +144,10 @@ func (t *statusText) tracers() {
 		fmt.Sprintf("%s of %s connections", count(s.Connections.Live), count(s.Connections.Max)),
 	)
 	if s.APM != nil {
-		t.line("  through the agent's API: %s", nonZeroCounts(s.APM.Requests))
+		t.line("  requests through the agent's API: %s", nonZeroCounts(s.APM.Requests))
 	}
 	if s.OTLP != nil {
-		t.line("  by OTLP: %s", nonZeroCounts(s.OTLP.Requests))
+		t.line("  requests by OTLP: %s", nonZeroCounts(s.OTLP.Requests))
 	}
 	rows := [][]string{{"SERVICE", "ENV", "LANG", "PID", "UID", "SPANS", "DROPPED", "CONNECTED"}}
 	for _, tracer := range s.Tracers[:min(len(s.Tracers), shownTracers)] {

@@ -130,6 +130,32 @@ func TestStatusSaysWhatEachDestinationDoes(t *testing.T) {
 	}
 }
 
+// TestStatusSaysHowADestinationOfOTLPDoes: one that takes nothing is never overlooked, and shown
+// with what became of requests and its own words; every span is counted all the same.
+func TestStatusSaysHowADestinationOfOTLPDoes(t *testing.T) {
+	for state, want := range map[flush.State]string{
+		flush.Takes:   "Every span is accounted for",
+		flush.Answers: "No span is lost, but the destination of OTLP answers, and did not take the last request.",
+		flush.Silent:  "No span is lost, but the destination of OTLP does not answer.",
+	} {
+		text := statustext.Render(&health.Status{
+			Spans: health.Spans{Books: health.Books{Received: 7, Balanced: true}},
+			Senders: health.Senders{OTLP: &health.OTLP{
+				Forwarded: map[string]uint64{"taken": 2, "refused": 5, "left": 0},
+				Forward:   &health.Forward{URL: "http://collector:4318", State: state, Said: "401 no key\x1b"},
+			}},
+			Delivery: health.Delivery{Agent: health.Agent{State: health.AgentOff}},
+		}, nil, false)
+		for _, want := range []string{
+			want, "OTLP goes on to  http://collector:4318", "requests: refused 5, taken 2", `401 no key\x1b`,
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: no %q in\n%s", state, want, text)
+			}
+		}
+	}
+}
+
 // TestStatusSaysThatTheDaemonBeforeWasKilled: the books begin anew, and do not show it.
 func TestStatusSaysThatTheDaemonBeforeWasKilled(t *testing.T) {
 	for died, want := range map[int]string{

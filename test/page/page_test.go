@@ -269,6 +269,39 @@ func TestAgentThatDoesNotTakeIsSaidFirst(t *testing.T) {
 	b.expectNoComplaints()
 }
 
+// TestSaysHowADestinationOfOTLPDoes: one that takes nothing is said above the books, with its
+// words and what became of requests in a row, though every span is counted.
+func TestSaysHowADestinationOfOTLPDoes(t *testing.T) {
+	t.Parallel()
+	address, socket := startDaemon(t, nil)
+	load(t, socket, false)
+	p := newProxy(t, address)
+	say := func(state, said string) {
+		p.adds.Store(&map[string]any{"otlp": map[string]any{
+			"requests": map[string]int{"counted": 9}, "forwarded": map[string]int{"taken": 2, "refused": 7},
+			"connections": map[string]int{"live": 1, "max": 9}, "last_heard": time.Now(),
+			"forward": map[string]string{"url": "http://collector:4318", "state": state, "said": said},
+		}})
+	}
+	say("answers", "the destination answered 401 Unauthorized")
+	b := openBrowser(t)
+	b.dress(1280, "light", "no-preference")
+	b.open(p)
+	b.await(`document.body.dataset.books === "waiting"`)
+	for id, want := range map[string]string{
+		"books-say":        "The destination of OTLP answers, and did not take the last request.",
+		"destination-rows": "requests: 7 refused, 2 takenthe destination answered 401 Unauthorized",
+	} {
+		if text := ask[string](b, fmt.Sprintf(`document.getElementById(%q).textContent`,
+			id)); !strings.Contains(text, want) {
+			t.Errorf("%s says %q, not %q", id, text, want)
+		}
+	}
+	say("takes", "")
+	b.await(`document.body.dataset.books === "good"`)
+	b.expectNoComplaints()
+}
+
 // TestSaysThatTheDaemonBeforeWasKilled: beside the socket stands the file of a daemon that
 // ended without its books.
 func TestSaysThatTheDaemonBeforeWasKilled(t *testing.T) {

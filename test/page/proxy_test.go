@@ -7,10 +7,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,6 +27,8 @@ const prefix = "/api/v1/namespaces/shop/pods/shop-7c9f:9126/proxy/"
 type proxy struct {
 	*httptest.Server
 	away atomic.Bool // answers as a gateway does whose daemon is away
+	// adds is what each answer of /status has beside what the daemon says; nil: nothing.
+	adds atomic.Pointer[map[string]any]
 
 	mu      sync.Mutex
 	answers map[string]map[string]any
@@ -70,6 +74,15 @@ func (p *proxy) remember(response *http.Response) error {
 	decoder.UseNumber()
 	if err := decoder.Decode(&answer); err != nil {
 		return err
+	}
+	if more := p.adds.Load(); more != nil {
+		maps.Copy(answer, *more)
+		if body, err = json.Marshal(answer); err != nil {
+			return err
+		}
+		response.Body = io.NopCloser(bytes.NewReader(body))
+		response.ContentLength = int64(len(body))
+		response.Header.Set("Content-Length", strconv.Itoa(len(body)))
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -72,6 +72,22 @@ func (c *Collector) TrustIn(file string) (err error) {
 // IsSet says whether there is one.
 func (c *Collector) IsSet() bool { return c.Address != "" }
 
+// String is its URL, "" where there is none.
+func (c *Collector) String() string {
+	switch c.Network {
+	case "":
+		return ""
+	case "unix":
+		return "unix://" + c.Address
+	}
+	for scheme, is := range schemes {
+		if is.isGRPC == c.isGRPC && is.isTLS == c.isTLS {
+			return scheme + "://" + c.Address + c.base
+		}
+	}
+	return ""
+}
+
 // target is a signal's path there.
 func (c *Collector) target(s signal) string {
 	if c.isGRPC {

@@ -140,6 +140,10 @@ func TestAFaultyDestination(t *testing.T) {
 				if got := h.Stats().Forwarded[outcomeNames[fault.outcome]]; got != 2 {
 					t.Errorf("to gRPC %v: %v", isGRPC, h.Stats().Forwarded)
 				}
+				last := h.Stats().Refusal
+				if last == nil || last.Answered != (fault.outcome == outcomeLater) || last.Said == "" {
+					t.Errorf("to gRPC %v: of the last request it is said %+v", isGRPC, last)
+				}
 				to.isHealed.Store(true)
 				eventually.True(t, "it is taken", func() bool {
 					a, err := try(plain, http.MethodPost, "/v1/traces", bytes.NewReader(one), "Content-Type", mediaProtobuf)
@@ -149,6 +153,9 @@ func TestAFaultyDestination(t *testing.T) {
 					a, err := try(streams, http.MethodPost, signals[signalTraces].grpc, bytes.NewReader(framed(other, false)), "Content-Type", mediaGRPC)
 					return err == nil && a.grpc == "0"
 				})
+				if last := h.Stats().Refusal; last != nil {
+					t.Errorf("to gRPC %v: the last request was taken, and it is said %+v", isGRPC, last)
+				}
 				h.stop()
 				if h.rows["name 0"] != 20 || to.taken.Load() != 2 {
 					t.Errorf("to gRPC %v: counted %v, and %d requests were taken", isGRPC, h.rows, to.taken.Load())

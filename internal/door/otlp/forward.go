@@ -39,7 +39,7 @@ func (c *call) wrap() bool {
 
 // unfit is the reply to a call that the destination can't read.
 func (c *call) unfit() *door.Reply {
-	c.server.outcomes[outcomeUnfit].Add(1)
+	c.server.onward.note(outcomeUnfit, "")
 	return c.say(refused(http.StatusUnsupportedMediaType, signals[c.signal].name+" in JSON can't go on to "+
 		"a destination that speaks gRPC; have the SDK send protobuf"))
 }
@@ -114,7 +114,7 @@ func (c *call) Answer(from *door.Answer) *door.Reply {
 		c.server.Log.Write(slog.LevelWarn, "the destination of OTLP refused a request; its sender drops it",
 			"signal", signals[c.signal].name, "answer", a.Said)
 	}
-	c.server.outcomes[outcome].Add(1)
+	c.server.onward.note(outcome, a.Said)
 	told := c.say(a)
 	told.IsTaken = outcome == outcomeTaken && a.takesAll(c.encoding)
 	return told
@@ -124,12 +124,13 @@ func (c *call) Answer(from *door.Answer) *door.Reply {
 func (c *call) Unanswered(err error) *door.Reply {
 	s := c.server
 	if c.HasLeft() {
-		s.outcomes[outcomeLeft].Add(1)
+		s.onward.note(outcomeLeft, "")
 		return c.say(later(0, "the request was given up")) // nobody reads it
 	}
-	s.outcomes[outcomeAway].Add(1)
+	why := advised(err)
+	s.onward.note(outcomeAway, why.Error())
 	s.Log.Write(slog.LevelWarn, "the destination of OTLP did not answer; its senders are told to try again",
-		"error", advised(err))
+		"error", why)
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
 		return c.say(refuse(0, otlpanswer.DeadlineExceeded, "the destination did not answer in time"))
 	}

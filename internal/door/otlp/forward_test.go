@@ -462,7 +462,7 @@ func TestAnAnswerHasItsEnd(t *testing.T) {
 			body = []byte(inJSONText)
 		}
 		a := send(t, h.client(false), http.MethodPost, "/v1/traces", bytes.NewReader(body), "Content-Type", c.speaking)
-		if a.status != c.http || h.outcomes[c.outcome].Load() != 1 || len(a.body) > 1024 || c.speaking == mediaJSON && string(a.body) != "{}" {
+		if a.status != c.http || h.onward.counts[c.outcome].Load() != 1 || len(a.body) > 1024 || c.speaking == mediaJSON && string(a.body) != "{}" {
 			t.Errorf("%s: answered %d with %q, %v", name, a.status, a.body, h.Stats().Forwarded)
 		}
 	}

@@ -1,5 +1,11 @@
 package otlp
 
+import (
+	"sync/atomic"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
 // Result is what became of a request as far as counting goes.
 type Result uint8
 
@@ -42,3 +48,31 @@ const (
 )
 
 var outcomeNames = [outcomes]string{"taken", "refused", "later", "away", "left", "unfit"}
+
+// onward is what became of requests that were to go on. Any goroutine may use it.
+type onward struct {
+	counts [outcomes]atomic.Uint64
+	last   atomic.Pointer[Refusal] // nil: the collector took the last request, or was offered none yet
+}
+
+// Refusal is why a collector did not take the last request that it was offered.
+type Refusal struct {
+	Answered bool
+	Said     string // what it said, or why it did not answer
+}
+
+const maxSaid = 1 << 10 // bytes of what is said
+
+// note counts an outcome. That a sender has left, or spoke words that the collector does not know, says
+// nothing of the collector.
+func (o *onward) note(became outcome, said string) {
+	o.counts[became].Add(1)
+	switch became {
+	case outcomeTaken:
+		if o.last.Load() != nil {
+			o.last.Store(nil)
+		}
+	case outcomeRefused, outcomeLater, outcomeAway:
+		o.last.Store(&Refusal{became != outcomeAway, span.Text(said, maxSaid)})
+	}
+}

@@ -16,7 +16,7 @@ type Server struct {
 	*door.Server
 	config   Config
 	turns    turns
-	outcomes [outcomes]atomic.Uint64
+	onward   onward
 	kept     keeping
 	// agentPolicy is of ReadingDatadog; nil while it is left to the agent.
 	agentPolicy atomic.Pointer[agent.Policy]
@@ -99,6 +99,7 @@ type Stats struct {
 	door.Stats
 	Requests  map[string]uint64 // by result
 	Forwarded map[string]uint64 // requests that were to go on, by outcome
+	Refusal   *Refusal          // of the last of them; nil where it was taken, or where there was none
 	// What --otlp-keep had go on and what not, and the bytes that it saved.
 	KeptTraces, KeptSpans, GoneTraces, GoneSpans, SavedBytes uint64
 }
@@ -114,8 +115,9 @@ func (s *Server) Stats() (stats Stats) {
 	}
 	stats.Requests, stats.Forwarded = of.Results(resultNames[:], 0), make(map[string]uint64, outcomes)
 	for o, name := range outcomeNames {
-		stats.Forwarded[name] = counted.outcomes[o].Load()
+		stats.Forwarded[name] = counted.onward.counts[o].Load()
 	}
+	stats.Refusal = counted.onward.last.Load()
 	k := &counted.kept
 	stats.KeptTraces, stats.KeptSpans = k.keptTraces.Load(), k.keptSpans.Load()
 	stats.GoneTraces, stats.GoneSpans, stats.SavedBytes = k.goneTraces.Load(), k.goneSpans.Load(),

@@ -1,7 +1,7 @@
 // The first thing a person looks for: is anything lost, and why.
 
 import { advice } from "./advice.js";
-import { hasAgent, troubled } from "./destination.js";
+import { forwardState, hasAgent, troubled } from "./destination.js";
 import { byId, cell, figure, make, prose, rows, set, write } from "./dom.js";
 import { drawFlow } from "./flow.js";
 import { count, rate, span } from "./format.js";
@@ -25,6 +25,8 @@ function sentences(status, pace) {
     if (lost === 0) return ["waiting", trouble.text, `${taken}, and none lost yet.${waiting}`];
     return ["lossy", `${count(lost)} spans are lost.`, `${trouble.text}${waiting} ${taken}; every one is accounted for, and below is why.`];
   }
+  const onward = status.otlp?.forward, [how, well] = onward ? forwardState(onward) : ["", true];
+  if (lost === 0 && !well) return ["waiting", `The destination of OTLP ${how}.`, `${taken}, and none lost.`];
   if (lost === 0) return ["good", "Every span is accounted for.", `${taken}, and none lost.`];
   return ["lossy", `${count(lost)} spans are lost.`, `${taken}; every one is accounted for, and below is why.`];
 }

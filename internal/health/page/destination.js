@@ -17,6 +17,13 @@ export function destinationState(destination) {
   return ["takes payloads", true];
 }
 
+/** The same of where OTLP goes on to. */
+export function forwardState(forward) {
+  if (forward.state === "silent") return ["does not answer", false];
+  if (forward.state === "answers") return ["answers, and did not take the last request", false];
+  return ["takes requests", true];
+}
+
 /** Whether there is an agent; then it is the first destination. */
 export const hasAgent = (status) => status.agent.state !== "off";
 

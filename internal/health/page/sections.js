@@ -1,7 +1,7 @@
 // The sections under the books, one function each. Every figure is one of
 // /status; what comes from a tracer stands in a bdi.
 
-import { agentState, destinationState, hasAgent } from "./destination.js";
+import { agentState, destinationState, forwardState, hasAgent } from "./destination.js";
 import { byId, cell, figure, make, rows, set, write } from "./dom.js";
 import { drawAxis, drawCurve, makeCurve, usedDecades } from "./curve.js";
 import { owner } from "./partitions.js";
@@ -54,17 +54,18 @@ export function drawRings(status, since) {
 const waiting = (retry) => retry.payloads === 0 ? "nothing"
   : `${count(retry.payloads)} payloads, ${bytes(retry.bytes)} of ${bytes(retry.max_bytes)}, the oldest for ${span(retry.oldest_seconds)} of ${span(retry.max_seconds)}`;
 
-/** All destinations, where there are several or one that is no agent. */
+/** All destinations, where there are several or one that is no agent; last where OTLP goes on to. */
 export function drawDestinations(status) {
-  const all = status.destinations;
-  byId("destinations").hidden = all.length === 1 && hasAgent(status);
-  rows(byId("destination-rows"), all,
+  const forward = status.otlp?.forward, all = status.destinations;
+  byId("destinations").hidden = all.length === 1 && hasAgent(status) && !forward;
+  rows(byId("destination-rows"), forward ? [...all, forward] : all,
     () => {
       const how = cell("", "wide");
       how.append(make("span"), make("bdi", { class: "second" }));
       return [cell("", "head"), cell("State"), cell("Flushed", "n"), cell("Held", "n"), cell("Unsent", "n"), cell("Waiting"), how];
     },
     (d, cells, i) => {
+      if (i === all.length) return drawForward(status.otlp, cells);
       labelled(cells[0], d.name);
       set(cells[0], { title: d.url });
       const [text, well] = i === 0 && hasAgent(status) ? agentState(status) : destinationState(d);
@@ -82,6 +83,23 @@ export function drawDestinations(status) {
       write(said, last?.said || "");
       said.hidden = !last?.said;
     });
+}
+
+/** Where OTLP goes on to, and what became of requests there. */
+function drawForward({ forward, forwarded }, cells) {
+  labelled(cells[0], "OTLP goes on");
+  set(cells[0], { title: forward.url });
+  const [text, well] = forwardState(forward);
+  write(cells[1], text);
+  set(cells[1], { class: well ? "is-good" : "is-lost" });
+  for (const unused of [cells[2], cells[3], cells[4]]) write(unused, "–");
+  write(cells[5], "");
+  const [how, said] = cells[6].children;
+  const became = Object.entries(forwarded).filter(([, n]) => n > 0).map(([result, n]) => `${count(n)} ${result}`).join(", ");
+  write(how, became ? `requests: ${became}` : "–");
+  set(how, { class: well ? "" : "is-lost" });
+  write(said, forward.said || "");
+  said.hidden = !forward.said;
 }
 
 export function drawAgent(status) {
