@@ -94,7 +94,6 @@ func freePort() (string, error) {
 
 // startSenders starts the polite senders of a daemon, one on each door in each format.
 func (s *soak) startSenders(ctx context.Context, d *daemon) {
-	never := &atomic.Bool{}
 	begin := func(name, address string, speaks format, hurries *atomic.Bool) {
 		name = d.name + "-" + name
 		p := &polite{
@@ -105,13 +104,13 @@ func (s *soak) startSenders(ctx context.Context, d *daemon) {
 		s.polite.Go(func() { p.run(ctx, s.stop) })
 	}
 	for name, speaks := range tracerFormats {
-		begin("unix-"+name, d.at.APM, speaks, never)
-		begin("tcp-"+name, d.at.APMAddr, speaks, never)
+		begin("unix-"+name, d.at.APM, speaks, nil)
+		begin("tcp-"+name, d.at.APMAddr, speaks, nil)
 	}
 	begin("hurried-v04", d.at.APMAddr, tracerFormats["v04"], &s.hurry)
 	for name, speaks := range sdkFormats {
-		begin("unix-"+name, d.at.OTLP, speaks, never)
-		begin("tcp-"+name, d.at.OTLPAddr, speaks, never)
+		begin("unix-"+name, d.at.OTLP, speaks, nil)
+		begin("tcp-"+name, d.at.OTLPAddr, speaks, nil)
 		begin("hurried-"+name, d.at.OTLPAddr, speaks, &s.hurry)
 	}
 	for _, keys := range []int{20, 400} {

@@ -20,10 +20,11 @@ type polite struct {
 	name    string
 	address string // host:port, or a socket's path
 	speaks  format
-	hurries *atomic.Bool // while it gives its first tries up within milliseconds, answered or not
+	hurries *atomic.Bool // while its first tries have milliseconds, answered or not; nil: never
 	account *account
 	ledger  *ledger
-	client  *http.Client
+	do      func(r *http.Request, patience time.Duration) (*http.Response, error)
+	hangUp  func() // has the next request on a new connection
 }
 
 // format is how spans are sent.
@@ -94,13 +95,25 @@ func newClient(address string, isGRPC bool) *http.Client {
 	}}
 }
 
+// connect chooses how requests are sent.
+func (p *polite) connect() {
+	if p.hurries != nil && !p.speaks.isGRPC {
+		h := &hurried{address: p.address}
+		p.do, p.hangUp = h.do, h.hangUp
+		return
+	}
+	c := newClient(p.address, p.speaks.isGRPC)
+	p.do = func(r *http.Request, _ time.Duration) (*http.Response, error) { return c.Do(r) }
+	p.hangUp = c.CloseIdleConnections
+}
+
 // run sends until stop is closed, and what it began to its end. It returns early where ctx ends.
 func (p *polite) run(ctx context.Context, stop chan struct{}) {
-	p.client = newClient(p.address, p.speaks.isGRPC)
-	defer p.client.CloseIdleConnections()
+	p.connect()
+	defer p.hangUp()
 	for number := uint64(0); ctx.Err() == nil; number++ {
 		if rand.IntN(10) == 0 {
-			p.client.CloseIdleConnections()
+			p.hangUp()
 		}
 		request := newSpans(p.name, resources, 2+rand.IntN(40)*(1+rand.IntN(20)/19*9))
 		what := request.counts()
@@ -119,7 +132,7 @@ func (p *polite) run(ctx context.Context, stop chan struct{}) {
 func (p *polite) deliver(ctx context.Context, number uint64, body []byte, tag string) {
 	for try := 0; ctx.Err() == nil; try++ {
 		patience := 10 * time.Second
-		if p.hurries.Load() && try < 3 {
+		if p.hurries != nil && p.hurries.Load() && try < 3 {
 			patience = time.Duration(rand.IntN(20_000)) * time.Microsecond
 		}
 		end := p.try(ctx, body, tag, patience)
@@ -182,7 +195,7 @@ func (p *polite) try(ctx context.Context, body []byte, tag string, patience time
 		request.Header.Set("X-Datadog-Trace-Count", "1")
 		request.Header.Set("Datadog-Meta-Lang", "go")
 	}
-	answer, err := p.client.Do(request)
+	answer, err := p.do(request, patience)
 	if err != nil {
 		return again
 	}
