@@ -186,7 +186,7 @@ func FuzzMask(f *testing.F) {
 	for _, text := range []string{
 		"GET /users/17?a=b", "/a/550e8400-e29b-41d4-a716-446655440000.png", "{id}", "/{id}/{uuid}?x={value}", "SELECT 1, 'a' FROM t WHERE x IN (1,(2", "select from $$ ? ?1",
 		"update/* -- */ t set x = '\\", "a:b:c::1", "cus_{id}_{hex}", "1.2.3.4:80", strings.Repeat("(1,", 1600), strings.Repeat("$a", 2000), strings.Repeat("/*", 2000),
-		"with a as " + strings.Repeat("$a$ ", 1000), strings.Repeat("1-", 2400), strings.Repeat("@a.bc ", 16), "with As 0$$",
+		"with a as " + strings.Repeat("$a$ ", 1000), strings.Repeat("1-", 2400), strings.Repeat("@a.bc ", 16), "with As 0$$", "with As $a$$a$0A0", "with as 'x'0",
 	} {
 		f.Add(text)
 	}
@@ -202,4 +202,27 @@ func FuzzMask(f *testing.F) {
 			t.Fatalf("%q became %q, and that %q", text, name, again)
 		}
 	})
+}
+
+// TestAMaskIsItsOwnMask puts pieces of statements and of routes together at random, without
+// anything between them too.
+func TestAMaskIsItsOwnMask(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(32, 24))
+	pieces := strings.Split("with|select|insert|from|as|into|a|A0|0A|0|17|1.5e3|0x1f|'x'|'|\"q\"|`|$|$$|$a$|$1|?|?1|(|)|,|/*|*/|--|\\|\n|/|-|.|:|@b.cd|%40|_|{|}|{id}|=|&|3f2a9c1b77|550e8400-e29b-41d4-a716-446655440000|2024-05-17|1.2.3.4|::1|é", "|")
+	for range 200_000 {
+		var text strings.Builder
+		if rnd.IntN(2) == 0 {
+			text.WriteString("with As ")
+		}
+		for range 1 + rnd.IntN(8) {
+			text.WriteString(pieces[rnd.IntN(len(pieces))])
+			if rnd.IntN(3) == 0 {
+				text.WriteByte(' ')
+			}
+		}
+		name := masked(text.String())
+		if again := masked(name); again != name {
+			t.Fatalf("%q became %q, and that %q", text.String(), name, again)
+		}
+	}
 }

@@ -63,6 +63,7 @@ func appendStatement(dst []byte, text, word string) (masked []byte, ok bool) {
 		if isLiteral {
 			masked = append(append(masked, text[from:at]...), '?')
 			isStatement = isStatement || hasWord(text[from:at], word)
+			to += run(text, to, isDigit) // behind a question mark they are its own
 			found, from = true, to
 		}
 		if at = to; at == len(text) {
@@ -101,6 +102,8 @@ func (l *lexer) next(at int) (to int, isLiteral bool) {
 		return to, true
 	}
 	switch c := l.text[at]; {
+	case isDigit(c): // no number, since a name goes on behind it
+		return nameEnd(l.text, digitsEnd(l.text, at)), false
 	case isNameByte(c), c == '$':
 		return nameEnd(l.text, at+1), false
 	case c == '"', c == '`':

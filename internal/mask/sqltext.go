@@ -9,13 +9,15 @@ func isNameByte(c byte) bool { return isLetter(c) || isDigit(c) || c == '_' || c
 
 func nameEnd(text string, at int) int { return at + run(text, at, isNameByte) }
 
+// digitsEnd is where digits and dots end.
+func digitsEnd(text string, from int) int {
+	return from + run(text, from, func(c byte) bool { return isDigit(c) || c == '.' })
+}
+
 // numberEnd is where a number ends: 17, 1.5e-3, 0x1f, 15ms. It is where it begins where a name
 // goes on behind it, as of a table: 2024_orders.
 func numberEnd(text string, from int) int {
-	at := from
-	for at < len(text) && (isDigit(text[at]) || text[at] == '.') {
-		at++
-	}
+	at := digitsEnd(text, from)
 	if at == from+1 && at < len(text) && text[from] == '0' && strings.IndexByte("xXbBoO", text[at]) >= 0 {
 		at++
 		at += run(text, at, isHex)
