@@ -265,3 +265,28 @@ func TestMasksOfStatistics(t *testing.T) {
 		t.Error("sometimes is a mode")
 	}
 }
+
+// TestAKeyWithoutARowIsNotMasked: it is counted without any name, so it is not among those that
+// are said to have a mask.
+func TestAKeyWithoutARowIsNotMasked(t *testing.T) {
+	config := testConfig()
+	config.MaxAggregates, config.Budgets[span.LabelResource] = 8, 8
+	intervals := registry.NewIntervals(&config)
+	r := intervals.Registry()
+	origin, _ := r.AdmitOrigin(span.Origin{})
+	masked, lost := uint64(0), 0
+	for i := range 200 {
+		a := r.Admit(origin, &span.Key{
+			Service: "s", Operation: "o", Resource: fmt.Sprint("GET /a/", i), Type: fmt.Sprint("t", i%20),
+		}, false)
+		if a.Masked != 0 {
+			masked++
+		}
+		if a.Collapsed.Has(span.WholeKey) {
+			lost++
+		}
+	}
+	if said := intervals.Masked()["resource"]; masked == 0 || lost == 0 || said != masked {
+		t.Errorf("%d keys are masked and %d have no row; %d are said to be masked", masked, lost, said)
+	}
+}

@@ -210,3 +210,31 @@ func TestRowsThatRepeatKeepTheirNames(t *testing.T) {
 		intervals.Begin()
 	}
 }
+
+// TestATagKeyRepeatsWithItsTags: what is told of a key that comes again is true of the keys of
+// its tags as well, so their places are kept, whatever else fills the budget of tag keys.
+func TestATagKeyRepeatsWithItsTags(t *testing.T) {
+	config := testConfig()
+	intervals := registry.NewIntervals(&config)
+	tagged := func(key string) *span.Key {
+		return &span.Key{Service: "s", Operation: "o", Resource: "r", PeerTags: []string{key + ":value"}}
+	}
+	for interval := range 3 {
+		r := intervals.Registry()
+		origin, _ := r.AdmitOrigin(span.Origin{})
+		if interval == 0 {
+			r.Repeat(r.Admit(origin, tagged("honest"), false).ID)
+		}
+		for i := range 2 * registry.MaxTagKeys {
+			r.Admit(origin, tagged(fmt.Sprint("other ", i)), false)
+		}
+		if interval > 0 {
+			a := r.Admit(origin, tagged("honest"), false)
+			if !a.Whole() {
+				t.Errorf("interval %d: the key has lost %b", interval, a.Collapsed)
+			}
+			r.Repeat(a.ID)
+		}
+		intervals.Begin()
+	}
+}
