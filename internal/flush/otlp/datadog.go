@@ -8,9 +8,13 @@ import (
 
 // datadog is the dialect of Datadog's tracers, by the contract that they share: one
 // metric, whose attributes are all that a key has.
-type datadog struct{}
+type datadog struct {
+	instance string // of the daemon, which only the series of an overflow have
+}
 
 func (datadog) metrics() (calls, durations string) { return "", "traces.span.sdk.metrics.duration" }
+
+func (d datadog) ofInstance() string { return d.instance }
 
 func (datadog) key(to *attributes, _ *span.Origin, k *span.Key) {
 	to.begin(statusName, topLevelName)

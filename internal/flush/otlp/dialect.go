@@ -29,6 +29,9 @@ const (
 	topLevelName = "datadog.span.top_level"
 )
 
+// instanceName is the attribute that tells daemons apart.
+const instanceName = "collector.instance.id"
+
 // dialect writes the series of a key. It has one user at a time.
 type dialect interface {
 	// metrics are the names of those that count spans and durations. Where the first is
@@ -42,6 +45,9 @@ type dialect interface {
 	// outcome writes those that only some spans of that key have. Of all that have the
 	// attributes of a key, isTopLevel says whether each was top-level.
 	outcome(to *attributes, isError, isTopLevel bool)
+
+	// ofInstance is the instance of the daemon, "" where it is no attribute.
+	ofInstance() string
 }
 
 // Temporality is what a point says: what was counted in its window, or since its series

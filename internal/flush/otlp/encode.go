@@ -23,7 +23,7 @@ func newEncoder(d dialect, version string, limits *totals.Limits) *encoder {
 	e.hasCalls = calls != ""
 	temporality := uint64(delta)
 	if limits != nil {
-		e.running, temporality = newRunning(*limits), cumulative
+		e.running, temporality = newRunning(*limits, d.ofInstance()), cumulative
 	}
 	e.request = newRequest(d, version, temporality)
 	return e

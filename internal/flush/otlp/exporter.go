@@ -71,7 +71,7 @@ func (x *Exporter) LimitTotals(limits totals.Limits) {
 	}
 	d := dialect(&spanmetrics{dimensions: x.config.Dimensions, instance: x.config.Instance})
 	if x.config.Dialect == Datadog {
-		d = datadog{}
+		d = datadog{x.config.Instance}
 	}
 	x.encoder = newEncoder(d, x.config.Version, ofTotals)
 	x.encoder.exemplars = x.config.Exemplars

@@ -12,9 +12,11 @@ import (
 
 // overflowAttributes are those of the series of a resource that counts what finds no room,
 // as the OpenTelemetry SDKs have it.
-func overflowAttributes() []byte {
+// Whoever adds up what several daemons sent tells them apart by the instance, as in any other series.
+func overflowAttributes(instance string) []byte {
 	var list attributes
 	list.begin()
+	list.text(instanceName, instance)
 	list.flag("otel.metric.overflow", true)
 	return list.bytes
 }
@@ -33,9 +35,9 @@ type running struct {
 	slowest map[*totals.Series]exemplars.Exemplar // of the cycle that is being encoded
 }
 
-func newRunning(limits totals.Limits) *running {
+func newRunning(limits totals.Limits, instance string) *running {
 	return &running{
-		totals:  totals.New(limits, overflowAttributes(), commonResource()),
+		totals:  totals.New(limits, overflowAttributes(instance), commonResource()),
 		slowest: map[*totals.Series]exemplars.Exemplar{},
 	}
 }

@@ -113,6 +113,94 @@ func TestRunningTotalsAreSumsOfDeltas(t *testing.T) {
 	}
 }
 
+// TestAnOverflowIsOfOneDaemon: two daemons that send to one receiver share no series, those of what
+// finds no room included, in any dialect.
+func TestAnOverflowIsOfOneDaemon(t *testing.T) {
+	for _, resources := range []int{0, 1} {
+		for _, isDatadog := range []bool{false, true} {
+			seen := map[string]string{} // whose a series is
+			for _, instance := range []string{"one", "other"} {
+				d := dialect(&spanmetrics{instance: instance})
+				if isDatadog {
+					d = datadog{instance}
+				}
+				limits := roomForAll
+				limits.Series, limits.Resources = 1, resources
+				c := newCycle()
+				origin := c.Origin(testOrigin)
+				for i := range 3 {
+					c.Add(0, c.Key(origin, testKey(fmt.Sprint("op", i))), 0, 1000, 0, 1)
+				}
+				overflows := 0
+				requests, _ := encodeWith(newEncoder(d, "", &limits), c.Seal(), 1<<20)
+				for _, request := range requests {
+					for _, r := range mustRead(t, request.body) {
+						for name, m := range r.Metrics {
+							for _, p := range m.Points {
+								if p.Attributes["otel.metric.overflow"] != true {
+									continue
+								}
+								overflows++
+								series := fmt.Sprint(name, r.Attributes, p.Attributes)
+								if of, is := seen[series]; is && of != instance {
+									t.Errorf("datadog %v, %d resources: both have %s", isDatadog, resources, series)
+								}
+								seen[series] = instance
+							}
+						}
+					}
+				}
+				if overflows == 0 {
+					t.Errorf("datadog %v, %d resources: nothing overflowed", isDatadog, resources)
+				}
+			}
+		}
+	}
+}
+
+// TestATotalThatFitsNowhereLosesWhatHasNotArrived, and nothing else: what the receiver has is
+// counted as flushed already.
+func TestATotalThatFitsNowhereLosesWhatHasNotArrived(t *testing.T) {
+	e := newEncoder(withAll(), "", &roomForAll)
+	cycle := func(spans, limit int) (lost uint64) {
+		c := newCycle()
+		for key := c.Key(c.Origin(testOrigin), testKey("op")); spans > 0; spans-- {
+			c.Add(0, key, 0, 1000, 0, 1)
+		}
+		sealed := c.Seal()
+		var m flush.Merger
+		made := e.encode(sealed, m.Merge(sealed), limit, func(_ []byte, _ uint64, said *totals.Said) {
+			said.Arrive()
+		})
+		return made.Lost[flush.Unencodable]
+	}
+	if lost := cycle(5, 1<<20); lost != 0 {
+		t.Errorf("of 5 spans that fit %d are lost", lost)
+	}
+	if lost := cycle(3, 10); lost != 3 {
+		t.Errorf("of 3 more, of which none fits, %d are lost", lost)
+	}
+	if lost := cycle(2, 10); lost != 2 {
+		t.Errorf("of 2 more %d are lost", lost)
+	}
+}
+
+// TestASumIsNeverNegative: what spans with an error took is taken from what all did, and floats
+// may make a little less than nothing of it. A receiver takes that for a counter that began anew.
+func TestASumIsNeverNegative(t *testing.T) {
+	var h sketch.Histogram
+	c := newCycle()
+	c.Add(0, c.Key(c.Origin(testOrigin), testKey("op")), 0, 0, 0, 1)
+	sealed := c.Seal()
+	var m flush.Merger
+	rows := m.Merge(sealed)
+	rows[0].ReadOK(&h)
+	var p point
+	if !p.count(&h, 1, -1e-9) || p.seconds != 0 {
+		t.Errorf("a span that took less than nothing has a sum of %v", p.seconds)
+	}
+}
+
 // TestWhatFindsNoRoomOverflows: its spans are in the one series of its resource for that,
 // or in that of all resources, where there is no room for more of those either.
 func TestWhatFindsNoRoomOverflows(t *testing.T) {

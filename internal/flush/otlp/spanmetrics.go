@@ -23,6 +23,8 @@ func (*spanmetrics) metrics() (calls, durations string) {
 	return "traces.span.metrics.calls", "traces.span.metrics.duration"
 }
 
+func (d *spanmetrics) ofInstance() string { return d.instance }
+
 func (d *spanmetrics) key(to *attributes, origin *span.Origin, k *span.Key) {
 	to.begin(statusName)
 	to.text("service.name", service(origin, k))
@@ -34,7 +36,7 @@ func (d *spanmetrics) key(to *attributes, origin *span.Origin, k *span.Key) {
 		to.text("span.name", spanName(k))
 		to.text("span.kind", spanKind(k))
 	}
-	to.text("collector.instance.id", d.instance)
+	to.text(instanceName, d.instance)
 	d.text(to, "http.request.method", k.HTTPMethod)
 	d.text(to, "http.route", k.HTTPEndpoint)
 	if k.HTTPStatus != 0 && d.dimensions.has("http.response.status_code") {
