@@ -73,7 +73,7 @@ func TestConfigCheck(t *testing.T) {
 	cmd = program(t, "config", "--check", "--buffer=keep", "--cardinality-limit=colour=3,shape=4",
 		"--agent-url=ftp://x")
 	out, _ = cmd.CombinedOutput()
-	for _, says := range []string{"--buffer", "colour", "shape", "ftp"} {
+	for _, says := range []string{"--buffer", "colour", "shape", "unknown scheme"} {
 		if !strings.Contains(string(out), says) {
 			t.Errorf("nothing about %s in %s", says, out)
 		}

@@ -83,8 +83,8 @@ func (o *statisticsOptions) complete(c *daemon.Config, flags *pflag.FlagSet) err
 var defaultAgent = agent.URL{Network: "tcp", Address: "127.0.0.1:8126"}
 
 func (o *statisticsOptions) chooseAgent(c *daemon.Config, flags *pflag.FlagSet) error {
+	var variables string
 	if o.agentURL == "" {
-		var variables string
 		o.agentURL, variables = agentFromEnvironment()
 		commandline.Annotate(flags.Lookup("agent-url"), commandline.FromVariable, variables)
 	}
@@ -92,7 +92,14 @@ func (o *statisticsOptions) chooseAgent(c *daemon.Config, flags *pflag.FlagSet) 
 		return nil
 	}
 	c.Agent.URL = defaultAgent
-	return readInto(&c.Agent.URL, o.agentURL, agent.ParseURL)
+	err := readInto(&c.Agent.URL, o.agentURL, agent.ParseURL)
+	if err != nil {
+		o.agentURL = "" // it may hold what nobody should see
+		if variables != "" {
+			err = fmt.Errorf("read %s: %w", variables, err)
+		}
+	}
+	return err
 }
 
 // agentFromEnvironment is the agent's address as Datadog's tracers are told it, and the

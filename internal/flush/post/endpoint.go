@@ -32,16 +32,14 @@ type Form struct {
 const maxSocketPath = 107
 
 // Parse reads http://host:port, https://host/path?query or unix:///path/of/socket. Its error
-// shows no password and no query.
+// does not quote the text: a password or a key may stand anywhere in what can't be used.
 func (f Form) Parse(text string) (Endpoint, error) {
-	u, err := url.Parse(text)
-	if err != nil {
-		return Endpoint{}, fmt.Errorf("parse %s (not shown): not a URL; %s", f.What, f.Give)
+	e, why := Endpoint{}, "not a URL"
+	if u, err := url.Parse(text); err == nil {
+		e, why = f.read(u)
 	}
-	e, why := f.read(u)
 	if why != "" {
-		u.RawQuery = ""
-		return Endpoint{}, fmt.Errorf("parse %s %q: %s; %s", f.What, u.Redacted(), why, f.Give)
+		return Endpoint{}, fmt.Errorf("parse %s (not shown, since it may hold a key): %s; %s", f.What, why, f.Give)
 	}
 	return e, nil
 }
