@@ -59,7 +59,7 @@ func TestUnusableCommandLines(t *testing.T) {
 		{"run --drainers=fixed:100000", "", 2, "check drainers: 100000 is not between 1 and 1024"},
 		{"run --buffer=keep", "", 2, "none of drop, block"},
 		{"run --socket-mode=rw", "", 2, "octal"},
-		{"run --agent-url=ftp://x", "", 2, "ftp"},
+		{"run --agent-url=ftp://x", "", 2, "unknown scheme"},
 		{"run --agent-url=off", "", 2, "statistics would go nowhere"},
 		{"run --cardinality-limit=colour=3", "", 2, "field=N"},
 		{"run --cardinality-limit=resource", "", 2, "field=N"},

@@ -115,6 +115,8 @@ func (s *statusSource) get(ctx context.Context) ([]byte, *health.Status, error) 
 	case response.StatusCode == http.StatusUnauthorized:
 		return nil, nil, fmt.Errorf("ask daemon: %s asks for a password; put user:password@ before the "+
 			"host in --url, or in SPANSTATSD_URL", s.url)
+	case response.StatusCode == http.StatusMisdirectedRequest:
+		return nil, nil, fmt.Errorf("ask daemon: %s: %s", s.url, strings.TrimSpace(string(body)))
 	case response.StatusCode != http.StatusOK:
 		return nil, nil, unreachableError{fmt.Errorf("ask daemon: %s answered %s; is this a spanstatsd?",
 			s.url, response.Status)}

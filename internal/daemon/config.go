@@ -29,6 +29,7 @@ type Config struct {
 	APM           datadog.Config
 	OTLP          otlp.Config // that is taken; what is sent is an exporter's
 	HTTPAddr      string
+	HTTPHosts     []string         // more names that its page and status answer to
 	WebConfigFile string           // TLS and basic auth of the HTTP address
 	Debug         bool             // what only a developer asks for
 	Settings      []health.Setting // the values above as the operator gave them

@@ -10,8 +10,9 @@ import (
 // Config is what the server may use, and what it can't ask of the rooms.
 type Config struct {
 	Addr          string
-	WebConfigFile string // TLS and basic auth, in the Prometheus ecosystem's format; "" for neither
-	Debug         bool   // answer /debug/pprof
+	Hosts         []string // more names that the page and the status answer to
+	WebConfigFile string   // TLS and basic auth, in the Prometheus ecosystem's format; "" for neither
+	Debug         bool     // answer /debug/pprof
 	Version       string
 	FlushInterval time.Duration
 	Limits        Limits

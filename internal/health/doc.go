@@ -11,6 +11,9 @@
 // and nothing else; the policy that is sent with the page has the browser refuse anything
 // else.
 //
+// The page and the status answer to names that nobody else can give himself alone (hosts), so
+// that no page from elsewhere reads them. Metrics and probes answer to any.
+//
 // A status is bounded whatever tracers do: so many connections, flushes and
 // aggregates, labels of so many bytes.
 //

@@ -21,7 +21,7 @@ const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img
 	"trusted-types 'none'"
 
 // addPage answers the page at / and its files at /page/.
-func addPage(mux *http.ServeMux) {
+func addPage(handle func(pattern string, answer http.HandlerFunc)) {
 	files := http.FileServerFS(pageFiles)
 	serve := func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
@@ -31,8 +31,8 @@ func addPage(mux *http.ServeMux) {
 		header.Set("Cache-Control", "no-cache") // a new version of the daemon has a new page
 		files.ServeHTTP(w, r)
 	}
-	mux.HandleFunc("GET /page/{file}", serve)
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
+	handle("GET /page/{file}", serve)
+	handle("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
 		r.URL.Path = "/page/" // whose index it is
 		serve(w, r)
 	})

@@ -83,15 +83,17 @@ func (s *Server) routes() *http.ServeMux {
 		promhttp.HandlerOpts{MaxRequestsInFlight: 4, ErrorLog: &s.failures}))
 	mux.HandleFunc("GET /livez", s.livez)
 	mux.HandleFunc("GET /readyz", s.readyz)
-	mux.HandleFunc("GET /status", s.status)
-	addPage(mux)
+	known := newHosts(s.config.Hosts)
+	guarded := func(pattern string, answer http.HandlerFunc) { mux.Handle(pattern, known.guard(answer)) }
+	guarded("GET /status", s.status)
+	addPage(guarded)
 	if s.config.Debug {
 		// They cost CPU while they run and show memory.
-		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-		mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
-		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
-		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+		guarded("GET /debug/pprof/", pprof.Index)
+		guarded("GET /debug/pprof/cmdline", pprof.Cmdline)
+		guarded("GET /debug/pprof/profile", pprof.Profile)
+		guarded("GET /debug/pprof/symbol", pprof.Symbol)
+		guarded("GET /debug/pprof/trace", pprof.Trace)
 	}
 	return mux
 }
