@@ -27,8 +27,8 @@ func (o *processOptions) group(c *daemon.Config) *commandline.Group {
 	f.Var(commandline.Choice(&o.logFormat, "auto", logFormats...), "log-format",
 		"how lines are logged: auto for text on a terminal and JSON elsewhere")
 	f.StringSliceVar(&c.HTTPHosts, "http-hosts", nil,
-		"more names by which a browser may ask --http-addr for the page and /status, as name,name; addresses, "+
-			"localhost and the machine's own names need none (default: none)")
+		"more names by which a browser may ask --http-addr for the page and /status, as name,name; "+
+			"addresses, localhost and the machine's own names need none (default: none)")
 	f.Var(commandline.Text(&c.WebConfigFile, commandline.Path), "web-config-file",
 		"file with TLS and basic auth of --http-addr, in the format that Prometheus's exporters have in "+
 			"common (default: none)")

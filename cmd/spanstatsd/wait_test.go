@@ -12,7 +12,8 @@ import (
 func TestIdleWithoutConnections(t *testing.T) {
 	now := time.Now()
 	of := func(live int, heard time.Duration) *health.APM {
-		return &health.APM{Door: health.Door{Connections: health.Bounded{Live: live}, LastHeard: now.Add(-heard)}}
+		d := health.Door{Connections: health.Bounded{Live: live}, LastHeard: now.Add(-heard)}
+		return &health.APM{Door: d}
 	}
 	for name, test := range map[string]struct {
 		apm  *health.APM
@@ -24,7 +25,8 @@ func TestIdleWithoutConnections(t *testing.T) {
 		"one that just left": {of(0, quiet-time.Millisecond), false},
 		"one that left":      {of(0, quiet), true},
 	} {
-		if err := isIdle(&health.Status{At: now, Senders: health.Senders{APM: test.apm}}); (err == nil) != test.idle {
+		status := &health.Status{At: now, Senders: health.Senders{APM: test.apm}}
+		if err := isIdle(status); (err == nil) != test.idle {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

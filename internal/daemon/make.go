@@ -93,7 +93,8 @@ func (d *Daemon) makeHealth(config Config) (err error) {
 	d.sources.Ingest, d.sources.Admit, d.sources.Aggregate = d.ingest, d.admit, d.aggregate
 	d.sources.Flush, d.sources.Agent, d.sources.Exemplars = d.flusher, d.agent, config.Exemplars
 	d.health, err = health.New(health.Config{
-		Addr: config.HTTPAddr, Hosts: config.HTTPHosts, WebConfigFile: config.WebConfigFile, Debug: config.Debug,
+		Addr: config.HTTPAddr, Hosts: config.HTTPHosts, WebConfigFile: config.WebConfigFile,
+		Debug:   config.Debug,
 		Version: config.Version, FlushInterval: config.Aggregate.FlushInterval,
 		Settings: config.Settings, OTLPForward: config.OTLP.Forward.String(),
 		Limits: health.Limits{

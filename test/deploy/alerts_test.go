@@ -42,6 +42,9 @@ func rules(t *testing.T) (alerts []rulefmt.Rule) {
 // promParser reads queries as a server without experimental features does.
 var promParser = parser.NewParser(parser.Options{})
 
+// rateText writes a rate for a person: humanize says 30.28m for 0.03.
+const rateText = "{{ if lt $value 1.0 }}{{ $value | printf `%.2g` }}{{ else }}{{ $value | humanize }}{{ end }}"
+
 // TestAlertsTellWhatToDo: a summary, a severity, and a section of the runbook
 // that is there. And each metric exists.
 func TestAlertsTellWhatToDo(t *testing.T) {
@@ -49,6 +52,9 @@ func TestAlertsTellWhatToDo(t *testing.T) {
 	for _, rule := range rules(t) {
 		if rule.Annotations["summary"] == "" || rule.Labels["severity"] == "" {
 			t.Errorf("%s has no summary or no severity", rule.Alert)
+		}
+		if bare := strings.ReplaceAll(rule.Annotations["summary"], rateText, ""); strings.Contains(bare, "humanize }") {
+			t.Errorf("%s says a rate below 1 in thousandths, as 30m for 0.03: write %s", rule.Alert, rateText)
 		}
 		_, anchor, _ := strings.Cut(rule.Annotations["runbook_url"], "docs/operations.md#")
 		if !hasSection(runbook, anchor) {

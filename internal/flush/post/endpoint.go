@@ -39,7 +39,8 @@ func (f Form) Parse(text string) (Endpoint, error) {
 		e, why = f.read(u)
 	}
 	if why != "" {
-		return Endpoint{}, fmt.Errorf("parse %s (not shown, since it may hold a key): %s; %s", f.What, why, f.Give)
+		return Endpoint{}, fmt.Errorf("parse %s (not shown, since it may hold a key): %s; %s",
+			f.What, why, f.Give)
 	}
 	return e, nil
 }
