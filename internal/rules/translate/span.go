@@ -86,7 +86,7 @@ func (t *maker) collect(tags []spantable.Tag, hasNumbers bool) {
 		}
 		if n, is := tag.Float(); !is || tag.Value == spantable.IsBool || !hasNumbers {
 			t.tags.setText(l, t.value(tag))
-		} else if t.rules[l] != textAlone {
+		} else {
 			t.tags.setNumber(l, n)
 		}
 	}
