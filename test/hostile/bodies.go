@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -49,16 +49,15 @@ func stream(ctx context.Context, t *target, body io.Reader, more ...string) erro
 	return err
 }
 
-// bomb is 64 MiB of zeros.
-var bomb = func() []byte {
-	var b bytes.Buffer
-	w, _ := gzip.NewWriterLevel(&b, gzip.BestCompression)
-	for range 64 {
-		_, _ = w.Write(make([]byte, 1<<20)) // to memory
-	}
-	_ = w.Close()
-	return b.Bytes()
-}()
+// Bodies that take long to be made.
+var (
+	bomb    = sync.OnceValue(func() []byte { return pack(make([]byte, 64<<20)) })
+	tags    = sync.OnceValue(func() []byte { return pack(manyTags(1000, 1000)) })
+	growing = sync.OnceValue(func() []byte {
+		kinds := strings.Repeat(`"kind":-1,`, 30_000)
+		return pack([]byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{` + kinds + `"name":"x"}]}]}]}`))
+	})
+)
 
 // deep is a request with an attribute of lists in lists.
 func deep(depth int) []byte {
@@ -179,7 +178,7 @@ func stallCall(ctx context.Context, t *target) error {
 }
 
 func sendBomb(ctx context.Context, t *target) error {
-	return write(ctx, anyOf(t.sdks()), whole("/v1/traces", protos, bomb, gzipped), readAll)
+	return write(ctx, anyOf(t.sdks()), whole("/v1/traces", protos, bomb(), gzipped), readAll)
 }
 
 func nestProtobuf(ctx context.Context, t *target) error {
@@ -195,14 +194,11 @@ func nestJSON(ctx context.Context, t *target) error {
 }
 
 func growEnums(ctx context.Context, t *target) error {
-	body := `{"resourceSpans":[{"scopeSpans":[{"spans":[{` + strings.Repeat(`"kind":-1,`, 30_000) +
-		`"name":"x"}]}]}]}`
-	return write(ctx, anyOf(t.sdks()), whole("/v1/traces", jsons, pack([]byte(body)), gzipped), readAll)
+	return write(ctx, anyOf(t.sdks()), whole("/v1/traces", jsons, growing(), gzipped), readAll)
 }
 
 func sendManyTags(ctx context.Context, t *target) error {
-	body := pack(manyTags(1000, 1000))
-	return write(ctx, anyOf(t.sdks()), whole("/v1/traces", protos, body, gzipped), readAll)
+	return write(ctx, anyOf(t.sdks()), whole("/v1/traces", protos, tags(), gzipped), readAll)
 }
 
 func resetStream(ctx context.Context, t *target) error {

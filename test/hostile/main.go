@@ -23,9 +23,12 @@ func main() {
 	}
 	length := flag.Duration("time", 20*time.Minute, "how long it takes")
 	only := flag.String("only", "", "try the hostile shapes whose name has this text")
+	isMended := flag.Bool("mended", false, "leave out shapes that show what is not mended yet")
 	file := flag.String("log", os.DevNull, "file for what the daemons write")
 	flag.Parse()
-	line, isGood, err := soakFor(*length, *only, *file)
+	line, isGood, err := soakFor(*length, *file, func(shape string) bool {
+		return strings.Contains(shape, *only) && !(*isMended && unmended[shape] != "")
+	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "hostile:", err)
 	}
@@ -36,7 +39,9 @@ func main() {
 }
 
 // soakFor builds the daemon and runs a soak.
-func soakFor(length time.Duration, only, file string) (line string, isGood bool, err error) {
+func soakFor(
+	length time.Duration, file string, isTried func(shape string) bool,
+) (line string, isGood bool, err error) {
 	dir, err := os.MkdirTemp("", "hostile")
 	if err != nil {
 		return "", false, err
@@ -52,7 +57,6 @@ func soakFor(length time.Duration, only, file string) (line string, isGood bool,
 	}
 	defer log.Close()
 	return run(settings{
-		program: program, length: length, log: log, notes: os.Stderr,
-		isTried: func(shape string) bool { return strings.Contains(shape, only) },
+		program: program, length: length, log: log, notes: os.Stderr, isTried: isTried,
 	})
 }

@@ -17,6 +17,10 @@ type shape struct {
 // errAnswered is an answer that a daemon must not give.
 var errAnswered = errors.New("a daemon must not answer that")
 
+// unmended are shapes that the short soak leaves out, each with the defect that it shows. Who
+// mends one takes its row away.
+var unmended = map[string]string{}
+
 // crowds are all shapes, by the process that tries them: one has connections (connections.go), one
 // sends bodies (bodies.go), and one names (names.go).
 var crowds = [][]shape{
