@@ -17,8 +17,8 @@
 // or in another pod, is judged by what is seen there; each span's threshold is true of that span,
 // so sums over spans are right, but the trace may then go on in part.
 //
-// A span whose tracestate cannot be read, or takes no threshold any more, goes on as it is: it
-// would otherwise go on without saying for how many it stands.
+// A span whose tracestate cannot be read is judged like one that has none, and goes on with one that
+// says for how many it stands; of one that is full what stands last makes room for that.
 //
 // What goes on may say of each resource that its spans are counted (mark.go), by the attribute
 // that the agent's ingest reads.

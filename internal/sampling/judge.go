@@ -45,7 +45,7 @@ func fateOf(state *tracestate.State, low, threshold uint64) fate {
 		randomness = state.Randomness
 	}
 	switch {
-	case !state.TakesThreshold() || state.HasThreshold && state.Threshold >= threshold:
+	case state.HasAtLeast(threshold):
 		return goesOn
 	case randomness >= threshold:
 		return raised

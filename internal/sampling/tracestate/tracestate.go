@@ -6,7 +6,9 @@
 // the inverse of that. Its trace was kept because its randomness is at least the threshold: rv
 // of the entry, else the lowest 56 bits of its id.
 //
-// A tracestate that is not written as W3C and OpenTelemetry have it says nothing. Nothing is
+// A tracestate that is not written as W3C has it says nothing, and is discarded where it is written
+// anew, as W3C wants it; so is an entry of OpenTelemetry that is not written as that has it. A
+// threshold above the randomness beside it is not true: the span would not be there. Nothing is
 // allocated, and a State refers to the text that it was read of.
 package tracestate
 
@@ -24,10 +26,7 @@ type State struct {
 	Threshold     uint64
 	Randomness    uint64
 
-	members int // with a key and a value, OpenTelemetry's own among them
-	others  int // bytes of those that are not OpenTelemetry's, with a comma before each
-	own     []byte
-	kept    int // bytes of what own has beside the threshold, with a semicolon behind each
+	own []byte // OpenTelemetry's entry
 }
 
 // Read reads a tracestate. One that is malformed says nothing else.
@@ -39,6 +38,7 @@ func Read(text []byte) (s State) {
 }
 
 func (s *State) readMembers(text []byte) bool {
+	members, hasOwn := 0, false
 	for more := len(text) > 0; more; {
 		var member []byte
 		member, text, more = bytes.Cut(text, []byte{','})
@@ -46,13 +46,17 @@ func (s *State) readMembers(text []byte) bool {
 			continue
 		}
 		key, value, isPair := bytes.Cut(member, []byte{'='})
-		if s.members++; !isPair || s.members > maxMembers || !isKey(key) || !isValue(value) {
+		if members++; !isPair || members > maxMembers || !isKey(key) || !isValue(value) {
 			return false
 		}
 		if string(key) != "ot" {
-			s.others += 1 + len(member)
-		} else if s.own != nil || !s.readOwn(value) {
+			continue
+		}
+		if hasOwn {
 			return false
+		}
+		if hasOwn = true; !s.readOwn(value) {
+			*s = State{}
 		}
 	}
 	return true
@@ -75,7 +79,6 @@ func (s *State) readOwn(value []byte) bool {
 				return false
 			}
 			s.Threshold, s.HasThreshold = v<<(4*(digits-len(said))), true
-			continue
 		case "rv":
 			v, err := strconv.ParseUint(string(said), 16, 64)
 			if err != nil || len(said) != digits || s.HasRandomness {
@@ -83,24 +86,31 @@ func (s *State) readOwn(value []byte) bool {
 			}
 			s.Randomness, s.HasRandomness = v, true
 		}
-		s.kept += len(pair) + 1
 	}
 	return true
 }
 
 // Weight is how many spans one with this tracestate stands for.
 func (s *State) Weight() float64 {
-	if !s.HasThreshold {
+	if !s.HasThreshold || s.isUntrue() {
 		return 1
 	}
 	return Never / float64(Never-s.Threshold)
 }
 
-// Rate is the share of spans that were kept: by the threshold, or as older samplers say it, by p
-// of OpenTelemetry's entry, one of 2^p.
+// HasAtLeast says whether a span was kept by a threshold that is as high.
+func (s *State) HasAtLeast(threshold uint64) bool {
+	return s.HasThreshold && s.Threshold >= threshold && !s.isUntrue()
+}
+
+// isUntrue says whether the span would not be there if its threshold were true.
+func (s *State) isUntrue() bool { return s.HasRandomness && s.Randomness < s.Threshold }
+
+// Rate is the share of spans that were kept, as the agent reads it: by the threshold, whatever the
+// randomness, or as older samplers say it, by p of OpenTelemetry's entry, one of 2^p.
 func (s *State) Rate() (rate float64, ok bool) {
 	if s.HasThreshold {
-		return 1 / s.Weight(), true
+		return float64(Never-s.Threshold) / Never, true
 	}
 	for value, more := s.own, s.own != nil; more; {
 		var pair []byte
@@ -116,33 +126,31 @@ func (s *State) Rate() (rate float64, ok bool) {
 // notKept is the power that says that a span was not kept at all.
 const notKept = 63
 
-// TakesThreshold says whether any threshold can be written into it.
-func (s *State) TakesThreshold() bool {
-	own := s.kept + len("th:") + digits
-	members := s.members
-	if s.own == nil {
-		members++
-	}
-	return !s.IsMalformed && own <= maxValue && members <= maxMembers && len("ot=")+own+s.others <= maxBytes
-}
-
 // AppendWith writes the tracestate, which stands in text, with another threshold. What was
-// changed stands first, as W3C wants it.
+// changed stands first, as W3C wants it, and what finds no room behind it ends, the last first.
 func (s *State) AppendWith(dst, text []byte, threshold uint64) []byte {
+	begin := len(dst)
 	dst = append(dst, "ot="...)
 	for value, more := s.own, s.own != nil; more; {
 		var pair []byte
-		if pair, value, more = bytes.Cut(value, []byte{';'}); !bytes.HasPrefix(pair, []byte("th:")) {
+		pair, value, more = bytes.Cut(value, []byte{';'})
+		isFull := len(dst)-begin-len("ot=")+len(pair)+len(";th:")+digits > maxValue
+		if !isFull && !bytes.HasPrefix(pair, []byte("th:")) {
 			dst = append(append(dst, pair...), ';')
 		}
 	}
 	dst = appendThreshold(append(dst, "th:"...), threshold)
-	for more := true; more; {
+	members := 1
+	for more := !s.IsMalformed; more; {
 		var member []byte
 		member, text, more = bytes.Cut(text, []byte{','})
-		if member = bytes.Trim(member, " \t"); len(member) > 0 && !bytes.HasPrefix(member, []byte("ot=")) {
-			dst = append(append(dst, ','), member...)
+		if member = bytes.Trim(member, " \t"); len(member) == 0 || bytes.HasPrefix(member, []byte("ot=")) {
+			continue
 		}
+		if members++; members > maxMembers || len(dst)-begin+1+len(member) > maxBytes {
+			break
+		}
+		dst = append(append(dst, ','), member...)
 	}
 	return dst
 }

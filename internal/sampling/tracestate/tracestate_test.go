@@ -69,7 +69,9 @@ func TestWeightsAreAdjustedCounts(t *testing.T) {
 		"ot=th:fd70a4":                   100.00009536752259,
 		"ot=th:ffbe77":                   1000.012874769029,
 		"vendor=x,ot=rv:ff;th:8":         1, // malformed
-		"ot=rv:0000000000000f;th:8":      2,
+		"ot=rv:0000000000000f;th:8":      1, // it would not be there
+		"ot=rv:7fffffffffffff;th:8":      1,
+		"ot=rv:80000000000000;th:8":      2,
 		" vendor=x , ot=p:8;th:8;r:62 ,": 2,
 		"ot=rv:0000000000000f":           1,
 		"ot=th:":                         1,
@@ -116,10 +118,13 @@ func TestWhatIsWrittenIntoATracestate(t *testing.T) {
 		"rojo=1,ot=th:8,,congo=t61": "ot=th:c,rojo=1,congo=t61",
 		"ots=1,ot=x:th":             "ot=x:th;th:c,ots=1",
 		"ot=thx:1":                  "ot=thx:1;th:c",
+		"what":                      "ot=th:c", // what can't be read is discarded
+		"ot=th:8,x":                 "ot=th:c",
+		"ot=th:8;th:8,x=y":          "ot=th:c,x=y",
 	} {
 		s := Read([]byte(text))
 		got := string(s.AppendWith(nil, []byte(text), 0xc<<52))
-		if got != want || !s.TakesThreshold() {
+		if got != want {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
 		}
 		if again := Read([]byte(got)); again.Threshold != 0xc<<52 || again.Randomness != s.Randomness || again.IsMalformed {
@@ -128,8 +133,9 @@ func TestWhatIsWrittenIntoATracestate(t *testing.T) {
 	}
 }
 
-// TestATracestateThatIsFullTakesNoThreshold: not one byte above a limit is written.
-func TestATracestateThatIsFullTakesNoThreshold(t *testing.T) {
+// TestWhatIsFullMakesRoom: what is written is right, has the threshold, and lacks no more than had to
+// make room.
+func TestWhatIsFullMakesRoom(t *testing.T) {
 	for what, of := range map[string]func(n int) string{
 		"an entry": func(n int) string { return "ot=x:" + strings.Repeat("y", n) },
 		"all": func(n int) string {
@@ -137,31 +143,41 @@ func TestATracestateThatIsFullTakesNoThreshold(t *testing.T) {
 		},
 		"its count": func(n int) string { return strings.Repeat("x=y,", min(n, maxMembers)) },
 	} {
-		takes := 0
+		whole := 0
 		for n := 1; n <= 254; n++ {
 			text := []byte(of(n))
 			s := Read(text)
-			if s.IsMalformed {
-				t.Fatalf("%s: %s is malformed", what, text)
+			written := s.AppendWith([]byte("before"), text, Never-1)[len("before"):]
+			again := Read(written)
+			if s.IsMalformed || again.IsMalformed || again.Threshold != Never-1 || len(written) > len(text)+GrowthBytes {
+				t.Fatalf("%s of %d: %s becomes %s", what, n, text, written)
 			}
-			longest := s.AppendWith(nil, text, Never-1)
-			isFine := !isMalformed(longest)
-			if s.TakesThreshold() != isFine {
-				t.Fatalf("%s of %d: takes a threshold: %v, and is then right: %v", what, n, s.TakesThreshold(), isFine)
-			}
-			if isFine {
-				takes++
+			if strings.Count(string(written), "y") == strings.Count(string(text), "y") {
+				whole++
 			}
 		}
-		if takes == 0 || takes == 254 {
-			t.Errorf("%s: %d of 254 take a threshold", what, takes)
+		want := map[string]int{"an entry": 236, "all": 240, "its count": maxMembers - 1}[what]
+		if whole != want {
+			t.Errorf("%s: %d of 254 stay whole, want %d", what, whole, want)
 		}
 	}
 }
 
-func isMalformed(text []byte) bool {
-	s := Read(text)
-	return s.IsMalformed
+// TestAThresholdThatIsUntrueIsNone, so that its span is judged like any other.
+func TestAThresholdThatIsUntrueIsNone(t *testing.T) {
+	for text, want := range map[string]bool{
+		"ot=th:fff": true, "ot=th:fff;rv:ffefffffffffff": false, "ot=th:fff;rv:fff00000000000": true, "ot=th:7": false, "": false,
+	} {
+		s := Read([]byte(text))
+		if got := s.HasAtLeast(8 << 52); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+	if s := Read([]byte("ot=th:c;rv:00000000000000")); true {
+		if rate, ok := s.Rate(); rate != 0.25 || !ok {
+			t.Errorf("the agent reads %v, %v", rate, ok)
+		}
+	}
 }
 
 // TestRatesAreReadOfTracestates: by the threshold, and by the power of older samplers.

@@ -43,6 +43,10 @@ var differences = []difference{
 	},
 	{"a tracestate with two thresholds", sampledBy("ot=th:8;th:c"), "4 calls, 4 spans of 4 s", ""},
 	{
+		"a threshold above the randomness beside it", sampledBy("ot=th:c;rv:00000000000000"),
+		"4 calls, 4 spans of 4 s", "",
+	},
+	{
 		"a duration of more than ten bits", func(_ pcommon.Map,
 			s ptrace.Span,
 		) {

@@ -59,29 +59,43 @@ func eachSpan(request *trace.TracesData, visit func(*trace.Span)) {
 // goesOn says whether a span does, and gives it the tracestate that it has then.
 func (k *keeper) goesOn(s *trace.Span, wanted map[string]bool) bool {
 	now := stateOf(s.TraceState)
-	members := len(now.others) + 1
-	longest := strings.Join(append(slices.Clone(now.own), "th:"+strings.Repeat("0", 14)), ";")
-	whole := "ot=" + strings.Join(append([]string{longest}, now.others...), ",")
 	threshold, _ := strconv.ParseUint((k.th + strings.Repeat("0", 14))[:14], 16, 64)
 	if k.Share == 0 {
 		threshold = 1 << 56
 	}
 	switch {
-	case wanted[idOf(s)] || threshold == 0 || now.isMalformed || len(longest) > 256 || members > 32 || len(whole) > 1024:
+	case wanted[idOf(s)] || threshold == 0:
 		return true
-	case now.th != "" && now.threshold() >= threshold:
+	case now.isTrue() && now.threshold() >= threshold:
 		return true
 	}
 	randomness := binary.BigEndian.Uint64([]byte(idOf(s)[8:])) & (1<<56 - 1)
 	if now.rv != "" {
-		randomness, _ = strconv.ParseUint(now.rv, 16, 64)
+		randomness = now.randomness()
 	}
 	if randomness < threshold {
 		return false
 	}
-	own := strings.Join(append(slices.Clone(now.own), "th:"+k.th), ";")
-	s.TraceState = "ot=" + strings.Join(append([]string{own}, now.others...), ",")
+	s.TraceState = now.with(k.th)
 	return true
+}
+
+// with is the tracestate with another threshold, and of what was there as much as finds room.
+func (s *state) with(th string) string {
+	own := ""
+	for _, pair := range s.own {
+		if len(own)+len(pair)+len(";th:")+14 <= 256 {
+			own += pair + ";"
+		}
+	}
+	all := "ot=" + own + "th:" + th
+	for i, other := range s.others {
+		if i+2 > 32 || len(all)+1+len(other) > 1024 {
+			break
+		}
+		all += "," + other
+	}
+	return all
 }
 
 // keep takes out of a request what does not go on, and counts.

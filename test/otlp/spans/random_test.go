@@ -67,6 +67,7 @@ var states = []string{
 	"", "", "", "ot=th:8", "ot=th:c", "ot=th:0", "ot=th:fff", "ot=rv:80000000000000",
 	"ot=rv:7fffffffffffff;th:4", "vendor=x", "vendor=x, ot=p:8;th:2;r:62 ,,other=y",
 	"ot=th:8;th:8", "what", "ot=th:", "ot=th:8,ot=th:c", "a@b=c,ot=th:a8", "ot=rv:1;th:8",
+	"ot=th:fff;rv:7fffffffffffff", "ot=th:8;th:8,x=y",
 	strings.Repeat("x=y,", 31) + "ot=th:8", strings.Repeat("x=y,", 33),
 	"ot=x:" + strings.Repeat("y", 245),
 	"a=" + strings.Repeat("y", 250) + ",b=" + strings.Repeat("y", 250) + ",c=" + strings.Repeat("y", 250) +

@@ -41,29 +41,45 @@ func stateOf(text string) (s state) {
 			continue
 		}
 		seen = true
-		for one := range strings.SplitSeq(found[2], ";") {
-			found := pair.FindStringSubmatch(one)
-			if found == nil {
-				return malformed
-			}
-			_, err := strconv.ParseUint(found[2], 16, 64)
-			switch found[1] {
-			case "th":
-				if err != nil || len(found[2]) > 14 || s.th != "" {
-					return malformed
-				}
-				s.th = found[2]
-				continue
-			case "rv":
-				if err != nil || len(found[2]) != 14 || s.rv != "" {
-					return malformed
-				}
-				s.rv = found[2]
-			}
-			s.own = append(s.own, one)
-		}
+		s.th, s.rv, s.own = ownOf(found[2])
 	}
 	return s
+}
+
+// ownOf reads OpenTelemetry's entry, of which nothing is left where any of it is not as it must be.
+func ownOf(entry string) (th, rv string, others []string) {
+	for one := range strings.SplitSeq(entry, ";") {
+		found := pair.FindStringSubmatch(one)
+		if found == nil {
+			return "", "", nil
+		}
+		_, err := strconv.ParseUint(found[2], 16, 64)
+		switch found[1] {
+		case "th":
+			if err != nil || len(found[2]) > 14 || th != "" {
+				return "", "", nil
+			}
+			th = found[2]
+			continue
+		case "rv":
+			if err != nil || len(found[2]) != 14 || rv != "" {
+				return "", "", nil
+			}
+			rv = found[2]
+		}
+		others = append(others, one)
+	}
+	return th, rv, others
+}
+
+// isTrue says whether there is a threshold that its randomness does not contradict.
+func (s *state) isTrue() bool {
+	return s.th != "" && (s.rv == "" || s.randomness() >= s.threshold())
+}
+
+func (s *state) randomness() uint64 {
+	v, _ := strconv.ParseUint(s.rv, 16, 64)
+	return v
 }
 
 // threshold is that of th, as a part of 2^56.
@@ -74,5 +90,8 @@ func (s *state) threshold() uint64 {
 
 func weightOf(text string) float64 {
 	s := stateOf(text)
+	if !s.isTrue() {
+		return 1
+	}
 	return min(math.Pow(2, 56)/(math.Pow(2, 56)-float64(s.threshold())), 1<<32)
 }
