@@ -1,9 +1,11 @@
 package daemon
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"path/filepath"
 )
 
@@ -11,6 +13,7 @@ import (
 const (
 	agentFlag   = "agent-url"
 	forwardFlag = "otlp-forward"
+	metricsFlag = "otlp-metrics-endpoint"
 )
 
 // address is where somebody listens.
@@ -24,6 +27,9 @@ func (c *Config) addresses() []address {
 		all = append(all, address{k.name + "-socket", "unix", in.Socket.Path},
 			address{k.name + "-addr", "tcp", in.Addr})
 	}
+	for _, x := range c.Exporters {
+		all = append(all, addressOf(x.URL()))
+	}
 	return append(all, address{agentFlag, c.Agent.URL.Network, c.Agent.URL.Address},
 		address{forwardFlag, c.OTLP.Forward.Network, c.OTLP.Forward.Address})
 }
@@ -35,12 +41,33 @@ func (c *Config) checkAddresses() (err error) {
 	for i, a := range all {
 		for _, b := range all[:i] {
 			if a.isAlso(b) {
-				err = errors.Join(err, fmt.Errorf("check %s: %s is that of --%s too; give each its own",
-					a.flag, a.name, b.flag))
+				err = errors.Join(err, fmt.Errorf("check %s: %s is that of --%s too; give each its own%s",
+					a.flag, a.name, b.flag, a.hint()))
 			}
 		}
 	}
 	return err
+}
+
+// addressOf is where an exporter's URL leads.
+func addressOf(exporter string) address {
+	u, err := url.Parse(exporter)
+	switch {
+	case err != nil:
+		return address{flag: metricsFlag}
+	case u.Scheme == "unix":
+		return address{metricsFlag, "unix", u.Path}
+	}
+	port := map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	return address{metricsFlag, "tcp", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port))}
+}
+
+// hint is how an operator may have come to an address without a flag.
+func (a address) hint() string {
+	if a.flag == metricsFlag {
+		return ". OTEL_EXPORTER_OTLP_ENDPOINT of the daemon is where its metrics go, not where SDKs reach it"
+	}
+	return ""
 }
 
 // isAlso says whether two addresses are the same, as far as their names show.
@@ -75,7 +102,9 @@ func isEvery(host string) bool {
 }
 
 // isOthers says whether somebody else listens there.
-func (a address) isOthers() bool { return a.flag == agentFlag || a.flag == forwardFlag }
+func (a address) isOthers() bool {
+	return a.flag == agentFlag || a.flag == forwardFlag || a.flag == metricsFlag
+}
 
 // isHere says whether a host is this machine for certain: where we listen it is.
 func (a address) isHere(host string) bool {

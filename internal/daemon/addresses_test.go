@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/flush/otlp"
+
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	exporter "github.com/spanstatsd/spanstatsd/internal/flush/agent"
 )
@@ -40,6 +43,31 @@ func TestNoTwoListenAtOneAddress(t *testing.T) {
 		err = config.Check()
 		if (err != nil) != (c.says != "") || err != nil && !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+// TestADaemonIsNotWhereItsMetricsGo: OTEL_EXPORTER_OTLP_ENDPOINT of the application, given to the daemon too,
+// would have it send to itself.
+func TestADaemonIsNotWhereItsMetricsGo(t *testing.T) {
+	for endpoint, is := range map[string]bool{
+		"http://127.0.0.1:4318/v1/metrics": true, "http://localhost:4318": true, "http://127.0.0.1:4319": false,
+		"http://10.0.0.2:4318": false, "unix:///otlp": true, "unix:///other": false,
+	} {
+		config := daemon.DefaultConfig()
+		config.OTLP.Addr, config.OTLP.Socket.Path = "127.0.0.1:4318", "/otlp"
+		at, err := otlp.ParseEndpoint(endpoint)
+		if err != nil {
+			t.Fatal(err)
+		}
+		metrics, err := otlp.New(otlp.Config{Variables: otlp.Variables{Endpoint: at}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.Exporters = []flush.Exporter{metrics}
+		err = config.Check()
+		if (err != nil) != is || is && !strings.Contains(err.Error(), "OTEL_EXPORTER_OTLP_ENDPOINT") {
+			t.Errorf("%s: %v", endpoint, err)
 		}
 	}
 }

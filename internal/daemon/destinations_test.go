@@ -58,3 +58,4 @@ type elsewhere struct{ flush.Exporter }
 
 func (elsewhere) Name() string      { return "elsewhere" }
 func (elsewhere) SendsTotals() bool { return false }
+func (elsewhere) URL() string       { return "http://elsewhere.example" }

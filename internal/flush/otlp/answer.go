@@ -24,9 +24,10 @@ var answers = post.Answers{
 	http.StatusServiceUnavailable: {Outcome: flush.OutcomeNotYet},
 	http.StatusGatewayTimeout:     {Outcome: flush.OutcomeNotYet},
 
-	http.StatusUnauthorized:          refused(" (set OTEL_EXPORTER_OTLP_HEADERS)"),
-	http.StatusForbidden:             refused(" (see OTEL_EXPORTER_OTLP_HEADERS)"),
-	http.StatusNotFound:              refused(" (is that its path? most have /v1/metrics)"),
+	http.StatusUnauthorized: refused(" (set OTEL_EXPORTER_OTLP_HEADERS)"),
+	http.StatusForbidden:    refused(" (see OTEL_EXPORTER_OTLP_HEADERS)"),
+	http.StatusNotFound: refused(" (most have /v1/metrics; Prometheus has /api/v1/otlp/v1/metrics" +
+		", with --web.enable-otlp-receiver)"),
 	http.StatusRequestEntityTooLarge: refused(" (raise what the receiver takes)"),
 	http.StatusUnsupportedMediaType:  refused(" (it takes no http/protobuf, or no gzip)"),
 }
