@@ -12,14 +12,14 @@ import (
 // context ends; what is left is cut off then, and its senders try again. Nothing is published
 // after it.
 //
-// A connection of HTTP/1.1 is closed behind its request, as if all were well, because net/http
-// cuts off what it has not read yet once it is shut down. One of HTTP/2 is told which of its
+// A connection of HTTP/1.1 ends itself behind its request and what has come behind that, because
+// net/http cuts off what it has not read yet once it is shut down. One of HTTP/2 is told which of its
 // requests are answered still.
 func (s *Server) Drain(ctx context.Context) error {
 	close(s.stopping)
 	s.listeners.EndAccepting(ctx)
 	s.http.SetKeepAlivesEnabled(false) // closes who waits for a next request,
-	s.limiter.CloseIdles(isOfLines)    // also where net/http has not had one yet
+	s.limiter.WakeIdles(isOfLines)     // also where net/http has not had one yet
 	conns.Await(ctx, func() bool { return s.limiter.CountOf(isOfLines) == 0 })
 	err := s.endStreams(ctx)
 	if err != nil {

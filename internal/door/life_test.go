@@ -151,6 +151,14 @@ func TestARequestIsBegunOnce(t *testing.T) {
 	h.Abandon()
 }
 
+// listening gives one connection to who accepts.
+type listening struct {
+	net.Listener
+	conn net.Conn
+}
+
+func (l listening) Accept() (net.Conn, error) { return l.conn, nil }
+
 // TestARequestOfAConnectionThatIsOverIsNotTaken: net/http has read it, and its connection was
 // closed as an idle one meanwhile. Its sender sends it again, maybe to the next daemon. One that
 // has left by itself may not: its request is taken.
@@ -158,7 +166,10 @@ func TestARequestOfAConnectionThatIsOverIsNotTaken(t *testing.T) {
 	serve := func(d *plainDoor, end func(*http1.Conn)) (panicked any) {
 		ours, theirs := net.Pipe()
 		defer theirs.Close()
-		conn := d.server.plain.NewConn(&conns.Conn{Conn: ours})
+		on := d.server.listeners.Of
+		on.Listener = listening{conn: ours}
+		accepted, _ := on.Accept()
+		conn := accepted.(*http1.Conn)
 		end(conn)
 		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("body"))
 		defer func() { panicked = recover() }()
@@ -168,7 +179,7 @@ func TestARequestOfAConnectionThatIsOverIsNotTaken(t *testing.T) {
 	away := func(context.Context) (net.Conn, error) { return nil, errors.New("away") }
 	d := newPlainDoor(t, nil, away)
 	taken := func() uint64 { return d.server.Results([]string{"any"}, 0)["any"] }
-	if p := serve(d, func(c *http1.Conn) { d.server.limiter.Remove(c.Conn, true) }); p != http.ErrAbortHandler || taken() != 0 {
+	if p := serve(d, func(c *http1.Conn) { d.server.limiter.CloseAll() }); p != http.ErrAbortHandler || taken() != 0 {
 		t.Errorf("%v, and taken are %d", p, taken())
 	}
 	if serve(d, func(c *http1.Conn) { c.Close() }); taken() != 1 {

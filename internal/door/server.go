@@ -43,7 +43,7 @@ func New(d Door, config *Config, setup Setup, batches int) (*Server, error) {
 	}
 	s.plain = &http1.Server{
 		Handler: s, Limiter: s.limiter, Bodies: &s.Bodies, Counted: s.counted, HTTP2: setup.HTTP2 != nil,
-		Read: setup.Read, Write: setup.Write, Between: setup.Between,
+		Header: setup.Header, Read: setup.Read, Write: setup.Write, Between: setup.Between,
 	}
 	speaks := &http.Protocols{}
 	speaks.SetHTTP1(true)

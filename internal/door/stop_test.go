@@ -60,3 +60,38 @@ func TestWhatIsCountedAtAStopIsAnswered(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatHasComeAtAStopIsAnswered: each of two hundred kept connections has another request in its
+// buffer when the stop begins, unread. None is refused by a reset.
+func TestWhatHasComeAtAStopIsAnswered(t *testing.T) {
+	const senders = 200
+	of := func(c *door.Config) { c.MaxConnections = 4 * senders }
+	each(t, of, took, func(s *subject) {
+		s.life.Start()
+		var kept []net.Conn
+		for n := range senders {
+			for network, address := range s.networks() {
+				c := s.dialBy(network, address)
+				kept = append(kept, c)
+				s.write(c, s.body(2*n+len(network)%2))
+				if code, err := status(c); code != http.StatusOK {
+					s.t.Errorf("answered %d, %v", code, err)
+				}
+			}
+		}
+		for n, c := range kept {
+			s.write(c, s.body(2*senders+n))
+		}
+		if err := s.life.Drain(s.t.Context()); err != nil {
+			s.t.Error(err)
+		}
+		for _, c := range kept {
+			if code, err := status(c); code != http.StatusOK {
+				s.t.Errorf("at the stop: answered %d, %v", code, err)
+			}
+		}
+		if got := s.requests(); got["counted"] != uint64(2*len(kept)) {
+			s.t.Errorf("%v", got)
+		}
+	})
+}

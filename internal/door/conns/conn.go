@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -25,8 +26,12 @@ type Conn struct {
 	HasOfBodies *atomic.Int64
 
 	// The limiter's lock guards these.
+	hasSpoken bool
 	idleSince time.Time // zero while a request is under way
-	isOver    bool      // we have closed it, or are about to
+	isOver    bool      // we have closed it
+
+	mu        sync.Mutex // guards isWaiting
+	isWaiting bool       // its goroutine waits for a next request
 }
 
 // NewConn makes one of a connection that was accepted.
@@ -59,6 +64,26 @@ func (c *Conn) identify(allow []uint32) bool {
 	c.pid, c.Container = peer.PID, peer.Container
 	return len(allow) == 0 || err == nil && slices.Contains(allow, peer.UID)
 }
+
+// SetWaiting says whether the connection's goroutine waits for a next request. Only while it does may
+// it be woken.
+func (c *Conn) SetWaiting(is bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.isWaiting = is
+}
+
+// Wake has reading end at once where a next request is waited for.
+func (c *Conn) Wake() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.isWaiting {
+		_ = c.Conn.SetReadDeadline(time.Unix(1, 0)) // fails where it is closed already
+	}
+}
+
+// HasUnread asks the kernel whether something has come.
+func (c *Conn) HasUnread() bool { return happened(c.raw, unix.POLLIN)&unix.POLLIN != 0 }
 
 // HasLeft asks the kernel whether the sender has ended what it sends, or is gone.
 func (c *Conn) HasLeft() bool { return happened(c.raw, unix.POLLRDHUP) != 0 }

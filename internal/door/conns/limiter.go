@@ -7,8 +7,9 @@ import (
 )
 
 // Limiter bounds connections, in total and per process: a process whose id the kernel tells
-// gets at most half of them. At the limit the connection that has been idle longest is
-// closed for the newcomer; if none is idle the newcomer is rejected.
+// gets at most half of them. At the limit one gives way to the newcomer: of those that have never said
+// anything the oldest, then the one that has been idle longest, but none that has just said something.
+// If none may be closed the newcomer is rejected.
 //
 // mu guards the connections and their idle times. It is taken when a connection opens,
 // closes, and goes from one request to the next.
@@ -43,25 +44,48 @@ func (l *Limiter) add(c *Conn) bool {
 	if len(l.conns) >= l.max && !l.closeIdle(func(*Conn) bool { return true }) {
 		return false
 	}
+	c.idleSince = time.Now()
 	l.conns[c] = struct{}{}
 	return true
 }
 
-// closeIdle closes the connection that has been idle longest, of those that match.
+// closeIdle closes the connection that has to give way first, of those that match.
 func (l *Limiter) closeIdle(matches func(*Conn) bool) bool {
-	var longest *Conn
+	var first *Conn
 	for c := range l.conns {
-		if !c.idleSince.IsZero() && matches(c) && (longest == nil || c.idleSince.Before(longest.idleSince)) {
-			longest = c
+		if !c.idleSince.IsZero() && matches(c) && c.givesWayBefore(first) && !c.HasUnread() {
+			first = c
 		}
 	}
-	if longest == nil {
+	if first == nil {
 		return false
 	}
-	delete(l.conns, longest)
-	longest.isOver = true
-	longest.Conn.Close()
+	delete(l.conns, first)
+	first.isOver = true
+	first.Conn.Close()
 	return true
+}
+
+func (c *Conn) givesWayBefore(other *Conn) bool {
+	switch {
+	case other == nil:
+		return true
+	case c.hasSpoken != other.hasSpoken:
+		return other.hasSpoken
+	}
+	return c.idleSince.Before(other.idleSince)
+}
+
+// WakeIdles has the goroutines of connections that have spoken and wait for a next request look whether
+// they should, of those that match.
+func (l *Limiter) WakeIdles(matches func(*Conn) bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for c := range l.conns {
+		if c.hasSpoken && !c.idleSince.IsZero() && matches(c) {
+			c.Wake()
+		}
+	}
 }
 
 // CloseIdles closes the connections that are idle, of those that match.
@@ -87,7 +111,7 @@ func (l *Limiter) CloseAll() {
 func (l *Limiter) SetBusy(c *Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c.idleSince = time.Time{}
+	c.idleSince, c.hasSpoken = time.Time{}, true
 }
 
 // IsOver says whether a connection was closed by us when it was last made busy. What it had
@@ -106,13 +130,11 @@ func (l *Limiter) SetIdle(c *Conn) {
 	l.markIdle(c)
 }
 
-// Remove makes room for another connection: for one that its sender has left, or that is
-// over. It may be called repeatedly.
-func (l *Limiter) Remove(c *Conn, isOver bool) {
+// Remove makes room for another connection. It may be called repeatedly.
+func (l *Limiter) Remove(c *Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.conns, c)
-	c.isOver = c.isOver || isOver
 	if c.idleSince.IsZero() {
 		l.markIdle(c)
 	}

@@ -4,6 +4,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
 )
 
 // newConn is a connection of a process that is not admitted yet.
@@ -22,6 +24,7 @@ func TestAnIdleConnectionGivesWay(t *testing.T) {
 		if got := l.add(c); got != want {
 			t.Errorf("process %d, with %d connections: admitted %v", pid, len(l.conns), got)
 		}
+		l.SetBusy(c)
 		return c
 	}
 	isOpen := func(c *Conn) bool { _, ok := l.conns[c]; return ok }
@@ -45,8 +48,8 @@ func TestAnIdleConnectionGivesWay(t *testing.T) {
 	}
 	l.SetBusy(stranger)
 	add(2, false)
-	l.Remove(other, false)
-	l.Remove(other, false) // which some do twice
+	l.Remove(other)
+	l.Remove(other) // which some do twice
 	add(2, true)
 	if n, last := l.Count(); n != 4 || last.IsZero() {
 		t.Errorf("%d are open, the last was heard at %v", n, last)
@@ -55,9 +58,8 @@ func TestAnIdleConnectionGivesWay(t *testing.T) {
 	if l.IsOver(other) || !l.IsOver(first) {
 		t.Error("who has left is over, or who was closed is not")
 	}
-	l.Remove(other, true)
-	l.Remove(first, false)
-	if !l.IsOver(other) || !l.IsOver(first) {
+	l.Remove(first)
+	if !l.IsOver(first) {
 		t.Error("who is over does not stay so")
 	}
 }
@@ -67,11 +69,56 @@ func TestAnIdleConnectionGivesWay(t *testing.T) {
 func TestThereAreAsManyConnectionsAsThereMayBe(t *testing.T) {
 	l := NewLimiter(3)
 	for i := range l.max {
-		if !l.add(&Conn{}) {
+		c := &Conn{}
+		if !l.add(c) {
 			t.Errorf("connection %d of %d was rejected", i+1, l.max)
 		}
+		l.SetBusy(c)
 	}
 	if l.add(&Conn{}) || len(l.conns) != l.max {
 		t.Errorf("there are %d connections of %d", len(l.conns), l.max)
+	}
+}
+
+// TestWhoNeverSpokeGivesWayFirst, the oldest of them, and none that has just said something.
+func TestWhoNeverSpokeGivesWayFirst(t *testing.T) {
+	l := NewLimiter(3)
+	idle, speaks, silent := newConn(0), newConn(0), newConn(0)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	theirs, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer theirs.Close()
+	ours, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	speaks = NewConn(ours)
+	for _, c := range []*Conn{idle, speaks, silent} {
+		if !l.add(c) {
+			t.Error("there is room, and it is rejected")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	l.SetBusy(idle)
+	l.SetIdle(idle)
+	if _, err := theirs.Write([]byte("P")); err != nil {
+		t.Fatal(err)
+	}
+	eventually.True(t, "what it says is here", speaks.HasUnread)
+	for _, want := range []*Conn{silent, idle} {
+		next := newConn(0)
+		if !l.add(next) || !l.IsOver(want) || l.IsOver(speaks) {
+			t.Error("it was not the one that has least to say that gave way")
+		}
+		l.SetBusy(next)
+	}
+	if l.add(newConn(0)) || l.IsOver(speaks) {
+		t.Error("who is about to speak gave way")
 	}
 }

@@ -16,8 +16,11 @@ const MaxBody = 1 << 20
 // Read reads from the sender, for net/http.
 func (c *Conn) Read(p []byte) (int, error) {
 	if c.isBetween {
-		if err := c.answerPlain(); err != nil {
+		if err := c.between(); err != nil {
 			c.Receipt.Failed(c.Conn.EndOf(err))
+			if errors.Is(err, net.ErrClosed) { // it was ended here
+				err = io.EOF // of which net/http says nothing to the sender
+			}
 			return 0, err
 		}
 		c.isBetween = false
@@ -26,8 +29,8 @@ func (c *Conn) Read(p []byte) (int, error) {
 	if err != nil {
 		c.Receipt.Failed(c.Conn.EndOf(err))
 	}
-	if c.server.HTTP2 {
-		c.compare(p[:n])
+	if c.server.HTTP2 && !c.compare(p[:n]) {
+		return 0, net.ErrClosed
 	}
 	if !c.HTTP2.Load() && !c.Header.Done.Load() && !c.Header.Count(p[:n]) {
 		return 0, ErrManyLines
@@ -35,27 +38,36 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// answerPlain answers plain requests until something else comes, which is left in c.in with
-// c.rest for net/http, or an error. Which time may pass until a request comes net/http has
-// said, and behind one that is answered here its IdleTimeout.
-func (c *Conn) answerPlain() error {
+// between waits for what net/http has to read, and answers plain requests until that comes. What comes
+// is left in c.in, with c.rest for net/http. Which time may pass until a request begins net/http has
+// said, and behind one that is answered here its IdleTimeout; from there on a header has its own.
+func (c *Conn) between() error {
+	if c.rest == toTheEnd { // where a next one begins only net/http knows
+		if len(c.in) > 0 {
+			return nil
+		}
+		return c.next()
+	}
 	for {
 		if c.isEnded {
-			return io.EOF
+			return net.ErrClosed
 		}
 		if len(c.in) == 0 {
-			n, err := c.Conn.Read(c.buffer)
-			if err != nil {
-				return err //nolint:wrapcheck // net/http asks what it is
+			if err := c.next(); err != nil {
+				return err
 			}
-			c.in = c.buffer[:n]
 		}
 		isOver, err := c.answer()
-		if !isOver || err != nil {
+		if err != nil {
 			return err
 		}
-		c.isEnded = c.isLast()
+		if !isOver {
+			_ = c.Conn.SetReadDeadline(time.Now().Add(c.server.Header)) // none where it can't be set
+			return nil
+		}
+		c.isUsed = true
 		_ = c.Conn.SetReadDeadline(time.Now().Add(c.server.Between))
+		c.isEnded = c.isLast()
 		c.in = bytes.TrimLeft(c.in, "\r\n") // with which some end a body, as net/http tolerates it
 	}
 }
@@ -80,7 +92,8 @@ func (c *Conn) answer() (isOver bool, err error) {
 	if exchange == nil {
 		return false, nil
 	}
-	c.begin()
+	c.Receipt.NextRequest()
+	s.Limiter.SetBusy(c.Conn)
 	defer func() { c.end(isOver) }()
 	if c.IsOver() {
 		return false, net.ErrClosed
@@ -112,35 +125,16 @@ func (c *Conn) handOver(b Exchange) {
 	c.begun = b
 }
 
-// begin notes that a plain request is under way. Who closes the connection from then on waits
-// for its end, and who did before is seen by IsOver.
-func (c *Conn) begin() {
-	c.Receipt.NextRequest()
-	c.setAnswering(true)
-	c.server.Limiter.SetBusy(c.Conn)
-}
-
-func (c *Conn) setAnswering(is bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.isAnswering = is
-}
-
-// IsOver says whether the connection gave way to another, or was closed by a daemon that stops,
-// while the request that is here was on its way. Its sender won't hear what became of it, so
-// nothing may.
+// IsOver says whether the connection gave way to another, or was cut off by a daemon that stops, while
+// the request that is here was on its way. Its sender won't hear what became of it, so nothing may.
 func (c *Conn) IsOver() bool { return c.server.Limiter.IsOver(c.Conn) }
 
-// end notes that it is no more: it is over, or net/http has it now from its head on. One that is
-// handed over stays under way until net/http's handler has it, as it may be counted.
+// end notes that a plain request is no more under way here: it is over, or net/http has it now.
 func (c *Conn) end(isOver bool) {
 	if isOver {
 		c.Receipt.Idle()
 		c.server.Limiter.SetIdle(c.Conn)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.isAnswering = c.begun != nil
 }
 
 // EndBehind has the connection closed behind the request that is being answered.
@@ -148,13 +142,6 @@ func (c *Conn) EndBehind() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.isClosing = true
-}
-
-// isLast says whether no other request may follow.
-func (c *Conn) isLast() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.isClosing || c.server.Handler.IsStopping()
 }
 
 // writeWhole writes an answer that is whole.

@@ -1,6 +1,9 @@
 package http1
 
 import (
+	"errors"
+	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -28,16 +31,17 @@ type Conn struct {
 
 	isBetween bool         // net/http waits for a next request
 	isEnded   bool         // net/http was told that there is none: it may ask again
+	isUsed    bool         // a plain request was answered
 	rest      int          // of what comes so much belongs to the request that net/http has
 	buffer    []byte       // what is received where net/http waits
 	in        []byte       // received, and not passed on
 	more      *bodies.Body // the same, of a body behind that; nil where there is none
 	head      Head         // of the request that was looked at last
 
-	mu          sync.Mutex // guards what follows
-	isAnswering bool       // a request is under way, here or at net/http, or between the two
-	isClosing   bool       // it was closed meanwhile
-	begun       Exchange   // that net/http has to go on with
+	mu        sync.Mutex // guards what follows
+	isDone    bool       // net/http has ended it, or given it away
+	isClosing bool       // no other request may follow
+	begun     Exchange   // that net/http has to go on with
 }
 
 // Server is whose connections carry plain requests. Every field must be set, but for HTTP2.
@@ -47,9 +51,9 @@ type Server struct {
 	Bodies  *bodies.Pool
 	Counted *bodies.Counted
 	HTTP2   bool // net/http speaks it as well, without TLS
-	// How long a sender may take to send a body, to read an answer, and to send another
+	// How long a sender may take to send a header, and a body, to read an answer, and to send another
 	// request.
-	Read, Write, Between time.Duration
+	Header, Read, Write, Between time.Duration
 }
 
 // Handler says which plain requests are answered on their connection.
@@ -122,6 +126,32 @@ func (c *Conn) dropMore() {
 	}
 }
 
+// next waits for the beginning of a next request. A daemon that stops wakes who waits: what has come by
+// then is a request still, and else there is none.
+func (c *Conn) next() error {
+	for {
+		c.Conn.SetWaiting(true)
+		if c.isLast() && !c.Conn.HasUnread() {
+			c.Conn.SetWaiting(false)
+			return net.ErrClosed
+		}
+		n, err := c.Conn.Read(c.buffer)
+		c.Conn.SetWaiting(false)
+		c.in = c.buffer[:n]
+		if err == nil || !errors.Is(err, os.ErrDeadlineExceeded) || !c.isLast() {
+			return err //nolint:wrapcheck // net/http asks what it is
+		}
+		_ = c.Conn.SetReadDeadline(time.Now().Add(c.server.Header)) // none where it can't be set
+	}
+}
+
+// isLast says whether no other request may follow.
+func (c *Conn) isLast() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.isClosing || c.server.Handler.IsStopping()
+}
+
 // watch waits for the sender's leaving, behind the request that net/http has. What comes
 // instead belongs to the next request: net/http is given nothing, and watches no more.
 func (c *Conn) watch() error {
@@ -139,27 +169,34 @@ func (c *Conn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p) //nolint:wrapcheck // the same
 }
 
-// Close closes the connection and makes room for another. It may be called repeatedly. Where
-// net/http closes it as an idle one, and it answers a request, it is closed behind that: net/http
-// looks first and closes then, and knows nothing of a plain request.
+// Close closes the connection and makes room for another. It may be called repeatedly. A daemon that
+// stops has net/http close what seems idle to it, which knows nothing of a plain request, nor of what has
+// come and is not read: the connection's goroutine is told instead, and ends it behind that.
 func (c *Conn) Close() error {
-	c.mu.Lock()
-	if c.isAnswering {
-		c.isClosing = true
-		c.mu.Unlock()
+	if c.server.Handler.IsStopping() && !c.isDoneOrHTTP2() {
+		c.Conn.Wake()
 		return nil
 	}
-	begun := c.begun
-	c.begun = nil
-	// A daemon that stops closes whatever seems idle. A request that begins now waits for the lock,
-	// so that it sees that.
-	c.server.Limiter.Remove(c.Conn, c.server.Handler.IsStopping())
-	c.mu.Unlock()
+	begun := c.TakeBegun()
+	c.server.Limiter.Remove(c.Conn)
 	if begun != nil {
 		begun.Abandon()
 	}
 	c.Receipt.Closed()
 	return c.Conn.Close() //nolint:wrapcheck // nobody reads it
+}
+
+func (c *Conn) isDoneOrHTTP2() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.isDone || c.HTTP2.Load()
+}
+
+// finish notes that net/http has ended the connection, or given it to who closes it.
+func (c *Conn) finish() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.isDone = true
 }
 
 // TakeBegun returns the request that net/http has to go on with, nil where there is none.
@@ -183,14 +220,16 @@ func (c *Conn) Begins() {
 // received.
 const Preface = "PRI * HTTP/2.0"
 
-// compare holds the first bytes against the preface.
-func (c *Conn) compare(came []byte) {
+// compare holds the first bytes that net/http is given against the preface. It reports false where that
+// comes behind a plain request, of which net/http knows nothing: no connection changes to another protocol.
+func (c *Conn) compare(came []byte) bool {
 	for i := 0; i < len(came) && c.matched >= 0 && c.matched < len(Preface); i++ {
 		if c.matched++; came[i] != Preface[c.matched-1] {
 			c.matched = -1
 		}
 	}
-	if c.matched == len(Preface) {
+	if c.matched == len(Preface) && !c.isUsed {
 		c.HTTP2.Store(true)
 	}
+	return c.matched != len(Preface) || !c.isUsed
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -31,7 +33,7 @@ func newRoom() *room {
 	r := &room{bodies: bodies.NewPool(1<<20, 1<<20)}
 	r.server = Server{
 		Handler: r, Limiter: conns.NewLimiter(1), Bodies: &r.bodies, Counted: bodies.NewCounted(),
-		Read: time.Minute, Write: time.Minute, Between: time.Minute,
+		Header: time.Minute, Read: time.Minute, Write: time.Minute, Between: time.Minute,
 	}
 	return r
 }
@@ -105,49 +107,42 @@ func TestAConnectionThatEndsStaysEnded(t *testing.T) {
 	}
 }
 
+// listening gives one connection to who accepts.
+type listening struct {
+	net.Listener
+	conn net.Conn
+}
+
+func (l listening) Accept() (net.Conn, error) { return l.conn, nil }
+
+// admitted is a connection that the room's limiter has admitted.
+func (r *room) admitted(t *testing.T) (c *Conn, theirs net.Conn) {
+	t.Helper()
+	ours, theirs := net.Pipe()
+	t.Cleanup(func() { theirs.Close() })
+	l := conns.Listener{Listener: listening{conn: ours}, Limiter: r.server.Limiter, Wrap: r.server.Wrap}
+	accepted, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return accepted.(*Conn), theirs
+}
+
 // TestARequestOfAConnectionThatIsOverIsNotBegun: it was read, and then its connection was
-// closed as an idle one, for a newcomer or by a daemon that stops. Its sender hears nothing
-// and sends it again, maybe to the next daemon: so it must not be taken here.
+// closed for a newcomer. Its sender hears nothing and sends it again: so it must not be taken here.
 func TestARequestOfAConnectionThatIsOverIsNotBegun(t *testing.T) {
 	r := newRoom()
-	ours, theirs := net.Pipe()
-	defer theirs.Close()
-	c := r.server.NewConn(&conns.Conn{Conn: ours})
-	r.came = func() {
-		r.isStopping = true
-		c.Close()
-	}
+	c, theirs := r.admitted(t)
+	r.came = func() { r.admitted(t) } // one more than there may be
 	go func() {
 		_, _ = io.WriteString(theirs, "PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody")
 	}()
-	if _, err := c.Read(make([]byte, 64)); !errors.Is(err, net.ErrClosed) || r.answered != 0 {
+	if _, err := c.Read(make([]byte, 64)); !errors.Is(err, io.EOF) || r.answered != 0 {
 		t.Errorf("%d requests were answered: %v", r.answered, err)
 	}
 	c.Close() // as net/http does
 	if r.bodies.Held() != 0 {
 		t.Errorf("%d bytes are held", r.bodies.Held())
-	}
-}
-
-// TestARequestIsBegunBeforeItsConnectionIsClosedOrNotAtAll: it was read while its connection was
-// being closed as an idle one.
-func TestARequestIsBegunBeforeItsConnectionIsClosedOrNotAtAll(t *testing.T) {
-	r := newRoom()
-	r.isStopping = true
-	ours, theirs := net.Pipe()
-	defer theirs.Close()
-	c := r.server.NewConn(&conns.Conn{Conn: ours})
-	isBegun := false
-	r.asked = func() {
-		if c.mu.TryLock() { // else a request would wait
-			c.mu.Unlock()
-			c.begin()
-			isBegun = !c.IsOver()
-		}
-	}
-	c.Close()
-	if isBegun && c.IsOver() {
-		t.Error("a request was begun, and its sender will hear nothing")
 	}
 }
 
@@ -178,16 +173,13 @@ func TestARequestThatIsHandedOverIsUnderWay(t *testing.T) {
 	}
 	r.isStopping = true
 	c.Close() // as net/http closes what is idle
-	if k.isAbandoned || c.IsOver() {
-		t.Fatal("the request is abandoned")
-	}
 	r.server.Follow(c, http.StateActive)
 	c.Close() // as if it had looked before that
-	if c.TakeBegun() != Exchange(k) || c.IsOver() {
+	if c.TakeBegun() != Exchange(k) || k.isAbandoned || c.IsOver() {
 		t.Fatal("the request is over, or lost")
 	}
 	r.server.Follow(c, http.StateClosed)
-	if err := ours.SetDeadline(time.Now()); !errors.Is(err, io.ErrClosedPipe) || !c.IsOver() {
+	if err := ours.SetDeadline(time.Now()); !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("the connection stays: %v", err)
 	}
 }
@@ -199,7 +191,6 @@ func TestARequestThatIsHandedOverIsAbandonedWithItsConnection(t *testing.T) {
 	ours, theirs := net.Pipe()
 	defer theirs.Close()
 	c := r.server.NewConn(&conns.Conn{Conn: ours})
-	c.begin()
 	c.handOver(k)
 	c.end(false)
 	c.Close()
@@ -251,6 +242,61 @@ func TestWhoLeavesWhileItsAnswerIsWrittenHasNone(t *testing.T) {
 		c.Close()
 		if known := r.server.Counted.Once(7, func(func()) {}); known == reads {
 			t.Errorf("it has read its answer: %t; what it sends again is known: %t", reads, known)
+		}
+	}
+}
+
+const plainRequest = "PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody"
+
+// TestAHeadBehindAPlainRequestHasItsTime, which is that of any head, and not that in which another
+// request may begin.
+func TestAHeadBehindAPlainRequestHasItsTime(t *testing.T) {
+	r := newRoom()
+	r.server.Header, r.server.Between = 20*time.Millisecond, time.Hour
+	c, theirs := r.admitted(t)
+	go func() {
+		_, _ = io.WriteString(theirs, plainRequest)
+		_, _ = http.ReadResponse(bufio.NewReader(theirs), nil)
+		_, _ = io.WriteString(theirs, "PUT / HT")
+	}()
+	timeout := time.AfterFunc(time.Minute, func() { theirs.Close() })
+	defer timeout.Stop()
+	if n, err := c.Read(make([]byte, 64)); n != len("PUT / HT") || err != nil || r.answered != 1 {
+		t.Fatalf("net/http is given %d bytes behind %d requests: %v", n, r.answered, err)
+	}
+	if _, err := c.Read(make([]byte, 64)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the rest of it is waited for: %v", err)
+	}
+}
+
+// TestNoConnectionChangesToHTTP2 behind a plain request, however its preface comes. At its beginning
+// one may.
+func TestNoConnectionChangesToHTTP2(t *testing.T) {
+	for _, before := range []string{"", plainRequest} {
+		for _, size := range []int{1, 5, len(Preface)} {
+			r := newRoom()
+			r.server.HTTP2 = true
+			c, theirs := r.admitted(t)
+			go func() {
+				_, _ = io.WriteString(theirs, before)
+				if before != "" {
+					_, _ = http.ReadResponse(bufio.NewReader(theirs), nil)
+				}
+				for piece := range slices.Chunk([]byte(Preface), size) {
+					if _, err := theirs.Write(piece); err != nil {
+						return
+					}
+				}
+			}()
+			got, err := 0, error(nil)
+			for n := 0; err == nil && got < len(Preface); got += n {
+				n, err = c.Read(make([]byte, 64))
+			}
+			isFirst := before == ""
+			if c.HTTP2.Load() != isFirst || isFirst != (err == nil) || isFirst != (got == len(Preface)) {
+				t.Errorf("behind %q, in pieces of %d: %d bytes are given, HTTP/2 %t, %v", before, size, got, c.HTTP2.Load(), err)
+			}
+			theirs.Close()
 		}
 	}
 }

@@ -31,19 +31,17 @@ func (s *Server) Follow(followed net.Conn, state http.ConnState) {
 	case http.StateIdle:
 		if !c.HTTP2.Load() { // of which another goroutine reads
 			c.Receipt.Idle()
-			c.isBetween = c.rest == 0
+			c.isBetween = true
 			c.Header.Reset()
 		}
 		s.Limiter.SetIdle(c.Conn)
-		c.setAnswering(false)
 	case http.StateActive:
-		c.setAnswering(!c.HTTP2.Load()) // whose requests net/http waits for itself
 		s.Limiter.SetBusy(c.Conn)
 	case http.StateHijacked: // its handler closes it
-		c.setAnswering(false)
+		c.finish()
 	case http.StateClosed: // by its own goroutine, so that nothing is under way
 		c.dropMore()
-		c.setAnswering(false)
+		c.finish()
 		c.Close()
 	}
 }
