@@ -150,7 +150,7 @@ fuzz: ## fuzz every target for a minute
 
 # Before a release, and after a change of what a mutants.txt names. Not in ci, which only
 # looks whether each change still fits its file: it takes a third of the time of ci.
-mutants: ## wrong changes of what guards the data, each of which must make a test fail, or those of ONLY=registry (an hour)
+mutants: ## wrong changes of what guards the data, each of which must make a test fail, or those of ONLY=registry (half an hour; it says how long)
 	cd tools && $(GO) run ./mutants -only '$(ONLY)' ..
 
 lint: ## formatting, vet and staticcheck, in every module

@@ -18,8 +18,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"text/tabwriter"
+	"time"
 )
 
 func main() {
@@ -64,6 +67,35 @@ func selected(mutants []mutant, only string) (chosen []mutant) {
 	return chosen
 }
 
+// verdict is what became of one change.
+type verdict struct {
+	killer string
+	took   time.Duration
+	err    error
+}
+
+// atATime is how many changes are tried at once: most of a test's time is waiting, or one processor's.
+var atATime = max(2, runtime.GOMAXPROCS(0))
+
+// tryTogether tries some at a time, and gives each verdict on a channel of its own, in their order.
+func tryTogether(t *trial, mutants []mutant) []chan verdict {
+	verdicts := make([]chan verdict, len(mutants))
+	for i := range verdicts {
+		verdicts[i] = make(chan verdict, 1)
+	}
+	var next atomic.Int64
+	for range atATime {
+		go func() {
+			for i := next.Add(1) - 1; i < int64(len(mutants)); i = next.Add(1) - 1 {
+				begun := time.Now()
+				killer, err := t.try(mutants[i])
+				verdicts[i] <- verdict{killer, time.Since(begun), err}
+			}
+		}()
+	}
+	return verdicts
+}
+
 // tryAll prints a line a change, and says at the end which survived.
 func tryAll(root string, mutants []mutant, out io.Writer) error {
 	t, err := newTrial(root)
@@ -71,21 +103,22 @@ func tryAll(root string, mutants []mutant, out io.Writer) error {
 		return err
 	}
 	defer t.close()
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	table, begun := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0), time.Now()
 	survivors := 0
-	for _, m := range mutants {
-		killer, err := t.try(m)
-		if err != nil {
-			return fmt.Errorf("try %s (%s): %w", m.file, m.why, err)
+	for i, tried := range tryTogether(t, mutants) {
+		m, verdict := &mutants[i], <-tried
+		if verdict.err != nil {
+			return fmt.Errorf("try %s (%s): %w", m.file, m.why, verdict.err)
 		}
-		if killer == "" {
+		if verdict.killer == "" {
 			survivors++
-			killer = "SURVIVED"
+			verdict.killer = "SURVIVED"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\n", m.file, m.why, killer)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", m.file, m.why, verdict.killer, verdict.took.Round(time.Second/10))
 		table.Flush()
 	}
-	fmt.Fprintf(out, "%d of %d changes made a test fail\n", len(mutants)-survivors, len(mutants))
+	fmt.Fprintf(out, "%d of %d changes made a test fail, in %s\n", len(mutants)-survivors, len(mutants),
+		time.Since(begun).Round(time.Second))
 	if survivors > 0 {
 		return fmt.Errorf("%d changes survived: %w", survivors, errSurvived)
 	}
