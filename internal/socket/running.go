@@ -31,7 +31,8 @@ func NewRunning(path string) (*Running, error) {
 	return &Running{file}, nil
 }
 
-func runningPrefix(path string) string { return path + ".running-" }
+// runningPrefix is how the names of all running files of a socket begin, however its path is written.
+func runningPrefix(path string) string { return filepath.Clean(path) + ".running-" }
 
 // Done says that the books were delivered. Where the file is gone, with its directory
 // perhaps, no daemon can take this one for one that died.

@@ -54,6 +54,25 @@ func TestADaemonThatDiedIsCountedOnce(t *testing.T) {
 	}
 }
 
+// A daemon that died is counted however the path of its socket is written.
+func TestADaemonThatDiedIsCountedAtAnySpellingOfItsPath(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for _, path := range []string{
+		dir + "/s.sock", dir + "//s.sock", dir + "/./s.sock", dir + "/../" + filepath.Base(dir) + "/s.sock",
+		"s.sock", "./s.sock",
+	} {
+		mark(t, path, 0).file.Close() // as the kernel does
+		if err := mark(t, dir+"/s.sock", 1).Done(); err != nil {
+			t.Error(err)
+		}
+		mark(t, dir+"/s.sock", 0).file.Close()
+		if err := mark(t, path, 1).Done(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // The files of a daemon at another socket of the directory are left alone.
 func TestAnotherSocketsFilesAreLeftAlone(t *testing.T) {
 	dir := t.TempDir()
