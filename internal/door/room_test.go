@@ -25,6 +25,9 @@ func TestWhoStatesALengthHasNoRoomForIt(t *testing.T) {
 		eventually.True(s.t, "their requests are under way", func() bool {
 			return s.stats().BufferedBytes >= stalled*64<<10
 		})
+		if held := s.stats().BufferedBytes; held != stalled*64<<10 {
+			s.t.Errorf("%d requests that sent four bytes each hold %d bytes", stalled, held)
+		}
 		c := s.dial()
 		s.write(c, s.body(1))
 		if code, err := status(c); code != http.StatusOK || s.requests()["counted"] != 1 {
