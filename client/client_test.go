@@ -111,7 +111,7 @@ func normalized(k Key) string {
 	k.PeerTags = append([]string(nil), k.PeerTags...)
 	k.AdditionalTags = append([]string(nil), k.AdditionalTags...)
 	k.Normalize("go")
-	return string(k.AppendCanonical(nil))
+	return string(wire.AppendKey(nil, &k))
 }
 
 // TestArrivesAsPublished compares what a daemon decodes with a naive model.

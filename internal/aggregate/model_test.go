@@ -15,6 +15,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/ring"
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
 	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
 // The naive model: one map, one lock's worth of thought, library sketches.
@@ -81,7 +82,7 @@ func (m model) add(t *testing.T, k modelKey, duration uint64, flags span.Flags, 
 func (m model) take(t *testing.T, s *Sealed, grid *sketch.Grid) {
 	for a := range s.Parts {
 		entry := s.Keys[a.Key]
-		row := m.row(modelKey{s.Origins[entry.Origin], string(entry.Key.AppendCanonical(nil)), a.Bucket})
+		row := m.row(modelKey{s.Origins[entry.Origin], string(wire.AppendKey(nil, &entry.Key)), a.Bucket})
 		row.spans += a.Counts().Spans
 		row.hits += a.Counts().Hits
 		row.errors += a.Counts().Errors
@@ -304,7 +305,7 @@ func runModel(t *testing.T, rnd *rand.Rand, met *[span.WholeKey + 1]int) {
 		opened := a.cycles.at(a.cycles.current.Load()).started
 		bucket, isLate, isEarly := want.clamp(opened, time.Now(), time.Unix(0, end))
 		late, early = late+isLate, early+isEarly
-		want.add(t, modelKey{origin, string(key.AppendCanonical(nil)), bucket.UnixNano()}, s.Duration,
+		want.add(t, modelKey{origin, string(wire.AppendKey(nil, &key)), bucket.UnixNano()}, s.Duration,
 			s.Flags, s.Weight)
 	}
 	r.Close()

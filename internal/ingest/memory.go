@@ -13,8 +13,8 @@ const (
 	// goroutineBytes is about what a connection's goroutine takes: its stack, which grows
 	// to this on the longest way down, and the runtime's and the poller's part.
 	goroutineBytes = 16 << 10
-	// answerBytes is about what the answer to a flush takes while it is owed, and what waits for
-	// all of them: a stack that stays as small as it begins, and what it waits with.
+	// answerBytes is about what the answer to a flush takes while it is owed: a stack that
+	// stays as small as it begins, and what it waits with.
 	answerBytes = 3 << 10
 )
 
@@ -22,7 +22,7 @@ const (
 // beside their keys: what its limits add up to. The kernel's socket buffers are the
 // kernel's, though a control group counts them.
 func (c *Config) Memory(publisherBytes int) []memory.Part {
-	each := publisherBytes + connBytes + baseBuffer + goroutineBytes + (maxOpenFlushes+2)*answerBytes
+	each := publisherBytes + connBytes + baseBuffer + goroutineBytes + maxOpenFlushes*answerBytes
 	return []memory.Part{
 		{Name: "connections", Bytes: int64(c.MaxConnections) * int64(each), Flag: "max-connections"},
 		{Name: "buffers over 64 KiB", Bytes: int64(c.MaxBufferBytes)},

@@ -75,8 +75,9 @@ func (c *conn) flush(body []byte) error {
 	}
 	c.answering.Go(func() {
 		err := c.config.Report(c.ended)
+		isEnded := c.ended.Err() != nil // asked while the answer is owed, see serve
 		c.reporting.Add(-1)
-		if c.ended.Err() != nil {
+		if isEnded {
 			return
 		}
 		answer := wire.Flush{ID: request.ID, OK: err == nil}

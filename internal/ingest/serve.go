@@ -10,7 +10,6 @@ import (
 // serve reads until the tracer or the daemon ends the connection.
 func (c *conn) serve() {
 	defer c.socket.Close()
-	defer c.release()
 	defer c.endAnswers()
 	err, isDraining := contain(c.read), c.isDraining()
 	isDone := err == nil || errors.Is(err, io.EOF)
@@ -21,6 +20,7 @@ func (c *conn) serve() {
 		c.fail(err)
 	}
 	c.countRest()
+	c.release()
 	if isDone && c.reporting.Load() > 0 {
 		c.awaitAnswers()
 	}
@@ -36,9 +36,11 @@ func (c *conn) fail(err error) {
 	}
 }
 
-// release gives back what the connection took of what all share.
+// release gives back what the connection took of what all share, and its buffer, which is more
+// than awaitAnswers takes.
 func (c *conn) release() {
 	c.frames.release()
+	c.frames.base, c.frames.buf = nil, nil
 	if c.publisher != nil {
 		c.publisher.Close()
 	}

@@ -47,6 +47,21 @@ func (k *Key) Clear() {
 	*k = Key{PeerTags: peers[:0], AdditionalTags: additional[:0]}
 }
 
+// Facts are the parts of a key that are neither text nor number: trace root and
+// synthetics, in one byte.
+func (k *Key) Facts() byte {
+	facts := byte(k.TraceRoot) << 1
+	if k.Synthetics {
+		facts |= 1
+	}
+	return facts
+}
+
+// SetFacts is the inverse of Facts.
+func (k *Key) SetFacts(facts byte) {
+	k.TraceRoot, k.Synthetics = TraceRoot(facts>>1), facts&1 != 0
+}
+
 // TraceRoot says whether a span is the root of its trace. Its values are those
 // of the agent's own three-valued type.
 type TraceRoot uint8

@@ -11,21 +11,11 @@ import (
 // so that equal meanings are equal bytes: the daemon finds a key by its bytes.
 
 func appendUint(dst []byte, v uint64) []byte {
-	switch {
-	case v < msgpack.FixMap:
-		return append(dst, byte(v))
-	case v <= math.MaxUint8:
-		return append(dst, msgpack.Uint8, byte(v))
-	case v <= math.MaxUint16:
-		return append(dst, msgpack.Uint16, byte(v>>8), byte(v))
-	case v <= math.MaxUint32:
-		return append(dst, msgpack.Uint32, byte(v>>24), byte(v>>16), byte(v>>8), byte(v))
-	}
-	return binary.BigEndian.AppendUint64(append(dst, msgpack.Uint64), v)
+	var b [9]byte
+	return append(dst, b[:putUint(&b, v)]...)
 }
 
-// putUint is appendUint where there is room for any integer. It returns how many
-// bytes that took.
+// putUint writes an integer where there is room for any, and returns how many bytes that took.
 func putUint(b *[9]byte, v uint64) int {
 	switch {
 	case v < msgpack.FixMap:

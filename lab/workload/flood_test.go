@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
 // drawn is the keys of the first spans of a workload, which keep their own lists of tags.
@@ -55,7 +56,7 @@ func TestAFloodsKeysComeOnceAndHaveManyLengths(t *testing.T) {
 			keys := drawn(t, Flood(shape, 100), 3, 2048)
 			distinct, lengths := map[string]bool{}, map[int]int{}
 			for i := range keys {
-				distinct[string(keys[i].AppendCanonical(nil))] = true
+				distinct[string(wire.AppendKey(nil, &keys[i]))] = true
 			}
 			texts := changing(keys)
 			for _, text := range texts {
@@ -113,14 +114,14 @@ func TestShapesNeedWhatTheirNamesSay(t *testing.T) {
 func TestAMixedFloodHasItsShareAndHonestKeys(t *testing.T) {
 	names, honest := map[string]int{}, Honest()
 	for i := range honest {
-		names[string(honest[i].AppendCanonical(nil))] = i
+		names[string(wire.AppendKey(nil, &honest[i]))] = i
 	}
 	for _, percent := range []int{5, 50} {
 		const spans = 1 << 16
 		came, flooded := make([]int, len(honest)), 0
 		keys := drawn(t, Flood("urls", percent), 1, spans)
 		for i := range keys {
-			if at, is := names[string(keys[i].AppendCanonical(nil))]; is {
+			if at, is := names[string(wire.AppendKey(nil, &keys[i]))]; is {
 				came[at]++
 			} else {
 				flooded++
@@ -159,9 +160,9 @@ func TestLabelsOfFloodsAreNotReused(t *testing.T) {
 		g.Fill(batch, 0)
 		k := *batch[2].Key
 		k.PeerTags, k.AdditionalTags = append([]string(nil), k.PeerTags...), append([]string(nil), k.AdditionalTags...)
-		before := string(k.AppendCanonical(nil))
+		before := string(wire.AppendKey(nil, &k))
 		g.Fill(batch, 0)
-		if after := string(k.AppendCanonical(nil)); after != before {
+		if after := string(wire.AppendKey(nil, &k)); after != before {
 			t.Errorf("%s: %q became %q", shape, before, after)
 		}
 	}

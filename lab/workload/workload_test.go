@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
 // sample is what is asked of the first spans of a workload.
@@ -50,7 +51,7 @@ func take(t *testing.T, name string, spans int) *sample {
 
 func (s *sample) add(g *Generator, one *Snapshot, end int64) {
 	k := one.Key
-	s.keys[string(k.AppendCanonical(nil))]++
+	s.keys[string(wire.AppendKey(nil, k))]++
 	s.services[k.Service]++
 	s.operations[k.Operation]++
 	s.resources[k.Resource]++
@@ -182,7 +183,7 @@ func TestNumberOfKeys(t *testing.T) {
 		batch, distinct := make([]Snapshot, n), map[string]bool{}
 		g.Fill(batch, 1)
 		for i := range batch {
-			distinct[string(batch[i].Key.AppendCanonical(nil))] = true
+			distinct[string(wire.AppendKey(nil, batch[i].Key))] = true
 		}
 		exactly(t, "keys of one turn", len(distinct), n)
 	}

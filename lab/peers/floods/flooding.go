@@ -26,7 +26,7 @@ type sender struct {
 	numbered  bool
 	batch     []workload.Snapshot
 	key, body []byte
-	honest    map[string]int     // by the canonical bytes of a key
+	honest    map[string]int     // by the bytes of a key
 	numbers   map[*span.Key]int  // the same by the generator's own keys; -1 of a flood's
 	came      [intervals][]int   // by number
 	rows      [intervals][]int64 // spans of the row of each number
@@ -46,7 +46,7 @@ func (f flooding) run() (k kept, err error) {
 	}
 	s.numbered = workload.UsesNumbers(name)
 	for i, key := range workload.Honest() {
-		s.honest[string(key.AppendCanonical(nil))] = i
+		s.honest[string(wire.AppendKey(nil, &key))] = i
 	}
 	for i := range intervals {
 		s.came[i], s.rows[i] = make([]int, workload.HonestKeys), make([]int64, workload.HonestKeys)
@@ -129,7 +129,7 @@ func (s *sender) numberOf(k *span.Key) int {
 	number, met := s.numbers[k]
 	if !met {
 		var is bool
-		if number, is = s.honest[string(k.AppendCanonical(nil))]; !is {
+		if number, is = s.honest[string(wire.AppendKey(nil, k))]; !is {
 			number = -1
 		}
 		s.numbers[k] = number
@@ -141,7 +141,7 @@ func (s *sender) numberOf(k *span.Key) int {
 func (s *sender) deliver(sealed *aggregate.Sealed) {
 	if s.delivered < intervals {
 		for part := range sealed.Parts {
-			if at, is := s.honest[string(sealed.Keys[part.Key].Key.AppendCanonical(nil))]; is {
+			if at, is := s.honest[string(wire.AppendKey(nil, &sealed.Keys[part.Key].Key))]; is {
 				s.rows[s.delivered][at] += int64(part.Counts().Spans)
 			}
 		}

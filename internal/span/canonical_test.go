@@ -21,21 +21,6 @@ func (k *Key) AppendCanonical(dst []byte) []byte {
 	return dst
 }
 
-// Facts are the parts of a key that are neither text nor number: trace root and
-// synthetics, in one byte.
-func (k *Key) Facts() byte {
-	facts := byte(k.TraceRoot) << 1
-	if k.Synthetics {
-		facts |= 1
-	}
-	return facts
-}
-
-// SetFacts is the inverse of Facts.
-func (k *Key) SetFacts(facts byte) {
-	k.TraceRoot, k.Synthetics = TraceRoot(facts>>1), facts&1 != 0
-}
-
 // appendCounted puts the length first, so that no two lists of strings run
 // together into the same bytes.
 func appendCounted(dst []byte, s string) []byte {
