@@ -5,7 +5,8 @@
 //
 // Keys remembers keys by what they are made of, as it lies in a body: a span whose key is known
 // costs a copy, a hash and a comparison, and nothing of its labels is checked, mended or encoded
-// again. Batches has the snapshots of one body by their origins.
+// again. Batches has the snapshots of one body by their origins. AppendTagValue writes the value of
+// a tag as the agent does.
 //
 // # Bounds
 //
