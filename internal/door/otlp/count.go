@@ -61,8 +61,9 @@ func (s *Server) count(c *call) (result Result, no *reply) {
 			s.Log.Bug(p)
 		}
 	}()
-	isCounted, isAsItCame := door.IsTrue(c.Fields.Get(headerComputedStats)), c.encoding != inJSON
-	if isCounted && isAsItCame && s.config.Reading == ReadingOTel {
+	isCounted := door.IsTrue(c.Fields.Get(headerComputedStats))
+	goesAsItCame := c.encoding != inJSON || !s.config.Forward.isGRPC
+	if isCounted && goesAsItCame && s.config.Reading == ReadingOTel {
 		return ResultByTracer, nil
 	}
 	defer c.kept.giveUp()
