@@ -373,3 +373,20 @@ func TestASenderThatLeavesIsNotWaitedFor(t *testing.T) {
 		}
 	})
 }
+
+// TestEachHeaderHasItsLines: of many requests on a connection, which net/http reads, each may have as
+// many as any, and none has more.
+func TestEachHeaderHasItsLines(t *testing.T) {
+	each(t, nil, took, func(s *subject) {
+		s.start()
+		c := s.dial()
+		for n, lines := range []int{100, 100, 100, 200} {
+			body := s.body(n)
+			fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nTransfer-Encoding: chunked\r\n%s\r\n%x\r\n%s\r\n0\r\n\r\n",
+				s.path, s.media, strings.Repeat("X: y\r\n", lines), len(body), body)
+			if code, err := status(c); (code == http.StatusOK) != (lines < http1.MaxHeaderLines) {
+				s.t.Errorf("request %d of %d lines is answered %d, %v", n, lines, code, err)
+			}
+		}
+	})
+}

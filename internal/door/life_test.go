@@ -285,3 +285,38 @@ func TestAFlagIsTrueUnlessItSaysFalse(t *testing.T) {
 		}
 	}
 }
+
+// carrier is a transport that answers with a status, and a body that does not come.
+type carrier struct {
+	status int
+	asked  *http.Request
+	body   io.ReadCloser
+}
+
+func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
+	c.asked = r
+	if r.Body != nil {
+		r.Body.Close()
+	}
+	return &http.Response{StatusCode: c.status, Body: c.body, Header: http.Header{}}, nil
+}
+
+// TestAnOddStatusOfATransportIsNoAnswer, and what has no message goes on with that length.
+func TestAnOddStatusOfATransportIsNoAnswer(t *testing.T) {
+	for status, isAnswer := range map[int]bool{20: false, 99: false, 101: false, 200: true, 503: true} {
+		d := newPlainDoor(t, nil, nil)
+		_, silent := net.Pipe()
+		to := &carrier{status: status, body: silent}
+		d.server.transport = to
+		h := d.server.Hold(nil)
+		h.Method, h.Target, h.Body = http.MethodPost, "/", &bodies.Body{}
+		h.request = &plainRequest{h, d}
+		if reply := h.roundTrip(t.Context()); isAnswer != (reply.Write != nil) {
+			t.Errorf("%d is taken for an answer: %t", status, reply.Write != nil)
+		}
+		if to.asked.Body != http.NoBody || to.asked.ContentLength != 0 {
+			t.Errorf("an empty message goes on with length %d of %T", to.asked.ContentLength, to.asked.Body)
+		}
+		h.Abandon()
+	}
+}

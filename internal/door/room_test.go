@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/door"
@@ -62,6 +65,29 @@ func TestABodyThatFindsNoRoomGoesOnWholeOrNotAtAll(t *testing.T) {
 		case code == http.StatusOK && s.requests()["too_large"] == 1 && bytes.Equal(<-came, body):
 		default:
 			s.t.Errorf("answered %d, %v; %v", code, err, s.requests())
+		}
+	})
+}
+
+// TestARefusalOfConnectionsIsLogged once in a while, with the process that it is of.
+func TestARefusalOfConnectionsIsLogged(t *testing.T) {
+	var log bytes.Buffer // written to before the answer
+	of := func(c *door.Config) {
+		c.MaxConnections, c.Log = 2, slog.New(slog.NewTextHandler(&log, nil)) // and this process has one of them
+	}
+	each(t, of, took, func(s *subject) {
+		log.Reset()
+		s.start()
+		fmt.Fprintf(s.dial(), "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nContent-Length: 9\r\n\r\n", s.path, s.media)
+		eventually.True(s.t, "its request is under way", func() bool { return s.stats().BufferedBytes > 0 })
+		for range 3 {
+			if answer, _ := io.ReadAll(s.dial()); !bytes.HasPrefix(answer, []byte("HTTP/1.1 503 ")) {
+				s.t.Errorf("one too many got %q", answer)
+			}
+		}
+		process := fmt.Sprintf("process=%d", os.Getpid())
+		if said := log.String(); strings.Count(said, "refused") != 1 || !strings.Contains(said, process) {
+			s.t.Errorf("the log has %q", said)
 		}
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"sync"
+
+	"github.com/spanstatsd/spanstatsd/internal/door/http1"
 )
 
 // because is why an exchange failed: that its time is over or its sender has left, which ends its
@@ -32,12 +34,18 @@ func (h *Held) roundTrip(ctx context.Context) *Reply {
 		return h.request.Unanswered(fmt.Errorf("make request: %w", err))
 	}
 	r.GetBody, r.Header = out.newReader, p.Fields.Map()
-	r.ContentLength = int64(len(p.Prefix) + len(p.Message))
+	if r.ContentLength = int64(len(p.Prefix) + len(p.Message)); r.ContentLength == 0 {
+		body.Close()
+		r.Body, r.GetBody = http.NoBody, nil // else its length counts as unknown
+	}
 	answer, err := h.server.transport.RoundTrip(r)
 	if err != nil {
 		return h.request.Unanswered(because(ctx, err))
 	}
 	defer answer.Body.Close()
+	if err = http1.CheckStatus(answer.StatusCode); err != nil { // else its body would be waited for
+		return h.request.Unanswered(because(ctx, err))
+	}
 	field := func(name string) string {
 		if value := answer.Trailer.Get(name); value != "" {
 			return value

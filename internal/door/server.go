@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"log/slog"
 	"net"
 	"net/http"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -53,7 +55,9 @@ func New(d Door, config *Config, setup Setup, batches int) (*Server, error) {
 		ReadHeaderTimeout: setup.Header, IdleTimeout: setup.Between, MaxHeaderBytes: http1.MaxHeaderBytes,
 		ConnContext: http1.ConnContext, ConnState: s.plain.Follow, ErrorLog: log.New(io.Discard, "", 0),
 	}
-	s.listeners.Of = conns.Listener{Limiter: s.limiter, AllowUIDs: config.AllowUIDs, Wrap: s.plain.Wrap}
+	s.listeners.Of = conns.Listener{
+		Limiter: s.limiter, AllowUIDs: config.AllowUIDs, Rejected: s.rejected, Wrap: s.plain.Wrap,
+	}
 	if err := s.listen(); err != nil {
 		s.Abandon()
 		return nil, err
@@ -73,6 +77,18 @@ func (s *Server) listen() error {
 		}
 	}
 	return nil
+}
+
+// rejected says who finds no room, and for want of what.
+func (s *Server) rejected(process int32) {
+	by := "nobody knows which, over TCP"
+	if process != 0 {
+		by = strconv.Itoa(int(process))
+	}
+	s.Log.Write(slog.LevelWarn, "a connection is refused, since there are as many as there may be, or "+
+		"half of them are its process's; look who holds so many, or raise --"+
+		s.setup.Flags+"-max-connections",
+		"brings", s.setup.Brings, "connections", s.config.MaxConnections, "process", by)
 }
 
 // Abandon gives the sockets back where nothing was started.

@@ -14,6 +14,9 @@ type Listener struct {
 	net.Listener
 	Limiter   *Limiter
 	AllowUIDs []uint32 // nil: whoever can connect
+	// Rejected is told of each connection that finds no room, and of its process, 0 where the kernel does
+	// not tell.
+	Rejected func(process int32)
 	// Wrap makes of an admitted connection the one that is served. Its Close has the
 	// limiter remove the connection.
 	Wrap func(*Conn) net.Conn
@@ -35,6 +38,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 			accepted.Close()
 		case !l.Limiter.add(c):
 			l.Limiter.rejected.Add(1)
+			l.Rejected(c.pid)
 			reject(accepted)
 		default:
 			return l.Wrap(c), nil

@@ -122,13 +122,25 @@ func (c *Upstream) Receive(r *http.Request, show func(early *http.Response)) (*h
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("read answer: %w", err)
-		case answer.StatusCode == http.StatusSwitchingProtocols:
-			return nil, errors.New("read answer: it changes to another protocol, which nobody asked for")
 		case answer.StatusCode >= http.StatusOK:
 			return answer, nil
 		}
+		if err := CheckStatus(answer.StatusCode); err != nil {
+			return nil, err
+		}
 		show(answer)
 	}
+}
+
+// CheckStatus says of a status below 200 why it is none of an answer, nil where one follows it.
+func CheckStatus(status int) error {
+	switch {
+	case status == http.StatusSwitchingProtocols:
+		return errors.New("read answer: it changes to another protocol, which nobody asked for")
+	case status < http.StatusContinue:
+		return fmt.Errorf("read answer: its status %d is none of HTTP", status)
+	}
+	return nil
 }
 
 // Read reads what comes back, of a header no more than there is room for.

@@ -2,7 +2,10 @@ package http1
 
 import (
 	"context"
+	"errors"
+	"io"
 	"net"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -90,4 +93,48 @@ func TestConnectionsInUseAreBounded(t *testing.T) {
 			t.Error("whose time is over got one")
 		}
 	})
+}
+
+// TestWhoIsAwayLeavesRoom for others: a connection that can't be made is none in use.
+func TestWhoIsAwayLeavesRoom(t *testing.T) {
+	isAway := true
+	p := NewUpstreams(func(context.Context) (net.Conn, error) {
+		if isAway {
+			return nil, errors.New("away")
+		}
+		ours, _ := net.Pipe()
+		return ours, nil
+	}, &Waiting{}, 1)
+	for range 2 {
+		if c := p.AtHand(); c != nil {
+			t.Error("a connection to who is away is at hand")
+		}
+		within, cancel := context.WithTimeout(t.Context(), time.Minute)
+		if _, err := p.Connect(within); err == nil || within.Err() != nil {
+			t.Errorf("it connects, or waits for room: %v", err)
+		}
+		cancel()
+	}
+	if isAway = false; p.AtHand() == nil {
+		t.Error("there is no room for a connection")
+	}
+}
+
+// TestAnOddStatusIsAnErrorAtOnce: it is no status of HTTP, or changes to another protocol.
+func TestAnOddStatusIsAnErrorAtOnce(t *testing.T) {
+	for status, is := range map[string]bool{"099": true, "+20": true, "101": true, "100": false, "103": false} {
+		ours, theirs := net.Pipe()
+		go func() {
+			_, _ = io.WriteString(theirs, "HTTP/1.1 "+status+" X\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+		}()
+		c := NewUpstream(ours)
+		c.room = MaxAnswerHeader
+		shown := 0
+		answer, err := c.Receive(nil, func(*http.Response) { shown++ })
+		if is != (err != nil) || !is && (answer.StatusCode != http.StatusOK || shown != 1) {
+			t.Errorf("%s: %v, %v, %d shown before", status, answer, err, shown)
+		}
+		ours.Close()
+		theirs.Close()
+	}
 }
