@@ -3,7 +3,6 @@ package ingest
 import (
 	"fmt"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
@@ -22,49 +21,43 @@ func TestOrdinaryTracersShareTheKeyMemory(t *testing.T) {
 
 func shareKeyMemory(t *testing.T, tracers int) {
 	h := start(t, func(c *configs, _ *aggregate.Config) { c.Block = true })
-	const rounds, perRound = 40, 200
-	sent := make([]uint64, tracers)
-	var sending sync.WaitGroup
-	for i := range tracers {
-		c, last := h.connect(fmt.Sprint("service ", i)), rounds
-		if i%3 == 0 {
-			last = rounds/4 + i/3 // leaves early
-		}
-		sending.Go(func() {
-			for round := range uint32(min(last, rounds)) {
-				frame := wire.BeginDefine(nil)
-				batch := []uint32{}
-				for n := round * perRound; n < (round+1)*perRound; n++ {
-					frame = wire.AppendDefinition(frame, n,
-						key(fmt.Sprintf("GET /%s/%d/%d", strings.Repeat("r", 100), i, n)))
-					batch = append(batch, n, n/2)
-				}
-				wire.EndDefine(frame, 0, perRound)
+	const rounds, perRound = 40, 50
+	all, sent := make([]*tracer, tracers), uint64(0)
+	for i := range all {
+		all[i] = h.connect(fmt.Sprint("service ", i))
+	}
+	for round := range rounds {
+		for i, c := range all {
+			if i%3 == 0 && round > rounds/2+i%10 {
+				continue // it has left
+			}
+			defined, batch := wire.BeginDefine(nil), []uint32{}
+			for n := uint32(round * perRound); n < uint32((round+1)*perRound); n++ {
+				defined = wire.AppendDefinition(defined, n,
+					key(fmt.Sprintf("GET /%s/%d/%d", strings.Repeat("r", 500), i, n)))
+				batch = append(batch, n, n/2)
+			}
+			wire.EndDefine(defined, 0, perRound)
+			for _, frame := range [][]byte{defined, numbered(batch...)} {
 				if _, err := c.Write(frame); err != nil {
-					break // the bye says why
+					t.Fatalf("tracer %d of %d was ended in round %d as %s", i, tracers, round, c.farewell())
 				}
-				if _, err := c.Write(numbered(batch...)); err != nil {
-					break
-				}
-				sent[i] += uint64(len(batch))
 			}
-			if _, err := c.Write(wire.AppendBye(nil, &wire.Bye{})); err != nil {
-				t.Errorf("tracer %d: %v", i, err)
+			sent += uint64(len(batch))
+			if i%3 == 0 && round == rounds/2+i%10 {
+				c.settle()
 			}
-			if reason := c.farewell(); reason != "" {
-				t.Errorf("tracer %d was ended as %s", i, reason)
-			}
-		})
+		}
 	}
-	sending.Wait()
+	for i, c := range all {
+		if i%3 != 0 {
+			c.settle()
+		}
+	}
 	h.stop()
-	total := uint64(0)
-	for _, n := range sent {
-		total += n
-	}
 	stats := h.Stats()
-	if stats.Received != total || stats.DroppedTotal() != 0 {
-		t.Errorf("of %d spans %d are received, and dropped %v", total, stats.Received, stats.Dropped)
+	if stats.Received != sent || stats.DroppedTotal() != 0 {
+		t.Errorf("of %d spans %d are received, and dropped %v", sent, stats.Received, stats.Dropped)
 	}
 	if stats.KeysUnnumbered == 0 {
 		t.Error("every key found room, so nothing was tried")
