@@ -38,8 +38,9 @@ type mutant struct {
 // A line that begins with # is a remark.
 const listName = "mutants.txt"
 
-// readLists reads the list of each package below the root.
+// readLists reads the list of each package below the root. Its error has all that is wrong.
 func readLists(root string) (mutants []mutant, err error) {
+	var wrong error
 	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.Name() != listName {
 			return err
@@ -53,17 +54,16 @@ func readLists(root string) (mutants []mutant, err error) {
 			return err
 		}
 		for block := range strings.SplitSeq(string(text), "\n\n") {
-			m, ok, err := parse(root, folder, block)
-			if err != nil {
-				return fmt.Errorf("read %s: %w", path, err)
-			}
-			if ok {
+			m, ok, bad := parse(root, folder, block)
+			if bad != nil {
+				wrong = errors.Join(wrong, fmt.Errorf("read %s: %w", path, bad))
+			} else if ok {
 				mutants = append(mutants, m)
 			}
 		}
 		return nil
 	})
-	if err == nil && len(mutants) == 0 {
+	if err = errors.Join(err, wrong); err == nil && len(mutants) == 0 {
 		err = fmt.Errorf("no %s below %s", listName, root)
 	}
 	return mutants, err
