@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
+	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	"github.com/spanstatsd/spanstatsd/internal/health"
 	"github.com/spanstatsd/spanstatsd/internal/shown"
 	"github.com/spf13/cobra"
@@ -28,14 +29,19 @@ func newConfigCommand() *cobra.Command {
 environment, and where it comes from: a flag, an environment variable, the
 default; or memory, where a limit on it chose another than the default; or
 descriptors, for which a default was made smaller.
---check starts nothing and names everything that is unusable.`,
+--check starts nothing and names everything that is unusable, and beside it which
+directory of a socket is not there.`,
 		Args: commandline.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if check {
 				if err := o.check(cmd, flags); err != nil {
 					return err
 				}
-				_, err := fmt.Fprintln(cmd.OutOrStdout(), "the configuration can be used")
+				says := "the configuration can be used"
+				if lacks := daemon.CheckHere(&o.config); lacks != nil {
+					says += ", but not on this machine as it is:\n" + shown.Lines(lacks.Error())
+				}
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), says)
 				return err
 			}
 			if err := o.read(cmd, flags); err != nil {

@@ -84,6 +84,24 @@ func TestConfigCheck(t *testing.T) {
 	}
 }
 
+// TestConfigCheckSaysWhatIsNotHere: a configuration that is right and would end run at once, because
+// a socket's directory is not there, is not called usable without a word.
+func TestConfigCheckSaysWhatIsNotHere(t *testing.T) {
+	here := t.TempDir()
+	for args, lacks := range map[string]string{
+		"--socket=" + here + "/s":                                  "",
+		"--socket=" + here + "/none/s":                             here + "/none",
+		"--socket=" + here + "/s --apm-socket=" + here + "/away/a": here + "/away",
+	} {
+		out, err := program(t, append([]string{"config", "--check"}, strings.Fields(args)...)...).Output()
+		said := string(out)
+		if err != nil || !strings.Contains(said, "can be used") || strings.Contains(said, "not on this") != (lacks != "") ||
+			!strings.Contains(said, lacks) {
+			t.Errorf("%s: %v, %s", args, err, said)
+		}
+	}
+}
+
 // TestMemoryMakesDefaultsSmaller holds what a limit does to the defaults, and that
 // what was set by hand stays or is refused.
 func TestMemoryMakesDefaultsSmaller(t *testing.T) {

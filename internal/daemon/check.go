@@ -16,6 +16,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/ring"
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
+	"github.com/spanstatsd/spanstatsd/internal/socket"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
@@ -27,6 +28,21 @@ func (c Config) Check() error {
 		c.checkRooms(), c.checkDestinations(), c.checkGrace(), c.checkHTTP(), c.checkAddresses(),
 		c.checkMemory(), c.checkDescriptors(),
 	)
+}
+
+// CheckHere says what a configuration that can be used lacks on this machine: the directories of
+// sockets. It makes none.
+func CheckHere(c *Config) (err error) {
+	sockets := []socket.Config{c.Ingest.Socket}
+	for _, k := range doorKinds {
+		sockets = append(sockets, k.common(c).Socket)
+	}
+	for _, s := range sockets {
+		if s.Path != "" {
+			err = errors.Join(err, s.PrepareDirectory())
+		}
+	}
+	return err
 }
 
 // checkRooms looks at the limits of each room.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -117,6 +118,11 @@ func TestABrokenLogKillsNothing(t *testing.T) {
 
 // A terminal that closes stops the daemon in order, as SIGTERM does.
 func TestHangupStopsInOrder(t *testing.T) {
+	// Where these tests run under nohup, the signal is ignored, and what they start inherits that; of a
+	// signal that somebody is notified of it inherits nothing.
+	notified := make(chan os.Signal, 1)
+	signal.Notify(notified, syscall.SIGHUP)
+	defer signal.Stop(notified)
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
 	socket := filepath.Join(dir, "s")

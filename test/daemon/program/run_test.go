@@ -80,9 +80,18 @@ func (p *process) await(message string) map[string]any {
 	return nil
 }
 
-// exit waits for the end and returns the exit code and the rest of the log.
+// endsWithin is far beyond a stop's grace, on a machine that is busy too.
+const endsWithin = 2 * time.Minute
+
+// exit waits for the end and returns the exit code and the rest of the log. A process that does not
+// end is killed, and its test fails.
 func (p *process) exit() (code int, log []map[string]any) {
 	p.t.Helper()
+	late := time.AfterFunc(endsWithin, func() {
+		p.t.Errorf("waited for %s in vain: the daemon of process %d ends", endsWithin, p.Process.Pid)
+		_ = p.Process.Kill()
+	})
+	defer late.Stop()
 	for line := range p.lines {
 		log = append(log, line)
 	}
