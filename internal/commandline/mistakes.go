@@ -44,12 +44,8 @@ func FlagMistake(cmd *cobra.Command, err error) error {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		return UsageError{
-			fmt.Errorf(
-				"%w%s; see %s",
-				err,
-				didYouMean("--", nearest(unknown.GetSpecifiedName(), names)),
-				see,
-			),
+			fmt.Errorf("%w%s; see %s", err, didYouMean("--", nearest(unknown.GetSpecifiedName(), names)),
+				see),
 		}
 	}
 	return UsageError{fmt.Errorf("%w; see %s", err, see)}

@@ -12,13 +12,8 @@ func Takes(count int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != count {
 			return UsageError{
-				fmt.Errorf(
-					"%s takes %s, but got %q; see %s --help",
-					cmd.Name(),
-					what,
-					args,
-					cmd.CommandPath(),
-				),
+				fmt.Errorf("%s takes %s, but got %q; see %s --help", cmd.Name(), what, args,
+					cmd.CommandPath()),
 			}
 		}
 		return nil
@@ -35,12 +30,8 @@ func NoCommand(parent *cobra.Command, args []string) error {
 		near = names[0]
 	}
 	return UsageError{
-		fmt.Errorf(
-			"there is no command %q%s; see %s --help",
-			strings.Join(args, " "),
-			didYouMean("", near),
-			parent.Root().Name(),
-		),
+		fmt.Errorf("there is no command %q%s; see %s --help", strings.Join(args, " "), didYouMean("", near),
+			parent.Root().Name()),
 	}
 }
 

@@ -92,15 +92,15 @@ type busiestReader struct {
 type bin struct{ seconds, count float64 }
 
 // busiest looks at a sealed cycle, and changes nothing of it.
-func (l *busiestReader) busiest(sealed *aggregate.Sealed) *Busiest {
+func (l *busiestReader) busiest(sealed *aggregate.Sealed, rows []Row) *Busiest {
 	b := &Busiest{
 		Cycle: sealed.Cycle, Start: sealed.Start, End: sealed.End,
 		Rows: []BusyKey{}, Origins: []BusyOrigin{},
 		Curve: CurveAxis{FirstSeconds: curveFirstNanos / 1e9, Decades: curveDecades, Columns: curveColumns},
 	}
 	keys := make([]uint64, len(sealed.Keys))
-	for p := range sealed.Parts {
-		keys[p.Key] += p.Counts().Spans
+	for i := range rows {
+		keys[rows[i].KeyID()] += rows[i].Spans
 	}
 	origins, distinct := make([]uint64, len(sealed.Origins)), make([]int, len(sealed.Origins))
 	for id, spans := range keys {
@@ -112,7 +112,7 @@ func (l *busiestReader) busiest(sealed *aggregate.Sealed) *Busiest {
 			b.Aggregates++
 		}
 	}
-	b.Rows = l.rows(sealed, largest(keys, busiestAggregates))
+	b.Rows = l.keys(sealed, rows, largest(keys, busiestAggregates))
 	for _, id := range largest(origins, busiestOrigins) {
 		o := &sealed.Origins[id]
 		b.Origins = append(b.Origins, BusyOrigin{
@@ -123,15 +123,16 @@ func (l *busiestReader) busiest(sealed *aggregate.Sealed) *Busiest {
 	return b
 }
 
-// rows reads the counters and the sketches of the chosen keys.
-func (l *busiestReader) rows(sealed *aggregate.Sealed, chosen []int) []BusyKey {
-	parts := make(map[registry.KeyID][]aggregate.Part, len(chosen))
+// keys reads the counters and the sketches of the chosen keys.
+func (l *busiestReader) keys(sealed *aggregate.Sealed, rows []Row, chosen []int) []BusyKey {
+	of := make(map[registry.KeyID][]*Row, len(chosen))
 	for _, id := range chosen {
-		parts[registry.KeyID(id)] = nil
+		of[registry.KeyID(id)] = nil
 	}
-	for p := range sealed.Parts {
-		if of, is := parts[p.Key]; is {
-			parts[p.Key] = append(of, p)
+	for i := range rows {
+		id := rows[i].KeyID()
+		if before, is := of[id]; is {
+			of[id] = append(before, &rows[i])
 		}
 	}
 	l.mappings = l.mappings[:0]
@@ -142,7 +143,7 @@ func (l *busiestReader) rows(sealed *aggregate.Sealed, chosen []int) []BusyKey {
 		}
 		l.mappings = append(l.mappings, index)
 	}
-	rows := make([]BusyKey, 0, len(chosen))
+	read := make([]BusyKey, 0, len(chosen))
 	for _, id := range chosen {
 		entry := &sealed.Keys[id]
 		o, k := &sealed.Origins[entry.Origin], &entry.Key
@@ -151,10 +152,10 @@ func (l *busiestReader) rows(sealed *aggregate.Sealed, chosen []int) []BusyKey {
 			Service: k.Service, Operation: k.Operation, Resource: span.Text(k.Resource, busiestLabel),
 			Type: k.Type, Kind: k.Kind, HTTPStatus: k.HTTPStatus, Latency: []uint64{},
 		}
-		l.read(&row, parts[registry.KeyID(id)])
-		rows = append(rows, row)
+		l.read(&row, of[registry.KeyID(id)])
+		read = append(read, row)
 	}
-	return rows
+	return read
 }
 
 // largest are the places of the n largest counts that are not 0, the largest first.
@@ -168,22 +169,17 @@ func largest(counts []uint64, n int) (places []int) {
 	return places[:min(n, len(places))]
 }
 
-// read adds up what the key's parts have counted, each mapping by itself.
-func (l *busiestReader) read(k *BusyKey, parts []aggregate.Part) {
-	slices.SortStableFunc(parts, func(a, b aggregate.Part) int { return cmp.Compare(a.Mapping, b.Mapping) })
+// read adds up what the key's rows have counted.
+func (l *busiestReader) read(k *BusyKey, rows []*Row) {
 	l.all, l.failed = l.all[:0], l.failed[:0]
-	for i := range parts {
-		p := &parts[i]
-		counts := p.Counts()
-		k.Hits += counts.Hits
-		k.Errors += counts.Errors
-		p.ReadOK(&l.sketch)
-		p.ReadErrors(&l.sketch)
-		p.ReadErrors(&l.errors)
-		if i+1 == len(parts) || parts[i+1].Mapping != p.Mapping {
-			l.all = l.take(l.all, &l.sketch, p.Mapping)
-			l.failed = l.take(l.failed, &l.errors, p.Mapping)
-		}
+	for _, r := range rows {
+		k.Hits += r.Hits
+		k.Errors += r.Errors
+		r.ReadOK(&l.sketch)
+		r.ReadErrors(&l.sketch)
+		r.ReadErrors(&l.errors)
+		l.all = l.take(l.all, &l.sketch, r.Mapping())
+		l.failed = l.take(l.failed, &l.errors, r.Mapping())
 	}
 	bins := l.all
 	slices.SortFunc(bins, func(a, b bin) int { return cmp.Compare(a.seconds, b.seconds) })

@@ -29,7 +29,7 @@ func New(cfg Config, exporters ...Exporter) (*Flusher, error) {
 		return nil, err
 	}
 	f := &Flusher{durations: newHistogram(.0001, .0005, .001, .005, .01, .05, .1, .5, 1)}
-	f.busiest.Store(f.busiestReader.busiest(&aggregate.Sealed{}))
+	f.busiest.Store(f.busiestReader.busiest(&aggregate.Sealed{}, nil))
 	for _, exporter := range exporters {
 		f.destinations = append(f.destinations, newDestination(cfg, exporter))
 	}
@@ -62,14 +62,14 @@ func (f *Flusher) Accept(sealed *aggregate.Sealed) {
 	for _, d := range to {
 		d.books.hold(spans)
 	}
-	if spans > 0 {
-		f.busiest.Store(f.busiestReader.busiest(sealed))
-	}
 	// It counts one payload more while they are made, so that it is not resolved
 	// before all of them are.
 	c := &cycle{Sealed: sealed, rows: f.merger.Merge(sealed), spans: spans}
 	c.delivery = &cycleDelivery{delivery: delivery}
 	c.delivery.add()
+	if spans > 0 {
+		f.busiest.Store(f.busiestReader.busiest(sealed, c.rows))
+	}
 	c.merging = time.Since(began)
 	for _, d := range to {
 		d.accept(c)

@@ -15,15 +15,8 @@ func (t *statusText) books() {
 		if r, known := rateSince(t.last, t.now, of); known {
 			rate = perSecond(r)
 		}
-		t.line(
-			"  %s%-*s %16s  %10s  %s",
-			t.dim(branch),
-			16-utf8.RuneCountInString(branch),
-			name,
-			count(n),
-			rate,
-			note,
-		)
+		t.line("  %s%-*s %16s  %10s  %s", t.dim(branch), 16-utf8.RuneCountInString(branch), name, count(n),
+			rate, note)
 	}
 	row("", "received", b.Received, func(s *health.Status) uint64 { return s.Books.Received }, t.transit(b))
 	row("├ ", "aggregated", b.Aggregated, func(s *health.Status) uint64 { return s.Books.Aggregated }, "")

@@ -28,13 +28,8 @@ func (t *statusText) others() {
 		}
 		state, well := destinationState(d)
 		t.state("Destination "+shown.Text(d.Name), shown.Text(d.URL), state, well)
-		t.line(
-			"  %s flushed, %s held, %s unsent  %s",
-			count(d.Books.Flushed),
-			count(d.Books.Held),
-			count(d.Books.Unsent),
-			t.warn(nonZeroCounts(d.Books.UnsentBy)),
-		)
+		t.line("  %s flushed, %s held, %s unsent  %s", count(d.Books.Flushed), count(d.Books.Held),
+			count(d.Books.Unsent), t.warn(nonZeroCounts(d.Books.UnsentBy)))
 		t.waiting(&d.Retry)
 	}
 }

@@ -139,10 +139,8 @@ func usedColumns(b *flush.Busiest) (first, last int) {
 
 func (t *statusText) tracers() {
 	s := t.now
-	t.section(
-		"Tracers",
-		fmt.Sprintf("%s of %s connections", count(s.Connections.Live), count(s.Connections.Max)),
-	)
+	t.section("Tracers",
+		fmt.Sprintf("%s of %s connections", count(s.Connections.Live), count(s.Connections.Max)))
 	if s.APM != nil {
 		t.line("  requests through the agent's API: %s", nonZeroCounts(s.APM.Requests))
 	}
@@ -152,10 +150,8 @@ func (t *statusText) tracers() {
 	rows := [][]string{{"SERVICE", "ENV", "LANG", "PID", "UID", "SPANS", "DROPPED", "CONNECTED"}}
 	for _, tracer := range s.Tracers[:min(len(s.Tracers), shownTracers)] {
 		rows = append(rows, []string{
-			clip(
-				shown.Text(tracer.Service),
-				shownLabel,
-			), clip(shown.Text(tracer.Env), shownLabel), shown.Text(tracer.Lang),
+			clip(shown.Text(tracer.Service),
+				shownLabel), clip(shown.Text(tracer.Env), shownLabel), shown.Text(tracer.Lang),
 			fmt.Sprint(tracer.PID), fmt.Sprint(tracer.UID), count(tracer.Received), count(tracer.Dropped),
 			ago(s.At.Sub(tracer.Since)),
 		})

@@ -14,10 +14,10 @@ import (
 // Server is a collector towards SDKs.
 type Server struct {
 	*door.Server
-	config   Config
-	turns    turns
-	onward   onward
-	kept     keeping
+	config Config
+	turns  turns
+	onward onward
+	kept   keeping
 	// agentPolicy is of ReadingDatadog; nil while it is left to the agent.
 	agentPolicy atomic.Pointer[agent.Policy]
 }

@@ -173,14 +173,3 @@ func TestAResourceSaysWhichInstanceItIs(t *testing.T) {
 		}
 	}
 }
-
-func TestDialectsHaveNames(t *testing.T) {
-	for _, name := range []string{"spanmetrics", "datadog"} {
-		if d, err := ParseDialect(name); err != nil || string(d) != name {
-			t.Errorf("%q: %q, %v", name, d, err)
-		}
-	}
-	if _, err := ParseDialect(""); err == nil {
-		t.Error("a dialect without a name was taken")
-	}
-}

@@ -15,14 +15,6 @@ const (
 	Datadog     Dialect = "datadog"     // as Datadog's tracers
 )
 
-// ParseDialect reads a dialect's name.
-func ParseDialect(text string) (Dialect, error) {
-	if d := Dialect(text); d == Spanmetrics || d == Datadog {
-		return d, nil
-	}
-	return "", fmt.Errorf("parse dialect %q: it is neither %s nor %s", text, Spanmetrics, Datadog)
-}
-
 // The names that the attributes of an outcome have.
 const (
 	statusName   = "status.code"
@@ -58,14 +50,6 @@ const (
 	Delta      Temporality = "delta"
 	Cumulative Temporality = "cumulative"
 )
-
-// ParseTemporality reads a temporality's name.
-func ParseTemporality(text string) (Temporality, error) {
-	if t := Temporality(text); t == Delta || t == Cumulative {
-		return t, nil
-	}
-	return "", fmt.Errorf("parse temporality %q: it is neither %s nor %s", text, Delta, Cumulative)
-}
 
 // parsePreference reads the variable's value, in any case. To save memory an exporter of
 // counters and histograms, which is what we have, sends deltas.

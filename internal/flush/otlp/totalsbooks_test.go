@@ -319,9 +319,6 @@ func TestTheTemporalityOfAVariable(t *testing.T) {
 	if _, err := ReadVariables(func(name string) string { return map[string]string{TemporalityVariable: "sometimes"}[name] }); err == nil {
 		t.Error("nonsense was read")
 	}
-	if _, err := ParseTemporality("lowmemory"); err == nil {
-		t.Error("the flag knows the variable's words")
-	}
 }
 
 // errLost is why nobody knows what became of a payload.
