@@ -46,6 +46,7 @@ func (c *Conn) between() error {
 		if len(c.in) > 0 {
 			return nil
 		}
+		defer c.server.Limiter.SetBusy(c.Conn) // with the beginning of a request
 		return c.next()
 	}
 	for {
@@ -62,6 +63,7 @@ func (c *Conn) between() error {
 			return err
 		}
 		if !isOver {
+			c.server.Limiter.SetBusy(c.Conn) // also with half a head
 			_ = c.Conn.SetReadDeadline(time.Now().Add(c.server.Header)) // none where it can't be set
 			return nil
 		}
