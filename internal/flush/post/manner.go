@@ -29,7 +29,8 @@ import (
 //	  answered?                                        asks never
 //	  else what was to be sent waits, for another try
 //	asks always
-//	  offer a body, and wait for as long as a request may take
+//	  offer a body; asked for it in half of the time that a request has?
+//	  else withdraw the body: in doubt
 //	asks never
 //	  send a body unasked
 //
@@ -62,6 +63,9 @@ func (m *atomicManner) notice(a flush.Attempt, then manner) {
 	case a.Outcome == flush.OutcomeUnknown:
 		m.store(distrusted)
 	case a.Silent:
-		m.now.CompareAndSwap(int32(then), int32(inDoubt))
+		m.doubt(then)
 	}
 }
+
+// doubt forgets what was known, unless another request has learnt something since.
+func (m *atomicManner) doubt(then manner) { m.now.CompareAndSwap(int32(then), int32(inDoubt)) }

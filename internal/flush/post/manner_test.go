@@ -44,6 +44,22 @@ func TestWhoHangsBeforeBodiesIsSentNone(t *testing.T) {
 	}
 }
 
+// A server that has asked for bodies and asks so late that no time is left for its answer is sent
+// none, so nothing becomes ambiguous.
+func TestWhoAsksLateIsSentNone(t *testing.T) {
+	t.Parallel()
+	onBoth(t, takes, func(t *testing.T, s *server, p *post.Poster) {
+		mustPost(t, p, flush.OutcomeAccepted)
+		s.becomes(conduct{asks: true, waits: shortPatience * 9 / 2})
+		mustPost(t, p, flush.OutcomeNotYet)
+		s.becomes(takes)
+		mustPost(t, p, flush.OutcomeAccepted)
+		if s.payloads() != 2 {
+			t.Errorf("%d payloads read, want the two that were asked for in time", s.payloads())
+		}
+	})
+}
+
 // exporter is the least that one is: an encoding, and a poster.
 type exporter struct{ *post.Poster }
 
@@ -135,16 +151,22 @@ func TestWhoIsSlowIsWaitedFor(t *testing.T) {
 	})
 }
 
-// Another server in the destination's place is found out, without a payload lost on the way.
+// Another server in the destination's place is found out, without a payload lost on the way. The first
+// that it is offered may wait for the next try, where its time is up before a probe is answered.
 func TestServerThatNeverAsksInThePlaceOfOneThatDoes(t *testing.T) {
 	t.Parallel()
 	onBoth(t, takes, func(t *testing.T, s *server, p *post.Poster) {
-		for _, step := range []struct {
-			conduct
-			want flush.Outcome
-		}{{takes, flush.OutcomeAccepted}, {neverAsks, flush.OutcomeNotYet}, {neverAsks, flush.OutcomeAccepted}, {takes, flush.OutcomeAccepted}, {takes, flush.OutcomeAccepted}} {
-			s.becomes(step.conduct)
-			mustPost(t, p, step.want)
+		mustPost(t, p, flush.OutcomeAccepted)
+		s.becomes(neverAsks)
+		ctx, cancel := context.WithTimeout(t.Context(), 6*shortPatience)
+		defer cancel()
+		got := p.Post(ctx, nil, make([]byte, small))
+		if got.Outcome != flush.OutcomeAccepted && got.Outcome != flush.OutcomeNotYet {
+			t.Errorf("%+v, want it taken or not yet", got)
+		}
+		for _, now := range []conduct{neverAsks, takes, takes} {
+			s.becomes(now)
+			mustPost(t, p, flush.OutcomeAccepted)
 		}
 	})
 }

@@ -42,8 +42,8 @@ func (p *Poster) Post(ctx context.Context, header http.Header, bytes []byte) Ans
 	return a
 }
 
-// offer makes one request with a body, in the manner that the destination is known for. One
-// in doubt has little time to ask for the body, then that is withdrawn.
+// offer makes one request with a body, in the manner that the destination is known for. The body
+// is withdrawn unless it is asked for in time.
 func (p *Poster) offer(ctx context.Context, header http.Header, bytes []byte, known manner) Answer {
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
@@ -51,8 +51,8 @@ func (p *Poster) offer(ctx context.Context, header http.Header, bytes []byte, kn
 	if err != nil {
 		return Answer{Attempt: flush.Attempt{Outcome: flush.OutcomeRefused, Err: err}}
 	}
-	if known == inDoubt {
-		impatience := time.AfterFunc(p.cfg.Patience, func() {
+	if known != asksNever {
+		impatience := time.AfterFunc(p.patience(ctx, known), func() {
 			if sends.withdraw() {
 				leave()
 			}
@@ -70,11 +70,22 @@ func (p *Poster) offer(ctx context.Context, header http.Header, bytes []byte, kn
 		a.Sent = req.Header
 		return a
 	case sends.state.Load() == withdrawn:
+		p.manner.doubt(known)
 		return failed(flush.OutcomeNotYet, p.failure("send payload to", errNotAsked))
 	case sends.sentWhole():
 		return failed(flush.OutcomeUnknown, fmt.Errorf("%w: %w", errNoAnswer, err))
 	}
 	return failed(flush.OutcomeNotYet, p.failure("send payload to", err))
+}
+
+// patience is how long a destination has to ask for a body: little if it is in doubt, else half
+// of what the request has, so that the answer has the other half. A body that is asked for later
+// is likely to be counted and not answered in time, which is ambiguous.
+func (p *Poster) patience(ctx context.Context, known manner) time.Duration {
+	if end, ok := ctx.Deadline(); ok && known == asksAlways {
+		return time.Until(end) / 2
+	}
+	return p.cfg.Patience
 }
 
 // Get asks the destination for something, of which so many bytes are read at most.
