@@ -63,7 +63,7 @@ func (c *Conn) between() error {
 			return err
 		}
 		if !isOver {
-			c.server.Limiter.SetBusy(c.Conn) // also with half a head
+			c.server.Limiter.SetBusy(c.Conn)                            // also with half a head
 			_ = c.Conn.SetReadDeadline(time.Now().Add(c.server.Header)) // none where it can't be set
 			return nil
 		}
