@@ -13,8 +13,9 @@
 // this interval, or in the last, or had a place there and came again. For the last kind its place
 // is kept, exactly: the interval before leaves a set of hashes (past.go). Whatever comes and gets
 // no place is noted in a Bloom filter (bloomfilter.go), masked or not, so that it is known when it
-// comes again; until it passes it is counted under its mask or its collapsed key. A mask is a value
-// like any other. Rows are such a budget too, with a share for each origin (shares.go).
+// comes again; until it passes it is counted under its mask or its collapsed key. A mask is known no
+// better than what came again in this interval, and has no place kept, so names win over masks. Rows
+// are such a budget too, with a share for each origin (shares.go).
 //
 // # Threading
 //

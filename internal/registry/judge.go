@@ -79,12 +79,12 @@ func (j *judge) text(l span.Label, text string) labelID {
 			text, masks = name, MaskNever
 		}
 	}
-	if id, ok := j.named(l, text); ok {
+	if id, ok := j.named(l, text, false); ok {
 		return id
 	}
 	if masks == MaskOverBudget && isMaskable(l) {
 		if name, ok := j.mask(l, text); ok {
-			if id, ok := j.named(l, name); ok {
+			if id, ok := j.named(l, name, true); ok {
 				j.admission.Masked |= setOf(l)
 				return id
 			}
@@ -98,11 +98,11 @@ func (j *judge) text(l span.Label, text string) labelID {
 }
 
 // named returns the number of a text, or what stands for one that gets a place.
-func (j *judge) named(l span.Label, text string) (labelID, bool) {
+func (j *judge) named(l span.Label, text string, isMask bool) (labelID, bool) {
 	if text == span.Blocked {
 		return blockedID, true // the tracer has budgets too: what it collapsed meets what we do
 	}
-	return j.place(&j.origin.budgets[l], label{labelName: j.nameOf(int32(l), text)})
+	return j.place(&j.origin.budgets[l], label{labelName: j.nameOf(int32(l), text), isMask: isMask})
 }
 
 // mask returns the mask of a text, if it has one that fits its label. It may be longer than a
@@ -119,13 +119,20 @@ func (j *judge) nameOf(kind int32, text string) labelName {
 }
 
 // place returns the number of a label, or takes a place for it if it passes the gate of the
-// budget.
+// budget. A mask is never better known than what came again in this interval, so it gets only
+// places that no name which keeps coming needs, and none is kept for it.
 func (j *judge) place(from *budget, l label) (id labelID, ok bool) {
 	l.identity = j.origin.identityOf(l.labelName)
 	if id, ok = j.find(l.labelName, l.identity); ok {
+		if id < freshID && !l.isMask {
+			j.labels.list[id].isMask = false
+		}
 		return id, true
 	}
 	gate, known := from.gate(), j.familiarity(l.identity)
+	if l.isMask {
+		known = min(known, cameAgain)
+	}
 	if known < gate {
 		j.waitFor(gate)
 		j.cameWithoutPlace(l.identity, known)

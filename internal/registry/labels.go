@@ -70,6 +70,7 @@ type label struct {
 	tagKey    labelID // of a tag: the number of its tag key
 	tags      *tagKey // of a tag key: what is known of its tags
 	isBlocked bool    // span.Blocked, or a tag with that as its value: it takes no place
+	isMask    bool    // it came as a mask, and not as a name
 	cameAgain bool    // since it has its place
 }
 

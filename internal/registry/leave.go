@@ -33,7 +33,7 @@ func (p *past) leaveIdentity(identity uint64, hasCome bool) (isRepeated bool) {
 }
 
 func (p *past) leaveLabel(t *tables, l *label) {
-	if !p.leaveIdentity(l.identity, l.cameAgain) {
+	if !p.leaveIdentity(l.identity, l.cameAgain && !l.isMask) {
 		return
 	}
 	left := p.origins[t.origins.list[l.scope.origin].identity]

@@ -15,6 +15,7 @@ type naive struct {
 	limit             int
 	isNew             bool            // nothing was there in the last interval
 	places            map[string]int  // by value, how often it came since it has one
+	masks             map[string]bool // what has a place and came as a mask alone
 	waited            map[string]bool // what came and has none
 	hadPlace, hadCome map[string]bool // of the last interval
 	hadRepeated       map[string]bool
@@ -22,7 +23,7 @@ type naive struct {
 }
 
 func newNaive(limit int) *naive {
-	return &naive{limit: limit, isNew: true, places: map[string]int{}, waited: map[string]bool{}}
+	return &naive{limit: limit, isNew: true, places: map[string]int{}, masks: map[string]bool{}, waited: map[string]bool{}}
 }
 
 // next is the budget of the next interval.
@@ -31,23 +32,28 @@ func (n *naive) next() *naive {
 	next.isNew, next.hadPlace, next.hadCome, next.hadRepeated = false, map[string]bool{}, n.waited, map[string]bool{}
 	for value, times := range n.places {
 		next.hadPlace[value] = true
-		if times > 1 {
+		if times > 1 && !n.masks[value] {
 			next.hadRepeated[value] = true
 		}
 	}
 	return next
 }
 
-// comes says whether a value that comes has its name.
-func (n *naive) comes(value string) bool {
+// comes says whether a value that comes, perhaps as a mask, has its name.
+func (n *naive) comes(value string, isMask bool) bool {
 	if n.places[value] > 0 {
 		n.places[value]++
+		n.masks[value] = n.masks[value] && isMask
 		return true
 	}
 	taken := n.others + len(n.hadRepeated)
 	isOpen, isHalfOpen, isOneOpen := 2*taken < n.limit || 16*n.others < n.limit, taken < n.limit-n.limit/4, taken < n.limit
 	cameBefore := n.hadPlace[value] || n.hadCome[value]
 	switch {
+	case isMask && isOneOpen && (isOpen || isHalfOpen && (cameBefore || n.waited[value])):
+	case isMask:
+		n.waited[value] = true
+		return false
 	case n.hadRepeated[value]:
 		n.others-- // its place was kept
 	case isOneOpen && (isOpen || cameBefore || n.waited[value] && (isHalfOpen || n.isNew)):
@@ -56,7 +62,7 @@ func (n *naive) comes(value string) bool {
 		return false
 	}
 	n.others++
-	n.places[value] = 1
+	n.places[value], n.masks[value] = 1, isMask
 	return true
 }
 
@@ -95,11 +101,11 @@ func admitAgainstSets(seed uint64) error {
 			}
 			if rnd.IntN(2) == 0 {
 				label = span.LabelPeerTag
-				key.PeerTags, want = []string{"key:" + value}, tags.comes(value)
+				key.PeerTags, want = []string{"key:" + value}, tags.comes(value, false)
 			} else {
-				key.Resource, want = value, texts.comes(value)
+				key.Resource, want = value, texts.comes(value, false)
 			}
-			isMasked := !want && label == span.LabelResource && texts.comes(value[:strings.IndexByte(value, '-')+1]+"{id}")
+			isMasked := !want && label == span.LabelResource && texts.comes(value[:strings.IndexByte(value, '-')+1]+"{id}", true)
 			if got := r.Admit(origin, &key, false); got.Collapsed.Has(label) == (want || isMasked) || got.Masked.Has(label) != isMasked {
 				return fmt.Errorf("seed %d, interval %d: %s of %d is %+v, named: %t, masked: %t", seed, interval, value, limit, got, want, isMasked)
 			}
@@ -161,6 +167,80 @@ func TestWhatRepeatsKeepsItsName(t *testing.T) {
 			}
 			intervals.Begin()
 		}
+	}
+}
+
+// TestNamesWinOverMasks: masks that keep coming have no place kept, and a quarter of a budget is never
+// theirs. So names that begin when all else is taken get at least that quarter more in each interval, up to
+// all of it.
+func TestNamesWinOverMasks(t *testing.T) {
+	const limit, honest, begin = 128, 100, 3
+	config := testConfig()
+	config.Budgets[span.LabelResource] = limit
+	intervals := registry.NewIntervals(&config)
+	rnd := rand.New(rand.NewPCG(7, 23))
+	for interval := range begin + 7 {
+		r := intervals.Registry()
+		origin, _ := r.AdmitOrigin(span.Origin{})
+		var values []string
+		for i := range 20 * limit { // each mask comes twenty times, what is masked never again
+			values = append(values, fmt.Sprintf("GET /%c%c/orders/%d", 'a'+i%16, 'a'+i/16%16, rnd.Uint64()))
+		}
+		for i := range honest {
+			if name := fmt.Sprint("honest ", i); interval >= begin {
+				values = append(values, name, name)
+			}
+		}
+		rnd.Shuffle(len(values), func(i, j int) { values[i], values[j] = values[j], values[i] })
+		masked := 0
+		for _, value := range values {
+			a := r.Admit(origin, &span.Key{Service: "s", Operation: "o", Resource: value}, false)
+			if a.Masked != 0 {
+				masked++
+			}
+			if strings.HasPrefix(value, "honest") && interval >= begin+4 && !a.Whole() {
+				t.Fatalf("interval %d: %s is %+v", interval, value, a)
+			}
+		}
+		if interval < begin && masked == 0 {
+			t.Fatalf("interval %d: nothing is masked", interval)
+		}
+		intervals.Begin()
+	}
+}
+
+// TestANameThatWasAMaskIsKept: a text that is the mask of some spans and the name of others, as of a route
+// that a framework names itself, is a name.
+func TestANameThatWasAMaskIsKept(t *testing.T) {
+	const limit = 32
+	config := testConfig()
+	config.Budgets[span.LabelResource] = limit
+	intervals := registry.NewIntervals(&config)
+	for interval := range 3 {
+		r := intervals.Registry()
+		origin, _ := r.AdmitOrigin(span.Origin{})
+		admit := func(resource string) registry.Admission {
+			return r.Admit(origin, &span.Key{Service: "s", Operation: "o", Resource: resource}, false)
+		}
+		if interval < 2 {
+			for i := range limit { // half of them have places, and their mask has one behind them
+				admit(fmt.Sprint("GET /users/", 100*interval+i))
+			}
+			for range 2 {
+				if a := admit("GET /users/{id}"); !a.Whole() {
+					t.Fatalf("interval %d: %+v", interval, a)
+				}
+			}
+		}
+		for i := range 4 * limit {
+			for range 3 {
+				admit(fmt.Sprint("other ", i))
+			}
+		}
+		if a := admit("GET /users/{id}"); !a.Whole() {
+			t.Errorf("interval %d: the name is %+v", interval, a)
+		}
+		intervals.Begin()
 	}
 }
 
