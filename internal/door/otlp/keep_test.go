@@ -117,6 +117,28 @@ func TestAShareOfTracesGoesOn(t *testing.T) {
 	}
 }
 
+// TestWhatIsSentAgainIsToldOnce: of a request that its SDK sends again, because the destination did not take
+// it, what goes on is written each time and told once.
+func TestWhatIsSentAgainIsToldOnce(t *testing.T) {
+	to := newCollector(t, false, func(w http.ResponseWriter, n int) {
+		if n < 3 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+	forward := forwardTo(t, to.url())
+	h := newHarness(t, func(c *Config, a *aggregate.Config) { forward(c, a); c.Keep = &sampling.Keeping{Share: 0.5} })
+	request, _ := randomTraces(rand.New(rand.NewPCG(9, 10)), 100)
+	for _, want := range []int{http.StatusServiceUnavailable, http.StatusServiceUnavailable, http.StatusOK} {
+		if a := post(t, h.client(false), request); a.status != want {
+			t.Fatalf("answered %d, want %d", a.status, want)
+		}
+	}
+	h.stop()
+	if stats := h.Stats(); h.rows["name 0"] != 200 || stats.KeptTraces+stats.GoneTraces != 100 || stats.KeptTraces == 0 {
+		t.Errorf("counted %v, %d traces are said to have gone on and %d not", h.rows, stats.KeptTraces, stats.GoneTraces)
+	}
+}
+
 // TestWhereNothingGoesOnItIsTaken: nobody is asked about a request of which nothing is wanted.
 func TestWhereNothingGoesOnItIsTaken(t *testing.T) {
 	to := newCollector(t, false, nil)
