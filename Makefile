@@ -87,7 +87,7 @@ test-plain: # allocations, and comparisons of thousands of values
 		$(GO) test -vet=off -run '$(PLAIN)' $$($(GO) list -f '{{.Dir}}' ./... | xargs -I{} grep -lE '^func Test[A-Za-z]*($(PLAIN))' -r --include=*_test.go {} | xargs -n1 dirname | sort -u)); done
 
 test-modules: # tests with dependencies of their own, not from the cache: some build the daemon
-	@set -e; for module in $(filter-out test/daemon/ test/deploy/ test/page/ test/fleet/,$(TEST_MODULES)); do echo "$$module"; (cd $$module && ROUNDS=10 $(GO) test -count=1 $(RACE) ./...); done
+	@set -e; for module in $(filter-out test/daemon/ test/deploy/ test/page/ test/fleet/,$(TEST_MODULES)); do echo "$$module"; (cd $$module && ROUNDS=10 $(GO) test -count=1 -timeout 30m $(RACE) ./...); done
 
 test-faults: ## every fault of docs/faults.md, in a table of fault, promise and verdict (2 minutes)
 	cd tools && $(GO) run ./faults ..
