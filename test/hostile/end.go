@@ -32,7 +32,7 @@ func (s *soak) end() error {
 	case <-time.After(2 * time.Minute):
 		errs = append(errs, errors.New("polite senders do not come to their end within two minutes"))
 	}
-	flushed := uint64(0)
+	flushed, ambiguous := uint64(0), uint64(0)
 	for _, d := range s.daemons {
 		if err := d.isEmpty(); err != nil {
 			s.noticed("%v", err)
@@ -41,14 +41,15 @@ func (s *soak) end() error {
 		if err := d.stop(); err != nil {
 			s.noticed("%v", err)
 		}
-		flushed += d.flushed
+		flushed, ambiguous = flushed+d.flushed, ambiguous+d.ambiguous
 	}
 	s.ledger.change(func() {
 		for _, fault := range s.ledger.faults {
 			s.noticed("the agent would show wrongly: %s", fault)
 		}
-		if s.ledger.counted != flushed {
-			s.noticed("daemons say that the agent took %d spans, and it has %d", flushed, s.ledger.counted)
+		if s.ledger.counted < flushed || s.ledger.counted > flushed+ambiguous {
+			s.noticed("daemons say that the agent took %d spans, and perhaps %d more, and it has %d", flushed,
+				ambiguous, s.ledger.counted)
 		}
 	})
 	return errors.Join(errs...)

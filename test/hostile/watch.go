@@ -70,7 +70,7 @@ func (d *daemon) look(past func(format string, args ...any)) {
 	if !s.Books.Balanced {
 		past("%s: books are not balanced in %d looks: %+v", d.name, balances, s.Books)
 	}
-	if s.Books.Unsent > 0 {
+	if s.Books.Unsent > s.Books.UnsentBy["ambiguous"] {
 		past("%s: spans were given up: %v", d.name, s.Books.UnsentBy)
 	}
 	for _, bounded := range bounds(s) {
