@@ -50,15 +50,6 @@ func saidOf(r *otlp.Request, tags []spantable.Tag) (all []string) {
 	return all
 }
 
-// nested is a value with as many messages around it.
-func nested(depth int) []byte {
-	value := otlptest.Field(nil, 1, []byte("x"))
-	for ; depth > 0; depth -= 2 {
-		value = otlptest.Field(nil, 5, otlptest.Field(nil, 1, value))
-	}
-	return value
-}
-
 // TestWhatIsNotRead: each of these in a request that is read without it.
 func TestWhatIsNotRead(t *testing.T) {
 	r := &otlp.Request{}

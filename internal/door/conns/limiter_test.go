@@ -83,7 +83,7 @@ func TestThereAreAsManyConnectionsAsThereMayBe(t *testing.T) {
 // TestWhoNeverSpokeGivesWayFirst, the oldest of them, and none that has just said something.
 func TestWhoNeverSpokeGivesWayFirst(t *testing.T) {
 	l := NewLimiter(3)
-	idle, speaks, silent := newConn(0), newConn(0), newConn(0)
+	idle, silent := newConn(0), newConn(0)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func TestWhoNeverSpokeGivesWayFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	speaks = NewConn(ours)
+	speaks := NewConn(ours)
 	for _, c := range []*Conn{idle, speaks, silent} {
 		if !l.add(c) {
 			t.Error("there is room, and it is rejected")
