@@ -22,8 +22,8 @@
 // traces on without a mark. Two things are outside of what daemons promise, and the soak keeps to that:
 // the agent never swallows a payload of statistics without an answer (such a one is ambiguous, and told
 // so; where the machine itself stands still for as long as a request has, there are such, and the agent
-// has counted them), and a daemon is restarted when every sender's request has had its end, because the next one does
-// not know which requests the one before it has counted.
+// has counted them), and a daemon is restarted when every sender's request has had its end, because the
+// next one does not know which requests the one before it has counted.
 //
 // # Threading
 //

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"time"
+
+	"github.com/DataDog/sketches-go/ddsketch"
+	"github.com/spanstatsd/spanstatsd/internal/payload"
+	"github.com/vmihailenco/msgpack/v5"
+	"google.golang.org/protobuf/proto"
+)
+
+// packer writes msgpack. Writing to memory does not fail.
+type packer struct {
+	*msgpack.Encoder
+	bytes.Buffer
+	numbers map[string]uint64 // of v1.0
+}
+
+func newPacker() *packer {
+	p := &packer{numbers: map[string]uint64{"": 0}}
+	p.Encoder = msgpack.NewEncoder(&p.Buffer)
+	p.Encoder.UseCompactInts(true)
+	return p
+}
+
+func (p *packer) list(n int) { _ = p.EncodeArrayLen(n) }
+func (p *packer) dict(n int) { _ = p.EncodeMapLen(n) }
+
+// put writes values one after the other.
+func (p *packer) put(values ...any) {
+	for _, v := range values {
+		_ = p.Encode(v)
+	}
+}
+
+// traces are the spans two by two.
+func (s *spans) traces() (all [][]span) {
+	for i := 0; i < len(s.all); i += 2 {
+		all = append(all, s.all[i:min(i+2, len(s.all))])
+	}
+	return all
+}
+
+func (s *span) kind() string {
+	if s.isRoot() {
+		return "server"
+	}
+	return "client"
+}
+
+func (p *packer) named(service string, s *span) {
+	p.dict(12)
+	p.put("service", service, "name", "http.request", "resource", s.resource, "type", "web", "trace_id",
+		s.trace, "span_id", s.id, "parent_id", s.root, "start", s.start, "duration", s.duration, "error",
+		bit(s.failed))
+	p.put("meta")
+	p.dict(2)
+	p.put("env", service, "span.kind", s.kind(), "metrics")
+	p.dict(2)
+	p.put("_sampling_priority_v1", 1.0, "_top_level", float64(bit(s.isRoot())))
+}
+
+func (s *spans) v04() []byte {
+	p := newPacker()
+	traces := s.traces()
+	p.list(len(traces))
+	for _, trace := range traces {
+		p.list(len(trace))
+		for i := range trace {
+			p.named(s.service, &trace[i])
+		}
+	}
+	return p.Bytes()
+}
+
+func (s *spans) v05() []byte {
+	var names []string
+	numbers := map[string]uint64{}
+	number := func(text string) uint64 {
+		n, ok := numbers[text]
+		if !ok {
+			n = uint64(len(names))
+			numbers[text] = n
+			names = append(names, text)
+		}
+		return n
+	}
+	p := newPacker()
+	traces := s.traces()
+	p.list(len(traces))
+	for _, trace := range traces {
+		p.list(len(trace))
+		for _, one := range trace {
+			p.list(12)
+			p.put(number(s.service), number("http.request"), number(one.resource), one.trace, one.id)
+			p.put(one.root, one.start, one.duration, bit(one.failed))
+			p.dict(2)
+			p.put(number("env"), number(s.service), number("span.kind"), number(one.kind()))
+			p.dict(2)
+			p.put(number("_sampling_priority_v1"), 1.0, number("_top_level"), float64(bit(one.isRoot())),
+				number("web"))
+		}
+	}
+	head := newPacker()
+	head.list(2)
+	head.put(names)
+	return append(head.Bytes(), p.Bytes()...)
+}
+
+func (s *spans) v07() []byte {
+	p := newPacker()
+	p.dict(3)
+	p.put("language_name", "go", "env", s.service, "chunks")
+	traces := s.traces()
+	p.list(len(traces))
+	for _, trace := range traces {
+		p.dict(2)
+		p.put("priority", 1, "spans")
+		p.list(len(trace))
+		for i := range trace {
+			p.named(s.service, &trace[i])
+		}
+	}
+	return p.Bytes()
+}
+
+// statistics are those that a tracer computes itself, of ten seconds.
+func (s *spans) statistics() []byte {
+	type group struct {
+		counts
+		roots    uint64
+		ok, errs *ddsketch.DDSketch
+	}
+	groups := map[string]*group{}
+	for _, one := range s.all {
+		g := groups[one.resource]
+		if g == nil {
+			g = &group{ok: payload.NewSketch(), errs: payload.NewSketch()}
+			groups[one.resource] = g
+		}
+		g.add(counts{1, bit(one.failed), uint64(one.duration)})
+		g.roots += bit(one.isRoot())
+		sketch := g.ok
+		if one.failed {
+			sketch = g.errs
+		}
+		_ = sketch.Add(float64(one.duration)) // it is positive
+	}
+	p := newPacker()
+	p.dict(4)
+	p.put("Env", s.service, "Service", s.service, "Lang", "go", "Stats")
+	p.list(1)
+	p.dict(3)
+	const width = 10_000_000_000
+	p.put("Start", time.Now().UnixNano()/width*width, "Duration", uint64(width), "Stats")
+	p.list(len(groups))
+	for resource, g := range groups {
+		p.dict(9)
+		p.put("Service", s.service, "Name", "http.request", "Resource", resource, "Hits", g.Spans, "Errors",
+			g.Errors, "TopLevelHits", g.roots, "Duration", g.Duration)
+		ok, _ := proto.Marshal(g.ok.ToProto()) // these are whole
+		errs, _ := proto.Marshal(g.errs.ToProto())
+		p.put("OkSummary", ok, "ErrorSummary", errs)
+	}
+	return p.Bytes()
+}
+
+// text writes a text of v1.0: where it comes first, and its number from then on.
+func (p *packer) text(field int, text string) {
+	p.put(field)
+	p.again(text)
+}
+
+func (p *packer) again(text string) {
+	n, ok := p.numbers[text]
+	if !ok {
+		p.numbers[text] = uint64(len(p.numbers))
+		p.put(text)
+		return
+	}
+	p.put(n)
+}
+
+func (s *spans) v10() []byte {
+	p := newPacker()
+	p.dict(3)
+	p.text(3, "go")
+	p.text(7, s.service)
+	traces := s.traces()
+	p.put(11)
+	p.list(len(traces))
+	for _, trace := range traces {
+		id := binary.BigEndian.AppendUint64(make([]byte, 8), trace[0].trace)
+		p.dict(3)
+		p.put(1, 1, 6, id, 4)
+		p.list(len(trace))
+		for _, one := range trace {
+			p.dict(11)
+			p.text(1, s.service)
+			p.text(2, "http.request")
+			p.text(3, one.resource)
+			p.put(4, one.id, 5, one.root, 6, one.start, 7, one.duration, 8, one.failed)
+			p.text(10, "web")
+			p.put(16, 3-bit(one.isRoot()), 9)
+			p.list(3)
+			p.again("_top_level")
+			p.put(3, float64(bit(one.isRoot())))
+		}
+	}
+	return p.Bytes()
+}

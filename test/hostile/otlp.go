@@ -1,0 +1,67 @@
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// nested appends a message of protobuf, or a text, as a field.
+func nested(b []byte, field protowire.Number, message []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), message)
+}
+
+// attribute is a KeyValue with a text.
+func attribute(key, value string) []byte {
+	return nested(nested(nil, 1, []byte(key)), 2, nested(nil, 1, []byte(value)))
+}
+
+// protobuf is an ExportTraceServiceRequest.
+func (s *spans) protobuf() []byte {
+	var scope []byte
+	for _, one := range s.all {
+		id := binary.BigEndian.AppendUint64(nil, one.id)
+		b := nested(nil, 1, append(make([]byte, 8), binary.BigEndian.AppendUint64(nil, one.trace)...))
+		b = nested(b, 2, id)
+		if !one.isRoot() {
+			b = nested(b, 4, binary.BigEndian.AppendUint64(nil, one.root))
+		}
+		b = nested(b, 5, []byte(one.resource))
+		b = protowire.AppendVarint(protowire.AppendTag(b, 6, protowire.VarintType), 3-bit(one.isRoot()))
+		b = protowire.AppendFixed64(protowire.AppendTag(b, 7, protowire.Fixed64Type), uint64(one.start))
+		b = protowire.AppendFixed64(protowire.AppendTag(b, 8, protowire.Fixed64Type),
+			uint64(one.start+one.duration))
+		if one.failed {
+			b = nested(b, 15, protowire.AppendVarint(protowire.AppendTag(nil, 3, protowire.VarintType), 2))
+		}
+		scope = nested(scope, 2, b)
+	}
+	resource := nested(nested(nil, 1, attribute("service.name", s.service)), 1,
+		attribute("deployment.environment.name", s.service))
+	return nested(nil, 1, nested(nested(nil, 1, resource), 2, scope))
+}
+
+// json is the same in JSON.
+func (s *spans) json() []byte {
+	b := fmt.Appendf(nil, `{"resourceSpans":[{"resource":{"attributes":[`+
+		`{"key":"service.name","value":{"stringValue":%q}},`+
+		`{"key":"deployment.environment.name","value":{"stringValue":%q}}]},"scopeSpans":[{"spans":[`,
+		s.service, s.service)
+	for i, one := range s.all {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = fmt.Appendf(b, `{"traceId":"%032x","spanId":"%016x","name":%q,"kind":%d,`+
+			`"startTimeUnixNano":"%d","endTimeUnixNano":"%d"`, one.trace, one.id, one.resource,
+			3-bit(one.isRoot()), one.start, one.start+one.duration)
+		if !one.isRoot() {
+			b = fmt.Appendf(b, `,"parentSpanId":"%016x"`, one.root)
+		}
+		if one.failed {
+			b = append(b, `,"status":{"code":2}`...)
+		}
+		b = append(b, '}')
+	}
+	return append(b, `]}]}]}`...)
+}
