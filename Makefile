@@ -66,8 +66,10 @@ licences: ## write THIRD_PARTY_LICENSES anew, after a module has come, gone or c
 dist-check: ## build a release twice, in two places, and compare the bytes
 	@GO=$(GO) VERSION=$(VERSION) EPOCH=$(EPOCH) sh test/deploy/reproducible.sh
 
-demo: ## watch spans of a small web shop go all the way, for 25 seconds
-	cd lab && $(GO) run ./cmd/spanstatsd-lab demo --for 25s
+TO ?= agent
+
+demo: ## watch spans of a small web shop go all the way, for 25 seconds: to a stand-in agent, or with TO=prometheus scraped
+	cd lab && $(GO) run ./cmd/spanstatsd-lab demo --destination '$(TO)' --for 25s
 
 # What make test runs: the daemon's module, the lab's, and the daemon as a whole.
 TESTED := . lab test/daemon
@@ -87,7 +89,7 @@ test-plain: # allocations, and comparisons of thousands of values
 		$(GO) test -vet=off -run '$(PLAIN)' $$($(GO) list -f '{{.Dir}}' ./... | xargs -I{} grep -lE '^func Test[A-Za-z]*($(PLAIN))' -r --include=*_test.go {} | xargs -n1 dirname | sort -u)); done
 
 test-modules: # tests with dependencies of their own, not from the cache: some build the daemon
-	@set -e; for module in $(filter-out test/daemon/ test/deploy/ test/page/ test/fleet/,$(TEST_MODULES)); do echo "$$module"; (cd $$module && ROUNDS=10 $(GO) test -count=1 -timeout 30m $(RACE) ./...); done
+	@set -e; for module in $(filter-out test/daemon/ test/deploy/ test/page/ test/fleet/ test/kubernetes/,$(TEST_MODULES)); do echo "$$module"; (cd $$module && ROUNDS=10 $(GO) test -count=1 -timeout 30m $(RACE) ./...); done
 
 test-faults: ## every fault of docs/faults.md, in a table of fault, promise and verdict (2 minutes)
 	cd tools && $(GO) run ./faults ..
@@ -98,12 +100,29 @@ test-hostile: ## a soak that nobody has to watch: senders polite and hostile on 
 	@mkdir -p bin
 	cd test/hostile && $(GO) run . -time $(TIME) -log $(CURDIR)/bin/hostile.log
 
+# As many kills as an hour holds, unless KILLS or TIME says less.
+test-kills: TIME := 1h
+test-kills: ## daemons killed with SIGKILL at random under clients in Go and Java; the last line says what was lost, counted twice, ambiguous (an hour, or TIME=5m, KILLS=100; SEED, RATE, DESTINATION, DOOR, STARVED=1)
+	@mkdir -p bin
+	cd test/kills && $(GO) run . -time $(TIME) -log $(CURDIR)/bin/kills.log $(if $(KILLS),-kills $(KILLS)) $(if $(SEED),-seed $(SEED)) \
+		$(if $(RATE),-rate $(RATE)) $(if $(DESTINATION),-destination $(DESTINATION)) $(if $(DOOR),-door $(DOOR)) $(if $(STARVED),-starved)
+
+# Each run has seeds of its own, and prints them.
+test-lives: TIME := 1h
+test-lives: ## daemons that live by plans drawn from a seed: stops, second signals, successors, kills behind any store, damaged files, full disks; the last line says what was lost, counted twice, ambiguous (an hour, or TIME=2m; SEED, PLAN)
+	@mkdir -p bin
+	cd test/kills && $(GO) run . -lives -time $(TIME) -log $(CURDIR)/bin/lives.log $(if $(SEED),-seed $(SEED)) $(if $(PLAN),-plan '$(PLAN)')
+
 test-agent: ## the built daemon before the real trace agent, ROUNDS times over random spans
 	cd test/agent && ROUNDS=$(ROUNDS) $(GO) test -count=1 ./stats
 
 test-otel: ## OpenTelemetry's SDKs as they are published, two pods each, before the built daemon; installs them into bin/ (3 minutes)
 	sh test/otel/languages.sh $(CURDIR)/bin/otel
 	cd test/otel && OTEL_DIR=$(CURDIR)/bin/otel $(GO) test -tags languages -timeout 20m -count=1 -v ./...
+
+test-zipkin: ## reporters of Zipkin as they are published, before the built daemon; installs them into bin/ (1 minute)
+	sh test/zipkin/reporters.sh $(CURDIR)/bin/zipkin
+	cd test/zipkin && ZIPKIN_DIR=$(CURDIR)/bin/zipkin $(GO) test -tags languages -timeout 10m -count=1 -v ./...
 
 test-java-client: build ## the client library for Java, before daemons in Java and the built one, and the extension (2 minutes; the first time Maven gets what it needs)
 	SPANSTATSD_BIN=$(CURDIR)/bin/spanstatsd mvn --batch-mode --no-transfer-progress -f clients/java -pl client,opentelemetry -am verify
@@ -113,14 +132,28 @@ test-java: ## both jars of clients/java with their tests, and a real application
 	cd test/java && JAVA_DIR=$(CURDIR)/bin/java $(GO) test -tags languages -timeout 40m -count=1 -v ./...
 
 # Collectors and Prometheus, from their modules, without the service discovery of clouds.
-fleet-programs:
+scrape-programs:
 	@mkdir -p bin/fleet
 	$(GO) build -o bin/fleet/spanstatsd ./cmd/spanstatsd
-	cd test/fleet && $(GO) build -o $(CURDIR)/bin/fleet/ ./collector
 	cd test/fleet/prometheus && CGO_ENABLED=0 $(GO) build -tags remove_all_sd -o $(CURDIR)/bin/fleet/ github.com/prometheus/prometheus/cmd/prometheus
 
-test-fleet: fleet-programs ## daemons before real collectors and a real Prometheus, while gateways die and come; builds those into bin/fleet (2 minutes; the first time ten more)
+fleet-programs: scrape-programs
+	cd test/fleet && $(GO) build -o $(CURDIR)/bin/fleet/ ./collector
+
+test-fleet: fleet-programs ## daemons before real collectors and a real Prometheus, while gateways die and come; builds those into bin/fleet (4 minutes; the first time ten more)
 	cd test/fleet && FLEET_DIR=$(CURDIR)/bin/fleet $(GO) test -count=1 -timeout 20m -v ./...
+
+kubernetes-programs:
+	@mkdir -p bin/kubernetes
+	cd test/kubernetes/etcd && $(GO) build -trimpath -ldflags='-s -w' -o $(CURDIR)/bin/kubernetes/etcd .
+	@set -e; for program in kube-apiserver kube-controller-manager; do (cd test/kubernetes/programs && $(GO) build -trimpath \
+		-ldflags='-s -w' -o $(CURDIR)/bin/kubernetes/$$program k8s.io/kubernetes/cmd/$$program); done
+
+test-kubernetes: kubernetes-programs ## the policy that injects the daemon, the manifests and the chart in a real API server, built into bin/kubernetes: pods of some fifty shapes (1 minute; the first time some ten to build it)
+	cd test/kubernetes && $(GO) test -count=1 -timeout 20m -v ./...
+
+test-scrape: scrape-programs ## of those, the tests with a real Prometheus that scrapes daemons, without the collectors; DASHBOARDS=directory asks it what the dashboards in there ask as well (2 minutes; the first time five more)
+	cd test/fleet && FLEET_DIR=$(CURDIR)/bin/fleet DASHBOARDS=$(abspath $(DASHBOARDS)) $(GO) test -count=1 -timeout 20m -v -run '^TestScraped' .
 
 # Without the race detector: there is no concurrency of ours in it, and half a
 # cloud would be compiled a second time. Not from the cache: the go command does
@@ -129,8 +162,8 @@ test-deploy: ## what stands in deploy/ keeps its promises: manifests, chart, ale
 	cd test/deploy && $(GO) test -count=1 ./...
 	cd tools && $(GO) vet ./... && $(GO) test -count=1 ./...
 
-test-prometheus: ## a real Prometheus server scrapes the daemon; needs `prometheus` (a package of Debian)
-	cd test/deploy && $(GO) test -count=1 -tags prometheus -run '^TestPrometheus$$' -v .
+test-prometheus: ## a real Prometheus server scrapes the daemon, and what examples/compose.yaml runs; needs `prometheus` (a package of Debian)
+	cd test/deploy && $(GO) test -count=1 -tags prometheus -run '^Test(Prometheus|ComposeExampleRuns)$$' -v .
 
 test-container: ## run the image's root, read-only and as its user, without a container runtime; needs root
 	cd test/deploy && $(GO) test -count=1 -tags container -run '^TestContainer$$' -v .
@@ -150,7 +183,7 @@ fuzz: ## fuzz every target for a minute
 
 # Before a release, and after a change of what a mutants.txt names. Not in ci, which only
 # looks whether each change still fits its file: it takes a third of the time of ci.
-mutants: ## wrong changes of what guards the data, each of which must make a test fail, or those of ONLY=registry (half an hour; it says how long)
+mutants: ## wrong changes of what guards the data, each of which must make a test fail, or those of ONLY=registry (an hour; it says how long)
 	cd tools && $(GO) run ./mutants -only '$(ONLY)' ..
 
 lint: ## formatting, vet and staticcheck, in every module
@@ -161,8 +194,11 @@ lint: ## formatting, vet and staticcheck, in every module
 	@set -e; for module in $(TESTED); do echo "staticcheck $$module"; (cd $$module && $(CURDIR)/bin/staticcheck ./...); done
 	@set -e; for module in $(OTHER_MODULES); do echo "vet $$module"; (cd $$module && $(GO) vet -tags browser,container,languages,prometheus ./...); done
 
+ci-lives:
+	@$(MAKE) --no-print-directory test-lives TIME=2m
+
 # What a machine may lack is left out there, and .ci/where-possible says so.
-ci: test lint build test-modules test-deploy test-faults test-fuzz ## everything that must hold: make test first, then lint, the real agent, what is deployed, fuzz (50 minutes from nothing)
+ci: test lint build test-modules test-deploy test-faults test-fuzz ci-lives ## everything that must hold: make test first, then lint, the real agent, what is deployed, fuzz (50 minutes from nothing)
 	@sh .ci/where-possible test-prometheus command -v prometheus
 	@sh .ci/where-possible test-java-client sh -c 'command -v javac && command -v mvn'
 	@sh .ci/where-possible test-container unshare --mount true
@@ -237,6 +273,9 @@ bench-sketch: ## our sketches beside the library's: bins of 100 million duration
 
 bench-flush: ## merging and encoding 2048 aggregates beside the agent's and the Collector's own code, in one run
 	cd lab/peers && $(GO) run ./flush
+
+bench-scrape: ## a scrape of 8192 series beside client_golang's own, and a flush beside scrapes, in one run
+	cd lab && $(GO) run ./bench/scraping
 
 bench: build ## every workload through a whole daemon, in one table (2 minutes)
 	bin/spanstatsd-lab bench all -- --buffer=block

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"iter"
 	"sync/atomic"
 
 	"github.com/spanstatsd/spanstatsd/internal/wire"
@@ -29,11 +30,10 @@ type buffer struct {
 	frames      []byte // spans messages, back to back
 	open        mark   // the last of them, which still takes snapshots
 
-	// In a sealed buffer memory[head:end] is still to be written, and its first defined bytes
-	// are the definitions.
-	head, defined, end int
+	head, end int // of what was sealed, in memory
 
 	spans int
+	upTo  uint64        // of a kept buffer: its last span, by its number on the connection
 	next  *buffer       // in the chain of a batch that fills several
 	below atomic.Uint32 // the buffer under it in a stack
 	index uint32
@@ -96,40 +96,77 @@ func (b *buffer) seal() {
 	if b.keys > 0 {
 		wire.EndDefine(b.definitions, 0, b.keys)
 	}
-	b.defined = len(b.definitions)
-	b.head = defineRoom - b.defined
+	b.head = defineRoom - len(b.definitions)
 	b.end = defineRoom + len(b.frames)
 	copy(b.memory[b.head:], b.definitions)
 }
 
-// bytes is what is still to be written of a sealed buffer.
+// bytes are the messages of a sealed buffer.
 func (b *buffer) bytes() []byte { return b.memory[b.head:b.end] }
 
-// handOver notes that the socket took the first n of bytes. It returns how many
-// spans lie in messages that were taken to their last byte; the definitions and
-// what follows those messages stay, to be written to the next connection.
-func (b *buffer) handOver(n int) (spans int) {
-	first := b.head + b.defined
-	rest, taken := first, b.head+n
-	for rest < b.end {
-		end := rest + wire.HeaderLen + int(wire.FrameLength(b.memory[rest:]))
-		if end > taken {
+// messages goes through them. Those that define have no spans.
+func (b *buffer) messages() iter.Seq2[[]byte, int] {
+	return func(yield func(message []byte, spans int) bool) {
+		for rest := b.bytes(); len(rest) > 0; {
+			end := wire.HeaderLen + int(wire.FrameLength(rest))
+			if !yield(rest[:end], messageSpans(rest[wire.HeaderLen:end])) {
+				return
+			}
+			rest = rest[end:]
+		}
+	}
+}
+
+// taken is how many spans lie in messages that the socket took to their last byte, where it took
+// the first n bytes.
+func (b *buffer) taken(n int) (spans int) {
+	for message, count := range b.messages() {
+		if n -= len(message); n < 0 {
 			break
 		}
-		spans += messageSpans(b.memory[rest+wire.HeaderLen : end])
-		rest = end
+		spans += count
 	}
-	copy(b.memory[rest-b.defined:rest], b.memory[b.head:first])
-	b.head = rest - b.defined
-	b.spans -= spans
 	return spans
 }
 
-// messageSpans is how many snapshots a message of ours holds.
+// retain leaves those messages of spans that are wanted, in their order, each behind the definitions
+// that it needs. What it is asked is how many spans the next message has.
+func (b *buffer) retain(isWanted func(spans int) bool) {
+	var definitions []byte // that what is left has not yet
+	end := b.head
+	b.spans = 0
+	for message, spans := range b.messages() {
+		switch {
+		case spans == 0:
+			definitions = message
+		case isWanted(spans):
+			end += copy(b.memory[end:], definitions)
+			end += copy(b.memory[end:], message)
+			b.spans += spans
+			definitions = nil
+		}
+	}
+	b.end = end
+}
+
+// join appends the messages of another buffer, if there is room.
+func (b *buffer) join(other *buffer) bool {
+	if len(b.memory)-b.end < len(other.bytes()) {
+		return false
+	}
+	b.end += copy(b.memory[b.end:], other.bytes())
+	b.spans, b.upTo = b.spans+other.spans, other.upTo
+	return true
+}
+
+// messageSpans is how many spans a message of ours holds.
 func messageSpans(message []byte) int {
-	_, body, err := wire.Split(message)
+	kind, body, err := wire.Split(message)
 	if err != nil {
 		panic("BUG: client buffer holds a malformed message: " + err.Error())
+	}
+	if kind != wire.TypeSpans {
+		return 0
 	}
 	w, err := wire.WalkSpans(body)
 	if err != nil {

@@ -39,11 +39,11 @@ type Client struct {
 
 // progress is what the sender has done, which Stats tells.
 type progress struct {
-	daemon      atomic.Pointer[string] // what it calls itself, nil while it is away
-	connects    atomic.Uint64
-	sent        atomic.Uint64
-	unconfirmed atomic.Uint64 // of them, handed over to daemons that died
-	lost        losses        // after they were accepted
+	daemon   atomic.Pointer[string] // what it calls itself, nil while it is away
+	connects atomic.Uint64
+	last     atomic.Pointer[connection] // that was welcomed
+	sent     atomic.Uint64              // what is handed over again is taken off before
+	lost     losses                     // after they were accepted, or sent
 }
 
 // Open returns a client, which connects in the background and goes on trying
@@ -55,7 +55,7 @@ func Open(config Config) (*Client, error) {
 	}
 	c := &Client{
 		config:   config,
-		pool:     newPool(config.BufferBytes / bufferBytes),
+		pool:     newPool(config.BufferBytes/bufferBytes + max(config.MaxKept, 0)/bufferBytes),
 		wake:     make(chan struct{}, 1),
 		flushes:  make(chan *flush),
 		closing:  make(chan struct{}),
@@ -63,7 +63,7 @@ func Open(config Config) (*Client, error) {
 		features: newFeatures(),
 	}
 	c.aborted, c.abort = context.WithCancel(context.Background())
-	c.shards = make([]shard, shardCount(len(c.pool.buffers)))
+	c.shards = make([]shard, shardCount(config.BufferBytes/bufferBytes))
 	for i := range c.shards {
 		c.shards[i].pool, c.shards[i].gate = c.pool, &c.gate
 	}
@@ -167,10 +167,11 @@ func (c *Client) Flush(ctx context.Context) error {
 	}
 }
 
-// Close refuses what is published from now on, sends what is buffered and waits
-// until the daemon has read it and closed its end. When ctx ends first, what is
-// not sent is counted as lost. If nobody listens on the socket, Close does not
-// wait for somebody to come.
+// Close refuses what is published from now on, sends what is buffered, waits some
+// seconds at most until the daemon says what became of it, and then until the
+// daemon has closed its end. When ctx ends first, what is not sent is counted as
+// lost, and what is sent and has no outcome yet is Stats.Unsettled. If nobody
+// listens on the socket, Close does not wait for somebody to come.
 //
 // It returns an error when spans were lost or the daemon did not close its end.
 // A second Close waits for the first and returns the same.

@@ -219,7 +219,7 @@ func uniqueBatch(size, length int) []Snapshot {
 func TestRefused(t *testing.T) {
 	nobody := filepath.Join(t.TempDir(), "nobody")
 	t.Run("too large", func(t *testing.T) {
-		c := open(t, Config{Socket: nobody, BufferBytes: 4 * bufferBytes})
+		c := open(t, Config{Socket: nobody, BufferBytes: 4 * bufferBytes, MaxKept: KeepNothing})
 		if c.Publish(uniqueBatch(100, 4000)) {
 			t.Error("accepted more than all buffers hold")
 		}
@@ -232,7 +232,7 @@ func TestRefused(t *testing.T) {
 		}
 	})
 	t.Run("buffer full", func(t *testing.T) {
-		c := open(t, Config{Socket: nobody, BufferBytes: 4 * bufferBytes})
+		c := open(t, Config{Socket: nobody, BufferBytes: 4 * bufferBytes, MaxKept: KeepNothing})
 		offered := uint64(0)
 		for range 1000 {
 			offered += 50

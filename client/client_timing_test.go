@@ -148,7 +148,7 @@ func drain(b testing.TB) (socket string) {
 			}
 			conn.Write(wire.AppendWelcome(nil, &wire.Welcome{
 				Version: wire.Version, MaxFrame: wire.MinMaxFrame, MaxBatch: wire.MinMaxBatch, MaxKeys: 1024,
-				Features: wire.Features{Stats: true},
+				Features: wire.Features{Stats: true}, Settled: true, Token: "a", // so that all of it is kept
 			}))
 			buffer := make([]byte, 1<<20)
 			for err == nil {

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/socketpath"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
@@ -27,32 +28,49 @@ var longAgo = time.Unix(1, 0)
 
 // connection is one. The sender writes to it, its reader reads.
 type connection struct {
-	conn   *net.UnixConn
-	in     *bufio.Reader
-	daemon string
-	since  time.Time
-
-	interval uint64 // the daemon's, in nanoseconds, 0 where it says nothing of it
+	conn  *net.UnixConn
+	in    *bufio.Reader
+	says  wire.Welcome // the daemon
+	since time.Time
 
 	release func() bool // of the abort that ends it early
 
 	gone   chan struct{} // closed by the reader when nothing comes any more
 	ending error         // why, set before gone
 
-	isSettling bool          // the daemon says what has become of the spans
-	handed     uint64        // spans that the socket took, the sender's
-	settled    atomic.Uint64 // of them, those that have had their outcome, as far as the daemon has said
+	handed  atomic.Uint64 // spans that the socket took, the sender's
+	settled atomic.Uint64 // of them, those that have had their outcome, as far as the daemon has said
 
 	mu      sync.Mutex
 	flushes map[uint64]*flush // asked and not answered
 	lastID  uint64
 }
 
-// dial connects and greets. The features of the welcome are in force when it
-// returns.
-func dial(c *Client) (*connection, error) {
+// connect finds the daemon where the configuration says, or at the first socket path where one listens.
+// Its error is of the first.
+func connect(c *Client) (net.Conn, error) {
+	points := []string{c.config.Socket}
+	if c.config.Socket == "" {
+		points = socketpath.OfTracer()
+	}
+	var first error
 	dialer := net.Dialer{Timeout: handshakeLimit}
-	conn, err := dialer.DialContext(c.aborted, "unix", c.config.Socket)
+	for _, path := range points {
+		conn, err := dialer.DialContext(c.aborted, "unix", path)
+		if err == nil {
+			return conn, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return nil, first
+}
+
+// dial connects and greets, and asks about an earlier connection, if there is one to ask about. The
+// features of the welcome are in force when it returns.
+func dial(c *Client, earlier *connection) (*connection, error) {
+	conn, err := connect(c)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +85,11 @@ func dial(c *Client) (*connection, error) {
 	}
 	conn.SetDeadline(l.since.Add(handshakeLimit))
 	l.release = context.AfterFunc(c.aborted, func() { conn.SetDeadline(longAgo) })
-	welcome, err := l.greet(c)
+	hello := wire.Hello{Version: wire.Version, Client: c.config.Name, Origin: c.config.Origin, Settled: true}
+	if earlier != nil {
+		hello.Earlier = earlier.says.Token
+	}
+	err = l.greet(&hello)
 	conn.SetDeadline(time.Time{})
 	// The line above may have undone the abort's deadline.
 	if err = errors.Join(err, c.aborted.Err()); err != nil {
@@ -75,42 +97,41 @@ func dial(c *Client) (*connection, error) {
 		conn.Close()
 		return nil, fmt.Errorf("greet daemon: %w", err)
 	}
-	l.daemon, l.interval, l.isSettling = welcome.Daemon, welcome.Interval, welcome.Settled
-	c.features.set(welcome.Features, &c.gate)
+	c.features.set(l.says.Features, &c.gate)
 	return l, nil
 }
 
 // greet sends hello and reads the answer.
-func (l *connection) greet(c *Client) (wire.Welcome, error) {
-	hello := wire.Hello{Version: wire.Version, Client: c.config.Name, Origin: c.config.Origin, Settled: true}
-	if _, err := l.conn.Write(wire.AppendHello(nil, &hello)); err != nil {
-		return wire.Welcome{}, fmt.Errorf("write hello: %w", err)
+func (l *connection) greet(hello *wire.Hello) error {
+	if _, err := l.conn.Write(wire.AppendHello(nil, hello)); err != nil {
+		return fmt.Errorf("write hello: %w", err)
 	}
 	t, body, err := l.next()
 	switch {
 	case err != nil:
-		return wire.Welcome{}, fmt.Errorf("read welcome: %w", err)
+		return fmt.Errorf("read welcome: %w", err)
 	case t == wire.TypeBye:
-		return wire.Welcome{}, farewell(body)
+		return farewell(body)
 	case t != wire.TypeWelcome:
-		return wire.Welcome{}, fmt.Errorf("read welcome: the daemon sent %s instead", t)
+		return fmt.Errorf("read welcome: the daemon sent %s instead", t)
 	}
 	welcome, err := wire.DecodeWelcome(body)
 	switch {
 	case err != nil:
-		return wire.Welcome{}, err
+		return err
 	case welcome.Version != wire.Version:
-		return wire.Welcome{}, fmt.Errorf("the daemon speaks version %d of the protocol, this client %d: "+
+		return fmt.Errorf("the daemon speaks version %d of the protocol, this client %d: "+
 			"upgrade the older", welcome.Version, wire.Version)
 	case welcome.MaxKeys < maxKeys:
-		return wire.Welcome{}, fmt.Errorf("the daemon takes %d keys a connection, a buffer of this client "+
+		return fmt.Errorf("the daemon takes %d keys a connection, a buffer of this client "+
 			"defines up to %d: upgrade the daemon", welcome.MaxKeys, maxKeys)
 	case welcome.MaxKeyBytes != 0 && welcome.MaxKeyBytes < maxKeyCost:
-		return wire.Welcome{}, fmt.Errorf("the daemon has room for keys that cost %d a connection, those "+
+		return fmt.Errorf("the daemon has room for keys that cost %d a connection, those "+
 			"of a buffer of this client may cost %d: raise its --max-key-bytes", welcome.MaxKeyBytes,
 			maxKeyCost)
 	}
-	return welcome, nil
+	l.says = welcome
+	return nil
 }
 
 // next reads one message.
@@ -141,7 +162,7 @@ func (l *connection) ask(f *flush) error {
 			delete(l.flushes, id) // its caller has left
 		}
 	}
-	f.handed = l.handed
+	f.handed = l.handed.Load()
 	l.flushes[id] = f
 	l.mu.Unlock()
 	if _, err := l.conn.Write(wire.AppendFlush(nil, &wire.Flush{ID: id})); err != nil {

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -24,10 +26,12 @@ type fakeDaemon struct {
 	mu       sync.Mutex
 	features wire.Features
 	settles  bool
-	interval uint64                         // that the welcome names
-	answer   func(id uint64) *wire.Flush    // nil: no answer
-	greeting func(c *net.UnixConn) bool     // false: this was all that the daemon has to say
-	onFrame  func(c *fakeConn, t wire.Type) // after a frame was counted
+	lives    *lives                          // that outlive it; nil: a daemon without tokens
+	interval uint64                          // that the welcome names
+	answer   func(id uint64) *wire.Flush     // nil: no answer
+	greeting func(c *net.UnixConn) bool      // false: this was all that the daemon has to say
+	welcome  func(*wire.Hello) *wire.Welcome // instead of its own
+	onFrame  func(c *fakeConn, t wire.Type)  // after a frame was counted
 	listener *net.UnixListener
 	conns    map[*fakeConn]bool
 	origins  []span.Origin
@@ -67,6 +71,8 @@ type fakeConn struct {
 	*net.UnixConn
 	reading sync.Mutex // held to make the daemon stop reading
 	keys    map[uint32][]byte
+	isHung  bool  // until it dies
+	life    *life // of what it was handed, where the daemon has tokens
 }
 
 func newFakeDaemon(t testing.TB) *fakeDaemon {
@@ -181,11 +187,18 @@ func (d *fakeDaemon) take(c *fakeConn, t wire.Type, body []byte) error {
 		if d.greeting != nil && !d.greeting(c.UnixConn) {
 			return errSilent
 		}
-		c.Write(wire.AppendWelcome(nil, &wire.Welcome{
+		welcome := wire.Welcome{
 			Version: wire.Version, Daemon: "fake 1", MaxFrame: wire.MinMaxFrame, MaxBatch: wire.MinMaxBatch,
 			MaxKeys: 1024, Features: d.features, Settled: d.settles && m.Settled, Interval: d.interval,
-		}))
-		return nil
+		}
+		if d.lives != nil {
+			c.life, err = d.lives.begin(m.Earlier, &welcome)
+		}
+		if d.welcome != nil {
+			welcome = *d.welcome(&m)
+		}
+		c.Write(wire.AppendWelcome(nil, &welcome))
+		return err
 	case wire.TypeDefine:
 		return d.takeDefine(c, body)
 	case wire.TypeSpans:
@@ -200,11 +213,15 @@ func (d *fakeDaemon) take(c *fakeConn, t wire.Type, body []byte) error {
 		m, err := wire.DecodeFlush(body)
 		d.flushes++
 		if answer := d.answer(m.ID); answer != nil {
+			if answer.OK && c.life != nil {
+				c.life.told = c.life.spans()
+			}
 			c.Write(wire.AppendFlushAnswer(nil, answer))
 		}
 		return err
 	case wire.TypeBye:
 		d.byes++
+		c.life.leave()
 		return nil
 	}
 	return fmt.Errorf("a tracer may not send %s", t)
@@ -243,7 +260,11 @@ func (d *fakeDaemon) takeSpans(c *fakeConn, body []byte) error {
 		}
 		d.counts[string(raw)] = d.counts[string(raw)].plus(s.Duration, s.End, s.Flags, s.Weight)
 		d.spans++
+		if err := c.life.take(raw, s.Duration); err != nil {
+			return err
+		}
 	}
+	c.life.endMessage()
 	return w.Err()
 }
 
@@ -251,18 +272,45 @@ func (d *fakeDaemon) takeSpans(c *fakeConn, body []byte) error {
 // before is read to its end.
 func (d *fakeDaemon) stop() {
 	d.unlisten()
-	d.each(func(c *fakeConn) {
+	conns := d.served()
+	for _, c := range conns {
 		c.Write(wire.AppendBye(nil, &wire.Bye{Reason: "shutdown"}))
 		c.CloseRead()
-	})
+	}
 	d.serving.Wait()
+	for _, c := range conns {
+		c.life.leave()
+	}
 }
 
 // kill ends at once: spans that it has not read are gone.
 func (d *fakeDaemon) kill() {
 	d.unlisten()
-	d.each(func(c *fakeConn) { c.Close() })
+	conns := d.cut()
 	d.serving.Wait()
+	for _, c := range conns {
+		c.life.die()
+	}
+}
+
+// cut closes all connections without a word.
+func (d *fakeDaemon) cut() []*fakeConn {
+	conns := d.served()
+	for _, c := range conns {
+		c.Close()
+		if c.isHung {
+			c.reading.Unlock()
+		}
+	}
+	return conns
+}
+
+// hang has it read nothing more, until it is killed.
+func (d *fakeDaemon) hang() {
+	d.each(func(c *fakeConn) {
+		c.reading.Lock()
+		c.isHung = true
+	})
 }
 
 func (d *fakeDaemon) unlisten() {
@@ -275,15 +323,15 @@ func (d *fakeDaemon) unlisten() {
 }
 
 func (d *fakeDaemon) each(do func(c *fakeConn)) {
-	d.mu.Lock()
-	conns := make([]*fakeConn, 0, len(d.conns))
-	for c := range d.conns {
-		conns = append(conns, c)
-	}
-	d.mu.Unlock()
-	for _, c := range conns {
+	for _, c := range d.served() {
 		do(c)
 	}
+}
+
+func (d *fakeDaemon) served() []*fakeConn {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Collect(maps.Keys(d.conns))
 }
 
 func (d *fakeDaemon) setFeatures(f wire.Features) {

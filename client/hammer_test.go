@@ -3,6 +3,7 @@ package client
 import (
 	"errors"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -94,6 +95,94 @@ func publishMuch(t *testing.T, c *Client) (offered *atomic.Uint64, stop func()) 
 	return offered, func() {
 		isStopped.Store(true)
 		running.Wait()
+	}
+}
+
+// TestHammerOfKills publishes from many goroutines while daemons are killed, leave, stall, want nothing
+// for a while and know nothing of those before. No span is counted twice, and what is missing is in the
+// books, which hold at any moment.
+func TestHammerOfKills(t *testing.T) {
+	d := newFakeDaemon(t)
+	d.settles, d.lives = true, newLives(7)
+	d.start()
+	c := open(t, Config{
+		Socket: d.socket, BufferBytes: 8 * bufferBytes, MaxKept: 8 * bufferBytes, MaxAge: time.Millisecond,
+		MaxBackoff: time.Millisecond,
+	})
+	stop := publishNumbered(t, c)
+	r := rand.New(rand.NewPCG(12, 13))
+	for range 80 {
+		time.Sleep(time.Duration(r.IntN(10)) * time.Millisecond)
+		switch r.IntN(8) {
+		case 0:
+			d.stop()
+			d.start()
+		case 1:
+			d.setFeatures(wire.Features{Stats: r.IntN(3) > 0})
+		case 2:
+			d.lives.mu.Lock()
+			d.lives.forgets = r.IntN(2) == 0
+			d.lives.mu.Unlock()
+		case 3, 4:
+			d.settleSome()
+		case 5:
+			d.hang()
+			time.Sleep(2 * time.Millisecond)
+			d.kill()
+			d.start()
+		default:
+			d.kill()
+			d.start()
+		}
+	}
+	d.setFeatures(wire.Features{Stats: true})
+	accepted := stop()
+	flushThrough(t, c)
+	mustClose(t, c)
+	d.stop()
+	checkLives(t, d, c, accepted)
+}
+
+// publishNumbered publishes from several goroutines, and watches Stats, until it is stopped.
+func publishNumbered(t *testing.T, c *Client) (stop func() (accepted map[uint64]bool)) {
+	var isStopped atomic.Bool
+	var running sync.WaitGroup
+	var mu sync.Mutex
+	accepted := map[uint64]bool{}
+	for i := range uint64(6) {
+		running.Go(func() {
+			r := rand.New(rand.NewPCG(i, 9))
+			next := i << 32
+			var mine []uint64
+			for !isStopped.Load() {
+				size := 1 + r.IntN(80)
+				if c.Publish(numbered(next, size)) {
+					for n := range uint64(size) {
+						mine = append(mine, next+n)
+					}
+				}
+				next += uint64(size)
+				time.Sleep(time.Duration(r.IntN(2)) * time.Millisecond)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			for _, number := range mine {
+				accepted[number] = true
+			}
+		})
+	}
+	running.Go(func() {
+		for ; !isStopped.Load(); runtime.Gosched() {
+			if s := c.Stats(); s.Buffered > s.Published || s.Sent+s.Buffered+sum(s.Lost) != s.Published {
+				t.Errorf("the books: %+v", s)
+				return
+			}
+		}
+	})
+	return func() map[uint64]bool {
+		isStopped.Store(true)
+		running.Wait()
+		return accepted
 	}
 }
 

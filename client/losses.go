@@ -12,8 +12,11 @@ const (
 	ReasonClosed       = "closed"       // published after Close, or not sent by the end of it
 )
 
-// ReasonDaemonDied is under which the daemon is told of Stats.Unconfirmed.
-const ReasonDaemonDied = "daemon_died"
+// The reasons under which the daemon is told of Stats.Unconfirmed and Stats.Ambiguous.
+const (
+	ReasonDaemonDied = "daemon_died"
+	ReasonAmbiguous  = "ambiguous"
+)
 
 // reason is an index, because a publisher counts by it.
 type reason uint8
@@ -25,12 +28,14 @@ const (
 	tooLarge
 	notWanted
 	closed
+	daemonDied // this and the next are of what was sent
+	ambiguous
 	reasons
 )
 
 var reasonNames = [reasons]string{
 	none: "", ReasonBufferFull, ReasonDisconnected, ReasonTooLarge,
-	ReasonNotWanted, ReasonClosed,
+	ReasonNotWanted, ReasonClosed, ReasonDaemonDied, ReasonAmbiguous,
 }
 
 // losses counts spans by reason.
@@ -45,10 +50,10 @@ func (l *losses) addTo(total *[reasons]uint64) {
 	}
 }
 
-// named is the counts by the names of their reasons, each of which is there.
+// named is the counts of what was not sent by the names of their reasons, each of which is there.
 func named(counts [reasons]uint64) map[string]uint64 {
 	m := make(map[string]uint64, len(counts))
-	for why := none + 1; why < reasons; why++ {
+	for why := none + 1; why < daemonDied; why++ {
 		m[reasonNames[why]] = counts[why]
 	}
 	return m

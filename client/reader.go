@@ -58,6 +58,11 @@ func (l *connection) handle(c *Client, t wire.Type, body []byte) error {
 // endedInOrder reports whether the connection ended as one does that both sides
 // are done with.
 func (l *connection) endedInOrder() bool {
+	return errors.Is(l.ending, io.EOF) || l.saidBye()
+}
+
+// saidBye reports whether the daemon did.
+func (l *connection) saidBye() bool {
 	var bye *byeError
-	return errors.Is(l.ending, io.EOF) || errors.As(l.ending, &bye)
+	return errors.As(l.ending, &bye)
 }

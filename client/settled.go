@@ -6,23 +6,28 @@ import (
 	"syscall"
 )
 
-// Only the tracers' books have the spans that a daemon holds when it is killed. So a
-// connection counts the spans that it handed over, and those that the daemon said have had
-// their outcome. The rest may be lost if the daemon leaves without a bye.
+// A daemon that is killed takes with it what it holds. So a connection counts the spans that it
+// handed over, and those that the daemon said have had their outcome. What became of the rest, if the
+// daemon leaves without a bye, is a question to the next one.
 
 // settle notes that so many spans of the connection have had their outcome. It is the
-// reader's.
+// reader's, and the sender's once that has ended.
 func (l *connection) settle(spans uint64) {
 	l.settled.Store(max(l.settled.Load(), spans))
 }
 
-// unconfirmed is how many spans of an ended connection the daemon has taken with it, at
-// most: none where it left in order, or never says what becomes of spans.
-func (l *connection) unconfirmed() uint64 {
-	died := errors.Is(l.ending, io.EOF) || errors.Is(l.ending, io.ErrUnexpectedEOF) ||
-		errors.Is(l.ending, syscall.ECONNRESET)
-	if !died || !l.isSettling {
+// unsettled is how many spans were handed over and have had no outcome yet, where the daemon says when
+// they have.
+func (l *connection) unsettled() uint64 {
+	if !l.says.Settled {
 		return 0
 	}
-	return l.handed - min(l.handed, l.settled.Load())
+	settled := l.settled.Load()
+	return max(l.handed.Load(), settled) - settled
+}
+
+// died reports whether the connection ended without a bye, and not by this side.
+func (l *connection) died() bool {
+	return errors.Is(l.ending, io.EOF) || errors.Is(l.ending, io.ErrUnexpectedEOF) ||
+		errors.Is(l.ending, syscall.ECONNRESET)
 }

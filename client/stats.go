@@ -9,13 +9,19 @@ package client
 type Stats struct {
 	Published uint64            // accepted by Publish
 	Refused   map[string]uint64 // not accepted by Publish, by reason
-	Sent      uint64            // of which the socket took every byte
+	Sent      uint64            // of which the socket took every byte, and which need not be sent again
 	Buffered  uint64            // accepted, and neither sent nor lost yet
 	Lost      map[string]uint64 // accepted, and lost, by reason
 
-	// Unconfirmed is how many of Sent were handed over to a daemon that died before it
-	// said what became of them: so many at most are lost.
+	// Unsettled is how many of Sent the daemon, or the one before it that died, has not said an
+	// outcome of yet. After Close it is what was not waited for. 0 where a daemon never says so.
+	Unsettled uint64
+	// Unconfirmed is how many of Sent a daemon that died took with it, at most, because they were
+	// not kept any more, or because nobody knew whether they were delivered.
 	Unconfirmed uint64
+	// Ambiguous is how many of Sent were on their way to a destination when the daemon died: they
+	// may have arrived, and are not sent again.
+	Ambiguous uint64
 
 	Connects  uint64 // how often a daemon has welcomed this client
 	Connected bool
@@ -24,22 +30,25 @@ type Stats struct {
 
 // Stats may be asked at any time, also after Close.
 func (c *Client) Stats() Stats {
-	// The spans that have left are read before the spans that have come. So a span that passes
-	// through meanwhile counts as buffered, and the number of buffered spans is never
-	// negative.
-	stats := Stats{Sent: c.sent.Load()}
+	// The spans that have left are read before the spans that have come, and what is lost for good
+	// before what is sent, of which some may come back. So a span that passes through meanwhile counts
+	// as buffered, and the number of buffered spans is never negative.
 	var lost [reasons]uint64
 	c.lost.addTo(&lost)
-	stats.Lost = named(lost)
+	stats := Stats{
+		Sent: c.sent.Load(), Lost: named(lost), Unconfirmed: lost[daemonDied], Ambiguous: lost[ambiguous],
+	}
 	stats.Refused = named(c.refused())
 	for i := range c.shards {
 		stats.Published += c.shards[i].published.Load()
 	}
 	stats.Buffered = stats.Published - stats.Sent
-	for _, n := range lost {
+	for _, n := range stats.Lost {
 		stats.Buffered -= n
 	}
-	stats.Unconfirmed = c.unconfirmed.Load()
+	if last := c.last.Load(); last != nil {
+		stats.Unsettled = last.unsettled()
+	}
 	stats.Connects = c.connects.Load()
 	if daemon := c.daemon.Load(); daemon != nil {
 		stats.Connected, stats.Daemon = true, *daemon

@@ -117,11 +117,14 @@ func TestMemoryMakesDefaultsSmaller(t *testing.T) {
 			"",
 		},
 		{
-			"200MiB", nil,
+			"200MiB",
+			[]string{"--prometheus=off"},
 			map[string]string{"max-aggregates": "at least 6000", "max-connections": "256 memory"},
 			"",
 		},
-		{"128MiB", nil, map[string]string{
+		{"128MiB", nil, map[string]string{"max-aggregates": "at least 4000"}, ""},
+		{"64MiB", nil, map[string]string{"max-aggregates": "at least 2048"}, ""},
+		{"128MiB", []string{"--prometheus=off"}, map[string]string{
 			"max-aggregates": "at least 5000", "ring-slots": "4096 memory",
 			"drainers": "fixed:1 (1) memory",
 		}, ""},
@@ -137,7 +140,7 @@ func TestMemoryMakesDefaultsSmaller(t *testing.T) {
 			map[string]string{"label-bytes": "2MiB flag", "sketch-bytes": "3MiB flag"},
 			"",
 		},
-		{"64MiB", nil, map[string]string{
+		{"64MiB", []string{"--prometheus=off"}, map[string]string{
 			"max-aggregates": "at least 3000", "max-connections": "64 memory",
 			"retry-bytes": "8MiB memory",
 		}, ""},

@@ -60,7 +60,7 @@ func TestUnusableCommandLines(t *testing.T) {
 		{"run --buffer=keep", "", 2, "none of drop, block"},
 		{"run --socket-mode=rw", "", 2, "octal"},
 		{"run --agent-url=ftp://x", "", 2, "unknown scheme"},
-		{"run --agent-url=off", "", 2, "statistics would go nowhere"},
+		{"run --agent-url=off --prometheus=off", "", 2, "statistics would go nowhere"},
 		{"run --cardinality-limit=colour=3", "", 2, "field=N"},
 		{"run --cardinality-limit=resource", "", 2, "field=N"},
 		{"run --retry-age=0s", "", 2, "--retry-age"},

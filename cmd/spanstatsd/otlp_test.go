@@ -127,7 +127,7 @@ func TestRunningTotalsFitTheMemoryThereIs(t *testing.T) {
 	aggregates := map[string]int{}
 	for _, temporality := range []string{"delta", "cumulative"} {
 		cmd := program(t, "config", "--json", "--drainers=fixed:1", "--otlp-metrics-endpoint=http://h:4318",
-			"--otlp-temporality="+temporality)
+			"--agent-url=http://h", "--otlp-temporality="+temporality)
 		cmd.Env = append(cmd.Env, "GOMEMLIMIT=128MiB")
 		out, err := cmd.CombinedOutput()
 		var settings []health.Setting
@@ -171,7 +171,7 @@ func TestWhatOTLPCannotUseIsNamed(t *testing.T) {
 		{[]string{endpoint, "--otlp-dialect=datadog", "--otlp-instance-id=x"}, nil, "otlp-instance-id"},
 		{[]string{endpoint}, []string{"OTEL_EXPORTER_OTLP_HEADERS=hunter2"}, "OTEL_EXPORTER_OTLP_HEADERS"},
 		{[]string{endpoint}, []string{"OTEL_EXPORTER_OTLP_CERTIFICATE=/none"}, "/none"},
-		{[]string{"--agent-url=off"}, nil, "agent-url"},
+		{[]string{"--agent-url=off", "--prometheus=off"}, nil, "agent-url"},
 		{[]string{"--agent-url=off", endpoint, "--apm-socket=/s"}, nil, "agent-url"},
 	} {
 		cmd := program(t, append([]string{"config", "--check"}, c.args...)...)

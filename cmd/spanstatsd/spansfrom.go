@@ -13,9 +13,11 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
 	"github.com/spanstatsd/spanstatsd/internal/door/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/door/zipkin"
 	rules "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
 	"github.com/spanstatsd/spanstatsd/internal/sampling"
 	"github.com/spanstatsd/spanstatsd/internal/socket"
+	"github.com/spanstatsd/spanstatsd/internal/socketpath"
 	"github.com/spf13/pflag"
 )
 
@@ -27,6 +29,9 @@ type spanOptions struct {
 	authority string // of the certificate of the destination
 	keep      string
 	mark      string
+
+	zipkinForward   string
+	zipkinAuthority string // of the certificate of that destination
 }
 
 // The words of --apm-labels and of --otlp-mark.
@@ -41,15 +46,18 @@ func (o *spanOptions) group(c *daemon.Config) *commandline.Group {
 	g := commandline.NewGroup("Where spans come from")
 	o.addFirst(g.First, c)
 	o.addRest(g.Rest, c)
+	o.addZipkin(g.Rest, &c.Zipkin)
 	return g
 }
 
 func (o *spanOptions) addFirst(f *pflag.FlagSet, c *daemon.Config) {
 	own, apm, otel := &c.Ingest.Socket, &c.APM, &c.OTLP
 	f.Var(commandline.Text(&own.Path, commandline.Path), "socket",
-		"Unix socket that tracers write their spans to")
+		"Unix socket that tracers write their spans to; where the directory of the default is not there or "+
+			"may not be written, spans.sock below XDG_RUNTIME_DIR/spanstatsd or the directory of temporary "+
+			"files")
 	f.Var(commandline.Parsed(&own.Mode, "0660", "octal", socket.ParseMode), "socket-mode",
-		"permissions of --socket, --apm-socket and --otlp-socket")
+		"permissions of --socket, --apm-socket, --otlp-socket and --zipkin-socket")
 	f.Var(commandline.Text(&apm.Socket.Path, commandline.Path), "apm-socket",
 		"Unix socket that takes the agent's place for Datadog's tracers: their traces are counted and "+
 			"forwarded to the agent (default: none)")
@@ -71,10 +79,10 @@ func (o *spanOptions) addFirst(f *pflag.FlagSet, c *daemon.Config) {
 func (o *spanOptions) addRest(f *pflag.FlagSet, c *daemon.Config) {
 	own, apm, otel := &c.Ingest.Socket, &c.APM, &c.OTLP
 	f.Var(commandline.Parsed(&own.Owner, "", "UID:GID", socket.ParseOwner), "socket-owner",
-		"owner of --socket, --apm-socket and --otlp-socket (default: the daemon's own)")
+		"owner of --socket, --apm-socket, --otlp-socket and --zipkin-socket (default: the daemon's own)")
 	f.UintSliceVar(&o.allow, "allow-uid", nil,
-		"user, by number, that may connect to --socket, --apm-socket and --otlp-socket; may be repeated "+
-			"(default: whoever may open the socket)")
+		"user, by number, that may connect to --socket, --apm-socket, --otlp-socket and --zipkin-socket; "+
+			"may be repeated (default: whoever may open the socket)")
 	f.Lookup("allow-uid").DefValue = ""
 	f.VarPF((*dropping)(&apm.DropUnsampled), "drop-unsampled", "",
 		"whether traces that sampling threw away are counted and not forwarded to the agent: auto where "+
@@ -106,6 +114,22 @@ func (o *spanOptions) addRest(f *pflag.FlagSet, c *daemon.Config) {
 		"how long a request of OTLP waits for a --otlp-forward that is away; 0 for not at all")
 }
 
+func (o *spanOptions) addZipkin(f *pflag.FlagSet, c *zipkin.Config) {
+	f.Var(commandline.Text(&c.Addr, "host:port"), "zipkin-addr",
+		"address on loopback that takes spans as Zipkin does, POST /api/v2/spans, and counts them (default: "+
+			"none)")
+	f.Var(commandline.Text(&c.Socket.Path, commandline.Path), "zipkin-socket",
+		"Unix socket that takes spans as Zipkin does, and counts them (default: none)")
+	f.Var(commandline.Text(&o.zipkinForward, "url"), "zipkin-forward",
+		"where requests go on to from --zipkin-addr and --zipkin-socket: http://host:9411, https:// or "+
+			"unix:///path (default: they end here)")
+	f.Var(commandline.Text(&o.zipkinAuthority, commandline.Path), "zipkin-forward-ca",
+		"file in PEM with the authorities that the certificate of --zipkin-forward is checked by (default: "+
+			"the system's)")
+	f.DurationVar(&c.Buffer, "zipkin-buffer", c.Buffer,
+		"how long a request of Zipkin waits for a --zipkin-forward that is away; 0 for not at all")
+}
+
 // complete turns them into the configuration.
 func (o *spanOptions) complete(c *daemon.Config, flags *pflag.FlagSet) error {
 	var badUID error
@@ -115,11 +139,34 @@ func (o *spanOptions) complete(c *daemon.Config, flags *pflag.FlagSet) error {
 		}
 		c.Ingest.AllowUIDs = append(c.Ingest.AllowUIDs, uint32(uid))
 	}
+	o.chooseSocket(&c.Ingest.Socket, flags.Lookup("socket"))
 	if c.APM.DropUnsampled.String() == "auto" {
 		commandline.Annotate(flags.Lookup("drop-unsampled"), effective,
 			"on where the agent says client_drop_p0s")
 	}
-	return errors.Join(badUID, o.completeLabels(&c.APM.Labels, flags), o.completeOTLP(&c.OTLP))
+	return errors.Join(badUID, o.completeLabels(&c.APM.Labels, flags), o.completeOTLP(&c.OTLP),
+		o.completeZipkin(&c.Zipkin))
+}
+
+func (o *spanOptions) completeZipkin(c *zipkin.Config) error {
+	if o.zipkinForward != "" && o.zipkinForward != off {
+		if err := readInto(&c.Forward, o.zipkinForward, zipkin.Protocol.Parse); err != nil {
+			o.zipkinForward = "" // it may hold what nobody should see
+			return err
+		}
+	}
+	if o.zipkinAuthority == "" {
+		return nil
+	}
+	return zipkin.Protocol.TrustIn(&c.Forward, o.zipkinAuthority) //nolint:wrapcheck // it says what to do
+}
+
+// chooseSocket finds the socket path where nobody has named the socket. A service manager that listens in
+// the daemon's place does so at the default.
+func (o *spanOptions) chooseSocket(own *socket.Config, flag *pflag.Flag) {
+	if !flag.Changed && os.Getenv("LISTEN_FDS") == "" {
+		own.Path, own.Private = socketpath.OfDaemon()
+	}
 }
 
 func (o *spanOptions) completeOTLP(c *otlp.Config) (mistakes error) {

@@ -15,6 +15,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
 	"github.com/spanstatsd/spanstatsd/internal/flush/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/flush/points"
 	"github.com/spf13/pflag"
 )
 
@@ -23,28 +24,33 @@ type statisticsOptions struct {
 	agentURL    string
 	endpoint    string
 	temporality otlp.Temporality
-	dialect     otlp.Dialect
+	dialect     points.Dialect
 	dimensions  string
 	instance    string
 	exemplars   int
+	scraped     scrapedOptions
 }
 
 const (
+	on         = "on"
 	off        = "off"  // stands for no destination
 	noInstance = "none" // stands for no instance
 )
 
 func (o *statisticsOptions) group(c *daemon.Config) *commandline.Group {
 	g := commandline.NewGroup("Where statistics go")
-	o.dimensions = otlp.AllDimensions
+	o.dimensions, o.scraped.dimensions = points.AllDimensions, points.AllDimensions
 	f := g.First
 	f.Var(commandline.Text(&o.agentURL, "url"), "agent-url",
 		"where the agent takes statistics, http://host:port or unix:///path; off for no agent (default: "+
-			"DD_TRACE_AGENT_URL, DD_AGENT_HOST and DD_TRACE_AGENT_PORT, else http://127.0.0.1:8126)")
+			"DD_TRACE_AGENT_URL, DD_AGENT_HOST and DD_TRACE_AGENT_PORT, else http://127.0.0.1:8126, where "+
+			"it is looked for, unless --apm-socket or --apm-addr needs it; off where another destination "+
+			"is named)")
 	f.Var(commandline.Text(&o.endpoint, "url"), "otlp-metrics-endpoint",
 		"where statistics go as OTLP metrics, http://host:4318/v1/metrics, https://... or unix:///path; "+
 			"off for nowhere (default: OTEL_EXPORTER_OTLP_METRICS_ENDPOINT, or "+
 			"OTEL_EXPORTER_OTLP_ENDPOINT and /v1/metrics, else nowhere)")
+	o.scraped.addFirst(f)
 
 	f = g.Rest
 	f.DurationVar(&c.Aggregate.FlushInterval, "flush-interval", c.Aggregate.FlushInterval,
@@ -54,42 +60,82 @@ func (o *statisticsOptions) group(c *daemon.Config) *commandline.Group {
 	f.Var(commandline.Choice(&o.temporality, "", otlp.Delta, otlp.Cumulative), "otlp-temporality",
 		"what OTLP metrics hold: delta for what an interval has counted, cumulative for running totals "+
 			"(default: OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE, else delta)")
-	f.Var(commandline.Choice(&o.dialect, otlp.Spanmetrics, otlp.Spanmetrics, otlp.Datadog), "otlp-dialect",
-		"names of OTLP metrics and their attributes: spanmetrics as the Collector's connector has them, "+
-			"datadog as Datadog's tracers have them")
+	f.Var(commandline.Choice(&o.dialect, points.Spanmetrics, points.Spanmetrics, points.Datadog),
+		"otlp-dialect", "names of OTLP metrics and their attributes: spanmetrics as the Collector's "+
+			"connector has them, datadog as Datadog's tracers have them")
 	f.Var(commandline.Text(&o.dimensions, "names"), "otlp-dimensions",
 		"attributes of OTLP metrics in the dialect spanmetrics, beside service, name, kind and status: "+
 			"all, none, or names with commas as http.route,peer.service")
 	f.IntVar(&o.exemplars, "otlp-exemplars", exemplars.DefaultLimit,
-		"most exemplars of an interval in OTLP metrics, which are slow and failed spans of traces that "+
-			"--apm-socket, --apm-addr or --otlp-forward has handed on; 0 for none")
+		"most exemplars of an interval in OTLP metrics and for a Prometheus, which are slow and failed "+
+			"spans of traces that --apm-socket, --apm-addr, --otlp-forward or --zipkin-forward has handed "+
+			"on; 0 for none")
 	f.Var(commandline.Text(&o.instance, "name"), "otlp-instance-id",
 		"attribute collector.instance.id of OTLP metrics in the dialect spanmetrics, which tells daemons "+
 			"apart; none to leave it out (default: drawn at each start)")
+	o.scraped.addRest(f)
 	return g
 }
 
 // complete turns them into the configuration.
 func (o *statisticsOptions) complete(c *daemon.Config, flags *pflag.FlagSet) error {
-	badAgent := o.chooseAgent(c, flags)
+	named := o.named(c)
+	badAgent, badExemplars := o.chooseAgent(c, flags, named), o.makeExemplars(c)
 	exporter, badOTLP := o.exporter(c, flags)
 	if exporter != nil {
 		c.Exporters = append(c.Exporters, exporter)
 	}
-	return errors.Join(badAgent, badOTLP)
+	badScraped := o.scraped.complete(c, flags, !named.any())
+	if len(c.Exporters) == 0 && c.Prometheus == nil {
+		c.Exemplars = nil // nobody wants any
+	}
+	return errors.Join(badAgent, badExemplars, badOTLP, badScraped)
+}
+
+// makeExemplars makes the table of them where traces go on.
+func (o *statisticsOptions) makeExemplars(c *daemon.Config) error {
+	err := check.Number("otlp-exemplars", o.exemplars, 0, exemplars.MaxLimit)
+	if err == nil && daemon.HandsOn(c) {
+		c.Exemplars = exemplars.New(o.exemplars)
+	}
+	return err
+}
+
+// named are the destinations that somebody has named, by a flag or a variable. Who has traces handed on
+// to the agent has named that.
+type named struct{ agent, endpoint, scraped bool }
+
+// any says whether there is one: then nobody looks for a destination.
+func (n named) any() bool { return n.agent || n.endpoint || n.scraped }
+
+// named are those of the flags as they were given, and of the environment.
+func (o *statisticsOptions) named(c *daemon.Config) (n named) {
+	url, variables := agentFromEnvironment()
+	said, _ := otlp.ReadVariables(os.Getenv) // whoever reads them next says what is wrong
+	n.agent = cmp.Or(o.agentURL, url) != off && (o.agentURL+variables != "" || c.APM.Enabled())
+	n.endpoint = o.endpoint != off && (o.endpoint != "" || said.From != "")
+	n.scraped = o.scraped.choice == on
+	return n
 }
 
 // defaultAgent is where the agent is if nobody says otherwise.
 var defaultAgent = agent.URL{Network: "tcp", Address: "127.0.0.1:8126"}
 
-func (o *statisticsOptions) chooseAgent(c *daemon.Config, flags *pflag.FlagSet) error {
+func (o *statisticsOptions) chooseAgent(c *daemon.Config, flags *pflag.FlagSet, n named) error {
+	flag := flags.Lookup("agent-url")
 	var variables string
 	if o.agentURL == "" {
 		o.agentURL, variables = agentFromEnvironment()
-		commandline.Annotate(flags.Lookup("agent-url"), commandline.FromVariable, variables)
+		commandline.Annotate(flag, commandline.FromVariable, variables)
+	}
+	if !n.agent && n.any() {
+		o.agentURL = off
 	}
 	if o.agentURL == off {
 		return nil
+	}
+	if c.Agent.LookedFor = !n.agent; c.Agent.LookedFor {
+		commandline.Annotate(flag, effective, "looked for")
 	}
 	c.Agent.URL = defaultAgent
 	err := readInto(&c.Agent.URL, o.agentURL, agent.ParseURL)
@@ -121,7 +167,7 @@ func agentFromEnvironment() (url, variables string) {
 }
 
 // exporter makes the exporter that the flags and OpenTelemetry's variables ask for, or
-// none, and the table of exemplars where traces go on. It returns all that is wrong.
+// none. It returns all that is wrong.
 func (o *statisticsOptions) exporter(c *daemon.Config, flags *pflag.FlagSet) (*otlp.Exporter, error) {
 	config := otlp.Config{Version: version, Dialect: o.dialect}
 	if o.endpoint == off {
@@ -141,9 +187,8 @@ func (o *statisticsOptions) exporter(c *daemon.Config, flags *pflag.FlagSet) (*o
 	}
 	o.chooseTemporality(&config, flags)
 	mistakes = errors.Join(mistakes,
-		readInto(&config.Dimensions, o.dimensions, otlp.ParseDimensions),
-		o.checkDialect(config.Dialect),
-		check.Number("otlp-exemplars", o.exemplars, 0, exemplars.MaxLimit))
+		readInto(&config.Dimensions, o.dimensions, points.ParseDimensions),
+		o.checkDialect(config.Dialect))
 	switch o.instance {
 	case "":
 		config.Instance = newInstance()
@@ -154,10 +199,7 @@ func (o *statisticsOptions) exporter(c *daemon.Config, flags *pflag.FlagSet) (*o
 	if mistakes != nil {
 		return nil, mistakes
 	}
-	if c.APM.Enabled() || c.OTLP.Enabled() && c.OTLP.Forward.IsSet() {
-		c.Exemplars = exemplars.New(o.exemplars)
-		config.Exemplars = c.Exemplars
-	}
+	config.Exemplars = c.Exemplars
 	return otlp.New(config)
 }
 
@@ -173,10 +215,10 @@ func (o *statisticsOptions) chooseTemporality(config *otlp.Config, flags *pflag.
 
 // checkDialect refuses flags that a dialect has no use for: they would change nothing, and
 // nobody would see it.
-func (o *statisticsOptions) checkDialect(d otlp.Dialect) error {
-	if d == otlp.Datadog && (o.dimensions != otlp.AllDimensions || o.instance != "") {
+func (o *statisticsOptions) checkDialect(d points.Dialect) error {
+	if d == points.Datadog && (o.dimensions != points.AllDimensions || o.instance != "") {
 		return fmt.Errorf("check --otlp-dimensions and --otlp-instance-id: they are of the dialect %s only",
-			otlp.Spanmetrics)
+			points.Spanmetrics)
 	}
 	return nil
 }

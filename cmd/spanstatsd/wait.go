@@ -100,11 +100,8 @@ const quiet = 3 * time.Second
 
 func isIdle(s *health.Status) error {
 	connected := s.Connections.Live
-	if s.APM != nil {
-		connected += s.APM.Connections.Live
-	}
-	if s.OTLP != nil {
-		connected += s.OTLP.Connections.Live
+	for _, d := range s.Doors {
+		connected += d.Connections.Live
 	}
 	switch {
 	case connected > 0:

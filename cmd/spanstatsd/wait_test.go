@@ -26,6 +26,9 @@ func TestIdleWithoutConnections(t *testing.T) {
 		"one that left":      {of(0, quiet), true},
 	} {
 		status := &health.Status{At: now, Senders: health.Senders{APM: test.apm}}
+		if test.apm != nil {
+			status.Doors = map[string]*health.OnwardDoor{"apm": {Door: test.apm.Door}}
+		}
 		if err := isIdle(status); (err == nil) != test.idle {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -5,5 +5,8 @@ import "github.com/spanstatsd/spanstatsd/internal/aggregate"
 // Counted is a span of the batch that PublishTogether is about to publish, and the number of
 // the cycle that it is counted in. Only commit may ask.
 func (p *Publisher) Counted(at int) (cycle uint64, slot *aggregate.Slot) {
-	return p.settling.cycle - 1, &p.batch.slots[at]
+	return p.settling.Cycle(), &p.batch.slots[at]
 }
+
+// Cycle is the number of the cycle that its spans are about to be counted in. Only commit may ask.
+func (p *Publisher) Cycle() uint64 { return p.settling.Cycle() }

@@ -32,8 +32,8 @@ func (p *Publisher) Publish(body []byte) error {
 		reason, err = p.try(source{walker: walker}, &entry)
 		reason, again = p.waitForRoom(reason)
 	}
-	p.received.Store(p.received.Load() + spans) // now that it has joined their cycle, see Settled
 	if reason != admitted {
+		p.settling.Receive(spans) // now that it has joined their cycle, see Settled
 		entry.reason = reason
 		p.dropped.Store(p.dropped.Load() + spans)
 	}
@@ -74,6 +74,7 @@ func (p *Publisher) try(from source, entry *entry) (Drop, error) {
 	if reason == admitted {
 		p.fill()
 		p.publish(entry)
+		p.settling.Receive(entry.spans) // before the cycle can be sealed
 	}
 	return reason, err
 }
@@ -117,9 +118,7 @@ func (p *Publisher) reserve(from source) (Drop, error) {
 // interval, its origin is admitted and its key table swept. It reports false where the
 // interval has no room for the origin, and the agent can count the spans with its name.
 func (p *Publisher) join(cycle *aggregate.Cycle) bool {
-	if number := cycle.Number(); p.settling.cycle != number+1 {
-		p.settling.join(number, p.received.Load())
-	}
+	p.settling.Join(cycle.Number())
 	interval := cycle.Interval() + 1
 	if p.finder.interval == interval {
 		return true

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/routing"
+	"github.com/spanstatsd/spanstatsd/internal/running"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
@@ -24,9 +25,8 @@ type Publisher struct {
 	batch    batch
 	shares   []ringShare // by drainer
 	wait     waitBudget
-	settling settling
-	received atomic.Uint64 // spans
-	dropped  atomic.Uint64 // of them
+	settling *running.Settling
+	dropped  atomic.Uint64 // spans
 }
 
 // NewPublisher makes a publisher for an origin, which is completed by the daemon's own
@@ -36,11 +36,11 @@ func (s *Publishers) NewPublisher(origin span.Origin) *Publisher {
 }
 
 // NewConnection is NewPublisher for one of the Config.Connections, each of which has its
-// share of the memory for keys. Where an interval has no room for its origin, or the process
-// has its share of them, its spans are counted in the common origin.
+// share of the memory for keys, and is known to the next daemon. Where an interval has no room for
+// its origin, or the process has its share of them, its spans are counted in the common origin.
 func (s *Publishers) NewConnection(origin span.Origin, process int32) *Publisher {
 	p := s.newPublisher(origin, keyShare{memory: &s.keyMemory, own: s.keyMemory.share})
-	p.process, p.last = process, true
+	p.process, p.last, p.settling = process, true, running.NewSettling(s.config.Running)
 	return p
 }
 
@@ -63,7 +63,7 @@ func (s *Publishers) newPublisher(origin span.Origin, share keyShare) *Publisher
 	s.open.Add(1)
 	aggregator := s.config.Aggregator
 	return &Publisher{
-		shared: s, origin: origin,
+		shared: s, origin: origin, settling: running.NewSettling(nil),
 		guard: aggregator.NewGuard(), route: aggregator.NewRoute(),
 		finder: finder{
 			shared: s, lang: origin.Lang, keys: newKeyTable(s.config.MaxKeys, s.config.MaxKeyBytes, share),
@@ -81,6 +81,7 @@ func (p *Publisher) Define(number uint32, raw []byte) error { return p.finder.de
 func (p *Publisher) Close() {
 	p.finder.keys.release()
 	p.guard.Close()
+	p.settling.Close()
 	p.shared.open.Add(-1)
 }
 
@@ -88,15 +89,15 @@ func (p *Publisher) Close() {
 func (p *Publisher) Origin() *span.Origin { return &p.origin }
 
 // Received is how many spans it was given. Any goroutine may ask.
-func (p *Publisher) Received() uint64 { return p.received.Load() }
+func (p *Publisher) Received() uint64 { return p.settling.Received() }
+
+// Token names it to the next daemon, "" where that will know nothing of it.
+func (p *Publisher) Token() string { return p.settling.Token() }
 
 // Settled is how many of the spans that it was given have had their outcome, be it that
 // they were dropped, where all cycles before that one have had theirs. Any goroutine may
 // ask.
-func (p *Publisher) Settled(through uint64) uint64 {
-	given := p.received.Load() // first: by now it has joined the cycles of all of them
-	return p.settling.through(through, given)
-}
+func (p *Publisher) Settled(through uint64) uint64 { return p.settling.Through(through) }
 
 // Dropped is how many of them were not admitted. Any goroutine may ask.
 func (p *Publisher) Dropped() uint64 { return p.dropped.Load() }

@@ -9,11 +9,12 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/check"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
+	"github.com/spanstatsd/spanstatsd/internal/running"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// Config is what publishers may use. Every field must be set.
+// Config is what publishers may use. Every field but Running must be set.
 type Config struct {
 	MaxBatch         int // snapshots of a connection's batch
 	MaxKeys          int // numbers that a publisher may define, and keys that it may use without
@@ -26,6 +27,7 @@ type Config struct {
 	DefaultHost      string        // of an origin that does not say
 	DefaultEnv       string        // of an origin that does not say
 	Aggregator       *aggregate.Aggregator
+	Running          *running.File // that the next daemon reads; nil: none
 }
 
 // DefaultConfig is the defaults of the command line.

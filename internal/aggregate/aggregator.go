@@ -70,6 +70,7 @@ func New(config Config) (*Aggregator, error) {
 	}
 	a.intervals = registry.NewIntervals(&a.config.Config)
 	a.cycles.memory[0].begin(0, time.Now(), a.intervals)
+	a.config.Running.Begin(0)
 	a.cycles.memory[1].released <- struct{}{}
 	return a, nil
 }

@@ -9,10 +9,11 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/check"
 	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/routing"
+	"github.com/spanstatsd/spanstatsd/internal/running"
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
 )
 
-// Config is what the aggregates may use. Every field but Looks must be set.
+// Config is what the aggregates may use. Every field but Looks and Running must be set.
 type Config struct {
 	Drainers          int              // goroutines that count, and rings
 	RebalanceInterval time.Duration    // how often the drainers are levelled; 0: never
@@ -25,6 +26,7 @@ type Config struct {
 	BucketWidth       time.Duration    // of a bucket of end times
 	Merge             bool             // groups that tracers have counted are taken, see Merged
 	Deliver           func(*Sealed)    // takes a sealed cycle; must not wait for the network
+	Running           *running.File    // that the next daemon reads; nil: none
 }
 
 // The bounds of Config.SketchBytes: a chunk for every table of a few drainers,

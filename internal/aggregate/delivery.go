@@ -8,11 +8,17 @@ import "context"
 type Delivery struct {
 	done    chan struct{}
 	err     error
-	settled func() // is told when every span has its outcome; nil for nobody
+	doubt   func(is bool) // is told whether it is doubtful, when that changes; nil for nobody
+	settled func()        // is told when every span has its outcome; nil for nobody
 }
 
 // NewDelivery returns a promise that is not kept yet.
 func NewDelivery() *Delivery { return &Delivery{done: make(chan struct{})} }
+
+// NewWatchedDelivery returns one that tells of its doubts and of its settlement.
+func NewWatchedDelivery(doubt func(is bool), settled func()) *Delivery {
+	return &Delivery{done: make(chan struct{}), doubt: doubt, settled: settled}
+}
 
 // Resolve keeps the promise; nil means that every destination accepted everything.
 // It is called once.
@@ -26,6 +32,15 @@ func (d *Delivery) Resolve(err error) {
 func (d *Delivery) Answer(err error) {
 	d.err = err
 	close(d.done)
+}
+
+// Doubt says that spans of the cycle may be with a destination, or again that certainly none
+// is. It is called when that changes, before anything leaves, never behind Settle, and by any
+// goroutine, one at a time.
+func (d *Delivery) Doubt(is bool) {
+	if d.doubt != nil {
+		d.doubt(is)
+	}
 }
 
 // Settle says that every span of the cycle has its outcome. It is the second half of

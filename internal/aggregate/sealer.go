@@ -93,6 +93,7 @@ func (a *Aggregator) nextCycle(isBoundary bool) (ended uint64) {
 		a.intervals.Begin()
 	}
 	next.begin(ended+1, time.Now(), a.intervals)
+	a.config.Running.Begin(ended + 1)
 	a.cycles.current.Store(ended + 1)
 	return ended
 }
@@ -108,7 +109,11 @@ func (s *sealer) seal(number uint64, report *report) {
 	origins, keys := c.registry.Contents()
 	sealed := NewSealed(number, c.started, time.Now(), c.width, origins, keys, c.tables...)
 	sealed.merged, sealed.release = c.merged, c.release
-	sealed.Delivery.settled = func() { a.outcomes.add(number) }
+	sealed.Delivery.settled = func() {
+		a.config.Running.Settle(number)
+		a.outcomes.add(number)
+	}
+	sealed.Delivery.doubt = func(is bool) { a.config.Running.Doubt(number, is) }
 	for _, table := range c.tables {
 		table.held.Store(0) // from here on the receiver's books hold them
 	}

@@ -12,26 +12,39 @@ import (
 // Addresses where somebody else listens.
 const (
 	agentFlag   = "agent-url"
-	forwardFlag = "otlp-forward"
 	metricsFlag = "otlp-metrics-endpoint"
 )
 
 // address is where somebody listens.
-type address struct{ flag, network, name string }
+type address struct {
+	flag, network, name string
+	isOthers            bool // somebody else listens there
+}
 
-// addresses are those that a configuration names: where the daemon listens, and the agent.
+// addresses are those that a configuration names: where the daemon listens, and then where others do.
 func (c *Config) addresses() []address {
-	all := []address{{"socket", "unix", c.Ingest.Socket.Path}, {"http-addr", "tcp", c.HTTPAddr}}
-	for _, k := range doorKinds {
-		in := k.common(c)
-		all = append(all, address{k.name + "-socket", "unix", in.Socket.Path},
-			address{k.name + "-addr", "tcp", in.Addr})
+	all := []address{
+		{flag: "socket", network: "unix", name: c.Ingest.Socket.Path},
+		{flag: "http-addr", network: "tcp", name: c.HTTPAddr},
+		{flag: "prometheus-addr", network: "tcp", name: c.PrometheusAddr},
+	}
+	var others []address
+	if !c.Agent.LookedFor { // or whoever listens there would have to know of the agent
+		others = append(others, address{agentFlag, c.Agent.URL.Network, c.Agent.URL.Address, true})
 	}
 	for _, x := range c.Exporters {
-		all = append(all, addressOf(x.URL()))
+		others = append(others, addressOf(x.URL()))
 	}
-	return append(all, address{agentFlag, c.Agent.URL.Network, c.Agent.URL.Address},
-		address{forwardFlag, c.OTLP.Forward.Network, c.OTLP.Forward.Address})
+	for _, k := range doorKinds {
+		in := k.common(c)
+		all = append(all, address{flag: k.name + "-socket", network: "unix", name: in.Socket.Path},
+			address{flag: k.name + "-addr", network: "tcp", name: in.Addr})
+		if k.forward != nil {
+			to := k.forward(c)
+			others = append(others, address{k.name + "-forward", to.Network, to.Address, true})
+		}
+	}
+	return append(all, others...)
 }
 
 // checkAddresses names every two that are one: a second listener would fail, and a daemon
@@ -54,12 +67,12 @@ func addressOf(exporter string) address {
 	u, err := url.Parse(exporter)
 	switch {
 	case err != nil:
-		return address{flag: metricsFlag}
+		return address{flag: metricsFlag, isOthers: true}
 	case u.Scheme == "unix":
-		return address{metricsFlag, "unix", u.Path}
+		return address{metricsFlag, "unix", u.Path, true}
 	}
 	port := map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	return address{metricsFlag, "tcp", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port))}
+	return address{metricsFlag, "tcp", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port)), true}
 }
 
 // hint is how an operator may have come to an address without a flag.
@@ -72,7 +85,7 @@ func (a address) hint() string {
 
 // isAlso says whether two addresses are the same, as far as their names show.
 func (a address) isAlso(other address) bool {
-	if a.name == "" || other.name == "" || a.network != other.network || a.isOthers() && other.isOthers() {
+	if a.name == "" || other.name == "" || a.network != other.network || a.isOthers && other.isOthers {
 		return false
 	}
 	if a.network == "unix" {
@@ -101,13 +114,8 @@ func isEvery(host string) bool {
 	return host == "" || ip != nil && ip.IsUnspecified()
 }
 
-// isOthers says whether somebody else listens there.
-func (a address) isOthers() bool {
-	return a.flag == agentFlag || a.flag == forwardFlag || a.flag == metricsFlag
-}
-
 // isHere says whether a host is this machine for certain: where we listen it is.
 func (a address) isHere(host string) bool {
 	ip := net.ParseIP(named(host))
-	return !a.isOthers() || isEvery(host) || ip != nil && ip.IsLoopback()
+	return !a.isOthers || isEvery(host) || ip != nil && ip.IsLoopback()
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/check"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
-	"github.com/spanstatsd/spanstatsd/internal/health"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/ring"
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
@@ -31,14 +30,14 @@ func (c Config) Check() error {
 }
 
 // CheckHere says what a configuration that can be used lacks on this machine: the directories of
-// sockets. It makes none.
+// sockets. It makes none, and a start makes those of the user's own.
 func CheckHere(c *Config) (err error) {
 	sockets := []socket.Config{c.Ingest.Socket}
 	for _, k := range doorKinds {
 		sockets = append(sockets, k.common(c).Socket)
 	}
 	for _, s := range sockets {
-		if s.Path != "" {
+		if s.Path != "" && !s.Private {
 			err = errors.Join(err, s.PrepareDirectory())
 		}
 	}
@@ -52,7 +51,7 @@ func (c *Config) checkRooms() error {
 	return errors.Join(
 		c.Ingest.Check(), admitting.Check(), counting.Check(), ring.CheckSlots(counting.RingSlots),
 		c.Flush.Check(), c.Agent.Check(),
-		c.checkRings(), c.checkDoors(),
+		c.checkRings(), c.checkDoors(), sketch.CheckBounds(boundsOf(exits(c))),
 	)
 }
 
@@ -62,9 +61,9 @@ func (c *Config) checkDestinations() (err error) {
 	if !c.Agent.Off() {
 		return nil
 	}
-	if len(c.Exporters) == 0 {
+	if len(exits(c)) == 0 {
 		err = errors.New("check agent-url: it is off, and there is no other destination, so that " +
-			"statistics would go nowhere; give the agent's URL")
+			"statistics would go nowhere; give the agent's URL, or --prometheus")
 	}
 	if c.APM.Enabled() {
 		err = errors.Join(err, errors.New("check agent-url: it is off, and --apm-socket and --apm-addr "+
@@ -131,7 +130,7 @@ func (c *Config) parts() []memory.Part {
 		doors = append(doors, k.config(c).Memory(publisher)...)
 	}
 	return slices.Concat(c.Ingest.Memory(publisher), counting.Memory(), doors, c.totalsMemory(),
-		c.exemplarsMemory(), []memory.Part{
+		scrapedMemory(c), c.exemplarsMemory(), []memory.Part{
 			{
 				Name: "keys of connections", Bytes: int64(c.Admit.MaxKeyBytesInAll),
 				Flag: "max-key-bytes-in-all",
@@ -154,11 +153,18 @@ const (
 
 // totals is how many running totals a destination may have: as many series as an interval
 // has aggregates, with texts as long.
-func (c *Config) totals() totals.Limits {
-	return totals.Limits{
+func (c *Config) totals(x flush.Exporter) totals.Limits {
+	limits := totals.Limits{
 		Series: c.Aggregate.MaxAggregates, Bytes: c.Aggregate.LabelBytes, Idle: totalsIdle,
 		Buckets: sketch.DefaultMaxBuckets, Resources: c.Aggregate.MaxOrigins, ResourceBytes: totalsResource,
 	}
+	if x == flush.Exporter(c.Prometheus) {
+		limits.Buckets = c.NativeBuckets
+	}
+	if bounds := flush.Bounds(x); len(bounds) > 0 {
+		limits.Classic = len(bounds) + 1
+	}
+	return limits
 }
 
 // exemplarsMemory is what the table of exemplars takes, where there is one.
@@ -171,9 +177,8 @@ func (c *Config) exemplarsMemory() []memory.Part {
 
 // totalsMemory is what they take in all.
 func (c *Config) totalsMemory() (parts []memory.Part) {
-	limits := c.totals()
 	for _, x := range c.Exporters {
-		if flush.SendsTotals(x) {
+		if limits := c.totals(x); flush.SendsTotals(x) {
 			parts = append(parts, memory.Part{
 				Name:  "running totals of " + x.Name(),
 				Bytes: int64(limits.Memory()), Flag: "max-aggregates",
@@ -181,6 +186,17 @@ func (c *Config) totalsMemory() (parts []memory.Part) {
 		}
 	}
 	return parts
+}
+
+// scrapedMemory is what is kept to be scraped, and what scrapes take.
+func scrapedMemory(c *Config) []memory.Part {
+	if c.Prometheus == nil {
+		return nil
+	}
+	return []memory.Part{{
+		Name: "series for Prometheus", Bytes: int64(c.Prometheus.Memory(c.totals(c.Prometheus))),
+		Flag: aggregatesLimit,
+	}}
 }
 
 // admitting is the configuration of the publishers. No batch is larger than a ring, a connection
@@ -194,15 +210,11 @@ func (c *Config) admitting() admit.Config {
 	return admitting
 }
 
-// counting is the aggregates' configuration: tracers that compute their statistics
-// send them where they send their traces, and a destination beside the agent is sent
-// histograms, so that durations are counted in cells that give those exactly too.
+// counting is the aggregates' configuration, all but their grid: tracers that compute their
+// statistics send them where they send their traces.
 func (c *Config) counting() aggregate.Config {
 	counting := c.Aggregate
 	counting.Merge = c.APM.Enabled()
-	if len(c.Exporters) > 0 {
-		counting.Grid = sketch.CommonGrid()
-	}
 	return counting
 }
 
@@ -219,8 +231,7 @@ func chosenLimits(c *Config) (flags []string) {
 	limits := c.limits()
 	for i := range c.Settings {
 		s := &c.Settings[i]
-		isSet := s.Origin == health.FromFlag || s.Origin == health.FromEnvironment
-		if _, is := limits[s.Name]; is && isSet {
+		if _, is := limits[s.Name]; is && isChosen(*s) {
 			flags = append(flags, s.Name)
 		}
 	}

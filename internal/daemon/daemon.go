@@ -6,11 +6,12 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/door"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
 	"github.com/spanstatsd/spanstatsd/internal/health"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
-	"github.com/spanstatsd/spanstatsd/internal/socket"
+	"github.com/spanstatsd/spanstatsd/internal/running"
 )
 
 // Daemon is one running program.
@@ -23,10 +24,11 @@ type Daemon struct {
 	ingest    *ingest.Server
 	doors     []openDoor
 	health    *health.Server
+	scraped   *health.Server // at an address of its own; nil where there is none
 	sources   health.Sources
 
-	running *socket.Running
-	died    int // daemons before this one that ended without their books
+	running *running.File
+	died    int // daemons before this one that were killed
 
 	stopping chan struct{}
 	watching sync.WaitGroup
@@ -34,9 +36,16 @@ type Daemon struct {
 
 // openDoor is one that is on.
 type openDoor interface {
+	shownDoor
 	Start()
 	Drain(ctx context.Context) error
 	Abandon()
+}
+
+// shownDoor is one of which there is something to show.
+type shownDoor interface {
+	Shown() door.Shown
+	Lack() error
 }
 
 // Books are what became of every span so far.

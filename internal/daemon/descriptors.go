@@ -26,6 +26,9 @@ const doorDescriptors = 3
 func (c *Config) Descriptors() int {
 	n := ownDescriptors + c.destinations()*deliveryDescriptors + health.MaxConnections + 1 +
 		c.Ingest.MaxConnections + 1
+	if c.PrometheusAddr != "" {
+		n += health.MaxConnections + 1
+	}
 	for _, k := range doorKinds {
 		if d := k.config(c); d.Enabled() {
 			n += k.common(c).MaxConnections + d.Forwards() + doorDescriptors

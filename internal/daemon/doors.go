@@ -3,20 +3,28 @@ package daemon
 import (
 	"github.com/spanstatsd/spanstatsd/internal/door"
 	"github.com/spanstatsd/spanstatsd/internal/door/datadog"
+	"github.com/spanstatsd/spanstatsd/internal/door/destination"
 	"github.com/spanstatsd/spanstatsd/internal/door/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/door/zipkin"
+	"github.com/spanstatsd/spanstatsd/internal/health"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
+	"github.com/spanstatsd/spanstatsd/internal/running"
 )
 
 // doorKind is an API that traces come by over HTTP. All that the daemon does with any of them it does
 // by this.
 type doorKind struct {
-	name string // the first word of its flags
+	name   string // the first word of its flags
+	brings string // what comes by it, in words
+	like   string // the name of the one whose limits its own follow where memory is short
 	// common is the configuration that it shares with the others, and config all of it, as far as the
 	// configuration of other rooms decides.
 	common func(c *Config) *door.Config
 	config func(c *Config) doorConfig
-	// open opens it, and has the daemon's health show it.
-	open func(d *Daemon, c *Config) (openDoor, error)
+	// forward is where its requests go on to; nil: to the agent.
+	forward func(c *Config) *destination.URL
+	open    func(d *Daemon, c *Config) (openDoor, error)
+	off     shownDoor // a nil server, of a door that is off
 }
 
 // doorConfig is the whole configuration of one.
@@ -31,12 +39,21 @@ type doorConfig interface {
 // doorKinds are all that there are, in the order in which they are opened.
 var doorKinds = []doorKind{
 	{
-		"apm", func(c *Config) *door.Config { return &c.APM.Config },
-		func(c *Config) doorConfig { return traces(c) }, openTraces,
+		name: "apm", brings: "the agent's API", open: openTraces, off: (*datadog.Server)(nil),
+		common: func(c *Config) *door.Config { return &c.APM.Config },
+		config: func(c *Config) doorConfig { return traces(c) },
 	},
 	{
-		"otlp", func(c *Config) *door.Config { return &c.OTLP.Config },
-		func(c *Config) doorConfig { return openTelemetry(c) }, openOTLP,
+		name: "otlp", brings: "OTLP", open: openOTLP, off: (*otlp.Server)(nil),
+		common:  func(c *Config) *door.Config { return &c.OTLP.Config },
+		config:  func(c *Config) doorConfig { return openTelemetry(c) },
+		forward: func(c *Config) *destination.URL { return &c.OTLP.Forward.URL },
+	},
+	{
+		name: "zipkin", brings: "Zipkin", like: "otlp", open: openZipkin, off: (*zipkin.Server)(nil),
+		common:  func(c *Config) *door.Config { return &c.Zipkin.Config },
+		config:  func(c *Config) doorConfig { return zipkinTaking(c) },
+		forward: func(c *Config) *destination.URL { return &c.Zipkin.Forward },
 	},
 }
 
@@ -49,6 +66,16 @@ func (c *Config) Doors() map[string]*door.Config {
 	return all
 }
 
+// HandsOn says whether traces go on to anybody, so that spans of theirs may be exemplars.
+func HandsOn(c *Config) bool {
+	for _, k := range doorKinds {
+		if d := k.config(c); d.Enabled() && d.Forwards() > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // traces is the configuration of the agent's API towards tracers: it needs no more
 // origins than an interval has room for.
 func traces(c *Config) *datadog.Config {
@@ -59,7 +86,7 @@ func traces(c *Config) *datadog.Config {
 
 func openTraces(d *Daemon, config *Config) (openDoor, error) {
 	c := traces(config)
-	d.share(config, &c.Config)
+	d.share(config, &c.Config, running.APM)
 	c.Agent = door.Behind{Network: config.Agent.URL.Network, Address: config.Agent.URL.Address}
 	c.Features = func() (door.Features, <-chan struct{}) { return featuresOf(d.agent.WatchFeatures()) }
 	s, err := datadog.New(*c)
@@ -79,34 +106,58 @@ func openTelemetry(c *Config) *otlp.Config {
 
 func openOTLP(d *Daemon, config *Config) (openDoor, error) {
 	c := openTelemetry(config)
-	d.share(config, &c.Config)
+	d.share(config, &c.Config, running.OTLP)
 	c.Features = func() (door.Features, <-chan struct{}) { return featuresOf(d.wanted()) }
 	s, err := otlp.New(*c)
 	d.sources.OTLP = s
 	return s, err
 }
 
-// share gives a door what it has in common with our own socket: the users who may connect to that
-// may connect to its socket.
-func (d *Daemon) share(config *Config, c *door.Config) {
-	own := c.Socket
-	c.Socket = config.Ingest.Socket
-	c.Socket.Path, c.Socket.Given = own.Path, own.Given
-	c.AllowUIDs, c.Admit, c.Log = config.Ingest.AllowUIDs, d.admit, config.Log
+// zipkinTaking is the same of what takes Zipkin's spans.
+func zipkinTaking(c *Config) *zipkin.Config {
+	taking := c.Zipkin
+	taking.MaxOrigins = c.Aggregate.MaxOrigins
+	if taking.Forward.IsSet() {
+		taking.Exemplars = c.Exemplars
+	}
+	return &taking
 }
 
-// makeDoors opens those that are on.
+func openZipkin(d *Daemon, config *Config) (openDoor, error) {
+	c := zipkinTaking(config)
+	d.share(config, &c.Config, running.Zipkin)
+	return zipkin.New(*c)
+}
+
+// share gives a door what it has in common with our own socket: the users who may connect to that
+// may connect to its socket.
+func (d *Daemon) share(config *Config, c *door.Config, by running.Door) {
+	own := c.Socket
+	c.Socket = config.Ingest.Socket
+	c.Socket.Path, c.Socket.Given, c.Socket.Private = own.Path, own.Given, own.Private
+	c.AllowUIDs, c.Admit, c.Log = config.Ingest.AllowUIDs, d.admit, config.Log
+	c.Answered = func(cycle, spans uint64) { d.running.Count(cycle, by, spans) }
+}
+
+// makeDoors opens those that are on, and has the daemon's health show all.
 func (d *Daemon) makeDoors(config *Config) error {
 	for _, k := range doorKinds {
-		if !k.common(config).Enabled() {
-			continue
+		in := k.common(config)
+		shown := health.DoorSource{
+			Name: k.name, Brings: k.brings, IsOn: in.Enabled(), MaxConnections: in.MaxConnections, Of: k.off,
 		}
-		opened, err := k.open(d, config)
-		if err != nil {
-			d.abandonDoors()
-			return err
+		if k.forward != nil {
+			shown.Forward = k.forward(config).String()
 		}
-		d.doors = append(d.doors, opened)
+		if shown.IsOn {
+			opened, err := k.open(d, config)
+			if err != nil {
+				d.abandonDoors()
+				return err
+			}
+			d.doors, shown.Of = append(d.doors, opened), opened
+		}
+		d.sources.Doors = append(d.sources.Doors, shown)
 	}
 	return nil
 }

@@ -23,8 +23,8 @@ const (
 const sketchesOfOne = "sketches of an aggregate"
 
 // smaller are the limits that give way where memory is short, in this order, until
-// everything fits. A limit that was set by hand stays as it was set, and a limit that must
-// hold it stays large enough.
+// everything fits, with those of doors that are like the one that is named. A limit that was set by
+// hand stays as it was set, and a limit that must hold it stays large enough.
 var smaller = []struct {
 	limit string
 	value int
@@ -41,6 +41,7 @@ var smaller = []struct {
 	{"apm-max-body", 4 << 20, false}, // what is larger loses nothing, since the agent counts it
 	{"apm-max-body-bytes", 8 << 20, false},
 	{apmCountersLimit, 1, true},
+	{nativeLimit, 80, true}, // still finer than classic ones
 	{"otlp-max-connections", 32, true},
 	{"otlp-max-body", 4 << 20, false}, // what most servers of gRPC take
 	{"otlp-max-body-bytes", 16 << 20, false},
@@ -59,6 +60,7 @@ var smaller = []struct {
 	{"max-key-bytes-in-all", 4 << 20, false},
 	{buffersLimit, 2 << 20, false},
 	{"max-origins", 64, false},
+	{nativeLimit, 40, false},
 	{sketchesOfOne, 640, false},
 	{"apm-max-body", 128 << 10, false},
 	{"apm-max-body-bytes", 1 << 20, false},
@@ -78,6 +80,7 @@ var smaller = []struct {
 	{"otlp-max-connections", 16, false},
 	{"otlp-max-body", 256 << 10, false},
 	{"otlp-max-body-bytes", 1 << 20, false},
+	{nativeLimit, 20, false},
 	{aggregatesLimit, 2048, false},
 	{"apm-max-body", 64 << 10, false},
 	{"otlp-max-connections", 8, false},
@@ -105,12 +108,14 @@ func FitMemory(c *Config, limit memory.Limit, byHand func(limit string) bool) (c
 	f.set(aggregatesLimit, max(baseAggregates, most/2))
 	f.follow()
 	for _, s := range smaller {
-		if f.byHand(s.limit) || f.fits() && !(s.small && limit.Bytes <= smallMemory) {
-			continue
-		}
-		if value := max(s.value, f.least(s.limit)); value < f.value(s.limit) {
-			f.set(s.limit, value)
-			f.follow()
+		for _, name := range limitsOf(s.limit) {
+			if f.byHand(name) || f.fits() && !(s.small && limit.Bytes <= smallMemory) {
+				continue
+			}
+			if value := max(s.value, f.least(name)); value < f.value(name) {
+				f.set(name, value)
+				f.follow()
+			}
 		}
 	}
 	f.addAggregates(most)

@@ -12,10 +12,12 @@ import (
 	"testing"
 
 	doorotlp "github.com/spanstatsd/spanstatsd/internal/door/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/door/zipkin"
 	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
 	"github.com/spanstatsd/spanstatsd/internal/flush/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/flush/prometheus"
 	"github.com/spanstatsd/spanstatsd/internal/health"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/sampling"
@@ -31,9 +33,11 @@ func combinations(t *testing.T) map[string]Config {
 	totals, badTotals := otlp.New(otlp.Config{
 		Variables: otlp.Variables{Endpoint: endpoint}, Temporality: otlp.Cumulative,
 	})
-	if err := errors.Join(badEndpoint, badForward, badMetrics, badTotals); err != nil {
+	zipkins, badZipkin := zipkin.Protocol.Parse("http://127.0.0.1:9410")
+	if err := errors.Join(badEndpoint, badForward, badMetrics, badTotals, badZipkin); err != nil {
 		t.Fatal(err)
 	}
+	scraped := prometheus.New(prometheus.Config{Bounds: []float64{.005, .01, .05, .1, .2, .4, .8, 1, 1.4, 2, 5, 10, 15}})
 	table := exemplars.New(exemplars.DefaultLimit)
 	type choice struct {
 		name   string
@@ -42,6 +46,7 @@ func combinations(t *testing.T) map[string]Config {
 	none := choice{"", func(*Config) {}}
 	takes := func(c *Config) { c.OTLP.Addr = "127.0.0.1:4319" }
 	forwards := func(c *Config) { takes(c); c.OTLP.Forward = forward }
+	reports := func(c *Config) { c.Zipkin.Addr, c.Zipkin.Forward = "127.0.0.1:9411", zipkins }
 	all := map[string]Config{"": usable(t)}
 	for _, choices := range [][]choice{
 		{none, {"datadog's door ", func(c *Config) { c.APM.Addr = "127.0.0.1:8127" }}},
@@ -50,6 +55,8 @@ func combinations(t *testing.T) map[string]Config {
 			{"OTLP ", takes},
 			{"OTLP that goes on ", forwards},
 			{"OTLP that is kept ", func(c *Config) { forwards(c); c.OTLP.Keep = &sampling.Keeping{} }},
+			{"Zipkin that goes on ", reports},
+			{"OTLP and Zipkin that go on ", func(c *Config) { forwards(c); reports(c) }},
 		},
 		{none, {"by datadog's reading ", func(c *Config) {
 			c.OTLP.Reading, c.OTLP.Marks = doorotlp.ReadingDatadog, c.OTLP.Forward.IsSet()
@@ -58,6 +65,10 @@ func combinations(t *testing.T) map[string]Config {
 			none,
 			{"to metrics ", func(c *Config) { c.Exporters = []flush.Exporter{metrics} }},
 			{"to running totals ", func(c *Config) { c.Exporters = []flush.Exporter{totals} }},
+			{"to be scraped alone ", func(c *Config) { c.Prometheus, c.Agent.URL = scraped, agent.URL{} }},
+			{"to metrics and to be scraped ", func(c *Config) {
+				c.Exporters, c.Prometheus = []flush.Exporter{metrics}, scraped
+			}},
 			{"to running totals alone ", func(c *Config) {
 				c.Exporters, c.Agent.URL = []flush.Exporter{totals}, agent.URL{}
 			}},
@@ -68,7 +79,7 @@ func combinations(t *testing.T) map[string]Config {
 			for _, c := range choices {
 				made := config
 				c.choose(&made)
-				if len(made.Exporters) > 0 && (made.APM.Enabled() || made.OTLP.Forward.IsSet()) {
+				if len(exits(&made)) > 0 && HandsOn(&made) {
 					made.Exemplars = table
 				}
 				further[before+c.name] = made
@@ -102,11 +113,23 @@ func TestDefaultsFitAnyLimit(t *testing.T) {
 					t.Errorf("it fits from %d MiB on, and at %d MiB: %v", fitsFrom, mib, tooMuch)
 				}
 			}
-			if fitsFrom == 0 || fitsFrom > 90 {
+			if fitsFrom == 0 || fitsFrom > leastMemory(&config) {
 				t.Errorf("it fits from %d MiB on", fitsFrom)
 			}
 		})
 	}
+}
+
+// leastMemory is in how many MiB everything fits: 90, and 22 more where both OTLP and Zipkin come.
+func leastMemory(c *Config) int {
+	least := 90
+	if c.OTLP.Enabled() && c.Zipkin.Enabled() {
+		least = 112
+	}
+	if c.Prometheus != nil {
+		least += 8
+	}
+	return least
 }
 
 // nobody has set a limit by hand.
@@ -140,7 +163,7 @@ func TestWhatIsSetByHandFitsOrIsNamed(t *testing.T) {
 		if wrong == nil {
 			continue
 		}
-		isNamed := mib < 90 // where the defaults alone may be too much
+		isNamed := mib < leastMemory(&c) // where the defaults alone may be too much
 		for limit := range set {
 			named := regexp.MustCompile(`(check |--)` + limit + `([^-a-z]|$)`)
 			isNamed = isNamed || named.MatchString(wrong.Error())
@@ -156,5 +179,5 @@ var flagsWithLimits = []string{
 	"max-aggregates", "label-bytes", "sketch-bytes", "max-origins", "drainers", "ring-slots",
 	"max-key-bytes", "max-key-bytes-in-all", "retry-bytes", "max-connections", "apm-max-body",
 	"apm-max-body-bytes", "apm-max-connections", "otlp-max-body", "otlp-max-body-bytes",
-	"otlp-max-connections",
+	"otlp-max-connections", "zipkin-max-body", "zipkin-max-body-bytes", "zipkin-max-connections",
 }

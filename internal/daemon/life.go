@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/spanstatsd/spanstatsd/internal/health"
-	"github.com/spanstatsd/spanstatsd/internal/memory"
 )
 
 // Start runs every room. The flush runs since it was made, so that it may know
@@ -19,43 +18,15 @@ func (d *Daemon) Start() {
 	for _, door := range d.doors {
 		door.Start()
 	}
+	if d.scraped != nil {
+		d.scraped.Start()
+	}
 	d.health.Start()
 	d.health.SetReady(true)
 	d.watching.Go(d.followWanted)
 	d.config.Supervisor.Ready(d.look)
 	d.watching.Go(d.logLosses)
 	d.announce()
-}
-
-// announce is the one line at start: where spans come in and go out, what may
-// be used for them, and where to look for more.
-func (d *Daemon) announce() {
-	c := &d.config
-	for _, other := range c.Exporters {
-		d.config.Log.Info("sending statistics by this exporter", "destination", other.Name(), "url",
-			other.URL())
-	}
-	d.config.Log.Info("listening for tracers",
-		"socket", c.Ingest.Socket.Path, "agent", c.Agent.URL.String(), "http", d.health.Addr(),
-		"drainers", d.aggregate.Drainers(), "ring_slots", c.Aggregate.RingSlots,
-		"max_aggregates", c.Aggregate.MaxAggregates, "max_aggregates_from", c.aggregatesFrom(),
-		"max_connections", c.Ingest.MaxConnections,
-		"retry_bytes", memory.SizeText(c.Flush.RetryBytes), "memory_at_most", memory.Text(c.Memory().Total),
-		"version", c.Version,
-		"see", "spanstatsd status, or / on the http address; --log-level=debug says more")
-}
-
-// aggregatesFrom says why there are as many aggregates as there are: who chose the number,
-// and the limit that it was chosen for.
-func (c *Config) aggregatesFrom() string {
-	for _, s := range c.Settings {
-		if s.Name == "max-aggregates" && s.Origin == health.FromMemory {
-			return fmt.Sprintf("%s of %s", c.MemoryLimit.Source, memory.Text(c.MemoryLimit.Bytes))
-		} else if s.Name == "max-aggregates" {
-			return s.Origin
-		}
-	}
-	return health.FromDefault
 }
 
 // logLosses says which spans are dropped, and which labels collapse.
@@ -79,6 +50,7 @@ func (d *Daemon) Stop() health.Books {
 	d.drainHTTP(ctx)
 	reading, stopReading := context.WithTimeout(ctx, d.config.ShutdownGrace/2)
 	defer stopReading()
+	d.running.Stopping()
 	if err := d.ingest.Drain(reading); err != nil {
 		d.config.Log.Warn("not everything that tracers wrote was counted in time", "error", err)
 	}
@@ -88,13 +60,18 @@ func (d *Daemon) Stop() health.Books {
 	books := d.sources.Books()
 	d.config.Log.Info("stopped", "received", books.Received, "aggregated", books.Aggregated,
 		"dropped", books.DroppedTotal(), "flushed", books.Flushed, "unsent", books.Unsent,
-		"held", books.Held, "balanced", books.Balanced)
+		"held", books.Held, "before_found", books.BeforeFound, "balanced", books.Balanced)
 	for _, other := range d.sources.Others() {
 		d.config.Log.Info("stopped: another destination", "destination", other.Name,
-			"flushed", other.Books.Flushed, "unsent", other.Books.Unsent, "held", other.Books.Held)
+			"flushed", other.Books.Flushed, "unsent", other.Books.Unsent, "held", other.Books.Held,
+			"before_found", other.Books.BeforeFound)
 	}
+	d.saidDead()
 	if err := d.running.Done(); err != nil {
 		d.config.Log.Warn("the next daemon will take this one for one that was killed", "error", err)
+	}
+	if d.scraped != nil {
+		d.scraped.Close(ctx)
 	}
 	d.health.Close(ctx)
 	d.config.Supervisor.Close()

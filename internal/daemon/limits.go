@@ -1,5 +1,7 @@
 package daemon
 
+import "strings"
+
 // Limits that have no flag, because nobody would turn them.
 const (
 	buffersLimit      = "buffers of large frames"
@@ -7,6 +9,7 @@ const (
 	apmCountersLimit  = countersOf + "apm"
 	otlpCountersLimit = countersOf + "otlp"
 	otlpStreamsLimit  = "streams of OTLP"
+	nativeLimit       = "native buckets of a series"
 )
 
 // Limits that others follow.
@@ -14,6 +17,17 @@ const (
 	aggregatesLimit = "max-aggregates"
 	drainersLimit   = "drainers"
 )
+
+// limitsOf are the limits that one stands for: its own, and those of doors that are like its door.
+func limitsOf(limit string) []string {
+	names := []string{limit}
+	for _, k := range doorKinds {
+		if k.like != "" && strings.Contains(limit, k.like) {
+			names = append(names, strings.Replace(limit, k.like, k.name, 1))
+		}
+	}
+	return names
+}
 
 // limits are the numbers that memory or descriptors decide, by the names of their flags.
 func (c *Config) limits() map[string]*int {
@@ -24,6 +38,7 @@ func (c *Config) limits() map[string]*int {
 		"max-key-bytes": &c.Admit.MaxKeyBytes, "max-key-bytes-in-all": &c.Admit.MaxKeyBytesInAll,
 		"retry-bytes": &c.Flush.RetryBytes, "max-connections": &c.Ingest.MaxConnections,
 		buffersLimit: &c.Ingest.MaxBufferBytes, otlpStreamsLimit: &c.OTLP.MaxStreams,
+		nativeLimit: &c.NativeBuckets,
 	}
 	for _, k := range doorKinds {
 		in := k.common(c)

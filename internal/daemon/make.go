@@ -3,6 +3,9 @@ package daemon
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
+	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
@@ -11,7 +14,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
 	"github.com/spanstatsd/spanstatsd/internal/health"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
-	"github.com/spanstatsd/spanstatsd/internal/socket"
+	"github.com/spanstatsd/spanstatsd/internal/running"
 )
 
 // New makes every room. Its error says what the operator can do.
@@ -31,19 +34,24 @@ func New(config Config) (*Daemon, error) {
 	return d, nil
 }
 
-// makeFlush makes the destinations, the agent first.
+// makeFlush makes the destinations, the agent first, but last where it is only looked for: the first is the
+// one whose books are shown before all others.
 func (d *Daemon) makeFlush(config Config) (err error) {
-	exporters := config.Exporters
+	exporters := exits(&config)
 	if !config.Agent.Off() {
 		config.Agent.Version, config.Agent.Log = config.Version, config.Log
 		if d.agent, err = agent.New(config.Agent); err != nil {
 			return err
 		}
-		exporters = append([]flush.Exporter{d.agent}, exporters...)
+		at := 0
+		if config.Agent.LookedFor {
+			at = len(exporters)
+		}
+		exporters = slices.Insert(exporters, at, flush.Exporter(d.agent))
 	}
 	for _, x := range exporters {
 		if keeps, is := x.(totalsKeeper); is {
-			keeps.LimitTotals(config.totals())
+			keeps.LimitTotals(config.totals(x))
 		}
 	}
 	config.Flush.Log = config.Log
@@ -56,7 +64,39 @@ type totalsKeeper interface{ LimitTotals(limits totals.Limits) }
 
 // makeRest makes what stands before the flush.
 func (d *Daemon) makeRest(config Config) (err error) {
+	if err = d.makeRunning(&config); err != nil {
+		return err
+	}
+	if err = d.makeRooms(config); err != nil {
+		return errors.Join(err, d.running.Done())
+	}
+	d.countDead(config)
+	return nil
+}
+
+// makeRunning makes what the next daemon reads, should this one be killed.
+func (d *Daemon) makeRunning(config *Config) (err error) {
+	if config.Ingest.Socket.Given == nil {
+		if err := config.Ingest.Socket.PrepareDirectory(); err != nil {
+			return err //nolint:wrapcheck // it says what to do
+		}
+	}
+	var unmapped error
+	d.running, unmapped, err = running.Make(config.Ingest.Socket.Path, config.Ingest.MaxConnections)
+	if unmapped != nil {
+		config.Log.Warn("should this daemon be killed, what it holds is lost, and counted by nobody, since "+
+			"its running file can't be mapped; give the directory of --socket some room", "error", unmapped)
+	}
+	config.Aggregate.Running, config.Admit.Running, config.Ingest.Running = d.running, d.running, d.running
+	return err
+}
+
+// makeRooms makes the rooms that a span goes through, and what shows them.
+func (d *Daemon) makeRooms(config Config) (err error) {
 	config.Aggregate = config.counting()
+	if config.Aggregate.Grid, err = gridFor(exits(&config)); err != nil {
+		return err
+	}
 	config.Aggregate.Deliver = d.flusher.Accept
 	if d.aggregate, err = aggregate.New(config.Aggregate); err != nil {
 		return err
@@ -84,47 +124,76 @@ func (d *Daemon) makeRest(config Config) (err error) {
 	return err
 }
 
-// makeHealth makes what shows the rest, and finds out how the daemon before this one
-// ended.
+// makeHealth makes what shows the rest.
 func (d *Daemon) makeHealth(config Config) (err error) {
-	if d.running, err = socket.NewRunning(config.Ingest.Socket.Path); err != nil {
-		return err
-	}
 	d.sources.Ingest, d.sources.Admit, d.sources.Aggregate = d.ingest, d.admit, d.aggregate
 	d.sources.Flush, d.sources.Agent, d.sources.Exemplars = d.flusher, d.agent, config.Exemplars
+	d.sources.Prometheus = config.Prometheus
+	if err = d.makeScraped(&config); err != nil {
+		return err
+	}
 	d.health, err = health.New(health.Config{
 		Addr: config.HTTPAddr, Hosts: config.HTTPHosts, WebConfigFile: config.WebConfigFile,
 		Debug:   config.Debug,
 		Version: config.Version, FlushInterval: config.Aggregate.FlushInterval,
-		Settings: config.Settings, OTLPForward: config.OTLP.Forward.String(),
+		Settings: config.Settings,
 		Limits: health.Limits{
 			Aggregates: config.Aggregate.MaxAggregates, Origins: config.Aggregate.MaxOrigins,
-			Connections: config.Ingest.MaxConnections, APMConnections: config.APM.MaxConnections,
-			OTLPConnections: config.OTLP.MaxConnections,
+			Connections: config.Ingest.MaxConnections,
 		},
 		Memory: config.Memory(), MemoryLimit: config.MemoryLimit,
-		Sources: d.sources, Log: config.Log, LogLinesLost: config.LogLinesLost, Died: func() int {
-			return d.died
-		},
+		Sources: d.sources, Spans: config.PrometheusAddr == "",
+		Log: config.Log, LogLinesLost: config.LogLinesLost, Died: func() int { return d.died },
+		LostToKills: d.running.Losses,
 	})
-	if err != nil {
-		return errors.Join(err, d.running.Done())
+	if err != nil && d.scraped != nil {
+		d.scraped.Abandon()
 	}
-	d.countDead(config)
-	return nil
+	return err
 }
 
-// countDead is the last that can be done before a start: once counted, nobody finds those
-// that died again.
+// makeScraped opens the address at which nothing but statistics is scraped, where there is one.
+func (d *Daemon) makeScraped(config *Config) (err error) {
+	if config.PrometheusAddr != "" {
+		d.scraped, err = health.New(health.Config{
+			Addr: config.PrometheusAddr, WebConfigFile: config.WebConfigFile, Log: config.Log,
+			Sources: health.Sources{Prometheus: config.Prometheus}, Spans: true, OnlySpans: true,
+		})
+	}
+	return err
+}
+
+// sayTime is enough for a line of the log to be written.
+const sayTime = time.Second
+
+// countDead is the last that can be done before a start: once said, those that died are nobody
+// else's to count. A daemon that is killed before the line is out leaves it to the next; who reads
+// both knows by the names that they speak of the same.
 func (d *Daemon) countDead(config Config) {
-	var unknown error
-	if d.died, unknown = socket.RemoveDead(config.Ingest.Socket.Path); unknown != nil {
+	died, unknown := d.running.FindDead()
+	if d.died = len(died); unknown != nil {
 		config.Log.Warn("of a daemon before this one nobody can tell whether it ended without its books",
 			"error", unknown)
 	}
 	if d.died > 0 {
-		config.Log.Warn("the daemon before this one ended without its books: what it held is lost, and "+
-			"counted by nobody; look for a SIGKILL, for want of memory or after the grace", "daemons", d.died)
+		all := d.running.Losses()
+		attributes := []any{"daemons", d.died, "names", died, "unknown", all.Unknown, "awaited", all.Awaited}
+		for _, door := range slices.Sorted(maps.Keys(all.Doors)) {
+			if loss := all.Doors[door]; loss != (running.Loss{}) {
+				attributes = append(attributes, door+"_lost", loss.Lost, door+"_ambiguous", loss.Ambiguous)
+			}
+		}
+		config.Log.Warn("the daemon before this one was killed: spans that it held and nobody else has are "+
+			"lost, clients hand over again what they keep; look for a SIGKILL, for want of memory or after "+
+			"the grace", attributes...)
+		time.AfterFunc(sayTime, d.saidDead)
+	}
+}
+
+// saidDead has no later daemon say again who died.
+func (d *Daemon) saidDead() {
+	if err := d.running.Said(); err != nil {
+		d.config.Log.Warn("the next daemon will say again who was killed before this one", "error", err)
 	}
 }
 

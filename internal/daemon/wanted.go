@@ -7,13 +7,14 @@ import (
 )
 
 // wanted is what is wanted of tracers: what the agent wants, and statistics in any case
-// where they go elsewhere too. Without an agent it is what one wants as it is shipped.
+// where they go elsewhere too. Without an agent, and before one that is looked for is found, it is what
+// one wants as it is shipped.
 func (d *Daemon) wanted() (agent.Features, <-chan struct{}) {
 	if d.agent == nil {
 		return agent.DefaultFeatures(), nil
 	}
 	f, changed := d.agent.WatchFeatures()
-	f.Stats = f.Stats || len(d.config.Exporters) > 0
+	f.Stats = f.Stats || len(exits(&d.config)) > 0
 	return f, changed
 }
 

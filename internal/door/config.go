@@ -33,6 +33,9 @@ type Config struct {
 	// Features returns what the agent wants and a channel that is closed when that changes.
 	Features func() (Features, <-chan struct{})
 	Admit    *admit.Publishers
+	// Answered is told of spans, by their cycle, whose sender is about to hear that they are counted:
+	// from then on nobody has them but this daemon. Nil: nobody wants to know.
+	Answered func(cycle, spans uint64)
 	Log      *slog.Logger
 }
 

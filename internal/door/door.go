@@ -91,6 +91,7 @@ type Held struct {
 	upstream   *http1.Upstream // that it goes on by, nil before
 	more       []*bodies.Body
 	sum        uint64               // of a body that is counted, 0 until then
+	owed       []owed               // what was counted of it, until its sender is told
 	candidates exemplars.Candidates // of that body, until who is behind has answered
 }
 
@@ -123,4 +124,14 @@ type Server struct {
 type traffic struct {
 	serving   atomic.Int64
 	byNetHTTP atomic.Uint64
+}
+
+// IsStopping says whether the daemon has begun to stop.
+func (s *Server) IsStopping() bool {
+	select {
+	case <-s.stopping:
+		return true
+	default:
+		return false
+	}
 }

@@ -2,6 +2,7 @@ package door_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -22,6 +23,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/door/datadog"
 	"github.com/spanstatsd/spanstatsd/internal/door/http1"
 	"github.com/spanstatsd/spanstatsd/internal/door/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/door/zipkin"
 	"github.com/spanstatsd/spanstatsd/internal/eventually"
 	"github.com/spanstatsd/spanstatsd/internal/socket"
 	"github.com/vmihailenco/msgpack/v5"
@@ -49,8 +51,9 @@ type server struct {
 // senders are those of all doors, by the first word of their flags. Each door passes the tests of
 // this file.
 var senders = map[string]api{
-	"apm":  {"/v0.4/traces", "application/msgpack", inMsgpack, openDatadog},
-	"otlp": {"/v1/traces", "application/x-protobuf", inProtobuf, openOTLP},
+	"apm":    {"/v0.4/traces", "application/msgpack", inMsgpack, openDatadog},
+	"otlp":   {"/v1/traces", "application/x-protobuf", inProtobuf, openOTLP},
+	"zipkin": {"/api/v2/spans", "application/json", inZipkin, openZipkin},
 }
 
 func inMsgpack(n int) []byte {
@@ -76,6 +79,11 @@ func inProtobuf(n int) []byte {
 		s = protowire.AppendFixed64(protowire.AppendTag(s, number, protowire.Fixed64Type), uint64(time.Now().UnixNano()+at))
 	}
 	return nested(1, nested(2, nested(2, s)))
+}
+
+func inZipkin(n int) []byte {
+	return fmt.Appendf(nil, `[{"traceId":"%016x","id":"%016x","kind":"SERVER","name":"get /","timestamp":%d,"duration":1000,`+
+		`"localEndpoint":{"serviceName":"shop"}}]`, n+1, n+1, time.Now().UnixMicro()-1000)
 }
 
 func openDatadog(t *testing.T, common func(*door.Config), behind string) server {
@@ -105,6 +113,21 @@ func openOTLP(t *testing.T, common func(*door.Config), behind string) server {
 		t.Fatal(err)
 	}
 	return server{s, func() door.Stats { return s.Stats().Stats }, func() map[string]uint64 { return s.Stats().Requests }}
+}
+
+func openZipkin(t *testing.T, common func(*door.Config), behind string) server {
+	config := zipkin.DefaultConfig()
+	common(&config.Config)
+	to, err := zipkin.Protocol.Parse("http://" + behind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Forward = to
+	s, err := zipkin.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server{s, s.Server.Stats, func() map[string]uint64 { return s.Shown().Requests }}
 }
 
 // subject is a door on a socket, before somebody who answers as a test says.
@@ -196,6 +219,12 @@ func (s *subject) networks() map[string]string {
 func (s *subject) text(body []byte) []byte {
 	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s",
 		s.path, s.media, len(body), body)
+}
+
+// chunks is the same in chunks.
+func (s *subject) chunks(body []byte) []byte {
+	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nTransfer-Encoding: chunked\r\n\r\n"+
+		"%x\r\n%s\r\n0\r\n\r\n", s.path, s.media, len(body), body)
 }
 
 // write writes one.
@@ -352,22 +381,66 @@ func TestWhoIsBehindMayTakeItsTime(t *testing.T) {
 	})
 }
 
-// TestASenderThatLeavesIsNotWaitedFor: who is behind hangs, and sees that as well.
+// TestWhatComesBehindASlowRequestIsAnsweredToo: it is not read while net/http goes on with the first, and
+// its sender has not left.
+func TestWhatComesBehindASlowRequestIsAnsweredToo(t *testing.T) {
+	slow := func(w http.ResponseWriter, r *http.Request) {
+		took(w, r)
+		time.Sleep(2 * http1.SlowAnswer)
+	}
+	each(t, nil, slow, func(s *subject) {
+		s.start()
+		first := s.text(s.body(1))
+		long := fmt.Sprintf("Host: x\r\nX-Long: %s\r\n", strings.Repeat("x", http1.MaxHead-len(first)))
+		first = bytes.Replace(first, []byte("Host: x\r\n"), []byte(long), 1) // so that a read does not reach behind it
+		c := s.dial()
+		if _, err := c.Write(append(first, s.text(s.body(2))...)); err != nil {
+			s.t.Fatal(err)
+		}
+		from := bufio.NewReader(c)
+		for range 2 {
+			if code, err := status(from); code != http.StatusOK {
+				s.t.Errorf("answered %d, %v", code, err)
+			}
+		}
+		if got := s.requests(); got["counted"] != 2 || s.stats().ByNetHTTP != 2 {
+			s.t.Errorf("%v; %+v", got, s.stats())
+		}
+	})
+}
+
+// TestASenderThatLeavesIsNotWaitedFor, whatever it has sent behind its request: who is behind hangs, and
+// sees that as well.
 func TestASenderThatLeavesIsNotWaitedFor(t *testing.T) {
-	ended := make(chan struct{}, 2)
+	came, ended := make(chan struct{}), make(chan struct{})
 	hangs := func(w http.ResponseWriter, r *http.Request) {
 		took(w, r)
+		came <- struct{}{}
 		<-r.Context().Done()
 		ended <- struct{}{}
 	}
 	each(t, nil, hangs, func(s *subject) {
 		s.start()
-		c := s.dial()
-		s.write(c, s.body(1))
-		eventually.True(s.t, "net/http goes on", func() bool { return s.stats().ByNetHTTP == 1 })
-		c.Close()
-		<-ended
-		eventually.True(s.t, "nothing is under way", func() bool { return s.stats().Serving == 0 })
+		ways := 0
+		for network, address := range s.networks() {
+			for _, text := range []func([]byte) []byte{s.text, s.chunks} {
+				for _, behind := range []string{"", "POST / HT"} {
+					ways++
+					c := s.dialBy(network, address)
+					if _, err := c.Write(text(s.body(ways))); err != nil {
+						s.t.Fatal(err)
+					}
+					<-came
+					eventually.True(s.t, "net/http goes on", func() bool { return s.stats().ByNetHTTP == uint64(ways) })
+					if _, err := io.WriteString(c, behind); err != nil {
+						s.t.Fatal(err)
+					}
+					c.Close()
+					<-ended
+					eventually.True(s.t, "nothing is under way", func() bool { return s.stats().Serving == 0 })
+				}
+			}
+		}
 		if s.stats().Remembered != 0 {
 			s.t.Errorf("%+v", s.stats())
 		}

@@ -12,15 +12,14 @@ import (
 // context ends; what is left is cut off then, and its senders try again. Nothing is published
 // after it.
 //
-// A connection of HTTP/1.1 ends itself behind its request and what has come behind that, because
-// net/http cuts off what it has not read yet once it is shut down. One of HTTP/2 is told which of its
-// requests are answered still.
+// A connection of HTTP/1.1 ends itself behind its request and what has come behind that. net/http is not
+// told until then: once it knows, it closes a connection whose answer it has just written, and cuts off
+// what has come behind it. One of HTTP/2 is told which of its requests are answered still.
 func (s *Server) Drain(ctx context.Context) error {
 	close(s.stopping)
 	s.listeners.EndAccepting(ctx)
-	s.http.SetKeepAlivesEnabled(false) // closes who waits for a next request,
-	s.limiter.WakeIdles(isOfLines)     // also where net/http has not had one yet
-	conns.Await(ctx, func() bool { return s.limiter.CountOf(isOfLines) == 0 })
+	s.limiter.WakeIdles(isOfLines)
+	s.awaitLines(ctx)
 	err := s.endStreams(ctx)
 	if err != nil {
 		err = fmt.Errorf("drain %s: %w; raise --shutdown-grace", s.setup.Brings, err)
@@ -41,6 +40,17 @@ func (s *Server) Drain(ctx context.Context) error {
 	}
 	s.listeners.Release()
 	return err
+}
+
+// awaitLines waits until connections of HTTP/1.1 have ended, for half of the time: a sender that never
+// ends its request takes from those of HTTP/2 no more than that.
+func (s *Server) awaitLines(ctx context.Context) {
+	if end, has := ctx.Deadline(); has {
+		half, cancel := context.WithTimeout(ctx, time.Until(end)/2)
+		defer cancel()
+		ctx = half
+	}
+	conns.Await(ctx, func() bool { return s.limiter.CountOf(isOfLines) == 0 })
 }
 
 // farewell is in which a sender that speaks HTTP/2 hears that its connection takes no more

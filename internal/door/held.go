@@ -67,6 +67,7 @@ func (h *Held) Publish(
 	before = s.counted.Once(sum, func(counted func()) {
 		why, ok = s.publishers.Publish(func() {
 			h.propose(going)
+			h.owed = s.publishers.appendOwed(h.owed)
 			counted()
 			h.sum = sum
 		}, batches, time.Now())
@@ -82,7 +83,11 @@ func (h *Held) Merge(origin span.Origin, groups []aggregate.Group, width uint64)
 	s := h.server
 	sum := s.counted.Sum(h.Body.Bytes)
 	before = s.counted.Once(sum, func(counted func()) {
-		err = s.publishers.Merge(func() { counted(); h.sum = sum }, origin, groups, width, time.Now())
+		err = s.publishers.Merge(func(of owed) {
+			h.owed = append(h.owed, of)
+			counted()
+			h.sum = sum
+		}, origin, groups, width, time.Now())
 	})
 	if before {
 		h.sum = sum
@@ -110,9 +115,11 @@ func (h *Held) propose(going iter.Seq[Going]) {
 // reply ends a request with what its sender is told, and reports whether all of that was written.
 // Spans become exemplars where who is behind has them.
 func (h *Held) reply(w http.ResponseWriter, r *Reply) (isWritten bool) {
+	defer h.Release()
 	h.server.results[h.Result].Add(1)
 	h.server.config.Exemplars.Resolve(h.candidates, r.IsTaken)
 	h.candidates = exemplars.Candidates{}
+	h.answered()
 	if h.IsHTTP2() {
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.server.setup.Write))
 	}
@@ -122,11 +129,20 @@ func (h *Held) reply(w http.ResponseWriter, r *Reply) (isWritten bool) {
 	if plain, is := w.(*http1.Writer); is && isWritten {
 		isWritten = plain.FlushError() == nil
 	}
-	h.Release()
 	if h.sum != 0 {
 		h.awaitReceipt(isWritten, r.IsFinal)
 	}
 	return isWritten
+}
+
+// answered says that the sender of what was counted has it no more, before it hears so.
+func (h *Held) answered() {
+	for _, of := range h.owed {
+		if tell := h.server.config.Answered; tell != nil {
+			tell(of.cycle, of.spans)
+		}
+	}
+	h.owed = nil
 }
 
 // awaitReceipt ends a request whose body was counted. Of HTTP/1.1 the connection finds out whether

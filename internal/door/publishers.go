@@ -34,6 +34,9 @@ type publisher struct {
 	used time.Time
 }
 
+// owed is spans of a request that are counted, and that its sender may still send again.
+type owed struct{ cycle, spans uint64 }
+
 // MaxPublishers is how many are kept where an interval has room for more origins. Each has
 // its keys.
 const MaxPublishers = 256
@@ -75,17 +78,30 @@ func (p *Publishers) Counted(batch, at int) (cycle uint64, slot *aggregate.Slot)
 	return p.parts[batch].Publisher.Counted(at)
 }
 
+// appendOwed appends what is about to be published. Only commit may ask.
+func (p *Publishers) appendOwed(to []owed) []owed {
+	for i := range p.parts {
+		to = append(to, owed{p.parts[i].Publisher.Cycle(), uint64(len(p.parts[i].Batch.Snapshots))})
+	}
+	return to
+}
+
 // Merge adds what a tracer of that origin has counted itself, or nothing of it, and calls
-// commit before it does.
+// commit with what that is before it does.
 func (p *Publishers) Merge(
-	commit func(), origin span.Origin, groups []aggregate.Group, width uint64, now time.Time,
+	commit func(owed), origin span.Origin, groups []aggregate.Group, width uint64, now time.Time,
 ) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		return admit.ErrStopping
 	}
-	return p.get(origin, now).Merge(commit, groups, width, now) //nolint:wrapcheck // its own words
+	by, spans := p.get(origin, now), uint64(0)
+	for i := range groups {
+		spans += groups[i].Spans
+	}
+	//nolint:wrapcheck // its own words
+	return by.Merge(func() { commit(owed{by.Cycle(), spans}) }, groups, width, now)
 }
 
 // get returns the publisher of an origin that is bounded, since it may be kept.

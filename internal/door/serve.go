@@ -13,9 +13,6 @@ import (
 
 // Take opens a plain request, for http1.
 func (s *Server) Take(c *http1.Conn, r *http1.Request) http1.Exchange {
-	if s.transport != nil {
-		return nil // what goes on otherwise than by HTTP/1.1 is all net/http's
-	}
 	h := s.Hold(c)
 	h.Method, h.Path, h.Target, h.Fields = r.Method, r.Path, r.Path, &r.Fields
 	if h.request, _ = s.door.Open(h); h.request == nil {
@@ -34,7 +31,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.traffic.byNetHTTP.Add(1)
 	to := w // of HTTP/2 reply sets the deadline, as an answer there is whole and short
 	if r.ProtoMajor == 1 {
-		pieces := newResponseWriter(w, s.setup.Write)
+		pieces := newResponseWriter(w, s)
 		defer pieces.extendDeadline() // for the end of the answer, which net/http writes
 		to = pieces
 	}
@@ -103,26 +100,29 @@ func (h *Held) read(w http.ResponseWriter) (err error) {
 
 // responseWriter sets a write deadline for each piece of an answer, so that a sender that
 // does not read holds its connection no longer than that. Between two pieces there may be any
-// time.
+// time. While the daemon stops it says of an answer that it is the connection's last.
 type responseWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
-	within  time.Duration
+	server  *Server
 }
 
-func newResponseWriter(w http.ResponseWriter, within time.Duration) *responseWriter {
-	to := &responseWriter{w, http.NewResponseController(w), within}
+func newResponseWriter(w http.ResponseWriter, s *Server) *responseWriter {
+	to := &responseWriter{w, http.NewResponseController(w), s}
 	to.extendDeadline() // for what net/http writes itself, such as 100 Continue
 	return to
 }
 
 func (w *responseWriter) extendDeadline() {
-	_ = w.control.SetWriteDeadline(time.Now().Add(w.within)) // none where it can't be set
+	_ = w.control.SetWriteDeadline(time.Now().Add(w.server.setup.Write)) // none where it can't be set
 }
 
 // WriteHeader writes the header. Informational ones are sent at once.
 func (w *responseWriter) WriteHeader(code int) {
 	w.extendDeadline()
+	if code >= http.StatusOK && w.server.IsStopping() {
+		w.Header().Set("Connection", "close")
+	}
 	w.ResponseWriter.WriteHeader(code)
 }
 

@@ -141,13 +141,3 @@ func (s *Server) Lack() error { return s.listeners.Lack() }
 
 // Addr is where it listens over TCP, "" where it does not.
 func (s *Server) Addr() string { return s.listeners.Addr() }
-
-// IsStopping says whether the daemon has begun to stop.
-func (s *Server) IsStopping() bool {
-	select {
-	case <-s.stopping:
-		return true
-	default:
-		return false
-	}
-}

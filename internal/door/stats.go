@@ -36,6 +36,24 @@ func (s *Server) Stats() Stats {
 	}
 }
 
+// Shown is what the outside sees of a door and of what goes on from it, also of a door that is off.
+type Shown struct {
+	Stats
+	Requests  map[string]uint64 // by what became of their count, each also at 0
+	Forwarded map[string]uint64 // those that were to go on, by outcome; nil of a door that counts none
+	Refusal   *Refusal          // of the last of them; nil where it was taken, or where there was none
+}
+
+// Shown reads the counters. A nil server is that of a door that is off.
+func (s *Server) Shown(results []string, onward *Onward) (shown Shown) {
+	if s != nil {
+		shown.Stats = s.Stats()
+	}
+	shown.Requests, shown.Forwarded = s.Results(results, 0), onward.Counts()
+	shown.Refusal = onward.last.Load()
+	return shown
+}
+
 // Results are the requests by the names of what became of them, of which a door has those. A nil
 // server, of a door that is off, has had none.
 func (s *Server) Results(names []string, first int) map[string]uint64 {

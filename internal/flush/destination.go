@@ -60,6 +60,9 @@ func (d *Destination) accept(c *cycle) {
 		defer totals.resolve(nil)
 		d.supersede(d.queue.drain()...)
 	}
+	if d.unread != nil {
+		d.unread.add(c, d.cfg.RetryAge)
+	}
 	encoded := d.exporter.Encode(c.Sealed, c.rows, d.payloadLimit(), func(p *Payload) {
 		p.born, p.cycle, p.copy, p.flush = began, c.delivery, totals, flush
 		d.enqueue(p)
@@ -125,9 +128,12 @@ func (d *Destination) enqueue(p *Payload) {
 	d.sender.enqueue(p)
 }
 
-// settle gives up the spans of running totals that no payload has brought, when nothing can
-// be sent any more. end comes before.
+// settle gives up the spans of running totals that no payload has brought, and settles what
+// nobody has read, when nothing can be sent any more. end comes before.
 func (d *Destination) settle() {
+	if d.unread != nil {
+		d.unread.copies.end(nil)
+	}
 	if d.sendsTotals {
 		d.books.unsent(Shutdown, d.books.look().Held)
 		d.copies.end(d.cycleError(errClosed))
@@ -154,6 +160,7 @@ func (d *Destination) Stats() Stats {
 	if born, any := d.copies.oldest(); any {
 		s.OldestAge = max(s.OldestAge, time.Since(born))
 	}
+	s.LookedFor = !hasJoined(d.exporter)
 	wanted, _ := whatItWants(d.exporter)
 	s.Reachable = d.link.answers.Load()
 	s.Takes = wanted && !d.link.refuses.Load()

@@ -30,6 +30,16 @@
 // no loss: its spans stay held until a payload that says them too has arrived, or their
 // total has ended; see copies.
 //
+// A cycle is doubtful while anything that says its spans is under way to any destination, and
+// once one has taken some or may have, until it is settled (cycleDelivery). Who finds this
+// process killed must not have those counted again.
+//
+// What is published for readers to fetch (Exporter.Unread) is flushed at once. Its cycles are
+// settled when a reader had them whole, or nobody came for the retry age; see Unread.
+//
+// A destination that nobody named (Exporter.Joined) is looked for. What is sealed before it is found is
+// counted so and not kept for it: it owes no outcome, and nobody who waits for a cycle waits for it.
+//
 // The books: each span accepted is held by each destination until its payload there has
 // an outcome (of totals: until it has arrived or never will), then it is flushed or unsent
 // under exactly one Reason. The three are counted where they happen, none is computed from
@@ -38,6 +48,7 @@
 //
 // Bounds, of each destination: a payload (Config.MaxPayloadBytes), the payloads waiting
 // (Config.RetryBytes, Config.RetryAge, and maxWaiting of them), those under way
-// (maxDeliveries, and together Config.MaxPayloadBytes), one request (Config.Timeout),
+// (maxDeliveries, and together Config.MaxPayloadBytes), one request (Config.Timeout), how long
+// published cycles are remembered that nobody reads (Config.RetryAge),
 // the pause between two tries.
 package flush

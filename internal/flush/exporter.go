@@ -30,7 +30,7 @@ type Exporter interface {
 }
 
 // What only some destinations need is an interface of its own, of an Exporter that has it.
-// Their answers do not change, but those of Wants.
+// Their answers do not change, but those of Wants and Joined.
 type (
 	// inOrder has payloads go one at a time, each when the one before has its outcome,
 	// because the destination takes nothing that is older than what it has.
@@ -42,11 +42,23 @@ type (
 	// of, and a second copy changes nothing. It needs inOrder.
 	sendsTotals interface{ SendsTotals() bool }
 
+	// countsByBounds has histograms with classic buckets, of these upper bounds in seconds.
+	// sketch.CheckBounds accepts them, and those of all destinations together.
+	countsByBounds interface{ Bounds() []float64 }
+
 	// wants says whether the destination wants statistics at present, and the longest
 	// payload that it takes, 0 where it did not say. Any goroutine may ask.
 	wants interface {
 		Wants() (statistics bool, payloadBytes int)
 	}
+
+	// joins says whether a destination that nobody named is found. Until then it is none: nothing is
+	// held for it. Once found it stays one, whatever becomes of it. Any goroutine may ask.
+	joins interface{ Joined() bool }
+
+	// isFetched publishes what it encodes, for whoever comes for it: a payload is flushed once it
+	// is made. What is read of it the exporter tells Unread, always the same.
+	isFetched interface{ Unread() *Unread }
 
 	// watches asks the destination what it wants, and how it does, where no payload
 	// tells. It has a goroutine until its context ends.
@@ -61,9 +73,29 @@ func SendsTotals(x Exporter) bool {
 	return is && optional.SendsTotals()
 }
 
+// Bounds are those of an exporter's classic buckets, or none.
+func Bounds(x Exporter) []float64 {
+	if optional, is := x.(countsByBounds); is {
+		return optional.Bounds()
+	}
+	return nil
+}
+
 func isInOrder(x Exporter) bool {
 	optional, is := x.(inOrder)
 	return is && optional.InOrder()
+}
+
+func hasJoined(x Exporter) bool {
+	optional, is := x.(joins)
+	return !is || optional.Joined()
+}
+
+func unreadOf(x Exporter) *Unread {
+	if optional, is := x.(isFetched); is {
+		return optional.Unread()
+	}
+	return nil
 }
 
 func whatItWants(x Exporter) (statistics bool, payloadBytes int) {

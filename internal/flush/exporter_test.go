@@ -146,7 +146,7 @@ func resolution(d *aggregate.Delivery) (err error, resolved bool) {
 func balanced(t *testing.T, d interface{ Stats() Stats }, accepted uint64) Stats {
 	t.Helper()
 	s := d.Stats()
-	sum := s.Flushed + s.Held
+	sum := s.Flushed + s.Held + s.BeforeFound
 	for _, n := range s.Unsent {
 		sum += n
 	}

@@ -37,30 +37,28 @@ func New(cfg Config, exporters ...Exporter) (*Flusher, error) {
 }
 
 // Accept takes a sealed cycle over: merges it once, has each destination encode it,
-// and releases its memory. It never waits for a destination.
+// and releases its memory. It never waits for a destination. One that is looked for and not found yet
+// has no part in it.
 func (f *Flusher) Accept(sealed *aggregate.Sealed) {
 	f.accepting.Lock()
 	defer f.accepting.Unlock()
 	began, spans, delivery := time.Now(), sealed.Spans(), sealed.Delivery
-	if sealed.Cleared > 0 {
-		for _, d := range f.destinations {
-			d.books.hold(sealed.Cleared)
-			d.books.unsent(NotWanted, sealed.Cleared)
-		}
-	}
 	var to []*Destination
 	for _, d := range f.destinations {
+		if !hasJoined(d.exporter) {
+			d.books.change(func(s *Stats) { s.BeforeFound += sealed.Cleared + spans })
+			continue
+		}
+		d.books.hold(sealed.Cleared + spans)
+		d.books.unsent(NotWanted, sealed.Cleared)
 		if spans > 0 || d.takesIdle() {
 			to = append(to, d)
 		}
 	}
-	if len(to) == 0 {
+	if len(to) == 0 && spans == 0 {
 		sealed.Release()
 		delivery.Resolve(nil)
 		return
-	}
-	for _, d := range to {
-		d.books.hold(spans)
 	}
 	// It counts one payload more while they are made, so that it is not resolved
 	// before all of them are.

@@ -39,6 +39,14 @@ func (p *Payload) wait() {
 	}
 }
 
+// says is the cycles of which it has spans.
+func (p *Payload) says() cycleDeliveries {
+	if p.copy != nil {
+		return p.copy.of.saidBy(p.copy.number)
+	}
+	return cycleDeliveries{p.cycle}
+}
+
 // resolve notes that all of a payload has its outcome.
 func (p *Payload) resolve(err error) {
 	if p.copy != nil {

@@ -15,6 +15,7 @@ type sender struct {
 	cfg      Config
 	queue    queue
 	link     *Link
+	unread   *Unread // what is published; nil where payloads are sent
 	backoff  backoff
 
 	answers chan answered // of deliveries
@@ -30,7 +31,8 @@ type sender struct {
 // delivery is one payload on its way to a destination.
 type delivery struct {
 	payload *Payload
-	pauses  int // how many there had been when it began
+	says    cycleDeliveries // that are told of it
+	pauses  int             // how many there had been when it began
 }
 
 // answered is a delivery that has returned, and what became of it.
@@ -46,6 +48,7 @@ func newSender(cfg Config, x Exporter) *sender {
 		cfg:      cfg,
 		queue:    queue{maxBytes: cfg.RetryBytes, maxUnderWay: cfg.MaxPayloadBytes, inOrder: isInOrder(x)},
 		link:     newLink(),
+		unread:   unreadOf(x),
 		answers:  make(chan answered),
 		arrived:  make(chan struct{}, 1),
 	}
@@ -78,36 +81,64 @@ func (s *sender) end(ctx context.Context) {
 	s.abort()
 }
 
+// phase is how far a sender has come. send reads it once a turn: what is decided by a phase and
+// what is waited for must agree, or the end of the phase could go by between them.
+type phase int
+
+const (
+	accepting phase = iota // until close
+	draining               // until nothing is left, or abort
+	aborted
+)
+
+func (s *sender) phase() phase {
+	switch {
+	case s.hard.Err() != nil:
+		return aborted
+	case s.closing.Err() != nil:
+		return draining
+	}
+	return accepting
+}
+
 func (s *sender) send() {
-	for s.begin(); !s.finished(); s.begin() {
-		s.wait(time.Now())
+	for {
+		now, phase := time.Now(), s.phase()
+		s.begin(now, phase)
+		if s.finished(phase) {
+			break
+		}
+		s.wait(now, phase)
 	}
 	s.giveUp(Shutdown, s.queue.drain()...)
 }
 
 // begin begins the deliveries whose turn has come.
-func (s *sender) begin() {
-	now := time.Now()
-	if s.closing.Err() == nil {
+func (s *sender) begin(now time.Time, in phase) {
+	if in == accepting {
 		s.giveUp(Expired, s.queue.expire(now.Add(-s.cfg.RetryAge))...)
 	}
-	for s.mayBegin(now) {
+	for s.mayBegin(now, in) {
 		p := s.queue.take()
 		if p == nil {
 			return
 		}
-		one := delivery{p, s.backoff.pauses}
+		one := delivery{payload: p, pauses: s.backoff.pauses}
+		if s.unread == nil {
+			one.says = p.says()
+			one.says.leave()
+		}
 		s.running.Go(func() { s.deliver(one) })
 	}
 }
 
 // mayBegin says whether another delivery may. Where the last one failed, the next
 // goes alone, to find out whether the destination is back. While closing nobody pauses.
-func (s *sender) mayBegin(now time.Time) bool {
-	switch {
-	case s.hard.Err() != nil:
+func (s *sender) mayBegin(now time.Time, in phase) bool {
+	switch in {
+	case aborted:
 		return false
-	case s.closing.Err() != nil:
+	case draining:
 		return true
 	}
 	return s.backoff.over(now) && (s.backoff.failures == 0 || s.queue.deliveries() == 0)
@@ -122,25 +153,26 @@ func (s *sender) deliver(one delivery) {
 
 // finished says whether the destination is closed and nothing is left, or no time to
 // send it.
-func (s *sender) finished() bool {
-	if s.closing.Err() == nil || s.queue.deliveries() > 0 {
+func (s *sender) finished(in phase) bool {
+	if in == accepting || s.queue.deliveries() > 0 {
 		return false
 	}
 	_, waits := s.queue.oldest()
-	return !waits || s.hard.Err() != nil
+	return !waits || in == aborted
 }
 
 // wait returns when something can have changed: an answer, a new payload, the end of
-// the pause, the oldest payload's last moment, or the ens. A destination
+// the pause, the oldest payload's last moment, or the end of the phase. A destination
 // that was asked in vain and now answers ends the pause, because what waits may be
 // about to expire.
-func (s *sender) wait(now time.Time) {
-	due, ends := s.due(now), s.closing.Done()
-	if s.closing.Err() != nil {
-		due, ends = nil, s.hard.Done()
-	}
-	if s.hard.Err() != nil {
-		ends = nil
+func (s *sender) wait(now time.Time, in phase) {
+	var due <-chan time.Time
+	var ends <-chan struct{} // never, once aborted: only answers are left then
+	switch in {
+	case accepting:
+		due, ends = s.due(now), s.closing.Done()
+	case draining:
+		ends = s.hard.Done()
 	}
 	select {
 	case a := <-s.answers:
@@ -171,6 +203,10 @@ func (s *sender) due(now time.Time) <-chan time.Time {
 // conclude settles a payload by what became of an attempt, or keeps it for another.
 func (s *sender) conclude(one delivery, a Attempt) {
 	p := one.payload
+	one.says.returned(a.Outcome == OutcomeAccepted || a.Outcome == OutcomeUnknown)
+	if a.Outcome == OutcomeUnknown && p.copy != nil {
+		a.Outcome = OutcomeNotYet // a second copy of a total changes nothing
+	}
 	waiting, _ := s.queue.size()
 	s.outcomes.tried(a, waiting, s.books.look().Held)
 	s.link.tried(a)

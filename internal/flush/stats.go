@@ -8,12 +8,15 @@ import (
 )
 
 // Stats is one consistent look at a destination: at any moment each span that
-// was ever accepted is in exactly one of Flushed, Unsent and Held.
+// was ever accepted is in exactly one of Flushed, Unsent, Held and BeforeFound.
 type Stats struct {
 	Flushed  uint64            // spans in payloads that the destination accepted
 	Unsent   map[Reason]uint64 // spans that will never be
 	Held     uint64            // spans in payloads without an outcome
 	Payloads map[Result]uint64
+
+	LookedFor   bool   // nobody named the destination, and it is not found yet
+	BeforeFound uint64 // spans of cycles that were sealed by then: it is not sent them, and they are no loss
 
 	QueuePayloads int // that wait; those under way are not among them
 	QueueBytes    int
@@ -32,6 +35,8 @@ type Stats struct {
 type State string
 
 const (
+	LookedFor State = "looked_for" // it is no destination yet
+
 	Silent  State = "silent"  // it did not answer the last request
 	Answers State = "answers" // and does not take payloads
 	Takes   State = "takes"   // it took the last payload, or was offered none yet
@@ -40,6 +45,8 @@ const (
 // State is how the destination does.
 func (s *Stats) State() State {
 	switch {
+	case s.LookedFor:
+		return LookedFor
 	case !s.Reachable:
 		return Silent
 	case !s.Takes:

@@ -74,6 +74,23 @@ func (c *copies) end(err error) {
 	c.settle(len(c.open), err)
 }
 
+// arrive settles the cycles that a copy says, when it has arrived whole.
+func (c *copies) arrive(number uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.settle(c.upTo(number), nil)
+}
+
+// saidBy is the cycles without an outcome that a copy says.
+func (c *copies) saidBy(number uint64) (said cycleDeliveries) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, o := range c.open[:c.upTo(number)] {
+		said = append(said, o.delivery)
+	}
+	return said
+}
+
 // oldest is when the oldest cycle with spans that have no outcome was sealed, false where
 // there is none.
 func (c *copies) oldest() (born time.Time, any bool) {

@@ -8,6 +8,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
+	"github.com/spanstatsd/spanstatsd/internal/flush/prometheus"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
 )
 
@@ -18,9 +19,12 @@ type Sources struct {
 	Aggregate *aggregate.Aggregator
 	Flush     *flush.Flusher
 	Agent     *agent.Exporter  // nil where there is none
-	APM       *datadog.Server  // nil where it is off
+	Doors     []DoorSource     // all that there are
+	APM       *datadog.Server  // for what only it has; nil where it is off
 	OTLP      *otlp.Server     // the same
 	Exemplars *exemplars.Table // nil where nobody wants any
+
+	Prometheus *prometheus.Exporter // nil where nothing is scraped
 }
 
 // look is every room's statistics, read once.
@@ -39,13 +43,14 @@ type look struct {
 type destination struct {
 	*flush.Destination
 	flush.Stats
+	scraped *Scraped // nil where something is sent to it
 }
 
 // look reads downstream first: a span that moves on meanwhile is then missing
 // from a part, never counted in a part before it is in the whole.
 func (s *Sources) look() (l look) {
 	for _, d := range s.Flush.Destinations() {
-		l.out = append(l.out, destination{d, d.Stats()})
+		l.out = append(l.out, destination{d, d.Stats(), scrapedOf(d, s.Prometheus)})
 	}
 	l.flushSeconds = s.Flush.Durations()
 	l.agg = s.Aggregate.Stats()
@@ -79,6 +84,8 @@ type DeliveryBooks struct {
 	UnsentBy       map[string]uint64 `json:"unsent_by_reason"`
 	Held           uint64            `json:"held"`
 	HeldInPayloads uint64            `json:"held_in_payloads"`
+	// BeforeFound is what was counted before a destination was found that nobody named.
+	BeforeFound uint64 `json:"before_found"`
 }
 
 // Books reads them. While spans are on their way between two rooms they may be
@@ -97,7 +104,7 @@ func (l *look) books() Books {
 	b.Balanced = b.InTransit == 0
 	for i := range l.out {
 		at := l.deliveryBooks(i)
-		b.Balanced = b.Balanced && b.Aggregated == at.Flushed+at.Unsent+at.Held
+		b.Balanced = b.Balanced && b.Aggregated == at.Flushed+at.Unsent+at.Held+at.BeforeFound
 	}
 	return b
 }
@@ -108,6 +115,7 @@ func (l *look) deliveryBooks(i int) DeliveryBooks {
 	b := DeliveryBooks{
 		Flushed: out.Flushed, UnsentBy: make(map[string]uint64, len(out.Unsent)),
 		Held: l.agg.Held + out.Held, HeldInPayloads: out.Held,
+		BeforeFound: out.BeforeFound,
 	}
 	for reason, spans := range out.Unsent {
 		b.UnsentBy[string(reason)] = spans

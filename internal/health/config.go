@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/memory"
+	"github.com/spanstatsd/spanstatsd/internal/running"
 )
 
 // Config is what the server may use, and what it can't ask of the rooms.
@@ -19,18 +20,18 @@ type Config struct {
 	Memory        memory.Budget // what the limits may come to
 	MemoryLimit   memory.Limit
 	Settings      []Setting // what the daemon runs with
-	OTLPForward   string    // the URL that OTLP goes on to, "" for none
 	Sources       Sources
+	Spans         bool // answer scrapes of statistics
+	OnlySpans     bool // and nothing else
 	Log           *slog.Logger
 	LogLinesLost  func() uint64
-	Died          func() int // daemons before this one that ended without their books
+	Died          func() int            // daemons before this one that were killed
+	LostToKills   func() running.Losses // what they have taken with them
 }
 
 // Limits are the bounds that status shows beside what is used of them.
 type Limits struct {
-	Aggregates      int
-	Origins         int
-	Connections     int
-	APMConnections  int
-	OTLPConnections int
+	Aggregates  int
+	Origins     int
+	Connections int
 }

@@ -1,6 +1,8 @@
 package health
 
 import (
+	"slices"
+
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
 )
@@ -23,6 +25,7 @@ type DestinationStatus struct {
 	Books     DeliveryBooks `json:"books"`
 	Retry     Retry         `json:"retry"`
 	Flushes   []flush.Flush `json:"flushes"`
+	Scraped   *Scraped      `json:"scraped,omitempty"` // where nothing is sent to it
 }
 
 // Retry is what waits for a destination.
@@ -34,7 +37,7 @@ type Retry struct {
 	MaxSeconds    float64 `json:"max_seconds"`
 }
 
-// destinations are all of them, the agent first where there is one.
+// destinations are all of them, the agent first where somebody named it, and last where it is looked for.
 func (l *look) destinations() (all []DestinationStatus) {
 	for i := range l.out {
 		d := &l.out[i]
@@ -45,7 +48,7 @@ func (l *look) destinations() (all []DestinationStatus) {
 				d.QueuePayloads, d.QueueBytes, d.QueueMaxBytes, d.OldestAge.Seconds(),
 				d.MaxAge.Seconds(),
 			},
-			Flushes: d.Flushes(),
+			Flushes: d.Flushes(), Scraped: d.scraped,
 		})
 	}
 	return all
@@ -71,12 +74,13 @@ type Agent struct {
 // AgentOff is the agent's state where there is none.
 const AgentOff flush.State = "off"
 
-// agentStatus is what status says of it. Where there is one it is the first destination.
+// agentStatus is what status says of it.
 func agentStatus(exporter *agent.Exporter, l *look) Agent {
 	if exporter == nil {
 		return Agent{State: AgentOff, PeerTags: []string{}, SpanKinds: []string{}}
 	}
-	wants, out := exporter.Features(), &l.out[0]
+	out := &l.out[slices.IndexFunc(l.out, func(d destination) bool { return d.Name() == exporter.Name() })]
+	wants := exporter.Features()
 	return Agent{
 		URL: exporter.URL(), State: out.State(), Reachable: out.Reachable, Version: exporter.Version(),
 		Stats: wants.Stats, PeerTags: list(wants.PeerTags), SpanKinds: list(wants.SpanKinds),

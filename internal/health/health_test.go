@@ -18,10 +18,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/door/datadog"
+	"github.com/spanstatsd/spanstatsd/internal/door/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/door/zipkin"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
+	"github.com/spanstatsd/spanstatsd/internal/running"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
@@ -65,12 +69,21 @@ func rooms(t *testing.T) Sources {
 		aggregator.Stop()
 		flusher.Close(t.Context())
 	})
-	return Sources{Ingest: server, Admit: publishers, Aggregate: aggregator, Flush: flusher, Agent: to}
+	return Sources{
+		Ingest: server, Admit: publishers, Aggregate: aggregator, Flush: flusher, Agent: to, Doors: []DoorSource{
+			{Name: "apm", Of: (*datadog.Server)(nil)},
+			{Name: "otlp", Of: (*otlp.Server)(nil)},
+			{Name: "zipkin", Of: (*zipkin.Server)(nil)},
+		},
+	}
 }
 
 func TestMetricNames(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(&collector{rooms(t), "test", 1, memory.None, none, none, func() int { return 0 }})
+	registry.MustRegister(&collector{
+		rooms(t), "test", 1, memory.None, none, none, func() int { return 0 },
+		(*running.File)(nil).Losses,
+	})
 	problems, err := testutil.GatherAndLint(registry)
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +97,10 @@ func TestMetricNames(t *testing.T) {
 // for name and label for label.
 func TestDocumentListsEveryMetric(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(&collector{rooms(t), "test", 1, memory.None, none, none, func() int { return 0 }})
+	registry.MustRegister(&collector{
+		rooms(t), "test", 1, memory.None, none, none, func() int { return 0 },
+		(*running.File)(nil).Losses,
+	})
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +143,10 @@ func TestDocumentListsEveryMetric(t *testing.T) {
 // TestReasonsArePresentFromTheStart looks for each at 0.
 func TestReasonsArePresentFromTheStart(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(&collector{rooms(t), "test", 1, memory.None, none, none, func() int { return 0 }})
+	registry.MustRegister(&collector{
+		rooms(t), "test", 1, memory.None, none, none, func() int { return 0 },
+		(*running.File)(nil).Losses,
+	})
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/door/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
+	"github.com/spanstatsd/spanstatsd/internal/running"
 )
 
 // collector turns the rooms' statistics into metrics at each scrape.
@@ -21,6 +22,7 @@ type collector struct {
 
 	logLinesLost func() uint64
 	died         func() int
+	lostToKills  func() running.Losses
 }
 
 // scrape is all that metrics are made of, read once.
@@ -102,6 +104,18 @@ func ofDestinations[N number](kind prometheus.ValueType, name, help string,
 	return metric{describe(name, help, "destination"), func(s *scrape, emit emitter) {
 		for i := range s.out {
 			emit.value(kind, float64(of(s, &s.out[i].Stats)), s.out[i].Name())
+		}
+	}}
+}
+
+// ofFound has 1 or 0 for each destination but one that is looked for: nobody can say how that does, and no
+// alert is to stand for it.
+func ofFound(name, help string, is func(*flush.Stats) bool) metric {
+	return metric{describe(name, help, "destination"), func(s *scrape, emit emitter) {
+		for i := range s.out {
+			if d := &s.out[i]; !d.LookedFor {
+				emit.value(prometheus.GaugeValue, float64(oneIf(is(&d.Stats))), d.Name())
+			}
 		}
 	}}
 }

@@ -2,6 +2,7 @@ package health
 
 import (
 	"runtime"
+	"slices"
 	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -9,7 +10,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 )
 
-// metrics are all of ours. docs/metrics.md says what to do about each.
+// metrics are all of ours but those of doors. docs/metrics.md says what to do about each.
 var metrics = []metric{
 	counter("spans_received_total", "Spans that tracers handed over.",
 		func(s *scrape) uint64 { return s.admitted.Received }),
@@ -30,6 +31,9 @@ var metrics = []metric{
 		func(d *flush.Stats) map[flush.Reason]uint64 { return d.Unsent }),
 	ofDestinations(prometheus.GaugeValue, "spans_held", "Spans in open tables and in payloads not "+
 		"delivered yet.", func(s *scrape, d *flush.Stats) uint64 { return s.agg.Held + d.Held }),
+	ofDestinations(prometheus.CounterValue, "spans_before_found_total", "Spans counted before a destination "+
+		"was found that nobody had named; it is not sent them.",
+		func(_ *scrape, d *flush.Stats) uint64 { return d.BeforeFound }),
 	counters("client_lost_spans_total", "Spans that tracers themselves could not send, as they report it, "+
 		"by reason.", "reason", func(s *scrape) map[string]uint64 { return s.in.ClientLost }),
 
@@ -80,24 +84,12 @@ var metrics = []metric{
 	counters("protocol_errors_total", "Connections closed on their tracer, by reason.", "reason",
 		func(s *scrape) map[string]uint64 { return s.in.Faults }),
 
-	counters("apm_requests_total", "Requests of tracers with traces, by what became of their count.",
-		"result", func(s *scrape) map[string]uint64 { return s.apm.Requests }),
 	counters("apm_stats_requests_total", "Requests of tracers with statistics of their own, by what became "+
 		"of them.", "result", func(s *scrape) map[string]uint64 { return s.apm.Merges }),
-	gauge("apm_connections", "Connections of tracers to the agent's API.",
-		func(s *scrape) int64 { return int64(s.apm.Connections) }),
-	counter("apm_refused_connections_total", "Connections to the agent's API that were refused because "+
-		"there were too many.", func(s *scrape) uint64 { return s.apm.Refused }),
 	counter("apm_other_requests_total", "Requests of tracers to the agent that brought no traces.",
 		func(s *scrape) uint64 { return s.apm.Other }),
 	counter("apm_failed_requests_total", "Requests of tracers that the agent did not answer.",
 		func(s *scrape) uint64 { return s.apm.Failed }),
-	counter("apm_waited_requests_total", "Requests of tracers that waited for an agent that was away.",
-		func(s *scrape) uint64 { return s.apm.Waited }),
-	gauge("apm_waiting_requests", "Requests of tracers that wait for the agent.",
-		func(s *scrape) int64 { return int64(s.apm.Waiting) }),
-	counter("apm_walked_bytes_total", "Bytes of traces that were walked to be counted.",
-		func(s *scrape) uint64 { return s.apm.Bytes }),
 	gauge("apm_drops_unsampled", "1 if traces that sampling threw away are counted and not forwarded just "+
 		"now, else 0.", func(s *scrape) int { return oneIf(s.apm.DropsUnsampled) }),
 	counter("apm_unsampled_traces_total", "Traces that were counted and not forwarded, because sampling "+
@@ -106,15 +98,7 @@ var metrics = []metric{
 		func(s *scrape) uint64 { return s.apm.UnsampledSpans }),
 	counter("apm_saved_bytes_total", "Bytes of those traces.",
 		func(s *scrape) uint64 { return s.apm.SavedBytes }),
-	gauge("apm_origins", "Origins of traces that are known.",
-		func(s *scrape) int64 { return int64(s.apm.Origins) }),
-	gauge("apm_buffered_bytes", "Bytes of requests that are held while they are counted and forwarded.",
-		func(s *scrape) int64 { return int64(s.apm.BufferedBytes) }),
 
-	counters("otlp_requests_total", "Requests of OTLP, by what became of the count of their spans.", "result",
-		func(s *scrape) map[string]uint64 { return s.otlp.Requests }),
-	counters("otlp_forwarded_total", "Requests of OTLP that were to go on, by what became of them.", "result",
-		func(s *scrape) map[string]uint64 { return s.otlp.Forwarded }),
 	counter("otlp_kept_traces_total", "Traces of OTLP of which --otlp-keep had something go on.",
 		func(s *scrape) uint64 { return s.otlp.KeptTraces }),
 	counter("otlp_kept_spans_total", "Spans that it had go on.",
@@ -125,20 +109,6 @@ var metrics = []metric{
 		func(s *scrape) uint64 { return s.otlp.GoneSpans }),
 	counter("otlp_saved_bytes_total", "Bytes that went no further, by --otlp-keep.",
 		func(s *scrape) uint64 { return s.otlp.SavedBytes }),
-	counter("otlp_waited_requests_total", "Requests of OTLP that waited for a destination that was away.",
-		func(s *scrape) uint64 { return s.otlp.Waited }),
-	gauge("otlp_waiting_requests", "Requests of OTLP that wait for the destination.",
-		func(s *scrape) int64 { return int64(s.otlp.Waiting) }),
-	gauge("otlp_connections", "Connections of SDKs.",
-		func(s *scrape) int64 { return int64(s.otlp.Connections) }),
-	counter("otlp_refused_connections_total", "Connections of SDKs that were refused because there were "+
-		"too many.", func(s *scrape) uint64 { return s.otlp.Refused }),
-	counter("otlp_walked_bytes_total", "Bytes of OTLP that were walked to be counted.",
-		func(s *scrape) uint64 { return s.otlp.Bytes }),
-	gauge("otlp_origins", "Origins of OTLP that are known.",
-		func(s *scrape) int64 { return int64(s.otlp.Origins) }),
-	gauge("otlp_buffered_bytes", "Bytes of requests of OTLP that are held.",
-		func(s *scrape) int64 { return s.otlp.BufferedBytes }),
 
 	byReason("payloads_total", "Outcomes of payloads, by result.", "result",
 		func(d *flush.Stats) map[flush.Result]uint64 { return d.Payloads }),
@@ -158,11 +128,10 @@ var metrics = []metric{
 	) float64 {
 		return d.MaxAge.Seconds()
 	}),
-	ofDestinations(prometheus.GaugeValue, "destination_reachable", "1 if the destination answered the last "+
-		"request, else 0.", func(_ *scrape, d *flush.Stats) int { return oneIf(d.Reachable) }),
-	ofDestinations(prometheus.GaugeValue, "destination_takes", "1 if the destination took the last payload "+
-		"that it was offered, or was offered none, else 0.",
-		func(_ *scrape, d *flush.Stats) int { return oneIf(d.Takes) }),
+	ofFound("destination_reachable", "1 if the destination answered the last request, else 0.",
+		func(d *flush.Stats) bool { return d.Reachable }),
+	ofFound("destination_takes", "1 if the destination took the last payload that it was offered, or was "+
+		"offered none, else 0.", func(d *flush.Stats) bool { return d.Takes }),
 
 	ofDestinations(prometheus.GaugeValue, "running_totals", "Series of running totals that the destination "+
 		"is sent.", func(_ *scrape, d *flush.Stats) int { return d.Totals.Series }),
@@ -172,6 +141,9 @@ var metrics = []metric{
 	ofDestinations(prometheus.CounterValue, "spans_overflowed_total", "Spans that found no room in a "+
 		"running total of their own, and were counted in that of their resource.",
 		func(_ *scrape, d *flush.Stats) uint64 { return d.Totals.Overflowed }),
+	gauge("prometheus_last_scrape_timestamp_seconds", "When somebody last scraped all statistics that "+
+		"are kept for that, seconds since the Unix epoch; 0 before.",
+		func(s *scrape) int64 { return lastScrape(s.sources.Prometheus) }),
 	counters("exemplar_candidates_total", "Slow and failed spans of traces that are handed on, by whether "+
 		"they could become exemplars.", "result",
 		func(s *scrape) map[string]uint64 { return s.sources.Exemplars.Counts().ByResult() }),
@@ -187,8 +159,20 @@ var metrics = []metric{
 	}),
 	counter("http_refused_total", "Connections to the HTTP address that were closed because there were too "+
 		"many.", func(s *scrape) uint64 { return s.refused() }),
-	gauge("predecessors_died", "Daemons before this one at its socket that ended without their books.",
+	gauge("predecessors_died", "Daemons before this one at its socket that were killed.",
 		func(s *scrape) int { return s.died() }),
+	{
+		describe("lost_to_kills_total", "Spans that daemons before this one held when they were killed, and "+
+			"that nobody has any more; ambiguous: a destination may have them.", "door", "reason"),
+		func(s *scrape, emit emitter) {
+			for door, loss := range s.lostToKills().Doors {
+				emit.value(prometheus.CounterValue, float64(loss.Lost), door, "lost")
+				emit.value(prometheus.CounterValue, float64(loss.Ambiguous), door, "ambiguous")
+			}
+		},
+	},
+	gauge("awaited_after_kills_spans", "Spans that clients had handed over to daemons that were killed, and "+
+		"have not come back with yet.", func(s *scrape) uint64 { return s.lostToKills().Awaited }),
 	counter("log_lines_lost_total", "Log lines that nobody read in time, or that could not be written.",
 		func(s *scrape) uint64 { return s.logLinesLost() }),
 	{
@@ -228,9 +212,18 @@ func emitAggregated(s *scrape, emit emitter) {
 	emit.value(prometheus.CounterValue, float64(s.agg.Merged), "merged")
 }
 
+// metrics are all of ours, with those of each door.
+func (c *collector) metrics() []metric {
+	all := slices.Clone(metrics)
+	for i := range c.sources.Doors {
+		all = append(all, c.sources.Doors[i].metrics()...)
+	}
+	return all
+}
+
 // Describe implements prometheus.Collector.
 func (c *collector) Describe(to chan<- *prometheus.Desc) {
-	for _, m := range metrics {
+	for _, m := range c.metrics() {
 		to <- m.desc
 	}
 }
@@ -238,7 +231,7 @@ func (c *collector) Describe(to chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (c *collector) Collect(to chan<- prometheus.Metric) {
 	s := &scrape{c.sources.look(), c.sources.APM.Stats(), c.sources.OTLP.Stats(), c}
-	for _, m := range metrics {
+	for _, m := range c.metrics() {
 		m.emit(s, emitter{m.desc, to})
 	}
 }

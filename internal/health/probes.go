@@ -70,11 +70,10 @@ func (p *probes) notReady() string {
 // lack is why tracers can't find a socket of ours, "" where they can.
 func (p *probes) lack() string {
 	err := p.sources.Ingest.Lack()
-	if err == nil && p.sources.APM != nil {
-		err = p.sources.APM.Lack()
-	}
-	if err == nil && p.sources.OTLP != nil {
-		err = p.sources.OTLP.Lack()
+	for i := range p.sources.Doors {
+		if d := &p.sources.Doors[i]; err == nil && d.IsOn {
+			err = d.Of.Lack()
+		}
 	}
 	if err == nil {
 		return ""

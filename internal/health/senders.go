@@ -5,8 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spanstatsd/spanstatsd/internal/door"
-	"github.com/spanstatsd/spanstatsd/internal/door/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
 )
@@ -16,8 +14,11 @@ type Senders struct {
 	Connections     Connections     `json:"connections"`
 	Tracers         []ingest.Tracer `json:"tracers"`
 	TracersNotShown int             `json:"tracers_not_shown"`
-	APM             *APM            `json:"apm,omitempty"`  // where it is on
-	OTLP            *OTLP           `json:"otlp,omitempty"` // the same
+	// Doors are those that are on, by the first word of their flags; two have a section beside, as before
+	// there were more.
+	Doors map[string]*OnwardDoor `json:"doors"`
+	APM   *APM                   `json:"apm,omitempty"`
+	OTLP  *OnwardDoor            `json:"otlp,omitempty"`
 }
 
 // Connections are the tracers' sockets.
@@ -45,35 +46,19 @@ type APM struct {
 	Failed uint64 `json:"failed"` // that the agent did not answer
 }
 
-// OTLP is what takes OTLP of SDKs.
-type OTLP struct {
+// OnwardDoor is one with what becomes of requests that are to go on.
+type OnwardDoor struct {
+	Brings string `json:"brings"` // what comes by it, in words
 	Door
-	Forwarded map[string]uint64 `json:"forwarded"` // requests that were to go on, by what became of them
+	Forwarded map[string]uint64 `json:"forwarded,omitempty"` // by what became of them
 	Forward   *Forward          `json:"forward,omitempty"`
 }
 
-// Forward is where OTLP goes on to.
+// Forward is where they go on to.
 type Forward struct {
 	URL   string      `json:"url"`
 	State flush.State `json:"state"`
 	Said  string      `json:"said,omitempty"` // why it did not take the last request
-}
-
-// forward is what status says of a destination of OTLP, nil where there is none.
-func forward(url string, last *otlp.Refusal) *Forward {
-	switch {
-	case url == "":
-		return nil
-	case last == nil:
-		return &Forward{url, flush.Takes, ""}
-	case last.Answered:
-		return &Forward{url, flush.Answers, last.Said}
-	}
-	return &Forward{url, flush.Silent, last.Said}
-}
-
-func doorStatus(s door.Stats, requests map[string]uint64, most int) Door {
-	return Door{requests, s.Origins, s.BufferedBytes, Bounded{s.Connections, most}, s.Refused, s.LastHeard}
 }
 
 // senders are all of them.
@@ -82,20 +67,43 @@ func senders(c *Config, l *look) (all Senders) {
 		l.in.Connections, c.Limits.Connections, l.in.ConnectionsTotal, l.in.Faults,
 	}
 	all.Tracers, all.TracersNotShown = shownTracers(c.Sources.Ingest.Tracers())
+	all.Doors = map[string]*OnwardDoor{}
+	for i := range c.Sources.Doors {
+		if d := &c.Sources.Doors[i]; d.IsOn {
+			all.Doors[d.Name] = d.status()
+		}
+	}
+	all.OTLP = all.Doors["otlp"]
 	if c.Sources.APM != nil {
 		now := c.Sources.APM.Stats()
-		all.APM = &APM{
-			doorStatus(now.Stats, now.Requests, c.Limits.APMConnections), now.Other, now.Failed,
-		}
-	}
-	if c.Sources.OTLP != nil {
-		now := c.Sources.OTLP.Stats()
-		all.OTLP = &OTLP{
-			doorStatus(now.Stats, now.Requests, c.Limits.OTLPConnections), now.Forwarded,
-			forward(c.OTLPForward, now.Refusal),
-		}
+		all.APM = &APM{all.Doors["apm"].Door, now.Other, now.Failed}
 	}
 	return all
+}
+
+// status is what /status says of one that is on.
+func (d *DoorSource) status() *OnwardDoor {
+	s := d.Of.Shown()
+	status := &OnwardDoor{
+		Brings: d.Brings,
+		Door: Door{
+			s.Requests, s.Origins, s.BufferedBytes,
+			Bounded{s.Connections, d.MaxConnections},
+			s.Refused,
+			s.LastHeard,
+		},
+		Forwarded: s.Forwarded,
+	}
+	switch {
+	case d.Forward == "":
+	case s.Refusal == nil:
+		status.Forward = &Forward{d.Forward, flush.Takes, ""}
+	case s.Refusal.Answered:
+		status.Forward = &Forward{d.Forward, flush.Answers, s.Refusal.Said}
+	default:
+		status.Forward = &Forward{d.Forward, flush.Silent, s.Refusal.Said}
+	}
+	return status
 }
 
 // maxTracers is how many connections are listed.

@@ -15,6 +15,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/exporter-toolkit/web"
+	exit "github.com/spanstatsd/spanstatsd/internal/flush/prometheus"
+	"github.com/spanstatsd/spanstatsd/internal/running"
 )
 
 // Server answers /metrics, /livez, /readyz, /status and the page at /.
@@ -38,13 +40,20 @@ func New(config Config) (*Server, error) {
 	if config.Died == nil {
 		config.Died = func() int { return 0 }
 	}
+	if config.LostToKills == nil {
+		config.LostToKills = (*running.File)(nil).Losses
+	}
 	if err := web.Validate(config.WebConfigFile); err != nil {
 		return nil, fmt.Errorf("read web config file: %w; mend the file of --web-config-file, or leave the "+
 			"flag out", err)
 	}
+	flag := "http-addr"
+	if config.OnlySpans {
+		flag = "prometheus-addr"
+	}
 	listener, err := net.Listen("tcp", config.Addr)
 	if err != nil {
-		return nil, fmt.Errorf("listen for http: %w; choose another --http-addr", err)
+		return nil, fmt.Errorf("listen for http: %w; choose another --%s", err, flag)
 	}
 	s := &Server{
 		config: config, started: time.Now(), listener: listener, served: make(chan struct{}),
@@ -65,11 +74,18 @@ func New(config Config) (*Server, error) {
 
 // routes is who answers what.
 func (s *Server) routes() *http.ServeMux {
+	mux := http.NewServeMux()
+	if x := s.config.Sources.Prometheus; x != nil && s.config.Spans {
+		mux.Handle("GET "+exit.Path, x)
+	}
+	if s.config.OnlySpans {
+		return mux
+	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(
 		&collector{
 			s.config.Sources, s.config.Version, s.config.Memory.Total, s.config.MemoryLimit,
-			s.connections.refused, s.config.LogLinesLost, s.config.Died,
+			s.connections.refused, s.config.LogLinesLost, s.config.Died, s.config.LostToKills,
 		},
 		// This adds the CPU time of the garbage collector, which the metrics do not have by
 		// default.
@@ -78,7 +94,6 @@ func (s *Server) routes() *http.ServeMux {
 		})),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
-	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry,
 		promhttp.HandlerOpts{MaxRequestsInFlight: 4, ErrorLog: &s.failures}))
 	mux.HandleFunc("GET /livez", s.livez)
@@ -118,6 +133,9 @@ func (s *Server) Close(ctx context.Context) {
 	}
 	<-s.served
 }
+
+// Abandon gives the address back where nothing was started.
+func (s *Server) Abandon() { _ = s.listener.Close() }
 
 // serve answers until Close, behind what the web config file asks for.
 func (s *Server) serve() error {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/memory"
+	"github.com/spanstatsd/spanstatsd/internal/running"
 )
 
 // StatusSchema is the version of the contract below: docs/status.md. A field
@@ -42,6 +43,7 @@ type Spans struct {
 	Late       uint64            `json:"late"`
 	Early      uint64            `json:"early"`
 	ClientLost map[string]uint64 `json:"client_lost"`
+	Killed     running.Losses    `json:"lost_to_kills"`
 }
 
 // Memory is what the limits may come to, and what they must fit.
@@ -60,7 +62,7 @@ func readStatus(c *Config, p *probes, started time.Time) Status {
 		Process: Process{
 			c.Version, started, now.Sub(started).Seconds(), p.ready.Load(), p.notReady(), c.Died(),
 		},
-		Spans:    Spans{l.books(), l.admitted.Collapsed, l.late, l.early, l.in.ClientLost},
+		Spans:    Spans{l.books(), l.admitted.Collapsed, l.late, l.early, l.in.ClientLost, c.LostToKills()},
 		Interval: interval(c, &l), Senders: senders(c, &l), Delivery: delivery(c, &l),
 		Memory: Memory{Parts: list(c.Memory.Parts), TotalBytes: c.Memory.Total},
 		Config: list(c.Settings),

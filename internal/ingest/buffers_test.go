@@ -3,6 +3,7 @@ package ingest
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -73,12 +74,20 @@ func TestALargeFramesBufferServesTheNext(t *testing.T) {
 	}
 	h := start(t, nil)
 	c := h.connect("web")
-	c.send(raw(make([]byte, 2*baseBuffer)...)) // a fault, once it is there
+	frame := spans(4000, key(strings.Repeat("long", 20)))
+	if len(frame) < 2*baseBuffer {
+		t.Fatalf("a frame of %d bytes needs no buffer of its own", len(frame))
+	}
+	c.send(frame)
+	c.settle()
+	c.Close()
 	eventually.True(t, "the connection has ended", func() bool { return len(h.Tracers()) == 0 })
-	h.stop()
-	if taken := h.buffers.pool.Take(baseBuffer); taken == nil || len(taken.Bytes()) != baseBuffer {
+	shorter := len(frame) - baseBuffer // a spare would be longer
+	taken := h.buffers.pool.Take(shorter)
+	if taken == nil || len(taken.Bytes()) != shorter {
 		t.Error("a buffer is kept for nobody")
 	}
+	taken.Release()
 }
 
 // TestSmallFramesNeedNoSpace has connections take all the space there is and

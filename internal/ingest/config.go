@@ -10,7 +10,9 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/check"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
+	"github.com/spanstatsd/spanstatsd/internal/running"
 	"github.com/spanstatsd/spanstatsd/internal/socket"
+	"github.com/spanstatsd/spanstatsd/internal/socketpath"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
@@ -34,13 +36,14 @@ type Config struct {
 	// Settled returns the number of a cycle before which all have had their outcome, and a
 	// channel that is closed when it rises.
 	Settled func() (through uint64, changed <-chan struct{})
+	Running *running.File // in which connections of daemons that died are found; nil: in none
 	Log     *slog.Logger
 }
 
 // DefaultConfig is the defaults of the command line.
 func DefaultConfig() Config {
 	return Config{
-		Socket: socket.Config{Path: "/var/run/spanstatsd/spans.sock", Mode: 0o660}, MaxConnections: 1024,
+		Socket: socket.Config{Path: socketpath.Default, Mode: 0o660}, MaxConnections: 1024,
 		MaxFrame: wire.DefaultMaxFrame, MaxBufferBytes: 16 << 20, ReadTimeout: 30 * time.Second,
 	}
 }

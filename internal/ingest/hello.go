@@ -20,6 +20,7 @@ func (c *conn) hello() error {
 	}
 	c.publisher = c.config.Admit.NewConnection(c.originOf(hello), c.peer.PID)
 	c.wantsSettled = hello.Settled
+	earlier := c.config.Running.Earlier(hello.Earlier)
 	origin := c.publisher.Origin()
 	c.tracer.Store(&Tracer{
 		Client: span.Text(hello.Client, span.MaxOriginField), Service: origin.Service, Env: origin.Env,
@@ -27,7 +28,7 @@ func (c *conn) hello() error {
 		UID: c.peer.UID, PID: c.peer.PID, Since: c.since,
 	})
 	c.config.Log.Debug("tracer connected", c.attributes()...)
-	c.welcome()
+	c.welcome(earlier)
 	return nil
 }
 

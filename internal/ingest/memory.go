@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/spanstatsd/spanstatsd/internal/memory"
+	"github.com/spanstatsd/spanstatsd/internal/running"
 )
 
 // connBytes is what a connection takes besides its publisher and its buffer.
@@ -22,7 +23,8 @@ const (
 // beside their keys: what its limits add up to. The kernel's socket buffers are the
 // kernel's, though a control group counts them.
 func (c *Config) Memory(publisherBytes int) []memory.Part {
-	each := publisherBytes + connBytes + baseBuffer + goroutineBytes + maxOpenFlushes*answerBytes
+	each := publisherBytes + connBytes + baseBuffer + goroutineBytes + maxOpenFlushes*answerBytes +
+		running.Bytes(1) - running.Bytes(0)
 	return []memory.Part{
 		{Name: "connections", Bytes: int64(c.MaxConnections) * int64(each), Flag: "max-connections"},
 		{Name: "buffers over 64 KiB", Bytes: int64(c.MaxBufferBytes)},

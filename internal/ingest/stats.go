@@ -9,7 +9,7 @@ import (
 // name is counted as other, so that no tracer can make the list longer.
 var lostReasons = [...]string{
 	"buffer_full", "disconnected", "not_wanted", "too_large", "closed",
-	"daemon_died", "other",
+	"daemon_died", "ambiguous", "other",
 }
 
 // counters are added to once a frame or less, by every connection.

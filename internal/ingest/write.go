@@ -39,16 +39,22 @@ func (c *conn) writeLocked(frame []byte) error {
 }
 
 // welcome tells the tracer what it may send, if it is still there: one with little to say
-// may have written that and left. Features that change from here on follow it.
-func (c *conn) welcome() {
+// may have written that and left. Features that change from here on follow it. It is told what
+// became of the spans of its earlier connection, if it asked and somebody knows.
+func (c *conn) welcome(earlier []uint64) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	config := &c.config
+	token := ""
+	if c.wantsSettled {
+		token = c.publisher.Token()
+	}
 	err := c.writeLocked(wire.AppendWelcome(nil, &wire.Welcome{
 		Version: wire.Version, Daemon: config.Version,
 		MaxFrame: config.MaxFrame, MaxBatch: config.Admit.MaxBatch(), MaxKeys: config.Admit.MaxKeys(),
 		MaxKeyBytes: config.Admit.MaxKeyBytes(),
 		Features:    *c.features.Load(), Settled: c.wantsSettled, Interval: uint64(config.Interval),
+		Token: token, Earlier: earlier,
 	}))
 	c.greeted = err == nil
 }
@@ -70,10 +76,10 @@ func (c *conn) announce(features *wire.Features) {
 func (c *conn) settle(through uint64, features *wire.Features) {
 	c.writing.Lock()
 	defer c.writing.Unlock()
-	if !c.greeted || !c.wantsSettled {
+	if !c.greeted {
 		return
 	}
-	if settled := c.publisher.Settled(through); settled > c.settled {
+	if settled := c.publisher.Settled(through); settled > c.settled && c.wantsSettled {
 		c.settled = settled
 		_ = c.writeLocked(wire.AppendFeatures(nil, &wire.Announcement{Features: *features, Settled: settled}))
 	}

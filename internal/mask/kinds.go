@@ -95,17 +95,17 @@ func isAddress4(text string) bool {
 }
 
 // isAddress6 says whether a piece is an IPv6 address: groups of hexadecimal digits, all eight
-// or with two colons for those left out. One without a decimal digit is a class: Db::Add.
+// or with two colons for those left out. A class such as Db::Add has none of marks, and does not come
+// here.
 func isAddress6(text string) bool {
 	if len(text) > len("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff") {
 		return false
 	}
-	colons, group, hasDigit := 0, 0, false
+	colons, group := 0, 0
 	for i := range len(text) {
 		switch c := text[i]; {
 		case isHex(c) && group < 4:
 			group++
-			hasDigit = hasDigit || isDigit(c)
 		case c == ':':
 			colons++
 			group = 0
@@ -113,7 +113,7 @@ func isAddress6(text string) bool {
 			return false
 		}
 	}
-	return hasDigit && (colons == 7 || colons >= 2 && colons < 7 && strings.Count(text, "::") == 1)
+	return colons == 7 || colons >= 2 && colons < 7 && strings.Count(text, "::") == 1
 }
 
 // isDate says whether a piece is a day, or a moment of one: 2024-05-17, 2024-05-17T10:00Z.

@@ -1,7 +1,5 @@
 package sketch
 
-import "github.com/DataDog/sketches-go/ddsketch/mapping"
-
 // Histogram is a distribution of durations as OpenTelemetry has it: a base-2 exponential
 // histogram of seconds. For stores that count in a CommonGrid it has, bucket for bucket, the
 // counts that the OpenTelemetry SDK would have of the same truncated durations in seconds.
@@ -17,9 +15,7 @@ type Histogram struct {
 	counts     [allBuckets]uint64 // at MaxScale
 	first, end int                // of the counts that may not be 0
 	lowered    []uint64           // what Buckets returned
-
-	mapping Mapping // of the last bins, and
-	indexes mapping.IndexMapping
+	mapping    lastMapping
 }
 
 // Reset empties the histogram, at the cost of what was in it.
@@ -33,11 +29,9 @@ func (h *Histogram) AddZeros(spans uint64) { h.zeros += spans }
 
 // AddBins counts spans that a tracer has counted by a mapping that the library knows.
 func (h *Histogram) AddBins(m Mapping, bins []Bin) {
-	if h.indexes == nil || m != h.mapping {
-		h.mapping, h.indexes = m, m.known()
-	}
+	library := h.mapping.indexesOf(m)
 	for _, bin := range bins {
-		h.add(bucketOf(h.indexes.Value(int(bin.Index))), bin.Spans)
+		h.add(bucketOf(library.Value(int(bin.Index))), bin.Spans)
 	}
 }
 

@@ -59,6 +59,19 @@ func (m Mapping) known() mapping.IndexMapping {
 	return index
 }
 
+// lastMapping keeps the library's form of the mapping whose bins came last.
+type lastMapping struct {
+	mapping Mapping
+	indexes mapping.IndexMapping
+}
+
+func (l *lastMapping) indexesOf(m Mapping) mapping.IndexMapping {
+	if l.indexes == nil || m != l.mapping {
+		l.mapping, l.indexes = m, m.known()
+	}
+	return l.indexes
+}
+
 // Range is the lowest and the highest bin that can be merged, each of which stands for a time
 // that some span may have taken: up to the largest duration there is, 2^64 ns. In the agent's
 // own mapping the highest bin is that of eighteen years, so that nothing that is merged

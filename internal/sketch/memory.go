@@ -14,9 +14,9 @@ const (
 type chunk *[chunkCounters]uint32
 
 // Memory is what all stores together take for their pages, in chunks, up to one limit.
-// It is safe for concurrent use. An arena takes a chunk for 256 pages, or 128 of a CommonGrid,
-// and gives all of them back at once, so the lock is rarely contended, and what one cycle or drainer does
-// not need the others have.
+// It is safe for concurrent use. An arena takes a chunk for 256 pages, or 128 of a CommonGrid (64 where
+// bounds lie close, see GridWith), and gives all of them back at once, so the lock is rarely contended,
+// and what one cycle or drainer does not need the others have.
 type Memory struct {
 	grid      *Grid         // whose cells all stores count in
 	limit     int           // chunks

@@ -151,7 +151,7 @@ func sum(counters []uint32) (spans uint32) {
 	return spans
 }
 
-// Sum is what stores and tracers' bins are added up in: a Sketch or a Histogram.
+// Sum is what stores and tracers' bins are added up in: a Sketch, a Histogram or a Classic.
 type Sum interface {
 	AddZeros(spans uint64)
 	AddBins(m Mapping, bins []Bin)

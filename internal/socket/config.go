@@ -7,6 +7,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+
+	"github.com/spanstatsd/spanstatsd/internal/socketpath"
 )
 
 // Config says where a socket is and who may connect to it.
@@ -15,6 +17,7 @@ type Config struct {
 	Mode           fs.FileMode
 	Owner          *Owner            // nil: the daemon's own
 	DirectoryMode  fs.FileMode       // 0: the directory must be there, and is left as it is
+	Private        bool              // the directory is the user's own, and made if it is missing
 	DirectoryOwner *Owner            // nil: left as it is
 	Given          *net.UnixListener // the socket itself, where a service manager made it
 }
@@ -45,6 +48,14 @@ func (s *Config) PrepareDirectory() error {
 		return err
 	}
 	dir := filepath.Dir(s.Path)
+	if s.Private {
+		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("make socket directory: %w; choose another with --socket", err)
+		}
+		if err := socketpath.CheckOwn(dir); err != nil {
+			return fmt.Errorf("listen on socket: %w; remove it, or choose another --socket", err)
+		}
+	}
 	if s.DirectoryMode != 0 {
 		if err := os.Mkdir(dir, s.DirectoryMode); err != nil && !errors.Is(err, fs.ErrExist) {
 			return fmt.Errorf("make socket directory: %w; make its parent or choose another --socket", err)

@@ -2,55 +2,65 @@ package statustext
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/health"
 	"github.com/spanstatsd/spanstatsd/internal/shown"
 )
 
-// agent is the way to it and what waits, where there is one.
-func (t *statusText) agent() {
-	a := &t.now.Agent
-	if a.State == health.AgentOff {
-		return
-	}
-	state, well := agentState(a)
-	t.state("Agent", shown.Text(a.URL)+" "+shown.Text(a.Version), state, well)
-	t.waiting(&t.now.Retry)
-}
-
-// others are the destinations beside the agent, each with its books.
-func (t *statusText) others() {
+// destinations are where statistics go, what waits, and the books of each but an agent that comes first,
+// whose books stand above.
+func (t *statusText) destinations() {
 	for i := range t.now.Destinations {
 		d := &t.now.Destinations[i]
-		if i == 0 && t.now.Agent.State != health.AgentOff {
-			continue // it is the agent
+		name, where := "Destination "+shown.Text(d.Name), shown.Text(d.URL)
+		if d.Name == agentName {
+			name, where = "Agent", shown.Text(t.now.Agent.URL)+" "+shown.Text(t.now.Agent.Version)
 		}
-		state, well := destinationState(d)
-		t.state("Destination "+shown.Text(d.Name), shown.Text(d.URL), state, well)
-		t.line("  %s flushed, %s held, %s unsent  %s", count(d.Books.Flushed), count(d.Books.Held),
-			count(d.Books.Unsent), t.warn(nonZeroCounts(d.Books.UnsentBy)))
+		state, well := t.destinationState(d)
+		t.state(name, where, state, well)
+		if (i > 0 || d.Name != agentName) && d.State != flush.LookedFor {
+			t.line("  %s flushed, %s held, %s unsent  %s", count(d.Books.Flushed), count(d.Books.Held),
+				count(d.Books.Unsent), t.warn(nonZeroCounts(d.Books.UnsentBy)))
+		}
+		if d.Books.BeforeFound > 0 {
+			t.line("  %s counted before it was found", count(d.Books.BeforeFound))
+		}
 		t.waiting(&d.Retry)
 	}
 }
 
-// forward is where OTLP goes on to, and what became of requests there.
+// doors are those beside the agent's API, in the order of their names.
+func (t *statusText) doors() (all []*health.OnwardDoor) {
+	for _, name := range slices.Sorted(maps.Keys(t.now.Doors)) {
+		if name != "apm" {
+			all = append(all, t.now.Doors[name])
+		}
+	}
+	return all
+}
+
+// forward is where requests of doors go on to, and what became of them there.
 func (t *statusText) forward() {
-	if t.now.OTLP == nil || t.now.OTLP.Forward == nil {
-		return
-	}
-	to := t.now.OTLP.Forward
-	state, well := forwardState(to)
-	t.state("OTLP goes on to", shown.Text(to.URL), state, well)
-	if requests := nonZeroCounts(t.now.OTLP.Forwarded); requests != "" {
-		t.line("  requests: %s", requests)
-	}
-	if to.Said != "" {
-		t.line("  %s", t.warn(clip(shown.Text(to.Said), 4*shownLabel)))
+	for _, d := range t.doors() {
+		to := d.Forward
+		if to == nil {
+			continue
+		}
+		state, well := forwardState(to)
+		t.state(d.Brings+" goes on to", shown.Text(to.URL), state, well)
+		if requests := nonZeroCounts(d.Forwarded); requests != "" {
+			t.line("  requests: %s", requests)
+		}
+		if to.Said != "" {
+			t.line("  %s", t.warn(clip(shown.Text(to.Said), 4*shownLabel)))
+		}
 	}
 }
 
-// forwardState is how a destination of OTLP does, and whether that is well.
+// forwardState is how such a destination does, and whether that is well.
 func forwardState(to *health.Forward) (text string, well bool) {
 	switch to.State {
 	case flush.Silent:
@@ -61,11 +71,14 @@ func forwardState(to *health.Forward) (text string, well bool) {
 	return "takes requests", true
 }
 
-// forwardTrouble is the same in a sentence, "" where it is well or where there is none.
+// forwardTrouble is the same in a sentence, of the first that is not well; "" where all are.
 func (t *statusText) forwardTrouble() string {
-	if t.now.OTLP != nil && t.now.OTLP.Forward != nil {
-		if state, well := forwardState(t.now.OTLP.Forward); !well {
-			return "destination of OTLP " + state
+	for _, d := range t.doors() {
+		if d.Forward == nil {
+			continue
+		}
+		if state, well := forwardState(d.Forward); !well {
+			return "destination of " + d.Brings + " " + state
 		}
 	}
 	return ""
@@ -101,14 +114,12 @@ func (t *statusText) waiting(r *health.Retry) {
 
 // trouble says of the first destination that does not do well how it does, "" where all do.
 func (t *statusText) trouble() string {
-	if t.now.Agent.State != health.AgentOff {
-		if state, well := agentState(&t.now.Agent); !well {
-			return "agent " + state
-		}
-	}
 	for i := range t.now.Destinations {
-		if state, well := destinationState(&t.now.Destinations[i]); !well {
-			return "destination " + shown.Text(t.now.Destinations[i].Name) + " " + state
+		d := &t.now.Destinations[i]
+		if state, well := t.destinationState(d); !well && d.Name == agentName {
+			return "agent " + state
+		} else if !well {
+			return "destination " + shown.Text(d.Name) + " " + state
 		}
 	}
 	return ""
@@ -124,25 +135,23 @@ func (t *statusText) mostUnsent() uint64 {
 	return most
 }
 
-// agentState is how the agent does, and whether that is well.
-func agentState(a *health.Agent) (text string, well bool) {
-	switch {
-	case !a.Reachable:
-		return "does not answer", false
-	case !a.Stats:
-		return "takes no statistics", false
-	case a.State == flush.Answers:
-		return "answers, and does not take payloads", false
-	}
-	return "takes payloads", true
-}
+// agentName is the agent's among destinations.
+const agentName = "agent"
 
-// destinationState is the same of any destination.
-func destinationState(d *health.DestinationStatus) (text string, well bool) {
-	switch d.State {
-	case flush.Silent:
+// destinationState is how a destination does, and whether that is well.
+func (t *statusText) destinationState(d *health.DestinationStatus) (text string, well bool) {
+	switch {
+	case d.Scraped != nil && d.Scraped.Last.IsZero():
+		return "nobody has scraped it yet", true
+	case d.Scraped != nil:
+		return "scraped " + ago(t.now.At.Sub(d.Scraped.Last)) + " ago", true
+	case d.State == flush.LookedFor:
+		return "looked for there, not found", true
+	case d.State == flush.Silent:
 		return "does not answer", false
-	case flush.Answers:
+	case d.Name == agentName && !t.now.Agent.Stats:
+		return "takes no statistics", false
+	case d.State == flush.Answers:
 		return "answers, and does not take payloads", false
 	}
 	return "takes payloads", true

@@ -17,8 +17,7 @@ func Render(s *health.Status, last *health.Status, colours bool) string {
 	t.head()
 	t.books()
 	t.rings()
-	t.agent()
-	t.others()
+	t.destinations()
 	t.forward()
 	t.flushes()
 	t.busiest()
@@ -34,16 +33,23 @@ func (t *statusText) head() {
 	}
 	t.line("%s  up %s  %s  %s", t.bold("spanstatsd "+shown.Text(s.Version)),
 		ago(seconds(s.UptimeSeconds)), ready, t.dim(s.At.Local().Format(time.DateTime)))
-	switch {
-	case s.Died == 1:
-		t.line("%s", t.warn("The daemon before this one was killed: what it held is lost, and in no book."))
-	case s.Died > 1:
-		t.line(
-			"%s",
-			t.warn(
-				count(s.Died)+" daemons before this one were killed: what they held is lost, and in no book.",
-			),
-		)
+	t.killed()
+}
+
+// killed says what the daemons before this one took with them.
+func (t *statusText) killed() {
+	s := t.now
+	if s.Died == 0 {
+		return
+	}
+	who, gone := "The daemon before this one was killed", s.Killed.Sum()
+	if s.Died > 1 {
+		who = count(s.Died) + " daemons before this one were killed"
+	}
+	t.line("%s", t.warn(fmt.Sprintf("%s: %s spans are lost, %s more may have arrived, %s are awaited from "+
+		"clients.", who, count(gone.Lost), count(gone.Ambiguous), count(s.Killed.Awaited))))
+	if s.Killed.Unknown > 0 {
+		t.line("%s", t.warn("Nobody knows what "+count(s.Killed.Unknown)+" of them held."))
 	}
 }
 
@@ -144,8 +150,8 @@ func (t *statusText) tracers() {
 	if s.APM != nil {
 		t.line("  requests through the agent's API: %s", nonZeroCounts(s.APM.Requests))
 	}
-	if s.OTLP != nil {
-		t.line("  requests by OTLP: %s", nonZeroCounts(s.OTLP.Requests))
+	for _, d := range t.doors() {
+		t.line("  requests by %s: %s", d.Brings, nonZeroCounts(d.Requests))
 	}
 	rows := [][]string{{"SERVICE", "ENV", "LANG", "PID", "UID", "SPANS", "DROPPED", "CONNECTED"}}
 	for _, tracer := range s.Tracers[:min(len(s.Tracers), shownTracers)] {

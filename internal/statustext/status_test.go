@@ -9,6 +9,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/health"
 	"github.com/spanstatsd/spanstatsd/internal/ingest"
+	"github.com/spanstatsd/spanstatsd/internal/running"
 	"github.com/spanstatsd/spanstatsd/internal/statustext"
 )
 
@@ -27,8 +28,9 @@ func TestStatusTextIsSafe(t *testing.T) {
 			Collapsed: map[string]uint64{hostile: 1},
 		},
 		Delivery: health.Delivery{
-			Agent:   health.Agent{URL: hostile, Version: hostile},
-			Flushes: []flush.Flush{{Said: hostile, Outcomes: map[flush.Result]int{flush.ResultAccepted: 1}}},
+			Agent:        health.Agent{URL: hostile, Version: hostile},
+			Destinations: []health.DestinationStatus{{Name: "agent"}, {Name: hostile, URL: hostile}},
+			Flushes:      []flush.Flush{{Said: hostile, Outcomes: map[flush.Result]int{flush.ResultAccepted: 1}}},
 		},
 		Interval: health.Interval{
 			Drainers: []health.Drainer{{Ring: health.Ring{Slots: 8, Used: 9, HighWater: 12}}},
@@ -70,10 +72,10 @@ func TestStatusSaysWhatTheAgentDoes(t *testing.T) {
 				Received: 7, Aggregated: 7, Balanced: true,
 				DeliveryBooks: health.DeliveryBooks{Held: 7, HeldInPayloads: 7},
 			}},
-			Delivery: health.Delivery{
-				Agent: agent,
+			Delivery: health.Delivery{Agent: agent, Destinations: []health.DestinationStatus{{
+				Name: "agent", State: agent.State,
 				Retry: health.Retry{Payloads: 1, Bytes: 100, MaxBytes: 1000, OldestSeconds: 61, MaxSeconds: 120},
-			},
+			}}},
 		}, nil, false)
 		if !strings.Contains(text, want) ||
 			strings.Contains(text, "accounted for") != (agent.State == flush.Takes) ||
@@ -130,6 +132,31 @@ func TestStatusSaysWhatEachDestinationDoes(t *testing.T) {
 	}
 }
 
+// TestAnAgentThatIsLookedForIsNoTrouble: it is shown as what it is, behind the destination whose books
+// stand above.
+func TestAnAgentThatIsLookedForIsNoTrouble(t *testing.T) {
+	text := statustext.Render(&health.Status{
+		Spans: health.Spans{Books: health.Books{
+			Received: 7, Aggregated: 7, Balanced: true, DeliveryBooks: health.DeliveryBooks{Flushed: 7},
+		}},
+		Delivery: health.Delivery{
+			Agent: health.Agent{URL: "http://127.0.0.1:8126", Stats: true, State: flush.LookedFor},
+			Destinations: []health.DestinationStatus{
+				{Name: "prometheus", State: flush.Takes, Books: health.DeliveryBooks{Flushed: 7}},
+				{Name: "agent", State: flush.LookedFor, Books: health.DeliveryBooks{BeforeFound: 7}},
+			},
+		},
+	}, nil, false)
+	for _, want := range []string{
+		"Every span is accounted for, and none is lost.", "7 counted before it was found",
+		"Agent  http://127.0.0.1:8126   looked for there, not found",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("want %q:\n%s", want, text)
+		}
+	}
+}
+
 // TestStatusSaysHowADestinationOfOTLPDoes: one that takes nothing is never overlooked, and shown
 // with what became of requests and its own words; every span is counted all the same.
 func TestStatusSaysHowADestinationOfOTLPDoes(t *testing.T) {
@@ -140,10 +167,11 @@ func TestStatusSaysHowADestinationOfOTLPDoes(t *testing.T) {
 	} {
 		text := statustext.Render(&health.Status{
 			Spans: health.Spans{Books: health.Books{Received: 7, Balanced: true}},
-			Senders: health.Senders{OTLP: &health.OTLP{
+			Senders: health.Senders{Doors: map[string]*health.OnwardDoor{"apm": {}, "otlp": {
+				Brings:    "OTLP",
 				Forwarded: map[string]uint64{"taken": 2, "refused": 5, "left": 0},
 				Forward:   &health.Forward{URL: "http://collector:4318", State: state, Said: "401 no key\x1b"},
-			}},
+			}}},
 			Delivery: health.Delivery{Agent: health.Agent{State: health.AgentOff}},
 		}, nil, false)
 		for _, want := range []string{
@@ -158,14 +186,18 @@ func TestStatusSaysHowADestinationOfOTLPDoes(t *testing.T) {
 
 // TestStatusSaysThatTheDaemonBeforeWasKilled: the books begin anew, and do not show it.
 func TestStatusSaysThatTheDaemonBeforeWasKilled(t *testing.T) {
+	killed := running.Losses{
+		Unknown: 1, Doors: map[string]running.Loss{"apm": {Lost: 11}, "otlp": {Lost: 3, Ambiguous: 5}}, Awaited: 7,
+	}
+	const held = " killed: 14 spans are lost, 5 more may have arrived, 7 are awaited from clients.\n" +
+		"Nobody knows what 1 of them held."
 	for died, want := range map[int]string{
-		0: "", 1: "The daemon before this one was killed",
-		2: "2 daemons before this one were killed",
+		0: "", 1: "The daemon before this one was" + held, 2: "2 daemons before this one were" + held,
 	} {
 		text := statustext.Render(
 			&health.Status{
 				Process: health.Process{Died: died},
-				Spans:   health.Spans{Books: health.Books{Received: 7, Balanced: true}},
+				Spans:   health.Spans{Books: health.Books{Received: 7, Balanced: true}, Killed: killed},
 			},
 			nil,
 			false,

@@ -16,21 +16,23 @@ type room struct{ imports, why string }
 var rooms = map[string]room{
 	"cmd/spanstatsd": {"internal/*", "the command line names what it starts"},
 	"internal/daemon": {"internal/admit internal/aggregate internal/check internal/door " +
-		"internal/door/datadog internal/door/otlp internal/exemplars internal/flush internal/flush/agent internal/flush/totals " +
-		"internal/health internal/ingest internal/memory internal/ring internal/sketch internal/socket " +
+		"internal/door/datadog internal/door/destination internal/door/otlp internal/door/zipkin internal/exemplars " +
+		"internal/flush internal/flush/agent internal/flush/prometheus internal/flush/totals " +
+		"internal/health internal/ingest internal/memory internal/ring internal/running internal/sketch internal/socket " +
 		"internal/systemd internal/wire", "makes, starts and stops all rooms, in one place"},
 	"internal/health": {"internal/admit internal/aggregate internal/door internal/door/datadog internal/door/otlp " +
-		"internal/exemplars internal/flush internal/flush/agent internal/ingest internal/memory " +
-		"internal/routing internal/shown", "reads the others' stats"},
+		"internal/exemplars internal/flush internal/flush/agent internal/flush/prometheus internal/ingest " +
+		"internal/memory " +
+		"internal/routing internal/running internal/shown", "reads the others' stats"},
 
 	"internal/commandline": {"internal/memory", "what any command has of flags, whatever they mean"},
 	"internal/statustext":  {"internal/flush internal/health internal/shown", "shows a status as text"},
 
-	"client":       {"internal/span internal/wire", "a tracer speaks the protocol and uses the vocabulary"},
+	"client":       {"internal/socketpath internal/span internal/wire", "a tracer speaks the protocol and uses the vocabulary"},
 	"client/rules": {"", "what of a span counts is a table of the agent's"},
 
-	"internal/ingest": {"internal/admit internal/check internal/memory internal/socket internal/span " +
-		"internal/wire", "takes frames apart and hands batches on to be admitted"},
+	"internal/ingest": {"internal/admit internal/check internal/socketpath internal/memory internal/running internal/socket " +
+		"internal/span internal/wire", "takes frames apart and hands batches on to be admitted"},
 
 	"internal/door/datadog": {
 		"internal/admit internal/aggregate internal/decode/clientstats " +
@@ -40,11 +42,20 @@ var rooms = map[string]room{
 		"takes HTTP requests and hands their bodies on to be counted",
 	},
 	"internal/door/otlp": {
-		"internal/admit internal/check internal/decode/otlp internal/decode/otlpjson internal/door " +
-			"internal/door/bodies internal/door/http1 internal/memory internal/otlpanswer " +
+		"internal/admit internal/decode/otlp internal/decode/otlpjson internal/door " +
+			"internal/door/bodies internal/door/destination internal/door/http1 internal/memory internal/otlpanswer " +
 			"internal/rules internal/rules/datadog internal/rules/translate internal/rules/otel " +
 			"internal/sampling internal/span internal/spantable",
 		"takes OTLP and hands what it brings on to be counted",
+	},
+	"internal/door/zipkin": {
+		"internal/admit internal/decode/zipkin internal/door internal/door/bodies internal/door/destination " +
+			"internal/door/http1 internal/memory internal/rules internal/rules/otel internal/spantable",
+		"takes Zipkin's spans and hands them on to be counted",
+	},
+	"internal/door/destination": {
+		"internal/check internal/door internal/door/http1 internal/memory",
+		"finds where requests go on to, whatever is in them",
 	},
 	"internal/door": {"internal/admit internal/aggregate internal/check internal/door/bodies " +
 		"internal/door/conns internal/door/http1 internal/exemplars internal/memory internal/socket " +
@@ -73,8 +84,12 @@ var rooms = map[string]room{
 		"internal/decode/datadog internal/msgpack internal/spantable",
 		"cuts traces out of a body",
 	},
-	"internal/spantable":            {"", "lays the spans of a body flat, whatever the format"},
-	"internal/decode/otlpjson":      {"", "makes protobuf of JSON"},
+	"internal/spantable":       {"", "lays the spans of a body flat, whatever the format"},
+	"internal/decode/jsonscan": {"", "steps through JSON, whatever it says"},
+	"internal/decode/otlpjson": {"internal/decode/jsonscan", "makes protobuf of JSON"},
+	"internal/decode/zipkin": {
+		"internal/decode/jsonscan internal/decode/otlp internal/spantable", "lays Zipkin's spans flat as OTLP's",
+	},
 	"internal/decode/otlp":          {"internal/spantable", "lays the spans of OTLP flat"},
 	"internal/decode/otlp/otlptest": {"internal/spantable", "writes requests for tests"},
 	"internal/rules/otel": {
@@ -98,7 +113,8 @@ var rooms = map[string]room{
 		"reads tracers' own statistics",
 	},
 	"internal/admit": {"internal/aggregate internal/check internal/memory internal/registry " +
-		"internal/ring internal/routing internal/span internal/wire", "finds keys and publishes slots"},
+		"internal/ring internal/routing internal/running internal/span internal/wire", "finds keys and publishes slots"},
+	"internal/running": {"internal/wire", "what the next daemon reads of one that was killed"},
 	"internal/registry": {
 		"internal/check internal/mask internal/span",
 		"an interval's keys and budgets",
@@ -107,7 +123,7 @@ var rooms = map[string]room{
 	"internal/routing": {"", "names no key, table or cycle"},
 	"internal/sketch":  {"", "names nothing of spans"},
 	"internal/aggregate": {"internal/check internal/memory internal/registry internal/ring " +
-		"internal/routing internal/sketch internal/span", "tables are written by drainers and sealed each " +
+		"internal/routing internal/running internal/sketch internal/span", "tables are written by drainers and sealed each " +
 		"interval"},
 	"internal/flush": {"internal/aggregate internal/check internal/memory internal/registry " +
 		"internal/sketch internal/span", "merges what is sealed and delivers it, whatever the destination"},
@@ -115,9 +131,19 @@ var rooms = map[string]room{
 	"internal/flush/agent": {"internal/aggregate internal/dump internal/flush internal/flush/post " +
 		"internal/sketch internal/span", "encodes for the agent and says what its answers mean"},
 	"internal/flush/otlp": {
-		"internal/aggregate internal/check internal/exemplars internal/flush " +
-			"internal/flush/post internal/flush/totals internal/otlpanswer internal/sketch internal/span",
+		"internal/aggregate internal/check internal/exemplars internal/flush internal/flush/points " +
+			"internal/flush/post internal/flush/totals internal/otlpanswer internal/sketch",
 		"encodes OTLP metrics and says what a receiver's answers mean",
+	},
+	"internal/flush/prometheus": {
+		"internal/aggregate internal/exemplars internal/flush internal/flush/points internal/flush/totals " +
+			"internal/sketch",
+		"keeps what metrics say to be scraped",
+	},
+	"internal/flush/points": {
+		"internal/aggregate internal/exemplars internal/flush internal/flush/totals " +
+			"internal/otlpanswer internal/sketch internal/span",
+		"makes points of rows, whoever takes them",
 	},
 	"internal/flush/post": {"internal/flush internal/otlpanswer", "brings bodies to whoever speaks HTTP, whatever is in " +
 		"them"},
@@ -129,17 +155,18 @@ var rooms = map[string]room{
 
 	"internal/exemplars": {"", "spans by numbers, of whatever key and trace"},
 
-	"internal/dump":     {"", "keeps refused payloads, as bytes"},
-	"internal/systemd":  {"", "speaks to the service manager"},
-	"internal/socket":   {"", "opens sockets and knows peers"},
-	"internal/logqueue": {"", "writes lines, whatever they say"},
-	"internal/shown":    {"", "shows what can't be seen"},
-	"internal/check":    {"internal/memory", "says what is outside of its range"},
-	"internal/memory":   {"", "adds up what the rooms take"},
-	"internal/wire":     {"internal/msgpack internal/span", "the protocol between client and daemon"},
-	"internal/msgpack":  {"", "reads in place"},
-	"internal/ring":     {"", "slots without pointers, of any meaning"},
-	"internal/span":     {"", "the vocabulary"},
+	"internal/dump":       {"", "keeps refused payloads, as bytes"},
+	"internal/systemd":    {"", "speaks to the service manager"},
+	"internal/socketpath": {"", "says where a socket is that nobody gave a path"},
+	"internal/socket":     {"internal/socketpath", "opens sockets and knows peers"},
+	"internal/logqueue":   {"", "writes lines, whatever they say"},
+	"internal/shown":      {"", "shows what can't be seen"},
+	"internal/check":      {"internal/memory", "says what is outside of its range"},
+	"internal/memory":     {"", "adds up what the rooms take"},
+	"internal/wire":       {"internal/msgpack internal/span", "the protocol between client and daemon"},
+	"internal/msgpack":    {"", "reads in place"},
+	"internal/ring":       {"", "slots without pointers, of any meaning"},
+	"internal/span":       {"", "the vocabulary"},
 
 	"internal/otlpanswer": {"", "what a server of OTLP answers, whoever reads or writes it"},
 
@@ -160,6 +187,7 @@ var rooms = map[string]room{
 	"lab/bench/recorded": {"internal/decode/otlp internal/decode/otlpjson internal/spantable", "reads what SDKs have sent"},
 	"lab/bench/relay":    {"", "carries bytes"},
 	"lab/bench/ring":     {"internal/ring lab/bench/measure", "measures the ring beside others"},
+	"lab/bench/scraping": {"internal/* lab/bench/measure", "measures a scrape beside another"},
 	"lab/bench/snapshot": {"", "its benchmarks stand where a door does"},
 	"lab/bench/tables": {"internal/admit internal/aggregate internal/door internal/door/bodies " +
 		"internal/span", "counts batches without a daemon around it"},
@@ -168,7 +196,8 @@ var rooms = map[string]room{
 		"internal/span internal/wire", "tells what a client sends, as the rooms that it names would read it"},
 	"lab/demo": {
 		"client internal/daemon internal/flush internal/flush/agent " +
-			"internal/flush/otlp internal/health internal/payload lab/standin lab/standin/collector",
+			"internal/flush/otlp internal/flush/points internal/flush/prometheus internal/health " +
+			"internal/payload lab/standin lab/standin/collector",
 		"shows a whole daemon",
 	},
 	"lab/peers": {

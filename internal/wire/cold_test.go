@@ -35,9 +35,9 @@ func roundTrip[M any](t *testing.T, m M, frame []byte, decode func([]byte) (M, e
 func TestColdMessagesRoundTrip(t *testing.T) {
 	long := strings.Repeat("long ", 20_000)
 	features := Features{Stats: true, PeerTags: []string{"a", ""}, SpanKinds: []string{"server"}, IgnoreResources: []string{"^/x$"}, ObfuscationVersion: 2}
-	hello := Hello{Version: 1, Client: long, Settled: true, Origin: span.Origin{Service: "\xff not UTF-8", ProcessTags: long}}
+	hello := Hello{Version: 1, Client: long, Settled: true, Earlier: "k-1", Origin: span.Origin{Service: "\xff not UTF-8", ProcessTags: long}}
 	roundTrip(t, hello, AppendHello(nil, &hello), DecodeHello)
-	welcome := Welcome{Version: 1, Daemon: "d", MaxFrame: MinMaxFrame, MaxBatch: MinMaxBatch, MaxKeys: 0, Features: features, Settled: true, Interval: 10_000_000_000}
+	welcome := Welcome{Version: 1, Daemon: "d", MaxFrame: MinMaxFrame, MaxBatch: MinMaxBatch, MaxKeys: 0, Features: features, Settled: true, Interval: 10_000_000_000, Token: "k-2", Earlier: []uint64{0, 0, 1 << 40, 1}}
 	roundTrip(t, welcome, AppendWelcome(nil, &welcome), DecodeWelcome)
 	announcement := Announcement{Features: features, Settled: 1 << 40}
 	roundTrip(t, announcement, AppendFeatures(nil, &announcement), DecodeFeatures)

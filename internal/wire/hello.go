@@ -13,6 +13,7 @@ type Hello struct {
 	Client  string      `wire:"client"` // the library's name and version, for the daemon's log
 	Origin  span.Origin `wire:"origin"`
 	Settled bool        `wire:"settled,omitzero"` // the daemon is to say how many spans are settled
+	Earlier string      `wire:"earlier,omitzero"` // token of a connection that a daemon has died with
 }
 
 // OriginFields are the fields of an origin by the names that they have on the wire.

@@ -110,6 +110,9 @@ func coldMeaning(kind Type, body []byte) (obj, error) {
 		if m.Settled {
 			meaning["settled"] = true
 		}
+		if m.Earlier != "" {
+			meaning["earlier"] = m.Earlier
+		}
 		return meaning, err
 	case TypeWelcome:
 		m, err := DecodeWelcome(body)
@@ -122,6 +125,12 @@ func coldMeaning(kind Type, body []byte) (obj, error) {
 		}
 		if m.Interval > 0 {
 			meaning["interval"] = m.Interval
+		}
+		if m.Token != "" {
+			meaning["token"] = m.Token
+		}
+		if m.Earlier != nil {
+			meaning["earlier"] = m.Earlier
 		}
 		return meaning, err
 	case TypeFeatures:

@@ -57,6 +57,12 @@ var coldVectors = []vector{
 		Frame:   framed("92 01 84", str("version"), "01", str("client"), "a0", str("origin"), "80", str("settled"), "c3"),
 	},
 	{
+		Name: "hello_earlier", About: "a tracer whose last connection ended without a bye", Canonical: true, Type: "hello",
+		Meaning: obj{"version": 1, "client": "", "origin": obj{}, "settled": true, "earlier": "k3f9-17"},
+		Frame: framed("92 01 85", str("version"), "01", str("client"), "a0", str("origin"), "80", str("settled"), "c3",
+			strs("earlier", "k3f9-17")),
+	},
+	{
 		Name: "hello_any_order", About: "fields in another order, nils, wide integers, map16, fields of a later version, one of them an extension", Type: "hello",
 		Meaning: obj{"version": 1, "client": "", "origin": obj{"env": "prod"}},
 		Frame: framed("92 01 de 0006", str("origin"), "df 00000003", str("host"), "c0", str("pod"), "93 01 02 03", strs("env", "prod"),
@@ -136,6 +142,29 @@ var coldVectors = []vector{
 		Frame: framed("92 02 88", str("version"), "01", str("daemon"), "a0", str("max_frame"), "ce 00010000", str("max_batch"), "cd 0100",
 			str("max_keys"), "cd 0400", str("max_key_bytes"), "ce 00010000", str("features"), "85", str("stats"), "c3", str("peer_tags"), "90", str("span_kinds"), "90",
 			str("ignore_resources"), "90", str("obfuscation_version"), "00", str("interval"), "cf 00000002540be400"),
+	},
+	{
+		Name: "welcome_token", About: "a daemon whose next one will know this connection", Canonical: true, Type: "welcome",
+		Meaning: obj{
+			"version": 1, "daemon": "", "max_frame": 65536, "max_batch": 256, "max_keys": 1024, "max_key_bytes": 65536,
+			"features": obj{"stats": true, "peer_tags": []string{}, "span_kinds": []string{}, "ignore_resources": []string{}, "obfuscation_version": 0},
+			"settled":  true, "token": "m0x2-3",
+		},
+		Frame: framed("92 02 89", str("version"), "01", str("daemon"), "a0", str("max_frame"), "ce 00010000", str("max_batch"), "cd 0100",
+			str("max_keys"), "cd 0400", str("max_key_bytes"), "ce 00010000", str("features"), "85", str("stats"), "c3", str("peer_tags"), "90", str("span_kinds"), "90",
+			str("ignore_resources"), "90", str("obfuscation_version"), "00", str("settled"), "c3", strs("token", "m0x2-3")),
+	},
+	{
+		Name: "welcome_earlier", About: "of the earlier connection 50 spans are settled, 30 more are doubtful, the next 400 were not sent", Canonical: true, Type: "welcome",
+		Meaning: obj{
+			"version": 1, "daemon": "", "max_frame": 65536, "max_batch": 256, "max_keys": 1024, "max_key_bytes": 65536,
+			"features": obj{"stats": true, "peer_tags": []string{}, "span_kinds": []string{}, "ignore_resources": []string{}, "obfuscation_version": 0},
+			"settled":  true, "token": "m0x2-4", "earlier": []uint64{50, 0, 80, 1, 480, 2},
+		},
+		Frame: framed("92 02 8a", str("version"), "01", str("daemon"), "a0", str("max_frame"), "ce 00010000", str("max_batch"), "cd 0100",
+			str("max_keys"), "cd 0400", str("max_key_bytes"), "ce 00010000", str("features"), "85", str("stats"), "c3", str("peer_tags"), "90", str("span_kinds"), "90",
+			str("ignore_resources"), "90", str("obfuscation_version"), "00", str("settled"), "c3", strs("token", "m0x2-4"),
+			str("earlier"), "96 32 00 50 01 cd 01e0 02"),
 	},
 	{
 		Name: "features_settled", About: "70000 spans of the connection have had their outcome", Canonical: true, Type: "features",

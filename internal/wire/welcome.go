@@ -12,6 +12,8 @@ type Welcome struct {
 	Features    Features `wire:"features"`
 	Settled     bool     `wire:"settled,omitzero"`  // the daemon will say how many spans are settled
 	Interval    uint64   `wire:"interval,omitzero"` // nanoseconds between two reports of the daemon's
+	Token       string   `wire:"token,omitzero"`    // of this connection, for Hello.Earlier
+	Earlier     []uint64 `wire:"earlier,omitzero"`  // what became of the spans of Hello.Earlier, see Outcomes
 }
 
 // Features is what the agent behind the daemon wants counted.

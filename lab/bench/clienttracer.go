@@ -46,9 +46,12 @@ func connectClient(j *job, origin span.Origin, generator *workload.Generator) (*
 	return t, nil
 }
 
-// openClient returns a client that has connected.
+// openClient returns a client that has connected. It keeps nothing, so that its Close does not wait for a
+// report, which the run asks for itself.
 func openClient(socket string, origin span.Origin) (*client.Client, error) {
-	c, err := client.Open(client.Config{Socket: socket, Origin: origin, Name: "spanstatsd-bench"})
+	c, err := client.Open(client.Config{
+		Socket: socket, Origin: origin, Name: "spanstatsd-bench", MaxKept: client.KeepNothing,
+	})
 	if err != nil {
 		return nil, err
 	}

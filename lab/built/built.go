@@ -31,6 +31,11 @@ func Into(folder, program string) (path string, err error) {
 // holds a program to its limits.
 func Plain(folder, program string) (path string, err error) { return into(folder, program) }
 
+// KillPoints is Plain of a daemon that kills itself where the environment says, see internal/running.
+func KillPoints(folder, program string) (path string, err error) {
+	return into(folder, program, "-tags=killpoints")
+}
+
 func into(folder, program string, flags ...string) (path string, err error) {
 	_, here, _, _ := runtime.Caller(0)
 	from := filepath.Join(filepath.Dir(here), "../..", program)

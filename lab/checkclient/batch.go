@@ -70,6 +70,9 @@ func (s *session) spans(e *event, message, body []byte) *ending {
 	frame := wire.HeaderLen + len(message)
 	s.sums.batchBytes += frame
 	s.sums.spans += walker.Len()
+	if s.isDoomed() {
+		s.death.batches = append(s.death.batches, nil)
+	}
 	e.add("spans", walker.Len())
 	if walker.Len() > s.admit.MaxBatch {
 		s.note(&e.told, noteDropped, "a batch of %d spans, where welcome says max_batch %d: dropped, as "+
@@ -91,6 +94,9 @@ func (s *session) spans(e *event, message, body []byte) *ending {
 		}
 		s.describe(part, &snapshot)
 		s.doubt(part, &snapshot, message, at)
+		if s.death != nil {
+			s.keep(part, &snapshot)
+		}
 		e.show(part, index)
 	}
 	return malformed(message, walker.Err())

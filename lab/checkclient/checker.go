@@ -14,12 +14,17 @@ type Checker struct {
 	read    ingest.Config
 	admit   admit.Config
 	unwell  atomic.Int64 // connections
+	death   *death       // nil: the daemon does not die
 }
 
 // New makes a checker.
 func New(config Config) *Checker {
-	return &Checker{
+	c := &Checker{
 		config: config, printer: printer{config: &config}, read: ingest.DefaultConfig(),
 		admit: admit.DefaultConfig(),
 	}
+	if config.Dies {
+		c.death = new(death)
+	}
+	return c
 }

@@ -13,6 +13,7 @@ type Config struct {
 	JSON      bool // one object a line
 	Quiet     bool // only what is malformed, and the end of each connection
 	PerSecond int  // messages that are printed
+	Dies      bool // once, under the first connection, which is then of one that comes again
 	Now       func() time.Time
 	Version   string        // of the daemon, for the welcome
 	Features  wire.Features // likewise

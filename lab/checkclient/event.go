@@ -30,10 +30,11 @@ type note struct {
 	Text string `json:"text"`
 }
 
-// The kinds of notes. With one of the first two a connection is not well.
+// The kinds of notes. With one of the first three a connection is not well.
 const (
 	noteMalformed  = "malformed"
 	noteDropped    = "dropped"
+	noteKept       = "kept"
 	noteNormalised = "normalised"
 	noteAdvice     = "advice"
 )

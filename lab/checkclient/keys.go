@@ -10,9 +10,11 @@ const (
 	maxScopes = 64   // labels and tag keys whose distinct values are counted
 )
 
+// seed is one for all connections, whose spans are compared.
+var seed = maphash.MakeSeed()
+
 // keys are those that a connection has sent.
 type keys struct {
-	seed    maphash.Seed
 	numbers map[uint32]uint64
 	whole   map[uint64]struct{}
 	values  map[uint64]struct{} // distinct ones of all scopes
@@ -21,7 +23,6 @@ type keys struct {
 
 func newKeys() keys {
 	return keys{
-		maphash.MakeSeed(),
 		map[uint32]uint64{},
 		map[uint64]struct{}{},
 		map[uint64]struct{}{},
@@ -31,7 +32,7 @@ func newKeys() keys {
 
 // define makes a number stand for a key, and reports whether it did so before.
 func (k *keys) define(number uint32, raw []byte) (again bool) {
-	hash := maphash.Bytes(k.seed, raw)
+	hash := maphash.Bytes(seed, raw)
 	earlier, known := k.numbers[number]
 	k.numbers[number] = hash
 	return known && earlier == hash
@@ -39,7 +40,7 @@ func (k *keys) define(number uint32, raw []byte) (again bool) {
 
 // met notes a key that came whole, and reports whether it had come before.
 func (k *keys) met(raw []byte) bool {
-	hash := maphash.Bytes(k.seed, raw)
+	hash := maphash.Bytes(seed, raw)
 	_, known := k.whole[hash]
 	if len(k.whole) < maxWhole {
 		k.whole[hash] = struct{}{}
@@ -50,7 +51,7 @@ func (k *keys) met(raw []byte) bool {
 // exceeds notes a value of a label or of a tag key, and reports whether it is the first
 // one beyond the budget.
 func (k *keys) exceeds(scope, value string, budget int) bool {
-	hash := maphash.String(k.seed, scope+"\x00"+value)
+	hash := maphash.String(seed, scope+"\x00"+value)
 	used, known := k.used[scope]
 	if _, met := k.values[hash]; met || used > budget || !known && len(k.used) == maxScopes {
 		return false

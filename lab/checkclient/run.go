@@ -35,7 +35,35 @@ func (s *session) run() *ending {
 		if left || ended != nil {
 			return ended
 		}
+		if s.isDoomed() && len(s.death.batches) == dieAt {
+			return s.die()
+		}
 	}
+}
+
+// die ends the connection as a kill does: nothing more is accepted, and there is no bye. What was
+// accepted is read, because it is to come again.
+func (s *session) die() *ending {
+	s.answer(wire.AppendFeatures(nil, &wire.Announcement{
+		Features: s.config.Features, Settled: uint64(len(s.death.batches[0])),
+	}), "features", "settled", len(s.death.batches[0]))
+	if socket, is := s.conn.(*net.UnixConn); is {
+		_ = socket.CloseRead() // else it ends when the client does
+	}
+	for {
+		message, err := s.in.Next()
+		if err != nil {
+			break
+		}
+		if left, ended := s.handle(message); left || ended != nil {
+			return ended
+		}
+	}
+	s.printer.print(&event{s.id, "death", told{facts: []any{"batches", len(s.death.batches)}}}, true)
+	s.death.mu.Lock()
+	defer s.death.mu.Unlock()
+	s.death.isOver = true
+	return nil
 }
 
 // behindBye tells of what lies behind a bye, which a daemon drops. From here on the tracer can write
@@ -97,15 +125,20 @@ func (s *session) hello(hello *wire.Hello, message []byte) {
 		s.note(&e.told, noteAdvice, "it has %d bytes, where all that was understood takes %d: is a name "+
 			"misspelt?", len(message), least)
 	}
-	s.printer.print(e, false)
 	f := &s.config.Features
-	s.answer(wire.AppendWelcome(nil, &wire.Welcome{
+	welcome := wire.Welcome{
 		Version: wire.Version, Daemon: s.config.Version, Features: *f,
 		MaxFrame: s.read.MaxFrame, MaxBatch: s.admit.MaxBatch, MaxKeys: s.admit.MaxKeys,
 		MaxKeyBytes: s.admit.MaxNumberedBytes(), Interval: uint64(s.config.Interval),
-	}), "welcome", "version", wire.Version, "max_frame", s.read.MaxFrame, "max_batch", s.admit.MaxBatch,
-		"max_keys", s.admit.MaxKeys, "max_key_bytes", s.admit.MaxNumberedBytes(), "interval",
-		s.config.Interval, "stats", f.Stats, "span_kinds", f.SpanKinds, "peer_tags", f.PeerTags)
+	}
+	if s.death != nil {
+		s.ask(e, hello, &welcome)
+	}
+	s.printer.print(e, false)
+	s.answer(wire.AppendWelcome(nil, &welcome), "welcome", "version", wire.Version,
+		"max_frame", s.read.MaxFrame, "max_batch", s.admit.MaxBatch, "max_keys", s.admit.MaxKeys,
+		"max_key_bytes", s.admit.MaxNumberedBytes(), "interval", s.config.Interval, "stats", f.Stats,
+		"span_kinds", f.SpanKinds, "peer_tags", f.PeerTags)
 }
 
 // handle tells of one message. It reports whether the tracer has left.
@@ -126,13 +159,14 @@ func (s *session) handle(message []byte) (left bool, ended *ending) {
 		for _, reason := range slices.Sorted(maps.Keys(lost)) {
 			e.parts = append(e.parts, &told{facts: []any{"reason", head(reason), "spans", lost[reason]}})
 		}
+		s.after.ambiguous -= min(lost["ambiguous"], s.after.ambiguous)
 	case wire.TypeFlush:
 		var flush wire.Flush
 		flush, err = wire.DecodeFlush(body)
 		e.add("id", flush.ID)
 		if err == nil {
-			defer s.answer(wire.AppendFlushAnswer(nil, &wire.Flush{ID: flush.ID, OK: true}), "flush", "id",
-				flush.ID, "ok", true)
+			flush.OK = !s.isDoomed() // else what came before would be settled
+			defer s.answer(wire.AppendFlushAnswer(nil, &flush), "flush", "id", flush.ID, "ok", flush.OK)
 		}
 	case wire.TypeBye:
 		left = true // the daemon reads no further, not even in it

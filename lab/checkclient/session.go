@@ -21,7 +21,10 @@ type session struct {
 	keys keys
 	sums sums
 	told map[note]struct{}
-	key  span.Key // scratch
+
+	after aftermath
+
+	key span.Key // scratch
 }
 
 func newSession(c *Checker, conn net.Conn, id int) *session {

@@ -98,7 +98,10 @@ func (d *demo) start(dir string) (err error) {
 		return err
 	}
 	d.daemon.Start()
-	if d.shop, err = openShop(config.Ingest.Socket.Path); err != nil {
+	if err = d.destination.begin(d.daemon.HTTPAddr()); err == nil {
+		d.shop, err = openShop(config.Ingest.Socket.Path)
+	}
+	if err != nil {
 		d.daemon.Stop()
 		d.destination.Close()
 	}
@@ -138,8 +141,8 @@ func (d *demo) show() {
 
 // write shows what has arrived since the last report.
 func (d *demo) write(arrived report) {
-	rows, books, at := busiestFirst(arrived), d.daemon.Books(), time.Now()
-	if len(rows) == 0 {
+	shown, books, at := arrived.table(), d.daemon.Books(), time.Now()
+	if len(shown.lines) == 0 {
 		return
 	}
 	d.flushes++
@@ -147,12 +150,12 @@ func (d *demo) write(arrived report) {
 		d.encode(struct {
 			Flush int          `json:"flush"`
 			At    time.Time    `json:"at"`
-			Rows  []Row        `json:"rows"`
+			Rows  any          `json:"rows"`
 			Books health.Books `json:"books"`
-		}{d.flushes, at, rows, books})
+		}{d.flushes, at, shown.rows, books})
 		return
 	}
-	writeTable(d.config.Out, d.flushes, at, rows, books)
+	writeTable(d.config.Out, d.flushes, at, shown, books)
 }
 
 func (d *demo) encode(v any) {
@@ -170,6 +173,7 @@ func (d *demo) finish(showing *sync.WaitGroup) error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeGrace)
 	defer cancel()
 	failed := d.shop.close(ctx)
+	d.destination.settle(d.shop.sent)
 	books := d.daemon.Stop()
 	close(d.stopped)
 	showing.Wait()
@@ -205,9 +209,10 @@ func (d *demo) outcome(books health.Books) Outcome {
 func (o *Outcome) holds() bool { return o.Balanced && o.Equal && len(o.Faults) == 0 }
 
 func writeOutcome(w io.Writer, o *Outcome) {
-	fmt.Fprintf(w, "\ntracers sent    %d spans, %d errors, %d top-level\n", o.Tracers.Spans, o.Tracers.Errors,
-		o.Tracers.TopLevel)
-	fmt.Fprintf(w, "%-5s accepted  %d spans, %d errors, %d top-level\n", o.Destination, o.Agent.Spans,
+	width := len(o.Destination + " accepted")
+	fmt.Fprintf(w, "\n%-*s  %d spans, %d errors, %d top-level\n", width, "tracers sent", o.Tracers.Spans,
+		o.Tracers.Errors, o.Tracers.TopLevel)
+	fmt.Fprintf(w, "%s accepted  %d spans, %d errors, %d top-level\n", o.Destination, o.Agent.Spans,
 		o.Agent.Errors, o.Agent.TopLevel)
 	for _, fault := range o.Faults {
 		fmt.Fprintf(w, "fault: %s\n", fault)

@@ -1,6 +1,13 @@
 package demo
 
-// Row is one line of a report: a service and a resource.
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Row is one line of what is sent: a service and a resource.
 type Row struct {
 	Service  string  `json:"service"`
 	Resource string  `json:"resource"`
@@ -22,4 +29,18 @@ func newRow(service, resource string, hits, errors uint64, quantile func(float64
 
 func milliseconds(nanoseconds float64) float64 {
 	return float64(int64(nanoseconds/1e3+0.5)) / 1e3
+}
+
+// rowsTable is the busiest first.
+func rowsTable(rows []Row) table {
+	slices.SortFunc(rows, func(a, b Row) int {
+		return cmp.Or(cmp.Compare(b.Hits, a.Hits), strings.Compare(a.Service, b.Service),
+			strings.Compare(a.Resource, b.Resource))
+	})
+	t := table{header: "SERVICE\tRESOURCE\tHITS\tERRORS\tP50\tP95\tP99", rows: rows}
+	for _, row := range rows {
+		t.lines = append(t.lines, fmt.Sprintf("%s\t%s\t%d\t%d\t%s\t%s\t%s", row.Service, row.Resource,
+			row.Hits, row.Errors, readable(row.P50), readable(row.P95), readable(row.P99)))
+	}
+	return t
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/client"
@@ -103,13 +104,17 @@ func (t *traffic) serve(now time.Time) (spans uint64) {
 	return spans
 }
 
-// close hands over what the tracers still hold.
+// close hands over what the tracers still hold, all at once, as they wait for one report.
 func (t *traffic) close(ctx context.Context) error {
-	var failed error
+	failed := make([]error, len(t.clients))
+	var closing sync.WaitGroup
 	for i, c := range t.clients {
-		if err := c.Close(ctx); err != nil {
-			failed = errors.Join(failed, fmt.Errorf("close tracer of %s: %w", serviceNames[i], err))
-		}
+		closing.Go(func() {
+			if err := c.Close(ctx); err != nil {
+				failed[i] = fmt.Errorf("close tracer of %s: %w", serviceNames[i], err)
+			}
+		})
 	}
-	return failed
+	closing.Wait()
+	return errors.Join(failed...)
 }

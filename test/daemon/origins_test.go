@@ -17,6 +17,7 @@ func TestAFloodOfOriginsLosesNoSpan(t *testing.T) {
 	for i := range containers {
 		c, err := client.Open(client.Config{
 			Socket: p.socket, Origin: client.Origin{Service: "shop", ContainerID: fmt.Sprintf("%064d", i)},
+			MaxKept: client.KeepNothing, // so that Close waits for no report
 		})
 		if err != nil {
 			t.Fatal(err)

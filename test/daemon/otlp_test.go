@@ -15,6 +15,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	exporting "github.com/spanstatsd/spanstatsd/internal/flush/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/flush/points"
 	"github.com/spanstatsd/spanstatsd/lab/standin/collector"
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -106,7 +107,7 @@ func TestSpansThatWentOnAreExemplars(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		dimensions, err := exporting.ParseDimensions(exporting.AllDimensions)
+		dimensions, err := points.ParseDimensions(points.AllDimensions)
 		if err != nil {
 			t.Fatal(err)
 		}

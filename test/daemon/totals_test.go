@@ -7,6 +7,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/eventually"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/flush/points"
 	"github.com/spanstatsd/spanstatsd/lab/standin/collector"
 )
 
@@ -17,7 +18,7 @@ func cumulativeTo(t *testing.T, url string) *otlp.Exporter {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dimensions, err := otlp.ParseDimensions(otlp.AllDimensions)
+	dimensions, err := points.ParseDimensions(points.AllDimensions)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,10 @@ var (
 		"bench-traces": tracesWay,
 		"bench-apm":    tracesWay,
 		"bench-otlp":   otlpWay,
-		"bench-flush":  {packages: []string{"./internal/flush/agent", "./internal/flush/otlp"}},
+		"bench-flush": {packages: []string{
+			"./internal/flush/agent", "./internal/flush/otlp", "./internal/flush/points",
+		}},
+		"bench-scrape": {packages: []string{"./internal/flush/prometheus"}},
 		"bench-java": {folders: []string{
 			"clients/java/client/src/main",
 			"clients/java/opentelemetry/src/main",

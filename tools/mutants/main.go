@@ -104,21 +104,25 @@ func tryAll(root string, mutants []mutant, out io.Writer) error {
 	}
 	defer t.close()
 	table, begun := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0), time.Now()
-	survivors := 0
+	survivors, wrong := 0, error(nil)
 	for i, tried := range tryTogether(t, mutants) {
 		m, verdict := &mutants[i], <-tried
-		if verdict.err != nil {
-			return fmt.Errorf("try %s (%s): %w", m.file, m.why, verdict.err)
-		}
-		if verdict.killer == "" {
+		switch {
+		case verdict.err != nil: // the others are tried all the same
+			wrong = errors.Join(wrong, fmt.Errorf("try %s (%s): %w", m.file, m.why, verdict.err))
+			verdict.killer = "NOT TRIED"
+		case verdict.killer == "":
 			survivors++
 			verdict.killer = "SURVIVED"
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", m.file, m.why, verdict.killer, verdict.took.Round(time.Second/10))
 		table.Flush()
 	}
-	fmt.Fprintf(out, "%d of %d changes made a test fail, in %s\n", len(mutants)-survivors, len(mutants),
+	fmt.Fprintf(out, "%d of %d changes survived, in %s\n", survivors, len(mutants),
 		time.Since(begun).Round(time.Second))
+	if wrong != nil {
+		return wrong
+	}
 	if survivors > 0 {
 		return fmt.Errorf("%d changes survived: %w", survivors, errSurvived)
 	}

@@ -77,7 +77,7 @@ func (t *trial) passes(args []string) error {
 
 // testArgs is a command whose time is bounded: a change may make a test wait for ever.
 func (m *mutant) testArgs() []string {
-	args := []string{"test", "-vet=off", "-timeout=120s", "-ldflags=-s -w"} // which links faster
+	args := []string{"test", "-vet=off", "-timeout=60s", "-ldflags=-s -w"} // which links faster
 	if m.race {
 		args = append(args, "-race")
 	}

@@ -72,8 +72,11 @@ func commonValue(b []byte, end int) (t spantable.Tag, ok bool) {
 	return t, false
 }
 
-func textTag(t spantable.Text) spantable.Tag {
-	return spantable.Tag{Value: spantable.IsText, Bits: spantable.TextBits(t)}
+func textTag(t spantable.Text) spantable.Tag { return TextTag(spantable.Other, t) }
+
+// TextTag is a tag whose value is a text.
+func TextTag(l spantable.Label, t spantable.Text) spantable.Tag {
+	return spantable.Tag{Label: l, Value: spantable.IsText, Bits: spantable.TextBits(t)}
 }
 
 // attribute reads an attribute of any form, from a place to the end of b.

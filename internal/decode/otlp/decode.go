@@ -4,8 +4,7 @@ import "github.com/spanstatsd/spanstatsd/internal/spantable"
 
 // Decode decodes a body. What it finds is valid until the body is used again.
 func (r *Request) Decode(body []byte, ofSpans, ofResources *spantable.Names) error {
-	r.Reset(body, spantable.LimitsOf(len(body), tagBytes))
-	r.Places, r.Resources, r.Scopes = r.Places[:0], r.Resources[:0], r.Scopes[:0]
+	r.Begin(body)
 	r.ofSpans, r.ofResources = ofSpans, ofResources
 	for at := 0; at < len(body) && r.Err() == nil; {
 		f, next := readField(body, at)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spanstatsd/spanstatsd/internal/decode/jsonscan"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -92,13 +93,13 @@ func TestNumbersInJSONAreReadAsTheyMayStand(t *testing.T) {
 		`5`: 5, `007`: 7, `+5`: 5, `5.0`: 5, `5e3`: 5000, noInteger: 0, `18446744073709551615`: 1<<64 - 1, `9999999999999999999`: 9999999999999999999,
 		`-1`: 1<<64 - 1, `-0`: 0, `-3.0`: 1<<64 - 3, `-9223372036854775808`: 1 << 63, `0x10p0`: 16,
 	} {
-		got, ok := integer([]byte(text))
+		got, ok := jsonscan.Integer([]byte(text))
 		if got != want || ok != (text != noInteger) {
 			t.Errorf("%s is %d, %v, want %d", text, got, ok, want)
 		}
 	}
 	for _, text := range []string{``, `-`, `x`, `5x`, `--5`, `1e30`, `NaN`, `0.5`, `18446744073709551616`, `-9223372036854775809`, `99999999999999999999`} {
-		if n, ok := integer([]byte(text)); ok {
+		if n, ok := jsonscan.Integer([]byte(text)); ok {
 			t.Errorf("%s is %d", text, n)
 		}
 	}
@@ -168,8 +169,8 @@ func TestNoFieldIsLongerThanItsJSON(t *testing.T) {
 			for _, value := range longest[f.form] {
 				const n = 100
 				body := []byte("{" + strings.Repeat(`"`+f.name+`":`+value+",", n-1) + `"` + f.name + `":` + value + "}")
-				r := reader{scanner: scanner{body: body}}
-				if r.next(); r.message(of, 0) != nil || len(r.written) > len(body) {
+				r := reader{Scanner: jsonscan.Scanner{Body: body}}
+				if r.Next(); r.message(of, 0) != nil || len(r.written) > len(body) {
 					t.Errorf("%d bytes of %s: %s become %d", len(body), f.name, value, len(r.written))
 				}
 			}

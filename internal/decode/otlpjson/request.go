@@ -1,6 +1,10 @@
 package otlpjson
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/spanstatsd/spanstatsd/internal/decode/jsonscan"
+)
 
 // MaxDepth is how deep messages are nested that are written: somewhat deeper than what package otlp
 // looks at. A list that is deeper is empty.
@@ -8,21 +12,21 @@ const MaxDepth = 72
 
 // FromJSON appends the protobuf of a request. With an error it appends nothing.
 func FromJSON(dst, body []byte) ([]byte, error) {
-	r := reader{scanner: scanner{body: body}, written: dst}
+	r := reader{Scanner: jsonscan.Scanner{Body: body}, written: dst}
 	if err := r.request(); err != nil {
-		return dst, fmt.Errorf("read spans in JSON at byte %d: %w", r.at, err)
+		return dst, fmt.Errorf("read spans in JSON at byte %d: %w", r.At, err)
 	}
 	return r.written, nil
 }
 
 func (r *reader) request() error {
-	if r.next() != '{' {
+	if r.Next() != '{' {
 		return errShape
 	}
 	if err := r.message(requestFields, 0); err != nil {
 		return err
 	}
-	if r.next(); r.at < len(r.body) {
+	if r.Next(); r.At < len(r.Body) {
 		return errFollow
 	}
 	return nil
@@ -30,23 +34,24 @@ func (r *reader) request() error {
 
 // message writes the fields of a message, which begins here.
 func (r *reader) message(of fields, depth int) error {
-	return r.each('}', func() error {
-		name, err := r.name()
+	return r.Each('}', func() error {
+		name, err := r.Name()
 		if err != nil {
 			return err
 		}
 		if f := of.named(r.plain(name)); f != nil {
 			return r.field(f, depth)
 		}
-		return r.skip()
+		r.written, err = r.Skip(r.written)
+		return err
 	})
 }
 
 // field writes a field: a value, a list of them, or null.
 func (r *reader) field(f *field, depth int) error {
-	switch r.next() {
+	switch r.Next() {
 	case 'n':
-		return r.word("null")
+		return r.Word("null")
 	case '[':
 	default:
 		return r.value(f, depth)
@@ -54,7 +59,7 @@ func (r *reader) field(f *field, depth int) error {
 	if f.form != asMessage && f.form != asText {
 		return errShape // no other field is a list
 	}
-	return r.each(']', func() error { return r.value(f, depth) })
+	return r.Each(']', func() error { return r.value(f, depth) })
 }
 
 // value writes one value, and before it the field's tag.
@@ -68,12 +73,14 @@ func (r *reader) value(f *field, depth int) error {
 	default:
 		return r.textual(f)
 	}
-	if r.next() != '{' {
+	if r.Next() != '{' {
 		return errShape
 	}
 	begin := r.open(f)
 	if depth == MaxDepth {
-		return r.skip() // it is a list in lists, which says nothing to anybody
+		var err error
+		r.written, err = r.Skip(r.written) // it is a list in lists, which says nothing to anybody
+		return err
 	}
 	if err := r.message(*f.of, depth+1); err != nil {
 		return err

@@ -7,15 +7,16 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/spanstatsd/spanstatsd/internal/decode/jsonscan"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // textual writes a text, an id or bytes.
 func (r *reader) textual(f *field) error {
-	if r.next() != '"' {
+	if r.Next() != '"' {
 		return errShape
 	}
-	text, err := r.text()
+	text, err := r.Text()
 	if err != nil {
 		return err
 	}
@@ -25,27 +26,27 @@ func (r *reader) textual(f *field) error {
 		r.written, err = hex.AppendDecode(r.written, r.plain(text))
 	case asBase64:
 		said := r.plain(text)
-		if !text.isPlain {
+		if !text.IsPlain {
 			said = slices.Clone(said) // base64 does not say that it decodes in place
 		}
 		r.written, err = base64.StdEncoding.AppendDecode(r.written, said)
 	default:
-		r.written = text.appendTo(r.written)
+		r.written = text.AppendTo(r.written)
 	}
 	r.close(begin)
 	return err
 }
 
 func (r *reader) boolean(f *field) error {
-	word, isTrue := "false", r.next() == 't'
+	word, isTrue := "false", r.Next() == 't'
 	if isTrue {
 		word = "true"
-	} else if r.next() != 'f' {
+	} else if r.Next() != 'f' {
 		return errShape
 	}
 	r.tag(f, protowire.VarintType)
 	r.written = protowire.AppendVarint(r.written, protowire.EncodeBool(isTrue))
-	return r.word(word)
+	return r.Word(word)
 }
 
 // numeric writes a number, which may stand as text.
@@ -54,7 +55,7 @@ func (r *reader) numeric(f *field) error {
 	if err != nil {
 		return err
 	}
-	read := integer
+	read := jsonscan.Integer
 	if f.form == asDouble {
 		read = double
 	}
@@ -81,30 +82,14 @@ func (r *reader) numeric(f *field) error {
 
 // numeral is the text of a number.
 func (r *reader) numeral() ([]byte, error) {
-	switch c := r.next(); {
+	switch c := r.Next(); {
 	case c == '"':
-		text, err := r.text()
+		text, err := r.Text()
 		return r.plain(text), err
-	case c == '-' || isDigit(c):
-		return r.number()
+	case c == '-' || '0' <= c && c <= '9':
+		return r.Number()
 	}
 	return nil, errShape
-}
-
-// integer reads an integer of 64 bits, as its two's complement where it is negative. One may be
-// written with an exponent, or as 1.0.
-func integer(said []byte) (uint64, bool) {
-	if n, err := strconv.ParseInt(string(said), 10, 64); err == nil {
-		return uint64(n), true
-	}
-	if n, err := strconv.ParseUint(string(said), 10, 64); err == nil {
-		return n, true
-	}
-	f, err := strconv.ParseFloat(string(said), 64)
-	if err != nil || f != math.Trunc(f) || math.Abs(f) >= 1<<63 {
-		return 0, false
-	}
-	return uint64(int64(f)), true
 }
 
 // double reads a number, which may be infinite or none, as its bits.

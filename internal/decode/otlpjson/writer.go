@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/spanstatsd/spanstatsd/internal/decode/jsonscan"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -14,7 +15,7 @@ func ProtobufBytes(json int) int { return json + json>>14 }
 
 // reader reads a request, and writes each field as soon as it is read.
 type reader struct {
-	scanner
+	jsonscan.Scanner
 	written []byte
 }
 
@@ -25,12 +26,12 @@ var (
 
 // plain is what a text says: of the body, or where that has escapes, behind what is written,
 // until more is written there.
-func (r *reader) plain(t quoted) []byte {
-	if t.isPlain {
-		return t.raw
+func (r *reader) plain(t jsonscan.Quoted) []byte {
+	if t.IsPlain {
+		return t.Raw
 	}
 	end := len(r.written)
-	written := t.appendTo(r.written)
+	written := t.AppendTo(r.written)
 	r.written = written[:end]
 	return written[end:]
 }

@@ -94,7 +94,7 @@ func TestAnAnswerIsReceivedOrNot(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := NewCounted()
 			b.Once(sum, func(counted func()) { counted() })
-			r := &Receipt{Bodies: b}
+			r := &Receipt{Bodies: b, EndOf: func(err error) error { return err }}
 			for _, happens := range test.happens {
 				happens(r)
 			}

@@ -17,6 +17,9 @@ import (
 // that watches for the tracer's leaving; whoever closes the connection may be a third.
 type Receipt struct {
 	Bodies *Counted
+	// EndOf says what the end of what the tracer sends means by now: io.EOF where it has all that was
+	// written. It leaves any other error as it is.
+	EndOf func(error) error
 
 	mu      sync.Mutex
 	sum     uint64 // of the counted body whose answer was written, 0 for none
@@ -43,12 +46,14 @@ func (r *Receipt) Writing() {
 	r.isOver = r.isOver || r.hasLeft
 }
 
-// Idle notes that nothing is left to be written.
+// Idle notes that nothing is left to be written. Where the tracer was seen to leave meanwhile, a piece may
+// have been about to be written, so the kernel is asked again whether it has all of them.
 func (r *Receipt) Idle() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.isIdle = true; r.hasLeft && !r.isOver {
-		r.resolve(true)
+	r.isIdle = true
+	if r.hasLeft && !r.isOver {
+		r.resolve(errors.Is(r.EndOf(io.EOF), io.EOF))
 	}
 }
 
@@ -66,7 +71,7 @@ func (r *Receipt) Failed(err error) {
 	defer r.mu.Unlock()
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded): // somebody has stopped watching
-	case !errors.Is(err, io.EOF):
+	case !errors.Is(r.EndOf(err), io.EOF):
 		r.isOver = true
 	case r.isIdle && !r.isOver:
 		r.resolve(true)

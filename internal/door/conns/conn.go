@@ -88,6 +88,18 @@ func (c *Conn) HasUnread() bool { return happened(c.raw, unix.POLLIN)&unix.POLLI
 // HasLeft asks the kernel whether the sender has ended what it sends, or is gone.
 func (c *Conn) HasLeft() bool { return happened(c.raw, unix.POLLRDHUP) != 0 }
 
+// AwaitLeaving waits until the sender has ended what it sends, or is gone, and fails with io.EOF then. What
+// it has sent before stays unread. Where there is no socket nobody tells, and it returns at once.
+func (c *Conn) AwaitLeaving() error {
+	if c.raw == nil {
+		return nil
+	}
+	if err := c.raw.Read(func(fd uintptr) bool { return poll(fd, unix.POLLRDHUP) != 0 }); err != nil {
+		return err //nolint:wrapcheck // as a connection has it
+	}
+	return io.EOF
+}
+
 // EndOf is what the end of what a sender sends means, and any other error as it is. A sender that
 // leaves before it has all of an answer is answered by its kernel with a reset, which reading does not
 // tell of where the end of the sender's came before. The end is then a broken pipe.

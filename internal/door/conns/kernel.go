@@ -22,11 +22,14 @@ func happened(raw syscall.RawConn, events int16) (has int16) {
 	if raw == nil {
 		return 0
 	}
-	_ = raw.Control(func(fd uintptr) {
-		asked := [1]unix.PollFd{{Fd: int32(fd), Events: events}}
-		if n, err := unix.Poll(asked[:], 0); n > 0 && err == nil {
-			has = asked[0].Revents
-		}
-	})
+	_ = raw.Control(func(fd uintptr) { has = poll(fd, events) })
+	return has
+}
+
+func poll(fd uintptr, events int16) (has int16) {
+	asked := [1]unix.PollFd{{Fd: int32(fd), Events: events}}
+	if n, err := unix.Poll(asked[:], 0); n > 0 && err == nil {
+		has = asked[0].Revents
+	}
 	return has
 }

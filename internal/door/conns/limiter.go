@@ -76,13 +76,17 @@ func (c *Conn) givesWayBefore(other *Conn) bool {
 	return c.idleSince.Before(other.idleSince)
 }
 
-// WakeIdles has the goroutines of connections that have spoken and wait for a next request look whether
-// they should, of those that match.
+// newcomer is for how long a connection that has said nothing yet may be about to.
+const newcomer = time.Second
+
+// WakeIdles has the goroutines of connections that wait for a next request look whether they should, of
+// those that match. A newcomer may be about to send its first, so it is left to its own time for that.
 func (l *Limiter) WakeIdles(matches func(*Conn) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for c := range l.conns {
-		if c.hasSpoken && !c.idleSince.IsZero() && matches(c) {
+		isWaiting := !c.idleSince.IsZero() && (c.hasSpoken || time.Since(c.idleSince) > newcomer)
+		if isWaiting && matches(c) {
 			c.Wake()
 		}
 	}

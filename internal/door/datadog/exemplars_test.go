@@ -16,6 +16,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/flush/points"
 	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/vmihailenco/msgpack/v5"
 )
@@ -34,7 +35,7 @@ func startSampled(t *testing.T, agent *fakeAgent, change func(*daemon.Config)) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	dimensions, err := otlp.ParseDimensions("dd.span.Resource")
+	dimensions, err := points.ParseDimensions("dd.span.Resource")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,3 +34,9 @@ func (s *Server) Stats() Stats {
 		SavedBytes: c.savedBytes.Load(),
 	}
 }
+
+// Shown is what it has in common with other doors.
+func (s *Server) Shown() door.Shown {
+	now := s.Stats()
+	return door.Shown{Stats: now.Stats, Requests: now.Requests}
+}

@@ -17,7 +17,7 @@ const MaxBody = 1 << 20
 func (c *Conn) Read(p []byte) (int, error) {
 	if c.isBetween {
 		if err := c.between(); err != nil {
-			c.Receipt.Failed(c.Conn.EndOf(err))
+			c.Receipt.Failed(err)
 			if errors.Is(err, net.ErrClosed) { // it was ended here
 				err = io.EOF // of which net/http says nothing to the sender
 			}
@@ -27,7 +27,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	}
 	n, err := c.pass(p)
 	if err != nil {
-		c.Receipt.Failed(c.Conn.EndOf(err))
+		c.Receipt.Failed(err)
 	}
 	if c.server.HTTP2 && !c.compare(p[:n]) {
 		return 0, net.ErrClosed
@@ -69,7 +69,7 @@ func (c *Conn) between() error {
 		}
 		c.isUsed = true
 		_ = c.Conn.SetReadDeadline(time.Now().Add(c.server.Between))
-		c.isEnded = c.isLast()
+		c.isEnded = c.isToClose()
 		c.in = bytes.TrimLeft(c.in, "\r\n") // with which some end a body, as net/http tolerates it
 	}
 }
@@ -168,7 +168,7 @@ func (b *plainBody) Read(p []byte) (n int, err error) {
 	}
 	p = p[:min(len(p), b.left)]
 	if n, err = b.from.receive(p); err != nil {
-		b.from.Receipt.Failed(b.from.Conn.EndOf(err))
+		b.from.Receipt.Failed(err)
 	}
 	if b.left -= n; b.left > 0 && errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF

@@ -29,6 +29,7 @@ type Conn struct {
 	// bytes of HTTP/2's preface that came; it is that of another protocol where it is -1
 	matched int
 
+	isNew     bool         // nothing has been waited for yet
 	isBetween bool         // net/http waits for a next request
 	isEnded   bool         // net/http was told that there is none: it may ask again
 	isUsed    bool         // a plain request was answered
@@ -84,10 +85,12 @@ type Exchange interface {
 // toTheEnd is all that comes.
 const toTheEnd = -1
 
-// pass reads what belongs to net/http's request.
+// pass reads what belongs to net/http's request, or waits for the sender's leaving behind that: what comes
+// instead belongs to the next request. Where the end of a request is only net/http knows, which reads a
+// single byte then. (Within a body it does where there is a line of chunks that it takes for too long.)
 func (c *Conn) pass(p []byte) (n int, err error) {
-	if c.rest == 0 {
-		return 0, c.watch()
+	if c.rest == 0 || c.rest == toTheEnd && len(p) == 1 && c.Header.Done.Load() {
+		return 0, c.Conn.AwaitLeaving()
 	}
 	if c.rest > 0 {
 		p = p[:min(len(p), c.rest)]
@@ -126,17 +129,24 @@ func (c *Conn) dropMore() {
 	}
 }
 
+// firstWord is how long a daemon that stops waits for the first request of a connection: its sender may
+// have connected before the stop, and be about to write.
+const firstWord = time.Second
+
 // next waits for the beginning of a next request. A daemon that stops wakes who waits: what has come by
 // then is a request still, and else there is none.
 func (c *Conn) next() error {
 	for {
 		c.Conn.SetWaiting(true)
-		if c.isLast() && !c.Conn.HasUnread() {
+		if c.isLast() && c.isNew {
+			_ = c.Conn.SetReadDeadline(time.Now().Add(firstWord)) // none where it can't be set
+		} else if c.isLast() && !c.Conn.HasUnread() {
 			c.Conn.SetWaiting(false)
 			return net.ErrClosed
 		}
 		n, err := c.Conn.Read(c.buffer)
 		c.Conn.SetWaiting(false)
+		c.isNew = false
 		c.in = c.buffer[:n]
 		if err == nil || !errors.Is(err, os.ErrDeadlineExceeded) || !c.isLast() {
 			return err //nolint:wrapcheck // net/http asks what it is
@@ -145,22 +155,14 @@ func (c *Conn) next() error {
 	}
 }
 
-// isLast says whether no other request may follow.
-func (c *Conn) isLast() bool {
+// isLast says whether no other request is waited for.
+func (c *Conn) isLast() bool { return c.isToClose() || c.server.Handler.IsStopping() }
+
+// isToClose says whether no other request may follow, also where one has come.
+func (c *Conn) isToClose() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.isClosing || c.server.Handler.IsStopping()
-}
-
-// watch waits for the sender's leaving, behind the request that net/http has. What comes
-// instead belongs to the next request: net/http is given nothing, and watches no more.
-func (c *Conn) watch() error {
-	if len(c.in) > 0 {
-		return nil
-	}
-	n, err := c.Conn.Read(c.buffer)
-	c.in = c.buffer[:n]
-	return err //nolint:wrapcheck // the same
+	return c.isClosing
 }
 
 // Write writes to the sender.

@@ -20,10 +20,11 @@ import (
 type room struct {
 	bodies bodies.Pool
 	server Server
-	isLast bool   // it answers no more behind a request
-	begun  *kept  // what it hands over in the place of an answer, where there is one
-	came   func() // a request has
-	asked  func() // somebody has asked whether it stops
+	isLast bool                 // it answers no more behind a request
+	take   func(*Conn) Exchange // what it takes, where it is not answering
+	begun  *kept                // what it hands over in the place of an answer, where there is one
+	came   func()               // a request has
+	asked  func()               // somebody has asked whether it stops
 
 	answered   int
 	isStopping bool
@@ -44,6 +45,9 @@ func (r *room) Take(c *Conn, _ *Request) Exchange {
 	}
 	if r.begun != nil {
 		return r.begun
+	}
+	if r.take != nil {
+		return r.take(c)
 	}
 	return &answering{r, c}
 }
@@ -90,20 +94,55 @@ func TestAConnectionThatEndsStaysEnded(t *testing.T) {
 			ended <- err
 		}
 	}()
-	if _, err := io.WriteString(theirs, "PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody"); err != nil {
+	const request = "PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody"
+	if _, err := io.WriteString(theirs, request+request); err != nil {
 		t.Fatal(err)
 	}
 	answer, err := http.ReadResponse(bufio.NewReader(theirs), nil)
 	if err != nil || answer.StatusCode != http.StatusAccepted || !answer.Close || answer.Header.Get("Date") == "" {
 		t.Errorf("answered %+v, %v", answer, err)
 	}
+	go func() { _, _ = io.Copy(io.Discard, theirs) }()
 	for range 2 {
-		if err := <-ended; !errors.Is(err, io.EOF) {
-			t.Errorf("it goes on: %v", err)
+		select {
+		case err := <-ended:
+			if !errors.Is(err, io.EOF) {
+				t.Errorf("it goes on: %v", err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatal("it waits for more")
 		}
 	}
-	if r.bodies.Held() != 0 {
-		t.Errorf("%d bytes are held", r.bodies.Held())
+	if r.bodies.Held() != 0 || r.answered != 1 {
+		t.Errorf("%d bytes are held, %d requests are answered", r.bodies.Held(), r.answered)
+	}
+}
+
+// passing is a request that is answered as who is behind has answered it, while a stop begins.
+type passing struct{ *answering }
+
+func (r *passing) Answer(body *bodies.Body, _ error) bool {
+	defer body.Release()
+	r.isStopping = true
+	return r.conn.NewWriter().WriteWhole([]byte("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")) == nil
+}
+
+// TestWhatHasComeBehindAnAnswerIsNetHTTPsAtAStop: the answer did not say that it is the last.
+func TestWhatHasComeBehindAnAnswerIsNetHTTPsAtAStop(t *testing.T) {
+	r := newRoom()
+	r.take = func(c *Conn) Exchange { return &passing{&answering{r, c}} }
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	c := r.server.NewConn(&conns.Conn{Conn: ours})
+	const first = "PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody"
+	const second = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+	go func() {
+		_, _ = io.WriteString(theirs, first+second)
+		_, _ = io.Copy(io.Discard, theirs)
+	}()
+	came := make([]byte, len(second))
+	if n, err := io.ReadFull(c, came); err != nil || string(came) != second {
+		t.Errorf("net/http has %q, %v", came[:n], err)
 	}
 }
 
@@ -200,8 +239,20 @@ func TestARequestThatIsHandedOverIsAbandonedWithItsConnection(t *testing.T) {
 	}
 }
 
+// noticing is a connection whose sender is seen to leave when an answer is about to be written.
+type noticing struct {
+	*net.TCPConn
+	leaves func()
+}
+
+func (c *noticing) Write(p []byte) (int, error) {
+	c.leaves()
+	return c.TCPConn.Write(p)
+}
+
 // TestWhoLeavesWhileItsAnswerIsWrittenHasNone: over TCP the sender's end comes before the answer is
-// written, and the reset with which its kernel takes that behind it. Who has read all of it has it.
+// written, and the reset with which its kernel takes that behind it. Whenever its leaving is seen, who has
+// read all of the answer has it, and nobody else.
 func TestWhoLeavesWhileItsAnswerIsWrittenHasNone(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -209,26 +260,36 @@ func TestWhoLeavesWhileItsAnswerIsWrittenHasNone(t *testing.T) {
 	}
 	defer listener.Close()
 	answer := []byte("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-	for _, reads := range []bool{false, true} {
+	for name, leaves := range map[string]struct{ isSeen, hasAnswer bool }{
+		"before": {}, "as it is written": {isSeen: true}, "behind it": {hasAnswer: true},
+	} {
 		theirs, err := net.Dial("tcp", listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
-		ours, err := listener.Accept()
+		accepted, err := listener.Accept()
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := newRoom()
+		r, ours := newRoom(), &noticing{accepted.(*net.TCPConn), func() {}}
 		c := r.server.NewConn(conns.NewConn(ours))
 		r.server.Counted.Once(7, func(counted func()) { counted() })
-		if !reads {
+		ends := func(is string) {
+			if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil {
+				t.Errorf("it leaves %s, %s: read %d bytes, %v", name, is, n, err)
+			}
+		}
+		if !leaves.hasAnswer {
 			theirs.Close()
 			eventually.True(t, "its end is here", c.HasLeft)
+		}
+		if leaves.isSeen {
+			ours.leaves = func() { ends("and that is seen") }
 		}
 		if _, err := c.Write(answer); err != nil {
 			t.Fatal(err)
 		}
-		if reads {
+		if leaves.hasAnswer {
 			if _, err := io.ReadFull(theirs, make([]byte, len(answer))); err != nil {
 				t.Fatal(err)
 			}
@@ -236,12 +297,10 @@ func TestWhoLeavesWhileItsAnswerIsWrittenHasNone(t *testing.T) {
 		}
 		c.Receipt.Await(7)
 		c.Receipt.Idle()
-		if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil {
-			t.Errorf("read %d bytes, %v", n, err)
-		}
+		ends("and nothing more comes")
 		c.Close()
-		if known := r.server.Counted.Once(7, func(func()) {}); known == reads {
-			t.Errorf("it has read its answer: %t; what it sends again is known: %t", reads, known)
+		if known := r.server.Counted.Once(7, func(func()) {}); known == leaves.hasAnswer {
+			t.Errorf("it leaves %s: what it sends again is known: %t", name, known)
 		}
 	}
 }

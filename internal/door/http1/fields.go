@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 )
 
 // Header is the fields of a request, as who has read it keeps them: this package or net/http.
@@ -106,3 +107,13 @@ var notForwarded = map[string]bool{
 // IsForwarded says whether a field of a request is none of those that end with it, as every
 // proxy has it.
 func IsForwarded(name string) bool { return !notForwarded[name] }
+
+// IsNamed says whether a field is one that Connection names.
+func IsNamed(named, field string) bool {
+	for name := range strings.SplitSeq(named, ",") {
+		if strings.EqualFold(strings.TrimSpace(name), field) {
+			return true
+		}
+	}
+	return false
+}

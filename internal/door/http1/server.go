@@ -15,8 +15,8 @@ func (s *Server) Wrap(accepted *conns.Conn) net.Conn { return s.NewConn(accepted
 // NewConn does the same.
 func (s *Server) NewConn(accepted *conns.Conn) *Conn {
 	return &Conn{
-		Conn: accepted, server: s, Receipt: bodies.Receipt{Bodies: s.Counted},
-		isBetween: true, buffer: make([]byte, MaxHead),
+		Conn: accepted, server: s, Receipt: bodies.Receipt{Bodies: s.Counted, EndOf: accepted.EndOf},
+		isNew: true, isBetween: true, buffer: make([]byte, MaxHead),
 	}
 }
 

@@ -17,14 +17,9 @@ type Writer struct {
 	isSent bool
 }
 
-// NewWriter writes to the sender of the request that is being answered. An answer that is the
-// last says so.
+// NewWriter writes to the sender of the request that is being answered.
 func (c *Conn) NewWriter() *Writer {
-	w := &Writer{conn: c, header: http.Header{}, status: http.StatusOK}
-	if c.isLast() {
-		w.header.Set("Connection", "close")
-	}
-	return w
+	return &Writer{conn: c, header: http.Header{}, status: http.StatusOK}
 }
 
 // Header is the fields of the answer.
@@ -36,10 +31,15 @@ func (w *Writer) WriteHeader(status int) { w.status = status }
 // Write appends to the body.
 func (w *Writer) Write(p []byte) (int, error) { return w.body.Write(p) }
 
-// FlushError writes the answer, unless it is written.
+// FlushError writes the answer, unless it is written. One that is the last says so, and ends the
+// connection, for its sender reads no other.
 func (w *Writer) FlushError() error {
 	if w.isSent {
 		return nil
+	}
+	if w.conn.isLast() {
+		w.header.Set("Connection", "close")
+		w.conn.EndBehind()
 	}
 	w.header.Set("Date", time.Now().UTC().Format(http.TimeFormat))
 	w.header.Set("Content-Length", strconv.Itoa(w.body.Len()))

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/door"
 	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
-	"github.com/spanstatsd/spanstatsd/internal/door/http1"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/rules"
 	"github.com/spanstatsd/spanstatsd/internal/sampling"
@@ -78,11 +77,7 @@ func (c *Config) Memory(publisher int) []memory.Part {
 	}
 	parts := c.Config.Memory("otlp", "OTLP", c.Reading.countingBytes(c.MaxBody), c.connectionBytes(),
 		c.Publishers(rules.MaxBatches)*publisher)
-	forwarding := memory.Part{
-		Name:  "connections to the destination of OTLP",
-		Bytes: int64(c.Forwards()) * forwardBytes,
-	}
-	return append([]memory.Part{forwarding}, parts...)
+	return append([]memory.Part{c.Forward.Memory("OTLP")}, parts...)
 }
 
 // plainBytes is about what a connection takes beside its requests: of HTTP/1.1 one with a
@@ -112,17 +107,5 @@ func (c *Config) connectionBytes() int {
 		c.MaxStreams*(streamBytes+waitingStreams*headerBytes)
 }
 
-const (
-	// maxAnswer is many times what anybody answers.
-	maxAnswer = 64 << 10
-	// forwardBytes is about what a connection to the destination takes, with its answer.
-	forwardBytes = maxAnswer + http1.MaxAnswerHeader + 64<<10
-)
-
 // Forwards is how many connections to the destination there are at most.
-func (c *Config) Forwards() int {
-	if !c.Forward.IsSet() {
-		return 0
-	}
-	return maxForwards
-}
+func (c *Config) Forwards() int { return c.Forward.Forwards() }

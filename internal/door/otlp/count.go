@@ -62,7 +62,7 @@ func (s *Server) count(c *call) (result Result, no *reply) {
 		}
 	}()
 	isCounted := door.IsTrue(c.Fields.Get(headerComputedStats))
-	goesAsItCame := c.encoding != inJSON || !s.config.Forward.isGRPC
+	goesAsItCame := c.encoding != inJSON || !s.config.Forward.IsGRPC()
 	if isCounted && goesAsItCame && s.config.Reading == ReadingOTel {
 		return ResultByTracer, nil
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/door"
 	"github.com/spanstatsd/spanstatsd/internal/eventually"
 )
 
@@ -22,7 +23,7 @@ type fault struct {
 	http    int    // that an SDK is told
 	grpc    string // the same of gRPC
 	retry   string // Retry-After
-	outcome outcome
+	outcome door.Outcome
 	soon    bool // it is waited for but for a moment
 }
 
@@ -30,32 +31,32 @@ const endless = 1 << 20
 
 // faults are by what docs/faults.md calls them.
 var faults = map[string]fault{
-	"never answers": {answers: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, http: 504, grpc: "4", outcome: outcomeAway, soon: true},
+	"never answers": {answers: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, http: 504, grpc: "4", outcome: door.OutcomeAway, soon: true},
 	"answers 429 with Retry-After": {answers: func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "7")
 		w.WriteHeader(http.StatusTooManyRequests)
-	}, http: 429, grpc: "14", retry: "7", outcome: outcomeLater},
+	}, http: 429, grpc: "14", retry: "7", outcome: door.OutcomeLater},
 	"answers half": {answers: func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "100")
 		_, _ = w.Write(make([]byte, 10))
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
-	}, http: 503, grpc: "14", retry: "1", outcome: outcomeAway},
-	"breaks off before it answers": {answers: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, http: 503, grpc: "14", retry: "1", outcome: outcomeAway},
-	"resets at once":               {meets: func(c net.Conn) { reset(c) }, http: 503, grpc: "14", retry: "1", outcome: outcomeAway},
+	}, http: 503, grpc: "14", retry: "1", outcome: door.OutcomeAway},
+	"breaks off before it answers": {answers: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, http: 503, grpc: "14", retry: "1", outcome: door.OutcomeAway},
+	"resets at once":               {meets: func(c net.Conn) { reset(c) }, http: 503, grpc: "14", retry: "1", outcome: door.OutcomeAway},
 	"resets while it reads": {meets: func(c net.Conn) {
 		_, _ = c.Read(make([]byte, 100))
 		reset(c)
-	}, http: 503, grpc: "14", retry: "1", outcome: outcomeAway},
+	}, http: 503, grpc: "14", retry: "1", outcome: door.OutcomeAway},
 	"answers no HTTP": {meets: func(c net.Conn) {
 		_, _ = io.WriteString(c, "220 mail.example ESMTP\r\n\r\n")
 		_, _ = io.Copy(io.Discard, c)
-	}, http: 503, grpc: "14", retry: "1", outcome: outcomeAway},
+	}, http: 503, grpc: "14", retry: "1", outcome: door.OutcomeAway},
 	"answers an endless header": {meets: func(c net.Conn) {
 		_, _ = c.Read(make([]byte, 100))
 		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nX: "+strings.Repeat("x", endless))
 		_, _ = io.Copy(io.Discard, c)
-	}, http: 503, grpc: "14", retry: "1", outcome: outcomeAway},
+	}, http: 503, grpc: "14", retry: "1", outcome: door.OutcomeAway},
 }
 
 // reset closes a connection with what it was sent unread.
@@ -137,11 +138,11 @@ func TestAFaultyDestination(t *testing.T) {
 					t.Errorf("to gRPC %v: another is answered %d", isGRPC, a.status)
 				}
 				eventually.True(t, "nothing is held", func() bool { return h.Stats().BufferedBytes == 0 })
-				if got := h.Stats().Forwarded[outcomeNames[fault.outcome]]; got != 2 {
+				if got := h.Stats().Forwarded[fault.outcome.String()]; got != 2 {
 					t.Errorf("to gRPC %v: %v", isGRPC, h.Stats().Forwarded)
 				}
 				last := h.Stats().Refusal
-				if last == nil || last.Answered != (fault.outcome == outcomeLater) || last.Said == "" {
+				if last == nil || last.Answered != (fault.outcome == door.OutcomeLater) || last.Said == "" {
 					t.Errorf("to gRPC %v: of the last request it is said %+v", isGRPC, last)
 				}
 				to.isHealed.Store(true)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/door"
+	"github.com/spanstatsd/spanstatsd/internal/door/destination"
 	"github.com/spanstatsd/spanstatsd/internal/door/http1"
 	"github.com/spanstatsd/spanstatsd/internal/otlpanswer"
 )
@@ -20,7 +21,7 @@ import (
 // wrap chooses the bytes that go on: those that came, wherever the destination can read them. It
 // reports false where it can read none.
 func (c *call) wrap() bool {
-	isGRPC := c.server.config.Forward.isGRPC
+	isGRPC := c.server.config.Forward.IsGRPC()
 	c.parcel = parcel{c.message, c.isPacked, c.encoding}
 	switch {
 	case c.kept.body != nil:
@@ -39,7 +40,7 @@ func (c *call) wrap() bool {
 
 // unfit is the reply to a call that the destination can't read.
 func (c *call) unfit() *door.Reply {
-	c.server.onward.note(outcomeUnfit, "")
+	c.server.onward.Note(door.OutcomeUnfit, "")
 	return c.say(refused(http.StatusUnsupportedMediaType, signals[c.signal].name+" in JSON can't go on to "+
 		"a destination that speaks gRPC; have the SDK send protobuf"))
 }
@@ -49,10 +50,10 @@ func (c *call) Begin() door.Parcel {
 	to, p := &c.server.config.Forward, &c.parcel
 	out := door.Parcel{Method: http.MethodPost, Target: to.target(c.signal), Message: p.message}
 	named := c.Fields.Get("Connection")
-	c.Fields.Keep(func(name string) bool { return isForwarded(name) && !isNamed(named, name) })
+	c.Fields.Keep(func(name string) bool { return isForwarded(name) && !http1.IsNamed(named, name) })
 	c.Fields.Set("Content-Type", mediaOf[p.encoding])
 	switch {
-	case to.isGRPC:
+	case to.IsGRPC():
 		before := prefix(len(p.message), p.isPacked)
 		out.Prefix = before[:]
 		c.Fields.Set("Te", "trailers")
@@ -79,19 +80,9 @@ func isForwarded(name string) bool {
 	return http1.IsForwarded(name) && !strings.HasPrefix(name, "Grpc-")
 }
 
-// isNamed says whether a field is one that Connection names.
-func isNamed(named, field string) bool {
-	for name := range strings.SplitSeq(named, ",") {
-		if strings.EqualFold(strings.TrimSpace(name), field) {
-			return true
-		}
-	}
-	return false
-}
-
 // Answer makes a reply of what the destination has answered, in the words of who asked.
 func (c *call) Answer(from *door.Answer) *door.Reply {
-	said, err := from.ReadAll(maxAnswer)
+	said, err := from.ReadAll(destination.MaxAnswer)
 	isLong := errors.Is(err, door.ErrLongAnswer)
 	if err != nil && !isLong {
 		return c.Unanswered(err)
@@ -105,18 +96,18 @@ func (c *call) Answer(from *door.Answer) *door.Reply {
 	default:
 		a = replyOfGRPC(from, said, c.encoding)
 	}
-	outcome := outcomeLater
+	outcome := door.OutcomeLater
 	switch {
 	case a.Code == otlpanswer.OK:
-		outcome = outcomeTaken
+		outcome = door.OutcomeTaken
 	case !a.IsRetryable():
-		outcome = outcomeRefused
+		outcome = door.OutcomeRefused
 		c.server.Log.Write(slog.LevelWarn, "the destination of OTLP refused a request; its sender drops it",
 			"signal", signals[c.signal].name, "answer", a.Said)
 	}
-	c.server.onward.note(outcome, a.Said)
+	c.server.onward.Note(outcome, a.Said)
 	told := c.say(a)
-	told.IsTaken = outcome == outcomeTaken && a.takesAll(c.encoding)
+	told.IsTaken = outcome == door.OutcomeTaken && a.takesAll(c.encoding)
 	return told
 }
 
@@ -124,11 +115,11 @@ func (c *call) Answer(from *door.Answer) *door.Reply {
 func (c *call) Unanswered(err error) *door.Reply {
 	s := c.server
 	if c.HasLeft() {
-		s.onward.note(outcomeLeft, "")
+		s.onward.Note(door.OutcomeLeft, "")
 		return c.say(later(0, "the request was given up")) // nobody reads it
 	}
-	why := advised(err)
-	s.onward.note(outcomeAway, why.Error())
+	why := s.config.Forward.Advise(err)
+	s.onward.Note(door.OutcomeAway, why.Error())
 	s.Log.Write(slog.LevelWarn, "the destination of OTLP did not answer; its senders are told to try again",
 		"error", why)
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/door"
+	"github.com/spanstatsd/spanstatsd/internal/door/destination"
 	"github.com/spanstatsd/spanstatsd/internal/eventually"
 	"github.com/spanstatsd/spanstatsd/internal/otlpanswer"
 )
@@ -155,7 +157,7 @@ func TestBytesGoOnAsTheyCame(t *testing.T) {
 		if got := to.last(); isGRPC == (string(got.body) == inJSONText) || got.header.Get(headerComputedStats) != "yes" {
 			t.Errorf("JSON to gRPC %v: got %q with %v", isGRPC, got.body, got.header)
 		}
-		want := uint64(outcomeTaken)
+		want := uint64(door.OutcomeTaken)
 		if a := send(t, plain, http.MethodPost, "/v1/logs", bytes.NewReader([]byte("{}")), "Content-Type", mediaJSON); isGRPC != (a.status == http.StatusUnsupportedMediaType) {
 			t.Errorf("logs in JSON to gRPC %v: answered %+v", isGRPC, a)
 		} else if isGRPC {
@@ -438,14 +440,14 @@ func TestAnAnswerHasItsEnd(t *testing.T) {
 		status   int // of a collector
 		bytes    int
 		http     int // of the answer
-		outcome  outcome
+		outcome  door.Outcome
 		speaking string
 	}{
-		"taken":            {false, 200, maxAnswer + 1, 200, outcomeTaken, mediaProtobuf},
-		"taken, in JSON":   {false, 200, maxAnswer + 1, 200, outcomeTaken, mediaJSON},
-		"refused":          {false, 400, maxAnswer + 1, 400, outcomeRefused, mediaProtobuf},
-		"taken, by gRPC":   {true, 200, maxAnswer + 1, 200, outcomeTaken, mediaProtobuf},
-		"endless, by gRPC": {true, 200, 32 * maxAnswer, 503, outcomeAway, mediaProtobuf},
+		"taken":            {false, 200, destination.MaxAnswer + 1, 200, door.OutcomeTaken, mediaProtobuf},
+		"taken, in JSON":   {false, 200, destination.MaxAnswer + 1, 200, door.OutcomeTaken, mediaJSON},
+		"refused":          {false, 400, destination.MaxAnswer + 1, 400, door.OutcomeRefused, mediaProtobuf},
+		"taken, by gRPC":   {true, 200, destination.MaxAnswer + 1, 200, door.OutcomeTaken, mediaProtobuf},
+		"endless, by gRPC": {true, 200, 32 * destination.MaxAnswer, 503, door.OutcomeAway, mediaProtobuf},
 	} {
 		to := newCollector(t, c.isGRPC, func(w http.ResponseWriter, _ int) {
 			w.Header().Set("Trailer", headerGRPCStatus)
@@ -462,7 +464,7 @@ func TestAnAnswerHasItsEnd(t *testing.T) {
 			body = []byte(inJSONText)
 		}
 		a := send(t, h.client(false), http.MethodPost, "/v1/traces", bytes.NewReader(body), "Content-Type", c.speaking)
-		if a.status != c.http || h.onward.counts[c.outcome].Load() != 1 || len(a.body) > 1024 || c.speaking == mediaJSON && string(a.body) != "{}" {
+		if a.status != c.http || h.Stats().Forwarded[c.outcome.String()] != 1 || len(a.body) > 1024 || c.speaking == mediaJSON && string(a.body) != "{}" {
 			t.Errorf("%s: answered %d with %q, %v", name, a.status, a.body, h.Stats().Forwarded)
 		}
 	}

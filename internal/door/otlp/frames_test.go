@@ -8,7 +8,9 @@ import (
 	"net"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
@@ -221,5 +223,34 @@ func TestAStopWaitsForRequestsWhoseConnectionIsGone(t *testing.T) {
 			c.Close()
 		}
 		h.stop() // which looks for what is held
+	}
+}
+
+// TestAStopWaitsForAnAnswerWhoseConnectionIsGone: net/http knows nothing of it any more, and the books have
+// its spans.
+func TestAStopWaitsForAnAnswerWhoseConnectionIsGone(t *testing.T) {
+	reached, release := make(chan struct{}), make(chan struct{})
+	h := newHarness(t, func(c *Config, _ *aggregate.Config) {
+		c.Answered = func(uint64, uint64) {
+			close(reached)
+			<-release
+		}
+	})
+	c := h.dial()
+	speakFrames(c)
+	message := framed(exported("shop", 0, 10, 1), false)
+	if _, err := c.Write(appendFrame(opened(1, 0), frameData, 1, 1, message)); err != nil {
+		t.Fatal(err)
+	}
+	<-reached
+	c.Close()
+	var isReleased atomic.Bool
+	time.AfterFunc(200*time.Millisecond, func() {
+		isReleased.Store(true)
+		close(release)
+	})
+	h.stop()
+	if !isReleased.Load() {
+		t.Error("the stop did not wait for the answer")
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/door/destination"
 	"github.com/spanstatsd/spanstatsd/internal/door/http1"
 )
 
@@ -93,11 +94,11 @@ func TestPlainRequestsAreAnsweredWhereNetHTTPWaits(t *testing.T) {
 // TestMoreThanThereAreConnectionsGoOn: so many requests at a time that there is no connection to the
 // destination left, which has as many as there are before it answers one. The others wait for one.
 func TestMoreThanThereAreConnectionsGoOn(t *testing.T) {
-	const most = maxForwards + 8
+	const most = destination.MaxForwards + 8
 	var here atomic.Int32
 	all := make(chan struct{})
 	to := newCollector(t, false, func(http.ResponseWriter, int) {
-		if here.Add(1) == maxForwards {
+		if here.Add(1) == destination.MaxForwards {
 			close(all)
 		}
 		<-all

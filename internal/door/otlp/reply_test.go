@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 	"time"
 
@@ -61,6 +62,22 @@ func TestAnswersAreTheSpecifications(t *testing.T) {
 		if got := hex.EncodeToString(w.Body.Bytes()); w.Code != http.StatusOK || got != c.body || h.Get(headerGRPCStatus) != c.status ||
 			h.Get(headerGRPCMessage) != c.message || h.Get(headerGRPCDetails) != c.details {
 			t.Errorf("status %s: %s\n%v", c.status, got, h)
+		}
+	}
+}
+
+// TestWhichAnswersEndTheMatter: of all codes and statuses those behind which no SDK sends the same again.
+func TestWhichAnswersEndTheMatter(t *testing.T) {
+	codes, statuses := []int{0, 3, 5, 6, 7, 9, 12, 16}, []int{200, 202, 400, 401, 403, 404, 413, 415}
+	for code := range 17 {
+		a := &reply{Status: otlpanswer.Status{Code: otlpanswer.Code(code)}}
+		if got := a.isFinal(inGRPC); got != slices.Contains(codes, code) {
+			t.Errorf("code %d ends the matter: %t", code, got)
+		}
+	}
+	for _, status := range append([]int{307, 408, 429, 500, 501, 502, 503, 504}, statuses...) {
+		if got := (&reply{http: status}).isFinal(inProtobuf); got != slices.Contains(statuses, status) {
+			t.Errorf("status %d ends the matter: %t", status, got)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/door"
+	"github.com/spanstatsd/spanstatsd/internal/door/destination"
 	"github.com/spanstatsd/spanstatsd/internal/rules"
 	agent "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
 	"github.com/spanstatsd/spanstatsd/internal/rules/translate"
@@ -16,7 +17,7 @@ type Server struct {
 	*door.Server
 	config Config
 	turns  turns
-	onward onward
+	onward door.Onward
 	kept   keeping
 	// agentPolicy is of ReadingDatadog; nil while it is left to the agent.
 	agentPolicy atomic.Pointer[agent.Policy]
@@ -48,15 +49,15 @@ func New(config Config) (*Server, error) {
 	var err error
 	s.Server, err = door.New(s, &config.Config, door.Setup{
 		Flags: "otlp", Brings: "OTLP", Results: resultNames[:], IsLast: true,
-		Behind: config.Forward.behind(config.forwardTimeout),
+		Behind: config.Forward.Behind(config.forwardTimeout),
 		Ended:  "listening for OTLP ended; SDKs can't reach this daemon any more",
-		Header: config.headerTimeout, Read: config.readTimeout, Write: writeTimeout,
+		Header: config.headerTimeout, Read: config.readTimeout, Write: destination.WriteTimeout,
 		Between: betweenRequests,
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams: config.MaxStreams, MaxReadFrameSize: frameBytes,
 			MaxReceiveBufferPerConnection: config.windowBytes(),
-			MaxReceiveBufferPerStream:     config.windowBytes(), SendPingTimeout: silence,
-			WriteByteTimeout: writeTimeout,
+			MaxReceiveBufferPerStream:     config.windowBytes(), SendPingTimeout: destination.Silence,
+			WriteByteTimeout: destination.WriteTimeout,
 		},
 	}, rules.MaxBatches)
 	return s, err
@@ -94,12 +95,9 @@ func (s *Server) Learn() (changed <-chan struct{}) {
 	return changed
 }
 
-// Stats is what the outside sees. Every result is present, also at 0.
+// Stats is what the outside sees.
 type Stats struct {
-	door.Stats
-	Requests  map[string]uint64 // by result
-	Forwarded map[string]uint64 // requests that were to go on, by outcome
-	Refusal   *Refusal          // of the last of them; nil where it was taken, or where there was none
+	door.Shown
 	// What --otlp-keep had go on and what not, and the bytes that it saved.
 	KeptTraces, KeptSpans, GoneTraces, GoneSpans, SavedBytes uint64
 }
@@ -107,20 +105,16 @@ type Stats struct {
 // Stats reads the counters without disturbing those who write them. A nil server, of a
 // daemon that does not listen for OTLP, has counted nothing.
 func (s *Server) Stats() (stats Stats) {
-	var of *door.Server
-	counted := &Server{}
-	if s != nil {
-		of, counted = s.Server, s
-		stats.Stats = of.Stats()
+	if s == nil {
+		s = &Server{}
 	}
-	stats.Requests, stats.Forwarded = of.Results(resultNames[:], 0), make(map[string]uint64, outcomes)
-	for o, name := range outcomeNames {
-		stats.Forwarded[name] = counted.onward.counts[o].Load()
-	}
-	stats.Refusal = counted.onward.last.Load()
-	k := &counted.kept
+	stats.Shown = s.Server.Shown(resultNames[:], &s.onward)
+	k := &s.kept
 	stats.KeptTraces, stats.KeptSpans = k.keptTraces.Load(), k.keptSpans.Load()
 	stats.GoneTraces, stats.GoneSpans, stats.SavedBytes = k.goneTraces.Load(), k.goneSpans.Load(),
 		k.savedBytes.Load()
 	return stats
 }
+
+// Shown is what it has in common with other doors.
+func (s *Server) Shown() door.Shown { return s.Stats().Shown }

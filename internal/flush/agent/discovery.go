@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -20,15 +21,20 @@ const (
 	maxAgentVersion = 100
 )
 
+// errNoStatistics is why an agent that is looked for is not found where somebody answers.
+var errNoStatistics = errors.New("who answers takes no statistics")
+
 // discovery is what is known of the agent. It reads /info until that has succeeded once,
 // again when the agent's state changes or a payload is not answered, since another agent
 // may come in its place, and every pause while statistics are not wanted, because an agent
-// can be upgraded under a running daemon.
+// can be upgraded under a running daemon. An agent that nobody named is found when it says that it wants
+// them; until then it has said nothing.
 type discovery struct {
 	log    *slog.Logger
 	client client
 	url    URL
 
+	joined    atomic.Bool // it was named, or found
 	features  *featureStore
 	info      atomic.Pointer[info]   // as it was last read
 	lastState atomic.Pointer[string] // of the agent, by an answer
@@ -39,13 +45,14 @@ type discovery struct {
 	isLogged bool // the log says that the agent answers
 }
 
-func newDiscovery(log *slog.Logger, c client, url URL) *discovery {
+func newDiscovery(log *slog.Logger, c client, url URL, lookedFor bool) *discovery {
 	d := &discovery{
 		log: log, client: c, url: url,
 		features: newFeatureStore(DefaultFeatures()), changed: make(chan struct{}, 1),
 	}
 	d.info.Store(&info{})
 	d.lastState.Store(new(string))
+	d.joined.Store(!lookedFor)
 	return d
 }
 
@@ -87,6 +94,9 @@ func (d *discovery) readInfo(ctx context.Context, link *flush.Link) bool {
 	asking, cancel := context.WithTimeout(ctx, infoTimeout)
 	defer cancel()
 	said, err := d.client.info(asking)
+	if err == nil && !said.features.Stats && !d.Joined() {
+		err = errNoStatistics
+	}
 	if err != nil {
 		if ctx.Err() == nil {
 			link.Silent()
@@ -102,21 +112,27 @@ func (d *discovery) readInfo(ctx context.Context, link *flush.Link) bool {
 	d.failures = 0
 	if !d.isLogged {
 		d.isLogged = true
-		d.log.Info("agent answers", "agent", d.url.String(),
+		says := "agent answers"
+		if !d.Joined() {
+			says = "agent found; statistics go there from now on"
+		}
+		d.log.Info(says, "agent", d.url.String(),
 			"agent_version", said.version, "takes_statistics", said.features.Stats)
 	}
 	d.info.Store(&said)
 	d.publish(func(Features) Features { return said.features })
+	d.joined.Store(true)
 	return true
 }
 
 // failed notes that the agent did not say what it wants. An agent that was never there is
 // the commonest mistake of a new installation, and without traffic nothing else would show
 // it, so it has a line of its own; of others the payloads tell. It comes with the second
-// failure: daemon and agent often start together.
+// failure: daemon and agent often start together. That nobody is found who was only looked for is
+// no mistake.
 func (d *discovery) failed(err error) {
 	d.failures++
-	if d.failures != 2 || d.isLogged {
+	if d.failures != 2 || d.isLogged || !d.Joined() {
 		d.log.Debug("agent info is not to be had", "agent", d.url.String(), "error", err)
 		return
 	}
@@ -162,6 +178,9 @@ func (d *discovery) lookAgain() {
 	default: // it is about to
 	}
 }
+
+// Joined implements an optional interface of flush.
+func (d *discovery) Joined() bool { return d.joined.Load() }
 
 // Version is how the agent last called itself; "" before it was asked.
 func (d *discovery) Version() string { return span.Text(d.info.Load().version, maxAgentVersion) }

@@ -5,7 +5,8 @@
 // sketches in protobuf. A goroutine, discovery, reads /info and publishes the agent's
 // Features. It looks again when the state on an answer changes, when nobody answers,
 // and while the agent wants nothing; an agent that it finds back ends the sender's
-// pause.
+// pause. An agent that nobody named it looks for in the same way, without a warning, and from the
+// moment that it finds one it is a destination.
 //
 // How a payload gets there, and what certainly did not arrive, package post knows; answers
 // is the table of what is tried again.

@@ -14,10 +14,11 @@ import (
 
 // Config is what an Exporter needs to know.
 type Config struct {
-	URL      URL    // the zero one where there is no agent
-	Version  string // of the daemon, for the User-Agent header
-	DebugDir string // where payloads that the agent refuses are kept; none if empty
-	Log      *slog.Logger
+	URL       URL    // the zero one where there is no agent
+	LookedFor bool   // nobody named it: it is a destination once it is found
+	Version   string // of the daemon, for the User-Agent header
+	DebugDir  string // where payloads that the agent refuses are kept; none if empty
+	Log       *slog.Logger
 }
 
 // Off says whether there is no agent.
@@ -61,7 +62,8 @@ func New(cfg Config) (*Exporter, error) {
 
 // newExporter speaks to any agent, so that tests can bring their own.
 func newExporter(cfg Config, c client) *Exporter {
-	return &Exporter{encoder: newEncoder(), discovery: newDiscovery(cfg.Log, c, cfg.URL), cfg: cfg}
+	found := newDiscovery(cfg.Log, c, cfg.URL, cfg.LookedFor)
+	return &Exporter{encoder: newEncoder(), discovery: found, cfg: cfg}
 }
 
 // Name implements flush.Exporter.

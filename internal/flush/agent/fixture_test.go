@@ -132,7 +132,7 @@ func resolution(d *aggregate.Delivery) (err error, resolved bool) {
 func balanced(t *testing.T, r running, accepted uint64) flush.Stats {
 	t.Helper()
 	s := r.Stats()
-	sum := s.Flushed + s.Held
+	sum := s.Flushed + s.Held + s.BeforeFound
 	for _, n := range s.Unsent {
 		sum += n
 	}

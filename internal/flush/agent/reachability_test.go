@@ -1,6 +1,9 @@
 package agent
 
 import (
+	"bytes"
+	"log/slog"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -46,6 +49,60 @@ func TestAgentThatStartsALittleLater(t *testing.T) {
 		synctest.Wait()
 		if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "agent answers") {
 			t.Errorf("log:\n%s", text)
+		}
+	})
+}
+
+// An agent that nobody named is asked every pause and else left alone: nothing is held for it, no line is
+// written, and who answers without taking statistics is not it. Once found it is one like any other.
+func TestAnAgentThatNobodyNamedIsLookedForInSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		agent := &scripted{answer: down, said: away}
+		var log bytes.Buffer
+		cfg := flush.Config{Log: slog.New(slog.NewTextHandler(&log, nil))}
+		f := start(t, cfg, newExporter(Config{
+			URL: URL{Network: "unix", Address: "/nowhere"}, LookedFor: true, Log: cfg.Log,
+		}, agent))
+		for minute := range 10 {
+			sealed := testcycle.Spans(3)
+			f.Accept(sealed)
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if err, resolved := resolution(sealed.Delivery); err != nil || !resolved {
+				t.Errorf("delivery %v, resolved %t", err, resolved)
+			}
+			s := balanced(t, f, uint64(3*(minute+1)))
+			if s.BeforeFound == 0 || s.Held+s.Flushed > 0 || s.State() != flush.LookedFor || f.Joined() {
+				t.Errorf("stats %+v", s)
+			}
+			if minute == 5 {
+				agent.mu.Lock()
+				agent.said = func() (info, error) { return info{}, nil } // a server of some other kind
+				agent.mu.Unlock()
+			}
+		}
+		if log.Len() > 0 || len(agent.asked) != 61 || agent.tried() > 0 || !reflect.DeepEqual(f.Features(), DefaultFeatures()) {
+			t.Errorf("asked %d times, tried %d times, features %+v, log:\n%s", len(agent.asked), agent.tried(),
+				f.Features(), log.String())
+		}
+		agent.comesBack()
+		time.Sleep(discoveryPause)
+		synctest.Wait()
+		f.Accept(testcycle.Spans(5))
+		synctest.Wait()
+		if s := balanced(t, f, 35); s.Flushed != 5 || s.BeforeFound != 30 || s.State() != flush.Takes {
+			t.Errorf("stats %+v", s)
+		}
+		if text := log.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "agent found") {
+			t.Errorf("log:\n%s", text)
+		}
+		agent.mu.Lock()
+		agent.answer, agent.said = down, away
+		agent.mu.Unlock()
+		f.Accept(testcycle.Spans(2))
+		synctest.Wait()
+		if s := balanced(t, f, 37); s.Held != 2 || s.State() != flush.Silent {
+			t.Errorf("gone again: stats %+v", s)
 		}
 	})
 }

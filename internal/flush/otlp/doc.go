@@ -2,15 +2,12 @@
 // brings them to a receiver, an OpenTelemetry Collector or a Prometheus, over HTTP.
 //
 // What it sends is one request a cycle, or several where one would be too long: for each
-// resource, who sent the spans, the metrics of a Dialect; for each series of it, the spans
+// resource, who sent the spans, the metrics of a dialect; for each series of it, the spans
 // with one set of attributes, at most two points a metric, of the spans without an error
 // and of those with one.
 //
-//	rows of a cycle -> grouper: the rows of one series -> reader: points -> writer: requests
+//	points of the rows, by package points -> writer: requests
 //
-// A series is what has one resource and one list of attributes. Several rows are of one:
-// those of its buckets, because a window is the time in which spans were counted, not that
-// in which they ended; and those of keys that differ in nothing that the dialect says.
 // Points are deltas of base-2 exponential histograms in seconds. Their windows neither
 // overlap nor leave gaps; see window. Where a receiver takes no deltas (Temporality) they
 // are running totals, see package totals: then each cycle, also one without spans, has a

@@ -4,28 +4,29 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/flush/points"
 	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
 )
 
 // encoder makes requests of sealed cycles. Its memory is reused from cycle to cycle; it
 // has one user at a time.
 type encoder struct {
-	reader
 	writer
-	running   *running         // nil where points are deltas
+	reader    *points.Reader
+	running   *points.Running  // nil where points are deltas
 	exemplars *exemplars.Table // nil where there are none
 }
 
 // newEncoder makes an encoder of deltas, or where limits are given of running totals.
-func newEncoder(d dialect, version string, limits *totals.Limits) *encoder {
-	calls, _ := d.metrics()
-	e := &encoder{reader: reader{grouper: newGrouper(d)}}
+func newEncoder(c points.Config, version string, limits *totals.Limits) *encoder {
+	e := &encoder{reader: points.NewReader(c)}
+	calls, durations := e.reader.Metrics()
 	e.hasCalls = calls != ""
 	temporality := uint64(delta)
 	if limits != nil {
-		e.running, temporality = newRunning(*limits, d.ofInstance()), cumulative
+		e.running, temporality = points.NewRunning(e.reader, *limits), cumulative
 	}
-	e.request = newRequest(d, version, temporality)
+	e.request = newRequest(calls, durations, version, temporality)
 	return e
 }
 
@@ -37,12 +38,12 @@ func (e *encoder) encode(
 	emit func(body []byte, spans uint64, said *totals.Said),
 ) flush.Encoded {
 	e.window = e.window.next(sealed.Start, sealed.End)
-	e.reader.exemplars = e.exemplars.Seal(sealed.Cycle)
+	e.reader.Exemplars = e.exemplars.Seal(sealed.Cycle)
 	e.request.limit, e.request.emit = limit, emit
 	defer e.request.end()
 	if e.running != nil {
-		lost := e.running.addUp(&e.reader, sealed, rows, e.window)
-		return e.running.write(&e.writer, lost)
+		lost := e.running.AddUp(sealed, rows, int64(e.window.start), int64(e.window.end))
+		return e.writeTotals(e.running, lost)
 	}
 	return flush.Encoded{Lost: map[flush.Reason]uint64{flush.Unencodable: e.writeDeltas(sealed, rows)}}
 }
@@ -50,13 +51,13 @@ func (e *encoder) encode(
 // writeDeltas writes what the cycle counted. It returns the spans that fit in no request.
 func (e *encoder) writeDeltas(sealed *aggregate.Sealed, rows []flush.Row) (unencodable uint64) {
 	resource := int32(-1)
-	for _, g := range e.group(sealed, rows) {
-		if g.resource != resource {
-			resource = g.resource
-			e.of([]byte(e.resources[resource]))
+	for _, g := range e.reader.Group(sealed, rows) {
+		if g.Resource != resource {
+			resource = g.Resource
+			e.of([]byte(e.reader.Resource(g)))
 		}
-		total := e.total(rows, g)
-		e.outcomes(sealed, rows, g, &total, func(p *point) { e.write(p, e.window.start) })
+		total := e.reader.Total(rows, g)
+		e.reader.Outcomes(sealed, rows, g, &total, func(p *points.Point) { e.write(p, e.window.start) })
 		if e.add() {
 			e.spans += total.Spans
 		} else {

@@ -4,12 +4,13 @@ import (
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/flush/points"
 	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
 )
 
 // BenchmarkEncode is what a cycle of a thousand series takes, merged already.
 func BenchmarkEncode(b *testing.B) {
-	for name, d := range map[string]dialect{"spanmetrics": withAll(), "datadog": datadog{}} {
+	for name, d := range map[string]points.Config{"spanmetrics": withAll(), "datadog": asDatadog} {
 		b.Run(name, func(b *testing.B) {
 			sealed := many(1000).Seal()
 			var m flush.Merger

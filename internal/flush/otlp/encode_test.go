@@ -11,6 +11,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/flush/points"
 	"github.com/spanstatsd/spanstatsd/internal/flush/testcycle"
 	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
 	"github.com/spanstatsd/spanstatsd/internal/registry"
@@ -48,7 +49,7 @@ func TestASeriesHasOnePointAWindow(t *testing.T) {
 	if *calls.Calls != 12 || *p.Count != 12 || math.Abs(p.Sum-4*0.006) > 1e-12 {
 		t.Errorf("%d calls, %d durations of %v s, want 12 of 0.024 s", *calls.Calls, *p.Count, p.Sum)
 	}
-	if r := mustRead(t, encodeAll(t, datadog{}, c)); len(r[0].Metrics[datadogName].Points) != 2 {
+	if r := mustRead(t, encodeAll(t, asDatadog, c)); len(r[0].Metrics[datadogName].Points) != 2 {
 		t.Errorf("as Datadog has it %d points, want one for each resource", len(r[0].Metrics[datadogName].Points))
 	}
 }
@@ -142,7 +143,7 @@ func TestTopLevelIsSaidOfASeriesWhoseSpansAllAre(t *testing.T) {
 			c.Add(0, key, 0, uint64(time.Millisecond), f, 1)
 		}
 	}
-	for operation, p := range mustRead(t, encodeAll(t, datadog{}, c))[0].points(t, datadogName, "datadog.operation.name") {
+	for operation, p := range mustRead(t, encodeAll(t, asDatadog, c))[0].points(t, datadogName, "datadog.operation.name") {
 		if got := p.Attributes["datadog.span.top_level"]; got != (operation == "all ") {
 			t.Errorf("top-level %v for %s", got, operation)
 		}
@@ -168,8 +169,8 @@ func many(n int) *testcycle.Cycle {
 // TestRequestsAreWithinTheLimit: each, to the byte, whatever the limit; together they hold
 // what one request without a limit does, and each says how many spans it stands for.
 func TestRequestsAreWithinTheLimit(t *testing.T) {
-	for _, d := range []dialect{withAll(), datadog{}} {
-		_, metric := d.metrics()
+	for _, d := range []points.Config{withAll(), asDatadog} {
+		_, metric := points.NewReader(d).Metrics()
 		whole := flatten(t, mustRead(t, encodeAll(t, d, many(200))), metric)
 		for limit := 1500; limit < 20_000; limit += 2111 {
 			requests, unencodable := encodeWith(newEncoder(d, "1.2.3", nil), many(200).Seal(), limit)
@@ -296,7 +297,7 @@ func TestWindowsNeitherOverlapNorLeaveGaps(t *testing.T) {
 // detector now and then for one.
 func TestEncodingTakesNoMemoryForASeries(t *testing.T) {
 	const series = 500
-	for name, d := range map[string]dialect{"spanmetrics": withAll(), "datadog": datadog{}} {
+	for name, d := range map[string]points.Config{"spanmetrics": withAll(), "datadog": asDatadog} {
 		sealed := many(series).Seal()
 		var m flush.Merger
 		rows, e := m.Merge(sealed), newEncoder(d, "", nil)

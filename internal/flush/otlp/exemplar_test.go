@@ -68,7 +68,7 @@ func TestAnExemplarStandsOnItsSeries(t *testing.T) {
 			requests, _ := encodeWith(e, sealed, 1<<20)
 			found := 0
 			visitPoints(t, requests, temporality, func(series, metric string, p *readPoint) {
-				name := fmt.Sprint(p.Attributes["span.name"], p.Attributes[statusName] == statusError)
+				name := fmt.Sprint(p.Attributes["span.name"], p.Attributes["status.code"] == "STATUS_CODE_ERROR")
 				switch want := slowest[name]; {
 				case metric != durationsName || want == 0:
 					if len(p.Exemplars) != 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/flush/points"
 	"github.com/spanstatsd/spanstatsd/internal/flush/post"
 	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
 )
@@ -19,10 +20,10 @@ import (
 // Config is what an Exporter needs to know.
 type Config struct {
 	Variables
-	Dialect    Dialect    // Spanmetrics if empty
-	Dimensions Dimensions // of Spanmetrics
-	Instance   string     // collector.instance.id of Spanmetrics; none if empty
-	Version    string     // of the daemon
+	Dialect    points.Dialect    // Spanmetrics if empty
+	Dimensions points.Dimensions // of Spanmetrics
+	Instance   string            // collector.instance.id of Spanmetrics; none if empty
+	Version    string            // of the daemon
 
 	Temporality Temporality // Delta if empty
 
@@ -69,11 +70,10 @@ func (x *Exporter) LimitTotals(limits totals.Limits) {
 	if !x.SendsTotals() {
 		ofTotals = nil
 	}
-	d := dialect(&spanmetrics{dimensions: x.config.Dimensions, instance: x.config.Instance})
-	if x.config.Dialect == Datadog {
-		d = datadog{x.config.Instance}
+	c := points.Config{
+		Dialect: x.config.Dialect, Dimensions: x.config.Dimensions, Instance: x.config.Instance,
 	}
-	x.encoder = newEncoder(d, x.config.Version, ofTotals)
+	x.encoder = newEncoder(c, x.config.Version, ofTotals)
 	x.encoder.exemplars = x.config.Exemplars
 }
 
@@ -109,8 +109,7 @@ func (x *Exporter) Encode(
 	})
 }
 
-// Deliver offers the receiver a payload once. Of running totals a second copy changes
-// nothing, so one that may have arrived is sent again.
+// Deliver offers the receiver a payload once.
 func (x *Exporter) Deliver(ctx context.Context, p *flush.Payload) flush.Attempt {
 	if x.config.Timeout > 0 {
 		var cancel context.CancelFunc
@@ -122,9 +121,6 @@ func (x *Exporter) Deliver(ctx context.Context, p *flush.Payload) flush.Attempt 
 		header.Set("Content-Encoding", "gzip")
 	}
 	a := x.poster.Post(ctx, header, p.Body)
-	if a.Outcome == flush.OutcomeUnknown && p.Totals != nil {
-		a.Outcome = flush.OutcomeNotYet
-	}
 	if a.Outcome == flush.OutcomeAccepted {
 		readSuccess(&a, p, x.packer != nil)
 	}

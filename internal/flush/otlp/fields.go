@@ -53,15 +53,6 @@ const (
 	fieldExemplarDouble  = 3
 	fieldExemplarSpanID  = 4
 	fieldExemplarTraceID = 5
-
-	fieldKey   = 1 // of KeyValue
-	fieldValue = 2
-
-	fieldText   = 1 // of AnyValue
-	fieldBool   = 2
-	fieldInt    = 3
-	fieldArray  = 5
-	fieldValues = 1 // of ArrayValue
 )
 
 // delta and cumulative are values of AggregationTemporality.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/flush/points"
 	"github.com/spanstatsd/spanstatsd/internal/flush/testcycle"
 	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
@@ -35,7 +36,7 @@ func encodeWith(e *encoder, sealed *aggregate.Sealed, limit int) (requests []sen
 }
 
 // encodeAll encodes a cycle of which every span must fit in one request.
-func encodeAll(t testing.TB, d dialect, c *testcycle.Cycle) []byte {
+func encodeAll(t testing.TB, d points.Config, c *testcycle.Cycle) []byte {
 	t.Helper()
 	requests, unencodable := encodeWith(newEncoder(d, "1.2.3", nil), c.Seal(), flush.DefaultMaxPayloadBytes)
 	if len(requests) != 1 || unencodable != 0 {
@@ -44,7 +45,18 @@ func encodeAll(t testing.TB, d dialect, c *testcycle.Cycle) []byte {
 	return requests[0].body
 }
 
-func withAll() *spanmetrics { return &spanmetrics{dimensions: Dimensions{all: true}} }
+func withAll() points.Config { return ofInstance("") }
+
+// ofInstance has every dimension, and the instance of a daemon.
+func ofInstance(instance string) points.Config {
+	dimensions, err := points.ParseDimensions(points.AllDimensions)
+	if err != nil {
+		panic(err)
+	}
+	return points.Config{Dimensions: dimensions, Instance: instance}
+}
+
+var asDatadog = points.Config{Dialect: points.Datadog}
 
 var testOrigin = span.Origin{Service: "web", Host: "h"}
 

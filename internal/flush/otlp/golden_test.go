@@ -13,6 +13,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/flush/points"
 	"github.com/spanstatsd/spanstatsd/internal/flush/testcycle"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
@@ -64,7 +65,7 @@ func goldenExemplars() *exemplars.Table {
 // TestGoldenRequests pins the bytes of a request of each dialect, and beside them what is
 // read in them, for a person to review.
 func TestGoldenRequests(t *testing.T) {
-	for name, d := range map[string]dialect{"spanmetrics": &spanmetrics{dimensions: Dimensions{all: true}, instance: "i-1"}, "datadog": datadog{}} {
+	for name, d := range map[string]points.Config{"spanmetrics": ofInstance("i-1"), "datadog": asDatadog} {
 		e := newEncoder(d, "1.2.3", nil)
 		e.exemplars = goldenExemplars()
 		requests, unencodable := encodeWith(e, golden().Seal(), flush.DefaultMaxPayloadBytes)
@@ -80,7 +81,7 @@ func TestGoldenRequests(t *testing.T) {
 // TestGoldenTotals pins what a request of running totals says, as it is read: that of a
 // second cycle without spans. (Its series may stand in any order, so its bytes are not.)
 func TestGoldenTotals(t *testing.T) {
-	e := newEncoder(&spanmetrics{dimensions: Dimensions{all: true}, instance: "i-1"}, "1.2.3", &roomForAll)
+	e := newEncoder(ofInstance("i-1"), "1.2.3", &roomForAll)
 	encodeWith(e, golden().Seal(), flush.DefaultMaxPayloadBytes)
 	requests, _ := encodeWith(e, newCycle().Seal(), flush.DefaultMaxPayloadBytes)
 	r := mustRead(t, requests[0].body)

@@ -12,6 +12,12 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/otlpanswer"
 )
 
+// The fields of attributes.
+const (
+	fieldKey, fieldValue                       = 1, 2
+	fieldText, fieldBool, fieldInt, fieldArray = 1, 2, 3, 5
+)
+
 // What follows reads requests as plainly as it can be done, for the tests of this room.
 // test/otlp reads the same requests with the library of OpenTelemetry.
 

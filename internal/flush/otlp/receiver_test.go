@@ -87,7 +87,7 @@ func exporterTo(t *testing.T, url string, change func(*Config)) *Exporter {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Config{Variables: Variables{Endpoint: endpoint}, Version: "1.2.3", Dimensions: Dimensions{all: true}}
+	c := Config{Variables: Variables{Endpoint: endpoint}, Version: "1.2.3", Dimensions: withAll().Dimensions}
 	if change != nil {
 		change(&c)
 	}

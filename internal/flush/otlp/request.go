@@ -2,13 +2,14 @@ package otlp
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// points are those of one series, each a field of the metric that it is of.
-type points struct{ calls, durations []byte }
+// written are the points of one series, each a field of the metric that it is of.
+type written struct{ calls, durations []byte }
 
 // metric is one of the two metrics of a resource. Only its points change.
 type metric struct {
@@ -42,7 +43,7 @@ func (r *request) of(resource []byte) {
 
 // add adds the points of a series, in the next request if need be, and says whether they
 // fit in one.
-func (r *request) add(more points) (fits bool) {
+func (r *request) add(more written) (fits bool) {
 	for {
 		calls, durations := len(r.calls.points), len(r.durations.points)
 		r.calls.points = append(r.calls.points, more.calls...)
@@ -111,13 +112,12 @@ func (r *request) scopeSize() (size int) {
 
 func (m *metric) size() int { return len(m.head) + fieldSize(len(m.points)+len(m.tail)) }
 
-// newRequest makes an empty one. The dialect names its metrics.
-func newRequest(d dialect, version string, temporality uint64) request {
+// newRequest makes an empty one of two metrics.
+func newRequest(calls, durations, version string, temporality uint64) request {
 	scope := appendString(nil, fieldScopeName, "spanstatsd")
 	if version != "" {
-		scope = appendString(scope, fieldScopeVersion, valid(version))
+		scope = appendString(scope, fieldScopeVersion, strings.ToValidUTF8(version, "\uFFFD"))
 	}
-	calls, durations := d.metrics()
 	tail := appendVarint(nil, fieldTemporality, temporality)
 	return request{
 		scope: appendMessage(nil, fieldScope, scope),

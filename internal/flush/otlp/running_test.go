@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/flush/points"
 	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -120,9 +121,9 @@ func TestAnOverflowIsOfOneDaemon(t *testing.T) {
 		for _, isDatadog := range []bool{false, true} {
 			seen := map[string]string{} // whose a series is
 			for _, instance := range []string{"one", "other"} {
-				d := dialect(&spanmetrics{instance: instance})
+				d := points.Config{Instance: instance}
 				if isDatadog {
-					d = datadog{instance}
+					d.Dialect = points.Datadog
 				}
 				limits := roomForAll
 				limits.Series, limits.Resources = 1, resources
@@ -182,22 +183,6 @@ func TestATotalThatFitsNowhereLosesWhatHasNotArrived(t *testing.T) {
 	}
 	if lost := cycle(2, 10); lost != 2 {
 		t.Errorf("of 2 more %d are lost", lost)
-	}
-}
-
-// TestASumIsNeverNegative: what spans with an error took is taken from what all did, and floats
-// may make a little less than nothing of it. A receiver takes that for a counter that began anew.
-func TestASumIsNeverNegative(t *testing.T) {
-	var h sketch.Histogram
-	c := newCycle()
-	c.Add(0, c.Key(c.Origin(testOrigin), testKey("op")), 0, 0, 0, 1)
-	sealed := c.Seal()
-	var m flush.Merger
-	rows := m.Merge(sealed)
-	rows[0].ReadOK(&h)
-	var p point
-	if !p.count(&h, 1, -1e-9) || p.seconds != 0 {
-		t.Errorf("a span that took less than nothing has a sum of %v", p.seconds)
 	}
 }
 

@@ -15,7 +15,8 @@
 // OpenTelemetry SDKs; beyond Limits.Resources of those, or where a resource is longer than
 // Limits.ResourceBytes, in that of one common resource.
 //
-// A histogram adds up to what one histogram of all spans would be, at its scale.
+// A histogram adds up to what one histogram of all spans would be, at its scale. Classic buckets
+// are added up beside it where Limits.Classic says that there are some.
 //
 // What has arrived is known for each series: Said is what a payload says of some, and Arrive
 // notes that a reader has it. A later payload says all that an earlier one did, so spans

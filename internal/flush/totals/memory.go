@@ -20,7 +20,7 @@ const (
 // Memory is the most that Totals of these limits take. A series may have a resource of its
 // own.
 func (l *Limits) Memory() int {
-	each := seriesBytes + resourceBytes + l.Buckets*counterBytes
+	each := seriesBytes + resourceBytes + (l.Buckets+l.Classic)*counterBytes
 	overflows := l.Resources + 1
 	return (l.Series+overflows)*each + l.Bytes + overflows*l.ResourceBytes
 }

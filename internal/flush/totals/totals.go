@@ -14,6 +14,7 @@ type Limits struct {
 	Bytes   int           // of encoded resources and attributes
 	Idle    time.Duration // how long a series lasts that is not counted any more
 	Buckets int           // of a histogram
+	Classic int           // classic buckets of a series; 0 where none are wanted
 
 	// What comes on top: a series for a resource of one cycle, for what finds no room, and
 	// one of the common resource.
@@ -29,6 +30,9 @@ type Series struct {
 	Calls      uint64
 	Seconds    float64
 	Buckets    sketch.Buckets
+	Classic    []uint64 // by classic bucket
+
+	Note any // of whoever reads the totals, who alone uses it
 
 	resource *Resource
 	place    int           // in Resource.Series
@@ -109,27 +113,40 @@ func (t *Totals) Begin(start, end int64) {
 // Lost is what has not arrived of the series that the cycle ended.
 func (t *Totals) Lost() Lost { return t.lost }
 
+// Counted is what a cycle has counted of a series.
+type Counted struct {
+	Spans   uint64 // as the books count them
+	Calls   uint64
+	Seconds float64
+	Buckets *sketch.Buckets
+	Classic []uint64 // Limits.Classic counts, each of one bucket alone
+}
+
 // Add adds what the cycle has counted of a series, and returns the series that has it. It
 // keeps nothing of what it is given.
-func (t *Totals) Add(
-	resource, attributes []byte, spans, calls uint64, seconds float64, buckets *sketch.Buckets,
-) *Series {
+func (t *Totals) Add(resource, attributes []byte, counted Counted) *Series {
 	s := t.find(resource, attributes)
 	if s == nil && t.makeRoom(resource, attributes) {
 		s = t.begin(resource, attributes)
 	}
 	if s == nil {
-		t.counts.Overflowed += spans
+		t.counts.Overflowed += counted.Spans
 		s = t.overflowOf(resource)
 	}
-	s.Spans += spans
-	s.Calls += calls
-	s.Seconds += seconds
-	s.Buckets.Add(buckets, t.limits.Buckets)
+	s.Spans += counted.Spans
+	s.Calls += counted.Calls
+	s.Seconds += counted.Seconds
+	s.Buckets.Add(counted.Buckets, t.limits.Buckets)
+	for bucket, spans := range counted.Classic {
+		s.Classic[bucket] += spans
+	}
 	s.cycle, s.end = t.cycle, t.end
 	t.recent.MoveToFront(s.recent)
 	return s
 }
+
+// IsCounted says whether the cycle has counted a series.
+func (t *Totals) IsCounted(s *Series) bool { return s.cycle == t.cycle }
 
 // Resources are all that have a series, with all of them. They are only read, and valid until
 // the next call.
@@ -154,7 +171,8 @@ func (t *Totals) overflowOf(resource []byte) *Series {
 
 // forget lets go of what a payload that says the series needs no more.
 func (s *Series) forget() {
-	s.Attributes, s.Buckets, s.resource, s.recent = "", sketch.Buckets{}, nil, nil
+	s.Attributes, s.Buckets, s.Classic, s.Note = "", sketch.Buckets{}, nil, nil
+	s.resource, s.recent = nil, nil
 }
 
 func (t *Totals) find(resource, attributes []byte) *Series {
@@ -201,7 +219,7 @@ func (t *Totals) begin(resource, attributes []byte) *Series {
 	}
 	s := &Series{
 		Attributes: string(attributes), Start: t.start, Buckets: sketch.Buckets{Scale: sketch.MaxScale},
-		resource: r, place: len(r.Series),
+		Classic: make([]uint64, t.limits.Classic), resource: r, place: len(r.Series),
 	}
 	s.recent = t.recent.PushFront(s)
 	r.byAttributes[s.Attributes] = s

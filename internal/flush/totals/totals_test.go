@@ -36,6 +36,7 @@ type modelSeries struct {
 	spans, arrived       uint64
 	hasEnded             bool
 	histogram            sketch.Histogram
+	classic              []uint64
 }
 
 // finish ends it, and returns what has not arrived.
@@ -91,7 +92,7 @@ func (m *model) fits(resource, attributes string) bool {
 	return len(m.series) < m.limits.Series && bytes <= m.limits.Bytes
 }
 
-func (m *model) add(resource, attributes string, spans, calls uint64, seconds float64, bins []sketch.Bin) {
+func (m *model) add(resource, attributes string, counted Counted, bins []sketch.Bin) {
 	s := m.find(resource, attributes)
 	if s == nil {
 		for !m.fits(resource, attributes) && len(m.series) > 0 && m.series[0].cycle != m.cycle {
@@ -100,7 +101,7 @@ func (m *model) add(resource, attributes string, spans, calls uint64, seconds fl
 			m.ended++
 		}
 		if !m.fits(resource, attributes) {
-			m.overflowed += spans
+			m.overflowed += counted.Spans
 			attributes = overflow
 			isFull := m.overflows >= m.limits.Resources || len(resource+overflow) > m.limits.ResourceBytes
 			if m.find(resource, overflow) == nil && isFull {
@@ -113,13 +114,16 @@ func (m *model) add(resource, attributes string, spans, calls uint64, seconds fl
 		s = m.find(resource, attributes)
 	}
 	if s == nil {
-		s = &modelSeries{resource: resource, attributes: attributes, start: m.start}
+		s = &modelSeries{resource: resource, attributes: attributes, start: m.start, classic: make([]uint64, m.limits.Classic)}
 	}
 	m.series = append(slices.DeleteFunc(m.series, func(other *modelSeries) bool { return other == s }), s)
 	s.cycle, s.end = m.cycle, m.end
-	s.spans += spans
-	s.calls += calls
-	s.seconds += seconds
+	s.spans += counted.Spans
+	s.calls += counted.Calls
+	s.seconds += counted.Seconds
+	for i := range s.classic {
+		s.classic[i] += counted.Classic[i]
+	}
 	s.histogram.AddBins(sketch.OwnMapping, bins)
 }
 
@@ -130,12 +134,13 @@ type seen struct {
 	seconds float64
 	spans   uint64
 	buckets string
+	classic string
 }
 
 func (m *model) all() map[string]seen {
 	all := map[string]seen{}
 	for _, s := range m.series {
-		all[s.resource+" "+s.attributes] = seen{s.start, s.calls, s.seconds, s.spans, fmt.Sprint(s.histogram.Buckets(m.limits.Buckets))}
+		all[s.resource+" "+s.attributes] = seen{s.start, s.calls, s.seconds, s.spans, fmt.Sprint(s.histogram.Buckets(m.limits.Buckets)), fmt.Sprint(s.classic)}
 	}
 	return all
 }
@@ -144,7 +149,7 @@ func (t *Totals) all() map[string]seen {
 	all := map[string]seen{}
 	for _, r := range t.Resources() {
 		for _, s := range r.Series {
-			all[r.Encoded+" "+s.Attributes] = seen{s.Start, s.Calls, s.Seconds, s.Spans, fmt.Sprint(s.Buckets)}
+			all[r.Encoded+" "+s.Attributes] = seen{s.Start, s.Calls, s.Seconds, s.Spans, fmt.Sprint(s.Buckets), fmt.Sprint(s.Classic)}
 		}
 	}
 	return all
@@ -200,6 +205,7 @@ func TestTotalsAreTheModels(t *testing.T) {
 		limits := Limits{
 			Series: 1 + rnd.IntN(80), Bytes: 20 + rnd.IntN(2000), Idle: time.Duration(1 + rnd.IntN(100)),
 			Buckets: []int{160, 2, 12}[seed%3], Resources: rnd.IntN(4), ResourceBytes: len("resource 1overflow") - int(seed%5/4),
+			Classic: int(seed % 4),
 		}
 		totals, want := New(limits, []byte(overflow), []byte(common)), &model{limits: limits}
 		began := map[string]int64{}
@@ -219,10 +225,13 @@ func TestTotalsAreTheModels(t *testing.T) {
 				var h sketch.Histogram
 				h.AddBins(sketch.OwnMapping, bins)
 				b := h.Buckets(limits.Buckets)
-				spans, calls, seconds := rnd.Uint64N(9), rnd.Uint64N(10), float64(rnd.IntN(1000))
-				totals.Add([]byte(resource), []byte(attributes), spans, calls, seconds, &b)
-				want.add(resource, attributes, spans, calls, seconds, bins)
-				added += spans
+				counted := Counted{rnd.Uint64N(9), rnd.Uint64N(10), float64(rnd.IntN(1000)), &b, nil}
+				for range limits.Classic {
+					counted.Classic = append(counted.Classic, rnd.Uint64N(5))
+				}
+				totals.Add([]byte(resource), []byte(attributes), counted)
+				want.add(resource, attributes, counted, bins)
+				added += counted.Spans
 			}
 			settled += want.lost.Idle + want.lost.PushedOut
 			lost.Idle, lost.PushedOut = lost.Idle+want.lost.Idle, lost.PushedOut+want.lost.PushedOut
@@ -270,12 +279,12 @@ func TestTotalsAreTheModels(t *testing.T) {
 
 // TestTotalsKeepNothingThatTheyAreGiven: all of it is used for the next series.
 func TestTotalsKeepNothingThatTheyAreGiven(t *testing.T) {
-	totals := New(Limits{Series: 10, Bytes: 100, Idle: time.Hour, Buckets: 160}, []byte(overflow), []byte(common))
+	totals := New(Limits{Series: 10, Bytes: 100, Idle: time.Hour, Buckets: 160, Classic: 2}, []byte(overflow), []byte(common))
 	totals.Begin(1, 2)
-	resource, attributes, counts := []byte("r"), []byte("a"), []uint64{7}
-	totals.Add(resource, attributes, 7, 1, 1, &sketch.Buckets{Scale: 5, Counts: counts, Spans: 7})
-	resource[0], attributes[0], counts[0] = 'x', 'x', 100
-	want := map[string]seen{"r a": {1, 1, 1, 7, fmt.Sprint(sketch.Buckets{Scale: 5, Counts: []uint64{7}, Spans: 7})}}
+	resource, attributes, counts, classic := []byte("r"), []byte("a"), []uint64{7}, []uint64{3, 4}
+	totals.Add(resource, attributes, Counted{7, 1, 1, &sketch.Buckets{Scale: 5, Counts: counts, Spans: 7}, classic})
+	resource[0], attributes[0], counts[0], classic[0] = 'x', 'x', 100, 100
+	want := map[string]seen{"r a": {1, 1, 1, 7, fmt.Sprint(sketch.Buckets{Scale: 5, Counts: []uint64{7}, Spans: 7}), "[3 4]"}}
 	if got := totals.all(); !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
@@ -289,7 +298,7 @@ func TestTotalsOfOneCycleNeverEndInIt(t *testing.T) {
 	for cycle, attributes := range [][]string{{"a", "b", "c", "d"}, {"c"}, {"a", "c"}} {
 		totals.Begin(int64(cycle), int64(cycle)+1)
 		for _, a := range attributes {
-			totals.Add([]byte("r"), []byte(a), 1, 1, 1, none)
+			totals.Add([]byte("r"), []byte(a), Counted{1, 1, 1, none, nil})
 		}
 		var names []string
 		for name := range totals.all() {
@@ -306,7 +315,8 @@ func TestTotalsOfOneCycleNeverEndInIt(t *testing.T) {
 // resource for each series, and holds what the heap grew by against what Limits.Memory says.
 func TestMemory(t *testing.T) {
 	const series, resources, long = 2000, 50, 100
-	limits := Limits{Series: series, Bytes: series * 2 * long, Idle: time.Hour, Buckets: 160, Resources: resources, ResourceBytes: long + len(overflow)}
+	classic := make([]uint64, 1000) // which nothing else leaves room for
+	limits := Limits{Series: series, Bytes: series * 2 * long, Idle: time.Hour, Buckets: 160, Classic: len(classic), Resources: resources, ResourceBytes: long + len(overflow)}
 	var h sketch.Histogram
 	for bin := range uint16(400) {
 		h.AddBins(sketch.OwnMapping, []sketch.Bin{{Index: 500 + bin, Spans: 1}})
@@ -322,7 +332,7 @@ func TestMemory(t *testing.T) {
 				if shared {
 					resource = fmt.Sprintf("%0*d", long, n%resources)
 				}
-				totals.Add([]byte(resource), fmt.Appendf(nil, "%0*d", long, int(cycle)*2*series+n), 1, 1, 1, &b)
+				totals.Add([]byte(resource), fmt.Appendf(nil, "%0*d", long, int(cycle)*2*series+n), Counted{1, 1, 1, &b, classic})
 			}
 		}
 		taken := liveBytes() - before
@@ -353,7 +363,7 @@ func liveBytes() int {
 func TestTotalsDoNotEndWithinTheirTime(t *testing.T) {
 	totals := New(Limits{Series: 2, Bytes: 100, Idle: time.Hour, Buckets: 160}, []byte(overflow), []byte(common))
 	totals.Begin(0, 10)
-	totals.Add([]byte("r"), []byte("a"), 1, 1, 1, &sketch.Buckets{})
+	totals.Add([]byte("r"), []byte("a"), Counted{1, 1, 1, &sketch.Buckets{}, nil})
 	for _, step := range []struct {
 		start int64
 		there int

@@ -1,7 +1,7 @@
 // The first thing a person looks for: is anything lost, and why.
 
 import { advice } from "./advice.js";
-import { forwardState, hasAgent, troubled } from "./destination.js";
+import { forwardState, troubled } from "./destination.js";
 import { byId, cell, figure, make, prose, rows, set, write } from "./dom.js";
 import { drawFlow } from "./flow.js";
 import { count, rate, span } from "./format.js";
@@ -40,7 +40,9 @@ export function drawBooks(status, since) {
   write(byId("summary"), summary);
   const died = status.predecessors_died;
   byId("predecessors").hidden = died === 0;
-  write(byId("predecessors"), `${died === 1 ? "The daemon before this one was" : `${count(died)} daemons before this one were`} killed: what was held then is lost, and in no book.`);
+  const killed = status.lost_to_kills;
+  const of = (what) => Object.values(killed.doors).reduce((all, door) => all + door[what], 0);
+  write(byId("predecessors"), `${died === 1 ? "The daemon before this one was" : `${count(died)} daemons before this one were`} killed: ${count(of("lost"))} spans are lost, ${count(of("ambiguous"))} more may have arrived, ${count(killed.awaited)} are awaited from clients.`);
   const announced = byId("announce");
   if (announced.dataset.state !== state) {
     announced.dataset.state = state;
@@ -55,7 +57,7 @@ export function drawBooks(status, since) {
     unsent: node("books.unsent", (s) => s.books.unsent),
     dropped: node("sum books.dropped", (s) => sum(s.books.dropped)),
   };
-  books.held.note = b.held_in_payloads > 0 ? `${count(b.held_in_payloads)} wait for the ${hasAgent(status) ? "agent" : status.destinations[0].name}` : "until the next flush";
+  books.held.note = b.held_in_payloads > 0 ? `${count(b.held_in_payloads)} wait for the ${status.destinations[0].name}` : "until the next flush";
   drawFlow(books);
   drawLedger(books);
   drawLosses(status, since);

@@ -1,9 +1,12 @@
 // How a destination does, in words; the sections about them and the sentence above the
 // books say the same.
 
+import { span } from "./format.js";
+
 /** What the agent does, and whether that is well. */
 export function agentState(status) {
   const { stats, state } = status.agent;
+  if (state === "looked_for") return ["is looked for there, not found", true];
   if (state === "silent") return ["does not answer", false];
   if (!stats) return ["takes no statistics", false];
   if (state === "answers") return ["answers, and does not take payloads", false];
@@ -11,10 +14,17 @@ export function agentState(status) {
 }
 
 /** The same of any destination. */
-export function destinationState(destination) {
+export function destinationState(destination, at) {
+  if (destination.scraped) return [scraped(destination.scraped, at), true];
   if (destination.state === "silent") return ["does not answer", false];
   if (destination.state === "answers") return ["answers, and does not take payloads", false];
   return ["takes payloads", true];
+}
+
+/** When somebody last took what is kept to be scraped; the zero time stands for never. */
+function scraped({ last }, at) {
+  const since = (Date.parse(at) - Date.parse(last)) / 1000;
+  return last.startsWith("0001") ? "nobody has scraped it yet" : `scraped ${span(Math.max(0, since))} ago`;
 }
 
 /** The same of where OTLP goes on to. */
@@ -24,14 +34,17 @@ export function forwardState(forward) {
   return ["takes requests", true];
 }
 
-/** Whether there is an agent; then it is the first destination. */
-export const hasAgent = (status) => status.agent.state !== "off";
+/** Whether a destination is the agent. */
+export const isAgent = (destination) => destination.name === "agent";
+
+/** Whether there is an agent, and not just one that is looked for. */
+export const hasAgent = (status) => status.agent.state !== "off" && status.agent.state !== "looked_for";
 
 /** The first destination that does not do well, with what it does; null where all do. */
 export function troubled(status) {
-  for (const [i, destination] of status.destinations.entries()) {
-    const agent = i === 0 && hasAgent(status);
-    const [text, well] = agent ? agentState(status) : destinationState(destination);
+  for (const destination of status.destinations) {
+    const agent = isAgent(destination);
+    const [text, well] = agent ? agentState(status) : destinationState(destination, status.at);
     if (!well) return { destination, text: `The ${agent ? "agent" : `destination ${destination.name}`} ${text}.` };
   }
   return null;

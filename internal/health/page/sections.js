@@ -1,7 +1,7 @@
 // The sections under the books, one function each. Every figure is one of
 // /status; what comes from a tracer stands in a bdi.
 
-import { agentState, destinationState, forwardState, hasAgent } from "./destination.js";
+import { agentState, destinationState, forwardState, hasAgent, isAgent } from "./destination.js";
 import { byId, cell, figure, make, rows, set, write } from "./dom.js";
 import { drawAxis, drawCurve, makeCurve, usedDecades } from "./curve.js";
 import { owner } from "./partitions.js";
@@ -68,7 +68,7 @@ export function drawDestinations(status) {
       if (i === all.length) return drawForward(status.otlp, cells);
       labelled(cells[0], d.name);
       set(cells[0], { title: d.url });
-      const [text, well] = i === 0 && hasAgent(status) ? agentState(status) : destinationState(d);
+      const [text, well] = isAgent(d) ? agentState(status) : destinationState(d, status.at);
       write(cells[1], text);
       set(cells[1], { class: well ? "is-good" : "is-lost" });
       figure(cells[2], `destinations.${i}.books.flushed`, count(d.books.flushed));
@@ -105,14 +105,14 @@ function drawForward({ forward, forwarded }, cells) {
 export function drawAgent(status) {
   byId("agent").hidden = !hasAgent(status);
   if (!hasAgent(status)) return;
-  const a = status.agent, retry = status.retry;
+  const a = status.agent, { retry, books } = status.destinations.find(isAgent);
   const state = byId("agent-state");
   const [text, well] = agentState(status);
   write(state, text[0].toUpperCase() + text.slice(1));
   set(state, { class: `state ${well ? "is-good" : "is-lost"}` });
   const facts = [
     ["Address", a.url, "agent.url"], ["Version", a.version || "not known yet", ""],
-    ["Waiting", waiting(retry), ""],
+    ["Waiting", books.before_found > 0 ? `${waiting(retry)}; ${count(books.before_found)} spans were counted before it was found` : waiting(retry), ""],
     ["Kinds", a.span_kinds.join(", ") || "none", ""],
     ["Peer tags", `${a.peer_tags.length} wanted`, ""],
     ["Next flush", `every ${span(status.cycle.interval_seconds)}, in about ${span(Math.max(0, status.cycle.interval_seconds - (Date.parse(status.at) - Date.parse(status.cycle.last_seal)) / 1000))}`, ""],
@@ -175,7 +175,7 @@ function outcome(flush) {
 export function drawFlushes(status) {
   byId("flushes").hidden = status.flushes.length === 0;
   const to = status.destinations.length > 1 ? ` to the destination ${status.destinations[0].name}` : "";
-  write(byId("flushes-lead"), `The last ${count(status.flushes.length)}${to}, the newest first.` + (hasAgent(status) ? " A flush has one payload an origin." : ""));
+  write(byId("flushes-lead"), `The last ${count(status.flushes.length)}${to}, the newest first.` + (isAgent(status.destinations[0]) ? " A flush has one payload an origin." : ""));
   rows(byId("flush-rows"), status.flushes,
     () => {
       const how = cell("Outcome");

@@ -33,8 +33,16 @@ func CounterBytes(body int) int { return otlp.Bytes(body, rules.SnapshotBytes) +
 // labels of a span.
 const anyCounter = rules.KeysBytes + 256<<10
 
-// Count decodes a body and makes batches of its spans. With an error nothing of it is counted.
+// Decode fills a request from a body, with the tags that have a label.
+type Decode func(r *otlp.Request, body []byte, ofSpans, ofResources *spantable.Names) error
+
+// Count decodes a body of OTLP and makes batches of its spans. With an error nothing of it is counted.
 func (c *Counter) Count(body []byte, policy *Policy) error {
+	return c.CountBy((*otlp.Request).Decode, body, policy)
+}
+
+// CountBy is the same of a body of another format.
+func (c *Counter) CountBy(decode Decode, body []byte, policy *Policy) error {
 	c.keys.policy = policy
 	c.keys.memory.Use(policy)
 	c.batches.Reset()
@@ -42,7 +50,7 @@ func (c *Counter) Count(body []byte, policy *Policy) error {
 	clear(c.ofBatches)
 	c.ofBatches, c.resources = c.ofBatches[:0], c.resources[:0]
 	r := &c.keys.request
-	if err := r.Decode(body, policy.names, policy.resourceNames); err != nil {
+	if err := decode(r, body, policy.names, policy.resourceNames); err != nil {
 		return err //nolint:wrapcheck // it says what to do
 	}
 	for i := range r.Resources {

@@ -60,6 +60,8 @@ sent what is malformed or what would be dropped, or if none came.`,
 	f.StringVar(&at.Path, "socket", cmp.Or(os.Getenv(client.SocketEnv), "/tmp/spanstatsd-check.sock"),
 		"Unix socket that the tracer is to connect to, by default that of "+client.SocketEnv)
 	f.IntVar(&connections, "connections", 0, "end when so many have come and left; 0: when it is interrupted")
+	f.BoolVar(&config.Dies, "die", false,
+		"die as a daemon that is killed, and see what the tracer hands over again")
 	f.BoolVar(&config.JSON, "json", false, "one object a line")
 	f.BoolVar(&config.Quiet, "quiet", false, "print only what is malformed, and what each connection came to")
 	f.IntVar(&config.PerSecond, "per-second", 100,

@@ -21,8 +21,9 @@ func newDemoCommand() *cobra.Command {
 		Short: "Watch the spans of a small web shop go all the way",
 		Long: `Start a stand-in agent or Collector, the daemon and the tracers of a small web shop, and
 show what arrives: at each flush a table by service and resource, and the books
-under it. Nothing else is needed. Exits 0 only if the books balance and the stand-in
-counted exactly what the tracers sent.`,
+under it. Nothing else is needed. With --destination prometheus the daemon is scraped, by a
+Prometheus where one is in PATH, and the table has rates and percentiles by route.
+Exits 0 only if the books balance and exactly what the tracers sent was counted there.`,
 		Args: commandline.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if config.Rate < 1 || config.Rate > maxDemoRate {
@@ -45,7 +46,8 @@ counted exactly what the tracers sent.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&config.Destination, "destination", demo.Destinations[0],
-		"where statistics go: agent, a stand-in for Datadog's, or otlp, one for a Collector")
+		"where statistics go: agent, a stand-in for Datadog's, otlp, one for a Collector, or prometheus, "+
+			"which scrapes them")
 	f.DurationVar(&config.For, "for", 0, "how long, such as 15s (default: until it is interrupted)")
 	f.IntVar(&config.Rate, "rate", 2000, "spans a second, about")
 	f.BoolVar(&config.JSON, "json", false, "one JSON object a flush, then one with the books")

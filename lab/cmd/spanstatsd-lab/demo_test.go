@@ -10,13 +10,14 @@ import (
 
 // TestDemo runs the demo of each destination for a moment and reads what it says.
 func TestDemo(t *testing.T) {
-	for _, destination := range []string{"agent", "otlp"} {
+	for _, destination := range []string{"agent", "otlp", "prometheus"} {
 		t.Run(destination, func(t *testing.T) { testDemo(t, destination) })
 	}
 }
 
 func testDemo(t *testing.T, destination string) {
 	cmd := program(t, "demo", "--destination", destination, "--for", "3s", "--rate", "5000", "--json")
+	cmd.Env = append(cmd.Env, "PATH=/nowhere") // has no Prometheus, which test/commands has where there is one
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -44,7 +45,9 @@ func testDemo(t *testing.T, destination string) {
 			t.Errorf("dropped[%s] is %v", reason, count)
 		}
 	}
-	table, err := program(t, "demo", "--destination", destination, "--for", "1s", "--rate", "3000").Output()
+	cmd = program(t, "demo", "--destination", destination, "--for", "1s", "--rate", "3000")
+	cmd.Env = append(cmd.Env, "PATH=/nowhere")
+	table, err := cmd.Output()
 	if err != nil || !strings.Contains(string(table), "SERVICE") || !strings.Contains(string(table), "every span is accounted for") {
 		t.Errorf("%v\n%s", err, table)
 	}

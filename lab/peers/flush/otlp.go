@@ -6,6 +6,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/flush/points"
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
@@ -23,7 +24,7 @@ func newOTLPWork(w *work) (*otlpWork, error) {
 	if err != nil {
 		return nil, err
 	}
-	dimensions, err := otlp.ParseDimensions(statusDimension)
+	dimensions, err := points.ParseDimensions(statusDimension)
 	if err != nil {
 		return nil, err
 	}

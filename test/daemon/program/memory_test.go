@@ -127,7 +127,10 @@ func TestHonestRowsFitInSmallMemory(t *testing.T) {
 // own, and says how many that are.
 func publishRows(t *testing.T, socket, service string, resources, spans int) int {
 	t.Helper()
-	c, err := client.Open(client.Config{Socket: socket, Origin: client.Origin{Service: service}})
+	c, err := client.Open(client.Config{
+		Socket: socket, Origin: client.Origin{Service: service},
+		MaxKept: client.KeepNothing, // so that Close waits for no report
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

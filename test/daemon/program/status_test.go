@@ -21,7 +21,7 @@ func TestStatusCommand(t *testing.T) {
 	socket := filepath.Join(dir, "s")
 	daemon, first := daemonWithLog(t, agent.URL(), socket, "--flush-interval", "1s")
 	for _, key := range []string{
-		"socket", "agent", "http", "drainers", "ring_slots", "max_aggregates",
+		"socket", "http", "drainers", "ring_slots", "max_aggregates",
 		"see",
 	} {
 		if first[key] == nil {

@@ -36,17 +36,22 @@ final class Buffer {
     KeyTable table;
     /** Its snapshots, less those that were handed over. */
     int spans;
+    /** Its snapshots that were handed over. */
+    int handed;
 
     private final ByteBuffer memory;
+    private final ByteBuffer view; // of the same memory, with a position and a limit
     private int at;
     private int message;
     private int count;
-    private int head;
+    private int from; // what lies before it is of no use any more
+    private int head; // what lies before it was handed over
     private volatile int below;
 
     Buffer(int index, ByteBuffer memory) {
         this.index = index;
         this.memory = memory;
+        view = memory.duplicate();
     }
 
     /** The buffer under it in a stack, by its index. */
@@ -61,7 +66,7 @@ final class Buffer {
     /** Makes it ready to be filled. */
     void empty(KeyTable table) {
         this.table = table;
-        at = head = message = count = spans = 0;
+        at = from = head = message = count = spans = handed = 0;
     }
 
     /** How many bytes it still takes. */
@@ -156,11 +161,14 @@ final class Buffer {
         endMessage();
     }
 
-    /** What is still to be sent of a sealed buffer. */
+    /** What is still to be sent of a sealed buffer. It is good until the next call. */
     ByteBuffer bytes() {
-        ByteBuffer bytes = memory.duplicate();
-        bytes.position(head).limit(at);
-        return bytes;
+        return view(head, at);
+    }
+
+    private ByteBuffer view(int from, int to) {
+        view.limit(to).position(from);
+        return view;
     }
 
     /**
@@ -169,16 +177,62 @@ final class Buffer {
      */
     int handOver(int bytes) {
         int taken = head + bytes;
-        int handed = 0;
-        while (head < at) {
-            int end = head + LENGTH + memory.getInt(head);
-            if (end > taken) {
-                break;
-            }
-            handed += memory.getInt(head + COUNT_AT);
-            head = end;
+        int more = 0;
+        while (head < at && end(head) <= taken) {
+            more += memory.getInt(head + COUNT_AT);
+            head = end(head);
         }
-        spans -= handed;
-        return handed;
+        spans -= more;
+        handed += more;
+        return more;
+    }
+
+    /** Where the message that begins at a place ends. */
+    private int end(int message) {
+        return message + LENGTH + memory.getInt(message);
+    }
+
+    /** Forgets what was handed over. */
+    void letGo() {
+        from = head;
+        handed = 0;
+    }
+
+    /** Whether what another holds has room behind what this one does; both were handed over whole. */
+    boolean takes(Buffer other) {
+        return table == other.table && left() >= other.head - other.from;
+    }
+
+    /** Copies it there. */
+    void append(Buffer other) {
+        view(at, BYTES).put(other.view(other.from, other.head));
+        at = head = view.position();
+        handed += other.handed;
+    }
+
+    /**
+     * Keeps those messages that are to be handed over again, and what was not handed over, which is then all to be sent.
+     * Its first snapshot has that place among those of the connection.
+     */
+    void sift(long place, Outcomes told) {
+        int to = 0;
+        for (int next = from; next < at;) {
+            int begin = next;
+            int snapshots = memory.getInt(begin + COUNT_AT);
+            next = end(begin);
+            if (begin < head) {
+                handed -= snapshots;
+                place += snapshots;
+                if (!told.isAgain(place - snapshots, place)) {
+                    continue;
+                }
+                spans += snapshots;
+            }
+            for (int i = begin; i < next; i++) {
+                memory.put(to++, memory.get(i));
+            }
+        }
+        at = to;
+        from = head = 0;
     }
 }

@@ -2,6 +2,7 @@ package io.github.spanstatsd.client;
 
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 
 /** How a client is to run. Every default is a good choice. Immutable. */
@@ -9,14 +10,14 @@ public final class Config {
     /** The environment variable that says where the daemon listens, for a config that does not. */
     public static final String SOCKET_VARIABLE = "SPANSTATSD_SOCKET";
 
-    private static final String SOCKET = "/var/run/spanstatsd/spans.sock";
     /** What a Unix socket's address has room for. */
     private static final int MOST_PATH_BYTES = 107;
 
-    final String socket;
+    private final String socket; // null where nobody says one
     final CompletableFuture<Origin> origin;
     final String name;
     final int bufferBytes;
+    final int maxKept;
     final int maxKeys;
     final Duration maxAge;
     final Duration maxBackoff;
@@ -26,10 +27,11 @@ public final class Config {
     final Listener listener;
 
     private Config(Builder b) {
-        socket = orDefault(orDefault(b.socket, System.getenv(SOCKET_VARIABLE)), SOCKET);
+        socket = orDefault(orDefault(b.socket, System.getenv(SOCKET_VARIABLE)), null);
         origin = b.origin == null ? CompletableFuture.completedFuture(Origin.detect()) : b.origin;
         name = orDefault(b.name, "spanstatsd-java");
         bufferBytes = b.bufferBytes;
+        maxKept = b.maxKept;
         maxKeys = b.maxKeys;
         maxAge = b.maxAge;
         maxBackoff = b.maxBackoff;
@@ -41,13 +43,16 @@ public final class Config {
     }
 
     private void check() {
-        int pathBytes = socket.getBytes(StandardCharsets.UTF_8).length;
+        int pathBytes = orDefault(socket, "").getBytes(StandardCharsets.UTF_8).length;
         if (pathBytes > MOST_PATH_BYTES) {
             throw new IllegalArgumentException("the socket's path has " + pathBytes + " bytes, an address has room for "
                     + MOST_PATH_BYTES + ": choose a shorter one");
         }
         if (bufferBytes < 2 * Buffer.BYTES || bufferBytes > 1 << 30) {
             throw new IllegalArgumentException("bufferBytes is " + bufferBytes + ": choose " + 2 * Buffer.BYTES + " to " + (1 << 30));
+        }
+        if (maxKept < 0 || maxKept > 1 << 30) {
+            throw new IllegalArgumentException("maxKept is " + maxKept + ": choose 0 to " + (1 << 30));
         }
         if (maxKeys < 0 || maxKeys > 1 << 16) {
             throw new IllegalArgumentException("maxKeys is " + maxKeys + ": choose 0 to " + (1 << 16));
@@ -58,6 +63,11 @@ public final class Config {
                         + maxAway + ": choose from a millisecond to a day");
             }
         }
+    }
+
+    /** Where the daemon may be, in the order in which an attempt to connect tries them. */
+    List<String> socketPaths() {
+        return socket == null ? SocketPaths.all(System::getenv) : List.of(socket);
     }
 
     private static String orDefault(String value, String otherwise) {
@@ -74,6 +84,7 @@ public final class Config {
         private CompletableFuture<Origin> origin;
         private String name;
         private int bufferBytes = 2 << 20;
+        private int maxKept = 4 << 20;
         private int maxKeys = 4096;
         private Duration maxAge = Duration.ofSeconds(5);
         private Duration maxBackoff = Duration.ofSeconds(5);
@@ -84,7 +95,10 @@ public final class Config {
 
         private Builder() {}
 
-        /** The path of the daemon's socket, else what {@value Config#SOCKET_VARIABLE} says, else {@value Config#SOCKET}. */
+        /**
+         * The path of the daemon's socket, else what {@value Config#SOCKET_VARIABLE} says, else {@value SocketPaths#DEFAULT} or where
+         * a daemon listens that this user has started by hand.
+         */
         public Builder socket(String socket) {
             this.socket = socket;
             return this;
@@ -110,6 +124,16 @@ public final class Config {
         /** Room outside of the heap for all that is published and not sent yet: 2 MiB, at least 128 KiB. */
         public Builder bufferBytes(int bufferBytes) {
             this.bufferBytes = bufferBytes;
+            return this;
+        }
+
+        /**
+         * Room outside of the heap, besides, for what was handed over and whose outcome the daemon has not said yet: 4 MiB, which is
+         * 10 s at 10,000 spans a second. It is taken as it is needed. Should the daemon die, the next one is handed over from it what
+         * no destination has. Of what is beyond it the oldest is not kept, and lost if the daemon then dies. With 0 nothing is kept.
+         */
+        public Builder maxKept(int maxKept) {
+            this.maxKept = maxKept;
             return this;
         }
 

@@ -10,7 +10,6 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import java.util.function.LongSupplier;
 
 /**
  * One connection, from connect to its end. It is the sender's alone, which writes and reads it by turns: while it waits for
@@ -34,7 +33,7 @@ final class Connection {
     private final SocketChannel channel;
     private final SelectionKey key;
     private final Selector selector;
-    private final LongSupplier abortAt; // System.nanoTime, after which nothing is waited for
+    private final Deadline deadline; // after which nothing is waited for
     private final Inbox inbox;
     private final Shared shared;
     private final Map<Long, Asked> asked = new HashMap<>();
@@ -53,10 +52,10 @@ final class Connection {
         }
     }
 
-    private Connection(SocketChannel channel, Selector selector, LongSupplier abortAt, Inbox inbox, Shared shared) throws IOException {
+    private Connection(SocketChannel channel, Selector selector, Deadline deadline, Inbox inbox, Shared shared) throws IOException {
         this.channel = channel;
         this.selector = selector;
-        this.abortAt = abortAt;
+        this.deadline = deadline;
         this.inbox = inbox;
         this.shared = shared;
         inbox.clear();
@@ -64,10 +63,10 @@ final class Connection {
     }
 
     /** Connects and greets. The features of the welcome are in force when it returns. */
-    static Connection open(String path, ByteBuffer hello, Selector selector, LongSupplier abortAt, Inbox inbox, Shared shared) throws IOException {
+    static Connection open(String path, ByteBuffer hello, Selector selector, Deadline deadline, Inbox inbox, Shared shared) throws IOException {
         SocketChannel channel = UnixSocket.connect(path);
         try {
-            Connection connection = new Connection(channel, selector, abortAt, inbox, shared);
+            Connection connection = new Connection(channel, selector, deadline, inbox, shared);
             connection.greet(hello);
             return connection;
         } catch (IOException | RuntimeException e) {
@@ -110,8 +109,7 @@ final class Connection {
 
     /** How long may be waited until then, or until the client gives up. */
     private long left(long until) {
-        long now = System.nanoTime();
-        return Math.min(until - now, abortAt.getAsLong() - now);
+        return Math.min(until - System.nanoTime(), deadline.left());
     }
 
     /** Waits until the socket has something, or somebody calls, or the time is over. */
@@ -141,7 +139,7 @@ final class Connection {
             }
             if (channel.write(bytes) == 0) {
                 try {
-                    await(SelectionKey.OP_READ | SelectionKey.OP_WRITE, System.nanoTime() + Sender.NEVER);
+                    await(SelectionKey.OP_READ | SelectionKey.OP_WRITE, System.nanoTime() + Deadline.NEVER);
                 } finally {
                     key.interestOps(SelectionKey.OP_READ);
                 }
@@ -276,11 +274,13 @@ final class Connection {
         }
     }
 
-    /**
-     * How many snapshots the daemon has taken with it, at most: none where it left in order, or never says what becomes of
-     * them.
-     */
-    long unconfirmed() {
-        return ending.died && welcome.settled ? Math.max(0, handed - settled) : 0;
+    /** How many snapshots have had their outcome, as far as the daemon has said. */
+    long settled() {
+        return settled;
+    }
+
+    /** How many were handed over besides, 0 where the daemon never says what becomes of them. */
+    long unsettled() {
+        return welcome.settled ? Math.max(0, handed - settled) : 0;
     }
 }

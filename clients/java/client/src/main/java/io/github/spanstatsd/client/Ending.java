@@ -17,6 +17,11 @@ final class Ending extends IOException {
         this.inOrder = inOrder;
     }
 
+    /** The daemon said bye. */
+    boolean isBye() {
+        return inOrder && !died;
+    }
+
     static Ending bye(Told.Bye bye) {
         return new Ending(bye.toString(), null, false, true);
     }

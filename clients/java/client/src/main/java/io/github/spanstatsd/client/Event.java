@@ -10,6 +10,10 @@ public enum Event {
     AWAY,
     /** A daemon died and may have taken spans with it. */
     DIED,
+    /** The daemon that came after it has said what became of those spans. */
+    RECOVERED,
+    /** A client was closed before a daemon has said what became of all that it was handed. */
+    UNSETTLED,
     /** A defect of this library, contained. */
     FAILED
 }

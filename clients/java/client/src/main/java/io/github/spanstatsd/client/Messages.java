@@ -17,8 +17,9 @@ final class Messages {
 
     private Messages() {}
 
-    static ByteBuffer hello(ByteBuffer b, String client, Origin origin, boolean settled) {
-        int at = Pack.map(b, begin(b, 1), settled ? 4 : 3);
+    /** Says hello; earlier is empty where there is nothing to ask. */
+    static ByteBuffer hello(ByteBuffer b, String client, Origin origin, boolean settled, String earlier) {
+        int at = Pack.map(b, begin(b, 1), 3 + (settled ? 1 : 0) + (earlier.isEmpty() ? 0 : 1));
         at = Pack.unsigned(b, name(b, at, "version"), 1);
         at = Pack.text(b, name(b, at, "client"), client, VALUE);
         Map<String, String> fields = origin.fields();
@@ -27,7 +28,8 @@ final class Messages {
             int most = field.getKey().equals("process_tags") ? PROCESS_TAGS : VALUE;
             at = Pack.text(b, name(b, at, field.getKey()), field.getValue(), most);
         }
-        return end(b, settled ? Pack.bool(b, name(b, at, "settled"), true) : at);
+        at = settled ? Pack.bool(b, name(b, at, "settled"), true) : at;
+        return end(b, earlier.isEmpty() ? at : Pack.text(b, name(b, at, "earlier"), earlier, VALUE));
     }
 
     /** Reports counts that are not 0, under names that are in order. */

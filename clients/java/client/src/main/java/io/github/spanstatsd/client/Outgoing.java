@@ -6,7 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** The sealed buffers that are the sender's, the oldest first, and how they go out. */
+/** The sealed buffers that are the sender's, the oldest first, how they go out, and how they come back where a daemon dies. */
 final class Outgoing {
     private final Shared shared;
     private final Pool pool;
@@ -15,6 +15,7 @@ final class Outgoing {
     private final Reports reports;
     private final ByteBuffer scratch;
     private final List<Buffer> pending;
+    private final Kept kept;
     private final AtomicLong sent = new AtomicLong();
 
     Outgoing(Shared shared, Pool pool, Stripe[] stripes, Keys keys, Reports reports, ByteBuffer scratch) {
@@ -24,16 +25,72 @@ final class Outgoing {
         this.keys = keys;
         this.reports = reports;
         this.scratch = scratch;
+        kept = new Kept(pool);
         pending = new ArrayList<>(pool.size());
     }
 
-    /** Spans of which the socket took every byte. */
-    long sent() {
-        return sent.get();
+    void addTo(Stats stats) {
+        stats.unsettled = kept.unsettled();
+        stats.sent = sent.get();
     }
 
+    /** Whether there is nothing that a daemon is wanted for. */
     boolean isEmpty() {
-        return pending.isEmpty();
+        return pending.isEmpty() && !kept.isAsking();
+    }
+
+    /** Whether what is handed over is kept until it is settled. */
+    boolean isKept() {
+        return kept.isOn();
+    }
+
+    /** How many spans were handed over and are not settled. */
+    long unsettled() {
+        return kept.unsettled();
+    }
+
+    /** Whether the next daemon is to say what became of what the last one had. */
+    boolean isAsking() {
+        return kept.isAsking();
+    }
+
+    /** The token of the connection that it is asked about, or nothing. */
+    String earlier() {
+        return kept.earlier();
+    }
+
+    /** Begins with a connection. Returns what became of what the last daemon had, null where it was not asked or has delivered all. */
+    Outcomes begin(Connection c) {
+        Outcomes told = null;
+        if (kept.isAsking()) {
+            told = kept.resolve(c.welcome.earlier, pending);
+            sent.addAndGet(-told.again);
+            reports.ambiguous(told.ambiguous);
+            reports.unconfirmed(told.lost);
+        }
+        kept.begin(c);
+        return told != null && told.isWorthTelling() ? told : null;
+    }
+
+    /** Takes note of what is settled. */
+    void review() {
+        kept.review();
+    }
+
+    /** Takes note that the connection has ended, because the daemon died or left, which may be killed yet, or because this side left. */
+    void end(Connection c, boolean died, boolean hasLeft) {
+        boolean isCut = !pending.isEmpty() && pending.get(0).handed > 0;
+        if ((died || c.ending.isBye() && !hasLeft) && kept.isOn() && c.unsettled() > 0) {
+            kept.ask(isCut ? pending.remove(0) : null);
+            return;
+        }
+        if (died) {
+            reports.unconfirmed(c.unsettled());
+        }
+        if (isCut) {
+            pending.get(0).letGo();
+        }
+        kept.letGo();
     }
 
     /** Whether publishers have sealed more. */
@@ -59,13 +116,13 @@ final class Outgoing {
         try {
             for (Buffer buffer : pending) {
                 if (!shared.features.stats()) {
-                    reports.lose(Reason.NOT_WANTED, buffer.spans);
+                    lose(Reason.NOT_WANTED, buffer);
                 } else if (!keys.fit(buffer.table)) {
-                    reports.lose(Reason.TOO_LARGE, buffer.spans);
+                    lose(Reason.TOO_LARGE, buffer);
                 } else {
                     write(c, buffer);
+                    kept.add(buffer);
                 }
-                pool.give(buffer);
                 done++;
             }
         } finally {
@@ -77,25 +134,27 @@ final class Outgoing {
         keys.define(c, buffer.table, scratch);
         ByteBuffer bytes = buffer.bytes();
         int first = bytes.position();
-        int spans = buffer.spans;
         try {
             c.write(bytes);
-        } catch (IOException e) {
-            spans = buffer.handOver(bytes.position() - first);
-            throw e;
         } finally {
+            int spans = buffer.handOver(bytes.position() - first);
             c.handedOver(spans);
             sent.addAndGet(spans);
         }
     }
 
+    private void lose(Reason reason, Buffer buffer) {
+        reports.lose(reason, buffer.spans);
+        pool.give(buffer);
+    }
+
     /** Counts all that is left as lost, and returns whether that is nothing. */
     boolean loseAll(Reason reason) {
         sealAll();
+        kept.forgo(pending);
         boolean wasNothing = pending.isEmpty();
         for (Buffer buffer : pending) {
-            reports.lose(reason, buffer.spans);
-            pool.give(buffer);
+            lose(reason, buffer);
         }
         pending.clear();
         return wasNothing;

@@ -10,21 +10,45 @@ import java.util.concurrent.atomic.AtomicLong;
  */
 final class Pool {
     private final Buffer[] buffers;
+    private final int waiting; // so many are for what waits
+    private boolean isOut; // the virtual machine gives no more memory
+    private int spare; // and so many more there are by now, for what is kept
     private final AtomicLong free = new AtomicLong();
     private final AtomicLong sealed = new AtomicLong();
 
-    Pool(int bytes) {
-        buffers = new Buffer[bytes / Buffer.BYTES];
-        ByteBuffer memory = ByteBuffer.allocateDirect(buffers.length * Buffer.BYTES);
-        for (int i = buffers.length - 1; i >= 0; i--) {
+    /** Takes the memory for what waits, and that for what is kept only when it is needed. */
+    Pool(int waitingBytes, int keptBytes) {
+        waiting = waitingBytes / Buffer.BYTES;
+        buffers = new Buffer[waiting + keptBytes / Buffer.BYTES];
+        ByteBuffer memory = ByteBuffer.allocateDirect(waiting * Buffer.BYTES);
+        for (int i = waiting - 1; i >= 0; i--) {
             memory.limit((i + 1) * Buffer.BYTES).position(i * Buffer.BYTES);
             buffers[i] = new Buffer(i, memory.slice());
             give(buffers[i]);
         }
     }
 
+    /** How many buffers there are for what waits, at least. */
     int size() {
-        return buffers.length;
+        return waiting;
+    }
+
+    /**
+     * Sees to it that so many buffers can be kept and leave those for what waits, and says whether they can. The sender
+     * alone asks.
+     */
+    boolean spares(int kept) {
+        if (kept > spare && waiting + spare < buffers.length && !isOut) {
+            try {
+                Buffer more = new Buffer(waiting + spare, ByteBuffer.allocateDirect(Buffer.BYTES));
+                buffers[more.index] = more;
+                spare++;
+                give(more);
+            } catch (OutOfMemoryError e) {
+                isOut = true; // what is there has to do
+            }
+        }
+        return kept <= spare;
     }
 
     /** An empty buffer, or null. The one that was used last comes first, because the processor has it at hand. */

@@ -7,11 +7,14 @@ import java.util.function.Consumer;
 /** What is not counted, by reason, and how much of it the daemon was told. */
 final class Reports {
     private static final String DAEMON_DIED = "daemon_died";
-    /** The reasons in the order of their names, in which a message has them, and behind them the place of the daemon's death. */
-    private static final String[] NAMES = {"buffer_full", "closed", DAEMON_DIED, "disconnected", "not_wanted", "too_large"};
+    private static final String AMBIGUOUS = "ambiguous";
+    /** The reasons in the order of their names, in which a message has them. */
+    private static final String[] NAMES = {AMBIGUOUS, "buffer_full", "closed", DAEMON_DIED, "disconnected", "not_wanted", "too_large"};
 
     private final Losses lost = new Losses(); // after they were accepted
-    private final AtomicLong unconfirmed = new AtomicLong(); // handed over to daemons that died
+    // Of what was handed over to daemons that died:
+    private final AtomicLong unconfirmed = new AtomicLong(); // what is lost, or may be
+    private final AtomicLong ambiguous = new AtomicLong(); // what a destination may have
     private final Consumer<long[]> addRefused;
     private final long[] told = new long[NAMES.length];
     private long[] telling;
@@ -28,9 +31,14 @@ final class Reports {
         unconfirmed.addAndGet(spans);
     }
 
+    void ambiguous(long spans) {
+        ambiguous.addAndGet(spans);
+    }
+
     void addTo(Stats stats) {
         lost.addTo(stats.lost);
         stats.unconfirmed = unconfirmed.get();
+        stats.ambiguous = ambiguous.get();
     }
 
     /** What was lost since the last report that the daemon got, or null. */
@@ -56,7 +64,7 @@ final class Reports {
         addRefused.accept(counts);
         long[] totals = new long[NAMES.length];
         for (int i = 0; i < NAMES.length; i++) {
-            totals[i] = NAMES[i].equals(DAEMON_DIED) ? unconfirmed.get() : 0;
+            totals[i] = NAMES[i].equals(DAEMON_DIED) ? unconfirmed.get() : NAMES[i].equals(AMBIGUOUS) ? ambiguous.get() : 0;
             for (Reason reason : Reason.values()) {
                 if (reason.label().equals(NAMES[i])) {
                     totals[i] = counts[reason.ordinal()];

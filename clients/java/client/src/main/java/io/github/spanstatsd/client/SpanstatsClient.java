@@ -28,7 +28,7 @@ public final class SpanstatsClient implements AutoCloseable {
     private SpanstatsClient(Config config) {
         UnixSocket.check();
         this.config = config;
-        Pool pool = new Pool(config.bufferBytes);
+        Pool pool = new Pool(config.bufferBytes, config.maxKept);
         Gate gate = new Gate();
         KeyTable table = new KeyTable(config.maxKeys);
         stripes = new Stripe[stripes(pool.size())];
@@ -210,9 +210,11 @@ public final class SpanstatsClient implements AutoCloseable {
     }
 
     /**
-     * Refuses what is published from here on, sends what is buffered and waits until the daemon has read it and closed
-     * its end. What is not sent when the time is over is counted as lost. If nobody listens on the socket, it does not wait
-     * for somebody to come. A second call waits for the first.
+     * Refuses what is published from here on, sends what is buffered, asks for a report, and waits until the daemon has said
+     * what became of everything, and has closed its end. What is not sent when the time is over is counted as lost, and
+     * {@link Stats#unsettled} says of how much the outcome was not seen, which may be because a destination did not take it just
+     * now. If nobody listens on the socket, it does not wait for somebody to come, unless the last daemon died and the next
+     * one may say what became of what that one had. A second call waits for the first.
      *
      * @return whether all that was accepted is with the daemon, as far as the client was told
      */

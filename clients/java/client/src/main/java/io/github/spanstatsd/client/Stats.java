@@ -15,7 +15,9 @@ public final class Stats {
     final long[] lost = new long[Reason.values().length];
     long published;
     long sent;
+    long unsettled;
     long unconfirmed;
+    long ambiguous;
     long connects;
     String daemon;
     int knownKeys;
@@ -27,7 +29,7 @@ public final class Stats {
         return published;
     }
 
-    /** Of which the socket took every byte. */
+    /** Of which the socket took every byte. What is to be handed over again, because a daemon died, is buffered until that is done. */
     public long sent() {
         return sent;
     }
@@ -57,9 +59,25 @@ public final class Stats {
         return sum(lost);
     }
 
-    /** Of those sent, handed over to daemons that died before they said what became of them: so many at most are lost. */
+    /**
+     * Of those sent, those whose outcome a daemon has not said yet. After close it is what close could not see settled. Of a
+     * daemon that never says it is 0.
+     */
+    public long unsettled() {
+        return unsettled;
+    }
+
+    /**
+     * Of those sent, handed over to daemons that died, not settled and not kept any more, or nobody knows whether they are: so many
+     * at most are lost. The daemon is told, as {@code daemon_died}.
+     */
     public long unconfirmed() {
         return unconfirmed;
+    }
+
+    /** Of those sent, handed over to daemons that died while they reported them: a destination may have them. */
+    public long ambiguous() {
+        return ambiguous;
     }
 
     /** How often a daemon has welcomed this client. */
@@ -92,7 +110,8 @@ public final class Stats {
     @Override
     public String toString() {
         StringBuilder s = new StringBuilder().append("published ").append(published).append(", sent ").append(sent)
-                .append(", buffered ").append(buffered()).append(", unconfirmed ").append(unconfirmed)
+                .append(", buffered ").append(buffered()).append(", unsettled ").append(unsettled)
+                .append(", unconfirmed ").append(unconfirmed).append(", ambiguous ").append(ambiguous)
                 .append(", connects ").append(connects).append(", daemon \"").append(daemon()).append('"')
                 .append(", known keys ").append(knownKeys);
         for (Reason reason : Reason.values()) {

@@ -20,6 +20,8 @@ final class Welcome {
     Features features = new Announcement().features();
     boolean settled;
     long interval;
+    String token = "";
+    List<Long> earlier = List.of(); // empty: it does not know that connection
 
     static Welcome read(Unpack in) throws IOException {
         Welcome welcome = new Welcome();
@@ -47,6 +49,8 @@ final class Welcome {
                 features = said.features();
                 break;
             case "settled": settled = in.bool(); break;
+            case "token": token = in.text(); break;
+            case "earlier": earlier = in.numbers(); break;
             case "interval": interval = in.number(-1); break;
             default: in.skip(8);
         }

@@ -8,7 +8,8 @@
  * Memory outside of the heap, and one connection. A span is written, where it is published, straight
  * into a buffer that goes to the socket as it is: there is no queue of spans, no object for one, and
  * nothing for a collector to follow. The way is: {@code Stripe} (where publishers meet it) to sealed
- * (full, or due) to the {@code Sender}, which writes it, and back to the free ones.
+ * (full, or due) to the {@code Sender}, which writes it, to {@code Kept} until the daemon says that it is settled, and back to
+ * the free ones.
  *
  * <p>A key is the labels of a span. One that comes the second time is learned: it gets a number in the
  * {@code KeyTable}, with copies of its labels, and each further span of it has some 17 bytes.
@@ -34,7 +35,9 @@
  *
  * {@link io.github.spanstatsd.client.Config.Builder#bufferBytes}, taken once when the client opens, hold
  * every span that was accepted and not sent, whether the daemon is slow or away. When no buffer is free
- * the newest span is refused. A label is written up to the length that the daemon would keep of it. On
+ * the newest span is refused. {@link io.github.spanstatsd.client.Config.Builder#maxKept} bytes more, taken as they are needed,
+ * hold what was sent and is not settled; beyond them the oldest is let go. All are one pool: what was not full when it was
+ * written is copied behind what was written before it, what was full is kept as it is, so that at high rates nothing is copied. A label is written up to the length that the daemon would keep of it. On
  * the heap are the key table, which begins with room for 64 keys, grows with those that there are, and has less
  * than a MiB when it is full, and some KiB besides.
  *
@@ -43,15 +46,17 @@
  * A span is handed over when the socket took the last byte of its message, and is then never sent again.
  * A message that the end of a connection cut was not handed over, because the daemon throws half a message
  * away: it is sent whole on the next connection. A daemon that stops in order counts all that it was
- * handed; what one that is killed takes with it is counted as {@code unconfirmed}.
+ * handed. Where one is killed, the next is asked, when it greets, what became of the spans that were not settled: those that no
+ * destination has are sent again, before all that waits, those that one may have are {@code ambiguous}, and those that are not kept
+ * any more, or that nobody knows of, {@code unconfirmed}. So no span is counted twice, and none is missing without a word.
  * {@link io.github.spanstatsd.client.Stats} tells the books, which balance at any moment, and what is not counted
  * is told to the daemon by its reason.
  *
  * <h2>Processes</h2>
  *
  * Java starts other programs and never forks itself, and it opens every socket close-on-exec: no
- * child holds the connection. A virtual machine that ends in order closes its clients, within
- * {@link io.github.spanstatsd.client.Config.Builder#closeTimeout}; one that is killed loses what waits, at most
+ * child holds the connection. A virtual machine that ends in order closes its clients, which send what waits, ask for a report
+ * and wait until all is settled, within {@link io.github.spanstatsd.client.Config.Builder#closeTimeout}; one that is killed loses what waits, at most
  * {@link io.github.spanstatsd.client.Config.Builder#maxAge} of spans. Before a checkpoint (CRaC) close the client,
  * and open one after it: then no socket is open at the checkpoint, and each process has a runtime id of its own.
  */

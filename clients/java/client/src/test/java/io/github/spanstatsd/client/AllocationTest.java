@@ -74,6 +74,30 @@ class AllocationTest {
         }
     }
 
+    /** Nor does the client's own thread leave garbage for what it keeps: a few bytes a buffer, of what it says and reads. */
+    @Test
+    void keepingAllocatesNothing() throws Exception {
+        try (FakeDaemon d = new FakeDaemon()) {
+            d.settles = d.remembers = true;
+            d.start();
+            SpanstatsClient c = Samples.open(d, b -> b.maxKept(8 * Buffer.BYTES));
+            Samples.eventually("it is connected", () -> c.stats().connected());
+            long sender = Thread.getAllStackTraces().keySet().stream().filter(t -> t.getName().equals("spanstatsd-client")).findFirst().orElseThrow().getId();
+            EncodedKey key = EncodedKey.of(Samples.sample(0).inLabels());
+            long least = Long.MAX_VALUE;
+            for (int i = 0; i < 20; i++) {
+                long before = THREADS.getThreadAllocatedBytes(sender);
+                for (int span = 0; span < 100_000; span++) {
+                    while (!c.publish(key, span, span, 0)) Thread.onSpinWait();
+                }
+                Samples.eventually("it is sent", () -> c.stats().buffered() < 10_000);
+                least = Math.min(least, THREADS.getThreadAllocatedBytes(sender) - before);
+            }
+            assertTrue(least < 1000, least + " bytes for 100000 spans");
+            c.close();
+        }
+    }
+
     /** Keys without a number are written whole, and that allocates nothing either. */
     @Test
     void wholeKeysAllocateNothing() throws Exception {

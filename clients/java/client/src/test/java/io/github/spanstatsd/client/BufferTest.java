@@ -1,6 +1,7 @@
 package io.github.spanstatsd.client;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.ByteBuffer;
@@ -118,7 +119,7 @@ class BufferTest {
 
     @Test
     void buffersHaveOneOwner() throws Exception {
-        Pool pool = new Pool(5 * Buffer.BYTES);
+        Pool pool = new Pool(5 * Buffer.BYTES, 0);
         int[] owners = new int[5];
         List<String> wrong = java.util.Collections.synchronizedList(new ArrayList<>());
         List<Thread> threads = new ArrayList<>();
@@ -148,9 +149,22 @@ class BufferTest {
         assertTrue(Pool.changed(head, 3) != head);
     }
 
+    /** Memory for what is kept is taken when it is needed, and leaves what waits its own. */
+    @Test
+    void memoryForWhatIsKeptIsBounded() {
+        Pool pool = new Pool(2 * Buffer.BYTES, 3 * Buffer.BYTES + 5);
+        int kept = 0;
+        for (; pool.spares(kept + 1); kept++) assertTrue(pool.take(null) != null);
+        assertEquals(3, kept);
+        assertTrue(pool.spares(3));
+        for (int i = 0; i < 2; i++) assertTrue(pool.take(null) != null);
+        assertEquals(null, pool.take(null));
+        assertFalse(new Pool(2 * Buffer.BYTES, Buffer.BYTES - 1).spares(1));
+    }
+
     @Test
     void sealedComeInOrder() {
-        Pool pool = new Pool(4 * Buffer.BYTES);
+        Pool pool = new Pool(4 * Buffer.BYTES, 0);
         List<Buffer> sealed = new ArrayList<>();
         for (int i = 0; i < 3; i++) pool.seal(pool.take(null));
         pool.takeSealed(sealed);

@@ -153,13 +153,13 @@ class ClientTest {
     void flushesThatWaitForADaemonAreBounded() throws Exception {
         try (FakeDaemon d = new FakeDaemon()) {
             SpanstatsClient c = Samples.open(d, b -> {});
-            for (int i = 0; i < 3 * Sender.MOST_FLUSHES; i++) {
+            for (int i = 0; i < 3 * Flushes.MOST; i++) {
                 CompletableFuture<Void> flush = c.flush();
                 assertFalse(flush.isDone(), "flush " + i + " failed, though those before it were cancelled");
                 flush.cancel(false);
             }
             List<CompletableFuture<Void>> waiting = new ArrayList<>();
-            for (int i = 0; i < Sender.MOST_FLUSHES; i++) waiting.add(c.flush());
+            for (int i = 0; i < Flushes.MOST; i++) waiting.add(c.flush());
             assertTrue(failure(c.flush()).contains("wait for a daemon already"));
             d.start();
             for (CompletableFuture<Void> flush : waiting) flush.get(1, TimeUnit.MINUTES);
@@ -266,7 +266,7 @@ class ClientTest {
     void refusesAConfigThatCannotWork() {
         Config.Builder[] builders = {
             Config.builder().socket("/" + "x".repeat(107)), Config.builder().bufferBytes(100_000), Config.builder().bufferBytes(-1),
-            Config.builder().maxKeys(-1), Config.builder().maxKeys(1 << 20), Config.builder().maxAge(Duration.ofSeconds(-1)),
+            Config.builder().maxKept(-1), Config.builder().maxKept(Integer.MAX_VALUE), Config.builder().maxKeys(-1), Config.builder().maxKeys(1 << 20), Config.builder().maxAge(Duration.ofSeconds(-1)),
             Config.builder().maxBackoff(Duration.ZERO), Config.builder().maxAway(Duration.ofDays(1000)),
         };
         for (Config.Builder b : builders) assertThrows(IllegalArgumentException.class, b::build);

@@ -5,6 +5,7 @@ import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
+import java.util.function.BiConsumer;
 
 /** What a daemon counts of the messages of one connection and of others, in the simplest way there is. */
 final class Counts {
@@ -50,6 +51,8 @@ final class Counts {
     int mostInABatch;
     int flushes;
     int byes;
+    /** Is told of each snapshot, with the key that it has. */
+    BiConsumer<String, List<Object>> onSpan = (key, snapshot) -> {};
 
     /** The numbers of one connection. */
     static final class Numbers {
@@ -117,6 +120,7 @@ final class Counts {
             double weight = s.size() < 5 ? 1 : ((Number) s.get(4)).doubleValue();
             byKey.computeIfAbsent(key, k -> new Tally()).add((Long) s.get(1), (Long) s.get(2), (Long) s.get(3), weight);
             spans++;
+            onSpan.accept(key, s);
         }
     }
 

@@ -131,13 +131,15 @@ class DaemonTest {
             assertEquals(300, Samples.publish(c, 300));
             daemon.start();
             c.flush().get();
-            long unconfirmed = c.stats().unconfirmed();
-            assertTrue(unconfirmed <= 500, "unconfirmed " + unconfirmed); // fewer where an interval ended between
+            Stats s = c.stats();
+            long unconfirmed = s.unconfirmed();
+            assertTrue(unconfirmed + s.ambiguous() <= 500, s::toString); // fewer where an interval ended between
             c.flush().get();
             if (unconfirmed > 0) {
                 assertEquals(unconfirmed, daemon.metric("spanstatsd_client_lost_spans_total{reason=\"daemon_died\"}"));
             }
-            assertEquals(300, daemon.metric("spanstatsd_spans_received_total"));
+            double received = daemon.metric("spanstatsd_spans_received_total"); // with what was handed over again
+            assertTrue(received >= 300 && received + unconfirmed + s.ambiguous() <= 800, received + " were received, " + s);
             assertTrue(c.close(Duration.ofMinutes(2)));
             Samples.checkBooks(c, 1800);
         }

@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import java.util.function.LongFunction;
 import java.util.function.Supplier;
@@ -26,15 +27,39 @@ final class FakeDaemon implements AutoCloseable {
     final List<Throwable> faults = new ArrayList<>();
     Map<String, Object> features = Map.of("stats", true);
     boolean settles;
+    /** Gives each connection a token, and says by its record what became of it. */
+    boolean remembers;
+    /** What each hello said, and what was read of each connection that has a token. */
+    final List<Map<?, ?>> hellos = new ArrayList<>();
+    final Map<String, Record> records = new LinkedHashMap<>();
     long interval;
     int maxKeys = 1024;
     int maxKeyBytes = 128 << 10;
     /** The answer to a flush of this id; null: none. */
     LongFunction<Map<String, Object>> answer = FakeDaemon::ok;
-    /** What is said to a hello, null: a welcome. */
+    /** What is said to a hello; where it is null, or gives that, a welcome. */
     Supplier<ByteBuffer> greeting;
-    /** Is told of each message that was counted. */
+    /** Is told of each snapshot with its key, and of each message that was counted. */
+    BiConsumer<String, List<Object>> onSpan = (key, snapshot) -> {};
     Consumer<Integer> onMessage = type -> {};
+
+    /** What was read of a connection, and what became of it. It outlives the daemon. */
+    static final class Record {
+        /** The ends of the spans in the order in which they came; each test gives its spans ends of their own. */
+        final List<Long> ends = new ArrayList<>();
+        /** How many spans came with each message and those before it. */
+        final List<Integer> bounds = new ArrayList<>();
+        /** In pairs. The first is of what is settled. */
+        final List<Long> outcomes = new ArrayList<>(List.of(0L, 0L));
+        boolean isDelivered; // by a daemon that ended in order, so that the next one knows nothing of it
+
+        /** No connection writes to it any more. */
+        boolean isClosed;
+
+        long settled() {
+            return outcomes.get(0);
+        }
+    }
 
     private final Map<Peer, Thread> peers = new ConcurrentHashMap<>();
     private ServerSocketChannel listener;
@@ -44,6 +69,7 @@ final class FakeDaemon implements AutoCloseable {
         final SocketChannel channel;
         final ReentrantLock reading = new ReentrantLock();
         final Counts.Numbers numbers = new Counts.Numbers();
+        final Record record = new Record();
 
         Peer(SocketChannel channel) {
             this.channel = channel;
@@ -131,9 +157,14 @@ final class FakeDaemon implements AutoCloseable {
         synchronized (this) {
             peer.numbers.most = maxKeys;
             peer.numbers.mostCost = maxKeyBytes;
+            counts.onSpan = (key, snapshot) -> {
+                peer.record.ends.add((Long) snapshot.get(2));
+                onSpan.accept(key, snapshot);
+            };
             type = counts.take(peer.numbers, message);
+            if (type == 5) peer.record.bounds.add(peer.record.ends.size());
             if (type == 1) {
-                peer.say(greet(message));
+                peer.say(greet(peer, message));
             } else if (type == 7) {
                 Map<?, ?> asked = (Map<?, ?>) ((List<?>) Msgpack.read(ByteBuffer.wrap(message))).get(1);
                 Map<String, Object> said = answer.apply((Long) asked.get("id"));
@@ -143,10 +174,12 @@ final class FakeDaemon implements AutoCloseable {
         onMessage.accept(type);
     }
 
-    private ByteBuffer greet(byte[] message) {
+    private ByteBuffer greet(Peer peer, byte[] message) {
         Map<?, ?> hello = (Map<?, ?>) ((List<?>) Msgpack.read(ByteBuffer.wrap(message))).get(1);
         origins.add((Map<?, ?>) hello.get("origin"));
-        if (greeting != null) return greeting.get();
+        hellos.add(hello);
+        ByteBuffer said = greeting == null ? null : greeting.get();
+        if (said != null) return said;
         Map<String, Object> welcome = new LinkedHashMap<>();
         welcome.put("version", 1);
         welcome.put("daemon", "fake 1");
@@ -157,7 +190,27 @@ final class FakeDaemon implements AutoCloseable {
         welcome.put("features", features);
         welcome.put("settled", settles && Boolean.TRUE.equals(hello.get("settled")));
         welcome.put("interval", interval);
+        if (remembers) {
+            String token = "t" + records.size();
+            welcome.put("token", token);
+            Record asked = records.get(hello.get("earlier"));
+            if (asked != null && !asked.isDelivered) welcome.put("earlier", asked.outcomes);
+            records.put(token, peer.record);
+        }
         return Msgpack.frame(2, welcome);
+    }
+
+    /** The record of the connection that came last, an empty one where none came. */
+    synchronized Record last() {
+        return records.isEmpty() ? new Record() : records.get("t" + (records.size() - 1));
+    }
+
+    /** Says of the first so many spans of each who is connected that they are settled. */
+    void settle(long spans) {
+        for (Peer peer : peers.keySet()) {
+            see(() -> peer.record.outcomes.set(0, spans));
+            peer.say(Msgpack.frame(3, Map.of("stats", true, "settled", spans)));
+        }
     }
 
     /**
@@ -167,17 +220,25 @@ final class FakeDaemon implements AutoCloseable {
     void stop() throws Exception {
         listener.close();
         accepting.join();
-        for (Peer peer : peers.keySet()) peer.say(Msgpack.frame(8, Map.of("reason", "shutdown")));
+        for (Peer peer : peers.keySet()) {
+            peer.say(Msgpack.frame(8, Map.of("reason", "shutdown")));
+            see(() -> peer.record.isDelivered = true);
+        }
         joinAll();
     }
 
     /** Ends at once: what was not read is gone. */
     void kill() throws Exception {
         if (listener == null) return;
+        cut();
+        joinAll();
+    }
+
+    /** The same, while what it was reading may still be held up. */
+    void cut() throws Exception {
         listener.close();
         accepting.join();
         for (Peer peer : peers.keySet()) end(peer.channel);
-        joinAll();
     }
 
     private void joinAll() throws InterruptedException {
@@ -195,6 +256,11 @@ final class FakeDaemon implements AutoCloseable {
     void setFeatures(Map<String, Object> to) {
         see(() -> features = to);
         for (Peer peer : peers.keySet()) peer.say(Msgpack.frame(3, to));
+    }
+
+    /** Says something to all who are connected. */
+    void say(ByteBuffer frame) {
+        for (Peer peer : peers.keySet()) peer.say(frame.duplicate());
     }
 
     /** Holds up the reading of all who are connected, until it is run. */

@@ -72,7 +72,7 @@ class VectorsTest {
             assertEquals(v.get("frame").getAsString(), HexFormat.of().formatHex(bytes), string(v, "name"));
             written++;
         }
-        assertTrue(written >= 8, "only " + written + " vectors were written");
+        assertTrue(written >= 9, "only " + written + " vectors were written");
     }
 
     private static ByteBuffer hello(ByteBuffer b, JsonObject m) {
@@ -98,7 +98,7 @@ class VectorsTest {
                 default: throw new AssertionError("an origin's field that the library does not know: " + field.getKey());
             }
         }
-        return Messages.hello(b, string(m, "client"), o.build(), m.has("settled"));
+        return Messages.hello(b, string(m, "client"), o.build(), m.has("settled"), string(m, "earlier"));
     }
 
     private static ByteBuffer lost(ByteBuffer b, JsonObject m) {
@@ -229,7 +229,7 @@ class VectorsTest {
             }
             read++;
         }
-        assertTrue(read >= 10, "only " + read + " vectors were read");
+        assertTrue(read >= 12, "only " + read + " vectors were read");
     }
 
     private static void compare(String name, JsonObject m, Welcome w) {
@@ -242,6 +242,10 @@ class VectorsTest {
         assertEquals(keyBytes == 0 ? 65536 : keyBytes, w.maxKeyBytes, name);
         assertEquals(m.has("settled") && m.get("settled").getAsBoolean(), w.settled, name);
         assertEquals(m.has("interval") ? m.get("interval").getAsLong() : 0, w.interval, name);
+        assertEquals(string(m, "token"), w.token, name);
+        List<Long> earlier = new ArrayList<>();
+        if (m.has("earlier")) m.getAsJsonArray("earlier").forEach(n -> earlier.add(n.getAsLong()));
+        assertEquals(earlier, w.earlier, name);
         compare(name, m.getAsJsonObject("features"), w.features);
     }
 

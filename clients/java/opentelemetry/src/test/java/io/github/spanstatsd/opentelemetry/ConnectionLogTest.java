@@ -45,6 +45,18 @@ class ConnectionLogTest {
         assertEquals(List.of(Level.WARNING, Level.INFO, Level.WARNING), said);
     }
 
+    /** It is said whether the daemon is missed or not, and changes nothing of that. */
+    @Test
+    void whatBecameOfSpansIsALine() {
+        log.heard(Event.DIED, "gone");
+        log.heard(Event.CONNECTED, "there");
+        log.heard(Event.RECOVERED, "it knows");
+        log.heard(Event.CONNECTED, "there");
+        log.end();
+        log.heard(Event.UNSETTLED, "we left");
+        assertEquals(List.of(Level.WARNING, Level.INFO, Level.INFO, Level.INFO), said);
+    }
+
     @Test
     void aDaemonThatIsThereIsNoLine() {
         log.heard(Event.CONNECTED, "there");

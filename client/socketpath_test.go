@@ -1,0 +1,35 @@
+package client
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// TestADaemonThatNobodyNamedIsFound where the same user has started one by hand, though it starts later; and
+// not where somebody has named a socket.
+func TestADaemonThatNobodyNamedIsFound(t *testing.T) {
+	// Whoever has installed a daemon here has spans of his own there, with which no test may meddle.
+	if _, err := os.Stat("/var/run/spanstatsd/spans.sock"); err == nil {
+		t.Skip("a daemon of this machine would be found first")
+	}
+	runtime := t.TempDir()
+	t.Setenv(SocketEnv, "")
+	t.Setenv("XDG_RUNTIME_DIR", runtime)
+	if err := os.Mkdir(filepath.Join(runtime, "spanstatsd"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	d := newFakeDaemon(t)
+	d.socket = filepath.Join(runtime, "spanstatsd", "spans.sock")
+	c := open(t, Config{MaxBackoff: time.Millisecond})
+	elsewhere := open(t, Config{Socket: filepath.Join(t.TempDir(), "nobody"), MaxBackoff: time.Millisecond})
+	d.start()
+	c.Publish([]Snapshot{{Key: Key{Service: "shop", Operation: "op"}, End: time.Now()}})
+	if err := c.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if elsewhere.Stats().Connects != 0 {
+		t.Error("a client that was told where to go went elsewhere")
+	}
+}

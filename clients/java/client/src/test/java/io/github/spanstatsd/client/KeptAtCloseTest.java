@@ -1,0 +1,104 @@
+package io.github.spanstatsd.client;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+
+/** A client that closes waits for what became of its spans, or says of how many it does not know it. */
+class KeptAtCloseTest extends Keeping {
+    /** Close asks for a report and waits for it; the answer that a destination did not take it is one, too. */
+    @Test
+    void closeWaitsUntilAllIsSettled() throws Exception {
+        for (boolean isTaken : new boolean[] {true, false}) {
+            try (FakeDaemon d = daemon()) {
+                next = 0;
+                List<String> heard = Collections.synchronizedList(new ArrayList<>());
+                SpanstatsClient c = open(d, b -> b.listener((event, message) -> heard.add(event + " " + message)));
+                handOver(d, c, 10);
+                d.settle(4);
+                CompletableFuture<Long> asked = new CompletableFuture<>();
+                d.see(() -> d.answer = id -> {
+                    asked.complete(id);
+                    return null;
+                });
+                CompletableFuture<Boolean> closed = CompletableFuture.supplyAsync(() -> c.close(Duration.ofHours(1)));
+                long id = asked.get(1, TimeUnit.MINUTES);
+                assertFalse(closed.isDone());
+                assertEquals(0, d.counts.byes);
+                d.say(Msgpack.frame(7, isTaken ? FakeDaemon.ok(id) : Map.of("id", id, "ok", false, "error", "agent said no")));
+                assertTrue(closed.get(1, TimeUnit.MINUTES));
+                assertEquals(isTaken ? 0 : 6, c.stats().unsettled());
+                assertEquals(!isTaken, heard.contains("UNSETTLED closed before a daemon has said what became of 6 spans that were handed over"),
+                        heard::toString);
+                assertEquals(1, d.counts.byes);
+            }
+        }
+    }
+
+    /** A daemon that never says: close ends within its time, and in order. */
+    @Test
+    void closeSaysWhatItCouldNotSeeSettled() throws Exception {
+        try (FakeDaemon d = daemon()) {
+            List<String> heard = Collections.synchronizedList(new ArrayList<>());
+            SpanstatsClient c = open(d, b -> b.listener((event, message) -> heard.add(event + " " + message)));
+            handOver(d, c, 10);
+            d.see(() -> d.answer = id -> null);
+            assertTrue(c.close(Duration.ofSeconds(2)));
+            assertTrue(heard.stream().noneMatch(h -> h.startsWith("DIED")), heard::toString); // it was the client who left
+            assertEquals(10, c.stats().unsettled());
+            assertEquals(0, c.stats().lost());
+            assertEquals(1, d.counts.byes);
+            Samples.checkBooks(c, 10);
+        }
+    }
+
+    /** A daemon that dies while the client waits for it to settle: the next one gets what is kept, though the client is closing. */
+    @Test
+    void closeWaitsForTheNextDaemon() throws Exception {
+        try (FakeDaemon d = daemon()) {
+            SpanstatsClient c = open(d, b -> {});
+            handOver(d, c, 10);
+            CompletableFuture<Long> asked = new CompletableFuture<>();
+            d.see(() -> d.answer = id -> {
+                asked.complete(id);
+                return null;
+            });
+            CompletableFuture<Boolean> closed = CompletableFuture.supplyAsync(() -> c.close(Duration.ofHours(1)));
+            asked.get(1, TimeUnit.MINUTES);
+            d.kill();
+            Samples.eventually("it is noticed", () -> !c.stats().connected());
+            assertFalse(closed.isDone());
+            d.see(() -> d.answer = FakeDaemon::ok);
+            d.start();
+            assertTrue(closed.get(1, TimeUnit.MINUTES));
+            assertEquals(20, d.counts.spans);
+            assertEquals(0, c.stats().unsettled());
+            Samples.checkBooks(c, 10);
+        }
+    }
+
+    /** None comes: close ends when its time is over, and says how many spans nobody knows of. */
+    @Test
+    void closeWithoutTheNextDaemon() throws Exception {
+        try (FakeDaemon d = daemon()) {
+            SpanstatsClient c = open(d, b -> {});
+            handOver(d, c, 10);
+            d.kill();
+            Samples.eventually("it is noticed", () -> !c.stats().connected());
+            publish(c, 2);
+            assertFalse(c.close(Duration.ofMillis(200)));
+            assertEquals(10, c.stats().unsettled());
+            assertEquals(2, c.stats().lost(Reason.CLOSED));
+            Samples.checkBooks(c, 12);
+        }
+    }
+}

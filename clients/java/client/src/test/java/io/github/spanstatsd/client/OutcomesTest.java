@@ -1,0 +1,153 @@
+package io.github.spanstatsd.client;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import org.junit.jupiter.api.Test;
+
+/** What a daemon says of the spans of an earlier one, and what a buffer makes of it. */
+class OutcomesTest {
+    /** The example of the protocol's vectors. */
+    @Test
+    void goesByThePairs() {
+        Outcomes told = new Outcomes(List.of(50L, 0L, 80L, 1L, 480L, 2L), 20);
+        assertFalse(told.isAgain(0, 20));
+        assertFalse(told.isAgain(20, 50));
+        assertFalse(told.isAgain(50, 80));
+        assertTrue(told.isAgain(80, 480));
+        assertTrue(told.isAgain(480, 481)); // behind the last pair
+        told.miss(0, 490);
+        assertEquals(30 + 30, told.ambiguous);
+        assertEquals(401, told.again);
+        assertEquals(410, told.lost);
+    }
+
+    /** What the daemon that died has said itself stands, whatever the next one says. */
+    @Test
+    void whatWasSettledStays() {
+        Outcomes told = new Outcomes(List.of(10L, 0L), 20);
+        assertFalse(told.isAgain(10, 20));
+        assertTrue(told.isAgain(20, 30));
+        told.miss(0, 25);
+        assertEquals(5, told.lost);
+    }
+
+    @Test
+    void nothingIsAgainWhereNothingIsKnown() {
+        Outcomes told = new Outcomes(List.of(), 5);
+        assertFalse(told.isAgain(0, 5));
+        assertFalse(told.isAgain(5, 9));
+        told.miss(0, 7);
+        assertEquals(6, told.lost);
+        assertEquals(0, told.ambiguous + told.again);
+    }
+
+    /** An outcome of a later version, and a pair that is none. */
+    @Test
+    void whatIsNotKnownIsAgain() {
+        Outcomes told = new Outcomes(List.of(10L, 7L, 20L), 0);
+        assertTrue(told.isAgain(0, 10));
+        assertTrue(told.isAgain(10, 20));
+    }
+
+    /** Buffers that were copied together and sifted, against lists of spans. */
+    @Test
+    void buffersAreSifted() {
+        for (int seed = 1; seed <= 200; seed++) {
+            Random r = new Random(seed);
+            List<List<Long>> messages = new ArrayList<>(); // the ends of their spans
+            Buffer kept = null;
+            for (int i = 1 + r.nextInt(8); i > 0; i--) {
+                Buffer piece = filled(messages, 1 + r.nextInt(400), seed * 100_000L + i * 1000);
+                int drop = r.nextInt(3) == 0 ? drop(messages, piece) : 0;
+                assertEquals(piece.spans, piece.handOver(piece.bytes().remaining()), "dropped " + drop);
+                if (kept == null) kept = piece;
+                else if (kept.takes(piece)) kept.append(piece);
+                else messages.subList(messages.size() - parts(piece), messages.size()).clear();
+            }
+            List<Long> pairs = new ArrayList<>(List.of(0L, 0L));
+            List<Long> again = new ArrayList<>();
+            long at = 70; // spans before the buffer
+            for (List<Long> message : messages) {
+                at += message.size();
+                int what = r.nextInt(3);
+                pairs.add(at);
+                pairs.add((long) what);
+                if (what == 2) again.addAll(message);
+            }
+            Outcomes told = new Outcomes(pairs, 0);
+            assertEquals(at - 70, kept.handed, "seed " + seed);
+            kept.sift(70, told);
+            assertEquals(again, ends(kept.bytes()), "seed " + seed);
+            assertEquals(again.size(), kept.spans);
+            assertEquals(again.size(), told.again);
+            assertEquals(0, kept.handed);
+        }
+    }
+
+    /** A buffer of which a part was handed over: the rest stays, whatever became of that part. */
+    @Test
+    void whatWasNotHandedOverStays() {
+        for (boolean isKnown : new boolean[] {true, false}) {
+            List<List<Long>> messages = new ArrayList<>();
+            Buffer buffer = filled(messages, 600, 0);
+            int first = 4 + buffer.bytes().getInt(0);
+            assertEquals(256, buffer.handOver(first + 10));
+            buffer.sift(0, new Outcomes(isKnown ? List.of(0L, 0L) : List.of(), 0));
+            assertEquals(isKnown ? 600 : 344, buffer.spans);
+            assertEquals(messages.get(1).get(0), ends(buffer.bytes()).get(isKnown ? 256 : 0));
+            assertEquals(buffer.spans, ends(buffer.bytes()).size());
+        }
+    }
+
+    /** Numbers of two tables are of different keys. */
+    @Test
+    void onlyBuffersOfOneTableAreCopiedTogether() {
+        Buffer one = filled(new ArrayList<>(), 5, 0);
+        Buffer other = filled(new ArrayList<>(), 5, 0);
+        for (Buffer buffer : List.of(one, other)) buffer.handOver(buffer.bytes().remaining());
+        assertTrue(one.takes(other));
+        other.table = new KeyTable(16);
+        assertFalse(one.takes(other));
+    }
+
+    private static Buffer filled(List<List<Long>> messages, int spans, long end) {
+        Buffer buffer = new Buffer(0, ByteBuffer.allocateDirect(Buffer.BYTES));
+        buffer.empty(null);
+        for (int i = 0; i < spans; i++) {
+            if (i % Buffer.MOST_SPANS == 0) messages.add(new ArrayList<>());
+            messages.get(messages.size() - 1).add(end + i);
+            buffer.numbered(EncodedKey.of(new Labels()).labels.numbered(i % 300), 5, end + i, 0, 1);
+        }
+        buffer.seal();
+        return buffer;
+    }
+
+    /** Has a buffer lose its first message, as one does that was cut before, on another connection. */
+    private static int drop(List<List<Long>> messages, Buffer piece) {
+        int spans = piece.handOver(4 + piece.bytes().getInt(0));
+        messages.remove(messages.size() - parts(piece));
+        piece.letGo();
+        return spans;
+    }
+
+    private static int parts(Buffer piece) {
+        return (piece.spans + piece.handed + Buffer.MOST_SPANS - 1) / Buffer.MOST_SPANS;
+    }
+
+    private static List<Long> ends(ByteBuffer bytes) {
+        List<Long> ends = new ArrayList<>();
+        while (bytes.hasRemaining()) {
+            byte[] message = new byte[bytes.getInt()];
+            bytes.get(message);
+            List<?> parts = (List<?>) Msgpack.read(ByteBuffer.wrap(message));
+            for (Object snapshot : (List<?>) parts.get(1)) ends.add((Long) ((List<?>) snapshot).get(2));
+        }
+        return ends;
+    }
+}

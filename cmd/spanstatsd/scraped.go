@@ -1,0 +1,128 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spanstatsd/spanstatsd/internal/check"
+	"github.com/spanstatsd/spanstatsd/internal/commandline"
+	"github.com/spanstatsd/spanstatsd/internal/daemon"
+	"github.com/spanstatsd/spanstatsd/internal/flush/points"
+	"github.com/spanstatsd/spanstatsd/internal/flush/prometheus"
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
+	"github.com/spf13/pflag"
+)
+
+// scrapedOptions are flags about statistics that a Prometheus scrapes, as far as they are to be read.
+type scrapedOptions struct {
+	choice     switched
+	addr       string
+	histograms string
+	bounds     []float64
+	dialect    points.Dialect
+	dimensions string
+}
+
+func (o *scrapedOptions) addFirst(f *pflag.FlagSet) {
+	f.Var(&o.choice, "prometheus",
+		"whether a Prometheus can scrape statistics at "+prometheus.Path+" of --http-addr: on, also without "+
+			"a value, or off (default: on where no destination is named)")
+	f.Lookup("prometheus").NoOptDefVal = on
+}
+
+func (o *scrapedOptions) addRest(f *pflag.FlagSet) {
+	f.Var(commandline.Text(&o.addr, "address"), "prometheus-addr",
+		"address of its own at which a Prometheus scrapes statistics, as :9127 (default: that of "+
+			"--http-addr)")
+	f.Var(commandline.Choice(&o.histograms, "both", "both", onlyNative, onlyClassic), "prometheus-histograms",
+		"which buckets a Prometheus gets: native ones where it asks for protobuf, "+
+			"classic ones, or both")
+	f.Var(commandline.Parsed(&o.bounds, connectorBounds, "bounds", parseBounds), "prometheus-buckets",
+		"upper bounds of classic buckets in seconds, with commas; connector for those of the Collector's "+
+			"spanmetrics connector, sdk for those of OpenTelemetry's conventions for HTTP")
+	f.Var(commandline.Choice(&o.dialect, points.Spanmetrics, points.Spanmetrics, points.Tempo),
+		"prometheus-dialect", "names of metrics and labels for a Prometheus: spanmetrics as the "+
+			"Collector's connector has them, tempo as the metrics generator of Grafana's Tempo has them")
+	f.Var(commandline.Text(&o.dimensions, "names"), "prometheus-dimensions",
+		"labels for a Prometheus beside service, name, kind and status, as attributes: all, none, or names "+
+			"with commas as http.route,peer.service")
+}
+
+// complete makes the exporter, which it is by itself where no other destination is named.
+func (o *scrapedOptions) complete(c *daemon.Config, flags *pflag.FlagSet, isAlone bool) error {
+	choice := o.choice
+	if choice == "" {
+		choice = off
+		if isAlone {
+			choice = on
+		}
+		commandline.Annotate(flags.Lookup("prometheus"), effective, string(choice))
+	}
+	if choice == off {
+		return nil
+	}
+	config := prometheus.Config{
+		URL: prometheus.Path, Dialect: o.dialect, NoNative: o.histograms == onlyClassic,
+		Exemplars: c.Exemplars,
+	}
+	if o.histograms != onlyNative {
+		config.Bounds = o.bounds
+	}
+	err := readInto(&config.Dimensions, o.dimensions, points.ParseDimensions)
+	if o.addr != "" {
+		config.URL = "http://" + o.addr + prometheus.Path
+		err = errors.Join(err, check.Address("prometheus-addr", o.addr))
+	}
+	c.Prometheus, c.PrometheusAddr = prometheus.New(config), o.addr
+	return err
+}
+
+// switched is the value of a flag that is on, off, or chosen by others.
+type switched string
+
+func (s *switched) Set(given string) error {
+	switch strings.ToLower(given) {
+	case on, "true":
+		*s = on
+	case off, "false":
+		*s = off
+	default:
+		return fmt.Errorf("%q is none of on, off", given)
+	}
+	return nil
+}
+
+func (s *switched) String() string { return string(*s) }
+func (*switched) Type() string     { return "on|off" }
+
+const (
+	onlyNative  = "native"
+	onlyClassic = "classic"
+)
+
+const connectorBounds = "connector"
+
+// namedBounds are the default of the Collector's connector, and what OpenTelemetry's conventions
+// advise for requests of HTTP.
+var namedBounds = map[string][]float64{
+	connectorBounds: {.002, .004, .006, .008, .01, .05, .1, .2, .4, .8, 1, 1.4, 2, 5, 10, 15},
+	"sdk":           {.005, .01, .025, .05, .075, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10},
+}
+
+// parseBounds reads bounds by a name, or seconds with commas.
+func parseBounds(given string) (bounds []float64, err error) {
+	if named, is := namedBounds[given]; is {
+		return named, nil
+	}
+	for word := range strings.SplitSeq(given, ",") {
+		bound, err := strconv.ParseFloat(strings.TrimSpace(word), 64)
+		if err != nil {
+			return nil, fmt.Errorf("%q is no number of seconds; give connector, sdk, or seconds with "+
+				"commas as 0.01,0.1,1", word)
+		}
+		bounds = append(bounds, bound)
+	}
+	return bounds, sketch.CheckBounds(bounds)
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/health"
+)
+
+// TestPrometheusIsOnWhereNobodyNamedADestination, and as it is told.
+func TestPrometheusIsOnWhereNobodyNamedADestination(t *testing.T) {
+	const otlp = "--otlp-metrics-endpoint=http://c"
+	for _, c := range []struct{ given, value, effective string }{
+		{"", "", "on"},
+		{"--agent-url=off", "", "on"},
+		{"--agent-url=http://h:8126", "", "off"},
+		{"DD_AGENT_HOST=h", "", "off"},
+		{otlp, "", "off"},
+		{otlp + " --agent-url=off", "", "off"},
+		{"OTEL_EXPORTER_OTLP_ENDPOINT=http://c", "", "off"},
+		{"OTEL_EXPORTER_OTLP_ENDPOINT=http://c --otlp-metrics-endpoint=off", "", "on"},
+		{otlp + " --prometheus", "on", ""},
+		{"--prometheus=false", "off", ""},
+		{"SPANSTATSD_PROMETHEUS=true " + otlp, "on", ""},
+	} {
+		cmd := program(t, "config", "--json")
+		for text := range strings.FieldsSeq(c.given) {
+			if strings.HasPrefix(text, "-") {
+				cmd.Args = append(cmd.Args, text)
+			} else {
+				cmd.Env = append(cmd.Env, text)
+			}
+		}
+		out, err := cmd.CombinedOutput()
+		var settings []health.Setting
+		if err != nil || json.Unmarshal(out, &settings) != nil {
+			t.Fatalf("%q: %v: %s", c.given, err, out)
+		}
+		at := slices.IndexFunc(settings, func(s health.Setting) bool { return s.Name == "prometheus" })
+		if s := settings[at]; s.Value != c.value || s.Effective != c.effective {
+			t.Errorf("%q: %+v, want %+v", c.given, s, c)
+		}
+	}
+}
+
+// TestWhatPrometheusCannotBeGiven is named before anything starts.
+func TestWhatPrometheusCannotBeGiven(t *testing.T) {
+	for given, says := range map[string]string{
+		"--prometheus=maybe": "none of on, off", "--prometheus-buckets=1,x": "no number of seconds",
+		"--prometheus-buckets=2,1": "rising", "--prometheus-dimensions=a=b": "parse dimensions",
+		"--prometheus-addr=nowhere": "check prometheus-addr", "--prometheus-dialect=datadog": "none of",
+		"--prometheus-addr=:9126": "check prometheus-addr", "--prometheus-histograms=some": "none of",
+		"--agent-url=off --prometheus=off": "nowhere",
+	} {
+		out, err := program(t, append([]string{"config", "--check"}, strings.Fields(given)...)...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), says) {
+			t.Errorf("%q: %v: %s, want %q", given, err, out, says)
+		}
+	}
+	for _, fine := range []string{"--prometheus-buckets=sdk", "--prometheus-buckets=0.1, 1,2.5", "--prometheus-addr=127.0.0.1:9127"} {
+		if out, err := program(t, "config", "--check", fine).CombinedOutput(); err != nil {
+			t.Errorf("%q: %v: %s", fine, err, out)
+		}
+	}
+}

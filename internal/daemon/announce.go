@@ -1,0 +1,68 @@
+package daemon
+
+import (
+	"fmt"
+	"net"
+	"slices"
+
+	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/internal/memory"
+)
+
+// announce is the two lines at start: where spans come in and what may be used for them, and where
+// statistics go. Who gave no setting at all reads in three more how to begin.
+func (d *Daemon) announce() {
+	c := &d.config
+	c.Log.Info("listening for tracers",
+		"socket", c.Ingest.Socket.Path, "http", d.health.Addr(),
+		"drainers", d.aggregate.Drainers(), "ring_slots", c.Aggregate.RingSlots,
+		"max_aggregates", c.Aggregate.MaxAggregates, "max_aggregates_from", c.aggregatesFrom(),
+		"max_connections", c.Ingest.MaxConnections,
+		"retry_bytes", memory.SizeText(c.Flush.RetryBytes), "memory_at_most", memory.Text(c.Memory().Total),
+		"version", c.Version,
+		"see", "spanstatsd status, or / on the http address; --log-level=debug says more")
+	c.Log.Info("where statistics go", d.goTo()...)
+	if c.Ingest.Socket.Private {
+		c.Log.Info("the socket is in a directory of this user's own, since that of the default is not there "+
+			"or may not be written", "socket", c.Ingest.Socket.Path)
+	}
+	if !slices.ContainsFunc(c.Settings, isChosen) && len(c.Settings) > 0 {
+		_, port, _ := net.SplitHostPort(d.health.Addr())
+		c.Log.Info("to send spans of an OpenTelemetry SDK",
+			"run", "spanstatsd run --otlp-addr 127.0.0.1:4318",
+			"and_the_application_with", "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318")
+		c.Log.Info("to send spans of a program that links the client for Go or Java",
+			"run_it_with", "SPANSTATSD_SOCKET="+c.Ingest.Socket.Path)
+		c.Log.Info("to look at them", "open", "http://127.0.0.1:"+port+"/", "or_run", "spanstatsd status")
+	}
+}
+
+// goTo is each destination with its URL, and who is looked for.
+func (d *Daemon) goTo() (to []any) {
+	for _, at := range d.flusher.Destinations() {
+		if d.config.Agent.LookedFor && at.Name() == d.agent.Name() {
+			to = append(to, "looked_for", at.Name()+" at "+at.URL())
+		} else {
+			to = append(to, at.Name(), at.URL())
+		}
+	}
+	return to
+}
+
+// isChosen says whether the operator chose a value.
+func isChosen(s health.Setting) bool {
+	return s.Origin == health.FromFlag || s.Origin == health.FromEnvironment
+}
+
+// aggregatesFrom says why there are as many aggregates as there are: who chose the number,
+// and the limit that it was chosen for.
+func (c *Config) aggregatesFrom() string {
+	for _, s := range c.Settings {
+		if s.Name == "max-aggregates" && s.Origin == health.FromMemory {
+			return fmt.Sprintf("%s of %s", c.MemoryLimit.Source, memory.Text(c.MemoryLimit.Bytes))
+		} else if s.Name == "max-aggregates" {
+			return s.Origin
+		}
+	}
+	return health.FromDefault
+}

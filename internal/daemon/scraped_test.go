@@ -1,0 +1,104 @@
+package daemon_test
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/daemon"
+	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
+	"github.com/spanstatsd/spanstatsd/internal/flush/prometheus"
+)
+
+// TestStatisticsAreScrapedInOnePlace: at the HTTP address, or at one of their own where nothing else
+// is answered; and its metrics say when.
+func TestStatisticsAreScrapedInOnePlace(t *testing.T) {
+	for _, isApart := range []bool{false, true} {
+		dir := t.TempDir()
+		config := testConfig(t, dir, "unix://"+filepath.Join(dir, "nobody"))
+		config.Agent.URL = agent.URL{}
+		config.Prometheus = prometheus.New(prometheus.Config{URL: prometheus.Path, Bounds: []float64{.1, 1}})
+		apart := ""
+		if isApart {
+			apart = freeAddress(t)
+			config.PrometheusAddr = apart
+		}
+		d, err := daemon.New(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.Start()
+		at, spans := d.HTTPAddr(), d.HTTPAddr()
+		if isApart {
+			spans = apart
+			for _, path := range []string{"/metrics", "/status", "/", "/livez"} {
+				if got, _ := get(t, apart+path); got != http.StatusNotFound {
+					t.Errorf("%s is answered %d where only statistics are scraped", path, got)
+				}
+			}
+			if got, _ := get(t, at+prometheus.Path); got != http.StatusNotFound {
+				t.Errorf("statistics are answered %d at the HTTP address too", got)
+			}
+		}
+		const gauge = "\nspanstatsd_prometheus_last_scrape_timestamp_seconds "
+		if _, text := get(t, at+"/metrics"); !strings.Contains(text, gauge+"0\n") {
+			t.Error("nobody has scraped, and the metric does not say so")
+		}
+		if s := d.Status().Destinations[0]; s.Name != "prometheus" || s.Scraped == nil || !s.Scraped.Last.IsZero() {
+			t.Errorf("before anybody has scraped: %+v", s)
+		}
+		if got, _ := get(t, spans+prometheus.Path); got != http.StatusOK {
+			t.Errorf("a scrape is answered %d", got)
+		}
+		if _, text := get(t, at+"/metrics"); strings.Contains(text, gauge+"0\n") || !strings.Contains(text, gauge) {
+			t.Error("somebody has scraped, and the metric does not say so")
+		}
+		if s := d.Status().Destinations[0]; s.Scraped.Last.IsZero() {
+			t.Errorf("somebody has scraped: %+v", s)
+		}
+		d.Stop()
+	}
+}
+
+// freeAddress is an address where nobody listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+func get(t *testing.T, at string) (status int, body string) {
+	t.Helper()
+	answer, err := http.Get("http://" + at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, string(text)
+}
+
+// TestAnAddressThatIsTakenIsNamed by its flag, and nothing of the daemon is left.
+func TestAnAddressThatIsTakenIsNamed(t *testing.T) {
+	dir := t.TempDir()
+	config := testConfig(t, dir, "unix://"+filepath.Join(dir, "nobody"))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	config.Prometheus, config.PrometheusAddr = prometheus.New(prometheus.Config{}), l.Addr().String()
+	if _, err := daemon.New(config); err == nil || !strings.Contains(err.Error(), "--prometheus-addr") {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,84 @@
+package points
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// Dimensions are the attributes of a series beside the four that each has, in the dialect
+// spanmetrics.
+type Dimensions struct {
+	all   bool // that we know, but the resource
+	names []string
+}
+
+// resourceDimension is the resource of a Datadog span, as the Collector's receiver names
+// it. It has as many values as all other dimensions together, so it must be asked for.
+const resourceDimension = "dd.span.Resource"
+
+// AllDimensions are all but the resource.
+const AllDimensions = "all"
+
+// ParseDimensions reads names with commas; "all" is one of them, and "none" stands alone.
+func ParseDimensions(text string) (d Dimensions, err error) {
+	if text == "none" {
+		return d, nil
+	}
+	for name := range strings.SplitSeq(text, ",") {
+		switch name = strings.TrimSpace(name); {
+		case name == "" || name == "none" || strings.ContainsAny(name, " \t=:"):
+			return Dimensions{}, fmt.Errorf("parse dimensions %q: %q is no attribute's name; "+
+				"give all, none, or names with commas as http.route,http.response.status_code", text, name)
+		case name == AllDimensions:
+			d.all = true
+		default:
+			d.names = append(d.names, name)
+		}
+	}
+	return d, nil
+}
+
+// has says whether an attribute is a dimension. What tracers keep to themselves must be
+// asked for by name.
+func (d *Dimensions) has(name string) bool {
+	return slices.Contains(d.names, name) ||
+		d.all && name != resourceDimension && !strings.HasPrefix(name, "_dd.")
+}
+
+// tag is one attribute that a tracer or an operator chose.
+type tag struct{ name, value string }
+
+// isStatus says whether it is the status of a span, which has an attribute of its own.
+func (t tag) isStatus() bool { return t.name+":"+t.value == span.StatusOK }
+
+// tagList is the tags of a key as attributes.
+type tagList []tag
+
+// add adds the tags of a list that are dimensions, by OpenTelemetry's names for them.
+func (t tagList) add(list []string, wanted *Dimensions) tagList {
+	for _, text := range list {
+		key, value, isTag := strings.Cut(text, ":")
+		if name := attributeName(key); isTag && wanted.has(name) {
+			t = append(t, tag{name, value})
+		}
+	}
+	return t
+}
+
+// write writes them in the order of their names, so that two keys with the same tags are
+// one series, whatever their tags were called before.
+func (t tagList) write(to *attributes) {
+	for i := range t {
+		t[i].name = to.named(t[i].name)
+	}
+	slices.SortFunc(t, func(a, b tag) int {
+		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.value, b.value))
+	})
+	for _, tag := range t {
+		to.text(tag.name, tag.value)
+	}
+}

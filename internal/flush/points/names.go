@@ -1,0 +1,76 @@
+package points
+
+import (
+	"strconv"
+	"strings"
+)
+
+// spanKinds are OpenTelemetry's names of a span's kinds.
+var spanKinds = map[string]string{
+	"internal": "SPAN_KIND_INTERNAL",
+	"server":   "SPAN_KIND_SERVER",
+	"client":   "SPAN_KIND_CLIENT",
+	"producer": "SPAN_KIND_PRODUCER",
+	"consumer": "SPAN_KIND_CONSUMER",
+}
+
+// kindUnsaid is the name of none of them.
+const kindUnsaid = "SPAN_KIND_UNSPECIFIED"
+
+// kindNamed is the name of a kind, or otherwise where it is none.
+func kindNamed(kind, otherwise string) string {
+	if name, known := spanKinds[strings.ToLower(kind)]; known {
+		return name
+	}
+	return otherwise
+}
+
+// The names of a span's status.
+const (
+	statusUnset = "STATUS_CODE_UNSET"
+	statusOK    = "STATUS_CODE_OK"
+	statusError = "STATUS_CODE_ERROR"
+)
+
+// grpcStatuses are the names of gRPC's status codes.
+var grpcStatuses = [...]string{
+	"OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND",
+	"ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED",
+	"OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED",
+}
+
+// grpcStatus is the name of a code in decimal text, or empty where it is none.
+func grpcStatus(code string) string {
+	if code == "" { // as of most spans; the error that says so takes memory
+		return ""
+	}
+	if n, err := strconv.ParseUint(code, 10, 8); err == nil && n < uint64(len(grpcStatuses)) {
+		return grpcStatuses[n]
+	}
+	return ""
+}
+
+// attributeNames are OpenTelemetry's names of those tags of Datadog's spans that have
+// one, as the Collector's receiver for Datadog's traces says.
+var attributeNames = map[string]string{
+	"env": "deployment.environment.name", "version": "service.version",
+	"container_id": "container.id", "container_name": "container.name",
+	"cloud_provider": "cloud.provider", "region": "cloud.region", "zone": "cloud.availability_zone",
+	"kube_cluster_name": "k8s.cluster.name", "kube_namespace": "k8s.namespace.name",
+	"pod_name":        "k8s.pod.name",
+	"kube_deployment": "k8s.deployment.name", "kube_container_name": "k8s.container.name",
+	"http.client_ip": "client.address", "http.version": "network.protocol.version",
+	"http.server_name": "server.address", "http.useragent": "user_agent.original",
+	"http.method": "http.request.method", "http.status_code": "http.response.status_code",
+	"aws.s3.bucket_name": "aws.s3.bucket", "aws.operation": "rpc.method", "aws.service": "rpc.service",
+	"db.type": "db.system.name", "db.operation": "db.operation.name", "db.instance": "db.namespace",
+	"db.sql.table": "db.collection.name", "db.pool.name": "db.client.connection.pool.name",
+}
+
+// attributeName is OpenTelemetry's name of a tag, or its own.
+func attributeName(tag string) string {
+	if name, known := attributeNames[tag]; known {
+		return name
+	}
+	return tag
+}

@@ -1,0 +1,70 @@
+package points
+
+import (
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/exemplars"
+	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
+)
+
+// overflowAttributes are those of the series of a resource that counts what finds no room,
+// as the OpenTelemetry SDKs have it.
+// Whoever adds up what several daemons sent tells them apart by the instance, as in any other series.
+func overflowAttributes(g *grouper) []byte {
+	list := attributes{labels: g.written.labels}
+	list.begin()
+	list.text(instanceName, g.dialect.ofInstance())
+	list.flag("otel.metric.overflow", true)
+	return list.bytes
+}
+
+// commonResource is that of spans whose own resource finds no room for an overflow either.
+func commonResource(g *grouper) []byte {
+	list := attributes{labels: g.written.labels}
+	list.begin()
+	list.text("service.name", "tracer_blocked_value")
+	return list.bytes
+}
+
+// Running keeps running totals of the points that a Reader makes.
+type Running struct {
+	*totals.Totals
+	Slowest map[*totals.Series]exemplars.Exemplar // of the last cycle
+	reader  *Reader
+}
+
+// NewRunning keeps those of a reader.
+func NewRunning(r *Reader, limits totals.Limits) *Running {
+	return &Running{
+		Totals:  totals.New(limits, overflowAttributes(&r.grouper), commonResource(&r.grouper)),
+		Slowest: map[*totals.Series]exemplars.Exemplar{},
+		reader:  r,
+	}
+}
+
+// AddUp adds what a cycle with this window counted to the running totals. It returns the
+// spans that are in no series: a defect of ours, since whatever is counted makes a point.
+func (a *Running) AddUp(sealed *aggregate.Sealed, rows []flush.Row, start, end int64) (lost uint64) {
+	a.Begin(start, end)
+	clear(a.Slowest)
+	for _, g := range a.reader.Group(sealed, rows) {
+		total, resource := a.reader.Total(rows, g), []byte(a.reader.Resource(g))
+		left, last := total.Spans, (*totals.Series)(nil)
+		a.reader.Outcomes(sealed, rows, g, &total, func(p *Point) {
+			spans := min(p.Durations.Spans, left)
+			last = a.Add(resource, p.Attributes, totals.Counted{
+				Spans: spans, Calls: p.Calls, Seconds: p.Seconds, Buckets: &p.Durations, Classic: p.Classic,
+			})
+			left -= spans
+			if p.Exemplar.Span != 0 {
+				a.Slowest[last] = slower(a.Slowest[last], p.Exemplar)
+			}
+		})
+		if last == nil {
+			lost += left
+		} else {
+			last.Spans += left // of tracers whose bins and counts differ
+		}
+	}
+	return lost
+}

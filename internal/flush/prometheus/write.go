@@ -1,0 +1,84 @@
+package prometheus
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+)
+
+// family is a metric, and how one is made of a series.
+type family struct {
+	head dto.MetricFamily // without metrics
+	of   func(*record) *dto.Metric
+}
+
+// write writes a metric of some series, of which there must be one, in a format. What goes wrong w
+// says when it is flushed.
+func (f *family) write(w *bufio.Writer, format expfmt.Format, all []*record) {
+	switch format.FormatType() {
+	case expfmt.TypeProtoDelim:
+		f.writeMessage(w, all)
+	case expfmt.TypeOpenMetrics:
+		f.writeText(w, all, func(w io.Writer, one *dto.MetricFamily) (int, error) {
+			return expfmt.MetricFamilyToOpenMetrics(w, one, expfmt.WithCreatedLines())
+		})
+	default:
+		f.writeText(w, all, expfmt.MetricFamilyToText)
+	}
+}
+
+// writeText writes each series as a family, with the head of the first alone.
+func (f *family) writeText(
+	w *bufio.Writer, all []*record, encode func(io.Writer, *dto.MetricFamily) (int, error),
+) {
+	one := &dto.MetricFamily{Name: f.head.Name, Help: f.head.Help, Type: f.head.Type}
+	out := &headless{to: w}
+	for _, r := range all {
+		one.Metric = append(one.Metric[:0], f.of(r))
+		_, _ = encode(out, one)
+		one.Help, out.inHead = nil, true // of which one line is left
+	}
+}
+
+// headless leaves out the first line of what an encoder writes, which is in its first write. The
+// encoder takes all for written, or it would stop there.
+type headless struct {
+	to     *bufio.Writer
+	inHead bool
+}
+
+func (h *headless) Write(text []byte) (int, error) {
+	rest := text
+	if h.inHead {
+		_, rest, _ = bytes.Cut(text, []byte("\n"))
+		h.inHead = false
+	}
+	_, err := h.to.Write(rest)
+	return len(text), err //nolint:wrapcheck // nobody reads it
+}
+
+// fieldMetric is the number of the field metric in MetricFamily.
+const fieldMetric = 4
+
+// writeMessage writes a family as one message behind its length, a series after the other.
+func (f *family) writeMessage(w *bufio.Writer, all []*record) {
+	head, _ := proto.Marshal(&f.head)
+	size := len(head)
+	for _, r := range all {
+		size += protowire.SizeTag(fieldMetric) + protowire.SizeBytes(proto.Size(f.of(r)))
+	}
+	b := append(protowire.AppendVarint(nil, uint64(size)), head...)
+	for _, r := range all {
+		metric := f.of(r)
+		b = protowire.AppendTag(b, fieldMetric, protowire.BytesType)
+		b = protowire.AppendVarint(b, uint64(proto.Size(metric)))
+		b, _ = proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(b, metric)
+		_, _ = w.Write(b)
+		b = b[:0]
+	}
+}

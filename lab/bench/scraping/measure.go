@@ -1,0 +1,94 @@
+package main
+
+import (
+	"runtime"
+	"sync"
+
+	"github.com/spanstatsd/spanstatsd/lab/bench/measure"
+)
+
+// sample is one answer or flush: milliseconds, allocations, and the bytes of the answer.
+type sample struct{ cpu, wall, allocations, bytes float64 }
+
+// measured runs something once on a heap that has just been collected.
+func measured(do func() (int, error)) (sample, error) {
+	runtime.GC()
+	bytes := 0
+	cost, err := measure.Of(func() (err error) {
+		bytes, err = do()
+		return err
+	})
+	return sample{
+		cost.CPU.Seconds() * 1e3, cost.Wall.Seconds() * 1e3, float64(cost.Allocs), float64(bytes),
+	}, err
+}
+
+// medians has all sides run in turns, and returns the median of each.
+func medians(rounds int, sides ...func() (int, error)) (all []sample, err error) {
+	samples := make([][]sample, len(sides))
+	for range rounds {
+		for i, side := range sides {
+			s, err := measured(side)
+			if err != nil {
+				return nil, err
+			}
+			samples[i] = append(samples[i], s)
+		}
+	}
+	for _, s := range samples {
+		all = append(all, median(s))
+	}
+	return all, nil
+}
+
+// median takes each figure's own.
+func median(all []sample) sample {
+	return sample{
+		cpu:         measure.Median(all, func(s sample) float64 { return s.cpu }),
+		wall:        measure.Median(all, func(s sample) float64 { return s.wall }),
+		allocations: measure.Median(all, func(s sample) float64 { return s.allocations }),
+		bytes:       measure.Median(all, func(s sample) float64 { return s.bytes }),
+	}
+}
+
+// flushes has a cycle flushed by itself and while two scrapes hang, in turns.
+func flushes(rounds int, w *work) (alone, beside sample, err error) {
+	var samples [2][]sample
+	for range rounds {
+		for i := range samples {
+			release := func() {}
+			if i == 1 {
+				release = hanging(w, 2)
+			}
+			s, err := measured(func() (int, error) { return 0, w.flush() })
+			release()
+			if err != nil {
+				return alone, beside, err
+			}
+			samples[i] = append(samples[i], s)
+		}
+	}
+	return median(samples[0]), median(samples[1]), nil
+}
+
+// hanging has some scrape and read nothing until they are released. It returns when all hang.
+func hanging(w *work, some int) (release func()) {
+	began, end := make(chan struct{}, some), make(chan struct{})
+	var group sync.WaitGroup
+	for range some {
+		group.Go(func() {
+			once := sync.OnceFunc(func() {
+				began <- struct{}{}
+				<-end
+			})
+			w.exporter.ServeHTTP(&thrown{before: once}, forms[0].request())
+		})
+	}
+	for range some {
+		<-began
+	}
+	return func() {
+		close(end)
+		group.Wait()
+	}
+}

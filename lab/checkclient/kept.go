@@ -1,0 +1,83 @@
+package checkclient
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/maphash"
+	"math"
+	"slices"
+
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// isDoomed reports whether the daemon dies with this connection.
+func (s *session) isDoomed() bool { return s.death != nil && s.id == 1 }
+
+// token is what the welcome of a connection says.
+func token(id int) string { return fmt.Sprint("check-", id) }
+
+// ask compares what a hello asks with what there is to ask, and has the welcome answer.
+func (s *session) ask(e *event, hello *wire.Hello, welcome *wire.Welcome) {
+	welcome.Settled, welcome.Token = hello.Settled, token(s.id)
+	if !hello.Settled {
+		s.note(&e.told, noteKept, "hello does not say settled: the client can't know what to keep")
+	}
+	d := s.death
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	want := ""
+	if d.isOver && !d.isAsked {
+		want, d.isAsked = token(1), true
+	}
+	if hello.Earlier != want {
+		s.note(&e.told, noteKept, "hello says earlier %q, and the token of the connection that a daemon has "+
+			"died with is %q", head(hello.Earlier), want)
+	}
+	if want == "" {
+		return
+	}
+	settled, doubtful := d.batches[0], d.batches[1]
+	behind := uint64(len(settled) + len(doubtful))
+	welcome.Earlier = wire.AppendOutcome(nil, uint64(len(settled)), wire.Settled)
+	welcome.Earlier = wire.AppendOutcome(welcome.Earlier, behind, wire.Doubtful)
+	s.after = aftermath{
+		slices.Concat(d.batches[2:]...), slices.Concat(settled, doubtful),
+		uint64(len(doubtful)),
+	}
+}
+
+// keep notes a span: of the first connection as one that the client has to keep, behind a death as one
+// that comes again or is new.
+func (s *session) keep(to *told, snapshot *wire.Snapshot) {
+	key := s.keys.numbers[snapshot.Number]
+	if !snapshot.Numbered {
+		key = maphash.Bytes(seed, snapshot.Key)
+	}
+	text := binary.BigEndian.AppendUint64(nil, key)
+	text = binary.BigEndian.AppendUint64(text, snapshot.Duration)
+	text = binary.BigEndian.AppendUint64(text, uint64(snapshot.End))
+	text = binary.BigEndian.AppendUint64(text, math.Float64bits(snapshot.Weight))
+	mark := maphash.Bytes(seed, append(text, byte(snapshot.Flags)))
+	switch {
+	case s.isDoomed():
+		last := len(s.death.batches) - 1
+		s.death.batches[last] = append(s.death.batches[last], mark)
+	case len(s.after.again) > 0 && mark == s.after.again[0]:
+		s.after.again = s.after.again[1:]
+	case slices.Contains(s.after.twice, mark):
+		s.note(to, noteKept, "a span comes again that is settled or doubtful: it may count twice")
+	case len(s.after.again) > 0:
+		s.note(to, noteKept, "a span comes before, or in the place of, one that is to be handed over again")
+	}
+}
+
+// mourn notes what a connection behind a death has not done.
+func (s *session) mourn(to *told) {
+	if n := len(s.after.again); n > 0 {
+		s.note(to, noteKept, "%d spans that no destination has were not handed over again as they were", n)
+	}
+	if s.after.ambiguous > 0 {
+		s.note(to, noteKept, "%d doubtful spans were not reported as lost, with the reason ambiguous",
+			s.after.ambiguous)
+	}
+}

@@ -1,0 +1,125 @@
+package daemon_test
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/daemon"
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
+	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/health"
+	"github.com/spanstatsd/spanstatsd/lab/standin"
+)
+
+// TestAnAgentThatIsFoundHasWhatFollows: while nobody is where the agent is looked for, all is counted and
+// nothing is held, and nobody is said to be away. When an agent is there, it has every span from then on
+// once; and when it goes, what follows waits for it as for any other.
+func TestAnAgentThatIsFoundHasWhatFollows(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	config := testConfig(t, dir, "unix://"+filepath.Join(dir, "a"))
+	var log lines
+	config.Agent.LookedFor, config.Log = true, slog.New(slog.NewTextHandler(&log, nil))
+	other := &plain{name: "other"}
+	config.Exporters = []flush.Exporter{other}
+	d, err := daemon.New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Start()
+	p := &pair{Daemon: d, t: t, socket: config.Ingest.Socket.Path}
+	c := p.client("shop")
+	for range 3 {
+		c.Publish(batch(100, "before"))
+		if err := c.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	agentOf := func() health.DestinationStatus {
+		all := d.Status().Destinations
+		return all[len(all)-1]
+	}
+	if at, books := agentOf(), d.Books(); at.Name != "agent" || at.State != flush.LookedFor ||
+		at.Books.Held != 0 || at.Books.BeforeFound != 300 || !books.Balanced || books.Flushed != 300 ||
+		d.Status().Agent.State != flush.LookedFor {
+		t.Errorf("before: %+v, %+v", at, books)
+	}
+	metrics := metricsOf(t, d)
+	if !strings.Contains(metrics, `spanstatsd_spans_before_found_total{destination="agent"} 300`) ||
+		!strings.Contains(metrics, `spanstatsd_spans_before_found_total{destination="other"} 0`) ||
+		strings.Contains(metrics, `spanstatsd_destination_reachable{destination="agent"}`) ||
+		strings.Contains(metrics, `spanstatsd_destination_takes{destination="agent"}`) {
+		t.Errorf("metrics:\n%s", metrics)
+	}
+	agent, err := standin.Start(standin.Config{Network: "unix", Address: filepath.Join(dir, "a")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually.True(t, "the agent is found", func() bool { return agentOf().State == flush.Takes })
+	c.Publish(batch(50, "after"))
+	if err := c.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if at := agentOf(); at.Books.Flushed != 50 || at.Books.BeforeFound != 300 || agent.Totals().Hits != 50 {
+		t.Errorf("found: %+v, and it has %d spans", at, agent.Totals().Hits)
+	}
+	agent.Close()
+	c.Publish(batch(7, "gone"))
+	eventually.True(t, "what follows waits for an agent that has gone", func() bool {
+		return agentOf().Books.HeldInPayloads == 7 && agentOf().State == flush.Silent
+	})
+	if agent, err = standin.Start(standin.Config{Network: "unix", Address: filepath.Join(dir, "a")}); err != nil {
+		t.Fatal(err)
+	}
+	defer agent.Close()
+	eventually.True(t, "an agent that is back has what waited", func() bool { return agentOf().Books.Flushed == 57 })
+	if books := p.Stop(); !books.Balanced || books.Held != 0 || agent.Totals().Hits != 7 || other.spans != 357 {
+		t.Errorf("at the end: %+v, the agent has %d, the other %d", books, agent.Totals().Hits, other.spans)
+	}
+	for said, times := range map[string]int{
+		`msg="where statistics go" other=memory://other looked_for="agent at unix://`: 1, "agent found": 1,
+		"does not answer": 0,
+	} {
+		if strings.Count(log.String(), said) != times {
+			t.Errorf("the log does not say %q %d times:\n%s", said, times, log.String())
+		}
+	}
+}
+
+// lines are a log that is read while it is written.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// metricsOf is what a daemon answers to a scrape.
+func metricsOf(t *testing.T, d *daemon.Daemon) string {
+	t.Helper()
+	answer, err := http.Get("http://" + d.HTTPAddr() + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

@@ -1,0 +1,95 @@
+package program
+
+import (
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/client"
+)
+
+// nobody is a user who may write nowhere but where it is allowed to.
+const nobody = 65534
+
+// TestTheFirstRunNeedsNoFlag, as a user who may not write below /var/run: the socket is in a directory of the
+// user's own, the page answers, the log says how to begin, and a span that comes is counted.
+func TestTheFirstRunNeedsNoFlag(t *testing.T) {
+	// Without a flag the port is the default's, and so is the socket where a daemon is installed: neither is
+	// a test's to take from who has it.
+	free, err := net.Listen("tcp", ":9126")
+	if err != nil {
+		t.Skip("the port of the default is taken on this machine")
+	}
+	free.Close()
+	if _, err := os.Stat("/var/run/spanstatsd"); err == nil {
+		t.Skip("this machine has the directory of the default")
+	}
+	dir := sockets(t)
+	cmd := program(t, "run")
+	cmd.Env = []string{"XDG_RUNTIME_DIR=" + dir, "GORACE=atexit_sleep_ms=0"}
+	if os.Getuid() == 0 {
+		for _, of := range []string{dir, filepath.Dir(daemonProgram)} {
+			if err := os.Chmod(of, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Chown(dir, nobody, nobody); err != nil {
+			t.Fatal(err)
+		}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	}
+	daemon, said := listening(t, cmd)
+	socket := filepath.Join(dir, "spanstatsd", "spans.sock")
+	if said["socket"] != socket {
+		t.Errorf("it listens at %v", said)
+	}
+	goes := <-daemon.lines
+	if looked, _ := goes["looked_for"].(string); goes["msg"] != "where statistics go" ||
+		looked != "agent at http://127.0.0.1:8126" {
+		t.Errorf("the second line is %v", goes)
+	}
+	daemon.await("the socket is in a directory of this user's own, since that of the default is not there or may " +
+		"not be written")
+	for _, wants := range []string{"OTEL_EXPORTER_OTLP_ENDPOINT=", "SPANSTATSD_SOCKET=" + socket, "http://127.0.0.1:9126/"} {
+		line, found := <-daemon.lines, false
+		for _, value := range line {
+			text, _ := value.(string)
+			found = found || strings.HasPrefix(text, wants)
+		}
+		if !found {
+			t.Errorf("%v does not say %s", line, wants)
+		}
+	}
+	page, err := http.Get("http://127.0.0.1:9126/")
+	if err != nil || page.StatusCode != http.StatusOK {
+		t.Fatalf("the page: %v, %v", page, err)
+	}
+	page.Body.Close()
+	c, err := client.Open(client.Config{Socket: socket})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Publish([]client.Snapshot{{Key: client.Key{Service: "shop", Operation: "op"}}})
+	if err := c.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	out, err := program(t, "status").CombinedOutput()
+	for _, wants := range []string{"Every span is accounted for", "looked for there, not found"} {
+		if err != nil || !strings.Contains(string(out), wants) {
+			t.Errorf("status says no %q: %v, %s", wants, err, out)
+		}
+	}
+	if err := c.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := daemon.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code, log := daemon.exit(); code != 0 {
+		t.Errorf("it ended with %d: %v", code, log)
+	}
+}

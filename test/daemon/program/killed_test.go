@@ -1,0 +1,204 @@
+package program
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+	"github.com/spanstatsd/spanstatsd/lab/standin"
+)
+
+// TestTheNextDaemonKnowsWhatBecameOfSpans kills a daemon before a payload, while one is under way, behind
+// its answer, and at a stop behind its bye, as who waits no longer than the grace. The next one says so to a client that comes back, the one after that says the same,
+// and what came by HTTP is counted as lost.
+func TestTheNextDaemonKnowsWhatBecameOfSpans(t *testing.T) {
+	for name, c := range map[string]struct {
+		report  bool // asked for, before the kill
+		hangs   bool // the agent, with the payload
+		stops   bool // before the kill
+		earlier string
+		apm     [2]float64 // lost and ambiguous
+	}{
+		"before its payload":    {earlier: "[0 0 3 2]", apm: [2]float64{5, 0}},
+		"its payload under way": {report: true, hangs: true, earlier: "[0 0 3 1]", apm: [2]float64{0, 5}},
+		"its payload was taken": {report: true, earlier: "[3 0]"},
+		"while it stops":        {stops: true, hangs: true, earlier: "[0 0 3 1]", apm: [2]float64{0, 5}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := sockets(t)
+			agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
+			arrived := make(chan struct{}, 10)
+			over := make(chan struct{})
+			defer close(over)
+			agent.SetFault(func(r *http.Request) standin.Fault {
+				if c.hangs && r.URL.Path == "/v0.6/stats" {
+					arrived <- struct{}{}
+					<-over
+				}
+				return standin.Fault{}
+			})
+			socket, apm := filepath.Join(dir, "s"), filepath.Join(dir, "apm")
+			start := func() *process {
+				return daemonProcess(t, agent.URL(), socket, "--apm-socket", apm)
+			}
+			first := start()
+			conn, welcome := greet(t, socket, "")
+			if welcome.Token == "" || welcome.Earlier != nil {
+				t.Fatalf("welcomed with %+v", welcome)
+			}
+			if _, err := conn.Write(threeSpans()); err != nil {
+				t.Fatal(err)
+			}
+			putTraces(t, apm, tracesOf(t, 7, 5))
+			eventually.True(t, "all is counted", func() bool {
+				return metric(first.get("/metrics"), "spanstatsd_spans_received_total") == 8
+			})
+			if c.report {
+				if _, err := conn.Write(wire.AppendFlush(nil, &wire.Flush{ID: 1})); err != nil {
+					t.Fatal(err)
+				}
+				if c.hangs {
+					<-arrived
+				} else {
+					settledOf(t, conn, 3)
+				}
+			}
+			if c.stops {
+				if err := first.Process.Signal(syscall.SIGTERM); err != nil {
+					t.Fatal(err)
+				}
+				for kind := wire.Type(0); kind != wire.TypeBye; {
+					kind, _ = read(t, conn)
+				}
+				<-arrived
+			}
+			if err := first.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			first.exit()
+			for range 2 {
+				next := start()
+				shown := next.get("/metrics")
+				conn, welcome := greet(t, socket, welcome.Token)
+				if says := fmt.Sprint(welcome.Earlier); says != c.earlier {
+					t.Errorf("of 3 spans the next daemon says %s, want %s", says, c.earlier)
+				}
+				for i, reason := range []string{"lost", "ambiguous"} {
+					by := `spanstatsd_lost_to_kills_total{door="apm",reason="` + reason + `"}`
+					if got := metric(shown, by); got != c.apm[i] {
+						t.Errorf("%s is %g, want %g", by, got, c.apm[i])
+					}
+				}
+				if left := metric(next.get("/metrics"), "spanstatsd_awaited_after_kills_spans"); left != 0 {
+					t.Errorf("%g spans are awaited of a client that is back", left)
+				}
+				conn.Close()
+				eventually.True(t, "it is noted that this was said", func() bool {
+					read, _ := filepath.Glob(socket + ".running-*.read")
+					return len(read) > 0
+				})
+				c.apm = [2]float64{} // they are counted
+				if err := next.Process.Kill(); err != nil {
+					t.Fatal(err)
+				}
+				next.exit()
+			}
+		})
+	}
+}
+
+func threeSpans() []byte {
+	key := wire.AppendKey(nil, &span.Key{Service: "shop", Operation: "op", Resource: "r"})
+	frames := wire.BeginSpans(nil)
+	for range 3 {
+		frames = wire.AppendWhole(frames, key, 1000, time.Now().UnixNano(), span.TopLevel, 1)
+	}
+	wire.EndSpans(frames, 0, 3)
+	return frames
+}
+
+// greet connects to a daemon as a client that asks what became of an earlier connection.
+func greet(t *testing.T, socket, earlier string) (net.Conn, wire.Welcome) {
+	t.Helper()
+	conn, err := net.Dial("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	hello := wire.Hello{
+		Version: wire.Version, Origin: span.Origin{Service: "shop"}, Settled: true, Earlier: earlier,
+	}
+	if _, err := conn.Write(wire.AppendHello(nil, &hello)); err != nil {
+		t.Fatal(err)
+	}
+	kind, body := read(t, conn)
+	welcome, err := wire.DecodeWelcome(body)
+	if err != nil || kind != wire.TypeWelcome {
+		t.Fatalf("%v, %s", err, kind)
+	}
+	return conn, welcome
+}
+
+func read(t *testing.T, conn net.Conn) (wire.Type, []byte) {
+	t.Helper()
+	header := make([]byte, wire.HeaderLen)
+	if _, err := io.ReadFull(conn, header); err != nil {
+		t.Fatal(err)
+	}
+	message := make([]byte, wire.FrameLength(header))
+	if _, err := io.ReadFull(conn, message); err != nil {
+		t.Fatal(err)
+	}
+	kind, body, err := wire.Split(message)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kind, body
+}
+
+// settledOf reads until so many spans of the connection are settled.
+func settledOf(t *testing.T, conn net.Conn, spans uint64) {
+	t.Helper()
+	for {
+		if kind, body := read(t, conn); kind == wire.TypeFeatures {
+			said, err := wire.DecodeFeatures(body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if said.Settled >= spans {
+				return
+			}
+		}
+	}
+}
+
+func putTraces(t *testing.T, socket string, body []byte) {
+	t.Helper()
+	to := http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+		return net.Dial("unix", socket)
+	}}}
+	r, err := http.NewRequest(http.MethodPut, "http://agent/v0.4/traces", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/msgpack")
+	r.Header.Set("X-Datadog-Trace-Count", "5")
+	answer, err := to.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		t.Fatal(answer.Status)
+	}
+}
