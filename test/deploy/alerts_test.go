@@ -20,23 +20,34 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-const (
-	rulesFile = "../../deploy/prometheus/alerts.yaml"
-	casesFile = "../../deploy/prometheus/alerts_test.yaml"
+// ruleFile is a file of rules, and beside it the one with series that fire its alerts.
+type ruleFile struct{ rules, cases string }
+
+var (
+	daemonRules  = ruleFile{"../../deploy/prometheus/alerts.yaml", "../../deploy/prometheus/alerts_test.yaml"}
+	requestRules = ruleFile{
+		"../../deploy/prometheus/requests.yaml",
+		"../../deploy/prometheus/requests_test.yaml",
+	}
 )
 
-// rules are the alerts, as Prometheus reads them.
-func rules(t *testing.T) (alerts []rulefmt.Rule) {
+// read returns the rules, as Prometheus reads them.
+func (f ruleFile) read(t *testing.T) (all []rulefmt.Rule) {
 	t.Helper()
-	groups, problems := rulefmt.ParseFile(rulesFile, false, model.UTF8Validation, promParser,
+	groups, problems := rulefmt.ParseFile(f.rules, false, model.UTF8Validation, promParser,
 		promslog.NewNopLogger())
 	for _, problem := range problems {
 		t.Fatal(problem)
 	}
 	for _, group := range groups.Groups {
-		alerts = append(alerts, group.Rules...)
+		all = append(all, group.Rules...)
 	}
-	return alerts
+	return all
+}
+
+// alerts are those of the rules that may fire.
+func (f ruleFile) alerts(t *testing.T) []rulefmt.Rule {
+	return slices.DeleteFunc(f.read(t), func(r rulefmt.Rule) bool { return r.Alert == "" })
 }
 
 // promParser reads queries as a server without experimental features does.
@@ -45,11 +56,22 @@ var promParser = parser.NewParser(parser.Options{})
 // rateText writes a rate for a person: humanize says 30.28m for 0.03.
 const rateText = "{{ if lt $value 1.0 }}{{ $value | printf `%.2g` }}{{ else }}{{ $value | humanize }}{{ end }}"
 
-// TestAlertsTellWhatToDo: a summary, a severity, and a section of the runbook
-// that is there. And each metric exists.
-func TestAlertsTellWhatToDo(t *testing.T) {
+// TestRulesTellWhatToDo: of each alert a summary, a severity, and a section of the runbook
+// that is there. And each metric exists, or is recorded by a rule before.
+func TestRulesTellWhatToDo(t *testing.T) {
+	for _, file := range []ruleFile{daemonRules, requestRules} {
+		t.Run(filepath.Base(file.rules), func(t *testing.T) { file.tellWhatToDo(t) })
+	}
+}
+
+func (f ruleFile) tellWhatToDo(t *testing.T) {
 	runbook, known := string(readFile(t, "../../docs/operations.md")), metricNames(t)
-	for _, rule := range rules(t) {
+	for _, rule := range f.read(t) {
+		if rule.Record != "" {
+			checkExpression(t, rule.Record, rule.Expr, known)
+			known[rule.Record] = true
+			continue
+		}
 		if rule.Annotations["summary"] == "" || rule.Labels["severity"] == "" {
 			t.Errorf("%s has no summary or no severity", rule.Alert)
 		}
@@ -75,7 +97,7 @@ func hasSection(document, anchor string) bool {
 	return false
 }
 
-// ruleCases is the part of promtool's format that alerts_test.yaml uses.
+// ruleCases is the part of promtool's format that the files of cases use.
 type ruleCases struct {
 	RuleFiles []string       `json:"rule_files"`
 	Every     model.Duration `json:"evaluation_interval"`
@@ -103,8 +125,14 @@ type ruleCase struct {
 // compares who fires. Each alert must have a case that fires it, and one that
 // does not.
 func TestAlerts(t *testing.T) {
+	for _, file := range []ruleFile{daemonRules, requestRules} {
+		t.Run(filepath.Base(file.rules), func(t *testing.T) { file.fire(t) })
+	}
+}
+
+func (f ruleFile) fire(t *testing.T) {
 	var cases ruleCases
-	if err := yaml.UnmarshalStrict(readFile(t, casesFile), &cases); err != nil {
+	if err := yaml.UnmarshalStrict(readFile(t, f.cases), &cases); err != nil {
 		t.Fatal(err)
 	}
 	fires, silent := map[string]bool{}, map[string]bool{}
@@ -116,7 +144,7 @@ func TestAlerts(t *testing.T) {
 				expected = append(expected, show(labels.FromMap(e.Labels), labels.FromMap(e.Annotations)))
 			}
 			slices.Sort(expected)
-			got := firing(t, &c, want.Name, time.Duration(cases.Every), time.Duration(want.At))
+			got := f.firing(t, &c, want.Name, time.Duration(cases.Every), time.Duration(want.At))
 			if !slices.Equal(got, expected) {
 				t.Errorf("%s: %s after %s\ngot  %q\nwant %q", c.Name, want.Name, time.Duration(want.At), got,
 					expected)
@@ -125,7 +153,7 @@ func TestAlerts(t *testing.T) {
 			silent[want.Name] = silent[want.Name] || len(expected) == 0
 		}
 	}
-	for _, rule := range rules(t) {
+	for _, rule := range f.alerts(t) {
 		if !fires[rule.Alert] || !silent[rule.Alert] {
 			t.Errorf("%s: a case that fires: %t, one that does not: %t", rule.Alert, fires[rule.Alert],
 				silent[rule.Alert])
@@ -139,7 +167,7 @@ func TestAlerts(t *testing.T) {
 
 // firing loads a case's series, evaluates all rules up to a time, and returns
 // the alerts of one name that then fire.
-func firing(t *testing.T, c *ruleCase, name string, every, until time.Duration) (alerts []string) {
+func (f ruleFile) firing(t *testing.T, c *ruleCase, name string, every, until time.Duration) (alerts []string) {
 	t.Helper()
 	var series strings.Builder
 	fmt.Fprintf(&series, "load %s\n", c.Interval)
@@ -159,7 +187,7 @@ func firing(t *testing.T, c *ruleCase, name string, every, until time.Duration) 
 		Logger:     promslog.NewNopLogger(),
 	})
 	groups, problems := manager.LoadGroups(every, labels.EmptyLabels(), "", nil, false,
-		filepath.Clean(rulesFile))
+		filepath.Clean(f.rules))
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

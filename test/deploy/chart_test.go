@@ -16,6 +16,7 @@ import (
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/engine"
+	core "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -108,6 +109,38 @@ func TestChart(t *testing.T) {
 				return mount != nil &&
 					volume(&m.pods[0].pod.Spec, mount.Name).HostPath.Path == "/var/run/datadog" &&
 					len(m.policies[0].Spec.Egress) == 0
+			},
+		},
+		"no agent, scraped": {
+			"agent: {url: 'off'}\npodMonitor: {enabled: true}",
+			func(m *manifests) bool {
+				c := &m.pods[0].pod.Spec.Containers[0]
+				takesItsEnvironment(t, c)
+				return environment(c, "SPANSTATSD_AGENT_URL") == "off" && len(m.policies[0].Spec.Egress) == 0 &&
+					!slices.ContainsFunc(c.Env, asksDatadog) &&
+					slices.Equal(scrapedPaths(m), []string{"/metrics", "/metrics/spans"})
+			},
+		},
+		"scraped beside the agent, at a port of its own": {
+			"prometheus: {enabled: true}\nconfig: {prometheus-addr: ':9127'}\npodMonitor: {enabled: true}",
+			func(m *manifests) bool {
+				c := &m.pods[0].pod.Spec.Containers[0]
+				takesItsEnvironment(t, c)
+				return environment(c, "SPANSTATSD_PROMETHEUS") == "on" && slices.ContainsFunc(c.Env, asksDatadog) &&
+					c.Ports[1].ContainerPort == 9127 && c.Ports[1].Name == "spans" &&
+					m.policies[0].Spec.Ingress[0].Ports[1].Port.IntValue() == 9127 &&
+					*m.monitors[0].Spec.PodMetricsEndpoints[1].Port == "spans"
+			},
+		},
+		"no agent, OTLP alone": {
+			"agent: {url: 'off'}\notlp: {endpoint: 'http://c:4318/v1/metrics'}\npodMonitor: {enabled: true}",
+			func(m *manifests) bool {
+				c := &m.pods[0].pod.Spec.Containers[0]
+				takesItsEnvironment(t, c)
+				return environment(c, "SPANSTATSD_AGENT_URL") == "off" &&
+					!slices.ContainsFunc(c.Env, asksDatadog) &&
+					slices.Equal(egressPorts(m), []int{4318, 53, 53}) &&
+					slices.Equal(scrapedPaths(m), []string{"/metrics"})
 			},
 		},
 		"OTLP": {
@@ -260,10 +293,15 @@ func TestChart(t *testing.T) {
 			for _, group := range m.rules[0].Spec.Groups {
 				given += len(group.Rules)
 			}
-			return given == len(rules(t)) && m.rules[0].Labels["release"] == "p"
+			return given == len(daemonRules.read(t)) && m.rules[0].Labels["release"] == "p"
 		}},
 		"dashboard": {"dashboard: {enabled: true}", func(m *manifests) bool {
-			return m.maps[0].Data["spanstatsd.json"] == strings.TrimSpace(string(readFile(t, dashboardFile)))
+			for _, d := range dashboards {
+				if m.maps[0].Data[d.name] != strings.TrimSpace(string(readFile(t, d.file()))) {
+					return false
+				}
+			}
+			return len(m.maps[0].Data) == len(dashboards)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -277,6 +315,17 @@ func TestChart(t *testing.T) {
 			}
 		})
 	}
+}
+
+// asksDatadog says whether a variable names an agent.
+func asksDatadog(e core.EnvVar) bool { return strings.HasPrefix(e.Name, "DD_") }
+
+// scrapedPaths are those that the monitor asks.
+func scrapedPaths(m *manifests) (paths []string) {
+	for _, endpoint := range m.monitors[0].Spec.PodMetricsEndpoints {
+		paths = append(paths, endpoint.Path)
+	}
+	return paths
 }
 
 // egressPorts are those that the policy lets the daemon out to.
@@ -346,7 +395,8 @@ func TestSidecarFollowsItsConfig(t *testing.T) {
 // would not follow. The error says where to set it.
 func TestWhatHasItsOwnValueIsRefusedElsewhere(t *testing.T) {
 	for values, says := range map[string]string{
-		"config: {agent-url: 'http://agent:1'}": "agent.url", "config: {socket-mode: '0660'}": "socket.mode",
+		"agent: {url: 'off'}\napm: {enabled: true}": "apm.enabled",
+		"config: {agent-url: 'http://agent:1'}":     "agent.url", "config: {socket-mode: '0660'}": "socket.mode",
 		"config: {apm-socket: /s}": "apm.enabled", "config: {web-config-file: /w}": "web.secret",
 		"config: {otlp-metrics-endpoint: 'http://c:1'}":           "otlp.endpoint",
 		"config: {otlp-addr: '127.0.0.1:4318'}":                   "otlpIn.enabled",
@@ -522,4 +572,60 @@ func readFile(t *testing.T, name string) []byte {
 		t.Fatal(err)
 	}
 	return text
+}
+
+// heldLabels are those that only a release of Helm has.
+var heldLabels = regexp.MustCompile(`(?m)^  labels:\n(    app\.kubernetes\.io/.*\n)+`)
+
+// TestThePolicyIsOneForEveryCluster: the manifest for kubectl is what the chart installs, and short enough to be read.
+func TestThePolicyIsOneForEveryCluster(t *testing.T) {
+	rendered, err := injecting(t, map[string]any{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.TrimSpace(heldLabels.ReplaceAllString(rendered["spanstatsd/templates/inject.yaml"], "")) + "\n"
+	if lines := strings.Count(text, "\n"); lines > 150 {
+		t.Errorf("the policy has %d lines", lines)
+	}
+	const manifest = "../../deploy/kubernetes/inject/inject.yaml"
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile(manifest, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if string(readFile(t, manifest)) != text {
+		t.Errorf("%s is not what the chart installs: UPDATE=1 go test -run %s writes it", manifest, t.Name())
+	}
+	if strings.Contains(text, "DaemonSet") || strings.Contains(rendered["spanstatsd/templates/daemonset.yaml"], "DaemonSet") {
+		t.Error("there is a daemon on each node too")
+	}
+}
+
+// TestInjectionWithoutAnAgent: no pod's annotation opens a door whose traces nobody takes. What would mount
+// something of another namespace is refused.
+func TestInjectionWithoutAnAgent(t *testing.T) {
+	rendered, err := injecting(t, map[string]any{"agent": map[string]any{"url": "off"}})
+	if err != nil || !strings.Contains(rendered["spanstatsd/templates/inject.yaml"], `"datadog": false`) {
+		t.Errorf("rendered %s with %v", rendered["spanstatsd/templates/inject.yaml"], err)
+	}
+	for of, value := range map[string]any{
+		"agent": map[string]any{"url": "unix:///run/agent/apm.socket"}, "web": map[string]any{"secret": "s"},
+	} {
+		if _, err := injecting(t, map[string]any{of: value}); err == nil || !strings.Contains(err.Error(), "inject.enabled") {
+			t.Errorf("%v of %s is taken: %v", value, of, err)
+		}
+	}
+}
+
+// injecting renders the chart with injection and other values.
+func injecting(t *testing.T, values map[string]any) (map[string]string, error) {
+	t.Helper()
+	values["inject"] = map[string]any{"enabled": true}
+	c := load(t, chartDir)
+	all, err := util.ToRenderValues(c, values,
+		common.ReleaseOptions{Name: "spanstatsd", Namespace: "spanstatsd", IsInstall: true}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return engine.Engine{Strict: true}.Render(c, all)
 }

@@ -7,7 +7,30 @@ import (
 	"testing"
 )
 
-const dashboardFile = "../../deploy/grafana/spanstatsd.json"
+// givenDashboard is one that stands in deploy/grafana.
+type givenDashboard struct {
+	name, uid string
+	rows      []string // its questions, in their order
+	heeds     string   // what each of its queries looks at, of what a person chooses above
+}
+
+var dashboards = []givenDashboard{
+	{
+		"spanstatsd.json", "spanstatsd",
+		[]string{"Is anything lost?", "Who loses it?", "What does it cost?", "What does it do?"},
+		`instance=~"$instance"`,
+	},
+	{
+		"requests.json", "spanstatsd-requests",
+		[]string{
+			"How are the services?", "Which route?", "How long does it take?",
+			"What is answered?",
+		},
+		"", // what is not told apart is a share of all
+	},
+}
+
+func (d *givenDashboard) file() string { return "../../deploy/grafana/" + d.name }
 
 // dashboard is what this test looks at of Grafana's format.
 type dashboard struct {
@@ -36,14 +59,25 @@ type panel struct {
 // queryVariables are what Grafana puts into a query before it asks.
 var queryVariables = strings.NewReplacer("$__rate_interval", "5m", "$__range", "1h")
 
-// TestDashboard: the four questions in their order, every panel explained and on
-// the chosen data source, every query about metrics that exist.
-func TestDashboard(t *testing.T) {
-	var d dashboard
-	if err := json.Unmarshal(readFile(t, dashboardFile), &d); err != nil {
+// TestDashboards: the questions of each in their order, every panel explained and on the
+// chosen data source, every query about metrics that exist.
+func TestDashboards(t *testing.T) {
+	for _, given := range dashboards {
+		t.Run(given.name, func(t *testing.T) { given.check(t) })
+	}
+}
+
+func (given *givenDashboard) read(t *testing.T) (d dashboard) {
+	t.Helper()
+	if err := json.Unmarshal(readFile(t, given.file()), &d); err != nil {
 		t.Fatal(err)
 	}
-	if d.UID != "spanstatsd" {
+	return d
+}
+
+func (given *givenDashboard) check(t *testing.T) {
+	d := given.read(t)
+	if d.UID != given.uid {
 		t.Errorf("uid %q: links to the dashboard break", d.UID)
 	}
 	if first := d.Templating.List[0]; first.Type != "datasource" || first.Name != "datasource" ||
@@ -53,10 +87,10 @@ func TestDashboard(t *testing.T) {
 	known, ids := metricNames(t), map[int]bool{}
 	for _, variable := range d.Templating.List[1:] {
 		selector, ok := strings.CutPrefix(variable.Definition, "label_values(")
-		if selector, _, found := strings.Cut(selector, ", "); !ok || !found {
+		if end := strings.LastIndex(selector, ", "); !ok || end < 0 {
 			t.Errorf("the variable %s asks %s", variable.Name, variable.Definition)
 		} else {
-			checkQuery(t, "variable "+variable.Name, selector, known)
+			checkQuery(t, "variable "+variable.Name, selector[:end], known)
 		}
 	}
 	var rows []string
@@ -74,17 +108,14 @@ func TestDashboard(t *testing.T) {
 			rows = append(rows, p.Title)
 			continue
 		}
-		p.check(t, known)
+		p.check(t, given.heeds, known)
 	}
-	if want := []string{
-		"Is anything lost?", "Who loses it?", "What does it cost?",
-		"What does it do?",
-	}; !slices.Equal(rows, want) {
+	if !slices.Equal(rows, given.rows) {
 		t.Errorf("rows %q", rows)
 	}
 }
 
-func (p *panel) check(t *testing.T, known map[string]bool) {
+func (p *panel) check(t *testing.T, heeds string, known map[string]bool) {
 	t.Helper()
 	if p.Title == "" || len(p.Description) < 20 || len(p.Targets) == 0 ||
 		p.Datasource.UID != "${datasource}" {
@@ -94,8 +125,8 @@ func (p *panel) check(t *testing.T, known map[string]bool) {
 		if target.Datasource.UID != "${datasource}" {
 			t.Errorf("%s asks the data source %q", p.Title, target.Datasource.UID)
 		}
-		if !strings.Contains(target.Expr, `instance=~"$instance"`) {
-			t.Errorf("%s does not heed the chosen daemons", p.Title)
+		if !strings.Contains(target.Expr, heeds) {
+			t.Errorf("%s does not heed what is chosen", p.Title)
 		}
 		checkQuery(t, p.Title, queryVariables.Replace(target.Expr), known)
 	}

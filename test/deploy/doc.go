@@ -6,8 +6,10 @@
 //   - The alert rules are read by Prometheus's own parser and evaluated by its own
 //     engine over the series of alerts_test.yaml: each fires on one, and stays
 //     silent on another. Each leads to a section of docs/operations.md.
-//   - Every query of the dashboard parses and names metrics of docs/metrics.md,
-//     which another test holds equal to the program.
+//   - Every query of the dashboards parses and names metrics of docs/metrics.md,
+//     which another test holds equal to the program, or those of requests.
+//   - The example for `docker compose up` is loaded by Compose's own code: what it names is there.
+//     Its commands and files also run as plain processes, before a real Prometheus.
 //   - The steps of the documents are taken as they stand there: the two files of the
 //     README, the installation on a host, the name of the image.
 //   - A real Prometheus server scrapes a real daemon under load and is asked for

@@ -114,16 +114,7 @@ func TestSDKsAsTheyAre(t *testing.T) {
 func TestOpenTelemetryAlone(t *testing.T) {
 	spec := &overlay(t, "otlp").pods[0].pod.Spec
 	daemon, _ := daemonOf(spec)
-	check := exec.Command(binary, "config", "--check")
-	check.Env = []string{"SPANSTATSD_SOCKET=" + filepath.Join(t.TempDir(), "s")}
-	for _, e := range daemon.Env {
-		if e.Value != "" && e.Name != "SPANSTATSD_SOCKET" {
-			check.Env = append(check.Env, e.Name+"="+e.Value)
-		}
-	}
-	if out, err := check.CombinedOutput(); err != nil {
-		t.Errorf("the daemon refuses %v: %s", check.Env, out)
-	}
+	takesItsEnvironment(t, daemon)
 	for name, want := range map[string]string{
 		"SPANSTATSD_AGENT_URL": "off", "SPANSTATSD_OTLP_KEEP": "0.05,errors",
 		"SPANSTATSD_OTLP_FORWARD":          "http://collector.observability:4318",
@@ -136,6 +127,33 @@ func TestOpenTelemetryAlone(t *testing.T) {
 	if endpoint := environment(&spec.Containers[0],
 		"OTEL_EXPORTER_OTLP_ENDPOINT"); endpoint != "http://127.0.0.1:4318" {
 		t.Errorf("the application exports to %q", endpoint)
+	}
+}
+
+// TestPrometheusAlone: a daemon whose agent is off takes its settings as they are, for it is scraped.
+func TestPrometheusAlone(t *testing.T) {
+	m := build(t, "testdata/prometheus")
+	m.keepPromises(t)
+	daemon, native := daemonOf(&m.pods[0].pod.Spec)
+	if !native || environment(daemon, "SPANSTATSD_AGENT_URL") != "off" ||
+		environment(daemon, "SPANSTATSD_SOCKET") == "" {
+		t.Errorf("the daemon is told %v", daemon.Env)
+	}
+	takesItsEnvironment(t, daemon)
+}
+
+// takesItsEnvironment asks the program itself.
+func takesItsEnvironment(t *testing.T, daemon *core.Container) {
+	t.Helper()
+	check := exec.Command(binary, "config", "--check")
+	check.Env = []string{"SPANSTATSD_SOCKET=" + filepath.Join(t.TempDir(), "s")}
+	for _, e := range daemon.Env {
+		if e.Value != "" && e.Name != "SPANSTATSD_SOCKET" {
+			check.Env = append(check.Env, e.Name+"="+e.Value)
+		}
+	}
+	if out, err := check.CombinedOutput(); err != nil {
+		t.Errorf("the daemon refuses %v: %s", check.Env, out)
 	}
 }
 

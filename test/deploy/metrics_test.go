@@ -10,12 +10,23 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
+// requestMetrics are what /metrics/spans has of requests in the dialect spanmetrics: the histogram as a
+// native one, or as classic buckets.
+var requestMetrics = []string{
+	"traces_span_metrics_calls_total", "traces_span_metrics_duration_seconds",
+	"traces_span_metrics_duration_seconds_bucket", "traces_span_metrics_duration_seconds_sum",
+	"traces_span_metrics_duration_seconds_count",
+}
+
 // metricNames are the series that a scraped daemon has: those of docs/metrics.md,
 // which a test of the daemon holds equal to its registry; those of Go and of the
 // process; and the one that Prometheus adds.
 func metricNames(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{"up": true}
+	for _, name := range requestMetrics {
+		names[name] = true
+	}
 	document := string(readFile(t, "../../docs/metrics.md"))
 	rows := regexp.MustCompile("(?m)^\\| `(spanstatsd_[a-z_]+)` \\|(.*)$")
 	for _, row := range rows.FindAllStringSubmatch(document, -1) {
@@ -42,16 +53,23 @@ func metricNames(t *testing.T) map[string]bool {
 	return names
 }
 
-// checkQuery parses a query with Prometheus's parser, and looks for each series
-// that it selects.
+// checkQuery expects a query that asks for metrics, each of which exists.
 func checkQuery(t *testing.T, where, query string, known map[string]bool) {
+	t.Helper()
+	if checkExpression(t, where, query, known) == 0 {
+		t.Errorf("%s: %s asks for no metric", where, query)
+	}
+}
+
+// checkExpression parses an expression with Prometheus's parser, looks for each series that it
+// selects, and returns how many those are.
+func checkExpression(t *testing.T, where, query string, known map[string]bool) (selectors int) {
 	t.Helper()
 	expr, err := promParser.ParseExpr(query)
 	if err != nil {
 		t.Errorf("%s: %v in %s", where, err, query)
-		return
+		return 1
 	}
-	selectors := 0
 	parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
 		if selector, ok := node.(*parser.VectorSelector); ok {
 			selectors++
@@ -61,7 +79,5 @@ func checkQuery(t *testing.T, where, query string, known map[string]bool) {
 		}
 		return nil
 	})
-	if selectors == 0 {
-		t.Errorf("%s: %s asks for no metric", where, query)
-	}
+	return selectors
 }

@@ -244,12 +244,13 @@ func httpPort(c *core.Container) int {
 	return 9126
 }
 
-// agent: the daemon is told where it is, or it would look within its own pod.
+// agent: the daemon is told where it is, or that there is none, or it would look within its own pod.
 func (f *findings) agent(c *core.Container) {
 	host := slices.IndexFunc(c.Env, func(e core.EnvVar) bool { return e.Name == "DD_AGENT_HOST" })
 	node := host >= 0 && c.Env[host].ValueFrom != nil && c.Env[host].ValueFrom.FieldRef != nil &&
 		c.Env[host].ValueFrom.FieldRef.FieldPath == "status.hostIP"
-	f.expect(node || environment(c, "DD_TRACE_AGENT_URL") != "", "the daemon does not know the node's agent")
+	told := environment(c, "DD_TRACE_AGENT_URL") != "" || environment(c, "SPANSTATSD_AGENT_URL") == "off"
+	f.expect(node || told, "the daemon does not know the node's agent")
 }
 
 func isTrue(b *bool) bool { return b != nil && *b }

@@ -32,12 +32,13 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- /* One place for each: what the chart sets from a value of its own stands only there. */ -}}
 
 {{- define "spanstatsd.oneplace" -}}
-{{- $own := dict "agent-url" "agent.url" "socket-mode" "socket.mode" "apm-socket" "apm.enabled" "otlp-metrics-endpoint" "otlp.endpoint" "otlp-addr" "otlpIn.enabled" "otlp-socket" "otlpIn.enabled" "otlp-forward" "otlpIn.forward" "otlp-keep" "otlpIn.keep" "web-config-file" "web.secret" }}
+{{- $own := dict "agent-url" "agent.url" "prometheus" "prometheus.enabled" "socket-mode" "socket.mode" "apm-socket" "apm.enabled" "otlp-metrics-endpoint" "otlp.endpoint" "otlp-addr" "otlpIn.enabled" "otlp-socket" "otlpIn.enabled" "otlp-forward" "otlpIn.forward" "otlp-keep" "otlpIn.keep" "web-config-file" "web.secret" }}
 {{- range $flag, $value := $own }}
 {{- if hasKey $.Values.config $flag }}{{ fail (printf "config.%s: set %s instead, which mounts, policies and probes follow" $flag $value) }}{{ end }}
 {{- end }}
 {{- if and .Values.otlpIn.forward (not .Values.otlpIn.enabled) }}{{ fail "otlpIn.forward: set otlpIn.enabled too, or nothing comes that could go there" }}{{ end }}
 {{- if and (toString .Values.otlpIn.keep) (not .Values.otlpIn.forward) }}{{ fail "otlpIn.keep: set otlpIn.forward too, or no trace goes on" }}{{ end }}
+{{- if and (eq .Values.agent.url "off") .Values.apm.enabled }}{{ fail "apm.enabled: traces are handed on to the agent, and agent.url says that there is none" }}{{ end }}
 {{- $follows := merge (dict "socket" "config.socket" "http-addr" "config.http-addr") $own }}
 {{- range .Values.extraEnv }}
 {{- $flag := .name | trimPrefix "SPANSTATSD_" | lower | replace "_" "-" }}
@@ -49,6 +50,26 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if hasPrefix "unix://" .Values.agent.url -}}
 {{ dir (trimPrefix "unix://" .Values.agent.url) }}
 {{- end -}}
+{{- end -}}
+
+{{- /* The agent's port, "" where there is no agent or one behind a socket. */ -}}
+
+{{- define "spanstatsd.agentPort" -}}
+{{- if not (or (eq .Values.agent.url "off") (hasPrefix "unix://" .Values.agent.url)) -}}
+{{ regexFind ":[0-9]+$" (trimSuffix "/" .Values.agent.url) | trimPrefix ":" | default "8126" }}
+{{- end -}}
+{{- end -}}
+
+{{- /* The name of the port where request metrics are scraped, "" where they are not. */ -}}
+
+{{- define "spanstatsd.scraped" -}}
+{{- if or .Values.prometheus.enabled (and (eq .Values.agent.url "off") (not .Values.otlp.endpoint)) -}}
+{{ ternary "spans" "spanstatsd" (ne "" (include "spanstatsd.spansPort" .)) }}
+{{- end -}}
+{{- end -}}
+
+{{- define "spanstatsd.spansPort" -}}
+{{ regexFind "[0-9]+$" (get .Values.config "prometheus-addr" | default "") }}
 {{- end -}}
 
 {{- define "spanstatsd.otlpPort" -}}
@@ -111,7 +132,14 @@ env:
   - name: SPANSTATSD_WEB_CONFIG_FILE
     value: /etc/spanstatsd/web-config.yml
   {{- end }}
-  {{- if .Values.agent.url }}
+  {{- if .Values.prometheus.enabled }}
+  - name: SPANSTATSD_PROMETHEUS
+    value: "on"
+  {{- end }}
+  {{- if eq .Values.agent.url "off" }}
+  - name: SPANSTATSD_AGENT_URL
+    value: "off"
+  {{- else if .Values.agent.url }}
   - name: DD_TRACE_AGENT_URL
     value: {{ .Values.agent.url | quote }}
   {{- else }}
@@ -138,6 +166,10 @@ env:
 ports:
   - name: spanstatsd
     containerPort: {{ include "spanstatsd.port" . }}
+  {{- with include "spanstatsd.spansPort" . }}
+  - name: spans
+    containerPort: {{ . }}
+  {{- end }}
 startupProbe:
   httpGet:
     path: /readyz

@@ -1,0 +1,54 @@
+{{- /* What the policy that puts the daemon into pods is written with. */ -}}
+
+{{- /* Whether this release runs a daemon on each node: "" where it does not. */ -}}
+
+{{- define "spanstatsd.runsOnNodes" -}}
+{{- if and (eq .Values.mode "node") (not .Values.inject.enabled) }}yes{{ end -}}
+{{- end -}}
+
+{{- /*
+A value as CEL. Arguments: the value, the type that an object of it has there, how deep the lines of
+lists of objects are indented. Maps of the API whose keys are anybody's are maps of CEL too.
+*/ -}}
+
+{{- define "spanstatsd.cel" -}}
+{{- $type := .type -}}
+{{- if kindIs "map" .value -}}
+{{ $type }}{
+{{- $first := true -}}
+{{- range $key, $value := .value -}}
+{{- if not $first }}, {{ end }}{{ $first = false -}}
+{{ $key }}: {{ if has $key (list "limits" "requests") }}{{ toJson $value }}{{ else }}
+{{- include "spanstatsd.cel" (dict "value" $value "type" (printf "%s.%s" $type $key) "indent" "") }}{{ end -}}
+{{- end -}}
+}
+{{- else if kindIs "slice" .value -}}
+[
+{{- $first := true -}}
+{{- range .value -}}
+{{- if not $first }}, {{ end }}{{ $first = false -}}
+{{ include "spanstatsd.cel" (dict "value" . "type" $type) }}
+{{- end -}}
+]
+{{- else -}}
+{{ toJson .value }}
+{{- end -}}
+{{- end -}}
+
+{{- /* The sidecar's container as it is with no door but our socket: doors are each pod's to choose. */ -}}
+
+{{- define "spanstatsd.inject.container" -}}
+{{- $values := mergeOverwrite (deepCopy .Values) (dict "mode" "none" "apm" (dict "enabled" false) "otlpIn" (dict "enabled" false "forward" "" "keep" "") "sidecar" (dict "native" true)) -}}
+{{- include "spanstatsd.sidecar.container" (dict "Values" $values "Chart" .Chart "Release" .Release) -}}
+{{- end -}}
+
+{{- /* What OTLP's door has besides its address. */ -}}
+
+{{- define "spanstatsd.inject.otlp" -}}
+{{- with .Values.otlpIn.forward }}
+- {name: SPANSTATSD_OTLP_FORWARD, value: {{ . | quote }}}
+{{- end }}
+{{- with toString .Values.otlpIn.keep }}
+- {name: SPANSTATSD_OTLP_KEEP, value: {{ . | quote }}}
+{{- end }}
+{{- end -}}

@@ -1,0 +1,80 @@
+//go:build prometheus
+
+package deploy
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestComposeExampleRuns runs what the example runs in containers as plain processes: the same commands,
+// variables and files, but for the addresses and directories that containers have of their own. Prometheus
+// then has a rate for each route of the shop, and answers every question of the dashboard.
+func TestComposeExampleRuns(t *testing.T) {
+	c := loadExample(t)
+	dir, err := os.MkdirTemp("", "ex")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	shop := filepath.Join(dir, "shop")
+	build := exec.Command("go", "build", "-o", shop, "./apps/goshop")
+	build.Dir = "../otel"
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the application: %v: %s", err, out)
+	}
+	here := c.here(t, dir)
+	inside := func(words []string) (all []string) {
+		for _, word := range words {
+			all = append(all, here.Replace(word))
+		}
+		return all
+	}
+	start(t, binary, inside(c.Services["spanstatsd"].Command)...)
+	var env []string
+	for name, value := range c.Services["shop"].Environment {
+		env = append(env, name+"="+here.Replace(*value))
+	}
+	startWith(t, env, shop)
+	visitors := inside(c.Services["visitors"].Command)
+	start(t, visitors[0], visitors[1:]...)
+	server := runPrometheus(t, inside(c.Services["prometheus"].Command)...)
+
+	for _, route := range []string{"GET /orders/{number}", "GET /stock/{number}"} {
+		for _, status := range []string{"STATUS_CODE_UNSET", "STATUS_CODE_ERROR"} {
+			server.await(`sum(rate(traces_span_metrics_calls_total{service_name="shop", span_kind="SPAN_KIND_SERVER", ` +
+				`span_name="` + route + `", status_code="` + status + `"}[1m])) > 0`)
+		}
+	}
+	server.await(`count(service:request_errors:ratio_rate5m{service_name="shop"} > 0.1)`)
+	for _, given := range dashboards {
+		if given.name == "requests.json" {
+			server.answers(&given)
+		}
+	}
+	server.rulesAreWell()
+}
+
+// here says what stands for the addresses and directories of containers on this machine. What Prometheus
+// mounts lies in a directory, with those names in it replaced as well.
+func (c composed) here(t *testing.T, dir string) *strings.Replacer {
+	t.Helper()
+	const configs = "/etc/prometheus"
+	page, otlp, shop := freeAddress(t), freeAddress(t), freeAddress(t)
+	r := strings.NewReplacer(
+		"spanstatsd:9126", page, "0.0.0.0:9126", page, "spanstatsd:4318", otlp, "0.0.0.0:4318", otlp,
+		"shop:8080", shop, "0.0.0.0:8080", shop,
+		"/tmp/spans.sock", filepath.Join(dir, "s"), configs, dir, "=/prometheus", "="+filepath.Join(dir, "data"),
+	)
+	for _, volume := range c.Services["prometheus"].Volumes {
+		text := r.Replace(string(readFile(t, volume.Source)))
+		name := filepath.Join(dir, strings.TrimPrefix(volume.Target, configs))
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
