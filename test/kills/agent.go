@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/DataDog/sketches-go/ddsketch"
+	"github.com/spanstatsd/spanstatsd/internal/payload"
+	"github.com/spanstatsd/spanstatsd/lab/standin"
+)
+
+// agent is the stand-in agent, which counts what it has read.
+type agent struct {
+	tally
+	moods *moods
+	*standin.Agent
+}
+
+func newAgent(m *moods) (_ *agent, err error) {
+	a := &agent{moods: m}
+	a.Agent, err = standin.Start(standin.Config{OnPayload: a.take, OnTraces: a.takeTraces})
+	if err != nil {
+		return nil, err
+	}
+	a.SetFault(func(r *http.Request) standin.Fault {
+		if r.URL.Path != "/v0.6/stats" {
+			return standin.Fault{}
+		}
+		m.notice()
+		one := m.draw()
+		time.Sleep(one.before)
+		if one.refuses {
+			return standin.Fault{Kind: standin.Answer, Status: http.StatusServiceUnavailable}
+		}
+		return standin.Fault{}
+	})
+	return a, nil
+}
+
+func (a *agent) take(r standin.Received) {
+	a.mu.Lock()
+	r.Payload.Check(false, func(string, ...any) {}, func(g *payload.Group, _ ...*ddsketch.DDSketch) {
+		a.add(slot{g.Service, g.Resource}, g.Hits)
+	})
+	a.mu.Unlock()
+	a.moods.notice()
+	time.Sleep(a.moods.draw().after)
+}
+
+// takeTraces counts the spans of a request that its daemon has not counted, as the agent does.
+func (a *agent) takeTraces(t standin.Traces) {
+	fields := strings.SplitN(t.Header.Get(slotHeader), " ", 3)
+	if t.IsCounted || len(fields) < 3 {
+		return
+	}
+	spans, _ := strconv.ParseUint(fields[0], 10, 64) // it is ours
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.add(slot{fields[1], fields[2]}, spans)
+}
+
+func (a *agent) flags() []string              { return []string{"--agent-url=" + a.URL()} }
+func (a *agent) run(context.Context)          {}
+func (a *agent) settle(context.Context) error { return nil }
+func (a *agent) close()                       { _ = a.Close() }
+
+func (a *agent) count() counts {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return maps.Clone(a.counted)
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/client"
+)
+
+// slotTime is how long a client publishes spans of one name.
+const slotTime = 50 * time.Millisecond
+
+// patience is how long a client that is closed waits for the outcome of all that it has handed over.
+const patience = time.Minute
+
+// startClients has clients publish until ctx ends, and then close.
+func (e *episode) startClients(ctx context.Context) {
+	all := e.goClients
+	for _, has := range []bool{e.hasJava, e.hasLeaving} {
+		if has {
+			all++
+		}
+	}
+	open := func(name string, publish func(context.Context, *account, int) error) {
+		a := &account{name: name, isTight: e.isTight || name == leaving, published: counts{}}
+		e.accounts = append(e.accounts, a)
+		e.publishing.Go(func() {
+			if err := publish(ctx, a, e.rate/all); err != nil {
+				e.mu.Lock()
+				defer e.mu.Unlock()
+				e.errs = append(e.errs, fmt.Errorf("%s: %w", name, err))
+			}
+		})
+	}
+	for i := range e.goClients {
+		open(fmt.Sprint("go-", i), e.publishGo)
+	}
+	if e.hasLeaving {
+		open(leaving, e.publishAndLeave)
+	}
+	for i := range e.rawClients {
+		open(leaving, func(ctx context.Context, a *account, _ int) error { return e.publishRaw(ctx, a, i) })
+	}
+	if e.hasJava {
+		open("java", e.publishJava)
+	}
+}
+
+// publishGo publishes with the library for Go.
+func (e *episode) publishGo(ctx context.Context, a *account, rate int) error {
+	c, err := client.Open(e.config(a.name))
+	if err != nil {
+		return err
+	}
+	a.publish(ctx, c, rate, time.Now())
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	err = c.Close(closing)
+	a.close(c.Stats())
+	return err
+}
+
+func (e *episode) config(name string) client.Config {
+	return client.Config{
+		Socket: e.daemon.socket(), Origin: client.Origin{Service: name, Env: "kills"}, Name: name,
+		MaxAge: e.maxAge, MaxBackoff: e.maxBackoff, BufferBytes: 32 << 20, MaxKept: e.kept(),
+	}
+}
+
+// publish publishes until ctx ends. Names tell how long after begun.
+func (a *account) publish(ctx context.Context, c *client.Client, rate int, begun time.Time) {
+	batch := make([]client.Snapshot, 0, 1000)
+	from := time.Now()
+	for offered := 0; ctx.Err() == nil; pause(ctx, 10*time.Millisecond) {
+		for due := int(time.Since(from).Seconds() * float64(rate)); offered < due; offered += len(batch) {
+			s := slot{a.name, fmt.Sprint("GET /s/", int(time.Since(begun)/slotTime))}
+			batch = fill(batch[:min(due-offered, cap(batch))], s)
+			if c.Publish(batch) {
+				a.published[s] += uint64(len(batch))
+			}
+		}
+	}
+}
+
+// close adds what a client says that is closed.
+func (a *account) close(s client.Stats) {
+	a.ambiguous += s.Ambiguous
+	a.died += s.Unconfirmed
+	for _, spans := range s.Lost {
+		a.lost += spans
+	}
+}
+
+// leaving is what clients are called that leave.
+const leaving = "leaving"
+
+// publishAndLeave has one client after the other, of which most do not wait for the outcome when they leave.
+func (e *episode) publishAndLeave(ctx context.Context, a *account, rate int) error {
+	random := rand.New(rand.NewPCG(e.seed, 3))
+	begun := time.Now()
+	for ctx.Err() == nil {
+		c, err := client.Open(e.config(a.name))
+		if err != nil {
+			return err
+		}
+		publishing, over := context.WithTimeout(ctx, time.Duration(random.Int64N(int64(2*time.Second))))
+		a.publish(publishing, c, rate, begun)
+		over()
+		wait := time.Duration(random.Int64N(int64(time.Second)))
+		if ctx.Err() != nil || random.IntN(4) == 0 {
+			wait = patience
+		}
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), wait)
+		err = c.Close(closing)
+		cancel()
+		stats := c.Stats()
+		a.close(stats)
+		life, _ := e.daemon.page()
+		fmt.Fprintf(e.log, "seed %d life %d: a client has left by slot %d with error %v: %+v\n", e.seed, life,
+			int(time.Since(begun)/slotTime), err, stats)
+		a.unsettled += stats.Unsettled
+	}
+	a.died, a.lost = a.died+a.lost, 0 // it had no time
+	return nil
+}
+
+// fill makes spans of one slot, with a few keys.
+func fill(batch []client.Snapshot, s slot) []client.Snapshot {
+	now := time.Now()
+	for i := range batch {
+		batch[i] = client.Snapshot{
+			Key: client.Key{
+				Service: s.service, Operation: "http.request", Resource: s.name, Type: "web", Kind: "server",
+				HTTPStatus: uint32(200 + i%3),
+			},
+			Duration: time.Duration(1+i) * time.Millisecond, End: now, TopLevel: true,
+		}
+	}
+	return batch
+}

@@ -1,0 +1,241 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"sync"
+	"time"
+)
+
+// episode is one place with all that is around it.
+type episode struct {
+	settings
+	scenario
+	random       *rand.Rand // when to kill
+	dir          string
+	daemon       *daemon
+	destinations map[string]destination
+	moods        *moods
+	kills        int
+	lives        plan           // that daemons have by plan; none: they are killed at random
+	begun        int            // of them
+	ends         map[string]int // how many lives came to which
+
+	publishing, sending, scraping sync.WaitGroup
+	mu                            sync.Mutex
+	accounts                      []*account
+	requests                      map[string][]request // by door
+	errs                          []error
+}
+
+func newEpisode(s settings, c scenario) (e *episode, err error) {
+	e = &episode{
+		settings: s, scenario: c, random: rand.New(rand.NewPCG(c.seed, 1)), destinations: map[string]destination{},
+		moods: newMoods(c), requests: map[string][]request{},
+		ends: map[string]int{},
+	}
+	e.daemon = &daemon{
+		name: fmt.Sprint("seed ", c.seed), program: s.program, tagged: s.tagged, doors: c.doors, log: s.log,
+	}
+	if s.isPlanned {
+		e.lives = c.plan()
+	}
+	if len(s.onlyPlan) > 0 {
+		e.lives = s.onlyPlan
+	}
+	if e.dir, err = os.MkdirTemp(s.dir, "e"); err != nil {
+		return e, err
+	}
+	e.daemon.dir = e.dir
+	if c.isFull {
+		if err := fillUp(e.dir); err != nil {
+			return e, err
+		}
+	}
+	if c.isStarved {
+		if e.daemon.pod, err = newPod(); err != nil {
+			return e, err
+		}
+	}
+	if !slices.Contains(c.destinations, "agent") {
+		e.daemon.flags = append(e.daemon.flags, "--agent-url=off")
+	}
+	for _, name := range c.destinations {
+		d, err := newDestination(name, e)
+		if err != nil {
+			return e, err
+		}
+		e.destinations[name] = d
+		e.daemon.flags = append(e.daemon.flags, d.flags()...)
+	}
+	return e, nil
+}
+
+// run kills daemons for a while, then has everything come to its end.
+func (e *episode) run(ctx, killing context.Context, mayKill func() bool) error {
+	if err := e.startNext(); err != nil {
+		return err
+	}
+	scraping, unscraped := context.WithCancel(ctx)
+	defer unscraped()
+	for _, d := range e.destinations {
+		e.scraping.Go(func() { d.run(scraping) })
+	}
+	busy, quiet := context.WithCancel(ctx)
+	defer quiet()
+	e.startClients(busy)
+	e.startSenders(busy)
+	during, over := context.WithTimeout(killing, e.episode)
+	defer over()
+	end := func() error { return e.trouble(during, mayKill) }
+	if len(e.lives) > 0 {
+		end = func() error { return e.live(during) }
+	}
+	err := end()
+	quiet()
+	e.publishing.Wait()
+	e.sending.Wait()
+	if err != nil {
+		return err
+	}
+	e.moods.calm(true)
+	err = e.end(ctx)
+	unscraped()
+	e.scraping.Wait()
+	return errors.Join(err, e.daemon.stop(), errors.Join(e.errs...))
+}
+
+// end waits until the last daemon holds nothing.
+func (e *episode) end(ctx context.Context) error {
+	for deadline := time.Now().Add(time.Minute); ; pause(ctx, 20*time.Millisecond) {
+		s, err := e.daemon.process.status()
+		if err != nil {
+			return fmt.Errorf("look whether the daemon is empty: %w", err)
+		}
+		held := s.Books.InTransit
+		for _, d := range s.Destinations {
+			held += int64(d.Books.Held)
+		}
+		if held == 0 && s.Books.Balanced {
+			break
+		}
+		if time.Now().After(deadline) || ctx.Err() != nil {
+			return fmt.Errorf("a minute after everybody left the daemon has the books %+v", s.Books)
+		}
+	}
+	for _, d := range e.destinations {
+		if err := d.settle(ctx); err != nil {
+			return err
+		}
+	}
+	return e.compareMetrics()
+}
+
+// compareMetrics holds the metrics of the last daemon against its log, as far as that speaks of the same.
+func (e *episode) compareMetrics() error {
+	said, err := e.daemon.metrics("spanstatsd_lost_to_kills_total")
+	if err != nil {
+		return err
+	}
+	life, _ := e.daemon.page()
+	for _, l := range e.daemon.losses {
+		if l.life != life || l.door == "socket" { // clients that do not come back are counted there later
+			continue
+		}
+		for reason, spans := range map[string]uint64{"lost": l.lost, "ambiguous": l.ambiguous} {
+			if n := said[fmt.Sprintf("{door=%q,reason=%q}", l.door, reason)]; n != spans {
+				return fmt.Errorf("the log says that %d were %s at %s, and the metric %d", spans, reason, l.door, n)
+			}
+		}
+	}
+	return nil
+}
+
+// judge holds everybody's books against each other.
+func (e *episode) judge(say say) (v verdict) {
+	counted := map[string]counts{}
+	for name, d := range e.destinations {
+		counted[name] = d.count()
+	}
+	books := e.books()
+	for _, a := range books {
+		v.add(a.own(say))
+	}
+	for name := range e.destinations {
+		gaveUp := e.daemon.gaveUp // by name, but of whom is not said
+		for _, a := range books {
+			one := a.judge(name, counted[name], e.lossOf(a), gaveUp, say)
+			gaveUp -= min(gaveUp, one.gaveUp)
+			v.add(one)
+		}
+	}
+	for _, door := range e.doors {
+		if e.isFull || e.lives.isDamaged() { // of some daemons nobody knows
+			of := judgeDoor(door, e.requests[door], nil, counted, func(string, ...any) {})
+			v.Twice += of.Twice
+			continue
+		}
+		of := judgeDoor(door, e.requests[door], e.daemon.losses, counted, say)
+		if of.Missing > of.Named {
+			of.Missing -= min(of.Missing-of.Named, e.daemon.gaveUp)
+		}
+		v.add(of)
+	}
+	if !v.isGood() {
+		say("daemons that ended in order say that they gave up %d", e.daemon.gaveUp)
+	}
+	return v
+}
+
+// books are the accounts, those of clients that leave as one, since daemons name what is lost of them together.
+// Where a running file is damaged, what a client calls dead may have been delivered.
+func (e *episode) books() (all []*account) {
+	var leave *account
+	for _, a := range e.accounts {
+		if e.isFull || e.lives.isDamaged() {
+			a.isTight = true
+			a.ambiguous, a.died = a.ambiguous+a.died, 0
+		}
+		if e.isFull || e.lives.isGone() || (e.isFull || e.lives.isDamaged()) && a.name == leaving { // daemons name what those had that left
+			a.unsettled += a.published.sum()
+		}
+		a.isTight = a.isTight || e.lives.diesBesideTheNext()
+		if a.name == leaving && leave != nil {
+			leave.merge(a)
+			continue
+		}
+		if a.name == leaving {
+			leave = a
+		}
+		all = append(all, a)
+	}
+	return all
+}
+
+// lossOf is what daemons say that was lost of clients that had left.
+func (e *episode) lossOf(a *account) (all loss) {
+	for _, l := range e.daemon.losses {
+		if l.door == "socket" && a.name == leaving {
+			all.lost += l.lost
+			all.ambiguous += l.ambiguous
+		}
+	}
+	return all
+}
+
+// close ends what is left of it.
+func (e *episode) close() {
+	e.daemon.close()
+	for _, d := range e.destinations {
+		d.close()
+	}
+	if e.daemon.pod != nil {
+		_ = e.daemon.pod.close() // it is empty
+	}
+	release(e.dir)
+	_ = os.RemoveAll(e.dir)
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+var errNoJava = errors.New("there is no javac of Java 17")
+
+// buildJava compiles the library for Java and a program that publishes with it.
+func buildJava(into string) (classes string, err error) {
+	if said, err := exec.Command("javac", "--release", "17", "--version").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", errNoJava, said)
+	}
+	_, here, _, _ := runtime.Caller(0)
+	from := filepath.Join(filepath.Dir(here), "../../clients/java/client/src/main")
+	publisher := filepath.Join(filepath.Dir(here), "java/Publisher.java")
+	args := []string{"--release", "17", "-nowarn", "-d", into, publisher}
+	older := filepath.Join(from, "java/io/github/spanstatsd/client/UnixSocket.java") // than that of Java 16
+	err = filepath.WalkDir(from, func(path string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(path, ".java") && path != older {
+			args = append(args, path)
+		}
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	if said, err := exec.Command("javac", args...).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("compile the library for Java: %w\n%s", err, said)
+	}
+	return into, nil
+}
+
+// publishJava publishes with the library for Java, in a process of its own.
+func (e *episode) publishJava(ctx context.Context, a *account, rate int) error {
+	process := exec.Command("java", "-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", e.classes,
+		"Publisher", e.daemon.socket(), a.name, strconv.Itoa(rate), strconv.Itoa(e.kept()),
+		strconv.FormatInt(e.maxAge.Milliseconds(), 10), strconv.FormatInt(e.maxBackoff.Milliseconds(), 10))
+	process.Stderr = e.notes
+	stdin, err := process.StdinPipe()
+	if err != nil {
+		return err
+	}
+	stdout, err := process.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := process.Start(); err != nil {
+		return fmt.Errorf("start Java: %w", err)
+	}
+	go func() {
+		<-ctx.Done()
+		stdin.Close() // it ends
+	}()
+	kill := context.AfterFunc(ctx, func() {
+		time.AfterFunc(2*patience, func() { _ = process.Process.Kill() })
+	})
+	defer kill()
+	var said struct {
+		Published             map[string]uint64
+		Ambiguous, Died, Lost uint64
+	}
+	err = json.NewDecoder(stdout).Decode(&said)
+	if err := errors.Join(err, process.Wait()); err != nil {
+		return fmt.Errorf("publish from Java: %w", err)
+	}
+	for name, spans := range said.Published {
+		a.published[slot{a.name, name}] = spans
+	}
+	a.ambiguous, a.died, a.lost = said.Ambiguous, said.Died, said.Lost
+	return nil
+}

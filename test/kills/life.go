@@ -1,0 +1,245 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// life is what one daemon is to meet. A plan of them is a function of the seed alone, and goes into -plan as
+// it is printed.
+type life struct {
+	End   string        `json:"end"`             // one of ends
+	Store int           `json:"store,omitempty"` // it kills itself behind that one to its running file, if it comes so far
+	Lasts time.Duration `json:"lasts"`           // from its start until its end begins
+	More  time.Duration `json:"more,omitempty"`  // between the two parts of an end
+	Gap   time.Duration `json:"gap,omitempty"`   // until the next one starts
+	File  string        `json:"file,omitempty"`  // what becomes of running files behind it: torn, foreign, gone
+}
+
+// The ends of a life. What is counted behind the last scrape is lost at a stop where it is scraped, so the
+// first two are those of any destination.
+const (
+	killed     = "kill"
+	paused     = "pause"     // it stands still before it is killed
+	stopped    = "stop"      // in order
+	stopKilled = "stop-kill" // stopped, and killed before it is done, if it is not that fast
+	stopTwice  = "stop-stop" // stopped by two signals: it gives up at the second
+	replaced   = "replace"   // the next one starts while this one stops
+)
+
+// plan is the lives of an episode, one behind the other.
+type plan []life
+
+// plan draws the lives of an episode.
+func (c scenario) plan() plan {
+	r := rand.New(rand.NewPCG(c.seed, 5))
+	upTo := func(d time.Duration) time.Duration { return time.Duration(r.Int64N(int64(d))).Round(time.Millisecond) }
+	ends := []string{
+		killed, killed, killed, paused, stopped, stopKilled, stopKilled, stopTwice, replaced, replaced,
+	}
+	if slices.Contains(c.destinations, "prometheus") {
+		ends = ends[:4]
+	}
+	isDamaged := r.IntN(6) == 0
+	lives := make(plan, 3+r.IntN(6))
+	for i := range lives {
+		l := life{End: ends[r.IntN(len(ends))], Lasts: upTo(2500 * time.Millisecond), More: upTo(400 * time.Millisecond)}
+		switch r.IntN(6) {
+		case 0:
+			l.Lasts = upTo(60 * time.Millisecond) // while it starts
+		case 1, 2:
+			l.Store = 1 << r.IntN(11)
+			l.Store += r.IntN(l.Store)
+		}
+		if r.IntN(3) == 0 {
+			l.Gap = upTo(500 * time.Millisecond)
+		}
+		if isDamaged && r.IntN(2) == 0 {
+			l.File = []string{"torn", "foreign", "gone"}[r.IntN(3)]
+		}
+		lives[i] = l
+	}
+	return lives
+}
+
+// live has daemons live by the plan, and leaves one that runs.
+func (e *episode) live(ctx context.Context) error {
+	for _, l := range e.lives {
+		pause(ctx, l.Lasts)
+		if ctx.Err() != nil {
+			break
+		}
+		isNextStarted, err := e.finish(ctx, l)
+		if err != nil {
+			return fmt.Errorf("end of life %+v: %w", l, err)
+		}
+		if isNextStarted {
+			continue
+		}
+		if err := e.damage(l.File); err != nil {
+			return err
+		}
+		pause(ctx, l.Gap)
+		if err := e.startNext(); err != nil {
+			return err
+		}
+	}
+	return e.lastLife()
+}
+
+// startNext starts the daemon of the next life of the plan.
+func (e *episode) startNext() error {
+	e.daemon.killAt = 0
+	if e.begun < len(e.lives) {
+		e.daemon.killAt = e.lives[e.begun].Store
+	}
+	e.begun++
+	return e.daemon.start()
+}
+
+// lastLife has a daemon run that does not kill itself.
+func (e *episode) lastLife() error {
+	if e.daemon.killAt > 0 {
+		e.begun = len(e.lives)
+		if err := errors.Join(e.daemon.process.endBy(syscall.SIGKILL), e.startNext()); err != nil {
+			return err
+		}
+	}
+	return e.daemon.process.wait()
+}
+
+// finish ends a life, and says whether the next one runs already.
+func (e *episode) finish(ctx context.Context, l life) (isNextStarted bool, err error) {
+	p := e.daemon.process
+	e.kills++
+	switch {
+	case p.hasEnded():
+		e.ends["killed behind a store"]++
+	case l.File != "":
+		e.ends[l.End+", file "+l.File]++
+	default:
+		e.ends[l.End]++
+	}
+	if l.End != killed && l.End != paused {
+		// A daemon that stops asks a destination once: what that refuses is given up by name, but not by whose it is.
+		e.moods.calm(true)
+		defer e.moods.calm(false)
+		select {
+		case <-p.listens:
+		case <-p.ended:
+		}
+	}
+	first, then := syscall.SIGKILL, syscall.Signal(0)
+	switch l.End {
+	case paused:
+		_ = p.Process.Signal(syscall.SIGSTOP)
+		pause(ctx, l.More)
+		first, then = syscall.SIGCONT, syscall.SIGKILL
+	case stopped:
+		first = syscall.SIGTERM
+	case stopKilled:
+		first, then = syscall.SIGTERM, syscall.SIGKILL
+	case stopTwice:
+		first, then = syscall.SIGTERM, syscall.SIGTERM
+	case replaced:
+		return true, e.replace()
+	}
+	if then != 0 {
+		_ = p.Process.Signal(first)
+		pause(ctx, l.More)
+		first = then
+	}
+	return false, p.endBy(first)
+}
+
+// endBy ends the daemon by a signal. By a second one it ends with an error.
+func (p *process) endBy(s syscall.Signal) error {
+	_, err := p.end(s)
+	if p.hasEnded() && strings.Contains(p.lastLine(), "a second signal came") {
+		return nil
+	}
+	return err
+}
+
+// replace starts the next daemon while the one that runs stops, and waits until that has ended. One that
+// finds its socket in use ends at once, and is started again.
+func (e *episode) replace() error {
+	old := e.daemon.process
+	_ = old.Process.Signal(syscall.SIGTERM)
+	if err := e.startNext(); err != nil {
+		return err
+	}
+	for deadline := time.Now().Add(time.Minute); e.daemon.process.isRefused(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			return old.failed("is not replaced within a minute")
+		}
+		if err := e.daemon.start(); err != nil {
+			return err
+		}
+	}
+	_, err := old.end()
+	return err
+}
+
+// isRefused waits until the daemon listens or has ended, and says whether because another one listens.
+func (p *process) isRefused() bool {
+	select {
+	case <-p.listens:
+		return false
+	case <-p.ended:
+		return strings.Contains(p.lastLine(), "another process listens")
+	}
+}
+
+// damage does to the files of dead daemons what their end, a disk or another version may.
+func (e *episode) damage(how string) error {
+	if e.isFull {
+		return nil
+	}
+	names, err := filepath.Glob(e.daemon.socket() + ".running-*")
+	for _, name := range names {
+		switch how {
+		case "torn":
+			err = errors.Join(err, os.Truncate(name, e.random.Int64N(100_000)))
+		case "foreign":
+			err = errors.Join(err, os.WriteFile(name, []byte("another version's"), 0o600))
+		case "gone":
+			err = errors.Join(err, os.Remove(name))
+		}
+	}
+	return err
+}
+
+// isDamaged reports whether a running file is, so that daemons can't say what one held.
+func (p plan) isDamaged() bool {
+	return slices.ContainsFunc(p, func(l life) bool { return l.File != "" })
+}
+
+// diesBesideTheNext reports whether a daemon may be killed while it stops and the next one runs already, which
+// has looked for the dead before: to its clients that one says that nobody knows.
+func (p plan) diesBesideTheNext() bool {
+	return slices.ContainsFunc(p, func(l life) bool { return l.End == replaced && l.Store > 0 })
+}
+
+// isGone reports whether there is none: who hears of nothing behind a bye takes it for delivered.
+func (p plan) isGone() bool {
+	return slices.ContainsFunc(p, func(l life) bool { return l.File == "gone" })
+}
+
+// text is a plan as -plan takes it.
+func (p plan) text() string {
+	b, err := json.Marshal(p)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return string(b)
+}

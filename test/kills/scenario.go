@@ -1,0 +1,113 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+)
+
+// scenario is what an episode is made of.
+type scenario struct {
+	seed                uint64
+	rate                int // spans a second, of all clients
+	goClients           int
+	rawClients          int // that come and crash
+	hasJava, hasLeaving bool
+	isTight             bool          // the clients can't keep all, so some of it dies with a daemon
+	maxAge, maxBackoff  time.Duration // of the clients
+	isFull              bool          // there is no room for running files
+	isStarved           bool          // daemons have a small pod's memory, and are killed for want of it
+	destinations, doors []string
+	slow                float64 // the share of requests that a destination answers late
+	hangs               bool    // it answers some later than anybody waits
+}
+
+const loudRate = 100_000
+
+// rates are drawn evenly: most episodes should not keep a processor busy.
+var rates = []int{1000, 1000, 1000, 20_000, 20_000, loudRate}
+
+// mixes of destinations: each alone, and together.
+var mixes = []string{
+	"agent", "delta", "cumulative", "prometheus", "agent,delta", "agent,cumulative", "delta,prometheus",
+	"agent,cumulative,prometheus",
+}
+
+// draw draws an episode. What the caller chose takes the place of what was drawn, so the rest is the same.
+func (s *settings) draw(seed uint64) scenario {
+	r := rand.New(rand.NewPCG(seed, 0))
+	c := scenario{
+		seed: seed, rate: rates[r.IntN(len(rates))], goClients: 1 + r.IntN(3), hasJava: r.IntN(3) == 0,
+		isTight: r.IntN(6) == 0, hasLeaving: r.IntN(3) == 0, isStarved: r.IntN(12) == 0,
+		slow: []float64{0, 0.1, 0.5}[r.IntN(3)],
+	}
+	c.maxAge = []time.Duration{20 * time.Millisecond, 200 * time.Millisecond, time.Second}[r.IntN(3)]
+	c.maxBackoff = []time.Duration{20 * time.Millisecond, 100 * time.Millisecond, 2 * time.Second}[r.IntN(3)]
+	mix, door := mixes[r.IntN(len(mixes))], []string{"none", "apm", "otlp", "zipkin", "apm,otlp,zipkin"}[r.IntN(5)]
+	if s.isPlanned {
+		c.rawClients, c.isFull, c.hangs = r.IntN(3), r.IntN(12) == 0 && s.canFill, r.IntN(8) == 0
+	}
+	if s.onlyRate != 0 {
+		c.rate = s.onlyRate
+	}
+	if s.onlyTo != "" {
+		mix = s.onlyTo
+	}
+	if s.onlyDoors != "" {
+		door = s.onlyDoors
+	}
+	c.isStarved = (c.isStarved || s.onlyStarved) && s.canStarve
+	c.hasJava = c.hasJava && s.classes != ""
+	c.destinations = strings.Split(mix, ",")
+	for _, name := range strings.Split(door, ",") {
+		// Traces go on to the agent, so without one nobody takes them.
+		if name == "otlp" || name == "zipkin" || name == "apm" && strings.Contains(mix, "agent") {
+			c.doors = append(c.doors, name)
+		}
+	}
+	if c.isStarved { // the limits of more than that come to more than a small pod
+		c.destinations, c.doors = c.destinations[:1], nil
+	}
+	return c
+}
+
+// kept is what a client may keep: what it does by default is enough but for the highest rate.
+func (c scenario) kept() int {
+	switch {
+	case c.isTight:
+		return 128 << 10
+	case c.rate >= loudRate:
+		return 128 << 20
+	}
+	return 4 << 20
+}
+
+func (c scenario) String() string {
+	text := fmt.Sprintf("%s, %d spans/s of %d Go", strings.Join(c.destinations, " and "), c.rate, c.goClients)
+	if c.hasJava {
+		text += " and a Java client"
+	}
+	if c.rawClients > 0 {
+		text += fmt.Sprintf(", %d that crash", c.rawClients)
+	}
+	if c.isFull {
+		text += ", on a full disk"
+	}
+	if c.hangs {
+		text += ", to who hangs"
+	}
+	if c.hasLeaving {
+		text += ", others that leave"
+	}
+	if c.isTight {
+		text += " that keep little"
+	}
+	if c.isStarved {
+		text += ", killed for want of memory"
+	}
+	if len(c.doors) > 0 {
+		text += ", doors " + strings.Join(c.doors, " and ")
+	}
+	return text
+}

@@ -1,0 +1,95 @@
+package main
+
+import "testing"
+
+func quiet(string, ...any) {}
+
+// TestAClientMustNameWhatIsMissing: no more than is missing as died, any of it as ambiguous; and one name
+// that counts twice does not make up for one that is missing.
+func TestAClientMustNameWhatIsMissing(t *testing.T) {
+	a, b := slot{"go", "a"}, slot{"go", "b"}
+	for name, c := range map[string]struct {
+		counted               counts
+		ambiguous, died, lost uint64
+		gaveUp                uint64 // by daemons that ended in order
+		isTight               bool
+		want                  verdict
+	}{
+		"all counted":             {counted: counts{a: 10, b: 5}},
+		"one missing":             {counted: counts{a: 9, b: 5}, want: verdict{Lost: 1}},
+		"one too many":            {counted: counts{a: 11, b: 5}, want: verdict{Twice: 1}},
+		"one for another":         {counted: counts{a: 11, b: 4}, want: verdict{Lost: 1, Twice: 1}},
+		"ambiguous and missing":   {counted: counts{a: 10}, ambiguous: 5},
+		"ambiguous and counted":   {counted: counts{a: 10, b: 5}, ambiguous: 5},
+		"more than ambiguous":     {counted: counts{a: 8}, ambiguous: 5, want: verdict{Lost: 2}},
+		"died":                    {counted: counts{a: 10}, died: 5, isTight: true},
+		"died and counted":        {counted: counts{a: 10, b: 5}, died: 5, isTight: true, want: verdict{Twice: 5}},
+		"died though it had room": {counted: counts{a: 10}, died: 5, want: verdict{Lost: 5}},
+		"died or ambiguous":       {counted: counts{a: 8}, died: 5, ambiguous: 2, isTight: true},
+		"given up, and said":      {counted: counts{a: 10}, gaveUp: 5},
+		"more than was given up":  {counted: counts{a: 8}, gaveUp: 5, want: verdict{Lost: 2}},
+		"lost for another reason": {counted: counts{a: 10, b: 5}, lost: 3, want: verdict{Lost: 3}},
+	} {
+		one := account{
+			name: "go", isTight: c.isTight, published: counts{a: 10, b: 5},
+			ambiguous: c.ambiguous, died: c.died, lost: c.lost,
+		}
+		v := one.own(quiet)
+		v.add(one.judge("agent", c.counted, loss{}, c.gaveUp, quiet))
+		c.want.Published, c.want.Ambiguous, c.want.Died = 15, c.ambiguous, c.died
+		if v != c.want {
+			t.Errorf("%s: %+v, want %+v", name, v, c.want)
+		}
+	}
+}
+
+// TestADoorsLossIsNamedExactly: what was answered and is missing, with what one destination alone has, with
+// what nobody answered, with doubt, and said by the daemon behind the one that was killed.
+func TestADoorsLossIsNamedExactly(t *testing.T) {
+	at := func(name string) slot { return slot{"otlp", name} }
+	sent := []request{
+		{at("a"), 10, 1, true}, {at("b"), 20, 1, true}, {at("c"), 4, 1, false}, {at("d"), 7, 2, true},
+	}
+	all := counts{at("a"): 10, at("b"): 20, at("d"): 7}
+	without := func(names ...string) counts {
+		c := counts{}
+		for s, spans := range all {
+			c[s] = spans
+		}
+		for _, name := range names {
+			delete(c, at(name))
+		}
+		return c
+	}
+	for name, c := range map[string]struct {
+		agent, other     counts
+		lost, ambiguous  uint64
+		missing, doubled uint64
+	}{
+		"nothing lost":               {agent: all},
+		"named":                      {agent: without("b"), lost: 20, missing: 20},
+		"not named":                  {agent: without("b"), missing: 20},
+		"named too much":             {agent: without("b"), lost: 21, missing: 20},
+		"named though counted":       {agent: all, lost: 1, missing: 0},
+		"with what was not answered": {agent: without("b"), lost: 24, missing: 24},
+		"doubtful, and counted":      {agent: all, ambiguous: 20},
+		"doubtful, and missing":      {agent: without("b"), ambiguous: 20},
+		"doubtful and lost":          {agent: without("a", "b"), ambiguous: 20, lost: 10, missing: 10},
+		"more than doubtful":         {agent: without("a", "b"), ambiguous: 20, missing: 10},
+		"counted by one, so it is taken": {
+			agent: without("b"), other: counts{at("a"): 10, at("c"): 4, at("d"): 7},
+			lost: 20, ambiguous: 4, missing: 20,
+		},
+		"of a life that nobody spoke of": {agent: without("d"), missing: 7},
+	} {
+		counted := map[string]counts{"agent": c.agent}
+		if c.other != nil {
+			counted["other"] = c.other
+		}
+		losses := []loss{{2, "otlp", nil, c.lost, c.ambiguous}, {2, "apm", nil, 1000, 0}}
+		v := judgeDoor("otlp", sent, losses, counted, quiet)
+		if v.Named != c.lost || v.Missing != c.missing || v.Twice != c.doubled || v.Ambiguous != c.ambiguous {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+}
