@@ -30,12 +30,18 @@ type daemon struct {
 // startDaemon runs a daemon for the pods of a host, each of them an origin of its own.
 func startDaemon(t *testing.T, host string, pods int, args ...string) *daemon {
 	t.Helper()
+	return startDaemonAt(t, freeAddress(t), host, pods, args...)
+}
+
+// startDaemonAt runs one that listens at an address, where another one may have listened before.
+func startDaemonAt(t *testing.T, address, host string, pods int, args ...string) *daemon {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "fl") // short, because a socket's path must be
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	d := &daemon{http: freeAddress(t), host: host}
+	d := &daemon{http: address, host: host}
 	socket := filepath.Join(dir, "s")
 	d.process = start(t, host, nil, append([]string{
 		program(t, "spanstatsd"), "run", "--socket", socket, "--http-addr", d.http, "--agent-url", "off",

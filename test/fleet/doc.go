@@ -4,6 +4,9 @@
 //	daemons --OTLP/HTTP--> load balancer --OTLP/gRPC--> gateways --OTLP/HTTP--> Prometheus
 //	(deltas)               loadbalancing                deltatocumulative       native histograms
 //
+// And beside those, what needs no tiers: a Prometheus that scrapes a daemon (scraped_test.go,
+// exemplars_test.go, dashboards_test.go), which `make test-scrape` runs by themselves.
+//
 // The collectors and Prometheus are built from their Go modules by `make test-fleet`, into
 // bin/fleet; the collectors are one program, collector/, with the components that a fleet
 // needs and no others. config/ holds their configurations, the same bytes that

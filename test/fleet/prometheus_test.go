@@ -10,19 +10,28 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
 )
 
-// prometheus is a real server with its OTLP receiver.
+// prometheus is a real server.
 type prometheus struct {
 	*process
-	url  string
-	data string // the directory of what it has
-	args []string
+	url    string
+	config string // file
+	data   string // the directory of what it has
+	args   []string
 }
 
+// startPrometheus runs one that is sent OTLP.
 func startPrometheus(t *testing.T, args ...string) *prometheus {
 	t.Helper()
-	p := &prometheus{url: "http://" + freeAddress(t), data: t.TempDir(), args: args}
+	return startConfigured(t, "config/prometheus.yaml", append(args, "--web.enable-otlp-receiver")...)
+}
+
+func startConfigured(t *testing.T, config string, args ...string) *prometheus {
+	t.Helper()
+	p := &prometheus{url: "http://" + freeAddress(t), config: config, data: t.TempDir(), args: args}
 	p.begin(t)
 	return p
 }
@@ -30,16 +39,23 @@ func startPrometheus(t *testing.T, args ...string) *prometheus {
 // begin starts it, again where it has run before.
 func (p *prometheus) begin(t *testing.T) {
 	t.Helper()
-	config, err := filepath.Abs("config/prometheus.yaml")
+	config, err := filepath.Abs(p.config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	address := p.url[len("http://"):]
 	p.process = start(t, "prometheus", nil, append([]string{
 		program(t, "prometheus"), "--config.file", config, "--storage.tsdb.path", p.data,
-		"--web.listen-address", address, "--web.enable-otlp-receiver", "--query.lookback-delta", "1h",
+		"--web.listen-address", address, "--query.lookback-delta", "1h",
 	}, p.args...)...)
 	p.listens(address)
+	eventually.True(t, "Prometheus is ready", func() bool {
+		response, err := http.Get(p.url + "/-/ready")
+		if err == nil {
+			response.Body.Close()
+		}
+		return err == nil && response.StatusCode == http.StatusOK
+	})
 }
 
 // sample is one element of an instant vector.
@@ -64,28 +80,55 @@ func series(labels map[string]string) string {
 	return strings.Join(values, separator)
 }
 
-// ask is the answer to a question in PromQL.
-func (p *prometheus) ask(promql string) (samples []sample) {
+// get has the API answer a request, which it must take.
+func (p *prometheus) get(path string, parameters url.Values, into any) {
 	p.t.Helper()
-	response, err := http.Get(p.url + "/api/v1/query?" + url.Values{"query": {promql}}.Encode())
+	response, err := http.Get(p.url + "/api/v1/" + path + "?" + parameters.Encode())
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	defer response.Body.Close()
 	var answer struct {
 		Status, Error string
-		Data          struct {
-			Result []struct {
-				Metric    map[string]string
-				Value     [2]any
-				Histogram []json.RawMessage
-			}
-		}
+		Data          json.RawMessage
 	}
 	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil || answer.Status != "success" {
-		p.t.Fatalf("%s: %v, %s", promql, err, answer.Error)
+		p.t.Fatalf("%s, %v: %v, %s", path, parameters, err, answer.Error)
 	}
-	for _, r := range answer.Data.Result {
+	if err := json.Unmarshal(answer.Data, into); err != nil {
+		p.t.Fatalf("%s, %v: %v in %s", path, parameters, err, answer.Data)
+	}
+}
+
+// matrix is all values of each series in a range, the oldest first.
+func (p *prometheus) matrix(promql string) (series [][]float64) {
+	p.t.Helper()
+	var answer struct {
+		Result []struct{ Values [][2]any }
+	}
+	p.get("query", url.Values{"query": {promql}}, &answer)
+	for _, r := range answer.Result {
+		values := make([]float64, len(r.Values))
+		for i, value := range r.Values {
+			values[i] = p.number(value[1])
+		}
+		series = append(series, values)
+	}
+	return series
+}
+
+// ask is the answer to a question in PromQL.
+func (p *prometheus) ask(promql string) (samples []sample) {
+	p.t.Helper()
+	var answer struct {
+		Result []struct {
+			Metric    map[string]string
+			Value     [2]any
+			Histogram []json.RawMessage
+		}
+	}
+	p.get("query", url.Values{"query": {promql}}, &answer)
+	for _, r := range answer.Result {
 		s := sample{labels: r.Metric}
 		if len(r.Histogram) == 2 {
 			s.histogram = p.native(r.Histogram[1])

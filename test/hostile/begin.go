@@ -15,6 +15,10 @@ import (
 // memoryLimit is what each daemon may use. With all doors open it makes most limits small.
 const memoryLimit = "192MiB"
 
+// retryBytes has room for what waits while the agent misbehaves and while a daemon pauses before it asks
+// again, 5 s and up to 8 s. With as much as fits the limit by itself, which is half, there was just room.
+const retryBytes = "16MiB"
+
 // begin starts all but the hostile.
 func (s *soak) begin(ctx context.Context) (err error) {
 	if s.agent, err = newAgent(filepath.Join(s.dir, "agent"), s.ledger); err != nil {
@@ -75,6 +79,7 @@ func (s *soak) place(name string, more ...string) (*daemon, error) {
 		"run", "--debug", "--agent-url=" + s.agent.URL(), "--socket=" + at.Spans, "--apm-socket=" + at.APM,
 		"--apm-addr=" + at.APMAddr, "--otlp-socket=" + at.OTLP, "--otlp-addr=" + at.OTLPAddr,
 		"--http-addr=" + at.Page, "--log-format=json", "--flush-interval=2s", "--shutdown-grace=20s",
+		"--retry-bytes=" + retryBytes,
 	}
 	return &daemon{name: name, program: s.program, flags: append(flags, more...), at: at, log: s.log}, nil
 }

@@ -43,7 +43,8 @@ type daemon struct {
 	flushed   uint64 // by the processes before
 	ambiguous uint64 // told as unsent by them
 	dropped   uint64
-	peak      int64 // resident bytes; of who looks
+	peak      int64  // resident bytes; of who looks
+	givenUp   uint64 // spans, when it was looked at last; the same
 	starts    int
 }
 

@@ -19,11 +19,12 @@
 // # What is exact
 //
 // Each request of a polite sender is counted once, by a daemon, or by the agent where a daemon handed
-// traces on without a mark. Two things are outside of what daemons promise, and the soak keeps to that:
-// the agent never swallows a payload of statistics without an answer (such a one is ambiguous, and told
-// so; where the machine itself stands still for as long as a request has, there are such, and the agent
-// has counted them), and a daemon is restarted when every sender's request has had its end, because the
-// next one does not know which requests the one before it has counted.
+// traces on without a mark. Three things are outside of what daemons promise, and the soak keeps to that:
+// the agent is away no longer than there is room for what waits; it never swallows a payload of statistics
+// without an answer (such a one is ambiguous, and told so; where the machine itself stands still for as
+// long as a request has, there are such, and the agent has counted them); and a daemon is restarted when
+// every sender's request has had its end, because the next one does not know which requests the one
+// before it has counted.
 //
 // # Threading
 //

@@ -70,9 +70,11 @@ func (d *daemon) look(past func(format string, args ...any)) {
 	if !s.Books.Balanced {
 		past("%s: books are not balanced in %d looks: %+v", d.name, balances, s.Books)
 	}
-	if s.Books.Unsent > s.Books.UnsentBy["ambiguous"] {
+	givenUp := s.Books.Unsent - s.Books.UnsentBy["ambiguous"]
+	if givenUp > d.givenUp {
 		past("%s: spans were given up: %v", d.name, s.Books.UnsentBy)
 	}
+	d.givenUp = givenUp
 	for _, bounded := range bounds(s) {
 		if bounded.now > bounded.most {
 			past("%s: %s: %d, and %d at most", d.name, bounded.what, bounded.now, bounded.most)

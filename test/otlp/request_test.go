@@ -15,6 +15,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/flush/points"
 	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -206,7 +207,7 @@ func TestTheLibraryReadsWhatWasCounted(t *testing.T) {
 	for seed := range uint64(60) {
 		rnd := rand.New(rand.NewPCG(seed, 7))
 		spans := randomSpans(rnd, 1+rnd.IntN(2000))
-		dialect := []otlp.Dialect{otlp.Spanmetrics, otlp.Datadog}[seed%2]
+		dialect := []points.Dialect{points.Spanmetrics, points.Datadog}[seed%2]
 		opened := time.Unix(1_700_000_000, 0).Add(time.Duration(rnd.IntN(9)) * time.Second)
 		checkRound(t, spans, dialect, opened, 2000+rnd.IntN(100_000))
 	}
@@ -217,18 +218,18 @@ func FuzzTheLibraryReadsWhatWasCounted(f *testing.F) {
 	f.Add(uint64(1), 10, 3000)
 	f.Fuzz(func(t *testing.T, seed uint64, n, limit int) {
 		rnd := rand.New(rand.NewPCG(seed, 8))
-		checkRound(t, randomSpans(rnd, 1+min(max(n, 0), 300)), otlp.Spanmetrics, time.Unix(1_700_000_000, 0),
+		checkRound(t, randomSpans(rnd, 1+min(max(n, 0), 300)), points.Spanmetrics, time.Unix(1_700_000_000, 0),
 			min(max(limit, 2000), 1<<20))
 	})
 }
 
-func checkRound(t *testing.T, spans []oneSpan, dialect otlp.Dialect, opened time.Time, limit int) {
+func checkRound(t *testing.T, spans []oneSpan, dialect points.Dialect, opened time.Time, limit int) {
 	t.Helper()
 	endpoint, err := otlp.ParseEndpoint("http://localhost:4318")
 	if err != nil {
 		t.Fatal(err)
 	}
-	dimensions, err := otlp.ParseDimensions("all")
+	dimensions, err := points.ParseDimensions("all")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +271,7 @@ func checkRound(t *testing.T, spans []oneSpan, dialect otlp.Dialect, opened time
 		t.Fatalf("%d of %d series, %d of %d spans, %d in no request", len(seen), len(want), counted,
 			len(spans), lost)
 	}
-	if dialect == otlp.Spanmetrics {
+	if dialect == points.Spanmetrics {
 		for name, e := range want {
 			if calls[name] != e.calls {
 				t.Errorf("%+v has %v calls, want %v", name, calls[name], e.calls)

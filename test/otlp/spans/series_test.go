@@ -15,6 +15,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/otlp"
+	"github.com/spanstatsd/spanstatsd/internal/flush/points"
 	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
 	"github.com/spanstatsd/spanstatsd/internal/sketch"
@@ -40,11 +41,11 @@ func exporter(t *testing.T) *otlp.Exporter {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wanted, err := otlp.ParseDimensions(strings.Join(dimensions, ","))
+	wanted, err := points.ParseDimensions(strings.Join(dimensions, ","))
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := otlp.New(otlp.Config{Variables: otlp.Variables{Endpoint: endpoint}, Dialect: otlp.Spanmetrics, Dimensions: wanted, Version: "1"})
+	e, err := otlp.New(otlp.Config{Variables: otlp.Variables{Endpoint: endpoint}, Dialect: points.Spanmetrics, Dimensions: wanted, Version: "1"})
 	if err != nil {
 		t.Fatal(err)
 	}

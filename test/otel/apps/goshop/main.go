@@ -1,9 +1,11 @@
 // Command goshop is a small web application under OpenTelemetry's SDK for Go. Nothing can be
 // loaded into it, so it sets the SDK up itself, as its documents show; where it exports to, and by
-// which protocol, variables say. It ends in order once its standard input does.
+// which protocol, variables say. It listens at LISTEN, or on a port that is free, and ends in order once
+// its standard input does.
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -35,7 +37,7 @@ func run(ctx context.Context) error {
 	provider := sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithSyncer(console{}))
 	otel.SetTracerProvider(provider)
 	otel.SetTextMapPropagator(propagation.TraceContext{})
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", cmp.Or(os.Getenv("LISTEN"), "127.0.0.1:0"))
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,175 @@
+package fleet
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/client"
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
+)
+
+// ours is the dashboard of requests that this repository has.
+const ours = "../../deploy/grafana/requests.json"
+
+// published is what a dashboard that others have published asks of span metrics, in our words: which
+// metrics, told apart by which labels, and which spans.
+type published struct {
+	Dashboard, Dialect string
+	Asks               []struct {
+		Metric string // "calls", or a suffix of the histogram
+		By     []string
+		Where  string
+	}
+	Lacks string // what it asks that the daemon does not have
+}
+
+// Dashboards that people have show data, in the dialect that they are for: ours with native histograms and
+// with classic ones; what published ones ask (testdata/published.json); and each that lies in the directory
+// that DASHBOARDS names, as it is but for its variables.
+func TestScrapedDashboards(t *testing.T) {
+	var all []published
+	text, err := os.ReadFile("testdata/published.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &all); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []names{spanmetrics, tempo} {
+		for _, s := range scrapes {
+			t.Run(n.dialect+", "+s.name, func(t *testing.T) {
+				d := startDaemon(t, "node-1", 3, "--prometheus", "--prometheus-dialect", n.dialect)
+				p := s.startScraping(t, d.http)
+				eventually.True(t, "Prometheus has a rate", func() bool {
+					publishRequests(t, d)
+					return len(p.ask(fmt.Sprintf("sum by (status_code) (rate(%s[1m])) > 0", n.calls))) == 2
+				})
+				if n == spanmetrics {
+					p.mustAnswerAll(ours, n)
+				}
+				for _, dashboard := range all {
+					if dashboard.Dialect == n.dialect {
+						p.mustAnswer(&dashboard, n)
+					}
+				}
+				files, _ := filepath.Glob(filepath.Join(os.Getenv("DASHBOARDS"), "*.json")) // a pattern without a fault
+				for _, file := range files {
+					p.mustAnswerAll(file, n)
+				}
+			})
+		}
+	}
+}
+
+// publishRequests publishes requests that speak HTTP, some of which fail.
+func publishRequests(t *testing.T, d *daemon) {
+	t.Helper()
+	batch := make([]client.Snapshot, 40)
+	for i := range batch {
+		key := cart
+		key.HTTPStatus = 200
+		if i%4 == 0 {
+			key, batch[i].Error = orders, true
+			key.HTTPStatus = 503
+		}
+		batch[i].Key, batch[i].TopLevel, batch[i].End = key, true, time.Now()
+		batch[i].Key.Service = d.origin(0).Service
+		batch[i].Duration = time.Duration(i+1) * time.Millisecond
+	}
+	if !d.clients[0].Publish(batch) {
+		t.Fatalf("the client refused spans: %+v", d.clients[0].Stats())
+	}
+}
+
+// mustAnswer expects data to all that a published dashboard asks, with each label by which it tells apart.
+func (p *prometheus) mustAnswer(dashboard *published, n names) {
+	p.t.Helper()
+	for _, ask := range dashboard.Asks {
+		metric := n.calls
+		if ask.Metric != "calls" {
+			metric = n.durations + ask.Metric
+		}
+		query := fmt.Sprintf("sum by (%s) (rate(%s{%s}[1m])) >= 0", strings.Join(ask.By, ", "), metric, ask.Where)
+		answer := p.ask(query)
+		for _, s := range answer {
+			for _, label := range ask.By {
+				if s.labels[label] == "" {
+					p.t.Errorf("%s: %s has no %s", dashboard.Dashboard, metric, label)
+				}
+			}
+		}
+		if len(answer) == 0 {
+			p.t.Errorf("%s: no answer to %s", dashboard.Dashboard, query)
+		}
+	}
+}
+
+// variables of a dashboard stand in its queries; those that Grafana knows by itself are times.
+var variables = regexp.MustCompile(`\$\{?(\w+)(:\w+)?\}?`)
+
+// asked is a query as Grafana asks it, when all of everything is chosen: where a label must be equal
+// to a variable, that is one service.
+func asked(query, service string) string {
+	query = regexp.MustCompile(`([^!=~])="(\$\{?\w+\}?)"`).ReplaceAllString(query, `$1=~"$2"`)
+	return variables.ReplaceAllStringFunc(query, func(name string) string {
+		switch strings.Trim(name, "${}") {
+		case "__rate_interval", "__interval":
+			return "1m"
+		case "__range":
+			return "5m"
+		case "service", "service_name", "app":
+			return service
+		}
+		return ".*"
+	})
+}
+
+// mustAnswerAll expects data to each query of a dashboard that asks for metrics of a dialect.
+func (p *prometheus) mustAnswerAll(file string, n names) {
+	p.t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	var dashboard any
+	if err := json.Unmarshal(text, &dashboard); err != nil {
+		p.t.Fatal(err)
+	}
+	answered := 0
+	for _, query := range slices.Compact(slices.Sorted(slices.Values(queriesOf(dashboard)))) {
+		if !strings.Contains(query, n.calls) && !strings.Contains(query, n.durations) {
+			continue
+		}
+		if len(p.ask(asked(query, "shop-0"))) == 0 {
+			p.t.Errorf("%s: no answer to %s", filepath.Base(file), query)
+		} else {
+			answered++
+		}
+	}
+	p.t.Logf("%s: %d queries of %s are answered", filepath.Base(file), answered, n.dialect)
+}
+
+// queriesOf are all that a dashboard asks, in Grafana's format, whatever version of it.
+func queriesOf(value any) (queries []string) {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, inner := range v {
+			if text, is := inner.(string); is && name == "expr" {
+				queries = append(queries, text)
+			}
+			queries = append(queries, queriesOf(inner)...)
+		}
+	case []any:
+		for _, inner := range v {
+			queries = append(queries, queriesOf(inner)...)
+		}
+	}
+	return queries
+}
