@@ -1,0 +1,118 @@
+package commands
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// alone is set for the process that has a network and a /run of its own.
+const alone = "TEST_COMMANDS_ALONE"
+
+// clone is the copy of the repository that the commands run in.
+var clone string
+
+func TestMain(m *testing.M) {
+	if os.Getuid() == 0 && os.Getenv(alone) == "" {
+		code, err := inMachineOfItsOwn()
+		if err == nil {
+			os.Exit(code)
+		}
+		fmt.Fprintf(os.Stderr, "\n*** NOT RUN: a network of this test's own, because %v ***\n\n", err)
+	}
+	os.Exit(testsInClone(m))
+}
+
+// inMachineOfItsOwn runs this program again, with namespaces of its own.
+func inMachineOfItsOwn() (code int, err error) {
+	runtime.LockOSThread() // the death of the thread that starts it is its death
+	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.Env = append(os.Environ(), alone+"=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Unshareflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL,
+	}
+	err = cmd.Run()
+	if ended := (*exec.ExitError)(nil); errors.As(err, &ended) {
+		return ended.ExitCode(), nil
+	}
+	return 0, err
+}
+
+func testsInClone(m *testing.M) int {
+	if os.Getenv(alone) != "" {
+		if err := furnish(); err != nil {
+			fmt.Fprintln(os.Stderr, "make a machine of its own:", err)
+			return 1
+		}
+	}
+	dir, err := os.MkdirTemp("", "commands")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	clone = filepath.Join(dir, "spanstatsd")
+	if err := errors.Join(os.Chmod(dir, 0o755), copyRepository(clone)); err != nil {
+		fmt.Fprintln(os.Stderr, "copy the repository:", err)
+		return 1
+	}
+	return m.Run()
+}
+
+// furnish gives a machine of its own a loopback interface, and nothing in /run.
+func furnish() error {
+	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(socket)
+	loopback, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	loopback.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
+	if err := unix.IoctlIfreq(socket, unix.SIOCSIFFLAGS, loopback); err != nil {
+		return fmt.Errorf("start lo: %w", err)
+	}
+	return unix.Mount("none", "/run", "tmpfs", 0, "mode=0755")
+}
+
+// copyRepository copies what git has of this repository, and what it would take.
+func copyRepository(to string) error {
+	list := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	list.Dir = repository
+	names, err := list.Output()
+	if err != nil {
+		return fmt.Errorf("git ls-files: %w", err)
+	}
+	for _, name := range strings.Split(strings.TrimRight(string(names), "\x00"), "\x00") {
+		from, path := filepath.Join(repository, name), filepath.Join(to, name)
+		info, err := os.Lstat(from)
+		if errors.Is(err, os.ErrNotExist) { // deleted, and not committed yet
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		body, err := os.ReadFile(from)
+		if err != nil {
+			return err
+		}
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, body, info.Mode().Perm()|0o444); err != nil {
+			return err
+		}
+	}
+	return nil
+}

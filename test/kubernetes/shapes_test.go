@@ -1,0 +1,153 @@
+package kubernetes
+
+import (
+	core "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// shape is a kind of pod, and what is to become of it.
+type shape struct {
+	name      string
+	change    func(*core.Pod) // of an ordinary one, which has one container
+	isAlone   bool            // nothing is done to it
+	doors     string          // that it has, besides our socket, as letters: d, o
+	namespace string          // but for the one that is labelled and nothing else
+}
+
+// shapes are those that people have.
+var shapes = []shape{
+	{name: "one-container"},
+	{name: "two-containers", change: add(container("log"))},
+	{name: "ten-containers", change: func(p *core.Pod) {
+		for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i"} {
+			p.Spec.Containers = append(p.Spec.Containers, container(name))
+		}
+	}},
+	{name: "init-container", change: addInit(container("migrate"))},
+	{name: "own-sidecar", change: addInit(always(container("proxy")))},
+	{name: "init-and-own-sidecar", change: addInit(container("migrate"), always(container("proxy")))},
+	{name: "variables", change: env(core.EnvVar{Name: "A", Value: "b"}, core.EnvVar{Name: "C", Value: "$(A)"})},
+	{name: "own-socket", change: env(core.EnvVar{Name: "SPANSTATSD_SOCKET", Value: "/elsewhere"})},
+	{name: "own-socket-by-reference", change: env(core.EnvVar{Name: "SPANSTATSD_SOCKET", ValueFrom: nameOfPod})},
+	{name: "own-empty-socket", change: env(core.EnvVar{Name: "SPANSTATSD_SOCKET"})},
+	{name: "variables-by-reference", change: env(core.EnvVar{Name: "NAME", ValueFrom: nameOfPod})},
+	{name: "variables-from-a-map", change: func(p *core.Pod) {
+		of := core.LocalObjectReference{Name: "settings"}
+		p.Spec.Containers[0].EnvFrom = []core.EnvFromSource{{ConfigMapRef: &core.ConfigMapEnvSource{LocalObjectReference: of}}}
+	}},
+	{name: "all-doors", change: annotate("spanstatsd.io/doors", "socket,datadog,otlp"), doors: "do"},
+	{name: "doors-with-spaces", change: annotate("spanstatsd.io/doors", "socket, otlp"), doors: "o"},
+	{name: "datadog", change: annotate("spanstatsd.io/doors", "socket,datadog"), doors: "d"},
+	{name: "otlp", change: annotate("spanstatsd.io/doors", "socket,otlp"), doors: "o"},
+	{name: "unknown-door", change: annotate("spanstatsd.io/doors", "socket,carrier-pigeon")},
+	{name: "own-agent", doors: "d", change: both(annotate("spanstatsd.io/doors", "datadog"),
+		env(core.EnvVar{Name: "DD_TRACE_AGENT_URL", Value: "http://agent:8126"}))},
+	{name: "own-collector", doors: "o", change: both(annotate("spanstatsd.io/doors", "otlp"),
+		env(core.EnvVar{Name: "OTEL_EXPORTER_OTLP_ENDPOINT", Value: "http://collector:4318"}))},
+	{name: "own-agent-by-reference", doors: "d", change: both(annotate("spanstatsd.io/doors", "datadog"),
+		env(core.EnvVar{Name: "DD_TRACE_AGENT_URL", ValueFrom: nameOfPod}))},
+	{name: "doors-of-the-namespace", namespace: "doors", doors: "do"},
+	{name: "doors-of-its-own", namespace: "doors", change: annotate("spanstatsd.io/doors", "socket")},
+	{name: "volumes", change: mount("data", "/data")},
+	{name: "own-mount-there", change: mount("mine", "/var/run/spanstatsd")},
+	{name: "mount-beside", change: mount("mine", "/var/run")},
+	{name: "without-token", change: func(p *core.Pod) { no := false; p.Spec.AutomountServiceAccountToken = &no }},
+	{name: "command-and-probes", change: func(p *core.Pod) {
+		p.Spec.Containers[0].Command = []string{"/shop"}
+		p.Spec.Containers[0].ReadinessProbe = &core.Probe{ProbeHandler: core.ProbeHandler{
+			Exec: &core.ExecAction{Command: []string{"true"}},
+		}}
+	}},
+	{name: "resources", change: func(p *core.Pod) {
+		p.Spec.Containers[0].Resources.Limits = core.ResourceList{core.ResourceMemory: resource.MustParse("64Mi")}
+	}},
+	{name: "resources-of-the-pod", change: func(p *core.Pod) {
+		p.Spec.Resources = &core.ResourceRequirements{Limits: core.ResourceList{core.ResourceCPU: resource.MustParse("2")}}
+	}},
+	{name: "shared-processes", change: func(p *core.Pod) { yes := true; p.Spec.ShareProcessNamespace = &yes }},
+	{name: "linux", change: func(p *core.Pod) { p.Spec.OS = &core.PodOS{Name: core.Linux} }},
+	{name: "user-of-the-pod", change: func(p *core.Pod) {
+		user := int64(1000)
+		p.Spec.SecurityContext = &core.PodSecurityContext{RunAsUser: &user, FSGroup: &user}
+	}},
+	{name: "lives-long", change: func(p *core.Pod) { grace := int64(600); p.Spec.TerminationGracePeriodSeconds = &grace }},
+	{name: "never-again", change: func(p *core.Pod) { p.Spec.RestartPolicy = core.RestartPolicyNever }},
+	{name: "labels-and-annotations", change: both(annotate("a", "b"), func(p *core.Pod) { p.Labels = map[string]string{"app": "shop"} })},
+	{name: "on-a-host-port", change: func(p *core.Pod) {
+		p.Spec.Containers[0].Ports = []core.ContainerPort{{ContainerPort: 80, HostPort: 80}}
+	}},
+	{name: "restricted", namespace: "strict", change: restricted},
+	{
+		name: "restricted-with-doors", namespace: "strict", doors: "do",
+		change: both(restricted, annotate("spanstatsd.io/doors", "datadog,otlp")),
+	},
+	{name: "privileged", namespace: "loose", change: func(p *core.Pod) {
+		yes := true
+		p.Spec.Containers[0].SecurityContext = &core.SecurityContext{Privileged: &yes}
+		p.Spec.HostPID = true
+	}},
+	{name: "a-container-comes-later", namespace: "late"},
+	{name: "a-webhook-comes-after", namespace: "webhook"},
+
+	{name: "switched-off-by-annotation", isAlone: true, change: annotate("spanstatsd", "none")},
+	{name: "switched-off-by-label", isAlone: true, change: func(p *core.Pod) { p.Labels = map[string]string{"spanstatsd": "none"} }},
+	{name: "another-namespace", isAlone: true, namespace: "without"},
+	{name: "network-of-the-host", isAlone: true, namespace: "loose", change: func(p *core.Pod) { p.Spec.HostNetwork = true }},
+	{name: "windows", isAlone: true, change: func(p *core.Pod) { p.Spec.OS = &core.PodOS{Name: core.Windows} }},
+	{name: "own-daemon", isAlone: true, change: add(container("spanstatsd"))},
+	{name: "own-daemon-as-a-sidecar", isAlone: true, change: addInit(always(container("spanstatsd")))},
+}
+
+func container(name string) core.Container { return core.Container{Name: name, Image: name + ":1"} }
+
+func always(c core.Container) core.Container {
+	again := core.ContainerRestartPolicyAlways
+	c.RestartPolicy = &again
+	return c
+}
+
+var nameOfPod = &core.EnvVarSource{FieldRef: &core.ObjectFieldSelector{FieldPath: "metadata.name"}}
+
+func add(more ...core.Container) func(*core.Pod) {
+	return func(p *core.Pod) { p.Spec.Containers = append(p.Spec.Containers, more...) }
+}
+
+func addInit(more ...core.Container) func(*core.Pod) {
+	return func(p *core.Pod) { p.Spec.InitContainers = append(p.Spec.InitContainers, more...) }
+}
+
+func env(more ...core.EnvVar) func(*core.Pod) {
+	return func(p *core.Pod) { p.Spec.Containers[0].Env = append(p.Spec.Containers[0].Env, more...) }
+}
+
+func annotate(name, value string) func(*core.Pod) {
+	return func(p *core.Pod) { meta.SetMetaDataAnnotation(&p.ObjectMeta, name, value) }
+}
+
+func mount(name, path string) func(*core.Pod) {
+	return func(p *core.Pod) {
+		p.Spec.Volumes = append(p.Spec.Volumes, core.Volume{Name: name})
+		p.Spec.Containers[0].VolumeMounts = append(p.Spec.Containers[0].VolumeMounts,
+			core.VolumeMount{Name: name, MountPath: path})
+	}
+}
+
+func both(first, second func(*core.Pod)) func(*core.Pod) {
+	return func(p *core.Pod) {
+		first(p)
+		second(p)
+	}
+}
+
+func restricted(p *core.Pod) {
+	yes, no, user := true, false, int64(1000)
+	p.Spec.SecurityContext = &core.PodSecurityContext{
+		RunAsNonRoot: &yes, RunAsUser: &user,
+		SeccompProfile: &core.SeccompProfile{Type: core.SeccompProfileTypeRuntimeDefault},
+	}
+	p.Spec.Containers[0].SecurityContext = &core.SecurityContext{
+		AllowPrivilegeEscalation: &no,
+		Capabilities:             &core.Capabilities{Drop: []core.Capability{"ALL"}},
+	}
+}
