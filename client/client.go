@@ -169,7 +169,8 @@ func (c *Client) Flush(ctx context.Context) error {
 
 // Close refuses what is published from now on, sends what is buffered, waits some
 // seconds at most until the daemon says what became of it, and then until the
-// daemon has closed its end. When ctx ends first, what is not sent is counted as
+// daemon has closed its end. A daemon whose destination is away says nothing for
+// as long, and is left. When ctx ends first, what is not sent is counted as
 // lost, and what is sent and has no outcome yet is Stats.Unsettled. If nobody
 // listens on the socket, Close does not wait for somebody to come.
 //

@@ -12,9 +12,17 @@ import (
 // settleLimit bounds how long Close waits for the outcome of what was handed over.
 const settleLimit = 3 * time.Second
 
+// leaveLimit bounds how long Close then waits for the daemon's end, where there is no outcome yet: the
+// daemon answers the client's flush first, which may take as long as a destination is away.
+const leaveLimit = time.Second
+
 // bye sends the last of it and waits until the daemon has closed its end.
 func (s *sender) bye(l *connection) (isOver bool) {
-	if s.send(l) != nil || s.awaitSettled(l) != nil {
+	if s.send(l) != nil {
+		return false
+	}
+	isSettled, err := s.awaitSettled(l)
+	if err != nil {
 		return false
 	}
 	if _, err := l.conn.Write(wire.AppendBye(nil, &wire.Bye{Reason: "closed"})); err != nil {
@@ -22,31 +30,40 @@ func (s *sender) bye(l *connection) (isOver bool) {
 	}
 	s.saidBye = l
 	l.conn.CloseWrite()
-	<-l.gone
-	if !l.endedInOrder() {
-		s.unread = l.ending
+	var leave <-chan time.Time
+	if !isSettled {
+		leave = time.After(leaveLimit)
+	}
+	select {
+	case <-l.gone:
+		if !l.endedInOrder() {
+			s.unread = l.ending
+		}
+	case <-leave:
 	}
 	return true
 }
 
 // awaitSettled has the daemon report, and waits until it says what has become of all that it was handed, or
-// that a destination did not take it. Should the daemon die, the next one can still be handed it again.
-func (s *sender) awaitSettled(l *connection) error {
+// that a destination did not take it: false if it says neither in time. Should the daemon die, the next one
+// can still be handed it again.
+func (s *sender) awaitSettled(l *connection) (isSettled bool, err error) {
 	if s.kept.most == 0 || l.unsettled() == 0 {
-		return nil
+		return true, nil
 	}
 	ctx, cancel := context.WithTimeout(s.c.aborted, settleLimit)
 	defer cancel()
 	f := &flush{ctx: ctx, answer: make(chan error, 1)}
 	if err := l.ask(f); err != nil {
-		return err
+		return false, err
 	}
 	select {
 	case <-f.answer:
 	case <-ctx.Done():
+		return false, s.c.aborted.Err()
 	case <-l.gone: // and nothing more can be written
 	}
-	return s.c.aborted.Err()
+	return true, s.c.aborted.Err()
 }
 
 // giveUp counts what is left as lost, and says what was handed over and not settled.

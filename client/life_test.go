@@ -308,6 +308,34 @@ func TestCloseUnconfirmed(t *testing.T) {
 	d.each(func(f *fakeConn) { f.reading.Unlock() })
 }
 
+// TestCloseLeavesADaemonThatWaits: the daemon has everything, and a destination that is away keeps it from
+// saying what became of it, and from closing its end.
+func TestCloseLeavesADaemonThatWaits(t *testing.T) {
+	d := newFakeDaemon(t)
+	welcome := wire.Welcome{
+		Version: wire.Version, MaxFrame: wire.MinMaxFrame, MaxBatch: wire.MinMaxBatch, MaxKeys: 1024,
+		Features: d.features, Settled: true, Token: "it settles",
+	}
+	d.welcome = func(*wire.Hello) *wire.Welcome { return &welcome }
+	d.answer = func(uint64) *wire.Flush { return nil }
+	isBack := make(chan struct{})
+	d.onFrame = func(_ *fakeConn, got wire.Type) {
+		if got == wire.TypeBye {
+			<-isBack
+		}
+	}
+	d.start()
+	c := open(t, Config{Socket: d.socket})
+	c.Publish(sampleBatch(7))
+	if err := c.Close(context.Background()); err != nil {
+		t.Errorf("closed with %v, though the daemon has everything", err)
+	}
+	if s := c.Stats(); s.Sent != 7 || s.Unsettled != 7 || c.notCounted() != [reasons]uint64{} {
+		t.Errorf("the books after it has left: %+v", s)
+	}
+	close(isBack)
+}
+
 // TestByeEndsBlockedWrite: a daemon that has stopped reading says bye, and does
 // not even close. The client leaves it and comes again.
 func TestByeEndsBlockedWrite(t *testing.T) {

@@ -77,7 +77,9 @@ func (s *sender) welcome(l *connection) {
 
 // part ends a connection.
 func (s *sender) part(l *connection) {
-	s.awaitEnd(l)
+	if s.saidBye != l {
+		s.awaitEnd(l)
+	}
 	l.close()
 	s.c.daemon.Store(nil)
 	s.leave(l)

@@ -2,6 +2,7 @@ package program
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/client"
+	"github.com/spanstatsd/spanstatsd/internal/eventually"
 	"github.com/spanstatsd/spanstatsd/lab/standin"
 )
 
@@ -253,9 +255,9 @@ func TestSecondSignal(t *testing.T) {
 		Key: client.Key{Service: "a", Operation: "b", Resource: "c"},
 		End: time.Now(),
 	}})
-	if err := c.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	eventually.True(t, "the daemon has the span", func() bool {
+		return metric(daemon.get("/metrics"), "spanstatsd_spans_received_total") == 1
+	})
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		if err := daemon.Process.Signal(sig); err != nil {
 			t.Fatal(err)
@@ -265,6 +267,9 @@ func TestSecondSignal(t *testing.T) {
 		}
 	}
 	code, log := daemon.exit()
+	closing, leave := context.WithCancel(t.Context())
+	leave() // nobody will come
+	_ = c.Close(closing)
 	if last := log[len(log)-1]; code != 1 || !strings.Contains(fmt.Sprint(last["msg"]), "second signal") {
 		t.Errorf("exit code %d, log %v", code, log)
 	}
