@@ -37,6 +37,7 @@ build: ## build the static binaries into bin/: the daemon's, and what measures i
 # What is released says no more of where it was built than the same commit built
 # elsewhere: no paths, no working tree, the time of the commit.
 EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 ARCHITECTURES := amd64 arm64
 
 binaries: $(ARCHITECTURES:%=binary-%) ## build the static binaries for each architecture into dist/
@@ -46,7 +47,7 @@ binary-%:
 	cd lab && CGO_ENABLED=0 GOOS=linux GOARCH=$* GOFLAGS= $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS) -buildid=' -o ../dist/linux-$*/spanstatsd-lab ./cmd/spanstatsd-lab
 
 release-tools:
-	cd tools && $(GO) build -o ../dist/parts/ ./benchdocs ./image ./sbom
+	cd tools && $(GO) build -o ../dist/parts/ ./benchdocs ./image ./sbom ./sign
 
 image: binaries release-tools ## build the container image for each architecture, dist/spanstatsd_image.tar, an OCI archive
 	dist/parts/image -version $(VERSION) -epoch $(EPOCH) -out dist/spanstatsd_image.tar
@@ -54,17 +55,23 @@ image: binaries release-tools ## build the container image for each architecture
 # A version without a suffix is a release, which carries no table of other code than its own.
 RELEASE := $(shell echo '$(VERSION)' | grep -xE 'v?[0-9]+(\.[0-9]+)*')
 
-dist: binaries release-tools ## build everything that a release carries into dist/, and name the tables of docs/benchmarks.md that are of other code
+dist: binaries release-tools ## build everything that a release carries into dist/, sign it (SIGN_KEY=file of cosign, or SIGN=keyless), have the chart name the image at REGISTRY, and name the tables of docs/benchmarks.md that are of other code
 	@dist/parts/benchdocs -stale$(if $(RELEASE),, || echo 'A release would stop here.' >&2)
-	@VERSION=$(VERSION) EPOCH=$(EPOCH) GO=$(GO) sh deploy/dist.sh
+	@VERSION=$(VERSION) EPOCH=$(EPOCH) COMMIT=$(COMMIT) GO=$(GO) SIGN_KEY='$(SIGN_KEY)' SIGN='$(SIGN)' BUILDER='$(BUILDER)' REGISTRY='$(REGISTRY)' sh deploy/dist.sh
 	@cat dist/SHA256SUMS
+
+publish: ## image and chart of dist/ to REGISTRY, everything to a release of the repository; a workflow calls it
+	@VERSION=$(VERSION) REGISTRY='$(REGISTRY)' sh deploy/publish.sh
 
 licences: ## write THIRD_PARTY_LICENSES anew, after a module has come, gone or changed
 	@mkdir -p bin
 	cd tools && $(GO) run ./licences > ../bin/licences && mv ../bin/licences ../THIRD_PARTY_LICENSES
 
-dist-check: ## build a release twice, in two places, and compare the bytes
-	@GO=$(GO) VERSION=$(VERSION) EPOCH=$(EPOCH) sh test/deploy/reproducible.sh
+chart-readme: ## write the table of values in the chart's README anew, after its schema or values have changed
+	cd tools && $(GO) run ./chart ../deploy/helm/spanstatsd
+
+dist-check: ## build a release twice, in two places, compare the bytes, and have sigstore's own library check signatures and provenance
+	@GO=$(GO) VERSION=$(VERSION) EPOCH=$(EPOCH) COMMIT=$(COMMIT) sh test/release/reproducible.sh
 
 TO ?= agent
 
@@ -168,6 +175,10 @@ test-prometheus: ## a real Prometheus server scrapes the daemon, and what exampl
 test-container: ## run the image's root, read-only and as its user, without a container runtime; needs root
 	cd test/deploy && $(GO) test -count=1 -tags container -run '^TestContainer$$' -v .
 
+test-requests: TIME := 5m
+test-requests: ## what a daemon takes of memory and processors in an ordinary pod is within what manifests and chart request (5 minutes)
+	cd test/deploy && TIME=$(TIME) $(GO) test -count=1 -timeout 20m -tags requests -run '^TestRequestsAreEnough$$' -v .
+
 test-page: ## the page of a daemon under load in Chromium, which must be there (or named in CHROMIUM)
 	cd test/page && $(GO) test -count=1 -tags browser ./...
 
@@ -186,13 +197,14 @@ fuzz: ## fuzz every target for a minute
 mutants: ## wrong changes of what guards the data, each of which must make a test fail, or those of ONLY=registry (an hour; it says how long)
 	cd tools && $(GO) run ./mutants -only '$(ONLY)' ..
 
-lint: ## formatting, vet and staticcheck, in every module
+lint: ## formatting, vet and staticcheck, in every module; the workflows
 	@unformatted=$$(cd tools && $(GO) tool gofumpt -l ..); \
 	if [ -n "$$unformatted" ]; then echo "not formatted by gofumpt:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
+	cd tools && $(GO) tool actionlint -shellcheck= -pyflakes= ../.github/workflows/*.yaml
 	cd tools && $(GO) build -o ../bin/staticcheck honnef.co/go/tools/cmd/staticcheck
 	@set -e; for module in $(TESTED); do echo "staticcheck $$module"; (cd $$module && $(CURDIR)/bin/staticcheck ./...); done
-	@set -e; for module in $(OTHER_MODULES); do echo "vet $$module"; (cd $$module && $(GO) vet -tags browser,container,languages,prometheus ./...); done
+	@set -e; for module in $(OTHER_MODULES); do echo "vet $$module"; (cd $$module && $(GO) vet -tags browser,container,dist,languages,prometheus,requests ./...); done
 
 ci-lives:
 	@$(MAKE) --no-print-directory test-lives TIME=2m

@@ -1,0 +1,96 @@
+package release
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestPublishBringsEverything: deploy/publish.sh, before programs that write down what they are asked, brings
+// the image, the chart, and each file that `make dist` leaves, with what the changelog says of the version.
+func TestPublishBringsEverything(t *testing.T) {
+	dir := t.TempDir()
+	programs, told := filepath.Join(dir, "programs"), filepath.Join(dir, "told")
+	for _, path := range []string{programs, filepath.Join(dir, "dist")} {
+		if err := os.Mkdir(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, program := range []string{"skopeo", "helm", "gh"} {
+		script := "#!/bin/sh\necho " + program + " \"$@\" >>" + told + "\ncase \"$*\" in *--password-stdin*|*--notes-file*)" +
+			" sed 's/^/input: /' >>" + told + "; echo >>" + told + "; esac\n"
+		if err := os.WriteFile(filepath.Join(programs, program), []byte(script), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files := []string{
+		"SHA256SUMS", "SHA256SUMS.sigstore.json", "spanstatsd_v0.1.0_chart.tgz", "spanstatsd_v0.1.0_image.tar",
+		"spanstatsd_v0.1.0_image.tar.sigstore.json", "spanstatsd_v0.1.0_provenance.json",
+	}
+	for _, file := range append(slices.Clone(files), "spanstatsd_v0.0.9_chart.tgz") {
+		if err := os.WriteFile(filepath.Join(dir, "dist", file), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	changes := "# Changelog\n\n## [Unreleased]\n\nnot yet\n\n## [0.1.0] - today\n\nthis one\n\n## [0.0.9] - before\n\nan old one\n"
+	if err := os.WriteFile(filepath.Join(dir, "CHANGELOG.md"), []byte(changes), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	script, err := filepath.Abs("../../deploy/publish.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("sh", script)
+	cmd.Dir = dir
+	cmd.Env = []string{
+		"PATH=" + programs + ":" + os.Getenv("PATH"), "VERSION=v0.1.0", "REGISTRY=registry.example/us",
+		"REGISTRY_USER=u", "REGISTRY_PASSWORD=secret",
+	}
+	if text, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	text, err := os.ReadFile(told)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"skopeo login --username u --password-stdin registry.example\ninput: secret",
+		"helm registry login --username u --password-stdin registry.example\ninput: secret",
+		"skopeo copy --all oci-archive:dist/spanstatsd_v0.1.0_image.tar docker://registry.example/us/spanstatsd:0.1.0",
+		"helm push dist/spanstatsd_v0.1.0_chart.tgz oci://registry.example/us/charts",
+		"gh release create v0.1.0 ", "input: this one", "dist/" + strings.Join(files, " dist/"),
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("nobody was told %q:\n%s", want, text)
+		}
+	}
+	for _, not := range []string{"old one", "not yet", "0.0.9"} {
+		if strings.Contains(string(text), not) {
+			t.Errorf("somebody was told %q:\n%s", not, text)
+		}
+	}
+}
+
+// TestTheChangelogHasTheChartsVersion, which is the next release's.
+func TestTheChangelogHasTheChartsVersion(t *testing.T) {
+	chart, err := os.ReadFile("../../deploy/helm/spanstatsd/Chart.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	changes, err := os.ReadFile("../../CHANGELOG.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(chart)) {
+		if version, is := strings.CutPrefix(line, "version: "); is {
+			if !strings.Contains(string(changes), "\n## ["+strings.TrimSpace(version)+"] - 20") {
+				t.Errorf("CHANGELOG.md has no section of %s", version)
+			}
+			return
+		}
+	}
+	t.Error("Chart.yaml has no version")
+}
