@@ -3,11 +3,12 @@
 # chart, the manifests, the image, the licences, where all of them come from, and
 # their checksums. The same commit gives the same bytes on any machine with the same
 # Go: entries are sorted, belong to nobody and have the time of the commit.
-# VERSION, EPOCH, COMMIT and GO come from the Makefile, and the binaries are there.
+# VERSION, EPOCH, COMMIT, REGISTRY and GO come from the Makefile, and the binaries are there.
 #
 # With SIGN_KEY each file gets a signature in sigstore's format beside it, by that key.
 # With SIGN=keyless cosign makes it, with the identity of the workflow that runs this.
 set -eu
+export VERSION EPOCH REGISTRY="${REGISTRY:-}"
 export LC_ALL=C TZ=UTC
 pack() { # archive directory...
 	archive=$1
@@ -39,18 +40,7 @@ for arch in amd64 arm64; do
 	cp "$to/sbom-lab.cdx.json" "dist/$name.sbom-lab.cdx.json"
 	pack "dist/$name.tar.gz" -C dist/parts "$name"
 done
-chart=dist/parts/chart/spanstatsd
-mkdir -p dist/parts/chart
-cp -R deploy/helm/spanstatsd "$chart"
-if semantic=$(echo "$VERSION" | grep -xE 'v?[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?'); then
-	sed -i -e "s/^version: .*/version: ${semantic#v}/" -e "s/^appVersion: .*/appVersion: ${semantic#v}/" \
-		-e "s/^\( *image: spanstatsd\):.*/\1:${semantic#v}/" "$chart/Chart.yaml"
-fi
-if [ -n "${REGISTRY:-}" ]; then # where the image will be
-	sed -i "s|^  repository: spanstatsd\$|  repository: $REGISTRY/spanstatsd|" "$chart/values.yaml"
-	sed -i "s|^\( *image: \)spanstatsd:|\1$REGISTRY/spanstatsd:|" "$chart/Chart.yaml"
-fi
-pack "dist/spanstatsd_${VERSION}_chart.tgz" -C dist/parts/chart spanstatsd
+sh deploy/chart.sh "dist/spanstatsd_${VERSION}_chart.tgz"
 pack "dist/spanstatsd_${VERSION}_deploy.tar.gz" deploy
 dist/parts/image -version "$VERSION" -epoch "$EPOCH" -out "dist/spanstatsd_${VERSION}_image.tar"
 cp THIRD_PARTY_LICENSES "dist/spanstatsd_${VERSION}_THIRD_PARTY_LICENSES"

@@ -27,8 +27,10 @@ var elsewhere = []exception{
 		"runs it", makesJar},
 	{`^java -javaagent:opentelemetry-javaagent.jar `, "needs OpenTelemetry's agent " +
 		"and an application; make test-java runs them", namesJar},
-	{`^(helm install spanstatsd oci://\S+ --set inject.enabled=true|kubectl label namespace shop spanstatsd=sidecar)$`,
-		"needs a cluster and a registry; make test-kubernetes does both, as they are written, in its own", nil},
+	{
+		`^(helm install spanstatsd oci://\S+ --set inject.enabled=true|kubectl label namespace shop spanstatsd=sidecar)$`,
+		"needs a cluster and a registry; make test-kubernetes does both, as they are written, in its own", nil,
+	},
 	{`^(cosign verify-blob |sha256sum --check )`, "needs a release that the workflow made; test/release verifies " +
 		"one with sigstore's library", nil},
 	{`^(install|bin/spanstatsd man) `, "needs root; test/deploy takes these steps into another root", nil},

@@ -44,7 +44,7 @@ func main() {
 	file := flag.String("log", os.DevNull, "file for what the daemons write")
 	flag.Parse()
 	if *plan != "" {
-		s.isPlanned, s.kills = true, 1
+		s.isPlanned, s.atOnce = true, 1
 		if err := json.Unmarshal([]byte(*plan), &s.onlyPlan); err != nil {
 			log.Fatalf("kills: read -plan: %v", err)
 		}

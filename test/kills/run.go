@@ -68,6 +68,9 @@ func (s settings) run(ctx context.Context) (line string, isGood bool, err error)
 				if c.rate >= loudRate {
 					loud.Unlock()
 				}
+				if len(s.onlyPlan) > 0 {
+					return
+				}
 			}
 		})
 	}

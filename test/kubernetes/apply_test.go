@@ -124,11 +124,11 @@ func (c *cluster) node(t *testing.T) {
 	}
 }
 
-// latePolicy is somebody else's, which adds a container and comes behind ours by its name.
-const latePolicy = `
+// otherPolicy is somebody else's, which adds a container, and comes before ours or behind it by its name.
+const otherPolicy = `
 apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingAdmissionPolicy
-metadata: {name: zz-late}
+metadata: {name: NAME}
 spec:
   failurePolicy: Fail
   reinvocationPolicy: IfNeeded
@@ -143,10 +143,10 @@ spec:
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingAdmissionPolicyBinding
-metadata: {name: zz-late}
+metadata: {name: NAME}
 spec:
-  policyName: zz-late
-  matchResources: {namespaceSelector: {matchLabels: {late: "yes"}}}
+  policyName: NAME
+  matchResources: {namespaceSelector: {matchLabels: {NAME: "yes"}}}
 `
 
 // webhook has a webhook of somebody else add a container too. Webhooks come behind policies.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	apps "k8s.io/api/apps/v1"
+	autoscaling "k8s.io/api/autoscaling/v1"
 	batch "k8s.io/api/batch/v1"
 	core "k8s.io/api/core/v1"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,9 +34,11 @@ func TestInjection(t *testing.T) {
 	for name, level := range map[string]string{"strict": "restricted", "loose": "privileged"} {
 		c.namespace(t, name, map[string]string{"spanstatsd": "sidecar", "pod-security.kubernetes.io/enforce": level}, nil)
 	}
-	c.namespace(t, "late", map[string]string{"spanstatsd": "sidecar", "late": "yes"}, nil)
+	for _, name := range []string{"aa-early", "zz-late"} { // the API server asks policies in the order of their names
+		c.namespace(t, name, map[string]string{"spanstatsd": "sidecar", name: "yes"}, nil)
+		c.apply(t, strings.ReplaceAll(otherPolicy, "NAME", name))
+	}
 	c.namespace(t, "webhook", map[string]string{"spanstatsd": "sidecar", "webhook": "yes"}, nil)
-	c.apply(t, latePolicy)
 	c.webhook(t)
 	policy := chart(t, map[string]any{"inject": map[string]any{"enabled": true}})
 	// With the policy as it is a mistake in it is silent: the pod is admitted as it came.
@@ -240,7 +243,10 @@ var owners = map[string]func(core.PodTemplateSpec, *meta.LabelSelector) any{
 		return &apps.Deployment{Spec: apps.DeploymentSpec{Template: of, Selector: by}}
 	},
 	"stateful-set": func(of core.PodTemplateSpec, by *meta.LabelSelector) any {
-		return &apps.StatefulSet{Spec: apps.StatefulSetSpec{Template: of, Selector: by}}
+		// In order the second would wait until the first is ready, which nobody sees to here.
+		return &apps.StatefulSet{Spec: apps.StatefulSetSpec{
+			Template: of, Selector: by, PodManagementPolicy: apps.ParallelPodManagement,
+		}}
 	},
 	"daemon-set": func(of core.PodTemplateSpec, by *meta.LabelSelector) any {
 		return &apps.DaemonSet{Spec: apps.DaemonSetSpec{Template: of, Selector: by}}
@@ -286,9 +292,36 @@ func (c *cluster) tryOwner(t *testing.T, name string, make func(core.PodTemplate
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "there is a pod", func() error {
+	c.awaitPods(t, name, 1)
+	if name == "deployment" || name == "stateful-set" {
+		c.scale(t, name)
+		c.awaitPods(t, name, 3)
+	}
+}
+
+// scale has three replicas instead of one.
+func (c *cluster) scale(t *testing.T, name string) {
+	t.Helper()
+	three := &autoscaling.Scale{
+		ObjectMeta: meta.ObjectMeta{Name: name, Namespace: "shop"}, Spec: autoscaling.ScaleSpec{Replicas: 3},
+	}
+	var err error
+	if name == "deployment" {
+		_, err = c.AppsV1().Deployments("shop").UpdateScale(t.Context(), name, three, meta.UpdateOptions{})
+	} else {
+		_, err = c.AppsV1().StatefulSets("shop").UpdateScale(t.Context(), name, three, meta.UpdateOptions{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// awaitPods waits until an owner has made so many, each of which must have the daemon.
+func (c *cluster) awaitPods(t *testing.T, name string, want int) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%s has made %d", name, want), func() error {
 		all, err := c.CoreV1().Pods("shop").List(t.Context(), meta.ListOptions{LabelSelector: "app=" + name})
-		if err != nil || len(all.Items) == 0 {
+		if err != nil || len(all.Items) < want {
 			return fmt.Errorf("%d pods, %w", len(all.Items), err)
 		}
 		for _, p := range all.Items {

@@ -87,7 +87,8 @@ var shapes = []shape{
 		p.Spec.Containers[0].SecurityContext = &core.SecurityContext{Privileged: &yes}
 		p.Spec.HostPID = true
 	}},
-	{name: "a-container-comes-later", namespace: "late"},
+	{name: "a-container-came-before", namespace: "aa-early"},
+	{name: "a-container-comes-later", namespace: "zz-late"},
 	{name: "a-webhook-comes-after", namespace: "webhook"},
 
 	{name: "switched-off-by-annotation", isAlone: true, change: annotate("spanstatsd", "none")},
