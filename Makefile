@@ -153,8 +153,10 @@ test-fleet: fleet-programs ## daemons before real collectors and a real Promethe
 kubernetes-programs:
 	@mkdir -p bin/kubernetes
 	cd test/kubernetes/etcd && $(GO) build -trimpath -ldflags='-s -w' -o $(CURDIR)/bin/kubernetes/etcd .
-	@set -e; for program in kube-apiserver kube-controller-manager; do (cd test/kubernetes/programs && $(GO) build -trimpath \
-		-ldflags='-s -w' -o $(CURDIR)/bin/kubernetes/$$program k8s.io/kubernetes/cmd/$$program); done
+	@set -e; cd test/kubernetes/programs; version=$$($(GO) list -m -f '{{.Version}}' k8s.io/kubernetes); \
+	for program in kube-apiserver kube-controller-manager; do $(GO) build -trimpath \
+		-ldflags="-s -w -X k8s.io/component-base/version.gitVersion=$$version" \
+		-o $(CURDIR)/bin/kubernetes/$$program k8s.io/kubernetes/cmd/$$program; done
 
 test-kubernetes: kubernetes-programs ## the policy that injects the daemon, the manifests and the chart in a real API server, built into bin/kubernetes: pods of some fifty shapes (1 minute; the first time some ten to build it)
 	cd test/kubernetes && $(GO) test -count=1 -timeout 20m -v ./...
