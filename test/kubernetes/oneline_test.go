@@ -64,6 +64,21 @@ func TestTheTwoLines(t *testing.T) {
 		}
 		return err
 	})
+	// What the alert SpanstatsdNotInjected looks at, of a policy that does not fail.
+	metrics, err := c.RESTClient().Get().AbsPath("/metrics").Do(t.Context()).Raw()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checks := regexp.MustCompile(`(?m)^apiserver_mutating_admission_policy_check_total\{(.*)\} `).FindAllStringSubmatch(
+		string(metrics), -1)
+	for _, labels := range checks {
+		if !strings.Contains(labels[1], `error_type="no_error"`) || !strings.Contains(labels[1], `policy="spanstatsd-sidecar"`) {
+			t.Errorf("the API server counts {%s}", labels[1])
+		}
+	}
+	if len(checks) == 0 {
+		t.Error("the API server does not count what the policy does")
+	}
 	h.uninstall(t, "spanstatsd")
 	eventually(t, "a pod is as it was", func() error {
 		p, err := c.CoreV1().Pods("shop").Create(t.Context(), pod("probe"), meta.CreateOptions{DryRun: []string{"All"}})
