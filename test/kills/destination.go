@@ -25,7 +25,7 @@ func newDestination(name string, e *episode) (destination, error) {
 	case "delta", "cumulative":
 		return newReceiver(name, e.moods)
 	case "prometheus":
-		return &scraper{daemon: e.daemon, moods: e.moods, lives: map[int]counts{}}, nil
+		return &scraper{daemon: e.daemon, moods: e.moods, lives: map[int]scrape{}}, nil
 	}
 	return nil, fmt.Errorf("no destination is called %q: choose agent, delta, cumulative, prometheus", name)
 }

@@ -11,16 +11,25 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// scraper stands for a Prometheus. Of each life it has the last scrape that it has read to its end.
+// scraper stands for a Prometheus. Of each life it has the last scrape that it has read to its end: of those that
+// were, the one that was begun last, since the first of two may be read the slower.
 type scraper struct {
 	daemon *daemon
 	moods  *moods
+	begun  atomic.Int64 // scrapes
 
 	mu    sync.Mutex
-	lives map[int]counts
+	lives map[int]scrape
+}
+
+// scrape is what one showed.
+type scrape struct {
+	number int64
+	seen   counts
 }
 
 // scrapedCalls is the metric that says how many spans there were.
@@ -34,15 +43,17 @@ func (s *scraper) run(ctx context.Context) {
 	}
 }
 
-// scrape reads what the present daemon shows. Each life has an address of its own, so whose it is, is known.
-func (s *scraper) scrape(ctx context.Context) {
+// scrape reads what the present daemon shows, if it can. Each life has an address of its own, so whose it is, is
+// known.
+func (s *scraper) scrape(ctx context.Context) (isRead bool) {
 	life, page := s.daemon.page()
 	if page == "" {
-		return
+		return false
 	}
+	number := s.begun.Add(1)
 	body, err := s.read(ctx, "http://"+page+"/metrics/spans")
 	if err != nil {
-		return // that life has ended, and this scrape is none
+		return false // that life has ended, and this scrape is none
 	}
 	seen := counts{}
 	for lines := bufio.NewScanner(bytes.NewReader(body)); lines.Scan(); {
@@ -53,7 +64,10 @@ func (s *scraper) scrape(ctx context.Context) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lives[life] = seen
+	if s.lives[life].number < number {
+		s.lives[life] = scrape{number, seen}
+	}
+	return true
 }
 
 // read reads an answer to its end, now and then slowly.
@@ -92,16 +106,8 @@ func (s *scraper) flags() []string { return []string{"--prometheus", "--promethe
 
 // settle scrapes once more.
 func (s *scraper) settle(ctx context.Context) error {
-	life, _ := s.daemon.page()
-	s.mu.Lock()
-	delete(s.lives, life)
-	s.mu.Unlock()
 	for ctx.Err() == nil {
-		s.scrape(ctx)
-		s.mu.Lock()
-		isThere := s.lives[life] != nil
-		s.mu.Unlock()
-		if isThere {
+		if s.scrape(ctx) {
 			return nil
 		}
 		pause(ctx, 10*time.Millisecond)
@@ -113,8 +119,8 @@ func (s *scraper) count() counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := counts{}
-	for _, seen := range s.lives {
-		for name, spans := range seen {
+	for _, last := range s.lives {
+		for name, spans := range last.seen {
 			all[name] += spans
 		}
 	}
