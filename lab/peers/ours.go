@@ -10,11 +10,12 @@ import (
 )
 
 // The systems that the ratios are of: the agent's own path, and ours with a key's bytes
-// in each span, or its number.
+// in each span, or its number, or with the exit for a Prometheus beside the one for the agent.
 const (
 	agentsPath  = "agent, Concentrator.Add, 44 peer tags"
 	wholeDaemon = "spanstatsd, whole daemon"
 	numbered    = "the same, keys as numbers"
+	scraped     = "the whole daemon, with /metrics/spans as well"
 )
 
 // libraries are the peers.
@@ -37,14 +38,19 @@ func daemons(o *options) []system {
 		{name: numbered, measure: func(name string, least time.Duration) (sample, error) {
 			return runBench(o.program, name, "numbered", least)
 		}},
+		{name: scraped, measure: func(name string, least time.Duration) (sample, error) {
+			return runBench(o.program, name, "raw", least, "--prometheus")
+		}},
 	}
 }
 
 // runBench drives a whole daemon as fast as it goes. Its tracers wait for room,
-// so that nothing is dropped.
-func runBench(program, name, keys string, least time.Duration) (sample, error) {
-	out, err := exec.Command(program, "bench", "--json", "--workload="+name, "--keys="+keys,
-		"--for="+max(least, time.Second).String(), "--", "--buffer=block").Output()
+// so that nothing is dropped. Flags are more of its own.
+func runBench(program, name, keys string, least time.Duration, flags ...string) (sample, error) {
+	args := []string{
+		"bench", "--json", "--workload=" + name, "--keys=" + keys, "--for=" + max(least, time.Second).String(), "--", "--buffer=block",
+	}
+	out, err := exec.Command(program, append(args, flags...)...).Output()
 	if err != nil {
 		return sample{}, fmt.Errorf("run daemon: %w: %s", err, out)
 	}

@@ -1,0 +1,220 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/admit"
+	"github.com/spanstatsd/spanstatsd/internal/aggregate"
+	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/running"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
+)
+
+// TestADayInsideADaemon has everything between a connection and a destination live a day of a clock that is the
+// test's own: publishers come, send, pause and leave; two destinations take, refuse, hang, fall silent and want
+// nothing for a while. At the end each span that was offered is in the books of each destination, once, and what a
+// destination counted is what the books say it took.
+func TestADayInsideADaemon(t *testing.T) {
+	for seed := range uint64(4) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir() // its end is outside of the bubble
+			synctest.Test(t, func(t *testing.T) { liveADay(t, seed, filepath.Join(dir, "s")) })
+		})
+	}
+}
+
+const aDay = 24 * time.Hour
+
+func liveADay(t *testing.T, seed uint64, path string) {
+	file, unmapped, err := running.Make(path, 64)
+	if err = errors.Join(err, unmapped); err != nil {
+		t.Fatal(err)
+	}
+	destinations := []*moody{newMoody("one", seed), newMoody("other", seed+100)}
+	flusher, err := flush.New(flush.Config{}, destinations[0], destinations[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	counting := aggregate.DefaultConfig()
+	counting.Deliver, counting.Running, counting.RingSlots = flusher.Accept, file, 1024
+	aggregator, err := aggregate.New(counting)
+	if err != nil {
+		t.Fatal(err)
+	}
+	admitting := admit.DefaultConfig()
+	admitting.Aggregator, admitting.Running = aggregator, file
+	publishers, err := admit.New(admitting)
+	if err != nil {
+		t.Fatal(err)
+	}
+	aggregator.Start()
+	var living sync.WaitGroup
+	offered := make([]uint64, 3)
+	for i := range offered {
+		random := rand.New(rand.NewPCG(seed, uint64(i)))
+		living.Go(func() { offered[i] = publishForADay(t, publishers, aggregator, random) })
+	}
+	living.Wait()
+	aggregator.Stop()
+	ending, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	flusher.Close(ending)
+	admitted, all := publishers.Stats(), aggregator.Stats()
+	if sum := offered[0] + offered[1] + offered[2]; admitted.Received != sum ||
+		admitted.Received != all.Aggregated()+admitted.DroppedTotal() || all.Held != 0 {
+		t.Errorf("%d were offered: received %d, aggregated %d, dropped %v, held %d", sum, admitted.Received, all.Aggregated(),
+			admitted.Dropped, all.Held)
+	}
+	for i, d := range flusher.Destinations() {
+		destinations[i].check(t, d.Stats(), all.Aggregated())
+	}
+	t.Logf("%d spans in %d cycles, %v dropped", admitted.Received, all.Sealed, admitted.Dropped)
+	if all.Sealed < uint64(aDay/counting.FlushInterval) {
+		t.Errorf("%d cycles were sealed in a day", all.Sealed)
+	}
+	if err := file.Done(); err != nil {
+		t.Error(err)
+	}
+}
+
+// publishForADay is one publisher behind the other, as connections are, and says how many spans were offered. What
+// each is told to be settled never falls, and is never more than it has brought.
+func publishForADay(t *testing.T, publishers *admit.Publishers, a *aggregate.Aggregator, random *rand.Rand) (offered uint64) {
+	for end := time.Now().Add(aDay); time.Now().Before(end); {
+		brought, settled := uint64(0), uint64(0)
+		p := publishers.NewConnection(span.Origin{Service: fmt.Sprint("s", random.IntN(5))}, 0)
+		for range random.IntN(40) {
+			n := 1 + random.IntN(50)
+			frame := wire.BeginSpans(nil)
+			for range n {
+				key := wire.AppendKey(nil, &span.Key{Service: "shop", Operation: "op", Resource: fmt.Sprint("r", random.IntN(20))})
+				frame = wire.AppendWhole(frame, key, 1000, time.Now().UnixNano(), 0, 1)
+			}
+			wire.EndSpans(frame, 0, n)
+			_, body, err := wire.Split(frame[wire.HeaderLen:])
+			if err != nil {
+				t.Error(err)
+				return offered
+			}
+			if err := p.Publish(body); err != nil {
+				t.Error(err)
+			}
+			brought += uint64(n)
+			time.Sleep(time.Duration(random.Int64N(int64(40 * time.Second))))
+			through, _ := a.Settled()
+			if now := p.Settled(through); now < settled || now > brought {
+				t.Errorf("%d of %d are settled, where %d were before", now, brought, settled)
+			} else {
+				settled = now
+			}
+		}
+		offered += brought
+		p.Close()
+		time.Sleep(time.Duration(random.Int64N(int64(10 * time.Minute))))
+	}
+	return offered
+}
+
+// moody is a destination that does what it likes, and knows what it counted.
+type moody struct {
+	name string
+
+	mu      sync.Mutex
+	random  *rand.Rand
+	mood    int
+	until   time.Time
+	taken   map[*flush.Payload]bool
+	counted uint64 // and said so
+	silent  uint64 // and did not say so
+}
+
+func newMoody(name string, seed uint64) *moody {
+	return &moody{name: name, random: rand.New(rand.NewPCG(seed, 7)), taken: map[*flush.Payload]bool{}}
+}
+
+func (m *moody) Name() string { return m.name }
+func (m *moody) URL() string  { return "unix:///nowhere" }
+
+// Encode makes a payload of all rows.
+func (m *moody) Encode(_ *aggregate.Sealed, rows []flush.Row, _ int, emit func(*flush.Payload)) flush.Encoded {
+	p := &flush.Payload{Body: make([]byte, 1000)}
+	for i := range rows {
+		p.Spans += rows[i].Spans
+	}
+	if p.Spans > 0 {
+		emit(p)
+	}
+	return flush.Encoded{}
+}
+
+// Moods last for some minutes.
+const (
+	takes = iota
+	refuses
+	isAway
+	hangs       // and has counted, or has not
+	isForgetful // takes, refuses for good, or says that it wants none
+	moods
+)
+
+func (m *moody) Deliver(ctx context.Context, p *flush.Payload) flush.Attempt {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if now := time.Now(); now.After(m.until) {
+		m.mood, m.until = m.random.IntN(2*moods), now.Add(time.Duration(m.random.Int64N(int64(10*time.Minute))))
+	}
+	if m.taken[p] {
+		panic("BUG: a payload is delivered that was taken, or may have been")
+	}
+	wrong := errors.New("on purpose")
+	switch m.mood {
+	case refuses:
+		return flush.Attempt{Outcome: flush.OutcomeNotYet, Err: wrong, After: time.Duration(m.random.IntN(5)) * time.Second}
+	case isAway:
+		return flush.Attempt{Outcome: flush.OutcomeNotYet, Silent: true, Err: wrong}
+	case hangs:
+		m.taken[p] = true
+		if m.random.IntN(2) == 0 {
+			m.silent += p.Spans
+		}
+		m.mu.Unlock()
+		<-ctx.Done()
+		m.mu.Lock()
+		return flush.Attempt{Outcome: flush.OutcomeUnknown, Silent: true, Err: wrong}
+	case isForgetful:
+		if m.random.IntN(2) == 0 {
+			m.taken[p] = true
+			return flush.Attempt{Outcome: flush.OutcomeRefused, Err: wrong}
+		}
+	}
+	m.taken[p] = true
+	m.counted += p.Spans
+	return flush.Attempt{}
+}
+
+// check holds what the destination knows against its books.
+func (m *moody) check(t *testing.T, books flush.Stats, aggregated uint64) {
+	t.Helper()
+	unsent := uint64(0)
+	for _, spans := range books.Unsent {
+		unsent += spans
+	}
+	if books.Flushed != m.counted || books.Held != 0 || books.Flushed+unsent != aggregated {
+		t.Errorf("%s counted %d; of %d its books say flushed %d, unsent %v, held %d", m.name, m.counted, aggregated, books.Flushed,
+			books.Unsent, books.Held)
+	}
+	if ambiguous := books.Unsent[flush.Ambiguous]; m.silent > ambiguous {
+		t.Errorf("%s counted %d without a word, and its books say that %d are ambiguous", m.name, m.silent, ambiguous)
+	}
+	t.Logf("%s: flushed %d, unsent %v, %d of it counted all the same", m.name, books.Flushed, books.Unsent, m.silent)
+}
