@@ -174,8 +174,9 @@ func (c *Client) Flush(ctx context.Context) error {
 // lost, and what is sent and has no outcome yet is Stats.Unsettled. If nobody
 // listens on the socket, Close does not wait for somebody to come.
 //
-// It returns an error when spans were lost or the daemon did not close its end.
-// A second Close waits for the first and returns the same.
+// It returns an error when spans were lost or the daemon did not close its end,
+// but for one that was left because it waits for a destination. A second Close
+// waits for the first and returns the same.
 func (c *Client) Close(ctx context.Context) error {
 	c.gate.set(closed)
 	if c.isClosing.CompareAndSwap(false, true) {
