@@ -19,10 +19,10 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// TestADayInsideADaemon has everything between a connection and a destination live a day of a clock that is the
-// test's own: publishers come, send, pause and leave; two destinations take, refuse, hang, fall silent and want
-// nothing for a while. At the end each span that was offered is in the books of each destination, once, and what a
-// destination counted is what the books say it took.
+// TestADayInsideADaemon has everything between a connection and a destination live a day of a clock that is
+// the test's own: publishers come, send, pause and leave; two destinations take, refuse, hang, fall silent
+// and want nothing for a while. At the end each span that was offered is in the books of each destination,
+// once, and what a destination counted is what the books say it took.
 func TestADayInsideADaemon(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -72,8 +72,8 @@ func liveADay(t *testing.T, seed uint64, path string) {
 	admitted, all := publishers.Stats(), aggregator.Stats()
 	if sum := offered[0] + offered[1] + offered[2]; admitted.Received != sum ||
 		admitted.Received != all.Aggregated()+admitted.DroppedTotal() || all.Held != 0 {
-		t.Errorf("%d were offered: received %d, aggregated %d, dropped %v, held %d", sum, admitted.Received, all.Aggregated(),
-			admitted.Dropped, all.Held)
+		t.Errorf("%d were offered: received %d, aggregated %d, dropped %v, held %d", sum, admitted.Received,
+			all.Aggregated(), admitted.Dropped, all.Held)
 	}
 	for i, d := range flusher.Destinations() {
 		destinations[i].check(t, d.Stats(), all.Aggregated())
@@ -87,9 +87,11 @@ func liveADay(t *testing.T, seed uint64, path string) {
 	}
 }
 
-// publishForADay is one publisher behind the other, as connections are, and says how many spans were offered. What
-// each is told to be settled never falls, and is never more than it has brought.
-func publishForADay(t *testing.T, publishers *admit.Publishers, a *aggregate.Aggregator, random *rand.Rand) (offered uint64) {
+// publishForADay is one publisher behind the other, as connections are, and says how many spans were offered.
+// What each is told to be settled never falls, and is never more than it has brought.
+func publishForADay(
+	t *testing.T, publishers *admit.Publishers, a *aggregate.Aggregator, random *rand.Rand,
+) (offered uint64) {
 	for end := time.Now().Add(aDay); time.Now().Before(end); {
 		brought, settled := uint64(0), uint64(0)
 		p := publishers.NewConnection(span.Origin{Service: fmt.Sprint("s", random.IntN(5))}, 0)
@@ -97,8 +99,8 @@ func publishForADay(t *testing.T, publishers *admit.Publishers, a *aggregate.Agg
 			n := 1 + random.IntN(50)
 			frame := wire.BeginSpans(nil)
 			for range n {
-				key := wire.AppendKey(nil, &span.Key{Service: "shop", Operation: "op", Resource: fmt.Sprint("r", random.IntN(20))})
-				frame = wire.AppendWhole(frame, key, 1000, time.Now().UnixNano(), 0, 1)
+				key := span.Key{Service: "shop", Operation: "op", Resource: fmt.Sprint("r", random.IntN(20))}
+				frame = wire.AppendWhole(frame, wire.AppendKey(nil, &key), 1000, time.Now().UnixNano(), 0, 1)
 			}
 			wire.EndSpans(frame, 0, n)
 			_, body, err := wire.Split(frame[wire.HeaderLen:])
@@ -171,7 +173,8 @@ func (m *moody) Deliver(ctx context.Context, p *flush.Payload) flush.Attempt {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if now := time.Now(); now.After(m.until) {
-		m.mood, m.until = m.random.IntN(2*moods), now.Add(time.Duration(m.random.Int64N(int64(10*time.Minute))))
+		m.mood = m.random.IntN(2 * moods)
+		m.until = now.Add(time.Duration(m.random.Int64N(int64(10 * time.Minute))))
 	}
 	if m.taken[p] {
 		panic("BUG: a payload is delivered that was taken, or may have been")
@@ -179,7 +182,8 @@ func (m *moody) Deliver(ctx context.Context, p *flush.Payload) flush.Attempt {
 	wrong := errors.New("on purpose")
 	switch m.mood {
 	case refuses:
-		return flush.Attempt{Outcome: flush.OutcomeNotYet, Err: wrong, After: time.Duration(m.random.IntN(5)) * time.Second}
+		after := time.Duration(m.random.IntN(5)) * time.Second
+		return flush.Attempt{Outcome: flush.OutcomeNotYet, Err: wrong, After: after}
 	case isAway:
 		return flush.Attempt{Outcome: flush.OutcomeNotYet, Silent: true, Err: wrong}
 	case hangs:
@@ -210,11 +214,13 @@ func (m *moody) check(t *testing.T, books flush.Stats, aggregated uint64) {
 		unsent += spans
 	}
 	if books.Flushed != m.counted || books.Held != 0 || books.Flushed+unsent != aggregated {
-		t.Errorf("%s counted %d; of %d its books say flushed %d, unsent %v, held %d", m.name, m.counted, aggregated, books.Flushed,
-			books.Unsent, books.Held)
+		t.Errorf("%s counted %d; of %d its books say flushed %d, unsent %v, held %d", m.name, m.counted, aggregated,
+			books.Flushed, books.Unsent, books.Held)
 	}
 	if ambiguous := books.Unsent[flush.Ambiguous]; m.silent > ambiguous {
-		t.Errorf("%s counted %d without a word, and its books say that %d are ambiguous", m.name, m.silent, ambiguous)
+		t.Errorf("%s counted %d without a word, and its books say that %d are ambiguous", m.name, m.silent,
+			ambiguous)
 	}
-	t.Logf("%s: flushed %d, unsent %v, %d of it counted all the same", m.name, books.Flushed, books.Unsent, m.silent)
+	t.Logf("%s: flushed %d, unsent %v, %d of it counted all the same", m.name, books.Flushed, books.Unsent,
+		m.silent)
 }

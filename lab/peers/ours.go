@@ -48,7 +48,8 @@ func daemons(o *options) []system {
 // so that nothing is dropped. Flags are more of its own.
 func runBench(program, name, keys string, least time.Duration, flags ...string) (sample, error) {
 	args := []string{
-		"bench", "--json", "--workload=" + name, "--keys=" + keys, "--for=" + max(least, time.Second).String(), "--", "--buffer=block",
+		"bench", "--json", "--workload=" + name, "--keys=" + keys,
+		"--for=" + max(least, time.Second).String(), "--", "--buffer=block",
 	}
 	out, err := exec.Command(program, append(args, flags...)...).Output()
 	if err != nil {

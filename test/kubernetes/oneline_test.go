@@ -26,8 +26,9 @@ import (
 // documented is the registry of the README, in whose place the test has its own.
 const documented = "your-registry.example"
 
-// TestTheTwoLines does what the README says under Kubernetes, command by command: the chart as a release has it is pushed to a registry and installed from there, a namespace is labelled, and a pod that is made in it
-// has the daemon, with the image of that registry. After the release is gone, pods are as they were.
+// TestTheTwoLines does what the README says under Kubernetes, command by command: the chart as a release has it is
+// pushed to a registry and installed from there, a namespace is labelled, and a pod that is made in it has the
+// daemon, with the image of that registry. After the release is gone, pods are as they were.
 func TestTheTwoLines(t *testing.T) {
 	c := start(t)
 	address := startRegistry(t)
