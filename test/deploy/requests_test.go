@@ -50,8 +50,8 @@ func TestRequestsAreEnough(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go publish(ctx, c)
-	go export(ctx, t)
+	go handOver(ctx, c)
+	go exportSpans(ctx, t)
 	memory, cpu := sample(ctx, t, daemon.Process.Pid)
 	if err := c.Close(context.Background()); err != nil {
 		t.Error(err)
@@ -73,8 +73,8 @@ func TestRequestsAreEnough(t *testing.T) {
 	}
 }
 
-// publish has a client hand over 500 spans a second.
-func publish(ctx context.Context, c *client.Client) {
+// handOver has a client hand over 500 spans a second.
+func handOver(ctx context.Context, c *client.Client) {
 	generator, _ := shapes.New(shapes.Stable, 1)
 	spans, batch := make([]shapes.Snapshot, 5), make([]client.Snapshot, 5)
 	for range time.Tick(10 * time.Millisecond) {
@@ -94,8 +94,8 @@ func publish(ctx context.Context, c *client.Client) {
 	}
 }
 
-// export sends what an SDK has sent, 500 spans a second in requests of 512.
-func export(ctx context.Context, t *testing.T) {
+// exportSpans sends what an SDK has sent, 500 spans a second in requests of 512.
+func exportSpans(ctx context.Context, t *testing.T) {
 	request, err := recorded.Load("java")
 	if err != nil {
 		t.Error(err)
