@@ -33,7 +33,8 @@ func (s *settler) take(p *Payload, rejected uint64) {
 }
 
 // giveUp settles payloads as unsent. The spans of running totals are held all the same,
-// because the next payloads say them too.
+// because the next payloads say them too. What is given up because the daemon ends stays open to
+// the next one, which finds it so where this one is killed before it has said what it gave up.
 func (s *settler) giveUp(reason Reason, payloads ...*Payload) {
 	for _, p := range payloads {
 		s.count(p, reason.result())
@@ -43,7 +44,11 @@ func (s *settler) giveUp(reason Reason, payloads ...*Payload) {
 		}
 		s.books.unsent(reason, p.Spans)
 		s.outcomes.lost(reason, p)
-		p.resolve(s.failure(reason, p))
+		if err := s.failure(reason, p); reason == Shutdown {
+			p.cycle.answer(err)
+		} else {
+			p.resolve(err)
+		}
 	}
 }
 
