@@ -9,6 +9,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
 	"github.com/spanstatsd/spanstatsd/internal/daemon"
+	"github.com/spanstatsd/spanstatsd/internal/ignore"
 	"github.com/spanstatsd/spanstatsd/internal/registry"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spf13/pflag"
@@ -17,6 +18,7 @@ import (
 // nameOptions are flags about names and their budgets, as far as they are to be read.
 type nameOptions struct {
 	cardinality []string
+	ignore      []string
 }
 
 func (o *nameOptions) group(c *daemon.Config) *commandline.Group {
@@ -34,6 +36,11 @@ func (o *nameOptions) group(c *daemon.Config) *commandline.Group {
 			"where the name would be lost otherwise, always, or never")
 
 	f = g.Rest
+	f.StringArrayVar(&o.ignore, "ignore", nil,
+		"spans that are not counted, wherever they come from, as resource=GET /healthz, span.kind=internal, "+
+			"service=~^test- or attribute.url.path=~^/static/, where ~ begins a pattern; may be repeated "+
+			"(default: none)")
+	f.Lookup("ignore").DefValue = ""
 	f.Var(commandline.Size(&agg.LabelBytes), "label-bytes",
 		"memory for the labels of an interval's keys; a key beyond it is counted in its origin's overflow "+
 			"aggregate")
@@ -55,8 +62,15 @@ var limitVariables = []struct {
 	{"DD_TRACE_STATS_ADDITIONAL_TAGS_CARDINALITY_LIMIT", span.LabelAdditionalTag},
 }
 
-// complete reads the flag and, for fields that it leaves out, tracers' variables.
-func (o *nameOptions) complete(c *daemon.Config, flags *pflag.FlagSet) (failed error) {
+// complete turns them into the configuration.
+func (o *nameOptions) complete(c *daemon.Config, flags *pflag.FlagSet) error {
+	ignored, err := ignore.Parse(o.ignore)
+	c.Admit.Ignore, c.APM.Labels.Ignore, c.OTLP.Ignore, c.Zipkin.Ignore = ignored, ignored, ignored, ignored
+	return errors.Join(err, o.completeBudgets(c, flags)) //nolint:wrapcheck // it says what to do
+}
+
+// completeBudgets reads the limits, and for fields that they leave out tracers' variables.
+func (o *nameOptions) completeBudgets(c *daemon.Config, flags *pflag.FlagSet) (failed error) {
 	budgets := &c.Aggregate.Budgets
 	var said [span.LabelCount]bool
 	for _, given := range o.cardinality {

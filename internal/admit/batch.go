@@ -1,6 +1,7 @@
 package admit
 
 import (
+	"math"
 	"math/bits"
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
@@ -12,9 +13,10 @@ import (
 // batch is the scratch of one publisher for the batch that it is admitting.
 type batch struct {
 	slots        []aggregate.Slot
-	hashes       []uint32 // of the keys, by slot
-	drainers     []uint16 // by slot
+	hashes       []uint32 // of the keys of those that count, in their order
+	drainers     []uint16 // by slot; nowhere for a span that is ignored
 	runs         []run    // by drainer
+	ignored      int      // spans
 	collapsed    [span.WholeKey + 1]uint64
 	hasCollapsed bool
 }
@@ -33,9 +35,19 @@ func (b *batch) reset(n int) {
 	}
 	b.slots, b.hashes, b.drainers = b.slots[:n], b.hashes[:n], b.drainers[:n]
 	clear(b.runs)
+	b.ignored = 0
 	if b.hasCollapsed {
 		b.collapsed, b.hasCollapsed = [span.WholeKey + 1]uint64{}, false
 	}
+}
+
+// nowhere is no drainer's number: there are fewer.
+const nowhere = math.MaxUint16
+
+// ignore leaves a span out of what is published.
+func (b *batch) ignore(at int) {
+	b.slots[at], b.drainers[at] = aggregate.Slot{Key: ignoredKey}, nowhere
+	b.ignored++
 }
 
 // trim lets go of room that only a batch of more than so many spans needs.

@@ -29,6 +29,7 @@ type entry struct {
 	books     *books
 	spans     uint64
 	published uint64 // of the spans
+	ignored   uint64 // of the rest
 	reason    Drop   // of those that are not published at the end
 }
 
@@ -41,8 +42,11 @@ func (b *books) begin(spans uint64, reason Drop) entry {
 // counted last, so that at any moment no part of the books exceeds the whole for longer
 // than what is admitted at a time.
 func (e *entry) end() {
-	if rest := e.spans - e.published; rest > 0 {
+	if rest := e.spans - e.published - e.ignored; rest > 0 {
 		e.books.dropped[e.reason].Add(rest)
+	}
+	if e.ignored > 0 {
+		e.books.dropped[DropIgnored].Add(e.ignored)
 	}
 	e.books.received.Add(e.spans)
 }

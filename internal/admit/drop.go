@@ -14,6 +14,7 @@ const (
 	DropRefused                   // behind what ended its connection, or on one that was refused
 	DropShutdown                  // the last cycle is sealed
 	DropLeftToAgent               // of a trace that is forwarded for the agent to count
+	DropIgnored                   // a rule of --ignore is about it
 	DropBug                       // a defect of ours, contained
 
 	drops = int(DropBug) + 1
@@ -21,7 +22,7 @@ const (
 
 var dropNames = [drops]string{
 	"", "ring_full", "over_share", "ring_contended", "malformed", "batch_too_large",
-	"not_wanted", "refused", "shutdown", "left_to_agent", "bug",
+	"not_wanted", "refused", "shutdown", "left_to_agent", "ignored", "bug",
 }
 
 // String is the reason's name in metrics.

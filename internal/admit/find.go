@@ -44,9 +44,15 @@ func (f *finder) begin(interval uint64, origin registry.OriginID) {
 // A key that lost a label to a budget, or has a mask, is put into the table when it comes
 // again: of a flood each key comes once. One that waits is admitted at each use. The second
 // use of any other in an interval is told to the registry, which keeps a place for it in the
-// next. A number that nobody defined is malformed. The answer is valid until the next one.
+// next. A number that nobody defined is malformed. A span that its door has marked as ignored is
+// looked up nowhere, and a key that a rule ignores is known like any other, and admitted to no
+// registry. The answer is valid until the next one.
 func (f *finder) find(cycle *aggregate.Cycle, s *wire.Snapshot) (*resolved, error) {
 	index, hash := none, uint64(0)
+	if s.Flags&span.Ignored != 0 {
+		f.uncached = resolved{id: ignoredKey}
+		return &f.uncached, nil
+	}
 	if s.Numbered {
 		if index = f.keys.numbered(s.Number); index == none {
 			if f.keys.isNameless(s.Number) {
@@ -76,8 +82,9 @@ func (f *finder) use(cycle *aggregate.Cycle, known *knownKey) error {
 	case !known.used.isIn(f.interval) || known.waits:
 		return f.admitKnown(cycle, known)
 	case !f.isRetry:
-		known.used = known.used.again()
-		cycle.Repeat(known.id)
+		if known.used = known.used.again(); known.id != ignoredKey {
+			cycle.Repeat(known.id)
+		}
 	}
 	return nil
 }
@@ -125,7 +132,7 @@ func (f *finder) admitKnown(cycle *aggregate.Cycle, known *knownKey) error {
 	return nil
 }
 
-// admit charges a raw key to its origin's budgets.
+// admit charges a raw key to its origin's budgets, unless its spans are ignored.
 func (f *finder) admit(
 	cycle *aggregate.Cycle, raw []byte,
 ) (a registry.Admission, changed bool, err error) {
@@ -133,6 +140,9 @@ func (f *finder) admit(
 		return a, false, err //nolint:wrapcheck // the message's own words
 	}
 	changed = f.mend(&f.mender, &f.key)
+	if f.shared.config.Ignore.Key(&f.key) {
+		return registry.Admission{ID: ignoredKey, CameAgain: true}, changed, nil
+	}
 	return cycle.Admit(f.originID, &f.key, f.isRetry), changed, nil
 }
 

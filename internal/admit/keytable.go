@@ -19,6 +19,9 @@ type resolved struct {
 	waits     bool // it may resolve to something better when it comes again
 }
 
+// ignoredKey is the number of a key whose spans nobody wants counted: no interval has so many keys.
+const ignoredKey registry.KeyID = registry.MostKeys
+
 // use is an interval that a key is used in, and whether the registry knows that it came
 // again there. So one comparison tells the hot path that there is nothing to do. It is 0
 // before the first use.

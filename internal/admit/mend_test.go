@@ -20,7 +20,7 @@ func TestGroupsAreMendedBesideEachOther(t *testing.T) {
 			Mapping: sketch.OwnMapping, Bucket: time.Now().Truncate(width).UnixNano(), Counts: aggregate.Counts{Spans: 10, Hits: 10},
 		})
 	}
-	if err := p.Merge(func() {}, groups, uint64(width), time.Now()); err != nil {
+	if err := p.Merge(func(uint64) {}, groups, uint64(width), time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	_, keys := p.guard.Enter().Registry().Contents()

@@ -20,10 +20,12 @@ var (
 // no ring is in between.
 //
 // What it refuses is the tracer's count and not one of ours, so it is in no book;
-// its caller hands it on to the agent as it came. It calls commit before it adds the
-// first group, as PublishTogether does: what a panic leaves after that is dropped as a
-// defect of ours.
-func (p *Publisher) Merge(commit func(), groups []aggregate.Group, width uint64, now time.Time) error {
+// its caller hands it on to the agent as it came. It calls commit with the spans that it is about to
+// add before it adds the first group, as PublishTogether does: what a panic leaves after that is
+// dropped as a defect of ours. A group that is ignored is in the books, and nowhere else.
+func (p *Publisher) Merge(
+	commit func(spans uint64), groups []aggregate.Group, width uint64, now time.Time,
+) error {
 	switch {
 	case p.shared.isStopped():
 		return ErrStopping
@@ -43,19 +45,26 @@ func (p *Publisher) Merge(commit func(), groups []aggregate.Group, width uint64,
 	if !p.join(cycle) {
 		return ErrTooManyOrigins
 	}
-	books, spans := &p.shared.books, uint64(0)
-	for i := range groups {
-		// one each, because all are mended before the first is added
-		if p.finder.mend(new(span.Mender), &groups[i].Key) {
+	books, spans, ignored := &p.shared.books, uint64(0), uint64(0)
+	counted := groups[:0]
+	for _, g := range groups {
+		// a mender each, because all are mended before the first is added
+		if p.finder.mend(new(span.Mender), &g.Key) {
 			books.normalised.Add(1)
 		}
-		spans += groups[i].Spans
+		if p.shared.config.Ignore.Key(&g.Key) {
+			ignored += g.Spans
+			continue
+		}
+		spans += g.Spans
+		counted = append(counted, g)
 	}
-	commit()
-	entry := books.begin(spans, DropBug)
+	commit(spans)
+	entry := books.begin(spans+ignored, DropBug)
+	entry.ignored = ignored
 	defer entry.end()
-	for i := range groups {
-		g := &groups[i]
+	for i := range counted {
+		g := &counted[i]
 		lost := merging.Add(p.finder.originID, g)
 		entry.published += g.Spans
 		for f := range span.WholeKey + 1 {

@@ -94,11 +94,11 @@ func TestPanicWhileMerging(t *testing.T) {
 		}
 		return all
 	}
-	if err := p.Merge(func() {}, groups(), uint64(width), time.Now()); err != nil {
+	if err := p.Merge(func(uint64) {}, groups(), uint64(width), time.Now()); err != nil {
 		t.Errorf("three groups were refused: %v", err)
 	}
 	late := groups()
-	commit := func() { late[1].Mapping = sketch.Mapping{Gamma: 1.5} }
+	commit := func(uint64) { late[1].Mapping = sketch.Mapping{Gamma: 1.5} }
 	if !panics(func() { _ = p.Merge(commit, late, uint64(width), time.Now()) }) {
 		t.Error("a mapping that was not reserved did not panic")
 	}

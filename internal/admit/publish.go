@@ -148,11 +148,15 @@ func (p *Publisher) resolve(cycle *aggregate.Cycle, from *source) error {
 		if err != nil {
 			return err
 		}
+		if key.id == ignoredKey {
+			b.ignore(i)
+			continue
+		}
 		if key.collapsed != 0 {
 			b.collapse(key.collapsed)
 		}
 		drainer := p.route.Drainer(key.hash)
-		b.hashes[i], b.drainers[i] = key.hash, uint16(drainer)
+		b.hashes[i-b.ignored], b.drainers[i] = key.hash, uint16(drainer)
 		b.runs[drainer].slots++
 		slot := &b.slots[i]
 		slot.Duration, slot.End, slot.Weight, slot.Flags = s.Duration, s.End, s.Weight, s.Flags
@@ -162,7 +166,7 @@ func (p *Publisher) resolve(cycle *aggregate.Cycle, from *source) error {
 		return err //nolint:wrapcheck // the message's own words
 	}
 	if !p.finder.isRetry {
-		p.route.Offered(b.hashes)
+		p.route.Offered(b.hashes[:len(b.slots)-b.ignored])
 	}
 	return nil
 }
@@ -207,6 +211,9 @@ func (p *Publisher) claim(drainer int) Drop {
 func (p *Publisher) fill() {
 	b := &p.batch
 	for i, drainer := range b.drainers {
+		if drainer == nowhere {
+			continue
+		}
 		r := &b.runs[drainer]
 		*r.claim.Slot(r.filled) = b.slots[i]
 		r.filled++
@@ -228,11 +235,12 @@ func (p *Publisher) publish(entry *entry) {
 			entry.published += uint64(slots)
 		}
 	}
+	entry.ignored += uint64(b.ignored)
 	if b.hasCollapsed {
 		p.shared.books.collapse(&b.collapsed)
 	}
 	if p.isCommon {
-		p.shared.books.common.Add(uint64(len(b.slots)))
+		p.shared.books.common.Add(uint64(len(b.slots) - b.ignored))
 	}
 }
 

@@ -8,13 +8,14 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/check"
+	"github.com/spanstatsd/spanstatsd/internal/ignore"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/running"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
-// Config is what publishers may use. Every field but Running must be set.
+// Config is what publishers may use. Every field but Ignore and Running must be set.
 type Config struct {
 	MaxBatch         int // snapshots of a connection's batch
 	MaxKeys          int // numbers that a publisher may define, and keys that it may use without
@@ -26,6 +27,7 @@ type Config struct {
 	WaitBudget       time.Duration // without Block: how long a connection waits for room, see waitBudget
 	DefaultHost      string        // of an origin that does not say
 	DefaultEnv       string        // of an origin that does not say
+	Ignore           *ignore.List  // spans that are not counted; nil: every span is
 	Aggregator       *aggregate.Aggregator
 	Running          *running.File // that the next daemon reads; nil: none
 }

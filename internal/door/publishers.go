@@ -81,7 +81,8 @@ func (p *Publishers) Counted(batch, at int) (cycle uint64, slot *aggregate.Slot)
 // appendOwed appends what is about to be published. Only commit may ask.
 func (p *Publishers) appendOwed(to []owed) []owed {
 	for i := range p.parts {
-		to = append(to, owed{p.parts[i].Publisher.Cycle(), uint64(len(p.parts[i].Batch.Snapshots))})
+		by := p.parts[i].Publisher
+		to = append(to, owed{by.Cycle(), uint64(by.Counting())})
 	}
 	return to
 }
@@ -96,12 +97,9 @@ func (p *Publishers) Merge(
 	if p.closed {
 		return admit.ErrStopping
 	}
-	by, spans := p.get(origin, now), uint64(0)
-	for i := range groups {
-		spans += groups[i].Spans
-	}
+	by := p.get(origin, now)
 	//nolint:wrapcheck // its own words
-	return by.Merge(func() { commit(owed{by.Cycle(), spans}) }, groups, width, now)
+	return by.Merge(func(spans uint64) { commit(owed{by.Cycle(), spans}) }, groups, width, now)
 }
 
 // get returns the publisher of an origin that is bounded, since it may be kept.

@@ -39,6 +39,7 @@ const (
 	looksOfDrops = 12
 	looksOfNames = 60
 	leftToAgent  = "left_to_agent" // a reason that loses nothing: the agent counts those spans
+	ignored      = "ignored"       // another: nobody wants them counted
 	spansGroup   = "spans_since_last_line"
 )
 
@@ -68,6 +69,7 @@ func (l *LossLog) Run(stop <-chan struct{}) {
 func (l *LossLog) drops() {
 	now := l.Dropped()
 	delete(now, leftToAgent)
+	delete(now, ignored)
 	fields := grown(&l.dropped, now)
 	if len(fields) == 0 {
 		return

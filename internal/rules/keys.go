@@ -81,8 +81,8 @@ func (k *Keys) PutTag(t *spantable.Table, tag *spantable.Tag) bool {
 // Length is that of the source that was written.
 func (k *Keys) Length() uint32 { return uint32(k.length) }
 
-// Find returns the key that was made of the source, nil where it is not known. It is good until
-// the next key is made.
+// Find returns the key that was made of the source, nil where it is not known, and empty where spans
+// of it are ignored. It is good until the next key is made.
 func (k *Keys) Find() (key []byte) {
 	if k.length > MaxSource {
 		return nil
@@ -99,6 +99,12 @@ func (k *Keys) Find() (key []byte) {
 // Encode returns the bytes of a key that Find did not find, good until the next.
 func (k *Keys) Encode(key *span.Key) []byte {
 	k.encoded = wire.AppendKey(k.encoded[:0], key)
+	return k.encoded
+}
+
+// Ignore is Encode for a source whose spans are ignored: the bytes of no key, which are empty.
+func (k *Keys) Ignore() []byte {
+	k.encoded = k.encoded[:0]
 	return k.encoded
 }
 

@@ -83,4 +83,7 @@ const (
 
 	// KnownFlags is every flag that this version gives a meaning to.
 	KnownFlags = Error | TopLevel
+
+	// Ignored marks a span that nobody wants counted, as far as a door knows. It is on no wire.
+	Ignored Flags = 1 << 7
 )

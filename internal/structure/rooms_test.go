@@ -43,14 +43,16 @@ var rooms = map[string]room{
 	},
 	"internal/door/otlp": {
 		"internal/admit internal/decode/otlp internal/decode/otlpjson internal/door " +
-			"internal/door/bodies internal/door/destination internal/door/http1 internal/memory internal/otlpanswer " +
+			"internal/door/bodies internal/door/destination internal/door/http1 internal/ignore " +
+			"internal/memory internal/otlpanswer " +
 			"internal/rules internal/rules/datadog internal/rules/translate internal/rules/otel " +
 			"internal/sampling internal/span internal/spantable",
 		"takes OTLP and hands what it brings on to be counted",
 	},
 	"internal/door/zipkin": {
 		"internal/admit internal/decode/zipkin internal/door internal/door/bodies internal/door/destination " +
-			"internal/door/http1 internal/memory internal/rules internal/rules/otel internal/spantable",
+			"internal/door/http1 internal/ignore internal/memory internal/rules internal/rules/otel " +
+			"internal/spantable",
 		"takes Zipkin's spans and hands them on to be counted",
 	},
 	"internal/door/destination": {
@@ -72,7 +74,7 @@ var rooms = map[string]room{
 		"remembers keys and collects snapshots, whatever the rule",
 	},
 	"internal/rules/datadog": {
-		"client/rules internal/decode/datadog " +
+		"client/rules internal/decode/datadog internal/ignore " +
 			"internal/rules internal/span internal/spantable internal/wire",
 		"says what the agent and the tracers count of a table",
 	},
@@ -93,7 +95,7 @@ var rooms = map[string]room{
 	"internal/decode/otlp":          {"internal/spantable", "lays the spans of OTLP flat"},
 	"internal/decode/otlp/otlptest": {"internal/spantable", "writes requests for tests"},
 	"internal/rules/otel": {
-		"client/rules internal/decode/otlp internal/rules " +
+		"client/rules internal/decode/otlp internal/ignore internal/rules " +
 			"internal/rules/work internal/sampling/tracestate internal/span internal/spantable internal/wire",
 		"counts by OpenTelemetry's conventions",
 	},
@@ -112,13 +114,14 @@ var rooms = map[string]room{
 		"internal/aggregate internal/payload internal/sketch internal/span",
 		"reads tracers' own statistics",
 	},
-	"internal/admit": {"internal/aggregate internal/check internal/memory internal/registry " +
+	"internal/admit": {"internal/aggregate internal/check internal/ignore internal/memory internal/registry " +
 		"internal/ring internal/routing internal/running internal/span internal/wire", "finds keys and publishes slots"},
 	"internal/running": {"internal/wire", "what the next daemon reads of one that was killed"},
 	"internal/registry": {
 		"internal/check internal/mask internal/span",
 		"an interval's keys and budgets",
 	},
+	"internal/ignore":  {"internal/span", "says which spans nobody wants counted"},
 	"internal/mask":    {"", "knows texts, whatever label they are of"},
 	"internal/routing": {"", "names no key, table or cycle"},
 	"internal/sketch":  {"", "names nothing of spans"},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/door"
 	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
+	"github.com/spanstatsd/spanstatsd/internal/ignore"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/rules"
 	"github.com/spanstatsd/spanstatsd/internal/sampling"
@@ -19,6 +20,7 @@ type Config struct {
 	Forward    Collector         // where requests go on to
 	Keep       *sampling.Keeping // which traces go on; nil: all
 	Reading    Reading
+	Ignore     *ignore.List // spans that are not counted for their attributes; nil: none is left out
 	// Marks: what was counted says so by an attribute of its resources too, as it goes on.
 	Marks bool
 

@@ -60,8 +60,8 @@ type conventions struct {
 	policy *otel.Policy
 }
 
-func newConventions() *conventions {
-	return &conventions{otel.NewCounter(), otel.NewPolicy(otel.Labels{})}
+func newConventions(policy *otel.Policy) *conventions {
+	return &conventions{otel.NewCounter(), policy}
 }
 
 func (r *conventions) read(message []byte, isCounted bool) (Result, error) {

@@ -9,6 +9,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/door/destination"
 	"github.com/spanstatsd/spanstatsd/internal/rules"
 	agent "github.com/spanstatsd/spanstatsd/internal/rules/datadog"
+	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
 	"github.com/spanstatsd/spanstatsd/internal/rules/translate"
 )
 
@@ -17,6 +18,7 @@ type Server struct {
 	*door.Server
 	config Config
 	turns  turns
+	policy *otel.Policy // of ReadingOTel
 	onward door.Onward
 	kept   keeping
 	// agentPolicy is of ReadingDatadog; nil while it is left to the agent.
@@ -42,7 +44,7 @@ func New(config Config) (*Server, error) {
 	if err := config.Check(); err != nil {
 		return nil, err
 	}
-	s := &Server{config: config}
+	s := &Server{config: config, policy: otel.NewPolicy(otel.Labels{Ignore: config.Ignore})}
 	for range config.Counters {
 		s.turns.give(&worker{reader: s.newReader()})
 	}
@@ -68,7 +70,7 @@ func (s *Server) newReader() reader {
 	if s.config.Reading == ReadingDatadog {
 		return newIngest(&s.agentPolicy)
 	}
-	return newConventions()
+	return newConventions(s.policy)
 }
 
 // Serve is asked nothing: every request is opened or refused.
@@ -80,7 +82,8 @@ func (s *Server) Learn() (changed <-chan struct{}) {
 		return nil
 	}
 	f, changed := s.config.Features()
-	policy, ok := agent.NewPolicy(f.PeerTags, f.SpanKinds, f.IgnoreResources, agent.Labels{})
+	more := agent.Labels{Ignore: s.config.Ignore}
+	policy, ok := agent.NewPolicy(f.PeerTags, f.SpanKinds, f.IgnoreResources, more)
 	if ok && f.Stats && !f.FiltersTags {
 		if _, err := translate.New(policy.Names()); err == nil {
 			s.agentPolicy.Store(policy)

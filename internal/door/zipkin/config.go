@@ -7,6 +7,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/door"
 	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
 	"github.com/spanstatsd/spanstatsd/internal/door/destination"
+	"github.com/spanstatsd/spanstatsd/internal/ignore"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/rules"
 	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
@@ -17,6 +18,7 @@ import (
 type Config struct {
 	door.Config
 	Forward destination.URL // where requests go on to
+	Ignore  *ignore.List    // spans that are not counted for their attributes; nil: none is left out
 }
 
 // Protocol is what destinations speak, by the schemes of their URLs.

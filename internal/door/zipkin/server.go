@@ -63,7 +63,8 @@ func New(config Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		config: config, policy: otel.NewPolicy(otel.Labels{}), workers: make(chan *worker, config.Counters),
+		config: config, policy: otel.NewPolicy(otel.Labels{Ignore: config.Ignore}),
+		workers: make(chan *worker, config.Counters),
 	}
 	for range config.Counters {
 		s.workers <- &worker{counter: otel.NewCounter()}

@@ -6,6 +6,7 @@ export const advice = {
     ring_full: "The drainers can't keep up: more CPU, --drainers, --ring-slots, or --buffer=block if tracers may wait.",
     over_share: "One tracer sends more than the drainers can count and was held to its share: more CPU, --drainers, --ring-slots.",
     left_to_agent: "Traces that could not be counted here and were forwarded, so that the agent counts them.",
+    ignored: "A rule of --ignore is about them.",
     ring_contended: "Please report it.",
     malformed: "A tracer is broken; the log says which kind of fault.",
     batch_too_large: "A tracer ignores the welcome's largest batch; see docs/protocol.md.",

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/spanstatsd/spanstatsd/internal/ignore"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 )
 
@@ -18,6 +19,8 @@ type Labels struct {
 	AdditionalTags []string
 	// RenamesResources: some tracers have HTTP labels only with this.
 	RenamesResources bool
+	// Ignore says which spans are not counted, as far as their tags say; nil: none is left out.
+	Ignore *ignore.List
 	// TraceIDs: spans can be asked for the ids of their traces, see Counter.Kept.
 	TraceIDs bool
 }

@@ -2,6 +2,7 @@ package datadog
 
 import (
 	"math/bits"
+	"slices"
 	"strings"
 
 	"github.com/spanstatsd/spanstatsd/internal/rules"
@@ -9,14 +10,21 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/spantable"
 )
 
-// encode makes the selected span's key. It is good until the next.
+// encode makes the selected span's key, empty where the span is ignored. It is good until the next.
 func (r *labeller) encode(s *spantable.Span) []byte {
 	if !r.collect(s) {
+		if r.isIgnored() {
+			return r.keys.Ignore()
+		}
 		return r.keys.Encode(r.label(s))
 	}
 	r.table.Charge(r.keys.Length())
 	if key := r.keys.Find(); key != nil {
 		return key
+	}
+	if r.isIgnored() {
+		defer r.keys.Keep()
+		return r.keys.Ignore()
 	}
 	k := r.label(s)
 	encoded := r.keys.Encode(k)
@@ -25,6 +33,15 @@ func (r *labeller) encode(s *spantable.Span) []byte {
 		r.keys.Keep()
 	}
 	return encoded
+}
+
+// isIgnored says whether a tag of the selected span is one that is ignored.
+func (r *labeller) isIgnored() bool {
+	return slices.ContainsFunc(r.policy.labels.ignorable, func(l label) bool {
+		t := r.tag(l)
+		return t != nil && t.Value != spantable.IsNested &&
+			r.policy.ignored.Attribute(r.policy.labels.names[l], r.written(l))
+	})
 }
 
 // collect collects what the selected span's key is made of. It reports false where that is too

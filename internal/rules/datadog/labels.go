@@ -15,6 +15,8 @@ type labels struct {
 	peers []label  // in the order of their names
 	of    [rulebookCount]labelsOf
 	table *spantable.Names
+
+	ignorable []label // of the tags that rules of Labels.Ignore ask for
 }
 
 // labelsOf is what keys are made of by the rules of one rulebook.
@@ -57,6 +59,13 @@ func newLabels(peerTags []string, more Labels) (*labels, bool) {
 			return nil, false
 		}
 		l.peers = append(l.peers, at)
+	}
+	for _, name := range more.Ignore.Attributes() {
+		at, ok := l.number(name)
+		if !ok {
+			return nil, false
+		}
+		l.ignorable = append(l.ignorable, at)
 	}
 	for id := range l.of {
 		if ok := id == int(ofAgent) || !more.OfTracer || l.addTracers(rulebookID(id), more); !ok {
@@ -119,7 +128,8 @@ func (l *labels) keyOf(id rulebookID, k spantable.Kind) spantable.LabelSet {
 	all := []label{
 		labelHTTPStatus, labelOTelHTTPStatus, labelRPCSystemName, labelRPCSystem, labelServiceSource,
 	}
-	all = append(append(append(all, d.status.grpc...), own.additional...), own.endpoints...)
+	all = append(append(append(append(all, d.status.grpc...), own.additional...), own.endpoints...),
+		l.ignorable...)
 	if own.endpoints != nil {
 		all = append(all, labelHTTPMethod)
 	}

@@ -4,12 +4,14 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/spanstatsd/spanstatsd/internal/ignore"
 	"github.com/spanstatsd/spanstatsd/internal/spantable"
 )
 
 // Policy is what the agent wants counted, and what it would leave out.
 type Policy struct {
 	labels   *labels
+	ignored  *ignore.List      // spans that are not counted for their tags
 	kinds    spantable.KindSet // counted for their kind alone
 	ignore   []*regexp.Regexp  // of a root's resource: its trace is not counted
 	ofTracer bool
@@ -20,7 +22,7 @@ type Policy struct {
 // do: its traces are then left to it.
 func NewPolicy(peerTags, spanKinds, ignoreResources []string, more Labels) (*Policy, bool) {
 	l, ok := newLabels(peerTags, more)
-	p := &Policy{labels: l, ofTracer: more.OfTracer, traceIDs: more.TraceIDs}
+	p := &Policy{labels: l, ignored: more.Ignore, ofTracer: more.OfTracer, traceIDs: more.TraceIDs}
 	for k := range spantable.Kinds {
 		if k != spantable.KindOther && slices.Contains(spanKinds, k.String()) {
 			p.kinds |= spantable.KindsOf(k)

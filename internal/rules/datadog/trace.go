@@ -168,7 +168,11 @@ func (c *Counter) add(s *spantable.Span, top bool) {
 	if top {
 		flags |= span.TopLevel
 	}
-	c.batches.Add(c.batch, c.encode(s), span.Snapshot{
+	key := c.encode(s)
+	if len(key) == 0 {
+		flags |= span.Ignored
+	}
+	c.batches.Add(c.batch, key, span.Snapshot{
 		Duration: s.Duration, End: int64(s.Start + s.Duration), Weight: c.weight, Flags: flags,
 	})
 	if c.batches.KeyBytes() > c.table.Limits.Made {

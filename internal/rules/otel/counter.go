@@ -87,7 +87,11 @@ func (c *Counter) resource(of *otlp.Resource) {
 		if state := r.Places[i].State; state.Len > 0 {
 			snapshot.Weight = min(c.states.Read(r.Bytes(state)).Weight(), wire.MaxWeight)
 		}
-		c.batches.Add(batch, c.keys.of(s, own, of.LastTag, c.service), snapshot)
+		key := c.keys.of(s, own, of.LastTag, c.service)
+		if len(key) == 0 {
+			snapshot.Flags |= span.Ignored
+		}
+		c.batches.Add(batch, key, snapshot)
 		if c.batches.KeyBytes() > r.Limits.Made {
 			r.Fail(spantable.ErrTooMuch)
 			return

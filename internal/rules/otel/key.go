@@ -1,6 +1,8 @@
 package otel
 
 import (
+	"slices"
+
 	"github.com/spanstatsd/spanstatsd/internal/rules"
 	"github.com/spanstatsd/spanstatsd/internal/rules/work"
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -17,7 +19,7 @@ type keys struct {
 }
 
 // of is the key of a span, whose resource gives it the tags from first to last that an operator
-// named. It is good until the next.
+// named. It is empty where the span is ignored, and good until the next.
 func (k *keys) of(s *spantable.Span, first, last uint32, service []byte) []byte {
 	table := &k.request.Table
 	facts := uint64(s.Kind) | uint64(len(service))<<16 | uint64(s.Name.Len)<<32
@@ -40,15 +42,30 @@ func (k *keys) of(s *spantable.Span, first, last uint32, service []byte) []byte 
 	k.selected.Set = spantable.LabelSet{}
 	k.selected.AddMissing(table, s.First, s.Last)
 	k.selected.AddMissing(table, first, last)
-	key := k.memory.Encode(k.label(s, spantable.View(service)))
+	key := k.encoded(s, service)
 	k.memory.Keep()
 	return key
+}
+
+// encoded makes the key of the selected span.
+func (k *keys) encoded(s *spantable.Span, service []byte) []byte {
+	k.scratch = k.scratch[:0]
+	if k.isIgnored() {
+		return k.memory.Ignore()
+	}
+	return k.memory.Encode(k.label(s, spantable.View(service)))
+}
+
+// isIgnored says whether an attribute of the selected span is one that is ignored.
+func (k *keys) isIgnored() bool {
+	return slices.ContainsFunc(k.policy.ignorable, func(l spantable.Label) bool {
+		return k.policy.ignore.Attribute(k.policy.names.Name(l), k.text(l))
+	})
 }
 
 // label makes the key of the selected span. It is good until the next, and its labels until the
 // body is used again.
 func (k *keys) label(s *spantable.Span, service string) *span.Key {
-	k.scratch = k.scratch[:0]
 	k.name = work.AppendOperation(k.name[:0], k, s.Kind)
 	key := &k.key
 	peers, additional := key.PeerTags[:0], key.AdditionalTags[:0]

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spanstatsd/spanstatsd/internal/ignore"
 	"github.com/spanstatsd/spanstatsd/internal/span"
 	"github.com/spanstatsd/spanstatsd/internal/spantable"
 )
@@ -15,6 +16,8 @@ type Policy struct {
 	names         *spantable.Names  // of a span's attributes
 	resourceNames *spantable.Names  // of a resource's
 	tags          []spantable.Label // of peer tags
+	ignore        *ignore.List
+	ignorable     []spantable.Label // of the attributes that its rules ask for
 }
 
 // Labels are which labels spans have.
@@ -22,6 +25,8 @@ type Labels struct {
 	// Attributes are the names of attributes that become tags, beside those that always do.
 	// What a span does not say its resource may.
 	Attributes []string
+	// Ignore says which spans are not counted, as far as their attributes say; nil: none is left out.
+	Ignore *ignore.List
 }
 
 // Check says what is unusable.
@@ -32,7 +37,7 @@ func (l *Labels) Check() (err error) {
 				"%q is no name of an attribute: it has 1 to %d bytes and no colon", name, span.MaxLabel))
 		}
 	}
-	if most := spantable.MaxLabels - int(ownLabels); len(l.Attributes) > most {
+	if most := spantable.MaxLabels - int(ownLabels) - ignore.MaxRules; len(l.Attributes) > most {
 		err = errors.Join(err,
 			fmt.Errorf("check attributes of spans: there are %d, at most %d", len(l.Attributes), most))
 	}
@@ -43,20 +48,26 @@ func (l *Labels) Check() (err error) {
 func NewPolicy(l Labels) *Policy {
 	names, ofResource := make([]string, ownLabels), slices.Clone(resourceNames[:])
 	copy(names, attributeNames[:])
-	tags := slices.Clone(tagLabels[:])
-	for _, name := range l.Attributes {
-		at := spantable.Label(slices.Index(names, name))
-		if !slices.Contains(names, name) {
-			at = spantable.Label(len(names))
-			names = append(names, name)
-			if slices.Contains(ofResource, name) {
-				name = "" // the origin says it
-			}
-			ofResource = append(ofResource, name)
+	label := func(name string) spantable.Label {
+		if at := slices.Index(names, name); at >= 0 {
+			return spantable.Label(at)
 		}
-		if !slices.Contains(tags, at) && !oldLabels.Has(at) {
-			tags = append(tags, at)
+		names = append(names, name)
+		if slices.Contains(ofResource, name) {
+			name = "" // the origin says it
+		}
+		ofResource = append(ofResource, name)
+		return spantable.Label(len(names) - 1)
+	}
+	p := &Policy{tags: slices.Clone(tagLabels[:]), ignore: l.Ignore}
+	for _, name := range l.Attributes {
+		if at := label(name); !slices.Contains(p.tags, at) && !oldLabels.Has(at) {
+			p.tags = append(p.tags, at)
 		}
 	}
-	return &Policy{spantable.NewNames(names), spantable.NewNames(ofResource), tags}
+	for _, name := range l.Ignore.Attributes() {
+		p.ignorable = append(p.ignorable, label(name))
+	}
+	p.names, p.resourceNames = spantable.NewNames(names), spantable.NewNames(ofResource)
+	return p
 }

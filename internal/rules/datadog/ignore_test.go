@@ -1,0 +1,57 @@
+package datadog_test
+
+import (
+	"strings"
+	"testing"
+
+	decode "github.com/spanstatsd/spanstatsd/internal/decode/datadog"
+	"github.com/spanstatsd/spanstatsd/internal/ignore"
+	"github.com/spanstatsd/spanstatsd/internal/rules/datadog"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// TestTagsThatAreIgnored: a span with such a tag has no key, whoever's rules count it, and its neighbours
+// stay; also where a key is too long to be remembered.
+func TestTagsThatAreIgnored(t *testing.T) {
+	list, err := ignore.Parse([]string{"attribute.url.path=~^/static/", "attribute.db.name=scratch"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, labels := range []datadog.Labels{{Ignore: list}, {Ignore: list, OfTracer: true}} {
+		policy, ok := datadog.NewPolicy(agentPeerTags, []string{"client", "server"}, nil, labels)
+		if !ok {
+			t.Fatal("the policy is refused")
+		}
+		for _, long := range []string{"", strings.Repeat("x", 600)} {
+			traces := webTraces(8)
+			for i := range traces {
+				for at := range traces[i] {
+					traces[i][at].Resource += long
+				}
+				traces[i][0].Meta["url.path"] = []string{"/static/a", "/orders"}[i%2]
+				traces[i][2].Meta["db.name"] = []string{"orders", "scratch"}[i%2]
+			}
+			c := datadog.NewCounter()
+			for range 2 {
+				if err := c.Count(decode.FormatV04, encode(t, traces), "go", true, policy); err != nil {
+					t.Fatal(err)
+				}
+				ignored, spans := 0, 0
+				for _, batch := range c.Batches {
+					for i := range batch.Snapshots {
+						s := &batch.Snapshots[i]
+						if spans++; s.Flags&span.Ignored != 0 {
+							ignored++
+						}
+						if (s.Flags&span.Ignored != 0) != (len(batch.KeyOf(s)) == 0) {
+							t.Fatalf("a span with flags %x has a key of %d bytes", s.Flags, len(batch.KeyOf(s)))
+						}
+					}
+				}
+				if ignored != 8 || spans <= ignored {
+					t.Errorf("of %d spans %d are ignored, want 8", spans, ignored)
+				}
+			}
+		}
+	}
+}

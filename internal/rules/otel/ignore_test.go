@@ -1,0 +1,55 @@
+package otel_test
+
+import (
+	"testing"
+
+	"github.com/spanstatsd/spanstatsd/internal/decode/otlp/otlptest"
+	"github.com/spanstatsd/spanstatsd/internal/ignore"
+	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// TestAttributesThatAreIgnored, of a span or else of its resource, which no label is made of, also at the
+// second look at an equal span.
+func TestAttributesThatAreIgnored(t *testing.T) {
+	list, err := ignore.Parse([]string{"attribute.url.path=~^/static/", "attribute.http.route=/healthz", "attribute.k8s.namespace.name=test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := func(namespace string, attributes ...otlptest.Attribute) []byte {
+		said := append(otlptest.SDK("shop"), otlptest.Attribute{"k8s.namespace.name", namespace})
+		s := otlptest.Span{Name: "GET", Attributes: attributes}
+		return otlptest.Request(otlptest.Resource{Attributes: said, Scopes: [][]otlptest.Span{{s, s}}})
+	}
+	c, policy := otel.NewCounter(), otel.NewPolicy(otel.Labels{Ignore: list})
+	for range 2 {
+		for name, one := range map[string]struct {
+			body []byte
+			want bool
+		}{
+			"a path":      {body("prod", otlptest.Attribute{"url.path", "/static/x.css"}), true},
+			"a label":     {body("prod", otlptest.Attribute{"http.route", "/healthz"}), true},
+			"a resource":  {body("test"), true},
+			"the span's":  {body("test", otlptest.Attribute{"k8s.namespace.name", "prod"}), false},
+			"other value": {body("prod", otlptest.Attribute{"url.path", "/orders"}, otlptest.Attribute{"http.route", "/"}), false},
+			"none":        {body("prod"), false},
+		} {
+			if err := c.Count(one.body, policy); err != nil {
+				t.Fatal(err)
+			}
+			spans := 0
+			for _, batch := range c.Batches {
+				for i := range batch.Snapshots {
+					s := &batch.Snapshots[i]
+					if isIgnored := s.Flags&span.Ignored != 0; isIgnored != one.want || isIgnored != (len(batch.KeyOf(s)) == 0) {
+						t.Errorf("%s: ignored %t, with a key of %d bytes", name, isIgnored, len(batch.KeyOf(s)))
+					}
+					spans++
+				}
+			}
+			if spans != 2 {
+				t.Errorf("%s: %d spans", name, spans)
+			}
+		}
+	}
+}
