@@ -29,8 +29,8 @@ func (o *nameOptions) group(c *daemon.Config) *commandline.Group {
 		"most aggregates of an interval, of all origins together; a key beyond them is counted in its "+
 			"origin's overflow aggregate")
 	f.StringSliceVar(&o.cardinality, "cardinality-limit", nil,
-		"most distinct values of a field, for each origin and interval, as field=N,field=N; may be "+
-			"repeated (default: a budget for each field, see docs/tuning.md)")
+		"most distinct values of a field, for each origin and interval, as field=N,field=N, or of one tag "+
+			"as tag:NAME=N; may be repeated (default: a budget for each field, see docs/tuning.md)")
 	f.Var(&agg.Masking, "mask-names",
 		"when identifiers in resources and endpoints become placeholders, as in /users/{id}: over-budget "+
 			"where the name would be lost otherwise, always, or never")
@@ -65,7 +65,8 @@ var limitVariables = []struct {
 // complete turns them into the configuration.
 func (o *nameOptions) complete(c *daemon.Config, flags *pflag.FlagSet) error {
 	ignored, err := ignore.Parse(o.ignore)
-	c.Admit.Ignore, c.APM.Labels.Ignore, c.OTLP.Ignore, c.Zipkin.Ignore = ignored, ignored, ignored, ignored
+	c.Admit.Ignore, c.APM.Labels.Ignore = ignored, ignored
+	c.OTLP.Labels.Ignore, c.Zipkin.Labels.Ignore = ignored, ignored
 	return errors.Join(err, o.completeBudgets(c, flags)) //nolint:wrapcheck // it says what to do
 }
 
@@ -75,6 +76,15 @@ func (o *nameOptions) completeBudgets(c *daemon.Config, flags *pflag.FlagSet) (f
 	var said [span.LabelCount]bool
 	for _, given := range o.cardinality {
 		name, number, _ := strings.Cut(given, "=")
+		if tag, isTag := strings.CutPrefix(name, "tag:"); isTag && tag != "" {
+			limit, err := strconv.Atoi(number)
+			if err != nil {
+				failed = errors.Join(failed, fmt.Errorf("parse --cardinality-limit: %q is not tag:NAME=N; "+
+					"give a number of values, as tag:tenant.id=200", given))
+			}
+			c.Aggregate.LimitTag(tag, limit)
+			continue
+		}
 		field, known := span.ParseLabel(name)
 		limit, err := strconv.Atoi(number)
 		if !known || err != nil {

@@ -91,8 +91,8 @@ func (o *spanOptions) addRest(f *pflag.FlagSet, c *daemon.Config) {
 		"labels of traces from --apm-socket and --apm-addr: agent for those that the agent gives them, "+
 			"tracer for those that the statistics of tracers have, HTTP method and endpoint for instance")
 	f.StringSliceVar(&apm.Labels.AdditionalTags, "apm-additional-tags", nil,
-		"tags that become labels with --apm-labels=tracer, as tag,tag (default: "+
-			"DD_TRACE_STATS_ADDITIONAL_TAGS)")
+		"tags that become labels with --apm-labels=tracer, as tag,tag, each with a budget as tag=200 where "+
+			"it has one of its own (default: DD_TRACE_STATS_ADDITIONAL_TAGS)")
 	f.DurationVar(&apm.Buffer, "apm-buffer", apm.Buffer,
 		"how long a request to --apm-socket or --apm-addr waits for an agent that is away; 0 for not at "+
 			"all")
@@ -144,7 +144,7 @@ func (o *spanOptions) complete(c *daemon.Config, flags *pflag.FlagSet) error {
 		commandline.Annotate(flags.Lookup("drop-unsampled"), effective,
 			"on where the agent says client_drop_p0s")
 	}
-	return errors.Join(badUID, o.completeLabels(&c.APM.Labels, flags), o.completeOTLP(&c.OTLP),
+	return errors.Join(badUID, limitTags(c), o.completeLabels(&c.APM.Labels, flags), o.completeOTLP(&c.OTLP),
 		o.completeZipkin(&c.Zipkin))
 }
 
@@ -197,6 +197,25 @@ func (o *spanOptions) chooseMark(c *otlp.Config) error {
 	attribute := o.mark == markAttribute || o.mark == "" && c.Reading == otlp.ReadingDatadog
 	c.Marks = attribute && c.Forward.IsSet()
 	return nil
+}
+
+// limitTags takes the budgets from the names of additional tags.
+func limitTags(c *daemon.Config) (mistakes error) {
+	tags := c.APM.Labels.AdditionalTags
+	for i, given := range tags {
+		name, budget, has := strings.Cut(given, "=")
+		if !has {
+			continue
+		}
+		limit, err := strconv.Atoi(budget)
+		if err != nil {
+			mistakes = errors.Join(mistakes, fmt.Errorf("parse --apm-additional-tags: %q is not tag=N; "+
+				"give a number of values, as tenant.id=200", given))
+		}
+		tags[i] = name
+		c.Aggregate.LimitTag(name, limit)
+	}
+	return mistakes
 }
 
 // The variables that tell tracers what their statistics hold. Where they are set for the

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spanstatsd/spanstatsd/internal/check"
@@ -65,7 +66,8 @@ func (o *statisticsOptions) group(c *daemon.Config) *commandline.Group {
 			"connector has them, datadog as Datadog's tracers have them")
 	f.Var(commandline.Text(&o.dimensions, "names"), "otlp-dimensions",
 		"attributes of OTLP metrics in the dialect spanmetrics, beside service, name, kind and status: "+
-			"all, none, or names with commas as http.route,peer.service")
+			"all, none, or names with commas as http.route,peer.service; up to eight may be any attribute "+
+			"of a span or its resource, each with a budget as tenant.id=200 where it has one of its own")
 	f.IntVar(&o.exemplars, "otlp-exemplars", exemplars.DefaultLimit,
 		"most exemplars of an interval in OTLP metrics and for a Prometheus, which are slow and failed "+
 			"spans of traces that --apm-socket, --apm-addr, --otlp-forward or --zipkin-forward has handed "+
@@ -86,10 +88,31 @@ func (o *statisticsOptions) complete(c *daemon.Config, flags *pflag.FlagSet) err
 		c.Exporters = append(c.Exporters, exporter)
 	}
 	badScraped := o.scraped.complete(c, flags, !named.any())
+	if exporter != nil && o.dialect == points.Spanmetrics {
+		nameDimensions(c, o.dimensions)
+	}
+	if c.Prometheus != nil {
+		nameDimensions(c, o.scraped.dimensions)
+	}
 	if len(c.Exporters) == 0 && c.Prometheus == nil {
 		c.Exemplars = nil // nobody wants any
 	}
 	return errors.Join(badAgent, badExemplars, badOTLP, badScraped)
+}
+
+// nameDimensions has the doors read the attributes that an exit names, and gives them their budgets.
+// Who makes the exit says what is wrong with the text.
+func nameDimensions(c *daemon.Config, text string) {
+	dimensions, _ := points.ParseDimensions(text)
+	for name, budget := range dimensions.Named {
+		if names := c.OTLP.Labels.Attributes; !slices.Contains(names, name) {
+			c.OTLP.Labels.Attributes = append(names, name)
+		}
+		if budget != 0 {
+			c.Aggregate.LimitTag(name, budget)
+		}
+	}
+	c.Zipkin.Labels.Attributes = c.OTLP.Labels.Attributes
 }
 
 // makeExemplars makes the table of them where traces go on.

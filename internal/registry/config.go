@@ -9,12 +9,13 @@ import (
 
 // Config is what an interval may hold. Every number must be set.
 type Config struct {
-	MaxAggregates    int     // keys that all origins share; see reserve
-	MaxOrigins       int     // origins, beside the common one of all others
-	LabelBytes       int     // of what keys are named by; see reserve
-	Budgets          Budgets // distinct values a label and origin
-	ConflateRuntimes bool    // origins that differ only in runtime id are one
-	Masking          Masking // of resources and endpoints
+	MaxAggregates    int            // keys that all origins share; see reserve
+	MaxOrigins       int            // origins, beside the common one of all others
+	LabelBytes       int            // of what keys are named by; see reserve
+	Budgets          Budgets        // distinct values a label and origin
+	TagBudgets       map[string]int // the same of tags by their tag key, in whichever list; nil: none
+	ConflateRuntimes bool           // origins that differ only in runtime id are one
+	Masking          Masking        // of resources and endpoints
 }
 
 // DefaultConfig is the defaults of the command line.
@@ -50,7 +51,26 @@ func (c *Config) Check() error {
 		field := "cardinality-limit of " + span.Label(l).String()
 		err = errors.Join(err, check.Number(field, limit, 1, MaxBudget))
 	}
+	for name, limit := range c.TagBudgets {
+		err = errors.Join(err, check.Number("cardinality-limit of the tag "+name, limit, 1, MaxBudget))
+	}
 	return err
+}
+
+// LimitTag sets the budget of the tags with one tag key. Of two the larger one holds.
+func (c *Config) LimitTag(key string, limit int) {
+	if c.TagBudgets == nil {
+		c.TagBudgets = map[string]int{}
+	}
+	c.TagBudgets[key] = max(c.TagBudgets[key], limit)
+}
+
+// tagBudget is the budget of the tags with a tag key of a list.
+func (c *Config) tagBudget(list span.Label, key string) int {
+	if limit, named := c.TagBudgets[key]; named {
+		return limit
+	}
+	return c.Budgets[list]
 }
 
 // originBytes is about what a registry holds for an origin, beside its keys: its

@@ -233,7 +233,8 @@ func (j *judge) tagKey(list span.Label, text string) (labelID, bool) {
 		}
 		last := len(j.spare) - 1
 		key.tags, j.spare = j.spare[last], j.spare[:last]
-		*key.tags = tagKey{budget: budget{limit: j.config.Budgets[list], kept: j.past.tagKeys[key.identity]}}
+		limit := j.config.tagBudget(list, text)
+		*key.tags = tagKey{budget: budget{limit: limit, kept: j.past.tagKeys[key.identity]}}
 	}
 	return id, ok
 }

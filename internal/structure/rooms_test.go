@@ -43,15 +43,14 @@ var rooms = map[string]room{
 	},
 	"internal/door/otlp": {
 		"internal/admit internal/decode/otlp internal/decode/otlpjson internal/door " +
-			"internal/door/bodies internal/door/destination internal/door/http1 internal/ignore " +
-			"internal/memory internal/otlpanswer " +
+			"internal/door/bodies internal/door/destination internal/door/http1 internal/memory internal/otlpanswer " +
 			"internal/rules internal/rules/datadog internal/rules/translate internal/rules/otel " +
 			"internal/sampling internal/span internal/spantable",
 		"takes OTLP and hands what it brings on to be counted",
 	},
 	"internal/door/zipkin": {
 		"internal/admit internal/decode/zipkin internal/door internal/door/bodies internal/door/destination " +
-			"internal/door/http1 internal/ignore internal/memory internal/rules internal/rules/otel " +
+			"internal/door/http1 internal/memory internal/rules internal/rules/otel " +
 			"internal/spantable",
 		"takes Zipkin's spans and hands them on to be counted",
 	},

@@ -46,7 +46,8 @@ func TestEveryDoorIgnoresTheSameSpans(t *testing.T) {
 	}
 	var apm, otlp, zipkin string
 	p := startPair(t, func(c *daemon.Config) {
-		c.Admit.Ignore, c.APM.Labels.Ignore, c.OTLP.Ignore, c.Zipkin.Ignore = list, list, list, list
+		c.Admit.Ignore, c.APM.Labels.Ignore = list, list
+		c.OTLP.Labels.Ignore, c.Zipkin.Labels.Ignore = list, list
 		socket := c.Ingest.Socket.Path
 		apm, otlp, zipkin = socket+"a", socket+"o", socket+"z"
 		c.APM.Socket.Path, c.OTLP.Socket.Path, c.Zipkin.Socket.Path = apm, otlp, zipkin

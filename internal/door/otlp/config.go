@@ -7,9 +7,9 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/door"
 	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
-	"github.com/spanstatsd/spanstatsd/internal/ignore"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/rules"
+	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
 	"github.com/spanstatsd/spanstatsd/internal/sampling"
 )
 
@@ -20,7 +20,7 @@ type Config struct {
 	Forward    Collector         // where requests go on to
 	Keep       *sampling.Keeping // which traces go on; nil: all
 	Reading    Reading
-	Ignore     *ignore.List // spans that are not counted for their attributes; nil: none is left out
+	Labels     otel.Labels // of ReadingOTel, but for what is ignored
 	// Marks: what was counted says so by an attribute of its resources too, as it goes on.
 	Marks bool
 
@@ -47,7 +47,7 @@ const defaultBuffer = 3 * time.Second
 
 // Check says everything that is unusable.
 func (c *Config) Check() error {
-	err := c.Config.Check("otlp")
+	err := errors.Join(c.Config.Check("otlp"), c.Labels.Check())
 	if c.Keep != nil && !c.Forward.IsSet() {
 		err = errors.Join(err, errors.New("check otlp-keep: "+
 			"there is no --otlp-forward, so that no trace goes on; "+

@@ -44,7 +44,7 @@ func New(config Config) (*Server, error) {
 	if err := config.Check(); err != nil {
 		return nil, err
 	}
-	s := &Server{config: config, policy: otel.NewPolicy(otel.Labels{Ignore: config.Ignore})}
+	s := &Server{config: config, policy: otel.NewPolicy(config.Labels)}
 	for range config.Counters {
 		s.turns.give(&worker{reader: s.newReader()})
 	}
@@ -82,7 +82,7 @@ func (s *Server) Learn() (changed <-chan struct{}) {
 		return nil
 	}
 	f, changed := s.config.Features()
-	more := agent.Labels{Ignore: s.config.Ignore}
+	more := agent.Labels{Ignore: s.config.Labels.Ignore}
 	policy, ok := agent.NewPolicy(f.PeerTags, f.SpanKinds, f.IgnoreResources, more)
 	if ok && f.Stats && !f.FiltersTags {
 		if _, err := translate.New(policy.Names()); err == nil {

@@ -1,13 +1,13 @@
 package zipkin
 
 import (
+	"errors"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
 	"github.com/spanstatsd/spanstatsd/internal/door"
 	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
 	"github.com/spanstatsd/spanstatsd/internal/door/destination"
-	"github.com/spanstatsd/spanstatsd/internal/ignore"
 	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/rules"
 	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
@@ -18,7 +18,7 @@ import (
 type Config struct {
 	door.Config
 	Forward destination.URL // where requests go on to
-	Ignore  *ignore.List    // spans that are not counted for their attributes; nil: none is left out
+	Labels  otel.Labels
 }
 
 // Protocol is what destinations speak, by the schemes of their URLs.
@@ -36,7 +36,7 @@ func DefaultConfig() Config {
 }
 
 // Check says everything that is unusable.
-func (c *Config) Check() error { return c.Config.Check("zipkin") }
+func (c *Config) Check() error { return errors.Join(c.Config.Check("zipkin"), c.Labels.Check()) }
 
 // Forwards is how many connections to the destination there are at most.
 func (c *Config) Forwards() int { return c.Forward.Forwards() }

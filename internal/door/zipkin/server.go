@@ -63,7 +63,7 @@ func New(config Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		config: config, policy: otel.NewPolicy(otel.Labels{Ignore: config.Ignore}),
+		config: config, policy: otel.NewPolicy(config.Labels),
 		workers: make(chan *worker, config.Counters),
 	}
 	for range config.Counters {

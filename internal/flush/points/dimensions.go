@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
@@ -12,8 +13,9 @@ import (
 // Dimensions are the attributes of a series beside the four that each has, in the dialect
 // spanmetrics.
 type Dimensions struct {
-	all   bool // that we know, but the resource
-	names []string
+	all     bool // that we know, but the resource
+	names   []string
+	budgets map[string]int // by name, of those that have one of their own
 }
 
 // resourceDimension is the resource of a Datadog span, as the Collector's receiver names
@@ -23,23 +25,46 @@ const resourceDimension = "dd.span.Resource"
 // AllDimensions are all but the resource.
 const AllDimensions = "all"
 
-// ParseDimensions reads names with commas; "all" is one of them, and "none" stands alone.
+// ParseDimensions reads names with commas; "all" is one of them, and "none" stands alone. Behind a name
+// there may be a budget, as in tenant.id=200.
 func ParseDimensions(text string) (d Dimensions, err error) {
 	if text == "none" {
 		return d, nil
 	}
-	for name := range strings.SplitSeq(text, ",") {
-		switch name = strings.TrimSpace(name); {
-		case name == "" || name == "none" || strings.ContainsAny(name, " \t=:"):
-			return Dimensions{}, fmt.Errorf("parse dimensions %q: %q is no attribute's name; "+
-				"give all, none, or names with commas as http.route,http.response.status_code", text, name)
+	for given := range strings.SplitSeq(text, ",") {
+		name, budget, hasBudget := strings.Cut(strings.TrimSpace(given), "=")
+		limit, err := strconv.Atoi(budget)
+		switch {
+		case name == "" || name == "none" || strings.ContainsAny(name, " \t:"),
+			hasBudget && (err != nil || limit < 1):
+			return Dimensions{}, fmt.Errorf("parse dimensions %q: %q is no attribute's name, and no "+
+				"name=N; give all, none, or names with commas as http.route,tenant.id=200", text, given)
 		case name == AllDimensions:
 			d.all = true
 		default:
 			d.names = append(d.names, name)
 		}
+		if hasBudget {
+			d.setBudget(name, limit)
+		}
 	}
 	return d, nil
+}
+
+func (d *Dimensions) setBudget(name string, limit int) {
+	if d.budgets == nil {
+		d.budgets = map[string]int{}
+	}
+	d.budgets[name] = limit
+}
+
+// Named visits the dimensions that were named, each with its budget, 0 where it has none.
+func (d *Dimensions) Named(yield func(name string, budget int) bool) {
+	for _, name := range d.names {
+		if !yield(name, d.budgets[name]) {
+			return
+		}
+	}
 }
 
 // has says whether an attribute is a dimension. What tracers keep to themselves must be

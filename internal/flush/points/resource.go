@@ -39,6 +39,24 @@ func (a *attributes) resource(o *span.Origin, service string) {
 	a.texts("datadog.process_tags", processTags(o.ProcessTags))
 }
 
+// saidBy is what an origin says by an attribute of a resource, for who names it as a dimension: labels
+// have no resource beside them.
+func saidBy(o *span.Origin, name string) string {
+	switch name {
+	case "service.version":
+		return o.Version
+	case "service.instance.id":
+		return cmp.Or(o.RuntimeID, o.ContainerID, o.Host)
+	case "deployment.environment.name":
+		return o.Env
+	case "host.name":
+		return o.Host
+	case "container.id":
+		return o.ContainerID
+	}
+	return ""
+}
+
 // sdkLanguage is OpenTelemetry's name of a language that a tracer names.
 func sdkLanguage(lang string) string {
 	switch lang = strings.ToLower(lang); lang {

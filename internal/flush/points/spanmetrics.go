@@ -52,6 +52,9 @@ func (d *spanmetrics) key(to *attributes, origin *span.Origin, k *span.Key) {
 		d.tags = slices.DeleteFunc(d.tags, tag.isStatus)
 	}
 	d.tags.write(to)
+	for _, name := range d.dimensions.names { // after what the span says itself
+		to.text(name, saidBy(origin, name))
+	}
 }
 
 func (d *spanmetrics) text(to *attributes, name, value string) {

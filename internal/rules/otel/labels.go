@@ -90,6 +90,11 @@ var oldLabels = spantable.LabelsOf(
 	labelOldMessagingDestination, labelOldMessagingOperation, labelOldRPCSystem,
 )
 
+// keyLabels are those that a key has as labels of their own.
+var keyLabels = spantable.LabelsOf(
+	labelHTTPMethod, labelOldHTTPMethod, labelHTTPRoute, labelHTTPStatus, labelOldHTTPStatus, labelGRPCStatus,
+)
+
 // tagLabels are the labels that are peer tags, in the order of their names.
 var tagLabels = [...]spantable.Label{
 	labelDBCollection, labelDBNamespace, labelDBOperation, labelDBSystem,

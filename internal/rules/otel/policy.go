@@ -22,24 +22,31 @@ type Policy struct {
 
 // Labels are which labels spans have.
 type Labels struct {
-	// Attributes are the names of attributes that become tags, beside those that always do.
-	// What a span does not say its resource may.
+	// Attributes are the names of attributes that become tags, beside those that always do, and but for
+	// those that are labels already. What a span does not say its resource may.
 	Attributes []string
 	// Ignore says which spans are not counted, as far as their attributes say; nil: none is left out.
 	Ignore *ignore.List
 }
 
+// MaxAttributes is how many attributes may be named that no convention makes a label of.
+const MaxAttributes = 8
+
 // Check says what is unusable.
 func (l *Labels) Check() (err error) {
+	own := 0
 	for _, name := range l.Attributes {
+		if !slices.Contains(attributeNames[:], name) {
+			own++
+		}
 		if name == "" || len(name) > span.MaxLabel || strings.Contains(name, ":") {
-			err = errors.Join(err, fmt.Errorf("check attributes of spans: "+
+			err = errors.Join(err, fmt.Errorf("check otlp-dimensions and prometheus-dimensions: "+
 				"%q is no name of an attribute: it has 1 to %d bytes and no colon", name, span.MaxLabel))
 		}
 	}
-	if most := spantable.MaxLabels - int(ownLabels) - ignore.MaxRules; len(l.Attributes) > most {
-		err = errors.Join(err,
-			fmt.Errorf("check attributes of spans: there are %d, at most %d", len(l.Attributes), most))
+	if own > MaxAttributes {
+		err = errors.Join(err, fmt.Errorf("check otlp-dimensions and prometheus-dimensions: there are %d "+
+			"attributes of your own, at most %d; leave out the rest", own, MaxAttributes))
 	}
 	return err
 }
@@ -61,7 +68,7 @@ func NewPolicy(l Labels) *Policy {
 	}
 	p := &Policy{tags: slices.Clone(tagLabels[:]), ignore: l.Ignore}
 	for _, name := range l.Attributes {
-		if at := label(name); !slices.Contains(p.tags, at) && !oldLabels.Has(at) {
+		if at := label(name); !slices.Contains(p.tags, at) && !oldLabels.Has(at) && !keyLabels.Has(at) {
 			p.tags = append(p.tags, at)
 		}
 	}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"github.com/spanstatsd/spanstatsd/internal/commandline"
+)
+
+// completed is the configuration of a command line that can be used.
+func completed(t *testing.T, args ...string) *runOptions {
+	t.Helper()
+	o, flags := &runOptions{}, pflag.NewFlagSet("run", pflag.ContinueOnError)
+	commandline.AddGroups(flags, o.groups())
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.complete(flags); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// TestDoorsReadWhatAnExitNames, where there is that exit, and each name has its largest budget.
+func TestDoorsReadWhatAnExitNames(t *testing.T) {
+	c := &completed(t, "--otlp-metrics-endpoint=http://127.0.0.1:4318/v1/metrics", "--prometheus",
+		"--otlp-dimensions=all,tenant.id=50,feature", "--prometheus-dimensions=all,tenant.id=200,zone=7",
+		"--cardinality-limit=tag:shard=9,service=3", "--apm-labels=tracer", "--apm-additional-tags=plan=11,tier").config
+	names := c.OTLP.Labels.Attributes
+	if !slices.Equal(names, []string{"tenant.id", "feature", "zone"}) || !slices.Equal(names, c.Zipkin.Labels.Attributes) {
+		t.Errorf("doors read %q and %q", names, c.Zipkin.Labels.Attributes)
+	}
+	if !slices.Equal(c.APM.Labels.AdditionalTags, []string{"plan", "tier"}) {
+		t.Errorf("additional tags %q", c.APM.Labels.AdditionalTags)
+	}
+	for name, want := range map[string]int{"tenant.id": 200, "zone": 7, "shard": 9, "plan": 11, "feature": 0, "tier": 0} {
+		if got := c.Aggregate.TagBudgets[name]; got != want {
+			t.Errorf("%s has a budget of %d, want %d", name, got, want)
+		}
+	}
+	off := &completed(t, "--otlp-metrics-endpoint=off", "--prometheus=off", "--agent-url=http://127.0.0.1:8126",
+		"--otlp-dimensions=all,tenant.id=50", "--prometheus-dimensions=zone").config
+	if len(off.OTLP.Labels.Attributes) != 0 || len(off.Aggregate.TagBudgets) != 0 {
+		t.Errorf("without the exit doors read %q", off.OTLP.Labels.Attributes)
+	}
+	for _, args := range [][]string{
+		{"--prometheus-dimensions=a,b,c,d,e,f,g,h,i"},
+		{"--prometheus-dimensions=tenant.id=0"},
+		{"--cardinality-limit=tag:x=y"},
+		{"--apm-labels=tracer", "--apm-additional-tags=a=b"},
+	} {
+		if out, err := program(t, append([]string{"config", "--check", "--otlp-addr=127.0.0.1:4318"}, args...)...).CombinedOutput(); err == nil {
+			t.Errorf("%q is taken: %s", args, out)
+		}
+	}
+	if out, err := program(t, "config", "--check", "--otlp-addr=127.0.0.1:4318",
+		"--prometheus-dimensions=all,a,b,c,d,e,f,g,h,db.system.name,http.route").CombinedOutput(); err != nil {
+		t.Errorf("eight of one's own beside known ones: %s", out)
+	}
+}
