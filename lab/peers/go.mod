@@ -25,6 +25,7 @@ require (
 )
 
 require (
+	github.com/klauspost/compress v1.20.1 // indirect
 	golang.org/x/net v0.62.0 // indirect
 	golang.org/x/text v0.43.0 // indirect
 )

@@ -19,9 +19,9 @@ type call struct {
 	server   *Server
 	signal   signal
 	encoding encoding
-	isPacked bool   // the message is compressed with gzip
-	message  []byte // of the body, as it came: without what gRPC has before it
-	protobuf []byte // the message where it came in JSON; nil where it did not, or nobody reads it
+	packing  bodies.Packing // of the message
+	message  []byte         // of the body, as it came: without what gRPC has before it
+	protobuf []byte         // the message as any reader has it; nil where it came so, or nobody reads it
 	kept     kept
 	parcel   parcel // that goes on
 }
@@ -29,16 +29,16 @@ type call struct {
 // kept is what of a call goes on where only a part does.
 type kept struct {
 	room *bodies.Body // for that, before it is written
-	// a message in protobuf, of gzip where the call's was; nil where all goes on as it came
-	body     *bodies.Body
-	isPacked bool
-	isEmpty  bool // nothing goes on
+	// a message in protobuf, of gzip where the call's was compressed; nil where all goes on as it came
+	body    *bodies.Body
+	packing bodies.Packing
+	isEmpty bool // nothing goes on
 }
 
 // parcel is a call's message as it goes on.
 type parcel struct {
 	message  []byte
-	isPacked bool
+	packing  bodies.Packing
 	encoding encoding
 }
 
@@ -63,10 +63,7 @@ func (c *call) open() (no *reply) {
 			c.encoding = inGRPC
 		}
 	}
-	said := c.Fields.Get("Content-Encoding")
-	if c.encoding == inGRPC {
-		said = c.Fields.Get(headerGRPCEncoding)
-	}
+	isKnown := c.readPacking()
 	switch {
 	case !found:
 		return refused(http.StatusNotFound, "there is no such path here; OTLP has /v1/traces, /v1/metrics "+
@@ -80,11 +77,9 @@ func (c *call) open() (no *reply) {
 		return refuse(ResultRefused, otlpanswer.InvalidArgument, "a request of HTTP/1.0 must say its length")
 	case isGRPC && !c.IsHTTP2():
 		return refused(http.StatusHTTPVersionNotSupported, "gRPC needs HTTP/2")
-	case said == "gzip":
-		c.isPacked = true // of gRPC, if the message says so too
-	case said != "" && said != "identity":
-		return refused(http.StatusUnsupportedMediaType,
-			fmt.Sprintf("the encoding %.20q is not known here; gzip is, and none", said))
+	case !isKnown:
+		return refused(http.StatusUnsupportedMediaType, "this compression is not known here; take none, or "+
+			bodies.Packings+", by gRPC "+packingsOfGRPC)
 	}
 	if c.signal != signalTraces && !c.server.config.Forward.IsSet() {
 		return refused(http.StatusNotFound, signals[s].name+" are not taken here, as there is nowhere to "+
@@ -98,6 +93,16 @@ func (c *call) open() (no *reply) {
 func (c *call) hasNoLength() bool {
 	r := c.HTTP
 	return r != nil && !r.ProtoAtLeast(1, 1) && r.ContentLength == 0 && c.Fields.Get("Content-Length") == ""
+}
+
+// readPacking reads how the message is compressed; of gRPC, where the message says so too.
+func (c *call) readPacking() (isKnown bool) {
+	if c.encoding == inGRPC {
+		c.packing, isKnown = packingOfGRPC(c.Fields.Get(headerGRPCEncoding))
+	} else {
+		c.packing, isKnown = bodies.PackingOf(c.Fields.Get("Content-Encoding"))
+	}
+	return isKnown
 }
 
 // encodingOf finds what a content type stands for.
@@ -132,11 +137,13 @@ func (c *call) unframe(broken error) (no *reply) {
 	switch {
 	case err != nil:
 		return refuse(ResultUnread, otlpanswer.InvalidArgument, err.Error())
-	case isPacked && !c.isPacked:
+	case isPacked && c.packing == bodies.Plain:
 		return refuse(ResultUnread, otlpanswer.Internal,
 			"the message is compressed, and grpc-encoding does not say how")
 	}
-	c.message, c.isPacked = message, isPacked
+	if c.message = message; !isPacked {
+		c.packing = bodies.Plain
+	}
 	return nil
 }
 

@@ -62,8 +62,7 @@ func (s *Server) count(c *call) (result Result, no *reply) {
 		}
 	}()
 	isCounted := door.IsTrue(c.Fields.Get(headerComputedStats))
-	goesAsItCame := c.encoding != inJSON || !s.config.Forward.IsGRPC()
-	if isCounted && goesAsItCame && s.config.Reading == ReadingOTel {
+	if isCounted && c.canGoOn() && s.config.Reading == ReadingOTel {
 		return ResultByTracer, nil
 	}
 	defer c.kept.giveUp()
@@ -100,16 +99,18 @@ func (s *Server) count(c *call) (result Result, no *reply) {
 // readable is a call's message as a reader reads it.
 func (s *Server) readable(c *call, w *worker) (message []byte, no *reply) {
 	message = c.message
-	if c.isPacked {
-		plain, why := w.inflater.Inflate(message, &s.Bodies)
+	if c.packing != bodies.Plain {
+		plain, why := w.inflater.Inflate(message, c.packing, &s.Bodies)
 		if c.Keep(plain); why != nil {
 			return nil, s.notRead(why, ResultUnread)
 		}
 		message = plain.Bytes
+		c.protobuf = message
 	}
 	if c.encoding != inJSON {
 		return message, nil
 	}
+	c.protobuf = nil
 	if !utf8.Valid(message) { // each wrong byte would become three
 		return nil, s.notRead(errors.New("read spans in JSON: it is not UTF-8"), ResultUnread)
 	}

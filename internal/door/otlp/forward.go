@@ -13,21 +13,28 @@ import (
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/door"
+	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
 	"github.com/spanstatsd/spanstatsd/internal/door/destination"
 	"github.com/spanstatsd/spanstatsd/internal/door/http1"
 	"github.com/spanstatsd/spanstatsd/internal/otlpanswer"
 )
 
+// canGoOn says whether a message can go on as it came. gRPC has no JSON, and of snappy frames alone.
+func (c *call) canGoOn() bool {
+	return !c.server.config.Forward.IsGRPC() ||
+		c.encoding != inJSON && c.packing.Of(c.message) != bodies.Snappy
+}
+
 // wrap chooses the bytes that go on: those that came, wherever the destination can read them. It
 // reports false where it can read none.
 func (c *call) wrap() bool {
 	isGRPC := c.server.config.Forward.IsGRPC()
-	c.parcel = parcel{c.message, c.isPacked, c.encoding}
+	c.parcel = parcel{c.message, c.packing, c.encoding}
 	switch {
 	case c.kept.body != nil:
-		c.parcel = parcel{c.kept.body.Bytes, c.kept.isPacked, inProtobuf}
-	case isGRPC && c.encoding == inJSON:
-		c.parcel = parcel{c.protobuf, false, inGRPC}
+		c.parcel = parcel{c.kept.body.Bytes, c.kept.packing, inProtobuf}
+	case !c.canGoOn():
+		c.parcel = parcel{c.protobuf, bodies.Plain, inGRPC}
 		return c.protobuf != nil
 	case c.encoding == inGRPC:
 		c.parcel.encoding = inProtobuf
@@ -41,8 +48,8 @@ func (c *call) wrap() bool {
 // unfit is the reply to a call that the destination can't read.
 func (c *call) unfit() *door.Reply {
 	c.server.onward.Note(door.OutcomeUnfit, "")
-	return c.say(refused(http.StatusUnsupportedMediaType, signals[c.signal].name+" in JSON can't go on to "+
-		"a destination that speaks gRPC; have the SDK send protobuf"))
+	return c.say(refused(http.StatusUnsupportedMediaType, signals[c.signal].name+" in JSON or in a block "+
+		"of snappy can't go on to a destination that speaks gRPC; have the SDK send protobuf, or gzip"))
 }
 
 // Begin says what goes on: the message, with what the destination's protocol has around it.
@@ -54,14 +61,14 @@ func (c *call) Begin() door.Parcel {
 	c.Fields.Set("Content-Type", mediaOf[p.encoding])
 	switch {
 	case to.IsGRPC():
-		before := prefix(len(p.message), p.isPacked)
+		before := prefix(len(p.message), p.packing != bodies.Plain)
 		out.Prefix = before[:]
 		c.Fields.Set("Te", "trailers")
-		if p.isPacked {
-			c.Fields.Set(headerGRPCEncoding, "gzip")
+		if p.packing != bodies.Plain {
+			c.Fields.Set(headerGRPCEncoding, nameInGRPC(p.packing))
 		}
-	case p.isPacked:
-		c.Fields.Set("Content-Encoding", "gzip")
+	case p.packing != bodies.Plain:
+		c.Fields.Set("Content-Encoding", p.packing.String())
 	}
 	if c.IsCounted() {
 		c.Fields.Set(headerComputedStats, "yes")

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spanstatsd/spanstatsd/internal/door/bodies"
 	"github.com/spanstatsd/spanstatsd/internal/otlpanswer"
 )
 
@@ -48,6 +49,29 @@ func prefix(length int, isPacked bool) (p [prefixLen]byte) {
 	return p
 }
 
+// packingsOfGRPC are the names of the compressions that are taken by gRPC.
+const packingsOfGRPC = "gzip,zstd,snappy"
+
+// packingOfGRPC finds what a compression's name stands for. Snappy is in frames there.
+func packingOfGRPC(name string) (p bodies.Packing, isKnown bool) {
+	p, isKnown = bodies.PackingOf(name)
+	switch p {
+	case bodies.Snappy:
+		return bodies.SnappyFramed, isKnown
+	case bodies.SnappyFramed:
+		return bodies.Plain, false
+	}
+	return p, isKnown
+}
+
+// nameInGRPC is the name that a compression has there.
+func nameInGRPC(p bodies.Packing) string {
+	if p == bodies.SnappyFramed {
+		p = bodies.Snappy
+	}
+	return p.String()
+}
+
 // The fields of gRPC's headers and trailers.
 const (
 	headerGRPCStatus   = "Grpc-Status"
@@ -63,9 +87,7 @@ func (a *reply) writeGRPC(w http.ResponseWriter, isHead bool) error {
 	h := w.Header()
 	h["Date"] = nil // which gRPC has none of
 	h.Set("Content-Type", mediaGRPC)
-	if a.Code == otlpanswer.Unimplemented {
-		h.Set(headerGRPCAccepts, "gzip")
-	}
+	h.Set(headerGRPCAccepts, packingsOfGRPC)
 	if isHead {
 		a.writeStatus(h)
 		w.WriteHeader(http.StatusOK)

@@ -179,7 +179,7 @@ func TestCountedRequestsSayIt(t *testing.T) {
 			body := got.body
 			if got.header.Get("Content-Encoding") == "gzip" {
 				var unpack bodies.Inflater
-				plain, err := unpack.Inflate(body, &h.Bodies)
+				plain, err := unpack.Inflate(body, bodies.Gzip, &h.Bodies)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -73,9 +73,10 @@ func (s *Server) keep(c *call, w *worker, left sampling.Left, isCountedBefore bo
 	}
 }
 
-// pack has what was written go on, compressed where the call was and there is room for that.
+// pack has what was written go on, compressed where the call was and there is room for that: with gzip,
+// whatever it was before, as every destination reads that.
 func (s *Server) pack(c *call, w *worker) {
-	if !c.isPacked {
+	if c.packing == bodies.Plain {
 		return
 	}
 	packed := c.Keep(s.Bodies.Take(packedBytes(len(c.kept.body.Bytes))))
@@ -84,5 +85,5 @@ func (s *Server) pack(c *call, w *worker) {
 	}
 	w.packer.pack(packed, c.kept.body.Bytes)
 	c.kept.body.Release()
-	c.kept.body, c.kept.isPacked = packed, true
+	c.kept.body, c.kept.packing = packed, bodies.Gzip
 }

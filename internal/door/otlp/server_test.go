@@ -85,7 +85,7 @@ func TestWhatIsNotTakenIsSaid(t *testing.T) {
 		"another method":      {client: plain, method: http.MethodGet, status: 405, code: 12},
 		"another type":        {client: plain, header: []string{"Content-Type", "text/plain"}, body: good, status: 415, code: 12},
 		"no type":             {client: plain, header: []string{"Content-Type", ""}, body: good, status: 415, code: 12},
-		"another compression": {client: plain, header: []string{"Content-Encoding", "zstd"}, body: good, status: 415, code: 12},
+		"another compression": {client: plain, header: []string{"Content-Encoding", "br"}, body: good, status: 415, code: 12},
 		"gRPC's type":         {client: plain, header: []string{"Content-Type", mediaGRPC}, body: good, status: 415, code: 12},
 		"nothing to read":     {client: plain, body: []byte("nonsense"), status: 400, code: 3, result: ResultUnread},
 		"no gzip":             {client: plain, header: []string{"Content-Encoding", "gzip"}, body: good, status: 400, code: 3, result: ResultUnread},
@@ -95,7 +95,7 @@ func TestWhatIsNotTakenIsSaid(t *testing.T) {
 
 		"a service that is none":     {client: streams, path: "/opentelemetry.proto.collector.x/Export", body: framed(good, false), grpc: "12"},
 		"metrics by gRPC":            {client: streams, path: signals[signalMetrics].grpc, body: framed(good, false), grpc: "12"},
-		"another compression's name": {client: streams, header: []string{headerGRPCEncoding, "zstd"}, body: framed(good, true), grpc: "12"},
+		"another compression's name": {client: streams, header: []string{headerGRPCEncoding, "br"}, body: framed(good, true), grpc: "12"},
 		"no name of one":             {client: streams, body: framed(packed(good), true), grpc: "13", result: ResultUnread},
 		"HEAD by gRPC":               {client: streams, method: http.MethodHead, grpc: "12"},
 		"JSON by gRPC":               {client: streams, header: []string{"Content-Type", mediaGRPC + "+json"}, body: framed([]byte("{}"), false), grpc: "12"},

@@ -20,22 +20,23 @@ const path = "/api/v2/spans"
 // report is a request with spans.
 type report struct {
 	*door.Held
-	server   *Server
-	isPacked bool // with gzip
+	server  *Server
+	packing bodies.Packing
 }
 
 // Open makes a report of a request, or refuses it.
 func (s *Server) Open(h *door.Held) (door.Request, *door.Reply) {
-	r, encoding := &report{Held: h, server: s}, h.Fields.Get("Content-Encoding")
-	r.isPacked = encoding == "gzip"
+	r, isKnown := &report{Held: h, server: s}, false
+	r.packing, isKnown = bodies.PackingOf(h.Fields.Get("Content-Encoding"))
 	switch {
 	case h.Path != path:
 		return nil, r.refuse(resultRefused, http.StatusNotFound,
 			"there is no such path here: spans are taken by Zipkin's API v2, POST "+path+"; v1 is not")
 	case h.Method != http.MethodPost:
 		return nil, r.refuse(resultRefused, http.StatusMethodNotAllowed, "only POST is taken here")
-	case !r.isPacked && encoding != "" && encoding != "identity":
-		return nil, r.refuse(resultRefused, http.StatusUnsupportedMediaType, "only gzip is known here")
+	case !isKnown:
+		return nil, r.refuse(resultRefused, http.StatusUnsupportedMediaType,
+			"this compression is not known here; take none, or "+bodies.Packings)
 	}
 	return r, nil
 }
@@ -66,8 +67,8 @@ func (r *report) count() (no *door.Reply) {
 	}()
 	w, message := <-s.workers, r.Body.Bytes
 	defer func() { w.counter.Release(); s.workers <- w }()
-	if r.isPacked {
-		plain, err := w.inflater.Inflate(message, &s.Bodies)
+	if r.packing != bodies.Plain {
+		plain, err := w.inflater.Inflate(message, r.packing, &s.Bodies)
 		defer plain.Release()
 		if message = plain.Bytes; err != nil {
 			return r.notRead(err, resultUnread)
@@ -112,7 +113,7 @@ func (w *worker) goingOn(yield func(door.Going) bool) {
 	}
 }
 
-// notRead is the reply to a report that is not whole, or not without its gzip.
+// notRead is the reply to a report that is not whole, or can't be inflated.
 func (r *report) notRead(err error, result int) *door.Reply {
 	switch {
 	case errors.Is(err, bodies.ErrTooLarge):

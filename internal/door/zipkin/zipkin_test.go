@@ -67,7 +67,7 @@ func TestWhatIsNotTakenIsSaid(t *testing.T) {
 		{"POST", "/api/v1/spans", nil, nil, 404, "API v2, POST /api/v2/spans", "refused"},
 		{"POST", "/", nil, nil, 404, path, "refused"},
 		{"GET", path, nil, nil, 405, "only POST", "refused"},
-		{"POST", path, nil, []string{"Content-Encoding", "zstd"}, 415, "only gzip", "refused"},
+		{"POST", path, nil, []string{"Content-Encoding", "br"}, 415, "gzip, zstd", "refused"},
 		{"POST", path, []byte("{}"), nil, 400, "no list of spans", "unread"},
 		{"POST", path, []byte("no gzip"), []string{"Content-Encoding", "gzip"}, 400, "no gzip", "unread"},
 		{"POST", path, inProtobuf(), nil, 400, "Content-Type", "unread"},
