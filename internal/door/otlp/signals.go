@@ -9,6 +9,7 @@ const (
 	signalTraces signal = iota
 	signalMetrics
 	signalLogs
+	signalHealth // none of OTLP: it asks for the daemon's
 )
 
 // signals have names, in metrics and in answers; paths of OTLP/HTTP, which stand below a base, and of
@@ -19,9 +20,14 @@ var signals = [...]struct{ name, http, grpc, rejected string }{
 	{"logs", "/v1/logs", grpcPath("logs.v1.Logs"), "rejectedLogRecords"},
 }
 
-const grpcPaths = "/opentelemetry.proto."
+const (
+	grpcPaths    = "/opentelemetry.proto."
+	exportMethod = "/Export"
+)
 
-func grpcPath(service string) string { return grpcPaths + "collector." + service + "Service/Export" }
+func grpcPath(service string) string {
+	return grpcPaths + "collector." + service + "Service" + exportMethod
+}
 
 // signalOf finds what a path brings.
 func signalOf(path string) (s signal, isGRPC, found bool) {
@@ -32,6 +38,9 @@ func signalOf(path string) (s signal, isGRPC, found bool) {
 		case signals[i].grpc:
 			return signal(i), true, true
 		}
+	}
+	if path == healthPath {
+		return signalHealth, true, true
 	}
 	return 0, strings.HasPrefix(path, grpcPaths), false
 }
