@@ -29,6 +29,7 @@ type spanOptions struct {
 	authority string // of the certificate of the destination
 	keep      string
 	mark      string
+	origins   []string
 
 	zipkinForward   string
 	zipkinAuthority string // of the certificate of that destination
@@ -110,6 +111,10 @@ func (o *spanOptions) addRest(f *pflag.FlagSet, c *daemon.Config) {
 	f.Var(commandline.Text(&o.authority, commandline.Path), "otlp-forward-ca",
 		"file in PEM with the authorities that the certificate of --otlp-forward is checked by (default: "+
 			"the system's)")
+	f.StringSliceVar(&o.origins, "otlp-cors-origin", nil,
+		"origin of pages whose scripts may send OTLP from a browser, as https://shop.example, with * as one "+
+			"label of the host, or * for all; may be repeated (default: none, no browser is answered)")
+	f.Lookup("otlp-cors-origin").DefValue = ""
 	f.DurationVar(&otel.Buffer, "otlp-buffer", otel.Buffer,
 		"how long a request of OTLP waits for a --otlp-forward that is away; 0 for not at all")
 }
@@ -178,6 +183,9 @@ func (o *spanOptions) completeOTLP(c *otlp.Config) (mistakes error) {
 	} else if o.authority != "" {
 		mistakes = c.Forward.TrustIn(o.authority)
 	}
+	var bad error
+	c.Origins, bad = otlp.ParseOrigins(o.origins)
+	mistakes = errors.Join(mistakes, bad)
 	if o.keep != "" {
 		var keep sampling.Keeping
 		if err := readInto(&keep, o.keep, sampling.ParseKeeping); err != nil {

@@ -17,6 +17,7 @@ type call struct {
 	server   *Server
 	signal   signal
 	encoding encoding
+	origin   string         // of the page whose script sends, as its browser says; "" of most
 	packing  bodies.Packing // of the message
 	message  []byte         // of the body, as it came: without what gRPC has before it
 	protobuf []byte         // the message as any reader has it; nil where it came so, or nobody reads it
@@ -116,6 +117,7 @@ func (c *call) say(a *reply) *door.Reply {
 		if c.encoding == inGRPC {
 			return a.writeGRPC(w, c.Method == http.MethodHead)
 		}
+		c.server.config.Origins.allow(c.origin, w.Header())
 		return a.writeHTTP(w, c.encoding, c.signal)
 	}}
 }

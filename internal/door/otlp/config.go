@@ -22,7 +22,8 @@ type Config struct {
 	Reading    Reading
 	Labels     otel.Labels // of ReadingOTel, but for what is ignored
 	// Marks: what was counted says so by an attribute of its resources too, as it goes on.
-	Marks bool
+	Marks   bool
+	Origins Origins // of pages whose scripts may send; nil: CORS is off
 
 	headerTimeout, readTimeout time.Duration // how long an SDK may take to send a header, and a body
 	forwardTimeout             time.Duration // how long a destination may take to answer

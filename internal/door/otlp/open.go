@@ -13,6 +13,12 @@ import (
 // Open makes a call of a request, or refuses it.
 func (s *Server) Open(h *door.Held) (door.Request, *door.Reply) {
 	c := &call{Held: h, server: s, encoding: encodingOf(h.Fields.Get("Content-Type"))}
+	if s.config.Origins != nil {
+		c.origin = h.Fields.Get("Origin")
+	}
+	if c.isPreflight() {
+		return nil, c.answerPreflight()
+	}
 	if no := c.open(); no != nil {
 		return nil, c.refuse(no)
 	}
@@ -64,6 +70,44 @@ func (c *call) open() (no *reply) {
 func (c *call) hasNoLength() bool {
 	r := c.HTTP
 	return r != nil && !r.ProtoAtLeast(1, 1) && r.ContentLength == 0 && c.Fields.Get("Content-Length") == ""
+}
+
+// isPreflight says whether a browser asks what a page's script may send.
+func (c *call) isPreflight() bool {
+	if c.origin == "" || c.Method != http.MethodOptions {
+		return false
+	}
+	_, isGRPC, found := signalOf(c.Path)
+	return found && !isGRPC && c.Fields.Get("Access-Control-Request-Method") != ""
+}
+
+// What a browser is told: for how long it need not ask again, which is what Chromium keeps at most. The
+// names of fields that it asks for have a bound, as they are said again.
+const (
+	preflightAge = "7200"
+	mostAsked    = 1 << 10 // bytes
+)
+
+// answerPreflight answers a browser.
+func (c *call) answerPreflight() *door.Reply {
+	asked := c.Fields.Get("Access-Control-Request-Headers")
+	c.encoding = inJSON
+	if !c.server.config.Origins.has(c.origin) || len(asked) > mostAsked {
+		return c.refuse(refuse(ResultRefused, otlpanswer.PermissionDenied, "pages of this origin may not "+
+			"send here, or not so many fields; name it in the daemon's --otlp-cors-origin"))
+	}
+	c.Result = int(ResultOther)
+	return &door.Reply{IsFinal: true, Write: func(w http.ResponseWriter) error {
+		h := w.Header()
+		c.server.config.Origins.allow(c.origin, h)
+		h.Add("Vary", "Access-Control-Request-Headers")
+		h.Set("Access-Control-Allow-Methods", http.MethodPost)
+		if h.Set("Access-Control-Max-Age", preflightAge); asked != "" {
+			h.Set("Access-Control-Allow-Headers", asked)
+		}
+		w.WriteHeader(http.StatusNoContent)
+		return http.NewResponseController(w).Flush() //nolint:wrapcheck // net/http's own; nobody reads it
+	}}
 }
 
 // readPacking reads how the message is compressed; of gRPC, where the message says so too.

@@ -15,7 +15,7 @@ const (
 	ResultNotWanted            // no destination takes statistics
 	ResultIncomplete           // its SDK did not send all of it
 	ResultRefused              // nothing that is taken here, by its path, method or header
-	ResultOther                // metrics, logs or a check of health, which have no spans
+	ResultOther                // metrics, logs, or a question of health or of a browser, which have no spans
 	ResultBug                  // a defect of ours, contained
 
 	results = int(ResultBug) + 1
