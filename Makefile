@@ -184,6 +184,10 @@ test-requests: ## what a daemon takes of memory and processors in an ordinary po
 test-page: ## the page of a daemon under load in Chromium, which must be there (or named in CHROMIUM)
 	cd test/page && $(GO) test -count=1 -tags browser ./...
 
+test-web: ## OpenTelemetry's SDK for browsers as it is published, in Chromium before the built daemon; installs it into bin/ with npm (1 minute)
+	sh test/page/web/install.sh $(CURDIR)/bin/web
+	cd test/page && WEB_DIR=$(CURDIR)/bin/web $(GO) test -count=1 -tags browser,languages -v -run '^TestSDKInABrowser$$' .
+
 screenshots: ## pictures of the page in each dress, into bin/screenshots
 	@mkdir -p bin/screenshots
 	cd test/page && SCREENSHOTS=$(CURDIR)/bin/screenshots $(GO) test -count=1 -tags browser -run Fits ./...

@@ -51,13 +51,13 @@ func (o *limitOptions) group(c *daemon.Config) *commandline.Group {
 	f.IntVar(&otel.MaxConnections, "otlp-max-connections", otel.MaxConnections,
 		"most SDKs that are connected to --otlp-addr and --otlp-socket at once")
 	f.Var(commandline.Size(&otel.MaxBody), "otlp-max-body",
-		"longest request of OTLP that is taken, as it comes and without its gzip")
+		"longest request of OTLP that is taken, as it comes and uncompressed")
 	f.Var(commandline.Size(&otel.MaxBodyBytes), "otlp-max-body-bytes",
 		"memory for all requests of OTLP at a time")
 	f.IntVar(&c.Zipkin.MaxConnections, "zipkin-max-connections", c.Zipkin.MaxConnections,
 		"most senders that are connected to --zipkin-addr and --zipkin-socket at once")
 	f.Var(commandline.Size(&c.Zipkin.MaxBody), "zipkin-max-body",
-		"longest request of Zipkin that is taken, as it comes and without its gzip")
+		"longest request of Zipkin that is taken, as it comes and uncompressed")
 	f.Var(commandline.Size(&c.Zipkin.MaxBodyBytes), "zipkin-max-body-bytes",
 		"memory for all requests of Zipkin at a time")
 	return g

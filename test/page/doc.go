@@ -10,6 +10,9 @@
 // and it remembers each answer of /status, so that what is on the page can be
 // held against the very answer that it drew.
 //
+// Another page, in web, has OpenTelemetry's SDK for browsers export to the daemon, which lets it by its
+// origin: `make test-web` installs the SDK and runs that.
+//
 // The tests have the build tag browser, since not every machine has Chromium:
 // `make test-page` runs them, and fails where there is none. `make test` leaves
 // them out. `make ci` runs them where there is Chromium, which .ci/run installs where

@@ -13,7 +13,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/sampling"
 )
 
-// Config is what this door may use. MaxBody bounds a body as it comes and as it is without gzip.
+// Config is what this door may use. MaxBody bounds a body as it comes and as it is uncompressed.
 type Config struct {
 	door.Config
 	MaxStreams int               // requests that one connection of HTTP/2 may have under way
@@ -63,7 +63,7 @@ func (c *Config) Check() error {
 }
 
 // LeastBodyBytes is what all bodies together must be allowed for one to be held: with Keep as it
-// came, without its gzip, and what is left of it.
+// came, uncompressed, and what is left of it.
 func (c *Config) LeastBodyBytes() int {
 	if c.Keep == nil {
 		return c.MaxBody

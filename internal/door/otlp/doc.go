@@ -5,7 +5,7 @@
 // One port, or socket, speaks OTLP/HTTP with protobuf and JSON and OTLP/gRPC: net/http
 // serves HTTP/1.1 and HTTP/2 without TLS, and a unary call of gRPC is a POST whose body has
 // five bytes before the message and whose answer has its status in trailers (grpc.go). A request
-// becomes a call: where it goes by its path, how it is encoded by its header (call.go).
+// becomes a call: where it goes by its path, how it is encoded by its header (open.go).
 // Its body is inflated, or read from JSON, where its spans have to be counted. A
 // reader makes batches of snapshots of it, by one of two readings (reading.go). Then the call goes on
 // to the collector of --otlp-forward, or ends here: the bytes that came, with what its protocol

@@ -10,7 +10,7 @@ const (
 	ResultUnread               // it can't be read
 	ResultNoRoom               // a ring or an interval has no room, or the daemon stops
 	ResultTooMany              // it has more spans than the rings can ever hold
-	ResultTooLarge             // over --otlp-max-body, as it comes or without gzip
+	ResultTooLarge             // over --otlp-max-body, as it comes or uncompressed
 	ResultBusy                 // no buffer is free
 	ResultNotWanted            // no destination takes statistics
 	ResultIncomplete           // its SDK did not send all of it

@@ -14,7 +14,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/spantable"
 )
 
-// Config is what this door may use. MaxBody bounds a body as it comes and as it is without gzip.
+// Config is what this door may use. MaxBody bounds a body as it comes and as it is uncompressed.
 type Config struct {
 	door.Config
 	Forward destination.URL // where requests go on to

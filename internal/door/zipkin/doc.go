@@ -1,5 +1,5 @@
 // Package zipkin is, to who reports spans to Zipkin, a Zipkin: it takes POST /api/v2/spans in JSON and in
-// protobuf, with gzip or without, and answers 202. Spans count by OpenTelemetry's conventions (package
+// protobuf, compressed or not, and answers 202. Spans count by OpenTelemetry's conventions (package
 // decode/zipkin says how), and the request goes on to --zipkin-forward byte for byte, or ends here.
 //
 // Nobody who reports to Zipkin sends again what was refused. So whatever can't be counted goes on all the

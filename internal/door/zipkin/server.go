@@ -44,7 +44,7 @@ const (
 	resultUnread        // it can't be read
 	resultNoRoom        // a ring or an interval has no room, or the daemon stops
 	resultTooMany       // it has more spans than the rings can ever hold
-	resultTooLarge      // over --zipkin-max-body, as it comes or without gzip
+	resultTooLarge      // over --zipkin-max-body, as it comes or uncompressed
 	resultBusy          // no buffer is free
 	resultNotWanted     // no destination takes statistics
 	resultIncomplete    // its sender did not send all of it

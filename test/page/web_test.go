@@ -1,0 +1,175 @@
+//go:build browser && languages
+
+package page
+
+import (
+	"bufio"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/spanstatsd/spanstatsd/internal/health"
+)
+
+// otlpDaemon is the program, which takes OTLP.
+type otlpDaemon struct{ otlp, http string }
+
+func startOTLP(t *testing.T, flags ...string) (d otlpDaemon) {
+	t.Helper()
+	dir := t.TempDir()
+	binary := filepath.Join(dir, "spanstatsd")
+	build := exec.Command("go", "build", "-o", binary, "./cmd/spanstatsd")
+	build.Dir = "../.."
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the daemon: %v\n%s", err, out)
+	}
+	command := exec.Command(binary, append([]string{
+		"run", "--socket", filepath.Join(dir, "s"), "--agent-url", "off", "--prometheus", "--http-addr",
+		"127.0.0.1:0", "--otlp-addr", "127.0.0.1:0", "--log-format", "json",
+	}, flags...)...)
+	log, err := command.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = command.Process.Signal(syscall.SIGTERM)
+		if err := command.Wait(); err != nil {
+			t.Errorf("the daemon ended with %v", err)
+		}
+	})
+	lines := bufio.NewScanner(log)
+	for (d.otlp == "" || d.http == "") && lines.Scan() {
+		var line struct{ Msg, Addr, HTTP string }
+		_ = json.Unmarshal(lines.Bytes(), &line)
+		if line.Msg == "taking OTLP" {
+			d.otlp = "http://" + line.Addr
+		} else if line.HTTP != "" {
+			d.http = "http://" + line.HTTP
+		}
+	}
+	if d.otlp == "" || d.http == "" {
+		t.Fatal("the daemon does not say where it listens")
+	}
+	go func() {
+		for lines.Scan() { // so that the daemon never waits for a reader
+		}
+	}()
+	return d
+}
+
+func (d otlpDaemon) status(t *testing.T) (s health.Status) {
+	t.Helper()
+	answer, err := http.Get(d.http + "/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if err := json.NewDecoder(answer.Body).Decode(&s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// servePage serves a page with the SDK on an origin of its own.
+func servePage(t *testing.T) (origin string) {
+	t.Helper()
+	script := filepath.Join(os.Getenv("WEB_DIR"), "page.js")
+	if _, err := os.Stat(script); err != nil || os.Getenv("WEB_DIR") == "" {
+		t.Fatalf("find the page's script: %v; run `make test-web`, which bundles it", err)
+	}
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/page.js" {
+			http.ServeFile(w, r, script)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html")
+		_, _ = w.Write([]byte(`<!doctype html><link rel="icon" href="data:,"><script src="/page.js"></script>`))
+	}))
+	t.Cleanup(page.Close)
+	return page.URL
+}
+
+// resolved evaluates an expression in the page, and waits for what it promises.
+func (b *browser) resolved(expression string) (result string) {
+	b.t.Helper()
+	b.run(chromedp.Evaluate(expression, &result, func(p *runtime.EvaluateParams) *runtime.EvaluateParams {
+		return p.WithAwaitPromise(true)
+	}))
+	return result
+}
+
+// TestSDKInABrowser: every span that a page's SDK has ended is counted once, though who is behind is busy at
+// first; a script can read a refusal, and the time in it; and a page that is not named is kept out by
+// its browser.
+func TestSDKInABrowser(t *testing.T) {
+	var came atomic.Int64
+	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost {
+			t.Errorf("%s went on", r.Method)
+		}
+		if came.Add(1) <= 2 {
+			w.Header().Set("Retry-After", "1")
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	defer behind.Close()
+	shop, other := servePage(t), servePage(t)
+	d := startOTLP(t, "--otlp-cors-origin", "https://*.example.com,"+shop, "--otlp-forward", behind.URL,
+		"--otlp-max-body", "256KiB")
+	b := openBrowser(t)
+
+	b.run(chromedp.Navigate(shop))
+	const spans = 300
+	for _, protocol := range []string{"protobuf", "json"} {
+		said := b.resolved(`exportSpans("` + d.otlp + `", "` + protocol + `", ` + strconv.Itoa(spans) + `)`)
+		if said != "exported" {
+			t.Errorf("%s: %s", protocol, said)
+		}
+	}
+	if s := d.status(t); s.Books.Received != 2*spans || s.Books.DroppedTotal() != 0 ||
+		s.OTLP.Requests["counted_before"] != 2 || s.OTLP.Forwarded["later"] != 2 {
+		t.Errorf("of %d spans: books %+v, OTLP %+v", 2*spans, s.Books, s.OTLP)
+	}
+	b.takeComplaints() // of the two answers that it was busy
+	for _, c := range []struct{ path, media, body, want string }{
+		{"/v1/traces", "application/json", `"{"`, "200 "}, // it is handed on, for its destination to judge
+		{"/v1/traces", "application/x-protobuf", `"x".repeat(300 << 10)`, "413 "},
+		{"/v1/traces", "text/plain", `"x"`, "415 "},
+		{"/v1/nothing", "text/plain", `"x"`, "404 "},
+	} {
+		if said := b.resolved(`answerTo("` + d.otlp + c.path + `", "` + c.media + `", ` + c.body + `)`); said != c.want {
+			t.Errorf("%s %s: a script reads %q, want %q", c.path, c.media, said, c.want)
+		}
+	}
+	came.Store(0)
+	if said := b.resolved(`answerTo("` + d.otlp + `/v1/logs", "application/json", "{}")`); said != "503 1" {
+		t.Errorf("of a destination that is busy a script reads %q", said)
+	}
+	b.takeComplaints()
+
+	before := d.status(t)
+	b.run(chromedp.Navigate(other))
+	said := b.resolved(`answerTo("` + d.otlp + `/v1/traces", "application/json", "{}").catch(String)`)
+	complaints := strings.Join(b.takeComplaints(), "\n")
+	if !strings.Contains(said, "Failed to fetch") || !strings.Contains(complaints, "CORS policy") {
+		t.Errorf("a page that is not named reads %q, and its browser says %q", said, complaints)
+	}
+	after := d.status(t)
+	if after.OTLP.Requests["refused"] != before.OTLP.Requests["refused"]+1 || after.Books.Received != before.Books.Received ||
+		after.OTLP.Requests["counted"] != before.OTLP.Requests["counted"] {
+		t.Errorf("behind it: %+v, before %+v", after.OTLP, before.OTLP)
+	}
+}
