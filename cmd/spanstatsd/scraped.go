@@ -112,6 +112,29 @@ var namedBounds = map[string][]float64{
 	"sdk":           {.005, .01, .025, .05, .075, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10},
 }
 
+// histogram is the bounds of explicit buckets; nil where buckets are exponential.
+type histogram []float64
+
+// The kinds of --otlp-histogram.
+const (
+	exponential = "exponential"
+	explicit    = "explicit"
+)
+
+// parseHistogram reads a kind, and of explicit buckets their bounds.
+func parseHistogram(given string) (histogram, error) {
+	kind, bounds, hasBounds := strings.Cut(given, ":")
+	switch {
+	case given == exponential:
+		return nil, nil
+	case kind != explicit:
+		return nil, fmt.Errorf("%q is neither %s nor %s", given, exponential, explicit)
+	case !hasBounds:
+		bounds = connectorBounds
+	}
+	return parseBounds(bounds)
+}
+
 // parseBounds reads bounds by a name, or seconds with commas.
 func parseBounds(given string) (bounds []float64, err error) {
 	if named, is := namedBounds[given]; is {

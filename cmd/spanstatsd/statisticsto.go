@@ -27,6 +27,7 @@ type statisticsOptions struct {
 	temporality otlp.Temporality
 	dialect     points.Dialect
 	dimensions  string
+	histogram   histogram
 	instance    string
 	exemplars   int
 	scraped     scrapedOptions
@@ -64,6 +65,10 @@ func (o *statisticsOptions) group(c *daemon.Config) *commandline.Group {
 	f.Var(commandline.Choice(&o.dialect, points.Spanmetrics, points.Spanmetrics, points.Datadog),
 		"otlp-dialect", "names of OTLP metrics and their attributes: spanmetrics as the Collector's "+
 			"connector has them, datadog as Datadog's tracers have them")
+	f.Var(commandline.Parsed(&o.histogram, exponential, "kind[:bounds]", parseHistogram), "otlp-histogram",
+		"buckets of durations in OTLP metrics: exponential, or explicit for classic ones, with the upper "+
+			"bounds of --prometheus-buckets behind a colon as explicit:sdk or explicit:0.01,0.1,1 (explicit "+
+			"alone has the connector's)")
 	f.Var(commandline.Text(&o.dimensions, "names"), "otlp-dimensions",
 		"attributes of OTLP metrics in the dialect spanmetrics, beside service, name, kind and status: "+
 			"all, none, or names with commas as http.route,peer.service; up to eight may be any attribute "+
@@ -192,7 +197,7 @@ func agentFromEnvironment() (url, variables string) {
 // exporter makes the exporter that the flags and OpenTelemetry's variables ask for, or
 // none. It returns all that is wrong.
 func (o *statisticsOptions) exporter(c *daemon.Config, flags *pflag.FlagSet) (*otlp.Exporter, error) {
-	config := otlp.Config{Version: version, Dialect: o.dialect}
+	config := otlp.Config{Version: version, Dialect: o.dialect, Bounds: o.histogram}
 	if o.endpoint == off {
 		return nil, nil
 	}

@@ -70,6 +70,7 @@ func TestTheLibraryReadsTheGoldenRequests(t *testing.T) {
 	for name, metricNames := range map[string][]string{
 		"spanmetrics": {"traces.span.metrics.calls", "traces.span.metrics.duration"},
 		"datadog":     {"traces.span.sdk.metrics.duration"},
+		"explicit":    {"traces.span.metrics.calls", "traces.span.metrics.duration"},
 	} {
 		body, err := os.ReadFile("../../internal/flush/otlp/testdata/" + name + ".binpb")
 		if err != nil {

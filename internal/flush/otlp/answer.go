@@ -76,12 +76,14 @@ func mostLeftOut(p *flush.Payload, points uint64, isPacked bool) uint64 {
 // have so many; a point that counts calls has no spans but those of its histogram.
 func mostSpans(request []byte, points uint64) (spans uint64) {
 	var counts []uint64
-	for point := range messages(
-		request, fieldResourceMetrics, fieldScopeMetrics, fieldMetrics, fieldMetricHistogram, fieldPoints,
-	) {
-		for f := range otlpanswer.Fields(point) {
-			if f.Number == fieldPointCount {
-				counts = append(counts, f.Value)
+	for _, kind := range [...]protowire.Number{fieldMetricHistogram, fieldMetricExplicit} {
+		for point := range messages(
+			request, fieldResourceMetrics, fieldScopeMetrics, fieldMetrics, kind, fieldPoints,
+		) {
+			for f := range otlpanswer.Fields(point) {
+				if f.Number == fieldPointCount {
+					counts = append(counts, f.Value)
+				}
 			}
 		}
 	}

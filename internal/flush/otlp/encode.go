@@ -27,6 +27,9 @@ func newEncoder(c points.Config, version string, limits *totals.Limits) *encoder
 		e.running, temporality = points.NewRunning(e.reader, *limits), cumulative
 	}
 	e.request = newRequest(calls, durations, version, temporality)
+	if e.bounds = c.Bounds; e.bounds != nil {
+		e.request.durations.field = fieldMetricExplicit
+	}
 	return e
 }
 

@@ -26,6 +26,7 @@ type Config struct {
 	Version    string            // of the daemon
 
 	Temporality Temporality // Delta if empty
+	Bounds      []float64   // of explicit buckets, which sketch.CheckBounds accepts; nil: exponential ones
 
 	Exemplars *exemplars.Table // of spans whose traces went on; nil: none
 }
@@ -56,7 +57,7 @@ func New(c Config) (*Exporter, error) {
 		Answers: answers, Hint: hint(c.Endpoint), Header: c.Headers.all, Version: c.Version,
 		TLS: secure, HeedsProxies: true,
 	})}
-	x.LimitTotals(totals.Limits{})
+	x.LimitTotals(totals.Limits{Classic: buckets(c.Bounds)})
 	if c.Compress {
 		x.packer, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed)
 	}
@@ -72,10 +73,22 @@ func (x *Exporter) LimitTotals(limits totals.Limits) {
 	}
 	c := points.Config{
 		Dialect: x.config.Dialect, Dimensions: x.config.Dimensions, Instance: x.config.Instance,
+		Bounds: x.config.Bounds,
 	}
 	x.encoder = newEncoder(c, x.config.Version, ofTotals)
 	x.encoder.exemplars = x.config.Exemplars
 }
+
+// buckets are as many as bounds make.
+func buckets(bounds []float64) int {
+	if bounds == nil {
+		return 0
+	}
+	return len(bounds) + 1
+}
+
+// Bounds are those of its explicit buckets.
+func (x *Exporter) Bounds() []float64 { return x.config.Bounds }
 
 // Name implements flush.Exporter.
 func (*Exporter) Name() string { return "otlp" }

@@ -26,25 +26,31 @@ const (
 	fieldMetricDescription = 2
 	fieldMetricUnit        = 3
 	fieldMetricSum         = 7
+	fieldMetricExplicit    = 9  // a Histogram, whose buckets have explicit bounds
 	fieldMetricHistogram   = 10 // an ExponentialHistogram
 
-	fieldPoints      = 1 // of Sum and of ExponentialHistogram
+	fieldPoints      = 1 // of Sum and of both kinds of histograms
 	fieldTemporality = 2
 	fieldIsMonotonic = 3 // of Sum
 
-	fieldStart = 2 // of both kinds of points, as is the next
+	fieldStart = 2 // of all kinds of points, as is the next
 	fieldTime  = 3
 
 	fieldNumberInt        = 6 // of NumberDataPoint
 	fieldNumberAttributes = 7
 
 	fieldPointAttributes = 1 // of ExponentialHistogramDataPoint
-	fieldPointCount      = 4
+	fieldPointCount      = 4 // of HistogramDataPoint as well, as is the next
 	fieldPointSum        = 5
 	fieldPointScale      = 6
 	fieldPointZeros      = 7
 	fieldPointPositive   = 8
 	fieldPointExemplars  = 11
+
+	fieldExplicitCounts     = 6 // of HistogramDataPoint
+	fieldExplicitBounds     = 7
+	fieldExplicitExemplars  = 8
+	fieldExplicitAttributes = 9
 
 	fieldBucketOffset = 1 // of its Buckets
 	fieldBucketCounts = 2

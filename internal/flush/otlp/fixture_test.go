@@ -56,6 +56,13 @@ func ofInstance(instance string) points.Config {
 	return points.Config{Dimensions: dimensions, Instance: instance}
 }
 
+// withBounds has every dimension, and explicit buckets.
+func withBounds(bounds ...float64) points.Config {
+	c := ofInstance("i-1")
+	c.Bounds = bounds
+	return c
+}
+
 var asDatadog = points.Config{Dialect: points.Datadog}
 
 var testOrigin = span.Origin{Service: "web", Host: "h"}

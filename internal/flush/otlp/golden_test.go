@@ -65,7 +65,9 @@ func goldenExemplars() *exemplars.Table {
 // TestGoldenRequests pins the bytes of a request of each dialect, and beside them what is
 // read in them, for a person to review.
 func TestGoldenRequests(t *testing.T) {
-	for name, d := range map[string]points.Config{"spanmetrics": ofInstance("i-1"), "datadog": asDatadog} {
+	for name, d := range map[string]points.Config{
+		"spanmetrics": ofInstance("i-1"), "datadog": asDatadog, "explicit": withBounds(.002, .01, 5),
+	} {
 		e := newEncoder(d, "1.2.3", nil)
 		e.exemplars = goldenExemplars()
 		requests, unencodable := encodeWith(e, golden().Seal(), flush.DefaultMaxPayloadBytes)

@@ -39,6 +39,24 @@ func appendHistogram(b []byte, p *points.Point, w window) []byte {
 	return b
 }
 
+// appendCounts appends the body of a HistogramDataPoint but for its exemplars and attributes: how many
+// spans are in each bucket of these bounds.
+func appendCounts(b []byte, p *points.Point, bounds []float64, w window) []byte {
+	b = appendFixed(b, fieldStart, w.start)
+	b = appendFixed(b, fieldTime, w.end)
+	b = appendFixed(b, fieldPointCount, p.Durations.Spans)
+	b = appendDouble(b, fieldPointSum, p.Seconds)
+	b = appendHead(b, fieldExplicitCounts, 8*len(p.Classic))
+	for _, n := range p.Classic {
+		b = protowire.AppendFixed64(b, n)
+	}
+	b = appendHead(b, fieldExplicitBounds, 8*len(bounds))
+	for _, bound := range bounds {
+		b = protowire.AppendFixed64(b, math.Float64bits(bound))
+	}
+	return b
+}
+
 // appendBuckets appends the positive buckets, counts packed. Their length stands before
 // them, so it is added up first.
 func appendBuckets(b []byte, h *sketch.Buckets) []byte {
@@ -68,12 +86,15 @@ const (
 	exemplarSize = 1 + 8 + 1 + 8 + 1 + 1 + spanIDSize + 1 + 1 + traceIDSize
 )
 
-// appendExemplar appends an exemplar as a field of a point. Its value is the truncated
-// duration, which is what its bucket counts. Its time is in the window in which it was
+// appendExemplar appends an exemplar, if there is one, as a field of that number of a point. Its value is
+// the truncated duration, which is what its bucket counts. Its time is in the window in which it was
 // counted, as the specification asks for, though its span may have ended before.
-func appendExemplar(b []byte, x exemplars.Exemplar, counted window) []byte {
+func appendExemplar(b []byte, field protowire.Number, x exemplars.Exemplar, counted window) []byte {
+	if x.Span == 0 {
+		return b
+	}
 	ended := min(max(uint64(max(0, x.End)), counted.start), counted.end)
-	b = appendHead(b, fieldPointExemplars, exemplarSize)
+	b = appendHead(b, field, exemplarSize)
 	b = appendFixed(b, fieldExemplarTime, ended)
 	b = appendHead(b, fieldExemplarSpanID, spanIDSize)
 	b = binary.BigEndian.AppendUint64(b, x.Span)

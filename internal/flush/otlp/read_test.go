@@ -1,6 +1,7 @@
 package otlp
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -46,6 +47,7 @@ type readPoint struct {
 	Zeros      uint64         `json:",omitempty"`
 	Offset     int64          `json:",omitempty"`
 	Counts     []uint64       `json:",omitempty"`
+	Bounds     []float64      `json:",omitempty"`
 	Exemplars  []readExemplar `json:",omitempty"`
 }
 
@@ -96,10 +98,13 @@ func readOneMetric(t testing.TB, message []byte) (name string, m readMetric) {
 			name = string(f.Bytes)
 		case fieldMetricUnit:
 			m.Unit = string(f.Bytes)
-		case fieldMetricSum, fieldMetricHistogram:
+		case fieldMetricSum, fieldMetricHistogram, fieldMetricExplicit:
 			attributes, of := protowire.Number(fieldNumberAttributes), f.Bytes
-			if f.Number == fieldMetricHistogram {
+			switch f.Number {
+			case fieldMetricHistogram:
 				attributes = fieldPointAttributes
+			case fieldMetricExplicit:
+				attributes = fieldExplicitAttributes
 			}
 			for f := range otlpanswer.Fields(of) {
 				switch f.Number {
@@ -118,6 +123,10 @@ func readOneMetric(t testing.TB, message []byte) (name string, m readMetric) {
 
 func readOnePoint(t testing.TB, message []byte, attributes protowire.Number) (p readPoint) {
 	p.Attributes = readAttributes(t, message, attributes)
+	if attributes == fieldExplicitAttributes {
+		readExplicit(&p, message)
+		return p
+	}
 	isNumber := attributes == fieldNumberAttributes
 	for f := range otlpanswer.Fields(message) {
 		switch f.Number {
@@ -146,6 +155,32 @@ func readOnePoint(t testing.TB, message []byte, attributes protowire.Number) (p 
 		}
 	}
 	return p
+}
+
+// readExplicit reads a HistogramDataPoint, whose fields have other numbers.
+func readExplicit(p *readPoint, message []byte) {
+	for f := range otlpanswer.Fields(message) {
+		switch f.Number {
+		case fieldStart:
+			p.Start = f.Value
+		case fieldTime:
+			p.End = f.Value
+		case fieldPointCount:
+			p.Count = &f.Value
+		case fieldPointSum:
+			p.Sum = math.Float64frombits(f.Value)
+		case fieldExplicitCounts:
+			for at := 0; at < len(f.Bytes); at += 8 {
+				p.Counts = append(p.Counts, binary.LittleEndian.Uint64(f.Bytes[at:]))
+			}
+		case fieldExplicitBounds:
+			for at := 0; at < len(f.Bytes); at += 8 {
+				p.Bounds = append(p.Bounds, math.Float64frombits(binary.LittleEndian.Uint64(f.Bytes[at:])))
+			}
+		case fieldExplicitExemplars:
+			p.Exemplars = append(p.Exemplars, readOneExemplar(f.Bytes))
+		}
+	}
 }
 
 func readOneExemplar(message []byte) (x readExemplar) {

@@ -18,7 +18,8 @@ func (w *writer) writeTotals(a *points.Running, lost uint64) flush.Encoded {
 		w.of([]byte(of.Encoded))
 		for s := range rotated(of.Series) {
 			p := points.Point{
-				Attributes: []byte(s.Attributes), Calls: s.Calls, Seconds: s.Seconds, Durations: s.Buckets,
+				Attributes: []byte(s.Attributes), Calls: s.Calls, Seconds: s.Seconds,
+				Durations: s.Buckets, Classic: s.Classic,
 				Exemplar: a.Slowest[s],
 			}
 			w.write(&p, uint64(s.Start))

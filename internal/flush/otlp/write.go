@@ -5,10 +5,11 @@ import "github.com/spanstatsd/spanstatsd/internal/flush/points"
 // writer writes points, and those of a series into a request.
 type writer struct {
 	request
-	window   window  // of the cycle that is being encoded, or was last
-	hasCalls bool    // the dialect counts spans apart from their durations
-	written  written // points of the series that is being written
-	scratch  []byte  // the point of it that is
+	window   window    // of the cycle that is being encoded, or was last
+	hasCalls bool      // the dialect counts spans apart from their durations
+	bounds   []float64 // of explicit buckets; nil where buckets are exponential
+	written  written   // points of the series that is being written
+	scratch  []byte    // the point of it that is
 }
 
 // write adds a point to those of its series. Its window ends with the cycle's.
@@ -19,12 +20,21 @@ func (w *writer) write(p *points.Point, start uint64) {
 		w.written.calls = appendMessage(w.written.calls, fieldPoints, w.scratch)
 	}
 	if p.Durations.Spans > 0 {
-		w.scratch = appendHistogram(w.scratch[:0], p, of)
-		if p.Exemplar.Span != 0 {
-			w.scratch = appendExemplar(w.scratch, p.Exemplar, w.window)
+		if w.scratch = w.scratch[:0]; w.bounds == nil {
+			w.scratch = appendHistogram(w.scratch, p, of)
+			w.scratch = appendExemplar(w.scratch, fieldPointExemplars, p.Exemplar, w.window)
+		} else {
+			w.scratch = w.appendExplicit(w.scratch, p, of)
 		}
 		w.written.durations = appendMessage(w.written.durations, fieldPoints, w.scratch)
 	}
+}
+
+// appendExplicit appends the body of a point with explicit buckets, its fields in their order.
+func (w *writer) appendExplicit(b []byte, p *points.Point, of window) []byte {
+	b = appendCounts(b, p, w.bounds, of)
+	b = appendExemplar(b, fieldExplicitExemplars, p.Exemplar, w.window)
+	return appendAttributes(b, fieldExplicitAttributes, p.Attributes)
 }
 
 // add adds the points that were written of a series, and says whether they fit.

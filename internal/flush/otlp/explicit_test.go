@@ -1,0 +1,83 @@
+package otlp
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/flush/testcycle"
+	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
+	"github.com/spanstatsd/spanstatsd/internal/sketch"
+	"github.com/spanstatsd/spanstatsd/internal/span"
+)
+
+// TestExplicitBucketsCountWhatIsInThem, against a model that looks at each duration: of deltas what a cycle
+// counted, of running totals all cycles; and the receiver that leaves points out is believed.
+func TestExplicitBucketsCountWhatIsInThem(t *testing.T) {
+	bounds := []float64{.002, .004, .05, .25, 1, 10}
+	config := withBounds(bounds...)
+	limits := totals.Limits{
+		Series: 100, Bytes: 1 << 20, Idle: time.Hour, Buckets: sketch.DefaultMaxBuckets, Classic: len(bounds) + 1,
+		Resources: 10, ResourceBytes: 1 << 10,
+	}
+	deltas, running := newEncoder(config, "", nil), newEncoder(config, "", &limits)
+	grid, err := sketch.GridWith(bounds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, rnd := map[string][]uint64{}, rand.New(rand.NewPCG(5, 6))
+	for range 5 {
+		c, now := &testcycle.Cycle{Grid: grid}, map[string][]uint64{}
+		origin := c.Origin(testOrigin)
+		for range 200 {
+			operation, flags := fmt.Sprint("op", rnd.IntN(3)), span.Flags(rnd.IntN(2))
+			duration := rnd.Uint64() >> (28 + rnd.IntN(20))
+			c.Add(rnd.IntN(2), c.Key(origin, testKey(operation)), time.Second, duration, flags, 1)
+			bucket := slices.IndexFunc(bounds, func(b float64) bool { return sketch.Truncate(duration)/1e9 <= b })
+			if bucket < 0 {
+				bucket = len(bounds)
+			}
+			status := "STATUS_CODE_UNSET"
+			if flags&span.Error != 0 {
+				status = "STATUS_CODE_ERROR"
+			}
+			for _, counts := range []map[string][]uint64{now, all} {
+				if counts[operation+status] == nil {
+					counts[operation+status] = make([]uint64, len(bounds)+1)
+				}
+				counts[operation+status][bucket]++
+			}
+		}
+		sealed := c.Seal()
+		for name, of := range map[string]struct {
+			encoder *encoder
+			want    map[string][]uint64
+		}{"deltas": {deltas, now}, "totals": {running, all}} {
+			requests, unencodable := encodeWith(of.encoder, sealed, flush.DefaultMaxPayloadBytes)
+			if len(requests) != 1 || unencodable != 0 {
+				t.Fatalf("%s: %d requests, %d spans in none", name, len(requests), unencodable)
+			}
+			if most := mostSpans(requests[0].body, 1<<20); name == "deltas" && most != 200 {
+				t.Errorf("%d spans are lost with all points", most)
+			}
+			series := 0
+			for _, p := range mustRead(t, requests[0].body)[0].Metrics[durationsName].Points {
+				series++
+				want := of.want[fmt.Sprint(p.Attributes["span.name"], p.Attributes["status.code"])]
+				sum := uint64(0)
+				for _, n := range p.Counts {
+					sum += n
+				}
+				if !slices.Equal(p.Counts, want) || !slices.Equal(p.Bounds, bounds) || sum != *p.Count {
+					t.Errorf("%s: %v has %v of %d by %v, want %v", name, p.Attributes, p.Counts, *p.Count, p.Bounds, want)
+				}
+			}
+			if series != len(of.want) {
+				t.Errorf("%s: %d series, want %d", name, series, len(of.want))
+			}
+		}
+	}
+}
