@@ -16,6 +16,8 @@ require (
 	google.golang.org/grpc v1.84.0
 )
 
+require github.com/klauspost/compress v1.20.1 // indirect
+
 require (
 	github.com/DataDog/sketches-go v1.4.8 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
