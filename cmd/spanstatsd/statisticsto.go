@@ -102,7 +102,7 @@ func (o *statisticsOptions) complete(c *daemon.Config, flags *pflag.FlagSet) err
 	if len(c.Exporters) == 0 && c.Prometheus == nil {
 		c.Exemplars = nil // nobody wants any
 	}
-	return errors.Join(badAgent, badExemplars, badOTLP, badScraped)
+	return errors.Join(badAgent, badExemplars, badOTLP, badScraped, c.OTLP.Labels.Check())
 }
 
 // nameDimensions has the doors read the attributes that an exit names, and gives them their budgets.

@@ -1,10 +1,7 @@
 package daemon_test
 
 import (
-	"bytes"
-	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -40,22 +37,10 @@ func takesOTLP(c *daemon.Config) (at string) {
 	return c.OTLP.Socket.Path
 }
 
-// export sends a request, which must be answered 200.
+// export sends a request, which must be taken.
 func export(t *testing.T, socket string, body []byte) {
 	t.Helper()
-	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", socket)
-	}}
-	defer transport.CloseIdleConnections()
-	resp, err := (&http.Client{Transport: transport}).Post("http://otlp/v1/traces", "application/x-protobuf",
-		bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		t.Fatal(resp.Status)
-	}
+	post(t, socket, "/v1/traces", "application/x-protobuf", body)
 }
 
 // TestSpansOfSDKsReachTheAgent, and the books hold them.

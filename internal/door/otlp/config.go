@@ -48,7 +48,7 @@ const defaultBuffer = 3 * time.Second
 
 // Check says everything that is unusable.
 func (c *Config) Check() error {
-	err := errors.Join(c.Config.Check("otlp"), c.Labels.Check())
+	err := c.Config.Check("otlp")
 	if c.Keep != nil && !c.Forward.IsSet() {
 		err = errors.Join(err, errors.New("check otlp-keep: "+
 			"there is no --otlp-forward, so that no trace goes on; "+

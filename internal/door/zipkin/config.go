@@ -1,7 +1,6 @@
 package zipkin
 
 import (
-	"errors"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/admit"
@@ -36,7 +35,7 @@ func DefaultConfig() Config {
 }
 
 // Check says everything that is unusable.
-func (c *Config) Check() error { return errors.Join(c.Config.Check("zipkin"), c.Labels.Check()) }
+func (c *Config) Check() error { return c.Config.Check("zipkin") }
 
 // Forwards is how many connections to the destination there are at most.
 func (c *Config) Forwards() int { return c.Forward.Forwards() }
