@@ -2,11 +2,13 @@ package main
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
 
 	"github.com/spanstatsd/spanstatsd/internal/commandline"
+	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
 )
 
 // completed is the configuration of a command line that can be used.
@@ -58,5 +60,40 @@ func TestDoorsReadWhatAnExitNames(t *testing.T) {
 	if out, err := program(t, "config", "--check", "--otlp-addr=127.0.0.1:4318",
 		"--prometheus-dimensions=all,a,b,c,d,e,f,g,h,db.system.name,http.route").CombinedOutput(); err != nil {
 		t.Errorf("eight of one's own beside known ones: %s", out)
+	}
+}
+
+// TestDoorsKeepWhatAnExitNamesOfResources, where somebody has a use for it.
+func TestDoorsKeepWhatAnExitNamesOfResources(t *testing.T) {
+	const exit, door = "--otlp-metrics-endpoint=http://127.0.0.1:4318/v1/metrics", "--otlp-addr=127.0.0.1:4318"
+	for _, c := range []struct {
+		args   []string
+		counts bool
+		want   []string
+	}{
+		{[]string{exit, door}, true, otel.Identifying},
+		{[]string{exit, "--zipkin-addr=127.0.0.1:9411"}, true, otel.Identifying},
+		{[]string{exit}, false, otel.Identifying},
+		{[]string{exit, door, "--otlp-resource-attributes=none"}, false, nil},
+		{
+			[]string{exit, door, "--otlp-resource-attributes=identifying, cloud.region"},
+			true,
+			append(slices.Clone(otel.Identifying), "cloud.region"),
+		},
+		{[]string{door, "--prometheus"}, false, nil},
+		{[]string{door, "--prometheus", "--prometheus-dimensions=all,service.instance.id"}, true, []string{"service.instance.id"}},
+	} {
+		config := &completed(t, c.args...).config
+		if got := config.OTLP.Labels.Resource; !slices.Equal(got, c.want) || !slices.Equal(config.Zipkin.Labels.Resource, got) {
+			t.Errorf("%q: doors keep %q", c.args, got)
+		}
+		if config.Aggregate.Attributes != c.counts {
+			t.Errorf("%q: memory for attributes is counted: %t", c.args, config.Aggregate.Attributes)
+		}
+	}
+	for _, wrong := range []string{"a,,b", "none,a", "a b", strings.Repeat("a,", otel.MaxKept) + "b"} {
+		if out, err := program(t, "config", "--check", exit, "--otlp-resource-attributes="+wrong).CombinedOutput(); err == nil {
+			t.Errorf("%q is taken: %s", wrong, out)
+		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
 	"github.com/spanstatsd/spanstatsd/internal/flush/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/flush/points"
+	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
 	"github.com/spf13/pflag"
 )
 
@@ -27,6 +28,7 @@ type statisticsOptions struct {
 	temporality otlp.Temporality
 	dialect     points.Dialect
 	dimensions  string
+	resource    []string
 	histogram   histogram
 	instance    string
 	exemplars   int
@@ -73,6 +75,11 @@ func (o *statisticsOptions) group(c *daemon.Config) *commandline.Group {
 		"attributes of OTLP metrics in the dialect spanmetrics, beside service, name, kind and status: "+
 			"all, none, or names with commas as http.route,peer.service; up to eight may be any attribute "+
 			"of a span or its resource, each with a budget as tenant.id=200 where it has one of its own")
+	f.Var(commandline.Parsed(&o.resource, identifying, "names", parseResource), "otlp-resource-attributes",
+		"attributes of a resource which OTLP metrics keep of spans by OTLP, beside service, version, "+
+			"environment, host and container: names with commas, identifying for service.instance.id, "+
+			"service.namespace and Kubernetes' names, or none; resources that differ in any are origins "+
+			"of their own, see --max-origins")
 	f.IntVar(&o.exemplars, "otlp-exemplars", exemplars.DefaultLimit,
 		"most exemplars of an interval in OTLP metrics and for a Prometheus, which are slow and failed "+
 			"spans of traces that --apm-socket, --apm-addr, --otlp-forward or --zipkin-forward has handed "+
@@ -93,6 +100,9 @@ func (o *statisticsOptions) complete(c *daemon.Config, flags *pflag.FlagSet) err
 		c.Exporters = append(c.Exporters, exporter)
 	}
 	badScraped := o.scraped.complete(c, flags, !named.any())
+	if exporter != nil {
+		c.OTLP.Labels.Resource = o.resource
+	}
 	if exporter != nil && o.dialect == points.Spanmetrics {
 		nameDimensions(c, o.dimensions)
 	}
@@ -102,8 +112,36 @@ func (o *statisticsOptions) complete(c *daemon.Config, flags *pflag.FlagSet) err
 	if len(c.Exporters) == 0 && c.Prometheus == nil {
 		c.Exemplars = nil // nobody wants any
 	}
+	c.Zipkin.Labels.Attributes, c.Zipkin.Labels.Resource = c.OTLP.Labels.Attributes, c.OTLP.Labels.Resource
+	c.Aggregate.Attributes = len(c.OTLP.Labels.Resource) > 0 && (c.OTLP.Enabled() || c.Zipkin.Enabled())
 	return errors.Join(badAgent, badExemplars, badOTLP, badScraped, c.OTLP.Labels.Check())
 }
+
+// identifying stands for the attributes that say which process it is and where it runs.
+const identifying = "identifying"
+
+// parseResource reads names of attributes of a resource; identifying is one of them, and none stands
+// alone.
+func parseResource(text string) (names []string, err error) {
+	if text == "none" {
+		return nil, nil
+	}
+	for name := range strings.SplitSeq(text, ",") {
+		switch name = strings.TrimSpace(name); name {
+		case identifying:
+			names = append(names, otel.Identifying...)
+		case "", "none":
+			return nil, fmt.Errorf("parse attributes %q: %q is no attribute's name; "+
+				"give none, or names with commas as %s,cloud.region", text, name, identifying)
+		default:
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// instanceName is the one attribute of who sent a span that does not stay where it is not asked for.
+const instanceName = "service.instance.id"
 
 // nameDimensions has the doors read the attributes that an exit names, and gives them their budgets.
 // Who makes the exit says what is wrong with the text.
@@ -113,11 +151,13 @@ func nameDimensions(c *daemon.Config, text string) {
 		if names := c.OTLP.Labels.Attributes; !slices.Contains(names, name) {
 			c.OTLP.Labels.Attributes = append(names, name)
 		}
+		if name == instanceName {
+			c.OTLP.Labels.Resource = append(c.OTLP.Labels.Resource, name)
+		}
 		if budget != 0 {
 			c.Aggregate.LimitTag(name, budget)
 		}
 	}
-	c.Zipkin.Labels.Attributes = c.OTLP.Labels.Attributes
 }
 
 // makeExemplars makes the table of them where traces go on.

@@ -134,7 +134,7 @@ func (p *Publisher) joinOrigin(cycle *aggregate.Cycle) (id registry.OriginID, ok
 	if !p.last {
 		return cycle.AdmitOrigin(p.origin)
 	}
-	id, p.isCommon = cycle.JoinOrigin(p.origin, p.process)
+	id, p.isShared = cycle.JoinOrigin(p.origin, p.process)
 	return id, true
 }
 
@@ -239,7 +239,7 @@ func (p *Publisher) publish(entry *entry) {
 	if b.hasCollapsed {
 		p.shared.books.collapse(&b.collapsed)
 	}
-	if p.isCommon {
+	if p.isShared {
 		p.shared.books.common.Add(uint64(len(b.slots) - b.ignored))
 	}
 }

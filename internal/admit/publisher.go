@@ -17,7 +17,7 @@ type Publisher struct {
 	origin   span.Origin
 	process  int32 // whose connection it is, 0 where nobody knows
 	last     bool  // its spans are nobody else's to count
-	isCommon bool  // its origin is that of all origins that there is no room for
+	isShared bool  // its origin is one with others', since there was no room for its own
 	guard    *aggregate.Guard
 	route    *routing.Route
 	finder   finder

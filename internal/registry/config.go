@@ -15,6 +15,7 @@ type Config struct {
 	Budgets          Budgets        // distinct values a label and origin
 	TagBudgets       map[string]int // the same of tags by their tag key, in whichever list; nil: none
 	ConflateRuntimes bool           // origins that differ only in runtime id are one
+	Attributes       bool           // origins may have attributes of a resource
 	Masking          Masking        // of resources and endpoints
 }
 
@@ -75,14 +76,21 @@ func (c *Config) tagBudget(list span.Label, key string) int {
 
 // originBytes is about what a registry holds for an origin, beside its keys: its
 // longest fields, and its overflow row.
-const originBytes = 14*span.MaxOriginField + span.MaxProcessTags + 1<<10
+func (c *Config) originBytes() int {
+	longest := 14*span.MaxOriginField + span.MaxProcessTags + 1<<10
+	if c.Attributes {
+		longest += span.MaxAttributes
+	}
+	return longest
+}
 
 // MaxKeys is the most keys an interval can have, the overflow rows included.
 func (c *Config) MaxKeys() int { return c.MaxAggregates + c.reserve().rows + c.MaxOrigins + 1 }
 
 // Bytes is the most that the two registries of Intervals can come to hold.
 func (c *Config) Bytes() int {
-	return 2 * (c.LabelBytes + c.reserve().bytes + filterBytes(c.LabelBytes) + (c.MaxOrigins+1)*originBytes)
+	origins := (c.MaxOrigins + 1) * c.originBytes()
+	return 2 * (c.LabelBytes + c.reserve().bytes + filterBytes(c.LabelBytes) + origins)
 }
 
 // shared is what all origins may take.

@@ -26,8 +26,10 @@
 //
 // # Bounds
 //
-// An origin that finds no room, or whose process has half of all origins, has the common origin,
-// which is one more than Config.MaxOrigins and has the room of one.
+// Origins have such a gate only as far as attributes of a resource tell them from their service: one
+// that finds no room is counted as its service (origins.go). An origin that finds none at all, or
+// whose process has half of all, has the common origin, which is one more than Config.MaxOrigins and
+// has the room of one.
 //
 // Config.Bytes is the most that the registries come to hold, known before the first key: rows and
 // label bytes for all origins, a reserve for those below their fair share, and the filter. A key

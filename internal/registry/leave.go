@@ -8,7 +8,8 @@ func (t *tables) leave() *past {
 		origins: map[uint64]*heritage{}, tagKeys: map[uint64]int{},
 	}
 	for i := range t.origins.list {
-		p.origins[t.origins.list[i].identity] = &heritage{}
+		o := &t.origins.list[i]
+		p.origins[o.identity] = &heritage{hasStayed: !o.isNew && o.identity != commonIdentity}
 	}
 	for i := range t.labels.list {
 		if l := &t.labels.list[i]; !l.isBlocked && labelID(i) >= firstID {

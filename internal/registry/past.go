@@ -12,8 +12,9 @@ type past struct {
 
 // heritage is what one origin has of what repeated, so that there is a place for all of it.
 type heritage struct {
-	values [kinds]int // by kind of scope
-	rows   allowance  // and what they, and their labels, take
+	hasStayed bool       // it was there in the interval before too, so that its own place is kept
+	values    [kinds]int // by kind of scope
+	rows      allowance  // and what they, and their labels, take
 }
 
 // noPast is that of the first interval.

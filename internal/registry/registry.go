@@ -31,14 +31,19 @@ func (r *Registry) AdmitOrigin(o span.Origin) (OriginID, bool) {
 }
 
 // JoinOrigin numbers an origin of a process, 0 where nobody knows which. Where the interval
-// has no room for one more, or the process has half of all origins, it is one with all such
-// others: they have the common origin.
-func (r *Registry) JoinOrigin(o span.Origin, process int32) (id OriginID, isCommon bool) {
+// has no room for one more, or the process has half of all origins, it is shared: it is that of its
+// service, or where there is no room for that either, one with all such others, the common origin.
+func (r *Registry) JoinOrigin(o span.Origin, process int32) (id OriginID, isShared bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	o = r.conflated(o)
 	if id, ok := r.tables.admitOrigin(o, process); ok {
 		return id, false
+	}
+	if of := o.OfService(); of != o {
+		if id, ok := r.tables.admitOrigin(of, process); ok {
+			return id, true
+		}
 	}
 	return r.tables.joinCommon(o), true
 }

@@ -24,29 +24,45 @@ type tables struct {
 
 // begin makes the tables those of a new interval.
 func (t *tables) begin(past *past) {
-	t.origins, t.labels, t.rows = newOriginTable(), newLabelTable(), newRowTable()
+	t.origins = newOriginTable(t.config.MaxOrigins, past)
+	t.labels, t.rows = newLabelTable(), newRowTable()
 	t.past, t.shares, t.lost = past, newShares(t.config.shared(), t.config.reserve(), past), [kinds]uint64{}
 	t.seen.clear(t.generation)
 }
 
 // admitOrigin numbers an origin of a process, 0 where nobody knows which. It reports false
-// where there is no room for one more, or the process has half of all.
+// where there is no place for one more, or the process has half of all.
 func (t *tables) admitOrigin(o span.Origin, process int32) (OriginID, bool) {
 	if id, known := t.origins.ids[o]; known {
 		return id, true
 	}
-	switch most := t.config.MaxOrigins; {
-	case len(t.origins.ids) >= most:
+	identity := maphash.Comparable(seed, o)
+	known := t.familiarityOfOrigin(identity)
+	if known < t.origins.gate(o) || process != 0 && !t.origins.mayHaveMore(process, o) {
+		t.seen.add(t.generation, identity)
 		return 0, false
-	case process == 0:
-	case t.origins.ofProcess[process] >= max(1, most/2):
-		return 0, false
-	default:
+	}
+	t.origins.places.take(known)
+	if process != 0 {
 		t.origins.ofProcess[process]++
 	}
-	id := t.addOrigin(o, maphash.Comparable(seed, o))
+	id := t.addOrigin(o, identity)
 	t.origins.ids[o] = id
 	return id, true
+}
+
+// familiarityOfOrigin is how well an origin is known.
+func (t *tables) familiarityOfOrigin(identity uint64) familiarity {
+	came := t.seen.has(identity)
+	switch left, isNew := t.past.of(identity); {
+	case left.hasStayed:
+		return repeated
+	case !isNew, came[t.generation.other()]:
+		return cameBefore
+	case came[t.generation]:
+		return cameAgain
+	}
+	return unknown
 }
 
 // joinCommon makes the common origin that of one more. It is what all of them have in common
@@ -55,7 +71,7 @@ func (t *tables) admitOrigin(o span.Origin, process int32) (OriginID, bool) {
 func (t *tables) joinCommon(o span.Origin) OriginID {
 	table := &t.origins
 	if table.common == noOrigin {
-		table.common = t.addOrigin(o, 0)
+		table.common = t.addOrigin(o, commonIdentity)
 		return table.common
 	}
 	if known := table.names[table.common]; known != o {

@@ -11,7 +11,8 @@ const (
 	MaxLabel          = 200 // every other label, each tag, and the value of an additional one
 	MaxPeerTags       = 64
 	MaxAdditionalTags = 4
-	// MaxOriginField bounds each field of an origin; process tags, a list, get more.
+	// MaxOriginField bounds each field of an origin; lists get more.
 	MaxOriginField = 200
 	MaxProcessTags = 4096
+	MaxAttributes  = 2048 // of the attributes that an origin keeps of its resource, all together
 )

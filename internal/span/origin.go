@@ -21,6 +21,8 @@ type Origin struct {
 	GitCommitSHA    string `wire:"git_commit_sha,omitzero"`
 	// non-empty when the tracer obfuscated resources itself
 	ObfuscationVersion string `wire:"obfuscation_version,omitzero"`
+	// what its resource says besides, of OTLP, see AppendAttribute; no tracer sends it
+	Attributes string `wire:"-"`
 }
 
 // Common is what stands for two origins at once: all that they have in common. Where names
@@ -47,13 +49,24 @@ func (o Origin) Common(other Origin) Origin {
 		ProcessTags:        both(o.ProcessTags, other.ProcessTags, ""),
 		GitCommitSHA:       both(o.GitCommitSHA, other.GitCommitSHA, ""),
 		ObfuscationVersion: both(o.ObfuscationVersion, other.ObfuscationVersion, ""),
+		Attributes:         both(o.Attributes, other.Attributes, ""),
 	}
 }
 
 // Conflated is the origin without what tells one process from its siblings:
-// sixteen worker processes of one service leave the pod as one payload.
+// sixteen worker processes of one service leave the pod as one payload. Attributes stay, since
+// somebody has asked for them by name.
 func (o Origin) Conflated() Origin {
 	o.RuntimeID = ""
+	return o
+}
+
+// OfService is the origin without what tells one process, or the place that it runs in, from those of
+// the same service, as far as attributes say that.
+func (o Origin) OfService() Origin {
+	if o.Attributes != "" {
+		o.RuntimeID, o.ContainerID, o.Host, o.Attributes = "", "", "", ""
+	}
 	return o
 }
 
@@ -63,6 +76,7 @@ func (o *Origin) Normalize() {
 		*s = Text(*s, MaxOriginField)
 	}
 	o.ProcessTags = Text(o.ProcessTags, MaxProcessTags)
+	o.Attributes = Text(o.Attributes, MaxAttributes)
 }
 
 // Clone is the same origin in memory of its own.
@@ -70,11 +84,11 @@ func (o Origin) Clone() Origin {
 	for _, s := range o.shortFields() {
 		*s = strings.Clone(*s)
 	}
-	o.ProcessTags = strings.Clone(o.ProcessTags)
+	o.ProcessTags, o.Attributes = strings.Clone(o.ProcessTags), strings.Clone(o.Attributes)
 	return o
 }
 
-// shortFields are all but the process tags.
+// shortFields are all but the process tags and the attributes.
 func (o *Origin) shortFields() [14]*string {
 	return [...]*string{
 		&o.Host, &o.Env, &o.Version, &o.Service, &o.Lang, &o.LangVersion, &o.LangInterpreter,

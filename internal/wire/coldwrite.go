@@ -10,7 +10,8 @@ import (
 
 // A cold message is a struct. The tag "wire" of a field is its name in the message,
 // and "omitzero" behind it leaves the field out where it is empty. Fields are written in
-// the order of the struct, and read in any. Those of an embedded struct are the message's.
+// the order of the struct, and read in any. Those of an embedded struct are the message's; one
+// that is called "-" is none of the message.
 
 // coldName is the name of a field in its message.
 func coldName(field reflect.StructField) (name string, omitZero bool) {
@@ -29,7 +30,10 @@ func appendCold(dst []byte, t Type, message any) []byte {
 func coldFields(message reflect.Value) iter.Seq2[reflect.StructField, reflect.Value] {
 	return func(yield func(reflect.StructField, reflect.Value) bool) {
 		for i := range message.NumField() {
-			if of := message.Type().Field(i); !of.Anonymous {
+			switch of := message.Type().Field(i); {
+			case of.Tag.Get("wire") == "-":
+				continue
+			case !of.Anonymous:
 				if !yield(of, message.Field(i)) {
 					return
 				}

@@ -18,10 +18,9 @@ type Hello struct {
 
 // OriginFields are the fields of an origin by the names that they have on the wire.
 func OriginFields(o *span.Origin) iter.Seq2[string, string] {
-	fields := reflect.ValueOf(o).Elem()
 	return func(yield func(name, value string) bool) {
-		for i := range fields.NumField() {
-			if name, _ := coldName(fields.Type().Field(i)); !yield(name, fields.Field(i).String()) {
+		for of, field := range coldFields(reflect.ValueOf(o).Elem()) {
+			if name, _ := coldName(of); !yield(name, field.String()) {
 				return
 			}
 		}

@@ -8,12 +8,17 @@ import (
 )
 
 // resource writes who sent a series: what Datadog's tracers, or OpenTelemetry's SDKs, say of
-// themselves over OTLP, and what tells two instances of a service apart. Labels say the service.
+// themselves over OTLP, and what tells two instances of a service apart. What the origin keeps of
+// its resource comes first, so that it stands where another field would say it in its place. Labels
+// say the service.
 func (a *attributes) resource(o *span.Origin, service string) {
 	a.begin()
 	a.text("service.name", service)
 	if a.labels != nil {
 		return
+	}
+	for name, value := range o.EachAttribute() {
+		a.text(name, value)
 	}
 	a.text("service.version", o.Version)
 	a.text("service.instance.id", cmp.Or(o.RuntimeID, o.ContainerID, o.Host))
@@ -46,7 +51,7 @@ func saidBy(o *span.Origin, name string) string {
 	case "service.version":
 		return o.Version
 	case "service.instance.id":
-		return cmp.Or(o.RuntimeID, o.ContainerID, o.Host)
+		return cmp.Or(o.Attribute(name), o.RuntimeID, o.ContainerID, o.Host)
 	case "deployment.environment.name":
 		return o.Env
 	case "host.name":

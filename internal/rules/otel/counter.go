@@ -67,12 +67,12 @@ func (c *Counter) resource(of *otlp.Resource) {
 	r, batch := &c.keys.request, -1
 	first, last := r.SpansOf(of)
 	if first < last {
-		batch = c.batch(origin(r, of))
+		batch = c.batch(origin(r, of, c.keys.policy.keep))
 	}
 	if c.resources = append(c.resources, batch); batch < 0 {
 		return
 	}
-	own := ownTags(r, of)
+	own, ownEnd := ownTags(r, of, c.keys.policy.names.Len())
 	c.service = append(c.service[:0], c.ofBatches[batch].Service...)
 	for i := first; i < last; i++ {
 		s := &r.Spans[i]
@@ -87,7 +87,7 @@ func (c *Counter) resource(of *otlp.Resource) {
 		if state := r.Places[i].State; state.Len > 0 {
 			snapshot.Weight = min(c.states.Read(r.Bytes(state)).Weight(), wire.MaxWeight)
 		}
-		key := c.keys.of(s, own, of.LastTag, c.service)
+		key := c.keys.of(s, own, ownEnd, c.service)
 		if len(key) == 0 {
 			snapshot.Flags |= span.Ignored
 		}
@@ -99,23 +99,31 @@ func (c *Counter) resource(of *otlp.Resource) {
 	}
 }
 
-// ownTags sorts the tags of a resource by their labels, so that those which an operator named are the
-// last ones, and returns where they begin. Of two with one label it leaves the first, which counts:
-// each span may have to look through all that are left.
-func ownTags(r *otlp.Request, of *otlp.Resource) (first uint32) {
+// ownTags sorts the tags of a resource by their labels, and returns where those begin and end that an
+// operator named as labels: those that spans may have too, of which there are so many. Of two with one
+// label it leaves the first, which counts: each span may have to look through all that are left.
+func ownTags(r *otlp.Request, of *otlp.Resource, ofSpans int) (first, last uint32) {
 	tags := r.Tags[of.FirstTag:of.LastTag]
 	slices.SortStableFunc(tags, func(a, b spantable.Tag) int { return cmp.Compare(a.Label, b.Label) })
 	tags = slices.CompactFunc(tags, func(a, b spantable.Tag) bool { return a.Label == b.Label })
 	of.LastTag = of.FirstTag + uint32(len(tags))
-	isOwn := func(t spantable.Tag) bool { return t.Label >= ownLabels }
-	if own := slices.IndexFunc(tags, isOwn); own >= 0 {
-		return of.FirstTag + uint32(own)
+	before := func(label int) uint32 {
+		byLabel := func(t spantable.Tag, label int) int { return int(t.Label) - label }
+		n, _ := slices.BinarySearchFunc(tags, label, byLabel)
+		return of.FirstTag + uint32(n)
 	}
-	return of.LastTag
+	return before(int(ownLabels)), before(ofSpans)
 }
+
+// mostKept is how many batches of a body may have origins that are told apart by what is kept of their
+// resources. It leaves places for services, whatever runs how often.
+const mostKept = rules.MaxBatches * 3 / 4
 
 // batch is the number of an origin's batch, less than 0 where there are too many.
 func (c *Counter) batch(origin span.Origin) int {
+	if origin.Attributes != "" && len(c.ofBatches) >= mostKept && !slices.Contains(c.ofBatches, origin) {
+		origin = origin.OfService()
+	}
 	if i := slices.Index(c.ofBatches, origin); i >= 0 {
 		return i
 	}

@@ -41,6 +41,54 @@ func TestAnOriginIsWhatItsResourceSays(t *testing.T) {
 	}
 }
 
+// TestAnOriginKeepsWhatIsNamedOfItsResource, in one order, beside what is a label too; beyond mostKept
+// origins of a body all that differ so are their service.
+func TestAnOriginKeepsWhatIsNamedOfItsResource(t *testing.T) {
+	policy := otel.NewPolicy(otel.Labels{
+		Attributes: []string{"tenant", "zone"}, Resource: append([]string{"zone", "cloud.region"}, otel.Identifying...),
+	})
+	resource := func(said ...otlptest.Attribute) otlptest.Resource {
+		return otlptest.Resource{
+			Attributes: append(said, otlptest.Attribute{"service.name", "shop"}, otlptest.Attribute{"host.name", "h"}),
+			Scopes:     [][]otlptest.Span{{{Name: "x"}}},
+		}
+	}
+	all := countedOf(t, otel.NewCounter(), otlptest.Request(resource(
+		otlptest.Attribute{"tenant", "a"}, otlptest.Attribute{"zone", "b"}, otlptest.Attribute{"service.instance.id", "i"},
+		otlptest.Attribute{"k8s.pod.name", "p"}, otlptest.Attribute{"cloud.region", 7}, otlptest.Attribute{"k8s.pod.uid", "no"},
+	)), policy)
+	got, tags := "", strings.Join(all[0].key.PeerTags, " ")
+	for name, value := range all[0].origin.EachAttribute() {
+		got += name + "=" + value + " "
+	}
+	if want := "cloud.region=7 k8s.pod.name=p service.instance.id=i zone=b "; got != want || tags != "tenant:a zone:b" {
+		t.Errorf("%q, want %q; tags %q", got, want, tags)
+	}
+	c, without := otel.NewCounter(), otel.NewCounter()
+	countedOf(t, c, otlptest.Request(resource(otlptest.Attribute{"k8s.pod.name", "p"})), policy)
+	countedOf(t, without, otlptest.Request(resource()), policy)
+	if c.SourceLength() != without.SourceLength() {
+		t.Errorf("each span's key is found by %d bytes, want %d", c.SourceLength(), without.SourceLength())
+	}
+	var many []otlptest.Resource
+	for i := range 100 {
+		many = append(many, resource(otlptest.Attribute{"k8s.pod.name", fmt.Sprint(i)}))
+	}
+	origins, spans := map[string]int{}, 0
+	for _, s := range countedOf(t, otel.NewCounter(), otlptest.Request(append(many, many...)...), policy) {
+		origins[s.origin.Attributes+s.origin.Host]++
+		spans++
+	}
+	if kept := rules.MaxBatches * 3 / 4; spans != 200 || len(origins) != kept+1 || origins[""] != 2*(100-kept) {
+		t.Errorf("%d spans of %d origins, %d of the service", spans, len(origins), origins[""])
+	}
+	for _, wrong := range [][]string{{""}, {"a b"}, make([]string, otel.MaxKept+1)} {
+		if (&otel.Labels{Resource: wrong}).Check() == nil {
+			t.Errorf("%q was taken", wrong)
+		}
+	}
+}
+
 // TestThereIsABatchAnOrigin, however many resources say the same, and in whatever order.
 func TestThereIsABatchAnOrigin(t *testing.T) {
 	resource := func(service string, names ...string) otlptest.Resource {

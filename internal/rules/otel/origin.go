@@ -13,9 +13,9 @@ import (
 // unknownService is what OpenTelemetry calls a service that says no name.
 const unknownService = "unknown_service"
 
-// origin makes the origin that a resource says, as it may be kept. The version of its SDK is
-// written as the agent writes it.
-func origin(r *otlp.Request, of *otlp.Resource) span.Origin {
+// origin makes the origin that a resource says, as it may be kept, with the attributes that are to be
+// kept besides. The version of its SDK is written as the agent writes it.
+func origin(r *otlp.Request, of *otlp.Resource, keep []keptAttribute) span.Origin {
 	const longest = span.MaxOriginField + utf8.UTFMax // of what is copied
 	// said is a copy of what it says by an attribute, of several by the first.
 	said := func(l spantable.Label) string {
@@ -45,6 +45,11 @@ func origin(r *otlp.Request, of *otlp.Resource) span.Origin {
 		TracerVersion:   span.OTLPVersion + said(labelSDKVersion),
 		GitCommitSHA:    said(labelCommit),
 	}
+	var attributes []byte
+	for _, kept := range keep {
+		attributes = span.AppendAttribute(attributes, kept.name, said(kept.label))
+	}
+	o.Attributes = string(attributes)
 	o.Normalize()
 	return o
 }

@@ -18,6 +18,7 @@ type Policy struct {
 	tags          []spantable.Label // of peer tags
 	ignore        *ignore.List
 	ignorable     []spantable.Label // of the attributes that its rules ask for
+	keep          []keptAttribute   // of a resource, by name
 }
 
 // Labels are which labels spans have.
@@ -27,6 +28,8 @@ type Labels struct {
 	Attributes []string
 	// Ignore says which spans are not counted, as far as their attributes say; nil: none is left out.
 	Ignore *ignore.List
+	// Resource are the names of a resource's attributes that its origin keeps, beside its fields.
+	Resource []string
 }
 
 // MaxAttributes is how many attributes may be named that no convention makes a label of.
@@ -48,7 +51,7 @@ func (l *Labels) Check() (err error) {
 		err = errors.Join(err, fmt.Errorf("check otlp-dimensions and prometheus-dimensions: there are %d "+
 			"attributes of your own, at most %d; leave out the rest", own, MaxAttributes))
 	}
-	return err
+	return errors.Join(err, checkKept(l.Resource))
 }
 
 // NewPolicy makes a policy of labels that Check finds nothing wrong with.
@@ -75,6 +78,7 @@ func NewPolicy(l Labels) *Policy {
 	for _, name := range l.Ignore.Attributes() {
 		p.ignorable = append(p.ignorable, label(name))
 	}
+	p.keep, ofResource = keep(l.Resource, ofResource)
 	p.names, p.resourceNames = spantable.NewNames(names), spantable.NewNames(ofResource)
 	return p
 }

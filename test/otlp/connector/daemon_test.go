@@ -65,7 +65,7 @@ func startDaemon(t *testing.T) *daemon {
 		"off", "--http-addr", "127.0.0.1:0",
 		"--otlp-addr", "127.0.0.1:0", "--otlp-metrics-endpoint", receiver.URL+"/v1/metrics",
 		"--otlp-instance-id", "none",
-		"--mask-names=never", "--max-aggregates", "65536", "--conflate-runtimes=false", "--shutdown-grace",
+		"--mask-names=never", "--max-aggregates", "65536", "--shutdown-grace",
 		"60s", "--log-format", "json")
 	d.command.Env = []string{"PATH=" + os.Getenv("PATH")}
 	log, err := d.command.StderrPipe()

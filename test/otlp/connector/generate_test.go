@@ -114,7 +114,15 @@ func randomTraces(r *rand.Rand) ptrace.Traces {
 		process := r.IntN(3)
 		said := resource.Resource().Attributes()
 		said.PutStr("service.name", []string{"Shop Ä", "carts", mixed}[process])
-		said.PutStr("service.instance.id", fmt.Sprint("instance-", process))
+		said.PutStr("service.instance.id", fmt.Sprint("instance-", process+3*r.IntN(2)))
+		if process > 0 {
+			said.PutStr("service.namespace", "shop")
+			said.PutStr("k8s.pod.name", fmt.Sprint("shop-5d9c7b8f4-x2x7q", r.IntN(2)))
+			said.PutStr("k8s.namespace.name", oneOf(r, "prod", "Ünïcode"))
+			said.PutStr("k8s.deployment.name", "shop")
+			said.PutStr("container.id", "8f1d2c")
+			said.PutStr("host.name", "node-1")
+		}
 		said.PutStr("service.version", "1.2.3")
 		said.PutStr([]string{"deployment.environment.name", "deployment.environment"}[process%2], "prod")
 		said.PutStr("telemetry.sdk.name", "opentelemetry")
