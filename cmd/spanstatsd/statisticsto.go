@@ -68,8 +68,8 @@ func (o *statisticsOptions) group(c *daemon.Config) *commandline.Group {
 	f.Var(commandline.Parsed(&o.histogram, exponential, "kind[:bounds]", parseHistogram), "otlp-histogram",
 		"buckets of durations in OTLP metrics: exponential, or explicit for classic ones, with the upper "+
 			"bounds of --prometheus-buckets behind a colon as explicit:sdk or explicit:0.01,0.1,1 (explicit "+
-			"alone has the connector's); explicit-ms for the same in milliseconds, as the connector has "+
-			"them without unit: s")
+			"alone has the connector's); explicit-ms sends them in milliseconds, as the "+
+			"connector does without unit: s")
 	f.Var(commandline.Text(&o.dimensions, "names"), "otlp-dimensions",
 		"attributes of OTLP metrics in the dialect spanmetrics, beside service, name, kind and status: "+
 			"all, none, or names with commas as http.route,peer.service; up to eight may be any attribute "+
