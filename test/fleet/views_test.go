@@ -149,10 +149,7 @@ func showTraffic(t *testing.T, flags ...string) *shown {
 	spans := publishRounds(t, s.daemon, firstTimes)
 	s.prometheus.mustReach("sum("+calls+")", float64(spans))
 	begun := time.Now()
-	eventually.True(t, "each series has a sample of then", func() bool {
-		answer := s.prometheus.ask(fmt.Sprintf("min(timestamp(%s))", calls))
-		return len(answer) == 1 && answer[0].value > float64(begun.UnixMilli())/1000
-	})
+	s.prometheus.mustPass(calls, begun.Add(time.Second)) // the window begins within a second, and has a sample then
 	for range laterTimes {
 		spans += publishRounds(t, s.daemon, 1)
 		time.Sleep(time.Second)
@@ -162,6 +159,7 @@ func showTraffic(t *testing.T, flags ...string) *shown {
 		s.at = time.Now().Truncate(time.Second)
 		return s.at.Sub(begun) > laterTimes*time.Second && s.prometheus.has(calls, s.at, spans)
 	})
+	s.prometheus.mustPass(calls, s.at) // no sample of the window is still to come
 	s.window = int(s.at.Sub(begun) / time.Second)
 	increase := s.prometheus.askAt(fmt.Sprintf("sum(increase(%s[%ds]))", calls, s.window), s.at)
 	published := float64(spans) * laterTimes / (firstTimes + laterTimes)
@@ -170,6 +168,15 @@ func showTraffic(t *testing.T, flags ...string) *shown {
 	}
 	s.second = increase[0].value / published * laterTimes / float64(s.window)
 	return s
+}
+
+// mustPass waits until each series has a sample after a time.
+func (p *prometheus) mustPass(calls string, at time.Time) {
+	p.t.Helper()
+	eventually.True(p.t, "each series has a later sample", func() bool {
+		answer := p.ask(fmt.Sprintf("min(timestamp(%s))", calls))
+		return len(answer) == 1 && answer[0].value > float64(at.UnixMilli())/1000
+	})
 }
 
 // has says whether so many spans were there at a time.
