@@ -146,8 +146,9 @@ scrape-programs:
 
 fleet-programs: scrape-programs
 	cd test/fleet && $(GO) build -o $(CURDIR)/bin/fleet/ ./collector
+	cd test/fleet/jaeger && CGO_ENABLED=0 $(GO) build -o $(CURDIR)/bin/fleet/ github.com/jaegertracing/jaeger/cmd/jaeger
 
-test-fleet: fleet-programs ## daemons before real collectors and a real Prometheus, while gateways die and come; builds those into bin/fleet (4 minutes; the first time ten more)
+test-fleet: fleet-programs ## daemons before real collectors and a real Prometheus, while gateways die and come; and a real Jaeger; builds those into bin/fleet (5 minutes; the first time fifteen more)
 	cd test/fleet && FLEET_DIR=$(CURDIR)/bin/fleet $(GO) test -count=1 -timeout 20m -v ./...
 
 kubernetes-programs:
@@ -161,7 +162,7 @@ kubernetes-programs:
 test-kubernetes: kubernetes-programs ## the policy that injects the daemon, the manifests and the chart in a real API server, built into bin/kubernetes: pods of some fifty shapes (1 minute; the first time some ten to build it)
 	cd test/kubernetes && $(GO) test -count=1 -timeout 20m -v ./...
 
-test-scrape: scrape-programs ## of those, the tests with a real Prometheus that scrapes daemons, without the collectors; DASHBOARDS=directory asks it what the dashboards in there ask as well (2 minutes; the first time five more)
+test-scrape: scrape-programs ## of those, the tests with a real Prometheus that scrapes daemons, without the collectors; DASHBOARDS=directory asks it what the dashboards in there ask as well (3 minutes; the first time five more)
 	cd test/fleet && FLEET_DIR=$(CURDIR)/bin/fleet DASHBOARDS=$(abspath $(DASHBOARDS)) $(GO) test -count=1 -timeout 20m -v -run '^TestScraped' .
 
 # Without the race detector: there is no concurrency of ours in it, and half a

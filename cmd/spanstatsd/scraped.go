@@ -112,27 +112,34 @@ var namedBounds = map[string][]float64{
 	"sdk":           {.005, .01, .025, .05, .075, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10},
 }
 
-// histogram is the bounds of explicit buckets; nil where buckets are exponential.
-type histogram []float64
+// histogram is explicit buckets by their bounds in seconds, nil where buckets are exponential; and whether
+// they are sent in milliseconds.
+type histogram struct {
+	bounds   []float64
+	isMillis bool
+}
 
 // The kinds of --otlp-histogram.
 const (
 	exponential = "exponential"
 	explicit    = "explicit"
+	inMillis    = "explicit-ms"
 )
 
 // parseHistogram reads a kind, and of explicit buckets their bounds.
-func parseHistogram(given string) (histogram, error) {
+func parseHistogram(given string) (h histogram, err error) {
 	kind, bounds, hasBounds := strings.Cut(given, ":")
 	switch {
 	case given == exponential:
-		return nil, nil
-	case kind != explicit:
-		return nil, fmt.Errorf("%q is neither %s nor %s", given, exponential, explicit)
+		return h, nil
+	case kind != explicit && kind != inMillis:
+		return h, fmt.Errorf("%q is none of %s, %s, %s", given, exponential, explicit, inMillis)
 	case !hasBounds:
 		bounds = connectorBounds
 	}
-	return parseBounds(bounds)
+	h.isMillis = kind == inMillis
+	h.bounds, err = parseBounds(bounds)
+	return h, err
 }
 
 // parseBounds reads bounds by a name, or seconds with commas.

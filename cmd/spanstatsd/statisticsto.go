@@ -70,7 +70,8 @@ func (o *statisticsOptions) group(c *daemon.Config) *commandline.Group {
 	f.Var(commandline.Parsed(&o.histogram, exponential, "kind[:bounds]", parseHistogram), "otlp-histogram",
 		"buckets of durations in OTLP metrics: exponential, or explicit for classic ones, with the upper "+
 			"bounds of --prometheus-buckets behind a colon as explicit:sdk or explicit:0.01,0.1,1 (explicit "+
-			"alone has the connector's)")
+			"alone has the connector's); explicit-ms sends them in milliseconds, as the "+
+			"connector does without unit: s")
 	f.Var(commandline.Text(&o.dimensions, "names"), "otlp-dimensions",
 		"attributes of OTLP metrics in the dialect spanmetrics, beside service, name, kind and status: "+
 			"all, none, or names with commas as http.route,peer.service; up to eight may be any attribute "+
@@ -237,7 +238,9 @@ func agentFromEnvironment() (url, variables string) {
 // exporter makes the exporter that the flags and OpenTelemetry's variables ask for, or
 // none. It returns all that is wrong.
 func (o *statisticsOptions) exporter(c *daemon.Config, flags *pflag.FlagSet) (*otlp.Exporter, error) {
-	config := otlp.Config{Version: version, Dialect: o.dialect, Bounds: o.histogram}
+	config := otlp.Config{
+		Version: version, Dialect: o.dialect, Bounds: o.histogram.bounds, Millis: o.histogram.isMillis,
+	}
 	if o.endpoint == off {
 		return nil, nil
 	}
@@ -284,11 +287,19 @@ func (o *statisticsOptions) chooseTemporality(config *otlp.Config, flags *pflag.
 // checkDialect refuses flags that a dialect has no use for: they would change nothing, and
 // nobody would see it.
 func (o *statisticsOptions) checkDialect(d points.Dialect) error {
-	if d == points.Datadog && (o.dimensions != points.AllDimensions || o.instance != "") {
-		return fmt.Errorf("check --otlp-dimensions and --otlp-instance-id: they are of the dialect %s only",
+	if d != points.Datadog {
+		return nil
+	}
+	var err error
+	if o.dimensions != points.AllDimensions || o.instance != "" {
+		err = fmt.Errorf("check --otlp-dimensions and --otlp-instance-id: they are of the dialect %s only",
 			points.Spanmetrics)
 	}
-	return nil
+	if o.histogram.isMillis {
+		err = errors.Join(err, fmt.Errorf("check --otlp-histogram: %s is of the dialect %s only; give %s",
+			inMillis, points.Spanmetrics, explicit))
+	}
+	return err
 }
 
 // newInstance is a random UUID.

@@ -217,7 +217,7 @@ func (r *reader) stop() {
 	for _, a := range r.applications {
 		r.expected += a.end(r.t)
 	}
-	if r.server != nil {
+	if r.server != nil && r.server.process != nil { // there may be no Prometheus here
 		r.end(r.server.process, syscall.SIGTERM)
 	}
 	if r.daemon != nil {

@@ -118,7 +118,13 @@ func (p *prometheus) matrix(promql string) (series [][]float64) {
 }
 
 // ask is the answer to a question in PromQL.
-func (p *prometheus) ask(promql string) (samples []sample) {
+func (p *prometheus) ask(promql string) []sample {
+	p.t.Helper()
+	return p.vector(url.Values{"query": {promql}})
+}
+
+// vector is the answer to a question with whatever else it says.
+func (p *prometheus) vector(question url.Values) (samples []sample) {
 	p.t.Helper()
 	var answer struct {
 		Result []struct {
@@ -127,7 +133,7 @@ func (p *prometheus) ask(promql string) (samples []sample) {
 			Histogram []json.RawMessage
 		}
 	}
-	p.get("query", url.Values{"query": {promql}}, &answer)
+	p.get("query", question, &answer)
 	for _, r := range answer.Result {
 		s := sample{labels: r.Metric}
 		if len(r.Histogram) == 2 {

@@ -1,6 +1,9 @@
 package otlp
 
 import (
+	"math"
+	"slices"
+
 	"github.com/spanstatsd/spanstatsd/internal/aggregate"
 	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
@@ -27,10 +30,21 @@ func newEncoder(c points.Config, version string, limits *totals.Limits) *encoder
 		e.running, temporality = points.NewRunning(e.reader, *limits), cumulative
 	}
 	e.request = newRequest(calls, durations, version, temporality)
-	if e.bounds = c.Bounds; e.bounds != nil {
+	if e.bounds, e.nanos = c.Bounds, 1e9; e.bounds != nil {
 		e.request.durations.field = fieldMetricExplicit
 	}
 	return e
+}
+
+// sendMillis has explicit buckets, sums and exemplars in milliseconds, as the Collector's connector has
+// them unless its unit is seconds. A bound is rounded to picoseconds, so that 0.035 is 35 and no more.
+func (e *encoder) sendMillis() {
+	_, durations := e.reader.Metrics()
+	e.request.durations.head, e.nanos = metricHead(durations, "ms"), 1e6
+	e.bounds = slices.Clone(e.bounds)
+	for i, bound := range e.bounds {
+		e.bounds[i] = math.Round(bound*1e12) / 1e9
+	}
 }
 
 // encode makes requests of a sealed cycle's rows, none longer than limit, and hands each

@@ -2,11 +2,13 @@ package otlp
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/spanstatsd/spanstatsd/internal/exemplars"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/testcycle"
 	"github.com/spanstatsd/spanstatsd/internal/flush/totals"
@@ -81,3 +83,41 @@ func TestExplicitBucketsCountWhatIsInThem(t *testing.T) {
 		}
 	}
 }
+
+// TestMillisecondsAreTheSameBuckets: bounds, sums and exemplars a thousand times those in seconds, the same
+// counts, and the unit that makes Prometheus call it by milliseconds.
+func TestMillisecondsAreTheSameBuckets(t *testing.T) {
+	grid, err := sketch.GridWith([]float64{.002, .035, 1.4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := map[string]readMetric{}
+	for _, unit := range []string{"s", "ms"} {
+		c := &testcycle.Cycle{Grid: grid}
+		key := c.Key(c.Origin(testOrigin), testKey("op"))
+		for _, ms := range []uint64{1, 35, 36, 2000} {
+			c.Add(0, key, time.Second, ms*1e6, 0, 1)
+		}
+		table := exemplars.New(4)
+		put(table, key, false, exemplars.Exemplar{TraceLow: 1, Span: 1, Duration: uint64(2 * time.Second)})
+		e := newEncoder(withBounds(.002, .035, 1.4), "", nil)
+		e.exemplars = table
+		if unit == "ms" {
+			e.sendMillis()
+		}
+		requests, _ := encodeWith(e, c.Seal(), flush.DefaultMaxPayloadBytes)
+		read[unit] = mustRead(t, requests[0].body)[0].Metrics[durationsName]
+		if read[unit].Unit != unit {
+			t.Errorf("the unit is %q, want %q", read[unit].Unit, unit)
+		}
+	}
+	seconds, millis := read["s"].Points[0], read["ms"].Points[0]
+	if !slices.Equal(millis.Bounds, []float64{2, 35, 1400}) || !slices.Equal(millis.Counts, seconds.Counts) ||
+		!slices.Equal(millis.Counts, []uint64{1, 1, 1, 1}) || !isThousandfold(millis.Sum, seconds.Sum) ||
+		!isThousandfold(millis.Exemplars[0].Value, seconds.Exemplars[0].Value) {
+		t.Errorf("in milliseconds %+v, in seconds %+v", millis, seconds)
+	}
+}
+
+// isThousandfold says whether two numbers have that ratio but for their last bits.
+func isThousandfold(a, b float64) bool { return math.Abs(a/b-1000) < 1e-9 }

@@ -27,6 +27,7 @@ type Config struct {
 
 	Temporality Temporality // Delta if empty
 	Bounds      []float64   // of explicit buckets, which sketch.CheckBounds accepts; nil: exponential ones
+	Millis      bool        // explicit buckets are sent in milliseconds, though Bounds are in seconds
 
 	Exemplars *exemplars.Table // of spans whose traces went on; nil: none
 }
@@ -77,6 +78,9 @@ func (x *Exporter) LimitTotals(limits totals.Limits) {
 	}
 	x.encoder = newEncoder(c, x.config.Version, ofTotals)
 	x.encoder.exemplars = x.config.Exemplars
+	if x.config.Millis {
+		x.encoder.sendMillis()
+	}
 }
 
 // buckets are as many as bounds make.

@@ -40,18 +40,18 @@ func appendHistogram(b []byte, p *points.Point, w window) []byte {
 }
 
 // appendCounts appends the body of a HistogramDataPoint but for its exemplars and attributes: how many
-// spans are in each bucket of these bounds.
-func appendCounts(b []byte, p *points.Point, bounds []float64, w window) []byte {
-	b = appendFixed(b, fieldStart, w.start)
-	b = appendFixed(b, fieldTime, w.end)
+// spans are in each bucket.
+func (w *writer) appendCounts(b []byte, p *points.Point, of window) []byte {
+	b = appendFixed(b, fieldStart, of.start)
+	b = appendFixed(b, fieldTime, of.end)
 	b = appendFixed(b, fieldPointCount, p.Durations.Spans)
-	b = appendDouble(b, fieldPointSum, p.Seconds)
+	b = appendDouble(b, fieldPointSum, p.Seconds*(1e9/w.nanos))
 	b = appendHead(b, fieldExplicitCounts, 8*len(p.Classic))
 	for _, n := range p.Classic {
 		b = protowire.AppendFixed64(b, n)
 	}
-	b = appendHead(b, fieldExplicitBounds, 8*len(bounds))
-	for _, bound := range bounds {
+	b = appendHead(b, fieldExplicitBounds, 8*len(w.bounds))
+	for _, bound := range w.bounds {
 		b = protowire.AppendFixed64(b, math.Float64bits(bound))
 	}
 	return b
@@ -89,18 +89,18 @@ const (
 // appendExemplar appends an exemplar, if there is one, as a field of that number of a point. Its value is
 // the truncated duration, which is what its bucket counts. Its time is in the window in which it was
 // counted, as the specification asks for, though its span may have ended before.
-func appendExemplar(b []byte, field protowire.Number, x exemplars.Exemplar, counted window) []byte {
+func (w *writer) appendExemplar(b []byte, field protowire.Number, x exemplars.Exemplar) []byte {
 	if x.Span == 0 {
 		return b
 	}
-	ended := min(max(uint64(max(0, x.End)), counted.start), counted.end)
+	ended := min(max(uint64(max(0, x.End)), w.window.start), w.window.end)
 	b = appendHead(b, field, exemplarSize)
 	b = appendFixed(b, fieldExemplarTime, ended)
 	b = appendHead(b, fieldExemplarSpanID, spanIDSize)
 	b = binary.BigEndian.AppendUint64(b, x.Span)
 	b = appendHead(b, fieldExemplarTraceID, traceIDSize)
 	b = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, x.TraceHigh), x.TraceLow)
-	return appendDouble(b, fieldExemplarDouble, sketch.Truncate(x.Duration)/1e9)
+	return appendDouble(b, fieldExemplarDouble, sketch.Truncate(x.Duration)/w.nanos)
 }
 
 // appendAttributes appends a list of attributes as fields of another number.

@@ -126,8 +126,12 @@ func newRequest(calls, durations, version string, temporality uint64) request {
 			tail: appendVarint(slices.Clone(tail), fieldIsMonotonic, 1),
 		},
 		durations: metric{
-			head:  appendString(appendString(nil, fieldMetricName, durations), fieldMetricUnit, "s"),
-			field: fieldMetricHistogram, tail: tail,
+			head: metricHead(durations, "s"), field: fieldMetricHistogram, tail: tail,
 		},
 	}
+}
+
+// metricHead is the name and unit of a metric.
+func metricHead(name, unit string) []byte {
+	return appendString(appendString(nil, fieldMetricName, name), fieldMetricUnit, unit)
 }

@@ -7,7 +7,8 @@ type writer struct {
 	request
 	window   window    // of the cycle that is being encoded, or was last
 	hasCalls bool      // the dialect counts spans apart from their durations
-	bounds   []float64 // of explicit buckets; nil where buckets are exponential
+	bounds   []float64 // of explicit buckets, as they are sent; nil where buckets are exponential
+	nanos    float64   // of the unit that they are in
 	written  written   // points of the series that is being written
 	scratch  []byte    // the point of it that is
 }
@@ -22,7 +23,7 @@ func (w *writer) write(p *points.Point, start uint64) {
 	if p.Durations.Spans > 0 {
 		if w.scratch = w.scratch[:0]; w.bounds == nil {
 			w.scratch = appendHistogram(w.scratch, p, of)
-			w.scratch = appendExemplar(w.scratch, fieldPointExemplars, p.Exemplar, w.window)
+			w.scratch = w.appendExemplar(w.scratch, fieldPointExemplars, p.Exemplar)
 		} else {
 			w.scratch = w.appendExplicit(w.scratch, p, of)
 		}
@@ -32,8 +33,8 @@ func (w *writer) write(p *points.Point, start uint64) {
 
 // appendExplicit appends the body of a point with explicit buckets, its fields in their order.
 func (w *writer) appendExplicit(b []byte, p *points.Point, of window) []byte {
-	b = appendCounts(b, p, w.bounds, of)
-	b = appendExemplar(b, fieldExplicitExemplars, p.Exemplar, w.window)
+	b = w.appendCounts(b, p, of)
+	b = w.appendExemplar(b, fieldExplicitExemplars, p.Exemplar)
 	return appendAttributes(b, fieldExplicitAttributes, p.Attributes)
 }
 

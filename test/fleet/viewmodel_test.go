@@ -1,0 +1,126 @@
+package fleet
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/client"
+)
+
+// round is what is published at once: some spans that are all alike.
+type round struct {
+	pod        int
+	key        client.Key
+	name, kind string
+	isError    bool
+	took       time.Duration
+	times      int
+}
+
+// rounds are the traffic that views are held against. It has errors, two services, operations that both
+// have, kinds of spans, and durations in buckets far apart.
+var rounds = []round{
+	{0, cart, "GET /cart", "SPAN_KIND_SERVER", false, 3 * time.Millisecond, 20},
+	{0, cart, "GET /cart", "SPAN_KIND_SERVER", false, 30 * time.Millisecond, 8},
+	{0, cart, "GET /cart", "SPAN_KIND_SERVER", false, 300 * time.Millisecond, 3},
+	{0, orders, "POST /orders", "SPAN_KIND_SERVER", false, 70 * time.Millisecond, 9},
+	{0, orders, "POST /orders", "SPAN_KIND_SERVER", true, 1200 * time.Millisecond, 4},
+	{0, query, "sql.query", "SPAN_KIND_CLIENT", false, 5 * time.Millisecond, 17},
+	{1, cart, "GET /cart", "SPAN_KIND_SERVER", false, 150 * time.Millisecond, 7},
+	{1, cart, "GET /cart", "SPAN_KIND_SERVER", true, 3 * time.Second, 2},
+	{1, orders, "POST /orders", "SPAN_KIND_SERVER", false, 90 * time.Millisecond, 6},
+}
+
+// bounds are those of the Collector's connector, in seconds.
+var bounds = []float64{.002, .004, .006, .008, .01, .05, .1, .2, .4, .8, 1, 1.4, 2, 5, 10, 15}
+
+// publishRounds publishes the traffic so many times, and returns how many spans that is.
+func publishRounds(t *testing.T, d *daemon, times int) (spans int) {
+	t.Helper()
+	for range times {
+		batches := make([][]client.Snapshot, d.origins())
+		for _, r := range rounds {
+			key := r.key
+			key.Service = d.origin(r.pod).Service
+			for range r.times {
+				batches[r.pod] = append(batches[r.pod], client.Snapshot{
+					Key: key, Duration: r.took, End: time.Now(), Error: r.isError, TopLevel: true,
+				})
+			}
+		}
+		for pod, batch := range batches {
+			if spans += len(batch); !d.clients[pod].Publish(batch) {
+				t.Fatalf("the client refused spans: %+v", d.clients[pod].Stats())
+			}
+		}
+	}
+	return spans
+}
+
+// labels are those that tell the spans of a round apart, under each name that a view has for them.
+func (r *round) labels(d *daemon) map[string]string {
+	service, status := d.origin(r.pod).Service, "STATUS_CODE_UNSET"
+	if r.isError {
+		status = "STATUS_CODE_ERROR"
+	}
+	return map[string]string{
+		"service": service, "service_name": service, "job": service, "telemetry_sdk_language": "go",
+		"span_name": r.name, "span_kind": r.kind, "status_code": status,
+	}
+}
+
+// group names a group by the values of some labels.
+func group(labels map[string]string, by []string) string {
+	values := make([]string, len(by))
+	for i, name := range by {
+		values[i] = labels[name]
+	}
+	return strings.Join(values, separator)
+}
+
+// counted are the spans of one group in the traffic, once.
+type counted struct {
+	spans, errors, seconds float64
+	buckets                []float64
+}
+
+// count counts the traffic in groups, of the spans that a condition lets through.
+func count(d *daemon, by []string, where map[string][]string) map[string]*counted {
+	groups := map[string]*counted{}
+	for _, r := range rounds {
+		labels, isIn := r.labels(d), true
+		for name, values := range where {
+			isIn = isIn && slices.Contains(values, labels[name])
+		}
+		if !isIn {
+			continue
+		}
+		name := group(labels, by)
+		if groups[name] == nil {
+			groups[name] = &counted{buckets: make([]float64, len(bounds)+1)}
+		}
+		g, n := groups[name], float64(r.times)
+		g.spans, g.seconds = g.spans+n, g.seconds+n*r.took.Seconds()
+		if r.isError {
+			g.errors += n
+		}
+		at, _ := slices.BinarySearch(bounds, r.took.Seconds())
+		g.buckets[at] += n
+	}
+	return groups
+}
+
+// quantile is what is read off the buckets, as PromQL reads it: evenly within the one that has the rank.
+func (c *counted) quantile(q float64) float64 {
+	rank, below, lower := q*c.spans, 0.0, 0.0
+	for i, n := range c.buckets {
+		if below+n >= rank && n > 0 {
+			return lower + (bounds[i]-lower)*(rank-below)/n
+		}
+		below, lower = below+n, bounds[i]
+	}
+	return math.NaN()
+}
