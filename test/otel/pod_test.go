@@ -19,15 +19,14 @@ type pod struct {
 	url     string // of the application
 	daemon  *daemon
 	books   health.Books // once it is stopped
-	stop    func(*testing.T) (traceIDs []string)
+	stop    func(*testing.T) (wrote string)
 }
 
 // start starts both. The SDK is told where the daemon is, in which protocol it shall export,
 // and to write its spans beside that. Its queue is longer than by default, because a
 // slow machine must have it lose no span either.
-func (l language) start(t *testing.T, behind *receiver, service, protocol string, more ...string) *pod {
+func (l language) start(t *testing.T, d *daemon, service, protocol string, more ...string) *pod {
 	t.Helper()
-	d := start(t, "--otlp-forward", behind.url, "--otlp-keep", share)
 	command := exec.CommandContext(t.Context(), l.command[0], l.command[1:]...)
 	command.Env = append(append(append(command.Environ(), l.env...), more...),
 		"OTEL_EXPORTER_OTLP_ENDPOINT=http://"+d.otlp, "OTEL_EXPORTER_OTLP_PROTOCOL="+protocol,
@@ -54,7 +53,7 @@ func (l language) start(t *testing.T, behind *receiver, service, protocol string
 		rest, _ := io.ReadAll(said)
 		output <- string(rest)
 	}()
-	p.stop = func(t *testing.T) []string {
+	p.stop = func(t *testing.T) string {
 		stdin.Close()
 		rest, err := <-output, <-ended
 		if err != nil {
@@ -62,7 +61,7 @@ func (l language) start(t *testing.T, behind *receiver, service, protocol string
 		}
 		p.books = d.status(t).Books
 		d.stop()
-		return l.traceIDs(rest)
+		return rest
 	}
 	return p
 }

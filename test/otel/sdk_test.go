@@ -26,6 +26,7 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	traces "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/grpc"
 	_ "google.golang.org/grpc/encoding/gzip"
 )
@@ -215,6 +216,7 @@ type receiver struct {
 	mu    sync.Mutex
 	spans map[string]int // by trace id
 	state map[string]int
+	taken []*traces.ResourceSpans
 }
 
 func startReceiver(t *testing.T) *receiver {
@@ -239,6 +241,7 @@ func (r *receiver) Export(_ context.Context,
 ) (*collector.ExportTraceServiceResponse, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.taken = append(r.taken, request.ResourceSpans...)
 	for _, resource := range request.ResourceSpans {
 		for _, scope := range resource.ScopeSpans {
 			for _, s := range scope.Spans {

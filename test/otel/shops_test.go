@@ -32,12 +32,13 @@ func (l language) test(t *testing.T) {
 	for _, protocol := range l.protocols {
 		t.Run(protocol, func(t *testing.T) {
 			behind := startReceiver(t)
-			stock := l.start(t, behind, "stock", protocol)
-			orders := l.start(t, behind, "orders", protocol, "STOCK_URL="+stock.url)
+			forward := []string{"--otlp-forward", behind.url, "--otlp-keep", share}
+			stock := l.start(t, start(t, forward...), "stock", protocol)
+			orders := l.start(t, start(t, forward...), "orders", protocol, "STOCK_URL="+stock.url)
 			orders.request(t, requests)
 			made := map[string]int{} // spans, by trace id
 			for _, p := range []*pod{orders, stock} {
-				p.compareCount(t, p.stop(t), made)
+				p.compareCount(t, l.traceIDs(p.stop(t)), made)
 			}
 			each := requests / len(statuses)
 			orders.compareLabels(t, "server", l.order, each)

@@ -1,0 +1,367 @@
+package otel
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	traces "go.opentelemetry.io/proto/otlp/trace/v1"
+)
+
+// chained is so many requests, that some of a hundredth of them go on by a tenth.
+const chained = 3000
+
+// names are those of the services of a chain. Each but the last calls the next.
+var names = [3]string{"first", "second", "third"}
+
+// chain is three services under their samplers, each with a daemon of its own that hands on a share.
+type chain struct {
+	languages  [3]language
+	samplers   [3]sampler
+	keep       float64
+	isUpstream bool // whether who asks the first has decided already
+}
+
+// TestSamplers has services under the SDK for Go.
+func TestSamplers(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "chain")
+	if out, err := exec.Command("go", "build", "-o", program, "./apps/chain").CombinedOutput(); err != nil {
+		t.Fatalf("build the service: %v: %s", err, out)
+	}
+	l := language{command: []string{program}}
+	for _, rates := range [][3]float64{{0.01, 0.01, 0.01}, {0.1, 0.1, 0.1}, {1, 1, 1}, {1, 0.1, 0.01}, {0.01, 0.1, 1}} {
+		for _, keep := range []float64{0.5, 0.1} {
+			chain{languages: [3]language{l, l, l}, samplers: samplersOf(false, rates), keep: keep}.test(t)
+			if rates[0] == rates[2] {
+				chain{languages: [3]language{l, l, l}, samplers: samplersOf(true, rates), keep: keep}.test(t)
+			}
+		}
+	}
+	for _, keep := range []float64{1, 0.5, 0.05} {
+		for _, isParent := range []bool{true, false} {
+			chain{
+				languages: [3]language{l, l, l}, samplers: samplersOf(isParent, [3]float64{0.1, 0.5, 0.1}), keep: keep,
+				isUpstream: true,
+			}.test(t)
+		}
+	}
+}
+
+func samplersOf(isParent bool, rates [3]float64) (all [3]sampler) {
+	for i, rate := range rates {
+		all[i] = sampler{isParent: isParent, rate: rate, digits: 4}
+	}
+	return all
+}
+
+// one is a span: a service has at most one of a kind in a trace.
+type one struct {
+	service, id string
+	isServer    bool
+}
+
+func (c chain) test(t *testing.T) {
+	t.Helper()
+	t.Run(fmt.Sprintf("%v keep %v upstream %v", c.samplers, c.keep, c.isUpstream), func(t *testing.T) {
+		asked := make([]said, chained)
+		for n := range asked {
+			asked[n] = root(n)
+			if c.isUpstream {
+				asked[n] = decided(n)
+			}
+		}
+		behind := startReceiver(t)
+		pods := c.start(t, behind)
+		ask(t, pods[0].url+"/orders/0", asked)
+		for _, p := range pods {
+			p.stop(t)
+		}
+		came := c.model(asked)
+		want := map[one]said{}
+		for s, of := range came {
+			if left, goesOn := of.sampled(thresholdOf(c.keep, 4)); goesOn {
+				want[s] = left
+			}
+		}
+		behind.mu.Lock()
+		defer behind.mu.Unlock()
+		got := arrived(t, behind.taken)
+		compareSpans(t, got, want)
+		c.compareTraces(t, got, asked)
+		for i, p := range pods {
+			counted := p.compareWeights(t, came)
+			compareEstimate(t, p.service, counted, got, came, thresholdOf(c.keep, 4))
+			if !c.isUpstream {
+				compareTruth(t, p.service, counted, c.samplers[i], i < len(pods)-1)
+			}
+		}
+	})
+}
+
+// start starts a chain from its end.
+func (c chain) start(t *testing.T, behind *receiver) (pods [3]*pod) {
+	t.Helper()
+	var next []string
+	for i := len(pods) - 1; i >= 0; i-- {
+		flags := []string{"--otlp-forward", behind.url, "--otlp-keep", fmt.Sprint(c.keep)}
+		env := append(next, "SAMPLER="+c.samplers[i].String())
+		pods[i] = c.languages[i].start(t, start(t, flags...), names[i], "http/protobuf", env...)
+		next = []string{"NEXT_URL=" + pods[i].url + "/orders/0"}
+	}
+	return pods
+}
+
+// decided is what one says who stands before the first service, and has decided about the n-th
+// trace: of one half it keeps a tenth and says so, with randomness of its own or by the id, and of
+// the other it says only that it is sampled.
+func decided(n int) said {
+	sum := sha256.Sum256([]byte("upstream" + strconv.Itoa(n)))
+	s := said{id: [16]byte(sum[:16]), isSampled: true, threshold: none, randomness: none}
+	if n%2 == 0 {
+		s.randomness, _ = strconv.ParseInt(fmt.Sprintf("%x", sum[16:23]), 16, 64)
+	}
+	if n%4 < 2 {
+		s.threshold = thresholdOf(0.1, 4)
+		s.isSampled = s.random() >= s.threshold
+	}
+	if !s.isSampled {
+		s.threshold = none
+	}
+	return s
+}
+
+// ask sends the requests, a few at a time.
+func ask(t *testing.T, url string, asked []said) {
+	t.Helper()
+	const users = 8
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: users}}
+	defer client.CloseIdleConnections()
+	var asking sync.WaitGroup
+	for user := range users {
+		asking.Go(func() {
+			for n := user; n < len(asked); n += users {
+				request, err := http.NewRequest(http.MethodGet, url, nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if s := asked[n]; !s.isRoot {
+					flags := map[bool]string{true: "01", false: "00"}[s.isSampled]
+					request.Header.Set("Traceparent", fmt.Sprintf("00-%x-%016x-%s", s.id, n+1, flags))
+					if entry := s.entry(); entry != "" {
+						request.Header.Set("Tracestate", "vendor=x,ot="+entry)
+					}
+				}
+				answer, err := client.Do(request)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_, _ = io.Copy(io.Discard, answer.Body)
+				answer.Body.Close()
+				if answer.StatusCode != http.StatusOK {
+					t.Errorf("request %d: %s", n, answer.Status)
+				}
+			}
+		})
+	}
+	asking.Wait()
+}
+
+// model is each span that the SDKs export.
+func (c chain) model(asked []said) map[one]said {
+	came := map[one]said{}
+	for _, s := range asked {
+		for i, sampler := range c.samplers {
+			for _, isServer := range []bool{true, false} {
+				if isLast := i == len(c.samplers)-1; isLast && !isServer {
+					continue
+				}
+				if s = sampler.child(s); s.isSampled {
+					came[one{names[i], fmt.Sprintf("%x", s.id), isServer}] = s
+				}
+			}
+		}
+	}
+	return came
+}
+
+// arrived are the spans that went on, each with OpenTelemetry's entry of its tracestate.
+func arrived(t *testing.T, taken []*traces.ResourceSpans) map[one]string {
+	t.Helper()
+	got := map[one]string{}
+	for _, resource := range taken {
+		service := ""
+		for _, a := range resource.Resource.Attributes {
+			if a.Key == "service.name" {
+				service = a.Value.GetStringValue()
+			}
+		}
+		for _, scope := range resource.ScopeSpans {
+			for _, s := range scope.Spans {
+				of := one{service, fmt.Sprintf("%x", s.TraceId), s.Kind == traces.Span_SPAN_KIND_SERVER}
+				if _, isTwice := got[of]; isTwice {
+					t.Errorf("%v went on twice", of)
+				}
+				got[of] = entryOf(s.TraceState)
+			}
+		}
+	}
+	return got
+}
+
+// entryOf is OpenTelemetry's entry, in the order of the model.
+func entryOf(state string) string {
+	for _, member := range strings.Split(state, ",") {
+		if entry, is := strings.CutPrefix(member, "ot="); is {
+			pairs := strings.Split(entry, ";")
+			slices.Sort(pairs)
+			slices.Reverse(pairs)
+			return strings.Join(pairs, ";")
+		}
+	}
+	return ""
+}
+
+// compareSpans: what goes on is what the model says, span by span, with its threshold.
+func compareSpans(t *testing.T, got map[one]string, want map[one]said) {
+	t.Helper()
+	wrong := 0
+	for s, left := range want {
+		if entry, goesOn := got[s]; !goesOn || entry != left.entry() {
+			if wrong++; wrong <= 5 {
+				t.Errorf("%+v: went on %v with %q, want %q", s, goesOn, entry, left.entry())
+			}
+		}
+	}
+	for s, entry := range got {
+		if _, goesOn := want[s]; !goesOn {
+			if wrong++; wrong <= 5 {
+				t.Errorf("%+v went on with %q", s, entry)
+			}
+		}
+	}
+	if wrong > 0 {
+		t.Errorf("%d spans are wrong; %d went on, want %d", wrong, len(got), len(want))
+	}
+}
+
+// compareTraces: what goes on of a trace is the whole where all have the same threshold or follow
+// the first, and it is of each trace that no threshold leaves out.
+func (c chain) compareTraces(t *testing.T, got map[one]string, asked []said) {
+	t.Helper()
+	const whole = 5 // spans
+	spans := map[string]int{}
+	for s := range got {
+		spans[s.id]++
+	}
+	strictest, isSame := thresholdOf(c.keep, 4), true
+	for _, s := range c.samplers {
+		strictest = max(strictest, thresholdOf(s.rate, s.digits))
+		isSame = isSame && (s.isParent || s.rate == c.samplers[0].rate)
+	}
+	kept := 0
+	for _, s := range asked {
+		n := spans[fmt.Sprintf("%x", s.id)]
+		if n > 0 {
+			kept++
+		}
+		isKept := s.random() >= strictest && (s.isRoot || s.isSampled)
+		if isKept && n != whole || isSame && n > 0 && n != whole {
+			t.Errorf("of trace %x %d spans went on, want %d", s.id, n, whole)
+		}
+	}
+	t.Logf("of %d of %d traces something went on", kept, len(asked))
+}
+
+// compareWeights: each span is counted for as many as it stands for. It returns what the agent has,
+// which takes whole numbers, so a group's fraction is rounded.
+func (p *pod) compareWeights(t *testing.T, came map[one]said) (counted float64) {
+	t.Helper()
+	spans, want := 0, 0.0
+	for s, of := range came {
+		if s.service == p.service {
+			spans++
+			want += weightOf(of.threshold)
+		}
+	}
+	for _, g := range p.daemon.groups {
+		counted += float64(g.Hits)
+	}
+	if int(p.books.Received) != spans || p.books.DroppedTotal() != 0 || spans == 0 {
+		t.Errorf("%s: %d spans came, want %d; books %+v", p.service, p.books.Received, spans, p.books)
+	}
+	if math.Abs(counted-want) > float64(len(p.daemon.groups)) {
+		t.Errorf("%s: the agent has %v in %d groups, want %v", p.service, counted, len(p.daemon.groups), want)
+	}
+	t.Logf("%s: %d spans came, counted for %v", p.service, spans, counted)
+	return counted
+}
+
+// deviations are how far an estimate may be off. Ids are the same in each run, so it never is by chance.
+const deviations = 5
+
+// compareEstimate: what went on of a service stands for what was counted, within the error that
+// leaving out has, in whole traces.
+func compareEstimate(t *testing.T, service string, counted float64, got map[one]string, came map[one]said,
+	threshold int64,
+) {
+	t.Helper()
+	estimate, variance := 0.0, 0.0
+	for s, entry := range got {
+		if s.service == service {
+			estimate += weightIn(entry)
+		}
+	}
+	ofTrace := map[string]float64{}
+	for s, of := range came {
+		if s.service != service {
+			continue
+		}
+		ofTrace[s.id]++
+		n, after := ofTrace[s.id], weightOf(max(threshold, of.threshold))
+		share := weightOf(of.threshold) / after
+		variance += (n*n - (n-1)*(n-1)) * after * after * share * (1 - share)
+	}
+	if off := math.Abs(estimate - counted); off > deviations*math.Sqrt(variance)+2 {
+		t.Errorf("%s: what went on stands for %v, %v was counted; the error is %v", service, estimate, counted,
+			math.Sqrt(variance))
+	}
+	t.Logf("%s: what went on stands for %.0f of %v, of which the error is %.0f", service, estimate, counted,
+		math.Sqrt(variance))
+}
+
+// weightIn is that of a span with OpenTelemetry's entry, of which the threshold is the first.
+func weightIn(entry string) float64 {
+	digits, is := strings.CutPrefix(strings.Split(entry, ";")[0], "th:")
+	if !is {
+		return 1
+	}
+	threshold, err := strconv.ParseInt(digits+strings.Repeat("0", 14-len(digits)), 16, 64)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return weightOf(threshold)
+}
+
+// compareTruth: what was counted stands for what was asked, within the error of the SDK's sampler.
+func compareTruth(t *testing.T, service string, counted float64, s sampler, hasNext bool) {
+	t.Helper()
+	spans := 1.0
+	if hasNext {
+		spans = 2
+	}
+	truth, deviation := spans*chained, spans*math.Sqrt(chained*(weightOf(thresholdOf(s.rate, s.digits))-1))
+	if math.Abs(counted-truth) > deviations*deviation+2 {
+		t.Errorf("%s: %v was counted of %v; the error is %v", service, counted, truth, deviation)
+	}
+}
