@@ -305,7 +305,7 @@ bench-adversarial: build ## a minute of spans that are all new: a line each 5 s,
 bench-peers: build ## a span's cost beside the agent's code and spanmetrics in one run, and the budgets (6 minutes)
 	cd lab/peers && $(GO) run .
 
-bench-floods: build ## what floods of sixteen shapes cost beside the agent's code, and which honest keys keep their rows (6 minutes)
+bench-floods: build ## what floods of seventeen shapes cost beside the agent's code, and which honest keys keep their rows (6 minutes)
 	cd lab/peers && $(GO) run ./floods
 
 bench-scale: build ## cost by connections, origins, keys and cores, in one table (7 minutes)

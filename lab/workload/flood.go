@@ -62,12 +62,15 @@ func UsesNumbers(name string) bool {
 	return IsFlood(name) && err == nil && s.numbered
 }
 
-// Honest are the keys that come beside a flood. Words tell them apart, as they tell apart the
+// Honest are the keys that come beside a flood of a shape. Words tell them apart, as they tell apart the
 // routes of an application; by numbers alone a template of the flood may explain them.
-func Honest() []span.Key {
+func Honest(of string) []span.Key {
 	keys := make([]span.Key, HonestKeys)
 	for i := range keys {
 		keys[i] = namedKey(i%services, i%operations, i, word(i))
+		if s, _, err := parseFlood(floodPrefix + of); err == nil && s.honest != nil {
+			s.honest(i, &keys[i])
+		}
 	}
 	return keys
 }
@@ -99,7 +102,7 @@ func newFlood(name string, seed uint64, rnd *rand.Rand) (*flood, error) {
 		writer: writer{rnd: rnd, serial: seed << serialBits},
 	}
 	if percent < wholeFlood {
-		f.honest, f.zipf = Honest(), rand.NewZipf(rnd, zipfExponent, 1, HonestKeys-1)
+		f.honest, f.zipf = Honest(s.name), rand.NewZipf(rnd, zipfExponent, 1, HonestKeys-1)
 	}
 	return f, nil
 }

@@ -112,7 +112,7 @@ func TestShapesNeedWhatTheirNamesSay(t *testing.T) {
 // TestAMixedFloodHasItsShareAndHonestKeys: between the flood come the honest keys, each of
 // them, the first most often.
 func TestAMixedFloodHasItsShareAndHonestKeys(t *testing.T) {
-	names, honest := map[string]int{}, Honest()
+	names, honest := map[string]int{}, Honest("urls")
 	for i := range honest {
 		names[string(wire.AppendKey(nil, &honest[i]))] = i
 	}

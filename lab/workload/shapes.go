@@ -11,8 +11,9 @@ import (
 type shape struct {
 	name     string
 	write    func(*writer, *span.Key)
-	numbered bool // each key is given a number, and the number used once
-	hostile  bool // no application makes it: a status has three digits, and agents ask for 44 peer tags
+	honest   func(i int, k *span.Key) // what else each honest key beside it has, by its number
+	numbered bool                     // each key is given a number, and the number used once
+	hostile  bool                     // no application makes it: a status has three digits, and agents ask for 44 peer tags
 }
 
 // shapes are what applications fill budgets with, and what costs most to make normal. What
@@ -29,6 +30,7 @@ var shapes = []shape{
 	{name: "invalid-utf8", write: invalidUTF8},
 	{name: "tags", write: unorderedTags},
 	{name: "additional", write: additionalTags},
+	{name: "dimension", write: dimensions, honest: ofTenant},
 	{name: "long", write: longResources},
 	{name: "numbered", write: urls, numbered: true},
 	{name: "adversarial", write: fixedLengths},
@@ -51,6 +53,19 @@ func urls(w *writer, k *span.Key) {
 		"invoices").text("/").random(digits, 6, 18)
 	w.text("/").one("items", "lines", "events").text("/").random(hexes, 4, 32)
 }
+
+// tenant is a dimension that an operator has named.
+const tenant = "tenant.id:"
+
+// dimensions: a dimension of an operator's own has a value that is new each time, behind a few routes.
+func dimensions(w *writer, k *span.Key) {
+	k.Type, k.Kind, k.HTTPStatus, k.HTTPMethod = "web", "server", 200, "GET"
+	w.label(span.LabelHTTPEndpoint).one("/cart", "/order", "/search")
+	w.label(span.LabelPeerTag).text(tenant).random(hexes, 8, 32)
+}
+
+// ofTenant: honest keys are of forty tenants.
+func ofTenant(i int, k *span.Key) { k.PeerTags = []string{tenant + word(i%40)} }
 
 // sql: literals in statements.
 func sql(w *writer, k *span.Key) {

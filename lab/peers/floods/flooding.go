@@ -45,7 +45,7 @@ func (f flooding) run() (k kept, err error) {
 		return k, fmt.Errorf("draw spans: %w", err)
 	}
 	s.numbered = workload.UsesNumbers(name)
-	for i, key := range workload.Honest() {
+	for i, key := range workload.Honest(f.Shape) {
 		s.honest[string(wire.AppendKey(nil, &key))] = i
 	}
 	for i := range intervals {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlp"
 	"github.com/spanstatsd/spanstatsd/internal/decode/otlpjson"
+	"github.com/spanstatsd/spanstatsd/internal/ignore"
 	"github.com/spanstatsd/spanstatsd/internal/rules/datadog"
 	"github.com/spanstatsd/spanstatsd/internal/rules/otel"
 	"github.com/spanstatsd/spanstatsd/internal/rules/translate"
@@ -30,11 +31,32 @@ type reading struct {
 	new       func() (func(message []byte) (batches, error), error)
 }
 
-var readings = []reading{{"otel", true, newOTelReading}, {"datadog", false, newDatadogReading}}
+var readings = []reading{
+	{"otel", true, newOTelReading},
+	{"otel, labelled", true, newLabelledReading},
+	{"datadog", false, newDatadogReading},
+}
 
 // newOTelReading reads spans by the semantic conventions.
 func newOTelReading() (func(message []byte) (batches, error), error) {
-	counter, policy := otel.NewCounter(), otel.NewPolicy(otel.Labels{})
+	return readingOf(otel.Labels{})
+}
+
+// newLabelledReading does with what an operator may name: two dimensions of which spans have many and
+// one value, a filter by an attribute that nothing passes, and the attributes of a resource that
+// statistics as OTLP keep by default.
+func newLabelledReading() (func(message []byte) (batches, error), error) {
+	list, err := ignore.Parse([]string{"attribute.url.path=~^/static/"})
+	if err != nil {
+		return nil, fmt.Errorf("make filter: %w", err)
+	}
+	return readingOf(otel.Labels{
+		Attributes: []string{"server.port", "user_agent.original"}, Ignore: list, Resource: otel.Identifying,
+	})
+}
+
+func readingOf(labels otel.Labels) (func(message []byte) (batches, error), error) {
+	counter, policy := otel.NewCounter(), otel.NewPolicy(labels)
 	return func(message []byte) (batches, error) {
 		return counter.Batches, counter.Count(message, policy)
 	}, nil
