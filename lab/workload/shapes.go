@@ -13,7 +13,8 @@ type shape struct {
 	write    func(*writer, *span.Key)
 	honest   func(i int, k *span.Key) // what else each honest key beside it has, by its number
 	numbered bool                     // each key is given a number, and the number used once
-	hostile  bool                     // no application makes it: a status has three digits, and agents ask for 44 peer tags
+	// hostile: no application makes it, since a status has three digits, and agents ask for 44 peer tags
+	hostile bool
 }
 
 // shapes are what applications fill budgets with, and what costs most to make normal. What
