@@ -32,6 +32,7 @@ and says of every span what became of it.`,
 	root.AddCommand(
 		newRunCommand(),
 		newStatusCommand(),
+		newDoctorCommand(),
 		newConfigCommand(),
 		newDumpCommand(),
 		newPrepareCommand(),

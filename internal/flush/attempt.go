@@ -1,6 +1,9 @@
 package flush
 
-import "time"
+import (
+	"net/http"
+	"time"
+)
 
 // Outcome is what one try to deliver a payload means for it.
 type Outcome int
@@ -20,4 +23,22 @@ type Attempt struct {
 	Silent   bool          // nobody answered
 	After    time.Duration // how long the destination asked us to wait
 	Rejected uint64        // spans of an accepted payload that the destination left out
+	Clock    Clock         // as its answer says
+}
+
+// Clock is how far a destination's clock is ahead of ours, within a second or so: an answer says whole
+// seconds, as they were some time before it is read. At is when it was read, zero where no answer said a
+// time.
+type Clock struct {
+	Ahead time.Duration
+	At    time.Time
+}
+
+// ClockOf is what the Date of an answer says that was read just now.
+func ClockOf(date string, now time.Time) Clock {
+	said, err := http.ParseTime(date)
+	if err != nil {
+		return Clock{}
+	}
+	return Clock{said.Sub(now), now}
 }

@@ -210,6 +210,9 @@ func (s *sender) conclude(one delivery, a Attempt) {
 	waiting, _ := s.queue.size()
 	s.outcomes.tried(a, waiting, s.books.look().Held)
 	s.link.tried(a)
+	if !a.Clock.At.IsZero() {
+		s.books.change(func(b *Stats) { b.Clock = a.Clock })
+	}
 	p.tries++
 	p.lastErr = a.Err
 	s.history.change(p.flush, func(f *Flush) {

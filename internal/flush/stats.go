@@ -27,6 +27,8 @@ type Stats struct {
 	Reachable bool // the destination answered the last request, a payload or a question
 	Takes     bool // it takes statistics, and took the last payload that it was offered, if any
 
+	Clock Clock // of the last answer to a payload that said a time
+
 	PayloadBytes Histogram // of each payload made
 	Totals       TotalsStats
 }

@@ -2,6 +2,7 @@ package health
 
 import (
 	"slices"
+	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/flush/agent"
@@ -26,6 +27,21 @@ type DestinationStatus struct {
 	Retry     Retry         `json:"retry"`
 	Flushes   []flush.Flush `json:"flushes"`
 	Scraped   *Scraped      `json:"scraped,omitempty"` // where nothing is sent to it
+	Clock     *Clock        `json:"clock,omitempty"`   // where an answer to a payload has said a time
+}
+
+// Clock is how far a destination's is ahead of the daemon's, and when it said so.
+type Clock struct {
+	AheadSeconds float64   `json:"ahead_seconds"`
+	At           time.Time `json:"at"`
+}
+
+// clockOf is what a destination has said last, nil for never.
+func clockOf(c flush.Clock) *Clock {
+	if c.At.IsZero() {
+		return nil
+	}
+	return &Clock{c.Ahead.Seconds(), c.At}
 }
 
 // Retry is what waits for a destination.
@@ -48,7 +64,7 @@ func (l *look) destinations() (all []DestinationStatus) {
 				d.QueuePayloads, d.QueueBytes, d.QueueMaxBytes, d.OldestAge.Seconds(),
 				d.MaxAge.Seconds(),
 			},
-			Flushes: d.Flushes(), Scraped: d.scraped,
+			Flushes: d.Flushes(), Scraped: d.scraped, Clock: clockOf(d.Clock),
 		})
 	}
 	return all

@@ -42,8 +42,10 @@ type Door struct {
 // APM is the agent's API towards tracers as they are. Its requests are those with traces.
 type APM struct {
 	Door
-	Other  uint64 `json:"other"`  // requests of any other kind
-	Failed uint64 `json:"failed"` // that the agent did not answer
+	// Statistics are requests with what tracers computed themselves, by what became of it.
+	Statistics map[string]uint64 `json:"statistics"`
+	Other      uint64            `json:"other"`  // requests of any other kind
+	Failed     uint64            `json:"failed"` // that the agent did not answer
 }
 
 // OnwardDoor is one with what becomes of requests that are to go on.
@@ -76,7 +78,7 @@ func senders(c *Config, l *look) (all Senders) {
 	all.OTLP = all.Doors["otlp"]
 	if c.Sources.APM != nil {
 		now := c.Sources.APM.Stats()
-		all.APM = &APM{all.Doors["apm"].Door, now.Other, now.Failed}
+		all.APM = &APM{all.Doors["apm"].Door, now.Merges, now.Other, now.Failed}
 	}
 	return all
 }

@@ -1,6 +1,7 @@
 package health
 
 import (
+	"os"
 	"time"
 
 	"github.com/spanstatsd/spanstatsd/internal/memory"
@@ -22,8 +23,9 @@ type Status struct {
 	Interval
 	Senders
 	Delivery
-	Memory Memory    `json:"memory"`
-	Config []Setting `json:"config"`
+	Memory  Memory    `json:"memory"`
+	Machine Machine   `json:"machine"`
+	Config  []Setting `json:"config"`
 }
 
 // Process is the daemon itself.
@@ -64,8 +66,9 @@ func readStatus(c *Config, p *probes, started time.Time) Status {
 		},
 		Spans:    Spans{l.books(), l.admitted.Collapsed, l.late, l.early, l.in.ClientLost, c.LostToKills()},
 		Interval: interval(c, &l), Senders: senders(c, &l), Delivery: delivery(c, &l),
-		Memory: Memory{Parts: list(c.Memory.Parts), TotalBytes: c.Memory.Total},
-		Config: list(c.Settings),
+		Memory:  Memory{Parts: list(c.Memory.Parts), TotalBytes: c.Memory.Total},
+		Machine: readMachine(os.DirFS("/")),
+		Config:  list(c.Settings),
 	}
 	if limit := c.MemoryLimit; limit.Known() {
 		status.Memory.LimitBytes, status.Memory.LimitSource = limit.Bytes, limit.Source

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"io/fs"
+	"iter"
 	"math"
 	"path"
 	"runtime/debug"
@@ -36,36 +37,46 @@ func Find(root fs.FS) Limit {
 	return lowest
 }
 
-// ofControlGroups looks at the groups of the process and at those above. Within
-// a container the path may be the host's, of which only the mount point is
-// there; on the way up to the root that one is met in any case.
+// ofControlGroups is the lowest limit of them.
 func ofControlGroups(root fs.FS) Limit {
 	lowest := None
-	listed, _ := fs.ReadFile(root, "proc/self/cgroup") // none: not Linux, or no /proc
-	for line := range strings.Lines(string(listed)) {
-		id, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
-		controllers, group, found := strings.Cut(rest, ":")
-		switch {
-		case !found:
-		case id == "0" && controllers == "":
-			lowest = lowestOf(lowest, root, "sys/fs/cgroup", group, "memory.max")
-			lowest = lowestOf(lowest, root, "sys/fs/cgroup/unified", group, "memory.max")
-		case slices.Contains(strings.Split(controllers, ","), "memory"):
-			lowest = lowestOf(lowest, root, "sys/fs/cgroup/memory", group, "memory.limit_in_bytes")
+	for group, version := range Groups(root, "memory") {
+		name := path.Join(group, [...]string{1: "memory.limit_in_bytes", 2: "memory.max"}[version])
+		if bytes, ok := read(root, name); ok && bytes < lowest.Bytes {
+			lowest = Limit{bytes, "/" + name}
 		}
 	}
 	return lowest
 }
 
-// lowestOf reads one file of a group and of every group above it.
-func lowestOf(lowest Limit, root fs.FS, mount, group, file string) Limit {
-	for at := path.Clean("/" + group); ; at = path.Dir(at) {
-		name := path.Join(mount, at, file)
-		if bytes, ok := read(root, name); ok && bytes < lowest.Bytes {
-			lowest = Limit{bytes, "/" + name}
-		}
-		if at == "/" {
-			return lowest
+// Groups are the folders, below the root of the file system, of the control groups of the process and of
+// those above, each with its version, for a controller by its name in version 1. Within a container the
+// path may be the host's, of which only the mount point is there; on the way up to the root that one is
+// met in any case.
+func Groups(root fs.FS, controller string) iter.Seq2[string, int] {
+	listed, _ := fs.ReadFile(root, "proc/self/cgroup") // none: not Linux, or no /proc
+	return func(yield func(string, int) bool) {
+		for line := range strings.Lines(string(listed)) {
+			id, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
+			controllers, group, found := strings.Cut(rest, ":")
+			mounts, version := []string(nil), 2
+			switch {
+			case !found:
+			case id == "0" && controllers == "":
+				mounts = []string{"sys/fs/cgroup", "sys/fs/cgroup/unified"}
+			case slices.Contains(strings.Split(controllers, ","), controller):
+				mounts, version = []string{"sys/fs/cgroup/" + controller}, 1
+			}
+			for _, mount := range mounts {
+				for at := path.Clean("/" + group); ; at = path.Dir(at) {
+					if !yield(path.Join(mount, at), version) {
+						return
+					}
+					if at == "/" {
+						break
+					}
+				}
+			}
 		}
 	}
 }

@@ -27,6 +27,7 @@ var rooms = map[string]room{
 
 	"internal/commandline": {"internal/memory", "what any command has of flags, whatever they mean"},
 	"internal/statustext":  {"internal/flush internal/health internal/shown", "shows a status as text"},
+	"internal/doctor":      {"internal/flush internal/health", "says what a status means"},
 
 	"client":       {"internal/socketpath internal/span internal/wire", "a tracer speaks the protocol and uses the vocabulary"},
 	"client/rules": {"", "what of a span counts is a table of the agent's"},

@@ -75,12 +75,6 @@ func Honest(of string) []span.Key {
 	return keys
 }
 
-// word is a number of three digits, said as a word.
-func word(n int) string {
-	syllables := [...]string{"ba", "ce", "di", "fo", "gu", "ka", "le", "mi", "no", "ru"}
-	return syllables[n/100%10] + syllables[n/10%10] + syllables[n%10] + "s"
-}
-
 // flood makes the keys of a flood, and honest ones between them.
 type flood struct {
 	rnd     *rand.Rand

@@ -68,6 +68,12 @@ func dimensions(w *writer, k *span.Key) {
 // ofTenant: honest keys are of forty tenants.
 func ofTenant(i int, k *span.Key) { k.PeerTags = []string{tenant + word(i%40)} }
 
+// word is a number of three digits, said as a word.
+func word(n int) string {
+	syllables := [...]string{"ba", "ce", "di", "fo", "gu", "ka", "le", "mi", "no", "ru"}
+	return syllables[n/100%10] + syllables[n/10%10] + syllables[n%10] + "s"
+}
+
 // sql: literals in statements.
 func sql(w *writer, k *span.Key) {
 	k.Type, k.Kind = "sql", "client"

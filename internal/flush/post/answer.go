@@ -58,6 +58,7 @@ func failed(outcome flush.Outcome, err error) Answer {
 func (a Answers) read(who string, resp *http.Response, most int64, now time.Time) Answer {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, most))
 	answer := Answer{Code: resp.StatusCode, Status: resp.Status, Header: resp.Header, Body: body}
+	answer.Clock = flush.ClockOf(resp.Header.Get("Date"), now)
 	if answer.Code >= 200 && answer.Code < 300 {
 		return answer
 	}

@@ -1,0 +1,102 @@
+package doctor
+
+import (
+	"strings"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/internal/flush"
+	"github.com/spanstatsd/spanstatsd/internal/health"
+)
+
+const (
+	// mostAhead is how far two clocks may differ: the agent puts what is older into its current bucket.
+	mostAhead = 5 * time.Second
+	// longUnscraped is after how many intervals somebody should have scraped.
+	longUnscraped = 12
+)
+
+func (f *Findings) destinations(s *health.Status) {
+	if len(s.Destinations) == 0 {
+		f.add(Wrong, "destination", "give --agent-url, --otlp-metrics-endpoint or --prometheus",
+			"there is none")
+	}
+	for i := range s.Destinations {
+		d := &s.Destinations[i]
+		about := "destination " + d.Name
+		if d.Scraped == nil {
+			f.state(about, d.URL, string(d.State), lastSaid(d.Flushes))
+		} else {
+			f.scraped(about, s, d)
+		}
+		f.reasons(Wrong, about, d.Books.UnsentBy, unsentMends, "%d spans did not get there: %s")
+		if d.Retry.MaxBytes > 0 && d.Retry.Bytes > d.Retry.MaxBytes/2 {
+			f.add(Wrong, about, "see why it does not take them, or raise --retry-bytes",
+				"%d payloads wait in more than half of --retry-bytes, the oldest for %.0f s",
+				d.Retry.Payloads, d.Retry.OldestSeconds)
+		}
+		f.clock(about, d.Clock)
+	}
+}
+
+// state is how a destination does to which something is sent.
+func (f *Findings) state(about, url, state, said string) {
+	if said != "" {
+		said = ": " + said
+	}
+	switch state {
+	case "takes":
+		f.ok(about, "%s took what was sent to it last", shownURL(url))
+	case "silent":
+		f.add(Wrong, about, "see whether it runs, and whether the address is right", "%s does not answer%s",
+			shownURL(url), said)
+	case "looked_for":
+		f.add(Notice, about, "give --agent-url where there is one, or another destination, or off",
+			"nobody named an agent, and none is found at %s", shownURL(url))
+	default:
+		f.add(Wrong, about, "have it take statistics: an old agent does not, nor one that has them off",
+			"%s answers, and takes nothing%s", shownURL(url), said)
+	}
+}
+
+// lastSaid is what a destination has said of the last payload that it did not take.
+func lastSaid(flushes []flush.Flush) string {
+	for i := len(flushes) - 1; i >= 0; i-- {
+		if said := strings.TrimSpace(flushes[i].Said); said != "" {
+			return said
+		}
+	}
+	return ""
+}
+
+func (f *Findings) scraped(about string, s *health.Status, d *health.DestinationStatus) {
+	since, last := s.At.Sub(s.Started), "nobody has scraped it yet"
+	if !d.Scraped.Last.IsZero() {
+		since, last = s.At.Sub(d.Scraped.Last), "it was scraped"
+	}
+	if since.Seconds() > longUnscraped*s.Cycle.IntervalSeconds {
+		f.add(Wrong, about, "have a Prometheus scrape "+d.URL+" at --prometheus-addr or --http-addr",
+			"%s, %.0f s ago", last, since.Seconds())
+		return
+	}
+	f.ok(about, "%s, %.0f s ago", last, since.Seconds())
+}
+
+func (f *Findings) clock(about string, c *health.Clock) {
+	if c == nil {
+		return
+	}
+	if ahead := time.Duration(c.AheadSeconds * float64(time.Second)); ahead.Abs() > mostAhead {
+		f.add(Wrong, about, "set both clocks by NTP; until then statistics lie in other buckets than traces",
+			"its clock is %.0f s ahead of this one", c.AheadSeconds)
+		return
+	}
+	f.ok(about, "its clock is this one within %.0f s", mostAhead.Seconds())
+}
+
+// shownURL is an address for a person.
+func shownURL(url string) string {
+	if url == "" {
+		return "its destination"
+	}
+	return url
+}

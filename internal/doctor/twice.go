@@ -1,0 +1,44 @@
+package doctor
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spanstatsd/spanstatsd/internal/health"
+)
+
+// twice says who else counts the same spans.
+func (f *Findings) twice(s *health.Status) {
+	const about = "counted twice"
+	before := len(*f)
+	for _, name := range slices.Sorted(maps.Keys(s.Doors)) {
+		d := s.Doors[name]
+		if n := d.Requests["by_tracer"]; n > 0 {
+			f.add(Notice, about, "have the daemon count them: DD_TRACE_STATS_COMPUTATION_ENABLED=false",
+				"door %s: of %d requests the sender has counted the spans itself "+
+					"(Datadog-Client-Computed-Stats), so they are not counted here", name, n)
+		}
+		if on := d.Forward; on != nil && name != "apm" && setting(s, name+"-mark") == "header" {
+			f.add(Notice, about, "give --"+name+"-mark=attribute and have what counts there leave out what "+
+				"has it, or count there no more (the agent's OTLP statistics, a connector)",
+				"door %s: a Collector at %s drops the header that says that requests are counted, so that a "+
+					"connector or an agent behind it counts them again", name, shownURL(on.URL))
+		}
+	}
+	if s.APM != nil {
+		merged := s.APM.Statistics["merged"] + s.APM.Statistics["merged_before"]
+		for result, n := range s.APM.Statistics {
+			if !strings.HasPrefix(result, "merged") {
+				merged += n
+			}
+		}
+		if merged > 0 {
+			f.add(Notice, about, "none is needed: such spans are in the statistics once, those of the tracer",
+				"%d requests with statistics that tracers have computed themselves came by door apm", merged)
+		}
+	}
+	if len(*f) == before {
+		f.ok(about, "no sender says that it counts itself, and nothing goes on that could be counted again")
+	}
+}

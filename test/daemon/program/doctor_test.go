@@ -1,0 +1,147 @@
+package program
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spanstatsd/spanstatsd/client"
+	"github.com/spanstatsd/spanstatsd/internal/doctor"
+	"github.com/spanstatsd/spanstatsd/internal/health"
+)
+
+// doctorOf runs the command, and returns what it writes and its exit code.
+func doctorOf(t *testing.T, args ...string) (out string, code int) {
+	t.Helper()
+	cmd := program(t, append([]string{"doctor"}, args...)...)
+	text, err := cmd.Output()
+	if _, isExit := err.(*exec.ExitError); err != nil && !isExit {
+		t.Fatal(err)
+	}
+	return string(text), cmd.ProcessState.ExitCode()
+}
+
+// TestDoctor looks at a daemon before a sender, beside one that counts itself too, and after its agent has gone.
+func TestDoctor(t *testing.T) {
+	dir := sockets(t)
+	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
+	socket, addr, traces := filepath.Join(dir, "s"), freePort(t), freePort(t)
+	daemonProcess(t, agent.URL(), socket, "--http-addr", addr, "--apm-addr", traces, "--flush-interval", "1s", "--prometheus")
+	at := "--url=http://" + addr
+	expect := func(code int, says ...string) {
+		t.Helper()
+		for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+			out, got := doctorOf(t, at)
+			isSaid := got == code
+			for _, text := range says {
+				isSaid = isSaid && strings.Contains(out, text)
+			}
+			if isSaid {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("it exits with %d, want %d, and does not say all of %q:\n%s", got, code, says, out)
+			}
+		}
+	}
+	expect(0, "notice  door apm: it is open, and nobody has sent", "ok      door socket: no client", " took what was sent to it last",
+		"ok      sums: 0 spans received", "files are open")
+	c, err := client.Open(client.Config{Socket: socket})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Publish([]client.Snapshot{{Key: client.Key{Service: "a", Operation: "b", Resource: "c"}, End: time.Now()}})
+	if err := c.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+traces+"/v0.4/traces", strings.NewReader("\x90"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/msgpack")
+	request.Header.Set("Datadog-Client-Computed-Stats", "yes")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	expect(0, "ok      door socket: 1 clients", "counted twice: door apm: of 1 requests the sender has counted",
+		"DD_TRACE_STATS_COMPUTATION_ENABLED=false", "its clock is this one", "sums: 1 spans received = 1 counted",
+		"of 1 counted agent has 1")
+	everyReasonHasAMend(t, at)
+	asked := ""
+	prometheus := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = r.FormValue("query")
+		_, _ = w.Write([]byte(`{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"5"]}]}}`))
+	}))
+	t.Cleanup(prometheus.Close)
+	if out, code := doctorOf(t, at, "--prometheus", prometheus.URL); code != 0 || asked != doctor.CallsQuery ||
+		!strings.Contains(out, "prometheus: it has 5 calls of all daemons") {
+		t.Errorf("it exits with %d, and says\n%s", code, out)
+	}
+	if err := agent.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c.Publish([]client.Snapshot{{Key: client.Key{Service: "a", Operation: "b", Resource: "c"}, End: time.Now()}})
+	expect(1, "wrong   destination agent: ", " does not answer", "mend: see whether it runs")
+	out, _ := doctorOf(t, at, "--json")
+	var findings doctor.Findings
+	if err := json.Unmarshal([]byte(out), &findings); err != nil || findings.Wrong() == 0 {
+		t.Errorf("--json: %v, %s", err, out)
+	}
+	for _, none := range [][]string{{"--url=http://" + freePort(t)}, {at, "--prometheus=http://" + addr}} {
+		if out, code := doctorOf(t, none...); code == 0 || out != "" {
+			t.Errorf("%q: it exits with %d, and says %s", none, code, out)
+		}
+	}
+	if _, code := doctorOf(t, "--url=http://"+freePort(t)); code != 3 {
+		t.Errorf("without a daemon it exits with %d", code)
+	}
+	if _, code := doctorOf(t, at, "--timeout=0s"); code != 2 {
+		t.Errorf("with a flag that can't be used it exits with %d", code)
+	}
+}
+
+// everyReasonHasAMend has each counter of a daemon that loses something rise in turn: a reason that nobody has
+// given a mend would be none that the doctor says.
+func everyReasonHasAMend(t *testing.T, at string) {
+	t.Helper()
+	text, err := program(t, "status", at, "--json").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// these are no losses
+	right := []string{"ignored", "counted", "counted_before", "by_tracer", "incomplete", "other", "no_space"}
+	status := func() (s *health.Status) {
+		if err := json.Unmarshal(bytes.Clone(text), &s); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	try := func(what string, counts func(*health.Status) map[string]uint64) {
+		for reason := range counts(status()) {
+			s := status()
+			before := doctor.Look(s, s.Version).Wrong()
+			counts(s)[reason]++
+			isRight := false
+			for _, name := range right {
+				isRight = isRight || name == reason
+			}
+			if found := doctor.Look(s, s.Version).Wrong() > before; found == isRight && counts(status())[reason] == 0 {
+				t.Errorf("%s %s: it is wrong: %t", what, reason, found)
+			}
+		}
+	}
+	try("dropped", func(s *health.Status) map[string]uint64 { return s.Books.Dropped })
+	try("unsent", func(s *health.Status) map[string]uint64 { return s.Destinations[0].Books.UnsentBy })
+	try("closed", func(s *health.Status) map[string]uint64 { return s.Connections.Faults })
+	try("requests", func(s *health.Status) map[string]uint64 { return s.Doors["apm"].Requests })
+	right = right[:1]
+	try("lost", func(s *health.Status) map[string]uint64 { return s.ClientLost })
+}
