@@ -3,7 +3,6 @@ package doctor
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/spanstatsd/spanstatsd/internal/health"
 )
@@ -27,15 +26,13 @@ func (f *Findings) twice(s *health.Status) {
 		}
 	}
 	if s.APM != nil {
-		merged := s.APM.Statistics["merged"] + s.APM.Statistics["merged_before"]
-		for result, n := range s.APM.Statistics {
-			if !strings.HasPrefix(result, "merged") {
-				merged += n
-			}
+		computed := uint64(0)
+		for _, n := range s.APM.Statistics {
+			computed += n
 		}
-		if merged > 0 {
+		if computed > 0 {
 			f.add(Notice, about, "none is needed: such spans are in the statistics once, those of the tracer",
-				"%d requests with statistics that tracers have computed themselves came by door apm", merged)
+				"%d requests with statistics that tracers computed themselves came by door apm", computed)
 		}
 	}
 	if len(*f) == before {
