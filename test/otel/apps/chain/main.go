@@ -1,6 +1,5 @@
 // Command chain is one of several services that call one another, under OpenTelemetry's SDK for Go:
-// it answers each request once it has asked NEXT_URL, if that is said. chain.py and chain.js are the
-// same under other SDKs.
+// it answers each request once it has asked NEXT_URL, if that is said.
 //
 // SAMPLER says which traces go to the exporter: "probability:0.1" decides about each span, whatever
 // its parent decided, and "parent:0.1" about roots alone. The n-th trace that begins here has the
