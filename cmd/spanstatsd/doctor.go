@@ -36,12 +36,9 @@ or at the address in SPANSTATSD_HTTP_ADDR, or at http://127.0.0.1:9126.
 Exits with 1 if something is wrong, and with 3 if no daemon answers there.`,
 		Args: commandline.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.timeout <= 0 {
-				return commandline.Mistake("parse --timeout: %s is not positive", o.timeout)
-			}
-			source, err := o.daemon.source(o.timeout)
+			source, err := o.daemon.asked(o.timeout)
 			if err != nil {
-				return commandline.AsUsage(err)
+				return err
 			}
 			return o.look(cmd, source)
 		},

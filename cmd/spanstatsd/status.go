@@ -35,12 +35,9 @@ Exits with 3 if no daemon answers there.`,
 				return commandline.Mistake("parse --interval: %s is not at least %s", o.interval,
 					shortestWatch)
 			}
-			if o.timeout <= 0 {
-				return commandline.Mistake("parse --timeout: %s is not positive", o.timeout)
-			}
-			source, err := o.daemon.source(o.timeout)
+			source, err := o.daemon.asked(o.timeout)
 			if err != nil {
-				return commandline.AsUsage(err)
+				return err
 			}
 			return o.show(cmd, source)
 		},

@@ -46,6 +46,15 @@ func (d *daemonFlags) add(f *pflag.FlagSet) {
 		"system's)")
 }
 
+// asked is the daemon that a command asks, whose --timeout is this.
+func (d *daemonFlags) asked(timeout time.Duration) (*statusSource, error) {
+	if timeout <= 0 {
+		return nil, commandline.Mistake("parse --timeout: %s is not positive", timeout)
+	}
+	source, err := d.source(timeout)
+	return source, commandline.AsUsage(err)
+}
+
 func (d *daemonFlags) source(timeout time.Duration) (*statusSource, error) {
 	address := d.url
 	if address == "" {

@@ -43,7 +43,7 @@ func (c *Cycle) AdmitOrigin(o span.Origin) (registry.OriginID, bool) {
 }
 
 // JoinOrigin numbers an origin of a process for this interval. One that there is no room
-// for has the common origin of all such.
+// for is its service's, or the common origin of all such.
 func (c *Cycle) JoinOrigin(o span.Origin, process int32) (id registry.OriginID, isShared bool) {
 	return c.registry.JoinOrigin(o, process)
 }

@@ -24,13 +24,14 @@ func (f *Findings) Arrived(s *health.Status, a Arrival) {
 	const about = "prometheus"
 	flushed := uint64(0)
 	for i := range s.Destinations {
-		if name := s.Destinations[i].Name; name != "agent" {
-			flushed = max(flushed, s.Destinations[i].Books.Flushed)
+		d := &s.Destinations[i]
+		if d.Scraped != nil || d.Name == "otlp" && setting(s, "otlp-dialect") == "spanmetrics" {
+			flushed = max(flushed, d.Books.Flushed)
 		}
 	}
 	switch {
 	case !a.Has && flushed > 0:
-		f.add(Wrong, about, "see its page of targets for an error, or whether relabelling drops the series",
+		f.add(Wrong, about, "see its page of targets for an error, or whether it drops or renames series",
 			"%d spans were given out, and it has no calls of anybody", flushed)
 	case !a.Has:
 		f.add(Notice, about, "send a span, and look again in an interval",
@@ -42,7 +43,7 @@ func (f *Findings) Arrived(s *health.Status, a Arrival) {
 		f.ok(about, "it has %.0f calls of all daemons, and this one has given out %d spans", a.Calls, flushed)
 	}
 	if ahead := a.At.Sub(s.At); !a.At.IsZero() && ahead.Abs() > mostAhead {
-		f.add(Wrong, about, "set both clocks by NTP", "its clock is %.0f s ahead of the daemon's",
+		f.add(Wrong, about, "set both clocks by NTP", "its clock differs by %.0f s from the daemon's",
 			ahead.Seconds())
 	}
 }

@@ -11,15 +11,11 @@ import (
 const (
 	// mostAhead is how far two clocks may differ: the agent puts what is older into its current bucket.
 	mostAhead = 5 * time.Second
-	// longUnscraped is after how many intervals somebody should have scraped.
-	longUnscraped = 12
+	// longUnscraped is after how long a Prometheus has forgotten a series.
+	longUnscraped = 5 * time.Minute
 )
 
 func (f *Findings) destinations(s *health.Status) {
-	if len(s.Destinations) == 0 {
-		f.add(Wrong, "destination", "give --agent-url, --otlp-metrics-endpoint or --prometheus",
-			"there is none")
-	}
 	for i := range s.Destinations {
 		d := &s.Destinations[i]
 		about := "destination " + d.Name
@@ -45,16 +41,16 @@ func (f *Findings) state(about, url, state, said string) {
 	}
 	switch state {
 	case "takes":
-		f.ok(about, "%s took what was sent to it last", shownURL(url))
+		f.ok(about, "%s took what was sent to it last", url)
 	case "silent":
 		f.add(Wrong, about, "see whether it runs, and whether the address is right", "%s does not answer%s",
-			shownURL(url), said)
+			url, said)
 	case "looked_for":
 		f.add(Notice, about, "give --agent-url where there is one, or another destination, or off",
-			"nobody named an agent, and none is found at %s", shownURL(url))
+			"nobody named an agent, and none is found at %s", url)
 	default:
 		f.add(Wrong, about, "have it take statistics: an old agent does not, nor one that has them off",
-			"%s answers, and takes nothing%s", shownURL(url), said)
+			"%s answers, and takes nothing%s", url, said)
 	}
 }
 
@@ -69,16 +65,16 @@ func lastSaid(flushes []flush.Flush) string {
 }
 
 func (f *Findings) scraped(about string, s *health.Status, d *health.DestinationStatus) {
-	since, last := s.At.Sub(s.Started), "nobody has scraped it yet"
-	if !d.Scraped.Last.IsZero() {
-		since, last = s.At.Sub(d.Scraped.Last), "it was scraped"
+	since, says := s.At.Sub(d.Scraped.Last), "it was scraped %.0f s ago"
+	if d.Scraped.Last.IsZero() {
+		since, says = s.At.Sub(s.Started), "nobody has scraped it since the start, %.0f s ago"
 	}
-	if since.Seconds() > longUnscraped*s.Cycle.IntervalSeconds {
-		f.add(Wrong, about, "have a Prometheus scrape "+d.URL+" at --prometheus-addr or --http-addr",
-			"%s, %.0f s ago", last, since.Seconds())
+	if since > longUnscraped {
+		f.add(Wrong, about, "have a Prometheus scrape "+d.URL+" at --prometheus-addr or --http-addr", says,
+			since.Seconds())
 		return
 	}
-	f.ok(about, "%s, %.0f s ago", last, since.Seconds())
+	f.ok(about, says, since.Seconds())
 }
 
 func (f *Findings) clock(about string, c *health.Clock) {
@@ -87,16 +83,8 @@ func (f *Findings) clock(about string, c *health.Clock) {
 	}
 	if ahead := time.Duration(c.AheadSeconds * float64(time.Second)); ahead.Abs() > mostAhead {
 		f.add(Wrong, about, "set both clocks by NTP; until then statistics lie in other buckets than traces",
-			"its clock is %.0f s ahead of this one", c.AheadSeconds)
+			"its clock differs by %.0f s from the daemon's", c.AheadSeconds)
 		return
 	}
-	f.ok(about, "its clock is this one within %.0f s", mostAhead.Seconds())
-}
-
-// shownURL is an address for a person.
-func shownURL(url string) string {
-	if url == "" {
-		return "its destination"
-	}
-	return url
+	f.ok(about, "its clock is the daemon's within %.0f s", mostAhead.Seconds())
 }

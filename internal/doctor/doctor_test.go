@@ -8,7 +8,6 @@ import (
 	"github.com/spanstatsd/spanstatsd/internal/doctor"
 	"github.com/spanstatsd/spanstatsd/internal/flush"
 	"github.com/spanstatsd/spanstatsd/internal/health"
-	"github.com/spanstatsd/spanstatsd/internal/memory"
 	"github.com/spanstatsd/spanstatsd/internal/running"
 )
 
@@ -36,7 +35,6 @@ func healthy() *health.Status {
 		{Name: "prometheus", URL: "/metrics/spans", Scraped: &health.Scraped{Last: at.Add(-9 * time.Second)}},
 	}
 	s.Memory = health.Memory{
-		Parts:      []memory.Part{{Name: "tables", Bytes: 10, Flag: "max-aggregates"}},
 		TotalBytes: 10 << 20, LimitBytes: 64 << 20, LimitSource: "/sys/fs/cgroup/memory.max",
 	}
 	s.Machine = health.Machine{
@@ -72,9 +70,8 @@ func TestEachFindingIsTrueOfAStatus(t *testing.T) {
 			s.Doors["otlp"].Forward.State, s.Doors["otlp"].Forward.Said = "silent", "refused"
 		}},
 		{doctor.Notice, "counted twice: door otlp: of 2 requests the sender", func(s *health.Status) { s.Doors["otlp"].Requests["by_tracer"] = 2 }},
-		{doctor.Notice, "counted twice: door otlp: a Collector at http://collector:4318", func(s *health.Status) { s.Config[0].Value = "header" }},
+		{doctor.Notice, "counted twice: door otlp: what goes on to http://collector:4318", func(s *health.Status) { s.Config[0].Value = "header" }},
 		{doctor.Notice, "counted twice: 3 requests with statistics", func(s *health.Status) { s.APM.Statistics["merged"], s.APM.Statistics["unfit"] = 2, 1 }},
-		{doctor.Wrong, "destination: there is none", func(s *health.Status) { s.Destinations = nil }},
 		{doctor.Wrong, "destination agent: http://agent:8126 answers, and takes nothing: 400", func(s *health.Status) {
 			s.Destinations[0].State, s.Destinations[0].Flushes = "answers", []flush.Flush{{Said: "400"}, {}}
 		}},
@@ -84,15 +81,19 @@ func TestEachFindingIsTrueOfAStatus(t *testing.T) {
 			s.Destinations[0].Books.UnsentBy = map[string]uint64{"expired": 8}
 		}},
 		{doctor.Wrong, "destination agent: 5 payloads wait", func(s *health.Status) { s.Destinations[0].Retry = health.Retry{Payloads: 5, Bytes: 51, MaxBytes: 100} }},
-		{doctor.Wrong, "destination agent: its clock is -6 s ahead", func(s *health.Status) { s.Destinations[0].Clock.AheadSeconds = -6 }},
-		{doctor.Wrong, "destination prometheus: nobody has scraped it yet, 3600 s ago", func(s *health.Status) { s.Destinations[1].Scraped.Last = time.Time{} }},
-		{doctor.Wrong, "destination prometheus: it was scraped, 121 s ago", func(s *health.Status) {
-			s.Destinations[1].Scraped.Last = s.At.Add(-121 * time.Second)
+		{doctor.Wrong, "destination agent: its clock differs by -6 s", func(s *health.Status) { s.Destinations[0].Clock.AheadSeconds = -6 }},
+		{doctor.Wrong, "destination prometheus: nobody has scraped it since the start, 3600 s ago", func(s *health.Status) { s.Destinations[1].Scraped.Last = time.Time{} }},
+		{doctor.Wrong, "destination prometheus: it was scraped 301 s ago", func(s *health.Status) {
+			s.Destinations[1].Scraped.Last = s.At.Add(-301 * time.Second)
 		}},
 		{doctor.Wrong, "sums: the books do not balance", func(s *health.Status) { s.Books.Balanced = false }},
 		{doctor.Wrong, "sums: 3 spans came and were not counted: ring_full", func(s *health.Status) { s.Books.Dropped["ring_full"] = 3 }},
 		{doctor.Wrong, "sums: 3 spans never came, as their clients say: buffer_full", func(s *health.Status) {
 			s.ClientLost = map[string]uint64{"buffer_full": 3}
+		}},
+		{doctor.Notice, "sums: 3 spans could not be counted here", func(s *health.Status) { s.Books.Dropped["left_to_agent"] = 3 }},
+		{doctor.Notice, "door apm: 6 requests were left to the agent to count: unread", func(s *health.Status) {
+			s.Doors["apm"] = &health.OnwardDoor{Door: health.Door{Requests: map[string]uint64{"unread": 6}, LastHeard: s.At}}
 		}},
 		{doctor.Notice, "sums: 3 spans are counted without their own origin", func(s *health.Status) { s.Collapsed = map[string]uint64{"origin": 3} }},
 		{doctor.Notice, "sums: 7 spans end in the future", func(s *health.Status) { s.Early = 7 }},
@@ -142,13 +143,39 @@ func TestWhatArrivedIsComparedWithWhatWasGivenOut(t *testing.T) {
 		{100, true, 99, 0, doctor.Notice, "prometheus: it has 99 calls"},
 		{100, false, 0, 0, doctor.Wrong, "prometheus: 100 spans were given out, and it has no calls"},
 		{0, false, 0, 0, doctor.Notice, "prometheus: it has no calls, and none"},
-		{1, true, 5, -6 * time.Second, doctor.Wrong, "prometheus: its clock is -6 s ahead"},
+		{100, true, 5000, 0, doctor.OK, "prometheus: it has 5000 calls"},
+		{1, true, 5, -6 * time.Second, doctor.Wrong, "prometheus: its clock differs by -6 s"},
 	} {
 		s, f := healthy(), doctor.Findings{}
 		s.Destinations[1].Books.Flushed = c.flushed
 		f.Arrived(s, doctor.Arrival{Has: c.has, Calls: c.calls, At: s.At.Add(c.ahead)})
 		if !has(f, c.verdict, c.says) {
 			t.Errorf("it does not say %q, but %+v", c.says, f)
+		}
+	}
+}
+
+// TestWhatHasOtherNamesIsNotExpected of a Prometheus: calls that go to an agent, or by Datadog's names.
+func TestWhatHasOtherNamesIsNotExpected(t *testing.T) {
+	s, f := healthy(), doctor.Findings{}
+	s.Destinations = append(s.Destinations[:1], health.DestinationStatus{Name: "otlp", Books: health.DeliveryBooks{Flushed: 9}})
+	s.Config = append(s.Config, health.Setting{Name: "otlp-dialect", Value: "datadog"})
+	if f.Arrived(s, doctor.Arrival{}); f.Wrong() > 0 {
+		t.Errorf("%+v", f)
+	}
+	s.Config[len(s.Config)-1].Value = "spanmetrics"
+	if f.Arrived(s, doctor.Arrival{}); f.Wrong() == 0 {
+		t.Error("calls by the names that are asked for are not expected")
+	}
+}
+
+// TestADaemonOfBeforeSaysNothingOfItsMachine, so nothing is said of that.
+func TestADaemonOfBeforeSaysNothingOfItsMachine(t *testing.T) {
+	s := healthy()
+	s.Machine = health.Machine{}
+	for _, one := range doctor.Look(s, version) {
+		if strings.Contains(one.Says, "files") || strings.Contains(one.Says, "processors") {
+			t.Errorf("%+v", one)
 		}
 	}
 }

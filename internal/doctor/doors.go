@@ -52,7 +52,11 @@ func (f *Findings) door(name string, d *health.OnwardDoor, now time.Time) {
 	if d.Refused > 0 {
 		f.add(Wrong, about, "raise --"+name+"-max-connections", "%d connections found no room", d.Refused)
 	}
-	f.reasons(Wrong, about, d.Requests, requestMends, "%d requests were not counted: %s")
+	if name == "apm" {
+		f.reasons(Notice, about, d.Requests, requestMends, "%d requests were left to the agent to count: %s")
+	} else {
+		f.reasons(Wrong, about, d.Requests, requestMends, "%d requests were not counted: %s")
+	}
 	if on := d.Forward; on != nil {
 		f.state(about+" forward", on.URL, string(on.State), on.Said)
 	}

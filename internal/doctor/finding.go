@@ -41,8 +41,8 @@ func (f *Findings) add(v Verdict, about, mend, format string, args ...any) {
 func (f *Findings) reasons(v Verdict, about string, counts map[string]uint64, mends map[string]string,
 	format string,
 ) {
-	for _, reason := range slices.Sorted(maps.Keys(counts)) {
-		if mend, known := mends[reason]; known && counts[reason] > 0 {
+	for _, reason := range sortedOf(counts) {
+		if mend, known := mends[reason]; known {
 			f.add(v, about, mend, format, counts[reason], reason)
 		}
 	}

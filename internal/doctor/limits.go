@@ -19,14 +19,18 @@ func (f *Findings) limits(s *health.Status) {
 		f.add(Notice, about, "give the container a limit of memory, and defaults follow it",
 			"no limit of memory is known; all limits together come to %s", size(of.TotalBytes))
 	case of.TotalBytes > of.LimitBytes:
-		f.add(Wrong, about, "raise the container's limit, or lower --"+of.Parts[0].Flag,
-			"all limits together may come to %s, of the %s that %s allows; the largest part is %s",
-			size(of.TotalBytes), size(of.LimitBytes), of.LimitSource, of.Parts[0].Name)
+		f.add(Wrong, about, "raise the container's limit, or lower the flags of the largest parts, "+
+			"which spanstatsd status --json has in memory.parts",
+			"all limits together may come to %s, of the %s that %s allows",
+			size(of.TotalBytes), size(of.LimitBytes), of.LimitSource)
 	case float64(m.ResidentBytes) > nearly*float64(of.LimitBytes):
 		f.add(Wrong, about, "raise the container's limit of memory", "%s of %s are used",
 			size(m.ResidentBytes), size(of.LimitBytes))
 	default:
 		f.ok(about, "%s of memory are used, of %s", size(m.ResidentBytes), size(of.LimitBytes))
+	}
+	if m.Processors == 0 {
+		return // a daemon of before there was such a section
 	}
 	switch throttled := m.ThrottledSeconds / max(s.UptimeSeconds, 1); {
 	case m.CPULimit > 0 && throttled > 0.01:

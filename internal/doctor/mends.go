@@ -34,7 +34,6 @@ var droppedMends = map[string]string{
 	"batch_too_large": requestMends["too_many"],
 	"not_wanted":      requestMends["not_wanted"],
 	"refused":         "their connection was refused: see door socket",
-	"left_to_agent":   "none where an agent counts them; else see the requests that were not counted",
 	"ring_contended":  requestMends["bug"],
 	"bug":             requestMends["bug"],
 	"shutdown":        unsentMends["shutdown"],

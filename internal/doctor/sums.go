@@ -23,6 +23,10 @@ func (f *Findings) sums(s *health.Status) {
 			s.Destinations[i].Name, b.Flushed, b.Unsent, b.Held)
 	}
 	f.reasons(Wrong, about, s.Books.Dropped, droppedMends, "%d spans came and were not counted: %s")
+	if n := s.Books.Dropped["left_to_agent"]; n > 0 {
+		f.add(Notice, about, "none is needed for the totals; the door's line says why",
+			"%d spans could not be counted here and went on, for the agent to count", n)
+	}
 	f.reasons(Wrong, about, s.ClientLost, lostMends, "%d spans never came, as their clients say: %s")
 	for _, name := range sortedOf(s.Collapsed) {
 		mend := "find what has so many values and shorten it, or raise --cardinality-limit " + name + "=N"

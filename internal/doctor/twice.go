@@ -18,12 +18,12 @@ func (f *Findings) twice(s *health.Status) {
 				"door %s: of %d requests the sender has counted the spans itself "+
 					"(Datadog-Client-Computed-Stats), so they are not counted here", name, n)
 		}
-		if on := d.Forward; on != nil && name != "apm" && setting(s, name+"-mark") == "header" {
-			f.add(Notice, about, "give --"+name+"-mark=attribute and have what counts there leave out what "+
-				"has it, or count there no more (the agent's OTLP statistics, a connector)",
-				"door %s: a Collector at %s drops the header that says that requests are counted, so that a "+
-					"connector or an agent behind it counts them again", name, shownURL(on.URL))
-		}
+	}
+	if d := s.Doors["otlp"]; d != nil && d.Forward != nil && setting(s, "otlp-mark") == "header" {
+		f.add(Notice, about, "where a Collector is there, give --otlp-mark=attribute and have what counts "+
+			"behind it leave out what has it, or count there no more (an agent, a connector)",
+			"door otlp: what goes on to %s says in a header that it is counted; an agent heeds that, and a "+
+				"Collector neither heeds it nor hands it on", d.Forward.URL)
 	}
 	if s.APM != nil {
 		computed := uint64(0)

@@ -32,7 +32,7 @@ func TestDoctor(t *testing.T) {
 	dir := sockets(t)
 	agent := startAgent(t, "unix", filepath.Join(dir, "agent"))
 	socket, addr, traces := filepath.Join(dir, "s"), freePort(t), freePort(t)
-	daemonProcess(t, agent.URL(), socket, "--http-addr", addr, "--apm-addr", traces, "--flush-interval", "1s", "--prometheus")
+	daemonProcess(t, agent.URL(), socket, "--http-addr", addr, "--apm-addr", traces, "--otlp-addr", freePort(t), "--flush-interval", "1s", "--prometheus")
 	at := "--url=http://" + addr
 	expect := func(code int, says ...string) {
 		t.Helper()
@@ -72,7 +72,7 @@ func TestDoctor(t *testing.T) {
 	}
 	response.Body.Close()
 	expect(0, "ok      door socket: 1 clients", "counted twice: door apm: of 1 requests the sender has counted",
-		"DD_TRACE_STATS_COMPUTATION_ENABLED=false", "its clock is this one", "sums: 1 spans received = 1 counted",
+		"DD_TRACE_STATS_COMPUTATION_ENABLED=false", "its clock is the daemon's", "sums: 1 spans received = 1 counted",
 		"of 1 counted agent has 1")
 	everyReasonHasAMend(t, at)
 	asked := ""
@@ -117,7 +117,7 @@ func everyReasonHasAMend(t *testing.T, at string) {
 		t.Fatal(err)
 	}
 	// these are no losses
-	right := []string{"ignored", "counted", "counted_before", "by_tracer", "incomplete", "other", "no_space"}
+	right := []string{"ignored", "left_to_agent", "counted", "counted_before", "by_tracer", "incomplete", "other", "no_space"}
 	status := func() (s *health.Status) {
 		if err := json.Unmarshal(bytes.Clone(text), &s); err != nil {
 			t.Fatal(err)
@@ -141,7 +141,7 @@ func everyReasonHasAMend(t *testing.T, at string) {
 	try("dropped", func(s *health.Status) map[string]uint64 { return s.Books.Dropped })
 	try("unsent", func(s *health.Status) map[string]uint64 { return s.Destinations[0].Books.UnsentBy })
 	try("closed", func(s *health.Status) map[string]uint64 { return s.Connections.Faults })
-	try("requests", func(s *health.Status) map[string]uint64 { return s.Doors["apm"].Requests })
+	try("requests", func(s *health.Status) map[string]uint64 { return s.Doors["otlp"].Requests })
 	right = right[:1]
 	try("lost", func(s *health.Status) map[string]uint64 { return s.ClientLost })
 }
