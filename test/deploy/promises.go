@@ -221,7 +221,8 @@ func (f *findings) resources(c *core.Container) {
 	f.expect(limit.Cmp(leastLimit) >= 0, "%s is limited to %s, less than its defaults need", c.Name,
 		limit.String())
 	asked := c.Resources.Requests[core.ResourceCPU]
-	f.expect(asked.Cmp(leastCPU) >= 0, "%s requests %s of processors, less than it takes", c.Name, asked.String())
+	f.expect(asked.Cmp(leastCPU) >= 0, "%s requests %s of processors, less than it takes", c.Name,
+		asked.String())
 	cpu := c.Resources.Limits[core.ResourceCPU]
 	f.expect(!cpu.IsZero(), "%s has as many drainers as the node has cores", c.Name)
 }

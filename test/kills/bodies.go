@@ -61,7 +61,8 @@ func (r *request) zipkin() []byte {
 		id := fmt.Sprintf("%016x", rand.Uint64()|1)
 		all[i] = map[string]any{
 			"traceId": id, "id": id, "name": r.name, "kind": "SERVER", "duration": 1000,
-			"timestamp": time.Now().UnixMicro() - 1000, "localEndpoint": map[string]string{"serviceName": r.service},
+			"timestamp":     time.Now().UnixMicro() - 1000,
+			"localEndpoint": map[string]string{"serviceName": r.service},
 		}
 	}
 	b, err := json.Marshal(all)

@@ -48,7 +48,8 @@ func (d *daemon) door(name string, life int) string {
 func (d *daemon) start() error {
 	life := d.life + 1
 	args := append([]string{
-		"run", "--socket=" + d.socket(), "--http-addr=" + ownAddress(), "--flush-interval=1s", "--log-format=json",
+		"run", "--socket=" + d.socket(), "--http-addr=" + ownAddress(), "--flush-interval=1s",
+		"--log-format=json",
 		"--mask-names=never", "--buffer=block", "--shutdown-grace=20s",
 	}, d.flags...)
 	for _, name := range d.doors {
@@ -59,7 +60,8 @@ func (d *daemon) start() error {
 		program = d.tagged
 	}
 	begun := time.Now()
-	p, err := startProcess(d.pod.in(exec.Command(program, args...)), fmt.Sprint(d.name, " life ", life), d.killAt,
+	command := d.pod.in(exec.Command(program, args...))
+	p, err := startProcess(command, fmt.Sprint(d.name, " life ", life), d.killAt,
 		func(line []byte) {
 			fmt.Fprintf(d.log, "%s life %d %s\n", d.name, life, line)
 			d.hear(life, line, time.Since(begun))
@@ -73,8 +75,9 @@ func (d *daemon) start() error {
 	return nil
 }
 
-// ownAddress is one on loopback that no other life has, of any episode: who still asks a dead daemon would
-// otherwise, once in some thousand lives, scrape the one that has its port now, and that would take it for read.
+// ownAddress is one on loopback that no other life has, of any episode: who still asks a dead
+// daemon would otherwise, once in some thousand lives, scrape the one that has its port now, and
+// that would take it for read.
 func ownAddress() string {
 	return fmt.Sprintf("127.%d.%d.%d:0", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254))
 }
@@ -102,7 +105,8 @@ func (d *daemon) hear(life int, line []byte, after time.Duration) {
 		d.unknown += said.Unknown
 		// Who is killed within a second of saying it leaves that to the next, which says the same again.
 		d.losses = slices.DeleteFunc(d.losses, func(l loss) bool {
-			return slices.ContainsFunc(l.names, func(name string) bool { return slices.Contains(said.Names, name) })
+			isSaid := func(name string) bool { return slices.Contains(said.Names, name) }
+			return slices.ContainsFunc(l.names, isSaid)
 		})
 		for _, door := range []string{"socket", "apm", "otlp", "zipkin"} {
 			number := func(name string) uint64 { n, _ := rest[door+name].(float64); return uint64(n) }

@@ -41,7 +41,10 @@ type moods struct {
 }
 
 func newMoods(c scenario) *moods {
-	return &moods{arrived: make(chan struct{}), random: rand.New(rand.NewPCG(c.seed, 2)), slow: c.slow, hangs: c.hangs}
+	return &moods{
+		arrived: make(chan struct{}), random: rand.New(rand.NewPCG(c.seed, 2)),
+		slow: c.slow, hangs: c.hangs,
+	}
 }
 
 // calm has no request refused: a daemon that stops asks once.

@@ -9,9 +9,9 @@
 // is made of is drawn from its seed (scenario.go); where it fails, its line says the seed, and -seed has the
 // same drawn again. When things happen is the kernel's.
 //
-// With -lives daemons are not killed at random but live by a plan, which is drawn from the seed as well
-// (life.go): any end that a daemon can have, and what may become of its file. Raw clients that crash come with
-// it (crash.go). A plan that fails is shortened for as long as it still does.
+// With -lives daemons are not killed at random but live by a plan, which is drawn from the seed as
+// well (life.go): any end that a daemon can have, and what may become of its file. Raw clients that
+// crash come with it (crash.go). A plan that fails is shortened for as long as it still does.
 //
 // # What is exact
 //
@@ -26,10 +26,11 @@
 // has no reason to say daemon_died: that is lost as well. Some clients leave without waiting for the outcome
 // of what they handed over; of that, so much may be missing.
 //
-// What came by an HTTP door and was answered is nobody's to hand over again. What is missing of it must be
-// what the next daemon says that the killed one had: no more, no less (doors.go says what of a request that
-// was not answered). What a daemon that ended in order gave up, because a destination refused its one try, is in
-// its last line, but not whose it was. The last line has it as "counted as lost C of C": named, and found missing.
+// What came by an HTTP door and was answered is nobody's to hand over again. What is missing of it
+// must be what the next daemon says that the killed one had: no more, no less (doors.go says what
+// of a request that was not answered). What a daemon that ended in order gave up, because a
+// destination refused its one try, is in its last line, but not whose it was. The last line has it
+// as "counted as lost C of C": named, and found missing.
 //
 // # Destinations
 //

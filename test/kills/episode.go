@@ -34,8 +34,9 @@ type episode struct {
 
 func newEpisode(s settings, c scenario) (e *episode, err error) {
 	e = &episode{
-		settings: s, scenario: c, random: rand.New(rand.NewPCG(c.seed, 1)), destinations: map[string]destination{},
-		moods: newMoods(c), requests: map[string][]request{},
+		settings: s, scenario: c, random: rand.New(rand.NewPCG(c.seed, 1)),
+		destinations: map[string]destination{},
+		moods:        newMoods(c), requests: map[string][]request{},
 		ends: map[string]int{},
 	}
 	e.daemon = &daemon{
@@ -148,7 +149,8 @@ func (e *episode) compareMetrics() error {
 		}
 		for reason, spans := range map[string]uint64{"lost": l.lost, "ambiguous": l.ambiguous} {
 			if n := said[fmt.Sprintf("{door=%q,reason=%q}", l.door, reason)]; n != spans {
-				return fmt.Errorf("the log says that %d were %s at %s, and the metric %d", spans, reason, l.door, n)
+				return fmt.Errorf("the log says that %d were %s at %s, and the metric %d", spans,
+					reason, l.door, n)
 			}
 		}
 	}
@@ -191,8 +193,8 @@ func (e *episode) judge(say say) (v verdict) {
 	return v
 }
 
-// books are the accounts, those of clients that leave as one, since daemons name what is lost of them together.
-// Where a running file is damaged, what a client calls dead may have been delivered.
+// books are the accounts, those of clients that leave as one, since daemons name what is lost of
+// them together. Where a running file is damaged, what a client calls dead may have been delivered.
 func (e *episode) books() (all []*account) {
 	var leave *account
 	for _, a := range e.accounts {
@@ -200,7 +202,8 @@ func (e *episode) books() (all []*account) {
 			a.isTight = true
 			a.ambiguous, a.died = a.ambiguous+a.died, 0
 		}
-		if e.isFull || e.lives.isGone() || (e.isFull || e.lives.isDamaged()) && a.name == leaving { // daemons name what those had that left
+		// daemons name what those had that left
+		if e.isFull || e.lives.isGone() || e.lives.isDamaged() && a.name == leaving {
 			a.unsettled += a.published.sum()
 		}
 		a.isTight = a.isTight || e.lives.diesBesideTheNext()

@@ -43,7 +43,8 @@ func buildJava(into string) (classes string, err error) {
 
 // publishJava publishes with the library for Java, in a process of its own.
 func (e *episode) publishJava(ctx context.Context, a *account, rate int) error {
-	process := exec.Command("java", "-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", e.classes,
+	process := exec.Command("java", "-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp",
+		e.classes,
 		"Publisher", e.daemon.socket(), a.name, strconv.Itoa(rate), strconv.Itoa(e.kept()),
 		strconv.FormatInt(e.maxAge.Milliseconds(), 10), strconv.FormatInt(e.maxBackoff.Milliseconds(), 10))
 	process.Stderr = e.notes

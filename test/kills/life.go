@@ -18,11 +18,11 @@ import (
 // it is printed.
 type life struct {
 	End   string        `json:"end"`             // one of ends
-	Store int           `json:"store,omitempty"` // it kills itself behind that one to its running file, if it comes so far
+	Store int           `json:"store,omitempty"` // it kills itself behind that one to its running file
 	Lasts time.Duration `json:"lasts"`           // from its start until its end begins
 	More  time.Duration `json:"more,omitempty"`  // between the two parts of an end
 	Gap   time.Duration `json:"gap,omitempty"`   // until the next one starts
-	File  string        `json:"file,omitempty"`  // what becomes of running files behind it: torn, foreign, gone
+	File  string        `json:"file,omitempty"`  // what becomes of running files behind: torn, foreign, gone
 }
 
 // The ends of a life. What is counted behind the last scrape is lost at a stop where it is scraped, so the
@@ -42,7 +42,9 @@ type plan []life
 // plan draws the lives of an episode.
 func (c scenario) plan() plan {
 	r := rand.New(rand.NewPCG(c.seed, 5))
-	upTo := func(d time.Duration) time.Duration { return time.Duration(r.Int64N(int64(d))).Round(time.Millisecond) }
+	upTo := func(d time.Duration) time.Duration {
+		return time.Duration(r.Int64N(int64(d))).Round(time.Millisecond)
+	}
 	ends := []string{
 		killed, killed, killed, paused, stopped, stopKilled, stopKilled, stopTwice, replaced, replaced,
 	}
@@ -52,7 +54,10 @@ func (c scenario) plan() plan {
 	isDamaged := r.IntN(6) == 0
 	lives := make(plan, 3+r.IntN(6))
 	for i := range lives {
-		l := life{End: ends[r.IntN(len(ends))], Lasts: upTo(2500 * time.Millisecond), More: upTo(400 * time.Millisecond)}
+		l := life{
+			End: ends[r.IntN(len(ends))], Lasts: upTo(2500 * time.Millisecond),
+			More: upTo(400 * time.Millisecond),
+		}
 		switch r.IntN(6) {
 		case 0:
 			l.Lasts = upTo(60 * time.Millisecond) // while it starts
@@ -130,7 +135,8 @@ func (e *episode) finish(ctx context.Context, l life) (isNextStarted bool, err e
 		e.ends[l.End]++
 	}
 	if l.End != killed && l.End != paused {
-		// A daemon that stops asks a destination once: what that refuses is given up by name, but not by whose it is.
+		// A daemon that stops asks a destination once: what that refuses is given up by name, but
+		// not by whose it is.
 		e.moods.calm(true)
 		defer e.moods.calm(false)
 		select {
@@ -178,7 +184,8 @@ func (e *episode) replace() error {
 	if err := e.startNext(); err != nil {
 		return err
 	}
-	for deadline := time.Now().Add(time.Minute); e.daemon.process.isRefused(); time.Sleep(5 * time.Millisecond) {
+	deadline := time.Now().Add(time.Minute)
+	for ; e.daemon.process.isRefused(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			return old.failed("is not replaced within a minute")
 		}
@@ -224,8 +231,8 @@ func (p plan) isDamaged() bool {
 	return slices.ContainsFunc(p, func(l life) bool { return l.File != "" })
 }
 
-// diesBesideTheNext reports whether a daemon may be killed while it stops and the next one runs already, which
-// has looked for the dead before: to its clients that one says that nobody knows.
+// diesBesideTheNext reports whether a daemon may be killed while it stops and the next one runs
+// already, which has looked for the dead before: to its clients that one says that nobody knows.
 func (p plan) diesBesideTheNext() bool {
 	return slices.ContainsFunc(p, func(l life) bool { return l.End == replaced && l.Store > 0 })
 }

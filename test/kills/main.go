@@ -38,7 +38,8 @@ func main() {
 		"stop daemons in order instead of killing them: it checks this program")
 	flag.IntVar(&s.atOnce, "at-once", 5, "episodes at a time")
 	flag.DurationVar(&s.episode, "episode", 45*time.Second, "how long daemons are killed in an episode")
-	flag.BoolVar(&s.isPlanned, "lives", false, "give daemons lives by a plan that is drawn from the seed: stops, "+
+	flag.BoolVar(&s.isPlanned, "lives", false, "give daemons lives by a plan that is drawn from the seed: "+
+		"stops, "+
 		"second signals, successors, damaged files, and kills behind any store")
 	plan := flag.String("plan", "", "the plan of one episode, as a run prints it that has failed")
 	file := flag.String("log", os.DevNull, "file for what the daemons write")

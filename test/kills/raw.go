@@ -30,7 +30,7 @@ const (
 	settled               // and so not to be handed over again
 	ambiguous             // a destination may have it
 	unknown               // no daemon knows: it may be counted, or lost with one
-	left                  // to a daemon that has seen its client leave or has said bye, and the next one knows no more
+	left                  // to a daemon that has seen its client leave, or said bye; the next knows no more
 )
 
 // rawService is the service of all raw clients: a daemon gives one process few origins.

@@ -116,7 +116,9 @@ func (s settings) once(ctx, killing context.Context, c scenario, mayKill func() 
 }
 
 // try runs an episode and says what it came to.
-func (s settings) try(ctx, killing context.Context, c scenario, mayKill func() bool) (*episode, verdict, error) {
+func (s settings) try(
+	ctx, killing context.Context, c scenario, mayKill func() bool,
+) (*episode, verdict, error) {
 	var v verdict
 	e, err := newEpisode(s, c)
 	if err == nil {
@@ -158,7 +160,8 @@ func (s settings) shrink(ctx context.Context, c scenario, lives plan) {
 			lives = shorter
 		}
 	}
-	fmt.Fprintf(s.notes, "seed %d: it fails with go run . -lives -seed %d -plan '%s'\n", c.seed, c.seed, lives.text())
+	fmt.Fprintf(s.notes, "seed %d: it fails with go run . -lives -seed %d -plan '%s'\n", c.seed, c.seed,
+		lives.text())
 }
 
 // lockedWriter is written to by many.

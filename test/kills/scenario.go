@@ -44,7 +44,8 @@ func (s *settings) draw(seed uint64) scenario {
 	}
 	c.maxAge = []time.Duration{20 * time.Millisecond, 200 * time.Millisecond, time.Second}[r.IntN(3)]
 	c.maxBackoff = []time.Duration{20 * time.Millisecond, 100 * time.Millisecond, 2 * time.Second}[r.IntN(3)]
-	mix, door := mixes[r.IntN(len(mixes))], []string{"none", "apm", "otlp", "zipkin", "apm,otlp,zipkin"}[r.IntN(5)]
+	mix := mixes[r.IntN(len(mixes))]
+	door := []string{"none", "apm", "otlp", "zipkin", "apm,otlp,zipkin"}[r.IntN(5)]
 	if s.isPlanned {
 		c.rawClients, c.isFull, c.hangs = r.IntN(3), r.IntN(12) == 0 && s.canFill, r.IntN(8) == 0
 	}

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// scraper stands for a Prometheus. Of each life it has the last scrape that it has read to its end: of those that
-// were, the one that was begun last, since the first of two may be read the slower.
+// scraper stands for a Prometheus. Of each life it has the last scrape that it has read to its end:
+// of those that were, the one that was begun last, since the first of two may be read the slower.
 type scraper struct {
 	daemon *daemon
 	moods  *moods
@@ -43,8 +43,8 @@ func (s *scraper) run(ctx context.Context) {
 	}
 }
 
-// scrape reads what the present daemon shows, if it can. Each life has an address of its own, so whose it is, is
-// known.
+// scrape reads what the present daemon shows, if it can. Each life has an address of its own, so
+// whose it is, is known.
 func (s *scraper) scrape(ctx context.Context) (isRead bool) {
 	life, page := s.daemon.page()
 	if page == "" {
@@ -92,7 +92,8 @@ func (s *scraper) read(ctx context.Context, url string) ([]byte, error) {
 	return io.ReadAll(answer.Body)
 }
 
-// mostUnread is how long a scrape that was written whole is not read: a daemon takes it for read a second later.
+// mostUnread is how long a scrape that was written whole is not read: a daemon takes it for read a
+// second later.
 const mostUnread = 300 * time.Millisecond
 
 // label is the value of a label, which has nothing in it that is escaped.

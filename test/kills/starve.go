@@ -40,7 +40,8 @@ func (p *pod) in(c *exec.Cmd) *exec.Cmd {
 		return c
 	}
 	const enter = `echo $$ > "$0" && exec "$@"`
-	return exec.Command("sh", append([]string{"-c", enter, filepath.Join(p.dir, "cgroup.procs")}, c.Args...)...)
+	args := append([]string{"-c", enter, filepath.Join(p.dir, "cgroup.procs")}, c.Args...)
+	return exec.Command("sh", args...)
 }
 
 // starve takes memory until the kernel has killed the process, and then gives it back.

@@ -52,8 +52,9 @@ func (a *account) judge(destination string, counted counts, left loss, gaveUp ui
 		v.Twice += least - missing
 	}
 	if v.Lost+v.Twice > 0 {
-		say("%s at %s: %d are missing and %d counted beyond what was published; it names %d ambiguous, %d died, "+
-			"%d not known when it left; daemons name %d lost, %d ambiguous of who had left", a.name, destination,
+		say("%s at %s: %d are missing and %d counted beyond what was published; it names %d ambiguous, "+
+			"%d died, %d not known when it left; daemons name %d lost, %d ambiguous of who had left",
+			a.name, destination,
 			missing, doubled, a.ambiguous, a.died, a.unsettled, left.lost, left.ambiguous)
 		say("missing of %s at %s: %s", a.name, destination, a.published.missing(counted))
 	}
@@ -72,7 +73,8 @@ func (a *account) own(say say) (v verdict) {
 		say("%s: %s", a.name, wrong)
 	}
 	if v.Lost > 0 {
-		say("%s had room for all that it kept, and says that %d died with a daemon and %d were lost otherwise",
+		say("%s had room for all that it kept, and says that %d died with a daemon and %d were lost "+
+			"otherwise",
 			a.name, a.died, a.lost)
 	}
 	return v
@@ -95,7 +97,9 @@ func (c counts) missing(counted counts) string {
 			all = append(all, fmt.Sprintf("%s: %d of %d", s.name, spans-counted[s], spans))
 		}
 	}
-	slices.SortFunc(all, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
+	slices.SortFunc(all, func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+	})
 	if len(all) > 20 {
 		all = append(all[:20], fmt.Sprintf("%d more", len(all)-20))
 	}
@@ -131,7 +135,8 @@ func (l *loss) judge(sent []request, counted map[string]counts, say say) (v verd
 		v.Twice += doubled
 		owed := l.owed(missing, open)
 		if doubled > 0 || owed != l.lost {
-			say("door %s at %s, said by life %d: %d answered are missing, %d counted beyond what was sent, not "+
+			say("door %s at %s, said by life %d: %d answered are missing, %d counted beyond what was sent, "+
+				"not "+
 				"answered %v; it names %d lost, %d ambiguous",
 				l.door, destination, l.life, missing, doubled, open, l.lost, l.ambiguous)
 		}

@@ -115,7 +115,8 @@ func tryAll(root string, mutants []mutant, out io.Writer) error {
 			survivors++
 			verdict.killer = "SURVIVED"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", m.file, m.why, verdict.killer, verdict.took.Round(time.Second/10))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", m.file, m.why, verdict.killer,
+			verdict.took.Round(time.Second/10))
 		table.Flush()
 	}
 	fmt.Fprintf(out, "%d of %d changes survived, in %s\n", survivors, len(mutants),

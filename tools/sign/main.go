@@ -19,7 +19,8 @@ func main() {
 	flag.StringVar(&o.version, "version", "dev", "version of the release")
 	flag.StringVar(&o.commit, "commit", "", "commit that it was built from")
 	flag.StringVar(&o.compiler, "go", "", "version of Go that built it")
-	flag.StringVar(&o.builder, "builder", "https://github.com/spanstatsd/spanstatsd/Makefile#dist", "who built it")
+	flag.StringVar(&o.builder, "builder", "https://github.com/spanstatsd/spanstatsd/Makefile#dist",
+		"who built it")
 	out := flag.String("provenance", "", "write the provenance of the files there, instead of signing them")
 	flag.Parse()
 	if err := run(o, *out, flag.Args()); err != nil {

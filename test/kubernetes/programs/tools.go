@@ -1,7 +1,7 @@
 //go:build tools
 
-// Package programs has the versions of Kubernetes that test/kubernetes runs: an API server, and what makes pods of
-// Deployments and their like.
+// Package programs has the versions of Kubernetes that test/kubernetes runs: an API server, and
+// what makes pods of Deployments and their like.
 package programs
 
 import (
