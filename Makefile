@@ -123,9 +123,9 @@ test-lives: ## daemons that live by plans drawn from a seed: stops, second signa
 test-agent: ## the built daemon before the real trace agent, ROUNDS times over random spans
 	cd test/agent && ROUNDS=$(ROUNDS) $(GO) test -count=1 ./stats
 
-test-otel: ## OpenTelemetry's SDKs as they are published, two pods each, before the built daemon; installs them into bin/ (3 minutes)
+test-otel: ## OpenTelemetry's SDKs as they are published, two pods each or three under samplers, before the built daemon; installs them into bin/ (7 minutes)
 	sh test/otel/languages.sh $(CURDIR)/bin/otel
-	cd test/otel && OTEL_DIR=$(CURDIR)/bin/otel $(GO) test -tags languages -timeout 20m -count=1 -v ./...
+	cd test/otel && OTEL_DIR=$(CURDIR)/bin/otel $(GO) test -tags languages -timeout 30m -count=1 -v ./...
 
 test-zipkin: ## reporters of Zipkin as they are published, before the built daemon; installs them into bin/ (1 minute)
 	sh test/zipkin/reporters.sh $(CURDIR)/bin/zipkin
@@ -259,7 +259,7 @@ test-tracers: ## tracers as they are published (Go, Python, JavaScript, Java), a
 
 java-interceptor: ## what dd-java-agent shows to a TraceInterceptor, in the tables of docs/tracers.md (3 minutes)
 	@sh test/agent/tracers/languages.sh $(CURDIR)/bin/tracers >/dev/null
-	cd test/agent/tracers && TRACERS_DIR=$(CURDIR)/bin/tracers $(GO) test -vet=off -tags languages -timeout 20m -count=1 -run JavaInterceptor -v .
+	cd test/agent/tracers && TRACERS_DIR=$(CURDIR)/bin/tracers $(GO) test -vet=off -tags languages -timeout 30m -count=1 -run JavaInterceptor -v .
 
 bench-tracers: ## what computing statistics costs the processes of three tracers, on and off in turns (5 minutes)
 	sh test/agent/tracers/languages.sh $(CURDIR)/bin/tracers

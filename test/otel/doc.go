@@ -10,4 +10,7 @@
 // daemon of its own. They write their spans to their output too, and what the daemons count and
 // hand on must be what is written there. That of Go is a part of a change's tests; those of
 // other languages have the tag languages.
+//
+// Three services that call one another, each under a sampler of its SDK, hold what is counted and what
+// goes on against the specification of sampling, which stands in this package as naively as it reads.
 package otel

@@ -25,7 +25,10 @@ need 'python3 -c "import ensurepip, venv"' python3 python3-venv
 need 'command -v node && command -v npm' nodejs npm
 mkdir -p "$dir/node"
 npm install --silent --no-audit --no-fund --prefix "$dir/node" \
-	@opentelemetry/api@1.10.0 @opentelemetry/auto-instrumentations-node@0.82.0 express@5.3.0
+	@opentelemetry/api@1.10.0 @opentelemetry/auto-instrumentations-node@0.82.0 express@5.3.0 \
+	@opentelemetry/context-async-hooks@3.0.0 @opentelemetry/core@3.1.1 @opentelemetry/resources@3.1.1 \
+	@opentelemetry/sdk-trace@3.0.0 @opentelemetry/exporter-trace-otlp-proto@0.300.0 \
+	@opentelemetry/instrumentation-http@0.300.0 @opentelemetry/sampler-composite@0.222.0
 
 # The version is that of the application's pom.xml.
 need 'command -v javac && command -v mvn' default-jdk-headless maven
@@ -36,3 +39,6 @@ if ! echo "$agent" | sha256sum --check --status 2>/dev/null; then
 	echo "$agent" | sha256sum --check --quiet
 fi
 javac -d "$java/classes" "$here/apps/java/Shop.java"
+rm -rf "$java/sdk" # or jars of another version would stay
+mvn --quiet --batch-mode --file "$here/apps/javachain/pom.xml" dependency:copy-dependencies -Djars="$java/sdk"
+javac -cp "$java/sdk/*" -d "$java/classes" "$here/apps/javachain/Chain.java"

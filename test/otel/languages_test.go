@@ -50,3 +50,31 @@ func TestJava(t *testing.T) {
 		order:     "/orders/", stock: "/stock/",
 	}.test(t)
 }
+
+// TestSamplersOfLanguages has each of these SDKs, and that for Go, at each place of a chain.
+func TestSamplersOfLanguages(t *testing.T) {
+	python := caller{language{command: []string{sdks + "/python/bin/python", "apps/chain.py"}}, 14}
+	node := caller{language{
+		command: []string{"node", "apps/chain.js"}, env: []string{"NODE_PATH=" + sdks + "/node/node_modules"},
+	}, 14}
+	java := caller{language{
+		command: []string{"java", "-cp", sdks + "/java/sdk/*:" + sdks + "/java/classes", "Chain"},
+	}, 14}
+	golang := caller{language{command: []string{buildChain(t)}}, 4}
+	for name, callers := range map[string][3]caller{
+		"python node java": {python, node, java}, "java go python": {java, golang, python},
+		"node java go": {node, java, golang},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, isParent := range []bool{true, false} {
+				for _, rate := range []float64{0.01, 0.1, 1} {
+					chainOf(callers, isParent, [3]float64{rate, rate, rate}, 0.1).test(t)
+				}
+				c := chainOf(callers, isParent, [3]float64{0.1, 0.5, 0.01}, 0.5)
+				c.test(t)
+				c.isUpstream = true
+				c.test(t)
+			}
+		})
+	}
+}

@@ -23,9 +23,15 @@ const chained = 3000
 // names are those of the services of a chain. Each but the last calls the next.
 var names = [3]string{"first", "second", "third"}
 
+// caller is one of the services of a chain, in one language.
+type caller struct {
+	language
+	digits int // of its SDK's thresholds
+}
+
 // chain is three services under their samplers, each with a daemon of its own that hands on a share.
 type chain struct {
-	languages  [3]language
+	callers    [3]caller
 	samplers   [3]sampler
 	keep       float64
 	isUpstream bool // whether who asks the first has decided already
@@ -33,34 +39,47 @@ type chain struct {
 
 // TestSamplers has services under the SDK for Go.
 func TestSamplers(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "chain")
-	if out, err := exec.Command("go", "build", "-o", program, "./apps/chain").CombinedOutput(); err != nil {
-		t.Fatalf("build the service: %v: %s", err, out)
-	}
-	l := language{command: []string{program}}
-	for _, rates := range [][3]float64{{0.01, 0.01, 0.01}, {0.1, 0.1, 0.1}, {1, 1, 1}, {1, 0.1, 0.01}, {0.01, 0.1, 1}} {
+	one := caller{language: language{command: []string{buildChain(t)}}, digits: 4}
+	all := [3]caller{one, one, one}
+	for _, rates := range [][3]float64{
+		{0.01, 0.01, 0.01},
+		{0.1, 0.1, 0.1},
+		{1, 1, 1},
+		{1, 0.1, 0.01},
+		{0.01, 0.1, 1},
+	} {
 		for _, keep := range []float64{0.5, 0.1} {
-			chain{languages: [3]language{l, l, l}, samplers: samplersOf(false, rates), keep: keep}.test(t)
+			chainOf(all, false, rates, keep).test(t)
 			if rates[0] == rates[2] {
-				chain{languages: [3]language{l, l, l}, samplers: samplersOf(true, rates), keep: keep}.test(t)
+				chainOf(all, true, rates, keep).test(t)
 			}
 		}
 	}
 	for _, keep := range []float64{1, 0.5, 0.05} {
 		for _, isParent := range []bool{true, false} {
-			chain{
-				languages: [3]language{l, l, l}, samplers: samplersOf(isParent, [3]float64{0.1, 0.5, 0.1}), keep: keep,
-				isUpstream: true,
-			}.test(t)
+			c := chainOf(all, isParent, [3]float64{0.1, 0.5, 0.1}, keep)
+			c.isUpstream = true
+			c.test(t)
 		}
 	}
 }
 
-func samplersOf(isParent bool, rates [3]float64) (all [3]sampler) {
-	for i, rate := range rates {
-		all[i] = sampler{isParent: isParent, rate: rate, digits: 4}
+// buildChain builds the service in Go.
+func buildChain(t *testing.T) (program string) {
+	t.Helper()
+	program = filepath.Join(t.TempDir(), "chain")
+	if out, err := exec.Command("go", "build", "-o", program, "./apps/chain").CombinedOutput(); err != nil {
+		t.Fatalf("build the service: %v: %s", err, out)
 	}
-	return all
+	return program
+}
+
+func chainOf(callers [3]caller, isParent bool, rates [3]float64, keep float64) chain {
+	c := chain{callers: callers, keep: keep}
+	for i, rate := range rates {
+		c.samplers[i] = sampler{isParent: isParent, rate: rate, digits: callers[i].digits}
+	}
+	return c
 }
 
 // one is a span: a service has at most one of a kind in a trace.
@@ -114,7 +133,7 @@ func (c chain) start(t *testing.T, behind *receiver) (pods [3]*pod) {
 	for i := len(pods) - 1; i >= 0; i-- {
 		flags := []string{"--otlp-forward", behind.url, "--otlp-keep", fmt.Sprint(c.keep)}
 		env := append(next, "SAMPLER="+c.samplers[i].String())
-		pods[i] = c.languages[i].start(t, start(t, flags...), names[i], "http/protobuf", env...)
+		pods[i] = c.callers[i].start(t, start(t, flags...), names[i], "http/protobuf", env...)
 		next = []string{"NEXT_URL=" + pods[i].url + "/orders/0"}
 	}
 	return pods
