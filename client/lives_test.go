@@ -151,6 +151,7 @@ func (d *fakeDaemon) settleSome() {
 		d.lives.mu.Unlock()
 		c.SetWriteDeadline(time.Now().Add(time.Second))
 		c.Write(wire.AppendFeatures(nil, &wire.Announcement{Features: d.features, Settled: c.life.told}))
+		c.SetWriteDeadline(time.Time{}) // or later answers would never leave on a slow machine
 	}
 }
 

@@ -74,7 +74,13 @@ func (l *List) Attributes() (names []string) {
 
 // Attribute says whether spans are ignored that have an attribute with that value.
 func (l *List) Attribute(name, value string) bool {
-	return l != nil && slices.ContainsFunc(l.rules, func(r rule) bool {
-		return r.attribute == name && r.matches(value)
-	})
+	if l == nil {
+		return false
+	}
+	for i := range l.rules {
+		if r := &l.rules[i]; r.attribute == name && r.matches(value) {
+			return true
+		}
+	}
+	return false
 }

@@ -13,24 +13,24 @@ import (
 // The bounds of Keys. A key whose source is longer than MaxSource is made anew each time.
 const (
 	MaxSource = 512
-	slots     = 1 << 11
+	pairs     = 1 << 10
 	maxText   = 896 // of a source and the key that was made of it
 	slack     = 64  // that may be written of a source before it is found to be too long
 
 	// KeysBytes is what Keys take at most.
-	KeysBytes = slots * (maxText + slotBytes)
+	KeysBytes = 2 * pairs * (maxText + slotBytes)
 	slotBytes = 40 // a slot beside what it holds
 )
 
 // Keys makes the bytes of keys, and remembers them by their sources: all that a key is made of. It
-// is a direct-mapped cache: what is newer takes the slot of what is older. It holds no part of a
-// body, so that it outlives each.
+// is a cache of pairs of slots: what is newer takes the place of the older of its pair. It holds no part
+// of a body, so that it outlives each.
 type Keys struct {
 	policy  any // for which the keys were made
 	source  [MaxSource + slack]byte
 	length  int // of the source that is being written
 	seed    maphash.Seed
-	slots   []slot
+	pairs   [][2]slot
 	hash    uint64 // of the source that was looked for last
 	encoded []byte
 }
@@ -45,7 +45,7 @@ type slot struct {
 // Use forgets all keys that were made by another policy, which is a pointer.
 func (k *Keys) Use(policy any) {
 	if k.policy != policy {
-		k.policy, k.seed, k.slots = policy, maphash.MakeSeed(), make([]slot, slots)
+		k.policy, k.seed, k.pairs = policy, maphash.MakeSeed(), make([][2]slot, pairs)
 	}
 }
 
@@ -89,11 +89,13 @@ func (k *Keys) Find() (key []byte) {
 	}
 	source := k.source[:k.length]
 	k.hash = maphash.Bytes(k.seed, source)
-	s := &k.slots[k.hash%slots]
-	if s.hash != k.hash || !bytes.Equal(s.text[:s.source], source) {
-		return nil
+	pair := &k.pairs[k.hash%pairs]
+	for i := range pair {
+		if s := &pair[i]; s.hash == k.hash && bytes.Equal(s.text[:s.source], source) {
+			return s.text[s.source:]
+		}
 	}
-	return s.text[s.source:]
+	return nil
 }
 
 // Encode returns the bytes of a key that Find did not find, good until the next.
@@ -114,7 +116,9 @@ func (k *Keys) Keep() {
 	if k.length > MaxSource || size > maxText {
 		return
 	}
-	s := &k.slots[k.hash%slots]
+	pair := &k.pairs[k.hash%pairs]
+	pair[0], pair[1] = pair[1], pair[0]
+	s := &pair[0]
 	if cap(s.text) < size {
 		s.text = make([]byte, 0, size) // as much as it takes, and not twice that
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/spanstatsd/spanstatsd/internal/span"
+	"github.com/spanstatsd/spanstatsd/internal/wire"
 )
 
 // write writes a source.
@@ -43,21 +44,52 @@ func TestSourcesWithOneHashAreTwo(t *testing.T) {
 func TestKeysAreBounded(t *testing.T) {
 	k := &Keys{}
 	k.Use(t)
-	for i := range 20 * slots {
+	for i := range 40 * pairs {
 		k.write(fmt.Sprint(strings.Repeat("s", i%(MaxSource-16)), i))
 		k.Find()
 		k.Encode(&span.Key{Resource: strings.Repeat("m", i%maxText)})
 		k.Keep()
 	}
 	held, used := 0, 0
-	for i := range k.slots {
-		if s := &k.slots[i]; s.source > 0 {
-			used++
+	for i := range k.pairs {
+		for _, s := range k.pairs[i] {
+			if s.source > 0 {
+				used++
+			}
+			held += cap(s.text) + slotBytes
 		}
-		held += cap(k.slots[i].text) + slotBytes
 	}
-	if used < slots/2 || held > KeysBytes {
-		t.Errorf("%d slots of %d are used, with %d bytes of %d", used, slots, held, KeysBytes)
+	if used < pairs || held > KeysBytes {
+		t.Errorf("%d slots of %d are used, with %d bytes of %d", used, 2*pairs, held, KeysBytes)
+	}
+}
+
+// TestTheOlderOfAPairGivesWay: two sources that share a pair are both known, and a third takes the place of
+// the one that was made first.
+func TestTheOlderOfAPairGivesWay(t *testing.T) {
+	k := &Keys{}
+	k.Use(t)
+	var shared []string
+	for i := 0; len(shared) < 3; i++ {
+		source := fmt.Sprint("source ", i)
+		if k.write(source); k.Find() == nil && k.hash%pairs == 0 {
+			shared = append(shared, source)
+		}
+	}
+	isKnown := func(source string) bool {
+		k.write(source)
+		key := k.Find()
+		return key != nil && string(key) == string(wire.AppendKey(nil, &span.Key{Resource: source}))
+	}
+	for i, source := range shared {
+		isKnown(source)
+		k.Encode(&span.Key{Resource: source})
+		k.Keep()
+		for earlier := range i + 1 {
+			if want := earlier > i-2; isKnown(shared[earlier]) != want {
+				t.Errorf("once %d are kept, %d is known: %t", i+1, earlier, !want)
+			}
+		}
 	}
 }
 
